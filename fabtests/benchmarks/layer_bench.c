@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What our layer costs where it has nothing to do: operations with a
+ * descriptor, on an endpoint that has resolved null descriptors before.
+ *
+ * Two ways of use, both by bench.sh. With -m, an operation is repeated so
+ * that callgrind can count instructions inside the function layer_<op> and
+ * nothing else. Without, the core provider alone and the stack run in turn,
+ * batch by batch in this one process, and medians are printed.
+ */
+#include "ft_mrrc.h"
+
+#define ROUNDS		801
+#define BATCH		500	/* messages between two readings of the clock */
+#define MSG		8	/* bytes */
+
+enum side { RAW, STACK, SIDES };
+
+struct stack {
+	struct ft_pair pair;
+	char *buf[2];			/* server's, client's */
+	struct fid_mr *mr[2];
+	void *desc[2];
+};
+
+static const char *const prov[SIDES] = { "tcp", "tcp;ofi_mrrc" };
+
+/* ft_mrrc.c's options say which of the two the library is to talk to */
+static void use(enum side side)
+{
+	ft_opts.prov = prov[side];
+	ft_opts.raw = side == RAW;
+}
+
+/* ---- what is measured: functions of their own, no tail calls ----------- */
+
+#define MEASURED static __attribute__((noipa))
+#define END()	 __asm__ volatile("" : : : "memory")
+
+MEASURED ssize_t layer_send(struct fid_ep *ep, void *buf, void *desc)
+{
+	ssize_t ret = fi_send(ep, buf, MSG, desc, 0, buf);
+
+	END();
+	return ret;
+}
+
+MEASURED ssize_t layer_recv(struct fid_ep *ep, void *buf, void *desc)
+{
+	ssize_t ret = fi_recv(ep, buf, MSG, desc, 0, buf);
+
+	END();
+	return ret;
+}
+
+MEASURED ssize_t layer_write(struct fid_ep *ep, void *buf, void *desc,
+			     uint64_t addr, uint64_t key)
+{
+	ssize_t ret = fi_write(ep, buf, MSG, desc, 0, addr, key, buf);
+
+	END();
+	return ret;
+}
+
+MEASURED ssize_t layer_completion(struct fid_cq *cq,
+				  struct fi_cq_data_entry *entry)
+{
+	ssize_t ret = fi_cq_read(cq, entry, 1);
+
+	END();
+	return ret;
+}
+
+/* ---- set-up ------------------------------------------------------------ */
+
+static void stack_open(struct stack *st, enum side side)
+{
+	struct ft_attr attr = FT_ATTR;
+	char *buf;
+	int i;
+
+	use(side);
+	ft_stage("opening %s", prov[side]);
+	ft_pair_open(&st->pair, &attr);
+	for (i = 0; i < 2; i++) {
+		st->buf[i] = ft_map(NULL, FT_PAGE);
+		st->mr[i] = ft_reg(&st->pair.dom[i], st->buf[i], FT_PAGE,
+				   FI_SEND | FI_RECV | FI_READ | FI_WRITE |
+				   FI_REMOTE_READ | FI_REMOTE_WRITE);
+		st->desc[i] = fi_mr_desc(st->mr[i]);
+		FT_CHECK(st->desc[i], "%s gives no descriptor", prov[side]);
+	}
+	/*
+	 * Over ofi_mrrc these are null descriptors: both directions have seen
+	 * them, and nothing can be assumed. The core's pools have grown.
+	 */
+	buf = ft_map(NULL, FT_PAGE);
+	for (i = 0; i < 16; i++) {
+		ft_send_recv(&st->pair.c, buf, buf + 64, MSG);
+		ft_send_recv(&st->pair.s, buf, buf + 64, MSG);
+	}
+	ft_release(&st->pair.dom[0]);
+	ft_release(&st->pair.dom[1]);
+	ft_unmap(buf, FT_PAGE);
+}
+
+static void stack_close(struct stack *st, enum side side)
+{
+	int i;
+
+	use(side);
+	for (i = 0; i < 2; i++) {
+		FT_CALL(fi_close(&st->mr[i]->fid));
+		ft_unmap(st->buf[i], FT_PAGE);
+	}
+	ft_pair_close(&st->pair);
+}
+
+/* Reading no entry makes progress and tells whether there is one. */
+static void wait_for(struct fid_cq *cq, struct ft_ep *other)
+{
+	uint64_t end = ft_now_us() + 30000000;
+
+	while (fi_cq_read(cq, NULL, 0) == -FI_EAGAIN) {
+		fi_cq_read(other->cq[FT_TX], NULL, 0);
+		fi_cq_read(other->cq[FT_RX], NULL, 0);
+		FT_CHECK(ft_now_us() < end, "no completion");
+	}
+}
+
+static void take(struct fid_cq *cq, struct ft_ep *other)
+{
+	struct fi_cq_data_entry entry;
+	ssize_t ret;
+
+	wait_for(cq, other);
+	ret = layer_completion(cq, &entry);
+	FT_CHECK(ret == 1, "fi_cq_read: %zd", ret);
+}
+
+/* ---- for callgrind ------------------------------------------------------ */
+
+static void repeat(struct stack *st, unsigned cnt, bool write)
+{
+	struct ft_ep *s = &st->pair.s, *c = &st->pair.c;
+	unsigned i;
+
+	for (i = 0; i < cnt; i++) {
+		ft_stage("operation %u", i);
+		if (write) {
+			FT_POST(c, layer_write(c->ep, st->buf[1], st->desc[1],
+					ft_raddr(&st->pair.dom[0], st->buf[0]),
+					fi_mr_key(st->mr[0])));
+			take(c->cq[FT_TX], s);
+		} else {
+			FT_POST(s, layer_recv(s->ep, st->buf[0], st->desc[0]));
+			FT_POST(c, layer_send(c->ep, st->buf[1], st->desc[1]));
+			take(c->cq[FT_TX], s);
+			take(s->cq[FT_RX], c);
+		}
+	}
+	printf("operations %u\n", cnt);
+}
+
+/* ---- rate and latency --------------------------------------------------- */
+
+static void reap(struct ft_ep *ep, enum ft_dir dir, unsigned cnt,
+		 struct ft_ep *other)
+{
+	struct fi_cq_data_entry entry[16];
+	ssize_t ret;
+
+	while (cnt) {
+		ret = fi_cq_read(ep->cq[dir], entry, cnt < 16 ? cnt : 16);
+		if (ret == -FI_EAGAIN) {
+			fi_cq_read(other->cq[dir], NULL, 0);
+			continue;
+		}
+		FT_CHECK(ret > 0, "fi_cq_read: %zd", ret);
+		cnt -= (unsigned) ret;
+	}
+}
+
+/* Microseconds for BATCH messages in windows. */
+static uint64_t batch_rate(struct stack *st)
+{
+	struct ft_ep *s = &st->pair.s, *c = &st->pair.c;
+	const unsigned window = 50;
+	uint64_t start = ft_now_us();
+	unsigned i, done;
+
+	for (done = 0; done < BATCH; done += window) {
+		for (i = 0; i < window; i++)
+			FT_CALL(fi_recv(s->ep, st->buf[0], MSG, st->desc[0], 0,
+					NULL));
+		for (i = 0; i < window; i++)
+			FT_CALL(fi_send(c->ep, st->buf[1], MSG, st->desc[1], 0,
+					NULL));
+		reap(c, FT_TX, window, s);
+		reap(s, FT_RX, window, c);
+	}
+	return ft_now_us() - start;
+}
+
+static void one_way(struct stack *st, struct ft_ep *from, int i)
+{
+	struct ft_ep *to = from->peer;
+
+	FT_CALL(fi_recv(to->ep, st->buf[!i], MSG, st->desc[!i], 0, NULL));
+	FT_CALL(fi_send(from->ep, st->buf[i], MSG, st->desc[i], 0, NULL));
+	reap(from, FT_TX, 1, to);
+	reap(to, FT_RX, 1, from);
+}
+
+/* Microseconds for BATCH / 2 round trips. */
+static uint64_t batch_latency(struct stack *st)
+{
+	uint64_t start = ft_now_us();
+	unsigned i;
+
+	for (i = 0; i < BATCH / 2; i++) {
+		one_way(st, &st->pair.c, 1);
+		one_way(st, &st->pair.s, 0);
+	}
+	return ft_now_us() - start;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *) a, y = *(const double *) b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double median(double *values, unsigned cnt)
+{
+	qsort(values, cnt, sizeof(*values), by_value);
+	return values[cnt / 2];
+}
+
+/* Prints "NAME RAW STACK PERCENT": us for each message, raw over stack. */
+static void compare(const char *name, struct stack *st,
+		    uint64_t (*batch)(struct stack *))
+{
+	unsigned rounds = ft_iters(ROUNDS), i, first;
+	double *us[SIDES], *ratio;
+
+	us[RAW] = calloc(rounds, sizeof(double));
+	us[STACK] = calloc(rounds, sizeof(double));
+	ratio = calloc(rounds, sizeof(double));
+	FT_CHECK(us[RAW] && us[STACK] && ratio, "calloc");
+	for (i = 0; i < rounds + 5; i++) {
+		ft_stage("%s, round %u", name, i);
+		/* who goes first changes; the first rounds warm up */
+		first = i % 2;
+		unsigned at = i < 5 ? 0 : i - 5;
+
+		us[first][at] = (double) batch(&st[first]) / BATCH;
+		us[!first][at] = (double) batch(&st[!first]) / BATCH;
+		ratio[at] = us[RAW][at] / us[STACK][at];
+	}
+	printf("%s %.3f %.3f %.1f\n", name, median(us[RAW], rounds),
+	       median(us[STACK], rounds), 100 * median(ratio, rounds));
+	free(us[RAW]);
+	free(us[STACK]);
+	free(ratio);
+}
+
+static void usage(const char *name)
+{
+	ft_usage(name);
+	printf("\n  -m OP        for callgrind: repeat OP (send or write) over "
+	       "PROVIDER\n");
+}
+
+int main(int argc, char **argv)
+{
+	struct stack st[SIDES];
+	const char *mode = NULL;
+	enum side side;
+	int op;
+
+	while ((op = getopt(argc, argv, FT_OPTS "m:")) != -1) {
+		if (op == 'm') {
+			mode = optarg;
+		} else if (op == 'h') {
+			usage(argv[0]);
+			return 0;
+		} else {
+			ft_parse_opt(argv[0], op, optarg);
+		}
+	}
+	ft_start(argv[0]);
+	if (mode) {
+		FT_CHECK(!strcmp(mode, "send") || !strcmp(mode, "write"),
+			 "no such operation: %s", mode);
+		side = ft_opts.raw ? RAW : STACK;
+		stack_open(&st[side], side);
+		repeat(&st[side], ft_iters(1000), !strcmp(mode, "write"));
+		stack_close(&st[side], side);
+		return ft_done();
+	}
+	stack_open(&st[RAW], RAW);
+	stack_open(&st[STACK], STACK);
+	compare("rate", st, batch_rate);
+	compare("latency", st, batch_latency);
+	stack_close(&st[STACK], STACK);
+	stack_close(&st[RAW], RAW);
+	return ft_done();
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the benchmarks share: one transfer, done in three ways, timed from
+ * the application's side with everything that the way needs.
+ */
+#ifndef FT_BENCH_H
+#define FT_BENCH_H
+
+#include "ft_mrrc.h"
+
+enum ft_mode {
+	FT_REG_EACH,	/* raw core: register, transfer, deregister */
+	FT_CORE_CACHE,	/* the same, through the core's own cache */
+	FT_NULL_DESC,	/* over ofi_mrrc, null descriptors */
+	FT_MODES
+};
+extern const char *const ft_mode_names[FT_MODES];
+
+enum ft_bench_op { FT_WRITE, FT_SEND };
+enum ft_metric { FT_LAT, FT_BW };
+
+struct ft_task {
+	enum ft_bench_op op;
+	enum ft_metric metric;
+	size_t len;
+	unsigned iters;		/* transfers */
+	unsigned window;	/* FT_BW: at once */
+};
+
+struct ft_bench {
+	struct ft_pair pair;
+	enum ft_mode mode;
+	size_t max;		/* bytes of a buffer */
+	unsigned bufs;		/* used in turn */
+	char *local, *remote;
+	struct fid_mr *target;
+	uint64_t round;
+	double *times;
+	unsigned times_cnt;
+};
+
+/* Provider list and environment of a mode; before ft_start(). */
+void ft_bench_env(enum ft_mode mode, const char *core);
+void ft_bench_open(struct ft_bench *b, enum ft_mode mode, size_t max,
+		   unsigned bufs);
+/* Median microseconds of a transfer, or MB/s; verifies the data. */
+double ft_bench_run(struct ft_bench *b, const struct ft_task *task);
+void ft_bench_close(struct ft_bench *b);
+
+double ft_median(double *values, unsigned count);	/* sorts */
+/* "64,4096,1M"; returns how many */
+unsigned ft_parse_sizes(const char *text, size_t *sizes, unsigned max);
+const char *ft_op_name(enum ft_bench_op op);
+enum ft_bench_op ft_parse_op(const char *name);
+
+#endif /* FT_BENCH_H */

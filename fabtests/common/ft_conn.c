@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A listener, its domains, and connections that one thread makes from both
+ * ends.
+ */
+#include "ft_mrrc.h"
+
+#define CONNECT_LIMIT_US 20000000
+
+struct fi_info *ft_hints(const struct ft_attr *attr)
+{
+	struct fi_info *hints = fi_allocinfo();
+
+	FT_CHECK(hints, "fi_allocinfo");
+	hints->fabric_attr->prov_name = strdup(ft_opts.prov);
+	hints->caps = attr->caps;
+	hints->mode = FI_RX_CQ_DATA;
+	if (attr->type == FI_EP_DGRAM)
+		hints->mode |= FI_MSG_PREFIX;
+	hints->ep_attr->type = attr->type;
+	if (attr->srx)
+		hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	hints->domain_attr->threading = attr->threading;
+	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
+				      FI_MR_PROV_KEY;
+	if (ft_opts.raw)
+		hints->domain_attr->mr_mode |= FI_MR_LOCAL;
+	hints->addr_format = attr->type == FI_EP_MSG ? FI_SOCKADDR_IN : 0;
+	return hints;
+}
+
+static struct fi_info *getinfo(const struct ft_attr *attr, const char *node,
+			       uint64_t flags, const void *dest,
+			       size_t destlen)
+{
+	struct fi_info *hints = ft_hints(attr), *info = NULL;
+	int ret;
+
+	if (dest) {
+		hints->dest_addr = malloc(destlen);
+		FT_CHECK(hints->dest_addr, "malloc");
+		memcpy(hints->dest_addr, dest, destlen);
+		hints->dest_addrlen = destlen;
+	}
+	ret = fi_getinfo(FT_FIVERSION, node, NULL, flags, hints, &info);
+	fi_freeinfo(hints);
+	if (ret == -FI_ENODATA)
+		ft_skip("%s offers no such endpoint here", ft_opts.prov);
+	FT_CHECK(!ret, "fi_getinfo: %s", fi_strerror(-ret));
+	FT_CHECK(!strcmp(info->fabric_attr->prov_name, ft_opts.prov),
+		 "asked for %s, got %s", ft_opts.prov,
+		 info->fabric_attr->prov_name);
+	return info;
+}
+
+struct fi_info *ft_getinfo(const struct ft_attr *attr)
+{
+	return getinfo(attr, ft_opts.addr, FI_SOURCE, NULL, 0);
+}
+
+static void eq_open(struct fid_fabric *fabric, struct fid_eq **eq)
+{
+	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_UNSPEC };
+
+	FT_CALL(fi_eq_open(fabric, &attr, eq, NULL));
+}
+
+static void listen_on(struct ft_pair *pair)
+{
+	struct ft_dom *dom = &pair->dom[0];
+
+	dom->info = ft_getinfo(&pair->attr);
+	FT_CALL(fi_fabric(dom->info->fabric_attr, &dom->fabric, NULL));
+	eq_open(dom->fabric, &pair->peq);
+	FT_CALL(fi_passive_ep(dom->fabric, dom->info, &pair->pep, NULL));
+	FT_CALL(fi_pep_bind(pair->pep, &pair->peq->fid, 0));
+	FT_CALL(fi_listen(pair->pep));
+}
+
+static void open_client(struct ft_pair *pair)
+{
+	struct ft_dom *dom = &pair->dom[1];
+	size_t len = 256;
+	char name[256];
+
+	FT_CALL(fi_getname(&pair->pep->fid, name, &len));
+	dom->info = getinfo(&pair->attr, NULL, 0, name, len);
+	FT_CALL(fi_fabric(dom->info->fabric_attr, &dom->fabric, NULL));
+	FT_CALL(fi_domain(dom->fabric, dom->info, &dom->domain, NULL));
+}
+
+static void open_cq(struct ft_pair *pair, struct ft_ep *ep, enum ft_dir dir)
+{
+	struct fi_cq_attr attr = {
+		.size = pair->attr.cq_size,
+		.format = pair->attr.format,
+		.wait_obj = pair->attr.wait_obj,
+	};
+
+	FT_CALL(fi_cq_open(ep->dom->domain, &attr, &ep->cq[dir], NULL));
+}
+
+/* The shared context and its queue belong to the first who needs them. */
+static void bind_srx(struct ft_pair *pair, struct ft_ep *ep)
+{
+	int ret;
+
+	if (!pair->srx) {
+		FT_CALL_OR_SKIP(fi_srx_context(ep->dom->domain,
+					       ep->dom->info->rx_attr,
+					       &pair->srx, NULL));
+		open_cq(pair, ep, FT_RX);
+		pair->srx_cq = ep->cq[FT_RX];
+		/* tcp wants this, verbs does not know it */
+		ret = fi_ep_bind(pair->srx, &pair->srx_cq->fid, FI_RECV);
+		ft_log("binding a queue to the srx: %d", ret);
+		ret = fi_enable(pair->srx);
+		FT_CHECK(!ret || ret == -FI_ENOSYS, "enabling an srx: %d",
+			 ret);
+	}
+	ep->cq[FT_RX] = pair->srx_cq;
+	ep->srx = pair->srx;
+	FT_CALL(fi_ep_bind(ep->ep, &pair->srx->fid, 0));
+}
+
+static void bind_queues(struct ft_pair *pair, struct ft_ep *ep)
+{
+	const struct ft_attr *attr = &pair->attr;
+	const uint64_t dirs[] = { FI_TRANSMIT, FI_RECV };
+	const bool selective[] = { attr->tx_selective, attr->rx_selective };
+	struct fi_cntr_attr cntr_attr = { .events = FI_CNTR_EVENTS_COMP };
+	uint64_t flags, rma;
+	int dir;
+
+	if (attr->srx && ep->dom == &pair->dom[0])
+		bind_srx(pair, ep);
+	for (dir = FT_TX; dir < FT_DIRS; dir++) {
+		if (!attr->no_cq || ft_opts.raw) {
+			if (!ep->cq[dir])
+				open_cq(pair, ep, dir);
+			flags = dirs[dir];
+			if (selective[dir])
+				flags |= FI_SELECTIVE_COMPLETION;
+			FT_CALL(fi_ep_bind(ep->ep, &ep->cq[dir]->fid, flags));
+		}
+		if (!attr->cntr)
+			continue;
+		FT_CALL_OR_SKIP(fi_cntr_open(ep->dom->domain, &cntr_attr,
+					     &ep->cntr[dir], NULL));
+		rma = attr->caps & FI_RMA ? FI_READ | FI_WRITE : 0;
+		FT_CALL_OR_SKIP(fi_ep_bind(ep->ep, &ep->cntr[dir]->fid,
+					   dir == FT_TX ? FI_SEND | rma :
+							  FI_RECV));
+	}
+}
+
+static void ep_open(struct ft_pair *pair, struct ft_ep *ep,
+		    struct ft_dom *dom, struct fi_info *info)
+{
+	int dir;
+
+	memset(ep, 0, sizeof(*ep));
+	ep->dom = dom;
+	ep->format = pair->attr.format;
+	for (dir = FT_TX; dir < FT_DIRS; dir++)
+		ep->tail[dir] = &ep->head[dir];
+	eq_open(dom->fabric, &ep->eq);
+	FT_CALL(fi_endpoint(dom->domain, info, &ep->ep, ep));
+	FT_CALL(fi_ep_bind(ep->ep, &ep->eq->fid, 0));
+	bind_queues(pair, ep);
+	FT_CALL(fi_enable(ep->ep));
+}
+
+/* One event of this kind, if there is one; any other fails. */
+static bool event(struct fid_eq *eq, uint32_t want,
+		  struct fi_eq_cm_entry *entry)
+{
+	struct fi_eq_err_entry err = { 0 };
+	uint32_t got = 0;
+	ssize_t ret;
+
+	ret = fi_eq_read(eq, &got, entry, sizeof(*entry), 0);
+	if (ret == -FI_EAGAIN)
+		return false;
+	if (ret == -FI_EAVAIL) {
+		fi_eq_readerr(eq, &err, 0);
+		FT_CHECK(0, "event queue: error %d (%s)", err.err,
+			 fi_strerror(err.err));
+	}
+	FT_CHECK(ret >= 0, "fi_eq_read: %zd", ret);
+	FT_CHECK(got == want, "event %u, not %u", got, want);
+	return true;
+}
+
+static void accept_one(struct ft_pair *pair, struct ft_ep *s,
+		       struct fi_eq_cm_entry *req)
+{
+	struct ft_dom *dom = &pair->dom[0];
+
+	FT_CHECK(req->fid == &pair->pep->fid,
+		 "FI_CONNREQ for another fid: %p, listener %p",
+		 (void *) req->fid, (void *) &pair->pep->fid);
+	FT_CHECK(!strcmp(req->info->fabric_attr->prov_name, ft_opts.prov),
+		 "FI_CONNREQ from %s", req->info->fabric_attr->prov_name);
+	if (!dom->domain)
+		FT_CALL(fi_domain(dom->fabric, req->info, &dom->domain, NULL));
+	ep_open(pair, s, dom, req->info);
+	FT_CALL(fi_accept(s->ep, NULL, 0));
+	fi_freeinfo(req->info);
+}
+
+void ft_connect(struct ft_pair *pair, struct ft_ep *s, struct ft_ep *c)
+{
+	uint64_t end = ft_now_us() + CONNECT_LIMIT_US;
+	struct ft_dom *dom = &pair->dom[1];
+	bool accepted = false, up[2] = { false, false };
+	struct fi_eq_cm_entry entry;
+
+	ep_open(pair, c, dom, dom->info);
+	FT_CALL(fi_connect(c->ep, dom->info->dest_addr, NULL, 0));
+	while (!up[0] || !up[1]) {
+		FT_CHECK(ft_now_us() < end,
+			 "no connection: request seen %d, server up %d, "
+			 "client up %d", accepted, up[0], up[1]);
+		if (!accepted && event(pair->peq, FI_CONNREQ, &entry)) {
+			accept_one(pair, s, &entry);
+			accepted = true;
+		}
+		if (accepted && !up[0] &&
+		    event(s->eq, FI_CONNECTED, &entry)) {
+			FT_CHECK(entry.fid == &s->ep->fid,
+				 "FI_CONNECTED for another fid");
+			up[0] = true;
+		}
+		if (!up[1] && event(c->eq, FI_CONNECTED, &entry)) {
+			FT_CHECK(entry.fid == &c->ep->fid,
+				 "FI_CONNECTED for another fid");
+			up[1] = true;
+		}
+	}
+	s->peer = c;
+	c->peer = s;
+}
+
+void ft_wait_shutdown(struct ft_ep *ep)
+{
+	uint64_t end = ft_now_us() + CONNECT_LIMIT_US;
+	struct fi_eq_cm_entry entry;
+
+	while (!event(ep->eq, FI_SHUTDOWN, &entry)) {
+		ft_poll(ep);
+		FT_CHECK(ft_now_us() < end, "no FI_SHUTDOWN");
+	}
+	FT_CHECK(entry.fid == &ep->ep->fid, "FI_SHUTDOWN for another fid");
+}
+
+void ft_pair_open(struct ft_pair *pair, const struct ft_attr *attr)
+{
+	memset(pair, 0, sizeof(*pair));
+	pair->attr = *attr;
+	listen_on(pair);
+	open_client(pair);
+	ft_connect(pair, &pair->s, &pair->c);
+}
+
+void ft_reconnect(struct ft_pair *pair)
+{
+	ft_ep_close(&pair->s);
+	ft_ep_close(&pair->c);
+	ft_connect(pair, &pair->s, &pair->c);
+}
+
+/* Queues, counters and event queue, after the endpoint. */
+void ft_queue_close(struct ft_ep *ep)
+{
+	struct ft_comp *comp;
+	int dir;
+
+	for (dir = FT_TX; dir < FT_DIRS; dir++) {
+		if (ep->cq[dir] && !(dir == FT_RX && ep->srx))
+			FT_CALL(fi_close(&ep->cq[dir]->fid));
+		if (ep->cntr[dir])
+			FT_CALL(fi_close(&ep->cntr[dir]->fid));
+		ep->cq[dir] = NULL;
+		ep->cntr[dir] = NULL;
+		while ((comp = ep->head[dir])) {
+			ep->head[dir] = comp->next;
+			free(comp);
+		}
+		ep->tail[dir] = &ep->head[dir];
+	}
+	if (ep->eq)
+		FT_CALL(fi_close(&ep->eq->fid));
+	ep->eq = NULL;
+}
+
+void ft_ep_close(struct ft_ep *ep)
+{
+	if (!ep->dom)
+		return;
+	if (ep->ep)
+		FT_CALL(fi_close(&ep->ep->fid));
+	ep->ep = NULL;
+	ft_queue_close(ep);
+	ep->dom = NULL;
+}
+
+void ft_pair_close(struct ft_pair *pair)
+{
+	const char *who[] = { "server", "client" };
+	struct ft_dom *dom;
+	int i;
+
+	ft_ep_close(&pair->s);
+	ft_ep_close(&pair->c);
+	if (pair->srx)
+		FT_CALL(fi_close(&pair->srx->fid));
+	if (pair->srx_cq)
+		FT_CALL(fi_close(&pair->srx_cq->fid));
+	for (i = 0; i < 2; i++) {
+		dom = &pair->dom[i];
+		ft_print_stats(dom, who[i]);
+		ft_release(dom);
+		ft_check_flushed(dom, who[i]);
+		if (dom->domain)
+			FT_CALL(fi_close(&dom->domain->fid));
+		if (i == 0) {
+			FT_CALL(fi_close(&pair->pep->fid));
+			FT_CALL(fi_close(&pair->peq->fid));
+		}
+		FT_CALL(fi_close(&dom->fabric->fid));
+		fi_freeinfo(dom->info);
+	}
+	memset(pair, 0, sizeof(*pair));
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Options, environment, checks and the deadline of a test.
+ *
+ * Every check that fails ends the process at once, without cleaning up: what
+ * has gone wrong may make cleaning up hang.
+ */
+#include "ft_mrrc.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <time.h>
+
+struct ft_opts ft_opts = {
+	.timeout = 120,
+	.seed = 1,
+};
+
+static const char *test_name = "?";
+static char stage[160] = "starting";
+static char prov_buf[128];
+
+void ft_usage(const char *name)
+{
+	printf("Usage: %s [OPTION]...\n\n"
+	       "  -p PROVIDER  provider, as \"tcp;ofi_mrrc\" (the default)\n"
+	       "  -s ADDRESS   address of both sides (default 127.0.0.1;\n"
+	       "               over verbs 10.0.0.1)\n"
+	       "  -R           raw: without ofi_mrrc, registering by itself\n"
+	       "  -I COUNT     iterations, instead of the test's own number\n"
+	       "  -S SEED      for what is random (default 1)\n"
+	       "  -t SECONDS   deadline (default 120)\n"
+	       "  -v           say what is done\n"
+	       "  -h           this text\n\n"
+	       "Exit status: 0 passed, 1 failed, 2 wrong usage, %d skipped.\n",
+	       name, FT_SKIP_RC);
+}
+
+void ft_parse_opt(const char *name, int op, char *arg)
+{
+	switch (op) {
+	case 'p':
+		ft_opts.prov = arg;
+		return;
+	case 's':
+		ft_opts.addr = arg;
+		return;
+	case 'R':
+		ft_opts.raw = true;
+		return;
+	case 'v':
+		ft_opts.verbose = true;
+		return;
+	case 't':
+		ft_opts.timeout = atoi(arg);
+		return;
+	case 'I':
+		ft_opts.iters = (unsigned) strtoul(arg, NULL, 0);
+		return;
+	case 'S':
+		ft_opts.seed = (unsigned) strtoul(arg, NULL, 0);
+		return;
+	case 'h':
+		ft_usage(name);
+		exit(0);
+	default:
+		ft_usage(name);
+		exit(2);
+	}
+}
+
+static void on_alarm(int sig)
+{
+	char msg[256];
+	int len;
+
+	(void) sig;
+	len = snprintf(msg, sizeof(msg), "FAIL: %s: deadline passed: %s\n",
+		       test_name, stage);
+	if (write(STDERR_FILENO, msg, (size_t) len) < 0)
+		_exit(2);
+	_exit(1);
+}
+
+/* "tcp;ofi_mrrc" -> "tcp" */
+static void strip_mrrc(void)
+{
+	char *tail;
+
+	snprintf(prov_buf, sizeof(prov_buf), "%s", ft_opts.prov);
+	tail = strstr(prov_buf, ";ofi_mrrc");
+	if (tail)
+		*tail = '\0';
+	ft_opts.prov = prov_buf;
+}
+
+void ft_start(const char *name)
+{
+	const char *base = strrchr(name, '/');
+
+	test_name = base ? base + 1 : name;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (!ft_opts.prov)
+		ft_opts.prov = "tcp;ofi_mrrc";
+	if (!strstr(ft_opts.prov, "ofi_mrrc"))
+		ft_opts.raw = true;
+	if (ft_opts.raw)
+		strip_mrrc();
+	if (!ft_opts.addr)
+		ft_opts.addr = ft_core("verbs") ? "10.0.0.1" : "127.0.0.1";
+	/* these cores ask for no registration: force it */
+	if (!ft_opts.raw && !ft_core("verbs"))
+		setenv("FI_OFI_MRRC_REGISTER", "always", 0);
+
+	signal(SIGALRM, on_alarm);
+	signal(SIGPIPE, SIG_IGN);
+	alarm((unsigned) ft_opts.timeout);
+}
+
+void ft_init(int argc, char **argv)
+{
+	int op;
+
+	while ((op = getopt(argc, argv, FT_OPTS)) != -1)
+		ft_parse_opt(argv[0], op, optarg);
+	ft_start(argv[0]);
+}
+
+int ft_done(void)
+{
+	alarm(0);
+	printf("PASS: %s over %s\n", test_name, ft_opts.prov);
+	return 0;
+}
+
+bool ft_core(const char *name)
+{
+	size_t len = strlen(name);
+
+	return !strncmp(ft_opts.prov, name, len) &&
+	       (!ft_opts.prov[len] || ft_opts.prov[len] == ';');
+}
+
+unsigned ft_iters(unsigned dflt)
+{
+	return ft_opts.iters ? ft_opts.iters : dflt;
+}
+
+void ft_stage(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(stage, sizeof(stage), fmt, ap);
+	va_end(ap);
+	if (ft_opts.verbose)
+		printf("%s: %s\n", test_name, stage);
+}
+
+void ft_fail(const char *file, int line, const char *fmt, ...)
+{
+	const char *base = strrchr(file, '/');
+	va_list ap;
+
+	fflush(stdout);
+	fprintf(stderr, "FAIL: %s over %s: %s:%d: ", test_name, ft_opts.prov,
+		base ? base + 1 : file, line);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "\n  while: %s\n", stage);
+	_exit(1);
+}
+
+void ft_skip(const char *fmt, ...)
+{
+	va_list ap;
+
+	printf("SKIP: %s: ", test_name);
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	printf("\n");
+	fflush(stdout);
+	_exit(FT_SKIP_RC);
+}
+
+void ft_log(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!ft_opts.verbose)
+		return;
+	printf("%s: ", test_name);
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	printf("\n");
+}
+
+uint64_t ft_now_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t) ts.tv_sec * 1000000 + (uint64_t) ts.tv_nsec / 1000;
+}
+
+uint64_t ft_rand(void)
+{
+	static __thread uint64_t x;
+
+	if (!x)
+		x = 0x9e3779b97f4a7c15ULL * (ft_opts.seed + 1);
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	return x * 0x2545f4914f6cdd1dULL >> 8;
+}

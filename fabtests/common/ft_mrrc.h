@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the tests of fabtests/ share: options, checks that end the process,
+ * a connected pair of endpoints, completions, buffers with known contents.
+ *
+ * A test is one process that drives both sides of its connections: server
+ * and client each have their own fabric and domain. Unless a test starts
+ * threads itself, one thread does everything, so what happens is the same in
+ * each run.
+ *
+ * Over ofi_mrrc buffers are passed without descriptors and the provider's
+ * counters are checked. In raw mode (-R, or a provider list without
+ * ofi_mrrc) ft_desc() registers each buffer and no counters are checked: it
+ * proves the tests right.
+ *
+ * Exit status: 0 passed, 1 failed, 77 skipped with a printed reason.
+ */
+#ifndef FT_MRRC_H
+#define FT_MRRC_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_ext_mrrc.h>
+
+#define FT_FIVERSION FI_VERSION(1, 17)
+#define FT_SKIP_RC   77
+#define FT_PAGE	     4096UL
+#define FT_IOV_MAX   4	/* most that a test uses, see ft_iov_limit() */
+
+/* ---- ft_mrrc.c: options, environment, checks -------------------------- */
+
+struct ft_opts {
+	const char *prov;	/* "tcp;ofi_mrrc" */
+	const char *addr;	/* both sides' address */
+	bool raw;
+	bool verbose;
+	int timeout;		/* of the whole test, seconds */
+	unsigned iters;		/* 0: the test's own number */
+	unsigned seed;
+};
+extern struct ft_opts ft_opts;
+
+#define FT_OPTS "p:s:Rvt:I:S:h"
+
+void ft_usage(const char *name);
+/* One option of FT_OPTS; exits for -h and what is unknown. */
+void ft_parse_opt(const char *name, int op, char *arg);
+/* Parses FT_OPTS; sets what tests over ofi_mrrc need; starts the deadline. */
+void ft_init(int argc, char **argv);
+/* The second half of ft_init(), for programs with options of their own. */
+void ft_start(const char *name);
+/* Prints that the test passed. */
+int ft_done(void);
+/* Over this core? ft_core("verbs") */
+bool ft_core(const char *name);
+/* The test's own iteration count, or the user's. */
+unsigned ft_iters(unsigned dflt);
+/* What the deadline's message will say the test was doing. */
+void ft_stage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void ft_fail(const char *file, int line, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4), noreturn));
+void ft_skip(const char *fmt, ...)
+	__attribute__((format(printf, 1, 2), noreturn));
+void ft_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+uint64_t ft_now_us(void);
+uint64_t ft_rand(void);		/* any thread; each has its own sequence */
+
+#define FT_CHECK(cond, ...)						\
+	do {								\
+		if (!(cond))						\
+			ft_fail(__FILE__, __LINE__, __VA_ARGS__);	\
+	} while (0)
+
+/* A call that must answer 0. */
+#define FT_CALL(call)							\
+	do {								\
+		long ft_ret_ = (long) (call);				\
+									\
+		if (ft_ret_)						\
+			ft_fail(__FILE__, __LINE__, "%s: %ld (%s)",	\
+				#call, ft_ret_,				\
+				fi_strerror((int) -ft_ret_));		\
+	} while (0)
+
+/* A call that a core need not offer. */
+#define FT_CALL_OR_SKIP(call)						\
+	do {								\
+		long ft_ret_ = (long) (call);				\
+									\
+		if (ft_ret_ == -FI_ENOSYS || ft_ret_ == -FI_EOPNOTSUPP) \
+			ft_skip("%s: %s", #call,			\
+				fi_strerror((int) -ft_ret_));		\
+		if (ft_ret_)						\
+			ft_fail(__FILE__, __LINE__, "%s: %ld (%s)",	\
+				#call, ft_ret_,				\
+				fi_strerror((int) -ft_ret_));		\
+	} while (0)
+
+/* ---- ft_mem.c: buffers ------------------------------------------------ */
+
+/* Contents that depend on the seed and on each position. */
+void ft_fill(void *buf, size_t len, uint64_t seed);
+/* Offset of the first byte that differs, or -1. */
+ssize_t ft_differs(const void *buf, size_t len, uint64_t seed);
+void ft_check_buf(const char *file, int line, const void *buf, size_t len,
+		  uint64_t seed, const char *what);
+#define FT_CHECK_BUF(buf, len, seed, what)				\
+	ft_check_buf(__FILE__, __LINE__, buf, len, seed, what)
+/* Anonymous pages, read and write; at addr if that is not NULL. */
+void *ft_map(void *addr, size_t len);
+void ft_unmap(void *addr, size_t len);
+size_t ft_rss(void);		/* bytes of this process in memory */
+
+/* ---- ft_conn.c: fabrics, domains, connections ------------------------- */
+
+struct ft_attr {
+	uint64_t caps;
+	enum fi_ep_type type;
+	enum fi_cq_format format;
+	size_t cq_size;		/* 0: the provider's default */
+	enum fi_wait_obj wait_obj;
+	enum fi_threading threading;
+	bool tx_selective;	/* bind with FI_SELECTIVE_COMPLETION */
+	bool rx_selective;
+	bool no_cq;		/* over ofi_mrrc; a raw core gets one still */
+	bool cntr;
+	bool srx;
+};
+
+#define FT_ATTR								\
+	(struct ft_attr)						\
+	{								\
+		.caps = FI_MSG | FI_RMA, .type = FI_EP_MSG,		\
+		.format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_NONE,	\
+	}
+
+struct ft_mr;
+
+struct ft_dom {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct ft_mr *mrs;	/* of ft_desc(), raw mode */
+};
+
+/* A completion, whatever the queue's format. */
+struct ft_comp {
+	void *ctx;
+	uint64_t flags;
+	size_t len;
+	uint64_t data;
+	uint64_t tag;
+	int err;		/* 0: success */
+	struct ft_comp *next;
+};
+
+enum ft_dir { FT_TX, FT_RX, FT_DIRS };
+
+struct ft_ep {
+	struct ft_dom *dom;
+	struct ft_ep *peer;
+	struct fid_eq *eq;
+	struct fid_ep *ep;
+	struct fid_ep *srx;	/* shared: closed by ft_pair_close() */
+	struct fid_cq *cq[FT_DIRS];
+	struct fid_cntr *cntr[FT_DIRS];
+	enum fi_cq_format format;
+	bool quiet[FT_DIRS];	/* ft_poll() leaves this queue alone */
+	struct ft_comp *head[FT_DIRS], **tail[FT_DIRS];
+};
+
+struct ft_pair {
+	struct ft_attr attr;
+	struct ft_dom dom[2];	/* server, client */
+	struct fid_eq *peq;
+	struct fid_pep *pep;
+	struct fid_ep *srx;
+	struct fid_cq *srx_cq;	/* all endpoints on the srx share it */
+	struct ft_ep s, c;
+};
+
+/* Hints for what attr asks; free with fi_freeinfo(). */
+struct fi_info *ft_hints(const struct ft_attr *attr);
+/* Skips the test when the provider offers no such thing. */
+struct fi_info *ft_getinfo(const struct ft_attr *attr);
+/* Fabrics, listener, domains, and the first connection. */
+void ft_pair_open(struct ft_pair *pair, const struct ft_attr *attr);
+/* One more connection on the same domains. */
+void ft_connect(struct ft_pair *pair, struct ft_ep *s, struct ft_ep *c);
+/* Waits for the event that the other side has gone. */
+void ft_wait_shutdown(struct ft_ep *ep);
+/* Endpoint, queues, counters; completions not taken are dropped. */
+void ft_ep_close(struct ft_ep *ep);
+/* Closes what is open and checks that nothing is left behind. */
+void ft_pair_close(struct ft_pair *pair);
+/* Break-and-reconnect, for tests whose operations break a connection. */
+void ft_reconnect(struct ft_pair *pair);
+void ft_queue_close(struct ft_ep *ep);
+
+/*
+ * Descriptor for a local buffer: NULL over ofi_mrrc; in raw mode of a
+ * registration that lasts until ft_release().
+ */
+void *ft_desc(struct ft_dom *dom, const void *buf, size_t len);
+void ft_release(struct ft_dom *dom);
+/* Explicit registration, and how a peer addresses its start. */
+struct fid_mr *ft_reg(struct ft_dom *dom, const void *buf, size_t len,
+		      uint64_t access);
+uint64_t ft_raddr(struct ft_dom *dom, const void *buf);
+
+/* ---- ft_comp.c: posting and completing -------------------------------- */
+
+/* Reads what there is of this endpoint's queues or counters. */
+void ft_poll(struct ft_ep *ep);
+/* Both ends. */
+void ft_progress(struct ft_ep *ep);
+/* Takes the oldest completion, if there is one. */
+bool ft_take(struct ft_ep *ep, enum ft_dir dir, struct ft_comp *comp);
+/* The same, waiting for one; an error entry fails the test. */
+void ft_wait(struct ft_ep *ep, enum ft_dir dir, struct ft_comp *comp);
+/* The same, where an error entry is as good. */
+void ft_wait_any(struct ft_ep *ep, enum ft_dir dir, struct ft_comp *comp);
+/* Waits for one with this context and these flags among it. */
+void ft_wait_ctx(struct ft_ep *ep, enum ft_dir dir, void *ctx, uint64_t flags);
+/* Progress for a while; nothing may complete on either queue of ep. */
+void ft_expect_none(struct ft_ep *ep, int msec);
+/* Waits until memory holds what a peer writes there. */
+void ft_wait_buf(struct ft_ep *ep, const void *buf, size_t len, uint64_t seed);
+void ft_wait_cntr(struct ft_ep *ep, enum ft_dir dir, uint64_t value);
+/* Post, and on -FI_EAGAIN make progress and post again. */
+#define FT_POST(ep, call)						\
+	do {								\
+		uint64_t ft_end_ = ft_now_us() + 30000000;		\
+		ssize_t ft_rc_;						\
+									\
+		while ((ft_rc_ = (call)) == -FI_EAGAIN) {		\
+			ft_progress(ep);				\
+			FT_CHECK(ft_now_us() < ft_end_,			\
+				 "%s: -FI_EAGAIN for 30 s", #call);	\
+		}							\
+		FT_CHECK(!ft_rc_, "%s: %zd (%s)", #call, ft_rc_,	\
+			 fi_strerror((int) -ft_rc_));			\
+	} while (0)
+
+/* Sends sbuf to the peer's rbuf and waits for both completions. */
+void ft_send_recv(struct ft_ep *from, const void *sbuf, void *rbuf,
+		  size_t len);
+/* The same with contents of this seed written, and checked. */
+void ft_verify_pair(struct ft_ep *from, void *sbuf, void *rbuf, size_t len,
+		    uint64_t seed);
+size_t ft_iov_limit(struct ft_ep *ep);
+
+/* ---- ft_stats.c: the provider's counters ------------------------------ */
+
+/* false in raw mode, with *st zeroed */
+bool ft_stats(struct ft_dom *dom, struct fi_mrrc_stats *st);
+/* Are hits to be expected: is there a monitor? Prints why not, once. */
+bool ft_caches(struct ft_dom *dom);
+/* posts == completions, nothing held, within limits; raw: nothing */
+void ft_check_idle(struct ft_dom *dom, const char *when);
+/* Flushes, then nothing may be registered by the provider any more. */
+void ft_check_flushed(struct ft_dom *dom, const char *when);
+void ft_print_stats(struct ft_dom *dom, const char *who);
+
+#endif /* FT_MRRC_H */

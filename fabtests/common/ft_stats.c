@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The provider's counters, and what they must say at certain moments. */
+#include "ft_mrrc.h"
+
+bool ft_stats(struct ft_dom *dom, struct fi_mrrc_stats *st)
+{
+	memset(st, 0, sizeof(*st));
+	st->size = sizeof(*st);
+	if (ft_opts.raw)
+		return false;
+	FT_CALL(fi_mrrc_stats(dom->domain, st));
+	FT_CHECK(st->size == sizeof(*st), "stats: %zu bytes filled",
+		 st->size);
+	return true;
+}
+
+bool ft_caches(struct ft_dom *dom)
+{
+	static bool said;
+	struct fi_mrrc_stats st;
+
+	if (!ft_stats(dom, &st))
+		return false;
+	if (strcmp(st.monitor, "none"))
+		return true;
+	if (!said)
+		printf("note: no memory monitor here: nothing is cached\n");
+	said = true;
+	return false;
+}
+
+void ft_print_stats(struct ft_dom *dom, const char *who)
+{
+	struct fi_mrrc_stats st;
+
+	if (!ft_opts.verbose || !ft_stats(dom, &st))
+		return;
+	printf("%s: lookups %" PRIu64 " hits %" PRIu64 " misses %" PRIu64
+	       " registrations %" PRIu64 " deregistrations %" PRIu64
+	       " failures %" PRIu64 " evictions %" PRIu64
+	       " invalidations %" PRIu64 " uncached %" PRIu64
+	       " posts %" PRIu64 " completions %" PRIu64
+	       " regions %" PRIu64 " bytes %" PRIu64 " held %" PRIu64
+	       " peak %" PRIu64 "/%" PRIu64 " max %" PRIu64 "/%" PRIu64
+	       " monitor %.16s policy %.16s\n",
+	       who, st.lookups, st.hits, st.misses, st.registrations,
+	       st.deregistrations, st.registration_failures, st.evictions,
+	       st.invalidations, st.uncached, st.posts, st.completions,
+	       st.regions, st.bytes, st.held_regions, st.regions_peak,
+	       st.bytes_peak, st.max_regions, st.max_bytes, st.monitor,
+	       st.policy);
+}
+
+void ft_check_idle(struct ft_dom *dom, const char *when)
+{
+	struct fi_mrrc_stats st;
+
+	if (!dom->domain || !ft_stats(dom, &st))
+		return;
+	FT_CHECK(st.posts == st.completions,
+		 "%s: %" PRIu64 " operations posted, %" PRIu64 " completed",
+		 when, st.posts, st.completions);
+	FT_CHECK(!st.held_regions, "%s: %" PRIu64 " regions still held", when,
+		 st.held_regions);
+	FT_CHECK(st.lookups == st.hits + st.misses,
+		 "%s: %" PRIu64 " lookups, %" PRIu64 " hits, %" PRIu64
+		 " misses", when, st.lookups, st.hits, st.misses);
+	FT_CHECK(st.regions <= st.max_regions && st.bytes <= st.max_bytes,
+		 "%s: %" PRIu64 " regions of %" PRIu64 ", %" PRIu64
+		 " bytes of %" PRIu64, when, st.regions, st.max_regions,
+		 st.bytes, st.max_bytes);
+}
+
+void ft_check_flushed(struct ft_dom *dom, const char *when)
+{
+	struct fi_mrrc_stats st;
+
+	if (ft_opts.raw || !dom->domain)
+		return;
+	ft_check_idle(dom, when);
+	FT_CALL(fi_mrrc_flush(dom->domain));
+	ft_stats(dom, &st);
+	FT_CHECK(!st.regions && !st.bytes,
+		 "%s: after flush %" PRIu64 " regions, %" PRIu64 " bytes",
+		 when, st.regions, st.bytes);
+	FT_CHECK(st.registrations == st.deregistrations,
+		 "%s: after flush %" PRIu64 " registrations, %" PRIu64
+		 " deregistrations", when, st.registrations,
+		 st.deregistrations);
+}

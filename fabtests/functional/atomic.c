@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_atomic: atomics with null descriptors, in every variant for which
+ * the core says that it supports operation and type. Operand, result and
+ * compare buffers are all resolved.
+ */
+#include "ft_mrrc.h"
+
+enum form { PLAIN, VECTOR, MESSAGE, FORMS };
+
+struct bufs {
+	uint64_t *operand, *result, *compare, *target;
+	struct fid_mr *mr;
+	void *od, *rd, *cd;
+};
+
+static uint64_t taddr;
+static unsigned done;
+
+static ssize_t post_base(struct ft_ep *ep, struct bufs *b, enum form form,
+			 enum fi_op op)
+{
+	struct fi_ioc ioc = { b->operand, 1 };
+	struct fi_rma_ioc rma = { taddr, 1, fi_mr_key(b->mr) };
+	struct fi_msg_atomic msg = {
+		.msg_iov = &ioc, .desc = &b->od, .iov_count = 1,
+		.rma_iov = &rma, .rma_iov_count = 1, .datatype = FI_UINT64,
+		.op = op, .context = b,
+	};
+
+	switch (form) {
+	case PLAIN:
+		return fi_atomic(ep->ep, b->operand, 1, b->od, 0, taddr,
+				 rma.key, FI_UINT64, op, b);
+	case VECTOR:
+		return fi_atomicv(ep->ep, &ioc, &b->od, 1, 0, taddr, rma.key,
+				  FI_UINT64, op, b);
+	default:
+		return fi_atomicmsg(ep->ep, &msg, FI_COMPLETION);
+	}
+}
+
+static ssize_t post_fetch(struct ft_ep *ep, struct bufs *b, enum form form,
+			  enum fi_op op)
+{
+	struct fi_ioc ioc = { b->operand, 1 }, res = { b->result, 1 };
+	struct fi_rma_ioc rma = { taddr, 1, fi_mr_key(b->mr) };
+	struct fi_msg_atomic msg = {
+		.msg_iov = &ioc, .desc = &b->od, .iov_count = 1,
+		.rma_iov = &rma, .rma_iov_count = 1, .datatype = FI_UINT64,
+		.op = op, .context = b,
+	};
+
+	switch (form) {
+	case PLAIN:
+		return fi_fetch_atomic(ep->ep, b->operand, 1, b->od, b->result,
+				       b->rd, 0, taddr, rma.key, FI_UINT64,
+				       op, b);
+	case VECTOR:
+		return fi_fetch_atomicv(ep->ep, &ioc, &b->od, 1, &res, &b->rd,
+					1, 0, taddr, rma.key, FI_UINT64, op,
+					b);
+	default:
+		return fi_fetch_atomicmsg(ep->ep, &msg, &res, &b->rd, 1,
+					  FI_COMPLETION);
+	}
+}
+
+static ssize_t post_compare(struct ft_ep *ep, struct bufs *b, enum form form,
+			    enum fi_op op)
+{
+	struct fi_ioc ioc = { b->operand, 1 }, res = { b->result, 1 };
+	struct fi_ioc cmp = { b->compare, 1 };
+	struct fi_rma_ioc rma = { taddr, 1, fi_mr_key(b->mr) };
+	struct fi_msg_atomic msg = {
+		.msg_iov = &ioc, .desc = &b->od, .iov_count = 1,
+		.rma_iov = &rma, .rma_iov_count = 1, .datatype = FI_UINT64,
+		.op = op, .context = b,
+	};
+
+	switch (form) {
+	case PLAIN:
+		return fi_compare_atomic(ep->ep, b->operand, 1, b->od,
+					 b->compare, b->cd, b->result, b->rd,
+					 0, taddr, rma.key, FI_UINT64, op, b);
+	case VECTOR:
+		return fi_compare_atomicv(ep->ep, &ioc, &b->od, 1, &cmp,
+					  &b->cd, 1, &res, &b->rd, 1, 0,
+					  taddr, rma.key, FI_UINT64, op, b);
+	default:
+		return fi_compare_atomicmsg(ep->ep, &msg, &cmp, &b->cd, 1,
+					    &res, &b->rd, 1, FI_COMPLETION);
+	}
+}
+
+/* -FI_ENOSYS for one form is a skip of that form. */
+static bool posted(ssize_t ret, const char *what, enum form form)
+{
+	static const char *const forms[] = { "plain", "vector", "message" };
+
+	if (ret == -FI_ENOSYS || ret == -FI_EOPNOTSUPP) {
+		printf("note: %s, %s: %s\n", what, forms[form],
+		       fi_strerror((int) -ret));
+		return false;
+	}
+	FT_CHECK(!ret, "%s, %s: %zd (%s)", what, forms[form], ret,
+		 fi_strerror((int) -ret));
+	done++;
+	return true;
+}
+
+static void base_write(struct ft_ep *ep, struct bufs *b, enum form form)
+{
+	uint64_t end = ft_now_us() + 10000000;
+	size_t count;
+
+	if (fi_atomicvalid(ep->ep, FI_UINT64, FI_ATOMIC_WRITE, &count))
+		return;
+	*b->operand = ft_rand();
+	*b->target = 0;
+	if (!posted(post_base(ep, b, form, FI_ATOMIC_WRITE), "write", form))
+		return;
+	ft_wait_ctx(ep, FT_TX, b, FI_ATOMIC);
+	while (*(volatile uint64_t *) b->target != *b->operand) {
+		ft_progress(ep);
+		FT_CHECK(ft_now_us() < end, "atomic write: never there");
+	}
+}
+
+static void fetch_sum(struct ft_ep *ep, struct bufs *b, enum form form)
+{
+	uint64_t old = ft_rand();
+	size_t count;
+
+	if (fi_fetch_atomicvalid(ep->ep, FI_UINT64, FI_SUM, &count))
+		return;
+	*b->operand = ft_rand();
+	*b->target = old;
+	*b->result = 0;
+	if (!posted(post_fetch(ep, b, form, FI_SUM), "fetch and add", form))
+		return;
+	ft_wait_ctx(ep, FT_TX, b, FI_ATOMIC);
+	FT_CHECK(*b->result == old, "fetched 0x%" PRIx64 ", not 0x%" PRIx64,
+		 *b->result, old);
+	FT_CHECK(*b->target == old + *b->operand, "sum is wrong");
+}
+
+static void fetch_read(struct ft_ep *ep, struct bufs *b, enum form form)
+{
+	size_t count;
+
+	if (fi_fetch_atomicvalid(ep->ep, FI_UINT64, FI_ATOMIC_READ, &count))
+		return;
+	*b->target = ft_rand();
+	*b->result = 0;
+	if (!posted(post_fetch(ep, b, form, FI_ATOMIC_READ), "read", form))
+		return;
+	ft_wait_ctx(ep, FT_TX, b, FI_ATOMIC);
+	FT_CHECK(*b->result == *b->target, "read 0x%" PRIx64, *b->result);
+}
+
+static void cswap(struct ft_ep *ep, struct bufs *b, enum form form, bool equal)
+{
+	uint64_t old = ft_rand(), want;
+	size_t count;
+
+	if (fi_compare_atomicvalid(ep->ep, FI_UINT64, FI_CSWAP, &count))
+		return;
+	*b->target = old;
+	*b->operand = ft_rand();
+	*b->compare = equal ? old : old + 1;
+	*b->result = 0;
+	want = equal ? *b->operand : old;
+	if (!posted(post_compare(ep, b, form, FI_CSWAP), "compare and swap",
+		    form))
+		return;
+	ft_wait_ctx(ep, FT_TX, b, FI_ATOMIC);
+	FT_CHECK(*b->result == old, "old value 0x%" PRIx64, *b->result);
+	FT_CHECK(*b->target == want, "swap %d went wrong", equal);
+}
+
+static void all(struct ft_pair *pair, struct bufs *b)
+{
+	struct ft_ep *ep = &pair->c;
+	unsigned form;
+
+	b->od = ft_desc(ep->dom, b->operand, 8);
+	b->rd = ft_desc(ep->dom, b->result, 8);
+	b->cd = ft_desc(ep->dom, b->compare, 8);
+	for (form = 0; form < FORMS; form++) {
+		base_write(ep, b, form);
+		fetch_sum(ep, b, form);
+		fetch_read(ep, b, form);
+		cswap(ep, b, form, true);
+		cswap(ep, b, form, false);
+	}
+	ft_release(ep->dom);
+}
+
+int main(int argc, char **argv)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct fi_mrrc_stats st;
+	struct ft_pair pair;
+	struct bufs b;
+	uint64_t *pages;
+	unsigned i;
+
+	ft_init(argc, argv);
+	attr.caps = FI_MSG | FI_RMA | FI_ATOMIC;
+	ft_pair_open(&pair, &attr);
+	pages = ft_map(NULL, 8 * FT_PAGE);
+	b.target = pages;
+	b.mr = ft_reg(&pair.dom[0], pages, FT_PAGE,
+		      FI_REMOTE_READ | FI_REMOTE_WRITE);
+	taddr = ft_raddr(&pair.dom[0], pages);
+	for (i = 0; i < ft_iters(20); i++) {
+		ft_stage("round %u", i);
+		/* on pages of their own, then side by side on one */
+		b.operand = pages + (i % 2 ? 1024 : 1024 + i);
+		b.result = pages + (i % 2 ? 2048 : 1100 + i);
+		b.compare = pages + (i % 2 ? 3072 : 1200 + i);
+		all(&pair, &b);
+	}
+	if (!done)
+		ft_skip("%s has none of the atomics", ft_opts.prov);
+	if (ft_stats(&pair.dom[1], &st))
+		FT_CHECK(st.lookups >= done, "%" PRIu64 " lookups for %u "
+			 "atomics", st.lookups, done);
+	FT_CALL(fi_close(&b.mr->fid));
+	ft_unmap(pages, 8 * FT_PAGE);
+	ft_pair_close(&pair);
+	return ft_done();
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_cancel: cancelled receives come back once, with FI_ECANCELED and
+ * the context of their owner; unknown contexts do no harm; cancelling races
+ * with completing.
+ */
+#include "ft_mrrc.h"
+
+#define COUNT 32
+#define LEN   2000
+
+static struct ft_pair pair;
+static char *in, *out;
+
+static void post_recv(uintptr_t ctx, size_t slot)
+{
+	char *p = in + slot * LEN;
+
+	FT_POST(&pair.s, fi_recv(pair.s.ep, p, LEN,
+				 ft_desc(&pair.dom[0], p, LEN), 0,
+				 (void *) ctx));
+}
+
+static void send_one(uint64_t seed)
+{
+	ft_fill(out, LEN, seed);
+	FT_POST(&pair.c, fi_send(pair.c.ep, out, LEN,
+				 ft_desc(&pair.dom[1], out, LEN), 0, out));
+}
+
+static void skip_unless_supported(void)
+{
+	struct ft_comp comp;
+	ssize_t ret;
+
+	post_recv(1, 0);
+	ret = fi_cancel(&pair.s.ep->fid, (void *) 1);
+	if (ret == -FI_ENOSYS || ret == -FI_EOPNOTSUPP)
+		ft_skip("fi_cancel: %s", fi_strerror((int) -ret));
+	FT_CHECK(!ret, "fi_cancel: %zd", ret);
+	ft_wait_any(&pair.s, FT_RX, &comp);
+	FT_CHECK(comp.err == FI_ECANCELED && comp.ctx == (void *) 1,
+		 "error %d, context %p", comp.err, comp.ctx);
+}
+
+/* All of them, in an order of its own; each once. */
+static void all(void)
+{
+	bool seen[COUNT] = { false };
+	struct ft_comp comp;
+	uintptr_t i, k;
+
+	ft_stage("all receives");
+	for (i = 0; i < COUNT; i++)
+		post_recv(i, i); /* context NULL among them */
+	for (i = 0; i < COUNT; i++) {
+		k = (i * 7 + 3) % COUNT;
+		FT_CALL(fi_cancel(&pair.s.ep->fid, (void *) k));
+	}
+	for (i = 0; i < COUNT; i++) {
+		ft_wait_any(&pair.s, FT_RX, &comp);
+		k = (uintptr_t) comp.ctx;
+		FT_CHECK(comp.err == FI_ECANCELED, "error %d", comp.err);
+		FT_CHECK(comp.flags & FI_RECV, "flags 0x%" PRIx64,
+			 comp.flags);
+		FT_CHECK(k < COUNT && !seen[k], "context %p %s", comp.ctx,
+			 k < COUNT ? "twice" : "is nobody's");
+		seen[k] = true;
+	}
+	ft_expect_none(&pair.s, 10);
+	ft_release(&pair.dom[0]);
+	ft_check_idle(&pair.dom[0], "all cancelled");
+}
+
+/* Those that are left get the messages, in order. */
+static void every_other(void)
+{
+	struct ft_comp comp;
+	uintptr_t i;
+
+	ft_stage("every other receive");
+	for (i = 0; i < COUNT; i++)
+		post_recv(100 + i, i);
+	for (i = 0; i < COUNT; i += 2) {
+		FT_CALL(fi_cancel(&pair.s.ep->fid, (void *) (100 + i)));
+		ft_wait_any(&pair.s, FT_RX, &comp);
+		FT_CHECK(comp.err == FI_ECANCELED &&
+			 comp.ctx == (void *) (100 + i),
+			 "error %d, context %p", comp.err, comp.ctx);
+	}
+	for (i = 1; i < COUNT; i += 2) {
+		send_one(i);
+		ft_wait_ctx(&pair.s, FT_RX, (void *) (100 + i), FI_RECV);
+		ft_wait_ctx(&pair.c, FT_TX, out, FI_SEND);
+		FT_CHECK_BUF(in + i * LEN, LEN, i, "a receive that stayed");
+	}
+	ft_release(&pair.dom[0]);
+	ft_release(&pair.dom[1]);
+}
+
+/* Contexts of nobody, of what has completed, of what was cancelled. */
+static void nobody(void)
+{
+	static const uintptr_t ctxs[] = { 0, 1, 4242, UINTPTR_MAX };
+	size_t i;
+
+	ft_stage("contexts of nobody");
+	for (i = 0; i < sizeof(ctxs) / sizeof(*ctxs); i++)
+		fi_cancel(&pair.s.ep->fid, (void *) ctxs[i]);
+	fi_cancel(&pair.s.ep->fid, in);
+	fi_cancel(&pair.c.ep->fid, out);
+	ft_expect_none(&pair.s, 10);
+	ft_expect_none(&pair.c, 10);
+}
+
+/*
+ * A message is under way while its receive is cancelled: the receive comes
+ * back once, either way; a message that found none takes the next.
+ */
+static void race(void)
+{
+	unsigned i, n = ft_iters(5000), cancelled = 0, k;
+	struct ft_comp comp;
+
+	for (i = 0; i < n; i++) {
+		ft_stage("race %u", i);
+		post_recv(1000 + i, 0);
+		send_one(i);
+		for (k = ft_rand() % 4; k; k--)
+			ft_poll(&pair.s);
+		FT_CALL(fi_cancel(&pair.s.ep->fid,
+				  (void *) (uintptr_t) (1000 + i)));
+		ft_wait_any(&pair.s, FT_RX, &comp);
+		FT_CHECK(comp.ctx == (void *) (uintptr_t) (1000 + i),
+			 "context %p", comp.ctx);
+		FT_CHECK(!comp.err || comp.err == FI_ECANCELED, "error %d",
+			 comp.err);
+		if (comp.err) {
+			cancelled++;
+			post_recv(7, 0);
+			ft_wait_ctx(&pair.s, FT_RX, (void *) 7, FI_RECV);
+		}
+		FT_CHECK_BUF(in, LEN, i, "message of a race");
+		ft_wait_ctx(&pair.c, FT_TX, out, FI_SEND);
+		ft_release(&pair.dom[0]);
+		ft_release(&pair.dom[1]);
+	}
+	ft_log("%u of %u races were won by the cancel", cancelled, n);
+	ft_expect_none(&pair.s, 10);
+}
+
+int main(int argc, char **argv)
+{
+	struct ft_attr attr = FT_ATTR;
+
+	ft_init(argc, argv);
+	ft_pair_open(&pair, &attr);
+	in = ft_map(NULL, COUNT * LEN);
+	out = ft_map(NULL, LEN);
+	skip_unless_supported();
+	all();
+	every_other();
+	nobody();
+	race();
+	all();
+	ft_unmap(in, COUNT * LEN);
+	ft_unmap(out, LEN);
+	ft_pair_close(&pair);
+	return ft_done();
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_close: endpoints are closed with operations pending. What the core
+ * reports about those arrives once, with the contexts of their owners; then
+ * everything closes; parents do not close before their children; repeated,
+ * nothing grows.
+ */
+#include "ft_mrrc.h"
+
+#define RECVS 12
+#define SENDS 12
+#define LEN   8192
+
+struct seen {
+	bool recv[RECVS], send[SENDS], write[SENDS];
+};
+
+static char *buf;
+
+static void post_pending(struct ft_pair *pair, struct fid_mr *mr,
+			 bool with_sends)
+{
+	void *d = ft_desc(&pair->dom[1], buf, 64 * LEN);
+	uint64_t addr = ft_raddr(&pair->dom[0], buf);
+	struct ft_ep *c = &pair->c;
+	uintptr_t i;
+
+	for (i = 0; i < RECVS; i++)
+		FT_POST(c, fi_recv(c->ep, buf + i * LEN, LEN, d, 0,
+				   (void *) (1000 + i)));
+	if (!with_sends)
+		return;
+	/* nobody receives these, and the server makes no progress */
+	for (i = 0; i < SENDS; i++) {
+		FT_CALL(fi_send(c->ep, buf + (20 + i) * LEN, LEN, d, 0,
+				(void *) (2000 + i)));
+		FT_CALL(fi_write(c->ep, buf + (20 + i) * LEN, LEN, d, 0, addr,
+				 fi_mr_key(mr), (void *) (3000 + i)));
+		FT_CALL(fi_inject_write(c->ep, buf, 16, 0, addr,
+					fi_mr_key(mr)));
+	}
+}
+
+static void mark(bool *flag, const char *what, const struct ft_comp *comp)
+{
+	FT_CHECK(!*flag, "%s %p completes twice (error %d)", what, comp->ctx,
+		 comp->err);
+	*flag = true;
+}
+
+/* Whatever comes is somebody's, and comes once. */
+static unsigned drain(struct ft_ep *ep, struct seen *seen)
+{
+	unsigned count = 0, idle = 0;
+	struct ft_comp comp;
+	uintptr_t ctx;
+	int dir;
+
+	while (idle++ < 20) {
+		ft_poll(ep);
+		for (dir = FT_TX; dir < FT_DIRS; dir++) {
+			while (ft_take(ep, dir, &comp)) {
+				idle = 0;
+				ctx = (uintptr_t) comp.ctx;
+				/* tcp reports injected writes, nobody's */
+				if (!ctx && comp.err)
+					continue;
+				count++;
+				if (ctx - 1000 < RECVS)
+					mark(&seen->recv[ctx - 1000],
+					     "receive", &comp);
+				else if (ctx - 2000 < SENDS)
+					mark(&seen->send[ctx - 2000], "send",
+					     &comp);
+				else if (ctx - 3000 < SENDS)
+					mark(&seen->write[ctx - 3000],
+					     "write", &comp);
+				else
+					FT_CHECK(0, "context %p is nobody's",
+						 comp.ctx);
+			}
+		}
+	}
+	return count;
+}
+
+static void close_pending(struct ft_pair *pair, struct fid_mr *mr,
+			  bool with_sends)
+{
+	struct seen seen = { 0 };
+	struct ft_ep *c = &pair->c;
+	unsigned count;
+
+	post_pending(pair, mr, with_sends);
+	FT_CALL(fi_close(&c->ep->fid));
+	c->ep = NULL;
+	count = drain(c, &seen);
+	ft_log("%u completions after the close", count);
+	ft_check_idle(c->dom, "endpoint closed");
+	ft_ep_close(c);
+	ft_release(&pair->dom[1]);
+	/* behind messages that nobody receives, tcp sees no end */
+	if (!with_sends)
+		ft_wait_shutdown(&pair->s);
+	ft_ep_close(&pair->s);
+	ft_check_idle(&pair->dom[0], "endpoint closed");
+	ft_connect(pair, &pair->s, &pair->c);
+}
+
+/* The peer closes: everything pending here fails, once each. */
+static void peer_closes(struct ft_pair *pair, struct fid_mr *mr)
+{
+	struct seen seen = { 0 };
+	struct ft_ep *c = &pair->c;
+
+	ft_stage("the peer closes");
+	post_pending(pair, mr, true);
+	FT_CALL(fi_close(&pair->s.ep->fid));
+	pair->s.ep = NULL;
+	ft_wait_shutdown(c);
+	drain(c, &seen);
+	FT_CALL(fi_close(&c->ep->fid));
+	c->ep = NULL;
+	drain(c, &seen);
+	ft_check_idle(c->dom, "peer closed");
+	ft_release(&pair->dom[1]);
+	ft_ep_close(c);
+	ft_ep_close(&pair->s);
+	ft_connect(pair, &pair->s, &pair->c);
+}
+
+static void expect_busy(struct fid *fid, const char *what)
+{
+	int ret = fi_close(fid);
+
+	FT_CHECK(ret == -FI_EBUSY, "closing %s first: %d (%s)", what, ret,
+		 fi_strerror(-ret));
+}
+
+/* The cores themselves answer -FI_EBUSY, but not all for everything. */
+static void parents(struct ft_pair *pair)
+{
+	ft_stage("parents before children");
+	expect_busy(&pair->dom[1].domain->fid, "a domain with an endpoint");
+	expect_busy(&pair->dom[1].fabric->fid, "a fabric with a domain");
+	expect_busy(&pair->c.cq[FT_TX]->fid, "a queue in use");
+	expect_busy(&pair->c.cq[FT_RX]->fid, "a queue in use");
+	/* and nothing was lost by asking */
+	ft_verify_pair(&pair->c, buf, buf + LEN, LEN, 5);
+	ft_release(&pair->dom[0]);
+	ft_release(&pair->dom[1]);
+}
+
+static void bounded(struct ft_pair *pair, struct fid_mr *mr)
+{
+	unsigned i, n = ft_iters(ft_core("verbs") ? 50 : 500);
+	size_t before = 0, after;
+
+	for (i = 0; i < n; i++) {
+		ft_stage("close %u", i);
+		close_pending(pair, mr, i % 2);
+		if (i == n / 4)
+			before = ft_rss();
+	}
+	after = ft_rss();
+	ft_log("memory: %zu KiB, then %zu", before / 1024, after / 1024);
+	FT_CHECK(after < before + 8 * 1024 * 1024,
+		 "%zu KiB more after %u closes", (after - before) / 1024,
+		 n - n / 4);
+}
+
+/* Everything, from the fabric on, opened and closed. */
+static void whole(void)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct ft_pair pair;
+	unsigned i, n = ft_core("verbs") ? 10 : 100;
+
+	for (i = 0; i < n; i++) {
+		ft_stage("opening and closing everything, round %u", i);
+		ft_pair_open(&pair, &attr);
+		ft_verify_pair(&pair.c, buf, buf + LEN, LEN, i);
+		ft_pair_close(&pair);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct ft_pair pair;
+	struct fid_mr *mr;
+
+	ft_init(argc, argv);
+	ft_pair_open(&pair, &attr);
+	buf = ft_map(NULL, 64 * LEN);
+	mr = ft_reg(&pair.dom[0], buf, 64 * LEN, FI_REMOTE_WRITE);
+	ft_verify_pair(&pair.c, buf, buf + LEN, LEN, 1);
+	ft_release(&pair.dom[0]);
+	ft_release(&pair.dom[1]);
+	if (!ft_opts.raw)
+		parents(&pair);
+	bounded(&pair, mr);
+	peer_closes(&pair, mr);
+	FT_CALL(fi_close(&mr->fid));
+	ft_verify_pair(&pair.c, buf, buf + LEN, LEN, 2);
+	ft_pair_close(&pair);
+	whole();
+	ft_unmap(buf, 64 * LEN);
+	return ft_done();
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_selective: FI_SELECTIVE_COMPLETION. No completion for operations
+ * that ask for none, exactly one for those that do; floods of silent
+ * operations with a small queue that nobody reads until the end.
+ */
+#include "ft_mrrc.h"
+
+#define SLOTS  64
+#define MAXLEN 4096
+
+struct bufs {
+	char *out, *in;		/* SLOTS buffers of MAXLEN each */
+	void *out_desc, *in_desc;
+	struct fid_mr *mr;	/* of in */
+};
+
+static ssize_t sendmsg_flags(struct ft_ep *ep, void *buf, size_t len,
+			     void *desc, void *ctx, uint64_t flags)
+{
+	struct iovec iov = { buf, len };
+	struct fi_msg msg = {
+		.msg_iov = &iov, .desc = &desc, .iov_count = 1,
+		.context = ctx,
+	};
+
+	return fi_sendmsg(ep->ep, &msg, flags);
+}
+
+static ssize_t writemsg_flags(struct ft_ep *ep, struct bufs *b, size_t slot,
+			      size_t len, void *ctx, uint64_t flags)
+{
+	struct iovec iov = { b->out + slot * MAXLEN, len };
+	struct fi_rma_iov rma = {
+		.addr = ft_raddr(ep->peer->dom, b->in) + slot * MAXLEN,
+		.len = len, .key = fi_mr_key(b->mr),
+	};
+	struct fi_msg_rma msg = {
+		.msg_iov = &iov, .desc = &b->out_desc, .iov_count = 1,
+		.rma_iov = &rma, .rma_iov_count = 1, .context = ctx,
+	};
+
+	return fi_writemsg(ep->ep, &msg, flags);
+}
+
+static void bufs_open(struct ft_pair *pair, struct bufs *b)
+{
+	size_t len = SLOTS * MAXLEN;
+
+	b->out = ft_map(NULL, len);
+	b->in = ft_map(NULL, len);
+	b->out_desc = ft_desc(&pair->dom[1], b->out, len);
+	b->in_desc = ft_desc(&pair->dom[0], b->in, len);
+	b->mr = ft_reg(&pair->dom[0], b->in, len, FI_REMOTE_WRITE);
+}
+
+static void bufs_close(struct ft_pair *pair, struct bufs *b)
+{
+	FT_CALL(fi_close(&b->mr->fid));
+	ft_release(&pair->dom[0]);
+	ft_release(&pair->dom[1]);
+	ft_unmap(b->out, SLOTS * MAXLEN);
+	ft_unmap(b->in, SLOTS * MAXLEN);
+}
+
+/* Receives complete without being asked: only transmit is selective. */
+static void mixture(struct ft_pair *pair, struct bufs *b)
+{
+	unsigned i, asked = 0, n = 2000;
+	struct ft_comp comp;
+	bool write, signalled;
+	size_t slot;
+	void *ctx;
+
+	for (i = 0; i < n; i++) {
+		ft_stage("mixture: operation %u", i);
+		slot = i % SLOTS;
+		write = ft_rand() % 2;
+		signalled = ft_rand() % 3 == 0;
+		ctx = (void *) (uintptr_t) (i * 2 + 1);
+		ft_fill(b->out + slot * MAXLEN, MAXLEN, i);
+		if (!write) {
+			FT_POST(&pair->c, fi_recv(pair->s.ep,
+						  b->in + slot * MAXLEN,
+						  MAXLEN, b->in_desc, 0, ctx));
+			FT_POST(&pair->c,
+				sendmsg_flags(&pair->c, b->out + slot * MAXLEN,
+					      MAXLEN, b->out_desc, ctx,
+					      signalled ? FI_COMPLETION : 0));
+		} else {
+			FT_POST(&pair->c,
+				writemsg_flags(&pair->c, b, slot, MAXLEN, ctx,
+					       signalled ? FI_COMPLETION : 0));
+		}
+		asked += signalled;
+		if (!write)
+			ft_wait_ctx(&pair->s, FT_RX, ctx, FI_RECV);
+		ft_wait_buf(&pair->c, b->in + slot * MAXLEN, MAXLEN, i);
+		if (!signalled)
+			continue;
+		ft_wait(&pair->c, FT_TX, &comp);
+		FT_CHECK(comp.ctx == ctx, "completion of %p, not of %p",
+			 comp.ctx, ctx);
+		asked--;
+	}
+	FT_CHECK(!asked, "%u completions missing", asked);
+	ft_expect_none(&pair->c, 20);
+}
+
+/* The calls without flags: silent unless the endpoint's defaults say so. */
+static void plain_calls(struct ft_pair *pair, struct bufs *b)
+{
+	unsigned i;
+
+	ft_stage("calls without flags");
+	for (i = 0; i < 200; i++) {
+		ft_fill(b->out, MAXLEN, i);
+		FT_POST(&pair->c, fi_recv(pair->s.ep, b->in, MAXLEN,
+					  b->in_desc, 0, NULL));
+		FT_POST(&pair->c, fi_send(pair->c.ep, b->out, MAXLEN,
+					  b->out_desc, 0, (void *) 7));
+		ft_wait_ctx(&pair->s, FT_RX, NULL, FI_RECV);
+		FT_CHECK_BUF(b->in, MAXLEN, i, "plain send");
+		ft_fill(b->out, MAXLEN, ~i);
+		FT_POST(&pair->c, fi_write(pair->c.ep, b->out, MAXLEN,
+					   b->out_desc, 0,
+					   ft_raddr(&pair->dom[0], b->in),
+					   fi_mr_key(b->mr), (void *) 8));
+		ft_wait_buf(&pair->c, b->in, MAXLEN, ~i);
+	}
+	ft_expect_none(&pair->c, 20);
+}
+
+/* Post without ever reading the sender's queue. */
+#define POST_QUIET(ep_, call)						\
+	do {								\
+		uint64_t end_ = ft_now_us() + 30000000;			\
+		ssize_t rc_;						\
+									\
+		while ((rc_ = (call)) == -FI_EAGAIN) {			\
+			ft_poll((ep_)->peer);				\
+			FT_CHECK(ft_now_us() < end_, "%s: -FI_EAGAIN "	\
+				 "for 30 s, unread queue", #call);	\
+		}							\
+		FT_CHECK(!rc_, "%s: %zd", #call, rc_);			\
+	} while (0)
+
+static void flood_writes(struct ft_pair *pair, struct bufs *b, unsigned n,
+			 size_t len)
+{
+	struct ft_comp comp;
+	unsigned i;
+
+	ft_stage("flood of %u silent writes of %zu", n, len);
+	pair->c.quiet[FT_TX] = true;
+	for (i = 0; i < n; i++) {
+		if (i >= n - SLOTS)
+			ft_fill(b->out + i % SLOTS * MAXLEN, len, i);
+		POST_QUIET(&pair->c, writemsg_flags(&pair->c, b, i % SLOTS,
+						    len, NULL, 0));
+		if (i % 16 == 0)
+			ft_poll(&pair->s);
+	}
+	POST_QUIET(&pair->c, writemsg_flags(&pair->c, b, i % SLOTS, 8,
+					    (void *) 99, FI_COMPLETION));
+	pair->c.quiet[FT_TX] = false;
+	ft_wait(&pair->c, FT_TX, &comp);
+	FT_CHECK(comp.ctx == (void *) 99, "completion of %p after a flood",
+		 comp.ctx);
+	for (i = n - SLOTS; i < n; i++) {
+		if (i % SLOTS == n % SLOTS)
+			continue; /* the last write went there */
+		ft_wait_buf(&pair->c, b->in + i % SLOTS * MAXLEN, len, i);
+	}
+	ft_expect_none(&pair->c, 20);
+}
+
+static void flood_sends(struct ft_pair *pair, struct bufs *b, unsigned n,
+			size_t len)
+{
+	unsigned i, posted, got = 0;
+	struct ft_comp comp;
+
+	ft_stage("flood of %u silent sends of %zu", n, len);
+	pair->c.quiet[FT_TX] = true;
+	for (posted = 0; posted < SLOTS; posted++)
+		FT_POST(&pair->s, fi_recv(pair->s.ep, b->in + posted * MAXLEN,
+					  MAXLEN, b->in_desc, 0, NULL));
+	ft_fill(b->out, len, len);
+	for (i = 0; i < n || got < n; ) {
+		if (i < n && i - got < SLOTS * 2) {
+			POST_QUIET(&pair->c,
+				   sendmsg_flags(&pair->c, b->out, len,
+						 b->out_desc, NULL, 0));
+			i++;
+		} else {
+			/* a raw core moves on only if its queue is read */
+			if (ft_opts.raw)
+				pair->c.quiet[FT_TX] = false;
+			ft_progress(&pair->c);
+		}
+		ft_poll(&pair->s);
+		while (ft_take(&pair->s, FT_RX, &comp)) {
+			FT_CHECK(!comp.err && comp.len == len,
+				 "receive %u: error %d, %zu bytes", got,
+				 comp.err, comp.len);
+			FT_CHECK_BUF(b->in + got % SLOTS * MAXLEN, len, len,
+				     "flood of sends");
+			memset(b->in + got % SLOTS * MAXLEN, 0, len);
+			if (posted++ < n)
+				FT_POST(&pair->s,
+					fi_recv(pair->s.ep, b->in + got %
+						SLOTS * MAXLEN, MAXLEN,
+						b->in_desc, 0, NULL));
+			got++;
+		}
+	}
+	pair->c.quiet[FT_TX] = false;
+	ft_expect_none(&pair->c, 20);
+}
+
+static void check_stats(struct ft_pair *pair)
+{
+	struct fi_mrrc_stats st;
+	uint64_t end = ft_now_us() + 5000000;
+
+	/* the last silent ones are retired by progress, not by an entry */
+	do {
+		ft_progress(&pair->c);
+		if (!ft_stats(&pair->dom[1], &st))
+			return;
+	} while (st.posts != st.completions && ft_now_us() < end);
+	ft_check_idle(&pair->dom[1], "after the floods");
+	FT_CHECK(st.posts > 2000, "only %" PRIu64 " operations counted",
+		 st.posts);
+}
+
+int main(int argc, char **argv)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct ft_pair pair;
+	struct bufs b;
+	unsigned n, slow;
+
+	ft_init(argc, argv);
+	slow = ft_core("verbs") ? 20 : 1; /* an emulated device */
+	n = ft_iters(100000) / slow;
+	FT_CHECK(n >= SLOTS * 10, "-I: at least %u", SLOTS * 10 * slow);
+	attr.tx_selective = true;
+	attr.cq_size = 16;
+	ft_pair_open(&pair, &attr);
+	bufs_open(&pair, &b);
+	mixture(&pair, &b);
+	plain_calls(&pair, &b);
+	flood_writes(&pair, &b, n, 64);
+	flood_writes(&pair, &b, n / 10, MAXLEN);
+	flood_sends(&pair, &b, n, 64);
+	flood_sends(&pair, &b, n / 10, MAXLEN);
+	check_stats(&pair);
+	bufs_close(&pair, &b);
+	ft_pair_close(&pair);
+	return ft_done();
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_shared_buf: many operations at once on one buffer and on windows
+ * of it that overlap; from one thread, and from two with an endpoint each.
+ * Once the whole buffer was used, every window of it is a hit.
+ */
+#include "ft_mrrc.h"
+
+#include <pthread.h>
+
+#define LEN   (64 * FT_PAGE)
+#define BATCH 48
+
+struct lane {
+	pthread_t thread;
+	struct ft_dom dom[2];	/* own lists of registrations, raw mode */
+	struct ft_ep s, c;
+	const char *out;	/* shared, filled with seed 1 */
+	char *in;		/* own */
+	unsigned rounds;
+};
+
+/* BATCH sends at once from windows of one buffer, which are compared. */
+static void batch(struct ft_ep *from, const char *out, char *in)
+{
+	size_t off[BATCH], len[BATCH], pos = 0;
+	struct ft_ep *to = from->peer;
+	void *sd = ft_desc(from->dom, out, LEN);
+	void *rd = ft_desc(to->dom, in, LEN);
+	unsigned i;
+
+	for (i = 0; i < BATCH; i++) {
+		len[i] = 1 + ft_rand() % (LEN / BATCH);
+		off[i] = ft_rand() % (LEN - len[i]);
+		FT_POST(from, fi_recv(to->ep, in + pos, len[i], rd, 0,
+				      (void *) (uintptr_t) i));
+		pos += len[i];
+	}
+	for (i = 0; i < BATCH; i++)
+		FT_POST(from, fi_send(from->ep, out + off[i], len[i], sd, 0,
+				      (void *) (uintptr_t) i));
+	for (i = 0, pos = 0; i < BATCH; i++) {
+		ft_wait_ctx(to, FT_RX, (void *) (uintptr_t) i, FI_RECV);
+		ft_wait_ctx(from, FT_TX, (void *) (uintptr_t) i, FI_SEND);
+		FT_CHECK(!memcmp(in + pos, out + off[i], len[i]),
+			 "window %u: wrong data", i);
+		pos += len[i];
+	}
+	ft_release(from->dom);
+	ft_release(to->dom);
+}
+
+/* The same window, many times at once. */
+static void same(struct ft_ep *from, const char *out, char *in)
+{
+	void *sd = ft_desc(from->dom, out, LEN);
+	void *rd = ft_desc(from->peer->dom, in, LEN);
+	size_t len = LEN / BATCH;
+	unsigned i;
+
+	for (i = 0; i < BATCH; i++) {
+		FT_POST(from, fi_recv(from->peer->ep, in + i * len, len, rd, 0,
+				      NULL));
+		FT_POST(from, fi_send(from->ep, out, len, sd, 0, NULL));
+	}
+	for (i = 0; i < BATCH; i++) {
+		ft_wait_ctx(from->peer, FT_RX, NULL, FI_RECV);
+		ft_wait_ctx(from, FT_TX, NULL, FI_SEND);
+		FT_CHECK(!memcmp(in + i * len, out, len), "copy %u", i);
+	}
+	ft_release(from->dom);
+	ft_release(from->peer->dom);
+}
+
+static void one_thread(struct ft_pair *pair, char *out, char *in)
+{
+	struct fi_mrrc_stats before[2], after[2];
+	unsigned i, d;
+
+	ft_stage("one thread");
+	ft_verify_pair(&pair->c, out, in, LEN, 1);
+	ft_release(&pair->dom[0]);
+	ft_release(&pair->dom[1]);
+	for (d = 0; d < 2; d++)
+		ft_stats(&pair->dom[d], &before[d]);
+	for (i = 0; i < ft_iters(50); i++) {
+		batch(&pair->c, out, in);
+		same(&pair->c, out, in);
+	}
+	for (d = 0; d < 2 && ft_caches(&pair->dom[d]); d++) {
+		ft_stats(&pair->dom[d], &after[d]);
+		FT_CHECK(after[d].misses == before[d].misses &&
+			 after[d].registrations == before[d].registrations,
+			 "%" PRIu64 " misses, %" PRIu64 " registrations for "
+			 "windows of a registered buffer",
+			 after[d].misses - before[d].misses,
+			 after[d].registrations - before[d].registrations);
+		FT_CHECK(after[d].hits - before[d].hits ==
+			 2ULL * BATCH * ft_iters(50),
+			 "%" PRIu64 " hits", after[d].hits - before[d].hits);
+	}
+}
+
+static void *lane_main(void *arg)
+{
+	struct lane *lane = arg;
+	unsigned i;
+
+	for (i = 0; i < lane->rounds; i++) {
+		batch(&lane->c, lane->out, lane->in);
+		same(&lane->c, lane->out, lane->in);
+	}
+	return NULL;
+}
+
+static void two_threads(struct ft_pair *pair, char *out, char *in)
+{
+	struct fi_mrrc_stats before, after;
+	struct lane lanes[2] = { 0 };
+	unsigned i;
+
+	ft_stage("two threads");
+	ft_fill(out, LEN, 1);
+	ft_stats(&pair->dom[1], &before);
+	for (i = 0; i < 2; i++) {
+		ft_connect(pair, &lanes[i].s, &lanes[i].c);
+		lanes[i].dom[0] = pair->dom[0];
+		lanes[i].dom[1] = pair->dom[1];
+		lanes[i].s.dom = &lanes[i].dom[0];
+		lanes[i].c.dom = &lanes[i].dom[1];
+		lanes[i].out = out;
+		lanes[i].in = in + i * LEN;
+		lanes[i].rounds = ft_iters(50);
+	}
+	for (i = 0; i < 2; i++)
+		FT_CHECK(!pthread_create(&lanes[i].thread, NULL, lane_main,
+					 &lanes[i]), "pthread_create");
+	for (i = 0; i < 2; i++) {
+		pthread_join(lanes[i].thread, NULL);
+		ft_ep_close(&lanes[i].s);
+		ft_ep_close(&lanes[i].c);
+	}
+	if (!ft_caches(&pair->dom[1]))
+		return;
+	ft_stats(&pair->dom[1], &after);
+	FT_CHECK(after.hits - before.hits >=
+		 (after.lookups - before.lookups) * 95 / 100,
+		 "%" PRIu64 " hits of %" PRIu64 " lookups",
+		 after.hits - before.hits, after.lookups - before.lookups);
+}
+
+/* Windows that grow over each other: partial overlaps of what is cached. */
+static void growing(struct ft_pair *pair, char *out, char *in)
+{
+	size_t off, len;
+	unsigned i;
+
+	for (i = 0; i < ft_iters(200); i++) {
+		ft_stage("growing window %u", i);
+		off = ft_rand() % LEN;
+		len = 1 + ft_rand() % (LEN - off);
+		ft_verify_pair(&pair->c, out + off, in + off, len, i);
+		ft_release(&pair->dom[0]);
+		ft_release(&pair->dom[1]);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct ft_pair pair;
+	char *out, *in;
+
+	ft_init(argc, argv);
+	ft_pair_open(&pair, &attr);
+	out = ft_map(NULL, LEN);
+	in = ft_map(NULL, 2 * LEN);
+	one_thread(&pair, out, in);
+	two_threads(&pair, out, in);
+	ft_unmap(out, LEN);
+	ft_unmap(in, 2 * LEN);
+	out = ft_map(NULL, LEN);
+	in = ft_map(NULL, 2 * LEN);
+	growing(&pair, out, in);
+	ft_unmap(out, LEN);
+	ft_unmap(in, 2 * LEN);
+	ft_pair_close(&pair);
+	return ft_done();
+}

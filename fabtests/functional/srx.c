@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_srx: receives posted to a shared context serve several connections;
+ * those still posted when it closes are given up without a trace.
+ */
+#include "ft_mrrc.h"
+
+#define CONNS 3
+#define SLOTS 24
+#define LEN   5000
+
+static struct ft_pair pair;
+static struct ft_ep s[CONNS], c[CONNS];
+static char *in, *out;
+
+static void post(uintptr_t slot)
+{
+	char *p = in + slot * LEN;
+
+	memset(p, 0, LEN);
+	FT_POST(&c[0], fi_recv(pair.srx, p, LEN,
+			       ft_desc(&pair.dom[0], p, LEN), 0,
+			       (void *) slot));
+}
+
+/* Any connection's message takes the oldest receive. */
+static void rounds(void)
+{
+	unsigned i, k, n = ft_iters(2000);
+	struct ft_comp comp;
+	uintptr_t slot;
+
+	for (slot = 0; slot < SLOTS; slot++)
+		post(slot);
+	for (i = 0; i < n; i++) {
+		ft_stage("message %u", i);
+		k = ft_rand() % CONNS;
+		ft_fill(out, LEN, i);
+		FT_POST(&c[k], fi_send(c[k].ep, out, LEN,
+				       ft_desc(&pair.dom[1], out, LEN), 0,
+				       NULL));
+		ft_wait_ctx(&c[k], FT_TX, NULL, FI_SEND);
+		ft_wait(&s[0], FT_RX, &comp);
+		slot = (uintptr_t) comp.ctx;
+		FT_CHECK(slot < SLOTS, "context %p", comp.ctx);
+		FT_CHECK(comp.len == LEN, "%zu bytes", comp.len);
+		FT_CHECK_BUF(in + slot * LEN, LEN, i, "from a shared receive");
+		post(slot);
+		if (i % 200 == 0)
+			ft_release(&pair.dom[1]);
+	}
+}
+
+static void cancel(void)
+{
+	struct ft_comp comp;
+	ssize_t ret;
+
+	ft_stage("cancel");
+	FT_POST(&c[0], fi_recv(pair.srx, in, LEN,
+			       ft_desc(&pair.dom[0], in, LEN), 0,
+			       (void *) 12345));
+	ret = fi_cancel(&pair.srx->fid, (void *) 12345);
+	if (ret == -FI_ENOSYS || ret == -FI_EOPNOTSUPP) {
+		printf("note: fi_cancel on a shared context: %s\n",
+		       fi_strerror((int) -ret));
+		return;
+	}
+	FT_CHECK(!ret, "fi_cancel: %zd", ret);
+	ft_wait_any(&s[0], FT_RX, &comp);
+	FT_CHECK(comp.err == FI_ECANCELED && comp.ctx == (void *) 12345,
+		 "error %d, context %p", comp.err, comp.ctx);
+}
+
+int main(int argc, char **argv)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct fi_mrrc_stats st;
+	int i;
+
+	ft_init(argc, argv);
+	attr.caps = FI_MSG;
+	attr.srx = true;
+	ft_pair_open(&pair, &attr);
+	in = ft_map(NULL, SLOTS * LEN);
+	out = ft_map(NULL, LEN);
+	s[0] = pair.s;
+	c[0] = pair.c;
+	for (i = 0; i < CONNS; i++) {
+		if (i)
+			ft_connect(&pair, &s[i], &c[i]);
+		/* one reader for the common queue, driven by everybody */
+		s[i].tail[FT_RX] = &s[i].head[FT_RX];
+		s[i].tail[FT_TX] = &s[i].head[FT_TX];
+		c[i].tail[FT_RX] = &c[i].head[FT_RX];
+		c[i].tail[FT_TX] = &c[i].head[FT_TX];
+		c[i].peer = &s[0];
+		s[i].peer = &c[i];
+		s[i].quiet[FT_RX] = i != 0;
+	}
+	memset(&pair.s, 0, sizeof(pair.s));
+	memset(&pair.c, 0, sizeof(pair.c));
+	rounds();
+	cancel();
+	for (i = 0; i < CONNS; i++) {
+		ft_ep_close(&c[i]);
+		ft_ep_close(&s[i]);
+	}
+	if (ft_stats(&pair.dom[0], &st))
+		FT_CHECK(st.posts > SLOTS, "%" PRIu64 " operations", st.posts);
+	FT_CALL(fi_close(&pair.srx->fid));
+	pair.srx = NULL;
+	ft_check_idle(&pair.dom[0], "shared context closed");
+	ft_unmap(in, SLOTS * LEN);
+	ft_unmap(out, LEN);
+	ft_pair_close(&pair);
+	return ft_done();
+}

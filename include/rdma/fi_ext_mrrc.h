@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * ofi_mrrc's extension to libfabric: fi_mrrc(7).
+ *
+ * Nothing here needs linking: every call goes through fi_open_ops(3), so a
+ * program built with this header also runs where the provider is absent, and
+ * is then told -FI_ENOSYS (or what the provider in use answers).
+ */
+#ifndef FI_EXT_MRRC_H
+#define FI_EXT_MRRC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_errno.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Name for fi_open_ops() on a domain; answers struct fi_mrrc_ops_domain. */
+#define FI_MRRC_DOMAIN_OPS "ofi_mrrc domain ops v1"
+
+/*
+ * Counters of one domain since it was opened, and its present state.
+ * The caller sets size to sizeof(struct fi_mrrc_stats) as it was compiled;
+ * newer providers fill no more than that, older ones fill less and set size
+ * to what they filled.
+ */
+struct fi_mrrc_stats {
+	size_t size;
+	/* since the domain was opened */
+	uint64_t lookups;	/* buffers resolved without a descriptor */
+	uint64_t hits;		/* ... found registered */
+	uint64_t misses;	/* ... not found, or not permitted to be used */
+	uint64_t registrations;	/* by the core provider, on our behalf */
+	uint64_t deregistrations;
+	uint64_t registration_failures;
+	uint64_t evictions;	/* regions that made room for others */
+	uint64_t invalidations;	/* regions whose memory was unmapped or replaced */
+	uint64_t uncached;	/* registered for one operation only */
+	uint64_t posts;		/* operations posted with buffers we resolved */
+	uint64_t completions;	/* of those, completed, cancelled or flushed */
+	/* now */
+	uint64_t regions;	/* registered regions */
+	uint64_t bytes;		/* bytes in them */
+	uint64_t held_regions;	/* of those, in use by operations */
+	uint64_t regions_peak;
+	uint64_t bytes_peak;
+	uint64_t max_regions;	/* the limits in force */
+	uint64_t max_bytes;
+	char monitor[16];	/* memory monitor in use: "uffd" or "none" */
+	char policy[16];	/* eviction policy in use */
+};
+
+/* Any thread may call these. */
+struct fi_mrrc_ops_domain {
+	size_t size;
+	/* 0, or -FI_EINVAL when stats->size is too small to hold anything */
+	int (*stats)(struct fid_domain *domain, struct fi_mrrc_stats *stats);
+	/* Deregister every cached region that no operation uses. */
+	int (*flush)(struct fid_domain *domain);
+};
+
+static inline int
+fi_mrrc_stats(struct fid_domain *domain, struct fi_mrrc_stats *stats)
+{
+	struct fi_mrrc_ops_domain *ops;
+	int ret;
+
+	ret = fi_open_ops(&domain->fid, FI_MRRC_DOMAIN_OPS, 0, (void **) &ops,
+			  NULL);
+	return ret ? ret : ops->stats(domain, stats);
+}
+
+static inline int fi_mrrc_flush(struct fid_domain *domain)
+{
+	struct fi_mrrc_ops_domain *ops;
+	int ret;
+
+	ret = fi_open_ops(&domain->fid, FI_MRRC_DOMAIN_OPS, 0, (void **) &ops,
+			  NULL);
+	return ret ? ret : ops->flush(domain);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* FI_EXT_MRRC_H */

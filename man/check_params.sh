@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# check_params.sh: the manual page names the same run-time parameters as the
+# provider defines, and every counter of the public header.  Part of
+# make check.
+
+set -u
+export LC_ALL=C
+
+top=${srcdir:-$(dirname -- "$0")/..}
+page=$top/man/fi_mrrc.7.md
+source=$top/prov/mrrc/fi/param.c
+header=$top/include/rdma/fi_ext_mrrc.h
+failed=0
+
+fail()
+{
+	echo "FAIL: $*"
+	failed=1
+}
+
+for file in "$page" "$source" "$header"; do
+	[ -r "$file" ] || fail "cannot read $file"
+done
+[ $failed = 0 ] || exit 1
+
+# The names in the table.
+defined()
+{
+	sed -n '/param_table\[\] = {/,/^};/p' "$source" |
+		sed -nE 's/.*\.name = "([a-z_0-9]+)".*/FI_OFI_MRRC_\1/p' |
+		tr '[:lower:]' '[:upper:]' | sort -u
+}
+
+# Those that the page defines: a term of RUNTIME PARAMETERS.
+documented()
+{
+	sed -n '/^# RUNTIME PARAMETERS/,/^# [^R]/p' "$page" |
+		grep -oE '^\*FI_OFI_MRRC_[A-Z_0-9]+\*' | tr -d '*' | sort -u
+}
+
+# Fields of struct fi_mrrc_stats, the size apart.
+fields()
+{
+	sed -n '/^struct fi_mrrc_stats {/,/^};/p' "$header" |
+		sed 's,/\*.*,,' |
+		sed -nE 's/^\t[a-z].*[ *]([a-z_]+)(\[[0-9]+\])?;.*/\1/p' |
+		grep -v '^size$'
+}
+
+[ -n "$(defined)" ] || fail "no parameter found in $source"
+[ -n "$(fields)" ] || fail "no field found in $header"
+
+while read -r name; do
+	fail "$name is in param.c and not in the manual page"
+done < <(comm -23 <(defined) <(documented))
+while read -r name; do
+	fail "$name is in the manual page and not in param.c"
+done < <(comm -13 <(defined) <(documented))
+while read -r name; do
+	grep -qE "^\*$name\*" "$page" ||
+		fail "counter $name is not in the manual page"
+done < <(fields)
+# a name mentioned elsewhere in the page must exist as well
+while read -r name; do
+	defined | grep -qx "$name" || fail "$name is mentioned, but no parameter"
+done < <(grep -oE 'FI_OFI_MRRC_[A-Z_0-9]+' "$page" | sort -u)
+
+[ $failed = 0 ] && echo "PASS: $(defined | wc -l) parameters," \
+	"$(fields | wc -l) counters"
+exit $failed

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Index + policy + budget (cache.h).
+ */
+#include "config.h"
+#include "core/cache.h"
+
+#include <assert.h>
+#include <errno.h>
+
+/* One widened registration may take this part of the byte limit. */
+#define MRRC_WIDEN_PART	4
+
+int mrrc_cache_init(struct mrrc_cache *cache, size_t max_bytes,
+		    size_t max_regions, size_t page, const char *policy)
+{
+	int i;
+
+	if (!max_bytes || !max_regions || !page || (page & (page - 1)))
+		return -EINVAL;
+
+	*cache = (struct mrrc_cache) {
+		.max_bytes = max_bytes,
+		.max_regions = max_regions,
+		.page = page,
+	};
+	for (i = 0; i < MRRC_ACCESS_CNT; i++)
+		mrrc_index_init(&cache->index[i]);
+	return mrrc_policy_open(policy, &cache->policy);
+}
+
+void mrrc_cache_fini(struct mrrc_cache *cache)
+{
+	assert(!cache->index[MRRC_RO].count && !cache->index[MRRC_RW].count);
+	mrrc_policy_close(cache->policy);
+}
+
+static size_t mrrc_cache_bytes(const struct mrrc_cache *cache)
+{
+	return cache->index[MRRC_RO].bytes + cache->index[MRRC_RW].bytes;
+}
+
+static size_t mrrc_cache_regions(const struct mrrc_cache *cache)
+{
+	return cache->index[MRRC_RO].count + cache->index[MRRC_RW].count;
+}
+
+static void mrrc_cache_peak(struct mrrc_cache *cache, enum mrrc_stat now,
+			    enum mrrc_stat peak)
+{
+	uint64_t *value = cache->stats.value;
+
+	if (value[now] > value[peak])
+		value[peak] = value[now];
+}
+
+static void mrrc_cache_gauge(struct mrrc_cache *cache)
+{
+	cache->stats.value[MRRC_STAT_BYTES] = mrrc_cache_bytes(cache);
+	cache->stats.value[MRRC_STAT_REGIONS] = mrrc_cache_regions(cache);
+	mrrc_cache_peak(cache, MRRC_STAT_BYTES, MRRC_STAT_BYTES_PEAK);
+	mrrc_cache_peak(cache, MRRC_STAT_REGIONS, MRRC_STAT_REGIONS_PEAK);
+}
+
+struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
+				    uintptr_t addr, size_t len,
+				    enum mrrc_access access)
+{
+	struct mrrc_region *region;
+
+	region = mrrc_index_find(&cache->index[MRRC_RW], addr, len);
+	if (!region && access == MRRC_RO)
+		region = mrrc_index_find(&cache->index[MRRC_RO], addr, len);
+	return region;
+}
+
+struct mrrc_region *mrrc_cache_lookup(struct mrrc_cache *cache,
+				      uintptr_t addr, size_t len,
+				      enum mrrc_access access)
+{
+	struct mrrc_region *region;
+
+	mrrc_cache_count(cache, MRRC_STAT_LOOKUPS);
+	region = mrrc_cache_find(cache, addr, len, access);
+	if (!region) {
+		mrrc_cache_count(cache, MRRC_STAT_MISSES);
+		return NULL;
+	}
+	mrrc_cache_count(cache, MRRC_STAT_HITS);
+	cache->policy->ops->touch(cache->policy, region);
+	return region;
+}
+
+bool mrrc_cache_widen(const struct mrrc_cache *cache, uintptr_t addr,
+		      size_t len, enum mrrc_access access, uintptr_t *start,
+		      size_t *range)
+{
+	const uintptr_t mask = cache->page - 1;
+	uintptr_t lo = addr & ~mask;
+	uintptr_t hi = (addr + len - 1) | mask;		/* inclusive */
+	struct mrrc_region *region;
+
+	*start = lo;
+	*range = hi - lo + 1;
+	region = mrrc_index_first_overlap(&cache->index[access], lo, *range);
+	if (!region)
+		return false;
+	if (region->start < lo)
+		lo = region->start;
+	while (region) {
+		if (mrrc_region_end(region) - 1 > hi)
+			hi = mrrc_region_end(region) - 1;
+		region = mrrc_index_next_overlap(region, *start, *range);
+	}
+	if (hi - lo >= cache->max_bytes / MRRC_WIDEN_PART ||
+	    hi - lo + 1 == *range)
+		return false;
+	*start = lo;
+	*range = hi - lo + 1;
+	return true;
+}
+
+/* Out of the index: a victim, or DEAD until its last operation ends. */
+static void mrrc_cache_uncache(struct mrrc_cache *cache,
+			       struct mrrc_region *region,
+			       struct mrrc_region_list *victims)
+{
+	assert(region->state == MRRC_REGION_INDEXED);
+	cache->policy->ops->remove(cache->policy, region);
+	mrrc_index_remove(&cache->index[region->access], region);
+	region->state = MRRC_REGION_DEAD;
+	if (region->held) {
+		cache->held_bytes -= region->len;
+		cache->held_regions--;
+	} else {
+		TAILQ_INSERT_TAIL(victims, region, link);
+	}
+}
+
+/* Uncache what the range touches in one index; returns how many. */
+static size_t mrrc_cache_drop(struct mrrc_cache *cache,
+			      enum mrrc_access access, uintptr_t start,
+			      size_t len, struct mrrc_region_list *victims)
+{
+	struct mrrc_region *region;
+	struct mrrc_region *next;
+	size_t count = 0;
+
+	region = mrrc_index_first_overlap(&cache->index[access], start, len);
+	while (region) {
+		next = mrrc_index_next_overlap(region, start, len);
+		mrrc_cache_uncache(cache, region, victims);
+		region = next;
+		count++;
+	}
+	return count;
+}
+
+/* Whether the region can enter once everything that may leave has left. */
+static bool mrrc_cache_has_room(const struct mrrc_cache *cache,
+				const struct mrrc_region *region)
+{
+	const struct mrrc_index *index = &cache->index[region->access];
+	size_t bytes = cache->held_bytes;
+	size_t regions = cache->held_regions;
+	struct mrrc_region *other;
+
+	other = mrrc_index_first_overlap(index, region->start, region->len);
+	while (other) {
+		if (other->held) {
+			bytes -= other->len;
+			regions--;
+		}
+		other = mrrc_index_next_overlap(other, region->start,
+						region->len);
+	}
+	return regions < cache->max_regions &&
+	       bytes <= cache->max_bytes - region->len;
+}
+
+int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
+		      struct mrrc_region_list *victims)
+{
+	struct mrrc_region *victim;
+
+	assert(region->state == MRRC_REGION_NEW);
+	if (region->len > cache->max_bytes)
+		return -E2BIG;
+	if (!mrrc_cache_has_room(cache, region))
+		return -ENOSPC;
+
+	cache->stats.value[MRRC_STAT_OVERLAPS] +=
+		mrrc_cache_drop(cache, region->access, region->start,
+				region->len, victims);
+	while (mrrc_cache_regions(cache) >= cache->max_regions ||
+	       mrrc_cache_bytes(cache) > cache->max_bytes - region->len) {
+		victim = cache->policy->ops->victim(cache->policy);
+		assert(victim && !victim->held);
+		mrrc_cache_uncache(cache, victim, victims);
+		mrrc_cache_count(cache, MRRC_STAT_EVICTIONS);
+	}
+
+	mrrc_index_insert(&cache->index[region->access], region);
+	cache->policy->ops->insert(cache->policy, region);
+	region->state = MRRC_REGION_INDEXED;
+	if (region->held) {
+		cache->held_bytes += region->len;
+		cache->held_regions++;
+	}
+	mrrc_cache_count(cache, MRRC_STAT_INSERTIONS);
+	mrrc_cache_gauge(cache);
+	return 0;
+}
+
+void mrrc_cache_hold(struct mrrc_cache *cache, struct mrrc_region *region)
+{
+	if (region->held++)
+		return;
+	cache->stats.value[MRRC_STAT_HELD]++;
+	if (region->state == MRRC_REGION_INDEXED) {
+		cache->held_bytes += region->len;
+		cache->held_regions++;
+	}
+}
+
+bool mrrc_cache_put(struct mrrc_cache *cache, struct mrrc_region *region)
+{
+	assert(region->held);
+	if (--region->held)
+		return false;
+	cache->stats.value[MRRC_STAT_HELD]--;
+	if (region->state != MRRC_REGION_INDEXED)
+		return true;
+	cache->held_bytes -= region->len;
+	cache->held_regions--;
+	return false;
+}
+
+size_t mrrc_cache_invalidate(struct mrrc_cache *cache, uintptr_t start,
+			     size_t len, struct mrrc_region_list *victims)
+{
+	size_t count = 0;
+	int access;
+
+	for (access = 0; access < MRRC_ACCESS_CNT; access++)
+		count += mrrc_cache_drop(cache, access, start, len, victims);
+	cache->stats.value[MRRC_STAT_INVALIDATIONS] += count;
+	mrrc_cache_gauge(cache);
+	return count;
+}
+
+size_t mrrc_cache_evict_all(struct mrrc_cache *cache,
+			    struct mrrc_region_list *victims)
+{
+	struct mrrc_region *victim;
+	size_t count = 0;
+
+	while ((victim = cache->policy->ops->victim(cache->policy))) {
+		mrrc_cache_uncache(cache, victim, victims);
+		mrrc_cache_count(cache, MRRC_STAT_EVICTIONS);
+		count++;
+	}
+	mrrc_cache_gauge(cache);
+	return count;
+}
+
+void mrrc_cache_registered(struct mrrc_cache *cache, size_t len)
+{
+	mrrc_cache_count(cache, MRRC_STAT_REGISTRATIONS);
+	cache->stats.value[MRRC_STAT_PINNED] += len;
+	mrrc_cache_peak(cache, MRRC_STAT_PINNED, MRRC_STAT_PINNED_PEAK);
+}
+
+void mrrc_cache_deregistered(struct mrrc_cache *cache, size_t len)
+{
+	mrrc_cache_count(cache, MRRC_STAT_DEREGISTRATIONS);
+	assert(cache->stats.value[MRRC_STAT_PINNED] >= len);
+	cache->stats.value[MRRC_STAT_PINNED] -= len;
+}
+
+bool mrrc_cache_valid(const struct mrrc_cache *cache)
+{
+	const uint64_t *value = cache->stats.value;
+	struct mrrc_region *region;
+	size_t held_bytes = 0;
+	size_t held_regions = 0;
+	int access;
+
+	for (access = 0; access < MRRC_ACCESS_CNT; access++) {
+		if (!mrrc_index_valid(&cache->index[access]))
+			return false;
+		for (region = mrrc_index_first(&cache->index[access]); region;
+		     region = mrrc_index_next(region)) {
+			/* C1, first half */
+			if (region->state != MRRC_REGION_INDEXED ||
+			    region->access != (enum mrrc_access)access ||
+			    (region->start | region->len) & (cache->page - 1))
+				return false;
+			if (region->held) {
+				held_bytes += region->len;
+				held_regions++;
+			}
+		}
+	}
+	/* C1, second half; C2 through the counts that insert relies on */
+	if (!cache->policy->ops->valid(cache->policy,
+				       mrrc_cache_regions(cache)) ||
+	    held_bytes != cache->held_bytes ||
+	    held_regions != cache->held_regions ||
+	    held_regions > value[MRRC_STAT_HELD])
+		return false;
+	/* C3 */
+	return mrrc_cache_bytes(cache) <= cache->max_bytes &&
+	       mrrc_cache_regions(cache) <= cache->max_regions &&
+	       value[MRRC_STAT_BYTES] == mrrc_cache_bytes(cache) &&
+	       value[MRRC_STAT_REGIONS] == mrrc_cache_regions(cache) &&
+	       value[MRRC_STAT_LOOKUPS] ==
+	       value[MRRC_STAT_HITS] + value[MRRC_STAT_MISSES];
+}

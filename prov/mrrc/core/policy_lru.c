@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Least recently used, by region whatever its size: the pin-down cache.
+ *
+ * A list from the oldest to the newest use. A region that is in use when a
+ * victim is sought counts as used now, so none is inspected twice for the
+ * same use.
+ */
+#include "config.h"
+#include "core/policy.h"
+
+struct mrrc_lru {
+	struct mrrc_policy policy;
+	struct mrrc_region_list list;	/* oldest use first */
+	size_t count;
+};
+
+static struct mrrc_lru *mrrc_lru_of(struct mrrc_policy *policy)
+{
+	return (struct mrrc_lru *)policy;
+}
+
+static int mrrc_lru_init(struct mrrc_policy *policy)
+{
+	struct mrrc_lru *lru = mrrc_lru_of(policy);
+
+	TAILQ_INIT(&lru->list);
+	lru->count = 0;
+	return 0;
+}
+
+static void mrrc_lru_fini(struct mrrc_policy *policy)
+{
+	(void)policy;
+}
+
+static void mrrc_lru_insert(struct mrrc_policy *policy,
+			    struct mrrc_region *region)
+{
+	struct mrrc_lru *lru = mrrc_lru_of(policy);
+
+	TAILQ_INSERT_TAIL(&lru->list, region, link);
+	lru->count++;
+}
+
+static void mrrc_lru_touch(struct mrrc_policy *policy,
+			   struct mrrc_region *region)
+{
+	struct mrrc_lru *lru = mrrc_lru_of(policy);
+
+	if (!TAILQ_NEXT(region, link))
+		return;
+	TAILQ_REMOVE(&lru->list, region, link);
+	TAILQ_INSERT_TAIL(&lru->list, region, link);
+}
+
+static void mrrc_lru_remove(struct mrrc_policy *policy,
+			    struct mrrc_region *region)
+{
+	struct mrrc_lru *lru = mrrc_lru_of(policy);
+
+	TAILQ_REMOVE(&lru->list, region, link);
+	lru->count--;
+}
+
+static struct mrrc_region *mrrc_lru_victim(struct mrrc_policy *policy)
+{
+	struct mrrc_lru *lru = mrrc_lru_of(policy);
+	struct mrrc_region *region;
+	size_t left;
+
+	for (left = lru->count; left; left--) {
+		region = TAILQ_FIRST(&lru->list);
+		if (!region->held)
+			return region;
+		mrrc_lru_touch(policy, region);
+	}
+	return NULL;
+}
+
+static bool mrrc_lru_valid(const struct mrrc_policy *policy, size_t count)
+{
+	const struct mrrc_lru *lru = (const struct mrrc_lru *)policy;
+	struct mrrc_region *region;
+	size_t seen = 0;
+
+	TAILQ_FOREACH(region, &lru->list, link) {
+		if (region->state != MRRC_REGION_INDEXED)
+			return false;
+		seen++;
+	}
+	return seen == count && lru->count == count;
+}
+
+const struct mrrc_policy_ops mrrc_policy_lru_ops = {
+	.name = "lru",
+	.size = sizeof(struct mrrc_lru),
+	.init = mrrc_lru_init,
+	.fini = mrrc_lru_fini,
+	.insert = mrrc_lru_insert,
+	.touch = mrrc_lru_touch,
+	.remove = mrrc_lru_remove,
+	.victim = mrrc_lru_victim,
+	.valid = mrrc_lru_valid,
+};

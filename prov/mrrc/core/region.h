@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A registered region: the value that index, policy and cache share.
+ *
+ * Part of core: no libfabric, threads or clock. Whoever holds the cache
+ * guards every field (sys/cache_mt.h names the lock).
+ */
+#ifndef MRRC_REGION_H
+#define MRRC_REGION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <bsd/sys/tree.h>
+#include <bsd/sys/queue.h>
+
+/*
+ * What the network may do with a region. A MRRC_RW region serves both kinds
+ * of lookup; memory mapped read-only can only be registered as MRRC_RO.
+ * One index per value: regions of one index are disjoint.
+ */
+enum mrrc_access {
+	MRRC_RO,		/* source of sends and writes */
+	MRRC_RW,		/* source and target */
+	MRRC_ACCESS_CNT
+};
+
+enum mrrc_region_state {
+	MRRC_REGION_NEW,	/* registered, not (yet) in an index */
+	MRRC_REGION_INDEXED,	/* lookups find it */
+	MRRC_REGION_DEAD,	/* left the index; deregister when held == 0 */
+};
+
+struct mrrc_region {
+	uintptr_t start;	/* page-aligned */
+	size_t len;		/* bytes, whole pages */
+	enum mrrc_access access;
+	enum mrrc_region_state state;
+	bool watched;		/* a monitor has to be told when it leaves */
+	unsigned held;		/* operations in flight; > 0: no deregistration */
+	void *cookie;		/* the registration: a fid_mr in fi, a number in tests */
+	void *desc;		/* local descriptor of the registration */
+	RB_ENTRY(mrrc_region) node;	/* while INDEXED: index */
+	TAILQ_ENTRY(mrrc_region) link;	/* INDEXED: policy; DEAD: victim list */
+};
+
+TAILQ_HEAD(mrrc_region_list, mrrc_region);
+
+static inline uintptr_t mrrc_region_end(const struct mrrc_region *region)
+{
+	return region->start + region->len;
+}
+
+#endif /* MRRC_REGION_H */

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a cache counts: one list for the enum and the names.
+ *
+ * Counters only grow; gauges follow the present state or its maximum. Whoever
+ * guards the cache guards its counters; a snapshot is a copy made under
+ * that lock.
+ */
+#ifndef MRRC_STATS_H
+#define MRRC_STATS_H
+
+#include <stdint.h>
+
+/* X(ENUM, "name", "help") */
+#define MRRC_STATS(X)							\
+	X(LOOKUPS, "lookups", "requests for a registered range")	\
+	X(HITS, "hits", "served by an indexed region")			\
+	X(MISSES, "misses", "no indexed region covered the range")	\
+	X(DUPLICATES, "duplicates",					\
+	  "registered, but another thread had inserted it first")	\
+	X(WIDENED, "widened", "registered together with overlaps")	\
+	X(INSERTIONS, "insertions", "regions put into the index")	\
+	X(EVICTIONS, "evictions", "uncached for want of budget")	\
+	X(OVERLAPS, "overlaps", "uncached for an overlapping insertion") \
+	X(INVALIDATIONS, "invalidations", "uncached by the monitor")	\
+	X(REGISTRATIONS, "registrations", "successful registrations")	\
+	X(REG_FAILURES, "registration_failures", "failed attempts")	\
+	X(DEREGISTRATIONS, "deregistrations", "regions deregistered")	\
+	X(RO_FALLBACKS, "read_only_fallbacks",				\
+	  "memory that could only be registered for reading")		\
+	X(BUSY, "monitor_busy", "lookups that found an unmap under way") \
+	X(UNCACHED_NO_MONITOR, "uncached_no_monitor",			\
+	  "used once: nothing watches memory")				\
+	X(UNCACHED_NOT_PRIVATE, "uncached_not_private",			\
+	  "used once: shared, file-backed or unknown memory")		\
+	X(UNCACHED_UNWATCHABLE, "uncached_unwatchable",			\
+	  "used once: the monitor refused the range")			\
+	X(UNCACHED_WATCH_LIMIT, "uncached_watch_limit",			\
+	  "used once: no room for another watched range")		\
+	X(UNCACHED_RACED, "uncached_raced",				\
+	  "used once: memory changed meanwhile")			\
+	X(UNCACHED_TOO_BIG, "uncached_too_big",				\
+	  "used once: larger than the cache")				\
+	X(UNCACHED_FULL, "uncached_full",				\
+	  "used once: everything cached is in use")			\
+	X(BYTES, "bytes", "gauge: indexed now")				\
+	X(BYTES_PEAK, "bytes_peak", "gauge: indexed at most")		\
+	X(REGIONS, "regions", "gauge: indexed now")			\
+	X(REGIONS_PEAK, "regions_peak", "gauge: indexed at most")	\
+	X(HELD, "held", "gauge: regions in use by operations")		\
+	X(PINNED, "pinned_bytes", "gauge: registered now")		\
+	X(PINNED_PEAK, "pinned_bytes_peak", "gauge: registered at most")
+
+enum mrrc_stat {
+#define X(id, name, help) MRRC_STAT_##id,
+	MRRC_STATS(X)
+#undef X
+	MRRC_STAT_CNT
+};
+
+struct mrrc_stats {
+	uint64_t value[MRRC_STAT_CNT];
+};
+
+const char *mrrc_stat_name(enum mrrc_stat stat);
+const char *mrrc_stat_help(enum mrrc_stat stat);
+
+#endif /* MRRC_STATS_H */

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Reading what people type: numbers, sizes, and misspelt names.
+ *
+ * Part of core: pure functions of their arguments.
+ */
+#ifndef MRRC_TEXT_H
+#define MRRC_TEXT_H
+
+#include <stddef.h>
+
+/*
+ * Digits, and nothing else. -EINVAL: not a number; -ERANGE: does not fit, or
+ * is SIZE_MAX, which callers use for "not set".
+ */
+int mrrc_text_count(const char *text, size_t *count);
+
+/* As above, with one of K, M, G, T (powers of 1024, either case) after it. */
+int mrrc_text_size(const char *text, size_t *bytes);
+
+/* Insertions, deletions and changes from a to b; case does not count. */
+size_t mrrc_text_distance(const char *a, const char *b);
+
+/* The index of the name nearest to text; the first of equals. cnt > 0. */
+size_t mrrc_text_nearest(const char *text, const char *const *names,
+			 size_t cnt);
+
+#endif /* MRRC_TEXT_H */

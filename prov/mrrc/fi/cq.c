@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Completion queue: the core's, with the contexts of the operations that we
+ * touch mapped back and unsignalled ones left out.
+ *
+ * Reading the core and claiming the records behind its completions is one
+ * step under the CQ's spin lock, so that the close of an endpoint, which
+ * takes the same lock, finds every record either claimed or its own. A thread
+ * inside the core's sread holds no lock; it is listed in sreaders (sweep.c).
+ *
+ * stash.c reads a CQ on the application's behalf, into the stash that is
+ * served first.
+ */
+#include "config.h"
+#include <sched.h>
+
+#include "cq.h"
+#include "op.h"
+
+#define MRRC_CQ_BATCH	16	/* entries of a wider format read at once */
+#define MRRC_SPINS	200	/* before giving the processor away */
+
+void mrrc_cq_lock(struct mrrc_cq *cq)
+{
+	int spins = 0;
+
+	while (atomic_exchange_explicit(&cq->lock, 1, memory_order_acquire)) {
+		while (atomic_load_explicit(&cq->lock, memory_order_relaxed)) {
+			if (++spins % MRRC_SPINS == 0)
+				sched_yield();
+		}
+	}
+}
+
+void mrrc_cq_unlock(struct mrrc_cq *cq)
+{
+	atomic_store_explicit(&cq->lock, 0, memory_order_release);
+}
+
+void mrrc_domain_lock_cqs(struct mrrc_domain *domain)
+{
+	struct mrrc_cq *cq;
+
+	pthread_mutex_lock(&domain->cq_lock);
+	for (cq = domain->cqs; cq; cq = cq->next)
+		mrrc_cq_lock(cq);
+}
+
+void mrrc_domain_unlock_cqs(struct mrrc_domain *domain)
+{
+	struct mrrc_cq *cq;
+
+	for (cq = domain->cqs; cq; cq = cq->next)
+		mrrc_cq_unlock(cq);
+	pthread_mutex_unlock(&domain->cq_lock);
+}
+
+static inline uint64_t mrrc_entry_flags(const struct mrrc_cq *cq,
+					const void *entry)
+{
+	if (cq->core_entry_size == sizeof(struct fi_cq_entry))
+		return 0;
+	return ((const struct fi_cq_msg_entry *) entry)->flags;
+}
+
+/*
+ * Map n entries as the core gave them at from to what the application gets at
+ * to (the same place, or one with smaller entries). Lock held.
+ */
+static ssize_t mrrc_cq_map(struct mrrc_cq *cq, char *to, const char *from,
+			   ssize_t n, fi_addr_t *src, struct mrrc_op **done)
+{
+	const size_t in = cq->core_entry_size, out = cq->entry_size;
+	struct mrrc_op *op;
+	ssize_t i, seen = 0;
+	void *context;
+
+	for (i = 0; i < n; i++, from += in) {
+		context = ((const struct fi_cq_entry *) from)->op_context;
+		op = mrrc_op_of(cq->domain, context);
+		if (op && !mrrc_op_claim(cq, op, mrrc_entry_flags(cq, from),
+					 false, &context, done))
+			continue;
+		if (to != from)
+			memmove(to, from, out);
+		((struct fi_cq_entry *) to)->op_context = context;
+		if (src)
+			src[seen] = src[i];
+		seen++;
+		to += out;
+	}
+	return seen;
+}
+
+static inline ssize_t mrrc_cq_core_read(struct mrrc_cq *cq, void *buf,
+					size_t count, fi_addr_t *src)
+{
+	return src ? fi_cq_readfrom(cq->core, buf, count, src) :
+		     fi_cq_read(cq->core, buf, count);
+}
+
+/* Read through a buffer of the core's wider entries. Lock held. */
+static ssize_t mrrc_cq_read_wide(struct mrrc_cq *cq, void *buf, size_t count,
+				 fi_addr_t *src, struct mrrc_op **done)
+{
+	struct fi_cq_tagged_entry wide[MRRC_CQ_BATCH];
+	ssize_t n;
+
+	if (count > MRRC_CQ_BATCH)
+		count = MRRC_CQ_BATCH;
+	n = mrrc_cq_core_read(cq, wide, count, src);
+	return n > 0 ? mrrc_cq_map(cq, buf, (char *) wide, n, src, done) : n;
+}
+
+/* Without waiting. No lock held. */
+static ssize_t mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count,
+			    fi_addr_t *src)
+{
+	struct mrrc_op *done = NULL;
+	ssize_t ret;
+
+	if (mrrc_unlikely(!count)) {
+		/* drives progress; nothing can be returned */
+		ret = mrrc_cq_core_read(cq, buf, 0, src);
+		return ret == -FI_EAGAIN &&
+		       atomic_load(&cq->stash_cnt) ? 0 : ret;
+	}
+
+	mrrc_cq_lock(cq);
+	if (mrrc_unlikely(atomic_load_explicit(&cq->stash_cnt,
+					       memory_order_relaxed))) {
+		ret = mrrc_stash_read(cq, buf, count, src);
+	} else {
+		do {
+			if (cq->core_entry_size != cq->entry_size) {
+				ret = mrrc_cq_read_wide(cq, buf, count, src,
+							&done);
+				continue;
+			}
+			ret = mrrc_cq_core_read(cq, buf, count, src);
+			if (ret > 0)
+				ret = mrrc_cq_map(cq, buf, buf, ret, src,
+						  &done);
+		} while (!ret);	/* all were unsignalled: there may be more */
+	}
+	mrrc_cq_unlock(cq);
+
+	mrrc_op_end_list(done);
+	return ret;
+}
+
+static ssize_t mrrc_cq_read(struct fid_cq *cq_fid, void *buf, size_t count)
+{
+	return mrrc_cq_poll(mrrc_cq_of(cq_fid), buf, count, NULL);
+}
+
+static ssize_t mrrc_cq_readfrom(struct fid_cq *cq_fid, void *buf,
+				size_t count, fi_addr_t *src)
+{
+	return mrrc_cq_poll(mrrc_cq_of(cq_fid), buf, count, src);
+}
+
+static ssize_t mrrc_cq_readerr(struct fid_cq *cq_fid,
+			       struct fi_cq_err_entry *entry, uint64_t flags)
+{
+	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
+	struct mrrc_op *op, *done = NULL;
+	ssize_t ret;
+
+	mrrc_cq_lock(cq);
+	if (atomic_load_explicit(&cq->stash_cnt, memory_order_relaxed)) {
+		ret = mrrc_stash_readerr(cq, entry);
+	} else {
+		ret = fi_cq_readerr(cq->core, entry, flags);
+		if (ret > 0 &&
+		    (op = mrrc_op_of(cq->domain, entry->op_context)))
+			mrrc_op_claim(cq, op, entry->flags, true,
+				      &entry->op_context, &done);
+	}
+	mrrc_cq_unlock(cq);
+	mrrc_op_end_list(done);
+	return ret;
+}
+
+static int64_t mrrc_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
+/* One wait in the core. No lock held. */
+static ssize_t mrrc_cq_core_sread(struct mrrc_cq *cq, void *buf, size_t count,
+				  fi_addr_t *src, const void *cond,
+				  int timeout)
+{
+	struct fi_cq_tagged_entry wide[MRRC_CQ_BATCH];
+	bool narrow = cq->core_entry_size != cq->entry_size;
+	void *core_buf = narrow ? wide : buf;
+	struct mrrc_sreader me;
+	struct mrrc_op *done = NULL;
+	ssize_t ret;
+
+	if (narrow && count > MRRC_CQ_BATCH)
+		count = MRRC_CQ_BATCH;
+	mrrc_cq_lock(cq);
+	me.ticket = cq->domain->ticket;
+	TAILQ_INSERT_TAIL(&cq->sreaders, &me, link);
+	mrrc_cq_unlock(cq);
+
+	ret = src ? fi_cq_sreadfrom(cq->core, core_buf, count, src, cond,
+				    timeout) :
+		    fi_cq_sread(cq->core, core_buf, count, cond, timeout);
+
+	mrrc_cq_lock(cq);
+	if (ret > 0)
+		ret = mrrc_cq_map(cq, buf, core_buf, ret, src, &done);
+	TAILQ_REMOVE(&cq->sreaders, &me, link);
+	mrrc_cq_unlock(cq);
+	mrrc_op_end_list(done);
+	return ret;
+}
+
+static ssize_t mrrc_cq_sreadfrom(struct fid_cq *cq_fid, void *buf,
+				 size_t count, fi_addr_t *src,
+				 const void *cond, int timeout)
+{
+	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
+	int64_t end = timeout > 0 ? mrrc_now_ms() + timeout : 0;
+	size_t want = cq->threshold ? (size_t) (uintptr_t) cond : 1, cur = 0;
+	const void *rest;
+	ssize_t ret;
+
+	if (!cq->wait)	/* the core says how it refuses */
+		return src ? fi_cq_sreadfrom(cq->core, buf, count, src, cond,
+					     timeout) :
+			     fi_cq_sread(cq->core, buf, count, cond, timeout);
+	if (want > count)
+		want = count;
+	if (!want)
+		want = 1;
+
+	for (;;) {
+		ret = mrrc_cq_poll(cq, (char *) buf + cur * cq->entry_size,
+				   count - cur, src ? src + cur : NULL);
+		if (ret == -FI_EAGAIN) {
+			rest = cq->threshold ?
+			       (void *) (uintptr_t) (want - cur) : cond;
+			ret = mrrc_cq_core_sread(cq, (char *) buf +
+					cur * cq->entry_size, count - cur,
+					src ? src + cur : NULL, rest, timeout);
+			if (ret == -FI_EAGAIN &&
+			    atomic_load(&cq->stash_cnt))
+				continue;	/* woken for the stash */
+		}
+		if (ret < 0)
+			break;
+		cur += ret;
+		if (cur >= want)
+			break;
+		if (timeout > 0) {
+			timeout = end - mrrc_now_ms();
+			if (timeout < 0)
+				timeout = 0;
+		}
+	}
+	return cur ? (ssize_t) cur : ret;
+}
+
+static ssize_t mrrc_cq_sread(struct fid_cq *cq_fid, void *buf, size_t count,
+			     const void *cond, int timeout)
+{
+	return mrrc_cq_sreadfrom(cq_fid, buf, count, NULL, cond, timeout);
+}
+
+static struct fi_ops_cq mrrc_cq_ops = {
+	.size = sizeof(struct fi_ops_cq),
+	.read = mrrc_cq_read,
+	.readfrom = mrrc_cq_readfrom,
+	.readerr = mrrc_cq_readerr,
+	.sread = mrrc_cq_sread,
+	.sreadfrom = mrrc_cq_sreadfrom,
+	.signal = mrrc_cq_signal,
+	.strerror = mrrc_cq_strerror,
+};
+
+static int mrrc_cq_close(struct fid *fid)
+{
+	struct mrrc_cq *cq = container_of(fid, struct mrrc_cq, cq.fid);
+	struct mrrc_domain *domain = cq->domain;
+	struct mrrc_cq **pos;
+	int ret;
+
+	if (mrrc_ref_busy(&cq->ref))
+		return -FI_EBUSY;
+	pthread_mutex_lock(&domain->cq_lock);
+	for (pos = &domain->cqs; *pos != cq; pos = &(*pos)->next)
+		;
+	ret = fi_close(&cq->core->fid);
+	if (!ret)
+		*pos = cq->next;
+	pthread_mutex_unlock(&domain->cq_lock);
+	if (ret)
+		return ret;
+
+	mrrc_stash_clear(cq);
+	if (cq->internal)
+		atomic_fetch_sub(&domain->internal_cqs, 1);
+	if (cq->wait_set)
+		mrrc_ref_put(&cq->wait_set->ref);
+	mrrc_ref_put(&domain->ref);
+	free(cq);
+	return 0;
+}
+
+static struct fi_ops mrrc_cq_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = mrrc_cq_close,
+	.bind = mrrc_fid_bind,
+	.control = mrrc_fid_control,
+	.ops_open = mrrc_fid_ops_open,
+	.tostr = mrrc_fid_tostr,
+	.ops_set = mrrc_fid_ops_set,
+};
+
+static size_t mrrc_format_size(enum fi_cq_format format)
+{
+	switch (format) {
+	case FI_CQ_FORMAT_MSG:
+		return sizeof(struct fi_cq_msg_entry);
+	case FI_CQ_FORMAT_DATA:
+		return sizeof(struct fi_cq_data_entry);
+	case FI_CQ_FORMAT_TAGGED:
+		return sizeof(struct fi_cq_tagged_entry);
+	default:
+		return sizeof(struct fi_cq_entry);
+	}
+}
+
+static int mrrc_cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
+			bool internal, void *context, struct mrrc_cq **cq_out)
+{
+	struct fi_cq_attr core_attr = *attr;
+	struct fid *wait = NULL;
+	struct mrrc_cq *cq;
+	int ret;
+
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return -FI_ENOMEM;
+
+	cq->domain = domain;
+	cq->internal = internal;
+	cq->format = attr->format;
+	cq->wait = attr->wait_obj != FI_WAIT_NONE;
+	cq->threshold = attr->wait_cond == FI_CQ_COND_THRESHOLD;
+	STAILQ_INIT(&cq->stash);
+	TAILQ_INIT(&cq->sreaders);
+	if (attr->wait_obj == FI_WAIT_SET) {
+		if (attr->wait_set)
+			wait = mrrc_fid_core(&attr->wait_set->fid);
+		if (!wait) {
+			free(cq);
+			return -FI_EINVAL;
+		}
+		core_attr.wait_set = container_of(wait, struct fid_wait, fid);
+		cq->wait_set = container_of(attr->wait_set, struct mrrc_wait,
+					    wait);
+	}
+	/* what ends a multi-receive buffer is in the flags */
+	if (domain->implicit && domain->multi_recv &&
+	    mrrc_format_size(attr->format) == sizeof(struct fi_cq_entry))
+		core_attr.format = FI_CQ_FORMAT_MSG;
+
+	ret = fi_cq_open(domain->core, &core_attr, &cq->core, &cq->cq.fid);
+	if (ret) {
+		free(cq);
+		return ret;
+	}
+	/* the core fills in a format that the application left open */
+	if (attr->format == FI_CQ_FORMAT_UNSPEC)
+		attr->format = cq->format = core_attr.format ==
+			FI_CQ_FORMAT_MSG ? FI_CQ_FORMAT_CONTEXT :
+			core_attr.format;
+	attr->size = core_attr.size;
+	cq->entry_size = mrrc_format_size(cq->format);
+	cq->core_entry_size = mrrc_format_size(core_attr.format);
+	if (cq->core_entry_size < cq->entry_size)
+		cq->core_entry_size = cq->entry_size;
+
+	cq->cq.fid.fclass = FI_CLASS_CQ;
+	cq->cq.fid.context = context;
+	cq->cq.fid.ops = &mrrc_cq_fid_ops;
+	cq->cq.ops = domain->implicit ? &mrrc_cq_ops : &mrrc_cq_fwd_ops;
+	mrrc_ref_get(&domain->ref);
+	if (cq->wait_set)
+		mrrc_ref_get(&cq->wait_set->ref);
+	pthread_mutex_lock(&domain->cq_lock);
+	cq->next = domain->cqs;
+	domain->cqs = cq;
+	pthread_mutex_unlock(&domain->cq_lock);
+	if (internal)
+		atomic_fetch_add(&domain->internal_cqs, 1);
+	*cq_out = cq;
+	return 0;
+}
+
+int mrrc_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
+		 struct fid_cq **cq_fid, void *context)
+{
+	struct mrrc_cq *cq;
+	int ret;
+
+	ret = mrrc_cq_init(mrrc_domain_of(domain), attr, false, context, &cq);
+	if (!ret)
+		*cq_fid = &cq->cq;
+	return ret;
+}
+
+int mrrc_cq_open_internal(struct mrrc_domain *domain, struct mrrc_cq **cq)
+{
+	struct fi_cq_attr attr = {
+		.format = domain->multi_recv ? FI_CQ_FORMAT_MSG :
+					       FI_CQ_FORMAT_CONTEXT,
+		.wait_obj = FI_WAIT_NONE,
+	};
+
+	return mrrc_cq_init(domain, &attr, true, NULL, cq);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What cq.c, cq_fwd.c and stash.c share.
+ */
+#ifndef MRRC_CQ_H
+#define MRRC_CQ_H
+
+#include "mrrc_fi.h"
+
+static inline struct mrrc_cq *mrrc_cq_of(struct fid_cq *cq)
+{
+	return container_of(cq, struct mrrc_cq, cq);
+}
+
+/* Serve the application from the stash, which is not empty. Lock held. */
+ssize_t mrrc_stash_read(struct mrrc_cq *cq, void *buf, size_t count,
+			fi_addr_t *src);
+ssize_t mrrc_stash_readerr(struct mrrc_cq *cq, struct fi_cq_err_entry *entry);
+
+extern struct fi_ops_cq mrrc_cq_fwd_ops;
+int mrrc_cq_signal(struct fid_cq *cq);
+const char *mrrc_cq_strerror(struct fid_cq *cq, int prov_errno,
+			     const void *err_data, char *buf, size_t len);
+
+void mrrc_stash_clear(struct mrrc_cq *cq);
+
+#endif /* MRRC_CQ_H */

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Domain: holds the cache of registrations and the records of operations.
+ *
+ * Where null descriptors are ours to resolve (implicit), threads of the
+ * application that it does not serialise against each other meet in here, so
+ * the core is opened FI_THREAD_SAFE unless the application serialises the
+ * whole domain (info.c).
+ */
+#include "config.h"
+#include <rdma/fi_ext_mrrc.h>
+
+#include "op.h"
+
+static void mrrc_domain_cache_close(struct mrrc_domain *domain)
+{
+	if (!domain->implicit)
+		return;
+	mrrc_cache_mt_close(domain->cache);
+	mrrc_mon_close(domain->mon);
+	mrrc_pool_close(domain->ops);
+}
+
+static int mrrc_domain_close(struct fid *fid)
+{
+	struct mrrc_domain *domain =
+		container_of(fid, struct mrrc_domain, domain.fid);
+	int ret;
+
+	if (mrrc_ref_busy(&domain->ref))
+		return -FI_EBUSY;
+	/* our registrations are the core's children */
+	if (domain->implicit)
+		mrrc_cache_mt_flush(domain->cache);
+	ret = fi_close(&domain->core->fid);
+	if (ret)
+		return ret;
+	mrrc_domain_cache_close(domain);
+	if (domain->eq)
+		mrrc_ref_put(&domain->eq->ref);
+	pthread_mutex_destroy(&domain->cq_lock);
+	mrrc_ref_put(&domain->fabric->ref);
+	free(domain);
+	return 0;
+}
+
+/*
+ * With FI_REG_MR the core would report our cache's registrations as well:
+ * mr.c writes the events of the application's own.
+ */
+static int mrrc_domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct mrrc_domain *domain =
+		container_of(fid, struct mrrc_domain, domain.fid);
+	int ret = 0;
+
+	if (bfid->fclass != FI_CLASS_EQ || !mrrc_fid_core(bfid))
+		return -FI_EINVAL;
+	if (flags & ~FI_REG_MR)
+		ret = mrrc_fid_bind(fid, bfid, flags & ~FI_REG_MR);
+	if (ret || !(flags & FI_REG_MR))
+		return ret;
+	if (domain->eq)
+		return -FI_EINVAL;
+	domain->eq = container_of(bfid, struct mrrc_eq, eq.fid);
+	mrrc_ref_get(&domain->eq->ref);
+	return 0;
+}
+
+static int mrrc_domain_ops_open(struct fid *fid, const char *name,
+				uint64_t flags, void **ops, void *context)
+{
+	if (strcmp(name, FI_MRRC_DOMAIN_OPS))
+		return mrrc_fid_ops_open(fid, name, flags, ops, context);
+	if (flags)
+		return -FI_EBADFLAGS;
+	*ops = &mrrc_domain_ext_ops;
+	return 0;
+}
+
+static struct fi_ops mrrc_domain_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = mrrc_domain_close,
+	.bind = mrrc_domain_bind,
+	.control = mrrc_fid_control,
+	.ops_open = mrrc_domain_ops_open,
+	.tostr = mrrc_fid_tostr,
+	.ops_set = mrrc_fid_ops_set,
+};
+
+static int mrrc_query_atomic(struct fid_domain *domain,
+			     enum fi_datatype datatype, enum fi_op op,
+			     struct fi_atomic_attr *attr, uint64_t flags)
+{
+	return fi_query_atomic(mrrc_domain_of(domain)->core, datatype, op,
+			       attr, flags);
+}
+
+static int mrrc_query_collective(struct fid_domain *domain,
+				 enum fi_collective_op coll,
+				 struct fi_collective_attr *attr,
+				 uint64_t flags)
+{
+	return fi_query_collective(mrrc_domain_of(domain)->core, coll, attr,
+				   flags);
+}
+
+static struct fi_ops_domain mrrc_domain_ops = {
+	.size = sizeof(struct fi_ops_domain),
+	.av_open = mrrc_av_open,
+	.cq_open = mrrc_cq_open,
+	.endpoint = mrrc_ep_open,
+	.scalable_ep = mrrc_sep_open,
+	.cntr_open = mrrc_cntr_open,
+	.poll_open = mrrc_poll_open,
+	.stx_ctx = mrrc_stx_open,
+	.srx_ctx = mrrc_srx_open,
+	.query_atomic = mrrc_query_atomic,
+	.query_collective = mrrc_query_collective,
+	.endpoint2 = mrrc_ep_open2,
+};
+
+/* In the cache's terms: 0 derives the limit, 1 keeps next to nothing. */
+static size_t mrrc_limit(size_t param)
+{
+	if (param == SIZE_MAX)
+		return 0;
+	return param ? param : 1;
+}
+
+static int mrrc_domain_cache_open(struct mrrc_domain *domain)
+{
+	struct mrrc_cache_attr attr = {
+		.max_bytes = mrrc_limit(mrrc_params.cache_max_size),
+		.max_regions = mrrc_limit(mrrc_params.cache_max_count),
+		.policy = mrrc_params.policy,
+		.ops = &mrrc_domain_reg_ops,
+		.arg = domain,
+	};
+	char why[128] = "";
+	int ret;
+
+	ret = mrrc_pool_open(sizeof(struct mrrc_op), MRRC_OPS_MAX,
+			     &domain->ops);
+	if (ret)
+		return ret;
+
+	ret = mrrc_mon_open(mrrc_params.monitor, why, &domain->mon);
+	if (ret) {
+		MRRC_WARN(MR, "memory monitor %s cannot work here: %s\n",
+			  mrrc_params.monitor, why);
+		goto err_pool;
+	}
+	MRRC_INFO(MR, "memory monitor: %s\n", mrrc_mon_name(domain->mon));
+	if (*mrrc_mon_reason(domain->mon))
+		MRRC_WARN(MR, "memory monitor %s: registrations are used "
+			  "once and never kept: %s\n",
+			  mrrc_mon_name(domain->mon),
+			  mrrc_mon_reason(domain->mon));
+
+	attr.mon = domain->mon;
+	ret = mrrc_cache_mt_open(&attr, &domain->cache);
+	if (ret)
+		goto err_mon;
+	return 0;
+
+err_mon:
+	mrrc_mon_close(domain->mon);
+err_pool:
+	mrrc_pool_close(domain->ops);
+	return ret;
+}
+
+static bool mrrc_domain_implicit(const struct mrrc_domain *domain)
+{
+	switch (mrrc_params.reg) {
+	case MRRC_REGISTER_ALWAYS:
+		return true;
+	case MRRC_REGISTER_NEVER:
+		return false;
+	default:
+		return domain->core_local;
+	}
+}
+
+int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
+		      struct fid_domain **domain_fid, uint64_t flags,
+		      void *context)
+{
+	struct mrrc_fabric *fabric = mrrc_fabric_of(fabric_fid);
+	struct mrrc_domain *domain;
+	struct fi_info *core_info;
+	int ret;
+
+	if (!info || !info->domain_attr)
+		return -FI_EINVAL;
+	domain = calloc(1, sizeof(*domain));
+	if (!domain)
+		return -FI_ENOMEM;
+
+	domain->fabric = fabric;
+	ret = mrrc_info_core_mr_mode(fabric, info, &domain->core_mr_mode,
+				     &domain->core_local);
+	if (ret)
+		goto err_free;
+	domain->core_key_size = info->domain_attr->mr_key_size;
+	domain->multi_recv = info->caps & FI_MULTI_RECV;
+	domain->implicit = mrrc_domain_implicit(domain);
+	domain->core_nocache = !strcasecmp(fabric->core_prov_name, "verbs");
+	if (mrrc_params.reg == MRRC_REGISTER_NEVER)
+		domain->core_local = false;	/* the application's matter */
+	pthread_mutex_init(&domain->cq_lock, NULL);
+	if (domain->implicit) {
+		ret = mrrc_domain_cache_open(domain);
+		if (ret)
+			goto err_lock;
+	}
+
+	ret = mrrc_info_to_core(domain, fabric, info, &core_info);
+	if (ret)
+		goto err_cache;
+	ret = fi_domain2(fabric->core, core_info, &domain->core, flags,
+			 &domain->domain.fid);
+	fi_freeinfo(core_info);
+	if (ret)
+		goto err_cache;
+
+	domain->domain.fid.fclass = FI_CLASS_DOMAIN;
+	domain->domain.fid.context = context;
+	domain->domain.fid.ops = &mrrc_domain_fid_ops;
+	domain->domain.ops = &mrrc_domain_ops;
+	domain->domain.mr = &mrrc_mr_ops;
+	mrrc_ref_get(&fabric->ref);
+	*domain_fid = &domain->domain;
+	return 0;
+
+err_cache:
+	mrrc_domain_cache_close(domain);
+err_lock:
+	pthread_mutex_destroy(&domain->cq_lock);
+err_free:
+	free(domain);
+	return ret;
+}
+
+int mrrc_domain_open(struct fid_fabric *fabric, struct fi_info *info,
+		     struct fid_domain **domain, void *context)
+{
+	return mrrc_domain_open2(fabric, info, domain, 0, context);
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Endpoints and shared receive contexts. Which data calls an endpoint gets
+ * (resolving ones or forwarders) is decided once, when it is opened.
+ */
+#include "config.h"
+#include "op.h"
+#include "sweep.h"
+
+static int mrrc_ep_close(struct fid *fid)
+{
+	struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
+	struct mrrc_ep *base = ep->alias_of;
+	int ret;
+
+	if (mrrc_ref_busy(&ep->ref))
+		return -FI_EBUSY;
+	ret = fi_close(&ep->core->fid);
+	if (ret)
+		return ret;
+
+	if (base) {
+		/* operations posted through an alias are the endpoint's */
+		mrrc_ref_put(&base->ref);
+		free(ep);
+		return 0;
+	}
+	mrrc_fid_untrack(ep->domain->fabric, &ep->track);
+	if (ep->domain->implicit)
+		mrrc_ep_sweep(ep);
+	if (ep->tx.cq)
+		mrrc_ref_put(&ep->tx.cq->ref);
+	if (ep->rx.cq)
+		mrrc_ref_put(&ep->rx.cq->ref);
+	if (ep->own_cq)
+		fi_close(&ep->own_cq->cq.fid);
+	mrrc_ref_put(&ep->domain->ref);
+	free(ep);
+	return 0;
+}
+
+static void mrrc_ep_set_cq(struct mrrc_ep_dir *dir, struct mrrc_cq *cq,
+			   uint64_t flags)
+{
+	mrrc_ref_get(&cq->ref);
+	if (dir->cq)
+		mrrc_ref_put(&dir->cq->ref);
+	dir->cq = cq;
+	dir->selective = flags & FI_SELECTIVE_COMPLETION;
+}
+
+static int mrrc_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
+	struct mrrc_cq *cq;
+	int ret;
+
+	ret = mrrc_fid_bind(fid, bfid, flags);
+	if (ret)
+		return ret;
+
+	switch (bfid->fclass) {
+	case FI_CLASS_CQ:
+		cq = container_of(bfid, struct mrrc_cq, cq.fid);
+		if (flags & FI_TRANSMIT)
+			mrrc_ep_set_cq(&ep->tx, cq, flags);
+		if (flags & FI_RECV)
+			mrrc_ep_set_cq(&ep->rx, cq, flags);
+		break;
+	case FI_CLASS_CNTR:
+		if (flags & (FI_SEND | FI_WRITE | FI_READ))
+			ep->tx.counter = true;
+		if (flags & FI_RECV)
+			ep->rx.counter = true;
+		break;
+	case FI_CLASS_SRX_CTX:
+		ep->shared_rx = true;
+		break;
+	}
+	return 0;
+}
+
+/* A direction that only counts: completions of ours need a CQ to go to. */
+static int mrrc_ep_bind_own_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir,
+			       uint64_t flags)
+{
+	int ret;
+
+	if (dir->cq || !dir->counter)
+		return 0;
+	if (!ep->own_cq) {
+		ret = mrrc_cq_open_internal(ep->domain, &ep->own_cq);
+		if (ret)
+			return ret;
+	}
+	flags |= FI_SELECTIVE_COMPLETION;
+	ret = fi_ep_bind(ep->core, &ep->own_cq->core->fid, flags);
+	if (!ret)
+		mrrc_ep_set_cq(dir, ep->own_cq, flags);
+	return ret;
+}
+
+static int mrrc_ep_enable(struct mrrc_ep *ep)
+{
+	int ret;
+
+	if (ep->domain->implicit && !ep->is_srx) {
+		ret = mrrc_ep_bind_own_cq(ep, &ep->tx, FI_TRANSMIT);
+		if (!ret)
+			ret = mrrc_ep_bind_own_cq(ep, &ep->rx, FI_RECV);
+		if (ret)
+			return ret;
+	}
+	if (ep->shared_rx && ep->rx.cq && ep->rx.selective)
+		ep->rx.cq->rx_selective = true;
+	return fi_enable(ep->core);
+}
+
+static void mrrc_ep_set_op_flags(struct mrrc_ep *ep, uint64_t flags)
+{
+	if (flags & FI_TRANSMIT)
+		ep->tx.op_flags = flags & ~(FI_TRANSMIT | FI_RECV);
+	if (flags & FI_RECV)
+		ep->rx.op_flags = flags & ~(FI_TRANSMIT | FI_RECV);
+}
+
+static int mrrc_ep_alias(struct mrrc_ep *ep, struct fi_alias *arg);
+
+static int mrrc_ep_control(struct fid *fid, int command, void *arg)
+{
+	struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
+	int ret;
+
+	switch (command) {
+	case FI_ENABLE:
+		return mrrc_ep_enable(ep);
+	case FI_ALIAS:
+		return mrrc_ep_alias(ep, arg);
+	case FI_SETOPSFLAG:
+		ret = fi_control(&ep->core->fid, command, arg);
+		if (!ret)
+			mrrc_ep_set_op_flags(ep, *(uint64_t *) arg);
+		return ret;
+	default:
+		return mrrc_fid_control(fid, command, arg);
+	}
+}
+
+static struct fi_ops mrrc_ep_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = mrrc_ep_close,
+	.bind = mrrc_ep_bind,
+	.control = mrrc_ep_control,
+	.ops_open = mrrc_fid_ops_open,
+	.tostr = mrrc_fid_tostr,
+	.ops_set = mrrc_fid_ops_set,
+};
+
+static int mrrc_ep_getopt(fid_t fid, int level, int optname, void *optval,
+			  size_t *optlen)
+{
+	return fi_getopt(mrrc_fid_core(fid), level, optname, optval, optlen);
+}
+
+static int mrrc_ep_setopt(fid_t fid, int level, int optname,
+			  const void *optval, size_t optlen)
+{
+	return fi_setopt(mrrc_fid_core(fid), level, optname, optval, optlen);
+}
+
+static int mrrc_ep_tx_ctx(struct fid_ep *sep, int index,
+			  struct fi_tx_attr *attr, struct fid_ep **tx_ep,
+			  void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static int mrrc_ep_rx_ctx(struct fid_ep *sep, int index,
+			  struct fi_rx_attr *attr, struct fid_ep **rx_ep,
+			  void *context)
+{
+	return -FI_ENOSYS;
+}
+
+/* deprecated calls, of the core's table and not of fi_endpoint.h */
+static ssize_t mrrc_ep_rx_size_left(struct fid_ep *ep)
+{
+	struct fid_ep *core = mrrc_ep_of(ep)->core;
+
+	return core->ops->rx_size_left(core);
+}
+
+static ssize_t mrrc_ep_tx_size_left(struct fid_ep *ep)
+{
+	struct fid_ep *core = mrrc_ep_of(ep)->core;
+
+	return core->ops->tx_size_left(core);
+}
+
+static struct fi_ops_ep mrrc_ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = mrrc_ep_cancel,
+	.getopt = mrrc_ep_getopt,
+	.setopt = mrrc_ep_setopt,
+	.tx_ctx = mrrc_ep_tx_ctx,
+	.rx_ctx = mrrc_ep_rx_ctx,
+	.rx_size_left = mrrc_ep_rx_size_left,
+	.tx_size_left = mrrc_ep_tx_size_left,
+};
+
+/* Everything but the core's endpoint. */
+static void mrrc_ep_init(struct mrrc_ep *ep, struct mrrc_domain *domain,
+			 size_t fclass, void *context)
+{
+	ep->domain = domain;
+	ep->ep.fid.fclass = fclass;
+	ep->ep.fid.context = context;
+	ep->ep.fid.ops = &mrrc_ep_fid_ops;
+	ep->ep.ops = &mrrc_ep_ops;
+	ep->ep.cm = &mrrc_cm_ops;
+	ep->ep.collective = &mrrc_collective_fwd_ops;
+	if (domain->implicit) {
+		ep->ops_base = (uintptr_t) domain->ops->base;
+		ep->ops_len = domain->ops->span;
+		ep->ep.msg = &mrrc_msg_ops;
+		ep->ep.rma = &mrrc_rma_ops;
+		ep->ep.tagged = &mrrc_tagged_ops;
+		ep->ep.atomic = &mrrc_atomic_ops;
+	} else {
+		ep->ep.msg = &mrrc_msg_fwd_ops;
+		ep->ep.rma = &mrrc_rma_fwd_ops;
+		ep->ep.tagged = &mrrc_tagged_fwd_ops;
+		ep->ep.atomic = &mrrc_atomic_fwd_ops;
+	}
+}
+
+/* What the core's endpoint lacks stays NULL, as the application expects. */
+static void mrrc_ep_trim(struct mrrc_ep *ep)
+{
+	if (!ep->core->msg)
+		ep->ep.msg = NULL;
+	if (!ep->core->rma)
+		ep->ep.rma = NULL;
+	if (!ep->core->tagged)
+		ep->ep.tagged = NULL;
+	if (!ep->core->atomic)
+		ep->ep.atomic = NULL;
+	if (!ep->core->collective)
+		ep->ep.collective = NULL;
+	if (!ep->core->cm)
+		ep->ep.cm = NULL;
+}
+
+static size_t mrrc_iov_limit(size_t limit)
+{
+	return limit && limit < MRRC_IOV_MAX ? limit : MRRC_IOV_MAX;
+}
+
+static void mrrc_ep_init_attr(struct mrrc_ep *ep, const struct fi_info *info)
+{
+	if (info->tx_attr) {
+		ep->tx.op_flags = info->tx_attr->op_flags;
+		ep->tx.iov_limit = mrrc_iov_limit(info->tx_attr->iov_limit);
+		ep->inject_size = info->tx_attr->inject_size;
+	}
+	if (info->rx_attr) {
+		ep->rx.op_flags = info->rx_attr->op_flags;
+		ep->rx.iov_limit = mrrc_iov_limit(info->rx_attr->iov_limit);
+	}
+}
+
+static int mrrc_ep_alias(struct mrrc_ep *ep, struct fi_alias *arg)
+{
+	struct fi_alias core_alias = *arg;
+	struct mrrc_ep *alias;
+	struct fid *core;
+	int ret;
+
+	alias = malloc(sizeof(*alias));
+	if (!alias)
+		return -FI_ENOMEM;
+	core_alias.fid = &core;
+	ret = fi_control(&ep->core->fid, FI_ALIAS, &core_alias);
+	if (ret) {
+		free(alias);
+		return ret;
+	}
+	*alias = *ep;
+	alias->core = container_of(core, struct fid_ep, fid);
+	alias->alias_of = ep->alias_of ? ep->alias_of : ep;
+	alias->own_cq = NULL;
+	atomic_init(&alias->ref, 0);
+	mrrc_ep_set_op_flags(alias, arg->flags);
+	mrrc_ref_get(&alias->alias_of->ref);
+	*arg->fid = &alias->ep.fid;
+	return 0;
+}
+
+int mrrc_ep_open2(struct fid_domain *domain_fid, struct fi_info *info,
+		  struct fid_ep **ep_fid, uint64_t flags, void *context)
+{
+	struct mrrc_domain *domain = mrrc_domain_of(domain_fid);
+	struct fi_info *core_info;
+	struct mrrc_ep *ep;
+	int ret;
+
+	if (!info)
+		return -FI_EINVAL;
+	ep = calloc(1, sizeof(*ep));
+	if (!ep)
+		return -FI_ENOMEM;
+
+	mrrc_ep_init(ep, domain, FI_CLASS_EP, context);
+	mrrc_ep_init_attr(ep, info);
+	ret = mrrc_info_to_core(domain, domain->fabric, info, &core_info);
+	if (ret)
+		goto err_free;
+	ret = fi_endpoint2(domain->core, core_info, &ep->core, flags,
+			   &ep->ep.fid);
+	fi_freeinfo(core_info);
+	if (ret)
+		goto err_free;
+
+	mrrc_ep_trim(ep);
+	mrrc_fid_track(domain->fabric, &ep->track, &ep->core->fid,
+		       &ep->ep.fid);
+	mrrc_ref_get(&domain->ref);
+	*ep_fid = &ep->ep;
+	return 0;
+
+err_free:
+	free(ep);
+	return ret;
+}
+
+int mrrc_ep_open(struct fid_domain *domain, struct fi_info *info,
+		 struct fid_ep **ep, void *context)
+{
+	return mrrc_ep_open2(domain, info, ep, 0, context);
+}
+
+int mrrc_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr,
+		  struct fid_ep **srx_fid, void *context)
+{
+	struct mrrc_domain *domain = mrrc_domain_of(domain_fid);
+	struct mrrc_ep *srx;
+	int ret;
+
+	srx = calloc(1, sizeof(*srx));
+	if (!srx)
+		return -FI_ENOMEM;
+	mrrc_ep_init(srx, domain, FI_CLASS_SRX_CTX, context);
+	srx->is_srx = true;
+	srx->rx.iov_limit = MRRC_IOV_MAX;
+	if (attr) {
+		srx->rx.op_flags = attr->op_flags;
+		srx->rx.iov_limit = mrrc_iov_limit(attr->iov_limit);
+	}
+	ret = fi_srx_context(domain->core, attr, &srx->core, &srx->ep.fid);
+	if (ret) {
+		free(srx);
+		return ret;
+	}
+	mrrc_ep_trim(srx);
+	mrrc_fid_track(domain->fabric, &srx->track, &srx->core->fid,
+		       &srx->ep.fid);
+	mrrc_ref_get(&domain->ref);
+	*srx_fid = &srx->ep;
+	return 0;
+}
+
+/* None of the cores we stack on has them. */
+int mrrc_sep_open(struct fid_domain *domain, struct fi_info *info,
+		  struct fid_ep **sep, void *context)
+{
+	return -FI_ENOSYS;
+}

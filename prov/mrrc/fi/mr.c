@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Registrations that the application makes: one of the core's each, never
+ * from our cache, so that closing one revokes its key.
+ *
+ * The descriptor is the core's: an application passes it in data calls, and
+ * we pass it on.
+ *
+ * Events: the domain is not bound to the core with FI_REG_MR, or the core
+ * would report our cache's registrations to the application. Registering
+ * without it is synchronous, so FI_MR_COMPLETE is written here.
+ *
+ * Threading: any thread, as far as the core allows.
+ */
+#include "config.h"
+#include "mrrc_fi.h"
+
+static void mr_refresh(struct mrrc_mr *mr)
+{
+	mr->mr.mem_desc = mr->core->mem_desc;
+	mr->mr.key = mr->core->key;
+}
+
+static int mr_close(struct fid *fid)
+{
+	struct mrrc_mr *mr = container_of(fid, struct mrrc_mr, mr.fid);
+	int ret;
+
+	ret = fi_close(&mr->core->fid);
+	if (ret)
+		return ret;
+	mrrc_ref_put(&mr->domain->ref);
+	free(mr);
+	return 0;
+}
+
+static int mr_control(struct fid *fid, int command, void *arg)
+{
+	struct mrrc_mr *mr = container_of(fid, struct mrrc_mr, mr.fid);
+	int ret;
+
+	ret = mrrc_fid_control(fid, command, arg);
+	/* the core may know the key only now */
+	if (!ret && (command == FI_ENABLE || command == FI_REFRESH))
+		mr_refresh(mr);
+	return ret;
+}
+
+static struct fi_ops mrrc_mr_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = mr_close,
+	.bind = mrrc_fid_bind,
+	.control = mr_control,
+	.ops_open = mrrc_fid_ops_open,
+	.tostr = mrrc_fid_tostr,
+	.ops_set = mrrc_fid_ops_set,
+};
+
+static struct mrrc_mr *mr_alloc(struct mrrc_domain *domain, void *context)
+{
+	struct mrrc_mr *mr;
+
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return NULL;
+	mr->domain = domain;
+	mr->mr.fid.fclass = FI_CLASS_MR;
+	mr->mr.fid.context = context;
+	mr->mr.fid.ops = &mrrc_mr_fid_ops;
+	return mr;
+}
+
+/* The core registered mr, or failed with ret. */
+static int mr_finish(struct mrrc_mr *mr, int ret, struct fid_mr **mr_fid)
+{
+	struct mrrc_eq *eq = mr->domain->eq;
+	struct fi_eq_entry entry;
+	ssize_t written;
+
+	if (ret) {
+		free(mr);
+		return ret;
+	}
+	mr_refresh(mr);
+	mrrc_ref_get(&mr->domain->ref);
+	*mr_fid = &mr->mr;
+	if (!eq)
+		return 0;
+
+	memset(&entry, 0, sizeof(entry));
+	entry.fid = &mr->mr.fid;
+	entry.context = mr->mr.fid.context;
+	written = fi_eq_write(&eq->eq, FI_MR_COMPLETE, &entry, sizeof(entry),
+			      0);
+	if (written < 0)
+		MRRC_WARN(MR, "cannot report a registration: %s\n",
+			  fi_strerror(-written));
+	return 0;
+}
+
+/*
+ * verbs keeps closed registrations in a cache of its own, with every right:
+ * close would not revoke. Other cores have no such flag.
+ */
+static uint64_t mr_core_flags(const struct mrrc_domain *domain, uint64_t flags)
+{
+	if (domain->core_nocache)
+		flags |= MRRC_MR_NOCACHE;
+	return flags;
+}
+
+static int mr_reg(struct fid *fid, const void *buf, size_t len,
+		  uint64_t access, uint64_t offset, uint64_t requested_key,
+		  uint64_t flags, struct fid_mr **mr_fid, void *context)
+{
+	struct mrrc_domain *domain =
+		container_of(fid, struct mrrc_domain, domain.fid);
+	struct mrrc_mr *mr;
+	int ret;
+
+	mr = mr_alloc(domain, context);
+	if (!mr)
+		return -FI_ENOMEM;
+	ret = fi_mr_reg(domain->core, buf, len, access, offset, requested_key,
+			mr_core_flags(domain, flags), &mr->core, context);
+	return mr_finish(mr, ret, mr_fid);
+}
+
+static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count,
+		   uint64_t access, uint64_t offset, uint64_t requested_key,
+		   uint64_t flags, struct fid_mr **mr_fid, void *context)
+{
+	struct mrrc_domain *domain =
+		container_of(fid, struct mrrc_domain, domain.fid);
+	struct mrrc_mr *mr;
+	int ret;
+
+	mr = mr_alloc(domain, context);
+	if (!mr)
+		return -FI_ENOMEM;
+	ret = fi_mr_regv(domain->core, iov, count, access, offset,
+			 requested_key, mr_core_flags(domain, flags),
+			 &mr->core, context);
+	return mr_finish(mr, ret, mr_fid);
+}
+
+/*
+ * The attributes go on as they are: the application's may be longer than
+ * this header's, so the context in them stays the application's.
+ */
+static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
+		      uint64_t flags, struct fid_mr **mr_fid)
+{
+	struct mrrc_domain *domain =
+		container_of(fid, struct mrrc_domain, domain.fid);
+	struct mrrc_mr *mr;
+	int ret;
+
+	mr = mr_alloc(domain, attr->context);
+	if (!mr)
+		return -FI_ENOMEM;
+	ret = fi_mr_regattr(domain->core, attr, mr_core_flags(domain, flags),
+			    &mr->core);
+	return mr_finish(mr, ret, mr_fid);
+}
+
+struct fi_ops_mr mrrc_mr_ops = {
+	.size = sizeof(struct fi_ops_mr),
+	.reg = mr_reg,
+	.regv = mr_regv,
+	.regattr = mr_regattr,
+};

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Messages, on endpoints that resolve null descriptors. A call that gives
+ * all descriptors goes to the core as it is; the others become the core's
+ * message form with a record of ours as context.
+ */
+#include "config.h"
+#include "resolve.h"
+
+static ssize_t __attribute__((noinline))
+mrrc_post_send(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	void *desc[MRRC_IOV_MAX];
+	struct fi_msg core_msg = *msg;
+	struct mrrc_op *op;
+	ssize_t ret;
+
+	if (mrrc_injectable(ep, msg->msg_iov, msg->iov_count, msg->context,
+			    flags))
+		return fi_sendmsg(ep->core, msg, flags | FI_INJECT);
+	if (msg->iov_count > ep->tx.iov_limit)
+		return -FI_EINVAL;
+
+	ret = mrrc_op_begin(ep, &ep->tx, flags, msg->context, &op);
+	if (ret)
+		return ret;
+	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
+			   MRRC_RO, desc);
+	if (ret)
+		return mrrc_op_posted(op, ret);
+	core_msg.desc = desc;
+	core_msg.context = op;
+	return MRRC_OP_POST(op, fi_sendmsg(ep->core, &core_msg,
+					   flags | FI_COMPLETION));
+}
+
+static ssize_t __attribute__((noinline))
+mrrc_post_recv(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	void *desc[MRRC_IOV_MAX];
+	struct fi_msg core_msg = *msg;
+	struct mrrc_op *op;
+	ssize_t ret;
+
+	if (msg->iov_count > ep->rx.iov_limit)
+		return -FI_EINVAL;
+
+	ret = mrrc_op_begin(ep, &ep->rx, flags, msg->context, &op);
+	if (ret)
+		return ret;
+	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
+			   MRRC_RW, desc);
+	if (ret)
+		return mrrc_op_posted(op, ret);
+	core_msg.desc = desc;
+	core_msg.context = op;
+	return MRRC_OP_POST(op, fi_recvmsg(ep->core, &core_msg,
+					   flags | FI_COMPLETION));
+}
+
+static ssize_t mrrc_recv(struct fid_ep *ep_fid, void *buf, size_t len,
+			 void *desc, fi_addr_t src_addr, void *context)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given(ep, desc, context))
+		return fi_recv(ep->core, buf, len, desc, src_addr, context);
+
+	return mrrc_post_recv(ep, &(struct fi_msg) {
+		.msg_iov = &(struct iovec) { buf, len },
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = src_addr,
+		.context = context,
+	}, ep->rx.op_flags);
+}
+
+static ssize_t mrrc_recvv(struct fid_ep *ep_fid, const struct iovec *iov,
+			  void **desc, size_t count, fi_addr_t src_addr,
+			  void *context)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given_iov(ep, desc, count, context))
+		return fi_recvv(ep->core, iov, desc, count, src_addr, context);
+
+	return mrrc_post_recv(ep, &(struct fi_msg) {
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = count,
+		.addr = src_addr,
+		.context = context,
+	}, ep->rx.op_flags);
+}
+
+static ssize_t mrrc_recvmsg(struct fid_ep *ep_fid, const struct fi_msg *msg,
+			    uint64_t flags)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given_iov(ep, msg->desc, msg->iov_count, msg->context))
+		return fi_recvmsg(ep->core, msg, flags);
+	return mrrc_post_recv(ep, msg, flags);
+}
+
+static ssize_t mrrc_send(struct fid_ep *ep_fid, const void *buf, size_t len,
+			 void *desc, fi_addr_t dest_addr, void *context)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given(ep, desc, context))
+		return fi_send(ep->core, buf, len, desc, dest_addr, context);
+
+	return mrrc_post_send(ep, &(struct fi_msg) {
+		.msg_iov = &(struct iovec) { (void *) buf, len },
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = dest_addr,
+		.context = context,
+	}, ep->tx.op_flags);
+}
+
+static ssize_t mrrc_sendv(struct fid_ep *ep_fid, const struct iovec *iov,
+			  void **desc, size_t count, fi_addr_t dest_addr,
+			  void *context)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given_iov(ep, desc, count, context))
+		return fi_sendv(ep->core, iov, desc, count, dest_addr,
+				context);
+
+	return mrrc_post_send(ep, &(struct fi_msg) {
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = count,
+		.addr = dest_addr,
+		.context = context,
+	}, ep->tx.op_flags);
+}
+
+static ssize_t mrrc_sendmsg(struct fid_ep *ep_fid, const struct fi_msg *msg,
+			    uint64_t flags)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given_iov(ep, msg->desc, msg->iov_count, msg->context))
+		return fi_sendmsg(ep->core, msg, flags);
+	return mrrc_post_send(ep, msg, flags);
+}
+
+static ssize_t mrrc_inject(struct fid_ep *ep_fid, const void *buf, size_t len,
+			   fi_addr_t dest_addr)
+{
+	return fi_inject(mrrc_ep_of(ep_fid)->core, buf, len, dest_addr);
+}
+
+static ssize_t mrrc_senddata(struct fid_ep *ep_fid, const void *buf,
+			     size_t len, void *desc, uint64_t data,
+			     fi_addr_t dest_addr, void *context)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given(ep, desc, context))
+		return fi_senddata(ep->core, buf, len, desc, data, dest_addr,
+				   context);
+
+	return mrrc_post_send(ep, &(struct fi_msg) {
+		.msg_iov = &(struct iovec) { (void *) buf, len },
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = dest_addr,
+		.context = context,
+		.data = data,
+	}, ep->tx.op_flags | FI_REMOTE_CQ_DATA);
+}
+
+static ssize_t mrrc_injectdata(struct fid_ep *ep_fid, const void *buf,
+			       size_t len, uint64_t data, fi_addr_t dest_addr)
+{
+	return fi_injectdata(mrrc_ep_of(ep_fid)->core, buf, len, data,
+			     dest_addr);
+}
+
+struct fi_ops_msg mrrc_msg_ops = {
+	.size = sizeof(struct fi_ops_msg),
+	.recv = mrrc_recv,
+	.recvv = mrrc_recvv,
+	.recvmsg = mrrc_recvmsg,
+	.send = mrrc_send,
+	.sendv = mrrc_sendv,
+	.sendmsg = mrrc_sendmsg,
+	.inject = mrrc_inject,
+	.senddata = mrrc_senddata,
+	.injectdata = mrrc_injectdata,
+};

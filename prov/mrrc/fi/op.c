@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Operation records: taken before posting, ended after completion.
+ * Any thread; see op.h for who owns a record when.
+ */
+#include "config.h"
+#include "op.h"
+
+/*
+ * Unsignalled operations are signalled internally; nobody may ever read their
+ * CQ, so posting reads it for them every so many.
+ */
+#define MRRC_SILENT_MAX	64
+
+static void mrrc_op_free(struct mrrc_op *op)
+{
+	struct mrrc_domain *domain = op->domain;
+
+	if (op->regions != op->region)
+		free(op->regions);
+	/* until begun again it is nobody's, whatever its old fields say */
+	atomic_store_explicit(&op->flags, MRRC_OP_CLAIMED,
+			      memory_order_relaxed);
+	mrrc_pool_free(domain->ops, op);
+}
+
+int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
+		  void *context, struct mrrc_op **op_out)
+{
+	struct mrrc_domain *domain = ep->domain;
+	uint32_t op_flags = 0;
+	struct mrrc_op *op;
+
+	/* their contexts carry more than a pointer: no record can stand in */
+	if (mrrc_unlikely(flags & (FI_TRIGGER | FI_CLAIM)))
+		return -FI_EOPNOTSUPP;
+
+	if (!(flags & FI_COMPLETION)) {
+		op_flags |= MRRC_OP_PLAIN;
+		if (dir->selective || (dir->cq && dir->cq->internal))
+			op_flags |= MRRC_OP_SILENT;
+	} else if (dir->cq && dir->cq->internal) {
+		op_flags |= MRRC_OP_SILENT;
+	}
+	if (flags & FI_MULTI_RECV)
+		op_flags |= MRRC_OP_MULTI;
+
+	if ((op_flags & MRRC_OP_SILENT) && dir->cq &&
+	    atomic_load_explicit(&dir->cq->silent, memory_order_relaxed) >=
+	    MRRC_SILENT_MAX)
+		mrrc_cq_drain(dir->cq);
+
+	op = mrrc_pool_alloc(domain->ops);
+	if (mrrc_unlikely(!op)) {
+		MRRC_DBG(EP_DATA, "%u operations in flight\n", MRRC_OPS_MAX);
+		return -FI_EAGAIN;
+	}
+	op->context = context;
+	atomic_store_explicit(&op->ep, ep->alias_of ? ep->alias_of : ep,
+			      memory_order_relaxed);
+	op->domain = domain;
+	op->cq = NULL;
+	op->next = NULL;
+	op->regions = op->region;
+	op->region_cnt = 0;
+	op->region_max = MRRC_OP_REGIONS;
+	if ((op_flags & MRRC_OP_SILENT) && dir->cq) {
+		op->cq = dir->cq;
+		atomic_fetch_add_explicit(&op->cq->silent, 1,
+					  memory_order_relaxed);
+	}
+	atomic_store_explicit(&op->flags, op_flags, memory_order_release);
+	atomic_fetch_add_explicit(&domain->posts, 1, memory_order_relaxed);
+	*op_out = op;
+	return 0;
+}
+
+int mrrc_op_hold(struct mrrc_op *op, struct mrrc_region *region)
+{
+	struct mrrc_region **more;
+
+	if (mrrc_unlikely(op->region_cnt == op->region_max)) {
+		more = malloc(2 * op->region_max * sizeof(*more));
+		if (!more)
+			return -FI_ENOMEM;
+		memcpy(more, op->regions, op->region_cnt * sizeof(*more));
+		if (op->regions != op->region)
+			free(op->regions);
+		op->regions = more;
+		op->region_max *= 2;
+	}
+	op->regions[op->region_cnt++] = region;
+	return 0;
+}
+
+/* Everything but the counting of completions. */
+static void mrrc_op_undo(struct mrrc_op *op)
+{
+	uint32_t i;
+
+	for (i = 0; i < op->region_cnt; i++)
+		mrrc_cache_mt_put(op->domain->cache, op->regions[i]);
+	mrrc_op_free(op);
+}
+
+ssize_t mrrc_op_posted(struct mrrc_op *op, ssize_t ret)
+{
+	if (mrrc_unlikely(ret)) {
+		struct mrrc_domain *domain = op->domain;
+
+		if (op->cq)
+			atomic_fetch_sub_explicit(&op->cq->silent, 1,
+						  memory_order_relaxed);
+		atomic_fetch_sub_explicit(&domain->posts, 1,
+					  memory_order_relaxed);
+		mrrc_op_undo(op);
+	}
+	return ret;
+}
+
+bool mrrc_op_make_room(struct mrrc_op *op)
+{
+	uint32_t flags = atomic_load_explicit(&op->flags,
+					      memory_order_relaxed);
+	struct mrrc_cq *cq = op->cq;
+	int before;
+
+	if (!cq || (flags & MRRC_OP_RETRIED))
+		return false;
+	atomic_store_explicit(&op->flags, flags | MRRC_OP_RETRIED,
+			      memory_order_relaxed);
+	before = atomic_load_explicit(&cq->silent, memory_order_relaxed);
+	mrrc_cq_drain(cq);
+	return atomic_load_explicit(&cq->silent, memory_order_relaxed) <
+	       before;
+}
+
+void mrrc_op_end(struct mrrc_op *op)
+{
+	struct mrrc_domain *domain = op->domain;
+
+	atomic_fetch_add_explicit(&domain->completions, 1,
+				  memory_order_relaxed);
+	mrrc_op_undo(op);
+}
+
+void mrrc_op_end_list(struct mrrc_op *list)
+{
+	struct mrrc_op *op;
+
+	while ((op = list)) {
+		list = op->next;
+		mrrc_op_end(op);
+	}
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * An operation that we touch: the record that travels through the core as
+ * operation context, from posting until completion, cancel or close.
+ *
+ * Life: mrrc_op_begin() -> resolve buffers -> posted. From then on the record
+ * belongs to whoever claims it under the lock of the CQ that reports it, or
+ * to the close of its endpoint (ep.c), exactly one of them; the claimer calls
+ * mrrc_op_end() outside all locks, because that may deregister.
+ */
+#ifndef MRRC_OP_H
+#define MRRC_OP_H
+
+#include "mrrc_fi.h"
+#include "sys/cache_mt.h"
+#include "sys/pool.h"
+
+#define MRRC_OP_REGIONS	6	/* inline; more are allocated */
+#define MRRC_IOV_MAX	64	/* entries of one operation, all arrays */
+#define MRRC_OPS_MAX	(1U << 20)	/* in flight on one domain */
+
+enum {
+	MRRC_OP_SILENT	= 1 << 0,	/* the application expects no completion */
+	MRRC_OP_PLAIN	= 1 << 1,	/* posted without FI_COMPLETION */
+	MRRC_OP_MULTI	= 1 << 2,	/* FI_MULTI_RECV: several completions */
+	MRRC_OP_CLAIMED	= 1 << 3,	/* completed, or not in use */
+	MRRC_OP_ZOMBIE	= 1 << 4,	/* endpoint closed; see sweep.c */
+	MRRC_OP_RETRIED	= 1 << 5,	/* room was made for it once */
+};
+
+struct mrrc_op {
+	struct fi_context2 core_context; /* the core's; its address is ours */
+	void *context;			/* the application's */
+	struct mrrc_ep *_Atomic ep;	/* read by sweeps of any endpoint */
+	struct mrrc_domain *domain;
+	struct mrrc_cq *cq;		/* counted in its silent; or NULL */
+	struct mrrc_op *next;		/* list of its claimer */
+	uint64_t ticket;		/* of a zombie */
+	_Atomic uint32_t flags;		/* once posted: under a CQ's lock */
+	uint32_t region_cnt, region_max;
+	struct mrrc_region **regions;	/* region, or allocated */
+	struct mrrc_region *region[MRRC_OP_REGIONS];
+};
+
+static inline struct mrrc_op *mrrc_op_of(struct mrrc_domain *domain,
+					 void *core_context)
+{
+	return mrrc_pool_owns(domain->ops, core_context) ? core_context : NULL;
+}
+
+/*
+ * A record for an operation in one direction of ep. flags: of the call. The
+ * caller adds FI_COMPLETION to what it posts.
+ */
+int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
+		  void *context, struct mrrc_op **op);
+
+/* Add a region that the operation holds. */
+int mrrc_op_hold(struct mrrc_op *op, struct mrrc_region *region);
+
+/* The core's answer to posting: passes it on, ends the record on failure. */
+ssize_t mrrc_op_posted(struct mrrc_op *op, ssize_t ret);
+
+/*
+ * After -FI_EAGAIN: true if reading completions that the application does not
+ * wait for may have made room; once per operation.
+ */
+bool mrrc_op_make_room(struct mrrc_op *op);
+
+/* Put the regions and free the record. No lock held. */
+void mrrc_op_end(struct mrrc_op *op);
+void mrrc_op_end_list(struct mrrc_op *list);
+
+/* Post to the core, making room once. */
+#define MRRC_OP_POST(op, call)						\
+({									\
+	ssize_t mrrc_ret;						\
+	do {								\
+		mrrc_ret = (call);					\
+	} while (mrrc_ret == -FI_EAGAIN && mrrc_op_make_room(op));	\
+	mrrc_op_posted(op, mrrc_ret);					\
+})
+
+/*
+ * complete.c: claim the operation behind a completion, under the lock of the
+ * CQ that reported it. Adds the record to *done when it is over. True if the
+ * application sees this completion; *context is then its own.
+ */
+bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op, uint64_t flags,
+		   bool error, void **context, struct mrrc_op **done);
+
+#endif /* MRRC_OP_H */

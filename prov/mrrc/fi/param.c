@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Parameters: FI_OFI_MRRC_* in the environment, read once when libfabric
+ * loads us. The table below is all there are; man/check_params.sh compares
+ * it with fi_mrrc(7).
+ *
+ * Values are strings to libfabric: it reads a size of "4M" as 4.
+ *
+ * Threading: before anything else runs; constant afterwards.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "core/text.h"
+#include "mrrc_fi.h"
+
+#define PARAM_PREFIX	"FI_OFI_MRRC_"
+#define PARAM_NAME_MAX	64	/* with the prefix */
+
+extern char **environ;
+
+struct mrrc_params mrrc_params = {
+	.reg = MRRC_REGISTER_AUTO,
+	.cache_max_size = SIZE_MAX,
+	.cache_max_count = SIZE_MAX,
+	.policy = "lru",
+	.monitor = "auto",
+};
+
+static int set_register(const char *value)
+{
+	if (!strcmp(value, "auto"))
+		mrrc_params.reg = MRRC_REGISTER_AUTO;
+	else if (!strcmp(value, "always"))
+		mrrc_params.reg = MRRC_REGISTER_ALWAYS;
+	else if (!strcmp(value, "never"))
+		mrrc_params.reg = MRRC_REGISTER_NEVER;
+	else
+		return -FI_EINVAL;
+	return 0;
+}
+
+static int set_cache_max_size(const char *value)
+{
+	return mrrc_text_size(value, &mrrc_params.cache_max_size);
+}
+
+static int set_cache_max_count(const char *value)
+{
+	return mrrc_text_count(value, &mrrc_params.cache_max_count);
+}
+
+/* value is one of the words, so it fits */
+static int set_policy(const char *value)
+{
+	if (strcmp(value, "lru"))
+		return -FI_EINVAL;
+	snprintf(mrrc_params.policy, sizeof(mrrc_params.policy), "%s", value);
+	return 0;
+}
+
+static int set_monitor(const char *value)
+{
+	if (strcmp(value, "auto") && strcmp(value, "uffd") &&
+	    strcmp(value, "none"))
+		return -FI_EINVAL;
+	snprintf(mrrc_params.monitor, sizeof(mrrc_params.monitor), "%s",
+		 value);
+	return 0;
+}
+
+static const struct mrrc_param {
+	const char *name;
+	enum fi_param_type type;
+	const char *accepts;
+	const char *otherwise;	/* the default */
+	const char *help;
+	int (*set)(const char *value);	/* changes nothing on failure */
+} param_table[] = {
+	{ .name = "register", .type = FI_PARAM_STRING,
+	  .accepts = "auto, always or never",
+	  .otherwise = "auto",
+	  .help = "Register buffers passed without a descriptor: where the "
+		  "core provider requires it (auto), everywhere (always), or "
+		  "nowhere (never)",
+	  .set = set_register },
+	{ .name = "cache_max_size", .type = FI_PARAM_STRING,
+	  .accepts = "bytes, or a number followed by K, M, G or T",
+	  .otherwise = "derived from the system's limits",
+	  .help = "Most memory that a domain's cache keeps registered",
+	  .set = set_cache_max_size },
+	{ .name = "cache_max_count", .type = FI_PARAM_STRING,
+	  .accepts = "a number",
+	  .otherwise = "derived from the device's limits",
+	  .help = "Most regions that a domain's cache keeps registered",
+	  .set = set_cache_max_count },
+	{ .name = "policy", .type = FI_PARAM_STRING,
+	  .accepts = "lru",
+	  .otherwise = "lru",
+	  .help = "Which region the cache evicts to make room",
+	  .set = set_policy },
+	{ .name = "monitor", .type = FI_PARAM_STRING,
+	  .accepts = "auto, uffd or none",
+	  .otherwise = "auto",
+	  .help = "What tells the cache that memory was unmapped; with none, "
+		  "nothing is kept beyond its operation",
+	  .set = set_monitor },
+};
+
+/* The variable as libfabric looks it up: upper case throughout */
+static void param_variable(const struct mrrc_param *param, char *variable)
+{
+	const char *from = param->name;
+	char *to = variable + strlen(PARAM_PREFIX);
+
+	memcpy(variable, PARAM_PREFIX, strlen(PARAM_PREFIX));
+	for (; *from && to < variable + PARAM_NAME_MAX - 1; from++, to++)
+		*to = *from >= 'a' && *from <= 'z' ? *from - 'a' + 'A' : *from;
+	*to = '\0';
+}
+
+/* Warn about one variable, unless it is one of names. */
+static void param_check_name(const char *variable, const char *const *names,
+			     size_t cnt)
+{
+	int len = strcspn(variable, "=");
+	char name[PARAM_NAME_MAX];
+	size_t nearest;
+
+	if (strncasecmp(variable, PARAM_PREFIX, strlen(PARAM_PREFIX)))
+		return;
+	snprintf(name, sizeof(name), "%.*s", len, variable);
+	nearest = mrrc_text_nearest(name, names, cnt);
+	if (strcmp(name, names[nearest]))
+		MRRC_WARN(CORE, "%s is not a parameter and has no effect; "
+			  "the nearest is %s\n", name, names[nearest]);
+}
+
+static void param_check_environ(void)
+{
+	char variables[count_of(param_table)][PARAM_NAME_MAX];
+	const char *names[count_of(param_table)];
+	char **variable;
+	size_t i;
+
+	for (i = 0; i < count_of(param_table); i++) {
+		param_variable(&param_table[i], variables[i]);
+		names[i] = variables[i];
+	}
+	for (variable = environ; variable && *variable; variable++)
+		param_check_name(*variable, names, count_of(param_table));
+}
+
+int mrrc_params_init(void)
+{
+	const struct mrrc_param *param;
+	char *value, variable[PARAM_NAME_MAX];
+	size_t i;
+	int ret;
+
+	for (i = 0; i < count_of(param_table); i++) {
+		param = &param_table[i];
+		ret = fi_param_define(&mrrc_prov, param->name, param->type,
+				      "%s. Values: %s (default: %s)",
+				      param->help, param->accepts,
+				      param->otherwise);
+		if (ret)
+			return ret;
+		ret = fi_param_get_str(&mrrc_prov, param->name, &value);
+		if (ret)
+			continue;	/* not set */
+		ret = param->set(value);
+		if (!ret)
+			continue;
+		param_variable(param, variable);
+		MRRC_WARN(CORE, "%s: \"%s\" is %s; it takes %s; the default "
+			  "is used: %s\n", variable, value,
+			  ret == -ERANGE ? "too large" : "not understood",
+			  param->accepts, param->otherwise);
+	}
+	param_check_environ();
+	return 0;
+}

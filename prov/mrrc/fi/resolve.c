@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Resolve null descriptors through the cache. Any thread.
+ */
+#include "config.h"
+#include <complex.h>
+#include <inttypes.h>
+#include <sys/resource.h>
+
+#include "resolve.h"
+
+/* Say once per domain and cause why memory could not be registered. */
+static void mrrc_resolve_warn(struct mrrc_domain *domain,
+			      const struct iovec *iov, enum mrrc_access access,
+			      int err)
+{
+	uint64_t bit = 1ULL << (-err & 63);
+	struct mrrc_stats stats;
+	struct rlimit limit = { 0 };
+
+	if (atomic_fetch_or(&domain->warned, bit) & bit)
+		return;
+	if (err == -FI_EFAULT || err == -FI_EACCES || err == -FI_EPERM) {
+		MRRC_WARN(MR, "%zu bytes at %p cannot be registered: not "
+			  "mapped, or not %s\n", iov->iov_len, iov->iov_base,
+			  access == MRRC_RW ? "writable" : "readable");
+		return;
+	}
+	mrrc_cache_mt_stats(domain->cache, &stats);
+	getrlimit(RLIMIT_MEMLOCK, &limit);
+	MRRC_WARN(MR, "the core provider cannot register %zu bytes at %p: %s; "
+		  "%" PRIu64 " bytes in %" PRIu64 " regions are registered, "
+		  "RLIMIT_MEMLOCK is %" PRIu64 " bytes: raise it (ulimit -l), "
+		  "or the device's limit of regions is reached\n",
+		  iov->iov_len, iov->iov_base, fi_strerror(-err),
+		  stats.value[MRRC_STAT_PINNED],
+		  stats.value[MRRC_STAT_REGIONS], (uint64_t) limit.rlim_cur);
+}
+
+static int mrrc_resolve_one(struct mrrc_op *op, const struct iovec *iov,
+			    enum mrrc_access access, void **core_desc)
+{
+	struct mrrc_region *region;
+	int ret;
+
+	if (!iov->iov_len) {
+		*core_desc = NULL;
+		return 0;
+	}
+	ret = mrrc_cache_mt_get(op->domain->cache, iov->iov_base, iov->iov_len,
+				access, &region);
+	if (mrrc_unlikely(ret)) {
+		mrrc_resolve_warn(op->domain, iov, access, ret);
+		return ret;
+	}
+	ret = mrrc_op_hold(op, region);
+	if (mrrc_unlikely(ret)) {
+		mrrc_cache_mt_put(op->domain->cache, region);
+		return ret;
+	}
+	*core_desc = region->desc;
+	return 0;
+}
+
+int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov,
+		 void *const *desc, size_t count, enum mrrc_access access,
+		 void **core_desc)
+{
+	size_t i;
+	int ret;
+
+	for (i = 0; i < count; i++) {
+		if (desc && desc[i]) {
+			core_desc[i] = desc[i];
+			continue;
+		}
+		ret = mrrc_resolve_one(op, &iov[i], access, &core_desc[i]);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+size_t mrrc_datatype_size(enum fi_datatype datatype)
+{
+	static const uint8_t size[] = {
+		[FI_INT8] = 1, [FI_UINT8] = 1, [FI_INT16] = 2,
+		[FI_UINT16] = 2, [FI_INT32] = 4, [FI_UINT32] = 4,
+		[FI_INT64] = 8, [FI_UINT64] = 8,
+		[FI_FLOAT] = sizeof(float), [FI_DOUBLE] = sizeof(double),
+		[FI_FLOAT_COMPLEX] = sizeof(float complex),
+		[FI_DOUBLE_COMPLEX] = sizeof(double complex),
+		[FI_LONG_DOUBLE] = sizeof(long double),
+		[FI_LONG_DOUBLE_COMPLEX] = sizeof(long double complex),
+		[FI_INT128] = 16, [FI_UINT128] = 16,
+	};
+
+	return (size_t) datatype < sizeof(size) ? size[datatype] : 0;
+}
+
+int mrrc_resolve_ioc(struct mrrc_op *op, const struct fi_ioc *ioc,
+		     void *const *desc, size_t count,
+		     enum fi_datatype datatype, enum mrrc_access access,
+		     void **core_desc)
+{
+	size_t size = mrrc_datatype_size(datatype), i;
+	struct iovec iov;
+	int ret;
+
+	for (i = 0; i < count; i++) {
+		if (desc && desc[i]) {
+			core_desc[i] = desc[i];
+			continue;
+		}
+		if (!size)	/* a type that only the core may know */
+			return -FI_EOPNOTSUPP;
+		iov.iov_base = ioc[i].addr;
+		if (__builtin_mul_overflow(ioc[i].count, size, &iov.iov_len))
+			return -FI_EINVAL;
+		ret = mrrc_resolve_one(op, &iov, access, &core_desc[i]);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+bool mrrc_injectable(const struct mrrc_ep *ep, const struct iovec *iov,
+		     size_t count, const void *context, uint64_t flags)
+{
+	size_t len = 0, i;
+
+	if ((uintptr_t) context - ep->ops_base < ep->ops_len)
+		return false;
+	if (flags & FI_INJECT)
+		return true;
+	/* forced registration is for tests, which want to see it */
+	if (!ep->domain->core_local ||
+	    (flags & (FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE |
+		      FI_MATCH_COMPLETE | FI_TRIGGER)))
+		return false;
+	for (i = 0; i < count; i++)
+		len += iov[i].iov_len;
+	return len <= ep->inject_size;
+}

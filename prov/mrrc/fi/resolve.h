@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * From an application's buffers to the core's descriptors.
+ */
+#ifndef MRRC_RESOLVE_H
+#define MRRC_RESOLVE_H
+
+#include "op.h"
+
+/*
+ * Can the call go to the core as it is? The hit path of an application that
+ * gives descriptors: a descriptor, and a context that cannot be taken for one
+ * of our records.
+ */
+static inline bool mrrc_given(const struct mrrc_ep *ep, const void *desc,
+			      const void *context)
+{
+	return desc && (uintptr_t) context - ep->ops_base >= ep->ops_len;
+}
+
+/* The same for an array of buffers. */
+static inline bool mrrc_given_iov(const struct mrrc_ep *ep, void *const *desc,
+				  size_t count, const void *context)
+{
+	size_t i;
+
+	if ((uintptr_t) context - ep->ops_base < ep->ops_len)
+		return false;
+	if (!count)
+		return true;
+	if (!desc)
+		return false;
+	for (i = 0; i < count; i++) {
+		if (!desc[i])
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Descriptors for count buffers: those given in desc (may be NULL, wholly or
+ * in part), else of regions that op holds from now on. core_desc has room for
+ * count. On error op is still the caller's to end (mrrc_op_posted()).
+ */
+int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov,
+		 void *const *desc, size_t count, enum mrrc_access access,
+		 void **core_desc);
+
+/* The same for atomics, whose buffers count elements of datatype. */
+int mrrc_resolve_ioc(struct mrrc_op *op, const struct fi_ioc *ioc,
+		     void *const *desc, size_t count,
+		     enum fi_datatype datatype, enum mrrc_access access,
+		     void **core_desc);
+
+size_t mrrc_datatype_size(enum fi_datatype datatype);
+
+/*
+ * Small enough that the core copies it in the call, so that nothing needs a
+ * descriptor: post it with FI_INJECT and the application's own context.
+ */
+bool mrrc_injectable(const struct mrrc_ep *ep, const struct iovec *iov,
+		     size_t count, const void *context, uint64_t flags);
+
+#endif /* MRRC_RESOLVE_H */

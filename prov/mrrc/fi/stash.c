@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The stash of a completion queue: completions that we read on the
+ * application's behalf, because unsignalled operations had to be retired or
+ * an endpoint was closed. The application gets them first, in their order.
+ *
+ * Guarded by the CQ's spin lock.
+ */
+#include "config.h"
+#include "cq.h"
+#include "op.h"
+
+struct mrrc_comp {
+	STAILQ_ENTRY(mrrc_comp) link;
+	bool error;
+	fi_addr_t src;
+	struct fi_cq_err_entry entry;	/* begins as every format does */
+	char err_data[64];
+};
+
+/* Copy an error entry as the core would: into the caller's buffer, if any. */
+static void mrrc_stash_copy_err(struct mrrc_cq *cq, struct mrrc_comp *comp,
+				struct fi_cq_err_entry *entry)
+{
+	void *buf = entry->err_data;
+	size_t size = entry->err_data_size;
+
+	*entry = comp->entry;
+	if (comp->entry.err_data != comp->err_data)
+		return;
+	if (size && buf) {
+		if (size > comp->entry.err_data_size)
+			size = comp->entry.err_data_size;
+		memcpy(buf, comp->err_data, size);
+		entry->err_data = buf;
+		entry->err_data_size = size;
+		return;
+	}
+	/* available until the next time the CQ is read */
+	free(cq->err_data);
+	cq->err_data = malloc(sizeof(comp->err_data));
+	if (cq->err_data)
+		memcpy(cq->err_data, comp->err_data, sizeof(comp->err_data));
+	entry->err_data = cq->err_data;
+	entry->err_data_size = cq->err_data ? comp->entry.err_data_size : 0;
+}
+
+static void mrrc_stash_count(struct mrrc_cq *cq, int change)
+{
+	atomic_fetch_add(&cq->stash_cnt, change);
+	if (cq->wait_set)
+		atomic_fetch_add(&cq->wait_set->stash_cnt, change);
+}
+
+static void mrrc_stash_pop(struct mrrc_cq *cq)
+{
+	struct mrrc_comp *comp = STAILQ_FIRST(&cq->stash);
+
+	STAILQ_REMOVE_HEAD(&cq->stash, link);
+	mrrc_stash_count(cq, -1);
+	free(comp);
+}
+
+ssize_t mrrc_stash_read(struct mrrc_cq *cq, void *buf, size_t count,
+			fi_addr_t *src)
+{
+	struct mrrc_comp *comp;
+	size_t i = 0;
+
+	while (i < count && (comp = STAILQ_FIRST(&cq->stash))) {
+		if (comp->error)
+			return i ? (ssize_t) i : -FI_EAVAIL;
+		memcpy((char *) buf + i * cq->entry_size, &comp->entry,
+		       cq->entry_size);
+		if (src)
+			src[i] = comp->src;
+		i++;
+		mrrc_stash_pop(cq);
+	}
+	return i;
+}
+
+ssize_t mrrc_stash_readerr(struct mrrc_cq *cq, struct fi_cq_err_entry *entry)
+{
+	struct mrrc_comp *comp = STAILQ_FIRST(&cq->stash);
+
+	if (!comp->error)
+		return -FI_EAGAIN;
+	mrrc_stash_copy_err(cq, comp, entry);
+	mrrc_stash_pop(cq);
+	return 1;
+}
+
+void mrrc_stash_clear(struct mrrc_cq *cq)
+{
+	while (!STAILQ_EMPTY(&cq->stash))
+		mrrc_stash_pop(cq);
+	free(cq->err_data);
+	cq->err_data = NULL;
+}
+
+/*
+ * Read one completion of the core into comp. 1: the application sees it,
+ * 0: it does not, or a core's error code. Lock held.
+ */
+static ssize_t mrrc_stash_fetch(struct mrrc_cq *cq, struct mrrc_comp *comp,
+				struct mrrc_op **done)
+{
+	struct mrrc_op *op;
+	ssize_t ret = -FI_ENOSYS;
+
+	memset(comp, 0, sizeof(*comp));
+	comp->src = FI_ADDR_NOTAVAIL;
+	if (!cq->no_source) {
+		ret = fi_cq_readfrom(cq->core, &comp->entry, 1, &comp->src);
+		if (ret == -FI_ENOSYS)
+			cq->no_source = true;
+	}
+	if (cq->no_source)
+		ret = fi_cq_read(cq->core, &comp->entry, 1);
+	if (ret == -FI_EAVAIL) {
+		comp->error = true;
+		comp->entry.err_data = comp->err_data;
+		comp->entry.err_data_size = sizeof(comp->err_data);
+		ret = fi_cq_readerr(cq->core, &comp->entry, 0);
+	}
+	if (ret <= 0)
+		return ret ? ret : -FI_EAGAIN;
+
+	op = mrrc_op_of(cq->domain, comp->entry.op_context);
+	if (op)
+		return mrrc_op_claim(cq, op, comp->error ||
+				     cq->core_entry_size >
+				     sizeof(struct fi_cq_entry) ?
+				     comp->entry.flags : 0, comp->error,
+				     &comp->entry.op_context, done);
+	return !cq->internal;
+}
+
+void mrrc_cq_drain(struct mrrc_cq *cq)
+{
+	struct mrrc_op *done = NULL;
+	struct mrrc_comp *comp;
+	bool wake = false;
+	ssize_t ret;
+
+	mrrc_cq_lock(cq);
+	for (;;) {
+		comp = malloc(sizeof(*comp));
+		if (!comp)
+			break;
+		while (!(ret = mrrc_stash_fetch(cq, comp, &done)))
+			;
+		if (ret < 0) {
+			free(comp);
+			break;
+		}
+		STAILQ_INSERT_TAIL(&cq->stash, comp, link);
+		mrrc_stash_count(cq, 1);
+		wake = true;
+	}
+	mrrc_cq_unlock(cq);
+
+	/* a thread asleep in the core would not see what we took */
+	if (wake && cq->wait)
+		fi_cq_signal(cq->core);
+	mrrc_op_end_list(done);
+}
+
+void mrrc_domain_drain(struct mrrc_domain *domain)
+{
+	struct mrrc_cq *cq;
+
+	if (!atomic_load_explicit(&domain->internal_cqs,
+				  memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&domain->cq_lock);
+	for (cq = domain->cqs; cq; cq = cq->next) {
+		if (cq->internal)
+			mrrc_cq_drain(cq);
+	}
+	pthread_mutex_unlock(&domain->cq_lock);
+}

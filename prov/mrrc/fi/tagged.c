@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Tagged messages, on endpoints that resolve null descriptors; as msg.c.
+ */
+#include "config.h"
+#include "resolve.h"
+
+static ssize_t __attribute__((noinline))
+mrrc_post_tsend(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
+		uint64_t flags)
+{
+	void *desc[MRRC_IOV_MAX];
+	struct fi_msg_tagged core_msg = *msg;
+	struct mrrc_op *op;
+	ssize_t ret;
+
+	if (mrrc_injectable(ep, msg->msg_iov, msg->iov_count, msg->context,
+			    flags))
+		return fi_tsendmsg(ep->core, msg, flags | FI_INJECT);
+	if (msg->iov_count > ep->tx.iov_limit)
+		return -FI_EINVAL;
+
+	ret = mrrc_op_begin(ep, &ep->tx, flags, msg->context, &op);
+	if (ret)
+		return ret;
+	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
+			   MRRC_RO, desc);
+	if (ret)
+		return mrrc_op_posted(op, ret);
+	core_msg.desc = desc;
+	core_msg.context = op;
+	return MRRC_OP_POST(op, fi_tsendmsg(ep->core, &core_msg,
+					    flags | FI_COMPLETION));
+}
+
+static ssize_t __attribute__((noinline))
+mrrc_post_trecv(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
+		uint64_t flags)
+{
+	void *desc[MRRC_IOV_MAX];
+	struct fi_msg_tagged core_msg = *msg;
+	struct mrrc_op *op;
+	ssize_t ret;
+
+	if (flags & FI_PEEK)	/* no buffer */
+		return fi_trecvmsg(ep->core, msg, flags);
+	if (msg->iov_count > ep->rx.iov_limit)
+		return -FI_EINVAL;
+
+	ret = mrrc_op_begin(ep, &ep->rx, flags, msg->context, &op);
+	if (ret)
+		return ret;
+	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
+			   MRRC_RW, desc);
+	if (ret)
+		return mrrc_op_posted(op, ret);
+	core_msg.desc = desc;
+	core_msg.context = op;
+	return MRRC_OP_POST(op, fi_trecvmsg(ep->core, &core_msg,
+					    flags | FI_COMPLETION));
+}
+
+static ssize_t mrrc_trecv(struct fid_ep *ep_fid, void *buf, size_t len,
+			  void *desc, fi_addr_t src_addr, uint64_t tag,
+			  uint64_t ignore, void *context)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given(ep, desc, context))
+		return fi_trecv(ep->core, buf, len, desc, src_addr, tag,
+				ignore, context);
+
+	return mrrc_post_trecv(ep, &(struct fi_msg_tagged) {
+		.msg_iov = &(struct iovec) { buf, len },
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = src_addr,
+		.tag = tag,
+		.ignore = ignore,
+		.context = context,
+	}, ep->rx.op_flags);
+}
+
+static ssize_t mrrc_trecvv(struct fid_ep *ep_fid, const struct iovec *iov,
+			   void **desc, size_t count, fi_addr_t src_addr,
+			   uint64_t tag, uint64_t ignore, void *context)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given_iov(ep, desc, count, context))
+		return fi_trecvv(ep->core, iov, desc, count, src_addr, tag,
+				 ignore, context);
+
+	return mrrc_post_trecv(ep, &(struct fi_msg_tagged) {
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = count,
+		.addr = src_addr,
+		.tag = tag,
+		.ignore = ignore,
+		.context = context,
+	}, ep->rx.op_flags);
+}
+
+static ssize_t mrrc_trecvmsg(struct fid_ep *ep_fid,
+			     const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given_iov(ep, msg->desc, msg->iov_count, msg->context))
+		return fi_trecvmsg(ep->core, msg, flags);
+	return mrrc_post_trecv(ep, msg, flags);
+}
+
+static ssize_t mrrc_tsend(struct fid_ep *ep_fid, const void *buf, size_t len,
+			  void *desc, fi_addr_t dest_addr, uint64_t tag,
+			  void *context)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given(ep, desc, context))
+		return fi_tsend(ep->core, buf, len, desc, dest_addr, tag,
+				context);
+
+	return mrrc_post_tsend(ep, &(struct fi_msg_tagged) {
+		.msg_iov = &(struct iovec) { (void *) buf, len },
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = dest_addr,
+		.tag = tag,
+		.context = context,
+	}, ep->tx.op_flags);
+}
+
+static ssize_t mrrc_tsendv(struct fid_ep *ep_fid, const struct iovec *iov,
+			   void **desc, size_t count, fi_addr_t dest_addr,
+			   uint64_t tag, void *context)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given_iov(ep, desc, count, context))
+		return fi_tsendv(ep->core, iov, desc, count, dest_addr, tag,
+				 context);
+
+	return mrrc_post_tsend(ep, &(struct fi_msg_tagged) {
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = count,
+		.addr = dest_addr,
+		.tag = tag,
+		.context = context,
+	}, ep->tx.op_flags);
+}
+
+static ssize_t mrrc_tsendmsg(struct fid_ep *ep_fid,
+			     const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given_iov(ep, msg->desc, msg->iov_count, msg->context))
+		return fi_tsendmsg(ep->core, msg, flags);
+	return mrrc_post_tsend(ep, msg, flags);
+}
+
+static ssize_t mrrc_tinject(struct fid_ep *ep_fid, const void *buf,
+			    size_t len, fi_addr_t dest_addr, uint64_t tag)
+{
+	return fi_tinject(mrrc_ep_of(ep_fid)->core, buf, len, dest_addr, tag);
+}
+
+static ssize_t mrrc_tsenddata(struct fid_ep *ep_fid, const void *buf,
+			      size_t len, void *desc, uint64_t data,
+			      fi_addr_t dest_addr, uint64_t tag, void *context)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given(ep, desc, context))
+		return fi_tsenddata(ep->core, buf, len, desc, data, dest_addr,
+				    tag, context);
+
+	return mrrc_post_tsend(ep, &(struct fi_msg_tagged) {
+		.msg_iov = &(struct iovec) { (void *) buf, len },
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = dest_addr,
+		.tag = tag,
+		.context = context,
+		.data = data,
+	}, ep->tx.op_flags | FI_REMOTE_CQ_DATA);
+}
+
+static ssize_t mrrc_tinjectdata(struct fid_ep *ep_fid, const void *buf,
+				size_t len, uint64_t data,
+				fi_addr_t dest_addr, uint64_t tag)
+{
+	return fi_tinjectdata(mrrc_ep_of(ep_fid)->core, buf, len, data,
+			      dest_addr, tag);
+}
+
+struct fi_ops_tagged mrrc_tagged_ops = {
+	.size = sizeof(struct fi_ops_tagged),
+	.recv = mrrc_trecv,
+	.recvv = mrrc_trecvv,
+	.recvmsg = mrrc_trecvmsg,
+	.send = mrrc_tsend,
+	.sendv = mrrc_tsendv,
+	.sendmsg = mrrc_tsendmsg,
+	.inject = mrrc_tinject,
+	.senddata = mrrc_tsenddata,
+	.injectdata = mrrc_tinjectdata,
+};

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How a missed range comes to be registered (cache_mt_priv.h).
+ *
+ * A plan is a range, published as pending before it is watched: events mark
+ * it stale, and nobody unwatches it. Then watch, register, insert. Whatever
+ * stands in the way of caching, the operation still gets a registration of
+ * its own, in state NEW, which goes with its last put.
+ *
+ * Runs in the thread of the application that missed; no lock is held across
+ * calls out.
+ */
+#include "config.h"
+#include "sys/cache_mt_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* One miss. */
+struct mrrc_miss {
+	struct mrrc_cache_mt *cache;
+	uintptr_t addr;
+	size_t len;
+	enum mrrc_access access;	/* wanted */
+	enum mrrc_access as;		/* to be registered as */
+	struct mrrc_pending pending;	/* len 0: no plan yet */
+	struct mrrc_region *region;
+};
+
+static void mrrc_miss_count(struct mrrc_cache_mt *cache, enum mrrc_stat stat)
+{
+	mrrc_lock_acquire(&cache->lock);
+	mrrc_cache_count(&cache->cache, stat);
+	mrrc_lock_release(&cache->lock);
+}
+
+static bool mrrc_reg_denied(int rc)
+{
+	return rc == -EFAULT || rc == -EACCES || rc == -EPERM;
+}
+
+static bool mrrc_reg_limited(int rc)
+{
+	switch (-rc) {
+	case ENOMEM:
+	case EAGAIN:
+	case EMFILE:
+	case ENFILE:
+	case ENOSPC:
+	case ENOBUFS:
+	case EBUSY:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* One attempt on [start, start + len); fills miss->region. */
+static int mrrc_miss_reg_once(struct mrrc_miss *miss, uintptr_t start,
+			      size_t len, enum mrrc_access as)
+{
+	struct mrrc_cache_mt *cache = miss->cache;
+	struct mrrc_region *region = miss->region;
+	void *cookie = NULL;
+	void *desc = NULL;
+	int rc;
+
+	mrrc_lock_assert_none();
+	rc = cache->ops->reg(cache->arg, start, len, as, &cookie, &desc);
+	/* A forked child has no locks to take, and nobody counts there. */
+	if (!mrrc_mon_forked(cache->mon)) {
+		mrrc_lock_acquire(&cache->lock);
+		if (rc)
+			mrrc_cache_count(&cache->cache, MRRC_STAT_REG_FAILURES);
+		else
+			mrrc_cache_registered(&cache->cache, len);
+		mrrc_lock_release(&cache->lock);
+	}
+	if (rc)
+		return rc;
+	*region = (struct mrrc_region) {
+		.start = start,
+		.len = len,
+		.access = as,
+		.state = MRRC_REGION_NEW,
+		.cookie = cookie,
+		.desc = desc,
+	};
+	return 0;
+}
+
+/* The same; when a limit is in the way, what is idle makes room first. */
+static int mrrc_miss_reg(struct mrrc_miss *miss, uintptr_t start, size_t len,
+			 enum mrrc_access as)
+{
+	int rc;
+
+	rc = mrrc_miss_reg_once(miss, start, len, as);
+	if (!mrrc_reg_limited(rc) || mrrc_mon_forked(miss->cache->mon) ||
+	    !mrrc_cache_mt_flush(miss->cache))
+		return rc;
+	return mrrc_miss_reg_once(miss, start, len, as);
+}
+
+/* ---- a miss that may be cached ---- */
+
+/* Publish the range; any earlier plan of this miss is forgotten. */
+static bool mrrc_miss_plan(struct mrrc_miss *miss, enum mrrc_access as,
+			   bool widen)
+{
+	struct mrrc_cache_mt *cache = miss->cache;
+	struct mrrc_pending *pending = &miss->pending;
+	const uintptr_t mask = cache->cache.page - 1;
+	const struct mrrc_pending old = *pending;
+	bool widened = false;
+
+	mrrc_lock_acquire(&cache->lock);
+	if (old.len)
+		TAILQ_REMOVE(&cache->pending, pending, link);
+	pending->start = miss->addr & ~mask;
+	pending->len = ((miss->addr + miss->len - 1) | mask) -
+		       pending->start + 1;
+	if (widen)
+		widened = mrrc_cache_widen(&cache->cache, miss->addr,
+					   miss->len, as, &pending->start,
+					   &pending->len);
+	pending->stale = false;
+	pending->watched = false;
+	TAILQ_INSERT_TAIL(&cache->pending, pending, link);
+	mrrc_lock_release(&cache->lock);
+
+	if (old.watched)
+		mrrc_mon_unwatch(cache->mon, old.start, old.len);
+	miss->as = as;
+	return widened;
+}
+
+/* Give up the plan before registration. */
+static void mrrc_miss_unplan(struct mrrc_miss *miss)
+{
+	struct mrrc_cache_mt *cache = miss->cache;
+
+	mrrc_lock_acquire(&cache->lock);
+	TAILQ_REMOVE(&cache->pending, &miss->pending, link);
+	mrrc_lock_release(&cache->lock);
+	if (miss->pending.watched)
+		mrrc_mon_unwatch(cache->mon, miss->pending.start,
+				 miss->pending.len);
+}
+
+/* Watch and register the planned range; *watched: the first succeeded. */
+static int mrrc_miss_try(struct mrrc_miss *miss, bool *watched)
+{
+	struct mrrc_pending *pending = &miss->pending;
+	int rc;
+
+	rc = mrrc_mon_watch(miss->cache->mon, pending->start, pending->len);
+	*watched = !rc;
+	/* A refusal has changed nothing, and may concern another's range. */
+	pending->watched = rc != -EINVAL && rc != -EBUSY && rc != -ENODEV;
+	if (rc)
+		return rc;
+	return mrrc_miss_reg(miss, pending->start, pending->len, miss->as);
+}
+
+/* As @as: with what it overlaps if that is possible, else alone. */
+static int mrrc_miss_try_as(struct mrrc_miss *miss, enum mrrc_access as,
+			    bool *watched)
+{
+	int rc;
+
+	if (mrrc_miss_plan(miss, as, true)) {
+		rc = mrrc_miss_try(miss, watched);
+		if (!rc) {
+			mrrc_miss_count(miss->cache, MRRC_STAT_WIDENED);
+			return 0;
+		}
+		mrrc_miss_plan(miss, as, false);
+	}
+	return mrrc_miss_try(miss, watched);
+}
+
+static enum mrrc_stat mrrc_watch_cause(int rc)
+{
+	switch (rc) {
+	case -EOPNOTSUPP:
+		return MRRC_STAT_UNCACHED_NOT_PRIVATE;
+	case -ENOMEM:
+		return MRRC_STAT_UNCACHED_WATCH_LIMIT;
+	case -ENODEV:
+		return MRRC_STAT_UNCACHED_NO_MONITOR;
+	default:
+		return MRRC_STAT_UNCACHED_UNWATCHABLE;
+	}
+}
+
+/*
+ * CACHE lock held, memory quiet: index the region, or find what another
+ * thread indexed meanwhile. Returns what the operation uses; *cause says why
+ * that is not ours or is not indexed.
+ */
+static struct mrrc_region *
+mrrc_miss_index(struct mrrc_miss *miss, struct mrrc_region_list *victims,
+		enum mrrc_stat *cause)
+{
+	struct mrrc_cache *cache = &miss->cache->cache;
+	struct mrrc_region *region = miss->region;
+	struct mrrc_region *found;
+
+	if (miss->pending.stale) {
+		*cause = MRRC_STAT_UNCACHED_RACED;
+		return region;
+	}
+	found = mrrc_cache_find(cache, miss->addr, miss->len, miss->access);
+	if (found) {
+		*cause = MRRC_STAT_DUPLICATES;
+		TAILQ_INSERT_TAIL(victims, region, link);
+		return found;
+	}
+	if (mrrc_cache_insert(cache, region, victims)) {
+		*cause = MRRC_STAT_UNCACHED_FULL;
+		return region;
+	}
+	region->watched = true;
+	*cause = MRRC_STAT_CNT;
+	return region;
+}
+
+static void mrrc_miss_insert(struct mrrc_miss *miss, struct mrrc_region **out)
+{
+	struct mrrc_region_list victims = TAILQ_HEAD_INITIALIZER(victims);
+	struct mrrc_cache_mt *cache = miss->cache;
+	struct mrrc_region *use = miss->region;
+	enum mrrc_stat cause;
+	int rc;
+
+	rc = mrrc_cache_mt_quiet_lock(cache);
+	if (rc) {
+		mrrc_lock_acquire(&cache->lock);
+		cause = rc == -EAGAIN ? MRRC_STAT_UNCACHED_RACED :
+					MRRC_STAT_UNCACHED_NO_MONITOR;
+	} else {
+		use = mrrc_miss_index(miss, &victims, &cause);
+	}
+	mrrc_cache_hold(&cache->cache, use);
+	TAILQ_REMOVE(&cache->pending, &miss->pending, link);
+	if (cause != MRRC_STAT_CNT)
+		mrrc_cache_count(&cache->cache, cause);
+	mrrc_lock_release(&cache->lock);
+
+	if (cause != MRRC_STAT_CNT)
+		mrrc_mon_unwatch(cache->mon, miss->pending.start,
+				 miss->pending.len);
+	mrrc_cache_mt_dereg_list(cache, &victims);
+	*out = use;
+}
+
+int mrrc_cache_mt_once(struct mrrc_cache_mt *cache, uintptr_t addr,
+		       size_t len, enum mrrc_access access,
+		       enum mrrc_stat cause, struct mrrc_region **out)
+{
+	const uintptr_t mask = cache->cache.page - 1;
+	const uintptr_t start = addr & ~mask;
+	struct mrrc_miss miss = {
+		.cache = cache,
+		.addr = addr,
+		.len = len,
+		.access = access,
+	};
+	int rc;
+
+	miss.region = malloc(sizeof(*miss.region));
+	if (!miss.region)
+		return -ENOMEM;
+	rc = mrrc_miss_reg(&miss, start, ((addr + len - 1) | mask) - start + 1,
+			   access);
+	if (rc)
+		goto err_free;
+	if (mrrc_mon_forked(cache->mon)) {
+		miss.region->held = 1;
+	} else {
+		mrrc_lock_acquire(&cache->lock);
+		mrrc_cache_hold(&cache->cache, miss.region);
+		if (cause != MRRC_STAT_CNT)
+			mrrc_cache_count(&cache->cache, cause);
+		mrrc_lock_release(&cache->lock);
+	}
+	*out = miss.region;
+	return 0;
+
+err_free:
+	free(miss.region);
+	return rc;
+}
+
+int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
+		       enum mrrc_access access, struct mrrc_region **out)
+{
+	struct mrrc_miss miss = {
+		.cache = cache,
+		.addr = addr,
+		.len = len,
+		.access = access,
+	};
+	bool watched = false;
+	int rc;
+
+	if (len > cache->cache.max_bytes - cache->cache.page)
+		return mrrc_cache_mt_once(cache, addr, len, access,
+					  MRRC_STAT_UNCACHED_TOO_BIG, out);
+	miss.region = malloc(sizeof(*miss.region));
+	if (!miss.region)
+		return -ENOMEM;
+
+	/* Buffers are mostly used both ways; not all memory allows it. */
+	rc = mrrc_miss_try_as(&miss, MRRC_RW, &watched);
+	if (watched && access == MRRC_RO && mrrc_reg_denied(rc)) {
+		mrrc_miss_count(cache, MRRC_STAT_RO_FALLBACKS);
+		rc = mrrc_miss_try_as(&miss, MRRC_RO, &watched);
+	}
+	if (rc)
+		goto err_plan;
+	mrrc_miss_insert(&miss, out);
+	return 0;
+
+err_plan:
+	mrrc_miss_unplan(&miss);
+	free(miss.region);
+	if (watched)
+		return rc;
+	return mrrc_cache_mt_once(cache, addr, len, access,
+				  mrrc_watch_cause(rc), out);
+}

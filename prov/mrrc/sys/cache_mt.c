@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The cache for threads (cache_mt.h).
+ *
+ * Hit:  quiet_lock (probe, lock, seq unchanged) -> lookup -> hold.
+ * Miss: plan a range and publish it as pending -> watch -> register ->
+ *       quiet_lock -> insert, unless an event touched the pending range.
+ *       Otherwise the registration serves this operation only.
+ * Event: notify marks pending ranges stale and uncaches; regions that nobody
+ *       holds wait in `victims` for the next call of the application, as the
+ *       thread that reads events must not call out.
+ *
+ * Why an insertion is right: the range was watched before it was pinned and
+ * pending before it was watched. An unmap of it since then has either been
+ * read, so the pending range is stale, or is unfinished, so the probe says
+ * so. Why two at once are right: whoever comes second finds the first one's
+ * region and drops its own, or replaces what it overlaps.
+ */
+#include "config.h"
+#include "sys/cache_mt_priv.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "sys/vm.h"
+
+#define MRRC_BATCH	32	/* regions per dereg call */
+#define MRRC_TRIES	32	/* probes before an operation goes uncached */
+#define MRRC_SPIN	4	/* of these without giving up the processor */
+
+static struct mrrc_cache_mt *mrrc_cache_mt_of(struct mrrc_mon_sub *sub)
+{
+	return (struct mrrc_cache_mt *)((char *)sub -
+					offsetof(struct mrrc_cache_mt, sub));
+}
+
+static bool mrrc_ranges_overlap(uintptr_t a, size_t alen, uintptr_t b,
+				size_t blen)
+{
+	return a < b ? b - a < alen : a - b < blen;
+}
+
+/* ---- the monitor's side ---- */
+
+static struct mrrc_range mrrc_cache_mt_notify(struct mrrc_mon_sub *sub,
+					      uintptr_t start, uintptr_t end)
+{
+	struct mrrc_cache_mt *cache = mrrc_cache_mt_of(sub);
+	struct mrrc_range hull = { UINTPTR_MAX, 0 };
+	const size_t len = end - start;
+	struct mrrc_pending *pending;
+	struct mrrc_region *region;
+	int i;
+
+	mrrc_lock_acquire(&cache->lock);
+	TAILQ_FOREACH(pending, &cache->pending, link) {
+		if (mrrc_ranges_overlap(pending->start, pending->len, start,
+					len))
+			pending->stale = true;
+	}
+	for (i = 0; i < MRRC_ACCESS_CNT; i++) {
+		region = mrrc_index_first_overlap(&cache->cache.index[i],
+						  start, len);
+		while (region) {
+			/* The monitor unwatches what is left of it. */
+			region->watched = false;
+			if (region->start < hull.start)
+				hull.start = region->start;
+			if (mrrc_region_end(region) > hull.end)
+				hull.end = mrrc_region_end(region);
+			region = mrrc_index_next_overlap(region, start, len);
+		}
+	}
+	mrrc_cache_invalidate(&cache->cache, start, len, &cache->victims);
+	if (!TAILQ_EMPTY(&cache->victims))
+		atomic_store(&cache->has_victims, true);
+	mrrc_lock_release(&cache->lock);
+
+	if (hull.start > hull.end)
+		hull = (struct mrrc_range) { 0, 0 };
+	return hull;
+}
+
+static struct mrrc_range mrrc_cache_mt_cover(struct mrrc_mon_sub *sub,
+					     uintptr_t pos)
+{
+	struct mrrc_cache_mt *cache = mrrc_cache_mt_of(sub);
+	struct mrrc_range best = { 0, 0 };
+	struct mrrc_pending *pending;
+	struct mrrc_region *region;
+	int i;
+
+	mrrc_lock_acquire(&cache->lock);
+	for (i = 0; i < MRRC_ACCESS_CNT; i++) {
+		region = mrrc_index_first_overlap(&cache->cache.index[i], pos,
+						  UINTPTR_MAX - pos);
+		if (region && (!best.end || region->start < best.start))
+			best = (struct mrrc_range) {
+				region->start, mrrc_region_end(region)
+			};
+	}
+	TAILQ_FOREACH(pending, &cache->pending, link) {
+		if (pending->start + pending->len > pos &&
+		    (!best.end || pending->start < best.start))
+			best = (struct mrrc_range) {
+				pending->start, pending->start + pending->len
+			};
+	}
+	mrrc_lock_release(&cache->lock);
+	return best;
+}
+
+/* ---- deregistration, outside locks ---- */
+
+static void mrrc_cache_mt_dereg(struct mrrc_cache_mt *cache,
+				struct mrrc_region **batch, size_t count)
+{
+	size_t i;
+
+	mrrc_lock_assert_none();
+	cache->ops->dereg(cache->arg, batch, count);
+
+	mrrc_lock_acquire(&cache->lock);
+	for (i = 0; i < count; i++)
+		mrrc_cache_deregistered(&cache->cache, batch[i]->len);
+	mrrc_lock_release(&cache->lock);
+
+	for (i = 0; i < count; i++) {
+		if (batch[i]->watched)
+			mrrc_mon_unwatch(cache->mon, batch[i]->start,
+					 batch[i]->len);
+		free(batch[i]);
+	}
+}
+
+size_t mrrc_cache_mt_dereg_list(struct mrrc_cache_mt *cache,
+				struct mrrc_region_list *list)
+{
+	struct mrrc_region *batch[MRRC_BATCH];
+	struct mrrc_region *region;
+	size_t count = 0;
+	size_t total = 0;
+
+	while ((region = TAILQ_FIRST(list))) {
+		TAILQ_REMOVE(list, region, link);
+		batch[count++] = region;
+		if (count == MRRC_BATCH || TAILQ_EMPTY(list)) {
+			mrrc_cache_mt_dereg(cache, batch, count);
+			total += count;
+			count = 0;
+		}
+	}
+	return total;
+}
+
+/* What the monitor left for a thread that may call out. */
+static size_t mrrc_cache_mt_reap(struct mrrc_cache_mt *cache)
+{
+	struct mrrc_region_list list = TAILQ_HEAD_INITIALIZER(list);
+
+	if (!atomic_load_explicit(&cache->has_victims,
+				  memory_order_relaxed) ||
+	    mrrc_mon_forked(cache->mon))
+		return 0;
+	mrrc_lock_acquire(&cache->lock);
+	TAILQ_CONCAT(&list, &cache->victims, link);
+	atomic_store(&cache->has_victims, false);
+	mrrc_lock_release(&cache->lock);
+	return mrrc_cache_mt_dereg_list(cache, &list);
+}
+
+/* ---- lookups ---- */
+
+int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache)
+{
+	uint64_t seq;
+	int tries;
+	int rc;
+
+	for (tries = 0; tries < MRRC_TRIES; tries++) {
+		seq = mrrc_mon_seq(cache->mon);
+		if (seq & 1)
+			rc = mrrc_mon_works(cache->mon) ? -EAGAIN : -ENODEV;
+		else
+			rc = mrrc_mon_check(cache->mon);
+		if (!rc) {
+			mrrc_lock_acquire(&cache->lock);
+			if (mrrc_mon_seq(cache->mon) != seq) {
+				mrrc_lock_release(&cache->lock);
+				continue;
+			}
+			if (tries)
+				mrrc_cache_count(&cache->cache,
+						 MRRC_STAT_BUSY);
+			return 0;
+		}
+		if (rc != -EAGAIN)
+			return rc;
+		mrrc_mon_drain(cache->mon);
+		/* The unmapping thread has yet to wake up. */
+		if (tries >= MRRC_SPIN)
+			sched_yield();
+	}
+	return -EAGAIN;
+}
+
+/* 0 and held; -ENOENT: not cached; else what quiet_lock says. */
+static int mrrc_cache_mt_hit(struct mrrc_cache_mt *cache, uintptr_t addr,
+			     size_t len, enum mrrc_access access,
+			     struct mrrc_region **out)
+{
+	struct mrrc_region *region;
+	int rc;
+
+	rc = mrrc_cache_mt_quiet_lock(cache);
+	if (rc)
+		return rc;
+	region = mrrc_cache_lookup(&cache->cache, addr, len, access);
+	if (region)
+		mrrc_cache_hold(&cache->cache, region);
+	mrrc_lock_release(&cache->lock);
+	if (!region)
+		return -ENOENT;
+	*out = region;
+	return 0;
+}
+
+/* A request that could not even be looked up is a miss all the same. */
+static void mrrc_cache_mt_unseen(struct mrrc_cache_mt *cache, int rc)
+{
+	if (mrrc_mon_forked(cache->mon))
+		return;
+	mrrc_lock_acquire(&cache->lock);
+	mrrc_cache_count(&cache->cache, MRRC_STAT_LOOKUPS);
+	mrrc_cache_count(&cache->cache, MRRC_STAT_MISSES);
+	if (rc == -EAGAIN)
+		mrrc_cache_count(&cache->cache, MRRC_STAT_BUSY);
+	mrrc_lock_release(&cache->lock);
+}
+
+/* ---- entry points ---- */
+
+int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *ptr, size_t len,
+		      enum mrrc_access access, struct mrrc_region **region)
+{
+	const uintptr_t addr = (uintptr_t)ptr;
+	int rc;
+
+	if (!len)
+		return -EINVAL;
+	/* The last page of the address space is nobody's. */
+	if (!addr || len > UINTPTR_MAX - addr ||
+	    addr + len > UINTPTR_MAX - cache->cache.page)
+		return -EFAULT;
+
+	mrrc_lock_assert_none();
+	mrrc_cache_mt_reap(cache);
+	rc = mrrc_cache_mt_hit(cache, addr, len, access, region);
+	if (!rc)
+		return 0;
+	if (rc == -ENOENT)
+		return mrrc_cache_mt_fill(cache, addr, len, access, region);
+	mrrc_cache_mt_unseen(cache, rc);
+	return mrrc_cache_mt_once(cache, addr, len, access,
+				  rc == -EAGAIN ?
+				  MRRC_STAT_UNCACHED_RACED :
+				  MRRC_STAT_UNCACHED_NO_MONITOR, region);
+}
+
+/*
+ * In a forked child the parent's regions are not ours to deregister, and
+ * those registered here were never counted.
+ */
+static void mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
+				     struct mrrc_region *region)
+{
+	if (region->state != MRRC_REGION_NEW || --region->held)
+		return;
+	cache->ops->dereg(cache->arg, &region, 1);
+	free(region);
+}
+
+void mrrc_cache_mt_put(struct mrrc_cache_mt *cache, struct mrrc_region *region)
+{
+	bool last;
+
+	if (mrrc_mon_forked(cache->mon)) {
+		mrrc_cache_mt_put_forked(cache, region);
+		return;
+	}
+	mrrc_lock_acquire(&cache->lock);
+	last = mrrc_cache_put(&cache->cache, region);
+	mrrc_lock_release(&cache->lock);
+	if (last)
+		mrrc_cache_mt_dereg(cache, &region, 1);
+	mrrc_cache_mt_reap(cache);
+}
+
+size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache)
+{
+	struct mrrc_region_list list = TAILQ_HEAD_INITIALIZER(list);
+	size_t count;
+
+	if (mrrc_mon_forked(cache->mon))
+		return 0;
+	count = mrrc_cache_mt_reap(cache);
+	mrrc_lock_acquire(&cache->lock);
+	mrrc_cache_evict_all(&cache->cache, &list);
+	mrrc_lock_release(&cache->lock);
+	return count + mrrc_cache_mt_dereg_list(cache, &list);
+}
+
+void mrrc_cache_mt_invalidate(struct mrrc_cache_mt *cache, const void *addr,
+			      size_t len)
+{
+	struct mrrc_region_list list = TAILQ_HEAD_INITIALIZER(list);
+	struct mrrc_pending *pending;
+
+	if (mrrc_mon_forked(cache->mon))
+		return;
+	mrrc_lock_acquire(&cache->lock);
+	TAILQ_FOREACH(pending, &cache->pending, link) {
+		if (mrrc_ranges_overlap(pending->start, pending->len,
+					(uintptr_t)addr, len))
+			pending->stale = true;
+	}
+	mrrc_cache_invalidate(&cache->cache, (uintptr_t)addr, len, &list);
+	mrrc_lock_release(&cache->lock);
+	mrrc_cache_mt_dereg_list(cache, &list);
+}
+
+void mrrc_cache_mt_stats(struct mrrc_cache_mt *cache, struct mrrc_stats *stats)
+{
+	if (mrrc_mon_forked(cache->mon)) {
+		*stats = cache->cache.stats;
+		return;
+	}
+	mrrc_lock_acquire(&cache->lock);
+	*stats = cache->cache.stats;
+	mrrc_lock_release(&cache->lock);
+}
+
+void mrrc_cache_mt_limits(const struct mrrc_cache_mt *cache, size_t *max_bytes,
+			  size_t *max_regions)
+{
+	*max_bytes = cache->cache.max_bytes;
+	*max_regions = cache->cache.max_regions;
+}
+
+bool mrrc_cache_mt_valid(struct mrrc_cache_mt *cache)
+{
+	bool valid;
+
+	mrrc_lock_acquire(&cache->lock);
+	valid = mrrc_cache_valid(&cache->cache);
+	mrrc_lock_release(&cache->lock);
+	return valid;
+}
+
+int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
+		       struct mrrc_cache_mt **out)
+{
+	struct mrrc_vm_limits limits;
+	struct mrrc_cache_mt *cache;
+	int rc;
+
+	cache = calloc(1, sizeof(*cache));
+	if (!cache)
+		return -ENOMEM;
+	TAILQ_INIT(&cache->pending);
+	TAILQ_INIT(&cache->victims);
+	cache->mon = attr->mon;
+	cache->ops = attr->ops;
+	cache->arg = attr->arg;
+	cache->sub.notify = mrrc_cache_mt_notify;
+	cache->sub.cover = mrrc_cache_mt_cover;
+
+	mrrc_vm_default_limits(&limits);
+	if (attr->max_bytes)
+		limits.max_bytes = attr->max_bytes;
+	if (attr->max_regions)
+		limits.max_regions = attr->max_regions;
+	rc = mrrc_cache_init(&cache->cache, limits.max_bytes,
+			     limits.max_regions, mrrc_vm_page(), attr->policy);
+	if (rc)
+		goto err_free;
+	rc = mrrc_lock_init(&cache->lock, MRRC_RANK_CACHE);
+	if (rc)
+		goto err_cache;
+	mrrc_mon_subscribe(cache->mon, &cache->sub);
+	*out = cache;
+	return 0;
+
+err_cache:
+	mrrc_cache_fini(&cache->cache);
+err_free:
+	free(cache);
+	return rc;
+}
+
+int mrrc_cache_mt_close(struct mrrc_cache_mt *cache)
+{
+	uint64_t held;
+
+	if (!mrrc_mon_forked(cache->mon)) {
+		mrrc_lock_acquire(&cache->lock);
+		held = cache->cache.stats.value[MRRC_STAT_HELD];
+		mrrc_lock_release(&cache->lock);
+		if (held)
+			return -EBUSY;
+		mrrc_cache_mt_flush(cache);
+		mrrc_mon_unsubscribe(cache->mon, &cache->sub);
+		/* An event may have come between the two. */
+		mrrc_cache_mt_reap(cache);
+		mrrc_cache_fini(&cache->cache);
+		mrrc_lock_fini(&cache->lock);
+	}
+	/* What a forked child inherited stays as it was: see README. */
+	free(cache);
+	return 0;
+}

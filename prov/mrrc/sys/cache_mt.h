@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The cache for threads: core/cache.h behind a lock, a monitor that keeps it
+ * honest, and the registration calls that it decides on.
+ *
+ * All calls are for any thread that holds no lock (sys/lock.h asserts it in
+ * debug builds). A hit costs one probe of the monitor and one lock. Registration and
+ * deregistration happen outside locks, in the calling thread.
+ */
+#ifndef MRRC_CACHE_MT_H
+#define MRRC_CACHE_MT_H
+
+#include "core/cache.h"
+#include "sys/mon.h"
+
+/*
+ * How to register. Called with no lock of the cache held, from any thread
+ * that calls get, put or flush, by several at once.
+ */
+struct mrrc_reg_ops {
+	/*
+	 * 0, or -E*. -EFAULT, -EACCES, -EPERM: the memory does not allow the
+	 * access. -ENOMEM, -EAGAIN, -EMFILE, -ENFILE, -ENOSPC, -ENOBUFS,
+	 * -EBUSY: a limit is reached; tried again after evicting.
+	 */
+	int (*reg)(void *arg, uintptr_t start, size_t len,
+		   enum mrrc_access access, void **cookie, void **desc);
+	/* cookie of each tells what to close. Cannot fail. */
+	void (*dereg)(void *arg, struct mrrc_region *const *regions,
+		      size_t count);
+};
+
+struct mrrc_cache_attr {
+	size_t max_bytes;		/* 0: mrrc_vm_default_limits */
+	size_t max_regions;		/* 0: the same; both 1: next to none */
+	const char *policy;		/* NULL: default */
+	const struct mrrc_reg_ops *ops;
+	void *arg;			/* for ops */
+	struct mrrc_mon *mon;		/* not owned: outlives the cache */
+};
+
+struct mrrc_cache_mt;
+
+int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
+		       struct mrrc_cache_mt **cache);
+
+/* Deregisters everything. -EBUSY, and nothing done, while regions are held. */
+int mrrc_cache_mt_close(struct mrrc_cache_mt *cache);
+
+/*
+ * A registration that covers [addr, addr + len) and allows the access, held
+ * for the caller until put; region->desc and region->cookie are its to read.
+ * -EINVAL: empty; -EFAULT: NULL or wrapping; else the registration's error.
+ */
+int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *addr,
+		      size_t len, enum mrrc_access access,
+		      struct mrrc_region **region);
+
+/* Once per get, when the operation has completed. Any thread. */
+void mrrc_cache_mt_put(struct mrrc_cache_mt *cache,
+		       struct mrrc_region *region);
+
+/* Deregister what is not in use. Returns how many regions went. */
+size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache);
+
+/* Forget a range, as after an unmap that no monitor reports. */
+void mrrc_cache_mt_invalidate(struct mrrc_cache_mt *cache, const void *addr,
+			      size_t len);
+
+void mrrc_cache_mt_stats(struct mrrc_cache_mt *cache,
+			 struct mrrc_stats *stats);
+
+/* The limits in force. */
+void mrrc_cache_mt_limits(const struct mrrc_cache_mt *cache,
+			  size_t *max_bytes, size_t *max_regions);
+
+/* For tests and debug builds. */
+bool mrrc_cache_mt_valid(struct mrrc_cache_mt *cache);
+
+#endif /* MRRC_CACHE_MT_H */

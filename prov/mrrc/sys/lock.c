@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Lock ranks (lock.h): creation, and the checks of debug builds.
+ */
+#include "config.h"
+#include "sys/lock.h"
+
+#ifdef MRRC_DEBUG
+
+/* One bit per rank that this thread holds; ranks are few. */
+static _Thread_local unsigned mrrc_ranks_held;
+
+_Static_assert(MRRC_RANK_CNT <= 32, "a rank is a bit of an unsigned");
+
+void mrrc_lock_acquire(struct mrrc_lock *lock)
+{
+	/* Nothing of this rank or above may be held. */
+	assert(!(mrrc_ranks_held >> lock->rank));
+	pthread_mutex_lock(&lock->mutex);
+	lock->owner = pthread_self();
+	__atomic_store_n(&lock->owned, 1, __ATOMIC_RELEASE);
+	mrrc_ranks_held |= 1u << lock->rank;
+}
+
+void mrrc_lock_release(struct mrrc_lock *lock)
+{
+	mrrc_lock_assert_held(lock);
+	mrrc_ranks_held &= ~(1u << lock->rank);
+	__atomic_store_n(&lock->owned, 0, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&lock->mutex);
+}
+
+void mrrc_lock_assert_held(const struct mrrc_lock *lock)
+{
+	assert(mrrc_ranks_held & 1u << lock->rank);
+	assert(__atomic_load_n(&lock->owned, __ATOMIC_ACQUIRE) &&
+	       pthread_equal(lock->owner, pthread_self()));
+}
+
+void mrrc_lock_assert_none(void)
+{
+	assert(!mrrc_ranks_held);
+}
+
+#endif /* MRRC_DEBUG */
+
+int mrrc_lock_init(struct mrrc_lock *lock, enum mrrc_rank rank)
+{
+#ifdef MRRC_DEBUG
+	lock->rank = rank;
+	lock->owned = 0;
+#else
+	(void)rank;
+#endif
+	return -pthread_mutex_init(&lock->mutex, NULL);
+}
+
+void mrrc_lock_fini(struct mrrc_lock *lock)
+{
+	pthread_mutex_destroy(&lock->mutex);
+}
+
+void mrrc_lock_reset(struct mrrc_lock *lock, enum mrrc_rank rank)
+{
+	mrrc_lock_init(lock, rank);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Locks with ranks. A thread takes locks in rising rank only; with MRRC_DEBUG
+ * every order and ownership fault asserts, else this is a pthread mutex.
+ *
+ * No lock is held across a registration, malloc, free, mmap or munmap: the
+ * monitor's handler needs MONITOR and CACHE to let an unmapping thread go on.
+ */
+#ifndef MRRC_LOCK_H
+#define MRRC_LOCK_H
+
+#ifndef PACKAGE_NAME
+#error "config.h comes first: MRRC_DEBUG changes struct mrrc_lock"
+#endif
+
+#include <assert.h>
+#include <pthread.h>
+
+/* Taken in this order. */
+enum mrrc_rank {
+	MRRC_RANK_REGISTRY,	/* monitor registry: open and close */
+	MRRC_RANK_FABRIC,
+	MRRC_RANK_DOMAIN,
+	MRRC_RANK_EP,
+	MRRC_RANK_CQ,
+	MRRC_RANK_MONITOR,	/* subscribers, events, watched ranges */
+	MRRC_RANK_CACHE,
+	MRRC_RANK_LEAF,		/* holds nothing else */
+	MRRC_RANK_CNT
+};
+
+struct mrrc_lock {
+	pthread_mutex_t mutex;
+#ifdef MRRC_DEBUG
+	enum mrrc_rank rank;
+	pthread_t owner;	/* written by the owner only */
+	int owned;		/* atomic */
+#endif
+};
+
+int mrrc_lock_init(struct mrrc_lock *lock, enum mrrc_rank rank);
+void mrrc_lock_fini(struct mrrc_lock *lock);
+
+/* In a forked child only: forget an owner that does not exist there. */
+void mrrc_lock_reset(struct mrrc_lock *lock, enum mrrc_rank rank);
+
+#ifdef MRRC_DEBUG
+
+void mrrc_lock_acquire(struct mrrc_lock *lock);
+void mrrc_lock_release(struct mrrc_lock *lock);
+void mrrc_lock_assert_held(const struct mrrc_lock *lock);
+/* For code that may block or call out: this thread holds no lock. */
+void mrrc_lock_assert_none(void);
+
+#else
+
+static inline void mrrc_lock_acquire(struct mrrc_lock *lock)
+{
+	pthread_mutex_lock(&lock->mutex);
+}
+
+static inline void mrrc_lock_release(struct mrrc_lock *lock)
+{
+	pthread_mutex_unlock(&lock->mutex);
+}
+
+static inline void mrrc_lock_assert_held(const struct mrrc_lock *lock)
+{
+	(void)lock;
+}
+
+static inline void mrrc_lock_assert_none(void)
+{
+}
+
+#endif /* MRRC_DEBUG */
+
+#endif /* MRRC_LOCK_H */

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Monitor registry, lifecycle and event handling (mon.h).
+ *
+ * Lock order: REGISTRY (open, close, fork) -> MONITOR -> CACHE. The handler
+ * thread never takes REGISTRY, so open and close may allocate and map while
+ * they hold it.
+ */
+#include "config.h"
+#include "sys/mon.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* In order of preference for "auto". */
+static const struct mrrc_mon_ops *const mrrc_mon_kinds[] = {
+	&mrrc_mon_uffd_ops,
+	&mrrc_mon_none_ops,
+};
+
+#define MRRC_MON_KINDS	(sizeof(mrrc_mon_kinds) / sizeof(mrrc_mon_kinds[0]))
+
+static const char *const mrrc_mon_name_list[MRRC_MON_KINDS + 1] = {
+	"uffd", "none",
+};
+
+static struct {
+	pthread_once_t once;
+	int ready;			/* 0, or why the registry is not */
+	struct mrrc_lock lock;		/* REGISTRY */
+	TAILQ_HEAD(, mrrc_mon) all;	/* every instance of this process */
+} mrrc_mon_registry = { .once = PTHREAD_ONCE_INIT };
+
+/* ThreadSanitizer knows no fences; it runs where loads are ordered anyway. */
+#ifdef __SANITIZE_THREAD__
+#define mrrc_fence()	__asm__ volatile("" ::: "memory")
+#else
+#define mrrc_fence()	atomic_thread_fence(memory_order_seq_cst)
+#endif
+
+const char *const *mrrc_mon_names(void)
+{
+	return mrrc_mon_name_list;
+}
+
+const char *mrrc_mon_name(const struct mrrc_mon *mon)
+{
+	return mon->ops->name;
+}
+
+const char *mrrc_mon_reason(const struct mrrc_mon *mon)
+{
+	return atomic_load(&((struct mrrc_mon *)mon)->failed) ? mon->reason :
+								 "";
+}
+
+/* ---- fork: the child gets no events, and must not steal the parent's ---- */
+
+static void mrrc_mon_fork_prepare(void)
+{
+	mrrc_lock_acquire(&mrrc_mon_registry.lock);
+}
+
+static void mrrc_mon_fork_parent(void)
+{
+	mrrc_lock_release(&mrrc_mon_registry.lock);
+}
+
+/*
+ * The only thread of the child. Another thread may have held the MONITOR or
+ * a CACHE lock: what they guard is not looked at again (mrrc_mon_forked).
+ */
+static void mrrc_mon_fork_child(void)
+{
+	struct mrrc_mon *mon;
+
+	while ((mon = TAILQ_FIRST(&mrrc_mon_registry.all))) {
+		TAILQ_REMOVE(&mrrc_mon_registry.all, mon, link);
+		mrrc_lock_reset(&mon->lock, MRRC_RANK_MONITOR);
+		TAILQ_INIT(&mon->subs);
+		strcpy(mon->reason, "this is a forked child");
+		atomic_fetch_or(&mon->seq, 1);
+		atomic_store(&mon->forked, true);
+		atomic_store(&mon->failed, true);
+		mon->ops->stop(mon);
+	}
+	mrrc_lock_release(&mrrc_mon_registry.lock);
+}
+
+static void mrrc_mon_registry_init(void)
+{
+	TAILQ_INIT(&mrrc_mon_registry.all);
+	mrrc_mon_registry.ready = mrrc_lock_init(&mrrc_mon_registry.lock,
+						 MRRC_RANK_REGISTRY);
+	if (!mrrc_mon_registry.ready)
+		mrrc_mon_registry.ready =
+			-pthread_atfork(mrrc_mon_fork_prepare,
+					mrrc_mon_fork_parent,
+					mrrc_mon_fork_child);
+}
+
+static int mrrc_mon_registry_ready(void)
+{
+	pthread_once(&mrrc_mon_registry.once, mrrc_mon_registry_init);
+	return mrrc_mon_registry.ready;
+}
+
+/* ---- open and close ---- */
+
+/* REGISTRY lock held. */
+static int mrrc_mon_create(const struct mrrc_mon_ops *ops, char *why,
+			   struct mrrc_mon **out)
+{
+	struct mrrc_mon *mon;
+	int rc;
+
+	mon = calloc(1, sizeof(*mon));
+	if (!mon)
+		return -ENOMEM;
+	mon->ops = ops;
+	mon->refs = 1;
+	TAILQ_INIT(&mon->subs);
+	rc = mrrc_lock_init(&mon->lock, MRRC_RANK_MONITOR);
+	if (rc)
+		goto err_free;
+	rc = ops->open(mon);
+	if (rc) {
+		if (!mon->reason[0])
+			snprintf(mon->reason, sizeof(mon->reason), "%s: %s",
+				 ops->name, strerror(-rc));
+		if (why)
+			memcpy(why, mon->reason, sizeof(mon->reason));
+		goto err_lock;
+	}
+	TAILQ_INSERT_TAIL(&mrrc_mon_registry.all, mon, link);
+	*out = mon;
+	return 0;
+
+err_lock:
+	mrrc_lock_fini(&mon->lock);
+err_free:
+	free(mon);
+	return rc;
+}
+
+/* REGISTRY lock held: the shared instance of a kind, made if need be. */
+static int mrrc_mon_share(const struct mrrc_mon_ops *ops, char *why,
+			  struct mrrc_mon **out)
+{
+	struct mrrc_mon *mon;
+	int rc;
+
+	TAILQ_FOREACH(mon, &mrrc_mon_registry.all, link) {
+		if (mon->shared && mon->ops == ops) {
+			mon->refs++;
+			*out = mon;
+			return 0;
+		}
+	}
+	rc = mrrc_mon_create(ops, why, out);
+	if (!rc)
+		(*out)->shared = true;
+	return rc;
+}
+
+/* REGISTRY lock held: the first kind that works, "none" with the reason. */
+static int mrrc_mon_best(char *why, struct mrrc_mon **out)
+{
+	struct mrrc_mon *mon = NULL;
+	size_t i;
+	int rc = -ENODEV;
+
+	for (i = 0; i < MRRC_MON_KINDS; i++) {
+		rc = mrrc_mon_share(mrrc_mon_kinds[i], why, &mon);
+		if (!rc)
+			break;
+	}
+	if (!rc)
+		*out = mon;
+	return rc;
+}
+
+int mrrc_mon_open(const char *name, char *why, struct mrrc_mon **mon)
+{
+	size_t i;
+	int rc;
+
+	if (why)
+		why[0] = '\0';
+	rc = mrrc_mon_registry_ready();
+	if (rc)
+		return rc;
+	mrrc_lock_acquire(&mrrc_mon_registry.lock);
+	if (!name || !strcmp(name, MRRC_MON_AUTO)) {
+		rc = mrrc_mon_best(why, mon);
+	} else {
+		rc = -ENOENT;
+		for (i = 0; i < MRRC_MON_KINDS; i++) {
+			if (strcmp(name, mrrc_mon_kinds[i]->name))
+				continue;
+			rc = mrrc_mon_share(mrrc_mon_kinds[i], why, mon);
+			break;
+		}
+	}
+	mrrc_lock_release(&mrrc_mon_registry.lock);
+	return rc;
+}
+
+int mrrc_mon_open_ops(const struct mrrc_mon_ops *ops, char *why,
+		      struct mrrc_mon **mon)
+{
+	int rc;
+
+	if (why)
+		why[0] = '\0';
+	rc = mrrc_mon_registry_ready();
+	if (rc)
+		return rc;
+	mrrc_lock_acquire(&mrrc_mon_registry.lock);
+	rc = mrrc_mon_create(ops, why, mon);
+	mrrc_lock_release(&mrrc_mon_registry.lock);
+	return rc;
+}
+
+void mrrc_mon_close(struct mrrc_mon *mon)
+{
+	mrrc_lock_acquire(&mrrc_mon_registry.lock);
+	if (--mon->refs) {
+		mrrc_lock_release(&mrrc_mon_registry.lock);
+		return;
+	}
+	assert(TAILQ_EMPTY(&mon->subs));
+	/* Known to the fork handlers until its descriptors are closed. */
+	mon->ops->close(mon);
+	if (!mrrc_mon_forked(mon))
+		TAILQ_REMOVE(&mrrc_mon_registry.all, mon, link);
+	mrrc_lock_release(&mrrc_mon_registry.lock);
+
+	mrrc_lock_fini(&mon->lock);
+	free(mon);
+}
+
+void mrrc_mon_subscribe(struct mrrc_mon *mon, struct mrrc_mon_sub *sub)
+{
+	mrrc_lock_acquire(&mon->lock);
+	TAILQ_INSERT_TAIL(&mon->subs, sub, link);
+	mrrc_lock_release(&mon->lock);
+}
+
+void mrrc_mon_unsubscribe(struct mrrc_mon *mon, struct mrrc_mon_sub *sub)
+{
+	if (mrrc_mon_forked(mon))
+		return;
+	mrrc_lock_acquire(&mon->lock);
+	TAILQ_REMOVE(&mon->subs, sub, link);
+	mrrc_lock_release(&mon->lock);
+}
+
+/* ---- watching ---- */
+
+int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
+{
+	int rc = -ENODEV;
+
+	mrrc_lock_acquire(&mon->lock);
+	if (mrrc_mon_works(mon))
+		rc = mon->ops->watch(mon, start, len);
+	mrrc_lock_release(&mon->lock);
+	if (rc)
+		return rc;
+	/* After watching: what is replaced from here on is reported. */
+	return mon->ops->sees(mon, start, len) ? 0 : -EOPNOTSUPP;
+}
+
+/* MONITOR lock held: unwatch the parts of the range that nobody covers. */
+static void mrrc_mon_uncover(struct mrrc_mon *mon, uintptr_t start,
+			     uintptr_t end)
+{
+	struct mrrc_mon_sub *sub;
+	struct mrrc_range range;
+	uintptr_t next;
+
+	while (start < end) {
+		next = end;
+		TAILQ_FOREACH(sub, &mon->subs, link) {
+			range = sub->cover(sub, start);
+			if (range.start == range.end)
+				continue;
+			if (range.start <= start)
+				break;
+			if (range.start < next)
+				next = range.start;
+		}
+		if (sub) {
+			start = range.end;
+		} else {
+			mon->ops->unwatch(mon, start, next - start);
+			start = next;
+		}
+	}
+}
+
+void mrrc_mon_unwatch(struct mrrc_mon *mon, uintptr_t start, size_t len)
+{
+	mrrc_lock_acquire(&mon->lock);
+	if (mrrc_mon_works(mon))
+		mrrc_mon_uncover(mon, start, start + len);
+	mrrc_lock_release(&mon->lock);
+}
+
+/* ---- events ---- */
+
+int mrrc_mon_check(struct mrrc_mon *mon)
+{
+	int rc;
+
+	rc = mon->ops->check(mon);
+	/* The caller looks at seq next: not before the answer. */
+	mrrc_fence();
+	if (!rc || rc == -EAGAIN)
+		return rc;
+	mrrc_mon_fail(mon, "%s: the probe answered \"%s\"", mon->ops->name,
+		      strerror(-rc));
+	return -ENODEV;
+}
+
+/*
+ * Tell everybody to forget the range. The invalidated regions may be larger;
+ * what is left of them is still mapped, perhaps, and watched for nobody.
+ */
+void mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
+		    enum mrrc_mon_event event)
+{
+	struct mrrc_range hull = { start, end };
+	struct mrrc_mon_sub *sub;
+	struct mrrc_range range;
+
+	mrrc_lock_assert_held(&mon->lock);
+	TAILQ_FOREACH(sub, &mon->subs, link) {
+		range = sub->notify(sub, start, end);
+		if (range.start == range.end)
+			continue;
+		if (range.start < hull.start)
+			hull.start = range.start;
+		if (range.end > hull.end)
+			hull.end = range.end;
+	}
+	if (event == MRRC_MON_REMOVE) {
+		mrrc_mon_uncover(mon, hull.start, hull.end);
+	} else {
+		mrrc_mon_uncover(mon, hull.start, start);
+		mrrc_mon_uncover(mon, end, hull.end);
+	}
+}
+
+/* MONITOR lock held, reason set. seq is odd and stays so. */
+static void mrrc_mon_fail_locked(struct mrrc_mon *mon)
+{
+	struct mrrc_mon_sub *sub;
+
+	atomic_fetch_or(&mon->seq, 1);
+	mrrc_fence();
+	atomic_store(&mon->failed, true);
+	TAILQ_FOREACH(sub, &mon->subs, link)
+		sub->notify(sub, 0, UINTPTR_MAX);
+	mon->ops->stop(mon);
+}
+
+void mrrc_mon_fail(struct mrrc_mon *mon, const char *fmt, ...)
+{
+	va_list args;
+
+	mrrc_lock_acquire(&mon->lock);
+	if (mrrc_mon_works(mon)) {
+		va_start(args, fmt);
+		vsnprintf(mon->reason, sizeof(mon->reason), fmt, args);
+		va_end(args);
+		mrrc_mon_fail_locked(mon);
+	}
+	mrrc_lock_release(&mon->lock);
+}
+
+void mrrc_mon_drain(struct mrrc_mon *mon)
+{
+	mrrc_lock_acquire(&mon->lock);
+	if (mrrc_mon_works(mon)) {
+		/* Odd before the first read: see mon.h. */
+		atomic_fetch_add(&mon->seq, 1);
+		mrrc_fence();
+		if (mon->ops->drain(mon))
+			mrrc_mon_fail_locked(mon);
+		else
+			atomic_fetch_add(&mon->seq, 1);
+	}
+	mrrc_lock_release(&mon->lock);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Memory monitors: who tells the caches that a mapping changed.
+ *
+ * One table per kind (mon_*.c), one instance per kind and process, shared by
+ * all caches and counted. A cache subscribes, watches ranges before they are
+ * pinned, and asks before every hit whether memory is quiet.
+ *
+ * How a lookup is made safe. The kernel queues an unmap event after the
+ * mapping is gone, so another thread may own the address before anybody has
+ * read the event. Hence:
+ *
+ *	seq = mrrc_mon_seq(mon)		odd: events are being handled
+ *	mrrc_mon_check(mon) == 0	no unmap is under way anywhere
+ *	take the cache's lock
+ *	mrrc_mon_seq(mon) == seq	no event was read in between
+ *	the index can be trusted for as long as the lock is held
+ *
+ * Events are read and handled under the monitor's lock with seq odd, by the
+ * handler thread or by any thread that finds memory busy (mrrc_mon_drain).
+ * The unmapping thread sleeps until its event is read: whoever holds the
+ * MONITOR or a CACHE lock must not malloc, free, map or unmap.
+ *
+ * A monitor that failed, or cannot watch at all, leaves seq odd for ever:
+ * no hit, nothing cached, mrrc_mon_reason() says why.
+ *
+ * After fork the child's instance has failed; monitors opened there are new.
+ */
+#ifndef MRRC_MON_H
+#define MRRC_MON_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <bsd/sys/queue.h>
+
+#include "sys/lock.h"
+
+#define MRRC_MON_AUTO	"auto"
+#define MRRC_MON_REASON	128	/* bytes of a reason */
+
+enum mrrc_mon_event {
+	MRRC_MON_UNMAP,		/* mapping gone, nothing is watched there */
+	MRRC_MON_REMOVE,	/* pages dropped, the mapping stays watched */
+};
+
+/* [start, end), empty where both are equal. */
+struct mrrc_range {
+	uintptr_t start;
+	uintptr_t end;
+};
+
+/* Embedded in the subscriber. MONITOR lock held in both calls, so neither
+ * may malloc, free, map or unmap. */
+struct mrrc_mon_sub {
+	/* Forget the range. Returns the hull of the regions that this hit:
+	 * they need no watching any more. */
+	struct mrrc_range (*notify)(struct mrrc_mon_sub *sub,
+				    uintptr_t start, uintptr_t end);
+	/* The lowest range that ends after @pos and must stay watched. */
+	struct mrrc_range (*cover)(struct mrrc_mon_sub *sub, uintptr_t pos);
+	TAILQ_ENTRY(mrrc_mon_sub) link;	/* MONITOR lock */
+};
+
+struct mrrc_mon;
+
+struct mrrc_mon_ops {
+	const char *name;
+	/* Sets mon->impl; on failure mon->reason may say why. */
+	int (*open)(struct mrrc_mon *mon);
+	/* No thread uses the monitor any more. */
+	void (*close)(struct mrrc_mon *mon);
+	/* MONITOR lock held. */
+	int (*watch)(struct mrrc_mon *mon, uintptr_t start, size_t len);
+	void (*unwatch)(struct mrrc_mon *mon, uintptr_t start, size_t len);
+	/* MONITOR lock held, seq odd: read events, mrrc_mon_event each.
+	 * An error is the end of the monitor, with mon->reason set. */
+	int (*drain)(struct mrrc_mon *mon);
+	/* No lock: 0 quiet, -EAGAIN busy, else it cannot be trusted. */
+	int (*check)(struct mrrc_mon *mon);
+	/* No lock: would every change of this watched range be reported? */
+	bool (*sees)(struct mrrc_mon *mon, uintptr_t start, size_t len);
+	/* It failed, or this is a forked child: let go of whoever waits for
+	 * an event. Others may be in check. */
+	void (*stop)(struct mrrc_mon *mon);
+};
+
+struct mrrc_mon {
+	const struct mrrc_mon_ops *ops;
+	void *impl;			/* the kind's own state */
+	_Atomic uint64_t seq;		/* changed under lock; odd: not now */
+	atomic_bool failed;		/* for good; set after reason */
+	atomic_bool forked;		/* this is a child's copy */
+	char reason[MRRC_MON_REASON];	/* why it failed or cannot watch */
+	struct mrrc_lock lock;		/* MONITOR: subs, events, watches */
+	TAILQ_HEAD(, mrrc_mon_sub) subs;
+	bool shared;			/* REGISTRY lock: opened by name */
+	unsigned refs;			/* REGISTRY lock */
+	TAILQ_ENTRY(mrrc_mon) link;	/* REGISTRY lock */
+};
+
+extern const struct mrrc_mon_ops mrrc_mon_uffd_ops;
+extern const struct mrrc_mon_ops mrrc_mon_none_ops;
+
+/*
+ * @name: a kind, or NULL or "auto" for the best that works here; "auto" always
+ * succeeds unless memory is short, with "none" and a reason as the last
+ * resort. -ENOENT for an unknown name; a kind that cannot work here answers
+ * its error, and @why (NULL, or MRRC_MON_REASON bytes) says it
+ * in words.
+ */
+int mrrc_mon_open(const char *name, char *why, struct mrrc_mon **mon);
+void mrrc_mon_close(struct mrrc_mon *mon);
+
+/* An instance of its own, outside the registry: tests, manual monitors. */
+int mrrc_mon_open_ops(const struct mrrc_mon_ops *ops, char *why,
+		      struct mrrc_mon **mon);
+
+const char *mrrc_mon_name(const struct mrrc_mon *mon);
+
+/* Empty while the monitor works. Stable once it is not. */
+const char *mrrc_mon_reason(const struct mrrc_mon *mon);
+
+/* The registered kinds, NULL-terminated. */
+const char *const *mrrc_mon_names(void);
+
+/* Whether this instance belongs to the parent of this process. */
+static inline bool mrrc_mon_forked(struct mrrc_mon *mon)
+{
+	return atomic_load_explicit(&mon->forked, memory_order_relaxed);
+}
+
+void mrrc_mon_subscribe(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
+void mrrc_mon_unsubscribe(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
+
+/*
+ * Watch a page-aligned range that the subscriber's cover() already reports.
+ * 0, or why changes there could go unnoticed: -EINVAL or -EBUSY refused,
+ * -ENOMEM no room for more ranges, -EOPNOTSUPP memory of the wrong kind,
+ * -ENODEV no monitor. No lock held. Unwatch
+ * afterwards except where it was refused.
+ */
+int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len);
+
+/* Stop watching what no subscriber covers any more. No lock held. */
+void mrrc_mon_unwatch(struct mrrc_mon *mon, uintptr_t start, size_t len);
+
+static inline uint64_t mrrc_mon_seq(struct mrrc_mon *mon)
+{
+	return atomic_load_explicit(&mon->seq, memory_order_acquire);
+}
+
+static inline bool mrrc_mon_works(struct mrrc_mon *mon)
+{
+	return !atomic_load_explicit(&mon->failed, memory_order_acquire);
+}
+
+/* 0: quiet now. -EAGAIN: drain and ask again. -ENODEV: it has failed. */
+int mrrc_mon_check(struct mrrc_mon *mon);
+
+/* Handle the events that are queued now. No lock held. */
+void mrrc_mon_drain(struct mrrc_mon *mon);
+
+/* Give up for good: everything subscribed is invalidated. No lock held. */
+void mrrc_mon_fail(struct mrrc_mon *mon, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* For drain: one event, to all subscribers. MONITOR lock held. */
+void mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
+		    enum mrrc_mon_event event);
+
+#endif /* MRRC_MON_H */

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Limits and kinds of memory (vm.h).
+ */
+#include "config.h"
+#include "sys/vm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <linux/capability.h>
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ	22
+#endif
+
+#define MRRC_PM_PRESENT	(UINT64_C(1) << 63)
+#define MRRC_PM_FILE	(UINT64_C(1) << 61)	/* or shared anonymous */
+#define MRRC_PM_BATCH	512			/* entries read at a time */
+
+#define MRRC_MAP_MAX_DEFAULT	65530		/* the kernel's own default */
+#define MRRC_REGIONS_MIN	64
+#define MRRC_REGIONS_MAX	65536
+
+size_t mrrc_vm_page(void)
+{
+	return sysconf(_SC_PAGESIZE);
+}
+
+/* The number after @key in a small /proc file, or @fallback. */
+static size_t mrrc_vm_proc(const char *path, const char *key, size_t fallback)
+{
+	char buf[4096];
+	const char *at = buf;
+	unsigned long value;
+	ssize_t len;
+	int fd;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return fallback;
+	len = read(fd, buf, sizeof(buf) - 1);
+	close(fd);
+	if (len <= 0)
+		return fallback;
+	buf[len] = '\0';
+	if (key) {
+		at = strstr(buf, key);
+		if (!at)
+			return fallback;
+		at += strlen(key);
+	}
+	return sscanf(at, "%lu", &value) == 1 ? value : fallback;
+}
+
+size_t mrrc_vm_huge_page(void)
+{
+	return mrrc_vm_proc("/proc/meminfo", "Hugepagesize:", 0) << 10;
+}
+
+size_t mrrc_vm_memory(void)
+{
+	return (size_t)sysconf(_SC_PHYS_PAGES) * mrrc_vm_page();
+}
+
+size_t mrrc_vm_map_max(void)
+{
+	return mrrc_vm_proc("/proc/sys/vm/max_map_count", NULL,
+			    MRRC_MAP_MAX_DEFAULT);
+}
+
+/* The kernel wants the capability of the first user namespace. */
+static bool mrrc_vm_ipc_lock(void)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+	unsigned inside, outside, count;
+	bool first = false;
+	FILE *file;
+
+	if (syscall(SYS_capget, &head, data) ||
+	    !(data[CAP_TO_INDEX(CAP_IPC_LOCK)].effective &
+	      CAP_TO_MASK(CAP_IPC_LOCK)))
+		return false;
+	file = fopen("/proc/self/uid_map", "re");
+	if (!file)
+		return false;
+	if (fscanf(file, "%u %u %u", &inside, &outside, &count) == 3)
+		first = !inside && !outside && count == UINT32_MAX;
+	fclose(file);
+	return first;
+}
+
+size_t mrrc_vm_memlock(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) ||
+	    limit.rlim_cur == RLIM_INFINITY || mrrc_vm_ipc_lock())
+		return MRRC_VM_UNLIMITED;
+	return limit.rlim_cur;
+}
+
+void mrrc_vm_derive_limits(size_t memory, size_t processors, size_t memlock,
+			   size_t map_max, struct mrrc_vm_limits *limits)
+{
+	const size_t page = mrrc_vm_page();
+	size_t bytes = memory / 4;
+	size_t regions = map_max / 8;
+
+	if (processors > 2)
+		bytes = memory / (2 * processors);
+	if (memlock != MRRC_VM_UNLIMITED && memlock / 4 * 3 < bytes)
+		bytes = memlock / 4 * 3;
+	if (bytes < page)
+		bytes = page;
+	if (regions < MRRC_REGIONS_MIN)
+		regions = MRRC_REGIONS_MIN;
+	if (regions > MRRC_REGIONS_MAX)
+		regions = MRRC_REGIONS_MAX;
+	limits->max_bytes = bytes;
+	limits->max_regions = regions;
+}
+
+void mrrc_vm_default_limits(struct mrrc_vm_limits *limits)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	mrrc_vm_derive_limits(mrrc_vm_memory(),
+			      processors > 0 ? processors : 1,
+			      mrrc_vm_memlock(), mrrc_vm_map_max(), limits);
+}
+
+/* Read the entries of @pages pages (at most a batch). */
+static bool mrrc_vm_pagemap(int fd, uintptr_t start, size_t pages,
+			    uint64_t *entry)
+{
+	const size_t len = pages * sizeof(*entry);
+	const off_t at = start / mrrc_vm_page() * sizeof(*entry);
+
+	return pread(fd, entry, len, at) == (ssize_t)len;
+}
+
+enum mrrc_vm_kind { MRRC_VM_PRIVATE, MRRC_VM_OTHER, MRRC_VM_ABSENT };
+
+static enum mrrc_vm_kind mrrc_vm_classify(const uint64_t *entry, size_t pages)
+{
+	enum mrrc_vm_kind kind = MRRC_VM_PRIVATE;
+	size_t i;
+
+	for (i = 0; i < pages; i++) {
+		if (entry[i] & MRRC_PM_FILE)
+			return MRRC_VM_OTHER;
+		if (!(entry[i] & MRRC_PM_PRESENT))
+			kind = MRRC_VM_ABSENT;
+	}
+	return kind;
+}
+
+static bool mrrc_vm_batch_private(int fd, uintptr_t start, size_t pages)
+{
+	uint64_t entry[MRRC_PM_BATCH];
+	enum mrrc_vm_kind kind;
+
+	if (!mrrc_vm_pagemap(fd, start, pages, entry))
+		return false;
+	kind = mrrc_vm_classify(entry, pages);
+	if (kind != MRRC_VM_ABSENT)
+		return kind == MRRC_VM_PRIVATE;
+	/* What backs an absent page shows once it is there. */
+	if (madvise((void *)start, pages * mrrc_vm_page(), MADV_POPULATE_READ))
+		return false;
+	return mrrc_vm_pagemap(fd, start, pages, entry) &&
+	       mrrc_vm_classify(entry, pages) == MRRC_VM_PRIVATE;
+}
+
+bool mrrc_vm_private(uintptr_t start, size_t len)
+{
+	const size_t page = mrrc_vm_page();
+	size_t pages = len / page;
+	size_t batch;
+	bool ok = true;
+	int fd;
+
+	/* Opened each time: after a fork, an old one shows the parent. */
+	fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	for (; ok && pages; pages -= batch, start += batch * page) {
+		batch = pages < MRRC_PM_BATCH ? pages : MRRC_PM_BATCH;
+		ok = mrrc_vm_batch_private(fd, start, batch);
+	}
+	close(fd);
+	return ok;
+}

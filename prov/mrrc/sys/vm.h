@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the machine and the process allow: page size, memory, limits, and
+ * what kind of memory a range is. Stateless; any thread, no lock held.
+ */
+#ifndef MRRC_VM_H
+#define MRRC_VM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MRRC_VM_UNLIMITED	SIZE_MAX
+
+size_t mrrc_vm_page(void);
+size_t mrrc_vm_huge_page(void);		/* default hugetlb size; 0 if none */
+size_t mrrc_vm_memory(void);		/* physical memory, bytes */
+size_t mrrc_vm_map_max(void);		/* mappings a process may have */
+
+/* RLIMIT_MEMLOCK; UNLIMITED also where CAP_IPC_LOCK lifts it. */
+size_t mrrc_vm_memlock(void);
+
+struct mrrc_vm_limits {
+	size_t max_bytes;
+	size_t max_regions;
+};
+
+/*
+ * What to cache at most where nobody said.
+ * Bytes: the smaller of memory / (2 * processors), as one process a processor
+ * is the densest usual layout, memory / 4, and three quarters of the memlock
+ * limit, whose rest the core provider needs for its own queues.
+ * Regions: an eighth of the mappings a process may have, since watching one
+ * scattered region can split a mapping in three, at most 64 Ki.
+ * Never unlimited, never zero.
+ */
+void mrrc_vm_default_limits(struct mrrc_vm_limits *limits);
+
+/* The rule itself, for tests. */
+void mrrc_vm_derive_limits(size_t memory, size_t processors, size_t memlock,
+			   size_t map_max, struct mrrc_vm_limits *limits);
+
+/*
+ * Whether every page of the page-aligned range is private anonymous memory.
+ * Shared memory can be watched by userfaultfd, yet loses pages by hole
+ * punching and truncation without an event: it must not be cached. Faults
+ * absent pages in for reading. Any doubt (no /proc, unmapped page, a page
+ * that is nobody's) answers false.
+ */
+bool mrrc_vm_private(uintptr_t start, size_t len);
+
+#endif /* MRRC_VM_H */

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A monitor driven by the test: events are raised by calls, every answer can
+ * be chosen, and each watched page is known.
+ */
+#ifndef MRRC_TEST_FAKE_MON_H
+#define MRRC_TEST_FAKE_MON_H
+
+#include "sys/mon.h"
+
+#define FAKE_MON_EVENTS	64
+
+struct fake_mon {
+	int check_rc;		/* the probe's answer while none is queued */
+	int watch_rc;
+	bool blind;		/* sees() answers no */
+	int drain_rc;
+	unsigned busy;		/* so many drains leave the probe busy */
+	unsigned queued;
+	struct {
+		uintptr_t start, end;
+		enum mrrc_mon_event event;
+	} queue[FAKE_MON_EVENTS];
+	unsigned watches, unwatches, drains, stops;
+	/* The page-wise state of one window of addresses. */
+	uintptr_t base;
+	bool watched[64];
+};
+
+extern const struct mrrc_mon_ops fake_mon_ops;
+
+static inline struct fake_mon *fake_mon_of(struct mrrc_mon *mon)
+{
+	return mon->impl;
+}
+
+/* Queue an event; the next drain handles it. */
+void fake_mon_raise(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
+		    enum mrrc_mon_event event);
+
+/* Whether every page of the window's part [first, last) is watched, or none. */
+bool fake_mon_all(struct mrrc_mon *mon, unsigned first, unsigned last);
+bool fake_mon_none(struct mrrc_mon *mon, unsigned first, unsigned last);
+
+#endif /* MRRC_TEST_FAKE_MON_H */

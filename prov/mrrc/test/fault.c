@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Fault injection (fault.h).
+ */
+#include "config.h"
+#include "fault.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/types.h>
+#include <unistd.h>
+#include <sys/syscall.h>
+#include <linux/userfaultfd.h>
+
+static _Thread_local unsigned fault_left;
+static _Thread_local bool fault_fired;
+static atomic_long fault_live;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_aligned_alloc(size_t align, size_t size);
+void __real_free(void *ptr);
+void *__real_mmap(void *addr, size_t len, int prot, int flags, int fd,
+		  off_t offset);
+int __real_mprotect(void *addr, size_t len, int prot);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			  void *(*run)(void *), void *arg);
+int __real_pthread_mutex_init(pthread_mutex_t *mutex,
+			      const pthread_mutexattr_t *attr);
+int __real_eventfd(unsigned value, int flags);
+int __real_ioctl(int fd, unsigned long request, void *arg);
+long __real_syscall(long number, ...);
+
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_aligned_alloc(size_t align, size_t size);
+void __wrap_free(void *ptr);
+void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
+		  off_t offset);
+int __wrap_mprotect(void *addr, size_t len, int prot);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			  void *(*run)(void *), void *arg);
+int __wrap_pthread_mutex_init(pthread_mutex_t *mutex,
+			      const pthread_mutexattr_t *attr);
+int __wrap_eventfd(unsigned value, int flags);
+int __wrap_ioctl(int fd, unsigned long request, void *arg);
+long __wrap_syscall(long number, ...);
+
+void fault_arm(unsigned nth)
+{
+	fault_left = nth;
+	fault_fired = false;
+}
+
+bool fault_disarm(void)
+{
+	fault_left = 0;
+	return fault_fired;
+}
+
+static bool fault_now(int error)
+{
+	if (!fault_left || --fault_left)
+		return false;
+	fault_fired = true;
+	errno = error;
+	return true;
+}
+
+static void *fault_count(void *ptr)
+{
+	if (ptr)
+		atomic_fetch_add(&fault_live, 1);
+	return ptr;
+}
+
+long fault_blocks(void)
+{
+	return atomic_load(&fault_live);
+}
+
+static unsigned fault_entries(const char *path)
+{
+	unsigned count = 0;
+	struct dirent *entry;
+	DIR *dir;
+
+	dir = opendir(path);
+	if (!dir)
+		return 0;
+	while ((entry = readdir(dir)))
+		count += entry->d_name[0] != '.';
+	closedir(dir);
+	return count;
+}
+
+unsigned fault_fds(void)
+{
+	return fault_entries("/proc/self/fd");
+}
+
+unsigned fault_threads(void)
+{
+	return fault_entries("/proc/self/task");
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return fault_now(ENOMEM) ? NULL : fault_count(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return fault_now(ENOMEM) ? NULL :
+				   fault_count(__real_calloc(count, size));
+}
+
+void *__wrap_aligned_alloc(size_t align, size_t size)
+{
+	return fault_now(ENOMEM) ?
+	       NULL : fault_count(__real_aligned_alloc(align, size));
+}
+
+void __wrap_free(void *ptr)
+{
+	if (ptr)
+		atomic_fetch_sub(&fault_live, 1);
+	__real_free(ptr);
+}
+
+void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
+		  off_t offset)
+{
+	return fault_now(ENOMEM) ?
+	       (void *)-1 : __real_mmap(addr, len, prot, flags, fd, offset);
+}
+
+int __wrap_mprotect(void *addr, size_t len, int prot)
+{
+	return fault_now(ENOMEM) ? -1 : __real_mprotect(addr, len, prot);
+}
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			  void *(*run)(void *), void *arg)
+{
+	return fault_now(EAGAIN) ?
+	       EAGAIN : __real_pthread_create(thread, attr, run, arg);
+}
+
+int __wrap_pthread_mutex_init(pthread_mutex_t *mutex,
+			      const pthread_mutexattr_t *attr)
+{
+	return fault_now(ENOMEM) ? ENOMEM :
+				   __real_pthread_mutex_init(mutex, attr);
+}
+
+int __wrap_eventfd(unsigned value, int flags)
+{
+	return fault_now(EMFILE) ? -1 : __real_eventfd(value, flags);
+}
+
+/* Giving a range back never fails: its unmapper would wait for ever. */
+int __wrap_ioctl(int fd, unsigned long request, void *arg)
+{
+	if (request != UFFDIO_UNREGISTER && fault_now(ENOMEM))
+		return -1;
+	return __real_ioctl(fd, request, arg);
+}
+
+long __wrap_syscall(long number, ...)
+{
+	long arg[4];
+	va_list args;
+	int i;
+
+	va_start(args, number);
+	for (i = 0; i < 4; i++)
+		arg[i] = va_arg(args, long);
+	va_end(args);
+	if (number == SYS_userfaultfd && fault_now(EPERM))
+		return -1;
+	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3]);
+}

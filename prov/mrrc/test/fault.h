@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Fault injection: the nth step of a constructor fails.
+ *
+ * A step is a call of this thread, in code linked into the test program, of
+ * an allocator, mmap, mprotect, pthread_create, pthread_mutex_init, eventfd,
+ * userfaultfd or one of its ioctls. Test programs link with -Wl,--wrap for
+ * each (Makefile.include).
+ */
+#ifndef MRRC_TEST_FAULT_H
+#define MRRC_TEST_FAULT_H
+
+#include <stdbool.h>
+
+/* The nth step from now fails, counting from 1. 0: none does. */
+void fault_arm(unsigned nth);
+
+/* Stops; returns whether the fault was injected. */
+bool fault_disarm(void);
+
+/* Blocks allocated and not freed by code linked into the test program. */
+long fault_blocks(void);
+
+/* Open descriptors and threads of this process. */
+unsigned fault_fds(void);
+unsigned fault_threads(void);
+
+#endif /* MRRC_TEST_FAULT_H */

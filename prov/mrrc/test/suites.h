@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The suites, and what every test program does with them.
+ */
+#ifndef MRRC_TEST_SUITES_H
+#define MRRC_TEST_SUITES_H
+
+#include <check.h>
+
+Suite *index_suite(void);
+Suite *policy_suite(void);
+Suite *cache_suite(void);
+Suite *pool_suite(void);
+Suite *lock_suite(void);
+Suite *vm_suite(void);
+Suite *mon_suite(void);
+Suite *cache_mt_suite(void);
+
+/* Without forking: monitors and threads belong to one process. */
+int run_suites(Suite *(*const *suites)(void), unsigned count);
+
+/* Says why and leaves the test, which then counts as passed. */
+#define skip(...)							\
+	do {								\
+		fprintf(stderr, "skip %s: ", __func__);			\
+		fprintf(stderr, __VA_ARGS__);				\
+		fprintf(stderr, "\n");					\
+		return;							\
+	} while (0)
+
+#endif /* MRRC_TEST_SUITES_H */

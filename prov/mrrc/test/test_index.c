@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * core/index: containment, overlap, edges, order.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include "core/index.h"
+
+static struct mrrc_index index_;
+static struct mrrc_region region[8];
+
+static struct mrrc_region *put(unsigned i, uintptr_t start, size_t len)
+{
+	region[i] = (struct mrrc_region) { .start = start, .len = len };
+	mrrc_index_insert(&index_, &region[i]);
+	return &region[i];
+}
+
+/* [100,200) [200,300) [400,500) */
+static void setup(void)
+{
+	mrrc_index_init(&index_);
+	put(1, 200, 100);
+	put(2, 400, 100);
+	put(0, 100, 100);
+}
+
+START_TEST(test_empty)
+{
+	mrrc_index_init(&index_);
+	ck_assert_ptr_null(mrrc_index_find(&index_, 0, 1));
+	ck_assert_ptr_null(mrrc_index_first_overlap(&index_, 0, SIZE_MAX));
+	ck_assert_ptr_null(mrrc_index_first(&index_));
+	ck_assert(mrrc_index_valid(&index_));
+}
+END_TEST
+
+static const struct {
+	uintptr_t addr;
+	size_t len;
+	int found;	/* region that contains it, or -1 */
+	int first;	/* of those that overlap, or -1 */
+	int count;
+} cases[] = {
+	{ 100, 100, 0, 0, 1 },		/* exact */
+	{ 120, 10, 0, 0, 1 },		/* subset */
+	{ 199, 1, 0, 0, 1 },
+	{ 200, 1, 1, 1, 1 },
+	{ 150, 100, -1, 0, 2 },		/* across two neighbours */
+	{ 100, 200, -1, 0, 2 },
+	{ 50, 50, -1, -1, 0 },		/* ends where one begins */
+	{ 50, 51, -1, 0, 1 },
+	{ 300, 100, -1, -1, 0 },	/* the gap, exactly */
+	{ 299, 102, -1, 1, 2 },
+	{ 450, 100, -1, 2, 1 },		/* partial at the end */
+	{ 500, 1, -1, -1, 0 },
+	{ 0, SIZE_MAX, -1, 0, 3 },
+	{ 10, SIZE_MAX - 10, -1, 0, 3 },
+	{ 450, SIZE_MAX, -1, 2, 1 },	/* a length that would wrap */
+};
+
+START_TEST(test_cases)
+{
+	struct mrrc_region *found;
+	int count = 0;
+
+	found = mrrc_index_find(&index_, cases[_i].addr, cases[_i].len);
+	ck_assert_ptr_eq(found, cases[_i].found < 0 ?
+				NULL : &region[cases[_i].found]);
+	found = mrrc_index_first_overlap(&index_, cases[_i].addr,
+					 cases[_i].len);
+	ck_assert_ptr_eq(found, cases[_i].first < 0 ?
+				NULL : &region[cases[_i].first]);
+	for (; found; found = mrrc_index_next_overlap(found, cases[_i].addr,
+						      cases[_i].len))
+		count++;
+	ck_assert_int_eq(count, cases[_i].count);
+}
+END_TEST
+
+START_TEST(test_order)
+{
+	ck_assert_uint_eq(index_.count, 3);
+	ck_assert_uint_eq(index_.bytes, 300);
+	ck_assert_ptr_eq(mrrc_index_first(&index_), &region[0]);
+	ck_assert_ptr_eq(mrrc_index_next(&region[0]), &region[1]);
+	ck_assert_ptr_eq(mrrc_index_next(&region[1]), &region[2]);
+	ck_assert_ptr_null(mrrc_index_next(&region[2]));
+	mrrc_index_remove(&index_, &region[1]);
+	ck_assert_ptr_eq(mrrc_index_next(&region[0]), &region[2]);
+	ck_assert_ptr_null(mrrc_index_find(&index_, 200, 1));
+	ck_assert_uint_eq(index_.bytes, 200);
+	ck_assert(mrrc_index_valid(&index_));
+}
+END_TEST
+
+START_TEST(test_top)
+{
+	/* The last bytes of the address space. */
+	put(3, UINTPTR_MAX - 99, 99);
+	ck_assert_ptr_eq(mrrc_index_find(&index_, UINTPTR_MAX - 1, 1),
+			 &region[3]);
+	ck_assert_ptr_eq(mrrc_index_first_overlap(&index_, 600,
+						  UINTPTR_MAX - 600),
+			 &region[3]);
+	ck_assert(mrrc_index_valid(&index_));
+}
+END_TEST
+
+START_TEST(test_valid_notices)
+{
+	region[1].len = 201;	/* I1: runs into the next */
+	ck_assert(!mrrc_index_valid(&index_));
+	region[1].len = 99;	/* I2: the sum is wrong */
+	ck_assert(!mrrc_index_valid(&index_));
+	region[1].len = 0;
+	ck_assert(!mrrc_index_valid(&index_));
+	region[1].len = 100;
+	index_.count++;
+	ck_assert(!mrrc_index_valid(&index_));
+	index_.count--;
+	ck_assert(mrrc_index_valid(&index_));
+}
+END_TEST
+
+Suite *index_suite(void)
+{
+	Suite *suite = suite_create("index");
+	TCase *tcase = tcase_create("index");
+
+	tcase_add_checked_fixture(tcase, setup, NULL);
+	tcase_add_test(tcase, test_empty);
+	tcase_add_loop_test(tcase, test_cases, 0,
+			    sizeof(cases) / sizeof(cases[0]));
+	tcase_add_test(tcase, test_order);
+	tcase_add_test(tcase, test_top);
+	tcase_add_test(tcase, test_valid_notices);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

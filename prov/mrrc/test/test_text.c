@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * core/text: numbers, sizes, misspelt names.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <check.h>
+
+#include "core/text.h"
+
+#define UNTOUCHED 77
+
+static const struct {
+	const char *text;
+	int ret;
+	size_t value;
+} counts[] = {
+	{ "0", 0, 0 },
+	{ "1", 0, 1 },
+	{ "00012", 0, 12 },
+	{ "1048576", 0, 1048576 },
+	{ "18446744073709551614", 0, SIZE_MAX - 1 },
+	{ "18446744073709551615", -ERANGE, 0 },
+	{ "18446744073709551616", -ERANGE, 0 },
+	{ "99999999999999999999999", -ERANGE, 0 },
+	{ "", -EINVAL, 0 },
+	{ "-1", -EINVAL, 0 },
+	{ "+1", -EINVAL, 0 },
+	{ " 1", -EINVAL, 0 },
+	{ "1 ", -EINVAL, 0 },
+	{ "0x10", -EINVAL, 0 },
+	{ "1K", -EINVAL, 0 },
+	{ "many", -EINVAL, 0 },
+}, sizes[] = {
+	{ "0", 0, 0 },
+	{ "0T", 0, 0 },
+	{ "4096", 0, 4096 },
+	{ "1K", 0, 1024 },
+	{ "1k", 0, 1024 },
+	{ "4M", 0, 4194304 },
+	{ "4m", 0, 4194304 },
+	{ "3G", 0, 3221225472 },
+	{ "2t", 0, 2199023255552 },
+	{ "16777215T", 0, 18446742974197923840U },
+	{ "16777216T", -ERANGE, 0 },
+	{ "18446744073709551615", -ERANGE, 0 },
+	{ "18446744073709551615K", -ERANGE, 0 },
+	{ "", -EINVAL, 0 },
+	{ "M", -EINVAL, 0 },
+	{ "-4M", -EINVAL, 0 },
+	{ "4MB", -EINVAL, 0 },
+	{ "4MiB", -EINVAL, 0 },
+	{ "4 M", -EINVAL, 0 },
+	{ "1.5G", -EINVAL, 0 },
+	{ "4P", -EINVAL, 0 },
+	{ "unlimited", -EINVAL, 0 },
+};
+
+START_TEST(test_count)
+{
+	size_t value = UNTOUCHED;
+	int ret;
+
+	ret = mrrc_text_count(counts[_i].text, &value);
+	ck_assert_int_eq(ret, counts[_i].ret);
+	ck_assert_uint_eq(value, ret ? UNTOUCHED : counts[_i].value);
+}
+END_TEST
+
+START_TEST(test_size)
+{
+	size_t value = UNTOUCHED;
+	int ret;
+
+	ret = mrrc_text_size(sizes[_i].text, &value);
+	ck_assert_int_eq(ret, sizes[_i].ret);
+	ck_assert_uint_eq(value, ret ? UNTOUCHED : sizes[_i].value);
+}
+END_TEST
+
+START_TEST(test_distance)
+{
+	ck_assert_uint_eq(mrrc_text_distance("", ""), 0);
+	ck_assert_uint_eq(mrrc_text_distance("", "abc"), 3);
+	ck_assert_uint_eq(mrrc_text_distance("abc", ""), 3);
+	ck_assert_uint_eq(mrrc_text_distance("abc", "abc"), 0);
+	ck_assert_uint_eq(mrrc_text_distance("abc", "ABC"), 0);
+	ck_assert_uint_eq(mrrc_text_distance("abc", "abd"), 1);
+	ck_assert_uint_eq(mrrc_text_distance("abc", "bc"), 1);
+	ck_assert_uint_eq(mrrc_text_distance("bc", "abc"), 1);
+	ck_assert_uint_eq(mrrc_text_distance("kitten", "sitting"), 3);
+	ck_assert_uint_eq(mrrc_text_distance("sitting", "kitten"), 3);
+}
+END_TEST
+
+/* what is longer than any name is cut, not overrun */
+START_TEST(test_distance_long)
+{
+	char text[1000];
+	size_t i;
+
+	for (i = 0; i < sizeof(text) - 1; i++)
+		text[i] = 'x';
+	text[i] = '\0';
+	ck_assert_uint_eq(mrrc_text_distance(text, text), 0);
+	ck_assert_uint_eq(mrrc_text_distance(text, ""), 64);
+	ck_assert_uint_eq(mrrc_text_distance("", text), 64);
+	ck_assert_uint_eq(mrrc_text_distance("yy", text), 64);
+}
+END_TEST
+
+START_TEST(test_nearest)
+{
+	static const char *const names[] = {
+		"register", "cache_max_size", "cache_max_count", "policy",
+		"monitor",
+	};
+
+	ck_assert_uint_eq(mrrc_text_nearest("REGISTER", names, 5), 0);
+	ck_assert_uint_eq(mrrc_text_nearest("regster", names, 5), 0);
+	ck_assert_uint_eq(mrrc_text_nearest("max_size", names, 5), 1);
+	ck_assert_uint_eq(mrrc_text_nearest("CACHE_SIZE", names, 5), 1);
+	ck_assert_uint_eq(mrrc_text_nearest("cache_max_cnt", names, 5), 2);
+	ck_assert_uint_eq(mrrc_text_nearest("polices", names, 5), 3);
+	ck_assert_uint_eq(mrrc_text_nearest("mr_monitor", names, 5), 4);
+	/* the first of equals */
+	ck_assert_uint_eq(mrrc_text_nearest("x", names + 3, 1), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("text");
+	TCase *tcase = tcase_create("text");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_loop_test(tcase, test_count, 0,
+			    sizeof(counts) / sizeof(counts[0]));
+	tcase_add_loop_test(tcase, test_size, 0,
+			    sizeof(sizes) / sizeof(sizes[0]));
+	tcase_add_test(tcase, test_distance);
+	tcase_add_test(tcase, test_distance_long);
+	tcase_add_test(tcase, test_nearest);
+	suite_add_tcase(suite, tcase);
+
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

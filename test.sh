@@ -1,0 +1,417 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# test.sh: build and verify everything, on a bare Debian as root or with sudo.
+# The last line is always "N passed, N failed, N skipped".
+#
+# Flow: for each stage: packages -> build in $BUILD/STAGE -> run -> add up
+# what its tests counted.  A stage that cannot run has failed.
+
+set -u
+TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+ME=${0##*/}
+# shellcheck source=util/sh/common.sh
+. "$TOP/util/sh/common.sh"
+
+readonly DEFAULT_STAGES="unit tcp asan tsan valgrind distcheck verbs"
+readonly RUNFABTESTS=$TOP/fabtests/scripts/runfabtests.sh
+readonly SUPP=$TOP/fabtests/suppressions
+
+usage()
+{
+	cat <<-EOT
+	Usage: $ME [STAGE...]
+
+	Without STAGE: $DEFAULT_STAGES.
+
+	  unit       build with warnings as errors; unit tests, purity gate,
+	             manual page, shellcheck
+	  tcp        functional tests over tcp;ofi_mrrc, registration forced;
+	             other users of libfabric see no difference
+	  asan       unit tests and tcp tests under AddressSanitizer and
+	             UndefinedBehaviorSanitizer
+	  tsan       unit tests under ThreadSanitizer
+	  valgrind   unit tests and a tcp test under memcheck
+	  distcheck  a release builds, tests, installs and uninstalls
+	  verbs      functional tests over verbs;ofi_mrrc, in a virtual machine
+	             with Soft-RoCE
+	  soak       the tcp tests again and again for SOAK_MINUTES (60)
+	  upstream   upstream's fabtests, installed in FABTESTS=PREFIX
+	  guest      the virtual machine's own script
+
+	Builds and logs go to \${OFI_MRRC_BUILD:-build}.
+	Exit status: 0 if nothing failed.
+	EOT
+}
+
+# ---- counting ----------------------------------------------------------------
+
+PASSED=0 FAILED=0 SKIPPED=0
+REASONS=()
+
+count()
+{
+	PASSED=$((PASSED + $1))
+	FAILED=$((FAILED + $2))
+	SKIPPED=$((SKIPPED + $3))
+	say "   $1 passed, $2 failed, $3 skipped"
+}
+
+# What stands in for tests that could not even start.
+fail()
+{
+	say "   FAIL: $*"
+	REASONS+=("$STAGE: $*")
+	FAILED=$((FAILED + 1))
+}
+
+check()
+{
+	local what=$1
+
+	shift
+	if "$@"; then
+		PASSED=$((PASSED + 1))
+		say "   ok: $what"
+	else
+		fail "$what"
+	fi
+}
+
+# count_summary STATUS LOG WHAT: adds a script's own last line.
+count_summary()
+{
+	local rc=$1 log=$2 what=$3 line p f s
+
+	line=$(grep -aE '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1)
+	if [[ ! $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)? ]]; then
+		fail "$what ended without a result (status $rc)"
+		return
+	fi
+	p=${BASH_REMATCH[1]} f=${BASH_REMATCH[2]} s=${BASH_REMATCH[4]:-0}
+	count "$p" "$f" "$s"
+	[ "$f" -eq 0 ] || REASONS+=("$STAGE: $what: $f failed")
+	[ "$rc" -eq 0 ] || [ "$f" -gt 0 ] ||
+		fail "$what: status $rc though nothing failed"
+	[ $((p + f)) -gt 0 ] || fail "$what: ran nothing"
+}
+
+# count_check DIR STATUS: adds the results of `make check`; a program that
+# uses Check counts as its checks.
+count_check()
+{
+	local dir=$1 rc=$2 trs result log p=0 f=0 s=0 n m
+
+	while read -r trs; do
+		result=$(sed -n 's/^:global-test-result: //p' "$trs")
+		log=${trs%.trs}.log
+		n=0 m=0
+		while read -r checks failures errors; do
+			n=$((n + checks))
+			m=$((m + failures + errors))
+		done < <(sed -nE 's/.*Checks: ([0-9]+), Failures: ([0-9]+), Errors: ([0-9]+).*/\1 \2 \3/p' "$log")
+		case $result in
+		PASS)
+			[ $n -gt 0 ] || n=1
+			;;
+		SKIP)
+			s=$((s + 1))
+			continue
+			;;
+		*)
+			# it may have died after its last check
+			[ $m -gt 0 ] || { n=$((n + 1)); m=1; }
+			REASONS+=("$STAGE: $(basename "${trs%.trs}"): $result")
+			sed 's/^/   | /' "$log" | tail -n 30
+			;;
+		esac
+		p=$((p + n - m))
+		f=$((f + m))
+	done < <(find "$dir" -name '*.trs' -newer "$dir/check-start")
+	count $p $f $s
+	[ $((p + f)) -gt 0 ] || fail "make check ran nothing"
+	[ "$rc" -eq 0 ] || [ $f -gt 0 ] || fail "make check: status $rc"
+}
+
+# check_in NAME [MAKE-ARGUMENT...]: make check of a build.
+check_in()
+{
+	local dir=$BUILD/$1 name=$1 rc
+
+	shift
+	: >"$dir/check-start"
+	# for the file system's clock
+	sleep 0.1
+	logged "make check ($name)" "$LOGS/check-$name.log" \
+		make -C "$dir" -k check "$@"
+	rc=$?
+	count_check "$dir" $rc
+}
+
+# fabtests WHAT ARGUMENT...: the functional tests, by their own script.
+fabtests()
+{
+	local what=$1 log=$LOGS/$STAGE-fabtests.log rc
+
+	shift
+	if [ ! -x "$RUNFABTESTS" ]; then
+		fail "${RUNFABTESTS##*/} is missing"
+		return
+	fi
+	logged "$what" "$log" "$@"
+	rc=$?
+	count_summary $rc "$log" "$what"
+}
+
+# run_fabtests BUILD PROVIDER [VAR=VALUE...]: over the provider, on this
+# machine.
+run_fabtests()
+{
+	local name=$1 prov=$2
+
+	shift 2
+	fabtests "tests over $prov" env "$@" \
+		FI_PROVIDER_PATH="$BUILD/$name/prefix/lib/libfabric" \
+		"$RUNFABTESTS" -b "$BUILD/$name/fabtests" "$prov"
+}
+
+# ---- stages ------------------------------------------------------------------
+
+stage_unit()
+{
+	build_installed unit --enable-werror || {
+		fail "the build failed"
+		return
+	}
+	check_in unit
+	check "shellcheck finds nothing" lint
+}
+
+# Every script of the tree; shellcheck says what it dislikes.
+lint()
+{
+	local scripts
+
+	mapfile -t scripts < <(find "$TOP" \( -path "$BUILD" -o \
+		-name 'build*' -o -name .git -o -name config -o -name m4 \) \
+		-prune -o -name '*.sh' -print)
+	shellcheck -x -P "$TOP" "${scripts[@]}" "$TOP/.ci/run"
+}
+
+stage_tcp()
+{
+	build_installed unit --enable-werror || {
+		fail "the build failed"
+		return
+	}
+	run_fabtests unit "tcp;ofi_mrrc" FI_OFI_MRRC_REGISTER=always
+	check "fi_info shows no difference where we are not named" \
+		same_fi_info unit
+}
+
+# What libfabric lists must be the same with and without the provider, unless
+# it is named.  shm's addresses hold the process id.
+same_fi_info()
+{
+	local dir=$BUILD/fi_info args=() prov
+
+	mkdir -p "$dir/none"
+	for prov in '' tcp 'tcp;ofi_rxm' udp; do
+		args=(-v)
+		[ -z "$prov" ] || args+=(-p "$prov")
+		FI_PROVIDER_PATH=$dir/none fi_info "${args[@]}" 2>&1 |
+			sed -E 's,(fi_shm://)[0-9]+,\1PID,' >"$dir/without"
+		FI_PROVIDER_PATH=$BUILD/$1/prefix/lib/libfabric \
+			fi_info "${args[@]}" 2>&1 |
+			sed -E 's,(fi_shm://)[0-9]+,\1PID,' >"$dir/with"
+		[ -s "$dir/without" ] || return 1
+		diff "$dir/without" "$dir/with" || return 1
+	done
+	# and it is there when named
+	FI_PROVIDER_PATH=$BUILD/$1/prefix/lib/libfabric \
+		fi_info -p 'tcp;ofi_mrrc' | grep -q 'provider: tcp;ofi_mrrc'
+}
+
+stage_asan()
+{
+	local asan=abort_on_error=0:detect_stack_use_after_return=1
+	local lsan=suppressions=$SUPP/lsan.supp:print_suppressions=0
+
+	build_installed asan --enable-asan --enable-debug --enable-werror || {
+		fail "the build failed"
+		return
+	}
+	export ASAN_OPTIONS=$asan LSAN_OPTIONS=$lsan
+	export UBSAN_OPTIONS=print_stacktrace=1
+	CK_TIMEOUT_MULTIPLIER=4 check_in asan
+	run_fabtests asan "tcp;ofi_mrrc" FI_OFI_MRRC_REGISTER=always
+	unset ASAN_OPTIONS LSAN_OPTIONS UBSAN_OPTIONS
+}
+
+stage_tsan()
+{
+	local flat
+
+	build tsan --enable-tsan --enable-debug --enable-werror || {
+		fail "the build failed"
+		return
+	}
+	# gcc 12's runtime stops where the kernel spreads mappings widely
+	flat=$(setarch "$(uname -m)" -R true 2>/dev/null &&
+		echo "setarch $(uname -m) -R")
+	TSAN_OPTIONS=suppressions=$SUPP/tsan.supp:second_deadlock_stack=1 \
+		CK_TIMEOUT_MULTIPLIER=10 check_in tsan LOG_COMPILER="$flat"
+}
+
+stage_valgrind()
+{
+	build_installed valgrind --enable-debug || {
+		fail "the build failed"
+		return
+	}
+	CK_TIMEOUT_MULTIPLIER=20 check_in valgrind \
+		LOG_COMPILER="$TOP/util/sh/memcheck.sh"
+	run_fabtests valgrind "tcp;ofi_mrrc" FI_OFI_MRRC_REGISTER=always
+}
+
+# As somebody builds it who has no pandoc.
+stage_distcheck()
+{
+	build dist || {
+		fail "the build failed"
+		return
+	}
+	check "make distcheck" logged "make distcheck" \
+		"$LOGS/distcheck.log" make -C "$BUILD/dist" distcheck \
+		DISTCHECK_CONFIGURE_FLAGS="--enable-werror ac_cv_prog_PANDOC="
+}
+
+stage_verbs()
+{
+	build_installed unit --enable-werror || {
+		fail "the build failed"
+		return
+	}
+	need_guest || {
+		fail "the guest cannot be set up"
+		return
+	}
+	fabtests "tests over verbs;ofi_mrrc, in the guest" "$GUEST" -t 1500 \
+		-e FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" -- \
+		"$RUNFABTESTS" -b "$BUILD/unit/fabtests" "verbs;ofi_mrrc"
+}
+
+stage_guest()
+{
+	local log=$LOGS/test-guest.log rc
+
+	need_guest || {
+		fail "the guest cannot be set up"
+		return
+	}
+	logged "guest.sh's own test" "$log" \
+		"$TOP/fabtests/scripts/test_guest.sh"
+	rc=$?
+	count_summary $rc "$log" "test_guest.sh"
+}
+
+stage_soak()
+{
+	local end=$((SECONDS + 60 * ${SOAK_MINUTES:-60})) before round=0
+
+	build_installed soak --enable-debug || {
+		fail "the build failed"
+		return
+	}
+	while [ $SECONDS -lt $end ]; do
+		round=$((round + 1))
+		before=$FAILED
+		say "   round $round"
+		run_fabtests soak "tcp;ofi_mrrc" FI_OFI_MRRC_REGISTER=always \
+			FT_SEED=$round
+		check_in soak
+		[ "$FAILED" -eq "$before" ] || break
+	done
+}
+
+stage_upstream()
+{
+	local log=$LOGS/upstream.log rc mode
+
+	if [ -z "${FABTESTS-}" ]; then
+		say "   SKIP: FABTESTS=PREFIX names no installed fabtests"
+		SKIPPED=$((SKIPPED + 1))
+		return
+	fi
+	build_installed unit --enable-werror || {
+		fail "the build failed"
+		return
+	}
+	for mode in '' --ubertest; do
+		# shellcheck disable=SC2086 # an option or nothing
+		logged "upstream's fabtests $mode over tcp;ofi_mrrc" "$log" \
+			env FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" \
+			"$TOP/fabtests/scripts/upstream.sh" $mode "$FABTESTS" tcp
+		rc=$?
+		count_summary $rc "$log" "upstream $mode over tcp"
+	done
+	need_guest || {
+		fail "the guest cannot be set up"
+		return
+	}
+	logged "upstream's fabtests over verbs;ofi_mrrc, in the guest" "$log" \
+		"$GUEST" -t 3000 -e \
+		FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" -- \
+		"$TOP/fabtests/scripts/upstream.sh" "$FABTESTS" verbs
+	rc=$?
+	count_summary $rc "$log" "upstream over verbs"
+}
+
+# ---- main --------------------------------------------------------------------
+
+main()
+{
+	local stages=("$@") start
+
+	case ${1-} in
+	-h|--help) usage; exit 0 ;;
+	esac
+	# shellcheck disable=SC2206 # a list
+	[ ${#stages[@]} -gt 0 ] || stages=($DEFAULT_STAGES)
+	for STAGE in "${stages[@]}"; do
+		declare -F "stage_$STAGE" >/dev/null || {
+			warn "no stage $STAGE"
+			usage >&2
+			exit 2
+		}
+	done
+
+	mkdir -p "$LOGS" || exit 2
+	unset FI_PROVIDER FI_HOOK FI_PROVIDER_PATH
+	STAGE=packages
+	need "$BUILD_PACKAGES $TEST_PACKAGES" || {
+		fail "packages are missing"
+		verdict
+		return
+	}
+	say "Set-up: $(setup_line)"
+	for STAGE in "${stages[@]}"; do
+		start=$SECONDS
+		say "== $STAGE"
+		"stage_$STAGE"
+		say "== $STAGE: $(minutes $((SECONDS - start)))"
+	done
+	verdict
+}
+
+# Ends the script with the sums.
+verdict()
+{
+	say
+	say "All of it: $(minutes $SECONDS)"
+	[ ${#REASONS[@]} -eq 0 ] || printf 'FAIL %s\n' "${REASONS[@]}"
+	say "$PASSED passed, $FAILED failed, $SKIPPED skipped"
+	[ "$FAILED" -eq 0 ]
+}
+
+main "$@"

@@ -1,0 +1,267 @@
+# shellcheck shell=bash disable=SC2034 # the doors use what is set here
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# What demo.sh, test.sh and bench.sh share: packages, builds out of the
+# source tree, progress.  Sourced, with TOP set to the source tree.
+
+export LC_ALL=C
+export DEBIAN_FRONTEND=noninteractive
+umask 022
+
+# The only list of what a build and the tests need; the guest has its own
+# (fabtests/scripts/guest.sh --packages).
+readonly BUILD_PACKAGES="autoconf automake gcc libbsd-dev libc6-dev
+	libfabric-bin libfabric-dev libtool make pandoc pkg-config xz-utils"
+readonly TEST_PACKAGES="check iproute2 shellcheck util-linux valgrind"
+
+BUILD=${OFI_MRRC_BUILD:-$TOP/build}
+case $BUILD in
+/*) ;;
+*) BUILD=$PWD/$BUILD ;;
+esac
+LOGS=$BUILD/log
+GUEST=$TOP/fabtests/scripts/guest.sh
+JOBS=$(nproc 2>/dev/null || echo 2)
+
+# ---- words -----------------------------------------------------------------
+
+say()
+{
+	printf '%s\n' "$*"
+}
+
+warn()
+{
+	printf '%s: %s\n' "${ME:-ofi_mrrc}" "$*" >&2
+}
+
+# Seconds as a reader wants them.
+minutes()
+{
+	if [ "$1" -lt 60 ]; then
+		printf '%d s' "$1"
+	else
+		printf '%d min %02d s' $(($1 / 60)) $(($1 % 60))
+	fi
+}
+
+# What runs in the background has a process group of its own, so that all of
+# it can be ended with this script.
+CHILD=
+end_child()
+{
+	[ -z "$CHILD" ] || kill -TERM -- "-$CHILD" 2>/dev/null
+	CHILD=
+}
+trap 'end_child; exit 129' HUP
+trap 'end_child; exit 130' INT
+trap 'end_child; exit 143' TERM
+
+# logged TITLE LOG COMMAND...: runs COMMAND with its output in LOG and a sign
+# of life for whoever waits; shows the end of LOG if it fails.
+logged()
+{
+	local title=$1 log=$2 pid rc start=$SECONDS told=0 spent
+
+	shift 2
+	mkdir -p "$(dirname "$log")"
+	set -m
+	"$@" >"$log" 2>&1 </dev/null &
+	pid=$!
+	set +m
+	CHILD=$pid
+	while kill -0 $pid 2>/dev/null; do
+		sleep 0.2
+		spent=$((SECONDS - start))
+		if [ -t 1 ]; then
+			[ $spent -lt 2 ] || printf '\r   %s: %s ' "$title" \
+				"$(minutes $spent)"
+		elif [ $spent -ge $((told + 30)) ]; then
+			told=$spent
+			say "   $title: $(minutes $spent), still running"
+		fi
+	done
+	wait $pid
+	rc=$?
+	CHILD=
+	[ -t 1 ] && printf '\r'
+	if [ $rc -eq 0 ]; then
+		say "   $title: done in $(minutes $((SECONDS - start)))"
+	else
+		say "   $title: FAILED (status $rc) after" \
+			"$(minutes $((SECONDS - start)))"
+		tail -n 40 "$log" | sed 's/^/   | /'
+		say "   | (all of it: $log)"
+	fi
+	return $rc
+}
+
+# ---- packages --------------------------------------------------------------
+
+# The packages of a list that are not installed.
+lacking()
+{
+	local pkg
+
+	for pkg in $1; do
+		dpkg-query -W -f '${Status}' "$pkg" 2>/dev/null |
+			grep -q 'ok installed' || printf '%s ' "$pkg"
+	done
+}
+
+# Root, or a sudo that asks nothing or can ask.
+as_root()
+{
+	if [ "$(id -u)" -eq 0 ]; then
+		"$@"
+	else
+		sudo DEBIAN_FRONTEND=noninteractive "$@"
+	fi
+}
+
+can_be_root()
+{
+	[ "$(id -u)" -eq 0 ] && return 0
+	command -v sudo >/dev/null || return 1
+	sudo -n true 2>/dev/null || [ -t 0 ]
+}
+
+# need "PACKAGE...": installs what is missing of them.
+need()
+{
+	local want
+
+	if ! command -v apt-get >/dev/null; then
+		# not Debian: let the build say what it misses
+		return 0
+	fi
+	want=$(lacking "$1")
+	want=${want% }
+	[ -n "$want" ] || return 0
+	if ! can_be_root; then
+		warn "packages are missing, and neither root nor sudo is at hand"
+		warn "as root: apt-get update && apt-get install" \
+			"--no-install-recommends $want"
+		return 1
+	fi
+	say "== installing $want"
+	# shellcheck disable=SC2086 # a list
+	if ! apt_install $want; then
+		warn "apt-get could not install $want (log: $LOGS/apt.log)"
+		return 1
+	fi
+}
+
+# Package lists may be absent or out of date: fetch them before the first
+# install of a run.
+APT_UPDATED=no
+apt_install()
+{
+	if [ $APT_UPDATED = no ]; then
+		logged "apt-get update" "$LOGS/apt-update.log" \
+			as_root apt-get update -q || return 1
+		APT_UPDATED=yes
+	fi
+	logged "apt-get install" "$LOGS/apt.log" as_root \
+		apt-get install -y -q --no-install-recommends "$@"
+}
+
+# What the virtual machine needs: packages, a kernel, virtme-ng.
+need_guest()
+{
+	need "$("$GUEST" --packages)" || return 1
+	logged "guest set-up" "$LOGS/guest-setup.log" "$GUEST" --setup
+}
+
+# ---- builds ----------------------------------------------------------------
+
+# configure must be newer than what it is made from.
+bootstrap()
+{
+	local file
+
+	if [ -f "$TOP/config.status" ]; then
+		warn "$TOP is configured itself, which prevents builds outside" \
+			"it: run make distclean there"
+		return 1
+	fi
+	if [ -f "$TOP/configure" ] && [ -f "$TOP/Makefile.in" ]; then
+		for file in "$TOP/configure.ac" "$TOP/Makefile.am" \
+			"$TOP"/*/Makefile.include "$TOP"/*/*/Makefile.include \
+			"$TOP"/*/*/*/Makefile.include; do
+			[ -f "$file" ] || continue
+			[ "$file" -nt "$TOP/configure" ] && break
+			file=
+		done
+		[ -n "$file" ] || return 0
+	fi
+	mkdir -p "$BUILD"
+	# two doors at once must not do this at the same time
+	(
+		flock 9
+		cd "$TOP" && mkdir -p m4 && logged autoreconf \
+			"$LOGS/autoreconf.log" autoreconf -fi
+	) 9>"$BUILD/autoreconf.lock"
+}
+
+# build NAME [CONFIGURE-OPTION...]: configures and makes in $BUILD/NAME.
+# Configures anew only when the options or configure changed.
+build()
+{
+	local dir=$BUILD/$1 name=$1
+
+	shift
+	bootstrap || return 1
+	mkdir -p "$dir" || return 1
+	if [ ! -f "$dir/config.status" ] ||
+	   [ "$TOP/configure" -nt "$dir/config.status" ] ||
+	   [ "$(cat "$dir/options" 2>/dev/null)" != "$*" ]; then
+		rm -f "$dir/options"
+		logged "configure $name" "$LOGS/configure-$name.log" \
+			env -C "$dir" "$TOP/configure" "$@" || return 1
+		printf '%s\n' "$*" >"$dir/options"
+	fi
+	logged "make $name" "$LOGS/make-$name.log" \
+		make -C "$dir" -j "$JOBS"
+}
+
+# build_installed NAME [CONFIGURE-OPTION...]: the same, and installs into
+# $BUILD/NAME/prefix, where the provider is then found.
+build_installed()
+{
+	local name=$1
+
+	shift
+	build "$name" "--prefix=$BUILD/$name/prefix" "$@" || return 1
+	logged "make install $name" "$LOGS/install-$name.log" \
+		make -C "$BUILD/$name" install
+}
+
+# Lets libfabric find the provider of build_installed NAME.
+use_provider()
+{
+	local prefix=$BUILD/$1/prefix
+
+	export FI_PROVIDER_PATH=$prefix/lib/libfabric
+	export PATH=$prefix/bin:$PATH
+	unset FI_PROVIDER FI_HOOK
+	[ -f "$FI_PROVIDER_PATH/libmrrc-fi.so" ] || {
+		warn "no provider in $FI_PROVIDER_PATH"
+		return 1
+	}
+}
+
+# ---- the set-up, for tables --------------------------------------------------
+
+libfabric_version()
+{
+	fi_info --version 2>/dev/null | sed -n 's/^libfabric: //p'
+}
+
+setup_line()
+{
+	printf 'Linux %s, libfabric %s, %s processors, %s GiB\n' \
+		"$(uname -r)" "$(libfabric_version)" "$(nproc)" \
+		"$(awk '/^MemTotal:/ { printf "%.0f", $2 / 1048576 }' \
+			/proc/meminfo)"
+}
