@@ -34,7 +34,7 @@ static struct {
 	size_t sizes[MAX_SIZES];
 	unsigned sizes_cnt;
 	enum ft_bench_op op;
-	bool lat, bw, csv;
+	bool lat, bw, csv, quick;
 } opts = {
 	.core = "tcp", .rounds = 7, .bufs = 16, .window = 8, .op = FT_WRITE,
 	.lat = true, .bw = true,
@@ -52,6 +52,7 @@ static void usage(const char *name)
 	       "  -n COUNT     transfers a round (default: by size)\n"
 	       "  -b COUNT     buffers used in turn (default 16)\n"
 	       "  -w COUNT     transfers at once for bandwidth (default 8)\n"
+	       "  -q           quick: 3 rounds, a quarter of the transfers\n"
 	       "  -R           leave ofi_mrrc out\n"
 	       "  -t SECONDS   deadline (default 600)\n"
 	       "  --csv        lines for programs\n", name);
@@ -124,6 +125,8 @@ static unsigned iters_for(size_t len)
 {
 	unsigned n = !strcmp(opts.core, "verbs") ? 200 : 2000;
 
+	if (opts.quick)
+		n /= 4;
 	if (opts.iters)
 		return opts.iters > opts.window ? opts.iters : opts.window;
 	if (len > 16384)
@@ -214,7 +217,7 @@ static void parse(int argc, char **argv)
 	};
 	int op;
 
-	while ((op = getopt_long(argc, argv, "c:s:o:m:l:i:n:b:w:t:Rvh", longs,
+	while ((op = getopt_long(argc, argv, "c:s:o:m:l:i:n:b:w:t:qRvh", longs,
 				 NULL)) != -1) {
 		switch (op) {
 		case 'c': opts.core = optarg; break;
@@ -231,6 +234,7 @@ static void parse(int argc, char **argv)
 		case 'n': opts.iters = (unsigned) atoi(optarg); break;
 		case 'b': opts.bufs = (unsigned) atoi(optarg); break;
 		case 'w': opts.window = (unsigned) atoi(optarg); break;
+		case 'q': opts.quick = true; break;
 		case 'C': opts.csv = true; break;
 		case 'h': usage(argv[0]); exit(0);
 		case 's': case 't': case 'R': case 'v':
@@ -239,6 +243,8 @@ static void parse(int argc, char **argv)
 		default: usage(argv[0]); exit(2);
 		}
 	}
+	if (opts.quick)
+		opts.rounds = 3;
 	if (!opts.rounds || !opts.window || opts.bufs < opts.window ||
 	    !(opts.lat || opts.bw)) {
 		usage(argv[0]);

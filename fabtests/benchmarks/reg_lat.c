@@ -163,8 +163,6 @@ int main(int argc, char **argv)
 	ft_opts.timeout = 600;
 	parse(argc, argv);
 	ft_start(argv[0]);
-	if (ft_opts.raw)
-		setenv("FI_MR_CACHE_MAX_COUNT", "0", 1);
 	attr.caps = FI_MSG;
 	ft_pair_open(&pair, &attr);
 	for (i = 0; i < opts.sizes_cnt; i++)

@@ -41,6 +41,12 @@ double ft_median(double *values, unsigned count)
 			   (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
+/* The most that the core's own cache keeps: the library's default, or 0. */
+void ft_core_cache(bool on)
+{
+	setenv("FI_MR_CACHE_MAX_COUNT", on ? "1024" : "0", 1);
+}
+
 void ft_bench_env(enum ft_mode mode, const char *core)
 {
 	char *name;
@@ -50,8 +56,8 @@ void ft_bench_env(enum ft_mode mode, const char *core)
 		 "asprintf");
 	ft_opts.prov = name;
 	ft_opts.raw = mode != FT_NULL_DESC;
-	if (mode == FT_REG_EACH)
-		setenv("FI_MR_CACHE_MAX_COUNT", "0", 1);
+	if (ft_opts.raw)
+		ft_core_cache(mode == FT_CORE_CACHE);
 }
 
 void ft_bench_open(struct ft_bench *b, enum ft_mode mode, size_t max,

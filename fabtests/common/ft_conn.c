@@ -21,8 +21,10 @@ struct fi_info *ft_hints(const struct ft_attr *attr)
 	if (attr->srx)
 		hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
 	hints->domain_attr->threading = attr->threading;
-	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
-				      FI_MR_PROV_KEY;
+	if (!attr->scalable_mr)
+		hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR |
+					      FI_MR_ALLOCATED |
+					      FI_MR_PROV_KEY;
 	if (ft_opts.raw)
 		hints->domain_attr->mr_mode |= FI_MR_LOCAL;
 	hints->addr_format = attr->type == FI_EP_MSG ? FI_SOCKADDR_IN : 0;

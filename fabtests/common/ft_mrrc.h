@@ -147,6 +147,7 @@ struct ft_attr {
 	bool no_cq;		/* over ofi_mrrc; a raw core gets one still */
 	bool cntr;
 	bool srx;
+	bool scalable_mr;	/* offsets and keys of the application's */
 };
 
 #define FT_ATTR								\

@@ -23,8 +23,15 @@ void *ft_desc(struct ft_dom *dom, const void *buf, size_t len)
 	uint64_t all = FI_SEND | FI_RECV | FI_READ | FI_WRITE;
 	struct ft_mr *mr;
 
-	if (!ft_opts.raw || !len)
+	static char nothing;
+
+	if (!ft_opts.raw)
 		return NULL;
+	/* verbs wants descriptors for empty pieces too */
+	if (!len) {
+		buf = &nothing;
+		len = 1;
+	}
 	mr = malloc(sizeof(*mr));
 	FT_CHECK(mr, "malloc");
 	/* memory that cannot be written cannot be registered for that */

@@ -101,11 +101,11 @@ int ft_sweep(int argc, char **argv, enum ft_metric metric)
 
 	ft_opts.timeout = 600;
 	parse(argc, argv);
+	if (opts.cached)
+		ft_core_cache(true);
 	ft_start(argv[0]);
 	if (ft_opts.raw)
 		mode = opts.cached ? FT_CORE_CACHE : FT_REG_EACH;
-	if (mode == FT_REG_EACH)
-		setenv("FI_MR_CACHE_MAX_COUNT", "0", 1);
 	for (i = 0; i < opts.sizes_cnt; i++)
 		max = opts.sizes[i] > max ? opts.sizes[i] : max;
 	values = calloc(opts.rounds, sizeof(*values));

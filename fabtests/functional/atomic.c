@@ -120,7 +120,8 @@ static void base_write(struct ft_ep *ep, struct bufs *b, enum form form)
 	*b->target = 0;
 	if (!posted(post_base(ep, b, form, FI_ATOMIC_WRITE), "write", form))
 		return;
-	ft_wait_ctx(ep, FT_TX, b, FI_ATOMIC);
+	/* to verbs this is an RMA write, and it says so */
+	ft_wait_ctx(ep, FT_TX, b, 0);
 	while (*(volatile uint64_t *) b->target != *b->operand) {
 		ft_progress(ep);
 		FT_CHECK(ft_now_us() < end, "atomic write: never there");

@@ -109,21 +109,23 @@ lacking()
 	done
 }
 
-# Root, or a sudo that asks nothing or can ask.
 as_root()
 {
 	if [ "$(id -u)" -eq 0 ]; then
 		"$@"
 	else
-		sudo DEBIAN_FRONTEND=noninteractive "$@"
+		sudo env DEBIAN_FRONTEND=noninteractive "$@"
 	fi
 }
 
+# Root, or a sudo that needs no password, or that can ask for it here and now:
+# what runs in the background cannot.
 can_be_root()
 {
 	[ "$(id -u)" -eq 0 ] && return 0
 	command -v sudo >/dev/null || return 1
-	sudo -n true 2>/dev/null || [ -t 0 ]
+	sudo -n true 2>/dev/null && return 0
+	[ -t 0 ] && sudo -v
 }
 
 # need "PACKAGE...": installs what is missing of them.

@@ -14,10 +14,13 @@ mrrc_post_send(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
 	struct fi_msg core_msg = *msg;
 	struct mrrc_op *op;
 	ssize_t ret;
+	bool any;
 
 	if (mrrc_injectable(ep, msg->msg_iov, msg->iov_count, msg->context,
-			    flags))
-		return fi_sendmsg(ep->core, msg, flags | FI_INJECT);
+			    flags)) {
+		core_msg.desc = NULL;
+		return fi_sendmsg(ep->core, &core_msg, flags | FI_INJECT);
+	}
 	if (msg->iov_count > ep->tx.iov_limit)
 		return -FI_EINVAL;
 
@@ -25,13 +28,28 @@ mrrc_post_send(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
 	if (ret)
 		return ret;
 	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
-			   MRRC_RO, desc);
+			   MRRC_RO, desc, &any);
 	if (ret)
 		return mrrc_op_posted(op, ret);
-	core_msg.desc = desc;
+	core_msg.desc = any ? desc : NULL;
 	core_msg.context = op;
 	return MRRC_OP_POST(op, fi_sendmsg(ep->core, &core_msg,
 					   flags | FI_COMPLETION));
+}
+
+/*
+ * Receives at NULL are the core's to accept or refuse: programs post them for
+ * messages that carry nothing (upstream's fi_shared_ctx does).
+ */
+static bool mrrc_recv_nowhere(const struct fi_msg *msg)
+{
+	size_t i;
+
+	for (i = 0; i < msg->iov_count; i++) {
+		if (msg->msg_iov[i].iov_base)
+			return false;
+	}
+	return true;
 }
 
 static ssize_t __attribute__((noinline))
@@ -41,15 +59,18 @@ mrrc_post_recv(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
 	struct fi_msg core_msg = *msg;
 	struct mrrc_op *op;
 	ssize_t ret;
+	bool any;
 
 	if (msg->iov_count > ep->rx.iov_limit)
 		return -FI_EINVAL;
+	if (mrrc_unlikely(mrrc_recv_nowhere(msg)))
+		return fi_recvmsg(ep->core, msg, flags);
 
 	ret = mrrc_op_begin(ep, &ep->rx, flags, msg->context, &op);
 	if (ret)
 		return ret;
 	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
-			   MRRC_RW, desc);
+			   MRRC_RW, desc, &any);
 	if (ret)
 		return mrrc_op_posted(op, ret);
 	core_msg.desc = desc;

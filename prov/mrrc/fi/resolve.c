@@ -64,20 +64,29 @@ static int mrrc_resolve_one(struct mrrc_op *op, const struct iovec *iov,
 
 int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov,
 		 void *const *desc, size_t count, enum mrrc_access access,
-		 void **core_desc)
+		 void **core_desc, bool *any)
 {
+	void *some = NULL;
 	size_t i;
 	int ret;
 
 	for (i = 0; i < count; i++) {
 		if (desc && desc[i]) {
 			core_desc[i] = desc[i];
-			continue;
+		} else {
+			ret = mrrc_resolve_one(op, &iov[i], access,
+					       &core_desc[i]);
+			if (ret)
+				return ret;
 		}
-		ret = mrrc_resolve_one(op, &iov[i], access, &core_desc[i]);
-		if (ret)
-			return ret;
+		if (core_desc[i])
+			some = core_desc[i];
 	}
+	for (i = 0; i < count && some; i++) {
+		if (!core_desc[i])
+			core_desc[i] = some;
+	}
+	*any = some;
 	return 0;
 }
 

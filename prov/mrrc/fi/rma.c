@@ -14,10 +14,13 @@ mrrc_post_write(struct mrrc_ep *ep, const struct fi_msg_rma *msg,
 	struct fi_msg_rma core_msg = *msg;
 	struct mrrc_op *op;
 	ssize_t ret;
+	bool any;
 
 	if (mrrc_injectable(ep, msg->msg_iov, msg->iov_count, msg->context,
-			    flags))
-		return fi_writemsg(ep->core, msg, flags | FI_INJECT);
+			    flags)) {
+		core_msg.desc = NULL;
+		return fi_writemsg(ep->core, &core_msg, flags | FI_INJECT);
+	}
 	if (msg->iov_count > ep->tx.iov_limit)
 		return -FI_EINVAL;
 
@@ -25,10 +28,10 @@ mrrc_post_write(struct mrrc_ep *ep, const struct fi_msg_rma *msg,
 	if (ret)
 		return ret;
 	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
-			   MRRC_RO, desc);
+			   MRRC_RO, desc, &any);
 	if (ret)
 		return mrrc_op_posted(op, ret);
-	core_msg.desc = desc;
+	core_msg.desc = any ? desc : NULL;
 	core_msg.context = op;
 	return MRRC_OP_POST(op, fi_writemsg(ep->core, &core_msg,
 					    flags | FI_COMPLETION));
@@ -42,6 +45,7 @@ mrrc_post_read(struct mrrc_ep *ep, const struct fi_msg_rma *msg,
 	struct fi_msg_rma core_msg = *msg;
 	struct mrrc_op *op;
 	ssize_t ret;
+	bool any;
 
 	if (msg->iov_count > ep->tx.iov_limit)
 		return -FI_EINVAL;
@@ -50,7 +54,7 @@ mrrc_post_read(struct mrrc_ep *ep, const struct fi_msg_rma *msg,
 	if (ret)
 		return ret;
 	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
-			   MRRC_RW, desc);
+			   MRRC_RW, desc, &any);
 	if (ret)
 		return mrrc_op_posted(op, ret);
 	core_msg.desc = desc;

@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -19,7 +19,11 @@
 
 static _Thread_local unsigned fault_left;
 static _Thread_local bool fault_fired;
-static atomic_long fault_live;
+
+/* What was allocated while armed. */
+#define FAULT_BLOCKS	64
+static _Thread_local void *fault_block[FAULT_BLOCKS];
+static _Thread_local bool fault_tracking;
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -53,13 +57,16 @@ long __wrap_syscall(long number, ...);
 
 void fault_arm(unsigned nth)
 {
+	memset(fault_block, 0, sizeof(fault_block));
 	fault_left = nth;
 	fault_fired = false;
+	fault_tracking = true;
 }
 
 bool fault_disarm(void)
 {
 	fault_left = 0;
+	fault_tracking = false;
 	return fault_fired;
 }
 
@@ -72,16 +79,33 @@ static bool fault_now(int error)
 	return true;
 }
 
-static void *fault_count(void *ptr)
+static void fault_replace(void *from, void *to)
 {
-	if (ptr)
-		atomic_fetch_add(&fault_live, 1);
+	int i;
+
+	for (i = 0; i < FAULT_BLOCKS; i++) {
+		if (fault_block[i] == from) {
+			fault_block[i] = to;
+			return;
+		}
+	}
+}
+
+static void *fault_track(void *ptr)
+{
+	if (ptr && fault_tracking)
+		fault_replace(NULL, ptr);
 	return ptr;
 }
 
-long fault_blocks(void)
+unsigned fault_leaks(void)
 {
-	return atomic_load(&fault_live);
+	unsigned count = 0;
+	int i;
+
+	for (i = 0; i < FAULT_BLOCKS; i++)
+		count += fault_block[i] != NULL;
+	return count;
 }
 
 static unsigned fault_entries(const char *path)
@@ -111,25 +135,25 @@ unsigned fault_threads(void)
 
 void *__wrap_malloc(size_t size)
 {
-	return fault_now(ENOMEM) ? NULL : fault_count(__real_malloc(size));
+	return fault_now(ENOMEM) ? NULL : fault_track(__real_malloc(size));
 }
 
 void *__wrap_calloc(size_t count, size_t size)
 {
 	return fault_now(ENOMEM) ? NULL :
-				   fault_count(__real_calloc(count, size));
+				   fault_track(__real_calloc(count, size));
 }
 
 void *__wrap_aligned_alloc(size_t align, size_t size)
 {
 	return fault_now(ENOMEM) ?
-	       NULL : fault_count(__real_aligned_alloc(align, size));
+	       NULL : fault_track(__real_aligned_alloc(align, size));
 }
 
 void __wrap_free(void *ptr)
 {
 	if (ptr)
-		atomic_fetch_sub(&fault_live, 1);
+		fault_replace(ptr, NULL);
 	__real_free(ptr);
 }
 

@@ -12,14 +12,17 @@
 
 #include <stdbool.h>
 
-/* The nth step from now fails, counting from 1. 0: none does. */
+/*
+ * The nth step from now fails, counting from 1; 0: none does. Check's own
+ * calls count as well, so no assertion may stand between arm and disarm.
+ */
 void fault_arm(unsigned nth);
 
 /* Stops; returns whether the fault was injected. */
 bool fault_disarm(void);
 
-/* Blocks allocated and not freed by code linked into the test program. */
-long fault_blocks(void);
+/* Blocks this thread allocated since arm and has not freed by now. */
+unsigned fault_leaks(void);
 
 /* Open descriptors and threads of this process. */
 unsigned fault_fds(void);

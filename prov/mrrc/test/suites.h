@@ -15,6 +15,7 @@ Suite *lock_suite(void);
 Suite *vm_suite(void);
 Suite *mon_suite(void);
 Suite *cache_mt_suite(void);
+Suite *cache_uffd_suite(void);
 
 /* Without forking: monitors and threads belong to one process. */
 int run_suites(Suite *(*const *suites)(void), unsigned count);

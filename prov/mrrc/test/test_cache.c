@@ -75,6 +75,7 @@ static int count_victims(void)
 START_TEST(test_init)
 {
 	struct mrrc_cache other;
+	int rc;
 
 	ck_assert_int_eq(mrrc_cache_init(&other, 0, 1, PAGE, NULL), -EINVAL);
 	ck_assert_int_eq(mrrc_cache_init(&other, 1, 0, PAGE, NULL), -EINVAL);
@@ -82,8 +83,10 @@ START_TEST(test_init)
 	ck_assert_int_eq(mrrc_cache_init(&other, 1, 1, 5000, NULL), -EINVAL);
 	ck_assert_int_eq(mrrc_cache_init(&other, 1, 1, PAGE, "x"), -ENOENT);
 	fault_arm(1);
-	ck_assert_int_eq(mrrc_cache_init(&other, 1, 1, PAGE, NULL), -ENOMEM);
+	rc = mrrc_cache_init(&other, 1, 1, PAGE, NULL);
 	ck_assert(fault_disarm());
+	ck_assert_int_eq(rc, -ENOMEM);
+	ck_assert_uint_eq(fault_leaks(), 0);
 }
 END_TEST
 

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_fork: children that come and go while connections are up. They do
+ * nothing with the fabric, but write and unmap their memory, end in every
+ * way, or live on; the parent's transfers stay right, and its unmapping is
+ * still seen.
+ */
+#include "ft_mrrc.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#define LEN (20 * FT_PAGE)
+
+enum ending { END_EXIT, END_SCRIBBLE, END_UNMAP, END_KILLED, END_EXEC, ENDS };
+
+static struct ft_pair pair;
+static char *out, *in;
+static uint64_t seed;
+
+static void transfer(void)
+{
+	ft_verify_pair(&pair.c, out, in, LEN, ++seed);
+	ft_verify_pair(&pair.s, in, out, LEN, ++seed);
+	ft_release(&pair.dom[0]);
+	ft_release(&pair.dom[1]);
+}
+
+static void child(enum ending ending)
+{
+	memset(out, 0xc1, LEN);
+	memset(in, 0xc2, LEN);
+	switch (ending) {
+	case END_UNMAP:
+		munmap(out, LEN);
+		munmap(in, LEN);
+		break;
+	case END_KILLED:
+		raise(SIGKILL);
+		break;
+	case END_EXEC:
+		execlp("true", "true", (char *) NULL);
+		_exit(3);
+	default:
+		break;
+	}
+	_exit(0);
+}
+
+static pid_t start(enum ending ending)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid)
+		child(ending);
+	return pid;
+}
+
+static void reap(pid_t pid, enum ending ending)
+{
+	int status;
+
+	FT_CHECK(waitpid(pid, &status, 0) == pid, "waitpid: %s",
+		 strerror(errno));
+	if (ending == END_KILLED)
+		FT_CHECK(WIFSIGNALED(status), "status 0x%x", status);
+	else
+		FT_CHECK(WIFEXITED(status) && !WEXITSTATUS(status),
+			 "child %d ended with 0x%x", ending, status);
+}
+
+/* A send and a receive are posted, then the fork, then the rest. */
+static void in_flight(enum ending ending)
+{
+	void *sd = ft_desc(&pair.dom[1], out, LEN);
+	void *rd = ft_desc(&pair.dom[0], in, LEN);
+	pid_t pid;
+
+	ft_fill(out, LEN, ++seed);
+	memset(in, 0, LEN);
+	FT_POST(&pair.c, fi_recv(pair.s.ep, in, LEN, rd, 0, in));
+	pid = start(ending);
+	FT_POST(&pair.c, fi_send(pair.c.ep, out, LEN, sd, 0, out));
+	ft_wait_ctx(&pair.s, FT_RX, in, FI_RECV);
+	ft_wait_ctx(&pair.c, FT_TX, out, FI_SEND);
+	FT_CHECK_BUF(in, LEN, seed, "received across a fork");
+	ft_release(&pair.dom[0]);
+	ft_release(&pair.dom[1]);
+	reap(pid, ending);
+	transfer();
+}
+
+/* The child sleeps until the pipe closes; the parent unmaps meanwhile. */
+static void beside_a_child(unsigned rounds)
+{
+	struct fi_mrrc_stats before, after;
+	int pipefd[2];
+	unsigned i;
+	pid_t pid;
+	char byte;
+	char *p;
+
+	ft_stage("beside a living child");
+	FT_CHECK(!pipe(pipefd), "pipe");
+	fflush(stdout);
+	pid = fork();
+	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		close(pipefd[1]);
+		memset(out, 0xcc, LEN);
+		_exit(read(pipefd[0], &byte, 1) != 0);
+	}
+	close(pipefd[0]);
+	ft_stats(&pair.dom[1], &before);
+	for (i = 0; i < rounds; i++) {
+		p = ft_map(NULL, LEN);
+		ft_verify_pair(&pair.c, p, in, LEN, ++seed);
+		ft_unmap(p, LEN);
+		ft_map(p, LEN);
+		ft_verify_pair(&pair.c, p, in, LEN, ++seed);
+		ft_unmap(p, LEN);
+		transfer();
+	}
+	if (ft_caches(&pair.dom[1])) {
+		ft_stats(&pair.dom[1], &after);
+		FT_CHECK(after.invalidations - before.invalidations >=
+			 2 * rounds, "%" PRIu64 " invalidations of %u",
+			 after.invalidations - before.invalidations,
+			 2 * rounds);
+	}
+	close(pipefd[1]);
+	reap(pid, END_EXIT);
+	transfer();
+}
+
+static void by_library(void)
+{
+	char line[32] = "";
+	FILE *file;
+	int status;
+
+	ft_stage("system() and popen()");
+	status = system("true");
+	FT_CHECK(!status, "system: 0x%x", status);
+	transfer();
+	file = popen("echo hello", "r");
+	FT_CHECK(file && fgets(line, sizeof(line), file), "popen");
+	transfer();
+	FT_CHECK(!pclose(file) && !strcmp(line, "hello\n"), "popen: %s", line);
+	transfer();
+}
+
+/* exit() in a child runs libfabric's own cleaning up there. */
+static void plain_exit(void)
+{
+	pid_t pid;
+
+	ft_stage("exit() in a child");
+	fflush(stdout);
+	pid = fork();
+	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid)
+		exit(0);
+	reap(pid, END_EXIT);
+	transfer();
+}
+
+/*
+ * A child shares the pages of what the parent registered; when the parent
+ * writes, it must go on using the pages that the network knows.
+ */
+static void neighbours(void)
+{
+	char *page = ft_map(NULL, FT_PAGE);
+	pid_t pid;
+	unsigned i;
+
+	ft_stage("neighbours on one page");
+	for (i = 0; i < 20; i++) {
+		ft_verify_pair(&pair.c, page + 100, in, 1000, ++seed);
+		ft_fill(page + 2000, 1000, i);
+		pid = start(END_SCRIBBLE);
+		ft_verify_pair(&pair.c, page + 100, in, 1000, ++seed);
+		ft_verify_pair(&pair.s, in, page + 100, 1000, ++seed);
+		FT_CHECK_BUF(page + 2000, 1000, i, "neighbour");
+		reap(pid, END_SCRIBBLE);
+		ft_release(&pair.dom[0]);
+		ft_release(&pair.dom[1]);
+	}
+	ft_unmap(page, FT_PAGE);
+}
+
+int main(int argc, char **argv)
+{
+	struct ft_attr attr = FT_ATTR;
+	unsigned i, rounds;
+
+	ft_init(argc, argv);
+	rounds = ft_iters(ft_core("verbs") ? 5 : 50);
+	ft_pair_open(&pair, &attr);
+	out = ft_map(NULL, LEN);
+	in = ft_map(NULL, LEN);
+	transfer();
+	for (i = 0; i < rounds * ENDS; i++) {
+		ft_stage("fork %u", i);
+		in_flight(i % ENDS);
+	}
+	beside_a_child(rounds);
+	by_library();
+	plain_exit();
+	neighbours();
+	ft_unmap(out, LEN);
+	ft_unmap(in, LEN);
+	ft_pair_close(&pair);
+	return ft_done();
+}

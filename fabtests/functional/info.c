@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_info: what fi_getinfo() answers, and when it keeps silent; what
+ * parameters do. Each case is a child process, because libfabric reads its
+ * environment once.
+ */
+#include "ft_mrrc.h"
+
+#include <sys/wait.h>
+
+static char output[65536];	/* of the latest child */
+
+static struct fi_info *hints_for(const char *prov)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct fi_info *hints = ft_hints(&attr);
+
+	free(hints->fabric_attr->prov_name);
+	hints->fabric_attr->prov_name = prov ? strdup(prov) : NULL;
+	return hints;
+}
+
+static int ask(const char *prov, struct fi_info **info)
+{
+	struct fi_info *hints = hints_for(prov);
+	int ret;
+
+	ret = fi_getinfo(FT_FIVERSION, ft_opts.addr, NULL, FI_SOURCE, hints,
+			 info);
+	fi_freeinfo(hints);
+	return ret;
+}
+
+static bool any_is_ours(struct fi_info *info)
+{
+	for (; info; info = info->next) {
+		if (strstr(info->fabric_attr->prov_name, "mrrc"))
+			return true;
+	}
+	return false;
+}
+
+/* ---- cases: each runs alone in a child --------------------------------- */
+
+static void named_in_hints(void)
+{
+	struct fi_info *info, *i;
+
+	FT_CALL(ask(ft_opts.prov, &info));
+	for (i = info; i; i = i->next) {
+		FT_CHECK(!strcmp(i->fabric_attr->prov_name, ft_opts.prov),
+			 "named %s", i->fabric_attr->prov_name);
+		FT_CHECK(!(i->domain_attr->mr_mode & FI_MR_LOCAL),
+			 "FI_MR_LOCAL is asked for");
+		FT_CHECK(i->tx_attr->iov_limit && i->rx_attr->iov_limit,
+			 "no iov at all");
+		FT_CHECK((i->caps & (FI_MSG | FI_RMA)) == (FI_MSG | FI_RMA),
+			 "caps");
+		FT_CHECK(i->ep_attr->type == FI_EP_MSG, "type");
+	}
+	fi_freeinfo(info);
+}
+
+/* An application that can do FI_MR_LOCAL need not. */
+static void mr_local_in_hints(void)
+{
+	struct fi_info *hints = hints_for(ft_opts.prov), *info;
+
+	hints->domain_attr->mr_mode |= FI_MR_LOCAL;
+	FT_CALL(fi_getinfo(FT_FIVERSION, ft_opts.addr, NULL, FI_SOURCE, hints,
+			   &info));
+	fi_freeinfo(hints);
+	FT_CHECK(!(info->domain_attr->mr_mode & FI_MR_LOCAL),
+		 "FI_MR_LOCAL is asked for");
+	fi_freeinfo(info);
+}
+
+static void not_named(void)
+{
+	struct fi_info *info = NULL;
+	int ret;
+
+	ret = fi_getinfo(FT_FIVERSION, NULL, NULL, 0, NULL, &info);
+	FT_CHECK(!ret || ret == -FI_ENODATA, "fi_getinfo: %d", ret);
+	FT_CHECK(!any_is_ours(info), "we answer without being named");
+	fi_freeinfo(info);
+	info = NULL;
+	ask(NULL, &info);
+	FT_CHECK(!any_is_ours(info), "we answer hints without a name");
+	fi_freeinfo(info);
+}
+
+static char *core_name(void)
+{
+	char *name = strdup(ft_opts.prov), *end;
+
+	end = strchr(name, ';');
+	if (end)
+		*end = '\0';
+	return name;
+}
+
+static void core_named(void)
+{
+	struct fi_info *info = NULL;
+
+	FT_CALL(ask(core_name(), &info));
+	FT_CHECK(!any_is_ours(info), "we answer for the core");
+	fi_freeinfo(info);
+}
+
+static void core_in_environment(void)
+{
+	setenv("FI_PROVIDER", core_name(), 1);
+	not_named();
+}
+
+static void in_environment(void)
+{
+	struct fi_info *info, *i;
+
+	setenv("FI_PROVIDER", ft_opts.prov, 1);
+	FT_CALL(ask(NULL, &info));
+	for (i = info; i; i = i->next)
+		FT_CHECK(!strcmp(i->fabric_attr->prov_name, ft_opts.prov),
+			 "FI_PROVIDER names us, %s answers",
+			 i->fabric_attr->prov_name);
+	fi_freeinfo(info);
+}
+
+static void alone_in_environment(void)
+{
+	struct fi_info *info;
+
+	setenv("FI_PROVIDER", "ofi_mrrc", 1);
+	FT_CALL(ask(NULL, &info));
+	FT_CHECK(any_is_ours(info), "FI_PROVIDER=ofi_mrrc, %s answers",
+		 info->fabric_attr->prov_name);
+	fi_freeinfo(info);
+}
+
+static void excluded(void)
+{
+	struct fi_info *info = NULL;
+	int ret;
+
+	setenv("FI_PROVIDER", "^ofi_mrrc", 1);
+	ret = ask(ft_opts.prov, &info);
+	FT_CHECK(ret == -FI_ENODATA || !any_is_ours(info),
+		 "excluded, we answer");
+}
+
+static void unknown_core(void)
+{
+	struct fi_info *info = NULL;
+	int ret = ask("nosuch;ofi_mrrc", &info);
+
+	FT_CHECK(ret == -FI_ENODATA, "an unknown core: %d (%s)", ret,
+		 ret ? fi_strerror(-ret) : info->fabric_attr->prov_name);
+}
+
+/* What no core has must not become possible by naming us. */
+static void impossible(void)
+{
+	struct fi_info *hints = hints_for(ft_opts.prov), *info = NULL;
+	int ret;
+
+	hints->tx_attr->iov_limit = 100000;
+	ret = fi_getinfo(FT_FIVERSION, ft_opts.addr, NULL, FI_SOURCE, hints,
+			 &info);
+	FT_CHECK(ret == -FI_ENODATA, "100000 iovs: %d", ret);
+	fi_freeinfo(hints);
+	hints = hints_for(ft_opts.prov);
+	hints->ep_attr->type = FI_EP_SOCK_STREAM;
+	ret = fi_getinfo(FT_FIVERSION, ft_opts.addr, NULL, FI_SOURCE, hints,
+			 &info);
+	FT_CHECK(ret == -FI_ENODATA, "FI_EP_SOCK_STREAM: %d", ret);
+	fi_freeinfo(hints);
+}
+
+static void check_limits(const char *size, uint64_t bytes)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct fi_mrrc_stats st;
+	struct ft_pair pair;
+
+	setenv("FI_OFI_MRRC_CACHE_MAX_SIZE", size, 1);
+	setenv("FI_OFI_MRRC_CACHE_MAX_COUNT", "77", 1);
+	ft_pair_open(&pair, &attr);
+	ft_stats(&pair.dom[1], &st);
+	FT_CHECK(st.max_bytes == bytes && st.max_regions == 77,
+		 "%s: %" PRIu64 " bytes, %" PRIu64 " regions", size,
+		 st.max_bytes, st.max_regions);
+	ft_pair_close(&pair);
+}
+
+static void size_k(void)
+{
+	check_limits("512k", 512 << 10);
+}
+
+static void size_m(void)
+{
+	check_limits("4M", 4 << 20);
+}
+
+static void size_g(void)
+{
+	check_limits("1G", 1 << 30);
+}
+
+static void size_plain(void)
+{
+	check_limits("123456", 123456);
+}
+
+/* A limit that says nothing is warned about, and is not obeyed. */
+static void size_wrong(void)
+{
+	struct fi_info *info;
+
+	setenv("FI_LOG_LEVEL", "warn", 1);
+	setenv("FI_OFI_MRRC_CACHE_MAX_SIZE", "lots", 1);
+	FT_CALL(ask(ft_opts.prov, &info));
+	fi_freeinfo(info);
+}
+
+static void misspelt(void)
+{
+	struct fi_info *info;
+
+	setenv("FI_LOG_LEVEL", "warn", 1);
+	setenv("FI_OFI_MRRC_CACHE_MAX_COUT", "3", 1);
+	FT_CALL(ask(ft_opts.prov, &info));
+	fi_freeinfo(info);
+}
+
+static void ext_ops(void)
+{
+	struct fi_mrrc_stats st = { .size = 4 };
+	struct ft_attr attr = FT_ATTR;
+	struct ft_pair pair;
+	void *ops;
+	int ret;
+
+	ft_pair_open(&pair, &attr);
+	ret = fi_mrrc_stats(pair.dom[0].domain, &st);
+	FT_CHECK(ret == -FI_EINVAL, "statistics of 4 bytes: %d", ret);
+	st.size = offsetof(struct fi_mrrc_stats, hits);
+	st.hits = 4242;
+	FT_CALL(fi_mrrc_stats(pair.dom[0].domain, &st));
+	FT_CHECK(st.hits == 4242, "written beyond what was asked for");
+	ret = fi_open_ops(&pair.dom[0].domain->fid, "no such ops", 0, &ops,
+			  NULL);
+	FT_CHECK(ret == -FI_ENOSYS || ret == -FI_EINVAL,
+		 "ops that nobody has: %d", ret);
+	ft_pair_close(&pair);
+}
+
+struct test_case {
+	const char *name;
+	void (*run)(void);
+	const char *says;	/* in the child's output */
+};
+
+static const struct test_case cases[] = {
+	{ "named in hints", named_in_hints, NULL },
+	{ "FI_MR_LOCAL in hints", mr_local_in_hints, NULL },
+	{ "not named", not_named, NULL },
+	{ "core named in hints", core_named, NULL },
+	{ "core named in FI_PROVIDER", core_in_environment, NULL },
+	{ "named in FI_PROVIDER", in_environment, NULL },
+	{ "FI_PROVIDER=ofi_mrrc", alone_in_environment, NULL },
+	{ "FI_PROVIDER=^ofi_mrrc", excluded, NULL },
+	{ "unknown core", unknown_core, NULL },
+	{ "impossible", impossible, NULL },
+	{ "size in K", size_k, NULL },
+	{ "size in M", size_m, NULL },
+	{ "size in G", size_g, NULL },
+	{ "size in bytes", size_plain, NULL },
+	{ "wrong size", size_wrong, "FI_OFI_MRRC_CACHE_MAX_SIZE" },
+	{ "misspelt variable", misspelt, "FI_OFI_MRRC_CACHE_MAX_COUNT" },
+	{ "statistics and other ops", ext_ops, NULL },
+};
+
+/* Runs a case; its output ends up in output[]. */
+static void in_child(const struct test_case *c)
+{
+	size_t len = 0;
+	int fds[2], status;
+	ssize_t n;
+	pid_t pid;
+
+	ft_stage("%s", c->name);
+	FT_CHECK(!pipe(fds), "pipe");
+	fflush(stdout);
+	pid = fork();
+	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		dup2(fds[1], STDERR_FILENO);
+		dup2(fds[1], STDOUT_FILENO);
+		close(fds[0]);
+		c->run();
+		fflush(stdout);
+		_exit(0);
+	}
+	close(fds[1]);
+	while (len < sizeof(output) - 1 &&
+	       (n = read(fds[0], output + len, sizeof(output) - 1 - len)) > 0)
+		len += (size_t) n;
+	output[len] = '\0';
+	close(fds[0]);
+	waitpid(pid, &status, 0);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == FT_SKIP_RC)
+		ft_skip("%s", output);
+	FT_CHECK(WIFEXITED(status) && !WEXITSTATUS(status),
+		 "%s: status 0x%x\n%s", c->name, status, output);
+	if (c->says)
+		FT_CHECK(strstr(output, c->says), "%s: nothing said of %s\n%s",
+			 c->name, c->says, output);
+}
+
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	ft_init(argc, argv);
+	if (ft_opts.raw)
+		ft_skip("nothing to ask of a raw core");
+	unsetenv("FI_PROVIDER");
+	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		in_child(&cases[i]);
+	return ft_done();
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_mr: explicit registrations beside the implicit ones. A given
+ * descriptor is used as it is; keys that the application chose are its own;
+ * a key is worth nothing once fi_close() has returned.
+ */
+#include "ft_mrrc.h"
+
+#define LEN  (8 * FT_PAGE)
+#define KEYS 500
+
+static struct ft_pair pair;
+static char *out, *in;
+
+/* Operations with descriptors are none of the cache's business. */
+static void given_descriptors(void)
+{
+	struct fid_mr *omr = ft_reg(&pair.dom[1], out, LEN,
+				    FI_SEND | FI_RECV | FI_WRITE | FI_READ);
+	struct fid_mr *imr = ft_reg(&pair.dom[0], in, LEN,
+				    FI_SEND | FI_RECV);
+	struct fi_mrrc_stats before, after;
+	unsigned i;
+
+	ft_stage("given descriptors");
+	FT_CHECK(fi_mr_desc(omr), "no descriptor");
+	ft_stats(&pair.dom[1], &before);
+	for (i = 0; i < 100; i++) {
+		ft_fill(out, LEN, i);
+		memset(in, 0, LEN);
+		FT_POST(&pair.c, fi_recv(pair.s.ep, in, LEN, fi_mr_desc(imr),
+					 0, in));
+		FT_POST(&pair.c, fi_send(pair.c.ep, out, LEN, fi_mr_desc(omr),
+					 0, out));
+		ft_wait_ctx(&pair.s, FT_RX, in, FI_RECV);
+		ft_wait_ctx(&pair.c, FT_TX, out, FI_SEND);
+		FT_CHECK_BUF(in, LEN, i, "with descriptors");
+	}
+	if (ft_stats(&pair.dom[1], &after))
+		FT_CHECK(after.lookups == before.lookups, "%" PRIu64
+			 " lookups for given descriptors",
+			 after.lookups - before.lookups);
+	FT_CALL(fi_close(&omr->fid));
+	FT_CALL(fi_close(&imr->fid));
+}
+
+/* The same memory with and without, explicit closed while both are used. */
+static void side_by_side(void)
+{
+	struct fid_mr *mr;
+	unsigned i;
+
+	for (i = 0; i < ft_iters(200); i++) {
+		ft_stage("side by side, round %u", i);
+		mr = ft_reg(&pair.dom[1], out + i % 7 * 100, LEN / 2,
+			    FI_SEND | FI_REMOTE_READ);
+		ft_verify_pair(&pair.c, out, in, LEN, i);
+		FT_CALL(fi_close(&mr->fid));
+		ft_verify_pair(&pair.c, out, in, LEN, ~i);
+		ft_release(&pair.dom[0]);
+		ft_release(&pair.dom[1]);
+	}
+}
+
+static int reg_key(uint64_t key, struct fid_mr **mr)
+{
+	return fi_mr_reg(pair.dom[1].domain, out, LEN, FI_REMOTE_READ, 0, key,
+			 0, mr, NULL);
+}
+
+/* Small keys, the largest, any: they must all be free to the application. */
+static uint64_t key_at(unsigned i)
+{
+	if (i < KEYS / 3)
+		return i + 1000000;
+	if (i < KEYS / 2)
+		return ((uint64_t) i << 32) + 7;
+	return ft_rand() | 1ULL << 50;
+}
+
+static void chosen_keys(void)
+{
+	struct fid_mr *mrs[KEYS], *twice;
+	bool chosen;
+	unsigned i;
+	char *p;
+	int ret;
+
+	chosen = !(pair.dom[1].info->domain_attr->mr_mode & FI_MR_PROV_KEY);
+	for (i = 0; i < KEYS; i++) {
+		uint64_t key = key_at(i);
+
+		ft_stage("chosen key %u: 0x%" PRIx64, i, key);
+		/* registrations of the provider's own in between */
+		p = ft_map(NULL, FT_PAGE);
+		ft_verify_pair(&pair.c, p, in, FT_PAGE, i);
+		FT_CALL(reg_key(key, &mrs[i]));
+		if (chosen)
+			FT_CHECK(fi_mr_key(mrs[i]) == key,
+				 "asked for 0x%" PRIx64 ", got 0x%" PRIx64,
+				 key, fi_mr_key(mrs[i]));
+		ft_release(&pair.dom[0]);
+		ft_release(&pair.dom[1]);
+		if (i % 2)
+			ft_unmap(p, FT_PAGE);
+	}
+	if (chosen) {
+		ret = reg_key(fi_mr_key(mrs[3]), &twice);
+		FT_CHECK(ret == -FI_ENOKEY, "a key twice: %d", ret);
+	}
+	for (i = 0; i < KEYS; i++)
+		FT_CALL(fi_close(&mrs[i]->fid));
+}
+
+static ssize_t write_flags(void *ctx, uint64_t key, uint64_t flags)
+{
+	struct iovec iov = { out, LEN };
+	void *desc = ft_desc(&pair.dom[1], out, LEN);
+	struct fi_rma_iov rma = { ft_raddr(&pair.dom[0], in), LEN, key };
+	struct fi_msg_rma msg = {
+		.msg_iov = &iov, .desc = &desc, .iov_count = 1,
+		.rma_iov = &rma, .rma_iov_count = 1, .context = ctx,
+	};
+
+	return fi_writemsg(pair.c.ep, &msg, flags);
+}
+
+/*
+ * A write with the key of a closed registration fails, and nothing is
+ * written; on reliable connections that is their end.
+ */
+static void revoked(void)
+{
+	struct fid_mr *mr = ft_reg(&pair.dom[0], in, LEN, FI_REMOTE_WRITE);
+	uint64_t key = fi_mr_key(mr), end = ft_now_us() + 10000000;
+	struct ft_comp comp = { 0 };
+	unsigned i;
+
+	ft_fill(out, LEN, 1);
+	memset(in, 0, LEN);
+	FT_POST(&pair.c, write_flags(out, key,
+				     FI_COMPLETION | FI_DELIVERY_COMPLETE));
+	ft_wait_ctx(&pair.c, FT_TX, out, FI_WRITE);
+	FT_CHECK_BUF(in, LEN, 1, "written while the key was good");
+	/* the memory is in the cache too, for another use of it */
+	ft_verify_pair(&pair.s, in, out, LEN, 2);
+	FT_CALL(fi_close(&mr->fid));
+
+	ft_fill(in, LEN, 3);
+	ft_fill(out, LEN, 4);
+	FT_POST(&pair.c, write_flags(out, key,
+				     FI_COMPLETION | FI_DELIVERY_COMPLETE));
+	while (!ft_take(&pair.c, FT_TX, &comp) && ft_now_us() < end)
+		ft_progress(&pair.c);
+	FT_CHECK(comp.err, "a write with a revoked key did not fail");
+	for (i = 0; i < 1000; i++)
+		ft_progress(&pair.c);
+	FT_CHECK_BUF(in, LEN, 3, "memory whose key was revoked");
+	ft_release(&pair.dom[0]);
+	ft_release(&pair.dom[1]);
+	ft_reconnect(&pair);
+}
+
+/* Every form of the call; what the core lacks is said. */
+static void forms(void)
+{
+	struct iovec iov = { in, LEN };
+	struct fi_mr_attr attr = {
+		.mr_iov = &iov, .iov_count = 1, .access = FI_RECV | FI_SEND,
+		.requested_key = 777777, .context = &pair,
+	};
+	struct fid_domain *dom = pair.dom[0].domain;
+	struct fid_mr *mr;
+	int ret;
+
+	ft_stage("fi_mr_regv");
+	FT_CALL(fi_mr_regv(dom, &iov, 1, FI_RECV, 0, 777778, 0, &mr, &iov));
+	FT_CHECK(mr->fid.context == &iov && mr->fid.fclass == FI_CLASS_MR,
+		 "context or class");
+	FT_CALL(fi_close(&mr->fid));
+	ft_stage("fi_mr_regattr");
+	FT_CALL(fi_mr_regattr(dom, &attr, 0, &mr));
+	FT_CHECK(mr->fid.context == &pair, "context");
+	FT_CALL(fi_close(&mr->fid));
+	ft_stage("a domain with an MR");
+	mr = ft_reg(&pair.dom[0], in, LEN, FI_RECV);
+	ret = fi_close(&dom->fid);
+	FT_CHECK(ret == -FI_EBUSY, "closing a domain with an MR: %d", ret);
+	ret = fi_mr_bind(mr, &pair.s.eq->fid, 0);
+	ft_log("fi_mr_bind to an event queue: %d", ret);
+	FT_CHECK(ret < 0, "fi_mr_bind to an event queue: %d", ret);
+	FT_CALL(fi_close(&mr->fid));
+}
+
+int main(int argc, char **argv)
+{
+	struct ft_attr attr = FT_ATTR;
+	unsigned i;
+
+	ft_init(argc, argv);
+	/* keys of the application's choice, where the core lets it choose */
+	attr.scalable_mr = !ft_core("verbs");
+	ft_pair_open(&pair, &attr);
+	out = ft_map(NULL, LEN);
+	in = ft_map(NULL, LEN);
+	given_descriptors();
+	side_by_side();
+	chosen_keys();
+	forms();
+	for (i = 0; i < 5; i++) {
+		ft_stage("a revoked key, round %u", i);
+		revoked();
+	}
+	ft_verify_pair(&pair.c, out, in, LEN, 99);
+	ft_release(&pair.dom[0]);
+	ft_release(&pair.dom[1]);
+	ft_unmap(out, LEN);
+	ft_unmap(in, LEN);
+	ft_pair_close(&pair);
+	return ft_done();
+}

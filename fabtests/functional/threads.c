@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_threads: threads with a connection each, on one pair of domains,
+ * send, receive, read and write, and map and unmap buffers of their own all
+ * the while: what one thread unmaps, another may map at the same address the
+ * next moment. One more thread asks for statistics and flushes.
+ */
+#include "ft_mrrc.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define THREADS 4
+#define MAX	(24 * FT_PAGE)
+
+struct worker {
+	pthread_t thread;
+	unsigned id, rounds;
+	struct ft_dom dom[2];	/* own lists of registrations, raw mode */
+	struct ft_ep s, c;
+	char *in;		/* registered target of writes and reads */
+	struct fid_mr *mr;
+};
+
+static struct ft_pair pair;
+static atomic_bool ended;
+
+static void rma(struct worker *w, char *p, size_t len, uint64_t seed)
+{
+	uint64_t addr = ft_raddr(w->s.dom, w->in), key = fi_mr_key(w->mr);
+	void *d = ft_desc(w->c.dom, p, len);
+
+	ft_fill(p, len, seed);
+	memset(w->in, 0, len);
+	FT_POST(&w->c, fi_write(w->c.ep, p, len, d, 0, addr, key, p));
+	ft_wait_ctx(&w->c, FT_TX, p, FI_WRITE);
+	ft_wait_buf(&w->c, w->in, len, seed);
+	memset(p, 0, len);
+	FT_POST(&w->c, fi_read(w->c.ep, p, len, d, 0, addr, key, p));
+	ft_wait_ctx(&w->c, FT_TX, p, FI_READ);
+	FT_CHECK_BUF(p, len, seed, "read");
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = arg;
+	char *p = NULL, *q = ft_map(NULL, MAX);
+	uint64_t seed = (uint64_t) w->id << 32;
+	size_t len = MAX, mapped = 0;
+	unsigned i;
+
+	for (i = 0; i < w->rounds; i++) {
+		if (!p) {
+			mapped = (1 + ft_rand() % (MAX / FT_PAGE)) * FT_PAGE;
+			p = ft_map(NULL, mapped);
+		}
+		len = 1 + ft_rand() % mapped;
+		switch (ft_rand() % 3) {
+		case 0:
+			ft_verify_pair(&w->c, p, q, len, ++seed);
+			break;
+		case 1:
+			ft_verify_pair(&w->s, q, p, len, ++seed);
+			break;
+		default:
+			rma(w, p, len, ++seed);
+		}
+		ft_release(&w->dom[0]);
+		ft_release(&w->dom[1]);
+		if (ft_rand() % 2) {
+			ft_unmap(p, mapped);
+			p = NULL;
+		} else if (ft_rand() % 4 == 0) {
+			ft_map(p, mapped); /* MAP_FIXED */
+		}
+	}
+	if (p)
+		ft_unmap(p, mapped);
+	ft_unmap(q, MAX);
+	return NULL;
+}
+
+static void *watcher_main(void *arg)
+{
+	struct fi_mrrc_stats st;
+	unsigned i = 0;
+
+	(void) arg;
+	while (!atomic_load(&ended)) {
+		if (!ft_stats(&pair.dom[1], &st))
+			break;
+		FT_CHECK(st.hits + st.misses <= st.lookups + THREADS,
+			 "hits and misses beyond lookups");
+		if (i++ % 50 == 0)
+			FT_CALL(fi_mrrc_flush(pair.dom[1].domain));
+		usleep(500);
+	}
+	return NULL;
+}
+
+static void worker_open(struct worker *w, unsigned id, unsigned rounds)
+{
+	w->id = id;
+	w->rounds = rounds;
+	ft_connect(&pair, &w->s, &w->c);
+	w->dom[0] = pair.dom[0];
+	w->dom[1] = pair.dom[1];
+	w->s.dom = &w->dom[0];
+	w->c.dom = &w->dom[1];
+	w->in = ft_map(NULL, MAX);
+	w->mr = ft_reg(w->s.dom, w->in, MAX, FI_REMOTE_READ | FI_REMOTE_WRITE);
+}
+
+static void worker_close(struct worker *w)
+{
+	FT_CALL(fi_close(&w->mr->fid));
+	ft_ep_close(&w->s);
+	ft_ep_close(&w->c);
+	ft_unmap(w->in, MAX);
+}
+
+int main(int argc, char **argv)
+{
+	struct worker workers[THREADS];
+	struct ft_attr attr = FT_ATTR;
+	struct fi_mrrc_stats st;
+	pthread_t watcher;
+	unsigned i, rounds;
+
+	ft_init(argc, argv);
+	rounds = ft_iters(ft_core("verbs") ? 100 : 2000);
+	attr.threading = FI_THREAD_SAFE;
+	ft_pair_open(&pair, &attr);
+	memset(workers, 0, sizeof(workers));
+	for (i = 0; i < THREADS; i++)
+		worker_open(&workers[i], i, rounds);
+	ft_stage("%d threads", THREADS);
+	FT_CHECK(!pthread_create(&watcher, NULL, watcher_main, NULL),
+		 "pthread_create");
+	for (i = 0; i < THREADS; i++)
+		FT_CHECK(!pthread_create(&workers[i].thread, NULL, worker_main,
+					 &workers[i]), "pthread_create");
+	for (i = 0; i < THREADS; i++)
+		pthread_join(workers[i].thread, NULL);
+	atomic_store(&ended, true);
+	pthread_join(watcher, NULL);
+	for (i = 0; i < THREADS; i++)
+		worker_close(&workers[i]);
+	if (ft_caches(&pair.dom[1])) {
+		ft_stats(&pair.dom[1], &st);
+		FT_CHECK(st.hits && st.invalidations, "%" PRIu64 " hits, %"
+			 PRIu64 " invalidations", st.hits, st.invalidations);
+	}
+	ft_pair_close(&pair);
+	return ft_done();
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_wait: waiting for completions. fi_cq_sread() with and without a
+ * timeout, wait descriptors with fi_trywait(), fi_cq_signal(); completions
+ * that nobody asked for wake nobody for good.
+ */
+#include "ft_mrrc.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define LEN 3000
+
+static struct ft_pair pair;
+static char *out, *in;
+static struct fid_mr *mr;
+static void *out_desc;
+static atomic_bool ended;
+
+/* The server's side: progress, and receives that never run out. */
+static void *server_main(void *arg)
+{
+	struct ft_comp comp;
+	unsigned i;
+	void *d = ft_desc(&pair.dom[0], in, 16 * LEN);
+
+	(void) arg;
+	for (i = 0; i < 16; i++)
+		FT_CALL(fi_recv(pair.s.ep, in + i * LEN, LEN, d, 0,
+				in + i * LEN));
+	while (!atomic_load(&ended)) {
+		ft_poll(&pair.s);
+		while (ft_take(&pair.s, FT_RX, &comp)) {
+			if (comp.err)
+				return NULL;
+			FT_CALL(fi_recv(pair.s.ep, comp.ctx, LEN, d, 0,
+					comp.ctx));
+		}
+		usleep(100);
+	}
+	return NULL;
+}
+
+static ssize_t post(size_t len, void *ctx, uint64_t flags)
+{
+	void *desc = out_desc;
+	struct iovec iov = { out, len };
+	struct fi_rma_iov rma = { ft_raddr(&pair.dom[0], in) + 16 * LEN, len,
+				  fi_mr_key(mr) };
+	struct fi_msg_rma msg = {
+		.msg_iov = &iov, .desc = &desc, .iov_count = 1,
+		.rma_iov = &rma, .rma_iov_count = 1, .context = ctx,
+	};
+
+	return fi_writemsg(pair.c.ep, &msg, flags);
+}
+
+static void post_retry(void *ctx, uint64_t flags)
+{
+	uint64_t end = ft_now_us() + 20000000;
+	ssize_t ret;
+
+	while ((ret = post(LEN, ctx, flags)) == -FI_EAGAIN) {
+		FT_CHECK(ft_now_us() < end, "-FI_EAGAIN for 20 s");
+		usleep(50);
+	}
+	FT_CHECK(!ret, "fi_writemsg: %zd", ret);
+}
+
+struct later {
+	pthread_t thread;
+	unsigned silent, msec;
+};
+
+/* Posts silent operations, then waits, then posts one that completes. */
+static void *later_main(void *arg)
+{
+	struct later *later = arg;
+	unsigned i;
+
+	for (i = 0; i < later->silent; i++)
+		post_retry((void *) 1, 0);
+	usleep(later->msec * 1000);
+	post_retry((void *) 42, FI_COMPLETION);
+	return NULL;
+}
+
+static void start(struct later *later, unsigned silent, unsigned msec)
+{
+	later->silent = silent;
+	later->msec = msec;
+	FT_CHECK(!pthread_create(&later->thread, NULL, later_main, later),
+		 "pthread_create");
+}
+
+static void timeouts(void)
+{
+	static const int msecs[] = { 0, 1, 50, 200 };
+	struct fi_cq_data_entry entry;
+	uint64_t begin, took;
+	ssize_t ret;
+	size_t i;
+
+	for (i = 0; i < sizeof(msecs) / sizeof(*msecs); i++) {
+		ft_stage("timeout of %d ms", msecs[i]);
+		begin = ft_now_us();
+		ret = fi_cq_sread(pair.c.cq[FT_TX], &entry, 1, NULL, msecs[i]);
+		took = ft_now_us() - begin;
+		FT_CHECK(ret == -FI_EAGAIN, "fi_cq_sread: %zd", ret);
+		FT_CHECK(took + 2000 >= (uint64_t) msecs[i] * 1000,
+			 "back after %" PRIu64 " us", took);
+		FT_CHECK(took < (uint64_t) msecs[i] * 1000 + 5000000,
+			 "back only after %" PRIu64 " us", took);
+	}
+}
+
+/* Whoever waits is woken by what completes, and by nothing else. */
+static void wakes(unsigned silent, unsigned msec, int timeout)
+{
+	struct fi_cq_data_entry entry = { 0 };
+	uint64_t begin = ft_now_us();
+	struct later later;
+	ssize_t ret;
+
+	ft_stage("waiting beside %u silent operations", silent);
+	start(&later, silent, msec);
+	do {
+		ret = fi_cq_sread(pair.c.cq[FT_TX], &entry, 1, NULL, timeout);
+		FT_CHECK(ft_now_us() - begin < 60000000, "never woken");
+		/* without end there is nothing to come back for but an entry */
+		if (ret == -FI_EAGAIN && timeout < 0)
+			ft_log("woken for nothing");
+	} while (ret == -FI_EAGAIN);
+	FT_CHECK(ret == 1, "fi_cq_sread: %zd", ret);
+	FT_CHECK(entry.op_context == (void *) 42,
+		 "completion of %p, which asked for none", entry.op_context);
+	FT_CHECK(ft_now_us() - begin + 2000 >= msec * 1000UL,
+		 "woken before anything was posted");
+	pthread_join(later.thread, NULL);
+	ft_expect_none(&pair.c, 5);
+}
+
+static void signalled(void)
+{
+	struct fi_cq_data_entry entry;
+	int ret;
+
+	ft_stage("fi_cq_signal");
+	ret = fi_cq_signal(pair.c.cq[FT_TX]);
+	if (ret == -FI_ENOSYS) {
+		printf("note: fi_cq_signal: %s\n", fi_strerror(-ret));
+		return;
+	}
+	FT_CHECK(!ret, "fi_cq_signal: %d", ret);
+	FT_CHECK(fi_cq_sread(pair.c.cq[FT_TX], &entry, 1, NULL, 10000) ==
+		 -FI_EAGAIN, "fi_cq_sread after fi_cq_signal");
+}
+
+/* What event loops do: trywait, poll, read. */
+static void descriptor(unsigned silent)
+{
+	struct fid *fids[] = { &pair.c.cq[FT_TX]->fid };
+	struct fi_cq_data_entry entry = { 0 };
+	uint64_t begin = ft_now_us();
+	struct pollfd pfd = { .events = POLLIN };
+	struct later later;
+	ssize_t ret;
+
+	ft_stage("wait descriptor beside %u silent operations", silent);
+	FT_CALL(fi_control(fids[0], FI_GETWAIT, &pfd.fd));
+	start(&later, silent, 50);
+	for (;;) {
+		ret = fi_cq_read(pair.c.cq[FT_TX], &entry, 1);
+		if (ret != -FI_EAGAIN)
+			break;
+		FT_CHECK(ft_now_us() - begin < 60000000, "never woken");
+		ret = fi_trywait(pair.dom[1].fabric, fids, 1);
+		FT_CHECK(!ret || ret == -FI_EAGAIN, "fi_trywait: %zd", ret);
+		/* a lost wake-up would last this long */
+		if (!ret && poll(&pfd, 1, 15000) == 0)
+			FT_CHECK(0, "no wake-up within 15 s");
+	}
+	FT_CHECK(ret == 1 && entry.op_context == (void *) 42,
+		 "fi_cq_read: %zd, context %p", ret, entry.op_context);
+	pthread_join(later.thread, NULL);
+	ft_expect_none(&pair.c, 5);
+}
+
+static void session(enum fi_wait_obj obj)
+{
+	struct ft_attr attr = FT_ATTR;
+	pthread_t server;
+	unsigned n = ft_core("verbs") ? 300 : 20000;
+
+	attr.wait_obj = obj;
+	attr.tx_selective = true;
+	attr.threading = FI_THREAD_SAFE;
+	ft_pair_open(&pair, &attr);
+	mr = ft_reg(&pair.dom[0], in, 20 * LEN, FI_REMOTE_WRITE);
+	out_desc = ft_desc(&pair.dom[1], out, LEN);
+	pair.c.peer = NULL; /* the server has a thread of its own */
+	atomic_store(&ended, false);
+	FT_CHECK(!pthread_create(&server, NULL, server_main, NULL),
+		 "pthread_create");
+	timeouts();
+	wakes(0, 100, 5000);
+	wakes(0, 100, -1);
+	wakes(ft_iters(n), 0, 20);
+	wakes(ft_iters(n), 50, -1);
+	signalled();
+	if (obj == FI_WAIT_FD) {
+		descriptor(0);
+		descriptor(ft_iters(n));
+	}
+	atomic_store(&ended, true);
+	pthread_join(server, NULL);
+	ft_release(&pair.dom[0]);
+	ft_release(&pair.dom[1]);
+	FT_CALL(fi_close(&mr->fid));
+	ft_pair_close(&pair);
+}
+
+int main(int argc, char **argv)
+{
+	ft_init(argc, argv);
+	out = ft_map(NULL, LEN);
+	in = ft_map(NULL, 20 * LEN);
+	session(FI_WAIT_UNSPEC);
+	session(FI_WAIT_FD);
+	ft_unmap(out, LEN);
+	ft_unmap(in, 20 * LEN);
+	return ft_done();
+}

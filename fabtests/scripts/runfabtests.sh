@@ -1,0 +1,221 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# runfabtests.sh: run the functional tests of ofi_mrrc, over each provider of
+# a list.  One line for each test, the output of those that fail, and at the
+# end "N passed, N failed, N skipped".
+
+set -u
+readonly ME=${0##*/}
+readonly RC_SKIP=77
+
+# In the order in which they run: what is simple first.
+readonly TESTS="info msg rma atomic selective cntr srx mr readonly shared_buf
+	cancel wait unmap limits close fork threads dgram procs memlock
+	uffd_denied"
+
+# Where nothing else is said: on an emulated device and on a busy machine.
+readonly DEFAULT_TIMEOUT=180
+
+usage()
+{
+	cat <<-EOT
+	Usage: $ME [OPTION]... [PROVIDER]...
+
+	Runs the functional tests over each PROVIDER, as "tcp;ofi_mrrc" (which
+	is what runs without any) or "verbs;ofi_mrrc".
+
+	  -p LIST      providers, separated by commas
+	  -b BINDIR    where fi_mrrc_* are (default: PATH)
+	  -t LIST      only these tests, separated by commas, as msg,rma
+	  -x LIST      not these
+	  -s ADDRESS   of both sides
+	  -T SECONDS   limit for each test (default $DEFAULT_TIMEOUT)
+	  -w COMMAND   run each test under COMMAND
+	  --valgrind   run each test under valgrind, with a longer limit
+	  -v           output of all tests
+	  -l           list the tests
+	  -h, --help   this text
+
+	FT_SEED sets the seed of what is random. Over cores that ask for no
+	registration FI_OFI_MRRC_REGISTER=always is set.
+	Exit status: 0 no test failed, 1 some did, 2 wrong usage.
+	EOT
+}
+
+usage_error()
+{
+	echo "$ME: $*" >&2
+	usage >&2
+	exit 2
+}
+
+# report WORD TEST SECONDS REASON
+report()
+{
+	printf '%-4s %-12s %4s s  %s\n' "$@"
+}
+
+wanted()
+{
+	[[ -z $ONLY || ,$ONLY, == *,$1,* ]] && [[ ,$NOT, != *,$1,* ]]
+}
+
+# Finds a program, in BINDIR or PATH.
+program()
+{
+	if [ -n "$BINDIR" ]; then
+		echo "$BINDIR/fi_mrrc_$1"
+	else
+		command -v "fi_mrrc_$1" || echo "fi_mrrc_$1"
+	fi
+}
+
+# The reason that a skipped test printed.
+skip_reason()
+{
+	sed -n 's/^SKIP: [^:]*: //p' "$LOG" | tail -n 1
+}
+
+# Settles the result of a test that has run.
+settle()
+{
+	local name=$1 rc=$2 took=$3
+
+	case $rc in
+	0)
+		report PASS "$name" "$took" ""
+		PASSED=$((PASSED + 1))
+		;;
+	"$RC_SKIP")
+		report SKIP "$name" "$took" "$(skip_reason)"
+		SKIPPED=$((SKIPPED + 1))
+		;;
+	124|137)
+		report FAIL "$name" "$took" "no end within $LIMIT s"
+		FAILED=$((FAILED + 1))
+		;;
+	*)
+		report FAIL "$name" "$took" "exit status $rc"
+		FAILED=$((FAILED + 1))
+		;;
+	esac
+	if [ "$VERBOSE" = yes ] || { [ "$rc" -ne 0 ] &&
+		[ "$rc" -ne $RC_SKIP ]; }; then
+		sed 's/^/  | /' "$LOG"
+	fi
+}
+
+run_test()
+{
+	local prov=$1 name=$2 start=$SECONDS args rc
+
+	# the test's own deadline says more than timeout(1)
+	args=(-p "$prov" -t "$((LIMIT - 5))" -S "${FT_SEED:-1}")
+	[ -z "$ADDRESS" ] || args+=(-s "$ADDRESS")
+	timeout -k 5 "$LIMIT" "${WRAPPER[@]}" "$(program "$name")" \
+		"${args[@]}" >"$LOG" 2>&1 </dev/null
+	rc=$?
+	settle "$name" $rc $((SECONDS - start))
+}
+
+# What fi_info says where nobody names us must not depend on our presence.
+test_fi_info()
+{
+	local start=$SECONDS rc=0
+
+	if [ -z "${FI_PROVIDER_PATH-}" ] ||
+		! command -v fi_info >/dev/null; then
+		echo "SKIP: fi_info: without fi_info or FI_PROVIDER_PATH" >"$LOG"
+		settle fi_info $RC_SKIP 0
+		return
+	fi
+	for args in "" "-p tcp" "-p verbs" "-t FI_EP_RDM"; do
+		# shellcheck disable=SC2086 # several words
+		env -u FI_PROVIDER fi_info -v $args >"$LOG.with" 2>&1
+		# shellcheck disable=SC2086
+		env -u FI_PROVIDER -u FI_PROVIDER_PATH fi_info -v $args \
+			>"$LOG.without" 2>&1
+		diff "$LOG.without" "$LOG.with" || rc=1
+	done >"$LOG"
+	rm -f "$LOG.with" "$LOG.without"
+	settle fi_info $rc $((SECONDS - start))
+}
+
+run_provider()
+{
+	local prov=$1 name
+
+	echo "== $prov"
+	for name in $TESTS; do
+		wanted "$name" && run_test "$prov" "$name"
+	done
+	wanted fi_info && test_fi_info
+}
+
+# Registration is forced where the core does not ask for it.
+set_register()
+{
+	case $1 in
+	*verbs*) unset FI_OFI_MRRC_REGISTER ;;
+	*) export FI_OFI_MRRC_REGISTER=always ;;
+	esac
+}
+
+parse()
+{
+	local value list
+
+	while [ $# -gt 0 ]; do
+		case $1 in
+		-h|--help) usage; exit 0 ;;
+		-l) echo "$TESTS" fi_info | tr -s '[:space:]' '\n'; exit 0 ;;
+		-v) VERBOSE=yes; shift; continue ;;
+		--valgrind)
+			WRAPPER=(valgrind -q --error-exitcode=9
+				--suppressions="$SUPPRESSIONS")
+			LIMIT=$((LIMIT * 10))
+			shift
+			continue
+			;;
+		-[pbtxsTw]) [ $# -ge 2 ] || usage_error "$1 wants a value" ;;
+		-*) usage_error "unknown option $1" ;;
+		*) PROVIDERS+=("$1"); shift; continue ;;
+		esac
+		value=$2
+		case $1 in
+		-p)
+			IFS=, read -r -a list <<<"$value"
+			PROVIDERS+=("${list[@]}")
+			;;
+		-b) BINDIR=$value ;;
+		-t) ONLY=$value ;;
+		-x) NOT=$value ;;
+		-s) ADDRESS=$value ;;
+		-T) LIMIT=$value ;;
+		-w) read -r -a WRAPPER <<<"$value" ;;
+		esac
+		shift 2
+	done
+}
+
+main()
+{
+	local prov
+
+	PROVIDERS=() WRAPPER=() BINDIR='' ONLY='' NOT='' ADDRESS='' VERBOSE=no
+	LIMIT=$DEFAULT_TIMEOUT PASSED=0 FAILED=0 SKIPPED=0
+	SUPPRESSIONS=$(dirname "$(realpath "$0")")/../suppressions/valgrind.supp
+	parse "$@"
+	[ ${#PROVIDERS[@]} -gt 0 ] || PROVIDERS=("tcp;ofi_mrrc")
+	LOG=$(mktemp "${TMPDIR:-/tmp}/runfabtests.XXXXXX") || exit 2
+	trap 'rm -f "$LOG"' EXIT
+	for prov in "${PROVIDERS[@]}"; do
+		set_register "$prov"
+		run_provider "$prov"
+	done
+	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
+	[ "$FAILED" -eq 0 ]
+}
+
+main "$@"

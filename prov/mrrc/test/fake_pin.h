@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A registration that pins: what a network device would read.
+ *
+ * Each page's first bytes are spliced into a pipe by reference, so the
+ * physical page stays ours whatever becomes of the mapping, and reading the
+ * pipe shows what is in that page now. A registration whose page differs
+ * from the one mapped is stale, and this tells.
+ */
+#ifndef MRRC_TEST_FAKE_PIN_H
+#define MRRC_TEST_FAKE_PIN_H
+
+#include <stdatomic.h>
+
+#include "sys/cache_mt.h"
+
+struct fake_pin {
+	atomic_size_t live;
+	atomic_size_t regs;
+};
+
+extern const struct mrrc_reg_ops fake_pin_ops;
+
+/* The first word of the page at @addr, as the device sees it. */
+uint64_t fake_pin_read(const struct mrrc_region *region, uintptr_t addr);
+
+#endif /* MRRC_TEST_FAKE_PIN_H */

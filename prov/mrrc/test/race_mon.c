@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * No stale hit, ever: lookups against every way to change a mapping, with
+ * the real monitor and registrations that pin (fake_pin.h).
+ *
+ * Duels: one thread changes a mapping; another waits for the very moment at
+ * which the address is its own again, writes a new word there, and asks the
+ * cache. The word that the "device" sees must be the new one. Against a
+ * monitor whose probe is blind, this finds stale hits within moments; else
+ * the test would prove nothing.
+ *
+ * Crowds: threads that map, allocate, unmap, hold and evict at random.
+ *
+ * MRRC_RACE_MS: how long each case runs (default 300).
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fake_pin.h"
+#include "sys/vm.h"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE	0x100000
+#endif
+
+#define RW		(PROT_READ | PROT_WRITE)
+#define ANON		(MAP_PRIVATE | MAP_ANONYMOUS)
+#define PAGES		4u
+#define THREADS		4
+#define BLIND_MS	20000
+
+static size_t page;
+static long race_ms;
+static struct mrrc_mon *mon;
+static struct mrrc_mon_ops blind_ops;
+static struct mrrc_cache_mt *cache;
+static struct fake_pin fake;
+static atomic_ulong words;	/* each is written once */
+static atomic_ulong checks;
+static atomic_ulong stale;
+
+static uint64_t now_ms(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+static int always_quiet(struct mrrc_mon *self)
+{
+	return 0;
+}
+
+static bool open_all(bool blind, size_t max_regions)
+{
+	struct mrrc_cache_attr attr = {
+		/* What one pipe can hold is more than a quarter of it. */
+		.max_bytes = 512 * page,
+		.max_regions = max_regions,
+		.ops = &fake_pin_ops,
+		.arg = &fake,
+	};
+	char why[MRRC_MON_REASON];
+
+	blind_ops = mrrc_mon_uffd_ops;
+	if (blind)
+		blind_ops.check = always_quiet;
+	if (mrrc_mon_open_ops(&blind_ops, why, &mon)) {
+		fprintf(stderr, "skip: %s\n", why);
+		return false;
+	}
+	atomic_store(&checks, 0);
+	atomic_store(&stale, 0);
+	attr.mon = mon;
+	ck_assert_int_eq(mrrc_cache_mt_open(&attr, &cache), 0);
+	return true;
+}
+
+static void close_all(const char *name)
+{
+	struct mrrc_stats stats;
+
+	mrrc_cache_mt_stats(cache, &stats);
+	ck_assert(mrrc_mon_works(mon));
+	ck_assert(mrrc_cache_mt_valid(cache));
+	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
+	ck_assert_uint_eq(fake.live, 0);
+	mrrc_mon_close(mon);
+	printf("%-12s %7lu checks %7lu hits %6lu busy %6lu raced %lu stale\n",
+	       name, atomic_load(&checks), stats.value[MRRC_STAT_HITS],
+	       stats.value[MRRC_STAT_BUSY],
+	       stats.value[MRRC_STAT_UNCACHED_RACED], atomic_load(&stale));
+}
+
+/* What is at @ptr belongs to this thread: write, and look from outside. */
+static struct mrrc_region *verify(char *ptr, unsigned pages)
+{
+	const uint64_t word = atomic_fetch_add(&words, pages) + 1;
+	struct mrrc_region *region;
+	unsigned i;
+	int rc;
+
+	for (i = 0; i < pages; i++)
+		*(volatile uint64_t *)(ptr + i * page) = word + i;
+	rc = mrrc_cache_mt_get(cache, ptr, pages * page, MRRC_RW, &region);
+	ck_assert_int_eq(rc, 0);
+	for (i = 0; i < pages; i++) {
+		if (fake_pin_read(region, (uintptr_t)ptr + i * page) !=
+		    word + i) {
+			atomic_fetch_add(&stale, 1);
+			break;
+		}
+	}
+	atomic_fetch_add(&checks, 1);
+	return region;
+}
+
+static void verify_put(char *ptr, unsigned pages)
+{
+	mrrc_cache_mt_put(cache, verify(ptr, pages));
+}
+
+/* ---- duels ---- */
+
+struct duel;
+
+struct move {
+	const char *name;
+	unsigned pages;		/* few, to be quick */
+	void (*change)(struct duel *duel);	/* one thread */
+	bool (*mine)(struct duel *duel);	/* the other, until true */
+};
+
+struct duel {
+	const struct move *move;
+	char *ptr;
+	char *spare;
+	size_t len;
+	atomic_int turn;	/* 1: change it; -1: end */
+};
+
+static void change_munmap(struct duel *duel)
+{
+	munmap(duel->ptr, duel->len);
+}
+
+static void change_raw(struct duel *duel)
+{
+	syscall(SYS_munmap, duel->ptr, duel->len);
+}
+
+static void change_mremap(struct duel *duel)
+{
+	mremap(duel->ptr, duel->len, duel->len,
+	       MREMAP_MAYMOVE | MREMAP_FIXED, duel->spare);
+}
+
+static bool mine_remap(struct duel *duel)
+{
+	return mmap(duel->ptr, duel->len, RW, ANON | MAP_FIXED_NOREPLACE,
+		    -1, 0) == duel->ptr;
+}
+
+static void change_middle(struct duel *duel)
+{
+	munmap(duel->ptr + page, page);
+}
+
+static bool mine_middle(struct duel *duel)
+{
+	return mmap(duel->ptr + page, page, RW, ANON | MAP_FIXED_NOREPLACE,
+		    -1, 0) == duel->ptr + page;
+}
+
+static void change_fixed(struct duel *duel)
+{
+	mmap(duel->ptr, duel->len, RW, ANON | MAP_FIXED, -1, 0);
+}
+
+static void change_onto(struct duel *duel)
+{
+	char *from = mmap(duel->spare, duel->len, RW, ANON | MAP_FIXED, -1,
+			  0);
+
+	mremap(from, duel->len, duel->len,
+	       MREMAP_MAYMOVE | MREMAP_FIXED, duel->ptr);
+}
+
+static void change_dontneed(struct duel *duel)
+{
+	madvise(duel->ptr, duel->len, MADV_DONTNEED);
+}
+
+/* The mapping never goes away; its last page becomes a new one. */
+static bool mine_zero(struct duel *duel)
+{
+	return !*(volatile uint64_t *)(duel->ptr + duel->len - page);
+}
+
+static void change_brk(struct duel *duel)
+{
+	syscall(SYS_brk, duel->ptr);
+}
+
+static bool mine_brk(struct duel *duel)
+{
+	char *end = duel->ptr + duel->len;
+	unsigned char vec;
+
+	if (!mincore(end - page, page, &vec) || errno != ENOMEM)
+		return false;
+	return (char *)syscall(SYS_brk, end) == end;
+}
+
+static const struct move moves[] = {
+	{ "munmap", 1, change_munmap, mine_remap },
+	{ "raw munmap", 2, change_raw, mine_remap },
+	{ "mremap away", 1, change_mremap, mine_remap },
+	{ "middle page", 3, change_middle, mine_middle },
+	{ "MAP_FIXED", 1, change_fixed, mine_zero },
+	{ "mremap onto", 1, change_onto, mine_zero },
+	{ "DONTNEED", 1, change_dontneed, mine_zero },
+	{ "brk", 1, change_brk, mine_brk },
+};
+
+#define MOVES	(sizeof(moves) / sizeof(moves[0]))
+
+static void *changer(void *arg)
+{
+	struct duel *duel = arg;
+	int turn;
+
+	while ((turn = atomic_load(&duel->turn)) >= 0) {
+		if (!turn) {
+			sched_yield();
+			continue;
+		}
+		duel->move->change(duel);
+		atomic_store(&duel->turn, 0);
+	}
+	return NULL;
+}
+
+/* Until the time is over, or a stale hit where one is wanted. */
+static void fight(const struct move *move, long ms, bool want)
+{
+	struct duel duel = { .move = move, .len = move->pages * page };
+	uint64_t end = now_ms() + ms;
+	pthread_t thread;
+
+	if (move->change == change_brk)
+		duel.ptr = sbrk(duel.len);
+	else
+		duel.ptr = mmap(NULL, duel.len, RW, ANON, -1, 0);
+	duel.spare = mmap(NULL, duel.len, RW, ANON, -1, 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, changer, &duel), 0);
+	do {
+		verify_put(duel.ptr, move->pages);
+		atomic_store(&duel.turn, 1);
+		while (!move->mine(&duel))
+			;
+		verify_put(duel.ptr, move->pages);
+		while (atomic_load(&duel.turn))
+			sched_yield();
+	} while (now_ms() < end && !(want && atomic_load(&stale)));
+	atomic_store(&duel.turn, -1);
+	pthread_join(thread, NULL);
+	if (move->change == change_brk)
+		ck_assert_ptr_eq(sbrk(-(long)(duel.len)),
+				 duel.ptr + duel.len);
+	else
+		munmap(duel.ptr, duel.len);
+	munmap(duel.spare, duel.len);
+}
+
+START_TEST(test_duel)
+{
+	if (!open_all(false, 64))
+		return;
+	fight(&moves[_i], race_ms, false);
+	close_all(moves[_i].name);
+	ck_assert_uint_gt(atomic_load(&checks), 0);
+	ck_assert_uint_eq(atomic_load(&stale), 0);
+}
+END_TEST
+
+START_TEST(test_blind)
+{
+	if (!open_all(true, 64))
+		return;
+	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
+		fight(&moves[0], BLIND_MS, true);
+	close_all("blind");
+	ck_assert(sysconf(_SC_NPROCESSORS_ONLN) < 2 || atomic_load(&stale));
+}
+END_TEST
+
+/* ---- crowds ---- */
+
+struct walker {
+	pthread_t thread;
+	unsigned seed;
+	char *arena;		/* of this thread alone */
+	uint64_t end;
+};
+
+#define SLOTS	8u
+
+static unsigned pick(struct walker *walker, unsigned count)
+{
+	return (unsigned)rand_r(&walker->seed) / 7 % count;
+}
+
+static void map_slot(char *ptr)
+{
+	ck_assert_ptr_eq(mmap(ptr, PAGES * page, RW, ANON | MAP_FIXED, -1, 0),
+			 ptr);
+}
+
+/* Slots next to each other: requests overlap, widen and split them. */
+static void *walk(void *arg)
+{
+	struct walker *walker = arg;
+	struct mrrc_region *held = NULL;
+	unsigned first, pages;
+	char *ptr;
+
+	for (first = 0; first < SLOTS; first++)
+		map_slot(walker->arena + first * PAGES * page);
+	while (now_ms() < walker->end) {
+		ptr = walker->arena + pick(walker, SLOTS) * PAGES * page;
+		switch (pick(walker, 12)) {
+		case 0:
+			map_slot(ptr);
+			break;
+		case 1:
+			munmap(ptr, PAGES * page);
+			map_slot(ptr);
+			break;
+		case 2:
+			madvise(ptr + page, 2 * page, MADV_DONTNEED);
+			break;
+		case 3:
+			/* In use while it goes. */
+			if (held)
+				mrrc_cache_mt_put(cache, held);
+			held = verify(ptr, PAGES);
+			munmap(ptr, PAGES * page);
+			map_slot(ptr);
+			break;
+		case 4:
+			if (!pick(walker, 20))
+				mrrc_cache_mt_flush(cache);
+			break;
+		default:
+			first = pick(walker, SLOTS * PAGES - 1);
+			pages = 1 + pick(walker, 6);
+			if (first + pages > SLOTS * PAGES)
+				pages = SLOTS * PAGES - first;
+			verify_put(walker->arena + first * page, pages);
+		}
+	}
+	if (held)
+		mrrc_cache_mt_put(cache, held);
+	return NULL;
+}
+
+/* The allocator's own mappings and heap, grown and trimmed all the time. */
+static void *allocate(void *arg)
+{
+	struct walker *walker = arg;
+	unsigned pages, slot;
+	char *block[SLOTS] = { NULL };
+	char *ptr;
+
+	while (now_ms() < walker->end) {
+		slot = pick(walker, SLOTS);
+		free(block[slot]);
+		pages = 3 + pick(walker, 40);
+		block[slot] = malloc(pages * page);
+		ck_assert_ptr_nonnull(block[slot]);
+		/* Pages that are wholly ours. */
+		ptr = (char *)(((uintptr_t)block[slot] + page) & ~(page - 1));
+		verify_put(ptr, pages - 2);
+		if (!pick(walker, 16))
+			malloc_trim(0);
+	}
+	for (slot = 0; slot < SLOTS; slot++)
+		free(block[slot]);
+	return NULL;
+}
+
+static void crowd(const char *name, void *(*run)(void *), size_t max_regions)
+{
+	const size_t len = SLOTS * PAGES * page;
+	struct walker walker[THREADS];
+	char *arena;
+	int i;
+
+	if (!open_all(false, max_regions))
+		return;
+	arena = mmap(NULL, THREADS * len, PROT_NONE, ANON, -1, 0);
+	for (i = 0; i < THREADS; i++) {
+		walker[i] = (struct walker) {
+			.seed = i + 1,
+			.arena = arena + i * len,
+			.end = now_ms() + 2 * race_ms,
+		};
+		ck_assert_int_eq(pthread_create(&walker[i].thread, NULL, run,
+						&walker[i]), 0);
+	}
+	for (i = 0; i < THREADS; i++)
+		pthread_join(walker[i].thread, NULL);
+	close_all(name);
+	munmap(arena, THREADS * len);
+	ck_assert_uint_eq(atomic_load(&stale), 0);
+}
+
+START_TEST(test_crowd)
+{
+	crowd("crowd", walk, 64);
+}
+END_TEST
+
+START_TEST(test_crowd_small)
+{
+	crowd("crowd/small", walk, 3);
+}
+END_TEST
+
+START_TEST(test_malloc)
+{
+	crowd("malloc", allocate, 24);
+}
+END_TEST
+
+/* ---- one buffer, many users ---- */
+
+static void *share(void *arg)
+{
+	struct walker *walker = arg;
+	struct mrrc_region *region[4];
+	int i;
+
+	while (now_ms() < walker->end) {
+		for (i = 0; i < 4; i++)
+			ck_assert_int_eq(mrrc_cache_mt_get(cache,
+					walker->arena + i * page, page,
+					MRRC_RW, &region[i]), 0);
+		for (i = 0; i < 4; i++)
+			mrrc_cache_mt_put(cache, region[i]);
+		atomic_fetch_add(&checks, 4);
+		if (!pick(walker, 50))
+			mrrc_cache_mt_flush(cache);
+	}
+	return NULL;
+}
+
+START_TEST(test_shared)
+{
+	struct walker walker[THREADS];
+	char *ptr;
+	int i;
+
+	if (!open_all(false, 8))
+		return;
+	ptr = mmap(NULL, PAGES * page, RW, ANON, -1, 0);
+	for (i = 0; i < THREADS; i++) {
+		walker[i] = (struct walker) {
+			.seed = i + 1,
+			.arena = ptr,
+			.end = now_ms() + race_ms,
+		};
+		ck_assert_int_eq(pthread_create(&walker[i].thread, NULL,
+						share, &walker[i]), 0);
+	}
+	for (i = 0; i < THREADS; i++)
+		pthread_join(walker[i].thread, NULL);
+	munmap(ptr, PAGES * page);
+	close_all("shared");
+}
+END_TEST
+
+static Suite *race_suite(void)
+{
+	Suite *suite = suite_create("race");
+	TCase *tcase = tcase_create("race");
+
+	tcase_add_loop_test(tcase, test_duel, 0, MOVES);
+	tcase_add_test(tcase, test_blind);
+	tcase_add_test(tcase, test_crowd);
+	tcase_add_test(tcase, test_crowd_small);
+	tcase_add_test(tcase, test_malloc);
+	tcase_add_test(tcase, test_shared);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
+
+int main(void)
+{
+	static Suite *(*const suites[])(void) = { race_suite };
+	const char *ms = getenv("MRRC_RACE_MS");
+
+	page = mrrc_vm_page();
+	race_ms = ms ? atol(ms) : 300;
+	/* The heap shall not grow under the brk duel. */
+	mallopt(M_TOP_PAD, 1 << 20);
+	free(malloc(1 << 16));
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	/* A deadlock is a failure, not a wait. */
+	alarm(300 + 20 * race_ms / 1000);
+	return run_suites(suites, 1);
+}

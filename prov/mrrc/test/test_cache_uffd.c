@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/cache_mt with the kernel's events: kinds of memory, many regions, calls
+ * out that unmap, forks. Skipped, and said so, where userfaultfd is not to
+ * be had.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake_reg.h"
+#include "fault.h"
+#include "sys/vm.h"
+
+#define RW	(PROT_READ | PROT_WRITE)
+#define ANON	(MAP_PRIVATE | MAP_ANONYMOUS)
+#define MANY	10000u
+
+static size_t page;
+static struct fake_reg fake;
+static struct mrrc_reg_ops ops;
+static struct mrrc_mon *mon;
+static struct mrrc_cache_mt *cache;
+
+static void setup(void)
+{
+	struct mrrc_cache_attr attr = {
+		.max_bytes = (size_t)1 << 30,
+		.max_regions = MANY + 100,
+		.ops = &ops,
+		.arg = &fake,
+	};
+
+	page = mrrc_vm_page();
+	fake = (struct fake_reg) { 0 };
+	ops = fake_reg_ops;
+	cache = NULL;
+	if (mrrc_mon_open("uffd", NULL, &mon))
+		return;
+	attr.mon = mon;
+	ck_assert_int_eq(mrrc_cache_mt_open(&attr, &cache), 0);
+}
+
+static void teardown(void)
+{
+	if (!cache)
+		return;
+	ck_assert(mrrc_cache_mt_valid(cache));
+	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
+	ck_assert_uint_eq(fake.live, 0);
+	mrrc_mon_close(mon);
+}
+
+#define need_uffd()	do {						\
+		if (!cache)						\
+			skip("no userfaultfd here");			\
+	} while (0)
+
+static uint64_t stat_of(enum mrrc_stat id)
+{
+	struct mrrc_stats stats;
+
+	mrrc_cache_mt_stats(cache, &stats);
+	return stats.value[id];
+}
+
+static char *map(size_t pages)
+{
+	char *ptr = mmap(NULL, pages * page, RW, ANON, -1, 0);
+
+	ck_assert_ptr_ne(ptr, MAP_FAILED);
+	return ptr;
+}
+
+static struct mrrc_region *get(const void *ptr, size_t len,
+			       enum mrrc_access access)
+{
+	struct mrrc_region *region = NULL;
+
+	ck_assert_int_eq(mrrc_cache_mt_get(cache, ptr, len, access, &region),
+			 0);
+	return region;
+}
+
+static void touch(const void *ptr, size_t len)
+{
+	mrrc_cache_mt_put(cache, get(ptr, len, MRRC_RW));
+}
+
+START_TEST(test_kinds)
+{
+	static const char text[] = "read-only data of the program";
+	char path[] = "/var/tmp/mrrc_uffd_XXXXXX";
+	char stack[64] = "";
+	char *heap = calloc(1, 408);
+	char *ptr;
+	uint64_t before;
+	int fd, id;
+
+	need_uffd();
+	/* Private anonymous memory is cached wherever it lies. */
+	touch(heap + 1, 400);
+	touch(stack, sizeof(stack));
+	ck_assert_uint_eq(stat_of(MRRC_STAT_INSERTIONS), 2);
+	touch(heap + 1, 400);
+	touch(stack, sizeof(stack));
+	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 2);
+	free(heap);
+
+	/* All else is registered for one operation. */
+	mrrc_cache_mt_put(cache, get(text, sizeof(text), MRRC_RO));
+	fd = mkstemp(path);
+	ck_assert_int_ge(fd, 0);
+	unlink(path);
+	ck_assert_int_eq(ftruncate(fd, 4 * page), 0);
+	ptr = mmap(NULL, 4 * page, PROT_READ, MAP_PRIVATE, fd, 0);
+	mrrc_cache_mt_put(cache, get(ptr, page, MRRC_RO));
+	munmap(ptr, 4 * page);
+	ptr = mmap(NULL, 4 * page, RW, MAP_SHARED, fd, 0);
+	touch(ptr, page);
+	munmap(ptr, 4 * page);
+	close(fd);
+	ptr = mmap(NULL, 4 * page, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	touch(ptr, page);
+	munmap(ptr, 4 * page);
+	id = shmget(IPC_PRIVATE, 4 * page, IPC_CREAT | 0600);
+	before = stat_of(MRRC_STAT_MISSES);
+	if (id >= 0) {
+		ptr = shmat(id, NULL, 0);
+		shmctl(id, IPC_RMID, NULL);
+		touch(ptr, page);
+		shmdt(ptr);
+		ck_assert_uint_eq(stat_of(MRRC_STAT_MISSES), before + 1);
+	}
+	ck_assert_uint_eq(stat_of(MRRC_STAT_INSERTIONS), 2);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_NOT_PRIVATE) +
+			  stat_of(MRRC_STAT_UNCACHED_UNWATCHABLE),
+			  id >= 0 ? 5 : 4);
+	ck_assert_uint_le(fake.live, 2);
+}
+END_TEST
+
+START_TEST(test_many)
+{
+	char *ptr = map(2 * MANY);
+	unsigned i;
+
+	need_uffd();
+	if (mrrc_vm_map_max() < 3 * MANY)
+		skip("max_map_count is too low");
+	for (i = 0; i < MANY; i++)
+		touch(ptr + 2 * i * page, page);
+	ck_assert_uint_eq(fake.live, MANY);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), MANY);
+	munmap(ptr, 2 * MANY * page);
+	ptr = map(1);
+	touch(ptr, page);
+	ck_assert_uint_eq(fake.live, 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_INVALIDATIONS), MANY);
+	munmap(ptr, page);
+}
+END_TEST
+
+/* Evicted ranges give their mappings back: the process keeps its own. */
+static unsigned mappings(void)
+{
+	FILE *file = fopen("/proc/self/maps", "re");
+	unsigned lines = 0;
+	int c;
+
+	while (file && (c = fgetc(file)) != EOF)
+		lines += c == '\n';
+	if (file)
+		fclose(file);
+	return lines;
+}
+
+START_TEST(test_mappings)
+{
+	char *ptr = map(2000);
+	unsigned before = mappings();
+	unsigned i;
+
+	need_uffd();
+	for (i = 0; i < 1000; i++)
+		touch(ptr + 2 * i * page, page);
+	ck_assert_uint_gt(mappings(), before + 1000);
+	mrrc_cache_mt_flush(cache);
+	ck_assert_uint_le(mappings(), before + 16);
+	munmap(ptr, 2000 * page);
+}
+END_TEST
+
+START_TEST(test_in_use)
+{
+	struct mrrc_region *region;
+	char *ptr = map(6);
+
+	need_uffd();
+	region = get(ptr, 6 * page, MRRC_RW);
+	/* The middle third goes, one way or the other. */
+	if (_i)
+		munmap(ptr + 2 * page, 2 * page);
+	else
+		madvise(ptr + 2 * page, 2 * page, MADV_DONTNEED);
+	touch(ptr, page);
+	ck_assert_int_eq(region->state, MRRC_REGION_DEAD);
+	ck_assert_uint_eq(fake.live, 2);
+	mrrc_cache_mt_put(cache, region);
+	ck_assert_uint_eq(fake.live, 1);
+	munmap(ptr, 6 * page);
+}
+END_TEST
+
+/* ---- calls out that raise events themselves ---- */
+
+static char *victim;
+
+static int reg_unmaps(void *arg, uintptr_t start, size_t len,
+		      enum mrrc_access access, void **cookie, void **desc)
+{
+	if (victim)
+		munmap(victim, page);
+	victim = NULL;
+	return fake_reg_ops.reg(arg, start, len, access, cookie, desc);
+}
+
+static void dereg_unmaps(void *arg, struct mrrc_region *const *regions,
+			 size_t count)
+{
+	if (victim)
+		munmap(victim, page);
+	victim = NULL;
+	fake_reg_ops.dereg(arg, regions, count);
+}
+
+START_TEST(test_calls_unmap)
+{
+	char *ptr = map(2);
+
+	need_uffd();
+	victim = map(1);
+	touch(victim, page);
+	ops.reg = reg_unmaps;
+	touch(ptr, page);
+	ck_assert_ptr_null(victim);
+	victim = map(1);
+	touch(victim, page);
+	ops.dereg = dereg_unmaps;
+	ck_assert_uint_ge(mrrc_cache_mt_flush(cache), 1);
+	ck_assert_ptr_null(victim);
+	munmap(ptr, 2 * page);
+}
+END_TEST
+
+/* An application that never calls again keeps no more than the budget. */
+START_TEST(test_silent)
+{
+	char *ptr;
+	int i;
+
+	need_uffd();
+	for (i = 0; i < 2000; i++) {
+		ptr = map(1);
+		if (i % 100 == 0)
+			touch(ptr, page);
+		munmap(ptr, page);
+	}
+	mrrc_cache_mt_flush(cache);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_PINNED), 0);
+	ck_assert_uint_eq(fake.live, 0);
+}
+END_TEST
+
+/* ---- fork ---- */
+
+static int in_child(char *ptr, struct mrrc_region *held)
+{
+	size_t live = fake.live;
+	struct mrrc_region *region;
+	struct mrrc_stats stats;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (mrrc_cache_mt_get(cache, ptr, page, MRRC_RW, &region))
+			return 1;
+		if (fake.live != live + 1)	/* its own, for one use */
+			return 2;
+		mrrc_cache_mt_put(cache, region);
+		if (fake.live != live)
+			return 3;
+	}
+	/* The parent's registrations are not ours to undo. */
+	mrrc_cache_mt_put(cache, held);
+	mrrc_cache_mt_flush(cache);
+	mrrc_cache_mt_invalidate(cache, ptr, page);
+	mrrc_cache_mt_stats(cache, &stats);
+	munmap(ptr, page);
+	if (mrrc_cache_mt_close(cache) || fake.live != live)
+		return 4;
+	mrrc_mon_close(mon);
+	/* A cache of its own caches. */
+	setup();
+	if (!cache)
+		return 5;
+	ptr = map(1);
+	touch(ptr, page);
+	touch(ptr, page);
+	if (stat_of(MRRC_STAT_HITS) != 1)
+		return 6;
+	munmap(ptr, page);
+	touch(map(1), page);
+	if (stat_of(MRRC_STAT_INVALIDATIONS) != 1)
+		return 7;
+	if (mrrc_cache_mt_close(cache) || fake.live)
+		return 8;
+	mrrc_mon_close(mon);
+	return 0;
+}
+
+START_TEST(test_fork)
+{
+	struct mrrc_region *held;
+	char *ptr = map(1);
+	int status;
+	pid_t pid;
+
+	need_uffd();
+	held = get(ptr, page, MRRC_RW);
+	pid = fork();
+	if (!pid)
+		_exit(in_child(ptr, held));
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	touch(ptr, page);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 1);
+	mrrc_cache_mt_put(cache, held);
+	munmap(ptr, page);
+}
+END_TEST
+
+Suite *cache_uffd_suite(void)
+{
+	Suite *suite = suite_create("cache_uffd");
+	TCase *tcase = tcase_create("cache_uffd");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, test_kinds);
+	tcase_add_test(tcase, test_many);
+	tcase_add_test(tcase, test_mappings);
+	tcase_add_loop_test(tcase, test_in_use, 0, 2);
+	tcase_add_test(tcase, test_calls_unmap);
+	tcase_add_test(tcase, test_silent);
+	tcase_add_test(tcase, test_fork);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/lock: exclusion, and that debug builds catch what is out of order.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fault.h"
+#include "sys/lock.h"
+
+#define ROUNDS	20000
+
+static struct mrrc_lock low, high;
+static long counter;
+
+static void setup(void)
+{
+	ck_assert_int_eq(mrrc_lock_init(&low, MRRC_RANK_MONITOR), 0);
+	ck_assert_int_eq(mrrc_lock_init(&high, MRRC_RANK_CACHE), 0);
+	counter = 0;
+}
+
+static void teardown(void)
+{
+	mrrc_lock_fini(&high);
+	mrrc_lock_fini(&low);
+}
+
+static void *add(void *arg)
+{
+	int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		mrrc_lock_acquire(&low);
+		mrrc_lock_acquire(&high);
+		mrrc_lock_assert_held(&low);
+		mrrc_lock_assert_held(&high);
+		counter++;
+		mrrc_lock_release(&high);
+		mrrc_lock_release(&low);
+		mrrc_lock_assert_none();
+	}
+	return NULL;
+}
+
+START_TEST(test_excludes)
+{
+	pthread_t thread[2];
+	int i;
+
+	for (i = 0; i < 2; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, add, NULL),
+				 0);
+	for (i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	ck_assert_int_eq(counter, 2 * ROUNDS);
+}
+END_TEST
+
+START_TEST(test_init_fails)
+{
+	struct mrrc_lock lock;
+	int rc;
+
+	fault_arm(1);
+	rc = mrrc_lock_init(&lock, MRRC_RANK_LEAF);
+	ck_assert(fault_disarm());
+	ck_assert_int_lt(rc, 0);
+}
+END_TEST
+
+#ifdef MRRC_DEBUG
+static void wrong_order(void)
+{
+	mrrc_lock_acquire(&high);
+	mrrc_lock_acquire(&low);
+}
+
+static void twice(void)
+{
+	mrrc_lock_acquire(&low);
+	mrrc_lock_acquire(&low);
+}
+
+static void not_held(void)
+{
+	mrrc_lock_assert_held(&low);
+}
+
+static void release_not_held(void)
+{
+	mrrc_lock_release(&low);
+}
+
+static void still_held(void)
+{
+	mrrc_lock_acquire(&low);
+	mrrc_lock_assert_none();
+}
+
+static void (*const faults[])(void) = {
+	wrong_order, twice, not_held, release_not_held, still_held,
+};
+
+START_TEST(test_asserts)
+{
+	struct rlimit none = { 0, 0 };
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	if (!pid) {
+		setrlimit(RLIMIT_CORE, &none);
+		signal(SIGABRT, SIG_DFL);
+		if (!freopen("/dev/null", "w", stderr))
+			_exit(2);
+		faults[_i]();
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+END_TEST
+#endif
+
+Suite *lock_suite(void)
+{
+	Suite *suite = suite_create("lock");
+	TCase *tcase = tcase_create("lock");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, test_excludes);
+	tcase_add_test(tcase, test_init_fails);
+#ifdef MRRC_DEBUG
+	tcase_add_loop_test(tcase, test_asserts, 0,
+			    sizeof(faults) / sizeof(faults[0]));
+#endif
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/pool: ownership, capacity, reuse, iteration, threads, failures.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fault.h"
+#include "sys/pool.h"
+
+START_TEST(test_arguments)
+{
+	struct mrrc_pool *pool = NULL;
+
+	ck_assert_int_eq(mrrc_pool_open(0, 1, &pool), -EINVAL);
+	ck_assert_int_eq(mrrc_pool_open(1, 0, &pool), -EINVAL);
+	ck_assert_int_eq(mrrc_pool_open(1, UINT32_MAX, &pool), -EINVAL);
+	ck_assert_int_eq(mrrc_pool_open(SIZE_MAX / 2, 3, &pool), -EINVAL);
+	ck_assert_ptr_null(pool);
+}
+END_TEST
+
+START_TEST(test_capacity)
+{
+	static const size_t sizes[] = { 1, 64, 200, 256, 4096, 5000, 300000 };
+	const size_t size = sizes[_i];
+	struct mrrc_pool *pool;
+	char *object[100];
+	char *again;
+	int i;
+
+	ck_assert_int_eq(mrrc_pool_open(size, 100, &pool), 0);
+	for (i = 0; i < 100; i++) {
+		object[i] = mrrc_pool_alloc(pool);
+		ck_assert_ptr_nonnull(object[i]);
+		ck_assert_uint_eq((uintptr_t)object[i] % 64, 0);
+		ck_assert(mrrc_pool_owns(pool, object[i]));
+		ck_assert(mrrc_pool_owns(pool, object[i] + size - 1));
+		memset(object[i], i, size);
+	}
+	ck_assert_ptr_null(mrrc_pool_alloc(pool));
+	ck_assert_uint_eq(mrrc_pool_live(pool), 100);
+	for (i = 0; i < 100; i++) {
+		ck_assert_int_eq(object[i][0], i);
+		ck_assert_int_eq(object[i][size - 1], i);
+	}
+	mrrc_pool_free(pool, object[40]);
+	mrrc_pool_free(pool, object[7]);
+	again = mrrc_pool_alloc(pool);
+	ck_assert_ptr_eq(again, object[7]);
+	again = mrrc_pool_alloc(pool);
+	ck_assert_ptr_eq(again, object[40]);
+	ck_assert_ptr_null(mrrc_pool_alloc(pool));
+	mrrc_pool_close(pool);
+}
+END_TEST
+
+START_TEST(test_owns)
+{
+	struct mrrc_pool *pool;
+	char *object;
+	int local;
+
+	ck_assert_int_eq(mrrc_pool_open(256, 1 << 20, &pool), 0);
+	object = mrrc_pool_alloc(pool);
+	ck_assert(!mrrc_pool_owns(pool, NULL));
+	ck_assert(!mrrc_pool_owns(pool, &local));
+	ck_assert(!mrrc_pool_owns(pool, object - 1));
+	ck_assert(mrrc_pool_owns(pool, object + ((size_t)256 << 20) - 1));
+	ck_assert(!mrrc_pool_owns(pool, object + ((size_t)256 << 20)));
+	ck_assert(!mrrc_pool_owns(pool, (void *)UINTPTR_MAX));
+	mrrc_pool_close(pool);
+}
+END_TEST
+
+struct seen {
+	struct mrrc_pool *pool;
+	unsigned count;
+	bool free;
+	void *last;
+};
+
+static void see(void *object, void *arg)
+{
+	struct seen *seen = arg;
+
+	ck_assert((char *)object > (char *)seen->last);
+	seen->last = object;
+	seen->count++;
+	if (seen->free)
+		mrrc_pool_free(seen->pool, object);
+}
+
+START_TEST(test_foreach)
+{
+	struct seen seen = { 0 };
+	struct mrrc_pool *pool;
+	void *object[5000];
+	int i;
+
+	ck_assert_int_eq(mrrc_pool_open(256, 10000, &pool), 0);
+	mrrc_pool_foreach_live(pool, see, &seen);
+	ck_assert_uint_eq(seen.count, 0);
+	for (i = 0; i < 5000; i++)
+		object[i] = mrrc_pool_alloc(pool);
+	for (i = 0; i < 5000; i += 2)
+		mrrc_pool_free(pool, object[i]);
+	mrrc_pool_foreach_live(pool, see, &seen);
+	ck_assert_uint_eq(seen.count, 2500);
+	seen = (struct seen) { .pool = pool, .free = true };
+	mrrc_pool_foreach_live(pool, see, &seen);
+	ck_assert_uint_eq(seen.count, 2500);
+	ck_assert_uint_eq(mrrc_pool_live(pool), 0);
+	mrrc_pool_close(pool);
+}
+END_TEST
+
+#define THREADS		4
+#define HELD		16
+#define ROUNDS		20000
+
+/* Each thread writes its name on what it holds and finds it unchanged. */
+static void *churn(void *arg)
+{
+	struct mrrc_pool *pool = arg;
+	uint64_t *object[HELD] = { NULL };
+	const uint64_t name = (uintptr_t)&object;
+	int i, slot;
+
+	for (i = 0; i < ROUNDS; i++) {
+		slot = i * 7 % HELD;
+		if (object[slot]) {
+			if (*object[slot] != name + slot)
+				return arg;
+			mrrc_pool_free(pool, object[slot]);
+			object[slot] = NULL;
+		} else {
+			object[slot] = mrrc_pool_alloc(pool);
+			if (object[slot])
+				*object[slot] = name + slot;
+		}
+	}
+	for (slot = 0; slot < HELD; slot++) {
+		if (object[slot])
+			mrrc_pool_free(pool, object[slot]);
+	}
+	return NULL;
+}
+
+START_TEST(test_threads)
+{
+	pthread_t thread[THREADS];
+	struct mrrc_pool *pool;
+	void *bad;
+	int i;
+
+	/* Too few objects for all: exhaustion is part of it. */
+	ck_assert_int_eq(mrrc_pool_open(64, THREADS * HELD / 2, &pool), 0);
+	for (i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, churn,
+						pool), 0);
+	for (i = 0; i < THREADS; i++) {
+		pthread_join(thread[i], &bad);
+		ck_assert_ptr_null(bad);
+	}
+	ck_assert_uint_eq(mrrc_pool_live(pool), 0);
+	mrrc_pool_close(pool);
+}
+END_TEST
+
+START_TEST(test_open_fails)
+{
+	struct mrrc_pool *pool = NULL;
+	bool fired;
+	int rc;
+	int n;
+
+	for (n = 1;; n++) {
+		fault_arm(n);
+		rc = mrrc_pool_open(256, 1000, &pool);
+		fired = fault_disarm();
+		if (!fired)
+			break;
+		ck_assert_int_eq(rc, -ENOMEM);
+		ck_assert_ptr_null(pool);
+		ck_assert_uint_eq(fault_leaks(), 0);
+	}
+	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(n, 5);
+	/* No memory to commit: no object; later there is. */
+	fault_arm(1);
+	ck_assert_ptr_null(mrrc_pool_alloc(pool));
+	fault_disarm();
+	ck_assert_ptr_nonnull(mrrc_pool_alloc(pool));
+	mrrc_pool_close(pool);
+}
+END_TEST
+
+Suite *pool_suite(void)
+{
+	Suite *suite = suite_create("pool");
+	TCase *tcase = tcase_create("pool");
+
+	tcase_add_test(tcase, test_arguments);
+	tcase_add_loop_test(tcase, test_capacity, 0, 7);
+	tcase_add_test(tcase, test_owns);
+	tcase_add_test(tcase, test_foreach);
+	tcase_add_test(tcase, test_threads);
+	tcase_add_test(tcase, test_open_fails);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/vm: kinds of memory, limits.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sys/vm.h"
+
+static size_t page;
+
+static void setup(void)
+{
+	page = mrrc_vm_page();
+}
+
+static char *map(size_t pages, int prot, int flags, int fd)
+{
+	char *ptr = mmap(NULL, pages * page, prot, flags, fd, 0);
+
+	ck_assert_ptr_ne(ptr, MAP_FAILED);
+	return ptr;
+}
+
+static bool private(const void *ptr, size_t pages)
+{
+	return mrrc_vm_private((uintptr_t)ptr, pages * page);
+}
+
+START_TEST(test_private)
+{
+	const int rw = PROT_READ | PROT_WRITE;
+	char *ptr = map(2000, rw, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	long pagemap;
+
+	pagemap = open("/proc/self/pagemap", O_RDONLY);
+	if (pagemap < 0)
+		skip("no /proc/self/pagemap");
+	close(pagemap);
+	ck_assert(private(ptr, 2000));		/* never touched */
+	ptr[0] = ptr[1999 * page] = 1;
+	ck_assert(private(ptr, 2000));
+	ck_assert(private(ptr + 1999 * page, 1));
+	/* A hole, then a page without access. */
+	munmap(ptr + 1000 * page, page);
+	ck_assert(!private(ptr, 2000));
+	ck_assert(private(ptr, 1000));
+	ck_assert(private(ptr, 6));
+	mmap(ptr + 5 * page, page, PROT_NONE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	ck_assert(!private(ptr, 6));
+	/* Dropped pages come back as private ones; read-only ones count. */
+	madvise(ptr + 10 * page, 5 * page, MADV_DONTNEED);
+	mprotect(ptr + 12 * page, page, PROT_READ);
+	ck_assert(private(ptr + 10 * page, 5));
+	munmap(ptr, 2000 * page);
+}
+END_TEST
+
+START_TEST(test_shared)
+{
+	const int rw = PROT_READ | PROT_WRITE;
+	char path[] = "/tmp/mrrc_vm_XXXXXX";
+	char *ptr;
+	int fd, id;
+
+	ptr = map(4, rw, MAP_SHARED | MAP_ANONYMOUS, -1);
+	ck_assert(!private(ptr, 4));
+	ptr[0] = 1;
+	ck_assert(!private(ptr, 1));
+	munmap(ptr, 4 * page);
+
+	fd = memfd_create("mrrc", 0);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, 4 * page), 0);
+	ptr = map(4, rw, MAP_SHARED, fd);
+	ck_assert(!private(ptr, 4));
+	munmap(ptr, 4 * page);
+	ptr = map(4, rw, MAP_PRIVATE, fd);
+	ck_assert(!private(ptr, 4));
+	munmap(ptr, 4 * page);
+	close(fd);
+
+	fd = mkstemp(path);
+	ck_assert_int_ge(fd, 0);
+	unlink(path);
+	ck_assert_int_eq(ftruncate(fd, 4 * page), 0);
+	ptr = map(4, rw, MAP_PRIVATE, fd);
+	ck_assert(!private(ptr, 4));
+	ptr[0] = 1;				/* one page of our own */
+	ck_assert(!private(ptr, 4));
+	munmap(ptr, 4 * page);
+	close(fd);
+
+	id = shmget(IPC_PRIVATE, 4 * page, IPC_CREAT | 0600);
+	if (id >= 0) {
+		ptr = shmat(id, NULL, 0);
+		shmctl(id, IPC_RMID, NULL);
+		ck_assert_ptr_ne(ptr, (void *)-1);
+		ck_assert(!private(ptr, 4));
+		shmdt(ptr);
+	}
+	/* The program itself is a file. */
+	ptr = (char *)((uintptr_t)setup & ~(page - 1));
+	ck_assert(!private(ptr, 1));
+}
+END_TEST
+
+START_TEST(test_mixed)
+{
+	const int rw = PROT_READ | PROT_WRITE;
+	char *ptr = map(1500, rw, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+
+	/* One foreign page, far from either end. */
+	ck_assert_ptr_ne(mmap(ptr + 1200 * page, page, rw,
+			      MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+			 MAP_FAILED);
+	ck_assert(!private(ptr, 1500));
+	munmap(ptr, 1500 * page);
+}
+END_TEST
+
+#define MIB	((size_t)1 << 20)
+#define GIB	((size_t)1 << 30)
+#define NO	MRRC_VM_UNLIMITED
+
+static const struct {
+	size_t memory, processors, memlock, map_max;
+	size_t bytes, regions;
+} limits[] = {
+	{ 64 * GIB, 1, NO, 65530, 16 * GIB, 8191 },
+	{ 64 * GIB, 64, NO, 65530, 512 * MIB, 8191 },
+	{ 64 * GIB, 64, 64 * MIB, 65530, 48 * MIB, 8191 },
+	{ 64 * GIB, 64, 64 * GIB, 100, 512 * MIB, 64 },
+	{ 64 * GIB, 2, NO, SIZE_MAX, 16 * GIB, 65536 },
+	{ 64 * GIB, 2, 0, 65530, 4096, 8191 },
+};
+
+START_TEST(test_limits)
+{
+	struct mrrc_vm_limits got;
+
+	mrrc_vm_derive_limits(limits[_i].memory, limits[_i].processors,
+			      limits[_i].memlock, limits[_i].map_max, &got);
+	ck_assert_uint_eq(got.max_bytes, limits[_i].bytes);
+	ck_assert_uint_eq(got.max_regions, limits[_i].regions);
+}
+END_TEST
+
+START_TEST(test_machine)
+{
+	struct mrrc_vm_limits got;
+
+	ck_assert_uint_eq(page & (page - 1), 0);
+	ck_assert_uint_gt(mrrc_vm_memory(), page);
+	ck_assert_uint_gt(mrrc_vm_map_max(), 0);
+	ck_assert_uint_eq(mrrc_vm_huge_page() & (mrrc_vm_huge_page() - 1), 0);
+	mrrc_vm_default_limits(&got);
+	ck_assert_uint_gt(got.max_bytes, 0);
+	ck_assert_uint_le(got.max_bytes, mrrc_vm_memory() / 4);
+	ck_assert_uint_ge(got.max_regions, 64);
+}
+END_TEST
+
+/* Without the capability the limit counts; in a child, as it is one way. */
+START_TEST(test_memlock)
+{
+	struct rlimit limit = { 1 << 20, 1 << 20 };
+	int status;
+	pid_t pid;
+
+	if (geteuid())
+		skip("not privileged");
+	pid = fork();
+	if (!pid) {
+		if (setrlimit(RLIMIT_MEMLOCK, &limit))
+			_exit(1);
+		if (mrrc_vm_memlock() != MRRC_VM_UNLIMITED)
+			_exit(2);
+		if (setresuid(65534, 65534, 65534))
+			_exit(3);
+		_exit(mrrc_vm_memlock() == 1 << 20 ? 0 : 4);
+	}
+	waitpid(pid, &status, 0);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+Suite *vm_suite(void)
+{
+	Suite *suite = suite_create("vm");
+	TCase *tcase = tcase_create("vm");
+
+	tcase_add_checked_fixture(tcase, setup, NULL);
+	tcase_add_test(tcase, test_private);
+	tcase_add_test(tcase, test_shared);
+	tcase_add_test(tcase, test_mixed);
+	tcase_add_loop_test(tcase, test_limits, 0,
+			    sizeof(limits) / sizeof(limits[0]));
+	tcase_add_test(tcase, test_machine);
+	tcase_add_test(tcase, test_memlock);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
