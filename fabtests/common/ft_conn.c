@@ -211,15 +211,29 @@ static void accept_one(struct ft_pair *pair, struct ft_ep *s,
 	fi_freeinfo(req->info);
 }
 
-void ft_connect(struct ft_pair *pair, struct ft_ep *s, struct ft_ep *c)
+static void connected(struct ft_ep *ep, bool *up)
 {
-	uint64_t end = ft_now_us() + CONNECT_LIMIT_US;
-	struct ft_dom *dom = &pair->dom[1];
-	bool accepted = false, up[2] = { false, false };
 	struct fi_eq_cm_entry entry;
 
-	ep_open(pair, c, dom, dom->info);
-	FT_CALL(fi_connect(c->ep, dom->info->dest_addr, NULL, 0));
+	if (*up || !event(ep->eq, FI_CONNECTED, &entry))
+		return;
+	FT_CHECK(entry.fid == &ep->ep->fid, "FI_CONNECTED for another fid");
+	*up = true;
+}
+
+/* Both halves, or one of them: the other is in another process. */
+static void connect_halves(struct ft_pair *pair, struct ft_ep *s,
+			   struct ft_ep *c)
+{
+	uint64_t end = ft_now_us() + CONNECT_LIMIT_US;
+	bool accepted = !s, up[2] = { !s, !c };
+	struct ft_dom *dom = &pair->dom[1];
+	struct fi_eq_cm_entry entry;
+
+	if (c) {
+		ep_open(pair, c, dom, dom->info);
+		FT_CALL(fi_connect(c->ep, dom->info->dest_addr, NULL, 0));
+	}
 	while (!up[0] || !up[1]) {
 		FT_CHECK(ft_now_us() < end,
 			 "no connection: request seen %d, server up %d, "
@@ -228,20 +242,30 @@ void ft_connect(struct ft_pair *pair, struct ft_ep *s, struct ft_ep *c)
 			accept_one(pair, s, &entry);
 			accepted = true;
 		}
-		if (accepted && !up[0] &&
-		    event(s->eq, FI_CONNECTED, &entry)) {
-			FT_CHECK(entry.fid == &s->ep->fid,
-				 "FI_CONNECTED for another fid");
-			up[0] = true;
-		}
-		if (!up[1] && event(c->eq, FI_CONNECTED, &entry)) {
-			FT_CHECK(entry.fid == &c->ep->fid,
-				 "FI_CONNECTED for another fid");
-			up[1] = true;
-		}
+		if (accepted && s)
+			connected(s, &up[0]);
+		if (c)
+			connected(c, &up[1]);
 	}
-	s->peer = c;
-	c->peer = s;
+	if (s)
+		s->peer = c;
+	if (c)
+		c->peer = s;
+}
+
+void ft_connect(struct ft_pair *pair, struct ft_ep *s, struct ft_ep *c)
+{
+	connect_halves(pair, s, c);
+}
+
+void ft_connect_server(struct ft_pair *pair, struct ft_ep *s)
+{
+	connect_halves(pair, s, NULL);
+}
+
+void ft_connect_client(struct ft_pair *pair, struct ft_ep *c)
+{
+	connect_halves(pair, NULL, c);
 }
 
 void ft_wait_shutdown(struct ft_ep *ep)
@@ -256,11 +280,16 @@ void ft_wait_shutdown(struct ft_ep *ep)
 	FT_CHECK(entry.fid == &ep->ep->fid, "FI_SHUTDOWN for another fid");
 }
 
-void ft_pair_open(struct ft_pair *pair, const struct ft_attr *attr)
+void ft_listen(struct ft_pair *pair, const struct ft_attr *attr)
 {
 	memset(pair, 0, sizeof(*pair));
 	pair->attr = *attr;
 	listen_on(pair);
+}
+
+void ft_pair_open(struct ft_pair *pair, const struct ft_attr *attr)
+{
+	ft_listen(pair, attr);
 	open_client(pair);
 	ft_connect(pair, &pair->s, &pair->c);
 }
@@ -330,8 +359,10 @@ void ft_pair_close(struct ft_pair *pair)
 			FT_CALL(fi_close(&pair->pep->fid));
 			FT_CALL(fi_close(&pair->peq->fid));
 		}
-		FT_CALL(fi_close(&dom->fabric->fid));
-		fi_freeinfo(dom->info);
+		if (dom->fabric)
+			FT_CALL(fi_close(&dom->fabric->fid));
+		if (dom->info)
+			fi_freeinfo(dom->info);
 	}
 	memset(pair, 0, sizeof(*pair));
 }

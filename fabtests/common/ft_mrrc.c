@@ -212,10 +212,13 @@ uint64_t ft_now_us(void)
 
 uint64_t ft_rand(void)
 {
+	static uint64_t threads;
 	static __thread uint64_t x;
 
-	if (!x)
-		x = 0x9e3779b97f4a7c15ULL * (ft_opts.seed + 1);
+	if (!x) {
+		x = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED) << 32;
+		x = (x + ft_opts.seed) * 0x9e3779b97f4a7c15ULL;
+	}
 	x ^= x << 13;
 	x ^= x >> 7;
 	x ^= x << 17;

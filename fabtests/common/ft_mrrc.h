@@ -210,6 +210,10 @@ struct fi_info *ft_getinfo(const struct ft_attr *attr);
 void ft_pair_open(struct ft_pair *pair, const struct ft_attr *attr);
 /* One more connection on the same domains. */
 void ft_connect(struct ft_pair *pair, struct ft_ep *s, struct ft_ep *c);
+/* The halves, for sides in different processes; the listener alone first. */
+void ft_listen(struct ft_pair *pair, const struct ft_attr *attr);
+void ft_connect_server(struct ft_pair *pair, struct ft_ep *s);
+void ft_connect_client(struct ft_pair *pair, struct ft_ep *c);
 /* Waits for the event that the other side has gone. */
 void ft_wait_shutdown(struct ft_ep *ep);
 /* Endpoint, queues, counters; completions not taken are dropped. */

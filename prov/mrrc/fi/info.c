@@ -394,10 +394,17 @@ int mrrc_getinfo(uint32_t version, const char *node, const char *service,
 	inside = false;
 	if (list && names.alone)
 		mrrc_info_name_alone(list);
+	if (!names.cnt)
+		return -FI_ENODATA;	/* nobody named us */
 	mrrc_names_fini(&names);
 
-	if (!list)
+	if (!list) {
+		MRRC_WARN(CORE, "no core provider answers: is the one named "
+			  "in FI_PROVIDER or in the hints spelt right, and has "
+			  "it a device? (fi_info -l lists providers, fi_info "
+			  "-p NAME what one offers)\n");
 		return err;
+	}
 	*info = list;
 	return 0;
 }

@@ -351,7 +351,7 @@ static int mrrc_uffd_setup(struct mrrc_mon *mon, int *out)
 	fd = syscall(SYS_userfaultfd,
 		     O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
 	if (fd < 0)
-		return mrrc_uffd_fail(mon, "not permitted here", -errno);
+		return mrrc_uffd_fail(mon, "not to be had here", -errno);
 	if (ioctl(fd, UFFDIO_API, &api)) {
 		rc = mrrc_uffd_fail(mon, "lacks events", -errno);
 		goto err_close;

@@ -29,4 +29,11 @@ int run_suites(Suite *(*const *suites)(void), unsigned count);
 		return;							\
 	} while (0)
 
+/* ThreadSanitizer allows no thread in a child of a process with threads. */
+#ifdef __SANITIZE_THREAD__
+#define CHILD_MAY_THREAD	0
+#else
+#define CHILD_MAY_THREAD	1
+#endif
+
 #endif /* MRRC_TEST_SUITES_H */

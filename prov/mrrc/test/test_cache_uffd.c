@@ -101,12 +101,13 @@ START_TEST(test_kinds)
 	static const char text[] = "read-only data of the program";
 	char path[] = "/var/tmp/mrrc_uffd_XXXXXX";
 	char stack[64] = "";
-	char *heap = calloc(1, 408);
+	char *heap;
 	char *ptr;
 	uint64_t before;
 	int fd, id;
 
 	need_uffd();
+	heap = calloc(1, 408);
 	/* Private anonymous memory is cached wherever it lies. */
 	touch(heap + 1, 400);
 	touch(stack, sizeof(stack));
@@ -308,6 +309,8 @@ static int in_child(char *ptr, struct mrrc_region *held)
 	if (mrrc_cache_mt_close(cache) || fake.live != live)
 		return 4;
 	mrrc_mon_close(mon);
+	if (!CHILD_MAY_THREAD)
+		return 0;
 	/* A cache of its own caches. */
 	setup();
 	if (!cache)

@@ -523,6 +523,8 @@ static int try_new_monitor(void)
 	struct mrrc_mon *fresh;
 	char *ptr;
 
+	if (!CHILD_MAY_THREAD)
+		return 0;
 	if (mrrc_mon_open("uffd", NULL, &fresh))
 		return 10;
 	mrrc_mon_subscribe(fresh, &own.sub);
@@ -632,10 +634,13 @@ static int in_denied_child(void)
 {
 	char why[MRRC_MON_REASON];
 	struct mrrc_mon *other;
+	int rc;
 
 	if (deny_userfaultfd())
 		return 1;
-	if (mrrc_mon_open("uffd", why, &other) != -EPERM || !why[0])
+	/* Valgrind knows no userfaultfd to deny. */
+	rc = mrrc_mon_open("uffd", why, &other);
+	if ((rc != -EPERM && rc != -ENOSYS) || !why[0])
 		return 2;
 	if (mrrc_mon_open(MRRC_MON_AUTO, why, &other))
 		return 3;

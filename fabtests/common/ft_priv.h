@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Giving up what a process may do, for tests of what happens then. */
+#ifndef FT_PRIV_H
+#define FT_PRIV_H
+
+/* Every capability, for good. */
+void ft_drop_caps(void);
+/*
+ * userfaultfd(2), and /dev/userfaultfd where that exists, answer EPERM from
+ * now on, as in many containers.
+ */
+void ft_deny_uffd(void);
+
+#endif /* FT_PRIV_H */

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_procs: server and client in processes of their own. Transfers in
+ * both directions; then a peer that is killed in the middle of them: the one
+ * that is left gets its operations back, each once, closes everything, and
+ * the next client is served.
+ */
+#include "ft_mrrc.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#define LEN    (16 * FT_PAGE)
+#define WINDOW 16
+
+/* What the client has to know of the listener. */
+struct invitation {
+	char name[256];
+	size_t len;
+};
+
+static struct ft_attr attr;
+
+/* ---- client ------------------------------------------------------------ */
+
+static void client_open(struct ft_pair *pair, const struct invitation *inv)
+{
+	struct ft_dom *dom = &pair->dom[1];
+	struct fi_info *hints;
+
+	memset(pair, 0, sizeof(*pair));
+	pair->attr = attr;
+	hints = ft_hints(&attr);
+	hints->dest_addr = malloc(inv->len);
+	FT_CHECK(hints->dest_addr, "malloc");
+	memcpy(hints->dest_addr, inv->name, inv->len);
+	hints->dest_addrlen = inv->len;
+	FT_CALL(fi_getinfo(FT_FIVERSION, NULL, NULL, 0, hints, &dom->info));
+	fi_freeinfo(hints);
+	FT_CALL(fi_fabric(dom->info->fabric_attr, &dom->fabric, NULL));
+	FT_CALL(fi_domain(dom->fabric, dom->info, &dom->domain, NULL));
+	ft_connect_client(pair, &pair->c);
+}
+
+/* Echoes, as long as the server likes. */
+static void client_main(const struct invitation *inv)
+{
+	char *buf = ft_map(NULL, WINDOW * LEN);
+	struct ft_pair pair;
+	struct ft_comp comp;
+	void *d;
+	unsigned i;
+
+	client_open(&pair, inv);
+	d = ft_desc(&pair.dom[1], buf, WINDOW * LEN);
+	for (i = 0; i < WINDOW; i++)
+		FT_POST(&pair.c, fi_recv(pair.c.ep, buf + i * LEN, LEN, d, 0,
+					 buf + i * LEN));
+	for (;;) {
+		ft_poll(&pair.c);
+		while (ft_take(&pair.c, FT_RX, &comp)) {
+			if (comp.err || !comp.len)
+				_exit(comp.err ? 3 : 0);
+			FT_POST(&pair.c, fi_send(pair.c.ep, comp.ctx,
+						 comp.len, d, 0, comp.ctx));
+		}
+		while (ft_take(&pair.c, FT_TX, &comp)) {
+			if (comp.err)
+				_exit(4);
+			FT_POST(&pair.c, fi_recv(pair.c.ep, comp.ctx, LEN, d,
+						 0, comp.ctx));
+		}
+	}
+}
+
+/* ---- server ------------------------------------------------------------ */
+
+static pid_t start_client(struct ft_pair *pair)
+{
+	struct invitation inv = { .len = sizeof(inv.name) };
+	pid_t pid;
+	char path[64];
+	int fds[2];
+
+	FT_CALL(fi_getname(&pair->pep->fid, inv.name, &inv.len));
+	FT_CHECK(!pipe(fds), "pipe");
+	FT_CHECK(write(fds[1], &inv, sizeof(inv)) == sizeof(inv), "write");
+	fflush(stdout);
+	pid = fork();
+	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		/* a fresh process: the fabric of this one is not its own */
+		dup2(fds[0], STDIN_FILENO);
+		snprintf(path, sizeof(path), "%d", ft_opts.timeout);
+		execl("/proc/self/exe", "fi_mrrc_procs", "-p", ft_opts.prov,
+		      "-s", ft_opts.addr, "-t", path, "client", (char *) NULL);
+		_exit(5);
+	}
+	close(fds[0]);
+	close(fds[1]);
+	return pid;
+}
+
+static void echo(struct ft_pair *pair, char *out, char *in, unsigned rounds)
+{
+	struct ft_ep *s = &pair->s;
+	unsigned i;
+	size_t len;
+
+	for (i = 0; i < rounds; i++) {
+		ft_stage("echo %u", i);
+		len = 1 + ft_rand() % LEN;
+		ft_fill(out, len, i);
+		memset(in, 0, len);
+		FT_POST(s, fi_recv(s->ep, in, len, ft_desc(s->dom, in, len),
+				   0, in));
+		FT_POST(s, fi_send(s->ep, out, len, ft_desc(s->dom, out, len),
+				   0, out));
+		ft_wait_ctx(s, FT_TX, out, FI_SEND);
+		ft_wait_ctx(s, FT_RX, in, FI_RECV);
+		FT_CHECK_BUF(in, len, i, "echo");
+		ft_release(s->dom);
+	}
+}
+
+static void goodbye(struct ft_pair *pair, pid_t pid)
+{
+	int status;
+
+	FT_POST(&pair->s, fi_inject(pair->s.ep, "", 0, 0));
+	while (!waitpid(pid, &status, WNOHANG))
+		ft_poll(&pair->s);
+	FT_CHECK(WIFEXITED(status) && !WEXITSTATUS(status),
+		 "client ended with 0x%x", status);
+	ft_ep_close(&pair->s);
+}
+
+static void mark(bool *flags, const struct ft_comp *comp, uintptr_t base)
+{
+	uintptr_t k = (uintptr_t) comp->ctx - base;
+
+	FT_CHECK(k < WINDOW && !flags[k], "context %p %s", comp->ctx,
+		 k < WINDOW ? "twice" : "is nobody's");
+	flags[k] = true;
+}
+
+/* The client dies with operations under way; none of ours is lost. */
+static void killed(struct ft_pair *pair, char *out, char *in, pid_t pid)
+{
+	bool sent[WINDOW] = { false }, received[WINDOW] = { false };
+	struct ft_ep *s = &pair->s;
+	void *sd = ft_desc(s->dom, out, WINDOW * LEN);
+	void *rd = ft_desc(s->dom, in, WINDOW * LEN);
+	uint64_t end = ft_now_us() + 2000000;
+	struct ft_comp comp;
+	unsigned i, back = 0;
+	int status;
+
+	for (i = 0; i < WINDOW; i++) {
+		FT_POST(s, fi_recv(s->ep, in + i * LEN, LEN, rd, 0,
+				   (void *) (uintptr_t) (100 + i)));
+		FT_POST(s, fi_send(s->ep, out + i * LEN, LEN, sd, 0,
+				   (void *) (uintptr_t) (200 + i)));
+		if (i == WINDOW / 2)
+			kill(pid, SIGKILL);
+	}
+	waitpid(pid, &status, 0);
+	/* a core may keep them until the endpoint is closed */
+	while (back < 2 * WINDOW && ft_now_us() < end) {
+		ft_poll(s);
+		for (; ft_take(s, FT_RX, &comp); back++)
+			mark(received, &comp, 100);
+		for (; ft_take(s, FT_TX, &comp); back++)
+			mark(sent, &comp, 200);
+	}
+	ft_log("%u of %d operations came back", back, 2 * WINDOW);
+	FT_CALL(fi_close(&s->ep->fid));
+	s->ep = NULL;
+	for (i = 0; i < 50; i++) {
+		ft_poll(s);
+		while (ft_take(s, FT_RX, &comp))
+			mark(received, &comp, 100);
+		while (ft_take(s, FT_TX, &comp))
+			mark(sent, &comp, 200);
+	}
+	ft_check_idle(s->dom, "client killed");
+	ft_ep_close(s);
+	ft_release(&pair->dom[0]);
+}
+
+static void server_main(void)
+{
+	char *out = ft_map(NULL, WINDOW * LEN), *in = ft_map(NULL,
+							     WINDOW * LEN);
+	struct ft_pair pair;
+	unsigned i;
+	pid_t pid;
+
+	ft_listen(&pair, &attr);
+	for (i = 0; i < ft_iters(10); i++) {
+		ft_stage("client %u", i);
+		pid = start_client(&pair);
+		ft_connect_server(&pair, &pair.s);
+		echo(&pair, out, in, 50);
+		if (i % 2)
+			goodbye(&pair, pid);
+		else
+			killed(&pair, out, in, pid);
+	}
+	ft_unmap(out, WINDOW * LEN);
+	ft_unmap(in, WINDOW * LEN);
+	ft_pair_close(&pair);
+}
+
+int main(int argc, char **argv)
+{
+	struct invitation inv;
+
+	ft_init(argc, argv);
+	attr = FT_ATTR;
+	attr.caps = FI_MSG;
+	if (optind < argc && !strcmp(argv[optind], "client")) {
+		FT_CHECK(read(STDIN_FILENO, &inv, sizeof(inv)) == sizeof(inv),
+			 "no invitation");
+		client_main(&inv);
+	}
+	server_main();
+	return ft_done();
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_uffd_denied: where userfaultfd is denied, as in many containers,
+ * everything works, the monitor in use is said to be "none", and nothing is
+ * cached; then the same without any privilege.
+ */
+#include "ft_mrrc.h"
+#include "ft_priv.h"
+
+#include <sys/wait.h>
+
+#define LEN (8 * FT_PAGE)
+
+static void use(struct ft_pair *pair, unsigned rounds)
+{
+	char *p, *q = malloc(LEN), on_stack[2000];
+	unsigned i;
+
+	FT_CHECK(q, "malloc");
+	p = ft_map(NULL, LEN);
+	for (i = 0; i < rounds; i++) {
+		ft_verify_pair(&pair->c, p, q, LEN, i);
+		ft_verify_pair(&pair->s, q, p, 1 + ft_rand() % LEN, ~i);
+		ft_verify_pair(&pair->c, on_stack, q, sizeof(on_stack), i);
+		ft_release(&pair->dom[0]);
+		ft_release(&pair->dom[1]);
+		if (i % 2)
+			ft_map(p, LEN);
+	}
+	ft_unmap(p, LEN);
+	free(q);
+}
+
+static void session(bool denied)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct fi_mrrc_stats st;
+	struct ft_pair pair;
+
+	ft_pair_open(&pair, &attr);
+	use(&pair, ft_iters(200));
+	ft_check_idle(&pair.dom[1], "idle");
+	if (!ft_stats(&pair.dom[1], &st)) {
+		ft_pair_close(&pair);
+		return;
+	}
+	ft_log("monitor %s, %" PRIu64 " hits", st.monitor, st.hits);
+	if (denied) {
+		FT_CHECK(!strcmp(st.monitor, "none"), "monitor %s",
+			 st.monitor);
+		FT_CHECK(!st.hits && !st.regions && !st.bytes,
+			 "%" PRIu64 " hits, %" PRIu64 " regions without a "
+			 "monitor", st.hits, st.regions);
+		FT_CHECK(st.uncached == st.misses && st.registrations ==
+			 st.deregistrations + st.registration_failures,
+			 "%" PRIu64 " uncached of %" PRIu64, st.uncached,
+			 st.misses);
+	} else if (!strcmp(st.monitor, "none")) {
+		printf("note: no userfaultfd without privileges here\n");
+	}
+	ft_pair_close(&pair);
+}
+
+static void in_child(const char *name, bool deny, bool drop)
+{
+	int status;
+	pid_t pid;
+
+	ft_stage("%s", name);
+	fflush(stdout);
+	pid = fork();
+	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		if (drop)
+			ft_drop_caps();
+		if (deny)
+			ft_deny_uffd();
+		session(deny);
+		fflush(stdout);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == FT_SKIP_RC)
+		_exit(FT_SKIP_RC);
+	FT_CHECK(WIFEXITED(status) && !WEXITSTATUS(status), "%s: 0x%x", name,
+		 status);
+}
+
+int main(int argc, char **argv)
+{
+	ft_init(argc, argv);
+	in_child("userfaultfd denied", true, false);
+	in_child("without privileges", false, true);
+	in_child("both", true, true);
+	return ft_done();
+}
