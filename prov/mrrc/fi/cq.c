@@ -20,21 +20,16 @@
 #define MRRC_CQ_BATCH	16	/* entries of a wider format read at once */
 #define MRRC_SPINS	200	/* before giving the processor away */
 
-void mrrc_cq_lock(struct mrrc_cq *cq)
+void mrrc_cq_lock_slow(struct mrrc_cq *cq)
 {
 	int spins = 0;
 
-	while (atomic_exchange_explicit(&cq->lock, 1, memory_order_acquire)) {
+	do {
 		while (atomic_load_explicit(&cq->lock, memory_order_relaxed)) {
 			if (++spins % MRRC_SPINS == 0)
 				sched_yield();
 		}
-	}
-}
-
-void mrrc_cq_unlock(struct mrrc_cq *cq)
-{
-	atomic_store_explicit(&cq->lock, 0, memory_order_release);
+	} while (atomic_exchange_explicit(&cq->lock, 1, memory_order_acquire));
 }
 
 void mrrc_domain_lock_cqs(struct mrrc_domain *domain)
@@ -92,6 +87,18 @@ static ssize_t mrrc_cq_map(struct mrrc_cq *cq, char *to, const char *from,
 	return seen;
 }
 
+/* Is one of the n completions at buf of an operation that we touch? */
+static inline bool mrrc_cq_any_ours(const struct mrrc_cq *cq, const char *buf,
+				    ssize_t n)
+{
+	do {
+		if (*(const uintptr_t *) buf - cq->ops_base < cq->ops_len)
+			return true;
+		buf += cq->entry_size;
+	} while (--n);
+	return false;
+}
+
 static inline ssize_t mrrc_cq_core_read(struct mrrc_cq *cq, void *buf,
 					size_t count, fi_addr_t *src)
 {
@@ -113,8 +120,8 @@ static ssize_t mrrc_cq_read_wide(struct mrrc_cq *cq, void *buf, size_t count,
 }
 
 /* Without waiting. No lock held. */
-static ssize_t mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count,
-			    fi_addr_t *src)
+static ssize_t __attribute__((noinline))
+mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count, fi_addr_t *src)
 {
 	struct mrrc_op *done = NULL;
 	ssize_t ret;
@@ -149,7 +156,38 @@ static ssize_t mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count,
 	return ret;
 }
 
+/* After a read that found n completions, some of them ours. Unlocks. */
+static ssize_t __attribute__((noinline))
+mrrc_cq_read_ours(struct mrrc_cq *cq, void *buf, size_t count, ssize_t n)
+{
+	struct mrrc_op *done = NULL;
+
+	n = mrrc_cq_map(cq, buf, buf, n, NULL, &done);
+	mrrc_cq_unlock(cq);
+	mrrc_op_end_list(done);
+	return n ? n : mrrc_cq_poll(cq, buf, count, NULL);
+}
+
 static ssize_t mrrc_cq_read(struct fid_cq *cq_fid, void *buf, size_t count)
+{
+	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
+	ssize_t ret;
+
+	mrrc_cq_lock(cq);
+	if (mrrc_unlikely(atomic_load_explicit(&cq->stash_cnt,
+					       memory_order_relaxed))) {
+		ret = mrrc_stash_read(cq, buf, count, NULL);
+	} else {
+		ret = fi_cq_read(cq->core, buf, count);
+		if (ret > 0 && mrrc_cq_any_ours(cq, buf, ret))
+			return mrrc_cq_read_ours(cq, buf, count, ret);
+	}
+	mrrc_cq_unlock(cq);
+	return ret;
+}
+
+static ssize_t mrrc_cq_read_narrow(struct fid_cq *cq_fid, void *buf,
+				   size_t count)
 {
 	return mrrc_cq_poll(mrrc_cq_of(cq_fid), buf, count, NULL);
 }
@@ -285,6 +323,18 @@ static struct fi_ops_cq mrrc_cq_ops = {
 	.strerror = mrrc_cq_strerror,
 };
 
+/* of a CQ whose entries are wider in the core */
+static struct fi_ops_cq mrrc_cq_narrow_ops = {
+	.size = sizeof(struct fi_ops_cq),
+	.read = mrrc_cq_read_narrow,
+	.readfrom = mrrc_cq_readfrom,
+	.readerr = mrrc_cq_readerr,
+	.sread = mrrc_cq_sread,
+	.sreadfrom = mrrc_cq_sreadfrom,
+	.signal = mrrc_cq_signal,
+	.strerror = mrrc_cq_strerror,
+};
+
 static int mrrc_cq_close(struct fid *fid)
 {
 	struct mrrc_cq *cq = container_of(fid, struct mrrc_cq, cq.fid);
@@ -389,10 +439,19 @@ static int mrrc_cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 	if (cq->core_entry_size < cq->entry_size)
 		cq->core_entry_size = cq->entry_size;
 
+	if (domain->implicit) {
+		cq->ops_base = (uintptr_t) domain->ops->base;
+		cq->ops_len = domain->ops->span;
+	}
 	cq->cq.fid.fclass = FI_CLASS_CQ;
 	cq->cq.fid.context = context;
 	cq->cq.fid.ops = &mrrc_cq_fid_ops;
-	cq->cq.ops = domain->implicit ? &mrrc_cq_ops : &mrrc_cq_fwd_ops;
+	if (!domain->implicit)
+		cq->cq.ops = &mrrc_cq_fwd_ops;
+	else if (cq->core_entry_size != cq->entry_size)
+		cq->cq.ops = &mrrc_cq_narrow_ops;
+	else
+		cq->cq.ops = &mrrc_cq_ops;
 	mrrc_ref_get(&domain->ref);
 	if (cq->wait_set)
 		mrrc_ref_get(&cq->wait_set->ref);

@@ -12,6 +12,21 @@ static inline struct mrrc_cq *mrrc_cq_of(struct fid_cq *cq)
 	return container_of(cq, struct mrrc_cq, cq);
 }
 
+void mrrc_cq_lock_slow(struct mrrc_cq *cq);
+
+/* Spin lock. Held: the core is read, nothing deregistered */
+static inline void mrrc_cq_lock(struct mrrc_cq *cq)
+{
+	if (mrrc_unlikely(atomic_exchange_explicit(&cq->lock, 1,
+						   memory_order_acquire)))
+		mrrc_cq_lock_slow(cq);
+}
+
+static inline void mrrc_cq_unlock(struct mrrc_cq *cq)
+{
+	atomic_store_explicit(&cq->lock, 0, memory_order_release);
+}
+
 /* Serve the application from the stash, which is not empty. Lock held. */
 ssize_t mrrc_stash_read(struct mrrc_cq *cq, void *buf, size_t count,
 			fi_addr_t *src);

@@ -199,6 +199,9 @@ struct mrrc_cq {
 	struct mrrc_wait *wait_set;	/* or NULL */
 	bool no_source;		/* the core has no readfrom */
 	bool threshold;		/* sread's cond is a count */
+	/* the range of domain->ops, copied for the hit path */
+	uintptr_t ops_base;
+	size_t ops_len;
 	atomic_int lock;	/* spin; guards reading of core and the stash */
 	TAILQ_HEAD(, mrrc_sreader) sreaders;	/* oldest first; lock */
 	atomic_int silent;	/* unsignalled operations outstanding */
@@ -366,9 +369,7 @@ extern const struct mrrc_reg_ops mrrc_domain_reg_ops;
 struct fi_mrrc_ops_domain;
 extern struct fi_mrrc_ops_domain mrrc_domain_ext_ops;
 
-/* cq.c: spin lock of a CQ, and of every CQ of a domain */
-void mrrc_cq_lock(struct mrrc_cq *cq);
-void mrrc_cq_unlock(struct mrrc_cq *cq);
+/* cq.c: the lock of every CQ of a domain */
 void mrrc_domain_lock_cqs(struct mrrc_domain *domain);
 void mrrc_domain_unlock_cqs(struct mrrc_domain *domain);
 

@@ -79,14 +79,10 @@ mrrc_post_recv(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
 					   flags | FI_COMPLETION));
 }
 
-static ssize_t mrrc_recv(struct fid_ep *ep_fid, void *buf, size_t len,
-			 void *desc, fi_addr_t src_addr, void *context)
+static ssize_t __attribute__((noinline))
+mrrc_recv_null(struct mrrc_ep *ep, void *buf, size_t len, void *desc,
+		fi_addr_t src_addr, void *context)
 {
-	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
-
-	if (mrrc_given(ep, desc, context))
-		return fi_recv(ep->core, buf, len, desc, src_addr, context);
-
 	return mrrc_post_recv(ep, &(struct fi_msg) {
 		.msg_iov = &(struct iovec) { buf, len },
 		.desc = &desc,
@@ -94,6 +90,16 @@ static ssize_t mrrc_recv(struct fid_ep *ep_fid, void *buf, size_t len,
 		.addr = src_addr,
 		.context = context,
 	}, ep->rx.op_flags);
+}
+
+static ssize_t mrrc_recv(struct fid_ep *ep_fid, void *buf, size_t len,
+			 void *desc, fi_addr_t src_addr, void *context)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given(ep, desc, context))
+		return fi_recv(ep->core, buf, len, desc, src_addr, context);
+	return mrrc_recv_null(ep, buf, len, desc, src_addr, context);
 }
 
 static ssize_t mrrc_recvv(struct fid_ep *ep_fid, const struct iovec *iov,
@@ -124,14 +130,10 @@ static ssize_t mrrc_recvmsg(struct fid_ep *ep_fid, const struct fi_msg *msg,
 	return mrrc_post_recv(ep, msg, flags);
 }
 
-static ssize_t mrrc_send(struct fid_ep *ep_fid, const void *buf, size_t len,
-			 void *desc, fi_addr_t dest_addr, void *context)
+static ssize_t __attribute__((noinline))
+mrrc_send_null(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
+		fi_addr_t dest_addr, void *context)
 {
-	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
-
-	if (mrrc_given(ep, desc, context))
-		return fi_send(ep->core, buf, len, desc, dest_addr, context);
-
 	return mrrc_post_send(ep, &(struct fi_msg) {
 		.msg_iov = &(struct iovec) { (void *) buf, len },
 		.desc = &desc,
@@ -139,6 +141,16 @@ static ssize_t mrrc_send(struct fid_ep *ep_fid, const void *buf, size_t len,
 		.addr = dest_addr,
 		.context = context,
 	}, ep->tx.op_flags);
+}
+
+static ssize_t mrrc_send(struct fid_ep *ep_fid, const void *buf, size_t len,
+			 void *desc, fi_addr_t dest_addr, void *context)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given(ep, desc, context))
+		return fi_send(ep->core, buf, len, desc, dest_addr, context);
+	return mrrc_send_null(ep, buf, len, desc, dest_addr, context);
 }
 
 static ssize_t mrrc_sendv(struct fid_ep *ep_fid, const struct iovec *iov,
@@ -176,6 +188,20 @@ static ssize_t mrrc_inject(struct fid_ep *ep_fid, const void *buf, size_t len,
 	return fi_inject(mrrc_ep_of(ep_fid)->core, buf, len, dest_addr);
 }
 
+static ssize_t __attribute__((noinline))
+mrrc_senddata_null(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
+		uint64_t data, fi_addr_t dest_addr, void *context)
+{
+	return mrrc_post_send(ep, &(struct fi_msg) {
+		.msg_iov = &(struct iovec) { (void *) buf, len },
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = dest_addr,
+		.context = context,
+		.data = data,
+	}, ep->tx.op_flags | FI_REMOTE_CQ_DATA);
+}
+
 static ssize_t mrrc_senddata(struct fid_ep *ep_fid, const void *buf,
 			     size_t len, void *desc, uint64_t data,
 			     fi_addr_t dest_addr, void *context)
@@ -185,15 +211,7 @@ static ssize_t mrrc_senddata(struct fid_ep *ep_fid, const void *buf,
 	if (mrrc_given(ep, desc, context))
 		return fi_senddata(ep->core, buf, len, desc, data, dest_addr,
 				   context);
-
-	return mrrc_post_send(ep, &(struct fi_msg) {
-		.msg_iov = &(struct iovec) { (void *) buf, len },
-		.desc = &desc,
-		.iov_count = 1,
-		.addr = dest_addr,
-		.context = context,
-		.data = data,
-	}, ep->tx.op_flags | FI_REMOTE_CQ_DATA);
+	return mrrc_senddata_null(ep, buf, len, desc, data, dest_addr, context);
 }
 
 static ssize_t mrrc_injectdata(struct fid_ep *ep_fid, const void *buf,

@@ -63,16 +63,10 @@ mrrc_post_read(struct mrrc_ep *ep, const struct fi_msg_rma *msg,
 					   flags | FI_COMPLETION));
 }
 
-static ssize_t mrrc_read(struct fid_ep *ep_fid, void *buf, size_t len,
-			 void *desc, fi_addr_t src_addr, uint64_t addr,
-			 uint64_t key, void *context)
+static ssize_t __attribute__((noinline))
+mrrc_read_null(struct mrrc_ep *ep, void *buf, size_t len, void *desc,
+		fi_addr_t src_addr, uint64_t addr, uint64_t key, void *context)
 {
-	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
-
-	if (mrrc_given(ep, desc, context))
-		return fi_read(ep->core, buf, len, desc, src_addr, addr, key,
-			       context);
-
 	return mrrc_post_read(ep, &(struct fi_msg_rma) {
 		.msg_iov = &(struct iovec) { buf, len },
 		.desc = &desc,
@@ -82,6 +76,18 @@ static ssize_t mrrc_read(struct fid_ep *ep_fid, void *buf, size_t len,
 		.rma_iov_count = 1,
 		.context = context,
 	}, ep->tx.op_flags & ~FI_INJECT);
+}
+
+static ssize_t mrrc_read(struct fid_ep *ep_fid, void *buf, size_t len,
+			 void *desc, fi_addr_t src_addr, uint64_t addr,
+			 uint64_t key, void *context)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given(ep, desc, context))
+		return fi_read(ep->core, buf, len, desc, src_addr, addr, key,
+			       context);
+	return mrrc_read_null(ep, buf, len, desc, src_addr, addr, key, context);
 }
 
 static ssize_t mrrc_readv(struct fid_ep *ep_fid, const struct iovec *iov,
@@ -118,16 +124,10 @@ static ssize_t mrrc_readmsg(struct fid_ep *ep_fid,
 	return mrrc_post_read(ep, msg, flags);
 }
 
-static ssize_t mrrc_write(struct fid_ep *ep_fid, const void *buf, size_t len,
-			  void *desc, fi_addr_t dest_addr, uint64_t addr,
-			  uint64_t key, void *context)
+static ssize_t __attribute__((noinline))
+mrrc_write_null(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
+		fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
 {
-	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
-
-	if (mrrc_given(ep, desc, context))
-		return fi_write(ep->core, buf, len, desc, dest_addr, addr, key,
-				context);
-
 	return mrrc_post_write(ep, &(struct fi_msg_rma) {
 		.msg_iov = &(struct iovec) { (void *) buf, len },
 		.desc = &desc,
@@ -137,6 +137,19 @@ static ssize_t mrrc_write(struct fid_ep *ep_fid, const void *buf, size_t len,
 		.rma_iov_count = 1,
 		.context = context,
 	}, ep->tx.op_flags);
+}
+
+static ssize_t mrrc_write(struct fid_ep *ep_fid, const void *buf, size_t len,
+			  void *desc, fi_addr_t dest_addr, uint64_t addr,
+			  uint64_t key, void *context)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given(ep, desc, context))
+		return fi_write(ep->core, buf, len, desc, dest_addr, addr, key,
+				context);
+	return mrrc_write_null(ep, buf, len, desc, dest_addr, addr, key,
+			context);
 }
 
 static ssize_t mrrc_writev(struct fid_ep *ep_fid, const struct iovec *iov,
@@ -181,17 +194,11 @@ static ssize_t mrrc_inject_write(struct fid_ep *ep_fid, const void *buf,
 			       addr, key);
 }
 
-static ssize_t mrrc_writedata(struct fid_ep *ep_fid, const void *buf,
-			      size_t len, void *desc, uint64_t data,
-			      fi_addr_t dest_addr, uint64_t addr,
-			      uint64_t key, void *context)
+static ssize_t __attribute__((noinline))
+mrrc_writedata_null(struct mrrc_ep *ep, const void *buf, size_t len,
+		void *desc, uint64_t data, fi_addr_t dest_addr, uint64_t addr,
+		uint64_t key, void *context)
 {
-	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
-
-	if (mrrc_given(ep, desc, context))
-		return fi_writedata(ep->core, buf, len, desc, data, dest_addr,
-				    addr, key, context);
-
 	return mrrc_post_write(ep, &(struct fi_msg_rma) {
 		.msg_iov = &(struct iovec) { (void *) buf, len },
 		.desc = &desc,
@@ -202,6 +209,20 @@ static ssize_t mrrc_writedata(struct fid_ep *ep_fid, const void *buf,
 		.context = context,
 		.data = data,
 	}, ep->tx.op_flags | FI_REMOTE_CQ_DATA);
+}
+
+static ssize_t mrrc_writedata(struct fid_ep *ep_fid, const void *buf,
+			      size_t len, void *desc, uint64_t data,
+			      fi_addr_t dest_addr, uint64_t addr,
+			      uint64_t key, void *context)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given(ep, desc, context))
+		return fi_writedata(ep->core, buf, len, desc, data, dest_addr,
+				    addr, key, context);
+	return mrrc_writedata_null(ep, buf, len, desc, data, dest_addr, addr,
+			key, context);
 }
 
 static ssize_t mrrc_inject_writedata(struct fid_ep *ep_fid, const void *buf,

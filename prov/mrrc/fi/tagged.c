@@ -64,16 +64,11 @@ mrrc_post_trecv(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
 					    flags | FI_COMPLETION));
 }
 
-static ssize_t mrrc_trecv(struct fid_ep *ep_fid, void *buf, size_t len,
-			  void *desc, fi_addr_t src_addr, uint64_t tag,
-			  uint64_t ignore, void *context)
+static ssize_t __attribute__((noinline))
+mrrc_trecv_null(struct mrrc_ep *ep, void *buf, size_t len, void *desc,
+		fi_addr_t src_addr, uint64_t tag, uint64_t ignore,
+		void *context)
 {
-	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
-
-	if (mrrc_given(ep, desc, context))
-		return fi_trecv(ep->core, buf, len, desc, src_addr, tag,
-				ignore, context);
-
 	return mrrc_post_trecv(ep, &(struct fi_msg_tagged) {
 		.msg_iov = &(struct iovec) { buf, len },
 		.desc = &desc,
@@ -83,6 +78,19 @@ static ssize_t mrrc_trecv(struct fid_ep *ep_fid, void *buf, size_t len,
 		.ignore = ignore,
 		.context = context,
 	}, ep->rx.op_flags);
+}
+
+static ssize_t mrrc_trecv(struct fid_ep *ep_fid, void *buf, size_t len,
+			  void *desc, fi_addr_t src_addr, uint64_t tag,
+			  uint64_t ignore, void *context)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given(ep, desc, context))
+		return fi_trecv(ep->core, buf, len, desc, src_addr, tag,
+				ignore, context);
+	return mrrc_trecv_null(ep, buf, len, desc, src_addr, tag, ignore,
+			context);
 }
 
 static ssize_t mrrc_trecvv(struct fid_ep *ep_fid, const struct iovec *iov,
@@ -116,6 +124,20 @@ static ssize_t mrrc_trecvmsg(struct fid_ep *ep_fid,
 	return mrrc_post_trecv(ep, msg, flags);
 }
 
+static ssize_t __attribute__((noinline))
+mrrc_tsend_null(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
+		fi_addr_t dest_addr, uint64_t tag, void *context)
+{
+	return mrrc_post_tsend(ep, &(struct fi_msg_tagged) {
+		.msg_iov = &(struct iovec) { (void *) buf, len },
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = dest_addr,
+		.tag = tag,
+		.context = context,
+	}, ep->tx.op_flags);
+}
+
 static ssize_t mrrc_tsend(struct fid_ep *ep_fid, const void *buf, size_t len,
 			  void *desc, fi_addr_t dest_addr, uint64_t tag,
 			  void *context)
@@ -125,15 +147,7 @@ static ssize_t mrrc_tsend(struct fid_ep *ep_fid, const void *buf, size_t len,
 	if (mrrc_given(ep, desc, context))
 		return fi_tsend(ep->core, buf, len, desc, dest_addr, tag,
 				context);
-
-	return mrrc_post_tsend(ep, &(struct fi_msg_tagged) {
-		.msg_iov = &(struct iovec) { (void *) buf, len },
-		.desc = &desc,
-		.iov_count = 1,
-		.addr = dest_addr,
-		.tag = tag,
-		.context = context,
-	}, ep->tx.op_flags);
+	return mrrc_tsend_null(ep, buf, len, desc, dest_addr, tag, context);
 }
 
 static ssize_t mrrc_tsendv(struct fid_ep *ep_fid, const struct iovec *iov,
@@ -172,16 +186,11 @@ static ssize_t mrrc_tinject(struct fid_ep *ep_fid, const void *buf,
 	return fi_tinject(mrrc_ep_of(ep_fid)->core, buf, len, dest_addr, tag);
 }
 
-static ssize_t mrrc_tsenddata(struct fid_ep *ep_fid, const void *buf,
-			      size_t len, void *desc, uint64_t data,
-			      fi_addr_t dest_addr, uint64_t tag, void *context)
+static ssize_t __attribute__((noinline))
+mrrc_tsenddata_null(struct mrrc_ep *ep, const void *buf, size_t len,
+		void *desc, uint64_t data, fi_addr_t dest_addr, uint64_t tag,
+		void *context)
 {
-	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
-
-	if (mrrc_given(ep, desc, context))
-		return fi_tsenddata(ep->core, buf, len, desc, data, dest_addr,
-				    tag, context);
-
 	return mrrc_post_tsend(ep, &(struct fi_msg_tagged) {
 		.msg_iov = &(struct iovec) { (void *) buf, len },
 		.desc = &desc,
@@ -191,6 +200,19 @@ static ssize_t mrrc_tsenddata(struct fid_ep *ep_fid, const void *buf,
 		.context = context,
 		.data = data,
 	}, ep->tx.op_flags | FI_REMOTE_CQ_DATA);
+}
+
+static ssize_t mrrc_tsenddata(struct fid_ep *ep_fid, const void *buf,
+			      size_t len, void *desc, uint64_t data,
+			      fi_addr_t dest_addr, uint64_t tag, void *context)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given(ep, desc, context))
+		return fi_tsenddata(ep->core, buf, len, desc, data, dest_addr,
+				    tag, context);
+	return mrrc_tsenddata_null(ep, buf, len, desc, data, dest_addr, tag,
+			context);
 }
 
 static ssize_t mrrc_tinjectdata(struct fid_ep *ep_fid, const void *buf,

@@ -154,20 +154,25 @@ size_t mrrc_cache_mt_dereg_list(struct mrrc_cache_mt *cache,
 	return total;
 }
 
-/* What the monitor left for a thread that may call out. */
-static size_t mrrc_cache_mt_reap(struct mrrc_cache_mt *cache)
+static size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache)
 {
 	struct mrrc_region_list list = TAILQ_HEAD_INITIALIZER(list);
 
-	if (!atomic_load_explicit(&cache->has_victims,
-				  memory_order_relaxed) ||
-	    mrrc_mon_forked(cache->mon))
+	if (mrrc_mon_forked(cache->mon))
 		return 0;
 	mrrc_lock_acquire(&cache->lock);
 	TAILQ_CONCAT(&list, &cache->victims, link);
 	atomic_store(&cache->has_victims, false);
 	mrrc_lock_release(&cache->lock);
 	return mrrc_cache_mt_dereg_list(cache, &list);
+}
+
+/* What the monitor left for a thread that may call out. */
+static inline size_t mrrc_cache_mt_reap(struct mrrc_cache_mt *cache)
+{
+	return atomic_load_explicit(&cache->has_victims,
+				    memory_order_relaxed) ?
+	       mrrc_cache_mt_reap_now(cache) : 0;
 }
 
 /* ---- lookups ---- */

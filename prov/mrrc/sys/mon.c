@@ -283,6 +283,7 @@ static void mrrc_mon_uncover(struct mrrc_mon *mon, uintptr_t start,
 	struct mrrc_range range;
 	uintptr_t next;
 
+	mrrc_lock_assert_held(&mon->lock);
 	while (start < end) {
 		next = end;
 		TAILQ_FOREACH(sub, &mon->subs, link) {
@@ -361,6 +362,7 @@ static void mrrc_mon_fail_locked(struct mrrc_mon *mon)
 {
 	struct mrrc_mon_sub *sub;
 
+	mrrc_lock_assert_held(&mon->lock);
 	atomic_fetch_or(&mon->seq, 1);
 	mrrc_fence();
 	atomic_store(&mon->failed, true);

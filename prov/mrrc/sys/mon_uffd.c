@@ -17,19 +17,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <linux/userfaultfd.h>
 
+#include "sys/uffd.h"
 #include "sys/vm.h"
 
 #ifndef UFFD_USER_MODE_ONLY
@@ -41,8 +39,6 @@
 	 UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_REMAP)
 
 #define MRRC_UFFD_EVENTS	16		/* read at a time */
-#define MRRC_UFFD_STACK		((size_t)256 << 10)
-#define MRRC_UFFD_PATIENCE	1000		/* ms the self-test may wait */
 #define MRRC_UFFD_TRIES		3
 
 struct mrrc_uffd {
@@ -51,184 +47,6 @@ struct mrrc_uffd {
 	size_t huge;		/* huge page size, 0 if none */
 	pthread_t handler;
 };
-
-/* 0 quiet, -EAGAIN busy, any other answer is not to be trusted. */
-static int mrrc_uffd_probe(int fd)
-{
-	struct uffdio_writeprotect wp = { .range.len = 0 };
-
-	if (!ioctl(fd, UFFDIO_WRITEPROTECT, &wp))
-		return -EPROTO;
-	return errno == EINVAL ? 0 : -errno;
-}
-
-static int mrrc_uffd_register(int fd, uintptr_t start, size_t len)
-{
-	struct uffdio_register reg = {
-		.range = { .start = start, .len = len },
-		.mode = UFFDIO_REGISTER_MODE_WP,
-	};
-
-	return ioctl(fd, UFFDIO_REGISTER, &reg) ? -errno : 0;
-}
-
-/* ---- self-test: two changes under way, one event read: still busy ---- */
-
-struct mrrc_uffd_unmapper {
-	void *page;
-	pthread_t thread;
-	atomic_bool done;
-};
-
-static void *mrrc_uffd_unmapper_run(void *arg)
-{
-	struct mrrc_uffd_unmapper *un = arg;
-
-	munmap(un->page, mrrc_vm_page());
-	atomic_store(&un->done, true);
-	return NULL;
-}
-
-/* A thread of ours takes no signals meant for the application. */
-static int mrrc_uffd_thread(pthread_t *thread, void *(*run)(void *), void *arg)
-{
-	pthread_attr_t attr;
-	sigset_t all;
-	sigset_t old;
-	int rc;
-
-	rc = pthread_attr_init(&attr);
-	if (rc)
-		return -rc;
-	pthread_attr_setstacksize(&attr, MRRC_UFFD_STACK);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(thread, &attr, run, arg);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	return -rc;
-}
-
-static bool mrrc_uffd_unmapped(struct mrrc_uffd_unmapper *un)
-{
-	unsigned char vec;
-
-	return mincore(un->page, mrrc_vm_page(), &vec) && errno == ENOMEM;
-}
-
-static int mrrc_uffd_read_one(int fd)
-{
-	struct uffd_msg msg;
-
-	return read(fd, &msg, sizeof(msg)) == sizeof(msg) &&
-	       msg.event == UFFD_EVENT_UNMAP ? 0 : -EPROTO;
-}
-
-/* Two unmappers sleep on @fd. Each step has a deadline. */
-static int mrrc_uffd_test_steps(int fd, struct mrrc_uffd_unmapper *un)
-{
-	struct timespec nap = { .tv_nsec = 100000 };
-	int left = MRRC_UFFD_PATIENCE * 10;
-
-	while (!mrrc_uffd_unmapped(&un[0]) || !mrrc_uffd_unmapped(&un[1])) {
-		if (!left--)
-			return -ETIMEDOUT;
-		nanosleep(&nap, NULL);
-	}
-	/* The mappings are gone; the events follow at once. */
-	while (mrrc_uffd_read_one(fd)) {
-		if (mrrc_uffd_probe(fd) != -EAGAIN)
-			return -EPROTO;
-		if (!left--)
-			return -ETIMEDOUT;
-		nanosleep(&nap, NULL);
-	}
-	while (!atomic_load(&un[0].done) && !atomic_load(&un[1].done)) {
-		if (!left--)
-			return -ETIMEDOUT;
-		nanosleep(&nap, NULL);
-	}
-	if (mrrc_uffd_probe(fd) != -EAGAIN)
-		return -ENOTSUP;
-	while (mrrc_uffd_read_one(fd)) {
-		if (!left--)
-			return -ETIMEDOUT;
-		nanosleep(&nap, NULL);
-	}
-	while (mrrc_uffd_probe(fd)) {
-		if (!left--)
-			return -ETIMEDOUT;
-		nanosleep(&nap, NULL);
-	}
-	return 0;
-}
-
-/* An unmap that waits for no reader. */
-static void mrrc_uffd_test_unmap(int fd, void *page)
-{
-	struct uffdio_range range = {
-		.start = (uintptr_t)page,
-		.len = mrrc_vm_page(),
-	};
-
-	ioctl(fd, UFFDIO_UNREGISTER, &range);
-	munmap(page, range.len);
-}
-
-/* Whatever comes of the test, nobody sleeps on it afterwards. */
-static int mrrc_uffd_test_run(int fd, struct mrrc_uffd_unmapper *un)
-{
-	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
-	int rc = 0;
-	int started;
-	int i;
-
-	for (started = 0; started < 2 && !rc; started += !rc)
-		rc = mrrc_uffd_thread(&un[started].thread,
-				      mrrc_uffd_unmapper_run, &un[started]);
-	if (!rc)
-		rc = mrrc_uffd_test_steps(fd, un);
-	for (i = 0; i < started; i++) {
-		while (!atomic_load(&un[i].done)) {
-			poll(&poll_fd, 1, 1);
-			mrrc_uffd_read_one(fd);
-		}
-		pthread_join(un[i].thread, NULL);
-	}
-	for (; i < 2; i++)
-		mrrc_uffd_test_unmap(fd, un[i].page);
-	return rc;
-}
-
-static int mrrc_uffd_test(int fd)
-{
-	const size_t page = mrrc_vm_page();
-	struct mrrc_uffd_unmapper un[2] = { 0 };
-	int rc;
-	int i;
-
-	for (i = 0; i < 2; i++) {
-		un[i].page = mmap(NULL, page, PROT_READ | PROT_WRITE,
-				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (un[i].page == MAP_FAILED) {
-			rc = -errno;
-			goto err_unmap;
-		}
-		rc = mrrc_uffd_register(fd, (uintptr_t)un[i].page, page);
-		if (rc) {
-			i++;
-			goto err_unmap;
-		}
-	}
-	return mrrc_uffd_test_run(fd, un);
-
-err_unmap:
-	while (i--)
-		mrrc_uffd_test_unmap(fd, un[i].page);
-	return rc;
-}
-
-/* ---- the monitor ---- */
 
 /* MONITOR lock held. One message to the subscribers. */
 static int mrrc_uffd_handle(struct mrrc_mon *mon, const struct uffd_msg *msg)
@@ -286,6 +104,31 @@ static int mrrc_uffd_drain(struct mrrc_mon *mon)
 	}
 }
 
+/* Programs that turn into daemons close what they do not know. */
+static bool mrrc_uffd_is(int fd, const char *kind)
+{
+	char path[32];
+	char link[64];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	len = readlink(path, link, sizeof(link) - 1);
+	if (len < 0)
+		return fcntl(fd, F_GETFD) >= 0;
+	link[len] = '\0';
+	return strstr(link, kind);
+}
+
+/*
+ * Closes the userfaultfd, yet keeps its number, so that probes of other
+ * threads meet a file that refuses them rather than somebody else's.
+ */
+static void mrrc_uffd_replace(struct mrrc_uffd *uffd)
+{
+	if (mrrc_uffd_is(uffd->fd, "[userfaultfd]"))
+		dup3(uffd->stop_fd, uffd->fd, O_CLOEXEC);
+}
+
 static void *mrrc_uffd_run(void *arg)
 {
 	struct mrrc_mon *mon = arg;
@@ -308,27 +151,28 @@ static void *mrrc_uffd_run(void *arg)
 		else if (fds[0].revents)
 			mrrc_mon_fail(mon, "userfaultfd: poll answered %#x",
 				      fds[0].revents);
+		if (!mrrc_mon_works(mon))
+			break;
 	}
 	/*
 	 * The last reader leaves: from here on nobody may wait for one. Whoever
 	 * joins this thread may unmap while doing so.
 	 */
-	dup3(uffd->stop_fd, uffd->fd, O_CLOEXEC);
+	mrrc_uffd_replace(uffd);
 	return NULL;
 }
 
 /*
- * Replaces the userfaultfd, so that probes of other threads meet a file that
- * refuses them rather than a number reused. The handler's poll keeps the old
- * file alive, hence wakes up first; in a child the event is the parent's.
+ * The handler's poll keeps the userfaultfd alive, hence wakes up first; in a
+ * child the eventfd is the parent's as well.
  */
 static void mrrc_uffd_stop(struct mrrc_mon *mon)
 {
 	struct mrrc_uffd *uffd = mon->impl;
 
-	if (!mrrc_mon_forked(mon))
+	if (!mrrc_mon_forked(mon) && mrrc_uffd_is(uffd->stop_fd, "eventfd"))
 		eventfd_write(uffd->stop_fd, 1);
-	dup3(uffd->stop_fd, uffd->fd, O_CLOEXEC);
+	mrrc_uffd_replace(uffd);
 }
 
 static int mrrc_uffd_fail(struct mrrc_mon *mon, const char *what, int rc)

@@ -29,7 +29,7 @@ struct mrrc_pool {
 	void *map;		/* the whole reservation */
 	size_t map_len;
 	struct mrrc_lock grow;	/* guards committing; LEAF */
-	_Atomic uint32_t committed;	/* objects backed by memory */
+	_Atomic uint32_t committed;	/* objects with memory */
 	_Alignas(64) _Atomic uint64_t head;	/* tag << 32 | free object + 1 */
 	_Atomic uint32_t fresh;	/* objects ever used; the rest follow */
 	_Atomic uint32_t live;

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * userfaultfd without the monitor around it (uffd.h).
+ */
+#include "config.h"
+#include "sys/uffd.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <time.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <linux/userfaultfd.h>
+
+#include "sys/vm.h"
+
+#define MRRC_UFFD_STACK		((size_t)256 << 10)
+#define MRRC_UFFD_PATIENCE	1000		/* ms the self-test may wait */
+
+int mrrc_uffd_probe(int fd)
+{
+	struct uffdio_writeprotect wp = { .range.len = 0 };
+
+	if (!ioctl(fd, UFFDIO_WRITEPROTECT, &wp))
+		return -EPROTO;
+	return errno == EINVAL ? 0 : -errno;
+}
+
+int mrrc_uffd_register(int fd, uintptr_t start, size_t len)
+{
+	struct uffdio_register reg = {
+		.range = { .start = start, .len = len },
+		.mode = UFFDIO_REGISTER_MODE_WP,
+	};
+
+	return ioctl(fd, UFFDIO_REGISTER, &reg) ? -errno : 0;
+}
+
+/* ---- self-test: two changes under way, one event read: still busy ---- */
+
+struct mrrc_uffd_unmapper {
+	void *page;
+	pthread_t thread;
+	atomic_bool done;
+};
+
+static void *mrrc_uffd_unmapper_run(void *arg)
+{
+	struct mrrc_uffd_unmapper *un = arg;
+
+	munmap(un->page, mrrc_vm_page());
+	atomic_store(&un->done, true);
+	return NULL;
+}
+
+int mrrc_uffd_thread(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+	pthread_attr_t attr;
+	sigset_t all;
+	sigset_t old;
+	int rc;
+
+	rc = pthread_attr_init(&attr);
+	if (rc)
+		return -rc;
+	pthread_attr_setstacksize(&attr, MRRC_UFFD_STACK);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(thread, &attr, run, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return -rc;
+}
+
+static bool mrrc_uffd_unmapped(struct mrrc_uffd_unmapper *un)
+{
+	unsigned char vec;
+
+	return mincore(un->page, mrrc_vm_page(), &vec) && errno == ENOMEM;
+}
+
+static int mrrc_uffd_read_one(int fd)
+{
+	struct uffd_msg msg;
+
+	return read(fd, &msg, sizeof(msg)) == sizeof(msg) &&
+	       msg.event == UFFD_EVENT_UNMAP ? 0 : -EPROTO;
+}
+
+/* Two unmappers sleep on @fd. Each step has a deadline. */
+static int mrrc_uffd_test_steps(int fd, struct mrrc_uffd_unmapper *un)
+{
+	struct timespec nap = { .tv_nsec = 100000 };
+	int left = MRRC_UFFD_PATIENCE * 10;
+
+	while (!mrrc_uffd_unmapped(&un[0]) || !mrrc_uffd_unmapped(&un[1])) {
+		if (!left--)
+			return -ETIMEDOUT;
+		nanosleep(&nap, NULL);
+	}
+	/* The mappings are gone; the events follow at once. */
+	while (mrrc_uffd_read_one(fd)) {
+		if (mrrc_uffd_probe(fd) != -EAGAIN)
+			return -EPROTO;
+		if (!left--)
+			return -ETIMEDOUT;
+		nanosleep(&nap, NULL);
+	}
+	while (!atomic_load(&un[0].done) && !atomic_load(&un[1].done)) {
+		if (!left--)
+			return -ETIMEDOUT;
+		nanosleep(&nap, NULL);
+	}
+	if (mrrc_uffd_probe(fd) != -EAGAIN)
+		return -ENOTSUP;
+	while (mrrc_uffd_read_one(fd)) {
+		if (!left--)
+			return -ETIMEDOUT;
+		nanosleep(&nap, NULL);
+	}
+	while (mrrc_uffd_probe(fd)) {
+		if (!left--)
+			return -ETIMEDOUT;
+		nanosleep(&nap, NULL);
+	}
+	return 0;
+}
+
+/* An unmap that waits for no reader. */
+static void mrrc_uffd_test_unmap(int fd, void *page)
+{
+	struct uffdio_range range = {
+		.start = (uintptr_t)page,
+		.len = mrrc_vm_page(),
+	};
+
+	ioctl(fd, UFFDIO_UNREGISTER, &range);
+	munmap(page, range.len);
+}
+
+/* Whatever comes of the test, nobody sleeps on it afterwards. */
+static int mrrc_uffd_test_run(int fd, struct mrrc_uffd_unmapper *un)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+	int rc = 0;
+	int started;
+	int i;
+
+	for (started = 0; started < 2 && !rc; started += !rc)
+		rc = mrrc_uffd_thread(&un[started].thread,
+				      mrrc_uffd_unmapper_run, &un[started]);
+	if (!rc)
+		rc = mrrc_uffd_test_steps(fd, un);
+	for (i = 0; i < started; i++) {
+		while (!atomic_load(&un[i].done)) {
+			poll(&poll_fd, 1, 1);
+			mrrc_uffd_read_one(fd);
+		}
+		pthread_join(un[i].thread, NULL);
+	}
+	for (; i < 2; i++)
+		mrrc_uffd_test_unmap(fd, un[i].page);
+	return rc;
+}
+
+int mrrc_uffd_test(int fd)
+{
+	const size_t page = mrrc_vm_page();
+	struct mrrc_uffd_unmapper un[2] = { 0 };
+	int rc;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		un[i].page = mmap(NULL, page, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (un[i].page == MAP_FAILED) {
+			rc = -errno;
+			goto err_unmap;
+		}
+		rc = mrrc_uffd_register(fd, (uintptr_t)un[i].page, page);
+		if (rc) {
+			i++;
+			goto err_unmap;
+		}
+	}
+	return mrrc_uffd_test_run(fd, un);
+
+err_unmap:
+	while (i--)
+		mrrc_uffd_test_unmap(fd, un[i].page);
+	return rc;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * userfaultfd without the monitor around it: the probe, registration, and
+ * the self-test that tells whether this kernel's probe can be trusted.
+ *
+ * Stateless; any thread, no lock needed.
+ */
+#ifndef MRRC_UFFD_H
+#define MRRC_UFFD_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* 0 quiet, -EAGAIN busy, any other answer is not to be trusted. */
+int mrrc_uffd_probe(int fd);
+
+/* Write-protect mode, with nothing protected. */
+int mrrc_uffd_register(int fd, uintptr_t start, size_t len);
+
+/* A thread of ours takes no signals meant for the application. */
+int mrrc_uffd_thread(pthread_t *thread, void *(*run)(void *), void *arg);
+
+/*
+ * Two threads unmap, one event is read: memory must still be busy. Kernels
+ * before 5.15 say it is quiet: -ENOTSUP. -ETIMEDOUT: try again, another
+ * thread may have mapped just where the test waits for a hole.
+ */
+int mrrc_uffd_test(int fd);
+
+#endif /* MRRC_UFFD_H */
