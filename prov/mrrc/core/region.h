@@ -37,8 +37,8 @@ struct mrrc_region {
 	enum mrrc_access access;
 	enum mrrc_region_state state;
 	bool watched;		/* a monitor has to be told when it leaves */
-	unsigned held;		/* operations in flight; > 0: no deregistration */
-	void *cookie;		/* the registration: a fid_mr in fi, a number in tests */
+	unsigned held;		/* operations in flight; C2: none, to leave */
+	void *cookie;		/* the registration: a fid_mr in fi */
 	void *desc;		/* local descriptor of the registration */
 	RB_ENTRY(mrrc_region) node;	/* while INDEXED: index */
 	TAILQ_ENTRY(mrrc_region) link;	/* INDEXED: policy; DEAD: victim list */

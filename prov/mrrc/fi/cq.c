@@ -402,7 +402,6 @@ static int mrrc_cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 
 	cq->domain = domain;
 	cq->internal = internal;
-	cq->format = attr->format;
 	cq->wait = attr->wait_obj != FI_WAIT_NONE;
 	cq->threshold = attr->wait_cond == FI_CQ_COND_THRESHOLD;
 	STAILQ_INIT(&cq->stash);
@@ -428,16 +427,11 @@ static int mrrc_cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 		free(cq);
 		return ret;
 	}
-	/* the core fills in a format that the application left open */
-	if (attr->format == FI_CQ_FORMAT_UNSPEC)
-		attr->format = cq->format = core_attr.format ==
-			FI_CQ_FORMAT_MSG ? FI_CQ_FORMAT_CONTEXT :
-			core_attr.format;
-	attr->size = core_attr.size;
-	cq->entry_size = mrrc_format_size(cq->format);
+	/* as cores do for a size left open; the rest of attr stays as it is */
+	if (attr->size != core_attr.size)
+		attr->size = core_attr.size;
+	cq->entry_size = mrrc_format_size(attr->format);
 	cq->core_entry_size = mrrc_format_size(core_attr.format);
-	if (cq->core_entry_size < cq->entry_size)
-		cq->core_entry_size = cq->entry_size;
 
 	if (domain->implicit) {
 		cq->ops_base = (uintptr_t) domain->ops->base;

@@ -190,7 +190,6 @@ struct mrrc_cq {
 	struct mrrc_domain *domain;
 	struct mrrc_cq *next;	/* domain's list */
 	mrrc_ref ref;		/* endpoints bound to it */
-	enum fi_cq_format format;	/* of the application */
 	size_t entry_size;	/* of the application's format */
 	size_t core_entry_size;	/* >= entry_size: formats are prefixes */
 	bool internal;		/* opened by us: nobody reads it but us */

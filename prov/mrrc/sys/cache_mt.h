@@ -4,8 +4,8 @@
  * honest, and the registration calls that it decides on.
  *
  * All calls are for any thread that holds no lock (sys/lock.h asserts it in
- * debug builds). A hit costs one probe of the monitor and one lock. Registration and
- * deregistration happen outside locks, in the calling thread.
+ * debug builds). A hit costs one probe of the monitor and one lock.
+ * Registration and deregistration happen outside locks, in the calling thread.
  */
 #ifndef MRRC_CACHE_MT_H
 #define MRRC_CACHE_MT_H

@@ -404,27 +404,34 @@ static void *allocate(void *arg)
 	return NULL;
 }
 
-static void crowd(const char *name, void *(*run)(void *), size_t max_regions)
+static void start(struct walker *walker, void *(*run)(void *), char *arena,
+		  size_t stride, long ms)
 {
-	const size_t len = SLOTS * PAGES * page;
-	struct walker walker[THREADS];
-	char *arena;
 	int i;
 
-	if (!open_all(false, max_regions))
-		return;
-	arena = mmap(NULL, THREADS * len, PROT_NONE, ANON, -1, 0);
 	for (i = 0; i < THREADS; i++) {
 		walker[i] = (struct walker) {
 			.seed = i + 1,
-			.arena = arena + i * len,
-			.end = now_ms() + 2 * race_ms,
+			.arena = arena + i * stride,
+			.end = now_ms() + ms,
 		};
 		ck_assert_int_eq(pthread_create(&walker[i].thread, NULL, run,
 						&walker[i]), 0);
 	}
 	for (i = 0; i < THREADS; i++)
 		pthread_join(walker[i].thread, NULL);
+}
+
+static void crowd(const char *name, void *(*run)(void *), size_t max_regions)
+{
+	const size_t len = SLOTS * PAGES * page;
+	struct walker walker[THREADS];
+	char *arena;
+
+	if (!open_all(false, max_regions))
+		return;
+	arena = mmap(NULL, THREADS * len, PROT_NONE, ANON, -1, 0);
+	start(walker, run, arena, len, 2 * race_ms);
 	close_all(name);
 	munmap(arena, THREADS * len);
 	ck_assert_uint_eq(atomic_load(&stale), 0);
@@ -474,22 +481,11 @@ START_TEST(test_shared)
 {
 	struct walker walker[THREADS];
 	char *ptr;
-	int i;
 
 	if (!open_all(false, 8))
 		return;
 	ptr = mmap(NULL, PAGES * page, RW, ANON, -1, 0);
-	for (i = 0; i < THREADS; i++) {
-		walker[i] = (struct walker) {
-			.seed = i + 1,
-			.arena = ptr,
-			.end = now_ms() + race_ms,
-		};
-		ck_assert_int_eq(pthread_create(&walker[i].thread, NULL,
-						share, &walker[i]), 0);
-	}
-	for (i = 0; i < THREADS; i++)
-		pthread_join(walker[i].thread, NULL);
+	start(walker, share, ptr, 0, race_ms);
 	munmap(ptr, PAGES * page);
 	close_all("shared");
 }

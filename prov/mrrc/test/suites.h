@@ -14,7 +14,9 @@ Suite *pool_suite(void);
 Suite *lock_suite(void);
 Suite *vm_suite(void);
 Suite *mon_suite(void);
+Suite *uffd_suite(void);
 Suite *cache_mt_suite(void);
+Suite *cache_event_suite(void);
 Suite *cache_uffd_suite(void);
 
 /* Without forking: monitors and threads belong to one process. */

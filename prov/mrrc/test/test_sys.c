@@ -8,8 +8,8 @@
 int main(void)
 {
 	static Suite *(*const suites[])(void) = {
-		lock_suite, pool_suite, vm_suite, mon_suite, cache_mt_suite,
-		cache_uffd_suite,
+		lock_suite, pool_suite, vm_suite, mon_suite, uffd_suite,
+		cache_mt_suite, cache_event_suite, cache_uffd_suite,
 	};
 
 	return run_suites(suites, sizeof(suites) / sizeof(suites[0]));

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the tests of monitors share (mon_fixture.h).
+ */
+#include "config.h"
+#include "mon_fixture.h"
+#include "suites.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "sys/vm.h"
+
+size_t mon_page;
+struct mrrc_mon *mon;
+struct mon_probe mon_probe;
+
+static struct mrrc_range note(struct mrrc_mon_sub *sub, uintptr_t start,
+			      uintptr_t end)
+{
+	struct mon_probe *self = (struct mon_probe *)sub;
+	const unsigned i = atomic_load(&self->count);
+
+	if (i < MON_SEEN)
+		self->got[i] = (struct mrrc_range) { start, end };
+	atomic_store(&self->count, i + 1);
+	return self->hull;
+}
+
+static struct mrrc_range keep(struct mrrc_mon_sub *sub, uintptr_t pos)
+{
+	struct mon_probe *self = (struct mon_probe *)sub;
+
+	return self->keep.end > pos ? self->keep : (struct mrrc_range) { 0 };
+}
+
+void mon_probe_init(struct mon_probe *probe)
+{
+	*probe = (struct mon_probe) { .sub = { note, keep } };
+}
+
+void mon_setup(void)
+{
+	mon_page = mrrc_vm_page();
+	mon = NULL;
+	if (mrrc_mon_open("uffd", NULL, &mon))
+		return;
+	mon_probe_init(&mon_probe);
+	mrrc_mon_subscribe(mon, &mon_probe.sub);
+}
+
+void mon_teardown(void)
+{
+	if (!mon)
+		return;
+	mrrc_mon_unsubscribe(mon, &mon_probe.sub);
+	mrrc_mon_close(mon);
+	mon = NULL;
+}
+
+char *mon_map(size_t pages)
+{
+	char *ptr = mmap(NULL, pages * mon_page, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert_ptr_ne(ptr, MAP_FAILED);
+	memset(ptr, 1, pages * mon_page);
+	return ptr;
+}
+
+int mon_watch(void *ptr, size_t pages)
+{
+	return mrrc_mon_watch(mon, (uintptr_t)ptr, pages * mon_page);
+}
+
+/* Events are read, not yet handled, when the call that caused them returns. */
+unsigned mon_events(void)
+{
+	mrrc_mon_drain(mon);
+	ck_assert_int_eq(mrrc_mon_check(mon), 0);
+	return atomic_load(&mon_probe.count);
+}
+
+bool mon_told(void *ptr, size_t pages)
+{
+	unsigned count = mon_events();
+	unsigned i;
+
+	for (i = 0; i < count && i < MON_SEEN; i++) {
+		if (mon_probe.got[i].start == (uintptr_t)ptr &&
+		    mon_probe.got[i].end == (uintptr_t)ptr + pages * mon_page)
+			return true;
+	}
+	return false;
+}
+
+void *mon_churn(void *arg)
+{
+	atomic_bool *stop = arg;
+	char *ptr;
+
+	while (!atomic_load(stop)) {
+		ptr = mon_map(1);
+		mon_watch(ptr, 1);
+		munmap(ptr, mon_page);
+	}
+	return NULL;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the tests of sys/cache_mt share (mt_fixture.h).
+ */
+#include "config.h"
+#include "mt_fixture.h"
+#include "suites.h"
+
+#include <errno.h>
+
+#include "sys/vm.h"
+
+size_t page;
+uintptr_t base;
+struct fake_reg fake;
+struct mrrc_mon *mt_mon;
+struct mrrc_cache_mt *cache;
+
+int open_cache(struct mrrc_cache_mt **out)
+{
+	struct mrrc_cache_attr attr = {
+		.max_bytes = MT_PAGES * page,
+		.max_regions = MT_REGIONS,
+		.ops = &fake_reg_ops,
+		.arg = &fake,
+		.mon = mt_mon,
+	};
+
+	return mrrc_cache_mt_open(&attr, out);
+}
+
+void mt_setup(void)
+{
+	page = mrrc_vm_page();
+	base = 1024 * page;
+	fake = (struct fake_reg) { .fail_rc = -EINVAL };
+	ck_assert_int_eq(mrrc_mon_open_ops(&fake_mon_ops, NULL, &mt_mon), 0);
+	fake_mon_of(mt_mon)->base = base;
+	ck_assert_int_eq(open_cache(&cache), 0);
+}
+
+void mt_teardown(void)
+{
+	ck_assert(mrrc_cache_mt_valid(cache));
+	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
+	ck_assert_uint_eq(fake.live, 0);
+	ck_assert_uint_eq(fake.regs, fake.deregs);
+	ck_assert(fake_mon_none(mt_mon, 0, 64) || !mrrc_mon_works(mt_mon));
+	mrrc_mon_close(mt_mon);
+}
+
+uint64_t stat_of(enum mrrc_stat id)
+{
+	struct mrrc_stats stats;
+
+	mrrc_cache_mt_stats(cache, &stats);
+	return stats.value[id];
+}
+
+int try_get(unsigned first, unsigned pages, enum mrrc_access access,
+	    struct mrrc_region **region)
+{
+	int rc = mrrc_cache_mt_get(cache, (void *)(base + first * page),
+				   pages * page, access, region);
+
+	ck_assert(mrrc_cache_mt_valid(cache));
+	return rc;
+}
+
+struct mrrc_region *get_as(unsigned first, unsigned pages,
+			   enum mrrc_access access)
+{
+	struct mrrc_region *region = NULL;
+
+	ck_assert_int_eq(try_get(first, pages, access, &region), 0);
+	ck_assert_ptr_nonnull(region);
+	ck_assert_uint_gt(region->held, 0);
+	ck_assert_uint_le(fake_reg_start(region), base + first * page);
+	ck_assert_uint_ge(fake_reg_start(region) + fake_reg_len(region),
+			  base + (first + pages) * page);
+	ck_assert(fake_reg_access(region) >= access);
+	return region;
+}
+
+struct mrrc_region *get(unsigned first, unsigned pages)
+{
+	return get_as(first, pages, MRRC_RW);
+}
+
+void put(struct mrrc_region *region)
+{
+	mrrc_cache_mt_put(cache, region);
+	ck_assert(mrrc_cache_mt_valid(cache));
+}
+
+void touch(unsigned first, unsigned pages)
+{
+	put(get(first, pages));
+}

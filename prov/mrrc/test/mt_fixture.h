@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the tests of sys/cache_mt with a fake monitor share. Ranges are given
+ * in pages of a window of addresses; no memory is touched, so any will do.
+ */
+#ifndef MRRC_TEST_MT_FIXTURE_H
+#define MRRC_TEST_MT_FIXTURE_H
+
+#include "fake_mon.h"
+#include "fake_reg.h"
+
+#define MT_PAGES	64	/* the cache's limits */
+#define MT_REGIONS	8
+
+extern size_t page;
+extern uintptr_t base;		/* of the window, 64 pages */
+extern struct fake_reg fake;
+extern struct mrrc_mon *mt_mon;
+extern struct mrrc_cache_mt *cache;
+
+void mt_setup(void);
+void mt_teardown(void);
+
+/* Another cache with the same limits and monitor. */
+int open_cache(struct mrrc_cache_mt **out);
+
+uint64_t stat_of(enum mrrc_stat id);
+
+/* These check mrrc_cache_mt_valid() as well, and what is registered. */
+int try_get(unsigned first, unsigned pages, enum mrrc_access access,
+	    struct mrrc_region **region);
+struct mrrc_region *get_as(unsigned first, unsigned pages,
+			   enum mrrc_access access);
+struct mrrc_region *get(unsigned first, unsigned pages);	/* to write */
+void put(struct mrrc_region *region);
+void touch(unsigned first, unsigned pages);	/* get and put */
+
+#endif /* MRRC_TEST_MT_FIXTURE_H */

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/cache_mt: events at every moment, and monitors that refuse or fail.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+
+#include "mt_fixture.h"
+
+START_TEST(test_invalidate_held)
+{
+	struct mrrc_region *a = get(0, 4);
+	struct mrrc_region *b;
+
+	/* The middle goes while an operation uses all of it. */
+	fake_mon_raise(mt_mon, base + page, base + 2 * page, MRRC_MON_UNMAP);
+	mrrc_mon_drain(mt_mon);
+	ck_assert_int_eq(a->state, MRRC_REGION_DEAD);
+	ck_assert_uint_eq(fake.live, 1);
+	b = get(0, 4);
+	ck_assert_ptr_ne(a, b);
+	ck_assert_uint_eq(fake.live, 2);
+	put(a);
+	ck_assert_uint_eq(fake.live, 1);
+	ck_assert(fake_mon_all(mt_mon, 0, 4));
+	put(b);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_INVALIDATIONS), 1);
+}
+END_TEST
+
+START_TEST(test_invalidate_idle)
+{
+	touch(0, 4);
+	touch(10, 4);
+	fake_mon_raise(mt_mon, base + page, base + 2 * page, MRRC_MON_UNMAP);
+	mrrc_mon_drain(mt_mon);
+	/* Whoever reads events may not call out; the next caller does. */
+	ck_assert_uint_eq(fake.live, 2);
+	ck_assert(fake_mon_none(mt_mon, 0, 1));
+	ck_assert(fake_mon_none(mt_mon, 2, 4));
+	touch(10, 1);
+	ck_assert_uint_eq(fake.live, 1);
+	fake_mon_raise(mt_mon, base, base + 20 * page, MRRC_MON_REMOVE);
+	mrrc_mon_drain(mt_mon);
+	ck_assert_uint_eq(mrrc_cache_mt_flush(cache), 1);
+	ck_assert_uint_eq(fake.live, 0);
+}
+END_TEST
+
+START_TEST(test_pending_event)
+{
+	/* Nobody has read it yet: the lookup does. */
+	touch(0, 1);
+	fake_mon_raise(mt_mon, base, base + page, MRRC_MON_UNMAP);
+	touch(0, 1);
+	ck_assert_uint_eq(fake.regs, 2);
+	ck_assert_uint_eq(fake.live, 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 0);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_BUSY), 1);
+}
+END_TEST
+
+START_TEST(test_busy)
+{
+	touch(0, 1);
+	fake_mon_of(mt_mon)->busy = 3;
+	touch(0, 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 1);
+	/* For ever: the operation gets a registration of its own. */
+	fake_mon_of(mt_mon)->busy = 1000;
+	touch(0, 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_RACED), 1);
+	ck_assert_uint_eq(fake.regs, 2);
+	ck_assert_uint_eq(fake.live, 1);
+	fake_mon_of(mt_mon)->busy = 0;
+	touch(0, 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 2);
+}
+END_TEST
+
+/* ---- events between watching and inserting ---- */
+
+static void hook_raise(void *arg, uintptr_t start, size_t len)
+{
+	fake_mon_raise(mt_mon, start, start + page, MRRC_MON_UNMAP);
+	if (arg)
+		mrrc_mon_drain(mt_mon);
+	fake.hook = NULL;
+}
+
+START_TEST(test_raced)
+{
+	struct mrrc_region *region;
+
+	/* _i: handled before registration ends, or found by the probe. */
+	fake.hook = hook_raise;
+	fake.hook_arg = _i ? &fake : NULL;
+	region = get(4, 2);
+	ck_assert_int_eq(region->state, MRRC_REGION_NEW);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_RACED), 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), 0);
+	ck_assert(fake_mon_none(mt_mon, 4, 6));
+	put(region);
+	ck_assert_uint_eq(fake.live, 0);
+	touch(4, 2);
+	ck_assert_uint_eq(fake.live, 1);
+}
+END_TEST
+
+static void hook_elsewhere(void *arg, uintptr_t start, size_t len)
+{
+	fake_mon_raise(mt_mon, start + len, start + len + page, MRRC_MON_UNMAP);
+	fake.hook = NULL;
+}
+
+START_TEST(test_raced_elsewhere)
+{
+	/* Somebody else's unmap costs a drain, not the registration. */
+	fake.hook = hook_elsewhere;
+	touch(4, 2);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), 1);
+}
+END_TEST
+
+static void hook_get(void *arg, uintptr_t start, size_t len)
+{
+	struct mrrc_region **other = arg;
+
+	fake.hook = NULL;
+	*other = get(4, 2);
+}
+
+START_TEST(test_duplicate)
+{
+	struct mrrc_region *other = NULL;
+	struct mrrc_region *region;
+
+	fake.hook = hook_get;
+	fake.hook_arg = &other;
+	region = get(4, 2);
+	ck_assert_ptr_eq(region, other);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_DUPLICATES), 1);
+	ck_assert_uint_eq(fake.regs, 2);
+	ck_assert_uint_eq(fake.live, 1);
+	ck_assert(fake_mon_all(mt_mon, 4, 6));
+	put(region);
+	put(other);
+}
+END_TEST
+
+static void hook_flush(void *arg, uintptr_t start, size_t len)
+{
+	fake.hook = NULL;
+	mrrc_cache_mt_flush(cache);
+}
+
+START_TEST(test_pending_stays_watched)
+{
+	touch(2, 4);
+	/* The overlapped region goes while its union is being registered. */
+	fake.hook = hook_flush;
+	touch(4, 4);
+	ck_assert(fake_mon_all(mt_mon, 2, 8));
+	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), 1);
+	ck_assert_uint_eq(fake.live, 1);
+}
+END_TEST
+
+START_TEST(test_two_caches)
+{
+	struct mrrc_cache_mt *first = cache;
+	struct mrrc_cache_mt *second;
+
+	ck_assert_int_eq(open_cache(&second), 0);
+	touch(0, 4);
+	cache = second;
+	touch(2, 4);
+	ck_assert_uint_eq(fake.live, 2);
+	/* What one forgets the other still watches. */
+	mrrc_cache_mt_flush(first);
+	ck_assert(fake_mon_none(mt_mon, 0, 2));
+	ck_assert(fake_mon_all(mt_mon, 2, 6));
+	/* An event reaches both, and leaves nothing watched. */
+	cache = first;
+	touch(0, 4);
+	fake_mon_raise(mt_mon, base + 3 * page, base + 4 * page, MRRC_MON_REMOVE);
+	mrrc_mon_drain(mt_mon);
+	ck_assert(fake_mon_none(mt_mon, 0, 6));
+	ck_assert_int_eq(mrrc_cache_mt_close(second), 0);
+	ck_assert_uint_eq(fake.live, 1);
+}
+END_TEST
+
+/* ---- nothing watches ---- */
+
+START_TEST(test_no_monitor)
+{
+	struct mrrc_cache_mt *outer = cache;
+	struct mrrc_mon *saved = mt_mon;
+
+	ck_assert_int_eq(mrrc_mon_open("none", NULL, &mt_mon), 0);
+	ck_assert_int_eq(open_cache(&cache), 0);
+	touch(0, 1);
+	touch(0, 1);
+	ck_assert_uint_eq(fake.regs, 2);
+	ck_assert_uint_eq(fake.live, 0);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_NO_MONITOR), 2);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_MISSES), 2);
+	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
+	mrrc_mon_close(mt_mon);
+	mt_mon = saved;
+	cache = outer;
+}
+END_TEST
+
+static const struct {
+	int watch_rc;
+	bool blind;
+	enum mrrc_stat cause;
+} refusals[] = {
+	{ -EINVAL, false, MRRC_STAT_UNCACHED_UNWATCHABLE },
+	{ -EBUSY, false, MRRC_STAT_UNCACHED_UNWATCHABLE },
+	{ -ENOMEM, false, MRRC_STAT_UNCACHED_WATCH_LIMIT },
+	{ -ENODEV, false, MRRC_STAT_UNCACHED_NO_MONITOR },
+	{ 0, true, MRRC_STAT_UNCACHED_NOT_PRIVATE },
+};
+
+START_TEST(test_refused)
+{
+	struct fake_mon *state = fake_mon_of(mt_mon);
+	struct mrrc_region *region;
+	unsigned unwatches;
+
+	touch(0, 2);
+	state->watch_rc = refusals[_i].watch_rc;
+	state->blind = refusals[_i].blind;
+	unwatches = state->unwatches;
+	region = get_as(4, 2, MRRC_RO);
+	/* As asked for, no more: this memory is what it is. */
+	ck_assert_int_eq(region->access, MRRC_RO);
+	ck_assert_int_eq(region->state, MRRC_REGION_NEW);
+	ck_assert_uint_eq(stat_of(refusals[_i].cause), 1);
+	put(region);
+	ck_assert_uint_eq(fake.live, 1);
+	/* Another's userfaultfd may own a range that was refused. */
+	if (refusals[_i].watch_rc == -EINVAL ||
+	    refusals[_i].watch_rc == -EBUSY)
+		ck_assert_uint_eq(state->unwatches, unwatches);
+	state->watch_rc = 0;
+	state->blind = false;
+	ck_assert(fake_mon_none(mt_mon, 4, 6));
+	ck_assert(fake_mon_all(mt_mon, 0, 2));
+}
+END_TEST
+
+START_TEST(test_monitor_fails)
+{
+	struct mrrc_region *held = get(0, 2);
+
+	touch(4, 2);
+	/* _i: by the probe, or while reading events. */
+	if (_i) {
+		fake_mon_of(mt_mon)->check_rc = -EPERM;
+	} else {
+		fake_mon_of(mt_mon)->drain_rc = -EIO;
+		fake_mon_raise(mt_mon, base, base + page, MRRC_MON_UNMAP);
+	}
+	touch(0, 2);
+	ck_assert(!mrrc_mon_works(mt_mon));
+	ck_assert_int_eq(held->state, MRRC_REGION_DEAD);
+	touch(4, 2);
+	touch(4, 2);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 0);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_NO_MONITOR), 3);
+	ck_assert_uint_eq(fake.live, 1);
+	put(held);
+	ck_assert_uint_eq(fake.live, 0);
+}
+END_TEST
+
+Suite *cache_event_suite(void)
+{
+	Suite *suite = suite_create("cache_event");
+	TCase *tcase = tcase_create("cache_event");
+
+	tcase_add_checked_fixture(tcase, mt_setup, mt_teardown);
+	tcase_add_test(tcase, test_invalidate_held);
+	tcase_add_test(tcase, test_invalidate_idle);
+	tcase_add_test(tcase, test_pending_event);
+	tcase_add_test(tcase, test_busy);
+	tcase_add_loop_test(tcase, test_raced, 0, 2);
+	tcase_add_test(tcase, test_raced_elsewhere);
+	tcase_add_test(tcase, test_duplicate);
+	tcase_add_test(tcase, test_pending_stays_watched);
+	tcase_add_test(tcase, test_two_caches);
+	tcase_add_test(tcase, test_no_monitor);
+	tcase_add_loop_test(tcase, test_refused, 0,
+			    sizeof(refusals) / sizeof(refusals[0]));
+	tcase_add_loop_test(tcase, test_monitor_fails, 0, 2);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/mon_uffd: what the kernel reports, what it refuses, and the probe.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "mon_fixture.h"
+#include "sys/vm.h"
+
+static void expect(unsigned count, void *ptr, size_t pages)
+{
+	ck_assert_uint_eq(mon_events(), count);
+	ck_assert(mon_told(ptr, pages) == !!count);
+}
+
+/* ---- what the kernel reports ---- */
+
+static void do_munmap(char *ptr)
+{
+	munmap(ptr + mon_page, 2 * mon_page);
+}
+
+static void do_raw_munmap(char *ptr)
+{
+	syscall(SYS_munmap, ptr + mon_page, 2 * mon_page);
+}
+
+static void do_fixed(char *ptr)
+{
+	mmap(ptr + mon_page, 2 * mon_page, PROT_NONE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
+static void do_dontneed(char *ptr)
+{
+	madvise(ptr + mon_page, 2 * mon_page, MADV_DONTNEED);
+}
+
+static void do_free(char *ptr)
+{
+	madvise(ptr + mon_page, 2 * mon_page, MADV_FREE);
+}
+
+static void (*const changes[])(char *) = {
+	do_munmap, do_raw_munmap, do_fixed, do_dontneed, do_free,
+};
+
+START_TEST(test_events)
+{
+	char *ptr = mon_map(4);
+
+	need_uffd();
+	ck_assert_int_eq(mon_watch(ptr, 4), 0);
+	ck_assert_int_eq(mrrc_mon_check(mon), 0);
+	changes[_i](ptr);
+	expect(1, ptr + mon_page, 2);
+	munmap(ptr, 4 * mon_page);
+}
+END_TEST
+
+START_TEST(test_remap)
+{
+	char *ptr = mon_map(4);
+	char *to = mon_map(8);
+	unsigned count;
+
+	need_uffd();
+	ck_assert_int_eq(mon_watch(ptr, 4), 0);
+	ck_assert_ptr_eq(mremap(ptr, 4 * mon_page, 4 * mon_page,
+				MREMAP_MAYMOVE | MREMAP_FIXED, to), to);
+	/* Where it was, and where it is. */
+	ck_assert(mon_told(ptr, 4));
+	ck_assert(mon_told(to, 4));
+	count = mon_events();
+	/* Nobody asked to watch the new place. */
+	munmap(to, 8 * mon_page);
+	ck_assert_uint_eq(mon_events(), count);
+}
+END_TEST
+
+START_TEST(test_remap_shrink)
+{
+	char *ptr = mon_map(4);
+
+	need_uffd();
+	ck_assert_int_eq(mon_watch(ptr, 4), 0);
+	ck_assert_ptr_eq(mremap(ptr, 4 * mon_page, mon_page, 0), ptr);
+	expect(1, ptr + mon_page, 3);
+	munmap(ptr, mon_page);
+}
+END_TEST
+
+START_TEST(test_unwatched)
+{
+	char *ptr = mon_map(4);
+
+	need_uffd();
+	ck_assert_int_eq(mon_watch(ptr, 4), 0);
+	mon_probe.keep = (struct mrrc_range) { (uintptr_t)ptr + mon_page,
+					   (uintptr_t)ptr + 2 * mon_page };
+	mrrc_mon_unwatch(mon, (uintptr_t)ptr, 4 * mon_page);
+	munmap(ptr + 2 * mon_page, 2 * mon_page);
+	munmap(ptr, mon_page);
+	expect(0, NULL, 0);
+	munmap(ptr + mon_page, mon_page);
+	expect(1, ptr + mon_page, 1);
+}
+END_TEST
+
+START_TEST(test_quiet_changes)
+{
+	char *ptr = mon_map(4);
+
+	need_uffd();
+	/* Nothing of this moves a page. */
+	ck_assert_int_eq(mon_watch(ptr, 4), 0);
+	mprotect(ptr, mon_page, PROT_READ);
+	madvise(ptr, 4 * mon_page, MADV_WILLNEED);
+	memset(ptr + mon_page, 3, mon_page);
+	mprotect(ptr, mon_page, PROT_READ | PROT_WRITE);
+	expect(0, NULL, 0);
+	munmap(ptr, 4 * mon_page);
+}
+END_TEST
+
+/* ---- what must not be cached ---- */
+
+START_TEST(test_refused)
+{
+	const int rw = PROT_READ | PROT_WRITE;
+	char path[] = "/var/tmp/mrrc_mon_XXXXXX";
+	char *ptr;
+	int fd, id;
+
+	need_uffd();
+	/* Refused, or watched in vain: holes punched would go unseen. */
+	ptr = mmap(NULL, 4 * mon_page, rw, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert_int_lt(mon_watch(ptr, 4), 0);
+	mrrc_mon_unwatch(mon, (uintptr_t)ptr, 4 * mon_page);
+	munmap(ptr, 4 * mon_page);
+	id = shmget(IPC_PRIVATE, 4 * mon_page, IPC_CREAT | 0600);
+	if (id >= 0) {
+		ptr = shmat(id, NULL, 0);
+		shmctl(id, IPC_RMID, NULL);
+		ck_assert_int_lt(mon_watch(ptr, 4), 0);
+		mrrc_mon_unwatch(mon, (uintptr_t)ptr, 4 * mon_page);
+		shmdt(ptr);
+	}
+	fd = mkstemp(path);
+	ck_assert_int_ge(fd, 0);
+	unlink(path);
+	ck_assert_int_eq(ftruncate(fd, 4 * mon_page), 0);
+	ptr = mmap(NULL, 4 * mon_page, rw, MAP_SHARED, fd, 0);
+	ck_assert_int_lt(mon_watch(ptr, 4), 0);
+	mrrc_mon_unwatch(mon, (uintptr_t)ptr, 4 * mon_page);
+	munmap(ptr, 4 * mon_page);
+	close(fd);
+	/* Nothing there at all. */
+	ck_assert_int_lt(mon_watch(ptr, 4), 0);
+	expect(0, NULL, 0);
+}
+END_TEST
+
+START_TEST(test_huge)
+{
+	const size_t huge = mrrc_vm_huge_page();
+	char *ptr;
+
+	need_uffd();
+	if (!huge)
+		skip("no huge pages");
+	ptr = mmap(NULL, 2 * huge, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+	if (ptr == MAP_FAILED)
+		skip("no huge mon_page free");
+	/* A few small pages of a huge one: watched whole. */
+	ck_assert_int_eq(mon_watch(ptr + 3 * mon_page, 2), 0);
+	munmap(ptr, 2 * huge);
+	expect(1, ptr, 2 * huge / mon_page);
+}
+END_TEST
+
+/* ---- the probe ---- */
+
+static void *unmapper(void *arg)
+{
+	munmap(arg, mon_page);
+	return NULL;
+}
+
+START_TEST(test_probe)
+{
+	struct timespec nap = { .tv_nsec = 1000000 };
+	char *ptr = mon_map(1);
+	unsigned char vec;
+	pthread_t thread;
+	uint64_t seq;
+
+	need_uffd();
+	ck_assert_int_eq(mon_watch(ptr, 1), 0);
+	seq = mrrc_mon_seq(mon);
+	ck_assert_uint_eq(seq & 1, 0);
+	/* With the lock held, nobody can read the event. */
+	pthread_mutex_lock(&mon->lock.mutex);
+	ck_assert_int_eq(pthread_create(&thread, NULL, unmapper, ptr), 0);
+	while (!mincore(ptr, mon_page, &vec))
+		nanosleep(&nap, NULL);
+	ck_assert_int_eq(mrrc_mon_check(mon), -EAGAIN);
+	ck_assert_uint_eq(mrrc_mon_seq(mon), seq);
+	pthread_mutex_unlock(&mon->lock.mutex);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(mrrc_mon_check(mon), 0);
+	ck_assert_uint_gt(mrrc_mon_seq(mon), seq);
+	ck_assert_uint_eq(mrrc_mon_seq(mon) & 1, 0);
+	expect(1, ptr, 1);
+}
+END_TEST
+
+START_TEST(test_fail)
+{
+	struct mrrc_mon *other;
+	char *ptr = mon_map(4);
+
+	need_uffd();
+	ck_assert_int_eq(mon_watch(ptr, 4), 0);
+	mrrc_mon_fail(mon, "for %s", "a test");
+	ck_assert_uint_eq(atomic_load(&mon_probe.count), 1);
+	ck_assert_uint_eq(mon_probe.got[0].end, UINTPTR_MAX);
+	ck_assert(!mrrc_mon_works(mon));
+	ck_assert_str_eq(mrrc_mon_reason(mon), "for a test");
+	ck_assert_uint_eq(mrrc_mon_seq(mon) & 1, 1);
+	ck_assert_int_eq(mrrc_mon_check(mon), -ENODEV);
+	ck_assert_int_eq(mon_watch(ptr, 4), -ENODEV);
+	mrrc_mon_fail(mon, "again");
+	ck_assert_str_eq(mrrc_mon_reason(mon), "for a test");
+	/* Nobody listens, so nobody may wait. */
+	munmap(ptr, 4 * mon_page);
+	/* While in use, it is the one that everybody gets. */
+	ck_assert_int_eq(mrrc_mon_open("uffd", NULL, &other), 0);
+	ck_assert_ptr_eq(other, mon);
+	mrrc_mon_close(other);
+	/* Afterwards a new one works. */
+	mon_teardown();
+	mon_setup();
+	ck_assert(mrrc_mon_works(mon));
+}
+END_TEST
+
+Suite *uffd_suite(void)
+{
+	Suite *suite = suite_create("uffd");
+	TCase *tcase = tcase_create("uffd");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, mon_setup, mon_teardown);
+	tcase_add_loop_test(tcase, test_events, 0,
+			    sizeof(changes) / sizeof(changes[0]));
+	tcase_add_test(tcase, test_remap);
+	tcase_add_test(tcase, test_remap_shrink);
+	tcase_add_test(tcase, test_unwatched);
+	tcase_add_test(tcase, test_quiet_changes);
+	tcase_add_test(tcase, test_refused);
+	tcase_add_test(tcase, test_huge);
+	tcase_add_test(tcase, test_probe);
+	tcase_add_test(tcase, test_fail);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
