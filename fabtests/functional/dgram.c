@@ -14,7 +14,8 @@ struct end {
 	struct ft_ep ep;
 	struct fid_av *av;
 	fi_addr_t peer;
-	size_t prefix, max;	/* bytes of prefix, of payload */
+	size_t prefix[FT_DIRS];	/* bytes before the payload */
+	size_t max;		/* bytes of payload */
 	char *tx, *rx;		/* SLOTS buffers each */
 	size_t buf_len;
 };
@@ -27,10 +28,12 @@ static void end_open(struct end *e, const struct ft_attr *attr)
 
 	memset(e, 0, sizeof(*e));
 	e->dom.info = info = ft_getinfo(attr);
-	e->prefix = info->mode & FI_MSG_PREFIX ?
-			    info->ep_attr->msg_prefix_size : 0;
-	e->max = info->ep_attr->max_msg_size - e->prefix;
-	e->buf_len = (e->max + e->prefix + 63) & ~63UL;
+	if (info->tx_attr->mode & FI_MSG_PREFIX)
+		e->prefix[FT_TX] = info->ep_attr->msg_prefix_size;
+	if (info->rx_attr->mode & FI_MSG_PREFIX)
+		e->prefix[FT_RX] = info->ep_attr->msg_prefix_size;
+	e->max = info->ep_attr->max_msg_size - e->prefix[FT_TX];
+	e->buf_len = (e->max + info->ep_attr->msg_prefix_size + 63) & ~63UL;
 	FT_CALL(fi_fabric(info->fabric_attr, &e->dom.fabric, NULL));
 	FT_CALL(fi_domain(e->dom.fabric, info, &e->dom.domain, NULL));
 	e->ep.dom = &e->dom;
@@ -77,23 +80,25 @@ static void end_close(struct end *e)
 	fi_freeinfo(e->dom.info);
 }
 
-/* Pieces after the prefix, which has to be in one. */
-static size_t cut(struct end *e, char *buf, size_t len, struct iovec *iov,
-		  void **desc)
+/* Pieces of the payload; the prefix has to be in one. */
+static size_t cut(struct end *e, enum ft_dir dir, char *buf, size_t len,
+		  struct iovec *iov, void **desc)
 {
 	size_t count = ft_iov_limit(&e->ep) > 1 && len > 8 ? 2 : 1;
-	size_t first = count == 1 ? e->prefix + len : e->prefix + len / 3;
+	size_t total = e->prefix[dir] + len;
+	size_t first = count == 1 ? total : e->prefix[dir] + len / 3;
 
 	iov[0] = (struct iovec) { buf, first };
-	iov[1] = (struct iovec) { buf + first, e->prefix + len - first };
+	iov[1] = (struct iovec) { buf + first, total - first };
 	desc[0] = ft_desc(&e->dom, buf, first);
-	desc[1] = ft_desc(&e->dom, buf + first, e->prefix + len - first);
+	desc[1] = ft_desc(&e->dom, buf + first, total - first);
 	return count;
 }
 
 static void post_recv(struct end *e, unsigned i, size_t len)
 {
 	char *buf = e->rx + i % SLOTS * e->buf_len;
+	size_t total = e->prefix[FT_RX] + len;
 	struct iovec iov[2];
 	void *desc[2];
 	struct fi_msg msg = {
@@ -101,12 +106,12 @@ static void post_recv(struct end *e, unsigned i, size_t len)
 		.context = buf,
 	};
 
-	memset(buf, 0, e->prefix + len);
-	msg.iov_count = cut(e, buf, len, iov, desc);
+	memset(buf, 0, total);
+	msg.iov_count = cut(e, FT_RX, buf, len, iov, desc);
 	switch (i % 3) {
 	case 0:
-		FT_POST(&e->ep, fi_recv(e->ep.ep, buf, e->prefix + len,
-					ft_desc(&e->dom, buf, e->prefix + len),
+		FT_POST(&e->ep, fi_recv(e->ep.ep, buf, total,
+					ft_desc(&e->dom, buf, total),
 					FI_ADDR_UNSPEC, buf));
 		break;
 	case 1:
@@ -122,15 +127,15 @@ static void post_recv(struct end *e, unsigned i, size_t len)
 static bool post_send(struct end *e, unsigned i, size_t len)
 {
 	char *buf = e->tx + i % SLOTS * e->buf_len;
-	size_t total = e->prefix + len;
+	size_t total = e->prefix[FT_TX] + len;
 	struct iovec iov[2];
 	void *desc[2], *d = ft_desc(&e->dom, buf, total);
 	struct fi_msg msg = {
 		.msg_iov = iov, .desc = desc, .addr = e->peer, .context = buf,
 	};
 
-	ft_fill(buf + e->prefix, len, i);
-	msg.iov_count = cut(e, buf, len, iov, desc);
+	ft_fill(buf + e->prefix[FT_TX], len, i);
+	msg.iov_count = cut(e, FT_TX, buf, len, iov, desc);
 	switch (i % 4) {
 	case 0:
 		FT_POST(&e->ep, fi_send(e->ep.ep, buf, total, d, e->peer,
@@ -166,9 +171,9 @@ static void exchange(struct end *from, struct end *to, unsigned i, size_t len)
 	seed = i % 4 == 3 && completes ? i + 1 : i;
 	ft_wait(&to->ep, FT_RX, &comp);
 	FT_CHECK(comp.ctx == rx, "context %p, not %p", comp.ctx, (void *) rx);
-	FT_CHECK(comp.len == len || comp.len == len + to->prefix,
+	FT_CHECK(comp.len == len || comp.len == len + to->prefix[FT_RX],
 		 "%zu bytes of %zu", comp.len, len);
-	FT_CHECK_BUF(rx + to->prefix, len, seed, "datagram");
+	FT_CHECK_BUF(rx + to->prefix[FT_RX], len, seed, "datagram");
 	if (completes)
 		ft_wait_ctx(&from->ep, FT_TX, from->tx +
 			    seed % SLOTS * from->buf_len, FI_SEND);
@@ -188,7 +193,8 @@ int main(int argc, char **argv)
 	attr.type = FI_EP_DGRAM;
 	end_open(&a, &attr);
 	end_open(&b, &attr);
-	ft_log("prefix %zu, payload up to %zu", a.prefix, a.max);
+	ft_log("prefixes %zu and %zu, payload up to %zu",
+	       a.prefix[FT_TX], a.prefix[FT_RX], a.max);
 	introduce(&a, &b);
 	introduce(&b, &a);
 	for (i = 0; i < ft_iters(2000); i++)

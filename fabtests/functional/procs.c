@@ -197,7 +197,7 @@ static void server_main(void)
 	pid_t pid;
 
 	ft_listen(&pair, &attr);
-	for (i = 0; i < ft_iters(10); i++) {
+	for (i = 0; i < ft_iters(ft_core("verbs") ? 4 : 10); i++) {
 		ft_stage("client %u", i);
 		pid = start_client(&pair);
 		ft_connect_server(&pair, &pair.s);

@@ -95,8 +95,11 @@ static void one_thread(struct ft_pair *pair, char *out, char *in)
 			 "windows of a registered buffer",
 			 after[d].misses - before[d].misses,
 			 after[d].registrations - before[d].registrations);
+		/* small ones may be injected, without a lookup */
 		FT_CHECK(after[d].hits - before[d].hits ==
-			 2ULL * BATCH * ft_iters(50),
+			 after[d].lookups - before[d].lookups &&
+			 after[d].hits - before[d].hits >=
+			 1ULL * BATCH * ft_iters(50),
 			 "%" PRIu64 " hits", after[d].hits - before[d].hits);
 	}
 }

@@ -38,6 +38,7 @@
 #define RW		(PROT_READ | PROT_WRITE)
 #define ANON		(MAP_PRIVATE | MAP_ANONYMOUS)
 #define PAGES		4u
+#define SLOTS		8u
 #define THREADS		4
 #define BLIND_MS	20000
 
@@ -237,8 +238,6 @@ static const struct move moves[] = {
 	{ "brk", 1, change_brk, mine_brk },
 };
 
-#define MOVES	(sizeof(moves) / sizeof(moves[0]))
-
 static void *changer(void *arg)
 {
 	struct duel *duel = arg;
@@ -305,7 +304,7 @@ START_TEST(test_blind)
 	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
 		fight(&moves[0], BLIND_MS, true);
 	close_all("blind");
-	ck_assert(sysconf(_SC_NPROCESSORS_ONLN) < 2 || atomic_load(&stale));
+	ck_assert(sysconf(_SC_NPROCESSORS_ONLN) < 2 || stale);
 }
 END_TEST
 
@@ -314,11 +313,9 @@ END_TEST
 struct walker {
 	pthread_t thread;
 	unsigned seed;
-	char *arena;		/* of this thread alone */
+	char *arena;		/* of this thread alone, or everybody's */
 	uint64_t end;
 };
-
-#define SLOTS	8u
 
 static unsigned pick(struct walker *walker, unsigned count)
 {
@@ -404,59 +401,7 @@ static void *allocate(void *arg)
 	return NULL;
 }
 
-static void start(struct walker *walker, void *(*run)(void *), char *arena,
-		  size_t stride, long ms)
-{
-	int i;
-
-	for (i = 0; i < THREADS; i++) {
-		walker[i] = (struct walker) {
-			.seed = i + 1,
-			.arena = arena + i * stride,
-			.end = now_ms() + ms,
-		};
-		ck_assert_int_eq(pthread_create(&walker[i].thread, NULL, run,
-						&walker[i]), 0);
-	}
-	for (i = 0; i < THREADS; i++)
-		pthread_join(walker[i].thread, NULL);
-}
-
-static void crowd(const char *name, void *(*run)(void *), size_t max_regions)
-{
-	const size_t len = SLOTS * PAGES * page;
-	struct walker walker[THREADS];
-	char *arena;
-
-	if (!open_all(false, max_regions))
-		return;
-	arena = mmap(NULL, THREADS * len, PROT_NONE, ANON, -1, 0);
-	start(walker, run, arena, len, 2 * race_ms);
-	close_all(name);
-	munmap(arena, THREADS * len);
-	ck_assert_uint_eq(atomic_load(&stale), 0);
-}
-
-START_TEST(test_crowd)
-{
-	crowd("crowd", walk, 64);
-}
-END_TEST
-
-START_TEST(test_crowd_small)
-{
-	crowd("crowd/small", walk, 3);
-}
-END_TEST
-
-START_TEST(test_malloc)
-{
-	crowd("malloc", allocate, 24);
-}
-END_TEST
-
-/* ---- one buffer, many users ---- */
-
+/* One buffer, many users. */
 static void *share(void *arg)
 {
 	struct walker *walker = arg;
@@ -477,17 +422,50 @@ static void *share(void *arg)
 	return NULL;
 }
 
-START_TEST(test_shared)
+static void start(struct walker *walker, void *(*run)(void *), char *arena,
+		  size_t stride, long ms)
 {
-	struct walker walker[THREADS];
-	char *ptr;
+	int i;
 
-	if (!open_all(false, 8))
+	for (i = 0; i < THREADS; i++) {
+		walker[i] = (struct walker) {
+			.seed = i + 1,
+			.arena = arena + i * stride,
+			.end = now_ms() + ms,
+		};
+		ck_assert_int_eq(pthread_create(&walker[i].thread, NULL, run,
+						&walker[i]), 0);
+	}
+	for (i = 0; i < THREADS; i++)
+		pthread_join(walker[i].thread, NULL);
+}
+
+static const struct {
+	const char *name;
+	void *(*run)(void *);
+	size_t max_regions;
+	bool shared;
+} crowds[] = {
+	{ "crowd", walk, 64, false },
+	{ "crowd/small", walk, 3, false },
+	{ "malloc", allocate, 24, false },
+	{ "shared", share, 8, true },
+};
+
+START_TEST(test_crowd)
+{
+	const size_t len = SLOTS * PAGES * page;
+	struct walker walker[THREADS];
+	char *arena;
+
+	if (!open_all(false, crowds[_i].max_regions))
 		return;
-	ptr = mmap(NULL, PAGES * page, RW, ANON, -1, 0);
-	start(walker, share, ptr, 0, race_ms);
-	munmap(ptr, PAGES * page);
-	close_all("shared");
+	arena = mmap(NULL, THREADS * len, RW, ANON, -1, 0);
+	start(walker, crowds[_i].run, arena, crowds[_i].shared ? 0 : len,
+	      2 * race_ms);
+	close_all(crowds[_i].name);
+	munmap(arena, THREADS * len);
+	ck_assert_uint_eq(atomic_load(&stale), 0);
 }
 END_TEST
 
@@ -496,12 +474,11 @@ static Suite *race_suite(void)
 	Suite *suite = suite_create("race");
 	TCase *tcase = tcase_create("race");
 
-	tcase_add_loop_test(tcase, test_duel, 0, MOVES);
+	tcase_add_loop_test(tcase, test_duel, 0,
+			    sizeof(moves) / sizeof(moves[0]));
 	tcase_add_test(tcase, test_blind);
-	tcase_add_test(tcase, test_crowd);
-	tcase_add_test(tcase, test_crowd_small);
-	tcase_add_test(tcase, test_malloc);
-	tcase_add_test(tcase, test_shared);
+	tcase_add_loop_test(tcase, test_crowd, 0,
+			    sizeof(crowds) / sizeof(crowds[0]));
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

@@ -185,7 +185,8 @@ START_TEST(test_two_caches)
 	/* An event reaches both, and leaves nothing watched. */
 	cache = first;
 	touch(0, 4);
-	fake_mon_raise(mt_mon, base + 3 * page, base + 4 * page, MRRC_MON_REMOVE);
+	fake_mon_raise(mt_mon, base + 3 * page, base + 4 * page,
+		       MRRC_MON_REMOVE);
 	mrrc_mon_drain(mt_mon);
 	ck_assert(fake_mon_none(mt_mon, 0, 6));
 	ck_assert_int_eq(mrrc_cache_mt_close(second), 0);

@@ -174,7 +174,8 @@ START_TEST(test_error)
 	atomic_store(&fake.fail_in, 1);
 	ck_assert_int_eq(try_get(0, 1, MRRC_RW, &region), -EINVAL);
 	ck_assert_ptr_null(region);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), 1);	/* not evicted */
+	/* Nothing was evicted for it. */
+	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), 1);
 	touch(0, 1);
 }
 END_TEST

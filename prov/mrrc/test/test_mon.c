@@ -122,8 +122,10 @@ START_TEST(test_cover)
 		mrrc_mon_subscribe(fake, &sub[i].sub);
 	}
 	ck_assert_int_eq(mrrc_mon_watch(fake, base, 40 * mon_page), 0);
-	sub[0].keep = (struct mrrc_range) { base + 5 * mon_page, base + 9 * mon_page };
-	sub[1].keep = (struct mrrc_range) { base + 7 * mon_page, base + 12 * mon_page };
+	sub[0].keep = (struct mrrc_range) { base + 5 * mon_page,
+					    base + 9 * mon_page };
+	sub[1].keep = (struct mrrc_range) { base + 7 * mon_page,
+					    base + 12 * mon_page };
 	mrrc_mon_unwatch(fake, base, 20 * mon_page);
 	ck_assert(fake_mon_none(fake, 0, 5));
 	ck_assert(fake_mon_all(fake, 5, 12));

@@ -182,7 +182,7 @@ START_TEST(test_huge)
 	ptr = mmap(NULL, 2 * huge, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
 	if (ptr == MAP_FAILED)
-		skip("no huge mon_page free");
+		skip("no huge page free");
 	/* A few small pages of a huge one: watched whole. */
 	ck_assert_int_eq(mon_watch(ptr + 3 * mon_page, 2), 0);
 	munmap(ptr, 2 * huge);
