@@ -131,7 +131,8 @@ void ft_check_buf(const char *file, int line, const void *buf, size_t len,
 /* Anonymous pages, read and write; at addr if that is not NULL. */
 void *ft_map(void *addr, size_t len);
 void ft_unmap(void *addr, size_t len);
-size_t ft_rss(void);		/* bytes of this process in memory */
+/* Bytes of this process in memory; 0 where that says nothing. */
+size_t ft_rss(void);
 
 /* ---- ft_conn.c: fabrics, domains, connections ------------------------- */
 

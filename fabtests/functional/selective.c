@@ -145,6 +145,17 @@ static void plain_calls(struct ft_pair *pair, struct bufs *b)
 		FT_CHECK(!rc_, "%s: %zd", #call, rc_);			\
 	} while (0)
 
+/* Records of silent operations are retired as the flood goes on. */
+static void check_bounded(struct ft_pair *pair, unsigned n)
+{
+	struct fi_mrrc_stats st;
+
+	if (ft_stats(&pair->dom[1], &st))
+		FT_CHECK(st.posts - st.completions < n / 2,
+			 "%" PRIu64 " of %u silent operations are not retired",
+			 st.posts - st.completions, n);
+}
+
 static void flood_writes(struct ft_pair *pair, struct bufs *b, unsigned n,
 			 size_t len)
 {
@@ -161,6 +172,7 @@ static void flood_writes(struct ft_pair *pair, struct bufs *b, unsigned n,
 		if (i % 16 == 0)
 			ft_poll(&pair->s);
 	}
+	check_bounded(pair, n);
 	POST_QUIET(&pair->c, writemsg_flags(&pair->c, b, i % SLOTS, 8,
 					    (void *) 99, FI_COMPLETION));
 	pair->c.quiet[FT_TX] = false;

@@ -24,6 +24,7 @@ struct mrrc_miss {
 	enum mrrc_access access;	/* wanted */
 	enum mrrc_access as;		/* to be registered as */
 	struct mrrc_pending pending;	/* len 0: no plan yet */
+	bool seen;			/* every change would be reported */
 	struct mrrc_region *region;
 };
 
@@ -158,9 +159,13 @@ static int mrrc_miss_try(struct mrrc_miss *miss, bool *watched)
 	*watched = !rc;
 	/* A refusal has changed nothing, and may concern another's range. */
 	pending->watched = rc != -EINVAL && rc != -EBUSY && rc != -ENODEV;
-	if (rc)
-		return rc;
-	return mrrc_miss_reg(miss, pending->start, pending->len, miss->as);
+	if (!rc)
+		rc = mrrc_miss_reg(miss, pending->start, pending->len,
+				   miss->as);
+	if (!rc)
+		miss->seen = mrrc_mon_sees(miss->cache->mon, pending->start,
+					   pending->len);
+	return rc;
 }
 
 /* As @as: with what it overlaps if that is possible, else alone. */
@@ -183,8 +188,6 @@ static int mrrc_miss_try_as(struct mrrc_miss *miss, enum mrrc_access as,
 static enum mrrc_stat mrrc_watch_cause(int rc)
 {
 	switch (rc) {
-	case -EOPNOTSUPP:
-		return MRRC_STAT_UNCACHED_NOT_PRIVATE;
 	case -ENOMEM:
 		return MRRC_STAT_UNCACHED_WATCH_LIMIT;
 	case -ENODEV:
@@ -207,6 +210,10 @@ mrrc_miss_index(struct mrrc_miss *miss, struct mrrc_region_list *victims,
 	struct mrrc_region *region = miss->region;
 	struct mrrc_region *found;
 
+	if (!miss->seen) {
+		*cause = MRRC_STAT_UNCACHED_NOT_PRIVATE;
+		return region;
+	}
 	if (miss->pending.stale) {
 		*cause = MRRC_STAT_UNCACHED_RACED;
 		return region;

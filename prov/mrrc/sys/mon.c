@@ -269,10 +269,12 @@ int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	if (mrrc_mon_works(mon))
 		rc = mon->ops->watch(mon, start, len);
 	mrrc_lock_release(&mon->lock);
-	if (rc)
-		return rc;
-	/* After watching: what is replaced from here on is reported. */
-	return mon->ops->sees(mon, start, len) ? 0 : -EOPNOTSUPP;
+	return rc;
+}
+
+bool mrrc_mon_sees(struct mrrc_mon *mon, uintptr_t start, size_t len)
+{
+	return mrrc_mon_works(mon) && mon->ops->sees(mon, start, len);
 }
 
 /* MONITOR lock held: unwatch the parts of the range that nobody covers. */

@@ -137,11 +137,16 @@ void mrrc_mon_unsubscribe(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
 /*
  * Watch a page-aligned range that the subscriber's cover() already reports.
  * 0, or why changes there could go unnoticed: -EINVAL or -EBUSY refused,
- * -ENOMEM no room for more ranges, -EOPNOTSUPP memory of the wrong kind,
- * -ENODEV no monitor. No lock held. Unwatch
+ * -ENOMEM no room for more ranges, -ENODEV no monitor. No lock held. Unwatch
  * afterwards except where it was refused.
  */
 int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len);
+
+/*
+ * Of a watched range: does every change of it make an event? Best asked once
+ * it is pinned, because then all its pages are there to be looked at.
+ */
+bool mrrc_mon_sees(struct mrrc_mon *mon, uintptr_t start, size_t len);
 
 /* Stop watching what no subscriber covers any more. No lock held. */
 void mrrc_mon_unwatch(struct mrrc_mon *mon, uintptr_t start, size_t len);
