@@ -177,7 +177,8 @@ static void fetch_read(struct ft_ep *ep, struct bufs *b, enum form form)
 	*b->result = 0;
 	if (!posted(post_fetch(ep, b, form, FI_ATOMIC_READ), "read", form))
 		return;
-	ft_wait_ctx(ep, FT_TX, b, FI_ATOMIC);
+	/* to verbs this is an RMA read */
+	ft_wait_ctx(ep, FT_TX, b, 0);
 	FT_CHECK(*b->result == *b->target, "read 0x%" PRIx64, *b->result);
 }
 

@@ -84,18 +84,18 @@ static unsigned drain(struct ft_ep *ep, struct seen *seen)
 	return count;
 }
 
+/* Who closes everything need not read what is left in the queues. */
 static void close_pending(struct ft_pair *pair, struct fid_mr *mr,
-			  bool with_sends)
+			  bool with_sends, bool read)
 {
 	struct seen seen = { 0 };
 	struct ft_ep *c = &pair->c;
-	unsigned count;
 
 	post_pending(pair, mr, with_sends);
 	FT_CALL(fi_close(&c->ep->fid));
 	c->ep = NULL;
-	count = drain(c, &seen);
-	ft_log("%u completions after the close", count);
+	if (read)
+		ft_log("%u completions after the close", drain(c, &seen));
 	ft_check_idle(c->dom, "endpoint closed");
 	ft_ep_close(c);
 	ft_release(&pair->dom[1]);
@@ -158,7 +158,7 @@ static void bounded(struct ft_pair *pair, struct fid_mr *mr)
 
 	for (i = 0; i < n; i++) {
 		ft_stage("close %u", i);
-		close_pending(pair, mr, i % 2);
+		close_pending(pair, mr, i % 2, i % 3);
 		if (i == n / 4)
 			before = ft_rss();
 	}

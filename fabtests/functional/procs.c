@@ -78,10 +78,14 @@ static void client_main(const struct invitation *inv)
 static pid_t start_client(struct ft_pair *pair)
 {
 	struct invitation inv = { .len = sizeof(inv.name) };
+	char path[4096], limit[16];
+	ssize_t len;
 	pid_t pid;
-	char path[64];
 	int fds[2];
 
+	len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	FT_CHECK(len > 0, "/proc/self/exe: %s", strerror(errno));
+	path[len] = '\0';
 	FT_CALL(fi_getname(&pair->pep->fid, inv.name, &inv.len));
 	FT_CHECK(!pipe(fds), "pipe");
 	FT_CHECK(write(fds[1], &inv, sizeof(inv)) == sizeof(inv), "write");
@@ -91,9 +95,9 @@ static pid_t start_client(struct ft_pair *pair)
 	if (!pid) {
 		/* a fresh process: the fabric of this one is not its own */
 		dup2(fds[0], STDIN_FILENO);
-		snprintf(path, sizeof(path), "%d", ft_opts.timeout);
-		execl("/proc/self/exe", "fi_mrrc_procs", "-p", ft_opts.prov,
-		      "-s", ft_opts.addr, "-t", path, "client", (char *) NULL);
+		snprintf(limit, sizeof(limit), "%d", ft_opts.timeout);
+		execl(path, path, "-p", ft_opts.prov, "-s", ft_opts.addr, "-t",
+		      limit, "client", (char *) NULL);
 		_exit(5);
 	}
 	close(fds[0]);

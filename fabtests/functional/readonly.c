@@ -255,6 +255,8 @@ static void bad_sends(void)
 static void bad_arguments(void)
 {
 	struct iovec iov[2] = { { in, LEN }, { NULL, 8 } };
+	struct iovec many[4096];
+	size_t i;
 	struct ft_comp comp;
 	ssize_t ret;
 
@@ -271,7 +273,9 @@ static void bad_arguments(void)
 		     "half of all memory");
 	expect_error(&pair.c, FT_TX, fi_sendv(pair.c.ep, iov, NULL, 2, 0, iov),
 		     iov, "an iov with NULL in it");
-	ret = fi_sendv(pair.c.ep, iov, NULL, 4096, 0, iov);
+	for (i = 0; i < 4096; i++)
+		many[i] = (struct iovec) { in, 1 };
+	ret = fi_sendv(pair.c.ep, many, NULL, 4096, 0, many);
 	FT_CHECK(ret < 0 && ret != -FI_EAGAIN, "4096 iovs: %zd", ret);
 	alive("wrong arguments");
 

@@ -149,7 +149,14 @@ run_provider()
 
 	echo "== $prov"
 	for name in $TESTS; do
-		wanted "$name" && run_test "$prov" "$name"
+		wanted "$name" || continue
+		if [ "$VALGRIND" = yes ] && [ "$name" = readonly ]; then
+			echo "SKIP: $name: uses memory that is not there, on" \
+				"purpose" >"$LOG"
+			settle "$name" $RC_SKIP 0
+		else
+			run_test "$prov" "$name"
+		fi
 	done
 	wanted fi_info && test_fi_info
 }
@@ -176,6 +183,7 @@ parse()
 			WRAPPER=(valgrind -q --error-exitcode=9
 				--suppressions="$SUPPRESSIONS")
 			LIMIT=$((LIMIT * 10))
+			VALGRIND=yes
 			shift
 			continue
 			;;
@@ -204,7 +212,8 @@ main()
 {
 	local prov
 
-	PROVIDERS=() WRAPPER=() BINDIR='' ONLY='' NOT='' ADDRESS='' VERBOSE=no
+	PROVIDERS=() WRAPPER=() BINDIR='' ONLY='' NOT='' ADDRESS=''
+	VERBOSE=no VALGRIND=no
 	LIMIT=$DEFAULT_TIMEOUT PASSED=0 FAILED=0 SKIPPED=0
 	SUPPRESSIONS=$(dirname "$(realpath "$0")")/../suppressions/valgrind.supp
 	parse "$@"
@@ -219,4 +228,5 @@ main()
 	[ "$FAILED" -eq 0 ]
 }
 
-main "$@"
+# one line: nothing is read from this file once main() has begun
+main "$@"; exit

@@ -6,7 +6,8 @@
  * Reading the core and claiming the records behind its completions is one
  * step under the CQ's spin lock, so that the close of an endpoint, which
  * takes the same lock, finds every record either claimed or its own. A thread
- * inside the core's sread holds no lock; it is listed in sreaders (sweep.c).
+ * inside the core's sread holds no lock: while there is one, only it reads
+ * this CQ, so that order is kept and nobody sleeps over the stash.
  *
  * stash.c reads a CQ on the application's behalf, into the stash that is
  * served first.
@@ -50,14 +51,6 @@ void mrrc_domain_unlock_cqs(struct mrrc_domain *domain)
 	pthread_mutex_unlock(&domain->cq_lock);
 }
 
-static inline uint64_t mrrc_entry_flags(const struct mrrc_cq *cq,
-					const void *entry)
-{
-	if (cq->core_entry_size == sizeof(struct fi_cq_entry))
-		return 0;
-	return ((const struct fi_cq_msg_entry *) entry)->flags;
-}
-
 /*
  * Map n entries as the core gave them at from to what the application gets at
  * to (the same place, or one with smaller entries). Lock held.
@@ -73,8 +66,7 @@ static ssize_t mrrc_cq_map(struct mrrc_cq *cq, char *to, const char *from,
 	for (i = 0; i < n; i++, from += in) {
 		context = ((const struct fi_cq_entry *) from)->op_context;
 		op = mrrc_op_of(cq->domain, context);
-		if (op && !mrrc_op_claim(cq, op, mrrc_entry_flags(cq, from),
-					 false, &context, done))
+		if (op && !mrrc_op_claim(cq, op, from, 0, &context, done))
 			continue;
 		if (to != from)
 			memmove(to, from, out);
@@ -212,7 +204,7 @@ static ssize_t mrrc_cq_readerr(struct fid_cq *cq_fid,
 		ret = fi_cq_readerr(cq->core, entry, flags);
 		if (ret > 0 &&
 		    (op = mrrc_op_of(cq->domain, entry->op_context)))
-			mrrc_op_claim(cq, op, entry->flags, true,
+			mrrc_op_claim(cq, op, entry, entry->err,
 				      &entry->op_context, &done);
 	}
 	mrrc_cq_unlock(cq);
@@ -236,15 +228,18 @@ static ssize_t mrrc_cq_core_sread(struct mrrc_cq *cq, void *buf, size_t count,
 	struct fi_cq_tagged_entry wide[MRRC_CQ_BATCH];
 	bool narrow = cq->core_entry_size != cq->entry_size;
 	void *core_buf = narrow ? wide : buf;
-	struct mrrc_sreader me;
 	struct mrrc_op *done = NULL;
 	ssize_t ret;
 
 	if (narrow && count > MRRC_CQ_BATCH)
 		count = MRRC_CQ_BATCH;
 	mrrc_cq_lock(cq);
-	me.ticket = cq->domain->ticket;
-	TAILQ_INSERT_TAIL(&cq->sreaders, &me, link);
+	if (atomic_load_explicit(&cq->stash_cnt, memory_order_relaxed)) {
+		/* taken since we looked: nothing would wake us for it */
+		mrrc_cq_unlock(cq);
+		return 0;
+	}
+	cq->sreaders++;
 	mrrc_cq_unlock(cq);
 
 	ret = src ? fi_cq_sreadfrom(cq->core, core_buf, count, src, cond,
@@ -254,7 +249,8 @@ static ssize_t mrrc_cq_core_sread(struct mrrc_cq *cq, void *buf, size_t count,
 	mrrc_cq_lock(cq);
 	if (ret > 0)
 		ret = mrrc_cq_map(cq, buf, core_buf, ret, src, &done);
-	TAILQ_REMOVE(&cq->sreaders, &me, link);
+	if (!--cq->sreaders && mrrc_unlikely(cq->zombies))
+		mrrc_cq_reap(cq, &done);
 	mrrc_cq_unlock(cq);
 	mrrc_op_end_list(done);
 	return ret;
@@ -270,7 +266,8 @@ static ssize_t mrrc_cq_sreadfrom(struct fid_cq *cq_fid, void *buf,
 	const void *rest;
 	ssize_t ret;
 
-	if (!cq->wait)	/* the core says how it refuses */
+	/* the core says how it refuses, and what no room for an answer means */
+	if (!cq->wait || !count)
 		return src ? fi_cq_sreadfrom(cq->core, buf, count, src, cond,
 					     timeout) :
 			     fi_cq_sread(cq->core, buf, count, cond, timeout);
@@ -288,9 +285,6 @@ static ssize_t mrrc_cq_sreadfrom(struct fid_cq *cq_fid, void *buf,
 			ret = mrrc_cq_core_sread(cq, (char *) buf +
 					cur * cq->entry_size, count - cur,
 					src ? src + cur : NULL, rest, timeout);
-			if (ret == -FI_EAGAIN &&
-			    atomic_load(&cq->stash_cnt))
-				continue;	/* woken for the stash */
 		}
 		if (ret < 0)
 			break;
@@ -396,6 +390,9 @@ static int mrrc_cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 	struct mrrc_cq *cq;
 	int ret;
 
+	/* its context would be a structure of the caller's, not a fid */
+	if (attr->flags & FI_PEER)
+		return -FI_ENOSYS;
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return -FI_ENOMEM;
@@ -405,7 +402,6 @@ static int mrrc_cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 	cq->wait = attr->wait_obj != FI_WAIT_NONE;
 	cq->threshold = attr->wait_cond == FI_CQ_COND_THRESHOLD;
 	STAILQ_INIT(&cq->stash);
-	TAILQ_INIT(&cq->sreaders);
 	if (attr->wait_obj == FI_WAIT_SET) {
 		if (attr->wait_set)
 			wait = mrrc_fid_core(&attr->wait_set->fid);
@@ -417,10 +413,10 @@ static int mrrc_cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 		cq->wait_set = container_of(attr->wait_set, struct mrrc_wait,
 					    wait);
 	}
-	/* what ends a multi-receive buffer is in the flags */
+	/* complete.c looks at flags, length and place of multi-receives */
 	if (domain->implicit && domain->multi_recv &&
-	    mrrc_format_size(attr->format) == sizeof(struct fi_cq_entry))
-		core_attr.format = FI_CQ_FORMAT_MSG;
+	    mrrc_format_size(attr->format) < sizeof(struct fi_cq_data_entry))
+		core_attr.format = FI_CQ_FORMAT_DATA;
 
 	ret = fi_cq_open(domain->core, &core_attr, &cq->core, &cq->cq.fid);
 	if (ret) {
@@ -474,8 +470,7 @@ int mrrc_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 int mrrc_cq_open_internal(struct mrrc_domain *domain, struct mrrc_cq **cq)
 {
 	struct fi_cq_attr attr = {
-		.format = domain->multi_recv ? FI_CQ_FORMAT_MSG :
-					       FI_CQ_FORMAT_CONTEXT,
+		.format = FI_CQ_FORMAT_CONTEXT,
 		.wait_obj = FI_WAIT_NONE,
 	};
 

@@ -37,6 +37,15 @@ int mrrc_cq_signal(struct fid_cq *cq);
 const char *mrrc_cq_strerror(struct fid_cq *cq, int prov_errno,
 			     const void *err_data, char *buf, size_t len);
 
+/*
+ * Read all that the core has, the application's into the stash. Lock held, no
+ * thread in the core's sread.
+ */
+void mrrc_cq_stash(struct mrrc_cq *cq, struct mrrc_op **done);
+
+/* sweep.c: the last thread left the core's sread. Lock held. */
+void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done);
+
 void mrrc_stash_clear(struct mrrc_cq *cq);
 
 #endif /* MRRC_CQ_H */

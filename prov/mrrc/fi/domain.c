@@ -8,9 +8,12 @@
  * whole domain (info.c).
  */
 #include "config.h"
+#include <sys/random.h>
+
 #include <rdma/fi_ext_mrrc.h>
 
 #include "op.h"
+#include "sweep.h"
 
 static void mrrc_domain_cache_close(struct mrrc_domain *domain)
 {
@@ -30,8 +33,10 @@ static int mrrc_domain_close(struct fid *fid)
 	if (mrrc_ref_busy(&domain->ref))
 		return -FI_EBUSY;
 	/* our registrations are the core's children */
-	if (domain->implicit)
+	if (domain->implicit) {
+		mrrc_domain_sweep(domain);
 		mrrc_cache_mt_flush(domain->cache);
+	}
 	ret = fi_close(&domain->core->fid);
 	if (ret)
 		return ret;
@@ -190,10 +195,13 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 	struct mrrc_fabric *fabric = mrrc_fabric_of(fabric_fid);
 	struct mrrc_domain *domain;
 	struct fi_info *core_info;
+	uint64_t key;
 	int ret;
 
 	if (!info || !info->domain_attr)
 		return -FI_EINVAL;
+	if (flags & FI_PEER)
+		return -FI_ENOSYS;
 	domain = calloc(1, sizeof(*domain));
 	if (!domain)
 		return -FI_ENOMEM;
@@ -204,6 +212,9 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 	if (ret)
 		goto err_free;
 	domain->core_key_size = info->domain_attr->mr_key_size;
+	if (getrandom(&key, sizeof(key), GRND_NONBLOCK) != sizeof(key))
+		key = (uintptr_t) domain;
+	atomic_init(&domain->next_key, key);
 	domain->multi_recv = info->caps & FI_MULTI_RECV;
 	domain->implicit = mrrc_domain_implicit(domain);
 	domain->core_nocache = !strcasecmp(fabric->core_prov_name, "verbs");

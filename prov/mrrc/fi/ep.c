@@ -52,20 +52,34 @@ static void mrrc_ep_set_cq(struct mrrc_ep_dir *dir, struct mrrc_cq *cq,
 static int mrrc_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
+	const uint64_t all_flags = flags;
 	struct mrrc_cq *cq;
 	int ret;
 
-	ret = mrrc_fid_bind(fid, bfid, flags);
-	if (ret)
-		return ret;
+	/*
+	 * tcp takes FI_COMPLETION of receives from a shared context from the
+	 * endpoint: whether there is one is known when it is enabled.
+	 */
+	if (ep->domain->implicit && bfid->fclass == FI_CLASS_CQ &&
+	    (flags & FI_RECV) && (flags & FI_SELECTIVE_COMPLETION)) {
+		if (!mrrc_fid_core(bfid))
+			return -FI_EINVAL;
+		ep->rx_bind_late = true;
+		flags &= ~FI_RECV;
+	}
+	if (flags == all_flags || (flags & FI_TRANSMIT)) {
+		ret = mrrc_fid_bind(fid, bfid, flags);
+		if (ret)
+			return ret;
+	}
 
 	switch (bfid->fclass) {
 	case FI_CLASS_CQ:
 		cq = container_of(bfid, struct mrrc_cq, cq.fid);
 		if (flags & FI_TRANSMIT)
 			mrrc_ep_set_cq(&ep->tx, cq, flags);
-		if (flags & FI_RECV)
-			mrrc_ep_set_cq(&ep->rx, cq, flags);
+		if (all_flags & FI_RECV)
+			mrrc_ep_set_cq(&ep->rx, cq, all_flags);
 		break;
 	case FI_CLASS_CNTR:
 		if (flags & (FI_SEND | FI_WRITE | FI_READ))
@@ -93,7 +107,8 @@ static int mrrc_ep_bind_own_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir,
 		if (ret)
 			return ret;
 	}
-	flags |= FI_SELECTIVE_COMPLETION;
+	if (dir == &ep->tx || !ep->shared_rx)
+		flags |= FI_SELECTIVE_COMPLETION;
 	ret = fi_ep_bind(ep->core, &ep->own_cq->core->fid, flags);
 	if (!ret)
 		mrrc_ep_set_cq(dir, ep->own_cq, flags);
@@ -104,6 +119,13 @@ static int mrrc_ep_enable(struct mrrc_ep *ep)
 {
 	int ret;
 
+	if (ep->rx_bind_late) {
+		ret = fi_ep_bind(ep->core, &ep->rx.cq->core->fid, FI_RECV |
+				 (ep->shared_rx ? 0 : FI_SELECTIVE_COMPLETION));
+		if (ret)
+			return ret;
+		ep->rx_bind_late = false;
+	}
 	if (ep->domain->implicit && !ep->is_srx) {
 		ret = mrrc_ep_bind_own_cq(ep, &ep->tx, FI_TRANSMIT);
 		if (!ret)
@@ -306,6 +328,8 @@ int mrrc_ep_open2(struct fid_domain *domain_fid, struct fi_info *info,
 
 	if (!info)
 		return -FI_EINVAL;
+	if (flags & FI_PEER)
+		return -FI_ENOSYS;
 	ep = calloc(1, sizeof(*ep));
 	if (!ep)
 		return -FI_ENOMEM;
@@ -346,11 +370,19 @@ int mrrc_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr,
 	struct mrrc_ep *srx;
 	int ret;
 
+	if (attr && (attr->op_flags & FI_PEER))
+		return -FI_ENOSYS;
 	srx = calloc(1, sizeof(*srx));
 	if (!srx)
 		return -FI_ENOMEM;
 	mrrc_ep_init(srx, domain, FI_CLASS_SRX_CTX, context);
 	srx->is_srx = true;
+	/*
+	 * Every receive gets a record, also with a descriptor: whether its
+	 * completion is wanted depends on the endpoint that it ends up at.
+	 */
+	srx->ops_base = 0;
+	srx->ops_len = SIZE_MAX;
 	srx->rx.iov_limit = MRRC_IOV_MAX;
 	if (attr) {
 		srx->rx.op_flags = attr->op_flags;

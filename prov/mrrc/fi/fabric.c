@@ -76,7 +76,8 @@ static int mrrc_fabric_core_attr(const struct fi_fabric_attr *attr,
 	}
 
 	hints->mode = ~0ULL;
-	hints->domain_attr->mr_mode = MRRC_ALL_MR_MODES;
+	if (FI_VERSION_GE(attr->api_version, FI_VERSION(1, 5)))
+		hints->domain_attr->mr_mode = MRRC_ALL_MR_MODES;
 	free(hints->fabric_attr->prov_name);
 	hints->fabric_attr->prov_name = strdup(MRRC_PROV_NAME);
 	if (!hints->fabric_attr->prov_name) {

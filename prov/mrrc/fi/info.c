@@ -161,6 +161,19 @@ err:
 	return ret;
 }
 
+/*
+ * Local registration is ours to do. The old mode bit goes with every mr_mode;
+ * the new one only where mr_mode is a set of bits.
+ */
+static void mrrc_info_add_local(struct fi_info *core)
+{
+	core->mode |= FI_LOCAL_MR;
+	if (core->domain_attr && core->domain_attr->mr_mode &&
+	    core->domain_attr->mr_mode != FI_MR_BASIC &&
+	    core->domain_attr->mr_mode != FI_MR_SCALABLE)
+		core->domain_attr->mr_mode |= FI_MR_LOCAL;
+}
+
 /* The caller's hints as the core should see them; free with fi_freeinfo() */
 static struct fi_info *
 mrrc_hints_to_core(uint32_t version, const struct fi_info *hints,
@@ -187,11 +200,7 @@ mrrc_hints_to_core(uint32_t version, const struct fi_info *hints,
 	}
 
 	if (mrrc_params.reg != MRRC_REGISTER_NEVER) {
-		core->mode |= FI_LOCAL_MR;
-		if (FI_VERSION_GE(version, FI_VERSION(1, 5)) &&
-		    core->domain_attr->mr_mode != FI_MR_BASIC &&
-		    core->domain_attr->mr_mode != FI_MR_SCALABLE)
-			core->domain_attr->mr_mode |= FI_MR_LOCAL;
+		mrrc_info_add_local(core);
 	}
 	/* see mrrc_info_to_core() */
 	if (core->domain_attr->threading != FI_THREAD_DOMAIN)
@@ -282,12 +291,7 @@ int mrrc_info_to_core(const struct mrrc_domain *domain,
 			core->domain_attr->threading = FI_THREAD_SAFE;
 	}
 	if (domain && domain->core_local) {
-		if (domain->core_mr_mode & FI_MR_LOCAL) {
-			if (core->domain_attr)
-				core->domain_attr->mr_mode |= FI_MR_LOCAL;
-		} else {
-			core->mode |= FI_LOCAL_MR;
-		}
+		mrrc_info_add_local(core);
 	}
 	if (core->handle) {
 		/* a connection request's handle is the core's own */

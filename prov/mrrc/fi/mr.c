@@ -14,6 +14,7 @@
  */
 #include "config.h"
 #include "mrrc_fi.h"
+#include "sys/cache_mt.h"
 
 static void mr_refresh(struct mrrc_mr *mr)
 {
@@ -109,6 +110,14 @@ static uint64_t mr_core_flags(const struct mrrc_domain *domain, uint64_t flags)
 	return flags;
 }
 
+/* The key is taken: perhaps by an idle region of ours, which gives way. */
+static bool mr_make_way(struct mrrc_domain *domain, int ret)
+{
+	return ret == -FI_ENOKEY && domain->implicit &&
+	       !(domain->core_mr_mode & FI_MR_PROV_KEY) &&
+	       mrrc_cache_mt_flush(domain->cache);
+}
+
 static int mr_reg(struct fid *fid, const void *buf, size_t len,
 		  uint64_t access, uint64_t offset, uint64_t requested_key,
 		  uint64_t flags, struct fid_mr **mr_fid, void *context)
@@ -121,8 +130,11 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len,
 	mr = mr_alloc(domain, context);
 	if (!mr)
 		return -FI_ENOMEM;
-	ret = fi_mr_reg(domain->core, buf, len, access, offset, requested_key,
-			mr_core_flags(domain, flags), &mr->core, context);
+	do {
+		ret = fi_mr_reg(domain->core, buf, len, access, offset,
+				requested_key, mr_core_flags(domain, flags),
+				&mr->core, context);
+	} while (mr_make_way(domain, ret));
 	return mr_finish(mr, ret, mr_fid);
 }
 
@@ -138,9 +150,11 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count,
 	mr = mr_alloc(domain, context);
 	if (!mr)
 		return -FI_ENOMEM;
-	ret = fi_mr_regv(domain->core, iov, count, access, offset,
-			 requested_key, mr_core_flags(domain, flags),
-			 &mr->core, context);
+	do {
+		ret = fi_mr_regv(domain->core, iov, count, access, offset,
+				 requested_key, mr_core_flags(domain, flags),
+				 &mr->core, context);
+	} while (mr_make_way(domain, ret));
 	return mr_finish(mr, ret, mr_fid);
 }
 
@@ -159,8 +173,10 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	mr = mr_alloc(domain, attr->context);
 	if (!mr)
 		return -FI_ENOMEM;
-	ret = fi_mr_regattr(domain->core, attr, mr_core_flags(domain, flags),
-			    &mr->core);
+	do {
+		ret = fi_mr_regattr(domain->core, attr, mr_core_flags(domain, flags),
+				    &mr->core);
+	} while (mr_make_way(domain, ret));
 	return mr_finish(mr, ret, mr_fid);
 }
 

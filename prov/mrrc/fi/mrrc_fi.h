@@ -119,7 +119,6 @@ struct mrrc_domain {
 	pthread_mutex_t cq_lock;	/* guards cqs */
 	struct mrrc_cq *cqs;	/* every CQ of the domain, linked by next */
 	atomic_int internal_cqs;	/* of them, opened by us */
-	uint64_t ticket;	/* endpoints closed; under every CQ's lock */
 };
 
 struct mrrc_eq {
@@ -134,7 +133,6 @@ struct mrrc_wait {
 	struct fid_wait *core;
 	struct mrrc_fabric *fabric;
 	mrrc_ref ref;		/* queues opened with it */
-	atomic_int waiters;	/* threads inside the core's wait */
 	atomic_size_t stash_cnt;	/* sum of its CQs' */
 };
 
@@ -178,12 +176,6 @@ struct mrrc_stx {
 	struct mrrc_domain *domain;
 };
 
-/* A thread inside the core's sread; on its stack. */
-struct mrrc_sreader {
-	TAILQ_ENTRY(mrrc_sreader) link;
-	uint64_t ticket;	/* domain's, when it went in */
-};
-
 struct mrrc_cq {
 	struct fid_cq cq;
 	struct fid_cq *core;
@@ -202,7 +194,8 @@ struct mrrc_cq {
 	uintptr_t ops_base;
 	size_t ops_len;
 	atomic_int lock;	/* spin; guards reading of core and the stash */
-	TAILQ_HEAD(, mrrc_sreader) sreaders;	/* oldest first; lock */
+	int sreaders;		/* threads inside the core's sread; lock */
+	int zombies;		/* records left for them, see sweep.c; lock */
 	atomic_int silent;	/* unsignalled operations outstanding */
 	/* completions read on behalf of the application, oldest first */
 	STAILQ_HEAD(, mrrc_comp) stash;
@@ -230,6 +223,7 @@ struct mrrc_ep {
 	struct mrrc_ep_dir tx, rx;
 	bool shared_rx;		/* receives come from a shared context */
 	bool is_srx;		/* this is the shared context */
+	bool rx_bind_late;	/* rx.cq is yet to be bound to the core */
 	size_t inject_size;
 	struct mrrc_cq *own_cq;	/* bound by us where a counter alone was */
 	struct mrrc_ep *alias_of;

@@ -74,6 +74,8 @@ mrrc_post_recv(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
 	if (ret)
 		return mrrc_op_posted(op, ret);
 	core_msg.desc = desc;
+	if (msg->iov_count)
+		op->multi_base = (uintptr_t) msg->msg_iov[0].iov_base;
 	core_msg.context = op;
 	return MRRC_OP_POST(op, fi_recvmsg(ep->core, &core_msg,
 					   flags | FI_COMPLETION));

@@ -42,8 +42,10 @@ int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 	} else if (dir->cq && dir->cq->internal) {
 		op_flags |= MRRC_OP_SILENT;
 	}
-	if (flags & FI_MULTI_RECV)
+	if ((flags & FI_MULTI_RECV) && domain->multi_recv)
 		op_flags |= MRRC_OP_MULTI;
+	if (dir == &ep->rx)
+		op_flags |= MRRC_OP_RX;
 
 	if ((op_flags & MRRC_OP_SILENT) && dir->cq &&
 	    atomic_load_explicit(&dir->cq->silent, memory_order_relaxed) >=
@@ -59,18 +61,20 @@ int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 	atomic_store_explicit(&op->ep, ep->alias_of ? ep->alias_of : ep,
 			      memory_order_relaxed);
 	op->domain = domain;
-	op->cq = NULL;
+	op->cq = dir->cq;
 	op->next = NULL;
+	op->multi_base = 0;
+	op->multi_done = 0;
+	op->multi_end = SIZE_MAX;
 	op->regions = op->region;
 	op->region_cnt = 0;
 	op->region_max = MRRC_OP_REGIONS;
-	if ((op_flags & MRRC_OP_SILENT) && dir->cq) {
-		op->cq = dir->cq;
-		atomic_fetch_add_explicit(&op->cq->silent, 1,
+	if ((op_flags & MRRC_OP_SILENT) && dir->cq)
+		atomic_fetch_add_explicit(&dir->cq->silent, 1,
 					  memory_order_relaxed);
-	}
+	op->seq = atomic_fetch_add_explicit(&domain->posts, 1,
+					    memory_order_relaxed);
 	atomic_store_explicit(&op->flags, op_flags, memory_order_release);
-	atomic_fetch_add_explicit(&domain->posts, 1, memory_order_relaxed);
 	*op_out = op;
 	return 0;
 }
@@ -108,9 +112,7 @@ ssize_t mrrc_op_posted(struct mrrc_op *op, ssize_t ret)
 	if (mrrc_unlikely(ret)) {
 		struct mrrc_domain *domain = op->domain;
 
-		if (op->cq)
-			atomic_fetch_sub_explicit(&op->cq->silent, 1,
-						  memory_order_relaxed);
+		mrrc_op_retire_silent(op);
 		atomic_fetch_sub_explicit(&domain->posts, 1,
 					  memory_order_relaxed);
 		mrrc_op_undo(op);

@@ -26,6 +26,7 @@ enum {
 	MRRC_OP_CLAIMED	= 1 << 3,	/* completed, or not in use */
 	MRRC_OP_ZOMBIE	= 1 << 4,	/* endpoint closed; see sweep.c */
 	MRRC_OP_RETRIED	= 1 << 5,	/* room was made for it once */
+	MRRC_OP_RX	= 1 << 6,	/* a receive */
 };
 
 struct mrrc_op {
@@ -33,9 +34,12 @@ struct mrrc_op {
 	void *context;			/* the application's */
 	struct mrrc_ep *_Atomic ep;	/* read by sweeps of any endpoint */
 	struct mrrc_domain *domain;
-	struct mrrc_cq *cq;		/* counted in its silent; or NULL */
+	struct mrrc_cq *cq;		/* reports it; NULL: of a shared context */
 	struct mrrc_op *next;		/* list of its claimer */
-	uint64_t ticket;		/* of a zombie */
+	uint64_t seq;			/* age: smaller is older */
+	/* of a multi-receive buffer, see complete.c */
+	uintptr_t multi_base;
+	size_t multi_done, multi_end;
 	_Atomic uint32_t flags;		/* once posted: under a CQ's lock */
 	uint32_t region_cnt, region_max;
 	struct mrrc_region **regions;	/* region, or allocated */
@@ -54,6 +58,15 @@ static inline struct mrrc_op *mrrc_op_of(struct mrrc_domain *domain,
  */
 int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 		  void *context, struct mrrc_op **op);
+
+/* It is no longer one of its CQ's unsignalled operations. */
+static inline void mrrc_op_retire_silent(struct mrrc_op *op)
+{
+	if (op->cq && (atomic_load_explicit(&op->flags, memory_order_relaxed) &
+		       MRRC_OP_SILENT))
+		atomic_fetch_sub_explicit(&op->cq->silent, 1,
+					  memory_order_relaxed);
+}
 
 /* Add a region that the operation holds. */
 int mrrc_op_hold(struct mrrc_op *op, struct mrrc_region *region);
@@ -83,10 +96,11 @@ void mrrc_op_end_list(struct mrrc_op *list);
 
 /*
  * complete.c: claim the operation behind a completion, under the lock of the
- * CQ that reported it. Adds the record to *done when it is over. True if the
- * application sees this completion; *context is then its own.
+ * CQ that reported it. entry is the core's, in the CQ's core format, or an
+ * error entry with its err. Adds the record to *done when it is over. True if
+ * the application sees this completion; *context is then its own.
  */
-bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op, uint64_t flags,
-		   bool error, void **context, struct mrrc_op **done);
+bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op, const void *entry,
+		   int err, void **context, struct mrrc_op **done);
 
 #endif /* MRRC_OP_H */

@@ -8,6 +8,23 @@
 
 #define MRRC_KEY_TRIES	64
 
+/*
+ * Where keys are the application's to choose, ours come from the upper half,
+ * from a place of each domain's own: the ends of the range are popular. mr.c
+ * makes way for an application that wants one of them all the same.
+ */
+static uint64_t mrrc_reg_key(struct mrrc_domain *domain)
+{
+	size_t bits = 8 * domain->core_key_size;
+	uint64_t next = atomic_fetch_add(&domain->next_key, 1);
+	uint64_t top;
+
+	if (!bits || bits > 64)
+		bits = 64;
+	top = 1ULL << (bits - 1);
+	return top | (next & (top - 1));
+}
+
 static int mrrc_reg_core(struct mrrc_domain *domain, const struct iovec *iov,
 			 uint64_t access, struct fid_mr **mr)
 {
@@ -18,19 +35,10 @@ static int mrrc_reg_core(struct mrrc_domain *domain, const struct iovec *iov,
 		.iface = FI_HMEM_SYSTEM,
 	};
 	uint64_t flags = domain->core_nocache ? MRRC_MR_NOCACHE : 0;
-	uint64_t last_key = domain->core_key_size >= sizeof(uint64_t) ||
-			    !domain->core_key_size ? UINT64_MAX - 1 :
-			    (1ULL << (8 * domain->core_key_size)) - 2;
 	int ret, tries = 0;
 
 	do {
-		/*
-		 * Where keys are the application's to choose, ours come from
-		 * the far end, where its own are least likely to be.
-		 */
-		attr.requested_key = last_key -
-			atomic_fetch_add(&domain->next_key, 1) %
-			(last_key / 2);
+		attr.requested_key = mrrc_reg_key(domain);
 		ret = fi_mr_regattr(domain->core, &attr, flags, mr);
 	} while (ret == -FI_ENOKEY &&
 		 !(domain->core_mr_mode & FI_MR_PROV_KEY) &&

@@ -10,6 +10,19 @@
 #include "cq.h"
 #include "op.h"
 
+/*
+ * libfabric 2.x appended src_addr to the entry, for applications of API 1.20
+ * and newer.
+ */
+#if FI_MAJOR_VERSION >= 2
+#define MRRC_CQ_ERR_SIZE(version) \
+	(FI_VERSION_LT(version, FI_VERSION(1, 20)) ? \
+	 offsetof(struct fi_cq_err_entry, src_addr) : \
+	 sizeof(struct fi_cq_err_entry))
+#else
+#define MRRC_CQ_ERR_SIZE(version) sizeof(struct fi_cq_err_entry)
+#endif
+
 struct mrrc_comp {
 	STAILQ_ENTRY(mrrc_comp) link;
 	bool error;
@@ -18,14 +31,26 @@ struct mrrc_comp {
 	char err_data[64];
 };
 
-/* Copy an error entry as the core would: into the caller's buffer, if any. */
+/*
+ * Copy an error entry as the core would: no more than the application's
+ * version of it has, err_data into its buffer, if it gave one.
+ */
 static void mrrc_stash_copy_err(struct mrrc_cq *cq, struct mrrc_comp *comp,
 				struct fi_cq_err_entry *entry)
 {
-	void *buf = entry->err_data;
-	size_t size = entry->err_data_size;
+	uint32_t version = cq->domain->fabric->fabric.api_version;
+	size_t size;
+	void *buf;
 
-	*entry = comp->entry;
+	if (FI_VERSION_LT(version, FI_VERSION(1, 5))) {
+		memcpy(entry, &comp->entry,
+		       offsetof(struct fi_cq_err_entry, err_data_size));
+		entry->err_data = NULL;
+		return;
+	}
+	buf = entry->err_data;
+	size = entry->err_data_size;
+	memcpy(entry, &comp->entry, MRRC_CQ_ERR_SIZE(version));
 	if (comp->entry.err_data != comp->err_data)
 		return;
 	if (size && buf) {
@@ -129,27 +154,21 @@ static ssize_t mrrc_stash_fetch(struct mrrc_cq *cq, struct mrrc_comp *comp,
 
 	op = mrrc_op_of(cq->domain, comp->entry.op_context);
 	if (op)
-		return mrrc_op_claim(cq, op, comp->error ||
-				     cq->core_entry_size >
-				     sizeof(struct fi_cq_entry) ?
-				     comp->entry.flags : 0, comp->error,
+		return mrrc_op_claim(cq, op, &comp->entry, comp->entry.err,
 				     &comp->entry.op_context, done);
 	return !cq->internal;
 }
 
-void mrrc_cq_drain(struct mrrc_cq *cq)
+void mrrc_cq_stash(struct mrrc_cq *cq, struct mrrc_op **done)
 {
-	struct mrrc_op *done = NULL;
 	struct mrrc_comp *comp;
-	bool wake = false;
 	ssize_t ret;
 
-	mrrc_cq_lock(cq);
 	for (;;) {
 		comp = malloc(sizeof(*comp));
 		if (!comp)
 			break;
-		while (!(ret = mrrc_stash_fetch(cq, comp, &done)))
+		while (!(ret = mrrc_stash_fetch(cq, comp, done)))
 			;
 		if (ret < 0) {
 			free(comp);
@@ -157,13 +176,18 @@ void mrrc_cq_drain(struct mrrc_cq *cq)
 		}
 		STAILQ_INSERT_TAIL(&cq->stash, comp, link);
 		mrrc_stash_count(cq, 1);
-		wake = true;
 	}
-	mrrc_cq_unlock(cq);
+}
 
-	/* a thread asleep in the core would not see what we took */
-	if (wake && cq->wait)
-		fi_cq_signal(cq->core);
+void mrrc_cq_drain(struct mrrc_cq *cq)
+{
+	struct mrrc_op *done = NULL;
+
+	mrrc_cq_lock(cq);
+	/* a thread asleep in the core is woken by what comes, and reads it */
+	if (!cq->sreaders)
+		mrrc_cq_stash(cq, &done);
+	mrrc_cq_unlock(cq);
 	mrrc_op_end_list(done);
 }
 

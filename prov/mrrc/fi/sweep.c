@@ -7,6 +7,7 @@
  * at every operation in flight; posting and completing keep no lists for it.
  */
 #include "config.h"
+#include "cq.h"
 #include "op.h"
 #include "sweep.h"
 
@@ -16,14 +17,27 @@ struct mrrc_search {
 	struct mrrc_op *op;
 };
 
+/* Of several under one context: a receive before a send, then the oldest. */
+static bool mrrc_search_better(const struct mrrc_op *op,
+			       const struct mrrc_op *than)
+{
+	uint32_t rx, than_rx;
+
+	if (!than)
+		return true;
+	rx = atomic_load(&op->flags) & MRRC_OP_RX;
+	than_rx = atomic_load(&than->flags) & MRRC_OP_RX;
+	return rx != than_rx ? rx != 0 : op->seq < than->seq;
+}
+
 static void mrrc_search_cb(void *object, void *arg)
 {
 	struct mrrc_search *search = arg;
 	struct mrrc_op *op = object;
 
-	if (!search->op && op->ep == search->ep &&
-	    op->context == search->context &&
-	    !(atomic_load(&op->flags) & (MRRC_OP_CLAIMED | MRRC_OP_ZOMBIE)))
+	if (!(atomic_load(&op->flags) & (MRRC_OP_CLAIMED | MRRC_OP_ZOMBIE)) &&
+	    op->ep == search->ep && op->context == search->context &&
+	    mrrc_search_better(op, search->op))
 		search->op = op;
 }
 
@@ -48,9 +62,11 @@ ssize_t mrrc_ep_cancel(struct fid *fid, void *context)
 }
 
 struct mrrc_sweep {
-	struct mrrc_ep *ep;
-	uint64_t ticket;	/* of this sweep */
-	uint64_t oldest;	/* ticket of a thread still in a core's sread */
+	const struct mrrc_ep *ep;	/* its records, */
+	const struct mrrc_cq *cq;	/* of those that this CQ reports (or NULL) */
+	bool zombies;		/* only those left by earlier sweeps */
+	bool defer;		/* leave them as zombies */
+	int cnt;
 	struct mrrc_op *done;
 };
 
@@ -60,27 +76,64 @@ static void mrrc_sweep_cb(void *object, void *arg)
 	struct mrrc_op *op = object;
 	uint32_t flags = atomic_load(&op->flags);
 
-	if (flags & MRRC_OP_CLAIMED)
+	if ((flags & MRRC_OP_CLAIMED) || op->cq != sweep->cq)
 		return;
-	if (flags & MRRC_OP_ZOMBIE) {
-		if (op->ticket > sweep->oldest)
-			return;
-	} else {
-		if (op->ep != sweep->ep)
-			return;
-		if (op->cq)
-			atomic_fetch_sub(&op->cq->silent, 1);
-		op->cq = NULL;
+	if (sweep->zombies ? !(flags & MRRC_OP_ZOMBIE) : op->ep != sweep->ep)
+		return;
+	sweep->cnt++;
+	if (sweep->defer) {
 		op->ep = NULL;
-		op->ticket = sweep->ticket;
-		if (op->ticket > sweep->oldest) {
-			atomic_store(&op->flags, flags | MRRC_OP_ZOMBIE);
-			return;
-		}
+		atomic_store(&op->flags, flags | MRRC_OP_ZOMBIE);
+		return;
 	}
+	mrrc_op_retire_silent(op);
 	atomic_store(&op->flags, flags | MRRC_OP_CLAIMED);
 	op->next = sweep->done;
 	sweep->done = op;
+}
+
+void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done)
+{
+	struct mrrc_sweep sweep = { .cq = cq, .zombies = true, .done = *done };
+
+	mrrc_cq_stash(cq, &sweep.done);
+	mrrc_pool_foreach_live(cq->domain->ops, mrrc_sweep_cb, &sweep);
+	cq->zombies = 0;
+	*done = sweep.done;
+}
+
+static void mrrc_sweep_cq(struct mrrc_ep *ep, struct mrrc_cq *cq)
+{
+	struct mrrc_sweep sweep = { .ep = ep, .cq = cq };
+
+	mrrc_cq_lock(cq);
+	sweep.defer = cq->sreaders;
+	if (!sweep.defer)
+		mrrc_cq_stash(cq, &sweep.done);
+	mrrc_pool_foreach_live(ep->domain->ops, mrrc_sweep_cb, &sweep);
+	if (sweep.defer)
+		cq->zombies += sweep.cnt;
+	mrrc_cq_unlock(cq);
+	mrrc_op_end_list(sweep.done);
+}
+
+/* Any CQ may report what was posted to a shared receive context. */
+static void mrrc_sweep_srx(struct mrrc_ep *srx)
+{
+	struct mrrc_domain *domain = srx->domain;
+	struct mrrc_sweep sweep = { .ep = srx };
+	struct mrrc_cq *cq;
+
+	mrrc_domain_lock_cqs(domain);
+	for (cq = domain->cqs; cq; cq = cq->next) {
+		if (cq->sreaders)
+			sweep.defer = true;	/* until the domain closes */
+		else
+			mrrc_cq_stash(cq, &sweep.done);
+	}
+	mrrc_pool_foreach_live(domain->ops, mrrc_sweep_cb, &sweep);
+	mrrc_domain_unlock_cqs(domain);
+	mrrc_op_end_list(sweep.done);
 }
 
 /*
@@ -89,31 +142,31 @@ static void mrrc_sweep_cb(void *object, void *arg)
  * then end what was never reported.
  *
  * A thread that is inside a core's sread may hold a completion that we cannot
- * see. Records that it could mean stay as zombies, until a later sweep finds
- * that every thread that was inside has left.
+ * see, and is the only one to read that CQ. Records that are reported there
+ * stay as zombies until the last such thread comes out (mrrc_cq_reap).
  */
 void mrrc_ep_sweep(struct mrrc_ep *ep)
 {
-	struct mrrc_domain *domain = ep->domain;
-	struct mrrc_sweep sweep = { .ep = ep, .oldest = UINT64_MAX };
-	struct mrrc_sreader *reader;
-	struct mrrc_cq *cq;
-
-	pthread_mutex_lock(&domain->cq_lock);
-	for (cq = domain->cqs; cq; cq = cq->next) {
-		if (cq == ep->tx.cq || cq == ep->rx.cq || ep->is_srx)
-			mrrc_cq_drain(cq);
+	if (ep->is_srx) {
+		mrrc_sweep_srx(ep);
+		return;
 	}
-	pthread_mutex_unlock(&domain->cq_lock);
+	if (ep->tx.cq)
+		mrrc_sweep_cq(ep, ep->tx.cq);
+	if (ep->rx.cq && ep->rx.cq != ep->tx.cq)
+		mrrc_sweep_cq(ep, ep->rx.cq);
+}
 
-	mrrc_domain_lock_cqs(domain);
-	sweep.ticket = ++domain->ticket;
-	for (cq = domain->cqs; cq; cq = cq->next) {
-		reader = TAILQ_FIRST(&cq->sreaders);
-		if (reader && reader->ticket < sweep.oldest)
-			sweep.oldest = reader->ticket;
-	}
-	mrrc_pool_foreach_live(domain->ops, mrrc_sweep_cb, &sweep);
-	mrrc_domain_unlock_cqs(domain);
-	mrrc_op_end_list(sweep.done);
+static void mrrc_sweep_all_cb(void *object, void *arg)
+{
+	struct mrrc_op *op = object;
+
+	/* its CQ is closed already */
+	op->cq = NULL;
+	mrrc_op_end(op);
+}
+
+void mrrc_domain_sweep(struct mrrc_domain *domain)
+{
+	mrrc_pool_foreach_live(domain->ops, mrrc_sweep_all_cb, NULL);
 }

@@ -10,6 +10,9 @@
 /* fi_cancel() */
 ssize_t mrrc_ep_cancel(struct fid *fid, void *context);
 
+/* No endpoint and no CQ is left: end whatever is. */
+void mrrc_domain_sweep(struct mrrc_domain *domain);
+
 /* After the core's endpoint is closed, before ep is freed. */
 void mrrc_ep_sweep(struct mrrc_ep *ep);
 

@@ -46,7 +46,7 @@ mrrc_post_trecv(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
 	ssize_t ret;
 	bool any;
 
-	if (flags & FI_PEEK)	/* no buffer */
+	if (flags & (FI_PEEK | FI_DISCARD))	/* no buffer */
 		return fi_trecvmsg(ep->core, msg, flags);
 	if (msg->iov_count > ep->rx.iov_limit)
 		return -FI_EINVAL;
@@ -59,6 +59,8 @@ mrrc_post_trecv(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
 	if (ret)
 		return mrrc_op_posted(op, ret);
 	core_msg.desc = desc;
+	if (msg->iov_count)
+		op->multi_base = (uintptr_t) msg->msg_iov[0].iov_base;
 	core_msg.context = op;
 	return MRRC_OP_POST(op, fi_trecvmsg(ep->core, &core_msg,
 					    flags | FI_COMPLETION));

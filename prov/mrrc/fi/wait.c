@@ -4,7 +4,8 @@
  * our CQs holds completions that were read on the application's behalf.
  *
  * Threading: any thread, as far as the core allows. The sum wait->stash_cnt
- * is cq.c's; a CQ with waiters is not to be drained by other threads.
+ * is stash.c's. A CQ that is read meanwhile by another thread has been
+ * signalled by the core, which wakes the wait set, too.
  */
 #include "config.h"
 #include "mrrc_fi.h"
@@ -14,14 +15,10 @@
 static int wait_wait(struct fid_wait *wait_fid, int timeout)
 {
 	struct mrrc_wait *wait = container_of(wait_fid, struct mrrc_wait, wait);
-	int ret = 0;
 
-	/* announced first, so that nobody drains after we have looked */
-	atomic_fetch_add(&wait->waiters, 1);
-	if (!atomic_load(&wait->stash_cnt))
-		ret = wait->core->ops->wait(wait->core, timeout);
-	atomic_fetch_sub(&wait->waiters, 1);
-	return ret;
+	if (atomic_load(&wait->stash_cnt))
+		return 0;
+	return wait->core->ops->wait(wait->core, timeout);
 }
 
 static int wait_close(struct fid *fid)
