@@ -43,6 +43,7 @@ struct fi_mrrc_stats {
 	uint64_t uncached;	/* registered for one operation only */
 	uint64_t posts;		/* operations posted with buffers we resolved */
 	uint64_t completions;	/* of those, completed, cancelled or flushed */
+	uint64_t bounces;	/* sources copied that could not be registered */
 	/* now */
 	uint64_t regions;	/* registered regions */
 	uint64_t bytes;		/* bytes in them */

@@ -116,6 +116,7 @@ struct mrrc_domain {
 	atomic_uint_fast64_t warned;	/* bit per error said once */
 	atomic_uint_fast64_t posts;
 	atomic_uint_fast64_t completions;
+	atomic_uint_fast64_t bounces;
 	pthread_mutex_t cq_lock;	/* guards cqs */
 	struct mrrc_cq *cqs;	/* every CQ of the domain, linked by next */
 	atomic_int internal_cqs;	/* of them, opened by us */

@@ -18,6 +18,8 @@ static void mrrc_op_free(struct mrrc_op *op)
 
 	if (op->regions != op->region)
 		free(op->regions);
+	if (mrrc_unlikely(op->bounces != NULL))
+		mrrc_bounce_free(op);
 	/* until begun again it is nobody's, whatever its old fields say */
 	atomic_store_explicit(&op->flags, MRRC_OP_CLAIMED,
 			      memory_order_relaxed);
@@ -63,6 +65,7 @@ int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 	op->domain = domain;
 	op->cq = dir->cq;
 	op->next = NULL;
+	op->bounces = NULL;
 	op->multi_base = 0;
 	op->multi_done = 0;
 	op->multi_end = SIZE_MAX;

@@ -37,6 +37,7 @@ struct mrrc_op {
 	struct mrrc_cq *cq;		/* reports it; NULL: of a shared context */
 	struct mrrc_op *next;		/* list of its claimer */
 	uint64_t seq;			/* age: smaller is older */
+	struct mrrc_bounce *bounces;	/* copies that go out instead */
 	/* of a multi-receive buffer, see complete.c */
 	uintptr_t multi_base;
 	size_t multi_done, multi_end;
@@ -93,6 +94,13 @@ void mrrc_op_end_list(struct mrrc_op *list);
 	} while (mrrc_ret == -FI_EAGAIN && mrrc_op_make_room(op));	\
 	mrrc_op_posted(op, mrrc_ret);					\
 })
+
+/*
+ * bounce.c: copy a source that cannot be registered, and let iov point to the
+ * copy, which lives as long as op. -FI_EFAULT if it cannot be read.
+ */
+int mrrc_bounce_out(struct mrrc_op *op, struct iovec *iov);
+void mrrc_bounce_free(struct mrrc_op *op);
 
 /*
  * complete.c: claim the operation behind a completion, under the lock of the

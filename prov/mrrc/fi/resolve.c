@@ -37,22 +37,16 @@ static void mrrc_resolve_warn(struct mrrc_domain *domain,
 		  stats.value[MRRC_STAT_REGIONS], (uint64_t) limit.rlim_cur);
 }
 
-static int mrrc_resolve_one(struct mrrc_op *op, const struct iovec *iov,
+static int mrrc_resolve_get(struct mrrc_op *op, const struct iovec *iov,
 			    enum mrrc_access access, void **core_desc)
 {
 	struct mrrc_region *region;
 	int ret;
 
-	if (!iov->iov_len) {
-		*core_desc = NULL;
-		return 0;
-	}
 	ret = mrrc_cache_mt_get(op->domain->cache, iov->iov_base, iov->iov_len,
 				access, &region);
-	if (mrrc_unlikely(ret)) {
-		mrrc_resolve_warn(op->domain, iov, access, ret);
+	if (mrrc_unlikely(ret))
 		return ret;
-	}
 	ret = mrrc_op_hold(op, region);
 	if (mrrc_unlikely(ret)) {
 		mrrc_cache_mt_put(op->domain->cache, region);
@@ -62,29 +56,50 @@ static int mrrc_resolve_one(struct mrrc_op *op, const struct iovec *iov,
 	return 0;
 }
 
+/* iov may come to point to a copy. */
+static int mrrc_resolve_one(struct mrrc_op *op, struct iovec *iov,
+			    enum mrrc_access access, void **core_desc)
+{
+	int ret;
+
+	if (!iov->iov_len) {
+		*core_desc = NULL;
+		return 0;
+	}
+	ret = mrrc_resolve_get(op, iov, access, core_desc);
+	if (mrrc_unlikely((ret == -FI_EFAULT || ret == -FI_EACCES ||
+			   ret == -FI_EPERM) && access == MRRC_RO) &&
+	    !mrrc_bounce_out(op, iov))
+		ret = mrrc_resolve_get(op, iov, access, core_desc);
+	if (mrrc_unlikely(ret))
+		mrrc_resolve_warn(op->domain, iov, access, ret);
+	return ret;
+}
+
 int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov,
 		 void *const *desc, size_t count, enum mrrc_access access,
-		 void **core_desc, bool *any)
+		 struct mrrc_bufs *core, bool *any)
 {
 	void *some = NULL;
 	size_t i;
 	int ret;
 
 	for (i = 0; i < count; i++) {
+		core->iov[i] = iov[i];
 		if (desc && desc[i]) {
-			core_desc[i] = desc[i];
+			core->desc[i] = desc[i];
 		} else {
-			ret = mrrc_resolve_one(op, &iov[i], access,
-					       &core_desc[i]);
+			ret = mrrc_resolve_one(op, &core->iov[i], access,
+					       &core->desc[i]);
 			if (ret)
 				return ret;
 		}
-		if (core_desc[i])
-			some = core_desc[i];
+		if (core->desc[i])
+			some = core->desc[i];
 	}
 	for (i = 0; i < count && some; i++) {
-		if (!core_desc[i])
-			core_desc[i] = some;
+		if (!core->desc[i])
+			core->desc[i] = some;
 	}
 	*any = some;
 	return 0;
@@ -126,9 +141,14 @@ int mrrc_resolve_ioc(struct mrrc_op *op, const struct fi_ioc *ioc,
 		iov.iov_base = ioc[i].addr;
 		if (__builtin_mul_overflow(ioc[i].count, size, &iov.iov_len))
 			return -FI_EINVAL;
-		ret = mrrc_resolve_one(op, &iov, access, &core_desc[i]);
-		if (ret)
+		core_desc[i] = NULL;
+		if (!iov.iov_len)
+			continue;
+		ret = mrrc_resolve_get(op, &iov, access, &core_desc[i]);
+		if (ret) {
+			mrrc_resolve_warn(op->domain, &iov, access, ret);
 			return ret;
+		}
 	}
 	return 0;
 }

@@ -37,17 +37,24 @@ static inline bool mrrc_given_iov(const struct mrrc_ep *ep, void *const *desc,
 	return true;
 }
 
+/* What the core gets in place of an application's buffers. */
+struct mrrc_bufs {
+	struct iovec iov[MRRC_IOV_MAX];
+	void *desc[MRRC_IOV_MAX];
+};
+
 /*
  * Descriptors for count buffers: those given in desc (may be NULL, wholly or
- * in part), else of regions that op holds from now on. core_desc has room for
- * count. On error op is still the caller's to end (mrrc_op_posted()).
+ * in part), else of regions that op holds from now on. Sources that cannot be
+ * registered are replaced by copies. On error op is still the caller's to end
+ * (mrrc_op_posted()).
  *
  * Empty buffers get a neighbour's: verbs looks into every descriptor that it
  * is given. *any is false if there was none, for the same reason.
  */
 int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov,
 		 void *const *desc, size_t count, enum mrrc_access access,
-		 void **core_desc, bool *any);
+		 struct mrrc_bufs *core, bool *any);
 
 /* The same for atomics, whose buffers count elements of datatype. */
 int mrrc_resolve_ioc(struct mrrc_op *op, const struct fi_ioc *ioc,

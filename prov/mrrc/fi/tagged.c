@@ -9,28 +9,29 @@ static ssize_t __attribute__((noinline))
 mrrc_post_tsend(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
 		uint64_t flags)
 {
-	void *desc[MRRC_IOV_MAX];
+	struct mrrc_bufs core;
 	struct fi_msg_tagged core_msg = *msg;
 	struct mrrc_op *op;
 	ssize_t ret;
 	bool any;
 
+	if (msg->iov_count > ep->tx.iov_limit)
+		return -FI_EINVAL;
 	if (mrrc_injectable(ep, msg->msg_iov, msg->iov_count, msg->context,
 			    flags)) {
 		core_msg.desc = NULL;
 		return fi_tsendmsg(ep->core, &core_msg, flags | FI_INJECT);
 	}
-	if (msg->iov_count > ep->tx.iov_limit)
-		return -FI_EINVAL;
 
 	ret = mrrc_op_begin(ep, &ep->tx, flags, msg->context, &op);
 	if (ret)
 		return ret;
 	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
-			   MRRC_RO, desc, &any);
+			   MRRC_RO, &core, &any);
 	if (ret)
 		return mrrc_op_posted(op, ret);
-	core_msg.desc = any ? desc : NULL;
+	core_msg.msg_iov = core.iov;
+	core_msg.desc = any ? core.desc : NULL;
 	core_msg.context = op;
 	return MRRC_OP_POST(op, fi_tsendmsg(ep->core, &core_msg,
 					    flags | FI_COMPLETION));
@@ -40,7 +41,7 @@ static ssize_t __attribute__((noinline))
 mrrc_post_trecv(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
 		uint64_t flags)
 {
-	void *desc[MRRC_IOV_MAX];
+	struct mrrc_bufs core;
 	struct fi_msg_tagged core_msg = *msg;
 	struct mrrc_op *op;
 	ssize_t ret;
@@ -55,10 +56,11 @@ mrrc_post_trecv(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
 	if (ret)
 		return ret;
 	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
-			   MRRC_RW, desc, &any);
+			   MRRC_RW, &core, &any);
 	if (ret)
 		return mrrc_op_posted(op, ret);
-	core_msg.desc = desc;
+	core_msg.msg_iov = core.iov;
+	core_msg.desc = core.desc;
 	if (msg->iov_count)
 		op->multi_base = (uintptr_t) msg->msg_iov[0].iov_base;
 	core_msg.context = op;
