@@ -212,7 +212,7 @@ stage_tcp()
 stage_asan()
 {
 	# a small quarantine: tests watch how much memory is in use
-	local asan=detect_stack_use_after_return=1:quarantine_size_mb=8
+	local asan=quarantine_size_mb=8
 	local lsan=suppressions=$SUPP/lsan.supp:print_suppressions=0
 
 	build_installed asan --enable-asan --enable-debug --enable-werror || {

@@ -51,7 +51,11 @@ static int cm_connect(struct fid_ep *ep, const void *addr, const void *param,
 		      size_t paramlen)
 {
 	struct fid_ep *core = mrrc_ep_of(ep)->core;
+	int ret;
 
+	ret = mrrc_ep_prepare(mrrc_ep_of(ep));
+	if (ret)
+		return ret;
 	return HAS_CM(core, connect) ?
 	       core->cm->connect(core, addr, param, paramlen) : -FI_ENOSYS;
 }
@@ -59,7 +63,11 @@ static int cm_connect(struct fid_ep *ep, const void *addr, const void *param,
 static int cm_accept(struct fid_ep *ep, const void *param, size_t paramlen)
 {
 	struct fid_ep *core = mrrc_ep_of(ep)->core;
+	int ret;
 
+	ret = mrrc_ep_prepare(mrrc_ep_of(ep));
+	if (ret)
+		return ret;
 	return HAS_CM(core, accept) ?
 	       core->cm->accept(core, param, paramlen) : -FI_ENOSYS;
 }

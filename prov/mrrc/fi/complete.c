@@ -7,26 +7,45 @@
 #include "op.h"
 
 /*
- * A multi-receive buffer is over when every message that was placed in it has
- * completed. The one with FI_MULTI_RECV is the last to be placed, not always
- * the last to complete: an earlier rendezvous may still be under way. It ends
- * where the buffer's use ends, and the lengths of all add up to that.
+ * A multi-receive buffer is over when the core places nothing more in it and
+ * every message in it has completed. FI_MULTI_RECV tells the first, but an
+ * earlier message may complete later (a rendezvous), and the flag may come
+ * alone, without a message. So: the completed lengths add up to the end of
+ * the last message known, and what is left is too little for another one.
  */
-static bool mrrc_multi_over(struct mrrc_op *op,
+static bool mrrc_multi_over(struct mrrc_op *op, uint32_t *state,
 			    const struct fi_cq_data_entry *entry, int err)
 {
-	uintptr_t buf = (uintptr_t) entry->buf;
+	size_t end;
 
-	if (err)	/* of one message, unless the buffer was cancelled */
-		return err == FI_ECANCELED || (entry->flags & FI_MULTI_RECV);
-
-	op->multi_done += entry->len;
-	if (entry->flags & FI_MULTI_RECV) {
-		if (buf < op->multi_base)	/* it says no place */
-			return true;
-		op->multi_end = buf + entry->len - op->multi_base;
+	/* the rest of the buffer is cancelled, or one message failed */
+	if (err == FI_ECANCELED)
+		*state |= MRRC_OP_FULL;
+	else if (entry->flags & FI_MULTI_RECV)
+		*state |= MRRC_OP_FULL;
+	if (!err && (uintptr_t) entry->buf >= op->multi_base) {
+		end = (uintptr_t) entry->buf + entry->len - op->multi_base;
+		if (end > op->multi_end)
+			op->multi_end = end;
+		op->multi_done += entry->len;
 	}
-	return op->multi_done >= op->multi_end;
+	return (*state & MRRC_OP_FULL) && op->multi_done >= op->multi_end &&
+	       (op->multi_len - op->multi_end < op->multi_min ||
+		(err == FI_ECANCELED && !op->multi_end));
+}
+
+void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
+		   const struct iovec *iov, size_t count)
+{
+	size_t min = 0, size = sizeof(min);
+
+	op->multi_base = count ? (uintptr_t) iov->iov_base : 0;
+	op->multi_len = count ? iov->iov_len : 0;
+	op->multi_done = 0;
+	op->multi_end = 0;
+	/* unknown: the record stays until the endpoint closes */
+	op->multi_min = fi_getopt(&ep->core->fid, FI_OPT_ENDPOINT,
+				  FI_OPT_MIN_MULTI_RECV, &min, &size) ? 0 : min;
 }
 
 bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op, const void *entry,
@@ -49,8 +68,11 @@ bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op, const void *entry,
 	/* errors of unsignalled operations are reported, too */
 	silent = cq->internal || (silent && !err);
 
-	if ((state & MRRC_OP_MULTI) && !mrrc_multi_over(op, entry, err))
+	if ((state & MRRC_OP_MULTI) &&
+	    !mrrc_multi_over(op, &state, entry, err)) {
+		atomic_store_explicit(&op->flags, state, memory_order_relaxed);
 		return !silent;
+	}
 
 	mrrc_op_retire_silent(op);
 	if ((state & MRRC_OP_ZOMBIE) && op->cq)

@@ -285,6 +285,11 @@ static ssize_t mrrc_cq_sreadfrom(struct fid_cq *cq_fid, void *buf,
 			ret = mrrc_cq_core_sread(cq, (char *) buf +
 					cur * cq->entry_size, count - cur,
 					src ? src + cur : NULL, rest, timeout);
+			/* our own signals stick: only the application's end it */
+			if (ret == -FI_EAGAIN && timeout &&
+			    !atomic_exchange(&cq->signalled, 0) &&
+			    (timeout < 0 || mrrc_now_ms() < end))
+				ret = 0;
 		}
 		if (ret < 0)
 			break;
@@ -306,6 +311,12 @@ static ssize_t mrrc_cq_sread(struct fid_cq *cq_fid, void *buf, size_t count,
 	return mrrc_cq_sreadfrom(cq_fid, buf, count, NULL, cond, timeout);
 }
 
+static int mrrc_cq_signal_ours(struct fid_cq *cq_fid)
+{
+	atomic_store(&mrrc_cq_of(cq_fid)->signalled, 1);
+	return mrrc_cq_signal(cq_fid);
+}
+
 static struct fi_ops_cq mrrc_cq_ops = {
 	.size = sizeof(struct fi_ops_cq),
 	.read = mrrc_cq_read,
@@ -313,7 +324,7 @@ static struct fi_ops_cq mrrc_cq_ops = {
 	.readerr = mrrc_cq_readerr,
 	.sread = mrrc_cq_sread,
 	.sreadfrom = mrrc_cq_sreadfrom,
-	.signal = mrrc_cq_signal,
+	.signal = mrrc_cq_signal_ours,
 	.strerror = mrrc_cq_strerror,
 };
 
@@ -325,7 +336,7 @@ static struct fi_ops_cq mrrc_cq_narrow_ops = {
 	.readerr = mrrc_cq_readerr,
 	.sread = mrrc_cq_sread,
 	.sreadfrom = mrrc_cq_sreadfrom,
-	.signal = mrrc_cq_signal,
+	.signal = mrrc_cq_signal_ours,
 	.strerror = mrrc_cq_strerror,
 };
 

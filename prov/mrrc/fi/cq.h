@@ -38,10 +38,20 @@ const char *mrrc_cq_strerror(struct fid_cq *cq, int prov_errno,
 			     const void *err_data, char *buf, size_t len);
 
 /*
- * Read all that the core has, the application's into the stash. Lock held, no
- * thread in the core's sread.
+ * Read what the core has, the application's into the stash, at most max of
+ * those. Lock held, no thread in the core's sread.
  */
-void mrrc_cq_stash(struct mrrc_cq *cq, struct mrrc_op **done);
+void mrrc_cq_stash(struct mrrc_cq *cq, size_t max, struct mrrc_op **done);
+
+/*
+ * After that, lock released, unless the caller serves the stash himself:
+ * whoever polls the CQ's descriptor sees only what the core has to tell.
+ */
+static inline void mrrc_cq_wake(struct mrrc_cq *cq)
+{
+	if (cq->wait && atomic_load(&cq->stash_cnt))
+		fi_cq_signal(cq->core);
+}
 
 /* sweep.c: the last thread left the core's sread. Lock held. */
 void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done);

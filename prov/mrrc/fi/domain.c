@@ -218,6 +218,7 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 	domain->multi_recv = info->caps & FI_MULTI_RECV;
 	domain->implicit = mrrc_domain_implicit(domain);
 	domain->core_nocache = !strcasecmp(fabric->core_prov_name, "verbs");
+	domain->core_rx_always = domain->core_nocache;
 	if (mrrc_params.reg == MRRC_REGISTER_NEVER)
 		domain->core_local = false;	/* the application's matter */
 	pthread_mutex_init(&domain->cq_lock, NULL);

@@ -60,7 +60,8 @@ static int mrrc_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	 * tcp takes FI_COMPLETION of receives from a shared context from the
 	 * endpoint: whether there is one is known when it is enabled.
 	 */
-	if (ep->domain->implicit && bfid->fclass == FI_CLASS_CQ &&
+	if (ep->domain->implicit && !ep->is_srx &&
+	    bfid->fclass == FI_CLASS_CQ &&
 	    (flags & FI_RECV) && (flags & FI_SELECTIVE_COMPLETION)) {
 		if (!mrrc_fid_core(bfid))
 			return -FI_EINVAL;
@@ -115,7 +116,11 @@ static int mrrc_ep_bind_own_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir,
 	return ret;
 }
 
-static int mrrc_ep_enable(struct mrrc_ep *ep)
+/*
+ * What an endpoint still needs before it can transfer. Cores enable one in
+ * fi_enable(), or (verbs) when it is connected without.
+ */
+int mrrc_ep_prepare(struct mrrc_ep *ep)
 {
 	int ret;
 
@@ -133,9 +138,10 @@ static int mrrc_ep_enable(struct mrrc_ep *ep)
 		if (ret)
 			return ret;
 	}
-	if (ep->shared_rx && ep->rx.cq && ep->rx.selective)
+	if (ep->shared_rx && ep->rx.cq && ep->rx.selective &&
+	    !ep->domain->core_rx_always)
 		ep->rx.cq->rx_selective = true;
-	return fi_enable(ep->core);
+	return 0;
 }
 
 static void mrrc_ep_set_op_flags(struct mrrc_ep *ep, uint64_t flags)
@@ -155,7 +161,8 @@ static int mrrc_ep_control(struct fid *fid, int command, void *arg)
 
 	switch (command) {
 	case FI_ENABLE:
-		return mrrc_ep_enable(ep);
+		ret = mrrc_ep_prepare(ep);
+		return ret ? ret : fi_enable(ep->core);
 	case FI_ALIAS:
 		return mrrc_ep_alias(ep, arg);
 	case FI_SETOPSFLAG:

@@ -161,11 +161,7 @@ err:
 	return ret;
 }
 
-/*
- * Local registration is ours to do. The old mode bit goes with every mr_mode;
- * the new one only where mr_mode is a set of bits.
- */
-static void mrrc_info_add_local(struct fi_info *core)
+void mrrc_info_add_local(struct fi_info *core)
 {
 	core->mode |= FI_LOCAL_MR;
 	if (core->domain_attr && core->domain_attr->mr_mode &&

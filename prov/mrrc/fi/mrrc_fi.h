@@ -108,6 +108,7 @@ struct mrrc_domain {
 	bool implicit;		/* null descriptors are ours to resolve */
 	bool multi_recv;	/* opened with FI_MULTI_RECV */
 	bool core_nocache;	/* MRRC_MR_NOCACHE means something to it */
+	bool core_rx_always;	/* it completes every receive, as verbs does */
 	struct mrrc_cache_mt *cache;	/* these three when implicit */
 	struct mrrc_mon *mon;
 	atomic_uint_fast64_t next_key;	/* for the core without FI_MR_PROV_KEY */
@@ -195,6 +196,7 @@ struct mrrc_cq {
 	uintptr_t ops_base;
 	size_t ops_len;
 	atomic_int lock;	/* spin; guards reading of core and the stash */
+	atomic_int signalled;	/* by the application, for sread to return */
 	int sreaders;		/* threads inside the core's sread; lock */
 	int zombies;		/* records left for them, see sweep.c; lock */
 	atomic_int silent;	/* unsignalled operations outstanding */
@@ -295,6 +297,11 @@ int mrrc_getinfo(uint32_t version, const char *node, const char *service,
 int mrrc_info_to_core(const struct mrrc_domain *domain,
 		      const struct mrrc_fabric *fabric,
 		      const struct fi_info *info, struct fi_info **core_info);
+/*
+ * Local registration is ours to do: say so to the core. The old mode bit goes
+ * with every mr_mode, the new one only where mr_mode is a set of bits.
+ */
+void mrrc_info_add_local(struct fi_info *core);
 /* Change in place what the core answered into what the application sees. */
 void mrrc_info_from_core(struct fi_info *info);
 /* What the best core for hints answers, unchanged. */
@@ -340,6 +347,9 @@ int mrrc_ep_open2(struct fid_domain *domain, struct fi_info *info,
 		  struct fid_ep **ep, uint64_t flags, void *context);
 int mrrc_sep_open(struct fid_domain *domain, struct fi_info *info,
 		  struct fid_ep **sep, void *context);
+
+/* ep.c: once, before the core enables an endpoint */
+int mrrc_ep_prepare(struct mrrc_ep *ep);
 
 extern struct fi_ops_mr mrrc_mr_ops;
 extern struct fi_ops_cm mrrc_cm_ops;	/* endpoints */

@@ -39,7 +39,9 @@ int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 
 	if (!(flags & FI_COMPLETION)) {
 		op_flags |= MRRC_OP_PLAIN;
-		if (dir->selective || (dir->cq && dir->cq->internal))
+		if ((dir->selective &&
+		     !(dir == &ep->rx && domain->core_rx_always)) ||
+		    (dir->cq && dir->cq->internal))
 			op_flags |= MRRC_OP_SILENT;
 	} else if (dir->cq && dir->cq->internal) {
 		op_flags |= MRRC_OP_SILENT;
@@ -66,9 +68,6 @@ int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 	op->cq = dir->cq;
 	op->next = NULL;
 	op->bounces = NULL;
-	op->multi_base = 0;
-	op->multi_done = 0;
-	op->multi_end = SIZE_MAX;
 	op->regions = op->region;
 	op->region_cnt = 0;
 	op->region_max = MRRC_OP_REGIONS;

@@ -27,6 +27,7 @@ enum {
 	MRRC_OP_ZOMBIE	= 1 << 4,	/* endpoint closed; see sweep.c */
 	MRRC_OP_RETRIED	= 1 << 5,	/* room was made for it once */
 	MRRC_OP_RX	= 1 << 6,	/* a receive */
+	MRRC_OP_FULL	= 1 << 7,	/* MULTI, and FI_MULTI_RECV was seen */
 };
 
 struct mrrc_op {
@@ -40,7 +41,7 @@ struct mrrc_op {
 	struct mrrc_bounce *bounces;	/* copies that go out instead */
 	/* of a multi-receive buffer, see complete.c */
 	uintptr_t multi_base;
-	size_t multi_done, multi_end;
+	size_t multi_len, multi_min, multi_done, multi_end;
 	_Atomic uint32_t flags;		/* once posted: under a CQ's lock */
 	uint32_t region_cnt, region_max;
 	struct mrrc_region **regions;	/* region, or allocated */
@@ -71,6 +72,10 @@ static inline void mrrc_op_retire_silent(struct mrrc_op *op)
 
 /* Add a region that the operation holds. */
 int mrrc_op_hold(struct mrrc_op *op, struct mrrc_region *region);
+
+/* It is for a multi-receive buffer, see complete.c. */
+void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
+		   const struct iovec *iov, size_t count);
 
 /* The core's answer to posting: passes it on, ends the record on failure. */
 ssize_t mrrc_op_posted(struct mrrc_op *op, ssize_t ret);

@@ -86,14 +86,9 @@ static int pep_core_info(struct mrrc_fabric *fabric, const struct fi_info *info,
 	if (ret)
 		return ret;
 	ret = mrrc_info_to_core(NULL, fabric, info, core_info);
-	if (ret || !local)
-		return ret;
-
-	if (!(mr_mode & FI_MR_LOCAL))
-		(*core_info)->mode |= FI_LOCAL_MR;
-	else if ((*core_info)->domain_attr)
-		(*core_info)->domain_attr->mr_mode |= FI_MR_LOCAL;
-	return 0;
+	if (!ret && local)
+		mrrc_info_add_local(*core_info);
+	return ret;
 }
 
 int mrrc_pep_open(struct fid_fabric *fabric, struct fi_info *info,

@@ -159,12 +159,15 @@ static ssize_t mrrc_stash_fetch(struct mrrc_cq *cq, struct mrrc_comp *comp,
 	return !cq->internal;
 }
 
-void mrrc_cq_stash(struct mrrc_cq *cq, struct mrrc_op **done)
+/* What one drain may stash: a fast peer must not hold up who posts. */
+#define MRRC_DRAIN_MAX	1024
+
+void mrrc_cq_stash(struct mrrc_cq *cq, size_t max, struct mrrc_op **done)
 {
 	struct mrrc_comp *comp;
 	ssize_t ret;
 
-	for (;;) {
+	while (max--) {
 		comp = malloc(sizeof(*comp));
 		if (!comp)
 			break;
@@ -186,8 +189,9 @@ void mrrc_cq_drain(struct mrrc_cq *cq)
 	mrrc_cq_lock(cq);
 	/* a thread asleep in the core is woken by what comes, and reads it */
 	if (!cq->sreaders)
-		mrrc_cq_stash(cq, &done);
+		mrrc_cq_stash(cq, MRRC_DRAIN_MAX, &done);
 	mrrc_cq_unlock(cq);
+	mrrc_cq_wake(cq);
 	mrrc_op_end_list(done);
 }
 

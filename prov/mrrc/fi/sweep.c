@@ -62,78 +62,58 @@ ssize_t mrrc_ep_cancel(struct fid *fid, void *context)
 }
 
 struct mrrc_sweep {
-	const struct mrrc_ep *ep;	/* its records, */
-	const struct mrrc_cq *cq;	/* of those that this CQ reports (or NULL) */
-	bool zombies;		/* only those left by earlier sweeps */
-	bool defer;		/* leave them as zombies */
-	int cnt;
+	const struct mrrc_ep *ep;	/* its records; NULL: zombies' */
+	const struct mrrc_cq *cq;	/* zombies that this CQ reports */
+	bool busy;	/* some thread is inside a core's sread */
 	struct mrrc_op *done;
 };
 
-static void mrrc_sweep_cb(void *object, void *arg)
+static void mrrc_sweep_end(struct mrrc_sweep *sweep, struct mrrc_op *op,
+			   uint32_t flags)
 {
-	struct mrrc_sweep *sweep = arg;
-	struct mrrc_op *op = object;
-	uint32_t flags = atomic_load(&op->flags);
-
-	if ((flags & MRRC_OP_CLAIMED) || op->cq != sweep->cq)
-		return;
-	if (sweep->zombies ? !(flags & MRRC_OP_ZOMBIE) : op->ep != sweep->ep)
-		return;
-	sweep->cnt++;
-	if (sweep->defer) {
-		op->ep = NULL;
-		atomic_store(&op->flags, flags | MRRC_OP_ZOMBIE);
-		return;
-	}
 	mrrc_op_retire_silent(op);
 	atomic_store(&op->flags, flags | MRRC_OP_CLAIMED);
 	op->next = sweep->done;
 	sweep->done = op;
 }
 
+static void mrrc_sweep_ep_cb(void *object, void *arg)
+{
+	struct mrrc_sweep *sweep = arg;
+	struct mrrc_op *op = object;
+	uint32_t flags = atomic_load(&op->flags);
+
+	if ((flags & MRRC_OP_CLAIMED) || op->ep != sweep->ep)
+		return;
+	if (op->cq ? op->cq->sreaders != 0 : sweep->busy) {
+		op->ep = NULL;
+		atomic_store(&op->flags, flags | MRRC_OP_ZOMBIE);
+		if (op->cq)
+			op->cq->zombies++;
+	} else {
+		mrrc_sweep_end(sweep, op, flags);
+	}
+}
+
+static void mrrc_sweep_zombie_cb(void *object, void *arg)
+{
+	struct mrrc_sweep *sweep = arg;
+	struct mrrc_op *op = object;
+	uint32_t flags = atomic_load(&op->flags);
+
+	if (!(flags & MRRC_OP_CLAIMED) && (flags & MRRC_OP_ZOMBIE) &&
+	    op->cq == sweep->cq)
+		mrrc_sweep_end(sweep, op, flags);
+}
+
 void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done)
 {
-	struct mrrc_sweep sweep = { .cq = cq, .zombies = true, .done = *done };
+	struct mrrc_sweep sweep = { .cq = cq, .done = *done };
 
-	mrrc_cq_stash(cq, &sweep.done);
-	mrrc_pool_foreach_live(cq->domain->ops, mrrc_sweep_cb, &sweep);
+	mrrc_cq_stash(cq, SIZE_MAX, &sweep.done);
+	mrrc_pool_foreach_live(cq->domain->ops, mrrc_sweep_zombie_cb, &sweep);
 	cq->zombies = 0;
 	*done = sweep.done;
-}
-
-static void mrrc_sweep_cq(struct mrrc_ep *ep, struct mrrc_cq *cq)
-{
-	struct mrrc_sweep sweep = { .ep = ep, .cq = cq };
-
-	mrrc_cq_lock(cq);
-	sweep.defer = cq->sreaders;
-	if (!sweep.defer)
-		mrrc_cq_stash(cq, &sweep.done);
-	mrrc_pool_foreach_live(ep->domain->ops, mrrc_sweep_cb, &sweep);
-	if (sweep.defer)
-		cq->zombies += sweep.cnt;
-	mrrc_cq_unlock(cq);
-	mrrc_op_end_list(sweep.done);
-}
-
-/* Any CQ may report what was posted to a shared receive context. */
-static void mrrc_sweep_srx(struct mrrc_ep *srx)
-{
-	struct mrrc_domain *domain = srx->domain;
-	struct mrrc_sweep sweep = { .ep = srx };
-	struct mrrc_cq *cq;
-
-	mrrc_domain_lock_cqs(domain);
-	for (cq = domain->cqs; cq; cq = cq->next) {
-		if (cq->sreaders)
-			sweep.defer = true;	/* until the domain closes */
-		else
-			mrrc_cq_stash(cq, &sweep.done);
-	}
-	mrrc_pool_foreach_live(domain->ops, mrrc_sweep_cb, &sweep);
-	mrrc_domain_unlock_cqs(domain);
-	mrrc_op_end_list(sweep.done);
 }
 
 /*
@@ -143,18 +123,33 @@ static void mrrc_sweep_srx(struct mrrc_ep *srx)
  *
  * A thread that is inside a core's sread may hold a completion that we cannot
  * see, and is the only one to read that CQ. Records that are reported there
- * stay as zombies until the last such thread comes out (mrrc_cq_reap).
+ * stay as zombies until the last such thread comes out (mrrc_cq_reap). Any CQ
+ * may report what was posted to a shared receive context: those wait for a
+ * sweep that finds no such thread at all, or for the domain's close.
  */
 void mrrc_ep_sweep(struct mrrc_ep *ep)
 {
-	if (ep->is_srx) {
-		mrrc_sweep_srx(ep);
-		return;
+	struct mrrc_domain *domain = ep->domain;
+	struct mrrc_sweep sweep = { .ep = ep };
+	struct mrrc_cq *cq;
+
+	mrrc_domain_lock_cqs(domain);
+	for (cq = domain->cqs; cq; cq = cq->next) {
+		if (cq->sreaders)
+			sweep.busy = true;
+		else if (cq == ep->tx.cq || cq == ep->rx.cq || ep->is_srx)
+			mrrc_cq_stash(cq, SIZE_MAX, &sweep.done);
 	}
-	if (ep->tx.cq)
-		mrrc_sweep_cq(ep, ep->tx.cq);
-	if (ep->rx.cq && ep->rx.cq != ep->tx.cq)
-		mrrc_sweep_cq(ep, ep->rx.cq);
+	mrrc_pool_foreach_live(domain->ops, mrrc_sweep_ep_cb, &sweep);
+	if (!sweep.busy && ep->is_srx)
+		mrrc_pool_foreach_live(domain->ops, mrrc_sweep_zombie_cb,
+				       &sweep);
+	for (cq = domain->cqs; cq; cq = cq->next)
+		mrrc_cq_unlock(cq);
+	for (cq = domain->cqs; cq; cq = cq->next)
+		mrrc_cq_wake(cq);
+	pthread_mutex_unlock(&domain->cq_lock);
+	mrrc_op_end_list(sweep.done);
 }
 
 static void mrrc_sweep_all_cb(void *object, void *arg)

@@ -61,8 +61,8 @@ mrrc_post_trecv(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
 		return mrrc_op_posted(op, ret);
 	core_msg.msg_iov = core.iov;
 	core_msg.desc = core.desc;
-	if (msg->iov_count)
-		op->multi_base = (uintptr_t) msg->msg_iov[0].iov_base;
+	if (mrrc_unlikely(flags & FI_MULTI_RECV))
+		mrrc_op_multi(op, ep, msg->msg_iov, msg->iov_count);
 	core_msg.context = op;
 	return MRRC_OP_POST(op, fi_trecvmsg(ep->core, &core_msg,
 					    flags | FI_COMPLETION));

@@ -4,8 +4,7 @@
  * our CQs holds completions that were read on the application's behalf.
  *
  * Threading: any thread, as far as the core allows. The sum wait->stash_cnt
- * is stash.c's. A CQ that is read meanwhile by another thread has been
- * signalled by the core, which wakes the wait set, too.
+ * is stash.c's, which signals the CQ, and so the wait set, too.
  */
 #include "config.h"
 #include "mrrc_fi.h"
