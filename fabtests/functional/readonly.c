@@ -96,7 +96,7 @@ static void send_copy_of(const char *p)
 	ft_stats(&pair.dom[1], &before);
 	send_from(p, LEN, "memory that cannot be registered");
 	ft_stats(&pair.dom[1], &after);
-	FT_CHECK(after.bounces == before.bounces + 1, "no copy was sent");
+	FT_CHECK(after.bounces > before.bounces, "no copy was sent");
 }
 
 static void sources(void)
