@@ -357,7 +357,8 @@ int mrrc_getinfo(uint32_t version, const char *node, const char *service,
 		 uint64_t flags, const struct fi_info *hints,
 		 struct fi_info **info)
 {
-	static _Thread_local bool inside;
+	static _Thread_local bool inside
+		__attribute__((tls_model("initial-exec")));
 	struct mrrc_names names;
 	struct fi_info *list = NULL;
 	size_t i, best;

@@ -7,8 +7,13 @@
 
 #ifdef MRRC_DEBUG
 
-/* One bit per rank that this thread holds; ranks are few. */
-static _Thread_local unsigned mrrc_ranks_held;
+/*
+ * One bit per rank that this thread holds; ranks are few. In static TLS: a
+ * module's other kind is allocated at a thread's first access, and a thread
+ * that reads events must not allocate.
+ */
+static _Thread_local unsigned mrrc_ranks_held
+	__attribute__((tls_model("initial-exec")));
 
 _Static_assert(MRRC_RANK_CNT <= 32, "a rank is a bit of an unsigned");
 
