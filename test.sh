@@ -280,6 +280,27 @@ stage_verbs()
 	fabtests "tests over verbs;ofi_mrrc, in the guest" "$GUEST" -t 1500 \
 		-e FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" -- \
 		"$RUNFABTESTS" -b "$BUILD/unit/prefix/bin" "verbs;ofi_mrrc"
+	guest_unit test_sys race_mon
+}
+
+# guest_unit PROGRAM...: unit tests on another kernel than ours.
+guest_unit()
+{
+	local log=$LOGS/guest-unit.log rc n=0 m=0 checks failures errors
+
+	# shellcheck disable=SC2016 # for the guest's shell
+	logged "unit tests on the guest's kernel" "$log" "$GUEST" -t 900 \
+		-C "$BUILD/unit/prov/mrrc/test" -- bash -c '
+		for test in "$@"; do ./"$test" || rc=1; done; exit ${rc:-0}
+		' guest_unit "$@"
+	rc=$?
+	while read -r checks failures errors; do
+		n=$((n + checks)) m=$((m + failures + errors))
+	done < <(sed -nE 's/.*Checks: ([0-9]+), Failures: ([0-9]+), Errors: ([0-9]+).*/\1 \2 \3/p' "$log")
+	count $((n - m)) $m 0
+	[ $n -gt 0 ] || fail "unit tests in the guest ran nothing"
+	[ $rc -eq 0 ] || [ $m -gt 0 ] ||
+		fail "unit tests in the guest: status $rc"
 }
 
 stage_guest()
@@ -316,7 +337,7 @@ stage_soak()
 
 stage_upstream()
 {
-	local log=$LOGS/upstream.log rc mode
+	local log=$LOGS/upstream.log rc mode core
 
 	if [ -z "${FABTESTS-}" ]; then
 		say "   SKIP: FABTESTS=PREFIX names no installed fabtests"
@@ -327,24 +348,33 @@ stage_upstream()
 		fail "the build failed"
 		return
 	}
-	for mode in '' --ubertest; do
-		# shellcheck disable=SC2086 # an option or nothing
-		logged "upstream's fabtests $mode over tcp;ofi_mrrc" "$log" \
-			env FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" \
-			"$TOP/fabtests/scripts/upstream.sh" $mode "$FABTESTS" tcp
-		rc=$?
-		count_summary $rc "$log" "upstream $mode over tcp"
+	# tcp has MSG, udp DGRAM; forced registration brings our code into it
+	for core in tcp udp; do
+		for mode in '' --ubertest; do
+			# shellcheck disable=SC2086 # an option or nothing
+			logged "upstream's fabtests $mode over $core;ofi_mrrc" \
+				"$log" env FI_OFI_MRRC_REGISTER=always \
+				FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" \
+				"$TOP/fabtests/scripts/upstream.sh" $mode \
+				"$FABTESTS" $core
+			rc=$?
+			count_summary $rc "$log" "upstream $mode over $core"
+		done
 	done
 	need_guest || {
 		fail "the guest cannot be set up"
 		return
 	}
-	logged "upstream's fabtests over verbs;ofi_mrrc, in the guest" "$log" \
-		"$GUEST" -t 3000 -e \
-		FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" -- \
-		"$TOP/fabtests/scripts/upstream.sh" "$FABTESTS" verbs
-	rc=$?
-	count_summary $rc "$log" "upstream over verbs"
+	for mode in '' --ubertest; do
+		# shellcheck disable=SC2086 # an option or nothing
+		logged "upstream's fabtests $mode over verbs;ofi_mrrc" "$log" \
+			"$GUEST" -t 3000 -e \
+			FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" -- \
+			"$TOP/fabtests/scripts/upstream.sh" $mode \
+			"$FABTESTS" verbs
+		rc=$?
+		count_summary $rc "$log" "upstream $mode over verbs"
+	done
 }
 
 # ---- main --------------------------------------------------------------------

@@ -42,11 +42,10 @@ static bool any_is_ours(struct fi_info *info)
 
 static char *core_name(void)
 {
-	char *name = strdup(ft_opts.prov), *end;
+	static char name[64];
 
-	end = strchr(name, ';');
-	if (end)
-		*end = '\0';
+	snprintf(name, sizeof(name), "%.*s",
+		 (int) strcspn(ft_opts.prov, ";"), ft_opts.prov);
 	return name;
 }
 

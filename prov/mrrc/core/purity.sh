@@ -26,14 +26,14 @@ if [ ! -f "$lib" ]; then
 	echo "purity: no archive $lib" >&2
 	exit 1
 fi
-if [ -z "$($nm --defined-only "$lib" 2>/dev/null | grep mrrc_cache_init)" ]
-then
+if ! $nm --defined-only "$lib" 2>/dev/null | grep -q mrrc_cache_init; then
 	echo "purity: $lib is not the core archive" >&2
 	exit 1
 fi
 bad=$(foreign "$lib")
 if [ -n "$bad" ]; then
-	echo "purity: core reaches outside:" $bad >&2
+	echo "purity: core reaches outside:" >&2
+	echo "$bad" >&2
 	exit 1
 fi
 
