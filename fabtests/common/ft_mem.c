@@ -70,6 +70,18 @@ void *ft_map(void *addr, size_t len)
 	return p;
 }
 
+/* Into a hole that we made, unless another thread was quicker. */
+bool ft_map_hole(void *addr, size_t len)
+{
+	void *p;
+
+	p = mmap(addr, len, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+		 MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	FT_CHECK(p != MAP_FAILED || errno == EEXIST, "mmap of %zu: %s", len,
+		 strerror(errno));
+	return p != MAP_FAILED;
+}
+
 void ft_unmap(void *addr, size_t len)
 {
 	FT_CHECK(!munmap(addr, len), "munmap of %zu: %s", len,

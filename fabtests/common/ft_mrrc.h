@@ -130,6 +130,7 @@ void ft_check_buf(const char *file, int line, const void *buf, size_t len,
 	ft_check_buf(__FILE__, __LINE__, buf, len, seed, what)
 /* Anonymous pages, read and write; at addr if that is not NULL. */
 void *ft_map(void *addr, size_t len);
+bool ft_map_hole(void *addr, size_t len);
 void ft_unmap(void *addr, size_t len);
 /* Bytes of this process in memory; 0 where that says nothing. */
 size_t ft_rss(void);

@@ -94,7 +94,7 @@ static const struct mrrc_param {
 	  .set = set_cache_max_size },
 	{ .name = "cache_max_count", .type = FI_PARAM_STRING,
 	  .accepts = "a number",
-	  .otherwise = "derived from the device's limits",
+	  .otherwise = "derived from the system's limits",
 	  .help = "Most regions that a domain's cache keeps registered",
 	  .set = set_cache_max_count },
 	{ .name = "policy", .type = FI_PARAM_STRING,

@@ -200,7 +200,7 @@ static int mrrc_uffd_setup(struct mrrc_mon *mon, int *out)
 		rc = mrrc_uffd_fail(mon, "lacks events", -errno);
 		goto err_close;
 	}
-	/* Another thread may map just where the test looks for a hole. */
+	/* A machine under load may not get through it in time. */
 	do {
 		rc = mrrc_uffd_test(fd);
 	} while (rc == -ETIMEDOUT && --tries);

@@ -52,7 +52,9 @@ static void *mrrc_uffd_unmapper_run(void *arg)
 {
 	struct mrrc_uffd_unmapper *un = arg;
 
-	munmap(un->page, mrrc_vm_page());
+	/* In its place comes another: a hole would be anybody's to map. */
+	mmap(un->page, mrrc_vm_page(), PROT_NONE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	atomic_store(&un->done, true);
 	return NULL;
 }
@@ -76,11 +78,12 @@ int mrrc_uffd_thread(pthread_t *thread, void *(*run)(void *), void *arg)
 	return -rc;
 }
 
+/* The page was there; nothing is in the mapping that replaced it. */
 static bool mrrc_uffd_unmapped(struct mrrc_uffd_unmapper *un)
 {
 	unsigned char vec;
 
-	return mincore(un->page, mrrc_vm_page(), &vec) && errno == ENOMEM;
+	return !mincore(un->page, mrrc_vm_page(), &vec) && !(vec & 1);
 }
 
 static int mrrc_uffd_read_one(int fd)
@@ -130,7 +133,7 @@ static int mrrc_uffd_test_steps(int fd, struct mrrc_uffd_unmapper *un)
 	return 0;
 }
 
-/* An unmap that waits for no reader. */
+/* An unmap that waits for no reader, watched still or not. */
 static void mrrc_uffd_test_unmap(int fd, void *page)
 {
 	struct uffdio_range range = {
@@ -162,7 +165,7 @@ static int mrrc_uffd_test_run(int fd, struct mrrc_uffd_unmapper *un)
 		}
 		pthread_join(un[i].thread, NULL);
 	}
-	for (; i < 2; i++)
+	for (i = 0; i < 2; i++)
 		mrrc_uffd_test_unmap(fd, un[i].page);
 	return rc;
 }
@@ -181,6 +184,7 @@ int mrrc_uffd_test(int fd)
 			rc = -errno;
 			goto err_unmap;
 		}
+		*(volatile char *)un[i].page = 1;
 		rc = mrrc_uffd_register(fd, (uintptr_t)un[i].page, page);
 		if (rc) {
 			i++;
