@@ -39,11 +39,11 @@ struct fi_mrrc_stats {
 	uint64_t deregistrations;
 	uint64_t registration_failures;
 	uint64_t evictions;	/* regions that made room for others */
-	uint64_t invalidations;	/* regions whose memory was unmapped or replaced */
+	uint64_t invalidations;	/* regions whose memory went or changed */
 	uint64_t uncached;	/* registered for one operation only */
 	uint64_t posts;		/* operations posted with buffers we resolved */
 	uint64_t completions;	/* of those, completed, cancelled or flushed */
-	uint64_t bounces;	/* sources copied that could not be registered */
+	uint64_t bounces;	/* sources copied, for want of registration */
 	/* now */
 	uint64_t regions;	/* registered regions */
 	uint64_t bytes;		/* bytes in them */

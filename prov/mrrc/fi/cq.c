@@ -98,25 +98,15 @@ static inline ssize_t mrrc_cq_core_read(struct mrrc_cq *cq, void *buf,
 		     fi_cq_read(cq->core, buf, count);
 }
 
-/* Read through a buffer of the core's wider entries. Lock held. */
-static ssize_t mrrc_cq_read_wide(struct mrrc_cq *cq, void *buf, size_t count,
-				 fi_addr_t *src, struct mrrc_op **done)
-{
-	struct fi_cq_tagged_entry wide[MRRC_CQ_BATCH];
-	ssize_t n;
-
-	if (count > MRRC_CQ_BATCH)
-		count = MRRC_CQ_BATCH;
-	n = mrrc_cq_core_read(cq, wide, count, src);
-	return n > 0 ? mrrc_cq_map(cq, buf, (char *) wide, n, src, done) : n;
-}
-
 /* Without waiting. No lock held. */
 static ssize_t __attribute__((noinline))
 mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count, fi_addr_t *src)
 {
+	struct fi_cq_tagged_entry wide[MRRC_CQ_BATCH];
+	bool narrow = cq->core_entry_size != cq->entry_size;
+	void *core_buf = narrow ? wide : buf;
 	struct mrrc_op *done = NULL;
-	ssize_t ret;
+	ssize_t n, ret;
 
 	if (mrrc_unlikely(!count)) {
 		/* drives progress; nothing can be returned */
@@ -124,6 +114,8 @@ mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count, fi_addr_t *src)
 		return ret == -FI_EAGAIN &&
 		       atomic_load(&cq->stash_cnt) ? 0 : ret;
 	}
+	if (narrow && count > MRRC_CQ_BATCH)
+		count = MRRC_CQ_BATCH;
 
 	mrrc_cq_lock(cq);
 	if (mrrc_unlikely(atomic_load_explicit(&cq->stash_cnt,
@@ -131,16 +123,12 @@ mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count, fi_addr_t *src)
 		ret = mrrc_stash_read(cq, buf, count, src);
 	} else {
 		do {
-			if (cq->core_entry_size != cq->entry_size) {
-				ret = mrrc_cq_read_wide(cq, buf, count, src,
-							&done);
-				continue;
-			}
-			ret = mrrc_cq_core_read(cq, buf, count, src);
-			if (ret > 0)
-				ret = mrrc_cq_map(cq, buf, buf, ret, src,
+			ret = n = mrrc_cq_core_read(cq, core_buf, count, src);
+			if (n > 0)
+				ret = mrrc_cq_map(cq, buf, core_buf, n, src,
 						  &done);
-		} while (!ret);	/* all were unsignalled: there may be more */
+			/* all unsignalled: there may be more */
+		} while (n > 0 && !ret);
 	}
 	mrrc_cq_unlock(cq);
 
@@ -285,7 +273,7 @@ static ssize_t mrrc_cq_sreadfrom(struct fid_cq *cq_fid, void *buf,
 			ret = mrrc_cq_core_sread(cq, (char *) buf +
 					cur * cq->entry_size, count - cur,
 					src ? src + cur : NULL, rest, timeout);
-			/* our own signals stick: only the application's end it */
+			/* ours stick: only the application's signals end it */
 			if (ret == -FI_EAGAIN && timeout &&
 			    !atomic_exchange(&cq->signalled, 0) &&
 			    (timeout < 0 || mrrc_now_ms() < end))

@@ -174,7 +174,8 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	if (!mr)
 		return -FI_ENOMEM;
 	do {
-		ret = fi_mr_regattr(domain->core, attr, mr_core_flags(domain, flags),
+		ret = fi_mr_regattr(domain->core, attr,
+				    mr_core_flags(domain, flags),
 				    &mr->core);
 	} while (mr_make_way(domain, ret));
 	return mr_finish(mr, ret, mr_fid);

@@ -56,8 +56,8 @@
  */
 #define MRRC_GETINFO_INTERNAL	(1ULL << 58)	/* a provider asks */
 #define MRRC_GETINFO_CORE_ONLY	(1ULL << 59)	/* no utility providers */
-#define MRRC_GETINFO_HIDDEN	(1ULL << 60)	/* also what FI_PROVIDER hides */
-#define MRRC_MR_NOCACHE		(1ULL << 60)	/* bypass the core's own cache */
+#define MRRC_GETINFO_HIDDEN	(1ULL << 60)	/* in spite of FI_PROVIDER */
+#define MRRC_MR_NOCACHE		(1ULL << 60)	/* past the core's cache */
 
 #define MRRC_ALL_MR_MODES \
 	(FI_MR_LOCAL | FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | \
@@ -66,9 +66,12 @@
 
 extern struct fi_provider mrrc_prov;
 
-#define MRRC_WARN(subsys, ...)	FI_WARN(&mrrc_prov, FI_LOG_##subsys, __VA_ARGS__)
-#define MRRC_INFO(subsys, ...)	FI_INFO(&mrrc_prov, FI_LOG_##subsys, __VA_ARGS__)
-#define MRRC_DBG(subsys, ...)	FI_DBG(&mrrc_prov, FI_LOG_##subsys, __VA_ARGS__)
+#define MRRC_WARN(subsys, ...)	\
+	FI_WARN(&mrrc_prov, FI_LOG_##subsys, __VA_ARGS__)
+#define MRRC_INFO(subsys, ...)	\
+	FI_INFO(&mrrc_prov, FI_LOG_##subsys, __VA_ARGS__)
+#define MRRC_DBG(subsys, ...)	\
+	FI_DBG(&mrrc_prov, FI_LOG_##subsys, __VA_ARGS__)
 
 #define mrrc_unlikely(x)	__builtin_expect(!!(x), 0)
 
@@ -111,7 +114,7 @@ struct mrrc_domain {
 	bool core_rx_always;	/* it completes every receive, as verbs does */
 	struct mrrc_cache_mt *cache;	/* these three when implicit */
 	struct mrrc_mon *mon;
-	atomic_uint_fast64_t next_key;	/* for the core without FI_MR_PROV_KEY */
+	atomic_uint_fast64_t next_key;	/* where keys are ours to choose */
 	struct mrrc_eq *eq;	/* bound, for FI_REG_MR */
 	struct mrrc_pool *ops;	/* records in flight: a context in it is ours */
 	atomic_uint_fast64_t warned;	/* bit per error said once */
@@ -187,7 +190,7 @@ struct mrrc_cq {
 	size_t entry_size;	/* of the application's format */
 	size_t core_entry_size;	/* >= entry_size: formats are prefixes */
 	bool internal;		/* opened by us: nobody reads it but us */
-	bool rx_selective;	/* of endpoints that receive by a shared context */
+	bool rx_selective;	/* of endpoints with a shared context */
 	bool wait;		/* it can be slept on */
 	struct mrrc_wait *wait_set;	/* or NULL */
 	bool no_source;		/* the core has no readfrom */

@@ -20,7 +20,7 @@
 #define MRRC_OPS_MAX	(1U << 20)	/* in flight on one domain */
 
 enum {
-	MRRC_OP_SILENT	= 1 << 0,	/* the application expects no completion */
+	MRRC_OP_SILENT	= 1 << 0,	/* no completion is expected */
 	MRRC_OP_PLAIN	= 1 << 1,	/* posted without FI_COMPLETION */
 	MRRC_OP_MULTI	= 1 << 2,	/* FI_MULTI_RECV: several completions */
 	MRRC_OP_CLAIMED	= 1 << 3,	/* completed, or not in use */
@@ -35,7 +35,7 @@ struct mrrc_op {
 	void *context;			/* the application's */
 	struct mrrc_ep *_Atomic ep;	/* read by sweeps of any endpoint */
 	struct mrrc_domain *domain;
-	struct mrrc_cq *cq;		/* reports it; NULL: of a shared context */
+	struct mrrc_cq *cq;		/* reports it; NULL: a shared context */
 	struct mrrc_op *next;		/* list of its claimer */
 	uint64_t seq;			/* age: smaller is older */
 	struct mrrc_bounce *bounces;	/* copies that go out instead */
