@@ -138,6 +138,8 @@ static void bind_queues(struct ft_pair *pair, struct ft_ep *ep)
 		bind_srx(pair, ep);
 	for (dir = FT_TX; dir < FT_DIRS; dir++) {
 		if (!attr->no_cq || ft_opts.raw) {
+			if (attr->one_cq && dir == FT_RX)
+				ep->cq[dir] = ep->cq[FT_TX];
 			if (!ep->cq[dir])
 				open_cq(pair, ep, dir);
 			flags = dirs[dir];
@@ -307,6 +309,8 @@ void ft_queue_close(struct ft_ep *ep)
 	struct ft_comp *comp;
 	int dir;
 
+	if (ep->cq[FT_RX] == ep->cq[FT_TX])
+		ep->cq[FT_RX] = NULL;
 	for (dir = FT_TX; dir < FT_DIRS; dir++) {
 		if (ep->cq[dir] && !(dir == FT_RX && ep->srx))
 			FT_CALL(fi_close(&ep->cq[dir]->fid));

@@ -146,6 +146,7 @@ struct ft_attr {
 	enum fi_threading threading;
 	bool tx_selective;	/* bind with FI_SELECTIVE_COMPLETION */
 	bool rx_selective;
+	bool one_cq;		/* both directions: cq[FT_TX] is cq[FT_RX] */
 	bool no_cq;		/* over ofi_mrrc; a raw core gets one still */
 	bool cntr;
 	bool srx;

@@ -2,12 +2,13 @@
 /*
  * fi_mrrc_cancel: cancelled receives come back once, with FI_ECANCELED and
  * the context of their owner; unknown contexts do no harm; cancelling races
- * with completing.
+ * with completing. Of several under one context the oldest receive goes.
  */
 #include "ft_mrrc.h"
 
 #define COUNT 32
 #define LEN   2000
+#define BIG   (64UL << 20) /* more than a connection buffers, twice */
 
 static struct ft_pair pair;
 static char *in, *out;
@@ -98,6 +99,77 @@ static void every_other(void)
 	ft_release(&pair.dom[1]);
 }
 
+/* Receives under one context: the oldest goes, the others get messages. */
+static void oldest(void)
+{
+	void *ctx = (void *) (ft_rand() % 2 ? 55UL : 0UL);
+	unsigned i, k = 1 + ft_rand() % (COUNT - 1);
+	struct ft_comp comp;
+
+	ft_stage("%u of %u receives under one context", k, COUNT);
+	memset(in, 0, COUNT * LEN);
+	for (i = 0; i < COUNT; i++)
+		post_recv((uintptr_t) ctx, i);
+	for (i = 0; i < k; i++) {
+		FT_CALL(fi_cancel(&pair.s.ep->fid, ctx));
+		ft_wait_any(&pair.s, FT_RX, &comp);
+		FT_CHECK(comp.err == FI_ECANCELED && comp.ctx == ctx,
+			 "error %d, context %p", comp.err, comp.ctx);
+	}
+	for (; i < COUNT; i++) {
+		send_one(i);
+		ft_wait_ctx(&pair.s, FT_RX, ctx, FI_RECV);
+		ft_wait_ctx(&pair.c, FT_TX, out, FI_SEND);
+		FT_CHECK_BUF(in + i * LEN, LEN, i, "not the oldest receive");
+	}
+	ft_expect_none(&pair.s, 2);
+	ft_release(&pair.dom[0]);
+	ft_release(&pair.dom[1]);
+}
+
+/*
+ * A send that has no receive yet, and a receive, under one context: the
+ * receive is what can be cancelled.
+ */
+static void beside_send(char *big, bool send_first)
+{
+	size_t half = BIG / 2;
+	void *sdesc = ft_desc(&pair.dom[0], big, half);
+	void *rdesc = ft_desc(&pair.dom[1], big + half, half);
+	struct ft_comp comp;
+
+	ft_stage("a receive %s a send", send_first ? "after" : "before");
+	if (!send_first)
+		post_recv(77, 0);
+	FT_POST(&pair.s, fi_send(pair.s.ep, big, half, sdesc, 0,
+				 (void *) 77));
+	if (send_first)
+		post_recv(77, 0);
+	FT_CALL(fi_cancel(&pair.s.ep->fid, (void *) 77));
+	ft_wait_any(&pair.s, FT_RX, &comp);
+	FT_CHECK(comp.err == FI_ECANCELED && comp.ctx == (void *) 77,
+		 "error %d, context %p", comp.err, comp.ctx);
+	ft_expect_none(&pair.s, 2);
+	FT_POST(&pair.c, fi_recv(pair.c.ep, big + half, half, rdesc, 0, big));
+	ft_wait_ctx(&pair.c, FT_RX, big, FI_RECV);
+	ft_wait_ctx(&pair.s, FT_TX, (void *) 77, FI_SEND);
+	ft_release(&pair.dom[0]);
+	ft_release(&pair.dom[1]);
+}
+
+/* Several times: which of the records is found first is chance. */
+static void one_context(void)
+{
+	char *big = ft_map(NULL, BIG);
+	unsigned i;
+
+	for (i = 0; i < 4; i++) {
+		beside_send(big, i % 2);
+		oldest();
+	}
+	ft_unmap(big, BIG);
+}
+
 /* Contexts of nobody, of what has completed, of what was cancelled. */
 static void nobody(void)
 {
@@ -160,6 +232,7 @@ int main(int argc, char **argv)
 	skip_unless_supported();
 	all();
 	every_other();
+	one_context();
 	nobody();
 	race();
 	all();

@@ -9,6 +9,11 @@
 #define LEN  (8 * FT_PAGE)
 #define KEYS 500
 
+/* of all_keys() */
+#define CACHED 300
+#define EDGE   16
+#define RANDOM 1000
+
 static struct ft_pair pair;
 static char *out, *in;
 
@@ -112,6 +117,61 @@ static void chosen_keys(void)
 		FT_CALL(fi_close(&mrs[i]->fid));
 }
 
+/* The ends of the range and around its half, then any. */
+static uint64_t any_key(unsigned i)
+{
+	switch (i / EDGE) {
+	case 0:
+		return i;
+	case 1:
+		return UINT64_MAX - i % EDGE;
+	case 2:
+		return (1ULL << 63) - EDGE / 2 + i % EDGE;
+	default:
+		return ft_rand() << 32 ^ ft_rand();
+	}
+}
+
+/*
+ * No key is taken by a registration of the provider's own, of which there are
+ * hundreds. Each is held until the end, so that ours cannot hide behind them.
+ */
+static void all_keys(void)
+{
+	static struct fid_mr *mrs[3 * EDGE + RANDOM];
+	const unsigned n = sizeof(mrs) / sizeof(*mrs);
+	char *p = ft_map(NULL, 2 * CACHED * FT_PAGE);
+	struct fi_mrrc_stats st;
+	uint64_t key;
+	unsigned i;
+
+	if (pair.dom[1].info->domain_attr->mr_mode & FI_MR_PROV_KEY ||
+	    pair.dom[1].info->domain_attr->mr_key_size < 8) {
+		ft_unmap(p, 2 * CACHED * FT_PAGE);
+		return;
+	}
+	ft_stage("%u pieces of memory", CACHED);
+	for (i = 0; i < CACHED; i++)
+		ft_verify_pair(&pair.c, p + 2 * i * FT_PAGE, in, FT_PAGE, i);
+	if (ft_caches(&pair.dom[1])) {
+		ft_stats(&pair.dom[1], &st);
+		FT_CHECK(st.regions >= CACHED / 2, "%" PRIu64 " regions of %u",
+			 st.regions, CACHED);
+	}
+	for (i = 0; i < n; i++) {
+		key = any_key(i);
+		ft_stage("key %u: 0x%" PRIx64, i, key);
+		FT_CALL(reg_key(key, &mrs[i]));
+		FT_CHECK(fi_mr_key(mrs[i]) == key, "asked for 0x%" PRIx64
+			 ", got 0x%" PRIx64, key, fi_mr_key(mrs[i]));
+	}
+	for (i = 0; i < n; i++)
+		FT_CALL(fi_close(&mrs[i]->fid));
+	ft_release(&pair.dom[0]);
+	ft_release(&pair.dom[1]);
+	ft_unmap(p, 2 * CACHED * FT_PAGE);
+}
+
 static ssize_t write_flags(void *ctx, uint64_t key, uint64_t flags)
 {
 	struct iovec iov = { out, LEN };
@@ -206,6 +266,7 @@ int main(int argc, char **argv)
 	given_descriptors();
 	side_by_side();
 	chosen_keys();
+	all_keys();
 	forms();
 	for (i = 0; i < 5; i++) {
 		ft_stage("a revoked key, round %u", i);

@@ -2,7 +2,8 @@
 /*
  * fi_mrrc_wait: waiting for completions. fi_cq_sread() with and without a
  * timeout, wait descriptors with fi_trywait(), fi_cq_signal(); completions
- * that nobody asked for wake nobody for good.
+ * that nobody asked for wake nobody for good, and what an endpoint's close
+ * gives back wakes who waits for it.
  */
 #include "ft_mrrc.h"
 
@@ -187,6 +188,69 @@ static void descriptor(unsigned silent)
 	ft_expect_none(&pair.c, 5);
 }
 
+static void *close_main(void *arg)
+{
+	usleep(*(unsigned *) arg * 1000);
+	FT_CALL(fi_close(&pair.c.ep->fid));
+	pair.c.ep = NULL;
+	return NULL;
+}
+
+/*
+ * An endpoint is closed by another thread, after fi_trywait() said that it
+ * is safe to sleep: the receives that come back wake who sleeps.
+ */
+static void closed_beside(unsigned msec)
+{
+	struct fid *fids[] = { &pair.c.cq[FT_RX]->fid };
+	struct pollfd pfd = { .events = POLLIN };
+	struct ft_comp comp;
+	pthread_t closer;
+	int ret;
+
+	ft_stage("an endpoint closed beside, after %u ms", msec);
+	FT_CALL(fi_recv(pair.c.ep, out, LEN, ft_desc(&pair.dom[1], out, LEN),
+			0, out));
+	FT_CALL(fi_control(fids[0], FI_GETWAIT, &pfd.fd));
+	do {
+		ft_poll(&pair.c);
+		ret = fi_trywait(pair.dom[1].fabric, fids, 1);
+	} while (ret == -FI_EAGAIN);
+	FT_CHECK(!ret, "fi_trywait: %d", ret);
+	FT_CHECK(!pthread_create(&closer, NULL, close_main, &msec),
+		 "pthread_create");
+	if (!msec)
+		pthread_join(closer, NULL);
+	ret = poll(&pfd, 1, 15000);
+	FT_CHECK(ret == 1, "no wake-up within 15 s: %d", ret);
+	if (msec)
+		pthread_join(closer, NULL);
+	ft_wait_any(&pair.c, FT_RX, &comp);
+	FT_CHECK(comp.err == FI_ECANCELED && comp.ctx == out,
+		 "error %d, context %p", comp.err, comp.ctx);
+	ft_expect_none(&pair.c, 2);
+	ft_release(&pair.dom[1]);
+	ft_reconnect(&pair);
+}
+
+/* Over cores that give receives back when their endpoint is closed. */
+static void closing(void)
+{
+	struct ft_attr attr = FT_ATTR;
+	unsigned i;
+
+	if (!ft_core("tcp"))
+		return;
+	attr.wait_obj = FI_WAIT_FD;
+	attr.threading = FI_THREAD_SAFE;
+	ft_pair_open(&pair, &attr);
+	for (i = 0; i < 5; i++) {
+		closed_beside(0);
+		closed_beside(20);
+	}
+	ft_pair_close(&pair);
+}
+
 static void session(enum fi_wait_obj obj)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -228,6 +292,7 @@ int main(int argc, char **argv)
 	in = ft_map(NULL, 20 * LEN);
 	session(FI_WAIT_UNSPEC);
 	session(FI_WAIT_FD);
+	closing();
 	ft_unmap(out, LEN);
 	ft_unmap(in, 20 * LEN);
 	return ft_done();

@@ -11,8 +11,8 @@ readonly RC_SKIP=77
 
 # In the order in which they run: what is simple first.
 readonly TESTS="info msg rma atomic selective cntr srx mr readonly shared_buf
-	cancel wait unmap limits close fork threads dgram procs memlock
-	uffd_denied"
+	cancel wait sread unmap limits close fork threads dgram procs
+	memlock uffd_denied"
 
 # Where nothing else is said: on an emulated device and on a busy machine.
 readonly DEFAULT_TIMEOUT=180
