@@ -29,20 +29,30 @@ int mrrc_cache_init(struct mrrc_cache *cache, size_t max_bytes,
 	return mrrc_policy_open(policy, &cache->policy);
 }
 
-void mrrc_cache_fini(struct mrrc_cache *cache)
-{
-	assert(!cache->index[MRRC_RO].count && !cache->index[MRRC_RW].count);
-	mrrc_policy_close(cache->policy);
-}
-
 static size_t mrrc_cache_bytes(const struct mrrc_cache *cache)
 {
-	return cache->index[MRRC_RO].bytes + cache->index[MRRC_RW].bytes;
+	size_t bytes = 0;
+	int i;
+
+	for (i = 0; i < MRRC_ACCESS_CNT; i++)
+		bytes += cache->index[i].bytes;
+	return bytes;
 }
 
 static size_t mrrc_cache_regions(const struct mrrc_cache *cache)
 {
-	return cache->index[MRRC_RO].count + cache->index[MRRC_RW].count;
+	size_t count = 0;
+	int i;
+
+	for (i = 0; i < MRRC_ACCESS_CNT; i++)
+		count += cache->index[i].count;
+	return count;
+}
+
+void mrrc_cache_fini(struct mrrc_cache *cache)
+{
+	assert(!mrrc_cache_regions(cache));
+	mrrc_policy_close(cache->policy);
 }
 
 static void mrrc_cache_peak(struct mrrc_cache *cache, enum mrrc_stat now,
@@ -66,11 +76,12 @@ struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
 				    uintptr_t addr, size_t len,
 				    enum mrrc_access access)
 {
-	struct mrrc_region *region;
+	struct mrrc_region *region = NULL;
 
-	region = mrrc_index_find(&cache->index[MRRC_RW], addr, len);
-	if (!region && access == MRRC_RO)
-		region = mrrc_index_find(&cache->index[MRRC_RO], addr, len);
+	if (access == MRRC_RO)
+		region = mrrc_index_find(&cache->index[MRRC_RW], addr, len);
+	if (!region)
+		region = mrrc_index_find(&cache->index[access], addr, len);
 	return region;
 }
 

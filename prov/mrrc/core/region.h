@@ -16,12 +16,16 @@
 
 /*
  * What the network may do with a region. A MRRC_RW region serves both kinds
- * of lookup; memory mapped read-only can only be registered as MRRC_RO.
- * One index per value: regions of one index are disjoint.
+ * of local lookup; memory mapped read-only can only be registered as MRRC_RO.
+ * What peers may reach is never more than was asked for: the remote ones serve
+ * their own kind alone. One index per value: regions of one are disjoint.
  */
 enum mrrc_access {
 	MRRC_RO,		/* source of sends and writes */
 	MRRC_RW,		/* source and target */
+	MRRC_REMOTE_READ,	/* source, of peers' reads as well */
+	MRRC_REMOTE_WRITE,	/* source and target, of peers' writes too */
+	MRRC_REMOTE_RW,		/* everything */
 	MRRC_ACCESS_CNT
 };
 
@@ -45,6 +49,11 @@ struct mrrc_region {
 };
 
 TAILQ_HEAD(mrrc_region_list, mrrc_region);
+
+static inline bool mrrc_access_remote(enum mrrc_access access)
+{
+	return access >= MRRC_REMOTE_READ;
+}
 
 static inline uintptr_t mrrc_region_end(const struct mrrc_region *region)
 {

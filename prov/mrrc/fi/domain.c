@@ -8,8 +8,6 @@
  * whole domain (info.c).
  */
 #include "config.h"
-#include <sys/random.h>
-
 #include <rdma/fi_ext_mrrc.h>
 
 #include "op.h"
@@ -19,8 +17,7 @@ static void mrrc_domain_cache_close(struct mrrc_domain *domain)
 {
 	if (!domain->implicit)
 		return;
-	mrrc_cache_mt_close(domain->cache);
-	mrrc_mon_close(domain->mon);
+	mrrc_reg_close(&domain->reg);
 	mrrc_pool_close(domain->ops);
 }
 
@@ -35,7 +32,7 @@ static int mrrc_domain_close(struct fid *fid)
 	/* our registrations are the core's children */
 	if (domain->implicit) {
 		mrrc_domain_sweep(domain);
-		mrrc_cache_mt_flush(domain->cache);
+		mrrc_reg_flush(&domain->reg);
 	}
 	ret = fi_close(&domain->core->fid);
 	if (ret)
@@ -125,54 +122,17 @@ static struct fi_ops_domain mrrc_domain_ops = {
 	.endpoint2 = mrrc_ep_open2,
 };
 
-/* In the cache's terms: 0 derives the limit, 1 keeps next to nothing. */
-static size_t mrrc_limit(size_t param)
-{
-	if (param == SIZE_MAX)
-		return 0;
-	return param ? param : 1;
-}
-
 static int mrrc_domain_cache_open(struct mrrc_domain *domain)
 {
-	struct mrrc_cache_attr attr = {
-		.max_bytes = mrrc_limit(mrrc_params.cache_max_size),
-		.max_regions = mrrc_limit(mrrc_params.cache_max_count),
-		.policy = mrrc_params.policy,
-		.ops = &mrrc_domain_reg_ops,
-		.arg = domain,
-	};
-	char why[128] = "";
 	int ret;
 
 	ret = mrrc_pool_open(sizeof(struct mrrc_op), MRRC_OPS_MAX,
 			     &domain->ops);
 	if (ret)
 		return ret;
-
-	ret = mrrc_mon_open(mrrc_params.monitor, why, &domain->mon);
-	if (ret) {
-		MRRC_WARN(MR, "memory monitor %s cannot work here: %s\n",
-			  mrrc_params.monitor, why);
-		goto err_pool;
-	}
-	MRRC_INFO(MR, "memory monitor: %s\n", mrrc_mon_name(domain->mon));
-	if (*mrrc_mon_reason(domain->mon))
-		MRRC_WARN(MR, "memory monitor %s: registrations are used "
-			  "once and never kept: %s\n",
-			  mrrc_mon_name(domain->mon),
-			  mrrc_mon_reason(domain->mon));
-
-	attr.mon = domain->mon;
-	ret = mrrc_cache_mt_open(&attr, &domain->cache);
+	ret = mrrc_reg_open(&domain->reg);
 	if (ret)
-		goto err_mon;
-	return 0;
-
-err_mon:
-	mrrc_mon_close(domain->mon);
-err_pool:
-	mrrc_pool_close(domain->ops);
+		mrrc_pool_close(domain->ops);
 	return ret;
 }
 
@@ -195,8 +155,7 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 	struct mrrc_fabric *fabric = mrrc_fabric_of(fabric_fid);
 	struct mrrc_domain *domain;
 	struct fi_info *core_info;
-	uint64_t key;
-	int ret;
+	int ret, mr_mode;
 
 	if (!info || !info->domain_attr)
 		return -FI_EINVAL;
@@ -207,18 +166,15 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 		return -FI_ENOMEM;
 
 	domain->fabric = fabric;
-	ret = mrrc_info_core_mr_mode(fabric, info, &domain->core_mr_mode,
+	ret = mrrc_info_core_mr_mode(fabric, info, &mr_mode,
 				     &domain->core_local);
 	if (ret)
 		goto err_free;
-	domain->core_key_size = info->domain_attr->mr_key_size;
-	if (getrandom(&key, sizeof(key), GRND_NONBLOCK) != sizeof(key))
-		key = (uintptr_t) domain;
-	atomic_init(&domain->next_key, key);
+	mrrc_reg_init(&domain->reg, fabric->core_prov_name, mr_mode,
+		      info->domain_attr->mr_key_size);
 	domain->multi_recv = info->caps & FI_MULTI_RECV;
 	domain->implicit = mrrc_domain_implicit(domain);
-	domain->core_nocache = !strcasecmp(fabric->core_prov_name, "verbs");
-	domain->core_rx_always = domain->core_nocache;
+	domain->core_rx_always = !strcasecmp(fabric->core_prov_name, "verbs");
 	if (mrrc_params.reg == MRRC_REGISTER_NEVER)
 		domain->core_local = false;	/* the application's matter */
 	pthread_mutex_init(&domain->cq_lock, NULL);
@@ -237,6 +193,7 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 	if (ret)
 		goto err_cache;
 
+	mrrc_reg_attach(&domain->reg, domain->core);
 	domain->domain.fid.fclass = FI_CLASS_DOMAIN;
 	domain->domain.fid.context = context;
 	domain->domain.fid.ops = &mrrc_domain_fid_ops;

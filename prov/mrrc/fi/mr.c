@@ -105,7 +105,7 @@ static int mr_finish(struct mrrc_mr *mr, int ret, struct fid_mr **mr_fid)
  */
 static uint64_t mr_core_flags(const struct mrrc_domain *domain, uint64_t flags)
 {
-	if (domain->core_nocache)
+	if (domain->reg.nocache)
 		flags |= MRRC_MR_NOCACHE;
 	return flags;
 }
@@ -114,8 +114,8 @@ static uint64_t mr_core_flags(const struct mrrc_domain *domain, uint64_t flags)
 static bool mr_make_way(struct mrrc_domain *domain, int ret)
 {
 	return ret == -FI_ENOKEY && domain->implicit &&
-	       !(domain->core_mr_mode & FI_MR_PROV_KEY) &&
-	       mrrc_cache_mt_flush(domain->cache);
+	       !(domain->reg.mr_mode & FI_MR_PROV_KEY) &&
+	       mrrc_cache_mt_flush(domain->reg.cache);
 }
 
 static int mr_reg(struct fid *fid, const void *buf, size_t len,

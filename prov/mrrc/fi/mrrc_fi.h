@@ -40,6 +40,8 @@
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
 
+#include "reg.h"
+
 #define MRRC_PROV_NAME "ofi_mrrc"
 
 #ifndef container_of		/* in fabric.h until libfabric 2.x */
@@ -77,8 +79,6 @@ extern struct fi_provider mrrc_prov;
 
 typedef atomic_int mrrc_ref;	/* children of an object */
 
-struct mrrc_cache_mt;
-struct mrrc_mon;
 struct mrrc_pool;
 struct mrrc_op;
 struct mrrc_comp;
@@ -105,18 +105,14 @@ struct mrrc_domain {
 	struct fid_domain *core;
 	struct mrrc_fabric *fabric;
 	mrrc_ref ref;
-	int core_mr_mode;	/* what the core asks of us */
-	bool core_local;	/* it requires local descriptors */
-	size_t core_key_size;
+	struct mrrc_reg reg;	/* its cache when implicit */
+	bool core_local;	/* the core requires local descriptors */
 	bool implicit;		/* null descriptors are ours to resolve */
 	bool multi_recv;	/* opened with FI_MULTI_RECV */
-	bool core_nocache;	/* MRRC_MR_NOCACHE means something to it */
 	bool core_rx_always;	/* it completes every receive, as verbs does */
-	struct mrrc_cache_mt *cache;	/* these three when implicit */
-	struct mrrc_mon *mon;
-	atomic_uint_fast64_t next_key;	/* where keys are ours to choose */
 	struct mrrc_eq *eq;	/* bound, for FI_REG_MR */
-	struct mrrc_pool *ops;	/* records in flight: a context in it is ours */
+	/* records in flight, when implicit: a context in it is ours */
+	struct mrrc_pool *ops;
 	atomic_uint_fast64_t warned;	/* bit per error said once */
 	atomic_uint_fast64_t posts;
 	atomic_uint_fast64_t completions;
@@ -367,10 +363,6 @@ extern struct fi_ops_rma mrrc_rma_ops, mrrc_rma_fwd_ops;
 extern struct fi_ops_tagged mrrc_tagged_ops, mrrc_tagged_fwd_ops;
 extern struct fi_ops_atomic mrrc_atomic_ops, mrrc_atomic_fwd_ops;
 extern struct fi_ops_collective mrrc_collective_fwd_ops;
-
-/* reg.c: registrations of ours on a domain, for sys/cache_mt.h */
-struct mrrc_reg_ops;
-extern const struct mrrc_reg_ops mrrc_domain_reg_ops;
 
 /* stats.c: FI_MRRC_DOMAIN_OPS */
 struct fi_mrrc_ops_domain;

@@ -105,7 +105,7 @@ static void mrrc_op_undo(struct mrrc_op *op)
 	uint32_t i;
 
 	for (i = 0; i < op->region_cnt; i++)
-		mrrc_cache_mt_put(op->domain->cache, op->regions[i]);
+		mrrc_cache_mt_put(op->domain->reg.cache, op->regions[i]);
 	mrrc_op_free(op);
 }
 

@@ -4,19 +4,37 @@
  * Any thread, no lock held.
  */
 #include "config.h"
-#include "op.h"
+#include <inttypes.h>
+#include <strings.h>
+#include <sys/random.h>
+
+#include <rdma/fi_ext_mrrc.h>
+
+#include "mrrc_fi.h"
+#include "reg.h"
+#include "sys/cache_mt.h"
 
 #define MRRC_KEY_TRIES	64
+
+static const uint64_t mrrc_reg_rights[MRRC_ACCESS_CNT] = {
+	[MRRC_RO] = FI_SEND | FI_WRITE,
+	[MRRC_RW] = FI_SEND | FI_RECV | FI_READ | FI_WRITE,
+	[MRRC_REMOTE_READ] = FI_SEND | FI_WRITE | FI_REMOTE_READ,
+	[MRRC_REMOTE_WRITE] = FI_SEND | FI_RECV | FI_READ | FI_WRITE |
+			      FI_REMOTE_WRITE,
+	[MRRC_REMOTE_RW] = FI_SEND | FI_RECV | FI_READ | FI_WRITE |
+			   FI_REMOTE_READ | FI_REMOTE_WRITE,
+};
 
 /*
  * Where keys are the application's to choose, ours come from the upper half,
  * from a place of each domain's own: the ends of the range are popular. mr.c
  * makes way for an application that wants one of them all the same.
  */
-static uint64_t mrrc_reg_key(struct mrrc_domain *domain)
+static uint64_t mrrc_reg_key(struct mrrc_reg *reg)
 {
-	size_t bits = 8 * domain->core_key_size;
-	uint64_t next = atomic_fetch_add(&domain->next_key, 1);
+	size_t bits = 8 * reg->key_size;
+	uint64_t next = atomic_fetch_add(&reg->next_key, 1);
 	uint64_t top;
 
 	if (!bits || bits > 64)
@@ -25,47 +43,27 @@ static uint64_t mrrc_reg_key(struct mrrc_domain *domain)
 	return top | (next & (top - 1));
 }
 
-static int mrrc_reg_core(struct mrrc_domain *domain, const struct iovec *iov,
-			 uint64_t access, struct fid_mr **mr)
+static int mrrc_reg_core(void *arg, uintptr_t start, size_t len,
+			 enum mrrc_access access, void **cookie, void **desc)
 {
+	struct mrrc_reg *reg = arg;
+	struct iovec iov = { (void *) start, len };
 	struct fi_mr_attr attr = {
-		.mr_iov = iov,
+		.mr_iov = &iov,
 		.iov_count = 1,
-		.access = access,
+		.access = mrrc_reg_rights[access],
 		.iface = FI_HMEM_SYSTEM,
 	};
-	uint64_t flags = domain->core_nocache ? MRRC_MR_NOCACHE : 0;
+	uint64_t flags = reg->nocache ? MRRC_MR_NOCACHE : 0;
+	struct fid_mr *mr;
 	int ret, tries = 0;
 
 	do {
-		attr.requested_key = mrrc_reg_key(domain);
-		ret = fi_mr_regattr(domain->core, &attr, flags, mr);
-	} while (ret == -FI_ENOKEY &&
-		 !(domain->core_mr_mode & FI_MR_PROV_KEY) &&
+		attr.requested_key = mrrc_reg_key(reg);
+		ret = reg->core_ops->regattr(&reg->core->fid, &attr, flags,
+					     &mr);
+	} while (ret == -FI_ENOKEY && !(reg->mr_mode & FI_MR_PROV_KEY) &&
 		 ++tries < MRRC_KEY_TRIES);
-	return ret;
-}
-
-static int mrrc_reg(void *arg, uintptr_t start, size_t len,
-		    enum mrrc_access access, void **cookie, void **desc)
-{
-	struct mrrc_domain *domain = arg;
-	struct iovec iov = { (void *) start, len };
-	struct fid_mr *mr;
-	int ret;
-
-	if (access == MRRC_RW) {
-		ret = mrrc_reg_core(domain, &iov, FI_SEND | FI_RECV |
-				    FI_READ | FI_WRITE, &mr);
-	} else {
-		ret = mrrc_reg_core(domain, &iov, FI_SEND | FI_WRITE, &mr);
-		/*
-		 * FI_WRITE makes verbs ask for writable memory, although an
-		 * RDMA write only reads its source (verbs_mr.c, 1.17, 2.x).
-		 */
-		if (ret)
-			ret = mrrc_reg_core(domain, &iov, FI_SEND, &mr);
-	}
 	if (ret) {
 		MRRC_DBG(MR, "%zu bytes at %p, access %d: %s\n", len,
 			 iov.iov_base, access, fi_strerror(-ret));
@@ -76,8 +74,8 @@ static int mrrc_reg(void *arg, uintptr_t start, size_t len,
 	return 0;
 }
 
-static void mrrc_dereg(void *arg, struct mrrc_region *const *regions,
-		       size_t count)
+static void mrrc_reg_dereg(void *arg, struct mrrc_region *const *regions,
+			   size_t count)
 {
 	struct fid_mr *mr;
 	size_t i;
@@ -94,7 +92,129 @@ static void mrrc_dereg(void *arg, struct mrrc_region *const *regions,
 	}
 }
 
-const struct mrrc_reg_ops mrrc_domain_reg_ops = {
-	.reg = mrrc_reg,
-	.dereg = mrrc_dereg,
+static const struct mrrc_reg_ops mrrc_reg_ops = {
+	.reg = mrrc_reg_core,
+	.dereg = mrrc_reg_dereg,
 };
+
+/* verbs' own cache, if it has one, keeps what is closed, with every right. */
+static bool mrrc_reg_core_caches(const char *core_name)
+{
+	return !strncasecmp(core_name, "verbs", 5) &&
+	       (!core_name[5] || core_name[5] == ';');
+}
+
+void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
+		   size_t key_size)
+{
+	uint64_t key;
+
+	if (getrandom(&key, sizeof(key), GRND_NONBLOCK) != sizeof(key))
+		key = (uintptr_t) reg;
+	*reg = (struct mrrc_reg) {
+		.core_name = core_name,
+		.mr_mode = mr_mode,
+		.key_size = key_size,
+		.nocache = mrrc_reg_core_caches(core_name),
+	};
+	atomic_init(&reg->next_key, key);
+}
+
+/* In the cache's terms: 0 derives the limit, 1 keeps next to nothing. */
+static size_t mrrc_reg_limit(size_t param)
+{
+	if (param == SIZE_MAX)
+		return 0;
+	return param ? param : 1;
+}
+
+int mrrc_reg_open(struct mrrc_reg *reg)
+{
+	struct mrrc_cache_attr attr = {
+		.max_bytes = mrrc_reg_limit(mrrc_params.cache_max_size),
+		.max_regions = mrrc_reg_limit(mrrc_params.cache_max_count),
+		.policy = mrrc_params.policy,
+		.ops = &mrrc_reg_ops,
+		.arg = reg,
+	};
+	char why[MRRC_MON_REASON] = "";
+	int ret;
+
+	ret = mrrc_mon_open(mrrc_params.monitor, why, &reg->mon);
+	if (ret) {
+		MRRC_WARN(MR, "memory monitor %s cannot work here: %s\n",
+			  mrrc_params.monitor, why);
+		return ret;
+	}
+	MRRC_INFO(MR, "memory monitor: %s\n", mrrc_mon_name(reg->mon));
+	if (*mrrc_mon_reason(reg->mon))
+		MRRC_WARN(MR, "memory monitor %s: registrations are used "
+			  "once and never kept: %s\n",
+			  mrrc_mon_name(reg->mon), mrrc_mon_reason(reg->mon));
+
+	attr.mon = reg->mon;
+	ret = mrrc_cache_mt_open(&attr, &reg->cache);
+	if (ret)
+		mrrc_mon_close(reg->mon);
+	return ret;
+}
+
+void mrrc_reg_attach(struct mrrc_reg *reg, struct fid_domain *core)
+{
+	reg->core = core;
+	reg->core_ops = core->mr;
+}
+
+void mrrc_reg_flush(struct mrrc_reg *reg)
+{
+	struct fi_mrrc_stats stats = { 0 };
+
+	mrrc_cache_mt_flush(reg->cache);
+	mrrc_reg_stats(reg, &stats);
+	MRRC_INFO(MR, "%s: %" PRIu64 " lookups, %" PRIu64 " hits, %" PRIu64
+		  " registrations, %" PRIu64 " evictions, %" PRIu64
+		  " invalidations, %" PRIu64 " uncached\n", reg->core_name,
+		  stats.lookups, stats.hits, stats.registrations,
+		  stats.evictions, stats.invalidations, stats.uncached);
+}
+
+void mrrc_reg_close(struct mrrc_reg *reg)
+{
+	mrrc_cache_mt_close(reg->cache);
+	mrrc_mon_close(reg->mon);
+}
+
+void mrrc_reg_stats(struct mrrc_reg *reg, struct fi_mrrc_stats *out)
+{
+	struct mrrc_stats stats;
+	const uint64_t *value = stats.value;
+	size_t max_bytes, max_regions;
+
+	mrrc_cache_mt_stats(reg->cache, &stats);
+	mrrc_cache_mt_limits(reg->cache, &max_bytes, &max_regions);
+	out->lookups = value[MRRC_STAT_LOOKUPS];
+	out->hits = value[MRRC_STAT_HITS];
+	out->misses = value[MRRC_STAT_MISSES];
+	out->registrations = value[MRRC_STAT_REGISTRATIONS];
+	out->deregistrations = value[MRRC_STAT_DEREGISTRATIONS];
+	out->registration_failures = value[MRRC_STAT_REG_FAILURES];
+	out->evictions = value[MRRC_STAT_EVICTIONS];
+	out->invalidations = value[MRRC_STAT_INVALIDATIONS];
+	out->uncached = value[MRRC_STAT_UNCACHED_NO_MONITOR] +
+			value[MRRC_STAT_UNCACHED_NOT_PRIVATE] +
+			value[MRRC_STAT_UNCACHED_UNWATCHABLE] +
+			value[MRRC_STAT_UNCACHED_WATCH_LIMIT] +
+			value[MRRC_STAT_UNCACHED_RACED] +
+			value[MRRC_STAT_UNCACHED_TOO_BIG] +
+			value[MRRC_STAT_UNCACHED_FULL];
+	out->regions = value[MRRC_STAT_REGIONS];
+	out->bytes = value[MRRC_STAT_BYTES];
+	out->held_regions = value[MRRC_STAT_HELD];
+	out->regions_peak = value[MRRC_STAT_REGIONS_PEAK];
+	out->bytes_peak = value[MRRC_STAT_BYTES_PEAK];
+	out->max_regions = max_regions;
+	out->max_bytes = max_bytes;
+	strncpy(out->monitor, mrrc_mon_name(reg->mon),
+		sizeof(out->monitor) - 1);
+	memcpy(out->policy, mrrc_params.policy, sizeof(out->policy));
+}

@@ -26,7 +26,7 @@ static void mrrc_resolve_warn(struct mrrc_domain *domain,
 			  access == MRRC_RW ? "writable" : "readable");
 		return;
 	}
-	mrrc_cache_mt_stats(domain->cache, &stats);
+	mrrc_cache_mt_stats(domain->reg.cache, &stats);
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	MRRC_WARN(MR, "the core provider cannot register %zu bytes at %p: %s; "
 		  "%" PRIu64 " bytes in %" PRIu64 " regions are registered, "
@@ -43,13 +43,13 @@ static int mrrc_resolve_get(struct mrrc_op *op, const struct iovec *iov,
 	struct mrrc_region *region;
 	int ret;
 
-	ret = mrrc_cache_mt_get(op->domain->cache, iov->iov_base, iov->iov_len,
+	ret = mrrc_cache_mt_get(op->domain->reg.cache, iov->iov_base, iov->iov_len,
 				access, &region);
 	if (mrrc_unlikely(ret))
 		return ret;
 	ret = mrrc_op_hold(op, region);
 	if (mrrc_unlikely(ret)) {
-		mrrc_cache_mt_put(op->domain->cache, region);
+		mrrc_cache_mt_put(op->domain->reg.cache, region);
 		return ret;
 	}
 	*core_desc = region->desc;

@@ -20,10 +20,6 @@ static struct mrrc_domain *mrrc_domain_check(struct fid_domain *domain)
 static void mrrc_stats_fill(struct mrrc_domain *domain,
 			    struct fi_mrrc_stats *out)
 {
-	struct mrrc_stats stats;
-	const uint64_t *value = stats.value;
-	size_t max_bytes, max_regions;
-
 	out->posts = atomic_load(&domain->posts);
 	out->completions = atomic_load(&domain->completions);
 	out->bounces = atomic_load(&domain->bounces);
@@ -31,33 +27,7 @@ static void mrrc_stats_fill(struct mrrc_domain *domain,
 		strcpy(out->monitor, "none");
 		return;
 	}
-	mrrc_cache_mt_stats(domain->cache, &stats);
-	mrrc_cache_mt_limits(domain->cache, &max_bytes, &max_regions);
-	out->lookups = value[MRRC_STAT_LOOKUPS];
-	out->hits = value[MRRC_STAT_HITS];
-	out->misses = value[MRRC_STAT_MISSES];
-	out->registrations = value[MRRC_STAT_REGISTRATIONS];
-	out->deregistrations = value[MRRC_STAT_DEREGISTRATIONS];
-	out->registration_failures = value[MRRC_STAT_REG_FAILURES];
-	out->evictions = value[MRRC_STAT_EVICTIONS];
-	out->invalidations = value[MRRC_STAT_INVALIDATIONS];
-	out->uncached = value[MRRC_STAT_UNCACHED_NO_MONITOR] +
-			value[MRRC_STAT_UNCACHED_NOT_PRIVATE] +
-			value[MRRC_STAT_UNCACHED_UNWATCHABLE] +
-			value[MRRC_STAT_UNCACHED_WATCH_LIMIT] +
-			value[MRRC_STAT_UNCACHED_RACED] +
-			value[MRRC_STAT_UNCACHED_TOO_BIG] +
-			value[MRRC_STAT_UNCACHED_FULL];
-	out->regions = value[MRRC_STAT_REGIONS];
-	out->bytes = value[MRRC_STAT_BYTES];
-	out->held_regions = value[MRRC_STAT_HELD];
-	out->regions_peak = value[MRRC_STAT_REGIONS_PEAK];
-	out->bytes_peak = value[MRRC_STAT_BYTES_PEAK];
-	out->max_regions = max_regions;
-	out->max_bytes = max_bytes;
-	strncpy(out->monitor, mrrc_mon_name(domain->mon),
-		sizeof(out->monitor) - 1);
-	memcpy(out->policy, mrrc_params.policy, sizeof(out->policy));
+	mrrc_reg_stats(&domain->reg, out);
 }
 
 static int mrrc_ext_stats(struct fid_domain *domain_fid,
@@ -81,7 +51,7 @@ static int mrrc_ext_flush(struct fid_domain *domain_fid)
 	if (!domain)
 		return -FI_EINVAL;
 	if (domain->implicit)
-		mrrc_cache_mt_flush(domain->cache);
+		mrrc_cache_mt_flush(domain->reg.cache);
 	return 0;
 }
 

@@ -168,13 +168,16 @@ static int mrrc_miss_try(struct mrrc_miss *miss, bool *watched)
 	return rc;
 }
 
-/* As @as: with what it overlaps if that is possible, else alone. */
+/*
+ * As @as: with what it overlaps if that is possible, else alone. Peers reach
+ * no more than each of them was given.
+ */
 static int mrrc_miss_try_as(struct mrrc_miss *miss, enum mrrc_access as,
 			    bool *watched)
 {
 	int rc;
 
-	if (mrrc_miss_plan(miss, as, true)) {
+	if (mrrc_miss_plan(miss, as, !mrrc_access_remote(as))) {
 		rc = mrrc_miss_try(miss, watched);
 		if (!rc) {
 			mrrc_miss_count(miss->cache, MRRC_STAT_WIDENED);
@@ -320,7 +323,8 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
 		return -ENOMEM;
 
 	/* Buffers are mostly used both ways; not all memory allows it. */
-	rc = mrrc_miss_try_as(&miss, MRRC_RW, &watched);
+	rc = mrrc_miss_try_as(&miss, access == MRRC_RO ? MRRC_RW : access,
+			      &watched);
 	if (watched && access == MRRC_RO && mrrc_reg_denied(rc)) {
 		mrrc_miss_count(cache, MRRC_STAT_RO_FALLBACKS);
 		rc = mrrc_miss_try_as(&miss, MRRC_RO, &watched);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Registrations of ours on one domain of a core provider, and the cache that
+ * decides on them. Embedded by whatever stands for the domain: domain.c, the
+ * utility provider's, and hook_domain.c.
+ *
+ * Any thread, no lock held, except init, open and close.
+ */
+#ifndef MRRC_REG_H
+#define MRRC_REG_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <rdma/fi_domain.h>
+
+struct fi_mrrc_stats;
+struct mrrc_cache_mt;
+struct mrrc_mon;
+
+struct mrrc_reg {
+	struct fid_domain *core;
+	struct fi_ops_mr *core_ops;	/* its own, whatever core->mr is */
+	const char *core_name;		/* the provider's, for messages */
+	int mr_mode;			/* what the core asks of us */
+	size_t key_size;
+	bool nocache;		/* MRRC_MR_NOCACHE means something to it */
+	atomic_uint_fast64_t next_key;	/* where keys are ours to choose */
+	struct mrrc_cache_mt *cache;
+	struct mrrc_mon *mon;
+};
+
+/* What is known before the core's domain is open. */
+void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
+		   size_t key_size);
+
+/* Monitor and cache, by the parameters. */
+int mrrc_reg_open(struct mrrc_reg *reg);
+
+/* The core's domain is open: before the first use of the cache. */
+void mrrc_reg_attach(struct mrrc_reg *reg, struct fid_domain *core);
+
+/* Before the core's domain is closed: deregister what nobody holds. */
+void mrrc_reg_flush(struct mrrc_reg *reg);
+void mrrc_reg_close(struct mrrc_reg *reg);
+
+/* Fill in what the cache knows. */
+void mrrc_reg_stats(struct mrrc_reg *reg, struct fi_mrrc_stats *stats);
+
+#endif /* MRRC_REG_H */
