@@ -21,12 +21,12 @@
  * their own kind alone. One index per value: regions of one are disjoint.
  */
 enum mrrc_access {
-	MRRC_RO,		/* source of sends and writes */
-	MRRC_RW,		/* source and target */
-	MRRC_REMOTE_READ,	/* source, of peers' reads as well */
-	MRRC_REMOTE_WRITE,	/* source and target, of peers' writes too */
-	MRRC_REMOTE_RW,		/* everything */
-	MRRC_ACCESS_CNT
+	MRRC_RO = 0,		/* source of sends and writes */
+	MRRC_RW = 1,		/* source and target */
+	/* with one of those; the second with MRRC_RW */
+	MRRC_REMOTE_READ = 2,	/* source of peers' reads */
+	MRRC_REMOTE_WRITE = 4,	/* target of peers' writes */
+	MRRC_ACCESS_CNT = 8
 };
 
 enum mrrc_region_state {
@@ -52,7 +52,7 @@ TAILQ_HEAD(mrrc_region_list, mrrc_region);
 
 static inline bool mrrc_access_remote(enum mrrc_access access)
 {
-	return access >= MRRC_REMOTE_READ;
+	return access & (MRRC_REMOTE_READ | MRRC_REMOTE_WRITE);
 }
 
 static inline uintptr_t mrrc_region_end(const struct mrrc_region *region)

@@ -10,6 +10,7 @@
 #include "config.h"
 #include <rdma/fi_ext_mrrc.h>
 
+#include "import.h"
 #include "op.h"
 #include "sweep.h"
 
@@ -187,8 +188,10 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 	ret = mrrc_info_to_core(domain, fabric, info, &core_info);
 	if (ret)
 		goto err_cache;
+	mrrc_core_open_begin(domain->core_local);
 	ret = fi_domain2(fabric->core, core_info, &domain->core, flags,
 			 &domain->domain.fid);
+	mrrc_core_open_end();
 	fi_freeinfo(core_info);
 	if (ret)
 		goto err_cache;

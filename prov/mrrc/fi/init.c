@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Entry point of the provider: libfabric loads us and calls fi_prov_ini().
+ * Entry point of the provider: libfabric loads us and calls fi_prov_ini(). The
+ * hooking provider comes in here by way of its own library (hook.c).
  */
 #include "config.h"
 #include <stdio.h>
@@ -20,8 +21,9 @@ struct fi_provider mrrc_prov = {
 	.cleanup = mrrc_cleanup,
 };
 
-FI_EXT_INI
+struct fi_provider *mrrc_prov_ini(struct fi_provider *prov)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	uint32_t version = fi_version();
 
 	/*
@@ -30,13 +32,18 @@ FI_EXT_INI
 	 */
 	if (FI_MAJOR(version) != FI_MAJOR_VERSION ||
 	    FI_VERSION_LT(version, FI_VERSION(1, 17))) {
-		fprintf(stderr, MRRC_PROV_NAME ": built for libfabric %d.x "
-			"(1.17 or newer), but %d.%d loaded it: not used; "
-			"rebuild with --with-libfabric\n", FI_MAJOR_VERSION,
+		fprintf(stderr, "%s: built for libfabric %d.x (1.17 or newer), "
+			"but %d.%d loaded it: not used; rebuild with "
+			"--with-libfabric\n", prov->name, FI_MAJOR_VERSION,
 			FI_MAJOR(version), FI_MINOR(version));
 		return NULL;
 	}
-	mrrc_prov.fi_version = version;
-	mrrc_params_init();
-	return &mrrc_prov;
+	prov->fi_version = version;
+	pthread_once(&once, mrrc_params_init);
+	return prov;
+}
+
+FI_EXT_INI
+{
+	return mrrc_prov_ini(&mrrc_prov);
 }

@@ -275,15 +275,25 @@ enum mrrc_register {
 	MRRC_REGISTER_NEVER,	/* descriptors are the application's matter */
 };
 
+enum mrrc_lazy {
+	MRRC_LAZY_AUTO,		/* ofi_rxm's for a rendezvous */
+	MRRC_LAZY_ALWAYS,	/* whatever peers can reach */
+	MRRC_LAZY_NEVER,
+};
+
 struct mrrc_params {
 	enum mrrc_register reg;
+	enum mrrc_lazy lazy;	/* of the hooking form */
 	size_t cache_max_size;	/* bytes; SIZE_MAX: not set, derive */
 	size_t cache_max_count;	/* regions; SIZE_MAX: not set, derive */
 	char policy[16];
 	char monitor[16];	/* "auto", "uffd", "none" */
 };
 extern struct mrrc_params mrrc_params;
-int mrrc_params_init(void);
+void mrrc_params_init(void);
+
+/* init.c: what both providers' entries do; prov, or NULL with a message */
+struct fi_provider *mrrc_prov_ini(struct fi_provider *prov);
 
 /* info.c */
 int mrrc_getinfo(uint32_t version, const char *node, const char *service,
@@ -366,6 +376,8 @@ extern struct fi_ops_collective mrrc_collective_fwd_ops;
 
 /* stats.c: FI_MRRC_DOMAIN_OPS */
 struct fi_mrrc_ops_domain;
+int mrrc_stats_out(const struct fi_mrrc_stats *full,
+		   struct fi_mrrc_stats *stats);
 extern struct fi_mrrc_ops_domain mrrc_domain_ext_ops;
 
 /* cq.c: the lock of every CQ of a domain */

@@ -62,6 +62,19 @@ static int set_policy(const char *value)
 	return 0;
 }
 
+static int set_lazy_dereg(const char *value)
+{
+	if (!strcmp(value, "auto"))
+		mrrc_params.lazy = MRRC_LAZY_AUTO;
+	else if (!strcmp(value, "always"))
+		mrrc_params.lazy = MRRC_LAZY_ALWAYS;
+	else if (!strcmp(value, "never"))
+		mrrc_params.lazy = MRRC_LAZY_NEVER;
+	else
+		return -FI_EINVAL;
+	return 0;
+}
+
 static int set_monitor(const char *value)
 {
 	if (strcmp(value, "auto") && strcmp(value, "uffd") &&
@@ -102,6 +115,13 @@ static const struct mrrc_param {
 	  .otherwise = "lru",
 	  .help = "Which region the cache evicts to make room",
 	  .set = set_policy },
+	{ .name = "lazy_dereg", .type = FI_PARAM_STRING,
+	  .accepts = "auto, always or never",
+	  .otherwise = "auto",
+	  .help = "Keep registrations that peers can reach when they are "
+		  "closed, in the hooking form: those that ofi_rxm makes for "
+		  "a rendezvous (auto), all (always), or none (never)",
+	  .set = set_lazy_dereg },
 	{ .name = "monitor", .type = FI_PARAM_STRING,
 	  .accepts = "auto, uffd or none",
 	  .otherwise = "auto",
@@ -154,7 +174,7 @@ static void param_check_environ(void)
 		param_check_name(*variable, names, count_of(param_table));
 }
 
-int mrrc_params_init(void)
+void mrrc_params_init(void)
 {
 	const struct mrrc_param *param;
 	char *value, variable[PARAM_NAME_MAX];
@@ -168,7 +188,7 @@ int mrrc_params_init(void)
 				      param->help, param->accepts,
 				      param->otherwise);
 		if (ret)
-			return ret;
+			return;
 		ret = fi_param_get_str(&mrrc_prov, param->name, &value);
 		if (ret)
 			continue;	/* not set */
@@ -182,5 +202,4 @@ int mrrc_params_init(void)
 			  param->accepts, param->otherwise);
 	}
 	param_check_environ();
-	return 0;
 }

@@ -16,15 +16,18 @@
 
 #define MRRC_KEY_TRIES	64
 
-static const uint64_t mrrc_reg_rights[MRRC_ACCESS_CNT] = {
-	[MRRC_RO] = FI_SEND | FI_WRITE,
-	[MRRC_RW] = FI_SEND | FI_RECV | FI_READ | FI_WRITE,
-	[MRRC_REMOTE_READ] = FI_SEND | FI_WRITE | FI_REMOTE_READ,
-	[MRRC_REMOTE_WRITE] = FI_SEND | FI_RECV | FI_READ | FI_WRITE |
-			      FI_REMOTE_WRITE,
-	[MRRC_REMOTE_RW] = FI_SEND | FI_RECV | FI_READ | FI_WRITE |
-			   FI_REMOTE_READ | FI_REMOTE_WRITE,
-};
+static uint64_t mrrc_reg_rights(enum mrrc_access access)
+{
+	uint64_t rights = FI_SEND | FI_WRITE;
+
+	if (access & MRRC_RW)
+		rights |= FI_RECV | FI_READ;
+	if (access & MRRC_REMOTE_READ)
+		rights |= FI_REMOTE_READ;
+	if (access & MRRC_REMOTE_WRITE)
+		rights |= FI_REMOTE_WRITE;
+	return rights;
+}
 
 /*
  * Where keys are the application's to choose, ours come from the upper half,
@@ -51,7 +54,7 @@ static int mrrc_reg_core(void *arg, uintptr_t start, size_t len,
 	struct fi_mr_attr attr = {
 		.mr_iov = &iov,
 		.iov_count = 1,
-		.access = mrrc_reg_rights[access],
+		.access = mrrc_reg_rights(access),
 		.iface = FI_HMEM_SYSTEM,
 	};
 	uint64_t flags = reg->nocache ? MRRC_MR_NOCACHE : 0;

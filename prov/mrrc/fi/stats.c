@@ -30,18 +30,30 @@ static void mrrc_stats_fill(struct mrrc_domain *domain,
 	mrrc_reg_stats(&domain->reg, out);
 }
 
+/* As much of it as the caller has room for. */
+int mrrc_stats_out(const struct fi_mrrc_stats *full,
+		   struct fi_mrrc_stats *stats)
+{
+	size_t size;
+
+	if (!stats || stats->size <= sizeof(stats->size))
+		return -FI_EINVAL;
+	size = stats->size < sizeof(*full) ? stats->size : sizeof(*full);
+	memcpy(stats, full, size);
+	stats->size = size;
+	return 0;
+}
+
 static int mrrc_ext_stats(struct fid_domain *domain_fid,
 			  struct fi_mrrc_stats *stats)
 {
 	struct mrrc_domain *domain = mrrc_domain_check(domain_fid);
 	struct fi_mrrc_stats full = { 0 };
 
-	if (!domain || !stats || stats->size <= sizeof(stats->size))
+	if (!domain)
 		return -FI_EINVAL;
 	mrrc_stats_fill(domain, &full);
-	full.size = stats->size < sizeof(full) ? stats->size : sizeof(full);
-	memcpy(stats, &full, full.size);
-	return 0;
+	return mrrc_stats_out(&full, stats);
 }
 
 static int mrrc_ext_flush(struct fid_domain *domain_fid)

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Registrations on a hooked domain. One that the cache can serve is an object
+ * of ours that holds a region; the others are the core's own.
+ *
+ * Local ones are always cached. Closing one that peers can reach must revoke
+ * its key, so those are not, but for the short-lived ones that ofi_rxm makes
+ * for a rendezvous, unless FI_OFI_MRRC_LAZY_DEREG says otherwise.
+ *
+ * Any thread, as far as the core allows.
+ */
+#include "config.h"
+#include "hook.h"
+#include "sys/cache_mt.h"
+#include "sys/pool.h"
+
+#define HOOK_LOCAL	(FI_SEND | FI_RECV | FI_READ | FI_WRITE)
+#define HOOK_LOCAL_RW	(FI_RECV | FI_READ)
+#define HOOK_REMOTE	(FI_REMOTE_READ | FI_REMOTE_WRITE)
+
+/* ofi_rxm's own keys have it (rxm_msg_mr_reg_internal) */
+#define HOOK_RXM_KEY	(1ULL << 31)
+
+struct mrrc_hook_mr {
+	struct fid_mr mr;
+	struct mrrc_hook_domain *domain;
+	struct mrrc_region *region;
+};
+
+size_t mrrc_hook_mr_size(void)
+{
+	return sizeof(struct mrrc_hook_mr);
+}
+
+static int hook_mr_close(struct fid *fid)
+{
+	struct mrrc_hook_mr *mr = container_of(fid, struct mrrc_hook_mr,
+					       mr.fid);
+	struct mrrc_hook_domain *domain = mr->domain;
+
+	mrrc_cache_mt_put(domain->reg.cache, mr->region);
+	mrrc_pool_free(domain->mrs, mr);
+	return 0;
+}
+
+/* Others share the core's registration. */
+static int hook_mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+static int hook_mr_control(struct fid *fid, int command, void *arg)
+{
+	struct mrrc_hook_mr *mr = container_of(fid, struct mrrc_hook_mr,
+					       mr.fid);
+	struct fid_mr *core = mr->region->cookie;
+
+	return fi_control(&core->fid, command, arg);
+}
+
+static int hook_mr_ops_open(struct fid *fid, const char *name, uint64_t flags,
+			    void **ops, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static int hook_mr_tostr(const struct fid *fid, char *buf, size_t len)
+{
+	return mrrc_fid_tostr(fid, buf, len);
+}
+
+static int hook_mr_ops_set(struct fid *fid, const char *name, uint64_t flags,
+			   void *ops, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+/* mrrc_fid_tostr() itself would make it one of the utility provider's. */
+static struct fi_ops hook_mr_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = hook_mr_close,
+	.bind = hook_mr_bind,
+	.control = hook_mr_control,
+	.ops_open = hook_mr_ops_open,
+	.tostr = hook_mr_tostr,
+	.ops_set = hook_mr_ops_set,
+};
+
+/* May a registration that peers can reach outlive its close? */
+static bool hook_lazy(const struct mrrc_hook_domain *domain,
+		      const struct fi_mr_attr *attr)
+{
+	const int modes = FI_MR_PROV_KEY | FI_MR_VIRT_ADDR;
+
+	/* several share a key and an address */
+	if ((domain->reg.mr_mode & modes) != modes)
+		return false;
+	switch (mrrc_params.lazy) {
+	case MRRC_LAZY_ALWAYS:
+		return true;
+	case MRRC_LAZY_NEVER:
+		return false;
+	default:
+		return domain->inner && (attr->requested_key & HOOK_RXM_KEY) &&
+		       (attr->access == FI_REMOTE_READ ||
+			attr->access == FI_REMOTE_WRITE);
+	}
+}
+
+/* The kind of region that serves a registration; false: none may. */
+static bool hook_access(const struct mrrc_hook_domain *domain,
+			const struct fi_mr_attr *attr, uint64_t flags,
+			enum mrrc_access *access)
+{
+	unsigned kind;
+
+	if (flags || attr->iov_count != 1 || attr->offset ||
+	    attr->iface != FI_HMEM_SYSTEM || !attr->mr_iov->iov_len ||
+	    !attr->access || (attr->access & ~(HOOK_LOCAL | HOOK_REMOTE)) ||
+	    (domain->reg.mr_mode & (FI_MR_ENDPOINT | FI_MR_RAW)) ||
+	    atomic_load_explicit(&domain->events, memory_order_relaxed))
+		return false;
+	kind = attr->access & HOOK_LOCAL_RW ? MRRC_RW : MRRC_RO;
+	if (attr->access & FI_REMOTE_READ)
+		kind |= MRRC_REMOTE_READ;
+	if (attr->access & FI_REMOTE_WRITE)
+		kind |= MRRC_REMOTE_WRITE | MRRC_RW;
+	*access = kind;
+	return !mrrc_access_remote(kind) || hook_lazy(domain, attr);
+}
+
+static int hook_mr_cached(struct mrrc_hook_domain *domain,
+			  const struct fi_mr_attr *attr,
+			  enum mrrc_access access, struct fid_mr **mr_fid)
+{
+	struct mrrc_region *region;
+	struct mrrc_hook_mr *mr;
+	struct fid_mr *core;
+	int ret;
+
+	ret = mrrc_cache_mt_get(domain->reg.cache, attr->mr_iov->iov_base,
+				attr->mr_iov->iov_len, access, &region);
+	if (ret)
+		return ret;
+	mr = mrrc_pool_alloc(domain->mrs);
+	if (!mr) {
+		mrrc_cache_mt_put(domain->reg.cache, region);
+		return -FI_ENOMEM;
+	}
+	core = region->cookie;
+	*mr = (struct mrrc_hook_mr) {
+		.mr.fid.fclass = FI_CLASS_MR,
+		.mr.fid.context = attr->context,
+		.mr.fid.ops = &hook_mr_fid_ops,
+		.mr.mem_desc = region->desc,
+		.mr.key = fi_mr_key(core),
+		.domain = domain,
+		.region = region,
+	};
+	/* nobody can use it, but it is what was asked for */
+	if (!mrrc_access_remote(access) &&
+	    !(domain->reg.mr_mode & FI_MR_PROV_KEY))
+		mr->mr.key = attr->requested_key;
+	*mr_fid = &mr->mr;
+	return 0;
+}
+
+/*
+ * The core's own. One that peers can reach has to go with its close, past a
+ * cache that the core may have.
+ */
+static uint64_t hook_core_flags(const struct mrrc_hook_domain *domain,
+				uint64_t access, uint64_t flags)
+{
+	if (domain->reg.nocache && (access & HOOK_REMOTE) &&
+	    mrrc_params.lazy != MRRC_LAZY_ALWAYS)
+		flags |= MRRC_MR_NOCACHE;
+	return flags;
+}
+
+static int hook_regattr(struct fid *fid, const struct fi_mr_attr *attr,
+			uint64_t flags, struct fid_mr **mr)
+{
+	struct fid_domain *core = container_of(fid, struct fid_domain, fid);
+	struct mrrc_hook_domain *domain = mrrc_hook_owner(core->mr);
+	enum mrrc_access access;
+
+	/* what the cache cannot register, the core refuses in its own words */
+	if (hook_access(domain, attr, flags, &access) &&
+	    !hook_mr_cached(domain, attr, access, mr))
+		return 0;
+	return domain->reg.core_ops->regattr(fid, attr,
+			hook_core_flags(domain, attr->access, flags), mr);
+}
+
+static int hook_regv(struct fid *fid, const struct iovec *iov, size_t count,
+		     uint64_t access, uint64_t offset, uint64_t requested_key,
+		     uint64_t flags, struct fid_mr **mr, void *context)
+{
+	struct fid_domain *core = container_of(fid, struct fid_domain, fid);
+	struct mrrc_hook_domain *domain = mrrc_hook_owner(core->mr);
+	const struct fi_mr_attr attr = {
+		.mr_iov = iov,
+		.iov_count = count,
+		.access = access,
+		.offset = offset,
+		.requested_key = requested_key,
+		.context = context,
+		.iface = FI_HMEM_SYSTEM,
+	};
+	enum mrrc_access kind;
+
+	if (hook_access(domain, &attr, flags, &kind) &&
+	    !hook_mr_cached(domain, &attr, kind, mr))
+		return 0;
+	return domain->reg.core_ops->regv(fid, iov, count, access, offset,
+			requested_key, hook_core_flags(domain, access, flags),
+			mr, context);
+}
+
+static int hook_reg(struct fid *fid, const void *buf, size_t len,
+		    uint64_t access, uint64_t offset, uint64_t requested_key,
+		    uint64_t flags, struct fid_mr **mr, void *context)
+{
+	const struct iovec iov = { (void *) buf, len };
+
+	return hook_regv(fid, &iov, 1, access, offset, requested_key, flags,
+			 mr, context);
+}
+
+const struct fi_ops_mr mrrc_hook_mr_ops = {
+	.size = sizeof(struct fi_ops_mr),
+	.reg = hook_reg,
+	.regv = hook_regv,
+	.regattr = hook_regattr,
+};

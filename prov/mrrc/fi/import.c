@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Cores such as verbs cache registrations themselves: with all rights, so
+ * that memory mapped read-only cannot be registered, with keys that outlive
+ * fi_close(), and with a monitor that collides with ours. libfabric's public
+ * way to be rid of that is to import a memory monitor (fi_import(3)), which
+ * replaces its own:
+ *
+ *  - start() refuses while a domain of ours is being opened, which then has
+ *    no cache at all;
+ *  - for everybody else it accepts, and our monitor tells their caches what
+ *    changes, so that a process has one monitor.
+ *
+ * Once a core's cache is in use nothing can be imported (-FI_EBUSY); ours are
+ * then registered past it, one by one (MRRC_MR_NOCACHE). An import is for
+ * the rest of the process.
+ */
+#include "config.h"
+#include <stdlib.h>
+
+#include <rdma/fi_ext.h>
+
+#include "import.h"
+#include "mrrc_fi.h"
+#include "sys/mon.h"
+#include "sys/relay.h"
+
+static _Thread_local bool opening __attribute__((tls_model("initial-exec")));
+
+static struct {
+	pthread_once_t once;
+	struct mrrc_mon *mon;
+	struct mrrc_relay *relay;
+	struct fid_mem_monitor monitor;
+} import = { .once = PTHREAD_ONCE_INIT };
+
+static int import_start(struct fid_mem_monitor *monitor)
+{
+	return opening ? -FI_ENOSYS : 0;
+}
+
+static void import_stop(struct fid_mem_monitor *monitor)
+{
+}
+
+static int import_subscribe(struct fid_mem_monitor *monitor, const void *addr,
+			    size_t len)
+{
+	return mrrc_relay_watch(import.relay, (uintptr_t) addr, len);
+}
+
+/* libfabric never does: a watch ends with what it watches. */
+static void import_unsubscribe(struct fid_mem_monitor *monitor,
+			       const void *addr, size_t len)
+{
+}
+
+static bool import_valid(struct fid_mem_monitor *monitor, const void *addr,
+			 size_t len)
+{
+	return mrrc_relay_valid(import.relay, (uintptr_t) addr, len);
+}
+
+static void import_tell(void *arg, uintptr_t start, size_t len)
+{
+	import.monitor.import_ops->notify(&import.monitor, (void *) start,
+					  len);
+}
+
+static struct fi_ops_mem_monitor import_ops = {
+	.size = sizeof(struct fi_ops_mem_monitor),
+	.start = import_start,
+	.stop = import_stop,
+	.subscribe = import_subscribe,
+	.unsubscribe = import_unsubscribe,
+	.valid = import_valid,
+};
+
+/* Who chose a monitor for libfabric, or none, keeps it. */
+static bool import_unwanted(void)
+{
+	const char *count = getenv("FI_MR_CACHE_MAX_COUNT");
+
+	return getenv("FI_MR_CACHE_MONITOR") || (count && !strcmp(count, "0"));
+}
+
+static void import_once(void)
+{
+	int ret;
+
+	if (import_unwanted() ||
+	    mrrc_mon_open(mrrc_params.monitor, NULL, &import.mon))
+		return;
+	if (!mrrc_mon_works(import.mon))
+		goto err_mon;
+	ret = mrrc_relay_open(import.mon, import_tell, NULL, &import.relay);
+	if (ret)
+		goto err_mon;
+	import.monitor.fid.fclass = FI_CLASS_MEM_MONITOR;
+	import.monitor.export_ops = &import_ops;
+	ret = fi_import(FI_VERSION(1, 13), "mr_cache", NULL, 0, 0,
+			&import.monitor.fid, NULL);
+	if (!ret) {
+		MRRC_INFO(MR, "libfabric's caches are told by our monitor\n");
+		return;
+	}
+	MRRC_INFO(MR, "libfabric keeps its own memory monitor: %s\n",
+		  fi_strerror(-ret));
+	mrrc_relay_close(import.relay);
+err_mon:
+	mrrc_mon_close(import.mon);
+}
+
+void mrrc_core_open_begin(bool local)
+{
+	if (local)
+		pthread_once(&import.once, import_once);
+	opening = true;
+}
+
+void mrrc_core_open_end(void)
+{
+	opening = false;
+}
+
+bool mrrc_core_opening(void)
+{
+	return opening;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Keeping a core's own registration cache away from what is ours, without
+ * taking it from others in the process (import.c).
+ */
+#ifndef MRRC_IMPORT_H
+#define MRRC_IMPORT_H
+
+#include <stdbool.h>
+
+/*
+ * Between these, what this thread has the core do is on our behalf: domains
+ * that it opens get no cache of the core's, nor of the hooking provider's.
+ * local: the core asks for registration, so it may have one. They do not nest.
+ */
+void mrrc_core_open_begin(bool local);
+void mrrc_core_open_end(void);
+
+/* Is this thread between them? */
+bool mrrc_core_opening(void);
+
+#endif /* MRRC_IMPORT_H */

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * libhook_mrrc-fi.so: where libfabric finds the hooking provider. All of it is
+ * in libmrrc-fi.so, beside this file.
+ */
+#include "config.h"
+#include "fi/hook.h"
+
+FI_EXT_INI
+{
+	return mrrc_hook_ini();
+}
