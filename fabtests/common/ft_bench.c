@@ -91,7 +91,7 @@ static void post(struct ft_bench *b, const struct ft_task *task, unsigned i,
 	}
 	if (task->op == FT_WRITE) {
 		FT_POST(c, fi_write(c->ep, b->local + off, task->len, ldesc,
-				    0, ft_raddr(s->dom, b->remote) + off,
+				    c->to, ft_raddr(s->dom, b->remote) + off,
 				    fi_mr_key(b->target), NULL));
 		return;
 	}
@@ -100,9 +100,10 @@ static void post(struct ft_bench *b, const struct ft_task *task, unsigned i,
 				      FI_RECV);
 		rdesc = fi_mr_desc(x->remote_mr);
 	}
-	FT_POST(c, fi_recv(s->ep, b->remote + off, task->len, rdesc, 0,
+	FT_POST(c, fi_recv(s->ep, b->remote + off, task->len, rdesc, FT_ANY,
 			   NULL));
-	FT_POST(c, fi_send(c->ep, b->local + off, task->len, ldesc, 0, NULL));
+	FT_POST(c,
+		fi_send(c->ep, b->local + off, task->len, ldesc, c->to, NULL));
 }
 
 static void finish(struct ft_bench *b, const struct ft_task *task,

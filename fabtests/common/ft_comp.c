@@ -38,7 +38,8 @@ static void append(struct ft_ep *ep, enum ft_dir dir,
 }
 
 /* Each format starts with the fields of the one before. */
-static void append_entry(struct ft_ep *ep, enum ft_dir dir, const void *entry)
+static void append_entry(struct ft_ep *ep, enum ft_dir dir, const void *entry,
+			 fi_addr_t src)
 {
 	struct fi_cq_tagged_entry e = { 0 };
 	struct ft_comp comp = { 0 };
@@ -49,6 +50,7 @@ static void append_entry(struct ft_ep *ep, enum ft_dir dir, const void *entry)
 	comp.len = e.len;
 	comp.data = e.data;
 	comp.tag = e.tag;
+	comp.src = src;
 	append(ep, dir, &comp);
 }
 
@@ -76,9 +78,11 @@ static void poll_cq(struct ft_ep *ep, enum ft_dir dir)
 {
 	char buf[BATCH * sizeof(struct fi_cq_tagged_entry)];
 	size_t size = entry_size(ep->format);
+	fi_addr_t src[BATCH];
 	ssize_t i, ret;
 
-	ret = fi_cq_read(ep->cq[dir], buf, BATCH);
+	ret = ep->source ? fi_cq_readfrom(ep->cq[dir], buf, BATCH, src)
+			 : fi_cq_read(ep->cq[dir], buf, BATCH);
 	if (ret == -FI_EAGAIN)
 		return;
 	if (ret == -FI_EAVAIL) {
@@ -87,7 +91,8 @@ static void poll_cq(struct ft_ep *ep, enum ft_dir dir)
 	}
 	FT_CHECK(ret > 0 && ret <= BATCH, "fi_cq_read: %zd", ret);
 	for (i = 0; i < ret; i++)
-		append_entry(ep, dir, buf + (size_t) i * size);
+		append_entry(ep, dir, buf + (size_t) i * size,
+			     ep->source ? src[i] : FI_ADDR_NOTAVAIL);
 }
 
 void ft_poll(struct ft_ep *ep)
@@ -222,8 +227,9 @@ void ft_send_recv(struct ft_ep *from, const void *sbuf, void *rbuf,
 	void *rdesc = ft_desc(to->dom, rbuf, len);
 	struct ft_comp comp;
 
-	FT_POST(from, fi_recv(rx, rbuf, len, rdesc, 0, rbuf));
-	FT_POST(from, fi_send(from->ep, sbuf, len, sdesc, 0, (void *) sbuf));
+	FT_POST(from, fi_recv(rx, rbuf, len, rdesc, FI_ADDR_UNSPEC, rbuf));
+	FT_POST(from,
+		fi_send(from->ep, sbuf, len, sdesc, from->to, (void *) sbuf));
 	ft_wait(to, FT_RX, &comp);
 	FT_CHECK(comp.ctx == rbuf, "receive's context %p, not %p", comp.ctx,
 		 rbuf);

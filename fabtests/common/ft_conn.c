@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A listener, its domains, and connections that one thread makes from both
- * ends.
+ * ends. Reliable datagrams: see ft_rdm.c.
  */
-#include "ft_mrrc.h"
+#include "ft_conn.h"
 
 #define CONNECT_LIMIT_US 20000000
 
 struct fi_info *ft_hints(const struct ft_attr *attr)
 {
+	enum fi_ep_type type = attr->type ? attr->type : ft_ep_type();
 	struct fi_info *hints = fi_allocinfo();
 
 	FT_CHECK(hints, "fi_allocinfo");
 	hints->fabric_attr->prov_name = strdup(ft_opts.prov);
 	hints->caps = attr->caps;
 	hints->mode = FI_RX_CQ_DATA;
-	if (attr->type == FI_EP_DGRAM)
+	if (type == FI_EP_DGRAM)
 		hints->mode |= FI_MSG_PREFIX;
-	hints->ep_attr->type = attr->type;
+	hints->ep_attr->type = type;
 	if (attr->srx)
 		hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
 	hints->domain_attr->threading = attr->threading;
@@ -27,7 +28,7 @@ struct fi_info *ft_hints(const struct ft_attr *attr)
 					      FI_MR_PROV_KEY;
 	if (ft_opts.raw)
 		hints->domain_attr->mr_mode |= FI_MR_LOCAL;
-	hints->addr_format = attr->type == FI_EP_MSG ? FI_SOCKADDR_IN : 0;
+	hints->addr_format = type == FI_EP_DGRAM ? 0 : FI_SOCKADDR_IN;
 	return hints;
 }
 
@@ -125,7 +126,7 @@ static void bind_srx(struct ft_pair *pair, struct ft_ep *ep)
 	FT_CALL(fi_ep_bind(ep->ep, &pair->srx->fid, 0));
 }
 
-static void bind_queues(struct ft_pair *pair, struct ft_ep *ep)
+void ft_bind_queues(struct ft_pair *pair, struct ft_ep *ep)
 {
 	const struct ft_attr *attr = &pair->attr;
 	const uint64_t dirs[] = { FI_TRANSMIT, FI_RECV };
@@ -158,8 +159,7 @@ static void bind_queues(struct ft_pair *pair, struct ft_ep *ep)
 	}
 }
 
-static void ep_open(struct ft_pair *pair, struct ft_ep *ep,
-		    struct ft_dom *dom, struct fi_info *info)
+void ft_ep_init(struct ft_pair *pair, struct ft_ep *ep, struct ft_dom *dom)
 {
 	int dir;
 
@@ -168,10 +168,16 @@ static void ep_open(struct ft_pair *pair, struct ft_ep *ep,
 	ep->format = pair->attr.format;
 	for (dir = FT_TX; dir < FT_DIRS; dir++)
 		ep->tail[dir] = &ep->head[dir];
+}
+
+static void ep_open(struct ft_pair *pair, struct ft_ep *ep, struct ft_dom *dom,
+		    struct fi_info *info)
+{
+	ft_ep_init(pair, ep, dom);
 	eq_open(dom->fabric, &ep->eq);
 	FT_CALL(fi_endpoint(dom->domain, info, &ep->ep, ep));
 	FT_CALL(fi_ep_bind(ep->ep, &ep->eq->fid, 0));
-	bind_queues(pair, ep);
+	ft_bind_queues(pair, ep);
 	FT_CALL(fi_enable(ep->ep));
 }
 
@@ -257,7 +263,10 @@ static void connect_halves(struct ft_pair *pair, struct ft_ep *s,
 
 void ft_connect(struct ft_pair *pair, struct ft_ep *s, struct ft_ep *c)
 {
-	connect_halves(pair, s, c);
+	if (!pair->pep)
+		ft_rdm_connect(pair, s, c);
+	else
+		connect_halves(pair, s, c);
 }
 
 void ft_connect_server(struct ft_pair *pair, struct ft_ep *s)
@@ -275,6 +284,8 @@ void ft_wait_shutdown(struct ft_ep *ep)
 	uint64_t end = ft_now_us() + CONNECT_LIMIT_US;
 	struct fi_eq_cm_entry entry;
 
+	if (!ep->eq)
+		return;
 	while (!event(ep->eq, FI_SHUTDOWN, &entry)) {
 		ft_poll(ep);
 		FT_CHECK(ft_now_us() < end, "no FI_SHUTDOWN");
@@ -291,8 +302,15 @@ void ft_listen(struct ft_pair *pair, const struct ft_attr *attr)
 
 void ft_pair_open(struct ft_pair *pair, const struct ft_attr *attr)
 {
-	ft_listen(pair, attr);
-	open_client(pair);
+	if ((attr->type ? attr->type : ft_ep_type()) == FI_EP_RDM) {
+		memset(pair, 0, sizeof(*pair));
+		pair->attr = *attr;
+		ft_rdm_open(pair, &pair->dom[0]);
+		ft_rdm_open(pair, &pair->dom[1]);
+	} else {
+		ft_listen(pair, attr);
+		open_client(pair);
+	}
 	ft_connect(pair, &pair->s, &pair->c);
 }
 
@@ -327,6 +345,9 @@ void ft_queue_close(struct ft_ep *ep)
 	if (ep->eq)
 		FT_CALL(fi_close(&ep->eq->fid));
 	ep->eq = NULL;
+	if (ep->av)
+		FT_CALL(fi_close(&ep->av->fid));
+	ep->av = NULL;
 }
 
 void ft_ep_close(struct ft_ep *ep)
@@ -359,7 +380,7 @@ void ft_pair_close(struct ft_pair *pair)
 		ft_check_flushed(dom, who[i]);
 		if (dom->domain)
 			FT_CALL(fi_close(&dom->domain->fid));
-		if (i == 0) {
+		if (pair->pep && i == 0) {
 			FT_CALL(fi_close(&pair->pep->fid));
 			FT_CALL(fi_close(&pair->peq->fid));
 		}

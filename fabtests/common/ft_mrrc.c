@@ -26,6 +26,7 @@ void ft_usage(const char *name)
 	       "  -p PROVIDER  provider, as \"tcp;ofi_mrrc\" (the default)\n"
 	       "  -s ADDRESS   address of both sides (default 127.0.0.1;\n"
 	       "               over verbs 10.0.0.1)\n"
+	       "  -e msg|rdm   endpoints (default: rdm over ofi_rxm and net)\n"
 	       "  -R           raw: without ofi_mrrc, registering by itself\n"
 	       "  -I COUNT     iterations, instead of the test's own number\n"
 	       "  -S SEED      for what is random (default 1)\n"
@@ -44,6 +45,9 @@ void ft_parse_opt(const char *name, int op, char *arg)
 		return;
 	case 's':
 		ft_opts.addr = arg;
+		return;
+	case 'e':
+		ft_opts.type = strcmp(arg, "rdm") ? FI_EP_MSG : FI_EP_RDM;
 		return;
 	case 'R':
 		ft_opts.raw = true;
@@ -143,6 +147,23 @@ bool ft_core(const char *name)
 
 	return !strncmp(ft_opts.prov, name, len) &&
 	       (!ft_opts.prov[len] || ft_opts.prov[len] == ';');
+}
+
+bool ft_rxm(void)
+{
+	return strstr(ft_opts.prov, "ofi_rxm") != NULL;
+}
+
+enum fi_ep_type ft_ep_type(void)
+{
+	if (ft_opts.type)
+		return ft_opts.type;
+	return ft_rxm() || ft_core("net") ? FI_EP_RDM : FI_EP_MSG;
+}
+
+bool ft_rdm(void)
+{
+	return ft_ep_type() == FI_EP_RDM;
 }
 
 unsigned ft_iters(unsigned dflt)

@@ -47,6 +47,7 @@
 #define FT_FIVERSION FI_VERSION(1, 17)
 #define FT_SKIP_RC   77
 #define FT_PAGE	     4096UL
+#define FT_ANY	     FI_ADDR_UNSPEC
 #define FT_IOV_MAX   4	/* most that a test uses, see ft_iov_limit() */
 
 /* ---- ft_mrrc.c: options, environment, checks -------------------------- */
@@ -54,6 +55,7 @@
 struct ft_opts {
 	const char *prov;	/* "tcp;ofi_mrrc" */
 	const char *addr;	/* both sides' address */
+	enum fi_ep_type type;	/* FI_EP_UNSPEC: by the provider's name */
 	bool raw;
 	bool verbose;
 	int timeout;		/* of the whole test, seconds */
@@ -62,7 +64,7 @@ struct ft_opts {
 };
 extern struct ft_opts ft_opts;
 
-#define FT_OPTS "p:s:Rvt:I:S:h"
+#define FT_OPTS "p:s:e:Rvt:I:S:h"
 
 void ft_usage(const char *name);
 /* One option of FT_OPTS; exits for -h and what is unknown. */
@@ -75,6 +77,11 @@ void ft_start(const char *name);
 int ft_done(void);
 /* Over this core? ft_core("verbs") */
 bool ft_core(const char *name);
+/* Over ofi_rxm? */
+bool ft_rxm(void);
+/* FI_EP_RDM where the provider is one of those, else FI_EP_MSG. */
+enum fi_ep_type ft_ep_type(void);
+bool ft_rdm(void);
 /* The test's own iteration count, or the user's. */
 unsigned ft_iters(unsigned dflt);
 /* What the deadline's message will say the test was doing. */
@@ -139,7 +146,7 @@ size_t ft_rss(void);
 
 struct ft_attr {
 	uint64_t caps;
-	enum fi_ep_type type;
+	enum fi_ep_type type;	/* FI_EP_UNSPEC: ft_ep_type() */
 	enum fi_cq_format format;
 	size_t cq_size;		/* 0: the provider's default */
 	enum fi_wait_obj wait_obj;
@@ -151,12 +158,13 @@ struct ft_attr {
 	bool cntr;
 	bool srx;
 	bool scalable_mr;	/* offsets and keys of the application's */
+	enum fi_av_type av_type;	/* of reliable datagrams */
 };
 
 #define FT_ATTR								\
 	(struct ft_attr)						\
 	{								\
-		.caps = FI_MSG | FI_RMA, .type = FI_EP_MSG,		\
+		.caps = FI_MSG | FI_RMA,				\
 		.format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_NONE,	\
 	}
 
@@ -176,6 +184,7 @@ struct ft_comp {
 	size_t len;
 	uint64_t data;
 	uint64_t tag;
+	fi_addr_t src;		/* where asked for (FI_SOURCE) */
 	int err;		/* 0: success */
 	struct ft_comp *next;
 };
@@ -188,6 +197,9 @@ struct ft_ep {
 	struct fid_eq *eq;
 	struct fid_ep *ep;
 	struct fid_ep *srx;	/* shared: closed by ft_pair_close() */
+	struct fid_av *av;	/* reliable datagrams */
+	fi_addr_t to;		/* the peer; connected: ignored by the core */
+	bool source;		/* completions have a source */
 	struct fid_cq *cq[FT_DIRS];
 	struct fid_cntr *cntr[FT_DIRS];
 	enum fi_cq_format format;
@@ -209,7 +221,11 @@ struct ft_pair {
 struct fi_info *ft_hints(const struct ft_attr *attr);
 /* Skips the test when the provider offers no such thing. */
 struct fi_info *ft_getinfo(const struct ft_attr *attr);
-/* Fabrics, listener, domains, and the first connection. */
+/*
+ * Fabrics, listener, domains, and the first connection. Reliable datagrams
+ * have no listener; ft_connect() makes them know and have met each other, and
+ * no address is 0.
+ */
 void ft_pair_open(struct ft_pair *pair, const struct ft_attr *attr);
 /* One more connection on the same domains. */
 void ft_connect(struct ft_pair *pair, struct ft_ep *s, struct ft_ep *c);
@@ -217,12 +233,15 @@ void ft_connect(struct ft_pair *pair, struct ft_ep *s, struct ft_ep *c);
 void ft_listen(struct ft_pair *pair, const struct ft_attr *attr);
 void ft_connect_server(struct ft_pair *pair, struct ft_ep *s);
 void ft_connect_client(struct ft_pair *pair, struct ft_ep *c);
-/* Waits for the event that the other side has gone. */
+/* Waits for the event that the other side has gone, where there is one. */
 void ft_wait_shutdown(struct ft_ep *ep);
 /* Endpoint, queues, counters; completions not taken are dropped. */
 void ft_ep_close(struct ft_ep *ep);
 /* Closes what is open and checks that nothing is left behind. */
 void ft_pair_close(struct ft_pair *pair);
+/* The halves of reliable datagrams: an endpoint, and what it calls whom. */
+void ft_rdm_ep_open(struct ft_pair *pair, struct ft_ep *ep, struct ft_dom *dom);
+fi_addr_t ft_rdm_insert(struct ft_ep *ep, struct ft_ep *whom);
 /* Break-and-reconnect, for tests whose operations break a connection. */
 void ft_reconnect(struct ft_pair *pair);
 void ft_queue_close(struct ft_ep *ep);

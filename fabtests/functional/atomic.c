@@ -24,7 +24,7 @@ static unsigned done;
 static bool by_address;
 
 /* Connected endpoints ignore it, but for that. */
-#define ADDR(b) ((uintptr_t) (b)->operand)
+#define ADDR(ep, b) (ft_rdm() ? (ep)->to : (uintptr_t) (b)->operand)
 
 static uint64_t value_of(const uint64_t *buf)
 {
@@ -37,17 +37,23 @@ static ssize_t post_base(struct ft_ep *ep, struct bufs *b, enum form form,
 	struct fi_ioc ioc = { b->operand, 1 };
 	struct fi_rma_ioc rma = { taddr, 1, fi_mr_key(b->mr) };
 	struct fi_msg_atomic msg = {
-		.msg_iov = &ioc, .desc = &b->od, .iov_count = 1,
-		.rma_iov = &rma, .rma_iov_count = 1, .datatype = FI_UINT64,
-		.op = op, .context = b, .addr = ADDR(b),
+		.msg_iov = &ioc,
+		.desc = &b->od,
+		.iov_count = 1,
+		.rma_iov = &rma,
+		.rma_iov_count = 1,
+		.datatype = FI_UINT64,
+		.op = op,
+		.context = b,
+		.addr = ADDR(ep, b),
 	};
 
 	switch (form) {
 	case PLAIN:
-		return fi_atomic(ep->ep, b->operand, 1, b->od,
-				 ADDR(b), taddr, rma.key, FI_UINT64, op, b);
+		return fi_atomic(ep->ep, b->operand, 1, b->od, ADDR(ep, b),
+				 taddr, rma.key, FI_UINT64, op, b);
 	case VECTOR:
-		return fi_atomicv(ep->ep, &ioc, &b->od, 1, ADDR(b), taddr,
+		return fi_atomicv(ep->ep, &ioc, &b->od, 1, ADDR(ep, b), taddr,
 				  rma.key, FI_UINT64, op, b);
 	default:
 		return fi_atomicmsg(ep->ep, &msg, FI_COMPLETION);
@@ -60,20 +66,26 @@ static ssize_t post_fetch(struct ft_ep *ep, struct bufs *b, enum form form,
 	struct fi_ioc ioc = { b->operand, 1 }, res = { b->result, 1 };
 	struct fi_rma_ioc rma = { taddr, 1, fi_mr_key(b->mr) };
 	struct fi_msg_atomic msg = {
-		.msg_iov = &ioc, .desc = &b->od, .iov_count = 1,
-		.rma_iov = &rma, .rma_iov_count = 1, .datatype = FI_UINT64,
-		.op = op, .context = b, .addr = ADDR(b),
+		.msg_iov = &ioc,
+		.desc = &b->od,
+		.iov_count = 1,
+		.rma_iov = &rma,
+		.rma_iov_count = 1,
+		.datatype = FI_UINT64,
+		.op = op,
+		.context = b,
+		.addr = ADDR(ep, b),
 	};
 
 	switch (form) {
 	case PLAIN:
 		return fi_fetch_atomic(ep->ep, b->operand, 1, b->od, b->result,
-				       b->rd, ADDR(b), taddr, rma.key,
+				       b->rd, ADDR(ep, b), taddr, rma.key,
 				       FI_UINT64, op, b);
 	case VECTOR:
 		return fi_fetch_atomicv(ep->ep, &ioc, &b->od, 1, &res, &b->rd,
-					1, ADDR(b), taddr, rma.key, FI_UINT64,
-					op, b);
+					1, ADDR(ep, b), taddr, rma.key,
+					FI_UINT64, op, b);
 	default:
 		return fi_fetch_atomicmsg(ep->ep, &msg, &res, &b->rd, 1,
 					  FI_COMPLETION);
@@ -87,20 +99,26 @@ static ssize_t post_compare(struct ft_ep *ep, struct bufs *b, enum form form,
 	struct fi_ioc cmp = { b->compare, 1 };
 	struct fi_rma_ioc rma = { taddr, 1, fi_mr_key(b->mr) };
 	struct fi_msg_atomic msg = {
-		.msg_iov = &ioc, .desc = &b->od, .iov_count = 1,
-		.rma_iov = &rma, .rma_iov_count = 1, .datatype = FI_UINT64,
-		.op = op, .context = b, .addr = ADDR(b),
+		.msg_iov = &ioc,
+		.desc = &b->od,
+		.iov_count = 1,
+		.rma_iov = &rma,
+		.rma_iov_count = 1,
+		.datatype = FI_UINT64,
+		.op = op,
+		.context = b,
+		.addr = ADDR(ep, b),
 	};
 
 	switch (form) {
 	case PLAIN:
 		return fi_compare_atomic(ep->ep, b->operand, 1, b->od,
 					 b->compare, b->cd, b->result, b->rd,
-					 ADDR(b), taddr, rma.key, FI_UINT64,
+					 ADDR(ep, b), taddr, rma.key, FI_UINT64,
 					 op, b);
 	case VECTOR:
-		return fi_compare_atomicv(ep->ep, &ioc, &b->od, 1, &cmp,
-					  &b->cd, 1, &res, &b->rd, 1, ADDR(b),
+		return fi_compare_atomicv(ep->ep, &ioc, &b->od, 1, &cmp, &b->cd,
+					  1, &res, &b->rd, 1, ADDR(ep, b),
 					  taddr, rma.key, FI_UINT64, op, b);
 	default:
 		return fi_compare_atomicmsg(ep->ep, &msg, &cmp, &b->cd, 1,

@@ -17,16 +17,17 @@ static void post_recv(uintptr_t ctx, size_t slot)
 {
 	char *p = in + slot * LEN;
 
-	FT_POST(&pair.s, fi_recv(pair.s.ep, p, LEN,
-				 ft_desc(&pair.dom[0], p, LEN), 0,
-				 (void *) ctx));
+	FT_POST(&pair.s,
+		fi_recv(pair.s.ep, p, LEN, ft_desc(&pair.dom[0], p, LEN),
+			FT_ANY, (void *) ctx));
 }
 
 static void send_one(uint64_t seed)
 {
 	ft_fill(out, LEN, seed);
-	FT_POST(&pair.c, fi_send(pair.c.ep, out, LEN,
-				 ft_desc(&pair.dom[1], out, LEN), 0, out));
+	FT_POST(&pair.c,
+		fi_send(pair.c.ep, out, LEN, ft_desc(&pair.dom[1], out, LEN),
+			pair.c.to, out));
 }
 
 static void skip_unless_supported(void)
@@ -141,8 +142,8 @@ static void beside_send(char *big, bool send_first)
 	ft_stage("a receive %s a send", send_first ? "after" : "before");
 	if (!send_first)
 		post_recv(77, 0);
-	FT_POST(&pair.s, fi_send(pair.s.ep, big, half, sdesc, 0,
-				 (void *) 77));
+	FT_POST(&pair.s,
+		fi_send(pair.s.ep, big, half, sdesc, pair.s.to, (void *) 77));
 	if (send_first)
 		post_recv(77, 0);
 	FT_CALL(fi_cancel(&pair.s.ep->fid, (void *) 77));
@@ -150,7 +151,8 @@ static void beside_send(char *big, bool send_first)
 	FT_CHECK(comp.err == FI_ECANCELED && comp.ctx == (void *) 77,
 		 "error %d, context %p", comp.err, comp.ctx);
 	ft_expect_none(&pair.s, 2);
-	FT_POST(&pair.c, fi_recv(pair.c.ep, big + half, half, rdesc, 0, big));
+	FT_POST(&pair.c,
+		fi_recv(pair.c.ep, big + half, half, rdesc, FT_ANY, big));
 	ft_wait_ctx(&pair.c, FT_RX, big, FI_RECV);
 	ft_wait_ctx(&pair.s, FT_TX, (void *) 77, FI_SEND);
 	ft_release(&pair.dom[0]);

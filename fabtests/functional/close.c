@@ -26,17 +26,17 @@ static void post_pending(struct ft_pair *pair, struct fid_mr *mr,
 	uintptr_t i;
 
 	for (i = 0; i < RECVS; i++)
-		FT_POST(c, fi_recv(c->ep, buf + i * LEN, LEN, d, 0,
+		FT_POST(c, fi_recv(c->ep, buf + i * LEN, LEN, d, FT_ANY,
 				   (void *) (1000 + i)));
 	if (!with_sends)
 		return;
 	/* nobody receives these, and the server makes no progress */
 	for (i = 0; i < SENDS; i++) {
-		FT_CALL(fi_send(c->ep, buf + (20 + i) * LEN, LEN, d, 0,
+		FT_CALL(fi_send(c->ep, buf + (20 + i) * LEN, LEN, d, c->to,
 				(void *) (2000 + i)));
-		FT_CALL(fi_write(c->ep, buf + (20 + i) * LEN, LEN, d, 0, addr,
-				 fi_mr_key(mr), (void *) (3000 + i)));
-		FT_CALL(fi_inject_write(c->ep, buf, 16, 0, addr,
+		FT_CALL(fi_write(c->ep, buf + (20 + i) * LEN, LEN, d, c->to,
+				 addr, fi_mr_key(mr), (void *) (3000 + i)));
+		FT_CALL(fi_inject_write(c->ep, buf, 16, c->to, addr,
 					fi_mr_key(mr)));
 	}
 }

@@ -20,9 +20,9 @@ static void sends(struct ft_pair *pair, char *out, char *in)
 	ft_fill(out, BATCH * LEN, sent);
 	memset(in, 0, BATCH * LEN);
 	for (i = 0; i < BATCH; i++)
-		FT_POST(c, fi_recv(s->ep, in + i * LEN, LEN, sd, 0, NULL));
+		FT_POST(c, fi_recv(s->ep, in + i * LEN, LEN, sd, FT_ANY, NULL));
 	for (i = 0; i < BATCH; i++)
-		FT_POST(c, fi_send(c->ep, out + i * LEN, LEN, cd, 0, NULL));
+		FT_POST(c, fi_send(c->ep, out + i * LEN, LEN, cd, c->to, NULL));
 	ft_wait_cntr(s, FT_RX, received += BATCH);
 	ft_wait_cntr(c, FT_TX, sent += BATCH);
 	FT_CHECK_BUF(in, BATCH * LEN, sent - BATCH, "counted receives");
@@ -43,11 +43,11 @@ static void rma(struct ft_pair *pair, char *local, char *remote,
 	memset(to, 0, BATCH * LEN);
 	for (i = 0; i < BATCH; i++) {
 		if (read)
-			FT_POST(c, fi_read(c->ep, local + i * LEN, LEN, cd, 0,
-					   addr + i * LEN, key, NULL));
+			FT_POST(c, fi_read(c->ep, local + i * LEN, LEN, cd,
+					   c->to, addr + i * LEN, key, NULL));
 		else
 			FT_POST(c, fi_write(c->ep, local + i * LEN, LEN, cd,
-					    0, addr + i * LEN, key, NULL));
+					    c->to, addr + i * LEN, key, NULL));
 	}
 	ft_wait_cntr(c, FT_TX, sent += BATCH);
 	if (read)

@@ -81,9 +81,9 @@ static void in_flight(enum ending ending)
 
 	ft_fill(out, LEN, ++seed);
 	memset(in, 0, LEN);
-	FT_POST(&pair.c, fi_recv(pair.s.ep, in, LEN, rd, 0, in));
+	FT_POST(&pair.c, fi_recv(pair.s.ep, in, LEN, rd, FT_ANY, in));
 	pid = start(ending);
-	FT_POST(&pair.c, fi_send(pair.c.ep, out, LEN, sd, 0, out));
+	FT_POST(&pair.c, fi_send(pair.c.ep, out, LEN, sd, pair.c.to, out));
 	ft_wait_ctx(&pair.s, FT_RX, in, FI_RECV);
 	ft_wait_ctx(&pair.c, FT_TX, out, FI_SEND);
 	FT_CHECK_BUF(in, LEN, seed, "received across a fork");

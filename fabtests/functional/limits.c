@@ -87,9 +87,9 @@ static void many_held(struct ft_pair *pair, char *base, char *other)
 	ft_stage("%d operations at once", HELD);
 	for (i = 0; i < HELD; i++) {
 		p = buf_at(base, i);
-		FT_POST(&pair->s, fi_recv(pair->s.ep, p, BUF_LEN,
-					  ft_desc(&pair->dom[0], p, BUF_LEN),
-					  0, p));
+		FT_POST(&pair->s,
+			fi_recv(pair->s.ep, p, BUF_LEN,
+				ft_desc(&pair->dom[0], p, BUF_LEN), FT_ANY, p));
 	}
 	check_limits(&pair->dom[0], "many held");
 	if (ft_stats(&pair->dom[0], &st))
@@ -98,9 +98,10 @@ static void many_held(struct ft_pair *pair, char *base, char *other)
 			 st.posts - st.completions, HELD);
 	for (i = 0; i < HELD; i++) {
 		ft_fill(other, BUF_LEN, 1000 + i);
-		FT_POST(&pair->c, fi_send(pair->c.ep, other, BUF_LEN,
-					  ft_desc(&pair->dom[1], other,
-						  BUF_LEN), 0, NULL));
+		FT_POST(&pair->c,
+			fi_send(pair->c.ep, other, BUF_LEN,
+				ft_desc(&pair->dom[1], other, BUF_LEN),
+				pair->c.to, NULL));
 		ft_wait_ctx(&pair->c, FT_TX, NULL, FI_SEND);
 		ft_wait(&pair->s, FT_RX, &comp);
 		FT_CHECK(comp.ctx == buf_at(base, i), "receive %u: context",

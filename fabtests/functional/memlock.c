@@ -49,11 +49,11 @@ static void too_large(struct ft_pair *pair, char *p)
 {
 	ssize_t ret;
 
-	ret = fi_recv(pair->s.ep, p, LARGE, NULL, 0, p);
+	ret = fi_recv(pair->s.ep, p, LARGE, NULL, FI_ADDR_UNSPEC, p);
 	FT_CHECK(ret == -FI_ENOMEM || ret == -FI_EPERM,
 		 "a receive of %lu bytes: %zd (%s)", LARGE, ret,
 		 fi_strerror((int) -ret));
-	ret = fi_send(pair->c.ep, p, LARGE, NULL, 0, p);
+	ret = fi_send(pair->c.ep, p, LARGE, NULL, pair->c.to, p);
 	FT_CHECK(ret == -FI_ENOMEM || ret == -FI_EPERM,
 		 "a send of %lu bytes: %zd (%s)", LARGE, ret,
 		 fi_strerror((int) -ret));

@@ -34,9 +34,9 @@ static void given_descriptors(void)
 		ft_fill(out, LEN, i);
 		memset(in, 0, LEN);
 		FT_POST(&pair.c, fi_recv(pair.s.ep, in, LEN, fi_mr_desc(imr),
-					 0, in));
+					 FT_ANY, in));
 		FT_POST(&pair.c, fi_send(pair.c.ep, out, LEN, fi_mr_desc(omr),
-					 0, out));
+					 pair.c.to, out));
 		ft_wait_ctx(&pair.s, FT_RX, in, FI_RECV);
 		ft_wait_ctx(&pair.c, FT_TX, out, FI_SEND);
 		FT_CHECK_BUF(in, LEN, i, "with descriptors");
@@ -178,8 +178,13 @@ static ssize_t write_flags(void *ctx, uint64_t key, uint64_t flags)
 	void *desc = ft_desc(&pair.dom[1], out, LEN);
 	struct fi_rma_iov rma = { ft_raddr(&pair.dom[0], in), LEN, key };
 	struct fi_msg_rma msg = {
-		.msg_iov = &iov, .desc = &desc, .iov_count = 1,
-		.rma_iov = &rma, .rma_iov_count = 1, .context = ctx,
+		.msg_iov = &iov,
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = pair.c.to,
+		.rma_iov = &rma,
+		.rma_iov_count = 1,
+		.context = ctx,
 	};
 
 	return fi_writemsg(pair.c.ep, &msg, flags);

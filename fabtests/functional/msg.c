@@ -91,15 +91,19 @@ static ssize_t post_send(struct side *s, enum send_kind kind, uint64_t data,
 	size_t len = s->iov[0].iov_len;
 	struct fid_ep *ep = s->ep->ep;
 	struct fi_msg msg = {
-		.msg_iov = s->iov, .desc = s->desc, .iov_count = s->count,
-		.context = ctx, .data = data,
+		.msg_iov = s->iov,
+		.desc = s->desc,
+		.iov_count = s->count,
+		.addr = s->ep->to,
+		.context = ctx,
+		.data = data,
 	};
 
 	switch (kind) {
 	case SEND:
-		return fi_send(ep, buf, len, desc, 0, ctx);
+		return fi_send(ep, buf, len, desc, s->ep->to, ctx);
 	case SENDV:
-		return fi_sendv(ep, s->iov, s->desc, s->count, 0, ctx);
+		return fi_sendv(ep, s->iov, s->desc, s->count, s->ep->to, ctx);
 	case SENDMSG:
 		return fi_sendmsg(ep, &msg, FI_COMPLETION);
 	case SENDMSG_DATA:
@@ -108,28 +112,31 @@ static ssize_t post_send(struct side *s, enum send_kind kind, uint64_t data,
 	case SENDMSG_INJECT:
 		return fi_sendmsg(ep, &msg, FI_COMPLETION | FI_INJECT);
 	case SENDDATA:
-		return fi_senddata(ep, buf, len, desc, data, 0, ctx);
+		return fi_senddata(ep, buf, len, desc, data, s->ep->to, ctx);
 	case INJECT:
-		return fi_inject(ep, buf, len, 0);
+		return fi_inject(ep, buf, len, s->ep->to);
 	default:
-		return fi_injectdata(ep, buf, len, data, 0);
+		return fi_injectdata(ep, buf, len, data, s->ep->to);
 	}
 }
 
 static ssize_t post_recv(struct side *r, enum recv_kind kind, void *ctx)
 {
 	struct fi_msg msg = {
-		.msg_iov = r->iov, .desc = r->desc, .iov_count = r->count,
+		.msg_iov = r->iov,
+		.desc = r->desc,
+		.iov_count = r->count,
+		.addr = FT_ANY,
 		.context = ctx,
 	};
 
 	switch (kind) {
 	case RECV:
-		return fi_recv(r->ep->ep, r->iov[0].iov_base,
-			       r->iov[0].iov_len, r->desc ? r->desc[0] : NULL,
-			       0, ctx);
+		return fi_recv(r->ep->ep, r->iov[0].iov_base, r->iov[0].iov_len,
+			       r->desc ? r->desc[0] : NULL, FT_ANY, ctx);
 	case RECVV:
-		return fi_recvv(r->ep->ep, r->iov, r->desc, r->count, 0, ctx);
+		return fi_recvv(r->ep->ep, r->iov, r->desc, r->count, FT_ANY,
+				ctx);
 	default:
 		return fi_recvmsg(r->ep->ep, &msg, FI_COMPLETION);
 	}

@@ -54,21 +54,21 @@ static void client_main(const struct invitation *inv)
 	client_open(&pair, inv);
 	d = ft_desc(&pair.dom[1], buf, WINDOW * LEN);
 	for (i = 0; i < WINDOW; i++)
-		FT_POST(&pair.c, fi_recv(pair.c.ep, buf + i * LEN, LEN, d, 0,
-					 buf + i * LEN));
+		FT_POST(&pair.c, fi_recv(pair.c.ep, buf + i * LEN, LEN, d,
+					 FT_ANY, buf + i * LEN));
 	for (;;) {
 		ft_poll(&pair.c);
 		while (ft_take(&pair.c, FT_RX, &comp)) {
 			if (comp.err || !comp.len)
 				_exit(comp.err ? 3 : 0);
-			FT_POST(&pair.c, fi_send(pair.c.ep, comp.ctx,
-						 comp.len, d, 0, comp.ctx));
+			FT_POST(&pair.c, fi_send(pair.c.ep, comp.ctx, comp.len,
+						 d, pair.c.to, comp.ctx));
 		}
 		while (ft_take(&pair.c, FT_TX, &comp)) {
 			if (comp.err)
 				_exit(4);
 			FT_POST(&pair.c, fi_recv(pair.c.ep, comp.ctx, LEN, d,
-						 0, comp.ctx));
+						 FT_ANY, comp.ctx));
 		}
 	}
 }
@@ -117,9 +117,9 @@ static void echo(struct ft_pair *pair, char *out, char *in, unsigned rounds)
 		ft_fill(out, len, i);
 		memset(in, 0, len);
 		FT_POST(s, fi_recv(s->ep, in, len, ft_desc(s->dom, in, len),
-				   0, in));
+				   FT_ANY, in));
 		FT_POST(s, fi_send(s->ep, out, len, ft_desc(s->dom, out, len),
-				   0, out));
+				   s->to, out));
 		ft_wait_ctx(s, FT_TX, out, FI_SEND);
 		ft_wait_ctx(s, FT_RX, in, FI_RECV);
 		FT_CHECK_BUF(in, len, i, "echo");
@@ -131,7 +131,7 @@ static void goodbye(struct ft_pair *pair, pid_t pid)
 {
 	int status;
 
-	FT_POST(&pair->s, fi_inject(pair->s.ep, "", 0, 0));
+	FT_POST(&pair->s, fi_inject(pair->s.ep, "", 0, pair->s.to));
 	while (!waitpid(pid, &status, WNOHANG))
 		ft_poll(&pair->s);
 	FT_CHECK(WIFEXITED(status) && !WEXITSTATUS(status),
@@ -161,9 +161,9 @@ static void killed(struct ft_pair *pair, char *out, char *in, pid_t pid)
 	int status;
 
 	for (i = 0; i < WINDOW; i++) {
-		FT_POST(s, fi_recv(s->ep, in + i * LEN, LEN, rd, 0,
+		FT_POST(s, fi_recv(s->ep, in + i * LEN, LEN, rd, FT_ANY,
 				   (void *) (uintptr_t) (100 + i)));
-		FT_POST(s, fi_send(s->ep, out + i * LEN, LEN, sd, 0,
+		FT_POST(s, fi_send(s->ep, out + i * LEN, LEN, sd, s->to,
 				   (void *) (uintptr_t) (200 + i)));
 		if (i == WINDOW / 2)
 			kill(pid, SIGKILL);

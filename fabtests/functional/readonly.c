@@ -31,10 +31,10 @@ static void send_from(const void *p, size_t len, const char *what)
 	FT_CHECK(!memcmp(in, p, len), "%s: sent, wrong data", what);
 	ft_release(&pair.dom[0]);
 	memset(in, 0x5a, len);
-	FT_POST(&pair.c, fi_write(pair.c.ep, p, len,
-				  ft_desc(&pair.dom[1], p, len), 0,
-				  ft_raddr(&pair.dom[0], in), fi_mr_key(mr),
-				  (void *) p));
+	FT_POST(&pair.c,
+		fi_write(pair.c.ep, p, len, ft_desc(&pair.dom[1], p, len),
+			 pair.c.to, ft_raddr(&pair.dom[0], in), fi_mr_key(mr),
+			 (void *) p));
 	ft_wait_ctx(&pair.c, FT_TX, (void *) p, FI_WRITE);
 	end = ft_now_us() + 10000000;
 	while (memcmp(in, p, len)) {
@@ -184,8 +184,8 @@ static void expect_error(struct ft_ep *ep, enum ft_dir dir, ssize_t ret,
 		FT_CALL(fi_cancel(&ep->ep->fid, ctx));
 	} else if (dir == FT_RX) {
 		FT_POST(ep->peer, fi_send(ep->peer->ep, in, LEN,
-					  ft_desc(ep->peer->dom, in, LEN), 0,
-					  NULL));
+					  ft_desc(ep->peer->dom, in, LEN),
+					  ep->peer->to, NULL));
 	}
 	ft_wait_any(ep, dir, &comp);
 	FT_CHECK(comp.err, "%s: it worked", what);
@@ -203,18 +203,18 @@ static void bad_receives(void)
 	FT_CHECK(!mprotect(ro, LEN, PROT_READ), "mprotect");
 	ft_unmap(gone, LEN);
 	expect_error(&pair.s, FT_RX,
-		     fi_recv(pair.s.ep, ro, LEN, NULL, 0, ro), ro,
+		     fi_recv(pair.s.ep, ro, LEN, NULL, FT_ANY, ro), ro,
 		     "receiving into read-only memory");
 	alive("a receive into read-only memory");
 	FT_CHECK_BUF(ro, LEN, 3, "read-only memory");
 	expect_error(&pair.s, FT_RX,
-		     fi_recv(pair.s.ep, gone, LEN, NULL, 0, gone), gone,
+		     fi_recv(pair.s.ep, gone, LEN, NULL, FT_ANY, gone), gone,
 		     "receiving into unmapped memory");
 	alive("a receive into unmapped memory");
 	/* used for sending first, so that a registration to read exists */
 	send_from(ro, LEN, "what cannot be received into");
 	expect_error(&pair.c, FT_RX,
-		     fi_recv(pair.c.ep, ro, LEN, NULL, 0, ro), ro,
+		     fi_recv(pair.c.ep, ro, LEN, NULL, FT_ANY, ro), ro,
 		     "receiving into it even so");
 	alive("a receive into a source");
 	ft_unmap(ro, LEN);
@@ -227,19 +227,19 @@ static void bad_sends(void)
 
 	ft_unmap(gone, 3 * LEN);
 	expect_error(&pair.c, FT_TX,
-		     fi_send(pair.c.ep, gone, LEN, NULL, 0, gone), gone,
+		     fi_send(pair.c.ep, gone, LEN, NULL, pair.c.to, gone), gone,
 		     "sending unmapped memory");
 	alive("a send of unmapped memory");
 	expect_error(&pair.c, FT_TX,
-		     fi_write(pair.c.ep, gone, LEN, NULL, 0, addr,
-			      fi_mr_key(mr), gone), gone,
-		     "writing unmapped memory");
+		     fi_write(pair.c.ep, gone, LEN, NULL, pair.c.to, addr,
+			      fi_mr_key(mr), gone),
+		     gone, "writing unmapped memory");
 	alive("a write of unmapped memory");
 	ft_fill(hole, 3 * LEN, 4);
 	ft_unmap(hole + LEN, LEN);
 	expect_error(&pair.c, FT_TX,
-		     fi_send(pair.c.ep, hole, 3 * LEN, NULL, 0, hole), hole,
-		     "sending memory with a hole");
+		     fi_send(pair.c.ep, hole, 3 * LEN, NULL, pair.c.to, hole),
+		     hole, "sending memory with a hole");
 	alive("a send of memory with a hole");
 	/* but up to the hole nothing is wrong */
 	send_from(hole + LEN / 2, LEN / 2, "what ends at a hole");
@@ -260,28 +260,31 @@ static void bad_arguments(void)
 	struct ft_comp comp;
 	ssize_t ret;
 
-	expect_error(&pair.c, FT_TX, fi_send(pair.c.ep, NULL, LEN, NULL, 0,
-					     NULL), NULL, "NULL with a length");
 	expect_error(&pair.c, FT_TX,
-		     fi_send(pair.c.ep, in, SIZE_MAX - 5, NULL, 0, in), in,
-		     "a length that wraps");
+		     fi_send(pair.c.ep, NULL, LEN, NULL, pair.c.to, NULL), NULL,
+		     "NULL with a length");
 	expect_error(&pair.c, FT_TX,
-		     fi_send(pair.c.ep, (void *) (UINTPTR_MAX - 100), LEN,
-			     NULL, 0, in), in, "an address that wraps");
+		     fi_send(pair.c.ep, in, SIZE_MAX - 5, NULL, pair.c.to, in),
+		     in, "a length that wraps");
+	expect_error(&pair.c, FT_TX,
+		     fi_send(pair.c.ep, (void *) (UINTPTR_MAX - 100), LEN, NULL,
+			     pair.c.to, in),
+		     in, "an address that wraps");
 	expect_error(&pair.s, FT_RX,
-		     fi_recv(pair.s.ep, in, SIZE_MAX / 2, NULL, 0, in), in,
+		     fi_recv(pair.s.ep, in, SIZE_MAX / 2, NULL, FT_ANY, in), in,
 		     "half of all memory");
-	expect_error(&pair.c, FT_TX, fi_sendv(pair.c.ep, iov, NULL, 2, 0, iov),
-		     iov, "an iov with NULL in it");
+	expect_error(&pair.c, FT_TX,
+		     fi_sendv(pair.c.ep, iov, NULL, 2, pair.c.to, iov), iov,
+		     "an iov with NULL in it");
 	for (i = 0; i < 4096; i++)
 		many[i] = (struct iovec) { in, 1 };
-	ret = fi_sendv(pair.c.ep, many, NULL, 4096, 0, many);
+	ret = fi_sendv(pair.c.ep, many, NULL, 4096, pair.c.to, many);
 	FT_CHECK(ret < 0 && ret != -FI_EAGAIN, "4096 iovs: %zd", ret);
 	alive("wrong arguments");
 
 	ft_stage("NULL without a length");
-	FT_POST(&pair.c, fi_recv(pair.s.ep, NULL, 0, NULL, 0, NULL));
-	FT_POST(&pair.c, fi_send(pair.c.ep, NULL, 0, NULL, 0, NULL));
+	FT_POST(&pair.c, fi_recv(pair.s.ep, NULL, 0, NULL, FT_ANY, NULL));
+	FT_POST(&pair.c, fi_send(pair.c.ep, NULL, 0, NULL, pair.c.to, NULL));
 	ft_wait(&pair.s, FT_RX, &comp);
 	ft_wait(&pair.c, FT_TX, &comp);
 	alive("nothing");

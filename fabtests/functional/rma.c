@@ -76,31 +76,37 @@ static ssize_t post(struct op *op, enum kind kind)
 	void *buf = op->iov[0].iov_base;
 	size_t len = op->iov[0].iov_len;
 	struct fid_ep *ep = op->ep->ep;
+	fi_addr_t to = op->ep->to;
 	uint64_t addr = op->target.addr, key = op->target.key;
 	struct fi_msg_rma msg = {
-		.msg_iov = op->iov, .desc = op->desc, .iov_count = op->count,
-		.rma_iov = &op->target, .rma_iov_count = 1,
-		.context = op->ctx, .data = op->data,
+		.msg_iov = op->iov,
+		.desc = op->desc,
+		.iov_count = op->count,
+		.addr = to,
+		.rma_iov = &op->target,
+		.rma_iov_count = 1,
+		.context = op->ctx,
+		.data = op->data,
 	};
 
 	switch (kind) {
 	case WRITE:
-		return fi_write(ep, buf, len, desc, 0, addr, key, op->ctx);
+		return fi_write(ep, buf, len, desc, to, addr, key, op->ctx);
 	case WRITEV:
-		return fi_writev(ep, op->iov, op->desc, op->count, 0, addr,
+		return fi_writev(ep, op->iov, op->desc, op->count, to, addr,
 				 key, op->ctx);
 	case WRITEDATA:
-		return fi_writedata(ep, buf, len, desc, op->data, 0, addr, key,
+		return fi_writedata(ep, buf, len, desc, op->data, to, addr, key,
 				    op->ctx);
 	case INJECT_WRITE:
-		return fi_inject_write(ep, buf, len, 0, addr, key);
+		return fi_inject_write(ep, buf, len, to, addr, key);
 	case INJECT_WRITEDATA:
-		return fi_inject_writedata(ep, buf, len, op->data, 0, addr,
+		return fi_inject_writedata(ep, buf, len, op->data, to, addr,
 					   key);
 	case READ:
-		return fi_read(ep, buf, len, desc, 0, addr, key, op->ctx);
+		return fi_read(ep, buf, len, desc, to, addr, key, op->ctx);
 	case READV:
-		return fi_readv(ep, op->iov, op->desc, op->count, 0, addr, key,
+		return fi_readv(ep, op->iov, op->desc, op->count, to, addr, key,
 				op->ctx);
 	case READMSG:
 		return fi_readmsg(ep, &msg, FI_COMPLETION);
@@ -154,7 +160,7 @@ static void one(struct op *op, enum kind kind, char *local, char *remote,
 	if (has_data(kind) &&
 	    op->ep->peer->dom->info->rx_attr->mode & FI_RX_CQ_DATA)
 		FT_POST(op->ep,
-			fi_recv(op->ep->peer->ep, NULL, 0, NULL, 0, NULL));
+			fi_recv(op->ep->peer->ep, NULL, 0, NULL, FT_ANY, NULL));
 	FT_POST(op->ep, post(op, kind));
 	if (injects(kind))
 		memset(local, 0x77, len);
@@ -230,13 +236,13 @@ static void many(struct ft_ep *ep, char *local, char *remote,
 	d = ft_desc(ep->dom, local, count * len);
 	for (i = 0; i < count; i++) {
 		if (read)
-			FT_POST(ep, fi_read(ep->ep, to + i * len, len, d, 0,
-					    addr + i * len, fi_mr_key(mr),
-					    (void *) i));
+			FT_POST(ep, fi_read(ep->ep, to + i * len, len, d,
+					    ep->to, addr + i * len,
+					    fi_mr_key(mr), (void *) i));
 		else
 			FT_POST(ep, fi_write(ep->ep, from + i * len, len, d,
-					     0, addr + i * len, fi_mr_key(mr),
-					     (void *) i));
+					     ep->to, addr + i * len,
+					     fi_mr_key(mr), (void *) i));
 	}
 	for (i = 0; i < count; i++)
 		ft_wait_ctx(ep, FT_TX, (void *) i, FI_RMA);

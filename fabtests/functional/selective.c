@@ -20,7 +20,10 @@ static ssize_t sendmsg_flags(struct ft_ep *ep, void *buf, size_t len,
 {
 	struct iovec iov = { buf, len };
 	struct fi_msg msg = {
-		.msg_iov = &iov, .desc = &desc, .iov_count = 1,
+		.msg_iov = &iov,
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = ep->to,
 		.context = ctx,
 	};
 
@@ -36,8 +39,13 @@ static ssize_t writemsg_flags(struct ft_ep *ep, struct bufs *b, size_t slot,
 		.len = len, .key = fi_mr_key(b->mr),
 	};
 	struct fi_msg_rma msg = {
-		.msg_iov = &iov, .desc = &b->out_desc, .iov_count = 1,
-		.rma_iov = &rma, .rma_iov_count = 1, .context = ctx,
+		.msg_iov = &iov,
+		.desc = &b->out_desc,
+		.iov_count = 1,
+		.addr = ep->to,
+		.rma_iov = &rma,
+		.rma_iov_count = 1,
+		.context = ctx,
 	};
 
 	return fi_writemsg(ep->ep, &msg, flags);
@@ -80,9 +88,9 @@ static void mixture(struct ft_pair *pair, struct bufs *b)
 		ctx = (void *) (uintptr_t) (i * 2 + 1);
 		ft_fill(b->out + slot * MAXLEN, MAXLEN, i);
 		if (!write) {
-			FT_POST(&pair->c, fi_recv(pair->s.ep,
-						  b->in + slot * MAXLEN,
-						  MAXLEN, b->in_desc, 0, ctx));
+			FT_POST(&pair->c,
+				fi_recv(pair->s.ep, b->in + slot * MAXLEN,
+					MAXLEN, b->in_desc, FT_ANY, ctx));
 			FT_POST(&pair->c,
 				sendmsg_flags(&pair->c, b->out + slot * MAXLEN,
 					      MAXLEN, b->out_desc, ctx,
@@ -115,17 +123,17 @@ static void plain_calls(struct ft_pair *pair, struct bufs *b)
 	ft_stage("calls without flags");
 	for (i = 0; i < 200; i++) {
 		ft_fill(b->out, MAXLEN, i);
-		FT_POST(&pair->c, fi_recv(pair->s.ep, b->in, MAXLEN,
-					  b->in_desc, 0, NULL));
+		FT_POST(&pair->c, fi_recv(pair->s.ep, b->in, MAXLEN, b->in_desc,
+					  FT_ANY, NULL));
 		FT_POST(&pair->c, fi_send(pair->c.ep, b->out, MAXLEN,
-					  b->out_desc, 0, (void *) 7));
+					  b->out_desc, pair->c.to, (void *) 7));
 		ft_wait_ctx(&pair->s, FT_RX, NULL, FI_RECV);
 		FT_CHECK_BUF(b->in, MAXLEN, i, "plain send");
 		ft_fill(b->out, MAXLEN, ~i);
-		FT_POST(&pair->c, fi_write(pair->c.ep, b->out, MAXLEN,
-					   b->out_desc, 0,
-					   ft_raddr(&pair->dom[0], b->in),
-					   fi_mr_key(b->mr), (void *) 8));
+		FT_POST(&pair->c,
+			fi_write(pair->c.ep, b->out, MAXLEN, b->out_desc,
+				 pair->c.to, ft_raddr(&pair->dom[0], b->in),
+				 fi_mr_key(b->mr), (void *) 8));
 		ft_wait_buf(&pair->c, b->in, MAXLEN, ~i);
 	}
 	ft_expect_none(&pair->c, 20);
@@ -197,7 +205,7 @@ static void flood_sends(struct ft_pair *pair, struct bufs *b, unsigned n,
 	pair->c.quiet[FT_TX] = true;
 	for (posted = 0; posted < SLOTS; posted++)
 		FT_POST(&pair->s, fi_recv(pair->s.ep, b->in + posted * MAXLEN,
-					  MAXLEN, b->in_desc, 0, NULL));
+					  MAXLEN, b->in_desc, FT_ANY, NULL));
 	ft_fill(b->out, len, len);
 	for (i = 0; i < n || got < n; ) {
 		if (i < n && i - got < SLOTS * 2) {
@@ -221,9 +229,10 @@ static void flood_sends(struct ft_pair *pair, struct bufs *b, unsigned n,
 			memset(b->in + got % SLOTS * MAXLEN, 0, len);
 			if (posted++ < n)
 				FT_POST(&pair->s,
-					fi_recv(pair->s.ep, b->in + got %
-						SLOTS * MAXLEN, MAXLEN,
-						b->in_desc, 0, NULL));
+					fi_recv(pair->s.ep,
+						b->in + got % SLOTS * MAXLEN,
+						MAXLEN, b->in_desc, FT_ANY,
+						NULL));
 			got++;
 		}
 	}

@@ -32,13 +32,13 @@ static void batch(struct ft_ep *from, const char *out, char *in)
 	for (i = 0; i < BATCH; i++) {
 		len[i] = 1 + ft_rand() % (LEN / BATCH);
 		off[i] = ft_rand() % (LEN - len[i]);
-		FT_POST(from, fi_recv(to->ep, in + pos, len[i], rd, 0,
+		FT_POST(from, fi_recv(to->ep, in + pos, len[i], rd, FT_ANY,
 				      (void *) (uintptr_t) i));
 		pos += len[i];
 	}
 	for (i = 0; i < BATCH; i++)
-		FT_POST(from, fi_send(from->ep, out + off[i], len[i], sd, 0,
-				      (void *) (uintptr_t) i));
+		FT_POST(from, fi_send(from->ep, out + off[i], len[i], sd,
+				      from->to, (void *) (uintptr_t) i));
 	for (i = 0, pos = 0; i < BATCH; i++) {
 		ft_wait_ctx(to, FT_RX, (void *) (uintptr_t) i, FI_RECV);
 		ft_wait_ctx(from, FT_TX, (void *) (uintptr_t) i, FI_SEND);
@@ -59,9 +59,9 @@ static void same(struct ft_ep *from, const char *out, char *in)
 	unsigned i;
 
 	for (i = 0; i < BATCH; i++) {
-		FT_POST(from, fi_recv(from->peer->ep, in + i * len, len, rd, 0,
-				      NULL));
-		FT_POST(from, fi_send(from->ep, out, len, sd, 0, NULL));
+		FT_POST(from, fi_recv(from->peer->ep, in + i * len, len, rd,
+				      FT_ANY, NULL));
+		FT_POST(from, fi_send(from->ep, out, len, sd, from->to, NULL));
 	}
 	for (i = 0; i < BATCH; i++) {
 		ft_wait_ctx(from->peer, FT_RX, NULL, FI_RECV);

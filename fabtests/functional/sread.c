@@ -33,8 +33,13 @@ static ssize_t post_write(void *ctx, uint64_t flags)
 	struct fi_rma_iov rma = { ft_raddr(&pair.dom[0], in), LEN,
 				  fi_mr_key(mr) };
 	struct fi_msg_rma msg = {
-		.msg_iov = &iov, .desc = &out_desc, .iov_count = 1,
-		.rma_iov = &rma, .rma_iov_count = 1, .context = ctx,
+		.msg_iov = &iov,
+		.desc = &out_desc,
+		.iov_count = 1,
+		.addr = pair.c.to,
+		.rma_iov = &rma,
+		.rma_iov_count = 1,
+		.context = ctx,
 	};
 
 	return fi_writemsg(pair.c.ep, &msg, flags);
@@ -57,7 +62,8 @@ static void post_recv(uintptr_t slot)
 {
 	char *p = out + (1 + slot) * LEN;
 
-	FT_CALL(fi_recv(pair.c.ep, p, LEN, out_desc, 0, (void *) (1 + slot)));
+	FT_CALL(fi_recv(pair.c.ep, p, LEN, out_desc, FT_ANY,
+			(void *) (1 + slot)));
 }
 
 /* A call that must wait its time, on a queue where nothing completes. */
@@ -86,7 +92,8 @@ static void *server_main(void *arg)
 		ahead = next / 256 % 2 ? WINDOW : 1 + next % BURST;
 		if (next < atomic_load(&messages) &&
 		    next - atomic_load(&taken) < ahead) {
-			ret = fi_senddata(pair.s.ep, in, 8, arg, next, 0, NULL);
+			ret = fi_senddata(pair.s.ep, in, 8, arg, next,
+					  pair.s.to, NULL);
 			FT_CHECK(!ret || ret == -FI_EAGAIN, "fi_senddata: %zd",
 				 ret);
 			next += !ret;

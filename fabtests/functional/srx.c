@@ -19,9 +19,8 @@ static void post(uintptr_t slot)
 	char *p = in + slot * LEN;
 
 	memset(p, 0, LEN);
-	FT_POST(&c[0], fi_recv(pair.srx, p, LEN,
-			       ft_desc(&pair.dom[0], p, LEN), 0,
-			       (void *) slot));
+	FT_POST(&c[0], fi_recv(pair.srx, p, LEN, ft_desc(&pair.dom[0], p, LEN),
+			       FT_ANY, (void *) slot));
 }
 
 /* Any connection's message takes the oldest receive. */
@@ -38,7 +37,7 @@ static void rounds(void)
 		k = ft_rand() % CONNS;
 		ft_fill(out, LEN, i);
 		FT_POST(&c[k], fi_send(c[k].ep, out, LEN,
-				       ft_desc(&pair.dom[1], out, LEN), 0,
+				       ft_desc(&pair.dom[1], out, LEN), c[k].to,
 				       NULL));
 		ft_wait_ctx(&c[k], FT_TX, NULL, FI_SEND);
 		ft_wait(&s[0], FT_RX, &comp);
@@ -58,9 +57,9 @@ static void cancel(void)
 	ssize_t ret;
 
 	ft_stage("cancel");
-	FT_POST(&c[0], fi_recv(pair.srx, in, LEN,
-			       ft_desc(&pair.dom[0], in, LEN), 0,
-			       (void *) 12345));
+	FT_POST(&c[0],
+		fi_recv(pair.srx, in, LEN, ft_desc(&pair.dom[0], in, LEN),
+			FT_ANY, (void *) 12345));
 	ret = fi_cancel(&pair.srx->fid, (void *) 12345);
 	if (ret == -FI_ENOSYS || ret == -FI_EOPNOTSUPP) {
 		printf("note: fi_cancel on a shared context: %s\n",
@@ -87,8 +86,8 @@ static void post_flags(uintptr_t slot, uint64_t flags)
 	if (flags)
 		FT_POST(&pair.c, fi_recvmsg(pair.srx, &msg, flags));
 	else
-		FT_POST(&pair.c, fi_recv(pair.srx, p, LEN, desc, 0,
-					 (void *) slot));
+		FT_POST(&pair.c,
+			fi_recv(pair.srx, p, LEN, desc, FT_ANY, (void *) slot));
 }
 
 /*
@@ -145,8 +144,8 @@ static void selective_round(unsigned round)
 	for (i = 0; i < SLOTS; i++) {
 		ft_fill(out, LEN, i);
 		FT_POST(&pair.c, fi_send(pair.c.ep, out, LEN,
-					 ft_desc(&pair.dom[1], out, LEN), 0,
-					 NULL));
+					 ft_desc(&pair.dom[1], out, LEN),
+					 pair.c.to, NULL));
 		ft_wait_ctx(&pair.c, FT_TX, NULL, FI_SEND);
 		ft_wait_buf(&pair.c, in + i * LEN, LEN, i);
 		got += take_flagged(seen, flagged);

@@ -32,11 +32,11 @@ static void rma(struct worker *w, char *p, size_t len, uint64_t seed)
 
 	ft_fill(p, len, seed);
 	memset(w->in, 0, len);
-	FT_POST(&w->c, fi_write(w->c.ep, p, len, d, 0, addr, key, p));
+	FT_POST(&w->c, fi_write(w->c.ep, p, len, d, w->c.to, addr, key, p));
 	ft_wait_ctx(&w->c, FT_TX, p, FI_WRITE);
 	ft_wait_buf(&w->c, w->in, len, seed);
 	memset(p, 0, len);
-	FT_POST(&w->c, fi_read(w->c.ep, p, len, d, 0, addr, key, p));
+	FT_POST(&w->c, fi_read(w->c.ep, p, len, d, w->c.to, addr, key, p));
 	ft_wait_ctx(&w->c, FT_TX, p, FI_READ);
 	FT_CHECK_BUF(p, len, seed, "read");
 }

@@ -197,14 +197,14 @@ static void in_flight(struct ft_pair *pair, char *other)
 	seed++;
 	ft_fill(other, 3 * third, seed);
 	d = ft_desc(&pair->dom[0], p, 3 * third);
-	FT_POST(&pair->s, fi_recv(pair->s.ep, p, 3 * third, d, 0, p));
+	FT_POST(&pair->s, fi_recv(pair->s.ep, p, 3 * third, d, FT_ANY, p));
 	if (replace)
 		ft_map(p + third, third);
 	else
 		ft_unmap(p + third, third);
 	d = ft_desc(&pair->dom[1], other, 3 * third);
 	FT_POST(&pair->c,
-		fi_send(pair->c.ep, other, third, d, 0, other));
+		fi_send(pair->c.ep, other, third, d, pair->c.to, other));
 	ft_wait_any(&pair->s, FT_RX, &comp);
 	FT_CHECK(comp.ctx == p, "context %p, not %p", comp.ctx, (void *) p);
 	ft_wait_any(&pair->c, FT_TX, &comp);
@@ -227,13 +227,13 @@ static void in_flight_cancel(struct ft_pair *pair, char *other)
 	void *d;
 
 	d = ft_desc(&pair->dom[0], p, 3 * third);
-	FT_POST(&pair->s, fi_recv(pair->s.ep, p, 3 * third, d, 0, p));
+	FT_POST(&pair->s, fi_recv(pair->s.ep, p, 3 * third, d, FT_ANY, p));
 	ft_unmap(p + third, third);
 	ret = fi_cancel(&pair->s.ep->fid, p);
 	if (ret == -FI_ENOSYS || ret == -FI_EOPNOTSUPP) {
 		d = ft_desc(&pair->dom[1], other, third);
-		FT_POST(&pair->c,
-			fi_send(pair->c.ep, other, third, d, 0, other));
+		FT_POST(&pair->c, fi_send(pair->c.ep, other, third, d,
+					  pair->c.to, other));
 		ft_wait_any(&pair->s, FT_RX, &comp);
 		ft_wait_any(&pair->c, FT_TX, &comp);
 	} else {

@@ -28,14 +28,14 @@ static void *server_main(void *arg)
 
 	(void) arg;
 	for (i = 0; i < 16; i++)
-		FT_CALL(fi_recv(pair.s.ep, in + i * LEN, LEN, d, 0,
+		FT_CALL(fi_recv(pair.s.ep, in + i * LEN, LEN, d, FT_ANY,
 				in + i * LEN));
 	while (!atomic_load(&ended)) {
 		ft_poll(&pair.s);
 		while (ft_take(&pair.s, FT_RX, &comp)) {
 			if (comp.err)
 				return NULL;
-			FT_CALL(fi_recv(pair.s.ep, comp.ctx, LEN, d, 0,
+			FT_CALL(fi_recv(pair.s.ep, comp.ctx, LEN, d, FT_ANY,
 					comp.ctx));
 		}
 		usleep(100);
@@ -50,8 +50,13 @@ static ssize_t post(size_t len, void *ctx, uint64_t flags)
 	struct fi_rma_iov rma = { ft_raddr(&pair.dom[0], in) + 16 * LEN, len,
 				  fi_mr_key(mr) };
 	struct fi_msg_rma msg = {
-		.msg_iov = &iov, .desc = &desc, .iov_count = 1,
-		.rma_iov = &rma, .rma_iov_count = 1, .context = ctx,
+		.msg_iov = &iov,
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = pair.c.to,
+		.rma_iov = &rma,
+		.rma_iov_count = 1,
+		.context = ctx,
 	};
 
 	return fi_writemsg(pair.c.ep, &msg, flags);
@@ -210,7 +215,7 @@ static void closed_beside(unsigned msec)
 
 	ft_stage("an endpoint closed beside, after %u ms", msec);
 	FT_CALL(fi_recv(pair.c.ep, out, LEN, ft_desc(&pair.dom[1], out, LEN),
-			0, out));
+			FT_ANY, out));
 	FT_CALL(fi_control(fids[0], FI_GETWAIT, &pfd.fd));
 	do {
 		ft_poll(&pair.c);
