@@ -30,9 +30,16 @@ FI_EXT_INI
 	 */
 	if (FI_MAJOR(version) != FI_MAJOR_VERSION ||
 	    FI_VERSION_LT(version, FI_VERSION(1, 17))) {
-		fprintf(stderr, MRRC_PROV_NAME ": built for libfabric %d.x "
-			"(1.17 or newer), but %d.%d loaded it: not used; "
-			"rebuild with --with-libfabric\n", FI_MAJOR_VERSION,
+		fprintf(stderr, MRRC_PROV_NAME ": built for libfabric %d.x%s, "
+			"but %d.%d loaded it: not used; rebuild with "
+			"--with-libfabric\n", FI_MAJOR_VERSION,
+			FI_MAJOR_VERSION == 1 ? " (1.17 or newer)" : "",
+			FI_MAJOR(version), FI_MINOR(version));
+		return NULL;
+	}
+	if (!mrrc_abi_bind()) {
+		fprintf(stderr, MRRC_PROV_NAME ": libfabric %d.%d loaded it, "
+			"and its fi_getinfo() cannot be found: not used\n",
 			FI_MAJOR(version), FI_MINOR(version));
 		return NULL;
 	}
