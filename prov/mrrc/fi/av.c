@@ -59,7 +59,7 @@ static int av_set(struct fid_av *av, struct fi_av_set_attr *attr,
 	return fi_av_set(av_core(av), attr, set, context);
 }
 
-#if FI_MAJOR_VERSION >= 2
+#if FI_VERSION_GE(MRRC_FI_HEADERS, FI_VERSION(1, 20))
 
 static int av_insert_auth_key(struct fid_av *av, const void *auth_key,
 			      size_t auth_key_size, fi_addr_t *fi_addr,
@@ -117,7 +117,7 @@ static struct fi_ops_av mrrc_av_ops = {
 	.lookup = av_lookup,
 	.straddr = av_straddr,
 	.av_set = av_set,
-#if FI_MAJOR_VERSION >= 2
+#if FI_VERSION_GE(MRRC_FI_HEADERS, FI_VERSION(1, 20))
 	.insert_auth_key = av_insert_auth_key,
 	.lookup_auth_key = av_lookup_auth_key,
 	.set_user_id = av_set_user_id,

@@ -189,7 +189,8 @@ static ssize_t mrrc_cq_readerr(struct fid_cq *cq_fid,
 	if (atomic_load_explicit(&cq->stash_cnt, memory_order_relaxed)) {
 		ret = mrrc_stash_readerr(cq, entry);
 	} else {
-		ret = fi_cq_readerr(cq->core, entry, flags);
+		/* not fi_cq_readerr(): see cq_fwd.c */
+		ret = cq->core->ops->readerr(cq->core, entry, flags);
 		if (ret > 0 &&
 		    (op = mrrc_op_of(cq->domain, entry->op_context)))
 			mrrc_op_claim(cq, op, entry, entry->err,

@@ -20,7 +20,10 @@ static ssize_t fwd_cq_readfrom(struct fid_cq *cq, void *buf, size_t count,
 static ssize_t fwd_cq_readerr(struct fid_cq *cq,
 			      struct fi_cq_err_entry *entry, uint64_t flags)
 {
-	return fi_cq_readerr(mrrc_cq_of(cq)->core, entry, flags);
+	struct fid_cq *core = mrrc_cq_of(cq)->core;
+
+	/* not fi_cq_readerr(), which writes to fields that entry may lack */
+	return core->ops->readerr(core, entry, flags);
 }
 
 static ssize_t fwd_cq_sread(struct fid_cq *cq, void *buf, size_t count,

@@ -189,6 +189,9 @@ int mrrc_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
 
 	if (!attr)
 		return -FI_EINVAL;
+	/* its context would be a structure of the caller's, not a fid */
+	if (attr->flags & FI_PEER)
+		return -FI_ENOSYS;
 	core_attr = *attr;
 	core_attr.flags |= FI_WRITE;	/* mr.c writes events */
 	if (attr->wait_obj == FI_WAIT_SET) {

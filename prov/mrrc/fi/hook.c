@@ -41,7 +41,7 @@ static bool hook_by_provider(const void *from)
 	Dl_info caller, libfabric;
 	size_t len;
 
-	if (!dladdr(from, &caller) || !dladdr(fi_freeinfo, &libfabric))
+	if (!dladdr(from, &caller) || !dladdr(fi_version, &libfabric))
 		return false;
 	if (caller.dli_fbase == libfabric.dli_fbase)
 		return true;

@@ -220,11 +220,14 @@ mrrc_hints_to_core(uint32_t version, const struct fi_info *hints,
 	return core;
 
 complete:
-	/* partial hints: give them the attributes that we must set */
+	/*
+	 * Partial hints: give them the attributes that we must set. Of double
+	 * size, since a newer libfabric reads more of them.
+	 */
 	if (!core->fabric_attr)
-		core->fabric_attr = calloc(1, sizeof(*core->fabric_attr));
+		core->fabric_attr = calloc(2, sizeof(*core->fabric_attr));
 	if (!core->domain_attr) {
-		core->domain_attr = calloc(1, sizeof(*core->domain_attr));
+		core->domain_attr = calloc(2, sizeof(*core->domain_attr));
 		if (core->domain_attr &&
 		    FI_VERSION_GE(version, FI_VERSION(1, 5)))
 			core->domain_attr->mr_mode = MRRC_ALL_MR_MODES;

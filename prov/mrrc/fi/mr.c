@@ -159,6 +159,30 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count,
 }
 
 /*
+ * A region within another names that one, from API 2.0 on: ours in attr, the
+ * core's in *core_attr.
+ */
+static int mr_base_to_core(const struct mrrc_domain *domain,
+			   const struct fi_mr_attr **attr,
+			   struct fi_mr_attr *core_attr)
+{
+#if FI_MAJOR_VERSION >= 2
+	uint32_t version = domain->fabric->fabric.api_version;
+	struct fid *base;
+
+	if (FI_VERSION_LT(version, FI_VERSION(2, 0)) || !(*attr)->base_mr)
+		return 0;
+	base = mrrc_fid_core((struct fid *) &(*attr)->base_mr->fid);
+	if (!base)
+		return -FI_EINVAL;
+	*core_attr = **attr;
+	core_attr->base_mr = container_of(base, struct fid_mr, fid);
+	*attr = core_attr;
+#endif
+	return 0;
+}
+
+/*
  * The attributes go on as they are: the application's may be longer than
  * this header's, so the context in them stays the application's.
  */
@@ -167,9 +191,17 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 {
 	struct mrrc_domain *domain =
 		container_of(fid, struct mrrc_domain, domain.fid);
+	/* two: see reg.c */
+	struct fi_mr_attr core_attr[2] = { 0 };
 	struct mrrc_mr *mr;
 	int ret;
 
+	/* the key would be a structure that names an address vector of ours */
+	if (flags & FI_AUTH_KEY)
+		return -FI_ENOSYS;
+	ret = mr_base_to_core(domain, &attr, core_attr);
+	if (ret)
+		return ret;
 	mr = mr_alloc(domain, attr->context);
 	if (!mr)
 		return -FI_ENOMEM;

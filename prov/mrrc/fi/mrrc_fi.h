@@ -52,6 +52,24 @@
 #define count_of(x)	(sizeof(x) / sizeof((x)[0]))
 #endif
 
+/* the libfabric whose headers these are */
+#define MRRC_FI_HEADERS	FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
+
+#ifndef FI_AUTH_KEY		/* since 1.20 */
+#define FI_AUTH_KEY	(1ULL << 57)
+#endif
+#if FI_MAJOR_VERSION >= 2
+/* deprecated there: each use would warn; older applications still have them */
+#undef FI_LOCAL_MR
+#define FI_LOCAL_MR	(1ULL << 55)
+#undef FI_MR_BASIC
+#define FI_MR_BASIC	(1 << 0)
+#undef FI_MR_SCALABLE
+#define FI_MR_SCALABLE	(1 << 1)
+#undef FI_REG_MR
+#define FI_REG_MR	(1ULL << 59)
+#endif
+
 /*
  * Bits of libfabric's own src/fabric.c and util layer, the same from v1.10 to
  * v2.5, in no public header.
@@ -267,6 +285,9 @@ void mrrc_fid_track(struct mrrc_fabric *fabric, struct mrrc_track *track,
 void mrrc_fid_untrack(struct mrrc_fabric *fabric, struct mrrc_track *track);
 struct fid *mrrc_fid_find(struct mrrc_fabric *fabric, const struct fid *core,
 			  struct fid *copy);
+
+/* abi.c: false if the libfabric that loaded us lacks what it needs */
+bool mrrc_abi_bind(void);
 
 /* param.c */
 enum mrrc_register {

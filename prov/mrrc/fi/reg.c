@@ -51,19 +51,20 @@ static int mrrc_reg_core(void *arg, uintptr_t start, size_t len,
 {
 	struct mrrc_reg *reg = arg;
 	struct iovec iov = { (void *) start, len };
-	struct fi_mr_attr attr = {
+	/* two: a newer libfabric reads more of it, and finds zeroes */
+	struct fi_mr_attr attr[2] = { {
 		.mr_iov = &iov,
 		.iov_count = 1,
 		.access = mrrc_reg_rights(access),
 		.iface = FI_HMEM_SYSTEM,
-	};
+	} };
 	uint64_t flags = reg->nocache ? MRRC_MR_NOCACHE : 0;
 	struct fid_mr *mr;
 	int ret, tries = 0;
 
 	do {
-		attr.requested_key = mrrc_reg_key(reg);
-		ret = reg->core_ops->regattr(&reg->core->fid, &attr, flags,
+		attr->requested_key = mrrc_reg_key(reg);
+		ret = reg->core_ops->regattr(&reg->core->fid, attr, flags,
 					     &mr);
 	} while (ret == -FI_ENOKEY && !(reg->mr_mode & FI_MR_PROV_KEY) &&
 		 ++tries < MRRC_KEY_TRIES);

@@ -117,6 +117,10 @@ size_t mrrc_datatype_size(enum fi_datatype datatype)
 		[FI_LONG_DOUBLE] = sizeof(long double),
 		[FI_LONG_DOUBLE_COMPLEX] = sizeof(long double complex),
 		[FI_INT128] = 16, [FI_UINT128] = 16,
+#if FI_MAJOR_VERSION >= 2
+		[FI_FLOAT16] = 2, [FI_BFLOAT16] = 2,
+		[FI_FLOAT8_E4M3] = 1, [FI_FLOAT8_E5M2] = 1,
+#endif
 	};
 
 	return (size_t) datatype < sizeof(size) ? size[datatype] : 0;

@@ -11,23 +11,22 @@
 #include "op.h"
 
 /*
- * libfabric 2.x appended src_addr to the entry, for applications of API 1.20
- * and newer.
+ * The error entry as applications of an API have it: 1.20 appended src_addr,
+ * which this header, or the application's, may lack.
  */
-#if FI_MAJOR_VERSION >= 2
-#define MRRC_CQ_ERR_SIZE(version) \
-	(FI_VERSION_LT(version, FI_VERSION(1, 20)) ? \
-	 offsetof(struct fi_cq_err_entry, src_addr) : \
-	 sizeof(struct fi_cq_err_entry))
-#else
-#define MRRC_CQ_ERR_SIZE(version) sizeof(struct fi_cq_err_entry)
-#endif
+#define MRRC_CQ_ERR_SIZE	(offsetof(struct fi_cq_err_entry, \
+					  err_data_size) + sizeof(size_t))
+#define MRRC_CQ_ERR_SIZE_1_20	(MRRC_CQ_ERR_SIZE + sizeof(fi_addr_t))
 
 struct mrrc_comp {
 	STAILQ_ENTRY(mrrc_comp) link;
 	bool error;
 	fi_addr_t src;
-	struct fi_cq_err_entry entry;	/* begins as every format does */
+	union {
+		struct fi_cq_err_entry entry;	/* begins as all formats do */
+		/* for the core, which may know of more fields */
+		char room[2 * sizeof(struct fi_cq_err_entry)];
+	};
 	char err_data[64];
 };
 
@@ -50,7 +49,8 @@ static void mrrc_stash_copy_err(struct mrrc_cq *cq, struct mrrc_comp *comp,
 	}
 	buf = entry->err_data;
 	size = entry->err_data_size;
-	memcpy(entry, &comp->entry, MRRC_CQ_ERR_SIZE(version));
+	memcpy(entry, comp->room, FI_VERSION_LT(version, FI_VERSION(1, 20)) ?
+	       MRRC_CQ_ERR_SIZE : MRRC_CQ_ERR_SIZE_1_20);
 	if (comp->entry.err_data != comp->err_data)
 		return;
 	if (size && buf) {
@@ -145,6 +145,9 @@ static ssize_t mrrc_stash_fetch(struct mrrc_cq *cq, struct mrrc_comp *comp,
 		ret = fi_cq_read(cq->core, &comp->entry, 1);
 	if (ret == -FI_EAVAIL) {
 		comp->error = true;
+		/* older cores do not set it */
+		memcpy(comp->room + MRRC_CQ_ERR_SIZE,
+		       &(fi_addr_t) { FI_ADDR_NOTAVAIL }, sizeof(fi_addr_t));
 		comp->entry.err_data = comp->err_data;
 		comp->entry.err_data_size = sizeof(comp->err_data);
 		ret = fi_cq_readerr(cq->core, &comp->entry, 0);

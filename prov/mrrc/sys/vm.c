@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -32,35 +31,57 @@ size_t mrrc_vm_page(void)
 	return sysconf(_SC_PAGESIZE);
 }
 
-/* The number after @key in a small /proc file, or @fallback. */
-static size_t mrrc_vm_proc(const char *path, const char *key, size_t fallback)
+/*
+ * The numbers at text, at most count; how many there are. Not scanf() or
+ * strtoul(): of a glibc from 2.38 on, they would keep the provider from being
+ * loaded where glibc is older, and nobody would be told why.
+ */
+static size_t mrrc_vm_numbers(const char *text, size_t *value, size_t count)
+{
+	size_t n;
+
+	for (n = 0; n < count; n++) {
+		text += strspn(text, " \t");
+		if (*text < '0' || *text > '9')
+			break;
+		for (value[n] = 0; *text >= '0' && *text <= '9'; text++)
+			value[n] = value[n] * 10 + (size_t) (*text - '0');
+	}
+	return n;
+}
+
+/* The numbers after @key in a small /proc file, at most @count. */
+static size_t mrrc_vm_proc(const char *path, const char *key, size_t *value,
+			   size_t count)
 {
 	char buf[4096];
 	const char *at = buf;
-	unsigned long value;
 	ssize_t len;
 	int fd;
 
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return fallback;
+		return 0;
 	len = read(fd, buf, sizeof(buf) - 1);
 	close(fd);
 	if (len <= 0)
-		return fallback;
+		return 0;
 	buf[len] = '\0';
 	if (key) {
 		at = strstr(buf, key);
 		if (!at)
-			return fallback;
+			return 0;
 		at += strlen(key);
 	}
-	return sscanf(at, "%lu", &value) == 1 ? value : fallback;
+	return mrrc_vm_numbers(at, value, count);
 }
 
 size_t mrrc_vm_huge_page(void)
 {
-	return mrrc_vm_proc("/proc/meminfo", "Hugepagesize:", 0) << 10;
+	size_t kib;
+
+	return mrrc_vm_proc("/proc/meminfo", "Hugepagesize:", &kib, 1) ?
+	       kib << 10 : 0;
 }
 
 size_t mrrc_vm_memory(void)
@@ -70,8 +91,10 @@ size_t mrrc_vm_memory(void)
 
 size_t mrrc_vm_map_max(void)
 {
-	return mrrc_vm_proc("/proc/sys/vm/max_map_count", NULL,
-			    MRRC_MAP_MAX_DEFAULT);
+	size_t max;
+
+	return mrrc_vm_proc("/proc/sys/vm/max_map_count", NULL, &max, 1) ?
+	       max : MRRC_MAP_MAX_DEFAULT;
 }
 
 /* The kernel wants the capability of the first user namespace. */
@@ -81,21 +104,14 @@ static bool mrrc_vm_ipc_lock(void)
 		.version = _LINUX_CAPABILITY_VERSION_3,
 	};
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
-	unsigned inside, outside, count;
-	bool first = false;
-	FILE *file;
+	size_t map[3];	/* inside, outside, count */
 
 	if (syscall(SYS_capget, &head, data) ||
 	    !(data[CAP_TO_INDEX(CAP_IPC_LOCK)].effective &
 	      CAP_TO_MASK(CAP_IPC_LOCK)))
 		return false;
-	file = fopen("/proc/self/uid_map", "re");
-	if (!file)
-		return false;
-	if (fscanf(file, "%u %u %u", &inside, &outside, &count) == 3)
-		first = !inside && !outside && count == UINT32_MAX;
-	fclose(file);
-	return first;
+	return mrrc_vm_proc("/proc/self/uid_map", NULL, map, 3) == 3 &&
+	       !map[0] && !map[1] && map[2] == UINT32_MAX;
 }
 
 size_t mrrc_vm_memlock(void)

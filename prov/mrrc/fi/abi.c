@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The calls of libfabric whose symbol version follows the size of what struct
+ * fi_info points to, as the libfabric that loaded us has them.
+ *
+ * Linked as usual they would be of the version that we were built with. An
+ * older libfabric has no such version, and does not load us without a word
+ * about it; a newer one has it for old applications, and leaves out the
+ * attributes that it has since added. These structures grow at their ends, so
+ * what the newest version allocates and copies is right for us too.
+ *
+ * The definitions below are for the provider alone, which finds them before
+ * libfabric's.
+ *
+ * Threading: bound once, before libfabric knows of us.
+ */
+#include "config.h"
+#include <dlfcn.h>
+
+#include "mrrc_fi.h"
+
+static int (*abi_getinfo)(uint32_t version, const char *node,
+			  const char *service, uint64_t flags,
+			  const struct fi_info *hints, struct fi_info **info);
+static void (*abi_freeinfo)(struct fi_info *info);
+static struct fi_info *(*abi_dupinfo)(const struct fi_info *info);
+
+bool mrrc_abi_bind(void)
+{
+	/* without a version: the newest */
+	*(void **) &abi_getinfo = dlsym(RTLD_DEFAULT, "fi_getinfo");
+	*(void **) &abi_freeinfo = dlsym(RTLD_DEFAULT, "fi_freeinfo");
+	*(void **) &abi_dupinfo = dlsym(RTLD_DEFAULT, "fi_dupinfo");
+	return abi_getinfo && abi_freeinfo && abi_dupinfo;
+}
+
+int fi_getinfo(uint32_t version, const char *node, const char *service,
+	       uint64_t flags, const struct fi_info *hints,
+	       struct fi_info **info)
+{
+	return abi_getinfo(version, node, service, flags, hints, info);
+}
+
+void fi_freeinfo(struct fi_info *info)
+{
+	abi_freeinfo(info);
+}
+
+struct fi_info *fi_dupinfo(const struct fi_info *info)
+{
+	return abi_dupinfo(info);
+}
