@@ -87,10 +87,11 @@ static void on_alarm(int sig)
 }
 
 /* "tcp;ofi_mrrc" -> "tcp" */
-static void strip_mrrc(void)
+void ft_set_raw(void)
 {
 	char *tail;
 
+	ft_opts.raw = true;
 	snprintf(prov_buf, sizeof(prov_buf), "%s", ft_opts.prov);
 	tail = strstr(prov_buf, ";ofi_mrrc");
 	if (tail)
@@ -109,7 +110,7 @@ void ft_start(const char *name)
 	if (!strstr(ft_opts.prov, "ofi_mrrc"))
 		ft_opts.raw = true;
 	if (ft_opts.raw)
-		strip_mrrc();
+		ft_set_raw();
 	if (!ft_opts.addr)
 		ft_opts.addr = ft_core("verbs") ? "10.0.0.1" : "127.0.0.1";
 	/* these cores ask for no registration: force it */

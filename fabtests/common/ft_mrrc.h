@@ -71,6 +71,8 @@ void ft_usage(const char *name);
 void ft_parse_opt(const char *name, int op, char *arg);
 /* Parses FT_OPTS; sets what tests over ofi_mrrc need; starts the deadline. */
 void ft_init(int argc, char **argv);
+/* From now on as with -R. Before anything is opened. */
+void ft_set_raw(void);
 /* The second half of ft_init(), for programs with options of their own. */
 void ft_start(const char *name);
 /* Prints that the test passed. */
