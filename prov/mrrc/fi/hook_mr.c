@@ -4,8 +4,8 @@
  * of ours that holds a region; the others are the core's own.
  *
  * Local ones are always cached. Closing one that peers can reach must revoke
- * its key, so those are not, but for the short-lived ones that ofi_rxm makes
- * for a rendezvous, unless FI_OFI_MRRC_LAZY_DEREG says otherwise.
+ * its key, so those are not, but for what ofi_rxm lets peers reach for a
+ * rendezvous, unless FI_OFI_MRRC_LAZY_DEREG says otherwise.
  *
  * Any thread, as far as the core allows.
  */
@@ -14,8 +14,6 @@
 #include "sys/cache_mt.h"
 #include "sys/pool.h"
 
-#define HOOK_LOCAL	(FI_SEND | FI_RECV | FI_READ | FI_WRITE)
-#define HOOK_LOCAL_RW	(FI_RECV | FI_READ)
 #define HOOK_REMOTE	(FI_REMOTE_READ | FI_REMOTE_WRITE)
 
 /* ofi_rxm's own keys have it (rxm_msg_mr_reg_internal) */
@@ -86,52 +84,42 @@ static struct fi_ops hook_mr_fid_ops = {
 	.ops_set = hook_mr_ops_set,
 };
 
-/* May a registration that peers can reach outlive its close? */
-static bool hook_lazy(const struct mrrc_hook_domain *domain,
-		      const struct fi_mr_attr *attr)
+/*
+ * Does ofi_rxm ask for it? For a rendezvous of its own it registers with that
+ * right alone; to what an application registers for sending it adds the
+ * peer's right to read (rxm_mr_get_msg_access, 1.17 to 2.x).
+ */
+static bool hook_by_rxm(const struct fi_mr_attr *attr)
 {
-	const int modes = FI_MR_PROV_KEY | FI_MR_VIRT_ADDR;
+	if (attr->access == FI_REMOTE_READ || attr->access == FI_REMOTE_WRITE)
+		return attr->requested_key & HOOK_RXM_KEY;
+	return (attr->access & FI_SEND) &&
+	       (attr->access & HOOK_REMOTE) == FI_REMOTE_READ;
+}
 
-	/* several share a key and an address */
-	if ((domain->reg.mr_mode & modes) != modes)
+/* The kind of region that serves a registration; false: none may. */
+static bool hook_kind(const struct mrrc_hook_domain *domain,
+		      const struct fi_mr_attr *attr, uint64_t flags,
+		      enum mrrc_access *kind)
+{
+	if (atomic_load_explicit(&domain->events, memory_order_relaxed) ||
+	    !mrrc_reg_kind(&domain->reg, attr, flags, kind))
 		return false;
+	if (!mrrc_access_remote(*kind))
+		return true;
 	switch (mrrc_params.lazy) {
 	case MRRC_LAZY_ALWAYS:
 		return true;
 	case MRRC_LAZY_NEVER:
 		return false;
 	default:
-		return domain->inner && (attr->requested_key & HOOK_RXM_KEY) &&
-		       (attr->access == FI_REMOTE_READ ||
-			attr->access == FI_REMOTE_WRITE);
+		return domain->inner && hook_by_rxm(attr);
 	}
-}
-
-/* The kind of region that serves a registration; false: none may. */
-static bool hook_access(const struct mrrc_hook_domain *domain,
-			const struct fi_mr_attr *attr, uint64_t flags,
-			enum mrrc_access *access)
-{
-	unsigned kind;
-
-	if (flags || attr->iov_count != 1 || attr->offset ||
-	    attr->iface != FI_HMEM_SYSTEM || !attr->mr_iov->iov_len ||
-	    !attr->access || (attr->access & ~(HOOK_LOCAL | HOOK_REMOTE)) ||
-	    (domain->reg.mr_mode & (FI_MR_ENDPOINT | FI_MR_RAW)) ||
-	    atomic_load_explicit(&domain->events, memory_order_relaxed))
-		return false;
-	kind = attr->access & HOOK_LOCAL_RW ? MRRC_RW : MRRC_RO;
-	if (attr->access & FI_REMOTE_READ)
-		kind |= MRRC_REMOTE_READ;
-	if (attr->access & FI_REMOTE_WRITE)
-		kind |= MRRC_REMOTE_WRITE | MRRC_RW;
-	*access = kind;
-	return !mrrc_access_remote(kind) || hook_lazy(domain, attr);
 }
 
 static int hook_mr_cached(struct mrrc_hook_domain *domain,
 			  const struct fi_mr_attr *attr,
-			  enum mrrc_access access, struct fid_mr **mr_fid)
+			  enum mrrc_access kind, struct fid_mr **mr_fid)
 {
 	struct mrrc_region *region;
 	struct mrrc_hook_mr *mr;
@@ -139,7 +127,7 @@ static int hook_mr_cached(struct mrrc_hook_domain *domain,
 	int ret;
 
 	ret = mrrc_cache_mt_get(domain->reg.cache, attr->mr_iov->iov_base,
-				attr->mr_iov->iov_len, access, &region);
+				attr->mr_iov->iov_len, kind, &region);
 	if (ret)
 		return ret;
 	mr = mrrc_pool_alloc(domain->mrs);
@@ -158,7 +146,7 @@ static int hook_mr_cached(struct mrrc_hook_domain *domain,
 		.region = region,
 	};
 	/* nobody can use it, but it is what was asked for */
-	if (!mrrc_access_remote(access) &&
+	if (!mrrc_access_remote(kind) &&
 	    !(domain->reg.mr_mode & FI_MR_PROV_KEY))
 		mr->mr.key = attr->requested_key;
 	*mr_fid = &mr->mr;
@@ -183,11 +171,11 @@ static int hook_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 {
 	struct fid_domain *core = container_of(fid, struct fid_domain, fid);
 	struct mrrc_hook_domain *domain = mrrc_hook_owner(core->mr);
-	enum mrrc_access access;
+	enum mrrc_access kind;
 
 	/* what the cache cannot register, the core refuses in its own words */
-	if (hook_access(domain, attr, flags, &access) &&
-	    !hook_mr_cached(domain, attr, access, mr))
+	if (hook_kind(domain, attr, flags, &kind) &&
+	    !hook_mr_cached(domain, attr, kind, mr))
 		return 0;
 	return domain->reg.core_ops->regattr(fid, attr,
 			hook_core_flags(domain, attr->access, flags), mr);
@@ -210,7 +198,7 @@ static int hook_regv(struct fid *fid, const struct iovec *iov, size_t count,
 	};
 	enum mrrc_access kind;
 
-	if (hook_access(domain, &attr, flags, &kind) &&
+	if (hook_kind(domain, &attr, flags, &kind) &&
 	    !hook_mr_cached(domain, &attr, kind, mr))
 		return 0;
 	return domain->reg.core_ops->regv(fid, iov, count, access, offset,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registrations that the application makes: one of the core's each, never
- * from our cache, so that closing one revokes its key.
+ * Registrations that the application makes. Local ones come from the cache,
+ * where there is one. Those that peers can reach are one of the core's each,
+ * so that closing one revokes its key.
  *
  * The descriptor is the core's: an application passes it in data calls, and
  * we pass it on.
@@ -20,6 +21,9 @@ static void mr_refresh(struct mrrc_mr *mr)
 {
 	mr->mr.mem_desc = mr->core->mem_desc;
 	mr->mr.key = mr->core->key;
+	/* nobody can use it, but it is what was asked for */
+	if (mr->region && !(mr->domain->reg.mr_mode & FI_MR_PROV_KEY))
+		mr->mr.key = mr->key;
 }
 
 static int mr_close(struct fid *fid)
@@ -27,12 +31,24 @@ static int mr_close(struct fid *fid)
 	struct mrrc_mr *mr = container_of(fid, struct mrrc_mr, mr.fid);
 	int ret;
 
-	ret = fi_close(&mr->core->fid);
-	if (ret)
-		return ret;
+	if (mr->region) {
+		mrrc_cache_mt_put(mr->domain->reg.cache, mr->region);
+	} else {
+		ret = fi_close(&mr->core->fid);
+		if (ret)
+			return ret;
+	}
 	mrrc_ref_put(&mr->domain->ref);
 	free(mr);
 	return 0;
+}
+
+/* Others share what is behind a local one. */
+static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct mrrc_mr *mr = container_of(fid, struct mrrc_mr, mr.fid);
+
+	return mr->region ? -FI_ENOSYS : mrrc_fid_bind(fid, bfid, flags);
 }
 
 static int mr_control(struct fid *fid, int command, void *arg)
@@ -50,7 +66,7 @@ static int mr_control(struct fid *fid, int command, void *arg)
 static struct fi_ops mrrc_mr_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = mr_close,
-	.bind = mrrc_fid_bind,
+	.bind = mr_bind,
 	.control = mr_control,
 	.ops_open = mrrc_fid_ops_open,
 	.tostr = mrrc_fid_tostr,
@@ -69,6 +85,27 @@ static struct mrrc_mr *mr_alloc(struct mrrc_domain *domain, void *context)
 	mr->mr.fid.context = context;
 	mr->mr.fid.ops = &mrrc_mr_fid_ops;
 	return mr;
+}
+
+/*
+ * From the cache. false: not this one, or the cache cannot; the core says why
+ * in its own words.
+ */
+static bool mr_cached(struct mrrc_domain *domain,
+		      const struct fi_mr_attr *attr, uint64_t flags,
+		      struct mrrc_mr *mr)
+{
+	enum mrrc_access kind;
+
+	if (!domain->implicit ||
+	    !mrrc_reg_kind(&domain->reg, attr, flags, &kind) ||
+	    mrrc_access_remote(kind) ||
+	    mrrc_cache_mt_get(domain->reg.cache, attr->mr_iov->iov_base,
+			      attr->mr_iov->iov_len, kind, &mr->region))
+		return false;
+	mr->core = mr->region->cookie;
+	mr->key = attr->requested_key;
+	return true;
 }
 
 /* The core registered mr, or failed with ret. */
@@ -118,44 +155,44 @@ static bool mr_make_way(struct mrrc_domain *domain, int ret)
 	       mrrc_cache_mt_flush(domain->reg.cache);
 }
 
-static int mr_reg(struct fid *fid, const void *buf, size_t len,
-		  uint64_t access, uint64_t offset, uint64_t requested_key,
-		  uint64_t flags, struct fid_mr **mr_fid, void *context)
-{
-	struct mrrc_domain *domain =
-		container_of(fid, struct mrrc_domain, domain.fid);
-	struct mrrc_mr *mr;
-	int ret;
-
-	mr = mr_alloc(domain, context);
-	if (!mr)
-		return -FI_ENOMEM;
-	do {
-		ret = fi_mr_reg(domain->core, buf, len, access, offset,
-				requested_key, mr_core_flags(domain, flags),
-				&mr->core, context);
-	} while (mr_make_way(domain, ret));
-	return mr_finish(mr, ret, mr_fid);
-}
-
 static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count,
 		   uint64_t access, uint64_t offset, uint64_t requested_key,
 		   uint64_t flags, struct fid_mr **mr_fid, void *context)
 {
 	struct mrrc_domain *domain =
 		container_of(fid, struct mrrc_domain, domain.fid);
+	const struct fi_mr_attr attr = {
+		.mr_iov = iov,
+		.iov_count = count,
+		.access = access,
+		.offset = offset,
+		.requested_key = requested_key,
+		.iface = FI_HMEM_SYSTEM,
+	};
 	struct mrrc_mr *mr;
 	int ret;
 
 	mr = mr_alloc(domain, context);
 	if (!mr)
 		return -FI_ENOMEM;
+	if (mr_cached(domain, &attr, flags, mr))
+		return mr_finish(mr, 0, mr_fid);
 	do {
 		ret = fi_mr_regv(domain->core, iov, count, access, offset,
 				 requested_key, mr_core_flags(domain, flags),
 				 &mr->core, context);
 	} while (mr_make_way(domain, ret));
 	return mr_finish(mr, ret, mr_fid);
+}
+
+static int mr_reg(struct fid *fid, const void *buf, size_t len,
+		  uint64_t access, uint64_t offset, uint64_t requested_key,
+		  uint64_t flags, struct fid_mr **mr_fid, void *context)
+{
+	const struct iovec iov = { (void *) buf, len };
+
+	return mr_regv(fid, &iov, 1, access, offset, requested_key, flags,
+		       mr_fid, context);
 }
 
 /*
@@ -205,6 +242,8 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	mr = mr_alloc(domain, attr->context);
 	if (!mr)
 		return -FI_ENOMEM;
+	if (attr != core_attr && mr_cached(domain, attr, flags, mr))
+		return mr_finish(mr, 0, mr_fid);
 	do {
 		ret = fi_mr_regattr(domain->core, attr,
 				    mr_core_flags(domain, flags),

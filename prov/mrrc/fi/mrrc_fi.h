@@ -181,6 +181,8 @@ struct mrrc_mr {
 	struct fid_mr mr;
 	struct fid_mr *core;
 	struct mrrc_domain *domain;
+	struct mrrc_region *region;	/* of a local one, from the cache */
+	uint64_t key;			/* then: as it was requested */
 };
 
 struct mrrc_cntr {

@@ -169,6 +169,33 @@ void mrrc_reg_attach(struct mrrc_reg *reg, struct fid_domain *core)
 	reg->core_ops = core->mr;
 }
 
+#define REG_LOCAL_RW	(FI_RECV | FI_READ)
+#define REG_RIGHTS	(FI_SEND | FI_WRITE | REG_LOCAL_RW | \
+			 FI_REMOTE_READ | FI_REMOTE_WRITE)
+
+bool mrrc_reg_kind(const struct mrrc_reg *reg, const struct fi_mr_attr *attr,
+		   uint64_t flags, enum mrrc_access *kind)
+{
+	const int remote_modes = FI_MR_PROV_KEY | FI_MR_VIRT_ADDR;
+	unsigned bits = MRRC_RO;
+
+	if (flags || attr->iov_count != 1 || !attr->mr_iov->iov_len ||
+	    attr->offset || attr->iface != FI_HMEM_SYSTEM ||
+	    !attr->access || (attr->access & ~REG_RIGHTS) ||
+	    (reg->mr_mode & (FI_MR_ENDPOINT | FI_MR_RAW)))
+		return false;
+	if (attr->access & REG_LOCAL_RW)
+		bits |= MRRC_RW;
+	if (attr->access & FI_REMOTE_READ)
+		bits |= MRRC_REMOTE_READ;
+	if (attr->access & FI_REMOTE_WRITE)
+		bits |= MRRC_REMOTE_WRITE | MRRC_RW;
+	*kind = bits;
+	/* users of one region share its key, and address it absolutely */
+	return !mrrc_access_remote(bits) ||
+	       (reg->mr_mode & remote_modes) == remote_modes;
+}
+
 void mrrc_reg_flush(struct mrrc_reg *reg)
 {
 	struct fi_mrrc_stats stats = { 0 };

@@ -15,6 +15,8 @@
 
 #include <rdma/fi_domain.h>
 
+#include "core/region.h"
+
 struct fi_mrrc_stats;
 struct mrrc_cache_mt;
 struct mrrc_mon;
@@ -40,6 +42,13 @@ int mrrc_reg_open(struct mrrc_reg *reg);
 
 /* The core's domain is open: before the first use of the cache. */
 void mrrc_reg_attach(struct mrrc_reg *reg, struct fid_domain *core);
+
+/*
+ * The kind of region that an explicit registration could be served from.
+ * false: none, it must be the core's own.
+ */
+bool mrrc_reg_kind(const struct mrrc_reg *reg, const struct fi_mr_attr *attr,
+		   uint64_t flags, enum mrrc_access *kind);
 
 /* Before the core's domain is closed: deregister what nobody holds. */
 void mrrc_reg_flush(struct mrrc_reg *reg);
