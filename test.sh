@@ -38,7 +38,8 @@ usage()
 	  verbs      functional tests over verbs;ofi_mrrc, in a virtual machine
 	             with Soft-RoCE
 	  soak       the tcp tests again and again for SOAK_MINUTES (60)
-	  upstream   upstream's fabtests, installed in FABTESTS=PREFIX
+	  upstream   upstream's fabtests, installed in FABTESTS=PREFIX, over each
+	             core: below ofi_mrrc, and hooked
 	  guest      the virtual machine's own script
 
 	Builds and logs go to \${OFI_MRRC_BUILD:-build}.
@@ -335,9 +336,25 @@ stage_soak()
 	done
 }
 
+# upstream CORE FORM SET COMMAND...: one comparison, run by COMMAND.
+upstream()
+{
+	local core=$1 form=$2 set=$3 rc
+	local what="upstream's $set $form over $core"
+	local log=$LOGS/upstream-${core//;/+}$form$set.log
+
+	shift 3
+	# shellcheck disable=SC2086 # options or nothing
+	logged "$what" "$log" "$@" "$TOP/fabtests/scripts/upstream.sh" \
+		$form ${set#suite} "$FABTESTS" "$core"
+	rc=$?
+	count_summary $rc "$log" "$what"
+}
+
 stage_upstream()
 {
-	local log=$LOGS/upstream.log rc mode core
+	local path=FI_PROVIDER_PATH=$BUILD/unit/prefix/lib/libfabric
+	local core form set
 
 	if [ -z "${FABTESTS-}" ]; then
 		say "   SKIP: FABTESTS=PREFIX names no installed fabtests"
@@ -348,32 +365,27 @@ stage_upstream()
 		fail "the build failed"
 		return
 	}
-	# tcp has MSG, udp DGRAM; forced registration brings our code into it
-	for core in tcp udp; do
-		for mode in '' --ubertest; do
-			# shellcheck disable=SC2086 # an option or nothing
-			logged "upstream's fabtests $mode over $core;ofi_mrrc" \
-				"$log" env FI_OFI_MRRC_REGISTER=always \
-				FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" \
-				"$TOP/fabtests/scripts/upstream.sh" $mode \
-				"$FABTESTS" $core
-			rc=$?
-			count_summary $rc "$log" "upstream $mode over $core"
+	# tcp has MSG, udp DGRAM, the others RDM; forced registration brings
+	# our code into it
+	for core in tcp udp net "tcp;ofi_rxm"; do
+		for form in '' --hook; do
+			for set in suite --ubertest; do
+				upstream "$core" "$form" $set env "$path" \
+					FI_OFI_MRRC_REGISTER=always
+			done
 		done
 	done
 	need_guest || {
 		fail "the guest cannot be set up"
 		return
 	}
-	for mode in '' --ubertest; do
-		# shellcheck disable=SC2086 # an option or nothing
-		logged "upstream's fabtests $mode over verbs;ofi_mrrc" "$log" \
-			"$GUEST" -t 3000 -e \
-			FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" -- \
-			"$TOP/fabtests/scripts/upstream.sh" $mode \
-			"$FABTESTS" verbs
-		rc=$?
-		count_summary $rc "$log" "upstream $mode over verbs"
+	for core in verbs "verbs;ofi_rxm"; do
+		for form in '' --hook; do
+			for set in suite --ubertest; do
+				upstream "$core" "$form" $set \
+					"$GUEST" -t 3000 -e "$path" --
+			done
+		done
 	done
 }
 

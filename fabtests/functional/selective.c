@@ -139,6 +139,43 @@ static void plain_calls(struct ft_pair *pair, struct bufs *b)
 	ft_expect_none(&pair->c, 20);
 }
 
+/* What nobody asked for is nowhere to be seen either. */
+static void unseen(struct ft_pair *pair, struct bufs *b)
+{
+	struct fi_poll_attr attr = { .flags = 0 };
+	struct fid_domain *domain = pair->dom[1].domain;
+	struct fid_cq *cq = pair->c.cq[FT_TX];
+	uint64_t end;
+	struct fid_poll *set;
+	void *found[2];
+	unsigned i;
+	long ret;
+
+	ft_stage("silent writes, and a poll set");
+	/* libfabric 2.x deprecates fi_poll_open() and the like */
+	FT_CALL_OR_SKIP(domain->ops->poll_open(domain, &attr, &set));
+	FT_CALL(set->ops->poll_add(set, &cq->fid, 0));
+	pair->c.quiet[FT_TX] = true;
+	for (i = 0; i < 100; i++) {
+		ft_fill(b->out, MAXLEN, i);
+		FT_POST(&pair->c, writemsg_flags(&pair->c, b, 0, MAXLEN, NULL,
+						 0));
+		end = ft_now_us() + 2000;
+		do {
+			ft_poll(&pair->s);
+			ret = i % 2 ? fi_cq_read(cq, NULL, 0) :
+			      set->ops->poll(set, found, 2);
+			FT_CHECK(ret == (i % 2 ? -FI_EAGAIN : 0),
+				 "silent write %u shows: %ld", i, ret);
+		} while (ft_now_us() < end);
+		ft_wait_buf(&pair->c, b->in, MAXLEN, i);
+	}
+	pair->c.quiet[FT_TX] = false;
+	FT_CALL(set->ops->poll_del(set, &cq->fid, 0));
+	FT_CALL(fi_close(&set->fid));
+	ft_expect_none(&pair->c, 20);
+}
+
 /* Post without ever reading the sender's queue. */
 #define POST_QUIET(ep_, call)						\
 	do {								\
@@ -273,6 +310,7 @@ int main(int argc, char **argv)
 	bufs_open(&pair, &b);
 	mixture(&pair, &b);
 	plain_calls(&pair, &b);
+	unseen(&pair, &b);
 	flood_writes(&pair, &b, n, 64);
 	flood_writes(&pair, &b, n / 10, MAXLEN);
 	flood_sends(&pair, &b, n, 64);

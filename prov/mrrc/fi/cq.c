@@ -111,8 +111,9 @@ mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count, fi_addr_t *src)
 	if (mrrc_unlikely(!count)) {
 		/* drives progress; nothing can be returned */
 		ret = mrrc_cq_core_read(cq, buf, 0, src);
-		return ret == -FI_EAGAIN &&
-		       atomic_load(&cq->stash_cnt) ? 0 : ret;
+		if (ret == -FI_EAGAIN && atomic_load(&cq->stash_cnt))
+			return 0;
+		return !ret && !mrrc_cq_ready(cq) ? -FI_EAGAIN : ret;
 	}
 	if (narrow && count > MRRC_CQ_BATCH)
 		count = MRRC_CQ_BATCH;
@@ -163,6 +164,8 @@ static ssize_t mrrc_cq_read(struct fid_cq *cq_fid, void *buf, size_t count)
 			return mrrc_cq_read_ours(cq, buf, count, ret);
 	}
 	mrrc_cq_unlock(cq);
+	if (mrrc_unlikely(!ret) && !mrrc_cq_ready(cq))
+		return -FI_EAGAIN;
 	return ret;
 }
 

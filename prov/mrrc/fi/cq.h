@@ -53,6 +53,12 @@ static inline void mrrc_cq_wake(struct mrrc_cq *cq)
 		fi_cq_signal(cq->core);
 }
 
+/*
+ * Is there something for the application, when the core says that there is
+ * something? No lock held.
+ */
+bool mrrc_cq_ready(struct mrrc_cq *cq);
+
 /* sweep.c: the last thread left the core's sread. Lock held. */
 void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done);
 

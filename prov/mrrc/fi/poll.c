@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Poll sets: the core's, plus those of our CQs in the set that hold
- * completions which the core no longer knows of. The core reports an object
- * by its context, and that is our fid.
+ * completions which the core no longer knows of, less those where it sees
+ * only what the application never will. The core reports an object by its
+ * context, and that is our fid.
  *
  * Threading: any thread, as far as the core allows; poll->lock guards the
  * list of CQs and is held for a walk only.
  */
 #include "config.h"
-#include "mrrc_fi.h"
+#include "cq.h"
 
 /* not fi_poll*(): libfabric 2.x calls poll sets deprecated */
 
@@ -38,6 +39,21 @@ static int poll_add_stashed(struct mrrc_poll *poll, void **found, int cnt,
 	return cnt;
 }
 
+/* Drop CQs that have nothing for the application. */
+static int poll_drop_unready(void **found, int cnt)
+{
+	struct fid *fid;
+	int i, kept = 0;
+
+	for (i = 0; i < cnt; i++) {
+		fid = found[i];
+		if (fid->fclass != FI_CLASS_CQ ||
+		    mrrc_cq_ready(container_of(fid, struct mrrc_cq, cq.fid)))
+			found[kept++] = fid;
+	}
+	return kept;
+}
+
 static int poll_poll(struct fid_poll *poll_fid, void **context, int count)
 {
 	struct mrrc_poll *poll = container_of(poll_fid, struct mrrc_poll, poll);
@@ -45,10 +61,11 @@ static int poll_poll(struct fid_poll *poll_fid, void **context, int count)
 
 	mrrc_domain_drain(poll->domain);
 	ret = poll->core->ops->poll(poll->core, context, count);
-	cnt = poll_add_stashed(poll, context, ret > 0 ? ret : 0, count);
+	cnt = ret > 0 ? poll_drop_unready(context, ret) : 0;
+	cnt = poll_add_stashed(poll, context, cnt, count);
 	for (i = 0; i < cnt; i++)
 		context[i] = ((struct fid *)context[i])->context;
-	return cnt ? cnt : ret;
+	return cnt || ret > 0 ? cnt : ret;
 }
 
 static int poll_poll_add(struct fid_poll *poll_fid, struct fid *event_fid,

@@ -198,6 +198,25 @@ void mrrc_cq_drain(struct mrrc_cq *cq)
 	mrrc_op_end_list(done);
 }
 
+bool mrrc_cq_ready(struct mrrc_cq *cq)
+{
+	struct mrrc_op *done = NULL;
+	bool ready;
+
+	if (!cq->rx_selective &&
+	    !atomic_load_explicit(&cq->silent, memory_order_relaxed))
+		return true;
+
+	mrrc_cq_lock(cq);
+	if (!cq->sreaders && !atomic_load(&cq->stash_cnt))
+		mrrc_cq_stash(cq, 1, &done);
+	ready = cq->sreaders || atomic_load(&cq->stash_cnt);
+	mrrc_cq_unlock(cq);
+	mrrc_cq_wake(cq);
+	mrrc_op_end_list(done);
+	return ready;
+}
+
 void mrrc_domain_drain(struct mrrc_domain *domain)
 {
 	struct mrrc_cq *cq;
