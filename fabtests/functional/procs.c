@@ -257,7 +257,7 @@ static void server_main(void)
 	} else {
 		ft_listen(&pair, &attr);
 	}
-	for (i = 0; i < ft_iters(ft_core("verbs") ? 4 : 10); i++) {
+	for (i = 0; i < ft_iters(ft_core("verbs") || ft_rdm() ? 4 : 10); i++) {
 		ft_stage("client %u", i);
 		pid = start_client(&pair);
 		if (!ft_rdm())
