@@ -361,11 +361,21 @@ void ft_ep_close(struct ft_ep *ep)
 	ep->dom = NULL;
 }
 
+/*
+ * ofi_rxm (1.17) keeps what it registered itself for messages that were half
+ * transferred when the endpoint closed: it can be told from what we keep only
+ * where it registers nothing (verbs).
+ */
+static bool core_leaks(const struct ft_pair *pair)
+{
+	return pair->attr.abandons && ft_rxm() && !ft_core("verbs");
+}
+
 void ft_pair_close(struct ft_pair *pair)
 {
 	const char *who[] = { "server", "client" };
 	struct ft_dom *dom;
-	int i;
+	int i, ret;
 
 	ft_ep_close(&pair->s);
 	ft_ep_close(&pair->c);
@@ -378,8 +388,12 @@ void ft_pair_close(struct ft_pair *pair)
 		ft_print_stats(dom, who[i]);
 		ft_release(dom);
 		ft_check_flushed(dom, who[i]);
-		if (dom->domain)
-			FT_CALL(fi_close(&dom->domain->fid));
+		if (dom->domain) {
+			ret = fi_close(&dom->domain->fid);
+			if (ret == -FI_EBUSY && core_leaks(pair))
+				continue;
+			FT_CHECK(!ret, "closing the domain: %d", ret);
+		}
 		if (pair->pep && i == 0) {
 			FT_CALL(fi_close(&pair->pep->fid));
 			FT_CALL(fi_close(&pair->peq->fid));

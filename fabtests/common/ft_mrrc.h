@@ -42,6 +42,7 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
 #include <rdma/fi_ext_mrrc.h>
 
 #define FT_FIVERSION FI_VERSION(1, 17)
@@ -161,6 +162,7 @@ struct ft_attr {
 	bool srx;
 	bool scalable_mr;	/* offsets and keys of the application's */
 	enum fi_av_type av_type;	/* of reliable datagrams */
+	bool abandons;		/* closes what is half transferred */
 };
 
 #define FT_ATTR								\
@@ -241,7 +243,11 @@ void ft_wait_shutdown(struct ft_ep *ep);
 void ft_ep_close(struct ft_ep *ep);
 /* Closes what is open and checks that nothing is left behind. */
 void ft_pair_close(struct ft_pair *pair);
-/* The halves of reliable datagrams: an endpoint, and what it calls whom. */
+/*
+ * The parts of reliable datagrams: a domain, an endpoint, and what it calls
+ * whom.
+ */
+void ft_rdm_open(struct ft_pair *pair, struct ft_dom *dom);
 void ft_rdm_ep_open(struct ft_pair *pair, struct ft_ep *ep, struct ft_dom *dom);
 fi_addr_t ft_rdm_insert(struct ft_ep *ep, struct ft_ep *whom);
 /* Break-and-reconnect, for tests whose operations break a connection. */

@@ -66,8 +66,9 @@ static void meet(struct ft_pair *pair, struct ft_ep *from)
 
 	FT_POST(from, fi_recvmsg(to->ep, &msg, FI_COMPLETION));
 	FT_POST(from, fi_inject(from->ep, NULL, 0, from->to));
+	/* what comes from a queue for both is with the first */
 	if (to->cq[FT_RX]) {
-		ft_wait_ctx(to, FT_RX, to, 0);
+		ft_wait_ctx(to, pair->attr.one_cq ? FT_TX : FT_RX, to, 0);
 	} else {
 		ft_wait_cntr(to, FT_RX, 1);
 	}

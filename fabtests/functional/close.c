@@ -153,7 +153,7 @@ static void parents(struct ft_pair *pair)
 
 static void bounded(struct ft_pair *pair, struct fid_mr *mr)
 {
-	unsigned i, n = ft_iters(ft_core("verbs") ? 50 : 500);
+	unsigned i, n = ft_iters(ft_core("verbs") ? 50 : ft_rxm() ? 100 : 500);
 	size_t before = 0, after;
 
 	for (i = 0; i < n; i++) {
@@ -174,7 +174,7 @@ static void whole(void)
 {
 	struct ft_attr attr = FT_ATTR;
 	struct ft_pair pair;
-	unsigned i, n = ft_core("verbs") ? 10 : 100;
+	unsigned i, n = ft_core("verbs") ? 10 : ft_rxm() ? 20 : 100;
 
 	for (i = 0; i < n; i++) {
 		ft_stage("opening and closing everything, round %u", i);

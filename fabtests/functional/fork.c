@@ -199,7 +199,7 @@ int main(int argc, char **argv)
 	unsigned i, rounds;
 
 	ft_init(argc, argv);
-	rounds = ft_iters(ft_core("verbs") ? 5 : 50);
+	rounds = ft_iters(ft_core("verbs") ? 5 : ft_rxm() ? 10 : 50);
 	ft_pair_open(&pair, &attr);
 	out = ft_map(NULL, LEN);
 	in = ft_map(NULL, LEN);

@@ -13,7 +13,9 @@
 #define LEN    (16 * FT_PAGE)
 #define WINDOW 16
 
-/* What the client has to know of the listener. */
+#define REPLY_FD 3 /* of the client's process */
+
+/* What the client has to know of the listener, or endpoint; and its reply. */
 struct invitation {
 	char name[256];
 	size_t len;
@@ -23,11 +25,45 @@ static struct ft_attr attr;
 
 /* ---- client ------------------------------------------------------------ */
 
+static void insert(struct ft_ep *ep, const struct invitation *inv)
+{
+	int ret = fi_av_insert(ep->av, inv->name, 1, &ep->to, 0, NULL);
+
+	FT_CHECK(ret == 1, "fi_av_insert: %d", ret);
+}
+
+static void get_name(struct fid *fid, struct invitation *inv)
+{
+	memset(inv, 0, sizeof(*inv));
+	inv->len = sizeof(inv->name);
+	FT_CALL(fi_getname(fid, inv->name, &inv->len));
+}
+
+/* Datagrams: the endpoint says how it is called. */
+static void client_open_rdm(struct ft_pair *pair, const struct invitation *inv)
+{
+	struct invitation reply;
+
+	memset(pair, 0, sizeof(*pair));
+	pair->attr = attr;
+	ft_rdm_open(pair, &pair->dom[1]);
+	ft_rdm_ep_open(pair, &pair->c, &pair->dom[1]);
+	insert(&pair->c, inv);
+	get_name(&pair->c.ep->fid, &reply);
+	FT_CHECK(write(REPLY_FD, &reply, sizeof(reply)) == sizeof(reply),
+		 "write");
+	close(REPLY_FD);
+}
+
 static void client_open(struct ft_pair *pair, const struct invitation *inv)
 {
 	struct ft_dom *dom = &pair->dom[1];
 	struct fi_info *hints;
 
+	if (ft_rdm()) {
+		client_open_rdm(pair, inv);
+		return;
+	}
 	memset(pair, 0, sizeof(*pair));
 	pair->attr = attr;
 	hints = ft_hints(&attr);
@@ -77,17 +113,19 @@ static void client_main(const struct invitation *inv)
 
 static pid_t start_client(struct ft_pair *pair)
 {
-	struct invitation inv = { .len = sizeof(inv.name) };
+	struct invitation inv;
 	char path[4096], limit[16];
+	int fds[2], reply[2];
 	ssize_t len;
 	pid_t pid;
-	int fds[2];
 
 	len = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	FT_CHECK(len > 0, "/proc/self/exe: %s", strerror(errno));
 	path[len] = '\0';
-	FT_CALL(fi_getname(&pair->pep->fid, inv.name, &inv.len));
-	FT_CHECK(!pipe(fds), "pipe");
+	if (ft_rdm())
+		ft_rdm_ep_open(pair, &pair->s, &pair->dom[0]);
+	get_name(ft_rdm() ? &pair->s.ep->fid : &pair->pep->fid, &inv);
+	FT_CHECK(!pipe(fds) && !pipe(reply), "pipe");
 	FT_CHECK(write(fds[1], &inv, sizeof(inv)) == sizeof(inv), "write");
 	fflush(stdout);
 	pid = fork();
@@ -95,13 +133,22 @@ static pid_t start_client(struct ft_pair *pair)
 	if (!pid) {
 		/* a fresh process: the fabric of this one is not its own */
 		dup2(fds[0], STDIN_FILENO);
+		dup2(reply[1], REPLY_FD);
 		snprintf(limit, sizeof(limit), "%d", ft_opts.timeout);
 		execl(path, path, "-p", ft_opts.prov, "-s", ft_opts.addr, "-t",
-		      limit, "client", (char *) NULL);
+		      limit, "-e", ft_rdm() ? "rdm" : "msg", "client",
+		      (char *) NULL);
 		_exit(5);
 	}
 	close(fds[0]);
 	close(fds[1]);
+	close(reply[1]);
+	if (ft_rdm()) {
+		FT_CHECK(read(reply[0], &inv, sizeof(inv)) == sizeof(inv),
+			 "no reply");
+		insert(&pair->s, &inv);
+	}
+	close(reply[0]);
 	return pid;
 }
 
@@ -159,12 +206,15 @@ static void killed(struct ft_pair *pair, char *out, char *in, pid_t pid)
 	struct ft_comp comp;
 	unsigned i, back = 0;
 	int status;
+	ssize_t ret;
 
 	for (i = 0; i < WINDOW; i++) {
 		FT_POST(s, fi_recv(s->ep, in + i * LEN, LEN, rd, FT_ANY,
 				   (void *) (uintptr_t) (100 + i)));
-		FT_POST(s, fi_send(s->ep, out + i * LEN, LEN, sd, s->to,
-				   (void *) (uintptr_t) (200 + i)));
+		ret = fi_send(s->ep, out + i * LEN, LEN, sd, s->to,
+			      (void *) (uintptr_t) (200 + i));
+		/* reliable datagrams try to connect for as long as it takes */
+		FT_CHECK(!ret || ft_rdm(), "fi_send: %zd", ret);
 		if (i == WINDOW / 2)
 			kill(pid, SIGKILL);
 	}
@@ -200,11 +250,18 @@ static void server_main(void)
 	unsigned i;
 	pid_t pid;
 
-	ft_listen(&pair, &attr);
-	for (i = 0; i < ft_iters(ft_core("verbs") ? 4 : 10); i++) {
+	if (ft_rdm()) {
+		memset(&pair, 0, sizeof(pair));
+		pair.attr = attr;
+		ft_rdm_open(&pair, &pair.dom[0]);
+	} else {
+		ft_listen(&pair, &attr);
+	}
+	for (i = 0; i < ft_iters(ft_core("verbs") || ft_rdm() ? 4 : 10); i++) {
 		ft_stage("client %u", i);
 		pid = start_client(&pair);
-		ft_connect_server(&pair, &pair.s);
+		if (!ft_rdm())
+			ft_connect_server(&pair, &pair.s);
 		echo(&pair, out, in, 50);
 		if (i % 2)
 			goodbye(&pair, pid);
@@ -223,6 +280,7 @@ int main(int argc, char **argv)
 	ft_init(argc, argv);
 	attr = FT_ATTR;
 	attr.caps = FI_MSG;
+	attr.abandons = true;
 	if (optind < argc && !strcmp(argv[optind], "client")) {
 		FT_CHECK(read(STDIN_FILENO, &inv, sizeof(inv)) == sizeof(inv),
 			 "no invitation");

@@ -178,6 +178,12 @@ static void expect_error(struct ft_ep *ep, enum ft_dir dir, ssize_t ret,
 		ft_expect_none(ep, 5);
 		return;
 	}
+	if (dir == FT_TX && ft_rxm() && !ft_core("verbs")) {
+		/* it ends with the endpoint: alive() looks at that */
+		printf("note: %s: the core loses the operation\n", what);
+		ft_reconnect(&pair);
+		return;
+	}
 	if (dir == FT_RX && !ft_core("verbs")) {
 		/* these cores look at memory by writing to it */
 		printf("note: %s: the core does not object\n", what);
@@ -237,10 +243,13 @@ static void bad_sends(void)
 	alive("a write of unmapped memory");
 	ft_fill(hole, 3 * LEN, 4);
 	ft_unmap(hole + LEN, LEN);
-	expect_error(&pair.c, FT_TX,
-		     fi_send(pair.c.ep, hole, 3 * LEN, NULL, pair.c.to, hole),
-		     hole, "sending memory with a hole");
-	alive("a send of memory with a hole");
+	/* ofi_rxm would keep a registration of its own for ever */
+	if (!ft_rxm() || ft_core("verbs")) {
+		expect_error(&pair.c, FT_TX,
+			     fi_send(pair.c.ep, hole, 3 * LEN, NULL, pair.c.to,
+				     hole), hole, "sending memory with a hole");
+		alive("a send of memory with a hole");
+	}
 	/* but up to the hole nothing is wrong */
 	send_from(hole + LEN / 2, LEN / 2, "what ends at a hole");
 	send_from(hole + 2 * LEN, LEN, "what begins after a hole");

@@ -219,6 +219,9 @@ static void after_close(void)
 	unsigned i, flushed = 0;
 	ssize_t ret;
 
+	/* ofi_rxm (1.17) does not survive waiting for a closed endpoint */
+	if (ft_rxm())
+		return;
 	ft_stage("waiting after an endpoint's close");
 	for (i = 0; i < WINDOW; i++)
 		post_recv(i);

@@ -244,7 +244,7 @@ static void closing(void)
 	struct ft_attr attr = FT_ATTR;
 	unsigned i;
 
-	if (!ft_core("tcp"))
+	if (!ft_core("tcp") || ft_rxm())
 		return;
 	attr.wait_obj = FI_WAIT_FD;
 	attr.threading = FI_THREAD_SAFE;

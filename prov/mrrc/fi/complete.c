@@ -68,6 +68,14 @@ bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op, const void *entry,
 	/* errors of unsignalled operations are reported, too */
 	silent = cq->internal || (silent && !err);
 
+	if (mrrc_unlikely(state & MRRC_OP_PEEK) && !err) {
+		/* ends when the message is claimed, or the endpoint closed */
+		mrrc_op_retire_silent(op);
+		atomic_store_explicit(&op->flags, MRRC_OP_FOUND | MRRC_OP_RX |
+				      (state & MRRC_OP_ZOMBIE),
+				      memory_order_release);
+		return !silent;
+	}
 	if ((state & MRRC_OP_MULTI) &&
 	    !mrrc_multi_over(op, &state, entry, err)) {
 		atomic_store_explicit(&op->flags, state, memory_order_relaxed);

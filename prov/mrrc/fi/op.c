@@ -26,16 +26,13 @@ static void mrrc_op_free(struct mrrc_op *op)
 	mrrc_pool_free(domain->ops, op);
 }
 
-int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
-		  void *context, struct mrrc_op **op_out)
+/* What is said of a record when its operation is posted. */
+static inline uint32_t mrrc_op_flags(const struct mrrc_ep *ep,
+				     const struct mrrc_ep_dir *dir,
+				     uint64_t flags)
 {
-	struct mrrc_domain *domain = ep->domain;
+	const struct mrrc_domain *domain = ep->domain;
 	uint32_t op_flags = 0;
-	struct mrrc_op *op;
-
-	/* their contexts carry more than a pointer: no record can stand in */
-	if (mrrc_unlikely(flags & (FI_TRIGGER | FI_CLAIM)))
-		return -FI_EOPNOTSUPP;
 
 	if (!(flags & FI_COMPLETION)) {
 		op_flags |= MRRC_OP_PLAIN;
@@ -50,7 +47,21 @@ int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 		op_flags |= MRRC_OP_MULTI;
 	if (dir == &ep->rx)
 		op_flags |= MRRC_OP_RX;
+	return op_flags;
+}
 
+int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
+		  void *context, struct mrrc_op **op_out)
+{
+	struct mrrc_domain *domain = ep->domain;
+	uint32_t op_flags;
+	struct mrrc_op *op;
+
+	/* their contexts carry more than a pointer: no record can stand in */
+	if (mrrc_unlikely(flags & (FI_TRIGGER | FI_CLAIM)))
+		return -FI_EOPNOTSUPP;
+
+	op_flags = mrrc_op_flags(ep, dir, flags);
 	if ((op_flags & MRRC_OP_SILENT) && dir->cq &&
 	    atomic_load_explicit(&dir->cq->silent, memory_order_relaxed) >=
 	    MRRC_SILENT_MAX)
@@ -81,6 +92,46 @@ int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 	return 0;
 }
 
+int mrrc_op_peek(struct mrrc_ep *ep, uint64_t flags,
+		 struct fi_context *context, struct mrrc_op **op_out)
+{
+	struct mrrc_op *op;
+	int ret;
+
+	/* whoever peeks wants to know: always told, as ofi_rxm does */
+	ret = mrrc_op_begin(ep, &ep->rx, (flags & ~FI_CLAIM) | FI_COMPLETION,
+			    context, &op);
+	if (ret)
+		return ret;
+	atomic_fetch_or_explicit(&op->flags, MRRC_OP_PEEK,
+				 memory_order_release);
+	context->internal[0] = op;
+	*op_out = op;
+	return 0;
+}
+
+int mrrc_op_retrieve(struct mrrc_ep *ep, uint64_t flags,
+		     const struct fi_context *context, struct mrrc_op **op_out)
+{
+	struct mrrc_op *op = context->internal[0];
+	uint32_t state = MRRC_OP_FOUND | MRRC_OP_RX;
+
+	if (!mrrc_pool_is_live(ep->domain->ops, op) ||
+	    op->context != context ||
+	    atomic_load_explicit(&op->ep, memory_order_relaxed) !=
+	    (ep->alias_of ? ep->alias_of : ep))
+		return -FI_EINVAL;
+	/* only one of several may have it */
+	if (!atomic_compare_exchange_strong(&op->flags, &state,
+			mrrc_op_flags(ep, &ep->rx, flags) | MRRC_OP_RETRIEVE))
+		return -FI_EINVAL;
+	if (op->cq && (atomic_load(&op->flags) & MRRC_OP_SILENT))
+		atomic_fetch_add_explicit(&op->cq->silent, 1,
+					  memory_order_relaxed);
+	*op_out = op;
+	return 0;
+}
+
 int mrrc_op_hold(struct mrrc_op *op, struct mrrc_region *region)
 {
 	struct mrrc_region **more;
@@ -99,13 +150,19 @@ int mrrc_op_hold(struct mrrc_op *op, struct mrrc_region *region)
 	return 0;
 }
 
-/* Everything but the counting of completions. */
-static void mrrc_op_undo(struct mrrc_op *op)
+static void mrrc_op_put_regions(struct mrrc_op *op)
 {
 	uint32_t i;
 
 	for (i = 0; i < op->region_cnt; i++)
 		mrrc_cache_mt_put(op->domain->reg.cache, op->regions[i]);
+	op->region_cnt = 0;
+}
+
+/* Everything but the counting of completions. */
+static void mrrc_op_undo(struct mrrc_op *op)
+{
+	mrrc_op_put_regions(op);
 	mrrc_op_free(op);
 }
 
@@ -115,6 +172,15 @@ ssize_t mrrc_op_posted(struct mrrc_op *op, ssize_t ret)
 		struct mrrc_domain *domain = op->domain;
 
 		mrrc_op_retire_silent(op);
+		if (atomic_load_explicit(&op->flags, memory_order_relaxed) &
+		    MRRC_OP_RETRIEVE) {
+			/* the message is still there */
+			mrrc_op_put_regions(op);
+			atomic_store_explicit(&op->flags, MRRC_OP_FOUND |
+					      MRRC_OP_RX,
+					      memory_order_release);
+			return ret;
+		}
 		atomic_fetch_sub_explicit(&domain->posts, 1,
 					  memory_order_relaxed);
 		mrrc_op_undo(op);

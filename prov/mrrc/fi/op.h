@@ -28,6 +28,9 @@ enum {
 	MRRC_OP_RETRIED	= 1 << 5,	/* room was made for it once */
 	MRRC_OP_RX	= 1 << 6,	/* a receive */
 	MRRC_OP_FULL	= 1 << 7,	/* MULTI, and FI_MULTI_RECV was seen */
+	MRRC_OP_PEEK	= 1 << 8,	/* FI_PEEK | FI_CLAIM */
+	MRRC_OP_FOUND	= 1 << 9,	/* that found a message: see op.c */
+	MRRC_OP_RETRIEVE = 1 << 10,	/* FI_CLAIM of it */
 };
 
 struct mrrc_op {
@@ -69,6 +72,17 @@ static inline void mrrc_op_retire_silent(struct mrrc_op *op)
 		atomic_fetch_sub_explicit(&op->cq->silent, 1,
 					  memory_order_relaxed);
 }
+
+/*
+ * FI_PEEK | FI_CLAIM, and the FI_CLAIM that follows. Cores keep the context of
+ * the first, or something in it, until the second: both get the same record,
+ * and the application's struct fi_context tells where it is. -FI_EINVAL when
+ * there is no message under this context.
+ */
+int mrrc_op_peek(struct mrrc_ep *ep, uint64_t flags,
+		 struct fi_context *context, struct mrrc_op **op);
+int mrrc_op_retrieve(struct mrrc_ep *ep, uint64_t flags,
+		     const struct fi_context *context, struct mrrc_op **op);
 
 /* Add a region that the operation holds. */
 int mrrc_op_hold(struct mrrc_op *op, struct mrrc_region *region);

@@ -35,7 +35,8 @@ static void mrrc_search_cb(void *object, void *arg)
 	struct mrrc_search *search = arg;
 	struct mrrc_op *op = object;
 
-	if (!(atomic_load(&op->flags) & (MRRC_OP_CLAIMED | MRRC_OP_ZOMBIE)) &&
+	if (!(atomic_load(&op->flags) & (MRRC_OP_CLAIMED | MRRC_OP_ZOMBIE |
+					 MRRC_OP_FOUND)) &&
 	    op->ep == search->ep && op->context == search->context &&
 	    mrrc_search_better(op, search->op))
 		search->op = op;

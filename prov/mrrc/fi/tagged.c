@@ -37,24 +37,15 @@ mrrc_post_tsend(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
 					    flags | FI_COMPLETION));
 }
 
-static ssize_t __attribute__((noinline))
-mrrc_post_trecv(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
-		uint64_t flags)
+/* Post with this record, for the buffers of msg. */
+static ssize_t mrrc_trecv_op(struct mrrc_ep *ep, struct mrrc_op *op,
+			     const struct fi_msg_tagged *msg, uint64_t flags)
 {
-	struct mrrc_bufs core;
 	struct fi_msg_tagged core_msg = *msg;
-	struct mrrc_op *op;
+	struct mrrc_bufs core;
 	ssize_t ret;
 	bool any;
 
-	if (flags & (FI_PEEK | FI_DISCARD))	/* no buffer */
-		return fi_trecvmsg(ep->core, msg, flags);
-	if (msg->iov_count > ep->rx.iov_limit)
-		return -FI_EINVAL;
-
-	ret = mrrc_op_begin(ep, &ep->rx, flags, msg->context, &op);
-	if (ret)
-		return ret;
 	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
 			   MRRC_RW, &core, &any);
 	if (ret)
@@ -66,6 +57,50 @@ mrrc_post_trecv(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
 	core_msg.context = op;
 	return MRRC_OP_POST(op, fi_trecvmsg(ep->core, &core_msg,
 					    flags | FI_COMPLETION));
+}
+
+/*
+ * Looking for a message, and taking one that was found: see op.h. To look, or
+ * to throw away, needs no buffer.
+ */
+static ssize_t __attribute__((noinline))
+mrrc_trecv_peek(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
+		uint64_t flags)
+{
+	struct fi_msg_tagged core_msg = *msg;
+	struct mrrc_op *op;
+	ssize_t ret;
+
+	if (!(flags & FI_CLAIM) ||
+	    (flags & (FI_PEEK | FI_DISCARD)) == (FI_PEEK | FI_DISCARD))
+		return fi_trecvmsg(ep->core, msg, flags);
+	if (!msg->context ||
+	    (!(flags & FI_PEEK) && msg->iov_count > ep->rx.iov_limit))
+		return -FI_EINVAL;
+	ret = flags & FI_PEEK ?
+	      mrrc_op_peek(ep, flags, msg->context, &op) :
+	      mrrc_op_retrieve(ep, flags, msg->context, &op);
+	if (ret)
+		return ret;
+	if (!(flags & (FI_PEEK | FI_DISCARD)))
+		return mrrc_trecv_op(ep, op, msg, flags);
+	core_msg.context = op;
+	return MRRC_OP_POST(op, fi_trecvmsg(ep->core, &core_msg,
+					    flags | FI_COMPLETION));
+}
+
+static ssize_t __attribute__((noinline))
+mrrc_post_trecv(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
+		uint64_t flags)
+{
+	struct mrrc_op *op;
+	ssize_t ret;
+
+	if (msg->iov_count > ep->rx.iov_limit)
+		return -FI_EINVAL;
+
+	ret = mrrc_op_begin(ep, &ep->rx, flags, msg->context, &op);
+	return ret ? ret : mrrc_trecv_op(ep, op, msg, flags);
 }
 
 static ssize_t __attribute__((noinline))
@@ -123,6 +158,8 @@ static ssize_t mrrc_trecvmsg(struct fid_ep *ep_fid,
 {
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 
+	if (mrrc_unlikely(flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)))
+		return mrrc_trecv_peek(ep, msg, flags);
 	if (mrrc_given_iov(ep, msg->desc, msg->iov_count, msg->context))
 		return fi_trecvmsg(ep->core, msg, flags);
 	return mrrc_post_trecv(ep, msg, flags);

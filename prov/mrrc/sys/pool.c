@@ -183,6 +183,15 @@ void mrrc_pool_free(struct mrrc_pool *pool, void *object)
 			memory_order_release, memory_order_relaxed));
 }
 
+bool mrrc_pool_is_live(const struct mrrc_pool *pool, const void *ptr)
+{
+	const size_t offset = (uintptr_t)ptr - (uintptr_t)pool->base;
+
+	return offset < pool->span && !(offset % pool->size) &&
+	       atomic_load_explicit(&pool->next[offset / pool->size],
+				    memory_order_acquire) == MRRC_POOL_LIVE;
+}
+
 void mrrc_pool_foreach_live(struct mrrc_pool *pool, mrrc_pool_cb cb, void *arg)
 {
 	const uint32_t end = atomic_load_explicit(&pool->fresh,

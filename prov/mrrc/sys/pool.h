@@ -56,6 +56,9 @@ static inline bool mrrc_pool_owns(const struct mrrc_pool *pool,
 	return (uintptr_t)ptr - (uintptr_t)pool->base < pool->span;
 }
 
+/* Is this, whatever it points to, an object that is taken? */
+bool mrrc_pool_is_live(const struct mrrc_pool *pool, const void *ptr);
+
 static inline uint32_t mrrc_pool_live(const struct mrrc_pool *pool)
 {
 	return atomic_load_explicit(&pool->live, memory_order_relaxed);
