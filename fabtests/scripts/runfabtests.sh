@@ -10,8 +10,8 @@ readonly ME=${0##*/}
 readonly RC_SKIP=77
 
 # In the order in which they run: what is simple first.
-readonly TESTS="info msg rma atomic selective cntr srx mr readonly shared_buf
-	cancel wait sread unmap limits close fork threads dgram procs
+readonly TESTS="info versions msg rma atomic selective cntr srx mr readonly
+	shared_buf cancel wait sread unmap limits close fork threads dgram procs
 	memlock uffd_denied"
 
 # Where nothing else is said: on an emulated device and on a busy machine.
