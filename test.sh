@@ -233,13 +233,14 @@ stage_libfabric2()
 	}
 	check_in libfabric2
 	run_fabtests libfabric2 "tcp;ofi_mrrc"
-	wrong_major libfabric2 unit
 	IN=()
 	build_installed unit --enable-werror || {
 		fail "the build for this machine's libfabric failed"
 		return
 	}
 	wrong_major unit libfabric2
+	IN=("$TRIXIE" -w "$BUILD" --)
+	wrong_major libfabric2 unit
 }
 
 # wrong_major NAME OTHER: on the libfabric that NAME was built for, OTHER's
