@@ -13,7 +13,8 @@ ME=${0##*/}
 # shellcheck source=util/sh/common.sh
 . "$TOP/util/sh/common.sh"
 
-readonly DEFAULT_STAGES="unit tcp asan tsan valgrind distcheck verbs"
+readonly DEFAULT_STAGES="unit tcp libfabric2 asan tsan valgrind distcheck
+	verbs"
 readonly RUNFABTESTS=$TOP/fabtests/scripts/runfabtests.sh
 # of the functional tests: what moves data, without long loops
 readonly MEMCHECKED=info,msg,rma,atomic,selective,cntr,srx,mr,cancel,close
@@ -30,6 +31,9 @@ usage()
 	             manual page, shellcheck
 	  tcp        functional tests over tcp;ofi_mrrc, registration forced;
 	             other users of libfabric see no difference
+	  libfabric2 unit tests and functional tests with libfabric 2.x, in a
+	             folder of Debian 13; each major says that it is not for
+	             the other
 	  asan       unit tests and tcp tests under AddressSanitizer and
 	             UndefinedBehaviorSanitizer
 	  tsan       unit tests under ThreadSanitizer
@@ -146,7 +150,7 @@ check_in()
 	# for the file system's clock
 	sleep 0.1
 	logged "make check ($name)" "$LOGS/check-$name.log" \
-		make -C "$dir" -k check "$@"
+		"${IN[@]}" make -C "$dir" -k check "$@"
 	rc=$?
 	count_check "$dir" $rc
 }
@@ -175,7 +179,8 @@ run_fabtests()
 	shift 2
 	fabtests "tests over $prov" env \
 		FI_PROVIDER_PATH="$BUILD/$name/prefix/lib/libfabric" \
-		"$RUNFABTESTS" -b "$BUILD/$name/prefix/bin" "$@" "$prov"
+		"${IN[@]}" "$RUNFABTESTS" -b "$BUILD/$name/prefix/bin" "$@" \
+		"$prov"
 }
 
 # ---- stages ------------------------------------------------------------------
@@ -208,6 +213,57 @@ stage_tcp()
 		return
 	}
 	run_fabtests unit "tcp;ofi_mrrc"
+}
+
+stage_libfabric2()
+{
+	local IN=("$TRIXIE" -w "$BUILD" --)
+	local log=$LOGS/test-trixie.log rc
+
+	need_trixie || {
+		fail "the folder of Debian 13 cannot be set up"
+		return
+	}
+	logged "trixie.sh's own test" "$log" \
+		"$TOP/fabtests/scripts/test_trixie.sh"
+	rc=$?
+	count_summary $rc "$log" "test_trixie.sh"
+	build_installed libfabric2 --enable-werror || {
+		fail "the build failed"
+		return
+	}
+	check_in libfabric2
+	run_fabtests libfabric2 "tcp;ofi_mrrc"
+	IN=()
+	build_installed unit --enable-werror || {
+		fail "the build for this machine's libfabric failed"
+		return
+	}
+	wrong_major unit libfabric2
+	IN=("$TRIXIE" -w "$BUILD" --)
+	wrong_major libfabric2 unit
+}
+
+# wrong_major NAME OTHER: on the libfabric that NAME was built for, OTHER's
+# provider says that it is not for it, and is not missed.
+wrong_major()
+{
+	local log=$LOGS/wrong-major-$1.log
+	local run=(env FI_PROVIDER_PATH="$BUILD/$2/prefix/lib/libfabric"
+		"${IN[@]}")
+
+	if [[ $(libfabric_version) != 1.* ]]; then
+		say "   SKIP: this machine's libfabric is not a 1.x"
+		SKIPPED=$((SKIPPED + 1))
+		return
+	fi
+	check "fi_info works without $2's provider" \
+		logged "fi_info" "$log" "${run[@]}" fi_info -p tcp
+	check "$2's provider says that it is for another libfabric" \
+		grep '^ofi_mrrc: built for libfabric .* loaded it' "$log"
+	check "applications work without $2's provider" \
+		logged "raw" "$log" "${run[@]}" \
+		"$BUILD/$1/prefix/bin/fi_mrrc_msg" -R -p "tcp;ofi_mrrc"
 }
 
 stage_asan()

@@ -16,6 +16,8 @@ struct ft_opts ft_opts = {
 	.seed = 1,
 };
 
+uint32_t ft_fiversion = FI_VERSION(1, 17);
+
 static const char *test_name = "?";
 static char stage[160] = "starting";
 static char prov_buf[128];

@@ -45,7 +45,7 @@
 #include <rdma/fi_tagged.h>
 #include <rdma/fi_ext_mrrc.h>
 
-#define FT_FIVERSION FI_VERSION(1, 17)
+#define FT_FIVERSION ft_fiversion
 #define FT_SKIP_RC   77
 #define FT_PAGE	     4096UL
 #define FT_ANY	     FI_ADDR_UNSPEC
@@ -64,6 +64,7 @@ struct ft_opts {
 	unsigned seed;
 };
 extern struct ft_opts ft_opts;
+extern uint32_t ft_fiversion;	/* the API that fi_getinfo() is asked for */
 
 #define FT_OPTS "p:s:e:Rvt:I:S:h"
 

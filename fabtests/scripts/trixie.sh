@@ -238,15 +238,29 @@ inside()
 # enter USER DIR COMMAND...: in the folder, with READ and WRITE shared.
 enter()
 {
-	local user=$1 dir=$2
+	local user=$1 dir=$2 sudo=()
 
 	shift 2
-	as_root unshare -m -p --fork --kill-child bash -c \
+	[ "$(id -u)" -eq 0 ] || sudo=(sudo)
+	set -m
+	"${sudo[@]}" setpriv --pdeathsig KILL \
+		unshare -m -p --fork --kill-child bash -c \
 		"$(declare -f inside); inside \"\$@\"" inside \
 		"$ROOT" "$user" "$dir" ${#READ[@]} "${READ[@]}" \
 		"${WRITE[@]}" -- env -i \
 		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-		HOME=/tmp DEBIAN_FRONTEND=noninteractive "${ENVS[@]}" "$@"
+		HOME=/tmp DEBIAN_FRONTEND=noninteractive "${ENVS[@]}" "$@" &
+	CHILD=$!
+	set +m
+	wait $CHILD
+}
+
+# unshare itself does not heed signals; its first process does.
+# shellcheck disable=SC2317 # the traps call it
+leave()
+{
+	[ -z "$CHILD" ] || kill -TERM -- "-$CHILD" 2>/dev/null
+	exit "$1"
 }
 
 # ---- main --------------------------------------------------------------------
@@ -260,10 +274,13 @@ main()
 	CACHE=${OFI_MRRC_CACHE:-${XDG_CACHE_HOME:-$home/.cache}/ofi_mrrc}
 	ROOT=$CACHE/trixie
 	PATH=$PATH:/usr/sbin:/sbin	# not in every user's
-	DIR=$top READ=() WRITE=() ENVS=()
+	DIR=$top READ=() WRITE=() ENVS=() CHILD=
 	for name in LC_ALL TERM $(compgen -e FI_); do
 		[ -z "${!name+set}" ] || ENVS+=("$name=${!name}")
 	done
+	trap 'leave 129' HUP
+	trap 'leave 130' INT
+	trap 'leave 143' TERM
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--setup) setup; exit ;;

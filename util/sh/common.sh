@@ -21,6 +21,7 @@ case $BUILD in
 esac
 LOGS=$BUILD/log
 GUEST=$TOP/fabtests/scripts/guest.sh
+TRIXIE=$TOP/fabtests/scripts/trixie.sh
 JOBS=$(nproc 2>/dev/null || echo 2)
 
 # ---- words -----------------------------------------------------------------
@@ -175,6 +176,13 @@ need_guest()
 	logged "guest set-up" "$LOGS/guest-setup.log" "$GUEST" --setup
 }
 
+# The folder of Debian 13.
+need_trixie()
+{
+	need "$("$TRIXIE" --packages)" || return 1
+	logged "Debian 13 set-up" "$LOGS/trixie-setup.log" "$TRIXIE" --setup
+}
+
 # ---- builds ----------------------------------------------------------------
 
 # configure must be newer than what it is made from.
@@ -206,6 +214,9 @@ bootstrap()
 	) 9>"$BUILD/autoreconf.lock"
 }
 
+# What builds and tests are run by: nothing, or $TRIXIE with its options.
+IN=()
+
 # build NAME [CONFIGURE-OPTION...]: configures and makes in $BUILD/NAME.
 # Configures anew only when the options or configure changed.
 build()
@@ -220,11 +231,12 @@ build()
 	   [ "$(cat "$dir/options" 2>/dev/null)" != "$*" ]; then
 		rm -f "$dir/options"
 		logged "configure $name" "$LOGS/configure-$name.log" \
-			env -C "$dir" "$TOP/configure" "$@" || return 1
+			"${IN[@]}" env -C "$dir" "$TOP/configure" "$@" ||
+			return 1
 		printf '%s\n' "$*" >"$dir/options"
 	fi
 	logged "make $name" "$LOGS/make-$name.log" \
-		make -C "$dir" -j "$JOBS"
+		"${IN[@]}" make -C "$dir" -j "$JOBS"
 }
 
 # build_installed NAME [CONFIGURE-OPTION...]: the same, and installs into
@@ -236,7 +248,7 @@ build_installed()
 	shift
 	build "$name" "--prefix=$BUILD/$name/prefix" "$@" || return 1
 	logged "make install $name" "$LOGS/install-$name.log" \
-		make -C "$BUILD/$name" install
+		"${IN[@]}" make -C "$BUILD/$name" install
 }
 
 # Lets libfabric find the provider of build_installed NAME.

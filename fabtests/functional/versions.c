@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_versions: applications of several API versions. Structures have
+ * grown since, at their ends: what an older application has of one is neither
+ * read nor written beyond its end, and a newer one finds what it expects
+ * there. Objects that other providers would have to share are refused.
+ */
+#include "ft_mrrc.h"
+
+#include <sys/wait.h>
+
+#define LEN    (2 * FT_PAGE)
+#define CANARY 0xa5
+#define BEYOND 64		/* bytes after an entry that are looked at */
+#define API_LONGER FI_VERSION(1, 19) /* the first that appended fields */
+#define API_SRC_ADDR FI_VERSION(1, 20)
+
+/* of API 1.5, the same in all versions */
+#define ERR_LEN	(offsetof(struct fi_cq_err_entry, err_data_size) + \
+		 sizeof(size_t))
+
+#if FI_MAJOR_VERSION >= 2
+#define MR_ATTR_LEN offsetof(struct fi_mr_attr, hmem_data)
+#else
+#define MR_ATTR_LEN sizeof(struct fi_mr_attr)
+#endif
+
+static struct ft_pair pair;
+static char *buf;
+
+/* Cancels a receive; its error is the next thing that the queue has. */
+static void make_error(void)
+{
+	struct fi_cq_tagged_entry entry;
+	uint64_t end = ft_now_us() + 5000000;
+	ssize_t ret;
+
+	FT_POST(&pair.s, fi_recv(pair.s.ep, buf, LEN, NULL, 0, buf));
+	ret = fi_cancel(&pair.s.ep->fid, buf);
+	if (ret == -FI_ENOSYS || ret == -FI_EOPNOTSUPP)
+		ft_skip("fi_cancel: %s", fi_strerror((int) -ret));
+	FT_CHECK(!ret, "fi_cancel: %zd", ret);
+	do {
+		ret = fi_cq_read(pair.s.cq[FT_RX], &entry, 1);
+		FT_CHECK(ft_now_us() < end, "no error within 5 s");
+	} while (ret == -FI_EAGAIN);
+	FT_CHECK(ret == -FI_EAVAIL, "fi_cq_read: %zd", ret);
+}
+
+/*
+ * As an application's own fi_cq_readerr() does, of whatever version its
+ * headers are.
+ */
+static void read_error(const char *what)
+{
+	struct fid_cq *cq = pair.s.cq[FT_RX];
+	unsigned char room[sizeof(struct fi_cq_err_entry) + BEYOND];
+	struct fi_cq_err_entry *err = (struct fi_cq_err_entry *) room;
+	size_t len = ERR_LEN;
+	ssize_t ret;
+
+	ft_stage("%s", what);
+	memset(room, CANARY, sizeof(room));
+	err->err_data = NULL;
+	err->err_data_size = 0;
+	if (FI_VERSION_GE(ft_fiversion, API_SRC_ADDR))
+		len += sizeof(fi_addr_t);
+	ret = cq->ops->readerr(cq, err, 0);
+	FT_CHECK(ret == 1, "readerr: %zd", ret);
+	FT_CHECK(err->err == FI_ECANCELED && err->op_context == buf,
+		 "error %d, context %p", err->err, err->op_context);
+	for (; len < sizeof(room); len++)
+		FT_CHECK(room[len] == CANARY, "%s: byte %zu of an entry of %zu"
+			 " was written", what, len, ERR_LEN);
+}
+
+/* Attributes as short as 1.17's, with nothing readable after them. */
+static void short_mr_attr(void)
+{
+	char *pages = ft_map(NULL, 2 * FT_PAGE);
+	struct fi_mr_attr *attr = (void *) (pages + FT_PAGE - MR_ATTR_LEN);
+	struct iovec iov = { buf, LEN };
+	struct fid_mr *mr;
+
+	ft_stage("short registration attributes");
+	FT_CHECK(!mprotect(pages + FT_PAGE, FT_PAGE, PROT_NONE), "mprotect");
+	attr->mr_iov = &iov;
+	attr->iov_count = 1;
+	attr->access = FI_SEND | FI_RECV;
+	attr->requested_key = 77;
+	attr->context = pages;
+	FT_CALL(fi_mr_regattr(pair.dom[0].domain, attr, 0, &mr));
+	FT_CHECK(mr->fid.context == pages, "context %p", mr->fid.context);
+	FT_CALL(fi_close(&mr->fid));
+	ft_unmap(pages, 2 * FT_PAGE);
+}
+
+/* Their context would be a structure that only another provider can use. */
+static void peers(void)
+{
+	struct fi_eq_attr eq_attr = { .flags = FI_PEER };
+	struct fi_cq_attr cq_attr = { .flags = FI_PEER };
+	struct fi_cntr_attr cntr_attr = { .flags = FI_PEER };
+	struct fi_av_attr av_attr = { .flags = FI_PEER };
+	struct ft_dom *dom = &pair.dom[0];
+	struct fid_domain *domain;
+	struct fid_cntr *cntr;
+	struct fid_ep *ep;
+	struct fid_cq *cq;
+	struct fid_eq *eq;
+	struct fid_av *av;
+
+	ft_stage("peers' objects");
+#define REFUSED(call) FT_CHECK((call) == -FI_ENOSYS, "not refused: " #call)
+	REFUSED(fi_domain2(dom->fabric, dom->info, &domain, FI_PEER, buf));
+	REFUSED(fi_eq_open(dom->fabric, &eq_attr, &eq, buf));
+	REFUSED(fi_cq_open(dom->domain, &cq_attr, &cq, buf));
+	REFUSED(fi_cntr_open(dom->domain, &cntr_attr, &cntr, buf));
+	REFUSED(fi_av_open(dom->domain, &av_attr, &av, buf));
+	REFUSED(fi_endpoint2(dom->domain, dom->info, &ep, FI_PEER, buf));
+}
+
+#if FI_MAJOR_VERSION >= 2
+static void base_mr(void)
+{
+	struct iovec iov = { buf, LEN }, half = { buf, LEN / 2 };
+	struct fi_mr_attr attr = {
+		.mr_iov = &iov, .iov_count = 1,
+		.access = FI_SEND | FI_RECV, .requested_key = 78,
+	};
+	struct fi_ops ops = { .size = sizeof(ops) };
+	struct fid_mr *base, *mr, stranger = { .fid.ops = &ops };
+	int ret;
+
+	ft_stage("a region within another");
+	FT_CALL(fi_mr_regattr(pair.dom[0].domain, &attr, 0, &base));
+	attr.mr_iov = &half;
+	attr.requested_key = 79;
+	attr.base_mr = base;
+	ret = fi_mr_regattr(pair.dom[0].domain, &attr, 0, &mr);
+	FT_CHECK(!ret || ret == -FI_ENOSYS || ret == -FI_EOPNOTSUPP,
+		 "base_mr: %d (%s)", ret, fi_strerror(-ret));
+	if (!ret)
+		FT_CALL(fi_close(&mr->fid));
+	FT_CALL(fi_close(&base->fid));
+	if (ft_opts.raw || FI_VERSION_LT(ft_fiversion, FI_VERSION(2, 0)))
+		return;
+	attr.base_mr = &stranger;
+	ret = fi_mr_regattr(pair.dom[0].domain, &attr, 0, &mr);
+	FT_CHECK(ret == -FI_EINVAL, "another provider's base_mr: %d", ret);
+}
+
+static void auth_keys(void)
+{
+	struct fi_av_attr attr = { .type = FI_AV_TABLE };
+	char key[8] = "key";
+	size_t len = sizeof(key);
+	struct fid_av *av;
+	fi_addr_t addr;
+	int ret;
+
+	ft_stage("authorization keys");
+	if (fi_av_open(pair.dom[0].domain, &attr, &av, NULL))
+		return;
+	/* no core that we stack on has them: refused, and no harm done */
+	ret = fi_av_insert_auth_key(av, key, sizeof(key), &addr, 0);
+	FT_CHECK(ret < 0, "fi_av_insert_auth_key: %d", ret);
+	ret = fi_av_lookup_auth_key(av, 0, key, &len);
+	FT_CHECK(ret < 0, "fi_av_lookup_auth_key: %d", ret);
+	ret = fi_av_set_user_id(av, 0, 7, 0);
+	FT_CHECK(ret < 0, "fi_av_set_user_id: %d", ret);
+	FT_CALL(fi_close(&av->fid));
+}
+#endif
+
+static void run(void)
+{
+	struct ft_attr attr = FT_ATTR;
+
+	ft_pair_open(&pair, &attr);
+	buf = ft_map(NULL, LEN);
+	make_error();
+	read_error("an error of the core");
+	if (ft_stats(&pair.dom[0], &(struct fi_mrrc_stats) { .size = 0 }))
+		peers();
+	/* ofi_rxm of 2.x itself reads beyond */
+	if (FI_VERSION_LT(ft_fiversion, API_LONGER) &&
+	    !(FI_MAJOR_VERSION >= 2 && ft_rxm()))
+		short_mr_attr();
+#if FI_MAJOR_VERSION >= 2
+	base_mr();
+	auth_keys();
+#endif
+	/* closing keeps what the application has not read */
+	make_error();
+	FT_CALL(fi_close(&pair.s.ep->fid));
+	pair.s.ep = NULL;
+	read_error("an error kept over close");
+	ft_pair_close(&pair);
+	ft_unmap(buf, LEN);
+}
+
+/* libfabric reads its environment once. */
+static void in_child(uint32_t version, const char *reg)
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		ft_fiversion = version;
+		setenv("FI_OFI_MRRC_REGISTER", reg, 1);
+		run();
+		fflush(stdout);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == FT_SKIP_RC)
+		_exit(FT_SKIP_RC);
+	FT_CHECK(WIFEXITED(status) && !WEXITSTATUS(status),
+		 "API %u.%u, registering %s: status 0x%x", FI_MAJOR(version),
+		 FI_MINOR(version), reg, status);
+}
+
+int main(int argc, char **argv)
+{
+	const uint32_t versions[] = {
+		FI_VERSION(1, 5), FI_VERSION(1, 17),
+		FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+	};
+	size_t i;
+
+	ft_init(argc, argv);
+	for (i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
+		in_child(versions[i], "always");
+		if (!ft_core("verbs"))
+			in_child(versions[i], "never");
+	}
+	return ft_done();
+}
