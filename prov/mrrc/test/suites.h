@@ -18,6 +18,7 @@ Suite *uffd_suite(void);
 Suite *cache_mt_suite(void);
 Suite *cache_event_suite(void);
 Suite *cache_uffd_suite(void);
+Suite *relay_suite(void);
 
 /* Without forking: monitors and threads belong to one process. */
 int run_suites(Suite *(*const *suites)(void), unsigned count);

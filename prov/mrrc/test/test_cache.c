@@ -72,6 +72,26 @@ static int count_victims(void)
 	return count;
 }
 
+/* What peers may reach is for those who asked for that. */
+START_TEST(test_remote)
+{
+	const unsigned all = MRRC_RW | MRRC_REMOTE_READ | MRRC_REMOTE_WRITE;
+	unsigned i;
+
+	ck_assert_int_eq(put(0, 10, 2, all), 0);
+	ck_assert_int_eq(put(1, 10, 2, MRRC_REMOTE_READ), 0);
+	for (i = 0; i < MRRC_ACCESS_CNT; i++) {
+		ck_assert_ptr_eq(mrrc_cache_find(&cache, 10 * PAGE, 5, i),
+				 i == all ? &region[0] :
+				 i == MRRC_REMOTE_READ ? &region[1] : NULL);
+		ck_assert_int_eq(mrrc_access_remote(i), i > MRRC_RW);
+	}
+	mrrc_cache_invalidate(&cache, 10 * PAGE, 1, &victims);
+	ck_assert_ptr_null(mrrc_cache_find(&cache, 10 * PAGE, 5, all));
+	ck_assert_uint_eq(cache.stats.value[MRRC_STAT_REGIONS], 0);
+}
+END_TEST
+
 START_TEST(test_init)
 {
 	struct mrrc_cache other;
@@ -332,6 +352,7 @@ Suite *cache_suite(void)
 	tcase_add_test(tcase, test_invalidate);
 	tcase_add_test(tcase, test_registered);
 	tcase_add_test(tcase, test_valid_notices);
+	tcase_add_test(tcase, test_remote);
 	tcase_add_test(tcase, test_stat_names);
 	suite_add_tcase(suite, tcase);
 	return suite;

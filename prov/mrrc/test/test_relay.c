@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/relay with the kernel's events: a listener that blocks, holds a lock
+ * under which it unmaps, or comes late. Skipped, and said so, where
+ * userfaultfd is not to be had.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "fault.h"
+#include "sys/relay.h"
+#include "sys/vm.h"
+
+#define RW	(PROT_READ | PROT_WRITE)
+#define ANON	(MAP_PRIVATE | MAP_ANONYMOUS)
+#define ROUNDS	3000
+#define MANY	200
+
+static size_t page;
+static struct mrrc_mon *mon;
+static struct mrrc_relay *relay;
+
+/* What was told; each call takes the lock, as libfabric's caches do. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct mrrc_range told[2 * MANY];
+static atomic_uint told_cnt;
+
+static void tell(void *arg, uintptr_t start, size_t len)
+{
+	unsigned n;
+
+	(void)arg;
+	pthread_mutex_lock(&lock);
+	n = atomic_load(&told_cnt);
+	told[n % (2 * MANY)] = (struct mrrc_range) { start, start + len };
+	atomic_store(&told_cnt, n + 1);
+	pthread_mutex_unlock(&lock);
+}
+
+static void setup(void)
+{
+	page = mrrc_vm_page();
+	relay = NULL;
+	atomic_store(&told_cnt, 0);
+	if (mrrc_mon_open("uffd", NULL, &mon))
+		return;
+	ck_assert_int_eq(mrrc_relay_open(mon, tell, NULL, &relay), 0);
+}
+
+static void teardown(void)
+{
+	if (!relay)
+		return;
+	mrrc_relay_close(relay);
+	mrrc_mon_close(mon);
+}
+
+#define need_uffd()	do {						\
+		if (!relay)						\
+			skip("no userfaultfd here");			\
+	} while (0)
+
+/* Pages that are there, as pinned ones are. */
+static char *map_at(void *addr, size_t pages)
+{
+	char *ptr = mmap(addr, pages * page, RW,
+			 ANON | (addr ? MAP_FIXED : 0), -1, 0);
+
+	ck_assert_ptr_ne(ptr, MAP_FAILED);
+	memset(ptr, 1, pages * page);
+	return ptr;
+}
+
+static int watch(const char *ptr, size_t pages)
+{
+	return mrrc_relay_watch(relay, (uintptr_t)ptr, pages * page);
+}
+
+static bool valid(const char *ptr, size_t pages)
+{
+	return mrrc_relay_valid(relay, (uintptr_t)ptr, pages * page);
+}
+
+static void wait_told(unsigned count)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+	int tries = 10000;
+
+	while (atomic_load(&told_cnt) < count && tries--)
+		nanosleep(&ms, NULL);
+	ck_assert_uint_eq(atomic_load(&told_cnt), count);
+}
+
+/* Was all of it told, in whatever pieces? */
+static bool was_told(const char *ptr, size_t pages)
+{
+	const uintptr_t start = (uintptr_t)ptr;
+	unsigned i;
+
+	for (i = 0; i < atomic_load(&told_cnt); i++) {
+		if (told[i].start <= start &&
+		    told[i].end >= start + pages * page)
+			return true;
+	}
+	return false;
+}
+
+START_TEST(test_changes)
+{
+	char *ptr;
+
+	need_uffd();
+	ptr = map_at(NULL, 8);
+	ck_assert(!valid(ptr, 8));
+	ck_assert_int_eq(watch(ptr, 8), 0);
+	ck_assert(valid(ptr, 8));
+	ck_assert(valid(ptr + page, 3));
+	ck_assert(!valid(ptr + page, 8));
+	ck_assert_int_eq(munmap(ptr + 2 * page, page), 0);
+	ck_assert(!valid(ptr, 1));
+	wait_told(1);
+	ck_assert(was_told(ptr, 8));
+
+	/* again, with the hole filled: dropped pages */
+	map_at(ptr + 2 * page, 1);
+	ck_assert(!valid(ptr, 8));
+	ck_assert_int_eq(watch(ptr, 8), 0);
+	ck_assert(valid(ptr, 8));
+	ck_assert_int_eq(madvise(ptr, page, MADV_DONTNEED), 0);
+	ck_assert(!valid(ptr + 4 * page, 1));
+	wait_told(2);
+	munmap(ptr, 8 * page);
+}
+END_TEST
+
+/* Who watches parts that overlap hears of all of them. */
+START_TEST(test_overlap)
+{
+	char *ptr;
+
+	need_uffd();
+	ptr = map_at(NULL, 16);
+	ck_assert_int_eq(watch(ptr, 8), 0);
+	ck_assert_int_eq(watch(ptr + 4 * page, 8), 0);
+	ck_assert_int_eq(watch(ptr + 5 * page, 2), 0);
+	ck_assert_int_eq(watch(ptr + 14 * page, 2), 0);
+	ck_assert(valid(ptr, 12));
+	munmap(ptr, page);
+	ck_assert(!valid(ptr + 8 * page, 4));
+	ck_assert(valid(ptr + 14 * page, 2));
+	wait_told(1);
+	ck_assert(was_told(ptr, 12));
+	munmap(ptr, 16 * page);
+	wait_told(2);
+}
+END_TEST
+
+/* The listener's lock is held by a thread that unmaps. */
+START_TEST(test_locked)
+{
+	char *ptr;
+	int i;
+
+	need_uffd();
+	ptr = map_at(NULL, 2 * MANY);
+	for (i = 0; i < MANY; i++)
+		ck_assert_int_eq(watch(ptr + 2 * i * page, 1), 0);
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < MANY; i++) {
+		/* more than the queue holds, and none of them told yet */
+		ck_assert(valid(ptr + 2 * i * page, 1));
+		munmap(ptr + 2 * i * page, page);
+		ck_assert(!valid(ptr + 2 * i * page, 1));
+		map_at(ptr + 2 * i * page, 1);
+		ck_assert_int_eq(watch(ptr + 2 * i * page, 1), 0);
+		/* somebody may still know the old one */
+		ck_assert(!valid(ptr + 2 * i * page, 1));
+	}
+	ck_assert_uint_eq(atomic_load(&told_cnt), 0);
+	pthread_mutex_unlock(&lock);
+	for (i = 0; i < 10000 && !valid(ptr, 1); i++)
+		sched_yield();
+	for (i = 0; i < MANY; i++) {
+		while (!was_told(ptr + 2 * i * page, 1))
+			sched_yield();
+	}
+	munmap(ptr, 2 * MANY * page);
+}
+END_TEST
+
+START_TEST(test_refused)
+{
+	char *ptr;
+
+	need_uffd();
+	ck_assert_int_eq(watch(NULL, 1), -EINVAL);
+	ck_assert_int_eq(mrrc_relay_watch(relay, page, 0), -EINVAL);
+	ck_assert_int_eq(mrrc_relay_watch(relay, page, SIZE_MAX), -EINVAL);
+	/* shared memory changes unseen */
+	ptr = mmap(NULL, page, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(ptr, MAP_FAILED);
+	*ptr = 1;
+	ck_assert_int_ne(watch(ptr, 1), 0);
+	ck_assert(!valid(ptr, 1));
+	munmap(ptr, page);
+	/* a failed monitor vouches for nothing */
+	ptr = map_at(NULL, 1);
+	ck_assert_int_eq(watch(ptr, 1), 0);
+	mrrc_mon_fail(mon, "for a test");
+	ck_assert(!valid(ptr, 1));
+	wait_told(1);
+	ck_assert_int_eq(watch(ptr, 1), -ENODEV);
+	munmap(ptr, page);
+}
+END_TEST
+
+START_TEST(test_open_faults)
+{
+	unsigned leaks, nth = 0;
+	bool injected;
+	int rc;
+
+	need_uffd();
+	mrrc_relay_close(relay);
+	do {
+		fault_arm(++nth);
+		rc = mrrc_relay_open(mon, tell, NULL, &relay);
+		injected = fault_disarm();
+		leaks = fault_leaks();
+		ck_assert_int_eq(rc < 0, injected);
+		ck_assert(!injected || !leaks);
+	} while (injected);
+	ck_assert_uint_gt(nth, 3);
+}
+END_TEST
+
+/* ---- valid() against remapping ---- */
+
+/* Even: mapped and watched; odd: mapped anew, and not watched. */
+static atomic_uint state;
+static atomic_bool stop;
+static char *_Atomic racing;
+
+static void *race_main(void *arg)
+{
+	unsigned *hits = arg;
+	unsigned before, after;
+	bool ok;
+
+	while (!atomic_load(&stop)) {
+		before = atomic_load(&state);
+		ok = valid(atomic_load(&racing), 4);
+		after = atomic_load(&state);
+		if (before != after)
+			continue;
+		ck_assert_msg(!(before & 1) || !ok,
+			      "unwatched memory is valid, round %u", before);
+		*hits += ok;
+	}
+	return NULL;
+}
+
+START_TEST(test_race)
+{
+	unsigned hits = 0;
+	pthread_t thread;
+	char *ptr;
+	int i;
+
+	need_uffd();
+	ptr = map_at(NULL, 4);
+	ck_assert_int_eq(watch(ptr, 4), 0);
+	atomic_store(&racing, ptr);
+	atomic_store(&state, 0);
+	atomic_store(&stop, false);
+	ck_assert_int_eq(pthread_create(&thread, NULL, race_main, &hits), 0);
+	for (i = 0; i < ROUNDS; i++) {
+		map_at(ptr, 4);
+		atomic_fetch_add(&state, 1);
+		if (i % 2)
+			sched_yield();
+		atomic_fetch_add(&state, 1);
+		/* -EAGAIN: the event of the old mapping may come this late */
+		while (watch(ptr, 4) == -EAGAIN)
+			;
+		while (!valid(ptr, 4))
+			sched_yield();
+	}
+	atomic_store(&stop, true);
+	pthread_join(thread, NULL);
+	ck_assert_uint_gt(hits, 0);
+	munmap(ptr, 4 * page);
+}
+END_TEST
+
+Suite *relay_suite(void)
+{
+	Suite *suite = suite_create("relay");
+	TCase *tcase = tcase_create("uffd");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, test_changes);
+	tcase_add_test(tcase, test_overlap);
+	tcase_add_test(tcase, test_locked);
+	tcase_add_test(tcase, test_refused);
+	tcase_add_test(tcase, test_open_faults);
+	tcase_add_test(tcase, test_race);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
