@@ -247,6 +247,7 @@ END_TEST
 
 /* Even: mapped and watched; odd: mapped anew, and not watched. */
 static atomic_uint state;
+static atomic_uint stale;
 static atomic_bool stop;
 static char *_Atomic racing;
 
@@ -262,8 +263,7 @@ static void *race_main(void *arg)
 		after = atomic_load(&state);
 		if (before != after)
 			continue;
-		ck_assert_msg(!(before & 1) || !ok,
-			      "unwatched memory is valid, round %u", before);
+		atomic_fetch_add(&stale, ok && (before & 1));
 		*hits += ok;
 	}
 	return NULL;
@@ -282,6 +282,7 @@ START_TEST(test_race)
 	atomic_store(&racing, ptr);
 	atomic_store(&state, 0);
 	atomic_store(&stop, false);
+	atomic_store(&stale, 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, race_main, &hits), 0);
 	for (i = 0; i < ROUNDS; i++) {
 		map_at(ptr, 4);
@@ -298,6 +299,7 @@ START_TEST(test_race)
 	atomic_store(&stop, true);
 	pthread_join(thread, NULL);
 	ck_assert_uint_gt(hits, 0);
+	ck_assert_uint_eq(atomic_load(&stale), 0);
 	munmap(ptr, 4 * page);
 }
 END_TEST
