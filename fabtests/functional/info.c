@@ -163,15 +163,18 @@ static void in_environment(void)
 
 static void alone_in_environment(void)
 {
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
 	struct fi_info *info;
 
-	/* alone we stand on cores, whose endpoints (1.17) are connected */
-	if (ft_rdm())
-		return;
 	setenv("FI_PROVIDER", "ofi_mrrc", 1);
 	FT_CALL(ask(NULL, &info));
 	FT_CHECK(any_is_ours(info), "FI_PROVIDER=ofi_mrrc, %s answers",
 		 info->fabric_attr->prov_name);
+	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
+	FT_CALL(fi_domain(fabric, info, &domain, NULL));
+	FT_CALL(fi_close(&domain->fid));
+	FT_CALL(fi_close(&fabric->fid));
 	fi_freeinfo(info);
 }
 

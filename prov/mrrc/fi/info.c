@@ -7,6 +7,8 @@
  * FI_PROVIDER. Any thread.
  */
 #include "config.h"
+#include <stdio.h>
+
 #include "mrrc_fi.h"
 
 #define MRRC_NAMES_MAX 16	/* layerings of us in FI_PROVIDER */
@@ -19,8 +21,38 @@ struct mrrc_names {
 	bool only;	/* FI_PROVIDER is a positive list */
 };
 
-/* What "ofi_mrrc" alone stands on, in order of preference. */
+/*
+ * What "ofi_mrrc" alone stands on, in order of preference: a core, and for
+ * reliable datagrams that it lacks ofi_rxm over it. Which of the two an info
+ * is of has to show somewhere, and libfabric leaves us the fabric's name:
+ * "192.0.2.0/24;ofi_rxm".
+ */
 static const char *const mrrc_best_cores[] = { "verbs", "tcp" };
+#define MRRC_RXM ";ofi_rxm"
+
+/* Take the mark off a fabric's name; was there one? */
+static bool mrrc_fabric_name_strip(char *name)
+{
+	size_t len = name ? strlen(name) : 0, mark = strlen(MRRC_RXM);
+
+	if (len < mark || strcmp(name + len - mark, MRRC_RXM))
+		return false;
+	name[len - mark] = '\0';
+	return true;
+}
+
+static void mrrc_fabric_name_mark(struct fi_info *info)
+{
+	char *name;
+
+	for (; info; info = info->next) {
+		if (asprintf(&name, "%s" MRRC_RXM,
+			     info->fabric_attr->name) < 0)
+			return;
+		free(info->fabric_attr->name);
+		info->fabric_attr->name = name;
+	}
+}
 
 static bool mrrc_is_us(const char *name, size_t len)
 {
@@ -188,6 +220,7 @@ mrrc_hints_to_core(uint32_t version, const struct fi_info *hints,
 	core->fabric_attr->prov_name = strdup(below);
 	if (!core->fabric_attr->prov_name)
 		goto err_free;
+	mrrc_fabric_name_strip(core->fabric_attr->name);
 
 	if (!hints) {
 		core->mode = ~0ULL;
@@ -278,6 +311,7 @@ int mrrc_info_to_core(const struct mrrc_domain *domain,
 			return -FI_ENOMEM;
 		}
 		core->fabric_attr->fabric = fabric->core;
+		mrrc_fabric_name_strip(core->fabric_attr->name);
 	}
 	if (core->domain_attr) {
 		core->domain_attr->domain = domain ? domain->core : NULL;
@@ -344,6 +378,54 @@ static int mrrc_getinfo_below(uint32_t version, const char *node,
 	return 0;
 }
 
+static bool mrrc_any_rdm(const struct fi_info *info)
+{
+	while (info && info->ep_attr->type != FI_EP_RDM)
+		info = info->next;
+	return info;
+}
+
+/* The same below the best core that has anything. */
+static int mrrc_getinfo_alone(uint32_t version, const char *node,
+			      const char *service, uint64_t flags,
+			      const struct fi_info *hints, bool hidden,
+			      struct fi_info **list)
+{
+	const struct fi_fabric_attr *attr = hints ? hints->fabric_attr : NULL;
+	char *name = attr && attr->name ? strdup(attr->name) : NULL;
+	bool marked = mrrc_fabric_name_strip(name);
+	struct fi_info *plain, *rxm;
+	char below[32];
+	size_t i;
+
+	for (i = 0; i < count_of(mrrc_best_cores); i++) {
+		plain = rxm = NULL;
+		if (!marked)
+			mrrc_getinfo_below(version, node, service, flags,
+					   hints, mrrc_best_cores[i], hidden,
+					   &plain);
+		snprintf(below, sizeof(below), "%s" MRRC_RXM,
+			 mrrc_best_cores[i]);
+		/* not for a name that says that it is the core's */
+		if ((marked || !name) && !mrrc_any_rdm(plain))
+			mrrc_getinfo_below(version, node, service, flags,
+					   hints, below, hidden, &rxm);
+		mrrc_fabric_name_mark(rxm);
+		if (!plain && !rxm)
+			continue;
+		while (*list)
+			list = &(*list)->next;
+		*list = plain;
+		while (*list)
+			list = &(*list)->next;
+		*list = rxm;
+		free(name);
+		return 0;
+	}
+	free(name);
+	return -FI_ENODATA;
+}
+
 /*
  * Let FI_PROVIDER="ofi_mrrc" pass libfabric's filter, which compares whole
  * names: with a NULL name libfabric sets ours alone.
@@ -364,7 +446,7 @@ int mrrc_getinfo(uint32_t version, const char *node, const char *service,
 		__attribute__((tls_model("initial-exec")));
 	struct mrrc_names names;
 	struct fi_info *list = NULL;
-	size_t i, best;
+	size_t i;
 	int ret, err = -FI_ENODATA;
 
 	if (inside)
@@ -381,13 +463,9 @@ int mrrc_getinfo(uint32_t version, const char *node, const char *service,
 						 hints, names.below[i],
 						 names.only, &list);
 		} else {
-			ret = -FI_ENODATA;
-			for (best = 0; ret && best < count_of(mrrc_best_cores);
-			     best++)
-				ret = mrrc_getinfo_below(version, node,
-						service, flags, hints,
-						mrrc_best_cores[best],
-						names.only, &list);
+			ret = mrrc_getinfo_alone(version, node, service,
+						 flags, hints, names.only,
+						 &list);
 		}
 		if (ret) {
 			err = ret;
@@ -417,16 +495,25 @@ int mrrc_getinfo_best(uint32_t version, const struct fi_info *hints,
 		      struct fi_info **info)
 {
 	struct fi_info *core_hints;
-	size_t best;
+	char below[32];
+	bool rxm;
+	size_t i;
 	int ret = -FI_ENODATA;
 
-	for (best = 0; ret && best < count_of(mrrc_best_cores); best++) {
-		core_hints = mrrc_hints_to_core(version, hints,
-						mrrc_best_cores[best]);
+	for (i = 0; ret && i < count_of(mrrc_best_cores); i++) {
+		core_hints = fi_dupinfo(hints);
 		if (!core_hints)
 			return -FI_ENOMEM;
-		ret = fi_getinfo(version, NULL, NULL, MRRC_GETINFO_CORE_ONLY |
-				 MRRC_GETINFO_HIDDEN, core_hints, info);
+		rxm = mrrc_fabric_name_strip(core_hints->fabric_attr->name);
+		fi_freeinfo(core_hints);
+		snprintf(below, sizeof(below), "%s%s", mrrc_best_cores[i],
+			 rxm ? MRRC_RXM : "");
+		core_hints = mrrc_hints_to_core(version, hints, below);
+		if (!core_hints)
+			return -FI_ENOMEM;
+		ret = fi_getinfo(version, NULL, NULL, MRRC_GETINFO_HIDDEN |
+				 (rxm ? MRRC_GETINFO_INTERNAL :
+				  MRRC_GETINFO_CORE_ONLY), core_hints, info);
 		fi_freeinfo(core_hints);
 	}
 	return ret;
