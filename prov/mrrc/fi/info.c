@@ -22,32 +22,36 @@ struct mrrc_names {
 };
 
 /*
- * What "ofi_mrrc" alone stands on, in order of preference: a core, and for
- * reliable datagrams that it lacks ofi_rxm over it. Which of the two an info
- * is of has to show somewhere, and libfabric leaves us the fabric's name:
- * "192.0.2.0/24;ofi_rxm".
+ * What "ofi_mrrc" alone stands on, in order of preference: a core, and what
+ * else has the reliable datagrams that it lacks. Which of them an info is of
+ * has to show somewhere, and libfabric leaves us the fabric's name:
+ * "192.0.2.0/24|tcp;ofi_rxm". Of the core itself it is unchanged.
  */
-static const char *const mrrc_best_cores[] = { "verbs", "tcp" };
-#define MRRC_RXM ";ofi_rxm"
+#define MRRC_ALONE_MAX 3
+static const char *const mrrc_alone[][MRRC_ALONE_MAX] = {
+	{ "verbs", "verbs;ofi_rxm" },
+	{ "tcp", "net", "tcp;ofi_rxm" },
+};
+#define MRRC_MARK '|'
 
-/* Take the mark off a fabric's name; was there one? */
-static bool mrrc_fabric_name_strip(char *name)
+/* Take the mark off a fabric's name: what it says, or NULL */
+static const char *mrrc_fabric_name_split(char *name)
 {
-	size_t len = name ? strlen(name) : 0, mark = strlen(MRRC_RXM);
+	char *mark = name ? strrchr(name, MRRC_MARK) : NULL;
 
-	if (len < mark || strcmp(name + len - mark, MRRC_RXM))
-		return false;
-	name[len - mark] = '\0';
-	return true;
+	if (!mark)
+		return NULL;
+	*mark = '\0';
+	return mark + 1;
 }
 
-static void mrrc_fabric_name_mark(struct fi_info *info)
+static void mrrc_fabric_name_mark(struct fi_info *info, const char *below)
 {
 	char *name;
 
 	for (; info; info = info->next) {
-		if (asprintf(&name, "%s" MRRC_RXM,
-			     info->fabric_attr->name) < 0)
+		if (asprintf(&name, "%s%c%s", info->fabric_attr->name,
+			     MRRC_MARK, below) < 0)
 			return;
 		free(info->fabric_attr->name);
 		info->fabric_attr->name = name;
@@ -220,7 +224,7 @@ mrrc_hints_to_core(uint32_t version, const struct fi_info *hints,
 	core->fabric_attr->prov_name = strdup(below);
 	if (!core->fabric_attr->prov_name)
 		goto err_free;
-	mrrc_fabric_name_strip(core->fabric_attr->name);
+	mrrc_fabric_name_split(core->fabric_attr->name);
 
 	if (!hints) {
 		core->mode = ~0ULL;
@@ -311,7 +315,7 @@ int mrrc_info_to_core(const struct mrrc_domain *domain,
 			return -FI_ENOMEM;
 		}
 		core->fabric_attr->fabric = fabric->core;
-		mrrc_fabric_name_strip(core->fabric_attr->name);
+		mrrc_fabric_name_split(core->fabric_attr->name);
 	}
 	if (core->domain_attr) {
 		core->domain_attr->domain = domain ? domain->core : NULL;
@@ -385,45 +389,66 @@ static bool mrrc_any_rdm(const struct fi_info *info)
 	return info;
 }
 
-/* The same below the best core that has anything. */
+/* One core, and the first of its fellows that has reliable datagrams. */
+static void mrrc_getinfo_group(uint32_t version, const char *node,
+			       const char *service, uint64_t flags,
+			       const struct fi_info *hints, bool hidden,
+			       const char *const *group, struct fi_info **list)
+{
+	struct fi_info *more;
+	size_t i;
+
+	mrrc_getinfo_below(version, node, service, flags, hints, group[0],
+			   hidden, list);
+	for (i = 1; i < MRRC_ALONE_MAX && group[i]; i++) {
+		if (mrrc_any_rdm(*list))
+			return;
+		/* ofi_rxm does not find a core that FI_PROVIDER leaves out */
+		if (hidden && strchr(group[i], ';'))
+			continue;
+		more = NULL;
+		mrrc_getinfo_below(version, node, service, flags, hints,
+				   group[i], hidden, &more);
+		mrrc_fabric_name_mark(more, group[i]);
+		while (*list)
+			list = &(*list)->next;
+		*list = more;
+	}
+}
+
 static int mrrc_getinfo_alone(uint32_t version, const char *node,
 			      const char *service, uint64_t flags,
 			      const struct fi_info *hints, bool hidden,
 			      struct fi_info **list)
 {
-	const struct fi_fabric_attr *attr = hints ? hints->fabric_attr : NULL;
-	char *name = attr && attr->name ? strdup(attr->name) : NULL;
-	bool marked = mrrc_fabric_name_strip(name);
-	struct fi_info *plain, *rxm;
-	char below[32];
+	struct fi_info *found = NULL, *any = NULL;
 	size_t i;
 
-	for (i = 0; i < count_of(mrrc_best_cores); i++) {
-		plain = rxm = NULL;
-		if (!marked)
-			mrrc_getinfo_below(version, node, service, flags,
-					   hints, mrrc_best_cores[i], hidden,
-					   &plain);
-		snprintf(below, sizeof(below), "%s" MRRC_RXM,
-			 mrrc_best_cores[i]);
-		/* not for a name that says that it is the core's */
-		if ((marked || !name) && !mrrc_any_rdm(plain))
-			mrrc_getinfo_below(version, node, service, flags,
-					   hints, below, hidden, &rxm);
-		mrrc_fabric_name_mark(rxm);
-		if (!plain && !rxm)
+	for (i = 0; !found && i < count_of(mrrc_alone); i++) {
+		mrrc_getinfo_group(version, node, service, flags, hints,
+				   hidden, mrrc_alone[i], &found);
+		if (found || !hidden || !hints || !hints->ep_attr ||
+		    hints->ep_attr->type != FI_EP_RDM)
 			continue;
-		while (*list)
-			list = &(*list)->next;
-		*list = plain;
-		while (*list)
-			list = &(*list)->next;
-		*list = rxm;
-		free(name);
-		return 0;
+		mrrc_getinfo_below(version, NULL, NULL, 0, NULL,
+				   mrrc_alone[i][0], hidden, &any);
+		if (!any)
+			continue;
+		/* rather nothing than a slower network, unnoticed */
+		if (mrrc_alone[i][1] && strchr(mrrc_alone[i][1], ';'))
+			MRRC_WARN(CORE, "for reliable datagrams over %s, "
+				  "FI_PROVIDER must name all of it: "
+				  "\"%s;" MRRC_PROV_NAME "\"\n",
+				  mrrc_alone[i][0], mrrc_alone[i][1]);
+		fi_freeinfo(any);
+		return -FI_ENODATA;
 	}
-	free(name);
-	return -FI_ENODATA;
+	if (!found)
+		return -FI_ENODATA;
+	while (*list)
+		list = &(*list)->next;
+	*list = found;
+	return 0;
 }
 
 /*
@@ -494,28 +519,23 @@ int mrrc_getinfo(uint32_t version, const char *node, const char *service,
 int mrrc_getinfo_best(uint32_t version, const struct fi_info *hints,
 		      struct fi_info **info)
 {
-	struct fi_info *core_hints;
-	char below[32];
-	bool rxm;
+	const char *below;
+	char *name;
 	size_t i;
 	int ret = -FI_ENODATA;
 
-	for (i = 0; ret && i < count_of(mrrc_best_cores); i++) {
-		core_hints = fi_dupinfo(hints);
-		if (!core_hints)
-			return -FI_ENOMEM;
-		rxm = mrrc_fabric_name_strip(core_hints->fabric_attr->name);
-		fi_freeinfo(core_hints);
-		snprintf(below, sizeof(below), "%s%s", mrrc_best_cores[i],
-			 rxm ? MRRC_RXM : "");
-		core_hints = mrrc_hints_to_core(version, hints, below);
-		if (!core_hints)
-			return -FI_ENOMEM;
-		ret = fi_getinfo(version, NULL, NULL, MRRC_GETINFO_HIDDEN |
-				 (rxm ? MRRC_GETINFO_INTERNAL :
-				  MRRC_GETINFO_CORE_ONLY), core_hints, info);
-		fi_freeinfo(core_hints);
-	}
+	name = strdup(hints->fabric_attr->name);
+	if (!name)
+		return -FI_ENOMEM;
+	below = mrrc_fabric_name_split(name);
+	*info = NULL;
+	if (below)
+		ret = mrrc_getinfo_below(version, NULL, NULL, 0, hints, below,
+					 true, info);
+	for (i = 0; !below && ret && i < count_of(mrrc_alone); i++)
+		ret = mrrc_getinfo_below(version, NULL, NULL, 0, hints,
+					 mrrc_alone[i][0], true, info);
+	free(name);
 	return ret;
 }
 

@@ -336,7 +336,7 @@ int mrrc_info_to_core(const struct mrrc_domain *domain,
 void mrrc_info_add_local(struct fi_info *core);
 /* Change in place what the core answered into what the application sees. */
 void mrrc_info_from_core(struct fi_info *info);
-/* What the best core for hints answers, unchanged. */
+/* What the core that "ofi_mrrc" alone stands on says about a fabric. */
 int mrrc_getinfo_best(uint32_t version, const struct fi_info *hints,
 		      struct fi_info **info);
 /* Does the core under fabric require local descriptors, and what else? */
