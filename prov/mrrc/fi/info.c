@@ -45,17 +45,27 @@ static const char *mrrc_fabric_name_split(char *name)
 	return mark + 1;
 }
 
-static void mrrc_fabric_name_mark(struct fi_info *info, const char *below)
+static bool mrrc_alone_core(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < count_of(mrrc_alone); i++) {
+		if (!strcmp(name, mrrc_alone[i][0]))
+			return true;
+	}
+	return false;
+}
+
+static void mrrc_fabric_name_mark(struct fi_fabric_attr *attr)
 {
 	char *name;
 
-	for (; info; info = info->next) {
-		if (asprintf(&name, "%s%c%s", info->fabric_attr->name,
-			     MRRC_MARK, below) < 0)
-			return;
-		free(info->fabric_attr->name);
-		info->fabric_attr->name = name;
-	}
+	if (mrrc_alone_core(attr->prov_name) ||
+	    asprintf(&name, "%s%c%s", attr->name, MRRC_MARK,
+		     attr->prov_name) < 0)
+		return;
+	free(attr->name);
+	attr->name = name;
 }
 
 static bool mrrc_is_us(const char *name, size_t len)
@@ -409,7 +419,6 @@ static void mrrc_getinfo_group(uint32_t version, const char *node,
 		more = NULL;
 		mrrc_getinfo_below(version, node, service, flags, hints,
 				   group[i], hidden, &more);
-		mrrc_fabric_name_mark(more, group[i]);
 		while (*list)
 			list = &(*list)->next;
 		*list = more;
@@ -458,6 +467,7 @@ static int mrrc_getinfo_alone(uint32_t version, const char *node,
 static void mrrc_info_name_alone(struct fi_info *info)
 {
 	for (; info; info = info->next) {
+		mrrc_fabric_name_mark(info->fabric_attr);
 		free(info->fabric_attr->prov_name);
 		info->fabric_attr->prov_name = NULL;
 	}
