@@ -197,10 +197,28 @@ compare()
 	verdict
 }
 
+# What fails over the core by chance is part of its baseline still.
+second_chance()
+{
+	local list=$1 test
+
+	while read -r test <&3; do
+		printf '%s\n' "$test" >"$WORK/retry"
+		run_tests core again "$WORK/retry" >/dev/null
+		[ "$(status_of "$test" "$WORK/again.list")" = PASS ] || continue
+		say "UNSTEADY $test (passes now and then)"
+		awk -v test="FAIL $test" '
+			$0 == test { sub(/^FAIL/, "PASS") }
+			{ print }' "$list" >"$list.new"
+		mv "$list.new" "$list"
+	done 3< <(with_status FAIL "$list")
+}
+
 record()
 {
 	EPS=msg,dgram,rdm
 	run_tests core raw
+	second_chance "$WORK/raw.list"
 	summary "$WORK/raw.list"
 	grep -q '^PASS ' "$WORK/raw.list" || die "nothing passes over $CORE"
 	write_baseline "$BASELINE" "$WORK/raw.list"
