@@ -242,6 +242,8 @@ static void mrrc_ep_init(struct mrrc_ep *ep, struct mrrc_domain *domain,
 			 size_t fclass, void *context)
 {
 	ep->domain = domain;
+	/* ofi_rxm takes them for its own structures, and looks inside */
+	ep->desc_always = strchr(domain->fabric->core_prov_name, ';');
 	ep->ep.fid.fclass = fclass;
 	ep->ep.fid.context = context;
 	ep->ep.fid.ops = &mrrc_ep_fid_ops;

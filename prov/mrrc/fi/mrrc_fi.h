@@ -127,6 +127,7 @@ struct mrrc_domain {
 	bool core_local;	/* the core requires local descriptors */
 	bool implicit;		/* null descriptors are ours to resolve */
 	bool multi_recv;	/* opened with FI_MULTI_RECV */
+	char nothing;		/* what stands for empty buffers */
 	bool core_rx_always;	/* it completes every receive, as verbs does */
 	struct mrrc_eq *eq;	/* bound, for FI_REG_MR */
 	/* records in flight, when implicit: a context in it is ours */
@@ -246,6 +247,7 @@ struct mrrc_ep {
 	bool shared_rx;		/* receives come from a shared context */
 	bool is_srx;		/* this is the shared context */
 	bool rx_bind_late;	/* rx.cq is yet to be bound to the core */
+	bool desc_always;	/* the core uses descriptors of empty buffers */
 	size_t inject_size;
 	struct mrrc_cq *own_cq;	/* bound by us where a counter alone was */
 	struct mrrc_ep *alias_of;

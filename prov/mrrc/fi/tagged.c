@@ -52,9 +52,13 @@ static ssize_t mrrc_trecv_op(struct mrrc_ep *ep, struct mrrc_op *op,
 		return mrrc_op_posted(op, ret);
 	core_msg.msg_iov = core.iov;
 	core_msg.desc = core.desc;
-	if (mrrc_unlikely(flags & FI_MULTI_RECV))
-		mrrc_op_multi(op, ep, msg->msg_iov, msg->iov_count);
 	core_msg.context = op;
+	if (mrrc_unlikely(flags & FI_MULTI_RECV)) {
+		mrrc_op_multi(op, ep, msg->msg_iov, msg->iov_count);
+		return mrrc_op_posted_multi(op, MRRC_OP_TRY(op,
+				fi_trecvmsg(ep->core, &core_msg,
+					    flags | FI_COMPLETION)));
+	}
 	return MRRC_OP_POST(op, fi_trecvmsg(ep->core, &core_msg,
 					    flags | FI_COMPLETION));
 }
