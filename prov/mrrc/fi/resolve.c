@@ -43,8 +43,8 @@ static int mrrc_resolve_get(struct mrrc_op *op, const struct iovec *iov,
 	struct mrrc_region *region;
 	int ret;
 
-	ret = mrrc_cache_mt_get(op->domain->reg.cache, iov->iov_base, iov->iov_len,
-				access, &region);
+	ret = mrrc_cache_mt_get(op->domain->reg.cache, iov->iov_base,
+				iov->iov_len, access, &region);
 	if (mrrc_unlikely(ret))
 		return ret;
 	ret = mrrc_op_hold(op, region);
