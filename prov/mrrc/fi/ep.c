@@ -141,6 +141,8 @@ int mrrc_ep_prepare(struct mrrc_ep *ep)
 	if (ep->shared_rx && ep->rx.cq && ep->rx.selective &&
 	    !ep->domain->core_rx_always)
 		ep->rx.cq->rx_selective = true;
+	if (ep->buffered && ep->rx.cq && ep->domain->implicit)
+		mrrc_cq_set_buffered(ep->rx.cq);
 	return 0;
 }
 
@@ -345,6 +347,7 @@ int mrrc_ep_open2(struct fid_domain *domain_fid, struct fi_info *info,
 
 	mrrc_ep_init(ep, domain, FI_CLASS_EP, context);
 	mrrc_ep_init_attr(ep, info);
+	ep->buffered = info->mode & FI_BUFFERED_RECV;
 	ret = mrrc_info_to_core(domain, domain->fabric, info, &core_info);
 	if (ret)
 		goto err_free;

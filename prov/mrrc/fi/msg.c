@@ -68,6 +68,39 @@ static int mrrc_resolve_nowhere(struct mrrc_op *op, const struct fi_msg *msg,
 	return ret;
 }
 
+/*
+ * FI_BUFFERED_RECV: the context is a structure of the core's, and the one that
+ * completes is in it. What is thrown away does not complete.
+ */
+static ssize_t mrrc_recv_buffered(struct mrrc_ep *ep, const struct fi_msg *msg,
+				  uint64_t flags)
+{
+	struct fi_recv_context *recv_context = msg->context;
+	struct fi_msg core_msg = *msg;
+	struct mrrc_bufs core;
+	struct mrrc_op *op;
+	ssize_t ret;
+	bool any;
+
+	if (!(flags & FI_CLAIM))
+		return fi_recvmsg(ep->core, msg, flags);
+	ret = mrrc_op_begin(ep, &ep->rx, (flags & ~FI_CLAIM) | FI_COMPLETION,
+			    recv_context->context, &op);
+	if (ret)
+		return ret;
+	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
+			   MRRC_RW, &core, &any);
+	if (ret)
+		return mrrc_op_posted(op, ret);
+	core_msg.msg_iov = core.iov;
+	core_msg.desc = core.desc;
+	recv_context->context = op;
+	ret = MRRC_OP_TRY(op, fi_recvmsg(ep->core, &core_msg, flags));
+	if (ret)
+		recv_context->context = op->context;
+	return mrrc_op_posted(op, ret);
+}
+
 static ssize_t __attribute__((noinline))
 mrrc_post_recv(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
@@ -79,6 +112,8 @@ mrrc_post_recv(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
 
 	if (msg->iov_count > ep->rx.iov_limit)
 		return -FI_EINVAL;
+	if (mrrc_unlikely(flags & (FI_CLAIM | FI_DISCARD)) && ep->buffered)
+		return mrrc_recv_buffered(ep, msg, flags);
 	nowhere = mrrc_recv_nowhere(msg);
 	if (mrrc_unlikely(nowhere) && !ep->desc_always)
 		return fi_recvmsg(ep->core, msg, flags);
