@@ -18,6 +18,9 @@ readonly DEFAULT_STAGES="unit tcp libfabric2 asan tsan valgrind distcheck
 readonly RUNFABTESTS=$TOP/fabtests/scripts/runfabtests.sh
 # of the functional tests: what moves data, without long loops
 readonly MEMCHECKED=info,msg,rma,atomic,selective,cntr,srx,mr,cancel,close
+readonly MEMCHECKED_RDM=tagged,peek,multi_recv,av,atomic,rma
+# of the functional tests: what does not depend on what is under us
+readonly ONCE=fi_info,versions,hook,unmap,memlock,uffd_denied,dgram,srx
 readonly SUPP=$TOP/fabtests/suppressions
 
 usage()
@@ -213,6 +216,8 @@ stage_tcp()
 		return
 	}
 	run_fabtests unit "tcp;ofi_mrrc"
+	run_fabtests unit "tcp;ofi_rxm;ofi_mrrc" -x "$ONCE"
+	run_fabtests unit "net;ofi_mrrc" -x "$ONCE"
 }
 
 stage_libfabric2()
@@ -281,6 +286,7 @@ stage_asan()
 	CK_TIMEOUT_MULTIPLIER=4 check_in asan
 	# fi_info itself is not instrumented, and cannot load what is
 	run_fabtests asan "tcp;ofi_mrrc" -T 360 -x fi_info
+	run_fabtests asan "tcp;ofi_rxm;ofi_mrrc" -T 360 -x "$ONCE,procs,fork"
 	unset ASAN_OPTIONS LSAN_OPTIONS UBSAN_OPTIONS
 }
 
@@ -310,6 +316,8 @@ stage_valgrind()
 		LOG_COMPILER="$TOP/util/sh/memcheck.sh"
 	run_fabtests valgrind "tcp;ofi_mrrc" -T 900 \
 		-w "$TOP/util/sh/memcheck.sh" -t "$MEMCHECKED"
+	run_fabtests valgrind "tcp;ofi_rxm;ofi_mrrc" -T 900 \
+		-w "$TOP/util/sh/memcheck.sh" -t "$MEMCHECKED_RDM"
 }
 
 # As somebody builds it who has no pandoc.
@@ -337,6 +345,11 @@ stage_verbs()
 	fabtests "tests over verbs;ofi_mrrc, in the guest" "$GUEST" -t 1500 \
 		-e FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" -- \
 		"$RUNFABTESTS" -b "$BUILD/unit/prefix/bin" "verbs;ofi_mrrc"
+	fabtests "tests over verbs;ofi_rxm;ofi_mrrc, in the guest" \
+		"$GUEST" -t 900 \
+		-e FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" -- \
+		"$RUNFABTESTS" -b "$BUILD/unit/prefix/bin" -x "$ONCE" \
+		"verbs;ofi_rxm;ofi_mrrc"
 	guest_unit test_sys race_mon
 }
 

@@ -15,7 +15,7 @@ struct fi_info *ft_hints(const struct ft_attr *attr)
 	FT_CHECK(hints, "fi_allocinfo");
 	hints->fabric_attr->prov_name = strdup(ft_opts.prov);
 	hints->caps = attr->caps;
-	hints->mode = FI_RX_CQ_DATA;
+	hints->mode = FI_RX_CQ_DATA | attr->mode;
 	if (type == FI_EP_DGRAM)
 		hints->mode |= FI_MSG_PREFIX;
 	hints->ep_attr->type = type;

@@ -149,7 +149,7 @@ size_t ft_rss(void);
 /* ---- ft_conn.c: fabrics, domains, connections ------------------------- */
 
 struct ft_attr {
-	uint64_t caps;
+	uint64_t caps, mode;
 	enum fi_ep_type type;	/* FI_EP_UNSPEC: ft_ep_type() */
 	enum fi_cq_format format;
 	size_t cq_size;		/* 0: the provider's default */

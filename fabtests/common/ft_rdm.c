@@ -54,24 +54,28 @@ static void meet(struct ft_pair *pair, struct ft_ep *from)
 {
 	uint64_t end = ft_now_us() + MEET_LIMIT_US;
 	struct ft_ep *to = from->peer;
-	struct iovec iov = {NULL, 0};
+	struct iovec iov = { NULL, 0 };
 	void *desc = NULL;
 	struct fi_msg msg = {
-		.msg_iov = &iov,
-		.desc = &desc,
-		.iov_count = 1,
-		.addr = FI_ADDR_UNSPEC,
-		.context = to,
+		.msg_iov = &iov, .desc = &desc, .iov_count = 1,
+		.addr = FT_ANY, .context = to,
 	};
+	struct ft_comp comp;
 
+	if (pair->attr.mode & FI_BUFFERED_RECV) {
+		FT_POST(from, fi_inject(from->ep, NULL, 0, from->to));
+		ft_wait(to, FT_RX, &comp);
+		msg.context = comp.ctx;
+		FT_CALL(fi_recvmsg(to->ep, &msg, FI_DISCARD));
+		return;
+	}
 	FT_POST(from, fi_recvmsg(to->ep, &msg, FI_COMPLETION));
 	FT_POST(from, fi_inject(from->ep, NULL, 0, from->to));
 	/* what comes from a queue for both is with the first */
-	if (to->cq[FT_RX]) {
+	if (to->cq[FT_RX])
 		ft_wait_ctx(to, pair->attr.one_cq ? FT_TX : FT_RX, to, 0);
-	} else {
+	else
 		ft_wait_cntr(to, FT_RX, 1);
-	}
 	if (!pair->attr.cntr)
 		return;
 	while (!fi_cntr_read(from->cntr[FT_TX]) ||

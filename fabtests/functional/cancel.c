@@ -8,25 +8,27 @@
 
 #define COUNT 32
 #define LEN   2000
+#define LONG  100000 /* beyond what ofi_rxm copies */
 #define BIG   (64UL << 20) /* more than a connection buffers, twice */
 
 static struct ft_pair pair;
 static char *in, *out;
+static size_t len = LEN;	/* of messages */
 
 static void post_recv(uintptr_t ctx, size_t slot)
 {
 	char *p = in + slot * LEN;
 
 	FT_POST(&pair.s,
-		fi_recv(pair.s.ep, p, LEN, ft_desc(&pair.dom[0], p, LEN),
+		fi_recv(pair.s.ep, p, len, ft_desc(&pair.dom[0], p, len),
 			FT_ANY, (void *) ctx));
 }
 
 static void send_one(uint64_t seed)
 {
-	ft_fill(out, LEN, seed);
+	ft_fill(out, len, seed);
 	FT_POST(&pair.c,
-		fi_send(pair.c.ep, out, LEN, ft_desc(&pair.dom[1], out, LEN),
+		fi_send(pair.c.ep, out, len, ft_desc(&pair.dom[1], out, len),
 			pair.c.to, out));
 }
 
@@ -191,13 +193,13 @@ static void nobody(void)
  * A message is under way while its receive is cancelled: the receive comes
  * back once, either way; a message that found none takes the next.
  */
-static void race(void)
+static void race(unsigned n)
 {
-	unsigned i, n = ft_iters(5000), cancelled = 0, k;
+	unsigned i, cancelled = 0, k;
 	struct ft_comp comp;
 
 	for (i = 0; i < n; i++) {
-		ft_stage("race %u", i);
+		ft_stage("race %u, %zu bytes", i, len);
 		post_recv(1000 + i, 0);
 		send_one(i);
 		for (k = ft_rand() % 4; k; k--)
@@ -214,7 +216,7 @@ static void race(void)
 			post_recv(7, 0);
 			ft_wait_ctx(&pair.s, FT_RX, (void *) 7, FI_RECV);
 		}
-		FT_CHECK_BUF(in, LEN, i, "message of a race");
+		FT_CHECK_BUF(in, len, i, "message of a race");
 		ft_wait_ctx(&pair.c, FT_TX, out, FI_SEND);
 		ft_release(&pair.dom[0]);
 		ft_release(&pair.dom[1]);
@@ -229,17 +231,20 @@ int main(int argc, char **argv)
 
 	ft_init(argc, argv);
 	ft_pair_open(&pair, &attr);
-	in = ft_map(NULL, COUNT * LEN);
-	out = ft_map(NULL, LEN);
+	in = ft_map(NULL, COUNT * LEN + LONG);
+	out = ft_map(NULL, LONG);
 	skip_unless_supported();
 	all();
 	every_other();
 	one_context();
 	nobody();
-	race();
+	race(ft_iters(5000));
+	len = LONG;
+	race(ft_iters(5000) / 10);
+	len = LEN;
 	all();
-	ft_unmap(in, COUNT * LEN);
-	ft_unmap(out, LEN);
+	ft_unmap(in, COUNT * LEN + LONG);
+	ft_unmap(out, LONG);
 	ft_pair_close(&pair);
 	return ft_done();
 }

@@ -10,6 +10,8 @@
 #define RECVS 12
 #define SENDS 12
 #define LEN   8192
+#define HALVES 4
+#define LONG  100000 /* beyond what ofi_rxm copies */
 
 struct seen {
 	bool recv[RECVS], send[SENDS], write[SENDS];
@@ -169,6 +171,63 @@ static void bounded(struct ft_pair *pair, struct fid_mr *mr)
 		 n - n / 4);
 }
 
+static void post_half(struct ft_ep *ep, char *p)
+{
+	void *d = ft_desc(ep->dom, p, 2 * HALVES * LONG);
+	uintptr_t i;
+	ssize_t ret;
+
+	for (i = 0; i < HALVES; i++) {
+		ret = fi_recv(ep->ep, p + i * LONG, LONG, d, FT_ANY,
+			      (void *) (1000 + i));
+		FT_CHECK(!ret || ret == -FI_EAGAIN, "fi_recv: %zd", ret);
+		ret = fi_send(ep->ep, p + (HALVES + i) * LONG, LONG, d, ep->to,
+			      (void *) (2000 + i));
+		FT_CHECK(!ret || ret == -FI_EAGAIN, "fi_send: %zd", ret);
+	}
+}
+
+static void close_half(struct ft_ep *ep)
+{
+	struct seen seen = { 0 };
+	unsigned count;
+
+	count = drain(ep, &seen);
+	FT_CALL(fi_close(&ep->ep->fid));
+	ep->ep = NULL;
+	ft_log("%u completions, and %u after the close", count,
+	       drain(ep, &seen));
+	ft_check_idle(ep->dom, "endpoint closed");
+}
+
+/* Messages that take several steps are closed at any of them. */
+static void half_done(void)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct ft_pair pair;
+	unsigned i, k, n = ft_iters(ft_core("verbs") ? 10 : 60);
+	char *p;
+
+	attr.caps = FI_MSG;
+	attr.abandons = true;
+	ft_pair_open(&pair, &attr);
+	for (i = 0; i < n; i++) {
+		ft_stage("closing what is half done, round %u", i);
+		p = ft_map(NULL, 4 * HALVES * LONG);
+		post_half(&pair.c, p);
+		post_half(&pair.s, p + 2 * HALVES * LONG);
+		for (k = ft_rand() % (1 + i % 40); k; k--)
+			ft_poll(ft_rand() % 2 ? &pair.s : &pair.c);
+		close_half(i % 2 ? &pair.s : &pair.c);
+		close_half(i % 2 ? &pair.c : &pair.s);
+		ft_release(&pair.dom[0]);
+		ft_release(&pair.dom[1]);
+		ft_unmap(p, 4 * HALVES * LONG);
+		ft_reconnect(&pair);
+	}
+	ft_pair_close(&pair);
+}
+
 /* Everything, from the fabric on, opened and closed. */
 static void whole(void)
 {
@@ -205,6 +264,7 @@ int main(int argc, char **argv)
 	ft_verify_pair(&pair.c, buf, buf + LEN, LEN, 2);
 	ft_pair_close(&pair);
 	whole();
+	half_done();
 	ft_unmap(buf, 64 * LEN);
 	return ft_done();
 }

@@ -16,18 +16,19 @@
 static bool mrrc_multi_over(struct mrrc_op *op, uint32_t *state,
 			    const struct fi_cq_data_entry *entry, int err)
 {
-	size_t end;
+	uintptr_t place = (uintptr_t) entry->buf - op->multi_base;
+	size_t len = entry->len;
 
-	/* the rest of the buffer is cancelled, or one message failed */
-	if (err == FI_ECANCELED)
+	/* the rest of the buffer is cancelled, or was too small for one */
+	if (err == FI_ECANCELED || err == FI_ETRUNC ||
+	    (entry->flags & FI_MULTI_RECV))
 		*state |= MRRC_OP_FULL;
-	else if (entry->flags & FI_MULTI_RECV)
-		*state |= MRRC_OP_FULL;
-	if (!err && (uintptr_t) entry->buf >= op->multi_base) {
-		end = (uintptr_t) entry->buf + entry->len - op->multi_base;
-		if (end > op->multi_end)
-			op->multi_end = end;
-		op->multi_done += entry->len;
+	if (err == FI_ETRUNC)
+		len = op->multi_len - place;
+	if ((!err || err == FI_ETRUNC) && place <= op->multi_len) {
+		if (place + len > op->multi_end)
+			op->multi_end = place + len;
+		op->multi_done += len;
 	}
 	return (*state & MRRC_OP_FULL) && op->multi_done >= op->multi_end &&
 	       (op->multi_len - op->multi_end < op->multi_min ||
@@ -43,6 +44,8 @@ void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
 	op->multi_len = count ? iov->iov_len : 0;
 	op->multi_done = 0;
 	op->multi_end = 0;
+	atomic_fetch_or_explicit(&op->flags, MRRC_OP_POSTING,
+				 memory_order_release);
 	/* unknown: the record stays until the endpoint closes */
 	op->multi_min = fi_getopt(&ep->core->fid, FI_OPT_ENDPOINT,
 				  FI_OPT_MIN_MULTI_RECV, &min, &size) ? 0 : min;
@@ -76,10 +79,14 @@ bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op, const void *entry,
 				      memory_order_release);
 		return !silent;
 	}
-	if ((state & MRRC_OP_MULTI) &&
-	    !mrrc_multi_over(op, &state, entry, err)) {
-		atomic_store_explicit(&op->flags, state, memory_order_relaxed);
-		return !silent;
+	if (state & MRRC_OP_MULTI) {
+		if (mrrc_multi_over(op, &state, entry, err))
+			state |= MRRC_OP_OVER;
+		if (!(state & MRRC_OP_OVER) || (state & MRRC_OP_POSTING)) {
+			atomic_store_explicit(&op->flags, state,
+					      memory_order_relaxed);
+			return !silent;
+		}
 	}
 
 	mrrc_op_retire_silent(op);

@@ -66,6 +66,8 @@ static ssize_t mrrc_cq_map(struct mrrc_cq *cq, char *to, const char *from,
 	for (i = 0; i < n; i++, from += in) {
 		context = ((const struct fi_cq_entry *) from)->op_context;
 		op = mrrc_op_of(cq->domain, context);
+		if (!op)
+			mrrc_cq_fix_buffered(cq, from);
 		if (op && !mrrc_op_claim(cq, op, from, 0, &context, done))
 			continue;
 		if (to != from)
@@ -320,7 +322,7 @@ static struct fi_ops_cq mrrc_cq_ops = {
 	.strerror = mrrc_cq_strerror,
 };
 
-/* of a CQ whose entries are wider in the core */
+/* of a CQ whose entries are wider in the core, or all looked at */
 static struct fi_ops_cq mrrc_cq_narrow_ops = {
 	.size = sizeof(struct fi_ops_cq),
 	.read = mrrc_cq_read_narrow,
@@ -468,6 +470,16 @@ int mrrc_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 	if (!ret)
 		*cq_fid = &cq->cq;
 	return ret;
+}
+
+void mrrc_cq_set_buffered(struct mrrc_cq *cq)
+{
+	/* without flags they cannot be told apart */
+	if (cq->core_entry_size < sizeof(struct fi_cq_msg_entry))
+		return;
+	cq->buffered = true;
+	/* the one that looks at every entry */
+	cq->cq.ops = &mrrc_cq_narrow_ops;
 }
 
 int mrrc_cq_open_internal(struct mrrc_domain *domain, struct mrrc_cq **cq)

@@ -62,6 +62,24 @@ bool mrrc_cq_ready(struct mrrc_cq *cq);
 /* sweep.c: the last thread left the core's sread. Lock held. */
 void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done);
 
+/*
+ * A completion that is none of ours: one that offers a buffered message names
+ * the core's endpoint. It was opened with our fid as context.
+ */
+static inline void mrrc_cq_fix_buffered(const struct mrrc_cq *cq,
+					const void *entry)
+{
+	const struct fi_cq_msg_entry *msg = entry;
+	struct fi_recv_context *recv_context = msg->op_context;
+	struct fid *fid;
+
+	if (!cq->buffered || !(msg->flags & FI_RECV) ||
+	    (msg->flags & FI_CLAIM) || !recv_context)
+		return;
+	fid = recv_context->ep->fid.context;
+	recv_context->ep = container_of(fid, struct fid_ep, fid);
+}
+
 void mrrc_stash_clear(struct mrrc_cq *cq);
 
 #endif /* MRRC_CQ_H */

@@ -141,6 +141,8 @@ int mrrc_ep_prepare(struct mrrc_ep *ep)
 	if (ep->shared_rx && ep->rx.cq && ep->rx.selective &&
 	    !ep->domain->core_rx_always)
 		ep->rx.cq->rx_selective = true;
+	if (ep->buffered && ep->rx.cq && ep->domain->implicit)
+		mrrc_cq_set_buffered(ep->rx.cq);
 	return 0;
 }
 
@@ -242,6 +244,8 @@ static void mrrc_ep_init(struct mrrc_ep *ep, struct mrrc_domain *domain,
 			 size_t fclass, void *context)
 {
 	ep->domain = domain;
+	/* ofi_rxm takes them for its own structures, and looks inside */
+	ep->desc_always = strchr(domain->fabric->core_prov_name, ';');
 	ep->ep.fid.fclass = fclass;
 	ep->ep.fid.context = context;
 	ep->ep.fid.ops = &mrrc_ep_fid_ops;
@@ -343,6 +347,7 @@ int mrrc_ep_open2(struct fid_domain *domain_fid, struct fi_info *info,
 
 	mrrc_ep_init(ep, domain, FI_CLASS_EP, context);
 	mrrc_ep_init_attr(ep, info);
+	ep->buffered = info->mode & FI_BUFFERED_RECV;
 	ret = mrrc_info_to_core(domain, domain->fabric, info, &core_info);
 	if (ret)
 		goto err_free;

@@ -127,6 +127,7 @@ struct mrrc_domain {
 	bool core_local;	/* the core requires local descriptors */
 	bool implicit;		/* null descriptors are ours to resolve */
 	bool multi_recv;	/* opened with FI_MULTI_RECV */
+	char nothing;		/* what stands for empty buffers */
 	bool core_rx_always;	/* it completes every receive, as verbs does */
 	struct mrrc_eq *eq;	/* bound, for FI_REG_MR */
 	/* records in flight, when implicit: a context in it is ours */
@@ -211,6 +212,7 @@ struct mrrc_cq {
 	struct mrrc_wait *wait_set;	/* or NULL */
 	bool no_source;		/* the core has no readfrom */
 	bool threshold;		/* sread's cond is a count */
+	bool buffered;		/* of endpoints with FI_BUFFERED_RECV */
 	/* the range of domain->ops, copied for the hit path */
 	uintptr_t ops_base;
 	size_t ops_len;
@@ -246,6 +248,8 @@ struct mrrc_ep {
 	bool shared_rx;		/* receives come from a shared context */
 	bool is_srx;		/* this is the shared context */
 	bool rx_bind_late;	/* rx.cq is yet to be bound to the core */
+	bool buffered;		/* FI_BUFFERED_RECV */
+	bool desc_always;	/* the core uses descriptors of empty buffers */
 	size_t inject_size;
 	struct mrrc_cq *own_cq;	/* bound by us where a counter alone was */
 	struct mrrc_ep *alias_of;
@@ -410,6 +414,8 @@ void mrrc_domain_unlock_cqs(struct mrrc_domain *domain);
 /* cq.c: read what is there on the application's behalf; any thread */
 void mrrc_cq_drain(struct mrrc_cq *cq);
 void mrrc_domain_drain(struct mrrc_domain *domain);
+/* cq.c: an endpoint with FI_BUFFERED_RECV is bound to it */
+void mrrc_cq_set_buffered(struct mrrc_cq *cq);
 int mrrc_cq_open_internal(struct mrrc_domain *domain, struct mrrc_cq **cq);
 
 static inline struct mrrc_domain *mrrc_domain_of(struct fid_domain *domain)

@@ -40,7 +40,8 @@ mrrc_post_send(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
 
 /*
  * Receives at NULL are the core's to accept or refuse: programs post them for
- * messages that carry nothing (upstream's fi_shared_ctx does).
+ * messages that carry nothing (upstream's fi_shared_ctx does). Others may come
+ * all the same.
  */
 static bool mrrc_recv_nowhere(const struct fi_msg *msg)
 {
@@ -53,21 +54,38 @@ static bool mrrc_recv_nowhere(const struct fi_msg *msg)
 	return true;
 }
 
-static ssize_t __attribute__((noinline))
-mrrc_post_recv(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
+static int mrrc_resolve_nowhere(struct mrrc_op *op, const struct fi_msg *msg,
+				struct mrrc_bufs *core)
 {
-	struct mrrc_bufs core;
+	size_t i;
+	int ret;
+
+	ret = mrrc_resolve_nothing(op, &core->desc[0]);
+	for (i = 0; !ret && i < msg->iov_count; i++) {
+		core->iov[i] = msg->msg_iov[i];
+		core->desc[i] = core->desc[0];
+	}
+	return ret;
+}
+
+/*
+ * FI_BUFFERED_RECV: the context is a structure of the core's, and the one that
+ * completes is in it. What is thrown away does not complete.
+ */
+static ssize_t mrrc_recv_buffered(struct mrrc_ep *ep, const struct fi_msg *msg,
+				  uint64_t flags)
+{
+	struct fi_recv_context *recv_context = msg->context;
 	struct fi_msg core_msg = *msg;
+	struct mrrc_bufs core;
 	struct mrrc_op *op;
 	ssize_t ret;
 	bool any;
 
-	if (msg->iov_count > ep->rx.iov_limit)
-		return -FI_EINVAL;
-	if (mrrc_unlikely(mrrc_recv_nowhere(msg)))
+	if (!(flags & FI_CLAIM))
 		return fi_recvmsg(ep->core, msg, flags);
-
-	ret = mrrc_op_begin(ep, &ep->rx, flags, msg->context, &op);
+	ret = mrrc_op_begin(ep, &ep->rx, (flags & ~FI_CLAIM) | FI_COMPLETION,
+			    recv_context->context, &op);
 	if (ret)
 		return ret;
 	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
@@ -76,9 +94,48 @@ mrrc_post_recv(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
 		return mrrc_op_posted(op, ret);
 	core_msg.msg_iov = core.iov;
 	core_msg.desc = core.desc;
-	if (mrrc_unlikely(flags & FI_MULTI_RECV))
-		mrrc_op_multi(op, ep, msg->msg_iov, msg->iov_count);
+	recv_context->context = op;
+	ret = MRRC_OP_TRY(op, fi_recvmsg(ep->core, &core_msg, flags));
+	if (ret)
+		recv_context->context = op->context;
+	return mrrc_op_posted(op, ret);
+}
+
+static ssize_t __attribute__((noinline))
+mrrc_post_recv(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	struct mrrc_bufs core;
+	struct fi_msg core_msg = *msg;
+	struct mrrc_op *op;
+	bool any, nowhere;
+	ssize_t ret;
+
+	if (msg->iov_count > ep->rx.iov_limit)
+		return -FI_EINVAL;
+	if (mrrc_unlikely(flags & (FI_CLAIM | FI_DISCARD)) && ep->buffered)
+		return mrrc_recv_buffered(ep, msg, flags);
+	nowhere = mrrc_recv_nowhere(msg);
+	if (mrrc_unlikely(nowhere) && !ep->desc_always)
+		return fi_recvmsg(ep->core, msg, flags);
+
+	ret = mrrc_op_begin(ep, &ep->rx, flags, msg->context, &op);
+	if (ret)
+		return ret;
+	ret = mrrc_unlikely(nowhere) ?
+	      mrrc_resolve_nowhere(op, msg, &core) :
+	      mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
+			   MRRC_RW, &core, &any);
+	if (ret)
+		return mrrc_op_posted(op, ret);
+	core_msg.msg_iov = core.iov;
+	core_msg.desc = core.desc;
 	core_msg.context = op;
+	if (mrrc_unlikely(flags & FI_MULTI_RECV)) {
+		mrrc_op_multi(op, ep, msg->msg_iov, msg->iov_count);
+		return mrrc_op_posted_multi(op, MRRC_OP_TRY(op,
+				fi_recvmsg(ep->core, &core_msg,
+					   flags | FI_COMPLETION)));
+	}
 	return MRRC_OP_POST(op, fi_recvmsg(ep->core, &core_msg,
 					   flags | FI_COMPLETION));
 }

@@ -4,6 +4,7 @@
  * Any thread; see op.h for who owns a record when.
  */
 #include "config.h"
+#include "cq.h"
 #include "op.h"
 
 /*
@@ -59,6 +60,9 @@ int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 
 	/* their contexts carry more than a pointer: no record can stand in */
 	if (mrrc_unlikely(flags & (FI_TRIGGER | FI_CLAIM)))
+		return -FI_EOPNOTSUPP;
+	/* the CQ's format may not tell what complete.c has to know */
+	if (mrrc_unlikely(flags & FI_MULTI_RECV) && !domain->multi_recv)
 		return -FI_EOPNOTSUPP;
 
 	op_flags = mrrc_op_flags(ep, dir, flags);
@@ -186,6 +190,45 @@ ssize_t mrrc_op_posted(struct mrrc_op *op, ssize_t ret)
 		mrrc_op_undo(op);
 	}
 	return ret;
+}
+
+/*
+ * A core may have placed messages in a buffer that it refuses in the end: it
+ * does not come back, but they complete (ofi_rxm, when it runs out of entries
+ * for what came unexpectedly). FI_MULTI_RECV tells, and completes before the
+ * call returns. Meanwhile other threads may have read all that: POSTING keeps
+ * them from ending the record.
+ */
+ssize_t mrrc_op_posted_multi(struct mrrc_op *op, ssize_t ret)
+{
+	struct mrrc_cq *cq = op->cq;
+	struct mrrc_op *done = NULL;
+	uint32_t state;
+	bool failed;
+
+	if (!cq)
+		return mrrc_op_posted(op, ret);
+	mrrc_cq_lock(cq);
+	failed = ret && ret != -FI_EAGAIN;
+	if (failed && !cq->sreaders)
+		mrrc_cq_stash(cq, SIZE_MAX, &done);
+	state = atomic_load_explicit(&op->flags, memory_order_relaxed);
+	/* what a thread in the core's sread has got of it is not known */
+	if (failed && cq->sreaders)
+		state |= MRRC_OP_FULL;
+	state &= ~MRRC_OP_POSTING;
+	atomic_store_explicit(&op->flags, state, memory_order_release);
+	if (state & MRRC_OP_OVER) {
+		op->next = done;
+		done = op;
+		mrrc_op_retire_silent(op);
+		atomic_store_explicit(&op->flags, state | MRRC_OP_CLAIMED,
+				      memory_order_relaxed);
+	}
+	mrrc_cq_unlock(cq);
+	mrrc_cq_wake(cq);
+	mrrc_op_end_list(done);
+	return ret && !(state & MRRC_OP_FULL) ? mrrc_op_posted(op, ret) : ret;
 }
 
 bool mrrc_op_make_room(struct mrrc_op *op)

@@ -31,6 +31,8 @@ enum {
 	MRRC_OP_PEEK	= 1 << 8,	/* FI_PEEK | FI_CLAIM */
 	MRRC_OP_FOUND	= 1 << 9,	/* that found a message: see op.c */
 	MRRC_OP_RETRIEVE = 1 << 10,	/* FI_CLAIM of it */
+	MRRC_OP_POSTING	= 1 << 11,	/* MULTI, with the core: see op.c */
+	MRRC_OP_OVER	= 1 << 12,	/* MULTI, and would have ended */
 };
 
 struct mrrc_op {
@@ -100,19 +102,24 @@ ssize_t mrrc_op_posted(struct mrrc_op *op, ssize_t ret);
  */
 bool mrrc_op_make_room(struct mrrc_op *op);
 
+/* The same for a multi-receive buffer. */
+ssize_t mrrc_op_posted_multi(struct mrrc_op *op, ssize_t ret);
+
 /* Put the regions and free the record. No lock held. */
 void mrrc_op_end(struct mrrc_op *op);
 void mrrc_op_end_list(struct mrrc_op *list);
 
 /* Post to the core, making room once. */
-#define MRRC_OP_POST(op, call)						\
+#define MRRC_OP_TRY(op, call)						\
 ({									\
 	ssize_t mrrc_ret;						\
 	do {								\
 		mrrc_ret = (call);					\
 	} while (mrrc_ret == -FI_EAGAIN && mrrc_op_make_room(op));	\
-	mrrc_op_posted(op, mrrc_ret);					\
+	mrrc_ret;							\
 })
+#define MRRC_OP_POST(op, call)						\
+	mrrc_op_posted(op, MRRC_OP_TRY(op, call))
 
 /*
  * bounce.c: copy a source that cannot be registered, and let iov point to the

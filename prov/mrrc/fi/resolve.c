@@ -43,8 +43,8 @@ static int mrrc_resolve_get(struct mrrc_op *op, const struct iovec *iov,
 	struct mrrc_region *region;
 	int ret;
 
-	ret = mrrc_cache_mt_get(op->domain->reg.cache, iov->iov_base, iov->iov_len,
-				access, &region);
+	ret = mrrc_cache_mt_get(op->domain->reg.cache, iov->iov_base,
+				iov->iov_len, access, &region);
 	if (mrrc_unlikely(ret))
 		return ret;
 	ret = mrrc_op_hold(op, region);
@@ -76,6 +76,13 @@ static int mrrc_resolve_one(struct mrrc_op *op, struct iovec *iov,
 	return ret;
 }
 
+int mrrc_resolve_nothing(struct mrrc_op *op, void **core_desc)
+{
+	struct iovec iov = { &op->domain->nothing, 1 };
+
+	return mrrc_resolve_get(op, &iov, MRRC_RW, core_desc);
+}
+
 int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov,
 		 void *const *desc, size_t count, enum mrrc_access access,
 		 struct mrrc_bufs *core, bool *any)
@@ -96,6 +103,11 @@ int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov,
 		}
 		if (core->desc[i])
 			some = core->desc[i];
+	}
+	if (mrrc_unlikely(!some) && count && op->ep->desc_always) {
+		ret = mrrc_resolve_nothing(op, &some);
+		if (ret)
+			return ret;
 	}
 	for (i = 0; i < count && some; i++) {
 		if (!core->desc[i])

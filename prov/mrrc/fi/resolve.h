@@ -43,6 +43,9 @@ struct mrrc_bufs {
 	void *desc[MRRC_IOV_MAX];
 };
 
+/* The descriptor of some memory, for buffers that nothing is done with. */
+int mrrc_resolve_nothing(struct mrrc_op *op, void **core_desc);
+
 /*
  * Descriptors for count buffers: those given in desc (may be NULL, wholly or
  * in part), else of regions that op holds from now on. Sources that cannot be
@@ -50,7 +53,8 @@ struct mrrc_bufs {
  * (mrrc_op_posted()).
  *
  * Empty buffers get a neighbour's: verbs looks into every descriptor that it
- * is given. *any is false if there was none, for the same reason.
+ * is given. *any is false if there was none, for the same reason; where the
+ * core cannot do without, there always is one.
  */
 int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov,
 		 void *const *desc, size_t count, enum mrrc_access access,

@@ -159,6 +159,8 @@ static ssize_t mrrc_stash_fetch(struct mrrc_cq *cq, struct mrrc_comp *comp,
 	if (op)
 		return mrrc_op_claim(cq, op, &comp->entry, comp->entry.err,
 				     &comp->entry.op_context, done);
+	if (!comp->error)
+		mrrc_cq_fix_buffered(cq, &comp->entry);
 	return !cq->internal;
 }
 

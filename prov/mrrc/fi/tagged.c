@@ -52,11 +52,46 @@ static ssize_t mrrc_trecv_op(struct mrrc_ep *ep, struct mrrc_op *op,
 		return mrrc_op_posted(op, ret);
 	core_msg.msg_iov = core.iov;
 	core_msg.desc = core.desc;
-	if (mrrc_unlikely(flags & FI_MULTI_RECV))
-		mrrc_op_multi(op, ep, msg->msg_iov, msg->iov_count);
 	core_msg.context = op;
+	if (mrrc_unlikely(flags & FI_MULTI_RECV)) {
+		mrrc_op_multi(op, ep, msg->msg_iov, msg->iov_count);
+		return mrrc_op_posted_multi(op, MRRC_OP_TRY(op,
+				fi_trecvmsg(ep->core, &core_msg,
+					    flags | FI_COMPLETION)));
+	}
 	return MRRC_OP_POST(op, fi_trecvmsg(ep->core, &core_msg,
 					    flags | FI_COMPLETION));
+}
+
+/* As mrrc_recv_buffered(). */
+static ssize_t mrrc_trecv_buffered(struct mrrc_ep *ep,
+				   const struct fi_msg_tagged *msg,
+				   uint64_t flags)
+{
+	struct fi_recv_context *recv_context = msg->context;
+	struct fi_msg_tagged core_msg = *msg;
+	struct mrrc_bufs core;
+	struct mrrc_op *op;
+	ssize_t ret;
+	bool any;
+
+	if (!(flags & FI_CLAIM))
+		return fi_trecvmsg(ep->core, msg, flags);
+	ret = mrrc_op_begin(ep, &ep->rx, (flags & ~FI_CLAIM) | FI_COMPLETION,
+			    recv_context->context, &op);
+	if (ret)
+		return ret;
+	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
+			   MRRC_RW, &core, &any);
+	if (ret)
+		return mrrc_op_posted(op, ret);
+	core_msg.msg_iov = core.iov;
+	core_msg.desc = core.desc;
+	recv_context->context = op;
+	ret = MRRC_OP_TRY(op, fi_trecvmsg(ep->core, &core_msg, flags));
+	if (ret)
+		recv_context->context = op->context;
+	return mrrc_op_posted(op, ret);
 }
 
 /*
@@ -71,6 +106,8 @@ mrrc_trecv_peek(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
 	struct mrrc_op *op;
 	ssize_t ret;
 
+	if (ep->buffered)
+		return mrrc_trecv_buffered(ep, msg, flags);
 	if (!(flags & FI_CLAIM) ||
 	    (flags & (FI_PEEK | FI_DISCARD)) == (FI_PEEK | FI_DISCARD))
 		return fi_trecvmsg(ep->core, msg, flags);

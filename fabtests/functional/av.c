@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_av: address vectors, maps and tables, filled at once or with
+ * events; what is looked up, printed and removed; and whom messages come
+ * from: FI_SOURCE, and receives for one sender (FI_DIRECTED_RECV).
+ */
+#include "ft_mrrc.h"
+
+#define PEERS 4
+#define LEN   5000
+#define LONG  200000 /* beyond what a core copies */
+
+static struct ft_pair pair;	/* the domains; no endpoint of its own */
+static struct ft_ep hub, peers[PEERS];
+static fi_addr_t addrs[PEERS];	/* of the peers, in hub's */
+static char *out, *in;
+
+/* ---- what does not need messages --------------------------------------- */
+
+static void names(struct ft_ep *ep, char *name, size_t *len)
+{
+	*len = 256;
+	FT_CALL(fi_getname(&ep->ep->fid, name, len));
+}
+
+static void straddr(struct fid_av *av, const char *name)
+{
+	char text[256] = "", small[4] = "";
+	size_t len = sizeof(text), full;
+
+	FT_CHECK(fi_av_straddr(av, name, text, &len) == text, "fi_av_straddr");
+	full = strlen(text);
+	FT_CHECK(strstr(text, ft_opts.addr), "an address as %s", text);
+	ft_log("%s", text);
+	len = sizeof(small);
+	fi_av_straddr(av, name, small, &len);
+	FT_CHECK(len > full && !memchr(text, '\0', sizeof(small)),
+		 "needs %zu bytes of %zu", len, full);
+}
+
+static void lookup(struct fid_av *av, fi_addr_t addr, const char *name,
+		   size_t len)
+{
+	char got[256];
+	size_t size = sizeof(got);
+
+	FT_CALL(fi_av_lookup(av, addr, got, &size));
+	FT_CHECK(size == len && !memcmp(got, name, len),
+		 "an address of %zu bytes where %zu were inserted", size, len);
+}
+
+static void one_av(enum fi_av_type type)
+{
+	struct fi_av_attr attr = { .type = type, .count = PEERS };
+	char name[PEERS][256], all[PEERS * 256];
+	struct fid_av *av;
+	fi_addr_t addr[PEERS];
+	size_t len = 0;
+	int ret, i;
+
+	ft_stage("address vector of type %d", type);
+	FT_CALL(fi_av_open(pair.dom[0].domain, &attr, &av, &pair));
+	/* libfabric's own keep no context */
+	if (!ft_opts.raw)
+		FT_CHECK(av->fid.context == &pair &&
+			 av->fid.fclass == FI_CLASS_AV, "context or class");
+	FT_CHECK(attr.type == type, "type %d", attr.type);
+	for (i = 0; i < PEERS; i++) {
+		names(&peers[i], name[i], &len);
+		memcpy(all + (size_t) i * len, name[i], len);
+	}
+	ret = fi_av_insert(av, all, PEERS, addr, 0, NULL);
+	FT_CHECK(ret == PEERS, "fi_av_insert: %d of %d", ret, PEERS);
+	for (i = 0; i < PEERS; i++) {
+		if (type == FI_AV_TABLE)
+			FT_CHECK(addr[i] == (fi_addr_t) i, "index %" PRIu64,
+				 addr[i]);
+		lookup(av, addr[i], name[i], len);
+		straddr(av, name[i]);
+	}
+	FT_CALL(fi_av_remove(av, &addr[1], 2, 0));
+	lookup(av, addr[0], name[0], len);
+	lookup(av, addr[3], name[3], len);
+	ret = fi_av_insert(av, name[1], 1, &addr[1], 0, NULL);
+	FT_CHECK(ret == 1, "fi_av_insert: %d", ret);
+	lookup(av, addr[1], name[1], len);
+	FT_CALL(fi_close(&av->fid));
+}
+
+static void by_service(void)
+{
+	struct fi_av_attr attr = { .type = FI_AV_TABLE };
+	fi_addr_t addr[4] = { 0 };
+	struct fid_av *av;
+	char got[256];
+	size_t len = sizeof(got);
+	int ret;
+
+	ft_stage("names and services");
+	FT_CALL(fi_av_open(pair.dom[0].domain, &attr, &av, NULL));
+	ret = fi_av_insertsvc(av, ft_opts.addr, "4711", &addr[0], 0, NULL);
+	FT_CHECK(ret == 1, "fi_av_insertsvc: %d", ret);
+	FT_CALL(fi_av_lookup(av, addr[0], got, &len));
+	ret = fi_av_insertsym(av, ft_opts.addr, 1, "4712", 2, &addr[1], 0,
+			      NULL);
+	FT_CHECK(ret == 2, "fi_av_insertsym: %d", ret);
+	FT_CALL(fi_close(&av->fid));
+}
+
+/* The event names our address vector. */
+static void with_events(void)
+{
+	struct fi_av_attr attr = { .type = FI_AV_MAP, .flags = FI_EVENT };
+	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_UNSPEC };
+	uint64_t end = ft_now_us() + 10000000;
+	struct fi_eq_entry entry = { 0 };
+	struct fid_eq *eq;
+	struct fid_av *av;
+	fi_addr_t addr = FI_ADDR_NOTAVAIL;
+	uint32_t event = 0;
+	char name[256];
+	size_t len;
+	ssize_t ret;
+
+	ft_stage("events of an address vector");
+	names(&peers[0], name, &len);
+	ret = fi_av_open(pair.dom[0].domain, &attr, &av, NULL);
+	if (ret == -FI_ENOSYS || ret == -FI_EINVAL) {
+		printf("note: no events here: %s\n", fi_strerror((int) -ret));
+		return;
+	}
+	FT_CHECK(!ret, "fi_av_open: %zd", ret);
+	FT_CALL(fi_eq_open(pair.dom[0].fabric, &eq_attr, &eq, NULL));
+	FT_CALL(fi_av_bind(av, &eq->fid, 0));
+	ret = fi_av_insert(av, name, 1, &addr, 0, &addr);
+	FT_CHECK(!ret || ret == 1, "fi_av_insert: %zd", ret);
+	do {
+		ret = fi_eq_read(eq, &event, &entry, sizeof(entry), 0);
+		FT_CHECK(ft_now_us() < end, "no event");
+	} while (ret == -FI_EAGAIN);
+	FT_CHECK(ret == sizeof(entry) && event == FI_AV_COMPLETE,
+		 "fi_eq_read: %zd, event %u", ret, event);
+	FT_CHECK(entry.fid == &av->fid && entry.context == &addr &&
+		 entry.data == 1, "fid %p, context %p, data %" PRIu64,
+		 (void *) entry.fid, entry.context, entry.data);
+	lookup(av, addr, name, len);
+	FT_CALL(fi_close(&av->fid));
+	FT_CALL(fi_close(&eq->fid));
+}
+
+/* ---- whom messages come from ------------------------------------------- */
+
+static void open_peers(const struct ft_attr *attr)
+{
+	int i, k;
+
+	memset(&pair, 0, sizeof(pair));
+	pair.attr = *attr;
+	ft_rdm_open(&pair, &pair.dom[0]);
+	ft_rdm_open(&pair, &pair.dom[1]);
+	ft_rdm_ep_open(&pair, &hub, &pair.dom[0]);
+	for (i = 0; i < PEERS; i++) {
+		ft_rdm_ep_open(&pair, &peers[i], &pair.dom[1]);
+		addrs[i] = ft_rdm_insert(&hub, &peers[i]);
+		/* each calls it something else */
+		for (k = 0; k < i; k++)
+			ft_rdm_insert(&peers[i], &peers[k]);
+		peers[i].to = ft_rdm_insert(&peers[i], &hub);
+		peers[i].peer = &hub;
+		if (attr->av_type == FI_AV_TABLE)
+			FT_CHECK(addrs[i] == (fi_addr_t) i, "index %" PRIu64,
+				 addrs[i]);
+	}
+}
+
+static void close_peers(void)
+{
+	int i;
+
+	for (i = 0; i < PEERS; i++)
+		ft_ep_close(&peers[i]);
+	ft_ep_close(&hub);
+	ft_pair_close(&pair);
+}
+
+/* The hub takes part although it is nobody's only peer. */
+static void poll_all(void)
+{
+	int i;
+
+	ft_poll(&hub);
+	for (i = 0; i < PEERS; i++)
+		ft_poll(&peers[i]);
+}
+
+#define POST_ALL(call)							\
+	do {								\
+		uint64_t end_ = ft_now_us() + 30000000;			\
+		ssize_t rc_;						\
+									\
+		while ((rc_ = (call)) == -FI_EAGAIN) {			\
+			poll_all();					\
+			FT_CHECK(ft_now_us() < end_, "%s: -FI_EAGAIN "	\
+				 "for 30 s", #call);			\
+		}							\
+		FT_CHECK(!rc_, "%s: %zd", #call, rc_);			\
+	} while (0)
+
+static void wait_all(struct ft_ep *ep, enum ft_dir dir, struct ft_comp *comp)
+{
+	uint64_t end = ft_now_us() + 30000000;
+
+	while (!ft_take(ep, dir, comp)) {
+		poll_all();
+		FT_CHECK(ft_now_us() < end, "no completion");
+	}
+	FT_CHECK(!comp->err, "error %d", comp->err);
+}
+
+static void send_from(int i, size_t len, uint64_t seed, bool tagged)
+{
+	struct ft_ep *ep = &peers[i];
+	char *p = out + (size_t) i * LONG;
+	void *desc;
+
+	ft_fill(p, len, seed);
+	desc = ft_desc(ep->dom, p, len);
+	if (tagged)
+		POST_ALL(fi_tsend(ep->ep, p, len, desc, ep->to, 5, p));
+	else
+		POST_ALL(fi_send(ep->ep, p, len, desc, ep->to, p));
+}
+
+static void recv_from(int k, size_t len, fi_addr_t from, bool tagged)
+{
+	char *p = in + (size_t) k * LONG;
+	void *desc;
+
+	memset(p, 0, len);
+	desc = ft_desc(hub.dom, p, len);
+	if (tagged)
+		POST_ALL(fi_trecv(hub.ep, p, len, desc, from, 5, 0, p));
+	else
+		POST_ALL(fi_recv(hub.ep, p, len, desc, from, p));
+}
+
+/* Any receive will do; the completion says who it was. */
+static void sources(size_t len, bool tagged)
+{
+	struct ft_comp comp;
+	int i, k, who;
+
+	for (k = 0; k < PEERS * 3; k++) {
+		ft_stage("source of message %d, %zu bytes", k, len);
+		who = (int) (ft_rand() % PEERS);
+		recv_from(0, len, FT_ANY, tagged);
+		send_from(who, len, (uint64_t) k, tagged);
+		wait_all(&hub, FT_RX, &comp);
+		FT_CHECK(comp.src == addrs[who],
+			 "from %" PRIu64 ", not %" PRIu64, comp.src,
+			 addrs[who]);
+		FT_CHECK_BUF(in, len, (uint64_t) k, "from its source");
+		wait_all(&peers[who], FT_TX, &comp);
+	}
+	for (i = 0; i < 2; i++)
+		ft_release(&pair.dom[i]);
+}
+
+/* Receives for one sender each, in another order than they send. */
+static void directed(size_t len, bool tagged)
+{
+	struct ft_comp comp;
+	int i, k;
+
+	ft_stage("receives from one sender, %zu bytes%s", len,
+		 tagged ? ", tagged" : "");
+	/* one is early */
+	send_from(2, len, 2, tagged);
+	for (i = 0; i < 20; i++)
+		poll_all();
+	for (i = 0; i < PEERS; i++)
+		recv_from(i, len, addrs[i], tagged);
+	for (i = PEERS - 1; i >= 0; i--) {
+		if (i != 2)
+			send_from(i, len, (uint64_t) i, tagged);
+	}
+	for (k = 0; k < PEERS; k++) {
+		wait_all(&hub, FT_RX, &comp);
+		i = (int) (((char *) comp.ctx - in) / LONG);
+		FT_CHECK(i >= 0 && i < PEERS, "context %p", comp.ctx);
+		FT_CHECK(comp.src == addrs[i], "from %" PRIu64, comp.src);
+		FT_CHECK_BUF(comp.ctx, len, (uint64_t) i, "from its sender");
+	}
+	for (i = 0; i < PEERS; i++)
+		wait_all(&peers[i], FT_TX, &comp);
+	for (i = 0; i < 2; i++)
+		ft_release(&pair.dom[i]);
+}
+
+static void talk(enum fi_av_type type, bool tagged)
+{
+	static const size_t sizes[] = { 16, LEN, LONG };
+	struct ft_attr attr = FT_ATTR;
+	size_t i;
+
+	attr.caps = FI_MSG | FI_SOURCE | FI_DIRECTED_RECV |
+		    (tagged ? FI_TAGGED : 0);
+	attr.format = FI_CQ_FORMAT_TAGGED;
+	attr.av_type = type;
+	open_peers(&attr);
+	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		sources(sizes[i], tagged);
+		/* net (1.17) matches senders by tagged receives alone */
+		if (tagged || !ft_core("net"))
+			directed(sizes[i], tagged);
+	}
+	ft_check_idle(&pair.dom[0], "talked");
+	ft_check_idle(&pair.dom[1], "talked");
+	if (!tagged) {
+		one_av(FI_AV_MAP);
+		one_av(FI_AV_TABLE);
+		by_service();
+		with_events();
+	}
+	close_peers();
+}
+
+/* A stranger's message has a source that says so. */
+static void strangers(void)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct ft_comp comp;
+
+	ft_stage("a message from whom we do not know");
+	attr.caps = FI_MSG | FI_SOURCE;
+	open_peers(&attr);
+	FT_CALL(fi_av_remove(hub.av, &addrs[1], 1, 0));
+	recv_from(0, LEN, FT_ANY, false);
+	send_from(1, LEN, 1, false);
+	wait_all(&hub, FT_RX, &comp);
+	FT_CHECK(comp.src == FI_ADDR_NOTAVAIL, "from %" PRIu64, comp.src);
+	FT_CHECK_BUF(in, LEN, 1, "from a stranger");
+	wait_all(&peers[1], FT_TX, &comp);
+	ft_release(&pair.dom[0]);
+	ft_release(&pair.dom[1]);
+	close_peers();
+}
+
+int main(int argc, char **argv)
+{
+	ft_init(argc, argv);
+	if (!ft_rdm())
+		ft_skip("%s: connected endpoints", ft_opts.prov);
+	out = ft_map(NULL, PEERS * LONG);
+	in = ft_map(NULL, PEERS * LONG);
+	talk(FI_AV_TABLE, false);
+	talk(FI_AV_MAP, true);
+	strangers();
+	ft_unmap(out, PEERS * LONG);
+	ft_unmap(in, PEERS * LONG);
+	return ft_done();
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_buffered: FI_BUFFERED_RECV: messages arrive in buffers of the
+ * core's; the application claims them into null descriptors, or throws them
+ * away. The endpoint that an entry names is the application's.
+ */
+#include "ft_mrrc.h"
+
+#define LONG  300000 /* beyond what a core copies */
+
+static const size_t sizes[] = { 0, 8, 100, 5000, LONG };
+static struct ft_pair pair;
+static char *out, *in;
+
+static void send_one(size_t len, uint64_t seed, bool tagged)
+{
+	void *desc = ft_desc(&pair.dom[1], out, len);
+
+	ft_fill(out, len, seed);
+	if (tagged)
+		FT_POST(&pair.c, fi_tsend(pair.c.ep, out, len, desc, pair.c.to,
+					  seed, out));
+	else
+		FT_POST(&pair.c, fi_send(pair.c.ep, out, len, desc, pair.c.to,
+					 out));
+}
+
+/* What arrives first is not a receive of ours, but a place to ask from. */
+static struct fi_recv_context *arrived(size_t len)
+{
+	struct ft_comp comp;
+	struct fi_recv_context *rc;
+
+	ft_wait(&pair.s, FT_RX, &comp);
+	FT_CHECK(comp.flags & FI_RECV && !(comp.flags & FI_CLAIM),
+		 "flags 0x%" PRIx64, comp.flags);
+	FT_CHECK(comp.len == len, "%zu bytes of %zu", comp.len, len);
+	rc = comp.ctx;
+	/* raw, it is a core's endpoint that the application opened */
+	FT_CHECK(rc->ep == pair.s.ep, "of endpoint %p, not %p",
+		 (void *) rc->ep, (void *) pair.s.ep);
+	return rc;
+}
+
+static ssize_t ask(struct fi_recv_context *rc, size_t len, uint64_t flags,
+		   bool tagged)
+{
+	struct iovec iov = { in, len };
+	void *desc = ft_desc(&pair.dom[0], in, len);
+	struct fi_msg msg = {
+		.msg_iov = &iov, .desc = &desc, .iov_count = 1,
+		.addr = FT_ANY, .context = rc,
+	};
+	struct fi_msg_tagged tmsg = {
+		.msg_iov = &iov, .desc = &desc, .iov_count = 1,
+		.addr = FT_ANY, .context = rc,
+	};
+
+	return tagged ? fi_trecvmsg(rc->ep, &tmsg, flags) :
+			fi_recvmsg(rc->ep, &msg, flags);
+}
+
+static void claim(size_t len, uint64_t seed, bool tagged)
+{
+	struct fi_recv_context *rc;
+	struct fi_mrrc_stats st;
+	struct ft_comp comp;
+
+	ft_stage("a claim of %zu bytes%s", len, tagged ? ", tagged" : "");
+	send_one(len, seed, tagged);
+	rc = arrived(len);
+	memset(in, 0, len);
+	rc->context = in;
+	FT_POST(&pair.s, ask(rc, len, FI_CLAIM, tagged));
+	if (len == LONG && ft_stats(&pair.dom[0], &st))
+		FT_CHECK(st.held_regions == 1, "%" PRIu64 " regions held",
+			 st.held_regions);
+	ft_wait(&pair.s, FT_RX, &comp);
+	FT_CHECK(comp.ctx == in, "context %p, not %p", comp.ctx, (void *) in);
+	FT_CHECK(comp.len == len, "%zu bytes of %zu", comp.len, len);
+	FT_CHECK_BUF(in, len, seed, "a buffered message");
+	ft_wait_ctx(&pair.c, FT_TX, out, FI_SEND);
+	ft_release(&pair.dom[0]);
+	ft_release(&pair.dom[1]);
+	ft_check_idle(&pair.dom[0], "claimed");
+}
+
+static void discard(size_t len, uint64_t seed, bool tagged)
+{
+	/* ofi_rxm forgets the sender of what it would have to fetch */
+	if (len == LONG)
+		return;
+	ft_stage("%zu bytes thrown away", len);
+	send_one(len, seed, tagged);
+	FT_POST(&pair.s, ask(arrived(len), len, FI_DISCARD, tagged));
+	ft_wait_ctx(&pair.c, FT_TX, out, FI_SEND);
+	ft_expect_none(&pair.s, 2);
+	ft_release(&pair.dom[0]);
+	ft_release(&pair.dom[1]);
+	ft_check_idle(&pair.dom[0], "thrown away");
+}
+
+int main(int argc, char **argv)
+{
+	struct ft_attr attr = FT_ATTR;
+	unsigned i, k, n;
+
+	ft_init(argc, argv);
+	if (!ft_rxm())
+		ft_skip("%s has no buffered receives", ft_opts.prov);
+	n = ft_iters(ft_core("verbs") ? 3 : 20);
+	attr.caps = FI_MSG | FI_TAGGED;
+	attr.format = FI_CQ_FORMAT_TAGGED;
+	attr.mode = FI_BUFFERED_RECV;
+	ft_pair_open(&pair, &attr);
+	out = ft_map(NULL, LONG);
+	in = ft_map(NULL, LONG);
+	for (k = 0; k < n; k++) {
+		for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+			claim(sizes[i], k * 10 + i, k % 2);
+			discard(sizes[i], k, k % 2);
+		}
+	}
+	ft_unmap(out, LONG);
+	ft_unmap(in, LONG);
+	ft_pair_close(&pair);
+	return ft_done();
+}
