@@ -354,6 +354,8 @@ static void both_forked(void)
 int main(int argc, char **argv)
 {
 	setenv("FI_HOOK", "mrrc", 1);
+	/* with libfabric's cache as it is, or would be without us */
+	setenv("FI_MR_CACHE_MAX_COUNT", "1024", 0);
 	ft_init(argc, argv);
 	if (!ft_opts.raw)
 		both_forked();
