@@ -14,7 +14,12 @@ take_side()
 		SIDE_NAME=$STACK
 		[ "$HOOK" = no ] || SIDE_ENV+=(FI_HOOK=mrrc)
 	fi
-	[ "$FILTER" = no ] || SIDE_ENV+=(FI_PROVIDER="$SIDE_NAME")
+	if [ "$FILTER" = yes ]; then
+		SIDE_ENV+=(FI_PROVIDER="$SIDE_NAME")
+	elif [[ $SIDE_NAME != *";"* ]]; then
+		# asked for tcp, libfabric offers tcp;ofi_rxm as well
+		SIDE_ENV+=(FI_PROVIDER=^ofi_rxm,ofi_rxd)
+	fi
 }
 
 # What the reports call it.

@@ -54,6 +54,8 @@ uber_parse()
 		/^\[[^ ]*, [a-z]*, / && test != "" {
 			# type, call, endpoint, waits, format: these come from
 			# the configuration, the rest from the provider
+			# (an atomic call has a comma in it)
+			gsub(/ *\([^)]*\)/, "")
 			match($0, /FI_CQ_FORMAT_[A-Z]*/)
 			format = substr($0, RSTART, RLENGTH)
 			split($0, field, /, ?/)
