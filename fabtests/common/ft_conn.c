@@ -388,6 +388,7 @@ void ft_pair_close(struct ft_pair *pair)
 		ft_print_stats(dom, who[i]);
 		ft_release(dom);
 		ft_check_flushed(dom, who[i]);
+		fi_freeinfo(dom->info);
 		if (dom->domain) {
 			ret = fi_close(&dom->domain->fid);
 			if (ret == -FI_EBUSY && core_leaks(pair))
@@ -400,8 +401,6 @@ void ft_pair_close(struct ft_pair *pair)
 		}
 		if (dom->fabric)
 			FT_CALL(fi_close(&dom->fabric->fid));
-		if (dom->info)
-			fi_freeinfo(dom->info);
 	}
 	memset(pair, 0, sizeof(*pair));
 }

@@ -239,6 +239,86 @@ static void all(struct ft_pair *pair, struct bufs *b)
 	ft_release(ep->dom);
 }
 
+/* Every type whose bits survive being copied as a value. */
+static const struct {
+	enum fi_datatype type;
+	size_t size;
+} types[] = {
+	{ FI_INT8, 1 }, { FI_UINT8, 1 }, { FI_INT16, 2 }, { FI_UINT16, 2 },
+	{ FI_INT32, 4 }, { FI_UINT32, 4 }, { FI_INT64, 8 }, { FI_UINT64, 8 },
+	{ FI_FLOAT, 4 }, { FI_DOUBLE, 8 }, { FI_FLOAT_COMPLEX, 8 },
+	{ FI_DOUBLE_COMPLEX, 16 },
+};
+
+/* Arrays, as many elements as the core takes: all of them are transferred. */
+static void array(struct ft_ep *ep, struct bufs *b, unsigned t, uint64_t seed)
+{
+	const enum fi_datatype type = types[t].type;
+	char *operand = (char *) b->operand, *result = (char *) b->result;
+	size_t count, len;
+
+	if (fi_atomicvalid(ep->ep, type, FI_ATOMIC_WRITE, &count))
+		return;
+	if (count * types[t].size > FT_PAGE)
+		count = FT_PAGE / types[t].size;
+	len = count * types[t].size;
+	ft_stage("%zu elements of type %d", count, type);
+	ft_fill(operand, len, seed);
+	memset(b->target, 0, FT_PAGE);
+	FT_POST(ep, fi_atomic(ep->ep, operand, count, b->od, ep->to, taddr,
+			      fi_mr_key(b->mr), type, FI_ATOMIC_WRITE, b));
+	ft_wait_ctx(ep, FT_TX, b, 0);
+	ft_wait_buf(ep, b->target, len, seed);
+	FT_CHECK(len == FT_PAGE || !((char *) b->target)[len],
+		 "more than %zu bytes were written", len);
+	if (fi_fetch_atomicvalid(ep->ep, type, FI_ATOMIC_READ, &count) ||
+	    count * types[t].size < len)
+		return;
+	memset(result, 0, FT_PAGE);
+	FT_POST(ep, fi_fetch_atomic(ep->ep, NULL, len / types[t].size, NULL,
+				    result, b->rd, ep->to, taddr,
+				    fi_mr_key(b->mr), type, FI_ATOMIC_READ,
+				    b));
+	ft_wait_ctx(ep, FT_TX, b, 0);
+	FT_CHECK_BUF(result, len, seed, "fetched");
+}
+
+static void injected(struct ft_ep *ep, struct bufs *b, uint64_t seed)
+{
+	uint64_t end = ft_now_us() + 10000000;
+	size_t count;
+
+	if (fi_atomicvalid(ep->ep, FI_UINT64, FI_SUM, &count))
+		return;
+	ft_stage("injected");
+	*b->target = 1000;
+	*b->operand = seed;
+	FT_POST(ep, fi_inject_atomic(ep->ep, b->operand, 1, ep->to, taddr,
+				     fi_mr_key(b->mr), FI_UINT64, FI_SUM));
+	*b->operand = 77;
+	while (*(volatile uint64_t *) b->target == 1000) {
+		ft_progress(ep);
+		FT_CHECK(ft_now_us() < end, "never added");
+	}
+	FT_CHECK(*b->target == 1000 + seed, "0x%" PRIx64, *b->target);
+}
+
+/* ofi_rxm has them all; to verbs an operand is an address. */
+static void arrays(struct ft_pair *pair, struct bufs *b)
+{
+	struct ft_ep *ep = &pair->c;
+	unsigned t;
+
+	if (!ft_rxm())
+		return;
+	b->od = ft_desc(ep->dom, b->operand, FT_PAGE);
+	b->rd = ft_desc(ep->dom, b->result, FT_PAGE);
+	for (t = 0; t < sizeof(types) / sizeof(*types); t++)
+		array(ep, b, t, 100 + t);
+	injected(ep, b, 5);
+	ft_release(ep->dom);
+}
+
 int main(int argc, char **argv)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -264,6 +344,9 @@ int main(int argc, char **argv)
 		b.compare = pages + (i % 2 ? 3072 : 1200 + i);
 		all(&pair, &b);
 	}
+	b.operand = pages + 1024;
+	b.result = pages + 2048;
+	arrays(&pair, &b);
 	if (!done)
 		ft_skip("%s has none of the atomics", ft_opts.prov);
 	if (ft_stats(&pair.dom[1], &st))

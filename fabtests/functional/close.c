@@ -155,7 +155,7 @@ static void parents(struct ft_pair *pair)
 
 static void bounded(struct ft_pair *pair, struct fid_mr *mr)
 {
-	unsigned i, n = ft_iters(ft_core("verbs") ? 50 : ft_rxm() ? 100 : 500);
+	unsigned i, n = ft_iters(ft_core("verbs") ? 50 : ft_rxm() ? 60 : 500);
 	size_t before = 0, after;
 
 	for (i = 0; i < n; i++) {
@@ -205,7 +205,7 @@ static void half_done(void)
 {
 	struct ft_attr attr = FT_ATTR;
 	struct ft_pair pair;
-	unsigned i, k, n = ft_iters(ft_core("verbs") ? 10 : 60);
+	unsigned i, k, n = ft_iters(ft_core("verbs") ? 10 : 30);
 	char *p;
 
 	attr.caps = FI_MSG;
@@ -233,7 +233,7 @@ static void whole(void)
 {
 	struct ft_attr attr = FT_ATTR;
 	struct ft_pair pair;
-	unsigned i, n = ft_core("verbs") ? 10 : ft_rxm() ? 20 : 100;
+	unsigned i, n = ft_core("verbs") ? 10 : ft_rxm() ? 10 : 100;
 
 	for (i = 0; i < n; i++) {
 		ft_stage("opening and closing everything, round %u", i);

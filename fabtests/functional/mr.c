@@ -251,9 +251,10 @@ static void forms(void)
 	mr = ft_reg(&pair.dom[0], in, LEN, FI_RECV);
 	ret = fi_close(&dom->fid);
 	FT_CHECK(ret == -FI_EBUSY, "closing a domain with an MR: %d", ret);
-	ret = fi_mr_bind(mr, &pair.s.eq->fid, 0);
-	ft_log("fi_mr_bind to an event queue: %d", ret);
-	FT_CHECK(ret < 0, "fi_mr_bind to an event queue: %d", ret);
+	/* to what registrations are never bound to */
+	ret = fi_mr_bind(mr, &pair.s.cq[FT_TX]->fid, 0);
+	ft_log("fi_mr_bind to a completion queue: %d", ret);
+	FT_CHECK(ret < 0, "fi_mr_bind to a completion queue: %d", ret);
 	FT_CALL(fi_close(&mr->fid));
 }
 
