@@ -239,6 +239,8 @@ stage_libfabric2()
 	}
 	check_in libfabric2
 	run_fabtests libfabric2 "tcp;ofi_mrrc"
+	run_fabtests libfabric2 "tcp;ofi_mrrc" -e rdm -x "$ONCE"
+	run_fabtests libfabric2 "tcp;ofi_rxm;ofi_mrrc" -x "$ONCE"
 	IN=()
 	build_installed unit --enable-werror || {
 		fail "the build for this machine's libfabric failed"

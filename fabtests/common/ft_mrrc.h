@@ -45,6 +45,12 @@
 #include <rdma/fi_tagged.h>
 #include <rdma/fi_ext_mrrc.h>
 
+#if FI_MAJOR_VERSION >= 2
+/* deprecated there, with a warning at each use */
+#undef FI_REG_MR
+#define FI_REG_MR    (1ULL << 59)
+#endif
+
 #define FT_FIVERSION ft_fiversion
 #define FT_SKIP_RC   77
 #define FT_PAGE	     4096UL

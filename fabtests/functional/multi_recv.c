@@ -159,6 +159,12 @@ static void begin(void)
 	memset(lens, 0, sizeof(lens));
 }
 
+/* ofi_rxm of 2.1 ends what it has to fetch with FI_ETRUNC */
+static bool longer_works(void)
+{
+	return !ft_rxm() || FI_MAJOR_VERSION < 2;
+}
+
 /* early: so many messages before there is a buffer */
 static void stream(unsigned n, bool longer, unsigned early)
 {
@@ -345,6 +351,8 @@ int main(int argc, char **argv)
 		rooms[i].base = in + (size_t) i * ROOM;
 	set_least();
 	for (i = 0; i < 4; i++) {
+		if (i % 2 && !longer_works())
+			continue;
 		stream(n, i % 2, i / 2 ? 20 : 0);
 		settle();
 		ft_reconnect(&pair);
@@ -353,7 +361,8 @@ int main(int argc, char **argv)
 	}
 	ft_check_idle(&pair.dom[0], "endpoint closed");
 	released(false);
-	released(true);
+	if (longer_works())
+		released(true);
 	ft_unmap(in, BUFS * ROOM);
 	ft_unmap(out, WINDOW * 2 * LONG);
 	ft_pair_close(&pair);

@@ -310,7 +310,8 @@ int main(int argc, char **argv)
 	out = ft_map(NULL, KEPT * LONG);
 	in = ft_map(NULL, KEPT * LONG);
 	session(false);
-	if (!ft_opts.raw || ft_rxm())
+	/* tcp itself wants FI_COMPLETION for a look that finds something */
+	if (ft_rxm() || !(ft_opts.raw || ft_core("tcp")))
 		session(true);
 	ft_unmap(out, KEPT * LONG);
 	ft_unmap(in, KEPT * LONG);

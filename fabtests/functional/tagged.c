@@ -303,6 +303,9 @@ static void truncated(char *out, char *in, size_t len, size_t room)
 {
 	struct ft_comp comp;
 
+	/* tcp of 2.1 never completes it */
+	if (!room && !ft_rxm() && ft_core("tcp"))
+		return;
 	ft_stage("%zu bytes for %zu", room, len);
 	trecv(in, room, 9, 0, in);
 	tsend(out, len, 9, out);

@@ -29,6 +29,7 @@ usage()
 	  -b BINDIR    where fi_mrrc_* are (default: PATH)
 	  -t LIST      only these tests, separated by commas, as msg,rma
 	  -x LIST      not these
+	  -e TYPE      of endpoints, msg or rdm, where a provider has both
 	  -s ADDRESS   of both sides
 	  -T SECONDS   limit for each test (default $DEFAULT_TIMEOUT)
 	  -w COMMAND   run each test under COMMAND
@@ -113,6 +114,7 @@ run_test()
 	# the test's own deadline says more than timeout(1)
 	args=(-p "$prov" -t "$((LIMIT - 5))" -S "${FT_SEED:-1}")
 	[ -z "$ADDRESS" ] || args+=(-s "$ADDRESS")
+	[ -z "$TYPE" ] || args+=(-e "$TYPE")
 	timeout -k 5 "$LIMIT" "${WRAPPER[@]}" "$(program "$name")" \
 		"${args[@]}" >"$LOG" 2>&1 </dev/null
 	rc=$?
@@ -147,7 +149,7 @@ run_provider()
 {
 	local prov=$1 name
 
-	echo "== $prov"
+	echo "== $prov${TYPE:+ ($TYPE)}"
 	for name in $TESTS; do
 		wanted "$name" || continue
 		if [ "$VALGRIND" = yes ] && [ "$name" = readonly ]; then
@@ -187,7 +189,7 @@ parse()
 			shift
 			continue
 			;;
-		-[pbtxsTw]) [ $# -ge 2 ] || usage_error "$1 wants a value" ;;
+		-[pbtxesTw]) [ $# -ge 2 ] || usage_error "$1 wants a value" ;;
 		-*) usage_error "unknown option $1" ;;
 		*) PROVIDERS+=("$1"); shift; continue ;;
 		esac
@@ -200,6 +202,7 @@ parse()
 		-b) BINDIR=$value ;;
 		-t) ONLY=$value ;;
 		-x) NOT=$value ;;
+		-e) TYPE=$value ;;
 		-s) ADDRESS=$value ;;
 		-T) LIMIT=$value ;;
 		-w) read -r -a WRAPPER <<<"$value" ;;
@@ -212,7 +215,7 @@ main()
 {
 	local prov
 
-	PROVIDERS=() WRAPPER=() BINDIR='' ONLY='' NOT='' ADDRESS=''
+	PROVIDERS=() WRAPPER=() BINDIR='' ONLY='' NOT='' ADDRESS='' TYPE=''
 	VERBOSE=no VALGRIND=no
 	LIMIT=$DEFAULT_TIMEOUT PASSED=0 FAILED=0 SKIPPED=0
 	SUPPRESSIONS=$(dirname "$(realpath "$0")")/../suppressions/valgrind.supp
