@@ -94,6 +94,8 @@ void ft_set_raw(void)
 	char *tail;
 
 	ft_opts.raw = true;
+	if (ft_opts.prov == prov_buf)
+		return;
 	snprintf(prov_buf, sizeof(prov_buf), "%s", ft_opts.prov);
 	tail = strstr(prov_buf, ";ofi_mrrc");
 	if (tail)

@@ -49,6 +49,39 @@ static void given_descriptors(void)
 	FT_CALL(fi_close(&imr->fid));
 }
 
+/*
+ * Who need not register may pass the descriptor of what is registered for
+ * peers, whatever rights that has.
+ */
+static void peers_descriptors(void)
+{
+	static const uint64_t access[] = {
+		FI_REMOTE_READ, FI_REMOTE_WRITE, FI_SEND | FI_REMOTE_READ,
+		FI_REMOTE_READ | FI_REMOTE_WRITE, FI_RECV | FI_READ,
+	};
+	struct fid_mr *omr, *imr;
+	unsigned i;
+
+	if (ft_opts.raw)
+		return;
+	for (i = 0; i < sizeof(access) / sizeof(*access); i++) {
+		ft_stage("descriptors for access 0x%" PRIx64, access[i]);
+		omr = ft_reg(&pair.dom[1], out, LEN, access[i]);
+		imr = ft_reg(&pair.dom[0], in, LEN, access[i]);
+		ft_fill(out, LEN, i);
+		memset(in, 0, LEN);
+		FT_POST(&pair.c, fi_recv(pair.s.ep, in, LEN, fi_mr_desc(imr),
+					 FT_ANY, in));
+		FT_POST(&pair.c, fi_send(pair.c.ep, out, LEN, fi_mr_desc(omr),
+					 pair.c.to, out));
+		ft_wait_ctx(&pair.s, FT_RX, in, FI_RECV);
+		ft_wait_ctx(&pair.c, FT_TX, out, FI_SEND);
+		FT_CHECK_BUF(in, LEN, i, "with descriptors for peers");
+		FT_CALL(fi_close(&omr->fid));
+		FT_CALL(fi_close(&imr->fid));
+	}
+}
+
 /* The same memory with and without, explicit closed while both are used. */
 static void side_by_side(void)
 {
@@ -270,6 +303,7 @@ int main(int argc, char **argv)
 	out = ft_map(NULL, LEN);
 	in = ft_map(NULL, LEN);
 	given_descriptors();
+	peers_descriptors();
 	side_by_side();
 	chosen_keys();
 	all_keys();

@@ -32,7 +32,9 @@ usage()
 	  -e TYPE      of endpoints, msg or rdm, where a provider has both
 	  -s ADDRESS   of both sides
 	  -T SECONDS   limit for each test (default $DEFAULT_TIMEOUT)
-	  -w COMMAND   run each test under COMMAND
+	  -H           the hooking form: over the core that is named, or is below
+               ofi_mrrc, with FI_HOOK=mrrc
+  -w COMMAND   run each test under COMMAND
 	  --valgrind   run each test under valgrind, with a longer limit
 	  -v           output of all tests
 	  -l           list the tests
@@ -114,6 +116,7 @@ run_test()
 	# the test's own deadline says more than timeout(1)
 	args=(-p "$prov" -t "$((LIMIT - 5))" -S "${FT_SEED:-1}")
 	[ -z "$ADDRESS" ] || args+=(-s "$ADDRESS")
+	[ "$HOOK" = no ] || args+=(-R)
 	[ -z "$TYPE" ] || args+=(-e "$TYPE")
 	timeout -k 5 "$LIMIT" "${WRAPPER[@]}" "$(program "$name")" \
 		"${args[@]}" >"$LOG" 2>&1 </dev/null
@@ -181,6 +184,7 @@ parse()
 		-h|--help) usage; exit 0 ;;
 		-l) echo "$TESTS" fi_info | tr -s '[:space:]' '\n'; exit 0 ;;
 		-v) VERBOSE=yes; shift; continue ;;
+		-H) HOOK=yes; shift; continue ;;
 		--valgrind)
 			WRAPPER=(valgrind -q --error-exitcode=9
 				--suppressions="$SUPPRESSIONS")
@@ -216,13 +220,14 @@ main()
 	local prov
 
 	PROVIDERS=() WRAPPER=() BINDIR='' ONLY='' NOT='' ADDRESS='' TYPE=''
-	VERBOSE=no VALGRIND=no
+	VERBOSE=no VALGRIND=no HOOK=no
 	LIMIT=$DEFAULT_TIMEOUT PASSED=0 FAILED=0 SKIPPED=0
 	SUPPRESSIONS=$(dirname "$(realpath "$0")")/../suppressions/valgrind.supp
 	parse "$@"
 	[ ${#PROVIDERS[@]} -gt 0 ] || PROVIDERS=("tcp;ofi_mrrc")
 	LOG=$(mktemp "${TMPDIR:-/tmp}/runfabtests.XXXXXX") || exit 2
 	trap 'rm -f "$LOG"' EXIT
+	[ "$HOOK" = no ] || export FI_HOOK=mrrc
 	for prov in "${PROVIDERS[@]}"; do
 		set_register "$prov"
 		run_provider "$prov"

@@ -19,7 +19,7 @@
 
 static void mr_refresh(struct mrrc_mr *mr)
 {
-	mr->mr.mem_desc = mr->core->mem_desc;
+	mr->mr.mem_desc = mr->no_desc ? NULL : mr->core->mem_desc;
 	mr->mr.key = mr->core->key;
 	/* nobody can use it, but it is what was asked for */
 	if (mr->region && !(mr->domain->reg.mr_mode & FI_MR_PROV_KEY))
@@ -73,14 +73,24 @@ static struct fi_ops mrrc_mr_fid_ops = {
 	.ops_set = mrrc_fid_ops_set,
 };
 
-static struct mrrc_mr *mr_alloc(struct mrrc_domain *domain, void *context)
+/*
+ * An application that need not register its buffers may register them for
+ * peers alone, and pass whatever descriptor comes of it: only one that is good
+ * for all local use is given. Device memory has no other way.
+ */
+static struct mrrc_mr *mr_alloc(struct mrrc_domain *domain,
+				const struct fi_mr_attr *attr, void *context)
 {
+	const uint64_t local = FI_SEND | FI_RECV;
+
 	struct mrrc_mr *mr;
 
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return NULL;
 	mr->domain = domain;
+	mr->no_desc = domain->implicit && attr->iface == FI_HMEM_SYSTEM &&
+		      (attr->access & local) != local;
 	mr->mr.fid.fclass = FI_CLASS_MR;
 	mr->mr.fid.context = context;
 	mr->mr.fid.ops = &mrrc_mr_fid_ops;
@@ -172,7 +182,7 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count,
 	struct mrrc_mr *mr;
 	int ret;
 
-	mr = mr_alloc(domain, context);
+	mr = mr_alloc(domain, &attr, context);
 	if (!mr)
 		return -FI_ENOMEM;
 	if (mr_cached(domain, &attr, flags, mr))
@@ -239,7 +249,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	ret = mr_base_to_core(domain, &attr, core_attr);
 	if (ret)
 		return ret;
-	mr = mr_alloc(domain, attr->context);
+	mr = mr_alloc(domain, attr, attr->context);
 	if (!mr)
 		return -FI_ENOMEM;
 	if (attr != core_attr && mr_cached(domain, attr, flags, mr))

@@ -184,6 +184,7 @@ struct mrrc_mr {
 	struct mrrc_domain *domain;
 	struct mrrc_region *region;	/* of a local one, from the cache */
 	uint64_t key;			/* then: as it was requested */
+	bool no_desc;			/* the core's is not given */
 };
 
 struct mrrc_cntr {
