@@ -16,6 +16,7 @@ ME=${0##*/}
 readonly DEFAULT_STAGES="unit tcp libfabric2 asan tsan valgrind distcheck
 	verbs"
 readonly RUNFABTESTS=$TOP/fabtests/scripts/runfabtests.sh
+readonly CLIENTS=$TOP/fabtests/scripts/clients.sh
 # of the functional tests: what moves data, without long loops
 readonly MEMCHECKED=info,msg,rma,atomic,selective,cntr,srx,mr,cancel,close
 readonly MEMCHECKED_RDM=tagged,peek,multi_recv,av,atomic,rma
@@ -44,6 +45,9 @@ usage()
 	  distcheck  a release builds, tests, installs and uninstalls
 	  verbs      functional tests over verbs;ofi_mrrc, in a virtual machine
 	             with Soft-RoCE
+	  clients    Open MPI, Intel MPI and MPICH, from packages, over ofi_mrrc:
+	             a program that checks its data, and IMB; on this machine
+	             and over verbs in the virtual machine
 	  soak       the tcp tests again and again for SOAK_MINUTES (60)
 	  upstream   upstream's fabtests, installed in FABTESTS=PREFIX, over each
 	             core: below ofi_mrrc, and hooked
@@ -373,6 +377,51 @@ guest_unit()
 	[ $n -gt 0 ] || fail "unit tests in the guest ran nothing"
 	[ $rc -eq 0 ] || [ $m -gt 0 ] ||
 		fail "unit tests in the guest: status $rc"
+}
+
+# run_clients WHAT LOG COMMAND...: adds what clients.sh counts.
+run_clients()
+{
+	local what=$1 log=$LOGS/$2.log rc
+
+	shift 2
+	logged "$what" "$log" "$@"
+	rc=$?
+	grep -E '^(PASS|FAIL) ' "$log" | sed 's/^/   | /'
+	count_summary $rc "$log" "$what"
+}
+
+# MPICH's wheel brings a libfabric 2.x, the others use this machine's.
+stage_clients()
+{
+	local dir=$BUILD/clients IN=() two=()
+	local path=FI_PROVIDER_PATH=$BUILD/unit/prefix/lib/libfabric
+
+	build_installed unit --enable-werror || {
+		fail "the build failed"
+		return
+	}
+	if ! need "$("$CLIENTS" --packages)" || ! logged \
+		"MPI libraries from PyPI" "$LOGS/clients-setup.log" \
+		"$CLIENTS" --setup; then
+		fail "the clients cannot be installed"
+		return
+	fi
+	IN=("$TRIXIE" -w "$BUILD" --)
+	if need_trixie && build_installed libfabric2 --enable-werror; then
+		two=(-2 "$BUILD/libfabric2/prefix/lib/libfabric")
+	else
+		fail "no provider for libfabric 2.x: MPICH cannot be tested"
+	fi
+	IN=()
+	run_clients "MPI over tcp" clients-tcp \
+		env "$path" "$CLIENTS" -w "$dir" "${two[@]}"
+	need_guest || {
+		fail "the guest cannot be set up"
+		return
+	}
+	run_clients "MPI over verbs, in the guest" clients-verbs \
+		"$GUEST" -t 900 -e "$path" -- "$CLIENTS" -w "$dir" verbs
 }
 
 stage_guest()

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * mpi_check: what the tests of an MPI library over ofi_mrrc share. Needs MPI
+ * only, so that it is built with each library's own compiler wrapper.
+ *
+ * Every byte that travels follows from a seed that sender and receiver know,
+ * and every buffer lies between guards. A test runs on all ranks, reports
+ * what is wrong by mc_fail() and returns.
+ *
+ * Threads: mc_fill, mc_check, mc_fail and buffers from any thread.
+ */
+#ifndef MPI_CHECK_H
+#define MPI_CHECK_H
+
+#include <mpi.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MC_ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+#define MC_KIB(n)		((size_t) (n) << 10)
+#define MC_MIB(n)		((size_t) (n) << 20)
+
+struct mc {
+	int rank;
+	int ranks;
+	int next;		/* neighbours on the ring of ranks */
+	int prev;
+	int thread_level;	/* what the library provides */
+	size_t max_size;	/* of a message */
+	const char *test;	/* that runs now */
+};
+
+extern struct mc mc;
+
+struct mc_test {
+	const char *name;
+	void (*run)(void);
+	bool threads;		/* needs MPI_THREAD_MULTIPLE */
+	bool rma;
+	bool local;		/* each rank by itself */
+};
+
+/* Sizes around the limits of ofi_rxm and tcp, none above mc.max_size. */
+size_t mc_size_count(void);
+size_t mc_size(size_t i);
+
+/* A seed for one message: who sends it, which one it is. */
+uint64_t mc_seed(int rank, uint64_t number);
+
+/* One number out of it, for what is not a buffer; and at random, below n. */
+uint64_t mc_word(uint64_t seed, size_t i);
+size_t mc_random(uint64_t *state, size_t n);
+
+/*
+ * What a sender puts into a buffer, and how a receiver looks at it. With -b
+ * rank 0 gets one bit wrong, and the other ranks have to notice.
+ */
+void mc_fill(void *buf, size_t len, uint64_t seed);
+bool mc_check(const void *buf, size_t len, uint64_t seed, const char *what);
+/* Is all of it this byte? */
+bool mc_check_byte(const void *buf, size_t len, uint8_t byte,
+		   const char *what);
+/* The same deception for a test that fills no buffer: a value to send. */
+int64_t mc_value(int64_t value);
+
+void mc_fail(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
+
+/* Does a status tell of this message? */
+void mc_check_status(const MPI_Status *status, int source, int tag,
+		     size_t len);
+
+/* Memory from malloc at an odd address if skew says so, between guards. */
+#define MC_POISON	0x5a
+struct mc_buf {
+	uint8_t *base;
+	uint8_t *data;
+	size_t len;
+};
+
+void mc_buf_get(struct mc_buf *buf, size_t len, size_t skew);
+void mc_buf_put(struct mc_buf *buf);
+
+/* To the next rank of the ring and from the one before, checked. */
+void mc_ring(const void *out, size_t out_len, uint64_t out_seed, void *in,
+	     size_t in_len, uint64_t in_seed, const char *what);
+
+/* Tables that end with an entry without name. */
+extern const struct mc_test mc_pt2pt_tests[];
+extern const struct mc_test mc_match_tests[];
+extern const struct mc_test mc_mem_tests[];
+extern const struct mc_test mc_coll_tests[];
+extern const struct mc_test mc_type_tests[];
+extern const struct mc_test mc_rma_tests[];
+extern const struct mc_test mc_thread_tests[];
+
+#endif /* MPI_CHECK_H */

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * mpi_check: how main() asks for the result of a test.
+ */
+#ifndef MPI_REPORT_H
+#define MPI_REPORT_H
+
+#include <stdbool.h>
+
+/* A test begins; what this rank fills shall be wrong, or not. */
+void mc_report_begin(bool broken);
+/* How often mc_fail() was called since. */
+int mc_report_end(void);
+
+#endif /* MPI_REPORT_H */
