@@ -21,7 +21,7 @@ readonly CLIENTS=$TOP/fabtests/scripts/clients.sh
 readonly MEMCHECKED=info,msg,rma,atomic,selective,cntr,srx,mr,cancel,close
 readonly MEMCHECKED_RDM=tagged,peek,multi_recv,av,atomic,rma
 # of the functional tests: what does not depend on what is under us
-readonly ONCE=fi_info,versions,hook,unmap,memlock,uffd_denied,dgram,srx
+readonly ONCE=fi_info,versions,hook,core_cache,unmap,memlock,uffd_denied,dgram,srx
 readonly SUPP=$TOP/fabtests/suppressions
 
 usage()

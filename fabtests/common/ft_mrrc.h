@@ -51,6 +51,10 @@
 #define FI_REG_MR    (1ULL << 59)
 #endif
 
+#ifndef FI_BUFFERED_RECV /* not in libfabric 2.x */
+#define FI_BUFFERED_RECV 0
+#endif
+
 #define FT_FIVERSION ft_fiversion
 #define FT_SKIP_RC   77
 #define FT_PAGE	     4096UL

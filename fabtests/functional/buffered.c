@@ -106,7 +106,7 @@ int main(int argc, char **argv)
 	unsigned i, k, n;
 
 	ft_init(argc, argv);
-	if (!ft_rxm())
+	if (!ft_rxm() || !FI_BUFFERED_RECV)
 		ft_skip("%s has no buffered receives", ft_opts.prov);
 	n = ft_iters(ft_core("verbs") ? 3 : 20);
 	attr.caps = FI_MSG | FI_TAGGED;

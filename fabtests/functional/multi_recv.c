@@ -255,6 +255,41 @@ static void released(bool longer)
 }
 
 /*
+ * A message that is larger than the buffer ends it, without FI_MULTI_RECV.
+ * Others (net) break the connection.
+ */
+static void cut_off(void)
+{
+	uint64_t end = ft_now_us() + 20000000;
+	size_t len = ROOM + 1000;
+	void *desc = ft_desc(&pair.dom[1], out, len);
+	struct fi_cq_err_entry err = { 0 };
+	struct fi_cq_data_entry entry;
+	ssize_t ret;
+
+	if (!ft_rxm())
+		return;
+	ft_stage("a message that is too large");
+	begin();
+	post(&rooms[0]);
+	FT_POST(&pair.c, fi_send(pair.c.ep, out, len, desc, pair.c.to, out));
+	do {
+		ft_poll(&pair.c);
+		ret = fi_cq_read(pair.s.cq[FT_RX], &entry, 1);
+		FT_CHECK(ft_now_us() < end, "no error");
+	} while (ret == -FI_EAGAIN);
+	FT_CHECK(ret == -FI_EAVAIL, "fi_cq_read: %zd", ret);
+	ret = fi_cq_readerr(pair.s.cq[FT_RX], &err, 0);
+	FT_CHECK(ret == 1 && err.err == FI_ETRUNC &&
+		 err.op_context == &rooms[0], "error %d, context %p", err.err,
+		 err.op_context);
+	ft_wait_ctx(&pair.c, FT_TX, out, FI_SEND);
+	ft_release(&pair.dom[0]);
+	ft_release(&pair.dom[1]);
+	ft_check_idle(&pair.dom[0], "cut off");
+}
+
+/*
  * ofi_rxm runs out of entries while it places what came before the buffer:
  * the call fails, and some messages complete all the same, as the buffer's.
  */
@@ -363,6 +398,7 @@ int main(int argc, char **argv)
 	released(false);
 	if (longer_works())
 		released(true);
+	cut_off();
 	ft_unmap(in, BUFS * ROOM);
 	ft_unmap(out, WINDOW * 2 * LONG);
 	ft_pair_close(&pair);

@@ -44,8 +44,9 @@ void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
 	op->multi_len = count ? iov->iov_len : 0;
 	op->multi_done = 0;
 	op->multi_end = 0;
-	atomic_fetch_or_explicit(&op->flags, MRRC_OP_POSTING,
-				 memory_order_release);
+	if (op->cq)
+		atomic_fetch_or_explicit(&op->flags, MRRC_OP_POSTING,
+					 memory_order_release);
 	/* unknown: the record stays until the endpoint closes */
 	op->multi_min = fi_getopt(&ep->core->fid, FI_OPT_ENDPOINT,
 				  FI_OPT_MIN_MULTI_RECV, &min, &size) ? 0 : min;

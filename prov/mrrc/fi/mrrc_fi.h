@@ -69,6 +69,9 @@
 #undef FI_REG_MR
 #define FI_REG_MR	(1ULL << 59)
 #endif
+#ifndef FI_BUFFERED_RECV	/* gone in 2.x: no endpoint has it */
+#define FI_BUFFERED_RECV	0
+#endif
 
 /*
  * Bits of libfabric's own src/fabric.c and util layer, the same from v1.10 to

@@ -96,6 +96,30 @@ static void see(void *object, void *arg)
 		mrrc_pool_free(seen->pool, object);
 }
 
+/* Any pointer may be asked about, also where there is no memory yet. */
+START_TEST(test_is_live)
+{
+	struct mrrc_pool *pool;
+	char *a, *b;
+
+	ck_assert_int_eq(mrrc_pool_open(200, 100, &pool), 0);
+	ck_assert(!mrrc_pool_is_live(pool, pool->base));
+	ck_assert(!mrrc_pool_is_live(pool, pool->base + 99 * pool->size));
+	a = mrrc_pool_alloc(pool);
+	b = mrrc_pool_alloc(pool);
+	ck_assert(mrrc_pool_is_live(pool, a) && mrrc_pool_is_live(pool, b));
+	ck_assert(!mrrc_pool_is_live(pool, a + 1));
+	ck_assert(!mrrc_pool_is_live(pool, b + pool->size));
+	ck_assert(!mrrc_pool_is_live(pool, pool->base - pool->size));
+	ck_assert(!mrrc_pool_is_live(pool, pool->base + pool->span));
+	ck_assert(!mrrc_pool_is_live(pool, NULL));
+	mrrc_pool_free(pool, a);
+	ck_assert(!mrrc_pool_is_live(pool, a) && mrrc_pool_is_live(pool, b));
+	mrrc_pool_free(pool, b);
+	mrrc_pool_close(pool);
+}
+END_TEST
+
 START_TEST(test_foreach)
 {
 	struct seen seen = { 0 };
@@ -209,6 +233,7 @@ Suite *pool_suite(void)
 	tcase_add_test(tcase, test_arguments);
 	tcase_add_loop_test(tcase, test_capacity, 0, 7);
 	tcase_add_test(tcase, test_owns);
+	tcase_add_test(tcase, test_is_live);
 	tcase_add_test(tcase, test_foreach);
 	tcase_add_test(tcase, test_threads);
 	tcase_add_test(tcase, test_open_fails);
