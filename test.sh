@@ -21,7 +21,9 @@ readonly CLIENTS=$TOP/fabtests/scripts/clients.sh
 readonly MEMCHECKED=info,msg,rma,atomic,selective,cntr,srx,mr,cancel,close
 readonly MEMCHECKED_RDM=tagged,peek,multi_recv,av,atomic,rma
 # of the functional tests: what does not depend on what is under us
-readonly ONCE=fi_info,versions,hook,core_cache,unmap,memlock,uffd_denied,dgram,srx
+readonly ONCE=fi_info,versions,core_cache,unmap,memlock,uffd_denied,dgram,srx
+# what registers: the rest is the core's own
+readonly HOOKED=msg,rma,mr,readonly,unmap,limits,close,threads
 readonly SUPP=$TOP/fabtests/suppressions
 
 usage()
@@ -222,6 +224,7 @@ stage_tcp()
 	run_fabtests unit "tcp;ofi_mrrc"
 	run_fabtests unit "tcp;ofi_rxm;ofi_mrrc" -x "$ONCE"
 	run_fabtests unit "net;ofi_mrrc" -x "$ONCE"
+	run_fabtests unit "tcp;ofi_mrrc" -H -x "$ONCE,hook,info"
 }
 
 stage_libfabric2()
@@ -356,6 +359,11 @@ stage_verbs()
 		-e FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" -- \
 		"$RUNFABTESTS" -b "$BUILD/unit/prefix/bin" -x "$ONCE" \
 		"verbs;ofi_rxm;ofi_mrrc"
+	fabtests "tests over verbs with the hook, in the guest" \
+		"$GUEST" -t 900 \
+		-e FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" -- \
+		"$RUNFABTESTS" -b "$BUILD/unit/prefix/bin" -H -t "$HOOKED" \
+		"verbs;ofi_mrrc"
 	guest_unit test_sys race_mon
 }
 
