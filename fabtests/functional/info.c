@@ -166,9 +166,16 @@ static void alone_in_environment(void)
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fi_info *info;
+	int ret;
 
 	setenv("FI_PROVIDER", "ofi_mrrc", 1);
-	FT_CALL(ask(NULL, &info));
+	ret = ask(NULL, &info);
+	/* ofi_rxm finds no core that is left out, and verbs has none itself */
+	if (ft_core("verbs") && ft_rdm()) {
+		FT_CHECK(ret == -FI_ENODATA, "fi_getinfo: %d", ret);
+		return;
+	}
+	FT_CALL(ret);
 	FT_CHECK(any_is_ours(info), "FI_PROVIDER=ofi_mrrc, %s answers",
 		 info->fabric_attr->prov_name);
 	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));

@@ -7,6 +7,21 @@
 #include "op.h"
 #include "sweep.h"
 
+/*
+ * ofi_rxm over verbs uses an endpoint of verbs' that it has closed and freed,
+ * if a message of its flow control is unread by then (rxm_close_conn() and
+ * rxm_handle_credit(), 1.17): leave it as few of them as can be.
+ */
+static void mrrc_ep_settle(struct mrrc_ep *ep)
+{
+	if (!ep->desc_always || !ep->domain->implicit)
+		return;
+	if (ep->rx.cq)
+		mrrc_cq_drain(ep->rx.cq);
+	if (ep->tx.cq && ep->tx.cq != ep->rx.cq)
+		mrrc_cq_drain(ep->tx.cq);
+}
+
 static int mrrc_ep_close(struct fid *fid)
 {
 	struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
@@ -15,6 +30,8 @@ static int mrrc_ep_close(struct fid *fid)
 
 	if (mrrc_ref_busy(&ep->ref))
 		return -FI_EBUSY;
+	if (!base)
+		mrrc_ep_settle(ep);
 	ret = fi_close(&ep->core->fid);
 	if (ret)
 		return ret;
