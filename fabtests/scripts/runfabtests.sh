@@ -109,6 +109,16 @@ settle()
 	fi
 }
 
+# ofi_rxm over verbs (1.17) may use an endpoint after freeing it when it is
+# closed, raw as well: whether one test died of that.  Its own handler prints
+# the place, which is in libfabric.
+died_in_rxm()
+{
+	[[ $1 == verbs*ofi_rxm* ]] &&
+		grep -A1 'terminated with signal 11' "$LOG" |
+		grep -q '/libfabric\.so'
+}
+
 run_test()
 {
 	local prov=$1 name=$2 start=$SECONDS args rc
@@ -118,9 +128,13 @@ run_test()
 	[ -z "$ADDRESS" ] || args+=(-s "$ADDRESS")
 	[ "$HOOK" = no ] || args+=(-R)
 	[ -z "$TYPE" ] || args+=(-e "$TYPE")
-	timeout -k 5 "$LIMIT" "${WRAPPER[@]}" "$(program "$name")" \
-		"${args[@]}" >"$LOG" 2>&1 </dev/null
-	rc=$?
+	for _ in 1 2 3; do
+		timeout -k 5 "$LIMIT" "${WRAPPER[@]}" "$(program "$name")" \
+			"${args[@]}" >"$LOG" 2>&1 </dev/null
+		rc=$?
+		died_in_rxm "$prov" || break
+		echo "note: $name: ofi_rxm's fault at close: once more"
+	done
 	settle "$name" $rc $((SECONDS - start))
 }
 
