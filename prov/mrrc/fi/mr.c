@@ -89,7 +89,8 @@ static struct mrrc_mr *mr_alloc(struct mrrc_domain *domain,
 	if (!mr)
 		return NULL;
 	mr->domain = domain;
-	mr->no_desc = domain->implicit && attr->iface == FI_HMEM_SYSTEM &&
+	mr->no_desc = domain->implicit &&
+		      mrrc_reg_is_system(&domain->reg, attr) &&
 		      (attr->access & local) != local;
 	mr->mr.fid.fclass = FI_CLASS_MR;
 	mr->mr.fid.context = context;

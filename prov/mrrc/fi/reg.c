@@ -109,7 +109,7 @@ static bool mrrc_reg_core_caches(const char *core_name)
 }
 
 void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
-		   size_t key_size)
+		   const struct fi_info *info)
 {
 	uint64_t key;
 
@@ -118,7 +118,8 @@ void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 	*reg = (struct mrrc_reg) {
 		.core_name = core_name,
 		.mr_mode = mr_mode,
-		.key_size = key_size,
+		.key_size = info->domain_attr->mr_key_size,
+		.hmem = (info->caps | info->domain_attr->caps) & FI_HMEM,
 		.nocache = mrrc_reg_core_caches(core_name),
 	};
 	atomic_init(&reg->next_key, key);
@@ -180,7 +181,7 @@ bool mrrc_reg_kind(const struct mrrc_reg *reg, const struct fi_mr_attr *attr,
 	unsigned bits = MRRC_RO;
 
 	if (flags || attr->iov_count != 1 || !attr->mr_iov->iov_len ||
-	    attr->offset || attr->iface != FI_HMEM_SYSTEM ||
+	    attr->offset || !mrrc_reg_is_system(reg, attr) ||
 	    !attr->access || (attr->access & ~REG_RIGHTS) ||
 	    (reg->mr_mode & (FI_MR_ENDPOINT | FI_MR_RAW)))
 		return false;

@@ -28,6 +28,7 @@ struct mrrc_reg {
 	int mr_mode;			/* what the core asks of us */
 	size_t key_size;
 	bool nocache;		/* MRRC_MR_NOCACHE means something to it */
+	bool hmem;		/* opened with FI_HMEM */
 	atomic_uint_fast64_t next_key;	/* where keys are ours to choose */
 	struct mrrc_cache_mt *cache;
 	struct mrrc_mon *mon;
@@ -35,13 +36,20 @@ struct mrrc_reg {
 
 /* What is known before the core's domain is open. */
 void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
-		   size_t key_size);
+		   const struct fi_info *info);
 
 /* Monitor and cache, by the parameters. */
 int mrrc_reg_open(struct mrrc_reg *reg);
 
 /* The core's domain is open: before the first use of the cache. */
 void mrrc_reg_attach(struct mrrc_reg *reg, struct fid_domain *core);
+
+/* Only users of FI_HMEM set the interface; older ones have no such field. */
+static inline bool mrrc_reg_is_system(const struct mrrc_reg *reg,
+				      const struct fi_mr_attr *attr)
+{
+	return !reg->hmem || attr->iface == FI_HMEM_SYSTEM;
+}
 
 /*
  * The kind of region that an explicit registration could be served from.
