@@ -22,6 +22,9 @@ readonly MEMCHECKED=info,msg,rma,atomic,selective,cntr,srx,mr,cancel,close
 readonly MEMCHECKED_RDM=tagged,peek,multi_recv,av,atomic,rma
 # of the functional tests: what does not depend on what is under us
 readonly ONCE=fi_info,versions,core_cache,unmap,memlock,uffd_denied,dgram,srx
+# over verbs ofi_rxm (1.17) dies in them raw as well, using an endpoint that it
+# has freed: rxm_close_conn()
+readonly RXM_DIES=close,atomic,multi_recv
 # what registers: the rest is the core's own
 readonly HOOKED=msg,rma,mr,readonly,unmap,limits,close,threads
 readonly SUPP=$TOP/fabtests/suppressions
@@ -357,8 +360,8 @@ stage_verbs()
 	fabtests "tests over verbs;ofi_rxm;ofi_mrrc, in the guest" \
 		"$GUEST" -t 900 \
 		-e FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" -- \
-		"$RUNFABTESTS" -b "$BUILD/unit/prefix/bin" -x "$ONCE" \
-		"verbs;ofi_rxm;ofi_mrrc"
+		"$RUNFABTESTS" -b "$BUILD/unit/prefix/bin" \
+		-x "$ONCE,$RXM_DIES" "verbs;ofi_rxm;ofi_mrrc"
 	fabtests "tests over verbs with the hook, in the guest" \
 		"$GUEST" -t 900 \
 		-e FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" -- \
