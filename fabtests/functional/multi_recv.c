@@ -376,7 +376,7 @@ int main(int argc, char **argv)
 		refused();
 		return ft_done();
 	}
-	n = ft_iters(ft_core("verbs") ? 100 : 2000);
+	n = ft_iters(ft_core("verbs") ? 400 : 2000);
 	attr.caps = FI_MSG | FI_MULTI_RECV;
 	ft_pair_open(&pair, &attr);
 	pair.s.quiet[FT_RX] = true;

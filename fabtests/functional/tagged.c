@@ -317,6 +317,31 @@ static void truncated(char *out, char *in, size_t len, size_t room)
 	ft_release(&pair.dom[1]);
 }
 
+/*
+ * No room at all for what would be fetched: ofi_rxm (1.17) never ends it, but
+ * must find a descriptor where it looks for one.
+ */
+static void no_room(char *out, char *in)
+{
+	uint64_t end = ft_now_us() + 300000;
+	struct ft_comp comp;
+	unsigned i;
+
+	ft_stage("no room for %d bytes", LONG);
+	trecv(in, 0, 9, 0, in);
+	tsend(out, LONG, 9, out);
+	while (ft_now_us() < end)
+		ft_progress(&pair.c);
+	while (ft_take(&pair.s, FT_RX, &comp))
+		FT_CHECK(comp.err && comp.ctx == in, "context %p", comp.ctx);
+	ft_ep_close(&pair.s);
+	ft_ep_close(&pair.c);
+	for (i = 0; i < 2; i++) {
+		ft_release(&pair.dom[i]);
+		ft_check_idle(&pair.dom[i], "endpoint closed");
+	}
+}
+
 static void cancelled(char *in)
 {
 	struct ft_comp comp;
@@ -361,6 +386,7 @@ int main(int argc, char **argv)
 	ft_init(argc, argv);
 	attr.caps = FI_MSG | FI_TAGGED;
 	attr.format = FI_CQ_FORMAT_TAGGED;
+	attr.abandons = true;
 	ft_pair_open(&pair, &attr);
 	n = ft_iters(ft_core("verbs") ? 3 : 100);
 	out = ft_map(NULL, len);
@@ -380,12 +406,12 @@ int main(int argc, char **argv)
 		truncated(out, in, LEN, LEN / 2);
 		truncated(out, in, LEN, 0);
 		truncated(out, in, LONG, LEN);
-		truncated(out, in, LONG, 0);
 	}
 	cancelled(in);
 	ft_expect_none(&pair.s, 10);
 	ft_expect_none(&pair.c, 1);
 	check_stats();
+	no_room(out, in);
 	ft_unmap(out, len);
 	ft_unmap(in, len);
 	ft_pair_close(&pair);
