@@ -18,7 +18,7 @@ take_side()
 		SIDE_ENV+=(FI_PROVIDER="$SIDE_NAME")
 	elif [[ $SIDE_NAME != *";"* ]]; then
 		# asked for tcp, libfabric offers tcp;ofi_rxm as well
-		SIDE_ENV+=(FI_PROVIDER=^ofi_rxm,ofi_rxd)
+		SIDE_ENV+=("FI_PROVIDER=^ofi_rxm,ofi_rxd")
 	fi
 }
 

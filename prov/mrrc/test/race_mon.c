@@ -40,7 +40,7 @@
 #define PAGES		4u
 #define SLOTS		8u
 #define THREADS		4
-#define BLIND_MS	20000
+#define BLIND_MS	120000
 
 static size_t page;
 static long race_ms;
