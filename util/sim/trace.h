@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A trace in memory: the requests that a registration cache would see, in
+ * order of time. Readers and generators make it, the simulator only reads it.
+ *
+ * Part of the simulator: one thread.
+ *
+ * Invariants (sim_trace_valid):
+ *   T1 time never runs backwards
+ *   T2 every range is within [0, SIM_ADDR_MAX) and not empty
+ *   T3 procs is one more than the highest proc, at most SIM_PROCS_MAX; 0 in
+ *      an empty trace
+ */
+#ifndef SIM_TRACE_H
+#define SIM_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* So that the end of a range can be rounded up to any page. */
+#define SIM_ADDR_MAX	(UINT64_C(1) << 63)
+#define SIM_REQ_MAX	(UINT64_C(1) << 32)
+#define SIM_PROCS_MAX	65536
+#define SIM_LINE_MAX	4096	/* bytes of a line without its LF */
+#define SIM_ERR_MAX	512	/* enough for every message */
+
+/* The first two of enum mrrc_access (core/region.h). */
+enum sim_access {
+	SIM_RO = 0,
+	SIM_RW = 1,
+};
+
+struct sim_req {
+	uint64_t time;		/* us */
+	uint64_t addr;
+	uint64_t len;		/* bytes */
+	uint32_t proc;		/* each has its own addresses */
+	uint32_t access;	/* enum sim_access */
+};
+
+struct sim_trace {
+	char *name;
+	struct sim_req *req;
+	size_t count;
+	size_t max;		/* requests that req has room for */
+	uint32_t procs;
+};
+
+/* An empty trace; the name is copied. */
+int sim_trace_init(struct sim_trace *trace, const char *name);
+void sim_trace_fini(struct sim_trace *trace);
+
+/*
+ * -EINVAL: would break T1, T2 or the kinds of access; -E2BIG: T3's limit;
+ * -EFBIG: SIM_REQ_MAX reached; -ENOMEM.
+ */
+int sim_trace_append(struct sim_trace *trace, const struct sim_req *req);
+
+bool sim_trace_valid(const struct sim_trace *trace);
+
+/*
+ * Bytes of the pages that the requests touch, each process's apart, up to
+ * UINT64_MAX. The page's size is a power of two up to SIM_ADDR_MAX.
+ */
+int sim_trace_footprint(const struct sim_trace *trace, uint64_t page,
+			uint64_t *bytes);
+
+/*
+ * The requests of all by time (of equal times, the earlier trace's first).
+ * The processes of each trace become others than those of the ones before.
+ */
+int sim_trace_merge(const struct sim_trace *const *traces, size_t cnt,
+		    const char *name, struct sim_trace *merged);
+
+/*
+ * Reads lines of comma-separated fields, plain or compressed by xz, as the
+ * first bytes tell. The first line names the columns (time_us, addr and len,
+ * perhaps proc and access, others are ignored) or, where it begins with a
+ * digit, is already a request of time_us,addr,len. Numbers are decimal or
+ * 0x...; access is r, ro, w or rw, and rw without that column. Blank lines and
+ * those of # are skipped.
+ *
+ * On failure @err, of @err_len bytes, says why: "FILE:LINE: cause". -EINVAL:
+ * malformed; -EBADMSG: not sound xz; -EFBIG and -E2BIG as above; -ENOMEM; or
+ * what open or read said.
+ *
+ * The trace's name is the file's, without its folder, .xz and .csv.
+ */
+int sim_trace_read(const char *path, char *err, size_t err_len,
+		   struct sim_trace *trace);	/* "-" is stdin */
+int sim_trace_read_file(FILE *file, const char *path, char *err,
+			size_t err_len, struct sim_trace *trace);
+
+/*
+ * Writes what sim_trace_read reads; @comment, a line or NULL, goes first. The
+ * file appears under its name when it is complete; "-" is stdout.
+ */
+int sim_trace_write(const struct sim_trace *trace, const char *comment,
+		    const char *path, char *err, size_t err_len);
+int sim_trace_write_file(const struct sim_trace *trace, const char *comment,
+			 FILE *file);
+
+#endif /* SIM_TRACE_H */
