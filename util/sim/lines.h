@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The lines of a file, plain or compressed by xz.
+ *
+ * Part of the simulator, between a file and trace_read.c: one thread. Memory
+ * is bounded whatever the file says.
+ */
+#ifndef SIM_LINES_H
+#define SIM_LINES_H
+
+#include "sim/trace.h"
+
+#include <lzma.h>
+
+struct sim_lines {
+	FILE *file;		/* the caller's */
+	bool xz;
+	bool end;		/* of what next and left describe: no more */
+	lzma_stream strm;	/* while xz */
+	uint8_t raw[16384];	/* as read from the file */
+	uint8_t text[65536];	/* xz: decompressed */
+	const uint8_t *next;	/* in raw or text: what no line took yet */
+	size_t left;
+	uint64_t number;	/* of the line that was last returned, from 1 */
+	const char *cause;	/* of the last failure; NULL: as errno has it */
+	char line[SIM_LINE_MAX + 1];
+};
+
+/* On failure too, lines->cause can be read. */
+int sim_lines_open(struct sim_lines *lines, FILE *file);
+void sim_lines_close(struct sim_lines *lines);
+
+/*
+ * The next line without its end (LF or CRLF), in lines->line, or -ENODATA
+ * after the last. Other failures are final and have a cause.
+ */
+int sim_lines_next(struct sim_lines *lines);
+
+#endif /* SIM_LINES_H */
