@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sim/trace: what is read, what is refused and how, what is written.
+ */
+#include "config.h"
+#include "sim/trace.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <lzma.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define H	"time_us,addr,len\n"
+#define P63	"9223372036854775808"	/* 2^63 */
+
+static char err[SIM_ERR_MAX];
+
+static int read_mem(const void *data, size_t len, struct sim_trace *trace)
+{
+	FILE *file = fmemopen((void *)data, len, "rb");
+	int ret;
+
+	ck_assert_ptr_nonnull(file);
+	err[0] = '\0';
+	ret = sim_trace_read_file(file, "dir/t.csv.xz", err, sizeof(err),
+				  trace);
+	fclose(file);
+	return ret;
+}
+
+/* xz of it into a buffer to free. */
+static uint8_t *compress(const void *data, size_t len, size_t *out_len)
+{
+	size_t max = lzma_stream_buffer_bound(len), pos = 0;
+	uint8_t *out = malloc(max);
+
+	ck_assert_ptr_nonnull(out);
+	ck_assert_int_eq(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, NULL,
+						 data, len, out, &pos, max),
+			 LZMA_OK);
+	*out_len = pos;
+	return out;
+}
+
+/* ---- what is read -------------------------------------------------------- */
+
+static const struct {
+	const char *text;
+	struct sim_req req[3];	/* up to one without a length */
+	uint32_t procs;
+} good[] = {
+	{ H "1,4096,10\n", { { 1, 4096, 10, 0, 1 } }, 1 },
+	{ H "1,4096,10", { { 1, 4096, 10, 0, 1 } }, 1 },
+	{ "1,4096,10\n1,0,5\n", { { 1, 4096, 10, 0, 1 }, { 1, 0, 5, 0, 1 } },
+	  1 },
+	{ "time_us,addr,len\r\n1,2,3\r\n\r\n4,5,6\r\n",
+	  { { 1, 2, 3, 0, 1 }, { 4, 5, 6, 0, 1 } }, 1 },
+	{ "\xef\xbb\xbf" H "1,2,3\n", { { 1, 2, 3, 0, 1 } }, 1 },
+	{ "# made by hand\n\n \t\n" H " # another\n1,2,3\n#\n",
+	  { { 1, 2, 3, 0, 1 } }, 1 },
+	{ H " 1 ,\t2, 3 \n", { { 1, 2, 3, 0, 1 } }, 1 },
+	{ H "0x10,0xaB,0XfF\n", { { 16, 171, 255, 0, 1 } }, 1 },
+	{ H "0,0,010\n", { { 0, 0, 10, 0, 1 } }, 1 },
+	{ "len,op,access,proc,addr,name,time_us\n"
+	  "3,put,r,2,1,a b,0\n4,,w,0,5,\x80,6\n9,?,ro,1,8,,7\n",
+	  { { 0, 1, 3, 2, 0 }, { 6, 5, 4, 0, 1 }, { 7, 8, 9, 1, 0 } }, 3 },
+	{ "time_us,addr,len,access\n1,2,3,rw\n", { { 1, 2, 3, 0, 1 } }, 1 },
+	{ "time_us,addr,len,proc\n1,2,3,65535\n", { { 1, 2, 3, 65535, 1 } },
+	  65536 },
+	{ H "18446744073709551615,9223372036854775807,1\n",
+	  { { UINT64_MAX, INT64_MAX, 1, 0, 1 } }, 1 },
+	{ H "0,0," P63 "\n", { { 0, 0, SIM_ADDR_MAX, 0, 1 } }, 1 },
+};
+
+static void check_good(int i, const struct sim_trace *trace)
+{
+	const struct sim_req *req = good[i].req;
+	size_t cnt = 0;
+
+	while (cnt < 3 && req[cnt].len)
+		cnt++;
+	ck_assert_uint_eq(trace->count, cnt);
+	ck_assert_mem_eq(trace->req, req, cnt * sizeof(*req));
+	ck_assert_uint_eq(trace->procs, good[i].procs);
+	ck_assert_str_eq(trace->name, "t");
+	ck_assert(sim_trace_valid(trace));
+}
+
+START_TEST(test_good)
+{
+	const char *text = good[_i].text;
+	struct sim_trace trace;
+	uint8_t *xz;
+	size_t len;
+
+	ck_assert_int_eq(read_mem(text, strlen(text), &trace), 0);
+	check_good(_i, &trace);
+	sim_trace_fini(&trace);
+	/* a byte order mark is not looked for in xz */
+	if ((uint8_t)*text == 0xef)
+		return;
+	xz = compress(text, strlen(text), &len);
+	ck_assert_int_eq(read_mem(xz, len, &trace), 0);
+	check_good(_i, &trace);
+	sim_trace_fini(&trace);
+	free(xz);
+}
+END_TEST
+
+/* More than any buffer, and across streams. */
+START_TEST(test_long)
+{
+	struct sim_trace trace;
+	size_t i, len, xz_len;
+	uint8_t *xz, *both;
+	char *text;
+	FILE *file = open_memstream(&text, &len);
+
+	for (i = 0; i < 50000; i++)
+		fprintf(file, "%zu,%zu,%zu\n", i, i * 4096, i + 1);
+	fclose(file);
+	xz = compress(text, len, &xz_len);
+	ck_assert_int_eq(read_mem(text, len, &trace), 0);
+	ck_assert_uint_eq(trace.count, 50000);
+	sim_trace_fini(&trace);
+
+	ck_assert_int_eq(read_mem(xz, xz_len, &trace), 0);
+	ck_assert_uint_eq(trace.count, 50000);
+	ck_assert_uint_eq(trace.req[49999].addr, 49999 * 4096);
+	sim_trace_fini(&trace);
+
+	/* the second begins again, in line 50001 */
+	both = malloc(2 * xz_len);
+	memcpy(both, xz, xz_len);
+	memcpy(both + xz_len, xz, xz_len);
+	ck_assert_int_eq(read_mem(both, 2 * xz_len, &trace), -EINVAL);
+	ck_assert_str_eq(err, "dir/t.csv.xz:50001: time runs backwards: "
+			      "0 after 49999");
+	free(both);
+	free(xz);
+	free(text);
+}
+END_TEST
+
+/* ---- what is refused ----------------------------------------------------- */
+
+static const struct {
+	const char *text;
+	const char *cause;
+	int ret;
+} bad[] = {
+	{ "\n", ": no requests in it", -EINVAL },
+	{ H "# 1,2,3\n", ": no requests in it", -EINVAL },
+	{ "time_us,addr\n1,2\n", ":1: no column len", -EINVAL },
+	{ "addr,len,Time_us\n", ":1: no column time_us", -EINVAL },
+	{ "hello\n", ":1: no column time_us", -EINVAL },
+	{ "time_us,addr,len,addr\n", ":1: two columns of addr", -EINVAL },
+	{ H "1,2,0\n", ":2: len of 0", -EINVAL },
+	{ H "1,2,3,4\n", ":2: more than the 3 fields of the header", -EINVAL },
+	{ "1,2,3,4\n", ":1: more than the 3 fields of the header", -EINVAL },
+	{ H "1,2\n", ":2: 2 of 3 fields", -EINVAL },
+	{ H "1,2,\n", ":2: len '': not a number", -EINVAL },
+	{ H "1,0x,3\n", ":2: addr '0x': not a number", -EINVAL },
+	{ H "1,-2,3\n", ":2: addr '-2': not a number", -EINVAL },
+	{ H "1.5,2,3\n", ":2: time_us '1.5': not a number", -EINVAL },
+	{ H "1,2,3k\n", ":2: len '3k': not a number", -EINVAL },
+	{ H "1,a2,3\n", ":2: addr 'a2': not a number", -EINVAL },
+	{ H "1,2,\x1b[31m\n", ":2: len '?[31m': not a number", -EINVAL },
+	{ H "1,2,0123456789012345678901234567890123456789a\n",
+	  ":2: len 01234567890123456789012345678901...: too large", -EINVAL },
+	{ H "1,18446744073709551616,3\n",
+	  ":2: addr 18446744073709551616: too large", -EINVAL },
+	{ H "1,0x10000000000000000,3\n",
+	  ":2: addr 0x10000000000000000: too large", -EINVAL },
+	{ H "1," P63 ",1\n", ":2: addr + len beyond 2^63", -EINVAL },
+	{ H "1,1," P63 "\n", ":2: addr + len beyond 2^63", -EINVAL },
+	{ H "1,18446744073709551615,2\n", ":2: addr + len beyond 2^63",
+	  -EINVAL },
+	{ H "1,2,18446744073709551615\n", ":2: addr + len beyond 2^63",
+	  -EINVAL },
+	{ H "5,2,3\n#\n5,2,3\n4,2,3\n",
+	  ":5: time runs backwards: 4 after 5", -EINVAL },
+	{ "time_us,addr,len,proc\n1,2,3,65536\n",
+	  ":2: proc 65536: beyond 65535", -E2BIG },
+	{ "time_us,addr,len,access\n1,2,3,x\n",
+	  ":2: access 'x': not r, ro, w or rw", -EINVAL },
+};
+
+START_TEST(test_bad)
+{
+	const char *text = bad[_i].text;
+	struct sim_trace trace = { .count = 77 };
+
+	ck_assert_int_eq(read_mem(text, strlen(text), &trace), bad[_i].ret);
+	ck_assert_int_eq(strncmp(err, "dir/t.csv.xz", 12), 0);
+	ck_assert_str_eq(err + 12, bad[_i].cause);
+	ck_assert_uint_eq(trace.count, 77);
+}
+END_TEST
+
+START_TEST(test_long_line)
+{
+	static char text[2 * SIM_LINE_MAX];
+	struct sim_trace trace;
+	size_t head = sizeof(H "1,2,3") - 1;
+
+	memcpy(text, H "1,2,3", head);
+	/* its last line is of 4096 bytes, then of one more */
+	memset(text + head, ' ', sizeof(text) - head);
+	head = sizeof(H) - 1;
+	ck_assert_int_eq(read_mem(text, head + SIM_LINE_MAX, &trace), 0);
+	sim_trace_fini(&trace);
+	ck_assert_int_eq(read_mem(text, head + SIM_LINE_MAX + 1, &trace),
+			 -EINVAL);
+	ck_assert_str_eq(err, "dir/t.csv.xz:2: line longer than 4096 bytes");
+}
+END_TEST
+
+START_TEST(test_zero_byte)
+{
+	static const char text[] = H "1,2,3\0,4\n";
+	struct sim_trace trace;
+
+	ck_assert_int_eq(read_mem(text, sizeof(text) - 1, &trace), -EINVAL);
+	ck_assert_str_eq(err, "dir/t.csv.xz:2: not text: a byte of 0");
+}
+END_TEST
+
+START_TEST(test_bad_xz)
+{
+	static const char text[] = H "1,2,3\n4,5,6\n7,8,9\n";
+	struct sim_trace trace;
+	size_t len, cut;
+	uint8_t *xz = compress(text, sizeof(text) - 1, &len);
+	int ret;
+
+	/* below 6 bytes there is no magic to know it by */
+	for (cut = 6; cut < len; cut++) {
+		ck_assert_int_eq(read_mem(xz, cut, &trace), -EBADMSG);
+		ck_assert_ptr_nonnull(strstr(err, "xz: truncated"));
+	}
+	for (cut = 6; cut < len; cut++) {
+		xz[cut] ^= 0x55;
+		ret = read_mem(xz, len, &trace);
+		ck_assert_msg(ret == -EBADMSG || ret == -ENOMEM ||
+			      ret == -EINVAL, "byte %zu: %d", cut, ret);
+		xz[cut] ^= 0x55;
+	}
+	xz[len - 1] ^= 1;
+	ck_assert_int_eq(read_mem(xz, len, &trace), -EBADMSG);
+	ck_assert_ptr_nonnull(strstr(err, "xz: corrupt"));
+	free(xz);
+}
+END_TEST
+
+START_TEST(test_no_file)
+{
+	struct sim_trace trace;
+
+	ck_assert_int_eq(sim_trace_read("/nonexistent/t.csv", err, sizeof(err),
+					&trace), -ENOENT);
+	ck_assert_str_eq(err, "/nonexistent/t.csv: No such file or directory");
+	ck_assert_int_eq(sim_trace_read("/", err, sizeof(err), &trace),
+			 -EISDIR);
+	ck_assert_str_eq(err, "/: Is a directory");
+	ck_assert_int_eq(sim_trace_read("/dev/null", err, sizeof(err), &trace),
+			 -EINVAL);
+	ck_assert_str_eq(err, "/dev/null: no requests in it");
+}
+END_TEST
+
+/* ---- what is written ----------------------------------------------------- */
+
+static char dir[] = "/tmp/test_trace.XXXXXX";
+static char path[64];
+
+static void setup_dir(void)
+{
+	strcpy(dir + sizeof(dir) - 7, "XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/out.csv", dir);
+}
+
+/* Nothing else was left in it. */
+static void teardown_dir(void)
+{
+	unlink(path);
+	ck_assert_int_eq(rmdir(dir), 0);
+}
+
+START_TEST(test_round_trip)
+{
+	const char *text = good[_i].text;
+	struct sim_trace trace, again;
+
+	ck_assert_int_eq(read_mem(text, strlen(text), &trace), 0);
+	ck_assert_int_eq(sim_trace_write(&trace, "a comment", path, err,
+					 sizeof(err)), 0);
+	/* over what is there */
+	ck_assert_int_eq(sim_trace_write(&trace, NULL, path, err,
+					 sizeof(err)), 0);
+	ck_assert_int_eq(sim_trace_read(path, err, sizeof(err), &again), 0);
+	ck_assert_str_eq(again.name, "out");
+	ck_assert_uint_eq(again.count, trace.count);
+	ck_assert_mem_eq(again.req, trace.req,
+			 trace.count * sizeof(*trace.req));
+	ck_assert_uint_eq(again.procs, trace.procs);
+	sim_trace_fini(&again);
+	sim_trace_fini(&trace);
+}
+END_TEST
+
+START_TEST(test_write_text)
+{
+	static const char text[] =
+		"time_us,addr,len,proc,access\n1,2,3,0,w\n4,5,6,1,r\n";
+	struct sim_trace trace;
+	size_t len;
+	char *out;
+	FILE *file = open_memstream(&out, &len);
+
+	ck_assert_int_eq(read_mem(text, sizeof(text) - 1, &trace), 0);
+	ck_assert_int_eq(sim_trace_write_file(&trace, "why", file), 0);
+	fclose(file);
+	ck_assert_int_eq(strncmp(out, "# why\n", 6), 0);
+	ck_assert_str_eq(out + 6, text);
+	free(out);
+	sim_trace_fini(&trace);
+}
+END_TEST
+
+START_TEST(test_write_fails)
+{
+	struct sim_trace trace;
+	struct stat st;
+
+	ck_assert_int_eq(read_mem("1,2,3", 5, &trace), 0);
+	ck_assert_int_eq(sim_trace_write(&trace, NULL, "/dev/full", err,
+					 sizeof(err)), -ENOSPC);
+	ck_assert_str_eq(err, "/dev/full: No space left on device");
+	/* devices stay what they are */
+	ck_assert_int_eq(sim_trace_write(&trace, NULL, "/dev/null", err,
+					 sizeof(err)), 0);
+	ck_assert_int_eq(stat("/dev/null", &st), 0);
+	ck_assert(S_ISCHR(st.st_mode));
+	ck_assert_int_eq(sim_trace_write(&trace, NULL, "/nonexistent/t", err,
+					 sizeof(err)), -ENOENT);
+	/* a folder */
+	ck_assert_int_eq(sim_trace_write(&trace, NULL, dir, err, sizeof(err)),
+			 -EISDIR);
+	sim_trace_fini(&trace);
+}
+END_TEST
+
+START_TEST(test_write_link)
+{
+	struct sim_trace trace;
+	char name[80];
+	struct stat st;
+
+	snprintf(name, sizeof(name), "%s/link", dir);
+	ck_assert_int_eq(read_mem("1,2,3", 5, &trace), 0);
+	ck_assert_int_eq(close(creat(path, 0600)), 0);
+	ck_assert_int_eq(symlink("out.csv", name), 0);
+	ck_assert_int_eq(sim_trace_write(&trace, NULL, name, err,
+					 sizeof(err)), 0);
+	ck_assert_int_eq(lstat(name, &st), 0);
+	ck_assert(S_ISLNK(st.st_mode));
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_int_gt(st.st_size, 0);
+	unlink(name);
+	sim_trace_fini(&trace);
+}
+END_TEST
+
+#define CNT(array)	(sizeof(array) / sizeof((array)[0]))
+
+int main(void)
+{
+	Suite *suite = suite_create("trace");
+	TCase *reads = tcase_create("read");
+	TCase *writes = tcase_create("write");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_loop_test(reads, test_good, 0, CNT(good));
+	tcase_add_test(reads, test_long);
+	tcase_add_loop_test(reads, test_bad, 0, CNT(bad));
+	tcase_add_test(reads, test_long_line);
+	tcase_add_test(reads, test_zero_byte);
+	tcase_add_test(reads, test_bad_xz);
+	tcase_add_test(reads, test_no_file);
+	suite_add_tcase(suite, reads);
+	tcase_add_checked_fixture(writes, setup_dir, teardown_dir);
+	tcase_add_loop_test(writes, test_round_trip, 0, CNT(good));
+	tcase_add_test(writes, test_write_text);
+	tcase_add_test(writes, test_write_fails);
+	tcase_add_test(writes, test_write_link);
+	suite_add_tcase(suite, writes);
+
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
