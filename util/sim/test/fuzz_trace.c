@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Whatever bytes the reader of traces is given, it says no, or makes a valid
+ * trace that reads the same after it was written.
+ *
+ * With libFuzzer: clang -fsanitize=fuzzer,address,undefined -DSIM_LIBFUZZER.
+ * Without: a program that reads the files named as arguments, or the corpus.
+ */
+#include "config.h"
+#include "sim/trace.h"
+
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define must(condition)							\
+	do {								\
+		if (!(condition)) {					\
+			fprintf(stderr, "not so: %s\n", #condition);	\
+			abort();					\
+		}							\
+	} while (0)
+
+static int read_mem(const void *data, size_t size, char *err,
+		    struct sim_trace *trace)
+{
+	FILE *file = fmemopen((void *)data, size, "rb");
+	int ret;
+
+	must(file);
+	ret = sim_trace_read_file(file, "fuzz", err, SIM_ERR_MAX, trace);
+	fclose(file);
+	return ret;
+}
+
+static void check_same(const struct sim_trace *trace,
+		       const struct sim_trace *again)
+{
+	must(again->count == trace->count);
+	must(again->procs == trace->procs);
+	must(!memcmp(again->req, trace->req,
+		     trace->count * sizeof(*trace->req)));
+}
+
+static void check_trace(const struct sim_trace *trace)
+{
+	struct sim_trace again;
+	char err[SIM_ERR_MAX];
+	uint64_t bytes;
+	size_t size;
+	char *text;
+	FILE *file;
+
+	must(trace->count && sim_trace_valid(trace));
+	must(!sim_trace_footprint(trace, 4096, &bytes));
+	must(bytes >= 4096);
+	file = open_memstream(&text, &size);
+	must(file);
+	must(!sim_trace_write_file(trace, "written", file));
+	fclose(file);
+	must(!read_mem(text, size, err, &again));
+	check_same(trace, &again);
+	sim_trace_fini(&again);
+	free(text);
+}
+
+static void check_message(const char *err)
+{
+	must(memchr(err, '\0', SIM_ERR_MAX));
+	must(!strncmp(err, "fuzz:", 5));
+	must(!strpbrk(err, "\r\n\t\033"));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct sim_trace trace;
+	char err[SIM_ERR_MAX];
+
+	if (read_mem(data, size, err, &trace)) {
+		check_message(err);
+		return 0;
+	}
+	check_trace(&trace);
+	sim_trace_fini(&trace);
+	return 0;
+}
+
+#ifndef SIM_LIBFUZZER
+
+#define FILE_MAX	(1 << 20)
+
+static int replay(const char *path)
+{
+	FILE *file = fopen(path, "rb");
+	uint8_t *data;
+	size_t size;
+
+	if (!file) {
+		perror(path);
+		return EXIT_FAILURE;
+	}
+	data = malloc(FILE_MAX);
+	must(data);
+	size = fread(data, 1, FILE_MAX, file);
+	fclose(file);
+	LLVMFuzzerTestOneInput(data, size);
+	free(data);
+	return EXIT_SUCCESS;
+}
+
+/* Without arguments, in make check: the corpus. */
+static int replay_corpus(void)
+{
+	const char *srcdir = getenv("srcdir");
+	unsigned int failed = 0;
+	char pattern[4096];
+	glob_t found;
+	size_t i;
+
+	snprintf(pattern, sizeof(pattern), "%s/util/sim/test/corpus_trace/*",
+		 srcdir ? srcdir : ".");
+	if (glob(pattern, 0, NULL, &found)) {
+		fprintf(stderr, "%s: no files\n", pattern);
+		return EXIT_FAILURE;
+	}
+	for (i = 0; i < found.gl_pathc; i++)
+		failed += replay(found.gl_pathv[i]) != EXIT_SUCCESS;
+	printf("%zu files\n", found.gl_pathc);
+	globfree(&found);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int failed = 0;
+	int i;
+
+	if (argc == 1)
+		return replay_corpus();
+	for (i = 1; i < argc; i++)
+		failed += replay(argv[i]) != EXIT_SUCCESS;
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#endif /* SIM_LIBFUZZER */
