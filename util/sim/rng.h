@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Random numbers that are the same on every machine for a seed: integers
+ * only, no libm. Not for secrets.
+ */
+#ifndef SIM_RNG_H
+#define SIM_RNG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* xoshiro256** of Blackman and Vigna, seeded by splitmix64 */
+struct sim_rng {
+	uint64_t s[4];
+};
+
+void sim_rng_init(struct sim_rng *rng, uint64_t seed);
+uint64_t sim_rng_next(struct sim_rng *rng);
+
+/* In [0, n); n > 0. The bias is at most n / 2^64. */
+uint64_t sim_rng_below(struct sim_rng *rng, uint64_t n);
+
+/* In [mean / 2, mean + mean / 2]. */
+uint64_t sim_rng_about(struct sim_rng *rng, uint64_t mean);
+
+/* An index of cnt weights, as often as its weight says; their sum > 0. */
+size_t sim_rng_pick(struct sim_rng *rng, const unsigned int *weights,
+		    size_t cnt);
+
+/* Ranks 0 .. count - 1, rank r as often as (r + 1)^-0.75. */
+struct sim_zipf {
+	uint64_t *sum;		/* of the weights up to a rank, with it */
+	size_t count;
+};
+
+/* 0 < count < 2^31; -ENOMEM. */
+int sim_zipf_init(struct sim_zipf *zipf, size_t count);
+void sim_zipf_fini(struct sim_zipf *zipf);
+size_t sim_zipf_next(const struct sim_zipf *zipf, struct sim_rng *rng);
+
+#endif /* SIM_RNG_H */
