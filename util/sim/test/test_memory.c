@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What allocates, with the nth allocation failing: -ENOMEM, and nothing
+ * leaks, which a sanitizer sees. Linked with --wrap of malloc, calloc,
+ * realloc and strdup.
+ */
+#include "config.h"
+#include "sim/gen.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned int left;	/* the allocation to fail, 0: none */
+static bool failed_one;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t cnt, size_t size);
+void *__real_realloc(void *old, size_t size);
+char *__real_strdup(const char *text);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t cnt, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+char *__wrap_strdup(const char *text);
+
+static bool fails(void)
+{
+	if (!left || --left)
+		return false;
+	failed_one = true;
+	return true;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t cnt, size_t size)
+{
+	return fails() ? NULL : __real_calloc(cnt, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+	return fails() ? NULL : __real_realloc(old, size);
+}
+
+char *__wrap_strdup(const char *text)
+{
+	return fails() ? NULL : __real_strdup(text);
+}
+
+/* ---- what is tried, without Check's calls: they allocate ------------------ */
+
+static struct sim_trace input;	/* some requests, made before */
+
+static int try_read(struct sim_trace *trace)
+{
+	static const char text[] = "time_us,addr,len\n1,2,3\n4,5,6\n";
+	FILE *file = fmemopen((void *)text, sizeof(text) - 1, "rb");
+	char err[SIM_ERR_MAX] = "";
+	int ret;
+
+	if (!file)
+		return -errno;
+	ret = sim_trace_read_file(file, "t", err, sizeof(err), trace);
+	fclose(file);
+	return ret && !strstr(err, strerror(ENOMEM)) ? -EIO : ret;
+}
+
+static int try_merge(struct sim_trace *trace)
+{
+	const struct sim_trace *traces[] = { &input, &input };
+
+	return sim_trace_merge(traces, 2, "merged", trace);
+}
+
+static int try_footprint(struct sim_trace *trace)
+{
+	uint64_t bytes;
+	int ret;
+
+	ret = sim_trace_footprint(&input, SIM_PAGE, &bytes);
+	if (!ret)
+		*trace = (struct sim_trace) { 0 };
+	return ret;
+}
+
+static int try_cello(struct sim_trace *trace)
+{
+	return sim_gen_cello.make(1, 3000, trace);
+}
+
+static int try_httpd(struct sim_trace *trace)
+{
+	return sim_gen_httpd.make(1, 3000, trace);
+}
+
+static int try_nas(struct sim_trace *trace)
+{
+	return sim_gen_nas.make(1, 3000, trace);
+}
+
+static int try_kv(struct sim_trace *trace)
+{
+	return sim_gen_kv.make(1, 3000, trace);
+}
+
+static int (*const tries[])(struct sim_trace *trace) = {
+	try_read, try_merge, try_footprint, try_cello, try_httpd, try_nas,
+	try_kv,
+};
+
+START_TEST(test_memory)
+{
+	struct sim_trace trace;
+	unsigned int n;
+	int ret;
+
+	ck_assert_int_eq(sim_gen_nas.make(1, 3000, &input), 0);
+	for (n = 1;; n++) {
+		trace.count = 77;
+		failed_one = false;
+		left = n;
+		ret = tries[_i](&trace);
+		left = 0;
+		if (!failed_one)
+			break;
+		ck_assert_int_eq(ret, -ENOMEM);
+		ck_assert_uint_eq(trace.count, 77);
+	}
+	ck_assert_int_eq(ret, 0);
+	ck_assert_uint_gt(n, 1);
+	sim_trace_fini(&trace);
+	sim_trace_fini(&input);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("memory");
+	TCase *tcase = tcase_create("memory");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_loop_test(tcase, test_memory, 0,
+			    sizeof(tries) / sizeof(tries[0]));
+	suite_add_tcase(suite, tcase);
+
+	runner = srunner_create(suite);
+	/* leaks are looked for when this process ends */
+	srunner_set_fork_status(runner, CK_NOFORK);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
