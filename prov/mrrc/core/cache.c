@@ -8,25 +8,42 @@
 #include <assert.h>
 #include <errno.h>
 
-/* One widened registration may take this part of the byte limit. */
-#define MRRC_WIDEN_PART	4
+/* More than was needed goes in a batch, up to this part of the byte limit. */
+#define MRRC_BATCH_PART	32
 
-int mrrc_cache_init(struct mrrc_cache *cache, size_t max_bytes,
-		    size_t max_regions, size_t page, const char *policy)
+int mrrc_cache_init(struct mrrc_cache *cache,
+		    const struct mrrc_cache_conf *conf)
 {
+	const struct mrrc_cost *cost = conf->cost;
+	struct mrrc_policy_attr attr;
 	int i;
 
-	if (!max_bytes || !max_regions || !page || (page & (page - 1)))
+	if (!conf->max_bytes || !conf->max_regions || !conf->page ||
+	    (conf->page & (conf->page - 1)))
+		return -EINVAL;
+	if (!cost)
+		cost = mrrc_cost_find(NULL);
+	if (mrrc_cost_check(cost))
 		return -EINVAL;
 
 	*cache = (struct mrrc_cache) {
-		.max_bytes = max_bytes,
-		.max_regions = max_regions,
-		.page = page,
+		.cost = *cost,
+		.max_bytes = conf->max_bytes,
+		.max_regions = conf->max_regions,
+		.page = conf->page,
 	};
 	for (i = 0; i < MRRC_ACCESS_CNT; i++)
 		mrrc_index_init(&cache->index[i]);
-	return mrrc_policy_open(policy, &cache->policy);
+	attr = (struct mrrc_policy_attr) {
+		.cost = &cache->cost,
+		.max_bytes = conf->max_bytes,
+		.max_regions = conf->max_regions,
+		.arg = conf->policy_arg,
+	};
+	if (conf->policy_ops)
+		return mrrc_policy_open_ops(conf->policy_ops, NULL, &attr,
+					    &cache->policy);
+	return mrrc_policy_open(conf->policy, &attr, &cache->policy);
 }
 
 static size_t mrrc_cache_bytes(const struct mrrc_cache *cache)
@@ -83,52 +100,6 @@ struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
 	if (!region)
 		region = mrrc_index_find(&cache->index[access], addr, len);
 	return region;
-}
-
-struct mrrc_region *mrrc_cache_lookup(struct mrrc_cache *cache,
-				      uintptr_t addr, size_t len,
-				      enum mrrc_access access)
-{
-	struct mrrc_region *region;
-
-	mrrc_cache_count(cache, MRRC_STAT_LOOKUPS);
-	region = mrrc_cache_find(cache, addr, len, access);
-	if (!region) {
-		mrrc_cache_count(cache, MRRC_STAT_MISSES);
-		return NULL;
-	}
-	mrrc_cache_count(cache, MRRC_STAT_HITS);
-	cache->policy->ops->touch(cache->policy, region);
-	return region;
-}
-
-bool mrrc_cache_widen(const struct mrrc_cache *cache, uintptr_t addr,
-		      size_t len, enum mrrc_access access, uintptr_t *start,
-		      size_t *range)
-{
-	const uintptr_t mask = cache->page - 1;
-	uintptr_t lo = addr & ~mask;
-	uintptr_t hi = (addr + len - 1) | mask;		/* inclusive */
-	struct mrrc_region *region;
-
-	*start = lo;
-	*range = hi - lo + 1;
-	region = mrrc_index_first_overlap(&cache->index[access], lo, *range);
-	if (!region)
-		return false;
-	if (region->start < lo)
-		lo = region->start;
-	while (region) {
-		if (mrrc_region_end(region) - 1 > hi)
-			hi = mrrc_region_end(region) - 1;
-		region = mrrc_index_next_overlap(region, *start, *range);
-	}
-	if (hi - lo >= cache->max_bytes / MRRC_WIDEN_PART ||
-	    hi - lo + 1 == *range)
-		return false;
-	*start = lo;
-	*range = hi - lo + 1;
-	return true;
 }
 
 /* Out of the index: a victim, or DEAD until its last operation ends. */
@@ -189,11 +160,51 @@ static bool mrrc_cache_has_room(const struct mrrc_cache *cache,
 	       bytes <= cache->max_bytes - region->len;
 }
 
+static bool mrrc_cache_full(const struct mrrc_cache *cache, size_t len)
+{
+	return mrrc_cache_regions(cache) >= cache->max_regions ||
+	       mrrc_cache_bytes(cache) > cache->max_bytes - len;
+}
+
+/* There is room: should more go in the same batch? */
+static bool mrrc_cache_more(const struct mrrc_cache *cache, size_t gone,
+			    size_t beyond)
+{
+	struct mrrc_policy *policy = cache->policy;
+
+	if (beyond >= cache->max_bytes / MRRC_BATCH_PART)
+		return false;
+	return policy->ops->more ? policy->ops->more(policy, gone) :
+				   gone < policy->batch;
+}
+
+/* Room for @len bytes in one region more; there can be. */
+static void mrrc_cache_make_room(struct mrrc_cache *cache, size_t len,
+				 struct mrrc_region_list *victims)
+{
+	struct mrrc_policy *policy = cache->policy;
+	struct mrrc_region *victim;
+	size_t beyond = 0;
+	size_t gone = 0;
+	bool full;
+
+	while ((full = mrrc_cache_full(cache, len)) ||
+	       (gone && mrrc_cache_more(cache, gone, beyond))) {
+		victim = policy->ops->victim(policy);
+		assert(!full || victim);
+		if (!victim)
+			break;
+		assert(!victim->held);
+		gone++;
+		beyond += full ? 0 : victim->len;
+		mrrc_cache_uncache(cache, victim, victims);
+		mrrc_cache_count(cache, MRRC_STAT_EVICTIONS);
+	}
+}
+
 int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 		      struct mrrc_region_list *victims)
 {
-	struct mrrc_region *victim;
-
 	assert(region->state == MRRC_REGION_NEW);
 	if (region->len > cache->max_bytes)
 		return -E2BIG;
@@ -203,13 +214,7 @@ int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 	cache->stats.value[MRRC_STAT_OVERLAPS] +=
 		mrrc_cache_drop(cache, region->access, region->start,
 				region->len, victims);
-	while (mrrc_cache_regions(cache) >= cache->max_regions ||
-	       mrrc_cache_bytes(cache) > cache->max_bytes - region->len) {
-		victim = cache->policy->ops->victim(cache->policy);
-		assert(victim && !victim->held);
-		mrrc_cache_uncache(cache, victim, victims);
-		mrrc_cache_count(cache, MRRC_STAT_EVICTIONS);
-	}
+	mrrc_cache_make_room(cache, region->len, victims);
 
 	mrrc_index_insert(&cache->index[region->access], region);
 	cache->policy->ops->insert(cache->policy, region);

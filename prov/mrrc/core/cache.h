@@ -22,53 +22,91 @@
 #include "core/policy.h"
 #include "core/stats.h"
 
-struct mrrc_cache {
-	struct mrrc_index index[MRRC_ACCESS_CNT];
-	struct mrrc_policy *policy;
+/* Regions of one batch when they are deregistered. */
+#define MRRC_DEREG_BATCH	32
+
+struct mrrc_cache_conf {
 	size_t max_bytes;
 	size_t max_regions;
 	size_t page;			/* page size, a power of two */
+	const char *policy;		/* policy.h; NULL: default */
+	const struct mrrc_policy_ops *policy_ops;	/* in its place */
+	void *policy_arg;		/* of policy_ops */
+	const struct mrrc_cost *cost;	/* copied; NULL: default */
+};
+
+struct mrrc_cache {
+	struct mrrc_index index[MRRC_ACCESS_CNT];
+	struct mrrc_policy *policy;
+	struct mrrc_cost cost;
+	size_t max_bytes;
+	size_t max_regions;
+	size_t page;
 	size_t held_bytes;		/* indexed and held > 0 */
 	size_t held_regions;
 	struct mrrc_stats stats;
 };
 
-/* @policy: a name or NULL. -EINVAL for a zero limit or odd page size. */
-int mrrc_cache_init(struct mrrc_cache *cache, size_t max_bytes,
-		    size_t max_regions, size_t page, const char *policy);
+/*
+ * How a request can be served: pieces by address that cover its pages. Those
+ * without a region have to be registered, exactly as they say.
+ */
+struct mrrc_piece {
+	uintptr_t start;
+	size_t len;
+	struct mrrc_region *region;	/* covers it; not held yet */
+};
+
+struct mrrc_plan {
+	unsigned count;
+	unsigned missing;		/* pieces without a region */
+	bool merged;			/* registers what is registered */
+	struct mrrc_piece piece[MRRC_PIECES_MAX];
+};
+
+/*
+ * -EINVAL: a zero limit, an odd page size or cost; else what
+ * mrrc_policy_open() says.
+ */
+int mrrc_cache_init(struct mrrc_cache *cache,
+		    const struct mrrc_cache_conf *conf);
 
 /* The index must be empty (mrrc_cache_uncache_all, then put what is held). */
 void mrrc_cache_fini(struct mrrc_cache *cache);
 
 /*
- * The region that covers the range and allows the access, or NULL; counts
- * it and tells the policy. It is not held yet.
+ * Answer a request with at most @pieces regions, and no more than the policy
+ * is set to (0: as many): counts it and tells the policy. The caller has checked that the range
+ * is not empty and does not wrap; nothing is held yet.
  */
-struct mrrc_region *mrrc_cache_lookup(struct mrrc_cache *cache,
-				      uintptr_t addr, size_t len,
-				      enum mrrc_access access);
+void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
+		       enum mrrc_access access, unsigned pieces,
+		       struct mrrc_plan *plan);
 
-/* The same, seen by neither counters nor policy. */
+/*
+ * The same, seen by neither counters nor policy. ou2009, section 5: what is
+ * registered is used, what is missing is registered (cases 1 to 4). A region
+ * between two gaps is registered with them where that is cheaper than one
+ * registration more, and where there are too many pieces the cheapest
+ * neighbours are merged, with what lies outside of the request where that was
+ * of use before, up to a quarter of the byte limit. What peers may reach is
+ * one piece, and exactly the pages of the request.
+ */
+void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr,
+		     size_t len, enum mrrc_access access, unsigned pieces,
+		     struct mrrc_plan *plan);
+
+/* The region that covers all of the range and allows the access, or NULL. */
 struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
 				    uintptr_t addr, size_t len,
 				    enum mrrc_access access);
 
 /*
- * What to register for a missed request: the pages it touches, together
- * with the indexed regions of that access they overlap if the union is at
- * most a quarter of the byte limit (so that one merge cannot displace most
- * of the cache). Returns whether the range was widened. -EFAULT style errors
- * do not exist here: the caller has checked that the range does not wrap.
- */
-bool mrrc_cache_widen(const struct mrrc_cache *cache, uintptr_t addr,
-		      size_t len, enum mrrc_access access, uintptr_t *start,
-		      size_t *range);
-
-/*
  * Index a NEW region. Regions of the same access that it overlaps, then
  * victims of the policy, leave the index; those not held are appended to
- * @victims. -E2BIG: larger than the byte limit; -ENOSPC: what is held leaves
- * no room. Nothing has changed then.
+ * @victims: one batch, of at most the policy's `batch` regions and 1/32 of
+ * the byte limit more than was needed. -E2BIG: larger than the byte limit;
+ * -ENOSPC: what is held leaves no room. Nothing has changed then.
  */
 int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 		      struct mrrc_region_list *victims);

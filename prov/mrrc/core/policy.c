@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registry of eviction policies (policy.h).
+ * Registry of eviction policies, and their parameters (policy.h).
  */
 #include "config.h"
 #include "core/policy.h"
@@ -9,41 +9,137 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct mrrc_policy_ops *const mrrc_policies[] = {
+#include "core/text.h"
+
+#define MRRC_BATCH_MAX	65536
+
+const struct mrrc_policy_ops *const mrrc_policies[] = {
 	&mrrc_policy_lru_ops,
+	&mrrc_policy_fmrd_ops,
+	&mrrc_policy_mre_text_ops,
+	&mrrc_policy_mre_fig4_ops,
+	&mrrc_policy_gdsf_ops,
+	NULL,
 };
 
-#define MRRC_POLICY_CNT	(sizeof(mrrc_policies) / sizeof(mrrc_policies[0]))
-
-static const char *const mrrc_policy_name_list[MRRC_POLICY_CNT + 1] = {
-	"lru",
+/* What every policy has. */
+static const struct mrrc_policy_param mrrc_policy_common[] = {
+	{ "pieces", "regions for one request", 0, 1, MRRC_PIECES_MAX },
+	{ "batch", "victims at a time", 0, 1, MRRC_BATCH_MAX },
+	{ "merge", "1: overlaps are merged by their cost", 0, 0, 1 },
 };
 
-const char *const *mrrc_policy_names(void)
+#define MRRC_COMMON_CNT	3
+
+static bool mrrc_policy_named(const char *name, const char *text, size_t len)
 {
-	return mrrc_policy_name_list;
+	return strlen(name) == len && !strncmp(name, text, len);
 }
 
-int mrrc_policy_open(const char *name, struct mrrc_policy **policy)
+static const struct mrrc_policy_ops *mrrc_policy_find(const char *name,
+						      size_t len)
 {
-	struct mrrc_policy *pol;
-	size_t i;
-	int rc;
+	const struct mrrc_policy_ops *const *ops;
 
-	if (!name)
-		name = MRRC_POLICY_DEFAULT;
-	for (i = 0; i < MRRC_POLICY_CNT; i++) {
-		if (!strcmp(name, mrrc_policies[i]->name))
+	for (ops = mrrc_policies; *ops; ops++) {
+		if (mrrc_policy_named((*ops)->name, name, len))
 			break;
 	}
-	if (i == MRRC_POLICY_CNT)
-		return -ENOENT;
+	return *ops;
+}
 
-	pol = calloc(1, mrrc_policies[i]->size);
+/* The value of a parameter: digits up to @len. */
+static int mrrc_policy_value(const struct mrrc_policy_param *param,
+			     const char *text, size_t len, size_t *value)
+{
+	char digits[24];
+	size_t number;
+	int rc;
+
+	if (!len || len >= sizeof(digits))
+		return -EINVAL;
+	memcpy(digits, text, len);
+	digits[len] = '\0';
+	rc = mrrc_text_count(digits, &number);
+	if (rc)
+		return rc;
+	if (number < param->min || number > param->max)
+		return -ERANGE;
+	*value = number;
+	return 0;
+}
+
+/* One "key=value" of @len characters. */
+static int mrrc_policy_set(struct mrrc_policy *policy, const char *text,
+			   size_t len)
+{
+	const struct mrrc_policy_param *param = policy->ops->param;
+	const char *equals = memchr(text, '=', len);
+	size_t *const common[MRRC_COMMON_CNT] = {
+		&policy->pieces, &policy->batch, &policy->merge,
+	};
+	size_t key, i;
+
+	if (!equals)
+		return -EINVAL;
+	key = equals - text;
+	for (i = 0; i < MRRC_COMMON_CNT; i++) {
+		if (mrrc_policy_named(mrrc_policy_common[i].name, text, key))
+			return mrrc_policy_value(&mrrc_policy_common[i],
+						 equals + 1, len - key - 1,
+						 common[i]);
+	}
+	for (i = 0; i < MRRC_POLICY_PARAMS && param[i].name; i++) {
+		if (mrrc_policy_named(param[i].name, text, key))
+			return mrrc_policy_value(&param[i], equals + 1,
+						 len - key - 1,
+						 &policy->param[i]);
+	}
+	return -ESRCH;
+}
+
+static int mrrc_policy_set_all(struct mrrc_policy *policy, const char *text)
+{
+	size_t len;
+	int rc;
+
+	while (text) {
+		len = strcspn(text, ":");
+		rc = mrrc_policy_set(policy, text, len);
+		if (rc)
+			return rc;
+		text = text[len] ? text + len + 1 : NULL;
+	}
+	return 0;
+}
+
+static void mrrc_policy_defaults(struct mrrc_policy *policy,
+				 const struct mrrc_policy_ops *ops)
+{
+	size_t i;
+
+	policy->ops = ops;
+	policy->pieces = ops->pieces;
+	policy->batch = ops->batch;
+	policy->merge = ops->merge;
+	for (i = 0; i < MRRC_POLICY_PARAMS; i++)
+		policy->param[i] = ops->param[i].value;
+}
+
+int mrrc_policy_open_ops(const struct mrrc_policy_ops *ops, const char *params,
+			 const struct mrrc_policy_attr *attr,
+			 struct mrrc_policy **policy)
+{
+	struct mrrc_policy *pol;
+	int rc;
+
+	pol = calloc(1, ops->size);
 	if (!pol)
 		return -ENOMEM;
-	pol->ops = mrrc_policies[i];
-	rc = pol->ops->init(pol);
+	mrrc_policy_defaults(pol, ops);
+	rc = mrrc_policy_set_all(pol, params);
+	if (!rc)
+		rc = ops->init(pol, attr);
 	if (rc)
 		goto err_free;
 	*policy = pol;
@@ -52,6 +148,42 @@ int mrrc_policy_open(const char *name, struct mrrc_policy **policy)
 err_free:
 	free(pol);
 	return rc;
+}
+
+/* The policy that the text names; *params: what follows, or NULL. */
+static const struct mrrc_policy_ops *mrrc_policy_parse(const char *spec,
+						       const char **params)
+{
+	size_t len;
+
+	if (!spec)
+		spec = MRRC_POLICY_DEFAULT;
+	len = strcspn(spec, ":");
+	*params = spec[len] ? spec + len + 1 : NULL;
+	return mrrc_policy_find(spec, len);
+}
+
+int mrrc_policy_open(const char *spec, const struct mrrc_policy_attr *attr,
+		     struct mrrc_policy **policy)
+{
+	const struct mrrc_policy_ops *ops;
+	const char *params;
+
+	ops = mrrc_policy_parse(spec, &params);
+	return ops ? mrrc_policy_open_ops(ops, params, attr, policy) : -ENOENT;
+}
+
+int mrrc_policy_check(const char *spec)
+{
+	const struct mrrc_policy_ops *ops;
+	struct mrrc_policy policy;
+	const char *params;
+
+	ops = mrrc_policy_parse(spec, &params);
+	if (!ops)
+		return -ENOENT;
+	mrrc_policy_defaults(&policy, ops);
+	return mrrc_policy_set_all(&policy, params);
 }
 
 void mrrc_policy_close(struct mrrc_policy *policy)

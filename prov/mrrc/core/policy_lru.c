@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Least recently used, by region whatever its size: the pin-down cache.
+ * Least recently used, by region whatever its size.
+ *
+ * `lru` is the pin-down cache (Tezuka et al. 1998): one region for a request,
+ * one deregistration at a time. `fmrd` (Wu et al. 2003) is the same with
+ * batched deregistration. With pieces=4, either splits overlaps as MRRC does.
  *
  * A list from the oldest to the newest use. A region that is in use when a
  * victim is sought counts as used now, so none is inspected twice for the
@@ -20,10 +24,12 @@ static struct mrrc_lru *mrrc_lru_of(struct mrrc_policy *policy)
 	return (struct mrrc_lru *)policy;
 }
 
-static int mrrc_lru_init(struct mrrc_policy *policy)
+static int mrrc_lru_init(struct mrrc_policy *policy,
+			 const struct mrrc_policy_attr *attr)
 {
 	struct mrrc_lru *lru = mrrc_lru_of(policy);
 
+	(void) attr;
 	TAILQ_INIT(&lru->list);
 	lru->count = 0;
 	return 0;
@@ -31,7 +37,7 @@ static int mrrc_lru_init(struct mrrc_policy *policy)
 
 static void mrrc_lru_fini(struct mrrc_policy *policy)
 {
-	(void)policy;
+	(void) policy;
 }
 
 static void mrrc_lru_insert(struct mrrc_policy *policy,
@@ -92,14 +98,28 @@ static bool mrrc_lru_valid(const struct mrrc_policy *policy, size_t count)
 	return seen == count && lru->count == count;
 }
 
+#define MRRC_LRU_OPS						\
+	.size = sizeof(struct mrrc_lru),			\
+	.init = mrrc_lru_init,					\
+	.fini = mrrc_lru_fini,					\
+	.insert = mrrc_lru_insert,				\
+	.touch = mrrc_lru_touch,				\
+	.remove = mrrc_lru_remove,				\
+	.victim = mrrc_lru_victim,				\
+	.valid = mrrc_lru_valid
+
 const struct mrrc_policy_ops mrrc_policy_lru_ops = {
 	.name = "lru",
-	.size = sizeof(struct mrrc_lru),
-	.init = mrrc_lru_init,
-	.fini = mrrc_lru_fini,
-	.insert = mrrc_lru_insert,
-	.touch = mrrc_lru_touch,
-	.remove = mrrc_lru_remove,
-	.victim = mrrc_lru_victim,
-	.valid = mrrc_lru_valid,
+	.help = "pin-down cache: the least recently used region",
+	.pieces = 1,
+	.batch = 1,
+	MRRC_LRU_OPS,
+};
+
+const struct mrrc_policy_ops mrrc_policy_fmrd_ops = {
+	.name = "fmrd",
+	.help = "the same, deregistering in batches",
+	.pieces = 1,
+	.batch = 16,
+	MRRC_LRU_OPS,
 };

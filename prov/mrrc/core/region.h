@@ -41,14 +41,19 @@ struct mrrc_region {
 	enum mrrc_access access;
 	enum mrrc_region_state state;
 	bool watched;		/* a monitor has to be told when it leaves */
+	bool reused;		/* served a request after its first */
 	unsigned held;		/* operations in flight; C2: none, to leave */
 	void *cookie;		/* the registration: a fid_mr in fi */
 	void *desc;		/* local descriptor of the registration */
+	uint64_t policy[3];	/* while INDEXED: whatever the policy likes */
 	RB_ENTRY(mrrc_region) node;	/* while INDEXED: index */
 	TAILQ_ENTRY(mrrc_region) link;	/* INDEXED: policy; DEAD: victim list */
 };
 
 TAILQ_HEAD(mrrc_region_list, mrrc_region);
+
+/* Regions that one request may be served by, at the very most. */
+#define MRRC_PIECES_MAX	32
 
 static inline bool mrrc_access_remote(enum mrrc_access access)
 {

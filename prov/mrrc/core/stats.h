@@ -18,7 +18,8 @@
 	X(MISSES, "misses", "no indexed region covered the range")	\
 	X(DUPLICATES, "duplicates",					\
 	  "registered, but another thread had inserted it first")	\
-	X(WIDENED, "widened", "registered together with overlaps")	\
+	X(SPLITS, "splits", "requests served by several regions")	\
+	X(MERGES, "merges", "registered again together with what missed")	\
 	X(INSERTIONS, "insertions", "regions put into the index")	\
 	X(EVICTIONS, "evictions", "uncached for want of budget")	\
 	X(OVERLAPS, "overlaps", "uncached for an overlapping insertion") \

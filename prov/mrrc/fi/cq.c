@@ -197,9 +197,10 @@ static ssize_t mrrc_cq_readerr(struct fid_cq *cq_fid,
 		/* not fi_cq_readerr(): see cq_fwd.c */
 		ret = cq->core->ops->readerr(cq->core, entry, flags);
 		if (ret > 0 &&
-		    (op = mrrc_op_of(cq->domain, entry->op_context)))
-			mrrc_op_claim(cq, op, entry, entry->err,
-				      &entry->op_context, &done);
+		    (op = mrrc_op_of(cq->domain, entry->op_context)) &&
+		    !mrrc_op_claim(cq, op, entry, entry->err,
+				   &entry->op_context, &done))
+			ret = -FI_EAGAIN;	/* of nobody any more */
 	}
 	mrrc_cq_unlock(cq);
 	mrrc_op_end_list(done);

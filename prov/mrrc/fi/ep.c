@@ -308,14 +308,30 @@ static size_t mrrc_iov_limit(size_t limit)
 
 static void mrrc_ep_init_attr(struct mrrc_ep *ep, const struct fi_info *info)
 {
+	/* a datagram's prefix (FI_MSG_PREFIX) is looked for in one buffer */
+	const bool splits = info->ep_attr &&
+			    info->ep_attr->type != FI_EP_DGRAM;
+	/*
+	 * ofi_rxm (1.17) completes the receive of a message in several buffers
+	 * once for each of them, when its peer goes away in a rendezvous.
+	 */
+	const bool splits_msgs = splits &&
+				 !strstr(ep->domain->reg.core_name, "ofi_rxm");
+
 	if (info->tx_attr) {
 		ep->tx.op_flags = info->tx_attr->op_flags;
 		ep->tx.iov_limit = mrrc_iov_limit(info->tx_attr->iov_limit);
 		ep->inject_size = info->tx_attr->inject_size;
+		if (splits && info->tx_attr->iov_limit)
+			ep->rma_split_limit = ep->tx.iov_limit;
+		if (splits_msgs && info->tx_attr->iov_limit)
+			ep->tx.split_limit = ep->tx.iov_limit;
 	}
 	if (info->rx_attr) {
 		ep->rx.op_flags = info->rx_attr->op_flags;
 		ep->rx.iov_limit = mrrc_iov_limit(info->rx_attr->iov_limit);
+		if (splits_msgs && info->rx_attr->iov_limit)
+			ep->rx.split_limit = ep->rx.iov_limit;
 	}
 }
 

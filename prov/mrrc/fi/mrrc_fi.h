@@ -238,6 +238,7 @@ struct mrrc_ep_dir {
 	bool counter;		/* a counter is bound */
 	uint64_t op_flags;	/* defaults of the calls without flags */
 	size_t iov_limit;
+	size_t split_limit;	/* buffers that a message may become; 0: none */
 };
 
 /* FI_CLASS_EP, FI_CLASS_SRX_CTX, and scalable endpoints' contexts */
@@ -249,6 +250,7 @@ struct mrrc_ep {
 	uintptr_t ops_base;
 	size_t ops_len;
 	struct mrrc_ep_dir tx, rx;
+	size_t rma_split_limit;
 	bool shared_rx;		/* receives come from a shared context */
 	bool is_srx;		/* this is the shared context */
 	bool rx_bind_late;	/* rx.cq is yet to be bound to the core */
@@ -317,7 +319,7 @@ struct mrrc_params {
 	enum mrrc_lazy lazy;	/* of the hooking form */
 	size_t cache_max_size;	/* bytes; SIZE_MAX: not set, derive */
 	size_t cache_max_count;	/* regions; SIZE_MAX: not set, derive */
-	char policy[16];
+	char policy[64];
 	char monitor[16];	/* "auto", "uffd", "none" */
 };
 extern struct mrrc_params mrrc_params;

@@ -28,10 +28,11 @@ mrrc_post_send(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
 	if (ret)
 		return ret;
 	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
-			   MRRC_RO, &core, &any);
+			   ep->tx.split_limit, MRRC_RO, &core, &any);
 	if (ret)
 		return mrrc_op_posted(op, ret);
 	core_msg.msg_iov = core.iov;
+	core_msg.iov_count = core.count;
 	core_msg.desc = any ? core.desc : NULL;
 	core_msg.context = op;
 	return MRRC_OP_POST(op, fi_sendmsg(ep->core, &core_msg,
@@ -65,6 +66,7 @@ static int mrrc_resolve_nowhere(struct mrrc_op *op, const struct fi_msg *msg,
 		core->iov[i] = msg->msg_iov[i];
 		core->desc[i] = core->desc[0];
 	}
+	core->count = msg->iov_count;
 	return ret;
 }
 
@@ -89,10 +91,11 @@ static ssize_t mrrc_recv_buffered(struct mrrc_ep *ep, const struct fi_msg *msg,
 	if (ret)
 		return ret;
 	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
-			   MRRC_RW, &core, &any);
+			   ep->rx.split_limit, MRRC_RW, &core, &any);
 	if (ret)
 		return mrrc_op_posted(op, ret);
 	core_msg.msg_iov = core.iov;
+	core_msg.iov_count = core.count;
 	core_msg.desc = core.desc;
 	recv_context->context = op;
 	ret = MRRC_OP_TRY(op, fi_recvmsg(ep->core, &core_msg, flags));
@@ -124,10 +127,12 @@ mrrc_post_recv(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
 	ret = mrrc_unlikely(nowhere) ?
 	      mrrc_resolve_nowhere(op, msg, &core) :
 	      mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
+			   flags & FI_MULTI_RECV ? 0 : ep->rx.split_limit,
 			   MRRC_RW, &core, &any);
 	if (ret)
 		return mrrc_op_posted(op, ret);
 	core_msg.msg_iov = core.iov;
+	core_msg.iov_count = core.count;
 	core_msg.desc = core.desc;
 	core_msg.context = op;
 	if (mrrc_unlikely(flags & FI_MULTI_RECV)) {

@@ -14,6 +14,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "core/policy.h"
 #include "core/text.h"
 #include "mrrc_fi.h"
 
@@ -26,7 +27,7 @@ struct mrrc_params mrrc_params = {
 	.reg = MRRC_REGISTER_AUTO,
 	.cache_max_size = SIZE_MAX,
 	.cache_max_count = SIZE_MAX,
-	.policy = "lru",
+	.policy = MRRC_POLICY_DEFAULT,
 	.monitor = "auto",
 };
 
@@ -53,10 +54,10 @@ static int set_cache_max_count(const char *value)
 	return mrrc_text_count(value, &mrrc_params.cache_max_count);
 }
 
-/* value is one of the words, so it fits */
 static int set_policy(const char *value)
 {
-	if (strcmp(value, "lru"))
+	if (mrrc_policy_check(value) ||
+	    strlen(value) >= sizeof(mrrc_params.policy))
 		return -FI_EINVAL;
 	snprintf(mrrc_params.policy, sizeof(mrrc_params.policy), "%s", value);
 	return 0;
@@ -77,6 +78,7 @@ static int set_lazy_dereg(const char *value)
 
 static int set_monitor(const char *value)
 {
+	/* one of the words, so it fits */
 	if (strcmp(value, "auto") && strcmp(value, "uffd") &&
 	    strcmp(value, "none"))
 		return -FI_EINVAL;
@@ -111,9 +113,11 @@ static const struct mrrc_param {
 	  .help = "Most regions that a domain's cache keeps registered",
 	  .set = set_cache_max_count },
 	{ .name = "policy", .type = FI_PARAM_STRING,
-	  .accepts = "lru",
-	  .otherwise = "lru",
-	  .help = "Which region the cache evicts to make room",
+	  .accepts = "lru, fmrd, mre-text, mre-fig4 or gdsf, and perhaps "
+		     "parameters of it, as gdsf:pieces=2",
+	  .otherwise = MRRC_POLICY_DEFAULT,
+	  .help = "Which region the cache evicts to make room, how many may "
+		  "serve one buffer (pieces), and how many go at once (batch)",
 	  .set = set_policy },
 	{ .name = "lazy_dereg", .type = FI_PARAM_STRING,
 	  .accepts = "auto, always or never",

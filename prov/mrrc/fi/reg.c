@@ -248,5 +248,8 @@ void mrrc_reg_stats(struct mrrc_reg *reg, struct fi_mrrc_stats *out)
 	out->max_bytes = max_bytes;
 	strncpy(out->monitor, mrrc_mon_name(reg->mon),
 		sizeof(out->monitor) - 1);
-	memcpy(out->policy, mrrc_params.policy, sizeof(out->policy));
+	/* without its parameters */
+	memcpy(out->policy, mrrc_params.policy,
+	       strnlen(mrrc_params.policy, sizeof(out->policy) - 1));
+	out->policy[strcspn(out->policy, ":")] = '\0';
 }

@@ -56,24 +56,73 @@ static int mrrc_resolve_get(struct mrrc_op *op, const struct iovec *iov,
 	return 0;
 }
 
-/* iov may come to point to a copy. */
-static int mrrc_resolve_one(struct mrrc_op *op, struct iovec *iov,
-			    enum mrrc_access access, void **core_desc)
+static void mrrc_bufs_add(struct mrrc_bufs *core, void *base, size_t len,
+			  void *desc)
 {
+	core->iov[core->count] = (struct iovec) { base, len };
+	core->desc[core->count++] = desc;
+}
+
+/* The regions of a plan, held, and what each has of the buffer. */
+static int mrrc_resolve_plan(struct mrrc_op *op, const struct iovec *iov,
+			     const struct mrrc_plan *plan,
+			     struct mrrc_bufs *core)
+{
+	const uintptr_t lo = (uintptr_t) iov->iov_base;
+	const uintptr_t hi = lo + iov->iov_len;
+	const struct mrrc_piece *piece;
+	uintptr_t start, end;
+	unsigned i;
+	int ret;
+
+	for (i = 0; i < plan->count; i++) {
+		piece = &plan->piece[i];
+		ret = mrrc_op_hold(op, piece->region);
+		if (mrrc_unlikely(ret))
+			goto err_put;
+		start = piece->start > lo ? piece->start : lo;
+		end = piece->start + piece->len;
+		if (end > hi)
+			end = hi;
+		mrrc_bufs_add(core, (void *) start, end - start,
+			      piece->region->desc);
+	}
+	return 0;
+
+err_put:
+	for (; i < plan->count; i++)
+		mrrc_cache_mt_put(op->domain->reg.cache,
+				  plan->piece[i].region);
+	return ret;
+}
+
+/* In at most so many pieces. */
+static int mrrc_resolve_one(struct mrrc_op *op, const struct iovec *iov,
+			    enum mrrc_access access, unsigned pieces,
+			    struct mrrc_bufs *core)
+{
+	struct mrrc_cache_mt *cache = op->domain->reg.cache;
+	struct iovec copy = *iov;
+	struct mrrc_plan plan;
 	int ret;
 
 	if (!iov->iov_len) {
-		*core_desc = NULL;
+		mrrc_bufs_add(core, iov->iov_base, 0, NULL);
 		return 0;
 	}
-	ret = mrrc_resolve_get(op, iov, access, core_desc);
+	ret = mrrc_cache_mt_get_pieces(cache, iov->iov_base, iov->iov_len,
+				       access, pieces, &plan);
 	if (mrrc_unlikely((ret == -FI_EFAULT || ret == -FI_EACCES ||
 			   ret == -FI_EPERM) && access == MRRC_RO) &&
-	    !mrrc_bounce_out(op, iov))
-		ret = mrrc_resolve_get(op, iov, access, core_desc);
-	if (mrrc_unlikely(ret))
+	    !mrrc_bounce_out(op, &copy))
+		ret = mrrc_cache_mt_get_pieces(cache, copy.iov_base,
+					       copy.iov_len, access, pieces,
+					       &plan);
+	if (mrrc_unlikely(ret)) {
 		mrrc_resolve_warn(op->domain, iov, access, ret);
-	return ret;
+		return ret;
+	}
+	return mrrc_resolve_plan(op, &copy, &plan, core);
 }
 
 int mrrc_resolve_nothing(struct mrrc_op *op, void **core_desc)
@@ -84,32 +133,37 @@ int mrrc_resolve_nothing(struct mrrc_op *op, void **core_desc)
 }
 
 int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov,
-		 void *const *desc, size_t count, enum mrrc_access access,
-		 struct mrrc_bufs *core, bool *any)
+		 void *const *desc, size_t count, size_t limit,
+		 enum mrrc_access access, struct mrrc_bufs *core, bool *any)
 {
+	unsigned pieces;
 	void *some = NULL;
 	size_t i;
 	int ret;
 
+	if (limit < count)
+		limit = count;
+	core->count = 0;
 	for (i = 0; i < count; i++) {
-		core->iov[i] = iov[i];
 		if (desc && desc[i]) {
-			core->desc[i] = desc[i];
-		} else {
-			ret = mrrc_resolve_one(op, &core->iov[i], access,
-					       &core->desc[i]);
-			if (ret)
-				return ret;
+			mrrc_bufs_add(core, iov[i].iov_base, iov[i].iov_len,
+				      desc[i]);
+			continue;
 		}
-		if (core->desc[i])
-			some = core->desc[i];
+		/* what the buffers after it leave */
+		pieces = limit - (count - 1 - i) - core->count;
+		ret = mrrc_resolve_one(op, &iov[i], access, pieces, core);
+		if (ret)
+			return ret;
 	}
+	for (i = 0; i < core->count && !some; i++)
+		some = core->desc[i];
 	if (mrrc_unlikely(!some) && count && op->ep->desc_always) {
 		ret = mrrc_resolve_nothing(op, &some);
 		if (ret)
 			return ret;
 	}
-	for (i = 0; i < count && some; i++) {
+	for (i = 0; i < core->count && some; i++) {
 		if (!core->desc[i])
 			core->desc[i] = some;
 	}

@@ -41,6 +41,7 @@ static inline bool mrrc_given_iov(const struct mrrc_ep *ep, void *const *desc,
 struct mrrc_bufs {
 	struct iovec iov[MRRC_IOV_MAX];
 	void *desc[MRRC_IOV_MAX];
+	size_t count;
 };
 
 /* The descriptor of some memory, for buffers that nothing is done with. */
@@ -48,17 +49,18 @@ int mrrc_resolve_nothing(struct mrrc_op *op, void **core_desc);
 
 /*
  * Descriptors for count buffers: those given in desc (may be NULL, wholly or
- * in part), else of regions that op holds from now on. Sources that cannot be
- * registered are replaced by copies. On error op is still the caller's to end
- * (mrrc_op_posted()).
+ * in part), else of regions that op holds from now on. A buffer that several
+ * regions cover becomes several, as long as there are at most limit in all.
+ * Sources that cannot be registered are replaced by copies. On error op is
+ * still the caller's to end (mrrc_op_posted()).
  *
  * Empty buffers get a neighbour's: verbs looks into every descriptor that it
  * is given. *any is false if there was none, for the same reason; where the
  * core cannot do without, there always is one.
  */
 int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov,
-		 void *const *desc, size_t count, enum mrrc_access access,
-		 struct mrrc_bufs *core, bool *any);
+		 void *const *desc, size_t count, size_t limit,
+		 enum mrrc_access access, struct mrrc_bufs *core, bool *any);
 
 /* The same for atomics, whose buffers count elements of datatype. */
 int mrrc_resolve_ioc(struct mrrc_op *op, const struct fi_ioc *ioc,

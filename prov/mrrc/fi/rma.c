@@ -28,10 +28,11 @@ mrrc_post_write(struct mrrc_ep *ep, const struct fi_msg_rma *msg,
 	if (ret)
 		return ret;
 	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
-			   MRRC_RO, &core, &any);
+			   ep->rma_split_limit, MRRC_RO, &core, &any);
 	if (ret)
 		return mrrc_op_posted(op, ret);
 	core_msg.msg_iov = core.iov;
+	core_msg.iov_count = core.count;
 	core_msg.desc = any ? core.desc : NULL;
 	core_msg.context = op;
 	return MRRC_OP_POST(op, fi_writemsg(ep->core, &core_msg,
@@ -55,10 +56,11 @@ mrrc_post_read(struct mrrc_ep *ep, const struct fi_msg_rma *msg,
 	if (ret)
 		return ret;
 	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
-			   MRRC_RW, &core, &any);
+			   ep->rma_split_limit, MRRC_RW, &core, &any);
 	if (ret)
 		return mrrc_op_posted(op, ret);
 	core_msg.msg_iov = core.iov;
+	core_msg.iov_count = core.count;
 	core_msg.desc = core.desc;
 	core_msg.context = op;
 	return MRRC_OP_POST(op, fi_readmsg(ep->core, &core_msg,

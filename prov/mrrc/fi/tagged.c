@@ -27,10 +27,11 @@ mrrc_post_tsend(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
 	if (ret)
 		return ret;
 	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
-			   MRRC_RO, &core, &any);
+			   ep->tx.split_limit, MRRC_RO, &core, &any);
 	if (ret)
 		return mrrc_op_posted(op, ret);
 	core_msg.msg_iov = core.iov;
+	core_msg.iov_count = core.count;
 	core_msg.desc = any ? core.desc : NULL;
 	core_msg.context = op;
 	return MRRC_OP_POST(op, fi_tsendmsg(ep->core, &core_msg,
@@ -47,10 +48,12 @@ static ssize_t mrrc_trecv_op(struct mrrc_ep *ep, struct mrrc_op *op,
 	bool any;
 
 	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
+			   flags & FI_MULTI_RECV ? 0 : ep->rx.split_limit,
 			   MRRC_RW, &core, &any);
 	if (ret)
 		return mrrc_op_posted(op, ret);
 	core_msg.msg_iov = core.iov;
+	core_msg.iov_count = core.count;
 	core_msg.desc = core.desc;
 	core_msg.context = op;
 	if (mrrc_unlikely(flags & FI_MULTI_RECV)) {
@@ -82,10 +85,11 @@ static ssize_t mrrc_trecv_buffered(struct mrrc_ep *ep,
 	if (ret)
 		return ret;
 	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
-			   MRRC_RW, &core, &any);
+			   ep->rx.split_limit, MRRC_RW, &core, &any);
 	if (ret)
 		return mrrc_op_posted(op, ret);
 	core_msg.msg_iov = core.iov;
+	core_msg.iov_count = core.count;
 	core_msg.desc = core.desc;
 	recv_context->context = op;
 	ret = MRRC_OP_TRY(op, fi_trecvmsg(ep->core, &core_msg, flags));

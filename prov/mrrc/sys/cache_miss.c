@@ -2,7 +2,7 @@
 /*
  * How a missed range comes to be registered (cache_mt_priv.h).
  *
- * A plan is a range, published as pending before it is watched: events mark
+ * The range is published as pending before it is watched: events mark
  * it stale, and nobody unwatches it. Then watch, register, insert. Whatever
  * stands in the way of caching, the operation still gets a registration of
  * its own, in state NEW, which goes with its last put.
@@ -19,11 +19,10 @@
 /* One miss. */
 struct mrrc_miss {
 	struct mrrc_cache_mt *cache;
-	uintptr_t addr;
+	uintptr_t addr;			/* whole pages */
 	size_t len;
 	enum mrrc_access access;	/* wanted */
-	enum mrrc_access as;		/* to be registered as */
-	struct mrrc_pending pending;	/* len 0: no plan yet */
+	struct mrrc_pending pending;
 	bool seen;			/* every change would be reported */
 	struct mrrc_region *region;
 };
@@ -105,39 +104,21 @@ static int mrrc_miss_reg(struct mrrc_miss *miss, uintptr_t start, size_t len,
 
 /* ---- a miss that may be cached ---- */
 
-/* Publish the range; any earlier plan of this miss is forgotten. */
-static bool mrrc_miss_plan(struct mrrc_miss *miss, enum mrrc_access as,
-			   bool widen)
+static void mrrc_miss_publish(struct mrrc_miss *miss)
 {
 	struct mrrc_cache_mt *cache = miss->cache;
-	struct mrrc_pending *pending = &miss->pending;
-	const uintptr_t mask = cache->cache.page - 1;
-	const struct mrrc_pending old = *pending;
-	bool widened = false;
 
+	miss->pending = (struct mrrc_pending) {
+		.start = miss->addr,
+		.len = miss->len,
+	};
 	mrrc_lock_acquire(&cache->lock);
-	if (old.len)
-		TAILQ_REMOVE(&cache->pending, pending, link);
-	pending->start = miss->addr & ~mask;
-	pending->len = ((miss->addr + miss->len - 1) | mask) -
-		       pending->start + 1;
-	if (widen)
-		widened = mrrc_cache_widen(&cache->cache, miss->addr,
-					   miss->len, as, &pending->start,
-					   &pending->len);
-	pending->stale = false;
-	pending->watched = false;
-	TAILQ_INSERT_TAIL(&cache->pending, pending, link);
+	TAILQ_INSERT_TAIL(&cache->pending, &miss->pending, link);
 	mrrc_lock_release(&cache->lock);
-
-	if (old.watched)
-		mrrc_mon_unwatch(cache->mon, old.start, old.len);
-	miss->as = as;
-	return widened;
 }
 
-/* Give up the plan before registration. */
-static void mrrc_miss_unplan(struct mrrc_miss *miss)
+/* Give up without a registration. */
+static void mrrc_miss_withdraw(struct mrrc_miss *miss)
 {
 	struct mrrc_cache_mt *cache = miss->cache;
 
@@ -149,43 +130,27 @@ static void mrrc_miss_unplan(struct mrrc_miss *miss)
 				 miss->pending.len);
 }
 
-/* Watch and register the planned range; *watched: the first succeeded. */
-static int mrrc_miss_try(struct mrrc_miss *miss, bool *watched)
+/* Watch and register the range; *watched: the first succeeded. */
+static int mrrc_miss_try(struct mrrc_miss *miss, enum mrrc_access as,
+			 bool *watched)
 {
 	struct mrrc_pending *pending = &miss->pending;
-	int rc;
+	int rc = 0;
 
-	rc = mrrc_mon_watch(miss->cache->mon, pending->start, pending->len);
-	*watched = !rc;
-	/* A refusal has changed nothing, and may concern another's range. */
-	pending->watched = rc != -EINVAL && rc != -EBUSY && rc != -ENODEV;
+	if (!*watched) {
+		rc = mrrc_mon_watch(miss->cache->mon, pending->start,
+				    pending->len);
+		*watched = !rc;
+		/* A refusal has changed nothing, and may concern another's. */
+		pending->watched = rc != -EINVAL && rc != -EBUSY &&
+				   rc != -ENODEV;
+	}
 	if (!rc)
-		rc = mrrc_miss_reg(miss, pending->start, pending->len,
-				   miss->as);
+		rc = mrrc_miss_reg(miss, pending->start, pending->len, as);
 	if (!rc)
 		miss->seen = mrrc_mon_sees(miss->cache->mon, pending->start,
 					   pending->len);
 	return rc;
-}
-
-/*
- * As @as: with what it overlaps if that is possible, else alone. Peers reach
- * no more than each of them was given.
- */
-static int mrrc_miss_try_as(struct mrrc_miss *miss, enum mrrc_access as,
-			    bool *watched)
-{
-	int rc;
-
-	if (mrrc_miss_plan(miss, as, !mrrc_access_remote(as))) {
-		rc = mrrc_miss_try(miss, watched);
-		if (!rc) {
-			mrrc_miss_count(miss->cache, MRRC_STAT_WIDENED);
-			return 0;
-		}
-		mrrc_miss_plan(miss, as, false);
-	}
-	return mrrc_miss_try(miss, watched);
 }
 
 static enum mrrc_stat mrrc_watch_cause(int rc)
@@ -315,27 +280,28 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
 	bool watched = false;
 	int rc;
 
-	if (len > cache->cache.max_bytes - cache->cache.page)
+	if (len > cache->cache.max_bytes)
 		return mrrc_cache_mt_once(cache, addr, len, access,
 					  MRRC_STAT_UNCACHED_TOO_BIG, out);
 	miss.region = malloc(sizeof(*miss.region));
 	if (!miss.region)
 		return -ENOMEM;
 
+	mrrc_miss_publish(&miss);
 	/* Buffers are mostly used both ways; not all memory allows it. */
-	rc = mrrc_miss_try_as(&miss, access == MRRC_RO ? MRRC_RW : access,
-			      &watched);
+	rc = mrrc_miss_try(&miss, access == MRRC_RO ? MRRC_RW : access,
+			   &watched);
 	if (watched && access == MRRC_RO && mrrc_reg_denied(rc)) {
 		mrrc_miss_count(cache, MRRC_STAT_RO_FALLBACKS);
-		rc = mrrc_miss_try_as(&miss, MRRC_RO, &watched);
+		rc = mrrc_miss_try(&miss, MRRC_RO, &watched);
 	}
 	if (rc)
-		goto err_plan;
+		goto err_withdraw;
 	mrrc_miss_insert(&miss, out);
 	return 0;
 
-err_plan:
-	mrrc_miss_unplan(&miss);
+err_withdraw:
+	mrrc_miss_withdraw(&miss);
 	free(miss.region);
 	if (watched)
 		return rc;

@@ -3,9 +3,10 @@
  * The cache for threads (cache_mt.h).
  *
  * Hit:  quiet_lock (probe, lock, seq unchanged) -> lookup -> hold.
- * Miss: plan a range and publish it as pending -> watch -> register ->
- *       quiet_lock -> insert, unless an event touched the pending range.
- *       Otherwise the registration serves this operation only.
+ * Miss: the regions of the plan are held, then each of its gaps is published
+ *       as pending -> watch -> register -> quiet_lock -> insert, unless an
+ *       event touched the pending range. Otherwise the registration serves
+ *       this operation only.
  * Event: notify marks pending ranges stale and uncaches; regions that nobody
  *       holds wait in `victims` for the next call of the application, as the
  *       thread that reads events must not call out.
@@ -25,7 +26,6 @@
 
 #include "sys/vm.h"
 
-#define MRRC_BATCH	32	/* regions per dereg call */
 #define MRRC_TRIES	32	/* probes before an operation goes uncached */
 #define MRRC_SPIN	4	/* of these without giving up the processor */
 
@@ -137,7 +137,7 @@ static void mrrc_cache_mt_dereg(struct mrrc_cache_mt *cache,
 size_t mrrc_cache_mt_dereg_list(struct mrrc_cache_mt *cache,
 				struct mrrc_region_list *list)
 {
-	struct mrrc_region *batch[MRRC_BATCH];
+	struct mrrc_region *batch[MRRC_DEREG_BATCH];
 	struct mrrc_region *region;
 	size_t count = 0;
 	size_t total = 0;
@@ -145,7 +145,7 @@ size_t mrrc_cache_mt_dereg_list(struct mrrc_cache_mt *cache,
 	while ((region = TAILQ_FIRST(list))) {
 		TAILQ_REMOVE(list, region, link);
 		batch[count++] = region;
-		if (count == MRRC_BATCH || TAILQ_EMPTY(list)) {
+		if (count == MRRC_DEREG_BATCH || TAILQ_EMPTY(list)) {
 			mrrc_cache_mt_dereg(cache, batch, count);
 			total += count;
 			count = 0;
@@ -210,24 +210,23 @@ int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache)
 	return -EAGAIN;
 }
 
-/* 0 and held; -ENOENT: not cached; else what quiet_lock says. */
-static int mrrc_cache_mt_hit(struct mrrc_cache_mt *cache, uintptr_t addr,
-			     size_t len, enum mrrc_access access,
-			     struct mrrc_region **out)
+/* What is there, held. What quiet_lock says if there is no telling. */
+static int mrrc_cache_mt_lookup(struct mrrc_cache_mt *cache, uintptr_t addr,
+				size_t len, enum mrrc_access access,
+				unsigned pieces, struct mrrc_plan *plan)
 {
-	struct mrrc_region *region;
+	unsigned i;
 	int rc;
 
 	rc = mrrc_cache_mt_quiet_lock(cache);
 	if (rc)
 		return rc;
-	region = mrrc_cache_lookup(&cache->cache, addr, len, access);
-	if (region)
-		mrrc_cache_hold(&cache->cache, region);
+	mrrc_cache_lookup(&cache->cache, addr, len, access, pieces, plan);
+	for (i = 0; i < plan->count; i++) {
+		if (plan->piece[i].region)
+			mrrc_cache_hold(&cache->cache, plan->piece[i].region);
+	}
 	mrrc_lock_release(&cache->lock);
-	if (!region)
-		return -ENOENT;
-	*out = region;
 	return 0;
 }
 
@@ -246,10 +245,56 @@ static void mrrc_cache_mt_unseen(struct mrrc_cache_mt *cache, int rc)
 
 /* ---- entry points ---- */
 
-int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *ptr, size_t len,
-		      enum mrrc_access access, struct mrrc_region **region)
+/* The whole request in one registration of its own. */
+static int mrrc_cache_mt_single(struct mrrc_cache_mt *cache, uintptr_t addr,
+				size_t len, enum mrrc_access access, int rc,
+				struct mrrc_plan *plan)
+{
+	const uintptr_t mask = cache->cache.page - 1;
+	struct mrrc_piece *piece = &plan->piece[0];
+
+	piece->start = addr & ~mask;
+	piece->len = ((addr + len - 1) | mask) - piece->start + 1;
+	plan->count = 1;
+	if (!rc)
+		return mrrc_cache_mt_fill(cache, piece->start, piece->len,
+					  access, &piece->region);
+	return mrrc_cache_mt_once(cache, addr, len, access,
+				  rc == -EAGAIN ?
+				  MRRC_STAT_UNCACHED_RACED :
+				  MRRC_STAT_UNCACHED_NO_MONITOR,
+				  &piece->region);
+}
+
+/* Register what is missing; on failure nothing of the plan is held. */
+static int mrrc_cache_mt_complete(struct mrrc_cache_mt *cache,
+				  enum mrrc_access access,
+				  struct mrrc_plan *plan)
+{
+	struct mrrc_piece *piece;
+	unsigned i;
+	int rc = 0;
+
+	for (i = 0; i < plan->count && !rc; i++) {
+		piece = &plan->piece[i];
+		if (!piece->region)
+			rc = mrrc_cache_mt_fill(cache, piece->start,
+						piece->len, access,
+						&piece->region);
+	}
+	for (i = 0; rc && i < plan->count; i++) {
+		if (plan->piece[i].region)
+			mrrc_cache_mt_put(cache, plan->piece[i].region);
+	}
+	return rc;
+}
+
+int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *ptr,
+			     size_t len, enum mrrc_access access,
+			     unsigned pieces, struct mrrc_plan *plan)
 {
 	const uintptr_t addr = (uintptr_t)ptr;
+	bool alone;
 	int rc;
 
 	if (!len)
@@ -261,16 +306,31 @@ int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *ptr, size_t len,
 
 	mrrc_lock_assert_none();
 	mrrc_cache_mt_reap(cache);
-	rc = mrrc_cache_mt_hit(cache, addr, len, access, region);
-	if (!rc)
+	rc = mrrc_cache_mt_lookup(cache, addr, len, access, pieces, plan);
+	if (rc) {
+		mrrc_cache_mt_unseen(cache, rc);
+		return mrrc_cache_mt_single(cache, addr, len, access, rc, plan);
+	}
+	if (!plan->missing)
 		return 0;
-	if (rc == -ENOENT)
-		return mrrc_cache_mt_fill(cache, addr, len, access, region);
-	mrrc_cache_mt_unseen(cache, rc);
-	return mrrc_cache_mt_once(cache, addr, len, access,
-				  rc == -EAGAIN ?
-				  MRRC_STAT_UNCACHED_RACED :
-				  MRRC_STAT_UNCACHED_NO_MONITOR, region);
+	alone = plan->count == 1 && !plan->merged;
+	rc = mrrc_cache_mt_complete(cache, access, plan);
+	if (!rc || alone)
+		return rc;
+	/* Neighbours that are cached may not be like what was asked for. */
+	return mrrc_cache_mt_single(cache, addr, len, access, 0, plan);
+}
+
+int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *ptr, size_t len,
+		      enum mrrc_access access, struct mrrc_region **region)
+{
+	struct mrrc_plan plan;
+	int rc;
+
+	rc = mrrc_cache_mt_get_pieces(cache, ptr, len, access, 1, &plan);
+	if (!rc)
+		*region = plan.piece[0].region;
+	return rc;
 }
 
 /*
@@ -386,8 +446,12 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 		limits.max_bytes = attr->max_bytes;
 	if (attr->max_regions)
 		limits.max_regions = attr->max_regions;
-	rc = mrrc_cache_init(&cache->cache, limits.max_bytes,
-			     limits.max_regions, mrrc_vm_page(), attr->policy);
+	rc = mrrc_cache_init(&cache->cache, &(struct mrrc_cache_conf) {
+		.max_bytes = limits.max_bytes,
+		.max_regions = limits.max_regions,
+		.page = mrrc_vm_page(),
+		.policy = attr->policy,
+	});
 	if (rc)
 		goto err_free;
 	rc = mrrc_lock_init(&cache->lock, MRRC_RANK_CACHE);

@@ -33,7 +33,7 @@ struct mrrc_reg_ops {
 struct mrrc_cache_attr {
 	size_t max_bytes;		/* 0: mrrc_vm_default_limits */
 	size_t max_regions;		/* 0: the same; both 1: next to none */
-	const char *policy;		/* NULL: default */
+	const char *policy;		/* core/policy.h; NULL: default */
 	const struct mrrc_reg_ops *ops;
 	void *arg;			/* for ops */
 	struct mrrc_mon *mon;		/* not owned: outlives the cache */
@@ -56,7 +56,15 @@ int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *addr,
 		      size_t len, enum mrrc_access access,
 		      struct mrrc_region **region);
 
-/* Once per get, when the operation has completed. Any thread. */
+/*
+ * The same in at most @pieces regions: those of the plan, each held, cover the
+ * pages of the range in order.
+ */
+int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *addr,
+			     size_t len, enum mrrc_access access,
+			     unsigned pieces, struct mrrc_plan *plan);
+
+/* Once per region, when the operation has completed. Any thread. */
 void mrrc_cache_mt_put(struct mrrc_cache_mt *cache,
 		       struct mrrc_region *region);
 

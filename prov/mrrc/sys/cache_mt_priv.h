@@ -39,7 +39,10 @@ int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache);
 size_t mrrc_cache_mt_dereg_list(struct mrrc_cache_mt *cache,
 				struct mrrc_region_list *list);
 
-/* After a miss: register, insert if that is safe; held. No lock held. */
+/*
+ * After a miss: register these pages, insert if that is safe; held. No lock
+ * held.
+ */
 int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache, uintptr_t addr,
 		       size_t len, enum mrrc_access access,
 		       struct mrrc_region **region);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/cache against a naive model: random operations, each answered by both,
- * with mrrc_cache_valid() after every one.
+ * core/cache with every policy against a naive model: random operations, each
+ * answered by both, with mrrc_cache_valid() after every one.
  *
- * The model keeps an array from the oldest to the newest use and knows no
- * tree, no counters and no pointers between regions.
+ * The model keeps regions in an array and knows no tree, no lists, no classes
+ * and no sketch: it looks at every region for every question
+ * (model_policy.c). Plans are held against what they promise, and where
+ * nothing may be merged against the only right one.
  *
- * MRRC_SEED, MRRC_MODEL_OPS: what to run. The seed is printed.
+ * MRRC_SEED, MRRC_MODEL_OPS: what to run, for each policy. The seed is
+ * printed.
  */
 #include "config.h"
 
@@ -17,31 +20,22 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/cache.h"
+#include "model.h"
 
-#define PAGE		4096u
-#define SPACE		200u		/* pages that exist */
 #define MAX_PAGES	80u
 #define MAX_REGIONS	12u
-#define POOL		64u		/* regions alive at once */
+#define POOL		80u		/* regions alive at once */
+#define BATCH_PART	32u
 
-/* A region as the model sees it, in pages. */
-struct entry {
-	struct mrrc_region *region;
-	unsigned first, pages;
-	enum mrrc_access access;
-	unsigned held;
-};
+struct model model;
+unsigned long seed;
+unsigned long step;
 
 static struct mrrc_cache cache;
-static struct entry entry[POOL];	/* indexed, oldest use first */
-static unsigned count;
 static struct mrrc_region pool[POOL];
 static bool used[POOL];
 static unsigned out[POOL];	/* held by the test, by pool slot */
-static uint64_t hits, evictions;
-static unsigned long seed;
-static unsigned long step;
+static uint64_t hits, evictions, splits, merges;
 
 static unsigned pick(unsigned n)
 {
@@ -55,30 +49,9 @@ static unsigned pick(unsigned n)
 	return (state >> 20) % n;
 }
 
-#define check(what)	do {						\
-		if (!(what)) {						\
-			printf("step %lu: %s (MRRC_SEED=%lu)\n",	\
-			       step, #what, seed);			\
-			exit(EXIT_FAILURE);				\
-		}							\
-	} while (0)
-
 static bool overlaps(const struct entry *e, unsigned first, unsigned pages)
 {
 	return e->first < first + pages && first < e->first + e->pages;
-}
-
-static void drop(unsigned i)
-{
-	memmove(&entry[i], &entry[i + 1], (--count - i) * sizeof(entry[0]));
-}
-
-static void renew(unsigned i)
-{
-	struct entry e = entry[i];
-
-	drop(i);
-	entry[count++] = e;
 }
 
 static unsigned total(bool held)
@@ -86,8 +59,9 @@ static unsigned total(bool held)
 	unsigned pages = 0;
 	unsigned i;
 
-	for (i = 0; i < count; i++)
-		pages += !held || entry[i].held ? entry[i].pages : 0;
+	for (i = 0; i < model.count; i++)
+		pages += !held || model.entry[i].region->held ?
+			 model.entry[i].pages : 0;
 	return pages;
 }
 
@@ -96,107 +70,187 @@ static unsigned held_regions(void)
 	unsigned n = 0;
 	unsigned i;
 
-	for (i = 0; i < count; i++)
-		n += entry[i].held != 0;
+	for (i = 0; i < model.count; i++)
+		n += model.entry[i].region->held != 0;
 	return n;
 }
 
-/* A victim's place, or count: those in use become the newest. */
-static unsigned model_victim(void)
+static struct entry *entry_of(const struct mrrc_region *region)
 {
-	unsigned tries;
-
-	for (tries = count; tries; tries--) {
-		if (!entry[0].held)
-			return 0;
-		renew(0);
-	}
-	return count;
-}
-
-static struct mrrc_region *model_lookup(unsigned first, unsigned pages,
-					enum mrrc_access access)
-{
-	int want;
 	unsigned i;
 
-	for (want = MRRC_RW; want >= (int)access; want--) {
-		for (i = 0; i < count; i++) {
-			if (entry[i].access != (enum mrrc_access)want ||
-			    entry[i].first > first ||
-			    entry[i].first + entry[i].pages < first + pages)
-				continue;
-			hits++;
-			renew(i);
-			return entry[count - 1].region;
-		}
+	for (i = 0; i < model.count; i++) {
+		if (model.entry[i].region == region)
+			return &model.entry[i];
 	}
 	return NULL;
 }
 
-static void model_widen(unsigned first, unsigned pages,
-			enum mrrc_access access, unsigned *start,
-			unsigned *len)
+/* ---- plans ---- */
+
+/* The indexed region of that access at a page. */
+static struct mrrc_region *at(unsigned page, enum mrrc_access access)
 {
-	unsigned lo = first;
-	unsigned hi = first + pages;
 	unsigned i;
 
-	for (i = 0; i < count; i++) {
-		if (entry[i].access != access ||
-		    !overlaps(&entry[i], first, pages))
-			continue;
-		if (entry[i].first < lo)
-			lo = entry[i].first;
-		if (entry[i].first + entry[i].pages > hi)
-			hi = entry[i].first + entry[i].pages;
+	for (i = 0; i < model.count; i++) {
+		if (model.entry[i].access == access &&
+		    overlaps(&model.entry[i], page, 1))
+			return model.entry[i].region;
 	}
-	if (hi - lo > MAX_PAGES / 4) {
-		lo = first;
-		hi = first + pages;
-	}
-	*start = lo;
-	*len = hi - lo;
+	return NULL;
 }
 
-static int model_insert(struct mrrc_region *region, unsigned first,
-			unsigned pages, enum mrrc_access access)
+static bool covers(const struct mrrc_region *region, unsigned page)
 {
-	unsigned bytes = total(true);
-	unsigned regions = held_regions();
+	return region && region->start <= (uintptr_t) page * PAGE &&
+	       mrrc_region_end(region) > (uintptr_t) page * PAGE;
+}
+
+/* Who serves a page, if @before serves the one in front of it. */
+static struct mrrc_region *server(unsigned page, enum mrrc_access access,
+				  struct mrrc_region *before)
+{
+	struct mrrc_region *region;
+
+	if (covers(before, page))
+		return before;
+	region = at(page, MRRC_RW);
+	return region || access == MRRC_RW ? region : at(page, MRRC_RO);
+}
+
+static struct mrrc_region *whole(unsigned first, unsigned pages,
+				 enum mrrc_access access)
+{
+	struct mrrc_region *region = at(first, MRRC_RW);
+
+	if (covers(region, first + pages - 1))
+		return region;
+	region = at(first, access);
+	return covers(region, first + pages - 1) ? region : NULL;
+}
+
+/* Regions and gaps in turn, by page. */
+static unsigned alternate(unsigned first, unsigned pages,
+			  enum mrrc_access access,
+			  struct mrrc_region **by_page)
+{
+	struct mrrc_region *region = NULL;
+	unsigned count = 0;
+	unsigned i;
+
+	for (i = 0; i < pages; i++) {
+		by_page[i] = server(first + i, access, region);
+		count += !i || by_page[i] != region;
+		region = by_page[i];
+	}
+	return count;
+}
+
+/* What every plan promises. */
+static void check_plan(const struct mrrc_plan *plan, unsigned first,
+		       unsigned pages, enum mrrc_access access,
+		       unsigned limit)
+{
+	struct mrrc_region *by_page[SPACE + MAX_PAGES];
+	const struct mrrc_piece *piece = plan->piece;
+	const struct mrrc_piece *last = &piece[plan->count - 1];
+	const unsigned least = alternate(first, pages, access, by_page);
+	const bool single = whole(first, pages, access);
+	unsigned missing = 0;
+	unsigned i, page;
+
+	check(plan->count && plan->count <= limit);
+	check(piece->start <= (uintptr_t) first * PAGE);
+	check(last->start + last->len >= (uintptr_t) (first + pages) * PAGE);
+	for (i = 0; i < plan->count; i++) {
+		check(piece[i].len && !(piece[i].len % PAGE));
+		check(!i || piece[i].start ==
+			    piece[i - 1].start + piece[i - 1].len);
+		missing += !piece[i].region;
+		if (!piece[i].region)
+			continue;
+		check(piece[i].region->start <= piece[i].start);
+		check(mrrc_region_end(piece[i].region) >=
+		      piece[i].start + piece[i].len);
+		check(entry_of(piece[i].region));
+		check(piece[i].region->access == MRRC_RW ||
+		      access == MRRC_RO);
+	}
+	check(missing == plan->missing);
+	if (single) {
+		check(plan->count == 1 && !missing);
+		return;
+	}
+	/* nothing had to be merged, and nothing may */
+	if (!cache.policy->merge && least <= limit) {
+		check(plan->count == least && !plan->merged);
+		for (page = 0, i = 0; page < pages; page++) {
+			if ((first + page) * PAGE >=
+			    piece[i].start + piece[i].len)
+				i++;
+			check(piece[i].region == by_page[page]);
+		}
+	}
+	if (!cache.policy->merge) {
+		check(piece->start == (uintptr_t) first * PAGE);
+		check(last->start + last->len ==
+		      (uintptr_t) (first + pages) * PAGE);
+	}
+	check(plan->merged || plan->count == least);
+}
+
+/* ---- insertion ---- */
+
+static int model_insert(struct mrrc_region *region)
+{
+	const unsigned first = region->start / PAGE;
+	const unsigned pages = region->len / PAGE;
+	unsigned bytes = total(true), regions = held_regions();
+	unsigned beyond = 0, gone = 0;
+	struct entry *e;
+	bool full;
 	unsigned i;
 
 	if (pages > MAX_PAGES)
 		return -E2BIG;
-	for (i = 0; i < count; i++) {
-		if (entry[i].access == access && entry[i].held &&
-		    overlaps(&entry[i], first, pages)) {
-			bytes -= entry[i].pages;
+	for (i = 0; i < model.count; i++) {
+		e = &model.entry[i];
+		if (e->access == region->access && e->region->held &&
+		    overlaps(e, first, pages)) {
+			bytes -= e->pages;
 			regions--;
 		}
 	}
 	if (regions >= MAX_REGIONS || bytes + pages > MAX_PAGES)
 		return -ENOSPC;
-	for (i = 0; i < count;) {
-		if (entry[i].access == access &&
-		    overlaps(&entry[i], first, pages))
-			drop(i);
+	for (i = 0; i < model.count;) {
+		e = &model.entry[i];
+		if (e->access == region->access && overlaps(e, first, pages))
+			model_drop(&model, i);
 		else
 			i++;
 	}
-	while (count >= MAX_REGIONS || total(false) + pages > MAX_PAGES) {
-		i = model_victim();
-		check(i < count);
-		drop(i);
+	while ((full = model.count >= MAX_REGIONS ||
+		       total(false) + pages > MAX_PAGES) ||
+	       (gone && beyond < MAX_PAGES * PAGE / BATCH_PART &&
+		model_more(&model, gone))) {
+		i = model_victim(&model);
+		check(i < model.count || !full);
+		if (i == model.count)
+			break;
+		gone++;
+		beyond += full ? 0 : model.entry[i].pages * PAGE;
+		model_drop(&model, i);
 		evictions++;
 	}
-	entry[count++] = (struct entry) {
-		region, first, pages, access, region->held,
-	};
+	model_enter(&model, region);
 	return 0;
 }
 
-/* The same regions are indexed on both sides, in the same order of use. */
+/* ---- both ---- */
+
+/* The same regions are indexed on both sides. */
 static void compare(void)
 {
 	struct mrrc_region *region;
@@ -205,18 +259,19 @@ static void compare(void)
 
 	check(mrrc_cache_valid(&cache));
 	check(cache.stats.value[MRRC_STAT_HITS] == hits);
+	check(cache.stats.value[MRRC_STAT_SPLITS] == splits);
+	check(cache.stats.value[MRRC_STAT_MERGES] == merges);
 	check(cache.stats.value[MRRC_STAT_EVICTIONS] == evictions);
 	check(cache.stats.value[MRRC_STAT_BYTES] == total(false) * PAGE);
 	check(cache.held_bytes == total(true) * PAGE);
 	for (i = 0; i < POOL; i++)
 		indexed += used[i] && pool[i].state == MRRC_REGION_INDEXED;
-	check(indexed == count);
-	for (i = 0; i < count; i++) {
-		region = entry[i].region;
+	check(indexed == model.count);
+	for (i = 0; i < model.count; i++) {
+		region = model.entry[i].region;
 		check(region->state == MRRC_REGION_INDEXED);
-		check(region->start == entry[i].first * PAGE);
-		check(region->len == entry[i].pages * PAGE);
-		check(region->held == entry[i].held);
+		check(region->start == model.entry[i].first * PAGE);
+		check(region->len == model.entry[i].pages * PAGE);
 	}
 }
 
@@ -235,35 +290,43 @@ static void reap(struct mrrc_region_list *victims)
 
 static void hold(struct mrrc_region *region)
 {
-	unsigned i;
-
 	mrrc_cache_hold(&cache, region);
 	out[region - pool]++;
-	for (i = 0; i < count; i++)
-		entry[i].held += entry[i].region == region;
 }
 
 static void put(struct mrrc_region *region)
 {
-	unsigned slot = region - pool;
-	bool last = mrrc_cache_put(&cache, region);
-	unsigned i;
+	const unsigned slot = region - pool;
+	const bool last = mrrc_cache_put(&cache, region);
 
 	out[slot]--;
-	for (i = 0; i < count; i++)
-		entry[i].held -= entry[i].region == region;
 	check(last == (!out[slot] && region->state != MRRC_REGION_INDEXED));
 	if (last)
 		used[slot] = false;
 }
 
-static unsigned free_slot(void)
+static unsigned free_slots(void)
 {
-	unsigned slot;
+	unsigned n = 0;
+	unsigned i;
 
-	for (slot = 0; slot < POOL && used[slot]; slot++)
-		;
-	return slot;
+	for (i = 0; i < POOL; i++)
+		n += !used[i];
+	return n;
+}
+
+static struct mrrc_region *new_region(const struct mrrc_piece *piece,
+				      enum mrrc_access access)
+{
+	unsigned slot = 0;
+
+	while (used[slot])
+		slot++;
+	used[slot] = true;
+	pool[slot] = (struct mrrc_region) {
+		.start = piece->start, .len = piece->len, .access = access,
+	};
+	return &pool[slot];
 }
 
 /* Bytes within the pages [first, first + pages), touching each of them. */
@@ -275,49 +338,66 @@ static void bytes_of(unsigned first, unsigned pages, uintptr_t *addr,
 
 	if (pages == 1 && head + tail >= PAGE)
 		head = tail = 0;
-	*addr = (uintptr_t)first * PAGE + head;
-	*len = (size_t)pages * PAGE - head - tail;
+	*addr = (uintptr_t) first * PAGE + head;
+	*len = (size_t) pages * PAGE - head - tail;
+}
+
+/* Register what the plan lacks. */
+static void fill(const struct mrrc_plan *plan, enum mrrc_access access,
+		 struct mrrc_region_list *victims)
+{
+	struct mrrc_region *region;
+	unsigned i;
+	int rc;
+
+	for (i = 0; i < plan->count; i++) {
+		if (plan->piece[i].region)
+			continue;
+		region = new_region(&plan->piece[i], access);
+		if (pick(2))
+			hold(region);
+		rc = model_insert(region);
+		check(rc == mrrc_cache_insert(&cache, region, victims));
+		/* What stays out of the index goes with its last put. */
+		if (rc && !region->held)
+			used[region - pool] = false;
+		reap(victims);
+	}
 }
 
 static void do_request(struct mrrc_region_list *victims)
 {
 	const enum mrrc_access access = pick(2);
-	const unsigned first = 1 + pick(SPACE);
-	const unsigned pages = 1 + pick(pick(8) ? 6 : MAX_PAGES + 4);
-	struct mrrc_region *region;
-	unsigned slot, model_first, model_pages;
-	uintptr_t addr, start;
-	size_t len, range;
-	int rc;
+	const unsigned first = 1 + pick(SPACE - MAX_PAGES - 8);
+	const unsigned pages = 1 + pick(pick(8) ? 12 : MAX_PAGES + 4);
+	const unsigned pieces = pick(4) ? 0 : 1 + pick(6);
+	unsigned limit = cache.policy->pieces;
+	struct mrrc_plan plan;
+	uintptr_t addr;
+	unsigned i;
+	size_t len;
 
+	if (free_slots() < MRRC_PIECES_MAX)
+		return;
+	if (pieces && pieces < limit)
+		limit = pieces;
 	bytes_of(first, pages, &addr, &len);
-	region = mrrc_cache_lookup(&cache, addr, len, access);
-	check(region == model_lookup(first, pages, access));
-	slot = free_slot();
-	if (region) {
-		if (pick(2))
-			hold(region);
-		return;
+	mrrc_cache_plan(&cache, addr, len, access, pieces, &plan);
+	check_plan(&plan, first, pages, access, limit);
+	hits += !plan.missing;
+	splits += plan.count > 1;
+	merges += plan.merged;
+	for (i = 0; i < plan.count; i++) {
+		if (plan.piece[i].region)
+			model_touch(&model, plan.piece[i].region);
 	}
-	if (slot == POOL)
-		return;
-	mrrc_cache_widen(&cache, addr, len, access, &start, &range);
-	model_widen(first, pages, access, &model_first, &model_pages);
-	check(start == (uintptr_t)model_first * PAGE);
-	check(range == (size_t)model_pages * PAGE);
-
-	used[slot] = true;
-	pool[slot] = (struct mrrc_region) {
-		.start = start, .len = range, .access = access,
-	};
-	if (pick(2))
-		hold(&pool[slot]);
-	rc = mrrc_cache_insert(&cache, &pool[slot], victims);
-	check(rc == model_insert(&pool[slot], model_first, model_pages,
-				 access));
-	/* What stays out of the index goes with its last put. */
-	if (rc && !pool[slot].held)
-		used[slot] = false;
+	mrrc_cache_lookup(&cache, addr, len, access, pieces, &plan);
+	for (i = 0; i < plan.count; i++) {
+		/* as a registration would: it may not be victim of the next */
+		if (plan.piece[i].region && (plan.missing || pick(2)))
+			hold(plan.piece[i].region);
+	}
+	fill(&plan, access, victims);
 }
 
 static void do_put(void)
@@ -340,9 +420,9 @@ static void do_invalidate(struct mrrc_region_list *victims)
 	unsigned left = 0;
 	unsigned i;
 
-	for (i = 0; i < count;) {
-		if (overlaps(&entry[i], first, pages)) {
-			drop(i);
+	for (i = 0; i < model.count;) {
+		if (overlaps(&model.entry[i], first, pages)) {
+			model_drop(&model, i);
 			left++;
 		} else {
 			i++;
@@ -357,15 +437,15 @@ static void do_evict_all(struct mrrc_region_list *victims)
 	unsigned left = 0;
 	unsigned i;
 
-	while ((i = model_victim()) < count) {
-		drop(i);
+	while ((i = model_victim(&model)) < model.count) {
+		model_drop(&model, i);
 		left++;
 	}
 	evictions += left;
 	check(mrrc_cache_evict_all(&cache, victims) == left);
 }
 
-static void run(unsigned long ops)
+static void run_ops(unsigned long ops)
 {
 	struct mrrc_region_list victims = TAILQ_HEAD_INITIALIZER(victims);
 
@@ -378,7 +458,7 @@ static void run(unsigned long ops)
 			if (!pick(40))
 				do_evict_all(&victims);
 			break;
-		case 2: case 3: case 4: case 5: case 6:
+		case 2: case 3: case 4: case 5: case 6: case 7: case 8:
 			do_put();
 			break;
 		default:
@@ -394,25 +474,47 @@ static void run(unsigned long ops)
 	do_evict_all(&victims);
 	reap(&victims);
 	compare();
-	check(free_slot() == 0 && !count);
-	for (step = 0; step < POOL; step++)
-		check(!used[step] && !out[step]);
+	check(free_slots() == POOL && !model.count);
+}
+
+static void run(const char *policy, unsigned long ops)
+{
+	const struct mrrc_cache_conf conf = {
+		.max_bytes = MAX_PAGES * PAGE,
+		.max_regions = MAX_REGIONS,
+		.page = PAGE,
+		.policy = policy,
+		.cost = mrrc_cost_find("ou2009"),
+	};
+
+	hits = evictions = splits = merges = 0;
+	check(!mrrc_cache_init(&cache, &conf));
+	model_open(&model, &cache);
+	run_ops(ops);
+	printf("%s: %lu hits, %lu evictions, %lu splits, %lu merges\n", policy,
+	       hits, evictions, splits, merges);
+	check(ops < 10000 || (hits && evictions));
+	mrrc_cache_fini(&cache);
 }
 
 int main(void)
 {
+	static const char *const policies[] = {
+		"lru", "lru:pieces=4", "lru:merge=1", "fmrd:batch=3:pieces=32",
+		"mre-text", "mre-text:resort=100:evict=30", "mre-fig4",
+		"mre-fig4:resort=20:evict=50", "gdsf", "gdsf:history=0:merge=0",
+		"gdsf:pieces=2:batch=1",
+	};
 	const char *text = getenv("MRRC_SEED");
 	const char *ops = getenv("MRRC_MODEL_OPS");
+	size_t i;
 
 	seed = text ? strtoul(text, NULL, 0) :
-		      (unsigned long)time(NULL) ^ (unsigned long)getpid() << 16;
+		      (unsigned long) time(NULL) ^
+		      (unsigned long) getpid() << 16;
 	printf("MRRC_SEED=%lu\n", seed);
 	fflush(stdout);
-	if (mrrc_cache_init(&cache, MAX_PAGES * PAGE, MAX_REGIONS, PAGE, NULL))
-		return EXIT_FAILURE;
-	run(ops ? strtoul(ops, NULL, 0) : 400000);
-	printf("%lu hits, %lu evictions, %lu invalidations\n", hits,
-	       evictions, cache.stats.value[MRRC_STAT_INVALIDATIONS]);
-	mrrc_cache_fini(&cache);
+	for (i = 0; i < sizeof(policies) / sizeof(policies[0]); i++)
+		run(policies[i], ops ? strtoul(ops, NULL, 0) : 100000);
 	return EXIT_SUCCESS;
 }

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What registering memory costs: linear in pages, as ou2009 section 5 and
+ * mietke2006 have it.
+ *
+ *   registration   T(p) = a * p + b
+ *   deregistration T(p) = c * p + d, and where the device has a batched call
+ *                  one d for all regions of a batch
+ *
+ * Times are nanoseconds. Pure functions of their arguments.
+ */
+#ifndef MRRC_COST_H
+#define MRRC_COST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct mrrc_cost {
+	double reg_page;	/* a */
+	double reg;		/* b */
+	double dereg_page;	/* c */
+	double dereg;		/* d */
+	double copy_page;	/* copying one page; 0: not known */
+	size_t page;		/* bytes, a power of two */
+	bool batch;		/* one d for a batch */
+};
+
+struct mrrc_cost_model {
+	const char *name;
+	const char *help;
+	struct mrrc_cost cost;
+};
+
+#define MRRC_COST_DEFAULT "ou2009"
+
+/* The published and measured models; the last has no name. */
+extern const struct mrrc_cost_model mrrc_cost_models[];
+
+/* NULL takes the default; NULL for an unknown name. */
+const struct mrrc_cost *mrrc_cost_find(const char *name);
+
+/* -EINVAL: negative, not a number, or an odd page size. */
+int mrrc_cost_check(const struct mrrc_cost *cost);
+
+static inline double mrrc_cost_pages(const struct mrrc_cost *cost, size_t len)
+{
+	return (double) ((len + cost->page - 1) / cost->page);
+}
+
+static inline double mrrc_cost_reg(const struct mrrc_cost *cost, size_t len)
+{
+	return cost->reg_page * mrrc_cost_pages(cost, len) + cost->reg;
+}
+
+/* One region on its own. */
+static inline double mrrc_cost_dereg(const struct mrrc_cost *cost, size_t len)
+{
+	return cost->dereg_page * mrrc_cost_pages(cost, len) + cost->dereg;
+}
+
+/* A batch: so many regions with so many pages in all. */
+static inline double mrrc_cost_dereg_batch(const struct mrrc_cost *cost,
+					   size_t regions, double pages)
+{
+	const size_t calls = cost->batch && regions ? 1 : regions;
+
+	return cost->dereg_page * pages + cost->dereg * (double) calls;
+}
+
+#endif /* MRRC_COST_H */

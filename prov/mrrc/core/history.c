@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Frequency of use beyond residence (history.h).
+ */
+#include "config.h"
+#include "core/history.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define ROWS		4
+#define ROW_MIN		1024
+#define ROW_MAX		(1024 * 1024)
+#define PERIOD		10	/* additions an entry of a row: TinyLFU's */
+
+int mrrc_history_init(struct mrrc_history *history, size_t ranges)
+{
+	size_t entries = ROW_MIN;
+
+	while (entries < ROW_MAX && entries / 2 < ranges)
+		entries *= 2;
+	history->count = calloc(ROWS, entries);
+	if (!history->count)
+		return -ENOMEM;
+	history->mask = entries - 1;
+	history->added = 0;
+	history->period = PERIOD * entries;
+	return 0;
+}
+
+void mrrc_history_fini(struct mrrc_history *history)
+{
+	free(history->count);
+}
+
+/* The finaliser of splitmix64: every bit of the key moves every other. */
+static uint64_t mrrc_history_hash(uint64_t key)
+{
+	key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9;
+	key = (key ^ (key >> 27)) * 0x94d049bb133111eb;
+	return key ^ (key >> 31);
+}
+
+/* Where a row counts it: 32 bits of hash, turned differently for each. */
+static uint8_t *mrrc_history_at(const struct mrrc_history *history,
+				uint64_t hash, int row)
+{
+	const size_t place = ((hash >> 32) * (2 * row + 1) + hash) >> row;
+
+	return history->count + row * (history->mask + 1) +
+	       (place & history->mask);
+}
+
+unsigned mrrc_history_get(const struct mrrc_history *history, uint64_t key)
+{
+	const uint64_t hash = mrrc_history_hash(key);
+	unsigned least = MRRC_HISTORY_MAX;
+	unsigned count;
+	int row;
+
+	for (row = 0; row < ROWS; row++) {
+		count = *mrrc_history_at(history, hash, row);
+		if (count < least)
+			least = count;
+	}
+	return least;
+}
+
+static void mrrc_history_halve(struct mrrc_history *history)
+{
+	const size_t entries = ROWS * (history->mask + 1);
+	size_t i;
+
+	for (i = 0; i < entries; i++)
+		history->count[i] /= 2;
+	history->added = 0;
+}
+
+unsigned mrrc_history_add(struct mrrc_history *history, uint64_t key)
+{
+	const uint64_t hash = mrrc_history_hash(key);
+	unsigned least;
+	uint8_t *count;
+	int row;
+
+	if (++history->added >= history->period)
+		mrrc_history_halve(history);
+	least = mrrc_history_get(history, key);
+	if (least == MRRC_HISTORY_MAX)
+		return least;
+	for (row = 0; row < ROWS; row++) {
+		count = mrrc_history_at(history, hash, row);
+		if (*count == least)
+			(*count)++;
+	}
+	return least + 1;
+}

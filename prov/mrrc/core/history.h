@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How often a range was asked for lately, remembered after it has left: a
+ * count-min sketch with conservative update (Estan, Varghese 2002) whose
+ * counters are halved from time to time (TinyLFU: Einziger, Friedman, Manes
+ * 2017). Never says less than the truth since the last halving, rarely more.
+ *
+ * Not thread-safe. Only init allocates.
+ */
+#ifndef MRRC_HISTORY_H
+#define MRRC_HISTORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MRRC_HISTORY_MAX	255	/* counts stay there */
+
+struct mrrc_history {
+	uint8_t *count;		/* MRRC_HISTORY_ROWS rows */
+	size_t mask;		/* entries of a row, less one */
+	size_t added;		/* since the last halving */
+	size_t period;
+};
+
+/* For about so many ranges at a time. -ENOMEM. */
+int mrrc_history_init(struct mrrc_history *history, size_t ranges);
+void mrrc_history_fini(struct mrrc_history *history);
+
+/* One more use of @key; returns how many there were with this one. */
+unsigned mrrc_history_add(struct mrrc_history *history, uint64_t key);
+
+unsigned mrrc_history_get(const struct mrrc_history *history, uint64_t key);
+
+#endif /* MRRC_HISTORY_H */

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which regions serve a request, and what has to be registered (cache.h).
+ */
+#include "config.h"
+#include "core/cache.h"
+
+#include <assert.h>
+
+/* A merge that goes beyond the request takes this part of the byte limit. */
+#define MRRC_MERGE_PART	4
+
+/* The lowest region at or after @pos that begins before @end. */
+static struct mrrc_region *mrrc_plan_next(const struct mrrc_index *index,
+					  uintptr_t pos, uintptr_t end)
+{
+	return mrrc_index_first_overlap(index, pos, end - pos);
+}
+
+/* Append a piece; false if there is no room. */
+static bool mrrc_plan_add(struct mrrc_plan *plan, uintptr_t start,
+			  uintptr_t end, struct mrrc_region *region)
+{
+	if (plan->count == MRRC_PIECES_MAX)
+		return false;
+	plan->piece[plan->count++] = (struct mrrc_piece) {
+		start, end - start, region,
+	};
+	return true;
+}
+
+/*
+ * Regions and gaps of [lo, hi) in turn. What may be written serves reading,
+ * too, and comes first. False: too many.
+ */
+static bool mrrc_plan_walk(const struct mrrc_cache *cache, uintptr_t lo,
+			   uintptr_t hi, enum mrrc_access access,
+			   struct mrrc_plan *plan)
+{
+	const enum mrrc_access first = access == MRRC_RO ? MRRC_RW : access;
+	struct mrrc_region *region;
+	struct mrrc_region *other;
+	uintptr_t pos = lo;
+	uintptr_t end;
+
+	while (pos < hi) {
+		region = mrrc_plan_next(&cache->index[first], pos, hi);
+		if (access == MRRC_RO && (!region || region->start > pos)) {
+			other = mrrc_plan_next(&cache->index[MRRC_RO], pos, hi);
+			if (!region || (other && other->start < region->start))
+				region = other;
+		}
+		if (!region || region->start > pos) {
+			end = region ? region->start : hi;
+			if (!mrrc_plan_add(plan, pos, end, NULL))
+				return false;
+			pos = end;
+			continue;
+		}
+		end = mrrc_region_end(region);
+		if (end > hi)
+			end = hi;
+		if (!mrrc_plan_add(plan, pos, end, region))
+			return false;
+		pos = end;
+	}
+	return true;
+}
+
+/* What is registered twice if piece @i is registered with a neighbour. */
+static size_t mrrc_plan_again(const struct mrrc_plan *plan, unsigned i)
+{
+	return plan->piece[i].region ? plan->piece[i].region->len : 0;
+}
+
+/* Pieces @i to @last become one gap. */
+static void mrrc_plan_merge(struct mrrc_plan *plan, unsigned i, unsigned last)
+{
+	struct mrrc_piece *piece = &plan->piece[i];
+	unsigned n;
+
+	piece->len = plan->piece[last].start + plan->piece[last].len -
+		     piece->start;
+	piece->region = NULL;
+	for (n = last + 1; n < plan->count; n++)
+		plan->piece[i + n - last] = plan->piece[n];
+	plan->count -= last - i;
+	plan->merged = true;
+}
+
+/* Piece @i has become a gap: gaps beside it are one with it. */
+static void mrrc_plan_join(struct mrrc_plan *plan, unsigned i)
+{
+	unsigned first = i;
+	unsigned last = i;
+
+	if (i && !plan->piece[i - 1].region)
+		first--;
+	if (i + 1 < plan->count && !plan->piece[i + 1].region)
+		last++;
+	if (first < last)
+		mrrc_plan_merge(plan, first, last);
+}
+
+/* Between two gaps: is registering it again cheaper than one call more? */
+static bool mrrc_plan_bridges(const struct mrrc_cost *cost,
+			      const struct mrrc_plan *plan, unsigned i)
+{
+	return plan->piece[i].region && !plan->piece[i - 1].region &&
+	       !plan->piece[i + 1].region &&
+	       cost->reg_page * mrrc_cost_pages(cost, plan->piece[i].len) <=
+	       cost->reg;
+}
+
+static void mrrc_plan_bridge(const struct mrrc_cost *cost,
+			     struct mrrc_plan *plan)
+{
+	unsigned i;
+
+	for (i = 1; i + 1 < plan->count;) {
+		if (mrrc_plan_bridges(cost, plan, i))
+			mrrc_plan_merge(plan, i - 1, i + 1);
+		else
+			i++;
+	}
+}
+
+/*
+ * What lies outside of the request is kept where it was of use before: a
+ * stream of new buffers that overlap by a page should not register the whole
+ * stream again and again.
+ */
+static void mrrc_plan_extend(const struct mrrc_cache *cache,
+			     const struct mrrc_region *first,
+			     const struct mrrc_region *last,
+			     struct mrrc_piece *piece)
+{
+	uintptr_t start = piece->start;
+	uintptr_t end = start + piece->len;
+
+	if (first && first->reused && first->start < start)
+		start = first->start;
+	if (last && last->reused && mrrc_region_end(last) > end)
+		end = mrrc_region_end(last);
+	if (end - start > cache->max_bytes / MRRC_MERGE_PART)
+		return;
+	piece->start = start;
+	piece->len = end - start;
+}
+
+/* Merge the two neighbours that cost least. */
+static void mrrc_plan_shorten(const struct mrrc_cache *cache,
+			      struct mrrc_plan *plan)
+{
+	const struct mrrc_region *first;
+	const struct mrrc_region *last;
+	size_t least = SIZE_MAX;
+	size_t again;
+	unsigned best = 0;
+	unsigned i;
+
+	for (i = 0; i + 1 < plan->count; i++) {
+		again = mrrc_plan_again(plan, i) +
+			mrrc_plan_again(plan, i + 1);
+		if (again < least) {
+			least = again;
+			best = i;
+		}
+	}
+	/* in between, pieces end where others begin */
+	first = best ? NULL : plan->piece[0].region;
+	last = best + 2 < plan->count ? NULL : plan->piece[best + 1].region;
+	mrrc_plan_merge(plan, best, best + 1);
+	if (cache->policy->merge)
+		mrrc_plan_extend(cache, first, last, &plan->piece[best]);
+	mrrc_plan_join(plan, best);
+}
+
+void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr,
+		     size_t len, enum mrrc_access access, unsigned pieces,
+		     struct mrrc_plan *plan)
+{
+	const uintptr_t mask = cache->page - 1;
+	const uintptr_t lo = addr & ~mask;
+	const uintptr_t hi = ((addr + len - 1) | mask) + 1;
+	struct mrrc_region *region;
+	unsigned i;
+
+	if (!pieces || pieces > cache->policy->pieces)
+		pieces = cache->policy->pieces;
+	plan->count = 0;
+	plan->missing = 0;
+	plan->merged = false;
+	region = mrrc_cache_find(cache, addr, len, access);
+	if (region) {
+		mrrc_plan_add(plan, lo, hi, region);
+		return;
+	}
+	if (mrrc_access_remote(access) ||
+	    !mrrc_plan_walk(cache, lo, hi, access, plan)) {
+		plan->merged = plan->count || mrrc_plan_next(
+			&cache->index[access], lo, hi);
+		plan->count = 0;
+		mrrc_plan_add(plan, lo, hi, NULL);
+	}
+	if (cache->policy->merge)
+		mrrc_plan_bridge(&cache->cost, plan);
+	while (plan->count > pieces)
+		mrrc_plan_shorten(cache, plan);
+	for (i = 0; i < plan->count; i++)
+		plan->missing += !plan->piece[i].region;
+}
+
+void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
+		       enum mrrc_access access, unsigned pieces,
+		       struct mrrc_plan *plan)
+{
+	struct mrrc_region *region;
+	unsigned i;
+
+	mrrc_cache_plan(cache, addr, len, access, pieces, plan);
+	mrrc_cache_count(cache, MRRC_STAT_LOOKUPS);
+	mrrc_cache_count(cache, plan->missing ? MRRC_STAT_MISSES :
+						MRRC_STAT_HITS);
+	if (plan->count > 1)
+		mrrc_cache_count(cache, MRRC_STAT_SPLITS);
+	if (plan->merged)
+		mrrc_cache_count(cache, MRRC_STAT_MERGES);
+	for (i = 0; i < plan->count; i++) {
+		region = plan->piece[i].region;
+		if (!region)
+			continue;
+		region->reused = true;
+		cache->policy->ops->touch(cache->policy, region);
+	}
+}

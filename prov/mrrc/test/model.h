@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The naive side of model_cache.c: indexed regions in an array, oldest use
+ * first, and each policy as its definition has it.
+ */
+#ifndef MRRC_TEST_MODEL_H
+#define MRRC_TEST_MODEL_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/cache.h"
+
+#define PAGE	4096u
+#define SPACE	300u		/* pages that exist */
+
+struct entry {
+	struct mrrc_region *region;
+	unsigned first, pages;
+	enum mrrc_access access;
+	double factor;		/* mre */
+	double worth, value;	/* gdsf */
+	unsigned uses;
+	unsigned long turn;	/* when it came to its place in its class */
+};
+
+struct model {
+	const struct mrrc_cache *cache;
+	struct entry entry[64];
+	unsigned count;
+	unsigned segment;	/* mre */
+	double floor;		/* gdsf */
+	unsigned history[SPACE];
+	unsigned long added, turn;
+};
+
+extern unsigned long seed;
+extern unsigned long step;
+
+#define check(what)	do {						\
+		if (!(what)) {						\
+			printf("step %lu: %s (MRRC_SEED=%lu)\n",	\
+			       step, #what, seed);			\
+			exit(EXIT_FAILURE);				\
+		}							\
+	} while (0)
+
+void model_open(struct model *model, const struct mrrc_cache *cache);
+void model_enter(struct model *model, struct mrrc_region *region);
+void model_touch(struct model *model, struct mrrc_region *region);
+void model_drop(struct model *model, unsigned i);
+
+/* Its place, or count. */
+unsigned model_victim(struct model *model);
+bool model_more(const struct model *model, unsigned gone);
+
+#endif /* MRRC_TEST_MODEL_H */

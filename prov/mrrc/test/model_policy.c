@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Policies as they are defined, at any cost (model.h).
+ */
+#include "config.h"
+#include "model.h"
+
+#include <math.h>
+#include <string.h>
+
+#define HISTORY_PERIOD	10240	/* of the smallest sketch */
+
+void model_open(struct model *model, const struct mrrc_cache *cache)
+{
+	memset(model, 0, sizeof(*model));
+	model->cache = cache;
+}
+
+static bool is(const struct model *model, const char *name)
+{
+	return !strncmp(model->cache->policy->ops->name, name, strlen(name));
+}
+
+static size_t param(const struct model *model, int i)
+{
+	return model->cache->policy->param[i];
+}
+
+void model_drop(struct model *model, unsigned i)
+{
+	memmove(&model->entry[i], &model->entry[i + 1],
+		(--model->count - i) * sizeof(model->entry[0]));
+}
+
+/* To the newest place; there it is returned. */
+static struct entry *renew(struct model *model, unsigned i)
+{
+	const struct entry e = model->entry[i];
+
+	model_drop(model, i);
+	model->entry[model->count] = e;
+	return &model->entry[model->count++];
+}
+
+/* ---- gdsf ---- */
+
+/* Four steps an octave, equally wide. */
+static double quantised(double value)
+{
+	int exponent;
+	double fraction = 2 * frexp(value, &exponent) - 1;
+
+	return ldexp(1 + floor(4 * fraction) / 4, exponent - 1);
+}
+
+static void gdsf_place(struct model *model, struct entry *e)
+{
+	const struct mrrc_cost *cost = &model->cache->cost;
+	const size_t len = (size_t) e->pages * PAGE;
+
+	e->value = quantised(e->uses * (mrrc_cost_reg(cost, len) +
+					mrrc_cost_dereg(cost, len)) /
+			     e->pages);
+	e->worth = model->floor + e->value;
+	e->turn = ++model->turn;
+}
+
+static void gdsf_use(struct model *model, struct entry *e)
+{
+	unsigned i;
+
+	e->uses++;
+	if (param(model, 0)) {
+		if (++model->added >= HISTORY_PERIOD) {
+			for (i = 0; i < SPACE; i++)
+				model->history[i] /= 2;
+			model->added = 0;
+		}
+		if (model->history[e->first] < 255)
+			model->history[e->first]++;
+		e->uses = model->history[e->first];
+	}
+	gdsf_place(model, e);
+}
+
+/* Of one value, the first in turn. */
+static unsigned gdsf_head(const struct model *model, double value)
+{
+	unsigned best = model->count;
+	unsigned i;
+
+	for (i = 0; i < model->count; i++) {
+		if (model->entry[i].value == value &&
+		    (best == model->count ||
+		     model->entry[i].turn < model->entry[best].turn))
+			best = i;
+	}
+	return best;
+}
+
+/* In each class, what is in use in front of the first that is not renews. */
+static void gdsf_rotate(struct model *model)
+{
+	unsigned head, i, left;
+
+	for (i = 0; i < model->count; i++) {
+		left = model->count;
+		head = gdsf_head(model, model->entry[i].value);
+		for (; left && model->entry[head].region->held; left--) {
+			gdsf_place(model, &model->entry[head]);
+			head = gdsf_head(model, model->entry[i].value);
+		}
+	}
+}
+
+static unsigned gdsf_victim(struct model *model)
+{
+	unsigned best = model->count;
+	const struct entry *e;
+	unsigned i;
+
+	gdsf_rotate(model);
+	for (i = 0; i < model->count; i++) {
+		e = &model->entry[i];
+		if (e->region->held)
+			continue;
+		if (best == model->count ||
+		    e->worth < model->entry[best].worth ||
+		    (e->worth == model->entry[best].worth &&
+		     (e->value < model->entry[best].value ||
+		      (e->value == model->entry[best].value &&
+		       e->turn < model->entry[best].turn))))
+			best = i;
+	}
+	if (best < model->count && model->entry[best].worth > model->floor)
+		model->floor = model->entry[best].worth;
+	return best;
+}
+
+/* ---- mre ---- */
+
+static unsigned part(unsigned count, size_t percent)
+{
+	const unsigned n = count * percent / 100;
+
+	return n ? n : 1;
+}
+
+static void mre_resort(struct model *model)
+{
+	const unsigned n = part(model->count, param(model, 0));
+	const double r = model->entry[0].factor;
+	struct entry e;
+	unsigned i, k;
+
+	for (i = 0; i < n; i++) {
+		if (is(model, "mre-fig4") || model->entry[i].factor == 0)
+			model->entry[i].factor =
+				r + 1.0 / model->entry[i].pages;
+	}
+	for (i = 1; i < n; i++) {
+		e = model->entry[i];
+		for (k = i; k && model->entry[k - 1].factor > e.factor; k--)
+			model->entry[k] = model->entry[k - 1];
+		model->entry[k] = e;
+	}
+	model->segment = part(model->count, param(model, 1));
+}
+
+/* ---- all ---- */
+
+void model_enter(struct model *model, struct mrrc_region *region)
+{
+	struct entry *e = &model->entry[model->count++];
+
+	*e = (struct entry) {
+		.region = region,
+		.first = region->start / PAGE,
+		.pages = region->len / PAGE,
+		.access = region->access,
+	};
+	if (is(model, "gdsf"))
+		gdsf_use(model, e);
+}
+
+void model_touch(struct model *model, struct mrrc_region *region)
+{
+	struct entry *e;
+	unsigned i = 0;
+
+	while (model->entry[i].region != region)
+		i++;
+	e = renew(model, i);
+	e->factor = 0;
+	if (is(model, "gdsf"))
+		gdsf_use(model, e);
+}
+
+unsigned model_victim(struct model *model)
+{
+	unsigned tries;
+
+	if (!model->count)
+		return 0;
+	if (is(model, "gdsf"))
+		return gdsf_victim(model);
+	if (is(model, "mre") && !model->segment)
+		mre_resort(model);
+	for (tries = model->count; tries; tries--) {
+		if (!model->entry[0].region->held) {
+			if (is(model, "mre"))
+				model->segment--;
+			return 0;
+		}
+		renew(model, 0)->factor = 0;
+	}
+	return model->count;
+}
+
+bool model_more(const struct model *model, unsigned gone)
+{
+	return is(model, "mre") ? model->segment != 0 :
+				  gone < model->cache->policy->batch;
+}
