@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A trace through the provider's core (engine.h).
+ *
+ * A request: lookup -> hold what is there -> for each gap: register, insert,
+ * deregister the victims -> put everything. sys/cache_mt.c and cache_miss.c
+ * do the same with locks around it.
+ */
+#include "config.h"
+#include "sim/engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct sim_run {
+	const struct sim_cell *cell;
+	struct sim_result *result;
+	struct mrrc_cache *cache;		/* one for each process */
+	struct sim_offline *offline;
+	struct mrrc_region_list idle;		/* regions to use again */
+	size_t pinned;
+};
+
+static struct mrrc_region *sim_region(struct sim_run *run)
+{
+	struct mrrc_region *region = TAILQ_FIRST(&run->idle);
+
+	if (region) {
+		TAILQ_REMOVE(&run->idle, region, link);
+		return region;
+	}
+	return malloc(sizeof(*region));
+}
+
+static uint64_t sim_pages(const struct sim_run *run, size_t len)
+{
+	return mrrc_cost_pages(run->cell->cost, len);
+}
+
+/* Deregister in batches as the provider does. */
+static void sim_dereg(struct sim_run *run, struct mrrc_cache *cache,
+		      struct mrrc_region_list *list)
+{
+	struct sim_result *result = run->result;
+	struct mrrc_region *region;
+	uint64_t pages = 0;
+	size_t count = 0;
+
+	while ((region = TAILQ_FIRST(list))) {
+		TAILQ_REMOVE(list, region, link);
+		mrrc_cache_deregistered(cache, region->len);
+		run->pinned -= region->len;
+		pages += sim_pages(run, region->len);
+		count++;
+		if (count == MRRC_DEREG_BATCH || TAILQ_EMPTY(list)) {
+			result->deregistrations += count;
+			result->deregistered_pages += pages;
+			result->batches++;
+			result->dereg_ns += mrrc_cost_dereg_batch(
+				run->cell->cost, count, pages);
+			pages = 0;
+			count = 0;
+		}
+		TAILQ_INSERT_HEAD(&run->idle, region, link);
+	}
+}
+
+/* A missing piece; it is held, whether it could be indexed or not. */
+static int sim_register(struct sim_run *run, struct mrrc_cache *cache,
+			enum mrrc_access access, struct mrrc_piece *piece)
+{
+	struct mrrc_region_list victims = TAILQ_HEAD_INITIALIZER(victims);
+	struct sim_result *result = run->result;
+	struct mrrc_region *region = sim_region(run);
+
+	if (!region)
+		return -ENOMEM;
+	*region = (struct mrrc_region) {
+		.start = piece->start,
+		.len = piece->len,
+		.access = access == MRRC_RO ? MRRC_RW : access,
+		.state = MRRC_REGION_NEW,
+	};
+	piece->region = region;
+	mrrc_cache_registered(cache, region->len);
+	result->registrations++;
+	result->registered_pages += sim_pages(run, region->len);
+	result->reg_ns += mrrc_cost_reg(run->cell->cost, region->len);
+	run->pinned += region->len;
+	if (run->pinned > result->pinned_peak)
+		result->pinned_peak = run->pinned;
+
+	if (region->len > cache->max_bytes)
+		mrrc_cache_count(cache, MRRC_STAT_UNCACHED_TOO_BIG);
+	else if (run->cell->kind == SIM_NONE ||
+		 mrrc_cache_insert(cache, region, &victims))
+		mrrc_cache_count(cache, MRRC_STAT_UNCACHED_FULL);
+	mrrc_cache_hold(cache, region);
+	sim_dereg(run, cache, &victims);
+	return 0;
+}
+
+static void sim_put(struct sim_run *run, struct mrrc_cache *cache,
+		    struct mrrc_plan *plan)
+{
+	struct mrrc_region_list list = TAILQ_HEAD_INITIALIZER(list);
+	unsigned i;
+
+	for (i = 0; i < plan->count; i++) {
+		if (!mrrc_cache_put(cache, plan->piece[i].region))
+			continue;
+		TAILQ_INSERT_TAIL(&list, plan->piece[i].region, link);
+		sim_dereg(run, cache, &list);
+	}
+}
+
+/* What the pages of the request have that is registered. */
+static void sim_count(struct sim_run *run, const struct mrrc_cache *cache,
+		      const struct sim_req *req, const struct mrrc_plan *plan)
+{
+	const uintptr_t mask = cache->page - 1;
+	const uintptr_t lo = req->addr & ~mask;
+	const uintptr_t hi = ((req->addr + req->len - 1) | mask) + 1;
+	struct sim_result *result = run->result;
+	unsigned i;
+
+	result->requests++;
+	result->hits += !plan->missing;
+	result->bytes += hi - lo;
+	result->pieces += plan->count;
+	for (i = 0; i < plan->count; i++) {
+		if (plan->piece[i].region)
+			result->hit_bytes += plan->piece[i].len;
+	}
+}
+
+static int sim_request(struct sim_run *run, const struct sim_req *req,
+		       size_t now)
+{
+	struct mrrc_cache *cache = &run->cache[req->proc];
+	const enum mrrc_access access = req->access;
+	struct mrrc_plan plan;
+	unsigned i;
+	int rc;
+
+	if (run->offline)
+		sim_offline_now(run->offline, now);
+	mrrc_cache_lookup(cache, req->addr, req->len, access, 0, &plan);
+	sim_count(run, cache, req, &plan);
+	for (i = 0; i < plan.count; i++) {
+		if (plan.piece[i].region)
+			mrrc_cache_hold(cache, plan.piece[i].region);
+	}
+	for (i = 0; i < plan.count; i++) {
+		if (plan.piece[i].region)
+			continue;
+		rc = sim_register(run, cache, access, &plan.piece[i]);
+		if (rc)
+			return rc;
+	}
+	sim_put(run, cache, &plan);
+	return 0;
+}
+
+static int sim_requests(struct sim_run *run)
+{
+	const struct sim_trace *trace = run->cell->trace;
+	struct sim_result *result = run->result;
+	double pinned = 0;
+	size_t part = 0;
+	size_t i;
+	int rc;
+
+	for (i = 0; i < trace->count; i++) {
+		rc = sim_request(run, &trace->req[i], i);
+		if (rc)
+			return rc;
+		pinned += run->pinned;
+		while (part < SIM_SERIES &&
+		       (i + 1) * SIM_SERIES >= (part + 1) * trace->count)
+			result->pinned[part++] = run->pinned;
+	}
+	result->pinned_mean = pinned / trace->count;
+	return 0;
+}
+
+/* Empty a cache; that is not part of the run. */
+static void sim_empty(struct sim_run *run, struct mrrc_cache *cache)
+{
+	struct mrrc_region_list list = TAILQ_HEAD_INITIALIZER(list);
+
+	mrrc_cache_evict_all(cache, &list);
+	TAILQ_CONCAT(&run->idle, &list, link);
+}
+
+static int sim_cache_init(struct sim_run *run, struct mrrc_cache *cache)
+{
+	const struct sim_cell *cell = run->cell;
+	struct mrrc_cache_conf conf = {
+		.max_bytes = cell->max_bytes,
+		.max_regions = cell->max_regions,
+		.page = cell->page,
+		.policy = cell->kind == SIM_NONE ? "lru" : cell->policy,
+		.cost = cell->cost,
+	};
+
+	if (cell->kind == SIM_OFFLINE) {
+		conf.policy_ops = &sim_offline_ops;
+		conf.policy_arg = run->offline;
+	}
+	return mrrc_cache_init(cache, &conf);
+}
+
+static void sim_add_stats(struct mrrc_stats *sum,
+			  const struct mrrc_stats *stats)
+{
+	int i;
+
+	for (i = 0; i < MRRC_STAT_CNT; i++)
+		sum->value[i] += stats->value[i];
+}
+
+int sim_run(const struct sim_cell *cell, struct sim_result *result)
+{
+	struct sim_run run = { .cell = cell, .result = result };
+	const uint32_t procs = cell->trace->procs;
+	struct mrrc_region *region;
+	uint32_t open = 0;
+	uint32_t i;
+	int rc = -ENOMEM;
+
+	*result = (struct sim_result) { 0 };
+	TAILQ_INIT(&run.idle);
+	run.cache = calloc(procs, sizeof(*run.cache));
+	if (!run.cache)
+		return -ENOMEM;
+	if (cell->kind == SIM_OFFLINE) {
+		run.offline = sim_offline_open(cell->future);
+		if (!run.offline)
+			goto out;
+	}
+	for (; open < procs; open++) {
+		rc = sim_cache_init(&run, &run.cache[open]);
+		if (rc)
+			goto out;
+	}
+	result->dereg_on_path = cell->kind == SIM_NONE ||
+				(run.cache[0].policy->batch == 1 &&
+				 !run.cache[0].policy->ops->more);
+	rc = sim_requests(&run);
+	for (i = 0; i < procs; i++)
+		sim_add_stats(&result->stats, &run.cache[i].stats);
+out:
+	for (i = 0; i < open; i++) {
+		sim_empty(&run, &run.cache[i]);
+		mrrc_cache_fini(&run.cache[i]);
+	}
+	while ((region = TAILQ_FIRST(&run.idle))) {
+		TAILQ_REMOVE(&run.idle, region, link);
+		free(region);
+	}
+	sim_offline_close(run.offline);
+	free(run.cache);
+	return rc;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * One cell of a simulation: a trace, a policy, limits and a cost model. It
+ * drives the provider's own core (core/cache.h) as the provider does, with
+ * operations that complete at once.
+ *
+ * Each process of a trace has a cache of its own, with these limits.
+ * Deterministic. Cells share nothing but the trace, so any number of them run
+ * in threads.
+ */
+#ifndef SIM_ENGINE_H
+#define SIM_ENGINE_H
+
+#include "core/cache.h"
+#include "sim/offline.h"
+#include "sim/trace.h"
+
+#define SIM_SERIES	200	/* points of pinned bytes over time */
+
+enum sim_kind {
+	SIM_CACHE,		/* a policy of the provider */
+	SIM_NONE,		/* registered for each request, then gone */
+	SIM_OFFLINE,		/* a heuristic that knows the future */
+};
+
+struct sim_cell {
+	const struct sim_trace *trace;
+	enum sim_kind kind;
+	const char *policy;		/* SIM_CACHE */
+	const struct sim_future *future;	/* SIM_OFFLINE: of this page */
+	size_t max_bytes;
+	size_t max_regions;
+	size_t page;
+	const struct mrrc_cost *cost;
+	bool bounce;			/* copy where that is cheaper */
+};
+
+struct sim_result {
+	uint64_t requests;
+	uint64_t hits;			/* nothing had to be registered */
+	uint64_t bytes;			/* requested, in whole pages */
+	uint64_t hit_bytes;		/* of these, registered before */
+	uint64_t pieces;		/* over all requests */
+	uint64_t bounced;		/* requests that were copied */
+	uint64_t registrations;
+	uint64_t registered_pages;	/* of the cost model's */
+	uint64_t deregistrations;
+	uint64_t deregistered_pages;
+	uint64_t batches;
+	double reg_ns;
+	double dereg_ns;
+	double copy_ns;
+	bool dereg_on_path;
+	size_t pinned_peak;
+	double pinned_mean;		/* over requests */
+	size_t pinned[SIM_SERIES];	/* after each part of the trace */
+	struct mrrc_stats stats;	/* summed over processes */
+};
+
+/* -ENOMEM, or what mrrc_cache_init() says. */
+int sim_run(const struct sim_cell *cell, struct sim_result *result);
+
+/* Spent while an operation waits; the rest can be done by another thread. */
+static inline double sim_on_path(const struct sim_result *result)
+{
+	return result->reg_ns + result->copy_ns +
+	       (result->dereg_on_path ? result->dereg_ns : 0);
+}
+
+static inline double sim_total(const struct sim_result *result)
+{
+	return result->reg_ns + result->copy_ns + result->dereg_ns;
+}
+
+#endif /* SIM_ENGINE_H */

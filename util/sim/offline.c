@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Belady's rule with costs, and the bound (offline.h).
+ *
+ * Judging every region for every victim would take too long: a round judges
+ * all, and the worst of them wait at the head of the list, in order, until
+ * they go or are used.
+ */
+#include "config.h"
+#include "sim/offline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUND_PART	32	/* of the regions wait after a round */
+
+/* Shared by the caches of a run's processes. */
+struct sim_offline {
+	const struct sim_future *future;
+	uint32_t *next;			/* of each part, as of now */
+	size_t now;
+	uint32_t procs;			/* caches opened so far */
+};
+
+struct sim_belady {
+	struct mrrc_policy policy;
+	struct mrrc_region_list list;	/* those that wait, then the others */
+	struct sim_offline *offline;
+	const struct mrrc_cost *cost;
+	uint32_t proc;
+	size_t count;
+	size_t waiting;
+	struct sim_judged *judged;	/* room for a round */
+	size_t room;
+};
+
+/* A region's words. */
+struct sim_node {
+	uint32_t first;			/* of its parts */
+	uint32_t parts;
+	bool waits;
+};
+
+struct sim_judged {
+	double score;
+	struct mrrc_region *region;
+};
+
+_Static_assert(sizeof(struct sim_node) <=
+	       sizeof(((struct mrrc_region *) NULL)->policy), "policy words");
+
+static struct sim_belady *sim_belady_of(struct mrrc_policy *policy)
+{
+	return (struct sim_belady *) policy;
+}
+
+static struct sim_node *sim_node(struct mrrc_region *region)
+{
+	return (struct sim_node *) region->policy;
+}
+
+struct sim_offline *sim_offline_open(const struct sim_future *future)
+{
+	struct sim_offline *offline = calloc(1, sizeof(*offline));
+
+	if (!offline)
+		return NULL;
+	offline->future = future;
+	offline->next = malloc((future->parts + 1) * sizeof(uint32_t));
+	if (!offline->next) {
+		free(offline);
+		return NULL;
+	}
+	memset(offline->next, 0xff, future->parts * sizeof(uint32_t));
+	return offline;
+}
+
+void sim_offline_close(struct sim_offline *offline)
+{
+	if (!offline)
+		return;
+	free(offline->next);
+	free(offline);
+}
+
+void sim_offline_now(struct sim_offline *offline, size_t now)
+{
+	const struct sim_future *future = offline->future;
+	const size_t at = future->at[now];
+
+	memcpy(&offline->next[future->first[now]], &future->next[at],
+	       (future->at[now + 1] - at) * sizeof(uint32_t));
+	offline->now = now;
+}
+
+static int sim_belady_init(struct mrrc_policy *policy,
+			   const struct mrrc_policy_attr *attr)
+{
+	struct sim_belady *belady = sim_belady_of(policy);
+
+	TAILQ_INIT(&belady->list);
+	belady->offline = attr->arg;
+	belady->cost = attr->cost;
+	belady->proc = belady->offline->procs++;
+	return 0;
+}
+
+static void sim_belady_fini(struct mrrc_policy *policy)
+{
+	free(sim_belady_of(policy)->judged);
+}
+
+/* The parts of a region: those that begin in it. */
+static size_t sim_part(const struct sim_belady *belady, uintptr_t addr)
+{
+	const struct sim_future *future = belady->offline->future;
+	const uint64_t key = (uint64_t) belady->proc << SIM_PROC_SHIFT |
+			     addr / future->page;
+	size_t lo = 0;
+	size_t hi = future->parts;
+	size_t mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (future->part[mid] < key)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static void sim_belady_insert(struct mrrc_policy *policy,
+			      struct mrrc_region *region)
+{
+	struct sim_belady *belady = sim_belady_of(policy);
+	const size_t first = sim_part(belady, region->start);
+	const size_t end = sim_part(belady, mrrc_region_end(region));
+
+	*sim_node(region) = (struct sim_node) { first, end - first, false };
+	TAILQ_INSERT_TAIL(&belady->list, region, link);
+	belady->count++;
+}
+
+static void sim_belady_leave(struct sim_belady *belady,
+			     struct mrrc_region *region)
+{
+	TAILQ_REMOVE(&belady->list, region, link);
+	belady->waiting -= sim_node(region)->waits;
+	sim_node(region)->waits = false;
+}
+
+static void sim_belady_touch(struct mrrc_policy *policy,
+			     struct mrrc_region *region)
+{
+	struct sim_belady *belady = sim_belady_of(policy);
+
+	sim_belady_leave(belady, region);
+	TAILQ_INSERT_TAIL(&belady->list, region, link);
+}
+
+static void sim_belady_remove(struct mrrc_policy *policy,
+			      struct mrrc_region *region)
+{
+	struct sim_belady *belady = sim_belady_of(policy);
+
+	sim_belady_leave(belady, region);
+	belady->count--;
+}
+
+/* The higher, the sooner it goes. */
+static double sim_score(const struct sim_belady *belady,
+			struct mrrc_region *region)
+{
+	const struct sim_offline *offline = belady->offline;
+	const uint32_t *next = &offline->next[sim_node(region)->first];
+	const double cost = mrrc_cost_reg(belady->cost, region->len) +
+			    mrrc_cost_dereg(belady->cost, region->len);
+	uint32_t soonest = SIM_NEVER;
+	uint32_t i;
+
+	for (i = 0; i < sim_node(region)->parts; i++) {
+		if (next[i] < soonest)
+			soonest = next[i];
+	}
+	if (soonest == SIM_NEVER)
+		return 1e300;
+	return (double) (soonest - offline->now) * (double) region->len / cost;
+}
+
+static int sim_judged_compare(const void *a, const void *b)
+{
+	const struct sim_judged *x = a;
+	const struct sim_judged *y = b;
+
+	if (x->score != y->score)
+		return x->score < y->score ? 1 : -1;
+	return (x->region->start > y->region->start) -
+	       (x->region->start < y->region->start);
+}
+
+/* Judge all that are not in use; false: there are none, or no memory. */
+static bool sim_round(struct sim_belady *belady)
+{
+	struct sim_judged *judged = belady->judged;
+	struct mrrc_region *region;
+	size_t n = 0;
+	size_t i;
+
+	if (belady->count > belady->room) {
+		judged = realloc(judged, 2 * belady->count * sizeof(*judged));
+		if (!judged)
+			return false;
+		belady->judged = judged;
+		belady->room = 2 * belady->count;
+	}
+	TAILQ_FOREACH(region, &belady->list, link) {
+		if (!region->held)
+			judged[n++] = (struct sim_judged) {
+				sim_score(belady, region), region,
+			};
+	}
+	if (!n)
+		return false;
+	qsort(judged, n, sizeof(*judged), sim_judged_compare);
+	for (i = n / ROUND_PART + 1; i-- > 0;) {
+		region = judged[i < n ? i : n - 1].region;
+		sim_belady_leave(belady, region);
+		TAILQ_INSERT_HEAD(&belady->list, region, link);
+		sim_node(region)->waits = true;
+		belady->waiting++;
+	}
+	return true;
+}
+
+static struct mrrc_region *sim_belady_victim(struct mrrc_policy *policy)
+{
+	struct sim_belady *belady = sim_belady_of(policy);
+	struct mrrc_region *region;
+
+	while (belady->waiting || sim_round(belady)) {
+		region = TAILQ_FIRST(&belady->list);
+		if (!region->held)
+			return region;
+		sim_belady_touch(policy, region);
+	}
+	return NULL;
+}
+
+static bool sim_belady_valid(const struct mrrc_policy *policy, size_t count)
+{
+	return ((const struct sim_belady *) policy)->count == count;
+}
+
+const struct mrrc_policy_ops sim_offline_ops = {
+	.name = "offline",
+	.help = "knows the future",
+	.pieces = 4,
+	.batch = 16,
+	.size = sizeof(struct sim_belady),
+	.init = sim_belady_init,
+	.fini = sim_belady_fini,
+	.insert = sim_belady_insert,
+	.touch = sim_belady_touch,
+	.remove = sim_belady_remove,
+	.victim = sim_belady_victim,
+	.valid = sim_belady_valid,
+};
+
+/* ---- the bound ---- */
+
+/* One reuse of one part, which some cache might have kept until then. */
+struct sim_reuse {
+	double density;		/* ns saved for a page and a request's time */
+	double room;		/* pages times requests */
+};
+
+static int sim_reuse_compare(const void *a, const void *b)
+{
+	const struct sim_reuse *x = a;
+	const struct sim_reuse *y = b;
+
+	return (x->density < y->density) - (x->density > y->density);
+}
+
+static double sim_request_pages(const struct sim_future *future, size_t i)
+{
+	const struct sim_req *req = &future->trace->req[i];
+
+	return (double) ((req->addr + req->len - 1) / future->page -
+			 req->addr / future->page + 1);
+}
+
+/* All reuses; returns how many. */
+static size_t sim_reuses(const struct sim_future *future, double page,
+			 double call, struct sim_reuse *reuse)
+{
+	const size_t count = future->trace->count;
+	const uint64_t *part;
+	size_t n = 0;
+	size_t i, k;
+	uint32_t next;
+
+	for (i = 0; i < count; i++) {
+		part = &future->part[future->first[i]];
+		for (k = future->at[i]; k < future->at[i + 1]; k++, part++) {
+			next = future->next[k];
+			if (next == SIM_NEVER)
+				continue;
+			reuse[n].density = (page + call / sim_request_pages(
+						    future, next)) /
+					   (next - i);
+			reuse[n++].room = (double) (part[1] - part[0]) *
+					  (next - i);
+		}
+	}
+	return n;
+}
+
+int sim_bound(const struct sim_future *future, const struct mrrc_cost *cost,
+	      size_t max_bytes, double *ns)
+{
+	const size_t count = future->trace->count;
+	const double scale = (double) future->page / cost->page;
+	const double page = (cost->reg_page + cost->dereg_page) * scale;
+	const double call = cost->reg + (cost->batch ? 0 : cost->dereg);
+	/* a cache for each process */
+	const double capacity = (double) max_bytes / future->page *
+				future->trace->procs;
+	struct sim_reuse *reuse;
+	double room = capacity * count;
+	double total = 0;
+	double part;
+	size_t n, i;
+
+	reuse = malloc((future->at[count] + 1) * sizeof(*reuse));
+	if (!reuse)
+		return -ENOMEM;
+	n = sim_reuses(future, page, call, reuse);
+	qsort(reuse, n, sizeof(*reuse), sim_reuse_compare);
+	for (i = 0; i < count; i++)
+		total += page * sim_request_pages(future, i) + call;
+	for (i = 0; i < n && room > 0; i++) {
+		part = reuse[i].room < room ? reuse[i].room : room;
+		total -= reuse[i].density * part;
+		room -= part;
+	}
+	/* what is left at the end was not deregistered */
+	total -= capacity * (cost->dereg_page * scale +
+			     (cost->batch ? 0 : cost->dereg));
+	*ns = total > 0 ? total : 0;
+	free(reuse);
+	return 0;
+}

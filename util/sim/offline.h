@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a cache that knew the future would do: a heuristic that is hard to
+ * beat, and a bound that nothing beats.
+ *
+ * The heuristic is Belady's rule with costs: what goes is the region whose
+ * next use is farthest for its size and price, distance * pages / cost. The
+ * bound relaxes the problem as PFOO does (Berger, Beckmann, Harchol-Balter
+ * 2018): each reuse of each page may be kept on its own, fractions of it, too,
+ * and the cache must fit on average only.
+ */
+#ifndef SIM_OFFLINE_H
+#define SIM_OFFLINE_H
+
+#include "core/policy.h"
+#include "sim/trace.h"
+
+#define SIM_NEVER	UINT32_MAX
+#define SIM_PROC_SHIFT	48	/* the process is above the page */
+
+/*
+ * When each part of memory is used next. Parts are the finest that requests
+ * tell apart, so a request covers some of them wholly.
+ */
+struct sim_future {
+	const struct sim_trace *trace;
+	size_t page;
+	uint64_t *part;		/* proc, page: their starts, ascending */
+	size_t parts;
+	uint32_t *first;	/* of a request's parts */
+	size_t *at;		/* of a request in next; one more at the end */
+	uint32_t *next;		/* request that uses the part next */
+};
+
+/* -ENOMEM; -E2BIG: an address too high for such pages. */
+int sim_future_make(const struct sim_trace *trace, size_t page,
+		    struct sim_future *future);
+void sim_future_free(struct sim_future *future);
+
+/* The heuristic, a policy for core/cache.h; one for each run. */
+struct sim_offline;
+extern const struct mrrc_policy_ops sim_offline_ops;	/* arg: below */
+
+/* NULL: no memory. */
+struct sim_offline *sim_offline_open(const struct sim_future *future);
+void sim_offline_close(struct sim_offline *offline);
+
+/* Request @now comes; before the cache is asked. */
+void sim_offline_now(struct sim_offline *offline, size_t now);
+
+/*
+ * No caches of so many bytes, one for each process, spend less on registering
+ * and deregistering, in nanoseconds. -ENOMEM.
+ */
+int sim_bound(const struct sim_future *future, const struct mrrc_cost *cost,
+	      size_t max_bytes, double *ns);
+
+#endif /* SIM_OFFLINE_H */
