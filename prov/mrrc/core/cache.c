@@ -167,15 +167,20 @@ static bool mrrc_cache_full(const struct mrrc_cache *cache, size_t len)
 }
 
 /* There is room: should more go in the same batch? */
-static bool mrrc_cache_more(const struct mrrc_cache *cache, size_t gone,
-			    size_t beyond)
+static bool mrrc_cache_more(const struct mrrc_cache *cache, size_t gone)
 {
 	struct mrrc_policy *policy = cache->policy;
 
-	if (beyond >= cache->max_bytes / MRRC_BATCH_PART)
-		return false;
 	return policy->ops->more ? policy->ops->more(policy, gone) :
 				   gone < policy->batch;
+}
+
+/* A policy that marks its batch out has decided on the bytes, too. */
+static bool mrrc_cache_batch_full(const struct mrrc_cache *cache,
+				  size_t beyond)
+{
+	return !cache->policy->ops->more &&
+	       beyond > cache->max_bytes / MRRC_BATCH_PART;
 }
 
 /* Room for @len bytes in one region more; there can be. */
@@ -189,14 +194,16 @@ static void mrrc_cache_make_room(struct mrrc_cache *cache, size_t len,
 	bool full;
 
 	while ((full = mrrc_cache_full(cache, len)) ||
-	       (gone && mrrc_cache_more(cache, gone, beyond))) {
+	       (gone && mrrc_cache_more(cache, gone))) {
 		victim = policy->ops->victim(policy);
 		assert(!full || victim);
 		if (!victim)
 			break;
 		assert(!victim->held);
-		gone++;
 		beyond += full ? 0 : victim->len;
+		if (mrrc_cache_batch_full(cache, beyond))
+			break;
+		gone++;
 		mrrc_cache_uncache(cache, victim, victims);
 		mrrc_cache_count(cache, MRRC_STAT_EVICTIONS);
 	}

@@ -233,14 +233,16 @@ static int model_insert(struct mrrc_region *region)
 	}
 	while ((full = model.count >= MAX_REGIONS ||
 		       total(false) + pages > MAX_PAGES) ||
-	       (gone && beyond < MAX_PAGES * PAGE / BATCH_PART &&
-		model_more(&model, gone))) {
+	       (gone && model_more(&model, gone))) {
 		i = model_victim(&model);
 		check(i < model.count || !full);
 		if (i == model.count)
 			break;
-		gone++;
 		beyond += full ? 0 : model.entry[i].pages * PAGE;
+		if (!cache.policy->ops->more &&
+		    beyond > MAX_PAGES * PAGE / BATCH_PART)
+			break;
+		gone++;
 		model_drop(&model, i);
 		evictions++;
 	}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_sim: what a registration cache would have cost (fi_mrrc_sim(1)).
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/options.h"
+
+static int complain(const char *what, const char *why)
+{
+	fprintf(stderr, "fi_mrrc_sim: %s: %s\n", what, why);
+	return EXIT_FAILURE;
+}
+
+/* Leave out what is too short to be registered. */
+static void shorten(struct sim_trace *trace, uint64_t min_len)
+{
+	size_t kept = 0;
+	size_t i;
+
+	for (i = 0; i < trace->count; i++) {
+		if (trace->req[i].len >= min_len)
+			trace->req[kept++] = trace->req[i];
+	}
+	trace->count = kept;
+}
+
+static int load_one(const struct sim_options *options, const char *source,
+		    struct sim_trace *trace)
+{
+	char err[SIM_ERR_MAX];
+	int rc;
+
+	if (strncmp(source, "gen:", 4)) {
+		if (sim_trace_read(source, err, sizeof(err), trace)) {
+			fprintf(stderr, "fi_mrrc_sim: %s\n", err);
+			return EXIT_FAILURE;
+		}
+	} else {
+		rc = sim_options_generate(source + 4, trace);
+		if (rc == -ENOENT)
+			return complain(source, "no such generator; --list "
+					"lists them");
+		if (rc == -EINVAL)
+			return complain(source, "it is gen:NAME[:seed=N]"
+					"[:requests=N]");
+		if (rc)
+			return complain(source, strerror(-rc));
+	}
+	shorten(trace, options->min_len);
+	if (trace->count)
+		return 0;
+	sim_trace_fini(trace);
+	return complain(source, "no request is that long");
+}
+
+static int merge(struct sim_grid *grid)
+{
+	const struct sim_trace **list;
+	struct sim_trace merged;
+	size_t i;
+	int rc = -ENOMEM;
+
+	list = calloc(grid->traces, sizeof(*list));
+	for (i = 0; list && i < grid->traces; i++)
+		list[i] = &grid->trace[i];
+	if (list)
+		rc = sim_trace_merge(list, grid->traces, "together", &merged);
+	free(list);
+	if (rc)
+		return complain("--together", strerror(-rc));
+	for (i = 0; i < grid->traces; i++)
+		sim_trace_fini(&grid->trace[i]);
+	grid->trace[0] = merged;
+	grid->traces = 1;
+	return 0;
+}
+
+static int load(struct sim_options *options)
+{
+	struct sim_grid *grid = &options->grid;
+	size_t i;
+	int rc;
+
+	grid->trace = calloc(options->sources, sizeof(*grid->trace));
+	if (!grid->trace)
+		return complain("traces", strerror(ENOMEM));
+	for (i = 0; i < options->sources; i++) {
+		rc = load_one(options, options->source[i], &grid->trace[i]);
+		if (rc)
+			return rc;
+		grid->traces++;
+	}
+	return options->together ? merge(grid) : 0;
+}
+
+static int write_trace(const struct sim_options *options)
+{
+	char err[SIM_ERR_MAX];
+	char comment[128];
+	const bool made = !strncmp(options->source[0], "gen:", 4);
+
+	if (options->grid.traces != 1)
+		return complain("--write", "writes one trace; --together "
+				"makes one of several");
+	snprintf(comment, sizeof(comment), "synthetic: %s",
+		 options->source[0]);
+	if (sim_trace_write(options->grid.trace, made ? comment : NULL,
+			    options->write, err, sizeof(err))) {
+		fprintf(stderr, "fi_mrrc_sim: %s\n", err);
+		return EXIT_FAILURE;
+	}
+	return EXIT_SUCCESS;
+}
+
+static int simulate(const struct sim_options *options)
+{
+	struct sim_row *rows;
+	size_t cnt;
+	int rc;
+
+	rc = sim_grid_run(&options->grid, &rows, &cnt);
+	if (rc)
+		return complain("simulation", rc == -E2BIG ?
+				"an address is too high for such pages" :
+				strerror(-rc));
+	rc = sim_report(&options->grid, rows, cnt, options->format, stdout);
+	free(rows);
+	return rc ? complain("standard output", strerror(-rc)) : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	struct sim_options options;
+	size_t i;
+	int rc;
+
+	sim_options_parse(argc, argv, &options);
+	rc = load(&options);
+	if (!rc)
+		rc = options.write ? write_trace(&options) :
+				     simulate(&options);
+	for (i = 0; i < options.grid.traces; i++)
+		sim_trace_fini(&options.grid.trace[i]);
+	free(options.grid.trace);
+	sim_options_free(&options);
+	return rc;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A grid of simulations: every trace with every page size, cost model, limit
+ * and policy, run in threads. The rows and their order do not depend on how
+ * many there are.
+ */
+#ifndef SIM_GRID_H
+#define SIM_GRID_H
+
+#include "sim/engine.h"
+
+/* Names beside the provider's policies. */
+#define SIM_NAME_NONE		"none"
+#define SIM_NAME_OFFLINE	"offline"
+#define SIM_NAME_BOUND		"bound"
+
+struct sim_model {
+	char *name;
+	struct mrrc_cost cost;
+};
+
+struct sim_limit {
+	size_t bytes;		/* of each process's cache, or */
+	double percent;		/* of the trace's footprint */
+};
+
+struct sim_grid {
+	struct sim_trace *trace;
+	size_t traces;
+	size_t *page;
+	size_t pages;
+	struct sim_model *model;
+	size_t models;
+	struct sim_limit *limit;
+	size_t limits;
+	size_t *count;		/* regions of each process's cache */
+	size_t counts;
+	char **policy;		/* core/policy.h, or one of the names above */
+	size_t policies;
+	bool bounce;
+	unsigned jobs;
+	bool progress;		/* on stderr */
+};
+
+struct sim_row {
+	const struct sim_trace *trace;
+	size_t page;
+	const struct sim_model *model;
+	const struct sim_limit *limit;
+	size_t count;
+	const char *policy;
+	uint64_t footprint;	/* bytes */
+	size_t max_bytes;	/* what the limit comes to */
+	const struct sim_future *future;
+	struct sim_result result;	/* of "bound": only reg_ns, the total */
+	int error;
+};
+
+/*
+ * Runs everything; *rows is the caller's to free. An error of one row is the
+ * result, the first in order.
+ */
+int sim_grid_run(const struct sim_grid *grid, struct sim_row **rows,
+		 size_t *cnt);
+
+#endif /* SIM_GRID_H */

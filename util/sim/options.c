@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Options (options.h), by argp.
+ */
+#include "config.h"
+#include "sim/options.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/text.h"
+#include "sim/gen.h"
+
+#define DEFAULT_POLICIES	"lru,fmrd,mre-text,mre-fig4,gdsf"
+#define DEFAULT_LIMITS		"5%,10%,20%"
+#define JOBS_MAX		1024
+
+enum { KEY_COUNT = 256, KEY_MIN_LEN, KEY_TOGETHER, KEY_BOUNCE };
+
+static const char doc[] =
+	"Replays memory registration requests through the cache of ofi_mrrc "
+	"and says what registering and deregistering would have cost.\v"
+	"A TRACE is a CSV file (time_us,addr,len[,proc,access]), perhaps "
+	"compressed by xz, \"-\" for standard input, or "
+	"gen:NAME[:seed=N][:requests=N]. Lists are separated by commas; "
+	"every combination is run. The first policy is what the others are "
+	"compared with.\n\nExamples:\n"
+	"  fi_mrrc_sim -p lru,gdsf,offline -s 10% gen:httpd\n"
+	"  fi_mrrc_sim -m ou2009,ucx -s 64M,256M -f csv app.csv.xz\n"
+	"  fi_mrrc_sim --write=nas.csv gen:nas:seed=7:requests=50000\n\n"
+	"See fi_mrrc_sim(1).";
+
+static const struct argp_option option_table[] = {
+	{ "policies", 'p', "LIST", 0, "Policies with their parameters, as "
+	  "gdsf:pieces=2, or none, offline, bound (default "
+	  DEFAULT_POLICIES ")", 0 },
+	{ "sizes", 's', "LIST", 0, "Limits of a cache: bytes (K, M, G, T) or "
+	  "percent of the trace's footprint (default " DEFAULT_LIMITS ")", 0 },
+	{ "counts", KEY_COUNT, "LIST", 0, "Limits in regions (default none)",
+	  0 },
+	{ "models", 'm', "LIST", 0, "Cost models, or one as "
+	  "reg_page=NS:reg=NS:dereg_page=NS:dereg=NS (default "
+	  MRRC_COST_DEFAULT ")", 0 },
+	{ "pages", 'P', "LIST", 0, "Page sizes (default 4K)", 0 },
+	{ "bounce", KEY_BOUNCE, NULL, 0, "Copy where that is cheaper, by a "
+	  "model with copy_page", 0 },
+	{ "together", KEY_TOGETHER, NULL, 0, "The traces are processes of one "
+	  "run, each with a cache of its own", 0 },
+	{ "min-len", KEY_MIN_LEN, "BYTES", 0, "Leave out shorter requests",
+	  0 },
+	{ "format", 'f', "FORMAT", 0, "table, csv or json (default table)",
+	  0 },
+	{ "write", 'w', "FILE", 0, "Write the trace and stop", 0 },
+	{ "jobs", 'j', "N", 0, "Threads (default one for each processor)", 0 },
+	{ "quiet", 'q', NULL, 0, "No progress bar", 0 },
+	{ "list", 'l', NULL, 0, "List policies, models and generators", 0 },
+	{ 0 },
+};
+
+/* ---- lists ---- */
+
+/* Room for one more, zeroed. */
+static void *grow(struct argp_state *state, void *array, size_t cnt,
+		  size_t size)
+{
+	char *more = realloc(array, (cnt + 1) * size);
+
+	if (!more)
+		argp_failure(state, 1, ENOMEM, "options");
+	memset(more + cnt * size, 0, size);
+	return more;
+}
+
+static size_t parse_size(struct argp_state *state, const char *what,
+			 const char *text)
+{
+	size_t bytes = 0;
+
+	if (mrrc_text_size(text, &bytes) || !bytes)
+		argp_error(state, "%s: '%s' is no size; try 4096, 64K or 2G",
+			   what, text);
+	return bytes;
+}
+
+static size_t parse_count(struct argp_state *state, const char *what,
+			  const char *text)
+{
+	size_t count = 0;
+
+	if (mrrc_text_count(text, &count) || !count)
+		argp_error(state, "%s: '%s' is no number from 1", what, text);
+	return count;
+}
+
+static void add_policy(struct argp_state *state, struct sim_grid *grid,
+		       const char *text)
+{
+	int rc = mrrc_policy_check(text);
+
+	if (rc == -ENOENT && (!strcmp(text, SIM_NAME_NONE) ||
+			      !strcmp(text, SIM_NAME_OFFLINE) ||
+			      !strcmp(text, SIM_NAME_BOUND)))
+		rc = 0;
+	switch (rc) {
+	case 0:
+		break;
+	case -ENOENT:
+		argp_error(state, "no policy is called '%s'; --list lists them",
+			   text);
+		break;
+	case -ESRCH:
+		argp_error(state, "'%s': the policy has no such parameter; "
+			   "--list lists them", text);
+		break;
+	case -ERANGE:
+		argp_error(state, "'%s': a parameter is out of its range; "
+			   "--list shows it", text);
+		break;
+	default:
+		argp_error(state, "'%s': parameters are NAME:KEY=NUMBER", text);
+	}
+	grid->policy = grow(state, grid->policy, grid->policies,
+			    sizeof(*grid->policy));
+	grid->policy[grid->policies] = strdup(text);
+	if (!grid->policy[grid->policies++])
+		argp_failure(state, 1, ENOMEM, "options");
+}
+
+static void add_limit(struct argp_state *state, struct sim_grid *grid,
+		      const char *text)
+{
+	struct sim_limit limit = { 0 };
+	char *end;
+
+	if (text[0] && text[strlen(text) - 1] == '%') {
+		limit.percent = strtod(text, &end);
+		if (end == text || strcmp(end, "%") ||
+		    !(limit.percent > 0 && limit.percent <= 100))
+			argp_error(state, "'%s': percent are more than 0, and "
+				   "at most 100", text);
+	} else {
+		limit.bytes = parse_size(state, "sizes", text);
+	}
+	grid->limit = grow(state, grid->limit, grid->limits,
+			   sizeof(*grid->limit));
+	grid->limit[grid->limits++] = limit;
+}
+
+static void add_page(struct argp_state *state, struct sim_grid *grid,
+		     const char *text)
+{
+	const size_t page = parse_size(state, "pages", text);
+
+	if (page & (page - 1) || page > (size_t) 1 << 40)
+		argp_error(state, "pages: '%s' is no power of two up to 1T",
+			   text);
+	grid->page = grow(state, grid->page, grid->pages, sizeof(*grid->page));
+	grid->page[grid->pages++] = page;
+}
+
+static void add_count(struct argp_state *state, struct sim_grid *grid,
+		      const char *text)
+{
+	grid->count = grow(state, grid->count, grid->counts,
+			   sizeof(*grid->count));
+	grid->count[grid->counts++] = parse_count(state, "counts", text);
+}
+
+/* One KEY=NUMBER of a model. */
+static void set_model(struct argp_state *state, const char *text,
+		      struct mrrc_cost *cost)
+{
+	const struct { const char *key; double *value; } ns[] = {
+		{ "reg_page=", &cost->reg_page }, { "reg=", &cost->reg },
+		{ "dereg_page=", &cost->dereg_page },
+		{ "dereg=", &cost->dereg }, { "copy_page=", &cost->copy_page },
+	};
+	size_t i, len;
+	char *end;
+
+	for (i = 0; i < sizeof(ns) / sizeof(ns[0]); i++) {
+		len = strlen(ns[i].key);
+		if (strncmp(text, ns[i].key, len))
+			continue;
+		*ns[i].value = strtod(text + len, &end);
+		if (end == text + len || *end)
+			argp_error(state, "models: '%s' is no time in ns",
+				   text);
+		return;
+	}
+	if (!strncmp(text, "page=", 5))
+		cost->page = parse_size(state, "models", text + 5);
+	else if (!strcmp(text, "batch=1") || !strcmp(text, "batch=0"))
+		cost->batch = text[6] == '1';
+	else
+		argp_error(state, "models: '%s' is neither a model nor one of "
+			   "reg_page, reg, dereg_page, dereg, copy_page, page "
+			   "and batch with a value", text);
+}
+
+static void add_model(struct argp_state *state, struct sim_grid *grid,
+		      const char *text)
+{
+	const struct mrrc_cost *known = mrrc_cost_find(text);
+	struct sim_model model = { strdup(text), { .page = 4096 } };
+	char *copy = strdup(text);
+	char *save = NULL;
+	char *part;
+
+	if (!model.name || !copy)
+		argp_failure(state, 1, ENOMEM, "options");
+	if (known)
+		model.cost = *known;
+	for (part = known ? NULL : strtok_r(copy, ":", &save); part;
+	     part = strtok_r(NULL, ":", &save))
+		set_model(state, part, &model.cost);
+	free(copy);
+	if (mrrc_cost_check(&model.cost))
+		argp_error(state, "models: '%s': times are from 0, a page is "
+			   "a power of two", text);
+	grid->model = grow(state, grid->model, grid->models,
+			   sizeof(*grid->model));
+	grid->model[grid->models++] = model;
+}
+
+static void add_list(struct argp_state *state, struct sim_grid *grid,
+		     const char *text,
+		     void (*add)(struct argp_state *, struct sim_grid *,
+				 const char *))
+{
+	char *copy = strdup(text);
+	char *rest = copy;
+	char *part;
+
+	if (!copy)
+		argp_failure(state, 1, ENOMEM, "options");
+	while ((part = strsep(&rest, ",")))
+		add(state, grid, part);
+	free(copy);
+}
+
+/* ---- --list ---- */
+
+static void list_policies(void)
+{
+	const struct mrrc_policy_ops *const *ops;
+	const struct mrrc_policy_param *param;
+	int i;
+
+	printf("Policies (all have pieces, 1 to %d; batch, 1 to 65536; and "
+	       "merge, 0 or 1):\n", MRRC_PIECES_MAX);
+	for (ops = mrrc_policies; *ops; ops++) {
+		printf("  %-10s %s\n%13spieces=%zu, batch=%zu, merge=%zu\n",
+		       (*ops)->name, (*ops)->help, "", (*ops)->pieces,
+		       (*ops)->batch, (*ops)->merge);
+		for (i = 0; i < MRRC_POLICY_PARAMS; i++) {
+			param = &(*ops)->param[i];
+			if (param->name)
+				printf("%13s%s=%zu, %zu to %zu: %s\n", "",
+				       param->name, param->value, param->min,
+				       param->max, param->help);
+		}
+	}
+	printf("  %-10s registered for each request, and then gone\n"
+	       "  %-10s a heuristic that knows the future\n"
+	       "  %-10s what nobody goes below\n", SIM_NAME_NONE,
+	       SIM_NAME_OFFLINE, SIM_NAME_BOUND);
+}
+
+static void list(void)
+{
+	const struct mrrc_cost_model *model;
+	const struct sim_gen *gen;
+	size_t i;
+
+	list_policies();
+	printf("Models (ns: a page and a call to register, the same to "
+	       "deregister):\n");
+	for (model = mrrc_cost_models; model->name; model++)
+		printf("  %-16s %s\n%19s%g, %g; %g, %g\n", model->name,
+		       model->help, "", model->cost.reg_page, model->cost.reg,
+		       model->cost.dereg_page, model->cost.dereg);
+	printf("Generators:\n");
+	for (i = 0; (gen = sim_gen_at(i)); i++)
+		printf("  %-10s %s\n", gen->name, gen->help);
+}
+
+/* ---- argp ---- */
+
+static void add_source(struct argp_state *state, struct sim_options *options,
+		       char *text)
+{
+	options->source = grow(state, options->source, options->sources,
+			       sizeof(*options->source));
+	options->source[options->sources++] = text;
+}
+
+static void set_format(struct argp_state *state, struct sim_options *options,
+		       const char *text)
+{
+	if (!strcmp(text, "table"))
+		options->format = SIM_TABLE;
+	else if (!strcmp(text, "csv"))
+		options->format = SIM_CSV;
+	else if (!strcmp(text, "json"))
+		options->format = SIM_JSON;
+	else
+		argp_error(state, "'%s' is not table, csv or json", text);
+}
+
+/* What was not asked for. */
+static void set_defaults(struct argp_state *state, struct sim_options *options)
+{
+	struct sim_grid *grid = &options->grid;
+
+	if (!options->sources)
+		argp_error(state, "a TRACE is missing");
+	if (!grid->policies)
+		add_list(state, grid, DEFAULT_POLICIES, add_policy);
+	if (!grid->limits)
+		add_list(state, grid, DEFAULT_LIMITS, add_limit);
+	if (!grid->models)
+		add_model(state, grid, MRRC_COST_DEFAULT);
+	if (!grid->pages)
+		add_page(state, grid, "4K");
+	if (!grid->counts) {
+		grid->count = grow(state, NULL, 0, sizeof(*grid->count));
+		grid->count[grid->counts++] = SIZE_MAX;
+	}
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct sim_options *options = state->input;
+	struct sim_grid *grid = &options->grid;
+	size_t jobs;
+
+	switch (key) {
+	case 'p': add_list(state, grid, arg, add_policy); break;
+	case 's': add_list(state, grid, arg, add_limit); break;
+	case 'm': add_list(state, grid, arg, add_model); break;
+	case 'P': add_list(state, grid, arg, add_page); break;
+	case KEY_COUNT: add_list(state, grid, arg, add_count); break;
+	case KEY_TOGETHER: options->together = true; break;
+	case KEY_BOUNCE: grid->bounce = true; break;
+	case KEY_MIN_LEN:
+		options->min_len = parse_size(state, "min-len", arg);
+		break;
+	case 'f': set_format(state, options, arg); break;
+	case 'w': options->write = arg; break;
+	case 'j':
+		jobs = parse_count(state, "jobs", arg);
+		grid->jobs = jobs < JOBS_MAX ? jobs : JOBS_MAX;
+		break;
+	case 'q': grid->progress = false; break;
+	case 'l': list(); exit(EXIT_SUCCESS);
+	case ARGP_KEY_ARG: add_source(state, options, arg); break;
+	case ARGP_KEY_END: set_defaults(state, options); break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+void sim_options_parse(int argc, char **argv, struct sim_options *options)
+{
+	const struct argp argp = {
+		.options = option_table,
+		.parser = parse,
+		.args_doc = "TRACE...",
+		.doc = doc,
+	};
+	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	*options = (struct sim_options) {
+		.grid.jobs = cpus > 0 ? cpus : 1,
+		.grid.progress = isatty(STDERR_FILENO),
+	};
+	argp_err_exit_status = 2;
+	argp_parse(&argp, argc, argv, 0, NULL, options);
+}
+
+void sim_options_free(struct sim_options *options)
+{
+	struct sim_grid *grid = &options->grid;
+	size_t i;
+
+	for (i = 0; i < grid->policies; i++)
+		free(grid->policy[i]);
+	for (i = 0; i < grid->models; i++)
+		free(grid->model[i].name);
+	free(grid->policy);
+	free(grid->model);
+	free(grid->limit);
+	free(grid->page);
+	free(grid->count);
+	free(options->source);
+}
+
+int sim_options_generate(const char *spec, struct sim_trace *trace)
+{
+	char name[64], *rest = name, *part;
+	const struct sim_gen *gen;
+	size_t seed = 1, requests = 0;
+	int rc = 0;
+
+	if (strlen(spec) >= sizeof(name))
+		return -EINVAL;
+	strcpy(name, spec);
+	gen = sim_gen_find(strsep(&rest, ":"));
+	if (!gen)
+		return -ENOENT;
+	while (!rc && (part = strsep(&rest, ":"))) {
+		if (!strncmp(part, "seed=", 5))
+			rc = mrrc_text_count(part + 5, &seed);
+		else if (!strncmp(part, "requests=", 9))
+			rc = mrrc_text_count(part + 9, &requests);
+		else
+			rc = -EINVAL;
+	}
+	return rc ? -EINVAL : gen->make(seed, requests, trace);
+}

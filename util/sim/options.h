@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The command line of fi_mrrc_sim. What is wrong with it is said on stderr,
+ * and ends the program with status 2.
+ */
+#ifndef SIM_OPTIONS_H
+#define SIM_OPTIONS_H
+
+#include "sim/report.h"
+
+struct sim_options {
+	struct sim_grid grid;	/* without traces */
+	enum sim_format format;
+	char **source;		/* files, "-", or "gen:..." */
+	size_t sources;
+	bool together;		/* the traces are processes of one run */
+	uint64_t min_len;	/* shorter requests are left out */
+	const char *write;	/* where to write the trace, or NULL */
+};
+
+void sim_options_parse(int argc, char **argv, struct sim_options *options);
+void sim_options_free(struct sim_options *options);
+
+/* "NAME[:seed=N][:requests=N]": -ENOENT, -EINVAL, or what making it said. */
+int sim_options_generate(const char *spec, struct sim_trace *trace);
+
+#endif /* SIM_OPTIONS_H */

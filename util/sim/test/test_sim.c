@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The simulator: a few requests worked out by hand, and what must hold for
+ * any trace.
+ */
+#include "config.h"
+
+#include <check.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/gen.h"
+#include "sim/grid.h"
+
+#define PAGE	4096u
+
+/* Round figures: 10 a page and 100 a call, 1 and 50. */
+static const struct mrrc_cost cost = { 10, 100, 1, 50, 0, PAGE, false };
+static const struct mrrc_cost batched = { 10, 100, 1, 50, 0, PAGE, true };
+
+static struct sim_trace trace;
+
+static void setup(void)
+{
+	ck_assert_int_eq(sim_trace_init(&trace, "hand"), 0);
+}
+
+static void teardown(void)
+{
+	sim_trace_fini(&trace);
+}
+
+static void add(uint32_t proc, unsigned page, unsigned pages)
+{
+	const struct sim_req req = {
+		.time = trace.count, .addr = (uint64_t) page * PAGE,
+		.len = (uint64_t) pages * PAGE, .proc = proc,
+		.access = SIM_RW,
+	};
+
+	ck_assert_int_eq(sim_trace_append(&trace, &req), 0);
+}
+
+static void run(const char *policy, unsigned pages, unsigned regions,
+		const struct mrrc_cost *model, struct sim_result *result)
+{
+	const struct sim_cell cell = {
+		.trace = &trace,
+		.kind = policy ? SIM_CACHE : SIM_NONE,
+		.policy = policy,
+		.max_bytes = (size_t) pages * PAGE,
+		.max_regions = regions,
+		.page = PAGE,
+		.cost = model,
+	};
+
+	ck_assert_int_eq(sim_run(&cell, result), 0);
+}
+
+START_TEST(test_by_hand)
+{
+	struct sim_result result;
+
+	add(0, 0, 4);		/* missing */
+	add(0, 1, 2);		/* a part of it */
+	add(0, 2, 4);		/* half of it: 2 pages more */
+	add(0, 0, 6);		/* both */
+	add(0, 10, 1);		/* the older goes, or both as a batch */
+	run("lru:pieces=4", 6, 9, &cost, &result);
+	ck_assert_uint_eq(result.requests, 5);
+	ck_assert_uint_eq(result.hits, 2);
+	ck_assert_uint_eq(result.bytes, 17 * PAGE);
+	ck_assert_uint_eq(result.hit_bytes, 10 * PAGE);
+	ck_assert_uint_eq(result.pieces, 7);
+	ck_assert_uint_eq(result.registrations, 3);
+	ck_assert_uint_eq(result.registered_pages, 7);
+	ck_assert_uint_eq(result.deregistrations, 1);
+	ck_assert_uint_eq(result.deregistered_pages, 4);
+	ck_assert_double_eq(result.reg_ns, 370);
+	ck_assert_double_eq(result.dereg_ns, 54);
+	ck_assert(result.dereg_on_path);
+	ck_assert_double_eq(sim_on_path(&result), 424);
+	/* the victim goes after the new region has come, as in the provider */
+	ck_assert_uint_eq(result.pinned_peak, 7 * PAGE);
+	ck_assert_double_eq(result.pinned_mean, PAGE * (4 + 4 + 6 + 6 + 3) /
+			    5.0);
+	ck_assert_uint_eq(result.pinned[SIM_SERIES - 1], 3 * PAGE);
+}
+END_TEST
+
+START_TEST(test_batch)
+{
+	struct sim_result result;
+	unsigned i;
+
+	for (i = 0; i < 5; i++)
+		add(0, 2 * i, 1);
+	run("fmrd:batch=2", 64, 4, &batched, &result);
+	ck_assert_uint_eq(result.deregistrations, 2);
+	ck_assert_uint_eq(result.batches, 1);
+	ck_assert_double_eq(result.dereg_ns, 52);
+	ck_assert(!result.dereg_on_path);
+	ck_assert_double_eq(sim_on_path(&result), 550);
+	ck_assert_double_eq(sim_total(&result), 602);
+	/* no such call: twice the overhead */
+	run("fmrd:batch=2", 64, 4, &cost, &result);
+	ck_assert_double_eq(result.dereg_ns, 102);
+}
+END_TEST
+
+START_TEST(test_none)
+{
+	struct sim_result result;
+
+	add(0, 0, 2);
+	add(0, 0, 2);
+	run(NULL, 64, 9, &cost, &result);
+	ck_assert_uint_eq(result.hits, 0);
+	ck_assert_double_eq(sim_on_path(&result), 2 * (120 + 52));
+	ck_assert_uint_eq(result.pinned_peak, 2 * PAGE);
+	ck_assert_double_eq(result.pinned_mean, 0);
+}
+END_TEST
+
+START_TEST(test_too_big)
+{
+	struct sim_result result;
+
+	add(0, 0, 9);
+	add(0, 0, 9);
+	run("gdsf", 8, 9, &cost, &result);
+	ck_assert_uint_eq(result.registrations, 2);
+	ck_assert_uint_eq(result.deregistrations, 2);
+	ck_assert_uint_eq(result.stats.value[MRRC_STAT_UNCACHED_TOO_BIG], 2);
+	ck_assert_uint_eq(result.pinned_peak, 9 * PAGE);
+}
+END_TEST
+
+/* The same addresses of another process are other memory. */
+START_TEST(test_processes)
+{
+	struct sim_result result;
+
+	add(0, 0, 2);
+	add(1, 0, 2);
+	add(0, 0, 2);
+	add(1, 0, 2);
+	run("lru", 2, 9, &cost, &result);
+	ck_assert_uint_eq(result.hits, 2);
+	ck_assert_uint_eq(result.registrations, 2);
+	ck_assert_uint_eq(result.pinned_peak, 4 * PAGE);
+}
+END_TEST
+
+START_TEST(test_errors)
+{
+	struct sim_result result;
+	struct sim_cell cell = {
+		.trace = &trace, .policy = "nothing", .max_bytes = PAGE,
+		.max_regions = 1, .page = PAGE, .cost = &cost,
+	};
+
+	add(0, 0, 1);
+	ck_assert_int_eq(sim_run(&cell, &result), -ENOENT);
+	cell.policy = "gdsf:history=2";
+	ck_assert_int_eq(sim_run(&cell, &result), -ERANGE);
+	cell.policy = "gdsf";
+	cell.max_bytes = 0;
+	ck_assert_int_eq(sim_run(&cell, &result), -EINVAL);
+}
+END_TEST
+
+/* ---- the future ---- */
+
+START_TEST(test_future)
+{
+	struct sim_future future;
+
+	add(0, 0, 4);
+	add(0, 2, 4);
+	add(1, 0, 4);
+	add(0, 3, 1);
+	ck_assert_int_eq(sim_future_make(&trace, PAGE, &future), 0);
+	/* 0-2 2-3 3-4 4-6 and after, then 0-4 and after of the other */
+	ck_assert_uint_eq(future.parts, 7);
+	ck_assert_uint_eq(future.at[1], 3);
+	ck_assert_uint_eq(future.next[0], SIM_NEVER);
+	ck_assert_uint_eq(future.next[1], 1);
+	ck_assert_uint_eq(future.next[2], 1);
+	ck_assert_uint_eq(future.at[2], 6);
+	ck_assert_uint_eq(future.next[3], SIM_NEVER);
+	ck_assert_uint_eq(future.next[4], 3);
+	ck_assert_uint_eq(future.next[5], SIM_NEVER);
+	ck_assert_uint_eq(future.at[3], 7);
+	sim_future_free(&future);
+}
+END_TEST
+
+/* Pages 0, 1, 2 in turn and room for two: Belady keeps one of them. */
+START_TEST(test_offline)
+{
+	struct sim_future future;
+	struct sim_result lru, offline;
+	struct sim_cell cell = {
+		.trace = &trace, .kind = SIM_OFFLINE, .future = &future,
+		.max_bytes = 2 * PAGE, .max_regions = 9, .page = PAGE,
+		.cost = &cost,
+	};
+	unsigned i;
+
+	for (i = 0; i < 30; i++)
+		add(0, 2 * (i % 3), 1);
+	run("lru", 2, 9, &cost, &lru);
+	ck_assert_uint_eq(lru.hits, 0);
+	ck_assert_int_eq(sim_future_make(&trace, PAGE, &future), 0);
+	ck_assert_int_eq(sim_run(&cell, &offline), 0);
+	/* every other request after the first three, about */
+	ck_assert_uint_ge(offline.hits, 12);
+	sim_future_free(&future);
+}
+END_TEST
+
+/* What nobody goes below, under random requests and every policy. */
+START_TEST(test_bound)
+{
+	static const char *const policies[] = {
+		"lru", "lru:pieces=4", "fmrd", "mre-text", "mre-fig4", "gdsf",
+	};
+	const struct mrrc_cost *models[] = { &cost, &batched };
+	struct sim_future future;
+	struct sim_result result;
+	struct sim_cell cell = {
+		.trace = &trace, .max_bytes = 64 * PAGE, .page = PAGE,
+		.max_regions = SIZE_MAX, .future = &future,
+	};
+	uint32_t state = 1;
+	unsigned i, m;
+	double bound;
+
+	for (i = 0; i < 20000; i++) {
+		state = state * 1664525 + 1013904223;
+		add(state >> 31, (state >> 8) % 16 * ((state >> 16) % 16),
+		    1 + (state >> 24) % 8);
+	}
+	ck_assert_int_eq(sim_future_make(&trace, PAGE, &future), 0);
+	for (m = 0; m < 2; m++) {
+		cell.cost = models[m];
+		ck_assert_int_eq(sim_bound(&future, cell.cost, cell.max_bytes,
+					   &bound), 0);
+		ck_assert_double_gt(bound, 0);
+		cell.kind = SIM_OFFLINE;
+		ck_assert_int_eq(sim_run(&cell, &result), 0);
+		ck_assert_double_ge(sim_total(&result), bound);
+		cell.kind = SIM_CACHE;
+		for (i = 0; i < sizeof(policies) / sizeof(*policies); i++) {
+			cell.policy = policies[i];
+			ck_assert_int_eq(sim_run(&cell, &result), 0);
+			ck_assert_double_ge(sim_total(&result), bound);
+			ck_assert_uint_eq(result.requests, trace.count);
+		}
+	}
+	sim_future_free(&future);
+}
+END_TEST
+
+/* ---- the grid ---- */
+
+static void grid_run(unsigned jobs, struct sim_row **rows, size_t *cnt)
+{
+	struct sim_limit limits[] = { { 0, 5 }, { 64 * PAGE, 0 } };
+	struct sim_model model = { "hand", cost };
+	char *policies[] = { "lru", "gdsf", "offline", "bound", "none" };
+	size_t page = PAGE, count = SIZE_MAX;
+	const struct sim_grid grid = {
+		.trace = &trace, .traces = 1, .page = &page, .pages = 1,
+		.model = &model, .models = 1, .limit = limits, .limits = 2,
+		.count = &count, .counts = 1, .policy = policies,
+		.policies = 5, .jobs = jobs,
+	};
+
+	ck_assert_int_eq(sim_grid_run(&grid, rows, cnt), 0);
+	ck_assert_uint_eq(*cnt, 10);
+}
+
+START_TEST(test_grid_deterministic)
+{
+	struct sim_row *one, *three;
+	size_t cnt, i;
+
+	sim_trace_fini(&trace);
+	ck_assert_int_eq(sim_gen_find("cello")->make(3, 20000, &trace), 0);
+	grid_run(1, &one, &cnt);
+	grid_run(3, &three, &cnt);
+	for (i = 0; i < cnt; i++) {
+		ck_assert_ptr_eq(one[i].policy, three[i].policy);
+		ck_assert_uint_eq(one[i].max_bytes, three[i].max_bytes);
+		ck_assert_mem_eq(&one[i].result, &three[i].result,
+				 sizeof(one[i].result));
+	}
+	/* 5 % of the footprint, in whole pages */
+	ck_assert_uint_eq(one[0].max_bytes,
+			  one[0].footprint * 5 / 100 / PAGE * PAGE);
+	ck_assert_uint_eq(one[5].max_bytes, 64 * PAGE);
+	free(one);
+	free(three);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("simulator");
+	TCase *tcase = tcase_create("simulator");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_set_timeout(tcase, 120);
+	tcase_add_test(tcase, test_by_hand);
+	tcase_add_test(tcase, test_batch);
+	tcase_add_test(tcase, test_none);
+	tcase_add_test(tcase, test_too_big);
+	tcase_add_test(tcase, test_processes);
+	tcase_add_test(tcase, test_errors);
+	tcase_add_test(tcase, test_future);
+	tcase_add_test(tcase, test_offline);
+	tcase_add_test(tcase, test_bound);
+	tcase_add_test(tcase, test_grid_deterministic);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
