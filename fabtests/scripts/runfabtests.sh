@@ -10,7 +10,7 @@ readonly ME=${0##*/}
 readonly RC_SKIP=77
 
 # In the order in which they run: what is simple first.
-readonly TESTS="info versions msg av tagged peek multi_recv buffered rma atomic
+readonly TESTS="info versions msg av tagged peek multi_recv buffered rma split atomic
 	selective cntr srx mr readonly shared_buf cancel wait sread unmap
 	limits hook core_cache close fork threads shared_ep dgram procs memlock uffd_denied"
 

@@ -54,6 +54,8 @@ struct fi_mrrc_stats {
 	uint64_t max_bytes;
 	char monitor[16];	/* memory monitor in use: "uffd" or "none" */
 	char policy[16];	/* eviction policy in use */
+	uint64_t splits;	/* buffers that several regions served */
+	uint64_t merges;	/* registered with what was registered before */
 };
 
 /* Any thread may call these. */

@@ -215,9 +215,13 @@ void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
 		       enum mrrc_access access, unsigned pieces,
 		       struct mrrc_plan *plan)
 {
+	struct mrrc_policy *policy = cache->policy;
 	struct mrrc_region *region;
 	unsigned i;
 
+	if (policy->ops->request)
+		policy->ops->request(policy, addr & ~(cache->page - 1),
+				     (addr & (cache->page - 1)) + len);
 	mrrc_cache_plan(cache, addr, len, access, pieces, plan);
 	mrrc_cache_count(cache, MRRC_STAT_LOOKUPS);
 	mrrc_cache_count(cache, plan->missing ? MRRC_STAT_MISSES :
@@ -231,6 +235,6 @@ void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
 		if (!region)
 			continue;
 		region->reused = true;
-		cache->policy->ops->touch(cache->policy, region);
+		policy->ops->touch(policy, region);
 	}
 }

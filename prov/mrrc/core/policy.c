@@ -19,6 +19,7 @@ const struct mrrc_policy_ops *const mrrc_policies[] = {
 	&mrrc_policy_mre_text_ops,
 	&mrrc_policy_mre_fig4_ops,
 	&mrrc_policy_gdsf_ops,
+	&mrrc_policy_gdl_ops,
 	NULL,
 };
 

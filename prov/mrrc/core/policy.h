@@ -16,7 +16,7 @@
 #include "core/cost.h"
 #include "core/region.h"
 
-#define MRRC_POLICY_DEFAULT	"gdsf"
+#define MRRC_POLICY_DEFAULT	"gdl"
 #define MRRC_POLICY_PARAMS	3
 
 struct mrrc_policy;
@@ -45,6 +45,9 @@ struct mrrc_policy_ops {
 	int (*init)(struct mrrc_policy *policy,
 		    const struct mrrc_policy_attr *attr);
 	void (*fini)(struct mrrc_policy *policy);
+	/* Every request, before what comes of it; NULL: not of interest. */
+	void (*request)(struct mrrc_policy *policy, uintptr_t start,
+			size_t len);
 	void (*insert)(struct mrrc_policy *policy, struct mrrc_region *region);
 	void (*touch)(struct mrrc_policy *policy, struct mrrc_region *region);
 	void (*remove)(struct mrrc_policy *policy, struct mrrc_region *region);
@@ -72,6 +75,7 @@ extern const struct mrrc_policy_ops mrrc_policy_fmrd_ops;
 extern const struct mrrc_policy_ops mrrc_policy_mre_text_ops;
 extern const struct mrrc_policy_ops mrrc_policy_mre_fig4_ops;
 extern const struct mrrc_policy_ops mrrc_policy_gdsf_ops;
+extern const struct mrrc_policy_ops mrrc_policy_gdl_ops;
 
 /*
  * @spec NULL takes the default. -ENOENT: unknown name; -ESRCH: unknown

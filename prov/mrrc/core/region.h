@@ -45,7 +45,7 @@ struct mrrc_region {
 	unsigned held;		/* operations in flight; C2: none, to leave */
 	void *cookie;		/* the registration: a fid_mr in fi */
 	void *desc;		/* local descriptor of the registration */
-	uint64_t policy[3];	/* while INDEXED: whatever the policy likes */
+	uint64_t policy[10];	/* while INDEXED: whatever the policy likes */
 	RB_ENTRY(mrrc_region) node;	/* while INDEXED: index */
 	TAILQ_ENTRY(mrrc_region) link;	/* INDEXED: policy; DEAD: victim list */
 };

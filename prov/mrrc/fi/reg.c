@@ -248,6 +248,8 @@ void mrrc_reg_stats(struct mrrc_reg *reg, struct fi_mrrc_stats *out)
 	out->max_bytes = max_bytes;
 	strncpy(out->monitor, mrrc_mon_name(reg->mon),
 		sizeof(out->monitor) - 1);
+	out->splits = value[MRRC_STAT_SPLITS];
+	out->merges = value[MRRC_STAT_MERGES];
 	/* without its parameters */
 	memcpy(out->policy, mrrc_params.policy,
 	       strnlen(mrrc_params.policy, sizeof(out->policy) - 1));

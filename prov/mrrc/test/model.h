@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "core/cache.h"
+#include "core/shadow.h"
 
 #define PAGE	4096u
 #define SPACE	300u		/* pages that exist */
@@ -22,6 +23,9 @@ struct entry {
 	double worth, value;	/* gdsf */
 	unsigned uses;
 	unsigned long turn;	/* when it came to its place in its class */
+	double weight;		/* gdl */
+	unsigned here;
+	uint64_t last;
 };
 
 struct model {
@@ -32,6 +36,13 @@ struct model {
 	double floor;		/* gdsf */
 	unsigned history[SPACE];
 	unsigned long added, turn;
+	/* gdl: its parts, which have tests of their own */
+	struct mrrc_worth learned;
+	struct mrrc_ghosts ghosts;
+	struct mrrc_shadow by_worth, by_use;
+	uint64_t now;
+	bool lru;
+	const struct mrrc_region *named;	/* the last victim */
 };
 
 extern unsigned long seed;
@@ -46,6 +57,8 @@ extern unsigned long step;
 	} while (0)
 
 void model_open(struct model *model, const struct mrrc_cache *cache);
+void model_close(struct model *model);
+void model_request(struct model *model, unsigned first, unsigned pages);
 void model_enter(struct model *model, struct mrrc_region *region);
 void model_touch(struct model *model, struct mrrc_region *region);
 void model_drop(struct model *model, unsigned i);

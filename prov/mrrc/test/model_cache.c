@@ -386,6 +386,7 @@ static void do_request(struct mrrc_region_list *victims)
 	bytes_of(first, pages, &addr, &len);
 	mrrc_cache_plan(&cache, addr, len, access, pieces, &plan);
 	check_plan(&plan, first, pages, access, limit);
+	model_request(&model, first, pages);
 	hits += !plan.missing;
 	splits += plan.count > 1;
 	merges += plan.merged;
@@ -415,6 +416,23 @@ static void do_put(void)
 	}
 }
 
+/* By access, then by address: what leaves later is remembered better. */
+static unsigned next_overlap(unsigned first, unsigned pages)
+{
+	unsigned best = model.count;
+	unsigned i;
+
+	for (i = 0; i < model.count; i++) {
+		if (overlaps(&model.entry[i], first, pages) &&
+		    (best == model.count ||
+		     model.entry[i].access < model.entry[best].access ||
+		     (model.entry[i].access == model.entry[best].access &&
+		      model.entry[i].first < model.entry[best].first)))
+			best = i;
+	}
+	return best;
+}
+
 static void do_invalidate(struct mrrc_region_list *victims)
 {
 	const unsigned first = pick(SPACE);
@@ -422,13 +440,9 @@ static void do_invalidate(struct mrrc_region_list *victims)
 	unsigned left = 0;
 	unsigned i;
 
-	for (i = 0; i < model.count;) {
-		if (overlaps(&model.entry[i], first, pages)) {
-			model_drop(&model, i);
-			left++;
-		} else {
-			i++;
-		}
+	while ((i = next_overlap(first, pages)) < model.count) {
+		model_drop(&model, i);
+		left++;
 	}
 	check(mrrc_cache_invalidate(&cache, first * PAGE, pages * PAGE,
 				    victims) == left);
@@ -497,6 +511,7 @@ static void run(const char *policy, unsigned long ops)
 	       hits, evictions, splits, merges);
 	check(ops < 10000 || (hits && evictions));
 	mrrc_cache_fini(&cache);
+	model_close(&model);
 }
 
 int main(void)
@@ -505,7 +520,8 @@ int main(void)
 		"lru", "lru:pieces=4", "lru:merge=1", "fmrd:batch=3:pieces=32",
 		"mre-text", "mre-text:resort=100:evict=30", "mre-fig4",
 		"mre-fig4:resort=20:evict=50", "gdsf", "gdsf:history=0:merge=0",
-		"gdsf:pieces=2:batch=1",
+		"gdsf:pieces=2:batch=1", "gdl", "gdl:duel=0:merge=0",
+		"gdl:pieces=1",
 	};
 	const char *text = getenv("MRRC_SEED");
 	const char *ops = getenv("MRRC_MODEL_OPS");

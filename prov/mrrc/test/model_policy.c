@@ -10,11 +10,6 @@
 
 #define HISTORY_PERIOD	10240	/* of the smallest sketch */
 
-void model_open(struct model *model, const struct mrrc_cache *cache)
-{
-	memset(model, 0, sizeof(*model));
-	model->cache = cache;
-}
 
 static bool is(const struct model *model, const char *name)
 {
@@ -26,7 +21,7 @@ static size_t param(const struct model *model, int i)
 	return model->cache->policy->param[i];
 }
 
-void model_drop(struct model *model, unsigned i)
+static void remove_at(struct model *model, unsigned i)
 {
 	memmove(&model->entry[i], &model->entry[i + 1],
 		(--model->count - i) * sizeof(model->entry[0]));
@@ -37,7 +32,7 @@ static struct entry *renew(struct model *model, unsigned i)
 {
 	const struct entry e = model->entry[i];
 
-	model_drop(model, i);
+	remove_at(model, i);
 	model->entry[model->count] = e;
 	return &model->entry[model->count++];
 }
@@ -167,7 +162,118 @@ static void mre_resort(struct model *model)
 	model->segment = part(model->count, param(model, 1));
 }
 
+/* ---- gdl ---- */
+
+static void gdl_place(struct model *model, struct entry *e)
+{
+	mrrc_worth_enter(&model->learned, e->uses);
+	e->last = model->now;
+	e->worth = model->floor + mrrc_worth(&model->learned, e->uses,
+					     e->here, e->weight);
+}
+
+static void gdl_enter(struct model *model, struct entry *e)
+{
+	struct mrrc_ghost ghost = { 0 };
+
+	model->now += e->pages;
+	if (mrrc_ghosts_take(&model->ghosts, e->first + 1, &ghost))
+		mrrc_worth_again(&model->learned, ghost.uses,
+				 model->now - ghost.last);
+	e->uses = ghost.uses < MRRC_WORTH_USES ? ghost.uses + 1 :
+						 MRRC_WORTH_USES;
+	e->weight = mrrc_worth_weight(&model->cache->cost,
+				      (size_t) e->pages * PAGE);
+	gdl_place(model, e);
+	model->named = NULL;
+}
+
+static void gdl_touch(struct model *model, struct entry *e)
+{
+	mrrc_worth_again(&model->learned, e->uses, model->now - e->last);
+	e->uses += e->uses < MRRC_WORTH_USES;
+	e->here++;
+	gdl_place(model, e);
+}
+
+static void gdl_drop(struct model *model, const struct entry *e)
+{
+	mrrc_ghosts_put(&model->ghosts, &(struct mrrc_ghost) {
+		e->first + 1, e->last, e->uses,
+	});
+	if (e->region == model->named) {
+		mrrc_worth_leave(&model->learned, model->now - e->last);
+		if (!model->lru && e->worth > model->floor)
+			model->floor = e->worth;
+	}
+	model->named = NULL;
+}
+
+/* Least worth, then lowest; or the oldest use. */
+static unsigned gdl_victim(struct model *model)
+{
+	const struct entry *e, *b;
+	unsigned best = model->count;
+	unsigned i;
+
+	for (i = 0; i < model->count; i++) {
+		e = &model->entry[i];
+		if (e->region->held)
+			continue;
+		b = &model->entry[best];
+		if (best == model->count ||
+		    (!model->lru &&
+		     (e->worth < b->worth ||
+		      (e->worth == b->worth &&
+		       (e->first < b->first || (e->first == b->first &&
+						e->access < b->access))))))
+			best = i;
+	}
+	model->named = best < model->count ? model->entry[best].region : NULL;
+	return best;
+}
+
+void model_request(struct model *model, unsigned first, unsigned pages)
+{
+	if (!is(model, "gdl"))
+		return;
+	mrrc_worth_request(&model->learned);
+	if (!param(model, 0) || mrrc_hash(first + 1) % 8 ||
+	    pages > model->by_use.max_pages)
+		return;
+	mrrc_shadow_request(&model->by_worth, first + 1, pages);
+	mrrc_shadow_request(&model->by_use, first + 1, pages);
+	model->lru = model->by_use.spent < model->by_worth.spent;
+}
+
 /* ---- all ---- */
+
+void model_open(struct model *model, const struct mrrc_cache *cache)
+{
+	const size_t pages = cache->max_bytes / PAGE / 8;
+
+	memset(model, 0, sizeof(*model));
+	model->cache = cache;
+	mrrc_worth_init(&model->learned);
+	check(!mrrc_ghosts_init(&model->ghosts, 8192));
+	check(!mrrc_shadow_init(&model->by_worth, pages, &cache->cost,
+				&model->learned));
+	check(!mrrc_shadow_init(&model->by_use, pages, &cache->cost, NULL));
+}
+
+void model_close(struct model *model)
+{
+	mrrc_shadow_fini(&model->by_use);
+	mrrc_shadow_fini(&model->by_worth);
+	mrrc_ghosts_fini(&model->ghosts);
+}
+
+void model_drop(struct model *model, unsigned i)
+{
+	if (is(model, "gdl"))
+		gdl_drop(model, &model->entry[i]);
+	remove_at(model, i);
+}
 
 void model_enter(struct model *model, struct mrrc_region *region)
 {
@@ -181,6 +287,8 @@ void model_enter(struct model *model, struct mrrc_region *region)
 	};
 	if (is(model, "gdsf"))
 		gdsf_use(model, e);
+	else if (is(model, "gdl"))
+		gdl_enter(model, e);
 }
 
 void model_touch(struct model *model, struct mrrc_region *region)
@@ -194,6 +302,8 @@ void model_touch(struct model *model, struct mrrc_region *region)
 	e->factor = 0;
 	if (is(model, "gdsf"))
 		gdsf_use(model, e);
+	else if (is(model, "gdl"))
+		gdl_touch(model, e);
 }
 
 unsigned model_victim(struct model *model)
@@ -204,6 +314,8 @@ unsigned model_victim(struct model *model)
 		return 0;
 	if (is(model, "gdsf"))
 		return gdsf_victim(model);
+	if (is(model, "gdl"))
+		return gdl_victim(model);
 	if (is(model, "mre") && !model->segment)
 		mre_resort(model);
 	for (tries = model->count; tries; tries--) {

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Greedy-Dual with learned worth, and LRU where that does better.
+ *
+ * As gdsf, a region is worth H = L + w, the least goes, and L becomes its H;
+ * but w is learned (worth.h) from the uses that regions and those that have
+ * left (ghost.h) come to. Where a program's working set drifts, any memory of
+ * frequency misleads: two shadows (shadow.h) play an eighth of the requests,
+ * one by worth, one by LRU, and the cache goes by the one that spends less.
+ *
+ * docs/policies.md compares it with the others. A step is O(log n).
+ */
+#include "config.h"
+#include "core/policy.h"
+
+#include "core/shadow.h"
+
+enum { GDL_DUEL };			/* param[] */
+
+#define GHOSTS		8192
+#define SAMPLE		8		/* one request of so many */
+
+struct mrrc_gdl_node {
+	RB_ENTRY(mrrc_gdl_node) node;
+	struct mrrc_region *region;
+	double worth;			/* H */
+	double weight;			/* what its size has to do with it */
+	uint64_t last;			/* use, by the pages registered */
+	uint32_t uses;			/* with those before it had left */
+	uint32_t here;			/* since it was registered */
+};
+
+RB_HEAD(mrrc_gdl_tree, mrrc_gdl_node);
+
+struct mrrc_gdl {
+	struct mrrc_policy policy;
+	struct mrrc_gdl_tree tree;	/* by worth */
+	struct mrrc_region_list list;	/* oldest use first */
+	size_t count;
+	const struct mrrc_cost *cost;
+	struct mrrc_worth learned;
+	struct mrrc_ghosts ghosts;
+	struct mrrc_shadow by_worth, by_use;
+	const struct mrrc_region *victim;	/* the last one named */
+	uint64_t now;			/* pages registered so far */
+	double floor;			/* L */
+	bool lru;			/* LRU does better at present */
+};
+
+_Static_assert(sizeof(struct mrrc_gdl_node) <=
+	       sizeof(((struct mrrc_region *) NULL)->policy), "policy words");
+
+static struct mrrc_gdl *mrrc_gdl_of(struct mrrc_policy *policy)
+{
+	return (struct mrrc_gdl *) policy;
+}
+
+static struct mrrc_gdl_node *mrrc_gdl_node(struct mrrc_region *region)
+{
+	return (struct mrrc_gdl_node *) region->policy;
+}
+
+static int mrrc_gdl_cmp(struct mrrc_gdl_node *a, struct mrrc_gdl_node *b)
+{
+	if (a->worth != b->worth)
+		return a->worth < b->worth ? -1 : 1;
+	if (a->region->start != b->region->start)
+		return a->region->start < b->region->start ? -1 : 1;
+	return (int) a->region->access - (int) b->region->access;
+}
+
+#define MRRC_UNUSED_STATIC __attribute__((unused)) static
+RB_PROTOTYPE_INTERNAL(mrrc_gdl_tree, mrrc_gdl_node, node, mrrc_gdl_cmp,
+		      MRRC_UNUSED_STATIC)
+RB_GENERATE_INTERNAL(mrrc_gdl_tree, mrrc_gdl_node, node, mrrc_gdl_cmp,
+		     MRRC_UNUSED_STATIC)
+
+static int mrrc_gdl_init_duel(struct mrrc_gdl *gdl, size_t pages)
+{
+	int rc;
+
+	rc = mrrc_shadow_init(&gdl->by_worth, pages, gdl->cost, &gdl->learned);
+	if (rc)
+		return rc;
+	rc = mrrc_shadow_init(&gdl->by_use, pages, gdl->cost, NULL);
+	if (rc)
+		mrrc_shadow_fini(&gdl->by_worth);
+	return rc;
+}
+
+static int mrrc_gdl_init(struct mrrc_policy *policy,
+			 const struct mrrc_policy_attr *attr)
+{
+	struct mrrc_gdl *gdl = mrrc_gdl_of(policy);
+	int rc;
+
+	RB_INIT(&gdl->tree);
+	TAILQ_INIT(&gdl->list);
+	gdl->cost = attr->cost;
+	mrrc_worth_init(&gdl->learned);
+	rc = mrrc_ghosts_init(&gdl->ghosts, GHOSTS);
+	if (rc || !policy->param[GDL_DUEL])
+		return rc;
+	rc = mrrc_gdl_init_duel(gdl, attr->max_bytes / attr->cost->page /
+				     SAMPLE);
+	if (rc)
+		mrrc_ghosts_fini(&gdl->ghosts);
+	return rc;
+}
+
+static void mrrc_gdl_fini(struct mrrc_policy *policy)
+{
+	struct mrrc_gdl *gdl = mrrc_gdl_of(policy);
+
+	if (policy->param[GDL_DUEL]) {
+		mrrc_shadow_fini(&gdl->by_use);
+		mrrc_shadow_fini(&gdl->by_worth);
+	}
+	mrrc_ghosts_fini(&gdl->ghosts);
+}
+
+/* Of no page 0: that is no key. */
+static uint64_t mrrc_gdl_key(const struct mrrc_gdl *gdl, uintptr_t addr)
+{
+	return addr / gdl->cost->page + 1;
+}
+
+static void mrrc_gdl_request(struct mrrc_policy *policy, uintptr_t start,
+			     size_t len)
+{
+	struct mrrc_gdl *gdl = mrrc_gdl_of(policy);
+	const uint64_t key = mrrc_gdl_key(gdl, start);
+	const size_t pages = mrrc_cost_pages(gdl->cost, len);
+
+	mrrc_worth_request(&gdl->learned);
+	if (!policy->param[GDL_DUEL] || mrrc_hash(key) % SAMPLE ||
+	    pages > gdl->by_use.max_pages)
+		return;
+	mrrc_shadow_request(&gdl->by_worth, key, pages);
+	mrrc_shadow_request(&gdl->by_use, key, pages);
+	gdl->lru = gdl->by_use.spent < gdl->by_worth.spent;
+}
+
+/* As of now, the newest. */
+static void mrrc_gdl_place(struct mrrc_gdl *gdl, struct mrrc_region *region)
+{
+	struct mrrc_gdl_node *node = mrrc_gdl_node(region);
+
+	node->last = gdl->now;
+	node->worth = gdl->floor + mrrc_worth(&gdl->learned, node->uses,
+					      node->here, node->weight);
+	RB_INSERT(mrrc_gdl_tree, &gdl->tree, node);
+	TAILQ_INSERT_TAIL(&gdl->list, region, link);
+}
+
+static void mrrc_gdl_unplace(struct mrrc_gdl *gdl, struct mrrc_region *region)
+{
+	RB_REMOVE(mrrc_gdl_tree, &gdl->tree, mrrc_gdl_node(region));
+	TAILQ_REMOVE(&gdl->list, region, link);
+}
+
+static void mrrc_gdl_insert(struct mrrc_policy *policy,
+			    struct mrrc_region *region)
+{
+	struct mrrc_gdl *gdl = mrrc_gdl_of(policy);
+	struct mrrc_gdl_node *node = mrrc_gdl_node(region);
+	struct mrrc_ghost ghost = { 0 };
+
+	gdl->now += mrrc_cost_pages(gdl->cost, region->len);
+	if (mrrc_ghosts_take(&gdl->ghosts, mrrc_gdl_key(gdl, region->start),
+			     &ghost))
+		mrrc_worth_again(&gdl->learned, ghost.uses,
+				 gdl->now - ghost.last);
+	*node = (struct mrrc_gdl_node) {
+		.region = region,
+		.weight = mrrc_worth_weight(gdl->cost, region->len),
+		.uses = ghost.uses < MRRC_WORTH_USES ? ghost.uses + 1 :
+						       MRRC_WORTH_USES,
+	};
+	mrrc_worth_enter(&gdl->learned, node->uses);
+	mrrc_gdl_place(gdl, region);
+	gdl->victim = NULL;
+	gdl->count++;
+}
+
+static void mrrc_gdl_touch(struct mrrc_policy *policy,
+			   struct mrrc_region *region)
+{
+	struct mrrc_gdl *gdl = mrrc_gdl_of(policy);
+	struct mrrc_gdl_node *node = mrrc_gdl_node(region);
+
+	mrrc_gdl_unplace(gdl, region);
+	mrrc_worth_again(&gdl->learned, node->uses, gdl->now - node->last);
+	if (node->uses < MRRC_WORTH_USES)
+		node->uses++;
+	node->here++;
+	mrrc_worth_enter(&gdl->learned, node->uses);
+	mrrc_gdl_place(gdl, region);
+}
+
+static void mrrc_gdl_remove(struct mrrc_policy *policy,
+			    struct mrrc_region *region)
+{
+	struct mrrc_gdl *gdl = mrrc_gdl_of(policy);
+	const struct mrrc_gdl_node *node = mrrc_gdl_node(region);
+
+	mrrc_gdl_unplace(gdl, region);
+	mrrc_ghosts_put(&gdl->ghosts, &(struct mrrc_ghost) {
+		.key = mrrc_gdl_key(gdl, region->start),
+		.last = node->last,
+		.uses = node->uses,
+	});
+	if (region == gdl->victim) {
+		mrrc_worth_leave(&gdl->learned, gdl->now - node->last);
+		if (!gdl->lru && node->worth > gdl->floor)
+			gdl->floor = node->worth;
+	}
+	gdl->victim = NULL;
+	gdl->count--;
+}
+
+static struct mrrc_region *mrrc_gdl_victim(struct mrrc_policy *policy)
+{
+	struct mrrc_gdl *gdl = mrrc_gdl_of(policy);
+	struct mrrc_region *region = NULL;
+	struct mrrc_gdl_node *node;
+
+	if (gdl->lru) {
+		TAILQ_FOREACH(region, &gdl->list, link) {
+			if (!region->held)
+				break;
+		}
+	} else {
+		RB_FOREACH(node, mrrc_gdl_tree, &gdl->tree) {
+			if (node->region->held)
+				continue;
+			region = node->region;
+			break;
+		}
+	}
+	gdl->victim = region;
+	return region;
+}
+
+static bool mrrc_gdl_valid(const struct mrrc_policy *policy, size_t count)
+{
+	struct mrrc_gdl *gdl = mrrc_gdl_of((struct mrrc_policy *) policy);
+	const struct mrrc_gdl_node *before = NULL;
+	struct mrrc_gdl_node *node;
+	struct mrrc_region *region;
+	size_t listed = 0;
+	size_t seen = 0;
+
+	RB_FOREACH(node, mrrc_gdl_tree, &gdl->tree) {
+		if (node->region->state != MRRC_REGION_INDEXED ||
+		    mrrc_gdl_node(node->region) != node || !node->uses ||
+		    (before && before->worth > node->worth))
+			return false;
+		before = node;
+		seen++;
+	}
+	TAILQ_FOREACH(region, &gdl->list, link)
+		listed++;
+	return seen == count && listed == count && gdl->count == count;
+}
+
+const struct mrrc_policy_ops mrrc_policy_gdl_ops = {
+	.name = "gdl",
+	.help = "greedy-dual by learned worth, LRU where that does better",
+	.pieces = 4,
+	.batch = 16,
+	.merge = 1,
+	.size = sizeof(struct mrrc_gdl),
+	.param = {
+		{ "duel", "0: never LRU", 1, 0, 1 },
+	},
+	.init = mrrc_gdl_init,
+	.fini = mrrc_gdl_fini,
+	.request = mrrc_gdl_request,
+	.insert = mrrc_gdl_insert,
+	.touch = mrrc_gdl_touch,
+	.remove = mrrc_gdl_remove,
+	.victim = mrrc_gdl_victim,
+	.valid = mrrc_gdl_valid,
+};

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What keeping a region is worth: how likely it is used again, learned for
+ * each frequency of use, times what registering it costs for its size.
+ *
+ * Regions are classed by how often they were used. A class counts the uses
+ * that came in time and the room that was occupied for them, so
+ * hit / (hit + occupied in vain) is learned as the program runs, from a prior
+ * that grows with the uses. Time is counted in pages registered: it stands
+ * still while everything hits.
+ *
+ * Not thread-safe; allocates nothing.
+ */
+#ifndef MRRC_WORTH_H
+#define MRRC_WORTH_H
+
+#include "core/cost.h"
+
+#include <stdint.h>
+
+#define MRRC_WORTH_CLASSES	8
+#define MRRC_WORTH_USES		255	/* more are not told apart */
+
+struct mrrc_worth {
+	double hit[MRRC_WORTH_CLASSES];
+	double occupied[MRRC_WORTH_CLASSES];
+	double age;		/* of regions that leave, on average */
+	unsigned requests;	/* since the last decay */
+};
+
+void mrrc_worth_init(struct mrrc_worth *worth);
+
+/* One more request: what was learned long ago fades. */
+void mrrc_worth_request(struct mrrc_worth *worth);
+
+/* A region has so many uses from now on. */
+void mrrc_worth_enter(struct mrrc_worth *worth, unsigned uses);
+
+/* One of so many uses is used again, so long after its last use. */
+void mrrc_worth_again(struct mrrc_worth *worth, unsigned uses, uint64_t age);
+
+/* One has made room, so long after its last use. */
+void mrrc_worth_leave(struct mrrc_worth *worth, uint64_t age);
+
+/* How likely, and how soon, one of so many uses is used again. */
+double mrrc_worth_reuse(const struct mrrc_worth *worth, unsigned uses);
+
+/* What its size has to do with it: (cost / pages) ^ 1.5. */
+double mrrc_worth_weight(const struct mrrc_cost *cost, size_t len);
+
+/* All in all; @here: uses since it was registered. */
+double mrrc_worth(const struct mrrc_worth *worth, unsigned uses,
+		  unsigned here, double weight);
+
+#endif /* MRRC_WORTH_H */
