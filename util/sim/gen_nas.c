@@ -15,9 +15,9 @@
  * Assumed: which messages a kernel has, their sizes (1 KiB to 5 MiB; the
  * paper's 16 KB, below which its MPI copies instead, lies within) and their
  * times; that the kernels follow each other in one job; that one-off buffers
- * come from a heap that does not give the same addresses again; that all
- * processes run the same program with a shift in time. Receives are
- * read-write, sends read-only.
+ * come from a heap of 64 MiB that goes round, so that an address comes again,
+ * but as a part of another buffer; that all processes run the same program
+ * with a shift in time. Receives are read-write, sends read-only.
  */
 #include "config.h"
 #include "sim/gen.h"
@@ -33,6 +33,7 @@
 #define MESSAGES	8	/* of a kernel, at most */
 #define STATIC_BASE	UINT64_C(0x10000000000)
 #define HEAP_BASE	UINT64_C(0x7f0000000000)
+#define HEAP_BYTES	(UINT64_C(64) << 20)
 #define BASE_SHIFT	30	/* processes' bases differ by multiples */
 #define MSG_US		20	/* a message takes this, */
 #define PAGE_US		1	/* and this for each page */
@@ -113,7 +114,7 @@ static const struct kernel kernels[] = {
 struct proc {
 	uint64_t time;
 	uint64_t base;		/* added to static addresses */
-	uint64_t heap;		/* the next allocation */
+	uint64_t heap;		/* the next allocation, from the base */
 	uint32_t kernel;
 	uint32_t iteration;
 	uint32_t message;
@@ -143,7 +144,9 @@ static uint64_t proc_addr(struct proc *proc, struct sim_rng *rng)
 	uint64_t addr, slot;
 
 	if (message->kind == ONCE) {
-		addr = proc->heap;
+		if (proc->heap + message->len + 16 > HEAP_BYTES)
+			proc->heap = 0;
+		addr = HEAP_BASE + proc->base + proc->heap;
 		/* as malloc() would: a header, and what others allocate */
 		proc->heap += message->len + SIM_PAGE;
 		proc->heap += SIM_PAGE * sim_rng_below(rng, 64);
@@ -216,8 +219,6 @@ static void nas_init(struct nas *nas, uint64_t seed)
 		nas->proc[i] = (struct proc) {
 			.time = sim_rng_below(&nas->rng, 1000),
 			.base = sim_rng_below(&nas->rng, 256) << BASE_SHIFT,
-			.heap = HEAP_BASE +
-				(sim_rng_below(&nas->rng, 256) << BASE_SHIFT),
 		};
 	}
 }
