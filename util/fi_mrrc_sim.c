@@ -51,6 +51,11 @@ static int load_one(const struct sim_options *options, const char *source,
 					"[:requests=N]");
 		if (rc)
 			return complain(source, strerror(-rc));
+		/* whoever reads the result sees that it is synthetic */
+		free(trace->name);
+		trace->name = strdup(source);
+		if (!trace->name)
+			return complain(source, strerror(ENOMEM));
 	}
 	shorten(trace, options->min_len);
 	if (trace->count)

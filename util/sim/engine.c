@@ -16,6 +16,7 @@ struct sim_run {
 	const struct sim_cell *cell;
 	struct sim_result *result;
 	struct mrrc_cache *cache;		/* one for each process */
+	struct mrrc_admit *admit;		/* the same, or NULL */
 	struct sim_offline *offline;
 	struct mrrc_region_list idle;		/* regions to use again */
 	size_t pinned;
@@ -67,7 +68,8 @@ static void sim_dereg(struct sim_run *run, struct mrrc_cache *cache,
 
 /* A missing piece; it is held, whether it could be indexed or not. */
 static int sim_register(struct sim_run *run, struct mrrc_cache *cache,
-			enum mrrc_access access, struct mrrc_piece *piece)
+			enum mrrc_access access, bool keep,
+			struct mrrc_piece *piece)
 {
 	struct mrrc_region_list victims = TAILQ_HEAD_INITIALIZER(victims);
 	struct sim_result *result = run->result;
@@ -92,8 +94,9 @@ static int sim_register(struct sim_run *run, struct mrrc_cache *cache,
 
 	if (region->len > cache->max_bytes)
 		mrrc_cache_count(cache, MRRC_STAT_UNCACHED_TOO_BIG);
-	else if (run->cell->kind == SIM_NONE ||
-		 mrrc_cache_insert(cache, region, &victims))
+	else if (!keep)
+		result->used_once++;
+	else if (mrrc_cache_insert(cache, region, &victims))
 		mrrc_cache_count(cache, MRRC_STAT_UNCACHED_FULL);
 	mrrc_cache_hold(cache, region);
 	sim_dereg(run, cache, &victims);
@@ -134,11 +137,29 @@ static void sim_count(struct sim_run *run, const struct mrrc_cache *cache,
 	}
 }
 
+static enum mrrc_admission sim_admit(struct sim_run *run,
+				     const struct sim_req *req,
+				     const struct mrrc_plan *plan)
+{
+	size_t missing = 0;
+	unsigned i;
+
+	if (run->cell->kind == SIM_NONE)
+		return MRRC_ADMIT_ONCE;
+	if (!run->admit || !plan->missing)
+		return MRRC_ADMIT_KEEP;
+	for (i = 0; i < plan->count; i++)
+		missing += plan->piece[i].region ? 0 : plan->piece[i].len;
+	return mrrc_admit(&run->admit[req->proc], req->addr, req->len,
+			  missing);
+}
+
 static int sim_request(struct sim_run *run, const struct sim_req *req,
 		       size_t now)
 {
 	struct mrrc_cache *cache = &run->cache[req->proc];
 	const enum mrrc_access access = req->access;
+	enum mrrc_admission admission;
 	struct mrrc_plan plan;
 	unsigned i;
 	int rc;
@@ -147,6 +168,13 @@ static int sim_request(struct sim_run *run, const struct sim_req *req,
 		sim_offline_now(run->offline, now);
 	mrrc_cache_lookup(cache, req->addr, req->len, access, 0, &plan);
 	sim_count(run, cache, req, &plan);
+	admission = sim_admit(run, req, &plan);
+	if (admission == MRRC_ADMIT_BOUNCE) {
+		run->result->bounced++;
+		run->result->copy_ns += run->cell->cost->copy_page *
+					sim_pages(run, req->len);
+		return 0;
+	}
 	for (i = 0; i < plan.count; i++) {
 		if (plan.piece[i].region)
 			mrrc_cache_hold(cache, plan.piece[i].region);
@@ -154,7 +182,9 @@ static int sim_request(struct sim_run *run, const struct sim_req *req,
 	for (i = 0; i < plan.count; i++) {
 		if (plan.piece[i].region)
 			continue;
-		rc = sim_register(run, cache, access, &plan.piece[i]);
+		rc = sim_register(run, cache, access,
+				  admission == MRRC_ADMIT_KEEP,
+				  &plan.piece[i]);
 		if (rc)
 			return rc;
 	}
@@ -211,6 +241,36 @@ static int sim_cache_init(struct sim_run *run, struct mrrc_cache *cache)
 	return mrrc_cache_init(cache, &conf);
 }
 
+static int sim_admit_init(struct sim_run *run)
+{
+	const struct sim_cell *cell = run->cell;
+	uint32_t i;
+	int rc;
+
+	if (!cell->bounce || cell->kind == SIM_NONE)
+		return 0;
+	run->admit = calloc(cell->trace->procs, sizeof(*run->admit));
+	if (!run->admit)
+		return -ENOMEM;
+	for (i = 0; i < cell->trace->procs; i++) {
+		rc = mrrc_admit_init(&run->admit[i], cell->cost,
+				     cell->max_bytes, cell->max_regions);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* Those that were not opened have nothing. */
+static void sim_admit_fini(struct sim_run *run)
+{
+	uint32_t i;
+
+	for (i = 0; run->admit && i < run->cell->trace->procs; i++)
+		mrrc_admit_fini(&run->admit[i]);
+	free(run->admit);
+}
+
 static void sim_add_stats(struct mrrc_stats *sum,
 			  const struct mrrc_stats *stats)
 {
@@ -244,6 +304,9 @@ int sim_run(const struct sim_cell *cell, struct sim_result *result)
 		if (rc)
 			goto out;
 	}
+	rc = sim_admit_init(&run);
+	if (rc)
+		goto out;
 	result->dereg_on_path = cell->kind == SIM_NONE ||
 				(run.cache[0].policy->batch == 1 &&
 				 !run.cache[0].policy->ops->more);
@@ -259,6 +322,7 @@ out:
 		TAILQ_REMOVE(&run.idle, region, link);
 		free(region);
 	}
+	sim_admit_fini(&run);
 	sim_offline_close(run.offline);
 	free(run.cache);
 	return rc;

@@ -11,6 +11,7 @@
 #ifndef SIM_ENGINE_H
 #define SIM_ENGINE_H
 
+#include "core/admit.h"
 #include "core/cache.h"
 #include "sim/offline.h"
 #include "sim/trace.h"
@@ -42,6 +43,7 @@ struct sim_result {
 	uint64_t hit_bytes;		/* of these, registered before */
 	uint64_t pieces;		/* over all requests */
 	uint64_t bounced;		/* requests that were copied */
+	uint64_t used_once;		/* registrations that were not kept */
 	uint64_t registrations;
 	uint64_t registered_pages;	/* of the cost model's */
 	uint64_t deregistrations;

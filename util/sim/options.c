@@ -14,7 +14,7 @@
 #include "core/text.h"
 #include "sim/gen.h"
 
-#define DEFAULT_POLICIES	"lru,fmrd,mre-text,mre-fig4,gdsf"
+#define DEFAULT_POLICIES	"lru,fmrd,mre-text,mre-fig4,gdsf,gdl"
 #define DEFAULT_LIMITS		"5%,10%,20%"
 #define JOBS_MAX		1024
 
@@ -28,14 +28,14 @@ static const char doc[] =
 	"gen:NAME[:seed=N][:requests=N]. Lists are separated by commas; "
 	"every combination is run. The first policy is what the others are "
 	"compared with.\n\nExamples:\n"
-	"  fi_mrrc_sim -p lru,gdsf,offline -s 10% gen:httpd\n"
+	"  fi_mrrc_sim -p lru,gdl,offline -s 10% gen:httpd\n"
 	"  fi_mrrc_sim -m ou2009,ucx -s 64M,256M -f csv app.csv.xz\n"
 	"  fi_mrrc_sim --write=nas.csv gen:nas:seed=7:requests=50000\n\n"
 	"See fi_mrrc_sim(1).";
 
 static const struct argp_option option_table[] = {
 	{ "policies", 'p', "LIST", 0, "Policies with their parameters, as "
-	  "gdsf:pieces=2, or none, offline, bound (default "
+	  "gdl:pieces=2, or none, offline, bound (default "
 	  DEFAULT_POLICIES ")", 0 },
 	{ "sizes", 's', "LIST", 0, "Limits of a cache: bytes (K, M, G, T) or "
 	  "percent of the trace's footprint (default " DEFAULT_LIMITS ")", 0 },

@@ -30,6 +30,7 @@ static double sim_share(uint64_t part, uint64_t whole)
 	X("deregistered_pages", r->deregistered_pages)			\
 	X("batches", r->batches)					\
 	X("bounced", r->bounced)					\
+	X("used_once", r->used_once)					\
 	X("evictions", r->stats.value[MRRC_STAT_EVICTIONS])		\
 	X("splits", r->stats.value[MRRC_STAT_SPLITS])			\
 	X("merges", r->stats.value[MRRC_STAT_MERGES])			\

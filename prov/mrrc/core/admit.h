@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Whether a request that misses should be registered: copying it through
+ * registered memory may be cheaper, and keeping it may cost others more.
+ *
+ * Copying is renting: a request is copied until the copies so far have cost
+ * what registering would have, and then registered. Whatever comes, that
+ * costs at most twice what the better of the two would have (Karlin and
+ * others 1988, ski rental).
+ *
+ * Not thread-safe. Only init allocates.
+ */
+#ifndef MRRC_ADMIT_H
+#define MRRC_ADMIT_H
+
+#include "core/cost.h"
+#include "core/history.h"
+
+enum mrrc_admission {
+	MRRC_ADMIT_KEEP,	/* register it and index it */
+	MRRC_ADMIT_ONCE,	/* register it for this operation */
+	MRRC_ADMIT_BOUNCE,	/* copy it */
+};
+
+struct mrrc_admit {
+	struct mrrc_cost cost;
+	struct mrrc_history history;	/* of ranges that missed */
+	size_t max_bytes;
+};
+
+/* For a cache of so many bytes and regions. -ENOMEM. */
+int mrrc_admit_init(struct mrrc_admit *admit, const struct mrrc_cost *cost,
+		    size_t max_bytes, size_t max_regions);
+void mrrc_admit_fini(struct mrrc_admit *admit);
+
+/* Of a request of @len bytes, @missing of them are not registered. */
+enum mrrc_admission mrrc_admit(struct mrrc_admit *admit, uintptr_t addr,
+			       size_t len, size_t missing);
+
+#endif /* MRRC_ADMIT_H */

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * core/admit: rent or buy, by hand.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+
+#include "core/admit.h"
+#include "fault.h"
+
+#define PAGE	4096u
+
+/* 1000 and 100 a page to register, 200 to copy a page */
+static const struct mrrc_cost cost = {
+	.reg_page = 100, .reg = 900, .dereg_page = 0, .dereg = 0,
+	.copy_page = 200, .page = PAGE,
+};
+static struct mrrc_admit admit;
+
+static void setup(void)
+{
+	ck_assert_int_eq(mrrc_admit_init(&admit, &cost, 64 * PAGE, 100), 0);
+}
+
+static void teardown(void)
+{
+	mrrc_admit_fini(&admit);
+}
+
+START_TEST(test_rent_then_buy)
+{
+	int i;
+
+	/* 1000 to register one page: four copies are less, five are not */
+	for (i = 0; i < 4; i++)
+		ck_assert_int_eq(mrrc_admit(&admit, PAGE, 10, PAGE),
+				 MRRC_ADMIT_BOUNCE);
+	ck_assert_int_eq(mrrc_admit(&admit, PAGE, 10, PAGE), MRRC_ADMIT_KEEP);
+	/* another range starts anew */
+	ck_assert_int_eq(mrrc_admit(&admit, 9 * PAGE, 10, PAGE),
+			 MRRC_ADMIT_BOUNCE);
+}
+END_TEST
+
+START_TEST(test_large)
+{
+	/* 9 pages: 1800 to copy, 1800 to register */
+	ck_assert_int_eq(mrrc_admit(&admit, PAGE, 9 * PAGE, 9 * PAGE),
+			 MRRC_ADMIT_KEEP);
+	/* little is missing: cheaper to register that than to copy all */
+	ck_assert_int_eq(mrrc_admit(&admit, 99 * PAGE, 6 * PAGE, PAGE),
+			 MRRC_ADMIT_KEEP);
+	ck_assert_int_eq(mrrc_admit(&admit, 200 * PAGE, 4 * PAGE, PAGE),
+			 MRRC_ADMIT_BOUNCE);
+}
+END_TEST
+
+START_TEST(test_once)
+{
+	/* more than a quarter of the cache, and never seen */
+	ck_assert_int_eq(mrrc_admit(&admit, PAGE, 17 * PAGE, 17 * PAGE),
+			 MRRC_ADMIT_ONCE);
+	ck_assert_int_eq(mrrc_admit(&admit, PAGE, 17 * PAGE, 17 * PAGE),
+			 MRRC_ADMIT_KEEP);
+	ck_assert_int_eq(mrrc_admit(&admit, 99 * PAGE, 16 * PAGE, 16 * PAGE),
+			 MRRC_ADMIT_KEEP);
+}
+END_TEST
+
+START_TEST(test_no_copies)
+{
+	struct mrrc_cost unknown = cost;
+
+	mrrc_admit_fini(&admit);
+	unknown.copy_page = 0;
+	ck_assert_int_eq(mrrc_admit_init(&admit, &unknown, 64 * PAGE, 100), 0);
+	ck_assert_int_eq(mrrc_admit(&admit, PAGE, 10, PAGE), MRRC_ADMIT_KEEP);
+}
+END_TEST
+
+START_TEST(test_no_memory)
+{
+	struct mrrc_admit other;
+	int rc;
+
+	fault_arm(1);
+	rc = mrrc_admit_init(&other, &cost, PAGE, 1);
+	ck_assert(fault_disarm());
+	ck_assert_int_eq(rc, -ENOMEM);
+	ck_assert_uint_eq(fault_leaks(), 0);
+}
+END_TEST
+
+Suite *admit_suite(void)
+{
+	Suite *suite = suite_create("admit");
+	TCase *tcase = tcase_create("admit");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, test_rent_then_buy);
+	tcase_add_test(tcase, test_large);
+	tcase_add_test(tcase, test_once);
+	tcase_add_test(tcase, test_no_copies);
+	tcase_add_test(tcase, test_no_memory);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
