@@ -12,7 +12,9 @@ ME=${0##*/}
 readonly RC_MISSED=1 RC_CANNOT=2
 
 # name and what it measures
-readonly BENCHMARKS="layer  instructions and time that our layer adds to calls with a descriptor (tcp)
+readonly BENCHMARKS="policies  the default policy against pin-down, MRE and the future (simulated)
+sim  how fast the simulator is: a million requests x 20 cells
+layer  instructions and time that our layer adds to calls with a descriptor (tcp)
 rendezvous  1 MiB messages over ofi_rxm, raw against both forms (verbs, in the guest)"
 
 usage()
@@ -286,6 +288,90 @@ bench_rendezvous()
 ratio()
 {
 	awk -v a="$1" -v b="$2" 'BEGIN { printf "%.3f", a / b }'
+}
+
+# ---- policies ----------------------------------------------------------------
+
+# Recorded traces (CSV, or xz) lie here; those of Debian's packages are none.
+TRACES=${TRACES:-$TOP/../shared/traces}
+readonly SYNTHETIC="gen:cello gen:httpd gen:nas gen:kv"
+readonly SPLIT=lru:pieces=4:batch=16
+readonly PIN_GOAL=0.75 MRE_GOAL=0.92 WORST_GOAL=1.02 OFFLINE_GOAL=1.40
+
+build_sim()
+{
+	need "$BUILD_PACKAGES" || cannot "packages are missing"
+	build_installed bench || cannot "the build failed"
+	SIM=$BUILD/bench/prefix/bin/fi_mrrc_sim
+	[ -x "$SIM" ] || cannot "no fi_mrrc_sim was built"
+}
+
+bench_policies()
+{
+	local dir=$BUILD/bench/policies met=yes model pin mre worst offline
+	local traces=() values=()
+
+	build_sim
+	mkdir -p "$dir"
+	if compgen -G "$TRACES/*.csv*" >/dev/null; then
+		traces=("$TRACES"/*.csv*)
+	else
+		say "no recorded traces in $TRACES: synthetic ones only"
+	fi
+	# shellcheck disable=SC2086 # several words
+	logged "simulating ${#traces[@]} recorded and 4 synthetic traces" \
+		"$dir/csv" "$SIM" -q -f csv -m ou2009,ou2009-nobatch,ucx \
+		-p "lru,$SPLIT,mre-text,mre-fig4,gdsf,gdl,offline" \
+		"${traces[@]}" $SYNTHETIC || cannot "fi_mrrc_sim failed"
+	say
+	say "Set-up: fi_mrrc_sim, limits of 5, 10 and 20 % of the footprint."
+	say "Totals on and off the path; \"pin-down\" is lru, \"worst\" the"
+	say "worst cell against $SPLIT. gen: is synthetic."
+	awk -F, -v subject=gdl -v split=$SPLIT \
+		-f "$TOP/util/plot/policies.awk" "$dir/csv" >"$dir/table"
+	grep -v '^RESULT' "$dir/table"
+	while read -r _ model pin mre worst offline; do
+		values+=("$model $pin/$mre/$worst/$offline")
+		# without batches the same times, for comparison only
+		[ "$model" = ou2009-nobatch ] && continue
+		if ! at_most "$pin" $PIN_GOAL || ! at_most "$mre" $MRE_GOAL ||
+		   ! at_most "$worst" $WORST_GOAL ||
+		   ! at_most "$offline" $OFFLINE_GOAL; then
+			met=no
+		fi
+	done < <(grep '^RESULT' "$dir/table")
+	[ ${#values[@]} -gt 0 ] || cannot "the report was empty"
+	result "$(printf '%s; ' "${values[@]}")" \
+		"each <= $PIN_GOAL/$MRE_GOAL/$WORST_GOAL/$OFFLINE_GOAL of pin-down/MRE/worst/offline" \
+		$met
+}
+
+# ---- sim ---------------------------------------------------------------------
+
+readonly SIM_GOAL=12
+
+bench_sim()
+{
+	local dir=$BUILD/bench/sim start seconds met=no i times=()
+
+	build_sim
+	mkdir -p "$dir"
+	"$SIM" -w "$dir/trace.csv" gen:httpd:requests=1000000 ||
+		cannot "fi_mrrc_sim failed"
+	say "Set-up: $(setup_line); a million requests like"
+	say "a web server's, 5 policies x 4 limits; the median of 3 runs."
+	for i in 1 2 3; do
+		start=$(date +%s%N)
+		"$SIM" -q -s 5%,10%,20%,40% \
+			-p lru,fmrd,mre-text,mre-fig4,gdl "$dir/trace.csv" \
+			>"$dir/table" || cannot "fi_mrrc_sim failed"
+		times+=("$((($(date +%s%N) - start) / 1000000))")
+		say "  run $i: ${times[-1]} ms"
+	done
+	seconds=$(printf '%s\n' "${times[@]}" | sort -n |
+		awk 'NR == 2 { printf "%.1f", $1 / 1000 }')
+	at_most "$seconds" $SIM_GOAL && met=yes
+	result "$seconds s" "<= $SIM_GOAL s" $met
 }
 
 # ---- main --------------------------------------------------------------------

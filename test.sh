@@ -228,6 +228,20 @@ stage_tcp()
 	run_fabtests unit "tcp;ofi_rxm;ofi_mrrc" -x "$ONCE"
 	run_fabtests unit "net;ofi_mrrc" -x "$ONCE"
 	run_fabtests unit "tcp;ofi_mrrc" -H -x "$ONCE,hook,info"
+	run_test_sim unit
+}
+
+# The simulator counts what the provider counts.
+run_test_sim()
+{
+	local log=$LOGS/$STAGE-test_sim.log rc
+
+	logged "provider and simulator, counter by counter" "$log" \
+		env FI_PROVIDER_PATH="$BUILD/$1/prefix/lib/libfabric" \
+		"$TOP/fabtests/scripts/test_sim.sh" -b "$BUILD/$1/prefix/bin"
+	rc=$?
+	count_summary $rc "$log" "test_sim.sh"
+	[ $rc -eq 0 ] || sed 's/^/   | /' "$log" | tail -n 20
 }
 
 stage_libfabric2()
