@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# test_cli.sh: fi_mrrc_sim as people call it: what it prints, what it refuses
+# and how. Part of make check.
+
+set -u
+export LC_ALL=C
+
+SIM=${SIM:-util/fi_mrrc_sim}
+DIR=$(mktemp -d "${TMPDIR:-/tmp}/test_cli.XXXXXX") || exit 1
+trap 'rm -rf "$DIR"' EXIT
+failed=0
+
+fail()
+{
+	echo "FAIL: $*"
+	sed 's/^/  | /' "$DIR/out" "$DIR/err" | head -n 12
+	failed=1
+}
+
+# run STATUS ARGUMENT...
+run()
+{
+	local want=$1 rc
+
+	shift
+	"$SIM" "$@" >"$DIR/out" 2>"$DIR/err" </dev/null
+	rc=$?
+	[ $rc -eq "$want" ] || fail "$*: status $rc, not $want"
+}
+
+# refuses STATUS TEXT ARGUMENT...: says so, and nothing on standard output
+refuses()
+{
+	local want=$1 text=$2
+
+	shift 2
+	run "$want" "$@"
+	grep -qF -- "$text" "$DIR/err" || fail "$*: does not say '$text'"
+	[ ! -s "$DIR/out" ] || fail "$*: prints a result"
+}
+
+# says TEXT ARGUMENT...
+says()
+{
+	local text=$1
+
+	shift
+	run 0 "$@"
+	grep -qE -- "$text" "$DIR/out" || fail "$*: does not print '$text'"
+}
+
+short=gen:cello:requests=2000
+
+printf 'time_us,addr,len\n1,0,4096\n2,4096,x\n' >"$DIR/bad.csv"
+printf 'time_us,addr,len\n1,0x1000,4096\n2,0x1000,4096\n' >"$DIR/good.csv"
+
+says 'Usage: ' --help
+says '^  gdl ' --list
+says 'time_us,addr,len' -w - $short
+says 'lru +50\.0% +50\.0% +1\.00 ' -p lru -s 64K "$DIR/good.csv"
+says '^gen:cello:requests=2000,4096,ou2009,10,[0-9]+,,gdl:pieces=2,2000,' \
+	-f csv -p gdl:pieces=2 -s 10% $short
+says '"pinned_over_time"' -f json -p lru -s 10% $short
+says ' of 2 processes' --together -p lru -s 10% $short $short
+says 'bounced' --bounce -f csv -p lru -m reg=900:copy_page=9 $short
+says 'pages of 65536' -P 64K -p none,lru,offline,bound $short
+
+refuses 2 "a TRACE is missing"
+refuses 2 "no policy is called 'ruin'" -p ruin $short
+refuses 2 "no such parameter" -p gdl:colour=1 $short
+refuses 2 "out of its range" -p gdl:pieces=99 $short
+refuses 2 "NAME:KEY=NUMBER" -p gdl:pieces $short
+refuses 2 "'0%'" -s 0% $short
+refuses 2 "'many'" -s many $short
+refuses 2 "no power of two" -P 5000 $short
+refuses 2 "neither a model nor" -m fast $short
+refuses 2 "no time in ns" -m reg=soon $short
+refuses 2 "times are from 0" -m reg=-1 $short
+refuses 2 "not table, csv or json" -f xml $short
+refuses 2 "no number from 1" -j 0 $short
+refuses 1 "no such generator" gen:nothing
+refuses 1 "gen:NAME" gen:cello:seed=x
+refuses 1 "bad.csv:3: " "$DIR/bad.csv"
+refuses 1 "No such file" "$DIR/none.csv"
+refuses 1 "no request is that long" --min-len=1G "$DIR/good.csv"
+refuses 1 "writes one trace" -w "$DIR/w.csv" $short $short
+[ ! -e "$DIR/w.csv" ] || fail "a file is left of what failed"
+
+# a full disk is an error
+if [ -w /dev/full ]; then
+	"$SIM" -q -p lru -s 10% $short >/dev/full 2>"$DIR/err" </dev/null &&
+		fail "a result that could not be written is no success"
+fi
+
+[ $failed -eq 0 ] && echo "PASS: fi_mrrc_sim's command line"
+exit $failed
