@@ -327,7 +327,7 @@ bench_policies()
 	say "Set-up: fi_mrrc_sim, limits of 5, 10 and 20 % of the footprint."
 	say "Totals on and off the path; \"pin-down\" is lru, \"worst\" the"
 	say "worst cell against $SPLIT. gen: is synthetic."
-	awk -F, -v subject=gdl -v split=$SPLIT \
+	awk -F, -v subject=gdl -v lru4=$SPLIT \
 		-f "$TOP/util/plot/policies.awk" "$dir/csv" >"$dir/table"
 	grep -v '^RESULT' "$dir/table"
 	while read -r _ model pin mre worst offline; do

@@ -2,9 +2,9 @@
 #
 # policies.awk: sums up a CSV report of fi_mrrc_sim over its cells, by model:
 # each policy's total against the first one's, against the better of the mre
-# rows, the worst cell against `split`, and against `offline`.
+# rows, the worst cell against `lru4`, and against `offline`.
 #
-# awk -F, -v subject=gdl -v split=lru:pieces=4:batch=16 -f policies.awk CSV
+# awk -F, -v subject=gdl -v lru4=lru:pieces=4:batch=16 -f policies.awk CSV
 # With subject: the last lines are "RESULT model pin mre worst offline".
 
 NR == 1 {
@@ -51,8 +51,8 @@ function line(model, policy,   c, cell, t, n, worst, at, p, m, o) {
 			m += log(t / mre[cell])
 		if ((cell, "offline") in total)
 			o += log(t / total[cell, "offline"])
-		if ((cell, split) in total && t / total[cell, split] > worst) {
-			worst = t / total[cell, split]
+		if ((cell, lru4) in total && t / total[cell, lru4] > worst) {
+			worst = t / total[cell, lru4]
 			at = cell
 		}
 	}

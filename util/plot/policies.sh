@@ -204,7 +204,7 @@ comparison()
 # The means, from policies.awk.
 table_means()
 {
-	awk -F, -v split=$SPLIT -f "$TOP/util/plot/policies.awk" \
+	awk -F, -v lru4=$SPLIT -f "$TOP/util/plot/policies.awk" \
 		"$DIR/policies.csv" | awk '
 		/^model/ {
 			print "\n**" $0 "**\n"
