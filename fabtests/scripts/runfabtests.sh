@@ -33,8 +33,8 @@ usage()
 	  -s ADDRESS   of both sides
 	  -T SECONDS   limit for each test (default $DEFAULT_TIMEOUT)
 	  -H           the hooking form: over the core that is named, or is below
-               ofi_mrrc, with FI_HOOK=mrrc
-  -w COMMAND   run each test under COMMAND
+	               ofi_mrrc, with FI_HOOK=mrrc
+	  -w COMMAND   run each test under COMMAND
 	  --valgrind   run each test under valgrind, with a longer limit
 	  -v           output of all tests
 	  -l           list the tests

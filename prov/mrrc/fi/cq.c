@@ -151,6 +151,16 @@ mrrc_cq_read_ours(struct mrrc_cq *cq, void *buf, size_t count, ssize_t n)
 	return n ? n : mrrc_cq_poll(cq, buf, count, NULL);
 }
 
+/*
+ * After a read of no entries. Not inline: what it needs would be saved and
+ * restored by each read.
+ */
+static ssize_t __attribute__((noinline))
+mrrc_cq_read_nothing(struct mrrc_cq *cq)
+{
+	return mrrc_cq_ready(cq) ? 0 : -FI_EAGAIN;
+}
+
 static ssize_t mrrc_cq_read(struct fid_cq *cq_fid, void *buf, size_t count)
 {
 	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
@@ -166,9 +176,7 @@ static ssize_t mrrc_cq_read(struct fid_cq *cq_fid, void *buf, size_t count)
 			return mrrc_cq_read_ours(cq, buf, count, ret);
 	}
 	mrrc_cq_unlock(cq);
-	if (mrrc_unlikely(!ret) && !mrrc_cq_ready(cq))
-		return -FI_EAGAIN;
-	return ret;
+	return mrrc_unlikely(!ret) ? mrrc_cq_read_nothing(cq) : ret;
 }
 
 static ssize_t mrrc_cq_read_narrow(struct fid_cq *cq_fid, void *buf,
