@@ -93,7 +93,7 @@ static void report(struct ft_dom *dom, const struct fi_mrrc_stats *before)
 	       st.evictions - before->evictions, st.splits - before->splits,
 	       st.merges - before->merges);
 	/* the others are made to show what they are, see fi_mrrc_sim(1) */
-	if (!strcmp(st.policy, "gdsf") && !getenv("FI_OFI_MRRC_POLICY"))
+	if (!strcmp(st.policy, "gdl") && !getenv("FI_OFI_MRRC_POLICY"))
 		FT_CHECK(st.splits > before->splits, "nothing was split");
 }
 

@@ -16,7 +16,8 @@ int mrrc_cache_init(struct mrrc_cache *cache,
 {
 	const struct mrrc_cost *cost = conf->cost;
 	struct mrrc_policy_attr attr;
-	int i;
+	size_t ranges;
+	int i, rc;
 
 	if (!conf->max_bytes || !conf->max_regions || !conf->page ||
 	    (conf->page & (conf->page - 1)))
@@ -41,9 +42,19 @@ int mrrc_cache_init(struct mrrc_cache *cache,
 		.arg = conf->policy_arg,
 	};
 	if (conf->policy_ops)
-		return mrrc_policy_open_ops(conf->policy_ops, NULL, &attr,
-					    &cache->policy);
-	return mrrc_policy_open(conf->policy, &attr, &cache->policy);
+		rc = mrrc_policy_open_ops(conf->policy_ops, NULL, &attr,
+					  &cache->policy);
+	else
+		rc = mrrc_policy_open(conf->policy, &attr, &cache->policy);
+	if (rc || !cache->policy->merge)
+		return rc;
+	ranges = conf->max_bytes / cost->page;
+	if (ranges > conf->max_regions)
+		ranges = conf->max_regions;
+	rc = mrrc_history_init(&cache->merged, ranges);
+	if (rc)
+		mrrc_policy_close(cache->policy);
+	return rc;
 }
 
 static size_t mrrc_cache_bytes(const struct mrrc_cache *cache)
@@ -69,6 +80,8 @@ static size_t mrrc_cache_regions(const struct mrrc_cache *cache)
 void mrrc_cache_fini(struct mrrc_cache *cache)
 {
 	assert(!mrrc_cache_regions(cache));
+	if (cache->policy->merge)
+		mrrc_history_fini(&cache->merged);
 	mrrc_policy_close(cache->policy);
 }
 

@@ -18,6 +18,7 @@
 #ifndef MRRC_CACHE_H
 #define MRRC_CACHE_H
 
+#include "core/history.h"
 #include "core/index.h"
 #include "core/policy.h"
 #include "core/stats.h"
@@ -39,6 +40,7 @@ struct mrrc_cache {
 	struct mrrc_index index[MRRC_ACCESS_CNT];
 	struct mrrc_policy *policy;
 	struct mrrc_cost cost;
+	struct mrrc_history merged;	/* requests, by their first page */
 	size_t max_bytes;
 	size_t max_regions;
 	size_t page;
@@ -89,7 +91,7 @@ void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
  * between two gaps is registered with them where that is cheaper than one
  * registration more, and where there are too many pieces the cheapest
  * neighbours are merged, with what lies outside of the request where that was
- * of use before, up to a quarter of the byte limit. What peers may reach is
+ * of use before or this request comes again, up to a quarter of the byte limit. What peers may reach is
  * one piece, and exactly the pages of the request.
  */
 void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr,

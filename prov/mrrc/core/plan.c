@@ -68,7 +68,7 @@ static bool mrrc_plan_walk(const struct mrrc_cache *cache, uintptr_t lo,
 }
 
 /* What is registered twice if piece @i is registered with a neighbour. */
-static size_t mrrc_plan_again(const struct mrrc_plan *plan, unsigned i)
+static size_t mrrc_plan_twice(const struct mrrc_plan *plan, unsigned i)
 {
 	return plan->piece[i].region ? plan->piece[i].region->len : 0;
 }
@@ -126,21 +126,23 @@ static void mrrc_plan_bridge(const struct mrrc_cost *cost,
 }
 
 /*
- * What lies outside of the request is kept where it was of use before: a
- * stream of new buffers that overlap by a page should not register the whole
- * stream again and again.
+ * What lies outside of the request is kept where it was of use before, or
+ * where the request is one that had to be merged before: neighbours that share
+ * a page would displace each other for ever. A stream of new buffers that
+ * overlap by a page is neither, and should not register the whole stream again
+ * and again.
  */
 static void mrrc_plan_extend(const struct mrrc_cache *cache,
 			     const struct mrrc_region *first,
-			     const struct mrrc_region *last,
+			     const struct mrrc_region *last, bool again,
 			     struct mrrc_piece *piece)
 {
 	uintptr_t start = piece->start;
 	uintptr_t end = start + piece->len;
 
-	if (first && first->reused && first->start < start)
+	if (first && (again || first->reused) && first->start < start)
 		start = first->start;
-	if (last && last->reused && mrrc_region_end(last) > end)
+	if (last && (again || last->reused) && mrrc_region_end(last) > end)
 		end = mrrc_region_end(last);
 	if (end - start > cache->max_bytes / MRRC_MERGE_PART)
 		return;
@@ -149,21 +151,21 @@ static void mrrc_plan_extend(const struct mrrc_cache *cache,
 }
 
 /* Merge the two neighbours that cost least. */
-static void mrrc_plan_shorten(const struct mrrc_cache *cache,
+static void mrrc_plan_shorten(const struct mrrc_cache *cache, bool again,
 			      struct mrrc_plan *plan)
 {
 	const struct mrrc_region *first;
 	const struct mrrc_region *last;
 	size_t least = SIZE_MAX;
-	size_t again;
+	size_t bytes;
 	unsigned best = 0;
 	unsigned i;
 
 	for (i = 0; i + 1 < plan->count; i++) {
-		again = mrrc_plan_again(plan, i) +
-			mrrc_plan_again(plan, i + 1);
-		if (again < least) {
-			least = again;
+		bytes = mrrc_plan_twice(plan, i) +
+			mrrc_plan_twice(plan, i + 1);
+		if (bytes < least) {
+			least = bytes;
 			best = i;
 		}
 	}
@@ -172,7 +174,8 @@ static void mrrc_plan_shorten(const struct mrrc_cache *cache,
 	last = best + 2 < plan->count ? NULL : plan->piece[best + 1].region;
 	mrrc_plan_merge(plan, best, best + 1);
 	if (cache->policy->merge)
-		mrrc_plan_extend(cache, first, last, &plan->piece[best]);
+		mrrc_plan_extend(cache, first, last, again,
+				 &plan->piece[best]);
 	mrrc_plan_join(plan, best);
 }
 
@@ -184,6 +187,7 @@ void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr,
 	const uintptr_t lo = addr & ~mask;
 	const uintptr_t hi = ((addr + len - 1) | mask) + 1;
 	struct mrrc_region *region;
+	bool again = false;
 	unsigned i;
 
 	if (!pieces || pieces > cache->policy->pieces)
@@ -203,10 +207,13 @@ void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr,
 		plan->count = 0;
 		mrrc_plan_add(plan, lo, hi, NULL);
 	}
-	if (cache->policy->merge)
+	if (cache->policy->merge) {
 		mrrc_plan_bridge(&cache->cost, plan);
+		again = plan->count > pieces &&
+			mrrc_history_get(&cache->merged, lo / cache->page);
+	}
 	while (plan->count > pieces)
-		mrrc_plan_shorten(cache, plan);
+		mrrc_plan_shorten(cache, again, plan);
 	for (i = 0; i < plan->count; i++)
 		plan->missing += !plan->piece[i].region;
 }
@@ -228,8 +235,11 @@ void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
 						MRRC_STAT_HITS);
 	if (plan->count > 1)
 		mrrc_cache_count(cache, MRRC_STAT_SPLITS);
-	if (plan->merged)
+	if (plan->merged) {
 		mrrc_cache_count(cache, MRRC_STAT_MERGES);
+		if (policy->merge)
+			mrrc_history_add(&cache->merged, addr / cache->page);
+	}
 	for (i = 0; i < plan->count; i++) {
 		region = plan->piece[i].region;
 		if (!region)
