@@ -125,35 +125,9 @@ static void mrrc_plan_bridge(const struct mrrc_cost *cost,
 	}
 }
 
-/*
- * What lies outside of the request is kept where it was of use before: a
- * stream of new buffers that overlap by a page should not register the whole
- * stream again and again.
- */
-static void mrrc_plan_extend(const struct mrrc_cache *cache,
-			     const struct mrrc_region *first,
-			     const struct mrrc_region *last,
-			     struct mrrc_piece *piece)
-{
-	uintptr_t start = piece->start;
-	uintptr_t end = start + piece->len;
-
-	if (first && first->reused && first->start < start)
-		start = first->start;
-	if (last && last->reused && mrrc_region_end(last) > end)
-		end = mrrc_region_end(last);
-	if (end - start > cache->max_bytes / MRRC_MERGE_PART)
-		return;
-	piece->start = start;
-	piece->len = end - start;
-}
-
 /* Merge the two neighbours that cost least. */
-static void mrrc_plan_shorten(const struct mrrc_cache *cache,
-			      struct mrrc_plan *plan)
+static void mrrc_plan_shorten(struct mrrc_plan *plan)
 {
-	const struct mrrc_region *first;
-	const struct mrrc_region *last;
 	size_t least = SIZE_MAX;
 	size_t again;
 	unsigned best = 0;
@@ -167,13 +141,50 @@ static void mrrc_plan_shorten(const struct mrrc_cache *cache,
 			best = i;
 		}
 	}
-	/* in between, pieces end where others begin */
-	first = best ? NULL : plan->piece[0].region;
-	last = best + 2 < plan->count ? NULL : plan->piece[best + 1].region;
 	mrrc_plan_merge(plan, best, best + 1);
-	if (cache->policy->merge)
-		mrrc_plan_extend(cache, first, last, &plan->piece[best]);
 	mrrc_plan_join(plan, best);
+}
+
+/*
+ * The regions at the ends may have been merged. What lies outside of the
+ * request is kept where it was of use before: a stream of new buffers that
+ * overlap by a page should not register the whole stream again and again.
+ */
+static void mrrc_plan_extend(const struct mrrc_cache *cache,
+			     const struct mrrc_region *first,
+			     const struct mrrc_region *last,
+			     struct mrrc_plan *plan)
+{
+	const size_t most = cache->max_bytes / MRRC_MERGE_PART;
+	struct mrrc_piece *piece = &plan->piece[0];
+	size_t len;
+
+	if (first && !piece->region && first->reused) {
+		len = piece->start + piece->len - first->start;
+		if (len <= most) {
+			piece->start = first->start;
+			piece->len = len;
+		}
+	}
+	piece = &plan->piece[plan->count - 1];
+	if (last && !piece->region && last->reused) {
+		len = mrrc_region_end(last) - piece->start;
+		if (len <= most)
+			piece->len = len;
+	}
+}
+
+/* At most so many pieces. */
+static void mrrc_plan_fit(const struct mrrc_cache *cache, unsigned pieces,
+			  struct mrrc_plan *plan)
+{
+	const struct mrrc_region *first = plan->piece[0].region;
+	const struct mrrc_region *last = plan->piece[plan->count - 1].region;
+
+	while (plan->count > pieces)
+		mrrc_plan_shorten(plan);
+	if (cache->policy->merge)
+		mrrc_plan_extend(cache, first, last, plan);
 }
 
 void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr,
@@ -205,8 +216,7 @@ void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr,
 	}
 	if (cache->policy->merge)
 		mrrc_plan_bridge(&cache->cost, plan);
-	while (plan->count > pieces)
-		mrrc_plan_shorten(cache, plan);
+	mrrc_plan_fit(cache, pieces, plan);
 	for (i = 0; i < plan->count; i++)
 		plan->missing += !plan->piece[i].region;
 }
