@@ -76,8 +76,8 @@ void mrrc_cache_fini(struct mrrc_cache *cache);
 
 /*
  * Answer a request with at most @pieces regions, and no more than the policy
- * is set to (0: as many): counts it and tells the policy. The caller has checked that the range
- * is not empty and does not wrap; nothing is held yet.
+ * is set to (0: as many): counts it and tells the policy. The caller has
+ * checked that the range is not empty and does not wrap; nothing is held yet.
  */
 void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
 		       enum mrrc_access access, unsigned pieces,
