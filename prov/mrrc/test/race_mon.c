@@ -328,7 +328,7 @@ static void map_slot(char *ptr)
 			 ptr);
 }
 
-/* Slots next to each other: requests overlap, widen and split them. */
+/* Slots next to each other: requests overlap, merge and split them. */
 static void *walk(void *arg)
 {
 	struct walker *walker = arg;
