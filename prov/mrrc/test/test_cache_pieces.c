@@ -173,6 +173,19 @@ START_TEST(test_gap_fails)
 }
 END_TEST
 
+/* What is held behind the gap, or before it, is put as well. */
+START_TEST(test_only_gap_fails)
+{
+	touch(10, 4);
+	atomic_store(&fake.fail_in, 1);
+	get_pieces(_i ? 8 : 12, 4, MRRC_RW, 4);
+	ck_assert_uint_eq(plan.count, 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_HELD), 1);
+	ck_assert_uint_eq(fake.live, 1);
+	put_pieces();
+}
+END_TEST
+
 START_TEST(test_all_fails)
 {
 	touch(10, 4);
@@ -296,6 +309,7 @@ Suite *cache_pieces_suite(void)
 	tcase_add_test(tcase, test_too_big);
 	tcase_add_test(tcase, test_remote);
 	tcase_add_loop_test(tcase, test_gap_fails, 0, 2);
+	tcase_add_loop_test(tcase, test_only_gap_fails, 0, 2);
 	tcase_add_loop_test(tcase, test_all_fails, 0, 2);
 	tcase_add_test(tcase, test_device_full);
 	tcase_add_test(tcase, test_allocation_fails);

@@ -384,6 +384,9 @@ START_TEST(test_reused_chain_end)
 	expect(10, 34, RW, "!10+34");
 	put(2, 20, 20, RW);
 	expect(20, 24, RW, "!20+27");
+	/* 15 to 47 are the quarter. */
+	expect(15, 29, RW, "!15+32");
+	expect(14, 30, RW, "!14+30");
 }
 END_TEST
 
@@ -407,6 +410,7 @@ START_TEST(test_too_many)
 	       "68+2:29 70+2:30 72+2:31");
 	/* One more than there is room for: all of it, and no more. */
 	expect(10, 65, RW, "!10+65");
+	expect(10, 65, RO, "!10+65");
 	expect(11, 64, RW, "!11+64");
 	expect(9, 64, RW, "!9+64");
 }
