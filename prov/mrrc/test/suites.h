@@ -8,6 +8,7 @@
 #include <check.h>
 
 Suite *index_suite(void);
+Suite *admit_suite(void);
 Suite *cost_suite(void);
 Suite *history_suite(void);
 Suite *policy_suite(void);

@@ -155,7 +155,7 @@ END_TEST
 /* The policy's state, and its history. */
 START_TEST(test_init_fails)
 {
-	const struct mrrc_cache_conf conf = { 1, 1, PAGE, NULL, NULL, NULL,
+	const struct mrrc_cache_conf conf = { 1, 1, PAGE, "gdsf", NULL, NULL,
 					      NULL };
 	struct mrrc_cache other;
 	bool fired;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * core/policy: the registry, parameters, what every policy must do, and the
- * order of LRU. The others' order: test_policy_mre.c, test_policy_gdsf.c.
+ * order of LRU. The others' order: test_policy_mre.c, test_policy_gdsf.c, and
+ * model_policy.c, which has gdl's too.
  */
 #include "config.h"
 #include "suites.h"
@@ -81,11 +82,11 @@ START_TEST(test_registry)
 		ck_assert_ptr_null(other->ops->victim(other));
 		mrrc_policy_close(other);
 	}
-	ck_assert_int_eq(count, 5);
+	ck_assert_int_eq(count, 6);
 }
 END_TEST
 
-/* An allocation fails: the state's, and that of the history. */
+/* Each allocation fails: the state's, and those of what it learns by. */
 START_TEST(test_open_fails)
 {
 	static const struct {
@@ -93,7 +94,7 @@ START_TEST(test_open_fails)
 		int steps;
 	} kind[] = {
 		{ "lru", 1 }, { "mre-fig4", 1 }, { "gdsf", 2 },
-		{ "gdsf:history=0", 1 },
+		{ "gdsf:history=0", 1 }, { "gdl", 8 }, { "gdl:duel=0", 2 },
 	};
 	struct mrrc_policy *other = NULL;
 	bool fired;
@@ -139,6 +140,7 @@ static const struct {
 	{ "lru:pieces=0", -ERANGE }, { "lru:pieces=33", -ERANGE },
 	{ "lru:batch=0", -ERANGE }, { "lru:batch=65537", -ERANGE },
 	{ "lru:merge=2", -ERANGE }, { "gdsf:history=2", -ERANGE },
+	{ "gdl:duel=2", -ERANGE }, { "gdl:history=1", -ESRCH },
 	{ "mre-text:resort=0", -ERANGE }, { "mre-text:resort=101", -ERANGE },
 	{ "mre-fig4:evict=0", -ERANGE }, { "mre-fig4:evict=101", -ERANGE },
 	{ "lru:pieces=18446744073709551615", -ERANGE },
@@ -210,7 +212,7 @@ static unsigned pick(unsigned n)
 
 static const char *const kinds[] = {
 	"lru", "fmrd", "mre-text", "mre-fig4:resort=100:evict=40", "gdsf",
-	"gdsf:history=0",
+	"gdsf:history=0", "gdl", "gdl:duel=0",
 };
 
 /* Inserted, used and removed at random; no victim is held or unknown. */
@@ -371,7 +373,7 @@ Suite *policy_suite(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_registry);
-	tcase_add_loop_test(tcase, test_open_fails, 0, 4);
+	tcase_add_loop_test(tcase, test_open_fails, 0, 6);
 	tcase_add_loop_test(tcase, test_specs, 0,
 			    sizeof(specs) / sizeof(specs[0]));
 	tcase_add_test(tcase, test_values);
