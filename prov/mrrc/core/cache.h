@@ -78,8 +78,8 @@ void mrrc_cache_fini(struct mrrc_cache *cache);
 
 /*
  * Answer a request with at most @pieces regions, and no more than the policy
- * is set to (0: as many): counts it and tells the policy. The caller has checked that the range
- * is not empty and does not wrap; nothing is held yet.
+ * is set to (0: as many): counts it and tells the policy. The caller has
+ * checked that the range is not empty and does not wrap; nothing is held yet.
  */
 void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
 		       enum mrrc_access access, unsigned pieces,
@@ -91,8 +91,9 @@ void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
  * between two gaps is registered with them where that is cheaper than one
  * registration more, and where there are too many pieces the cheapest
  * neighbours are merged, with what lies outside of the request where that was
- * of use before or this request comes again, up to a quarter of the byte limit. What peers may reach is
- * one piece, and exactly the pages of the request.
+ * of use before or this request comes again, up to a quarter of the byte
+ * limit. More than MRRC_PIECES_MAX become one. What peers may reach is one
+ * piece, and exactly the pages of the request.
  */
 void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr,
 		     size_t len, enum mrrc_access access, unsigned pieces,

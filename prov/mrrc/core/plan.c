@@ -125,37 +125,9 @@ static void mrrc_plan_bridge(const struct mrrc_cost *cost,
 	}
 }
 
-/*
- * What lies outside of the request is kept where it was of use before, or
- * where the request is one that had to be merged before: neighbours that share
- * a page would displace each other for ever. A stream of new buffers that
- * overlap by a page is neither, and should not register the whole stream again
- * and again.
- */
-static void mrrc_plan_extend(const struct mrrc_cache *cache,
-			     const struct mrrc_region *first,
-			     const struct mrrc_region *last, bool again,
-			     struct mrrc_piece *piece)
-{
-	uintptr_t start = piece->start;
-	uintptr_t end = start + piece->len;
-
-	if (first && (again || first->reused) && first->start < start)
-		start = first->start;
-	if (last && (again || last->reused) && mrrc_region_end(last) > end)
-		end = mrrc_region_end(last);
-	if (end - start > cache->max_bytes / MRRC_MERGE_PART)
-		return;
-	piece->start = start;
-	piece->len = end - start;
-}
-
 /* Merge the two neighbours that cost least. */
-static void mrrc_plan_shorten(const struct mrrc_cache *cache, bool again,
-			      struct mrrc_plan *plan)
+static void mrrc_plan_shorten(struct mrrc_plan *plan)
 {
-	const struct mrrc_region *first;
-	const struct mrrc_region *last;
 	size_t least = SIZE_MAX;
 	size_t bytes;
 	unsigned best = 0;
@@ -169,14 +141,56 @@ static void mrrc_plan_shorten(const struct mrrc_cache *cache, bool again,
 			best = i;
 		}
 	}
-	/* in between, pieces end where others begin */
-	first = best ? NULL : plan->piece[0].region;
-	last = best + 2 < plan->count ? NULL : plan->piece[best + 1].region;
 	mrrc_plan_merge(plan, best, best + 1);
-	if (cache->policy->merge)
-		mrrc_plan_extend(cache, first, last, again,
-				 &plan->piece[best]);
 	mrrc_plan_join(plan, best);
+}
+
+/*
+ * The regions at the ends may have been merged. What lies outside of the
+ * request is kept where it was of use before, or where the request had to be
+ * merged before (@again): neighbours that share a page would displace each
+ * other for ever. A stream of new buffers that overlap by a page is neither,
+ * and should not register the whole stream again and again.
+ */
+static void mrrc_plan_extend(const struct mrrc_cache *cache,
+			     const struct mrrc_region *first,
+			     const struct mrrc_region *last, bool again,
+			     struct mrrc_plan *plan)
+{
+	const size_t most = cache->max_bytes / MRRC_MERGE_PART;
+	struct mrrc_piece *piece = &plan->piece[0];
+	size_t len;
+
+	if (first && !piece->region && (again || first->reused)) {
+		len = piece->start + piece->len - first->start;
+		if (len <= most) {
+			piece->start = first->start;
+			piece->len = len;
+		}
+	}
+	piece = &plan->piece[plan->count - 1];
+	if (last && !piece->region && (again || last->reused)) {
+		len = mrrc_region_end(last) - piece->start;
+		if (len <= most)
+			piece->len = len;
+	}
+}
+
+/* At most so many pieces. */
+static void mrrc_plan_fit(const struct mrrc_cache *cache, uintptr_t lo,
+			  unsigned pieces, struct mrrc_plan *plan)
+{
+	const struct mrrc_region *first = plan->piece[0].region;
+	const struct mrrc_region *last = plan->piece[plan->count - 1].region;
+
+	if (plan->count <= pieces)
+		return;
+	while (plan->count > pieces)
+		mrrc_plan_shorten(plan);
+	if (cache->policy->merge)
+		mrrc_plan_extend(cache, first, last,
+				 mrrc_history_get(&cache->merged,
+						  lo / cache->page), plan);
 }
 
 void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr,
@@ -187,7 +201,6 @@ void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr,
 	const uintptr_t lo = addr & ~mask;
 	const uintptr_t hi = ((addr + len - 1) | mask) + 1;
 	struct mrrc_region *region;
-	bool again = false;
 	unsigned i;
 
 	if (!pieces || pieces > cache->policy->pieces)
@@ -207,13 +220,9 @@ void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr,
 		plan->count = 0;
 		mrrc_plan_add(plan, lo, hi, NULL);
 	}
-	if (cache->policy->merge) {
+	if (cache->policy->merge)
 		mrrc_plan_bridge(&cache->cost, plan);
-		again = plan->count > pieces &&
-			mrrc_history_get(&cache->merged, lo / cache->page);
-	}
-	while (plan->count > pieces)
-		mrrc_plan_shorten(cache, again, plan);
+	mrrc_plan_fit(cache, lo, pieces, plan);
 	for (i = 0; i < plan->count; i++)
 		plan->missing += !plan->piece[i].region;
 }

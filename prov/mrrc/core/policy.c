@@ -49,7 +49,7 @@ static const struct mrrc_policy_ops *mrrc_policy_find(const char *name,
 	return *ops;
 }
 
-/* The value of a parameter: digits up to @len. */
+/* The value of a parameter: @len digits. */
 static int mrrc_policy_value(const struct mrrc_policy_param *param,
 			     const char *text, size_t len, size_t *value)
 {
@@ -57,8 +57,8 @@ static int mrrc_policy_value(const struct mrrc_policy_param *param,
 	size_t number;
 	int rc;
 
-	if (!len || len >= sizeof(digits))
-		return -EINVAL;
+	if (len >= sizeof(digits))
+		return strspn(text, "0123456789") < len ? -EINVAL : -ERANGE;
 	memcpy(digits, text, len);
 	digits[len] = '\0';
 	rc = mrrc_text_count(digits, &number);

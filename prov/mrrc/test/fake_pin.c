@@ -122,6 +122,23 @@ uint64_t fake_pin_read(const struct mrrc_region *region, uintptr_t addr)
 	return word[page];
 }
 
+bool fake_pin_sees(const struct mrrc_plan *plan, uintptr_t addr,
+		   unsigned pages, uint64_t word)
+{
+	const struct mrrc_piece *piece = plan->piece;
+	const struct mrrc_piece *end = piece + plan->count;
+	unsigned i;
+
+	for (i = 0; i < pages; i++, addr += mrrc_vm_page()) {
+		while (piece < end && addr >= piece->start + piece->len)
+			piece++;
+		if (piece == end ||
+		    fake_pin_read(piece->region, addr) != word + i)
+			return false;
+	}
+	return true;
+}
+
 const struct mrrc_reg_ops fake_pin_ops = {
 	.reg = fake_pin_reg,
 	.dereg = fake_pin_dereg,

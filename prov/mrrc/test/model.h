@@ -63,6 +63,17 @@ void model_enter(struct model *model, struct mrrc_region *region);
 void model_touch(struct model *model, struct mrrc_region *region);
 void model_drop(struct model *model, unsigned i);
 
+/* Fails the test unless the plan is right, in at most @limit pieces. */
+void model_check_plan(const struct model *model, const struct mrrc_plan *plan,
+		      unsigned first, unsigned pages, enum mrrc_access access,
+		      unsigned limit);
+
+static inline bool entry_overlaps(const struct entry *e, unsigned first,
+				  unsigned pages)
+{
+	return e->first < first + pages && first < e->first + e->pages;
+}
+
 /* Its place, or count. */
 unsigned model_victim(struct model *model);
 bool model_more(const struct model *model, unsigned gone);

@@ -49,11 +49,6 @@ static unsigned pick(unsigned n)
 	return (state >> 20) % n;
 }
 
-static bool overlaps(const struct entry *e, unsigned first, unsigned pages)
-{
-	return e->first < first + pages && first < e->first + e->pages;
-}
-
 static unsigned total(bool held)
 {
 	unsigned pages = 0;
@@ -75,131 +70,6 @@ static unsigned held_regions(void)
 	return n;
 }
 
-static struct entry *entry_of(const struct mrrc_region *region)
-{
-	unsigned i;
-
-	for (i = 0; i < model.count; i++) {
-		if (model.entry[i].region == region)
-			return &model.entry[i];
-	}
-	return NULL;
-}
-
-/* ---- plans ---- */
-
-/* The indexed region of that access at a page. */
-static struct mrrc_region *at(unsigned page, enum mrrc_access access)
-{
-	unsigned i;
-
-	for (i = 0; i < model.count; i++) {
-		if (model.entry[i].access == access &&
-		    overlaps(&model.entry[i], page, 1))
-			return model.entry[i].region;
-	}
-	return NULL;
-}
-
-static bool covers(const struct mrrc_region *region, unsigned page)
-{
-	return region && region->start <= (uintptr_t) page * PAGE &&
-	       mrrc_region_end(region) > (uintptr_t) page * PAGE;
-}
-
-/* Who serves a page, if @before serves the one in front of it. */
-static struct mrrc_region *server(unsigned page, enum mrrc_access access,
-				  struct mrrc_region *before)
-{
-	struct mrrc_region *region;
-
-	if (covers(before, page))
-		return before;
-	region = at(page, MRRC_RW);
-	return region || access == MRRC_RW ? region : at(page, MRRC_RO);
-}
-
-static struct mrrc_region *whole(unsigned first, unsigned pages,
-				 enum mrrc_access access)
-{
-	struct mrrc_region *region = at(first, MRRC_RW);
-
-	if (covers(region, first + pages - 1))
-		return region;
-	region = at(first, access);
-	return covers(region, first + pages - 1) ? region : NULL;
-}
-
-/* Regions and gaps in turn, by page. */
-static unsigned alternate(unsigned first, unsigned pages,
-			  enum mrrc_access access,
-			  struct mrrc_region **by_page)
-{
-	struct mrrc_region *region = NULL;
-	unsigned count = 0;
-	unsigned i;
-
-	for (i = 0; i < pages; i++) {
-		by_page[i] = server(first + i, access, region);
-		count += !i || by_page[i] != region;
-		region = by_page[i];
-	}
-	return count;
-}
-
-/* What every plan promises. */
-static void check_plan(const struct mrrc_plan *plan, unsigned first,
-		       unsigned pages, enum mrrc_access access,
-		       unsigned limit)
-{
-	struct mrrc_region *by_page[SPACE + MAX_PAGES];
-	const struct mrrc_piece *piece = plan->piece;
-	const struct mrrc_piece *last = &piece[plan->count - 1];
-	const unsigned least = alternate(first, pages, access, by_page);
-	const bool single = whole(first, pages, access);
-	unsigned missing = 0;
-	unsigned i, page;
-
-	check(plan->count && plan->count <= limit);
-	check(piece->start <= (uintptr_t) first * PAGE);
-	check(last->start + last->len >= (uintptr_t) (first + pages) * PAGE);
-	for (i = 0; i < plan->count; i++) {
-		check(piece[i].len && !(piece[i].len % PAGE));
-		check(!i || piece[i].start ==
-			    piece[i - 1].start + piece[i - 1].len);
-		missing += !piece[i].region;
-		if (!piece[i].region)
-			continue;
-		check(piece[i].region->start <= piece[i].start);
-		check(mrrc_region_end(piece[i].region) >=
-		      piece[i].start + piece[i].len);
-		check(entry_of(piece[i].region));
-		check(piece[i].region->access == MRRC_RW ||
-		      access == MRRC_RO);
-	}
-	check(missing == plan->missing);
-	if (single) {
-		check(plan->count == 1 && !missing);
-		return;
-	}
-	/* nothing had to be merged, and nothing may */
-	if (!cache.policy->merge && least <= limit) {
-		check(plan->count == least && !plan->merged);
-		for (page = 0, i = 0; page < pages; page++) {
-			if ((first + page) * PAGE >=
-			    piece[i].start + piece[i].len)
-				i++;
-			check(piece[i].region == by_page[page]);
-		}
-	}
-	if (!cache.policy->merge) {
-		check(piece->start == (uintptr_t) first * PAGE);
-		check(last->start + last->len ==
-		      (uintptr_t) (first + pages) * PAGE);
-	}
-	check(plan->merged || plan->count == least);
-}
-
 /* ---- insertion ---- */
 
 static int model_insert(struct mrrc_region *region)
@@ -217,7 +87,7 @@ static int model_insert(struct mrrc_region *region)
 	for (i = 0; i < model.count; i++) {
 		e = &model.entry[i];
 		if (e->access == region->access && e->region->held &&
-		    overlaps(e, first, pages)) {
+		    entry_overlaps(e, first, pages)) {
 			bytes -= e->pages;
 			regions--;
 		}
@@ -226,7 +96,7 @@ static int model_insert(struct mrrc_region *region)
 		return -ENOSPC;
 	for (i = 0; i < model.count;) {
 		e = &model.entry[i];
-		if (e->access == region->access && overlaps(e, first, pages))
+		if (e->access == region->access && entry_overlaps(e, first, pages))
 			model_drop(&model, i);
 		else
 			i++;
@@ -385,7 +255,7 @@ static void do_request(struct mrrc_region_list *victims)
 		limit = pieces;
 	bytes_of(first, pages, &addr, &len);
 	mrrc_cache_plan(&cache, addr, len, access, pieces, &plan);
-	check_plan(&plan, first, pages, access, limit);
+	model_check_plan(&model, &plan, first, pages, access, limit);
 	model_request(&model, first, pages);
 	hits += !plan.missing;
 	splits += plan.count > 1;
@@ -423,7 +293,7 @@ static unsigned next_overlap(unsigned first, unsigned pages)
 	unsigned i;
 
 	for (i = 0; i < model.count; i++) {
-		if (overlaps(&model.entry[i], first, pages) &&
+		if (entry_overlaps(&model.entry[i], first, pages) &&
 		    (best == model.count ||
 		     model.entry[i].access < model.entry[best].access ||
 		     (model.entry[i].access == model.entry[best].access &&

@@ -15,18 +15,31 @@ uintptr_t base;
 struct fake_reg fake;
 struct mrrc_mon *mt_mon;
 struct mrrc_cache_mt *cache;
+struct mrrc_plan plan;
 
-int open_cache(struct mrrc_cache_mt **out)
+static int open_with(const char *policy, struct mrrc_cache_mt **out)
 {
 	struct mrrc_cache_attr attr = {
 		.max_bytes = MT_PAGES * page,
 		.max_regions = MT_REGIONS,
+		.policy = policy,
 		.ops = &fake_reg_ops,
 		.arg = &fake,
 		.mon = mt_mon,
 	};
 
 	return mrrc_cache_mt_open(&attr, out);
+}
+
+int open_cache(struct mrrc_cache_mt **out)
+{
+	return open_with(NULL, out);
+}
+
+void reopen(const char *policy)
+{
+	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
+	ck_assert_int_eq(open_with(policy, &cache), 0);
 }
 
 void mt_setup(void)
@@ -37,6 +50,12 @@ void mt_setup(void)
 	ck_assert_int_eq(mrrc_mon_open_ops(&fake_mon_ops, NULL, &mt_mon), 0);
 	fake_mon_of(mt_mon)->base = base;
 	ck_assert_int_eq(open_cache(&cache), 0);
+}
+
+void mt_setup_pieces(void)
+{
+	mt_setup();
+	reopen("lru:pieces=32");
 }
 
 void mt_teardown(void)
@@ -96,4 +115,67 @@ void put(struct mrrc_region *region)
 void touch(unsigned first, unsigned pages)
 {
 	put(get(first, pages));
+}
+
+bool covered(const struct mrrc_plan *got, unsigned first, unsigned pages,
+	     enum mrrc_access access)
+{
+	const struct mrrc_piece *piece = got->piece;
+	uintptr_t at = piece->start;
+	unsigned i;
+
+	if (!got->count || at > base + first * page)
+		return false;
+	for (i = 0; i < got->count; i++) {
+		if (piece[i].start != at || !piece[i].region ||
+		    fake_reg_start(piece[i].region) > at ||
+		    (access == MRRC_RW &&
+		     fake_reg_access(piece[i].region) != MRRC_RW))
+			return false;
+		at += piece[i].len;
+		if (fake_reg_start(piece[i].region) +
+		    fake_reg_len(piece[i].region) < at)
+			return false;
+	}
+	return at >= base + (first + pages) * page;
+}
+
+int try_pieces(unsigned first, unsigned pages, enum mrrc_access access,
+	       unsigned limit)
+{
+	int rc = mrrc_cache_mt_get_pieces(cache, (void *)(base + first * page),
+					  pages * page, access, limit, &plan);
+
+	ck_assert(mrrc_cache_mt_valid(cache));
+	return rc;
+}
+
+void get_pieces(unsigned first, unsigned pages, enum mrrc_access access,
+		unsigned limit)
+{
+	unsigned i;
+
+	ck_assert_int_eq(try_pieces(first, pages, access, limit), 0);
+	ck_assert(covered(&plan, first, pages, access));
+	ck_assert_uint_le(plan.count, limit);
+	for (i = 0; i < plan.count; i++)
+		ck_assert_uint_gt(plan.piece[i].region->held, 0);
+}
+
+void put_pieces(void)
+{
+	unsigned i;
+
+	for (i = 0; i < plan.count; i++)
+		put(plan.piece[i].region);
+}
+
+void piece_is(unsigned i, unsigned first, unsigned pages,
+	      const struct mrrc_region *region)
+{
+	ck_assert_uint_lt(i, plan.count);
+	ck_assert_uint_eq(plan.piece[i].start, base + first * page);
+	ck_assert_uint_eq(plan.piece[i].len, pages * page);
+	if (region)
+		ck_assert_ptr_eq(plan.piece[i].region, region);
 }

@@ -17,12 +17,18 @@ extern uintptr_t base;		/* of the window, 64 pages */
 extern struct fake_reg fake;
 extern struct mrrc_mon *mt_mon;
 extern struct mrrc_cache_mt *cache;
+extern struct mrrc_plan plan;	/* of the last request in pieces */
 
 void mt_setup(void);
+/* No piece and no merge more than a test asks for. */
+void mt_setup_pieces(void);
 void mt_teardown(void);
 
-/* Another cache with the same limits and monitor. */
+/* Another cache with the same limits and monitor, and the default policy. */
 int open_cache(struct mrrc_cache_mt **out);
+
+/* The fixture's cache anew, with another policy. */
+void reopen(const char *policy);
 
 uint64_t stat_of(enum mrrc_stat id);
 
@@ -34,5 +40,20 @@ struct mrrc_region *get_as(unsigned first, unsigned pages,
 struct mrrc_region *get(unsigned first, unsigned pages);	/* to write */
 void put(struct mrrc_region *region);
 void touch(unsigned first, unsigned pages);	/* get and put */
+
+/* Whether the pieces cover the pages in order, each with a registration. */
+bool covered(const struct mrrc_plan *got, unsigned first, unsigned pages,
+	     enum mrrc_access access);
+
+/* The same in at most @limit pieces: in `plan`, and all held. */
+int try_pieces(unsigned first, unsigned pages, enum mrrc_access access,
+	       unsigned limit);
+void get_pieces(unsigned first, unsigned pages, enum mrrc_access access,
+		unsigned limit);
+void put_pieces(void);
+
+/* The pages of piece @i, and its region if that is known. */
+void piece_is(unsigned i, unsigned first, unsigned pages,
+	      const struct mrrc_region *region);
 
 #endif /* MRRC_TEST_MT_FIXTURE_H */

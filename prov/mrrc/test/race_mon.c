@@ -100,38 +100,40 @@ static void close_all(const char *name)
 	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
 	ck_assert_uint_eq(fake.live, 0);
 	mrrc_mon_close(mon);
-	printf("%-12s %7lu checks %7lu hits %6lu busy %6lu raced %lu stale\n",
-	       name, atomic_load(&checks), stats.value[MRRC_STAT_HITS],
+	printf("%-12s %7lu checks %7lu hits %5lu split %6lu busy %6lu raced "
+	       "%lu stale\n", name, atomic_load(&checks),
+	       stats.value[MRRC_STAT_HITS], stats.value[MRRC_STAT_SPLITS],
 	       stats.value[MRRC_STAT_BUSY],
 	       stats.value[MRRC_STAT_UNCACHED_RACED], atomic_load(&stale));
 }
 
+static void put_all(struct mrrc_plan *plan)
+{
+	while (plan->count)
+		mrrc_cache_mt_put(cache, plan->piece[--plan->count].region);
+}
+
 /* What is at @ptr belongs to this thread: write, and look from outside. */
-static struct mrrc_region *verify(char *ptr, unsigned pages)
+static void verify(char *ptr, unsigned pages, struct mrrc_plan *plan)
 {
 	const uint64_t word = atomic_fetch_add(&words, pages) + 1;
-	struct mrrc_region *region;
 	unsigned i;
-	int rc;
 
 	for (i = 0; i < pages; i++)
 		*(volatile uint64_t *)(ptr + i * page) = word + i;
-	rc = mrrc_cache_mt_get(cache, ptr, pages * page, MRRC_RW, &region);
-	ck_assert_int_eq(rc, 0);
-	for (i = 0; i < pages; i++) {
-		if (fake_pin_read(region, (uintptr_t)ptr + i * page) !=
-		    word + i) {
-			atomic_fetch_add(&stale, 1);
-			break;
-		}
-	}
+	ck_assert_int_eq(mrrc_cache_mt_get_pieces(cache, ptr, pages * page,
+						  MRRC_RW, PAGES, plan), 0);
+	if (!fake_pin_sees(plan, (uintptr_t)ptr, pages, word))
+		atomic_fetch_add(&stale, 1);
 	atomic_fetch_add(&checks, 1);
-	return region;
 }
 
 static void verify_put(char *ptr, unsigned pages)
 {
-	mrrc_cache_mt_put(cache, verify(ptr, pages));
+	struct mrrc_plan plan;
+
+	verify(ptr, pages, &plan);
+	put_all(&plan);
 }
 
 /* ---- duels ---- */
@@ -328,11 +330,11 @@ static void map_slot(char *ptr)
 			 ptr);
 }
 
-/* Slots next to each other: requests overlap, widen and split them. */
+/* Slots next to each other: requests overlap, merge and split them. */
 static void *walk(void *arg)
 {
 	struct walker *walker = arg;
-	struct mrrc_region *held = NULL;
+	struct mrrc_plan held = { 0 };
 	unsigned first, pages;
 	char *ptr;
 
@@ -353,9 +355,8 @@ static void *walk(void *arg)
 			break;
 		case 3:
 			/* In use while it goes. */
-			if (held)
-				mrrc_cache_mt_put(cache, held);
-			held = verify(ptr, PAGES);
+			put_all(&held);
+			verify(ptr, PAGES, &held);
 			munmap(ptr, PAGES * page);
 			map_slot(ptr);
 			break;
@@ -371,8 +372,7 @@ static void *walk(void *arg)
 			verify_put(walker->arena + first * page, pages);
 		}
 	}
-	if (held)
-		mrrc_cache_mt_put(cache, held);
+	put_all(&held);
 	return NULL;
 }
 

@@ -8,7 +8,14 @@
 #include <check.h>
 
 Suite *index_suite(void);
+Suite *admit_suite(void);
+Suite *cost_suite(void);
+Suite *history_suite(void);
 Suite *policy_suite(void);
+Suite *policy_mre_suite(void);
+Suite *policy_gdsf_suite(void);
+Suite *plan_suite(void);
+Suite *stats_suite(void);
 Suite *cache_suite(void);
 Suite *pool_suite(void);
 Suite *lock_suite(void);
@@ -16,7 +23,9 @@ Suite *vm_suite(void);
 Suite *mon_suite(void);
 Suite *uffd_suite(void);
 Suite *cache_mt_suite(void);
+Suite *cache_pieces_suite(void);
 Suite *cache_event_suite(void);
+Suite *pieces_event_suite(void);
 Suite *cache_uffd_suite(void);
 Suite *relay_suite(void);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/cache: lookups by access, widening, budget, states, victims.
+ * core/cache: lookups by access, budget, batches, states, victims. What a
+ * lookup plans: test_plan.c.
  */
 #include "config.h"
 #include "suites.h"
@@ -23,11 +24,26 @@ static uint64_t stat(enum mrrc_stat id)
 	return cache.stats.value[id];
 }
 
+static const struct mrrc_cost cost = {
+	.reg_page = 1, .reg = 4, .dereg_page = 1, .dereg = 1, .page = PAGE,
+};
+
+static void open_cache(size_t max_bytes, size_t max_regions,
+		       const char *policy)
+{
+	ck_assert_int_eq(mrrc_cache_init(&cache, &(struct mrrc_cache_conf) {
+		.max_bytes = max_bytes,
+		.max_regions = max_regions,
+		.page = PAGE,
+		.policy = policy,
+		.cost = &cost,
+	}), 0);
+}
+
 static void setup(void)
 {
 	TAILQ_INIT(&victims);
-	ck_assert_int_eq(mrrc_cache_init(&cache, MAX_BYTES, MAX_REGIONS, PAGE,
-					 NULL), 0);
+	open_cache(MAX_BYTES, MAX_REGIONS, "lru");
 }
 
 static void teardown(void)
@@ -57,6 +73,17 @@ static int put(int i, unsigned page, unsigned pages, enum mrrc_access access)
 
 	ck_assert(mrrc_cache_valid(&cache));
 	return rc;
+}
+
+/* The region that serves all of it alone, after a lookup; or NULL. */
+static struct mrrc_region *lookup(uintptr_t addr, size_t len,
+				  enum mrrc_access access)
+{
+	struct mrrc_plan plan;
+
+	mrrc_cache_lookup(&cache, addr, len, access, 1, &plan);
+	ck_assert_uint_eq(plan.count, 1);
+	return plan.piece[0].region;
 }
 
 static int count_victims(void)
@@ -92,21 +119,92 @@ START_TEST(test_remote)
 }
 END_TEST
 
+static const struct {
+	struct mrrc_cache_conf conf;
+	int rc;
+} confs[] = {
+	{ { 0, 1, PAGE, NULL, NULL, NULL, NULL }, -EINVAL },
+	{ { 1, 0, PAGE, NULL, NULL, NULL, NULL }, -EINVAL },
+	{ { 1, 1, 0, NULL, NULL, NULL, NULL }, -EINVAL },
+	{ { 1, 1, 5000, NULL, NULL, NULL, NULL }, -EINVAL },
+	{ { 1, 1, PAGE, "x", NULL, NULL, NULL }, -ENOENT },
+	{ { 1, 1, PAGE, "lru:x=1", NULL, NULL, NULL }, -ESRCH },
+	{ { 1, 1, PAGE, NULL, NULL, NULL,
+	    &(const struct mrrc_cost) { .page = 3 } }, -EINVAL },
+	{ { 1, 1, PAGE, NULL, NULL, NULL,
+	    &(const struct mrrc_cost) { .page = 1, .reg = -1 } }, -EINVAL },
+	{ { 1, 1, 1, NULL, NULL, NULL, NULL }, 0 },
+};
+
 START_TEST(test_init)
 {
 	struct mrrc_cache other;
-	int rc;
 
-	ck_assert_int_eq(mrrc_cache_init(&other, 0, 1, PAGE, NULL), -EINVAL);
-	ck_assert_int_eq(mrrc_cache_init(&other, 1, 0, PAGE, NULL), -EINVAL);
-	ck_assert_int_eq(mrrc_cache_init(&other, 1, 1, 0, NULL), -EINVAL);
-	ck_assert_int_eq(mrrc_cache_init(&other, 1, 1, 5000, NULL), -EINVAL);
-	ck_assert_int_eq(mrrc_cache_init(&other, 1, 1, PAGE, "x"), -ENOENT);
-	fault_arm(1);
-	rc = mrrc_cache_init(&other, 1, 1, PAGE, NULL);
-	ck_assert(fault_disarm());
-	ck_assert_int_eq(rc, -ENOMEM);
-	ck_assert_uint_eq(fault_leaks(), 0);
+	ck_assert_int_eq(mrrc_cache_init(&other, &confs[_i].conf),
+			 confs[_i].rc);
+	if (confs[_i].rc)
+		return;
+	ck_assert_str_eq(other.policy->ops->name, MRRC_POLICY_DEFAULT);
+	ck_assert_mem_eq(&other.cost, mrrc_cost_find(NULL),
+			 sizeof(other.cost));
+	ck_assert(mrrc_cache_valid(&other));
+	mrrc_cache_fini(&other);
+}
+END_TEST
+
+/* The policy's state, and its history. */
+START_TEST(test_init_fails)
+{
+	const struct mrrc_cache_conf conf = { 1, 1, PAGE, "gdsf", NULL, NULL,
+					      NULL };
+	struct mrrc_cache other;
+	bool fired;
+	int rc, n;
+
+	for (n = 1;; n++) {
+		fault_arm(n);
+		rc = mrrc_cache_init(&other, &conf);
+		fired = fault_disarm();
+		if (!fired)
+			break;
+		ck_assert_int_eq(rc, -ENOMEM);
+		ck_assert_uint_eq(fault_leaks(), 0);
+	}
+	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(n, 4);
+	mrrc_cache_fini(&other);
+}
+END_TEST
+
+/* A policy of a simulator's own, which gets its argument. */
+static void *seen_arg;
+
+static int own_init(struct mrrc_policy *policy,
+		    const struct mrrc_policy_attr *attr)
+{
+	seen_arg = attr->arg;
+	ck_assert_ptr_eq(attr->cost, &cache.cost);
+	ck_assert_uint_eq(attr->max_bytes, MAX_BYTES);
+	ck_assert_uint_eq(attr->max_regions, MAX_REGIONS);
+	return mrrc_policy_lru_ops.init(policy, attr);
+}
+
+START_TEST(test_own_policy)
+{
+	struct mrrc_policy_ops own = mrrc_policy_lru_ops;
+	const struct mrrc_cache_conf conf = {
+		MAX_BYTES, MAX_REGIONS, PAGE, "not looked at", &own, &own, NULL,
+	};
+
+	mrrc_cache_fini(&cache);
+	own.init = own_init;
+	ck_assert_int_eq(mrrc_cache_init(&cache, &conf), 0);
+	ck_assert_ptr_eq(seen_arg, &own);
+	ck_assert_int_eq(put(0, 10, 2, MRRC_RW), 0);
+	/* The table ends with this function. */
+	mrrc_cache_evict_all(&cache, &victims);
+	mrrc_cache_fini(&cache);
+	setup();
 }
 END_TEST
 
@@ -114,12 +212,12 @@ START_TEST(test_access)
 {
 	ck_assert_int_eq(put(0, 10, 2, MRRC_RO), 0);
 	ck_assert_int_eq(put(1, 20, 2, MRRC_RW), 0);
-	ck_assert_ptr_eq(mrrc_cache_lookup(&cache, 10 * PAGE, 5, MRRC_RO),
+	ck_assert_ptr_eq(lookup(10 * PAGE, 5, MRRC_RO),
 			 &region[0]);
-	ck_assert_ptr_null(mrrc_cache_lookup(&cache, 10 * PAGE, 5, MRRC_RW));
-	ck_assert_ptr_eq(mrrc_cache_lookup(&cache, 20 * PAGE, 5, MRRC_RO),
+	ck_assert_ptr_null(lookup(10 * PAGE, 5, MRRC_RW));
+	ck_assert_ptr_eq(lookup(20 * PAGE, 5, MRRC_RO),
 			 &region[1]);
-	ck_assert_ptr_eq(mrrc_cache_lookup(&cache, 20 * PAGE, 5, MRRC_RW),
+	ck_assert_ptr_eq(lookup(20 * PAGE, 5, MRRC_RW),
 			 &region[1]);
 	ck_assert_uint_eq(stat(MRRC_STAT_LOOKUPS), 4);
 	ck_assert_uint_eq(stat(MRRC_STAT_HITS), 3);
@@ -128,45 +226,6 @@ START_TEST(test_access)
 	ck_assert_int_eq(put(2, 10, 2, MRRC_RW), 0);
 	ck_assert_int_eq(count_victims(), 0);
 	ck_assert_uint_eq(stat(MRRC_STAT_REGIONS), 3);
-}
-END_TEST
-
-static void widened(uintptr_t addr, size_t len, bool wide, unsigned page,
-		    unsigned pages)
-{
-	uintptr_t start;
-	size_t range;
-
-	ck_assert_int_eq(mrrc_cache_widen(&cache, addr, len, MRRC_RW, &start,
-					  &range), wide);
-	ck_assert_uint_eq(start, page * PAGE);
-	ck_assert_uint_eq(range, pages * PAGE);
-}
-
-START_TEST(test_widen)
-{
-	widened(10 * PAGE + 5, 1, false, 10, 1);
-	widened(10 * PAGE + 4095, 2, false, 10, 2);
-	widened(10 * PAGE, PAGE, false, 10, 1);
-	put(0, 10, 4, MRRC_RW);
-	put(1, 16, 4, MRRC_RW);
-	widened(13 * PAGE, 2 * PAGE, true, 10, 5);	/* over one end */
-	widened(9 * PAGE, 2 * PAGE, true, 9, 5);	/* over one start */
-	widened(13 * PAGE, 4 * PAGE, true, 10, 10);	/* joins two */
-	widened(14 * PAGE, 2 * PAGE, false, 14, 2);	/* only touches */
-	widened(9 * PAGE, 12 * PAGE, false, 9, 12);	/* contains both */
-	/* 16 pages are the quarter: the union may be that, not more */
-	widened(4 * PAGE, 7 * PAGE, true, 4, 10);
-	put(2, 2, 2, MRRC_RW);
-	widened(3 * PAGE, 15 * PAGE, false, 3, 15);	/* 2..20 is 18 */
-	widened(3 * PAGE, 14 * PAGE - 1, false, 3, 14);
-	mrrc_cache_invalidate(&cache, 2 * PAGE, PAGE, &victims);
-	put(3, 4, 2, MRRC_RW);
-	widened(5 * PAGE, 12 * PAGE, true, 4, 16);	/* 4..20 is 16 */
-	/* The other access counts for nothing. */
-	mrrc_cache_invalidate(&cache, 0, SIZE_MAX, &victims);
-	put(4, 10, 4, MRRC_RO);
-	widened(13 * PAGE, 2 * PAGE, false, 13, 2);
 }
 END_TEST
 
@@ -180,7 +239,7 @@ START_TEST(test_overlap_leaves)
 	ck_assert_ptr_eq(TAILQ_FIRST(&victims), &region[0]);
 	ck_assert_int_eq(region[1].state, MRRC_REGION_DEAD);
 	ck_assert_uint_eq(stat(MRRC_STAT_OVERLAPS), 2);
-	ck_assert_ptr_null(mrrc_cache_lookup(&cache, 23 * PAGE, 1, MRRC_RW));
+	ck_assert_ptr_null(lookup(23 * PAGE, 1, MRRC_RW));
 	ck_assert(mrrc_cache_put(&cache, &region[1]));
 	ck_assert_int_eq(count_victims(), 1);
 }
@@ -212,10 +271,98 @@ START_TEST(test_budget_bytes)
 	/* Touched regions stay longer. */
 	put(3, 200, 30, MRRC_RW);
 	put(4, 300, 30, MRRC_RW);
-	mrrc_cache_lookup(&cache, 200 * PAGE, 1, MRRC_RW);
+	lookup(200 * PAGE, 1, MRRC_RW);
 	put(5, 400, 30, MRRC_RW);
 	ck_assert_int_eq(region[3].state, MRRC_REGION_INDEXED);
 	ck_assert_int_eq(region[4].state, MRRC_REGION_DEAD);
+}
+END_TEST
+
+/* ---- batches ---- */
+
+/* Fills @regions regions of so many pages. */
+static void fill(int regions, unsigned pages)
+{
+	int i;
+
+	for (i = 0; i < regions; i++)
+		ck_assert_int_eq(put(i, 100 * i, pages, MRRC_RW), 0);
+	ck_assert_int_eq(count_victims(), 0);
+}
+
+static void reopen(size_t max_pages, size_t max_regions, const char *policy)
+{
+	mrrc_cache_fini(&cache);
+	open_cache(max_pages * PAGE, max_regions, policy);
+}
+
+/* As many as the policy says, though one would do. */
+START_TEST(test_batch_count)
+{
+	reopen(320, 8, "fmrd:batch=3");
+	fill(8, 1);
+	put(8, 2000, 1, MRRC_RW);
+	ck_assert_int_eq(count_victims(), 3);
+	ck_assert_uint_eq(stat(MRRC_STAT_EVICTIONS), 3);
+	ck_assert_uint_eq(stat(MRRC_STAT_REGIONS), 6);
+	/* No more until it is full again. */
+	put(9, 2100, 1, MRRC_RW);
+	put(10, 2200, 1, MRRC_RW);
+	ck_assert_int_eq(count_victims(), 3);
+	put(11, 2300, 1, MRRC_RW);
+	ck_assert_int_eq(count_victims(), 6);
+	/* What is needed goes, however many that are. */
+	put(12, 3000, 320, MRRC_RW);
+	ck_assert_uint_eq(stat(MRRC_STAT_REGIONS), 1);
+}
+END_TEST
+
+/* More than was needed, but not more than 1/32 of the bytes: here ten pages. */
+START_TEST(test_batch_bytes)
+{
+	static const struct {
+		unsigned pages;
+		int regions, gone;
+	} kind[] = {
+		{ 1, 20, 11 }, { 2, 20, 6 }, { 3, 20, 4 }, { 5, 20, 3 },
+		{ 6, 20, 2 }, { 10, 20, 2 }, { 11, 20, 1 }, { 16, 20, 1 },
+		{ 80, 4, 1 },
+	};
+
+	reopen(320, kind[_i].regions, _i % 2 ? "gdsf:batch=64" :
+					       "fmrd:batch=64");
+	fill(kind[_i].regions, kind[_i].pages);
+	ck_assert_int_eq(put(31, 9000, 1, MRRC_RW), 0);
+	ck_assert_int_eq(count_victims(), kind[_i].gone);
+	ck_assert_uint_eq(stat(MRRC_STAT_REGIONS),
+			  kind[_i].regions - kind[_i].gone + 1);
+}
+END_TEST
+
+/* The policy's own say: mre's segment is a part of the stack. */
+START_TEST(test_batch_more)
+{
+	reopen(320, 20, "mre-text:resort=50:evict=20");
+	fill(20, 1);
+	put(20, 5000, 1, MRRC_RW);
+	ck_assert_int_eq(count_victims(), 4);
+	ck_assert_uint_eq(stat(MRRC_STAT_REGIONS), 17);
+}
+END_TEST
+
+/* What is in use is left out, and is no reason to fail. */
+START_TEST(test_batch_held)
+{
+	int i;
+
+	reopen(320, 8, "fmrd:batch=5");
+	fill(8, 1);
+	for (i = 0; i < 7; i++)
+		mrrc_cache_hold(&cache, &region[i]);
+	ck_assert_int_eq(put(8, 2000, 1, MRRC_RW), 0);
+	ck_assert_int_eq(count_victims(), 1);
+	for (i = 0; i < 7; i++)
+		ck_assert(!mrrc_cache_put(&cache, &region[i]));
 }
 END_TEST
 
@@ -321,39 +468,30 @@ START_TEST(test_valid_notices)
 }
 END_TEST
 
-START_TEST(test_stat_names)
-{
-	int i, j;
-
-	for (i = 0; i < MRRC_STAT_CNT; i++) {
-		ck_assert_str_ne(mrrc_stat_name(i), "");
-		ck_assert_str_ne(mrrc_stat_help(i), "");
-		for (j = 0; j < i; j++)
-			ck_assert_str_ne(mrrc_stat_name(i),
-					 mrrc_stat_name(j));
-	}
-}
-END_TEST
-
 Suite *cache_suite(void)
 {
 	Suite *suite = suite_create("cache");
 	TCase *tcase = tcase_create("cache");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, test_init);
+	tcase_add_loop_test(tcase, test_init, 0,
+			    sizeof(confs) / sizeof(confs[0]));
+	tcase_add_test(tcase, test_init_fails);
+	tcase_add_test(tcase, test_own_policy);
 	tcase_add_test(tcase, test_access);
-	tcase_add_test(tcase, test_widen);
 	tcase_add_test(tcase, test_overlap_leaves);
 	tcase_add_test(tcase, test_budget_regions);
 	tcase_add_test(tcase, test_budget_bytes);
+	tcase_add_test(tcase, test_batch_count);
+	tcase_add_loop_test(tcase, test_batch_bytes, 0, 9);
+	tcase_add_test(tcase, test_batch_more);
+	tcase_add_test(tcase, test_batch_held);
 	tcase_add_test(tcase, test_held_stay);
 	tcase_add_test(tcase, test_hold_new);
 	tcase_add_test(tcase, test_invalidate);
 	tcase_add_test(tcase, test_registered);
 	tcase_add_test(tcase, test_valid_notices);
 	tcase_add_test(tcase, test_remote);
-	tcase_add_test(tcase, test_stat_names);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

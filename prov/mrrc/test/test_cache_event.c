@@ -159,6 +159,7 @@ static void hook_flush(void *arg, uintptr_t start, size_t len)
 START_TEST(test_pending_stays_watched)
 {
 	touch(2, 4);
+	touch(2, 4);
 	/* The overlapped region goes while its union is being registered. */
 	fake.hook = hook_flush;
 	touch(4, 4);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/cache_mt: hits, misses, limits, failures. Events: test_cache_event.c; the
- * kernel's own: test_cache_uffd.c; threads: race_mon.c.
+ * sys/cache_mt: hits, misses, limits, failures. Requests in pieces:
+ * test_cache_pieces.c; events: test_cache_event.c; the kernel's own:
+ * test_cache_uffd.c; threads: race_mon.c.
  */
 #include "config.h"
 #include "suites.h"
@@ -81,13 +82,17 @@ START_TEST(test_bytes_of_a_page)
 }
 END_TEST
 
-START_TEST(test_widen)
+/* One region is asked for: overlaps are registered again, in one. */
+START_TEST(test_merge)
 {
 	struct mrrc_region *held = get(0, 4);
 
+	/* Of use a second time, so its other pages are kept as well. */
+	touch(0, 1);
 	touch(2, 4);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_WIDENED), 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_MERGES), 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_OVERLAPS), 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_SPLITS), 0);
 	ck_assert_int_eq(held->state, MRRC_REGION_DEAD);
 	ck_assert_uint_eq(fake.live, 2);
 	touch(0, 6);
@@ -99,13 +104,26 @@ START_TEST(test_widen)
 }
 END_TEST
 
-START_TEST(test_widen_fails)
+START_TEST(test_merge_once_used)
 {
+	touch(0, 4);
+	touch(2, 4);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_MERGES), 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_BYTES), 4 * page);
+	ck_assert_uint_eq(fake.live, 1);
+	ck_assert(fake_mon_none(mt_mon, 0, 2));
+	ck_assert(fake_mon_all(mt_mon, 2, 6));
+}
+END_TEST
+
+START_TEST(test_merge_fails)
+{
+	touch(0, 4);
 	touch(0, 4);
 	fake.bad_start = base;		/* can no longer be registered */
 	fake.bad_end = base + 2 * page;
 	touch(3, 4);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_WIDENED), 0);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_MERGES), 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_REG_FAILURES), 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), 1);
 	ck_assert(fake_mon_none(mt_mon, 0, 3));
@@ -184,6 +202,7 @@ START_TEST(test_evict)
 {
 	unsigned i;
 
+	reopen("lru");
 	for (i = 0; i < MT_REGIONS + 4; i++)
 		touch(2 * i, 1);
 	ck_assert_uint_eq(fake.live, MT_REGIONS);
@@ -196,6 +215,22 @@ START_TEST(test_evict)
 	ck_assert_uint_eq(fake.live, 0);
 	ck_assert_uint_lt(fake.batches, 6);
 	ck_assert(fake_mon_none(mt_mon, 0, 64));
+}
+END_TEST
+
+/* By default in batches: 1/32 of 64 pages are two more than was needed. */
+START_TEST(test_evict_batch)
+{
+	unsigned i;
+
+	for (i = 0; i < MT_REGIONS; i++)
+		touch(2 * i, 1);
+	ck_assert_uint_eq(fake.batches, 0);
+	touch(2 * MT_REGIONS, 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_EVICTIONS), 3);
+	ck_assert_uint_eq(fake.deregs, 3);
+	ck_assert_uint_eq(fake.batches, 1);
+	ck_assert_uint_eq(fake.live, MT_REGIONS - 2);
 }
 END_TEST
 
@@ -252,7 +287,8 @@ START_TEST(test_open_fails)
 		ck_assert_uint_eq(fault_leaks(), 0);
 	}
 	ck_assert_int_eq(rc, 0);
-	ck_assert_int_eq(n, 4);
+	/* The cache, its policy, what that learns by, the lock. */
+	ck_assert_int_ge(n, 5);
 	ck_assert_int_eq(mrrc_cache_mt_close(other), 0);
 }
 END_TEST
@@ -292,6 +328,13 @@ END_TEST
 
 START_TEST(test_attr)
 {
+	static const struct {
+		const char *policy;
+		int rc;
+	} bad[] = {
+		{ "no such", -ENOENT }, { "gdsf:no=1", -ESRCH },
+		{ "gdsf:history", -EINVAL }, { "gdsf:history=2", -ERANGE },
+	};
 	struct mrrc_cache_attr attr = {
 		.ops = &fake_reg_ops,
 		.arg = &fake,
@@ -300,10 +343,13 @@ START_TEST(test_attr)
 	struct mrrc_vm_limits limits;
 	struct mrrc_cache_mt *other = NULL;
 	size_t bytes, regions;
+	size_t i;
 
-	attr.policy = "no such";
-	ck_assert_int_eq(mrrc_cache_mt_open(&attr, &other), -ENOENT);
-	ck_assert_ptr_null(other);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		attr.policy = bad[i].policy;
+		ck_assert_int_eq(mrrc_cache_mt_open(&attr, &other), bad[i].rc);
+		ck_assert_ptr_null(other);
+	}
 	attr.policy = NULL;
 	ck_assert_int_eq(mrrc_cache_mt_open(&attr, &other), 0);
 	mrrc_cache_mt_limits(other, &bytes, &regions);
@@ -323,12 +369,14 @@ Suite *cache_mt_suite(void)
 	tcase_add_test(tcase, test_arguments);
 	tcase_add_test(tcase, test_hit);
 	tcase_add_test(tcase, test_bytes_of_a_page);
-	tcase_add_test(tcase, test_widen);
-	tcase_add_test(tcase, test_widen_fails);
+	tcase_add_test(tcase, test_merge);
+	tcase_add_test(tcase, test_merge_once_used);
+	tcase_add_test(tcase, test_merge_fails);
 	tcase_add_test(tcase, test_read_only);
 	tcase_add_test(tcase, test_limit);
 	tcase_add_test(tcase, test_error);
 	tcase_add_test(tcase, test_evict);
+	tcase_add_test(tcase, test_evict_batch);
 	tcase_add_test(tcase, test_full);
 	tcase_add_test(tcase, test_close_busy);
 	tcase_add_test(tcase, test_open_fails);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/policy: the registry, what every policy must do, and the order of LRU.
+ * core/policy: the registry, parameters, what every policy must do, and the
+ * order of LRU. The others' order: test_policy_mre.c, test_policy_gdsf.c, and
+ * model_policy.c, which has gdl's too.
  */
 #include "config.h"
 #include "suites.h"
@@ -11,22 +13,38 @@
 #include "core/policy.h"
 #include "fault.h"
 
-#define COUNT 5
+#define PAGE	4096u
+#define COUNT	5
+#define MANY	40
+
+static const struct mrrc_cost cost = {
+	.reg_page = 770, .reg = 7420, .dereg_page = 220, .dereg = 1100,
+	.page = PAGE, .batch = true,
+};
+static const struct mrrc_policy_attr attr = {
+	.cost = &cost, .max_bytes = 1000 * PAGE, .max_regions = 100,
+};
 
 static struct mrrc_policy *policy;
-static struct mrrc_region region[COUNT];
+static struct mrrc_region region[MANY];
+
+static void insert(int i, unsigned pages)
+{
+	region[i] = (struct mrrc_region) {
+		.start = (1 + 1000u * i) * PAGE,
+		.len = pages * PAGE,
+		.state = MRRC_REGION_INDEXED,
+	};
+	policy->ops->insert(policy, &region[i]);
+}
 
 static void setup(void)
 {
 	int i;
 
-	ck_assert_int_eq(mrrc_policy_open("lru", &policy), 0);
-	for (i = 0; i < COUNT; i++) {
-		region[i] = (struct mrrc_region) {
-			.state = MRRC_REGION_INDEXED,
-		};
-		policy->ops->insert(policy, &region[i]);
-	}
+	ck_assert_int_eq(mrrc_policy_open("lru", &attr, &policy), 0);
+	for (i = 0; i < COUNT; i++)
+		insert(i, 1);
 }
 
 static void teardown(void)
@@ -34,42 +52,261 @@ static void teardown(void)
 	mrrc_policy_close(policy);
 }
 
+/* ---- registry ---- */
+
 START_TEST(test_registry)
 {
+	const struct mrrc_policy_ops *const *ops;
 	struct mrrc_policy *untouched = policy;
 	struct mrrc_policy *other = untouched;
-	const char *const *name;
 	int count = 0;
 
-	ck_assert_int_eq(mrrc_policy_open("no such", &other), -ENOENT);
-	ck_assert_ptr_eq(other, untouched);
-	ck_assert_int_eq(mrrc_policy_open("", &other), -ENOENT);
-	ck_assert_int_eq(mrrc_policy_open(NULL, &other), 0);
+	ck_assert_int_eq(mrrc_policy_open(NULL, &attr, &other), 0);
 	ck_assert_str_eq(other->ops->name, MRRC_POLICY_DEFAULT);
 	mrrc_policy_close(other);
-	for (name = mrrc_policy_names(); *name; name++, count++) {
-		ck_assert_int_eq(mrrc_policy_open(*name, &other), 0);
-		ck_assert_str_eq(other->ops->name, *name);
+	ck_assert_int_eq(mrrc_policy_check(NULL), 0);
+	for (ops = mrrc_policies; *ops; ops++, count++) {
+		ck_assert_str_ne((*ops)->help, "");
+		ck_assert_uint_ge((*ops)->pieces, 1);
+		ck_assert_uint_le((*ops)->pieces, MRRC_PIECES_MAX);
+		ck_assert_uint_ge((*ops)->batch, 1);
+		ck_assert_int_eq(mrrc_policy_check((*ops)->name), 0);
+		ck_assert_int_eq(mrrc_policy_open((*ops)->name, &attr, &other),
+				 0);
+		ck_assert_ptr_eq(other->ops, *ops);
+		ck_assert_uint_eq(other->pieces, (*ops)->pieces);
+		ck_assert_uint_eq(other->batch, (*ops)->batch);
+		ck_assert_uint_eq(other->merge, (*ops)->merge);
 		ck_assert(other->ops->valid(other, 0));
+		ck_assert(!other->ops->valid(other, 1));
 		ck_assert_ptr_null(other->ops->victim(other));
 		mrrc_policy_close(other);
 	}
-	ck_assert_int_ge(count, 1);
+	ck_assert_int_eq(count, 6);
 }
 END_TEST
 
+/* Each allocation fails: the state's, and those of what it learns by. */
 START_TEST(test_open_fails)
 {
-	struct mrrc_policy *other;
-	int rc;
+	static const struct {
+		const char *spec;
+		int steps;
+	} kind[] = {
+		{ "lru", 1 }, { "mre-fig4", 1 }, { "gdsf", 2 },
+		{ "gdsf:history=0", 1 }, { "gdl", 8 }, { "gdl:duel=0", 2 },
+	};
+	struct mrrc_policy *other = NULL;
+	bool fired;
+	int rc, n;
 
-	fault_arm(1);
-	rc = mrrc_policy_open(NULL, &other);
-	ck_assert(fault_disarm());
-	ck_assert_int_eq(rc, -ENOMEM);
-	ck_assert_uint_eq(fault_leaks(), 0);
+	for (n = 1;; n++) {
+		fault_arm(n);
+		rc = mrrc_policy_open(kind[_i].spec, &attr, &other);
+		fired = fault_disarm();
+		if (!fired)
+			break;
+		ck_assert_int_eq(rc, -ENOMEM);
+		ck_assert_ptr_null(other);
+		ck_assert_uint_eq(fault_leaks(), 0);
+	}
+	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(n, kind[_i].steps + 1);
+	mrrc_policy_close(other);
 }
 END_TEST
+
+/* ---- parameters ---- */
+
+static const struct {
+	const char *spec;
+	int rc;
+} specs[] = {
+	{ "no such", -ENOENT }, { "", -ENOENT }, { ":pieces=1", -ENOENT },
+	{ "lru2", -ENOENT }, { "lr", -ENOENT }, { "LRU", -ENOENT },
+	{ " lru", -ENOENT }, { "gdsf-history=0", -ENOENT },
+	{ "lru:no=1", -ESRCH }, { "lru:history=1", -ESRCH },
+	{ "lru:piece=1", -ESRCH }, { "lru:piecess=1", -ESRCH },
+	{ "lru:=1", -ESRCH }, { "gdsf:resort=1", -ESRCH },
+	{ "lru:pieces=1:no=1", -ESRCH }, { "mre-text:history=1", -ESRCH },
+	{ "lru:", -EINVAL }, { "lru::", -EINVAL }, { "lru:pieces", -EINVAL },
+	{ "lru:pieces=", -EINVAL }, { "lru:pieces=x", -EINVAL },
+	{ "lru:pieces=-1", -EINVAL }, { "lru:pieces=+1", -EINVAL },
+	{ "lru:pieces=1 ", -EINVAL }, { "lru:pieces= 1", -EINVAL },
+	{ "lru:pieces=1x", -EINVAL }, { "lru:pieces==1", -EINVAL },
+	{ "lru:pieces=1:", -EINVAL }, { "lru:pieces=1::batch=1", -EINVAL },
+	{ "lru:pieces=1,batch=1", -EINVAL },
+	{ "lru:pieces=1111111111111111111111111x", -EINVAL },
+	{ "lru:pieces=0", -ERANGE }, { "lru:pieces=33", -ERANGE },
+	{ "lru:batch=0", -ERANGE }, { "lru:batch=65537", -ERANGE },
+	{ "lru:merge=2", -ERANGE }, { "gdsf:history=2", -ERANGE },
+	{ "gdl:duel=2", -ERANGE }, { "gdl:history=1", -ESRCH },
+	{ "mre-text:resort=0", -ERANGE }, { "mre-text:resort=101", -ERANGE },
+	{ "mre-fig4:evict=0", -ERANGE }, { "mre-fig4:evict=101", -ERANGE },
+	{ "lru:pieces=18446744073709551615", -ERANGE },
+	{ "lru:pieces=18446744073709551616", -ERANGE },
+	{ "lru:pieces=10000000000000000000000000000000", -ERANGE },
+	{ "lru", 0 }, { "lru:pieces=1", 0 }, { "lru:pieces=32", 0 },
+	{ "lru:batch=1", 0 }, { "lru:batch=65536", 0 }, { "lru:merge=0", 0 },
+	{ "lru:merge=1", 0 }, { "lru:pieces=007", 0 },
+	{ "lru:merge=1:batch=2:pieces=3", 0 }, { "gdsf:history=0", 0 },
+	{ "mre-text:resort=1:evict=100", 0 },
+	{ "mre-fig4:evict=1:resort=100:pieces=4", 0 },
+};
+
+START_TEST(test_specs)
+{
+	struct mrrc_policy *other = NULL;
+
+	ck_assert_int_eq(mrrc_policy_check(specs[_i].spec), specs[_i].rc);
+	ck_assert_int_eq(mrrc_policy_open(specs[_i].spec, &attr, &other),
+			 specs[_i].rc);
+	if (specs[_i].rc)
+		ck_assert_ptr_null(other);
+	else
+		mrrc_policy_close(other);
+}
+END_TEST
+
+START_TEST(test_values)
+{
+	struct mrrc_policy *other;
+
+	ck_assert_int_eq(mrrc_policy_open("mre-text:pieces=3:evict=7:batch=11:"
+					  "merge=1:resort=13", &attr, &other),
+			 0);
+	ck_assert_uint_eq(other->pieces, 3);
+	ck_assert_uint_eq(other->batch, 11);
+	ck_assert_uint_eq(other->merge, 1);
+	ck_assert_uint_eq(other->param[0], 13);
+	ck_assert_uint_eq(other->param[1], 7);
+	mrrc_policy_close(other);
+	/* What is not said is as the table has it; the last one counts. */
+	ck_assert_int_eq(mrrc_policy_open("gdsf:batch=2:batch=5", &attr,
+					  &other), 0);
+	ck_assert_uint_eq(other->batch, 5);
+	ck_assert_uint_eq(other->pieces, mrrc_policy_gdsf_ops.pieces);
+	ck_assert_uint_eq(other->param[0], 1);
+	mrrc_policy_close(other);
+	/* One that is not registered. */
+	ck_assert_int_eq(mrrc_policy_open_ops(&mrrc_policy_mre_text_ops,
+					      "evict=9", &attr, &other), 0);
+	ck_assert_uint_eq(other->param[1], 9);
+	mrrc_policy_close(other);
+	ck_assert_int_eq(mrrc_policy_open_ops(&mrrc_policy_lru_ops, "evict=9",
+					      &attr, &other), -ESRCH);
+}
+END_TEST
+
+/* ---- what all have to do ---- */
+
+static unsigned pick(unsigned n)
+{
+	static uint64_t state = 1;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (state >> 20) % n;
+}
+
+static const char *const kinds[] = {
+	"lru", "fmrd", "mre-text", "mre-fig4:resort=100:evict=40", "gdsf",
+	"gdsf:history=0", "gdl", "gdl:duel=0",
+};
+
+/* Inserted, used and removed at random; no victim is held or unknown. */
+START_TEST(test_any)
+{
+	struct mrrc_policy *outer = policy;
+	struct mrrc_region *victim;
+	size_t known = 0, idle = 0;
+	bool held;
+	int i, step;
+
+	ck_assert_int_eq(mrrc_policy_open(kinds[_i], &attr, &policy), 0);
+	memset(region, 0, sizeof(region));
+	for (step = 0; step < 20000; step++) {
+		i = pick(MANY);
+		if (!region[i].len) {
+			held = pick(2);
+			insert(i, 1 + pick(64));
+			region[i].held = held;
+			known++;
+			idle += !held;
+		} else if (pick(4)) {
+			policy->ops->touch(policy, &region[i]);
+			idle += region[i].held;
+			region[i].held = 0;
+		} else if (pick(3)) {
+			victim = policy->ops->victim(policy);
+			ck_assert_int_eq(victim != NULL, idle != 0);
+			if (!victim)
+				continue;
+			ck_assert_uint_eq(victim->held, 0);
+			ck_assert_uint_ne(victim->len, 0);
+			policy->ops->remove(policy, victim);
+			victim->len = 0;
+			known--;
+			idle--;
+		} else {
+			policy->ops->remove(policy, &region[i]);
+			idle -= !region[i].held;
+			region[i].len = 0;
+			known--;
+		}
+		ck_assert(policy->ops->valid(policy, known));
+	}
+	mrrc_policy_close(policy);
+	policy = outer;
+}
+END_TEST
+
+/* All are in use: none, however often it is asked; then one. */
+START_TEST(test_all_held)
+{
+	struct mrrc_policy *outer = policy;
+	int i;
+
+	ck_assert_int_eq(mrrc_policy_open(kinds[_i], &attr, &policy), 0);
+	for (i = 0; i < COUNT; i++) {
+		insert(i, 1 + 3 * i);
+		region[i].held = 1 + i;
+	}
+	for (i = 0; i < 3; i++)
+		ck_assert_ptr_null(policy->ops->victim(policy));
+	ck_assert(policy->ops->valid(policy, COUNT));
+	for (i = 0; i < COUNT; i++) {
+		region[i].held = 0;
+		ck_assert_ptr_eq(policy->ops->victim(policy), &region[i]);
+		policy->ops->remove(policy, &region[i]);
+		ck_assert(policy->ops->valid(policy, COUNT - i - 1));
+	}
+	ck_assert_ptr_null(policy->ops->victim(policy));
+	mrrc_policy_close(policy);
+	policy = outer;
+}
+END_TEST
+
+START_TEST(test_valid_notices)
+{
+	struct mrrc_policy *outer = policy;
+	int i;
+
+	ck_assert_int_eq(mrrc_policy_open(kinds[_i], &attr, &policy), 0);
+	for (i = 0; i < COUNT; i++)
+		insert(i, 1 + i);
+	ck_assert(policy->ops->valid(policy, COUNT));
+	ck_assert(!policy->ops->valid(policy, COUNT - 1));
+	ck_assert(!policy->ops->valid(policy, COUNT + 1));
+	region[3].state = MRRC_REGION_DEAD;
+	ck_assert(!policy->ops->valid(policy, COUNT));
+	mrrc_policy_close(policy);
+	policy = outer;
+}
+END_TEST
+
+/* ---- lru, and fmrd, which differs in its batch ---- */
 
 static void expect(int i)
 {
@@ -115,11 +352,17 @@ START_TEST(test_lru_held)
 }
 END_TEST
 
-START_TEST(test_valid_notices)
+START_TEST(test_fmrd)
 {
-	ck_assert(!policy->ops->valid(policy, COUNT - 1));
-	region[3].state = MRRC_REGION_DEAD;
-	ck_assert(!policy->ops->valid(policy, COUNT));
+	const struct mrrc_policy_ops *lru = &mrrc_policy_lru_ops;
+	const struct mrrc_policy_ops *fmrd = &mrrc_policy_fmrd_ops;
+
+	ck_assert_ptr_eq(fmrd->victim, lru->victim);
+	ck_assert_ptr_eq(fmrd->touch, lru->touch);
+	ck_assert_uint_eq(lru->batch, 1);
+	ck_assert_uint_gt(fmrd->batch, 1);
+	ck_assert_uint_eq(lru->pieces, 1);
+	ck_assert_uint_eq(fmrd->pieces, 1);
 }
 END_TEST
 
@@ -130,10 +373,19 @@ Suite *policy_suite(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_registry);
-	tcase_add_test(tcase, test_open_fails);
+	tcase_add_loop_test(tcase, test_open_fails, 0, 6);
+	tcase_add_loop_test(tcase, test_specs, 0,
+			    sizeof(specs) / sizeof(specs[0]));
+	tcase_add_test(tcase, test_values);
+	tcase_add_loop_test(tcase, test_any, 0,
+			    sizeof(kinds) / sizeof(kinds[0]));
+	tcase_add_loop_test(tcase, test_all_held, 0,
+			    sizeof(kinds) / sizeof(kinds[0]));
+	tcase_add_loop_test(tcase, test_valid_notices, 0,
+			    sizeof(kinds) / sizeof(kinds[0]));
 	tcase_add_test(tcase, test_lru_order);
 	tcase_add_test(tcase, test_lru_held);
-	tcase_add_test(tcase, test_valid_notices);
+	tcase_add_test(tcase, test_fmrd);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

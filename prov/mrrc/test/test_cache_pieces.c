@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/cache_mt: requests in pieces, and what may fail. Which pieces:
+ * test_plan.c; what may come in between: test_pieces_event.c.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+
+#include "mt_fixture.h"
+#include "fault.h"
+
+START_TEST(test_split)
+{
+	struct mrrc_region *middle = get(10, 4);
+
+	put(middle);
+	get_pieces(8, 8, MRRC_RW, 4);
+	ck_assert_uint_eq(plan.count, 3);
+	piece_is(0, 8, 2, NULL);
+	piece_is(1, 10, 4, middle);
+	piece_is(2, 14, 2, NULL);
+	/* What was there is used; what was missing was registered. */
+	ck_assert_uint_eq(fake.regs, 3);
+	ck_assert_uint_eq(fake.live_bytes, 8 * page);
+	ck_assert_uint_eq(middle->held, 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_HELD), 3);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_SPLITS), 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_OVERLAPS), 0);
+	ck_assert(fake_mon_all(mt_mon, 8, 16));
+	put_pieces();
+	/* Now all three hit. */
+	get_pieces(9, 6, MRRC_RO, 4);
+	ck_assert_uint_eq(plan.count, 3);
+	piece_is(0, 9, 1, NULL);
+	ck_assert_uint_eq(fake.regs, 3);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_SPLITS), 2);
+	put_pieces();
+	ck_assert_uint_eq(stat_of(MRRC_STAT_HELD), 0);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_MERGES), 0);
+}
+END_TEST
+
+/* One piece fewer than there are: the last two become one. */
+START_TEST(test_limit)
+{
+	touch(10, 4);
+	touch(20, 2);
+	get_pieces(8, 20, MRRC_RW, 3);
+	ck_assert_uint_eq(plan.count, 3);
+	piece_is(2, 14, 14, NULL);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_MERGES), 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_OVERLAPS), 1);
+	ck_assert_uint_eq(fake.live_bytes, 20 * page);
+	put_pieces();
+	get_pieces(7, 21, MRRC_RW, 1);
+	ck_assert_uint_eq(plan.count, 1);
+	ck_assert_uint_eq(fake.live, 1);
+	put_pieces();
+}
+END_TEST
+
+/* The default policy bridges: ou2009's registration costs nine pages. */
+START_TEST(test_default)
+{
+	reopen(NULL);
+	touch(10, 9);
+	touch(30, 10);
+	get_pieces(8, 34, MRRC_RW, 4);
+	ck_assert_uint_eq(plan.count, 3);
+	piece_is(0, 8, 22, NULL);
+	piece_is(1, 30, 10, NULL);
+	piece_is(2, 40, 2, NULL);
+	ck_assert_uint_eq(fake.regs, 4);
+	ck_assert_uint_eq(fake.live, 3);
+	put_pieces();
+}
+END_TEST
+
+/* A piece that is there may not go to make room for one that is missing. */
+START_TEST(test_victims)
+{
+	struct mrrc_region *oldest = get(10, 1);
+	struct mrrc_region *held[MT_REGIONS];
+	unsigned i;
+
+	put(oldest);
+	for (i = 1; i < MT_REGIONS; i++)
+		held[i] = get(10 + 4 * i, 1);
+	for (i = 1; i < MT_REGIONS; i++)
+		put(held[i]);
+	get_pieces(9, 3, MRRC_RW, 4);
+	piece_is(1, 10, 1, oldest);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_EVICTIONS), 2);
+	for (i = 0; i < 3; i++)
+		ck_assert_int_eq(plan.piece[i].region->state,
+				 MRRC_REGION_INDEXED);
+	put_pieces();
+	/* All else is in use: what is missing serves this once. */
+	mrrc_cache_mt_flush(cache);
+	for (i = 0; i < MT_REGIONS - 1; i++)
+		held[i] = get(20 + 4 * i, 1);
+	oldest = get(10, 1);
+	put(oldest);
+	get_pieces(9, 3, MRRC_RW, 4);
+	piece_is(1, 10, 1, oldest);
+	ck_assert_int_eq(plan.piece[0].region->state, MRRC_REGION_NEW);
+	ck_assert_int_eq(plan.piece[2].region->state, MRRC_REGION_NEW);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_FULL), 2);
+	put_pieces();
+	ck_assert_uint_eq(fake.live, MT_REGIONS);
+	for (i = 0; i < MT_REGIONS - 1; i++)
+		put(held[i]);
+}
+END_TEST
+
+/* A gap larger than the cache is for once; what is there is used. */
+START_TEST(test_too_big)
+{
+	touch(10, 4);
+	get_pieces(10, MT_PAGES + 5, MRRC_RW, 4);
+	ck_assert_uint_eq(plan.count, 2);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_TOO_BIG), 1);
+	put_pieces();
+	ck_assert_uint_eq(fake.live, 1);
+	/* Together they are: the last one has no room. */
+	get_pieces(0, MT_PAGES + 5, MRRC_RW, 4);
+	ck_assert_uint_eq(plan.count, 3);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_FULL), 1);
+	put_pieces();
+	ck_assert_uint_eq(fake.live, 2);
+}
+END_TEST
+
+START_TEST(test_remote)
+{
+	const enum mrrc_access peers = MRRC_RW | MRRC_REMOTE_READ;
+
+	touch(10, 4);
+	get_pieces(10, 4, peers, 4);
+	put_pieces();
+	get_pieces(8, 4, peers, 4);
+	ck_assert_uint_eq(plan.count, 1);
+	piece_is(0, 8, 4, NULL);
+	ck_assert_int_eq(fake_reg_access(plan.piece[0].region), peers);
+	put_pieces();
+	ck_assert_uint_eq(stat_of(MRRC_STAT_MERGES), 1);
+	ck_assert_uint_eq(fake.live, 2);
+}
+END_TEST
+
+/* ---- failures ---- */
+
+/* The first or second gap fails: nothing is held, all is tried alone. */
+START_TEST(test_gap_fails)
+{
+	touch(10, 4);
+	atomic_store(&fake.fail_in, 1 + _i);
+	get_pieces(8, 8, MRRC_RW, 4);
+	ck_assert_uint_eq(plan.count, 1);
+	piece_is(0, 8, 8, NULL);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_HELD), 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_REG_FAILURES), 1);
+	/* It took the place of what it covers. */
+	ck_assert_uint_eq(stat_of(MRRC_STAT_OVERLAPS), 1 + _i);
+	ck_assert_uint_eq(fake.live, 1);
+	ck_assert_uint_eq(fake.live_bytes, 8 * page);
+	put_pieces();
+	touch(8, 8);
+	ck_assert_uint_eq(fake.live, 1);
+}
+END_TEST
+
+/* What is held behind the gap, or before it, is put as well. */
+START_TEST(test_only_gap_fails)
+{
+	touch(10, 4);
+	atomic_store(&fake.fail_in, 1);
+	get_pieces(_i ? 8 : 12, 4, MRRC_RW, 4);
+	ck_assert_uint_eq(plan.count, 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_HELD), 1);
+	ck_assert_uint_eq(fake.live, 1);
+	put_pieces();
+}
+END_TEST
+
+START_TEST(test_all_fails)
+{
+	touch(10, 4);
+	/* _i: what is behind, or before it */
+	fake.bad_start = base + (_i ? 8 : 15) * page;
+	fake.bad_end = fake.bad_start + page;
+	ck_assert_int_eq(try_pieces(8, 8, MRRC_RW, 4), -EFAULT);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_HELD), 0);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_REG_FAILURES), 2);
+	/* What was there stays, and the gap that went well. */
+	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), _i ? 1 : 2);
+	ck_assert_uint_eq(fake.live, _i ? 1 : 2);
+	ck_assert(fake_mon_all(mt_mon, _i ? 10 : 8, 14));
+	ck_assert(fake_mon_none(mt_mon, 14, 16));
+	touch(10, 4);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 1);
+}
+END_TEST
+
+/* The device is full: what is idle goes, what the plan has stays. */
+START_TEST(test_device_full)
+{
+	struct mrrc_region *middle = get(10, 4);
+
+	put(middle);
+	touch(30, 1);
+	touch(40, 1);
+	fake.max_live = 3;
+	get_pieces(8, 8, MRRC_RW, 4);
+	ck_assert_uint_eq(plan.count, 3);
+	piece_is(1, 10, 4, middle);
+	ck_assert_uint_eq(fake.live, 3);
+	put_pieces();
+	/* Two are too few for three, but not for one in their place. */
+	mrrc_cache_mt_flush(cache);
+	touch(10, 4);
+	fake.max_live = 2;
+	get_pieces(8, 8, MRRC_RW, 4);
+	ck_assert_uint_eq(plan.count, 1);
+	put_pieces();
+}
+END_TEST
+
+/* Whatever allocation fails, alone it is enough for all in one. */
+START_TEST(test_allocation_fails)
+{
+	bool fired;
+	int rc, n;
+
+	for (n = 1;; n++) {
+		touch(10, 4);
+		fault_arm(n);
+		rc = mrrc_cache_mt_get_pieces(cache,
+					      (void *)(base + 8 * page),
+					      8 * page, MRRC_RW, 4, &plan);
+		fired = fault_disarm();
+		ck_assert_int_eq(rc, 0);
+		ck_assert(covered(&plan, 8, 8, MRRC_RW));
+		ck_assert_uint_eq(plan.count, fired ? 1 : 3);
+		put_pieces();
+		mrrc_cache_mt_flush(cache);
+		ck_assert_uint_eq(fault_leaks(), 0);
+		ck_assert_uint_eq(fake.live, 0);
+		ck_assert_uint_eq(stat_of(MRRC_STAT_HELD), 0);
+		if (!fired)
+			break;
+	}
+	/* Two gaps, and what the fake itself takes for each. */
+	ck_assert_int_eq(n, 5);
+}
+END_TEST
+
+/* ---- memory that can only be read ---- */
+
+START_TEST(test_read_only)
+{
+	struct mrrc_region *middle;
+
+	fake.ro_start = base + 10 * page;
+	fake.ro_end = base + 20 * page;
+	middle = get_as(12, 2, MRRC_RO);
+	put(middle);
+	touch(8, 2);
+	get_pieces(8, 8, MRRC_RO, 4);
+	ck_assert_uint_eq(plan.count, 4);
+	piece_is(0, 8, 2, NULL);
+	piece_is(2, 12, 2, middle);
+	ck_assert_int_eq(plan.piece[0].region->access, MRRC_RW);
+	ck_assert_int_eq(plan.piece[1].region->access, MRRC_RO);
+	ck_assert_int_eq(plan.piece[3].region->access, MRRC_RO);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_RO_FALLBACKS), 3);
+	ck_assert_uint_eq(fake.regs, 4);
+	put_pieces();
+	/* Again: nothing is tried. */
+	get_pieces(8, 8, MRRC_RO, 4);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_RO_FALLBACKS), 3);
+	ck_assert_uint_eq(fake.regs, 4);
+	put_pieces();
+	/* To write it is all denied, and nothing that is there suffers. */
+	ck_assert_int_eq(try_pieces(8, 8, MRRC_RW, 4), -EFAULT);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_HELD), 0);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), 4);
+	/* A gap of both kinds can only be read. */
+	get_pieces(18, 4, MRRC_RO, 4);
+	ck_assert_uint_eq(plan.count, 1);
+	ck_assert_int_eq(plan.piece[0].region->access, MRRC_RO);
+	put_pieces();
+}
+END_TEST
+
+Suite *cache_pieces_suite(void)
+{
+	Suite *suite = suite_create("cache_pieces");
+	TCase *tcase = tcase_create("cache_pieces");
+
+	tcase_add_checked_fixture(tcase, mt_setup_pieces, mt_teardown);
+	tcase_add_test(tcase, test_split);
+	tcase_add_test(tcase, test_limit);
+	tcase_add_test(tcase, test_default);
+	tcase_add_test(tcase, test_victims);
+	tcase_add_test(tcase, test_too_big);
+	tcase_add_test(tcase, test_remote);
+	tcase_add_loop_test(tcase, test_gap_fails, 0, 2);
+	tcase_add_loop_test(tcase, test_only_gap_fails, 0, 2);
+	tcase_add_loop_test(tcase, test_all_fails, 0, 2);
+	tcase_add_test(tcase, test_device_full);
+	tcase_add_test(tcase, test_allocation_fails);
+	tcase_add_test(tcase, test_read_only);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * core/cost: the models by name, what is refused, pages and batches.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "core/cost.h"
+
+/* Every sum here is exact. */
+static const struct mrrc_cost simple = {
+	.reg_page = 100, .reg = 1000, .dereg_page = 10, .dereg = 50,
+	.page = 4096,
+};
+
+START_TEST(test_models)
+{
+	const struct mrrc_cost_model *model, *other;
+	int count = 0;
+
+	for (model = mrrc_cost_models; model->name; model++, count++) {
+		ck_assert_str_ne(model->name, "");
+		ck_assert_str_ne(model->help, "");
+		ck_assert_int_eq(mrrc_cost_check(&model->cost), 0);
+		ck_assert(model->cost.reg > 0 && model->cost.reg_page > 0);
+		ck_assert_ptr_eq(mrrc_cost_find(model->name), &model->cost);
+		for (other = mrrc_cost_models; other < model; other++)
+			ck_assert_str_ne(other->name, model->name);
+	}
+	ck_assert_int_ge(count, 2);
+	ck_assert_ptr_nonnull(mrrc_cost_find(NULL));
+	ck_assert_ptr_eq(mrrc_cost_find(NULL),
+			 mrrc_cost_find(MRRC_COST_DEFAULT));
+	ck_assert_ptr_null(mrrc_cost_find("no such"));
+	ck_assert_ptr_null(mrrc_cost_find(""));
+	ck_assert_ptr_null(mrrc_cost_find("ou200"));
+}
+END_TEST
+
+/* ou2009, section 5: a .77, b 7.42, c .22 and d 1.1 microseconds. */
+START_TEST(test_published)
+{
+	const struct mrrc_cost *cost = mrrc_cost_find("ou2009");
+	const struct mrrc_cost *huge = mrrc_cost_find("mietke2006-huge");
+
+	ck_assert_uint_eq(cost->page, 4096);
+	ck_assert_double_eq(mrrc_cost_reg(cost, 4096), 8190);
+	ck_assert_double_eq(mrrc_cost_reg(cost, 10 * 4096), 15120);
+	ck_assert_double_eq(mrrc_cost_dereg(cost, 4096), 1320);
+	ck_assert_double_eq(mrrc_cost_dereg_batch(cost, 10, 10), 3300);
+	cost = mrrc_cost_find("ou2009-nobatch");
+	ck_assert_double_eq(mrrc_cost_dereg_batch(cost, 10, 10), 13200);
+	ck_assert_double_eq(mrrc_cost_pages(huge, 3 << 20), 2);
+}
+END_TEST
+
+START_TEST(test_check)
+{
+	static const double bad[] = { -1, -INFINITY, INFINITY, NAN, 1e15 };
+	static const size_t pages[] = { 0, 3, 5000, SIZE_MAX };
+	struct mrrc_cost cost = simple;
+	double *const field[] = {
+		&cost.reg_page, &cost.reg, &cost.dereg_page, &cost.dereg,
+		&cost.copy_page,
+	};
+	size_t i, k;
+
+	ck_assert_int_eq(mrrc_cost_check(&cost), 0);
+	for (i = 0; i < sizeof(field) / sizeof(field[0]); i++) {
+		for (k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
+			*field[i] = bad[k];
+			ck_assert_int_eq(mrrc_cost_check(&cost), -EINVAL);
+		}
+		*field[i] = 0;
+		ck_assert_int_eq(mrrc_cost_check(&cost), 0);
+	}
+	for (i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+		cost.page = pages[i];
+		ck_assert_int_eq(mrrc_cost_check(&cost), -EINVAL);
+	}
+	cost.page = 1;
+	ck_assert_int_eq(mrrc_cost_check(&cost), 0);
+}
+END_TEST
+
+START_TEST(test_pages)
+{
+	ck_assert_double_eq(mrrc_cost_pages(&simple, 0), 0);
+	ck_assert_double_eq(mrrc_cost_pages(&simple, 1), 1);
+	ck_assert_double_eq(mrrc_cost_pages(&simple, 4096), 1);
+	ck_assert_double_eq(mrrc_cost_pages(&simple, 4097), 2);
+	ck_assert_double_eq(mrrc_cost_reg(&simple, 1), 1100);
+	ck_assert_double_eq(mrrc_cost_reg(&simple, 4097), 1200);
+	ck_assert_double_eq(mrrc_cost_dereg(&simple, 4097), 70);
+}
+END_TEST
+
+START_TEST(test_batch)
+{
+	struct mrrc_cost cost = simple;
+
+	ck_assert_double_eq(mrrc_cost_dereg_batch(&cost, 3, 7), 70 + 150);
+	cost.batch = true;
+	ck_assert_double_eq(mrrc_cost_dereg_batch(&cost, 3, 7), 70 + 50);
+	/* One in a batch costs what one alone does, none nothing. */
+	ck_assert_double_eq(mrrc_cost_dereg_batch(&cost, 1, 2),
+			    mrrc_cost_dereg(&cost, 2 * 4096));
+	ck_assert_double_eq(mrrc_cost_dereg_batch(&cost, 0, 0), 0);
+}
+END_TEST
+
+Suite *cost_suite(void)
+{
+	Suite *suite = suite_create("cost");
+	TCase *tcase = tcase_create("cost");
+
+	tcase_add_test(tcase, test_models);
+	tcase_add_test(tcase, test_published);
+	tcase_add_test(tcase, test_check);
+	tcase_add_test(tcase, test_pages);
+	tcase_add_test(tcase, test_batch);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * core/history: never less than the truth, seldom more, forgets by halves.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/history.h"
+#include "fault.h"
+
+#define RANGES	500u
+#define ADDS	10000u		/* of the smallest sketch: before it halves */
+#define PERIOD	10240u
+
+static struct mrrc_history history;
+
+static void setup(void)
+{
+	ck_assert_int_eq(mrrc_history_init(&history, RANGES), 0);
+}
+
+static void teardown(void)
+{
+	mrrc_history_fini(&history);
+}
+
+static unsigned pick(unsigned n)
+{
+	static uint64_t state = 1;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (state >> 20) % n;
+}
+
+START_TEST(test_counts)
+{
+	unsigned i;
+
+	ck_assert_uint_eq(mrrc_history_get(&history, 7), 0);
+	for (i = 1; i <= 20; i++) {
+		ck_assert_uint_eq(mrrc_history_add(&history, 7), i);
+		ck_assert_uint_eq(mrrc_history_get(&history, 7), i);
+	}
+	ck_assert_uint_eq(mrrc_history_add(&history, 0), 1);
+	ck_assert_uint_eq(mrrc_history_add(&history, UINT64_MAX), 1);
+	ck_assert_uint_eq(mrrc_history_get(&history, 8), 0);
+}
+END_TEST
+
+/* _i: pages in a row, 2 MiB apart, and many more than it is meant for. */
+START_TEST(test_never_less)
+{
+	static const struct {
+		unsigned keys;
+		unsigned step;
+		unsigned wrong;		/* percent that may be too many */
+	} kind[] = {
+		{ RANGES, 1, 5 }, { RANGES, 512, 5 }, { 4 * RANGES, 1, 29 },
+	};
+	static unsigned truth[4 * RANGES];
+	const uint64_t base = 0x7f1234567;
+	unsigned key, i, said;
+	unsigned wrong = 0;
+
+	memset(truth, 0, sizeof(truth));
+	for (i = 0; i < ADDS; i++) {
+		/* Few are asked for often. */
+		key = pick(1 + pick(kind[_i].keys));
+		said = mrrc_history_add(&history,
+					base + key * kind[_i].step);
+		truth[key] += truth[key] < MRRC_HISTORY_MAX;
+		ck_assert_uint_ge(said, truth[key]);
+	}
+	for (key = 0; key < kind[_i].keys; key++) {
+		said = mrrc_history_get(&history, base + key * kind[_i].step);
+		ck_assert_uint_ge(said, truth[key]);
+		wrong += said > truth[key];
+	}
+	ck_assert_uint_le(wrong, kind[_i].keys * kind[_i].wrong / 100);
+}
+END_TEST
+
+START_TEST(test_decays)
+{
+	unsigned i;
+
+	for (i = 0; i < 101; i++)
+		mrrc_history_add(&history, 7);
+	for (; i < PERIOD - 1; i++)
+		mrrc_history_add(&history, 1000 + i % 1000);
+	ck_assert_uint_eq(mrrc_history_get(&history, 7), 101);
+	/* The one that ends the period counts in the next. */
+	ck_assert_uint_eq(mrrc_history_add(&history, 7), 51);
+	ck_assert_uint_eq(mrrc_history_get(&history, 7), 51);
+	for (i = 0; i < 10 * PERIOD; i++)
+		mrrc_history_add(&history, 1000 + i % 1000);
+	/* Of those there are too few to hide behind. */
+	ck_assert_uint_le(mrrc_history_get(&history, 7), 25);
+}
+END_TEST
+
+START_TEST(test_saturates)
+{
+	unsigned i;
+
+	for (i = 1; i <= 3 * MRRC_HISTORY_MAX; i++)
+		ck_assert_uint_eq(mrrc_history_add(&history, 7),
+				  i < MRRC_HISTORY_MAX ? i : MRRC_HISTORY_MAX);
+	ck_assert_uint_eq(mrrc_history_get(&history, 7), MRRC_HISTORY_MAX);
+	/* What is full still ages. */
+	for (; i < PERIOD; i++)
+		mrrc_history_add(&history, 7);
+	ck_assert_uint_eq(mrrc_history_add(&history, 7),
+			  MRRC_HISTORY_MAX / 2 + 1);
+}
+END_TEST
+
+START_TEST(test_sizes)
+{
+	static const size_t ranges[] = { 0, 1, 512, 513, 100000, SIZE_MAX };
+	static const size_t rows[] = {
+		1024, 1024, 1024, 2048, 262144, 1048576,
+	};
+	struct mrrc_history other;
+	size_t i;
+
+	for (i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+		ck_assert_int_eq(mrrc_history_init(&other, ranges[i]), 0);
+		ck_assert_uint_eq(other.mask + 1, rows[i]);
+		ck_assert_uint_eq(mrrc_history_add(&other, i), 1);
+		ck_assert_uint_eq(mrrc_history_get(&other, i), 1);
+		mrrc_history_fini(&other);
+	}
+}
+END_TEST
+
+START_TEST(test_init_fails)
+{
+	struct mrrc_history other;
+	int rc;
+
+	fault_arm(1);
+	rc = mrrc_history_init(&other, RANGES);
+	ck_assert(fault_disarm());
+	ck_assert_int_eq(rc, -ENOMEM);
+	ck_assert_uint_eq(fault_leaks(), 0);
+}
+END_TEST
+
+Suite *history_suite(void)
+{
+	Suite *suite = suite_create("history");
+	TCase *tcase = tcase_create("history");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, test_counts);
+	tcase_add_loop_test(tcase, test_never_less, 0, 3);
+	tcase_add_test(tcase, test_decays);
+	tcase_add_test(tcase, test_saturates);
+	tcase_add_test(tcase, test_sizes);
+	tcase_add_test(tcase, test_init_fails);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * core/plan: which regions serve a request and what has to be registered.
+ *
+ * A plan is compared as a text: its pieces in pages, "first+pages", those
+ * with a region followed by ":number"; "!" in front of one that registers
+ * again what is registered.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/cache.h"
+
+#define PAGE		4096u
+#define MAX_PAGES	128u
+#define RO		MRRC_RO
+#define RW		MRRC_RW
+
+/* Up to four pages are registered again rather than called for once more. */
+static const struct mrrc_cost cost = {
+	.reg_page = 1, .reg = 4, .dereg_page = 1, .dereg = 1, .page = PAGE,
+};
+
+static struct mrrc_cache cache;
+static struct mrrc_region region[128];
+static struct mrrc_region_list victims;
+static char text[2048];
+
+static void open_cache(const char *policy)
+{
+	ck_assert_int_eq(mrrc_cache_init(&cache, &(struct mrrc_cache_conf) {
+		.max_bytes = MAX_PAGES * PAGE,
+		.max_regions = 128,
+		.page = PAGE,
+		.policy = policy,
+		.cost = &cost,
+	}), 0);
+	TAILQ_INIT(&victims);
+}
+
+static void setup(void)
+{
+	open_cache("lru:pieces=32");
+}
+
+static void teardown(void)
+{
+	ck_assert(mrrc_cache_valid(&cache));
+	mrrc_cache_invalidate(&cache, 0, SIZE_MAX, &victims);
+	mrrc_cache_fini(&cache);
+}
+
+static void reopen(const char *policy)
+{
+	teardown();
+	open_cache(policy);
+}
+
+static void put(int i, unsigned page, unsigned pages, enum mrrc_access access)
+{
+	/* A region of that number would be lost to the index. */
+	ck_assert_int_ne(region[i].state, MRRC_REGION_INDEXED);
+	region[i] = (struct mrrc_region) {
+		.start = page * PAGE, .len = pages * PAGE, .access = access,
+	};
+	ck_assert_int_eq(mrrc_cache_insert(&cache, &region[i], &victims), 0);
+}
+
+static uint64_t stat(enum mrrc_stat id)
+{
+	return cache.stats.value[id];
+}
+
+static const char *plan_text(const struct mrrc_plan *plan)
+{
+	const struct mrrc_piece *piece;
+	unsigned missing = 0;
+	size_t at = 0;
+	unsigned i;
+
+	ck_assert_uint_gt(plan->count, 0);
+	for (i = 0; i < plan->count; i++) {
+		piece = &plan->piece[i];
+		ck_assert_uint_eq((piece->start | piece->len) % PAGE, 0);
+		at += snprintf(text + at, sizeof(text) - at, "%s%zu+%zu",
+			       i ? " " : plan->merged ? "!" : "",
+			       piece->start / PAGE, piece->len / PAGE);
+		missing += !piece->region;
+		if (piece->region)
+			at += snprintf(text + at, sizeof(text) - at, ":%zu",
+				       (size_t) (piece->region - region));
+	}
+	ck_assert_uint_eq(plan->missing, missing);
+	return text;
+}
+
+static void bytes(uintptr_t addr, size_t len, enum mrrc_access access,
+		  unsigned pieces, const char *expected)
+{
+	struct mrrc_plan plan;
+
+	memset(&plan, 0xa5, sizeof(plan));
+	mrrc_cache_plan(&cache, addr, len, access, pieces, &plan);
+	ck_assert_str_eq(plan_text(&plan), expected);
+}
+
+static void expect(unsigned first, unsigned pages, enum mrrc_access access,
+		   const char *expected)
+{
+	bytes(first * PAGE, pages * PAGE, access, 0, expected);
+}
+
+/* Lookups mark what they find as reused. */
+static void reuse(int i)
+{
+	struct mrrc_plan plan;
+
+	mrrc_cache_lookup(&cache, region[i].start, region[i].len,
+			  region[i].access, 1, &plan);
+	ck_assert(region[i].reused);
+}
+
+/* ---- ou2009, cases 1 to 4 ---- */
+
+START_TEST(test_cases)
+{
+	expect(10, 4, RW, "10+4");
+	put(0, 10, 4, RW);
+	expect(10, 4, RW, "10+4:0");		/* exact */
+	expect(11, 2, RW, "11+2:0");		/* subset */
+	expect(10, 1, RW, "10+1:0");
+	expect(13, 1, RW, "13+1:0");
+	expect(8, 4, RW, "8+2 10+2:0");		/* partial */
+	expect(13, 4, RW, "13+1:0 14+3");
+	expect(8, 8, RW, "8+2 10+4:0 14+2");	/* contains */
+	expect(9, 5, RW, "9+1 10+4:0");
+	expect(10, 5, RW, "10+4:0 14+1");
+	expect(14, 3, RW, "14+3");		/* disjoint */
+	expect(8, 2, RW, "8+2");
+	expect(100, 1, RW, "100+1");
+}
+END_TEST
+
+START_TEST(test_several)
+{
+	put(0, 10, 4, RW);
+	put(1, 14, 2, RW);
+	put(2, 20, 1, RW);
+	expect(11, 4, RW, "11+3:0 14+1:1");	/* nothing is missing */
+	expect(10, 6, RW, "10+4:0 14+2:1");
+	expect(12, 10, RW, "12+2:0 14+2:1 16+4 20+1:2 21+1");
+	expect(1, 30, RW, "1+9 10+4:0 14+2:1 16+4 20+1:2 21+10");
+	/* What is missing and nothing else, so nothing is done twice. */
+	expect(15, 5, RW, "15+1:1 16+4");
+	expect(16, 5, RW, "16+4 20+1:2");
+}
+END_TEST
+
+/* A byte of a page takes the page. */
+START_TEST(test_rounding)
+{
+	bytes(10 * PAGE, 1, RW, 0, "10+1");
+	bytes(11 * PAGE - 1, 1, RW, 0, "10+1");
+	bytes(10 * PAGE + 5, PAGE - 5, RW, 0, "10+1");
+	bytes(10 * PAGE + 5, PAGE - 4, RW, 0, "10+2");
+	bytes(11 * PAGE - 1, 2, RW, 0, "10+2");
+	bytes(11 * PAGE - 1, PAGE + 2, RW, 0, "10+3");
+	put(0, 10, 4, RW);
+	bytes(10 * PAGE - 1, 1, RW, 0, "9+1");
+	bytes(10 * PAGE - 1, 2, RW, 0, "9+1 10+1:0");
+	bytes(10 * PAGE, 4 * PAGE, RW, 0, "10+4:0");
+	bytes(14 * PAGE - 1, 1, RW, 0, "13+1:0");
+	bytes(14 * PAGE - 1, 2, RW, 0, "13+1:0 14+1");
+	bytes(14 * PAGE, 1, RW, 0, "14+1");
+	/* The page below the last: the last is nobody's (cache_mt). */
+	bytes(UINTPTR_MAX - 2 * PAGE + 1, PAGE, RW, 0,
+	      "4503599627370494+1");
+}
+END_TEST
+
+/* ---- access ---- */
+
+START_TEST(test_access)
+{
+	put(0, 10, 4, RO);
+	put(1, 20, 4, RW);
+	expect(8, 20, RO, "8+2 10+4:0 14+6 20+4:1 24+4");
+	expect(8, 20, RW, "8+12 20+4:1 24+4");
+	expect(10, 4, RW, "10+4");
+	/* What may be written comes first, where both begin. */
+	put(2, 10, 2, RW);
+	expect(10, 4, RO, "10+4:0");
+	expect(9, 4, RO, "9+1 10+2:2 12+1:0");
+	expect(10, 5, RO, "10+2:2 12+2:0 14+1");
+	/* Who serves goes on serving. */
+	put(3, 30, 6, RO);
+	put(4, 32, 2, RW);
+	expect(29, 6, RO, "29+1 30+5:3");
+	put(5, 40, 6, RW);
+	put(6, 42, 6, RO);
+	expect(39, 10, RO, "39+1 40+6:5 46+2:6 48+1");
+	expect(39, 10, RW, "39+1 40+6:5 46+3");
+}
+END_TEST
+
+/* What peers reach is one piece of exactly what was asked for. */
+START_TEST(test_remote)
+{
+	const enum mrrc_access peers = RW | MRRC_REMOTE_READ;
+
+	if (_i)
+		reopen("gdsf:pieces=32");
+	put(0, 10, 4, RW);
+	expect(10, 4, peers, "10+4");
+	put(1, 10, 4, peers);
+	reuse(1);
+	expect(10, 4, peers, "10+4:1");
+	expect(11, 2, peers, "11+2:1");
+	expect(8, 4, peers, "!8+4");
+	expect(8, 8, peers, "!8+8");
+	expect(13, 3, peers, "!13+3");
+	expect(14, 2, peers, "14+2");
+	/* Nor do they serve anybody else. */
+	expect(8, 4, RW, "8+2 10+2:0");
+	expect(10, 4, RW | MRRC_REMOTE_WRITE, "10+4");
+	expect(8, 4, MRRC_REMOTE_READ, "8+4");
+	mrrc_cache_invalidate(&cache, 10 * PAGE, 1, &victims);
+	put(1, 10, 4, peers);
+	expect(10, 4, RW, "10+4");
+	expect(10, 4, RO, "10+4");
+}
+END_TEST
+
+/* ---- merging ---- */
+
+/* Between two gaps, where that is cheaper than one call more. */
+START_TEST(test_bridges)
+{
+	reopen("lru:pieces=32:merge=1");
+	put(0, 10, 4, RW);
+	put(1, 20, 5, RW);
+	expect(8, 8, RW, "!8+8");
+	expect(18, 8, RW, "18+2 20+5:1 25+1");
+	expect(10, 6, RW, "10+4:0 14+2");	/* not between */
+	expect(8, 6, RW, "8+2 10+4:0");
+	put(2, 26, 1, RW);
+	put(3, 28, 4, RW);
+	expect(8, 30, RW, "!8+12 20+5:1 25+13");
+	/* Neighbours are not between gaps: neither goes. */
+	put(4, 40, 1, RW);
+	put(5, 41, 1, RW);
+	expect(39, 4, RW, "39+1 40+1:4 41+1:5 42+1");
+	/* Free calls are not saved. */
+	cache.cost.reg = 0;
+	expect(8, 8, RW, "8+2 10+4:0 14+2");
+}
+END_TEST
+
+/* At most so many pieces: the policy's, or fewer; the cheapest go. */
+START_TEST(test_pieces)
+{
+	put(0, 10, 4, RW);
+	put(1, 20, 2, RW);
+	put(2, 30, 1, RW);
+	bytes(8 * PAGE, 30 * PAGE, RW, 32,
+	      "8+2 10+4:0 14+6 20+2:1 22+8 30+1:2 31+7");
+	bytes(8 * PAGE, 30 * PAGE, RW, 7,
+	      "8+2 10+4:0 14+6 20+2:1 22+8 30+1:2 31+7");
+	bytes(8 * PAGE, 30 * PAGE, RW, 6, "!8+2 10+4:0 14+6 20+2:1 22+16");
+	bytes(8 * PAGE, 30 * PAGE, RW, 5, "!8+2 10+4:0 14+6 20+2:1 22+16");
+	bytes(8 * PAGE, 30 * PAGE, RW, 4, "!8+2 10+4:0 14+24");
+	bytes(8 * PAGE, 30 * PAGE, RW, 3, "!8+2 10+4:0 14+24");
+	bytes(8 * PAGE, 30 * PAGE, RW, 2, "!8+30");
+	bytes(8 * PAGE, 30 * PAGE, RW, 1, "!8+30");
+	/* No more than the policy is set to. */
+	reopen("lru:pieces=3");
+	put(0, 10, 4, RW);
+	put(1, 20, 2, RW);
+	bytes(8 * PAGE, 16 * PAGE, RW, 0, "!8+2 10+4:0 14+10");
+	bytes(8 * PAGE, 16 * PAGE, RW, 9, "!8+2 10+4:0 14+10");
+	bytes(8 * PAGE, 16 * PAGE, RW, 2, "!8+16");
+	/* One region is one piece, however few are allowed. */
+	bytes(11 * PAGE, 2 * PAGE, RW, 1, "11+2:0");
+}
+END_TEST
+
+/* Regions side by side are merged by what they are, not by what is asked. */
+START_TEST(test_pieces_whole)
+{
+	put(0, 10, 20, RW);
+	put(1, 30, 4, RW);
+	put(2, 34, 5, RW);
+	bytes(29 * PAGE, 8 * PAGE, RW, 3, "29+1:0 30+4:1 34+3:2");
+	bytes(29 * PAGE, 8 * PAGE, RW, 2, "!29+1:0 30+7");
+	bytes(29 * PAGE, 8 * PAGE, RW, 1, "!29+8");
+}
+END_TEST
+
+/* ---- beyond the request ---- */
+
+/* What was of use is kept, up to 32 pages: a quarter. */
+START_TEST(test_reused)
+{
+	reopen("lru:pieces=1:merge=1");
+	put(0, 10, 4, RW);
+	expect(13, 3, RW, "!13+3");
+	expect(8, 3, RW, "!8+3");
+	expect(8, 10, RW, "!8+10");
+	reuse(0);
+	expect(13, 3, RW, "!10+6");
+	expect(8, 3, RW, "!8+6");
+	expect(8, 10, RW, "!8+10");
+	put(1, 16, 4, RW);
+	expect(12, 6, RW, "!10+8");
+	reuse(1);
+	expect(12, 6, RW, "!10+10");
+	expect(8, 14, RW, "!8+14");
+	/* 10 to 42 are a quarter; one page more is not */
+	expect(13, 29, RW, "!10+32");
+	expect(13, 30, RW, "!13+30");
+}
+END_TEST
+
+/* Not where costs are not asked for. */
+START_TEST(test_reused_no_merge)
+{
+	reopen("lru");
+	put(0, 10, 4, RW);
+	reuse(0);
+	expect(13, 3, RW, "!13+3");
+	expect(8, 3, RW, "!8+3");
+}
+END_TEST
+
+/* A region that both ends lie in covers all: nothing is merged. */
+START_TEST(test_reused_some)
+{
+	reopen("lru:pieces=2:merge=1");
+	put(0, 10, 4, RW);
+	put(1, 20, 5, RW);
+	reuse(0);
+	reuse(1);
+	/* The cheaper end is merged and kept whole, the other one serves. */
+	expect(13, 9, RW, "!10+10 20+2:1");
+	/* Neither is alone in between. */
+	put(2, 30, 1, RW);
+	reuse(2);
+	expect(19, 13, RW, "!19+13");
+}
+END_TEST
+
+/*
+ * The quarter is that of the whole merge, whichever neighbours were merged
+ * first: a request that fits the cache may not be made one that does not.
+ */
+START_TEST(test_reused_chain)
+{
+	reopen("lru:pieces=1:merge=1");
+	put(0, 5, 5, RW);
+	reuse(0);
+	put(1, 12, 30, RW);
+	/* 5 and 12 are merged first, and would be 5 to 42 in the end. */
+	expect(8, 34, RW, "!8+34");
+	put(2, 12, 20, RW);
+	expect(8, 24, RW, "!5+27");
+	mrrc_cache_invalidate(&cache, 0, SIZE_MAX, &victims);
+	put(0, 0, 12, RW);
+	reuse(0);
+	put(1, 13, 48, RW);
+	expect(11, 128, RW, "!11+128");
+}
+END_TEST
+
+/* As at the beginning, so at the end. */
+START_TEST(test_reused_chain_end)
+{
+	reopen("lru:pieces=1:merge=1");
+	put(0, 10, 30, RW);
+	put(1, 42, 5, RW);
+	reuse(1);
+	expect(10, 34, RW, "!10+34");
+	put(2, 20, 20, RW);
+	expect(20, 24, RW, "!20+27");
+	/* 15 to 47 are the quarter. */
+	expect(15, 29, RW, "!15+32");
+	expect(14, 30, RW, "!14+30");
+}
+END_TEST
+
+/* ---- too many ---- */
+
+/* Neighbours that share a page, in turn: together from the second time on. */
+START_TEST(test_again)
+{
+	struct mrrc_plan plan;
+
+	reopen("gdsf:pieces=1");
+	put(0, 10, 2, RW);
+	mrrc_cache_lookup(&cache, 11 * PAGE, 2 * PAGE, RW, 0, &plan);
+	ck_assert_str_eq(plan_text(&plan), "!11+2");
+	put(1, 11, 2, RW);
+	mrrc_cache_lookup(&cache, 10 * PAGE, 2 * PAGE, RW, 0, &plan);
+	ck_assert_str_eq(plan_text(&plan), "!10+2");
+	put(2, 10, 2, RW);
+	expect(11, 2, RW, "!10+3");
+}
+END_TEST
+
+START_TEST(test_too_many)
+{
+	int i;
+
+	if (_i)
+		reopen("lru:pieces=32:merge=1");
+	/* Beside each other, 40 of them. */
+	for (i = 0; i < 40; i++)
+		put(i, 10 + 2 * i, 2, RW);
+	for (i = 0; i < 40; i++)
+		reuse(i);
+	expect(10, 64, RW, "10+2:0 12+2:1 14+2:2 16+2:3 18+2:4 20+2:5 22+2:6 "
+	       "24+2:7 26+2:8 28+2:9 30+2:10 32+2:11 34+2:12 36+2:13 38+2:14 "
+	       "40+2:15 42+2:16 44+2:17 46+2:18 48+2:19 50+2:20 52+2:21 "
+	       "54+2:22 56+2:23 58+2:24 60+2:25 62+2:26 64+2:27 66+2:28 "
+	       "68+2:29 70+2:30 72+2:31");
+	/* One more than there is room for: all of it, and no more. */
+	expect(10, 65, RW, "!10+65");
+	expect(10, 65, RO, "!10+65");
+	expect(11, 64, RW, "!11+64");
+	expect(9, 64, RW, "!9+64");
+}
+END_TEST
+
+/* ---- lookups ---- */
+
+/* A plan changes nothing; a lookup counts it and is a use of its regions. */
+START_TEST(test_lookup)
+{
+	struct mrrc_plan plan;
+
+	put(0, 10, 4, RW);
+	put(1, 14, 2, RW);
+	put(2, 20, 2, RW);
+	expect(8, 20, RW, "8+2 10+4:0 14+2:1 16+4 20+2:2 22+6");
+	ck_assert_uint_eq(stat(MRRC_STAT_LOOKUPS), 0);
+	ck_assert(!region[0].reused && !region[2].reused);
+	ck_assert_ptr_eq(cache.policy->ops->victim(cache.policy), &region[0]);
+
+	mrrc_cache_lookup(&cache, 11 * PAGE, 4 * PAGE, RW, 0, &plan);
+	ck_assert_str_eq(plan_text(&plan), "11+3:0 14+1:1");
+	ck_assert(region[0].reused && region[1].reused && !region[2].reused);
+	ck_assert_uint_eq(region[0].held, 0);
+	ck_assert_ptr_eq(cache.policy->ops->victim(cache.policy), &region[2]);
+	ck_assert_uint_eq(stat(MRRC_STAT_HITS), 1);
+	ck_assert_uint_eq(stat(MRRC_STAT_SPLITS), 1);
+
+	mrrc_cache_lookup(&cache, 8 * PAGE, 4 * PAGE, RW, 0, &plan);
+	ck_assert_str_eq(plan_text(&plan), "8+2 10+2:0");
+	ck_assert_uint_eq(stat(MRRC_STAT_MISSES), 1);
+	ck_assert_uint_eq(stat(MRRC_STAT_SPLITS), 2);
+	ck_assert_uint_eq(stat(MRRC_STAT_MERGES), 0);
+
+	/* What is registered again is not a use of what was. */
+	mrrc_cache_lookup(&cache, 19 * PAGE, 2 * PAGE, RW, 1, &plan);
+	ck_assert_str_eq(plan_text(&plan), "!19+2");
+	ck_assert(!region[2].reused);
+	ck_assert_uint_eq(stat(MRRC_STAT_MISSES), 2);
+	ck_assert_uint_eq(stat(MRRC_STAT_SPLITS), 2);
+	ck_assert_uint_eq(stat(MRRC_STAT_MERGES), 1);
+	ck_assert_uint_eq(stat(MRRC_STAT_LOOKUPS), 3);
+}
+END_TEST
+
+Suite *plan_suite(void)
+{
+	Suite *suite = suite_create("plan");
+	TCase *tcase = tcase_create("plan");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, test_cases);
+	tcase_add_test(tcase, test_several);
+	tcase_add_test(tcase, test_rounding);
+	tcase_add_test(tcase, test_access);
+	tcase_add_loop_test(tcase, test_remote, 0, 2);
+	tcase_add_test(tcase, test_bridges);
+	tcase_add_test(tcase, test_pieces);
+	tcase_add_test(tcase, test_pieces_whole);
+	tcase_add_test(tcase, test_reused);
+	tcase_add_test(tcase, test_reused_no_merge);
+	tcase_add_test(tcase, test_reused_some);
+	tcase_add_test(tcase, test_reused_chain);
+	tcase_add_test(tcase, test_reused_chain_end);
+	tcase_add_test(tcase, test_again);
+	tcase_add_loop_test(tcase, test_too_many, 0, 2);
+	tcase_add_test(tcase, test_lookup);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * core/stats: every counter has a name of its own and a text.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include "core/stats.h"
+
+START_TEST(test_names)
+{
+	int i, j;
+
+	for (i = 0; i < MRRC_STAT_CNT; i++) {
+		ck_assert_str_ne(mrrc_stat_name(i), "");
+		ck_assert_str_ne(mrrc_stat_help(i), "");
+		for (j = 0; j < i; j++)
+			ck_assert_str_ne(mrrc_stat_name(i),
+					 mrrc_stat_name(j));
+	}
+}
+END_TEST
+
+Suite *stats_suite(void)
+{
+	Suite *suite = suite_create("stats");
+	TCase *tcase = tcase_create("stats");
+
+	tcase_add_test(tcase, test_names);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
