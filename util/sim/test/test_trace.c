@@ -387,6 +387,8 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
+	tcase_set_timeout(reads, 60);
+	tcase_set_timeout(writes, 60);
 	tcase_add_loop_test(reads, test_good, 0, CNT(good));
 	tcase_add_test(reads, test_long);
 	tcase_add_loop_test(reads, test_bad, 0, CNT(bad));

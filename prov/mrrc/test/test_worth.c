@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What gdl learns by: core/ghost, core/worth, core/shadow.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "core/shadow.h"
+#include "fault.h"
+
+#define PAGE	4096u
+
+static const struct mrrc_cost cost = {
+	.reg_page = 1, .reg = 9, .dereg_page = 1, .dereg = 5, .page = PAGE,
+};
+
+/* ---- ghosts ---- */
+
+START_TEST(test_ghosts)
+{
+	struct mrrc_ghost ghost = { .key = 99 };
+	struct mrrc_ghosts ghosts;
+	int i, left = 0;
+
+	ck_assert_int_eq(mrrc_ghosts_init(&ghosts, 4), 0);
+	ck_assert(!mrrc_ghosts_take(&ghosts, 5, &ghost));
+	ck_assert_uint_eq(ghost.key, 99);
+	mrrc_ghosts_put(&ghosts, &(struct mrrc_ghost) { 5, 1, 7 });
+	mrrc_ghosts_put(&ghosts, &(struct mrrc_ghost) { 5, 2, 8 });
+	ck_assert(mrrc_ghosts_take(&ghosts, 5, &ghost));
+	ck_assert_uint_eq(ghost.uses, 8);
+	ck_assert(!mrrc_ghosts_take(&ghosts, 5, &ghost));
+	/* one set of four: the oldest goes */
+	for (i = 1; i <= 6; i++)
+		mrrc_ghosts_put(&ghosts, &(struct mrrc_ghost) { i, 10 - i,
+								1 });
+	for (i = 1; i <= 6; i++)
+		left += mrrc_ghosts_take(&ghosts, i, &ghost) ? 1 << i : 0;
+	ck_assert_int_eq(left, 1 << 1 | 1 << 2 | 1 << 3 | 1 << 6);
+	mrrc_ghosts_fini(&ghosts);
+}
+END_TEST
+
+/* ---- worth ---- */
+
+START_TEST(test_learns)
+{
+	struct mrrc_worth worth;
+	double first, often;
+	int i;
+
+	mrrc_worth_init(&worth);
+	first = mrrc_worth_reuse(&worth, 1);
+	often = mrrc_worth_reuse(&worth, 9);
+	ck_assert_double_gt(often, first);
+	/* first uses that come to nothing */
+	for (i = 0; i < 1000; i++)
+		mrrc_worth_enter(&worth, 1);
+	ck_assert_double_lt(mrrc_worth_reuse(&worth, 1), first / 5);
+	ck_assert_double_eq(mrrc_worth_reuse(&worth, 9), often);
+	/* those of two uses come again, at once */
+	for (i = 0; i < 1000; i++) {
+		mrrc_worth_enter(&worth, 2);
+		mrrc_worth_again(&worth, 2, 0);
+	}
+	ck_assert_double_gt(mrrc_worth_reuse(&worth, 2), 10);
+	/* too late is as good as never */
+	for (i = 0; i < 1000; i++) {
+		mrrc_worth_enter(&worth, 3);
+		mrrc_worth_again(&worth, 3, 100000);
+	}
+	ck_assert_double_lt(mrrc_worth_reuse(&worth, 3), first);
+}
+END_TEST
+
+START_TEST(test_forgets)
+{
+	struct mrrc_worth worth;
+	double first;
+	int i;
+
+	mrrc_worth_init(&worth);
+	first = mrrc_worth_reuse(&worth, 1);
+	for (i = 0; i < 1000; i++)
+		mrrc_worth_enter(&worth, 1);
+	for (i = 0; i < 200 * 4000; i++)
+		mrrc_worth_request(&worth);
+	ck_assert_double_eq_tol(mrrc_worth_reuse(&worth, 1), first, 1e-6);
+}
+END_TEST
+
+START_TEST(test_age)
+{
+	struct mrrc_worth worth;
+	int i;
+
+	mrrc_worth_init(&worth);
+	for (i = 0; i < 5000; i++)
+		mrrc_worth_leave(&worth, 77);
+	ck_assert_double_eq_tol(worth.age, 77, .1);
+	for (i = 0; i < 5000; i++)
+		mrrc_worth_leave(&worth, 0);
+	ck_assert_double_ge(worth.age, 1);
+}
+END_TEST
+
+START_TEST(test_weight)
+{
+	static const size_t pages[] = { 1, 2, 7, 100, 1 << 20 };
+	struct mrrc_cost nothing = { .page = PAGE };
+	double page, last = INFINITY;
+	size_t i;
+
+	for (i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+		page = 2 + 14.0 / pages[i];
+		ck_assert_double_eq_tol(
+			mrrc_worth_weight(&cost, pages[i] * PAGE),
+			pow(page, 1.5), 1e-9);
+		ck_assert_double_lt(mrrc_worth_weight(&cost, pages[i] * PAGE),
+				    last);
+		last = mrrc_worth_weight(&cost, pages[i] * PAGE);
+	}
+	ck_assert_double_eq(mrrc_worth_weight(&nothing, PAGE), 0);
+}
+END_TEST
+
+START_TEST(test_worth)
+{
+	struct mrrc_worth worth;
+
+	mrrc_worth_init(&worth);
+	ck_assert_double_eq(mrrc_worth(&worth, 1, 3, 10),
+			    4 * mrrc_worth(&worth, 1, 0, 10));
+	/* a use more or less does not matter any more */
+	ck_assert_double_eq(mrrc_worth(&worth, 1, 16, 10),
+			    mrrc_worth(&worth, 1, 1000, 10));
+}
+END_TEST
+
+/* ---- shadows ---- */
+
+START_TEST(test_shadow_lru)
+{
+	struct mrrc_shadow shadow;
+	double before;
+
+	ck_assert_int_eq(mrrc_shadow_init(&shadow, 4, &cost, NULL), 0);
+	mrrc_shadow_request(&shadow, 1, 2);
+	mrrc_shadow_request(&shadow, 2, 2);
+	before = shadow.spent;
+	mrrc_shadow_request(&shadow, 1, 1);	/* a part of it: a hit */
+	ck_assert_double_lt(shadow.spent, before);
+	mrrc_shadow_request(&shadow, 3, 1);	/* 2 goes */
+	before = shadow.spent;
+	mrrc_shadow_request(&shadow, 1, 2);
+	ck_assert_double_lt(shadow.spent, before);
+	mrrc_shadow_request(&shadow, 2, 2);
+	ck_assert_double_gt(shadow.spent, before);
+	ck_assert_uint_le(shadow.pages, 4);
+	/* more of what it has: registered anew */
+	before = shadow.spent;
+	mrrc_shadow_request(&shadow, 2, 4);
+	ck_assert_double_gt(shadow.spent, before);
+	ck_assert_uint_eq(shadow.pages, 4);
+	mrrc_shadow_fini(&shadow);
+}
+END_TEST
+
+/* More objects than it has places for. */
+START_TEST(test_shadow_bounded)
+{
+	struct mrrc_worth worth;
+	struct mrrc_shadow shadow;
+	uint64_t key;
+
+	mrrc_worth_init(&worth);
+	ck_assert_int_eq(mrrc_shadow_init(&shadow, 1 << 20, &cost, &worth),
+			 0);
+	for (key = 1; key <= 20000; key++)
+		mrrc_shadow_request(&shadow, key, 1);
+	ck_assert_uint_le(shadow.pages, 4096);
+	ck_assert_double_gt(shadow.floor, 0);
+	mrrc_shadow_fini(&shadow);
+}
+END_TEST
+
+START_TEST(test_shadow_no_memory)
+{
+	struct mrrc_shadow shadow;
+	int n, rc;
+
+	for (n = 1; n <= 3; n++) {
+		fault_arm(n);
+		rc = mrrc_shadow_init(&shadow, 4, &cost, NULL);
+		ck_assert(fault_disarm());
+		ck_assert_int_eq(rc, -ENOMEM);
+		ck_assert_uint_eq(fault_leaks(), 0);
+	}
+}
+END_TEST
+
+Suite *worth_suite(void)
+{
+	Suite *suite = suite_create("worth");
+	TCase *tcase = tcase_create("worth");
+
+	tcase_add_test(tcase, test_ghosts);
+	tcase_add_test(tcase, test_learns);
+	tcase_add_test(tcase, test_forgets);
+	tcase_add_test(tcase, test_age);
+	tcase_add_test(tcase, test_weight);
+	tcase_add_test(tcase, test_worth);
+	tcase_add_test(tcase, test_shadow_lru);
+	tcase_add_test(tcase, test_shadow_bounded);
+	tcase_add_test(tcase, test_shadow_no_memory);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
