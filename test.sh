@@ -39,7 +39,8 @@ usage()
 	  unit       build with warnings as errors; unit tests, purity gate,
 	             manual page, shellcheck
 	  tcp        functional tests over tcp;ofi_mrrc, registration forced;
-	             other users of libfabric see no difference
+	             other users of libfabric see no difference; the simulator
+	             counts what the provider counts
 	  libfabric2 unit tests and functional tests with libfabric 2.x, in a
 	             folder of Debian 13; each major says that it is not for
 	             the other
@@ -53,6 +54,7 @@ usage()
 	  clients    Open MPI, Intel MPI and MPICH, from packages, over ofi_mrrc:
 	             a program that checks its data, and IMB; on this machine
 	             and over verbs in the virtual machine
+	  fuzz       libFuzzer on what reads files, for FUZZ_SECONDS (60)
 	  soak       the tcp tests again and again for SOAK_MINUTES (60)
 	  upstream   upstream's fabtests, installed in FABTESTS=PREFIX, over each
 	             core: below ofi_mrrc, and hooked
@@ -479,6 +481,28 @@ stage_soak()
 		check_in soak
 		[ "$FAILED" -eq "$before" ] || break
 	done
+}
+
+stage_fuzz()
+{
+	local dir=$BUILD/fuzz log=$LOGS/fuzz.log
+
+	if ! need "$BUILD_PACKAGES clang" || ! build fuzz --disable-tools; then
+		fail "the build failed"
+		return
+	fi
+	mkdir -p "$dir/corpus"
+	check "fuzz_trace builds" logged "clang" "$log" \
+		clang -std=gnu11 -D_GNU_SOURCE -DSIM_LIBFUZZER -O1 -g \
+		-fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=undefined -I"$dir" -I"$TOP/util" \
+		-o "$dir/fuzz_trace" "$TOP"/util/sim/{lines,trace}.c \
+		"$TOP"/util/sim/trace_{read,write}.c \
+		"$TOP/util/sim/test/fuzz_trace.c" -llzma
+	check "traces, ${FUZZ_SECONDS:-60} s" logged "fuzzing" "$log" \
+		"$dir/fuzz_trace" -max_total_time="${FUZZ_SECONDS:-60}" \
+		-artifact_prefix="$dir/" "$dir/corpus" \
+		"$TOP/util/sim/test/corpus_trace"
 }
 
 # upstream CORE FORM SET COMMAND...: one comparison, run by COMMAND.
