@@ -49,7 +49,7 @@ static int sim_row_run(const struct sim_grid *grid, struct sim_row *row)
 	if (!strcmp(row->policy, SIM_NAME_BOUND)) {
 		row->result.requests = row->trace->count;
 		return sim_bound(row->future, cell.cost, row->max_bytes,
-				 &row->result.reg_ns);
+				 grid->bounce, &row->result.reg_ns);
 	}
 	if (!strcmp(row->policy, SIM_NAME_NONE))
 		cell.kind = SIM_NONE;

@@ -50,9 +50,10 @@ void sim_offline_now(struct sim_offline *offline, size_t now);
 
 /*
  * No caches of so many bytes, one for each process, spend less on registering
- * and deregistering, in nanoseconds. -ENOMEM.
+ * and deregistering, in nanoseconds; with @bounce, nor on copying what costs
+ * less to copy. -ENOMEM.
  */
 int sim_bound(const struct sim_future *future, const struct mrrc_cost *cost,
-	      size_t max_bytes, double *ns);
+	      size_t max_bytes, bool bounce, double *ns);
 
 #endif /* SIM_OFFLINE_H */

@@ -227,8 +227,14 @@ START_TEST(test_bound)
 {
 	static const char *const policies[] = {
 		"lru", "lru:pieces=4", "fmrd", "mre-text", "mre-fig4", "gdsf",
+		"gdl",
 	};
-	const struct mrrc_cost *models[] = { &cost, &batched };
+	/* the third is cheaper to copy now and then, the fourth always */
+	const struct mrrc_cost copied = { 10, 100, 1, 50, 30, PAGE, false };
+	const struct mrrc_cost cheap = { 10, 100, 1, 50, 1, PAGE, true };
+	const struct mrrc_cost *models[] = {
+		&cost, &batched, &copied, &cheap,
+	};
 	struct sim_future future;
 	struct sim_result result;
 	struct sim_cell cell = {
@@ -245,10 +251,11 @@ START_TEST(test_bound)
 		    1 + (state >> 24) % 8);
 	}
 	ck_assert_int_eq(sim_future_make(&trace, PAGE, &future), 0);
-	for (m = 0; m < 2; m++) {
+	for (m = 0; m < 4; m++) {
 		cell.cost = models[m];
+		cell.bounce = cell.cost->copy_page > 0;
 		ck_assert_int_eq(sim_bound(&future, cell.cost, cell.max_bytes,
-					   &bound), 0);
+					   cell.bounce, &bound), 0);
 		ck_assert_double_gt(bound, 0);
 		cell.kind = SIM_OFFLINE;
 		ck_assert_int_eq(sim_run(&cell, &result), 0);
