@@ -20,7 +20,7 @@ struct sim_offline {
 	const struct sim_future *future;
 	uint32_t *next;			/* of each part, as of now */
 	size_t now;
-	uint32_t procs;			/* caches opened so far */
+	uint32_t proc;			/* whose cache is opened next */
 };
 
 struct sim_belady {
@@ -94,6 +94,11 @@ void sim_offline_now(struct sim_offline *offline, size_t now)
 	offline->now = now;
 }
 
+void sim_offline_proc(struct sim_offline *offline, uint32_t proc)
+{
+	offline->proc = proc;
+}
+
 static int sim_belady_init(struct mrrc_policy *policy,
 			   const struct mrrc_policy_attr *attr)
 {
@@ -102,7 +107,7 @@ static int sim_belady_init(struct mrrc_policy *policy,
 	TAILQ_INIT(&belady->list);
 	belady->offline = attr->arg;
 	belady->cost = attr->cost;
-	belady->proc = belady->offline->procs++;
+	belady->proc = belady->offline->proc;
 	return 0;
 }
 
