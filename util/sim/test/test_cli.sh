@@ -80,6 +80,8 @@ refuses 2 "'0%'" -s 0% $short
 refuses 2 "'many'" -s many $short
 refuses 2 "no power of two" -P 5000 $short
 refuses 2 "neither a model nor" -m fast $short
+refuses 2 "neither a model nor" -m ou2009, $short
+refuses 2 "neither a model nor" -m reg=1::dereg=1 $short
 refuses 2 "no time in ns" -m reg=soon $short
 refuses 2 "times are from 0" -m reg=-1 $short
 refuses 2 "not table, csv or json" -f xml $short
