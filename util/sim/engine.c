@@ -104,6 +104,7 @@ static int sim_register(struct sim_run *run, struct mrrc_cache *cache,
 	return 0;
 }
 
+/* What there is of a plan: all of it, unless memory was short. */
 static void sim_put(struct sim_run *run, struct mrrc_cache *cache,
 		    struct mrrc_plan *plan)
 {
@@ -111,7 +112,8 @@ static void sim_put(struct sim_run *run, struct mrrc_cache *cache,
 	unsigned i;
 
 	for (i = 0; i < plan->count; i++) {
-		if (!mrrc_cache_put(cache, plan->piece[i].region))
+		if (!plan->piece[i].region ||
+		    !mrrc_cache_put(cache, plan->piece[i].region))
 			continue;
 		TAILQ_INSERT_TAIL(&list, plan->piece[i].region, link);
 		sim_dereg(run, cache, &list);
@@ -201,7 +203,7 @@ static int sim_request(struct sim_run *run, const struct sim_req *req,
 	enum mrrc_admission admission;
 	struct mrrc_plan plan;
 	unsigned i;
-	int rc;
+	int rc = 0;
 
 	if (!cache->policy) {
 		rc = sim_cache_init(run, req->proc);
@@ -223,17 +225,14 @@ static int sim_request(struct sim_run *run, const struct sim_req *req,
 		if (plan.piece[i].region)
 			mrrc_cache_hold(cache, plan.piece[i].region);
 	}
-	for (i = 0; i < plan.count; i++) {
-		if (plan.piece[i].region)
-			continue;
-		rc = sim_register(run, cache, access,
-				  admission == MRRC_ADMIT_KEEP,
-				  &plan.piece[i]);
-		if (rc)
-			return rc;
+	for (i = 0; i < plan.count && !rc; i++) {
+		if (!plan.piece[i].region)
+			rc = sim_register(run, cache, access,
+					  admission == MRRC_ADMIT_KEEP,
+					  &plan.piece[i]);
 	}
 	sim_put(run, cache, &plan);
-	return 0;
+	return rc || !run->offline ? rc : sim_offline_error(run->offline);
 }
 
 static int sim_requests(struct sim_run *run)

@@ -20,6 +20,7 @@ struct sim_offline {
 	const struct sim_future *future;
 	uint32_t *next;			/* of each part, as of now */
 	size_t now;
+	int error;
 	uint32_t proc;			/* whose cache is opened next */
 };
 
@@ -92,6 +93,11 @@ void sim_offline_now(struct sim_offline *offline, size_t now)
 	memcpy(&offline->next[future->first[now]], &future->next[at],
 	       (future->at[now + 1] - at) * sizeof(uint32_t));
 	offline->now = now;
+}
+
+int sim_offline_error(const struct sim_offline *offline)
+{
+	return offline->error;
 }
 
 void sim_offline_proc(struct sim_offline *offline, uint32_t proc)
@@ -205,6 +211,18 @@ static int sim_judged_compare(const void *a, const void *b)
 	       (x->region->start < y->region->start);
 }
 
+/* The first that is not in use, without a judgement. */
+static struct mrrc_region *sim_any(const struct sim_belady *belady)
+{
+	struct mrrc_region *region;
+
+	TAILQ_FOREACH(region, &belady->list, link) {
+		if (!region->held)
+			break;
+	}
+	return region;
+}
+
 /* Judge all that are not in use; false: there are none, or no memory. */
 static bool sim_round(struct sim_belady *belady)
 {
@@ -215,8 +233,10 @@ static bool sim_round(struct sim_belady *belady)
 
 	if (belady->count > belady->room) {
 		judged = realloc(judged, 2 * belady->count * sizeof(*judged));
-		if (!judged)
+		if (!judged) {
+			belady->offline->error = -ENOMEM;
 			return false;
+		}
 		belady->judged = judged;
 		belady->room = 2 * belady->count;
 	}
@@ -250,7 +270,7 @@ static struct mrrc_region *sim_belady_victim(struct mrrc_policy *policy)
 			return region;
 		sim_belady_touch(policy, region);
 	}
-	return NULL;
+	return sim_any(belady);
 }
 
 static bool sim_belady_valid(const struct mrrc_policy *policy, size_t count)

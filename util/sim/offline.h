@@ -45,6 +45,9 @@ extern const struct mrrc_policy_ops sim_offline_ops;	/* arg: below */
 struct sim_offline *sim_offline_open(const struct sim_future *future);
 void sim_offline_close(struct sim_offline *offline);
 
+/* -ENOMEM once there was none to judge by: the run is worth nothing. */
+int sim_offline_error(const struct sim_offline *offline);
+
 /* The next cache that is opened is this process's. */
 void sim_offline_proc(struct sim_offline *offline, uint32_t proc);
 
