@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # check_params.sh: the manual page names the same run-time parameters as the
-# provider defines, and every counter of the public header.  Part of
-# make check.
+# provider defines, and every counter of the public header; page and provider
+# name every policy.  Part of make check.
 
 set -u
 export LC_ALL=C
@@ -49,6 +49,14 @@ fields()
 		grep -v '^size$'
 }
 
+# Of the registry.
+policies()
+{
+	sed -nE 's/^\t\.name = "([a-z0-9-]+)",$/\1/p' \
+		"$top"/prov/mrrc/core/policy_*.c
+}
+
+[ -n "$(policies)" ] || fail "no policy found"
 [ -n "$(defined)" ] || fail "no parameter found in $source"
 [ -n "$(fields)" ] || fail "no field found in $header"
 
@@ -62,6 +70,13 @@ while read -r name; do
 	grep -qE "^\*$name\*" "$page" ||
 		fail "counter $name is not in the manual page"
 done < <(fields)
+while read -r name; do
+	sed -n '/\.name = "policy"/,/\.otherwise/p' "$source" |
+		grep -qwF -- "$name" ||
+		fail "policy $name is not among those that param.c accepts"
+	grep -qE "^\*.*$name\*" "$page" ||
+		fail "policy $name is not in the manual page"
+done < <(policies)
 # a name mentioned elsewhere in the page must exist as well
 while read -r name; do
 	defined | grep -qx "$name" || fail "$name is mentioned, but no parameter"

@@ -7,6 +7,7 @@
 #include "ft_mrrc.h"
 
 #define LONG  300000 /* beyond what a core copies */
+#define MANY  512 /* no endpoint takes so many buffers */
 
 static const size_t sizes[] = { 0, 8, 100, 5000, LONG };
 static struct ft_pair pair;
@@ -60,6 +61,28 @@ static ssize_t ask(struct fi_recv_context *rc, size_t len, uint64_t flags,
 			fi_recvmsg(rc->ep, &msg, flags);
 }
 
+/* More buffers than an endpoint takes: refused, and the message stays. */
+static void ask_too_many(struct fi_recv_context *rc, bool tagged)
+{
+	struct iovec iov[MANY];
+	struct fi_msg msg = {
+		.msg_iov = iov, .iov_count = MANY, .addr = FT_ANY,
+		.context = rc,
+	};
+	struct fi_msg_tagged tmsg = {
+		.msg_iov = iov, .iov_count = MANY, .addr = FT_ANY,
+		.context = rc,
+	};
+	ssize_t ret;
+	unsigned i;
+
+	for (i = 0; i < MANY; i++)
+		iov[i] = (struct iovec) { in + i, 1 };
+	ret = tagged ? fi_trecvmsg(rc->ep, &tmsg, FI_CLAIM) :
+		       fi_recvmsg(rc->ep, &msg, FI_CLAIM);
+	FT_CHECK(ret == -FI_EINVAL, "%d buffers: %zd", MANY, ret);
+}
+
 static void claim(size_t len, uint64_t seed, bool tagged)
 {
 	struct fi_recv_context *rc;
@@ -71,6 +94,8 @@ static void claim(size_t len, uint64_t seed, bool tagged)
 	rc = arrived(len);
 	memset(in, 0, len);
 	rc->context = in;
+	if (ft_stats(&pair.dom[0], &st))
+		ask_too_many(rc, tagged);
 	FT_POST(&pair.s, ask(rc, len, FI_CLAIM, tagged));
 	if (len == LONG && ft_stats(&pair.dom[0], &st))
 		FT_CHECK(st.held_regions == 1, "%" PRIu64 " regions held",

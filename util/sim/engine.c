@@ -15,8 +15,9 @@
 struct sim_run {
 	const struct sim_cell *cell;
 	struct sim_result *result;
-	struct mrrc_cache *cache;		/* one for each process */
-	struct mrrc_admit *admit;		/* the same, or NULL */
+	/* one for each process, opened when it first asks */
+	struct mrrc_cache *cache;		/* no policy: not opened */
+	struct mrrc_admit *admit;		/* or NULL */
 	struct sim_offline *offline;
 	struct mrrc_region_list idle;		/* regions to use again */
 	size_t pinned;
@@ -103,6 +104,7 @@ static int sim_register(struct sim_run *run, struct mrrc_cache *cache,
 	return 0;
 }
 
+/* What there is of a plan: all of it, unless memory was short. */
 static void sim_put(struct sim_run *run, struct mrrc_cache *cache,
 		    struct mrrc_plan *plan)
 {
@@ -110,7 +112,8 @@ static void sim_put(struct sim_run *run, struct mrrc_cache *cache,
 	unsigned i;
 
 	for (i = 0; i < plan->count; i++) {
-		if (!mrrc_cache_put(cache, plan->piece[i].region))
+		if (!plan->piece[i].region ||
+		    !mrrc_cache_put(cache, plan->piece[i].region))
 			continue;
 		TAILQ_INSERT_TAIL(&list, plan->piece[i].region, link);
 		sim_dereg(run, cache, &list);
@@ -154,6 +157,44 @@ static enum mrrc_admission sim_admit(struct sim_run *run,
 			  missing);
 }
 
+static int sim_cache_init(struct sim_run *run, uint32_t proc)
+{
+	const struct sim_cell *cell = run->cell;
+	struct mrrc_cache_conf conf = {
+		.max_bytes = cell->max_bytes,
+		.max_regions = cell->max_regions,
+		.page = cell->page,
+		.policy = cell->kind == SIM_NONE ? "lru" : cell->policy,
+		.cost = cell->cost,
+	};
+	struct mrrc_cache *cache = &run->cache[proc];
+	int rc;
+
+	if (cell->kind == SIM_OFFLINE) {
+		conf.policy_ops = &sim_offline_ops;
+		conf.policy_arg = run->offline;
+		sim_offline_proc(run->offline, proc);
+	}
+	rc = mrrc_cache_init(cache, &conf);
+	if (rc)
+		goto err_none;
+	if (run->admit)
+		rc = mrrc_admit_init(&run->admit[proc], cell->cost,
+				     cell->max_bytes, cell->max_regions);
+	if (rc)
+		goto err_fini;
+	run->result->dereg_on_path = cell->kind == SIM_NONE ||
+				     (cache->policy->batch == 1 &&
+				      !cache->policy->ops->more);
+	return 0;
+
+err_fini:
+	mrrc_cache_fini(cache);
+err_none:
+	cache->policy = NULL;
+	return rc;
+}
+
 static int sim_request(struct sim_run *run, const struct sim_req *req,
 		       size_t now)
 {
@@ -162,8 +203,13 @@ static int sim_request(struct sim_run *run, const struct sim_req *req,
 	enum mrrc_admission admission;
 	struct mrrc_plan plan;
 	unsigned i;
-	int rc;
+	int rc = 0;
 
+	if (!cache->policy) {
+		rc = sim_cache_init(run, req->proc);
+		if (rc)
+			return rc;
+	}
 	if (run->offline)
 		sim_offline_now(run->offline, now);
 	mrrc_cache_lookup(cache, req->addr, req->len, access, 0, &plan);
@@ -179,17 +225,14 @@ static int sim_request(struct sim_run *run, const struct sim_req *req,
 		if (plan.piece[i].region)
 			mrrc_cache_hold(cache, plan.piece[i].region);
 	}
-	for (i = 0; i < plan.count; i++) {
-		if (plan.piece[i].region)
-			continue;
-		rc = sim_register(run, cache, access,
-				  admission == MRRC_ADMIT_KEEP,
-				  &plan.piece[i]);
-		if (rc)
-			return rc;
+	for (i = 0; i < plan.count && !rc; i++) {
+		if (!plan.piece[i].region)
+			rc = sim_register(run, cache, access,
+					  admission == MRRC_ADMIT_KEEP,
+					  &plan.piece[i]);
 	}
 	sim_put(run, cache, &plan);
-	return 0;
+	return rc || !run->offline ? rc : sim_offline_error(run->offline);
 }
 
 static int sim_requests(struct sim_run *run)
@@ -214,61 +257,17 @@ static int sim_requests(struct sim_run *run)
 	return 0;
 }
 
-/* Empty a cache; that is not part of the run. */
-static void sim_empty(struct sim_run *run, struct mrrc_cache *cache)
+/* Empty and close a cache; that is not part of the run. */
+static void sim_close(struct sim_run *run, uint32_t proc)
 {
 	struct mrrc_region_list list = TAILQ_HEAD_INITIALIZER(list);
+	struct mrrc_cache *cache = &run->cache[proc];
 
 	mrrc_cache_evict_all(cache, &list);
 	TAILQ_CONCAT(&run->idle, &list, link);
-}
-
-static int sim_cache_init(struct sim_run *run, struct mrrc_cache *cache)
-{
-	const struct sim_cell *cell = run->cell;
-	struct mrrc_cache_conf conf = {
-		.max_bytes = cell->max_bytes,
-		.max_regions = cell->max_regions,
-		.page = cell->page,
-		.policy = cell->kind == SIM_NONE ? "lru" : cell->policy,
-		.cost = cell->cost,
-	};
-
-	if (cell->kind == SIM_OFFLINE) {
-		conf.policy_ops = &sim_offline_ops;
-		conf.policy_arg = run->offline;
-	}
-	return mrrc_cache_init(cache, &conf);
-}
-
-static int sim_admit_init(struct sim_run *run)
-{
-	const struct sim_cell *cell = run->cell;
-	uint32_t i;
-	int rc;
-
-	if (!cell->bounce || cell->kind == SIM_NONE)
-		return 0;
-	run->admit = calloc(cell->trace->procs, sizeof(*run->admit));
-	if (!run->admit)
-		return -ENOMEM;
-	for (i = 0; i < cell->trace->procs; i++) {
-		rc = mrrc_admit_init(&run->admit[i], cell->cost,
-				     cell->max_bytes, cell->max_regions);
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
-/* Those that were not opened have nothing. */
-static void sim_admit_fini(struct sim_run *run)
-{
-	uint32_t i;
-
-	for (i = 0; run->admit && i < run->cell->trace->procs; i++)
-		mrrc_admit_fini(&run->admit[i]);
-	free(run->admit);
+	mrrc_cache_fini(cache);
+	if (run->admit)
+		mrrc_admit_fini(&run->admit[proc]);
 }
 
 static void sim_add_stats(struct mrrc_stats *sum,
@@ -285,7 +284,6 @@ int sim_run(const struct sim_cell *cell, struct sim_result *result)
 	struct sim_run run = { .cell = cell, .result = result };
 	const uint32_t procs = cell->trace->procs;
 	struct mrrc_region *region;
-	uint32_t open = 0;
 	uint32_t i;
 	int rc = -ENOMEM;
 
@@ -294,36 +292,30 @@ int sim_run(const struct sim_cell *cell, struct sim_result *result)
 	run.cache = calloc(procs, sizeof(*run.cache));
 	if (!run.cache)
 		return -ENOMEM;
+	if (cell->bounce && cell->kind != SIM_NONE) {
+		run.admit = calloc(procs, sizeof(*run.admit));
+		if (!run.admit)
+			goto out;
+	}
 	if (cell->kind == SIM_OFFLINE) {
 		run.offline = sim_offline_open(cell->future);
 		if (!run.offline)
 			goto out;
 	}
-	for (; open < procs; open++) {
-		rc = sim_cache_init(&run, &run.cache[open]);
-		if (rc)
-			goto out;
-	}
-	rc = sim_admit_init(&run);
-	if (rc)
-		goto out;
-	result->dereg_on_path = cell->kind == SIM_NONE ||
-				(run.cache[0].policy->batch == 1 &&
-				 !run.cache[0].policy->ops->more);
 	rc = sim_requests(&run);
 	for (i = 0; i < procs; i++)
 		sim_add_stats(&result->stats, &run.cache[i].stats);
 out:
-	for (i = 0; i < open; i++) {
-		sim_empty(&run, &run.cache[i]);
-		mrrc_cache_fini(&run.cache[i]);
+	for (i = 0; i < procs; i++) {
+		if (run.cache[i].policy)
+			sim_close(&run, i);
 	}
 	while ((region = TAILQ_FIRST(&run.idle))) {
 		TAILQ_REMOVE(&run.idle, region, link);
 		free(region);
 	}
-	sim_admit_fini(&run);
 	sim_offline_close(run.offline);
+	free(run.admit);
 	free(run.cache);
 	return rc;
 }

@@ -49,7 +49,7 @@ static int sim_row_run(const struct sim_grid *grid, struct sim_row *row)
 	if (!strcmp(row->policy, SIM_NAME_BOUND)) {
 		row->result.requests = row->trace->count;
 		return sim_bound(row->future, cell.cost, row->max_bytes,
-				 &row->result.reg_ns);
+				 grid->bounce, &row->result.reg_ns);
 	}
 	if (!strcmp(row->policy, SIM_NAME_NONE))
 		cell.kind = SIM_NONE;
@@ -130,10 +130,12 @@ static int sim_work_run(struct sim_work *work)
 static size_t sim_limit_bytes(const struct sim_limit *limit,
 			      uint64_t footprint, size_t page)
 {
+	const double part = footprint * limit->percent / 100;
 	size_t bytes = limit->bytes;
 
+	/* 100 % may come to 2^64, which is too much for a size_t */
 	if (!bytes)
-		bytes = (size_t) (footprint * limit->percent / 100);
+		bytes = part < (double) SIZE_MAX ? (size_t) part : SIZE_MAX;
 	bytes &= ~(page - 1);
 	return bytes ? bytes : page;
 }

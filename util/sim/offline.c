@@ -20,7 +20,8 @@ struct sim_offline {
 	const struct sim_future *future;
 	uint32_t *next;			/* of each part, as of now */
 	size_t now;
-	uint32_t procs;			/* caches opened so far */
+	int error;
+	uint32_t proc;			/* whose cache is opened next */
 };
 
 struct sim_belady {
@@ -94,6 +95,16 @@ void sim_offline_now(struct sim_offline *offline, size_t now)
 	offline->now = now;
 }
 
+int sim_offline_error(const struct sim_offline *offline)
+{
+	return offline->error;
+}
+
+void sim_offline_proc(struct sim_offline *offline, uint32_t proc)
+{
+	offline->proc = proc;
+}
+
 static int sim_belady_init(struct mrrc_policy *policy,
 			   const struct mrrc_policy_attr *attr)
 {
@@ -102,7 +113,7 @@ static int sim_belady_init(struct mrrc_policy *policy,
 	TAILQ_INIT(&belady->list);
 	belady->offline = attr->arg;
 	belady->cost = attr->cost;
-	belady->proc = belady->offline->procs++;
+	belady->proc = belady->offline->proc;
 	return 0;
 }
 
@@ -200,6 +211,18 @@ static int sim_judged_compare(const void *a, const void *b)
 	       (x->region->start < y->region->start);
 }
 
+/* The first that is not in use, without a judgement. */
+static struct mrrc_region *sim_any(const struct sim_belady *belady)
+{
+	struct mrrc_region *region;
+
+	TAILQ_FOREACH(region, &belady->list, link) {
+		if (!region->held)
+			break;
+	}
+	return region;
+}
+
 /* Judge all that are not in use; false: there are none, or no memory. */
 static bool sim_round(struct sim_belady *belady)
 {
@@ -210,8 +233,10 @@ static bool sim_round(struct sim_belady *belady)
 
 	if (belady->count > belady->room) {
 		judged = realloc(judged, 2 * belady->count * sizeof(*judged));
-		if (!judged)
+		if (!judged) {
+			belady->offline->error = -ENOMEM;
 			return false;
+		}
 		belady->judged = judged;
 		belady->room = 2 * belady->count;
 	}
@@ -245,7 +270,7 @@ static struct mrrc_region *sim_belady_victim(struct mrrc_policy *policy)
 			return region;
 		sim_belady_touch(policy, region);
 	}
-	return NULL;
+	return sim_any(belady);
 }
 
 static bool sim_belady_valid(const struct mrrc_policy *policy, size_t count)
@@ -292,9 +317,30 @@ static double sim_request_pages(const struct sim_future *future, size_t i)
 			 req->addr / future->page + 1);
 }
 
+/* What all requests are judged by. */
+struct sim_price {
+	double page, call;	/* of registering, and of giving up again */
+	double copy;		/* of a page of the model; 0: never */
+	const struct mrrc_cost *cost;
+};
+
+/* The least that a page of a request costs if it is not there. */
+static double sim_price(const struct sim_future *future,
+			const struct sim_price *price, size_t i)
+{
+	const double pages = sim_request_pages(future, i);
+	const double reg = price->page + price->call / pages;
+	const double copy = price->copy / pages *
+			    mrrc_cost_pages(price->cost,
+					    future->trace->req[i].len);
+
+	return price->copy > 0 && copy < reg ? copy : reg;
+}
+
 /* All reuses; returns how many. */
-static size_t sim_reuses(const struct sim_future *future, double page,
-			 double call, struct sim_reuse *reuse)
+static size_t sim_reuses(const struct sim_future *future,
+			 const struct sim_price *price,
+			 struct sim_reuse *reuse)
 {
 	const size_t count = future->trace->count;
 	const uint64_t *part;
@@ -308,8 +354,7 @@ static size_t sim_reuses(const struct sim_future *future, double page,
 			next = future->next[k];
 			if (next == SIM_NEVER)
 				continue;
-			reuse[n].density = (page + call / sim_request_pages(
-						    future, next)) /
+			reuse[n].density = sim_price(future, price, next) /
 					   (next - i);
 			reuse[n++].room = (double) (part[1] - part[0]) *
 					  (next - i);
@@ -319,12 +364,16 @@ static size_t sim_reuses(const struct sim_future *future, double page,
 }
 
 int sim_bound(const struct sim_future *future, const struct mrrc_cost *cost,
-	      size_t max_bytes, double *ns)
+	      size_t max_bytes, bool bounce, double *ns)
 {
 	const size_t count = future->trace->count;
 	const double scale = (double) future->page / cost->page;
-	const double page = (cost->reg_page + cost->dereg_page) * scale;
-	const double call = cost->reg + (cost->batch ? 0 : cost->dereg);
+	const struct sim_price price = {
+		.page = (cost->reg_page + cost->dereg_page) * scale,
+		.call = cost->reg + (cost->batch ? 0 : cost->dereg),
+		.copy = bounce ? cost->copy_page : 0,
+		.cost = cost,
+	};
 	/* a cache for each process */
 	const double capacity = (double) max_bytes / future->page *
 				future->trace->procs;
@@ -337,10 +386,11 @@ int sim_bound(const struct sim_future *future, const struct mrrc_cost *cost,
 	reuse = malloc((future->at[count] + 1) * sizeof(*reuse));
 	if (!reuse)
 		return -ENOMEM;
-	n = sim_reuses(future, page, call, reuse);
+	n = sim_reuses(future, &price, reuse);
 	qsort(reuse, n, sizeof(*reuse), sim_reuse_compare);
 	for (i = 0; i < count; i++)
-		total += page * sim_request_pages(future, i) + call;
+		total += sim_price(future, &price, i) *
+			 sim_request_pages(future, i);
 	for (i = 0; i < n && room > 0; i++) {
 		part = reuse[i].room < room ? reuse[i].room : room;
 		total -= reuse[i].density * part;

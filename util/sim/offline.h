@@ -45,14 +45,21 @@ extern const struct mrrc_policy_ops sim_offline_ops;	/* arg: below */
 struct sim_offline *sim_offline_open(const struct sim_future *future);
 void sim_offline_close(struct sim_offline *offline);
 
+/* -ENOMEM once there was none to judge by: the run is worth nothing. */
+int sim_offline_error(const struct sim_offline *offline);
+
+/* The next cache that is opened is this process's. */
+void sim_offline_proc(struct sim_offline *offline, uint32_t proc);
+
 /* Request @now comes; before the cache is asked. */
 void sim_offline_now(struct sim_offline *offline, size_t now);
 
 /*
  * No caches of so many bytes, one for each process, spend less on registering
- * and deregistering, in nanoseconds. -ENOMEM.
+ * and deregistering, in nanoseconds; with @bounce, nor on copying what costs
+ * less to copy. -ENOMEM.
  */
 int sim_bound(const struct sim_future *future, const struct mrrc_cost *cost,
-	      size_t max_bytes, double *ns);
+	      size_t max_bytes, bool bounce, double *ns);
 
 #endif /* SIM_OFFLINE_H */

@@ -207,15 +207,14 @@ static void add_model(struct argp_state *state, struct sim_grid *grid,
 	const struct mrrc_cost *known = mrrc_cost_find(text);
 	struct sim_model model = { strdup(text), { .page = 4096 } };
 	char *copy = strdup(text);
-	char *save = NULL;
+	char *rest = copy;
 	char *part;
 
 	if (!model.name || !copy)
 		argp_failure(state, 1, ENOMEM, "options");
 	if (known)
 		model.cost = *known;
-	for (part = known ? NULL : strtok_r(copy, ":", &save); part;
-	     part = strtok_r(NULL, ":", &save))
+	while (!known && (part = strsep(&rest, ":")))
 		set_model(state, part, &model.cost);
 	free(copy);
 	if (mrrc_cost_check(&model.cost))

@@ -75,7 +75,7 @@ static void sim_csv_row(const struct sim_row *row, FILE *out)
 		fprintf(out, "%zu", row->count);
 	fputc(',', out);
 	sim_csv_text(row->policy, out);
-#define X(name, value) fprintf(out, ",%.10g", (double) (value));
+#define X(name, value) fprintf(out, ",%.15g", (double) (value));
 	SIM_FIGURES(X)
 #undef X
 	fputc('\n', out);
@@ -132,7 +132,7 @@ static int sim_json(const struct sim_row *rows, size_t cnt, FILE *out)
 
 	for (i = 0; i < cnt; i++)
 		json_array_append_new(array, sim_json_row(&rows[i]));
-	rc = json_dumpf(array, out, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
+	rc = json_dumpf(array, out, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
 	json_decref(array);
 	fputc('\n', out);
 	return rc ? -EIO : 0;

@@ -8,6 +8,9 @@
  * frequency misleads: two shadows (shadow.h) play an eighth of the requests,
  * one by worth, one by LRU, and the cache goes by the one that spends less.
  *
+ * What is in use when a victim is sought is set aside, so that it is not met
+ * again and again, and comes back as used now.
+ *
  * docs/policies.md compares it with the others. A step is O(log n).
  */
 #include "config.h"
@@ -19,6 +22,7 @@ enum { GDL_DUEL };			/* param[] */
 
 #define GHOSTS		8192
 #define SAMPLE		8		/* one request of so many */
+#define PROBES		4		/* of what is aside, for a victim */
 
 struct mrrc_gdl_node {
 	RB_ENTRY(mrrc_gdl_node) node;
@@ -28,6 +32,7 @@ struct mrrc_gdl_node {
 	uint64_t last;			/* use, by the pages registered */
 	uint32_t uses;			/* with those before it had left */
 	uint32_t here;			/* since it was registered */
+	bool aside;			/* in that list, and nowhere else */
 };
 
 RB_HEAD(mrrc_gdl_tree, mrrc_gdl_node);
@@ -36,6 +41,7 @@ struct mrrc_gdl {
 	struct mrrc_policy policy;
 	struct mrrc_gdl_tree tree;	/* by worth */
 	struct mrrc_region_list list;	/* oldest use first */
+	struct mrrc_region_list aside;	/* in use when last seen */
 	size_t count;
 	const struct mrrc_cost *cost;
 	struct mrrc_worth learned;
@@ -96,6 +102,7 @@ static int mrrc_gdl_init(struct mrrc_policy *policy,
 
 	RB_INIT(&gdl->tree);
 	TAILQ_INIT(&gdl->list);
+	TAILQ_INIT(&gdl->aside);
 	gdl->cost = attr->cost;
 	mrrc_worth_init(&gdl->learned);
 	rc = mrrc_ghosts_init(&gdl->ghosts, GHOSTS);
@@ -146,6 +153,7 @@ static void mrrc_gdl_place(struct mrrc_gdl *gdl, struct mrrc_region *region)
 {
 	struct mrrc_gdl_node *node = mrrc_gdl_node(region);
 
+	node->aside = false;
 	node->last = gdl->now;
 	node->worth = gdl->floor + mrrc_worth(&gdl->learned, node->uses,
 					      node->here, node->weight);
@@ -155,6 +163,10 @@ static void mrrc_gdl_place(struct mrrc_gdl *gdl, struct mrrc_region *region)
 
 static void mrrc_gdl_unplace(struct mrrc_gdl *gdl, struct mrrc_region *region)
 {
+	if (mrrc_gdl_node(region)->aside) {
+		TAILQ_REMOVE(&gdl->aside, region, link);
+		return;
+	}
 	RB_REMOVE(mrrc_gdl_tree, &gdl->tree, mrrc_gdl_node(region));
 	TAILQ_REMOVE(&gdl->list, region, link);
 }
@@ -219,25 +231,52 @@ static void mrrc_gdl_remove(struct mrrc_policy *policy,
 	gdl->count--;
 }
 
+static void mrrc_gdl_set_aside(struct mrrc_gdl *gdl,
+			       struct mrrc_region *region)
+{
+	mrrc_gdl_unplace(gdl, region);
+	mrrc_gdl_node(region)->aside = true;
+	TAILQ_INSERT_TAIL(&gdl->aside, region, link);
+}
+
+/* Of the next @left that are aside, bring back what nothing uses any more. */
+static bool mrrc_gdl_bring_back(struct mrrc_gdl *gdl, size_t left)
+{
+	struct mrrc_region *region;
+	bool any = false;
+
+	while (left-- && (region = TAILQ_FIRST(&gdl->aside))) {
+		TAILQ_REMOVE(&gdl->aside, region, link);
+		if (region->held) {
+			TAILQ_INSERT_TAIL(&gdl->aside, region, link);
+			continue;
+		}
+		mrrc_gdl_place(gdl, region);
+		any = true;
+	}
+	return any;
+}
+
+static struct mrrc_region *mrrc_gdl_least(struct mrrc_gdl *gdl)
+{
+	struct mrrc_gdl_node *node;
+
+	if (gdl->lru)
+		return TAILQ_FIRST(&gdl->list);
+	node = RB_MIN(mrrc_gdl_tree, &gdl->tree);
+	return node ? node->region : NULL;
+}
+
 static struct mrrc_region *mrrc_gdl_victim(struct mrrc_policy *policy)
 {
 	struct mrrc_gdl *gdl = mrrc_gdl_of(policy);
-	struct mrrc_region *region = NULL;
-	struct mrrc_gdl_node *node;
+	struct mrrc_region *region;
 
-	if (gdl->lru) {
-		TAILQ_FOREACH(region, &gdl->list, link) {
-			if (!region->held)
-				break;
-		}
-	} else {
-		RB_FOREACH(node, mrrc_gdl_tree, &gdl->tree) {
-			if (node->region->held)
-				continue;
-			region = node->region;
-			break;
-		}
-	}
+	mrrc_gdl_bring_back(gdl, PROBES);
+	do {
+		while ((region = mrrc_gdl_least(gdl)) && region->held)
+			mrrc_gdl_set_aside(gdl, region);
+	} while (!region && mrrc_gdl_bring_back(gdl, gdl->count));
 	gdl->victim = region;
 	return region;
 }
@@ -254,6 +293,7 @@ static bool mrrc_gdl_valid(const struct mrrc_policy *policy, size_t count)
 	RB_FOREACH(node, mrrc_gdl_tree, &gdl->tree) {
 		if (node->region->state != MRRC_REGION_INDEXED ||
 		    mrrc_gdl_node(node->region) != node || !node->uses ||
+		    node->aside ||
 		    (before && before->worth > node->worth))
 			return false;
 		before = node;
@@ -261,7 +301,14 @@ static bool mrrc_gdl_valid(const struct mrrc_policy *policy, size_t count)
 	}
 	TAILQ_FOREACH(region, &gdl->list, link)
 		listed++;
-	return seen == count && listed == count && gdl->count == count;
+	if (seen != listed)
+		return false;
+	TAILQ_FOREACH(region, &gdl->aside, link) {
+		if (!mrrc_gdl_node(region)->aside)
+			return false;
+		seen++;
+	}
+	return seen == count && gdl->count == count;
 }
 
 const struct mrrc_policy_ops mrrc_policy_gdl_ops = {

@@ -113,8 +113,8 @@ static const struct mrrc_param {
 	  .help = "Most regions that a domain's cache keeps registered",
 	  .set = set_cache_max_count },
 	{ .name = "policy", .type = FI_PARAM_STRING,
-	  .accepts = "lru, fmrd, mre-text, mre-fig4 or gdsf, and perhaps "
-		     "parameters of it, as gdsf:pieces=2",
+	  .accepts = "gdl, gdsf, lru, fmrd, mre-text or mre-fig4, and perhaps "
+		     "parameters of it, as gdl:pieces=2",
 	  .otherwise = MRRC_POLICY_DEFAULT,
 	  .help = "Which region the cache evicts to make room, how many may "
 		  "serve one buffer (pieces), and how many go at once (batch)",

@@ -80,6 +80,8 @@ static ssize_t mrrc_trecv_buffered(struct mrrc_ep *ep,
 
 	if (!(flags & FI_CLAIM))
 		return fi_trecvmsg(ep->core, msg, flags);
+	if (msg->iov_count > ep->rx.iov_limit)
+		return -FI_EINVAL;
 	ret = mrrc_op_begin(ep, &ep->rx, (flags & ~FI_CLAIM) | FI_COMPLETION,
 			    recv_context->context, &op);
 	if (ret)

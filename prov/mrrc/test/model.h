@@ -22,10 +22,12 @@ struct entry {
 	double factor;		/* mre */
 	double worth, value;	/* gdsf */
 	unsigned uses;
-	unsigned long turn;	/* when it came to its place in its class */
+	unsigned long turn;	/* when it came to its place in its class,
+				 * or aside */
 	double weight;		/* gdl */
 	unsigned here;
 	uint64_t last;
+	bool aside;
 };
 
 struct model {

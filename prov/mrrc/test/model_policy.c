@@ -166,7 +166,7 @@ static void mre_resort(struct model *model)
 
 static void gdl_place(struct model *model, struct entry *e)
 {
-	mrrc_worth_enter(&model->learned, e->uses);
+	e->aside = false;
 	e->last = model->now;
 	e->worth = model->floor + mrrc_worth(&model->learned, e->uses,
 					     e->here, e->weight);
@@ -184,6 +184,7 @@ static void gdl_enter(struct model *model, struct entry *e)
 						 MRRC_WORTH_USES;
 	e->weight = mrrc_worth_weight(&model->cache->cost,
 				      (size_t) e->pages * PAGE);
+	mrrc_worth_enter(&model->learned, e->uses);
 	gdl_place(model, e);
 	model->named = NULL;
 }
@@ -193,6 +194,7 @@ static void gdl_touch(struct model *model, struct entry *e)
 	mrrc_worth_again(&model->learned, e->uses, model->now - e->last);
 	e->uses += e->uses < MRRC_WORTH_USES;
 	e->here++;
+	mrrc_worth_enter(&model->learned, e->uses);
 	gdl_place(model, e);
 }
 
@@ -210,7 +212,7 @@ static void gdl_drop(struct model *model, const struct entry *e)
 }
 
 /* Least worth, then lowest; or the oldest use. */
-static unsigned gdl_victim(struct model *model)
+static unsigned gdl_least(const struct model *model)
 {
 	const struct entry *e, *b;
 	unsigned best = model->count;
@@ -218,7 +220,7 @@ static unsigned gdl_victim(struct model *model)
 
 	for (i = 0; i < model->count; i++) {
 		e = &model->entry[i];
-		if (e->region->held)
+		if (e->aside)
 			continue;
 		b = &model->entry[best];
 		if (best == model->count ||
@@ -229,6 +231,46 @@ static unsigned gdl_victim(struct model *model)
 						e->access < b->access))))))
 			best = i;
 	}
+	return best;
+}
+
+/* Of those aside, the next so many: what is not in use is used now. */
+static bool gdl_bring_back(struct model *model, unsigned left)
+{
+	bool any = false;
+	unsigned i, next;
+
+	while (left--) {
+		next = model->count;
+		for (i = 0; i < model->count; i++) {
+			if (model->entry[i].aside &&
+			    (next == model->count || model->entry[i].turn <
+						     model->entry[next].turn))
+				next = i;
+		}
+		if (next == model->count)
+			break;
+		model->entry[next].turn = ++model->turn;
+		if (model->entry[next].region->held)
+			continue;
+		gdl_place(model, renew(model, next));
+		any = true;
+	}
+	return any;
+}
+
+static unsigned gdl_victim(struct model *model)
+{
+	unsigned best;
+
+	gdl_bring_back(model, 4);
+	do {
+		while ((best = gdl_least(model)) < model->count &&
+		       model->entry[best].region->held) {
+			model->entry[best].aside = true;
+			model->entry[best].turn = ++model->turn;
+		}
+	} while (best == model->count && gdl_bring_back(model, model->count));
 	model->named = best < model->count ? model->entry[best].region : NULL;
 	return best;
 }

@@ -262,6 +262,37 @@ START_TEST(test_any)
 }
 END_TEST
 
+/* Of many in use, those that are no longer are found again, every one. */
+START_TEST(test_put_again)
+{
+	struct mrrc_policy *outer = policy;
+	struct mrrc_region *victim;
+	unsigned free, i;
+
+	ck_assert_int_eq(mrrc_policy_open(kinds[_i], &attr, &policy), 0);
+	memset(region, 0, sizeof(region));
+	for (i = 0; i < MANY; i++) {
+		insert(i, 1 + i % 7);
+		region[i].held = i != MANY - 1;
+	}
+	ck_assert_ptr_eq(policy->ops->victim(policy), &region[MANY - 1]);
+	for (i = 0; i < MANY; i += 2)
+		region[i].held = 0;
+	/* one that was passed over is used, another forgotten */
+	policy->ops->touch(policy, &region[1]);
+	policy->ops->remove(policy, &region[3]);
+	ck_assert(policy->ops->valid(policy, MANY - 1));
+	for (free = 0; (victim = policy->ops->victim(policy)); free++) {
+		ck_assert_uint_eq(victim->held, 0);
+		policy->ops->remove(policy, victim);
+	}
+	ck_assert_uint_eq(free, MANY / 2 + 1);
+	ck_assert(policy->ops->valid(policy, MANY - 2 - MANY / 2));
+	mrrc_policy_close(policy);
+	policy = outer;
+}
+END_TEST
+
 /* All are in use: none, however often it is asked; then one. */
 START_TEST(test_all_held)
 {
@@ -378,6 +409,8 @@ Suite *policy_suite(void)
 			    sizeof(specs) / sizeof(specs[0]));
 	tcase_add_test(tcase, test_values);
 	tcase_add_loop_test(tcase, test_any, 0,
+			    sizeof(kinds) / sizeof(kinds[0]));
+	tcase_add_loop_test(tcase, test_put_again, 0,
 			    sizeof(kinds) / sizeof(kinds[0]));
 	tcase_add_loop_test(tcase, test_all_held, 0,
 			    sizeof(kinds) / sizeof(kinds[0]));

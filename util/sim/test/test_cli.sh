@@ -54,6 +54,10 @@ says()
 short=gen:cello:requests=2000
 
 printf 'time_us,addr,len\n1,0,4096\n2,4096,x\n' >"$DIR/bad.csv"
+printf 'time_us,addr,len,proc\n%s\n%s\n%s\n' \
+	"1,0,$((2**63 - 1)),0" "1,0,$((2**63 - 1)),1" "1,0,$((2**63 - 1)),2" \
+	>"$DIR/vast.csv"
+printf 'time_us,addr,len\n1,4096,12345679872\n' >"$DIR/long.csv"
 printf 'time_us,addr,len\n1,0x1000,4096\n2,0x1000,4096\n' >"$DIR/good.csv"
 
 says 'Usage: ' --help
@@ -62,6 +66,9 @@ says 'time_us,addr,len' -w - $short
 says 'lru +50\.0% +50\.0% +1\.00 ' -p lru -s 64K "$DIR/good.csv"
 says '^gen:cello:requests=2000,4096,ou2009,10,[0-9]+,,gdl:pieces=2,2000,' \
 	-f csv -p gdl:pieces=2 -s 10% $short
+says ',100,18446744073709547520,' -f csv -p lru -s 100% "$DIR/vast.csv"
+says ',12345679872$' -f csv -p lru -s 64G "$DIR/long.csv"
+says '"pinned_peak_bytes": 12345679872\.0' -f json -p lru -s 64G "$DIR/long.csv"
 says '"pinned_over_time"' -f json -p lru -s 10% $short
 says ' of 2 processes' --together -p lru -s 10% $short $short
 says 'bounced' --bounce -f csv -p lru -m reg=900:copy_page=9 $short
@@ -76,6 +83,8 @@ refuses 2 "'0%'" -s 0% $short
 refuses 2 "'many'" -s many $short
 refuses 2 "no power of two" -P 5000 $short
 refuses 2 "neither a model nor" -m fast $short
+refuses 2 "neither a model nor" -m ou2009, $short
+refuses 2 "neither a model nor" -m reg=1::dereg=1 $short
 refuses 2 "no time in ns" -m reg=soon $short
 refuses 2 "times are from 0" -m reg=-1 $short
 refuses 2 "not table, csv or json" -f xml $short

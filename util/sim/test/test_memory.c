@@ -5,6 +5,7 @@
  * realloc and strdup.
  */
 #include "config.h"
+#include "sim/engine.h"
 #include "sim/gen.h"
 
 #include <check.h>
@@ -108,9 +109,40 @@ static int try_kv(struct sim_trace *trace)
 	return sim_gen_kv.make(1, 3000, trace);
 }
 
+static int try_run(const char *policy, struct sim_trace *trace)
+{
+	const struct mrrc_cost cost = { 10, 100, 1, 50, 30, 4096, false };
+	struct sim_future future = { 0 };
+	struct sim_result result;
+	struct sim_cell cell = {
+		.trace = &input, .policy = policy, .future = &future,
+		.kind = policy ? SIM_CACHE : SIM_OFFLINE, .cost = &cost,
+		.max_bytes = 64 << 20, .max_regions = 12, .page = 4096,
+		.bounce = true,
+	};
+	int ret = 0;
+
+	if (!policy)
+		ret = sim_future_make(&input, 4096, &future);
+	if (!ret)
+		ret = sim_run(&cell, &result);
+	sim_future_free(&future);
+	return ret ? ret : sim_trace_init(trace, "ran");
+}
+
+static int try_gdl(struct sim_trace *trace)
+{
+	return try_run("gdl:batch=1", trace);
+}
+
+static int try_offline(struct sim_trace *trace)
+{
+	return try_run(NULL, trace);
+}
+
 static int (*const tries[])(struct sim_trace *trace) = {
 	try_read, try_merge, try_footprint, try_cello, try_httpd, try_nas,
-	try_kv,
+	try_kv, try_gdl, try_offline,
 };
 
 START_TEST(test_memory)

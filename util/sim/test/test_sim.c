@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "sim/gen.h"
 #include "sim/grid.h"
@@ -154,6 +155,35 @@ START_TEST(test_processes)
 }
 END_TEST
 
+/* Of processes that ask for nothing there is no cache. */
+START_TEST(test_processes_far)
+{
+	struct sim_future future;
+	struct sim_result result;
+	struct sim_cell cell = {
+		.trace = &trace, .kind = SIM_OFFLINE, .future = &future,
+		.max_bytes = 2 * PAGE, .max_regions = 9, .page = PAGE,
+		.cost = &cost,
+	};
+	struct rusage before, after;
+
+	add(1500, 0, 1);
+	add(7, 0, 1);
+	add(1500, 0, 1);
+	getrusage(RUSAGE_SELF, &before);
+	run("gdl", 2, 9, &cost, &result);
+	ck_assert_uint_eq(result.hits, 1);
+	ck_assert_uint_eq(result.registrations, 2);
+	ck_assert_int_eq(sim_future_make(&trace, PAGE, &future), 0);
+	ck_assert_int_eq(sim_run(&cell, &result), 0);
+	ck_assert_uint_eq(result.hits, 1);
+	sim_future_free(&future);
+	getrusage(RUSAGE_SELF, &after);
+	/* KiB; each would take some 600 */
+	ck_assert_int_lt(after.ru_maxrss - before.ru_maxrss, 100 * 1024);
+}
+END_TEST
+
 START_TEST(test_errors)
 {
 	struct sim_result result;
@@ -227,8 +257,14 @@ START_TEST(test_bound)
 {
 	static const char *const policies[] = {
 		"lru", "lru:pieces=4", "fmrd", "mre-text", "mre-fig4", "gdsf",
+		"gdl",
 	};
-	const struct mrrc_cost *models[] = { &cost, &batched };
+	/* the third is cheaper to copy now and then, the fourth always */
+	const struct mrrc_cost copied = { 10, 100, 1, 50, 30, PAGE, false };
+	const struct mrrc_cost cheap = { 10, 100, 1, 50, 1, PAGE, true };
+	const struct mrrc_cost *models[] = {
+		&cost, &batched, &copied, &cheap,
+	};
 	struct sim_future future;
 	struct sim_result result;
 	struct sim_cell cell = {
@@ -245,10 +281,11 @@ START_TEST(test_bound)
 		    1 + (state >> 24) % 8);
 	}
 	ck_assert_int_eq(sim_future_make(&trace, PAGE, &future), 0);
-	for (m = 0; m < 2; m++) {
+	for (m = 0; m < 4; m++) {
 		cell.cost = models[m];
+		cell.bounce = cell.cost->copy_page > 0;
 		ck_assert_int_eq(sim_bound(&future, cell.cost, cell.max_bytes,
-					   &bound), 0);
+					   cell.bounce, &bound), 0);
 		ck_assert_double_gt(bound, 0);
 		cell.kind = SIM_OFFLINE;
 		ck_assert_int_eq(sim_run(&cell, &result), 0);
@@ -322,6 +359,7 @@ int main(void)
 	tcase_add_test(tcase, test_none);
 	tcase_add_test(tcase, test_too_big);
 	tcase_add_test(tcase, test_processes);
+	tcase_add_test(tcase, test_processes_far);
 	tcase_add_test(tcase, test_errors);
 	tcase_add_test(tcase, test_future);
 	tcase_add_test(tcase, test_offline);
