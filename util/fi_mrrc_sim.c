@@ -23,9 +23,13 @@ static void shorten(struct sim_trace *trace, uint64_t min_len)
 	size_t kept = 0;
 	size_t i;
 
+	trace->procs = 0;
 	for (i = 0; i < trace->count; i++) {
-		if (trace->req[i].len >= min_len)
-			trace->req[kept++] = trace->req[i];
+		if (trace->req[i].len < min_len)
+			continue;
+		if (trace->req[i].proc >= trace->procs)
+			trace->procs = trace->req[i].proc + 1;
+		trace->req[kept++] = trace->req[i];
 	}
 	trace->count = kept;
 }

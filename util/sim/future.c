@@ -52,6 +52,8 @@ static int sim_future_cut(struct sim_future *future)
 	size_t n = 0;
 	size_t i;
 
+	if (trace->count >= SIM_NEVER / 2)
+		return -E2BIG;
 	future->part = malloc((2 * trace->count + 1) * sizeof(uint64_t));
 	if (!future->part)
 		return -ENOMEM;

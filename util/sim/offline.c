@@ -250,7 +250,7 @@ static bool sim_round(struct sim_belady *belady)
 		return false;
 	qsort(judged, n, sizeof(*judged), sim_judged_compare);
 	for (i = n / ROUND_PART + 1; i-- > 0;) {
-		region = judged[i < n ? i : n - 1].region;
+		region = judged[i].region;
 		sim_belady_leave(belady, region);
 		TAILQ_INSERT_HEAD(&belady->list, region, link);
 		sim_node(region)->waits = true;

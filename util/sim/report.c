@@ -96,6 +96,14 @@ static void sim_csv(const struct sim_row *rows, size_t cnt, FILE *out)
 
 /* ---- JSON ---- */
 
+/* What is not UTF-8 has no place in JSON. */
+static json_t *sim_json_text(const char *text)
+{
+	json_t *string = json_string(text);
+
+	return string ? string : json_string("(not UTF-8)");
+}
+
 static json_t *sim_json_row(const struct sim_row *row)
 {
 	const struct sim_result *r = &row->result;
@@ -103,11 +111,13 @@ static json_t *sim_json_row(const struct sim_row *row)
 	json_t *pinned = json_array();
 	size_t i;
 
-	json_object_set_new(object, "trace", json_string(row->trace->name));
+	json_object_set_new(object, "trace",
+			    sim_json_text(row->trace->name));
 	json_object_set_new(object, "footprint_bytes",
 			    json_integer(row->footprint));
 	json_object_set_new(object, "page", json_integer(row->page));
-	json_object_set_new(object, "model", json_string(row->model->name));
+	json_object_set_new(object, "model",
+			    sim_json_text(row->model->name));
 	json_object_set_new(object, "max_bytes",
 			    json_integer(row->max_bytes));
 	if (row->count != SIZE_MAX)

@@ -52,8 +52,10 @@ int mrrc_cache_init(struct mrrc_cache *cache,
 	if (ranges > conf->max_regions)
 		ranges = conf->max_regions;
 	rc = mrrc_history_init(&cache->merged, ranges);
-	if (rc)
+	if (rc) {
 		mrrc_policy_close(cache->policy);
+		cache->policy = NULL;
+	}
 	return rc;
 }
 

@@ -8,6 +8,8 @@
 #ifndef MRRC_GHOST_H
 #define MRRC_GHOST_H
 
+#include "core/hash.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,13 +36,5 @@ void mrrc_ghosts_put(struct mrrc_ghosts *ghosts,
 /* Forget it; false if it was not remembered. */
 bool mrrc_ghosts_take(struct mrrc_ghosts *ghosts, uint64_t key,
 		      struct mrrc_ghost *ghost);
-
-/* Every bit of the key moves every other: splitmix64's finaliser. */
-static inline uint64_t mrrc_hash(uint64_t key)
-{
-	key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9;
-	key = (key ^ (key >> 27)) * 0x94d049bb133111eb;
-	return key ^ (key >> 31);
-}
 
 #endif /* MRRC_GHOST_H */

@@ -5,12 +5,14 @@
 #include "config.h"
 #include "core/history.h"
 
+#include "core/hash.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #define ROWS		4
 #define ROW_MIN		1024
-#define ROW_MAX		(1024 * 1024)
+#define ROW_MAX		(64 * 1024)	/* halved in some microseconds */
 #define PERIOD		10	/* additions an entry of a row: TinyLFU's */
 
 int mrrc_history_init(struct mrrc_history *history, size_t ranges)
@@ -33,14 +35,6 @@ void mrrc_history_fini(struct mrrc_history *history)
 	free(history->count);
 }
 
-/* The finaliser of splitmix64: every bit of the key moves every other. */
-static uint64_t mrrc_history_hash(uint64_t key)
-{
-	key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9;
-	key = (key ^ (key >> 27)) * 0x94d049bb133111eb;
-	return key ^ (key >> 31);
-}
-
 /* Where a row counts it: 32 bits of hash, turned differently for each. */
 static uint8_t *mrrc_history_at(const struct mrrc_history *history,
 				uint64_t hash, int row)
@@ -53,7 +47,7 @@ static uint8_t *mrrc_history_at(const struct mrrc_history *history,
 
 unsigned mrrc_history_get(const struct mrrc_history *history, uint64_t key)
 {
-	const uint64_t hash = mrrc_history_hash(key);
+	const uint64_t hash = mrrc_hash(key);
 	unsigned least = MRRC_HISTORY_MAX;
 	unsigned count;
 	int row;
@@ -78,7 +72,7 @@ static void mrrc_history_halve(struct mrrc_history *history)
 
 unsigned mrrc_history_add(struct mrrc_history *history, uint64_t key)
 {
-	const uint64_t hash = mrrc_history_hash(key);
+	const uint64_t hash = mrrc_hash(key);
 	unsigned least;
 	uint8_t *count;
 	int row;

@@ -16,7 +16,7 @@
 #define MRRC_HISTORY_MAX	255	/* counts stay there */
 
 struct mrrc_history {
-	uint8_t *count;		/* MRRC_HISTORY_ROWS rows */
+	uint8_t *count;		/* several rows */
 	size_t mask;		/* entries of a row, less one */
 	size_t added;		/* since the last halving */
 	size_t period;

@@ -203,6 +203,7 @@ void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr,
 	struct mrrc_region *region;
 	unsigned i;
 
+	assert(lo < hi);
 	if (!pieces || pieces > cache->policy->pieces)
 		pieces = cache->policy->pieces;
 	plan->count = 0;

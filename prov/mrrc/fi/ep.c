@@ -308,9 +308,13 @@ static size_t mrrc_iov_limit(size_t limit)
 
 static void mrrc_ep_init_attr(struct mrrc_ep *ep, const struct fi_info *info)
 {
-	/* a datagram's prefix (FI_MSG_PREFIX) is looked for in one buffer */
+	/* a message's prefix is looked for in one buffer */
 	const bool splits = info->ep_attr &&
-			    info->ep_attr->type != FI_EP_DGRAM;
+			    info->ep_attr->type != FI_EP_DGRAM &&
+			    !(info->mode & FI_MSG_PREFIX);
+	/* adapters there read into one buffer, whatever tx_attr says */
+	const bool splits_reads = splits &&
+				  info->ep_attr->protocol != FI_PROTO_IWARP;
 	/*
 	 * ofi_rxm (1.17) completes the receive of a message in several buffers
 	 * once for each of them, when its peer goes away in a rendezvous.
@@ -323,7 +327,9 @@ static void mrrc_ep_init_attr(struct mrrc_ep *ep, const struct fi_info *info)
 		ep->tx.iov_limit = mrrc_iov_limit(info->tx_attr->iov_limit);
 		ep->inject_size = info->tx_attr->inject_size;
 		if (splits && info->tx_attr->iov_limit)
-			ep->rma_split_limit = ep->tx.iov_limit;
+			ep->write_split_limit = ep->tx.iov_limit;
+		if (splits_reads && info->tx_attr->iov_limit)
+			ep->read_split_limit = ep->tx.iov_limit;
 		if (splits_msgs && info->tx_attr->iov_limit)
 			ep->tx.split_limit = ep->tx.iov_limit;
 	}

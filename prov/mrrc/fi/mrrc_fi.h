@@ -250,7 +250,7 @@ struct mrrc_ep {
 	uintptr_t ops_base;
 	size_t ops_len;
 	struct mrrc_ep_dir tx, rx;
-	size_t rma_split_limit;
+	size_t write_split_limit, read_split_limit;
 	bool shared_rx;		/* receives come from a shared context */
 	bool is_srx;		/* this is the shared context */
 	bool rx_bind_late;	/* rx.cq is yet to be bound to the core */

@@ -28,7 +28,7 @@ mrrc_post_write(struct mrrc_ep *ep, const struct fi_msg_rma *msg,
 	if (ret)
 		return ret;
 	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
-			   ep->rma_split_limit, MRRC_RO, &core, &any);
+			   ep->write_split_limit, MRRC_RO, &core, &any);
 	if (ret)
 		return mrrc_op_posted(op, ret);
 	core_msg.msg_iov = core.iov;
@@ -56,7 +56,7 @@ mrrc_post_read(struct mrrc_ep *ep, const struct fi_msg_rma *msg,
 	if (ret)
 		return ret;
 	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
-			   ep->rma_split_limit, MRRC_RW, &core, &any);
+			   ep->read_split_limit, MRRC_RW, &core, &any);
 	if (ret)
 		return mrrc_op_posted(op, ret);
 	core_msg.msg_iov = core.iov;

@@ -245,16 +245,21 @@ static void mrrc_cache_mt_unseen(struct mrrc_cache_mt *cache, int rc)
 
 /* ---- entry points ---- */
 
+/* Of the pages that the range touches. */
+static size_t mrrc_pages_len(uintptr_t addr, size_t len, size_t page)
+{
+	return ((addr + len - 1) | (page - 1)) + 1 - (addr & ~(page - 1));
+}
+
 /* The whole request in one registration of its own. */
 static int mrrc_cache_mt_single(struct mrrc_cache_mt *cache, uintptr_t addr,
 				size_t len, enum mrrc_access access, int rc,
 				struct mrrc_plan *plan)
 {
-	const uintptr_t mask = cache->cache.page - 1;
 	struct mrrc_piece *piece = &plan->piece[0];
 
-	piece->start = addr & ~mask;
-	piece->len = ((addr + len - 1) | mask) - piece->start + 1;
+	piece->start = addr & ~(cache->cache.page - 1);
+	piece->len = mrrc_pages_len(addr, len, cache->cache.page);
 	plan->count = 1;
 	if (!rc)
 		return mrrc_cache_mt_fill(cache, piece->start, piece->len,
@@ -313,7 +318,8 @@ int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *ptr,
 	}
 	if (!plan->missing)
 		return 0;
-	alone = plan->count == 1 && !plan->merged;
+	alone = plan->count == 1 && plan->piece[0].len == mrrc_pages_len(
+		addr, len, cache->cache.page);
 	rc = mrrc_cache_mt_complete(cache, access, plan);
 	if (!rc || alone)
 		return rc;

@@ -124,7 +124,7 @@ START_TEST(test_sizes)
 {
 	static const size_t ranges[] = { 0, 1, 512, 513, 100000, SIZE_MAX };
 	static const size_t rows[] = {
-		1024, 1024, 1024, 2048, 262144, 1048576,
+		1024, 1024, 1024, 2048, 65536, 65536,
 	};
 	struct mrrc_history other;
 	size_t i;
