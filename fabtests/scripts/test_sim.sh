@@ -9,11 +9,11 @@ set -u
 ME=${0##*/}
 
 readonly SIZE=1M COUNT=64
-# no more pieces than tcp takes buffers in one operation
-readonly POLICIES="lru lru:pieces=4 lru:merge=1 fmrd fmrd:pieces=4:batch=5
+# as many pieces as a core takes buffers in one call, at most: it may be 4
+readonly POLICIES="lru lru:pieces=4 lru:merge=1 fmrd fmrd:pieces=3:batch=5
 	mre-text:pieces=4 mre-fig4:pieces=4:resort=100:evict=20 gdsf
-	gdsf:history=0 gdl gdl:duel=0 gdl:pieces=1
-	gdsf:pieces=2:batch=1"
+	gdsf:history=0 gdsf:pieces=2:batch=1 gdl gdl:duel=0
+	gdl:pieces=1"
 readonly COLUMNS="requests,hits,registrations,deregistrations,evictions,splits,merges"
 
 usage()
@@ -34,8 +34,7 @@ columns()
 		NR == 2 {
 			n = split(want, name, ",")
 			for (i = 1; i <= n; i++)
-				printf "%s%d", (i > 1 ? " " : ""), \
-					$at[name[i]]
+				printf "%s%d", (i > 1 ? " " : ""), $at[name[i]]
 			print ""
 		}'
 }
