@@ -230,17 +230,19 @@ stage_tcp()
 	run_fabtests unit "tcp;ofi_rxm;ofi_mrrc" -x "$ONCE"
 	run_fabtests unit "net;ofi_mrrc" -x "$ONCE"
 	run_fabtests unit "tcp;ofi_mrrc" -H -x "$ONCE,hook,info"
-	run_test_sim unit
+	run_test_sim "tcp;ofi_mrrc" \
+		env FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric"
 }
 
-# The simulator counts what the provider counts.
+# run_test_sim PROVIDER WRAPPER...: the simulator counts what PROVIDER counts.
 run_test_sim()
 {
-	local log=$LOGS/$STAGE-test_sim.log rc
+	local log=$LOGS/$STAGE-test_sim.log provider=$1 rc
 
-	logged "provider and simulator, counter by counter" "$log" \
-		env FI_PROVIDER_PATH="$BUILD/$1/prefix/lib/libfabric" \
-		"$TOP/fabtests/scripts/test_sim.sh" -b "$BUILD/$1/prefix/bin"
+	shift
+	logged "provider and simulator, counter by counter" "$log" "$@" \
+		"$TOP/fabtests/scripts/test_sim.sh" \
+		-b "$BUILD/unit/prefix/bin" "$provider"
 	rc=$?
 	count_summary $rc "$log" "test_sim.sh"
 	[ $rc -eq 0 ] || sed 's/^/   | /' "$log" | tail -n 20
@@ -383,6 +385,8 @@ stage_verbs()
 		-e FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" -- \
 		"$RUNFABTESTS" -b "$BUILD/unit/prefix/bin" -H -t "$HOOKED" \
 		"verbs;ofi_mrrc"
+	run_test_sim "verbs;ofi_mrrc" "$GUEST" -t 600 \
+		-e FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" --
 	guest_unit test_sys race_mon
 }
 
