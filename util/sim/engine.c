@@ -312,7 +312,7 @@ int sim_run(const struct sim_cell *cell, struct sim_result *result)
 				 !run.cache[0].policy->ops->more);
 	rc = sim_requests(&run);
 	for (i = 0; i < procs; i++)
-		sim_add_stats(&result->stats, &run.cache[i].stats);
+		sim_add_stats(&result->stats, run.cache[i].stats);
 out:
 	for (i = 0; i < open; i++) {
 		sim_empty(&run, &run.cache[i]);
