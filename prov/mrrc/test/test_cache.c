@@ -132,7 +132,8 @@ static const struct {
 	{ { 1, 1, PAGE, NULL, NULL, NULL,
 	    &(const struct mrrc_cost) { .page = 3 }, NULL }, -EINVAL },
 	{ { 1, 1, PAGE, NULL, NULL, NULL,
-	    &(const struct mrrc_cost) { .page = 1, .reg = -1 }, NULL }, -EINVAL },
+	    &(const struct mrrc_cost) { .page = 1, .reg = -1 }, NULL },
+	  -EINVAL },
 	{ { 1, 1, 1, NULL, NULL, NULL, NULL, NULL }, 0 },
 };
 
