@@ -40,7 +40,7 @@ usage()
 	             manual page, shellcheck
 	  tcp        functional tests over tcp;ofi_mrrc, registration forced;
 	             other users of libfabric see no difference; the simulator
-	             counts what the provider counts
+	             counts what the provider counts; fi_mrrc_stat shows it
 	  libfabric2 unit tests and functional tests with libfabric 2.x, in a
 	             folder of Debian 13; each major says that it is not for
 	             the other
@@ -232,6 +232,20 @@ stage_tcp()
 	run_fabtests unit "tcp;ofi_mrrc" -H -x "$ONCE,hook,info"
 	run_test_sim "tcp;ofi_mrrc" \
 		env FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric"
+	run_test_stat unit
+}
+
+# What fi_mrrc_stat shows, and what is left in a file, is what was counted.
+run_test_stat()
+{
+	local log=$LOGS/$STAGE-test_stat.log rc
+
+	logged "counters seen from outside" "$log" \
+		env FI_PROVIDER_PATH="$BUILD/$1/prefix/lib/libfabric" \
+		"$TOP/fabtests/scripts/test_stat.sh" -b "$BUILD/$1/prefix/bin"
+	rc=$?
+	count_summary $rc "$log" "test_stat.sh"
+	[ $rc -eq 0 ] || sed 's/^/   | /' "$log" | tail -n 20
 }
 
 # run_test_sim PROVIDER WRAPPER...: the simulator counts what PROVIDER counts.

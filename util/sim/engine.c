@@ -303,8 +303,10 @@ int sim_run(const struct sim_cell *cell, struct sim_result *result)
 			goto out;
 	}
 	rc = sim_requests(&run);
-	for (i = 0; i < procs; i++)
-		sim_add_stats(&result->stats, &run.cache[i].stats);
+	for (i = 0; i < procs; i++) {
+		if (run.cache[i].policy)
+			sim_add_stats(&result->stats, run.cache[i].stats);
+	}
 out:
 	for (i = 0; i < procs; i++) {
 		if (run.cache[i].policy)

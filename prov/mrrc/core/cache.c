@@ -32,6 +32,7 @@ int mrrc_cache_init(struct mrrc_cache *cache,
 		.max_bytes = conf->max_bytes,
 		.max_regions = conf->max_regions,
 		.page = conf->page,
+		.stats = conf->stats ? conf->stats : &cache->own,
 	};
 	for (i = 0; i < MRRC_ACCESS_CNT; i++)
 		mrrc_index_init(&cache->index[i]);
@@ -90,7 +91,7 @@ void mrrc_cache_fini(struct mrrc_cache *cache)
 static void mrrc_cache_peak(struct mrrc_cache *cache, enum mrrc_stat now,
 			    enum mrrc_stat peak)
 {
-	uint64_t *value = cache->stats.value;
+	uint64_t *value = cache->stats->value;
 
 	if (value[now] > value[peak])
 		value[peak] = value[now];
@@ -98,8 +99,8 @@ static void mrrc_cache_peak(struct mrrc_cache *cache, enum mrrc_stat now,
 
 static void mrrc_cache_gauge(struct mrrc_cache *cache)
 {
-	cache->stats.value[MRRC_STAT_BYTES] = mrrc_cache_bytes(cache);
-	cache->stats.value[MRRC_STAT_REGIONS] = mrrc_cache_regions(cache);
+	cache->stats->value[MRRC_STAT_BYTES] = mrrc_cache_bytes(cache);
+	cache->stats->value[MRRC_STAT_REGIONS] = mrrc_cache_regions(cache);
 	mrrc_cache_peak(cache, MRRC_STAT_BYTES, MRRC_STAT_BYTES_PEAK);
 	mrrc_cache_peak(cache, MRRC_STAT_REGIONS, MRRC_STAT_REGIONS_PEAK);
 }
@@ -233,7 +234,7 @@ int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 	if (!mrrc_cache_has_room(cache, region))
 		return -ENOSPC;
 
-	cache->stats.value[MRRC_STAT_OVERLAPS] +=
+	cache->stats->value[MRRC_STAT_OVERLAPS] +=
 		mrrc_cache_drop(cache, region->access, region->start,
 				region->len, victims);
 	mrrc_cache_make_room(cache, region->len, victims);
@@ -254,7 +255,7 @@ void mrrc_cache_hold(struct mrrc_cache *cache, struct mrrc_region *region)
 {
 	if (region->held++)
 		return;
-	cache->stats.value[MRRC_STAT_HELD]++;
+	cache->stats->value[MRRC_STAT_HELD]++;
 	if (region->state == MRRC_REGION_INDEXED) {
 		cache->held_bytes += region->len;
 		cache->held_regions++;
@@ -266,7 +267,7 @@ bool mrrc_cache_put(struct mrrc_cache *cache, struct mrrc_region *region)
 	assert(region->held);
 	if (--region->held)
 		return false;
-	cache->stats.value[MRRC_STAT_HELD]--;
+	cache->stats->value[MRRC_STAT_HELD]--;
 	if (region->state != MRRC_REGION_INDEXED)
 		return true;
 	cache->held_bytes -= region->len;
@@ -282,7 +283,7 @@ size_t mrrc_cache_invalidate(struct mrrc_cache *cache, uintptr_t start,
 
 	for (access = 0; access < MRRC_ACCESS_CNT; access++)
 		count += mrrc_cache_drop(cache, access, start, len, victims);
-	cache->stats.value[MRRC_STAT_INVALIDATIONS] += count;
+	cache->stats->value[MRRC_STAT_INVALIDATIONS] += count;
 	mrrc_cache_gauge(cache);
 	return count;
 }
@@ -305,20 +306,20 @@ size_t mrrc_cache_evict_all(struct mrrc_cache *cache,
 void mrrc_cache_registered(struct mrrc_cache *cache, size_t len)
 {
 	mrrc_cache_count(cache, MRRC_STAT_REGISTRATIONS);
-	cache->stats.value[MRRC_STAT_PINNED] += len;
+	cache->stats->value[MRRC_STAT_PINNED] += len;
 	mrrc_cache_peak(cache, MRRC_STAT_PINNED, MRRC_STAT_PINNED_PEAK);
 }
 
 void mrrc_cache_deregistered(struct mrrc_cache *cache, size_t len)
 {
 	mrrc_cache_count(cache, MRRC_STAT_DEREGISTRATIONS);
-	assert(cache->stats.value[MRRC_STAT_PINNED] >= len);
-	cache->stats.value[MRRC_STAT_PINNED] -= len;
+	assert(cache->stats->value[MRRC_STAT_PINNED] >= len);
+	cache->stats->value[MRRC_STAT_PINNED] -= len;
 }
 
 bool mrrc_cache_valid(const struct mrrc_cache *cache)
 {
-	const uint64_t *value = cache->stats.value;
+	const uint64_t *value = cache->stats->value;
 	struct mrrc_region *region;
 	size_t held_bytes = 0;
 	size_t held_regions = 0;

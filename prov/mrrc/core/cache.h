@@ -34,6 +34,7 @@ struct mrrc_cache_conf {
 	const struct mrrc_policy_ops *policy_ops;	/* in its place */
 	void *policy_arg;		/* of policy_ops */
 	const struct mrrc_cost *cost;	/* copied; NULL: default */
+	struct mrrc_stats *stats;	/* zeroes, not owned; NULL: its own */
 };
 
 struct mrrc_cache {
@@ -46,7 +47,8 @@ struct mrrc_cache {
 	size_t page;
 	size_t held_bytes;		/* indexed and held > 0 */
 	size_t held_regions;
-	struct mrrc_stats stats;
+	struct mrrc_stats *stats;	/* own, or its owner's */
+	struct mrrc_stats own;
 };
 
 /*
@@ -67,8 +69,8 @@ struct mrrc_plan {
 };
 
 /*
- * -EINVAL: a zero limit, an odd page size or cost; else what
- * mrrc_policy_open() says.
+ * The cache stays where it is from then on. -EINVAL: a zero limit, an odd
+ * page size or cost; else what mrrc_policy_open() says.
  */
 int mrrc_cache_init(struct mrrc_cache *cache,
 		    const struct mrrc_cache_conf *conf);
@@ -138,7 +140,7 @@ void mrrc_cache_deregistered(struct mrrc_cache *cache, size_t len);
 static inline void mrrc_cache_count(struct mrrc_cache *cache,
 				    enum mrrc_stat stat)
 {
-	cache->stats.value[stat]++;
+	cache->stats->value[stat]++;
 }
 
 bool mrrc_cache_valid(const struct mrrc_cache *cache);

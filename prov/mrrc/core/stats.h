@@ -4,7 +4,8 @@
  *
  * Counters only grow; gauges follow the present state or its maximum. Whoever
  * guards the cache guards its counters; a snapshot is a copy made under
- * that lock.
+ * that lock. Other processes read them without (sys/board.h): each is whole,
+ * but they are not of one moment.
  */
 #ifndef MRRC_STATS_H
 #define MRRC_STATS_H

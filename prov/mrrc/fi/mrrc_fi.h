@@ -16,6 +16,7 @@
 #ifndef MRRC_FI_H
 #define MRRC_FI_H
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -321,6 +322,7 @@ struct mrrc_params {
 	size_t cache_max_count;	/* regions; SIZE_MAX: not set, derive */
 	char policy[64];
 	char monitor[16];	/* "auto", "uffd", "none" */
+	char stats_file[PATH_MAX];	/* empty: none */
 };
 extern struct mrrc_params mrrc_params;
 void mrrc_params_init(void);

@@ -87,6 +87,15 @@ static int set_monitor(const char *value)
 	return 0;
 }
 
+static int set_stats_file(const char *value)
+{
+	if (!*value || strlen(value) >= sizeof(mrrc_params.stats_file))
+		return -FI_EINVAL;
+	snprintf(mrrc_params.stats_file, sizeof(mrrc_params.stats_file), "%s",
+		 value);
+	return 0;
+}
+
 static const struct mrrc_param {
 	const char *name;
 	enum fi_param_type type;
@@ -132,6 +141,12 @@ static const struct mrrc_param {
 	  .help = "What tells the cache that memory was unmapped; with none, "
 		  "nothing is kept beyond its operation",
 	  .set = set_monitor },
+	{ .name = "stats_file", .type = FI_PARAM_STRING,
+	  .accepts = "a path, in which %p is the process",
+	  .otherwise = "none",
+	  .help = "Append a line of JSON with its counters to this file when "
+		  "a domain is closed, or when the process exits",
+	  .set = set_stats_file },
 };
 
 /* The variable as libfabric looks it up: upper case throughout */

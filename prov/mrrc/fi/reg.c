@@ -12,6 +12,7 @@
 
 #include "mrrc_fi.h"
 #include "reg.h"
+#include "stats_file.h"
 #include "sys/cache_mt.h"
 
 #define MRRC_KEY_TRIES	64
@@ -133,6 +134,40 @@ static size_t mrrc_reg_limit(size_t param)
 	return param ? param : 1;
 }
 
+void mrrc_reg_info(const struct mrrc_reg *reg, struct mrrc_board_info *info)
+{
+	*info = (struct mrrc_board_info) {
+		.provider = reg->core_name,
+		.policy = mrrc_params.policy,
+		.monitor = mrrc_mon_name(reg->mon),
+	};
+	mrrc_cache_mt_limits(reg->cache, &info->max_bytes, &info->max_regions);
+}
+
+/* Without a board the cache counts all the same. */
+static int mrrc_reg_open_cache(struct mrrc_reg *reg,
+			       struct mrrc_cache_attr *attr)
+{
+	struct mrrc_board_info info;
+	int ret;
+
+	ret = mrrc_board_open(&reg->board);
+	if (ret)
+		MRRC_INFO(MR, "fi_mrrc_stat will not find this domain: %s\n",
+			  fi_strerror(-ret));
+	else
+		attr->stats = mrrc_board_stats(reg->board);
+	ret = mrrc_cache_mt_open(attr, &reg->cache);
+	if (ret) {
+		mrrc_board_close(reg->board);
+		return ret;
+	}
+	mrrc_reg_info(reg, &info);
+	if (reg->board)
+		mrrc_board_publish(reg->board, &info);
+	return 0;
+}
+
 int mrrc_reg_open(struct mrrc_reg *reg)
 {
 	struct mrrc_cache_attr attr = {
@@ -158,7 +193,7 @@ int mrrc_reg_open(struct mrrc_reg *reg)
 			  mrrc_mon_name(reg->mon), mrrc_mon_reason(reg->mon));
 
 	attr.mon = reg->mon;
-	ret = mrrc_cache_mt_open(&attr, &reg->cache);
+	ret = mrrc_reg_open_cache(reg, &attr);
 	if (ret)
 		mrrc_mon_close(reg->mon);
 	return ret;
@@ -168,6 +203,7 @@ void mrrc_reg_attach(struct mrrc_reg *reg, struct fid_domain *core)
 {
 	reg->core = core;
 	reg->core_ops = core->mr;
+	mrrc_stats_file_add(reg);
 }
 
 #define REG_LOCAL_RW	(FI_RECV | FI_READ)
@@ -201,6 +237,7 @@ void mrrc_reg_flush(struct mrrc_reg *reg)
 {
 	struct fi_mrrc_stats stats = { 0 };
 
+	mrrc_cache_mt_stats(reg->cache, &reg->last);
 	mrrc_cache_mt_flush(reg->cache);
 	mrrc_reg_stats(reg, &stats);
 	MRRC_INFO(MR, "%s: %" PRIu64 " lookups, %" PRIu64 " hits, %" PRIu64
@@ -212,7 +249,9 @@ void mrrc_reg_flush(struct mrrc_reg *reg)
 
 void mrrc_reg_close(struct mrrc_reg *reg)
 {
+	mrrc_stats_file_close(reg);
 	mrrc_cache_mt_close(reg->cache);
+	mrrc_board_close(reg->board);
 	mrrc_mon_close(reg->mon);
 }
 

@@ -13,9 +13,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <bsd/sys/queue.h>
+
 #include <rdma/fi_domain.h>
 
 #include "core/region.h"
+#include "core/stats.h"
+#include "sys/board.h"
 
 struct fi_mrrc_stats;
 struct mrrc_cache_mt;
@@ -32,6 +36,10 @@ struct mrrc_reg {
 	atomic_uint_fast64_t next_key;	/* where keys are ours to choose */
 	struct mrrc_cache_mt *cache;
 	struct mrrc_mon *mon;
+	struct mrrc_board *board;	/* NULL: counted where none can see */
+	struct mrrc_stats last;		/* before the last flush */
+	bool listed;			/* with link: stats_file.c's lock */
+	TAILQ_ENTRY(mrrc_reg) link;
 };
 
 /* What is known before the core's domain is open. */
@@ -61,6 +69,9 @@ bool mrrc_reg_kind(const struct mrrc_reg *reg, const struct fi_mr_attr *attr,
 /* Before the core's domain is closed: deregister what nobody holds. */
 void mrrc_reg_flush(struct mrrc_reg *reg);
 void mrrc_reg_close(struct mrrc_reg *reg);
+
+/* What tells this cache from others; the strings live as long as it does. */
+void mrrc_reg_info(const struct mrrc_reg *reg, struct mrrc_board_info *info);
 
 /* Fill in what the cache knows. */
 void mrrc_reg_stats(struct mrrc_reg *reg, struct fi_mrrc_stats *stats);

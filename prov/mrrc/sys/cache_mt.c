@@ -404,11 +404,11 @@ void mrrc_cache_mt_invalidate(struct mrrc_cache_mt *cache, const void *addr,
 void mrrc_cache_mt_stats(struct mrrc_cache_mt *cache, struct mrrc_stats *stats)
 {
 	if (mrrc_mon_forked(cache->mon)) {
-		*stats = cache->cache.stats;
+		*stats = *cache->cache.stats;
 		return;
 	}
 	mrrc_lock_acquire(&cache->lock);
-	*stats = cache->cache.stats;
+	*stats = *cache->cache.stats;
 	mrrc_lock_release(&cache->lock);
 }
 
@@ -457,6 +457,7 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 		.max_regions = limits.max_regions,
 		.page = mrrc_vm_page(),
 		.policy = attr->policy,
+		.stats = attr->stats,
 	});
 	if (rc)
 		goto err_free;
@@ -480,7 +481,7 @@ int mrrc_cache_mt_close(struct mrrc_cache_mt *cache)
 
 	if (!mrrc_mon_forked(cache->mon)) {
 		mrrc_lock_acquire(&cache->lock);
-		held = cache->cache.stats.value[MRRC_STAT_HELD];
+		held = cache->cache.stats->value[MRRC_STAT_HELD];
 		mrrc_lock_release(&cache->lock);
 		if (held)
 			return -EBUSY;

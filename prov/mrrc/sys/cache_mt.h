@@ -37,6 +37,7 @@ struct mrrc_cache_attr {
 	const struct mrrc_reg_ops *ops;
 	void *arg;			/* for ops */
 	struct mrrc_mon *mon;		/* not owned: outlives the cache */
+	struct mrrc_stats *stats;	/* likewise, zeroes; NULL: its own */
 };
 
 struct mrrc_cache_mt;

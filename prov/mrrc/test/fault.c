@@ -11,7 +11,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/types.h>
 #include <unistd.h>
 #include <sys/syscall.h>
@@ -39,6 +41,9 @@ int __real_pthread_mutex_init(pthread_mutex_t *mutex,
 int __real_eventfd(unsigned value, int flags);
 int __real_ioctl(int fd, unsigned long request, void *arg);
 long __real_syscall(long number, ...);
+int __real_memfd_create(const char *name, unsigned flags);
+int __real_fallocate(int fd, int mode, off_t offset, off_t len);
+int __real_fcntl(int fd, int command, ...);
 
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
@@ -54,6 +59,9 @@ int __wrap_pthread_mutex_init(pthread_mutex_t *mutex,
 int __wrap_eventfd(unsigned value, int flags);
 int __wrap_ioctl(int fd, unsigned long request, void *arg);
 long __wrap_syscall(long number, ...);
+int __wrap_memfd_create(const char *name, unsigned flags);
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t len);
+int __wrap_fcntl(int fd, int command, ...);
 
 void fault_arm(unsigned nth)
 {
@@ -209,4 +217,28 @@ long __wrap_syscall(long number, ...)
 	if (number == SYS_userfaultfd && fault_now(EPERM))
 		return -1;
 	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3]);
+}
+
+int __wrap_memfd_create(const char *name, unsigned flags)
+{
+	return fault_now(EMFILE) ? -1 : __real_memfd_create(name, flags);
+}
+
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t len)
+{
+	return fault_now(ENOSPC) ? -1 :
+				   __real_fallocate(fd, mode, offset, len);
+}
+
+int __wrap_fcntl(int fd, int command, ...)
+{
+	va_list args;
+	int arg;
+
+	va_start(args, command);
+	arg = va_arg(args, int);
+	va_end(args);
+	if (command == F_ADD_SEALS && fault_now(EPERM))
+		return -1;
+	return __real_fcntl(fd, command, arg);
 }

@@ -4,7 +4,8 @@
  *
  * A step is a call of this thread, in code linked into the test program, of
  * an allocator, mmap, mprotect, pthread_create, pthread_mutex_init, eventfd,
- * userfaultfd or one of its ioctls. Test programs link with -Wl,--wrap for
+ * userfaultfd or one of its ioctls, memfd_create, fallocate, or fcntl that
+ * adds seals. Test programs link with -Wl,--wrap for
  * each (Makefile.include).
  */
 #ifndef MRRC_TEST_FAULT_H

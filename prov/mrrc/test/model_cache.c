@@ -130,11 +130,11 @@ static void compare(void)
 	unsigned i;
 
 	check(mrrc_cache_valid(&cache));
-	check(cache.stats.value[MRRC_STAT_HITS] == hits);
-	check(cache.stats.value[MRRC_STAT_SPLITS] == splits);
-	check(cache.stats.value[MRRC_STAT_MERGES] == merges);
-	check(cache.stats.value[MRRC_STAT_EVICTIONS] == evictions);
-	check(cache.stats.value[MRRC_STAT_BYTES] == total(false) * PAGE);
+	check(cache.stats->value[MRRC_STAT_HITS] == hits);
+	check(cache.stats->value[MRRC_STAT_SPLITS] == splits);
+	check(cache.stats->value[MRRC_STAT_MERGES] == merges);
+	check(cache.stats->value[MRRC_STAT_EVICTIONS] == evictions);
+	check(cache.stats->value[MRRC_STAT_BYTES] == total(false) * PAGE);
 	check(cache.held_bytes == total(true) * PAGE);
 	for (i = 0; i < POOL; i++)
 		indexed += used[i] && pool[i].state == MRRC_REGION_INDEXED;
@@ -355,7 +355,7 @@ static void run_ops(unsigned long ops)
 	}
 	/* Everything is put, everything leaves, nothing is left. */
 	do_evict_all(&victims);
-	while (cache.stats.value[MRRC_STAT_HELD])
+	while (cache.stats->value[MRRC_STAT_HELD])
 		do_put();
 	do_evict_all(&victims);
 	reap(&victims);

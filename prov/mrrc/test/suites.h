@@ -29,6 +29,7 @@ Suite *cache_event_suite(void);
 Suite *pieces_event_suite(void);
 Suite *cache_uffd_suite(void);
 Suite *relay_suite(void);
+Suite *board_suite(void);
 
 /* Without forking: monitors and threads belong to one process. */
 int run_suites(Suite *(*const *suites)(void), unsigned count);

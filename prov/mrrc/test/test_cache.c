@@ -21,7 +21,7 @@ static struct mrrc_region_list victims;
 
 static uint64_t stat(enum mrrc_stat id)
 {
-	return cache.stats.value[id];
+	return cache.stats->value[id];
 }
 
 static const struct mrrc_cost cost = {
@@ -115,7 +115,7 @@ START_TEST(test_remote)
 	}
 	mrrc_cache_invalidate(&cache, 10 * PAGE, 1, &victims);
 	ck_assert_ptr_null(mrrc_cache_find(&cache, 10 * PAGE, 5, all));
-	ck_assert_uint_eq(cache.stats.value[MRRC_STAT_REGIONS], 0);
+	ck_assert_uint_eq(cache.stats->value[MRRC_STAT_REGIONS], 0);
 }
 END_TEST
 
@@ -123,17 +123,18 @@ static const struct {
 	struct mrrc_cache_conf conf;
 	int rc;
 } confs[] = {
-	{ { 0, 1, PAGE, NULL, NULL, NULL, NULL }, -EINVAL },
-	{ { 1, 0, PAGE, NULL, NULL, NULL, NULL }, -EINVAL },
-	{ { 1, 1, 0, NULL, NULL, NULL, NULL }, -EINVAL },
-	{ { 1, 1, 5000, NULL, NULL, NULL, NULL }, -EINVAL },
-	{ { 1, 1, PAGE, "x", NULL, NULL, NULL }, -ENOENT },
-	{ { 1, 1, PAGE, "lru:x=1", NULL, NULL, NULL }, -ESRCH },
+	{ { 0, 1, PAGE, NULL, NULL, NULL, NULL, NULL }, -EINVAL },
+	{ { 1, 0, PAGE, NULL, NULL, NULL, NULL, NULL }, -EINVAL },
+	{ { 1, 1, 0, NULL, NULL, NULL, NULL, NULL }, -EINVAL },
+	{ { 1, 1, 5000, NULL, NULL, NULL, NULL, NULL }, -EINVAL },
+	{ { 1, 1, PAGE, "x", NULL, NULL, NULL, NULL }, -ENOENT },
+	{ { 1, 1, PAGE, "lru:x=1", NULL, NULL, NULL, NULL }, -ESRCH },
 	{ { 1, 1, PAGE, NULL, NULL, NULL,
-	    &(const struct mrrc_cost) { .page = 3 } }, -EINVAL },
+	    &(const struct mrrc_cost) { .page = 3 }, NULL }, -EINVAL },
 	{ { 1, 1, PAGE, NULL, NULL, NULL,
-	    &(const struct mrrc_cost) { .page = 1, .reg = -1 } }, -EINVAL },
-	{ { 1, 1, 1, NULL, NULL, NULL, NULL }, 0 },
+	    &(const struct mrrc_cost) { .page = 1, .reg = -1 }, NULL },
+	  -EINVAL },
+	{ { 1, 1, 1, NULL, NULL, NULL, NULL, NULL }, 0 },
 };
 
 START_TEST(test_init)
@@ -156,7 +157,7 @@ END_TEST
 START_TEST(test_init_fails)
 {
 	const struct mrrc_cache_conf conf = { 1, 1, PAGE, "gdsf", NULL, NULL,
-					      NULL };
+					      NULL, NULL };
 	struct mrrc_cache other;
 	bool fired;
 	int rc, n;
@@ -194,6 +195,7 @@ START_TEST(test_own_policy)
 	struct mrrc_policy_ops own = mrrc_policy_lru_ops;
 	const struct mrrc_cache_conf conf = {
 		MAX_BYTES, MAX_REGIONS, PAGE, "not looked at", &own, &own, NULL,
+		NULL,
 	};
 
 	mrrc_cache_fini(&cache);

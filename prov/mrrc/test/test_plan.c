@@ -71,7 +71,7 @@ static void put(int i, unsigned page, unsigned pages, enum mrrc_access access)
 
 static uint64_t stat(enum mrrc_stat id)
 {
-	return cache.stats.value[id];
+	return cache.stats->value[id];
 }
 
 static const char *plan_text(const struct mrrc_plan *plan)

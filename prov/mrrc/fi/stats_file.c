@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Counters of what is over, in a file (stats_file.h).
+ */
+#include "config.h"
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "mrrc_fi.h"
+#include "reg.h"
+#include "stats_file.h"
+#include "sys/cache_mt.h"
+
+#define LINE_MAX_LEN	8192
+
+static struct {
+	pthread_once_t once;
+	int ready;		/* 0, or why not */
+	pthread_mutex_t lock;	/* before any with a rank; guards the list */
+	TAILQ_HEAD(, mrrc_reg) open;
+	atomic_bool warned;
+} stats_file = {
+	.once = PTHREAD_ONCE_INIT,
+	.ready = -FI_EBUSY,
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+};
+
+/* ---- fork: what is listed is the parent's ---- */
+
+static void fork_prepare(void)
+{
+	pthread_mutex_lock(&stats_file.lock);
+}
+
+static void fork_parent(void)
+{
+	pthread_mutex_unlock(&stats_file.lock);
+}
+
+static void fork_child(void)
+{
+	TAILQ_INIT(&stats_file.open);
+	pthread_mutex_unlock(&stats_file.lock);
+}
+
+static void stats_file_init(void)
+{
+	TAILQ_INIT(&stats_file.open);
+	stats_file.ready = -pthread_atfork(fork_prepare, fork_parent,
+					   fork_child);
+}
+
+/* ---- the line ---- */
+
+struct line {
+	char text[LINE_MAX_LEN];
+	size_t len;
+};
+
+static void put(struct line *line, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void put(struct line *line, const char *fmt, ...)
+{
+	const size_t room = sizeof(line->text) - line->len;
+	va_list args;
+	int len;
+
+	va_start(args, fmt);
+	len = vsnprintf(line->text + line->len, room, fmt, args);
+	va_end(args);
+	if (len > 0)
+		line->len += (size_t) len < room ? (size_t) len : room - 1;
+}
+
+/* Names are plain; whatever would end the string is left out. */
+static void put_string(struct line *line, const char *key, const char *value)
+{
+	put(line, "\"%s\": \"", key);
+	for (; *value; value++) {
+		if (*value >= ' ' && *value <= '~' && *value != '"' &&
+		    *value != '\\')
+			put(line, "%c", *value);
+	}
+	put(line, "\", ");
+}
+
+static void put_reg(struct line *line, const struct mrrc_reg *reg,
+		    const struct mrrc_stats *stats)
+{
+	struct mrrc_board_info info;
+	int i;
+
+	mrrc_reg_info(reg, &info);
+	line->len = 0;
+	put(line, "{");
+	put_string(line, "provider", info.provider);
+	put(line, "\"pid\": %d, ", (int) getpid());
+	put_string(line, "policy", info.policy);
+	put_string(line, "monitor", info.monitor);
+	put(line, "\"max_bytes\": %zu, \"max_regions\": %zu, \"counters\": {",
+	    info.max_bytes, info.max_regions);
+	for (i = 0; i < MRRC_STAT_CNT; i++)
+		put(line, "%s\"%s\": %" PRIu64, i ? ", " : "",
+		    mrrc_stat_name(i), stats->value[i]);
+	put(line, "}}\n");
+}
+
+/* ---- the file ---- */
+
+/* %p is the process; -FI_EINVAL: too long. */
+static int file_path(char *path, size_t size)
+{
+	const char *from = mrrc_params.stats_file;
+	size_t len = 0;
+
+	while (*from) {
+		if (from[0] == '%' && from[1] == 'p') {
+			len += snprintf(path + len, size - len, "%d",
+					(int) getpid());
+			from += 2;
+		} else {
+			path[len++] = *from++;
+		}
+		if (len + 1 >= size)
+			return -FI_EINVAL;
+	}
+	path[len] = '\0';
+	return 0;
+}
+
+/* In one write, so that lines of several processes do not mix. */
+static int file_append(const char *path, const struct line *line)
+{
+	ssize_t len;
+	int fd, ret;
+
+	/* a FIFO that nobody reads must not hold an exit up */
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY |
+		  O_NONBLOCK, 0666);
+	if (fd < 0)
+		return -errno;
+	len = write(fd, line->text, line->len);
+	ret = len < 0 ? -errno : (size_t) len < line->len ? -FI_EIO : 0;
+	close(fd);
+	return ret;
+}
+
+static void write_reg(const struct mrrc_reg *reg,
+		      const struct mrrc_stats *stats)
+{
+	char path[PATH_MAX];
+	struct line line;
+	int ret;
+
+	put_reg(&line, reg, stats);
+	ret = file_path(path, sizeof(path));
+	if (!ret)
+		ret = file_append(path, &line);
+	if (ret && !atomic_exchange(&stats_file.warned, true))
+		MRRC_WARN(DOMAIN, "counters are not written to %s: %s\n",
+			  ret == -FI_EINVAL ? mrrc_params.stats_file : path,
+			  fi_strerror(-ret));
+}
+
+/* ---- domains ---- */
+
+void mrrc_stats_file_add(struct mrrc_reg *reg)
+{
+	if (!*mrrc_params.stats_file || !reg->cache)
+		return;
+	pthread_once(&stats_file.once, stats_file_init);
+	if (stats_file.ready)
+		return;
+	pthread_mutex_lock(&stats_file.lock);
+	reg->listed = true;
+	TAILQ_INSERT_TAIL(&stats_file.open, reg, link);
+	pthread_mutex_unlock(&stats_file.lock);
+}
+
+void mrrc_stats_file_close(struct mrrc_reg *reg)
+{
+	bool listed;
+
+	if (!*mrrc_params.stats_file || stats_file.ready ||
+	    mrrc_mon_forked(reg->mon))
+		return;
+	pthread_mutex_lock(&stats_file.lock);
+	listed = reg->listed;
+	reg->listed = false;
+	if (listed)
+		TAILQ_REMOVE(&stats_file.open, reg, link);
+	pthread_mutex_unlock(&stats_file.lock);
+	if (listed)
+		write_reg(reg, &reg->last);
+}
+
+/* At exit: what is still open. Whoever closes it now does not write again. */
+__attribute__((destructor)) static void stats_file_exit(void)
+{
+	struct mrrc_stats stats;
+	struct mrrc_reg *reg;
+
+	if (stats_file.ready)
+		return;
+	pthread_mutex_lock(&stats_file.lock);
+	while ((reg = TAILQ_FIRST(&stats_file.open))) {
+		TAILQ_REMOVE(&stats_file.open, reg, link);
+		reg->listed = false;
+		mrrc_cache_mt_stats(reg->cache, &stats);
+		write_reg(reg, &stats);
+	}
+	pthread_mutex_unlock(&stats_file.lock);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Counters that others may read (board.h).
+ *
+ * A forked child shares the pages with its parent. It does not write to them,
+ * as nothing is counted there (mrrc_mon_forked), and closes only its own copy.
+ */
+#include "config.h"
+#include "sys/board.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sys/vm.h"
+
+#define BOARD_ALIGN	64
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE	0x0010
+#endif
+/* The size stays, and only the mapping that exists may write. */
+#define BOARD_SEALS	(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | \
+			 F_SEAL_SEAL)
+
+struct mrrc_board {
+	struct mrrc_board_head *head;
+	size_t size;
+	int fd;
+	struct stat stat;	/* whether fd is still ours */
+};
+
+static size_t board_align(size_t size)
+{
+	return (size + BOARD_ALIGN - 1) & ~(size_t)(BOARD_ALIGN - 1);
+}
+
+static size_t board_values(void)
+{
+	return board_align(sizeof(struct mrrc_board_head));
+}
+
+static size_t board_names(void)
+{
+	return board_align(board_values() + sizeof(struct mrrc_stats));
+}
+
+/* Their size; written to @names unless that is NULL. */
+static size_t board_put_names(char *names)
+{
+	size_t size = 0;
+	size_t len;
+	int i;
+
+	for (i = 0; i < MRRC_STAT_CNT; i++) {
+		len = strlen(mrrc_stat_name(i)) + 1;
+		if (names)
+			memcpy(names + size, mrrc_stat_name(i), len);
+		size += len;
+	}
+	return size;
+}
+
+/* A program may have closed all descriptors and got the number again. */
+static void board_close_fd(const struct mrrc_board *board)
+{
+	struct stat stat;
+
+	if (!fstat(board->fd, &stat) && stat.st_dev == board->stat.st_dev &&
+	    stat.st_ino == board->stat.st_ino)
+		close(board->fd);
+}
+
+/* Memory for the file first: a page that cannot be had later is a SIGBUS. */
+static int board_map(struct mrrc_board *board)
+{
+	void *map;
+
+	if (fallocate(board->fd, 0, 0, board->size))
+		return -errno;
+	if (fstat(board->fd, &board->stat))
+		return -errno;
+	map = mmap(NULL, board->size, PROT_READ | PROT_WRITE, MAP_SHARED,
+		   board->fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	if (fcntl(board->fd, F_ADD_SEALS, BOARD_SEALS)) {
+		const int rc = -errno;
+
+		munmap(map, board->size);
+		return rc;
+	}
+	board->head = map;
+	return 0;
+}
+
+int mrrc_board_open(struct mrrc_board **out)
+{
+	const size_t page = mrrc_vm_page();
+	struct mrrc_board *board;
+	int rc;
+
+	board = calloc(1, sizeof(*board));
+	if (!board)
+		return -ENOMEM;
+	board->size = (board_names() + board_put_names(NULL) + page - 1) &
+		      ~(page - 1);
+	board->fd = memfd_create(MRRC_BOARD_NAME,
+				 MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (board->fd < 0) {
+		rc = -errno;
+		goto err_free;
+	}
+	rc = board_map(board);
+	if (rc)
+		goto err_close;
+	*out = board;
+	return 0;
+
+err_close:
+	close(board->fd);
+err_free:
+	free(board);
+	return rc;
+}
+
+struct mrrc_stats *mrrc_board_stats(struct mrrc_board *board)
+{
+	return (struct mrrc_stats *)((char *)board->head + board_values());
+}
+
+void mrrc_board_publish(struct mrrc_board *board,
+			const struct mrrc_board_info *info)
+{
+	struct mrrc_board_head *head = board->head;
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	head->version = MRRC_BOARD_VERSION;
+	head->head_size = sizeof(*head);
+	head->size = board->size;
+	head->pid = getpid();
+	head->opened = now.tv_sec * 1000000000ULL + now.tv_nsec;
+	head->max_bytes = info->max_bytes;
+	head->max_regions = info->max_regions;
+	head->counters = MRRC_STAT_CNT;
+	head->values = board_values();
+	head->names = board_names();
+	head->names_size = board_put_names((char *)head + board_names());
+	snprintf(head->provider, sizeof(head->provider), "%s", info->provider);
+	snprintf(head->policy, sizeof(head->policy), "%s", info->policy);
+	snprintf(head->monitor, sizeof(head->monitor), "%s", info->monitor);
+	atomic_thread_fence(memory_order_release);
+	*(volatile uint64_t *)&head->magic = MRRC_BOARD_MAGIC;
+}
+
+void mrrc_board_close(struct mrrc_board *board)
+{
+	if (!board)
+		return;
+	munmap(board->head, board->size);
+	board_close_fd(board);
+	free(board);
+}

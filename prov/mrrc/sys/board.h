@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A board: the counters of one cache, where other processes of the same user
+ * read them while they are counted: a sealed memfd, by way of
+ * /proc/PID/fd/N. It leaves no file, and says itself what is in it.
+ *
+ * The cache writes the values in place under its lock; the rest is written
+ * once. One thread opens, publishes and closes.
+ */
+#ifndef MRRC_BOARD_H
+#define MRRC_BOARD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/stats.h"
+
+#define MRRC_BOARD_NAME		"ofi_mrrc"	/* of the memfd */
+#define MRRC_BOARD_MAGIC	0x6372726d5f69666fULL	/* "ofi_mrrc" */
+
+/*
+ * 1. Fields are only added at the end, which head_size tells; another version
+ * is for what an older reader would misunderstand.
+ */
+#define MRRC_BOARD_VERSION	1
+
+/*
+ * At the start, in the machine's byte order. Offsets are from there. Strings
+ * end with a NUL; the names of the counters follow one another.
+ */
+struct mrrc_board_head {
+	uint64_t magic;		/* written last: 0 until then */
+	uint32_t version;
+	uint32_t head_size;
+	uint32_t size;		/* of everything */
+	uint32_t pid;		/* in the process's own name space */
+	uint64_t opened;	/* nanoseconds since 1970 */
+	uint64_t max_bytes;
+	uint64_t max_regions;
+	uint32_t counters;
+	uint32_t values;	/* offset of uint64_t[counters], aligned */
+	uint32_t names;		/* offset */
+	uint32_t names_size;
+	char provider[32];	/* the core provider */
+	char policy[64];	/* with its parameters */
+	char monitor[16];
+};
+
+struct mrrc_board_info {
+	const char *provider;
+	const char *policy;
+	const char *monitor;
+	size_t max_bytes;
+	size_t max_regions;
+};
+
+struct mrrc_board;
+
+/* Nobody takes it for a board yet. -E* of the call that failed. */
+int mrrc_board_open(struct mrrc_board **board);
+
+/* For a cache to count in: zeroes. */
+struct mrrc_stats *mrrc_board_stats(struct mrrc_board *board);
+
+/* Say whose it is: from now on it can be read. */
+void mrrc_board_publish(struct mrrc_board *board,
+			const struct mrrc_board_info *info);
+
+/* After the cache. NULL is none. */
+void mrrc_board_close(struct mrrc_board *board);
+
+#endif /* MRRC_BOARD_H */

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/board: what is on it, who may write, and what a cache counts there. How
+ * it is read: util/stat/test.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake_reg.h"
+#include "fault.h"
+#include "sys/board.h"
+#include "sys/cache_mt.h"
+#include "sys/vm.h"
+
+#define LINK	"/memfd:" MRRC_BOARD_NAME " (deleted)"
+
+static const struct mrrc_board_info info = {
+	.provider = "a;b",
+	.policy = "lru:pieces=2",
+	.monitor = "none",
+	.max_bytes = 1 << 20,
+	.max_regions = 7,
+};
+
+/* The path of the only board of this process, or false. */
+static bool find(char *path, size_t size)
+{
+	unsigned found = 0;
+	char link[64];
+	ssize_t len;
+	int fd;
+
+	for (fd = 0; fd < 256; fd++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+		len = readlink(name, link, sizeof(link) - 1);
+		if (len < 0)
+			continue;
+		link[len] = '\0';
+		if (strcmp(link, LINK))
+			continue;
+		snprintf(path, size, "%s", name);
+		found++;
+	}
+	ck_assert_uint_le(found, 1);
+	return found;
+}
+
+static size_t read_board(char *data, size_t size)
+{
+	char path[64];
+	ssize_t len;
+	int fd;
+
+	ck_assert(find(path, sizeof(path)));
+	fd = open(path, O_RDONLY);
+	ck_assert_int_ge(fd, 0);
+	len = read(fd, data, size);
+	close(fd);
+	ck_assert_int_gt(len, 0);
+	return len;
+}
+
+START_TEST(test_published)
+{
+	_Alignas(8) char data[65536];
+	const struct mrrc_board_head *head = (void *)data;
+	struct mrrc_board *board;
+	const uint64_t *value;
+	const char *name;
+	size_t size;
+	int i;
+
+	ck_assert_int_eq(mrrc_board_open(&board), 0);
+	read_board(data, sizeof(data));
+	ck_assert_uint_eq(head->magic, 0);
+	mrrc_board_publish(board, &info);
+	mrrc_board_stats(board)->value[MRRC_STAT_HITS] = 5;
+	size = read_board(data, sizeof(data));
+	ck_assert_mem_eq(&head->magic, "ofi_mrrc", 8);
+	ck_assert_uint_eq(head->version, MRRC_BOARD_VERSION);
+	ck_assert_uint_eq(head->size, size);
+	ck_assert_uint_eq(head->pid, getpid());
+	ck_assert_uint_eq(head->max_bytes, info.max_bytes);
+	ck_assert_uint_eq(head->max_regions, info.max_regions);
+	ck_assert_str_eq(head->provider, info.provider);
+	ck_assert_str_eq(head->policy, info.policy);
+	ck_assert_str_eq(head->monitor, info.monitor);
+	ck_assert_uint_eq(head->counters, MRRC_STAT_CNT);
+	value = (const void *)(data + head->values);
+	name = data + head->names;
+	for (i = 0; i < MRRC_STAT_CNT; i++) {
+		ck_assert_uint_eq(value[i], i == MRRC_STAT_HITS ? 5 : 0);
+		ck_assert_str_eq(name, mrrc_stat_name(i));
+		name += strlen(name) + 1;
+	}
+	ck_assert_ptr_eq(name, data + head->names + head->names_size);
+	mrrc_board_close(board);
+	ck_assert(!find(data, 64));
+}
+END_TEST
+
+START_TEST(test_sealed)
+{
+	struct mrrc_board *board;
+	char path[64];
+	int fd;
+
+	ck_assert_int_eq(mrrc_board_open(&board), 0);
+	ck_assert(find(path, sizeof(path)));
+	fd = open(path, O_RDWR);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, 0), -1);
+	ck_assert_int_eq(ftruncate(fd, 1 << 20), -1);
+	ck_assert_int_eq(write(fd, "x", 1), -1);
+	ck_assert_ptr_eq(mmap(NULL, mrrc_vm_page(), PROT_WRITE, MAP_SHARED,
+			      fd, 0), MAP_FAILED);
+	close(fd);
+	mrrc_board_close(board);
+}
+END_TEST
+
+/* The number belongs to somebody else by now. */
+START_TEST(test_fd_reused)
+{
+	struct mrrc_board *board;
+	char path[64];
+	int fd, other;
+
+	ck_assert_int_eq(mrrc_board_open(&board), 0);
+	ck_assert(find(path, sizeof(path)));
+	fd = atoi(path + strlen("/proc/self/fd/"));
+	other = open("/dev/null", O_RDONLY);
+	ck_assert_int_eq(dup2(other, fd), fd);
+	mrrc_board_close(board);
+	ck_assert_int_ne(fcntl(fd, F_GETFD), -1);
+	close(fd);
+	close(other);
+}
+END_TEST
+
+START_TEST(test_open_fails)
+{
+	static const int error[] = { ENOMEM, EMFILE, ENOSPC, ENOMEM, EPERM };
+	const unsigned fds = fault_fds();
+	struct mrrc_board *board = NULL;
+	char path[64];
+	unsigned n;
+	int rc;
+
+	for (n = 1;; n++) {
+		fault_arm(n);
+		rc = mrrc_board_open(&board);
+		if (!fault_disarm())
+			break;
+		ck_assert_uint_le(n, 5);
+		ck_assert_int_eq(rc, -error[n - 1]);
+		ck_assert_ptr_null(board);
+		ck_assert_uint_eq(fault_leaks(), 0);
+		ck_assert_uint_eq(fault_fds(), fds);
+		ck_assert(!find(path, sizeof(path)));
+	}
+	ck_assert_uint_eq(n, 6);
+	ck_assert_int_eq(rc, 0);
+	mrrc_board_close(board);
+	mrrc_board_close(NULL);
+}
+END_TEST
+
+/* ---- a cache that counts there ---- */
+
+static struct fake_reg fake;
+static struct mrrc_cache_mt *cache;
+static struct mrrc_mon *mon;
+
+static int use(const void *ptr)
+{
+	struct mrrc_region *region;
+
+	if (mrrc_cache_mt_get(cache, ptr, 1, MRRC_RW, &region))
+		return -1;
+	mrrc_cache_mt_put(cache, region);
+	return 0;
+}
+
+static void open_cache(struct mrrc_board *board)
+{
+	struct mrrc_cache_attr attr = {
+		.ops = &fake_reg_ops,
+		.arg = &fake,
+		.stats = mrrc_board_stats(board),
+	};
+
+	fake = (struct fake_reg) { .fail_rc = -EINVAL };
+	ck_assert_int_eq(mrrc_mon_open("none", NULL, &mon), 0);
+	attr.mon = mon;
+	ck_assert_int_eq(mrrc_cache_mt_open(&attr, &cache), 0);
+}
+
+/* Neither what a child does nor its end shows on its parent's. */
+START_TEST(test_cache)
+{
+	struct mrrc_board *board;
+	struct mrrc_stats before, stats;
+	static char buf;
+	int status;
+	pid_t pid;
+
+	ck_assert_int_eq(mrrc_board_open(&board), 0);
+	open_cache(board);
+	mrrc_board_publish(board, &info);
+	ck_assert_int_eq(use(&buf), 0);
+	mrrc_cache_mt_stats(cache, &before);
+	ck_assert_uint_eq(before.value[MRRC_STAT_LOOKUPS], 1);
+	ck_assert_mem_eq(&before, mrrc_board_stats(board), sizeof(before));
+	pid = fork();
+	if (!pid) {
+		if (use(&buf) || mrrc_cache_mt_flush(cache))
+			_exit(1);
+		mrrc_cache_mt_invalidate(cache, &buf, 1);
+		mrrc_cache_mt_stats(cache, &stats);
+		if (mrrc_cache_mt_close(cache))
+			_exit(2);
+		mrrc_mon_close(mon);
+		mrrc_board_close(board);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_mem_eq(&before, mrrc_board_stats(board), sizeof(before));
+	ck_assert_int_eq(use(&buf), 0);
+	ck_assert_uint_eq(mrrc_board_stats(board)->value[MRRC_STAT_LOOKUPS],
+			  2);
+	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
+	mrrc_mon_close(mon);
+	mrrc_board_close(board);
+}
+END_TEST
+
+Suite *board_suite(void)
+{
+	Suite *suite = suite_create("board");
+	TCase *tcase = tcase_create("board");
+
+	tcase_add_test(tcase, test_published);
+	tcase_add_test(tcase, test_sealed);
+	tcase_add_test(tcase, test_fd_reused);
+	tcase_add_test(tcase, test_open_fails);
+	tcase_add_test(tcase, test_cache);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

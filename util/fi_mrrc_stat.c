@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_stat: what registration caches do, while they do it
+ * (fi_mrrc_stat(1)).
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "stat/options.h"
+#include "stat/show.h"
+
+/* The processes that were seen with a domain, and until when to look. */
+struct watch {
+	const struct stat_options *options;
+	struct {
+		pid_t pid;
+		unsigned long long started;
+	} *seen;
+	size_t count;
+};
+
+static int complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static int complain(const char *fmt, ...)
+{
+	va_list args;
+
+	fputs("fi_mrrc_stat: ", stderr);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return EXIT_FAILURE;
+}
+
+static bool is_seen(const struct watch *watch, pid_t pid)
+{
+	size_t i;
+
+	for (i = 0; i < watch->count; i++) {
+		if (watch->seen[i].pid == pid)
+			return true;
+	}
+	return false;
+}
+
+/* Remember whose domains these are. */
+static int see(struct watch *watch, const struct stat_sample *sample)
+{
+	void *more;
+	size_t i;
+
+	for (i = 0; i < sample->domains; i++) {
+		if (is_seen(watch, sample->domain[i].pid))
+			continue;
+		more = reallocarray(watch->seen, watch->count + 1,
+				    sizeof(*watch->seen));
+		if (!more)
+			return -ENOMEM;
+		watch->seen = more;
+		watch->seen[watch->count].pid = sample->domain[i].pid;
+		watch->seen[watch->count++].started =
+			stat_proc_started(sample->domain[i].pid);
+	}
+	return 0;
+}
+
+/* Does one of them still run? Forgets those that do not. */
+static bool is_alive(struct watch *watch)
+{
+	size_t kept = 0;
+	size_t i;
+
+	for (i = 0; i < watch->count; i++) {
+		if (watch->seen[i].started &&
+		    stat_proc_started(watch->seen[i].pid) ==
+		    watch->seen[i].started)
+			watch->seen[kept++] = watch->seen[i];
+	}
+	watch->count = kept;
+	return kept;
+}
+
+static int say_why(pid_t pid, int rc)
+{
+	switch (-rc) {
+	case ESRCH:
+		return complain("%d: there is no such process", (int)pid);
+	case EACCES:
+	case EPERM:
+		return complain("%d: not permitted: run as the same user",
+				(int)pid);
+	default:
+		return complain("%d: %s", (int)pid, strerror(-rc));
+	}
+}
+
+/* The given processes. At first all must be there. */
+static int read_given(const struct stat_options *options, bool first,
+		      struct stat_sample *sample)
+{
+	size_t i;
+	int rc;
+
+	for (i = 0; i < options->pids; i++) {
+		rc = stat_proc_read(options->pid[i], sample);
+		if (rc && (first || rc != -ESRCH))
+			return say_why(options->pid[i], rc);
+	}
+	return 0;
+}
+
+static int read_all(struct stat_sample *sample, unsigned *denied)
+{
+	const int rc = stat_proc_read_all(sample, denied);
+
+	return rc ? complain("/proc: %s", strerror(-rc)) : 0;
+}
+
+static int nothing(const struct stat_options *options,
+		   const struct stat_sample *sample, unsigned denied)
+{
+	if (sample->unknown)
+		return complain("a domain of ofi_mrrc is open, but of another "
+				"version: use that one's fi_mrrc_stat");
+	if (options->pids)
+		return complain("no domain of ofi_mrrc is open there");
+	if (denied)
+		return complain("no domain of ofi_mrrc is open in the "
+				"processes of this user; %u others could not "
+				"be looked at: run as the same user", denied);
+	return complain("no domain of ofi_mrrc is open in any process");
+}
+
+static int take(struct watch *watch, bool first, struct stat_sample *sample)
+{
+	unsigned denied = 0;
+	int rc;
+
+	rc = watch->options->pids ?
+	     read_given(watch->options, first, sample) :
+	     read_all(sample, &denied);
+	if (rc)
+		return rc;
+	if (first && !sample->domains)
+		return nothing(watch->options, sample, denied);
+	if (see(watch, sample))
+		return complain("%s", strerror(ENOMEM));
+	return 0;
+}
+
+static int show(const struct stat_options *options,
+		const struct stat_sample *sample,
+		const struct stat_sample *before)
+{
+	int rc;
+
+	if (options->json) {
+		rc = stat_show_json(sample, stdout);
+	} else {
+		/* home, and clear what is below */
+		if (options->count != 1 && isatty(STDOUT_FILENO))
+			fputs("\033[H\033[J", stdout);
+		rc = stat_show_table(sample, before, stdout);
+	}
+	return rc ? complain("standard output: %s", strerror(-rc)) : 0;
+}
+
+static void pause_for(double seconds)
+{
+	struct timespec ts = { .tv_sec = (time_t)seconds };
+
+	ts.tv_nsec = (long)((seconds - (double)ts.tv_sec) * 1e9);
+	while (nanosleep(&ts, &ts) && errno == EINTR)
+		;
+}
+
+static int run(struct watch *watch)
+{
+	const struct stat_options *options = watch->options;
+	struct stat_sample before = { 0 };
+	struct stat_sample sample = { 0 };
+	size_t taken = 0;
+	int rc;
+
+	for (;;) {
+		rc = take(watch, !taken, &sample);
+		if (rc || (taken && !is_alive(watch)))
+			break;
+		rc = show(options, &sample, &before);
+		if (rc || ++taken == options->count)
+			break;
+		stat_sample_fini(&before);
+		before = sample;
+		sample = (struct stat_sample) { 0 };
+		pause_for(options->interval);
+	}
+	stat_sample_fini(&before);
+	stat_sample_fini(&sample);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct stat_options options;
+	struct watch watch = { .options = &options };
+	int rc;
+
+	stat_options_parse(argc, argv, &options);
+	rc = run(&watch);
+	free(watch.seen);
+	free(options.pid);
+	return rc;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Boards, read (stat/board.h). Nothing is believed that was not checked.
+ */
+#include "config.h"
+#include "stat/board.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "sys/board.h"
+
+#define NAME_CHARS	"abcdefghijklmnopqrstuvwxyz0123456789_"
+
+/* Whether @count bytes from @offset lie behind the head and in the board. */
+static bool is_inside(const struct mrrc_board_head *head, uint64_t offset,
+		      uint64_t count)
+{
+	return offset >= head->head_size && offset <= head->size &&
+	       count <= head->size - offset;
+}
+
+static bool is_sound(const struct mrrc_board_head *head, size_t size)
+{
+	return head->head_size >= sizeof(*head) && head->size <= size &&
+	       head->head_size <= head->size && head->pid > 0 &&
+	       head->pid <= INT_MAX && head->counters <= STAT_COUNTERS_MAX &&
+	       head->values % sizeof(uint64_t) == 0 &&
+	       is_inside(head, head->values,
+			 head->counters * sizeof(uint64_t)) &&
+	       is_inside(head, head->names, head->names_size);
+}
+
+/* A string of a field; false: it does not end there, or is not printable. */
+static bool get_string(const char *from, size_t size, char *to)
+{
+	const size_t len = strnlen(from, size);
+	size_t i;
+
+	if (len == size)
+		return false;
+	for (i = 0; i < len; i++) {
+		if (from[i] < ' ' || from[i] > '~')
+			return false;
+	}
+	memcpy(to, from, len + 1);
+	return true;
+}
+
+static bool has_name(const struct stat_board *board, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < board->counters; i++) {
+		if (!strcmp(board->counter[i].name, name))
+			return true;
+	}
+	return false;
+}
+
+/* Adds one counter to @board; moves @names on. */
+static bool get_counter(const char *value, const char **names, size_t *left,
+			struct stat_board *board)
+{
+	struct stat_counter *counter = &board->counter[board->counters];
+	const size_t len = strnlen(*names, *left);
+
+	if (!len || len == *left || len >= sizeof(counter->name))
+		return false;
+	memcpy(counter->name, *names, len + 1);
+	if (strspn(counter->name, NAME_CHARS) != len ||
+	    has_name(board, counter->name))
+		return false;
+	memcpy(&counter->value, value, sizeof(counter->value));
+	board->counters++;
+	*names += len + 1;
+	*left -= len + 1;
+	return true;
+}
+
+static bool get_counters(const struct mrrc_board_head *head, const char *data,
+			 struct stat_board *board)
+{
+	const char *names = data + head->names;
+	const char *value = data + head->values;
+	size_t left = head->names_size;
+	size_t i;
+
+	board->counters = 0;
+	for (i = 0; i < head->counters; i++) {
+		if (!get_counter(value + i * sizeof(uint64_t), &names, &left,
+				 board))
+			return false;
+	}
+	return true;
+}
+
+int stat_board_parse(const void *data, size_t size, struct stat_board *board)
+{
+	struct mrrc_board_head head;
+
+	if (!size)
+		return -EAGAIN;
+	if (size < sizeof(head))
+		return -EPROTO;
+	memcpy(&head, data, sizeof(head));
+	if (!head.magic)
+		return -EAGAIN;
+	if (head.magic != MRRC_BOARD_MAGIC)
+		return -EPROTO;
+	if (head.version != MRRC_BOARD_VERSION)
+		return -EPROTONOSUPPORT;
+	if (!is_sound(&head, size))
+		return -EPROTO;
+	board->pid = head.pid;
+	board->opened = head.opened;
+	board->max_bytes = head.max_bytes;
+	board->max_regions = head.max_regions;
+	if (!get_string(head.provider, sizeof(head.provider),
+			board->provider) ||
+	    !get_string(head.policy, sizeof(head.policy), board->policy) ||
+	    !get_string(head.monitor, sizeof(head.monitor), board->monitor) ||
+	    !get_counters(&head, data, board))
+		return -EPROTO;
+	return 0;
+}
+
+uint64_t stat_board_value(const struct stat_board *board, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < board->counters; i++) {
+		if (!strcmp(board->counter[i].name, name))
+			return board->counter[i].value;
+	}
+	return 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a board says (sys/board.h), checked: it comes from another process,
+ * perhaps of an older or newer provider. Strings are printable ASCII.
+ */
+#ifndef STAT_BOARD_H
+#define STAT_BOARD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define STAT_BOARD_MAX		65536	/* bytes that are looked at */
+#define STAT_COUNTERS_MAX	256
+#define STAT_NAME_MAX		64
+
+struct stat_counter {
+	char name[STAT_NAME_MAX];	/* [a-z0-9_]+, no two the same */
+	uint64_t value;
+};
+
+struct stat_board {
+	pid_t pid;			/* in its own name space */
+	uint64_t opened;		/* nanoseconds since 1970 */
+	uint64_t max_bytes;
+	uint64_t max_regions;
+	char provider[32];
+	char policy[64];
+	char monitor[16];
+	size_t counters;
+	struct stat_counter counter[STAT_COUNTERS_MAX];
+};
+
+/*
+ * -EAGAIN: there is nothing on it yet; -EPROTONOSUPPORT: of a version that is
+ * not known; -EPROTO: no board, or a broken one.
+ */
+int stat_board_parse(const void *data, size_t size, struct stat_board *board);
+
+/* The value of a counter; 0 if it has no such one. */
+uint64_t stat_board_value(const struct stat_board *board, const char *name);
+
+#endif /* STAT_BOARD_H */

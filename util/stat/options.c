@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Options (stat/options.h), by argp.
+ */
+#include "config.h"
+#include "stat/options.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/stats.h"
+#include "core/text.h"
+
+#define INTERVAL_MIN	0.01
+#define INTERVAL_MAX	86400
+
+static const char doc[] =
+	"Shows what the registration caches of ofi_mrrc do in running "
+	"processes: those with the given PID, or all of this user.\v"
+	"See fi_mrrc_stat(1).";
+
+static const struct argp_option option_table[] = {
+	{ "interval", 'i', "SECONDS", 0, "Between samples (default 1)", 0 },
+	{ "count", 'n', "N", 0, "End after N samples", 0 },
+	{ "once", '1', NULL, 0, "The same as --count=1", 0 },
+	{ "json", 'j', NULL, 0, "Each sample is a line with a JSON array", 0 },
+	{ "list", 'l', NULL, 0, "List the counters and what they mean", 0 },
+	{ 0 },
+};
+
+static void list(void)
+{
+	int i;
+
+	for (i = 0; i < MRRC_STAT_CNT; i++)
+		printf("%-21s %s\n", mrrc_stat_name(i), mrrc_stat_help(i));
+}
+
+static void set_interval(struct argp_state *state, const char *text,
+			 double *interval)
+{
+	char *end;
+
+	*interval = strtod(text, &end);
+	if (end == text || *end ||
+	    !(*interval >= INTERVAL_MIN && *interval <= INTERVAL_MAX))
+		argp_error(state, "interval: '%s' is not from %g to %d "
+			   "seconds", text, INTERVAL_MIN, INTERVAL_MAX);
+}
+
+static size_t get_count(struct argp_state *state, const char *what,
+			const char *text, size_t max)
+{
+	size_t count = 0;
+
+	if (mrrc_text_count(text, &count) || !count || count > max)
+		argp_error(state, "%s: '%s' is no number from 1", what, text);
+	return count;
+}
+
+static void add_pid(struct argp_state *state, struct stat_options *options,
+		    const char *text)
+{
+	const pid_t pid = get_count(state, "PID", text, INT_MAX);
+
+	options->pid = reallocarray(options->pid, options->pids + 1,
+				    sizeof(*options->pid));
+	if (!options->pid)
+		argp_failure(state, 1, ENOMEM, "options");
+	options->pid[options->pids++] = pid;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct stat_options *options = state->input;
+
+	switch (key) {
+	case 'i': set_interval(state, arg, &options->interval); break;
+	case 'n':
+		options->count = get_count(state, "count", arg, SIZE_MAX);
+		break;
+	case '1': options->count = 1; break;
+	case 'j': options->json = true; break;
+	case 'l': list(); exit(EXIT_SUCCESS);
+	case ARGP_KEY_ARG: add_pid(state, options, arg); break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+void stat_options_parse(int argc, char **argv, struct stat_options *options)
+{
+	const struct argp argp = {
+		.options = option_table,
+		.parser = parse,
+		.args_doc = "[PID]...",
+		.doc = doc,
+	};
+
+	*options = (struct stat_options) { .interval = 1 };
+	argp_err_exit_status = 2;
+	argp_parse(&argp, argc, argv, 0, NULL, options);
+}

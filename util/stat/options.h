@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The command line of fi_mrrc_stat. What is wrong with it is said on stderr,
+ * and ends the program with status 2.
+ */
+#ifndef STAT_OPTIONS_H
+#define STAT_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct stat_options {
+	pid_t *pid;		/* none: all processes */
+	size_t pids;
+	double interval;	/* seconds */
+	size_t count;		/* samples; 0: until the processes end */
+	bool json;
+};
+
+void stat_options_parse(int argc, char **argv, struct stat_options *options);
+
+#endif /* STAT_OPTIONS_H */

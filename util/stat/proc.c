@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * /proc (stat/proc.h).
+ */
+#include "config.h"
+#include "stat/proc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/text.h"
+#include "sys/board.h"
+
+#define LINK	"/memfd:" MRRC_BOARD_NAME " (deleted)"
+
+/* A small file of /proc/PID as a string; false: it is gone. */
+static bool read_text(pid_t pid, const char *name, char *text, size_t size)
+{
+	char path[64];
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	len = read(fd, text, size - 1);
+	close(fd);
+	text[len > 0 ? len : 0] = '\0';
+	return len > 0;
+}
+
+/* Any byte may be in it. */
+static void read_command(pid_t pid, char *command, size_t size)
+{
+	char *c;
+
+	if (!read_text(pid, "comm", command, size))
+		strcpy(command, "?");
+	command[strcspn(command, "\n")] = '\0';
+	for (c = command; *c; c++) {
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	}
+}
+
+unsigned long long stat_proc_started(pid_t pid)
+{
+	unsigned long long started;
+	char text[1024], state;
+	const char *rest;
+
+	if (!read_text(pid, "stat", text, sizeof(text)))
+		return 0;
+	/* the name may have anything in it, the rest has no bracket */
+	rest = strrchr(text, ')');
+	if (!rest || sscanf(rest, ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+			    "%*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+			    &state, &started) != 2)
+		return 0;
+	return state == 'Z' || state == 'X' ? 0 : started;
+}
+
+/* Its number in its own name space, which is the last of these. */
+static pid_t own_pid(pid_t pid)
+{
+	char text[4096];
+	const char *line, *last;
+
+	if (!read_text(pid, "status", text, sizeof(text)))
+		return -1;
+	line = strstr(text, "\nNSpid:");
+	if (!line)
+		return pid;
+	line++;
+	text[line - text + strcspn(line, "\n")] = '\0';
+	last = strrchr(line, '\t');
+	return last ? atoi(last) : pid;
+}
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec + ts.tv_nsec * 1e-9;
+}
+
+/* Read what the link leads to; what it is may have changed meanwhile. */
+static int read_board(int dir, const char *name, struct stat_domain *domain)
+{
+	static char data[STAT_BOARD_MAX];
+	struct stat stat;
+	ssize_t size = -1;
+	int fd;
+
+	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &stat) && S_ISREG(stat.st_mode))
+		size = pread(fd, data, sizeof(data), 0);
+	domain->when = now();
+	close(fd);
+	if (size < 0)
+		return -EPROTO;
+	domain->id = stat.st_ino;
+	return stat_board_parse(data, size, &domain->board);
+}
+
+static bool is_board(int dir, const char *name)
+{
+	char link[sizeof(LINK)];
+	const ssize_t len = readlinkat(dir, name, link, sizeof(link));
+
+	return len == sizeof(LINK) - 1 && !memcmp(link, LINK, len);
+}
+
+/* A descriptor may be there twice. */
+static bool is_known(const struct stat_sample *sample,
+		     const struct stat_domain *domain)
+{
+	size_t i;
+
+	for (i = 0; i < sample->domains; i++) {
+		if (sample->domain[i].pid == domain->pid &&
+		    sample->domain[i].id == domain->id)
+			return true;
+	}
+	return false;
+}
+
+static int add(struct stat_sample *sample, const struct stat_domain *domain)
+{
+	struct stat_domain *more;
+
+	if (is_known(sample, domain))
+		return 0;
+	more = reallocarray(sample->domain, sample->domains + 1,
+			    sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	more[sample->domains++] = *domain;
+	sample->domain = more;
+	return 0;
+}
+
+static int read_fds(pid_t pid, DIR *dir, struct stat_sample *sample)
+{
+	const pid_t own = own_pid(pid);
+	struct stat_domain domain = { .pid = pid };
+	struct dirent *entry;
+	int rc = 0;
+
+	while (!rc && (entry = readdir(dir))) {
+		if (!is_board(dirfd(dir), entry->d_name))
+			continue;
+		rc = read_board(dirfd(dir), entry->d_name, &domain);
+		if (rc == -EPROTONOSUPPORT)
+			sample->unknown++;
+		if (rc || domain.board.pid != own) {
+			rc = 0;
+			continue;
+		}
+		read_command(pid, domain.command, sizeof(domain.command));
+		rc = add(sample, &domain);
+	}
+	return rc;
+}
+
+int stat_proc_read(pid_t pid, struct stat_sample *sample)
+{
+	char path[32];
+	DIR *dir;
+	int rc;
+
+	if (!stat_proc_started(pid))
+		return -ESRCH;
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	if (!dir) {
+		rc = -errno;
+		return stat_proc_started(pid) ? rc : -ESRCH;
+	}
+	rc = read_fds(pid, dir, sample);
+	closedir(dir);
+	return rc;
+}
+
+int stat_proc_read_all(struct stat_sample *sample, unsigned *denied)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	size_t pid;
+	int rc = 0;
+
+	*denied = 0;
+	if (!dir)
+		return -errno;
+	while (rc != -ENOMEM && (entry = readdir(dir))) {
+		if (mrrc_text_count(entry->d_name, &pid))
+			continue;
+		rc = stat_proc_read(pid, sample);
+		*denied += rc == -EACCES || rc == -EPERM;
+	}
+	closedir(dir);
+	return rc == -ENOMEM ? rc : 0;
+}
+
+void stat_sample_fini(struct stat_sample *sample)
+{
+	free(sample->domain);
+	*sample = (struct stat_sample) { 0 };
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Processes and their boards, by way of /proc.
+ */
+#ifndef STAT_PROC_H
+#define STAT_PROC_H
+
+#include <stdbool.h>
+
+#include "stat/board.h"
+
+/* One domain of a process, at one moment. */
+struct stat_domain {
+	pid_t pid;		/* in our name space */
+	char command[64];
+	ino_t id;		/* of the board, as long as it is open */
+	double when;		/* seconds of a clock that only goes on */
+	struct stat_board board;
+};
+
+struct stat_sample {
+	struct stat_domain *domain;
+	size_t domains;
+	unsigned unknown;	/* boards of a version that is not known */
+};
+
+/*
+ * Add what a process has open. -ESRCH: there is no such process, or it has
+ * ended; -EACCES: it may not be looked at; -ENOMEM. Boards that make no sense
+ * are left out.
+ */
+int stat_proc_read(pid_t pid, struct stat_sample *sample);
+
+/*
+ * The same for all processes. Those that may not be looked at are counted in
+ * @denied.
+ */
+int stat_proc_read_all(struct stat_sample *sample, unsigned *denied);
+
+void stat_sample_fini(struct stat_sample *sample);
+
+/* When it was started, in clock ticks; 0: it has ended. */
+unsigned long long stat_proc_started(pid_t pid);
+
+#endif /* STAT_PROC_H */

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A sample as JSON (stat/show.h). Names are those of FI_OFI_MRRC_STATS_FILE.
+ */
+#include "config.h"
+#include "stat/show.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+
+/* JSON knows no unsigned numbers; nothing counts as far. */
+static json_t *number(uint64_t value)
+{
+	return json_integer(value < INT64_MAX ? (json_int_t)value : INT64_MAX);
+}
+
+static json_t *counters(const struct stat_board *board)
+{
+	json_t *object = json_object();
+	int rc = object ? 0 : -1;
+	size_t i;
+
+	for (i = 0; !rc && i < board->counters; i++)
+		rc = json_object_set_new(object, board->counter[i].name,
+					 number(board->counter[i].value));
+	if (rc)
+		json_decref(object);
+	return rc ? NULL : object;
+}
+
+static json_t *domain(const struct stat_domain *domain)
+{
+	const struct stat_board *board = &domain->board;
+
+	return json_pack("{s:i, s:s, s:f, s:s, s:s, s:s, s:o, s:o, s:o}",
+			 "pid", (int)domain->pid,
+			 "command", domain->command,
+			 "opened", board->opened * 1e-9,
+			 "provider", board->provider,
+			 "policy", board->policy,
+			 "monitor", board->monitor,
+			 "max_bytes", number(board->max_bytes),
+			 "max_regions", number(board->max_regions),
+			 "counters", counters(board));
+}
+
+int stat_show_json(const struct stat_sample *sample, FILE *out)
+{
+	json_t *array = json_array();
+	char *text = NULL;
+	int rc = array ? 0 : -1;
+	size_t i;
+
+	for (i = 0; !rc && i < sample->domains; i++)
+		rc = json_array_append_new(array, domain(&sample->domain[i]));
+	if (!rc)
+		text = json_dumps(array, JSON_REAL_PRECISION(16));
+	json_decref(array);
+	if (!text)
+		return -ENOMEM;
+	fprintf(out, "%s\n", text);
+	free(text);
+	return fflush(out) || ferror(out) ? -EIO : 0;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A sample as tables (stat/show.h).
+ */
+#include "config.h"
+#include "stat/show.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "core/stats.h"
+
+#define LABEL	"%-14s"
+
+/* One domain now and before; the rates need both. */
+struct pair {
+	const struct stat_board *now;
+	const struct stat_board *before;	/* or NULL */
+	double seconds;
+};
+
+static const struct stat_domain *find(const struct stat_sample *sample,
+				      const struct stat_domain *like)
+{
+	const struct stat_domain *domain;
+	size_t i;
+
+	for (i = 0; i < sample->domains; i++) {
+		domain = &sample->domain[i];
+		if (domain->pid == like->pid && domain->id == like->id &&
+		    domain->board.opened == like->board.opened)
+			return domain;
+	}
+	return NULL;
+}
+
+static uint64_t total(const struct pair *pair, enum mrrc_stat stat)
+{
+	return stat_board_value(pair->now, mrrc_stat_name(stat));
+}
+
+/* What came since; nothing where a counter went back, which none does. */
+static uint64_t since(const struct pair *pair, enum mrrc_stat stat)
+{
+	const uint64_t now = total(pair, stat);
+	const uint64_t then = stat_board_value(pair->before,
+					       mrrc_stat_name(stat));
+
+	return now > then ? now - then : 0;
+}
+
+static void show_counter(const struct pair *pair, const char *label,
+			 enum mrrc_stat stat, FILE *out)
+{
+	fprintf(out, LABEL " %13" PRIu64, label, total(pair, stat));
+	if (pair->before && pair->seconds > 0)
+		fprintf(out, " %13.1f", since(pair, stat) / pair->seconds);
+	fputc('\n', out);
+}
+
+static void show_percent(uint64_t part, uint64_t whole, FILE *out)
+{
+	if (whole)
+		fprintf(out, " %12.1f%%", 100.0 * part / whole);
+	else
+		fprintf(out, " %13s", "-");
+}
+
+static void show_ratio(const struct pair *pair, FILE *out)
+{
+	fprintf(out, LABEL, "hit ratio");
+	show_percent(total(pair, MRRC_STAT_HITS),
+		     total(pair, MRRC_STAT_LOOKUPS), out);
+	if (pair->before)
+		show_percent(since(pair, MRRC_STAT_HITS),
+			     since(pair, MRRC_STAT_LOOKUPS), out);
+	fputc('\n', out);
+}
+
+static const char *bytes_text(uint64_t bytes, char *text, size_t size)
+{
+	static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+	double value = bytes;
+	unsigned i;
+
+	for (i = 0; value >= 1024 && i < 4; i++)
+		value /= 1024;
+	snprintf(text, size, i ? "%.1f %s" : "%.0f %s", value, unit[i]);
+	return text;
+}
+
+static void show_domain(const struct stat_domain *domain,
+			const struct stat_domain *before, FILE *out)
+{
+	const struct stat_board *board = &domain->board;
+	const struct pair pair = {
+		.now = board,
+		.before = before ? &before->board : NULL,
+		.seconds = before ? domain->when - before->when : 0,
+	};
+	char text[32];
+
+	fprintf(out, "%d %s: %s, policy %s, monitor %s\n", (int)domain->pid,
+		domain->command, board->provider, board->policy,
+		board->monitor);
+	fprintf(out, "at most %s in %" PRIu64 " regions\n",
+		bytes_text(board->max_bytes, text, sizeof(text)),
+		board->max_regions);
+	fprintf(out, LABEL " %13s %13s\n", "", "total", "per second");
+	show_counter(&pair, "lookups", MRRC_STAT_LOOKUPS, out);
+	show_ratio(&pair, out);
+	show_counter(&pair, "registrations", MRRC_STAT_REGISTRATIONS, out);
+	show_counter(&pair, "evictions", MRRC_STAT_EVICTIONS, out);
+	show_counter(&pair, "invalidations", MRRC_STAT_INVALIDATIONS, out);
+	fprintf(out, LABEL " %13s\n", "pinned",
+		bytes_text(total(&pair, MRRC_STAT_PINNED), text,
+			   sizeof(text)));
+	fprintf(out, LABEL " %13" PRIu64 "\n", "regions",
+		total(&pair, MRRC_STAT_REGIONS));
+	fprintf(out, LABEL " %13" PRIu64 "\n\n", "held",
+		total(&pair, MRRC_STAT_HELD));
+}
+
+int stat_show_table(const struct stat_sample *sample,
+		    const struct stat_sample *before, FILE *out)
+{
+	size_t i;
+
+	for (i = 0; i < sample->domains; i++)
+		show_domain(&sample->domain[i],
+			    find(before, &sample->domain[i]), out);
+	if (!sample->domains)
+		fprintf(out, "no domain is open now\n\n");
+	return fflush(out) || ferror(out) ? -EIO : 0;
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_stat's parts: boards as the provider writes them, broken ones, where
+ * they are found, and what is printed.
+ */
+#include "config.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "stat/board.h"
+#include "stat/proc.h"
+#include "stat/show.h"
+#include "sys/board.h"
+
+static const struct mrrc_board_info info = {
+	.provider = "tcp",
+	.policy = "lru:pieces=2",
+	.monitor = "none",
+	.max_bytes = 1 << 20,
+	.max_regions = 7,
+};
+
+static struct mrrc_board *own;
+static struct stat_board board;
+
+/* ---- the parser ---- */
+
+#define TWO	2
+
+/* A board of two counters, to be broken. */
+struct image {
+	struct mrrc_board_head head;
+	uint64_t value[TWO];
+	char names[16];
+};
+
+static const struct image sound = {
+	.head = {
+		.magic = MRRC_BOARD_MAGIC,
+		.version = MRRC_BOARD_VERSION,
+		.head_size = sizeof(struct mrrc_board_head),
+		.size = sizeof(struct image),
+		.pid = 12,
+		.counters = TWO,
+		.values = offsetof(struct image, value),
+		.names = offsetof(struct image, names),
+		.names_size = 16,
+		.provider = "p", .policy = "q", .monitor = "m",
+	},
+	.value = { 3, UINT64_MAX },
+	.names = "first\0second_2",
+};
+
+/* In a block of its own size: what reads beyond it is seen by ASan. */
+static int parse(const void *data, size_t size)
+{
+	void *copy = malloc(size ? size : 1);
+	int rc;
+
+	ck_assert_ptr_nonnull(copy);
+	memcpy(copy, data, size);
+	rc = stat_board_parse(copy, size, &board);
+	free(copy);
+	return rc;
+}
+
+START_TEST(test_sound)
+{
+	ck_assert_int_eq(parse(&sound, sizeof(sound)), 0);
+	ck_assert_int_eq(board.pid, 12);
+	ck_assert_uint_eq(board.counters, TWO);
+	ck_assert_str_eq(board.counter[1].name, "second_2");
+	ck_assert_uint_eq(stat_board_value(&board, "first"), 3);
+	ck_assert_uint_eq(stat_board_value(&board, "second_2"), UINT64_MAX);
+	ck_assert_uint_eq(stat_board_value(&board, "third"), 0);
+}
+END_TEST
+
+START_TEST(test_short)
+{
+	size_t size;
+
+	ck_assert_int_eq(parse(&sound, 0), -EAGAIN);
+	for (size = 1; size < sizeof(sound); size++)
+		ck_assert_int_eq(parse(&sound, size), -EPROTO);
+}
+END_TEST
+
+/* A newer provider's head is longer, and it counts what is not known here. */
+START_TEST(test_newer)
+{
+	struct { char more[64]; struct image image; } newer = {
+		.image = sound,
+	};
+	struct mrrc_board_head head = sound.head;
+
+	head.head_size += 8;
+	head.size = sizeof(newer);
+	head.values += 64;
+	head.names += 64;
+	memcpy(&newer, &head, sizeof(head));
+	ck_assert_int_eq(parse(&newer, sizeof(newer)), 0);
+	ck_assert_uint_eq(stat_board_value(&board, "first"), 3);
+}
+END_TEST
+
+#define FIELD(field, number, error)					\
+	{ #field, offsetof(struct image, head.field),			\
+	  sizeof(((struct image *)0)->head.field), number, error }
+
+static const struct {
+	const char *name;
+	size_t offset;
+	size_t size;
+	uint64_t number;
+	int rc;
+} broken[] = {
+	FIELD(magic, 0, -EAGAIN),
+	FIELD(magic, 1, -EPROTO),
+	FIELD(version, 0, -EPROTONOSUPPORT),
+	FIELD(version, 2, -EPROTONOSUPPORT),
+	FIELD(head_size, 0, -EPROTO),
+	FIELD(head_size, sizeof(struct mrrc_board_head) - 1, -EPROTO),
+	FIELD(head_size, sizeof(struct mrrc_board_head) + 1, -EPROTO),
+	FIELD(head_size, UINT32_MAX, -EPROTO),
+	FIELD(size, 0, -EPROTO),
+	FIELD(size, sizeof(struct image) - 1, -EPROTO),
+	FIELD(size, sizeof(struct image) + 1, -EPROTO),
+	FIELD(size, UINT32_MAX, -EPROTO),
+	FIELD(pid, 0, -EPROTO),
+	FIELD(pid, UINT32_MAX, -EPROTO),
+	FIELD(counters, TWO + 1, -EPROTO),
+	FIELD(counters, STAT_COUNTERS_MAX + 1, -EPROTO),
+	FIELD(counters, UINT32_MAX, -EPROTO),
+	FIELD(values, 0, -EPROTO),
+	FIELD(values, offsetof(struct image, value) + 1, -EPROTO),
+	FIELD(values, sizeof(struct image) - 8, -EPROTO),
+	FIELD(values, UINT32_MAX & ~7U, -EPROTO),
+	FIELD(names, 0, -EPROTO),
+	FIELD(names, offsetof(struct image, names) + 1, -EPROTO),
+	FIELD(names, UINT32_MAX, -EPROTO),
+	FIELD(names_size, 0, -EPROTO),
+	FIELD(names_size, 14, -EPROTO),
+	FIELD(names_size, 17, -EPROTO),
+	FIELD(names_size, UINT32_MAX, -EPROTO),
+	/* not printable */
+	FIELD(provider[0], '\033', -EPROTO),
+	FIELD(policy[0], 0x80, -EPROTO),
+	FIELD(monitor[0], '\n', -EPROTO),
+};
+
+START_TEST(test_broken)
+{
+	struct image image = sound;
+	const char *bytes = (const char *)&broken[_i].number;
+
+	memcpy((char *)&image + broken[_i].offset, bytes, broken[_i].size);
+	ck_assert_msg(parse(&image, sizeof(image)) == broken[_i].rc, "%s",
+		      broken[_i].name);
+}
+END_TEST
+
+START_TEST(test_endless)
+{
+	struct image image = sound;
+
+	memset(image.head.provider, 'x', sizeof(image.head.provider));
+	ck_assert_int_eq(parse(&image, sizeof(image)), -EPROTO);
+	image.head.provider[31] = '\0';
+	ck_assert_int_eq(parse(&image, sizeof(image)), 0);
+	memset(image.head.monitor, 'x', sizeof(image.head.monitor));
+	ck_assert_int_eq(parse(&image, sizeof(image)), -EPROTO);
+}
+END_TEST
+
+START_TEST(test_names)
+{
+	static const char bad[][16] = {
+		"first\0first\0", "\0second\0", "First\0second\0",
+		"a b\0second\0", "a\"\0second\0", "\033[2J\0second\0",
+	};
+	struct image image = sound;
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		memcpy(image.names, bad[i], sizeof(bad[i]));
+		ck_assert_int_eq(parse(&image, sizeof(image)), -EPROTO);
+	}
+}
+END_TEST
+
+/* Whatever it is given, it says no, or what it says can be printed. */
+START_TEST(test_random)
+{
+	struct image image;
+	unsigned seed = 1;
+	size_t i, at;
+	int round, changes;
+
+	for (round = 0; round < 200000; round++) {
+		image = sound;
+		for (changes = rand_r(&seed) % 4; changes >= 0; changes--) {
+			at = rand_r(&seed) % sizeof(image);
+			((char *)&image)[at] = rand_r(&seed);
+		}
+		if (parse(&image, rand_r(&seed) % 8 ? sizeof(image) :
+			  rand_r(&seed) % sizeof(image)))
+			continue;
+		ck_assert_uint_le(board.counters, TWO);
+		for (i = 0; i < board.counters; i++)
+			ck_assert_uint_lt(strlen(board.counter[i].name),
+					  STAT_NAME_MAX);
+	}
+}
+END_TEST
+
+/* ---- processes ---- */
+
+static void publish(void)
+{
+	ck_assert_int_eq(mrrc_board_open(&own), 0);
+	mrrc_board_publish(own, &info);
+	mrrc_board_stats(own)->value[MRRC_STAT_LOOKUPS] = 10;
+	mrrc_board_stats(own)->value[MRRC_STAT_HITS] = 9;
+	mrrc_board_stats(own)->value[MRRC_STAT_PINNED] = 3 << 20;
+}
+
+static void unpublish(void)
+{
+	mrrc_board_close(own);
+}
+
+START_TEST(test_self)
+{
+	struct stat_sample sample = { 0 };
+	size_t i;
+
+	ck_assert_int_eq(stat_proc_read(getpid(), &sample), 0);
+	ck_assert_uint_eq(sample.domains, 1);
+	ck_assert_int_eq(sample.domain->pid, getpid());
+	ck_assert_str_eq(sample.domain->board.policy, info.policy);
+	ck_assert_uint_eq(sample.domain->board.max_regions, 7);
+	ck_assert_uint_eq(sample.domain->board.counters, MRRC_STAT_CNT);
+	for (i = 0; i < MRRC_STAT_CNT; i++) {
+		ck_assert_str_eq(sample.domain->board.counter[i].name,
+				 mrrc_stat_name(i));
+		ck_assert_uint_eq(sample.domain->board.counter[i].value,
+				  mrrc_board_stats(own)->value[i]);
+	}
+	stat_sample_fini(&sample);
+}
+END_TEST
+
+/* Inherited, so not its own. */
+START_TEST(test_child)
+{
+	struct stat_sample sample = { 0 };
+	const pid_t pid = fork();
+
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	ck_assert_int_eq(stat_proc_read(pid, &sample), 0);
+	ck_assert_uint_eq(sample.domains, 0);
+	kill(pid, SIGKILL);
+	/* until it is waited for, there is a zombie */
+	while (stat_proc_started(pid))
+		usleep(1000);
+	ck_assert_int_eq(stat_proc_read(pid, &sample), -ESRCH);
+	waitpid(pid, NULL, 0);
+	ck_assert_int_eq(stat_proc_read(pid, &sample), -ESRCH);
+}
+END_TEST
+
+/* The right name, and nothing in it, or something else. */
+START_TEST(test_impostor)
+{
+	const int fd = memfd_create(MRRC_BOARD_NAME, MFD_CLOEXEC);
+	struct image image = sound;
+	struct stat_sample sample = { 0 };
+
+	ck_assert_int_eq(stat_proc_read(getpid(), &sample), 0);
+	ck_assert_uint_eq(sample.domains, 1);
+	ck_assert_int_eq(pwrite(fd, "x", 1, 1 << 20), 1);
+	ck_assert_int_eq(stat_proc_read(getpid(), &sample), 0);
+	ck_assert_uint_eq(sample.domains, 1);
+	image.head.version++;
+	ck_assert_int_eq(pwrite(fd, &image, sizeof(image), 0), sizeof(image));
+	ck_assert_int_eq(stat_proc_read(getpid(), &sample), 0);
+	ck_assert_uint_eq(sample.domains, 1);
+	ck_assert_uint_eq(sample.unknown, 1);
+	stat_sample_fini(&sample);
+	close(fd);
+}
+END_TEST
+
+/* ---- what is printed ---- */
+
+static char *printed(int (*show)(const struct stat_sample *, FILE *),
+		     const struct stat_sample *sample)
+{
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	ck_assert_int_eq(show(sample, out), 0);
+	fclose(out);
+	return text;
+}
+
+START_TEST(test_json)
+{
+	struct stat_sample sample = { 0 };
+	json_t *array, *object;
+	json_int_t pid, max_regions, hits;
+	char *text;
+
+	text = printed(stat_show_json, &sample);
+	ck_assert_str_eq(text, "[]\n");
+	free(text);
+	ck_assert_int_eq(stat_proc_read(getpid(), &sample), 0);
+	text = printed(stat_show_json, &sample);
+	ck_assert_ptr_eq(strchr(text, '\n'), text + strlen(text) - 1);
+	array = json_loads(text, 0, NULL);
+	ck_assert_uint_eq(json_array_size(array), 1);
+	object = json_array_get(array, 0);
+	ck_assert_int_eq(json_unpack(object, "{s:I, s:I, s:{s:I}}", "pid",
+				     &pid, "max_regions", &max_regions,
+				     "counters", "hits", &hits), 0);
+	ck_assert_int_eq(pid, getpid());
+	ck_assert_int_eq(max_regions, 7);
+	ck_assert_int_eq(hits, 9);
+	ck_assert_uint_eq(json_object_size(json_object_get(object,
+							   "counters")),
+			  MRRC_STAT_CNT);
+	json_decref(array);
+	free(text);
+	stat_sample_fini(&sample);
+}
+END_TEST
+
+static struct stat_sample before;
+
+static int show_table(const struct stat_sample *sample, FILE *out)
+{
+	return stat_show_table(sample, &before, out);
+}
+
+static void has(const char *text, const char *line)
+{
+	ck_assert_msg(strstr(text, line) != NULL, "no '%s' in:\n%s", line,
+		      text);
+}
+
+START_TEST(test_table)
+{
+	struct stat_sample sample = { 0 };
+	char *text;
+
+	ck_assert_int_eq(stat_proc_read(getpid(), &before), 0);
+	before.domain->when -= 2;
+	mrrc_board_stats(own)->value[MRRC_STAT_LOOKUPS] += 30;
+	mrrc_board_stats(own)->value[MRRC_STAT_HITS] += 15;
+	ck_assert_int_eq(stat_proc_read(getpid(), &sample), 0);
+	sample.domain->when = before.domain->when + 2;
+	text = printed(show_table, &sample);
+	has(text, ": tcp, policy lru:pieces=2, monitor none\n"
+	    "at most 1.0 MiB in 7 regions\n");
+	has(text, "\nlookups                   40          15.0\n");
+	has(text, "\nhit ratio              60.0%         50.0%\n");
+	has(text, "\npinned               3.0 MiB\n");
+	free(text);
+	stat_sample_fini(&before);
+	text = printed(show_table, &sample);
+	has(text, "\nlookups                   40\n");
+	free(text);
+	stat_sample_fini(&sample);
+	text = printed(show_table, &sample);
+	has(text, "no domain is open now\n");
+	free(text);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("stat");
+	TCase *parser = tcase_create("parser");
+	TCase *proc = tcase_create("proc");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_test(parser, test_sound);
+	tcase_add_test(parser, test_short);
+	tcase_add_test(parser, test_newer);
+	tcase_add_loop_test(parser, test_broken, 0,
+			    sizeof(broken) / sizeof(broken[0]));
+	tcase_add_test(parser, test_endless);
+	tcase_add_test(parser, test_names);
+	tcase_add_test(parser, test_random);
+	suite_add_tcase(suite, parser);
+	tcase_add_checked_fixture(proc, publish, unpublish);
+	tcase_add_test(proc, test_self);
+	tcase_add_test(proc, test_child);
+	tcase_add_test(proc, test_impostor);
+	tcase_add_test(proc, test_json);
+	tcase_add_test(proc, test_table);
+	suite_add_tcase(suite, proc);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
