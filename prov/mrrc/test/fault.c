@@ -15,6 +15,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 #include <sys/syscall.h>
 #include <linux/userfaultfd.h>
@@ -139,6 +140,17 @@ unsigned fault_fds(void)
 unsigned fault_threads(void)
 {
 	return fault_entries("/proc/self/task");
+}
+
+/* One that was joined is still listed for a moment. */
+unsigned fault_threads_left(unsigned expected)
+{
+	const struct timespec pause = { 0, 1000000 };
+	unsigned tries;
+
+	for (tries = 0; tries < 2000 && fault_threads() != expected; tries++)
+		nanosleep(&pause, NULL);
+	return fault_threads();
 }
 
 void *__wrap_malloc(size_t size)
