@@ -217,7 +217,7 @@ static struct mrrc_region *sim_any(const struct sim_belady *belady)
 	struct mrrc_region *region;
 
 	TAILQ_FOREACH(region, &belady->list, link) {
-		if (!region->held)
+		if (!mrrc_region_held(region))
 			break;
 	}
 	return region;
@@ -241,7 +241,7 @@ static bool sim_round(struct sim_belady *belady)
 		belady->room = 2 * belady->count;
 	}
 	TAILQ_FOREACH(region, &belady->list, link) {
-		if (!region->held)
+		if (!mrrc_region_held(region))
 			judged[n++] = (struct sim_judged) {
 				sim_score(belady, region), region,
 			};
@@ -266,7 +266,7 @@ static struct mrrc_region *sim_belady_victim(struct mrrc_policy *policy)
 
 	while (belady->waiting || sim_round(belady)) {
 		region = TAILQ_FIRST(&belady->list);
-		if (!region->held)
+		if (!mrrc_region_held(region))
 			return region;
 		sim_belady_touch(policy, region);
 	}

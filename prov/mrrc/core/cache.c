@@ -118,6 +118,18 @@ struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
 	return region;
 }
 
+static void mrrc_held_add(struct mrrc_held *held, size_t len)
+{
+	held->regions++;
+	held->bytes += len;
+}
+
+static void mrrc_held_sub(struct mrrc_held *held, size_t len)
+{
+	held->regions--;
+	held->bytes -= len;
+}
+
 /* Out of the index: a victim, or DEAD until its last operation ends. */
 static void mrrc_cache_uncache(struct mrrc_cache *cache,
 			       struct mrrc_region *region,
@@ -127,12 +139,10 @@ static void mrrc_cache_uncache(struct mrrc_cache *cache,
 	cache->policy->ops->remove(cache->policy, region);
 	mrrc_index_remove(&cache->index[region->access], region);
 	region->state = MRRC_REGION_DEAD;
-	if (region->held) {
-		cache->held_bytes -= region->len;
-		cache->held_regions--;
-	} else {
+	if (mrrc_word_held(mrrc_region_retire(region)))
+		mrrc_held_add(&cache->loose, region->len);
+	else
 		TAILQ_INSERT_TAIL(victims, region, link);
-	}
 }
 
 /* Uncache what the range touches in one index; returns how many. */
@@ -154,18 +164,22 @@ static size_t mrrc_cache_drop(struct mrrc_cache *cache,
 	return count;
 }
 
-/* Whether the region can enter once everything that may leave has left. */
+/*
+ * Whether the region can enter once everything that may leave has left: a
+ * guess where other threads hold and put, which may even find less than
+ * nothing held.
+ */
 static bool mrrc_cache_has_room(const struct mrrc_cache *cache,
 				const struct mrrc_region *region)
 {
 	const struct mrrc_index *index = &cache->index[region->access];
-	size_t bytes = cache->held_bytes;
-	size_t regions = cache->held_regions;
+	size_t bytes = cache->held.bytes - cache->loose.bytes;
+	size_t regions = cache->held.regions - cache->loose.regions;
 	struct mrrc_region *other;
 
 	other = mrrc_index_first_overlap(index, region->start, region->len);
 	while (other) {
-		if (other->held) {
+		if (mrrc_region_held(other)) {
 			bytes -= other->len;
 			regions--;
 		}
@@ -199,8 +213,8 @@ static bool mrrc_cache_batch_full(const struct mrrc_cache *cache,
 	       beyond > cache->max_bytes / MRRC_BATCH_PART;
 }
 
-/* Room for @len bytes in one region more; there can be. */
-static void mrrc_cache_make_room(struct mrrc_cache *cache, size_t len,
+/* Room for @len bytes in one region more, unless too much is held. */
+static bool mrrc_cache_make_room(struct mrrc_cache *cache, size_t len,
 				 struct mrrc_region_list *victims)
 {
 	struct mrrc_policy *policy = cache->policy;
@@ -212,10 +226,8 @@ static void mrrc_cache_make_room(struct mrrc_cache *cache, size_t len,
 	while ((full = mrrc_cache_full(cache, len)) ||
 	       (gone && mrrc_cache_more(cache, gone))) {
 		victim = policy->ops->victim(policy);
-		assert(!full || victim);
 		if (!victim)
-			break;
-		assert(!victim->held);
+			return !full;
 		beyond += full ? 0 : victim->len;
 		if (mrrc_cache_batch_full(cache, beyond))
 			break;
@@ -223,6 +235,7 @@ static void mrrc_cache_make_room(struct mrrc_cache *cache, size_t len,
 		mrrc_cache_uncache(cache, victim, victims);
 		mrrc_cache_count(cache, MRRC_STAT_EVICTIONS);
 	}
+	return true;
 }
 
 int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
@@ -237,15 +250,17 @@ int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 	cache->stats->value[MRRC_STAT_OVERLAPS] +=
 		mrrc_cache_drop(cache, region->access, region->start,
 				region->len, victims);
-	mrrc_cache_make_room(cache, region->len, victims);
+	if (!mrrc_cache_make_room(cache, region->len, victims)) {
+		mrrc_cache_gauge(cache);
+		return -ENOSPC;
+	}
 
 	mrrc_index_insert(&cache->index[region->access], region);
 	cache->policy->ops->insert(cache->policy, region);
 	region->state = MRRC_REGION_INDEXED;
-	if (region->held) {
-		cache->held_bytes += region->len;
-		cache->held_regions++;
-	}
+	if (mrrc_region_held(region))
+		mrrc_held_sub(&cache->loose, region->len);
+	mrrc_region_publish(region);
 	mrrc_cache_count(cache, MRRC_STAT_INSERTIONS);
 	mrrc_cache_gauge(cache);
 	return 0;
@@ -253,26 +268,33 @@ int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 
 void mrrc_cache_hold(struct mrrc_cache *cache, struct mrrc_region *region)
 {
-	if (region->held++)
+	if (mrrc_word_held(mrrc_region_hold(region)))
 		return;
-	cache->stats->value[MRRC_STAT_HELD]++;
-	if (region->state == MRRC_REGION_INDEXED) {
-		cache->held_bytes += region->len;
-		cache->held_regions++;
-	}
+	mrrc_held_add(&cache->held, region->len);
+	if (region->state != MRRC_REGION_INDEXED)
+		mrrc_held_add(&cache->loose, region->len);
+	cache->stats->value[MRRC_STAT_HELD] = cache->held.regions;
+}
+
+void mrrc_cache_loose_put(struct mrrc_cache *cache,
+			  const struct mrrc_region *region)
+{
+	mrrc_held_sub(&cache->loose, region->len);
 }
 
 bool mrrc_cache_put(struct mrrc_cache *cache, struct mrrc_region *region)
 {
-	assert(region->held);
-	if (--region->held)
+	const uint64_t word = mrrc_region_unhold(region);
+
+	assert(mrrc_word_held(word));
+	if (mrrc_word_held(word) > 1)
 		return false;
-	cache->stats->value[MRRC_STAT_HELD]--;
-	if (region->state != MRRC_REGION_INDEXED)
-		return true;
-	cache->held_bytes -= region->len;
-	cache->held_regions--;
-	return false;
+	mrrc_held_sub(&cache->held, region->len);
+	cache->stats->value[MRRC_STAT_HELD] = cache->held.regions;
+	if (word & MRRC_REGION_INDEX_BIT)
+		return false;
+	mrrc_cache_loose_put(cache, region);
+	return true;
 }
 
 size_t mrrc_cache_invalidate(struct mrrc_cache *cache, uintptr_t start,
@@ -321,8 +343,7 @@ bool mrrc_cache_valid(const struct mrrc_cache *cache)
 {
 	const uint64_t *value = cache->stats->value;
 	struct mrrc_region *region;
-	size_t held_bytes = 0;
-	size_t held_regions = 0;
+	struct mrrc_held held = { 0 };
 	int access;
 
 	for (access = 0; access < MRRC_ACCESS_CNT; access++) {
@@ -335,18 +356,18 @@ bool mrrc_cache_valid(const struct mrrc_cache *cache)
 			    region->access != (enum mrrc_access)access ||
 			    (region->start | region->len) & (cache->page - 1))
 				return false;
-			if (region->held) {
-				held_bytes += region->len;
-				held_regions++;
-			}
+			if (!(mrrc_region_tag(region) & 1))
+				return false;
+			if (mrrc_region_held(region))
+				mrrc_held_add(&held, region->len);
 		}
 	}
 	/* C1, second half; C2 through the counts that insert relies on */
 	if (!cache->policy->ops->valid(cache->policy,
 				       mrrc_cache_regions(cache)) ||
-	    held_bytes != cache->held_bytes ||
-	    held_regions != cache->held_regions ||
-	    held_regions > value[MRRC_STAT_HELD])
+	    held.bytes != cache->held.bytes - cache->loose.bytes ||
+	    held.regions != cache->held.regions - cache->loose.regions ||
+	    value[MRRC_STAT_HELD] != cache->held.regions)
 		return false;
 	/* C3 */
 	return mrrc_cache_bytes(cache) <= cache->max_bytes &&

@@ -4,13 +4,14 @@
  * regions. It decides and keeps the books; it registers nothing. Whatever
  * has to be deregistered is handed to the caller, who does it outside locks.
  *
- * Not thread-safe: sys/cache_mt.h is the front for threads, simulators use
+ * Not thread-safe, but for the words of regions, which other threads may
+ * change at any time: sys/cache_mt.h is the front for threads, simulators use
  * this directly. Nothing here allocates except init.
  *
  * Invariants (mrrc_cache_valid; C4 is the front's, its race test checks it):
  *   C1 a region is NEW, INDEXED or DEAD; the index and the policy know
  *      exactly the INDEXED ones
- *   C2 no region with held > 0 is handed out for deregistration
+ *   C2 no region that is held is handed out for deregistration
  *   C3 indexed bytes and regions equal the sums and are within the budget
  *   C4 after invalidate returns, no lookup yields that range until it is
  *      registered anew
@@ -37,6 +38,12 @@ struct mrrc_cache_conf {
 	struct mrrc_stats *stats;	/* zeroes, not owned; NULL: its own */
 };
 
+/* Regions that operations use, and their bytes. */
+struct mrrc_held {
+	size_t regions;
+	size_t bytes;
+};
+
 struct mrrc_cache {
 	struct mrrc_index index[MRRC_ACCESS_CNT];
 	struct mrrc_policy *policy;
@@ -45,8 +52,8 @@ struct mrrc_cache {
 	size_t max_bytes;
 	size_t max_regions;
 	size_t page;
-	size_t held_bytes;		/* indexed and held > 0 */
-	size_t held_regions;
+	struct mrrc_held held;		/* by hold and put, or its owner's */
+	struct mrrc_held loose;		/* those of them not indexed */
 	struct mrrc_stats *stats;	/* own, or its owner's */
 	struct mrrc_stats own;
 };
@@ -107,11 +114,19 @@ struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
 				    enum mrrc_access access);
 
 /*
+ * Tell the policy of a request that was served by one region without asking
+ * here, and was counted. Whatever the range is now does no harm.
+ */
+void mrrc_cache_served(struct mrrc_cache *cache, uintptr_t addr, size_t len,
+		       enum mrrc_access access);
+
+/*
  * Index a NEW region. Regions of the same access that it overlaps, then
  * victims of the policy, leave the index; those not held are appended to
  * @victims: one batch, of at most the policy's `batch` regions and 1/32 of
  * the byte limit more than was needed. -E2BIG: larger than the byte limit;
- * -ENOSPC: what is held leaves no room. Nothing has changed then.
+ * -ENOSPC: what is held leaves no room. Nothing has changed then, unless
+ * threads came to hold regions meanwhile.
  */
 int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 		      struct mrrc_region_list *victims);
@@ -121,6 +136,10 @@ void mrrc_cache_hold(struct mrrc_cache *cache, struct mrrc_region *region);
 
 /* Returns true if the caller must now deregister it (NEW or DEAD, unheld). */
 bool mrrc_cache_put(struct mrrc_cache *cache, struct mrrc_region *region);
+
+/* The first half of that for a region without INDEXED, unheld just now. */
+void mrrc_cache_loose_put(struct mrrc_cache *cache,
+			  const struct mrrc_region *region);
 
 /*
  * Uncache every region that shares a byte with the range; those not held are

@@ -228,17 +228,41 @@ void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr,
 		plan->missing += !plan->piece[i].region;
 }
 
-void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
-		       enum mrrc_access access, unsigned pieces,
-		       struct mrrc_plan *plan)
+static void mrrc_cache_requested(struct mrrc_cache *cache, uintptr_t addr,
+				 size_t len)
 {
 	struct mrrc_policy *policy = cache->policy;
-	struct mrrc_region *region;
-	unsigned i;
 
 	if (policy->ops->request)
 		policy->ops->request(policy, addr & ~(cache->page - 1),
 				     (addr & (cache->page - 1)) + len);
+}
+
+static void mrrc_cache_used(struct mrrc_cache *cache,
+			    struct mrrc_region *region)
+{
+	region->reused = true;
+	cache->policy->ops->touch(cache->policy, region);
+}
+
+void mrrc_cache_served(struct mrrc_cache *cache, uintptr_t addr, size_t len,
+		       enum mrrc_access access)
+{
+	struct mrrc_region *region;
+
+	mrrc_cache_requested(cache, addr, len);
+	region = mrrc_cache_find(cache, addr, len, access);
+	if (region)
+		mrrc_cache_used(cache, region);
+}
+
+void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
+		       enum mrrc_access access, unsigned pieces,
+		       struct mrrc_plan *plan)
+{
+	unsigned i;
+
+	mrrc_cache_requested(cache, addr, len);
 	mrrc_cache_plan(cache, addr, len, access, pieces, plan);
 	mrrc_cache_count(cache, MRRC_STAT_LOOKUPS);
 	mrrc_cache_count(cache, plan->missing ? MRRC_STAT_MISSES :
@@ -247,14 +271,11 @@ void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
 		mrrc_cache_count(cache, MRRC_STAT_SPLITS);
 	if (plan->merged) {
 		mrrc_cache_count(cache, MRRC_STAT_MERGES);
-		if (policy->merge)
+		if (cache->policy->merge)
 			mrrc_history_add(&cache->merged, addr / cache->page);
 	}
 	for (i = 0; i < plan->count; i++) {
-		region = plan->piece[i].region;
-		if (!region)
-			continue;
-		region->reused = true;
-		policy->ops->touch(policy, region);
+		if (plan->piece[i].region)
+			mrrc_cache_used(cache, plan->piece[i].region);
 	}
 }

@@ -51,7 +51,8 @@ struct mrrc_policy_ops {
 	void (*insert)(struct mrrc_policy *policy, struct mrrc_region *region);
 	void (*touch)(struct mrrc_policy *policy, struct mrrc_region *region);
 	void (*remove)(struct mrrc_policy *policy, struct mrrc_region *region);
-	/* A region with held == 0, still known to the policy; NULL if none. */
+	/* A region that nobody held when asked, still known to the policy;
+	 * NULL if none. */
 	struct mrrc_region *(*victim)(struct mrrc_policy *policy);
 	/*
 	 * Whether more should go though there is room, after so many; NULL

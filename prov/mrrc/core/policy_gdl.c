@@ -247,7 +247,7 @@ static bool mrrc_gdl_bring_back(struct mrrc_gdl *gdl, size_t left)
 
 	while (left-- && (region = TAILQ_FIRST(&gdl->aside))) {
 		TAILQ_REMOVE(&gdl->aside, region, link);
-		if (region->held) {
+		if (mrrc_region_held(region)) {
 			TAILQ_INSERT_TAIL(&gdl->aside, region, link);
 			continue;
 		}
@@ -274,7 +274,8 @@ static struct mrrc_region *mrrc_gdl_victim(struct mrrc_policy *policy)
 
 	mrrc_gdl_bring_back(gdl, PROBES);
 	do {
-		while ((region = mrrc_gdl_least(gdl)) && region->held)
+		while ((region = mrrc_gdl_least(gdl)) &&
+		       mrrc_region_held(region))
 			mrrc_gdl_set_aside(gdl, region);
 	} while (!region && mrrc_gdl_bring_back(gdl, gdl->count));
 	gdl->victim = region;

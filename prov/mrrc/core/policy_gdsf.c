@@ -177,7 +177,8 @@ static struct mrrc_region *mrrc_gdsf_head(struct mrrc_gdsf *gdsf, int class)
 	struct mrrc_region *first = NULL;
 	struct mrrc_region *region;
 
-	while ((region = TAILQ_FIRST(&gdsf->class[class])) && region->held) {
+	while ((region = TAILQ_FIRST(&gdsf->class[class])) &&
+	       mrrc_region_held(region)) {
 		if (region == first)
 			return NULL;
 		if (!first)

@@ -77,7 +77,7 @@ static struct mrrc_region *mrrc_lru_victim(struct mrrc_policy *policy)
 
 	for (left = lru->count; left; left--) {
 		region = TAILQ_FIRST(&lru->list);
-		if (!region->held)
+		if (!mrrc_region_held(region))
 			return region;
 		mrrc_lru_touch(policy, region);
 	}

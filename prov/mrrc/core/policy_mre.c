@@ -202,7 +202,7 @@ static struct mrrc_region *mrrc_mre_victim(struct mrrc_policy *policy)
 		mrrc_mre_resort(mre);
 	for (left = mre->count; left; left--) {
 		region = TAILQ_FIRST(&mre->list);
-		if (!region->held) {
+		if (!mrrc_region_held(region)) {
 			mre->segment--;
 			return region;
 		}

@@ -3,11 +3,13 @@
  * A registered region: the value that index, policy and cache share.
  *
  * Part of core: no libfabric, threads or clock. Whoever holds the cache
- * guards every field (sys/cache_mt.h names the lock).
+ * guards every field (sys/cache_mt.h names the lock), but for two: `word` is
+ * atomic, and what tells the registration does not change while it is held.
  */
 #ifndef MRRC_REGION_H
 #define MRRC_REGION_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,19 +34,29 @@ enum mrrc_access {
 enum mrrc_region_state {
 	MRRC_REGION_NEW,	/* registered, not (yet) in an index */
 	MRRC_REGION_INDEXED,	/* lookups find it */
-	MRRC_REGION_DEAD,	/* left the index; deregister when held == 0 */
+	MRRC_REGION_DEAD,	/* left the index; deregister when unheld */
 };
 
+/*
+ * The word of a region: operations in flight | INDEXED | generation. Its
+ * upper part, the tag, is odd while the region is indexed, and no other life
+ * of the same memory has the same: who knows the tag can hold the region
+ * without a lock, or learns that it is gone. Without INDEXED nobody new can
+ * hold it, so the last put knows that it was the last.
+ */
+#define MRRC_REGION_HOLDS	24	/* bits */
+#define MRRC_REGION_INDEX_BIT	(1ULL << MRRC_REGION_HOLDS)
+
 struct mrrc_region {
+	_Atomic uint64_t word;
 	uintptr_t start;	/* page-aligned */
 	size_t len;		/* bytes, whole pages */
+	void *desc;		/* local descriptor of the registration */
+	void *cookie;		/* the registration: a fid_mr in fi */
 	enum mrrc_access access;
 	enum mrrc_region_state state;
 	bool watched;		/* a monitor has to be told when it leaves */
 	bool reused;		/* served a request after its first */
-	unsigned held;		/* operations in flight; C2: none, to leave */
-	void *cookie;		/* the registration: a fid_mr in fi */
-	void *desc;		/* local descriptor of the registration */
 	uint64_t policy[10];	/* while INDEXED: whatever the policy likes */
 	RB_ENTRY(mrrc_region) node;	/* while INDEXED: index */
 	TAILQ_ENTRY(mrrc_region) link;	/* INDEXED: policy; DEAD: victim list */
@@ -63,6 +75,86 @@ static inline bool mrrc_access_remote(enum mrrc_access access)
 static inline uintptr_t mrrc_region_end(const struct mrrc_region *region)
 {
 	return region->start + region->len;
+}
+
+/* Operations in a value of the word. */
+static inline unsigned mrrc_word_held(uint64_t word)
+{
+	return word & (MRRC_REGION_INDEX_BIT - 1);
+}
+
+/* Operations in flight; any thread may change it unless it is 0 and DEAD. */
+static inline unsigned mrrc_region_held(const struct mrrc_region *region)
+{
+	return mrrc_word_held(atomic_load_explicit(
+		&((struct mrrc_region *)region)->word, memory_order_relaxed));
+}
+
+static inline uint64_t mrrc_region_tag(const struct mrrc_region *region)
+{
+	return atomic_load_explicit(&((struct mrrc_region *)region)->word,
+				    memory_order_relaxed) >> MRRC_REGION_HOLDS;
+}
+
+/* One more operation, of somebody who knows that it cannot be gone. */
+static inline uint64_t mrrc_region_hold(struct mrrc_region *region)
+{
+	return atomic_fetch_add_explicit(&region->word, 1,
+					 memory_order_acquire);
+}
+
+/*
+ * Any thread, no lock; the memory may be that of another region by now.
+ * false: the region with that tag is no longer indexed. *first: nobody held
+ * it.
+ */
+static inline bool mrrc_region_try_hold(struct mrrc_region *region,
+					uint64_t tag, bool *first)
+{
+	uint64_t word = atomic_load_explicit(&region->word,
+					     memory_order_relaxed);
+
+	do {
+		if (word >> MRRC_REGION_HOLDS != tag)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(
+			&region->word, &word, word + 1,
+			memory_order_acquire, memory_order_relaxed));
+	*first = !mrrc_word_held(word);
+	return true;
+}
+
+/*
+ * One operation less; returns the word before. If it was the last one of an
+ * indexed region, that may be gone on return.
+ */
+static inline uint64_t mrrc_region_unhold(struct mrrc_region *region)
+{
+	return atomic_fetch_sub_explicit(&region->word, 1,
+					 memory_order_acq_rel);
+}
+
+/* Lookups may hold it from now on; or no longer, returns the word before. */
+static inline void mrrc_region_publish(struct mrrc_region *region)
+{
+	atomic_fetch_or_explicit(&region->word, MRRC_REGION_INDEX_BIT,
+				 memory_order_release);
+}
+
+static inline uint64_t mrrc_region_retire(struct mrrc_region *region)
+{
+	return atomic_fetch_and_explicit(&region->word,
+					 ~MRRC_REGION_INDEX_BIT,
+					 memory_order_acq_rel);
+}
+
+/* A new life of the same memory, NEW and unheld; only the word is set. */
+static inline void mrrc_region_renew(struct mrrc_region *region)
+{
+	const uint64_t tag = (mrrc_region_tag(region) | 1) + 1;
+
+	atomic_store_explicit(&region->word, tag << MRRC_REGION_HOLDS,
+			      memory_order_relaxed);
 }
 
 #endif /* MRRC_REGION_H */

@@ -19,6 +19,8 @@
 	X(MISSES, "misses", "no indexed region covered the range")	\
 	X(DUPLICATES, "duplicates",					\
 	  "registered, but another thread had inserted it first")	\
+	X(JOINED, "joined",						\
+	  "misses that waited for another thread's registration")	\
 	X(SPLITS, "splits", "requests served by several regions")	\
 	X(MERGES, "merges", "registered again together with what missed")	\
 	X(INSERTIONS, "insertions", "regions put into the index")	\

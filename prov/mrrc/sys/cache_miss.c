@@ -78,14 +78,11 @@ static int mrrc_miss_reg_once(struct mrrc_miss *miss, uintptr_t start,
 	}
 	if (rc)
 		return rc;
-	*region = (struct mrrc_region) {
-		.start = start,
-		.len = len,
-		.access = as,
-		.state = MRRC_REGION_NEW,
-		.cookie = cookie,
-		.desc = desc,
-	};
+	region->start = start;
+	region->len = len;
+	region->access = as;
+	region->cookie = cookie;
+	region->desc = desc;
 	return 0;
 }
 
@@ -111,10 +108,72 @@ static void mrrc_miss_publish(struct mrrc_miss *miss)
 	miss->pending = (struct mrrc_pending) {
 		.start = miss->addr,
 		.len = miss->len,
+		.access = miss->access,
+		.thread = pthread_self(),
 	};
 	mrrc_lock_acquire(&cache->lock);
 	TAILQ_INSERT_TAIL(&cache->pending, &miss->pending, link);
 	mrrc_lock_release(&cache->lock);
+}
+
+/* CACHE lock held. */
+static void mrrc_miss_settle(struct mrrc_miss *miss)
+{
+	struct mrrc_cache_mt *cache = miss->cache;
+
+	TAILQ_REMOVE(&cache->pending, &miss->pending, link);
+	if (cache->waiting)
+		pthread_cond_broadcast(&cache->settled);
+}
+
+/* CACHE lock held: does another thread register what would do? */
+static bool mrrc_miss_under_way(const struct mrrc_miss *miss)
+{
+	const struct mrrc_pending *other;
+
+	TAILQ_FOREACH(other, &miss->cache->pending, link) {
+		if (!other->stale &&
+		    !pthread_equal(other->thread, pthread_self()) &&
+		    other->start <= miss->addr &&
+		    miss->addr - other->start < other->len &&
+		    miss->len <= other->len - (miss->addr - other->start) &&
+		    (other->access == miss->access ||
+		     !mrrc_access_remote(other->access | miss->access)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Wait for a thread that registers the range: once, as what comes of it may
+ * not be indexed. Returns what it left, held, or NULL. It waits for nobody
+ * meanwhile, as it waits before it publishes.
+ */
+static struct mrrc_region *mrrc_miss_join(struct mrrc_miss *miss)
+{
+	struct mrrc_cache_mt *cache = miss->cache;
+	struct mrrc_region *found = NULL;
+	bool waited;
+
+	mrrc_lock_acquire(&cache->lock);
+	waited = mrrc_miss_under_way(miss);
+	if (waited) {
+		cache->waiting++;
+		while (mrrc_miss_under_way(miss))
+			mrrc_lock_wait(&cache->lock, &cache->settled);
+		cache->waiting--;
+	}
+	mrrc_lock_release(&cache->lock);
+	if (!waited || mrrc_cache_mt_quiet_lock(cache))
+		return NULL;
+	found = mrrc_cache_find(&cache->cache, miss->addr, miss->len,
+				miss->access);
+	if (found) {
+		mrrc_cache_hold(&cache->cache, found);
+		mrrc_cache_count(&cache->cache, MRRC_STAT_JOINED);
+	}
+	mrrc_lock_release(&cache->lock);
+	return found;
 }
 
 /* Give up without a registration. */
@@ -123,7 +182,7 @@ static void mrrc_miss_withdraw(struct mrrc_miss *miss)
 	struct mrrc_cache_mt *cache = miss->cache;
 
 	mrrc_lock_acquire(&cache->lock);
-	TAILQ_REMOVE(&cache->pending, &miss->pending, link);
+	mrrc_miss_settle(miss);
 	mrrc_lock_release(&cache->lock);
 	if (miss->pending.watched)
 		mrrc_mon_unwatch(cache->mon, miss->pending.start,
@@ -215,10 +274,11 @@ static void mrrc_miss_insert(struct mrrc_miss *miss, struct mrrc_region **out)
 		cause = rc == -EAGAIN ? MRRC_STAT_UNCACHED_RACED :
 					MRRC_STAT_UNCACHED_NO_MONITOR;
 	} else {
+		mrrc_tlb_collect(&cache->tlbs);
 		use = mrrc_miss_index(miss, &victims, &cause);
 	}
 	mrrc_cache_hold(&cache->cache, use);
-	TAILQ_REMOVE(&cache->pending, &miss->pending, link);
+	mrrc_miss_settle(miss);
 	if (cause != MRRC_STAT_CNT)
 		mrrc_cache_count(&cache->cache, cause);
 	mrrc_lock_release(&cache->lock);
@@ -244,7 +304,7 @@ int mrrc_cache_mt_once(struct mrrc_cache_mt *cache, uintptr_t addr,
 	};
 	int rc;
 
-	miss.region = malloc(sizeof(*miss.region));
+	miss.region = mrrc_cache_mt_region(cache);
 	if (!miss.region)
 		return -ENOMEM;
 	rc = mrrc_miss_reg(&miss, start, ((addr + len - 1) | mask) - start + 1,
@@ -252,7 +312,7 @@ int mrrc_cache_mt_once(struct mrrc_cache_mt *cache, uintptr_t addr,
 	if (rc)
 		goto err_free;
 	if (mrrc_mon_forked(cache->mon)) {
-		miss.region->held = 1;
+		mrrc_region_hold(miss.region);
 	} else {
 		mrrc_lock_acquire(&cache->lock);
 		mrrc_cache_hold(&cache->cache, miss.region);
@@ -264,7 +324,7 @@ int mrrc_cache_mt_once(struct mrrc_cache_mt *cache, uintptr_t addr,
 	return 0;
 
 err_free:
-	free(miss.region);
+	mrrc_cache_mt_region_free(cache, miss.region);
 	return rc;
 }
 
@@ -283,7 +343,10 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
 	if (len > cache->cache.max_bytes)
 		return mrrc_cache_mt_once(cache, addr, len, access,
 					  MRRC_STAT_UNCACHED_TOO_BIG, out);
-	miss.region = malloc(sizeof(*miss.region));
+	*out = mrrc_miss_join(&miss);
+	if (*out)
+		return 0;
+	miss.region = mrrc_cache_mt_region(cache);
 	if (!miss.region)
 		return -ENOMEM;
 
@@ -302,7 +365,7 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
 
 err_withdraw:
 	mrrc_miss_withdraw(&miss);
-	free(miss.region);
+	mrrc_cache_mt_region_free(cache, miss.region);
 	if (watched)
 		return rc;
 	return mrrc_cache_mt_once(cache, addr, len, access,

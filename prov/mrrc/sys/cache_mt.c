@@ -1,33 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The cache for threads (cache_mt.h).
+ * The cache for threads (cache_mt.h): life, events, deregistration.
  *
- * Hit:  quiet_lock (probe, lock, seq unchanged) -> lookup -> hold.
- * Miss: the regions of the plan are held, then each of its gaps is published
- *       as pending -> watch -> register -> quiet_lock -> insert, unless an
- *       event touched the pending range. Otherwise the registration serves
- *       this operation only.
  * Event: notify marks pending ranges stale and uncaches; regions that nobody
- *       holds wait in `victims` for the next call of the application, as the
- *       thread that reads events must not call out.
+ * holds wait in `victims` for the next call of the application, as the
+ * thread that reads events must not call out.
  *
- * Why an insertion is right: the range was watched before it was pinned and
- * pending before it was watched. An unmap of it since then has either been
- * read, so the pending range is stale, or is unfinished, so the probe says
- * so. Why two at once are right: whoever comes second finds the first one's
- * region and drops its own, or replaces what it overlaps.
+ * Regions live in a pool whose memory is never anything else, so that a
+ * thread that knows one from before can look at its word without a lock.
  */
 #include "config.h"
 #include "sys/cache_mt_priv.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sys/vm.h"
 
-#define MRRC_TRIES	32	/* probes before an operation goes uncached */
-#define MRRC_SPIN	4	/* of these without giving up the processor */
+/* Beyond what may be indexed: those that operations still use. */
+#define MRRC_REGIONS_MORE	((size_t)1 << 16)
+#define MRRC_REGIONS_MAX	((size_t)1 << MRRC_REGION_HOLDS)
 
 static struct mrrc_cache_mt *mrrc_cache_mt_of(struct mrrc_mon_sub *sub)
 {
@@ -113,8 +106,33 @@ static struct mrrc_range mrrc_cache_mt_cover(struct mrrc_mon_sub *sub,
 
 /* ---- deregistration, outside locks ---- */
 
-static void mrrc_cache_mt_dereg(struct mrrc_cache_mt *cache,
-				struct mrrc_region **batch, size_t count)
+struct mrrc_region *mrrc_cache_mt_region(struct mrrc_cache_mt *cache)
+{
+	struct mrrc_region *region;
+
+	/* The parent's pool may be in the middle of anything. */
+	if (mrrc_mon_forked(cache->mon))
+		return calloc(1, sizeof(*region));
+	region = mrrc_pool_alloc(cache->pool);
+	if (region) {
+		mrrc_region_renew(region);
+		memset((char *)region + sizeof(region->word), 0,
+		       sizeof(*region) - sizeof(region->word));
+	}
+	return region;
+}
+
+void mrrc_cache_mt_region_free(struct mrrc_cache_mt *cache,
+			       struct mrrc_region *region)
+{
+	if (!mrrc_pool_owns(cache->pool, region))
+		free(region);
+	else if (!mrrc_mon_forked(cache->mon))
+		mrrc_pool_free(cache->pool, region);
+}
+
+void mrrc_cache_mt_dereg(struct mrrc_cache_mt *cache,
+			 struct mrrc_region **batch, size_t count)
 {
 	size_t i;
 
@@ -130,7 +148,7 @@ static void mrrc_cache_mt_dereg(struct mrrc_cache_mt *cache,
 		if (batch[i]->watched)
 			mrrc_mon_unwatch(cache->mon, batch[i]->start,
 					 batch[i]->len);
-		free(batch[i]);
+		mrrc_cache_mt_region_free(cache, batch[i]);
 	}
 }
 
@@ -154,7 +172,7 @@ size_t mrrc_cache_mt_dereg_list(struct mrrc_cache_mt *cache,
 	return total;
 }
 
-static size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache)
+size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache)
 {
 	struct mrrc_region_list list = TAILQ_HEAD_INITIALIZER(list);
 
@@ -167,206 +185,7 @@ static size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache)
 	return mrrc_cache_mt_dereg_list(cache, &list);
 }
 
-/* What the monitor left for a thread that may call out. */
-static inline size_t mrrc_cache_mt_reap(struct mrrc_cache_mt *cache)
-{
-	return atomic_load_explicit(&cache->has_victims,
-				    memory_order_relaxed) ?
-	       mrrc_cache_mt_reap_now(cache) : 0;
-}
-
-/* ---- lookups ---- */
-
-int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache)
-{
-	uint64_t seq;
-	int tries;
-	int rc;
-
-	for (tries = 0; tries < MRRC_TRIES; tries++) {
-		seq = mrrc_mon_seq(cache->mon);
-		if (seq & 1)
-			rc = mrrc_mon_works(cache->mon) ? -EAGAIN : -ENODEV;
-		else
-			rc = mrrc_mon_check(cache->mon);
-		if (!rc) {
-			mrrc_lock_acquire(&cache->lock);
-			if (mrrc_mon_seq(cache->mon) != seq) {
-				mrrc_lock_release(&cache->lock);
-				continue;
-			}
-			if (tries)
-				mrrc_cache_count(&cache->cache,
-						 MRRC_STAT_BUSY);
-			return 0;
-		}
-		if (rc != -EAGAIN)
-			return rc;
-		mrrc_mon_drain(cache->mon);
-		/* The unmapping thread has yet to wake up. */
-		if (tries >= MRRC_SPIN)
-			sched_yield();
-	}
-	return -EAGAIN;
-}
-
-/* What is there, held. What quiet_lock says if there is no telling. */
-static int mrrc_cache_mt_lookup(struct mrrc_cache_mt *cache, uintptr_t addr,
-				size_t len, enum mrrc_access access,
-				unsigned pieces, struct mrrc_plan *plan)
-{
-	unsigned i;
-	int rc;
-
-	rc = mrrc_cache_mt_quiet_lock(cache);
-	if (rc)
-		return rc;
-	mrrc_cache_lookup(&cache->cache, addr, len, access, pieces, plan);
-	for (i = 0; i < plan->count; i++) {
-		if (plan->piece[i].region)
-			mrrc_cache_hold(&cache->cache, plan->piece[i].region);
-	}
-	mrrc_lock_release(&cache->lock);
-	return 0;
-}
-
-/* A request that could not even be looked up is a miss all the same. */
-static void mrrc_cache_mt_unseen(struct mrrc_cache_mt *cache, int rc)
-{
-	if (mrrc_mon_forked(cache->mon))
-		return;
-	mrrc_lock_acquire(&cache->lock);
-	mrrc_cache_count(&cache->cache, MRRC_STAT_LOOKUPS);
-	mrrc_cache_count(&cache->cache, MRRC_STAT_MISSES);
-	if (rc == -EAGAIN)
-		mrrc_cache_count(&cache->cache, MRRC_STAT_BUSY);
-	mrrc_lock_release(&cache->lock);
-}
-
 /* ---- entry points ---- */
-
-/* Of the pages that the range touches. */
-static size_t mrrc_pages_len(uintptr_t addr, size_t len, size_t page)
-{
-	return ((addr + len - 1) | (page - 1)) + 1 - (addr & ~(page - 1));
-}
-
-/* The whole request in one registration of its own. */
-static int mrrc_cache_mt_single(struct mrrc_cache_mt *cache, uintptr_t addr,
-				size_t len, enum mrrc_access access, int rc,
-				struct mrrc_plan *plan)
-{
-	struct mrrc_piece *piece = &plan->piece[0];
-
-	piece->start = addr & ~(cache->cache.page - 1);
-	piece->len = mrrc_pages_len(addr, len, cache->cache.page);
-	plan->count = 1;
-	if (!rc)
-		return mrrc_cache_mt_fill(cache, piece->start, piece->len,
-					  access, &piece->region);
-	return mrrc_cache_mt_once(cache, addr, len, access,
-				  rc == -EAGAIN ?
-				  MRRC_STAT_UNCACHED_RACED :
-				  MRRC_STAT_UNCACHED_NO_MONITOR,
-				  &piece->region);
-}
-
-/* Register what is missing; on failure nothing of the plan is held. */
-static int mrrc_cache_mt_complete(struct mrrc_cache_mt *cache,
-				  enum mrrc_access access,
-				  struct mrrc_plan *plan)
-{
-	struct mrrc_piece *piece;
-	unsigned i;
-	int rc = 0;
-
-	for (i = 0; i < plan->count && !rc; i++) {
-		piece = &plan->piece[i];
-		if (!piece->region)
-			rc = mrrc_cache_mt_fill(cache, piece->start,
-						piece->len, access,
-						&piece->region);
-	}
-	for (i = 0; rc && i < plan->count; i++) {
-		if (plan->piece[i].region)
-			mrrc_cache_mt_put(cache, plan->piece[i].region);
-	}
-	return rc;
-}
-
-int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *ptr,
-			     size_t len, enum mrrc_access access,
-			     unsigned pieces, struct mrrc_plan *plan)
-{
-	const uintptr_t addr = (uintptr_t)ptr;
-	bool alone;
-	int rc;
-
-	if (!len)
-		return -EINVAL;
-	/* The last page of the address space is nobody's. */
-	if (!addr || len > UINTPTR_MAX - addr ||
-	    addr + len > UINTPTR_MAX - cache->cache.page)
-		return -EFAULT;
-
-	mrrc_lock_assert_none();
-	mrrc_cache_mt_reap(cache);
-	rc = mrrc_cache_mt_lookup(cache, addr, len, access, pieces, plan);
-	if (rc) {
-		mrrc_cache_mt_unseen(cache, rc);
-		return mrrc_cache_mt_single(cache, addr, len, access, rc, plan);
-	}
-	if (!plan->missing)
-		return 0;
-	alone = plan->count == 1 && plan->piece[0].len == mrrc_pages_len(
-		addr, len, cache->cache.page);
-	rc = mrrc_cache_mt_complete(cache, access, plan);
-	if (!rc || alone)
-		return rc;
-	/* Neighbours that are cached may not be like what was asked for. */
-	return mrrc_cache_mt_single(cache, addr, len, access, 0, plan);
-}
-
-int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *ptr, size_t len,
-		      enum mrrc_access access, struct mrrc_region **region)
-{
-	struct mrrc_plan plan;
-	int rc;
-
-	rc = mrrc_cache_mt_get_pieces(cache, ptr, len, access, 1, &plan);
-	if (!rc)
-		*region = plan.piece[0].region;
-	return rc;
-}
-
-/*
- * In a forked child the parent's regions are not ours to deregister, and
- * those registered here were never counted.
- */
-static void mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
-				     struct mrrc_region *region)
-{
-	if (region->state != MRRC_REGION_NEW || --region->held)
-		return;
-	cache->ops->dereg(cache->arg, &region, 1);
-	free(region);
-}
-
-void mrrc_cache_mt_put(struct mrrc_cache_mt *cache, struct mrrc_region *region)
-{
-	bool last;
-
-	if (mrrc_mon_forked(cache->mon)) {
-		mrrc_cache_mt_put_forked(cache, region);
-		return;
-	}
-	mrrc_lock_acquire(&cache->lock);
-	last = mrrc_cache_put(&cache->cache, region);
-	mrrc_lock_release(&cache->lock);
-	if (last)
-		mrrc_cache_mt_dereg(cache, &region, 1);
-	mrrc_cache_mt_reap(cache);
-}
 
 size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache)
 {
@@ -377,6 +196,7 @@ size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache)
 		return 0;
 	count = mrrc_cache_mt_reap(cache);
 	mrrc_lock_acquire(&cache->lock);
+	mrrc_tlb_collect(&cache->tlbs);
 	mrrc_cache_evict_all(&cache->cache, &list);
 	mrrc_lock_release(&cache->lock);
 	return count + mrrc_cache_mt_dereg_list(cache, &list);
@@ -408,6 +228,7 @@ void mrrc_cache_mt_stats(struct mrrc_cache_mt *cache, struct mrrc_stats *stats)
 		return;
 	}
 	mrrc_lock_acquire(&cache->lock);
+	mrrc_tlb_collect(&cache->tlbs);
 	*stats = *cache->cache.stats;
 	mrrc_lock_release(&cache->lock);
 }
@@ -424,9 +245,18 @@ bool mrrc_cache_mt_valid(struct mrrc_cache_mt *cache)
 	bool valid;
 
 	mrrc_lock_acquire(&cache->lock);
+	mrrc_tlb_collect(&cache->tlbs);
 	valid = mrrc_cache_valid(&cache->cache);
 	mrrc_lock_release(&cache->lock);
 	return valid;
+}
+
+static uint32_t mrrc_regions_at_most(const struct mrrc_vm_limits *limits)
+{
+	const size_t most = MRRC_REGIONS_MAX - MRRC_REGIONS_MORE;
+
+	return MRRC_REGIONS_MORE +
+	       (limits->max_regions < most ? limits->max_regions : most);
 }
 
 int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
@@ -436,9 +266,10 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 	struct mrrc_cache_mt *cache;
 	int rc;
 
-	cache = calloc(1, sizeof(*cache));
+	cache = aligned_alloc(_Alignof(struct mrrc_cache_mt), sizeof(*cache));
 	if (!cache)
 		return -ENOMEM;
+	memset(cache, 0, sizeof(*cache));
 	TAILQ_INIT(&cache->pending);
 	TAILQ_INIT(&cache->victims);
 	cache->mon = attr->mon;
@@ -461,13 +292,26 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 	});
 	if (rc)
 		goto err_free;
-	rc = mrrc_lock_init(&cache->lock, MRRC_RANK_CACHE);
+	rc = mrrc_pool_open(MRRC_REGION_STRIDE,
+			    mrrc_regions_at_most(&limits), &cache->pool);
 	if (rc)
 		goto err_cache;
+	cache->regions = cache->pool->base;
+	rc = mrrc_lock_init(&cache->lock, MRRC_RANK_CACHE);
+	if (rc)
+		goto err_pool;
+	rc = -pthread_cond_init(&cache->settled, NULL);
+	if (rc)
+		goto err_lock;
+	mrrc_tlb_list_init(&cache->tlbs, &cache->lock, &cache->cache);
 	mrrc_mon_subscribe(cache->mon, &cache->sub);
 	*out = cache;
 	return 0;
 
+err_lock:
+	mrrc_lock_fini(&cache->lock);
+err_pool:
+	mrrc_pool_close(cache->pool);
 err_cache:
 	mrrc_cache_fini(&cache->cache);
 err_free:
@@ -481,6 +325,7 @@ int mrrc_cache_mt_close(struct mrrc_cache_mt *cache)
 
 	if (!mrrc_mon_forked(cache->mon)) {
 		mrrc_lock_acquire(&cache->lock);
+		mrrc_tlb_collect(&cache->tlbs);
 		held = cache->cache.stats->value[MRRC_STAT_HELD];
 		mrrc_lock_release(&cache->lock);
 		if (held)
@@ -489,7 +334,10 @@ int mrrc_cache_mt_close(struct mrrc_cache_mt *cache)
 		mrrc_mon_unsubscribe(cache->mon, &cache->sub);
 		/* An event may have come between the two. */
 		mrrc_cache_mt_reap(cache);
+		mrrc_tlb_detach(&cache->tlbs);
 		mrrc_cache_fini(&cache->cache);
+		mrrc_pool_close(cache->pool);
+		pthread_cond_destroy(&cache->settled);
 		mrrc_lock_fini(&cache->lock);
 	}
 	/* What a forked child inherited stays as it was: see README. */

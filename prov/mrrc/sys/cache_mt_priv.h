@@ -1,39 +1,62 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Private to cache_mt.c (entry points, events) and cache_miss.c (how a range
- * comes to be registered): the state both work on.
+ * Private to cache_mt.c (life, events, deregistration), cache_get.c (lookups)
+ * and cache_miss.c (how a range comes to be registered): the state all work
+ * on.
  */
 #ifndef MRRC_CACHE_MT_PRIV_H
 #define MRRC_CACHE_MT_PRIV_H
 
 #include "sys/cache_mt.h"
+#include "sys/pool.h"
+#include "sys/tlb.h"
 
 /* A range on its way into the index; on the stack of the missing thread. */
 struct mrrc_pending {
 	uintptr_t start;
 	size_t len;
+	enum mrrc_access access;	/* asked for */
+	pthread_t thread;		/* that registers it */
 	bool stale;			/* an event touched the range */
 	bool watched;			/* to be unwatched unless indexed */
 	TAILQ_ENTRY(mrrc_pending) link;
 };
 
 struct mrrc_cache_mt {
-	struct mrrc_lock lock;		/* CACHE */
+	/* constant, read by hits; the list's head: lock */
+	struct mrrc_mon *mon;
+	char *regions;			/* the first of the pool */
+	struct mrrc_tlb_list tlbs;
+	struct mrrc_pool *pool;		/* memory that is regions for ever */
+	const struct mrrc_reg_ops *ops;
+	void *arg;
+	_Alignas(64) struct mrrc_lock lock;	/* CACHE */
 	struct mrrc_cache cache;	/* lock */
 	TAILQ_HEAD(, mrrc_pending) pending;	/* lock */
+	pthread_cond_t settled;		/* lock: a pending range is no more */
+	unsigned waiting;		/* lock: for that */
 	struct mrrc_region_list victims;	/* lock: to be deregistered */
 	atomic_bool has_victims;	/* changed under lock, read without */
 	struct mrrc_mon_sub sub;
-	struct mrrc_mon *mon;
-	const struct mrrc_reg_ops *ops;
-	void *arg;
 };
+
+/* From one region of the pool to the next. */
+#define MRRC_REGION_STRIDE	((sizeof(struct mrrc_region) + 63) & ~(size_t)63)
 
 /*
  * Take the lock at a moment when the index tells the truth. On any error the
  * lock is not held: -EAGAIN memory keeps changing, -ENODEV no monitor.
  */
 int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache);
+
+/* Memory for a region, NEW and zero but for its word; NULL: no more. */
+struct mrrc_region *mrrc_cache_mt_region(struct mrrc_cache_mt *cache);
+void mrrc_cache_mt_region_free(struct mrrc_cache_mt *cache,
+			       struct mrrc_region *region);
+
+/* No lock held: of no use to anybody any more. */
+void mrrc_cache_mt_dereg(struct mrrc_cache_mt *cache,
+			 struct mrrc_region **batch, size_t count);
 
 /* Deregister and free; no lock held. Returns how many. */
 size_t mrrc_cache_mt_dereg_list(struct mrrc_cache_mt *cache,
@@ -46,6 +69,16 @@ size_t mrrc_cache_mt_dereg_list(struct mrrc_cache_mt *cache,
 int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache, uintptr_t addr,
 		       size_t len, enum mrrc_access access,
 		       struct mrrc_region **region);
+
+/* What the monitor left for a thread that may call out. */
+size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache);
+
+static inline size_t mrrc_cache_mt_reap(struct mrrc_cache_mt *cache)
+{
+	return atomic_load_explicit(&cache->has_victims,
+				    memory_order_relaxed) ?
+	       mrrc_cache_mt_reap_now(cache) : 0;
+}
 
 /* Register for one operation, counting why (CNT: already counted). */
 int mrrc_cache_mt_once(struct mrrc_cache_mt *cache, uintptr_t addr,

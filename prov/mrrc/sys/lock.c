@@ -42,6 +42,15 @@ void mrrc_lock_assert_held(const struct mrrc_lock *lock)
 	       pthread_equal(lock->owner, pthread_self()));
 }
 
+void mrrc_lock_wait(struct mrrc_lock *lock, pthread_cond_t *cond)
+{
+	mrrc_lock_assert_held(lock);
+	__atomic_store_n(&lock->owned, 0, __ATOMIC_RELEASE);
+	pthread_cond_wait(cond, &lock->mutex);
+	lock->owner = pthread_self();
+	__atomic_store_n(&lock->owned, 1, __ATOMIC_RELEASE);
+}
+
 void mrrc_lock_assert_none(void)
 {
 	assert(!mrrc_ranks_held);

@@ -23,6 +23,7 @@ enum mrrc_rank {
 	MRRC_RANK_DOMAIN,
 	MRRC_RANK_EP,
 	MRRC_RANK_CQ,
+	MRRC_RANK_TLB,		/* tables of threads */
 	MRRC_RANK_MONITOR,	/* subscribers, events, watched ranges */
 	MRRC_RANK_CACHE,
 	MRRC_RANK_LEAF,		/* holds nothing else */
@@ -49,6 +50,8 @@ void mrrc_lock_reset(struct mrrc_lock *lock, enum mrrc_rank rank);
 void mrrc_lock_acquire(struct mrrc_lock *lock);
 void mrrc_lock_release(struct mrrc_lock *lock);
 void mrrc_lock_assert_held(const struct mrrc_lock *lock);
+/* pthread_cond_wait with the lock held. */
+void mrrc_lock_wait(struct mrrc_lock *lock, pthread_cond_t *cond);
 /* For code that may block or call out: this thread holds no lock. */
 void mrrc_lock_assert_none(void);
 
@@ -62,6 +65,11 @@ static inline void mrrc_lock_acquire(struct mrrc_lock *lock)
 static inline void mrrc_lock_release(struct mrrc_lock *lock)
 {
 	pthread_mutex_unlock(&lock->mutex);
+}
+
+static inline void mrrc_lock_wait(struct mrrc_lock *lock, pthread_cond_t *cond)
+{
+	pthread_cond_wait(cond, &lock->mutex);
 }
 
 static inline void mrrc_lock_assert_held(const struct mrrc_lock *lock)

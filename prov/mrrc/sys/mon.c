@@ -105,6 +105,7 @@ static void mrrc_mon_registry_init(void)
 static int mrrc_mon_registry_ready(void)
 {
 	pthread_once(&mrrc_mon_registry.once, mrrc_mon_registry_init);
+	mrrc_threads_init();
 	return mrrc_mon_registry.ready;
 }
 

@@ -12,9 +12,12 @@
  *
  *	seq = mrrc_mon_seq(mon)		odd: events are being handled
  *	mrrc_mon_check(mon) == 0	no unmap is under way anywhere
- *	take the cache's lock
  *	mrrc_mon_seq(mon) == seq	no event was read in between
- *	the index can be trusted for as long as the lock is held
+ *	what was unmapped before the check is forgotten everywhere
+ *
+ * mrrc_mon_quiet() does this. Whoever asks with a cache's lock held, or looks
+ * at seq again once it has the lock, can trust the index for as long as it
+ * holds the lock. Where no other thread could unmap, it is seq alone.
  *
  * Events are read and handled under the monitor's lock with seq odd, by the
  * handler thread or by any thread that finds memory busy (mrrc_mon_drain).
@@ -29,6 +32,7 @@
 #ifndef MRRC_MON_H
 #define MRRC_MON_H
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,6 +40,7 @@
 #include <bsd/sys/queue.h>
 
 #include "sys/lock.h"
+#include "sys/threads.h"
 
 #define MRRC_MON_AUTO	"auto"
 #define MRRC_MON_REASON	128	/* bytes of a reason */
@@ -67,6 +72,9 @@ struct mrrc_mon;
 
 struct mrrc_mon_ops {
 	const char *name;
+	/* Whoever unmaps goes on only when seq is odd, or the event handled:
+	 * a process with one thread need not ask whether memory is quiet. */
+	bool ordered;
 	/* Sets mon->impl; on failure mon->reason may say why. */
 	int (*open)(struct mrrc_mon *mon);
 	/* No thread uses the monitor any more. */
@@ -163,6 +171,26 @@ static inline bool mrrc_mon_works(struct mrrc_mon *mon)
 
 /* 0: quiet now. -EAGAIN: drain and ask again. -ENODEV: it has failed. */
 int mrrc_mon_check(struct mrrc_mon *mon);
+
+/*
+ * The same, and what was unmapped before the call has been forgotten. *seq:
+ * what it was then. No event is read during the call unless another thread
+ * does.
+ */
+static inline int mrrc_mon_quiet(struct mrrc_mon *mon, uint64_t *seq)
+{
+	int rc;
+
+	*seq = mrrc_mon_seq(mon);
+	if (*seq & 1)
+		return mrrc_mon_works(mon) ? -EAGAIN : -ENODEV;
+	if (mon->ops->ordered && mrrc_threads_alone())
+		return 0;
+	rc = mrrc_mon_check(mon);
+	if (!rc && mrrc_mon_seq(mon) != *seq)
+		rc = -EAGAIN;
+	return rc;
+}
 
 /* Handle the events that are queued now. No lock held. */
 void mrrc_mon_drain(struct mrrc_mon *mon);

@@ -27,6 +27,7 @@
 #include <unistd.h>
 #include <linux/userfaultfd.h>
 
+#include "sys/threads.h"
 #include "sys/uffd.h"
 #include "sys/vm.h"
 
@@ -234,7 +235,8 @@ static int mrrc_uffd_open(struct mrrc_mon *mon)
 	}
 	uffd->huge = mrrc_vm_huge_page();
 	mon->impl = uffd;
-	rc = mrrc_uffd_thread(&uffd->handler, mrrc_uffd_run, mon);
+	rc = mrrc_thread_start(&uffd->handler, MRRC_UFFD_STACK,
+			       mrrc_uffd_run, mon);
 	if (rc) {
 		mrrc_uffd_fail(mon, "handler thread", rc);
 		goto err_close_stop;
@@ -257,7 +259,7 @@ static void mrrc_uffd_close(struct mrrc_mon *mon)
 
 	if (!mrrc_mon_forked(mon)) {
 		eventfd_write(uffd->stop_fd, 1);
-		pthread_join(uffd->handler, NULL);
+		mrrc_thread_join(uffd->handler);
 	}
 	close(uffd->stop_fd);
 	close(uffd->fd);
@@ -310,6 +312,7 @@ static bool mrrc_uffd_sees(struct mrrc_mon *mon, uintptr_t start, size_t len)
 
 const struct mrrc_mon_ops mrrc_mon_uffd_ops = {
 	.name = "uffd",
+	.ordered = true,
 	.open = mrrc_uffd_open,
 	.close = mrrc_uffd_close,
 	.watch = mrrc_uffd_watch,

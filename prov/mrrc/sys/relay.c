@@ -14,10 +14,10 @@
 #include <errno.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "core/index.h"
+#include "sys/threads.h"
 #include "sys/vm.h"
 
 #define RELAY_QUEUE	64	/* ranges yet to be told; more become one */
@@ -287,19 +287,6 @@ bool mrrc_relay_valid(struct mrrc_relay *relay, uintptr_t start, size_t len)
 
 /* ---- life ---- */
 
-static int relay_start(struct mrrc_relay *relay)
-{
-	sigset_t all, old;
-	int rc;
-
-	/* signals are the application's threads' */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&relay->thread, NULL, relay_main, relay);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -rc;
-}
-
 int mrrc_relay_open(struct mrrc_mon *mon, mrrc_relay_cb tell, void *arg,
 		    struct mrrc_relay **out)
 {
@@ -323,7 +310,7 @@ int mrrc_relay_open(struct mrrc_mon *mon, mrrc_relay_cb tell, void *arg,
 	rc = mrrc_lock_init(&relay->lock, MRRC_RANK_CACHE);
 	if (rc)
 		goto err_serial;
-	rc = relay_start(relay);
+	rc = mrrc_thread_start(&relay->thread, 0, relay_main, relay);
 	if (rc)
 		goto err_lock;
 	mrrc_mon_subscribe(mon, &relay->sub);
@@ -346,7 +333,7 @@ void mrrc_relay_close(struct mrrc_relay *relay)
 
 	atomic_store(&relay->stop, true);
 	sem_post(&relay->wake);
-	pthread_join(relay->thread, NULL);
+	mrrc_thread_join(relay->thread);
 	mrrc_mon_unsubscribe(relay->mon, &relay->sub);
 	/* everything that is watched becomes dead */
 	relay_notify(&relay->sub, 0, UINTPTR_MAX);

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
@@ -16,9 +15,9 @@
 #include <unistd.h>
 #include <linux/userfaultfd.h>
 
+#include "sys/threads.h"
 #include "sys/vm.h"
 
-#define MRRC_UFFD_STACK		((size_t)256 << 10)
 #define MRRC_UFFD_PATIENCE	1000		/* ms the self-test may wait */
 
 int mrrc_uffd_probe(int fd)
@@ -57,25 +56,6 @@ static void *mrrc_uffd_unmapper_run(void *arg)
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	atomic_store(&un->done, true);
 	return NULL;
-}
-
-int mrrc_uffd_thread(pthread_t *thread, void *(*run)(void *), void *arg)
-{
-	pthread_attr_t attr;
-	sigset_t all;
-	sigset_t old;
-	int rc;
-
-	rc = pthread_attr_init(&attr);
-	if (rc)
-		return -rc;
-	pthread_attr_setstacksize(&attr, MRRC_UFFD_STACK);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(thread, &attr, run, arg);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	return -rc;
 }
 
 /* The page was there; nothing is in the mapping that replaced it. */
@@ -154,8 +134,8 @@ static int mrrc_uffd_test_run(int fd, struct mrrc_uffd_unmapper *un)
 	int i;
 
 	for (started = 0; started < 2 && !rc; started += !rc)
-		rc = mrrc_uffd_thread(&un[started].thread,
-				      mrrc_uffd_unmapper_run, &un[started]);
+		rc = mrrc_thread_start(&un[started].thread, MRRC_UFFD_STACK,
+				       mrrc_uffd_unmapper_run, &un[started]);
 	if (!rc)
 		rc = mrrc_uffd_test_steps(fd, un);
 	for (i = 0; i < started; i++) {
@@ -163,7 +143,7 @@ static int mrrc_uffd_test_run(int fd, struct mrrc_uffd_unmapper *un)
 			poll(&poll_fd, 1, 1);
 			mrrc_uffd_read_one(fd);
 		}
-		pthread_join(un[i].thread, NULL);
+		mrrc_thread_join(un[i].thread);
 	}
 	for (i = 0; i < 2; i++)
 		mrrc_uffd_test_unmap(fd, un[i].page);

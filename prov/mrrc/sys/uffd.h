@@ -8,7 +8,6 @@
 #ifndef MRRC_UFFD_H
 #define MRRC_UFFD_H
 
-#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,8 +17,7 @@ int mrrc_uffd_probe(int fd);
 /* Write-protect mode, with nothing protected. */
 int mrrc_uffd_register(int fd, uintptr_t start, size_t len);
 
-/* A thread of ours takes no signals meant for the application. */
-int mrrc_uffd_thread(pthread_t *thread, void *(*run)(void *), void *arg);
+#define MRRC_UFFD_STACK		((size_t)256 << 10)	/* of our threads */
 
 /*
  * Two threads unmap, one event is read: memory must still be busy. Kernels

@@ -77,7 +77,7 @@ static void fake_reg_dereg(void *arg, struct mrrc_region *const *regions,
 	atomic_fetch_add(&fake->batches, 1);
 	for (i = 0; i < count; i++) {
 		mr = regions[i]->cookie;
-		if (mr->magic != FAKE_LIVE || regions[i]->held ||
+		if (mr->magic != FAKE_LIVE || mrrc_region_held(regions[i]) ||
 		    mr->start != regions[i]->start ||
 		    mr->len != regions[i]->len) {
 			fprintf(stderr, "fake_reg: wrong deregistration\n");

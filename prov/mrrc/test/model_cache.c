@@ -55,7 +55,7 @@ static unsigned total(bool held)
 	unsigned i;
 
 	for (i = 0; i < model.count; i++)
-		pages += !held || model.entry[i].region->held ?
+		pages += !held || mrrc_region_held(model.entry[i].region) ?
 			 model.entry[i].pages : 0;
 	return pages;
 }
@@ -66,7 +66,7 @@ static unsigned held_regions(void)
 	unsigned i;
 
 	for (i = 0; i < model.count; i++)
-		n += model.entry[i].region->held != 0;
+		n += mrrc_region_held(model.entry[i].region) != 0;
 	return n;
 }
 
@@ -86,7 +86,7 @@ static int model_insert(struct mrrc_region *region)
 		return -E2BIG;
 	for (i = 0; i < model.count; i++) {
 		e = &model.entry[i];
-		if (e->access == region->access && e->region->held &&
+		if (e->access == region->access && mrrc_region_held(e->region) &&
 		    entry_overlaps(e, first, pages)) {
 			bytes -= e->pages;
 			regions--;
@@ -135,7 +135,7 @@ static void compare(void)
 	check(cache.stats->value[MRRC_STAT_MERGES] == merges);
 	check(cache.stats->value[MRRC_STAT_EVICTIONS] == evictions);
 	check(cache.stats->value[MRRC_STAT_BYTES] == total(false) * PAGE);
-	check(cache.held_bytes == total(true) * PAGE);
+	check(cache.held.bytes - cache.loose.bytes == total(true) * PAGE);
 	for (i = 0; i < POOL; i++)
 		indexed += used[i] && pool[i].state == MRRC_REGION_INDEXED;
 	check(indexed == model.count);
@@ -154,7 +154,8 @@ static void reap(struct mrrc_region_list *victims)
 
 	while ((region = TAILQ_FIRST(victims))) {
 		TAILQ_REMOVE(victims, region, link);
-		check(region->state == MRRC_REGION_DEAD && !region->held);
+		check(region->state == MRRC_REGION_DEAD &&
+		      !mrrc_region_held(region));
 		check(used[region - pool]);
 		used[region - pool] = false;
 	}
@@ -231,7 +232,7 @@ static void fill(const struct mrrc_plan *plan, enum mrrc_access access,
 		rc = model_insert(region);
 		check(rc == mrrc_cache_insert(&cache, region, victims));
 		/* What stays out of the index goes with its last put. */
-		if (rc && !region->held)
+		if (rc && !mrrc_region_held(region))
 			used[region - pool] = false;
 		reap(victims);
 	}

@@ -101,7 +101,7 @@ static void gdsf_rotate(struct model *model)
 	for (i = 0; i < model->count; i++) {
 		left = model->count;
 		head = gdsf_head(model, model->entry[i].value);
-		for (; left && model->entry[head].region->held; left--) {
+		for (; left && mrrc_region_held(model->entry[head].region); left--) {
 			gdsf_place(model, &model->entry[head]);
 			head = gdsf_head(model, model->entry[i].value);
 		}
@@ -117,7 +117,7 @@ static unsigned gdsf_victim(struct model *model)
 	gdsf_rotate(model);
 	for (i = 0; i < model->count; i++) {
 		e = &model->entry[i];
-		if (e->region->held)
+		if (mrrc_region_held(e->region))
 			continue;
 		if (best == model->count ||
 		    e->worth < model->entry[best].worth ||
@@ -251,7 +251,7 @@ static bool gdl_bring_back(struct model *model, unsigned left)
 		if (next == model->count)
 			break;
 		model->entry[next].turn = ++model->turn;
-		if (model->entry[next].region->held)
+		if (mrrc_region_held(model->entry[next].region))
 			continue;
 		gdl_place(model, renew(model, next));
 		any = true;
@@ -266,7 +266,7 @@ static unsigned gdl_victim(struct model *model)
 	gdl_bring_back(model, 4);
 	do {
 		while ((best = gdl_least(model)) < model->count &&
-		       model->entry[best].region->held) {
+		       mrrc_region_held(model->entry[best].region)) {
 			model->entry[best].aside = true;
 			model->entry[best].turn = ++model->turn;
 		}
@@ -361,7 +361,7 @@ unsigned model_victim(struct model *model)
 	if (is(model, "mre") && !model->segment)
 		mre_resort(model);
 	for (tries = model->count; tries; tries--) {
-		if (!model->entry[0].region->held) {
+		if (!mrrc_region_held(model->entry[0].region)) {
 			if (is(model, "mre"))
 				model->segment--;
 			return 0;

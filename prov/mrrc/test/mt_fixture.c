@@ -93,7 +93,7 @@ struct mrrc_region *get_as(unsigned first, unsigned pages,
 
 	ck_assert_int_eq(try_get(first, pages, access, &region), 0);
 	ck_assert_ptr_nonnull(region);
-	ck_assert_uint_gt(region->held, 0);
+	ck_assert_uint_gt(mrrc_region_held(region), 0);
 	ck_assert_uint_le(fake_reg_start(region), base + first * page);
 	ck_assert_uint_ge(fake_reg_start(region) + fake_reg_len(region),
 			  base + (first + pages) * page);
@@ -159,7 +159,7 @@ void get_pieces(unsigned first, unsigned pages, enum mrrc_access access,
 	ck_assert(covered(&plan, first, pages, access));
 	ck_assert_uint_le(plan.count, limit);
 	for (i = 0; i < plan.count; i++)
-		ck_assert_uint_gt(plan.piece[i].region->held, 0);
+		ck_assert_uint_gt(mrrc_region_held(plan.piece[i].region), 0);
 }
 
 void put_pieces(void)

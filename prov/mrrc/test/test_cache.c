@@ -93,7 +93,7 @@ static int count_victims(void)
 
 	TAILQ_FOREACH(victim, &victims, link) {
 		ck_assert_int_eq(victim->state, MRRC_REGION_DEAD);
-		ck_assert_uint_eq(victim->held, 0);
+		ck_assert_uint_eq(mrrc_region_held(victim), 0);
 		count++;
 	}
 	return count;
@@ -460,9 +460,9 @@ START_TEST(test_valid_notices)
 	region[0].access = MRRC_RO;
 	ck_assert(!mrrc_cache_valid(&cache));
 	region[0].access = MRRC_RW;
-	region[0].held = 1;			/* C2 */
+	mrrc_region_hold(&region[0]);			/* C2 */
 	ck_assert(!mrrc_cache_valid(&cache));
-	region[0].held = 0;
+	mrrc_region_unhold(&region[0]);
 	cache.max_bytes = PAGE;			/* C3 */
 	ck_assert(!mrrc_cache_valid(&cache));
 	cache.max_bytes = MAX_BYTES;

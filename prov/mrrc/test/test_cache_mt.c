@@ -45,7 +45,7 @@ START_TEST(test_hit)
 	/* Registered both ways, so reading hits as well. */
 	c = get_as(10, 1, MRRC_RO);
 	ck_assert_ptr_eq(a, c);
-	ck_assert_uint_eq(a->held, 3);
+	ck_assert_uint_eq(mrrc_region_held(a), 3);
 	put(a);
 	put(b);
 	put(c);
@@ -322,7 +322,8 @@ START_TEST(test_get_fails)
 	}
 	ck_assert_int_eq(rc, 0);
 	put(region);
-	ck_assert_int_eq(n, 3 + _i);
+	/* Memory for regions, then what the fake takes. */
+	ck_assert_int_eq(n, 3);
 }
 END_TEST
 

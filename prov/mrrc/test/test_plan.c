@@ -451,7 +451,7 @@ START_TEST(test_lookup)
 	mrrc_cache_lookup(&cache, 11 * PAGE, 4 * PAGE, RW, 0, &plan);
 	ck_assert_str_eq(plan_text(&plan), "11+3:0 14+1:1");
 	ck_assert(region[0].reused && region[1].reused && !region[2].reused);
-	ck_assert_uint_eq(region[0].held, 0);
+	ck_assert_uint_eq(mrrc_region_held(&region[0]), 0);
 	ck_assert_ptr_eq(cache.policy->ops->victim(cache.policy), &region[2]);
 	ck_assert_uint_eq(stat(MRRC_STAT_HITS), 1);
 	ck_assert_uint_eq(stat(MRRC_STAT_SPLITS), 1);

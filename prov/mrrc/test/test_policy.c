@@ -231,19 +231,19 @@ START_TEST(test_any)
 		if (!region[i].len) {
 			held = pick(2);
 			insert(i, 1 + pick(64));
-			region[i].held = held;
+			region[i].word = held;
 			known++;
 			idle += !held;
 		} else if (pick(4)) {
 			policy->ops->touch(policy, &region[i]);
-			idle += region[i].held;
-			region[i].held = 0;
+			idle += region[i].word;
+			region[i].word = 0;
 		} else if (pick(3)) {
 			victim = policy->ops->victim(policy);
 			ck_assert_int_eq(victim != NULL, idle != 0);
 			if (!victim)
 				continue;
-			ck_assert_uint_eq(victim->held, 0);
+			ck_assert_uint_eq(mrrc_region_held(victim), 0);
 			ck_assert_uint_ne(victim->len, 0);
 			policy->ops->remove(policy, victim);
 			victim->len = 0;
@@ -251,7 +251,7 @@ START_TEST(test_any)
 			idle--;
 		} else {
 			policy->ops->remove(policy, &region[i]);
-			idle -= !region[i].held;
+			idle -= !region[i].word;
 			region[i].len = 0;
 			known--;
 		}
@@ -273,17 +273,17 @@ START_TEST(test_put_again)
 	memset(region, 0, sizeof(region));
 	for (i = 0; i < MANY; i++) {
 		insert(i, 1 + i % 7);
-		region[i].held = i != MANY - 1;
+		region[i].word = i != MANY - 1;
 	}
 	ck_assert_ptr_eq(policy->ops->victim(policy), &region[MANY - 1]);
 	for (i = 0; i < MANY; i += 2)
-		region[i].held = 0;
+		region[i].word = 0;
 	/* one that was passed over is used, another forgotten */
 	policy->ops->touch(policy, &region[1]);
 	policy->ops->remove(policy, &region[3]);
 	ck_assert(policy->ops->valid(policy, MANY - 1));
 	for (free = 0; (victim = policy->ops->victim(policy)); free++) {
-		ck_assert_uint_eq(victim->held, 0);
+		ck_assert_uint_eq(mrrc_region_held(victim), 0);
 		policy->ops->remove(policy, victim);
 	}
 	ck_assert_uint_eq(free, MANY / 2 + 1);
@@ -302,13 +302,13 @@ START_TEST(test_all_held)
 	ck_assert_int_eq(mrrc_policy_open(kinds[_i], &attr, &policy), 0);
 	for (i = 0; i < COUNT; i++) {
 		insert(i, 1 + 3 * i);
-		region[i].held = 1 + i;
+		region[i].word = 1 + i;
 	}
 	for (i = 0; i < 3; i++)
 		ck_assert_ptr_null(policy->ops->victim(policy));
 	ck_assert(policy->ops->valid(policy, COUNT));
 	for (i = 0; i < COUNT; i++) {
-		region[i].held = 0;
+		region[i].word = 0;
 		ck_assert_ptr_eq(policy->ops->victim(policy), &region[i]);
 		policy->ops->remove(policy, &region[i]);
 		ck_assert(policy->ops->valid(policy, COUNT - i - 1));
@@ -368,15 +368,15 @@ START_TEST(test_lru_held)
 {
 	int i;
 
-	region[0].held = 1;
-	region[1].held = 2;
+	region[0].word = 1;
+	region[1].word = 2;
 	expect(2);
 	/* Those two were in use when looked at: newer than the rest. */
-	region[0].held = region[1].held = 0;
+	region[0].word = region[1].word = 0;
 	expect(3);
 	expect(4);
 	expect(0);
-	region[1].held = 1;
+	region[1].word = 1;
 	for (i = 0; i < 3; i++)
 		expect(-1);
 	ck_assert(policy->ops->valid(policy, 1));

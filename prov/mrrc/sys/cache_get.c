@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Lookups of the cache for threads (cache_mt.h).
+ *
+ * Hit:  what this thread used before -> memory is quiet -> hold, if the region
+ *       is still the one and indexed. No lock, and no system call where no
+ *       other thread could unmap.
+ * Else: quiet_lock (memory is quiet, lock, seq unchanged) -> collect what the
+ *       threads left -> lookup -> hold.
+ * Miss: the regions of the plan are held, then each of its gaps is published
+ *       as pending -> watch -> register -> quiet_lock -> insert, unless an
+ *       event touched the pending range. Otherwise the registration serves
+ *       this operation only.
+ *
+ * Why a hit is right: what was unmapped before the call has left the index
+ * once memory is found quiet, hence its word has no INDEXED, hence it is not
+ * held. Why an insertion is right: the range was watched before it was pinned
+ * and pending before it was watched. An unmap of it since then has either
+ * been read, so the pending range is stale, or is unfinished, so the probe
+ * says so. Two threads at once: the second waits for the first where that is
+ * registering all it wants, and looks again in any case.
+ */
+#include "config.h"
+#include "sys/cache_mt_priv.h"
+
+#include <errno.h>
+#include <sched.h>
+
+#define MRRC_TRIES	32	/* probes before an operation goes uncached */
+#define MRRC_SPIN	4	/* of these without giving up the processor */
+
+/* ---- without a lock ---- */
+
+static inline bool mrrc_region_covers(const struct mrrc_region *region,
+				      uintptr_t addr, size_t len)
+{
+	const uintptr_t offset = addr - region->start;
+
+	/* an empty range is nobody's */
+	return offset < region->len && len - 1 < region->len - offset;
+}
+
+/* The region, held; NULL: ask the index. */
+static inline struct mrrc_region *
+mrrc_cache_mt_hit(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
+		  enum mrrc_access access)
+{
+	struct mrrc_tlb *tlb = mrrc_tlb_mine(&cache->tlbs);
+	struct mrrc_region *region;
+	uint64_t ref;
+	uint64_t seq;
+	bool first;
+
+	if (!tlb)
+		return NULL;
+	ref = mrrc_tlb_find(tlb, addr, access);
+	if (!ref || mrrc_mon_quiet(cache->mon, &seq))
+		return NULL;
+	region = (struct mrrc_region *)
+		 (cache->regions + mrrc_tlb_ref_index(ref) *
+				   MRRC_REGION_STRIDE);
+	if (!mrrc_region_try_hold(region, mrrc_tlb_ref_tag(ref), &first))
+		return NULL;
+	if (first)
+		mrrc_tlb_held(tlb, region->len);
+	if (!mrrc_region_covers(region, addr, len)) {
+		mrrc_cache_mt_put(cache, region);
+		return NULL;
+	}
+	mrrc_tlb_hit(tlb, addr, len, access);
+	return region;
+}
+
+/* For the next time. The region is held. */
+static void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
+				   enum mrrc_access access,
+				   struct mrrc_region *region)
+{
+	const uintptr_t big = addr >> MRRC_TLB_BIG << MRRC_TLB_BIG;
+	const uint64_t tag = mrrc_region_tag(region);
+	struct mrrc_tlb *tlb;
+
+	if (!(tag & 1) || mrrc_mon_forked(cache->mon))
+		return;
+	tlb = mrrc_tlb_get(&cache->tlbs);
+	if (tlb)
+		mrrc_tlb_fill(tlb, addr, access, mrrc_tlb_ref(
+			((char *)region - cache->regions) /
+			MRRC_REGION_STRIDE, tag),
+			mrrc_region_covers(region, big,
+					   (size_t)1 << MRRC_TLB_BIG));
+}
+
+/* ---- with it ---- */
+
+int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache)
+{
+	uint64_t seq;
+	int tries;
+	int rc;
+
+	for (tries = 0; tries < MRRC_TRIES; tries++) {
+		rc = mrrc_mon_quiet(cache->mon, &seq);
+		if (!rc) {
+			mrrc_lock_acquire(&cache->lock);
+			if (mrrc_mon_seq(cache->mon) != seq) {
+				mrrc_lock_release(&cache->lock);
+				continue;
+			}
+			if (tries)
+				mrrc_cache_count(&cache->cache,
+						 MRRC_STAT_BUSY);
+			return 0;
+		}
+		if (rc != -EAGAIN)
+			return rc;
+		mrrc_mon_drain(cache->mon);
+		/* The unmapping thread has yet to wake up. */
+		if (tries >= MRRC_SPIN)
+			sched_yield();
+	}
+	return -EAGAIN;
+}
+
+/* What is there, held. What quiet_lock says if there is no telling. */
+static int mrrc_cache_mt_lookup(struct mrrc_cache_mt *cache, uintptr_t addr,
+				size_t len, enum mrrc_access access,
+				unsigned pieces, struct mrrc_plan *plan)
+{
+	unsigned i;
+	int rc;
+
+	rc = mrrc_cache_mt_quiet_lock(cache);
+	if (rc)
+		return rc;
+	mrrc_tlb_collect(&cache->tlbs);
+	mrrc_cache_lookup(&cache->cache, addr, len, access, pieces, plan);
+	for (i = 0; i < plan->count; i++) {
+		if (plan->piece[i].region)
+			mrrc_cache_hold(&cache->cache, plan->piece[i].region);
+	}
+	mrrc_lock_release(&cache->lock);
+	return 0;
+}
+
+/* A request that could not even be looked up is a miss all the same. */
+static void mrrc_cache_mt_unseen(struct mrrc_cache_mt *cache, int rc)
+{
+	if (mrrc_mon_forked(cache->mon))
+		return;
+	mrrc_lock_acquire(&cache->lock);
+	mrrc_cache_count(&cache->cache, MRRC_STAT_LOOKUPS);
+	mrrc_cache_count(&cache->cache, MRRC_STAT_MISSES);
+	if (rc == -EAGAIN)
+		mrrc_cache_count(&cache->cache, MRRC_STAT_BUSY);
+	mrrc_lock_release(&cache->lock);
+}
+
+/* ---- entry points ---- */
+
+/* Of the pages that the range touches. */
+static size_t mrrc_pages_len(uintptr_t addr, size_t len, size_t page)
+{
+	return ((addr + len - 1) | (page - 1)) + 1 - (addr & ~(page - 1));
+}
+
+/* The whole request in one registration of its own. */
+static int mrrc_cache_mt_single(struct mrrc_cache_mt *cache, uintptr_t addr,
+				size_t len, enum mrrc_access access, int rc,
+				struct mrrc_plan *plan)
+{
+	struct mrrc_piece *piece = &plan->piece[0];
+
+	piece->start = addr & ~(cache->cache.page - 1);
+	piece->len = mrrc_pages_len(addr, len, cache->cache.page);
+	plan->count = 1;
+	if (!rc)
+		return mrrc_cache_mt_fill(cache, piece->start, piece->len,
+					  access, &piece->region);
+	return mrrc_cache_mt_once(cache, addr, len, access,
+				  rc == -EAGAIN ?
+				  MRRC_STAT_UNCACHED_RACED :
+				  MRRC_STAT_UNCACHED_NO_MONITOR,
+				  &piece->region);
+}
+
+/* Register what is missing; on failure nothing of the plan is held. */
+static int mrrc_cache_mt_complete(struct mrrc_cache_mt *cache,
+				  enum mrrc_access access,
+				  struct mrrc_plan *plan)
+{
+	struct mrrc_piece *piece;
+	unsigned i;
+	int rc = 0;
+
+	for (i = 0; i < plan->count && !rc; i++) {
+		piece = &plan->piece[i];
+		if (!piece->region)
+			rc = mrrc_cache_mt_fill(cache, piece->start,
+						piece->len, access,
+						&piece->region);
+	}
+	for (i = 0; rc && i < plan->count; i++) {
+		if (plan->piece[i].region)
+			mrrc_cache_mt_put(cache, plan->piece[i].region);
+	}
+	return rc;
+}
+
+static int mrrc_cache_mt_get_slow(struct mrrc_cache_mt *cache, uintptr_t addr,
+				  size_t len, enum mrrc_access access,
+				  unsigned pieces, struct mrrc_plan *plan)
+{
+	bool alone;
+	int rc;
+
+	if (!len)
+		return -EINVAL;
+	/* The last page of the address space is nobody's. */
+	if (!addr || len > UINTPTR_MAX - addr ||
+	    addr + len > UINTPTR_MAX - cache->cache.page)
+		return -EFAULT;
+
+	mrrc_lock_assert_none();
+	mrrc_cache_mt_reap(cache);
+	rc = mrrc_cache_mt_lookup(cache, addr, len, access, pieces, plan);
+	if (rc) {
+		mrrc_cache_mt_unseen(cache, rc);
+		return mrrc_cache_mt_single(cache, addr, len, access, rc, plan);
+	}
+	if (!plan->missing)
+		return 0;
+	alone = plan->count == 1 && plan->piece[0].len == mrrc_pages_len(
+		addr, len, cache->cache.page);
+	rc = mrrc_cache_mt_complete(cache, access, plan);
+	if (!rc || alone)
+		return rc;
+	/* Neighbours that are cached may not be like what was asked for. */
+	return mrrc_cache_mt_single(cache, addr, len, access, 0, plan);
+}
+
+int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *ptr,
+			     size_t len, enum mrrc_access access,
+			     unsigned pieces, struct mrrc_plan *plan)
+{
+	const uintptr_t addr = (uintptr_t)ptr;
+	struct mrrc_region *region;
+	int rc;
+
+	region = mrrc_cache_mt_hit(cache, addr, len, access);
+	if (region) {
+		plan->count = 1;
+		plan->missing = 0;
+		plan->merged = false;
+		plan->piece[0] = (struct mrrc_piece) {
+			.start = region->start,
+			.len = region->len,
+			.region = region,
+		};
+		return 0;
+	}
+	rc = mrrc_cache_mt_get_slow(cache, addr, len, access, pieces, plan);
+	if (!rc && plan->count == 1)
+		mrrc_cache_mt_remember(cache, addr, access,
+				       plan->piece[0].region);
+	return rc;
+}
+
+int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *ptr, size_t len,
+		      enum mrrc_access access, struct mrrc_region **region)
+{
+	const uintptr_t addr = (uintptr_t)ptr;
+	struct mrrc_plan plan;
+	int rc;
+
+	*region = mrrc_cache_mt_hit(cache, addr, len, access);
+	if (*region)
+		return 0;
+	rc = mrrc_cache_mt_get_slow(cache, addr, len, access, 1, &plan);
+	if (rc)
+		return rc;
+	*region = plan.piece[0].region;
+	mrrc_cache_mt_remember(cache, addr, access, *region);
+	return 0;
+}
+
+/*
+ * In a forked child the parent's regions are not ours to deregister, and
+ * those registered here were never counted.
+ */
+static void mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
+				     struct mrrc_region *region)
+{
+	if (region->state != MRRC_REGION_NEW ||
+	    mrrc_word_held(mrrc_region_unhold(region)) > 1)
+		return;
+	cache->ops->dereg(cache->arg, &region, 1);
+	mrrc_cache_mt_region_free(cache, region);
+}
+
+/* The region was held by this operation alone. */
+static void mrrc_cache_mt_unheld(struct mrrc_cache_mt *cache, size_t len)
+{
+	struct mrrc_tlb *tlb = mrrc_tlb_get(&cache->tlbs);
+
+	if (tlb) {
+		mrrc_tlb_unheld(tlb, len);
+		return;
+	}
+	mrrc_lock_acquire(&cache->lock);
+	cache->cache.held.regions--;
+	cache->cache.held.bytes -= len;
+	mrrc_lock_release(&cache->lock);
+}
+
+/* Nobody holds the region, nor will. */
+static void mrrc_cache_mt_last_put(struct mrrc_cache_mt *cache,
+				   struct mrrc_region *region)
+{
+	mrrc_lock_acquire(&cache->lock);
+	mrrc_cache_loose_put(&cache->cache, region);
+	mrrc_lock_release(&cache->lock);
+	mrrc_cache_mt_dereg(cache, &region, 1);
+}
+
+void mrrc_cache_mt_put(struct mrrc_cache_mt *cache, struct mrrc_region *region)
+{
+	const size_t len = region->len;
+	uint64_t word;
+
+	if (mrrc_mon_forked(cache->mon)) {
+		mrrc_cache_mt_put_forked(cache, region);
+		return;
+	}
+	word = mrrc_region_unhold(region);
+	assert(mrrc_word_held(word));
+	if (mrrc_word_held(word) == 1) {
+		mrrc_cache_mt_unheld(cache, len);
+		if (!(word & MRRC_REGION_INDEX_BIT))
+			mrrc_cache_mt_last_put(cache, region);
+	}
+	mrrc_cache_mt_reap(cache);
+}

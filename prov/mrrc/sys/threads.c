@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Whether the application has several threads (threads.h).
+ *
+ * __nptl_nthreads is what glibc's thread debugging library reads. It is
+ * raised by pthread_create before the thread exists, and lowered by a thread
+ * that ends.
+ */
+#include "config.h"
+#include "sys/threads.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <signal.h>
+
+struct mrrc_threads mrrc_threads = { .many = true };
+
+/* By the kernel's account; 0 if it does not say. */
+static unsigned mrrc_threads_kernel(void)
+{
+	struct dirent *entry;
+	unsigned count = 0;
+	DIR *dir;
+
+	dir = opendir("/proc/self/task");
+	if (!dir)
+		return 0;
+	while ((entry = readdir(dir)))
+		count += entry->d_name[0] != '.';
+	closedir(dir);
+	return count;
+}
+
+static void mrrc_threads_find(void)
+{
+#if defined(__GLIBC__) && !defined(__SANITIZE_THREAD__)
+	mrrc_threads.live = dlvsym(RTLD_DEFAULT, "__nptl_nthreads",
+				   "GLIBC_PRIVATE");
+#endif
+	/* With one thread, there is no other that could change either figure. */
+	if (mrrc_threads.live && *mrrc_threads.live == 1 &&
+	    mrrc_threads_kernel() == 1)
+		atomic_store(&mrrc_threads.many, false);
+}
+
+void mrrc_threads_init(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, mrrc_threads_find);
+}
+
+/* With all signals blocked: they are the application's threads'. */
+static int mrrc_thread_create(pthread_t *thread, size_t stack,
+			      void *(*run)(void *), void *arg)
+{
+	pthread_attr_t attr;
+	sigset_t all;
+	sigset_t old;
+	int rc;
+
+	rc = pthread_attr_init(&attr);
+	if (rc)
+		return rc;
+	if (stack)
+		pthread_attr_setstacksize(&attr, stack);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(thread, &attr, run, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return rc;
+}
+
+int mrrc_thread_start(pthread_t *thread, size_t stack, void *(*run)(void *),
+		      void *arg)
+{
+	int rc;
+
+	mrrc_threads_init();
+	atomic_fetch_add(&mrrc_threads.ours, 1);
+	rc = mrrc_thread_create(thread, stack, run, arg);
+	if (rc)
+		atomic_fetch_sub(&mrrc_threads.ours, 1);
+	return -rc;
+}
+
+void mrrc_thread_join(pthread_t thread)
+{
+	pthread_join(thread, NULL);
+	atomic_fetch_sub(&mrrc_threads.ours, 1);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Threads of ours, and whether the application has more than one.
+ *
+ * A process with one thread cannot unmap while it looks something up, which
+ * saves a system call for each lookup. libc counts the threads that pthread
+ * knows; it is asked only as long as its figure proves right: other C
+ * libraries, other linker namespaces and sanitizers have us assume many. A
+ * process that had two threads once is not trusted with one again. What
+ * libc does not know is not seen: threads made by a bare clone().
+ *
+ * All calls: any thread.
+ */
+#ifndef MRRC_THREADS_H
+#define MRRC_THREADS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct mrrc_threads {
+	const unsigned *live;		/* libc's count; NULL: unknown */
+	_Atomic unsigned ours;
+	atomic_bool many;		/* for good; true until init */
+};
+
+extern struct mrrc_threads mrrc_threads;
+
+/* Before the first mrrc_threads_alone; as often as you like. */
+void mrrc_threads_init(void);
+
+/*
+ * Threads of ours: signals blocked, unmapping nothing that the application
+ * could have had registered. @stack: bytes, 0 for the default. Returns 0 or
+ * -E*.
+ */
+int mrrc_thread_start(pthread_t *thread, size_t stack, void *(*run)(void *),
+		      void *arg);
+void mrrc_thread_join(pthread_t thread);
+
+/* Is there no thread but this one and those that we started? */
+static inline bool mrrc_threads_alone(void)
+{
+	if (atomic_load_explicit(&mrrc_threads.many, memory_order_relaxed))
+		return false;
+	if (__atomic_load_n(mrrc_threads.live, __ATOMIC_RELAXED) <=
+	    1 + atomic_load_explicit(&mrrc_threads.ours,
+				     memory_order_relaxed))
+		return true;
+	atomic_store_explicit(&mrrc_threads.many, true, memory_order_relaxed);
+	return false;
+}
+
+#endif /* MRRC_THREADS_H */

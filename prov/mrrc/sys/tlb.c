@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Tables of what threads used before (tlb.h).
+ *
+ * Lock order: TLB (which tables a cache has, and that it exists) -> CACHE.
+ * Memory is taken and given back under neither.
+ */
+#include "config.h"
+#include "sys/lock.h"
+#include "sys/tlb.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MRRC_TLB_MIN	8	/* log2 of the entries at first */
+#define MRRC_TLB_MAX	16	/* and at most: 1 MiB */
+
+_Thread_local struct mrrc_tlb *mrrc_tlb_recent
+	__attribute__((tls_model("initial-exec")));
+
+static struct {
+	pthread_once_t once;
+	int ready;
+	struct mrrc_lock lock;		/* TLB */
+	pthread_key_t key;		/* ends a thread's tables */
+	_Atomic uint64_t next_id;
+} mrrc_tlb_all = { .once = PTHREAD_ONCE_INIT };
+
+static unsigned mrrc_tlb_log(const struct mrrc_tlb *tlb)
+{
+	/* shift is 64 less the log of the sets */
+	return 64 - tlb->shift + 2;
+}
+
+static bool mrrc_tlb_resize(struct mrrc_tlb *tlb, unsigned log)
+{
+	const size_t size = sizeof(struct mrrc_tlb_entry) << log;
+	struct mrrc_tlb_entry *entry;
+
+	entry = aligned_alloc(64, size);
+	if (!entry)
+		return false;
+	memset(entry, 0, size);
+	free(tlb->entry);
+	tlb->entry = entry;
+	tlb->shift = 64 - (log - 2);
+	tlb->fills = 0;
+	tlb->big = false;
+	return true;
+}
+
+static void mrrc_tlb_free(struct mrrc_tlb *tlb)
+{
+	free(tlb->entry);
+	free(tlb);
+}
+
+/* ---- what the owner left for the cache ---- */
+
+static void mrrc_tlb_replay(struct mrrc_tlb *tlb, struct mrrc_cache *core)
+{
+	const uint64_t end = atomic_load_explicit(&tlb->notes,
+						  memory_order_acquire);
+	struct mrrc_tlb_note *note;
+	uintptr_t addr;
+	uint64_t what;
+	size_t len;
+
+	if (end - tlb->seen_notes > MRRC_TLB_LOG)
+		tlb->seen_notes = end - MRRC_TLB_LOG;
+	for (; tlb->seen_notes != end; tlb->seen_notes++) {
+		note = &tlb->note[tlb->seen_notes % MRRC_TLB_LOG];
+		addr = atomic_load_explicit(&note->addr, memory_order_relaxed);
+		what = atomic_load_explicit(&note->what, memory_order_relaxed);
+		len = what >> 3;
+		/* The owner may just be writing: any range will do. */
+		if (len && len < UINTPTR_MAX - addr)
+			mrrc_cache_served(core, addr, len, what & 7);
+	}
+}
+
+static void mrrc_tlb_collect_one(struct mrrc_tlb *tlb,
+				 struct mrrc_cache *core)
+{
+	const uint64_t hits = atomic_load_explicit(&tlb->hits,
+						   memory_order_relaxed);
+	const struct mrrc_held held = {
+		.regions = atomic_load_explicit(&tlb->held_regions,
+						memory_order_relaxed),
+		.bytes = atomic_load_explicit(&tlb->held_bytes,
+					      memory_order_relaxed),
+	};
+
+	core->stats->value[MRRC_STAT_LOOKUPS] += hits - tlb->seen_hits;
+	core->stats->value[MRRC_STAT_HITS] += hits - tlb->seen_hits;
+	tlb->seen_hits = hits;
+	core->held.regions += held.regions - tlb->seen_held.regions;
+	core->held.bytes += held.bytes - tlb->seen_held.bytes;
+	tlb->seen_held = held;
+	mrrc_tlb_replay(tlb, core);
+}
+
+void mrrc_tlb_collect(struct mrrc_tlb_list *list)
+{
+	struct mrrc_tlb *tlb;
+
+	TAILQ_FOREACH(tlb, &list->head, link)
+		mrrc_tlb_collect_one(tlb, list->core);
+	list->core->stats->value[MRRC_STAT_HELD] = list->core->held.regions;
+}
+
+/* ---- threads ---- */
+
+/* TLB lock held: the cache lives. */
+static void mrrc_tlb_leave(struct mrrc_tlb *tlb)
+{
+	struct mrrc_tlb_list *list = tlb->list;
+
+	if (!list)
+		return;
+	mrrc_lock_acquire(list->lock);
+	mrrc_tlb_collect_one(tlb, list->core);
+	TAILQ_REMOVE(&list->head, tlb, link);
+	mrrc_lock_release(list->lock);
+	tlb->list = NULL;
+}
+
+static void mrrc_tlb_thread_ends(void *arg)
+{
+	struct mrrc_tlb *tables = arg;
+	struct mrrc_tlb *tlb;
+
+	/* Later destructors may look up; they begin anew. */
+	mrrc_tlb_recent = NULL;
+	mrrc_lock_acquire(&mrrc_tlb_all.lock);
+	for (tlb = tables; tlb; tlb = tlb->next)
+		mrrc_tlb_leave(tlb);
+	mrrc_lock_release(&mrrc_tlb_all.lock);
+	while ((tlb = tables)) {
+		tables = tlb->next;
+		mrrc_tlb_free(tlb);
+	}
+}
+
+/*
+ * The only thread of a child. Its parent's caches are not looked at again,
+ * and their locks may be anybody's.
+ */
+static void mrrc_tlb_fork_child(void)
+{
+	struct mrrc_tlb *tlb;
+
+	mrrc_lock_reset(&mrrc_tlb_all.lock, MRRC_RANK_TLB);
+	for (tlb = pthread_getspecific(mrrc_tlb_all.key); tlb;
+	     tlb = tlb->next) {
+		tlb->list = NULL;
+		atomic_store(&tlb->cache, 0);
+	}
+}
+
+static void mrrc_tlb_init(void)
+{
+	mrrc_tlb_all.ready = mrrc_lock_init(&mrrc_tlb_all.lock,
+					    MRRC_RANK_TLB);
+	if (!mrrc_tlb_all.ready)
+		mrrc_tlb_all.ready = -pthread_key_create(
+			&mrrc_tlb_all.key, mrrc_tlb_thread_ends);
+	if (!mrrc_tlb_all.ready)
+		mrrc_tlb_all.ready = -pthread_atfork(NULL, NULL,
+						     mrrc_tlb_fork_child);
+}
+
+static struct mrrc_tlb *mrrc_tlb_new(void)
+{
+	struct mrrc_tlb *tlb;
+
+	tlb = aligned_alloc(64, (sizeof(*tlb) + 63) & ~(size_t)63);
+	if (!tlb)
+		return NULL;
+	memset(tlb, 0, sizeof(*tlb));
+	if (!mrrc_tlb_resize(tlb, MRRC_TLB_MIN)) {
+		free(tlb);
+		return NULL;
+	}
+	return tlb;
+}
+
+/* A table of a cache that is gone, with nothing in it, or a new one. */
+static struct mrrc_tlb *mrrc_tlb_take(struct mrrc_tlb *tables)
+{
+	struct mrrc_tlb *tlb;
+
+	for (tlb = tables; tlb; tlb = tlb->next) {
+		if (!atomic_load_explicit(&tlb->cache, memory_order_acquire) &&
+		    mrrc_tlb_resize(tlb, MRRC_TLB_MIN))
+			return tlb;
+	}
+	tlb = mrrc_tlb_new();
+	if (!tlb)
+		return NULL;
+	tlb->next = tables;
+	if (pthread_setspecific(mrrc_tlb_all.key, tlb)) {
+		mrrc_tlb_free(tlb);
+		return NULL;
+	}
+	return tlb;
+}
+
+static struct mrrc_tlb *mrrc_tlb_attach(struct mrrc_tlb_list *list,
+					struct mrrc_tlb *tables)
+{
+	struct mrrc_tlb *tlb;
+
+	tlb = mrrc_tlb_take(tables);
+	if (!tlb)
+		return NULL;
+	mrrc_lock_acquire(&mrrc_tlb_all.lock);
+	mrrc_lock_acquire(list->lock);
+	tlb->list = list;
+	TAILQ_INSERT_TAIL(&list->head, tlb, link);
+	atomic_store(&tlb->cache, list->id);
+	mrrc_lock_release(list->lock);
+	mrrc_lock_release(&mrrc_tlb_all.lock);
+	return tlb;
+}
+
+struct mrrc_tlb *mrrc_tlb_of(const struct mrrc_tlb_list *list)
+{
+	struct mrrc_tlb *tlb;
+
+	if (!mrrc_tlb_recent)
+		return NULL;
+	for (tlb = pthread_getspecific(mrrc_tlb_all.key); tlb;
+	     tlb = tlb->next) {
+		if (atomic_load_explicit(&tlb->cache, memory_order_relaxed) ==
+		    list->id) {
+			mrrc_tlb_recent = tlb;
+			break;
+		}
+	}
+	return tlb;
+}
+
+struct mrrc_tlb *mrrc_tlb_get(struct mrrc_tlb_list *list)
+{
+	struct mrrc_tlb *tlb = mrrc_tlb_mine(list);
+
+	if (tlb)
+		return tlb;
+	pthread_once(&mrrc_tlb_all.once, mrrc_tlb_init);
+	if (mrrc_tlb_all.ready)
+		return NULL;
+	tlb = mrrc_tlb_attach(list, pthread_getspecific(mrrc_tlb_all.key));
+	if (tlb)
+		mrrc_tlb_recent = tlb;
+	return tlb;
+}
+
+void mrrc_tlb_list_init(struct mrrc_tlb_list *list, struct mrrc_lock *lock,
+			struct mrrc_cache *core)
+{
+	TAILQ_INIT(&list->head);
+	list->lock = lock;
+	list->core = core;
+	list->id = atomic_fetch_add(&mrrc_tlb_all.next_id, 1) + 1;
+}
+
+void mrrc_tlb_detach(struct mrrc_tlb_list *list)
+{
+	struct mrrc_tlb *tlb;
+
+	if (TAILQ_EMPTY(&list->head))
+		return;		/* without a table there may be no lock */
+	mrrc_lock_acquire(&mrrc_tlb_all.lock);
+	while ((tlb = TAILQ_FIRST(&list->head))) {
+		mrrc_tlb_leave(tlb);
+		atomic_store_explicit(&tlb->cache, 0, memory_order_release);
+	}
+	mrrc_lock_release(&mrrc_tlb_all.lock);
+}
+
+/* ---- filling ---- */
+
+void mrrc_tlb_fill(struct mrrc_tlb *tlb, uintptr_t addr,
+		   enum mrrc_access access, uint64_t ref, bool big)
+{
+	const uint64_t key = big ? mrrc_tlb_big_key(addr, access) :
+				   mrrc_tlb_key(addr, access);
+	const unsigned log = mrrc_tlb_log(tlb);
+	struct mrrc_tlb_entry *set;
+	int i;
+
+	/* Much of what was looked up had been here: too small. */
+	if (tlb->fills++ >> log && log < MRRC_TLB_MAX)
+		mrrc_tlb_resize(tlb, log + 2);
+	set = mrrc_tlb_set(tlb, key);
+	for (i = 0; i < MRRC_TLB_WAYS - 1 && set[i].key; i++) {
+		if (set[i].key == key)
+			break;
+	}
+	if (set[i].key && set[i].key != key)
+		i = tlb->fills % MRRC_TLB_WAYS;
+	tlb->big |= big;
+	set[i] = (struct mrrc_tlb_entry) { key, ref };
+}
