@@ -115,10 +115,8 @@ static void show_domain(const struct stat_domain *domain,
 	fprintf(out, LABEL " %13s\n", "pinned",
 		bytes_text(total(&pair, MRRC_STAT_PINNED), text,
 			   sizeof(text)));
-	fprintf(out, LABEL " %13" PRIu64 "\n", "regions",
+	fprintf(out, LABEL " %13" PRIu64 "\n\n", "regions",
 		total(&pair, MRRC_STAT_REGIONS));
-	fprintf(out, LABEL " %13" PRIu64 "\n\n", "held",
-		total(&pair, MRRC_STAT_HELD));
 }
 
 int stat_show_table(const struct stat_sample *sample,

@@ -11,6 +11,9 @@
 /* More than was needed goes in a batch, up to this part of the byte limit. */
 #define MRRC_BATCH_PART	32
 
+/* Insertions that fail at once after one that found too much held. */
+#define MRRC_TIGHT	16
+
 int mrrc_cache_init(struct mrrc_cache *cache,
 		    const struct mrrc_cache_conf *conf)
 {
@@ -118,18 +121,6 @@ struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
 	return region;
 }
 
-static void mrrc_held_add(struct mrrc_held *held, size_t len)
-{
-	held->regions++;
-	held->bytes += len;
-}
-
-static void mrrc_held_sub(struct mrrc_held *held, size_t len)
-{
-	held->regions--;
-	held->bytes -= len;
-}
-
 /* Out of the index: a victim, or DEAD until its last operation ends. */
 static void mrrc_cache_uncache(struct mrrc_cache *cache,
 			       struct mrrc_region *region,
@@ -140,7 +131,7 @@ static void mrrc_cache_uncache(struct mrrc_cache *cache,
 	mrrc_index_remove(&cache->index[region->access], region);
 	region->state = MRRC_REGION_DEAD;
 	if (mrrc_word_held(mrrc_region_retire(region)))
-		mrrc_held_add(&cache->loose, region->len);
+		cache->loose++;
 	else
 		TAILQ_INSERT_TAIL(victims, region, link);
 }
@@ -162,32 +153,6 @@ static size_t mrrc_cache_drop(struct mrrc_cache *cache,
 		count++;
 	}
 	return count;
-}
-
-/*
- * Whether the region can enter once everything that may leave has left: a
- * guess where other threads hold and put, which may even find less than
- * nothing held.
- */
-static bool mrrc_cache_has_room(const struct mrrc_cache *cache,
-				const struct mrrc_region *region)
-{
-	const struct mrrc_index *index = &cache->index[region->access];
-	size_t bytes = cache->held.bytes - cache->loose.bytes;
-	size_t regions = cache->held.regions - cache->loose.regions;
-	struct mrrc_region *other;
-
-	other = mrrc_index_first_overlap(index, region->start, region->len);
-	while (other) {
-		if (mrrc_region_held(other)) {
-			bytes -= other->len;
-			regions--;
-		}
-		other = mrrc_index_next_overlap(other, region->start,
-						region->len);
-	}
-	return regions < cache->max_regions &&
-	       bytes <= cache->max_bytes - region->len;
 }
 
 static bool mrrc_cache_full(const struct mrrc_cache *cache, size_t len)
@@ -226,41 +191,68 @@ static bool mrrc_cache_make_room(struct mrrc_cache *cache, size_t len,
 	while ((full = mrrc_cache_full(cache, len)) ||
 	       (gone && mrrc_cache_more(cache, gone))) {
 		victim = policy->ops->victim(policy);
+		if (!victim && full)
+			return false;
 		if (!victim)
-			return !full;
+			break;
 		beyond += full ? 0 : victim->len;
 		if (mrrc_cache_batch_full(cache, beyond))
 			break;
 		gone++;
 		mrrc_cache_uncache(cache, victim, victims);
-		mrrc_cache_count(cache, MRRC_STAT_EVICTIONS);
 	}
+	cache->stats->value[MRRC_STAT_EVICTIONS] += gone;
 	return true;
+}
+
+static void mrrc_cache_index(struct mrrc_cache *cache,
+			     struct mrrc_region *region)
+{
+	mrrc_index_insert(&cache->index[region->access], region);
+	cache->policy->ops->insert(cache->policy, region);
+	region->state = MRRC_REGION_INDEXED;
+	mrrc_region_publish(region);
+}
+
+/* There is no room, for this time and some: they stay. */
+static void mrrc_cache_undo(struct mrrc_cache *cache,
+			    struct mrrc_region_list *gone)
+{
+	struct mrrc_region *region;
+
+	while ((region = TAILQ_FIRST(gone))) {
+		TAILQ_REMOVE(gone, region, link);
+		mrrc_cache_index(cache, region);
+	}
+	cache->tight = MRRC_TIGHT;
+	mrrc_cache_gauge(cache);
 }
 
 int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 		      struct mrrc_region_list *victims)
 {
+	struct mrrc_region_list gone = TAILQ_HEAD_INITIALIZER(gone);
+	size_t overlaps;
+
 	assert(region->state == MRRC_REGION_NEW);
 	if (region->len > cache->max_bytes)
 		return -E2BIG;
-	if (!mrrc_cache_has_room(cache, region))
-		return -ENOSPC;
-
-	cache->stats->value[MRRC_STAT_OVERLAPS] +=
-		mrrc_cache_drop(cache, region->access, region->start,
-				region->len, victims);
-	if (!mrrc_cache_make_room(cache, region->len, victims)) {
-		mrrc_cache_gauge(cache);
+	if (cache->tight && mrrc_cache_full(cache, region->len)) {
+		cache->tight--;
 		return -ENOSPC;
 	}
-
-	mrrc_index_insert(&cache->index[region->access], region);
-	cache->policy->ops->insert(cache->policy, region);
-	region->state = MRRC_REGION_INDEXED;
+	overlaps = mrrc_cache_drop(cache, region->access, region->start,
+				   region->len, &gone);
+	if (!mrrc_cache_make_room(cache, region->len, &gone)) {
+		mrrc_cache_undo(cache, &gone);
+		return -ENOSPC;
+	}
+	cache->tight = 0;
+	TAILQ_CONCAT(victims, &gone, link);
+	cache->stats->value[MRRC_STAT_OVERLAPS] += overlaps;
 	if (mrrc_region_held(region))
-		mrrc_held_sub(&cache->loose, region->len);
-	mrrc_region_publish(region);
+		cache->loose--;
+	mrrc_cache_index(cache, region);
 	mrrc_cache_count(cache, MRRC_STAT_INSERTIONS);
 	mrrc_cache_gauge(cache);
 	return 0;
@@ -268,18 +260,14 @@ int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 
 void mrrc_cache_hold(struct mrrc_cache *cache, struct mrrc_region *region)
 {
-	if (mrrc_word_held(mrrc_region_hold(region)))
-		return;
-	mrrc_held_add(&cache->held, region->len);
-	if (region->state != MRRC_REGION_INDEXED)
-		mrrc_held_add(&cache->loose, region->len);
-	cache->stats->value[MRRC_STAT_HELD] = cache->held.regions;
+	if (!mrrc_word_held(mrrc_region_hold(region)) &&
+	    region->state != MRRC_REGION_INDEXED)
+		cache->loose++;
 }
 
-void mrrc_cache_loose_put(struct mrrc_cache *cache,
-			  const struct mrrc_region *region)
+void mrrc_cache_loose_put(struct mrrc_cache *cache)
 {
-	mrrc_held_sub(&cache->loose, region->len);
+	cache->loose--;
 }
 
 bool mrrc_cache_put(struct mrrc_cache *cache, struct mrrc_region *region)
@@ -287,14 +275,24 @@ bool mrrc_cache_put(struct mrrc_cache *cache, struct mrrc_region *region)
 	const uint64_t word = mrrc_region_unhold(region);
 
 	assert(mrrc_word_held(word));
-	if (mrrc_word_held(word) > 1)
+	if (mrrc_word_held(word) > 1 || word & MRRC_REGION_INDEX_BIT)
 		return false;
-	mrrc_held_sub(&cache->held, region->len);
-	cache->stats->value[MRRC_STAT_HELD] = cache->held.regions;
-	if (word & MRRC_REGION_INDEX_BIT)
-		return false;
-	mrrc_cache_loose_put(cache, region);
+	mrrc_cache_loose_put(cache);
 	return true;
+}
+
+size_t mrrc_cache_held(const struct mrrc_cache *cache)
+{
+	size_t held = cache->loose;
+	struct mrrc_region *region;
+	int access;
+
+	for (access = 0; access < MRRC_ACCESS_CNT; access++) {
+		for (region = mrrc_index_first(&cache->index[access]); region;
+		     region = mrrc_index_next(region))
+			held += mrrc_region_held(region) != 0;
+	}
+	return held;
 }
 
 size_t mrrc_cache_invalidate(struct mrrc_cache *cache, uintptr_t start,
@@ -343,7 +341,6 @@ bool mrrc_cache_valid(const struct mrrc_cache *cache)
 {
 	const uint64_t *value = cache->stats->value;
 	struct mrrc_region *region;
-	struct mrrc_held held = { 0 };
 	int access;
 
 	for (access = 0; access < MRRC_ACCESS_CNT; access++) {
@@ -358,16 +355,11 @@ bool mrrc_cache_valid(const struct mrrc_cache *cache)
 				return false;
 			if (!(mrrc_region_tag(region) & 1))
 				return false;
-			if (mrrc_region_held(region))
-				mrrc_held_add(&held, region->len);
 		}
 	}
-	/* C1, second half; C2 through the counts that insert relies on */
+	/* C1, second half */
 	if (!cache->policy->ops->valid(cache->policy,
-				       mrrc_cache_regions(cache)) ||
-	    held.bytes != cache->held.bytes - cache->loose.bytes ||
-	    held.regions != cache->held.regions - cache->loose.regions ||
-	    value[MRRC_STAT_HELD] != cache->held.regions)
+				       mrrc_cache_regions(cache)))
 		return false;
 	/* C3 */
 	return mrrc_cache_bytes(cache) <= cache->max_bytes &&

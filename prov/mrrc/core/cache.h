@@ -38,12 +38,6 @@ struct mrrc_cache_conf {
 	struct mrrc_stats *stats;	/* zeroes, not owned; NULL: its own */
 };
 
-/* Regions that operations use, and their bytes. */
-struct mrrc_held {
-	size_t regions;
-	size_t bytes;
-};
-
 struct mrrc_cache {
 	struct mrrc_index index[MRRC_ACCESS_CNT];
 	struct mrrc_policy *policy;
@@ -52,8 +46,8 @@ struct mrrc_cache {
 	size_t max_bytes;
 	size_t max_regions;
 	size_t page;
-	struct mrrc_held held;		/* by hold and put, or its owner's */
-	struct mrrc_held loose;		/* those of them not indexed */
+	size_t loose;			/* held and not indexed */
+	unsigned tight;			/* insertions not worth a try */
 	struct mrrc_stats *stats;	/* own, or its owner's */
 	struct mrrc_stats own;
 };
@@ -125,8 +119,9 @@ void mrrc_cache_served(struct mrrc_cache *cache, uintptr_t addr, size_t len,
  * victims of the policy, leave the index; those not held are appended to
  * @victims: one batch, of at most the policy's `batch` regions and 1/32 of
  * the byte limit more than was needed. -E2BIG: larger than the byte limit;
- * -ENOSPC: what is held leaves no room. Nothing has changed then, unless
- * threads came to hold regions meanwhile.
+ * -ENOSPC: what is held leaves no room. Nothing has changed then, but that
+ * what was in use and overlaps has left, and what was not counts as new to
+ * the policy. That is dear: it is tried but now and then until it succeeds.
  */
 int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 		      struct mrrc_region_list *victims);
@@ -137,9 +132,8 @@ void mrrc_cache_hold(struct mrrc_cache *cache, struct mrrc_region *region);
 /* Returns true if the caller must now deregister it (NEW or DEAD, unheld). */
 bool mrrc_cache_put(struct mrrc_cache *cache, struct mrrc_region *region);
 
-/* The first half of that for a region without INDEXED, unheld just now. */
-void mrrc_cache_loose_put(struct mrrc_cache *cache,
-			  const struct mrrc_region *region);
+/* What is left of that for a region without INDEXED, unheld just now. */
+void mrrc_cache_loose_put(struct mrrc_cache *cache);
 
 /*
  * Uncache every region that shares a byte with the range; those not held are
@@ -147,6 +141,9 @@ void mrrc_cache_loose_put(struct mrrc_cache *cache,
  */
 size_t mrrc_cache_invalidate(struct mrrc_cache *cache, uintptr_t start,
 			     size_t len, struct mrrc_region_list *victims);
+
+/* How many regions operations use now: a walk. */
+size_t mrrc_cache_held(const struct mrrc_cache *cache);
 
 /* Evict everything that is not held. Returns how many. */
 size_t mrrc_cache_evict_all(struct mrrc_cache *cache,

@@ -105,11 +105,10 @@ static inline uint64_t mrrc_region_hold(struct mrrc_region *region)
 
 /*
  * Any thread, no lock; the memory may be that of another region by now.
- * false: the region with that tag is no longer indexed. *first: nobody held
- * it.
+ * false: the region with that tag is no longer indexed.
  */
 static inline bool mrrc_region_try_hold(struct mrrc_region *region,
-					uint64_t tag, bool *first)
+					uint64_t tag)
 {
 	uint64_t word = atomic_load_explicit(&region->word,
 					     memory_order_relaxed);
@@ -120,7 +119,6 @@ static inline bool mrrc_region_try_hold(struct mrrc_region *region,
 	} while (!atomic_compare_exchange_weak_explicit(
 			&region->word, &word, word + 1,
 			memory_order_acquire, memory_order_relaxed));
-	*first = !mrrc_word_held(word);
 	return true;
 }
 

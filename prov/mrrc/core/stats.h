@@ -51,7 +51,6 @@
 	X(BYTES_PEAK, "bytes_peak", "gauge: indexed at most")		\
 	X(REGIONS, "regions", "gauge: indexed now")			\
 	X(REGIONS_PEAK, "regions_peak", "gauge: indexed at most")	\
-	X(HELD, "held", "gauge: regions in use by operations")		\
 	X(PINNED, "pinned_bytes", "gauge: registered now")		\
 	X(PINNED_PEAK, "pinned_bytes_peak", "gauge: registered at most")
 

@@ -280,7 +280,7 @@ void mrrc_reg_stats(struct mrrc_reg *reg, struct fi_mrrc_stats *out)
 			value[MRRC_STAT_UNCACHED_FULL];
 	out->regions = value[MRRC_STAT_REGIONS];
 	out->bytes = value[MRRC_STAT_BYTES];
-	out->held_regions = value[MRRC_STAT_HELD];
+	out->held_regions = mrrc_cache_mt_held(reg->cache);
 	out->regions_peak = value[MRRC_STAT_REGIONS_PEAK];
 	out->bytes_peak = value[MRRC_STAT_BYTES_PEAK];
 	out->max_regions = max_regions;

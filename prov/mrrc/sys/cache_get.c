@@ -40,6 +40,15 @@ static inline bool mrrc_region_covers(const struct mrrc_region *region,
 	return offset < region->len && len - 1 < region->len - offset;
 }
 
+/* For those who look on. */
+static __attribute__((noinline)) void
+mrrc_cache_mt_count(struct mrrc_cache_mt *cache, struct mrrc_tlb *tlb)
+{
+	mrrc_lock_acquire(&cache->lock);
+	mrrc_tlb_count(tlb, &cache->cache);
+	mrrc_lock_release(&cache->lock);
+}
+
 /* The region, held; NULL: ask the index. */
 static inline struct mrrc_region *
 mrrc_cache_mt_hit(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
@@ -49,7 +58,6 @@ mrrc_cache_mt_hit(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
 	struct mrrc_region *region;
 	uint64_t ref;
 	uint64_t seq;
-	bool first;
 
 	if (!tlb)
 		return NULL;
@@ -59,15 +67,14 @@ mrrc_cache_mt_hit(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
 	region = (struct mrrc_region *)
 		 (cache->regions + mrrc_tlb_ref_index(ref) *
 				   MRRC_REGION_STRIDE);
-	if (!mrrc_region_try_hold(region, mrrc_tlb_ref_tag(ref), &first))
+	if (!mrrc_region_try_hold(region, mrrc_tlb_ref_tag(ref)))
 		return NULL;
-	if (first)
-		mrrc_tlb_held(tlb, region->len);
-	if (!mrrc_region_covers(region, addr, len)) {
+	if (__builtin_expect(!mrrc_region_covers(region, addr, len), 0)) {
 		mrrc_cache_mt_put(cache, region);
 		return NULL;
 	}
-	mrrc_tlb_hit(tlb, addr, len, access);
+	if (mrrc_tlb_hit(tlb, addr, len, access))
+		mrrc_cache_mt_count(cache, tlb);
 	return region;
 }
 
@@ -207,9 +214,9 @@ static int mrrc_cache_mt_complete(struct mrrc_cache_mt *cache,
 	return rc;
 }
 
-static int mrrc_cache_mt_get_slow(struct mrrc_cache_mt *cache, uintptr_t addr,
-				  size_t len, enum mrrc_access access,
-				  unsigned pieces, struct mrrc_plan *plan)
+static int mrrc_cache_mt_plan(struct mrrc_cache_mt *cache, uintptr_t addr,
+			      size_t len, enum mrrc_access access,
+			      unsigned pieces, struct mrrc_plan *plan)
 {
 	bool alone;
 	int rc;
@@ -239,48 +246,66 @@ static int mrrc_cache_mt_get_slow(struct mrrc_cache_mt *cache, uintptr_t addr,
 	return mrrc_cache_mt_single(cache, addr, len, access, 0, plan);
 }
 
-int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *ptr,
-			     size_t len, enum mrrc_access access,
-			     unsigned pieces, struct mrrc_plan *plan)
+/* What could not be served without a lock. */
+static __attribute__((noinline)) int
+mrrc_cache_mt_get_slow(struct mrrc_cache_mt *cache, uintptr_t addr,
+		       size_t len, enum mrrc_access access, unsigned pieces,
+		       struct mrrc_plan *plan)
 {
-	const uintptr_t addr = (uintptr_t)ptr;
-	struct mrrc_region *region;
 	int rc;
 
-	region = mrrc_cache_mt_hit(cache, addr, len, access);
-	if (region) {
-		plan->count = 1;
-		plan->missing = 0;
-		plan->merged = false;
-		plan->piece[0] = (struct mrrc_piece) {
-			.start = region->start,
-			.len = region->len,
-			.region = region,
-		};
-		return 0;
-	}
-	rc = mrrc_cache_mt_get_slow(cache, addr, len, access, pieces, plan);
+	rc = mrrc_cache_mt_plan(cache, addr, len, access, pieces, plan);
 	if (!rc && plan->count == 1)
 		mrrc_cache_mt_remember(cache, addr, access,
 				       plan->piece[0].region);
 	return rc;
 }
 
+static __attribute__((noinline)) int
+mrrc_cache_mt_get_one(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
+		      enum mrrc_access access, struct mrrc_region **region)
+{
+	struct mrrc_plan plan;
+	int rc;
+
+	rc = mrrc_cache_mt_get_slow(cache, addr, len, access, 1, &plan);
+	if (!rc)
+		*region = plan.piece[0].region;
+	return rc;
+}
+
+int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *ptr,
+			     size_t len, enum mrrc_access access,
+			     unsigned pieces, struct mrrc_plan *plan)
+{
+	const uintptr_t addr = (uintptr_t)ptr;
+	struct mrrc_region *region;
+
+	region = mrrc_cache_mt_hit(cache, addr, len, access);
+	if (!region)
+		return mrrc_cache_mt_get_slow(cache, addr, len, access,
+					      pieces, plan);
+	plan->count = 1;
+	plan->missing = 0;
+	plan->merged = false;
+	plan->piece[0] = (struct mrrc_piece) {
+		.start = region->start,
+		.len = region->len,
+		.region = region,
+	};
+	return 0;
+}
+
 int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *ptr, size_t len,
 		      enum mrrc_access access, struct mrrc_region **region)
 {
 	const uintptr_t addr = (uintptr_t)ptr;
-	struct mrrc_plan plan;
-	int rc;
+	struct mrrc_region *found;
 
-	*region = mrrc_cache_mt_hit(cache, addr, len, access);
-	if (*region)
-		return 0;
-	rc = mrrc_cache_mt_get_slow(cache, addr, len, access, 1, &plan);
-	if (rc)
-		return rc;
-	*region = plan.piece[0].region;
-	mrrc_cache_mt_remember(cache, addr, access, *region);
+	found = mrrc_cache_mt_hit(cache, addr, len, access);
+	if (!found)
+		return mrrc_cache_mt_get_one(cache, addr, len, access, region);
+	*region = found;
 	return 0;
 }
 
@@ -288,7 +313,8 @@ int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *ptr, size_t len,
  * In a forked child the parent's regions are not ours to deregister, and
  * those registered here were never counted.
  */
-static void mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
+static __attribute__((noinline)) void
+mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
 				     struct mrrc_region *region)
 {
 	if (region->state != MRRC_REGION_NEW ||
@@ -298,34 +324,19 @@ static void mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
 	mrrc_cache_mt_region_free(cache, region);
 }
 
-/* The region was held by this operation alone. */
-static void mrrc_cache_mt_unheld(struct mrrc_cache_mt *cache, size_t len)
-{
-	struct mrrc_tlb *tlb = mrrc_tlb_get(&cache->tlbs);
-
-	if (tlb) {
-		mrrc_tlb_unheld(tlb, len);
-		return;
-	}
-	mrrc_lock_acquire(&cache->lock);
-	cache->cache.held.regions--;
-	cache->cache.held.bytes -= len;
-	mrrc_lock_release(&cache->lock);
-}
-
 /* Nobody holds the region, nor will. */
-static void mrrc_cache_mt_last_put(struct mrrc_cache_mt *cache,
+static __attribute__((noinline)) void
+mrrc_cache_mt_last_put(struct mrrc_cache_mt *cache,
 				   struct mrrc_region *region)
 {
 	mrrc_lock_acquire(&cache->lock);
-	mrrc_cache_loose_put(&cache->cache, region);
+	mrrc_cache_loose_put(&cache->cache);
 	mrrc_lock_release(&cache->lock);
 	mrrc_cache_mt_dereg(cache, &region, 1);
 }
 
 void mrrc_cache_mt_put(struct mrrc_cache_mt *cache, struct mrrc_region *region)
 {
-	const size_t len = region->len;
 	uint64_t word;
 
 	if (mrrc_mon_forked(cache->mon)) {
@@ -334,10 +345,7 @@ void mrrc_cache_mt_put(struct mrrc_cache_mt *cache, struct mrrc_region *region)
 	}
 	word = mrrc_region_unhold(region);
 	assert(mrrc_word_held(word));
-	if (mrrc_word_held(word) == 1) {
-		mrrc_cache_mt_unheld(cache, len);
-		if (!(word & MRRC_REGION_INDEX_BIT))
-			mrrc_cache_mt_last_put(cache, region);
-	}
+	if (mrrc_word_held(word) == 1 && !(word & MRRC_REGION_INDEX_BIT))
+		mrrc_cache_mt_last_put(cache, region);
 	mrrc_cache_mt_reap(cache);
 }

@@ -233,6 +233,18 @@ void mrrc_cache_mt_stats(struct mrrc_cache_mt *cache, struct mrrc_stats *stats)
 	mrrc_lock_release(&cache->lock);
 }
 
+size_t mrrc_cache_mt_held(struct mrrc_cache_mt *cache)
+{
+	size_t held = 0;
+
+	if (mrrc_mon_forked(cache->mon))
+		return 0;
+	mrrc_lock_acquire(&cache->lock);
+	held = mrrc_cache_held(&cache->cache);
+	mrrc_lock_release(&cache->lock);
+	return held;
+}
+
 void mrrc_cache_mt_limits(const struct mrrc_cache_mt *cache, size_t *max_bytes,
 			  size_t *max_regions)
 {
@@ -321,14 +333,8 @@ err_free:
 
 int mrrc_cache_mt_close(struct mrrc_cache_mt *cache)
 {
-	uint64_t held;
-
 	if (!mrrc_mon_forked(cache->mon)) {
-		mrrc_lock_acquire(&cache->lock);
-		mrrc_tlb_collect(&cache->tlbs);
-		held = cache->cache.stats->value[MRRC_STAT_HELD];
-		mrrc_lock_release(&cache->lock);
-		if (held)
+		if (mrrc_cache_mt_held(cache))
 			return -EBUSY;
 		mrrc_cache_mt_flush(cache);
 		mrrc_mon_unsubscribe(cache->mon, &cache->sub);

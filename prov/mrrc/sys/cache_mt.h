@@ -79,6 +79,9 @@ void mrrc_cache_mt_invalidate(struct mrrc_cache_mt *cache, const void *addr,
 void mrrc_cache_mt_stats(struct mrrc_cache_mt *cache,
 			 struct mrrc_stats *stats);
 
+/* How many regions operations use now; walks the index. */
+size_t mrrc_cache_mt_held(struct mrrc_cache_mt *cache);
+
 /* The limits in force. */
 void mrrc_cache_mt_limits(const struct mrrc_cache_mt *cache,
 			  size_t *max_bytes, size_t *max_regions);

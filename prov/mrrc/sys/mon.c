@@ -36,9 +36,9 @@ static struct {
 
 /* ThreadSanitizer knows no fences; it runs where loads are ordered anyway. */
 #ifdef __SANITIZE_THREAD__
-#define mrrc_fence()	__asm__ volatile("" ::: "memory")
+#define mrrc_fence(order)	__asm__ volatile("" ::: "memory")
 #else
-#define mrrc_fence()	atomic_thread_fence(memory_order_seq_cst)
+#define mrrc_fence(order)	atomic_thread_fence(memory_order_##order)
 #endif
 
 const char *const *mrrc_mon_names(void)
@@ -122,6 +122,7 @@ static int mrrc_mon_create(const struct mrrc_mon_ops *ops, char *why,
 	if (!mon)
 		return -ENOMEM;
 	mon->ops = ops;
+	mon->ordered = ops->ordered;
 	mon->refs = 1;
 	TAILQ_INIT(&mon->subs);
 	rc = mrrc_lock_init(&mon->lock, MRRC_RANK_MONITOR);
@@ -323,7 +324,7 @@ int mrrc_mon_check(struct mrrc_mon *mon)
 
 	rc = mon->ops->check(mon);
 	/* The caller looks at seq next: not before the answer. */
-	mrrc_fence();
+	mrrc_fence(acquire);
 	if (!rc || rc == -EAGAIN)
 		return rc;
 	mrrc_mon_fail(mon, "%s: the probe answered \"%s\"", mon->ops->name,
@@ -367,7 +368,7 @@ static void mrrc_mon_fail_locked(struct mrrc_mon *mon)
 
 	mrrc_lock_assert_held(&mon->lock);
 	atomic_fetch_or(&mon->seq, 1);
-	mrrc_fence();
+	mrrc_fence(seq_cst);
 	atomic_store(&mon->failed, true);
 	TAILQ_FOREACH(sub, &mon->subs, link)
 		sub->notify(sub, 0, UINTPTR_MAX);
@@ -394,7 +395,7 @@ void mrrc_mon_drain(struct mrrc_mon *mon)
 	if (mrrc_mon_works(mon)) {
 		/* Odd before the first read: see mon.h. */
 		atomic_fetch_add(&mon->seq, 1);
-		mrrc_fence();
+		mrrc_fence(seq_cst);
 		if (mon->ops->drain(mon))
 			mrrc_mon_fail_locked(mon);
 		else

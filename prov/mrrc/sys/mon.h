@@ -98,6 +98,7 @@ struct mrrc_mon {
 	const struct mrrc_mon_ops *ops;
 	void *impl;			/* the kind's own state */
 	_Atomic uint64_t seq;		/* changed under lock; odd: not now */
+	bool ordered;			/* ops->ordered */
 	atomic_bool failed;		/* for good; set after reason */
 	atomic_bool forked;		/* this is a child's copy */
 	char reason[MRRC_MON_REASON];	/* why it failed or cannot watch */
@@ -184,7 +185,7 @@ static inline int mrrc_mon_quiet(struct mrrc_mon *mon, uint64_t *seq)
 	*seq = mrrc_mon_seq(mon);
 	if (*seq & 1)
 		return mrrc_mon_works(mon) ? -EAGAIN : -ENODEV;
-	if (mon->ops->ordered && mrrc_threads_alone())
+	if (mon->ordered && mrrc_threads_alone())
 		return 0;
 	rc = mrrc_mon_check(mon);
 	if (!rc && mrrc_mon_seq(mon) != *seq)

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MRRC_TLB_MIN	8	/* log2 of the entries at first */
-#define MRRC_TLB_MAX	16	/* and at most: 1 MiB */
+#define MRRC_TLB_MIN	6	/* log2 of the sets at first */
+#define MRRC_TLB_MAX	14	/* and at most: 1 MiB */
 
 _Thread_local struct mrrc_tlb *mrrc_tlb_recent
 	__attribute__((tls_model("initial-exec")));
@@ -27,15 +27,9 @@ static struct {
 	_Atomic uint64_t next_id;
 } mrrc_tlb_all = { .once = PTHREAD_ONCE_INIT };
 
-static unsigned mrrc_tlb_log(const struct mrrc_tlb *tlb)
+static bool mrrc_tlb_resize(struct mrrc_tlb *tlb, unsigned bits)
 {
-	/* shift is 64 less the log of the sets */
-	return 64 - tlb->shift + 2;
-}
-
-static bool mrrc_tlb_resize(struct mrrc_tlb *tlb, unsigned log)
-{
-	const size_t size = sizeof(struct mrrc_tlb_entry) << log;
+	const size_t size = sizeof(*tlb->entry) * MRRC_TLB_WAYS << bits;
 	struct mrrc_tlb_entry *entry;
 
 	entry = aligned_alloc(64, size);
@@ -44,8 +38,8 @@ static bool mrrc_tlb_resize(struct mrrc_tlb *tlb, unsigned log)
 	memset(entry, 0, size);
 	free(tlb->entry);
 	tlb->entry = entry;
-	tlb->shift = 64 - (log - 2);
-	tlb->fills = 0;
+	tlb->bits = bits;
+	tlb->displaced = 0;
 	tlb->big = false;
 	return true;
 }
@@ -58,19 +52,31 @@ static void mrrc_tlb_free(struct mrrc_tlb *tlb)
 
 /* ---- what the owner left for the cache ---- */
 
-static void mrrc_tlb_replay(struct mrrc_tlb *tlb, struct mrrc_cache *core)
+void mrrc_tlb_count(struct mrrc_tlb *tlb, struct mrrc_cache *core)
 {
-	const uint64_t end = atomic_load_explicit(&tlb->notes,
-						  memory_order_acquire);
+	const uint64_t hits = atomic_load_explicit(&tlb->hits,
+						   memory_order_relaxed);
+
+	core->stats->value[MRRC_STAT_LOOKUPS] += hits - tlb->counted;
+	core->stats->value[MRRC_STAT_HITS] += hits - tlb->counted;
+	tlb->counted = hits;
+}
+
+static void mrrc_tlb_collect_one(struct mrrc_tlb *tlb,
+				 struct mrrc_cache *core)
+{
+	const uint64_t hits = atomic_load_explicit(&tlb->hits,
+						   memory_order_acquire);
 	struct mrrc_tlb_note *note;
 	uintptr_t addr;
 	uint64_t what;
 	size_t len;
 
-	if (end - tlb->seen_notes > MRRC_TLB_LOG)
-		tlb->seen_notes = end - MRRC_TLB_LOG;
-	for (; tlb->seen_notes != end; tlb->seen_notes++) {
-		note = &tlb->note[tlb->seen_notes % MRRC_TLB_LOG];
+	mrrc_tlb_count(tlb, core);
+	if (hits - tlb->told > MRRC_TLB_LOG)
+		tlb->told = hits - MRRC_TLB_LOG;
+	for (; tlb->told != hits; tlb->told++) {
+		note = &tlb->note[tlb->told % MRRC_TLB_LOG];
 		addr = atomic_load_explicit(&note->addr, memory_order_relaxed);
 		what = atomic_load_explicit(&note->what, memory_order_relaxed);
 		len = what >> 3;
@@ -80,34 +86,12 @@ static void mrrc_tlb_replay(struct mrrc_tlb *tlb, struct mrrc_cache *core)
 	}
 }
 
-static void mrrc_tlb_collect_one(struct mrrc_tlb *tlb,
-				 struct mrrc_cache *core)
-{
-	const uint64_t hits = atomic_load_explicit(&tlb->hits,
-						   memory_order_relaxed);
-	const struct mrrc_held held = {
-		.regions = atomic_load_explicit(&tlb->held_regions,
-						memory_order_relaxed),
-		.bytes = atomic_load_explicit(&tlb->held_bytes,
-					      memory_order_relaxed),
-	};
-
-	core->stats->value[MRRC_STAT_LOOKUPS] += hits - tlb->seen_hits;
-	core->stats->value[MRRC_STAT_HITS] += hits - tlb->seen_hits;
-	tlb->seen_hits = hits;
-	core->held.regions += held.regions - tlb->seen_held.regions;
-	core->held.bytes += held.bytes - tlb->seen_held.bytes;
-	tlb->seen_held = held;
-	mrrc_tlb_replay(tlb, core);
-}
-
 void mrrc_tlb_collect(struct mrrc_tlb_list *list)
 {
 	struct mrrc_tlb *tlb;
 
 	TAILQ_FOREACH(tlb, &list->head, link)
 		mrrc_tlb_collect_one(tlb, list->core);
-	list->core->stats->value[MRRC_STAT_HELD] = list->core->held.regions;
 }
 
 /* ---- threads ---- */
@@ -287,20 +271,18 @@ void mrrc_tlb_fill(struct mrrc_tlb *tlb, uintptr_t addr,
 {
 	const uint64_t key = big ? mrrc_tlb_big_key(addr, access) :
 				   mrrc_tlb_key(addr, access);
-	const unsigned log = mrrc_tlb_log(tlb);
-	struct mrrc_tlb_entry *set;
-	int i;
+	struct mrrc_tlb_entry *set = mrrc_tlb_set(tlb, key);
+	int i = 0;
 
-	/* Much of what was looked up had been here: too small. */
-	if (tlb->fills++ >> log && log < MRRC_TLB_MAX)
-		mrrc_tlb_resize(tlb, log + 2);
-	set = mrrc_tlb_set(tlb, key);
-	for (i = 0; i < MRRC_TLB_WAYS - 1 && set[i].key; i++) {
-		if (set[i].key == key)
-			break;
+	while (i < MRRC_TLB_WAYS && set[i].key && set[i].key != key)
+		i++;
+	if (i == MRRC_TLB_WAYS) {
+		i = tlb->displaced++ % MRRC_TLB_WAYS;
+		/* As many as there are sets: too small. */
+		if (tlb->displaced >> tlb->bits && tlb->bits < MRRC_TLB_MAX &&
+		    mrrc_tlb_resize(tlb, tlb->bits + 2))
+			set = mrrc_tlb_set(tlb, key);
 	}
-	if (set[i].key && set[i].key != key)
-		i = tlb->fills % MRRC_TLB_WAYS;
 	tlb->big |= big;
 	set[i] = (struct mrrc_tlb_entry) { key, ref };
 }

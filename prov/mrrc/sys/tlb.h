@@ -29,6 +29,7 @@
 
 #define MRRC_TLB_WAYS	4	/* entries of a set, one cache line */
 #define MRRC_TLB_LOG	256	/* requests, a power of two */
+#define MRRC_TLB_COUNT	1024	/* hits that observers may not see yet */
 #define MRRC_TLB_BIG	21	/* log2 of the larger unit that is looked up */
 
 struct mrrc_tlb_entry {
@@ -44,21 +45,17 @@ struct mrrc_tlb_note {
 struct mrrc_tlb {
 	_Atomic uint64_t cache;		/* id; 0: the cache is gone */
 	struct mrrc_tlb_entry *entry;
-	unsigned shift;			/* of a hash, for a set */
+	unsigned bits;			/* log2 of the sets */
 	bool big;			/* holds entries of the larger unit */
 	/* written by the owner, read by whoever collects */
-	_Atomic uint64_t hits;
-	_Atomic size_t held_regions;	/* held less put, may wrap */
-	_Atomic size_t held_bytes;
-	_Atomic uint64_t notes;		/* ever written */
+	_Atomic uint64_t hits;		/* each has left a note */
 	struct mrrc_tlb_note note[MRRC_TLB_LOG];
 	/* the cache's lock */
-	uint64_t seen_hits;
-	uint64_t seen_notes;
-	struct mrrc_held seen_held;
+	uint64_t counted;		/* hits in the cache's counters */
+	uint64_t told;			/* hits that the policy knows of */
 	TAILQ_ENTRY(mrrc_tlb) link;
 	/* the owner's */
-	size_t fills;			/* since the table grew */
+	size_t displaced;		/* since the table grew */
 	struct mrrc_tlb *next;		/* its tables */
 	/* TLB lock */
 	struct mrrc_tlb_list *list;	/* where link is; NULL: detached */
@@ -89,6 +86,9 @@ struct mrrc_tlb *mrrc_tlb_get(struct mrrc_tlb_list *list);
 
 /* The cache's lock held: counters and requests of all threads. */
 void mrrc_tlb_collect(struct mrrc_tlb_list *list);
+
+/* The cache's lock held: the counters of this one. */
+void mrrc_tlb_count(struct mrrc_tlb *tlb, struct mrrc_cache *core);
 
 /* Remember the region; @ref of mrrc_tlb_ref. No lock. */
 void mrrc_tlb_fill(struct mrrc_tlb *tlb, uintptr_t addr,
@@ -133,12 +133,18 @@ static inline uint64_t mrrc_tlb_big_key(uintptr_t addr,
 	return 1ULL << 63 | (addr >> MRRC_TLB_BIG) << 3 | access;
 }
 
+/*
+ * The bits of the page folded: buffers lie a power of two apart more often
+ * than not, and those never meet in a set as long as there is room.
+ */
 static inline struct mrrc_tlb_entry *
 mrrc_tlb_set(const struct mrrc_tlb *tlb, uint64_t key)
 {
-	const uint64_t hash = key * 0x9e3779b97f4a7c15;
+	const uint64_t page = key >> 3;
+	const unsigned bits = tlb->bits;
+	const uint64_t set = page ^ page >> bits ^ page >> 2 * bits;
 
-	return &tlb->entry[(hash >> tlb->shift) * MRRC_TLB_WAYS];
+	return &tlb->entry[(set & ((1u << bits) - 1)) * MRRC_TLB_WAYS];
 }
 
 static inline uint64_t mrrc_tlb_look(const struct mrrc_tlb *tlb, uint64_t key)
@@ -165,37 +171,19 @@ static inline uint64_t mrrc_tlb_find(const struct mrrc_tlb *tlb,
 	return ref;
 }
 
-/* The owner's own counters need no atomic addition. */
-#define MRRC_TLB_ADD(counter, n)					\
-	atomic_store_explicit(&(counter),				\
-		atomic_load_explicit(&(counter), memory_order_relaxed) + \
-		(n), memory_order_relaxed)
-
-static inline void mrrc_tlb_held(struct mrrc_tlb *tlb, size_t len)
-{
-	MRRC_TLB_ADD(tlb->held_regions, 1);
-	MRRC_TLB_ADD(tlb->held_bytes, len);
-}
-
-static inline void mrrc_tlb_unheld(struct mrrc_tlb *tlb, size_t len)
-{
-	MRRC_TLB_ADD(tlb->held_regions, -1);
-	MRRC_TLB_ADD(tlb->held_bytes, -len);
-}
-
-/* A request was served from here. */
-static inline void mrrc_tlb_hit(struct mrrc_tlb *tlb, uintptr_t addr,
+/* A request was served from here. Returns whether it is time to count. */
+static inline bool mrrc_tlb_hit(struct mrrc_tlb *tlb, uintptr_t addr,
 				size_t len, enum mrrc_access access)
 {
-	const uint64_t at = atomic_load_explicit(&tlb->notes,
+	const uint64_t at = atomic_load_explicit(&tlb->hits,
 						 memory_order_relaxed);
 	struct mrrc_tlb_note *note = &tlb->note[at % MRRC_TLB_LOG];
 
 	atomic_store_explicit(&note->addr, addr, memory_order_relaxed);
 	atomic_store_explicit(&note->what, (uint64_t)len << 3 | access,
 			      memory_order_relaxed);
-	atomic_store_explicit(&tlb->notes, at + 1, memory_order_release);
-	MRRC_TLB_ADD(tlb->hits, 1);
+	atomic_store_explicit(&tlb->hits, at + 1, memory_order_release);
+	return __builtin_expect(!((at + 1) % MRRC_TLB_COUNT), 0);
 }
 
 #endif /* MRRC_TLB_H */

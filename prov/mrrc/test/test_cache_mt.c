@@ -55,7 +55,7 @@ START_TEST(test_hit)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 3);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_MISSES), 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_REGISTRATIONS), 1);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_HELD), 0);
+	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_PINNED), 2 * page);
 	ck_assert(fake_mon_all(mt_mon, 10, 12));
 }

@@ -25,7 +25,7 @@ START_TEST(test_split)
 	ck_assert_uint_eq(fake.regs, 3);
 	ck_assert_uint_eq(fake.live_bytes, 8 * page);
 	ck_assert_uint_eq(mrrc_region_held(middle), 1);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_HELD), 3);
+	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 3);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_SPLITS), 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_OVERLAPS), 0);
 	ck_assert(fake_mon_all(mt_mon, 8, 16));
@@ -38,7 +38,7 @@ START_TEST(test_split)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_SPLITS), 2);
 	put_pieces();
-	ck_assert_uint_eq(stat_of(MRRC_STAT_HELD), 0);
+	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_MERGES), 0);
 }
 END_TEST
@@ -161,7 +161,7 @@ START_TEST(test_gap_fails)
 	get_pieces(8, 8, MRRC_RW, 4);
 	ck_assert_uint_eq(plan.count, 1);
 	piece_is(0, 8, 8, NULL);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_HELD), 1);
+	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_REG_FAILURES), 1);
 	/* It took the place of what it covers. */
 	ck_assert_uint_eq(stat_of(MRRC_STAT_OVERLAPS), 1 + _i);
@@ -180,7 +180,7 @@ START_TEST(test_only_gap_fails)
 	atomic_store(&fake.fail_in, 1);
 	get_pieces(_i ? 8 : 12, 4, MRRC_RW, 4);
 	ck_assert_uint_eq(plan.count, 1);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_HELD), 1);
+	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 1);
 	ck_assert_uint_eq(fake.live, 1);
 	put_pieces();
 }
@@ -193,7 +193,7 @@ START_TEST(test_all_fails)
 	fake.bad_start = base + (_i ? 8 : 15) * page;
 	fake.bad_end = fake.bad_start + page;
 	ck_assert_int_eq(try_pieces(8, 8, MRRC_RW, 4), -EFAULT);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_HELD), 0);
+	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_REG_FAILURES), 2);
 	/* What was there stays, and the gap that went well. */
 	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), _i ? 1 : 2);
@@ -249,7 +249,7 @@ START_TEST(test_allocation_fails)
 		mrrc_cache_mt_flush(cache);
 		ck_assert_uint_eq(fault_leaks(), 0);
 		ck_assert_uint_eq(fake.live, 0);
-		ck_assert_uint_eq(stat_of(MRRC_STAT_HELD), 0);
+		ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
 		if (!fired)
 			break;
 	}
@@ -286,7 +286,7 @@ START_TEST(test_read_only)
 	put_pieces();
 	/* To write it is all denied, and nothing that is there suffers. */
 	ck_assert_int_eq(try_pieces(8, 8, MRRC_RW, 4), -EFAULT);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_HELD), 0);
+	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), 4);
 	/* A gap of both kinds can only be read. */
 	get_pieces(18, 4, MRRC_RO, 4);

@@ -224,7 +224,7 @@ START_TEST(test_threads)
 		pthread_join(thread[i], NULL);
 	ck_assert_uint_eq(wrong, 0);
 	ck_assert(mrrc_cache_mt_valid(cache));
-	ck_assert_uint_eq(stat_of(MRRC_STAT_HELD), 0);
+	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_LOOKUPS), THREADS * STEPS);
 	ck_assert_uint_gt(stat_of(MRRC_STAT_SPLITS), 0);
 	mrrc_cache_mt_flush(cache);

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a hit and its release cost, against a mutex around a red-black tree
+ * with reference counts, which is how libfabric's registration cache looks
+ * up. Real memory, the real monitor, registrations that do nothing.
+ *
+ * Every figure is the median of rounds in which all sides take turns, in
+ * nanoseconds of one lookup and its release. Prints lines
+ *
+ *	case REGIONS THREADS WRITER TREE_NS OURS_NS PROBE NULL_NS
+ *
+ * THREADS 0: one, in a process that has no other. PROBE: whether a lookup
+ * asks the kernel. NULL_NS: a null system call, by the same threads.
+ */
+#include "config.h"
+
+#include <pthread.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bsd/sys/queue.h>
+
+#include "sys/cache_mt.h"
+#include "sys/threads.h"
+
+#define ROUNDS		15
+#define LOOKUPS		20000	/* of a thread in a round */
+#define THREADS_MAX	2
+#define PAGES		4u	/* of a region */
+#define REGIONS_MAX	10000u
+#define ORDER		4096u	/* regions looked up in this order */
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "bench_hit: %s\n", what);
+	exit(2);
+}
+
+/* ---- the other side ---- */
+
+/*
+ * As in libfabric: a tree that compares by a function, and a list of those
+ * not in use, which a hit leaves and the release of the last use enters.
+ */
+struct tree_entry {
+	uintptr_t start;
+	size_t len;
+	unsigned refs;
+	TAILQ_ENTRY(tree_entry) link;	/* refs == 0 */
+};
+
+static void *tree;			/* of tsearch(3): red-black */
+static TAILQ_HEAD(, tree_entry) unused = TAILQ_HEAD_INITIALIZER(unused);
+static struct tree_entry entries[REGIONS_MAX];
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static int tree_cmp(const void *p, const void *q)
+{
+	const struct tree_entry *a = p;
+	const struct tree_entry *b = q;
+
+	return a->start + a->len <= b->start ? -1 :
+	       b->start + b->len <= a->start;
+}
+
+static void tree_insert(struct tree_entry *entry)
+{
+	pthread_mutex_lock(&mutex);
+	if (!tsearch(entry, &tree, tree_cmp))
+		fail("no memory");
+	TAILQ_INSERT_TAIL(&unused, entry, link);
+	pthread_mutex_unlock(&mutex);
+}
+
+static void tree_remove(struct tree_entry *entry)
+{
+	pthread_mutex_lock(&mutex);
+	tdelete(entry, &tree, tree_cmp);
+	TAILQ_REMOVE(&unused, entry, link);
+	pthread_mutex_unlock(&mutex);
+}
+
+static struct tree_entry *tree_get(uintptr_t addr, size_t len)
+{
+	struct tree_entry key = { .start = addr, .len = len };
+	struct tree_entry **found;
+	struct tree_entry *entry;
+
+	pthread_mutex_lock(&mutex);
+	found = tfind(&key, &tree, tree_cmp);
+	entry = found ? *found : NULL;
+	if (entry && !entry->refs++)
+		TAILQ_REMOVE(&unused, entry, link);
+	pthread_mutex_unlock(&mutex);
+	return entry;
+}
+
+static void tree_put(struct tree_entry *entry)
+{
+	pthread_mutex_lock(&mutex);
+	if (!--entry->refs)
+		TAILQ_INSERT_TAIL(&unused, entry, link);
+	pthread_mutex_unlock(&mutex);
+}
+
+/* ---- ours ---- */
+
+static int reg_nothing(void *arg, uintptr_t start, size_t len,
+		       enum mrrc_access access, void **cookie, void **desc)
+{
+	*cookie = *desc = arg;
+	return 0;
+}
+
+static void dereg_nothing(void *arg, struct mrrc_region *const *regions,
+			  size_t count)
+{
+}
+
+static const struct mrrc_reg_ops ops = { reg_nothing, dereg_nothing };
+static struct mrrc_mon *mon;
+static struct mrrc_cache_mt *cache;
+
+/* ---- both ---- */
+
+static char *memory;
+static size_t page;
+static unsigned regions;
+static uint32_t order[ORDER];
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1e9 + time.tv_nsec;
+}
+
+static char *region_at(unsigned i)
+{
+	return memory + i * PAGES * page;
+}
+
+static void set_up(unsigned count)
+{
+	struct mrrc_cache_attr attr = {
+		.max_bytes = (size_t)4 << 30,
+		.max_regions = 2 * REGIONS_MAX,
+		.ops = &ops,
+		.mon = mon,
+	};
+	struct mrrc_region *region;
+	unsigned i;
+
+	regions = count;
+	if (mrrc_cache_mt_open(&attr, &cache))
+		fail("no cache");
+	for (i = 0; i < count; i++) {
+		entries[i] = (struct tree_entry) {
+			.start = (uintptr_t)region_at(i),
+			.len = PAGES * page,
+		};
+		tree_insert(&entries[i]);
+		if (mrrc_cache_mt_get(cache, region_at(i), PAGES * page,
+				      MRRC_RW, &region))
+			fail("not registered");
+		mrrc_cache_mt_put(cache, region);
+	}
+	for (i = 0; i < ORDER; i++)
+		order[i] = (i * 2654435761u >> 7) % count;
+}
+
+static void tear_down(void)
+{
+	unsigned i;
+
+	for (i = 0; i < regions; i++)
+		tree_remove(&entries[i]);
+	if (mrrc_cache_mt_close(cache))
+		fail("regions are still held");
+}
+
+static void run_tree(unsigned at)
+{
+	struct tree_entry *entry;
+	unsigned i;
+
+	for (i = 0; i < LOOKUPS; i++) {
+		entry = tree_get((uintptr_t)region_at(
+			order[(at + i) % ORDER]), 64);
+		if (!entry)
+			fail("not in the tree");
+		tree_put(entry);
+	}
+}
+
+static void run_ours(unsigned at)
+{
+	struct mrrc_region *region;
+	unsigned i;
+
+	for (i = 0; i < LOOKUPS; i++) {
+		if (mrrc_cache_mt_get(cache, region_at(
+				order[(at + i) % ORDER]), 64, MRRC_RW,
+				&region))
+			fail("not registered");
+		mrrc_cache_mt_put(cache, region);
+	}
+}
+
+static void run_null(unsigned at)
+{
+	unsigned i;
+
+	for (i = 0; i < LOOKUPS / 4; i++)
+		syscall(SYS_getppid);
+}
+
+/* ---- threads ---- */
+
+static pthread_barrier_t barrier;
+static void (*volatile side)(unsigned);
+static atomic_bool over;
+static atomic_bool writing;
+
+static void *run_thread(void *arg)
+{
+	const unsigned at = (uintptr_t)arg * (ORDER / 2);
+
+	for (;;) {
+		pthread_barrier_wait(&barrier);
+		if (atomic_load(&over))
+			return NULL;
+		side(at);
+		pthread_barrier_wait(&barrier);
+	}
+}
+
+/* Maps, registers and unmaps; the tree's side inserts and removes. */
+static void *run_writer(void *arg)
+{
+	const size_t len = 16 * page;
+	struct tree_entry entry;
+	struct mrrc_region *region;
+	char *ptr;
+
+	while (atomic_load(&writing)) {
+		ptr = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (ptr == MAP_FAILED)
+			fail("no memory");
+		if (side == run_tree) {
+			entry = (struct tree_entry) {
+				.start = (uintptr_t)ptr,
+				.len = len,
+			};
+			tree_insert(&entry);
+			tree_remove(&entry);
+		} else if (!mrrc_cache_mt_get(cache, ptr, len, MRRC_RW,
+					      &region)) {
+			mrrc_cache_mt_put(cache, region);
+		}
+		munmap(ptr, len);
+		usleep(100);
+	}
+	return NULL;
+}
+
+/* ---- measuring ---- */
+
+static int by_value(const void *a, const void *b)
+{
+	const double x = *(const double *)a;
+	const double y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *value)
+{
+	qsort(value, ROUNDS, sizeof(*value), by_value);
+	return value[ROUNDS / 2];
+}
+
+static double timed(void (*run)(unsigned), unsigned threads, unsigned count)
+{
+	double begin;
+
+	side = run;
+	begin = now();
+	if (threads) {
+		pthread_barrier_wait(&barrier);
+		pthread_barrier_wait(&barrier);
+	} else {
+		run(0);
+	}
+	return (now() - begin) / count;
+}
+
+static void measure(unsigned count, unsigned threads, bool writer)
+{
+	static double tree_ns[ROUNDS], ours_ns[ROUNDS], null_ns[ROUNDS];
+	pthread_t thread[THREADS_MAX], write_thread;
+	unsigned i;
+
+	set_up(count);
+	atomic_store(&over, false);
+	atomic_store(&writing, true);
+	if (threads)
+		pthread_barrier_init(&barrier, NULL, threads + 1);
+	for (i = 0; i < threads; i++)
+		pthread_create(&thread[i], NULL, run_thread,
+			       (void *)(uintptr_t)i);
+	if (writer)
+		pthread_create(&write_thread, NULL, run_writer, NULL);
+	timed(run_tree, threads, LOOKUPS);
+	timed(run_ours, threads, LOOKUPS);
+	for (i = 0; i < ROUNDS; i++) {
+		tree_ns[i] = timed(run_tree, threads, LOOKUPS);
+		ours_ns[i] = timed(run_ours, threads, LOOKUPS);
+		null_ns[i] = timed(run_null, threads, LOOKUPS / 4);
+	}
+	atomic_store(&over, true);
+	atomic_store(&writing, false);
+	if (threads)
+		pthread_barrier_wait(&barrier);
+	for (i = 0; i < threads; i++)
+		pthread_join(thread[i], NULL);
+	if (writer)
+		pthread_join(write_thread, NULL);
+	printf("case %u %u %s %.1f %.1f %s %.1f\n", count, threads,
+	       writer ? "yes" : "no", median(tree_ns), median(ours_ns),
+	       mrrc_threads_alone() ? "no" : "yes", median(null_ns));
+	fflush(stdout);
+	tear_down();
+}
+
+/* All cases, or the one asked for: REGIONS THREADS [writer]. */
+int main(int argc, char **argv)
+{
+	static const unsigned counts[] = { 100, REGIONS_MAX };
+	char why[MRRC_MON_REASON];
+	unsigned i, threads;
+
+	if (mrrc_mon_open("uffd", why, &mon))
+		fail(why);
+	page = sysconf(_SC_PAGESIZE);
+	memory = mmap(NULL, REGIONS_MAX * PAGES * page,
+		      PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		fail("no memory");
+	memset(memory, 1, REGIONS_MAX * PAGES * page);
+	if (argc > 2) {
+		measure(atoi(argv[1]), atoi(argv[2]), argc > 3);
+		return 0;
+	}
+	for (threads = 0; threads <= THREADS_MAX; threads++) {
+		for (i = 0; i < 2; i++) {
+			measure(counts[i], threads, false);
+			if (threads)
+				measure(counts[i], threads, true);
+		}
+	}
+	mrrc_mon_close(mon);
+	return 0;
+}
