@@ -140,9 +140,9 @@ static inline uint64_t mrrc_tlb_big_key(uintptr_t addr,
 static inline struct mrrc_tlb_entry *
 mrrc_tlb_set(const struct mrrc_tlb *tlb, uint64_t key)
 {
-	const uint64_t page = key >> 3;
+	const uint64_t at = key >> 3;
 	const unsigned bits = tlb->bits;
-	const uint64_t set = page ^ page >> bits ^ page >> 2 * bits;
+	const uint64_t set = at ^ at >> bits ^ at >> 2 * bits;
 
 	return &tlb->entry[(set & ((1u << bits) - 1)) * MRRC_TLB_WAYS];
 }

@@ -395,7 +395,7 @@ START_TEST(test_held_stay)
 	ck_assert_uint_eq(mrrc_cache_held(&cache), 0);
 	/* Bytes of held regions limit as well. */
 	mrrc_cache_evict_all(&cache, &victims);
-	count_victims();
+	TAILQ_INIT(&victims);
 	put(12, 0, 60, MRRC_RW);
 	mrrc_cache_hold(&cache, &region[12]);
 	ck_assert_int_eq(put(13, 100, 5, MRRC_RW), -ENOSPC);
