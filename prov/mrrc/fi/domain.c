@@ -171,7 +171,8 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 				     &domain->core_local);
 	if (ret)
 		goto err_free;
-	mrrc_reg_init(&domain->reg, fabric->core_prov_name, mr_mode, info);
+	mrrc_reg_init(&domain->reg, fabric->core_prov_name, mr_mode, info,
+		      mrrc_info_thread_safe(info));
 	domain->multi_recv = info->caps & FI_MULTI_RECV;
 	domain->implicit = mrrc_domain_implicit(domain);
 	domain->core_rx_always = !strcasecmp(fabric->core_prov_name, "verbs");

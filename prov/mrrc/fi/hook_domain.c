@@ -179,7 +179,7 @@ int mrrc_hook_domain_install(struct mrrc_hook_fabric *fabric,
 	domain->core = core;
 	domain->inner = by_provider;
 	mrrc_reg_init(&domain->reg, fabric->core_name, hook_mr_mode(info),
-		      info);
+		      info, info->domain_attr->threading == FI_THREAD_SAFE);
 	ret = mrrc_pool_open(mrrc_hook_mr_size(), MRRC_HOOK_MRS_MAX,
 			     &domain->mrs);
 	if (ret)

@@ -306,6 +306,12 @@ void mrrc_info_from_core(struct fi_info *info)
 		info->rx_attr->mode &= ~FI_LOCAL_MR;
 }
 
+bool mrrc_info_thread_safe(const struct fi_info *info)
+{
+	return info->domain_attr->threading != FI_THREAD_DOMAIN ||
+	       mrrc_params.helper == MRRC_HELPER_ALWAYS;
+}
+
 int mrrc_info_to_core(const struct mrrc_domain *domain,
 		      const struct mrrc_fabric *fabric,
 		      const struct fi_info *info, struct fi_info **core_info)
@@ -333,8 +339,9 @@ int mrrc_info_to_core(const struct mrrc_domain *domain,
 		 * One thread's completion may deregister what another's
 		 * posting uses, and postings read completion queues: unless
 		 * the application serialises the whole domain, the core must.
+		 * The helper's calls the application cannot serialise.
 		 */
-		if (core->domain_attr->threading != FI_THREAD_DOMAIN)
+		if (mrrc_info_thread_safe(info))
 			core->domain_attr->threading = FI_THREAD_SAFE;
 	}
 	if (domain && domain->core_local) {

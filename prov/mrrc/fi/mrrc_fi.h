@@ -315,11 +315,18 @@ enum mrrc_lazy {
 	MRRC_LAZY_NEVER,
 };
 
+enum mrrc_helper {
+	MRRC_HELPER_AUTO,	/* where the core can be called by it */
+	MRRC_HELPER_ALWAYS,	/* and is made to */
+	MRRC_HELPER_NEVER,
+};
+
 struct mrrc_params {
 	enum mrrc_register reg;
 	enum mrrc_lazy lazy;	/* of the hooking form */
 	size_t cache_max_size;	/* bytes; SIZE_MAX: not set, derive */
 	size_t cache_max_count;	/* regions; SIZE_MAX: not set, derive */
+	enum mrrc_helper helper;
 	char policy[64];
 	char monitor[16];	/* "auto", "uffd", "none" */
 	char stats_file[PATH_MAX];	/* empty: none */
@@ -338,6 +345,9 @@ int mrrc_getinfo(uint32_t version, const char *node, const char *service,
  * A copy of an application's info for the core; free with fi_freeinfo().
  * domain is NULL where there is none yet.
  */
+/* Whether the core's domain is opened for calls from any thread. */
+bool mrrc_info_thread_safe(const struct fi_info *info);
+
 int mrrc_info_to_core(const struct mrrc_domain *domain,
 		      const struct mrrc_fabric *fabric,
 		      const struct fi_info *info, struct fi_info **core_info);

@@ -87,6 +87,19 @@ static int set_monitor(const char *value)
 	return 0;
 }
 
+static int set_helper(const char *value)
+{
+	if (!strcmp(value, "auto"))
+		mrrc_params.helper = MRRC_HELPER_AUTO;
+	else if (!strcmp(value, "always"))
+		mrrc_params.helper = MRRC_HELPER_ALWAYS;
+	else if (!strcmp(value, "never"))
+		mrrc_params.helper = MRRC_HELPER_NEVER;
+	else
+		return -FI_EINVAL;
+	return 0;
+}
+
 static int set_stats_file(const char *value)
 {
 	if (!*value || strlen(value) >= sizeof(mrrc_params.stats_file))
@@ -141,6 +154,13 @@ static const struct mrrc_param {
 	  .help = "What tells the cache that memory was unmapped; with none, "
 		  "nothing is kept beyond its operation",
 	  .set = set_monitor },
+	{ .name = "helper", .type = FI_PARAM_STRING,
+	  .accepts = "auto, always or never",
+	  .otherwise = "auto",
+	  .help = "Deregister in a thread of its own: where the core provider "
+		  "can be called from another thread (auto), wherever it "
+		  "can be opened like that (always), or nowhere (never)",
+	  .set = set_helper },
 	{ .name = "stats_file", .type = FI_PARAM_STRING,
 	  .accepts = "a path, in which %p is the process",
 	  .otherwise = "none",

@@ -109,8 +109,15 @@ static bool mrrc_reg_core_caches(const char *core_name)
 	       (!core_name[5] || core_name[5] == ';');
 }
 
+/* verbs deregisters in any thread, whatever it was opened for. */
+static bool mrrc_reg_helper(const char *core_name, bool thread_safe)
+{
+	return mrrc_params.helper != MRRC_HELPER_NEVER &&
+	       (thread_safe || !strcasecmp(core_name, "verbs"));
+}
+
 void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
-		   const struct fi_info *info)
+		   const struct fi_info *info, bool thread_safe)
 {
 	uint64_t key;
 
@@ -122,6 +129,7 @@ void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 		.key_size = info->domain_attr->mr_key_size,
 		.hmem = (info->caps | info->domain_attr->caps) & FI_HMEM,
 		.nocache = mrrc_reg_core_caches(core_name),
+		.helper = mrrc_reg_helper(core_name, thread_safe),
 	};
 	atomic_init(&reg->next_key, key);
 }
@@ -176,6 +184,7 @@ int mrrc_reg_open(struct mrrc_reg *reg)
 		.policy = mrrc_params.policy,
 		.ops = &mrrc_reg_ops,
 		.arg = reg,
+		.helper = reg->helper,
 	};
 	char why[MRRC_MON_REASON] = "";
 	int ret;

@@ -33,6 +33,7 @@ struct mrrc_reg {
 	size_t key_size;
 	bool nocache;		/* MRRC_MR_NOCACHE means something to it */
 	bool hmem;		/* opened with FI_HMEM */
+	bool helper;		/* a thread of ours deregisters */
 	atomic_uint_fast64_t next_key;	/* where keys are ours to choose */
 	struct mrrc_cache_mt *cache;
 	struct mrrc_mon *mon;
@@ -42,9 +43,12 @@ struct mrrc_reg {
 	TAILQ_ENTRY(mrrc_reg) link;
 };
 
-/* What is known before the core's domain is open. */
+/*
+ * What is known before the core's domain is open. @thread_safe: any thread
+ * may call it then.
+ */
 void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
-		   const struct fi_info *info);
+		   const struct fi_info *info, bool thread_safe);
 
 /* Monitor and cache, by the parameters. */
 int mrrc_reg_open(struct mrrc_reg *reg);

@@ -281,6 +281,7 @@ static void mrrc_miss_insert(struct mrrc_miss *miss, struct mrrc_region **out)
 	mrrc_miss_settle(miss);
 	if (cause != MRRC_STAT_CNT)
 		mrrc_cache_count(&cache->cache, cause);
+	mrrc_cache_mt_queue(cache, &victims);
 	mrrc_lock_release(&cache->lock);
 
 	if (cause != MRRC_STAT_CNT)

@@ -66,8 +66,7 @@ static struct mrrc_range mrrc_cache_mt_notify(struct mrrc_mon_sub *sub,
 		}
 	}
 	mrrc_cache_invalidate(&cache->cache, start, len, &cache->victims);
-	if (!TAILQ_EMPTY(&cache->victims))
-		atomic_store(&cache->has_victims, true);
+	mrrc_cache_mt_left(cache);
 	mrrc_lock_release(&cache->lock);
 
 	if (hull.start > hull.end)
@@ -172,19 +171,6 @@ size_t mrrc_cache_mt_dereg_list(struct mrrc_cache_mt *cache,
 	return total;
 }
 
-size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache)
-{
-	struct mrrc_region_list list = TAILQ_HEAD_INITIALIZER(list);
-
-	if (mrrc_mon_forked(cache->mon))
-		return 0;
-	mrrc_lock_acquire(&cache->lock);
-	TAILQ_CONCAT(&list, &cache->victims, link);
-	atomic_store(&cache->has_victims, false);
-	mrrc_lock_release(&cache->lock);
-	return mrrc_cache_mt_dereg_list(cache, &list);
-}
-
 /* ---- entry points ---- */
 
 size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache)
@@ -194,7 +180,7 @@ size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache)
 
 	if (mrrc_mon_forked(cache->mon))
 		return 0;
-	count = mrrc_cache_mt_reap(cache);
+	count = mrrc_cache_mt_reap_now(cache);
 	mrrc_lock_acquire(&cache->lock);
 	mrrc_tlb_collect(&cache->tlbs);
 	mrrc_cache_evict_all(&cache->cache, &list);
@@ -316,10 +302,15 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 	if (rc)
 		goto err_lock;
 	mrrc_tlb_list_init(&cache->tlbs, &cache->lock, &cache->cache);
+	rc = attr->helper ? mrrc_cache_mt_helper_start(cache) : 0;
+	if (rc)
+		goto err_cond;
 	mrrc_mon_subscribe(cache->mon, &cache->sub);
 	*out = cache;
 	return 0;
 
+err_cond:
+	pthread_cond_destroy(&cache->settled);
 err_lock:
 	mrrc_lock_fini(&cache->lock);
 err_pool:
@@ -338,8 +329,9 @@ int mrrc_cache_mt_close(struct mrrc_cache_mt *cache)
 			return -EBUSY;
 		mrrc_cache_mt_flush(cache);
 		mrrc_mon_unsubscribe(cache->mon, &cache->sub);
-		/* An event may have come between the two. */
-		mrrc_cache_mt_reap(cache);
+		mrrc_cache_mt_helper_stop(cache);
+		/* An event may have come before the second. */
+		mrrc_cache_mt_reap_now(cache);
 		mrrc_tlb_detach(&cache->tlbs);
 		mrrc_cache_fini(&cache->cache);
 		mrrc_pool_close(cache->pool);

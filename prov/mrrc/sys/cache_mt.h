@@ -5,7 +5,8 @@
  *
  * All calls are for any thread that holds no lock (sys/lock.h asserts it in
  * debug builds). A hit costs one probe of the monitor and one lock.
- * Registration and deregistration happen outside locks, in the calling thread.
+ * Registration happens outside locks, in the calling thread; so does
+ * deregistration, or in a thread of the cache's own (attr.helper).
  */
 #ifndef MRRC_CACHE_MT_H
 #define MRRC_CACHE_MT_H
@@ -38,6 +39,7 @@ struct mrrc_cache_attr {
 	void *arg;			/* for ops */
 	struct mrrc_mon *mon;		/* not owned: outlives the cache */
 	struct mrrc_stats *stats;	/* likewise, zeroes; NULL: its own */
+	bool helper;			/* dereg is for a thread of its own */
 };
 
 struct mrrc_cache_mt;
@@ -69,7 +71,10 @@ int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *addr,
 void mrrc_cache_mt_put(struct mrrc_cache_mt *cache,
 		       struct mrrc_region *region);
 
-/* Deregister what is not in use. Returns how many regions went. */
+/*
+ * Deregister what is not in use, and wait for what is being deregistered.
+ * Returns how many regions went.
+ */
 size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache);
 
 /* Forget a range, as after an unmap that no monitor reports. */

@@ -36,7 +36,14 @@ struct mrrc_cache_mt {
 	pthread_cond_t settled;		/* lock: a pending range is no more */
 	unsigned waiting;		/* lock: for that */
 	struct mrrc_region_list victims;	/* lock: to be deregistered */
-	atomic_bool has_victims;	/* changed under lock, read without */
+	atomic_bool has_victims;	/* lock; read without. Ours to reap */
+	bool helped;			/* constant until close: by helper */
+	pthread_t helper;
+	pthread_cond_t work;		/* lock: there are victims, or stop */
+	size_t queued;			/* lock: bytes of victims queued */
+	bool idle;			/* lock: the helper waits for work */
+	bool helping;			/* lock: it has taken victims */
+	bool stop;			/* lock: it is to end */
 	struct mrrc_mon_sub sub;
 };
 
@@ -70,7 +77,24 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache, uintptr_t addr,
 		       size_t len, enum mrrc_access access,
 		       struct mrrc_region **region);
 
-/* What the monitor left for a thread that may call out. */
+/* reaper.c: the helper, where there is one. */
+int mrrc_cache_mt_helper_start(struct mrrc_cache_mt *cache);
+void mrrc_cache_mt_helper_stop(struct mrrc_cache_mt *cache);
+
+/*
+ * Lock held: leave these to the helper, unless more than should stay
+ * registered wait for it already: what is left in the list is the caller's.
+ */
+void mrrc_cache_mt_queue(struct mrrc_cache_mt *cache,
+			 struct mrrc_region_list *list);
+
+/* Lock held: the monitor left victims. */
+void mrrc_cache_mt_left(struct mrrc_cache_mt *cache);
+
+/*
+ * What is left for a thread that may call out, the helper's share, too.
+ * Returns how many.
+ */
 size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache);
 
 static inline size_t mrrc_cache_mt_reap(struct mrrc_cache_mt *cache)

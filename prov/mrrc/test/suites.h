@@ -27,6 +27,7 @@ Suite *cache_mt_suite(void);
 Suite *cache_pieces_suite(void);
 Suite *cache_event_suite(void);
 Suite *hit_suite(void);
+Suite *reaper_suite(void);
 Suite *pieces_event_suite(void);
 Suite *cache_uffd_suite(void);
 Suite *relay_suite(void);

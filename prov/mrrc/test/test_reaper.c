@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Deregistration by a thread of the cache's own (sys/reaper.c).
+ */
+#include "config.h"
+#include "mt_fixture.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fault.h"
+
+static struct mrrc_reg_ops ops;
+static pthread_t mine;
+static atomic_uint by_me;	/* regions deregistered by this thread */
+static atomic_uint by_other;
+static atomic_bool gate;	/* the other waits for `open` first */
+static sem_t open_gate;
+
+static void dereg(void *arg, struct mrrc_region *const *regions, size_t count)
+{
+	if (pthread_equal(pthread_self(), mine)) {
+		atomic_fetch_add(&by_me, count);
+	} else {
+		if (atomic_load(&gate))
+			sem_wait(&open_gate);
+		atomic_fetch_add(&by_other, count);
+	}
+	fake_reg_ops.dereg(arg, regions, count);
+}
+
+static int open_helped(struct mrrc_cache_mt **out)
+{
+	struct mrrc_cache_attr attr = {
+		.max_bytes = MT_PAGES * page,
+		.max_regions = MT_REGIONS,
+		.policy = "lru:batch=1",
+		.ops = &ops,
+		.arg = &fake,
+		.mon = mt_mon,
+		.helper = true,
+	};
+
+	return mrrc_cache_mt_open(&attr, out);
+}
+
+static void setup(void)
+{
+	mt_setup();
+	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
+	ops = fake_reg_ops;
+	ops.dereg = dereg;
+	mine = pthread_self();
+	by_me = by_other = 0;
+	gate = false;
+	sem_init(&open_gate, 0, 0);
+	ck_assert_int_eq(open_helped(&cache), 0);
+}
+
+static void fill(void)
+{
+	unsigned i;
+
+	for (i = 0; i < MT_REGIONS; i++)
+		touch(2 * i, 1);
+}
+
+static bool becomes(atomic_uint *what, unsigned value)
+{
+	unsigned i;
+
+	for (i = 0; i < 2000 && atomic_load(what) != value; i++)
+		usleep(1000);
+	return atomic_load(what) == value;
+}
+
+START_TEST(test_evicted)
+{
+	fill();
+	touch(20, 1);
+	touch(22, 2);
+	ck_assert(becomes(&by_other, 2));
+	ck_assert_uint_eq(by_me, 0);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_DEREGISTRATIONS), 2);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_EVICTIONS), 2);
+}
+END_TEST
+
+START_TEST(test_invalidated)
+{
+	fill();
+	fake_mon_raise(mt_mon, base, base + 4 * page, MRRC_MON_REMOVE);
+	mrrc_mon_drain(mt_mon);
+	ck_assert(becomes(&by_other, 2));
+	ck_assert_uint_eq(by_me, 0);
+}
+END_TEST
+
+/* However long it takes, those who miss go on, but not without end. */
+START_TEST(test_slow)
+{
+	unsigned i;
+
+	gate = true;
+	fill();
+	/* an eighth of 64 pages */
+	for (i = 0; i < 8; i++)
+		touch(20 + 2 * i, 1);
+	ck_assert_uint_eq(by_me, 0);
+	for (i = 0; i < 30; i++)
+		touch(20 + i % 20 * 2, 1);
+	ck_assert_uint_gt(by_me, 0);
+	ck_assert_uint_le(fake.live, MT_REGIONS + 8 + 8);
+	gate = false;
+	sem_post(&open_gate);
+}
+END_TEST
+
+static void *post_later(void *arg)
+{
+	usleep(20000);
+	sem_post(&open_gate);
+	return arg;
+}
+
+/* Whoever flushes may close what registrations need. */
+START_TEST(test_flush_waits)
+{
+	pthread_t thread;
+
+	gate = true;
+	fill();
+	touch(20, 1);
+	usleep(10000);		/* the helper has it, most likely */
+	ck_assert_int_eq(pthread_create(&thread, NULL, post_later, NULL), 0);
+	mrrc_cache_mt_flush(cache);
+	ck_assert_uint_eq(fake.live, 0);
+	ck_assert_uint_eq(fake.regs, fake.deregs);
+	gate = false;
+	pthread_join(thread, NULL);
+	/* flushed before it could take it */
+	sem_trywait(&open_gate);
+}
+END_TEST
+
+/* A limit that what is queued would relieve. */
+START_TEST(test_limit)
+{
+	struct mrrc_region *region;
+
+	gate = true;
+	fill();
+	fake.max_live = MT_REGIONS + 1;
+	touch(20, 1);
+	gate = false;
+	sem_post(&open_gate);
+	ck_assert_int_eq(try_get(30, 1, MRRC_RW, &region), 0);
+	put(region);
+	fake.max_live = 0;
+}
+END_TEST
+
+START_TEST(test_open_fails)
+{
+	const unsigned threads = fault_threads();
+	struct mrrc_cache_mt *other;
+	bool fired = true;
+	int n, rc = 0;
+
+	for (n = 1; fired; n++) {
+		other = NULL;
+		fault_arm(n);
+		rc = open_helped(&other);
+		fired = fault_disarm();
+		ck_assert(!fired == !rc);
+		ck_assert(!fired || (!other && !fault_leaks()));
+	}
+	ck_assert_int_eq(rc, 0);
+	ck_assert_uint_eq(fault_threads(), threads + 1);
+	ck_assert_int_eq(mrrc_cache_mt_close(other), 0);
+	ck_assert_uint_eq(fault_threads_left(threads), threads);
+}
+END_TEST
+
+/* The child has no helper, and closes all the same. */
+START_TEST(test_fork)
+{
+	int status;
+	pid_t pid;
+
+	fill();
+	pid = fork();
+	if (!pid)
+		_exit(-mrrc_cache_mt_close(cache));
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	touch(20, 1);
+	ck_assert(becomes(&by_other, 1));
+}
+END_TEST
+
+/* Opened and closed at every moment of the helper's life. */
+START_TEST(test_open_close)
+{
+	struct mrrc_cache_mt *other;
+	struct mrrc_region *region;
+	unsigned i, j;
+
+	for (i = 0; i < 200; i++) {
+		ck_assert_int_eq(open_helped(&other), 0);
+		for (j = 0; j < i % 20; j++) {
+			ck_assert_int_eq(mrrc_cache_mt_get(
+				other, (void *)(base + 2 * j * page), 1,
+				MRRC_RW, &region), 0);
+			mrrc_cache_mt_put(other, region);
+		}
+		if (i % 3 == 1)
+			usleep(i * 5);
+		ck_assert_int_eq(mrrc_cache_mt_close(other), 0);
+		ck_assert_uint_eq(fake.live, 0);
+	}
+}
+END_TEST
+
+Suite *reaper_suite(void)
+{
+	Suite *suite = suite_create("reaper");
+	TCase *tcase = tcase_create("reaper");
+
+	tcase_add_checked_fixture(tcase, setup, mt_teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, test_evicted);
+	tcase_add_test(tcase, test_invalidated);
+	tcase_add_test(tcase, test_slow);
+	tcase_add_test(tcase, test_flush_waits);
+	tcase_add_test(tcase, test_limit);
+	tcase_add_test(tcase, test_open_fails);
+	tcase_add_test(tcase, test_fork);
+	tcase_add_test(tcase, test_open_close);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
