@@ -270,19 +270,22 @@ static void usage(const char *name)
 {
 	ft_usage(name);
 	printf("\n  -m OP        for callgrind: repeat OP (send or write) over "
-	       "PROVIDER\n");
+	       "PROVIDER\n  -N           with null descriptors\n");
 }
 
 int main(int argc, char **argv)
 {
 	struct stack st[SIDES];
 	const char *mode = NULL;
+	bool null = false;
 	enum side side;
 	int op;
 
-	while ((op = getopt(argc, argv, FT_OPTS "m:")) != -1) {
+	while ((op = getopt(argc, argv, FT_OPTS "m:N")) != -1) {
 		if (op == 'm') {
 			mode = optarg;
+		} else if (op == 'N') {
+			null = true;
 		} else if (op == 'h') {
 			usage(argv[0]);
 			return 0;
@@ -296,6 +299,8 @@ int main(int argc, char **argv)
 			 "no such operation: %s", mode);
 		side = ft_opts.raw ? RAW : STACK;
 		stack_open(&st[side], side);
+		if (null)
+			st[side].desc[0] = st[side].desc[1] = NULL;
 		repeat(&st[side], ft_iters(1000), !strcmp(mode, "write"));
 		stack_close(&st[side], side);
 		return ft_done();
