@@ -5,26 +5,43 @@
 #include "config.h"
 #include "sys/lock.h"
 
+_Thread_local unsigned mrrc_locks_inside
+	__attribute__((tls_model("initial-exec")));
+
 #ifdef MRRC_DEBUG
 
-/*
- * One bit per rank that this thread holds; ranks are few. In static TLS: a
- * module's other kind is allocated at a thread's first access, and a thread
- * that reads events must not allocate.
- */
+/* One bit per rank that this thread holds; ranks are few. */
 static _Thread_local unsigned mrrc_ranks_held
 	__attribute__((tls_model("initial-exec")));
 
 _Static_assert(MRRC_RANK_CNT <= 32, "a rank is a bit of an unsigned");
 
+static void mrrc_lock_own(struct mrrc_lock *lock)
+{
+	lock->owner = pthread_self();
+	__atomic_store_n(&lock->owned, 1, __ATOMIC_RELEASE);
+	mrrc_ranks_held |= 1u << lock->rank;
+}
+
 void mrrc_lock_acquire(struct mrrc_lock *lock)
 {
 	/* Nothing of this rank or above may be held. */
 	assert(!(mrrc_ranks_held >> lock->rank));
+	mrrc_locks_inside++;
 	pthread_mutex_lock(&lock->mutex);
-	lock->owner = pthread_self();
-	__atomic_store_n(&lock->owned, 1, __ATOMIC_RELEASE);
-	mrrc_ranks_held |= 1u << lock->rank;
+	mrrc_lock_own(lock);
+}
+
+bool mrrc_lock_try(struct mrrc_lock *lock)
+{
+	assert(!(mrrc_ranks_held >> lock->rank));
+	mrrc_locks_inside++;
+	if (!pthread_mutex_trylock(&lock->mutex)) {
+		mrrc_lock_own(lock);
+		return true;
+	}
+	mrrc_locks_inside--;
+	return false;
 }
 
 void mrrc_lock_release(struct mrrc_lock *lock)
@@ -33,6 +50,7 @@ void mrrc_lock_release(struct mrrc_lock *lock)
 	mrrc_ranks_held &= ~(1u << lock->rank);
 	__atomic_store_n(&lock->owned, 0, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&lock->mutex);
+	mrrc_locks_inside--;
 }
 
 void mrrc_lock_assert_held(const struct mrrc_lock *lock)

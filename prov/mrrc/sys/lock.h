@@ -15,6 +15,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdbool.h>
 
 /* Taken in this order. */
 enum mrrc_rank {
@@ -42,12 +43,34 @@ struct mrrc_lock {
 int mrrc_lock_init(struct mrrc_lock *lock, enum mrrc_rank rank);
 void mrrc_lock_fini(struct mrrc_lock *lock);
 
+/*
+ * Whether this thread is inside any lock of ours, or about to take one or to
+ * leave it. Asked by what runs in signal handlers, which must not wait for
+ * the thread that it interrupted.
+ */
+static inline bool mrrc_lock_inside(void);
+
 /* In a forked child only: forget an owner that does not exist there. */
 void mrrc_lock_reset(struct mrrc_lock *lock, enum mrrc_rank rank);
+
+/*
+ * How many locks this thread is in. In static TLS: a module's other kind is
+ * allocated at a thread's first access, and a thread that reads events must
+ * not allocate.
+ */
+extern _Thread_local unsigned mrrc_locks_inside
+	__attribute__((tls_model("initial-exec")));
+
+static inline bool mrrc_lock_inside(void)
+{
+	return mrrc_locks_inside;
+}
 
 #ifdef MRRC_DEBUG
 
 void mrrc_lock_acquire(struct mrrc_lock *lock);
+/* Only where mrrc_lock_inside() is false. */
+bool mrrc_lock_try(struct mrrc_lock *lock);
 void mrrc_lock_release(struct mrrc_lock *lock);
 void mrrc_lock_assert_held(const struct mrrc_lock *lock);
 /* pthread_cond_wait with the lock held. */
@@ -59,12 +82,23 @@ void mrrc_lock_assert_none(void);
 
 static inline void mrrc_lock_acquire(struct mrrc_lock *lock)
 {
+	mrrc_locks_inside++;
 	pthread_mutex_lock(&lock->mutex);
+}
+
+static inline bool mrrc_lock_try(struct mrrc_lock *lock)
+{
+	mrrc_locks_inside++;
+	if (!pthread_mutex_trylock(&lock->mutex))
+		return true;
+	mrrc_locks_inside--;
+	return false;
 }
 
 static inline void mrrc_lock_release(struct mrrc_lock *lock)
 {
 	pthread_mutex_unlock(&lock->mutex);
+	mrrc_locks_inside--;
 }
 
 static inline void mrrc_lock_wait(struct mrrc_lock *lock, pthread_cond_t *cond)

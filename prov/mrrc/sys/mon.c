@@ -7,7 +7,7 @@
  * they hold it.
  */
 #include "config.h"
-#include "sys/mon.h"
+#include "sys/mon_priv.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -15,16 +15,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sys/hooks.h"
+
 /* In order of preference for "auto". */
 static const struct mrrc_mon_ops *const mrrc_mon_kinds[] = {
 	&mrrc_mon_uffd_ops,
 	&mrrc_mon_none_ops,
+	/* what "auto" never comes to */
+	&mrrc_mon_manual_ops,
 };
 
 #define MRRC_MON_KINDS	(sizeof(mrrc_mon_kinds) / sizeof(mrrc_mon_kinds[0]))
 
 static const char *const mrrc_mon_name_list[MRRC_MON_KINDS + 1] = {
-	"uffd", "none",
+	"uffd", "none", "manual",
 };
 
 static struct {
@@ -49,6 +53,11 @@ const char *const *mrrc_mon_names(void)
 const char *mrrc_mon_name(const struct mrrc_mon *mon)
 {
 	return mon->ops->name;
+}
+
+const char *mrrc_mon_title(const struct mrrc_mon *mon)
+{
+	return mon->hooked ? "uffd+hooks" : mon->ops->name;
 }
 
 const char *mrrc_mon_reason(const struct mrrc_mon *mon)
@@ -77,6 +86,7 @@ static void mrrc_mon_fork_child(void)
 {
 	struct mrrc_mon *mon;
 
+	mrrc_hooks_forked();
 	while ((mon = TAILQ_FIRST(&mrrc_mon_registry.all))) {
 		TAILQ_REMOVE(&mrrc_mon_registry.all, mon, link);
 		mrrc_lock_reset(&mon->lock, MRRC_RANK_MONITOR);
@@ -235,6 +245,8 @@ void mrrc_mon_close(struct mrrc_mon *mon)
 		return;
 	}
 	assert(TAILQ_EMPTY(&mon->subs));
+	if (mon->hooked && !mrrc_mon_forked(mon))
+		mrrc_hooks_remove(mon);
 	/* Known to the fork handlers until its descriptors are closed. */
 	mon->ops->close(mon);
 	if (!mrrc_mon_forked(mon))
@@ -268,8 +280,10 @@ int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	int rc = -ENODEV;
 
 	mrrc_lock_acquire(&mon->lock);
-	if (mrrc_mon_works(mon))
+	if (mrrc_mon_works(mon)) {
+		mrrc_hooks_mark(start, len);
 		rc = mon->ops->watch(mon, start, len);
+	}
 	mrrc_lock_release(&mon->lock);
 	return rc;
 }
@@ -389,17 +403,75 @@ void mrrc_mon_fail(struct mrrc_mon *mon, const char *fmt, ...)
 	mrrc_lock_release(&mon->lock);
 }
 
+/* MONITOR lock held: not now, from here until it has been settled. */
+static void mrrc_mon_unsettle(struct mrrc_mon *mon)
+{
+	mrrc_lock_assert_held(&mon->lock);
+	/* Odd before the first read: see mon.h. */
+	atomic_fetch_or(&mon->seq, 1);
+	mrrc_fence(seq_cst);
+}
+
+static bool mrrc_mon_settle(struct mrrc_mon *mon)
+{
+	mrrc_lock_assert_held(&mon->lock);
+	if (mon->ops->settle)
+		return mon->ops->settle(mon);
+	atomic_fetch_add(&mon->seq, 1);
+	return true;
+}
+
 void mrrc_mon_drain(struct mrrc_mon *mon)
 {
 	mrrc_lock_acquire(&mon->lock);
 	if (mrrc_mon_works(mon)) {
-		/* Odd before the first read: see mon.h. */
-		atomic_fetch_add(&mon->seq, 1);
-		mrrc_fence(seq_cst);
-		if (mon->ops->drain(mon))
-			mrrc_mon_fail_locked(mon);
-		else
-			atomic_fetch_add(&mon->seq, 1);
+		do {
+			mrrc_mon_unsettle(mon);
+			if (mon->ops->drain(mon)) {
+				mrrc_mon_fail_locked(mon);
+				break;
+			}
+		} while (!mrrc_mon_settle(mon));
 	}
 	mrrc_lock_release(&mon->lock);
+}
+
+/* What is read meanwhile is left to who drains. */
+void mrrc_mon_forget(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
+{
+	mrrc_mon_unsettle(mon);
+	mrrc_mon_event(mon, start, end, MRRC_MON_REMOVE);
+	mrrc_mon_settle(mon);
+}
+
+void mrrc_mon_invalidate(struct mrrc_mon *mon, uintptr_t start, size_t len)
+{
+	mrrc_lock_acquire(&mon->lock);
+	if (mrrc_mon_works(mon))
+		mrrc_mon_forget(mon, start, start + len);
+	mrrc_lock_release(&mon->lock);
+}
+
+/* ---- hooks ---- */
+
+int mrrc_mon_hook(struct mrrc_mon *mon, char *why)
+{
+	int rc = 0;
+
+	if (why)
+		why[0] = '\0';
+	if (!mrrc_mon_works(mon)) {
+		if (why)
+			snprintf(why, MRRC_HOOKS_WHY, "nothing is watched");
+		return -ENODEV;
+	}
+	mrrc_lock_acquire(&mrrc_mon_registry.lock);
+	if (!mon->hooked) {
+		rc = mrrc_hooks_add(mrrc_mon_announce, mon, why);
+		mon->hooked = !rc;
+		if (!rc)
+			mrrc_mon_mark(mon);
+	}
+	mrrc_lock_release(&mrrc_mon_registry.lock);
+	return rc;
 }

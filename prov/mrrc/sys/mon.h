@@ -22,7 +22,15 @@
  * Events are read and handled under the monitor's lock with seq odd, by the
  * handler thread or by any thread that finds memory busy (mrrc_mon_drain).
  * The unmapping thread sleeps until its event is read: whoever holds the
- * MONITOR or a CACHE lock must not malloc, free, map or unmap.
+ * MONITOR or a CACHE lock must not malloc, free, map or unmap. A signal
+ * handler may do so in that thread all the same: events are read by a thread
+ * that takes neither lock.
+ *
+ * Hooks (sys/hooks.h) tell of libc's unmaps before the system call: the range
+ * is invalidated and unwatched, and the kernel has nothing to report. Nobody
+ * has to notice that an unmap was announced and has not happened yet: an
+ * insertion that was pending is stale, and one that begins afterwards watches
+ * the range anew, so that the unmap is reported after all.
  *
  * A monitor that failed, or cannot watch at all, leaves seq odd for ever:
  * no hit, nothing cached, mrrc_mon_reason() says why.
@@ -85,6 +93,9 @@ struct mrrc_mon_ops {
 	/* MONITOR lock held, seq odd: read events, mrrc_mon_event each.
 	 * An error is the end of the monitor, with mon->reason set. */
 	int (*drain)(struct mrrc_mon *mon);
+	/* NULL, or for kinds that read in between: add one to seq, unless
+	 * something waits to be handled. MONITOR lock held, seq odd. */
+	bool (*settle)(struct mrrc_mon *mon);
 	/* No lock: 0 quiet, -EAGAIN busy, else it cannot be trusted. */
 	int (*check)(struct mrrc_mon *mon);
 	/* No lock: would every change of this watched range be reported? */
@@ -97,7 +108,7 @@ struct mrrc_mon_ops {
 struct mrrc_mon {
 	const struct mrrc_mon_ops *ops;
 	void *impl;			/* the kind's own state */
-	_Atomic uint64_t seq;		/* changed under lock; odd: not now */
+	_Atomic uint64_t seq;		/* odd: not now; even again under lock */
 	bool ordered;			/* ops->ordered */
 	atomic_bool failed;		/* for good; set after reason */
 	atomic_bool forked;		/* this is a child's copy */
@@ -105,12 +116,14 @@ struct mrrc_mon {
 	struct mrrc_lock lock;		/* MONITOR: subs, events, watches */
 	TAILQ_HEAD(, mrrc_mon_sub) subs;
 	bool shared;			/* REGISTRY lock: opened by name */
+	bool hooked;			/* REGISTRY lock */
 	unsigned refs;			/* REGISTRY lock */
 	TAILQ_ENTRY(mrrc_mon) link;	/* REGISTRY lock */
 };
 
 extern const struct mrrc_mon_ops mrrc_mon_uffd_ops;
 extern const struct mrrc_mon_ops mrrc_mon_none_ops;
+extern const struct mrrc_mon_ops mrrc_mon_manual_ops;
 
 /*
  * @name: a kind, or NULL or "auto" for the best that works here; "auto" always
@@ -122,11 +135,21 @@ extern const struct mrrc_mon_ops mrrc_mon_none_ops;
 int mrrc_mon_open(const char *name, char *why, struct mrrc_mon **mon);
 void mrrc_mon_close(struct mrrc_mon *mon);
 
-/* An instance of its own, outside the registry: tests, manual monitors. */
+/* An instance of its own, outside the registry: tests. */
 int mrrc_mon_open_ops(const struct mrrc_mon_ops *ops, char *why,
 		      struct mrrc_mon **mon);
 
+/*
+ * Have libc's unmaps announced to this monitor until it is closed. Only a
+ * matter of speed. @why (NULL, or MRRC_HOOKS_WHY bytes): why not, or which
+ * calls are left to the kernel. Once for each monitor is enough.
+ */
+int mrrc_mon_hook(struct mrrc_mon *mon, char *why);
+
 const char *mrrc_mon_name(const struct mrrc_mon *mon);
+
+/* For people: the name, and "+hooks" where calls are announced. */
+const char *mrrc_mon_title(const struct mrrc_mon *mon);
 
 /* Empty while the monitor works. Stable once it is not. */
 const char *mrrc_mon_reason(const struct mrrc_mon *mon);
@@ -195,6 +218,12 @@ static inline int mrrc_mon_quiet(struct mrrc_mon *mon, uint64_t *seq)
 
 /* Handle the events that are queued now. No lock held. */
 void mrrc_mon_drain(struct mrrc_mon *mon);
+
+/*
+ * Everybody forgets the range, as if it had been unmapped: for what is told
+ * by other means. No lock held.
+ */
+void mrrc_mon_invalidate(struct mrrc_mon *mon, uintptr_t start, size_t len);
 
 /* Give up for good: everything subscribed is invalidated. No lock held. */
 void mrrc_mon_fail(struct mrrc_mon *mon, const char *fmt, ...)

@@ -10,7 +10,11 @@
  * as any such change is unfinished, then with EINVAL. Kernels before 5.15
  * forget unfinished changes too early, so each start tests it.
  *
- * Threads: the handler thread drains; so does whoever finds memory busy.
+ * Threads. The reader does nothing but read, into a queue, and waits for no
+ * lock that anybody holds for long or with signals unblocked: an unmapping
+ * thread sleeps until its event is read, and may be a signal handler in the
+ * middle of our locks. What is in the queue is handled by the handler, or by
+ * whoever finds memory busy (mrrc_mon_drain); until then seq is odd.
  */
 #include "config.h"
 #include "sys/mon.h"
@@ -18,6 +22,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,47 +46,96 @@
 	 UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_REMAP)
 
 #define MRRC_UFFD_EVENTS	16		/* read at a time */
+#define MRRC_UFFD_QUEUE		64		/* more become one */
 #define MRRC_UFFD_TRIES		3
+
+struct mrrc_uffd_event {
+	struct mrrc_range range;
+	enum mrrc_mon_event kind;
+};
 
 struct mrrc_uffd {
 	int fd;			/* the userfaultfd; after stop, a stand-in */
-	int stop_fd;		/* readable once the handler has to end */
+	int stop_fd;		/* readable once the reader has to end */
 	size_t huge;		/* huge page size, 0 if none */
+	pthread_t reader;
 	pthread_t handler;
+	sem_t work;		/* for the handler */
+	atomic_bool stop;	/* it has to end */
+	/*
+	 * Held with all signals blocked, for reading and queuing only: guards
+	 * what is below, and seq of an empty queue becoming even.
+	 */
+	pthread_mutex_t lock;
+	struct mrrc_uffd_event queue[MRRC_UFFD_QUEUE];
+	unsigned queued;
 };
 
-/* MONITOR lock held. One message to the subscribers. */
-static int mrrc_uffd_handle(struct mrrc_mon *mon, const struct uffd_msg *msg)
+static void mrrc_uffd_lock(struct mrrc_uffd *uffd, sigset_t *old)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, old);
+	pthread_mutex_lock(&uffd->lock);
+}
+
+static void mrrc_uffd_unlock(struct mrrc_uffd *uffd, const sigset_t *old)
+{
+	pthread_mutex_unlock(&uffd->lock);
+	pthread_sigmask(SIG_SETMASK, old, NULL);
+}
+
+/* Locked. A range too large is invalidated for nothing, and that is all. */
+static void mrrc_uffd_queue(struct mrrc_uffd *uffd, uintptr_t start,
+			    uintptr_t end, enum mrrc_mon_event kind)
+{
+	struct mrrc_uffd_event *last;
+
+	if (uffd->queued < MRRC_UFFD_QUEUE) {
+		uffd->queue[uffd->queued++] = (struct mrrc_uffd_event) {
+			{ start, end }, kind
+		};
+		return;
+	}
+	last = &uffd->queue[MRRC_UFFD_QUEUE - 1];
+	if (start < last->range.start)
+		last->range.start = start;
+	if (end > last->range.end)
+		last->range.end = end;
+	last->kind = MRRC_MON_REMOVE;
+}
+
+/* Locked. */
+static int mrrc_uffd_take(struct mrrc_uffd *uffd, const struct uffd_msg *msg)
 {
 	uintptr_t from, to, len;
 
 	switch (msg->event) {
 	case UFFD_EVENT_UNMAP:
-		mrrc_mon_event(mon, msg->arg.remove.start,
-			       msg->arg.remove.end, MRRC_MON_UNMAP);
+		mrrc_uffd_queue(uffd, msg->arg.remove.start,
+				msg->arg.remove.end, MRRC_MON_UNMAP);
 		return 0;
 	case UFFD_EVENT_REMOVE:
-		mrrc_mon_event(mon, msg->arg.remove.start,
-			       msg->arg.remove.end, MRRC_MON_REMOVE);
+		mrrc_uffd_queue(uffd, msg->arg.remove.start,
+				msg->arg.remove.end, MRRC_MON_REMOVE);
 		return 0;
 	case UFFD_EVENT_REMAP:
 		from = msg->arg.remap.from;
 		to = msg->arg.remap.to;
 		len = msg->arg.remap.len;
-		mrrc_mon_event(mon, from, from + len, MRRC_MON_UNMAP);
+		mrrc_uffd_queue(uffd, from, from + len, MRRC_MON_UNMAP);
 		/* The kernel goes on watching where the pages went. */
-		mrrc_mon_event(mon, to, to + len, MRRC_MON_REMOVE);
+		mrrc_uffd_queue(uffd, to, to + len, MRRC_MON_REMOVE);
 		return 0;
 	default:
-		snprintf(mon->reason, sizeof(mon->reason),
-			 "userfaultfd: unexpected event %#x", msg->event);
 		return -EPROTO;
 	}
 }
 
-static int mrrc_uffd_drain(struct mrrc_mon *mon)
+/* Locked. Whatever there is to read; -EIO, -EPROTO: nothing more is. */
+static int mrrc_uffd_read(struct mrrc_uffd *uffd)
 {
-	struct mrrc_uffd *uffd = mon->impl;
 	struct uffd_msg msg[MRRC_UFFD_EVENTS];
 	ssize_t len;
 	size_t i;
@@ -92,17 +147,53 @@ static int mrrc_uffd_drain(struct mrrc_mon *mon)
 			continue;
 		if (len < 0 && errno == EAGAIN)
 			return 0;
-		if (len <= 0) {
-			snprintf(mon->reason, sizeof(mon->reason),
-				 "userfaultfd: read failed, errno %d", errno);
+		if (len <= 0)
 			return -EIO;
-		}
 		for (i = 0; i < len / sizeof(msg[0]); i++) {
-			rc = mrrc_uffd_handle(mon, &msg[i]);
+			rc = mrrc_uffd_take(uffd, &msg[i]);
 			if (rc)
 				return rc;
 		}
 	}
+}
+
+static int mrrc_uffd_drain(struct mrrc_mon *mon)
+{
+	struct mrrc_uffd_event event[MRRC_UFFD_EVENTS];
+	struct mrrc_uffd *uffd = mon->impl;
+	unsigned i, count;
+	sigset_t old;
+	int rc;
+
+	do {
+		mrrc_uffd_lock(uffd, &old);
+		rc = mrrc_uffd_read(uffd);
+		for (count = 0; uffd->queued && count < MRRC_UFFD_EVENTS;)
+			event[count++] = uffd->queue[--uffd->queued];
+		mrrc_uffd_unlock(uffd, &old);
+		for (i = 0; i < count; i++)
+			mrrc_mon_event(mon, event[i].range.start,
+				       event[i].range.end, event[i].kind);
+	} while (count && !rc);
+	if (rc)
+		snprintf(mon->reason, sizeof(mon->reason),
+			 "userfaultfd: %s", rc == -EIO ?
+			 "its events cannot be read" : "an unexpected event");
+	return rc;
+}
+
+static bool mrrc_uffd_settle(struct mrrc_mon *mon)
+{
+	struct mrrc_uffd *uffd = mon->impl;
+	sigset_t old;
+	bool settled;
+
+	mrrc_uffd_lock(uffd, &old);
+	settled = !uffd->queued;
+	if (settled)
+		atomic_fetch_add(&mon->seq, 1);
+	mrrc_uffd_unlock(uffd, &old);
+	return settled;
 }
 
 /* Programs that turn into daemons close what they do not know. */
@@ -130,6 +221,23 @@ static void mrrc_uffd_replace(struct mrrc_uffd *uffd)
 		dup3(uffd->stop_fd, uffd->fd, O_CLOEXEC);
 }
 
+/* The reader's part of draining. */
+static int mrrc_uffd_fetch(struct mrrc_mon *mon)
+{
+	struct mrrc_uffd *uffd = mon->impl;
+	sigset_t old;
+	int rc;
+
+	mrrc_uffd_lock(uffd, &old);
+	/* Odd before the first read: see mon.h. */
+	atomic_fetch_or(&mon->seq, 1);
+	rc = mrrc_uffd_read(uffd);
+	mrrc_uffd_unlock(uffd, &old);
+	/* Where others have read it, too: seq has to become even again. */
+	sem_post(&uffd->work);
+	return rc;
+}
+
 static void *mrrc_uffd_run(void *arg)
 {
 	struct mrrc_mon *mon = arg;
@@ -138,33 +246,49 @@ static void *mrrc_uffd_run(void *arg)
 		{ .fd = uffd->fd, .events = POLLIN },
 		{ .fd = uffd->stop_fd, .events = POLLIN },
 	};
+	int rc = 0;
 
-	for (;;) {
-		if (poll(fds, 2, -1) < 0 && errno != EINTR) {
-			mrrc_mon_fail(mon, "userfaultfd: poll, errno %d",
-				      errno);
+	while (!rc && mrrc_mon_works(mon)) {
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			rc = -errno;
+		else if (fds[1].revents)
 			break;
-		}
-		if (fds[1].revents)
-			break;
-		if (fds[0].revents & POLLIN)
-			mrrc_mon_drain(mon);
+		else if (fds[0].revents & POLLIN)
+			rc = mrrc_uffd_fetch(mon);
 		else if (fds[0].revents)
-			mrrc_mon_fail(mon, "userfaultfd: poll answered %#x",
-				      fds[0].revents);
-		if (!mrrc_mon_works(mon))
-			break;
+			rc = -EIO;
 	}
 	/*
 	 * The last reader leaves: from here on nobody may wait for one. Whoever
-	 * joins this thread may unmap while doing so.
+	 * joins this thread may unmap while doing so, and a failure has to take
+	 * a lock.
 	 */
+	if (rc)
+		atomic_fetch_or(&mon->seq, 1);
 	mrrc_uffd_replace(uffd);
+	if (rc)
+		mrrc_mon_fail(mon, "userfaultfd: reading events: %s",
+			      strerror(-rc));
+	return NULL;
+}
+
+static void *mrrc_uffd_handle(void *arg)
+{
+	struct mrrc_mon *mon = arg;
+	struct mrrc_uffd *uffd = mon->impl;
+
+	while (!atomic_load(&uffd->stop)) {
+		while (sem_wait(&uffd->work))
+			;
+		/* Others may have been quicker. */
+		if (mrrc_mon_seq(mon) & 1)
+			mrrc_mon_drain(mon);
+	}
 	return NULL;
 }
 
 /*
- * The handler's poll keeps the userfaultfd alive, hence wakes up first; in a
+ * The reader's poll keeps the userfaultfd alive, hence wakes up first; in a
  * child the eventfd is the parent's as well.
  */
 static void mrrc_uffd_stop(struct mrrc_mon *mon)
@@ -217,6 +341,28 @@ err_close:
 	return rc;
 }
 
+/* The reader is there first: nothing is watched before both are. */
+static int mrrc_uffd_threads(struct mrrc_mon *mon)
+{
+	struct mrrc_uffd *uffd = mon->impl;
+	int rc;
+
+	rc = mrrc_thread_start(&uffd->reader, MRRC_UFFD_STACK,
+			       mrrc_uffd_run, mon);
+	if (rc)
+		return mrrc_uffd_fail(mon, "reader thread", rc);
+	pthread_setname_np(uffd->reader, "mrrc-monitor");
+	rc = mrrc_thread_start(&uffd->handler, MRRC_UFFD_STACK,
+			       mrrc_uffd_handle, mon);
+	if (rc) {
+		eventfd_write(uffd->stop_fd, 1);
+		mrrc_thread_join(uffd->reader);
+		return mrrc_uffd_fail(mon, "handler thread", rc);
+	}
+	pthread_setname_np(uffd->handler, "mrrc-handler");
+	return 0;
+}
+
 static int mrrc_uffd_open(struct mrrc_mon *mon)
 {
 	struct mrrc_uffd *uffd;
@@ -233,17 +379,20 @@ static int mrrc_uffd_open(struct mrrc_mon *mon)
 		rc = mrrc_uffd_fail(mon, "eventfd", -errno);
 		goto err_close;
 	}
+	rc = -pthread_mutex_init(&uffd->lock, NULL);
+	if (rc)
+		goto err_close_stop;
+	sem_init(&uffd->work, 0, 0);
 	uffd->huge = mrrc_vm_huge_page();
 	mon->impl = uffd;
-	rc = mrrc_thread_start(&uffd->handler, MRRC_UFFD_STACK,
-			       mrrc_uffd_run, mon);
-	if (rc) {
-		mrrc_uffd_fail(mon, "handler thread", rc);
-		goto err_close_stop;
-	}
-	pthread_setname_np(uffd->handler, "mrrc-monitor");
+	rc = mrrc_uffd_threads(mon);
+	if (rc)
+		goto err_sync;
 	return 0;
 
+err_sync:
+	sem_destroy(&uffd->work);
+	pthread_mutex_destroy(&uffd->lock);
 err_close_stop:
 	close(uffd->stop_fd);
 err_close:
@@ -259,7 +408,12 @@ static void mrrc_uffd_close(struct mrrc_mon *mon)
 
 	if (!mrrc_mon_forked(mon)) {
 		eventfd_write(uffd->stop_fd, 1);
+		mrrc_thread_join(uffd->reader);
+		atomic_store(&uffd->stop, true);
+		sem_post(&uffd->work);
 		mrrc_thread_join(uffd->handler);
+		sem_destroy(&uffd->work);
+		pthread_mutex_destroy(&uffd->lock);
 	}
 	close(uffd->stop_fd);
 	close(uffd->fd);
@@ -318,6 +472,7 @@ const struct mrrc_mon_ops mrrc_mon_uffd_ops = {
 	.watch = mrrc_uffd_watch,
 	.unwatch = mrrc_uffd_unwatch,
 	.drain = mrrc_uffd_drain,
+	.settle = mrrc_uffd_settle,
 	.check = mrrc_uffd_check,
 	.sees = mrrc_uffd_sees,
 	.stop = mrrc_uffd_stop,

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Announcing libc's unmaps (hooks.h).
+ *
+ * Flow: libc's function -> stub -> mrrc_patch_called (patch.h) -> is anything
+ * watched there? -> block signals -> those who were added -> unblock -> stub
+ * -> the system call.
+ *
+ * The question is answered by a bitmap of chunks of the address space, folded
+ * to 64 Ki bits: no lock, no system call, and a wrong "yes" costs a lookup in
+ * the caches. Bits are set before a range is watched, under the lock of the
+ * monitor, and taken back when a telling finds nothing in a chunk.
+ *
+ * Signals are blocked while telling: nobody may jump out of it (siglongjmp, a
+ * cancelled thread) with locks held, or unmap inside it.
+ *
+ * A process that was made by a raw clone(2) or vfork(2) runs this code with
+ * the parent's data, or shares its memory: only the process that was added
+ * tells. A forked child must not, since it would end the parent's watch.
+ */
+#include "config.h"
+#include "sys/hooks.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sys/lock.h"
+#include "sys/patch.h"
+#include "sys/vm.h"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE	0x100000
+#endif
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP	4
+#endif
+/* these two drop pages, yet make no event: Linux 6.13 */
+#define HOOKS_MADV_GUARD_INSTALL	102
+#define HOOKS_MADV_GUARD_REMOVE		103
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED	24
+#endif
+
+#define HOOKS_TELL	8		/* monitors that can be told */
+#define HOOKS_WORDS	1024		/* of the bitmap */
+#define HOOKS_BITS	(HOOKS_WORDS * 64)
+#define HOOKS_LOOK	512		/* bits of it to look at, at most */
+
+static const struct {
+	const char *name;
+	long number;
+} hooks_table[] = {
+	{ "munmap", SYS_munmap },
+	{ "mremap", SYS_mremap },
+	{ "madvise", SYS_madvise },
+	{ "mmap", SYS_mmap },
+	{ "brk", SYS_brk },
+	{ "syscall", MRRC_PATCH_ANY },
+};
+
+#define HOOKS_CNT	(sizeof(hooks_table) / sizeof(hooks_table[0]))
+
+static struct {
+	/* REGISTRY lock */
+	struct mrrc_patch patch[HOOKS_CNT];
+	size_t page;			/* 0: not searched yet */
+	int found[HOOKS_CNT];		/* 0, or why it cannot be patched */
+	bool placed[HOOKS_CNT];		/* on, as far as we know */
+	unsigned added;
+	/* any thread */
+	_Atomic(mrrc_hooks_cb) tell[HOOKS_TELL];
+	_Atomic(void *) arg[HOOKS_TELL];
+	atomic_uint inside;		/* threads that are telling */
+	atomic_long pid;		/* of the process that tells */
+	_Atomic uint64_t told;
+	_Atomic uint64_t skipped;
+	_Atomic uint64_t marked[HOOKS_WORDS];
+} hooks;
+
+/* ---- the bitmap ---- */
+
+static inline size_t hooks_bit(uintptr_t addr)
+{
+	return addr / MRRC_HOOKS_CHUNK % HOOKS_BITS;
+}
+
+void mrrc_hooks_mark(uintptr_t start, size_t len)
+{
+	uintptr_t addr = start & ~(MRRC_HOOKS_CHUNK - 1);
+	uint64_t bit;
+	size_t i, n;
+
+	for (n = 0; addr < start + len && n < HOOKS_BITS; n++) {
+		i = hooks_bit(addr);
+		bit = 1ULL << i % 64;
+		if (!(atomic_load_explicit(&hooks.marked[i / 64],
+					   memory_order_relaxed) & bit))
+			atomic_fetch_or(&hooks.marked[i / 64], bit);
+		addr += MRRC_HOOKS_CHUNK;
+	}
+}
+
+void mrrc_hooks_unmark(uintptr_t addr)
+{
+	const size_t i = hooks_bit(addr);
+
+	atomic_fetch_and(&hooks.marked[i / 64], ~(1ULL << i % 64));
+}
+
+static inline bool hooks_marked(uintptr_t start, uintptr_t end)
+{
+	uintptr_t addr = start & ~(MRRC_HOOKS_CHUNK - 1);
+	size_t i;
+
+	if ((end - addr) / MRRC_HOOKS_CHUNK >= HOOKS_LOOK)
+		return true;
+	for (; addr < end; addr += MRRC_HOOKS_CHUNK) {
+		i = hooks_bit(addr);
+		if (atomic_load_explicit(&hooks.marked[i / 64],
+					 memory_order_relaxed) >> i % 64 & 1)
+			return true;
+	}
+	return false;
+}
+
+/* ---- telling ---- */
+
+/* Everything, libc's own signals included. */
+static void hooks_signals(int how, const uint64_t *set, uint64_t *old)
+{
+	syscall(SYS_rt_sigprocmask, how, set, old, sizeof(*set));
+}
+
+static void hooks_tell_all(uintptr_t start, uintptr_t end)
+{
+	mrrc_hooks_cb tell;
+	void *arg;
+	int i;
+
+	/* Whoever removes itself waits for this to be zero. */
+	atomic_fetch_add(&hooks.inside, 1);
+	for (i = 0; i < HOOKS_TELL; i++) {
+		/* Written the other way round. */
+		arg = atomic_load(&hooks.arg[i]);
+		tell = atomic_load(&hooks.tell[i]);
+		if (arg)
+			tell(arg, start, end);
+	}
+	atomic_fetch_sub(&hooks.inside, 1);
+	atomic_fetch_add_explicit(&hooks.told, 1, memory_order_relaxed);
+}
+
+static __attribute__((noinline)) void hooks_tell(uintptr_t start,
+						 uintptr_t end)
+{
+	const uint64_t all = UINT64_MAX;
+	const int error = errno;
+	uint64_t old;
+
+	/* We may have interrupted the very thread that holds a lock. */
+	if (mrrc_lock_inside()) {
+		atomic_fetch_add(&hooks.skipped, 1);
+		return;
+	}
+	hooks_signals(SIG_SETMASK, &all, &old);
+	if (syscall(SYS_getpid) == atomic_load(&hooks.pid))
+		hooks_tell_all(start, end);
+	hooks_signals(SIG_SETMASK, &old, NULL);
+	errno = error;
+}
+
+static inline void hooks_range(uintptr_t start, size_t len)
+{
+	const uintptr_t mask = hooks.page - 1;
+	uintptr_t end;
+
+	/* What the kernel refuses is not announced either. */
+	if (!len || start & mask || len > UINTPTR_MAX - mask - start)
+		return;
+	end = (start + len + mask) & ~mask;
+	if (hooks_marked(start, end))
+		hooks_tell(start, end);
+}
+
+/* ---- which ranges a call takes away ---- */
+
+static void hooks_mremap(uintptr_t old, size_t old_len, size_t len,
+			 unsigned long flags, uintptr_t to)
+{
+	const uintptr_t mask = hooks.page - 1;
+
+	len = (len + mask) & ~mask;
+	old_len = (old_len + mask) & ~mask;
+	if (flags & MREMAP_FIXED)
+		hooks_range(to, len);
+	/* A mapping that grows may have to move. */
+	if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) ||
+	    (len > old_len && flags & MREMAP_MAYMOVE))
+		hooks_range(old, old_len);
+	else if (len < old_len)
+		hooks_range(old + len, old_len - len);
+}
+
+static bool hooks_drops(long advice)
+{
+	switch (advice) {
+	case MADV_DONTNEED:
+	case MADV_DONTNEED_LOCKED:
+	case MADV_FREE:
+	case MADV_REMOVE:
+	case HOOKS_MADV_GUARD_INSTALL:
+	case HOOKS_MADV_GUARD_REMOVE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static __attribute__((noinline)) void hooks_brk(uintptr_t end)
+{
+	const uintptr_t mask = hooks.page - 1;
+	const uintptr_t start = (end + mask) & ~mask;
+	uintptr_t now;
+
+	if (!end)
+		return;
+	/* This one is announced, too, and comes to the line above. */
+	now = syscall(SYS_brk, 0);
+	if (start < now)
+		hooks_range(start, now - start);
+}
+
+static inline void hooks_call(long number, const long *arg)
+{
+	switch (number) {
+	case SYS_munmap:
+		hooks_range(arg[0], arg[1]);
+		break;
+	case SYS_mremap:
+		hooks_mremap(arg[0], arg[1], arg[2], arg[3], arg[4]);
+		break;
+	case SYS_madvise:
+		if (hooks_drops(arg[2]))
+			hooks_range(arg[0], arg[1]);
+		break;
+	case SYS_mmap:
+		if (arg[3] & MAP_FIXED && !(arg[3] & MAP_FIXED_NOREPLACE))
+			hooks_range(arg[0], arg[1]);
+		break;
+	case SYS_brk:
+		hooks_brk(arg[0]);
+		break;
+	default:
+		break;
+	}
+}
+
+void mrrc_patch_called(const struct mrrc_patch_call *call)
+{
+	hooks_call(call->number, call->arg);
+}
+
+/* ---- placing ---- */
+
+static const char *hooks_words(int rc)
+{
+	switch (rc) {
+	case -EOPNOTSUPP:
+		return "not for this processor or libc";
+	case -ENOENT:
+		return "unknown code, perhaps patched by another library";
+	case -EBUSY:
+		return "patched by another library";
+	case -EACCES:
+		return "code may not be changed here";
+	default:
+		return strerror(-rc);
+	}
+}
+
+static void hooks_search(void)
+{
+	size_t i;
+
+	for (i = 0; i < HOOKS_CNT; i++)
+		hooks.found[i] = mrrc_patch_find(hooks_table[i].name,
+						 hooks_table[i].number,
+						 &hooks.patch[i]);
+	hooks.page = mrrc_vm_page();
+}
+
+/* How many are in place; @why: what is not, and why that first one. */
+static unsigned hooks_place(char *why)
+{
+	unsigned count = 0;
+	size_t i, len = 0;
+	int first = 0;
+	int rc;
+
+	for (i = 0; i < HOOKS_CNT; i++) {
+		rc = hooks.found[i];
+		if (!rc)
+			rc = mrrc_patch_on(&hooks.patch[i]);
+		hooks.placed[i] = !rc;
+		count += !rc;
+		if (!rc || len >= MRRC_HOOKS_WHY)
+			continue;
+		if (!first)
+			first = rc;
+		len += snprintf(why + len, MRRC_HOOKS_WHY - len, "%s%s",
+				len ? ", " : "not ", hooks_table[i].name);
+	}
+	if (!count)
+		len = 0;
+	if (first && len < MRRC_HOOKS_WHY)
+		snprintf(why + len, MRRC_HOOKS_WHY - len, "%s%s",
+			 len ? ": " : "", hooks_words(first));
+	return count;
+}
+
+static void hooks_unplace(void)
+{
+	size_t i;
+
+	for (i = 0; i < HOOKS_CNT; i++) {
+		if (hooks.placed[i])
+			mrrc_patch_off(&hooks.patch[i]);
+		hooks.placed[i] = false;
+	}
+}
+
+static int hooks_slot(void)
+{
+	int i;
+
+	for (i = 0; i < HOOKS_TELL; i++) {
+		if (!atomic_load(&hooks.arg[i]))
+			return i;
+	}
+	return -1;
+}
+
+int mrrc_hooks_add(mrrc_hooks_cb tell, void *arg, char *why)
+{
+	char text[MRRC_HOOKS_WHY] = "";
+	const int slot = hooks_slot();
+	int rc = 0;
+
+#ifdef __SANITIZE_THREAD__
+	/* libc unmaps in threads that ThreadSanitizer has taken leave of. */
+	snprintf(text, sizeof(text), "built with ThreadSanitizer");
+	rc = -EOPNOTSUPP;
+#endif
+	if (!rc && slot < 0) {
+		snprintf(text, sizeof(text), "too many memory monitors");
+		rc = -ENOSPC;
+	}
+	if (!rc && !hooks.page)
+		hooks_search();
+	if (!rc) {
+		atomic_store(&hooks.pid, getpid());
+		atomic_store(&hooks.tell[slot], tell);
+		atomic_store(&hooks.arg[slot], arg);
+		if (hooks_place(text)) {
+			hooks.added++;
+		} else {
+			atomic_store(&hooks.arg[slot], NULL);
+			rc = -EOPNOTSUPP;
+		}
+	}
+	if (why)
+		memcpy(why, text, sizeof(text));
+	return rc;
+}
+
+void mrrc_hooks_remove(void *arg)
+{
+	int i;
+
+	for (i = 0; i < HOOKS_TELL; i++) {
+		if (atomic_load(&hooks.arg[i]) == arg)
+			break;
+	}
+	if (i == HOOKS_TELL)
+		return;
+	atomic_store(&hooks.arg[i], NULL);
+	if (!--hooks.added)
+		hooks_unplace();
+	while (atomic_load(&hooks.inside))
+		sched_yield();
+}
+
+/* The code stays patched: a new monitor here finds it so. */
+void mrrc_hooks_forked(void)
+{
+	int i;
+
+	for (i = 0; i < HOOKS_TELL; i++)
+		atomic_store(&hooks.arg[i], NULL);
+	atomic_store(&hooks.pid, 0);
+	atomic_store(&hooks.inside, 0);
+	hooks.added = 0;
+}
+
+void mrrc_hooks_state(struct mrrc_hooks_state *state)
+{
+	size_t i;
+
+	*state = (struct mrrc_hooks_state) {
+		.told = atomic_load(&hooks.told),
+		.skipped = atomic_load(&hooks.skipped),
+	};
+	for (i = 0; i < HOOKS_CNT; i++) {
+		if (!hooks.placed[i])
+			continue;
+		if (mrrc_patch_is_on(&hooks.patch[i]))
+			state->placed++;
+		else
+			state->lost++;
+	}
+}

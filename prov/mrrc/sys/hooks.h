@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Hooks: libc's calls that take memory away, announced before the system call.
+ *
+ * They only make unmapping cheap. Whoever is told in time can end its watch
+ * of the range, and the kernel has nothing to wait for; whatever goes past
+ * them (raw system calls, another patcher, contention, a signal at a bad
+ * moment) is reported by the kernel as if there were no hooks.
+ *
+ * Announced: munmap(), mremap(), madvise() that drops pages, mmap() with
+ * MAP_FIXED, brk() and sbrk() that shrink, and the same by way of syscall().
+ * Not shmdt(): no shared memory is ever kept.
+ *
+ * Threading: add, remove and forked under the REGISTRY lock (mon.c); the
+ * rest anywhere, signal handlers included.
+ */
+#ifndef MRRC_HOOKS_H
+#define MRRC_HOOKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MRRC_HOOKS_WHY	128	/* bytes of a reason */
+
+/*
+ * The range is about to go. Called in the thread that takes it away, under
+ * any lock but ours, all signals blocked; must not malloc, free, map or unmap,
+ * nor wait for anybody who might. errno is kept for it.
+ */
+typedef void (*mrrc_hooks_cb)(void *arg, uintptr_t start, uintptr_t end);
+
+/*
+ * Tell @tell from now on, patching libc if that is not done yet. @why (NULL,
+ * or MRRC_HOOKS_WHY bytes) says on failure why not, on success what could not
+ * be hooked, or nothing.
+ */
+int mrrc_hooks_add(mrrc_hooks_cb tell, void *arg, char *why);
+
+/* From now on @tell is not called, nor running. The last one unpatches. */
+void mrrc_hooks_remove(void *arg);
+
+/* In a forked child, which nobody tells anything. */
+void mrrc_hooks_forked(void);
+
+/* A range that is watched: without it, nothing is told there. */
+void mrrc_hooks_mark(uintptr_t start, size_t len);
+
+/* Nothing is watched in the chunk around @addr any more. */
+void mrrc_hooks_unmark(uintptr_t addr);
+#define MRRC_HOOKS_CHUNK	((uintptr_t)1 << 21)
+
+struct mrrc_hooks_state {
+	unsigned placed;	/* functions that are hooked now */
+	unsigned lost;		/* of those once hooked, overwritten */
+	uint64_t told;		/* calls that were announced */
+	uint64_t skipped;	/* that came at a bad moment */
+};
+
+void mrrc_hooks_state(struct mrrc_hooks_state *state);
+
+#endif /* MRRC_HOOKS_H */

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a monitor does when a hook tells it of an unmap (hooks.h): what is
+ * known of the range is invalidated and no longer watched.
+ *
+ * Runs in whichever thread unmaps, under that one's locks, signals blocked.
+ */
+#include "config.h"
+#include "sys/mon_priv.h"
+
+#include <sched.h>
+
+#include "sys/hooks.h"
+
+#define MRRC_MON_SPIN	256	/* tries for the lock */
+#define MRRC_MON_YIELD	16	/* the last of them, giving up the processor */
+
+/* MONITOR lock held: does anybody know anything there? */
+static bool mrrc_mon_known(struct mrrc_mon *mon, uintptr_t start,
+			   uintptr_t end)
+{
+	struct mrrc_mon_sub *sub;
+	struct mrrc_range range;
+
+	TAILQ_FOREACH(sub, &mon->subs, link) {
+		range = sub->cover(sub, start);
+		if (range.start != range.end && range.start < end)
+			return true;
+	}
+	return false;
+}
+
+/* The same question need not be asked again. */
+static void mrrc_mon_unmark(struct mrrc_mon *mon, uintptr_t start,
+			    uintptr_t end)
+{
+	uintptr_t addr = start & ~(MRRC_HOOKS_CHUNK - 1);
+
+	if (end - addr > MRRC_HOOKS_CHUNK * 4)
+		return;
+	for (; addr < end; addr += MRRC_HOOKS_CHUNK) {
+		if (!mrrc_mon_known(mon, addr, addr + MRRC_HOOKS_CHUNK))
+			mrrc_hooks_unmark(addr);
+	}
+}
+
+/*
+ * The lock is not waited for long: whoever holds it may have been interrupted
+ * for as long as a signal handler likes.
+ */
+static bool mrrc_mon_try(struct mrrc_mon *mon)
+{
+	int tries;
+
+	for (tries = 0; tries < MRRC_MON_SPIN; tries++) {
+		if (mrrc_lock_try(&mon->lock))
+			return true;
+		if (tries >= MRRC_MON_SPIN - MRRC_MON_YIELD)
+			sched_yield();
+	}
+	return false;
+}
+
+void mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end)
+{
+	struct mrrc_mon *mon = arg;
+
+	if (!mrrc_mon_try(mon))
+		return;
+	if (!mrrc_mon_works(mon))
+		;
+	else if (mrrc_mon_known(mon, start, end))
+		mrrc_mon_forget(mon, start, end);
+	else
+		mrrc_mon_unmark(mon, start, end);
+	mrrc_lock_release(&mon->lock);
+}
+
+void mrrc_mon_mark(struct mrrc_mon *mon)
+{
+	struct mrrc_mon_sub *sub;
+	struct mrrc_range range;
+	uintptr_t pos;
+
+	mrrc_lock_acquire(&mon->lock);
+	TAILQ_FOREACH(sub, &mon->subs, link) {
+		for (pos = 0;; pos = range.end) {
+			range = sub->cover(sub, pos);
+			if (range.start == range.end || range.end <= pos)
+				break;
+			mrrc_hooks_mark(range.start, range.end - range.start);
+		}
+	}
+	mrrc_lock_release(&mon->lock);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The manual monitor (mon.h): nothing is watched, and everything may be kept,
+ * since the application has promised to tell of what it unmaps, before it
+ * does (mrrc_mon_invalidate).
+ */
+#include "config.h"
+#include "sys/mon.h"
+
+static int mrrc_manual_open(struct mrrc_mon *mon)
+{
+	(void)mon;
+	return 0;
+}
+
+static void mrrc_manual_close(struct mrrc_mon *mon)
+{
+	(void)mon;
+}
+
+static int mrrc_manual_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
+{
+	(void)mon;
+	(void)start;
+	(void)len;
+	return 0;
+}
+
+static void mrrc_manual_unwatch(struct mrrc_mon *mon, uintptr_t start,
+				size_t len)
+{
+	(void)mon;
+	(void)start;
+	(void)len;
+}
+
+static int mrrc_manual_call(struct mrrc_mon *mon)
+{
+	(void)mon;
+	return 0;
+}
+
+static bool mrrc_manual_sees(struct mrrc_mon *mon, uintptr_t start, size_t len)
+{
+	(void)mon;
+	(void)start;
+	(void)len;
+	return true;
+}
+
+const struct mrrc_mon_ops mrrc_mon_manual_ops = {
+	.name = "manual",
+	.open = mrrc_manual_open,
+	.close = mrrc_manual_close,
+	.watch = mrrc_manual_watch,
+	.unwatch = mrrc_manual_unwatch,
+	.drain = mrrc_manual_call,
+	.check = mrrc_manual_call,
+	.sees = mrrc_manual_sees,
+	.stop = mrrc_manual_close,
+};

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Private to mon.c (registry, events) and mon_hook.c (announcements).
+ */
+#ifndef MRRC_MON_PRIV_H
+#define MRRC_MON_PRIV_H
+
+#include "sys/mon.h"
+
+/* MONITOR lock held: everybody forgets the range, nobody watches it. */
+void mrrc_mon_forget(struct mrrc_mon *mon, uintptr_t start, uintptr_t end);
+
+/* A hook's (mrrc_hooks_cb). The kernel reports what is not done here. */
+void mrrc_mon_announce(void *mon, uintptr_t start, uintptr_t end);
+
+/* What is watched already becomes known to the hooks. */
+void mrrc_mon_mark(struct mrrc_mon *mon);
+
+#endif /* MRRC_MON_PRIV_H */

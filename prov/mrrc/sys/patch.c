@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Patching libc in place: what is the same on all processors (patch.h).
+ */
+#include "config.h"
+#include "sys/patch.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "sys/vm.h"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE	0x100000
+#endif
+
+#define FILLER	16	/* behind a function, before the next one */
+
+static struct {
+	uint8_t *page;		/* of stubs, near libc */
+	size_t used;
+} patch_stubs;
+
+#if !defined(__x86_64__) && !defined(__aarch64__)
+const size_t mrrc_patch_reach = 0;
+
+int mrrc_patch_build(uint8_t *code, size_t len, long number, uint8_t *stub,
+		     struct mrrc_patch *patch)
+{
+	return -EOPNOTSUPP;
+}
+#endif
+
+/* ---- the page of stubs ---- */
+
+/* Where a page fits between [end, next), as close to @near as can be. */
+static uintptr_t patch_fit(uintptr_t end, uintptr_t next, uintptr_t near,
+			   size_t page)
+{
+	if (next < end || next - end < page)
+		return 0;
+	return near >= next ? next - page : end;
+}
+
+static size_t patch_distance(uintptr_t a, uintptr_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/*
+ * A hexadecimal number; where it ends. Not scanf() or strtoul(), for the
+ * reason in vm.c.
+ */
+static const char *patch_hex(const char *text, uintptr_t *value)
+{
+	*value = 0;
+	for (;; text++) {
+		if (*text >= '0' && *text <= '9')
+			*value = *value << 4 | (uintptr_t)(*text - '0');
+		else if (*text >= 'a' && *text <= 'f')
+			*value = *value << 4 | (uintptr_t)(*text - 'a' + 10);
+		else
+			return text;
+	}
+}
+
+/*
+ * A free page near @near, by /proc/self/maps. Holes at the ends are left for
+ * the heap and the stack to grow into.
+ */
+static uintptr_t patch_hole(uintptr_t near)
+{
+	const size_t page = mrrc_vm_page();
+	uintptr_t best = 0, end = 0, start, next, fit;
+	char line[PATH_MAX];
+	const char *at;
+	FILE *file;
+
+	file = fopen("/proc/self/maps", "re");
+	if (!file)
+		return 0;
+	while (fgets(line, sizeof(line), file)) {
+		at = patch_hex(line, &start);
+		/* A long line comes in parts. */
+		if (at == line || *at != '-')
+			continue;
+		patch_hex(at + 1, &next);
+		fit = end && !strstr(line, "[stack]") ?
+		      patch_fit(end, start, near, page) : 0;
+		if (fit && (!best || patch_distance(fit, near) <
+				     patch_distance(best, near)))
+			best = fit;
+		end = strstr(line, "[heap]") ? 0 : next;
+	}
+	fclose(file);
+	return best && patch_distance(best, near) < mrrc_patch_reach ? best : 0;
+}
+
+/* Executable, hence not written to; another one while stubs are made. */
+static int patch_page(uintptr_t near)
+{
+	const size_t page = mrrc_vm_page();
+	uintptr_t at;
+	int tries;
+	void *got;
+
+	/* Others map at the same time. */
+	for (tries = 0; tries < 8; tries++) {
+		at = patch_hole(near);
+		if (!at)
+			return -ENOMEM;
+		got = mmap((void *)at, page, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+			   -1, 0);
+		if (got == (void *)at) {
+			patch_stubs.page = got;
+			return 0;
+		}
+		if (got != MAP_FAILED)
+			munmap(got, page);
+	}
+	return -ENOMEM;
+}
+
+static int patch_protect(void *at, size_t len, int prot)
+{
+	const size_t page = mrrc_vm_page();
+	const uintptr_t start = (uintptr_t)at & ~(page - 1);
+	const uintptr_t end = ((uintptr_t)at + len + page - 1) & ~(page - 1);
+
+	return mprotect((void *)start, end - start, prot) ? -EACCES : 0;
+}
+
+/* ---- finding ---- */
+
+struct patch_function {
+	uint8_t *code;
+	size_t len;
+};
+
+/* As libc itself has it, whoever may have taken the name before it. */
+static int patch_function(const char *name, struct patch_function *out)
+{
+	const ElfW(Sym) *sym;
+	Dl_info info;
+	void *libc, *code;
+	void *extra = NULL;
+
+	libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	if (!libc)
+		return -EOPNOTSUPP;
+	code = dlsym(libc, name);
+	dlclose(libc);
+	if (!code || !dladdr1(code, &info, &extra, RTLD_DL_SYMENT) || !extra)
+		return -ENOENT;
+	sym = extra;
+	if (ELF64_ST_TYPE(sym->st_info) != STT_FUNC || !sym->st_size ||
+	    info.dli_saddr != code)
+		return -ENOENT;
+	out->code = code;
+	out->len = sym->st_size + FILLER;
+	return 0;
+}
+
+int mrrc_patch_find(const char *name, long number, struct mrrc_patch *patch)
+{
+	struct patch_function function;
+	uint8_t *stub;
+	int rc;
+
+	*patch = (struct mrrc_patch) { 0 };
+	if (!mrrc_patch_reach)
+		return -EOPNOTSUPP;
+	rc = patch_function(name, &function);
+	if (rc)
+		return rc;
+	if (!patch_stubs.page) {
+		rc = patch_page((uintptr_t)function.code);
+		if (rc)
+			return rc;
+	} else if (patch_protect(patch_stubs.page, 1,
+				 PROT_READ | PROT_WRITE | PROT_EXEC)) {
+		return -EACCES;
+	}
+	if (patch_stubs.used + MRRC_PATCH_STUB > mrrc_vm_page())
+		return -ENOMEM;
+	stub = patch_stubs.page + patch_stubs.used;
+	rc = patch_distance((uintptr_t)stub, (uintptr_t)function.code) <
+	     mrrc_patch_reach ? mrrc_patch_build(function.code, function.len,
+						 number, stub, patch) :
+	     -ENOMEM;
+	if (!rc)
+		patch_stubs.used += MRRC_PATCH_STUB;
+	__builtin___clear_cache((char *)stub, (char *)stub + MRRC_PATCH_STUB);
+	if (patch_protect(patch_stubs.page, 1, PROT_READ | PROT_EXEC))
+		rc = -EACCES;
+	if (rc)
+		*patch = (struct mrrc_patch) { 0 };
+	return rc;
+}
+
+/* ---- patching ---- */
+
+/* The code stays executable throughout: others may be in it. */
+static int patch_writable(const struct mrrc_patch *patch, bool on)
+{
+	const int prot = PROT_READ | PROT_EXEC | (on ? PROT_WRITE : 0);
+	int rc;
+
+	rc = patch_protect(patch->word, sizeof(*patch->word), prot);
+	if (!rc && patch->filler)
+		rc = patch_protect(patch->filler, sizeof(patch->filling), prot);
+	return rc;
+}
+
+static int patch_store(const struct mrrc_patch *patch, uint64_t from,
+		       uint64_t to)
+{
+	char *const at = (char *)patch->word;
+	int rc;
+
+	if (__atomic_load_n(patch->word, __ATOMIC_RELAXED) != from)
+		return -EBUSY;
+	rc = patch_writable(patch, true);
+	if (rc)
+		return rc;
+	/* Once there it stays: somebody may be on the way through it. */
+	if (patch->filler && memcmp(patch->filler, patch->filling,
+				    sizeof(patch->filling)))
+		memcpy(patch->filler, patch->filling, sizeof(patch->filling));
+	if (!__atomic_compare_exchange_n(patch->word, &from, to, false,
+					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		rc = -EBUSY;
+	patch_writable(patch, false);
+	__builtin___clear_cache(at, at + sizeof(*patch->word));
+	return rc;
+}
+
+int mrrc_patch_on(const struct mrrc_patch *patch)
+{
+	return mrrc_patch_is_on(patch) ?
+	       0 : patch_store(patch, patch->before, patch->after);
+}
+
+int mrrc_patch_off(const struct mrrc_patch *patch)
+{
+	return patch_store(patch, patch->after, patch->before);
+}
+
+bool mrrc_patch_is_on(const struct mrrc_patch *patch)
+{
+	return __atomic_load_n(patch->word, __ATOMIC_RELAXED) == patch->after;
+}

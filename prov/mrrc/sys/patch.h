@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Patching libc's system calls in place: where a function of the running libc
+ * enters the kernel, it calls mrrc_patch_called() first, and goes on.
+ *
+ * What is replaced is one instruction, by one atomic store within an aligned
+ * word, so that a thread which executes it meanwhile sees the old one or the
+ * new one. It leads to a stub of ours near libc, which keeps every register,
+ * runs mrrc_patch_called(), then the instruction that was replaced, and
+ * returns to the one after it; errors and errno stay libc's matter. Only code
+ * that looks exactly as known is touched (patch_x86_64.c, patch_aarch64.c).
+ *
+ * Stubs and the page that they are in stay for good: a thread may be in one.
+ *
+ * Threading: one thread at a time, but for mrrc_patch_called().
+ */
+#ifndef MRRC_PATCH_H
+#define MRRC_PATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MRRC_PATCH_STUB	64	/* bytes of a stub, at most */
+#define MRRC_PATCH_ANY	(-1L)	/* any system call: syscall(2) */
+
+/* As the kernel is about to get them. */
+struct mrrc_patch_call {
+	long number;
+	long arg[6];
+};
+
+/*
+ * In the thread that calls libc, perhaps in a signal handler or under locks
+ * of libc's; must keep errno. Defined by the user of this (hooks.c).
+ */
+void mrrc_patch_called(const struct mrrc_patch_call *call);
+
+/* A word of code, and another that leads to a stub. Empty: no word. */
+struct mrrc_patch {
+	uint64_t *word;
+	uint64_t before;
+	uint64_t after;
+	/* What leads on where the word has no room for it; never run before. */
+	uint8_t *filler;
+	uint8_t filling[5];
+};
+
+/*
+ * The one place in the function @name of libc that makes system call @number.
+ * -EOPNOTSUPP: not known on this processor or not the GNU libc; -ENOENT: the
+ * code is not as known, perhaps since somebody else has patched it; -ENOMEM,
+ * -EACCES: no memory of ours near it, or none that may be executed.
+ */
+int mrrc_patch_find(const char *name, long number, struct mrrc_patch *patch);
+
+/*
+ * Patch, and take it back. -EACCES: code may not be changed here (SELinux,
+ * MemoryDenyWriteExecute); -EBUSY: somebody else has changed it.
+ */
+int mrrc_patch_on(const struct mrrc_patch *patch);
+int mrrc_patch_off(const struct mrrc_patch *patch);
+
+/* Is it patched, by us? */
+bool mrrc_patch_is_on(const struct mrrc_patch *patch);
+
+/* ---- for each processor ---- */
+
+/* How far a stub may be from what it serves. */
+extern const size_t mrrc_patch_reach;
+
+/*
+ * Finds the place in a function's @len bytes, writes its stub and fills in
+ * the patch. The stub is written at @stub, which is executed where it lies.
+ */
+int mrrc_patch_build(uint8_t *code, size_t len, long number, uint8_t *stub,
+		     struct mrrc_patch *patch);
+
+#endif /* MRRC_PATCH_H */

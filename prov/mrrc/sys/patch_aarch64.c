@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Patching on 64-bit ARM (patch.h).
+ *
+ * glibc enters the kernel by one of
+ *
+ *	mov	x8, #NR		mov	x6, x7
+ *	svc	#0		svc	#0
+ *
+ * the second in syscall(2), the first everywhere else. The svc becomes a
+ * branch: both are among the instructions that the architecture lets one
+ * processor replace while another executes them.
+ */
+#include "config.h"
+#include "sys/patch.h"
+
+#ifdef __aarch64__
+
+#include <errno.h>
+#include <string.h>
+
+#define SVC		0xd4000001u
+#define MOV_X8(nr)	(0xd2800008u | (uint32_t)(nr) << 5)
+#define MOV_X6_X7	0xaa0703e6u
+#define BRANCH		0x14000000u
+
+/* A branch reaches 128 MiB; the function has some length, too. */
+const size_t mrrc_patch_reach = (size_t)127 << 20;
+
+/*
+ * Keeps all general registers and flags; those of vectors no caller of the
+ * functions that we patch expects to survive. x29 and x30 are the stub's.
+ */
+__asm__(".text\n"
+	".p2align 4\n"
+	".hidden mrrc_patch_entry\n"
+	".globl mrrc_patch_entry\n"
+	".type mrrc_patch_entry, %function\n"
+	"mrrc_patch_entry:\n"
+	".cfi_startproc\n"
+	"	hint #34\n"			/* bti c */
+	"	sub sp, sp, #192\n"
+	".cfi_adjust_cfa_offset 192\n"
+	"	str x30, [sp, #176]\n"
+	".cfi_rel_offset x30, 176\n"
+	/* struct mrrc_patch_call */
+	"	stp x8, x0, [sp, #0]\n"
+	"	stp x1, x2, [sp, #16]\n"
+	"	stp x3, x4, [sp, #32]\n"
+	"	stp x5, x6, [sp, #48]\n"
+	"	stp x7, x9, [sp, #64]\n"
+	"	stp x10, x11, [sp, #80]\n"
+	"	stp x12, x13, [sp, #96]\n"
+	"	stp x14, x15, [sp, #112]\n"
+	"	stp x17, x18, [sp, #128]\n"
+	"	mrs x9, nzcv\n"
+	"	str x9, [sp, #144]\n"
+	"	mov x0, sp\n"
+	"	bl mrrc_patch_called\n"
+	"	ldr x9, [sp, #144]\n"
+	"	msr nzcv, x9\n"
+	"	ldp x17, x18, [sp, #128]\n"
+	"	ldp x14, x15, [sp, #112]\n"
+	"	ldp x12, x13, [sp, #96]\n"
+	"	ldp x10, x11, [sp, #80]\n"
+	"	ldp x7, x9, [sp, #64]\n"
+	"	ldp x5, x6, [sp, #48]\n"
+	"	ldp x3, x4, [sp, #32]\n"
+	"	ldp x1, x2, [sp, #16]\n"
+	"	ldp x8, x0, [sp, #0]\n"
+	"	ldr x30, [sp, #176]\n"
+	".cfi_restore x30\n"
+	"	add sp, sp, #192\n"
+	".cfi_adjust_cfa_offset -192\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size mrrc_patch_entry, . - mrrc_patch_entry\n"
+	".hidden mrrc_patch_called\n");
+
+void mrrc_patch_entry(void);
+
+static const uint32_t stub_call[] = {
+	0xa9be7bfd,	/* stp x29, x30, [sp, #-32]! */
+	0xf9000bf0,	/* str x16, [sp, #16] */
+	0x580000d0,	/* ldr x16, entry */
+	0xd63f0200,	/* blr x16 */
+	0xf9400bf0,	/* ldr x16, [sp, #16] */
+	0xa8c27bfd,	/* ldp x29, x30, [sp], #32 */
+	SVC,
+};
+
+#define STUB_BACK	7	/* words: the branch back */
+#define STUB_ENTRY	8	/* and the address to call */
+
+static uint32_t branch(const uint32_t *at, const uint32_t *to)
+{
+	return BRANCH | ((uint32_t)(to - at) & 0x3ffffff);
+}
+
+int mrrc_patch_build(uint8_t *code, size_t len, long number, uint8_t *stub_at,
+		     struct mrrc_patch *patch)
+{
+	const uint32_t first = number == MRRC_PATCH_ANY ? MOV_X6_X7 :
+							  MOV_X8(number);
+	void (*const entry)(void) = mrrc_patch_entry;
+	uint32_t *const insn = (uint32_t *)code;
+	uint32_t *const stub = (uint32_t *)stub_at;
+	uint32_t *place = NULL;
+	uint32_t half[2];
+	size_t i;
+
+	for (i = 1; i < len / sizeof(*insn); i++) {
+		if (insn[i - 1] != first || insn[i] != SVC)
+			continue;
+		if (place)
+			return -ENOENT;
+		place = &insn[i];
+	}
+	if (!place)
+		return -ENOENT;
+	memcpy(stub, stub_call, sizeof(stub_call));
+	stub[STUB_BACK] = branch(&stub[STUB_BACK], place + 1);
+	memcpy(&stub[STUB_ENTRY], &entry, sizeof(entry));
+
+	i = (uintptr_t)place / sizeof(*place) % 2;
+	*patch = (struct mrrc_patch) { .word = (uint64_t *)(place - i) };
+	memcpy(half, place - i, sizeof(half));
+	memcpy(&patch->before, half, sizeof(half));
+	half[i] = branch(place, stub);
+	memcpy(&patch->after, half, sizeof(half));
+	return 0;
+}
+
+#endif /* __aarch64__ */

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Patching on x86-64 (patch.h).
+ *
+ * glibc enters the kernel by one of
+ *
+ *	b8 NR NR NR NR  0f 05		mov $NR, %eax;         syscall
+ *	4c 8b 4c 24 08  0f 05		mov 8(%rsp), %r9;      syscall
+ *
+ * the second in syscall(2), the first everywhere else. Its first instruction
+ * has the five bytes that a jump needs, depends on no place, and is in the
+ * stub what it was here; a jump to it or to the second still works.
+ *
+ * Where these bytes lie in two aligned words, two bytes become a short jump to
+ * the filler behind a return of the same function (assemblers align labels
+ * with it), and the long jump goes there.
+ */
+#include "config.h"
+#include "sys/patch.h"
+
+#ifdef __x86_64__
+
+#include <errno.h>
+#include <string.h>
+
+#define FIRST	5	/* bytes of the instruction that is replaced */
+#define SECOND	2	/* of the syscall after it */
+
+const size_t mrrc_patch_reach = (size_t)1 << 30;
+
+/*
+ * Keeps all registers but those of vectors, which no caller of the functions
+ * that we patch expects to survive.
+ */
+__asm__(".text\n"
+	".p2align 4\n"
+	".hidden mrrc_patch_entry\n"
+	".globl mrrc_patch_entry\n"
+	".type mrrc_patch_entry, @function\n"
+	"mrrc_patch_entry:\n"
+	".cfi_startproc\n"
+	"	pushfq\n"
+	".cfi_adjust_cfa_offset 8\n"
+	"	push %rbp\n"
+	".cfi_adjust_cfa_offset 8\n"
+	".cfi_rel_offset %rbp, 0\n"
+	"	push %rcx\n"
+	"	push %r11\n"
+	".cfi_adjust_cfa_offset 16\n"
+	/* struct mrrc_patch_call, from its end */
+	"	push %r9\n"
+	"	push %r8\n"
+	"	push %r10\n"
+	"	push %rdx\n"
+	"	push %rsi\n"
+	"	push %rdi\n"
+	"	push %rax\n"
+	".cfi_adjust_cfa_offset 56\n"
+	"	mov %rsp, %rdi\n"
+	"	mov %rsp, %rbp\n"
+	".cfi_def_cfa_register %rbp\n"
+	"	and $-16, %rsp\n"
+	"	cld\n"
+	"	call mrrc_patch_called\n"
+	"	mov %rbp, %rsp\n"
+	".cfi_def_cfa_register %rsp\n"
+	"	pop %rax\n"
+	"	pop %rdi\n"
+	"	pop %rsi\n"
+	"	pop %rdx\n"
+	"	pop %r10\n"
+	"	pop %r8\n"
+	"	pop %r9\n"
+	"	pop %r11\n"
+	"	pop %rcx\n"
+	"	pop %rbp\n"
+	".cfi_adjust_cfa_offset -80\n"
+	".cfi_restore %rbp\n"
+	"	popfq\n"
+	".cfi_adjust_cfa_offset -8\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size mrrc_patch_entry, . - mrrc_patch_entry\n"
+	".hidden mrrc_patch_called\n");
+
+void mrrc_patch_entry(void);
+
+/* Around the call; the functions' own data may lie below the stack pointer. */
+static const uint8_t stub_call[] = {
+	0x48, 0x8d, 0x64, 0x24, 0x80,			/* lea -128(%rsp) */
+	0xff, 0x15, 0x0d, 0x00, 0x00, 0x00,		/* call *entry */
+	0x48, 0x8d, 0xa4, 0x24, 0x80, 0x00, 0x00, 0x00,	/* lea 128(%rsp) */
+};
+
+#define STUB_BACK	(FIRST + sizeof(stub_call))
+#define STUB_ENTRY	(STUB_BACK + FIRST)
+
+_Static_assert(STUB_ENTRY == FIRST + 5 + 6 + 0x0d, "where call looks");
+_Static_assert(STUB_ENTRY + sizeof(void *) <= MRRC_PATCH_STUB, "its room");
+
+/* jmp from @at to @to, within reach. */
+static void put_jump(uint8_t *out, const uint8_t *at, const uint8_t *to)
+{
+	const int32_t offset = (int32_t)(to - (at + FIRST));
+
+	out[0] = 0xe9;
+	memcpy(out + 1, &offset, sizeof(offset));
+}
+
+static void put_stub(uint8_t *stub, const uint8_t *place)
+{
+	void (*const entry)(void) = mrrc_patch_entry;
+
+	memcpy(stub, place, FIRST);
+	memcpy(stub + FIRST, stub_call, sizeof(stub_call));
+	put_jump(stub + STUB_BACK, stub + STUB_BACK, place + FIRST);
+	memcpy(stub + STUB_ENTRY, &entry, sizeof(entry));
+}
+
+/* The one place, or NULL. */
+static uint8_t *find_place(uint8_t *code, size_t len, long number)
+{
+	uint8_t want[FIRST + SECOND] = {
+		0x4c, 0x8b, 0x4c, 0x24, 0x08, 0x0f, 0x05
+	};
+	const uint32_t imm = (uint32_t)number;
+	uint8_t *found = NULL;
+	size_t i;
+
+	if (number != MRRC_PATCH_ANY) {
+		want[0] = 0xb8;
+		memcpy(want + 1, &imm, sizeof(imm));
+	}
+	for (i = 0; i + sizeof(want) <= len; i++) {
+		if (memcmp(code + i, want, sizeof(want)))
+			continue;
+		if (found)
+			return NULL;
+		found = code + i;
+	}
+	return found;
+}
+
+/* Behind a return, and at most a short jump from @place. */
+static uint8_t *find_filler(uint8_t *code, size_t len, const uint8_t *place)
+{
+	static const uint8_t want[] = {
+		0xc3, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00,
+		0x00
+	};
+	ptrdiff_t offset;
+	size_t i;
+
+	for (i = 0; i + sizeof(want) <= len; i++) {
+		offset = code + i + 1 - (place + 2);
+		if (!memcmp(code + i, want, sizeof(want)) &&
+		    offset >= -128 && offset <= 127)
+			return code + i + 1;
+	}
+	return NULL;
+}
+
+int mrrc_patch_build(uint8_t *code, size_t len, long number, uint8_t *stub,
+		     struct mrrc_patch *patch)
+{
+	uint8_t *const place = find_place(code, len, number);
+	const size_t at = (uintptr_t)place % sizeof(uint64_t);
+	uint8_t bytes[sizeof(uint64_t)];
+
+	if (!place)
+		return -ENOENT;
+	*patch = (struct mrrc_patch) { .word = (uint64_t *)(place - at) };
+	memcpy(bytes, place - at, sizeof(bytes));
+	memcpy(&patch->before, bytes, sizeof(bytes));
+	if (at + FIRST <= sizeof(bytes)) {
+		put_jump(bytes + at, place, stub);
+	} else {
+		patch->filler = find_filler(code, len, place);
+		if (!patch->filler || at + 2 > sizeof(bytes))
+			return -ENOENT;
+		put_jump(patch->filling, patch->filler, stub);
+		bytes[at] = 0xeb;
+		bytes[at + 1] = (uint8_t)(patch->filler - (place + 2));
+	}
+	memcpy(&patch->after, bytes, sizeof(bytes));
+	put_stub(stub, place);
+	return 0;
+}
+
+#endif /* __x86_64__ */
