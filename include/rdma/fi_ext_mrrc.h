@@ -52,10 +52,14 @@ struct fi_mrrc_stats {
 	uint64_t bytes_peak;
 	uint64_t max_regions;	/* the limits in force */
 	uint64_t max_bytes;
-	char monitor[16];	/* memory monitor in use: "uffd" or "none" */
+	char monitor[16];	/* "uffd+hooks", "uffd", "manual" or "none" */
 	char policy[16];	/* eviction policy in use */
 	uint64_t splits;	/* buffers that several regions served */
 	uint64_t merges;	/* registered with what was registered before */
+	/* of the whole process */
+	uint64_t hooks;		/* calls of libc that are hooked now */
+	uint64_t hooks_lost;	/* that somebody else has overwritten */
+	uint64_t announced;	/* unmaps that hooks told of */
 };
 
 /* Any thread may call these. */
@@ -65,6 +69,9 @@ struct fi_mrrc_ops_domain {
 	int (*stats)(struct fid_domain *domain, struct fi_mrrc_stats *stats);
 	/* Deregister every cached region that no operation uses. */
 	int (*flush)(struct fid_domain *domain);
+	/* Forget a range that is about to be unmapped. */
+	int (*invalidate)(struct fid_domain *domain, const void *addr,
+			  size_t len);
 };
 
 static inline int
@@ -76,6 +83,21 @@ fi_mrrc_stats(struct fid_domain *domain, struct fi_mrrc_stats *stats)
 	ret = fi_open_ops(&domain->fid, FI_MRRC_DOMAIN_OPS, 0, (void **) &ops,
 			  NULL);
 	return ret ? ret : ops->stats(domain, stats);
+}
+
+/* -FI_ENOSYS, too, from a provider that is older than the call. */
+static inline int
+fi_mrrc_invalidate(struct fid_domain *domain, const void *addr, size_t len)
+{
+	struct fi_mrrc_ops_domain *ops;
+	int ret;
+
+	ret = fi_open_ops(&domain->fid, FI_MRRC_DOMAIN_OPS, 0, (void **) &ops,
+			  NULL);
+	if (ret)
+		return ret;
+	return ops->size > offsetof(struct fi_mrrc_ops_domain, invalidate) ?
+	       ops->invalidate(domain, addr, len) : -FI_ENOSYS;
 }
 
 static inline int fi_mrrc_flush(struct fid_domain *domain)

@@ -118,10 +118,22 @@ static int hook_ext_flush(struct fid_domain *fid)
 	return 0;
 }
 
+static int hook_ext_invalidate(struct fid_domain *fid, const void *addr,
+			       size_t len)
+{
+	struct mrrc_hook_domain *domain;
+
+	if (fid->fid.ops->close != hook_domain_close)
+		return -FI_EINVAL;
+	domain = mrrc_hook_owner(fid->fid.ops);
+	return mrrc_reg_invalidate(&domain->reg, addr, len);
+}
+
 static struct fi_mrrc_ops_domain hook_domain_ext_ops = {
 	.size = sizeof(struct fi_mrrc_ops_domain),
 	.stats = hook_ext_stats,
 	.flush = hook_ext_flush,
+	.invalidate = hook_ext_invalidate,
 };
 
 static int hook_domain_ops_open(struct fid *fid, const char *name,

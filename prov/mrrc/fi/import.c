@@ -81,7 +81,9 @@ static bool import_unwanted(void)
 {
 	const char *count = getenv("FI_MR_CACHE_MAX_COUNT");
 
-	return getenv("FI_MR_CACHE_MONITOR") || (count && !strcmp(count, "0"));
+	/* others in the process have promised nothing */
+	return !strcmp(mrrc_params.monitor, "manual") ||
+	       getenv("FI_MR_CACHE_MONITOR") || (count && !strcmp(count, "0"));
 }
 
 static void import_once(void)

@@ -321,6 +321,12 @@ enum mrrc_helper {
 	MRRC_HELPER_NEVER,
 };
 
+enum mrrc_hooks {
+	MRRC_HOOKS_AUTO,
+	MRRC_HOOKS_ON,		/* warn where they cannot be placed */
+	MRRC_HOOKS_OFF,
+};
+
 struct mrrc_params {
 	enum mrrc_register reg;
 	enum mrrc_lazy lazy;	/* of the hooking form */
@@ -328,7 +334,8 @@ struct mrrc_params {
 	size_t cache_max_count;	/* regions; SIZE_MAX: not set, derive */
 	enum mrrc_helper helper;
 	char policy[64];
-	char monitor[16];	/* "auto", "uffd", "none" */
+	char monitor[16];	/* "auto", "uffd", "manual", "none" */
+	enum mrrc_hooks hooks;
 	char stats_file[PATH_MAX];	/* empty: none */
 };
 extern struct mrrc_params mrrc_params;

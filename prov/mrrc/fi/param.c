@@ -29,6 +29,7 @@ struct mrrc_params mrrc_params = {
 	.cache_max_count = SIZE_MAX,
 	.policy = MRRC_POLICY_DEFAULT,
 	.monitor = "auto",
+	.hooks = MRRC_HOOKS_AUTO,
 };
 
 static int set_register(const char *value)
@@ -80,7 +81,7 @@ static int set_monitor(const char *value)
 {
 	/* one of the words, so it fits */
 	if (strcmp(value, "auto") && strcmp(value, "uffd") &&
-	    strcmp(value, "none"))
+	    strcmp(value, "manual") && strcmp(value, "none"))
 		return -FI_EINVAL;
 	snprintf(mrrc_params.monitor, sizeof(mrrc_params.monitor), "%s",
 		 value);
@@ -95,6 +96,19 @@ static int set_helper(const char *value)
 		mrrc_params.helper = MRRC_HELPER_ALWAYS;
 	else if (!strcmp(value, "never"))
 		mrrc_params.helper = MRRC_HELPER_NEVER;
+	else
+		return -FI_EINVAL;
+	return 0;
+}
+
+static int set_hooks(const char *value)
+{
+	if (!strcmp(value, "auto"))
+		mrrc_params.hooks = MRRC_HOOKS_AUTO;
+	else if (!strcmp(value, "1"))
+		mrrc_params.hooks = MRRC_HOOKS_ON;
+	else if (!strcmp(value, "0"))
+		mrrc_params.hooks = MRRC_HOOKS_OFF;
 	else
 		return -FI_EINVAL;
 	return 0;
@@ -149,10 +163,11 @@ static const struct mrrc_param {
 		  "a rendezvous (auto), all (always), or none (never)",
 	  .set = set_lazy_dereg },
 	{ .name = "monitor", .type = FI_PARAM_STRING,
-	  .accepts = "auto, uffd or none",
+	  .accepts = "auto, uffd, manual or none",
 	  .otherwise = "auto",
-	  .help = "What tells the cache that memory was unmapped; with none, "
-		  "nothing is kept beyond its operation",
+	  .help = "What tells the cache that memory was unmapped: the kernel "
+		  "(uffd), or the application by fi_mrrc_invalidate (manual); "
+		  "with none, nothing is kept beyond its operation",
 	  .set = set_monitor },
 	{ .name = "helper", .type = FI_PARAM_STRING,
 	  .accepts = "auto, always or never",
@@ -161,6 +176,13 @@ static const struct mrrc_param {
 		  "can be called from another thread (auto), wherever it "
 		  "can be opened like that (always), or nowhere (never)",
 	  .set = set_helper },
+	{ .name = "hooks", .type = FI_PARAM_STRING,
+	  .accepts = "auto, 1 or 0",
+	  .otherwise = "auto",
+	  .help = "Patch libc in memory so that its unmaps are announced, "
+		  "which makes them cheaper: where possible (auto), with a "
+		  "warning where it is not (1), or never (0)",
+	  .set = set_hooks },
 	{ .name = "stats_file", .type = FI_PARAM_STRING,
 	  .accepts = "a path, in which %p is the process",
 	  .otherwise = "none",

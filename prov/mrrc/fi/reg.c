@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <strings.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <rdma/fi_ext_mrrc.h>
 
@@ -14,6 +15,7 @@
 #include "reg.h"
 #include "stats_file.h"
 #include "sys/cache_mt.h"
+#include "sys/hooks.h"
 
 #define MRRC_KEY_TRIES	64
 
@@ -147,7 +149,7 @@ void mrrc_reg_info(const struct mrrc_reg *reg, struct mrrc_board_info *info)
 	*info = (struct mrrc_board_info) {
 		.provider = reg->core_name,
 		.policy = mrrc_params.policy,
-		.monitor = mrrc_mon_name(reg->mon),
+		.monitor = mrrc_mon_title(reg->mon),
 	};
 	mrrc_cache_mt_limits(reg->cache, &info->max_bytes, &info->max_regions);
 }
@@ -176,6 +178,62 @@ static int mrrc_reg_open_cache(struct mrrc_reg *reg,
 	return 0;
 }
 
+/* Somebody else patched over them: said once. */
+static void mrrc_reg_check_hooks(void)
+{
+	static atomic_bool said;
+	struct mrrc_hooks_state state;
+
+	mrrc_hooks_state(&state);
+	if (state.lost && !atomic_exchange(&said, true))
+		MRRC_WARN(MR, "another library has overwritten %u of our "
+			  "hooks: unmapping costs more, nothing else\n",
+			  state.lost);
+}
+
+/* The one line that says what watches memory, and how. */
+static void mrrc_reg_say_monitor(const struct mrrc_reg *reg, const char *why,
+				 const char *hooks)
+{
+	const char *name = mrrc_mon_name(reg->mon);
+
+	if (!mrrc_mon_works(reg->mon)) {
+		MRRC_WARN(MR, "memory monitor %s: registrations are used "
+			  "once and never kept: %s\n", name,
+			  *why ? why : mrrc_mon_reason(reg->mon));
+	} else if (!strcmp(name, "manual")) {
+		MRRC_INFO(MR, "memory monitor manual: the application tells "
+			  "of what it unmaps (fi_mrrc_invalidate)\n");
+	} else if (*hooks && mrrc_params.hooks == MRRC_HOOKS_ON) {
+		MRRC_WARN(MR, "memory monitor %s: %s\n",
+			  mrrc_mon_title(reg->mon), hooks);
+	} else {
+		MRRC_INFO(MR, "memory monitor %s%s%s\n",
+			  mrrc_mon_title(reg->mon), *hooks ? ": " : "", hooks);
+	}
+}
+
+static int mrrc_reg_open_monitor(struct mrrc_reg *reg)
+{
+	char why[MRRC_MON_REASON] = "";
+	char hooks[MRRC_HOOKS_WHY] = "";
+	int ret;
+
+	ret = mrrc_mon_open(mrrc_params.monitor, why, &reg->mon);
+	if (ret) {
+		MRRC_WARN(MR, "memory monitor %s cannot work here: %s\n",
+			  mrrc_params.monitor, why);
+		return ret;
+	}
+	if (mrrc_params.hooks == MRRC_HOOKS_OFF)
+		strcpy(hooks, "no hooks, by FI_OFI_MRRC_HOOKS");
+	else if (!strcmp(mrrc_mon_name(reg->mon), "uffd"))
+		mrrc_mon_hook(reg->mon, hooks);
+	mrrc_reg_say_monitor(reg, why, hooks);
+	mrrc_reg_check_hooks();
+	return 0;
+}
+
 int mrrc_reg_open(struct mrrc_reg *reg)
 {
 	struct mrrc_cache_attr attr = {
@@ -186,21 +244,11 @@ int mrrc_reg_open(struct mrrc_reg *reg)
 		.arg = reg,
 		.helper = reg->helper,
 	};
-	char why[MRRC_MON_REASON] = "";
 	int ret;
 
-	ret = mrrc_mon_open(mrrc_params.monitor, why, &reg->mon);
-	if (ret) {
-		MRRC_WARN(MR, "memory monitor %s cannot work here: %s\n",
-			  mrrc_params.monitor, why);
+	ret = mrrc_reg_open_monitor(reg);
+	if (ret)
 		return ret;
-	}
-	MRRC_INFO(MR, "memory monitor: %s\n", mrrc_mon_name(reg->mon));
-	if (*mrrc_mon_reason(reg->mon))
-		MRRC_WARN(MR, "memory monitor %s: registrations are used "
-			  "once and never kept: %s\n",
-			  mrrc_mon_name(reg->mon), mrrc_mon_reason(reg->mon));
-
 	attr.mon = reg->mon;
 	ret = mrrc_reg_open_cache(reg, &attr);
 	if (ret)
@@ -248,12 +296,31 @@ void mrrc_reg_flush(struct mrrc_reg *reg)
 
 	mrrc_cache_mt_stats(reg->cache, &reg->last);
 	mrrc_cache_mt_flush(reg->cache);
+	mrrc_reg_check_hooks();
 	mrrc_reg_stats(reg, &stats);
 	MRRC_INFO(MR, "%s: %" PRIu64 " lookups, %" PRIu64 " hits, %" PRIu64
 		  " registrations, %" PRIu64 " evictions, %" PRIu64
 		  " invalidations, %" PRIu64 " uncached\n", reg->core_name,
 		  stats.lookups, stats.hits, stats.registrations,
 		  stats.evictions, stats.invalidations, stats.uncached);
+}
+
+/*
+ * What nobody holds is deregistered here. The other domains that share the
+ * monitor, and libfabric's caches if they do, forget the range as well.
+ */
+int mrrc_reg_invalidate(struct mrrc_reg *reg, const void *addr, size_t len)
+{
+	const uintptr_t mask = (uintptr_t) sysconf(_SC_PAGESIZE) - 1;
+	const uintptr_t start = (uintptr_t) addr & ~mask;
+	uintptr_t end = (uintptr_t) addr + len;
+
+	if (!addr || !len || end < start || end > UINTPTR_MAX - mask)
+		return -FI_EINVAL;
+	end = (end + mask) & ~mask;
+	mrrc_cache_mt_invalidate(reg->cache, (void *) start, end - start);
+	mrrc_mon_invalidate(reg->mon, start, end - start);
+	return 0;
 }
 
 void mrrc_reg_close(struct mrrc_reg *reg)
@@ -268,8 +335,10 @@ void mrrc_reg_stats(struct mrrc_reg *reg, struct fi_mrrc_stats *out)
 {
 	struct mrrc_stats stats;
 	const uint64_t *value = stats.value;
+	struct mrrc_hooks_state hooks;
 	size_t max_bytes, max_regions;
 
+	mrrc_hooks_state(&hooks);
 	mrrc_cache_mt_stats(reg->cache, &stats);
 	mrrc_cache_mt_limits(reg->cache, &max_bytes, &max_regions);
 	out->lookups = value[MRRC_STAT_LOOKUPS];
@@ -294,10 +363,13 @@ void mrrc_reg_stats(struct mrrc_reg *reg, struct fi_mrrc_stats *out)
 	out->bytes_peak = value[MRRC_STAT_BYTES_PEAK];
 	out->max_regions = max_regions;
 	out->max_bytes = max_bytes;
-	strncpy(out->monitor, mrrc_mon_name(reg->mon),
+	strncpy(out->monitor, mrrc_mon_title(reg->mon),
 		sizeof(out->monitor) - 1);
 	out->splits = value[MRRC_STAT_SPLITS];
 	out->merges = value[MRRC_STAT_MERGES];
+	out->hooks = hooks.placed;
+	out->hooks_lost = hooks.lost;
+	out->announced = hooks.told;
 	/* without its parameters */
 	memcpy(out->policy, mrrc_params.policy,
 	       strnlen(mrrc_params.policy, sizeof(out->policy) - 1));

@@ -70,6 +70,9 @@ static inline bool mrrc_reg_is_system(const struct mrrc_reg *reg,
 bool mrrc_reg_kind(const struct mrrc_reg *reg, const struct fi_mr_attr *attr,
 		   uint64_t flags, enum mrrc_access *kind);
 
+/* Forget a range, before it is unmapped. -FI_EINVAL: there is none. */
+int mrrc_reg_invalidate(struct mrrc_reg *reg, const void *addr, size_t len);
+
 /* Before the core's domain is closed: deregister what nobody holds. */
 void mrrc_reg_flush(struct mrrc_reg *reg);
 void mrrc_reg_close(struct mrrc_reg *reg);

@@ -67,8 +67,20 @@ static int mrrc_ext_flush(struct fid_domain *domain_fid)
 	return 0;
 }
 
+static int mrrc_ext_invalidate(struct fid_domain *domain_fid,
+			       const void *addr, size_t len)
+{
+	struct mrrc_domain *domain = mrrc_domain_check(domain_fid);
+
+	if (!domain)
+		return -FI_EINVAL;
+	return domain->implicit ?
+	       mrrc_reg_invalidate(&domain->reg, addr, len) : 0;
+}
+
 struct fi_mrrc_ops_domain mrrc_domain_ext_ops = {
 	.size = sizeof(struct fi_mrrc_ops_domain),
 	.stats = mrrc_ext_stats,
 	.flush = mrrc_ext_flush,
+	.invalidate = mrrc_ext_invalidate,
 };

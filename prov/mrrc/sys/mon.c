@@ -273,6 +273,52 @@ void mrrc_mon_unsubscribe(struct mrrc_mon *mon, struct mrrc_mon_sub *sub)
 	mrrc_lock_release(&mon->lock);
 }
 
+/* ---- handling ---- */
+
+/* MONITOR lock held, reason set. seq is odd and stays so. */
+static void mrrc_mon_fail_locked(struct mrrc_mon *mon)
+{
+	struct mrrc_mon_sub *sub;
+
+	mrrc_lock_assert_held(&mon->lock);
+	atomic_fetch_or(&mon->seq, 1);
+	mrrc_fence(seq_cst);
+	atomic_store(&mon->failed, true);
+	TAILQ_FOREACH(sub, &mon->subs, link)
+		sub->notify(sub, 0, UINTPTR_MAX);
+	mon->ops->stop(mon);
+}
+
+/* MONITOR lock held: not now, from here until it has been settled. */
+static void mrrc_mon_unsettle(struct mrrc_mon *mon)
+{
+	mrrc_lock_assert_held(&mon->lock);
+	/* Odd before the first read: see mon.h. */
+	atomic_fetch_or(&mon->seq, 1);
+	mrrc_fence(seq_cst);
+}
+
+static bool mrrc_mon_settle(struct mrrc_mon *mon)
+{
+	mrrc_lock_assert_held(&mon->lock);
+	if (mon->ops->settle)
+		return mon->ops->settle(mon);
+	atomic_fetch_add(&mon->seq, 1);
+	return true;
+}
+
+/* MONITOR lock held: all events up to now. */
+static void mrrc_mon_handle(struct mrrc_mon *mon)
+{
+	do {
+		mrrc_mon_unsettle(mon);
+		if (mon->ops->drain(mon)) {
+			mrrc_mon_fail_locked(mon);
+			return;
+		}
+	} while (!mrrc_mon_settle(mon));
+}
+
 /* ---- watching ---- */
 
 int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
@@ -280,6 +326,9 @@ int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	int rc = -ENODEV;
 
 	mrrc_lock_acquire(&mon->lock);
+	/* What came before is not to be taken for news of this range. */
+	if (mrrc_mon_works(mon) && mrrc_mon_seq(mon) & 1)
+		mrrc_mon_handle(mon);
 	if (mrrc_mon_works(mon)) {
 		mrrc_hooks_mark(start, len);
 		rc = mon->ops->watch(mon, start, len);
@@ -375,20 +424,6 @@ void mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 	}
 }
 
-/* MONITOR lock held, reason set. seq is odd and stays so. */
-static void mrrc_mon_fail_locked(struct mrrc_mon *mon)
-{
-	struct mrrc_mon_sub *sub;
-
-	mrrc_lock_assert_held(&mon->lock);
-	atomic_fetch_or(&mon->seq, 1);
-	mrrc_fence(seq_cst);
-	atomic_store(&mon->failed, true);
-	TAILQ_FOREACH(sub, &mon->subs, link)
-		sub->notify(sub, 0, UINTPTR_MAX);
-	mon->ops->stop(mon);
-}
-
 void mrrc_mon_fail(struct mrrc_mon *mon, const char *fmt, ...)
 {
 	va_list args;
@@ -403,36 +438,11 @@ void mrrc_mon_fail(struct mrrc_mon *mon, const char *fmt, ...)
 	mrrc_lock_release(&mon->lock);
 }
 
-/* MONITOR lock held: not now, from here until it has been settled. */
-static void mrrc_mon_unsettle(struct mrrc_mon *mon)
-{
-	mrrc_lock_assert_held(&mon->lock);
-	/* Odd before the first read: see mon.h. */
-	atomic_fetch_or(&mon->seq, 1);
-	mrrc_fence(seq_cst);
-}
-
-static bool mrrc_mon_settle(struct mrrc_mon *mon)
-{
-	mrrc_lock_assert_held(&mon->lock);
-	if (mon->ops->settle)
-		return mon->ops->settle(mon);
-	atomic_fetch_add(&mon->seq, 1);
-	return true;
-}
-
 void mrrc_mon_drain(struct mrrc_mon *mon)
 {
 	mrrc_lock_acquire(&mon->lock);
-	if (mrrc_mon_works(mon)) {
-		do {
-			mrrc_mon_unsettle(mon);
-			if (mon->ops->drain(mon)) {
-				mrrc_mon_fail_locked(mon);
-				break;
-			}
-		} while (!mrrc_mon_settle(mon));
-	}
+	if (mrrc_mon_works(mon))
+		mrrc_mon_handle(mon);
 	mrrc_lock_release(&mon->lock);
 }
 

@@ -47,7 +47,8 @@ struct mrrc_patch {
 };
 
 /*
- * The one place in the function @name of libc that makes system call @number.
+ * The one place in the function @name of libc that makes system call @number
+ * as we know it. What else there is in the function is not looked for.
  * -EOPNOTSUPP: not known on this processor or not the GNU libc; -ENOENT: the
  * code is not as known, perhaps since somebody else has patched it; -ENOMEM,
  * -EACCES: no memory of ours near it, or none that may be executed.

@@ -6,6 +6,14 @@
 #include "suites.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+bool under_valgrind(void)
+{
+	const char *preload = getenv("LD_PRELOAD");
+
+	return preload && strstr(preload, "vgpreload");
+}
 
 int run_suites(Suite *(*const *suites)(void), unsigned count)
 {

@@ -5,6 +5,7 @@
 #ifndef MRRC_TEST_SUITES_H
 #define MRRC_TEST_SUITES_H
 
+#include <stdbool.h>
 #include <check.h>
 
 Suite *index_suite(void);
@@ -23,6 +24,7 @@ Suite *lock_suite(void);
 Suite *vm_suite(void);
 Suite *mon_suite(void);
 Suite *uffd_suite(void);
+Suite *hooks_suite(void);
 Suite *cache_mt_suite(void);
 Suite *cache_pieces_suite(void);
 Suite *cache_event_suite(void);
@@ -32,6 +34,9 @@ Suite *pieces_event_suite(void);
 Suite *cache_uffd_suite(void);
 Suite *relay_suite(void);
 Suite *board_suite(void);
+
+/* It translates code, and does not see that libc's has changed. */
+bool under_valgrind(void);
 
 /* Without forking: monitors and threads belong to one process. */
 int run_suites(Suite *(*const *suites)(void), unsigned count);

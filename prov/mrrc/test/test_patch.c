@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/patch: libc's calls pass by here, with their arguments, results and
+ * errno as they were; patching while others call; what is not as known is
+ * left alone.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sys/patch.h"
+#include "sys/vm.h"
+
+#define RW	(PROT_READ | PROT_WRITE)
+#define ANON	(MAP_PRIVATE | MAP_ANONYMOUS)
+#define TOGGLES	500
+#define THREADS	2
+
+static const struct {
+	const char *name;
+	long number;
+} functions[] = {
+	{ "munmap", SYS_munmap },
+	{ "mremap", SYS_mremap },
+	{ "madvise", SYS_madvise },
+	{ "mmap", SYS_mmap },
+	{ "brk", SYS_brk },
+	{ "syscall", MRRC_PATCH_ANY },
+};
+
+#define FUNCTIONS	(sizeof(functions) / sizeof(functions[0]))
+
+static struct mrrc_patch patch[FUNCTIONS];
+static bool known;
+static atomic_ulong calls;
+static _Thread_local struct mrrc_patch_call last;
+static _Thread_local bool mine;
+static size_t page;
+
+void mrrc_patch_called(const struct mrrc_patch_call *call)
+{
+	atomic_fetch_add(&calls, 1);
+	if (!mine)
+		return;
+	last = *call;
+	errno = EXDEV;		/* libc sets it afterwards, or not at all */
+}
+
+/* The last may be a file descriptor, 32 bits of which count. */
+static void seen(long number, long a, long b, long c, long d, long e)
+{
+	ck_assert_int_eq(last.number, number);
+	ck_assert_int_eq(last.arg[0], a);
+	ck_assert_int_eq(last.arg[1], b);
+	ck_assert_int_eq(last.arg[2], c);
+	ck_assert_int_eq(last.arg[3], d);
+	ck_assert(last.arg[4] == e || (int)last.arg[4] == e);
+	last.number = -2;
+}
+
+static void turn(bool on)
+{
+	size_t i;
+
+	for (i = 0; i < FUNCTIONS; i++)
+		ck_assert_int_eq(on ? mrrc_patch_on(&patch[i]) :
+				      mrrc_patch_off(&patch[i]), 0);
+}
+
+/* Whoever patches must look first whether there is anything to patch. */
+START_TEST(test_find)
+{
+	size_t i;
+	int rc;
+
+	known = true;
+	for (i = 0; i < FUNCTIONS; i++) {
+		rc = mrrc_patch_find(functions[i].name, functions[i].number,
+				     &patch[i]);
+		if (!rc)
+			continue;
+		known = false;
+		ck_assert_ptr_null(patch[i].word);
+		fprintf(stderr, "%s: %s\n", functions[i].name, strerror(-rc));
+	}
+	ck_assert_int_eq(mrrc_patch_find("no such function", SYS_munmap,
+					 &(struct mrrc_patch) { 0 }),
+			 mrrc_patch_reach ? -ENOENT : -EOPNOTSUPP);
+	/* A function that makes another system call. */
+	ck_assert_int_ne(mrrc_patch_find("munmap", SYS_mremap,
+					 &(struct mrrc_patch) { 0 }), 0);
+	ck_assert_int_ne(mrrc_patch_find("printf", MRRC_PATCH_ANY,
+					 &(struct mrrc_patch) { 0 }), 0);
+}
+END_TEST
+
+START_TEST(test_calls)
+{
+	char *ptr, *to;
+
+	if (!known)
+		skip("another libc");
+	turn(true);
+	mine = true;
+	ptr = mmap(NULL, 4 * page, RW, ANON, -1, 0);
+	ck_assert_ptr_ne(ptr, MAP_FAILED);
+	seen(SYS_mmap, 0, 4 * page, RW, ANON, -1);
+	to = ptr + 2 * page;
+	/* With MREMAP_FIXED it has another system call on 64-bit ARM. */
+	ck_assert_ptr_eq(mremap(ptr, 4 * page, 3 * page, 0), ptr);
+	ck_assert_int_eq(last.number, SYS_mremap);
+	ck_assert_int_eq(last.arg[0], (long)ptr);
+	ck_assert_int_eq(last.arg[2], 3 * page);
+	ck_assert_int_eq(madvise(to, page, MADV_DONTNEED), 0);
+	ck_assert_int_eq(last.number, SYS_madvise);
+	ck_assert_int_eq(last.arg[2], MADV_DONTNEED);
+	ck_assert_int_eq(munmap(to, page), 0);
+	ck_assert_int_eq(last.number, SYS_munmap);
+	ck_assert_int_eq(last.arg[0], (long)to);
+	ck_assert_ptr_ne(sbrk(page), (void *)-1);
+	ck_assert_int_eq(last.number, SYS_brk);
+	ck_assert_ptr_ne(sbrk(-(long)page), (void *)-1);
+	ck_assert_int_eq(last.number, SYS_brk);
+	ck_assert_int_eq(syscall(SYS_munmap, ptr, page, 1, 2, 3), 0);
+	seen(SYS_munmap, (long)ptr, page, 1, 2, 3);
+	/* All six arguments, the last of them from the stack. */
+	ck_assert_int_eq(syscall(SYS_mmap, ptr, page, RW, ANON | MAP_FIXED,
+				 -1, 0L), (long)ptr);
+	seen(SYS_mmap, (long)ptr, page, RW, ANON | MAP_FIXED, -1);
+	ck_assert_int_eq(last.arg[5], 0);
+	/* Errors are libc's: the result, and errno after it. */
+	ck_assert_int_eq(munmap(ptr + 1, page), -1);
+	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_ptr_eq(mmap(NULL, 0, RW, ANON, -1, 0), MAP_FAILED);
+	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_int_eq(madvise(ptr + 1, page, MADV_DONTNEED), -1);
+	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_int_eq(syscall(SYS_close, -1), -1);
+	ck_assert_int_eq(errno, EBADF);
+	ck_assert_int_eq(munmap(ptr, 4 * page), 0);
+	mine = false;
+	turn(false);
+	atomic_store(&calls, 0);
+	ptr = mmap(NULL, page, RW, ANON, -1, 0);
+	munmap(ptr, page);
+	syscall(SYS_getpid);
+	ck_assert_uint_eq(atomic_load(&calls), 0);
+}
+END_TEST
+
+/* What the first has patched is nothing that a second would know. */
+START_TEST(test_taken)
+{
+	struct mrrc_patch other = { 0 };
+	uint64_t foreign;
+
+	if (!known)
+		skip("another libc");
+	ck_assert_int_eq(mrrc_patch_on(&patch[0]), 0);
+	ck_assert_int_eq(mrrc_patch_find("munmap", SYS_munmap, &other),
+			 -ENOENT);
+	ck_assert_ptr_null(other.word);
+	/* Somebody else puts back what was there, and we see it. */
+	other = patch[0];
+	ck_assert_int_eq(mrrc_patch_off(&other), 0);
+	ck_assert(!mrrc_patch_is_on(&patch[0]));
+	ck_assert_int_eq(mrrc_patch_off(&patch[0]), -EBUSY);
+	/* Changed in between: not ours to patch, nor to take back. */
+	other.before ^= 1;
+	ck_assert_int_eq(mrrc_patch_on(&other), -EBUSY);
+	foreign = *patch[0].word;
+	ck_assert_int_eq(mrrc_patch_off(&other), -EBUSY);
+	ck_assert_uint_eq(*patch[0].word, foreign);
+}
+END_TEST
+
+struct spinner {
+	pthread_t thread;
+	atomic_bool stop;
+	unsigned long done;
+};
+
+/* Each call does what it says, whichever code it meets. */
+static void *spin(void *arg)
+{
+	struct spinner *self = arg;
+	unsigned char vec;
+	char *ptr, *to;
+
+	while (!atomic_load(&self->stop)) {
+		ptr = mmap(NULL, 2 * page, RW, ANON, -1, 0);
+		if (ptr == MAP_FAILED)
+			abort();
+		memset(ptr, 1, 2 * page);
+		if (madvise(ptr, page, MADV_DONTNEED) || ptr[0])
+			abort();
+		to = mremap(ptr, 2 * page, 3 * page, MREMAP_MAYMOVE);
+		if (to == MAP_FAILED || to[page] != 1)
+			abort();
+		if (syscall(SYS_mincore, to, page, &vec) ||
+		    munmap(to, 3 * page))
+			abort();
+		self->done++;
+	}
+	return NULL;
+}
+
+START_TEST(test_toggle)
+{
+	struct spinner spinner[THREADS] = { 0 };
+	int i;
+
+	if (!known)
+		skip("another libc");
+	atomic_store(&calls, 0);
+	for (i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&spinner[i].thread, NULL, spin,
+						&spinner[i]), 0);
+	for (i = 0; i < TOGGLES; i++) {
+		turn(true);
+		usleep(10);
+		turn(false);
+	}
+	for (i = 0; i < THREADS; i++) {
+		atomic_store(&spinner[i].stop, true);
+		pthread_join(spinner[i].thread, NULL);
+		ck_assert_uint_gt(spinner[i].done, 0);
+	}
+	ck_assert_uint_gt(atomic_load(&calls), 0);
+}
+END_TEST
+
+static Suite *patch_suite(void)
+{
+	Suite *suite = suite_create("patch");
+	TCase *tcase = tcase_create("patch");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, test_find);
+	tcase_add_test(tcase, test_calls);
+	tcase_add_test(tcase, test_taken);
+	tcase_add_test(tcase, test_toggle);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
+
+int main(void)
+{
+	static Suite *(*const suites[])(void) = { patch_suite };
+
+	page = mrrc_vm_page();
+	if (under_valgrind()) {
+		fprintf(stderr, "valgrind runs code as it was: skipped\n");
+		return 77;
+	}
+	return run_suites(suites, 1);
+}
