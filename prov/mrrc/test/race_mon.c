@@ -3,8 +3,7 @@
  * No stale hit, ever: lookups against every way to change a mapping, with
  * the real monitor and registrations that pin (fake_pin.h).
  *
- * Duels: one thread changes a mapping; another waits for the very moment at
- * which the address is its own again, writes a new word there, and asks the
+ * Duels (duel.h): whose the address is writes a new word there and asks the
  * cache. The word that the "device" sees must be the new one. Against a
  * monitor whose probe is blind, this finds stale hits within moments; else
  * the test would prove nothing.
@@ -28,12 +27,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "duel.h"
 #include "fake_pin.h"
 #include "sys/vm.h"
-
-#ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE	0x100000
-#endif
 
 #define RW		(PROT_READ | PROT_WRITE)
 #define ANON		(MAP_PRIVATE | MAP_ANONYMOUS)
@@ -92,6 +88,7 @@ static bool open_all(bool blind, size_t max_regions)
 
 static void close_all(const char *name)
 {
+	const char *title = mrrc_mon_title(mon);
 	struct mrrc_stats stats;
 
 	mrrc_cache_mt_stats(cache, &stats);
@@ -100,8 +97,8 @@ static void close_all(const char *name)
 	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
 	ck_assert_uint_eq(fake.live, 0);
 	mrrc_mon_close(mon);
-	printf("%-12s %7lu checks %7lu hits %5lu split %6lu busy %6lu raced "
-	       "%lu stale\n", name, atomic_load(&checks),
+	printf("%-14s %-10s %7lu checks %7lu hits %5lu split %6lu busy %6lu raced "
+	       "%lu stale\n", name, title, atomic_load(&checks),
 	       stats.value[MRRC_STAT_HITS], stats.value[MRRC_STAT_SPLITS],
 	       stats.value[MRRC_STAT_BUSY],
 	       stats.value[MRRC_STAT_UNCACHED_RACED], atomic_load(&stale));
@@ -138,162 +135,44 @@ static void verify_put(char *ptr, unsigned pages)
 
 /* ---- duels ---- */
 
-struct duel;
-
-struct move {
-	const char *name;
-	unsigned pages;		/* few, to be quick */
-	void (*change)(struct duel *duel);	/* one thread */
-	bool (*mine)(struct duel *duel);	/* the other, until true */
-};
-
-struct duel {
-	const struct move *move;
-	char *ptr;
-	char *spare;
-	size_t len;
-	atomic_int turn;	/* 1: change it; -1: end */
-};
-
-static void change_munmap(struct duel *duel)
+static void duel_verify(void *arg, char *ptr, unsigned pages, bool fresh)
 {
-	munmap(duel->ptr, duel->len);
-}
-
-static void change_raw(struct duel *duel)
-{
-	syscall(SYS_munmap, duel->ptr, duel->len);
-}
-
-static void change_mremap(struct duel *duel)
-{
-	mremap(duel->ptr, duel->len, duel->len,
-	       MREMAP_MAYMOVE | MREMAP_FIXED, duel->spare);
-}
-
-static bool mine_remap(struct duel *duel)
-{
-	return mmap(duel->ptr, duel->len, RW, ANON | MAP_FIXED_NOREPLACE,
-		    -1, 0) == duel->ptr;
-}
-
-static void change_middle(struct duel *duel)
-{
-	munmap(duel->ptr + page, page);
-}
-
-static bool mine_middle(struct duel *duel)
-{
-	return mmap(duel->ptr + page, page, RW, ANON | MAP_FIXED_NOREPLACE,
-		    -1, 0) == duel->ptr + page;
-}
-
-/* Not by the libc: ThreadSanitizer would take it for a write of ours. */
-static void change_fixed(struct duel *duel)
-{
-	syscall(SYS_mmap, duel->ptr, duel->len, RW, ANON | MAP_FIXED, -1, 0L);
-}
-
-static void change_onto(struct duel *duel)
-{
-	char *from = mmap(duel->spare, duel->len, RW, ANON | MAP_FIXED, -1,
-			  0);
-
-	mremap(from, duel->len, duel->len,
-	       MREMAP_MAYMOVE | MREMAP_FIXED, duel->ptr);
-}
-
-static void change_dontneed(struct duel *duel)
-{
-	madvise(duel->ptr, duel->len, MADV_DONTNEED);
-}
-
-/* The mapping never goes away; its last page becomes a new one. */
-static bool mine_zero(struct duel *duel)
-{
-	return !*(volatile uint64_t *)(duel->ptr + duel->len - page);
-}
-
-static void change_brk(struct duel *duel)
-{
-	syscall(SYS_brk, duel->ptr);
-}
-
-static bool mine_brk(struct duel *duel)
-{
-	char *end = duel->ptr + duel->len;
-	unsigned char vec;
-
-	if (!mincore(end - page, page, &vec) || errno != ENOMEM)
-		return false;
-	return (char *)syscall(SYS_brk, end) == end;
-}
-
-static const struct move moves[] = {
-	{ "munmap", 1, change_munmap, mine_remap },
-	{ "raw munmap", 2, change_raw, mine_remap },
-	{ "mremap away", 1, change_mremap, mine_remap },
-	{ "middle page", 3, change_middle, mine_middle },
-	{ "MAP_FIXED", 1, change_fixed, mine_zero },
-	{ "mremap onto", 1, change_onto, mine_zero },
-	{ "DONTNEED", 1, change_dontneed, mine_zero },
-	{ "brk", 1, change_brk, mine_brk },
-};
-
-static void *changer(void *arg)
-{
-	struct duel *duel = arg;
-	int turn;
-
-	while ((turn = atomic_load(&duel->turn)) >= 0) {
-		if (!turn) {
-			sched_yield();
-			continue;
-		}
-		duel->move->change(duel);
-		atomic_store(&duel->turn, 0);
-	}
-	return NULL;
+	verify_put(ptr, pages);
 }
 
 /* Until the time is over, or a stale hit where one is wanted. */
-static void fight(const struct move *move, long ms, bool want)
-{
-	struct duel duel = { .move = move, .len = move->pages * page };
-	uint64_t end = now_ms() + ms;
-	pthread_t thread;
+struct duel_end {
+	uint64_t ms;
+	bool stale;
+};
 
-	if (move->change == change_brk)
-		duel.ptr = sbrk(duel.len);
-	else
-		duel.ptr = mmap(NULL, duel.len, RW, ANON, -1, 0);
-	duel.spare = mmap(NULL, duel.len, RW, ANON, -1, 0);
-	ck_assert_int_eq(pthread_create(&thread, NULL, changer, &duel), 0);
-	do {
-		verify_put(duel.ptr, move->pages);
-		atomic_store(&duel.turn, 1);
-		while (!move->mine(&duel))
-			;
-		verify_put(duel.ptr, move->pages);
-		while (atomic_load(&duel.turn))
-			sched_yield();
-	} while (now_ms() < end && !(want && atomic_load(&stale)));
-	atomic_store(&duel.turn, -1);
-	pthread_join(thread, NULL);
-	if (move->change == change_brk)
-		ck_assert_ptr_eq(sbrk(-(long)(duel.len)),
-				 duel.ptr + duel.len);
-	else
-		munmap(duel.ptr, duel.len);
-	munmap(duel.spare, duel.len);
+static bool duel_over(void *arg)
+{
+	const struct duel_end *end = arg;
+
+	return now_ms() >= end->ms || (end->stale && atomic_load(&stale));
 }
 
+static void fight(const struct duel_move *move, long ms, bool want)
+{
+	struct duel_end end = { now_ms() + ms, want };
+
+	duel_fight(move, duel_verify, duel_over, &end);
+}
+
+/* Each move without hooks, then with them. */
 START_TEST(test_duel)
 {
+	const struct duel_move *move = &duel_moves[_i / 2];
+
 	if (!open_all(false, 64))
 		return;
-	fight(&moves[_i], race_ms, false);
-	close_all(moves[_i].name);
+	if (_i % 2 && mrrc_mon_hook(mon, NULL)) {
+		close_all(move->name);
+		skip("no hooks here");
+	}
+	fight(move, race_ms, false);
+	close_all(move->name);
 	ck_assert_uint_gt(atomic_load(&checks), 0);
 	ck_assert_uint_eq(atomic_load(&stale), 0);
 }
@@ -304,7 +183,7 @@ START_TEST(test_blind)
 	if (!open_all(true, 64))
 		return;
 	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
-		fight(&moves[0], BLIND_MS, true);
+		fight(&duel_blind, BLIND_MS, true);
 	close_all("blind");
 	ck_assert(sysconf(_SC_NPROCESSORS_ONLN) < 2 || stale);
 }
@@ -460,6 +339,7 @@ START_TEST(test_crowd)
 
 	if (!open_all(false, crowds[_i].max_regions))
 		return;
+	mrrc_mon_hook(mon, NULL);
 	arena = mmap(NULL, THREADS * len, RW, ANON, -1, 0);
 	start(walker, crowds[_i].run, arena, crowds[_i].shared ? 0 : len,
 	      2 * race_ms);
@@ -475,7 +355,7 @@ static Suite *race_suite(void)
 	TCase *tcase = tcase_create("race");
 
 	tcase_add_loop_test(tcase, test_duel, 0,
-			    sizeof(moves) / sizeof(moves[0]));
+			    2 * duel_count);
 	tcase_add_test(tcase, test_blind);
 	tcase_add_loop_test(tcase, test_crowd, 0,
 			    sizeof(crowds) / sizeof(crowds[0]));

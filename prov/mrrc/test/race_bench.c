@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * ./bench.sh race: many lookups against every way to replace a page, and what
+ * that safety costs.
+ *
+ * A registration here remembers the words that the pages held when it was
+ * made. Whoever owns an address writes a new word into each page as soon as
+ * the old ones are gone; a lookup that begins after that and is served by a
+ * registration with another word is a stale hit.
+ *
+ * Prices: a hit, an munmap and a malloc/free of 256 KiB without a monitor, with
+ * userfaultfd alone, and with hooks; in turn, medians.
+ *
+ *	race_bench [LOOKUPS [SECONDS]]
+ *
+ * Last line: RESULT LOOKUPS STALE BLIND-STALE, then three numbers for each
+ * price. Exit status 2: cannot run here.
+ */
+#include "config.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "duel.h"
+#include "sys/cache_mt.h"
+#include "sys/hooks.h"
+#include "sys/vm.h"
+
+#define RW		(PROT_READ | PROT_WRITE)
+#define ANON		(MAP_PRIVATE | MAP_ANONYMOUS)
+#define BURST		24u		/* lookups of a duel's round, each side */
+#define BLIND_SECONDS	60
+#define BLOCK		((size_t)256 << 10)
+#define ROUNDS		15u
+#define HITS		4000u		/* of a round */
+#define UNMAPS		100u
+
+enum guard { GUARD_NONE, GUARD_UFFD, GUARD_HOOKS, GUARDS };
+static const char *const guard_names[GUARDS] = {
+	"unmonitored", "uffd alone", "uffd + hooks"
+};
+
+enum price { PRICE_HIT, PRICE_MUNMAP, PRICE_MALLOC, PRICES };
+static const char *const price_names[PRICES] = {
+	"hit and release", "munmap of 256 KiB", "malloc + free, 256 KiB"
+};
+
+struct setup {
+	struct mrrc_mon *mon;
+	struct mrrc_cache_mt *cache;
+};
+
+static size_t page;
+static struct mrrc_mon_ops blind_ops;
+static uint64_t word;		/* each owner's own, and never again */
+static unsigned long lookups, stale;
+
+static uint64_t now_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * UINT64_C(1000000000) + time.tv_nsec;
+}
+
+static void check(bool right, const char *what)
+{
+	if (right)
+		return;
+	fprintf(stderr, "race_bench: %s\n", what);
+	exit(1);
+}
+
+/* ---- registrations ---- */
+
+/* 0: the pages are not of one moment. */
+static int note_reg(void *arg, uintptr_t start, size_t len,
+		    enum mrrc_access access, void **cookie, void **desc)
+{
+	const uint64_t first = *(volatile uint64_t *)start;
+	uint64_t same = first;
+	uintptr_t at;
+
+	for (at = start; at < start + len; at += page) {
+		if (*(volatile uint64_t *)at != first)
+			same = 0;
+	}
+	*cookie = (void *)same;
+	*desc = NULL;
+	return 0;
+}
+
+static void note_dereg(void *arg, struct mrrc_region *const *regions,
+		       size_t count)
+{
+}
+
+static const struct mrrc_reg_ops note_ops = {
+	.reg = note_reg,
+	.dereg = note_dereg,
+};
+
+static int setup_open(struct setup *setup, enum guard guard, bool blind)
+{
+	struct mrrc_cache_attr attr = { .ops = &note_ops };
+	char why[MRRC_MON_REASON];
+
+	blind_ops = guard == GUARD_NONE ? mrrc_mon_manual_ops :
+					  mrrc_mon_uffd_ops;
+	if (blind)
+		blind_ops.check = mrrc_mon_manual_ops.check;
+	if (mrrc_mon_open_ops(&blind_ops, why, &setup->mon)) {
+		fprintf(stderr, "race_bench: %s\n", why);
+		return -1;
+	}
+	if (guard == GUARD_HOOKS && mrrc_mon_hook(setup->mon, why)) {
+		fprintf(stderr, "race_bench: no hooks: %s\n", why);
+		mrrc_mon_close(setup->mon);
+		return -1;
+	}
+	attr.mon = setup->mon;
+	check(!mrrc_cache_mt_open(&attr, &setup->cache), "no cache");
+	return 0;
+}
+
+static void setup_close(struct setup *setup)
+{
+	check(!mrrc_cache_mt_close(setup->cache), "regions are in use");
+	mrrc_mon_close(setup->mon);
+}
+
+static struct mrrc_region *get(struct setup *setup, void *ptr, size_t len)
+{
+	struct mrrc_region *region;
+
+	check(!mrrc_cache_mt_get(setup->cache, ptr, len, MRRC_RW, &region),
+	      "no registration");
+	return region;
+}
+
+/* ---- duels ---- */
+
+struct run {
+	struct setup setup;
+	unsigned long until;	/* lookups */
+	uint64_t end;		/* or this moment */
+	bool once;		/* or the first stale hit */
+};
+
+static void run_use(void *arg, char *ptr, unsigned pages, bool fresh)
+{
+	struct run *run = arg;
+	struct mrrc_region *region;
+	unsigned i;
+
+	word++;
+	if (fresh) {
+		for (i = 0; i < pages; i++)
+			*(volatile uint64_t *)(ptr + i * page) = word;
+	} else {
+		/* as it was left, or new */
+		word = *(volatile uint64_t *)ptr;
+		if (!word)
+			run_use(arg, ptr, pages, true);
+	}
+	for (i = 0; i < BURST; i++) {
+		region = get(&run->setup, ptr, pages * page);
+		stale += (uint64_t)region->cookie != word;
+		mrrc_cache_mt_put(run->setup.cache, region);
+	}
+	lookups += BURST;
+}
+
+static bool run_over(void *arg)
+{
+	const struct run *run = arg;
+
+	return lookups >= run->until || now_ns() >= run->end ||
+	       (run->once && stale);
+}
+
+static void count_default(unsigned long total, double seconds)
+{
+	struct run run = { 0 };
+	struct mrrc_stats stats;
+	unsigned long first, bad;
+	uint64_t began;
+	unsigned i;
+
+	printf("%-16s %10s %10s %10s %10s %8s\n", "way", "lookups", "hits",
+	       "changes", "us/change", "stale");
+	for (i = 0; i < duel_count; i++) {
+		check(!setup_open(&run.setup, GUARD_HOOKS, false), "set-up");
+		first = lookups;
+		bad = stale;
+		began = now_ns();
+		run.until = total / duel_count * (i + 1);
+		run.end = began + (uint64_t)(seconds * 1e9 / duel_count);
+		duel_fight(&duel_moves[i], run_use, run_over, &run);
+		mrrc_cache_mt_stats(run.setup.cache, &stats);
+		printf("%-16s %10lu %10lu %10lu %10.1f %8lu\n",
+		       duel_moves[i].name, lookups - first,
+		       stats.value[MRRC_STAT_HITS],
+		       (lookups - first) / (2 * BURST),
+		       (now_ns() - began) / 1e3 /
+		       ((lookups - first) / (2 * BURST)), stale - bad);
+		setup_close(&run.setup);
+	}
+}
+
+static unsigned long count_blind(void)
+{
+	struct run run = { .until = ~0UL, .once = true };
+	const unsigned long first = lookups, bad = stale;
+	unsigned long found;
+
+	check(!setup_open(&run.setup, GUARD_UFFD, true), "set-up");
+	run.end = now_ns() + BLIND_SECONDS * UINT64_C(1000000000);
+	stale = 0;
+	duel_fight(&duel_blind, run_use, run_over, &run);
+	printf("%-16s %10lu %10s %10s %10s %8lu\n", "no protection",
+	       lookups - first, "", "", "", stale);
+	found = stale;
+	stale = bad;
+	lookups = first;
+	setup_close(&run.setup);
+	return found;
+}
+
+/* ---- prices ---- */
+
+static double price_hit(struct setup *setup)
+{
+	static char *ptr;
+	uint64_t began;
+	unsigned i;
+
+	if (!ptr)
+		ptr = mmap(NULL, BLOCK, RW, ANON, -1, 0);
+	memset(ptr, 1, BLOCK);
+	mrrc_cache_mt_put(setup->cache, get(setup, ptr, BLOCK));
+	began = now_ns();
+	for (i = 0; i < HITS; i++)
+		mrrc_cache_mt_put(setup->cache, get(setup, ptr, BLOCK));
+	return (double)(now_ns() - began) / HITS;
+}
+
+static double price_munmap(struct setup *setup)
+{
+	uint64_t began, spent = 0;
+	unsigned i;
+	char *ptr;
+
+	for (i = 0; i < UNMAPS; i++) {
+		ptr = mmap(NULL, BLOCK, RW, ANON, -1, 0);
+		memset(ptr, 1, BLOCK);
+		mrrc_cache_mt_put(setup->cache, get(setup, ptr, BLOCK));
+		began = now_ns();
+		munmap(ptr, BLOCK);
+		spent += now_ns() - began;
+		/* where nobody else says so */
+		mrrc_cache_mt_invalidate(setup->cache, ptr, BLOCK);
+	}
+	return (double)spent / UNMAPS;
+}
+
+static double price_malloc(struct setup *setup)
+{
+	uint64_t began, spent = 0;
+	volatile uintptr_t at;	/* the compiler knows of free() */
+	unsigned i;
+	char *ptr;
+
+	for (i = 0; i < UNMAPS; i++) {
+		began = now_ns();
+		ptr = malloc(BLOCK);
+		spent += now_ns() - began;
+		at = (uintptr_t)ptr;
+		memset(ptr, 1, BLOCK);
+		mrrc_cache_mt_put(setup->cache, get(setup, ptr, BLOCK));
+		began = now_ns();
+		free(ptr);
+		spent += now_ns() - began;
+		mrrc_cache_mt_invalidate(setup->cache, (void *)at, BLOCK);
+	}
+	return (double)spent / UNMAPS;
+}
+
+static double (*const price_of[PRICES])(struct setup *setup) = {
+	price_hit, price_munmap, price_malloc
+};
+
+static int by_size(const void *a, const void *b)
+{
+	const double x = *(const double *)a;
+	const double y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void prices(double median[PRICES][GUARDS])
+{
+	static double sample[PRICES][GUARDS][ROUNDS];
+	struct setup setup;
+	unsigned round;
+	int price, guard;
+
+	for (round = 0; round < ROUNDS; round++) {
+		for (guard = 0; guard < GUARDS; guard++) {
+			check(!setup_open(&setup, guard, false), "set-up");
+			for (price = 0; price < PRICES; price++)
+				sample[price][guard][round] =
+					price_of[price](&setup);
+			setup_close(&setup);
+		}
+	}
+	for (price = 0; price < PRICES; price++) {
+		for (guard = 0; guard < GUARDS; guard++) {
+			qsort(sample[price][guard], ROUNDS, sizeof(double),
+			      by_size);
+			median[price][guard] =
+				sample[price][guard][ROUNDS / 2];
+		}
+	}
+}
+
+static void print_prices(double median[PRICES][GUARDS])
+{
+	int price, guard;
+
+	printf("%-24s", "nanoseconds");
+	for (guard = 0; guard < GUARDS; guard++)
+		printf(" %14s", guard_names[guard]);
+	for (price = 0; price < PRICES; price++) {
+		printf("\n%-24s", price_names[price]);
+		for (guard = 0; guard < GUARDS; guard++)
+			printf(" %14.0f", median[price][guard]);
+	}
+	printf("\n\n");
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long total = argc > 1 ? strtoul(argv[1], NULL, 10) : 10000000;
+	double seconds = argc > 2 ? strtod(argv[2], NULL) : 150;
+	double median[PRICES][GUARDS];
+	unsigned long blind;
+	struct setup setup;
+	int price, guard;
+
+	page = mrrc_vm_page();
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (setup_open(&setup, GUARD_HOOKS, false))
+		return 2;
+	setup_close(&setup);
+
+	/* Else malloc learns to keep such blocks. */
+	mallopt(M_MMAP_THRESHOLD, 128 << 10);
+	prices(median);
+	print_prices(median);
+	/* The heap shall not grow under the duel over its end. */
+	mallopt(M_TOP_PAD, 1 << 20);
+	free(malloc(1 << 16));
+	count_default(total, seconds);
+	blind = count_blind();
+	printf("RESULT %lu %lu %lu", lookups, stale, blind);
+	for (price = 0; price < PRICES; price++) {
+		for (guard = 0; guard < GUARDS; guard++)
+			printf(" %.0f", median[price][guard]);
+	}
+	printf("\n");
+	return 0;
+}
