@@ -241,8 +241,10 @@ bench_race()
 	lookups=$1 stale=$2 blind=$3
 	# of munmap: without a monitor, userfaultfd alone, with hooks
 	added=$(awk -v plain="$7" -v uffd="$8" -v hooks="$9" 'BEGIN {
-		print uffd > plain ? int(100 * (hooks - plain) / \
-			(uffd - plain) + .5) : 100 }')
+		if (uffd > plain)
+			print int(100 * (hooks - plain) / (uffd - plain) + .5)
+		}')
+	[ -n "$added" ] || cannot "userfaultfd alone seems to cost nothing"
 	say
 	say "Set-up: $(setup_line); probe, userfaultfd and hooks are the default."
 	say "Medians of 15 rounds in turn; malloc's threshold is fixed, so that"

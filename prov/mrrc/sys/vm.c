@@ -7,7 +7,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -197,8 +199,69 @@ static bool mrrc_vm_batch_private(int fd, uintptr_t start, size_t pages)
 	       mrrc_vm_classify(entry, pages) == MRRC_VM_PRIVATE;
 }
 
+/* ---- what backs a mapping, as far as the kernel can be asked (6.11) ---- */
+
+struct mrrc_vm_query {
+	uint64_t size;
+	uint64_t flags;			/* 0: what covers addr */
+	uint64_t addr;
+	uint64_t start, end;		/* answers, from here on */
+	uint64_t vma_flags, page_size, offset;
+	uint64_t inode;			/* 0: no file */
+	uint32_t major, minor;
+	uint32_t name_size;		/* 0: not wanted */
+	uint32_t build_id_size;
+	uint64_t name, build_id;
+};
+
+#define MRRC_VM_QUERY	_IOWR('f', 17, struct mrrc_vm_query)
+
+/* Huge pages without a file have one inside the kernel. */
+static bool mrrc_vm_anon_huge(int fd, uintptr_t addr)
+{
+	static const char anon[] = "/anon_hugepage (deleted)";
+	char name[PATH_MAX];
+	struct mrrc_vm_query query = {
+		.size = sizeof(query),
+		.addr = addr,
+		.name = (uintptr_t)name,
+		.name_size = sizeof(name),
+	};
+
+	return !ioctl(fd, MRRC_VM_QUERY, &query) &&
+	       query.page_size > mrrc_vm_page() && !strcmp(name, anon);
+}
+
+/*
+ * Whether somebody could truncate the file behind the range, which drops
+ * private pages of it as well. false also where the kernel does not say.
+ */
+static bool mrrc_vm_has_file(uintptr_t start, size_t len)
+{
+	struct mrrc_vm_query query = { .size = sizeof(query) };
+	const uintptr_t end = start + len;
+	bool file = false;
+	int fd;
+
+	fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	for (; start < end && !file; start = query.end) {
+		query.addr = start;
+		if (ioctl(fd, MRRC_VM_QUERY, &query)) {
+			/* No such mapping, or no such question. */
+			file = errno == ENOENT;
+			break;
+		}
+		file = query.inode && !mrrc_vm_anon_huge(fd, start);
+	}
+	close(fd);
+	return file;
+}
+
 bool mrrc_vm_private(uintptr_t start, size_t len)
 {
+	const uintptr_t all = start;
 	const size_t page = mrrc_vm_page();
 	size_t pages = len / page;
 	size_t batch;
@@ -214,5 +277,5 @@ bool mrrc_vm_private(uintptr_t start, size_t len)
 		ok = mrrc_vm_batch_private(fd, start, batch);
 	}
 	close(fd);
-	return ok;
+	return ok && !mrrc_vm_has_file(all, len);
 }

@@ -43,7 +43,10 @@ void mrrc_vm_derive_limits(size_t memory, size_t processors, size_t memlock,
 /*
  * Whether every page of the page-aligned range is private anonymous memory.
  * Shared memory can be watched by userfaultfd, yet loses pages by hole
- * punching and truncation without an event: it must not be cached. Faults
+ * punching and truncation without an event: it must not be cached. Nor must
+ * private mappings of files, which truncation empties; the kernel tells these
+ * from anonymous memory since Linux 6.11, and before that only as long as one
+ * page has not been written to. Faults
  * absent pages in for reading. Any doubt (no /proc, unmapped page, a page
  * that is nobody's) answers false.
  */
