@@ -8,11 +8,15 @@
 #include "ft_mrrc.h"
 
 #include <signal.h>
+#include <spawn.h>
 #include <sys/wait.h>
 
 #define LEN (20 * FT_PAGE)
 
-enum ending { END_EXIT, END_SCRIBBLE, END_UNMAP, END_KILLED, END_EXEC, ENDS };
+enum ending {
+	END_EXIT, END_SCRIBBLE, END_UNMAP, END_CHURN, END_KILLED, END_EXEC,
+	ENDS
+};
 
 static struct ft_pair pair;
 static char *out, *in;
@@ -28,12 +32,20 @@ static void transfer(void)
 
 static void child(enum ending ending)
 {
+	int i;
+
 	memset(out, 0xc1, LEN);
 	memset(in, 0xc2, LEN);
 	switch (ending) {
 	case END_UNMAP:
 		munmap(out, LEN);
 		munmap(in, LEN);
+		break;
+	case END_CHURN:
+		/* a life of its own, where libc's unmaps are hooked still */
+		for (i = 0; i < 20; i++)
+			free(malloc(300 * 1024));
+		madvise(out, LEN, MADV_DONTNEED);
 		break;
 	case END_KILLED:
 		raise(SIGKILL);
@@ -136,6 +148,47 @@ static void beside_a_child(unsigned rounds)
 	transfer();
 }
 
+/* The child runs in the parent's memory for a moment, and takes some away. */
+static void by_vfork(void)
+{
+	char *volatile p = ft_map(NULL, LEN);
+	volatile pid_t pid;
+	int status;
+
+	ft_stage("vfork");
+	ft_verify_pair(&pair.c, p, in, LEN, ++seed);
+	ft_release(&pair.dom[0]);
+	ft_release(&pair.dom[1]);
+	pid = vfork();
+	FT_CHECK(pid >= 0, "vfork: %s", strerror(errno));
+	if (!pid) {
+		munmap(p, LEN);
+		execlp("true", "true", (char *) NULL);
+		_exit(3);
+	}
+	FT_CHECK(waitpid(pid, &status, 0) == pid && !status,
+		 "vfork: status 0x%x", status);
+	FT_CHECK(ft_map_hole(p, LEN), "the child did not unmap it");
+	ft_verify_pair(&pair.c, p, in, LEN, ++seed);
+	ft_release(&pair.dom[0]);
+	ft_release(&pair.dom[1]);
+	ft_unmap(p, LEN);
+}
+
+static void by_spawn(void)
+{
+	char *argv[] = { (char *) "true", NULL };
+	int ret, status;
+	pid_t pid;
+
+	ft_stage("posix_spawn");
+	ret = posix_spawnp(&pid, "true", NULL, NULL, argv, environ);
+	FT_CHECK(!ret, "posix_spawn: %s", strerror(ret));
+	FT_CHECK(waitpid(pid, &status, 0) == pid && !status,
+		 "posix_spawn: status 0x%x", status);
+	transfer();
+}
+
 static void by_library(void)
 {
 	char line[32] = "";
@@ -209,6 +262,10 @@ int main(int argc, char **argv)
 		in_flight(i % ENDS);
 	}
 	beside_a_child(rounds);
+	for (i = 0; i < rounds; i++) {
+		by_vfork();
+		by_spawn();
+	}
 	by_library();
 	plain_exit();
 	neighbours();

@@ -313,11 +313,11 @@ int mrrc_reg_invalidate(struct mrrc_reg *reg, const void *addr, size_t len)
 {
 	const uintptr_t mask = (uintptr_t) sysconf(_SC_PAGESIZE) - 1;
 	const uintptr_t start = (uintptr_t) addr & ~mask;
-	uintptr_t end = (uintptr_t) addr + len;
+	uintptr_t end;
 
-	if (!addr || !len || end < start || end > UINTPTR_MAX - mask)
+	if (!addr || !len || len > UINTPTR_MAX - mask - (uintptr_t) addr)
 		return -FI_EINVAL;
-	end = (end + mask) & ~mask;
+	end = ((uintptr_t) addr + len + mask) & ~mask;
 	mrrc_cache_mt_invalidate(reg->cache, (void *) start, end - start);
 	mrrc_mon_invalidate(reg->mon, start, end - start);
 	return 0;

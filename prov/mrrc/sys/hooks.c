@@ -141,6 +141,7 @@ static void hooks_signals(int how, const uint64_t *set, uint64_t *old)
 static void hooks_tell_all(uintptr_t start, uintptr_t end)
 {
 	mrrc_hooks_cb tell;
+	bool done = true;
 	void *arg;
 	int i;
 
@@ -151,10 +152,11 @@ static void hooks_tell_all(uintptr_t start, uintptr_t end)
 		arg = atomic_load(&hooks.arg[i]);
 		tell = atomic_load(&hooks.tell[i]);
 		if (arg)
-			tell(arg, start, end);
+			done &= tell(arg, start, end);
 	}
 	atomic_fetch_sub(&hooks.inside, 1);
-	atomic_fetch_add_explicit(&hooks.told, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(done ? &hooks.told : &hooks.skipped, 1,
+				  memory_order_relaxed);
 }
 
 static __attribute__((noinline)) void hooks_tell(uintptr_t start,

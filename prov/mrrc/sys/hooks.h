@@ -26,9 +26,10 @@
 /*
  * The range is about to go. Called in the thread that takes it away, under
  * any lock but ours, all signals blocked; must not malloc, free, map or unmap,
- * nor wait for anybody who might. errno is kept for it.
+ * nor wait for anybody who might. errno is kept for it. false: it was at a bad
+ * moment, and nothing has been done.
  */
-typedef void (*mrrc_hooks_cb)(void *arg, uintptr_t start, uintptr_t end);
+typedef bool (*mrrc_hooks_cb)(void *arg, uintptr_t start, uintptr_t end);
 
 /*
  * Tell @tell from now on, patching libc if that is not done yet. @why (NULL,

@@ -8,12 +8,9 @@
 #include "config.h"
 #include "sys/mon_priv.h"
 
-#include <sched.h>
-
 #include "sys/hooks.h"
 
 #define MRRC_MON_SPIN	256	/* tries for the lock */
-#define MRRC_MON_YIELD	16	/* the last of them, giving up the processor */
 
 /* MONITOR lock held: does anybody know anything there? */
 static bool mrrc_mon_known(struct mrrc_mon *mon, uintptr_t start,
@@ -44,9 +41,18 @@ static void mrrc_mon_unmark(struct mrrc_mon *mon, uintptr_t start,
 	}
 }
 
+static inline void mrrc_mon_relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
 /*
- * The lock is not waited for long: whoever holds it may have been interrupted
- * for as long as a signal handler likes.
+ * Not waited for longer than what the kernel's way would cost: whoever holds
+ * the lock may be asleep, or in a signal handler.
  */
 static bool mrrc_mon_try(struct mrrc_mon *mon)
 {
@@ -55,18 +61,17 @@ static bool mrrc_mon_try(struct mrrc_mon *mon)
 	for (tries = 0; tries < MRRC_MON_SPIN; tries++) {
 		if (mrrc_lock_try(&mon->lock))
 			return true;
-		if (tries >= MRRC_MON_SPIN - MRRC_MON_YIELD)
-			sched_yield();
+		mrrc_mon_relax();
 	}
 	return false;
 }
 
-void mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end)
+bool mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end)
 {
 	struct mrrc_mon *mon = arg;
 
 	if (!mrrc_mon_try(mon))
-		return;
+		return false;
 	if (!mrrc_mon_works(mon))
 		;
 	else if (mrrc_mon_known(mon, start, end))
@@ -74,6 +79,7 @@ void mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end)
 	else
 		mrrc_mon_unmark(mon, start, end);
 	mrrc_lock_release(&mon->lock);
+	return true;
 }
 
 void mrrc_mon_mark(struct mrrc_mon *mon)

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_kinds: buffers in every kind of memory, whose pages are then
+ * replaced in the ways of that kind. What the kernel does not report must not
+ * be kept registered; data is right in any case.
+ */
+#include "ft_mrrc.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/ipc.h>
+#include <sys/shm.h>
+
+#define LEN (8 * FT_PAGE)
+#define HUGE (2UL << 20)
+
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+
+struct kind {
+	const char *name;
+	/* NULL: not here */
+	char *(*make)(size_t *len);
+	/* Other pages at the same address, or (false) none. */
+	bool (*change)(char *p, size_t len);
+	void (*end)(char *p, size_t len);
+	bool kept;		/* registrations are */
+};
+
+static uint64_t seed;
+static int file = -1;
+
+static void use(struct ft_pair *pair, char *p, size_t len, char *other)
+{
+	ft_verify_pair(&pair->c, p, other, len, ++seed);
+	ft_verify_pair(&pair->s, other, p, len, ++seed);
+	ft_verify_pair(&pair->c, p, other, len, ++seed);
+	ft_release(&pair->dom[0]);
+	ft_release(&pair->dom[1]);
+}
+
+/* ---- anonymous ---- */
+
+static char *make_anon(size_t *len)
+{
+	return ft_map(NULL, *len);
+}
+
+static void end_map(char *p, size_t len)
+{
+	ft_unmap(p, len);
+}
+
+static bool by_free(char *p, size_t len)
+{
+	FT_CHECK(!madvise(p, len, MADV_FREE), "MADV_FREE: %s",
+		 strerror(errno));
+	return true;
+}
+
+/* The pages move away and leave the mapping behind. */
+static bool by_dontunmap(char *p, size_t len)
+{
+	char *to = mremap(p, len, len, MREMAP_MAYMOVE | MREMAP_DONTUNMAP,
+			  NULL);
+
+	if (to == MAP_FAILED)
+		return true;	/* before Linux 5.7 */
+	ft_unmap(to, len);
+	return true;
+}
+
+static bool by_remap(char *p, size_t len)
+{
+	ft_unmap(p, len);
+	return ft_map_hole(p, len);
+}
+
+/* ---- huge ---- */
+
+static char *map_huge(char *at)
+{
+	char *p = mmap(at, HUGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB |
+		       (at ? MAP_FIXED : 0), -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static char *make_huge(size_t *len)
+{
+	char *p = map_huge(NULL);
+
+	*len = HUGE;
+	return p;
+}
+
+static bool by_huge(char *p, size_t len)
+{
+	return map_huge(p);
+}
+
+/* ---- files ---- */
+
+static char *map_file(int fd, int flags, size_t len)
+{
+	char *p;
+
+	FT_CHECK(fd >= 0, "no file: %s", strerror(errno));
+	file = fd;
+	FT_CHECK(!ftruncate(fd, (off_t) len), "ftruncate: %s",
+		 strerror(errno));
+	p = mmap(NULL, len, PROT_READ | PROT_WRITE, flags, fd, 0);
+	FT_CHECK(p != MAP_FAILED, "mmap: %s", strerror(errno));
+	memset(p, 1, len);
+	return p;
+}
+
+static int disk_file(void)
+{
+	char path[] = "/var/tmp/ft_mrrc_XXXXXX";
+	int fd = mkstemp(path);
+
+	if (fd >= 0)
+		unlink(path);
+	return fd;
+}
+
+static char *make_memfd_private(size_t *len)
+{
+	return map_file(memfd_create("ft_mrrc", 0), MAP_PRIVATE, *len);
+}
+
+static char *make_memfd_shared(size_t *len)
+{
+	return map_file(memfd_create("ft_mrrc", 0), MAP_SHARED, *len);
+}
+
+static char *make_file_private(size_t *len)
+{
+	return map_file(disk_file(), MAP_PRIVATE, *len);
+}
+
+static char *make_file_shared(size_t *len)
+{
+	return map_file(disk_file(), MAP_SHARED, *len);
+}
+
+static bool by_truncate(char *p, size_t len)
+{
+	FT_CHECK(!ftruncate(file, 0) && !ftruncate(file, (off_t) len),
+		 "ftruncate: %s", strerror(errno));
+	return true;
+}
+
+static bool by_punch(char *p, size_t len)
+{
+	FT_CHECK(!fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			    0, (off_t) len) || errno == EOPNOTSUPP,
+		 "PUNCH_HOLE: %s", strerror(errno));
+	return true;
+}
+
+static bool by_remove(char *p, size_t len)
+{
+	FT_CHECK(!madvise(p, len, MADV_REMOVE) || errno == EOPNOTSUPP,
+		 "MADV_REMOVE: %s", strerror(errno));
+	return true;
+}
+
+static void end_file(char *p, size_t len)
+{
+	ft_unmap(p, len);
+	close(file);
+}
+
+/* ---- System V ---- */
+
+static int segment;
+
+static char *make_shm(size_t *len)
+{
+	char *p;
+
+	segment = shmget(IPC_PRIVATE, *len, IPC_CREAT | 0600);
+	if (segment < 0)
+		return NULL;
+	p = shmat(segment, NULL, 0);
+	return p == (char *) -1 ? NULL : p;
+}
+
+/* Another segment where the first one was. */
+static bool by_shmdt(char *p, size_t len)
+{
+	FT_CHECK(!shmdt(p), "shmdt: %s", strerror(errno));
+	shmctl(segment, IPC_RMID, NULL);
+	segment = shmget(IPC_PRIVATE, len, IPC_CREAT | 0600);
+	return segment >= 0 && shmat(segment, p, 0) == p;
+}
+
+static void end_shm(char *p, size_t len)
+{
+	shmdt(p);
+	shmctl(segment, IPC_RMID, NULL);
+}
+
+static const struct kind kinds[] = {
+	{ "anonymous, unmapped", make_anon, by_remap, end_map, true },
+	{ "anonymous, MADV_FREE", make_anon, by_free, end_map, true },
+	{ "anonymous, DONTUNMAP", make_anon, by_dontunmap, end_map, true },
+	{ "huge pages, MAP_FIXED", make_huge, by_huge, end_map, true },
+	{ "memfd, private, truncated", make_memfd_private, by_truncate,
+	  end_file, false },
+	{ "memfd, shared, truncated", make_memfd_shared, by_truncate, end_file,
+	  false },
+	{ "memfd, shared, PUNCH_HOLE", make_memfd_shared, by_punch, end_file,
+	  false },
+	{ "memfd, shared, MADV_REMOVE", make_memfd_shared, by_remove, end_file,
+	  false },
+	{ "file, private, truncated", make_file_private, by_truncate, end_file,
+	  false },
+	{ "file, shared, truncated", make_file_shared, by_truncate, end_file,
+	  false },
+	{ "file, shared, PUNCH_HOLE", make_file_shared, by_punch, end_file,
+	  false },
+	{ "System V, detached", make_shm, by_shmdt, end_shm, false },
+};
+
+static void run(struct ft_pair *pair, const struct kind *kind, char *other)
+{
+	struct fi_mrrc_stats before, after;
+	size_t len = LEN;
+	char *p;
+
+	ft_stage("%s", kind->name);
+	p = kind->make(&len);
+	if (!p) {
+		printf("note: %s: not on this machine\n", kind->name);
+		return;
+	}
+	/* other is registered already: what is new is p's */
+	ft_stats(&pair->dom[1], &before);
+	use(pair, p, LEN, other);
+	ft_stats(&pair->dom[1], &after);
+	if (ft_caches(&pair->dom[1])) {
+		FT_CHECK(kind->kept == (after.uncached == before.uncached),
+			 "%s: %" PRIu64 " registered for one operation",
+			 kind->name, after.uncached - before.uncached);
+		FT_CHECK(!kind->kept || after.hits > before.hits,
+			 "%s: no hits", kind->name);
+	}
+	if (kind->change(p, len))
+		use(pair, p, LEN, other);
+	kind->end(p, len);
+}
+
+/* A library's data is a buffer; the library goes, and comes back. */
+static void library(struct ft_pair *pair, char *other)
+{
+	char *data;
+	void *lib;
+	int i;
+
+	ft_stage("a library's data");
+	for (i = 0; i < 4; i++) {
+		lib = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
+		data = lib ? dlsym(lib, "signgam") : NULL;
+		if (!data)
+			return;
+		ft_verify_pair(&pair->c, data, other, sizeof(int), ++seed);
+		ft_verify_pair(&pair->s, other, data, sizeof(int), ++seed);
+		ft_release(&pair->dom[0]);
+		ft_release(&pair->dom[1]);
+		dlclose(lib);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct ft_pair pair;
+	unsigned i, k, rounds;
+	char *other;
+
+	ft_init(argc, argv);
+	rounds = ft_iters(ft_core("verbs") ? 3 : 20);
+	ft_pair_open(&pair, &attr);
+	other = ft_map(NULL, LEN);
+	use(&pair, other, LEN / 2, other + LEN / 2);
+	use(&pair, other, LEN / 2, other + LEN / 2);
+	for (i = 0; i < rounds; i++) {
+		for (k = 0; k < sizeof(kinds) / sizeof(*kinds); k++)
+			run(&pair, &kinds[k], other);
+		library(&pair, other);
+	}
+	ft_check_idle(&pair.dom[0], "at the end");
+	ft_check_idle(&pair.dom[1], "at the end");
+	ft_unmap(other, LEN);
+	ft_pair_close(&pair);
+	return ft_done();
+}

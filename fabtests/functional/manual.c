@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_manual: FI_OFI_MRRC_MONITOR=manual. Any memory is kept registered,
+ * shared memory too, until fi_mrrc_invalidate() names it; then the next use
+ * registers anew, in every domain.
+ */
+#include "ft_mrrc.h"
+
+#define LEN (8 * FT_PAGE)
+
+static struct ft_pair pair;
+static uint64_t seed;
+
+static void use(char *p, char *other)
+{
+	ft_verify_pair(&pair.c, p, other, LEN, ++seed);
+	ft_verify_pair(&pair.s, other, p, LEN, ++seed);
+	ft_release(&pair.dom[0]);
+	ft_release(&pair.dom[1]);
+}
+
+static void check_count(const char *what, uint64_t got, uint64_t want)
+{
+	FT_CHECK(got == want, "%s: %" PRIu64 ", not %" PRIu64, what, got,
+		 want);
+}
+
+/* p is the client's alone, domain 1; other the server's. */
+static void round_of(char *p, char *other)
+{
+	struct fi_mrrc_stats s[2], t[2];
+	int i;
+
+	use(p, other);
+	for (i = 0; i < 2; i++)
+		ft_stats(&pair.dom[i], &s[i]);
+	use(p, other);
+	/* part of it: all that overlaps is forgotten */
+	if (!ft_opts.raw)
+		FT_CALL(fi_mrrc_invalidate(pair.dom[0].domain, p + FT_PAGE,
+					   1));
+	ft_map(p, LEN);
+	for (i = 0; i < 2 && !ft_opts.raw; i++) {
+		ft_stats(&pair.dom[i], &t[i]);
+		check_count("uncached", t[i].uncached, 0);
+		check_count("registrations", t[i].registrations,
+			    s[i].registrations);
+		check_count("hits", t[i].hits, s[i].hits + 2);
+		/* told to the other domain, where nothing of p is */
+		check_count("invalidations", t[i].invalidations,
+			    s[i].invalidations + i);
+	}
+	use(p, other);
+	for (i = 0; i < 2 && !ft_opts.raw; i++) {
+		ft_stats(&pair.dom[i], &s[i]);
+		check_count("registrations", s[i].registrations,
+			    t[i].registrations + i);
+	}
+}
+
+static void bad_calls(void)
+{
+	struct fid_domain *domain = pair.dom[0].domain;
+
+	check_count("no address", (uint64_t) -fi_mrrc_invalidate(domain, NULL,
+								 LEN),
+		    FI_EINVAL);
+	check_count("no length", (uint64_t) -fi_mrrc_invalidate(domain, domain,
+								0), FI_EINVAL);
+	check_count("too long", (uint64_t) -fi_mrrc_invalidate(domain, domain,
+							       SIZE_MAX),
+		    FI_EINVAL);
+	/* nothing there: nothing to do */
+	FT_CALL(fi_mrrc_invalidate(domain, (void *) FT_PAGE, FT_PAGE));
+}
+
+int main(int argc, char **argv)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct fi_mrrc_stats st;
+	unsigned i, rounds;
+	char *p, *other;
+
+	setenv("FI_OFI_MRRC_MONITOR", "manual", 1);
+	ft_init(argc, argv);
+	rounds = ft_iters(ft_core("verbs") ? 5 : 50);
+	ft_pair_open(&pair, &attr);
+	if (ft_stats(&pair.dom[0], &st)) {
+		FT_CHECK(!strcmp(st.monitor, "manual"), "monitor %s",
+			 st.monitor);
+		bad_calls();
+	}
+	p = ft_map(NULL, LEN);
+	/* what no other monitor keeps */
+	other = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	FT_CHECK(other != MAP_FAILED, "mmap: %s", strerror(errno));
+	for (i = 0; i < rounds; i++) {
+		ft_stage("round %u", i);
+		round_of(p, other);
+	}
+	ft_check_idle(&pair.dom[0], "at the end");
+	if (!ft_opts.raw)
+		FT_CALL(fi_mrrc_invalidate(pair.dom[1].domain, p, LEN));
+	ft_unmap(p, LEN);
+	ft_unmap(other, LEN);
+	ft_pair_close(&pair);
+	return ft_done();
+}

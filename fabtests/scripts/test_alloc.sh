@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# test_alloc.sh: random blocks come, go and are sent (fi_mrrc_random) with
+# several allocators, and with another library that patches libc.  The last
+# line is "N passed, N failed, N skipped".
+
+set -u
+readonly ME=${0##*/}
+readonly RC_SKIP=77
+
+# what is preloaded; what is not installed is skipped
+readonly ALLOCATORS="libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2.0"
+# patches libc at load time; with a known fault in mremap(), which the test
+# does without
+readonly PATCHER=libucm.so.0
+
+usage()
+{
+	cat <<-EOT
+	Usage: $ME [-b BINDIR] [-t SECONDS] [PROVIDER]
+
+	Runs fi_mrrc_random over PROVIDER ("tcp;ofi_mrrc") with glibc's
+	allocator, and preloaded: $ALLOCATORS, $PATCHER;
+	with hooks, and without.
+
+	  -b BINDIR    where fi_mrrc_random is (default: PATH)
+	  -t SECONDS   of each run (default 4)
+	  --packages   what Debian has them in
+	EOT
+}
+
+# run NAME PRELOAD HOOKS
+run()
+{
+	local rc
+
+	env ${2:+LD_PRELOAD="$2"} FI_OFI_MRRC_HOOKS="$3" \
+		FI_OFI_MRRC_REGISTER=always FT_SECONDS="$SECONDS_EACH" \
+		timeout -k 5 $((SECONDS_EACH * 4 + 120)) \
+		"$PROGRAM" -v -p "$PROVIDER" -t $((SECONDS_EACH * 4 + 100)) \
+		>"$LOG" 2>&1 </dev/null
+	rc=$?
+	case $rc in
+	0)
+		echo "PASS $1, hooks $3: $(sed -n \
+			's/^fi_mrrc_random: \(.*announced.*\)/\1/p' "$LOG")"
+		PASSED=$((PASSED + 1))
+		;;
+	"$RC_SKIP")
+		echo "SKIP $1: $(tail -n 1 "$LOG")"
+		SKIPPED=$((SKIPPED + 1))
+		;;
+	*)
+		echo "FAIL $1, hooks $3: exit status $rc"
+		tail -n 20 "$LOG" | sed 's/^/  | /'
+		FAILED=$((FAILED + 1))
+		;;
+	esac
+}
+
+# Can it be preloaded? The loader says so, and goes on without.
+loads()
+{
+	! LD_PRELOAD=$1 true 2>&1 | grep -q 'cannot be preloaded'
+}
+
+main()
+{
+	local preload hooks
+
+	SECONDS_EACH=4 PROGRAM=fi_mrrc_random PROVIDER="tcp;ofi_mrrc"
+	while [ $# -gt 0 ]; do
+		case $1 in
+		-h|--help) usage; exit 0 ;;
+		--packages)
+			echo "libjemalloc2 libtcmalloc-minimal4" \
+				"libmimalloc2.0 libucx0"
+			exit 0
+			;;
+		-b) PROGRAM=${2:?}/fi_mrrc_random; shift 2 ;;
+		-t) SECONDS_EACH=${2:?}; shift 2 ;;
+		-*) usage >&2; exit 2 ;;
+		*) PROVIDER=$1; shift ;;
+		esac
+	done
+	PASSED=0 FAILED=0 SKIPPED=0
+	LOG=$(mktemp "${TMPDIR:-/tmp}/test_alloc.XXXXXX") || exit 2
+	trap 'rm -f "$LOG"' EXIT
+	for hooks in auto 0; do
+		run "glibc" "" $hooks
+		for preload in $ALLOCATORS $PATCHER; do
+			if loads "$preload"; then
+				run "$preload" "$preload" $hooks
+			else
+				echo "SKIP $preload: not installed"
+				SKIPPED=$((SKIPPED + 1))
+			fi
+		done
+	done
+	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
+	[ "$FAILED" -eq 0 ]
+}
+
+# one line: nothing is read from this file once main() has begun
+main "$@"; exit
