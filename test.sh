@@ -40,7 +40,8 @@ usage()
 	             manual page, shellcheck
 	  tcp        functional tests over tcp;ofi_mrrc, registration forced;
 	             other users of libfabric see no difference; the simulator
-	             counts what the provider counts; fi_mrrc_stat shows it
+	             counts what the provider counts; fi_mrrc_stat shows it;
+	             other allocators, and another library that patches libc
 	  libfabric2 unit tests and functional tests with libfabric 2.x, in a
 	             folder of Debian 13; each major says that it is not for
 	             the other
@@ -233,6 +234,25 @@ stage_tcp()
 	run_test_sim "tcp;ofi_mrrc" \
 		env FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric"
 	run_test_stat unit
+	run_test_alloc unit 4
+}
+
+# run_test_alloc BUILD SECONDS: each allocator, for so long.
+run_test_alloc()
+{
+	local log=$LOGS/$STAGE-test_alloc.log rc
+	local script=$TOP/fabtests/scripts/test_alloc.sh
+
+	need "$("$script" --packages)" || {
+		fail "the allocators cannot be installed"
+		return
+	}
+	logged "random blocks under each allocator" "$log" \
+		env FI_PROVIDER_PATH="$BUILD/$1/prefix/lib/libfabric" \
+		"$script" -b "$BUILD/$1/prefix/bin" -t "$2"
+	rc=$?
+	count_summary $rc "$log" "test_alloc.sh"
+	[ $rc -eq 0 ] || sed 's/^/   | /' "$log" | tail -n 20
 }
 
 # What fi_mrrc_stat shows, and what is left in a file, is what was counted.
@@ -502,6 +522,8 @@ stage_soak()
 		before=$FAILED
 		say "   round $round"
 		FT_SEED=$round run_fabtests soak "tcp;ofi_mrrc"
+		# a quarter of the time or so
+		run_test_alloc soak 60
 		check_in soak
 		[ "$FAILED" -eq "$before" ] || break
 	done

@@ -344,7 +344,7 @@ START_TEST(test_signal_inside)
 	pthread_t thread;
 	char *other;
 
-	need_hooks();
+	need_uffd();
 	lock = _i & 1 ? &watcher.lock : &mon->lock;
 	on(_i & 2 ? on_raw : on_munmap);
 	other = mon_map(1);

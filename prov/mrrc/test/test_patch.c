@@ -262,5 +262,9 @@ int main(void)
 		fprintf(stderr, "valgrind runs code as it was: skipped\n");
 		return 77;
 	}
+#ifdef __SANITIZE_THREAD__
+	fprintf(stderr, "libc unmaps where ThreadSanitizer is gone: skipped\n");
+	return 77;
+#endif
 	return run_suites(suites, 1);
 }
