@@ -5,10 +5,12 @@
  * keeps its own contents, which are verified when it goes; each transfer is.
  *
  * For LD_PRELOAD of other allocators (scripts/test_alloc.sh). FT_SECONDS
- * makes it run for so long.
+ * makes it run for so long. FT_UCM=before or after has UCX's libucm patch libc
+ * before or after the provider does.
  */
 #include "ft_mrrc.h"
 
+#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -160,6 +162,35 @@ static void *work(void *arg)
 	return NULL;
 }
 
+static atomic_uint ucm_events;
+
+static void on_ucm(int type, void *event, void *arg)
+{
+	atomic_fetch_add(&ucm_events, 1);
+}
+
+/* Memory mapped and unmapped, as its header has it. */
+#define UCM_EVENTS (1 << 16 | 1 << 17)
+
+static bool patch_ucm(const char *when)
+{
+	int (*set)(int events, int priority, void (*cb)(int, void *, void *),
+		   void *arg);
+	const char *want = getenv("FT_UCM");
+	int ret;
+
+	if (!want || strcmp(want, when))
+		return false;
+	/* it brings libucm, and has it patch libc at once */
+	if (!dlopen("libucs.so.0", RTLD_NOW | RTLD_GLOBAL))
+		ft_skip("%s", dlerror());
+	*(void **) &set = dlsym(RTLD_DEFAULT, "ucm_set_event_handler");
+	FT_CHECK(set, "no ucm_set_event_handler in libucs.so.0");
+	ret = set(UCM_EVENTS, 0, on_ucm, NULL);
+	FT_CHECK(!ret, "ucm_set_event_handler: %d", ret);
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -167,11 +198,14 @@ int main(int argc, char **argv)
 	struct ft_attr attr = FT_ATTR;
 	static struct worker worker[2];
 	struct fi_mrrc_stats st;
+	bool ucm;
 	int i;
 
 	ft_init(argc, argv);
 	steps = ft_iters(ft_core("verbs") ? 300 : 6000);
+	ucm = patch_ucm("before");
 	ft_pair_open(&pair, &attr);
+	ucm |= patch_ucm("after");
 	if (seconds)
 		end_us = ft_now_us() + 1000000 * strtoull(seconds, NULL, 10);
 	for (i = 0; i < 2; i++) {
@@ -187,9 +221,15 @@ int main(int argc, char **argv)
 		FT_CHECK(st.hits && st.invalidations,
 			 "%" PRIu64 " hits, %" PRIu64 " invalidations: nothing "
 			 "was tested", st.hits, st.invalidations);
-		ft_log("%s, %" PRIu64 " announced, %" PRIu64 " lookups, %"
-		       PRIu64 " hits, %" PRIu64 " invalidations", st.monitor,
-		       st.announced, st.lookups, st.hits, st.invalidations);
+		ft_log("%s (%" PRIu64 " hooked, %" PRIu64 " lost), %" PRIu64
+		       " announced, %" PRIu64 " lookups, %" PRIu64 " hits, %"
+		       PRIu64 " invalidations", st.monitor, st.hooks,
+		       st.hooks_lost, st.announced, st.lookups, st.hits,
+		       st.invalidations);
+	}
+	if (ucm) {
+		ft_log("libucm saw %u events", atomic_load(&ucm_events));
+		FT_CHECK(atomic_load(&ucm_events), "libucm saw nothing");
 	}
 	ft_check_idle(&pair.dom[0], "at the end");
 	ft_check_idle(&pair.dom[1], "at the end");

@@ -11,18 +11,15 @@ readonly RC_SKIP=77
 
 # what is preloaded; what is not installed is skipped
 readonly ALLOCATORS="libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2.0"
-# patches libc at load time; with a known fault in mremap(), which the test
-# does without
-readonly PATCHER=libucm.so.0
-
 usage()
 {
 	cat <<-EOT
 	Usage: $ME [-b BINDIR] [-t SECONDS] [PROVIDER]
 
 	Runs fi_mrrc_random over PROVIDER ("tcp;ofi_mrrc") with glibc's
-	allocator, and preloaded: $ALLOCATORS, $PATCHER;
-	with hooks, and without.
+	allocator, and preloaded: $ALLOCATORS;
+	with hooks, and without; and beside UCX's libucm, which patches libc
+	before or after.
 
 	  -b BINDIR    where fi_mrrc_random is (default: PATH)
 	  -t SECONDS   of each run (default 4)
@@ -30,12 +27,12 @@ usage()
 	EOT
 }
 
-# run NAME PRELOAD HOOKS
+# run NAME PRELOAD HOOKS [VARIABLE=VALUE]
 run()
 {
 	local rc
 
-	env ${2:+LD_PRELOAD="$2"} FI_OFI_MRRC_HOOKS="$3" \
+	env ${2:+LD_PRELOAD="$2"} "${@:4}" FI_OFI_MRRC_HOOKS="$3" \
 		FI_OFI_MRRC_REGISTER=always FT_SECONDS="$SECONDS_EACH" \
 		timeout -k 5 $((SECONDS_EACH * 4 + 120)) \
 		"$PROGRAM" -v -p "$PROVIDER" -t $((SECONDS_EACH * 4 + 100)) \
@@ -44,7 +41,8 @@ run()
 	case $rc in
 	0)
 		echo "PASS $1, hooks $3: $(sed -n \
-			's/^fi_mrrc_random: \(.*announced.*\)/\1/p' "$LOG")"
+			's/^fi_mrrc_random: \(.*announced.*\)/\1/p' \
+			"$LOG")"
 		PASSED=$((PASSED + 1))
 		;;
 	"$RC_SKIP")
@@ -57,6 +55,12 @@ run()
 		FAILED=$((FAILED + 1))
 		;;
 	esac
+}
+
+skip()
+{
+	echo "SKIP $1: not installed"
+	SKIPPED=$((SKIPPED + 1))
 }
 
 # Can it be preloaded? The loader says so, and goes on without.
@@ -89,15 +93,17 @@ main()
 	trap 'rm -f "$LOG"' EXIT
 	for hooks in auto 0; do
 		run "glibc" "" $hooks
-		for preload in $ALLOCATORS $PATCHER; do
+		for preload in $ALLOCATORS; do
 			if loads "$preload"; then
 				run "$preload" "$preload" $hooks
 			else
-				echo "SKIP $preload: not installed"
-				SKIPPED=$((SKIPPED + 1))
+				skip "$preload"
 			fi
 		done
 	done
+	# the test does without MREMAP_FIXED, which libucm 1.13 gets wrong
+	run "libucm before" "" auto FT_UCM=before
+	run "libucm after" "" auto FT_UCM=after
 	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
 	[ "$FAILED" -eq 0 ]
 }
