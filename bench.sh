@@ -237,10 +237,10 @@ bench_race()
 	line=$(sed -n 's/^RESULT //p' "$dir/out")
 	# shellcheck disable=SC2086 # numbers
 	set -- $line
-	[ $# -eq 12 ] || cannot "race_bench said nothing"
+	[ $# -eq 15 ] || cannot "race_bench said nothing"
 	lookups=$1 stale=$2 blind=$3
 	# of munmap: without a monitor, userfaultfd alone, with hooks
-	added=$(awk -v plain="$7" -v uffd="$8" -v hooks="$9" 'BEGIN {
+	added=$(awk -v plain="${10}" -v uffd="${11}" -v hooks="${12}" 'BEGIN {
 		if (uffd > plain)
 			print int(100 * (hooks - plain) / (uffd - plain) + .5)
 		}')

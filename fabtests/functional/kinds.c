@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <sys/ipc.h>
 #include <sys/shm.h>
 
@@ -255,25 +256,33 @@ static void run(struct ft_pair *pair, const struct kind *kind, char *other)
 	kind->end(p, len);
 }
 
-/* A library's data is a buffer; the library goes, and comes back. */
+/*
+ * A source in a library, which is then unloaded, and where it was something
+ * else is mapped.
+ */
 static void library(struct ft_pair *pair, char *other)
 {
-	char *data;
-	void *lib;
-	int i;
+	/* of libc, and not loaded by anything here */
+	void *lib = dlopen("libthread_db.so.1", RTLD_NOW | RTLD_LOCAL);
+	struct link_map *map;
+	char *p;
 
-	ft_stage("a library's data");
-	for (i = 0; i < 4; i++) {
-		lib = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
-		data = lib ? dlsym(lib, "signgam") : NULL;
-		if (!data)
-			return;
-		ft_verify_pair(&pair->c, data, other, sizeof(int), ++seed);
-		ft_verify_pair(&pair->s, other, data, sizeof(int), ++seed);
-		ft_release(&pair->dom[0]);
-		ft_release(&pair->dom[1]);
-		dlclose(lib);
+	ft_stage("an unloaded library");
+	if (!lib || dlinfo(lib, RTLD_DI_LINKMAP, &map)) {
+		printf("note: no library to unload: %s\n", dlerror());
+		return;
 	}
+	p = (char *) map->l_addr;
+	ft_send_recv(&pair->c, p, other, FT_PAGE);
+	FT_CHECK(!memcmp(p, other, FT_PAGE), "the library differs");
+	ft_send_recv(&pair->c, p, other, FT_PAGE);
+	ft_release(&pair->dom[0]);
+	ft_release(&pair->dom[1]);
+	dlclose(lib);
+	if (!ft_map_hole(p, FT_PAGE))
+		return;
+	use(pair, p, FT_PAGE, other);
+	ft_unmap(p, FT_PAGE);
 }
 
 int main(int argc, char **argv)

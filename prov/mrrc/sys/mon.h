@@ -19,8 +19,9 @@
  * at seq again once it has the lock, can trust the index for as long as it
  * holds the lock. Where no other thread could unmap, it is seq alone.
  *
- * Events are read and handled under the monitor's lock with seq odd, by the
- * handler thread or by any thread that finds memory busy (mrrc_mon_drain).
+ * Events are read with seq odd, and handled under the monitor's lock before it
+ * becomes even again, by a thread of the monitor's or by any that finds memory
+ * busy (mrrc_mon_drain).
  * The unmapping thread sleeps until its event is read: whoever holds the
  * MONITOR or a CACHE lock must not malloc, free, map or unmap. A signal
  * handler may do so in that thread all the same: events are read by a thread

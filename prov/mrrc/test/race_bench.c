@@ -8,8 +8,8 @@
  * the old ones are gone; a lookup that begins after that and is served by a
  * registration with another word is a stale hit.
  *
- * Prices: a hit, an munmap and a malloc/free of 256 KiB without a monitor, with
- * userfaultfd alone, and with hooks; in turn, medians.
+ * Prices: a hit and its release, an munmap and a malloc/free of 256 KiB
+ * without a monitor, with userfaultfd alone, and with hooks; in turn, medians.
  *
  *	race_bench [LOOKUPS [SECONDS]]
  *
@@ -19,6 +19,8 @@
 #include "config.h"
 
 #include <malloc.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,9 +47,10 @@ static const char *const guard_names[GUARDS] = {
 	"unmonitored", "uffd alone", "uffd + hooks"
 };
 
-enum price { PRICE_HIT, PRICE_MUNMAP, PRICE_MALLOC, PRICES };
+enum price { PRICE_HIT, PRICE_THREADS, PRICE_MUNMAP, PRICE_MALLOC, PRICES };
 static const char *const price_names[PRICES] = {
-	"hit and release", "munmap of 256 KiB", "malloc + free, 256 KiB"
+	"hit, one thread", "hit, several threads", "munmap of 256 KiB",
+	"malloc + free, 256 KiB"
 };
 
 struct setup {
@@ -250,6 +253,28 @@ static double price_hit(struct setup *setup)
 	return (double)(now_ns() - began) / HITS;
 }
 
+static void *wait_for(void *arg)
+{
+	sem_wait(arg);
+	return NULL;
+}
+
+/* Another thread could unmap, and the kernel has to be asked. */
+static double price_threads(struct setup *setup)
+{
+	pthread_t thread;
+	double price;
+	sem_t done;
+
+	sem_init(&done, 0, 0);
+	check(!pthread_create(&thread, NULL, wait_for, &done), "a thread");
+	price = price_hit(setup);
+	sem_post(&done);
+	pthread_join(thread, NULL);
+	sem_destroy(&done);
+	return price;
+}
+
 static double price_munmap(struct setup *setup)
 {
 	uint64_t began, spent = 0;
@@ -292,7 +317,7 @@ static double price_malloc(struct setup *setup)
 }
 
 static double (*const price_of[PRICES])(struct setup *setup) = {
-	price_hit, price_munmap, price_malloc
+	price_hit, price_threads, price_munmap, price_malloc
 };
 
 static int by_size(const void *a, const void *b)
