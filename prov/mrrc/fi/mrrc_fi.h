@@ -42,6 +42,7 @@
 #include <rdma/providers/fi_prov.h>
 
 #include "reg.h"
+#include "sys/mon.h"
 
 #define MRRC_PROV_NAME "ofi_mrrc"
 
@@ -333,6 +334,7 @@ struct mrrc_params {
 	size_t cache_max_size;	/* bytes; SIZE_MAX: not set, derive */
 	size_t cache_max_count;	/* regions; SIZE_MAX: not set, derive */
 	enum mrrc_helper helper;
+	enum mrrc_mon_probe probe;
 	char policy[64];
 	char monitor[16];	/* "auto", "uffd", "manual", "none" */
 	enum mrrc_hooks hooks;

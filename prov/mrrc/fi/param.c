@@ -101,6 +101,19 @@ static int set_helper(const char *value)
 	return 0;
 }
 
+static int set_probe(const char *value)
+{
+	if (!strcmp(value, "auto"))
+		mrrc_params.probe = MRRC_PROBE_AUTO;
+	else if (!strcmp(value, "always"))
+		mrrc_params.probe = MRRC_PROBE_ALWAYS;
+	else if (!strcmp(value, "hooked"))
+		mrrc_params.probe = MRRC_PROBE_HOOKED;
+	else
+		return -FI_EINVAL;
+	return 0;
+}
+
 static int set_hooks(const char *value)
 {
 	if (!strcmp(value, "auto"))
@@ -183,6 +196,14 @@ static const struct mrrc_param {
 		  "which makes them cheaper: where possible (auto), with a "
 		  "warning where it is not (1), or never (0)",
 	  .set = set_hooks },
+	{ .name = "probe", .type = FI_PARAM_STRING,
+	  .accepts = "auto, always or hooked",
+	  .otherwise = "auto",
+	  .help = "Ask the kernel before a cached registration is used "
+		  "whether memory is being unmapped: where another thread "
+		  "could (auto), always, or not as long as hooks have "
+		  "announced every unmap (hooked)",
+	  .set = set_probe },
 	{ .name = "stats_file", .type = FI_PARAM_STRING,
 	  .accepts = "a path, in which %p is the process",
 	  .otherwise = "none",

@@ -229,6 +229,9 @@ static int mrrc_reg_open_monitor(struct mrrc_reg *reg)
 		strcpy(hooks, "no hooks, by FI_OFI_MRRC_HOOKS");
 	else if (!strcmp(mrrc_mon_name(reg->mon), "uffd"))
 		mrrc_mon_hook(reg->mon, hooks);
+	if (!mrrc_mon_set_probe(reg->mon, mrrc_params.probe))
+		MRRC_WARN(MR, "FI_OFI_MRRC_PROBE=hooked has no effect: not "
+			  "every call that unmaps is hooked\n");
 	mrrc_reg_say_monitor(reg, why, hooks);
 	mrrc_reg_check_hooks();
 	return 0;

@@ -132,7 +132,8 @@ int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache)
 /* What is there, held. What quiet_lock says if there is no telling. */
 static int mrrc_cache_mt_lookup(struct mrrc_cache_mt *cache, uintptr_t addr,
 				size_t len, enum mrrc_access access,
-				unsigned pieces, struct mrrc_plan *plan)
+				unsigned pieces, struct mrrc_plan *plan,
+				uint64_t *changes)
 {
 	unsigned i;
 	int rc;
@@ -141,6 +142,7 @@ static int mrrc_cache_mt_lookup(struct mrrc_cache_mt *cache, uintptr_t addr,
 	if (rc)
 		return rc;
 	mrrc_tlb_collect(&cache->tlbs);
+	*changes = cache->changes;
 	mrrc_cache_lookup(&cache->cache, addr, len, access, pieces, plan);
 	for (i = 0; i < plan->count; i++) {
 		if (plan->piece[i].region)
@@ -183,7 +185,7 @@ static int mrrc_cache_mt_single(struct mrrc_cache_mt *cache, uintptr_t addr,
 	plan->count = 1;
 	if (!rc)
 		return mrrc_cache_mt_fill(cache, piece->start, piece->len,
-					  access, &piece->region);
+					  access, NULL, &piece->region);
 	return mrrc_cache_mt_once(cache, addr, len, access,
 				  rc == -EAGAIN ?
 				  MRRC_STAT_UNCACHED_RACED :
@@ -191,9 +193,13 @@ static int mrrc_cache_mt_single(struct mrrc_cache_mt *cache, uintptr_t addr,
 				  &piece->region);
 }
 
-/* Register what is missing; on failure nothing of the plan is held. */
+/*
+ * Register what is missing; on failure nothing of the plan is held. A merged
+ * plan has pages that are not of the request, hence perhaps no longer mapped.
+ */
 static int mrrc_cache_mt_complete(struct mrrc_cache_mt *cache,
 				  enum mrrc_access access,
+				  const uint64_t *changes,
 				  struct mrrc_plan *plan)
 {
 	struct mrrc_piece *piece;
@@ -205,6 +211,7 @@ static int mrrc_cache_mt_complete(struct mrrc_cache_mt *cache,
 		if (!piece->region)
 			rc = mrrc_cache_mt_fill(cache, piece->start,
 						piece->len, access,
+						plan->merged ? changes : NULL,
 						&piece->region);
 	}
 	for (i = 0; rc && i < plan->count; i++) {
@@ -218,6 +225,7 @@ static int mrrc_cache_mt_plan(struct mrrc_cache_mt *cache, uintptr_t addr,
 			      size_t len, enum mrrc_access access,
 			      unsigned pieces, struct mrrc_plan *plan)
 {
+	uint64_t changes;
 	bool alone;
 	int rc;
 
@@ -230,7 +238,8 @@ static int mrrc_cache_mt_plan(struct mrrc_cache_mt *cache, uintptr_t addr,
 
 	mrrc_lock_assert_none();
 	mrrc_cache_mt_reap(cache);
-	rc = mrrc_cache_mt_lookup(cache, addr, len, access, pieces, plan);
+	rc = mrrc_cache_mt_lookup(cache, addr, len, access, pieces, plan,
+				  &changes);
 	if (rc) {
 		mrrc_cache_mt_unseen(cache, rc);
 		return mrrc_cache_mt_single(cache, addr, len, access, rc, plan);
@@ -239,7 +248,7 @@ static int mrrc_cache_mt_plan(struct mrrc_cache_mt *cache, uintptr_t addr,
 		return 0;
 	alone = plan->count == 1 && plan->piece[0].len == mrrc_pages_len(
 		addr, len, cache->cache.page);
-	rc = mrrc_cache_mt_complete(cache, access, plan);
+	rc = mrrc_cache_mt_complete(cache, access, &changes, plan);
 	if (!rc || alone)
 		return rc;
 	/* Neighbours that are cached may not be like what was asked for. */

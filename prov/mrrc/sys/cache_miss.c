@@ -101,7 +101,7 @@ static int mrrc_miss_reg(struct mrrc_miss *miss, uintptr_t start, size_t len,
 
 /* ---- a miss that may be cached ---- */
 
-static void mrrc_miss_publish(struct mrrc_miss *miss)
+static void mrrc_miss_publish(struct mrrc_miss *miss, const uint64_t *changes)
 {
 	struct mrrc_cache_mt *cache = miss->cache;
 
@@ -112,6 +112,7 @@ static void mrrc_miss_publish(struct mrrc_miss *miss)
 		.thread = pthread_self(),
 	};
 	mrrc_lock_acquire(&cache->lock);
+	miss->pending.stale = changes && *changes != cache->changes;
 	TAILQ_INSERT_TAIL(&cache->pending, &miss->pending, link);
 	mrrc_lock_release(&cache->lock);
 }
@@ -330,7 +331,8 @@ err_free:
 }
 
 int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
-		       enum mrrc_access access, struct mrrc_region **out)
+		       enum mrrc_access access, const uint64_t *changes,
+		       struct mrrc_region **out)
 {
 	struct mrrc_miss miss = {
 		.cache = cache,
@@ -351,7 +353,7 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
 	if (!miss.region)
 		return -ENOMEM;
 
-	mrrc_miss_publish(&miss);
+	mrrc_miss_publish(&miss, changes);
 	/* Buffers are mostly used both ways; not all memory allows it. */
 	rc = mrrc_miss_try(&miss, access == MRRC_RO ? MRRC_RW : access,
 			   &watched);

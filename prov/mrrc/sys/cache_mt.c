@@ -47,6 +47,7 @@ static struct mrrc_range mrrc_cache_mt_notify(struct mrrc_mon_sub *sub,
 	int i;
 
 	mrrc_lock_acquire(&cache->lock);
+	cache->changes++;
 	TAILQ_FOREACH(pending, &cache->pending, link) {
 		if (mrrc_ranges_overlap(pending->start, pending->len, start,
 					len))

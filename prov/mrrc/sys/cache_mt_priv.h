@@ -33,6 +33,7 @@ struct mrrc_cache_mt {
 	_Alignas(64) struct mrrc_lock lock;	/* CACHE */
 	struct mrrc_cache cache;	/* lock */
 	TAILQ_HEAD(, mrrc_pending) pending;	/* lock */
+	uint64_t changes;		/* lock: that the monitor told of */
 	pthread_cond_t settled;		/* lock: a pending range is no more */
 	unsigned waiting;		/* lock: for that */
 	struct mrrc_region_list victims;	/* lock: to be deregistered */
@@ -71,11 +72,12 @@ size_t mrrc_cache_mt_dereg_list(struct mrrc_cache_mt *cache,
 
 /*
  * After a miss: register these pages, insert if that is safe; held. No lock
- * held.
+ * held. @changes: NULL, or how many there were when it was thought that what
+ * is not the application's own is still mapped.
  */
 int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache, uintptr_t addr,
 		       size_t len, enum mrrc_access access,
-		       struct mrrc_region **region);
+		       const uint64_t *changes, struct mrrc_region **region);
 
 /* reaper.c: the helper, where there is one. */
 int mrrc_cache_mt_helper_start(struct mrrc_cache_mt *cache);

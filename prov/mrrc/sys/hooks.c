@@ -84,6 +84,28 @@ static struct {
 	_Atomic uint64_t marked[HOOKS_WORDS];
 } hooks;
 
+atomic_bool mrrc_hooks_complete;
+static atomic_bool hooks_broken;	/* it will not be again */
+
+bool mrrc_hooks_rely(bool on)
+{
+	size_t i;
+
+	for (i = 0; i < HOOKS_CNT; i++)
+		on = on && hooks.placed[i];
+	on = on && !atomic_load(&hooks_broken);
+	atomic_store(&mrrc_hooks_complete, on);
+	return on;
+}
+
+void mrrc_hooks_surprised(void)
+{
+	if (!atomic_load_explicit(&mrrc_hooks_complete, memory_order_relaxed))
+		return;
+	atomic_store(&hooks_broken, true);
+	atomic_store(&mrrc_hooks_complete, false);
+}
+
 /* ---- the bitmap ---- */
 
 static inline size_t hooks_bit(uintptr_t addr)
@@ -155,6 +177,8 @@ static void hooks_tell_all(uintptr_t start, uintptr_t end)
 			done &= tell(arg, start, end);
 	}
 	atomic_fetch_sub(&hooks.inside, 1);
+	if (!done)
+		mrrc_hooks_surprised();
 	atomic_fetch_add_explicit(done ? &hooks.told : &hooks.skipped, 1,
 				  memory_order_relaxed);
 }
@@ -168,12 +192,15 @@ static __attribute__((noinline)) void hooks_tell(uintptr_t start,
 
 	/* We may have interrupted the very thread that holds a lock. */
 	if (mrrc_lock_inside()) {
+		mrrc_hooks_surprised();
 		atomic_fetch_add(&hooks.skipped, 1);
 		return;
 	}
 	hooks_signals(SIG_SETMASK, &all, &old);
 	if (syscall(SYS_getpid) == atomic_load(&hooks.pid))
 		hooks_tell_all(start, end);
+	else
+		mrrc_hooks_surprised();
 	hooks_signals(SIG_SETMASK, &old, NULL);
 	errno = error;
 }
@@ -393,8 +420,10 @@ void mrrc_hooks_remove(void *arg)
 	if (i == HOOKS_TELL)
 		return;
 	atomic_store(&hooks.arg[i], NULL);
-	if (!--hooks.added)
+	if (!--hooks.added) {
+		atomic_store(&mrrc_hooks_complete, false);
 		hooks_unplace();
+	}
 	while (atomic_load(&hooks.inside))
 		sched_yield();
 }
@@ -408,6 +437,7 @@ void mrrc_hooks_forked(void)
 		atomic_store(&hooks.arg[i], NULL);
 	atomic_store(&hooks.pid, 0);
 	atomic_store(&hooks.inside, 0);
+	atomic_store(&mrrc_hooks_complete, false);
 	hooks.added = 0;
 }
 
@@ -418,6 +448,7 @@ void mrrc_hooks_state(struct mrrc_hooks_state *state)
 	*state = (struct mrrc_hooks_state) {
 		.told = atomic_load(&hooks.told),
 		.skipped = atomic_load(&hooks.skipped),
+		.surprised = atomic_load(&hooks_broken),
 	};
 	for (i = 0; i < HOOKS_CNT; i++) {
 		if (!hooks.placed[i])

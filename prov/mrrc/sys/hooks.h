@@ -17,6 +17,7 @@
 #ifndef MRRC_HOOKS_H
 #define MRRC_HOOKS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,11 +52,24 @@ void mrrc_hooks_mark(uintptr_t start, size_t len);
 void mrrc_hooks_unmark(uintptr_t addr);
 #define MRRC_HOOKS_CHUNK	((uintptr_t)1 << 21)
 
+/*
+ * Has every unmap of watched memory been announced since somebody began to
+ * rely on it? Only what calls libc can be: false for good from the first one
+ * on that was not, which is known when the kernel has reported it
+ * (mrrc_hooks_surprised).
+ */
+extern atomic_bool mrrc_hooks_complete;
+void mrrc_hooks_surprised(void);
+
+/* REGISTRY lock. Returns whether they can be relied on. */
+bool mrrc_hooks_rely(bool on);
+
 struct mrrc_hooks_state {
 	unsigned placed;	/* functions that are hooked now */
 	unsigned lost;		/* of those once hooked, overwritten */
 	uint64_t told;		/* calls that were announced */
 	uint64_t skipped;	/* that came at a bad moment */
+	bool surprised;		/* mrrc_hooks_surprised() was called */
 };
 
 void mrrc_hooks_state(struct mrrc_hooks_state *state);

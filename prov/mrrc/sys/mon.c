@@ -464,6 +464,18 @@ void mrrc_mon_invalidate(struct mrrc_mon *mon, uintptr_t start, size_t len)
 
 /* ---- hooks ---- */
 
+bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe)
+{
+	bool can;
+
+	mrrc_lock_acquire(&mrrc_mon_registry.lock);
+	mon->ordered = mon->ops->ordered && probe != MRRC_PROBE_ALWAYS;
+	mon->trusting = probe == MRRC_PROBE_HOOKED && mon->hooked;
+	can = mrrc_hooks_rely(mon->trusting);
+	mrrc_lock_release(&mrrc_mon_registry.lock);
+	return can || probe != MRRC_PROBE_HOOKED;
+}
+
 int mrrc_mon_hook(struct mrrc_mon *mon, char *why)
 {
 	int rc = 0;

@@ -48,6 +48,7 @@
 #include <stdint.h>
 #include <bsd/sys/queue.h>
 
+#include "sys/hooks.h"
 #include "sys/lock.h"
 #include "sys/threads.h"
 
@@ -110,7 +111,8 @@ struct mrrc_mon {
 	const struct mrrc_mon_ops *ops;
 	void *impl;			/* the kind's own state */
 	_Atomic uint64_t seq;		/* odd: not now; even again under lock */
-	bool ordered;			/* ops->ordered */
+	bool ordered;			/* ops->ordered, unless it is to probe */
+	bool trusting;			/* hooks as long as they are complete */
 	atomic_bool failed;		/* for good; set after reason */
 	atomic_bool forked;		/* this is a child's copy */
 	char reason[MRRC_MON_REASON];	/* why it failed or cannot watch */
@@ -146,6 +148,16 @@ int mrrc_mon_open_ops(const struct mrrc_mon_ops *ops, char *why,
  * calls are left to the kernel. Once for each monitor is enough.
  */
 int mrrc_mon_hook(struct mrrc_mon *mon, char *why);
+
+/*
+ * When lookups ask the kernel whether memory is quiet: whenever another
+ * thread could have unmapped; always; or never, as long as hooks have told of
+ * every unmap, for processes that unmap through libc alone. For all users of
+ * the monitor, and the last one decides. Before the first lookup, hooked if
+ * it is to be. false: there are no such hooks.
+ */
+enum mrrc_mon_probe { MRRC_PROBE_AUTO, MRRC_PROBE_ALWAYS, MRRC_PROBE_HOOKED };
+bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe);
 
 const char *mrrc_mon_name(const struct mrrc_mon *mon);
 
@@ -209,7 +221,10 @@ static inline int mrrc_mon_quiet(struct mrrc_mon *mon, uint64_t *seq)
 	*seq = mrrc_mon_seq(mon);
 	if (*seq & 1)
 		return mrrc_mon_works(mon) ? -EAGAIN : -ENODEV;
-	if (mon->ordered && mrrc_threads_alone())
+	if (mon->ordered && (mrrc_threads_alone() ||
+			     (mon->trusting &&
+			      atomic_load_explicit(&mrrc_hooks_complete,
+						   memory_order_relaxed))))
 		return 0;
 	rc = mrrc_mon_check(mon);
 	if (!rc && mrrc_mon_seq(mon) != *seq)

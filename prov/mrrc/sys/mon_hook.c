@@ -70,8 +70,12 @@ bool mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end)
 {
 	struct mrrc_mon *mon = arg;
 
-	if (!mrrc_mon_try(mon))
-		return false;
+	if (!mrrc_mon_try(mon)) {
+		if (!mon->trusting)
+			return false;
+		/* Somebody relies on it: it is worth the wait. */
+		mrrc_lock_acquire(&mon->lock);
+	}
 	if (!mrrc_mon_works(mon))
 		;
 	else if (mrrc_mon_known(mon, start, end))

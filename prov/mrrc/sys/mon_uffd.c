@@ -149,6 +149,7 @@ static int mrrc_uffd_read(struct mrrc_uffd *uffd)
 			return 0;
 		if (len <= 0)
 			return -EIO;
+		mrrc_hooks_surprised();
 		for (i = 0; i < len / sizeof(msg[0]); i++) {
 			rc = mrrc_uffd_take(uffd, &msg[i]);
 			if (rc)

@@ -10,7 +10,8 @@
  *	case REGIONS THREADS WRITER TREE_NS OURS_NS PROBE NULL_NS
  *
  * THREADS 0: one, in a process that has no other. PROBE: whether a lookup
- * asks the kernel. NULL_NS: a null system call, by the same threads.
+ * asks the kernel: no, yes, or hooked, where hooks are relied on. NULL_NS: a
+ * null system call, by the same threads.
  */
 #include "config.h"
 
@@ -303,6 +304,14 @@ static double timed(void (*run)(unsigned), unsigned threads, unsigned count)
 	return (now() - begin) / count;
 }
 
+static const char *probe_now(void)
+{
+	if (mrrc_threads_alone())
+		return "no";
+	return mon->trusting && atomic_load(&mrrc_hooks_complete) ? "hooked" :
+								     "yes";
+}
+
 static void measure(unsigned count, unsigned threads, bool writer)
 {
 	static double tree_ns[ROUNDS], ours_ns[ROUNDS], null_ns[ROUNDS];
@@ -336,9 +345,21 @@ static void measure(unsigned count, unsigned threads, bool writer)
 		pthread_join(write_thread, NULL);
 	printf("case %u %u %s %.1f %.1f %s %.1f\n", count, threads,
 	       writer ? "yes" : "no", median(tree_ns), median(ours_ns),
-	       mrrc_threads_alone() ? "no" : "yes", median(null_ns));
+	       probe_now(), median(null_ns));
 	fflush(stdout);
 	tear_down();
+}
+
+static void measure_threads(const unsigned *counts, unsigned n)
+{
+	unsigned i, threads;
+
+	for (threads = 1; threads <= THREADS_MAX; threads++) {
+		for (i = 0; i < n; i++) {
+			measure(counts[i], threads, false);
+			measure(counts[i], threads, true);
+		}
+	}
 }
 
 /* All cases, or the one asked for: REGIONS THREADS [writer]. */
@@ -346,7 +367,7 @@ int main(int argc, char **argv)
 {
 	static const unsigned counts[] = { 100, REGIONS_MAX };
 	char why[MRRC_MON_REASON];
-	unsigned i, threads;
+	unsigned i;
 
 	if (mrrc_mon_open("uffd", why, &mon))
 		fail(why);
@@ -361,13 +382,12 @@ int main(int argc, char **argv)
 		measure(atoi(argv[1]), atoi(argv[2]), argc > 3);
 		return 0;
 	}
-	for (threads = 0; threads <= THREADS_MAX; threads++) {
-		for (i = 0; i < 2; i++) {
-			measure(counts[i], threads, false);
-			if (threads)
-				measure(counts[i], threads, true);
-		}
-	}
+	for (i = 0; i < 2; i++)
+		measure(counts[i], 0, false);
+	measure_threads(counts, 2);
+	if (!mrrc_mon_hook(mon, why) &&
+	    mrrc_mon_set_probe(mon, MRRC_PROBE_HOOKED))
+		measure_threads(counts, 2);
 	mrrc_mon_close(mon);
 	return 0;
 }

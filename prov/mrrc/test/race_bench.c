@@ -187,33 +187,65 @@ static bool run_over(void *arg)
 	       (run->once && stale);
 }
 
+static void count_heading(const char *what)
+{
+	printf("%-24s %10s %10s %10s %10s %8s\n", what, "lookups", "hits",
+	       "changes", "us/change", "stale");
+}
+
+static void count_move(const struct duel_move *move, enum mrrc_mon_probe probe,
+		       unsigned long total, double seconds)
+{
+	const unsigned long first = lookups, bad = stale;
+	const uint64_t began = now_ns();
+	struct run run = {
+		.until = first + total,
+		.end = began + (uint64_t)(seconds * 1e9),
+	};
+	struct mrrc_stats stats;
+
+	check(!setup_open(&run.setup, GUARD_HOOKS, false), "set-up");
+	if (!mrrc_mon_set_probe(run.setup.mon, probe))
+		printf("(probed all the same)\n");
+	duel_fight(move, run_use, run_over, &run);
+	mrrc_cache_mt_stats(run.setup.cache, &stats);
+	printf("%-24s %10lu %10lu %10lu %10.1f %8lu\n", move->name,
+	       lookups - first, stats.value[MRRC_STAT_HITS],
+	       (lookups - first) / (2 * BURST),
+	       (now_ns() - began) / 1e3 / ((lookups - first) / (2 * BURST)),
+	       stale - bad);
+	setup_close(&run.setup);
+}
+
 static void count_default(unsigned long total, double seconds)
 {
-	struct run run = { 0 };
-	struct mrrc_stats stats;
-	unsigned long first, bad;
-	uint64_t began;
 	unsigned i;
 
-	printf("%-16s %10s %10s %10s %10s %8s\n", "way", "lookups", "hits",
-	       "changes", "us/change", "stale");
+	count_heading("the default");
+	for (i = 0; i < duel_count; i++)
+		count_move(&duel_moves[i], MRRC_PROBE_AUTO,
+			   total / duel_count, seconds / duel_count);
+}
+
+/* Not one of these has gone past the hooks by its end. */
+static void count_hooked(unsigned long total, double seconds)
+{
+	struct mrrc_hooks_state state;
+	const struct duel_move *move;
+	unsigned i;
+
+	count_heading("hooks relied on");
 	for (i = 0; i < duel_count; i++) {
-		check(!setup_open(&run.setup, GUARD_HOOKS, false), "set-up");
-		first = lookups;
-		bad = stale;
-		began = now_ns();
-		run.until = total / duel_count * (i + 1);
-		run.end = began + (uint64_t)(seconds * 1e9 / duel_count);
-		duel_fight(&duel_moves[i], run_use, run_over, &run);
-		mrrc_cache_mt_stats(run.setup.cache, &stats);
-		printf("%-16s %10lu %10lu %10lu %10.1f %8lu\n",
-		       duel_moves[i].name, lookups - first,
-		       stats.value[MRRC_STAT_HITS],
-		       (lookups - first) / (2 * BURST),
-		       (now_ns() - began) / 1e3 /
-		       ((lookups - first) / (2 * BURST)), stale - bad);
-		setup_close(&run.setup);
+		move = &duel_moves[i];
+		if (!strncmp(move->name, "raw", 3))
+			continue;
+		count_move(move, MRRC_PROBE_HOOKED, total / duel_count,
+			   seconds / duel_count);
 	}
+	mrrc_hooks_state(&state);
+	printf("%s\n\n", state.surprised ?
+	       "(the kernel had something to report: probed from then on)" :
+	       "(the kernel had nothing to report: no hit was probed)");
 }
 
 static unsigned long count_blind(void)
@@ -226,7 +258,7 @@ static unsigned long count_blind(void)
 	run.end = now_ns() + BLIND_SECONDS * UINT64_C(1000000000);
 	stale = 0;
 	duel_fight(&duel_blind, run_use, run_over, &run);
-	printf("%-16s %10lu %10s %10s %10s %8lu\n", "no protection",
+	printf("%-24s %10lu %10s %10s %10s %8lu\n", "no protection",
 	       lookups - first, "", "", "", stale);
 	found = stale;
 	stale = bad;
@@ -332,17 +364,16 @@ static void prices(double median[PRICES][GUARDS])
 {
 	static double sample[PRICES][GUARDS][ROUNDS];
 	struct setup setup;
-	unsigned round;
-	int price, guard;
+	unsigned price, guard, round, i;
 
-	for (round = 0; round < ROUNDS; round++) {
-		for (guard = 0; guard < GUARDS; guard++) {
-			check(!setup_open(&setup, guard, false), "set-up");
-			for (price = 0; price < PRICES; price++)
-				sample[price][guard][round] =
-					price_of[price](&setup);
-			setup_close(&setup);
-		}
+	/* the one without other threads comes first, and never again */
+	for (i = 0; i < ROUNDS * GUARDS * PRICES; i++) {
+		guard = i % GUARDS;
+		round = i / GUARDS % ROUNDS;
+		price = i / GUARDS / ROUNDS;
+		check(!setup_open(&setup, guard, false), "set-up");
+		sample[price][guard][round] = price_of[price](&setup);
+		setup_close(&setup);
 	}
 	for (price = 0; price < PRICES; price++) {
 		for (guard = 0; guard < GUARDS; guard++) {
@@ -391,7 +422,9 @@ int main(int argc, char **argv)
 	/* The heap shall not grow under the duel over its end. */
 	mallopt(M_TOP_PAD, 1 << 20);
 	free(malloc(1 << 16));
-	count_default(total, seconds);
+	/* first: raw system calls end it */
+	count_hooked(total / 2, seconds / 2);
+	count_default(total / 2, seconds / 2);
 	blind = count_blind();
 	printf("RESULT %lu %lu %lu", lookups, stale, blind);
 	for (price = 0; price < PRICES; price++) {
