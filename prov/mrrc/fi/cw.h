@@ -103,6 +103,7 @@ struct mrrc_cw_ep {
 	struct mrrc_cw_group *group;
 	TAILQ_ENTRY(mrrc_cw_ep) link;
 	enum cw_phase phase;
+	int64_t meet_by;	/* listening or connecting: no longer */
 	bool lost;		/* on the group's list of those */
 	TAILQ_ENTRY(mrrc_cw_ep) lost_link;
 	uint64_t cookie;

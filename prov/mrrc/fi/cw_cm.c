@@ -14,10 +14,12 @@
 #include "config.h"
 #include <arpa/inet.h>
 #include <sys/random.h>
+#include <time.h>
 
 #include "cw.h"
 
 #define CW_EVENT_DATA	512
+#define CW_MEET_MS	10000
 #define CW_MARK_MAGIC	0x4d43524d	/* "MRCM" */
 
 enum cw_mark_kind { CW_MARK_CONNECT = 1, CW_MARK_ACCEPT, CW_MARK_CONTROL };
@@ -192,6 +194,38 @@ static struct fi_info *cw_info(const struct mrrc_cw_ep *cw,
 	return info;
 }
 
+static int64_t cw_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
+static void cw_meet(struct mrrc_cw_ep *cw, enum cw_phase phase)
+{
+	if (phase == CW_UP) {
+		atomic_fetch_sub(&cw->group->meeting, 1);
+	} else {
+		atomic_fetch_add(&cw->group->meeting, 1);
+		cw->meet_by = cw_now_ms() + CW_MEET_MS;
+	}
+	cw->phase = phase;
+}
+
+/* Who does not come need not be waited for. */
+static void cw_meeting(struct mrrc_cw_group *group)
+{
+	struct mrrc_cw_ep *cw;
+	int64_t now = cw_now_ms();
+
+	TAILQ_FOREACH(cw, &group->eps, link) {
+		if ((cw->phase == CW_LISTENING ||
+		     cw->phase == CW_CONNECTING) && now > cw->meet_by)
+			mrrc_cw_lose(cw, "the peer does not come");
+	}
+}
+
 /* Listen for the peer's; *port in network byte order. Lock held. */
 static int cw_listen(struct mrrc_cw_ep *cw, uint16_t *port)
 {
@@ -234,8 +268,7 @@ static int cw_listen(struct mrrc_cw_ep *cw, uint16_t *port)
 		return ret;
 	}
 	*port = *cw_port(&addr);
-	cw->phase = CW_LISTENING;
-	atomic_fetch_add(&cw->group->meeting, 1);
+	cw_meet(cw, CW_LISTENING);
 	return 0;
 }
 
@@ -255,8 +288,7 @@ static int cw_connect(struct mrrc_cw_ep *cw, const struct cw_mark *mark)
 	ret = mrrc_cw_link_open(cw, info);
 	if (!ret) {
 		cw_mark_make(&mine, CW_MARK_CONTROL, 0, cw->cookie, 0);
-		cw->phase = CW_CONNECTING;
-		atomic_fetch_add(&cw->group->meeting, 1);
+		cw_meet(cw, CW_CONNECTING);
 		ret = fi_connect(cw->ctl, info->dest_addr, &mine,
 				 sizeof(mine));
 	}
@@ -292,8 +324,7 @@ static void cw_connected(struct mrrc_cw_ep *cw)
 {
 	if (cw->phase != CW_LISTENING && cw->phase != CW_CONNECTING)
 		return;
-	atomic_fetch_sub(&cw->group->meeting, 1);
-	cw->phase = CW_UP;
+	cw_meet(cw, CW_UP);
 	if (cw->pep)
 		fi_close(&cw->pep->fid);
 	cw->pep = NULL;
@@ -351,6 +382,8 @@ void mrrc_cw_group_events(struct mrrc_cw_group *group)
 	uint32_t event;
 	ssize_t ret;
 
+	if (atomic_load(&group->meeting))
+		cw_meeting(group);
 	for (;;) {
 		ret = fi_eq_read(group->eq, &event, &entry, sizeof(entry), 0);
 		if (ret >= (ssize_t) sizeof(entry.cm)) {
@@ -467,24 +500,40 @@ static void cw_accepted(struct mrrc_ep *ep, const struct cw_mark *mark)
 	mrrc_cw_group_unlock(cw->group);
 }
 
+/*
+ * The application's connection is gone. Once the control endpoints have met
+ * they know by themselves, after what is still under way has arrived.
+ */
+void mrrc_cw_gone(struct mrrc_ep *ep)
+{
+	struct mrrc_cw_ep *cw = ep->cw;
+
+	pthread_mutex_lock(&cw->group->lock);
+	if (cw->phase == CW_LISTENING || cw->phase == CW_CONNECTING)
+		mrrc_cw_lose(cw, "the peer has gone before it came");
+	mrrc_cw_group_unlock(cw->group);
+}
+
 /* An event with our fids in it, of the application. Its length without us */
 static size_t cw_eq_event(struct mrrc_eq *eq, uint32_t event,
 			  struct fi_eq_cm_entry *entry, size_t len, bool peek)
 {
 	size_t data_len = len - sizeof(*entry);
+	struct mrrc_ep *ep = NULL;
 	struct cw_mark mark;
-	struct mrrc_ep *ep;
 	bool marked;
 
+	if (mrrc_fid_core(entry->fid) && entry->fid->fclass == FI_CLASS_EP)
+		ep = container_of(entry->fid, struct mrrc_ep, ep.fid);
 	if (event == FI_CONNREQ && entry->info) {
 		marked = cw_mark_read(entry->data, data_len, CW_MARK_CONNECT,
 				      &mark);
 		cw_mark_note(eq->fabric, entry->info->handle, marked);
-	} else if (event == FI_CONNECTED && entry->fid &&
-		   mrrc_fid_core(entry->fid)) {
-		ep = container_of(entry->fid, struct mrrc_ep, ep.fid);
-		if (!ep->cw || ep->cw->accepts)
-			return len;
+	} else if (event == FI_SHUTDOWN && ep && ep->cw && !peek) {
+		mrrc_cw_gone(ep);
+		return len;
+	} else if (event == FI_CONNECTED && ep && ep->cw &&
+		   !ep->cw->accepts) {
 		marked = cw_mark_read(entry->data, data_len, CW_MARK_ACCEPT,
 				      &mark);
 		if (!peek)

@@ -125,6 +125,10 @@ static ssize_t eq_readerr(struct fid_eq *eq_fid, struct fi_eq_err_entry *entry,
 
 	ours = mrrc_fid_find(eq->fabric, entry->fid, &copy);
 	if (ours) {
+		if (copy.fclass == FI_CLASS_EP &&
+		    container_of(ours, struct mrrc_ep, ep.fid)->cw)
+			mrrc_cw_gone(container_of(ours, struct mrrc_ep,
+						  ep.fid));
 		entry->fid = ours;
 		/* an AV's is the insertion's: the application gave it */
 		if (copy.fclass != FI_CLASS_AV && entry->context == ours)

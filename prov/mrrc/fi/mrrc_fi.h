@@ -472,6 +472,7 @@ int mrrc_cw_connect(struct mrrc_ep *ep, const void *addr, const void *param,
 		    size_t paramlen);
 int mrrc_cw_accept(struct mrrc_ep *ep, const void *param, size_t paramlen);
 void mrrc_cw_shutdown(struct mrrc_ep *ep);
+void mrrc_cw_gone(struct mrrc_ep *ep);
 /* After getopt: private data that is left to the application; 0 */
 int mrrc_cw_cm_data(int level, int optname, void *optval);
 /* As fi_eq_read(), or with wait as fi_eq_sread(). */
