@@ -126,6 +126,31 @@ static void others(void)
 	ft_wait(&pair.c, FT_TX, &comp);
 }
 
+/* Neither side calls anything for what it has posted. */
+static void automatic(void)
+{
+	uint64_t end = ft_now_us() + 10000000;
+	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
+	struct ft_comp comp;
+
+	if (fi_cw_feature(&pair.c.ep->fid, "auto_progress") != 1) {
+		ft_log("progress is not automatic here");
+		return;
+	}
+	ft_stage("automatic progress");
+	ft_fill(out, LEN, 99);
+	FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, 0, 99, out));
+	FT_CALL(fi_cwtag(pair.s.ep, in, LEN, NULL, 0, 99, in));
+	do {
+		usleep(1000);
+		FT_CALL(fi_cw_stats(pair.s.ep, &st));
+		FT_CHECK(ft_now_us() < end, "nothing happens");
+	} while (st.tags != st.tags_ended);
+	FT_CHECK_BUF(in, LEN, 99, "conditional write");
+	ft_wait(&pair.c, FT_TX, &comp);
+	ft_wait(&pair.s, FT_RX, &comp);
+}
+
 static void run(enum fi_wait_obj obj, bool fds, const char *what)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -145,6 +170,7 @@ static void run(enum fi_wait_obj obj, bool fds, const char *what)
 	}
 	both_sleep(what);
 	others();
+	automatic();
 	ft_check_idle(&pair.dom[1], what);
 	ft_pair_close(&pair);
 }

@@ -8,6 +8,7 @@
  *   cw_group.c groups of those, progress, closing
  *   cw_op.c    operations: posting, their end, cancel
  *   cw_cq.c    completion queues of endpoints that take part, and waiting
+ *   cw_auto.c  progress without calls
  *   cw_ops.c   the extension's table of calls
  *
  * A control endpoint is one of the core's, beside the application's, to the
@@ -143,6 +144,8 @@ struct mrrc_cw_domain {
 	pthread_mutex_t lock;		/* guards what follows */
 	struct mrrc_cw_group *_Atomic groups;
 	struct mrrc_cw_cq *cqs;
+	struct mrrc_cw_auto *automatic;	/* NULL: progress is the calls' */
+	atomic_uint reads;		/* of CQs, by the application */
 };
 
 /* Of a CQ that such endpoints are bound to. */
@@ -184,6 +187,10 @@ ssize_t mrrc_cw_post_write(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 ssize_t mrrc_cw_post_tag(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 			 uint64_t flags);
 void mrrc_cw_finish(struct cw_list *list);
+
+/* cw_auto.c. No lock held. */
+int mrrc_cw_auto_start(struct mrrc_domain *domain, const struct fi_info *info);
+void mrrc_cw_auto_stop(struct mrrc_cw_domain *cwd);
 
 /* cw_cq.c. No lock held. */
 int mrrc_cw_cq_join(struct mrrc_cq *cq);

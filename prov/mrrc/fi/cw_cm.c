@@ -643,6 +643,8 @@ static int cw_enable_ep(struct mrrc_ep *ep)
 		ret = mrrc_cw_cq_join(ep->tx.cq);
 	if (!ret)
 		ret = mrrc_cw_cq_join(ep->rx.cq);
+	if (!ret)
+		ret = mrrc_cw_auto_start(ep->domain, ep->info);
 	if (ret)
 		return ret;
 	cw = calloc(1, sizeof(*cw));

@@ -40,6 +40,11 @@ static ssize_t cw_cq_readfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
 	ssize_t ret;
 
+	/* not exact: to be seen to change is enough */
+	atomic_store_explicit(&cq->domain->cw->reads,
+			      atomic_load_explicit(&cq->domain->cw->reads,
+						   memory_order_relaxed) + 1,
+			      memory_order_relaxed);
 	mrrc_cw_progress(cq->domain->cw);
 	ret = cw_cq_stashed(cq, buf, count, src);
 	if (ret)

@@ -189,6 +189,7 @@ void mrrc_cw_domain_close(struct mrrc_domain *domain)
 
 	if (!domain->cw)
 		return;
+	mrrc_cw_auto_stop(domain->cw);
 	for (group = atomic_load(&domain->cw->groups); group; group = next) {
 		next = group->next;
 		cw_group_free(group);

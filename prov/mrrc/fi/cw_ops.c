@@ -151,6 +151,13 @@ static int cw_ops_stats(struct fid_ep *ep_fid, struct fi_mrrc_cw_stats *out)
 	return 0;
 }
 
+static bool cw_ops_automatic(struct fid *fid)
+{
+	const struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
+
+	return ep->domain->cw && ep->domain->cw->automatic;
+}
+
 static int cw_ops_feature(struct fid *fid, const char *name)
 {
 	static const char *const has[] = { "msg", "cancel", "keep" };
@@ -158,6 +165,8 @@ static int cw_ops_feature(struct fid *fid, const char *name)
 
 	if (!mrrc_fid_core(fid) || !name)
 		return -FI_EINVAL;
+	if (!strcmp(name, "auto_progress"))
+		return fid->fclass == FI_CLASS_EP && cw_ops_automatic(fid);
 	for (i = 0; i < count_of(has); i++) {
 		if (!strcmp(name, has[i]))
 			return 1;
