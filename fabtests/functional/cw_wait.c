@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 
 #define LEN 4096
 
@@ -151,6 +152,37 @@ static void automatic(void)
 	ft_wait(&pair.s, FT_RX, &comp);
 }
 
+/* Who waits, and the provider's threads, sleep. */
+static void idle(void)
+{
+	struct rusage before, after;
+	struct fi_cq_tagged_entry entry;
+	struct ft_comp comp;
+	int64_t us;
+	ssize_t ret;
+
+	ft_stage("idle");
+	FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, 0, 500, out));
+	ft_expect_none(&pair.c, 20);
+	getrusage(RUSAGE_SELF, &before);
+	if (wait_fd[0] < 0) {
+		ret = fi_cq_sread(pair.c.cq[FT_TX], &entry, 1, NULL, 1000);
+		FT_CHECK(ret == -FI_EAGAIN, "fi_cq_sread: %zd", ret);
+	} else {
+		usleep(1000000);
+	}
+	getrusage(RUSAGE_SELF, &after);
+	us = (after.ru_utime.tv_sec - before.ru_utime.tv_sec +
+	      after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1000000LL +
+	     after.ru_utime.tv_usec - before.ru_utime.tv_usec +
+	     after.ru_stime.tv_usec - before.ru_stime.tv_usec;
+	FT_CHECK(us < 200000, "%" PRId64 " us of work in a second", us);
+	FT_CALL(fi_cw_cancel(pair.c.ep, out));
+	ft_wait_any(&pair.c, FT_TX, &comp);
+	FT_CHECK(comp.ctx == out && comp.err == FI_ECANCELED, "cancel: %d",
+		 comp.err);
+}
+
 static void run(enum fi_wait_obj obj, bool fds, const char *what)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -171,6 +203,7 @@ static void run(enum fi_wait_obj obj, bool fds, const char *what)
 	both_sleep(what);
 	others();
 	automatic();
+	idle();
 	ft_check_idle(&pair.dom[1], what);
 	ft_pair_close(&pair);
 }

@@ -156,6 +156,7 @@ struct mrrc_cw_cq {
 	int wake_fd;			/* eventfd: the stash has something */
 	int epoll_fd;			/* core, groups, wake_fd; -1 */
 	bool pollfd;			/* the core's wait object is a set */
+	atomic_int signalled;		/* as the CQ's own, for our sread */
 };
 
 /* cw_cm.c */

@@ -148,15 +148,18 @@ static int cw_cq_fds(struct mrrc_cq *cq, struct pollfd *fds)
 	return cnt;
 }
 
-/* Until something may have happened; more descriptors than fit: shortly. */
-static void cw_cq_sleep(struct mrrc_cq *cq, int timeout)
+/*
+ * Until something may have happened; more descriptors than fit: shortly. Is a
+ * descriptor ready?
+ */
+static bool cw_cq_sleep(struct mrrc_cq *cq, int timeout)
 {
 	struct fid *fid = &cq->cq.fid;
 	struct pollfd fds[CW_FDS];
 	int cnt;
 
 	if (mrrc_trywait(&cq->domain->fabric->fabric, &fid, 1))
-		return;
+		return false;
 	if (timeout < 0 || timeout > CW_SLICE_MS)
 		timeout = CW_SLICE_MS;
 	cnt = cw_cq_fds(cq, fds);
@@ -165,7 +168,18 @@ static void cw_cq_sleep(struct mrrc_cq *cq, int timeout)
 		if (timeout > 1)
 			timeout = 1;
 	}
-	poll(fds, cnt, timeout);
+	return poll(fds, cnt, timeout) > 0;
+}
+
+/* For as short as can be. */
+static ssize_t cw_cq_below_sread(struct mrrc_cq *cq, void *buf, size_t count,
+				 fi_addr_t *src)
+{
+	const void *cond = cq->threshold ? (void *) 1 : NULL;
+	struct fi_ops_cq *below = cq->cw->below;
+
+	return src ? below->sreadfrom(&cq->cq, buf, count, src, cond, 1) :
+		     below->sread(&cq->cq, buf, count, cond, 1);
 }
 
 static ssize_t cw_cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
@@ -174,6 +188,7 @@ static ssize_t cw_cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
 	int64_t end = timeout > 0 ? cw_now_ms() + timeout : 0;
 	size_t want = cq->threshold ? (size_t) (uintptr_t) cond : 1, cur = 0;
+	bool ready = false;
 	int left = timeout;
 	ssize_t ret;
 
@@ -188,6 +203,18 @@ static ssize_t cw_cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 		ret = cw_cq_readfrom(cq_fid, (char *) buf +
 				     cur * cq->entry_size, count - cur,
 				     src ? src + cur : NULL);
+		if (ret == -FI_EAGAIN && atomic_exchange(&cq->cw->signalled, 0))
+			break;
+		/*
+		 * Ready, and nothing there: tcp (1.17) has a descriptor in
+		 * its set that only a wait of its own resets.
+		 */
+		if (ret == -FI_EAGAIN && ready && cq->cw->pollfd)
+			ret = cw_cq_below_sread(cq, (char *) buf +
+						cur * cq->entry_size,
+						count - cur,
+						src ? src + cur : NULL);
+		ready = false;
 		if (ret > 0) {
 			cur += ret;
 			if (cur >= want)
@@ -197,14 +224,12 @@ static ssize_t cw_cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 		if (ret && ret != -FI_EAGAIN)
 			break;
 		ret = -FI_EAGAIN;
-		if (atomic_exchange(&cq->signalled, 0))
-			break;
 		if (timeout >= 0) {
 			left = timeout ? end - cw_now_ms() : 0;
 			if (left <= 0)
 				break;
 		}
-		cw_cq_sleep(cq, left);
+		ready = cw_cq_sleep(cq, left);
 	}
 	return cur ? (ssize_t) cur : ret;
 }
@@ -219,7 +244,7 @@ static int cw_cq_signal(struct fid_cq *cq_fid)
 {
 	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
 
-	atomic_store(&cq->signalled, 1);
+	atomic_store(&cq->cw->signalled, 1);
 	mrrc_cw_cq_wake(cq);
 	return 0;
 }
