@@ -55,7 +55,8 @@ usage()
 	  clients    Open MPI, Intel MPI and MPICH, from packages, over ofi_mrrc:
 	             a program that checks its data, and IMB; on this machine
 	             and over verbs in the virtual machine
-	  fuzz       libFuzzer on what reads files, for FUZZ_SECONDS (60)
+	  fuzz       libFuzzer on what reads files, and on what peers say, for
+	             FUZZ_SECONDS (60) each
 	  soak       the tcp tests again and again for SOAK_MINUTES (60)
 	  upstream   upstream's fabtests, installed in FABTESTS=PREFIX, over each
 	             core: below ofi_mrrc, and hooked
@@ -549,6 +550,17 @@ stage_fuzz()
 		"$dir/fuzz_trace" -max_total_time="${FUZZ_SECONDS:-60}" \
 		-artifact_prefix="$dir/" "$dir/corpus" \
 		"$TOP/util/sim/test/corpus_trace"
+	check "fuzz_cw builds" logged "clang" "$log" \
+		clang -std=gnu11 -D_GNU_SOURCE -DMRRC_LIBFUZZER -O1 -g \
+		-fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=undefined -I"$TOP/prov/mrrc" \
+		-o "$dir/fuzz_cw" "$TOP"/prov/mrrc/core/cw{,_map,_wire}.c \
+		"$TOP/prov/mrrc/test/fuzz_cw.c"
+	mkdir -p "$dir/corpus_cw"
+	check "peers, ${FUZZ_SECONDS:-60} s" logged "fuzzing" "$log" \
+		"$dir/fuzz_cw" -max_total_time="${FUZZ_SECONDS:-60}" \
+		-artifact_prefix="$dir/" "$dir/corpus_cw" \
+		"$TOP/prov/mrrc/test/corpus_cw"
 }
 
 # upstream CORE FORM SET COMMAND...: one comparison, run by COMMAND.

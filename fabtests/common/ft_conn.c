@@ -77,6 +77,8 @@ static void listen_on(struct ft_pair *pair)
 	eq_open(dom->fabric, &pair->peq);
 	FT_CALL(fi_passive_ep(dom->fabric, dom->info, &pair->pep, NULL));
 	FT_CALL(fi_pep_bind(pair->pep, &pair->peq->fid, 0));
+	if (pair->attr.cw_pep)
+		FT_CALL(fi_cw_enable(&pair->pep->fid, 0));
 	FT_CALL(fi_listen(pair->pep));
 }
 
@@ -178,6 +180,8 @@ static void ep_open(struct ft_pair *pair, struct ft_ep *ep, struct ft_dom *dom,
 	FT_CALL(fi_endpoint(dom->domain, info, &ep->ep, ep));
 	FT_CALL(fi_ep_bind(ep->ep, &ep->eq->fid, 0));
 	ft_bind_queues(pair, ep);
+	if (pair->attr.cw)
+		FT_CALL(fi_cw_enable(&ep->ep->fid, 0));
 	FT_CALL(fi_enable(ep->ep));
 }
 

@@ -174,6 +174,7 @@ struct ft_attr {
 	bool scalable_mr;	/* offsets and keys of the application's */
 	enum fi_av_type av_type;	/* of reliable datagrams */
 	bool abandons;		/* closes what is half transferred */
+	bool cw, cw_pep;	/* fi_cw_enable(): endpoints, listener */
 };
 
 #define FT_ATTR								\

@@ -33,7 +33,7 @@ void ft_print_stats(struct ft_dom *dom, const char *who)
 {
 	struct fi_mrrc_stats st;
 
-	if (!ft_opts.verbose || !ft_stats(dom, &st))
+	if (!ft_opts.verbose || !dom->domain || !ft_stats(dom, &st))
 		return;
 	printf("%s: lookups %" PRIu64 " hits %" PRIu64 " misses %" PRIu64
 	       " registrations %" PRIu64 " deregistrations %" PRIu64

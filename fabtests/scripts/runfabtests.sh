@@ -12,7 +12,8 @@ readonly RC_SKIP=77
 # In the order in which they run: what is simple first.
 readonly TESTS="info versions msg av tagged peek multi_recv buffered rma split atomic
 	selective cntr srx mr readonly shared_buf cancel wait sread unmap kinds
-	manual signals random limits live hook core_cache close fork exits
+	manual signals random limits live hook core_cache cwrite cw_cm
+	cw_wait cw_end close fork exits
 	threads shared_ep dgram procs memlock uffd_denied"
 
 # Where nothing else is said: on an emulated device and on a busy machine.

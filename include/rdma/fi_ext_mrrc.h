@@ -14,6 +14,7 @@
 
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
 #ifdef __cplusplus
@@ -108,6 +109,166 @@ static inline int fi_mrrc_flush(struct fid_domain *domain)
 	ret = fi_open_ops(&domain->fid, FI_MRRC_DOMAIN_OPS, 0, (void **) &ops,
 			  NULL);
 	return ret ? ret : ops->flush(domain);
+}
+
+/* ---- conditional writes: fi_cwrite(3) --------------------------------- */
+
+/* Name for fi_open_ops() on endpoints, active and passive. */
+#define FI_MRRC_CW_OPS "ofi_mrrc conditional write ops v1"
+
+#define FI_CW_SEGS	8	/* buffers that one tag exposes, at most */
+#define FI_CW_PENDING	65536	/* operations of each kind on an endpoint */
+#define FI_CW_CM_DATA	20	/* of the private data, taken by the provider */
+
+/* Flag of fi_cwtagmsg(): the registration may outlive the operation. */
+#define FI_MRRC_CW_KEEP	(1ULL << 60)
+
+struct fi_msg_cw {
+	const struct iovec *msg_iov;
+	void **desc;
+	size_t iov_count;
+	fi_addr_t addr;
+	uint64_t cwtag;
+	void *context;
+	uint64_t data;
+};
+
+/* Of one endpoint; size as in struct fi_mrrc_stats. */
+struct fi_mrrc_cw_stats {
+	size_t size;
+	uint64_t writes;	/* posted */
+	uint64_t tags;
+	uint64_t immediate;	/* writes issued in the posting call */
+	uint64_t held;		/* ... and later */
+	uint64_t writes_ended;
+	uint64_t tags_ended;
+	uint64_t truncated;	/* operations of this side that ended so */
+	uint64_t cancelled;
+	uint64_t pending_writes;	/* now */
+	uint64_t pending_tags;
+	uint64_t known_tags;	/* of the peer, without a write */
+	uint64_t messages_sent;
+	uint64_t messages_received;
+	uint64_t stalls;	/* a message waited for room at the peer */
+};
+
+/* Any thread may call these, as far as the domain's threading allows. */
+struct fi_mrrc_ops_cw {
+	size_t size;
+	int (*feature)(struct fid *fid, const char *name);
+	int (*enable)(struct fid *fid, uint64_t flags);
+	ssize_t (*cwrite)(struct fid_ep *ep, const void *buf, size_t len,
+			  void *desc, fi_addr_t dest_addr, uint64_t cwtag,
+			  void *context);
+	ssize_t (*cwritev)(struct fid_ep *ep, const struct iovec *iov,
+			   void **desc, size_t count, fi_addr_t dest_addr,
+			   uint64_t cwtag, void *context);
+	ssize_t (*cwritemsg)(struct fid_ep *ep, const struct fi_msg_cw *msg,
+			     uint64_t flags);
+	ssize_t (*cwtag)(struct fid_ep *ep, void *buf, size_t len, void *desc,
+			 fi_addr_t src_addr, uint64_t cwtag, void *context);
+	ssize_t (*cwtagmsg)(struct fid_ep *ep, const struct fi_msg_cw *msg,
+			    uint64_t flags);
+	int (*tag_alloc)(struct fid_ep *ep, uint64_t *cwtag);
+	int (*cancel)(struct fid_ep *ep, void *context);
+	int (*stats)(struct fid_ep *ep, struct fi_mrrc_cw_stats *stats);
+};
+
+static inline int fi_cw_open(struct fid *fid, struct fi_mrrc_ops_cw **ops)
+{
+	return fi_open_ops(fid, FI_MRRC_CW_OPS, 0, (void **) ops, NULL);
+}
+
+static inline int fi_cw_feature(struct fid *fid, const char *name)
+{
+	struct fi_mrrc_ops_cw *ops;
+	int ret = fi_cw_open(fid, &ops);
+
+	return ret ? ret : ops->feature(fid, name);
+}
+
+static inline int fi_cw_enable(struct fid *fid, uint64_t flags)
+{
+	struct fi_mrrc_ops_cw *ops;
+	int ret = fi_cw_open(fid, &ops);
+
+	return ret ? ret : ops->enable(fid, flags);
+}
+
+static inline ssize_t
+fi_cwrite(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+	  fi_addr_t dest_addr, uint64_t cwtag, void *context)
+{
+	struct fi_mrrc_ops_cw *ops;
+	int ret = fi_cw_open(&ep->fid, &ops);
+
+	return ret ? ret : ops->cwrite(ep, buf, len, desc, dest_addr, cwtag,
+				       context);
+}
+
+static inline ssize_t
+fi_cwritev(struct fid_ep *ep, const struct iovec *iov, void **desc,
+	   size_t count, fi_addr_t dest_addr, uint64_t cwtag, void *context)
+{
+	struct fi_mrrc_ops_cw *ops;
+	int ret = fi_cw_open(&ep->fid, &ops);
+
+	return ret ? ret : ops->cwritev(ep, iov, desc, count, dest_addr,
+					cwtag, context);
+}
+
+static inline ssize_t
+fi_cwritemsg(struct fid_ep *ep, const struct fi_msg_cw *msg, uint64_t flags)
+{
+	struct fi_mrrc_ops_cw *ops;
+	int ret = fi_cw_open(&ep->fid, &ops);
+
+	return ret ? ret : ops->cwritemsg(ep, msg, flags);
+}
+
+static inline ssize_t
+fi_cwtag(struct fid_ep *ep, void *buf, size_t len, void *desc,
+	 fi_addr_t src_addr, uint64_t cwtag, void *context)
+{
+	struct fi_mrrc_ops_cw *ops;
+	int ret = fi_cw_open(&ep->fid, &ops);
+
+	return ret ? ret : ops->cwtag(ep, buf, len, desc, src_addr, cwtag,
+				      context);
+}
+
+static inline ssize_t
+fi_cwtagmsg(struct fid_ep *ep, const struct fi_msg_cw *msg, uint64_t flags)
+{
+	struct fi_mrrc_ops_cw *ops;
+	int ret = fi_cw_open(&ep->fid, &ops);
+
+	return ret ? ret : ops->cwtagmsg(ep, msg, flags);
+}
+
+static inline int fi_cw_tag_alloc(struct fid_ep *ep, uint64_t *cwtag)
+{
+	struct fi_mrrc_ops_cw *ops;
+	int ret = fi_cw_open(&ep->fid, &ops);
+
+	return ret ? ret : ops->tag_alloc(ep, cwtag);
+}
+
+static inline int fi_cw_cancel(struct fid_ep *ep, void *context)
+{
+	struct fi_mrrc_ops_cw *ops;
+	int ret = fi_cw_open(&ep->fid, &ops);
+
+	return ret ? ret : ops->cancel(ep, context);
+}
+
+static inline int
+fi_cw_stats(struct fid_ep *ep, struct fi_mrrc_cw_stats *stats)
+{
+	struct fi_mrrc_ops_cw *ops;
+	int ret = fi_cw_open(&ep->fid, &ops);
+
+	return ret ? ret : ops->stats(ep, stats);
 }
 
 #ifdef __cplusplus

@@ -56,6 +56,9 @@ static int cm_connect(struct fid_ep *ep, const void *addr, const void *param,
 	ret = mrrc_ep_prepare(mrrc_ep_of(ep));
 	if (ret)
 		return ret;
+	mrrc_ep_of(ep)->connecting = true;
+	if (mrrc_ep_of(ep)->cw)
+		return mrrc_cw_connect(mrrc_ep_of(ep), addr, param, paramlen);
 	return HAS_CM(core, connect) ?
 	       core->cm->connect(core, addr, param, paramlen) : -FI_ENOSYS;
 }
@@ -68,6 +71,9 @@ static int cm_accept(struct fid_ep *ep, const void *param, size_t paramlen)
 	ret = mrrc_ep_prepare(mrrc_ep_of(ep));
 	if (ret)
 		return ret;
+	mrrc_ep_of(ep)->connecting = true;
+	if (mrrc_ep_of(ep)->cw)
+		return mrrc_cw_accept(mrrc_ep_of(ep), param, paramlen);
 	return HAS_CM(core, accept) ?
 	       core->cm->accept(core, param, paramlen) : -FI_ENOSYS;
 }
@@ -76,6 +82,8 @@ static int cm_shutdown(struct fid_ep *ep, uint64_t flags)
 {
 	struct fid_ep *core = mrrc_ep_of(ep)->core;
 
+	if (mrrc_ep_of(ep)->cw)
+		mrrc_cw_shutdown(mrrc_ep_of(ep));
 	return HAS_CM(core, shutdown) ?
 	       core->cm->shutdown(core, flags) : -FI_ENOSYS;
 }
@@ -146,6 +154,8 @@ static int pep_reject(struct fid_pep *pep, struct fid *handle,
 {
 	struct fid_pep *core = pep_core(&pep->fid);
 
+	mrrc_cw_mark_take(container_of(pep, struct mrrc_pep, pep)->fabric,
+			  handle);
 	return HAS_CM(core, reject) ?
 	       core->cm->reject(core, handle, param, paramlen) : -FI_ENOSYS;
 }

@@ -362,6 +362,8 @@ static int mrrc_cq_close(struct fid *fid)
 	if (ret)
 		return ret;
 
+	if (cq->cw)
+		mrrc_cw_cq_close(cq);
 	mrrc_stash_clear(cq);
 	if (cq->internal)
 		atomic_fetch_sub(&domain->internal_cqs, 1);
@@ -372,11 +374,26 @@ static int mrrc_cq_close(struct fid *fid)
 	return 0;
 }
 
+static int mrrc_cq_control(struct fid *fid, int command, void *arg)
+{
+	struct mrrc_cq *cq = container_of(fid, struct mrrc_cq, cq.fid);
+	int ret;
+
+	if (command != FI_GETWAIT)
+		return mrrc_fid_control(fid, command, arg);
+	ret = cq->cw && cq->wait_obj == FI_WAIT_FD ?
+	      mrrc_cw_cq_getwait(cq, arg) :
+	      mrrc_fid_control(fid, command, arg);
+	if (!ret)
+		cq->wait_taken = true;
+	return ret;
+}
+
 static struct fi_ops mrrc_cq_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = mrrc_cq_close,
 	.bind = mrrc_fid_bind,
-	.control = mrrc_fid_control,
+	.control = mrrc_cq_control,
 	.ops_open = mrrc_fid_ops_open,
 	.tostr = mrrc_fid_tostr,
 	.ops_set = mrrc_fid_ops_set,
@@ -414,6 +431,7 @@ static int mrrc_cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 	cq->domain = domain;
 	cq->internal = internal;
 	cq->wait = attr->wait_obj != FI_WAIT_NONE;
+	cq->wait_obj = attr->wait_obj;
 	cq->threshold = attr->wait_cond == FI_CQ_COND_THRESHOLD;
 	STAILQ_INIT(&cq->stash);
 	if (attr->wait_obj == FI_WAIT_SET) {

@@ -27,6 +27,16 @@ static inline void mrrc_cq_unlock(struct mrrc_cq *cq)
 	atomic_store_explicit(&cq->lock, 0, memory_order_release);
 }
 
+/*
+ * A completion of ours for the application, by way of the stash: made when
+ * the operation is posted, so that its end needs no memory. entry is what the
+ * application reads, an error if it has err. No lock held.
+ */
+struct mrrc_comp *mrrc_comp_new(void);
+void mrrc_comp_free(struct mrrc_comp *comp);
+void mrrc_stash_write(struct mrrc_cq *cq, struct mrrc_comp *comp,
+		      const struct fi_cq_err_entry *entry);
+
 /* Serve the application from the stash, which is not empty. Lock held. */
 ssize_t mrrc_stash_read(struct mrrc_cq *cq, void *buf, size_t count,
 			fi_addr_t *src);
@@ -49,7 +59,11 @@ void mrrc_cq_stash(struct mrrc_cq *cq, size_t max, struct mrrc_op **done);
  */
 static inline void mrrc_cq_wake(struct mrrc_cq *cq)
 {
-	if (cq->wait && atomic_load(&cq->stash_cnt))
+	if (!cq->wait || !atomic_load(&cq->stash_cnt))
+		return;
+	if (cq->cw)
+		mrrc_cw_cq_wake(cq);
+	else
 		fi_cq_signal(cq->core);
 }
 

@@ -30,6 +30,7 @@ static int mrrc_domain_close(struct fid *fid)
 
 	if (mrrc_ref_busy(&domain->ref))
 		return -FI_EBUSY;
+	mrrc_cw_domain_close(domain);
 	/* our registrations are the core's children */
 	if (domain->implicit) {
 		mrrc_domain_sweep(domain);

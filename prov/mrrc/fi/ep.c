@@ -32,6 +32,8 @@ static int mrrc_ep_close(struct fid *fid)
 		return -FI_EBUSY;
 	if (!base)
 		mrrc_ep_settle(ep);
+	if (!base && ep->cw)
+		mrrc_cw_ep_close(ep);
 	ret = fi_close(&ep->core->fid);
 	if (ret)
 		return ret;
@@ -51,6 +53,7 @@ static int mrrc_ep_close(struct fid *fid)
 		mrrc_ref_put(&ep->rx.cq->ref);
 	if (ep->own_cq)
 		fi_close(&ep->own_cq->cq.fid);
+	fi_freeinfo(ep->info);
 	mrrc_ref_put(&ep->domain->ref);
 	free(ep);
 	return 0;
@@ -107,6 +110,9 @@ static int mrrc_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		break;
 	case FI_CLASS_SRX_CTX:
 		ep->shared_rx = true;
+		break;
+	case FI_CLASS_EQ:
+		ep->eq = container_of(bfid, struct mrrc_eq, eq.fid);
 		break;
 	}
 	return 0;
@@ -199,7 +205,7 @@ static struct fi_ops mrrc_ep_fid_ops = {
 	.close = mrrc_ep_close,
 	.bind = mrrc_ep_bind,
 	.control = mrrc_ep_control,
-	.ops_open = mrrc_fid_ops_open,
+	.ops_open = mrrc_cw_ops_open,
 	.tostr = mrrc_fid_tostr,
 	.ops_set = mrrc_fid_ops_set,
 };
@@ -207,7 +213,11 @@ static struct fi_ops mrrc_ep_fid_ops = {
 static int mrrc_ep_getopt(fid_t fid, int level, int optname, void *optval,
 			  size_t *optlen)
 {
-	return fi_getopt(mrrc_fid_core(fid), level, optname, optval, optlen);
+	struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
+	int ret;
+
+	ret = fi_getopt(&ep->core->fid, level, optname, optval, optlen);
+	return ret || !ep->cw ? ret : mrrc_cw_cm_data(level, optname, optval);
 }
 
 static int mrrc_ep_setopt(fid_t fid, int level, int optname,
@@ -361,6 +371,7 @@ static int mrrc_ep_alias(struct mrrc_ep *ep, struct fi_alias *arg)
 	alias->core = container_of(core, struct fid_ep, fid);
 	alias->alias_of = ep->alias_of ? ep->alias_of : ep;
 	alias->own_cq = NULL;
+	alias->info = NULL;
 	atomic_init(&alias->ref, 0);
 	mrrc_ep_set_op_flags(alias, arg->flags);
 	mrrc_ref_get(&alias->alias_of->ref);
@@ -392,9 +403,15 @@ int mrrc_ep_open2(struct fid_domain *domain_fid, struct fi_info *info,
 		goto err_free;
 	ret = fi_endpoint2(domain->core, core_info, &ep->core, flags,
 			   &ep->ep.fid);
-	fi_freeinfo(core_info);
-	if (ret)
+	if (ret) {
+		fi_freeinfo(core_info);
 		goto err_free;
+	}
+	if (core_info->handle)
+		ep->cw_marked = mrrc_cw_mark_take(domain->fabric,
+						  core_info->handle);
+	core_info->handle = NULL;	/* is used up */
+	ep->info = core_info;
 
 	mrrc_ep_trim(ep);
 	mrrc_fid_track(domain->fabric, &ep->track, &ep->core->fid,

@@ -50,8 +50,8 @@ static void connreq_info(struct mrrc_eq *eq, struct fi_info *info)
 }
 
 /* len may end anywhere: the core fills no more than the caller's buffer. */
-static void eq_from_core(struct mrrc_eq *eq, uint32_t event, void *buf,
-			 size_t len)
+void mrrc_eq_from_core(struct mrrc_eq *eq, uint32_t event, void *buf,
+		       size_t len)
 {
 	struct fid *core, *ours, copy;
 	struct fi_eq_cm_entry cm;
@@ -80,13 +80,15 @@ static ssize_t eq_read(struct fid_eq *eq_fid, uint32_t *event, void *buf,
 	uint32_t core_event = 0;
 	ssize_t ret;
 
+	if (atomic_load(&eq->cw))
+		return mrrc_cw_eq_read(eq, event, buf, len, false, 0, flags);
 	ret = fi_eq_read(eq->core, &core_event, buf, len, flags);
 	if (ret < 0)
 		return ret;
 	if (event)
 		*event = core_event;
 	if (buf)
-		eq_from_core(eq, core_event, buf, ret);
+		mrrc_eq_from_core(eq, core_event, buf, ret);
 	return ret;
 }
 
@@ -97,13 +99,16 @@ static ssize_t eq_sread(struct fid_eq *eq_fid, uint32_t *event, void *buf,
 	uint32_t core_event = 0;
 	ssize_t ret;
 
+	if (atomic_load(&eq->cw))
+		return mrrc_cw_eq_read(eq, event, buf, len, true, timeout,
+				       flags);
 	ret = fi_eq_sread(eq->core, &core_event, buf, len, timeout, flags);
 	if (ret < 0)
 		return ret;
 	if (event)
 		*event = core_event;
 	if (buf)
-		eq_from_core(eq, core_event, buf, ret);
+		mrrc_eq_from_core(eq, core_event, buf, ret);
 	return ret;
 }
 
@@ -120,6 +125,10 @@ static ssize_t eq_readerr(struct fid_eq *eq_fid, struct fi_eq_err_entry *entry,
 
 	ours = mrrc_fid_find(eq->fabric, entry->fid, &copy);
 	if (ours) {
+		if (copy.fclass == FI_CLASS_EP &&
+		    container_of(ours, struct mrrc_ep, ep.fid)->cw)
+			mrrc_cw_gone(container_of(ours, struct mrrc_ep,
+						  ep.fid));
 		entry->fid = ours;
 		/* an AV's is the insertion's: the application gave it */
 		if (copy.fclass != FI_CLASS_AV && entry->context == ours)

@@ -16,6 +16,7 @@ static int mrrc_fabric_close(struct fid *fid)
 	ret = fi_close(&fabric->core->fid);
 	if (ret)
 		return ret;
+	mrrc_cw_marks_free(fabric);
 	pthread_mutex_destroy(&fabric->track_lock);
 	free(fabric->core_prov_name);
 	free(fabric);

@@ -106,6 +106,10 @@ struct mrrc_pool;
 struct mrrc_op;
 struct mrrc_comp;
 struct mrrc_poll_cq;
+struct mrrc_cw_cq;
+struct mrrc_cw_domain;
+struct mrrc_cw_ep;
+struct mrrc_cw_mark;
 
 /* An object that the core may name in an event: see fid.c. */
 struct mrrc_track {
@@ -119,8 +123,9 @@ struct mrrc_fabric {
 	struct fid_fabric *core;
 	char *core_prov_name;	/* "verbs" of "verbs;ofi_mrrc" */
 	mrrc_ref ref;
-	pthread_mutex_t track_lock;	/* guards tracks; a leaf */
+	pthread_mutex_t track_lock;	/* guards what follows; a leaf */
 	struct mrrc_track *tracks[MRRC_TRACK_BUCKETS];
+	struct mrrc_cw_mark *marks;	/* see cw_cm.c */
 };
 
 struct mrrc_domain {
@@ -144,6 +149,7 @@ struct mrrc_domain {
 	pthread_mutex_t cq_lock;	/* guards cqs */
 	struct mrrc_cq *cqs;	/* every CQ of the domain, linked by next */
 	atomic_int internal_cqs;	/* of them, opened by us */
+	struct mrrc_cw_domain *cw;	/* once an endpoint has them */
 };
 
 struct mrrc_eq {
@@ -151,6 +157,7 @@ struct mrrc_eq {
 	struct fid_eq *core;
 	struct mrrc_fabric *fabric;
 	mrrc_ref ref;		/* domains bound to it */
+	atomic_bool cw;		/* private data is to be looked at */
 };
 
 struct mrrc_wait {
@@ -174,6 +181,8 @@ struct mrrc_pep {
 	struct fid_pep *core;
 	struct mrrc_fabric *fabric;
 	struct mrrc_track track;
+	struct mrrc_eq *eq;
+	bool cw;		/* conditional writes: fi_cw_enable() */
 };
 
 struct mrrc_av {
@@ -215,6 +224,9 @@ struct mrrc_cq {
 	bool internal;		/* opened by us: nobody reads it but us */
 	bool rx_selective;	/* of endpoints with a shared context */
 	bool wait;		/* it can be slept on */
+	bool wait_taken;	/* FI_GETWAIT was answered */
+	enum fi_wait_obj wait_obj;
+	struct mrrc_cw_cq *cw;	/* of endpoints with conditional writes */
 	struct mrrc_wait *wait_set;	/* or NULL */
 	bool no_source;		/* the core has no readfrom */
 	bool threshold;		/* sread's cond is a count */
@@ -263,6 +275,11 @@ struct mrrc_ep {
 	struct mrrc_ep *alias_of;
 	struct mrrc_track track;
 	mrrc_ref ref;
+	struct fi_info *info;	/* the core's view, of FI_EP_MSG */
+	struct mrrc_eq *eq;
+	bool cw_marked;		/* the peer asked for conditional writes */
+	bool connecting;	/* or connected */
+	struct mrrc_cw_ep *cw;	/* fi_cw_enable() */
 };
 
 /* parent counting */
@@ -444,6 +461,39 @@ void mrrc_domain_drain(struct mrrc_domain *domain);
 /* cq.c: an endpoint with FI_BUFFERED_RECV is bound to it */
 void mrrc_cq_set_buffered(struct mrrc_cq *cq);
 int mrrc_cq_open_internal(struct mrrc_domain *domain, struct mrrc_cq **cq);
+
+/*
+ * cw_*.c, conditional writes. What other files call, where an object has
+ * them; struct mrrc_ep's cw, struct mrrc_eq's and so on tell.
+ */
+int mrrc_cw_ops_open(struct fid *fid, const char *name, uint64_t flags,
+		     void **ops, void *context);
+void mrrc_cw_ep_close(struct mrrc_ep *ep);
+void mrrc_cw_domain_close(struct mrrc_domain *domain);
+int mrrc_cw_connect(struct mrrc_ep *ep, const void *addr, const void *param,
+		    size_t paramlen);
+int mrrc_cw_accept(struct mrrc_ep *ep, const void *param, size_t paramlen);
+void mrrc_cw_shutdown(struct mrrc_ep *ep);
+void mrrc_cw_gone(struct mrrc_ep *ep);
+/* After getopt: private data that is left to the application; 0 */
+int mrrc_cw_cm_data(int level, int optname, void *optval);
+/* As fi_eq_read(), or with wait as fi_eq_sread(). */
+ssize_t mrrc_cw_eq_read(struct mrrc_eq *eq, uint32_t *event, void *buf,
+			size_t len, bool wait, int timeout, uint64_t flags);
+/* A request's handle was used, or refused: was it marked? */
+bool mrrc_cw_mark_take(struct mrrc_fabric *fabric, const struct fid *handle);
+void mrrc_cw_marks_free(struct mrrc_fabric *fabric);
+/* 0, or -FI_ENOENT */
+int mrrc_cw_cancel(struct mrrc_ep *ep, void *context);
+void mrrc_cw_cq_close(struct mrrc_cq *cq);
+void mrrc_cw_cq_wake(struct mrrc_cq *cq);
+int mrrc_cw_cq_getwait(struct mrrc_cq *cq, int *fd);
+/* Before fi_trywait(): 0 or -FI_EAGAIN */
+int mrrc_cw_cq_trywait(struct mrrc_cq *cq);
+
+/* eq.c: change what an event names into ours */
+void mrrc_eq_from_core(struct mrrc_eq *eq, uint32_t event, void *buf,
+		       size_t len);
 
 static inline struct mrrc_domain *mrrc_domain_of(struct fid_domain *domain)
 {

@@ -22,6 +22,16 @@ static int pep_close(struct fid *fid)
 	return 0;
 }
 
+static int pep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	int ret = mrrc_fid_bind(fid, bfid, flags);
+
+	if (!ret && bfid->fclass == FI_CLASS_EQ)
+		container_of(fid, struct mrrc_pep, pep.fid)->eq =
+			container_of(bfid, struct mrrc_eq, eq.fid);
+	return ret;
+}
+
 static ssize_t pep_cancel(struct fid *fid, void *context)
 {
 	struct fid_pep *core =
@@ -35,12 +45,15 @@ static ssize_t pep_cancel(struct fid *fid, void *context)
 static int pep_getopt(struct fid *fid, int level, int optname, void *optval,
 		      size_t *optlen)
 {
-	struct fid_pep *core =
-		container_of(fid, struct mrrc_pep, pep.fid)->core;
+	struct mrrc_pep *pep = container_of(fid, struct mrrc_pep, pep.fid);
+	struct fid_pep *core = pep->core;
+	int ret;
 
 	if (!FI_CHECK_OP(core->ops, struct fi_ops_ep, getopt))
 		return -FI_ENOSYS;
-	return core->ops->getopt(&core->fid, level, optname, optval, optlen);
+	ret = core->ops->getopt(&core->fid, level, optname, optval, optlen);
+	return ret || !pep->cw ? ret :
+	       mrrc_cw_cm_data(level, optname, optval);
 }
 
 static int pep_setopt(struct fid *fid, int level, int optname,
@@ -57,9 +70,9 @@ static int pep_setopt(struct fid *fid, int level, int optname,
 static struct fi_ops mrrc_pep_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = pep_close,
-	.bind = mrrc_fid_bind,
+	.bind = pep_bind,
 	.control = mrrc_fid_control,
-	.ops_open = mrrc_fid_ops_open,
+	.ops_open = mrrc_cw_ops_open,
 	.tostr = mrrc_fid_tostr,
 	.ops_set = mrrc_fid_ops_set,
 };

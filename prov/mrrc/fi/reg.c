@@ -49,33 +49,41 @@ static uint64_t mrrc_reg_key(struct mrrc_reg *reg)
 	return top | (next & (top - 1));
 }
 
-static int mrrc_reg_core(void *arg, uintptr_t start, size_t len,
-			 enum mrrc_access access, void **cookie, void **desc)
+int mrrc_reg_own(struct mrrc_reg *reg, const void *buf, size_t len,
+		 uint64_t rights, struct fid_mr **mr)
 {
-	struct mrrc_reg *reg = arg;
-	struct iovec iov = { (void *) start, len };
+	struct iovec iov = { (void *) buf, len };
 	/* two: a newer libfabric reads more of it, and finds zeroes */
 	struct fi_mr_attr attr[2] = { {
 		.mr_iov = &iov,
 		.iov_count = 1,
-		.access = mrrc_reg_rights(access),
+		.access = rights,
 		.iface = FI_HMEM_SYSTEM,
 	} };
 	uint64_t flags = reg->nocache ? MRRC_MR_NOCACHE : 0;
-	struct fid_mr *mr;
 	int ret, tries = 0;
 
 	do {
 		attr->requested_key = mrrc_reg_key(reg);
-		ret = reg->core_ops->regattr(&reg->core->fid, attr, flags,
-					     &mr);
+		ret = reg->core_ops->regattr(&reg->core->fid, attr, flags, mr);
 	} while (ret == -FI_ENOKEY && !(reg->mr_mode & FI_MR_PROV_KEY) &&
 		 ++tries < MRRC_KEY_TRIES);
-	if (ret) {
-		MRRC_DBG(MR, "%zu bytes at %p, access %d: %s\n", len,
-			 iov.iov_base, access, fi_strerror(-ret));
+	if (ret)
+		MRRC_DBG(MR, "%zu bytes at %p, rights %#" PRIx64 ": %s\n",
+			 len, buf, rights, fi_strerror(-ret));
+	return ret;
+}
+
+static int mrrc_reg_core(void *arg, uintptr_t start, size_t len,
+			 enum mrrc_access access, void **cookie, void **desc)
+{
+	struct fid_mr *mr;
+	int ret;
+
+	ret = mrrc_reg_own(arg, (void *) start, len, mrrc_reg_rights(access),
+			   &mr);
+	if (ret)
 		return ret;
-	}
 	*cookie = mr;
 	*desc = fi_mr_desc(mr);
 	return 0;

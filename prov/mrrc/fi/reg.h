@@ -56,6 +56,26 @@ int mrrc_reg_open(struct mrrc_reg *reg);
 /* The core's domain is open: before the first use of the cache. */
 void mrrc_reg_attach(struct mrrc_reg *reg, struct fid_domain *core);
 
+/*
+ * A registration of exactly this, with these rights, past all caches. Close it
+ * with fi_close().
+ */
+int mrrc_reg_own(struct mrrc_reg *reg, const void *buf, size_t len,
+		 uint64_t rights, struct fid_mr **mr);
+
+/* The rights of a buffer that peers write to, on every core. */
+#define MRRC_REG_EXPOSE	(FI_RECV | FI_READ | FI_REMOTE_WRITE)
+
+/* How a peer addresses buf in a registration that starts at start. */
+static inline uint64_t mrrc_reg_remote(const struct mrrc_reg *reg,
+				       const void *buf, uintptr_t start)
+{
+	bool absolute = (reg->mr_mode & FI_MR_VIRT_ADDR) ||
+			reg->mr_mode == 1;	/* FI_MR_BASIC */
+
+	return (uintptr_t) buf - (absolute ? 0 : start);
+}
+
 /* Only users of FI_HMEM set the interface; older ones have no such field. */
 static inline bool mrrc_reg_is_system(const struct mrrc_reg *reg,
 				      const struct fi_mr_attr *attr)

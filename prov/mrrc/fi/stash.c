@@ -187,6 +187,31 @@ void mrrc_cq_stash(struct mrrc_cq *cq, size_t max, struct mrrc_op **done)
 	}
 }
 
+struct mrrc_comp *mrrc_comp_new(void)
+{
+	return calloc(1, sizeof(struct mrrc_comp));
+}
+
+void mrrc_comp_free(struct mrrc_comp *comp)
+{
+	free(comp);
+}
+
+void mrrc_stash_write(struct mrrc_cq *cq, struct mrrc_comp *comp,
+		      const struct fi_cq_err_entry *entry)
+{
+	comp->entry = *entry;
+	comp->error = entry->err;
+	comp->src = FI_ADDR_NOTAVAIL;
+	memcpy(comp->room + MRRC_CQ_ERR_SIZE,
+	       &(fi_addr_t) { FI_ADDR_NOTAVAIL }, sizeof(fi_addr_t));
+	mrrc_cq_lock(cq);
+	STAILQ_INSERT_TAIL(&cq->stash, comp, link);
+	mrrc_stash_count(cq, 1);
+	mrrc_cq_unlock(cq);
+	mrrc_cq_wake(cq);
+}
+
 void mrrc_cq_drain(struct mrrc_cq *cq)
 {
 	struct mrrc_op *done = NULL;

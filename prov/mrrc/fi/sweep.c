@@ -51,6 +51,8 @@ ssize_t mrrc_ep_cancel(struct fid *fid, void *context)
 	};
 	ssize_t ret;
 
+	if (search.ep->cw && !mrrc_cw_cancel(ep, context))
+		return 0;
 	if (!ep->domain->implicit)
 		return fi_cancel(&ep->core->fid, context);
 

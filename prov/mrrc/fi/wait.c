@@ -77,14 +77,16 @@ int mrrc_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
 }
 
 /* Completions that the core no longer knows of */
-static bool fid_has_stash(const struct fid *fid)
+static bool fid_has_stash(struct fid *fid)
 {
 	const struct mrrc_wait *wait;
-	const struct mrrc_cq *cq;
+	struct mrrc_cq *cq;
 
 	switch (fid->fclass) {
 	case FI_CLASS_CQ:
-		cq = container_of(fid, const struct mrrc_cq, cq.fid);
+		cq = container_of(fid, struct mrrc_cq, cq.fid);
+		if (cq->cw && mrrc_cw_cq_trywait(cq))
+			return true;
 		return atomic_load(&cq->stash_cnt) != 0;
 	case FI_CLASS_WAIT:
 		wait = container_of(fid, const struct mrrc_wait, wait.fid);

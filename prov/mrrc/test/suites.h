@@ -11,6 +11,7 @@
 Suite *index_suite(void);
 Suite *admit_suite(void);
 Suite *cost_suite(void);
+Suite *cw_suite(void);
 Suite *history_suite(void);
 Suite *policy_suite(void);
 Suite *policy_mre_suite(void);

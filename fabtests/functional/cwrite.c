@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_cwrite: conditional writes, in both orders: data, lengths, remote
+ * CQ data, several buffers on each side, truncation, cancel on each side,
+ * selective completions, thousands pending with tags in random order. See
+ * cw_end.c for losses, cw_wait.c for who waits.
+ */
+#include "ft_mrrc.h"
+
+#define MAX   (1 << 20)
+#define DATA  UINT64_C(0x123456789abcdef0)
+
+static struct ft_pair pair;
+static char *out, *in;
+
+static void stats(struct ft_ep *ep, struct fi_mrrc_cw_stats *st)
+{
+	memset(st, 0, sizeof(*st));
+	st->size = sizeof(*st);
+	FT_CALL(fi_cw_stats(ep->ep, st));
+	FT_CHECK(st->size == sizeof(*st), "stats: %zu bytes", st->size);
+}
+
+/* Whatever was posted has ended. */
+static void check_none(struct ft_ep *ep)
+{
+	struct fi_mrrc_cw_stats st;
+
+	stats(ep, &st);
+	FT_CHECK(st.writes == st.writes_ended && !st.pending_writes,
+		 "%" PRIu64 " writes, %" PRIu64 " ended", st.writes,
+		 st.writes_ended);
+	FT_CHECK(st.tags == st.tags_ended && !st.pending_tags,
+		 "%" PRIu64 " tags, %" PRIu64 " ended", st.tags,
+		 st.tags_ended);
+}
+
+static void write_to(struct ft_ep *ep, const void *buf, size_t len,
+		     uint64_t tag, void *ctx)
+{
+	FT_POST(ep, fi_cwrite(ep->ep, buf, len,
+			      len ? ft_desc(ep->dom, buf, len) : NULL, ep->to,
+			      tag, ctx));
+}
+
+static void expose(struct ft_ep *ep, void *buf, size_t len, uint64_t tag,
+		   void *ctx)
+{
+	FT_POST(ep, fi_cwtag(ep->ep, buf, len, NULL, ep->to, tag, ctx));
+}
+
+/* The peer's tag has arrived. */
+static void wait_known(struct ft_ep *ep, uint64_t cnt)
+{
+	uint64_t end = ft_now_us() + 10000000;
+	struct fi_mrrc_cw_stats st;
+
+	do {
+		ft_progress(ep);
+		stats(ep, &st);
+		FT_CHECK(ft_now_us() < end, "%" PRIu64 " tags known",
+			 st.known_tags);
+	} while (st.known_tags != cnt);
+}
+
+static void check_write(struct ft_ep *ep, void *ctx, int err)
+{
+	struct ft_comp comp;
+
+	ft_wait_any(ep, FT_TX, &comp);
+	FT_CHECK(comp.ctx == ctx && comp.err == err,
+		 "write %p: context %p, error %d, not %d", ctx, comp.ctx,
+		 comp.err, err);
+	FT_CHECK((comp.flags & (FI_RMA | FI_WRITE)) == (FI_RMA | FI_WRITE),
+		 "write: flags %#" PRIx64, comp.flags);
+}
+
+static void check_tag(struct ft_ep *ep, void *ctx, size_t len, uint64_t tag,
+		      bool data, int err)
+{
+	struct ft_comp comp;
+
+	ft_wait_any(ep, FT_RX, &comp);
+	FT_CHECK(comp.ctx == ctx && comp.err == err,
+		 "tag %p: context %p, error %d, not %d", ctx, comp.ctx,
+		 comp.err, err);
+	FT_CHECK((comp.flags & (FI_RMA | FI_REMOTE_WRITE)) ==
+		 (FI_RMA | FI_REMOTE_WRITE), "tag: flags %#" PRIx64,
+		 comp.flags);
+	FT_CHECK(comp.tag == tag, "tag %#" PRIx64, comp.tag);
+	FT_CHECK(err || comp.len == len, "%zu bytes, not %zu", comp.len, len);
+	FT_CHECK(!(comp.flags & FI_REMOTE_CQ_DATA) == !data, "data or not");
+	FT_CHECK(!data || comp.data == DATA, "data %#" PRIx64, comp.data);
+}
+
+static void one(struct ft_ep *w, struct ft_ep *t, size_t len, size_t room,
+		bool tag_first, uint64_t tag)
+{
+	struct fi_mrrc_cw_stats before, after;
+
+	ft_stage("%zu bytes into %zu, %s first", len, room,
+		 tag_first ? "tag" : "write");
+	stats(w, &before);
+	ft_fill(out, len, tag);
+	memset(in, 0, room + 1);
+	if (tag_first) {
+		expose(t, in, room, tag, in);
+		wait_known(w, before.known_tags + 1);
+	}
+	write_to(w, out, len, tag, out);
+	if (!tag_first) {
+		ft_expect_none(w, 2);
+		expose(t, in, room, tag, in);
+	}
+	check_write(w, out, 0);
+	check_tag(t, in, len, tag, false, 0);
+	FT_CHECK_BUF(in, len, tag, "conditional write");
+	FT_CHECK(!in[len], "more was written");
+	stats(w, &after);
+	FT_CHECK(after.immediate - before.immediate == tag_first &&
+		 after.held - before.held == !tag_first,
+		 "immediate %" PRIu64 ", held %" PRIu64,
+		 after.immediate - before.immediate, after.held - before.held);
+}
+
+static void lengths(void)
+{
+	const size_t len[] = { 0, 1, 100, 4096, 65537, MAX };
+	uint64_t tag = 7;
+	unsigned i;
+
+	for (i = 0; i < sizeof(len) / sizeof(len[0]); i++) {
+		one(&pair.c, &pair.s, len[i], len[i], false, tag++);
+		one(&pair.c, &pair.s, len[i], len[i], true, tag++);
+		one(&pair.s, &pair.c, len[i], len[i] + 100, i % 2, tag++);
+	}
+	check_none(&pair.c);
+	check_none(&pair.s);
+}
+
+/* Several buffers on both sides, that do not end at the same places. */
+static void vectors(unsigned parts, bool keep, bool data)
+{
+	struct iovec src[FT_IOV_MAX], dst[FI_CW_SEGS];
+	void *desc[FT_IOV_MAX];
+	struct fi_msg_cw msg = { 0 };
+	size_t i, srcs = ft_iov_limit(&pair.c), len = 0, off;
+	uint64_t tag = 1000 + parts;
+
+	if (srcs > FT_IOV_MAX)
+		srcs = FT_IOV_MAX;
+	ft_stage("%zu buffers into %u, %s, %s", srcs, parts,
+		 keep ? "kept" : "revoked", data ? "with data" : "without");
+	memset(in, 0, MAX);
+	for (i = 0; i < parts; i++)
+		dst[i] = (struct iovec) { in + i * 5000, 1000 + 100 * i };
+	for (i = 0; i < srcs; i++) {
+		src[i] = (struct iovec) { out + i * 9000, 200 * parts };
+		ft_fill(src[i].iov_base, src[i].iov_len, 50 + i);
+		desc[i] = ft_desc(&pair.dom[1], src[i].iov_base,
+				  src[i].iov_len);
+		len += src[i].iov_len;
+	}
+	msg.msg_iov = dst;
+	msg.iov_count = parts;
+	msg.addr = pair.s.to;
+	msg.cwtag = tag;
+	msg.context = dst;
+	FT_POST(&pair.s, fi_cwtagmsg(pair.s.ep, &msg, FI_COMPLETION |
+				     (keep ? FI_MRRC_CW_KEEP : 0)));
+	msg.msg_iov = src;
+	msg.desc = desc;
+	msg.iov_count = srcs;
+	msg.addr = pair.c.to;
+	msg.context = src;
+	msg.data = DATA;
+	FT_POST(&pair.c, fi_cwritemsg(pair.c.ep, &msg, FI_COMPLETION |
+				      (data ? FI_REMOTE_CQ_DATA : 0)));
+	check_write(&pair.c, src, 0);
+	check_tag(&pair.s, dst, len, tag, data, 0);
+	/* as one sequence of bytes */
+	for (i = 0, off = 0; i < parts && off < len; i++) {
+		size_t k, n = dst[i].iov_len, each = 200 * parts;
+
+		for (k = 0; k < n && off < len; k++, off++)
+			FT_CHECK(((char *) dst[i].iov_base)[k] ==
+				 ((char *) src[off / each].iov_base)
+				 [off % each], "byte %zu differs", off);
+	}
+}
+
+static void truncated(bool tag_first)
+{
+	ft_stage("truncation, %s first", tag_first ? "tag" : "write");
+	memset(in, 0, 4096);
+	ft_fill(out, 4096, 3);
+	if (tag_first)
+		expose(&pair.s, in, 4095, 5, in);
+	write_to(&pair.c, out, 4096, 5, out);
+	if (!tag_first)
+		expose(&pair.s, in, 4095, 5, in);
+	check_write(&pair.c, out, FI_ETRUNC);
+	check_tag(&pair.s, in, 0, 5, false, FI_ETRUNC);
+	FT_CHECK(!in[0] && !memcmp(in, in + 1, 4094),
+		 "a truncated write was placed");
+}
+
+static void cancels(void)
+{
+	int ret;
+
+	ft_stage("cancel a held write");
+	write_to(&pair.c, out, 100, 9, out);
+	FT_CALL(fi_cancel(&pair.c.ep->fid, out));
+	check_write(&pair.c, out, FI_ECANCELED);
+
+	ft_stage("cancel an exposed buffer");
+	expose(&pair.s, in, 100, 9, in);
+	wait_known(&pair.c, 1);
+	FT_CALL(fi_cw_cancel(pair.s.ep, in));
+	check_tag(&pair.s, in, 0, 9, false, FI_ECANCELED);
+	wait_known(&pair.c, 0);
+
+	ft_stage("what is cancelled is gone");
+	FT_CHECK(fi_cw_cancel(pair.c.ep, out) == -FI_ENOENT, "found again");
+	one(&pair.c, &pair.s, 100, 100, false, 9);
+
+	ft_stage("too late");
+	write_to(&pair.c, out, 100, 9, out);
+	expose(&pair.s, in, 100, 9, in);
+	check_write(&pair.c, out, 0);
+	ret = fi_cw_cancel(pair.s.ep, in);
+	FT_CHECK(!ret || ret == -FI_ENOENT, "fi_cw_cancel: %d", ret);
+	check_tag(&pair.s, in, 100, 9, false, 0);
+}
+
+/* Either outcome, but the same on both sides. */
+static void cancel_races(void)
+{
+	struct ft_comp w, t;
+	unsigned i, k, done = 0, n = ft_iters(300);
+
+	ft_stage("cancels that race");
+	for (i = 0; i < n; i++) {
+		write_to(&pair.c, out, 64, 11, out);
+		expose(&pair.s, in, 64, 11, in);
+		for (k = ft_rand() % 4; k; k--)
+			ft_poll(ft_rand() % 2 ? &pair.c : &pair.s);
+		if (i % 2)
+			fi_cw_cancel(pair.s.ep, in);
+		else
+			fi_cw_cancel(pair.c.ep, out);
+		ft_wait_any(i % 2 ? &pair.s : &pair.c, i % 2 ? FT_RX : FT_TX,
+			    i % 2 ? &t : &w);
+		/* the other one waits for a partner, or has had it */
+		if (i % 2 && t.err)
+			FT_CALL(fi_cw_cancel(pair.c.ep, out));
+		if (!(i % 2) && w.err)
+			FT_CALL(fi_cw_cancel(pair.s.ep, in));
+		ft_wait_any(i % 2 ? &pair.c : &pair.s, i % 2 ? FT_TX : FT_RX,
+			    i % 2 ? &w : &t);
+		FT_CHECK(w.err == t.err &&
+			 (!w.err || w.err == FI_ECANCELED),
+			 "write %d, tag %d", w.err, t.err);
+		done += !w.err;
+	}
+	ft_log("%u of %u were too late", done, n);
+	check_none(&pair.c);
+	check_none(&pair.s);
+}
+
+/* Tags of one writing side in random order, all pending at once. */
+static void pending(unsigned n, bool writes_first)
+{
+	uint32_t *src = (uint32_t *) out, *dst = (uint32_t *) in;
+	unsigned *order = calloc(n, sizeof(*order)), i, k, tmp, w = 0, t = 0;
+	bool *seen = calloc(n, sizeof(*seen));
+	struct ft_comp comp;
+	uint64_t end = ft_now_us() + 120000000;
+
+	ft_stage("%u pending, %s first", n, writes_first ? "writes" : "tags");
+	FT_CHECK(order && seen, "calloc");
+	for (i = 0; i < n; i++) {
+		order[i] = i;
+		src[i] = i * 2654435761u;
+		dst[i] = 0;
+	}
+	for (i = n - 1; i; i--) {
+		k = ft_rand() % (i + 1);
+		tmp = order[i], order[i] = order[k], order[k] = tmp;
+	}
+	for (i = 0; i < n; i++) {
+		k = writes_first ? i : order[i];
+		if (writes_first)
+			write_to(&pair.c, &src[k], 4, k, &src[k]);
+		else
+			expose(&pair.s, &dst[k], 4, k, &dst[k]);
+	}
+	for (i = 0; i < n; i++) {
+		k = writes_first ? order[i] : i;
+		if (writes_first)
+			expose(&pair.s, &dst[k], 4, k, &dst[k]);
+		else
+			write_to(&pair.c, &src[k], 4, k, &src[k]);
+	}
+	while (w < n || t < n) {
+		ft_progress(&pair.c);
+		while (ft_take(&pair.c, FT_TX, &comp)) {
+			FT_CHECK(!comp.err, "write: error %d", comp.err);
+			w++;
+		}
+		while (ft_take(&pair.s, FT_RX, &comp)) {
+			k = (uint32_t *) comp.ctx - dst;
+			FT_CHECK(!comp.err && comp.len == 4 && comp.tag == k &&
+				 !seen[k], "tag %u: error %d", k, comp.err);
+			FT_CHECK(dst[k] == src[k], "tag %u: other data", k);
+			seen[k] = true;
+			t++;
+		}
+		FT_CHECK(ft_now_us() < end, "%u writes, %u tags ended", w, t);
+	}
+	check_none(&pair.c);
+	check_none(&pair.s);
+	free(order);
+	free(seen);
+}
+
+/* One tag for many: first in, first out. */
+static void same_tag(void)
+{
+	enum { N = 200 };
+	char *o = out, *i = in;
+	struct ft_comp comp;
+	unsigned k;
+
+	ft_stage("one tag, many times");
+	for (k = 0; k < N; k++) {
+		o[k] = k + 1;
+		i[k] = 0;
+	}
+	for (k = 0; k < N; k++) {
+		if (k % 3)
+			expose(&pair.s, i + k, 1, 77, i + k);
+		write_to(&pair.c, o + k, 1, 77, o + k);
+		if (!(k % 3))
+			expose(&pair.s, i + k, 1, 77, i + k);
+	}
+	for (k = 0; k < N; k++) {
+		ft_wait(&pair.s, FT_RX, &comp);
+		FT_CHECK(comp.ctx == i + k && i[k] == o[k], "out of order");
+		ft_wait(&pair.c, FT_TX, &comp);
+		FT_CHECK(comp.ctx == o + k, "out of order");
+	}
+}
+
+static void tag_alloc(void)
+{
+	uint64_t tag[4];
+
+	FT_CALL(fi_cw_tag_alloc(pair.c.ep, &tag[0]));
+	FT_CALL(fi_cw_tag_alloc(pair.c.ep, &tag[1]));
+	FT_CALL(fi_cw_tag_alloc(pair.s.ep, &tag[2]));
+	FT_CALL(fi_cw_tag_alloc(pair.s.ep, &tag[3]));
+	FT_CHECK(tag[0] != tag[1] && tag[0] != tag[2] && tag[0] != tag[3] &&
+		 tag[1] != tag[2] && tag[1] != tag[3] && tag[2] != tag[3],
+		 "a tag is given twice");
+	FT_CHECK((tag[0] & tag[1] & tag[2] & tag[3]) >> 63, "bit 63");
+}
+
+static void wrong_calls(void)
+{
+	struct iovec iov[FI_CW_SEGS + 1] = { { out, 1 } };
+	struct fi_msg_cw msg = { .msg_iov = iov, .iov_count = 1 };
+
+	ft_stage("wrong calls");
+	FT_CHECK(fi_cwritemsg(pair.c.ep, &msg, FI_FENCE) == -FI_EBADFLAGS,
+		 "FI_FENCE");
+	FT_CHECK(fi_cwtagmsg(pair.c.ep, &msg, FI_REMOTE_CQ_DATA) ==
+		 -FI_EBADFLAGS, "FI_REMOTE_CQ_DATA of a tag");
+	msg.iov_count = FI_CW_SEGS + 1;
+	FT_CHECK(fi_cwtagmsg(pair.c.ep, &msg, 0) == -FI_EINVAL, "segments");
+	FT_CHECK(fi_cw_enable(&pair.c.ep->fid, 1) == -FI_EBADFLAGS, "flags");
+	FT_CHECK(fi_cw_enable(&pair.c.cq[0]->fid, 0) < 0, "a CQ");
+	FT_CHECK(fi_cw_feature(&pair.c.ep->fid, "msg") == 1, "feature");
+	FT_CHECK(!fi_cw_feature(&pair.c.ep->fid, "nonsense"), "feature");
+}
+
+static void selective(void)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct iovec iov = { out, 8 };
+	struct fi_msg_cw msg = { .msg_iov = &iov, .iov_count = 1, .cwtag = 1 };
+
+	ft_stage("selective completions");
+	attr.format = FI_CQ_FORMAT_TAGGED;
+	attr.tx_selective = attr.rx_selective = true;
+	attr.cw = attr.cw_pep = true;
+	ft_pair_open(&pair, &attr);
+	FT_POST(&pair.c, fi_cwritemsg(pair.c.ep, &msg, 0));
+	expose(&pair.s, in, 8, 1, in);
+	FT_POST(&pair.c, fi_cwritemsg(pair.c.ep, &msg, FI_COMPLETION));
+	msg.context = in;
+	iov.iov_base = in;
+	FT_POST(&pair.s, fi_cwtagmsg(pair.s.ep, &msg, FI_COMPLETION));
+	check_write(&pair.c, NULL, 0);
+	check_tag(&pair.s, in, 8, 1, false, 0);
+	ft_expect_none(&pair.c, 20);
+	check_none(&pair.c);
+	check_none(&pair.s);
+	ft_pair_close(&pair);
+}
+
+int main(int argc, char **argv)
+{
+	struct ft_attr attr = FT_ATTR;
+	unsigned i;
+
+	ft_init(argc, argv);
+	if (ft_opts.raw)
+		ft_skip("only ofi_mrrc has conditional writes");
+	if (ft_rdm())
+		ft_skip("conditional writes need FI_EP_MSG");
+	out = ft_map(NULL, MAX + FT_PAGE);
+	in = ft_map(NULL, MAX + FT_PAGE);
+	attr.format = FI_CQ_FORMAT_TAGGED;
+	attr.cw = attr.cw_pep = true;
+	ft_pair_open(&pair, &attr);
+	lengths();
+	for (i = 0; i < 8; i++)
+		vectors(1 + i, i % 2, i / 2 % 2);
+	truncated(true);
+	truncated(false);
+	cancels();
+	cancel_races();
+	same_tag();
+	tag_alloc();
+	wrong_calls();
+	pending(ft_iters(10000), true);
+	pending(ft_iters(10000), false);
+	ft_check_idle(&pair.dom[0], "server");
+	ft_check_idle(&pair.dom[1], "client");
+	ft_verify_pair(&pair.c, out, in, 4096, 1);
+	ft_pair_close(&pair);
+	selective();
+	ft_unmap(out, MAX + FT_PAGE);
+	ft_unmap(in, MAX + FT_PAGE);
+	return ft_done();
+}

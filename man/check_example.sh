@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# check_example.sh: the program in fi_frrwp(7) compiles without a warning, and
+# the public header does as C and as C++.  Part of make check, which sets CC
+# and EXAMPLE_CFLAGS.  With an argument the program is left there, linked.
+
+set -u
+top=${srcdir:-$(dirname -- "$0")/..}
+out=${1-}
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+read -ra cflags <<<"${EXAMPLE_CFLAGS-} -I$top/include -Wall -Wextra -Werror"
+
+fail()
+{
+	echo "FAIL: $*"
+	exit 1
+}
+
+sed -n '/^# EXAMPLE/,/^# SEE/p' "$top/man/fi_frrwp.7.md" |
+	awk '/^```/ { inside = /c$/; next } inside' >"$dir/example.c"
+grep -q fi_cwtag "$dir/example.c" || fail "no example in fi_frrwp.7.md"
+echo '#include <rdma/fi_ext_mrrc.h>' >"$dir/header.c"
+
+compile()
+{
+	"$@" "${cflags[@]}" || fail "$*"
+}
+
+compile "${CC:-cc}" -std=c11 -c -o "$dir/example.o" "$dir/example.c"
+compile "${CC:-cc}" -std=c99 -pedantic -fsyntax-only "$dir/header.c"
+if command -v c++ >/dev/null; then
+	compile c++ -x c++ -fsyntax-only "$dir/header.c"
+	compile c++ -x c++ -fpermissive -w -fsyntax-only "$dir/example.c"
+fi
+if [ -n "$out" ]; then
+	"${CC:-cc}" "${cflags[@]}" -o "$out" "$dir/example.c" -lfabric ||
+		fail "the example does not link"
+fi
+echo "PASS: the example and the header compile"

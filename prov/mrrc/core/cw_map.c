@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Queues by key: see cw_map.h.
+ */
+#include "cw_map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "hash.h"
+
+void mrrc_cw_map_init(struct mrrc_cw_map *map)
+{
+	memset(map, 0, sizeof(*map));
+	map->bucket = map->small;
+	map->mask = MRRC_CW_MAP_SMALL - 1;
+}
+
+void mrrc_cw_map_fini(struct mrrc_cw_map *map)
+{
+	if (map->bucket != map->small)
+		free(map->bucket);
+	mrrc_cw_map_init(map);
+}
+
+static struct mrrc_cw_node **cw_bucket(const struct mrrc_cw_map *map,
+				       uint64_t key)
+{
+	return &map->bucket[mrrc_hash(key) & map->mask];
+}
+
+/* Where the first of this key hangs, or the end of its chain. */
+static struct mrrc_cw_node **cw_place(const struct mrrc_cw_map *map,
+				      uint64_t key)
+{
+	struct mrrc_cw_node **place = cw_bucket(map, key);
+
+	while (*place && (*place)->key != key)
+		place = &(*place)->chain;
+	return place;
+}
+
+struct mrrc_cw_node *mrrc_cw_map_first(const struct mrrc_cw_map *map,
+				       uint64_t key)
+{
+	return *cw_place(map, key);
+}
+
+/* One key a bucket, on average; without memory the chains are longer. */
+static void cw_map_grow(struct mrrc_cw_map *map)
+{
+	size_t old = map->mask + 1, i;
+	struct mrrc_cw_node **from = map->bucket, **to, *node, *next;
+
+	if (map->keys < old || old > SIZE_MAX / (2 * sizeof(*to)))
+		return;
+	to = calloc(2 * old, sizeof(*to));
+	if (!to)
+		return;
+	map->bucket = to;
+	map->mask = 2 * old - 1;
+	for (i = 0; i < old; i++) {
+		for (node = from[i]; node; node = next) {
+			next = node->chain;
+			to = cw_bucket(map, node->key);
+			node->chain = *to;
+			*to = node;
+		}
+	}
+	if (from != map->small)
+		free(from);
+}
+
+/* After the last, that is before the first, of its ring. */
+static struct mrrc_cw_node **cw_map_link(struct mrrc_cw_map *map,
+					 struct mrrc_cw_node *node,
+					 uint64_t key)
+{
+	struct mrrc_cw_node **place, *first;
+
+	cw_map_grow(map);
+	place = cw_place(map, key);
+	first = *place;
+	node->key = key;
+	node->first = !first;
+	map->nodes++;
+	if (!first) {
+		node->next = node->prev = node;
+		node->chain = NULL;
+		*place = node;
+		map->keys++;
+		return place;
+	}
+	node->next = first;
+	node->prev = first->prev;
+	first->prev->next = node;
+	first->prev = node;
+	return place;
+}
+
+void mrrc_cw_map_add(struct mrrc_cw_map *map, struct mrrc_cw_node *node,
+		     uint64_t key)
+{
+	cw_map_link(map, node, key);
+}
+
+static void cw_map_make_first(struct mrrc_cw_node **place,
+			      struct mrrc_cw_node *node)
+{
+	struct mrrc_cw_node *was = *place;
+
+	node->chain = was->chain;
+	was->first = false;
+	node->first = true;
+	*place = node;
+}
+
+void mrrc_cw_map_add_first(struct mrrc_cw_map *map, struct mrrc_cw_node *node,
+			   uint64_t key)
+{
+	struct mrrc_cw_node **place = cw_map_link(map, node, key);
+
+	if (*place != node)
+		cw_map_make_first(place, node);
+}
+
+void mrrc_cw_map_remove(struct mrrc_cw_map *map, struct mrrc_cw_node *node)
+{
+	struct mrrc_cw_node **place;
+
+	map->nodes--;
+	if (node->first) {
+		place = cw_place(map, node->key);
+		if (node->next == node) {
+			*place = node->chain;
+			map->keys--;
+		} else {
+			cw_map_make_first(place, node->next);
+		}
+	}
+	node->prev->next = node->next;
+	node->next->prev = node->prev;
+	node->first = false;
+}
+
+bool mrrc_cw_map_valid(const struct mrrc_cw_map *map)
+{
+	const struct mrrc_cw_node *first, *node;
+	size_t i, keys = 0, nodes = 0;
+
+	for (i = 0; i <= map->mask; i++) {
+		for (first = map->bucket[i]; first; first = first->chain) {
+			if (!first->first ||
+			    (mrrc_hash(first->key) & map->mask) != i)
+				return false;
+			keys++;
+			node = first;
+			do {
+				if (node->key != first->key ||
+				    node->next->prev != node ||
+				    node->first != (node == first))
+					return false;
+				nodes++;
+				node = node->next;
+			} while (node != first);
+		}
+	}
+	return keys == map->keys && nodes == map->nodes;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What two sides of conditional writes say to each other. Little endian,
+ * each message whole in one transfer:
+ *
+ *   0  type          1  version (0 in HELLO, whose beginning never changes)
+ *   2  length        4  credits returned        6  0
+ *   8  the type's own fields
+ *
+ * The decoder takes any bytes: what it accepts, the encoder writes in the
+ * same way. Not thread-safe, no state.
+ */
+#ifndef MRRC_CW_WIRE_H
+#define MRRC_CW_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MRRC_CW_VERSION_MIN	1	/* what we speak */
+#define MRRC_CW_VERSION_MAX	1
+#define MRRC_CW_SEGS		8	/* of one tag */
+#define MRRC_CW_MSG_MAX		256	/* bytes */
+
+enum mrrc_cw_msg_type {
+	MRRC_CW_HELLO = 1,	/* first, once, from both */
+	MRRC_CW_TAG,		/* target: a buffer is exposed */
+	MRRC_CW_REVOKE,		/* target: do not write to it */
+	MRRC_CW_REVOKED,	/* writer: it will not */
+	MRRC_CW_DONE,		/* writer: it has, before this message */
+	MRRC_CW_TRUNC,		/* writer: it has more, and wrote nothing */
+	MRRC_CW_CREDIT,		/* nothing but its credits */
+	MRRC_CW_BYE,		/* why the connection ends */
+	MRRC_CW_TYPES
+};
+
+struct mrrc_cw_seg {
+	uint64_t addr, key, len;
+};
+
+struct mrrc_cw_msg {
+	enum mrrc_cw_msg_type type;
+	uint16_t credits;
+	uint64_t id;		/* of the target's operation */
+	uint64_t len;		/* TAG: of all segments; DONE, TRUNC */
+	union {
+		struct {
+			uint8_t min, max;	/* versions */
+			uint16_t credits;	/* messages that fit here */
+			uint32_t tags;		/* that it keeps */
+			uint64_t cookie;
+		} hello;
+		struct {
+			uint64_t cwtag;
+			uint16_t count;
+			struct mrrc_cw_seg seg[MRRC_CW_SEGS];
+		} tag;
+		struct {
+			uint64_t data;
+			bool has_data;
+		} done;
+		uint32_t err;	/* BYE: errno */
+	};
+};
+
+/* Bytes written to buf, which has room for MRRC_CW_MSG_MAX. */
+size_t mrrc_cw_encode(const struct mrrc_cw_msg *msg, void *buf);
+
+/* 0; -EPROTO: no message; -EPROTONOSUPPORT: of a version not spoken here */
+int mrrc_cw_decode(const void *buf, size_t len, struct mrrc_cw_msg *msg);
+
+/* The version that both sides speak, or -EPROTONOSUPPORT */
+int mrrc_cw_version(const struct mrrc_cw_msg *hello);
+
+#endif /* MRRC_CW_WIRE_H */

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Completion queues of endpoints with conditional writes: see cw.h. Reading
+ * one makes progress with those, and serves their completions first, from the
+ * stash; all else is as without (the table below). Who waits, waits for the
+ * core's CQ, the control endpoints' and the stash alike.
+ *
+ * Threading: any, as for the CQ. The list of a domain's CQs is guarded by its
+ * cw->lock.
+ */
+#include "config.h"
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cw.h"
+
+#define CW_FDS		64
+#define CW_SLICE_MS	500	/* endpoints may have come meanwhile */
+
+static ssize_t cw_cq_stashed(struct mrrc_cq *cq, void *buf, size_t count,
+			     fi_addr_t *src)
+{
+	ssize_t ret = 0;
+
+	if (!atomic_load(&cq->stash_cnt) || !count)
+		return 0;
+	mrrc_cq_lock(cq);
+	if (atomic_load(&cq->stash_cnt))
+		ret = mrrc_stash_read(cq, buf, count, src);
+	mrrc_cq_unlock(cq);
+	return ret;
+}
+
+static ssize_t cw_cq_readfrom(struct fid_cq *cq_fid, void *buf, size_t count,
+			      fi_addr_t *src)
+{
+	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
+	ssize_t ret;
+
+	/* not exact: to be seen to change is enough */
+	atomic_store_explicit(&cq->domain->cw->reads,
+			      atomic_load_explicit(&cq->domain->cw->reads,
+						   memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	mrrc_cw_progress(cq->domain->cw);
+	ret = cw_cq_stashed(cq, buf, count, src);
+	if (ret)
+		return ret;
+	ret = src ? cq->cw->below->readfrom(cq_fid, buf, count, src) :
+		    cq->cw->below->read(cq_fid, buf, count);
+	/* nothing could be returned, and there is something */
+	if (!count && ret == -FI_EAGAIN && atomic_load(&cq->stash_cnt))
+		ret = 0;
+	return ret;
+}
+
+static ssize_t cw_cq_read(struct fid_cq *cq_fid, void *buf, size_t count)
+{
+	return cw_cq_readfrom(cq_fid, buf, count, NULL);
+}
+
+static ssize_t cw_cq_readerr(struct fid_cq *cq_fid,
+			     struct fi_cq_err_entry *entry, uint64_t flags)
+{
+	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
+	ssize_t ret = 0;
+
+	mrrc_cq_lock(cq);
+	if (atomic_load(&cq->stash_cnt))
+		ret = mrrc_stash_readerr(cq, entry);
+	mrrc_cq_unlock(cq);
+	return ret ? ret : cq->cw->below->readerr(cq_fid, entry, flags);
+}
+
+/* ---- waiting ------------------------------------------------------------- */
+
+static int64_t cw_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
+static void cw_cq_clear(const struct mrrc_cw_cq *ccq)
+{
+	uint64_t value;
+	ssize_t ret = read(ccq->wake_fd, &value, sizeof(value));
+
+	(void)ret;
+}
+
+void mrrc_cw_cq_wake(struct mrrc_cq *cq)
+{
+	uint64_t one = 1;
+	ssize_t ret = write(cq->cw->wake_fd, &one, sizeof(one));
+
+	(void)ret;
+}
+
+int mrrc_cw_cq_trywait(struct mrrc_cq *cq)
+{
+	struct mrrc_cw_group *group;
+	struct fid *fids[2];
+	int ret = 0;
+
+	cw_cq_clear(cq->cw);
+	mrrc_cw_progress(cq->domain->cw);
+	if (atomic_load(&cq->stash_cnt))
+		return -FI_EAGAIN;
+	group = atomic_load(&cq->domain->cw->groups);
+	for (; group && !ret; group = group->next) {
+		fids[0] = &group->cq->fid;
+		fids[1] = &group->eq->fid;
+		pthread_mutex_lock(&group->lock);
+		if (group->cnt)
+			ret = fi_trywait(cq->domain->fabric->core, fids, 2);
+		pthread_mutex_unlock(&group->lock);
+	}
+	return ret ? -FI_EAGAIN : 0;
+}
+
+/* The core's descriptors, then ours; how many, or an error. */
+static int cw_cq_fds(struct mrrc_cq *cq, struct pollfd *fds)
+{
+	struct fi_wait_pollfd set = { .nfds = CW_FDS / 2, .fd = fds };
+	struct mrrc_cw_group *group;
+	int ret, cnt = 1;
+
+	if (cq->cw->pollfd) {
+		ret = fi_control(&cq->core->fid, FI_GETWAIT, &set);
+		cnt = set.nfds;
+	} else {
+		ret = fi_control(&cq->core->fid, FI_GETWAIT, &fds[0].fd);
+		fds[0].events = POLLIN;
+	}
+	if (ret)
+		return ret;
+	fds[cnt++] = (struct pollfd) { cq->cw->wake_fd, POLLIN, 0 };
+	group = atomic_load(&cq->domain->cw->groups);
+	for (; group && cnt + 2 <= CW_FDS; group = group->next) {
+		fds[cnt++] = (struct pollfd) { group->cq_fd, POLLIN, 0 };
+		fds[cnt++] = (struct pollfd) { group->eq_fd, POLLIN, 0 };
+	}
+	return cnt;
+}
+
+/*
+ * Until something may have happened; more descriptors than fit: shortly. Is a
+ * descriptor ready?
+ */
+static bool cw_cq_sleep(struct mrrc_cq *cq, int timeout)
+{
+	struct fid *fid = &cq->cq.fid;
+	struct pollfd fds[CW_FDS];
+	int cnt;
+
+	if (mrrc_trywait(&cq->domain->fabric->fabric, &fid, 1))
+		return false;
+	if (timeout < 0 || timeout > CW_SLICE_MS)
+		timeout = CW_SLICE_MS;
+	cnt = cw_cq_fds(cq, fds);
+	if (cnt < 0) {
+		cnt = 0;
+		if (timeout > 1)
+			timeout = 1;
+	}
+	return poll(fds, cnt, timeout) > 0;
+}
+
+/* For as short as can be. */
+static ssize_t cw_cq_below_sread(struct mrrc_cq *cq, void *buf, size_t count,
+				 fi_addr_t *src)
+{
+	const void *cond = cq->threshold ? (void *) 1 : NULL;
+	struct fi_ops_cq *below = cq->cw->below;
+
+	return src ? below->sreadfrom(&cq->cq, buf, count, src, cond, 1) :
+		     below->sread(&cq->cq, buf, count, cond, 1);
+}
+
+static ssize_t cw_cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
+			       fi_addr_t *src, const void *cond, int timeout)
+{
+	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
+	int64_t end = timeout > 0 ? cw_now_ms() + timeout : 0;
+	size_t want = cq->threshold ? (size_t) (uintptr_t) cond : 1, cur = 0;
+	bool ready = false;
+	int left = timeout;
+	ssize_t ret;
+
+	if (!cq->wait || !count)
+		return src ? cq->cw->below->sreadfrom(cq_fid, buf, count, src,
+						      cond, timeout) :
+			     cq->cw->below->sread(cq_fid, buf, count, cond,
+						  timeout);
+	if (want > count)
+		want = count;
+	for (;;) {
+		ret = cw_cq_readfrom(cq_fid, (char *) buf +
+				     cur * cq->entry_size, count - cur,
+				     src ? src + cur : NULL);
+		if (ret == -FI_EAGAIN && atomic_exchange(&cq->cw->signalled, 0))
+			break;
+		/*
+		 * Ready, and nothing there: tcp (1.17) has a descriptor in
+		 * its set that only a wait of its own resets.
+		 */
+		if (ret == -FI_EAGAIN && ready && cq->cw->pollfd)
+			ret = cw_cq_below_sread(cq, (char *) buf +
+						cur * cq->entry_size,
+						count - cur,
+						src ? src + cur : NULL);
+		ready = false;
+		if (ret > 0) {
+			cur += ret;
+			if (cur >= want)
+				break;
+			continue;
+		}
+		if (ret && ret != -FI_EAGAIN)
+			break;
+		ret = -FI_EAGAIN;
+		if (timeout >= 0) {
+			left = timeout ? end - cw_now_ms() : 0;
+			if (left <= 0)
+				break;
+		}
+		ready = cw_cq_sleep(cq, left);
+	}
+	return cur ? (ssize_t) cur : ret;
+}
+
+static ssize_t cw_cq_sread(struct fid_cq *cq_fid, void *buf, size_t count,
+			   const void *cond, int timeout)
+{
+	return cw_cq_sreadfrom(cq_fid, buf, count, NULL, cond, timeout);
+}
+
+static int cw_cq_signal(struct fid_cq *cq_fid)
+{
+	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
+
+	atomic_store(&cq->cw->signalled, 1);
+	mrrc_cw_cq_wake(cq);
+	return 0;
+}
+
+static struct fi_ops_cq mrrc_cw_cq_ops = {
+	.size = sizeof(struct fi_ops_cq),
+	.read = cw_cq_read,
+	.readfrom = cw_cq_readfrom,
+	.readerr = cw_cq_readerr,
+	.sread = cw_cq_sread,
+	.sreadfrom = cw_cq_sreadfrom,
+	.signal = cw_cq_signal,
+	.strerror = mrrc_cq_strerror,
+};
+
+/* ---- joining and leaving ------------------------------------------------- */
+
+static int cw_epoll_add(int epoll_fd, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+void mrrc_cw_cq_add_group(struct mrrc_cw_cq *ccq, struct mrrc_cw_group *group)
+{
+	int ret = 0;
+
+	if (ccq->epoll_fd < 0)
+		return;
+	ret = cw_epoll_add(ccq->epoll_fd, group->cq_fd);
+	if (!ret)
+		ret = cw_epoll_add(ccq->epoll_fd, group->eq_fd);
+	if (ret)
+		MRRC_WARN(CQ, "a wait descriptor will miss conditional "
+			  "writes: %s\n", fi_strerror(-ret));
+}
+
+int mrrc_cw_cq_getwait(struct mrrc_cq *cq, int *fd)
+{
+	struct mrrc_cw_domain *cwd = cq->domain->cw;
+	struct mrrc_cw_cq *ccq = cq->cw;
+	struct mrrc_cw_group *group;
+	int ret, core_fd;
+
+	ret = fi_control(&cq->core->fid, FI_GETWAIT, &core_fd);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&cwd->lock);
+	if (ccq->epoll_fd < 0) {
+		ccq->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+		if (ccq->epoll_fd < 0)
+			ret = -errno;
+		if (!ret)
+			ret = cw_epoll_add(ccq->epoll_fd, core_fd);
+		if (!ret)
+			ret = cw_epoll_add(ccq->epoll_fd, ccq->wake_fd);
+		group = atomic_load(&cwd->groups);
+		for (; !ret && group; group = group->next)
+			mrrc_cw_cq_add_group(ccq, group);
+		if (ret && ccq->epoll_fd >= 0) {
+			close(ccq->epoll_fd);
+			ccq->epoll_fd = -1;
+		}
+	}
+	pthread_mutex_unlock(&cwd->lock);
+	if (!ret)
+		*fd = ccq->epoll_fd;
+	return ret;
+}
+
+int mrrc_cw_cq_join(struct mrrc_cq *cq)
+{
+	struct mrrc_cw_domain *cwd = cq->domain->cw;
+	enum fi_wait_obj obj = cq->wait_obj;
+	struct mrrc_cw_cq *ccq;
+
+	if (cq->cw)
+		return 0;
+	if (obj != FI_WAIT_NONE && obj != FI_WAIT_UNSPEC && obj != FI_WAIT_FD) {
+		MRRC_WARN(CQ, "conditional writes need completion queues with "
+			  "FI_WAIT_NONE, FI_WAIT_UNSPEC or FI_WAIT_FD\n");
+		return -FI_EOPNOTSUPP;
+	}
+	if (cq->wait_taken) {
+		MRRC_WARN(CQ, "FI_GETWAIT of a completion queue comes after "
+			  "fi_cw_enable() of its endpoints\n");
+		return -FI_EBUSY;
+	}
+	ccq = calloc(1, sizeof(*ccq));
+	if (!ccq)
+		return -FI_ENOMEM;
+	ccq->cq = cq;
+	ccq->epoll_fd = -1;
+	ccq->below = cq->cq.ops;
+	ccq->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (ccq->wake_fd < 0) {
+		free(ccq);
+		return -errno;
+	}
+	if (obj == FI_WAIT_UNSPEC &&
+	    !fi_control(&cq->core->fid, FI_GETWAITOBJ, &obj))
+		ccq->pollfd = obj == FI_WAIT_POLLFD;
+	pthread_mutex_lock(&cwd->lock);
+	ccq->next = cwd->cqs;
+	cwd->cqs = ccq;
+	pthread_mutex_unlock(&cwd->lock);
+	cq->cw = ccq;
+	cq->cq.ops = &mrrc_cw_cq_ops;
+	/* whoever is inside the core's sread does not know yet */
+	if (cq->wait)
+		fi_cq_signal(cq->core);
+	return 0;
+}
+
+void mrrc_cw_cq_close(struct mrrc_cq *cq)
+{
+	struct mrrc_cw_domain *cwd = cq->domain->cw;
+	struct mrrc_cw_cq **pos, *ccq = cq->cw;
+
+	pthread_mutex_lock(&cwd->lock);
+	for (pos = &cwd->cqs; *pos != ccq; pos = &(*pos)->next)
+		;
+	*pos = ccq->next;
+	pthread_mutex_unlock(&cwd->lock);
+	if (ccq->epoll_fd >= 0)
+		close(ccq->epoll_fd);
+	close(ccq->wake_fd);
+	free(ccq);
+}

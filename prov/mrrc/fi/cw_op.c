@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Conditional operations: posting, cancelling, and their end: see cw.h.
+ *
+ * Buffers are registered before the group's lock is taken, and given up after
+ * it is released.
+ */
+#include "config.h"
+#include "cw.h"
+#include "resolve.h"
+
+_Static_assert(MRRC_CW_ETRUNC == FI_ETRUNC, "core has its own name for it");
+_Static_assert(MRRC_CW_SEGS == FI_CW_SEGS, "a tag's buffers are segments");
+
+static size_t cw_iov_len(const struct iovec *iov, size_t count)
+{
+	size_t len = 0;
+
+	while (count--)
+		len += iov[count].iov_len;
+	return len;
+}
+
+/* With its completion, which may not fail later. */
+static struct cw_rec *cw_rec_new(struct mrrc_cw_ep *cw,
+				 const struct fi_msg_cw *msg, uint64_t flags,
+				 size_t iovs)
+{
+	struct cw_rec *rec;
+
+	rec = calloc(1, sizeof(*rec) +
+		     iovs * (sizeof(*rec->iov) + sizeof(*rec->desc)));
+	if (!rec)
+		return NULL;
+	rec->comp = mrrc_comp_new();
+	if (!rec->comp) {
+		free(rec);
+		return NULL;
+	}
+	rec->iov = (struct iovec *) (rec + 1);
+	rec->desc = (void **) (rec->iov + iovs);
+	rec->iov_cnt = iovs;
+	rec->cw = cw;
+	rec->flags = flags;
+	rec->context = msg->context;
+	rec->buf = msg->iov_count ? msg->msg_iov[0].iov_base : NULL;
+	return rec;
+}
+
+static void cw_rec_free(struct cw_rec *rec)
+{
+	mrrc_comp_free(rec->comp);
+	free(rec);
+}
+
+/* May something be posted? The group's lock held, or as a first look. */
+static int cw_check(const struct mrrc_cw_ep *cw)
+{
+	switch (cw->phase) {
+	case CW_OPTED:
+		return -FI_EOPBADSTATE;
+	case CW_ALONE:
+		return -FI_EOPNOTSUPP;
+	case CW_LOST:
+		return -FI_ENOTCONN;
+	default:
+		return cw->lost ? -FI_ENOTCONN : 0;
+	}
+}
+
+/*
+ * The buffers of a write, held by a record that no completion of the core's
+ * names: CLAIMED keeps sweeps from it.
+ */
+static int cw_resolve(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
+		      struct mrrc_op **op_out, struct mrrc_bufs *bufs)
+{
+	struct mrrc_op *op;
+	bool any;
+	int ret;
+
+	ret = mrrc_op_begin(ep, &ep->tx, FI_COMPLETION, msg->context, &op);
+	if (ret)
+		return ret;
+	mrrc_op_retire_silent(op);
+	atomic_store(&op->flags, MRRC_OP_CLAIMED);
+	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
+			   ep->write_split_limit, MRRC_RO, bufs, &any);
+	if (ret)
+		return mrrc_op_posted(op, ret);
+	*op_out = op;
+	return 0;
+}
+
+static void cw_given(const struct fi_msg_cw *msg, struct mrrc_bufs *bufs)
+{
+	size_t i;
+
+	bufs->count = msg->iov_count;
+	for (i = 0; i < msg->iov_count; i++) {
+		bufs->iov[i] = msg->msg_iov[i];
+		bufs->desc[i] = msg->desc ? msg->desc[i] : NULL;
+	}
+}
+
+static int cw_submit_write(struct mrrc_cw_ep *cw, struct cw_rec *rec,
+			   uint64_t cwtag)
+{
+	struct mrrc_cw_group *group = cw->group;
+	int ret;
+
+	pthread_mutex_lock(&group->lock);
+	/* its tag may have arrived and not been read */
+	if (!mrrc_cw_map_first(&cw->sm.known, cwtag))
+		mrrc_cw_group_poll(group);
+	ret = cw_check(cw);
+	if (!ret) {
+		rec->seq = cw->seq++;
+		ret = mrrc_cw_post_wr(&cw->sm, &rec->wr, cwtag);
+	}
+	if (!ret)
+		mrrc_cw_after(cw);
+	mrrc_cw_group_unlock(group);
+	return ret;
+}
+
+ssize_t mrrc_cw_post_write(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
+			   uint64_t flags)
+{
+	struct mrrc_cw_ep *cw = ep->cw;
+	struct mrrc_op *op = NULL;
+	struct mrrc_bufs bufs;
+	struct cw_rec *rec;
+	int ret;
+
+	if (flags & ~(FI_COMPLETION | FI_REMOTE_CQ_DATA | FI_MORE))
+		return -FI_EBADFLAGS;
+	if (msg->iov_count > ep->tx.iov_limit)
+		return -FI_EINVAL;
+	ret = cw_check(cw);
+	if (ret)
+		return ret;
+	if (ep->domain->implicit) {
+		ret = cw_resolve(ep, msg, &op, &bufs);
+		if (ret)
+			return ret;
+	} else {
+		cw_given(msg, &bufs);
+	}
+	rec = cw_rec_new(cw, msg, flags, bufs.count);
+	if (!rec) {
+		ret = -FI_ENOMEM;
+		goto err_op;
+	}
+	memcpy(rec->iov, bufs.iov, bufs.count * sizeof(*rec->iov));
+	memcpy(rec->desc, bufs.desc, bufs.count * sizeof(*rec->desc));
+	rec->is_wr = true;
+	rec->op = op;
+	rec->wr.len = cw_iov_len(msg->msg_iov, msg->iov_count);
+	rec->wr.has_data = flags & FI_REMOTE_CQ_DATA;
+	rec->wr.data = rec->wr.has_data ? msg->data : 0;
+	ret = cw_submit_write(cw, rec, msg->cwtag);
+	if (!ret)
+		return 0;
+	cw_rec_free(rec);
+err_op:
+	return op ? mrrc_op_posted(op, ret) : ret;
+}
+
+/* ---- targets ------------------------------------------------------------- */
+
+static void cw_conceal(struct mrrc_domain *domain, struct cw_rec *rec)
+{
+	int ret;
+
+	while (rec->mr_cnt--) {
+		if (rec->region[rec->mr_cnt]) {
+			mrrc_cache_mt_put(domain->reg.cache,
+					  rec->region[rec->mr_cnt]);
+			continue;
+		}
+		ret = fi_close(&rec->mr[rec->mr_cnt]->fid);
+		if (ret)
+			MRRC_WARN(MR, "a buffer stays exposed: %s\n",
+				  fi_strerror(-ret));
+	}
+}
+
+static int cw_expose_one(struct mrrc_domain *domain, struct cw_rec *rec,
+			 const struct iovec *iov)
+{
+	struct mrrc_cw_seg *seg = &rec->target.seg[rec->mr_cnt];
+	uintptr_t start = (uintptr_t) iov->iov_base;
+	struct mrrc_region *region = NULL;
+	struct fid_mr *mr;
+	int ret;
+
+	if ((rec->flags & FI_MRRC_CW_KEEP) && domain->implicit) {
+		ret = mrrc_cache_mt_get(domain->reg.cache, iov->iov_base,
+					iov->iov_len,
+					MRRC_RW | MRRC_REMOTE_WRITE, &region);
+		if (ret)
+			return ret;
+		mr = region->cookie;
+		start = region->start;
+	} else {
+		ret = mrrc_reg_own(&domain->reg, iov->iov_base, iov->iov_len,
+				   MRRC_REG_EXPOSE, &mr);
+		if (ret)
+			return ret;
+	}
+	*seg = (struct mrrc_cw_seg) {
+		.addr = mrrc_reg_remote(&domain->reg, iov->iov_base, start),
+		.key = fi_mr_key(mr),
+		.len = iov->iov_len,
+	};
+	rec->mr[rec->mr_cnt] = mr;
+	rec->region[rec->mr_cnt++] = region;
+	return 0;
+}
+
+static int cw_expose(struct mrrc_domain *domain, struct cw_rec *rec,
+		     const struct fi_msg_cw *msg)
+{
+	size_t i;
+	int ret;
+
+	for (i = 0; i < msg->iov_count; i++) {
+		if (!msg->msg_iov[i].iov_len)
+			continue;
+		ret = cw_expose_one(domain, rec, &msg->msg_iov[i]);
+		if (ret) {
+			MRRC_WARN(MR, "%zu bytes at %p cannot be exposed: "
+				  "%s\n", msg->msg_iov[i].iov_len,
+				  msg->msg_iov[i].iov_base, fi_strerror(-ret));
+			cw_conceal(domain, rec);
+			return ret;
+		}
+	}
+	rec->target.count = rec->mr_cnt;
+	return 0;
+}
+
+ssize_t mrrc_cw_post_tag(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
+			 uint64_t flags)
+{
+	struct mrrc_cw_ep *cw = ep->cw;
+	struct mrrc_cw_group *group = cw->group;
+	struct cw_rec *rec;
+	int ret;
+
+	if (flags & ~(FI_COMPLETION | FI_MRRC_CW_KEEP | FI_MORE))
+		return -FI_EBADFLAGS;
+	if (msg->iov_count > FI_CW_SEGS)
+		return -FI_EINVAL;
+	ret = cw_check(cw);
+	if (ret)
+		return ret;
+	rec = cw_rec_new(cw, msg, flags, 0);
+	if (!rec)
+		return -FI_ENOMEM;
+	rec->target.len = cw_iov_len(msg->msg_iov, msg->iov_count);
+	ret = cw_expose(ep->domain, rec, msg);
+	if (ret)
+		goto err_free;
+
+	pthread_mutex_lock(&group->lock);
+	ret = cw_check(cw);
+	if (!ret) {
+		rec->seq = cw->seq++;
+		ret = mrrc_cw_post_target(&cw->sm, &rec->target, msg->cwtag);
+	}
+	if (!ret)
+		mrrc_cw_after(cw);
+	mrrc_cw_group_unlock(group);
+	if (!ret)
+		return 0;
+	cw_conceal(ep->domain, rec);
+err_free:
+	cw_rec_free(rec);
+	return ret;
+}
+
+/* ---- cancel -------------------------------------------------------------- */
+
+int mrrc_cw_cancel(struct mrrc_ep *ep, void *context)
+{
+	struct mrrc_cw_ep *cw = mrrc_cw_base(ep)->cw;
+	struct cw_rec *rec, *wr_rec = NULL, *found = NULL;
+	struct mrrc_cw_target *target;
+	struct mrrc_cw_wr *wr;
+
+	pthread_mutex_lock(&cw->group->lock);
+	TAILQ_FOREACH(wr, &cw->sm.wrs, all) {
+		rec = container_of(wr, struct cw_rec, wr);
+		if (rec->context == context) {
+			found = wr_rec = rec;
+			break;
+		}
+	}
+	TAILQ_FOREACH(target, &cw->sm.targets, all) {
+		rec = container_of(target, struct cw_rec, target);
+		if (rec->context == context) {
+			if (!found || rec->seq < found->seq)
+				found = rec;
+			break;
+		}
+	}
+	if (found && found == wr_rec)
+		mrrc_cw_cancel_wr(&cw->sm, &found->wr);
+	else if (found)
+		mrrc_cw_cancel_target(&cw->sm, &found->target);
+	if (found)
+		mrrc_cw_after(cw);
+	mrrc_cw_group_unlock(cw->group);
+	return found ? 0 : -FI_ENOENT;
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+static void cw_report(struct cw_rec *rec)
+{
+	struct mrrc_ep *ep = rec->cw->ep;
+	const struct mrrc_ep_dir *dir = rec->is_wr ? &ep->tx : &ep->rx;
+	struct fi_cq_err_entry entry = {
+		.op_context = rec->context,
+		.flags = FI_RMA | (rec->is_wr ? FI_WRITE : FI_REMOTE_WRITE),
+		.buf = rec->is_wr ? NULL : rec->buf,
+		.len = rec->is_wr ? 0 : rec->end.len,
+		.tag = rec->is_wr ? rec->wr.cwtag : rec->target.cwtag,
+		.err = rec->end.err,
+		.prov_errno = rec->end.err,
+	};
+
+	if (dir->cq->internal ||
+	    (!rec->end.err && dir->selective &&
+	     !(rec->flags & FI_COMPLETION)))
+		return;
+	if (rec->end.has_data) {
+		entry.flags |= FI_REMOTE_CQ_DATA;
+		entry.data = rec->end.data;
+	}
+	mrrc_stash_write(dir->cq, rec->comp, &entry);
+	rec->comp = NULL;
+}
+
+void mrrc_cw_finish(struct cw_list *list)
+{
+	struct mrrc_cw_ep *cw;
+	struct cw_rec *rec;
+
+	while ((rec = STAILQ_FIRST(list))) {
+		STAILQ_REMOVE_HEAD(list, link);
+		cw = rec->cw;
+		if (rec->is_wr && rec->op)
+			mrrc_op_end(rec->op);
+		else if (!rec->is_wr)
+			cw_conceal(cw->ep->domain, rec);
+		cw_report(rec);
+		cw_rec_free(rec);
+		/* after this the endpoint may be gone */
+		atomic_fetch_sub(&cw->ending, 1);
+	}
+}

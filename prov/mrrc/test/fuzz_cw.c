@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Whatever bytes a peer sends, the decoder says no, or makes a message that
+ * is encoded and decoded again to the same; and a connection that gets such
+ * messages stays valid until it is ended, and leaves nothing.
+ *
+ * The input is a sequence of messages, each after its length in a byte; after
+ * it, this side does what the byte before the length says.
+ *
+ * With libFuzzer: clang -fsanitize=fuzzer,address,undefined -DMRRC_LIBFUZZER.
+ * Without: a program that reads the files named as arguments, or the corpus.
+ */
+#include "core/cw.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define OPS	16
+#define must(condition)							\
+	do {								\
+		if (!(condition)) {					\
+			fprintf(stderr, "not so: %s\n", #condition);	\
+			abort();					\
+		}							\
+	} while (0)
+
+struct fuzz {
+	struct mrrc_cw cw;
+	struct mrrc_cw_wr wr[OPS];
+	struct mrrc_cw_target target[OPS];
+	bool wr_live[OPS], target_live[OPS], issued[OPS];
+	bool full;
+};
+
+static int fuzz_send(void *arg, const struct mrrc_cw_msg *msg)
+{
+	struct fuzz *fuzz = arg;
+	uint8_t buf[MRRC_CW_MSG_MAX];
+
+	must(mrrc_cw_encode(msg, buf) <= sizeof(buf));
+	return fuzz->full ? -EAGAIN : 0;
+}
+
+static int fuzz_issue(void *arg, struct mrrc_cw_wr *wr,
+		      const struct mrrc_cw_rtag *rtag)
+{
+	struct fuzz *fuzz = arg;
+	uint64_t sum = 0;
+	unsigned i;
+
+	if (fuzz->full)
+		return -EAGAIN;
+	must(rtag->count <= MRRC_CW_SEGS && wr->len <= rtag->len);
+	for (i = 0; i < rtag->count; i++)
+		sum += rtag->seg[i].len;
+	must(sum == rtag->len);
+	must(!fuzz->issued[wr - fuzz->wr]);
+	fuzz->issued[wr - fuzz->wr] = true;
+	return 0;
+}
+
+static void fuzz_wr_end(void *arg, struct mrrc_cw_wr *wr,
+			const struct mrrc_cw_end *end)
+{
+	struct fuzz *fuzz = arg;
+
+	must(fuzz->wr_live[wr - fuzz->wr]);
+	fuzz->wr_live[wr - fuzz->wr] = false;
+	fuzz->issued[wr - fuzz->wr] = false;
+	(void)end;
+}
+
+static void fuzz_target_end(void *arg, struct mrrc_cw_target *target,
+			    const struct mrrc_cw_end *end)
+{
+	struct fuzz *fuzz = arg;
+
+	must(fuzz->target_live[target - fuzz->target]);
+	fuzz->target_live[target - fuzz->target] = false;
+	must(end->err || end->len <= target->len);
+}
+
+static const struct mrrc_cw_ops fuzz_ops = {
+	.send = fuzz_send,
+	.issue = fuzz_issue,
+	.wr_end = fuzz_wr_end,
+	.target_end = fuzz_target_end,
+};
+
+static void fuzz_post_target(struct fuzz *fuzz, unsigned i)
+{
+	struct mrrc_cw_target *target = &fuzz->target[i];
+
+	target->len = 64;
+	target->count = 1;
+	target->seg[0] = (struct mrrc_cw_seg) { 0, 1, 64 };
+	fuzz->target_live[i] = !mrrc_cw_post_target(&fuzz->cw, target, i % 4);
+}
+
+static void fuzz_act(struct fuzz *fuzz, uint8_t what)
+{
+	unsigned i = what % OPS;
+
+	switch (what / OPS) {
+	case 0:
+		if (!fuzz->wr_live[i]) {
+			fuzz->wr[i].len = i * 8;
+			fuzz->wr_live[i] = true;
+			fuzz->wr_live[i] &= !mrrc_cw_post_wr(&fuzz->cw,
+						&fuzz->wr[i], i % 4) ||
+					    fuzz->issued[i];
+		}
+		break;
+	case 1:
+		if (!fuzz->target_live[i])
+			fuzz_post_target(fuzz, i);
+		break;
+	case 2:
+		if (fuzz->wr_live[i])
+			mrrc_cw_cancel_wr(&fuzz->cw, &fuzz->wr[i]);
+		break;
+	case 3:
+		if (fuzz->target_live[i])
+			mrrc_cw_cancel_target(&fuzz->cw, &fuzz->target[i]);
+		break;
+	case 4:
+		if (fuzz->issued[i] &&
+		    (fuzz->wr[i].state == MRRC_CW_WR_ISSUED ||
+		     fuzz->wr[i].state == MRRC_CW_WR_TOLD))
+			mrrc_cw_landed(&fuzz->cw, &fuzz->wr[i], 0);
+		break;
+	case 5:
+		fuzz->full = !fuzz->full;
+		mrrc_cw_push(&fuzz->cw);
+		break;
+	}
+}
+
+static void check_message(const uint8_t *data, size_t size,
+			  struct fuzz *fuzz)
+{
+	struct mrrc_cw_msg msg, again;
+	uint8_t buf[MRRC_CW_MSG_MAX];
+	size_t len;
+	int ret;
+
+	ret = mrrc_cw_decode(data, size, &msg);
+	must(!ret || ret == -EPROTO || ret == -EPROTONOSUPPORT);
+	if (ret)
+		return;
+	len = mrrc_cw_encode(&msg, buf);
+	must(len <= size);
+	if (msg.type != MRRC_CW_HELLO)
+		must(len == size && !memcmp(buf, data, len));
+	must(!mrrc_cw_decode(buf, len, &again));
+	must(!memcmp(&msg, &again, sizeof(msg)));
+	mrrc_cw_receive(&fuzz->cw, &msg);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct mrrc_cw_attr attr = {
+		.credits = 8,
+		.pending = OPS,
+	};
+	struct fuzz *fuzz = calloc(1, sizeof(*fuzz));
+	const uint8_t *end = data + size;
+	unsigned i;
+	size_t len;
+
+	must(fuzz);
+	mrrc_cw_init(&fuzz->cw, &attr, &fuzz_ops, fuzz);
+	mrrc_cw_hello(&fuzz->cw);
+	while (end - data >= 2) {
+		fuzz_act(fuzz, data[0]);
+		len = data[1];
+		data += 2;
+		if (len > (size_t)(end - data))
+			len = end - data;
+		if (len)
+			check_message(data, len, fuzz);
+		data += len;
+		must(mrrc_cw_valid(&fuzz->cw));
+	}
+	mrrc_cw_down(&fuzz->cw, ECONNABORTED);
+	must(mrrc_cw_valid(&fuzz->cw));
+	for (i = 0; i < OPS; i++)
+		must(!fuzz->wr_live[i] && !fuzz->target_live[i]);
+	mrrc_cw_fini(&fuzz->cw);
+	free(fuzz);
+	return 0;
+}
+
+#ifndef MRRC_LIBFUZZER
+
+#include <glob.h>
+
+static void fuzz_file(const char *name)
+{
+	static uint8_t data[65536];
+	FILE *file = fopen(name, "rb");
+	size_t size;
+
+	must(file);
+	size = fread(data, 1, sizeof(data), file);
+	fclose(file);
+	LLVMFuzzerTestOneInput(data, size);
+}
+
+int main(int argc, char **argv)
+{
+	const char *src = getenv("srcdir");
+	char pattern[4096];
+	glob_t found;
+	size_t i;
+
+	if (argc > 1) {
+		for (i = 1; i < (size_t)argc; i++)
+			fuzz_file(argv[i]);
+		return EXIT_SUCCESS;
+	}
+	snprintf(pattern, sizeof(pattern), "%s/prov/mrrc/test/corpus_cw/*",
+		 src ? src : ".");
+	must(!glob(pattern, 0, NULL, &found));
+	for (i = 0; i < found.gl_pathc; i++)
+		fuzz_file(found.gl_pathv[i]);
+	printf("%zu inputs\n", found.gl_pathc);
+	globfree(&found);
+	return EXIT_SUCCESS;
+}
+
+#endif
