@@ -17,6 +17,7 @@ sim  how fast the simulator is: a million requests x 20 cells
 layer  instructions and time that our layer adds to calls with a descriptor (tcp)
 hit  a hit in the cache and its release, against a mutex and a tree
 race  10 million lookups against pages being replaced; prices of a hit and an unmap
+cwrate  streams of small transactions: conditional writes against messages and writes (tcp)
 rendezvous  1 MiB messages over ofi_rxm, raw against both forms (verbs, in the guest)"
 
 usage()
@@ -261,6 +262,36 @@ bench_race()
 	result "$stale stale of $lookups lookups, $blind unprotected, hooks $added%" \
 		"0 of >= $RACE_LOOKUPS, > 0 unprotected, hooks <= $RACE_GOAL% of userfaultfd's price" \
 		$met
+}
+
+# ---- cwrate ------------------------------------------------------------------
+
+readonly CWRATE_GOAL=1.5
+
+bench_cwrate()
+{
+	local out=$BUILD/bench/cwrate value
+
+	need "$BUILD_PACKAGES" || cannot "packages are missing"
+	build_installed bench || cannot "the build failed"
+	logged "both ways in turn" "$out" \
+		env FI_PROVIDER_PATH="$BUILD/bench/prefix/lib/libfabric" \
+		"$BUILD/bench/fabtests/benchmarks/cwrate_bench" \
+		-p "tcp;ofi_mrrc" -t 600 || cannot "the benchmark failed"
+	say
+	say "Set-up: $(setup_line); both sides are threads of one process that"
+	say "look at their queues so many us apart, medians of 7 rounds of each."
+	say "Over tcp each message of conditional writes is a system call, where"
+	say "messages that tell of many places at once need fewer."
+	say
+	cat "$out"
+	say
+	value=$(awk '$1 == 16 && $2 == 4096 && $3 > 0 { print $6 }' "$out")
+	[ -n "$value" ] || cannot "no result for depth 16 and 4 KiB"
+	if at_most $CWRATE_GOAL "$value"; then
+		result "$value times" ">= $CWRATE_GOAL" yes
+	fi
+	result "$value times" ">= $CWRATE_GOAL" no
 }
 
 # ---- rendezvous --------------------------------------------------------------

@@ -20,7 +20,7 @@
  * polls looks at few of them. A group's lock guards all that its members
  * have; the core is called under it, but nothing is registered, and nobody
  * takes a CQ's lock under it. What has ended is put on the member's list
- * there, and finished by the same thread after the lock is released.
+ * there, and finished by one thread at a time after the lock is released.
  */
 #ifndef MRRC_CW_FI_H
 #define MRRC_CW_FI_H
@@ -137,6 +137,7 @@ struct mrrc_cw_group {
 	atomic_uint meeting;		/* listening or connecting */
 	TAILQ_HEAD(, mrrc_cw_ep) eps, lost;
 	struct cw_list ended;
+	bool finishing;			/* some thread does, unlocked */
 };
 
 /* Of a domain, from the first endpoint that takes part until it closes. */

@@ -12,6 +12,7 @@
  */
 #include "config.h"
 #include <poll.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -81,6 +82,22 @@ static void *cw_auto_main(void *arg)
 	return NULL;
 }
 
+/*
+ * Signals are the application's. Not mrrc_thread_start(): this thread frees
+ * memory, so a process that has it is not alone with itself.
+ */
+static int cw_auto_thread(struct mrrc_cw_auto *cwa)
+{
+	sigset_t all, before;
+	int ret;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = pthread_create(&cwa->thread, NULL, cw_auto_main, cwa);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -ret;
+}
+
 int mrrc_cw_auto_start(struct mrrc_domain *domain, const struct fi_info *info)
 {
 	struct mrrc_cw_domain *cwd = domain->cw;
@@ -103,7 +120,7 @@ int mrrc_cw_auto_start(struct mrrc_domain *domain, const struct fi_info *info)
 	cwa->stop_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	ret = cwa->stop_fd < 0 ? -errno : 0;
 	if (!ret) {
-		ret = -pthread_create(&cwa->thread, NULL, cw_auto_main, cwa);
+		ret = cw_auto_thread(cwa);
 		if (ret)
 			close(cwa->stop_fd);
 	}

@@ -403,6 +403,10 @@ void mrrc_cw_group_poll(struct mrrc_cw_group *group)
 		mrrc_cw_group_events(group);
 }
 
+/*
+ * One thread at a time finishes, without the lock, and what others leave it
+ * meanwhile, too: so completions come in the order in which operations ended.
+ */
 void mrrc_cw_group_unlock(struct mrrc_cw_group *group)
 {
 	struct cw_list ended = STAILQ_HEAD_INITIALIZER(ended);
@@ -410,7 +414,13 @@ void mrrc_cw_group_unlock(struct mrrc_cw_group *group)
 
 	while ((cw = TAILQ_FIRST(&group->lost)))
 		mrrc_cw_end_all(cw, FI_ECONNABORTED);
-	STAILQ_CONCAT(&ended, &group->ended);
+	while (!group->finishing && !STAILQ_EMPTY(&group->ended)) {
+		group->finishing = true;
+		STAILQ_CONCAT(&ended, &group->ended);
+		pthread_mutex_unlock(&group->lock);
+		mrrc_cw_finish(&ended);
+		pthread_mutex_lock(&group->lock);
+		group->finishing = false;
+	}
 	pthread_mutex_unlock(&group->lock);
-	mrrc_cw_finish(&ended);
 }
