@@ -628,7 +628,8 @@ static uint64_t digest_side(const struct side *side, uint64_t hash)
 	for (i = 0; i < side->wrs; i++) {
 		const struct fate *f = &side->wr[i];
 
-		hash = mix(hash, f->ended ? 100 + f->err : (int)f->op->wr.state);
+		hash = mix(hash, f->ended ? 100 + f->err :
+					    (int)f->op->wr.state);
 		hash = mix(hash, f->cancelled);
 	}
 	for (i = 0; i < side->targets; i++) {
