@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,7 +23,10 @@
 #define CW_AUTO_FDS	65
 #define CW_AUTO_NAP_NS	1000000	/* between looks at who makes progress */
 #define CW_AUTO_WAIT_MS	500	/* groups may have come meanwhile */
-#define CW_AUTO_BUSY	50	/* reads in a nap: it does little else */
+#define CW_AUTO_GRACE_NS 20000	/* for the application to come first */
+/* reads in those times that show that it does little else */
+#define CW_AUTO_NAP_READS	50
+#define CW_AUTO_GRACE_READS	3
 
 struct mrrc_cw_auto {
 	struct mrrc_domain *domain;
@@ -56,27 +60,39 @@ static int cw_auto_fds(struct mrrc_cw_auto *cwa, struct pollfd *fds)
 	return cnt;
 }
 
+static void cw_auto_nap(long ns)
+{
+	const struct timespec nap = { .tv_nsec = ns };
+
+	nanosleep(&nap, NULL);
+}
+
 static void *cw_auto_main(void *arg)
 {
-	const struct timespec nap = { .tv_nsec = CW_AUTO_NAP_NS };
 	struct mrrc_cw_auto *cwa = arg;
 	struct mrrc_cw_domain *cwd = cwa->domain->cw;
 	struct pollfd fds[CW_AUTO_FDS];
 	unsigned reads, seen;
 	int cnt;
 
+	prctl(PR_SET_TIMERSLACK, 1);
 	while (!atomic_load(&cwa->stop)) {
 		seen = atomic_load(&cwd->reads);
-		nanosleep(&nap, NULL);
-		reads = atomic_load(&cwd->reads) - seen;
-		while (reads < CW_AUTO_BUSY && !atomic_load(&cwa->stop)) {
-			seen = atomic_load(&cwd->reads);
-			mrrc_cw_progress(cwd);
+		cw_auto_nap(CW_AUTO_NAP_NS);
+		if (atomic_load(&cwd->reads) - seen > CW_AUTO_NAP_READS)
+			continue;
+		reads = 0;
+		while (reads < CW_AUTO_GRACE_READS &&
+		       !atomic_load(&cwa->stop)) {
 			cnt = cw_auto_fds(cwa, fds);
 			if (cnt > 0)
 				poll(fds, cnt, CW_AUTO_WAIT_MS);
-			/* since it slept: a guess, corrected by the nap */
+			/* who reads now has it already */
+			seen = atomic_load(&cwd->reads);
+			cw_auto_nap(CW_AUTO_GRACE_NS);
 			reads = atomic_load(&cwd->reads) - seen;
+			if (!reads)
+				mrrc_cw_progress(cwd);
 		}
 	}
 	return NULL;
