@@ -25,7 +25,7 @@
 #define CW_AUTO_WAIT_MS	500	/* groups may have come meanwhile */
 #define CW_AUTO_GRACE_NS 20000	/* for the application to come first */
 /* reads in those times that show that it does little else */
-#define CW_AUTO_NAP_READS	50
+#define CW_AUTO_NAP_READS	20
 #define CW_AUTO_GRACE_READS	3
 
 struct mrrc_cw_auto {
