@@ -46,7 +46,9 @@ void hooks_setup(void)
 	hooked = false;
 	if (!mon)
 		return;
-	watcher = (struct hooks_watcher) { .sub = { watcher_notify, watcher_cover } };
+	watcher = (struct hooks_watcher) {
+		.sub = { watcher_notify, watcher_cover },
+	};
 	mrrc_lock_init(&watcher.lock, MRRC_RANK_CACHE);
 	mrrc_mon_subscribe(mon, &watcher.sub);
 	hooked = !mrrc_mon_hook(mon, why);

@@ -35,7 +35,7 @@
 
 #define RW		(PROT_READ | PROT_WRITE)
 #define ANON		(MAP_PRIVATE | MAP_ANONYMOUS)
-#define BURST		24u		/* lookups of a duel's round, each side */
+#define BURST		24u		/* lookups at each side of a change */
 #define BLIND_SECONDS	60
 #define BLOCK		((size_t)256 << 10)
 #define ROUNDS		15u
