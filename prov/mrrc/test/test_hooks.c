@@ -166,6 +166,36 @@ START_TEST(test_harmless)
 }
 END_TEST
 
+/* Far apart, and yet with one mark: what goes is not the other's mark. */
+START_TEST(test_far)
+{
+	const uintptr_t apart = MRRC_HOOKS_CHUNK << 16;
+	uintptr_t at = (uintptr_t)1 << 40;
+	char *near, *far;
+	int i;
+
+	need_hooks();
+	near = mmap((void *)at, 4 * mon_page, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	far = mmap((void *)(at + apart), 4 * mon_page, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (near == MAP_FAILED || far == MAP_FAILED)
+		skip("no such addresses");
+	memset(far, 1, 4 * mon_page);
+	hooks_watch(far, 4);
+	madvise(far, mon_page, MADV_DONTNEED);
+	expect_hook();
+	memset(near, 1, 4 * mon_page);
+	hooks_watch(near, 4);
+	/* Nothing is watched there any more. */
+	for (i = 0; i < 3; i++)
+		madvise(far, mon_page, MADV_DONTNEED);
+	ck_assert_int_eq(munmap(near, 4 * mon_page), 0);
+	expect_hook();
+	munmap(far, 4 * mon_page);
+}
+END_TEST
+
 /* Past the hooks: the kernel tells. */
 START_TEST(test_raw)
 {
@@ -425,6 +455,7 @@ Suite *hooks_suite(void)
 			    sizeof(announced) / sizeof(announced[0]));
 	tcase_add_test(tcase, test_brk);
 	tcase_add_test(tcase, test_harmless);
+	tcase_add_test(tcase, test_far);
 	tcase_add_test(tcase, test_raw);
 	tcase_add_test(tcase, test_raw_fork);
 	tcase_add_test(tcase, test_vfork);
