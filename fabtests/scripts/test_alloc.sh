@@ -10,7 +10,8 @@ readonly ME=${0##*/}
 readonly RC_SKIP=77
 
 # what is preloaded; what is not installed is skipped
-readonly ALLOCATORS="libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2.0"
+readonly ALLOCATORS="libjemalloc.so.2 libtcmalloc_minimal.so.4
+	libmimalloc.so.2.0"
 usage()
 {
 	cat <<-EOT

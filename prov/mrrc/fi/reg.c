@@ -204,6 +204,9 @@ static void mrrc_reg_say_monitor(const struct mrrc_reg *reg, const char *why,
 				 const char *hooks)
 {
 	const char *name = mrrc_mon_name(reg->mon);
+	const char *title = mrrc_mon_title(reg->mon);
+	const char *but = !*hooks ? "" : strcmp(title, name) ? ": " :
+							       ", no hooks: ";
 
 	if (!mrrc_mon_works(reg->mon)) {
 		MRRC_WARN(MR, "memory monitor %s: registrations are used "
@@ -213,11 +216,9 @@ static void mrrc_reg_say_monitor(const struct mrrc_reg *reg, const char *why,
 		MRRC_INFO(MR, "memory monitor manual: the application tells "
 			  "of what it unmaps (fi_mrrc_invalidate)\n");
 	} else if (*hooks && mrrc_params.hooks == MRRC_HOOKS_ON) {
-		MRRC_WARN(MR, "memory monitor %s: %s\n",
-			  mrrc_mon_title(reg->mon), hooks);
+		MRRC_WARN(MR, "memory monitor %s%s%s\n", title, but, hooks);
 	} else {
-		MRRC_INFO(MR, "memory monitor %s%s%s\n",
-			  mrrc_mon_title(reg->mon), *hooks ? ": " : "", hooks);
+		MRRC_INFO(MR, "memory monitor %s%s%s\n", title, but, hooks);
 	}
 }
 
@@ -234,7 +235,7 @@ static int mrrc_reg_open_monitor(struct mrrc_reg *reg)
 		return ret;
 	}
 	if (mrrc_params.hooks == MRRC_HOOKS_OFF)
-		strcpy(hooks, "no hooks, by FI_OFI_MRRC_HOOKS");
+		strcpy(hooks, "FI_OFI_MRRC_HOOKS says so");
 	else if (!strcmp(mrrc_mon_name(reg->mon), "uffd"))
 		mrrc_mon_hook(reg->mon, hooks);
 	if (!mrrc_mon_set_probe(reg->mon, mrrc_params.probe))

@@ -6,10 +6,12 @@
  * watched there? -> block signals -> those who were added -> unblock -> stub
  * -> the system call.
  *
- * The question is answered by a bitmap of chunks of the address space, folded
- * to 64 Ki bits: no lock, no system call, and a wrong "yes" costs a lookup in
- * the caches. Bits are set before a range is watched, under the lock of the
- * monitor, and taken back when a telling finds nothing in a chunk.
+ * The question is answered by a table of marks, one for all chunks of the
+ * address space that fall on it: no lock, no system call, and a wrong "yes"
+ * costs a lookup in the caches. A mark names its chunk, or says that there are
+ * several. It is made before a range is watched, under the lock of the
+ * monitor, and taken back when a telling finds nothing in its one chunk; never
+ * a wrong "no", since somebody may rely on it (mrrc_hooks_rely).
  *
  * Signals are blocked while telling: nobody may jump out of it (siglongjmp, a
  * cancelled thread) with locks held, or unmap inside it.
@@ -49,9 +51,9 @@
 #endif
 
 #define HOOKS_TELL	8		/* monitors that can be told */
-#define HOOKS_WORDS	1024		/* of the bitmap */
-#define HOOKS_BITS	(HOOKS_WORDS * 64)
-#define HOOKS_LOOK	512		/* bits of it to look at, at most */
+#define HOOKS_MARKS	((size_t)1 << 16)
+#define HOOKS_LOOK	512		/* of these to look at, at most */
+#define HOOKS_SEVERAL	UINT32_MAX	/* a mark of several chunks */
 
 static const struct {
 	const char *name;
@@ -73,15 +75,15 @@ static struct {
 	size_t page;			/* 0: not searched yet */
 	int found[HOOKS_CNT];		/* 0, or why it cannot be patched */
 	bool placed[HOOKS_CNT];		/* on, as far as we know */
-	unsigned added;
 	/* any thread */
 	_Atomic(mrrc_hooks_cb) tell[HOOKS_TELL];
 	_Atomic(void *) arg[HOOKS_TELL];
+	atomic_uint added;		/* changed under the REGISTRY lock */
 	atomic_uint inside;		/* threads that are telling */
 	atomic_long pid;		/* of the process that tells */
 	_Atomic uint64_t told;
 	_Atomic uint64_t skipped;
-	_Atomic uint64_t marked[HOOKS_WORDS];
+	_Atomic uint32_t mark[HOOKS_MARKS];	/* 0: no chunk */
 } hooks;
 
 atomic_bool mrrc_hooks_complete;
@@ -106,47 +108,60 @@ void mrrc_hooks_surprised(void)
 	atomic_store(&mrrc_hooks_complete, false);
 }
 
-/* ---- the bitmap ---- */
+/* ---- marks ---- */
 
-static inline size_t hooks_bit(uintptr_t addr)
+static inline _Atomic uint32_t *hooks_mark_of(uintptr_t addr)
 {
-	return addr / MRRC_HOOKS_CHUNK % HOOKS_BITS;
+	return &hooks.mark[addr / MRRC_HOOKS_CHUNK % HOOKS_MARKS];
+}
+
+/* Beyond the addresses that Linux gives unasked all chunks are one. */
+static inline uint32_t hooks_chunk(uintptr_t addr)
+{
+	const uintptr_t chunk = addr / MRRC_HOOKS_CHUNK + 1;
+
+	return chunk < HOOKS_SEVERAL ? chunk : HOOKS_SEVERAL;
 }
 
 void mrrc_hooks_mark(uintptr_t start, size_t len)
 {
 	uintptr_t addr = start & ~(MRRC_HOOKS_CHUNK - 1);
-	uint64_t bit;
-	size_t i, n;
+	_Atomic uint32_t *mark;
+	uint32_t chunk, old;
+	size_t n;
 
-	for (n = 0; addr < start + len && n < HOOKS_BITS; n++) {
-		i = hooks_bit(addr);
-		bit = 1ULL << i % 64;
-		if (!(atomic_load_explicit(&hooks.marked[i / 64],
-					   memory_order_relaxed) & bit))
-			atomic_fetch_or(&hooks.marked[i / 64], bit);
+	for (n = 0; addr < start + len && n < HOOKS_MARKS; n++) {
+		mark = hooks_mark_of(addr);
+		chunk = hooks_chunk(addr);
+		old = atomic_load_explicit(mark, memory_order_relaxed);
+		while (old != chunk && old != HOOKS_SEVERAL &&
+		       !atomic_compare_exchange_weak(mark, &old, old ?
+						     HOOKS_SEVERAL : chunk))
+			;
 		addr += MRRC_HOOKS_CHUNK;
 	}
 }
 
 void mrrc_hooks_unmark(uintptr_t addr)
 {
-	const size_t i = hooks_bit(addr);
+	uint32_t chunk = hooks_chunk(addr);
 
-	atomic_fetch_and(&hooks.marked[i / 64], ~(1ULL << i % 64));
+	/* Another monitor may watch something there. */
+	if (hooks.added == 1 && chunk != HOOKS_SEVERAL)
+		atomic_compare_exchange_strong(hooks_mark_of(addr), &chunk, 0);
 }
 
 static inline bool hooks_marked(uintptr_t start, uintptr_t end)
 {
 	uintptr_t addr = start & ~(MRRC_HOOKS_CHUNK - 1);
-	size_t i;
+	uint32_t mark;
 
 	if ((end - addr) / MRRC_HOOKS_CHUNK >= HOOKS_LOOK)
 		return true;
 	for (; addr < end; addr += MRRC_HOOKS_CHUNK) {
-		i = hooks_bit(addr);
-		if (atomic_load_explicit(&hooks.marked[i / 64],
-					 memory_order_relaxed) >> i % 64 & 1)
+		mark = atomic_load_explicit(hooks_mark_of(addr),
+					    memory_order_relaxed);
+		if (mark == HOOKS_SEVERAL || mark == hooks_chunk(addr))
 			return true;
 	}
 	return false;

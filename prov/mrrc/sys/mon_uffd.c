@@ -226,15 +226,20 @@ static void mrrc_uffd_replace(struct mrrc_uffd *uffd)
 static int mrrc_uffd_fetch(struct mrrc_mon *mon)
 {
 	struct mrrc_uffd *uffd = mon->impl;
+	struct pollfd left = { .fd = uffd->fd, .events = POLLIN };
 	sigset_t old;
 	int rc;
 
 	mrrc_uffd_lock(uffd, &old);
+	/* Somebody who drained may have been quicker. */
+	if (!poll(&left, 1, 0)) {
+		mrrc_uffd_unlock(uffd, &old);
+		return 0;
+	}
 	/* Odd before the first read: see mon.h. */
 	atomic_fetch_or(&mon->seq, 1);
 	rc = mrrc_uffd_read(uffd);
 	mrrc_uffd_unlock(uffd, &old);
-	/* Where others have read it, too: seq has to become even again. */
 	sem_post(&uffd->work);
 	return rc;
 }

@@ -35,22 +35,23 @@
 
 #define RW		(PROT_READ | PROT_WRITE)
 #define ANON		(MAP_PRIVATE | MAP_ANONYMOUS)
-#define BURST		24u		/* lookups of a duel's round, each side */
+#define BURST		24u		/* lookups at each side of a change */
 #define BLIND_SECONDS	60
 #define BLOCK		((size_t)256 << 10)
 #define ROUNDS		15u
-#define HITS		4000u		/* of a round */
-#define UNMAPS		100u
+#define SAMPLES		100u		/* of a round */
+#define HITS		100u		/* of a sample */
 
 enum guard { GUARD_NONE, GUARD_UFFD, GUARD_HOOKS, GUARDS };
 static const char *const guard_names[GUARDS] = {
 	"unmonitored", "uffd alone", "uffd + hooks"
 };
 
-enum price { PRICE_HIT, PRICE_THREADS, PRICE_MUNMAP, PRICE_MALLOC, PRICES };
+/* The one with several threads is the last: so many there are ever after. */
+enum price { PRICE_HIT, PRICE_MUNMAP, PRICE_MALLOC, PRICE_THREADS, PRICES };
 static const char *const price_names[PRICES] = {
-	"hit, one thread", "hit, several threads", "munmap of 256 KiB",
-	"malloc + free, 256 KiB"
+	"hit, one thread", "munmap of 256 KiB", "malloc + free, 256 KiB",
+	"hit, several threads"
 };
 
 struct setup {
@@ -269,20 +270,23 @@ static unsigned long count_blind(void)
 
 /* ---- prices ---- */
 
-static double price_hit(struct setup *setup)
+static void price_hit(struct setup *setup, double *sample)
 {
 	static char *ptr;
 	uint64_t began;
-	unsigned i;
+	unsigned i, k;
 
 	if (!ptr)
 		ptr = mmap(NULL, BLOCK, RW, ANON, -1, 0);
 	memset(ptr, 1, BLOCK);
 	mrrc_cache_mt_put(setup->cache, get(setup, ptr, BLOCK));
-	began = now_ns();
-	for (i = 0; i < HITS; i++)
-		mrrc_cache_mt_put(setup->cache, get(setup, ptr, BLOCK));
-	return (double)(now_ns() - began) / HITS;
+	for (i = 0; i < SAMPLES; i++) {
+		began = now_ns();
+		for (k = 0; k < HITS; k++)
+			mrrc_cache_mt_put(setup->cache,
+					  get(setup, ptr, BLOCK));
+		sample[i] = (double)(now_ns() - began) / HITS;
+	}
 }
 
 static void *wait_for(void *arg)
@@ -292,64 +296,60 @@ static void *wait_for(void *arg)
 }
 
 /* Another thread could unmap, and the kernel has to be asked. */
-static double price_threads(struct setup *setup)
+static void price_threads(struct setup *setup, double *sample)
 {
 	pthread_t thread;
-	double price;
 	sem_t done;
 
 	sem_init(&done, 0, 0);
 	check(!pthread_create(&thread, NULL, wait_for, &done), "a thread");
-	price = price_hit(setup);
+	price_hit(setup, sample);
 	sem_post(&done);
 	pthread_join(thread, NULL);
 	sem_destroy(&done);
-	return price;
 }
 
-static double price_munmap(struct setup *setup)
+static void price_munmap(struct setup *setup, double *sample)
 {
-	uint64_t began, spent = 0;
+	uint64_t began;
 	unsigned i;
 	char *ptr;
 
-	for (i = 0; i < UNMAPS; i++) {
+	for (i = 0; i < SAMPLES; i++) {
 		ptr = mmap(NULL, BLOCK, RW, ANON, -1, 0);
 		memset(ptr, 1, BLOCK);
 		mrrc_cache_mt_put(setup->cache, get(setup, ptr, BLOCK));
 		began = now_ns();
 		munmap(ptr, BLOCK);
-		spent += now_ns() - began;
+		sample[i] = now_ns() - began;
 		/* where nobody else says so */
 		mrrc_cache_mt_invalidate(setup->cache, ptr, BLOCK);
 	}
-	return (double)spent / UNMAPS;
 }
 
-static double price_malloc(struct setup *setup)
+static void price_malloc(struct setup *setup, double *sample)
 {
-	uint64_t began, spent = 0;
 	volatile uintptr_t at;	/* the compiler knows of free() */
+	uint64_t began;
 	unsigned i;
 	char *ptr;
 
-	for (i = 0; i < UNMAPS; i++) {
+	for (i = 0; i < SAMPLES; i++) {
 		began = now_ns();
 		ptr = malloc(BLOCK);
-		spent += now_ns() - began;
+		sample[i] = now_ns() - began;
 		at = (uintptr_t)ptr;
 		memset(ptr, 1, BLOCK);
 		mrrc_cache_mt_put(setup->cache, get(setup, ptr, BLOCK));
 		began = now_ns();
 		free(ptr);
-		spent += now_ns() - began;
+		sample[i] += now_ns() - began;
 		mrrc_cache_mt_invalidate(setup->cache, (void *)at, BLOCK);
 	}
-	return (double)spent / UNMAPS;
 }
 
-static double (*const price_of[PRICES])(struct setup *setup) = {
-	price_hit, price_threads, price_munmap, price_malloc
+static void (*const price_of[PRICES])(struct setup *setup, double *sample) = {
+	price_hit, price_munmap, price_malloc, price_threads
 };
 
 static int by_size(const void *a, const void *b)
@@ -360,27 +360,25 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* On a busy machine single samples are far off: medians of all. */
 static void prices(double median[PRICES][GUARDS])
 {
-	static double sample[PRICES][GUARDS][ROUNDS];
+	static double sample[GUARDS][ROUNDS * SAMPLES];
+	const size_t count = ROUNDS * SAMPLES;
 	struct setup setup;
 	unsigned price, guard, round, i;
 
-	/* the one without other threads comes first, and never again */
-	for (i = 0; i < ROUNDS * GUARDS * PRICES; i++) {
-		guard = i % GUARDS;
-		round = i / GUARDS % ROUNDS;
-		price = i / GUARDS / ROUNDS;
-		check(!setup_open(&setup, guard, false), "set-up");
-		sample[price][guard][round] = price_of[price](&setup);
-		setup_close(&setup);
-	}
 	for (price = 0; price < PRICES; price++) {
+		for (round = 0; round < ROUNDS * GUARDS; round++) {
+			guard = round % GUARDS;
+			check(!setup_open(&setup, guard, false), "set-up");
+			price_of[price](&setup, sample[guard] +
+					round / GUARDS * SAMPLES);
+			setup_close(&setup);
+		}
 		for (guard = 0; guard < GUARDS; guard++) {
-			qsort(sample[price][guard], ROUNDS, sizeof(double),
-			      by_size);
-			median[price][guard] =
-				sample[price][guard][ROUNDS / 2];
+			qsort(sample[guard], count, sizeof(double), by_size);
+			median[price][guard] = sample[guard][count / 2];
 		}
 	}
 }

@@ -97,8 +97,8 @@ static void close_all(const char *name)
 	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
 	ck_assert_uint_eq(fake.live, 0);
 	mrrc_mon_close(mon);
-	printf("%-14s %-10s %7lu checks %7lu hits %5lu split %6lu busy %6lu raced "
-	       "%lu stale\n", name, title, atomic_load(&checks),
+	printf("%-14s %-10s %7lu checks %7lu hits %5lu split %6lu busy "
+	       "%6lu raced %lu stale\n", name, title, atomic_load(&checks),
 	       stats.value[MRRC_STAT_HITS], stats.value[MRRC_STAT_SPLITS],
 	       stats.value[MRRC_STAT_BUSY],
 	       stats.value[MRRC_STAT_UNCACHED_RACED], atomic_load(&stale));

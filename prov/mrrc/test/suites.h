@@ -26,6 +26,7 @@ Suite *vm_suite(void);
 Suite *mon_suite(void);
 Suite *uffd_suite(void);
 Suite *hooks_suite(void);
+Suite *hooks_signal_suite(void);
 Suite *cache_mt_suite(void);
 Suite *cache_pieces_suite(void);
 Suite *cache_event_suite(void);

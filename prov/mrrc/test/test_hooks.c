@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * sys/hooks under the userfaultfd monitor: what is announced, and that nothing
- * is lost where it is not: signal handlers in the middle of our locks,
- * children that share or copy the memory, other patchers.
+ * is lost where it is not: raw system calls, children that share or copy the
+ * memory, other patchers.
  */
 #include "config.h"
 #include "suites.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +19,7 @@
 #include <unistd.h>
 
 #include "fault.h"
-#include "mon_fixture.h"
+#include "hooks_fixture.h"
 #include "sys/hooks.h"
 #include "sys/patch.h"
 
@@ -28,120 +27,10 @@
 #define MREMAP_DONTUNMAP	4
 #endif
 
-/* Knows of one range, and notes how it was told about it. */
-static struct watcher {
-	struct mrrc_mon_sub sub;
-	struct mrrc_range range;
-	atomic_uint told;
-	atomic_bool here;	/* by the thread that unmaps */
-	pthread_t thread;
-	struct mrrc_lock lock;	/* CACHE: what a cache would take */
-} watcher;
-
-static bool hooked;
-static unsigned before;	/* what mon_probe, which hears everything, heard */
-
-static struct mrrc_range watcher_notify(struct mrrc_mon_sub *sub,
-					uintptr_t start, uintptr_t end)
-{
-	struct mrrc_range gone = watcher.range;
-
-	mrrc_lock_acquire(&watcher.lock);
-	mrrc_lock_release(&watcher.lock);
-	if (gone.start >= end || start >= gone.end)
-		return (struct mrrc_range) { 0 };
-	atomic_store(&watcher.here, pthread_equal(watcher.thread,
-						  pthread_self()));
-	watcher.range = (struct mrrc_range) { 0 };
-	atomic_fetch_add(&watcher.told, 1);
-	return gone;
-}
-
-static struct mrrc_range watcher_cover(struct mrrc_mon_sub *sub, uintptr_t pos)
-{
-	return watcher.range.end > pos ? watcher.range :
-					 (struct mrrc_range) { 0 };
-}
-
-static void setup(void)
-{
-	char why[MRRC_HOOKS_WHY];
-
-	mon_setup();
-	hooked = false;
-	if (!mon)
-		return;
-	watcher = (struct watcher) { .sub = { watcher_notify, watcher_cover } };
-	mrrc_lock_init(&watcher.lock, MRRC_RANK_CACHE);
-	mrrc_mon_subscribe(mon, &watcher.sub);
-	hooked = !mrrc_mon_hook(mon, why);
-	if (*why)
-		fprintf(stderr, "hooks: %s\n", why);
-	ck_assert_str_eq(mrrc_mon_title(mon), hooked ? "uffd+hooks" : "uffd");
-}
-
-static void teardown(void)
-{
-	if (mon) {
-		mrrc_mon_unsubscribe(mon, &watcher.sub);
-		mrrc_lock_fini(&watcher.lock);
-	}
-	mon_teardown();
-}
-
-#define need_hooks()	do {						\
-		need_uffd();						\
-		if (!hooked)						\
-			skip("no hooks here");				\
-	} while (0)
-
-static void watch(char *ptr, size_t pages)
-{
-	watcher.range = (struct mrrc_range) { (uintptr_t)ptr,
-		(uintptr_t)ptr + pages * mon_page };
-	watcher.thread = pthread_self();
-	atomic_store(&watcher.told, 0);
-	atomic_store(&watcher.here, false);
-	before = mon_events();
-	ck_assert_int_eq(mrrc_mon_watch(mon, (uintptr_t)ptr,
-					pages * mon_page), 0);
-}
-
-/* By a hook: in this thread, and the kernel had nothing left to report. */
-static void expect_hook(void)
-{
-	ck_assert_uint_eq(atomic_load(&watcher.told), 1);
-	ck_assert(atomic_load(&watcher.here));
-	ck_assert_uint_eq(mrrc_mon_seq(mon) & 1, 0);
-	ck_assert_uint_eq(mon_events(), before + 1);
-}
-
-/* By the kernel, sooner or later. */
-static void expect_kernel(void)
-{
-	mrrc_mon_drain(mon);
-	ck_assert_uint_eq(atomic_load(&watcher.told), 1);
-	ck_assert_int_eq(mrrc_mon_check(mon), 0);
-}
-
+/* Past all hooks. */
 static long raw(long number, long a, long b, long c)
 {
-	long ret;
-
-#ifdef __x86_64__
-	__asm__ volatile("syscall" : "=a"(ret) : "a"(number), "D"(a), "S"(b),
-			 "d"(c) : "rcx", "r11", "memory");
-#else
-	register long x8 __asm__("x8") = number;
-	register long x0 __asm__("x0") = a;
-	register long x1 __asm__("x1") = b;
-	register long x2 __asm__("x2") = c;
-
-	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2) :
-			 "memory");
-	ret = x0;
-#endif
-	return ret;
+	return duel_raw(number, a, b, c, 0, 0, 0);
 }
 
 /* ---- what is announced ---- */
@@ -229,7 +118,7 @@ START_TEST(test_announced)
 
 	need_hooks();
 	ptr = mon_map(4);
-	watch(ptr, 4);
+	hooks_watch(ptr, 4);
 	announced[_i](ptr);
 	expect_hook();
 	munmap(ptr, 4 * mon_page);
@@ -245,7 +134,7 @@ START_TEST(test_brk)
 	ptr = (char *)(((uintptr_t)end + mask) & ~mask);
 	ck_assert_ptr_eq(sbrk(ptr - end + 4 * mon_page), end);
 	memset(ptr, 1, 4 * mon_page);
-	watch(ptr, 4);
+	hooks_watch(ptr, 4);
 	ck_assert_ptr_eq(sbrk(-4L * mon_page), ptr + 4 * mon_page);
 	expect_hook();
 	ck_assert_ptr_eq(sbrk(-(long)(ptr - end)), ptr);
@@ -259,7 +148,7 @@ START_TEST(test_harmless)
 
 	need_hooks();
 	ptr = mon_map(4);
-	watch(ptr, 4);
+	hooks_watch(ptr, 4);
 	madvise(ptr, 4 * mon_page, MADV_WILLNEED);
 	ck_assert_int_eq(munmap(ptr + 1, mon_page), -1);
 	ck_assert_int_eq(errno, EINVAL);
@@ -277,6 +166,36 @@ START_TEST(test_harmless)
 }
 END_TEST
 
+/* Far apart, and yet with one mark: what goes is not the other's mark. */
+START_TEST(test_far)
+{
+	const uintptr_t apart = MRRC_HOOKS_CHUNK << 16;
+	uintptr_t at = (uintptr_t)1 << 40;
+	char *near, *far;
+	int i;
+
+	need_hooks();
+	near = mmap((void *)at, 4 * mon_page, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	far = mmap((void *)(at + apart), 4 * mon_page, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (near == MAP_FAILED || far == MAP_FAILED)
+		skip("no such addresses");
+	memset(far, 1, 4 * mon_page);
+	hooks_watch(far, 4);
+	madvise(far, mon_page, MADV_DONTNEED);
+	expect_hook();
+	memset(near, 1, 4 * mon_page);
+	hooks_watch(near, 4);
+	/* Nothing is watched there any more. */
+	for (i = 0; i < 3; i++)
+		madvise(far, mon_page, MADV_DONTNEED);
+	ck_assert_int_eq(munmap(near, 4 * mon_page), 0);
+	expect_hook();
+	munmap(far, 4 * mon_page);
+}
+END_TEST
+
 /* Past the hooks: the kernel tells. */
 START_TEST(test_raw)
 {
@@ -284,154 +203,19 @@ START_TEST(test_raw)
 
 	need_hooks();
 	ptr = mon_map(4);
-	watch(ptr, 4);
+	hooks_watch(ptr, 4);
 	ck_assert_int_eq(raw(SYS_munmap, (long)ptr, 4 * mon_page, 0), 0);
 	expect_kernel();
 	/* Watched again after the announcement. */
 	ptr = mon_map(4);
-	watch(ptr, 4);
+	hooks_watch(ptr, 4);
 	do_dontneed(ptr);
 	expect_hook();
-	watch(ptr, 4);
+	hooks_watch(ptr, 4);
 	ck_assert_int_eq(raw(SYS_madvise, (long)ptr, mon_page, MADV_DONTNEED),
 			 0);
 	expect_kernel();
 	munmap(ptr, 4 * mon_page);
-}
-END_TEST
-
-/* ---- signal handlers ---- */
-
-static char *target;
-static sigjmp_buf away;
-
-static void on_munmap(int sig)
-{
-	munmap(target, 4 * mon_page);
-}
-
-static void on_raw(int sig)
-{
-	raw(SYS_munmap, (long)target, 4 * mon_page, 0);
-}
-
-static void on_jump(int sig)
-{
-	munmap(target, 4 * mon_page);
-	siglongjmp(away, 1);
-}
-
-static void on(void (*handler)(int))
-{
-	struct sigaction action = { .sa_handler = handler };
-
-	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
-}
-
-static void *unmap_other(void *arg)
-{
-	raw(SYS_munmap, (long)arg, mon_page, 0);
-	return NULL;
-}
-
-/*
- * A handler unmaps in the middle of our lock, by libc or not. An event of
- * another thread is already being handled, which waits for that lock.
- */
-START_TEST(test_signal_inside)
-{
-	struct mrrc_lock *lock;
-	pthread_t thread;
-	char *other;
-
-	need_uffd();
-	lock = _i & 1 ? &watcher.lock : &mon->lock;
-	on(_i & 2 ? on_raw : on_munmap);
-	other = mon_map(1);
-	ck_assert_int_eq(mon_watch(other, 1), 0);
-	target = mon_map(4);
-	watch(target, 4);
-	mrrc_lock_acquire(lock);
-	ck_assert_int_eq(pthread_create(&thread, NULL, unmap_other, other), 0);
-	pthread_join(thread, NULL);
-	usleep(1000);
-	raise(SIGUSR1);
-	mrrc_lock_release(lock);
-	expect_kernel();
-}
-END_TEST
-
-START_TEST(test_signal_outside)
-{
-	need_hooks();
-	on(_i ? on_jump : on_munmap);
-	target = mon_map(4);
-	watch(target, 4);
-	if (!sigsetjmp(away, 1))
-		raise(SIGUSR1);
-	expect_hook();
-}
-END_TEST
-
-struct pinger {
-	pthread_t to;
-	atomic_bool stop;
-};
-
-static void *ping(void *arg)
-{
-	struct pinger *self = arg;
-
-	while (!atomic_load(&self->stop)) {
-		pthread_kill(self->to, SIGUSR1);
-		usleep(50);
-	}
-	return NULL;
-}
-
-static atomic_uint pings;
-
-static void on_churn(int sig)
-{
-	const int error = errno;
-	char *ptr;
-
-	ptr = mmap(NULL, mon_page, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (ptr == MAP_FAILED || munmap(ptr, mon_page))
-		abort();
-	/* What the interrupted thread has watched, too. */
-	if (target)
-		madvise(target, mon_page, MADV_DONTNEED);
-	atomic_fetch_add(&pings, 1);
-	errno = error;
-}
-
-/* Handlers that unmap, at any moment of watching and unmapping. */
-START_TEST(test_signal_storm)
-{
-	struct pinger pinger = { .to = pthread_self() };
-	pthread_t thread;
-	char *ptr;
-
-	need_hooks();
-	on(on_churn);
-	atomic_store(&pings, 0);
-	target = NULL;
-	ck_assert_int_eq(pthread_create(&thread, NULL, ping, &pinger), 0);
-	while (atomic_load(&pings) < 2000) {
-		ptr = mon_map(2);
-		target = ptr;
-		watch(ptr, 2);
-		munmap(ptr + mon_page, mon_page);
-		target = NULL;
-		munmap(ptr, mon_page);
-		mrrc_mon_drain(mon);
-		ck_assert_uint_ge(atomic_load(&watcher.told), 1);
-	}
-	atomic_store(&pinger.stop, true);
-	pthread_join(thread, NULL);
-	ck_assert(mrrc_mon_works(mon));
 }
 END_TEST
 
@@ -446,7 +230,7 @@ START_TEST(test_raw_fork)
 
 	need_hooks();
 	ptr = mon_map(4);
-	watch(ptr, 4);
+	hooks_watch(ptr, 4);
 	/* Not by libc: nobody tells us in the child. */
 	pid = raw(SYS_clone, SIGCHLD, 0, 0);
 	if (!pid) {
@@ -469,7 +253,7 @@ START_TEST(test_vfork)
 
 	need_hooks();
 	ptr = mon_map(4);
-	watch(ptr, 4);
+	hooks_watch(ptr, 4);
 	pid = vfork();
 	if (!pid) {
 		munmap(ptr, 4 * mon_page);
@@ -490,15 +274,15 @@ static int in_child(char *ptr)
 	if (!CHILD_MAY_THREAD)
 		return 0;
 	/* Hooks of its own, where the code is patched already. */
-	setup();
+	hooks_setup();
 	if (!hooked)
 		return 1;
 	ptr = mon_map(4);
-	watch(ptr, 4);
+	hooks_watch(ptr, 4);
 	munmap(ptr, 4 * mon_page);
 	if (atomic_load(&watcher.told) != 1 || !atomic_load(&watcher.here))
 		return 2;
-	teardown();
+	hooks_teardown();
 	munmap(mon_map(4), 4 * mon_page);
 	return 0;
 }
@@ -511,7 +295,7 @@ START_TEST(test_fork)
 
 	need_hooks();
 	ptr = mon_map(4);
-	watch(ptr, 4);
+	hooks_watch(ptr, 4);
 	pid = fork();
 	if (!pid)
 		_exit(in_child(ptr));
@@ -579,10 +363,10 @@ START_TEST(test_overwritten)
 	need_hooks();
 	word = munmap_word();
 	ours = *word;
-	teardown();
+	hooks_teardown();
 	plain = *word;
 	ck_assert_uint_ne(plain, ours);
-	setup();
+	hooks_setup();
 	ck_assert(hooked);
 	ck_assert_uint_eq(*word, ours);
 	mrrc_hooks_state(&state);
@@ -594,13 +378,13 @@ START_TEST(test_overwritten)
 	mrrc_hooks_state(&state);
 	ck_assert_uint_eq(state.lost, 1);
 	ptr = mon_map(4);
-	watch(ptr, 4);
+	hooks_watch(ptr, 4);
 	ck_assert_int_eq(munmap(ptr, 4 * mon_page), 0);
 	expect_kernel();
 	/* Not ours to take away, and not ours to patch. */
-	teardown();
+	hooks_teardown();
 	ck_assert_uint_eq(*word, foreign);
-	setup();
+	hooks_setup();
 	ck_assert_uint_eq(*word, foreign);
 	ck_assert(hooked);
 	poke(word, plain);
@@ -666,15 +450,13 @@ Suite *hooks_suite(void)
 	TCase *tcase = tcase_create("hooks");
 
 	tcase_set_timeout(tcase, 60);
-	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_checked_fixture(tcase, hooks_setup, hooks_teardown);
 	tcase_add_loop_test(tcase, test_announced, 0,
 			    sizeof(announced) / sizeof(announced[0]));
 	tcase_add_test(tcase, test_brk);
 	tcase_add_test(tcase, test_harmless);
+	tcase_add_test(tcase, test_far);
 	tcase_add_test(tcase, test_raw);
-	tcase_add_loop_test(tcase, test_signal_inside, 0, 4);
-	tcase_add_loop_test(tcase, test_signal_outside, 0, 2);
-	tcase_add_test(tcase, test_signal_storm);
 	tcase_add_test(tcase, test_raw_fork);
 	tcase_add_test(tcase, test_vfork);
 	tcase_add_test(tcase, test_fork);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the tests of hooks share (hooks_fixture.h).
+ */
+#include "config.h"
+#include "hooks_fixture.h"
+#include "suites.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sys/hooks.h"
+
+struct hooks_watcher watcher;
+bool hooked;
+
+static unsigned before;	/* what mon_probe, which hears everything, heard */
+
+static struct mrrc_range watcher_notify(struct mrrc_mon_sub *sub,
+					uintptr_t start, uintptr_t end)
+{
+	struct mrrc_range gone = watcher.range;
+
+	mrrc_lock_acquire(&watcher.lock);
+	mrrc_lock_release(&watcher.lock);
+	if (gone.start >= end || start >= gone.end)
+		return (struct mrrc_range) { 0 };
+	atomic_store(&watcher.here, pthread_equal(watcher.thread,
+						  pthread_self()));
+	watcher.range = (struct mrrc_range) { 0 };
+	atomic_fetch_add(&watcher.told, 1);
+	return gone;
+}
+
+static struct mrrc_range watcher_cover(struct mrrc_mon_sub *sub, uintptr_t pos)
+{
+	return watcher.range.end > pos ? watcher.range :
+					 (struct mrrc_range) { 0 };
+}
+
+void hooks_setup(void)
+{
+	char why[MRRC_HOOKS_WHY];
+
+	mon_setup();
+	hooked = false;
+	if (!mon)
+		return;
+	watcher = (struct hooks_watcher) {
+		.sub = { watcher_notify, watcher_cover },
+	};
+	mrrc_lock_init(&watcher.lock, MRRC_RANK_CACHE);
+	mrrc_mon_subscribe(mon, &watcher.sub);
+	hooked = !mrrc_mon_hook(mon, why);
+	if (*why)
+		fprintf(stderr, "hooks: %s\n", why);
+	ck_assert_str_eq(mrrc_mon_title(mon), hooked ? "uffd+hooks" : "uffd");
+}
+
+void hooks_teardown(void)
+{
+	if (mon) {
+		mrrc_mon_unsubscribe(mon, &watcher.sub);
+		mrrc_lock_fini(&watcher.lock);
+	}
+	mon_teardown();
+}
+
+void hooks_watch(char *ptr, size_t pages)
+{
+	watcher.range = (struct mrrc_range) { (uintptr_t)ptr,
+		(uintptr_t)ptr + pages * mon_page };
+	watcher.thread = pthread_self();
+	atomic_store(&watcher.told, 0);
+	atomic_store(&watcher.here, false);
+	before = mon_events();
+	ck_assert_int_eq(mrrc_mon_watch(mon, (uintptr_t)ptr,
+					pages * mon_page), 0);
+}
+
+void expect_hook(void)
+{
+	ck_assert_uint_eq(atomic_load(&watcher.told), 1);
+	ck_assert(atomic_load(&watcher.here));
+	ck_assert_uint_eq(mrrc_mon_seq(mon) & 1, 0);
+	ck_assert_uint_eq(mon_events(), before + 1);
+}
+
+void expect_kernel(void)
+{
+	mrrc_mon_drain(mon);
+	ck_assert_uint_eq(atomic_load(&watcher.told), 1);
+	ck_assert_int_eq(mrrc_mon_check(mon), 0);
+}

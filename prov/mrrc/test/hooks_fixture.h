@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the tests of hooks share: the real monitor with hooks, and a subscriber
+ * that knows of one range and how it was told about it.
+ */
+#ifndef MRRC_TEST_HOOKS_FIXTURE_H
+#define MRRC_TEST_HOOKS_FIXTURE_H
+
+#include "duel.h"
+#include "mon_fixture.h"
+
+struct hooks_watcher {
+	struct mrrc_mon_sub sub;
+	struct mrrc_range range;
+	atomic_uint told;
+	atomic_bool here;	/* by the thread that unmaps */
+	pthread_t thread;
+	struct mrrc_lock lock;	/* CACHE: what a cache would take */
+};
+
+extern struct hooks_watcher watcher;	/* subscribed to mon */
+extern bool hooked;			/* hooks are in place */
+
+void hooks_setup(void);
+void hooks_teardown(void);
+
+#define need_hooks()	do {						\
+		need_uffd();						\
+		if (!hooked)						\
+			skip("no hooks here");				\
+	} while (0)
+
+/* From now on the watcher knows of the range, and of nothing else. */
+void hooks_watch(char *ptr, size_t pages);
+
+/* By a hook: in this thread, and the kernel had nothing left to report. */
+void expect_hook(void);
+
+/* By the kernel, sooner or later. */
+void expect_kernel(void);
+
+#endif /* MRRC_TEST_HOOKS_FIXTURE_H */

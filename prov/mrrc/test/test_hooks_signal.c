@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Signal handlers that unmap what is watched: in the middle of our locks, of
+ * our hooks, and of everything else. Nothing hangs and nothing is lost.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "hooks_fixture.h"
+
+static char *target;
+static sigjmp_buf away;
+
+static void on_munmap(int sig)
+{
+	munmap(target, 4 * mon_page);
+}
+
+static void on_raw(int sig)
+{
+	duel_raw(SYS_munmap, (long)target, 4 * mon_page, 0, 0, 0, 0);
+}
+
+static void on_jump(int sig)
+{
+	munmap(target, 4 * mon_page);
+	siglongjmp(away, 1);
+}
+
+static void on(void (*handler)(int))
+{
+	struct sigaction action = { .sa_handler = handler };
+
+	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+}
+
+static void *unmap_other(void *arg)
+{
+	duel_raw(SYS_munmap, (long)arg, mon_page, 0, 0, 0, 0);
+	return NULL;
+}
+
+/*
+ * A handler unmaps in the middle of our lock, by libc or not. An event of
+ * another thread is already being handled, which waits for that lock.
+ */
+START_TEST(test_signal_inside)
+{
+	struct mrrc_lock *lock;
+	pthread_t thread;
+	char *other;
+
+	need_uffd();
+	lock = _i & 1 ? &watcher.lock : &mon->lock;
+	on(_i & 2 ? on_raw : on_munmap);
+	other = mon_map(1);
+	ck_assert_int_eq(mon_watch(other, 1), 0);
+	target = mon_map(4);
+	hooks_watch(target, 4);
+	mrrc_lock_acquire(lock);
+	ck_assert_int_eq(pthread_create(&thread, NULL, unmap_other, other), 0);
+	pthread_join(thread, NULL);
+	usleep(1000);
+	raise(SIGUSR1);
+	mrrc_lock_release(lock);
+	expect_kernel();
+}
+END_TEST
+
+START_TEST(test_signal_outside)
+{
+	need_hooks();
+	on(_i ? on_jump : on_munmap);
+	target = mon_map(4);
+	hooks_watch(target, 4);
+	if (!sigsetjmp(away, 1))
+		raise(SIGUSR1);
+	expect_hook();
+}
+END_TEST
+
+struct pinger {
+	pthread_t to;
+	atomic_bool stop;
+};
+
+static void *ping(void *arg)
+{
+	struct pinger *self = arg;
+
+	while (!atomic_load(&self->stop)) {
+		pthread_kill(self->to, SIGUSR1);
+		usleep(50);
+	}
+	return NULL;
+}
+
+static atomic_uint pings;
+
+static void on_churn(int sig)
+{
+	const int error = errno;
+	char *ptr;
+
+	ptr = mmap(NULL, mon_page, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (ptr == MAP_FAILED || munmap(ptr, mon_page))
+		abort();
+	/* What the interrupted thread has watched, too. */
+	if (target)
+		madvise(target, mon_page, MADV_DONTNEED);
+	atomic_fetch_add(&pings, 1);
+	errno = error;
+}
+
+/* Handlers that unmap, at any moment of watching and unmapping. */
+START_TEST(test_signal_storm)
+{
+	struct pinger pinger = { .to = pthread_self() };
+	pthread_t thread;
+	char *ptr;
+
+	need_hooks();
+	on(on_churn);
+	atomic_store(&pings, 0);
+	target = NULL;
+	ck_assert_int_eq(pthread_create(&thread, NULL, ping, &pinger), 0);
+	while (atomic_load(&pings) < 2000) {
+		ptr = mon_map(2);
+		target = ptr;
+		hooks_watch(ptr, 2);
+		munmap(ptr + mon_page, mon_page);
+		target = NULL;
+		munmap(ptr, mon_page);
+		mrrc_mon_drain(mon);
+		ck_assert_uint_ge(atomic_load(&watcher.told), 1);
+	}
+	atomic_store(&pinger.stop, true);
+	pthread_join(thread, NULL);
+	ck_assert(mrrc_mon_works(mon));
+}
+END_TEST
+
+Suite *hooks_signal_suite(void)
+{
+	Suite *suite = suite_create("hooks_signal");
+	TCase *tcase = tcase_create("hooks_signal");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, hooks_setup, hooks_teardown);
+	tcase_add_loop_test(tcase, test_signal_inside, 0, 4);
+	tcase_add_loop_test(tcase, test_signal_outside, 0, 2);
+	tcase_add_test(tcase, test_signal_storm);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
