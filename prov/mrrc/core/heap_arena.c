@@ -471,9 +471,12 @@ static bool run_valid(const struct mrrc_arena *arena,
 		      const struct mrrc_heap_page *run)
 {
 	unsigned i, bits = 0;
+	uint64_t word;
 
-	for (i = 0; i < MRRC_RUN_OBJECTS / 64; i++)
-		bits += __builtin_popcountll(run->free[i]);
+	for (i = 0; i < MRRC_RUN_OBJECTS / 64; i++) {
+		for (word = run->free[i]; word; word &= word - 1)
+			bits++;
+	}
 	return bits == run->nfree &&
 	       run->nfree < run_objects(arena, run->class) &&
 	       run->count == arena->run_pages[run->class] &&
