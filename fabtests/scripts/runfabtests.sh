@@ -11,8 +11,8 @@ readonly RC_SKIP=77
 
 # In the order in which they run: what is simple first.
 readonly TESTS="info versions msg av tagged peek multi_recv buffered rma split atomic
-	selective cntr srx mr readonly shared_buf cancel wait sread unmap kinds
-	manual signals random limits live hook core_cache cwrite cw_cm
+	selective cntr srx mr alloc cxx readonly shared_buf cancel wait sread unmap
+	kinds manual signals random limits live hook core_cache cwrite cw_cm
 	cw_wait cw_end close fork exits
 	threads shared_ep dgram procs memlock uffd_denied"
 
@@ -125,6 +125,11 @@ run_test()
 {
 	local prov=$1 name=$2 start=$SECONDS args rc
 
+	if [ "$name" = cxx ] && ! command -v "$(program cxx)" >/dev/null; then
+		report SKIP cxx 0 "built without a C++ compiler"
+		SKIPPED=$((SKIPPED + 1))
+		return
+	fi
 	# the test's own deadline says more than timeout(1)
 	args=(-p "$prov" -t "$((LIMIT - 5))" -S "${FT_SEED:-1}")
 	[ -z "$ADDRESS" ] || args+=(-s "$ADDRESS")

@@ -73,6 +73,8 @@ struct fi_mrrc_ops_domain {
 	/* Forget a range that is about to be unmapped. */
 	int (*invalidate)(struct fid_domain *domain, const void *addr,
 			  size_t len);
+	/* 1: the provider has the feature, 0: it has not */
+	int (*feature)(struct fid_domain *domain, const char *name);
 };
 
 static inline int
@@ -269,6 +271,236 @@ fi_cw_stats(struct fid_ep *ep, struct fi_mrrc_cw_stats *stats)
 	int ret = fi_cw_open(&ep->fid, &ops);
 
 	return ret ? ret : ops->stats(ep, stats);
+}
+
+static inline int
+fi_mrrc_feature(struct fid_domain *domain, const char *name)
+{
+	struct fi_mrrc_ops_domain *ops;
+	int ret;
+
+	ret = fi_open_ops(&domain->fid, FI_MRRC_DOMAIN_OPS, 0, (void **) &ops,
+			  NULL);
+	if (ret)
+		return ret;
+	/* older providers have less */
+	return FI_CHECK_OP(ops, struct fi_mrrc_ops_domain, feature) ?
+	       ops->feature(domain, name) : 0;
+}
+
+/*
+ * Memory that is born registered: fi_mr_alloc(3), fi_mr_heap(3).
+ */
+#define FI_MRRC_ALLOC_OPS "ofi_mrrc alloc ops v1"
+
+/* flags of allocations and heaps */
+#define FI_MR_ALLOC_ISOLATED	(1ULL << 0)	/* a registration of its own */
+#define FI_MR_ALLOC_ZERO	(1ULL << 1)
+#define FI_MR_HEAP_PREFAULT	(1ULL << 2)	/* heaps only */
+/* kind of pages: one of them at most; not for allocations from a heap */
+#define FI_MR_ALLOC_4K		(1ULL << 4)
+#define FI_MR_ALLOC_THP		(1ULL << 5)
+#define FI_MR_ALLOC_2M		(1ULL << 6)
+#define FI_MR_ALLOC_1G		(1ULL << 7)
+
+#define FI_MR_HEAP_NODE(n)	((n) + 1)	/* for numa_node */
+#define FI_MR_HEAP_KEEP		UINT32_MAX	/* for idle_ms */
+
+struct fi_mr_query_attr {
+	size_t size;
+	void *base;		/* the allocation */
+	size_t len;
+	struct fid_mr *mr;
+	void *desc;
+	uint64_t key;
+	uint64_t raddr;		/* of base, as peers name it */
+	void *block_base;	/* what the registration covers */
+	size_t block_len;
+	uint64_t access;
+	size_t page_size;
+};
+
+struct fi_mr_heap_attr {
+	size_t size;
+	uint64_t access;	/* FI_REMOTE_READ, FI_REMOTE_WRITE */
+	uint64_t flags;
+	size_t block_size;	/* at least; 0: default */
+	size_t max_bytes;	/* 0: no limit but the domain's */
+	int numa_node;		/* FI_MR_HEAP_NODE(n), or 0 */
+	uint32_t idle_ms;	/* 0: default */
+};
+
+struct fi_mr_heap_stats {
+	size_t size;
+	uint64_t allocs;
+	uint64_t frees;
+	uint64_t live;		/* allocations now */
+	uint64_t live_bytes;
+	uint64_t kept_bytes;	/* freed, at hand for one size only */
+	uint64_t blocks;	/* registered now */
+	uint64_t bytes;
+	uint64_t bytes_peak;
+	uint64_t idle_blocks;	/* of them, without allocations */
+	uint64_t idle_bytes;
+	uint64_t limit;		/* on bytes */
+	uint64_t registrations;
+	uint64_t deregistrations;
+	uint64_t registration_failures;
+	uint64_t huge_bytes;	/* of bytes: hugetlbfs */
+	uint64_t thp_bytes;	/* of bytes: transparent huge pages allowed */
+	uint64_t mistakes;	/* of the application, found */
+};
+
+struct fid_mr_heap;
+
+/* Any thread. */
+struct fi_ops_mr_heap {
+	size_t size;
+	int (*alloc)(struct fid_mr_heap *heap, size_t align, size_t len,
+		     uint64_t flags, void **buf, struct fid_mr **mr);
+	int (*trim)(struct fid_mr_heap *heap);
+	int (*stats)(struct fid_mr_heap *heap, struct fi_mr_heap_stats *stats);
+};
+
+struct fid_mr_heap {
+	struct fid fid;
+	struct fi_ops_mr_heap *ops;
+};
+
+/* Any thread. */
+struct fi_mrrc_ops_alloc {
+	size_t size;
+	int (*alloc)(struct fid_domain *domain, size_t align, size_t len,
+		     uint64_t access, uint64_t flags, void **buf,
+		     struct fid_mr **mr);
+	int (*free)(struct fid_domain *domain, void *buf);
+	int (*query)(struct fid_domain *domain, const void *addr,
+		     struct fi_mr_query_attr *attr);
+	int (*trim)(struct fid_domain *domain);
+	int (*stats)(struct fid_domain *domain,
+		     struct fi_mr_heap_stats *stats);
+	int (*heap_open)(struct fid_domain *domain,
+			 const struct fi_mr_heap_attr *attr,
+			 struct fid_mr_heap **heap, void *context);
+};
+
+/*
+ * The end of the table of calls of an ofi_mrrc domain (fid.ops, as long as
+ * its size says): saves fi_open_ops() for each allocation.
+ */
+#define FI_MRRC_TAIL	0x6d7272635461696cULL
+
+struct fi_mrrc_tail {
+	uint64_t magic;		/* FI_MRRC_TAIL: no address of a function */
+	struct fi_mrrc_ops_alloc *alloc;
+};
+
+static inline int fi_mrrc_alloc_ops(struct fid_domain *domain,
+				    struct fi_mrrc_ops_alloc **ops)
+{
+	const size_t size = domain->fid.ops->size;
+	const struct fi_mrrc_tail *tail = (const struct fi_mrrc_tail *)
+		((const char *) domain->fid.ops + size) - 1;
+
+	if (size > sizeof(*tail) &&
+	    tail->magic == FI_MRRC_TAIL) {
+		*ops = tail->alloc;
+		return 0;
+	}
+	return fi_open_ops(&domain->fid, FI_MRRC_ALLOC_OPS, 0, (void **) ops,
+			   NULL);
+}
+
+static inline int
+fi_mr_memalign(struct fid_domain *domain, size_t align, size_t len,
+	       uint64_t access, uint64_t flags, void **buf, struct fid_mr **mr)
+{
+	struct fi_mrrc_ops_alloc *ops;
+	int ret = fi_mrrc_alloc_ops(domain, &ops);
+
+	return ret ? ret : ops->alloc(domain, align, len, access, flags, buf,
+				      mr);
+}
+
+static inline int
+fi_mr_alloc(struct fid_domain *domain, size_t len, uint64_t access,
+	    uint64_t flags, void **buf, struct fid_mr **mr)
+{
+	return fi_mr_memalign(domain, 1, len, access, flags, buf, mr);
+}
+
+static inline int fi_mr_free(struct fid_domain *domain, void *buf)
+{
+	struct fi_mrrc_ops_alloc *ops;
+	int ret = fi_mrrc_alloc_ops(domain, &ops);
+
+	return ret ? ret : ops->free(domain, buf);
+}
+
+static inline int fi_mr_query(struct fid_domain *domain, const void *addr,
+			      struct fi_mr_query_attr *attr)
+{
+	struct fi_mrrc_ops_alloc *ops;
+	int ret = fi_mrrc_alloc_ops(domain, &ops);
+
+	return ret ? ret : ops->query(domain, addr, attr);
+}
+
+static inline int fi_mr_trim(struct fid_domain *domain)
+{
+	struct fi_mrrc_ops_alloc *ops;
+	int ret = fi_mrrc_alloc_ops(domain, &ops);
+
+	return ret ? ret : ops->trim(domain);
+}
+
+static inline int fi_mr_alloc_stats(struct fid_domain *domain,
+				    struct fi_mr_heap_stats *stats)
+{
+	struct fi_mrrc_ops_alloc *ops;
+	int ret = fi_mrrc_alloc_ops(domain, &ops);
+
+	return ret ? ret : ops->stats(domain, stats);
+}
+
+static inline int
+fi_mr_heap_open(struct fid_domain *domain, const struct fi_mr_heap_attr *attr,
+		struct fid_mr_heap **heap, void *context)
+{
+	struct fi_mrrc_ops_alloc *ops;
+	int ret = fi_mrrc_alloc_ops(domain, &ops);
+
+	return ret ? ret : ops->heap_open(domain, attr, heap, context);
+}
+
+static inline int fi_mr_heap_close(struct fid_mr_heap *heap)
+{
+	return fi_close(&heap->fid);
+}
+
+static inline int
+fi_mr_heap_memalign(struct fid_mr_heap *heap, size_t align, size_t len,
+		    uint64_t flags, void **buf, struct fid_mr **mr)
+{
+	return heap->ops->alloc(heap, align, len, flags, buf, mr);
+}
+
+static inline int
+fi_mr_heap_alloc(struct fid_mr_heap *heap, size_t len, uint64_t flags,
+		 void **buf, struct fid_mr **mr)
+{
+	return heap->ops->alloc(heap, 1, len, flags, buf, mr);
+}
+
+static inline int fi_mr_heap_trim(struct fid_mr_heap *heap)
+{
+	return heap->ops->trim(heap);
+}
+
+static inline int fi_mr_heap_stats(struct fid_mr_heap *heap,
+				   struct fi_mr_heap_stats *stats)
+{
+	return heap->ops->stats(heap, stats);
 }
 
 #ifdef __cplusplus

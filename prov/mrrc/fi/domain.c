@@ -10,6 +10,7 @@
 #include "config.h"
 #include <rdma/fi_ext_mrrc.h>
 
+#include "alloc.h"
 #include "import.h"
 #include "op.h"
 #include "sweep.h"
@@ -28,10 +29,11 @@ static int mrrc_domain_close(struct fid *fid)
 		container_of(fid, struct mrrc_domain, domain.fid);
 	int ret;
 
-	if (mrrc_ref_busy(&domain->ref))
+	if (mrrc_ref_busy(&domain->ref) || mrrc_alloc_busy(&domain->reg))
 		return -FI_EBUSY;
 	mrrc_cw_domain_close(domain);
 	/* our registrations are the core's children */
+	mrrc_alloc_close(&domain->reg);
 	if (domain->implicit) {
 		mrrc_domain_sweep(domain);
 		mrrc_reg_flush(&domain->reg);
@@ -74,22 +76,34 @@ static int mrrc_domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 static int mrrc_domain_ops_open(struct fid *fid, const char *name,
 				uint64_t flags, void **ops, void *context)
 {
-	if (strcmp(name, FI_MRRC_DOMAIN_OPS))
+	void *ours;
+
+	if (!strcmp(name, FI_MRRC_DOMAIN_OPS))
+		ours = &mrrc_domain_ext_ops;
+	else if (!strcmp(name, FI_MRRC_ALLOC_OPS))
+		ours = &mrrc_alloc_ops;
+	else
 		return mrrc_fid_ops_open(fid, name, flags, ops, context);
 	if (flags)
 		return -FI_EBADFLAGS;
-	*ops = &mrrc_domain_ext_ops;
+	*ops = ours;
 	return 0;
 }
 
-static struct fi_ops mrrc_domain_fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = mrrc_domain_close,
-	.bind = mrrc_domain_bind,
-	.control = mrrc_fid_control,
-	.ops_open = mrrc_domain_ops_open,
-	.tostr = mrrc_fid_tostr,
-	.ops_set = mrrc_fid_ops_set,
+struct mrrc_domain_fid_ops mrrc_domain_fid_ops = {
+	.ops = {
+		.size = sizeof(struct mrrc_domain_fid_ops),
+		.close = mrrc_domain_close,
+		.bind = mrrc_domain_bind,
+		.control = mrrc_fid_control,
+		.ops_open = mrrc_domain_ops_open,
+		.tostr = mrrc_fid_tostr,
+		.ops_set = mrrc_fid_ops_set,
+	},
+	.tail = {
+		.magic = FI_MRRC_TAIL,
+		.alloc = &mrrc_alloc_fast_ops,
+	},
 };
 
 static int mrrc_query_atomic(struct fid_domain *domain,
@@ -200,7 +214,7 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 	mrrc_reg_attach(&domain->reg, domain->core);
 	domain->domain.fid.fclass = FI_CLASS_DOMAIN;
 	domain->domain.fid.context = context;
-	domain->domain.fid.ops = &mrrc_domain_fid_ops;
+	domain->domain.fid.ops = &mrrc_domain_fid_ops.ops;
 	domain->domain.ops = &mrrc_domain_ops;
 	domain->domain.mr = &mrrc_mr_ops;
 	mrrc_ref_get(&fabric->ref);

@@ -52,6 +52,8 @@ static inline void *mrrc_hook_owner(const void *table)
 int mrrc_hook_domain_install(struct mrrc_hook_fabric *fabric,
 			     const struct fi_info *info,
 			     struct fid_domain *core, bool by_provider);
+/* Of a domain that is hooked; NULL: it is not. */
+struct mrrc_reg *mrrc_hook_domain_reg(struct fid_domain *domain);
 /* Are registrations of such a domain ours to cache? */
 bool mrrc_hook_domain_wanted(const struct fi_info *info, uint64_t flags);
 /* ... because the core asks for them? */

@@ -8,6 +8,7 @@
 #include "config.h"
 #include <rdma/fi_ext_mrrc.h>
 
+#include "alloc.h"
 #include "hook.h"
 #include "sys/cache_mt.h"
 #include "sys/pool.h"
@@ -65,8 +66,9 @@ static int hook_domain_close(struct fid *fid)
 	struct fi_ops_mr *mr_ops = core->mr;
 	int ret;
 
-	if (mrrc_pool_live(domain->mrs))
+	if (mrrc_pool_live(domain->mrs) || mrrc_alloc_busy(&domain->reg))
 		return -FI_EBUSY;
+	mrrc_alloc_close(&domain->reg);
 	mrrc_reg_flush(&domain->reg);
 	hook_domain_restore(domain);
 	ret = fi_close(&core->fid);
@@ -95,38 +97,50 @@ static int hook_domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	return ret;
 }
 
+struct mrrc_reg *mrrc_hook_domain_reg(struct fid_domain *domain)
+{
+	struct mrrc_hook_domain *hooked;
+
+	if (domain->fid.ops->close != hook_domain_close)
+		return NULL;
+	hooked = mrrc_hook_owner(domain->fid.ops);
+	return &hooked->reg;
+}
+
 static int hook_ext_stats(struct fid_domain *fid, struct fi_mrrc_stats *stats)
 {
+	struct mrrc_reg *reg = mrrc_hook_domain_reg(fid);
 	struct fi_mrrc_stats full = { 0 };
-	struct mrrc_hook_domain *domain;
 
-	if (fid->fid.ops->close != hook_domain_close)
+	if (!reg)
 		return -FI_EINVAL;
-	domain = mrrc_hook_owner(fid->fid.ops);
-	mrrc_reg_stats(&domain->reg, &full);
+	mrrc_reg_stats(reg, &full);
 	return mrrc_stats_out(&full, stats);
 }
 
 static int hook_ext_flush(struct fid_domain *fid)
 {
-	struct mrrc_hook_domain *domain;
+	struct mrrc_reg *reg = mrrc_hook_domain_reg(fid);
 
-	if (fid->fid.ops->close != hook_domain_close)
+	if (!reg)
 		return -FI_EINVAL;
-	domain = mrrc_hook_owner(fid->fid.ops);
-	mrrc_cache_mt_flush(domain->reg.cache);
+	mrrc_cache_mt_flush(reg->cache);
 	return 0;
 }
 
 static int hook_ext_invalidate(struct fid_domain *fid, const void *addr,
 			       size_t len)
 {
-	struct mrrc_hook_domain *domain;
+	struct mrrc_reg *reg = mrrc_hook_domain_reg(fid);
 
-	if (fid->fid.ops->close != hook_domain_close)
-		return -FI_EINVAL;
-	domain = mrrc_hook_owner(fid->fid.ops);
-	return mrrc_reg_invalidate(&domain->reg, addr, len);
+	return reg ? mrrc_reg_invalidate(reg, addr, len) : -FI_EINVAL;
+}
+
+static int hook_ext_feature(struct fid_domain *fid, const char *name)
+{
+	struct mrrc_reg *reg = mrrc_hook_domain_reg(fid);
+
+	return reg && name ? mrrc_alloc_feature(reg, name) : -FI_EINVAL;
 }
 
 static struct fi_mrrc_ops_domain hook_domain_ext_ops = {
@@ -134,6 +148,7 @@ static struct fi_mrrc_ops_domain hook_domain_ext_ops = {
 	.stats = hook_ext_stats,
 	.flush = hook_ext_flush,
 	.invalidate = hook_ext_invalidate,
+	.feature = hook_ext_feature,
 };
 
 static int hook_domain_ops_open(struct fid *fid, const char *name,
@@ -141,12 +156,18 @@ static int hook_domain_ops_open(struct fid *fid, const char *name,
 {
 	struct mrrc_hook_domain *domain = mrrc_hook_owner(fid->ops);
 
-	if (strcmp(name, FI_MRRC_DOMAIN_OPS))
+	void *ours;
+
+	if (!strcmp(name, FI_MRRC_DOMAIN_OPS))
+		ours = &hook_domain_ext_ops;
+	else if (!strcmp(name, FI_MRRC_ALLOC_OPS))
+		ours = &mrrc_alloc_ops;
+	else
 		return domain->fid_ops->ops_open(fid, name, flags, ops,
 						 context);
 	if (flags)
 		return -FI_EBADFLAGS;
-	*ops = &hook_domain_ext_ops;
+	*ops = ours;
 	return 0;
 }
 

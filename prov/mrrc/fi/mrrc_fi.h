@@ -38,11 +38,13 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <rdma/fi_trigger.h>
+#include <rdma/fi_ext_mrrc.h>
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
 
 #include "reg.h"
 #include "sys/mon.h"
+#include "sys/pages.h"
 
 #define MRRC_PROV_NAME "ofi_mrrc"
 
@@ -349,6 +351,9 @@ struct mrrc_params {
 	enum mrrc_register reg;
 	enum mrrc_lazy lazy;	/* of the hooking form */
 	size_t cache_max_size;	/* bytes; SIZE_MAX: not set, derive */
+	size_t alloc_max_size;	/* likewise, of fi_mr_alloc */
+	size_t alloc_idle;	/* ms */
+	enum mrrc_pages alloc_pages;
 	size_t cache_max_count;	/* regions; SIZE_MAX: not set, derive */
 	enum mrrc_helper helper;
 	enum mrrc_mon_probe probe;
@@ -444,6 +449,13 @@ extern struct fi_ops_rma mrrc_rma_ops, mrrc_rma_fwd_ops;
 extern struct fi_ops_tagged mrrc_tagged_ops, mrrc_tagged_fwd_ops;
 extern struct fi_ops_atomic mrrc_atomic_ops, mrrc_atomic_fwd_ops;
 extern struct fi_ops_collective mrrc_collective_fwd_ops;
+
+/* domain.c: calls of a domain, and what fi_ext_mrrc.h looks for behind them */
+struct mrrc_domain_fid_ops {
+	struct fi_ops ops;
+	struct fi_mrrc_tail tail;
+};
+extern struct mrrc_domain_fid_ops mrrc_domain_fid_ops;
 
 /* stats.c: FI_MRRC_DOMAIN_OPS */
 struct fi_mrrc_ops_domain;

@@ -27,6 +27,8 @@ struct mrrc_params mrrc_params = {
 	.reg = MRRC_REGISTER_AUTO,
 	.cache_max_size = SIZE_MAX,
 	.cache_max_count = SIZE_MAX,
+	.alloc_max_size = SIZE_MAX,
+	.alloc_idle = 10000,
 	.policy = MRRC_POLICY_DEFAULT,
 	.monitor = "auto",
 	.hooks = MRRC_HOOKS_AUTO,
@@ -127,6 +129,42 @@ static int set_hooks(const char *value)
 	return 0;
 }
 
+static int set_alloc_max_size(const char *value)
+{
+	return mrrc_text_size(value, &mrrc_params.alloc_max_size);
+}
+
+static int set_alloc_pages(const char *value)
+{
+	static const char *const names[MRRC_PAGES_CNT] = {
+		[MRRC_PAGES_AUTO] = "auto", [MRRC_PAGES_4K] = "4k",
+		[MRRC_PAGES_THP] = "thp", [MRRC_PAGES_2M] = "2m",
+		[MRRC_PAGES_1G] = "1g",
+	};
+	int i;
+
+	for (i = 0; i < MRRC_PAGES_CNT; i++) {
+		if (!strcasecmp(value, names[i])) {
+			mrrc_params.alloc_pages = i;
+			return 0;
+		}
+	}
+	return -FI_EINVAL;
+}
+
+static int set_alloc_idle(const char *value)
+{
+	size_t ms;
+	int ret = mrrc_text_count(value, &ms);
+
+	if (ret)
+		return ret;
+	if (ms >= UINT32_MAX)
+		return -ERANGE;
+	mrrc_params.alloc_idle = ms;
+	return 0;
+}
+
 static int set_stats_file(const char *value)
 {
 	if (!*value || strlen(value) >= sizeof(mrrc_params.stats_file))
@@ -204,6 +242,23 @@ static const struct mrrc_param {
 		  "could (auto), always, or not as long as hooks have "
 		  "announced every unmap (hooked)",
 	  .set = set_probe },
+	{ .name = "alloc_max_size", .type = FI_PARAM_STRING,
+	  .accepts = "bytes, or a number followed by K, M, G or T; 0: no limit",
+	  .otherwise = "derived from the system's limits",
+	  .help = "Most memory that fi_mr_alloc registers for a domain",
+	  .set = set_alloc_max_size },
+	{ .name = "alloc_pages", .type = FI_PARAM_STRING,
+	  .accepts = "auto, 4k, thp, 2m or 1g",
+	  .otherwise = "auto",
+	  .help = "Pages that fi_mr_alloc takes memory in, where the call or "
+		  "the heap does not say",
+	  .set = set_alloc_pages },
+	{ .name = "alloc_idle", .type = FI_PARAM_STRING,
+	  .accepts = "milliseconds",
+	  .otherwise = "10000",
+	  .help = "How long a block of fi_mr_alloc without allocations stays "
+		  "registered",
+	  .set = set_alloc_idle },
 	{ .name = "stats_file", .type = FI_PARAM_STRING,
 	  .accepts = "a path, in which %p is the process",
 	  .otherwise = "none",

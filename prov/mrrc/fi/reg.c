@@ -74,14 +74,30 @@ int mrrc_reg_own(struct mrrc_reg *reg, const void *buf, size_t len,
 	return ret;
 }
 
+int mrrc_reg_make(struct mrrc_reg *reg, uintptr_t start, size_t len,
+		  enum mrrc_access access, struct fid_mr **mr)
+{
+	return mrrc_reg_own(reg, (void *) start, len, mrrc_reg_rights(access),
+			    mr);
+}
+
+void mrrc_reg_unmake(struct fid_mr *mr, uintptr_t start, size_t len)
+{
+	int ret = fi_close(&mr->fid);
+
+	if (ret)
+		MRRC_WARN(MR, "the core provider does not deregister %zu "
+			  "bytes at %p: %s\n", len, (void *) start,
+			  fi_strerror(-ret));
+}
+
 static int mrrc_reg_core(void *arg, uintptr_t start, size_t len,
 			 enum mrrc_access access, void **cookie, void **desc)
 {
 	struct fid_mr *mr;
 	int ret;
 
-	ret = mrrc_reg_own(arg, (void *) start, len, mrrc_reg_rights(access),
-			   &mr);
+	ret = mrrc_reg_make(arg, start, len, access, &mr);
 	if (ret)
 		return ret;
 	*cookie = mr;
@@ -92,19 +108,11 @@ static int mrrc_reg_core(void *arg, uintptr_t start, size_t len,
 static void mrrc_reg_dereg(void *arg, struct mrrc_region *const *regions,
 			   size_t count)
 {
-	struct fid_mr *mr;
 	size_t i;
-	int ret;
 
-	for (i = 0; i < count; i++) {
-		mr = regions[i]->cookie;
-		ret = fi_close(&mr->fid);
-		if (ret)
-			MRRC_WARN(MR, "the core provider does not deregister "
-				  "%zu bytes at %p: %s\n", regions[i]->len,
-				  (void *) regions[i]->start,
-				  fi_strerror(-ret));
-	}
+	for (i = 0; i < count; i++)
+		mrrc_reg_unmake(regions[i]->cookie, regions[i]->start,
+				regions[i]->len);
 }
 
 static const struct mrrc_reg_ops mrrc_reg_ops = {

@@ -24,6 +24,7 @@
 struct fi_mrrc_stats;
 struct mrrc_cache_mt;
 struct mrrc_mon;
+struct mrrc_alloc;
 
 struct mrrc_reg {
 	struct fid_domain *core;
@@ -38,6 +39,7 @@ struct mrrc_reg {
 	struct mrrc_cache_mt *cache;
 	struct mrrc_mon *mon;
 	struct mrrc_board *board;	/* NULL: counted where none can see */
+	struct mrrc_alloc *_Atomic alloc;	/* once somebody allocates */
 	struct mrrc_stats last;		/* before the last flush */
 	bool listed;			/* with link: stats_file.c's lock */
 	TAILQ_ENTRY(mrrc_reg) link;
@@ -92,6 +94,14 @@ bool mrrc_reg_kind(const struct mrrc_reg *reg, const struct fi_mr_attr *attr,
 
 /* Forget a range, before it is unmapped. -FI_EINVAL: there is none. */
 int mrrc_reg_invalidate(struct mrrc_reg *reg, const void *addr, size_t len);
+
+/*
+ * A registration outside the cache, with a key of ours, and its end. 0 or
+ * -E*, as struct mrrc_reg_ops has them.
+ */
+int mrrc_reg_make(struct mrrc_reg *reg, uintptr_t start, size_t len,
+		  enum mrrc_access access, struct fid_mr **mr);
+void mrrc_reg_unmake(struct fid_mr *mr, uintptr_t start, size_t len);
 
 /* Before the core's domain is closed: deregister what nobody holds. */
 void mrrc_reg_flush(struct mrrc_reg *reg);

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <sys/resource.h>
 
+#include "alloc.h"
 #include "resolve.h"
 
 /* Say once per domain and cause why memory could not be registered. */
@@ -43,6 +44,9 @@ static int mrrc_resolve_get(struct mrrc_op *op, const struct iovec *iov,
 	struct mrrc_region *region;
 	int ret;
 
+	if (mrrc_alloc_desc(&op->domain->reg, iov->iov_base, iov->iov_len,
+			    core_desc))
+		return 0;
 	ret = mrrc_cache_mt_get(op->domain->reg.cache, iov->iov_base,
 				iov->iov_len, access, &region);
 	if (mrrc_unlikely(ret))
@@ -104,10 +108,17 @@ static int mrrc_resolve_one(struct mrrc_op *op, const struct iovec *iov,
 	struct mrrc_cache_mt *cache = op->domain->reg.cache;
 	struct iovec copy = *iov;
 	struct mrrc_plan plan;
+	void *desc;
 	int ret;
 
 	if (!iov->iov_len) {
 		mrrc_bufs_add(core, iov->iov_base, 0, NULL);
+		return 0;
+	}
+	/* born registered: nothing to hold, since who allocated it frees it */
+	if (mrrc_alloc_desc(&op->domain->reg, iov->iov_base, iov->iov_len,
+			    &desc)) {
+		mrrc_bufs_add(core, iov->iov_base, iov->iov_len, desc);
 		return 0;
 	}
 	ret = mrrc_cache_mt_get_pieces(cache, iov->iov_base, iov->iov_len,

@@ -6,6 +6,7 @@
 #include "config.h"
 #include <rdma/fi_ext_mrrc.h>
 
+#include "alloc.h"
 #include "op.h"
 
 /*
@@ -78,9 +79,21 @@ static int mrrc_ext_invalidate(struct fid_domain *domain_fid,
 	       mrrc_reg_invalidate(&domain->reg, addr, len) : 0;
 }
 
+static int mrrc_ext_feature(struct fid_domain *domain_fid, const char *name)
+{
+	struct mrrc_domain *domain = mrrc_domain_check(domain_fid);
+
+	if (!domain || !name)
+		return -FI_EINVAL;
+	if (!strcmp(name, "null-desc"))
+		return domain->implicit;
+	return mrrc_alloc_feature(&domain->reg, name);
+}
+
 struct fi_mrrc_ops_domain mrrc_domain_ext_ops = {
 	.size = sizeof(struct fi_mrrc_ops_domain),
 	.stats = mrrc_ext_stats,
 	.flush = mrrc_ext_flush,
 	.invalidate = mrrc_ext_invalidate,
+	.feature = mrrc_ext_feature,
 };

@@ -218,17 +218,18 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg)
 
 long __wrap_syscall(long number, ...)
 {
-	long arg[4];
+	long arg[6];
 	va_list args;
 	int i;
 
 	va_start(args, number);
-	for (i = 0; i < 4; i++)
+	for (i = 0; i < 6; i++)
 		arg[i] = va_arg(args, long);
 	va_end(args);
 	if (number == SYS_userfaultfd && fault_now(EPERM))
 		return -1;
-	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3]);
+	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4],
+			      arg[5]);
 }
 
 int __wrap_memfd_create(const char *name, unsigned flags)

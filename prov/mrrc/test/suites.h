@@ -36,6 +36,8 @@ Suite *pieces_event_suite(void);
 Suite *cache_uffd_suite(void);
 Suite *relay_suite(void);
 Suite *board_suite(void);
+Suite *heap_arena_suite(void);
+Suite *heap_suite(void);
 
 /* It translates code, and does not see that libc's has changed. */
 bool under_valgrind(void);

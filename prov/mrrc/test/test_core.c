@@ -11,6 +11,7 @@ int main(void)
 		index_suite, cost_suite, history_suite, policy_suite,
 		policy_mre_suite, policy_gdsf_suite, plan_suite, stats_suite,
 		cache_suite, admit_suite, worth_suite, cw_suite,
+		heap_arena_suite,
 	};
 
 	return run_suites(suites, sizeof(suites) / sizeof(suites[0]));

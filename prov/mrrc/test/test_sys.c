@@ -12,7 +12,7 @@ int main(void)
 		hooks_suite, hooks_signal_suite,
 		cache_mt_suite, cache_pieces_suite, cache_event_suite,
 		pieces_event_suite, hit_suite, reaper_suite, cache_uffd_suite,
-		relay_suite, board_suite,
+		relay_suite, board_suite, heap_suite,
 	};
 
 	return run_suites(suites, sizeof(suites) / sizeof(suites[0]));

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * alloc_bench: an allocation and its free, in nanoseconds, by fi_mr_alloc and
+ * by malloc in turn.
+ *
+ *	reuse	one allocation at a time
+ *	batch	16 live, freed in the order in which they were allocated
+ *	remote	16 at a time freed by another thread
+ *
+ * With -m malloc alone: for other mallocs, preloaded.
+ *
+ * Prints, for each pattern, number of threads and size, the median of each:
+ * pattern threads size malloc fi_mr_alloc
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+
+#include "ft_mrrc.h"
+
+#define BATCH	16
+#define ROUNDS	201
+#define NS	60000		/* of one measurement, about: less than a slice of time */
+#define MIN	64
+#define MAX	(2 << 20)
+
+struct allocator {
+	void *(*get)(size_t len);
+	void (*put)(void *buf);
+};
+
+static struct fid_domain *domain;
+
+/* Opaque, or pairs of them are optimised away. */
+static void *(*volatile libc_malloc)(size_t) = malloc;
+static void (*volatile libc_free)(void *) = free;
+
+static void *get_malloc(size_t len)
+{
+	return libc_malloc(len);
+}
+
+static void put_malloc(void *buf)
+{
+	libc_free(buf);
+}
+
+static void *get_mr(size_t len)
+{
+	struct fid_mr *mr;
+	void *buf;
+
+	if (fi_mr_alloc(domain, len, 0, 0, &buf, &mr))
+		return NULL;
+	return buf;
+}
+
+static void put_mr(void *buf)
+{
+	if (fi_mr_free(domain, buf))
+		abort();
+}
+
+static const struct allocator by_malloc = { get_malloc, put_malloc };
+static const struct allocator by_mr = { get_mr, put_mr };
+
+/*
+ * The thread's own time, as others want the processor, too. Where it is read
+ * for each batch that would be too slow: there the clock on the wall, and the
+ * median of many.
+ */
+static double now_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return ts.tv_sec * 1e9 + ts.tv_nsec;
+}
+
+#define CPU	CLOCK_THREAD_CPUTIME_ID
+#define WALL	CLOCK_MONOTONIC
+
+static void *get(const struct allocator *by, size_t len)
+{
+	char *buf = by->get(len);
+
+	if (!buf) {
+		fprintf(stderr, "alloc_bench: no %zu bytes\n", len);
+		exit(EXIT_FAILURE);
+	}
+	*(volatile char *) buf = 1;
+	return buf;
+}
+
+/* ---- patterns: so many pairs of calls; the ns that they took -------------- */
+
+static double run_reuse(const struct allocator *by, size_t len, long pairs)
+{
+	double begin = now_ns(CPU);
+
+	while (pairs--)
+		by->put(get(by, len));
+	return now_ns(CPU) - begin;
+}
+
+static double run_batch(const struct allocator *by, size_t len, long pairs)
+{
+	double begin = now_ns(CPU);
+	void *buf[BATCH];
+	int i;
+
+	for (; pairs > 0; pairs -= BATCH) {
+		for (i = 0; i < BATCH; i++)
+			buf[i] = get(by, len);
+		for (i = 0; i < BATCH; i++)
+			by->put(buf[i]);
+	}
+	return now_ns(CPU) - begin;
+}
+
+/* From the thread that allocates to the one that frees. */
+#define RING	4		/* batches under way */
+
+static struct {
+	void *buf[RING][BATCH];
+	_Alignas(64) volatile unsigned long put;
+	_Alignas(64) volatile unsigned long got;
+} ring;
+
+struct remote {
+	const struct allocator *by;
+	unsigned long batches;
+	double ns;
+};
+
+static void *run_freer(void *arg)
+{
+	struct remote *remote = arg;
+	unsigned long n;
+	double begin;
+	int i;
+
+	for (n = 0; n < remote->batches; n++) {
+		while (__atomic_load_n(&ring.put, __ATOMIC_ACQUIRE) == n)
+			sched_yield();
+		begin = now_ns(WALL);
+		for (i = 0; i < BATCH; i++)
+			remote->by->put(ring.buf[n % RING][i]);
+		remote->ns += now_ns(WALL) - begin;
+		__atomic_store_n(&ring.got, n + 1, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+static double run_remote(const struct allocator *by, size_t len, long pairs)
+{
+	struct remote remote = { by, (pairs + BATCH - 1) / BATCH, 0 };
+	double begin, ns = 0;
+	pthread_t thread;
+	unsigned long n;
+	int i;
+
+	ring.put = ring.got = 0;
+	pthread_create(&thread, NULL, run_freer, &remote);
+	for (n = 0; n < remote.batches; n++) {
+		while (n - __atomic_load_n(&ring.got, __ATOMIC_ACQUIRE) ==
+		       RING)
+			sched_yield();
+		begin = now_ns(WALL);
+		for (i = 0; i < BATCH; i++)
+			ring.buf[n % RING][i] = get(by, len);
+		ns += now_ns(WALL) - begin;
+		__atomic_store_n(&ring.put, n + 1, __ATOMIC_RELEASE);
+	}
+	pthread_join(thread, NULL);
+	return ns + remote.ns;
+}
+
+/* ---- measuring ----------------------------------------------------------- */
+
+typedef double (*pattern)(const struct allocator *by, size_t len, long pairs);
+
+struct job {
+	pattern run;
+	const struct allocator *by;
+	size_t len;
+	long pairs;
+	pthread_barrier_t *start;
+};
+
+static void *run_job(void *arg)
+{
+	struct job *job = arg;
+
+	job->run(job->by, job->len, BATCH);
+	pthread_barrier_wait(job->start);
+	job->run(job->by, job->len, job->pairs);
+	return NULL;
+}
+
+/* ns for a pair of each thread, all at it at once */
+static double measure(pattern run, const struct allocator *by, size_t len,
+		      int threads, long pairs)
+{
+	pthread_barrier_t start;
+	pthread_t thread;
+	double ns;
+	struct job job = { run, by, len, pairs, &start };
+
+	pthread_barrier_init(&start, NULL, threads);
+	if (threads > 1)
+		pthread_create(&thread, NULL, run_job, &job);
+	run(by, len, BATCH);
+	pthread_barrier_wait(&start);
+	ns = run(by, len, pairs) / pairs;
+	if (threads > 1)
+		pthread_join(thread, NULL);
+	pthread_barrier_destroy(&start);
+	return ns;
+}
+
+/* As many pairs as take the time of a measurement. */
+static long calibrate(pattern run, const struct allocator *by, size_t len,
+		      int threads)
+{
+	double ns = measure(run, by, len, threads, 40 * BATCH);
+	long pairs = NS / (ns > 1 ? ns : 1);
+
+	return pairs < 10 * BATCH ? 10 * BATCH : pairs;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *) a, y = *(const double *) b;
+
+	return (x > y) - (x < y);
+}
+
+static void compare(const char *name, pattern run, int threads, size_t len,
+		    bool alone)
+{
+	const struct allocator *by[2] = { &by_malloc, &by_mr };
+	int sides = alone ? 1 : 2, side, round;
+	double ns[2][ROUNDS];
+	long pairs[2];
+
+	for (side = 0; side < sides; side++)
+		pairs[side] = calibrate(run, by[side], len, threads);
+	for (round = 0; round < ROUNDS; round++) {
+		for (side = 0; side < sides; side++)
+			ns[side][round] = measure(run, by[side], len, threads,
+						  pairs[side]);
+	}
+	printf("%s %d %zu", name, threads, len);
+	for (side = 0; side < sides; side++) {
+		qsort(ns[side], ROUNDS, sizeof(double), by_value);
+		printf(" %.2f", ns[side][ROUNDS / 2]);
+	}
+	printf("\n");
+	fflush(stdout);
+}
+
+static void all(bool alone)
+{
+	size_t len;
+
+	for (len = MIN; len <= MAX; len *= 2) {
+		compare("reuse", run_reuse, 1, len, alone);
+		compare("reuse", run_reuse, 2, len, alone);
+		compare("batch", run_batch, 1, len, alone);
+		compare("batch", run_batch, 2, len, alone);
+		compare("remote", run_remote, 1, len, alone);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct fid_fabric *fabric;
+	struct fi_info *info;
+	struct ft_attr attr = FT_ATTR;
+
+	if (argc > 1 && !strcmp(argv[1], "-m")) {
+		all(true);
+		return 0;
+	}
+	ft_init(argc, argv);
+	info = ft_getinfo(&attr);
+	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
+	FT_CALL(fi_domain(fabric, info, &domain, NULL));
+	all(false);
+	FT_CALL(fi_close(&domain->fid));
+	FT_CALL(fi_close(&fabric->fid));
+	fi_freeinfo(info);
+	return 0;
+}

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_alloc: memory that is born registered. Operations on it without a
+ * descriptor register nothing; peers read and write it by key; the neighbours
+ * of an isolated allocation cannot be reached, nor what was freed; mistakes
+ * are answered; heaps come and go.
+ */
+#include "ft_mrrc.h"
+
+#define LEN	40000
+#define REMOTE	(FI_REMOTE_READ | FI_REMOTE_WRITE)
+
+static struct ft_pair pair;
+
+static struct fid_domain *dom(int i)
+{
+	return pair.dom[i].domain;
+}
+
+static void *get(int i, size_t len, uint64_t access, uint64_t flags,
+		 struct fid_mr **mr)
+{
+	void *buf;
+
+	FT_CALL(fi_mr_alloc(dom(i), len, access, flags, &buf, mr));
+	return buf;
+}
+
+static void put(int i, void *buf)
+{
+	FT_CALL(fi_mr_free(dom(i), buf));
+}
+
+static struct fi_mr_query_attr query(int i, const void *buf)
+{
+	struct fi_mr_query_attr attr = { .size = sizeof(attr) };
+
+	FT_CALL(fi_mr_query(dom(i), buf, &attr));
+	FT_CHECK(attr.size == sizeof(attr), "query filled in %zu bytes",
+		 attr.size);
+	return attr;
+}
+
+static struct fi_mr_heap_stats heap_stats(int i)
+{
+	struct fi_mr_heap_stats stats = { .size = sizeof(stats) };
+
+	FT_CALL(fi_mr_alloc_stats(dom(i), &stats));
+	return stats;
+}
+
+/* ---- what is answered ---------------------------------------------------- */
+
+static void answers(void)
+{
+	struct fi_mr_query_attr attr;
+	struct fid_mr *mr;
+	char *buf, *stack = (char *) &attr;
+
+	ft_stage("what is answered");
+	FT_CHECK(fi_mrrc_feature(dom(0), "alloc") == 1, "no feature alloc");
+	FT_CHECK(fi_mrrc_feature(dom(0), "heap") == 1, "no feature heap");
+	FT_CHECK(fi_mrrc_feature(dom(0), "tea") == 0, "a feature tea");
+	buf = get(0, LEN, FI_REMOTE_READ, 0, &mr);
+	attr = query(0, buf + 100);
+	FT_CHECK(attr.base == buf && attr.len >= LEN && attr.mr == mr &&
+		 attr.key == fi_mr_key(mr) && attr.desc == fi_mr_desc(mr) &&
+		 attr.access == FI_REMOTE_READ && attr.page_size >= FT_PAGE,
+		 "query of %p answers %p, %zu bytes", buf, attr.base, attr.len);
+	FT_CHECK(attr.block_len >= 1 << 20 && (char *) attr.block_base <= buf,
+		 "a block of %zu bytes", attr.block_len);
+	FT_CHECK(fi_close(&mr->fid) == -FI_EBUSY, "a block's mr was closed");
+	FT_CHECK(fi_mr_free(dom(0), buf + 16) == -FI_EINVAL, "inside");
+	FT_CHECK(fi_mr_free(dom(0), stack) == -FI_EINVAL, "foreign");
+	FT_CHECK(fi_mr_free(dom(1), buf) != 0, "of another domain");
+	put(0, buf);
+	FT_CHECK(fi_mr_free(dom(0), buf) == -FI_EALREADY, "double free");
+	FT_CHECK(fi_mr_query(dom(0), buf, &attr) == -FI_ENOENT,
+		 "what was freed is found");
+	put(0, NULL);
+	FT_CHECK(heap_stats(0).mistakes >= 3, "mistakes are not counted");
+	FT_CHECK(fi_mr_alloc(dom(0), 0, 0, 0, (void **) &buf, &mr) ==
+			 -FI_EINVAL, "no bytes at all");
+	FT_CHECK(fi_mr_alloc(dom(0), 1, 1, 0, (void **) &buf, &mr) ==
+			 -FI_EINVAL, "unknown access");
+	FT_CHECK(fi_mr_alloc(dom(0), 1, 0, 1ULL << 40, (void **) &buf, &mr) ==
+			 -FI_EINVAL, "unknown flags");
+	FT_CHECK(fi_mr_memalign(dom(0), 3, 1, 0, 0, (void **) &buf, &mr) ==
+			 -FI_EINVAL, "an alignment of 3");
+	FT_CALL(fi_mr_memalign(dom(0), 1 << 16, 1, 0, FI_MR_ALLOC_ZERO,
+			       (void **) &buf, NULL));
+	FT_CHECK(!((uintptr_t) buf & 0xffff) && !*buf, "aligned and zero");
+	put(0, buf);
+}
+
+/* ---- local use ----------------------------------------------------------- */
+
+static struct fi_mrrc_stats cache_stats(int i)
+{
+	struct fi_mrrc_stats stats;
+
+	ft_stats(&pair.dom[i], &stats);
+	return stats;
+}
+
+static void check_untouched(const struct fi_mrrc_stats *before, int i)
+{
+	struct fi_mrrc_stats now = cache_stats(i);
+
+	FT_CHECK(now.registrations == before->registrations &&
+		 now.lookups == before->lookups &&
+		 now.uncached == before->uncached &&
+		 now.evictions == before->evictions,
+		 "side %d: %" PRIu64 " registrations and %" PRIu64
+		 " lookups for memory that was registered", i,
+		 now.registrations - before->registrations,
+		 now.lookups - before->lookups);
+	FT_CHECK(now.held_regions == 0, "side %d holds regions", i);
+}
+
+/* Both ends, sizes small and large; the cache has nothing to do with it. */
+static void null_descriptors(void)
+{
+	static const size_t lens[] = { 1, 100, 5000, LEN, 1 << 20, 3 << 20 };
+	struct fi_mrrc_stats before[2];
+	uint64_t posts;
+	char *out, *in;
+	unsigned i, round;
+
+	ft_stage("null descriptors");
+	before[0] = cache_stats(0);
+	before[1] = cache_stats(1);
+	posts = before[0].posts;
+	for (i = 0; i < 6; i++) {
+		out = get(1, lens[i], 0, 0, NULL);
+		in = get(0, lens[i], 0, 0, NULL);
+		for (round = 0; round < 10; round++)
+			ft_verify_pair(&pair.c, out, in, lens[i],
+				       100 * i + round);
+		put(1, out);
+		put(0, in);
+	}
+	if (!ft_rxm())
+		check_untouched(&before[0], 0);
+	check_untouched(&before[1], 1);
+	if (ft_caches(&pair.dom[0]))
+		FT_CHECK(cache_stats(0).posts > posts, "nothing was resolved");
+}
+
+static void given_descriptors(void)
+{
+	struct fid_mr *mr[2];
+	char *out, *in;
+
+	ft_stage("descriptors of the block");
+	out = get(1, LEN, 0, 0, &mr[1]);
+	in = get(0, LEN, 0, 0, &mr[0]);
+	ft_fill(out, LEN, 5);
+	FT_POST(&pair.s, fi_recv(pair.s.ep, in, LEN, fi_mr_desc(mr[0]),
+				 FT_ANY, in));
+	FT_POST(&pair.c, fi_send(pair.c.ep, out, LEN, fi_mr_desc(mr[1]),
+				 pair.c.to, out));
+	ft_wait_ctx(&pair.c, FT_TX, out, FI_SEND);
+	ft_wait_ctx(&pair.s, FT_RX, in, FI_RECV);
+	FT_CHECK_BUF(in, LEN, 5, "sent with descriptors");
+	put(1, out);
+	put(0, in);
+}
+
+/* ---- peers --------------------------------------------------------------- */
+
+static void write_to(const char *out, size_t len, uint64_t raddr, uint64_t key)
+{
+	const struct fi_rma_iov rma = { raddr, len, key };
+	const struct iovec iov = { (void *) out, len };
+	const struct fi_msg_rma msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = pair.c.to,
+		.rma_iov = &rma, .rma_iov_count = 1, .context = (void *) out,
+	};
+
+	FT_POST(&pair.c, fi_writemsg(pair.c.ep, &msg, FI_COMPLETION |
+					     FI_DELIVERY_COMPLETE));
+}
+
+static void peers(void)
+{
+	static const size_t lens[] = { 64, 5000, LEN, 2 << 20 };
+	struct fi_mr_query_attr attr;
+	char *out, *back, *target;
+	unsigned i;
+
+	for (i = 0; i < 4; i++) {
+		ft_stage("a peer writes and reads %zu bytes", lens[i]);
+		target = get(0, lens[i], REMOTE, 0, NULL);
+		out = get(1, lens[i], 0, 0, NULL);
+		back = get(1, lens[i], 0, 0, NULL);
+		attr = query(0, target);
+		ft_fill(out, lens[i], 10 + i);
+		write_to(out, lens[i], attr.raddr, attr.key);
+		ft_wait_ctx(&pair.c, FT_TX, out, FI_WRITE);
+		FT_CHECK_BUF(target, lens[i], 10 + i, "written by key");
+		ft_fill(target, lens[i], 20 + i);
+		FT_POST(&pair.c, fi_read(pair.c.ep, back, lens[i], NULL,
+					 pair.c.to, attr.raddr, attr.key,
+					 back));
+		ft_wait_ctx(&pair.c, FT_TX, back, FI_READ);
+		FT_CHECK_BUF(back, lens[i], 20 + i, "read by key");
+		put(0, target);
+		put(1, out);
+		put(1, back);
+	}
+}
+
+/* It must fail; then the connection is made anew. */
+static void write_fails(const char *out, size_t len, uint64_t raddr,
+			uint64_t key, const char *what)
+{
+	uint64_t end = ft_now_us() + 10000000;
+	struct ft_comp comp = { 0 };
+
+	write_to(out, len, raddr, key);
+	while (!ft_take(&pair.c, FT_TX, &comp) && ft_now_us() < end)
+		ft_progress(&pair.c);
+	FT_CHECK(comp.err, "%s: the write did not fail", what);
+	ft_reconnect(&pair);
+}
+
+static void neighbours(void)
+{
+	struct fi_mr_query_attr attr;
+	char *lone, *out, *shared;
+
+	ft_stage("neighbours of an isolated allocation");
+	out = get(1, LEN, 0, 0, NULL);
+	ft_fill(out, LEN, 1);
+	shared = get(0, LEN, REMOTE, 0, NULL);
+	lone = get(0, FT_PAGE, REMOTE, FI_MR_ALLOC_ISOLATED, NULL);
+	attr = query(0, lone);
+	FT_CHECK(attr.block_base == lone && attr.block_len == FT_PAGE,
+		 "an isolated page is registered with %zu bytes",
+		 attr.block_len);
+	FT_CHECK(attr.key != query(0, shared).key, "and shares a key");
+	write_to(out, FT_PAGE, attr.raddr, attr.key);
+	ft_wait_ctx(&pair.c, FT_TX, out, FI_WRITE);
+	FT_CHECK_BUF(lone, FT_PAGE, 1, "written by key");
+
+	ft_fill(lone, FT_PAGE, 2);
+	ft_fill(shared, LEN, 3);
+	write_fails(out, FT_PAGE + 1, attr.raddr, attr.key, "one byte more");
+	FT_CHECK_BUF(lone, FT_PAGE, 2, "memory that was not to be written");
+	write_fails(out, 100, attr.raddr + (shared - lone), attr.key,
+		    "another allocation");
+	FT_CHECK_BUF(shared, LEN, 3, "the neighbour");
+
+	ft_stage("the key of what was freed");
+	put(0, lone);
+	write_fails(out, 100, attr.raddr, attr.key, "freed");
+	/* a shared block's is dead once it is trimmed */
+	attr = query(0, shared);
+	put(0, shared);
+	FT_CALL(fi_mr_trim(dom(0)));
+	FT_CHECK(heap_stats(0).bytes == 0, "%" PRIu64 " bytes after trim",
+		 heap_stats(0).bytes);
+	write_fails(out, 100, attr.raddr, attr.key, "trimmed");
+	put(1, out);
+}
+
+/* Local-only and remote memory, and each kind of right, have own blocks. */
+static void classes(void)
+{
+	static const uint64_t access[] = { 0, FI_REMOTE_READ, FI_REMOTE_WRITE,
+					   REMOTE };
+	struct fi_mr_query_attr attr[4];
+	void *buf[4];
+	unsigned i, k;
+
+	ft_stage("rights apart");
+	for (i = 0; i < 4; i++) {
+		buf[i] = get(0, 100, access[i], 0, NULL);
+		attr[i] = query(0, buf[i]);
+		FT_CHECK(attr[i].access == access[i], "access %u", i);
+		for (k = 0; k < i; k++)
+			FT_CHECK(attr[i].mr != attr[k].mr &&
+				 attr[i].block_base != attr[k].block_base,
+				 "rights %u and %u share a block", i, k);
+	}
+	for (i = 0; i < 4; i++)
+		put(0, buf[i]);
+}
+
+/* ---- heaps --------------------------------------------------------------- */
+
+static void heaps(void)
+{
+	struct fi_mr_heap_attr attr = {
+		.size = sizeof(attr),
+		.access = FI_REMOTE_WRITE,
+		.flags = FI_MR_ALLOC_4K | FI_MR_HEAP_PREFAULT,
+		.max_bytes = 2 << 20,
+		.numa_node = FI_MR_HEAP_NODE(0),
+	};
+	struct fi_mr_heap_stats stats = { .size = sizeof(stats) };
+	struct fi_mr_query_attr one, two;
+	struct fid_mr_heap *heap, *other;
+	void *buf[3], *none;
+
+	ft_stage("heaps");
+	FT_CALL(fi_mr_heap_open(dom(0), &attr, &heap, &pair));
+	FT_CALL(fi_mr_heap_open(dom(0), NULL, &other, NULL));
+	FT_CHECK(heap->fid.context == &pair, "context");
+	FT_CALL(fi_mr_heap_alloc(heap, 700000, 0, &buf[0], NULL));
+	FT_CALL(fi_mr_heap_memalign(heap, 4096, 700000, FI_MR_ALLOC_ZERO,
+				    &buf[1], NULL));
+	FT_CALL(fi_mr_heap_alloc(other, 100, 0, &buf[2], NULL));
+	one = query(0, buf[1]);
+	two = query(0, buf[2]);
+	FT_CHECK(one.access == FI_REMOTE_WRITE && two.access == 0 &&
+		 one.mr != two.mr, "a heap's rights");
+	FT_CHECK(one.page_size == FT_PAGE, "pages of %zu", one.page_size);
+	FT_CHECK(fi_mr_heap_alloc(heap, 700000, 0, &none, NULL) ==
+			 -FI_ENOMEM, "beyond the limit");
+	FT_CHECK(fi_mr_heap_alloc(heap, 1, FI_MR_ALLOC_2M, &none, NULL) ==
+			 -FI_EINVAL, "pages from a heap");
+	FT_CALL(fi_mr_heap_stats(heap, &stats));
+	FT_CHECK(stats.live == 2 && stats.bytes <= attr.max_bytes &&
+		 stats.limit == attr.max_bytes,
+		 "%" PRIu64 " live, %" PRIu64 " bytes", stats.live,
+		 stats.bytes);
+	FT_CHECK(fi_close(&pair.dom[0].domain->fid) == -FI_EBUSY,
+		 "a domain was closed under its heaps");
+	put(0, buf[0]);
+	put(0, buf[1]);
+	FT_CALL(fi_mr_heap_trim(heap));
+	stats.size = sizeof(stats);
+	FT_CALL(fi_mr_heap_stats(heap, &stats));
+	FT_CHECK(!stats.blocks, "%" PRIu64 " blocks after trim", stats.blocks);
+	FT_CALL(fi_mr_heap_close(heap));
+	/* with what is in it */
+	FT_CALL(fi_mr_heap_close(other));
+	FT_CHECK(fi_mr_free(dom(0), buf[2]) == -FI_EINVAL,
+		 "what went with its heap");
+	attr.access = FI_SEND << 40;
+	FT_CHECK(fi_mr_heap_open(dom(0), &attr, &heap, NULL) == -FI_EINVAL,
+		 "unknown access");
+	attr.access = 0;
+	attr.size = 0;
+	FT_CHECK(fi_mr_heap_open(dom(0), &attr, &heap, NULL) == -FI_EINVAL,
+		 "no size");
+}
+
+static void pages(void)
+{
+	static const uint64_t kinds[] = { FI_MR_ALLOC_4K, FI_MR_ALLOC_THP,
+					  FI_MR_ALLOC_2M, FI_MR_ALLOC_1G };
+	char *buf, *in;
+	unsigned i;
+
+	in = get(0, LEN, 0, 0, NULL);
+	for (i = 0; i < 4; i++) {
+		ft_stage("pages of kind %u", i);
+		buf = get(1, LEN, 0, kinds[i], NULL);
+		ft_verify_pair(&pair.c, buf, in, LEN, i);
+		put(1, buf);
+	}
+	put(0, in);
+}
+
+/* Over a raw core there is no such thing, and that is said. */
+static void absent(void)
+{
+	void *buf = &buf;
+
+	if (ft_opts.raw && !getenv("FI_HOOK")) {
+		FT_CHECK(fi_mr_alloc(dom(0), 100, 0, 0, &buf, NULL) < 0 &&
+			 buf == &buf, "a raw core allocates");
+		FT_CHECK(fi_mrrc_feature(dom(0), "alloc") < 0, "a feature");
+		ft_pair_close(&pair);
+		exit(ft_done());
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct ft_attr attr = FT_ATTR;
+
+	ft_init(argc, argv);
+	ft_pair_open(&pair, &attr);
+	absent();
+	answers();
+	null_descriptors();
+	given_descriptors();
+	peers();
+	classes();
+	neighbours();
+	heaps();
+	pages();
+	ft_release(&pair.dom[0]);
+	ft_release(&pair.dom[1]);
+	/* leaked: named, and no hindrance */
+	get(0, 12345, 0, 0, NULL);
+	ft_pair_close(&pair);
+	return ft_done();
+}

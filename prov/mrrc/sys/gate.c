@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Gates (gate.h).
+ */
+#include "config.h"
+#include "sys/gate.h"
+
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <linux/membarrier.h>
+
+static bool gates_work;	/* set before there are any */
+
+static bool gate_barrier(int command)
+{
+	return !syscall(SYS_membarrier, command, 0, 0);
+}
+
+void mrrc_gate_setup(void)
+{
+	gates_work = gate_barrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
+		     gate_barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}
+
+void mrrc_gate_init(struct mrrc_gate *gate, bool works)
+{
+	gate->works = works && gates_work;
+	atomic_init(&gate->inside, 0);
+	atomic_init(&gate->shut, !gate->works);
+}
+
+void mrrc_gate_shut(struct mrrc_gate *gate)
+{
+#ifdef __SANITIZE_THREAD__
+	int out = 0;
+
+	while (!atomic_compare_exchange_strong(&gate->inside, &out, 1)) {
+		out = 0;
+		sched_yield();
+	}
+#else
+	atomic_store(&gate->shut, 1);
+	if (gate->works)
+		gate_barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	while (atomic_load_explicit(&gate->inside, memory_order_acquire))
+		sched_yield();
+#endif
+}
+
+void mrrc_gate_open(struct mrrc_gate *gate)
+{
+#ifdef __SANITIZE_THREAD__
+	atomic_store(&gate->inside, 0);
+#else
+	atomic_store_explicit(&gate->shut, !gate->works, memory_order_release);
+#endif
+}

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The allocator's calls (heap.h): allocate and free. heap_open.c has those
+ * that are rare.
+ *
+ * The way of most is inline (heap_fast.h). Whatever is unusual, from an empty
+ * magazine to a mistake, comes here.
+ */
+#include "config.h"
+#include "sys/heap_priv.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "sys/heap_map.h"
+#include "sys/heap_watch.h"
+
+/* ---- allocate ------------------------------------------------------------ */
+
+/* The object is the caller's: mark it, tell the tools. */
+static void alloc_done(struct mrrc_heap *heap, uintptr_t object,
+			      unsigned class, size_t asked, bool zero,
+			      void **addr, void **cookie)
+{
+	struct mrrc_heap_rec *rec = mrrc_heap_map_rec(object);
+
+	mrrc_object_set(rec, object, class, MRRC_OBJ_LIVE(class));
+	if (!mrrc_likely(!mrrc_heap_watched))
+		mrrc_heap_watch_alloc(object, asked, zero);
+	mrrc_heap_debug_alloc(heap->domain, rec->block, object, asked,
+			      mrrc_class_size(class));
+	if (zero)
+		memset((void *) object, 0, asked);
+	*addr = (void *) object;
+	*cookie = rec->block->cookie;
+}
+
+/* What a heap grows by, so that len fits. Its lock held. */
+static size_t heap_growth(const struct mrrc_heap *heap, size_t len)
+{
+	size_t size = heap->attr.block_size;
+
+	if (!size) {
+		size = MRRC_HEAP_BLOCK_MIN;
+		while (size < heap->bytes / 16 &&
+		       size < 64 * MRRC_HEAP_BLOCK_MIN)
+			size *= 2;
+	}
+	return size > len ? size :
+	       (len + MRRC_HEAP_BLOCK_MIN - 1) & ~(MRRC_HEAP_BLOCK_MIN - 1);
+}
+
+/*
+ * The arena has no room: take back what is kept in magazines if that is much,
+ * else add a block. Several threads that come here at once add one each.
+ */
+static int heap_grow(struct mrrc_heap *heap, size_t len, bool *drained)
+{
+	struct mrrc_heap_block *block;
+	uint64_t allocs, frees;
+	size_t kept = mrrc_mags_kept(heap, &allocs, &frees), size;
+	bool much;
+	int ret;
+
+	mrrc_lock_acquire(&heap->lock);
+	kept += mrrc_depot_kept(heap);
+	much = kept >= len && kept > heap->bytes / 16;
+	size = heap_growth(heap, len);
+	mrrc_lock_release(&heap->lock);
+	if (much && !*drained) {
+		*drained = true;
+		mrrc_mags_drain(heap, false);
+		mrrc_lock_acquire(&heap->lock);
+		mrrc_depot_drain(heap);
+		mrrc_lock_release(&heap->lock);
+		return 0;
+	}
+	ret = mrrc_heap_block_new(heap, size, MRRC_HEAP_BLOCK_MIN, 0, false,
+				  &block);
+	if (ret)
+		return ret;
+	mrrc_lock_acquire(&heap->lock);
+	heap->arena.now = mrrc_heap_now();
+	mrrc_arena_add(&heap->arena, block);
+	mrrc_lock_release(&heap->lock);
+	return 0;
+}
+
+/* One object through the thread's magazines. 0: not this way. */
+static uintptr_t take_magazine(struct mrrc_heap *heap, unsigned class)
+{
+	struct mrrc_tcache *tcache = mrrc_tcache_get();
+	struct mrrc_mags *mag;
+	uintptr_t object = 0;
+	unsigned n;
+
+	if (!tcache || !mrrc_gate_enter(&tcache->gate))
+		return 0;
+	mag = mrrc_mags_get(tcache, heap);
+	if (mag) {
+		n = mrrc_mag_n(mag, class);
+		if (!n)
+			n = mrrc_mags_refill(heap, mag, class);
+		if (n) {
+			object = mag->entry[class][n - 1].object;
+			mrrc_mag_write(&mag->n[class],
+				       mrrc_mag_read(&mag->n[class]) +
+					       MRRC_MAG_ALLOC);
+		}
+	}
+	mrrc_gate_leave(&tcache->gate);
+	return object;
+}
+
+static uintptr_t take_direct(struct mrrc_heap *heap, unsigned class,
+			     size_t align)
+{
+	uintptr_t object;
+
+	mrrc_lock_acquire(&heap->lock);
+	if (align > MRRC_HEAP_PAGE)
+		object = mrrc_arena_take_aligned(&heap->arena, class, align);
+	else
+		object = mrrc_depot_take(heap, class);
+	heap->allocs += object != 0;
+	mrrc_lock_release(&heap->lock);
+	return object;
+}
+
+static int alloc_class(struct mrrc_heap *heap, unsigned class, size_t align,
+		       uintptr_t *object)
+{
+	const bool aligned = align > MRRC_HEAP_PAGE;
+	const size_t room = mrrc_class_size(class) + (aligned ? align : 0);
+	bool drained = false;
+	int ret;
+
+	for (;;) {
+		*object = aligned ? 0 : take_magazine(heap, class);
+		if (!*object)
+			*object = take_direct(heap, class, align);
+		if (*object)
+			break;
+		ret = heap_grow(heap, room, &drained);
+		if (ret)
+			return ret;
+	}
+	mrrc_heap_tick(heap);
+	return 0;
+}
+
+/* ---- allocations that are a block ---------------------------------------- */
+
+/* An idle one that is not much too large. */
+static struct mrrc_heap_block *own_reuse(struct mrrc_heap *heap, size_t len,
+					 size_t align)
+{
+	const size_t want = mrrc_heap_block_len(heap, len, false);
+	struct mrrc_heap_block *block, *best = NULL;
+
+	mrrc_lock_acquire(&heap->lock);
+	TAILQ_FOREACH(block, &heap->own_idle, link) {
+		if (block->len >= len && block->len <= want + want / 4 &&
+		    !(block->base & (align - 1)) &&
+		    (!best || block->len < best->len))
+			best = block;
+	}
+	if (best)
+		TAILQ_REMOVE(&heap->own_idle, best, link);
+	mrrc_lock_release(&heap->lock);
+	return best;
+}
+
+static int alloc_own(struct mrrc_heap *heap, size_t align, size_t asked,
+		     unsigned flags, void **addr, void **cookie)
+{
+	const bool isolated = flags & MRRC_HEAP_ISOLATED;
+	/* an isolated one is no longer than it must: a guard follows it */
+	const size_t len = isolated ? asked : asked + MRRC_HEAP_CANARY;
+	struct mrrc_heap_block *block = NULL;
+	int ret;
+
+	if (!isolated)
+		block = own_reuse(heap, len, align);
+	if (!block) {
+		ret = mrrc_heap_block_new(heap, len, align, asked, isolated,
+					  &block);
+		if (ret)
+			return ret;
+	}
+	mrrc_lock_acquire(&heap->lock);
+	block->own_len = asked;
+	TAILQ_INSERT_TAIL(&heap->own, block, link);
+	heap->own_bytes += asked;
+	heap->allocs++;
+	mrrc_lock_release(&heap->lock);
+	block->rec->kind = MRRC_KIND_OWN;
+	if (mrrc_heap_watched)
+		mrrc_heap_watch_alloc(block->base, asked,
+				      flags & MRRC_HEAP_ZERO);
+	mrrc_heap_debug_alloc(heap->domain, block, block->base, asked,
+			      block->len);
+	if (flags & MRRC_HEAP_ZERO)
+		memset((void *) block->base, 0, asked);
+	*addr = (void *) block->base;
+	*cookie = block->cookie;
+	mrrc_heap_tick(heap);
+	return 0;
+}
+
+int mrrc_heap_alloc_slow(struct mrrc_heap *heap, size_t align, size_t asked,
+			 unsigned flags, void **addr, void **cookie)
+{
+	const size_t len = asked + MRRC_HEAP_CANARY;
+	uintptr_t object;
+	unsigned class;
+	int ret;
+
+	if (!asked || asked > MRRC_HEAP_LEN_MAX || !align ||
+	    (align & (align - 1)) || align > MRRC_HEAP_ALIGN_MAX)
+		return -EINVAL;
+	if (mrrc_heaps_forked(heap->domain))
+		return -EOPNOTSUPP;
+	if (heap->attr.isolated)
+		flags |= MRRC_HEAP_ISOLATED;
+	if ((flags & MRRC_HEAP_ISOLATED) || len > MRRC_CLASS_MAX ||
+	    align > MRRC_HEAP_BLOCK_MIN)
+		return alloc_own(heap, align, asked, flags, addr, cookie);
+	if (align <= MRRC_HEAP_GRAIN)
+		class = mrrc_class_of(len);
+	else if (align <= MRRC_HEAP_PAGE)
+		class = mrrc_class_aligned(len, align);
+	else
+		class = mrrc_class_of(len > MRRC_CLASS_SMALL_MAX ? len :
+				      MRRC_CLASS_SMALL_MAX + 1);
+	ret = alloc_class(heap, class, align, &object);
+	if (ret)
+		return ret;
+	alloc_done(heap, object, class, asked, flags & MRRC_HEAP_ZERO, addr,
+		   cookie);
+	return 0;
+}
+
+/* ---- free ---------------------------------------------------------------- */
+
+static int free_own(struct mrrc_heap *heap, struct mrrc_heap_block *block)
+{
+	int ret;
+
+	ret = mrrc_heap_debug_free(heap->domain, block, block->base,
+				   block->len);
+	if (mrrc_heap_watched)
+		mrrc_heap_watch_free(block->base, block->own_len);
+	mrrc_lock_acquire(&heap->lock);
+	block->rec->kind = MRRC_OBJ_FREED;
+	TAILQ_REMOVE(&heap->own, block, link);
+	heap->own_bytes -= block->own_len;
+	heap->frees++;
+	block->idle_since = mrrc_heap_now();
+	if (!block->isolated)
+		TAILQ_INSERT_HEAD(&heap->own_idle, block, link);
+	mrrc_lock_release(&heap->lock);
+	if (block->isolated)
+		mrrc_heap_block_end(heap, block);
+	mrrc_heap_tick(heap);
+	return ret;
+}
+
+/* Past the thread's magazine, or into it once there is room. */
+static void free_class(struct mrrc_heap *heap, uintptr_t object,
+		       unsigned class)
+{
+	struct mrrc_tcache *tcache = mrrc_tcache_get();
+	struct mrrc_mags *mag = NULL;
+	unsigned n;
+
+	if (tcache && mrrc_gate_enter(&tcache->gate)) {
+		mag = mrrc_mags_get(tcache, heap);
+		if (mag) {
+			if (mrrc_mag_n(mag, class) == mrrc_mag_cap[class])
+				mrrc_mags_flush(heap, mag, class);
+			n = mrrc_mag_n(mag, class);
+			mag->entry[class][n] = (struct mrrc_mag_entry) {
+				object, mrrc_heap_map_rec(object)
+			};
+			mrrc_mag_write(&mag->n[class],
+				       mrrc_mag_read(&mag->n[class]) + 1);
+		}
+		mrrc_gate_leave(&tcache->gate);
+	}
+	if (!mag) {
+		mrrc_lock_acquire(&heap->lock);
+		mrrc_depot_give(heap, class, &object, 1);
+		heap->frees++;
+		mrrc_lock_release(&heap->lock);
+	}
+	mrrc_heap_tick(heap);
+}
+
+/* A mistake: which one? Nothing is changed. */
+static int free_refuse(struct mrrc_heaps *heaps, uintptr_t addr,
+		       struct mrrc_heap_block *block)
+{
+	struct mrrc_heap_note note = {
+		.event = MRRC_HEAP_FOREIGN,
+		.addr = addr,
+	};
+	struct mrrc_heap_place place;
+	int ret = -EINVAL;
+
+	if (block && block->domain != heaps) {
+		note.event = MRRC_HEAP_OTHER_DOMAIN;
+		ret = -EDOM;
+	} else if (block && !mrrc_heap_query(heaps, addr, &place)) {
+		note.event = MRRC_HEAP_INSIDE;
+		note.base = place.base;
+	} else if (block && !(addr % MRRC_HEAP_GRAIN) &&
+		   mrrc_object_mark(mrrc_heap_map_rec(addr), addr) ==
+			   MRRC_OBJ_FREED) {
+		note.event = MRRC_HEAP_DOUBLE_FREE;
+		ret = -EALREADY;
+	}
+	atomic_fetch_add(&heaps->mistakes, 1);
+	mrrc_heap_say(heaps, &note);
+	return ret;
+}
+
+int mrrc_heap_free_slow(struct mrrc_heaps *heaps, uintptr_t addr)
+{
+	struct mrrc_heap_rec *rec = mrrc_heap_map_rec(addr);
+	struct mrrc_heap_block *block = rec ? rec->block : NULL;
+	struct mrrc_heap *heap;
+	unsigned mark = MRRC_OBJ_NONE, class;
+	int ret;
+
+	if (!addr || mrrc_heaps_forked(heaps))
+		return 0;
+	if (block && block->domain == heaps && !(addr % MRRC_HEAP_GRAIN))
+		mark = mrrc_object_mark(rec, addr);
+	/* a page that is an object is one at its beginning */
+	if (mark != MRRC_OBJ_NONE && addr % MRRC_HEAP_PAGE &&
+	    !(rec->kind & MRRC_KIND_RUN))
+		mark = MRRC_OBJ_NONE;
+	class = mark - 1;
+	if (mark == MRRC_KIND_OWN)
+		return free_own(block->heap, block);
+	if (class >= MRRC_CLASSES)
+		return free_refuse(heaps, addr, block);
+	heap = block->heap;
+	ret = mrrc_heap_debug_free(heaps, block, addr, mrrc_class_size(class));
+	if (mrrc_heap_watched)
+		mrrc_heap_watch_free(addr, mrrc_class_size(class));
+	mrrc_object_set(rec, addr, class, MRRC_OBJ_FREED);
+	free_class(heap, addr, class);
+	return ret;
+}
+
+/* ---- look up ------------------------------------------------------------- */
+
+void *mrrc_heap_cookie(const struct mrrc_heaps *heaps, const void *addr,
+		       size_t len)
+{
+	const struct mrrc_heap_block *block =
+		mrrc_heap_map_find((uintptr_t) addr);
+
+	if (!block || block->domain != heaps ||
+	    len > block->len - ((uintptr_t) addr - block->base))
+		return NULL;
+	return block->cookie;
+}
+
+int mrrc_heap_query(struct mrrc_heaps *heaps, uintptr_t addr,
+		    struct mrrc_heap_place *place)
+{
+	struct mrrc_heap_block *block = mrrc_heap_map_find(addr);
+	uintptr_t object;
+	unsigned class;
+	size_t len;
+
+	if (!block || block->domain != heaps)
+		return -ENOENT;
+	if (block->own) {
+		object = block->base;
+		len = block->own_len;
+		if (block->rec->kind != MRRC_KIND_OWN || addr - object >= len)
+			return -ENOENT;
+	} else {
+		if (!mrrc_arena_find(block, addr, &object, &class))
+			return -ENOENT;
+		len = mrrc_heap_debug_asked(block, object,
+					    mrrc_class_size(class));
+	}
+	*place = (struct mrrc_heap_place) {
+		.base = object,
+		.len = len,
+		.block = block->base,
+		.block_len = block->len,
+		.cookie = block->cookie,
+		.heap = block->heap,
+		.pages = block->page_kind,
+	};
+	return 0;
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Blocks: mapped, registered, counted, and given back (heap_priv.h).
+ */
+#include "config.h"
+#include "sys/heap_priv.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "sys/heap_map.h"
+#include "sys/heap_watch.h"
+#include "sys/pool.h"
+#include "sys/vm.h"
+
+uint64_t mrrc_heap_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return (uint64_t) ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+void mrrc_heap_say(struct mrrc_heaps *heaps, const struct mrrc_heap_note *note)
+{
+	mrrc_lock_assert_none();
+	heaps->ops->note(heaps->arg, note);
+}
+
+/* ---- limits -------------------------------------------------------------- */
+
+/* Make room for len bytes in both counts; which limit is in the way? */
+static int block_reserve(struct mrrc_heap *heap, size_t len,
+			 struct mrrc_heap_note *note)
+{
+	struct mrrc_heaps *heaps = heap->domain;
+	size_t all, peak;
+	bool full;
+
+	mrrc_lock_acquire(&heap->lock);
+	full = heap->attr.max_bytes &&
+	       (len > heap->attr.max_bytes ||
+		heap->bytes > heap->attr.max_bytes - len);
+	if (!full)
+		heap->bytes += len;
+	if (heap->bytes > heap->bytes_peak)
+		heap->bytes_peak = heap->bytes;
+	mrrc_lock_release(&heap->lock);
+	*note = (struct mrrc_heap_note) {
+		.event = MRRC_HEAP_LIMIT_HEAP,
+		.size = len,
+		.limit = heap->attr.max_bytes,
+		.err = -ENOMEM,
+	};
+	if (full)
+		return -ENOMEM;
+
+	all = atomic_fetch_add(&heaps->bytes, len) + len;
+	if (!heaps->max_bytes || all <= heaps->max_bytes) {
+		peak = atomic_load(&heaps->bytes_peak);
+		while (all > peak && !atomic_compare_exchange_weak(
+					     &heaps->bytes_peak, &peak, all))
+			;
+		return 0;
+	}
+	atomic_fetch_sub(&heaps->bytes, len);
+	mrrc_lock_acquire(&heap->lock);
+	heap->bytes -= len;
+	mrrc_lock_release(&heap->lock);
+	note->event = MRRC_HEAP_LIMIT_DOMAIN;
+	note->limit = heaps->max_bytes;
+	return -ENOMEM;
+}
+
+/* Less than was reserved, or more: small pages in place of large ones. */
+static void block_adjust(struct mrrc_heap *heap, long change)
+{
+	mrrc_lock_acquire(&heap->lock);
+	heap->bytes += change;
+	mrrc_lock_release(&heap->lock);
+	atomic_fetch_add(&heap->domain->bytes, change);
+}
+
+/* ---- making -------------------------------------------------------------- */
+
+/* The arrays of a block; only what is used of them takes memory. */
+static int block_meta(struct mrrc_heap_block *block, unsigned slot)
+{
+	const size_t pages = block->pages;
+	const size_t grains = block->len / MRRC_HEAP_GRAIN;
+	/* the map counts whole MiB */
+	const size_t slots = (pages + MRRC_MAP_PAGES - 1) / MRRC_MAP_PAGES;
+	const size_t rec = slots * MRRC_MAP_PAGES * sizeof(*block->rec);
+	size_t page = 0, state = 0, asked = 0, i;
+	char *at;
+
+	if (!block->own) {
+		page = pages * sizeof(*block->page);
+		page = (page + 63) & ~(size_t) 63;
+		state = grains;
+	}
+#ifdef MRRC_DEBUG
+	asked = grains * sizeof(*block->asked);
+#endif
+	block->meta_len = rec + page + state + asked;
+	at = mmap(NULL, block->meta_len, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (at == MAP_FAILED)
+		return -ENOMEM;
+	block->meta = at;
+	block->rec = (void *) at;
+	block->page = page ? (void *) (at + rec) : NULL;
+	block->asked = asked ? (void *) (at + rec + page) : NULL;
+	block->state = state ? (void *) (at + rec + page + asked) : NULL;
+	for (i = 0; i < pages; i++) {
+		block->rec[i].block = block;
+		block->rec[i].slot = slot;
+		if (state)
+			block->rec[i].state = block->state +
+				i * (MRRC_HEAP_PAGE / MRRC_HEAP_GRAIN);
+	}
+	return 0;
+}
+
+static void block_fallback(struct mrrc_heap *heap, enum mrrc_pages want,
+			   enum mrrc_pages got)
+{
+	const unsigned bit = 1u << want;
+	const struct mrrc_heap_note note = {
+		.event = MRRC_HEAP_FALLBACK,
+		.size = mrrc_pages_size(want),
+		.limit = mrrc_pages_size(got),
+	};
+
+	if (want < MRRC_PAGES_2M || got == want ||
+	    atomic_fetch_or(&heap->domain->said_pages, bit) & bit)
+		return;
+	mrrc_heap_say(heap->domain, &note);
+}
+
+/* A limit that may go away when others give up what they have registered */
+static bool reg_limited(int ret)
+{
+	switch (ret) {
+	case -ENOMEM:
+	case -EAGAIN:
+	case -EMFILE:
+	case -ENFILE:
+	case -ENOSPC:
+	case -ENOBUFS:
+	case -EBUSY:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void count_reg_fail(struct mrrc_heap *heap)
+{
+	mrrc_lock_acquire(&heap->lock);
+	heap->reg_fails++;
+	mrrc_lock_release(&heap->lock);
+}
+
+/*
+ * First the cache's idle regions go, then the domain's idle blocks; more than
+ * once only if the first did help somebody, perhaps another thread.
+ */
+static int block_register(struct mrrc_heap *heap,
+			  struct mrrc_heap_block *block)
+{
+	struct mrrc_heaps *heaps = heap->domain;
+	int ret, tries;
+
+	for (tries = 0;; tries++) {
+		ret = heaps->ops->reg(heaps->arg, block->base, block->len,
+				      heap->attr.access, &block->cookie);
+		if (!ret)
+			return 0;
+		count_reg_fail(heap);
+		if (!reg_limited(ret) || tries == 2)
+			return ret;
+		if (!tries && heaps->ops->reap(heaps->arg))
+			continue;
+		mrrc_heaps_trim(heaps);
+		tries = 1;
+	}
+}
+
+static int block_map(struct mrrc_heap *heap, struct mrrc_heap_block *block,
+		     size_t len, size_t align, bool exact)
+{
+	const struct mrrc_pages_attr attr = {
+		.kind = heap->attr.pages,
+		.node = heap->attr.node,
+		.prefault = heap->attr.prefault,
+		.exact = exact,
+	};
+	enum mrrc_pages got;
+	void *addr;
+	int ret;
+
+	if (align < MRRC_HEAP_BLOCK_MIN)
+		align = MRRC_HEAP_BLOCK_MIN;
+	ret = mrrc_pages_map(len, align, &attr, &addr, &block->len, &got);
+	if (ret)
+		return ret;
+	block->base = (uintptr_t) addr;
+	block->pages = block->len / MRRC_HEAP_PAGE;
+	block->page_kind = got;
+	block_fallback(heap, attr.kind, got);
+	return 0;
+}
+
+size_t mrrc_heap_block_len(const struct mrrc_heap *heap, size_t len,
+			   bool exact)
+{
+	enum mrrc_pages kind = heap->attr.pages;
+
+	if (kind == MRRC_PAGES_AUTO)
+		kind = !exact && len >= mrrc_pages_size(MRRC_PAGES_THP) ?
+		       MRRC_PAGES_THP : MRRC_PAGES_4K;
+	if (exact && kind == MRRC_PAGES_THP)
+		kind = MRRC_PAGES_4K;
+	return mrrc_pages_round(len, kind);
+}
+
+/* Everything but the count of bytes. */
+static int block_make(struct mrrc_heap *heap, size_t len, size_t align,
+		      size_t asked, bool isolated,
+		      struct mrrc_heap_note *note,
+		      struct mrrc_heap_block **out)
+{
+	struct mrrc_heap_block *block;
+	int ret = -ENOMEM;
+
+	block = mrrc_pool_alloc(heap->domain->blocks);
+	if (!block)
+		goto err;
+	*block = (struct mrrc_heap_block) {
+		.domain = heap->domain,
+		.heap = heap,
+		.own = asked != 0,
+		.isolated = isolated,
+		.own_len = asked,
+	};
+	ret = block_map(heap, block, len, align, isolated);
+	if (ret)
+		goto err_free;
+	ret = block_meta(block, heap->slot);
+	if (ret)
+		goto err_unmap;
+	/* before the tools think that nobody may touch it */
+	ret = block_register(heap, block);
+	if (ret) {
+		note->event = MRRC_HEAP_NO_REG;
+		note->addr = block->base;
+		note->size = block->len;
+		goto err_meta;
+	}
+	if (mrrc_heap_watched)
+		mrrc_heap_watch_map(block->base, block->len);
+	ret = mrrc_heap_map_set(block->base, block->len, block->rec);
+	if (ret)
+		goto err_dereg;
+	*out = block;
+	return 0;
+
+err_dereg:
+	if (mrrc_heap_watched)
+		mrrc_heap_watch_unmap(block->base, block->len);
+	heap->domain->ops->dereg(heap->domain->arg, block->cookie, block->base,
+				 block->len);
+err_meta:
+	munmap(block->meta, block->meta_len);
+err_unmap:
+	mrrc_pages_unmap((void *) block->base, block->len);
+err_free:
+	mrrc_pool_free(heap->domain->blocks, block);
+err:
+	note->err = ret;
+	return ret;
+}
+
+int mrrc_heap_block_new(struct mrrc_heap *heap, size_t len, size_t align,
+			size_t asked, bool isolated,
+			struct mrrc_heap_block **out)
+{
+	const size_t want = mrrc_heap_block_len(heap, len, isolated);
+	struct mrrc_heap_note note;
+	struct mrrc_heap_block *block;
+	int ret;
+
+	mrrc_lock_assert_none();
+	ret = block_reserve(heap, want, &note);
+	if (ret) {
+		mrrc_heaps_trim(heap->domain);
+		ret = block_reserve(heap, want, &note);
+	}
+	if (ret) {
+		mrrc_heap_say(heap->domain, &note);
+		return ret;
+	}
+	note = (struct mrrc_heap_note) {
+		.event = MRRC_HEAP_NO_MEMORY,
+		.size = want,
+	};
+	ret = block_make(heap, len, align, asked, isolated, &note, &block);
+	if (ret) {
+		block_adjust(heap, -(long) want);
+		mrrc_heap_say(heap->domain, &note);
+		return ret;
+	}
+	if (block->len != want)
+		block_adjust(heap, (long) block->len - (long) want);
+	mrrc_lock_acquire(&heap->lock);
+	heap->blocks++;
+	heap->regs++;
+	heap->kind_bytes[block->page_kind] += block->len;
+	mrrc_lock_release(&heap->lock);
+	*out = block;
+	return 0;
+}
+
+void mrrc_heap_block_end(struct mrrc_heap *heap,
+			 struct mrrc_heap_block *block)
+{
+	struct mrrc_heaps *heaps = heap->domain;
+	const size_t len = block->len;
+
+	mrrc_lock_assert_none();
+	/* nobody finds it from here on */
+	mrrc_heap_map_set(block->base, len, NULL);
+	heaps->ops->dereg(heaps->arg, block->cookie, block->base, len);
+	if (mrrc_heap_watched)
+		mrrc_heap_watch_unmap(block->base, len);
+	mrrc_pages_unmap((void *) block->base, len);
+	mrrc_lock_acquire(&heap->lock);
+	heap->blocks--;
+	heap->deregs++;
+	heap->bytes -= len;
+	heap->kind_bytes[block->page_kind] -= len;
+	mrrc_lock_release(&heap->lock);
+	atomic_fetch_sub(&heaps->bytes, len);
+	munmap(block->meta, block->meta_len);
+	mrrc_pool_free(heaps->blocks, block);
+}
+
+/* ---- idle blocks --------------------------------------------------------- */
+
+static struct mrrc_heap_block *own_idle(struct mrrc_heap *heap, uint64_t since)
+{
+	struct mrrc_heap_block *block;
+
+	TAILQ_FOREACH(block, &heap->own_idle, link) {
+		if (block->idle_since <= since) {
+			TAILQ_REMOVE(&heap->own_idle, block, link);
+			return block;
+		}
+	}
+	return NULL;
+}
+
+size_t mrrc_heap_release(struct mrrc_heap *heap, uint64_t since)
+{
+	struct mrrc_heap_block *block;
+	size_t count = 0;
+
+	for (;;) {
+		mrrc_lock_acquire(&heap->lock);
+		block = mrrc_arena_idle(&heap->arena, since);
+		if (!block)
+			block = own_idle(heap, since);
+		mrrc_lock_release(&heap->lock);
+		if (!block)
+			return count;
+		mrrc_heap_block_end(heap, block);
+		count++;
+	}
+}
+
+/*
+ * Called by whoever had to take the heap's lock: twice in the time that a
+ * block may be idle, what nobody used meanwhile goes back to the arena, and
+ * blocks that were idle for all of that time go.
+ */
+void mrrc_heap_tick(struct mrrc_heap *heap)
+{
+	const uint64_t idle = heap->attr.idle_ms;
+	uint64_t now, last;
+
+	if (idle == MRRC_HEAP_IDLE_KEEP)
+		return;
+	now = mrrc_heap_now();
+	last = atomic_load_explicit(&heap->tick, memory_order_relaxed);
+	if (mrrc_likely(now - last < idle / 2 + 1) ||
+	    !atomic_compare_exchange_strong(&heap->tick, &last, now))
+		return;
+	mrrc_mags_drain(heap, true);
+	mrrc_lock_acquire(&heap->lock);
+	heap->arena.now = now;
+	mrrc_depot_drain(heap);
+	mrrc_lock_release(&heap->lock);
+	if (now >= idle)
+		mrrc_heap_release(heap, now - idle);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * From an address to the allocator's page there: a table of two levels, an
+ * entry for each MiB, which is a block's alone. Any thread reads it, without a
+ * lock; parts of it come as they are needed and stay.
+ */
+#ifndef MRRC_HEAP_MAP_H
+#define MRRC_HEAP_MAP_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/heap_arena.h"
+
+#define MRRC_MAP_SLOT	20u	/* log2 of what an entry stands for */
+#define MRRC_MAP_LEAF	13u	/* log2 of entries in a leaf */
+#define MRRC_MAP_TOP	15u	/* addresses have 48 bits */
+
+/* pages of what an entry stands for */
+#define MRRC_MAP_PAGES	((1u << MRRC_MAP_SLOT) / MRRC_HEAP_PAGE)
+
+struct mrrc_map_leaf {
+	struct mrrc_heap_rec *_Atomic rec[1u << MRRC_MAP_LEAF];
+	char pad[15 * 64];
+	uintptr_t tag;		/* which of them all; constant */
+};
+
+extern struct mrrc_map_leaf *_Atomic mrrc_heap_map[1u << MRRC_MAP_TOP];
+/* Most addresses are here, so that a branch is foretold in place of a load. */
+extern struct mrrc_map_leaf *_Atomic mrrc_heap_map_hot;
+
+/*
+ * The page that addr lies in; it is a block's if that is not NULL. NULL: there
+ * is none near. Good as long as something is allocated in that MiB, or the
+ * memory there is not the allocator's.
+ */
+static inline struct mrrc_heap_rec *mrrc_heap_map_rec(uintptr_t addr)
+{
+	const uintptr_t slot = addr >> MRRC_MAP_SLOT;
+	struct mrrc_map_leaf *leaf = atomic_load_explicit(
+		&mrrc_heap_map_hot, memory_order_acquire);
+	struct mrrc_heap_rec *rec;
+
+	if (__builtin_expect(!leaf || leaf->tag != slot >> MRRC_MAP_LEAF, 0)) {
+		if (slot >> (MRRC_MAP_LEAF + MRRC_MAP_TOP))
+			return NULL;
+		leaf = atomic_load_explicit(
+			&mrrc_heap_map[slot >> MRRC_MAP_LEAF],
+			memory_order_acquire);
+		if (!leaf)
+			return NULL;
+	}
+	rec = atomic_load_explicit(
+		&leaf->rec[slot & ((1u << MRRC_MAP_LEAF) - 1)],
+		memory_order_acquire);
+	return __builtin_expect(rec != NULL, 1) ?
+	       rec + addr / MRRC_HEAP_PAGE % MRRC_MAP_PAGES : NULL;
+}
+
+static inline struct mrrc_heap_block *mrrc_heap_map_find(uintptr_t addr)
+{
+	struct mrrc_heap_rec *rec = mrrc_heap_map_rec(addr);
+
+	return rec ? rec->block : NULL;
+}
+
+/*
+ * Whole MiB's pages; rec NULL: none there. 0, -ENOMEM, or -EFAULT for too high
+ * an address.
+ */
+int mrrc_heap_map_set(uintptr_t base, size_t len, struct mrrc_heap_rec *rec);
+
+#endif /* MRRC_HEAP_MAP_H */

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Tools that watch what a program does with its memory are told what is
+ * allocated: valgrind by its client requests, AddressSanitizer, which is the
+ * program's, by calls that are there or not. Where nobody watches it is one
+ * load.
+ *
+ * Builds with MRRC_DEBUG do by themselves what they can where no tool does:
+ * bytes behind an allocation and what is freed are filled, and looked at.
+ */
+#ifndef MRRC_HEAP_WATCH_H
+#define MRRC_HEAP_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/heap_arena.h"
+
+struct mrrc_heaps;
+
+extern bool mrrc_heap_watched;	/* set once, by mrrc_heap_watch_init() */
+
+void mrrc_heap_watch_init(void);
+/* Nobody may touch it yet; it will be unmapped. */
+void mrrc_heap_watch_map(uintptr_t addr, size_t len);
+void mrrc_heap_watch_unmap(uintptr_t addr, size_t len);
+void mrrc_heap_watch_alloc(uintptr_t addr, size_t asked, bool zeroed);
+void mrrc_heap_watch_free(uintptr_t addr, size_t size);
+
+#ifdef MRRC_DEBUG
+
+/* What is asked for behind an allocation, to see whether it is overwritten */
+#define MRRC_HEAP_CANARY	16u
+
+void mrrc_heap_debug_alloc(struct mrrc_heaps *heaps,
+			   struct mrrc_heap_block *block, uintptr_t addr,
+			   size_t asked, size_t size);
+/* -EOVERFLOW: bytes behind it have changed. Before the object is given. */
+int mrrc_heap_debug_free(struct mrrc_heaps *heaps,
+			 struct mrrc_heap_block *block, uintptr_t addr,
+			 size_t size);
+/* The object goes where others may get its memory in other pieces. */
+void mrrc_heap_debug_given(struct mrrc_heap_block *block, uintptr_t addr);
+/* Bytes that were asked for. */
+size_t mrrc_heap_debug_asked(const struct mrrc_heap_block *block,
+			     uintptr_t addr, size_t size);
+
+#else
+
+#define MRRC_HEAP_CANARY	0u
+
+static inline void mrrc_heap_debug_alloc(struct mrrc_heaps *heaps,
+					 struct mrrc_heap_block *block,
+					 uintptr_t addr, size_t asked,
+					 size_t size)
+{
+}
+
+static inline int mrrc_heap_debug_free(struct mrrc_heaps *heaps,
+				       struct mrrc_heap_block *block,
+				       uintptr_t addr, size_t size)
+{
+	return 0;
+}
+
+static inline void mrrc_heap_debug_given(struct mrrc_heap_block *block,
+					 uintptr_t addr)
+{
+}
+
+static inline size_t
+mrrc_heap_debug_asked(const struct mrrc_heap_block *block, uintptr_t addr,
+		      size_t size)
+{
+	return size;
+}
+
+#endif /* MRRC_DEBUG */
+
+#endif /* MRRC_HEAP_WATCH_H */

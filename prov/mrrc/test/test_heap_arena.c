@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Size classes and arenas. An arena touches no memory of its blocks, so the
+ * blocks here are addresses only.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/heap_arena.h"
+
+#define MIB	((size_t) 1 << 20)
+#define BASE	((uintptr_t) 1 << 40)
+
+/* In loops: Check writes to a file for each assertion that holds. */
+#define must(cond, ...)							\
+	do {								\
+		if (!(cond))						\
+			ck_abort_msg(__VA_ARGS__);			\
+	} while (0)
+
+static struct mrrc_arena arena;
+
+/* ---- blocks -------------------------------------------------------------- */
+
+static struct mrrc_heap_block *block_at(uintptr_t base, size_t len)
+{
+	struct mrrc_heap_block *block = calloc(1, sizeof(*block));
+
+	block->base = base;
+	block->len = len;
+	block->pages = len / MRRC_HEAP_PAGE;
+	block->rec = calloc(block->pages, sizeof(*block->rec));
+	block->page = calloc(block->pages, sizeof(*block->page));
+	block->state = calloc(1, len / MRRC_HEAP_GRAIN);
+	return block;
+}
+
+static void block_free(struct mrrc_heap_block *block)
+{
+	free(block->rec);
+	free(block->page);
+	free(block->state);
+	free(block);
+}
+
+static void arena_setup(void)
+{
+	mrrc_arena_init(&arena);
+}
+
+/* Whatever is idle goes; all must be by then. */
+static void arena_teardown(void)
+{
+	struct mrrc_heap_block *block;
+
+	ck_assert(mrrc_arena_valid(&arena));
+	while ((block = mrrc_arena_idle(&arena, UINT64_MAX)))
+		block_free(block);
+	ck_assert(TAILQ_EMPTY(&arena.blocks));
+	ck_assert_uint_eq(arena.pages, 0);
+	ck_assert_uint_eq(arena.used, 0);
+	ck_assert_uint_eq(arena.out_bytes, 0);
+	ck_assert(mrrc_arena_valid(&arena));
+}
+
+static void set_mark(struct mrrc_heap_block *block, uintptr_t object,
+		     unsigned class, unsigned mark)
+{
+	const size_t offset = object - block->base;
+
+	if (class < MRRC_CLASS_SMALL)
+		block->state[offset / MRRC_HEAP_GRAIN] = mark;
+	else
+		block->rec[offset / MRRC_HEAP_PAGE].kind = mark;
+}
+
+/* ---- classes ------------------------------------------------------------- */
+
+START_TEST(classes_hold_and_are_close)
+{
+	size_t len, size;
+	unsigned class;
+
+	for (len = 1; len <= MRRC_CLASS_MAX; len += len < 70000 ? 1 : 97) {
+		class = mrrc_class_of(len);
+		size = mrrc_class_size(class);
+		must(class < MRRC_CLASSES, "%zu: class %u", len, class);
+		must(size >= len, "%zu gets %zu", len, size);
+		must(!class || mrrc_class_size(class - 1) < len,
+		     "%zu gets %zu, not the smallest", len, size);
+		must(len <= 128 || 8 * (size - len) < len, "%zu gets %zu",
+		     len, size);
+	}
+	ck_assert_uint_eq(mrrc_class_of(MRRC_CLASS_MAX), MRRC_CLASSES - 1);
+	ck_assert_uint_eq(mrrc_class_size(MRRC_CLASSES - 1), MRRC_CLASS_MAX);
+}
+END_TEST
+
+START_TEST(classes_keep_alignment)
+{
+	unsigned class;
+	size_t align, len;
+
+	for (class = 0; class < MRRC_CLASSES; class++) {
+		ck_assert_uint_eq(mrrc_class_size(class) % MRRC_HEAP_GRAIN, 0);
+		ck_assert_uint_eq(mrrc_class_of(mrrc_class_size(class)),
+				  class);
+		if (class >= MRRC_CLASS_SMALL)
+			ck_assert_uint_eq(mrrc_class_size(class) %
+						  MRRC_HEAP_PAGE, 0);
+	}
+	ck_assert_uint_eq(mrrc_class_size(MRRC_CLASS_SMALL - 1),
+			  MRRC_CLASS_SMALL_MAX);
+	for (align = 16; align <= 4096; align *= 2) {
+		for (len = 1; len < 20000; len += 7) {
+			class = mrrc_class_aligned(len, align);
+			must(mrrc_class_size(class) >= len, "%zu", len);
+			must(!(mrrc_class_size(class) % align), "%zu", len);
+		}
+	}
+}
+END_TEST
+
+/* ---- arenas -------------------------------------------------------------- */
+
+START_TEST(nothing_without_blocks)
+{
+	uintptr_t object;
+
+	ck_assert_uint_eq(mrrc_arena_take(&arena, 0, 1, &object), 0);
+	ck_assert_uint_eq(mrrc_arena_take(&arena, 100, 1, &object), 0);
+	ck_assert_uint_eq(mrrc_arena_take_aligned(&arena, 100, 65536), 0);
+	ck_assert_ptr_null(mrrc_arena_idle(&arena, UINT64_MAX));
+}
+END_TEST
+
+/* Of every class as many as there is room for, and all of it back. */
+START_TEST(each_class_fills_a_block)
+{
+	static uintptr_t object[65536];
+	struct mrrc_heap_block *block;
+	unsigned class, n, i;
+	size_t size;
+
+	mrrc_arena_add(&arena, block_at(BASE, 4 * MIB));
+	block = TAILQ_FIRST(&arena.blocks);
+	for (class = 0; class < MRRC_CLASSES; class++) {
+		size = mrrc_class_size(class);
+		for (n = 0; n < 65536; n++) {
+			if (!mrrc_arena_take(&arena, class, 1, &object[n]))
+				break;
+			must(object[n] >= BASE &&
+			     object[n] + size <= BASE + 4 * MIB,
+			     "class %u: %#lx", class, object[n]);
+		}
+		/* a 32nd is lost, and what is at the end */
+		ck_assert_msg(n == 65536 ||
+			      n * size + 4 * size + 4 * MIB / 32 >= 4 * MIB,
+			      "class %u: %u of %zu bytes", class, n, size);
+		ck_assert(mrrc_arena_valid(&arena));
+		for (i = 0; i < n; i++)
+			mrrc_arena_give(&arena, block, object[i], class);
+		ck_assert_uint_eq(block->used, 0);
+		ck_assert(mrrc_arena_valid(&arena));
+	}
+}
+END_TEST
+
+START_TEST(idle_blocks_by_age)
+{
+	struct mrrc_heap_block *block;
+	uintptr_t object;
+
+	arena.now = 10;
+	mrrc_arena_add(&arena, block_at(BASE, MIB));
+	ck_assert_ptr_null(mrrc_arena_idle(&arena, 9));
+	ck_assert_uint_eq(mrrc_arena_take(&arena, 5, 1, &object), 1);
+	ck_assert_ptr_null(mrrc_arena_idle(&arena, UINT64_MAX));
+	arena.now = 20;
+	mrrc_arena_give(&arena, TAILQ_FIRST(&arena.blocks), object, 5);
+	ck_assert_ptr_null(mrrc_arena_idle(&arena, 19));
+	block = mrrc_arena_idle(&arena, 20);
+	ck_assert_ptr_nonnull(block);
+	block_free(block);
+	ck_assert_uint_eq(mrrc_arena_take(&arena, 5, 1, &object), 0);
+}
+END_TEST
+
+START_TEST(aligned_spans)
+{
+	struct mrrc_heap_block *block;
+	const unsigned class = mrrc_class_of(70000);
+	uintptr_t object[64];
+	size_t align;
+	unsigned n = 0;
+
+	mrrc_arena_add(&arena, block_at(BASE + MIB, 4 * MIB));
+	block = TAILQ_FIRST(&arena.blocks);
+	for (align = 8192; align <= MIB; align *= 2) {
+		object[n] = mrrc_arena_take_aligned(&arena, class, align);
+		ck_assert_uint_ne(object[n], 0);
+		ck_assert_uint_eq(object[n] % align, 0);
+		n++;
+		ck_assert(mrrc_arena_valid(&arena));
+	}
+	while (n)
+		mrrc_arena_give(&arena, block, object[--n], class);
+}
+END_TEST
+
+START_TEST(find_by_any_address)
+{
+	static const size_t lens[] = { 1, 48, 1000, 5000, 30000, 40000,
+				       300000, 1 << 20 };
+	struct mrrc_heap_block *block;
+	uintptr_t object[8], found, at;
+	unsigned i, class, c;
+	size_t size, pos;
+
+	mrrc_arena_add(&arena, block_at(BASE, 4 * MIB));
+	block = TAILQ_FIRST(&arena.blocks);
+	for (i = 0; i < 8; i++) {
+		class = mrrc_class_of(lens[i]);
+		size = mrrc_class_size(class);
+		ck_assert(mrrc_arena_take(&arena, class, 1, &object[i]));
+		ck_assert(!mrrc_arena_find(block, object[i], &found, &c));
+		set_mark(block, object[i], class, MRRC_OBJ_LIVE(class));
+		for (at = 0; at < size; at += at + 1 < size ? size - 1 : 1) {
+			ck_assert(mrrc_arena_find(block, object[i] + at,
+						  &found, &c));
+			ck_assert_uint_eq(found, object[i]);
+			ck_assert_uint_eq(c, class);
+		}
+		if (mrrc_arena_find(block, object[i] + size, &found, &c))
+			ck_assert_uint_ne(found, object[i]);
+	}
+	for (i = 0, pos = 0; mrrc_arena_next(block, &pos, &found, &c); i++)
+		;
+	ck_assert_uint_eq(i, 8);
+	for (i = 0; i < 8; i++) {
+		class = mrrc_class_of(lens[i]);
+		set_mark(block, object[i], class, MRRC_OBJ_FREED);
+		ck_assert(!mrrc_arena_find(block, object[i], &found, &c));
+		mrrc_arena_give(&arena, block, object[i], class);
+	}
+	pos = 0;
+	ck_assert(!mrrc_arena_next(block, &pos, &found, &c));
+}
+END_TEST
+
+/* ---- against a naive model ----------------------------------------------- */
+
+#define MODEL_BLOCKS	4
+#define MODEL_LEN	(8 * MIB)
+#define MODEL_LIVE	4000
+
+struct model {
+	struct mrrc_heap_block *block[MODEL_BLOCKS];
+	/* who owns each grain */
+	uint16_t owner[MODEL_BLOCKS * MODEL_LEN / MRRC_HEAP_GRAIN];
+	uintptr_t object[MODEL_LIVE];
+	uint8_t class[MODEL_LIVE];
+};
+
+static uint64_t rnd(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+static void model_own(struct model *model, unsigned i, unsigned was,
+		      unsigned is)
+{
+	const size_t first = (model->object[i] - BASE) / MRRC_HEAP_GRAIN;
+	const size_t n = mrrc_class_size(model->class[i]) / MRRC_HEAP_GRAIN;
+	size_t k;
+
+	for (k = first; k < first + n; k++) {
+		must(model->owner[k] == was, "grain %zu of object %u is %u's",
+		     k, i, model->owner[k]);
+		model->owner[k] = is;
+	}
+}
+
+static void model_take(struct model *model, unsigned i, uint64_t *seed)
+{
+	/* all sizes as likely as their doubling */
+	const size_t len = 1 + rnd(seed) % ((size_t) 16 << rnd(seed) % 18);
+	unsigned class = mrrc_class_of(len);
+	uintptr_t object;
+
+	if (class >= MRRC_CLASS_SMALL && !(rnd(seed) % 4))
+		object = mrrc_arena_take_aligned(&arena, class,
+						 8192 << rnd(seed) % 6);
+	else if (!mrrc_arena_take(&arena, class, 1, &object))
+		object = 0;
+	if (!object)
+		return;
+	model->object[i] = object;
+	model->class[i] = class;
+	model_own(model, i, 0, i + 1);
+}
+
+static void model_give(struct model *model, unsigned i)
+{
+	const size_t at = (model->object[i] - BASE) / MODEL_LEN;
+
+	model_own(model, i, i + 1, 0);
+	mrrc_arena_give(&arena, model->block[at], model->object[i],
+			model->class[i]);
+	model->object[i] = 0;
+}
+
+START_TEST(random_against_model)
+{
+	static struct model model;
+	const char *env = getenv("HEAP_SEED");
+	uint64_t seed = env ? strtoull(env, NULL, 0) : 20260101;
+	unsigned i, step;
+
+	printf("heap_arena: HEAP_SEED=%llu\n", (unsigned long long) seed);
+	memset(&model, 0, sizeof(model));
+	for (i = 0; i < MODEL_BLOCKS; i++) {
+		model.block[i] = block_at(BASE + i * MODEL_LEN, MODEL_LEN);
+		mrrc_arena_add(&arena, model.block[i]);
+	}
+	for (step = 0; step < 400000; step++) {
+		i = rnd(&seed) % MODEL_LIVE;
+		if (model.object[i])
+			model_give(&model, i);
+		else
+			model_take(&model, i, &seed);
+		if (!(step % 20000))
+			ck_assert(mrrc_arena_valid(&arena));
+	}
+	for (i = 0; i < MODEL_LIVE; i++) {
+		if (model.object[i])
+			model_give(&model, i);
+	}
+}
+END_TEST
+
+Suite *heap_arena_suite(void)
+{
+	Suite *suite = suite_create("heap_arena");
+	TCase *classes = tcase_create("classes");
+	TCase *tcase = tcase_create("arena");
+
+	tcase_add_test(classes, classes_hold_and_are_close);
+	tcase_add_test(classes, classes_keep_alignment);
+	suite_add_tcase(suite, classes);
+	tcase_add_checked_fixture(tcase, arena_setup, arena_teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, nothing_without_blocks);
+	tcase_add_test(tcase, each_class_fills_a_block);
+	tcase_add_test(tcase, idle_blocks_by_age);
+	tcase_add_test(tcase, aligned_spans);
+	tcase_add_test(tcase, find_by_any_address);
+	tcase_add_test(tcase, random_against_model);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
