@@ -111,7 +111,7 @@ struct mrrc_mon {
 	const struct mrrc_mon_ops *ops;
 	void *impl;			/* the kind's own state */
 	_Atomic uint64_t seq;		/* odd: not now; made even under lock */
-	bool ordered;			/* ops->ordered, unless it is to probe */
+	bool ordered;			/* ops->ordered, unless to probe */
 	bool trusting;			/* hooks as long as they are complete */
 	atomic_bool failed;		/* for good; set after reason */
 	atomic_bool forked;		/* this is a child's copy */

@@ -366,7 +366,7 @@ static void prices(double median[PRICES][GUARDS])
 	static double sample[GUARDS][ROUNDS * SAMPLES];
 	const size_t count = ROUNDS * SAMPLES;
 	struct setup setup;
-	unsigned price, guard, round, i;
+	unsigned price, guard, round;
 
 	for (price = 0; price < PRICES; price++) {
 		for (round = 0; round < ROUNDS * GUARDS; round++) {
