@@ -11,6 +11,7 @@
 Suite *index_suite(void);
 Suite *admit_suite(void);
 Suite *cost_suite(void);
+Suite *cost_fit_suite(void);
 Suite *cw_suite(void);
 Suite *history_suite(void);
 Suite *policy_suite(void);
@@ -27,6 +28,7 @@ Suite *mon_suite(void);
 Suite *uffd_suite(void);
 Suite *hooks_suite(void);
 Suite *cache_mt_suite(void);
+Suite *cache_cost_suite(void);
 Suite *cache_pieces_suite(void);
 Suite *cache_event_suite(void);
 Suite *hit_suite(void);
