@@ -66,11 +66,14 @@ bool mrrc_bounce_allowed(const struct mrrc_op *op, enum mrrc_access access)
 {
 	const struct mrrc_ep *ep = atomic_load_explicit(&op->ep,
 							memory_order_relaxed);
-	uint32_t flags;
+	const uint32_t flags = atomic_load_explicit(&op->flags,
+						    memory_order_relaxed);
 
+	/* conditional writes, which end in their own time */
+	if (flags & MRRC_OP_CLAIMED)
+		return false;
 	if (access == MRRC_RO)
 		return ep->copies.out;
-	flags = atomic_load_explicit(&op->flags, memory_order_relaxed);
 	if (!(flags & MRRC_OP_RX))
 		return ep->copies.read;
 	/* of these more is to be known than how much came */
