@@ -121,6 +121,9 @@ void ft_start(const char *name)
 	if (!ft_opts.raw && !ft_core("verbs"))
 		setenv("FI_OFI_MRRC_REGISTER", "always", 0);
 
+	/* tests count registrations, which copies would be instead of */
+	setenv("FI_OFI_MRRC_BOUNCE_SIZE", "0", 0);
+
 	/* a raw core's own cache may be wrong about memory that has gone */
 	if (ft_opts.raw)
 		setenv("FI_MR_CACHE_MAX_COUNT", "0", 0);

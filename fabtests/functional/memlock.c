@@ -3,7 +3,9 @@
  * fi_mrrc_memlock: a limit of 64 KiB of locked memory, without privileges.
  * First the raw core proves that the limit is real; then, over ofi_mrrc, what
  * fits works, and works on, and what does not fit gets an error that names
- * the limit.
+ * the limit. Last a cache that may keep 64 times what the system allows: each
+ * registration that fails makes room, and what is small is copied where there
+ * is none.
  */
 #include "ft_mrrc.h"
 #include "ft_priv.h"
@@ -91,7 +93,91 @@ static void over_us(void)
 	ft_pair_close(&pair);
 }
 
-static void in_child(const char *name, void (*run)(void))
+/* ---- a cache that may keep more than the system allows ---- */
+
+#define PRESSURE (1024 * 1024UL)
+#define COUNT	 400
+
+static void press(struct ft_pair *pair, char *p, char *q, size_t len)
+{
+	unsigned i;
+
+	for (i = 0; i < COUNT; i++) {
+		ft_stage("pressure, %zu bytes, round %u", len, i);
+		/* what comes again, and what never does */
+		ft_verify_pair(&pair->c, p + (i % 7 ? i : 0) * 2 * SMALL,
+			       q + i % 5 * 2 * SMALL, len, i);
+	}
+}
+
+/*
+ * Everything the system allows is held by receives: what is small goes out
+ * all the same, by copies.
+ */
+static void all_held(struct ft_pair *pair, char *p, char *q)
+{
+	struct fi_mrrc_stats before, after;
+	struct ft_comp comp;
+	unsigned n = 0, i;
+
+	ft_stage("everything is held");
+	while (n < 2 * PRESSURE / SMALL &&
+	       !fi_recv(pair->s.ep, p + n * 2 * SMALL, SMALL, NULL,
+			FI_ADDR_UNSPEC, p + n * 2 * SMALL))
+		n++;
+	ft_log("%u receives", n);
+	FT_CHECK(n, "no receive at all");
+	ft_stats(&pair->dom[1], &before);
+	for (i = 0; i < n; i++) {
+		ft_fill(q, 2000, i);
+		FT_POST(&pair->c, fi_send(pair->c.ep, q, 2000, NULL,
+					  pair->c.to, q));
+		ft_wait(&pair->s, FT_RX, &comp);
+		FT_CHECK(comp.ctx == p + i * 2 * SMALL, "order");
+		FT_CHECK_BUF(p + i * 2 * SMALL, 2000, i, "while all is held");
+		ft_wait(&pair->c, FT_TX, &comp);
+		q += FT_PAGE;
+	}
+	ft_stats(&pair->dom[1], &after);
+	FT_CHECK(after.bounces > before.bounces, "nothing was copied");
+}
+
+static void beyond(void)
+{
+	struct rlimit limit = { PRESSURE, PRESSURE };
+	char *p = ft_map(NULL, COUNT * 2 * SMALL);
+	char *q = ft_map(NULL, COUNT * 2 * SMALL);
+	struct ft_attr attr = FT_ATTR;
+	struct fi_mrrc_stats st;
+	struct ft_pair pair;
+
+	FT_CHECK(!setrlimit(RLIMIT_MEMLOCK, &limit), "setrlimit: %s",
+		 strerror(errno));
+	ft_drop_caps();
+	setenv("FI_OFI_MRRC_CACHE_MAX_SIZE", "64M", 1);
+	setenv("FI_OFI_MRRC_COST", "a=100,b=20000,c=0,d=0,copy=5000", 1);
+	setenv("FI_OFI_MRRC_BOUNCE_SIZE", "16K", 1);
+	attr.abandons = true;
+	ft_pair_open(&pair, &attr);
+	press(&pair, p, q, 3000);
+	press(&pair, p, q, SMALL);
+	ft_check_idle(&pair.dom[0], "pressed");
+	ft_check_idle(&pair.dom[1], "pressed");
+	ft_stats(&pair.dom[1], &st);
+	FT_CHECK(st.registration_failures && st.evictions && st.bounces,
+		 "%" PRIu64 " failures, %" PRIu64 " evictions, %" PRIu64
+		 " copies", st.registration_failures, st.evictions,
+		 st.bounces);
+	/* not everything goes each time */
+	FT_CHECK(st.regions > 1, "%" PRIu64 " regions", st.regions);
+	all_held(&pair, p, q);
+	ft_check_idle(&pair.dom[0], "all done");
+	ft_check_flushed(&pair.dom[0], "all done");
+	ft_check_flushed(&pair.dom[1], "all done");
+	ft_pair_close(&pair);
+}
+
+static void in_child(const char *name, void (*run)(void), bool restricted)
 {
 	size_t len = 0;
 	int fds[2], status;
@@ -107,7 +193,8 @@ static void in_child(const char *name, void (*run)(void))
 		dup2(fds[1], STDERR_FILENO);
 		dup2(fds[1], STDOUT_FILENO);
 		close(fds[0]);
-		restrict_memory();
+		if (restricted)
+			restrict_memory();
 		run();
 		fflush(stdout);
 		_exit(0);
@@ -135,11 +222,12 @@ int main(int argc, char **argv)
 	ft_init(argc, argv);
 	if (!ft_core("verbs"))
 		ft_skip("%s locks no memory", ft_opts.prov);
-	in_child("the raw core", raw_fails);
+	in_child("the raw core", raw_fails, true);
 	if (ft_opts.raw)
 		return ft_done();
-	in_child("over ofi_mrrc", over_us);
+	in_child("over ofi_mrrc", over_us, true);
 	FT_CHECK(strstr(output, "MEMLOCK") || strstr(output, "memlock"),
 		 "the error names no limit:\n%s", output);
+	in_child("beyond the limit", beyond, false);
 	return ft_done();
 }

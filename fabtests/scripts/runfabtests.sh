@@ -12,7 +12,7 @@ readonly RC_SKIP=77
 # In the order in which they run: what is simple first.
 readonly TESTS="info versions msg av tagged peek multi_recv buffered rma split atomic
 	selective cntr srx mr alloc cxx readonly shared_buf cancel wait sread unmap
-	kinds manual signals random limits live hook core_cache cwrite cw_cm
+	kinds manual signals random bounce limits live hook core_cache cwrite cw_cm
 	cw_wait cw_end close fork exits
 	threads shared_ep dgram procs memlock uffd_denied"
 

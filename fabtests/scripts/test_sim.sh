@@ -43,7 +43,10 @@ compare()
 {
 	local policy=$1 provider simulator
 
-	if ! FI_OFI_MRRC_POLICY=$policy FI_OFI_MRRC_CACHE_MAX_SIZE=$SIZE \
+	# the simulator's default model, and no thread besides
+	if ! FI_OFI_MRRC_COST=ou2009 FI_OFI_MRRC_HELPER=never \
+		FI_OFI_MRRC_POLICY=$policy \
+		FI_OFI_MRRC_CACHE_MAX_SIZE=$SIZE \
 		FI_OFI_MRRC_CACHE_MAX_COUNT=$COUNT "${BIN}fi_mrrc_split" \
 		-p "$PROVIDER" -w "$DIR/trace.csv" >"$DIR/out" 2>&1; then
 		cat "$DIR/out"

@@ -44,7 +44,7 @@ struct fi_mrrc_stats {
 	uint64_t uncached;	/* registered for one operation only */
 	uint64_t posts;		/* operations posted with buffers we resolved */
 	uint64_t completions;	/* of those, completed, cancelled or flushed */
-	uint64_t bounces;	/* sources copied, for want of registration */
+	uint64_t bounces;	/* buffers copied instead of registered */
 	/* now */
 	uint64_t regions;	/* registered regions */
 	uint64_t bytes;		/* bytes in them */
@@ -61,6 +61,15 @@ struct fi_mrrc_stats {
 	uint64_t hooks;		/* calls of libc that are hooked now */
 	uint64_t hooks_lost;	/* that somebody else has overwritten */
 	uint64_t announced;	/* unmaps that hooks told of */
+	/* of the domain again */
+	uint64_t bounced_bytes;
+	uint64_t bounce_memory;	/* bytes registered for copies, now */
+	/* what p pages cost by the model in force, nanoseconds */
+	uint64_t cost_register_page;	/* this * p */
+	uint64_t cost_register;		/* + this */
+	uint64_t cost_deregister_page;
+	uint64_t cost_deregister;
+	uint64_t cost_copy_page;	/* 0: not known */
 };
 
 /* Any thread may call these. */

@@ -25,19 +25,32 @@ void mrrc_admit_fini(struct mrrc_admit *admit)
 	mrrc_history_fini(&admit->history);
 }
 
+bool mrrc_admit_copy_once(const struct mrrc_admit *admit, size_t len)
+{
+	const struct mrrc_cost *cost = &admit->cost;
+
+	return cost->copy_page > 0 &&
+	       cost->copy_page * mrrc_cost_pages(cost, len) <
+	       mrrc_cost_reg(cost, len) + mrrc_cost_dereg(cost, len);
+}
+
 enum mrrc_admission mrrc_admit(struct mrrc_admit *admit, uintptr_t addr,
 			       size_t len, size_t missing)
 {
 	const struct mrrc_cost *cost = &admit->cost;
 	const unsigned uses = mrrc_history_add(&admit->history,
 					       addr / cost->page);
-	const double copies = uses * cost->copy_page *
-			      mrrc_cost_pages(cost, len);
+	const double copy = cost->copy_page * mrrc_cost_pages(cost, len);
 	const double price = mrrc_cost_reg(cost, missing) +
 			     mrrc_cost_dereg(cost, missing);
 
-	if (cost->copy_page > 0 && copies < price)
-		return MRRC_ADMIT_BOUNCE;
+	if (copy > 0 && copy < price) {
+		/* history knows no more uses: often enough, then */
+		if (uses * copy < price && uses < MRRC_HISTORY_MAX)
+			return MRRC_ADMIT_BOUNCE;
+		/* bought; should it be lost, renting begins anew */
+		mrrc_history_clear(&admit->history, addr / cost->page);
+	}
 	if (uses == 1 && missing > admit->max_bytes / NEW_PART)
 		return MRRC_ADMIT_ONCE;
 	return MRRC_ADMIT_KEEP;

@@ -6,7 +6,8 @@
  * Copying is renting: a request is copied until the copies so far have cost
  * what registering would have, and then registered. Whatever comes, that
  * costs at most twice what the better of the two would have (Karlin and
- * others 1988, ski rental).
+ * others 1988, ski rental). What is lost afterwards is new again: memory that
+ * keeps going away is never worth more than copies.
  *
  * Not thread-safe. Only init allocates.
  */
@@ -36,5 +37,8 @@ void mrrc_admit_fini(struct mrrc_admit *admit);
 /* Of a request of @len bytes, @missing of them are not registered. */
 enum mrrc_admission mrrc_admit(struct mrrc_admit *admit, uintptr_t addr,
 			       size_t len, size_t missing);
+
+/* Where a registration would not be kept: is a copy cheaper this once? */
+bool mrrc_admit_copy_once(const struct mrrc_admit *admit, size_t len);
 
 #endif /* MRRC_ADMIT_H */

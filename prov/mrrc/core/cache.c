@@ -308,19 +308,27 @@ size_t mrrc_cache_invalidate(struct mrrc_cache *cache, uintptr_t start,
 	return count;
 }
 
-size_t mrrc_cache_evict_all(struct mrrc_cache *cache,
-			    struct mrrc_region_list *victims)
+size_t mrrc_cache_evict_some(struct mrrc_cache *cache, size_t bytes,
+			     size_t regions, struct mrrc_region_list *victims)
 {
 	struct mrrc_region *victim;
-	size_t count = 0;
+	size_t count = 0, gone = 0;
 
-	while ((victim = cache->policy->ops->victim(cache->policy))) {
+	while ((gone < bytes || count < regions) &&
+	       (victim = cache->policy->ops->victim(cache->policy))) {
+		gone += victim->len;
 		mrrc_cache_uncache(cache, victim, victims);
 		mrrc_cache_count(cache, MRRC_STAT_EVICTIONS);
 		count++;
 	}
 	mrrc_cache_gauge(cache);
 	return count;
+}
+
+size_t mrrc_cache_evict_all(struct mrrc_cache *cache,
+			    struct mrrc_region_list *victims)
+{
+	return mrrc_cache_evict_some(cache, SIZE_MAX, SIZE_MAX, victims);
 }
 
 void mrrc_cache_registered(struct mrrc_cache *cache, size_t len)

@@ -145,6 +145,13 @@ size_t mrrc_cache_invalidate(struct mrrc_cache *cache, uintptr_t start,
 /* How many regions operations use now: a walk. */
 size_t mrrc_cache_held(const struct mrrc_cache *cache);
 
+/*
+ * Evict victims of the policy until they are so many regions and bytes, or
+ * none is left. Returns how many.
+ */
+size_t mrrc_cache_evict_some(struct mrrc_cache *cache, size_t bytes,
+			     size_t regions, struct mrrc_region_list *victims);
+
 /* Evict everything that is not held. Returns how many. */
 size_t mrrc_cache_evict_all(struct mrrc_cache *cache,
 			    struct mrrc_region_list *victims);

@@ -39,6 +39,12 @@ extern const struct mrrc_cost_model mrrc_cost_models[];
 /* NULL takes the default; NULL for an unknown name. */
 const struct mrrc_cost *mrrc_cost_find(const char *name);
 
+/*
+ * A model's name, or "a=NS,b=NS,c=NS,d=NS[,copy=NS]" for pages of 4 KiB.
+ * -EINVAL: neither.
+ */
+int mrrc_cost_parse(const char *text, struct mrrc_cost *cost);
+
 /* -EINVAL: negative, not a number, or an odd page size. */
 int mrrc_cost_check(const struct mrrc_cost *cost);
 

@@ -89,3 +89,18 @@ unsigned mrrc_history_add(struct mrrc_history *history, uint64_t key)
 	}
 	return least + 1;
 }
+
+void mrrc_history_clear(struct mrrc_history *history, uint64_t key)
+{
+	const unsigned least = mrrc_history_get(history, key);
+	const uint64_t hash = mrrc_hash(key);
+	uint8_t *count;
+	int row;
+
+	for (row = 0; row < ROWS; row++) {
+		count = mrrc_history_at(history, hash, row);
+		/* larger ones are others' */
+		if (*count == least)
+			*count = 0;
+	}
+}

@@ -3,7 +3,8 @@
  * How often a range was asked for lately, remembered after it has left: a
  * count-min sketch with conservative update (Estan, Varghese 2002) whose
  * counters are halved from time to time (TinyLFU: Einziger, Friedman, Manes
- * 2017). Never says less than the truth since the last halving, rarely more.
+ * 2017). Without clears it never says less than the truth since the last
+ * halving, rarely more.
  *
  * Not thread-safe. Only init allocates.
  */
@@ -30,5 +31,8 @@ void mrrc_history_fini(struct mrrc_history *history);
 unsigned mrrc_history_add(struct mrrc_history *history, uint64_t key);
 
 unsigned mrrc_history_get(const struct mrrc_history *history, uint64_t key);
+
+/* As if it had never been used; a few others may be, too. */
+void mrrc_history_clear(struct mrrc_history *history, uint64_t key);
 
 #endif /* MRRC_HISTORY_H */

@@ -47,12 +47,23 @@
 	  "used once: larger than the cache")				\
 	X(UNCACHED_FULL, "uncached_full",				\
 	  "used once: everything cached is in use")			\
+	X(BOUNCES, "bounces", "copied: cheaper, or not to be registered") \
+	X(BOUNCED_BYTES, "bounced_bytes", "of those, asked for")	\
 	X(BYTES, "bytes", "gauge: indexed now")				\
 	X(BYTES_PEAK, "bytes_peak", "gauge: indexed at most")		\
 	X(REGIONS, "regions", "gauge: indexed now")			\
 	X(REGIONS_PEAK, "regions_peak", "gauge: indexed at most")	\
 	X(PINNED, "pinned_bytes", "gauge: registered now")		\
-	X(PINNED_PEAK, "pinned_bytes_peak", "gauge: registered at most")
+	X(PINNED_PEAK, "pinned_bytes_peak", "gauge: registered at most") \
+	X(BOUNCE_MEMORY, "bounce_memory", "gauge: registered for copies") \
+	X(COST_REG_PAGE, "cost_register_page_ns",			\
+	  "gauge: the cost model's a, registering a page")		\
+	X(COST_REG, "cost_register_ns", "gauge: its b, registering")	\
+	X(COST_DEREG_PAGE, "cost_deregister_page_ns",			\
+	  "gauge: its c, deregistering a page")				\
+	X(COST_DEREG, "cost_deregister_ns", "gauge: its d, deregistering") \
+	X(COST_COPY_PAGE, "cost_copy_page_ns",				\
+	  "gauge: copying a page; 0: not known")
 
 enum mrrc_stat {
 #define X(id, name, help) MRRC_STAT_##id,

@@ -4,6 +4,7 @@
  * seen, and when the operation behind it is over.
  */
 #include "config.h"
+#include "blocks.h"
 #include "op.h"
 
 /*
@@ -52,7 +53,25 @@ void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
 				  FI_OPT_MIN_MULTI_RECV, &min, &size) ? 0 : min;
 }
 
-bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op, const void *entry,
+/*
+ * An operation that copies is over, under the CQ's lock. false: its endpoint
+ * is closed, so its buffers are no longer ours to write, nor is there any use
+ * in telling.
+ */
+static bool mrrc_claim_copies(struct mrrc_cq *cq, struct mrrc_op *op,
+			      uint32_t state, struct fi_cq_data_entry *entry,
+			      int err)
+{
+	if (cq->core_entry_size >= sizeof(*entry) || err)
+		entry->buf = mrrc_bounce_user(op, entry->buf);
+	if (state & MRRC_OP_ZOMBIE)
+		return !op->bounces->in;
+	if (!err)
+		mrrc_bounce_in(op, state & MRRC_OP_RX ? entry->len : SIZE_MAX);
+	return true;
+}
+
+bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op, void *entry,
 		   int err, void **context, struct mrrc_op **done)
 {
 	uint32_t state = atomic_load_explicit(&op->flags,
@@ -90,6 +109,9 @@ bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op, const void *entry,
 		}
 	}
 
+	if (mrrc_unlikely(op->bounces != NULL) &&
+	    !mrrc_claim_copies(cq, op, state, entry, err))
+		silent = true;
 	mrrc_op_retire_silent(op);
 	if ((state & MRRC_OP_ZOMBIE) && op->cq)
 		op->cq->zombies--;

@@ -55,8 +55,8 @@ void mrrc_domain_unlock_cqs(struct mrrc_domain *domain)
  * Map n entries as the core gave them at from to what the application gets at
  * to (the same place, or one with smaller entries). Lock held.
  */
-static ssize_t mrrc_cq_map(struct mrrc_cq *cq, char *to, const char *from,
-			   ssize_t n, fi_addr_t *src, struct mrrc_op **done)
+static ssize_t mrrc_cq_map(struct mrrc_cq *cq, char *to, char *from, ssize_t n,
+			   fi_addr_t *src, struct mrrc_op **done)
 {
 	const size_t in = cq->core_entry_size, out = cq->entry_size;
 	struct mrrc_op *op;

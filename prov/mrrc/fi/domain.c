@@ -11,6 +11,7 @@
 #include <rdma/fi_ext_mrrc.h>
 
 #include "alloc.h"
+#include "blocks.h"
 #include "import.h"
 #include "op.h"
 #include "sweep.h"
@@ -19,6 +20,9 @@ static void mrrc_domain_cache_close(struct mrrc_domain *domain)
 {
 	if (!domain->implicit)
 		return;
+	if (domain->blocks)
+		mrrc_admit_fini(&domain->admit);
+	mrrc_blocks_close(domain->blocks);
 	mrrc_reg_close(&domain->reg);
 	mrrc_pool_close(domain->ops);
 }
@@ -36,6 +40,7 @@ static int mrrc_domain_close(struct fid *fid)
 	mrrc_alloc_close(&domain->reg);
 	if (domain->implicit) {
 		mrrc_domain_sweep(domain);
+		mrrc_blocks_flush(domain->blocks);
 		mrrc_reg_flush(&domain->reg);
 	}
 	ret = fi_close(&domain->core->fid);
@@ -152,6 +157,39 @@ static int mrrc_domain_cache_open(struct mrrc_domain *domain)
 	return ret;
 }
 
+#define BOUNCE_PART	8	/* of the cache's limit, for blocks */
+#define BOUNCE_BYTES	((size_t) 8 << 20)	/* at most */
+#define RXM_EAGER	16384	/* more than ofi_rxm lets peers read */
+
+/*
+ * Without blocks everything is registered, so failing is no error. Device
+ * memory is not ours to copy.
+ */
+static void mrrc_domain_open_blocks(struct mrrc_domain *domain)
+{
+	struct mrrc_reg *reg = &domain->reg;
+	size_t max = mrrc_params.bounce_size;
+	size_t bytes, regions;
+
+	mrrc_cache_mt_limits(reg->cache, &bytes, &regions);
+	bytes /= BOUNCE_PART;
+	if (bytes > BOUNCE_BYTES)
+		bytes = BOUNCE_BYTES;
+	if (strstr(reg->core_name, "ofi_rxm") && max > RXM_EAGER)
+		max = RXM_EAGER;
+	if (reg->hmem || !max ||
+	    mrrc_blocks_open(reg, max, bytes, &domain->blocks) ||
+	    !domain->blocks)
+		return;
+	if (mrrc_admit_init(&domain->admit, &reg->cost, bytes * BOUNCE_PART,
+			    regions)) {
+		mrrc_blocks_close(domain->blocks);
+		domain->blocks = NULL;
+		return;
+	}
+	domain->bounce_max = mrrc_blocks_max(domain->blocks);
+}
+
 static bool mrrc_domain_implicit(const struct mrrc_domain *domain)
 {
 	switch (mrrc_params.reg) {
@@ -212,6 +250,8 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 		goto err_cache;
 
 	mrrc_reg_attach(&domain->reg, domain->core);
+	if (domain->implicit)
+		mrrc_domain_open_blocks(domain);
 	domain->domain.fid.fclass = FI_CLASS_DOMAIN;
 	domain->domain.fid.context = context;
 	domain->domain.fid.ops = &mrrc_domain_fid_ops.ops;

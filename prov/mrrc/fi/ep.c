@@ -140,6 +140,21 @@ static int mrrc_ep_bind_own_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir,
 }
 
 /*
+ * What arrives in a block is in its place only when its completion is read: a
+ * counter must not tell before, and of a receive the length must be known.
+ */
+static void mrrc_ep_allow_copies(struct mrrc_ep *ep)
+{
+	if (!ep->domain->blocks || !ep->plain)
+		return;
+	ep->copies.out = true;
+	ep->copies.read = ep->tx.cq && !ep->tx.counter;
+	ep->copies.recv = ep->rx.cq && !ep->rx.counter && !ep->buffered &&
+			  !ep->shared_rx && ep->rx.cq->core_entry_size >=
+			  sizeof(struct fi_cq_msg_entry);
+}
+
+/*
  * What an endpoint still needs before it can transfer. Cores enable one in
  * fi_enable(), or (verbs) when it is connected without.
  */
@@ -161,6 +176,7 @@ int mrrc_ep_prepare(struct mrrc_ep *ep)
 		if (ret)
 			return ret;
 	}
+	mrrc_ep_allow_copies(ep);
 	if (ep->shared_rx && ep->rx.cq && ep->rx.selective &&
 	    !ep->domain->core_rx_always)
 		ep->rx.cq->rx_selective = true;
@@ -332,6 +348,7 @@ static void mrrc_ep_init_attr(struct mrrc_ep *ep, const struct fi_info *info)
 	const bool splits_msgs = splits &&
 				 !strstr(ep->domain->reg.core_name, "ofi_rxm");
 
+	ep->plain = splits;
 	if (info->tx_attr) {
 		ep->tx.op_flags = info->tx_attr->op_flags;
 		ep->tx.iov_limit = mrrc_iov_limit(info->tx_attr->iov_limit);

@@ -42,6 +42,7 @@
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
 
+#include "core/admit.h"
 #include "reg.h"
 #include "sys/mon.h"
 #include "sys/pages.h"
@@ -104,6 +105,7 @@ extern struct fi_provider mrrc_prov;
 
 typedef atomic_int mrrc_ref;	/* children of an object */
 
+struct mrrc_blocks;
 struct mrrc_pool;
 struct mrrc_op;
 struct mrrc_comp;
@@ -144,10 +146,13 @@ struct mrrc_domain {
 	struct mrrc_eq *eq;	/* bound, for FI_REG_MR */
 	/* records in flight, when implicit: a context in it is ours */
 	struct mrrc_pool *ops;
+	/* copies: blocks, and when to use them (the cache's lock) */
+	struct mrrc_blocks *blocks;
+	size_t bounce_max;	/* bytes of a buffer; 0: never */
+	struct mrrc_admit admit;
 	atomic_uint_fast64_t warned;	/* bit per error said once */
 	atomic_uint_fast64_t posts;
 	atomic_uint_fast64_t completions;
-	atomic_uint_fast64_t bounces;
 	pthread_mutex_t cq_lock;	/* guards cqs */
 	struct mrrc_cq *cqs;	/* every CQ of the domain, linked by next */
 	atomic_int internal_cqs;	/* of them, opened by us */
@@ -266,11 +271,16 @@ struct mrrc_ep {
 	uintptr_t ops_base;
 	size_t ops_len;
 	struct mrrc_ep_dir tx, rx;
+	/* may go through blocks of ours; what is copied in, see ep.c */
+	struct {
+		bool out, recv, read;
+	} copies;
 	size_t write_split_limit, read_split_limit;
 	bool shared_rx;		/* receives come from a shared context */
 	bool is_srx;		/* this is the shared context */
 	bool rx_bind_late;	/* rx.cq is yet to be bound to the core */
 	bool buffered;		/* FI_BUFFERED_RECV */
+	bool plain;		/* messages are data and nothing else */
 	bool desc_always;	/* the core uses descriptors of empty buffers */
 	size_t inject_size;
 	struct mrrc_cq *own_cq;	/* bound by us where a counter alone was */
@@ -358,6 +368,10 @@ struct mrrc_params {
 	enum mrrc_helper helper;
 	enum mrrc_mon_probe probe;
 	char policy[64];
+	bool cost_measure;
+	struct mrrc_cost cost;	/* unless measured */
+	char cost_text[96];
+	size_t bounce_size;	/* of the largest buffer to be copied */
 	char monitor[16];	/* "auto", "uffd", "manual", "none" */
 	enum mrrc_hooks hooks;
 	char stats_file[PATH_MAX];	/* empty: none */

@@ -43,7 +43,7 @@ struct mrrc_op {
 	struct mrrc_cq *cq;		/* reports it; NULL: a shared context */
 	struct mrrc_op *next;		/* list of its claimer */
 	uint64_t seq;			/* age: smaller is older */
-	struct mrrc_bounce *bounces;	/* copies that go out instead */
+	struct mrrc_block *bounces;	/* copies instead of buffers */
 	/* of a multi-receive buffer, see complete.c */
 	uintptr_t multi_base;
 	size_t multi_len, multi_min, multi_done, multi_end;
@@ -126,15 +126,33 @@ void mrrc_op_end_list(struct mrrc_op *list);
  * copy, which lives as long as op. -FI_EFAULT if it cannot be read.
  */
 int mrrc_bounce_out(struct mrrc_op *op, struct iovec *iov);
+
+/* May its data go through blocks of registered memory? */
+bool mrrc_bounce_allowed(const struct mrrc_op *op, enum mrrc_access access);
+
+/*
+ * A block for a buffer, which lies so far into its message: -FI_ENOMEM if
+ * none is left, -FI_EFAULT if the buffer is not as it should be.
+ */
+int mrrc_bounce_block(struct mrrc_op *op, const struct iovec *iov,
+		      size_t offset, enum mrrc_access access, void **base,
+		      void **desc);
+
+/* So much of a message has come: to where it belongs. */
+void mrrc_bounce_in(struct mrrc_op *op, size_t len);
+
+/* Whose data are there? What is none of a block's stays. */
+void *mrrc_bounce_user(const struct mrrc_op *op, const void *addr);
 void mrrc_bounce_free(struct mrrc_op *op);
 
 /*
  * complete.c: claim the operation behind a completion, under the lock of the
  * CQ that reported it. entry is the core's, in the CQ's core format, or an
- * error entry with its err. Adds the record to *done when it is over. True if
- * the application sees this completion; *context is then its own.
+ * error entry with its err; data are brought to where they belong. Adds the
+ * record to *done when it is over. True if the application sees this
+ * completion; *context is then its own.
  */
-bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op, const void *entry,
+bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op, void *entry,
 		   int err, void **context, struct mrrc_op **done);
 
 #endif /* MRRC_OP_H */

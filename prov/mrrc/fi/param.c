@@ -10,6 +10,7 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <strings.h>
 #include <unistd.h>
@@ -21,6 +22,8 @@
 #define PARAM_PREFIX	"FI_OFI_MRRC_"
 #define PARAM_NAME_MAX	64	/* with the prefix */
 
+#define BOUNCE_SIZE	((size_t) 64 * 1024)	/* what blocks are for */
+
 extern char **environ;
 
 struct mrrc_params mrrc_params = {
@@ -30,6 +33,9 @@ struct mrrc_params mrrc_params = {
 	.alloc_max_size = SIZE_MAX,
 	.alloc_idle = 10000,
 	.policy = MRRC_POLICY_DEFAULT,
+	.cost_measure = true,
+	.cost_text = "measure",
+	.bounce_size = BOUNCE_SIZE,
 	.monitor = "auto",
 	.hooks = MRRC_HOOKS_AUTO,
 };
@@ -63,6 +69,31 @@ static int set_policy(const char *value)
 	    strlen(value) >= sizeof(mrrc_params.policy))
 		return -FI_EINVAL;
 	snprintf(mrrc_params.policy, sizeof(mrrc_params.policy), "%s", value);
+	return 0;
+}
+
+static int set_cost(const char *value)
+{
+	const bool measure = !strcmp(value, "measure");
+
+	if (strlen(value) >= sizeof(mrrc_params.cost_text) ||
+	    (!measure && mrrc_cost_parse(value, &mrrc_params.cost)))
+		return -FI_EINVAL;
+	mrrc_params.cost_measure = measure;
+	snprintf(mrrc_params.cost_text, sizeof(mrrc_params.cost_text), "%s",
+		 value);
+	return 0;
+}
+
+static int set_bounce_size(const char *value)
+{
+	size_t size;
+	int ret;
+
+	ret = mrrc_text_size(value, &size);
+	if (ret || size > BOUNCE_SIZE)
+		return ret ? ret : -ERANGE;
+	mrrc_params.bounce_size = size;
 	return 0;
 }
 
@@ -206,6 +237,21 @@ static const struct mrrc_param {
 	  .help = "Which region the cache evicts to make room, how many may "
 		  "serve one buffer (pieces), and how many go at once (batch)",
 	  .set = set_policy },
+	{ .name = "cost", .type = FI_PARAM_STRING,
+	  .accepts = "measure, ou2009, ou2009-nobatch, ucx, mietke2006, "
+		     "mietke2006-huge, rxe, or nanoseconds as a=770,b=7420,"
+		     "c=220,d=1100,copy=300",
+	  .otherwise = "measure",
+	  .help = "What registering a buffer of p pages takes, a * p + b, "
+		  "deregistering it, c * p + d, and copying it, copy * p: by "
+		  "this the cache evicts and copies",
+	  .set = set_cost },
+	{ .name = "bounce_size", .type = FI_PARAM_STRING,
+	  .accepts = "bytes, at most 64K; 0: none",
+	  .otherwise = "64K",
+	  .help = "The largest buffer that is copied instead of registered, "
+		  "where that is cheaper",
+	  .set = set_bounce_size },
 	{ .name = "lazy_dereg", .type = FI_PARAM_STRING,
 	  .accepts = "auto, always or never",
 	  .otherwise = "auto",

@@ -11,6 +11,7 @@
 
 #include <rdma/fi_ext_mrrc.h>
 
+#include "measure.h"
 #include "mrrc_fi.h"
 #include "reg.h"
 #include "stats_file.h"
@@ -149,6 +150,9 @@ void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 		.nocache = mrrc_reg_core_caches(core_name),
 		.helper = mrrc_reg_helper(core_name, thread_safe),
 	};
+	if (info->domain_attr->name)
+		strncpy(reg->device, info->domain_attr->name,
+			sizeof(reg->device) - 1);
 	atomic_init(&reg->next_key, key);
 }
 
@@ -280,6 +284,10 @@ void mrrc_reg_attach(struct mrrc_reg *reg, struct fid_domain *core)
 {
 	reg->core = core;
 	reg->core_ops = core->mr;
+	if (reg->cache) {
+		mrrc_measure_cost(reg, &reg->cost);
+		mrrc_cache_mt_set_cost(reg->cache, &reg->cost);
+	}
 	mrrc_stats_file_add(reg);
 }
 
@@ -390,6 +398,14 @@ void mrrc_reg_stats(struct mrrc_reg *reg, struct fi_mrrc_stats *out)
 	out->hooks = hooks.placed;
 	out->hooks_lost = hooks.lost;
 	out->announced = hooks.told;
+	out->bounces = value[MRRC_STAT_BOUNCES];
+	out->bounced_bytes = value[MRRC_STAT_BOUNCED_BYTES];
+	out->bounce_memory = value[MRRC_STAT_BOUNCE_MEMORY];
+	out->cost_register_page = value[MRRC_STAT_COST_REG_PAGE];
+	out->cost_register = value[MRRC_STAT_COST_REG];
+	out->cost_deregister_page = value[MRRC_STAT_COST_DEREG_PAGE];
+	out->cost_deregister = value[MRRC_STAT_COST_DEREG];
+	out->cost_copy_page = value[MRRC_STAT_COST_COPY_PAGE];
 	/* without its parameters */
 	memcpy(out->policy, mrrc_params.policy,
 	       strnlen(mrrc_params.policy, sizeof(out->policy) - 1));

@@ -17,6 +17,7 @@
 
 #include <rdma/fi_domain.h>
 
+#include "core/cost.h"
 #include "core/region.h"
 #include "core/stats.h"
 #include "sys/board.h"
@@ -30,6 +31,8 @@ struct mrrc_reg {
 	struct fid_domain *core;
 	struct fi_ops_mr *core_ops;	/* its own, whatever core->mr is */
 	const char *core_name;		/* the provider's, for messages */
+	char device[64];		/* the domain's name */
+	struct mrrc_cost cost;		/* of registering there */
 	int mr_mode;			/* what the core asks of us */
 	size_t key_size;
 	bool nocache;		/* MRRC_MR_NOCACHE means something to it */
@@ -55,7 +58,10 @@ void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 /* Monitor and cache, by the parameters. */
 int mrrc_reg_open(struct mrrc_reg *reg);
 
-/* The core's domain is open: before the first use of the cache. */
+/*
+ * The core's domain is open: before the first use of the cache, whose cost
+ * model is known from then on.
+ */
 void mrrc_reg_attach(struct mrrc_reg *reg, struct fid_domain *core);
 
 /*
@@ -64,6 +70,9 @@ void mrrc_reg_attach(struct mrrc_reg *reg, struct fid_domain *core);
  */
 int mrrc_reg_own(struct mrrc_reg *reg, const void *buf, size_t len,
 		 uint64_t rights, struct fid_mr **mr);
+
+/* The rights of memory that operations of ours go through. */
+#define MRRC_REG_BOUNCE	(FI_SEND | FI_WRITE | FI_RECV | FI_READ)
 
 /* The rights of a buffer that peers write to, on every core. */
 #define MRRC_REG_EXPOSE	(FI_RECV | FI_READ | FI_REMOTE_WRITE)

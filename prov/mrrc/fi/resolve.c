@@ -100,16 +100,44 @@ err_put:
 	return ret;
 }
 
-/* In at most so many pieces. */
-static int mrrc_resolve_one(struct mrrc_op *op, const struct iovec *iov,
-			    enum mrrc_access access, unsigned pieces,
-			    struct mrrc_bufs *core)
+/* Through a block instead. 0, or the buffer is as it was. */
+static int mrrc_resolve_block(struct mrrc_op *op, const struct iovec *iov,
+			      size_t offset, enum mrrc_access access,
+			      struct mrrc_bufs *core)
 {
-	struct mrrc_cache_mt *cache = op->domain->reg.cache;
+	void *base, *desc;
+	int ret;
+
+	ret = mrrc_bounce_block(op, iov, offset, access, &base, &desc);
+	if (!ret)
+		mrrc_bufs_add(core, base, iov->iov_len, desc);
+	return ret;
+}
+
+/* A limit of the core's or the system's, as opposed to the memory's fault. */
+static bool mrrc_resolve_limited(int ret)
+{
+	return ret && ret != -FI_EFAULT && ret != -FI_EACCES &&
+	       ret != -FI_EINVAL;
+}
+
+/*
+ * In at most so many pieces, or by a copy: where that is cheaper, or where
+ * registering fails.
+ */
+static int mrrc_resolve_one(struct mrrc_op *op, const struct iovec *iov,
+			    size_t offset, enum mrrc_access access,
+			    unsigned pieces, struct mrrc_bufs *core)
+{
+	struct mrrc_domain *domain = op->domain;
+	struct mrrc_cache_mt *cache = domain->reg.cache;
+	const bool small = iov->iov_len <= domain->bounce_max &&
+			   mrrc_bounce_allowed(op, access);
 	struct iovec copy = *iov;
 	struct mrrc_plan plan;
+	bool cheaper = false;
 	void *desc;
-	int ret;
+	int ret = 0;
 
 	if (!iov->iov_len) {
 		mrrc_bufs_add(core, iov->iov_base, 0, NULL);
@@ -121,8 +149,21 @@ static int mrrc_resolve_one(struct mrrc_op *op, const struct iovec *iov,
 		mrrc_bufs_add(core, iov->iov_base, iov->iov_len, desc);
 		return 0;
 	}
-	ret = mrrc_cache_mt_get_pieces(cache, iov->iov_base, iov->iov_len,
-				       access, pieces, &plan);
+	if (small)
+		ret = mrrc_cache_mt_get_or_copy(cache, &domain->admit,
+						iov->iov_base, iov->iov_len,
+						access, pieces, &plan,
+						&cheaper);
+	if (cheaper &&
+	    !mrrc_resolve_block(op, iov, offset, access, core))
+		return 0;
+	if (!small || cheaper)
+		ret = mrrc_cache_mt_get_pieces(cache, iov->iov_base,
+					       iov->iov_len, access, pieces,
+					       &plan);
+	if (mrrc_unlikely(mrrc_resolve_limited(ret)) && small &&
+	    !mrrc_resolve_block(op, iov, offset, access, core))
+		return 0;
 	if (mrrc_unlikely((ret == -FI_EFAULT || ret == -FI_EACCES ||
 			   ret == -FI_EPERM) && access == MRRC_RO) &&
 	    !mrrc_bounce_out(op, &copy))
@@ -149,13 +190,13 @@ int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov,
 {
 	unsigned pieces;
 	void *some = NULL;
-	size_t i;
+	size_t offset = 0, i;
 	int ret;
 
 	if (limit < count)
 		limit = count;
 	core->count = 0;
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < count; offset += iov[i++].iov_len) {
 		if (desc && desc[i]) {
 			mrrc_bufs_add(core, iov[i].iov_base, iov[i].iov_len,
 				      desc[i]);
@@ -163,7 +204,8 @@ int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov,
 		}
 		/* what the buffers after it leave */
 		pieces = limit - (count - 1 - i) - core->count;
-		ret = mrrc_resolve_one(op, &iov[i], access, pieces, core);
+		ret = mrrc_resolve_one(op, &iov[i], offset, access, pieces,
+				       core);
 		if (ret)
 			return ret;
 	}

@@ -51,7 +51,8 @@ int mrrc_resolve_nothing(struct mrrc_op *op, void **core_desc);
  * Descriptors for count buffers: those given in desc (may be NULL, wholly or
  * in part), else of regions that op holds from now on. A buffer that several
  * regions cover becomes several, as long as there are at most limit in all.
- * Sources that cannot be registered are replaced by copies. On error op is
+ * Sources that cannot be registered, and small buffers that it does not pay
+ * to register, are replaced by copies. On error op is
  * still the caller's to end (mrrc_op_posted()).
  *
  * Empty buffers get a neighbour's: verbs looks into every descriptor that it

@@ -23,7 +23,6 @@ static void mrrc_stats_fill(struct mrrc_domain *domain,
 {
 	out->posts = atomic_load(&domain->posts);
 	out->completions = atomic_load(&domain->completions);
-	out->bounces = atomic_load(&domain->bounces);
 	if (!domain->implicit) {
 		strcpy(out->monitor, "none");
 		return;

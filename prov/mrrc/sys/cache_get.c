@@ -79,9 +79,9 @@ mrrc_cache_mt_hit(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
 }
 
 /* For the next time. The region is held. */
-static void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
-				   enum mrrc_access access,
-				   struct mrrc_region *region)
+void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
+			    enum mrrc_access access,
+			    struct mrrc_region *region)
 {
 	const uintptr_t big = addr >> MRRC_TLB_BIG << MRRC_TLB_BIG;
 	const uint64_t tag = mrrc_region_tag(region);
@@ -256,7 +256,7 @@ static int mrrc_cache_mt_plan(struct mrrc_cache_mt *cache, uintptr_t addr,
 }
 
 /* What could not be served without a lock. */
-static __attribute__((noinline)) int
+__attribute__((noinline)) int
 mrrc_cache_mt_get_slow(struct mrrc_cache_mt *cache, uintptr_t addr,
 		       size_t len, enum mrrc_access access, unsigned pieces,
 		       struct mrrc_plan *plan)
@@ -283,17 +283,16 @@ mrrc_cache_mt_get_one(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
 	return rc;
 }
 
-int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *ptr,
-			     size_t len, enum mrrc_access access,
-			     unsigned pieces, struct mrrc_plan *plan)
+static inline bool mrrc_cache_mt_known(struct mrrc_cache_mt *cache,
+				       uintptr_t addr, size_t len,
+				       enum mrrc_access access,
+				       struct mrrc_plan *plan)
 {
-	const uintptr_t addr = (uintptr_t)ptr;
 	struct mrrc_region *region;
 
 	region = mrrc_cache_mt_hit(cache, addr, len, access);
 	if (!region)
-		return mrrc_cache_mt_get_slow(cache, addr, len, access,
-					      pieces, plan);
+		return false;
 	plan->count = 1;
 	plan->missing = 0;
 	plan->merged = false;
@@ -302,7 +301,31 @@ int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *ptr,
 		.len = region->len,
 		.region = region,
 	};
-	return 0;
+	return true;
+}
+
+int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *ptr,
+			     size_t len, enum mrrc_access access,
+			     unsigned pieces, struct mrrc_plan *plan)
+{
+	const uintptr_t addr = (uintptr_t)ptr;
+
+	return mrrc_cache_mt_known(cache, addr, len, access, plan) ? 0 :
+	       mrrc_cache_mt_get_slow(cache, addr, len, access, pieces, plan);
+}
+
+int mrrc_cache_mt_get_or_copy(struct mrrc_cache_mt *cache,
+			      struct mrrc_admit *admit, const void *ptr,
+			      size_t len, enum mrrc_access access,
+			      unsigned pieces, struct mrrc_plan *plan,
+			      bool *copy)
+{
+	const uintptr_t addr = (uintptr_t)ptr;
+
+	*copy = false;
+	return mrrc_cache_mt_known(cache, addr, len, access, plan) ? 0 :
+	       mrrc_cache_mt_admit(cache, admit, addr, len, access, pieces,
+				   plan, copy);
 }
 
 int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *ptr, size_t len,

@@ -16,6 +16,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* Evictions before everything that is idle goes. */
+#define MRRC_ROOM_TRIES	6
+
 /* One miss. */
 struct mrrc_miss {
 	struct mrrc_cache_mt *cache;
@@ -86,17 +89,26 @@ static int mrrc_miss_reg_once(struct mrrc_miss *miss, uintptr_t start,
 	return 0;
 }
 
-/* The same; when a limit is in the way, what is idle makes room first. */
+/*
+ * The same; when a limit is in the way, what is idle makes room first: little,
+ * and more as long as that does not help.
+ */
 static int mrrc_miss_reg(struct mrrc_miss *miss, uintptr_t start, size_t len,
 			 enum mrrc_access as)
 {
+	unsigned attempt;
 	int rc;
 
-	rc = mrrc_miss_reg_once(miss, start, len, as);
-	if (!mrrc_reg_limited(rc) || mrrc_mon_forked(miss->cache->mon) ||
-	    !mrrc_cache_mt_flush(miss->cache))
-		return rc;
-	return mrrc_miss_reg_once(miss, start, len, as);
+	for (attempt = 0;; attempt++) {
+		rc = mrrc_miss_reg_once(miss, start, len, as);
+		if (!mrrc_reg_limited(rc))
+			return rc;
+		if (attempt < MRRC_ROOM_TRIES ?
+		    !mrrc_cache_mt_make_room(miss->cache, len, attempt) :
+		    attempt > MRRC_ROOM_TRIES ||
+		    !mrrc_cache_mt_flush(miss->cache))
+			return rc;
+	}
 }
 
 /* ---- a miss that may be cached ---- */

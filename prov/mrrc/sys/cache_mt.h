@@ -11,6 +11,7 @@
 #ifndef MRRC_CACHE_MT_H
 #define MRRC_CACHE_MT_H
 
+#include "core/admit.h"
 #include "core/cache.h"
 #include "sys/mon.h"
 
@@ -66,6 +67,25 @@ int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *addr,
 int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *addr,
 			     size_t len, enum mrrc_access access,
 			     unsigned pieces, struct mrrc_plan *plan);
+
+/* What registering costs, before anything is registered. */
+void mrrc_cache_mt_set_cost(struct mrrc_cache_mt *cache,
+			    const struct mrrc_cost *cost);
+
+/*
+ * mrrc_cache_mt_get_pieces() for a buffer that the caller could copy through
+ * registered memory: *copy says that this is cheaper. Then nothing is held,
+ * and the lookup is counted as a miss. admit is guarded by the cache's lock.
+ */
+int mrrc_cache_mt_get_or_copy(struct mrrc_cache_mt *cache,
+			      struct mrrc_admit *admit, const void *addr,
+			      size_t len, enum mrrc_access access,
+			      unsigned pieces, struct mrrc_plan *plan,
+			      bool *copy);
+
+/* So many bytes were copied; so many are registered for it now. */
+void mrrc_cache_mt_bounced(struct mrrc_cache_mt *cache, size_t len);
+void mrrc_cache_mt_bounce_memory(struct mrrc_cache_mt *cache, size_t bytes);
 
 /* Once per region, when the operation has completed. Any thread. */
 void mrrc_cache_mt_put(struct mrrc_cache_mt *cache,

@@ -57,6 +57,21 @@ struct mrrc_cache_mt {
  */
 int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache);
 
+/* After a lookup without a lock that found nothing. */
+int mrrc_cache_mt_get_slow(struct mrrc_cache_mt *cache, uintptr_t addr,
+			   size_t len, enum mrrc_access access,
+			   unsigned pieces, struct mrrc_plan *plan);
+
+/* cache_cost.c: the same for mrrc_cache_mt_get_or_copy(). */
+int mrrc_cache_mt_admit(struct mrrc_cache_mt *cache, struct mrrc_admit *admit,
+			uintptr_t addr, size_t len, enum mrrc_access access,
+			unsigned pieces, struct mrrc_plan *plan, bool *copy);
+
+/* For this thread's next lookup. The region is held. */
+void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
+			    enum mrrc_access access,
+			    struct mrrc_region *region);
+
 /* Memory for a region, NEW and zero but for its word; NULL: no more. */
 struct mrrc_region *mrrc_cache_mt_region(struct mrrc_cache_mt *cache);
 void mrrc_cache_mt_region_free(struct mrrc_cache_mt *cache,
@@ -110,5 +125,13 @@ static inline size_t mrrc_cache_mt_reap(struct mrrc_cache_mt *cache)
 int mrrc_cache_mt_once(struct mrrc_cache_mt *cache, uintptr_t addr,
 		       size_t len, enum mrrc_access access,
 		       enum mrrc_stat cause, struct mrrc_region **region);
+
+/*
+ * A registration of @len bytes failed for want of room: deregister what waits
+ * for it, else evict about as much, twice that with each attempt. Returns how
+ * many regions went; 0: there is nothing idle.
+ */
+size_t mrrc_cache_mt_make_room(struct mrrc_cache_mt *cache, size_t len,
+			       unsigned attempt);
 
 #endif /* MRRC_CACHE_MT_PRIV_H */

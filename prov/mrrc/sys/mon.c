@@ -321,27 +321,6 @@ static void mrrc_mon_handle(struct mrrc_mon *mon)
 
 /* ---- watching ---- */
 
-int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
-{
-	int rc = -ENODEV;
-
-	mrrc_lock_acquire(&mon->lock);
-	/* What came before is not to be taken for news of this range. */
-	if (mrrc_mon_works(mon) && mrrc_mon_seq(mon) & 1)
-		mrrc_mon_handle(mon);
-	if (mrrc_mon_works(mon)) {
-		mrrc_hooks_mark(start, len);
-		rc = mon->ops->watch(mon, start, len);
-	}
-	mrrc_lock_release(&mon->lock);
-	return rc;
-}
-
-bool mrrc_mon_sees(struct mrrc_mon *mon, uintptr_t start, size_t len)
-{
-	return mrrc_mon_works(mon) && mon->ops->sees(mon, start, len);
-}
-
 /* MONITOR lock held: unwatch the parts of the range that nobody covers. */
 static void mrrc_mon_uncover(struct mrrc_mon *mon, uintptr_t start,
 			     uintptr_t end)
@@ -365,17 +344,90 @@ static void mrrc_mon_uncover(struct mrrc_mon *mon, uintptr_t start,
 		if (sub) {
 			start = range.end;
 		} else {
+			mrrc_idle_forget(&mon->idle, start, next);
 			mon->ops->unwatch(mon, start, next - start);
 			start = next;
 		}
 	}
 }
 
+/* MONITOR lock held. */
+static bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon)
+{
+	struct mrrc_idle_range range;
+	bool any = false;
+
+	while (mrrc_idle_take(&mon->idle, &range)) {
+		mrrc_mon_uncover(mon, range.start, range.end);
+		any = true;
+	}
+	return any;
+}
+
+int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
+{
+	int rc = -ENODEV;
+
+	mrrc_lock_acquire(&mon->lock);
+	/* What came before is not to be taken for news of this range. */
+	if (mrrc_mon_works(mon) && mrrc_mon_seq(mon) & 1)
+		mrrc_mon_handle(mon);
+	if (mrrc_mon_works(mon)) {
+		mrrc_hooks_mark(start, len);
+		rc = mon->ops->watch(mon, start, len);
+	}
+	/* Each range takes mappings, of which there are so many. */
+	if (rc == -ENOMEM && mrrc_mon_unwatch_all_idle(mon))
+		rc = mon->ops->watch(mon, start, len);
+	mrrc_lock_release(&mon->lock);
+	return rc;
+}
+
+bool mrrc_mon_sees(struct mrrc_mon *mon, uintptr_t start, size_t len)
+{
+	const uintptr_t end = start + len;
+	uint64_t forgotten;
+	bool sees;
+
+	if (!mrrc_mon_works(mon))
+		return false;
+	if (!mon->ops->lazy)
+		return mon->ops->sees(mon, start, len);
+	mrrc_lock_acquire(&mon->lock);
+	sees = mrrc_idle_seen(&mon->idle, start, end);
+	forgotten = mon->idle.forgotten;
+	mrrc_lock_release(&mon->lock);
+	if (sees)
+		return mrrc_mon_works(mon);
+	sees = mon->ops->sees(mon, start, len);
+	if (!sees)
+		return false;
+	mrrc_lock_acquire(&mon->lock);
+	/* Nothing was told of any range meanwhile: it is as it was found. */
+	if (mon->idle.forgotten == forgotten)
+		mrrc_idle_saw(&mon->idle, start, end);
+	mrrc_lock_release(&mon->lock);
+	return true;
+}
+
+/* Who evicts often comes back: kinds that are slow at it unwatch later. */
 void mrrc_mon_unwatch(struct mrrc_mon *mon, uintptr_t start, size_t len)
+{
+	struct mrrc_idle_range out = { .start = start, .end = start + len };
+
+	mrrc_lock_acquire(&mon->lock);
+	if (mrrc_mon_works(mon) &&
+	    (!mon->ops->lazy ||
+	     mrrc_idle_add(&mon->idle, start, start + len, &out)))
+		mrrc_mon_uncover(mon, out.start, out.end);
+	mrrc_lock_release(&mon->lock);
+}
+
+void mrrc_mon_unwatch_idle(struct mrrc_mon *mon)
 {
 	mrrc_lock_acquire(&mon->lock);
 	if (mrrc_mon_works(mon))
-		mrrc_mon_uncover(mon, start, start + len);
+		mrrc_mon_unwatch_all_idle(mon);
 	mrrc_lock_release(&mon->lock);
 }
 
@@ -407,6 +459,7 @@ void mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 	struct mrrc_range range;
 
 	mrrc_lock_assert_held(&mon->lock);
+	mrrc_idle_forget(&mon->idle, start, end);
 	TAILQ_FOREACH(sub, &mon->subs, link) {
 		range = sub->notify(sub, start, end);
 		if (range.start == range.end)

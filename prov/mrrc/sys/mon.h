@@ -49,6 +49,7 @@
 #include <bsd/sys/queue.h>
 
 #include "sys/hooks.h"
+#include "sys/idle.h"
 #include "sys/lock.h"
 #include "sys/threads.h"
 
@@ -81,6 +82,8 @@ struct mrrc_mon_sub {
 struct mrrc_mon;
 
 struct mrrc_mon_ops {
+	/* Watching takes a while: what nobody needs is kept for later. */
+	bool lazy;
 	const char *name;
 	/* Whoever unmaps goes on only when seq is odd, or the event handled:
 	 * a process with one thread need not ask whether memory is quiet. */
@@ -118,6 +121,7 @@ struct mrrc_mon {
 	char reason[MRRC_MON_REASON];	/* why it failed or cannot watch */
 	struct mrrc_lock lock;		/* MONITOR: subs, events, watches */
 	TAILQ_HEAD(, mrrc_mon_sub) subs;
+	struct mrrc_idle idle;		/* MONITOR lock; of lazy kinds */
 	bool shared;			/* REGISTRY lock: opened by name */
 	bool hooked;			/* REGISTRY lock */
 	unsigned refs;			/* REGISTRY lock */
@@ -193,8 +197,15 @@ int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len);
  */
 bool mrrc_mon_sees(struct mrrc_mon *mon, uintptr_t start, size_t len);
 
-/* Stop watching what no subscriber covers any more. No lock held. */
+/*
+ * Stop watching what no subscriber covers any more: in the end. Where that
+ * takes a while the last MRRC_IDLE_MAX ranges stay watched, and their changes
+ * are reported. No lock held.
+ */
 void mrrc_mon_unwatch(struct mrrc_mon *mon, uintptr_t start, size_t len);
+
+/* Those at once. No lock held. */
+void mrrc_mon_unwatch_idle(struct mrrc_mon *mon);
 
 static inline uint64_t mrrc_mon_seq(struct mrrc_mon *mon)
 {

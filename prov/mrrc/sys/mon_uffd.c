@@ -473,6 +473,7 @@ static bool mrrc_uffd_sees(struct mrrc_mon *mon, uintptr_t start, size_t len)
 const struct mrrc_mon_ops mrrc_mon_uffd_ops = {
 	.name = "uffd",
 	.ordered = true,
+	.lazy = true,
 	.open = mrrc_uffd_open,
 	.close = mrrc_uffd_close,
 	.watch = mrrc_uffd_watch,

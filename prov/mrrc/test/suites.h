@@ -11,6 +11,7 @@
 Suite *index_suite(void);
 Suite *admit_suite(void);
 Suite *cost_suite(void);
+Suite *cost_fit_suite(void);
 Suite *cw_suite(void);
 Suite *history_suite(void);
 Suite *policy_suite(void);
@@ -28,6 +29,7 @@ Suite *uffd_suite(void);
 Suite *hooks_suite(void);
 Suite *hooks_signal_suite(void);
 Suite *cache_mt_suite(void);
+Suite *cache_cost_suite(void);
 Suite *cache_pieces_suite(void);
 Suite *cache_event_suite(void);
 Suite *hit_suite(void);

@@ -44,6 +44,44 @@ START_TEST(test_rent_then_buy)
 }
 END_TEST
 
+/* Registered and lost: it may have been worth nothing. */
+START_TEST(test_anew)
+{
+	int i, round;
+
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < 4; i++)
+			ck_assert_int_eq(mrrc_admit(&admit, PAGE, 10, PAGE),
+					 MRRC_ADMIT_BOUNCE);
+		ck_assert_int_eq(mrrc_admit(&admit, PAGE, 10, PAGE),
+				 MRRC_ADMIT_KEEP);
+	}
+}
+END_TEST
+
+/* Copying costs next to nothing, and still it ends. */
+START_TEST(test_ends)
+{
+	struct mrrc_cost cheap = cost;
+	int i = 0;
+
+	mrrc_admit_fini(&admit);
+	cheap.copy_page = .001;
+	ck_assert_int_eq(mrrc_admit_init(&admit, &cheap, 64 * PAGE, 100), 0);
+	while (mrrc_admit(&admit, PAGE, 10, PAGE) == MRRC_ADMIT_BOUNCE)
+		ck_assert_int_lt(++i, 256);
+	ck_assert_int_eq(i, 254);
+}
+END_TEST
+
+START_TEST(test_copy_once)
+{
+	ck_assert(mrrc_admit_copy_once(&admit, PAGE));
+	ck_assert(mrrc_admit_copy_once(&admit, 8 * PAGE));
+	ck_assert(!mrrc_admit_copy_once(&admit, 9 * PAGE));
+}
+END_TEST
+
 START_TEST(test_large)
 {
 	/* 9 pages: 1800 to copy, 1800 to register */
@@ -100,6 +138,9 @@ Suite *admit_suite(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_rent_then_buy);
+	tcase_add_test(tcase, test_anew);
+	tcase_add_test(tcase, test_ends);
+	tcase_add_test(tcase, test_copy_once);
 	tcase_add_test(tcase, test_large);
 	tcase_add_test(tcase, test_once);
 	tcase_add_test(tcase, test_no_copies);

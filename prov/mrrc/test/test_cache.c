@@ -368,6 +368,24 @@ START_TEST(test_batch_held)
 }
 END_TEST
 
+START_TEST(test_evict_some)
+{
+	int i;
+
+	for (i = 0; i < 4; i++)
+		ck_assert_int_eq(put(i, 10 * i, 1, MRRC_RW), 0);
+	ck_assert_uint_eq(mrrc_cache_evict_some(&cache, 0, 1, &victims), 1);
+	ck_assert_ptr_eq(TAILQ_FIRST(&victims), &region[0]);
+	ck_assert_uint_eq(mrrc_cache_evict_some(&cache, 2 * PAGE, 1,
+						&victims), 2);
+	/* the last one is in use */
+	mrrc_cache_hold(&cache, &region[3]);
+	ck_assert_uint_eq(mrrc_cache_evict_some(&cache, PAGE, 1, &victims), 0);
+	ck_assert_int_eq(count_victims(), 3);
+	mrrc_cache_put(&cache, &region[3]);
+}
+END_TEST
+
 START_TEST(test_held_stay)
 {
 	int i;
@@ -498,6 +516,7 @@ Suite *cache_suite(void)
 	tcase_add_loop_test(tcase, test_batch_bytes, 0, 9);
 	tcase_add_test(tcase, test_batch_more);
 	tcase_add_test(tcase, test_batch_held);
+	tcase_add_test(tcase, test_evict_some);
 	tcase_add_test(tcase, test_held_stay);
 	tcase_add_test(tcase, test_hold_new);
 	tcase_add_test(tcase, test_invalidate);

@@ -196,6 +196,8 @@ START_TEST(test_mappings)
 		touch(ptr + 2 * i * page, page);
 	ck_assert_uint_gt(mappings(), before + 1000);
 	mrrc_cache_mt_flush(cache);
+	ck_assert_uint_le(mappings(), before + 16 + 2 * MRRC_IDLE_MAX);
+	mrrc_mon_unwatch_idle(mon);
 	ck_assert_uint_le(mappings(), before + 16);
 	munmap(ptr, 2000 * page);
 }

@@ -8,7 +8,8 @@
 int main(void)
 {
 	static Suite *(*const suites[])(void) = {
-		index_suite, cost_suite, history_suite, policy_suite,
+		index_suite, cost_suite, cost_fit_suite, history_suite,
+		policy_suite,
 		policy_mre_suite, policy_gdsf_suite, plan_suite, stats_suite,
 		cache_suite, admit_suite, worth_suite, cw_suite,
 		heap_arena_suite,

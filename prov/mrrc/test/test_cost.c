@@ -57,6 +57,34 @@ START_TEST(test_published)
 }
 END_TEST
 
+START_TEST(test_parse)
+{
+	static const char *const bad[] = {
+		"", "measure", "rxee", "a=1", "a=1,b=2,c=3", "a=1,b=2,c=3,d=",
+		"a=1,b=2,c=3,d=4,", "a=1,b=2,c=3,d=4,e=5", "a=1,a=1,b=2,c=3",
+		"a=1,b=2,c=3,d=4 ", "a=-1,b=2,c=3,d=4", "a=x,b=2,c=3,d=4",
+		"a=1,b=2,c=3,d=9999999999999999", "a=.,b=2,c=3,d=4",
+		"a=1;b=2;c=3;d=4", "a=1,b=2,c=3,copy=4", "a=1e3,b=2,c=3,d=4",
+	};
+	struct mrrc_cost cost;
+	size_t i;
+
+	ck_assert_int_eq(mrrc_cost_parse("ucx", &cost), 0);
+	ck_assert_double_eq(cost.reg, 16000);
+	ck_assert_int_eq(mrrc_cost_parse("d=4,c=.25,b=2,a=1.5", &cost), 0);
+	ck_assert(cost.reg_page == 1.5 && cost.reg == 2 &&
+		  cost.dereg_page == .25 && cost.dereg == 4);
+	ck_assert(!cost.copy_page && cost.page == 4096 && !cost.batch);
+	ck_assert_int_eq(mrrc_cost_parse("a=0,b=1,c=0,d=0,copy=300", &cost),
+			 0);
+	ck_assert_double_eq(cost.copy_page, 300);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ck_assert_msg(mrrc_cost_parse(bad[i], &cost) == -EINVAL,
+			      "\"%s\"", bad[i]);
+	ck_assert_double_eq(cost.copy_page, 300);
+}
+END_TEST
+
 START_TEST(test_check)
 {
 	static const double bad[] = { -1, -INFINITY, INFINITY, NAN, 1e15 };
@@ -119,6 +147,7 @@ Suite *cost_suite(void)
 
 	tcase_add_test(tcase, test_models);
 	tcase_add_test(tcase, test_published);
+	tcase_add_test(tcase, test_parse);
 	tcase_add_test(tcase, test_check);
 	tcase_add_test(tcase, test_pages);
 	tcase_add_test(tcase, test_batch);

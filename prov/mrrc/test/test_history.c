@@ -85,6 +85,22 @@ START_TEST(test_never_less)
 }
 END_TEST
 
+START_TEST(test_clear)
+{
+	int i;
+
+	for (i = 0; i < 20; i++)
+		mrrc_history_add(&history, 7);
+	mrrc_history_add(&history, 8);
+	mrrc_history_clear(&history, 7);
+	ck_assert_uint_eq(mrrc_history_get(&history, 7), 0);
+	ck_assert_uint_eq(mrrc_history_get(&history, 8), 1);
+	ck_assert_uint_eq(mrrc_history_add(&history, 7), 1);
+	mrrc_history_clear(&history, 9);
+	ck_assert_uint_eq(mrrc_history_get(&history, 7), 1);
+}
+END_TEST
+
 START_TEST(test_decays)
 {
 	unsigned i;
@@ -160,6 +176,7 @@ Suite *history_suite(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_counts);
 	tcase_add_loop_test(tcase, test_never_less, 0, 3);
+	tcase_add_test(tcase, test_clear);
 	tcase_add_test(tcase, test_decays);
 	tcase_add_test(tcase, test_saturates);
 	tcase_add_test(tcase, test_sizes);

@@ -10,9 +10,9 @@ int main(void)
 	static Suite *(*const suites[])(void) = {
 		lock_suite, pool_suite, vm_suite, mon_suite, uffd_suite,
 		hooks_suite, hooks_signal_suite,
-		cache_mt_suite, cache_pieces_suite, cache_event_suite,
-		pieces_event_suite, hit_suite, reaper_suite, cache_uffd_suite,
-		relay_suite, board_suite, heap_suite,
+		cache_mt_suite, cache_cost_suite, cache_pieces_suite,
+		cache_event_suite, pieces_event_suite, hit_suite, reaper_suite,
+		cache_uffd_suite, relay_suite, board_suite, heap_suite,
 	};
 
 	return run_suites(suites, sizeof(suites) / sizeof(suites[0]));

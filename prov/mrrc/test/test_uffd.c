@@ -109,11 +109,68 @@ START_TEST(test_unwatched)
 	mon_probe.keep = (struct mrrc_range) { (uintptr_t)ptr + mon_page,
 					   (uintptr_t)ptr + 2 * mon_page };
 	mrrc_mon_unwatch(mon, (uintptr_t)ptr, 4 * mon_page);
+	mrrc_mon_unwatch_idle(mon);
 	munmap(ptr + 2 * mon_page, 2 * mon_page);
 	munmap(ptr, mon_page);
 	expect(0, NULL, 0);
 	munmap(ptr + mon_page, mon_page);
 	expect(1, ptr + mon_page, 1);
+}
+END_TEST
+
+/* Watched for a while longer, and its changes are reported. */
+START_TEST(test_idle)
+{
+	char *ptr = mon_map(4), *many;
+	unsigned i, known;
+
+	need_uffd();
+	ck_assert_int_eq(mon_watch(ptr, 4), 0);
+	ck_assert(mrrc_mon_sees(mon, (uintptr_t)ptr, 4 * mon_page));
+	mrrc_mon_unwatch(mon, (uintptr_t)ptr, 4 * mon_page);
+	ck_assert(mrrc_mon_sees(mon, (uintptr_t)ptr, 4 * mon_page));
+	munmap(ptr + 3 * mon_page, mon_page);
+	expect(1, ptr + 3 * mon_page, 1);
+	/* what is there now is another's, and not private */
+	ck_assert_ptr_eq(mmap(ptr, 4 * mon_page, PROT_READ | PROT_WRITE,
+			      MAP_FIXED | MAP_SHARED | MAP_ANONYMOUS, -1, 0),
+			 ptr);
+	expect(2, ptr, 4);
+	mon_watch(ptr, 4);
+	ck_assert(!mrrc_mon_sees(mon, (uintptr_t)ptr, 4 * mon_page));
+	munmap(ptr, 4 * mon_page);
+	known = mon_events();
+
+	/* until there are too many */
+	ptr = mon_map(1);
+	ck_assert_int_eq(mon_watch(ptr, 1), 0);
+	mrrc_mon_unwatch(mon, (uintptr_t)ptr, mon_page);
+	many = mon_map(MRRC_IDLE_MAX + 3);
+	/* the same again and again are one, and as long as the longest */
+	for (i = 0; i < 3 * MRRC_IDLE_MAX; i++) {
+		ck_assert_int_eq(mon_watch(many, 1 + i % 3), 0);
+		mrrc_mon_unwatch(mon, (uintptr_t)many, (1 + i % 3) * mon_page);
+	}
+	munmap(ptr, mon_page);
+	ck_assert_uint_eq(mon_events(), ++known);
+	mrrc_mon_unwatch_idle(mon);
+	munmap(many + 2 * mon_page, mon_page);
+	ck_assert_uint_eq(mon_events(), known);
+	many += 3 * mon_page;
+
+	ptr = mon_map(1);
+	ck_assert_int_eq(mon_watch(ptr, 1), 0);
+	mrrc_mon_unwatch(mon, (uintptr_t)ptr, mon_page);
+	for (i = 0; i < MRRC_IDLE_MAX; i++) {
+		ck_assert_int_eq(mon_watch(many + i * mon_page, 1), 0);
+		mrrc_mon_unwatch(mon, (uintptr_t)many + i * mon_page,
+				 mon_page);
+	}
+	munmap(ptr, mon_page);
+	ck_assert_uint_eq(mon_events(), known);
+	munmap(many + 5 * mon_page, mon_page);
+	ck_assert_uint_eq(mon_events(), known + 1);
+	munmap(many, MRRC_IDLE_MAX * mon_page);
 }
 END_TEST
 
@@ -135,6 +192,12 @@ END_TEST
 
 /* ---- what must not be cached ---- */
 
+static void unwatch_now(char *ptr, size_t pages)
+{
+	mrrc_mon_unwatch(mon, (uintptr_t)ptr, pages * mon_page);
+	mrrc_mon_unwatch_idle(mon);
+}
+
 static bool refused(char *ptr, size_t pages)
 {
 	return mon_watch(ptr, pages) ||
@@ -152,14 +215,14 @@ START_TEST(test_refused)
 	/* Refused, or watched in vain: holes punched would go unseen. */
 	ptr = mmap(NULL, 4 * mon_page, rw, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ck_assert(refused(ptr, 4));
-	mrrc_mon_unwatch(mon, (uintptr_t)ptr, 4 * mon_page);
+	unwatch_now(ptr, 4);
 	munmap(ptr, 4 * mon_page);
 	id = shmget(IPC_PRIVATE, 4 * mon_page, IPC_CREAT | 0600);
 	if (id >= 0) {
 		ptr = shmat(id, NULL, 0);
 		shmctl(id, IPC_RMID, NULL);
 		ck_assert(refused(ptr, 4));
-		mrrc_mon_unwatch(mon, (uintptr_t)ptr, 4 * mon_page);
+		unwatch_now(ptr, 4);
 		shmdt(ptr);
 	}
 	fd = mkstemp(path);
@@ -168,7 +231,7 @@ START_TEST(test_refused)
 	ck_assert_int_eq(ftruncate(fd, 4 * mon_page), 0);
 	ptr = mmap(NULL, 4 * mon_page, rw, MAP_SHARED, fd, 0);
 	ck_assert(refused(ptr, 4));
-	mrrc_mon_unwatch(mon, (uintptr_t)ptr, 4 * mon_page);
+	unwatch_now(ptr, 4);
 	munmap(ptr, 4 * mon_page);
 	close(fd);
 	/* Nothing there at all. */
@@ -273,6 +336,7 @@ Suite *uffd_suite(void)
 	tcase_add_test(tcase, test_remap);
 	tcase_add_test(tcase, test_remap_shrink);
 	tcase_add_test(tcase, test_unwatched);
+	tcase_add_test(tcase, test_idle);
 	tcase_add_test(tcase, test_quiet_changes);
 	tcase_add_test(tcase, test_refused);
 	tcase_add_test(tcase, test_huge);

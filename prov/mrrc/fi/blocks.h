@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Registered memory to copy through: blocks of a few sizes, in a bounded
+ * range, registered a slab at a time as they are needed.
+ *
+ * alloc and free are for any thread, lock-free, and call out only when a slab
+ * is added, which one thread at a time does, holding no lock.
+ */
+#ifndef MRRC_BLOCKS_H
+#define MRRC_BLOCKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "reg.h"
+
+struct mrrc_blocks;
+
+/* Before each block's data: 64 bytes. */
+struct mrrc_block {
+	struct mrrc_block *next;	/* the operation's list */
+	char *user;			/* whose data it is */
+	size_t len;
+	size_t offset;			/* of it in the message */
+	void *desc;
+	_Atomic uint32_t free_next;
+	uint8_t class;			/* MRRC_BLOCK_HEAP: by malloc */
+	bool in;			/* to be copied to the user */
+};
+
+#define MRRC_BLOCK_HEAD	64
+#define MRRC_BLOCK_HEAP	UINT8_MAX
+
+static inline char *mrrc_block_data(struct mrrc_block *block)
+{
+	return (char *) block + MRRC_BLOCK_HEAD;
+}
+
+/*
+ * Blocks for up to @max bytes each, in at most @bytes. 0 and NULL when that
+ * is room for none, or this system cannot tell whether memory is there.
+ */
+int mrrc_blocks_open(struct mrrc_reg *reg, size_t max, size_t bytes,
+		     struct mrrc_blocks **blocks);
+
+/* Deregister all; none is in use. They can be used again. NULL is none. */
+void mrrc_blocks_flush(struct mrrc_blocks *blocks);
+void mrrc_blocks_close(struct mrrc_blocks *blocks);
+
+/* The largest that there is; 0 for NULL. */
+size_t mrrc_blocks_max(const struct mrrc_blocks *blocks);
+
+/* NULL: none is left. */
+struct mrrc_block *mrrc_blocks_alloc(struct mrrc_blocks *blocks, size_t len);
+void mrrc_blocks_free(struct mrrc_blocks *blocks, struct mrrc_block *block);
+
+/* -FI_EFAULT: the pages are not mapped, or not writable. */
+int mrrc_blocks_touch(const void *addr, size_t len, bool write);
+
+/*
+ * Copy from or to memory of the application's, which may not be there:
+ * -FI_EFAULT then.
+ */
+int mrrc_blocks_copy(void *to, const void *from, size_t len, bool to_user);
+
+#endif /* MRRC_BLOCKS_H */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What registering costs on a device, measured when the first domain that
+ * caches is opened on it, and known to the process from then on.
+ */
+#ifndef MRRC_MEASURE_H
+#define MRRC_MEASURE_H
+
+#include "core/cost.h"
+#include "reg.h"
+
+/*
+ * By the parameter `cost`: measured, or as it says. Where measuring gives
+ * nothing sensible it is the default model. The core's domain is open, and
+ * nothing else uses reg yet.
+ */
+void mrrc_measure_cost(struct mrrc_reg *reg, struct mrrc_cost *cost);
+
+#endif /* MRRC_MEASURE_H */

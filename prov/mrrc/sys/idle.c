@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Ranges that a monitor remembers (idle.h).
+ */
+#include "config.h"
+#include "sys/idle.h"
+
+#include "core/hash.h"
+
+void mrrc_idle_init(struct mrrc_idle *idle)
+{
+	*idle = (struct mrrc_idle) { .first = 0 };
+}
+
+static struct mrrc_idle_range *mrrc_idle_set(struct mrrc_idle *idle,
+					     uintptr_t start)
+{
+	return idle->known[mrrc_hash(start) & (MRRC_IDLE_SETS - 1)];
+}
+
+static struct mrrc_idle_range *mrrc_idle_find(struct mrrc_idle *idle,
+					      uintptr_t start)
+{
+	struct mrrc_idle_range *set = mrrc_idle_set(idle, start);
+	int i;
+
+	for (i = 0; i < MRRC_IDLE_WAYS; i++) {
+		if (set[i].start == start)
+			return &set[i];
+	}
+	return NULL;
+}
+
+static struct mrrc_idle_range *mrrc_idle_make(struct mrrc_idle *idle,
+					      uintptr_t start)
+{
+	struct mrrc_idle_range *range = mrrc_idle_find(idle, start);
+
+	if (!range) {
+		range = &mrrc_idle_set(idle, start)[idle->way++ %
+						    MRRC_IDLE_WAYS];
+		*range = (struct mrrc_idle_range) { .start = start };
+	}
+	return range;
+}
+
+bool mrrc_idle_take(struct mrrc_idle *idle, struct mrrc_idle_range *out)
+{
+	struct mrrc_idle_range *known;
+
+	if (!idle->count)
+		return false;
+	*out = idle->range[idle->first];
+	idle->first = (idle->first + 1) % MRRC_IDLE_MAX;
+	idle->count--;
+	known = mrrc_idle_find(idle, out->start);
+	if (known)
+		known->queued = 0;
+	return true;
+}
+
+bool mrrc_idle_add(struct mrrc_idle *idle, uintptr_t start, uintptr_t end,
+		   struct mrrc_idle_range *out)
+{
+	struct mrrc_idle_range *known = mrrc_idle_make(idle, start);
+	bool full;
+
+	if (known->queued >= end)
+		return false;
+	full = idle->count == MRRC_IDLE_MAX && mrrc_idle_take(idle, out);
+	known->queued = end;
+	idle->range[(idle->first + idle->count++) % MRRC_IDLE_MAX] =
+		(struct mrrc_idle_range) { .start = start, .end = end };
+	return full;
+}
+
+void mrrc_idle_saw(struct mrrc_idle *idle, uintptr_t start, uintptr_t end)
+{
+	mrrc_idle_make(idle, start)->end = end;
+}
+
+bool mrrc_idle_seen(struct mrrc_idle *idle, uintptr_t start, uintptr_t end)
+{
+	const struct mrrc_idle_range *range = mrrc_idle_find(idle, start);
+
+	return range && range->end >= end;
+}
+
+void mrrc_idle_forget(struct mrrc_idle *idle, uintptr_t start, uintptr_t end)
+{
+	struct mrrc_idle_range *range = idle->known[0];
+	size_t i;
+
+	idle->forgotten++;
+	for (i = 0; i < MRRC_IDLE_SETS * MRRC_IDLE_WAYS; i++, range++) {
+		if (range->start < end && start < range->end)
+			range->end = 0;
+	}
+}

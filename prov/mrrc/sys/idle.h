@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a monitor remembers of ranges: those that are watched still though
+ * nobody needs it, as whoever evicts often comes back, and those that were
+ * looked at and have been watched since, so that nothing can have changed.
+ *
+ * Guarded by its owner; allocates nothing.
+ */
+#ifndef MRRC_IDLE_H
+#define MRRC_IDLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MRRC_IDLE_MAX	1024
+#define MRRC_IDLE_SETS	256	/* a power of two */
+#define MRRC_IDLE_WAYS	4
+
+struct mrrc_idle_range {
+	uintptr_t start, end;
+	uintptr_t queued;	/* the ring has it up to there; 0: not */
+};
+
+struct mrrc_idle {
+	/* a ring; each once, but for a few that are not known any more */
+	struct mrrc_idle_range range[MRRC_IDLE_MAX];
+	unsigned first, count;
+	/* by start; those with an end were looked at */
+	struct mrrc_idle_range known[MRRC_IDLE_SETS][MRRC_IDLE_WAYS];
+	unsigned way;		/* that makes room next */
+	uint64_t forgotten;	/* calls of forget */
+};
+
+void mrrc_idle_init(struct mrrc_idle *idle);
+
+/* No longer needed. true: another one is, and is to be unwatched: *out. */
+bool mrrc_idle_add(struct mrrc_idle *idle, uintptr_t start, uintptr_t end,
+		   struct mrrc_idle_range *out);
+
+/* The oldest; false: there is none. */
+bool mrrc_idle_take(struct mrrc_idle *idle, struct mrrc_idle_range *out);
+
+/* Has been looked at; was it, since it was watched? */
+void mrrc_idle_saw(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);
+bool mrrc_idle_seen(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);
+
+/* It has changed, or is no longer watched. */
+void mrrc_idle_forget(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);
+
+#endif /* MRRC_IDLE_H */

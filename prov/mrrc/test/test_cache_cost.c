@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/cache_cost: copies instead of registrations, and room made when a limit
+ * of the system is reached.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+
+#include "mt_fixture.h"
+
+/* 10000 to register a page, 1000 to copy it */
+static const struct mrrc_cost cost = {
+	.reg_page = 1000, .reg = 8000, .dereg_page = 0, .dereg = 1000,
+	.copy_page = 1000, .page = 4096,
+};
+#define COPIES	9
+
+static struct mrrc_admit admit;
+
+static void setup(void)
+{
+	mt_setup();
+	mrrc_cache_mt_set_cost(cache, &cost);
+	ck_assert_int_eq(mrrc_admit_init(&admit, &cost, MT_PAGES * page,
+					 MT_REGIONS), 0);
+}
+
+static void teardown(void)
+{
+	mrrc_admit_fini(&admit);
+	mt_teardown();
+}
+
+/* Whether it is to be copied; else it is registered, or found, and put. */
+static bool copies(unsigned first, size_t len)
+{
+	bool copy;
+	unsigned i;
+
+	ck_assert_int_eq(mrrc_cache_mt_get_or_copy(cache, &admit,
+			(void *)(base + first * page), len, MRRC_RW, 4, &plan,
+			&copy), 0);
+	ck_assert(mrrc_cache_mt_valid(cache));
+	for (i = 0; !copy && i < plan.count; i++)
+		put(plan.piece[i].region);
+	return copy;
+}
+
+START_TEST(test_set_cost)
+{
+	ck_assert_uint_eq(stat_of(MRRC_STAT_COST_REG_PAGE), 1000);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_COST_REG), 8000);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_COST_DEREG_PAGE), 0);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_COST_DEREG), 1000);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_COST_COPY_PAGE), 1000);
+}
+END_TEST
+
+START_TEST(test_hot)
+{
+	int i;
+
+	for (i = 0; i < COPIES; i++)
+		ck_assert(copies(3, 100));
+	ck_assert_uint_eq(fake.live, 0);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_MISSES), COPIES);
+	ck_assert(!copies(3, 100));
+	ck_assert(!copies(3, 100));
+	ck_assert_uint_eq(fake.live, 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_LOOKUPS), COPIES + 2);
+	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
+	/* lost: it begins anew */
+	mrrc_cache_mt_flush(cache);
+	ck_assert(copies(3, 100));
+}
+END_TEST
+
+START_TEST(test_partly)
+{
+	touch(10, 10);
+	/* one page of eleven is missing: less than eleven copies */
+	ck_assert(!copies(10, 11 * page));
+	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
+}
+END_TEST
+
+/* Nothing would be kept, so a registration is for this once. */
+START_TEST(test_no_monitor)
+{
+	int i;
+
+	mrrc_mon_fail(mt_mon, "test");
+	for (i = 0; i < 3 * COPIES; i++)
+		ck_assert(copies(3, 100));
+	ck_assert_uint_eq(fake.regs, 0);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_LOOKUPS), 3 * COPIES);
+	/* and where that is cheaper it is registered */
+	mrrc_admit_fini(&admit);
+	ck_assert_int_eq(mrrc_admit_init(&admit, &(struct mrrc_cost) {
+		.reg = 10, .copy_page = 1000, .page = 4096,
+	}, MT_PAGES * page, MT_REGIONS), 0);
+	ck_assert(!copies(3, 100));
+	ck_assert_uint_eq(fake.live, 0);
+}
+END_TEST
+
+START_TEST(test_arguments)
+{
+	bool copy = true;
+
+	ck_assert_int_eq(mrrc_cache_mt_get_or_copy(cache, &admit, NULL, 1,
+			MRRC_RW, 1, &plan, &copy), -EFAULT);
+	ck_assert(!copy);
+	ck_assert_int_eq(mrrc_cache_mt_get_or_copy(cache, &admit,
+			(void *)base, 0, MRRC_RW, 1, &plan, &copy), -EINVAL);
+	ck_assert_int_eq(mrrc_cache_mt_get_or_copy(cache, &admit,
+			(void *)-2, 9, MRRC_RW, 1, &plan, &copy), -EFAULT);
+}
+END_TEST
+
+/* ---- limits ---- */
+
+/* Little goes at first; it was enough. */
+START_TEST(test_room_some)
+{
+	unsigned i;
+
+	for (i = 0; i < MT_REGIONS; i++)
+		touch(2 * i, 1);
+	ck_assert_uint_eq(fake.live, MT_REGIONS);
+	fake.fail_rc = -ENOMEM;
+	atomic_store(&fake.fail_in, 1);
+	touch(20, 1);
+	ck_assert_uint_ge(stat_of(MRRC_STAT_REGIONS), MT_REGIONS / 2);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_REG_FAILURES), 1);
+}
+END_TEST
+
+/* What is in use stays, and the rest goes before giving up. */
+START_TEST(test_room_all)
+{
+	struct mrrc_region *held = get(0, 1), *region = NULL;
+	unsigned i;
+
+	for (i = 1; i < MT_REGIONS; i++)
+		touch(2 * i, 1);
+	fake.max_live = 1;
+	ck_assert_int_eq(try_get(40, 1, MRRC_RW, &region), -ENOMEM);
+	ck_assert_uint_eq(fake.live, 1);
+	put(held);
+	touch(40, 1);
+}
+END_TEST
+
+/* Every nth registration fails, whatever n: nothing stays, nothing doubles. */
+START_TEST(test_nth)
+{
+	struct mrrc_region *region;
+	unsigned done = 0, i;
+
+	fake.fail_rc = -ENOMEM;
+	for (i = 0; i < 500; i++) {
+		if (i % (unsigned)_i == 0)
+			atomic_store(&fake.fail_in, 1 + i % 3);
+		if (!try_get(i * 7 % 31 * 2, 1 + i % 2, MRRC_RW, &region)) {
+			put(region);
+			done++;
+		}
+	}
+	atomic_store(&fake.fail_in, 0);
+	/* there is always something to make room with, but at first */
+	ck_assert_uint_ge(done, 498);
+	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
+	mrrc_cache_mt_flush(cache);
+	ck_assert_uint_eq(fake.live, 0);
+	ck_assert_uint_eq(fake.regs, fake.deregs);
+}
+END_TEST
+
+Suite *cache_cost_suite(void)
+{
+	Suite *suite = suite_create("cache_cost");
+	TCase *tcase = tcase_create("cache_cost");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, test_set_cost);
+	tcase_add_test(tcase, test_hot);
+	tcase_add_test(tcase, test_partly);
+	tcase_add_test(tcase, test_no_monitor);
+	tcase_add_test(tcase, test_arguments);
+	tcase_add_test(tcase, test_room_some);
+	tcase_add_test(tcase, test_room_all);
+	tcase_add_loop_test(tcase, test_nth, 1, 12);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

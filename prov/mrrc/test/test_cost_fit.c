@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * core/cost_fit: lines through points that are on one, near one, and nowhere.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "core/cost_fit.h"
+
+#define PAGE	4096u
+
+static const struct mrrc_cost untouched = { .reg = 77, .page = 1 };
+
+static void near(double is, double want)
+{
+	ck_assert_msg(fabs(is - want) <= want * .001 + .001,
+		      "%g instead of %g", is, want);
+}
+
+START_TEST(test_line)
+{
+	const struct mrrc_cost_sample sample[] = {
+		{ 1, 8190, 1320, 500 }, { 4, 10500, 1980, 1200 },
+		{ 64, 56700, 15180, 20000 },
+	};
+	struct mrrc_cost cost;
+
+	ck_assert_int_eq(mrrc_cost_fit(sample, 3, PAGE, &cost), 0);
+	near(cost.reg_page, 770);
+	near(cost.reg, 7420);
+	near(cost.dereg_page, 220);
+	near(cost.dereg, 1100);
+	/* what it took most of a page */
+	near(cost.copy_page, 500);
+	ck_assert_uint_eq(cost.page, PAGE);
+	ck_assert(!cost.batch);
+}
+END_TEST
+
+/* Ten percent up and down: the line is between. */
+START_TEST(test_noise)
+{
+	struct mrrc_cost_sample sample[8];
+	struct mrrc_cost cost;
+	size_t i;
+
+	for (i = 0; i < 8; i++) {
+		const double pages = (double) (1u << i);
+		const double off = i % 2 ? 1.1 : .9;
+
+		sample[i] = (struct mrrc_cost_sample) {
+			1u << i, (100 * pages + 1000) * off,
+			(10 * pages + 500) * off, 30 * pages,
+		};
+	}
+	ck_assert_int_eq(mrrc_cost_fit(sample, 8, PAGE, &cost), 0);
+	ck_assert(cost.reg_page > 80 && cost.reg_page < 120);
+	ck_assert(cost.reg > 850 && cost.reg < 1150);
+}
+END_TEST
+
+/* A larger buffer cannot take less, nor none less than nothing. */
+START_TEST(test_clamped)
+{
+	const struct mrrc_cost_sample falls[] = {
+		{ 1, 1000, 1, 1 }, { 16, 900, 160, 1 },
+	};
+	struct mrrc_cost cost;
+
+	ck_assert_int_eq(mrrc_cost_fit(falls, 2, PAGE, &cost), 0);
+	ck_assert_double_eq(cost.reg_page, 0);
+	ck_assert(cost.reg >= 900 && cost.reg <= 1000);
+	/* 159 / 15 a page: it would begin below zero */
+	ck_assert_double_eq(cost.dereg, 0);
+	ck_assert(cost.dereg_page >= 1 && cost.dereg_page <= 10);
+}
+END_TEST
+
+START_TEST(test_garbage)
+{
+	static const double bad[] = { 0, -1, NAN, INFINITY, 1e11 };
+	const struct mrrc_cost_sample good[] = {
+		{ 1, 1000, 100, 10 }, { 16, 2000, 200, 160 },
+	};
+	struct mrrc_cost_sample sample[2];
+	struct mrrc_cost cost = untouched;
+	double *field[3];
+	size_t i, k;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		for (k = 0; k < 3; k++) {
+			sample[0] = good[0];
+			sample[1] = good[1];
+			field[0] = &sample[1].reg;
+			field[1] = &sample[1].dereg;
+			field[2] = &sample[1].copy;
+			*field[k] = bad[i];
+			ck_assert_int_eq(mrrc_cost_fit(sample, 2, PAGE, &cost),
+					 -EINVAL);
+		}
+	}
+	ck_assert_int_eq(mrrc_cost_fit(good, 0, PAGE, &cost), -EINVAL);
+	ck_assert_int_eq(mrrc_cost_fit(good, 1, PAGE, &cost), -EINVAL);
+	sample[0] = sample[1] = good[0];
+	ck_assert_int_eq(mrrc_cost_fit(sample, 2, PAGE, &cost), -EINVAL);
+	sample[1].pages = 0;
+	ck_assert_int_eq(mrrc_cost_fit(sample, 2, PAGE, &cost), -EINVAL);
+	/* nothing of it was written */
+	ck_assert_double_eq(cost.reg, untouched.reg);
+}
+END_TEST
+
+Suite *cost_fit_suite(void)
+{
+	Suite *suite = suite_create("cost_fit");
+	TCase *tcase = tcase_create("cost_fit");
+
+	tcase_add_test(tcase, test_line);
+	tcase_add_test(tcase, test_noise);
+	tcase_add_test(tcase, test_clamped);
+	tcase_add_test(tcase, test_garbage);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
