@@ -74,6 +74,20 @@ bool mrrc_idle_add(struct mrrc_idle *idle, uintptr_t start, uintptr_t end,
 	return full;
 }
 
+bool mrrc_idle_overlaps(const struct mrrc_idle *idle, uintptr_t start,
+			uintptr_t end)
+{
+	const struct mrrc_idle_range *range;
+	unsigned i;
+
+	for (i = 0; i < idle->count; i++) {
+		range = &idle->range[(idle->first + i) % MRRC_IDLE_MAX];
+		if (range->start < end && start < range->end)
+			return true;
+	}
+	return false;
+}
+
 void mrrc_idle_saw(struct mrrc_idle *idle, uintptr_t start, uintptr_t end)
 {
 	mrrc_idle_make(idle, start)->end = end;

@@ -41,6 +41,10 @@ bool mrrc_idle_add(struct mrrc_idle *idle, uintptr_t start, uintptr_t end,
 /* The oldest; false: there is none. */
 bool mrrc_idle_take(struct mrrc_idle *idle, struct mrrc_idle_range *out);
 
+/* Is there one that shares a byte with the range? Looks at all. */
+bool mrrc_idle_overlaps(const struct mrrc_idle *idle, uintptr_t start,
+			uintptr_t end);
+
 /* Has been looked at; was it, since it was watched? */
 void mrrc_idle_saw(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);
 bool mrrc_idle_seen(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);

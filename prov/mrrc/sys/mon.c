@@ -451,12 +451,13 @@ int mrrc_mon_check(struct mrrc_mon *mon)
  * Tell everybody to forget the range. The invalidated regions may be larger;
  * what is left of them is still mapped, perhaps, and watched for nobody.
  */
-void mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
+bool mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 		    enum mrrc_mon_event event)
 {
 	struct mrrc_range hull = { start, end };
 	struct mrrc_mon_sub *sub;
 	struct mrrc_range range;
+	bool known = false;
 
 	mrrc_lock_assert_held(&mon->lock);
 	mrrc_idle_forget(&mon->idle, start, end);
@@ -464,6 +465,7 @@ void mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 		range = sub->notify(sub, start, end);
 		if (range.start == range.end)
 			continue;
+		known = true;
 		if (range.start < hull.start)
 			hull.start = range.start;
 		if (range.end > hull.end)
@@ -475,6 +477,7 @@ void mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 		mrrc_mon_uncover(mon, hull.start, start);
 		mrrc_mon_uncover(mon, end, hull.end);
 	}
+	return known;
 }
 
 void mrrc_mon_fail(struct mrrc_mon *mon, const char *fmt, ...)

@@ -256,8 +256,11 @@ void mrrc_mon_invalidate(struct mrrc_mon *mon, uintptr_t start, size_t len);
 void mrrc_mon_fail(struct mrrc_mon *mon, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* For drain: one event, to all subscribers. MONITOR lock held. */
-void mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
+/*
+ * For drain: one event, to all subscribers. Returns whether anybody knew the
+ * range. MONITOR lock held.
+ */
+bool mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 		    enum mrrc_mon_event event);
 
 #endif /* MRRC_MON_H */

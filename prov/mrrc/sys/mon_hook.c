@@ -12,7 +12,7 @@
 
 #define MRRC_MON_SPIN	256	/* tries for the lock */
 
-/* MONITOR lock held: does anybody know anything there? */
+/* MONITOR lock held: does anybody know anything there, or is it watched? */
 static bool mrrc_mon_known(struct mrrc_mon *mon, uintptr_t start,
 			   uintptr_t end)
 {
@@ -24,7 +24,7 @@ static bool mrrc_mon_known(struct mrrc_mon *mon, uintptr_t start,
 		if (range.start != range.end && range.start < end)
 			return true;
 	}
-	return false;
+	return mrrc_idle_overlaps(&mon->idle, start, end);
 }
 
 /* The same question need not be asked again. */

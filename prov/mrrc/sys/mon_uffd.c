@@ -149,7 +149,6 @@ static int mrrc_uffd_read(struct mrrc_uffd *uffd)
 			return 0;
 		if (len <= 0)
 			return -EIO;
-		mrrc_hooks_surprised();
 		for (i = 0; i < len / sizeof(msg[0]); i++) {
 			rc = mrrc_uffd_take(uffd, &msg[i]);
 			if (rc)
@@ -172,9 +171,11 @@ static int mrrc_uffd_drain(struct mrrc_mon *mon)
 		for (count = 0; uffd->queued && count < MRRC_UFFD_EVENTS;)
 			event[count++] = uffd->queue[--uffd->queued];
 		mrrc_uffd_unlock(uffd, &old);
-		for (i = 0; i < count; i++)
-			mrrc_mon_event(mon, event[i].range.start,
-				       event[i].range.end, event[i].kind);
+		for (i = 0; i < count; i++) {
+			if (mrrc_mon_event(mon, event[i].range.start,
+					   event[i].range.end, event[i].kind))
+				mrrc_hooks_surprised();
+		}
 	} while (count && !rc);
 	if (rc)
 		snprintf(mon->reason, sizeof(mon->reason),
