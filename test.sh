@@ -18,7 +18,7 @@ readonly DEFAULT_STAGES="unit tcp libfabric2 asan tsan valgrind distcheck
 readonly RUNFABTESTS=$TOP/fabtests/scripts/runfabtests.sh
 readonly CLIENTS=$TOP/fabtests/scripts/clients.sh
 # of the functional tests: what moves data, without long loops
-readonly MEMCHECKED=info,msg,rma,atomic,selective,cntr,srx,mr,cancel,close
+readonly MEMCHECKED=info,msg,rma,atomic,selective,cntr,srx,mr,cancel,close,alloc
 readonly MEMCHECKED_RDM=tagged,peek,multi_recv,av,atomic,rma
 # of the functional tests: what does not depend on what is under us
 readonly ONCE=fi_info,versions,core_cache,unmap,memlock,uffd_denied,dgram,srx
@@ -48,7 +48,8 @@ usage()
 	  asan       unit tests and tcp tests under AddressSanitizer and
 	             UndefinedBehaviorSanitizer
 	  tsan       unit tests under ThreadSanitizer
-	  valgrind   unit tests and a tcp test under memcheck
+	  valgrind   unit tests and a tcp test under memcheck; valgrind and
+	             AddressSanitizer see fi_mr_alloc's memory as malloc's
 	  distcheck  a release builds, tests, installs and uninstalls
 	  verbs      functional tests over verbs;ofi_mrrc, in a virtual machine
 	             with Soft-RoCE
@@ -348,7 +349,7 @@ stage_asan()
 	}
 	export ASAN_OPTIONS=$asan LSAN_OPTIONS=$lsan
 	export UBSAN_OPTIONS=print_stacktrace=1
-	CK_TIMEOUT_MULTIPLIER=4 check_in asan
+	HEAP_OPERATIONS=20000 CK_TIMEOUT_MULTIPLIER=4 check_in asan
 	# fi_info itself is not instrumented, and cannot load what is
 	run_fabtests asan "tcp;ofi_mrrc" -T 360 -x fi_info
 	run_fabtests asan "tcp;ofi_rxm;ofi_mrrc" -T 360 -x "$ONCE,procs,fork"
@@ -366,8 +367,24 @@ stage_tsan()
 	# gcc 12's runtime stops where the kernel spreads mappings widely
 	flat=$(setarch "$(uname -m)" -R true 2>/dev/null &&
 		echo "setarch $(uname -m) -R")
-	TSAN_OPTIONS=suppressions=$SUPP/tsan.supp \
+	HEAP_OPERATIONS=20000 TSAN_OPTIONS=suppressions=$SUPP/tsan.supp \
 		CK_TIMEOUT_MULTIPLIER=10 check_in tsan LOG_COMPILER="$flat"
+}
+
+# A release build: what debug builds look for by themselves is not the point.
+run_test_tools()
+{
+	local log=$LOGS/$STAGE-test_tools.log rc
+
+	build_installed unit --enable-werror || {
+		fail "the build failed"
+		return
+	}
+	logged "tools see fi_mr_alloc's memory" "$log" \
+		env FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" \
+		"$TOP/fabtests/scripts/test_tools.sh"
+	rc=$?
+	count_summary $rc "$log" "test_tools.sh"
 }
 
 stage_valgrind()
@@ -377,12 +394,13 @@ stage_valgrind()
 		return
 	}
 	# valgrind does not know userfaultfd: nothing is cached under it
-	CK_TIMEOUT_MULTIPLIER=20 check_in valgrind \
+	HEAP_OPERATIONS=2000 CK_TIMEOUT_MULTIPLIER=20 check_in valgrind \
 		LOG_COMPILER="$TOP/util/sh/memcheck.sh"
 	run_fabtests valgrind "tcp;ofi_mrrc" -T 900 \
 		-w "$TOP/util/sh/memcheck.sh" -t "$MEMCHECKED"
 	run_fabtests valgrind "tcp;ofi_rxm;ofi_mrrc" -T 900 \
 		-w "$TOP/util/sh/memcheck.sh" -t "$MEMCHECKED_RDM"
+	run_test_tools
 }
 
 # As somebody builds it who has no pandoc.
@@ -525,7 +543,7 @@ stage_soak()
 		FT_SEED=$round run_fabtests soak "tcp;ofi_mrrc"
 		# a quarter of the time or so
 		run_test_alloc soak 60
-		check_in soak
+		HEAP_OPERATIONS=2000000 check_in soak
 		[ "$FAILED" -eq "$before" ] || break
 	done
 }

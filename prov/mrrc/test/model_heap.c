@@ -4,7 +4,7 @@
  * whoever comes by; trims, thread storms, heaps that come and go, forks in
  * the middle.
  *
- * usage: model_heap [OPERATIONS] [SEED]	for each thread
+ * usage: model_heap [OPERATIONS] [SEED]	for each thread; also HEAP_OPERATIONS
  */
 #include "config.h"
 
@@ -27,7 +27,7 @@
 static struct fake_heap fake;
 static struct mrrc_heaps *heaps;
 static struct mrrc_heap *heap[HEAPS];
-static unsigned long operations = 300000;
+static unsigned long operations = 100000;
 static uint64_t seed = 4711;
 
 static void broken(const char *what, const void *addr, size_t at)
