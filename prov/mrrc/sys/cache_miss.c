@@ -113,6 +113,7 @@ static int mrrc_miss_reg(struct mrrc_miss *miss, uintptr_t start, size_t len,
 
 /* ---- a miss that may be cached ---- */
 
+/* CACHE lock held. @changes: see mrrc_cache_mt_fill. */
 static void mrrc_miss_publish(struct mrrc_miss *miss, const uint64_t *changes)
 {
 	struct mrrc_cache_mt *cache = miss->cache;
@@ -122,11 +123,9 @@ static void mrrc_miss_publish(struct mrrc_miss *miss, const uint64_t *changes)
 		.len = miss->len,
 		.access = miss->access,
 		.thread = pthread_self(),
+		.stale = changes && *changes != cache->changes,
 	};
-	mrrc_lock_acquire(&cache->lock);
-	miss->pending.stale = changes && *changes != cache->changes;
 	TAILQ_INSERT_TAIL(&cache->pending, &miss->pending, link);
-	mrrc_lock_release(&cache->lock);
 }
 
 /* CACHE lock held. */
@@ -158,32 +157,38 @@ static bool mrrc_miss_under_way(const struct mrrc_miss *miss)
 }
 
 /*
- * Wait for a thread that registers the range: once, as what comes of it may
- * not be indexed. Returns what it left, held, or NULL. It waits for nobody
- * meanwhile, as it waits before it publishes.
+ * Publish the range, unless another thread has it registered by now, or does
+ * so: that is waited for, once, as what comes of it may not be indexed. What
+ * there is, held, or NULL. It waits for nobody meanwhile, as it waits before it
+ * publishes.
  */
-static struct mrrc_region *mrrc_miss_join(struct mrrc_miss *miss)
+static struct mrrc_region *mrrc_miss_begin(struct mrrc_miss *miss,
+					   const uint64_t *changes)
 {
 	struct mrrc_cache_mt *cache = miss->cache;
 	struct mrrc_region *found = NULL;
-	bool waited;
+	bool waited = false;
 
-	mrrc_lock_acquire(&cache->lock);
-	waited = mrrc_miss_under_way(miss);
-	if (waited) {
+	for (;; waited = true) {
+		if (mrrc_cache_mt_quiet_lock(cache)) {
+			mrrc_lock_acquire(&cache->lock);
+			break;
+		}
+		found = mrrc_cache_find(&cache->cache, miss->addr, miss->len,
+					miss->access);
+		if (found || waited || !mrrc_miss_under_way(miss))
+			break;
 		cache->waiting++;
 		while (mrrc_miss_under_way(miss))
 			mrrc_lock_wait(&cache->lock, &cache->settled);
 		cache->waiting--;
+		mrrc_lock_release(&cache->lock);
 	}
-	mrrc_lock_release(&cache->lock);
-	if (!waited || mrrc_cache_mt_quiet_lock(cache))
-		return NULL;
-	found = mrrc_cache_find(&cache->cache, miss->addr, miss->len,
-				miss->access);
 	if (found) {
 		mrrc_cache_hold(&cache->cache, found);
 		mrrc_cache_count(&cache->cache, MRRC_STAT_JOINED);
+	} else {
+		mrrc_miss_publish(miss, changes);
 	}
 	mrrc_lock_release(&cache->lock);
 	return found;
@@ -358,14 +363,15 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
 	if (len > cache->cache.max_bytes)
 		return mrrc_cache_mt_once(cache, addr, len, access,
 					  MRRC_STAT_UNCACHED_TOO_BIG, out);
-	*out = mrrc_miss_join(&miss);
-	if (*out)
-		return 0;
 	miss.region = mrrc_cache_mt_region(cache);
 	if (!miss.region)
 		return -ENOMEM;
 
-	mrrc_miss_publish(&miss, changes);
+	*out = mrrc_miss_begin(&miss, changes);
+	if (*out) {
+		mrrc_cache_mt_region_free(cache, miss.region);
+		return 0;
+	}
 	/* Buffers are mostly used both ways; not all memory allows it. */
 	rc = mrrc_miss_try(&miss, access == MRRC_RO ? MRRC_RW : access,
 			   &watched);
