@@ -181,7 +181,6 @@ void mrrc_cw_group_unlock(struct mrrc_cw_group *group);
 /* cw_group.c. Any thread, no lock held. */
 int mrrc_cw_domain_open(struct mrrc_domain *domain);
 int mrrc_cw_group_join(struct mrrc_cw_ep *cw);
-void mrrc_cw_progress(struct mrrc_cw_domain *domain);
 
 /* cw_op.c. No lock held. */
 ssize_t mrrc_cw_post_write(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
