@@ -114,7 +114,6 @@ struct mrrc_cw_ep {
 	struct mrrc_cw sm;
 	bool sm_live;
 	struct fid_ep *ctl;
-	struct fid_pep *pep;
 	struct fid_mr *mr;
 	char *mem;
 	struct cw_slot rx[CW_RX + 1], tx[CW_TX];
@@ -133,6 +132,8 @@ struct mrrc_cw_group {
 	struct fid_cq *cq;
 	struct fid_eq *eq;
 	int cq_fd, eq_fd;
+	struct fid_pep *pep;		/* listens, once one accepts */
+	uint16_t port;			/* there, in network order */
 	unsigned cnt, polls;
 	atomic_uint meeting;		/* listening or connecting */
 	TAILQ_HEAD(, mrrc_cw_ep) eps, lost;
