@@ -141,10 +141,13 @@ static void reconnects(struct ft_pair *pair)
 	for (i = 0; i < n; i++) {
 		closes(pair, i);
 		if (i == n / 4) {
+			/* then the control endpoints have met, too */
+			works(pair, i);
 			fds = fd_count();
 			rss = ft_rss();
 		}
 	}
+	works(pair, i);
 	FT_CHECK(fd_count() <= fds, "%u descriptors, then %u", fds,
 		 fd_count());
 	FT_CHECK(!rss || ft_rss() < rss + (4 << 20), "%zu KiB more",

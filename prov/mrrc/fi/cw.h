@@ -114,7 +114,6 @@ struct mrrc_cw_ep {
 	struct mrrc_cw sm;
 	bool sm_live;
 	struct fid_ep *ctl;
-	struct fid_pep *pep;
 	struct fid_mr *mr;
 	char *mem;
 	struct cw_slot rx[CW_RX + 1], tx[CW_TX];
@@ -133,6 +132,8 @@ struct mrrc_cw_group {
 	struct fid_cq *cq;
 	struct fid_eq *eq;
 	int cq_fd, eq_fd;
+	struct fid_pep *pep;		/* listens, once one accepts */
+	uint16_t port;			/* there, in network order */
 	unsigned cnt, polls;
 	atomic_uint meeting;		/* listening or connecting */
 	TAILQ_HEAD(, mrrc_cw_ep) eps, lost;
@@ -181,7 +182,6 @@ void mrrc_cw_group_unlock(struct mrrc_cw_group *group);
 /* cw_group.c. Any thread, no lock held. */
 int mrrc_cw_domain_open(struct mrrc_domain *domain);
 int mrrc_cw_group_join(struct mrrc_cw_ep *cw);
-void mrrc_cw_progress(struct mrrc_cw_domain *domain);
 
 /* cw_op.c. No lock held. */
 ssize_t mrrc_cw_post_write(struct mrrc_ep *ep, const struct fi_msg_cw *msg,

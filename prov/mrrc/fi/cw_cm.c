@@ -6,7 +6,7 @@
  * the connecting side says that it takes part, the accepting side that it
  * does too, the port where it listens for the control endpoint, and a cookie
  * that this one has to bring. A listener of our own needs nothing of the
- * application's, which may close it, or never look at it again.
+ * application's, who may close its own, or never look at it again.
  *
  * What a request's marker said is kept by the request's handle until an
  * endpoint is opened with it.
@@ -226,10 +226,15 @@ static void cw_meeting(struct mrrc_cw_group *group)
 	}
 }
 
-/* Listen for the peer's; *port in network byte order. Lock held. */
-static int cw_listen(struct mrrc_cw_ep *cw, uint16_t *port)
+/*
+ * The group's listener, at any of this host's addresses. It stays as long as
+ * the group: tcp (1.17) looks into one that is closed, for who is about to
+ * connect to it. Lock held.
+ */
+static int cw_listener_open(struct mrrc_cw_ep *cw)
 {
-	struct sockaddr_storage addr;
+	struct mrrc_cw_group *group = cw->group;
+	struct sockaddr_storage addr = { .ss_family = AF_INET };
 	size_t len = sizeof(addr);
 	struct fi_info *info;
 	int ret;
@@ -237,37 +242,48 @@ static int cw_listen(struct mrrc_cw_ep *cw, uint16_t *port)
 	info = cw_info(cw, NULL);
 	if (!info)
 		return -FI_ENOMEM;
-	if (!info->src_addr) {
-		/* any of this host's addresses */
-		len = info->addr_format == FI_SOCKADDR_IN6 ?
-		      sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
-		info->src_addr = calloc(1, len);
-		info->src_addrlen = len;
-		if (info->src_addr)
-			((struct sockaddr *) info->src_addr)->sa_family =
-				len == sizeof(struct sockaddr_in6) ?
-				AF_INET6 : AF_INET;
-		len = sizeof(addr);
-	}
-	ret = fi_passive_ep(cw->ep->domain->fabric->core, info, &cw->pep, cw);
+	if (info->addr_format == FI_SOCKADDR_IN6 ||
+	    (info->src_addr &&
+	     ((struct sockaddr *) info->src_addr)->sa_family == AF_INET6))
+		addr.ss_family = AF_INET6;
+	free(info->src_addr);
+	info->src_addrlen = cw_addr_len((struct sockaddr *) &addr);
+	info->src_addr = calloc(1, info->src_addrlen);
+	if (info->src_addr)
+		memcpy(info->src_addr, &addr, info->src_addrlen);
+	ret = fi_passive_ep(cw->ep->domain->fabric->core, info, &group->pep,
+			    NULL);
 	fi_freeinfo(info);
 	if (ret) {
-		cw->pep = NULL;
+		group->pep = NULL;
 		return ret;
 	}
-	ret = fi_pep_bind(cw->pep, &cw->group->eq->fid, 0);
+	ret = fi_pep_bind(group->pep, &group->eq->fid, 0);
 	if (!ret)
-		ret = fi_listen(cw->pep);
+		ret = fi_listen(group->pep);
 	if (!ret)
-		ret = fi_getname(&cw->pep->fid, &addr, &len);
+		ret = fi_getname(&group->pep->fid, &addr, &len);
 	if (!ret && !cw_port(&addr))
 		ret = -FI_EOPNOTSUPP;
 	if (ret) {
-		fi_close(&cw->pep->fid);
-		cw->pep = NULL;
+		fi_close(&group->pep->fid);
+		group->pep = NULL;
 		return ret;
 	}
-	*port = *cw_port(&addr);
+	group->port = *cw_port(&addr);
+	return 0;
+}
+
+/* For the peer's; *port in network byte order. Lock held. */
+static int cw_listen(struct mrrc_cw_ep *cw, uint16_t *port)
+{
+	int ret = 0;
+
+	if (!cw->group->pep)
+		ret = cw_listener_open(cw);
+	if (ret)
+		return ret;
+	*port = cw->group->port;
 	cw_meet(cw, CW_LISTENING);
 	return 0;
 }
@@ -296,24 +312,30 @@ static int cw_connect(struct mrrc_cw_ep *cw, const struct cw_mark *mark)
 	return ret;
 }
 
-/* Somebody came to where we listen. Lock held. */
-static void cw_connreq(struct mrrc_cw_ep *cw, struct fi_info *info,
+/* Somebody came to where we listen: by the cookie, for whom? Lock held. */
+static void cw_connreq(struct mrrc_cw_group *group, struct fi_info *info,
 		       const void *data, size_t len)
 {
+	struct mrrc_cw_ep *cw = NULL;
 	struct cw_mark mark;
 	int ret;
 
-	if (cw->ctl ||
-	    !cw_mark_read(data, len, CW_MARK_CONTROL, &mark) ||
-	    cw_mark_cookie(&mark) != cw->cookie) {
+	if (cw_mark_read(data, len, CW_MARK_CONTROL, &mark)) {
+		TAILQ_FOREACH(cw, &group->eps, link) {
+			if (cw->phase == CW_LISTENING && !cw->ctl &&
+			    cw->cookie == cw_mark_cookie(&mark))
+				break;
+		}
+	}
+	if (!cw) {
 		MRRC_WARN(EP_CTRL, "a stranger's connection is refused\n");
-		fi_reject(cw->pep, info->handle, NULL, 0);
+		fi_reject(group->pep, info->handle, NULL, 0);
 		return;
 	}
 	cw_info_adapt(info);
 	ret = mrrc_cw_link_open(cw, info);
 	if (ret)
-		fi_reject(cw->pep, info->handle, NULL, 0);
+		fi_reject(group->pep, info->handle, NULL, 0);
 	else
 		ret = fi_accept(cw->ctl, NULL, 0);
 	if (ret)
@@ -325,9 +347,6 @@ static void cw_connected(struct mrrc_cw_ep *cw)
 	if (cw->phase != CW_LISTENING && cw->phase != CW_CONNECTING)
 		return;
 	cw_meet(cw, CW_UP);
-	if (cw->pep)
-		fi_close(&cw->pep->fid);
-	cw->pep = NULL;
 	mrrc_cw_hello(&cw->sm);
 	mrrc_cw_after(cw);
 }
@@ -339,8 +358,7 @@ static struct mrrc_cw_ep *cw_find(struct mrrc_cw_group *group,
 	struct mrrc_cw_ep *cw;
 
 	TAILQ_FOREACH(cw, &group->eps, link) {
-		if ((cw->ctl && fid == &cw->ctl->fid) ||
-		    (cw->pep && fid == &cw->pep->fid))
+		if (cw->ctl && fid == &cw->ctl->fid)
 			return cw;
 	}
 	return NULL;
@@ -353,8 +371,8 @@ static void cw_event(struct mrrc_cw_group *group, uint32_t event,
 
 	switch (event) {
 	case FI_CONNREQ:
-		if (cw && entry->info)
-			cw_connreq(cw, entry->info, entry->data,
+		if (group->pep && entry->info)
+			cw_connreq(group, entry->info, entry->data,
 				   len - sizeof(*entry));
 		fi_freeinfo(entry->info);
 		break;
@@ -397,7 +415,7 @@ void mrrc_cw_group_events(struct mrrc_cw_group *group)
 			return;
 		/* a listener goes on: one who came did not stay */
 		cw = cw_find(group, err.fid);
-		if (cw && !(cw->pep && err.fid == &cw->pep->fid))
+		if (cw)
 			mrrc_cw_lose(cw, fi_strerror(err.err));
 	}
 }

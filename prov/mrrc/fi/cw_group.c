@@ -30,6 +30,8 @@ void mrrc_cw_progress(struct mrrc_cw_domain *domain)
 
 static void cw_group_free(struct mrrc_cw_group *group)
 {
+	if (group->pep)
+		fi_close(&group->pep->fid);
 	if (group->cq)
 		fi_close(&group->cq->fid);
 	if (group->eq)

@@ -373,9 +373,6 @@ static void cw_link_close(struct mrrc_cw_ep *cw)
 	if (cw->phase == CW_LISTENING || cw->phase == CW_CONNECTING)
 		atomic_fetch_sub(&cw->group->meeting, 1);
 	cw->phase = CW_LOST;
-	if (cw->pep)
-		fi_close(&cw->pep->fid);
-	cw->pep = NULL;
 	if (cw->ctl) {
 		ret = fi_close(&cw->ctl->fid);
 		if (ret)

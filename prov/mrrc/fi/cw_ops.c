@@ -196,7 +196,7 @@ struct fi_mrrc_ops_cw mrrc_cw_ext_ops = {
 int mrrc_cw_ops_open(struct fid *fid, const char *name, uint64_t flags,
 		     void **ops, void *context)
 {
-	if (strcmp(name, FI_MRRC_CW_OPS))
+	if (!name || strcmp(name, FI_MRRC_CW_OPS))
 		return mrrc_fid_ops_open(fid, name, flags, ops, context);
 	if (fid->fclass != FI_CLASS_EP && fid->fclass != FI_CLASS_PEP)
 		return -FI_ENOSYS;

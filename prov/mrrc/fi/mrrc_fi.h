@@ -496,6 +496,7 @@ int mrrc_cw_ops_open(struct fid *fid, const char *name, uint64_t flags,
 		     void **ops, void *context);
 void mrrc_cw_ep_close(struct mrrc_ep *ep);
 void mrrc_cw_domain_close(struct mrrc_domain *domain);
+void mrrc_cw_progress(struct mrrc_cw_domain *domain);
 int mrrc_cw_connect(struct mrrc_ep *ep, const void *addr, const void *param,
 		    size_t paramlen);
 int mrrc_cw_accept(struct mrrc_ep *ep, const void *param, size_t paramlen);

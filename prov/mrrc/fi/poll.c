@@ -60,6 +60,8 @@ static int poll_poll(struct fid_poll *poll_fid, void **context, int count)
 	int i, cnt, ret;
 
 	mrrc_domain_drain(poll->domain);
+	if (poll->domain->cw)
+		mrrc_cw_progress(poll->domain->cw);
 	ret = poll->core->ops->poll(poll->core, context, count);
 	cnt = ret > 0 ? poll_drop_unready(context, ret) : 0;
 	cnt = poll_add_stashed(poll, context, cnt, count);
