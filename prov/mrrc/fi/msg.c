@@ -200,6 +200,12 @@ static ssize_t __attribute__((noinline))
 mrrc_send_null(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
 		fi_addr_t dest_addr, void *context)
 {
+	struct mrrc_op *op;
+
+	op = mrrc_resolve_known(ep, buf, len, MRRC_RO, context, &desc);
+	if (op)
+		return MRRC_OP_POST(op, fi_send(ep->core, buf, len, desc,
+						dest_addr, op));
 	return mrrc_post_send(ep, &(struct fi_msg) {
 		.msg_iov = &(struct iovec) { (void *) buf, len },
 		.desc = &desc,

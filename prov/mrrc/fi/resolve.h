@@ -44,6 +44,15 @@ struct mrrc_bufs {
 	size_t count;
 };
 
+/*
+ * The shortest way for one buffer of a call without flags, which most calls
+ * take: a transmission that completes by default, from or to a region that
+ * this thread used before. A record that holds it, or NULL: all the rest.
+ */
+struct mrrc_op *mrrc_resolve_known(struct mrrc_ep *ep, const void *buf,
+				   size_t len, enum mrrc_access access,
+				   void *context, void **core_desc);
+
 /* The descriptor of some memory, for buffers that nothing is done with. */
 int mrrc_resolve_nothing(struct mrrc_op *op, void **core_desc);
 

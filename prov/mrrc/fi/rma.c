@@ -71,6 +71,12 @@ static ssize_t __attribute__((noinline))
 mrrc_read_null(struct mrrc_ep *ep, void *buf, size_t len, void *desc,
 		fi_addr_t src_addr, uint64_t addr, uint64_t key, void *context)
 {
+	struct mrrc_op *op;
+
+	op = mrrc_resolve_known(ep, buf, len, MRRC_RW, context, &desc);
+	if (op)
+		return MRRC_OP_POST(op, fi_read(ep->core, buf, len, desc,
+						src_addr, addr, key, op));
 	return mrrc_post_read(ep, &(struct fi_msg_rma) {
 		.msg_iov = &(struct iovec) { buf, len },
 		.desc = &desc,
@@ -132,6 +138,12 @@ static ssize_t __attribute__((noinline))
 mrrc_write_null(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
 		fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
 {
+	struct mrrc_op *op;
+
+	op = mrrc_resolve_known(ep, buf, len, MRRC_RO, context, &desc);
+	if (op)
+		return MRRC_OP_POST(op, fi_write(ep->core, buf, len, desc,
+						 dest_addr, addr, key, op));
 	return mrrc_post_write(ep, &(struct fi_msg_rma) {
 		.msg_iov = &(struct iovec) { (void *) buf, len },
 		.desc = &desc,

@@ -212,6 +212,12 @@ static ssize_t __attribute__((noinline))
 mrrc_tsend_null(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
 		fi_addr_t dest_addr, uint64_t tag, void *context)
 {
+	struct mrrc_op *op;
+
+	op = mrrc_resolve_known(ep, buf, len, MRRC_RO, context, &desc);
+	if (op)
+		return MRRC_OP_POST(op, fi_tsend(ep->core, buf, len, desc,
+						 dest_addr, tag, op));
 	return mrrc_post_tsend(ep, &(struct fi_msg_tagged) {
 		.msg_iov = &(struct iovec) { (void *) buf, len },
 		.desc = &desc,

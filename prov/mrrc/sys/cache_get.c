@@ -314,6 +314,13 @@ int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *ptr,
 	       mrrc_cache_mt_get_slow(cache, addr, len, access, pieces, plan);
 }
 
+struct mrrc_region *mrrc_cache_mt_get_known(struct mrrc_cache_mt *cache,
+					    const void *ptr, size_t len,
+					    enum mrrc_access access)
+{
+	return mrrc_cache_mt_hit(cache, (uintptr_t)ptr, len, access);
+}
+
 int mrrc_cache_mt_get_or_copy(struct mrrc_cache_mt *cache,
 			      struct mrrc_admit *admit, const void *ptr,
 			      size_t len, enum mrrc_access access,

@@ -68,6 +68,14 @@ int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *addr,
 			     size_t len, enum mrrc_access access,
 			     unsigned pieces, struct mrrc_plan *plan);
 
+/*
+ * A region that this thread used before and that is true, held; NULL: ask
+ * mrrc_cache_mt_get(). No lock.
+ */
+struct mrrc_region *mrrc_cache_mt_get_known(struct mrrc_cache_mt *cache,
+					    const void *addr, size_t len,
+					    enum mrrc_access access);
+
 /* What registering costs, before anything is registered. */
 void mrrc_cache_mt_set_cost(struct mrrc_cache_mt *cache,
 			    const struct mrrc_cost *cost);
