@@ -52,7 +52,7 @@ static void open_fabric(struct side *side, const char *prov, const void *dest,
 
 static void open_ep(struct side *side, struct fi_info *info, bool cw)
 {
-	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_TAGGED };
+	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_DATA };
 
 	if (!side->domain)
 		FT_CALL(fi_domain(side->fabric, info, &side->domain, NULL));
@@ -147,7 +147,7 @@ static void close_side(struct side *side)
 }
 
 static ssize_t wait_comp(struct side *side, struct side *other,
-			 struct fi_cq_tagged_entry *entry)
+			 struct fi_cq_data_entry *entry)
 {
 	uint64_t end = ft_now_us() + LIMIT_US;
 	struct fi_cq_err_entry err = { 0 };
@@ -165,7 +165,7 @@ static ssize_t wait_comp(struct side *side, struct side *other,
 
 static void transfer(struct side *c, struct side *s, int want)
 {
-	struct fi_cq_tagged_entry entry;
+	struct fi_cq_data_entry entry;
 	ssize_t ret;
 
 	ret = fi_cwrite(c->ep, buf, 64, NULL, 0, 1, buf);
@@ -300,7 +300,7 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 		 struct side *s, const void *name, size_t namelen,
 		 bool must_end)
 {
-	struct fi_cq_tagged_entry entry;
+	struct fi_cq_data_entry entry;
 	struct side c = { 0 }, ctl = { 0 };
 	uint8_t cookie[8], copy[512];
 	unsigned i;

@@ -306,7 +306,7 @@ int main(int argc, char **argv)
 	if (ft_rdm())
 		ft_skip("conditional writes need FI_EP_MSG");
 	attr = FT_ATTR;
-	attr.format = FI_CQ_FORMAT_TAGGED;
+	attr.format = FI_CQ_FORMAT_DATA;
 	attr.cw = attr.cw_pep = true;
 	out = ft_map(NULL, 32 * LEN);
 	in = ft_map(NULL, 32 * LEN);

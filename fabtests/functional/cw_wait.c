@@ -23,7 +23,7 @@ static int wait_fd[2] = { -1, -1 };	/* writer's, target's */
 static bool sleep_for(struct ft_ep *ep, enum ft_dir dir, int fd, void *ctx)
 {
 	struct fid *fid = &ep->cq[dir]->fid;
-	struct fi_cq_tagged_entry entry = { 0 };
+	struct fi_cq_data_entry entry = { 0 };
 	uint64_t end = ft_now_us() + 10000000;
 	struct pollfd pfd = { fd, POLLIN, 0 };
 	ssize_t ret;
@@ -94,7 +94,7 @@ static void *signal_main(void *arg)
 /* Neither too long nor too short, and fi_cq_signal() ends it. */
 static void times(void)
 {
-	struct fi_cq_tagged_entry entry;
+	struct fi_cq_data_entry entry;
 	uint64_t begin = ft_now_us(), took;
 	pthread_t thread;
 	ssize_t ret;
@@ -156,7 +156,7 @@ static void automatic(void)
 static void idle(void)
 {
 	struct rusage before, after;
-	struct fi_cq_tagged_entry entry;
+	struct fi_cq_data_entry entry;
 	struct ft_comp comp;
 	int64_t us;
 	ssize_t ret;
@@ -187,7 +187,7 @@ static void run(enum fi_wait_obj obj, bool fds, const char *what)
 {
 	struct ft_attr attr = FT_ATTR;
 
-	attr.format = FI_CQ_FORMAT_TAGGED;
+	attr.format = FI_CQ_FORMAT_DATA;
 	attr.wait_obj = obj;
 	attr.cw = attr.cw_pep = true;
 	ft_pair_open(&pair, &attr);

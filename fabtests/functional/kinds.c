@@ -239,7 +239,8 @@ static bool told(const struct kind *kind)
 	struct utsname name;
 	int major = 0, minor = 0;
 
-	if (kind->make != make_memfd_private)
+	if (kind->make != make_memfd_private &&
+	    kind->make != make_file_private)
 		return true;
 	uname(&name);
 	sscanf(name.release, "%d.%d", &major, &minor);
