@@ -561,8 +561,10 @@ stage_fuzz()
 		clang -std=gnu11 -D_GNU_SOURCE -DSIM_LIBFUZZER -O1 -g \
 		-fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -I"$dir" -I"$TOP/util" \
-		-o "$dir/fuzz_trace" "$TOP"/util/sim/{lines,trace}.c \
+		-I"$TOP/prov/mrrc" -o "$dir/fuzz_trace" \
+		"$TOP"/util/sim/{lines,read,recorded,trace}.c \
 		"$TOP"/util/sim/trace_{read,write}.c \
+		"$TOP/prov/mrrc/core/trace.c" \
 		"$TOP/util/sim/test/fuzz_trace.c" -llzma
 	check "traces, ${FUZZ_SECONDS:-60} s" logged "fuzzing" "$log" \
 		"$dir/fuzz_trace" -max_total_time="${FUZZ_SECONDS:-60}" \

@@ -5,7 +5,7 @@
  * /dev/null) is written in place.
  */
 #include "config.h"
-#include "sim/trace.h"
+#include "sim/read.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@ int sim_trace_write_file(const struct sim_trace *trace, const char *comment,
 		if (procs)
 			fprintf(file, ",%" PRIu32, req->proc);
 		if (access)
-			fputs(req->access == SIM_RO ? ",r" : ",w", file);
+			fprintf(file, ",%s", sim_access_name(req->access));
 		if (putc('\n', file) == EOF)
 			break;
 	}
