@@ -562,7 +562,7 @@ stage_fuzz()
 		-fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -I"$dir" -I"$TOP/util" \
 		-I"$TOP/prov/mrrc" -o "$dir/fuzz_trace" \
-		"$TOP"/util/sim/{lines,read,recorded,trace}.c \
+		"$TOP"/util/sim/{lines,read,recorded,trace,write}.c \
 		"$TOP"/util/sim/trace_{read,write}.c \
 		"$TOP/prov/mrrc/core/trace.c" \
 		"$TOP/util/sim/test/fuzz_trace.c" -llzma
