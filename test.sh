@@ -564,8 +564,9 @@ stage_fuzz()
 		-I"$TOP/prov/mrrc" -o "$dir/fuzz_trace" \
 		"$TOP"/util/sim/{lines,read,recorded,trace,write}.c \
 		"$TOP"/util/sim/trace_{read,write}.c \
+		"$TOP"/util/trace/{records,show,show_summary,summary}.c \
 		"$TOP/prov/mrrc/core/trace.c" \
-		"$TOP/util/sim/test/fuzz_trace.c" -llzma
+		"$TOP/util/sim/test/fuzz_trace.c" -llzma -ljansson
 	check "traces, ${FUZZ_SECONDS:-60} s" logged "fuzzing" "$log" \
 		"$dir/fuzz_trace" -max_total_time="${FUZZ_SECONDS:-60}" \
 		-artifact_prefix="$dir/" "$dir/corpus" \

@@ -316,7 +316,7 @@ static int check_request(struct reader *reader, const struct sim_rec *rec)
 {
 	const uint64_t len = rec->rec.len;
 
-	if (mrrc_trace_result(&rec->rec) != MRRC_TRACE_FAILED) {
+	if (!reader->sink->full) {
 		if (!len)
 			return fail(reader, -EINVAL, "len of 0");
 		if (len > SIM_ADDR_MAX || rec->rec.addr > SIM_ADDR_MAX - len)
@@ -336,13 +336,13 @@ static int add_request(struct reader *reader, const struct sim_rec *rec)
 	const char *cause = NULL;
 	int ret;
 
+	if (!reader->sink->full && result != MRRC_TRACE_HIT &&
+	    result != MRRC_TRACE_MISS)
+		return 0;
 	ret = check_request(reader, rec);
 	if (ret)
 		return ret;
 	reader->last = rec->time_us;
-	if (!reader->sink->full && result != MRRC_TRACE_HIT &&
-	    result != MRRC_TRACE_MISS)
-		return 0;
 	reader->count++;
 	ret = reader->sink->add(reader->sink->arg, rec, &cause);
 	return ret ? fail(reader, ret, "%s", cause ? cause : strerror(-ret)) :
@@ -495,6 +495,9 @@ static int add_recorded(struct reader *reader,
 		if (reader->sink->full)
 			rec.previous = swap_site(&threads, &cnt, &recs[i],
 						 &ret);
+		/* the kernel's pages that every process has */
+		if (!reader->sink->full && recs[i].addr >= SIM_ADDR_MAX)
+			continue;
 		reader->lines.number = i + 1;
 		ret = ret ? fail(reader, ret, "%s", strerror(-ret)) :
 			    add_request(reader, &rec);

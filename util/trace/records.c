@@ -99,7 +99,8 @@ static void shift(struct trace_records *records, size_t from, size_t to,
 {
 	struct sim_rec *rec;
 
-	for (rec = records->rec + from; rec < records->rec + to; rec++) {
+	for (; from < to; from++) {
+		rec = &records->rec[from];
 		if (__builtin_add_overflow(rec->rec.begin, ns,
 					   &rec->rec.begin))
 			rec->rec.begin = UINT64_MAX;
@@ -129,8 +130,9 @@ static void adjust(struct reading *reading)
 	}
 }
 
-int trace_records_read(struct trace_records *records, const char *path,
-		       char *err, size_t err_len)
+/* FILE NULL: the path is opened. */
+static int read_records(struct trace_records *records, FILE *file,
+			const char *path, char *err, size_t err_len)
 {
 	struct reading reading = {
 		.records = records,
@@ -147,7 +149,8 @@ int trace_records_read(struct trace_records *records, const char *path,
 
 	if (!records->page)
 		records->page = 4096;
-	ret = sim_read(path, err, err_len, &sink);
+	ret = file ? sim_read_file(file, path, err, err_len, &sink) :
+		     sim_read(path, err, err_len, &sink);
 	if (!ret && reading.rc) {
 		ret = reading.rc;
 		snprintf(err, err_len, "%s: %s", path, strerror(-ret));
@@ -155,6 +158,18 @@ int trace_records_read(struct trace_records *records, const char *path,
 	if (!ret)
 		adjust(&reading);
 	return ret;
+}
+
+int trace_records_read(struct trace_records *records, const char *path,
+		       char *err, size_t err_len)
+{
+	return read_records(records, NULL, path, err, err_len);
+}
+
+int trace_records_read_file(struct trace_records *records, FILE *file,
+			    const char *path, char *err, size_t err_len)
+{
+	return read_records(records, file, path, err, err_len);
 }
 
 static int by_time(const void *left, const void *right)

@@ -2,8 +2,8 @@
 /*
  * Recorded requests in memory, of one file or several.
  *
- * Invariants: in order of time; every proc is less than procs; every range
- * but those of failed requests lies within [0, SIM_ADDR_MAX) and is not empty.
+ * Invariants: in order of time, once sorted; every proc is less than procs.
+ * Ranges may be any: an application may ask for what is none.
  */
 #ifndef TRACE_RECORDS_H
 #define TRACE_RECORDS_H
@@ -34,6 +34,8 @@ struct trace_records {
  */
 int trace_records_read(struct trace_records *records, const char *path,
 		       char *err, size_t err_len);
+int trace_records_read_file(struct trace_records *records, FILE *file,
+			    const char *path, char *err, size_t err_len);
 
 /* After the last: puts them into the order of time. */
 void trace_records_sort(struct trace_records *records);

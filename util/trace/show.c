@@ -69,11 +69,13 @@ int trace_show_csv(const struct trace_records *records, FILE *out)
 	const struct mrrc_trace_rec *rec;
 	const struct sim_rec *at;
 	char buf[24];
+	size_t i;
 
 	errno = 0;
 	fputs("time_us,addr,len,proc,access,result,begin_ns,end_ns,thread,op,"
 	      "peer,cost_ns,site,previous\n", out);
-	for (at = records->rec; at < records->rec + records->count; at++) {
+	for (i = 0; i < records->count; i++) {
+		at = &records->rec[i];
 		rec = &at->rec;
 		fprintf(out, "%" PRIu64 ",0x%" PRIx64 ",%" PRIu64 ",%" PRIu32
 			",%s,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu32 ",%s,%s,%"
@@ -96,9 +98,11 @@ int trace_show_json(const struct trace_records *records, FILE *out)
 	const struct mrrc_trace_rec *rec;
 	const struct sim_rec *at;
 	char buf[24];
+	size_t i;
 
 	errno = 0;
-	for (at = records->rec; at < records->rec + records->count; at++) {
+	for (i = 0; i < records->count; i++) {
+		at = &records->rec[i];
 		rec = &at->rec;
 		fprintf(out, "{\"begin_ns\": %" PRIu64 ", \"end_ns\": %" PRIu64
 			", \"proc\": %" PRIu32 ", \"thread\": %" PRIu32

@@ -100,9 +100,10 @@ static void put_sources(const struct trace_records *records, FILE *out)
 {
 	const struct trace_source *source;
 	char size[16];
+	size_t i;
 
-	for (source = records->source;
-	     source < records->source + records->sources; source++) {
+	for (i = 0; i < records->sources; i++) {
+		source = &records->source[i];
 		fprintf(out, "proc %" PRIu32 ": %s (%" PRIu32 "), %s",
 			source->proc, source->program, source->pid,
 			source->domain.provider);
@@ -262,9 +263,10 @@ static json_t *json_sources(const struct trace_records *records)
 {
 	json_t *array = json_array(), *object;
 	const struct trace_source *source;
+	size_t i;
 
-	for (source = records->source;
-	     source < records->source + records->sources; source++) {
+	for (i = 0; i < records->sources; i++) {
+		source = &records->source[i];
 		object = json_object();
 		set(object, "proc", source->proc);
 		set(object, "pid", source->pid);

@@ -4,8 +4,8 @@
  *
  * Reuse distance: a Fenwick tree has a mark at each buffer's latest request,
  * so the marks in between are the other buffers. Overlap: a tree of disjoint
- * ranges, of the pages seen so far. Both n log n. Failed requests have no
- * part in either.
+ * ranges, of the pages seen so far. Both n log n. Failed requests, and ranges
+ * that are none, have no part in either.
  */
 #include "config.h"
 #include "trace/summary.h"
@@ -285,7 +285,9 @@ int trace_summary(const struct trace_records *records,
 		return -ENOMEM;
 	for (i = 0; i < records->count; i++) {
 		count_one(&rec[i].rec, summary);
-		if (mrrc_trace_result(&rec[i].rec) == MRRC_TRACE_FAILED)
+		if (mrrc_trace_result(&rec[i].rec) == MRRC_TRACE_FAILED ||
+		    !rec[i].rec.len || rec[i].rec.addr >
+		    UINT64_MAX - rec[i].rec.len)
 			continue;
 		buffer[count] = (struct buffer) {
 			.lo = rec[i].rec.addr / records->page,

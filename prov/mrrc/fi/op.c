@@ -262,10 +262,15 @@ void mrrc_op_end(struct mrrc_op *op)
 
 void mrrc_op_end_list(struct mrrc_op *list)
 {
+	const bool traced = list && mrrc_unlikely(list->domain->reg.traced);
 	struct mrrc_op *op;
 
+	if (mrrc_unlikely(traced))
+		mrrc_record_end_begin();
 	while ((op = list)) {
 		list = op->next;
 		mrrc_op_end(op);
 	}
+	if (mrrc_unlikely(traced))
+		mrrc_record_end_done();
 }

@@ -31,6 +31,7 @@ static struct {
 static _Thread_local struct {
 	const void *site;
 	uint64_t peer;
+	uint64_t now;		/* of several ends, while there are some */
 	enum mrrc_trace_op op;
 	enum mrrc_trace_peer kind;
 } recorded_call __attribute__((tls_model("initial-exec")));
@@ -276,11 +277,25 @@ void mrrc_record_own(const struct mrrc_reg *reg, uint64_t start,
 	}
 }
 
+void mrrc_record_end_begin(void)
+{
+	struct mrrc_trace_file *file = record_file();
+
+	recorded_call.now = file ? mrrc_trace_file_now(file) : 0;
+}
+
+void mrrc_record_end_done(void)
+{
+	recorded_call.now = 0;
+}
+
 void mrrc_record_end(uint64_t *chain)
 {
 	struct mrrc_trace_file *file = record_file();
 
 	if (*chain && file)
-		mrrc_trace_file_end(file, chain);
+		mrrc_trace_file_end(file, chain, recorded_call.now ?
+				    recorded_call.now :
+				    mrrc_trace_file_now(file));
 	*chain = 0;
 }

@@ -69,6 +69,10 @@ void mrrc_record_own(const struct mrrc_reg *reg, uint64_t start,
 /* The hold is over; *chain becomes 0. Any lock. */
 void mrrc_record_end(uint64_t *chain);
 
+/* Between these, ends of this thread are at one time. */
+void mrrc_record_end_begin(void);
+void mrrc_record_end_done(void);
+
 /* record_ops.c: the same calls, noted; init once, before their use */
 void mrrc_record_ops_init(void);
 extern struct fi_ops_msg mrrc_record_msg_ops;

@@ -78,6 +78,7 @@ uint64_t mrrc_trace_file_now(const struct mrrc_trace_file *file);
  */
 void mrrc_trace_file_chain(struct mrrc_trace_file *file,
 			   struct mrrc_trace_rec *rec, uint64_t *chain);
-void mrrc_trace_file_end(struct mrrc_trace_file *file, uint64_t *chain);
+void mrrc_trace_file_end(struct mrrc_trace_file *file, uint64_t *chain,
+			 uint64_t now);
 
 #endif /* MRRC_TRACE_FILE_H */
