@@ -69,6 +69,8 @@ static int take_chunk(struct recorded *recorded, size_t count,
 			return -EINVAL;
 		if (rec[i].end & MRRC_TRACE_OPEN)
 			rec[i].end = 0;
+		if (mrrc_trace_peer(&rec[i]) == MRRC_TRACE_NOBODY)
+			rec[i].peer = 0;
 	}
 	recorded->count += i;
 	return 0;
