@@ -36,7 +36,7 @@ static const struct argp_option option_table[] = {
 	  "recorded (default table)", 0 },
 	{ "output", 'o', "FILE", 0, "Write there, whole or not at all", 0 },
 	{ "op", KEY_OP, "LIST", 0, "Only these operations: send, recv, tsend, "
-	  "trecv, write, read, atomic, reg", 1 },
+	  "trecv, write, read, atomic, reg, expose, cwrite", 1 },
 	{ "result", KEY_RESULT, "LIST", 0, "Only these: hit, miss, core, "
 	  "failed", 1 },
 	{ "thread", KEY_THREAD, "LIST", 0, "Only these threads", 1 },

@@ -36,7 +36,9 @@
 	X(WRITE, "write", "a write to a peer")				\
 	X(READ, "read", "a read from a peer")				\
 	X(ATOMIC, "atomic", "an atomic operation")			\
-	X(REG, "reg", "fi_mr_reg and its kin")
+	X(REG, "reg", "fi_mr_reg and its kin")				\
+	X(EXPOSE, "expose", "the target of conditional writes, kept")	\
+	X(CWRITE, "cwrite", "a conditional write")
 
 enum mrrc_trace_op {
 #define X(id, name, help) MRRC_TRACE_##id,
