@@ -79,7 +79,7 @@ nonsense()
 counts()
 {
 	same hits "$(count --result=hit)" "$(sum hits)" &&
-		same misses $(($(count --result=miss,failed) - $(nonsense))) \
+		same misses $(($(count --result=miss,failed,copy) - $(nonsense))) \
 			"$(sum misses)" || return 1
 	[ "$(sum lookups)" -gt 0 ] || fail "nothing was looked up"
 }
@@ -232,7 +232,7 @@ test_limit()
 	dropped=$("${BIN}fi_mrrc_trace" -s -f json "$FILE" |
 		sed -n 's/.*"dropped": \([0-9]*\).*/\1/p')
 	same "lookups and what was dropped" \
-		$(($(count --result=hit,miss,failed) + dropped)) \
+		$(($(count --result=hit,miss,failed,copy) + dropped)) \
 		"$(sum lookups)"
 }
 

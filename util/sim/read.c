@@ -336,8 +336,8 @@ static int add_request(struct reader *reader, const struct sim_rec *rec)
 	const char *cause = NULL;
 	int ret;
 
-	if (!reader->sink->full && result != MRRC_TRACE_HIT &&
-	    result != MRRC_TRACE_MISS)
+	if (!reader->sink->full && (result == MRRC_TRACE_CORE ||
+				    result == MRRC_TRACE_FAILED))
 		return 0;
 	ret = check_request(reader, rec);
 	if (ret)

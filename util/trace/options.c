@@ -38,7 +38,7 @@ static const struct argp_option option_table[] = {
 	{ "op", KEY_OP, "LIST", 0, "Only these operations: send, recv, tsend, "
 	  "trecv, write, read, atomic, reg, expose, cwrite", 1 },
 	{ "result", KEY_RESULT, "LIST", 0, "Only these: hit, miss, core, "
-	  "failed", 1 },
+	  "failed, copy", 1 },
 	{ "thread", KEY_THREAD, "LIST", 0, "Only these threads", 1 },
 	{ "peer", KEY_PEER, "LIST", 0, "Only these peers: numbers, or epN for "
 	  "connected endpoints", 1 },

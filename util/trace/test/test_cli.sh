@@ -90,8 +90,8 @@ says '^ +0\.000 +7\.900 +0 +7 write +ep1 +0x10000 +4096 r +miss +700 ' \
 
 # histograms and counts
 says '^6 requests in 1\.000006 s, .*50\.0 % hits' -s "$DIR/a.csv"
-says '^write +1 +1 +0 +0$' -s "$DIR/a.csv"
-says '^reg +0 +0 +1 +0$' -s "$DIR/a.csv"
+says '^write +1 +1 +0 +0 +0$' -s "$DIR/a.csv"
+says '^reg +0 +0 +1 +0 +0$' -s "$DIR/a.csv"
 says '^  first time +3 ' -s "$DIR/a.csv"
 says '^ +0 +1 ' -s "$DIR/a.csv"
 says '^  from    2 +1 ' -s "$DIR/a.csv"
