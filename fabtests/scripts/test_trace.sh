@@ -112,11 +112,14 @@ simulated()
 {
 	local policy=$1 provider simulator
 
-	export FI_OFI_MRRC_POLICY=$policy FI_OFI_MRRC_CACHE_MAX_SIZE=$SIZE \
+	# the simulator's default model
+	export FI_OFI_MRRC_COST=ou2009 FI_OFI_MRRC_POLICY=$policy \
+		FI_OFI_MRRC_CACHE_MAX_SIZE=$SIZE \
 		FI_OFI_MRRC_CACHE_MAX_COUNT=$COUNT
 	recorded split -p "$PROVIDER" -w /dev/null && counts && ended 0
 	result=$?
-	unset FI_OFI_MRRC_POLICY FI_OFI_MRRC_CACHE_MAX_SIZE \
+	unset FI_OFI_MRRC_COST FI_OFI_MRRC_POLICY \
+		FI_OFI_MRRC_CACHE_MAX_SIZE \
 		FI_OFI_MRRC_CACHE_MAX_COUNT
 	[ $result -eq 0 ] || return 1
 	provider=$(sed -n 's/^counters: //p' "$DIR/out")
