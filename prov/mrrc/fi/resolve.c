@@ -73,16 +73,15 @@ static int mrrc_resolve_get(struct mrrc_op *op, const struct iovec *iov,
 			    enum mrrc_access access, void **core_desc)
 {
 	struct mrrc_region *region;
-	struct mrrc_plan plan;
 	int ret;
 
 	if (mrrc_alloc_desc(&op->domain->reg, iov->iov_base, iov->iov_len,
 			    core_desc))
 		return 0;
-	ret = mrrc_resolve_pieces(op, iov, access, 1, &plan);
+	ret = mrrc_record_get_one(&op->domain->reg, &op->trace, iov, access,
+				  &region);
 	if (mrrc_unlikely(ret))
 		return ret;
-	region = plan.piece[0].region;
 	ret = mrrc_op_hold(op, region);
 	if (mrrc_unlikely(ret)) {
 		mrrc_cache_mt_put(op->domain->reg.cache, region);
