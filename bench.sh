@@ -592,7 +592,8 @@ recorder_median()
 		awk '{ t[NR] = $1 } END { print t[int((NR + 1) / 2)] }'
 }
 
-# recorder_row FILE WHAT TITLE: prints both, sets SLOWER, in percent
+# recorder_row FILE WHAT TITLE: prints both, sets SLOWER, in percent: the
+# median of the rounds
 recorder_row()
 {
 	local off on
@@ -602,8 +603,11 @@ recorder_row()
 	if [ -z "$off" ] || [ -z "$on" ]; then
 		cannot "nothing was measured of $2"
 	fi
-	SLOWER=$(awk -v a="$off" -v b="$on" \
-		'BEGIN { printf "%.1f", 100 * (b / a - 1) }')
+	# of each round on its own, as what else runs here changes
+	SLOWER=$(paste <(sed -n "s/^off $2 //p" "$1") \
+		<(sed -n "s/^on $2 //p" "$1") | awk '{ print $2 / $1 }' |
+		sort -n | awk '{ t[NR] = $1 }
+			END { printf "%.1f", 100 * (t[int((NR + 1) / 2)] - 1) }')
 	printf '  %-34s %10s %10s %8s%%\n' "$3" "$off" "$on" "$SLOWER"
 }
 
