@@ -235,6 +235,21 @@ int mrrc_record_get(struct mrrc_reg *reg, uint64_t *chain,
 	return ret;
 }
 
+void mrrc_record_hit(const struct mrrc_reg *reg, uint64_t *chain,
+		     const void *addr, size_t len, enum mrrc_access access)
+{
+	struct mrrc_trace_file *file = record_file();
+	struct mrrc_trace_rec rec = {
+		.addr = (uintptr_t) addr,
+		.len = len,
+	};
+
+	if (!file)
+		return;
+	rec.begin = mrrc_trace_file_now(file);
+	record_put(file, reg, &rec, MRRC_TRACE_HIT, access, chain);
+}
+
 uint64_t mrrc_record_start(const struct mrrc_reg *reg)
 {
 	struct mrrc_trace_file *file = record_file();

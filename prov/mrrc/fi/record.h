@@ -40,6 +40,10 @@ int mrrc_record_get(struct mrrc_reg *reg, uint64_t *chain,
 		    unsigned pieces, struct mrrc_plan *plan,
 		    struct mrrc_admit *admit, bool *copy);
 
+/* A request that was found registered; chain as above, or NULL. */
+void mrrc_record_hit(const struct mrrc_reg *reg, uint64_t *chain,
+		     const void *addr, size_t len, enum mrrc_access access);
+
 /* mrrc_cache_mt_get(), recorded if anything is. */
 static inline int mrrc_record_get_one(struct mrrc_reg *reg, uint64_t *chain,
 				      const struct iovec *iov,

@@ -220,8 +220,13 @@ struct mrrc_op *mrrc_resolve_known(struct mrrc_ep *ep, const void *buf,
 		return NULL;
 	if (mrrc_unlikely(mrrc_op_begin(ep, &ep->tx, flags, context, &op))) {
 		mrrc_cache_mt_put(cache, region);
-		return NULL;
+		op = NULL;
 	}
+	if (mrrc_unlikely(ep->domain->reg.traced))
+		mrrc_record_hit(&ep->domain->reg, op ? &op->trace : NULL,
+				buf, len, access);
+	if (mrrc_unlikely(!op))
+		return NULL;
 	op->region[0] = region;
 	op->region_cnt = 1;
 	*core_desc = region->desc;
