@@ -40,7 +40,8 @@ usage()
 	             manual page, shellcheck
 	  tcp        functional tests over tcp;ofi_mrrc, registration forced;
 	             other users of libfabric see no difference; the simulator
-	             counts what the provider counts; fi_mrrc_stat shows it;
+	             counts what the provider counts; fi_mrrc_stat shows it,
+	             FI_OFI_MRRC_TRACE records it;
 	             other allocators, and another library that patches libc
 	  libfabric2 unit tests and functional tests with libfabric 2.x, in a
 	             folder of Debian 13; each major says that it is not for
@@ -236,7 +237,21 @@ stage_tcp()
 	run_test_sim "tcp;ofi_mrrc" \
 		env FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric"
 	run_test_stat unit
+	run_test_trace unit
 	run_test_alloc unit 4
+}
+
+# What is recorded of a run is what was counted.
+run_test_trace()
+{
+	local log=$LOGS/$STAGE-test_trace.log rc
+
+	logged "recorded requests against counters" "$log" \
+		env FI_PROVIDER_PATH="$BUILD/$1/prefix/lib/libfabric" \
+		"$TOP/fabtests/scripts/test_trace.sh" -b "$BUILD/$1/prefix/bin"
+	rc=$?
+	count_summary $rc "$log" "test_trace.sh"
+	[ $rc -eq 0 ] || sed 's/^/   | /' "$log" | tail -n 20
 }
 
 # run_test_alloc BUILD SECONDS: each allocator, for so long.
@@ -561,9 +576,12 @@ stage_fuzz()
 		clang -std=gnu11 -D_GNU_SOURCE -DSIM_LIBFUZZER -O1 -g \
 		-fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -I"$dir" -I"$TOP/util" \
-		-o "$dir/fuzz_trace" "$TOP"/util/sim/{lines,trace}.c \
+		-I"$TOP/prov/mrrc" -o "$dir/fuzz_trace" \
+		"$TOP"/util/sim/{lines,read,recorded,trace,write}.c \
 		"$TOP"/util/sim/trace_{read,write}.c \
-		"$TOP/util/sim/test/fuzz_trace.c" -llzma
+		"$TOP"/util/trace/{records,show,show_summary,summary}.c \
+		"$TOP/prov/mrrc/core/trace.c" \
+		"$TOP/util/sim/test/fuzz_trace.c" -llzma -ljansson
 	check "traces, ${FUZZ_SECONDS:-60} s" logged "fuzzing" "$log" \
 		"$dir/fuzz_trace" -max_total_time="${FUZZ_SECONDS:-60}" \
 		-artifact_prefix="$dir/" "$dir/corpus" \

@@ -3,16 +3,18 @@
  * What our layer costs where it has nothing to do: operations with a
  * descriptor, on an endpoint that has resolved null descriptors before.
  *
- * Two ways of use, both by bench.sh. With -m, an operation is repeated so
- * that callgrind can count instructions inside the function layer_<op> and
- * nothing else. Without, the core provider alone and the stack run in turn,
- * batch by batch in this one process, and medians are printed.
+ * Ways of use, all by bench.sh. With -m, an operation is repeated so that
+ * callgrind can count instructions inside the function layer_<op> and nothing
+ * else. With -N alone, writes without a descriptor over PROVIDER are timed in
+ * windows and one by one. Without, the core provider alone and the stack run
+ * in turn, batch by batch in this one process, and medians are printed.
  */
 #include "ft_mrrc.h"
 
 #define ROUNDS		801
 #define BATCH		500	/* messages between two readings of the clock */
 #define MSG		8	/* bytes */
+#define BUFS		64	/* that writes go out from in turn */
 
 enum side { RAW, STACK, SIDES };
 
@@ -225,6 +227,27 @@ static uint64_t batch_latency(struct stack *st)
 	return ft_now_us() - start;
 }
 
+/* ---- writes without a descriptor ---- */
+
+/* Microseconds for BATCH writes, so many at a time, over so many buffers. */
+static uint64_t batch_write(struct stack *st, char *buf, unsigned window)
+{
+	struct ft_ep *s = &st->pair.s, *c = &st->pair.c;
+	const uint64_t addr = ft_raddr(&st->pair.dom[0], st->buf[0]);
+	const uint64_t key = fi_mr_key(st->mr[0]);
+	uint64_t start = ft_now_us();
+	unsigned i, done;
+
+	for (done = 0; done < BATCH; done += window) {
+		for (i = 0; i < window; i++)
+			FT_CALL(fi_write(c->ep, buf + (done + i) % BUFS *
+					 FT_PAGE, MSG, NULL, 0, addr, key,
+					 NULL));
+		reap(c, FT_TX, window, s);
+	}
+	return ft_now_us() - start;
+}
+
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *) a, y = *(const double *) b;
@@ -266,11 +289,32 @@ static void compare(const char *name, struct stack *st,
 	free(ratio);
 }
 
+/* Prints "write WINDOW MEDIAN": us for each. */
+static void time_writes(struct stack *st, unsigned window)
+{
+	const unsigned rounds = ft_iters(ROUNDS / 4), warm = 5;
+	char *buf = ft_map(NULL, BUFS * FT_PAGE);
+	double *us = calloc(rounds, sizeof(double));
+	unsigned i;
+
+	FT_CHECK(us, "calloc");
+	for (i = 0; i < rounds + warm; i++) {
+		ft_stage("writes, round %u", i);
+		us[i < warm ? 0 : i - warm] =
+			(double) batch_write(st, buf, window) / BATCH;
+	}
+	printf("write %u %.4f\n", window, median(us, rounds));
+	free(us);
+	ft_release(&st->pair.dom[1]);
+	ft_unmap(buf, BUFS * FT_PAGE);
+}
+
 static void usage(const char *name)
 {
 	ft_usage(name);
 	printf("\n  -m OP        for callgrind: repeat OP (send or write) over "
-	       "PROVIDER\n  -N           with null descriptors\n");
+	       "PROVIDER\n  -N           with null descriptors; without -m: time "
+	       "writes over PROVIDER\n");
 }
 
 int main(int argc, char **argv)
@@ -302,6 +346,15 @@ int main(int argc, char **argv)
 		if (null)
 			st[side].desc[0] = st[side].desc[1] = NULL;
 		repeat(&st[side], ft_iters(1000), !strcmp(mode, "write"));
+		stack_close(&st[side], side);
+		return ft_done();
+	}
+	if (null) {
+		side = ft_opts.raw ? RAW : STACK;
+		FT_CHECK(side == STACK, "-N is for ofi_mrrc");
+		stack_open(&st[side], side);
+		time_writes(&st[side], 1);
+		time_writes(&st[side], 50);
 		stack_close(&st[side], side);
 		return ft_done();
 	}

@@ -138,6 +138,45 @@ void sim_lines_close(struct sim_lines *lines)
 	lines->xz = false;
 }
 
+int sim_lines_bytes(struct sim_lines *lines, void *buf, size_t size,
+		    size_t *len)
+{
+	size_t part;
+	int ret;
+
+	*len = 0;
+	while (*len < size) {
+		if (!lines->left && lines->end)
+			break;
+		if (!lines->left) {
+			ret = lines_fill(lines);
+			if (ret)
+				return ret;
+			continue;
+		}
+		part = lines->left < size - *len ? lines->left : size - *len;
+		memcpy((char *)buf + *len, lines->next, part);
+		*len += part;
+		lines->next += part;
+		lines->left -= part;
+	}
+	return 0;
+}
+
+int sim_lines_begin(struct sim_lines *lines, const char *text, size_t len,
+		    bool *begins)
+{
+	int ret;
+
+	if (!lines->left && !lines->end) {
+		ret = lines_fill(lines);
+		if (ret)
+			return ret;
+	}
+	*begins = lines->left >= len && !memcmp(lines->next, text, len);
+	return 0;
+}
+
 int sim_lines_next(struct sim_lines *lines)
 {
 	const uint8_t *lf = NULL;

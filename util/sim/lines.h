@@ -36,4 +36,12 @@ void sim_lines_close(struct sim_lines *lines);
  */
 int sim_lines_next(struct sim_lines *lines);
 
+/* The next @size bytes, fewer at the end, instead of a line. */
+int sim_lines_bytes(struct sim_lines *lines, void *buf, size_t size,
+		    size_t *len);
+
+/* Does the file begin with @text? Before any line. */
+int sim_lines_begin(struct sim_lines *lines, const char *text, size_t len,
+		    bool *begins);
+
 #endif /* SIM_LINES_H */

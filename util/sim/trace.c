@@ -47,7 +47,7 @@ static int trace_grow(struct sim_trace *trace, size_t max)
 static bool req_valid(const struct sim_req *req)
 {
 	return req->len && req->len <= SIM_ADDR_MAX &&
-	       req->addr <= SIM_ADDR_MAX - req->len && req->access <= SIM_RW;
+	       req->addr <= SIM_ADDR_MAX - req->len && req->access < SIM_ACCESS_CNT;
 }
 
 int sim_trace_append(struct sim_trace *trace, const struct sim_req *req)

@@ -26,10 +26,11 @@
 #define SIM_LINE_MAX	4096	/* bytes of a line without its LF */
 #define SIM_ERR_MAX	512	/* enough for every message */
 
-/* The first two of enum mrrc_access (core/region.h). */
+/* Of enum mrrc_access (core/region.h); the others are peers' as well. */
 enum sim_access {
 	SIM_RO = 0,
 	SIM_RW = 1,
+	SIM_ACCESS_CNT = 8,
 };
 
 struct sim_req {
@@ -37,7 +38,7 @@ struct sim_req {
 	uint64_t addr;
 	uint64_t len;		/* bytes */
 	uint32_t proc;		/* each has its own addresses */
-	uint32_t access;	/* enum sim_access */
+	uint32_t access;	/* enum mrrc_access */
 };
 
 struct sim_trace {
@@ -75,12 +76,15 @@ int sim_trace_merge(const struct sim_trace *const *traces, size_t cnt,
 		    const char *name, struct sim_trace *merged);
 
 /*
- * Reads lines of comma-separated fields, plain or compressed by xz, as the
- * first bytes tell. The first line names the columns (time_us, addr and len,
- * perhaps proc and access, others are ignored) or, where it begins with a
+ * Reads what the provider recorded (core/trace.h), each domain as a process,
+ * or lines of comma-separated fields; plain or compressed by xz, as the first
+ * bytes tell. The first line names the columns (time_us, addr and len, perhaps
+ * proc, access and result, others are ignored) or, where it begins with a
  * digit, is already a request of time_us,addr,len. Numbers are decimal or
- * 0x...; access is r, ro, w or rw, and rw without that column. Blank lines and
- * those of # are skipped.
+ * 0x...; access is r, ro, w or rw, perhaps followed by +r, +w or +rw for what
+ * peers may do, and rw without that column. A request whose result is core or
+ * failed is left out: the cache had no part in it. Blank lines and those of #
+ * are skipped.
  *
  * On failure @err, of @err_len bytes, says why: "FILE:LINE: cause". -EINVAL:
  * malformed; -EBADMSG: not sound xz; -EFBIG and -E2BIG as above; -ENOMEM; or

@@ -87,6 +87,7 @@ struct cw_rec {
 	unsigned mr_cnt;
 	struct fid_mr *mr[MRRC_CW_SEGS];
 	struct mrrc_region *region[MRRC_CW_SEGS];
+	uint64_t trace;			/* what record.c ends; else 0 */
 };
 STAILQ_HEAD(cw_list, cw_rec);
 

@@ -7,6 +7,7 @@
  */
 #include "config.h"
 #include "cw.h"
+#include "record.h"
 #include "resolve.h"
 
 _Static_assert(MRRC_CW_ETRUNC == FI_ETRUNC, "core has its own name for it");
@@ -79,6 +80,8 @@ static int cw_resolve(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 	bool any;
 	int ret;
 
+	if (mrrc_unlikely(ep->domain->reg.traced))
+		mrrc_record_by(MRRC_TRACE_CWRITE, MRRC_TRACE_NOBODY, 0, NULL);
 	ret = mrrc_op_begin(ep, &ep->tx, FI_COMPLETION, msg->context, &op);
 	if (ret)
 		return ret;
@@ -173,6 +176,8 @@ static void cw_conceal(struct mrrc_domain *domain, struct cw_rec *rec)
 {
 	int ret;
 
+	if (mrrc_unlikely(rec->trace))
+		mrrc_record_end(&rec->trace);
 	while (rec->mr_cnt--) {
 		if (rec->region[rec->mr_cnt]) {
 			mrrc_cache_mt_put(domain->reg.cache,
@@ -196,9 +201,9 @@ static int cw_expose_one(struct mrrc_domain *domain, struct cw_rec *rec,
 	int ret;
 
 	if ((rec->flags & FI_MRRC_CW_KEEP) && domain->implicit) {
-		ret = mrrc_cache_mt_get(domain->reg.cache, iov->iov_base,
-					iov->iov_len,
-					MRRC_RW | MRRC_REMOTE_WRITE, &region);
+		ret = mrrc_record_get_one(&domain->reg, &rec->trace, iov,
+					  MRRC_RW | MRRC_REMOTE_WRITE,
+					  &region);
 		if (ret)
 			return ret;
 		mr = region->cookie;
@@ -225,6 +230,8 @@ static int cw_expose(struct mrrc_domain *domain, struct cw_rec *rec,
 	size_t i;
 	int ret;
 
+	if (mrrc_unlikely(domain->reg.traced))
+		mrrc_record_by(MRRC_TRACE_EXPOSE, MRRC_TRACE_NOBODY, 0, NULL);
 	for (i = 0; i < msg->iov_count; i++) {
 		if (!msg->msg_iov[i].iov_len)
 			continue;

@@ -14,6 +14,7 @@
 #include "blocks.h"
 #include "import.h"
 #include "op.h"
+#include "record.h"
 #include "sweep.h"
 
 static void mrrc_domain_cache_close(struct mrrc_domain *domain)
@@ -256,7 +257,8 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 	domain->domain.fid.context = context;
 	domain->domain.fid.ops = &mrrc_domain_fid_ops.ops;
 	domain->domain.ops = &mrrc_domain_ops;
-	domain->domain.mr = &mrrc_mr_ops;
+	domain->domain.mr = domain->reg.traced ? &mrrc_record_mr_ops :
+						 &mrrc_mr_ops;
 	mrrc_ref_get(&fabric->ref);
 	*domain_fid = &domain->domain;
 	return 0;

@@ -5,6 +5,7 @@
  */
 #include "config.h"
 #include "op.h"
+#include "record.h"
 #include "sweep.h"
 
 /*
@@ -282,6 +283,14 @@ static struct fi_ops_ep mrrc_ep_ops = {
 	.tx_size_left = mrrc_ep_tx_size_left,
 };
 
+static void mrrc_ep_record(struct mrrc_ep *ep)
+{
+	ep->ep.msg = &mrrc_record_msg_ops;
+	ep->ep.rma = &mrrc_record_rma_ops;
+	ep->ep.tagged = &mrrc_record_tagged_ops;
+	ep->ep.atomic = &mrrc_record_atomic_ops;
+}
+
 /* Everything but the core's endpoint. */
 static void mrrc_ep_init(struct mrrc_ep *ep, struct mrrc_domain *domain,
 			 size_t fclass, void *context)
@@ -302,6 +311,8 @@ static void mrrc_ep_init(struct mrrc_ep *ep, struct mrrc_domain *domain,
 		ep->ep.rma = &mrrc_rma_ops;
 		ep->ep.tagged = &mrrc_tagged_ops;
 		ep->ep.atomic = &mrrc_atomic_ops;
+		if (domain->reg.traced)
+			mrrc_ep_record(ep);
 	} else {
 		ep->ep.msg = &mrrc_msg_fwd_ops;
 		ep->ep.rma = &mrrc_rma_fwd_ops;
@@ -334,6 +345,8 @@ static size_t mrrc_iov_limit(size_t limit)
 
 static void mrrc_ep_init_attr(struct mrrc_ep *ep, const struct fi_info *info)
 {
+	const bool connected = info->ep_attr &&
+			       info->ep_attr->type == FI_EP_MSG;
 	/* a message's prefix is looked for in one buffer */
 	const bool splits = info->ep_attr &&
 			    info->ep_attr->type != FI_EP_DGRAM &&
@@ -349,6 +362,8 @@ static void mrrc_ep_init_attr(struct mrrc_ep *ep, const struct fi_info *info)
 				 !strstr(ep->domain->reg.core_name, "ofi_rxm");
 
 	ep->plain = splits;
+	if (connected && ep->domain->reg.traced)
+		ep->trace_ep = mrrc_record_ep();
 	if (info->tx_attr) {
 		ep->tx.op_flags = info->tx_attr->op_flags;
 		ep->tx.iov_limit = mrrc_iov_limit(info->tx_attr->iov_limit);

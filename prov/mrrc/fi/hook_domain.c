@@ -10,6 +10,7 @@
 
 #include "alloc.h"
 #include "hook.h"
+#include "record.h"
 #include "sys/cache_mt.h"
 #include "sys/pool.h"
 
@@ -173,6 +174,9 @@ static int hook_domain_ops_open(struct fid *fid, const char *name,
 
 static int hook_domain_tables(struct mrrc_hook_domain *domain)
 {
+	const struct fi_ops_mr *ours = domain->reg.traced ?
+				       &mrrc_record_hook_mr_ops :
+				       &mrrc_hook_mr_ops;
 	struct fid_domain *core = domain->core;
 	struct fi_ops_mr *mr_ops;
 	struct fi_ops *fid_ops;
@@ -188,9 +192,9 @@ static int hook_domain_tables(struct mrrc_hook_domain *domain)
 	fid_ops->close = hook_domain_close;
 	fid_ops->bind = hook_domain_bind;
 	fid_ops->ops_open = hook_domain_ops_open;
-	mr_ops->reg = mrrc_hook_mr_ops.reg;
-	mr_ops->regv = mrrc_hook_mr_ops.regv;
-	mr_ops->regattr = mrrc_hook_mr_ops.regattr;
+	mr_ops->reg = ours->reg;
+	mr_ops->regv = ours->regv;
+	mr_ops->regattr = ours->regattr;
 	core->fid.ops = fid_ops;
 	core->mr = mr_ops;
 	return 0;

@@ -11,6 +11,7 @@
  */
 #include "config.h"
 #include "hook.h"
+#include "record.h"
 #include "sys/cache_mt.h"
 #include "sys/pool.h"
 
@@ -23,6 +24,7 @@ struct mrrc_hook_mr {
 	struct fid_mr mr;
 	struct mrrc_hook_domain *domain;
 	struct mrrc_region *region;
+	uint64_t trace;		/* what record.c ends; else 0 */
 };
 
 size_t mrrc_hook_mr_size(void)
@@ -37,6 +39,8 @@ static int hook_mr_close(struct fid *fid)
 	struct mrrc_hook_domain *domain = mr->domain;
 
 	mrrc_cache_mt_put(domain->reg.cache, mr->region);
+	if (mrrc_unlikely(mr->trace))
+		mrrc_record_end(&mr->trace);
 	mrrc_pool_free(domain->mrs, mr);
 	return 0;
 }
@@ -123,16 +127,18 @@ static int hook_mr_cached(struct mrrc_hook_domain *domain,
 {
 	struct mrrc_region *region;
 	struct mrrc_hook_mr *mr;
+	uint64_t trace = 0;
 	struct fid_mr *core;
 	int ret;
 
-	ret = mrrc_cache_mt_get(domain->reg.cache, attr->mr_iov->iov_base,
-				attr->mr_iov->iov_len, kind, &region);
+	ret = mrrc_record_get_one(&domain->reg, &trace, attr->mr_iov, kind,
+				  &region);
 	if (ret)
 		return ret;
 	mr = mrrc_pool_alloc(domain->mrs);
 	if (!mr) {
 		mrrc_cache_mt_put(domain->reg.cache, region);
+		mrrc_record_end(&trace);
 		return -FI_ENOMEM;
 	}
 	core = region->cookie;
@@ -144,6 +150,7 @@ static int hook_mr_cached(struct mrrc_hook_domain *domain,
 		.mr.key = fi_mr_key(core),
 		.domain = domain,
 		.region = region,
+		.trace = trace,
 	};
 	/* nobody can use it, but it is what was asked for */
 	if (!mrrc_access_remote(kind) &&
@@ -172,13 +179,18 @@ static int hook_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	struct fid_domain *core = container_of(fid, struct fid_domain, fid);
 	struct mrrc_hook_domain *domain = mrrc_hook_owner(core->mr);
 	enum mrrc_access kind;
+	uint64_t start;
+	int ret;
 
 	/* what the cache cannot register, the core refuses in its own words */
 	if (hook_kind(domain, attr, flags, &kind) &&
 	    !hook_mr_cached(domain, attr, kind, mr))
 		return 0;
-	return domain->reg.core_ops->regattr(fid, attr,
+	start = mrrc_record_start(&domain->reg);
+	ret = domain->reg.core_ops->regattr(fid, attr,
 			hook_core_flags(domain, attr->access, flags), mr);
+	mrrc_record_own(&domain->reg, start, attr, ret, NULL);
+	return ret;
 }
 
 static int hook_regv(struct fid *fid, const struct iovec *iov, size_t count,
@@ -197,13 +209,18 @@ static int hook_regv(struct fid *fid, const struct iovec *iov, size_t count,
 		.iface = FI_HMEM_SYSTEM,
 	};
 	enum mrrc_access kind;
+	uint64_t start;
+	int ret;
 
 	if (hook_kind(domain, &attr, flags, &kind) &&
 	    !hook_mr_cached(domain, &attr, kind, mr))
 		return 0;
-	return domain->reg.core_ops->regv(fid, iov, count, access, offset,
+	start = mrrc_record_start(&domain->reg);
+	ret = domain->reg.core_ops->regv(fid, iov, count, access, offset,
 			requested_key, hook_core_flags(domain, access, flags),
 			mr, context);
+	mrrc_record_own(&domain->reg, start, &attr, ret, NULL);
+	return ret;
 }
 
 static int hook_reg(struct fid *fid, const void *buf, size_t len,

@@ -15,6 +15,7 @@
  */
 #include "config.h"
 #include "mrrc_fi.h"
+#include "record.h"
 #include "sys/cache_mt.h"
 
 static void mr_refresh(struct mrrc_mr *mr)
@@ -38,6 +39,8 @@ static int mr_close(struct fid *fid)
 		if (ret)
 			return ret;
 	}
+	if (mrrc_unlikely(mr->trace))
+		mrrc_record_end(&mr->trace);
 	mrrc_ref_put(&mr->domain->ref);
 	free(mr);
 	return 0;
@@ -111,8 +114,8 @@ static bool mr_cached(struct mrrc_domain *domain,
 	if (!domain->implicit ||
 	    !mrrc_reg_kind(&domain->reg, attr, flags, &kind) ||
 	    mrrc_access_remote(kind) ||
-	    mrrc_cache_mt_get(domain->reg.cache, attr->mr_iov->iov_base,
-			      attr->mr_iov->iov_len, kind, &mr->region))
+	    mrrc_record_get_one(&domain->reg, &mr->trace, attr->mr_iov, kind,
+				&mr->region))
 		return false;
 	mr->core = mr->region->cookie;
 	mr->key = attr->requested_key;
@@ -181,6 +184,7 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count,
 		.iface = FI_HMEM_SYSTEM,
 	};
 	struct mrrc_mr *mr;
+	uint64_t start;
 	int ret;
 
 	mr = mr_alloc(domain, &attr, context);
@@ -188,11 +192,13 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count,
 		return -FI_ENOMEM;
 	if (mr_cached(domain, &attr, flags, mr))
 		return mr_finish(mr, 0, mr_fid);
+	start = mrrc_record_start(&domain->reg);
 	do {
 		ret = fi_mr_regv(domain->core, iov, count, access, offset,
 				 requested_key, mr_core_flags(domain, flags),
 				 &mr->core, context);
 	} while (mr_make_way(domain, ret));
+	mrrc_record_own(&domain->reg, start, &attr, ret, &mr->trace);
 	return mr_finish(mr, ret, mr_fid);
 }
 
@@ -242,6 +248,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	/* two: see reg.c */
 	struct fi_mr_attr core_attr[2] = { 0 };
 	struct mrrc_mr *mr;
+	uint64_t start;
 	int ret;
 
 	/* the key would be a structure that names an address vector of ours */
@@ -255,11 +262,13 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 		return -FI_ENOMEM;
 	if (attr != core_attr && mr_cached(domain, attr, flags, mr))
 		return mr_finish(mr, 0, mr_fid);
+	start = mrrc_record_start(&domain->reg);
 	do {
 		ret = fi_mr_regattr(domain->core, attr,
 				    mr_core_flags(domain, flags),
 				    &mr->core);
 	} while (mr_make_way(domain, ret));
+	mrrc_record_own(&domain->reg, start, attr, ret, &mr->trace);
 	return mr_finish(mr, ret, mr_fid);
 }
 

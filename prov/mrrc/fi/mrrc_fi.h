@@ -206,6 +206,7 @@ struct mrrc_mr {
 	struct mrrc_region *region;	/* of a local one, from the cache */
 	uint64_t key;			/* then: as it was requested */
 	bool no_desc;			/* the core's is not given */
+	uint64_t trace;			/* what record.c ends; else 0 */
 };
 
 struct mrrc_cntr {
@@ -285,6 +286,7 @@ struct mrrc_ep {
 	size_t inject_size;
 	struct mrrc_cq *own_cq;	/* bound by us where a counter alone was */
 	struct mrrc_ep *alias_of;
+	uint64_t trace_ep;	/* record.c: its number; 0: peers have one */
 	struct mrrc_track track;
 	mrrc_ref ref;
 	struct fi_info *info;	/* the core's view, of FI_EP_MSG */
@@ -375,9 +377,13 @@ struct mrrc_params {
 	char monitor[16];	/* "auto", "uffd", "manual", "none" */
 	enum mrrc_hooks hooks;
 	char stats_file[PATH_MAX];	/* empty: none */
+	char trace[PATH_MAX];	/* empty: none */
+	size_t trace_size;	/* bytes */
 };
 extern struct mrrc_params mrrc_params;
 void mrrc_params_init(void);
+/* A path with %p replaced by the process; -FI_EINVAL: too long. */
+int mrrc_param_path(const char *pattern, char *path, size_t size);
 
 /* init.c: what both providers' entries do; prov, or NULL with a message */
 struct fi_provider *mrrc_prov_ini(struct fi_provider *prov);

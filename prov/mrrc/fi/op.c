@@ -6,6 +6,7 @@
 #include "config.h"
 #include "cq.h"
 #include "op.h"
+#include "record.h"
 
 /*
  * Unsignalled operations are signalled internally; nobody may ever read their
@@ -161,6 +162,8 @@ static void mrrc_op_put_regions(struct mrrc_op *op)
 	for (i = 0; i < op->region_cnt; i++)
 		mrrc_cache_mt_put(op->domain->reg.cache, op->regions[i]);
 	op->region_cnt = 0;
+	if (mrrc_unlikely(op->domain->reg.traced))
+		mrrc_record_end(&op->trace);
 }
 
 /* Everything but the counting of completions. */
@@ -259,10 +262,15 @@ void mrrc_op_end(struct mrrc_op *op)
 
 void mrrc_op_end_list(struct mrrc_op *list)
 {
+	const bool traced = list && mrrc_unlikely(list->domain->reg.traced);
 	struct mrrc_op *op;
 
+	if (mrrc_unlikely(traced))
+		mrrc_record_end_begin();
 	while ((op = list)) {
 		list = op->next;
 		mrrc_op_end(op);
 	}
+	if (mrrc_unlikely(traced))
+		mrrc_record_end_done();
 }

@@ -49,6 +49,7 @@ struct mrrc_op {
 	size_t multi_len, multi_min, multi_done, multi_end;
 	_Atomic uint32_t flags;		/* once posted: under a CQ's lock */
 	uint32_t region_cnt, region_max;
+	uint64_t trace;			/* what record.c ends; else 0 */
 	struct mrrc_region **regions;	/* region, or allocated */
 	struct mrrc_region *region[MRRC_OP_REGIONS];
 };

@@ -38,6 +38,7 @@ struct mrrc_params mrrc_params = {
 	.bounce_size = BOUNCE_SIZE,
 	.monitor = "auto",
 	.hooks = MRRC_HOOKS_AUTO,
+	.trace_size = (size_t) 256 << 20,
 };
 
 static int set_register(const char *value)
@@ -196,13 +197,28 @@ static int set_alloc_idle(const char *value)
 	return 0;
 }
 
+/* Both have the same room. */
+static int set_path(const char *value, char *path)
+{
+	if (!*value || strlen(value) >= PATH_MAX)
+		return -FI_EINVAL;
+	snprintf(path, PATH_MAX, "%s", value);
+	return 0;
+}
+
 static int set_stats_file(const char *value)
 {
-	if (!*value || strlen(value) >= sizeof(mrrc_params.stats_file))
-		return -FI_EINVAL;
-	snprintf(mrrc_params.stats_file, sizeof(mrrc_params.stats_file), "%s",
-		 value);
-	return 0;
+	return set_path(value, mrrc_params.stats_file);
+}
+
+static int set_trace(const char *value)
+{
+	return set_path(value, mrrc_params.trace);
+}
+
+static int set_trace_size(const char *value)
+{
+	return mrrc_text_size(value, &mrrc_params.trace_size);
 }
 
 static const struct mrrc_param {
@@ -311,7 +327,38 @@ static const struct mrrc_param {
 	  .help = "Append a line of JSON with its counters to this file when "
 		  "a domain is closed, or when the process exits",
 	  .set = set_stats_file },
+	{ .name = "trace", .type = FI_PARAM_STRING,
+	  .accepts = "a path, in which %p is the process",
+	  .otherwise = "none",
+	  .help = "Record every request for registered memory in this file, "
+		  "for fi_mrrc_trace and fi_mrrc_sim",
+	  .set = set_trace },
+	{ .name = "trace_size", .type = FI_PARAM_STRING,
+	  .accepts = "bytes, or a number followed by K, M, G or T",
+	  .otherwise = "256M",
+	  .help = "Most bytes of that file; further requests are only "
+		  "counted",
+	  .set = set_trace_size },
 };
+
+int mrrc_param_path(const char *pattern, char *path, size_t size)
+{
+	size_t len = 0;
+
+	while (*pattern) {
+		if (pattern[0] == '%' && pattern[1] == 'p') {
+			len += snprintf(path + len, size - len, "%d",
+					(int) getpid());
+			pattern += 2;
+		} else {
+			path[len++] = *pattern++;
+		}
+		if (len + 1 >= size)
+			return -FI_EINVAL;
+	}
+	path[len] = '\0';
+	return 0;
+}
 
 /* The variable as libfabric looks it up: upper case throughout */
 static void param_variable(const struct mrrc_param *param, char *variable)

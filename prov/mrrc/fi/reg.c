@@ -13,6 +13,7 @@
 
 #include "measure.h"
 #include "mrrc_fi.h"
+#include "record.h"
 #include "reg.h"
 #include "stats_file.h"
 #include "sys/cache_mt.h"
@@ -289,6 +290,7 @@ void mrrc_reg_attach(struct mrrc_reg *reg, struct fid_domain *core)
 		mrrc_cache_mt_set_cost(reg->cache, &reg->cost);
 	}
 	mrrc_stats_file_add(reg);
+	mrrc_record_open(reg);
 }
 
 #define REG_LOCAL_RW	(FI_RECV | FI_READ)

@@ -40,6 +40,7 @@ struct mrrc_reg {
 	bool helper;		/* a thread of ours deregisters */
 	atomic_uint_fast64_t next_key;	/* where keys are ours to choose */
 	struct mrrc_cache_mt *cache;
+	unsigned traced;	/* record.c: its number from 1; 0: not */
 	struct mrrc_mon *mon;
 	struct mrrc_board *board;	/* NULL: counted where none can see */
 	struct mrrc_alloc *_Atomic alloc;	/* once somebody allocates */

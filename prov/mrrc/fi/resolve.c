@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "alloc.h"
+#include "record.h"
 #include "resolve.h"
 
 /* Say once per domain and cause why memory could not be registered. */
@@ -38,6 +39,36 @@ static void mrrc_resolve_warn(struct mrrc_domain *domain,
 		  stats.value[MRRC_STAT_REGIONS], (uint64_t) limit.rlim_cur);
 }
 
+static inline int mrrc_resolve_pieces(struct mrrc_op *op,
+				      const struct iovec *iov,
+				      enum mrrc_access access,
+				      unsigned pieces, struct mrrc_plan *plan)
+{
+	struct mrrc_reg *reg = &op->domain->reg;
+
+	if (mrrc_unlikely(reg->traced))
+		return mrrc_record_get(reg, &op->trace, iov, access, pieces,
+				       plan, NULL, NULL);
+	return mrrc_cache_mt_get_pieces(reg->cache, iov->iov_base,
+					iov->iov_len, access, pieces, plan);
+}
+
+static inline int mrrc_resolve_or_copy(struct mrrc_op *op,
+				       const struct iovec *iov,
+				       enum mrrc_access access,
+				       unsigned pieces, struct mrrc_plan *plan,
+				       bool *copy)
+{
+	struct mrrc_domain *domain = op->domain;
+
+	if (mrrc_unlikely(domain->reg.traced))
+		return mrrc_record_get(&domain->reg, &op->trace, iov, access,
+				       pieces, plan, &domain->admit, copy);
+	return mrrc_cache_mt_get_or_copy(domain->reg.cache, &domain->admit,
+					 iov->iov_base, iov->iov_len, access,
+					 pieces, plan, copy);
+}
+
 static int mrrc_resolve_get(struct mrrc_op *op, const struct iovec *iov,
 			    enum mrrc_access access, void **core_desc)
 {
@@ -47,8 +78,8 @@ static int mrrc_resolve_get(struct mrrc_op *op, const struct iovec *iov,
 	if (mrrc_alloc_desc(&op->domain->reg, iov->iov_base, iov->iov_len,
 			    core_desc))
 		return 0;
-	ret = mrrc_cache_mt_get(op->domain->reg.cache, iov->iov_base,
-				iov->iov_len, access, &region);
+	ret = mrrc_record_get_one(&op->domain->reg, &op->trace, iov, access,
+				  &region);
 	if (mrrc_unlikely(ret))
 		return ret;
 	ret = mrrc_op_hold(op, region);
@@ -130,7 +161,6 @@ static int mrrc_resolve_one(struct mrrc_op *op, const struct iovec *iov,
 			    unsigned pieces, struct mrrc_bufs *core)
 {
 	struct mrrc_domain *domain = op->domain;
-	struct mrrc_cache_mt *cache = domain->reg.cache;
 	const bool small = iov->iov_len <= domain->bounce_max &&
 			   mrrc_bounce_allowed(op, access);
 	struct iovec copy = *iov;
@@ -150,26 +180,20 @@ static int mrrc_resolve_one(struct mrrc_op *op, const struct iovec *iov,
 		return 0;
 	}
 	if (small)
-		ret = mrrc_cache_mt_get_or_copy(cache, &domain->admit,
-						iov->iov_base, iov->iov_len,
-						access, pieces, &plan,
-						&cheaper);
+		ret = mrrc_resolve_or_copy(op, iov, access, pieces, &plan,
+					   &cheaper);
 	if (cheaper &&
 	    !mrrc_resolve_block(op, iov, offset, access, core))
 		return 0;
 	if (!small || cheaper)
-		ret = mrrc_cache_mt_get_pieces(cache, iov->iov_base,
-					       iov->iov_len, access, pieces,
-					       &plan);
+		ret = mrrc_resolve_pieces(op, iov, access, pieces, &plan);
 	if (mrrc_unlikely(mrrc_resolve_limited(ret)) && small &&
 	    !mrrc_resolve_block(op, iov, offset, access, core))
 		return 0;
 	if (mrrc_unlikely((ret == -FI_EFAULT || ret == -FI_EACCES ||
 			   ret == -FI_EPERM) && access == MRRC_RO) &&
 	    !mrrc_bounce_out(op, &copy))
-		ret = mrrc_cache_mt_get_pieces(cache, copy.iov_base,
-					       copy.iov_len, access, pieces,
-					       &plan);
+		ret = mrrc_resolve_pieces(op, &copy, access, pieces, &plan);
 	if (mrrc_unlikely(ret)) {
 		mrrc_resolve_warn(op->domain, iov, access, ret);
 		return ret;
@@ -196,8 +220,13 @@ struct mrrc_op *mrrc_resolve_known(struct mrrc_ep *ep, const void *buf,
 		return NULL;
 	if (mrrc_unlikely(mrrc_op_begin(ep, &ep->tx, flags, context, &op))) {
 		mrrc_cache_mt_put(cache, region);
-		return NULL;
+		op = NULL;
 	}
+	if (mrrc_unlikely(ep->domain->reg.traced))
+		mrrc_record_hit(&ep->domain->reg, op ? &op->trace : NULL,
+				buf, len, access);
+	if (mrrc_unlikely(!op))
+		return NULL;
 	op->region[0] = region;
 	op->region_cnt = 1;
 	*core_desc = region->desc;

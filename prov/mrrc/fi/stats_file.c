@@ -111,27 +111,6 @@ static void put_reg(struct line *line, const struct mrrc_reg *reg,
 
 /* ---- the file ---- */
 
-/* %p is the process; -FI_EINVAL: too long. */
-static int file_path(char *path, size_t size)
-{
-	const char *from = mrrc_params.stats_file;
-	size_t len = 0;
-
-	while (*from) {
-		if (from[0] == '%' && from[1] == 'p') {
-			len += snprintf(path + len, size - len, "%d",
-					(int) getpid());
-			from += 2;
-		} else {
-			path[len++] = *from++;
-		}
-		if (len + 1 >= size)
-			return -FI_EINVAL;
-	}
-	path[len] = '\0';
-	return 0;
-}
-
 /* In one write, so that lines of several processes do not mix. */
 static int file_append(const char *path, const struct line *line)
 {
@@ -157,7 +136,7 @@ static void write_reg(const struct mrrc_reg *reg,
 	int ret;
 
 	put_reg(&line, reg, stats);
-	ret = file_path(path, sizeof(path));
+	ret = mrrc_param_path(mrrc_params.stats_file, path, sizeof(path));
 	if (!ret)
 		ret = file_append(path, &line);
 	if (ret && !atomic_exchange(&stats_file.warned, true))

@@ -38,6 +38,7 @@ Suite *pieces_event_suite(void);
 Suite *cache_uffd_suite(void);
 Suite *relay_suite(void);
 Suite *board_suite(void);
+Suite *trace_file_suite(void);
 Suite *heap_arena_suite(void);
 Suite *heap_suite(void);
 

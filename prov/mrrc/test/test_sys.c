@@ -13,6 +13,7 @@ int main(void)
 		cache_mt_suite, cache_cost_suite, cache_pieces_suite,
 		cache_event_suite, pieces_event_suite, hit_suite, reaper_suite,
 		cache_uffd_suite, relay_suite, board_suite, heap_suite,
+		trace_file_suite,
 	};
 
 	return run_suites(suites, sizeof(suites) / sizeof(suites[0]));

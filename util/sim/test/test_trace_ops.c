@@ -31,7 +31,7 @@ START_TEST(test_append)
 	ck_assert_int_eq(sim_trace_append(&trace, &(struct sim_req) {
 		5, SIM_ADDR_MAX, 1, 0, 0 }), -EINVAL);
 	ck_assert_int_eq(sim_trace_append(&trace, &(struct sim_req) {
-		5, 0, 1, 0, 2 }), -EINVAL);
+		5, 0, 1, 0, 8 }), -EINVAL);
 	ck_assert_int_eq(sim_trace_append(&trace, &(struct sim_req) {
 		5, 0, 1, SIM_PROCS_MAX, 0 }), -E2BIG);
 	ck_assert_uint_eq(trace.count, 1);

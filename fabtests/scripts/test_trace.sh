@@ -1,0 +1,280 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# test_trace.sh: what FI_OFI_MRRC_TRACE records of a run is what the provider
+# counted, and what fi_mrrc_sim makes of it is what the provider did.  Ends
+# with "N passed, N failed".
+
+set -u
+export LC_ALL=C
+ME=${0##*/}
+
+readonly SIZE=1M COUNT=64
+readonly POLICIES="lru lru:pieces=4 mre-fig4:pieces=4 gdsf gdl"
+readonly COLUMNS="requests,hits,registrations,deregistrations,evictions,splits,merges"
+
+usage()
+{
+	cat <<-EOT
+	Usage: $ME [-b BINDIR] [PROVIDER]
+
+	Records functional tests over PROVIDER (default: tcp;ofi_mrrc). BINDIR:
+	where the programs are (default: PATH).
+	EOT
+}
+
+fail()
+{
+	echo "  $*"
+	return 1
+}
+
+# recorded PROGRAM ARGUMENT...: its output in $DIR/out, its one file in $FILE.
+recorded()
+{
+	local program=$1 rc
+
+	shift
+	rm -f "$DIR"/trace.* "$DIR/stats"
+	FI_LOG_LEVEL=warn FI_OFI_MRRC_TRACE=$DIR/trace.%p \
+		FI_OFI_MRRC_STATS_FILE=$DIR/stats "${BIN}fi_mrrc_$program" \
+		"$@" >"$DIR/out" 2>&1
+	rc=$?
+	if [ $rc -ne 0 ]; then
+		tail -n 5 "$DIR/out"
+		return 1
+	fi
+	FILE=$(find "$DIR" -name 'trace.*')
+	[ -s "$FILE" ] || fail "not one file: $FILE"
+}
+
+# count OPTION...: requests of $FILE
+count()
+{
+	"${BIN}fi_mrrc_trace" -f json "$@" "$FILE" | wc -l
+}
+
+# sum NAME: of a counter, over the domains of the run
+sum()
+{
+	grep -o "\"$1\": [0-9]*" "$DIR/stats" |
+		awk '{ sum += $2 } END { print sum + 0 }'
+}
+
+same()
+{
+	[ "$2" = "$3" ] || fail "$1: recorded $2, counted $3"
+}
+
+# What was not looked up: requests for what is no range, and the core's own.
+nonsense()
+{
+	"${BIN}fi_mrrc_trace" -f csv --result=failed "$FILE" |
+		awk -F, 'NR > 1 && ($2 == "0x0" || $3 == 0 || $3 > 9e18 ||
+			(length($2) == 18 && $2 ~ /^0x[89a-f]/) ||
+			$5 ~ /[+]/)' | wc -l
+}
+
+# Every lookup of every domain is there, and came out the same.
+counts()
+{
+	same hits "$(count --result=hit)" "$(sum hits)" &&
+		same misses $(($(count --result=miss,failed,copy) - $(nonsense))) \
+			"$(sum misses)" || return 1
+	[ "$(sum lookups)" -gt 0 ] || fail "nothing was looked up"
+}
+
+# ended ALLOWED: all holds ended, but for so many
+ended()
+{
+	local open
+
+	open=$("${BIN}fi_mrrc_trace" -f csv --result=hit,miss "$FILE" |
+		awk -F, 'NR > 1 && $8 < $7' | wc -l)
+	[ "$open" -le "$1" ] || fail "$open requests did not end"
+}
+
+# The columns of a CSV report with a head and one row, as words.
+columns()
+{
+	awk -F, -v want="$COLUMNS" '
+		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+		NR == 2 {
+			n = split(want, name, ",")
+			for (i = 1; i <= n; i++)
+				printf "%s%d", (i > 1 ? " " : ""), $at[name[i]]
+			print ""
+		}'
+}
+
+# The simulator, on what was recorded.
+simulated()
+{
+	local policy=$1 provider simulator
+
+	# the simulator's default model
+	export FI_OFI_MRRC_COST=ou2009 FI_OFI_MRRC_POLICY=$policy \
+		FI_OFI_MRRC_CACHE_MAX_SIZE=$SIZE \
+		FI_OFI_MRRC_CACHE_MAX_COUNT=$COUNT
+	recorded split -p "$PROVIDER" -w /dev/null && counts && ended 0
+	result=$?
+	unset FI_OFI_MRRC_COST FI_OFI_MRRC_POLICY \
+		FI_OFI_MRRC_CACHE_MAX_SIZE \
+		FI_OFI_MRRC_CACHE_MAX_COUNT
+	[ $result -eq 0 ] || return 1
+	provider=$(sed -n 's/^counters: //p' "$DIR/out")
+	simulator=$("${BIN}fi_mrrc_sim" -q -f csv -p "$policy" -s $SIZE \
+		--counts=$COUNT "$FILE" | columns)
+	[ -n "$provider" ] && [ "$provider" = "$simulator" ] && return 0
+	echo "  $COLUMNS"
+	echo "  provider:  ${provider:-nothing}"
+	fail "simulator: ${simulator:-nothing}"
+}
+
+# counted PROGRAM ARGUMENT...: any test's
+counted()
+{
+	recorded "$@" && counts
+}
+
+test_msg() { counted msg -p "$PROVIDER" && ended 1000000; }
+test_rma() { counted rma -p "$PROVIDER"; }
+test_atomic() { counted atomic -p "${PROVIDER/;/;ofi_rxm;}"; }
+test_mr() { counted mr -p "$PROVIDER"; }
+test_readonly() { counted readonly -p "$PROVIDER"; }
+test_threads() { counted threads -p "$PROVIDER"; }
+test_unmap() { counted unmap -p "$PROVIDER"; }
+
+test_hook()
+{
+	FI_HOOK=mrrc recorded msg -R -p "$PROVIDER" && counts || return 1
+	[ "$(count --op=reg)" -eq "$(count)" ] || fail "not registrations only"
+}
+
+# Peers and call sites, and those before.
+test_callers()
+{
+	recorded split -p "$PROVIDER" || return 1
+	"${BIN}fi_mrrc_trace" -f csv --op=write,read "$FILE" | awk -F, '
+		NR == 1 { next }
+		{ site[$13]++; peer[$11]++; op[$10]++ }
+		NR > 2 && $14 != last { print "  previous is not"; exit 1 }
+		{ last = $13 }
+		END {
+			if (length(site) != 2 || length(peer) != 1 ||
+			    length(op) != 2) {
+				print "  not two sites, or one peer"
+				exit 1
+			}
+		}'
+}
+
+# A forked child has its own file, with %p; without, none, nor does it touch
+# its parent's.
+test_fork()
+{
+	rm -f "$DIR"/trace.*
+	FI_OFI_MRRC_TRACE=$DIR/trace.%p FI_LOG_LEVEL=warn \
+		"${BIN}fi_mrrc_fork" -p "$PROVIDER" >"$DIR/out" 2>&1 ||
+		{ cat "$DIR/out"; return 1; }
+	for FILE in "$DIR"/trace.*; do
+		count >/dev/null || fail "$FILE cannot be read" || return 1
+	done
+	rm -f "$DIR"/trace.*
+	FI_OFI_MRRC_TRACE=$DIR/trace.one FI_LOG_LEVEL=warn \
+		"${BIN}fi_mrrc_fork" -p "$PROVIDER" >"$DIR/out" 2>&1 ||
+		{ cat "$DIR/out"; return 1; }
+	FILE=$DIR/trace.one
+	[ "$("${BIN}fi_mrrc_trace" -f csv "$FILE" | tail -n +2 |
+		cut -d, -f9 | sort -u | wc -l)" -le 2 ] ||
+		fail "others wrote to the parent's file"
+}
+
+# warned TEXT: the run went on, and said so once
+warned()
+{
+	local text=$1
+
+	shift
+	env FI_LOG_LEVEL=warn "$@" "${BIN}fi_mrrc_msg" -p "$PROVIDER" \
+		>"$DIR/out" 2>&1 || { tail "$DIR/out"; return 1; }
+	[ "$(grep -c "$text" "$DIR/out")" -eq 1 ] ||
+		{ cat "$DIR/out"; fail "does not say once: $text"; }
+}
+
+test_refused()
+{
+	warned "not recorded in $DIR/none/x: No such file" \
+		FI_OFI_MRRC_TRACE="$DIR/none/x" &&
+		warned "not recorded in /dev/null: not a regular file" \
+			FI_OFI_MRRC_TRACE=/dev/null &&
+		warned "FI_OFI_MRRC_TRACE_SIZE: \"much\"" \
+			FI_OFI_MRRC_TRACE_SIZE=much
+}
+
+test_busy()
+{
+	: >"$DIR/trace.busy"
+	(
+		flock 8
+		warned "another process writes it: put %p" \
+			FI_OFI_MRRC_TRACE="$DIR/trace.busy"
+	) 8<"$DIR/trace.busy"
+}
+
+# No more than is allowed, and the rest is counted.
+test_limit()
+{
+	local dropped
+
+	FI_OFI_MRRC_TRACE_SIZE=100K recorded split -p "$PROVIDER" || return 1
+	[ "$(stat -c %s "$FILE")" -le 102400 ] || fail "longer than 100K" ||
+		return 1
+	[ "$(grep -c "TRACE_SIZE is reached" "$DIR/out")" -eq 1 ] ||
+		fail "does not say so once" || return 1
+	dropped=$("${BIN}fi_mrrc_trace" -s -f json "$FILE" |
+		sed -n 's/.*"dropped": \([0-9]*\).*/\1/p')
+	same "lookups and what was dropped" \
+		$(($(count --result=hit,miss,failed,copy) + dropped)) \
+		"$(sum lookups)"
+}
+
+main()
+{
+	local name passed=0 failed=0
+
+	BIN='' PROVIDER='tcp;ofi_mrrc' FILE=
+	while [ $# -gt 0 ]; do
+		case $1 in
+		-b) BIN=${2:?}/; shift 2 ;;
+		-h|--help) usage; exit 0 ;;
+		-*) usage >&2; exit 2 ;;
+		*) PROVIDER=$1; shift ;;
+		esac
+	done
+	DIR=$(mktemp -d "${TMPDIR:-/tmp}/test_trace.XXXXXX") || exit 2
+	trap 'rm -rf "$DIR"' EXIT
+	[[ $PROVIDER == *verbs* ]] || export FI_OFI_MRRC_REGISTER=always
+	# what is deregistered is counted at once
+	export FI_OFI_MRRC_HELPER=never
+	unset FI_OFI_MRRC_TRACE FI_OFI_MRRC_TRACE_SIZE FI_OFI_MRRC_STATS_FILE
+	for name in $POLICIES msg rma atomic mr readonly threads unmap hook \
+		callers fork refused busy limit; do
+		case " $POLICIES " in
+		*" $name "*) simulated "$name" ;;
+		*) "test_$name" ;;
+		esac
+		# shellcheck disable=SC2181 # of either
+		if [ $? -eq 0 ]; then
+			echo "PASS $name"
+			passed=$((passed + 1))
+		else
+			echo "FAIL $name"
+			failed=$((failed + 1))
+		fi
+	done
+	echo "$passed passed, $failed failed"
+	[ $failed -eq 0 ]
+}
+
+main "$@"

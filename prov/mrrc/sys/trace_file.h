@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Where requests are recorded: a file of core/trace.h, mapped and shared, so
+ * that what is written is there whatever becomes of the process.
+ *
+ * A thread appends to a chunk of its own, without a lock or a system call;
+ * for each new chunk one is reserved by an atomic addition, and the file made
+ * that much longer, with the space on disk, before anybody writes to it. What
+ * a thread leaves of its chunk when it ends is used by the next. The mapping
+ * is made once and stays: nothing is unmapped while it is recorded.
+ *
+ * next, commit and end: any thread, any lock held.
+ */
+#ifndef MRRC_TRACE_FILE_H
+#define MRRC_TRACE_FILE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "core/trace.h"
+
+#define MRRC_TRACE_LEFT	64	/* chunks of ended threads that are kept */
+
+struct mrrc_board_info;
+
+struct mrrc_trace_file {
+	uint64_t id;			/* never used again */
+	int fd;
+	struct stat stat;		/* whether fd is still ours */
+	struct mrrc_trace_head *head;	/* the mapping */
+	size_t len;			/* of it */
+	uint64_t chunks;		/* at most */
+	uint64_t start;			/* ns, CLOCK_MONOTONIC */
+	_Atomic uint64_t next;		/* chunk that nobody has */
+	_Atomic int error;		/* -E*: it does not get longer */
+	_Atomic uint64_t left[MRRC_TRACE_LEFT];	/* records; 0: none */
+};
+
+/*
+ * What is there is replaced, unless another process writes it (-EBUSY).
+ * -EINVAL: not a regular file; -E2BIG: no room in the address space for
+ * @max_bytes; else of the call that failed. A page at the start is written.
+ */
+int mrrc_trace_file_open(const char *path, uint64_t max_bytes,
+			 struct mrrc_trace_file **file);
+
+/* No thread records any more. */
+void mrrc_trace_file_close(struct mrrc_trace_file *file);
+
+/* In a forked child: forget the parent's, which keeps its file. */
+void mrrc_trace_file_forked(struct mrrc_trace_file *file);
+
+/* Describe another domain; returns its number, from 0, at most UINT16_MAX. */
+unsigned mrrc_trace_file_domain(struct mrrc_trace_file *file,
+				const struct mrrc_board_info *info);
+
+/*
+ * A record for the calling thread, zeroes, thread filled in. NULL: counted as
+ * dropped, and file->error says why: -EOVERFLOW is the limit.
+ */
+struct mrrc_trace_rec *mrrc_trace_file_next(struct mrrc_trace_file *file);
+
+/* It is written but for op. */
+static inline void mrrc_trace_file_commit(struct mrrc_trace_rec *rec,
+					  enum mrrc_trace_op op)
+{
+	__atomic_store_n(&rec->op, op, __ATOMIC_RELEASE);
+}
+
+/* Nanoseconds since the start, never 0. */
+uint64_t mrrc_trace_file_now(const struct mrrc_trace_file *file);
+
+/*
+ * Records whose hold ends together are a chain, kept in their `end` until
+ * then: *chain is 0, or the number of the last.
+ */
+void mrrc_trace_file_chain(struct mrrc_trace_file *file,
+			   struct mrrc_trace_rec *rec, uint64_t *chain);
+void mrrc_trace_file_end(struct mrrc_trace_file *file, uint64_t *chain,
+			 uint64_t now);
+
+#endif /* MRRC_TRACE_FILE_H */

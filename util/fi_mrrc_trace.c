@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_trace: what the provider recorded, as people, the simulator and
+ * other programs read it (fi_mrrc_trace(1)).
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/write.h"
+#include "trace/options.h"
+#include "trace/show.h"
+
+struct result {
+	const struct trace_options *options;
+	const struct trace_records *records;
+	struct trace_summary summary;
+};
+
+static int complain(const char *text)
+{
+	fprintf(stderr, "fi_mrrc_trace: %s\n", text);
+	return EXIT_FAILURE;
+}
+
+static int show(FILE *out, void *arg)
+{
+	const struct result *result = arg;
+
+	if (result->options->summary)
+		return result->options->format == TRACE_JSON ?
+		       trace_show_summary_json(result->records,
+					       &result->summary, out) :
+		       trace_show_summary(result->records, &result->summary,
+					  out);
+	switch (result->options->format) {
+	case TRACE_CSV:
+		return trace_show_csv(result->records, out);
+	case TRACE_JSON:
+		return trace_show_json(result->records, out);
+	case TRACE_RAW:
+		return trace_show_raw(result->records, out);
+	default:
+		return trace_show_table(result->records, out);
+	}
+}
+
+static int load(const struct trace_options *options,
+		struct trace_records *records)
+{
+	char err[SIM_ERR_MAX];
+	size_t i;
+
+	for (i = 0; i < options->paths; i++) {
+		if (trace_records_read(records, options->path[i], err,
+				       sizeof(err)))
+			return complain(err);
+	}
+	trace_records_sort(records);
+	trace_records_filter(records, &options->filter);
+	return 0;
+}
+
+static int run(const struct trace_options *options,
+	       struct trace_records *records)
+{
+	struct result result = { .options = options, .records = records };
+	char err[SIM_ERR_MAX];
+	int rc;
+
+	rc = load(options, records);
+	if (rc)
+		return rc;
+	if (options->summary) {
+		rc = trace_summary(records, &result.summary);
+		if (rc)
+			return complain(strerror(-rc));
+	}
+	if (sim_write(options->output, show, &result, err, sizeof(err)))
+		return complain(err);
+	return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	struct trace_records records = { 0 };
+	struct trace_options options;
+	int rc;
+
+	trace_options_parse(argc, argv, &options);
+	rc = run(&options, &records);
+	trace_records_fini(&records);
+	trace_options_free(&options);
+	return rc;
+}

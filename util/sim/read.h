@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Reading requests, one after the other, from whatever holds them: what the
+ * recorder of the provider writes (core/trace.h), or CSV (trace.h), plain or
+ * compressed by xz, as the first bytes tell.
+ *
+ * Part of the tools: one thread.
+ */
+#ifndef SIM_READ_H
+#define SIM_READ_H
+
+#include <stdio.h>
+
+#include "core/trace.h"
+#include "sim/lines.h"
+
+/*
+ * A request. What a CSV file does not have is 0, but for op (REG), result
+ * (MISS) and peer (NOBODY).
+ */
+struct sim_rec {
+	uint64_t time_us;
+	uint64_t previous;	/* call site of the thread's request before */
+	uint32_t proc;
+	struct mrrc_trace_rec rec;	/* domain: see proc */
+};
+
+struct sim_sink {
+	/* 0, or -E* with *cause in words, or NULL: as strerror has it. */
+	int (*add)(void *arg, const struct sim_rec *rec, const char **cause);
+	/* What a recorded trace says of itself; NULL: no matter. */
+	void (*head)(void *arg, const struct mrrc_trace_head *head);
+	void *arg;
+	/* All columns; else those of the simulator, and what the cache was
+	 * never asked for, or could not give, is left out. */
+	bool full;
+};
+
+/*
+ * In order of time. On failure @err says why: "FILE:LINE: cause", and what was
+ * added is the caller's to drop. Errors: as sim_trace_read.
+ */
+int sim_read(const char *path, char *err, size_t err_len,
+	     const struct sim_sink *sink);	/* "-" is stdin */
+int sim_read_file(FILE *file, const char *path, char *err, size_t err_len,
+		  const struct sim_sink *sink);
+
+/* How CSV has it: 0 to 7, the kinds of region. */
+const char *sim_access_name(unsigned access);
+
+/*
+ * For sim_read_file: the records behind the header, to free, sorted by time.
+ * -EINVAL etc. with *cause. @chunk: where it went wrong, from 1; 0: the head.
+ */
+int sim_recorded(struct sim_lines *lines, struct mrrc_trace_head *head,
+		 struct mrrc_trace_rec **recs, size_t *count, uint64_t *chunk,
+		 const char **cause);
+
+#endif /* SIM_READ_H */

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the provider's recorder wrote (core/trace.h): chunks of threads, put
+ * into one order of time. The process may be writing yet, or have been killed.
+ */
+#include "config.h"
+#include "sim/read.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RECS_CHUNK	(MRRC_TRACE_CHUNK / sizeof(struct mrrc_trace_rec))
+
+struct recorded {
+	struct mrrc_trace_rec *rec;
+	size_t count;
+	size_t max;
+};
+
+static int read_head(struct sim_lines *lines, struct mrrc_trace_head *head,
+		     const char **cause)
+{
+	char page[MRRC_TRACE_HEAD];
+	size_t len;
+	int rc;
+
+	rc = sim_lines_bytes(lines, page, sizeof(page), &len);
+	if (rc)
+		return rc;
+	if (len < sizeof(page)) {
+		*cause = "truncated header";
+		return -EINVAL;
+	}
+	memcpy(head, page, sizeof(*head));
+	mrrc_trace_swap_head(head);
+	*cause = mrrc_trace_check_head(head);
+	return *cause ? -EINVAL : 0;
+}
+
+static int grow(struct recorded *recorded)
+{
+	size_t max = recorded->max ? 2 * recorded->max : RECS_CHUNK;
+	void *more;
+
+	if (recorded->count + RECS_CHUNK <= recorded->max)
+		return 0;
+	if (max < recorded->count + RECS_CHUNK)
+		max = recorded->count + RECS_CHUNK;
+	more = reallocarray(recorded->rec, max, sizeof(*recorded->rec));
+	if (!more)
+		return -ENOMEM;
+	recorded->rec = more;
+	recorded->max = max;
+	return 0;
+}
+
+/* Up to the first record that was not written. */
+static int take_chunk(struct recorded *recorded, size_t count,
+		      const char **cause)
+{
+	struct mrrc_trace_rec *rec = recorded->rec + recorded->count;
+	size_t i;
+
+	for (i = 0; i < count && rec[i].op; i++) {
+		mrrc_trace_swap_rec(&rec[i]);
+		*cause = mrrc_trace_check_rec(&rec[i]);
+		if (*cause)
+			return -EINVAL;
+		if (rec[i].end & MRRC_TRACE_OPEN)
+			rec[i].end = 0;
+		if (mrrc_trace_peer(&rec[i]) == MRRC_TRACE_NOBODY)
+			rec[i].peer = 0;
+	}
+	recorded->count += i;
+	return 0;
+}
+
+static int read_chunks(struct sim_lines *lines, struct recorded *recorded,
+		       uint64_t *chunk, const char **cause)
+{
+	size_t len = MRRC_TRACE_CHUNK;
+	int rc;
+
+	while (len == MRRC_TRACE_CHUNK) {
+		rc = grow(recorded);
+		if (rc)
+			return rc;
+		rc = sim_lines_bytes(lines, recorded->rec + recorded->count,
+				     MRRC_TRACE_CHUNK, &len);
+		if (rc)
+			return rc;
+		++*chunk;
+		/* a copy may end anywhere: whole records count */
+		rc = take_chunk(recorded, len / sizeof(*recorded->rec), cause);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* Of equal times, by thread; what one thread wrote is in order already. */
+static int by_time(const void *left, const void *right)
+{
+	const struct mrrc_trace_rec *a = left, *b = right;
+
+	if (a->begin != b->begin)
+		return a->begin < b->begin ? -1 : 1;
+	return (a->thread > b->thread) - (a->thread < b->thread);
+}
+
+int sim_recorded(struct sim_lines *lines, struct mrrc_trace_head *head,
+		 struct mrrc_trace_rec **recs, size_t *count, uint64_t *chunk,
+		 const char **cause)
+{
+	struct recorded recorded = { 0 };
+	int rc;
+
+	*chunk = 0;
+	*cause = NULL;
+	rc = read_head(lines, head, cause);
+	if (!rc)
+		rc = read_chunks(lines, &recorded, chunk, cause);
+	if (rc) {
+		if (!*cause)
+			*cause = lines->cause;
+		free(recorded.rec);
+		return rc;
+	}
+	qsort(recorded.rec, recorded.count, sizeof(*recorded.rec), by_time);
+	*recs = recorded.rec;
+	*count = recorded.count;
+	return 0;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Writing a file whole or not at all (write.h).
+ */
+#include "config.h"
+#include "sim/write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Closes it as well. */
+static int put_fd(int fd, sim_put *put, void *arg, bool sync)
+{
+	FILE *file = fdopen(fd, "w");
+	int ret;
+
+	if (!file) {
+		ret = -errno;
+		close(fd);
+		return ret;
+	}
+	ret = put(file, arg);
+	if (!ret && sync && fsync(fd))
+		ret = -errno;
+	if (fclose(file) && !ret)
+		ret = -errno;
+	return ret;
+}
+
+static int put_in_place(sim_put *put, void *arg, const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : put_fd(fd, put, arg, false);
+}
+
+static int put_renamed(sim_put *put, void *arg, const char *path)
+{
+	char *temporary;
+	int fd, ret;
+
+	if (asprintf(&temporary, "%s.%ld.tmp", path, (long)getpid()) < 0)
+		return -ENOMEM;
+	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0) {
+		ret = -errno;
+		goto out_free;
+	}
+	ret = put_fd(fd, put, arg, true);
+	if (!ret && rename(temporary, path))
+		ret = -errno;
+	if (ret)
+		unlink(temporary);
+out_free:
+	free(temporary);
+	return ret;
+}
+
+static int put_path(sim_put *put, void *arg, const char *path)
+{
+	struct stat st;
+	char *real;
+	int ret;
+
+	/* a name for a file that has another (/dev/stdout) keeps it */
+	real = realpath(path, NULL);
+	if (!real && errno != ENOENT)
+		return -errno;
+	if (!real)
+		return put_renamed(put, arg, path);
+	if (stat(real, &st))
+		ret = -errno;
+	else if (S_ISREG(st.st_mode))
+		ret = put_renamed(put, arg, real);
+	else
+		ret = put_in_place(put, arg, real);
+	free(real);
+	return ret;
+}
+
+int sim_write(const char *path, sim_put *put, void *arg, char *err,
+	      size_t err_len)
+{
+	const bool to_stdout = !strcmp(path, "-");
+	int ret;
+
+	ret = to_stdout ? put(stdout, arg) : put_path(put, arg, path);
+	if (ret)
+		snprintf(err, err_len, "%s: %s", to_stdout ? "stdout" : path,
+			 strerror(-ret));
+	return ret;
+}

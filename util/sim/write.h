@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Writing a file whole or not at all: to a temporary one beside it, which
+ * takes its name when all is on disk. What exists and is no file (a pipe,
+ * /dev/null) is written in place.
+ */
+#ifndef SIM_WRITE_H
+#define SIM_WRITE_H
+
+#include <stdio.h>
+
+/* Everything, flushed: 0 or -E*. */
+typedef int sim_put(FILE *file, void *arg);
+
+/* On failure @err says why. "-" is stdout. */
+int sim_write(const char *path, sim_put *put, void *arg, char *err,
+	      size_t err_len);
+
+#endif /* SIM_WRITE_H */

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Recorded requests in memory, of one file or several.
+ *
+ * Invariants: in order of time, once sorted; every proc is less than procs.
+ * Ranges may be any: an application may ask for what is none.
+ */
+#ifndef TRACE_RECORDS_H
+#define TRACE_RECORDS_H
+
+#include "sim/read.h"
+
+struct trace_records {
+	struct sim_rec *rec;
+	size_t count;
+	size_t max;
+	uint32_t procs;		/* processes and their domains */
+	uint64_t start;		/* ns since 1970; 0: not known */
+	uint64_t page;		/* bytes */
+	uint64_t dropped;	/* when they were recorded */
+	/* of the recorded files, as many as there were domains; to free */
+	struct trace_source {
+		uint32_t proc;
+		uint32_t pid;
+		char program[64];
+		struct mrrc_trace_domain domain;
+	} *source;
+	size_t sources;
+};
+
+/*
+ * Adds a file ("-" is stdin), whose processes become others than those before;
+ * recorded times are of one clock. On failure @err has the message.
+ */
+int trace_records_read(struct trace_records *records, const char *path,
+		       char *err, size_t err_len);
+int trace_records_read_file(struct trace_records *records, FILE *file,
+			    const char *path, char *err, size_t err_len);
+
+/* After the last: puts them into the order of time. */
+void trace_records_sort(struct trace_records *records);
+
+void trace_records_fini(struct trace_records *records);
+
+/* Which requests are wanted. */
+struct trace_filter {
+	unsigned ops;		/* bits; 0: all */
+	unsigned results;
+	uint64_t min_len, max_len;
+	uint64_t from, to;	/* ns since the first request */
+	/* each empty for all */
+	uint64_t *thread, *proc;
+	size_t threads, procs;
+	struct trace_peer {
+		enum mrrc_trace_peer kind;
+		uint64_t peer;
+	} *peer;
+	size_t peers;
+};
+
+/* Drops the others. */
+void trace_records_filter(struct trace_records *records,
+			  const struct trace_filter *filter);
+
+#endif /* TRACE_RECORDS_H */

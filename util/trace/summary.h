@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What requests have in common: sizes, how soon the same memory is asked for
+ * again, how much of it was asked for before.
+ */
+#ifndef TRACE_SUMMARY_H
+#define TRACE_SUMMARY_H
+
+#include "trace/records.h"
+
+#define TRACE_LOG2	65	/* 0, then [2^(i-1), 2^i) */
+#define TRACE_SHARES	6	/* none, four quarters but all, all */
+
+struct trace_summary {
+	uint64_t requests;
+	uint64_t bytes;
+	uint64_t ns;		/* from the first to the last */
+	uint64_t count[MRRC_TRACE_OP_CNT][MRRC_TRACE_RESULT_CNT];
+	uint64_t threads, peers, sites, procs;	/* that differ */
+	uint64_t buffers;	/* ranges of pages that differ */
+	uint64_t footprint;	/* bytes of the pages, each once */
+	uint64_t ended;		/* requests whose end is known */
+	double held_ns;		/* their sum */
+	uint64_t priced;	/* not hits */
+	double cost_ns;		/* their sum */
+	uint64_t cost_max;
+	uint64_t size[TRACE_LOG2];
+	/* other buffers between two requests for the same; first: the rest */
+	uint64_t reuse[TRACE_LOG2];
+	uint64_t first;
+	/* of each request's pages, those that an earlier one had */
+	uint64_t overlap[TRACE_SHARES];
+};
+
+int trace_summary(const struct trace_records *records,
+		  struct trace_summary *summary);
+
+/* The bucket of a number in size and reuse, and where a bucket begins. */
+unsigned trace_log2(uint64_t number);
+uint64_t trace_log2_from(unsigned bucket);
+
+extern const char *const trace_share_names[TRACE_SHARES];
+
+#endif /* TRACE_SUMMARY_H */

@@ -1,0 +1,189 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# test_cli.sh: fi_mrrc_trace as people call it: what it prints, filters and
+# converts, what it refuses and how. Part of make check.
+
+set -u
+export LC_ALL=C
+
+TRACE=${TRACE:-util/fi_mrrc_trace}
+SIM=${SIM:-util/fi_mrrc_sim}
+DIR=$(mktemp -d "${TMPDIR:-/tmp}/test_cli.XXXXXX") || exit 1
+trap 'rm -rf "$DIR"' EXIT
+failed=0
+
+fail()
+{
+	echo "FAIL: $*"
+	sed 's/^/  | /' "$DIR/out" "$DIR/err" | head -n 12
+	failed=1
+}
+
+# run STATUS ARGUMENT...
+run()
+{
+	local want=$1 rc
+
+	shift
+	"$TRACE" "$@" >"$DIR/out" 2>"$DIR/err" </dev/null
+	rc=$?
+	[ $rc -eq "$want" ] || fail "$*: status $rc, not $want"
+}
+
+# refuses STATUS TEXT ARGUMENT...: says so, and nothing on standard output
+refuses()
+{
+	local want=$1 text=$2
+
+	shift 2
+	run "$want" "$@"
+	grep -qF -- "$text" "$DIR/err" || fail "$*: does not say '$text'"
+	[ ! -s "$DIR/out" ] || fail "$*: prints a result"
+}
+
+# says TEXT ARGUMENT...
+says()
+{
+	local text=$1
+
+	shift
+	run 0 "$@"
+	grep -qE -- "$text" "$DIR/out" || fail "$*: does not print '$text'"
+}
+
+# keeps COUNT ARGUMENT...: so many requests of a.csv
+keeps()
+{
+	local want=$1
+
+	shift
+	run 0 -f json "$@" "$DIR/a.csv"
+	[ "$(wc -l <"$DIR/out")" -eq "$want" ] ||
+		fail "$*: not $want requests"
+}
+
+# same FILE FILE: but for what only one of them can hold
+same()
+{
+	cmp -s "$1" "$2" || {
+		diff "$1" "$2" >"$DIR/out"
+		fail "$1 is not $2"
+	}
+}
+
+cat >"$DIR/a.csv" <<-'EOT'
+time_us,addr,len,proc,access,result,begin_ns,end_ns,thread,op,peer,cost_ns,site,previous
+1,0x10000,4096,0,r,miss,1100,9000,7,write,ep1,700,0x400,0x0
+2,0x10000,4096,0,r,hit,2200,9001,7,write,ep1,0,0x404,0x400
+3,0x10800,8192,0,w,miss,3300,0,8,recv,,900,0x500,0x0
+4,0x90000,100,1,w+r,core,4400,4500,7,reg,,50,0x600,0x404
+5,0x0,18446744073709551615,1,w,failed,5500,0,7,read,3,9,0x600,0x600
+1000006,0x10000,4096,0,r,hit,1000006600,0,7,tsend,3,0,0x600,0x600
+EOT
+
+says 'Usage: ' --help
+says 'FI_OFI_MRRC_TRACE=' --help
+says '^  tsend +a tagged message' --list
+says '^ +0\.000 +7\.900 +0 +7 write +ep1 +0x10000 +4096 r +miss +700 ' \
+	"$DIR/a.csv"
+
+# histograms and counts
+says '^6 requests in 1\.000006 s, .*50\.0 % hits' -s "$DIR/a.csv"
+says '^write +1 +1 +0 +0 +0$' -s "$DIR/a.csv"
+says '^reg +0 +0 +1 +0 +0$' -s "$DIR/a.csv"
+says '^  first time +3 ' -s "$DIR/a.csv"
+says '^ +0 +1 ' -s "$DIR/a.csv"
+says '^  from    2 +1 ' -s "$DIR/a.csv"
+says '^  up to 50 % +1 ' -s "$DIR/a.csv"
+says '^  all +2 ' -s "$DIR/a.csv"
+says '"first_time": 3' -s -f json "$DIR/a.csv"
+
+# filters
+keeps 6
+keeps 2 --op=write
+keeps 3 --op=write,reg
+keeps 2 --result=hit
+keeps 2 --result=core,failed
+keeps 1 --thread=8
+keeps 6 --thread=7,8
+keeps 2 --peer=3
+keeps 2 --peer=ep1
+keeps 2 --proc=1
+keeps 1 --size=100
+keeps 4 --size=4K-8K
+keeps 2 --size=8K-
+keeps 1 --size=-4095
+keeps 5 --time=0-0.9
+keeps 1 --time=1-
+keeps 0 --op=trecv
+
+# there and back: all is there, and it is the same
+run 0 -f csv -o "$DIR/b.csv" "$DIR/a.csv"
+same "$DIR/a.csv" "$DIR/b.csv"
+run 0 -f raw -o "$DIR/a.trace" "$DIR/a.csv"
+run 0 -f csv -o "$DIR/c.csv" "$DIR/a.trace"
+same "$DIR/a.csv" "$DIR/c.csv"
+xz -k "$DIR/a.trace"
+run 0 -f csv -o "$DIR/c.csv" "$DIR/a.trace.xz"
+same "$DIR/a.csv" "$DIR/c.csv"
+"$TRACE" -f csv - <"$DIR/a.trace" >"$DIR/c.csv"
+same "$DIR/a.csv" "$DIR/c.csv"
+# in two parts, put together
+run 0 -f raw -o "$DIR/w.trace" --op=write "$DIR/a.csv"
+run 0 -f raw -o "$DIR/r.trace" --op=recv "$DIR/a.csv"
+run 0 -f csv "$DIR/r.trace" "$DIR/w.trace"
+cut -d, -f 4,10 "$DIR/out" | tail -n +2 | tr '\n' ' ' >"$DIR/procs"
+[ "$(cat "$DIR/procs")" = "2,write 2,write 0,recv " ] ||
+	fail "two files: $(cat "$DIR/procs")"
+
+# the simulator reads all of these, and leaves out what no cache saw
+for file in a.csv a.trace a.trace.xz; do
+	"$SIM" -q -f csv -p lru -s 1M "$DIR/$file" >"$DIR/out" 2>"$DIR/err" ||
+		fail "fi_mrrc_sim $file"
+	[ "$(tail -n 1 "$DIR/out" | cut -d, -f 8,9)" = "4,2" ] ||
+		fail "fi_mrrc_sim $file: not 4 requests, 2 hits"
+done
+
+# damage
+head -c 5000 "$DIR/a.trace" >"$DIR/cut.trace"
+says 'tsend|write' "$DIR/cut.trace"
+head -c 4000 "$DIR/a.trace" >"$DIR/short.trace"
+refuses 1 "short.trace: truncated header" "$DIR/short.trace"
+{ printf mrrctrac; tail -c +9 "$DIR/a.trace" | tr '\001' '\002'; } \
+	>"$DIR/new.trace"
+refuses 1 "another version" "$DIR/new.trace"
+# the operation of the second record
+{ head -c 4222 "$DIR/a.trace"; printf '\377'; tail -c +4224 "$DIR/a.trace"; } \
+	>"$DIR/op.trace"
+refuses 1 "op.trace: part 1: unknown operation" "$DIR/op.trace"
+
+refuses 2 "a TRACE is missing"
+refuses 2 "'jump' is none" --op=jump "$DIR/a.csv"
+refuses 2 "'luck' is none" --result=luck "$DIR/a.csv"
+refuses 2 "no number" --thread=x "$DIR/a.csv"
+refuses 2 "no number" --peer=ep "$DIR/a.csv"
+refuses 2 "no number of bytes" --size=1X "$DIR/a.csv"
+refuses 2 "is more than" --size=2K-1K "$DIR/a.csv"
+refuses 2 "a number is missing" --time=- "$DIR/a.csv"
+refuses 2 "no number of seconds" --time=soon "$DIR/a.csv"
+refuses 2 "not table, csv, json or raw" -f xml "$DIR/a.csv"
+refuses 2 "table or json" -s -f csv "$DIR/a.csv"
+refuses 1 "No such file" "$DIR/none"
+refuses 1 "none/x: No such file" -f csv -o "$DIR/none/x" "$DIR/a.csv"
+printf 'time_us,addr,len,op\n1,0,4096,jump\n' >"$DIR/bad.csv"
+echo before >"$DIR/kept"
+refuses 1 "bad.csv:2: op 'jump': not known" -o "$DIR/kept" "$DIR/bad.csv"
+[ "$(cat "$DIR/kept")" = before ] || fail "what was there is gone"
+[ -z "$(find "$DIR" -name '*.tmp')" ] || fail "a temporary file is left"
+
+# a full disk is an error
+if [ -w /dev/full ]; then
+	for format in table csv json raw; do
+		"$TRACE" -f $format "$DIR/a.csv" >/dev/full 2>"$DIR/err" &&
+			fail "$format that could not be written is no success"
+	done
+fi
+
+[ $failed -eq 0 ] && echo "PASS: fi_mrrc_trace's command line"
+exit $failed
