@@ -217,6 +217,9 @@ int mrrc_relay_watch(struct mrrc_relay *relay, uintptr_t start, size_t len)
 	region->start = range.start;
 	region->len = range.end - range.start;
 
+	/* What has happened up to now is no news of this range. */
+	if (mrrc_mon_seq(relay->mon) & 1)
+		mrrc_mon_drain(relay->mon);
 	mrrc_lock_acquire(&relay->serial);
 	mrrc_lock_acquire(&relay->lock);
 	relay->adding = range;

@@ -276,6 +276,7 @@ START_TEST(test_probe)
 	char *ptr = mon_map(1);
 	pthread_t thread;
 	uint64_t seq;
+	int i;
 
 	need_uffd();
 	ck_assert_int_eq(mon_watch(ptr, 1), 0);
@@ -290,6 +291,9 @@ START_TEST(test_probe)
 	pthread_mutex_unlock(&mon->lock.mutex);
 	expect(1, ptr, 1);
 	ck_assert_uint_gt(mrrc_mon_seq(mon), seq);
+	/* told, and then even again */
+	for (i = 0; i < 2000 && mrrc_mon_seq(mon) & 1; i++)
+		usleep(1000);
 	ck_assert_uint_eq(mrrc_mon_seq(mon) & 1, 0);
 }
 END_TEST
