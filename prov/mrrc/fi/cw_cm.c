@@ -614,6 +614,25 @@ static int cw_enable_pep(struct mrrc_pep *pep)
 	return 0;
 }
 
+/* A connection request of verbs says nothing of its addresses' format. */
+static bool cw_inet(const struct fi_info *info)
+{
+	const struct sockaddr *addr = info->src_addr ? info->src_addr :
+						       info->dest_addr;
+
+	switch (info->addr_format) {
+	case FI_SOCKADDR:
+	case FI_SOCKADDR_IN:
+	case FI_SOCKADDR_IN6:
+		return true;
+	case FI_FORMAT_UNSPEC:
+		return addr && (addr->sa_family == AF_INET ||
+				addr->sa_family == AF_INET6);
+	default:
+		return false;
+	}
+}
+
 static int cw_check_ep(const struct mrrc_ep *ep)
 {
 	const int no_modes = FI_MR_RAW | FI_MR_ENDPOINT | FI_MR_RMA_EVENT;
@@ -630,9 +649,7 @@ static int cw_check_ep(const struct mrrc_ep *ep)
 		why = "an endpoint of type FI_EP_MSG";
 	else if (ep->shared_rx)
 		why = "an endpoint without shared receive context";
-	else if (info->addr_format != FI_SOCKADDR &&
-		 info->addr_format != FI_SOCKADDR_IN &&
-		 info->addr_format != FI_SOCKADDR_IN6)
+	else if (!cw_inet(info))
 		why = "addresses of FI_SOCKADDR_IN or FI_SOCKADDR_IN6";
 	else if (!ep->core->rma || !(info->caps & FI_RMA))
 		why = "an endpoint with FI_RMA";
@@ -640,7 +657,9 @@ static int cw_check_ep(const struct mrrc_ep *ep)
 		why = "a core with simple registrations";
 	if (!why)
 		return 0;
-	MRRC_WARN(EP_CTRL, "conditional writes need %s\n", why);
+	MRRC_WARN(EP_CTRL, "conditional writes need %s (%s)\n", why,
+		  info ? fi_tostr(&info->addr_format, FI_TYPE_ADDR_FORMAT) :
+			 "unknown");
 	return -FI_EOPNOTSUPP;
 }
 
