@@ -614,23 +614,18 @@ static int cw_enable_pep(struct mrrc_pep *pep)
 	return 0;
 }
 
-/* A connection request of verbs says nothing of its addresses' format. */
+/* Connection requests of verbs have addresses of another format than said. */
 static bool cw_inet(const struct fi_info *info)
 {
 	const struct sockaddr *addr = info->src_addr ? info->src_addr :
 						       info->dest_addr;
 
-	switch (info->addr_format) {
-	case FI_SOCKADDR:
-	case FI_SOCKADDR_IN:
-	case FI_SOCKADDR_IN6:
-		return true;
-	case FI_FORMAT_UNSPEC:
-		return addr && (addr->sa_family == AF_INET ||
-				addr->sa_family == AF_INET6);
-	default:
-		return false;
-	}
+	if (addr)
+		return addr->sa_family == AF_INET ||
+		       addr->sa_family == AF_INET6;
+	return info->addr_format == FI_SOCKADDR ||
+	       info->addr_format == FI_SOCKADDR_IN ||
+	       info->addr_format == FI_SOCKADDR_IN6;
 }
 
 static int cw_check_ep(const struct mrrc_ep *ep)
