@@ -437,8 +437,8 @@ int main(int argc, char **argv)
 	ft_init(argc, argv);
 	if (ft_opts.raw)
 		ft_skip("only ofi_mrrc has conditional writes");
-	if (ft_rdm())
-		ft_skip("conditional writes need FI_EP_MSG");
+	if (ft_rdm() || ft_core("verbs"))
+		ft_skip("conditional writes need FI_EP_MSG, and not verbs");
 	for (i = 0; i < 16; i++)
 		combination(i & 1, i & 2, i & 4 ? 33 : 0, i & 8 ? 7 : 0);
 	if (ft_core("tcp"))

@@ -303,8 +303,8 @@ int main(int argc, char **argv)
 	ft_init(argc, argv);
 	if (ft_opts.raw)
 		ft_skip("only ofi_mrrc has conditional writes");
-	if (ft_rdm())
-		ft_skip("conditional writes need FI_EP_MSG");
+	if (ft_rdm() || ft_core("verbs"))
+		ft_skip("conditional writes need FI_EP_MSG, and not verbs");
 	attr = FT_ATTR;
 	attr.format = FI_CQ_FORMAT_DATA;
 	attr.cw = attr.cw_pep = true;

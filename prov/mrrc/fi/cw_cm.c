@@ -642,6 +642,8 @@ static int cw_check_ep(const struct mrrc_ep *ep)
 		return -FI_ENOCQ;
 	if (!info || info->ep_attr->type != FI_EP_MSG)
 		why = "an endpoint of type FI_EP_MSG";
+	else if (!strcasecmp(ep->domain->fabric->core_prov_name, "verbs"))
+		why = "another core provider than verbs, so far";
 	else if (ep->shared_rx)
 		why = "an endpoint without shared receive context";
 	else if (!cw_inet(info))
