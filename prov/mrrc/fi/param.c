@@ -285,9 +285,10 @@ static const struct mrrc_param {
 	{ .name = "helper", .type = FI_PARAM_STRING,
 	  .accepts = "auto, always or never",
 	  .otherwise = "auto",
-	  .help = "Deregister in a thread of its own: where the core provider "
-		  "can be called from another thread (auto), wherever it "
-		  "can be opened like that (always), or nowhere (never)",
+	  .help = "Deregister in a thread of its own: over verbs, where the "
+		  "core provider can be called from another thread (auto), "
+		  "wherever it can be opened like that (always), or nowhere "
+		  "(never)",
 	  .set = set_helper },
 	{ .name = "hooks", .type = FI_PARAM_STRING,
 	  .accepts = "auto, 1 or 0",

@@ -129,11 +129,21 @@ static bool mrrc_reg_core_caches(const char *core_name)
 	       (!core_name[5] || core_name[5] == ';');
 }
 
-/* verbs deregisters in any thread, whatever it was opened for. */
+/*
+ * Where deregistering takes a while. verbs does it in any thread, whatever it
+ * was opened for.
+ */
 static bool mrrc_reg_helper(const char *core_name, bool thread_safe)
 {
-	return mrrc_params.helper != MRRC_HELPER_NEVER &&
-	       (thread_safe || !strcasecmp(core_name, "verbs"));
+	switch (mrrc_params.helper) {
+	case MRRC_HELPER_ALWAYS:
+		return thread_safe;
+	case MRRC_HELPER_AUTO:
+		return mrrc_reg_core_caches(core_name) &&
+		       (thread_safe || !strcasecmp(core_name, "verbs"));
+	default:
+		return false;
+	}
 }
 
 void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,

@@ -181,12 +181,13 @@ size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache)
 
 	if (mrrc_mon_forked(cache->mon))
 		return 0;
-	count = mrrc_cache_mt_reap_now(cache);
 	mrrc_lock_acquire(&cache->lock);
 	mrrc_tlb_collect(&cache->tlbs);
 	mrrc_cache_evict_all(&cache->cache, &list);
 	mrrc_lock_release(&cache->lock);
-	return count + mrrc_cache_mt_dereg_list(cache, &list);
+	count = mrrc_cache_mt_dereg_list(cache, &list);
+	/* Last: of what is idle, events find nothing to leave from here on. */
+	return count + mrrc_cache_mt_reap_now(cache);
 }
 
 void mrrc_cache_mt_invalidate(struct mrrc_cache_mt *cache, const void *addr,
