@@ -174,6 +174,9 @@ static void leak(struct leaks *leaks, uintptr_t addr, size_t size)
 	};
 
 	leaks->bytes += size;
+	/* its memory goes: tools must not look for it any more */
+	if (mrrc_heap_watched)
+		mrrc_heap_watch_free(addr, size);
 	if (leaks->count++ < MRRC_HEAP_LEAKS_MAX)
 		mrrc_heap_say(leaks->heaps, &note);
 }

@@ -486,6 +486,7 @@ END_TEST
 
 START_TEST(test_refused)
 {
+	int rc;
 	struct mrrc_trace_file *file = NULL, *other;
 	char fifo[128];
 
@@ -500,8 +501,9 @@ START_TEST(test_refused)
 	unlink(fifo);
 	ck_assert_int_eq(mrrc_trace_file_open(path, UINT64_MAX, &file),
 			 -E2BIG);
-	ck_assert_int_eq(mrrc_trace_file_open(path, 1ULL << 60, &file),
-			 -E2BIG);
+	/* or more than a file can have */
+	rc = mrrc_trace_file_open(path, 1ULL << 60, &file);
+	ck_assert(rc == -E2BIG || rc == -EINVAL);
 	ck_assert_ptr_null(file);
 	ck_assert_int_eq(mrrc_trace_file_open(path, ROOM(1), &file), 0);
 	ck_assert(put(file, 0));

@@ -124,9 +124,13 @@ same "$DIR/a.csv" "$DIR/b.csv"
 run 0 -f raw -o "$DIR/a.trace" "$DIR/a.csv"
 run 0 -f csv -o "$DIR/c.csv" "$DIR/a.trace"
 same "$DIR/a.csv" "$DIR/c.csv"
-xz -k "$DIR/a.trace"
-run 0 -f csv -o "$DIR/c.csv" "$DIR/a.trace.xz"
-same "$DIR/a.csv" "$DIR/c.csv"
+files="a.csv a.trace"
+if command -v xz >/dev/null; then
+	files="$files a.trace.xz"
+	xz -k "$DIR/a.trace"
+	run 0 -f csv -o "$DIR/c.csv" "$DIR/a.trace.xz"
+	same "$DIR/a.csv" "$DIR/c.csv"
+fi
 "$TRACE" -f csv - <"$DIR/a.trace" >"$DIR/c.csv"
 same "$DIR/a.csv" "$DIR/c.csv"
 # in two parts, put together
@@ -138,7 +142,7 @@ cut -d, -f 4,10 "$DIR/out" | tail -n +2 | tr '\n' ' ' >"$DIR/procs"
 	fail "two files: $(cat "$DIR/procs")"
 
 # the simulator reads all of these, and leaves out what no cache saw
-for file in a.csv a.trace a.trace.xz; do
+for file in $files; do
 	"$SIM" -q -f csv -p lru -s 1M "$DIR/$file" >"$DIR/out" 2>"$DIR/err" ||
 		fail "fi_mrrc_sim $file"
 	[ "$(tail -n 1 "$DIR/out" | cut -d, -f 8,9)" = "4,2" ] ||
