@@ -251,7 +251,10 @@ static void trace_describe(struct mrrc_trace_file *file)
 	strncpy(head->program, program_invocation_short_name,
 		sizeof(head->program) - 1);
 	mrrc_trace_swap_head(head);
+	/* ThreadSanitizer knows no fences, and other processes are not its */
+#ifndef __SANITIZE_THREAD__
 	atomic_thread_fence(memory_order_release);
+#endif
 	memcpy(head->magic, MRRC_TRACE_MAGIC, sizeof(head->magic));
 }
 
