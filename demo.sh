@@ -128,7 +128,7 @@ main()
 		--tcp-only) tcp_only=yes ;;
 		--quick) OPTIONS=(-i 3 -l '64,64K,1M') ;;
 		-h|--help) usage; exit 0 ;;
-		*) usage >&2; exit 2 ;;
+		*) warn "no option $1"; usage >&2; exit 2 ;;
 		esac
 		shift
 	done

@@ -12,11 +12,15 @@ TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 ME=${0##*/}
 # shellcheck source=util/sh/common.sh
 . "$TOP/util/sh/common.sh"
+# shellcheck source=util/sh/count.sh
+. "$TOP/util/sh/count.sh"
 
-readonly DEFAULT_STAGES="unit tcp libfabric2 asan tsan valgrind distcheck
-	verbs"
-readonly RUNFABTESTS=$TOP/fabtests/scripts/runfabtests.sh
-readonly CLIENTS=$TOP/fabtests/scripts/clients.sh
+readonly DEFAULT_STAGES="unit tcp kokkos libfabric2 asan tsan valgrind
+	distcheck verbs"
+readonly SCRIPTS=$TOP/fabtests/scripts
+readonly RUNFABTESTS=$SCRIPTS/runfabtests.sh
+readonly CLIENTS=$SCRIPTS/clients.sh
+readonly RECORD=$SCRIPTS/record.sh
 # of the functional tests: what moves data, without long loops
 readonly MEMCHECKED=info,msg,rma,atomic,selective,cntr,srx,mr,cancel,close,alloc
 readonly MEMCHECKED_RDM=tagged,peek,multi_recv,av,atomic,rma
@@ -28,6 +32,9 @@ readonly RXM_DIES=close,atomic,multi_recv
 # what registers: the rest is the core's own
 readonly HOOKED=msg,rma,mr,readonly,unmap,limits,close,threads
 readonly SUPP=$TOP/fabtests/suppressions
+# run on the host and in the guest
+readonly SIM="provider and simulator, counter by counter"
+readonly PROF="the profiler, and its model in the provider"
 
 usage()
 {
@@ -41,8 +48,10 @@ usage()
 	  tcp        functional tests over tcp;ofi_mrrc, registration forced;
 	             other users of libfabric see no difference; the simulator
 	             counts what the provider counts; fi_mrrc_stat shows it,
-	             FI_OFI_MRRC_TRACE records it;
+	             FI_OFI_MRRC_TRACE records it; fi_mrrc_prof measures;
 	             other allocators, and another library that patches libc
+	  kokkos     Views in registered memory, where Kokkos is installed
+	             (Debian: libtrilinos-kokkos-dev)
 	  libfabric2 unit tests and functional tests with libfabric 2.x, in a
 	             folder of Debian 13; each major says that it is not for
 	             the other
@@ -51,12 +60,13 @@ usage()
 	  tsan       unit tests under ThreadSanitizer
 	  valgrind   unit tests and a tcp test under memcheck; valgrind and
 	             AddressSanitizer see fi_mr_alloc's memory as malloc's
-	  distcheck  a release builds, tests, installs and uninstalls
+	  distcheck  a release builds, tests, installs and uninstalls; it builds
+	             with link-time optimization, and with clang
 	  verbs      functional tests over verbs;ofi_mrrc, in a virtual machine
 	             with Soft-RoCE
 	  clients    Open MPI, Intel MPI and MPICH, from packages, over ofi_mrrc:
-	             a program that checks its data, and IMB; on this machine
-	             and over verbs in the virtual machine
+	             a program that checks its data, and IMB, also recorded; on
+	             this machine and over verbs in the virtual machine
 	  fuzz       libFuzzer on what reads files, and on what peers say, for
 	             FUZZ_SECONDS (60) each
 	  soak       the tcp tests again and again for SOAK_MINUTES (60)
@@ -69,123 +79,12 @@ usage()
 	EOT
 }
 
-# ---- counting ----------------------------------------------------------------
+# ---- what several stages run -------------------------------------------------
 
-PASSED=0 FAILED=0 SKIPPED=0
-REASONS=()
-
-count()
+# of a build: where libfabric finds the provider
+provider_path()
 {
-	PASSED=$((PASSED + $1))
-	FAILED=$((FAILED + $2))
-	SKIPPED=$((SKIPPED + $3))
-	say "   $1 passed, $2 failed, $3 skipped"
-}
-
-# What stands in for tests that could not even start.
-fail()
-{
-	say "   FAIL: $*"
-	REASONS+=("$STAGE: $*")
-	FAILED=$((FAILED + 1))
-}
-
-check()
-{
-	local what=$1
-
-	shift
-	if "$@"; then
-		PASSED=$((PASSED + 1))
-		say "   ok: $what"
-	else
-		fail "$what"
-	fi
-}
-
-# count_summary STATUS LOG WHAT: adds a script's own last line.
-count_summary()
-{
-	local rc=$1 log=$2 what=$3 line p f s
-
-	line=$(grep -aE '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1)
-	if [[ ! $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)? ]]; then
-		fail "$what ended without a result (status $rc)"
-		return
-	fi
-	p=${BASH_REMATCH[1]} f=${BASH_REMATCH[2]} s=${BASH_REMATCH[4]:-0}
-	count "$p" "$f" "$s"
-	[ "$f" -eq 0 ] || REASONS+=("$STAGE: $what: $f failed")
-	[ "$rc" -eq 0 ] || [ "$f" -gt 0 ] ||
-		fail "$what: status $rc though nothing failed"
-	[ $((p + f)) -gt 0 ] || fail "$what: ran nothing"
-}
-
-# count_check DIR STATUS: adds the results of `make check`; a program that
-# uses Check counts as its checks.
-count_check()
-{
-	local dir=$1 rc=$2 trs result log p=0 f=0 s=0 n m
-
-	while read -r trs; do
-		result=$(sed -n 's/^:global-test-result: //p' "$trs")
-		log=${trs%.trs}.log
-		n=0 m=0
-		while read -r checks failures errors; do
-			n=$((n + checks))
-			m=$((m + failures + errors))
-		done < <(sed -nE 's/.*Checks: ([0-9]+), Failures: ([0-9]+), Errors: ([0-9]+).*/\1 \2 \3/p' "$log")
-		case $result in
-		PASS)
-			[ $n -gt 0 ] || n=1
-			;;
-		SKIP)
-			s=$((s + 1))
-			continue
-			;;
-		*)
-			# it may have died after its last check
-			[ $m -gt 0 ] || { n=$((n + 1)); m=1; }
-			REASONS+=("$STAGE: $(basename "${trs%.trs}"): $result")
-			sed 's/^/   | /' "$log" | tail -n 30
-			;;
-		esac
-		p=$((p + n - m))
-		f=$((f + m))
-	done < <(find "$dir" -name '*.trs' -newer "$dir/check-start")
-	count $p $f $s
-	[ $((p + f)) -gt 0 ] || fail "make check ran nothing"
-	[ "$rc" -eq 0 ] || [ $f -gt 0 ] || fail "make check: status $rc"
-}
-
-# check_in NAME [MAKE-ARGUMENT...]: make check of a build.
-check_in()
-{
-	local dir=$BUILD/$1 name=$1 rc
-
-	shift
-	: >"$dir/check-start"
-	# for the file system's clock
-	sleep 0.1
-	logged "make check ($name)" "$LOGS/check-$name.log" \
-		"${IN[@]}" make -C "$dir" -k check "$@"
-	rc=$?
-	count_check "$dir" $rc
-}
-
-# fabtests WHAT ARGUMENT...: the functional tests, by their own script.
-fabtests()
-{
-	local what=$1 log=$LOGS/$STAGE-fabtests.log rc
-
-	shift
-	if [ ! -x "$RUNFABTESTS" ]; then
-		fail "${RUNFABTESTS##*/} is missing"
-		return
-	fi
-	logged "$what" "$log" "$@"
-	rc=$?
-	count_summary $rc "$log" "$what"
+	echo "FI_PROVIDER_PATH=$BUILD/$1/prefix/lib/libfabric"
 }
 
 # run_fabtests BUILD PROVIDER [OPTION...]: over the provider, on this machine.
@@ -195,10 +94,46 @@ run_fabtests()
 	local name=$1 prov=$2
 
 	shift 2
-	fabtests "tests over $prov" env \
-		FI_PROVIDER_PATH="$BUILD/$name/prefix/lib/libfabric" \
+	script "tests over $prov" fabtests env "$(provider_path "$name")" \
 		"${IN[@]}" "$RUNFABTESTS" -b "$BUILD/$name/prefix/bin" "$@" \
 		"$prov"
+}
+
+# run_test NAME WHAT BUILD [ARGUMENT...]: fabtests/scripts/test_NAME.sh.
+run_test()
+{
+	local name=$1 what=$2 build=$3
+
+	shift 3
+	script "$what" "test_$name" env "$(provider_path "$build")" \
+		"$SCRIPTS/test_$name.sh" -b "$BUILD/$build/prefix/bin" "$@"
+}
+
+# run_test_alloc BUILD SECONDS: each allocator, for so long.
+run_test_alloc()
+{
+	# it is made where stage unit has not run, too
+	logged "make race_mon" "$LOGS/race_mon.log" make -C "$BUILD/$1" \
+		prov/mrrc/test/race_mon || {
+		fail "race_mon cannot be built"
+		return
+	}
+	need "$("$SCRIPTS/test_alloc.sh" --packages)" || {
+		fail "the allocators cannot be installed"
+		return
+	}
+	run_test alloc "random blocks under each allocator" "$1" \
+		-u "$BUILD/$1/prov/mrrc/test" -t "$2"
+}
+
+# in_guest SECONDS WHAT LOG COMMAND...: a script of tests, there.
+in_guest()
+{
+	local limit=$1 what=$2 log=$3
+
+	shift 3
+	script "$what, in the guest" "$log" "$GUEST" -t "$limit" \
+		-e "$(provider_path unit)" -- "$@"
 }
 
 # ---- stages ------------------------------------------------------------------
@@ -234,84 +169,44 @@ stage_tcp()
 	run_fabtests unit "tcp;ofi_rxm;ofi_mrrc" -x "$ONCE"
 	run_fabtests unit "net;ofi_mrrc" -x "$ONCE"
 	run_fabtests unit "tcp;ofi_mrrc" -H -x "$ONCE,hook,info"
-	run_test_sim "tcp;ofi_mrrc" \
-		env FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric"
-	run_test_stat unit
-	run_test_trace unit
+	run_test sim "$SIM" unit "tcp;ofi_mrrc"
+	run_test stat "counters seen from outside" unit
+	run_test trace "recorded requests against counters" unit
+	run_test prof "$PROF" unit "tcp;ofi_mrrc"
 	run_test_alloc unit 4
 }
 
-# What is recorded of a run is what was counted.
-run_test_trace()
+stage_kokkos()
 {
-	local log=$LOGS/$STAGE-test_trace.log rc
+	local prov
 
-	logged "recorded requests against counters" "$log" \
-		env FI_PROVIDER_PATH="$BUILD/$1/prefix/lib/libfabric" \
-		"$TOP/fabtests/scripts/test_trace.sh" -b "$BUILD/$1/prefix/bin"
-	rc=$?
-	count_summary $rc "$log" "test_trace.sh"
-	[ $rc -eq 0 ] || sed 's/^/   | /' "$log" | tail -n 20
-}
-
-# run_test_alloc BUILD SECONDS: each allocator, for so long.
-run_test_alloc()
-{
-	local log=$LOGS/$STAGE-test_alloc.log rc
-	local script=$TOP/fabtests/scripts/test_alloc.sh
-
-	need "$("$script" --packages)" || {
-		fail "the allocators cannot be installed"
+	build_installed unit --enable-werror || {
+		fail "the build failed"
 		return
 	}
-	logged "random blocks under each allocator" "$log" \
-		env FI_PROVIDER_PATH="$BUILD/$1/prefix/lib/libfabric" \
-		"$script" -b "$BUILD/$1/prefix/bin" -t "$2"
-	rc=$?
-	count_summary $rc "$log" "test_alloc.sh"
-	[ $rc -eq 0 ] || sed 's/^/   | /' "$log" | tail -n 20
-}
-
-# What fi_mrrc_stat shows, and what is left in a file, is what was counted.
-run_test_stat()
-{
-	local log=$LOGS/$STAGE-test_stat.log rc
-
-	logged "counters seen from outside" "$log" \
-		env FI_PROVIDER_PATH="$BUILD/$1/prefix/lib/libfabric" \
-		"$TOP/fabtests/scripts/test_stat.sh" -b "$BUILD/$1/prefix/bin"
-	rc=$?
-	count_summary $rc "$log" "test_stat.sh"
-	[ $rc -eq 0 ] || sed 's/^/   | /' "$log" | tail -n 20
-}
-
-# run_test_sim PROVIDER WRAPPER...: the simulator counts what PROVIDER counts.
-run_test_sim()
-{
-	local log=$LOGS/$STAGE-test_sim.log provider=$1 rc
-
-	shift
-	logged "provider and simulator, counter by counter" "$log" "$@" \
-		"$TOP/fabtests/scripts/test_sim.sh" \
-		-b "$BUILD/unit/prefix/bin" "$provider"
-	rc=$?
-	count_summary $rc "$log" "test_sim.sh"
-	[ $rc -eq 0 ] || sed 's/^/   | /' "$log" | tail -n 20
+	if ! grep -q "^HAVE_KOKKOS_TRUE=''" "$BUILD/unit/config.log"; then
+		say "   SKIP: configured where there was no Kokkos" \
+			"(libtrilinos-kokkos-dev)"
+		SKIPPED=$((SKIPPED + 1))
+		return
+	fi
+	for prov in "tcp;ofi_mrrc" "tcp;ofi_rxm;ofi_mrrc"; do
+		check "Views over $prov" logged "fi_mrrc_kokkos" \
+			"$LOGS/kokkos-${prov//;/+}.log" env \
+			"$(provider_path unit)" FI_OFI_MRRC_REGISTER=always \
+			"$BUILD/unit/prefix/bin/fi_mrrc_kokkos" -p "$prov"
+	done
 }
 
 stage_libfabric2()
 {
 	local IN=("$TRIXIE" -w "$BUILD" --)
-	local log=$LOGS/test-trixie.log rc
 
 	need_trixie || {
 		fail "the folder of Debian 13 cannot be set up"
 		return
 	}
-	logged "trixie.sh's own test" "$log" \
-		"$TOP/fabtests/scripts/test_trixie.sh"
-	rc=$?
-	count_summary $rc "$log" "test_trixie.sh"
+	script "trixie.sh's own test" test_trixie "$SCRIPTS/test_trixie.sh"
 	build_installed libfabric2 --enable-werror || {
 		fail "the build failed"
 		return
@@ -335,8 +230,7 @@ stage_libfabric2()
 wrong_major()
 {
 	local log=$LOGS/wrong-major-$1.log
-	local run=(env FI_PROVIDER_PATH="$BUILD/$2/prefix/lib/libfabric"
-		"${IN[@]}")
+	local run=(env "$(provider_path "$2")" "${IN[@]}")
 
 	if [[ $(libfabric_version) != 1.* ]]; then
 		say "   SKIP: this machine's libfabric is not a 1.x"
@@ -382,24 +276,9 @@ stage_tsan()
 	# gcc 12's runtime stops where the kernel spreads mappings widely
 	flat=$(setarch "$(uname -m)" -R true 2>/dev/null &&
 		echo "setarch $(uname -m) -R")
-	HEAP_OPERATIONS=20000 TSAN_OPTIONS=suppressions=$SUPP/tsan.supp \
+	HEAP_OPERATIONS=20000 EXPLORE_CASES=2 \
+		TSAN_OPTIONS=suppressions=$SUPP/tsan.supp \
 		CK_TIMEOUT_MULTIPLIER=10 check_in tsan LOG_COMPILER="$flat"
-}
-
-# A release build: what debug builds look for by themselves is not the point.
-run_test_tools()
-{
-	local log=$LOGS/$STAGE-test_tools.log rc
-
-	build_installed unit --enable-werror || {
-		fail "the build failed"
-		return
-	}
-	logged "tools see fi_mr_alloc's memory" "$log" \
-		env FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" \
-		"$TOP/fabtests/scripts/test_tools.sh"
-	rc=$?
-	count_summary $rc "$log" "test_tools.sh"
 }
 
 stage_valgrind()
@@ -409,13 +288,20 @@ stage_valgrind()
 		return
 	}
 	# valgrind does not know userfaultfd: nothing is cached under it
-	HEAP_OPERATIONS=2000 CK_TIMEOUT_MULTIPLIER=20 check_in valgrind \
+	HEAP_OPERATIONS=2000 EXPLORE_CASES=2 CK_TIMEOUT_MULTIPLIER=20 \
+		check_in valgrind \
 		LOG_COMPILER="$TOP/util/sh/memcheck.sh"
 	run_fabtests valgrind "tcp;ofi_mrrc" -T 900 \
 		-w "$TOP/util/sh/memcheck.sh" -t "$MEMCHECKED"
 	run_fabtests valgrind "tcp;ofi_rxm;ofi_mrrc" -T 900 \
 		-w "$TOP/util/sh/memcheck.sh" -t "$MEMCHECKED_RDM"
-	run_test_tools
+	# a release build: what debug builds look for is not the point
+	build_installed unit --enable-werror || {
+		fail "the build failed"
+		return
+	}
+	script "tools see fi_mr_alloc's memory" test_tools \
+		env "$(provider_path unit)" "$SCRIPTS/test_tools.sh"
 }
 
 # As somebody builds it who has no pandoc.
@@ -426,12 +312,20 @@ stage_distcheck()
 		return
 	}
 	check "make distcheck" logged "make distcheck" \
-		"$LOGS/distcheck.log" make -C "$BUILD/dist" distcheck \
+		"$LOGS/distcheck.log" \
+		make -C "$BUILD/dist" -j "$JOBS" distcheck \
 		DISTCHECK_CONFIGURE_FLAGS="--enable-werror ac_cv_prog_PANDOC="
+	# as distributions build packages
+	check "link-time optimization" build lto --enable-werror \
+		CFLAGS="-O2 -g -flto -ffat-lto-objects"
+	need clang && check "another compiler" build clang --enable-werror \
+		CC=clang CXX=clang++
 }
 
 stage_verbs()
 {
+	local bin=$BUILD/unit/prefix/bin
+
 	build_installed unit --enable-werror || {
 		fail "the build failed"
 		return
@@ -440,21 +334,17 @@ stage_verbs()
 		fail "the guest cannot be set up"
 		return
 	}
-	fabtests "tests over verbs;ofi_mrrc, in the guest" "$GUEST" -t 1500 \
-		-e FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" -- \
-		"$RUNFABTESTS" -b "$BUILD/unit/prefix/bin" "verbs;ofi_mrrc"
-	fabtests "tests over verbs;ofi_rxm;ofi_mrrc, in the guest" \
-		"$GUEST" -t 900 \
-		-e FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" -- \
-		"$RUNFABTESTS" -b "$BUILD/unit/prefix/bin" \
-		-x "$ONCE,$RXM_DIES" "verbs;ofi_rxm;ofi_mrrc"
-	fabtests "tests over verbs with the hook, in the guest" \
-		"$GUEST" -t 900 \
-		-e FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" -- \
-		"$RUNFABTESTS" -b "$BUILD/unit/prefix/bin" -H -t "$HOOKED" \
+	in_guest 1500 "tests over verbs;ofi_mrrc" fabtests "$RUNFABTESTS" \
+		-b "$bin" "verbs;ofi_mrrc"
+	in_guest 1500 "tests over verbs;ofi_rxm;ofi_mrrc" fabtests-rdm \
+		"$RUNFABTESTS" -b "$bin" -x "$ONCE,$RXM_DIES" \
+		"verbs;ofi_rxm;ofi_mrrc"
+	in_guest 900 "tests over verbs with the hook" fabtests-hook \
+		"$RUNFABTESTS" -b "$bin" -H -t "$HOOKED" "verbs;ofi_mrrc"
+	in_guest 600 "$SIM" test_sim "$SCRIPTS/test_sim.sh" -b "$bin" \
 		"verbs;ofi_mrrc"
-	run_test_sim "verbs;ofi_mrrc" "$GUEST" -t 600 \
-		-e FI_PROVIDER_PATH="$BUILD/unit/prefix/lib/libfabric" --
+	in_guest 600 "$PROF" test_prof "$SCRIPTS/test_prof.sh" -b "$bin" \
+		"verbs;ofi_mrrc"
 	guest_unit test_sys race_mon
 }
 
@@ -484,24 +374,20 @@ guest_unit()
 		fail "unit tests in the guest: status $rc"
 }
 
-# run_clients WHAT LOG COMMAND...: adds what clients.sh counts.
-run_clients()
+# clients WHAT LOG COMMAND...: clients.sh, and what it says of each.
+clients()
 {
-	local what=$1 log=$LOGS/$2.log rc
-
-	shift 2
-	logged "$what" "$log" "$@"
-	rc=$?
-	grep -E '^(PASS|FAIL) ' "$log" | sed 's/^/   | /'
-	count_summary $rc "$log" "$what"
+	script "$@"
+	grep -E '^(PASS|FAIL) ' "$LOGS/$STAGE-$2.log" | sed 's/^/   | /'
 }
 
 # MPICH's wheel brings a libfabric 2.x, the others use this machine's.
 stage_clients()
 {
 	local dir=$BUILD/clients IN=() two=()
-	local path=FI_PROVIDER_PATH=$BUILD/unit/prefix/lib/libfabric
+	local path
 
+	path=$(provider_path unit)
 	build_installed unit --enable-werror || {
 		fail "the build failed"
 		return
@@ -519,28 +405,26 @@ stage_clients()
 		fail "no provider for libfabric 2.x: MPICH cannot be tested"
 	fi
 	IN=()
-	run_clients "MPI over tcp" clients-tcp \
+	clients "MPI over tcp" tcp \
 		env "$path" "$CLIENTS" -w "$dir" "${two[@]}"
+	check "what they ask for can be recorded" logged "record.sh" \
+		"$LOGS/record.log" env "$path" "$RECORD" \
+		-b "$BUILD/unit/prefix/bin" -i "$dir/traces"
 	need_guest || {
 		fail "the guest cannot be set up"
 		return
 	}
-	run_clients "MPI over verbs, in the guest" clients-verbs \
+	clients "MPI over verbs, in the guest" verbs \
 		"$GUEST" -t 900 -e "$path" -- "$CLIENTS" -w "$dir" verbs
 }
 
 stage_guest()
 {
-	local log=$LOGS/test-guest.log rc
-
 	need_guest || {
 		fail "the guest cannot be set up"
 		return
 	}
-	logged "guest.sh's own test" "$log" \
-		"$TOP/fabtests/scripts/test_guest.sh"
-	rc=$?
-	count_summary $rc "$log" "test_guest.sh"
+	script "guest.sh's own test" test_guest "$SCRIPTS/test_guest.sh"
 }
 
 stage_soak()
@@ -580,7 +464,7 @@ stage_fuzz()
 		"$TOP"/util/sim/{lines,read,recorded,trace,write}.c \
 		"$TOP"/util/sim/trace_{read,write}.c \
 		"$TOP"/util/trace/{records,show,show_summary,summary}.c \
-		"$TOP/prov/mrrc/core/trace.c" \
+		"$TOP"/prov/mrrc/core/{cost,trace}.c \
 		"$TOP/util/sim/test/fuzz_trace.c" -llzma -ljansson
 	check "traces, ${FUZZ_SECONDS:-60} s" logged "fuzzing" "$log" \
 		"$dir/fuzz_trace" -max_total_time="${FUZZ_SECONDS:-60}" \
@@ -590,7 +474,7 @@ stage_fuzz()
 		clang -std=gnu11 -D_GNU_SOURCE -DMRRC_LIBFUZZER -O1 -g \
 		-fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -I"$TOP/prov/mrrc" \
-		-o "$dir/fuzz_cw" "$TOP"/prov/mrrc/core/cw{,_map,_wire}.c \
+		-o "$dir/fuzz_cw" "$TOP"/prov/mrrc/core/cw{,_map,_state,_valid,_wire}.c \
 		"$TOP/prov/mrrc/test/fuzz_cw.c"
 	mkdir -p "$dir/corpus_cw"
 	check "peers, ${FUZZ_SECONDS:-60} s" logged "fuzzing" "$log" \
@@ -602,22 +486,18 @@ stage_fuzz()
 # upstream CORE FORM SET COMMAND...: one comparison, run by COMMAND.
 upstream()
 {
-	local core=$1 form=$2 set=$3 rc
-	local what="upstream's $set $form over $core"
-	local log=$LOGS/upstream-${core//;/+}$form$set.log
+	local core=$1 form=$2 set=$3
 
 	shift 3
 	# shellcheck disable=SC2086 # options or nothing
-	logged "$what" "$log" "$@" "$TOP/fabtests/scripts/upstream.sh" \
-		$form ${set#suite} "$FABTESTS" "$core"
-	rc=$?
-	count_summary $rc "$log" "$what"
+	script "upstream's $set $form over $core" "${core//;/+}$form$set" \
+		"$@" "$SCRIPTS/upstream.sh" $form ${set#suite} "$FABTESTS" \
+		"$core"
 }
 
 stage_upstream()
 {
-	local path=FI_PROVIDER_PATH=$BUILD/unit/prefix/lib/libfabric
-	local core form set
+	local path core form set
 
 	if [ -z "${FABTESTS-}" ]; then
 		say "   SKIP: FABTESTS=PREFIX names no installed fabtests"
@@ -628,6 +508,7 @@ stage_upstream()
 		fail "the build failed"
 		return
 	}
+	path=$(provider_path unit)
 	# tcp has MSG, udp DGRAM, the others RDM; forced registration brings
 	# our code into it
 	for core in tcp udp net "tcp;ofi_rxm"; do
@@ -687,16 +568,6 @@ main()
 		say "== $STAGE: $(minutes $((SECONDS - start)))"
 	done
 	verdict
-}
-
-# Ends the script with the sums.
-verdict()
-{
-	say
-	say "All of it: $(minutes $SECONDS)"
-	[ ${#REASONS[@]} -eq 0 ] || printf 'FAIL %s\n' "${REASONS[@]}"
-	say "$PASSED passed, $FAILED failed, $SKIPPED skipped"
-	[ "$FAILED" -eq 0 ]
 }
 
 main "$@"

@@ -61,7 +61,7 @@ for page in "$top"/man/*.3.md; do
 	while read -r file; do
 		found=$((found + 1))
 		name=${page##*/}
-		compile "${CC:-cc}" "$file" "$dir/program" -std=gnu11 || {
+		compile "${CC:-cc}" "$file" "$dir/program" -std=c99 -pedantic || {
 			fail "$name: an example does not compile"
 			continue
 		}

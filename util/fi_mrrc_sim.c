@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "out.h"
 #include "sim/options.h"
 
 static int complain(const char *what, const char *why)
@@ -62,10 +63,13 @@ static int load_one(const struct sim_options *options, const char *source,
 			return complain(source, strerror(ENOMEM));
 	}
 	shorten(trace, options->min_len);
-	if (trace->count)
+	if (trace->count && (trace->priced || !options->priced))
 		return 0;
+	rc = complain(source, trace->count ? "no cost model was recorded "
+			"with it; choose another one (--models)" :
+		      "no request is that long");
 	sim_trace_fini(trace);
-	return complain(source, "no request is that long");
+	return rc;
 }
 
 static int merge(struct sim_grid *grid)
@@ -149,6 +153,7 @@ int main(int argc, char **argv)
 	size_t i;
 	int rc;
 
+	out_check_at_exit("fi_mrrc_sim");
 	sim_options_parse(argc, argv, &options);
 	rc = load(&options);
 	if (!rc)

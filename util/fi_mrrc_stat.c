@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "out.h"
 #include "stat/options.h"
 #include "stat/show.h"
 
@@ -213,6 +214,7 @@ int main(int argc, char **argv)
 	struct watch watch = { .options = &options };
 	int rc;
 
+	out_check_at_exit("fi_mrrc_stat");
 	stat_options_parse(argc, argv, &options);
 	rc = run(&watch);
 	free(watch.seen);

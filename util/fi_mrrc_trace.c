@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "out.h"
 #include "sim/write.h"
 #include "trace/options.h"
 #include "trace/show.h"
@@ -90,6 +91,7 @@ int main(int argc, char **argv)
 	struct trace_options options;
 	int rc;
 
+	out_check_at_exit("fi_mrrc_trace");
 	trace_options_parse(argc, argv, &options);
 	rc = run(&options, &records);
 	trace_records_fini(&records);

@@ -20,7 +20,7 @@
 
 #define BATCH	16
 #define ROUNDS	201
-#define NS	60000		/* of one measurement, about: less than a slice of time */
+#define NS	60000		/* of one measurement: less than a time slice */
 #define MIN	64
 #define MAX	(2 << 20)
 
@@ -31,21 +31,28 @@ struct allocator {
 
 static struct fid_domain *domain;
 
+/*
+ * A pair takes so little that calls of ours around it would be half of what is
+ * measured: each pattern is compiled for each allocator, with its calls as an
+ * application has them.
+ */
+#define INLINE	static inline __attribute__((always_inline))
+
 /* Opaque, or pairs of them are optimised away. */
 static void *(*volatile libc_malloc)(size_t) = malloc;
 static void (*volatile libc_free)(void *) = free;
 
-static void *get_malloc(size_t len)
+INLINE void *get_malloc(size_t len)
 {
 	return libc_malloc(len);
 }
 
-static void put_malloc(void *buf)
+INLINE void put_malloc(void *buf)
 {
 	libc_free(buf);
 }
 
-static void *get_mr(size_t len)
+INLINE void *get_mr(size_t len)
 {
 	struct fid_mr *mr;
 	void *buf;
@@ -55,7 +62,7 @@ static void *get_mr(size_t len)
 	return buf;
 }
 
-static void put_mr(void *buf)
+INLINE void put_mr(void *buf)
 {
 	if (fi_mr_free(domain, buf))
 		abort();
@@ -80,21 +87,25 @@ static double now_ns(clockid_t clock)
 #define CPU	CLOCK_THREAD_CPUTIME_ID
 #define WALL	CLOCK_MONOTONIC
 
-static void *get(const struct allocator *by, size_t len)
+static _Noreturn void no_memory(size_t len)
+{
+	fprintf(stderr, "alloc_bench: no %zu bytes\n", len);
+	exit(EXIT_FAILURE);
+}
+
+INLINE void *get(const struct allocator *by, size_t len)
 {
 	char *buf = by->get(len);
 
-	if (!buf) {
-		fprintf(stderr, "alloc_bench: no %zu bytes\n", len);
-		exit(EXIT_FAILURE);
-	}
+	if (__builtin_expect(!buf, 0))
+		no_memory(len);
 	*(volatile char *) buf = 1;
 	return buf;
 }
 
-/* ---- patterns: so many pairs of calls; the ns that they took -------------- */
+/* ---- patterns: so many pairs of calls; the ns that they took ------------- */
 
-static double run_reuse(const struct allocator *by, size_t len, long pairs)
+INLINE double run_reuse(const struct allocator *by, size_t len, long pairs)
 {
 	double begin = now_ns(CPU);
 
@@ -103,7 +114,7 @@ static double run_reuse(const struct allocator *by, size_t len, long pairs)
 	return now_ns(CPU) - begin;
 }
 
-static double run_batch(const struct allocator *by, size_t len, long pairs)
+INLINE double run_batch(const struct allocator *by, size_t len, long pairs)
 {
 	double begin = now_ns(CPU);
 	void *buf[BATCH];
@@ -118,8 +129,13 @@ static double run_batch(const struct allocator *by, size_t len, long pairs)
 	return now_ns(CPU) - begin;
 }
 
-/* From the thread that allocates to the one that frees. */
+/*
+ * From the thread that allocates to the one that frees. The latter is new: its
+ * first batches, in which allocators set up what they keep for a thread, do
+ * not count, on either side.
+ */
 #define RING	4		/* batches under way */
+#define WARM	16
 
 static struct {
 	void *buf[RING][BATCH];
@@ -128,12 +144,11 @@ static struct {
 } ring;
 
 struct remote {
-	const struct allocator *by;
 	unsigned long batches;
 	double ns;
 };
 
-static void *run_freer(void *arg)
+INLINE void *run_freer(const struct allocator *by, void *arg)
 {
 	struct remote *remote = arg;
 	unsigned long n;
@@ -145,23 +160,35 @@ static void *run_freer(void *arg)
 			sched_yield();
 		begin = now_ns(WALL);
 		for (i = 0; i < BATCH; i++)
-			remote->by->put(ring.buf[n % RING][i]);
-		remote->ns += now_ns(WALL) - begin;
+			by->put(ring.buf[n % RING][i]);
+		if (n >= WARM)
+			remote->ns += now_ns(WALL) - begin;
 		__atomic_store_n(&ring.got, n + 1, __ATOMIC_RELEASE);
 	}
 	return NULL;
 }
 
-static double run_remote(const struct allocator *by, size_t len, long pairs)
+static void *free_malloc(void *arg)
 {
-	struct remote remote = { by, (pairs + BATCH - 1) / BATCH, 0 };
+	return run_freer(&by_malloc, arg);
+}
+
+static void *free_mr(void *arg)
+{
+	return run_freer(&by_mr, arg);
+}
+
+INLINE double run_remote(const struct allocator *by, size_t len, long pairs)
+{
+	struct remote remote = { pairs / BATCH + WARM, 0 };
 	double begin, ns = 0;
 	pthread_t thread;
 	unsigned long n;
 	int i;
 
 	ring.put = ring.got = 0;
-	pthread_create(&thread, NULL, run_freer, &remote);
+	pthread_create(&thread, NULL, by == &by_mr ? free_mr : free_malloc,
+		       &remote);
 	for (n = 0; n < remote.batches; n++) {
 		while (n - __atomic_load_n(&ring.got, __ATOMIC_ACQUIRE) ==
 		       RING)
@@ -169,20 +196,42 @@ static double run_remote(const struct allocator *by, size_t len, long pairs)
 		begin = now_ns(WALL);
 		for (i = 0; i < BATCH; i++)
 			ring.buf[n % RING][i] = get(by, len);
-		ns += now_ns(WALL) - begin;
+		if (n >= WARM)
+			ns += now_ns(WALL) - begin;
 		__atomic_store_n(&ring.put, n + 1, __ATOMIC_RELEASE);
 	}
 	pthread_join(thread, NULL);
-	return ns + remote.ns;
+	return (ns + remote.ns) / (pairs / BATCH * BATCH) * pairs;
 }
 
 /* ---- measuring ----------------------------------------------------------- */
 
-typedef double (*pattern)(const struct allocator *by, size_t len, long pairs);
+typedef double (*run_fn)(size_t len, long pairs);
+
+#define PATTERN(name)							\
+	static double name##_malloc(size_t len, long pairs)		\
+	{								\
+		return run_##name(&by_malloc, len, pairs);		\
+	}								\
+	static double name##_mr(size_t len, long pairs)			\
+	{								\
+		return run_##name(&by_mr, len, pairs);			\
+	}								\
+	static const struct pattern name = {				\
+		#name, { name##_malloc, name##_mr }			\
+	}
+
+struct pattern {
+	const char *name;
+	run_fn run[2];
+};
+
+PATTERN(reuse);
+PATTERN(batch);
+PATTERN(remote);
 
 struct job {
-	pattern run;
-	const struct allocator *by;
+	run_fn run;
 	size_t len;
 	long pairs;
 	pthread_barrier_t *start;
@@ -192,27 +241,26 @@ static void *run_job(void *arg)
 {
 	struct job *job = arg;
 
-	job->run(job->by, job->len, BATCH);
+	job->run(job->len, BATCH);
 	pthread_barrier_wait(job->start);
-	job->run(job->by, job->len, job->pairs);
+	job->run(job->len, job->pairs);
 	return NULL;
 }
 
 /* ns for a pair of each thread, all at it at once */
-static double measure(pattern run, const struct allocator *by, size_t len,
-		      int threads, long pairs)
+static double measure(run_fn run, size_t len, int threads, long pairs)
 {
 	pthread_barrier_t start;
 	pthread_t thread;
 	double ns;
-	struct job job = { run, by, len, pairs, &start };
+	struct job job = { run, len, pairs, &start };
 
 	pthread_barrier_init(&start, NULL, threads);
 	if (threads > 1)
 		pthread_create(&thread, NULL, run_job, &job);
-	run(by, len, BATCH);
+	run(len, BATCH);
 	pthread_barrier_wait(&start);
-	ns = run(by, len, pairs) / pairs;
+	ns = run(len, pairs) / pairs;
 	if (threads > 1)
 		pthread_join(thread, NULL);
 	pthread_barrier_destroy(&start);
@@ -220,10 +268,9 @@ static double measure(pattern run, const struct allocator *by, size_t len,
 }
 
 /* As many pairs as take the time of a measurement. */
-static long calibrate(pattern run, const struct allocator *by, size_t len,
-		      int threads)
+static long calibrate(run_fn run, size_t len, int threads)
 {
-	double ns = measure(run, by, len, threads, 40 * BATCH);
+	double ns = measure(run, len, threads, 40 * BATCH);
 	long pairs = NS / (ns > 1 ? ns : 1);
 
 	return pairs < 10 * BATCH ? 10 * BATCH : pairs;
@@ -236,22 +283,21 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void compare(const char *name, pattern run, int threads, size_t len,
+static void compare(const struct pattern *pattern, int threads, size_t len,
 		    bool alone)
 {
-	const struct allocator *by[2] = { &by_malloc, &by_mr };
 	int sides = alone ? 1 : 2, side, round;
 	double ns[2][ROUNDS];
 	long pairs[2];
 
 	for (side = 0; side < sides; side++)
-		pairs[side] = calibrate(run, by[side], len, threads);
+		pairs[side] = calibrate(pattern->run[side], len, threads);
 	for (round = 0; round < ROUNDS; round++) {
 		for (side = 0; side < sides; side++)
-			ns[side][round] = measure(run, by[side], len, threads,
-						  pairs[side]);
+			ns[side][round] = measure(pattern->run[side], len,
+						  threads, pairs[side]);
 	}
-	printf("%s %d %zu", name, threads, len);
+	printf("%s %d %zu", pattern->name, threads, len);
 	for (side = 0; side < sides; side++) {
 		qsort(ns[side], ROUNDS, sizeof(double), by_value);
 		printf(" %.2f", ns[side][ROUNDS / 2]);
@@ -265,11 +311,11 @@ static void all(bool alone)
 	size_t len;
 
 	for (len = MIN; len <= MAX; len *= 2) {
-		compare("reuse", run_reuse, 1, len, alone);
-		compare("reuse", run_reuse, 2, len, alone);
-		compare("batch", run_batch, 1, len, alone);
-		compare("batch", run_batch, 2, len, alone);
-		compare("remote", run_remote, 1, len, alone);
+		compare(&reuse, 1, len, alone);
+		compare(&reuse, 2, len, alone);
+		compare(&batch, 1, len, alone);
+		compare(&batch, 2, len, alone);
+		compare(&remote, 1, len, alone);
 	}
 }
 

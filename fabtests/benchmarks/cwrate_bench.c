@@ -7,7 +7,8 @@
  *   messages  what an application can build: memory registered once, places
  *	       that are free told in one message for as many as there are,
  *	       receives posted ahead, written with remote CQ data
- *   cwrite    fi_cwtag() of each free place, fi_cwrite() posted ahead
+ *   cwrite    fi_cwtag() of each free place, fi_cwrite() posted ahead, as many
+ *	       as there is data for: they need not know of a place
  *
  * Each side is a thread that computes for a while, then looks at its queues.
  * Prints medians of transactions a second. bench.sh runs it.
@@ -35,17 +36,17 @@ static struct fid_mr *mr;		/* of in */
 static struct note *sent, *received;	/* two each side for each place */
 static unsigned depth, total;
 static size_t len;
-static unsigned compute_us;
+static unsigned target_us, writer_us;
 static enum way way;
 static atomic_uint finished;
 
-static void compute(void)
+static void compute(unsigned us)
 {
-	uint64_t end = ft_now_us() + compute_us;
+	uint64_t end = ft_now_us() + us;
 
-	if (!compute_us)
+	if (!us)
 		sched_yield();
-	while (compute_us && ft_now_us() < end)
+	while (us && ft_now_us() < end)
 		;
 }
 
@@ -81,7 +82,8 @@ static void tell(struct note *note)
 			      sizeof(uint32_t), NULL, 0, note));
 }
 
-static void expose(unsigned slot)
+/* more: another one follows at once */
+static void expose(unsigned slot, bool more)
 {
 	struct iovec iov = { in + slot * len, len };
 	struct fi_msg_cw msg = {
@@ -92,7 +94,8 @@ static void expose(unsigned slot)
 	};
 
 	POST(&pair.s, fi_cwtagmsg(pair.s.ep, &msg,
-				  FI_COMPLETION | FI_MRRC_CW_KEEP));
+				  FI_COMPLETION | FI_MRRC_CW_KEEP |
+				  (more ? FI_MORE : 0)));
 }
 
 static void *target_main(void *arg)
@@ -107,7 +110,7 @@ static void *target_main(void *arg)
 	note->cnt = 0;
 	for (i = 0; i < depth; i++) {
 		if (way == CWRITE)
-			expose(i);
+			expose(i, i + 1 < depth);
 		else
 			note->slot[note->cnt++] = i;
 	}
@@ -115,7 +118,7 @@ static void *target_main(void *arg)
 	if (way == MESSAGES)
 		tell(note);
 	while (done < total) {
-		compute();
+		compute(target_us);
 		if (way == MESSAGES) {
 			while (take(pair.s.cq[FT_TX], entry))
 				;
@@ -131,7 +134,7 @@ static void *target_main(void *arg)
 					continue;
 				exposed++;
 				if (way == CWRITE)
-					expose(i);
+					expose(i, k + 1 < n);
 				else
 					note->slot[note->cnt++] = i;
 			}
@@ -148,15 +151,26 @@ static void *target_main(void *arg)
 
 static void write_slot(unsigned slot)
 {
-	if (way == CWRITE) {
-		POST(&pair.c, fi_cwrite(pair.c.ep, out + slot * len, len,
-					NULL, 0, slot, out + slot * len));
-		return;
-	}
-	POST(&pair.c, fi_writedata(pair.c.ep, out + slot * len, len, NULL,
-				   slot, 0,
+	char *from = out + slot * len;
+
+	POST(&pair.c, fi_writedata(pair.c.ep, from, len, NULL, slot, 0,
 				   ft_raddr(&pair.dom[0], in) + slot * len,
-				   fi_mr_key(mr), out + slot * len));
+				   fi_mr_key(mr), from));
+}
+
+/* To place n % depth, once it is free. */
+static void write_ahead(unsigned n, char *from, bool more)
+{
+	struct iovec iov = { from, len };
+	struct fi_msg_cw msg = {
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.cwtag = n % depth,
+		.context = from,
+	};
+
+	POST(&pair.c, fi_cwritemsg(pair.c.ep, &msg, FI_COMPLETION |
+				   (more ? FI_MORE : 0)));
 }
 
 static void listen_for(struct note *note)
@@ -171,10 +185,11 @@ static void writer(void)
 	struct note *note;
 	ssize_t n, k;
 
-	for (i = 0; way == CWRITE && i < depth; i++, posted++)
-		write_slot(i);
+	for (; way == CWRITE && posted < DEPTH_MAX && posted < total; posted++)
+		write_ahead(posted, out + posted * len,
+			    posted + 1 < DEPTH_MAX && posted + 1 < total);
 	while (ended < total) {
-		compute();
+		compute(writer_us);
 		while (way == MESSAGES && (n = take(pair.c.cq[FT_RX], entry))) {
 			for (k = 0; k < n; k++) {
 				note = entry[k].op_context;
@@ -187,8 +202,8 @@ static void writer(void)
 			ended += n;
 			for (k = 0; way == CWRITE && k < n && posted < total;
 			     k++, posted++)
-				write_slot(((char *) entry[k].op_context -
-					    out) / len);
+				write_ahead(posted, entry[k].op_context,
+					    k + 1 < n && posted + 1 < total);
 		}
 		atomic_store(&finished, ended);
 	}
@@ -217,7 +232,8 @@ static void measure(unsigned d, size_t l)
 	total = ft_iters(64) * (depth < 16 ? depth : 16);
 	if (total < 4 * depth)
 		total = 4 * depth;
-	ft_stage("depth %u, %zu bytes, %u us apart", depth, len, compute_us);
+	ft_stage("depth %u, %zu bytes, %u and %u us apart", depth, len,
+		 target_us, writer_us);
 	for (i = 0; i < ROUNDS; i++) {
 		for (w = 0; w < WAYS; w++)
 			rate[w][i] = run((w + i) % 2) * ((w + i) % 2 ? 1 : -1);
@@ -232,8 +248,8 @@ static void measure(unsigned d, size_t l)
 	}
 	for (w = 0; w < WAYS; w++)
 		value[w] = ft_median(rate[w], ROUNDS);
-	printf("%6u %8zu %8u %12.0f %12.0f %8.2f\n", depth, len, compute_us,
-	       value[MESSAGES], value[CWRITE],
+	printf("%6u %6zu %7u %7u %12.0f %12.0f %7.2f\n", depth, len, target_us,
+	       writer_us, value[MESSAGES], value[CWRITE],
 	       value[CWRITE] / value[MESSAGES]);
 	fflush(stdout);
 }
@@ -241,7 +257,10 @@ static void measure(unsigned d, size_t l)
 int main(int argc, char **argv)
 {
 	static const unsigned depths[] = { 1, 4, 16, 64, 128 };
-	static const unsigned computes[] = { 0, 100 };
+	/* us between the looks of target and writer */
+	static const unsigned us[][2] = {
+		{ 0, 0 }, { 100, 100 }, { 100, 1000 }, { 100, 5000 },
+	};
 	static const size_t lens[] = { 64, 4096 };
 	struct ft_attr attr = FT_ATTR;
 	unsigned i, k, c;
@@ -257,10 +276,11 @@ int main(int argc, char **argv)
 	mr = ft_reg(&pair.dom[0], in, DEPTH_MAX * lens[1], FI_REMOTE_WRITE);
 	for (i = 0; i < 2 * DEPTH_MAX; i++)
 		listen_for(&received[i]);
-	printf("%6s %8s %8s %12s %12s %8s\n", "depth", "bytes", "us apart",
-	       "messages/s", "cwrite/s", "ratio");
-	for (c = 0; c < 2; c++) {
-		compute_us = computes[c];
+	printf("%6s %6s %7s %7s %12s %12s %7s\n", "depth", "bytes", "target",
+	       "writer", "messages/s", "cwrite/s", "ratio");
+	for (c = 0; c < sizeof(us) / sizeof(*us); c++) {
+		target_us = us[c][0];
+		writer_us = us[c][1];
 		for (k = 0; k < 2; k++)
 			for (i = 0; i < sizeof(depths) / sizeof(*depths); i++)
 				measure(depths[i], lens[k]);

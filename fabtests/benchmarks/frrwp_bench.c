@@ -1,25 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * frrwp_bench: one transaction after another between a client and a server,
- * each a thread, as in figures 5 to 8 of Ou, He and Han (2009):
+ * each a process, as in figures 5 to 8 of Ou, He and Han (2009):
  *
  *   typical  register, tell the key, register, write, say so
  *   fast     the request first, both sides register at the same time
  *   crw      the same with fi_cwtag() and fi_cwrite()
  *
  * read brings data to the client, write to the server. Memory is cold (never
- * registered before) or warm. Prints medians, in microseconds from the start
- * of a transaction: when the writing application has posted its write and is
- * free, and when the target has been told that the data is there.
+ * registered before) or warm: registered and kept, for crw FI_MRRC_CW_KEEP.
+ * Prints the time of each step, in microseconds from the start of a
+ * transaction: of the one in which the core got the write first, and what
+ * comes after that as soon as it came in any; as all that else runs on a
+ * machine slows two processes that poll.
  */
 #include "ft_bench.h"
+#include "frrwp_steps.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
 
-#define ROUNDS 15
+#define ROUNDS_MAX 41
 #define LEN_MAX (4UL << 20)
+#define CLIENT "FT_FRRWP_CLIENT"	/* its environment: the listener */
+#define SHARED "FT_FRRWP_SHARED"	/* descriptor of struct shared */
 
 enum process { TYPICAL, FAST, CRW, PROCESSES };
 static const char *const process_name[] = { "typical", "fast", "crw" };
@@ -29,23 +34,39 @@ struct message {
 	uint64_t len, tag, addr, key;
 };
 
-static struct ft_pair pair;
-static char *warm[2];			/* the server's, the client's */
-static struct fid_mr *warm_mr[2];	/* ... as targets */
-static struct message mail[2][2], sent[2];
-static unsigned turn[2];
-static double posted_at, there_at;
-static atomic_uint served;
+/* Of both processes. */
+struct shared {
+	struct message msg;	/* what comes next */
+	atomic_uint next, ready, served;
+	double at[STEP_CNT];	/* each is one side's */
+};
 
-static struct ft_ep *side_ep(int side)
+static struct shared *sh;
+static struct ft_pair pair;
+/* This side's. */
+static int me;			/* 0: the server, 1: the client */
+static char *buf, *warm;
+static struct fid_mr *warm_mr;	/* ... as a target */
+/* Mapped: what lies in a program's file is registered each time. */
+static struct {
+	struct message mail[2], sent, asked;
+} *box;
+static bool asking;		/* its completion is to come */
+static unsigned turn;
+
+static struct ft_ep *my_ep(void)
 {
-	return side ? &pair.c : &pair.s;
+	return me ? &pair.c : &pair.s;
 }
 
-/* Only this side's queues. */
-static void wait_for(int side, enum ft_dir dir, void *ctx)
+static void stamp(enum step step)
 {
-	struct ft_ep *ep = side_ep(side);
+	sh->at[step] = ft_time_us();
+}
+
+static void wait_for(enum ft_dir dir, void *ctx)
+{
+	struct ft_ep *ep = my_ep();
 	struct ft_comp comp;
 
 	for (;;) {
@@ -54,61 +75,59 @@ static void wait_for(int side, enum ft_dir dir, void *ctx)
 			sched_yield();
 			continue;
 		}
+		if (!comp.err && asking && comp.ctx == &box->asked) {
+			asking = false;
+			continue;
+		}
 		FT_CHECK(!comp.err && comp.ctx == ctx,
-			 "side %d: error %d, context %p, not %p", side,
+			 "side %d: error %d, context %p, not %p", me,
 			 comp.err, comp.ctx, ctx);
 		return;
 	}
 }
 
-static void post_recv(int side)
+/* An application that looks at its queues: nobody need do it for it. */
+static void idle_until(atomic_uint *what, unsigned value)
 {
-	struct message *msg = &mail[side][turn[side] % 2];
-
-	FT_CALL(fi_recv(side_ep(side)->ep, msg, sizeof(*msg), NULL, 0, msg));
+	while (atomic_load(what) != value) {
+		ft_poll(my_ep());
+		sched_yield();
+	}
 }
 
-static struct message *receive(int side)
+static void post_recv(void)
 {
-	struct message *msg = &mail[side][turn[side]++ % 2];
+	struct message *msg = &box->mail[turn % 2];
 
-	wait_for(side, FT_RX, msg);
-	post_recv(side);
+	FT_CALL(fi_recv(my_ep()->ep, msg, sizeof(*msg), NULL, 0, msg));
+}
+
+static struct message *receive(void)
+{
+	struct message *msg = &box->mail[turn++ % 2];
+
+	wait_for(FT_RX, msg);
+	post_recv();
 	return msg;
 }
 
-static void say(int side, const struct message *msg)
+static void say(const struct message *msg)
 {
-	sent[side] = *msg;
-	FT_CALL(fi_send(side_ep(side)->ep, &sent[side], sizeof(*msg), NULL, 0,
-			&sent[side]));
-	wait_for(side, FT_TX, &sent[side]);
+	box->sent = *msg;
+	FT_CALL(fi_send(my_ep()->ep, &box->sent, sizeof(box->sent), NULL, 0,
+			&box->sent));
+	wait_for(FT_TX, &box->sent);
 }
 
-static char *get_buf(int side, const struct message *msg)
+static struct fid_mr *expose(struct message *msg)
 {
-	char *buf;
+	struct ft_dom *dom = &pair.dom[me];
+	struct fid_mr *mr = warm_mr;
 
-	if (!msg->cold)
-		return warm[side];
-	buf = ft_map(NULL, msg->len);
-	memset(buf, side, msg->len);
-	return buf;
-}
-
-static void put_buf(const struct message *msg, char *buf)
-{
-	if (msg->cold)
-		ft_unmap(buf, msg->len);
-}
-
-static struct fid_mr *expose(int side, struct message *msg, char *buf)
-{
-	struct ft_dom *dom = &pair.dom[side];
-	struct fid_mr *mr = warm_mr[side];
-
+	stamp(S_treg);
 	if (msg->cold)
 		mr = ft_reg(dom, buf, msg->len, FI_REMOTE_WRITE);
+	stamp(S_tregd);
 	msg->addr = ft_raddr(dom, buf);
 	msg->key = fi_mr_key(mr);
 	return mr;
@@ -121,172 +140,321 @@ static void hide(const struct message *msg, struct fid_mr *mr)
 }
 
 /* Into the cache, where the write finds it. */
-static void register_local(int side, const struct message *msg, char *buf)
+static void register_local(const struct message *msg)
 {
 	struct fid_mr *mr;
 
-	mr = ft_reg(&pair.dom[side], buf, msg->len, FI_WRITE);
+	stamp(S_wreg);
+	mr = ft_reg(&pair.dom[me], buf, msg->len, FI_WRITE);
 	FT_CALL(fi_close(&mr->fid));
+	stamp(S_wregd);
+}
+
+/* When the core got the write, the provider tells. */
+static void cond_write(const struct message *msg)
+{
+	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
+	struct ft_ep *ep = my_ep();
+	double *at = sh->at;
+
+	stamp(S_wreg);
+	FT_CALL(fi_cwrite(ep->ep, buf, msg->len, NULL, 0, msg->tag, buf));
+	stamp(S_free);
+	wait_for(FT_TX, buf);
+	stamp(S_done);
+	FT_CALL(fi_cw_stats(ep->ep, &st));
+	at[S_posted] = st.last_issued / 1e3;
+	at[S_wregd] = at[S_posted] < at[S_free] ? at[S_posted] : at[S_free];
 }
 
 /* The writer's part, with what the target said in key. */
-static void write_to(int side, const struct message *msg,
-		     const struct message *key, char *buf)
+static void write_to(const struct message *msg, const struct message *key)
 {
-	struct ft_ep *ep = side_ep(side);
-
-	if (msg->process == CRW)
-		FT_CALL(fi_cwrite(ep->ep, buf, msg->len, NULL, 0, msg->tag,
-				  buf));
-	else
-		FT_CALL(fi_write(ep->ep, buf, msg->len, NULL, 0, key->addr,
-				 key->key, buf));
-	posted_at = ft_now_us();
-	wait_for(side, FT_TX, buf);
-	if (msg->process != CRW)
-		say(side, msg);
+	stamp(S_posted);
+	FT_CALL(fi_write(my_ep()->ep, buf, msg->len, NULL, 0, key->addr,
+			 key->key, buf));
+	stamp(S_free);
+	wait_for(FT_TX, buf);
+	stamp(S_done);
+	say(msg);
 }
 
-/* The target's: when it has been told. */
-static void told(int side, char *buf, const struct message *msg)
+static void cond_tag(const struct message *msg)
 {
-	if (msg->process == CRW)
-		wait_for(side, FT_RX, buf);
-	else
-		receive(side);
-	there_at = ft_now_us();
+	struct iovec iov = { buf, msg->len };
+	struct fi_msg_cw tag = {
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.cwtag = msg->tag,
+		.context = buf,
+	};
+
+	stamp(S_treg);
+	FT_CALL(fi_cwtagmsg(my_ep()->ep, &tag, FI_COMPLETION |
+			    (msg->cold ? 0 : FI_MRRC_CW_KEEP)));
+	stamp(S_tregd);
+	wait_for(FT_RX, buf);
+	stamp(S_told);
 }
 
-static void target(int side, const struct message *msg, char *buf)
+static void target(const struct message *msg)
 {
 	struct message key = *msg;
-	struct fid_mr *mr = NULL;
+	struct fid_mr *mr;
 
 	if (msg->process == CRW) {
-		FT_CALL(fi_cwtag(side_ep(side)->ep, buf, msg->len, NULL, 0,
-				 msg->tag, buf));
+		cond_tag(msg);
+		return;
+	}
+	mr = expose(&key);
+	say(&key);
+	stamp(S_key);
+	receive();
+	stamp(S_told);
+	hide(msg, mr);
+}
+
+/* Of a process in which the target is told to begin. */
+static void writer(const struct message *msg)
+{
+	struct message key;
+
+	if (msg->process == CRW) {
+		cond_write(msg);
+		return;
+	}
+	if (msg->process == FAST)
+		register_local(msg);
+	key = *receive();
+	stamp(S_keyin);
+	if (msg->process == TYPICAL)
+		register_local(msg);
+	write_to(msg, &key);
+}
+
+/* ---- a transaction ------------------------------------------------------- */
+
+/* Both sides' buffers are there before it starts. */
+static void prepare(const struct message *msg)
+{
+	bool writes = me == !msg->is_read;
+
+	buf = msg->cold ? ft_map(NULL, msg->len) : warm;
+	if (msg->cold)
+		memset(buf, me, msg->len);
+	buf[msg->len - 1] = writes ? msg->tag : ~msg->tag;
+}
+
+static void check(const struct message *msg)
+{
+	FT_CHECK(buf[msg->len - 1] == (char) msg->tag,
+		 "the data did not arrive");
+	if (msg->cold)
+		ft_unmap(buf, msg->len);
+}
+
+static void serve(const struct message *msg)
+{
+	if (!msg->is_read) {
+		target(msg);
+	} else if (msg->process == TYPICAL) {
+		register_local(msg);
+		write_to(msg, msg);
 	} else {
-		mr = expose(side, &key, buf);
-		say(side, &key);
-	}
-	told(side, buf, msg);
-	if (mr)
-		hide(msg, mr);
-}
-
-static void *server_main(void *arg)
-{
-	struct message msg, *key;
-	char *buf;
-
-	(void) arg;
-	for (;;) {
-		msg = *receive(0);
-		if (msg.last)
-			return NULL;
-		buf = get_buf(0, &msg);
-		key = &msg;
-		if (!msg.is_read) {
-			target(0, &msg, buf);
-		} else {
-			if (msg.process != CRW)
-				register_local(0, &msg, buf);
-			if (msg.process == FAST)
-				key = receive(0);
-			write_to(0, &msg, key, buf);
-		}
-		put_buf(&msg, buf);
-		atomic_fetch_add(&served, 1);
+		writer(msg);
 	}
 }
 
-static void transaction(struct message *msg, double *posted, double *there)
+static void server(void)
 {
-	unsigned asked = atomic_load(&served);
-	char *buf = get_buf(1, msg);
-	double start = ft_now_us();
-	struct fid_mr *mr = NULL;
+	struct message msg;
+	unsigned done;
+
+	for (done = 0;; done++) {
+		idle_until(&sh->next, done + 1);
+		if (sh->msg.last)
+			return;
+		prepare(&sh->msg);
+		atomic_store(&sh->ready, done + 1);
+		msg = *receive();
+		stamp(S_heard);
+		serve(&msg);
+		check(&msg);
+		atomic_store(&sh->served, done + 1);
+	}
+}
+
+/* There is no need to wait until it has been sent. */
+static void ask(const struct message *msg)
+{
+	box->asked = *msg;
+	FT_CALL(fi_send(my_ep()->ep, &box->asked, sizeof(box->asked), NULL, 0,
+			&box->asked));
+	asking = true;
+	stamp(S_asked);
+}
+
+static void asked(void)
+{
+	if (asking) {
+		asking = false;
+		wait_for(FT_TX, &box->asked);
+	}
+}
+
+static void client(struct message *msg)
+{
+	struct fid_mr *mr;
 
 	if (msg->is_read && msg->process == TYPICAL) {
-		mr = expose(1, msg, buf);
-		say(1, msg);
-		told(1, buf, msg);
+		mr = expose(msg);
+		ask(msg);
+		receive();
+		stamp(S_told);
 		hide(msg, mr);
+	} else if (msg->is_read) {
+		ask(msg);
+		target(msg);
 	} else {
-		say(1, msg);
-		if (msg->is_read) {
-			target(1, msg, buf);
-		} else {
-			if (msg->process == FAST)
-				register_local(1, msg, buf);
-			write_to(1, msg, msg->process == CRW ? NULL :
-				 receive(1), buf);
-		}
+		ask(msg);
+		writer(msg);
 	}
-	put_buf(msg, buf);
-	/* the server's figures: when it waits for the next request */
-	while (atomic_load(&served) != asked + 1)
-		sched_yield();
-	*posted = posted_at - start;
-	*there = there_at - start;
 }
 
+static void transaction(struct message *msg, double *times)
+{
+	unsigned cnt = atomic_load(&sh->next) + 1, i;
+	double start;
+
+	prepare(msg);
+	memset(sh->at, 0, sizeof(sh->at));
+	sh->msg = *msg;
+	atomic_store(&sh->next, cnt);
+	idle_until(&sh->ready, cnt);
+	start = ft_time_us();
+	client(msg);
+	asked();
+	idle_until(&sh->served, cnt);
+	for (i = 0; i < STEP_CNT; i++)
+		times[i] = sh->at[i] ? sh->at[i] - start : -1;
+	check(msg);
+}
+
+/* The three in turn. */
 static void measure(bool is_read, bool cold, size_t len)
 {
-	double posted[PROCESSES][ROUNDS], there[PROCESSES][ROUNDS], p, t;
+	const unsigned rounds = len <= 65536 ? ROUNDS_MAX :
+				ROUNDS_MAX / 4;
+	struct ft_steps best[PROCESSES] = { 0 };
+	double times[STEP_CNT];
+	struct message msg = { .is_read = is_read, .cold = cold, .len = len };
 	static uint64_t tag;
 	unsigned i, process;
 
-	for (i = 0; i < ROUNDS; i++) {
+	ft_stage("%s, %s, %zu bytes", is_read ? "read" : "write",
+		 cold ? "cold" : "warm", len);
+	for (i = 0; i < rounds; i++) {
 		for (process = 0; process < PROCESSES; process++) {
-			struct message msg = {
-				.process = process,
-				.is_read = is_read,
-				.cold = cold,
-				.len = len,
-				.tag = tag++,
-			};
-
-			transaction(&msg, &posted[process][i],
-				    &there[process][i]);
+			msg.process = process;
+			msg.tag = tag++;
+			transaction(&msg, times);
+			ft_steps_note(&best[process], times);
 		}
 	}
 	for (process = 0; process < PROCESSES; process++) {
-		p = ft_median(posted[process], ROUNDS);
-		t = ft_median(there[process], ROUNDS);
-		printf("%-6s %-5s %8zu %-8s %10.1f %10.1f\n",
-		       is_read ? "read" : "write", cold ? "cold" : "warm",
-		       len, process_name[process], p, t);
+		printf("%-5s %-4s %7zu %-7s", is_read ? "read" : "write",
+		       cold ? "cold" : "warm", len, process_name[process]);
+		ft_steps_print(&best[process]);
 	}
 	fflush(stdout);
 }
 
-int main(int argc, char **argv)
+static void measure_all(void)
 {
 	static const size_t lens[] = { 4096, 65536, 1 << 20, LEN_MAX };
-	struct message last = { .last = true };
-	struct ft_attr attr = FT_ATTR;
-	pthread_t server;
 	unsigned i, k;
 
-	ft_init(argc, argv);
-	attr.format = FI_CQ_FORMAT_TAGGED;
-	attr.cw = attr.cw_pep = true;
-	ft_pair_open(&pair, &attr);
-	for (i = 0; i < 2; i++) {
-		warm[i] = ft_map(NULL, LEN_MAX);
-		memset(warm[i], i, LEN_MAX);
-		warm_mr[i] = ft_reg(&pair.dom[i], warm[i], LEN_MAX,
-				    FI_REMOTE_WRITE);
-		post_recv(i);
-	}
-	FT_CHECK(!pthread_create(&server, NULL, server_main, NULL), "thread");
-	printf("%-6s %-5s %8s %-8s %10s %10s\n", "", "", "bytes", "process",
-	       "us posted", "us there");
+	printf("%-5s %-4s %7s %-7s", "op", "mem", "bytes", "process");
+	ft_steps_print(NULL);
 	for (k = 0; k < 4; k++)
 		for (i = 0; i < sizeof(lens) / sizeof(*lens); i++)
 			measure(k & 1, k & 2, lens[i]);
-	say(1, &last);
-	pthread_join(server, NULL);
+	sh->msg.last = true;
+	atomic_fetch_add(&sh->next, 1);
+}
+
+/* ---- two processes ------------------------------------------------------- */
+
+static void open_shared(int fd)
+{
+	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	FT_CHECK(sh != MAP_FAILED, "mmap: %s", strerror(errno));
+}
+
+/* Receives are there before the other side may send. */
+static void open_side(void)
+{
+	box = ft_map(NULL, sizeof(*box));
+	warm = ft_map(NULL, LEN_MAX);
+	memset(warm, me, LEN_MAX);
+	if (me)
+		ft_connect_client(&pair, &pair.c);
+	else
+		ft_connect_server(&pair, &pair.s);
+	warm_mr = ft_reg(&pair.dom[me], warm, LEN_MAX, FI_REMOTE_WRITE);
+	post_recv();
+}
+
+static void close_side(void)
+{
+	FT_CALL(fi_close(&warm_mr->fid));
+	ft_ep_close(my_ep());
+}
+
+static void start_client(char **argv)
+{
+	char hex[FT_HEX_MAX], text[16];
+	int fd = memfd_create("frrwp", 0);
+
+	FT_CHECK(fd >= 0 && !ftruncate(fd, sizeof(*sh)), "memfd_create");
+	open_shared(fd);
+	ft_name_hex(&pair.pep->fid, hex);
+	sprintf(text, "%d", fd);
+	setenv(CLIENT, hex, 1);
+	setenv(SHARED, text, 1);
+	ft_again(argv, STDOUT_FILENO);
+}
+
+static void client_main(const struct ft_attr *attr)
+{
+	me = 1;
+	open_shared(atoi(getenv(SHARED)));
+	ft_client_open(&pair, attr, getenv(CLIENT));
+	open_side();
+	measure_all();
+	close_side();
+}
+
+int main(int argc, char **argv)
+{
+	struct ft_attr attr = FT_ATTR;
+	int status = 0;
+
+	ft_init(argc, argv);
+	attr.format = ft_cq_format();
+	attr.cw = attr.cw_pep = true;
+	/* it polls: no thread of the provider's need do it too */
+	attr.threading = FI_THREAD_DOMAIN;
+	if (getenv(CLIENT)) {
+		client_main(&attr);
+		return 0;
+	}
+	ft_listen(&pair, &attr);
+	start_client(argv);
+	open_side();
+	server();
+	wait(&status);
+	FT_CHECK(!status, "the client: status %#x", status);
+	close_side();
 	return 0;
 }

@@ -314,22 +314,26 @@ static void usage(const char *name)
 	ft_usage(name);
 	printf("\n  -m OP        for callgrind: repeat OP (send or write) over "
 	       "PROVIDER\n  -N           with null descriptors; without -m: time "
-	       "writes over PROVIDER\n");
+	       "writes over PROVIDER\n  -A           with null descriptors of "
+	       "fi_mr_alloc()'s memory\n");
 }
 
 int main(int argc, char **argv)
 {
 	struct stack st[SIDES];
 	const char *mode = NULL;
-	bool null = false;
+	bool null = false, born = false;
 	enum side side;
+	void *from;
 	int op;
 
-	while ((op = getopt(argc, argv, FT_OPTS "m:N")) != -1) {
+	while ((op = getopt(argc, argv, FT_OPTS "Am:N")) != -1) {
 		if (op == 'm') {
 			mode = optarg;
 		} else if (op == 'N') {
 			null = true;
+		} else if (op == 'A') {
+			null = born = true;
 		} else if (op == 'h') {
 			usage(argv[0]);
 			return 0;
@@ -345,7 +349,17 @@ int main(int argc, char **argv)
 		stack_open(&st[side], side);
 		if (null)
 			st[side].desc[0] = st[side].desc[1] = NULL;
+		from = st[side].buf[1];
+		if (born)
+			FT_CALL(fi_mr_alloc(st[side].pair.dom[1].domain, MSG,
+					    FI_WRITE, 0,
+					    (void **) &st[side].buf[1],
+					    NULL));
 		repeat(&st[side], ft_iters(1000), !strcmp(mode, "write"));
+		if (born)
+			fi_mr_free(st[side].pair.dom[1].domain,
+				   st[side].buf[1]);
+		st[side].buf[1] = from;
 		stack_close(&st[side], side);
 		return ft_done();
 	}

@@ -18,7 +18,6 @@
 
 #include <signal.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #define MIN_SIZE 4096UL
 #define MAX_SIZE (4UL << 20)
@@ -70,14 +69,6 @@ static double draw(void)
 {
 	rng = rng * 6364136223846793005ULL + 1442695040888963407ULL;
 	return (double) (rng >> 11) / (double) (1ULL << 53);
-}
-
-static double now_us(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double) ts.tv_sec * 1e6 + (double) ts.tv_nsec / 1e3;
 }
 
 static void write_one(char *buf, size_t len)
@@ -221,9 +212,9 @@ static void child_cell(const struct work *work, unsigned s, bool zipf)
 	say_time(0);
 	for (t = 0; t < turns_of(work); t++) {
 		wait_turn();
-		start = now_us();
+		start = ft_time_us();
 		write_some(&set, zipf, work->ops);
-		say_time((now_us() - start) / work->ops);
+		say_time((ft_time_us() - start) / work->ops);
 	}
 	set_close(&set);
 }

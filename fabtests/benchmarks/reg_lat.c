@@ -14,8 +14,6 @@
  */
 #include "ft_bench.h"
 
-#include <time.h>
-
 #define BATCH 32	/* receives posted before the peer completes them */
 #define MAX_SIZES 32
 
@@ -31,24 +29,16 @@ static struct {
 static struct ft_pair pair;
 static char *buf, *copy;
 
-static double now_us(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double) ts.tv_sec * 1e6 + (double) ts.tv_nsec / 1e3;
-}
-
 /* Posts BATCH receives on [buf, buf + len): microseconds of one. */
 static double post_batch(size_t len, void *desc)
 {
-	double start = now_us(), took;
+	double start = ft_time_us(), took;
 	struct ft_comp comp;
 	int i;
 
 	for (i = 0; i < BATCH; i++)
 		FT_CALL(fi_recv(pair.s.ep, buf, len, desc, 0, NULL));
-	took = now_us() - start;
+	took = ft_time_us() - start;
 	for (i = 0; i < BATCH; i++) {
 		FT_POST(&pair.c, fi_inject(pair.c.ep, "x", 1, 0));
 		ft_wait(&pair.s, FT_RX, &comp);
@@ -72,9 +62,9 @@ static double post_miss(size_t len)
 	double start, took;
 
 	FT_CALL(fi_mrrc_flush(pair.dom[0].domain));
-	start = now_us();
+	start = ft_time_us();
 	FT_CALL(fi_recv(pair.s.ep, buf, len, NULL, 0, NULL));
-	took = now_us() - start;
+	took = ft_time_us() - start;
 	FT_POST(&pair.c, fi_inject(pair.c.ep, "x", 1, 0));
 	ft_wait(&pair.s, FT_RX, &comp);
 	return took;
@@ -84,17 +74,17 @@ static void one_round(size_t len, double *row)
 {
 	struct fi_mrrc_stats before, after;
 	struct fid_mr *mr;
-	double start = now_us();
+	double start = ft_time_us();
 
 	mr = ft_reg(&pair.dom[0], buf, len, FI_RECV);
-	row[REGISTER] = now_us() - start;
+	row[REGISTER] = ft_time_us() - start;
 	row[GIVEN] = post_batch(len, fi_mr_desc(mr));
-	start = now_us();
+	start = ft_time_us();
 	FT_CALL(fi_close(&mr->fid));
-	row[DEREGISTER] = now_us() - start;
-	start = now_us();
+	row[DEREGISTER] = ft_time_us() - start;
+	start = ft_time_us();
 	copy_pages(len);
-	row[COPY] = now_us() - start;
+	row[COPY] = ft_time_us() - start;
 	if (ft_opts.raw)
 		return;
 	row[MISS] = post_miss(len);

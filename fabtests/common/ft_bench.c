@@ -8,8 +8,6 @@
  */
 #include "ft_bench.h"
 
-#include <time.h>
-
 const char *const ft_mode_names[FT_MODES] = {
 	"register-each", "core-cache", "ofi_mrrc"
 };
@@ -18,14 +16,6 @@ const char *const ft_mode_names[FT_MODES] = {
 struct xfer {
 	struct fid_mr *local_mr, *remote_mr;
 };
-
-static double now_us(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double) ts.tv_sec * 1e6 + (double) ts.tv_nsec / 1e3;
-}
 
 static int by_value(const void *a, const void *b)
 {
@@ -132,10 +122,10 @@ static double latency(struct ft_bench *b, const struct ft_task *task)
 		b->times_cnt = task->iters;
 	}
 	for (i = 0; i < task->iters; i++) {
-		start = now_us();
+		start = ft_time_us();
 		post(b, task, i, &x);
 		finish(b, task, &x);
-		b->times[i] = now_us() - start;
+		b->times[i] = ft_time_us() - start;
 	}
 	return ft_median(b->times, task->iters);
 }
@@ -144,7 +134,7 @@ static double latency(struct ft_bench *b, const struct ft_task *task)
 static double bandwidth(struct ft_bench *b, const struct ft_task *task)
 {
 	struct xfer *x = calloc(task->window, sizeof(*x));
-	double start = now_us(), took;
+	double start = ft_time_us(), took;
 	unsigned i;
 
 	FT_CHECK(x, "calloc");
@@ -154,7 +144,7 @@ static double bandwidth(struct ft_bench *b, const struct ft_task *task)
 		if (i < task->iters)
 			post(b, task, i, &x[i % task->window]);
 	}
-	took = now_us() - start;
+	took = ft_time_us() - start;
 	free(x);
 	return (double) task->len * task->iters / took;
 }

@@ -5,7 +5,7 @@
  */
 #include "ft_conn.h"
 
-#define CONNECT_LIMIT_US 20000000
+#define CONNECT_LIMIT_US 30000000
 
 struct fi_info *ft_hints(const struct ft_attr *attr)
 {
@@ -22,13 +22,16 @@ struct fi_info *ft_hints(const struct ft_attr *attr)
 	if (attr->srx)
 		hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
 	hints->domain_attr->threading = attr->threading;
+	hints->domain_attr->data_progress = attr->progress;
 	if (!attr->scalable_mr)
 		hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR |
 					      FI_MR_ALLOCATED |
 					      FI_MR_PROV_KEY;
 	if (ft_opts.raw)
 		hints->domain_attr->mr_mode |= FI_MR_LOCAL;
-	hints->addr_format = type == FI_EP_DGRAM ? 0 : FI_SOCKADDR_IN;
+	if (type != FI_EP_DGRAM)
+		hints->addr_format = strchr(ft_opts.addr, ':') ?
+				     FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
 	return hints;
 }
 
@@ -82,16 +85,33 @@ static void listen_on(struct ft_pair *pair)
 	FT_CALL(fi_listen(pair->pep));
 }
 
-static void open_client(struct ft_pair *pair)
+static void open_client(struct ft_pair *pair, const void *name, size_t len)
 {
 	struct ft_dom *dom = &pair->dom[1];
-	size_t len = 256;
-	char name[256];
 
-	FT_CALL(fi_getname(&pair->pep->fid, name, &len));
 	dom->info = getinfo(&pair->attr, NULL, 0, name, len);
 	FT_CALL(fi_fabric(dom->info->fabric_attr, &dom->fabric, NULL));
 	FT_CALL(fi_domain(dom->fabric, dom->info, &dom->domain, NULL));
+}
+
+static void open_own_client(struct ft_pair *pair)
+{
+	size_t len = FT_NAME_MAX;
+	char name[FT_NAME_MAX];
+
+	FT_CALL(fi_getname(&pair->pep->fid, name, &len));
+	open_client(pair, name, len);
+}
+
+void ft_client_open(struct ft_pair *pair, const struct ft_attr *attr,
+		    const char *hex)
+{
+	char name[FT_NAME_MAX];
+	size_t len = ft_hex_name(hex, name);
+
+	memset(pair, 0, sizeof(*pair));
+	pair->attr = *attr;
+	open_client(pair, name, len);
 }
 
 static void open_cq(struct ft_pair *pair, struct ft_ep *ep, enum ft_dir dir)
@@ -313,7 +333,7 @@ void ft_pair_open(struct ft_pair *pair, const struct ft_attr *attr)
 		ft_rdm_open(pair, &pair->dom[1]);
 	} else {
 		ft_listen(pair, attr);
-		open_client(pair);
+		open_own_client(pair);
 	}
 	ft_connect(pair, &pair->s, &pair->c);
 }

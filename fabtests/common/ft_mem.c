@@ -7,6 +7,8 @@
  */
 #include "ft_mrrc.h"
 
+#include <dirent.h>
+
 static inline uint64_t word_at(uint64_t seed, size_t i)
 {
 	uint64_t x = (seed + 1) * 0x9e3779b97f4a7c15ULL + i;
@@ -113,4 +115,16 @@ size_t ft_rss(void)
 		 "/proc/self/statm: wrong format");
 	fclose(file);
 	return rss * FT_PAGE;
+}
+
+unsigned ft_fd_count(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned cnt = 0;
+
+	FT_CHECK(dir, "/proc/self/fd");
+	while (readdir(dir))
+		cnt++;
+	closedir(dir);
+	return cnt;
 }

@@ -174,9 +174,20 @@ bool ft_rdm(void)
 	return ft_ep_type() == FI_EP_RDM;
 }
 
+enum fi_cq_format ft_cq_format(void)
+{
+	return ft_core("verbs") && !ft_rdm() ? FI_CQ_FORMAT_DATA :
+					       FI_CQ_FORMAT_TAGGED;
+}
+
 unsigned ft_iters(unsigned dflt)
 {
 	return ft_opts.iters ? ft_opts.iters : dflt;
+}
+
+unsigned ft_races(unsigned dflt)
+{
+	return ft_iters(ft_core("verbs") ? dflt / 10 : dflt);
 }
 
 void ft_stage(const char *fmt, ...)
@@ -231,12 +242,25 @@ void ft_log(const char *fmt, ...)
 	printf("\n");
 }
 
-uint64_t ft_now_us(void)
+double ft_time_us(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t) ts.tv_sec * 1000000 + (uint64_t) ts.tv_nsec / 1000;
+	return (double) ts.tv_sec * 1e6 + (double) ts.tv_nsec / 1e3;
+}
+
+uint64_t ft_now_us(void)
+{
+	return (uint64_t) ft_time_us();
+}
+
+uint64_t ft_cpu_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return ts.tv_sec * UINT64_C(1000000) + ts.tv_nsec / 1000;
 }
 
 uint64_t ft_rand(void)

@@ -60,6 +60,8 @@
 #define FT_PAGE	     4096UL
 #define FT_ANY	     FI_ADDR_UNSPEC
 #define FT_IOV_MAX   4	/* most that a test uses, see ft_iov_limit() */
+#define FT_NAME_MAX  64	/* bytes of a listener's name */
+#define FT_HEX_MAX   (2 * FT_NAME_MAX + 1)
 
 /* ---- ft_mrrc.c: options, environment, checks -------------------------- */
 
@@ -91,13 +93,26 @@ void ft_start(const char *name);
 int ft_done(void);
 /* Over this core? ft_core("verbs") */
 bool ft_core(const char *name);
+/*
+ * The core's own calls for connected endpoints: where it keeps them in tables
+ * that all its endpoints have, as tcp does, what is put there is called.
+ */
+struct ft_core_ops {
+	struct fi_ops_msg *msg;
+	struct fi_ops_rma *rma;
+};
+void ft_core_ops(const char *name, struct ft_core_ops *ops);
 /* Over ofi_rxm? */
 bool ft_rxm(void);
 /* FI_EP_RDM where the provider is one of those, else FI_EP_MSG. */
 enum fi_ep_type ft_ep_type(void);
 bool ft_rdm(void);
+/* With all that the core's completions have: not all know tags. */
+enum fi_cq_format ft_cq_format(void);
 /* The test's own iteration count, or the user's. */
 unsigned ft_iters(unsigned dflt);
+/* A tenth over verbs, where the machine may be emulated */
+unsigned ft_races(unsigned dflt);
 /* What the deadline's message will say the test was doing. */
 void ft_stage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void ft_fail(const char *file, int line, const char *fmt, ...)
@@ -105,7 +120,10 @@ void ft_fail(const char *file, int line, const char *fmt, ...)
 void ft_skip(const char *fmt, ...)
 	__attribute__((format(printf, 1, 2), noreturn));
 void ft_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Of a clock that nobody sets; with a fraction, and without. */
+double ft_time_us(void);
 uint64_t ft_now_us(void);
+uint64_t ft_cpu_us(void);	/* of all threads of the process */
 uint64_t ft_rand(void);		/* any thread; each has its own sequence */
 
 #define FT_CHECK(cond, ...)						\
@@ -155,6 +173,8 @@ bool ft_map_hole(void *addr, size_t len);
 void ft_unmap(void *addr, size_t len);
 /* Bytes of this process in memory; 0 where that says nothing. */
 size_t ft_rss(void);
+/* Descriptors of this process, and a few more. */
+unsigned ft_fd_count(void);
 
 /* ---- ft_conn.c: fabrics, domains, connections ------------------------- */
 
@@ -165,6 +185,7 @@ struct ft_attr {
 	size_t cq_size;		/* 0: the provider's default */
 	enum fi_wait_obj wait_obj;
 	enum fi_threading threading;
+	enum fi_progress progress;	/* of data */
 	bool tx_selective;	/* bind with FI_SELECTIVE_COMPLETION */
 	bool rx_selective;
 	bool one_cq;		/* both directions: cq[FT_TX] is cq[FT_RX] */
@@ -249,6 +270,9 @@ void ft_connect(struct ft_pair *pair, struct ft_ep *s, struct ft_ep *c);
 void ft_listen(struct ft_pair *pair, const struct ft_attr *attr);
 void ft_connect_server(struct ft_pair *pair, struct ft_ep *s);
 void ft_connect_client(struct ft_pair *pair, struct ft_ep *c);
+/* The client's fabric and domain, by ft_name_hex() of a listener. */
+void ft_client_open(struct ft_pair *pair, const struct ft_attr *attr,
+		    const char *hex);
 /* Waits for the event that the other side has gone, where there is one. */
 void ft_wait_shutdown(struct ft_ep *ep);
 /* Endpoint, queues, counters; completions not taken are dropped. */
@@ -318,6 +342,26 @@ void ft_send_recv(struct ft_ep *from, const void *sbuf, void *rbuf,
 void ft_verify_pair(struct ft_ep *from, void *sbuf, void *rbuf, size_t len,
 		    uint64_t seed);
 size_t ft_iov_limit(struct ft_ep *ep);
+
+/* ---- ft_proc.c: the other side in a process of its own ---------------- */
+
+/* A listener's or endpoint's name, as text of FT_HEX_MAX bytes, */
+void ft_name_hex(struct fid *fid, char *hex);
+/* and back: into FT_NAME_MAX bytes, how many they are. */
+size_t ft_hex_name(const char *hex, void *name);
+/* This program, by what the environment says; out is its standard output. */
+pid_t ft_again(char **argv, int out);
+/* Writes and exposes what there may be no partner for, until it is killed. */
+__attribute__((noreturn)) void ft_cw_victim(struct ft_ep *ep, fi_addr_t to,
+					    void *out, size_t out_len,
+					    void *in, size_t in_len);
+/*
+ * Who does the same with it, and kills it in between: until nothing can be
+ * posted any more, and all that was has ended. progress is of this side.
+ */
+void ft_cw_survivor(struct ft_ep *ep, fi_addr_t to, void *out, size_t out_len,
+		    void *in, size_t in_len, pid_t pid,
+		    void (*progress)(struct ft_ep *ep));
 
 /* ---- ft_stats.c: the provider's counters ------------------------------ */
 

@@ -6,7 +6,7 @@
  */
 #include "ft_conn.h"
 
-#define MEET_LIMIT_US 20000000
+#define MEET_LIMIT_US 30000000
 
 void ft_rdm_open(struct ft_pair *pair, struct ft_dom *dom)
 {
@@ -25,6 +25,8 @@ void ft_rdm_ep_open(struct ft_pair *pair, struct ft_ep *ep, struct ft_dom *dom)
 	FT_CALL(fi_endpoint(dom->domain, dom->info, &ep->ep, ep));
 	FT_CALL(fi_ep_bind(ep->ep, &ep->av->fid, 0));
 	ft_bind_queues(pair, ep);
+	if (pair->attr.cw)
+		FT_CALL(fi_cw_enable(&ep->ep->fid, 0));
 	FT_CALL(fi_enable(ep->ep));
 }
 

@@ -310,6 +310,39 @@ static void too_long(void)
 	done(out);
 }
 
+/*
+ * verbs: a write with data takes a receive. Nothing comes in its buffer, which
+ * may even be what was written to.
+ */
+static void write_takes_receive(void)
+{
+	char *in = fresh(1000), *out = fresh(1000);
+	struct fid_mr *mr;
+	struct ft_comp comp;
+
+	ft_stage("a write with data, and a receive");
+	mr = ft_reg(&pair.dom[0], in, 1000, FI_REMOTE_WRITE);
+	FT_POST(&pair.s, fi_recv(pair.s.ep, in, 1000,
+				 ft_desc(&pair.dom[0], in, 1000), FT_ANY, in));
+	ft_fill(out, 1000, ++seed);
+	FT_POST(&pair.c, fi_writedata(pair.c.ep, out, 1000,
+				      ft_desc(&pair.dom[1], out, 1000), 77,
+				      pair.c.to, ft_raddr(&pair.dom[0], in),
+				      fi_mr_key(mr), out));
+	ft_wait(&pair.s, FT_RX, &comp);
+	FT_CHECK(comp.flags & FI_REMOTE_CQ_DATA && comp.data == 77,
+		 "flags %" PRIx64 ", data %" PRIu64, comp.flags, comp.data);
+	FT_CHECK_BUF(in, 1000, seed, "written by the peer");
+	check_guards(in, 1000, "written by the peer");
+	ft_wait(&pair.c, FT_TX, &comp);
+	ft_reconnect(&pair);
+	FT_CALL(fi_close(&mr->fid));
+	ft_release(&pair.dom[0]);
+	ft_release(&pair.dom[1]);
+	done(in);
+	done(out);
+}
+
 static void cancelled(void)
 {
 	char *in = fresh(1000);
@@ -582,6 +615,8 @@ int main(int argc, char **argv)
 	mixed();
 	vanished();
 	refused();
+	if (!ft_rxm())
+		write_takes_receive();
 	cancelled();
 	closed();
 	too_long();

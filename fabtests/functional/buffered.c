@@ -2,7 +2,8 @@
 /*
  * fi_mrrc_buffered: FI_BUFFERED_RECV: messages arrive in buffers of the
  * core's; the application claims them into null descriptors, or throws them
- * away. The endpoint that an entry names is the application's.
+ * away. The endpoint that an entry names is the application's. Conditional
+ * writes go on beside them.
  */
 #include "ft_mrrc.h"
 
@@ -125,29 +126,58 @@ static void discard(size_t len, uint64_t seed, bool tagged)
 	ft_check_idle(&pair.dom[0], "thrown away");
 }
 
-int main(int argc, char **argv)
+/* Reading the queue of buffered messages makes their progress, too. */
+static void conditional(uint64_t tag)
+{
+	struct ft_comp comp;
+
+	if (!pair.attr.cw)
+		return;
+	ft_stage("conditional write %" PRIu64, tag);
+	ft_fill(out, LONG, tag);
+	memset(in, 0, LONG);
+	pair.s.quiet[FT_TX] = true;
+	FT_CALL(fi_cwrite(pair.c.ep, out, LONG, NULL, pair.c.to, tag, out));
+	FT_CALL(fi_cwtag(pair.s.ep, in, LONG, NULL, pair.s.to, tag, in));
+	ft_wait(&pair.s, FT_RX, &comp);
+	FT_CHECK(comp.ctx == in && comp.len == LONG, "%zu bytes", comp.len);
+	ft_wait(&pair.c, FT_TX, &comp);
+	pair.s.quiet[FT_TX] = false;
+	FT_CHECK_BUF(in, LONG, tag, "a conditional write");
+}
+
+static void run(bool cw)
 {
 	struct ft_attr attr = FT_ATTR;
-	unsigned i, k, n;
+	unsigned i, k, n = ft_iters(ft_core("verbs") ? 3 : 20);
 
-	ft_init(argc, argv);
-	if (!ft_rxm() || !FI_BUFFERED_RECV)
-		ft_skip("%s has no buffered receives", ft_opts.prov);
-	n = ft_iters(ft_core("verbs") ? 3 : 20);
 	attr.caps = FI_MSG | FI_TAGGED;
 	attr.format = FI_CQ_FORMAT_TAGGED;
 	attr.mode = FI_BUFFERED_RECV;
+	attr.cw = cw;
+	attr.progress = FI_PROGRESS_MANUAL;
 	ft_pair_open(&pair, &attr);
-	out = ft_map(NULL, LONG);
-	in = ft_map(NULL, LONG);
 	for (k = 0; k < n; k++) {
 		for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 			claim(sizes[i], k * 10 + i, k % 2);
 			discard(sizes[i], k, k % 2);
 		}
+		conditional(k);
 	}
+	ft_pair_close(&pair);
+}
+
+int main(int argc, char **argv)
+{
+	ft_init(argc, argv);
+	if (!ft_rxm() || !FI_BUFFERED_RECV)
+		ft_skip("%s has no buffered receives", ft_opts.prov);
+	out = ft_map(NULL, LONG);
+	in = ft_map(NULL, LONG);
+	run(false);
+	if (!ft_opts.raw)
+		run(true);
 	ft_unmap(out, LONG);
 	ft_unmap(in, LONG);
-	ft_pair_close(&pair);
 	return ft_done();
 }

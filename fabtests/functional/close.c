@@ -230,6 +230,82 @@ static void half_done(void)
 	ft_pair_close(&pair);
 }
 
+static ssize_t full_send(struct fid_ep *ep, const void *from, size_t len,
+			 void *desc, fi_addr_t addr, void *context)
+{
+	(void) ep, (void) from, (void) len, (void) desc, (void) addr;
+	(void) context;
+	return -FI_EAGAIN;
+}
+
+static ssize_t full_sendmsg(struct fid_ep *ep, const struct fi_msg *msg,
+			    uint64_t flags)
+{
+	(void) ep, (void) msg, (void) flags;
+	return -FI_EAGAIN;
+}
+
+/* A core that takes nothing, of what this thread has used before, too. */
+static void refused(void)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct ft_core_ops core;
+	struct fi_ops_msg ops;
+	struct ft_pair pair;
+	unsigned i;
+	char *p;
+
+	ft_stage("posts that the core refuses");
+	ft_core_ops("tcp", &core);
+	ft_pair_open(&pair, &attr);
+	p = ft_map(NULL, 2 * LEN);
+	for (i = 0; i < 4; i++)
+		ft_verify_pair(&pair.c, p, p + LEN, LEN, i);
+	ops = *core.msg;
+	/* registrations that are not kept go by sendmsg */
+	core.msg->send = full_send;
+	core.msg->sendmsg = full_sendmsg;
+	for (i = 0; i < 200; i++)
+		FT_CHECK(fi_send(pair.c.ep, p, LEN, NULL, pair.c.to, p) ==
+			 -FI_EAGAIN, "taken");
+	*core.msg = ops;
+	ft_check_idle(pair.c.dom, "refused");
+	ft_verify_pair(&pair.c, p, p + LEN, LEN, 5);
+	ft_unmap(p, 2 * LEN);
+	ft_pair_close(&pair);
+}
+
+/* An endpoint that was never enabled, as where fi_enable() fails. */
+static void not_enabled(void)
+{
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA };
+	struct fi_av_attr av_attr = { .type = FI_AV_UNSPEC };
+	struct ft_attr attr = FT_ATTR;
+	struct fid_cq *cq;
+	struct fid_av *av = NULL;
+	struct fid_ep *ep;
+	struct ft_dom dom;
+
+	ft_stage("closing what was not enabled");
+	dom.info = ft_getinfo(&attr);
+	FT_CALL(fi_fabric(dom.info->fabric_attr, &dom.fabric, NULL));
+	FT_CALL(fi_domain(dom.fabric, dom.info, &dom.domain, NULL));
+	FT_CALL(fi_cq_open(dom.domain, &cq_attr, &cq, NULL));
+	FT_CALL(fi_endpoint(dom.domain, dom.info, &ep, NULL));
+	FT_CALL(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV));
+	if (ft_rdm()) {
+		FT_CALL(fi_av_open(dom.domain, &av_attr, &av, NULL));
+		FT_CALL(fi_ep_bind(ep, &av->fid, 0));
+	}
+	FT_CALL(fi_close(&ep->fid));
+	if (av)
+		FT_CALL(fi_close(&av->fid));
+	FT_CALL(fi_close(&cq->fid));
+	FT_CALL(fi_close(&dom.domain->fid));
+	FT_CALL(fi_close(&dom.fabric->fid));
+	fi_freeinfo(dom.info);
+}
+
 /* Everything, from the fabric on, opened and closed. */
 static void whole(void)
 {
@@ -266,6 +342,11 @@ int main(int argc, char **argv)
 	ft_verify_pair(&pair.c, buf, buf + LEN, LEN, 2);
 	ft_pair_close(&pair);
 	whole();
+	if (ft_core("tcp") && !ft_rdm() && !ft_opts.raw)
+		refused();
+	/* whose connected endpoints need an address to begin with */
+	if (ft_rdm() || !ft_core("verbs"))
+		not_enabled();
 	half_done();
 	ft_unmap(buf, 64 * LEN);
 	return ft_done();

@@ -5,100 +5,17 @@
  * data, which is its own; and a peer that speaks the protocol wrongly, in
  * every byte: it loses, others go on.
  */
-#include "ft_mrrc.h"
+#include "cw_raw.h"
+
+#include <poll.h>
+#include <pthread.h>
 
 #define DATA_MAX 64
-#define MARK	 20		/* FI_CW_CM_DATA, as on the wire */
-#define LIMIT_US 10000000
-
-struct side {
-	struct fi_info *info;
-	struct fid_fabric *fabric;
-	struct fid_domain *domain;
-	struct fid_eq *eq;
-	struct fid_cq *cq;
-	struct fid_ep *ep;
-	struct fid_pep *pep;
-};
-
-struct event {
-	struct fi_eq_cm_entry cm;
-	uint8_t data[256];
-	size_t len;		/* of data */
-};
+#define LIMIT_US 30000000
 
 static char buf[4096];
 
-static void open_fabric(struct side *side, const char *prov, const void *dest,
-			size_t destlen)
-{
-	struct ft_attr attr = FT_ATTR;
-	struct fi_info *hints = ft_hints(&attr);
-	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_UNSPEC };
-
-	free(hints->fabric_attr->prov_name);
-	hints->fabric_attr->prov_name = strdup(prov);
-	if (dest) {
-		hints->dest_addr = malloc(destlen);
-		memcpy(hints->dest_addr, dest, destlen);
-		hints->dest_addrlen = destlen;
-	}
-	FT_CALL(fi_getinfo(FT_FIVERSION, dest ? NULL : ft_opts.addr, NULL,
-			   dest ? 0 : FI_SOURCE, hints, &side->info));
-	fi_freeinfo(hints);
-	FT_CALL(fi_fabric(side->info->fabric_attr, &side->fabric, NULL));
-	FT_CALL(fi_eq_open(side->fabric, &eq_attr, &side->eq, NULL));
-}
-
-static void open_ep(struct side *side, struct fi_info *info, bool cw)
-{
-	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_DATA };
-
-	if (!side->domain)
-		FT_CALL(fi_domain(side->fabric, info, &side->domain, NULL));
-	if (!side->cq)
-		FT_CALL(fi_cq_open(side->domain, &attr, &side->cq, NULL));
-	FT_CALL(fi_endpoint(side->domain, info, &side->ep, NULL));
-	FT_CALL(fi_ep_bind(side->ep, &side->eq->fid, 0));
-	FT_CALL(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV));
-	if (cw)
-		FT_CALL(fi_cw_enable(&side->ep->fid, 0));
-	FT_CALL(fi_enable(side->ep));
-}
-
-/* Takes nothing. */
-static void progress(struct side *side)
-{
-	if (side && side->cq)
-		fi_cq_read(side->cq, NULL, 0);
-}
-
-/* One event, while the other side makes progress. */
-static void wait_event(struct side *side, struct side *other, uint32_t want,
-		       struct event *event)
-{
-	uint64_t end = ft_now_us() + LIMIT_US;
-	struct fi_eq_err_entry err = { 0 };
-	uint32_t got;
-	ssize_t ret;
-
-	while ((ret = fi_eq_read(side->eq, &got, event, sizeof(event->cm) +
-				 sizeof(event->data), 0)) == -FI_EAGAIN) {
-		progress(side);
-		progress(other);
-		/* cores make connections when their event queue is read */
-		if (other)
-			fi_eq_read(other->eq, &got, NULL, 0, FI_PEEK);
-		FT_CHECK(ft_now_us() < end, "no event %u", want);
-	}
-	if (ret == -FI_EAVAIL)
-		fi_eq_readerr(side->eq, &err, 0);
-	FT_CHECK(ret >= (ssize_t) sizeof(event->cm) && got == want,
-		 "event %u (%zd, error %d), not %u", got, ret, err.err, want);
-	event->len = ret - sizeof(event->cm);
-}
-
-static void check_data(const struct event *event, uint8_t seed, size_t len,
+static void check_data(const struct raw_event *event, uint8_t seed, size_t len,
 		       const char *what)
 {
 	size_t i;
@@ -113,9 +30,9 @@ static void check_data(const struct event *event, uint8_t seed, size_t len,
 			 "%s: byte %zu of private data", what, i);
 }
 
-static void listen_at(struct side *s, bool cw, void *name, size_t *len)
+static void listen_at(struct raw_side *s, bool cw, void *name, size_t *len)
 {
-	open_fabric(s, ft_opts.prov, NULL, 0);
+	raw_open_fabric(s, ft_opts.prov, NULL, 0);
 	FT_CALL(fi_passive_ep(s->fabric, s->info, &s->pep, NULL));
 	FT_CALL(fi_pep_bind(s->pep, &s->eq->fid, 0));
 	if (cw)
@@ -124,46 +41,7 @@ static void listen_at(struct side *s, bool cw, void *name, size_t *len)
 	FT_CALL(fi_getname(&s->pep->fid, name, len));
 }
 
-static void close_ep(struct side *side)
-{
-	if (side->ep)
-		FT_CALL(fi_close(&side->ep->fid));
-	side->ep = NULL;
-}
-
-static void close_side(struct side *side)
-{
-	close_ep(side);
-	if (side->cq)
-		FT_CALL(fi_close(&side->cq->fid));
-	if (side->pep)
-		FT_CALL(fi_close(&side->pep->fid));
-	FT_CALL(fi_close(&side->eq->fid));
-	if (side->domain)
-		FT_CALL(fi_close(&side->domain->fid));
-	FT_CALL(fi_close(&side->fabric->fid));
-	fi_freeinfo(side->info);
-	memset(side, 0, sizeof(*side));
-}
-
-static ssize_t wait_comp(struct side *side, struct side *other,
-			 struct fi_cq_data_entry *entry)
-{
-	uint64_t end = ft_now_us() + LIMIT_US;
-	struct fi_cq_err_entry err = { 0 };
-	ssize_t ret;
-
-	while ((ret = fi_cq_read(side->cq, entry, 1)) == -FI_EAGAIN) {
-		progress(other);
-		FT_CHECK(ft_now_us() < end, "no completion");
-	}
-	if (ret != -FI_EAVAIL)
-		return ret;
-	FT_CHECK(fi_cq_readerr(side->cq, &err, 0) == 1, "fi_cq_readerr");
-	return -err.err;
-}
-
-static void transfer(struct side *c, struct side *s, int want)
+static void transfer(struct raw_side *c, struct raw_side *s, int want)
 {
 	struct fi_cq_data_entry entry;
 	ssize_t ret;
@@ -174,25 +52,35 @@ static void transfer(struct side *c, struct side *s, int want)
 	FT_CHECK(ret == want, "fi_cwtag: %zd, not %d", ret, want);
 	if (want)
 		return;
-	FT_CHECK(wait_comp(c, s, &entry) == 1, "the write fails");
-	FT_CHECK(wait_comp(s, c, &entry) == 1 && entry.len == 64,
+	FT_CHECK(raw_wait_comp(c, s, &entry) == 1, "the write fails");
+	FT_CHECK(raw_wait_comp(s, c, &entry) == 1 && entry.len == 64,
 		 "the tag fails");
+}
+
+/* Different on both sides, long before they are connected. */
+static void check_tags(struct raw_side *c, struct raw_side *s)
+{
+	uint64_t tag[2];
+
+	FT_CALL(fi_cw_tag_alloc(c->ep, &tag[0]));
+	FT_CALL(fi_cw_tag_alloc(s->ep, &tag[1]));
+	FT_CHECK(tag[0] != tag[1], "both sides get tag %#" PRIx64, tag[0]);
 }
 
 /* Whatever was asked for, the application's data arrives, and is all. */
 static void combination(bool c_cw, bool s_cw, size_t c_len, size_t s_len)
 {
 	uint8_t data[DATA_MAX], name[64];
-	struct side s = { 0 }, c = { 0 };
+	struct raw_side s = { 0 }, c = { 0 };
 	size_t len = sizeof(name), i;
-	struct event event;
+	struct raw_event event;
 	ssize_t ret;
 
 	ft_stage("client %d, server %d, %zu and %zu bytes", c_cw, s_cw, c_len,
 		 s_len);
 	listen_at(&s, true, name, &len);
-	open_fabric(&c, ft_opts.prov, name, len);
-	open_ep(&c, c.info, c_cw);
+	raw_open_fabric(&c, ft_opts.prov, name, len);
+	raw_open_ep(&c, c.info, c_cw);
 	for (i = 0; i < DATA_MAX; i++)
 		data[i] = 10 + i;
 	FT_CALL(fi_connect(c.ep, c.info->dest_addr, data, c_len));
@@ -200,9 +88,11 @@ static void combination(bool c_cw, bool s_cw, size_t c_len, size_t s_len)
 		ret = fi_cwrite(c.ep, buf, 1, NULL, 0, 1, NULL);
 		FT_CHECK(ret == -FI_EOPBADSTATE, "too early: %zd", ret);
 	}
-	wait_event(&s, &c, FI_CONNREQ, &event);
+	raw_wait_event(&s, &c, FI_CONNREQ, &event);
 	check_data(&event, 10, c_len, "request");
-	open_ep(&s, event.cm.info, s_cw);
+	raw_open_ep(&s, event.cm.info, s_cw);
+	if (c_cw && s_cw)
+		check_tags(&c, &s);
 	for (i = 0; i < DATA_MAX; i++)
 		data[i] = 90 + i;
 	FT_CALL(fi_accept(s.ep, data, s_len));
@@ -210,98 +100,83 @@ static void combination(bool c_cw, bool s_cw, size_t c_len, size_t s_len)
 	/* nothing of the application's is needed any more */
 	FT_CALL(fi_close(&s.pep->fid));
 	s.pep = NULL;
-	wait_event(&c, &s, FI_CONNECTED, &event);
+	raw_wait_event(&c, &s, FI_CONNECTED, &event);
 	check_data(&event, 90, s_len, "acceptance");
-	wait_event(&s, &c, FI_CONNECTED, &event);
+	raw_wait_event(&s, &c, FI_CONNECTED, &event);
 	transfer(&c, &s, c_cw && s_cw ? 0 : -FI_EOPNOTSUPP);
-	close_side(&c);
-	close_side(&s);
+	raw_close_side(&c);
+	raw_close_side(&s);
 }
 
 /* ---- a hostile peer, which is the core alone ----------------------------- */
 
-static void put(uint8_t *to, uint64_t value, unsigned bytes)
+/* The application's connection; the peer's cookie, and where it listens */
+static void raw_join(struct raw_side *c, struct raw_side *s, const void *name,
+		     size_t len, uint8_t *cookie, uint8_t *dest)
 {
-	while (bytes--) {
-		*to++ = value;
-		value >>= 8;
-	}
-}
+	const uint8_t mark[RAW_MARK] = { 0x4d, 0x43, 0x52, 0x4d, 1, 1 };
+	struct raw_event event;
 
-/* As core/cw_wire.h has it, from what its comment says. */
-static size_t hello(uint8_t *msg, const uint8_t *cookie)
-{
-	memset(msg, 0, 32);
-	put(msg, 1, 1);
-	put(msg + 2, 32, 2);
-	put(msg + 8, 0x5743524d, 4);
-	put(msg + 12, 1, 1);
-	put(msg + 13, 1, 1);
-	put(msg + 14, 32, 2);
-	put(msg + 16, 100, 4);
-	/* in network order in the mark, little endian here */
-	for (int i = 0; i < 8; i++)
-		msg[24 + i] = cookie[7 - i];
-	return 32;
-}
-
-static size_t tag(uint8_t *msg, uint64_t id)
-{
-	memset(msg, 0, 64);
-	put(msg, 2, 1);
-	put(msg + 1, 1, 1);
-	put(msg + 2, 64, 2);
-	put(msg + 8, id, 8);
-	put(msg + 16, 1000 + id, 8);
-	put(msg + 24, 16, 8);
-	put(msg + 32, 1, 2);
-	put(msg + 48, 77, 8);
-	put(msg + 56, 16, 8);
-	return 64;
-}
-
-static void raw_connect(struct side *c, struct side *ctl, struct side *s,
-			const void *name, size_t len, uint8_t *cookie,
-			bool wrong_cookie)
-{
-	uint8_t mark[MARK] = { 0x4d, 0x43, 0x52, 0x4d, 1, 1 };
-	const char *core = "tcp";
-	struct event event;
-	uint8_t dest[64];
-
-	open_fabric(c, core, name, len);
-	open_ep(c, c->info, false);
+	raw_open_fabric(c, raw_core_name(), name, len);
+	raw_open_ep(c, c->info, false);
 	FT_CALL(fi_connect(c->ep, c->info->dest_addr, mark, sizeof(mark)));
-	wait_event(s, c, FI_CONNREQ, &event);
-	open_ep(s, event.cm.info, true);
+	raw_wait_event(s, c, FI_CONNREQ, &event);
+	raw_open_ep(s, event.cm.info, true);
 	FT_CALL(fi_accept(s->ep, NULL, 0));
 	fi_freeinfo(event.cm.info);
-	wait_event(c, s, FI_CONNECTED, &event);
-	FT_CHECK(event.len == MARK && event.data[5] == 2, "no mark of accept");
+	raw_wait_event(c, s, FI_CONNECTED, &event);
+	FT_CHECK(event.len == RAW_MARK && event.data[5] == 2,
+		 "no mark of accept");
 	memcpy(cookie, event.data + 8, 8);
 	memcpy(dest, name, len);
 	memcpy(dest + 2, event.data + 16, 2);	/* the port */
-	wait_event(s, c, FI_CONNECTED, &event);
+	raw_wait_event(s, c, FI_CONNECTED, &event);
+}
 
-	mark[5] = 3;
+static void raw_connect(struct raw_side *c, struct raw_side *ctl,
+			struct raw_side *s, const void *name, size_t len,
+			uint8_t *cookie, bool wrong_cookie)
+{
+	uint8_t mark[RAW_MARK] = { 0x4d, 0x43, 0x52, 0x4d, 1, 3 };
+	struct raw_event event;
+	uint8_t dest[64];
+
+	raw_join(c, s, name, len, cookie, dest);
 	memcpy(mark + 8, cookie, 8);
 	if (wrong_cookie)
 		mark[15] ^= 1;
-	open_fabric(ctl, core, dest, len);
-	open_ep(ctl, ctl->info, false);
+	raw_open_fabric(ctl, raw_core_name(), dest, len);
+	raw_open_ep(ctl, ctl->info, false);
+	raw_post_room(ctl);
 	FT_CALL(fi_connect(ctl->ep, ctl->info->dest_addr, mark,
 			   sizeof(mark)));
 	if (!wrong_cookie)
-		wait_event(ctl, s, FI_CONNECTED, &event);
+		raw_wait_event(ctl, s, FI_CONNECTED, &event);
+}
+
+/* The application's own connection, whatever became of the other one. */
+static void check_apps(struct raw_side *c, struct raw_side *s)
+{
+	struct fi_cq_data_entry entry = { 0 };
+	ssize_t ret;
+
+	FT_CALL(fi_recv(s->ep, buf + 128, 64, NULL, 0, buf + 128));
+	FT_CALL(fi_inject(c->ep, "alive", 6, 0));
+	ret = raw_wait_comp(s, c, &entry);
+	FT_CHECK(ret == 1 && entry.op_context == buf + 128 &&
+		 !memcmp(buf + 128, "alive", 6),
+		 "the application's connection: %zd", ret);
 }
 
 /* Says this and no more; the server's operations end. */
 static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
-		 struct side *s, const void *name, size_t namelen,
+		 struct raw_side *s, const void *name, size_t namelen,
 		 bool must_end)
 {
+	/* a tag that the write waits for */
+	bool bad_key = must_end && cnt == 2 && msg[1][16] == 1;
 	struct fi_cq_data_entry entry;
-	struct side c = { 0 }, ctl = { 0 };
+	struct raw_side c = { 0 }, ctl = { 0 };
 	uint8_t cookie[8], copy[512];
 	unsigned i;
 	ssize_t ret;
@@ -310,6 +185,7 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 	FT_CALL(fi_cwrite(s->ep, buf, 8, NULL, 0, 1, buf));
 	for (i = 0; i < cnt; i++) {
 		memcpy(copy, msg[i], len[i]);
+		/* in network order in the mark, little endian here */
 		if (copy[0] == 1 && len[i] == 32)
 			memcpy(copy + 24, (uint8_t[]) {
 				cookie[7], cookie[6], cookie[5], cookie[4],
@@ -319,48 +195,55 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 		/* it may be gone already */
 		if (ret)
 			break;
-		progress(&ctl);
+		raw_progress(&ctl);
 	}
 	if (must_end) {
-		ret = wait_comp(s, &ctl, &entry);
+		ret = raw_wait_comp(s, &ctl, &entry);
+		/* tcp's are done when they are sent, and fail afterwards */
+		if (ret == 1 && bad_key && ft_core("tcp")) {
+			ret = fi_cwtag(s->ep, buf, 8, NULL, 0, 2, buf);
+			ret = ret == -FI_ENOTCONN ? -FI_ECONNABORTED :
+				raw_wait_comp(s, &ctl, &entry);
+		}
 		FT_CHECK(ret == -FI_ECONNABORTED, "it goes on: %zd", ret);
 		ret = fi_cwrite(s->ep, buf, 8, NULL, 0, 1, buf);
 		FT_CHECK(ret == -FI_ENOTCONN, "after the end: %zd", ret);
 	}
-	close_side(&ctl);
-	close_ep(s);
+	check_apps(&c, s);
+	raw_close_side(&ctl);
+	raw_close_ep(s);
 	if (!must_end) {
-		ret = wait_comp(s, NULL, &entry);
+		ret = raw_wait_comp(s, NULL, &entry);
 		FT_CHECK(ret == -FI_ECANCELED || ret == -FI_ECONNABORTED,
 			 "closed: %zd", ret);
 	}
-	close_side(&c);
+	raw_close_side(&c);
 }
 
 /* An honest pair on the same listener, before and after. */
-static void honest(struct side *s, const void *name, size_t len)
+static void honest(struct raw_side *s, const void *name, size_t len)
 {
-	struct side c = { 0 };
-	struct event event;
+	struct raw_side c = { 0 };
+	struct raw_event event;
 
-	open_fabric(&c, ft_opts.prov, name, len);
-	open_ep(&c, c.info, true);
+	raw_open_fabric(&c, ft_opts.prov, name, len);
+	raw_open_ep(&c, c.info, true);
 	FT_CALL(fi_connect(c.ep, c.info->dest_addr, NULL, 0));
-	wait_event(s, &c, FI_CONNREQ, &event);
-	open_ep(s, event.cm.info, true);
+	raw_wait_event(s, &c, FI_CONNREQ, &event);
+	raw_open_ep(s, event.cm.info, true);
 	FT_CALL(fi_accept(s->ep, NULL, 0));
 	fi_freeinfo(event.cm.info);
-	wait_event(&c, s, FI_CONNECTED, &event);
-	wait_event(s, &c, FI_CONNECTED, &event);
+	raw_wait_event(&c, s, FI_CONNECTED, &event);
+	raw_wait_event(s, &c, FI_CONNECTED, &event);
 	transfer(&c, s, 0);
-	close_side(&c);
-	close_ep(s);
+	raw_close_side(&c);
+	raw_close_ep(s);
 }
 
-static void strangers(struct side *s, const void *name, size_t len)
+static void strangers(struct raw_side *s, const void *name, size_t len)
 {
-	struct side c = { 0 }, ctl = { 0 };
-	struct fi_eq_err_entry err;
+	struct raw_side c = { 0 }, ctl = { 0 };
+	struct fi_eq_err_entry err = { 0 };	/* no room for data */
 	uint64_t end = ft_now_us() + LIMIT_US;
 	struct fi_eq_cm_entry entry;
 	uint8_t cookie[8];
@@ -371,14 +254,14 @@ static void strangers(struct side *s, const void *name, size_t len)
 	raw_connect(&c, &ctl, s, name, len, cookie, true);
 	while ((ret = fi_eq_read(ctl.eq, &event, &entry, sizeof(entry), 0)) ==
 	       -FI_EAGAIN) {
-		progress(s);
+		raw_progress(s);
 		FT_CHECK(ft_now_us() < end, "no answer");
 	}
 	FT_CHECK(ret == -FI_EAVAIL, "a stranger is let in");
 	fi_eq_readerr(ctl.eq, &err, 0);
-	close_side(&ctl);
-	close_ep(s);
-	close_side(&c);
+	raw_close_side(&ctl);
+	raw_close_ep(s);
+	raw_close_side(&c);
 }
 
 static void hostile(void)
@@ -386,14 +269,14 @@ static void hostile(void)
 	uint8_t name[64], h[32], bad[64], t[64];
 	const uint8_t *msg[3] = { h, bad, NULL };
 	size_t len = sizeof(name), i, lens[3];
-	struct side s = { 0 };
+	struct raw_side s = { 0 };
 	unsigned bit;
 
 	listen_at(&s, true, name, &len);
 	honest(&s, name, len);
 	strangers(&s, name, len);
-	lens[0] = hello(h, (uint8_t[8]) { 0 });
-	lens[1] = tag(t, 1);
+	lens[0] = raw_hello(h, 0);
+	lens[1] = raw_tag(t, 1);
 	ft_stage("no harm");
 	msg[1] = t;
 	says(msg, lens, 2, &s, name, len, false);
@@ -409,7 +292,7 @@ static void hostile(void)
 	/* each field of the head, and a length that lies about the rest */
 	for (i = 0; i < 64; i++) {
 		bit = ft_rand() % 8;
-		tag(bad, 1);
+		raw_tag(bad, 1);
 		bad[i] ^= 1 << bit;
 		ft_stage("byte %zu, bit %u", i, bit);
 		/* identity, tag, address and key are the peer's to choose */
@@ -419,15 +302,146 @@ static void hostile(void)
 		says(msg, lens, 2, &s, name, len, true);
 	}
 	ft_stage("a message too short");
-	tag(bad, 1);
+	raw_tag(bad, 1);
 	lens[1] = 40;
 	says(msg, lens, 2, &s, name, len, true);
 	ft_stage("empty");
 	lens[1] = 0;
 	says(msg, lens, 2, &s, name, len, true);
+	ft_stage("a key of nothing");
+	raw_tag(bad, 1);
+	raw_put(bad + 16, 1, 8);
+	lens[1] = 64;
+	says(msg, lens, 2, &s, name, len, true);
 	ft_stage("an honest peer, afterwards");
 	honest(&s, name, len);
-	close_side(&s);
+	raw_close_side(&s);
+}
+
+/* Asleep on the descriptor until something completes: how often woken */
+static unsigned sleep_for(struct raw_side *s, struct fi_cq_err_entry *err)
+{
+	struct fid *fid = &s->cq->fid;
+	struct fi_cq_data_entry entry;
+	struct pollfd pfd = { .events = POLLIN };
+	unsigned wakes = 0;
+	ssize_t ret;
+
+	FT_CALL(fi_control(fid, FI_GETWAIT, &pfd.fd));
+	while ((ret = fi_cq_read(s->cq, &entry, 1)) == -FI_EAGAIN) {
+		if (fi_trywait(s->fabric, &fid, 1))
+			continue;
+		FT_CHECK(poll(&pfd, 1, 60000) > 0, "nobody wakes the sleeper");
+		wakes++;
+	}
+	FT_CHECK(ret == -FI_EAVAIL && fi_cq_readerr(s->cq, err, 0) == 1,
+		 "fi_cq_read: %zd", ret);
+	FT_CHECK(!fi_trywait(s->fabric, &fid, 1) && !poll(&pfd, 1, 100),
+		 "the descriptor stays ready");
+	return wakes;
+}
+
+/* A control connection that never comes, and nobody who makes progress */
+static void silent(void)
+{
+	uint8_t name[64], cookie[8], dest[64];
+	struct raw_side s = { 0 }, c = { 0 };
+	struct fi_cq_err_entry err = { 0 };
+	size_t len = sizeof(name);
+	uint64_t begin, took;
+	unsigned wakes;
+
+	ft_stage("a control connection that does not come");
+	raw_threading = FI_THREAD_DOMAIN;
+	raw_wait_obj = FI_WAIT_FD;
+	listen_at(&s, true, name, &len);
+	raw_join(&c, &s, name, len, cookie, dest);
+	begin = ft_now_us();
+	FT_CALL(fi_cwrite(s.ep, buf, 8, NULL, 0, 1, buf));
+	wakes = sleep_for(&s, &err);
+	took = ft_now_us() - begin;
+	FT_CHECK(err.err == FI_ECONNABORTED && err.op_context == buf,
+		 "error %d", err.err);
+	FT_CHECK(took > 9000000 && took < 60000000 && wakes < 100,
+		 "after %" PRIu64 " us, %u times awake", took, wakes);
+	raw_close_side(&c);
+	raw_close_side(&s);
+	raw_threading = FI_THREAD_UNSPEC;
+	raw_wait_obj = FI_WAIT_NONE;
+}
+
+/* What could not be accepted is as it was before; nor is what was, again. */
+static void accept_again(void)
+{
+	uint8_t name[64], data[256] = { 0 };
+	struct raw_side s = { 0 }, c = { 0 };
+	size_t len = sizeof(name);
+	struct raw_event event;
+	ssize_t ret;
+
+	ft_stage("accept once more");
+	listen_at(&s, true, name, &len);
+	raw_open_fabric(&c, ft_opts.prov, name, len);
+	raw_open_ep(&c, c.info, true);
+	ret = fi_connect(c.ep, c.info->dest_addr, data, sizeof(data));
+	FT_CHECK(ret == -FI_EINVAL, "too much private data: %zd", ret);
+	FT_CALL(fi_connect(c.ep, c.info->dest_addr, NULL, 0));
+	raw_wait_event(&s, &c, FI_CONNREQ, &event);
+	raw_open_ep(&s, event.cm.info, true);
+	/* as much as the core takes, without ours */
+	ret = fi_accept(s.ep, data, sizeof(data));
+	FT_CHECK(ret == -FI_EINVAL, "too much private data: %zd", ret);
+	ret = fi_cwtag(s.ep, buf, 8, NULL, 0, 1, buf);
+	FT_CHECK(ret == -FI_EOPBADSTATE, "not accepted: %zd", ret);
+	FT_CALL(fi_accept(s.ep, NULL, 0));
+	fi_freeinfo(event.cm.info);
+	raw_wait_event(&c, &s, FI_CONNECTED, &event);
+	raw_wait_event(&s, &c, FI_CONNECTED, &event);
+	FT_CHECK(fi_accept(s.ep, NULL, 0), "accepted once more");
+	transfer(&c, &s, 0);
+	raw_close_side(&c);
+	raw_close_side(&s);
+}
+
+static void *sleep_main(void *arg)
+{
+	struct raw_side *side = arg;
+	struct fi_eq_cm_entry entry;
+	uint32_t event = 0;
+	ssize_t ret;
+
+	ret = fi_eq_sread(side->eq, &event, &entry, sizeof(entry),
+			  LIMIT_US / 1000, 0);
+	FT_CHECK(ret == sizeof(entry) && event == FI_CONNECTED,
+		 "event %u, %zd bytes", event, ret);
+	return NULL;
+}
+
+/* A thread for events that sleeps already when the endpoint asks for them. */
+static void asleep(void)
+{
+	uint8_t name[64];
+	struct raw_side s = { 0 }, c = { 0 };
+	size_t len = sizeof(name);
+	struct raw_event event;
+	pthread_t thread;
+
+	ft_stage("asleep before");
+	listen_at(&s, true, name, &len);
+	raw_open_fabric(&c, ft_opts.prov, name, len);
+	FT_CHECK(!pthread_create(&thread, NULL, sleep_main, &c), "thread");
+	usleep(100000);
+	raw_open_ep(&c, c.info, true);
+	FT_CALL(fi_connect(c.ep, c.info->dest_addr, NULL, 0));
+	raw_wait_event(&s, NULL, FI_CONNREQ, &event);
+	raw_open_ep(&s, event.cm.info, true);
+	FT_CALL(fi_accept(s.ep, NULL, 0));
+	fi_freeinfo(event.cm.info);
+	raw_wait_event(&s, NULL, FI_CONNECTED, &event);
+	pthread_join(thread, NULL);
+	transfer(&c, &s, 0);
+	raw_close_side(&c);
+	raw_close_side(&s);
 }
 
 int main(int argc, char **argv)
@@ -437,11 +451,15 @@ int main(int argc, char **argv)
 	ft_init(argc, argv);
 	if (ft_opts.raw)
 		ft_skip("only ofi_mrrc has conditional writes");
-	if (ft_rdm() || ft_core("verbs"))
-		ft_skip("conditional writes need FI_EP_MSG, and not verbs");
+	if (ft_rdm())
+		ft_skip("of connected endpoints");
 	for (i = 0; i < 16; i++)
 		combination(i & 1, i & 2, i & 4 ? 33 : 0, i & 8 ? 7 : 0);
-	if (ft_core("tcp"))
-		hostile();
+	if (ft_core("tcp")) {
+		accept_again();
+		asleep();
+		silent();
+	}
+	hostile();
 	return ft_done();
 }

@@ -87,7 +87,9 @@ static void check_tag(struct ft_ep *ep, void *ctx, size_t len, uint64_t tag,
 	FT_CHECK((comp.flags & (FI_RMA | FI_REMOTE_WRITE)) ==
 		 (FI_RMA | FI_REMOTE_WRITE), "tag: flags %#" PRIx64,
 		 comp.flags);
-	FT_CHECK(comp.tag == tag, "tag %#" PRIx64, comp.tag);
+	FT_CHECK(comp.tag == tag ||
+		 (!err && ep->format != FI_CQ_FORMAT_TAGGED),
+		 "tag %#" PRIx64, comp.tag);
 	FT_CHECK(err || comp.len == len, "%zu bytes, not %zu", comp.len, len);
 	FT_CHECK(!(comp.flags & FI_REMOTE_CQ_DATA) == !data, "data or not");
 	FT_CHECK(!data || comp.data == DATA, "data %#" PRIx64, comp.data);
@@ -117,6 +119,7 @@ static void one(struct ft_ep *w, struct ft_ep *t, size_t len, size_t room,
 	FT_CHECK_BUF(in, len, tag, "conditional write");
 	FT_CHECK(!in[len], "more was written");
 	stats(w, &after);
+	FT_CHECK(after.last_issued > before.last_issued, "last_issued");
 	FT_CHECK(after.immediate - before.immediate == tag_first &&
 		 after.held - before.held == !tag_first,
 		 "immediate %" PRIu64 ", held %" PRIu64,
@@ -139,7 +142,7 @@ static void lengths(void)
 }
 
 /* Several buffers on both sides, that do not end at the same places. */
-static void vectors(unsigned parts, bool keep, bool data)
+static void vectors(unsigned parts, bool keep, bool data, bool msgs)
 {
 	struct iovec src[FT_IOV_MAX], dst[FI_CW_SEGS];
 	void *desc[FT_IOV_MAX];
@@ -174,8 +177,12 @@ static void vectors(unsigned parts, bool keep, bool data)
 	msg.addr = pair.c.to;
 	msg.context = src;
 	msg.data = DATA;
-	FT_POST(&pair.c, fi_cwritemsg(pair.c.ep, &msg, FI_COMPLETION |
-				      (data ? FI_REMOTE_CQ_DATA : 0)));
+	if (msgs)
+		FT_POST(&pair.c, fi_cwritemsg(pair.c.ep, &msg, FI_COMPLETION |
+					      (data ? FI_REMOTE_CQ_DATA : 0)));
+	else
+		FT_POST(&pair.c, fi_cwritev(pair.c.ep, src, desc, srcs,
+					    pair.c.to, tag, src));
 	check_write(&pair.c, src, 0);
 	check_tag(&pair.s, dst, len, tag, data, 0);
 	/* as one sequence of bytes */
@@ -311,8 +318,10 @@ static void pending(unsigned n, bool writes_first)
 		}
 		while (ft_take(&pair.s, FT_RX, &comp)) {
 			k = (uint32_t *) comp.ctx - dst;
-			FT_CHECK(!comp.err && comp.len == 4 && comp.tag == k &&
-				 !seen[k], "tag %u: error %d", k, comp.err);
+			FT_CHECK(!comp.err && comp.len == 4 && !seen[k] &&
+				 (comp.tag == k ||
+				  pair.s.format != FI_CQ_FORMAT_TAGGED),
+				 "tag %u: error %d", k, comp.err);
 			FT_CHECK(dst[k] == src[k], "tag %u: other data", k);
 			seen[k] = true;
 			t++;
@@ -353,6 +362,43 @@ static void same_tag(void)
 	}
 }
 
+/* Calls that promise another one; @last breaks the promise. */
+static void more(bool last)
+{
+	enum { N = 100 };
+	uint64_t *o = (uint64_t *) out, *i = (uint64_t *) in;
+	struct iovec iov = { NULL, sizeof(*o) };
+	struct fi_msg_cw msg = { .msg_iov = &iov, .iov_count = 1 };
+	struct ft_comp comp;
+	uint64_t flags, k;
+
+	ft_stage("FI_MORE%s", last ? ", on the last call too" : "");
+	for (k = 0; k < N; k++) {
+		o[k] = ft_rand();
+		i[k] = 0;
+	}
+	for (k = 0; k < 2 * N; k++) {
+		flags = k % N < N - 1 || last ? FI_MORE : 0;
+		msg.cwtag = k % N;
+		if (k < N) {
+			iov.iov_base = msg.context = &i[k];
+			msg.addr = pair.s.to;
+			FT_CALL(fi_cwtagmsg(pair.s.ep, &msg, flags));
+		} else {
+			iov.iov_base = msg.context = &o[k % N];
+			msg.addr = pair.c.to;
+			FT_CALL(fi_cwritemsg(pair.c.ep, &msg, flags));
+		}
+	}
+	for (k = 0; k < N; k++) {
+		ft_wait(&pair.c, FT_TX, &comp);
+		FT_CHECK(!comp.err, "error %d", comp.err);
+		ft_wait(&pair.s, FT_RX, &comp);
+		FT_CHECK(!comp.err, "error %d", comp.err);
+	}
+	FT_CHECK(!memcmp(o, i, N * sizeof(*o)), "other data");
+}
+
 static void tag_alloc(void)
 {
 	uint64_t tag[4];
@@ -367,10 +413,45 @@ static void tag_alloc(void)
 	FT_CHECK((tag[0] & tag[1] & tag[2] & tag[3]) >> 63, "bit 63");
 }
 
+static ssize_t post(bool tag, const struct fi_msg_cw *msg)
+{
+	return tag ? fi_cwtagmsg(pair.c.ep, msg, 0) :
+		     fi_cwritemsg(pair.c.ep, msg, 0);
+}
+
+/* What is no memory is the caller's mistake, and not the peer's to judge. */
+static void wrong_buffers(bool tag)
+{
+	struct iovec iov[2] = {
+		{ out, SIZE_MAX / 2 + 1 }, { out, SIZE_MAX / 2 + 1 },
+	};
+	struct fi_msg_cw msg = {
+		.msg_iov = iov,
+		.iov_count = 2,
+		.addr = pair.c.to,
+	};
+
+	ft_stage("wrong buffers, %s", tag ? "tag" : "write");
+	if (tag || ft_iov_limit(&pair.c) >= 2)
+		FT_CHECK(post(tag, &msg) == -FI_EINVAL, "a sum of 0");
+	msg.iov_count = 1;
+	FT_CHECK(post(tag, &msg) == -FI_EINVAL, "half of all bytes");
+	iov[0] = (struct iovec) { (void *) (UINTPTR_MAX - 9), 11 };
+	FT_CHECK(post(tag, &msg) == -FI_EFAULT, "beyond all addresses");
+	iov[0] = (struct iovec) { NULL, 1 };
+	FT_CHECK(post(tag, &msg) == -FI_EFAULT, "NULL");
+	one(&pair.c, &pair.s, 100, 100, tag, 9000 + tag);
+	one(&pair.s, &pair.c, 100, 100, tag, 9002 + tag);
+}
+
 static void wrong_calls(void)
 {
 	struct iovec iov[FI_CW_SEGS + 1] = { { out, 1 } };
-	struct fi_msg_cw msg = { .msg_iov = iov, .iov_count = 1 };
+	struct fi_msg_cw msg = {
+		.msg_iov = iov,
+		.iov_count = 1,
+		.addr = pair.c.to,
+	};
 
 	ft_stage("wrong calls");
 	FT_CHECK(fi_cwritemsg(pair.c.ep, &msg, FI_FENCE) == -FI_EBADFLAGS,
@@ -383,6 +464,15 @@ static void wrong_calls(void)
 	FT_CHECK(fi_cw_enable(&pair.c.cq[0]->fid, 0) < 0, "a CQ");
 	FT_CHECK(fi_cw_feature(&pair.c.ep->fid, "msg") == 1, "feature");
 	FT_CHECK(!fi_cw_feature(&pair.c.ep->fid, "nonsense"), "feature");
+	FT_CHECK(fi_cwritev(pair.c.ep, iov, NULL, 100, pair.c.to, 1, NULL) ==
+		 -FI_EINVAL, "fi_cwritev of too many");
+	if (!ft_rdm())
+		return;
+	FT_CHECK(fi_cw_feature(&pair.c.ep->fid, "rdm") == 1, "feature");
+	FT_CHECK(fi_cwrite(pair.c.ep, out, 1, NULL, FT_ANY, 1, NULL) ==
+		 -FI_EINVAL, "fi_cwrite to anybody");
+	FT_CHECK(fi_cwtag(pair.c.ep, in, 1, NULL, FT_ANY, 1, NULL) ==
+		 -FI_EINVAL, "fi_cwtag for anybody");
 }
 
 static void selective(void)
@@ -392,14 +482,16 @@ static void selective(void)
 	struct fi_msg_cw msg = { .msg_iov = &iov, .iov_count = 1, .cwtag = 1 };
 
 	ft_stage("selective completions");
-	attr.format = FI_CQ_FORMAT_TAGGED;
+	attr.format = ft_cq_format();
 	attr.tx_selective = attr.rx_selective = true;
 	attr.cw = attr.cw_pep = true;
 	ft_pair_open(&pair, &attr);
+	msg.addr = pair.c.to;
 	FT_POST(&pair.c, fi_cwritemsg(pair.c.ep, &msg, 0));
 	expose(&pair.s, in, 8, 1, in);
 	FT_POST(&pair.c, fi_cwritemsg(pair.c.ep, &msg, FI_COMPLETION));
 	msg.context = in;
+	msg.addr = pair.s.to;
 	iov.iov_base = in;
 	FT_POST(&pair.s, fi_cwtagmsg(pair.s.ep, &msg, FI_COMPLETION));
 	check_write(&pair.c, NULL, 0);
@@ -418,23 +510,27 @@ int main(int argc, char **argv)
 	ft_init(argc, argv);
 	if (ft_opts.raw)
 		ft_skip("only ofi_mrrc has conditional writes");
-	if (ft_rdm() || ft_core("verbs"))
-		ft_skip("conditional writes need FI_EP_MSG, and not verbs");
 	out = ft_map(NULL, MAX + FT_PAGE);
 	in = ft_map(NULL, MAX + FT_PAGE);
-	attr.format = FI_CQ_FORMAT_TAGGED;
+	attr.format = ft_cq_format();
 	attr.cw = attr.cw_pep = true;
 	ft_pair_open(&pair, &attr);
 	lengths();
-	for (i = 0; i < 8; i++)
-		vectors(1 + i, i % 2, i / 2 % 2);
+	for (i = 0; i < 8; i++) {
+		vectors(1 + i, i % 2, i / 2 % 2, true);
+		vectors(1 + i, i % 2, false, false);
+	}
 	truncated(true);
 	truncated(false);
 	cancels();
 	cancel_races();
 	same_tag();
+	more(false);
+	more(true);
 	tag_alloc();
 	wrong_calls();
+	wrong_buffers(false);
+	wrong_buffers(true);
 	pending(ft_iters(10000), true);
 	pending(ft_iters(10000), false);
 	ft_check_idle(&pair.dom[0], "server");

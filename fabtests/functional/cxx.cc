@@ -65,6 +65,13 @@ static void resources(fid_domain *domain)
 	void *nothing = memory.allocate(0);
 	CHECK(nothing);
 	memory.deallocate(nothing, 0);
+
+	/* no access by peers, not no heap */
+	fi_mrrc::memory_resource zeroed(domain, 0, FI_MR_ALLOC_ZERO);
+	auto bytes = static_cast<char *>(zeroed.allocate(1000));
+	CHECK(!bytes[0] && !bytes[999]);
+	CHECK(!fi_mrrc::query(domain, bytes).access);
+	zeroed.deallocate(bytes, 1000);
 }
 
 static void allocators(fid_domain *domain)
@@ -89,6 +96,14 @@ static void allocators(fid_domain *domain)
 		ints.allocate(SIZE_MAX / 2);
 		CHECK(!"so much memory");
 	} catch (const std::bad_alloc &) {
+	}
+	/* it could be counted, but is more than anybody has */
+	for (int bits = 46; bits < 62; bits++) {
+		try {
+			ints.allocate(std::size_t(1) << bits);
+			CHECK(!"so much memory");
+		} catch (const std::bad_alloc &) {
+		}
 	}
 }
 

@@ -2,8 +2,8 @@
 /*
  * fi_mrrc_fork: children that come and go while connections are up. They do
  * nothing with the fabric, but write and unmap their memory, end in every
- * way, or live on; the parent's transfers stay right, and its unmapping is
- * still seen.
+ * way, or live on, or open a fabric of their own; the parent's transfers stay
+ * right, and its unmapping is still seen.
  */
 #include "ft_mrrc.h"
 
@@ -130,7 +130,7 @@ static void beside_a_child(unsigned rounds)
 	for (i = 0; i < rounds; i++) {
 		p = ft_map(NULL, LEN);
 		ft_verify_pair(&pair.c, p, in, LEN, ++seed);
-		ft_unmap(p, LEN);
+		/* in place: a hole would be any thread's */
 		ft_map(p, LEN);
 		ft_verify_pair(&pair.c, p, in, LEN, ++seed);
 		ft_unmap(p, LEN);
@@ -246,6 +246,86 @@ static void neighbours(void)
 	ft_unmap(page, FT_PAGE);
 }
 
+/* The child's own fabric, beside what it inherited. */
+static void own_fabric(void)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct fi_mrrc_stats st;
+	struct ft_pair own;
+	unsigned i;
+
+	/* it is not inherited */
+	alarm((unsigned) ft_opts.timeout);
+	ft_pair_open(&own, &attr);
+	for (i = 0; i < 3; i++) {
+		ft_verify_pair(&own.c, out, in, LEN, ++seed);
+		ft_verify_pair(&own.s, in, out, LEN, ++seed);
+		ft_release(&own.dom[0]);
+		ft_release(&own.dom[1]);
+	}
+	ft_map(out, LEN);
+	ft_verify_pair(&own.c, out, in, LEN, ++seed);
+	if (ft_caches(&own.dom[1])) {
+		ft_stats(&own.dom[1], &st);
+		FT_CHECK(st.hits && st.invalidations, "%" PRIu64 " hits, %"
+			 PRIu64 " invalidations in a child", st.hits,
+			 st.invalidations);
+	}
+	ft_release(&own.dom[0]);
+	ft_release(&own.dom[1]);
+	ft_pair_close(&own);
+	_exit(0);
+}
+
+static void by_own_fabric(void)
+{
+	pid_t pid;
+
+	ft_stage("a fabric of the child's own");
+	fflush(stdout);
+	pid = fork();
+	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid)
+		own_fabric();
+	transfer();
+	reap(pid, END_EXIT);
+	transfer();
+}
+
+/*
+ * Memory of a domain that is the parent's is not for the child, whether or
+ * not the parent had any by then.
+ */
+static void no_memory(void)
+{
+	struct fid_domain *domain = pair.dom[0].domain;
+	struct fid_mr_heap *heap;
+	int ret, round;
+	void *buf;
+	pid_t pid;
+
+	ft_stage("fi_mr_alloc() in a child");
+	for (round = 0; round < 2; round++) {
+		fflush(stdout);
+		pid = fork();
+		FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
+		if (!pid) {
+			ret = fi_mr_alloc(domain, 100, 0, 0, &buf, NULL);
+			FT_CHECK(ret == -FI_EOPNOTSUPP, "allocated: %d", ret);
+			ret = fi_mr_heap_open(domain, NULL, &heap, NULL);
+			FT_CHECK(ret == -FI_EOPNOTSUPP, "a heap: %d", ret);
+			FT_CALL(fi_mr_free(domain, out));
+			FT_CALL(fi_mr_trim(domain));
+			_exit(0);
+		}
+		reap(pid, END_EXIT);
+		FT_CALL(fi_mr_alloc(domain, 100, 0, 0, &buf, NULL));
+		FT_CALL(fi_mr_free(domain, buf));
+	}
+	FT_CALL(fi_mr_trim(domain));
+	transfer();
+}
+
 int main(int argc, char **argv)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -268,6 +348,11 @@ int main(int argc, char **argv)
 	}
 	by_library();
 	plain_exit();
+	if (fi_mrrc_feature(pair.dom[0].domain, "alloc") == 1)
+		no_memory();
+	/* over verbs it would be librdmacm that is forked */
+	for (i = 0; i < rounds && !ft_core("verbs"); i++)
+		by_own_fabric();
 	neighbours();
 	ft_unmap(out, LEN);
 	ft_unmap(in, LEN);

@@ -152,6 +152,61 @@ static void read_only(void)
 	ft_unmap(p, LEN);
 }
 
+/* Data that are sent from an allocation. */
+static void send_from(char *p, struct fid_mr *mr, unsigned seed)
+{
+	ft_fill(p, LEN, seed);
+	memset(in, 0, LEN);
+	FT_POST(&pair.s, fi_recv(pair.s.ep, in, LEN,
+				 ft_desc(&pair.dom[0], in, LEN), FT_ANY, in));
+	FT_POST(&pair.c, fi_send(pair.c.ep, p, LEN, fi_mr_desc(mr), pair.c.to,
+				 p));
+	ft_wait_ctx(&pair.s, FT_RX, in, FI_RECV);
+	ft_wait_ctx(&pair.c, FT_TX, p, FI_SEND);
+	FT_CHECK_BUF(in, LEN, seed, "from an allocation");
+}
+
+/* A domain that is not closed keeps what is allocated. */
+static void allocated(void)
+{
+	struct fid_domain *used = pair.dom[1].domain, *domain;
+	struct fi_mr_query_attr attr = { .size = sizeof(attr) };
+	struct fi_mr_heap_stats stats = { .size = sizeof(stats) };
+	struct fid_mr *mr;
+	uint64_t key;
+	void *p;
+
+	ft_stage("a domain that is in use, with allocations");
+	FT_CALL(fi_mr_alloc(used, LEN, FI_REMOTE_READ, 0, &p, &mr));
+	send_from(p, mr, 1);
+	key = fi_mr_key(mr);
+	FT_CHECK(fi_close(&used->fid) == -FI_EBUSY, "a domain in use closes");
+	send_from(p, mr, 2);
+	FT_CALL(fi_mr_query(used, p, &attr));
+	FT_CHECK(attr.base == p && attr.mr == mr && attr.key == key,
+		 "it is another");
+	FT_CALL(fi_mr_free(used, p));
+	/* nothing is allocated, and the core refuses all the same */
+	FT_CHECK(fi_close(&used->fid) == -FI_EBUSY, "a domain in use closes");
+	FT_CALL(fi_mr_alloc_stats(used, &stats));
+	FT_CHECK(stats.allocs == 1 && !stats.live && !stats.blocks,
+		 "%" PRIu64 " allocations, %" PRIu64 " live, %" PRIu64
+		 " blocks", stats.allocs, stats.live, stats.blocks);
+	FT_CALL(fi_mr_alloc(used, LEN, 0, 0, &p, &mr));
+	send_from(p, mr, 3);
+	FT_CALL(fi_mr_free(used, p));
+
+	ft_stage("a domain with nothing but an allocation");
+	FT_CALL(fi_domain(pair.dom[1].fabric, pair.dom[1].info, &domain,
+			  NULL));
+	FT_CALL(fi_mr_alloc(domain, LEN, 0, 0, &p, NULL));
+	FT_CHECK(fi_close(&domain->fid) == -FI_EBUSY,
+		 "a domain closes over an allocation");
+	memset(p, 1, LEN);
+	FT_CALL(fi_mr_free(domain, p));
+	FT_CALL(fi_close(&domain->fid));
+}
+
 static void *thread_main(void *arg)
 {
 	char *own = ft_map(NULL, LEN);
@@ -326,6 +381,7 @@ static void core(void)
 	held();
 	remote();
 	read_only();
+	allocated();
 	threads();
 	events();
 	ft_unmap(out, LEN);

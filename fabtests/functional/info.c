@@ -185,6 +185,18 @@ static void alone_in_environment(void)
 	fi_freeinfo(info);
 }
 
+/* The usual mistake: it says what is meant. */
+static void wrong_order(void)
+{
+	struct fi_info *info = NULL;
+	char name[128];
+
+	snprintf(name, sizeof(name), "ofi_mrrc;%s", core_name());
+	setenv("FI_PROVIDER", name, 1);
+	setenv("FI_LOG_LEVEL", "warn", 1);
+	FT_CHECK(ask(NULL, &info) == -FI_ENODATA, "FI_PROVIDER=%s", name);
+}
+
 static void excluded(void)
 {
 	struct fi_info *info = NULL;
@@ -271,12 +283,90 @@ static void size_wrong(void)
 	fi_freeinfo(info);
 }
 
+/* The monitor in force is in the counters and in the log. */
+static void check_monitor(const char *name, const char *hooks,
+			  const char *title)
+{
+	char *p = ft_map(NULL, 2 * FT_PAGE);
+	struct ft_attr attr = FT_ATTR;
+	struct fi_mrrc_stats st;
+	struct ft_pair pair;
+	unsigned i;
+
+	setenv("FI_LOG_LEVEL", "info", 1);
+	setenv("FI_LOG_PROV", "ofi_mrrc", 1);
+	setenv("FI_OFI_MRRC_MONITOR", name, 1);
+	setenv("FI_OFI_MRRC_HOOKS", hooks, 1);
+	ft_pair_open(&pair, &attr);
+	for (i = 0; i < 5; i++)
+		ft_verify_pair(&pair.c, p, p + FT_PAGE, FT_PAGE, i);
+	ft_stats(&pair.dom[1], &st);
+	/* where there is no userfaultfd: uffd_denied.c */
+	if (!strncmp(title, "uffd", 4) && !strcmp(st.monitor, "none"))
+		title = "none";
+	FT_CHECK(!strcmp(st.monitor, title) || (!strcmp(title, "uffd+hooks") &&
+		 !strcmp(st.monitor, "uffd") && !st.hooks),
+		 "FI_OFI_MRRC_MONITOR=%s, HOOKS=%s: %s", name, hooks,
+		 st.monitor);
+	FT_CHECK(!st.hooks == !strstr(st.monitor, "hooks"),
+		 "%s with %" PRIu64 " hooks", st.monitor, st.hooks);
+	FT_CHECK(!st.hits == !strcmp(st.monitor, "none"),
+		 "%s: %" PRIu64 " hits", st.monitor, st.hits);
+	ft_pair_close(&pair);
+}
+
+static void monitor_auto(void)
+{
+	check_monitor("auto", "auto", "uffd+hooks");
+}
+
+static void monitor_no_hooks(void)
+{
+	check_monitor("auto", "0", "uffd");
+}
+
+static void monitor_manual(void)
+{
+	check_monitor("manual", "auto", "manual");
+}
+
+static void monitor_none(void)
+{
+	check_monitor("none", "1", "none");
+}
+
+static void monitor_wrong(void)
+{
+	check_monitor("userfaultfd", "auto", "uffd+hooks");
+}
+
 static void misspelt(void)
 {
 	struct fi_info *info;
 
 	setenv("FI_LOG_LEVEL", "warn", 1);
 	setenv("FI_OFI_MRRC_CACHE_MAX_COUT", "3", 1);
+	FT_CALL(ask(ft_opts.prov, &info));
+	fi_freeinfo(info);
+}
+
+static void misnamed(void)
+{
+	struct fi_info *info;
+
+	setenv("FI_LOG_LEVEL", "warn", 1);
+	setenv("FI_MRRC_MONITOR", "none", 1);
+	FT_CALL(ask(ft_opts.prov, &info));
+	fi_freeinfo(info);
+}
+
+static void same_file(void)
+{
+	struct fi_info *info;
+
+	setenv("FI_LOG_LEVEL", "warn", 1);
+	setenv("FI_OFI_MRRC_STATS_FILE", "/dev/null", 1);
+	setenv("FI_OFI_MRRC_TRACE", "/dev/null", 1);
 	FT_CALL(ask(ft_opts.prov, &info));
 	fi_freeinfo(info);
 }
@@ -318,6 +408,7 @@ static const struct test_case cases[] = {
 	{ "core named in FI_PROVIDER", core_in_environment, NULL },
 	{ "named in FI_PROVIDER", in_environment, NULL },
 	{ "FI_PROVIDER=ofi_mrrc", alone_in_environment, NULL },
+	{ "FI_PROVIDER in the wrong order", wrong_order, "our name comes last" },
 	{ "FI_PROVIDER=^ofi_mrrc", excluded, NULL },
 	{ "unknown core", unknown_core, NULL },
 	{ "impossible", impossible, NULL },
@@ -326,7 +417,14 @@ static const struct test_case cases[] = {
 	{ "size in G", size_g, NULL },
 	{ "size in bytes", size_plain, NULL },
 	{ "wrong size", size_wrong, "FI_OFI_MRRC_CACHE_MAX_SIZE" },
+	{ "monitor: auto", monitor_auto, "memory monitor " },
+	{ "monitor: without hooks", monitor_no_hooks, "memory monitor " },
+	{ "monitor: manual", monitor_manual, "memory monitor manual" },
+	{ "monitor: none", monitor_none, "memory monitor none" },
+	{ "monitor: wrong name", monitor_wrong, "FI_OFI_MRRC_MONITOR" },
 	{ "misspelt variable", misspelt, "FI_OFI_MRRC_CACHE_MAX_COUNT" },
+	{ "misnamed variable", misnamed, "nearest is FI_OFI_MRRC_MONITOR" },
+	{ "one file for two", same_file, "are the same file" },
 	{ "statistics and other ops", ext_ops, NULL },
 };
 

@@ -103,6 +103,38 @@ static bool by_huge(char *p, size_t len)
 	return map_huge(p);
 }
 
+/* What is used begins and ends within a huge page. */
+static char *make_thp(size_t *len)
+{
+	char *p = ft_map(NULL, 4 * HUGE);
+	char *at = (char *) (((uintptr_t) p + HUGE - 1) & ~(HUGE - 1));
+
+	if (madvise(at, 3 * HUGE, MADV_HUGEPAGE)) {
+		ft_unmap(p, 4 * HUGE);
+		return NULL;
+	}
+	memset(at, 1, 3 * HUGE);
+	/* the rest goes at once */
+	if (at > p)
+		ft_unmap(p, (size_t) (at - p));
+	ft_unmap(at + 3 * HUGE, (size_t) (p + HUGE - at));
+	*len = 2 * HUGE + FT_PAGE;
+	return at + HUGE - 3 * FT_PAGE;
+}
+
+/* A page of one, and all of the other one. */
+static bool by_part(char *p, size_t len)
+{
+	ft_map(p + FT_PAGE, FT_PAGE);
+	ft_map(p + 3 * FT_PAGE, HUGE);
+	return true;
+}
+
+static void end_thp(char *p, size_t len)
+{
+	ft_unmap(p - HUGE + 3 * FT_PAGE, 3 * HUGE);
+}
+
 /* ---- files ---- */
 
 static char *map_file(int fd, int flags, size_t len)
@@ -216,6 +248,8 @@ static const struct kind kinds[] = {
 	{ "anonymous, MADV_FREE", make_anon, by_free, end_map, true },
 	{ "anonymous, DONTUNMAP", make_anon, by_dontunmap, end_map, true },
 	{ "huge pages, MAP_FIXED", make_huge, by_huge, end_map, true },
+	{ "transparent huge pages, in part", make_thp, by_part, end_thp,
+	  true },
 	{ "memfd, private, truncated", make_memfd_private, by_truncate,
 	  end_file, false },
 	{ "memfd, shared, truncated", make_memfd_shared, by_truncate, end_file,
@@ -247,6 +281,19 @@ static bool told(const struct kind *kind)
 	return major > 6 || (major == 6 && minor >= 11);
 }
 
+/* What was kept is dropped; munmap returns when its event is read. */
+static void check_dropped(struct ft_pair *pair, const char *name,
+			  uint64_t before)
+{
+	uint64_t end = ft_now_us() + 1000000;
+	struct fi_mrrc_stats st;
+
+	do
+		ft_stats(&pair->dom[1], &st);
+	while (st.invalidations == before && ft_now_us() < end);
+	FT_CHECK(st.invalidations > before, "%s: nothing was dropped", name);
+}
+
 static void run(struct ft_pair *pair, const struct kind *kind, char *other)
 {
 	struct fi_mrrc_stats before, after;
@@ -270,8 +317,11 @@ static void run(struct ft_pair *pair, const struct kind *kind, char *other)
 		FT_CHECK(!kind->kept || after.hits > before.hits,
 			 "%s: no hits", kind->name);
 	}
-	if (told(kind) && kind->change(p, len))
-		use(pair, p, LEN, other);
+	if (told(kind) && kind->change(p, len)) {
+		if (kind->kept && ft_caches(&pair->dom[1]))
+			check_dropped(pair, kind->name, after.invalidations);
+		use(pair, p, len, other);
+	}
 	kind->end(p, len);
 }
 
@@ -314,9 +364,10 @@ int main(int argc, char **argv)
 	ft_init(argc, argv);
 	rounds = ft_iters(ft_core("verbs") ? 3 : 20);
 	ft_pair_open(&pair, &attr);
-	other = ft_map(NULL, LEN);
+	other = ft_map(NULL, 3 * HUGE);
 	use(&pair, other, LEN / 2, other + LEN / 2);
 	use(&pair, other, LEN / 2, other + LEN / 2);
+	use(&pair, other, HUGE, other + HUGE);
 	for (i = 0; i < rounds; i++) {
 		for (k = 0; k < sizeof(kinds) / sizeof(*kinds); k++)
 			run(&pair, &kinds[k], other);
@@ -324,7 +375,7 @@ int main(int argc, char **argv)
 	}
 	ft_check_idle(&pair.dom[0], "at the end");
 	ft_check_idle(&pair.dom[1], "at the end");
-	ft_unmap(other, LEN);
+	ft_unmap(other, 3 * HUGE);
 	ft_pair_close(&pair);
 	return ft_done();
 }

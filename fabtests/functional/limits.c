@@ -6,6 +6,8 @@
  */
 #include "ft_mrrc.h"
 
+#include <sys/wait.h>
+
 #define MAX_COUNT 16
 #define MAX_SIZE  (1024 * 1024)
 #define BUFS	  200
@@ -130,6 +132,38 @@ static void check_counters(struct ft_pair *pair)
 		 st.registrations - st.deregistrations);
 }
 
+/* A limit of 0 keeps nothing, whichever it is. In a process of its own. */
+static void nothing(int argc, char **argv, const char *limit)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct fi_mrrc_stats st;
+	struct ft_pair pair;
+	pid_t pid = fork();
+	int status;
+	char *buf;
+
+	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
+	if (pid) {
+		FT_CHECK(waitpid(pid, &status, 0) == pid, "waitpid");
+		if (status)
+			exit(1);
+		return;
+	}
+	setenv(limit, "0", 1);
+	ft_init(argc, argv);
+	ft_stage("%s=0", limit);
+	ft_pair_open(&pair, &attr);
+	buf = ft_map(NULL, 2 * BUF_LEN);
+	ft_verify_pair(&pair.c, buf, buf + BUF_LEN, BUF_LEN, 1);
+	ft_verify_pair(&pair.c, buf, buf + BUF_LEN, BUF_LEN, 2);
+	if (ft_stats(&pair.dom[1], &st))
+		FT_CHECK(!st.hits && !st.regions, "%" PRIu64 " hits, %" PRIu64
+			 " regions", st.hits, st.regions);
+	ft_unmap(buf, 2 * BUF_LEN);
+	ft_pair_close(&pair);
+	exit(0);
+}
+
 int main(int argc, char **argv)
 {
 	size_t len = (size_t) BUFS * 4 * BUF_LEN;
@@ -137,6 +171,8 @@ int main(int argc, char **argv)
 	struct ft_pair pair;
 	char *base, *other;
 
+	nothing(argc, argv, "FI_OFI_MRRC_CACHE_MAX_SIZE");
+	nothing(argc, argv, "FI_OFI_MRRC_CACHE_MAX_COUNT");
 	setenv("FI_OFI_MRRC_CACHE_MAX_COUNT", "16", 1);
 	setenv("FI_OFI_MRRC_CACHE_MAX_SIZE", "1M", 1);
 	ft_init(argc, argv);

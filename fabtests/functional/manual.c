@@ -70,6 +70,10 @@ static void bad_calls(void)
 	check_count("too long", (uint64_t) -fi_mrrc_invalidate(domain, domain,
 							       SIZE_MAX),
 		    FI_EINVAL);
+	check_count("beyond the end",
+		    (uint64_t) -fi_mrrc_invalidate(domain,
+						   (void *) (UINTPTR_MAX - 9),
+						   20), FI_EINVAL);
 	/* nothing there: nothing to do */
 	FT_CALL(fi_mrrc_invalidate(domain, (void *) FT_PAGE, FT_PAGE));
 }

@@ -2,9 +2,12 @@
 /*
  * fi_mrrc_mr: explicit registrations beside the implicit ones. A given
  * descriptor is used as it is; keys that the application chose are its own;
- * a key is worth nothing once fi_close() has returned.
+ * a key is worth nothing once fi_close() has returned; and the ten thousandth
+ * costs what the first one did.
  */
 #include "ft_mrrc.h"
+
+#include <fcntl.h>
 
 #define LEN  (8 * FT_PAGE)
 #define KEYS 500
@@ -13,6 +16,9 @@
 #define CACHED 300
 #define EDGE   16
 #define RANDOM 1000
+
+/* of views() */
+#define LOOPS 60
 
 static struct ft_pair pair;
 static char *out, *in;
@@ -291,6 +297,63 @@ static void forms(void)
 	FT_CALL(fi_close(&mr->fid));
 }
 
+static unsigned open_files(void)
+{
+	unsigned n = 0;
+	int fd;
+
+	for (fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* Was none of the last ones as fast as it was at first? */
+static bool slower(uint64_t first, const uint64_t *last, unsigned count)
+{
+	unsigned i;
+
+	for (i = 0; i < count && last[i] >= 2 * first + 1000; i++)
+		;
+	return i == count;
+}
+
+/* Views of one buffer, all at once, again and again. */
+static void views(void)
+{
+	const unsigned count = ft_core("verbs") ? 300 :
+			       ft_rdm() ? 2000 : 10000;
+	struct fid_mr **mrs = calloc(count, sizeof(*mrs));
+	uint64_t us = 0, first = UINT64_MAX, last[LOOPS / 4] = { 0 };
+	char *p = ft_map(NULL, count * FT_PAGE);
+	const unsigned files = open_files();
+	unsigned loop, i;
+
+	FT_CHECK(mrs, "calloc");
+	/* others run on this machine: what grows stays slow */
+	for (loop = 0; loop < LOOPS || (slower(first, last, LOOPS / 4) &&
+					loop < 5 * LOOPS); loop++) {
+		ft_stage("%u views, loop %u", count, loop);
+		us = ft_cpu_us();
+		for (i = 0; i < count; i++)
+			FT_CALL(fi_mr_reg(pair.dom[1].domain, p + i * FT_PAGE,
+					  FT_PAGE, FI_SEND | FI_RECV, 0,
+					  3000000 + i, 0, &mrs[i], NULL));
+		for (i = 0; i < count; i++)
+			FT_CALL(fi_close(&mrs[i]->fid));
+		us = ft_cpu_us() - us;
+		if (loop && loop <= LOOPS / 4 && us < first)
+			first = us;
+		last[loop % (LOOPS / 4)] = us;
+	}
+	ft_log("%u views: %" PRIu64 " us, later %" PRIu64, count, first, us);
+	FT_CHECK(!slower(first, last, LOOPS / 4), "%u views took %" PRIu64
+		 " us, later %" PRIu64, count, first, us);
+	FT_CHECK(open_files() == files, "%u files are open, %u were",
+		 open_files(), files);
+	ft_unmap(p, count * FT_PAGE);
+	free(mrs);
+}
+
 int main(int argc, char **argv)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -308,6 +371,7 @@ int main(int argc, char **argv)
 	chosen_keys();
 	all_keys();
 	forms();
+	views();
 	for (i = 0; i < 5; i++) {
 		ft_stage("a revoked key, round %u", i);
 		revoked();

@@ -159,8 +159,11 @@ static void begin(void)
 	memset(lens, 0, sizeof(lens));
 }
 
-/* ofi_rxm of 2.1 ends what it has to fetch with FI_ETRUNC */
-static bool longer_works(void)
+/*
+ * ofi_rxm of 2.1 ends what it has to fetch with FI_ETRUNC, and goes on using
+ * a buffer that was cancelled when it had been used in part.
+ */
+static bool all_works(void)
 {
 	return !ft_rxm() || FI_MAJOR_VERSION < 2;
 }
@@ -195,6 +198,7 @@ static void stream(unsigned n, bool longer, unsigned early)
 /* What is left of a buffer is cancelled. */
 static void settle(void)
 {
+	uint64_t end = ft_now_us() + 30000000;
 	struct fi_cq_data_entry entry;
 	struct fi_cq_err_entry err;
 	unsigned i;
@@ -208,6 +212,7 @@ static void settle(void)
 		do {
 			ft_poll(&pair.c);
 			ret = fi_cq_read(pair.s.cq[FT_RX], &entry, 1);
+			FT_CHECK(ft_now_us() < end, "not cancelled");
 		} while (ret == -FI_EAGAIN);
 		FT_CHECK(ret == -FI_EAVAIL, "fi_cq_read: %zd", ret);
 		memset(&err, 0, sizeof(err));
@@ -287,6 +292,27 @@ static void cut_off(void)
 	ft_release(&pair.dom[0]);
 	ft_release(&pair.dom[1]);
 	ft_check_idle(&pair.dom[0], "cut off");
+}
+
+/* One that was used in part and cancelled is not meant the next time. */
+static void cancelled(void)
+{
+	uint64_t end = ft_now_us() + 30000000;
+	unsigned i;
+
+	begin();
+	for (i = 0; i < BUFS; i++)
+		rooms[i].over = true;
+	for (i = 0; i < 3; i++) {
+		ft_stage("a buffer that was cancelled before, round %u", i);
+		post(&rooms[0]);
+		send_one(false);
+		while (received < sent && ft_now_us() < end)
+			progress();
+		FT_CHECK(received == sent, "%u of %u messages", received,
+			 sent);
+		settle();
+	}
 }
 
 /*
@@ -386,7 +412,7 @@ int main(int argc, char **argv)
 		rooms[i].base = in + (size_t) i * ROOM;
 	set_least();
 	for (i = 0; i < 4; i++) {
-		if (i % 2 && !longer_works())
+		if (i % 2 && !all_works())
 			continue;
 		stream(n, i % 2, i / 2 ? 20 : 0);
 		settle();
@@ -396,9 +422,11 @@ int main(int argc, char **argv)
 	}
 	ft_check_idle(&pair.dom[0], "endpoint closed");
 	released(false);
-	if (longer_works())
+	if (all_works())
 		released(true);
 	cut_off();
+	if (all_works())
+		cancelled();
 	ft_unmap(in, BUFS * ROOM);
 	ft_unmap(out, WINDOW * 2 * LONG);
 	ft_pair_close(&pair);

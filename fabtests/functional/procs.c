@@ -3,7 +3,7 @@
  * fi_mrrc_procs: server and client in processes of their own. Transfers in
  * both directions; then a peer that is killed in the middle of them: the one
  * that is left gets its operations back, each once, closes everything, and
- * the next client is served.
+ * the next client is served. Last several clients at once.
  */
 #include "ft_mrrc.h"
 
@@ -12,6 +12,7 @@
 
 #define LEN    (16 * FT_PAGE)
 #define WINDOW 16
+#define CLIENTS 4
 
 #define REPLY_FD 3 /* of the client's process */
 
@@ -174,18 +175,66 @@ static void echo(struct ft_pair *pair, char *out, char *in, unsigned rounds)
 	}
 }
 
-static void goodbye(struct ft_pair *pair, pid_t pid)
+static void goodbye(struct ft_ep *s, pid_t pid)
 {
 	int status;
 
 	ft_stage("goodbye");
-	FT_POST(&pair->s, fi_inject(pair->s.ep, "", 0, pair->s.to));
+	FT_POST(s, fi_inject(s->ep, "", 0, s->to));
 	ft_stage("goodbye: waiting for the client to end");
 	while (!waitpid(pid, &status, WNOHANG))
-		ft_poll(&pair->s);
+		ft_poll(s);
 	FT_CHECK(WIFEXITED(status) && !WEXITSTATUS(status),
 		 "client ended with 0x%x", status);
-	ft_ep_close(&pair->s);
+	ft_ep_close(s);
+}
+
+/* Each has its own part of both buffers, whose memory comes and goes. */
+static void crowd(struct ft_pair *pair, char *out, char *in, unsigned rounds)
+{
+	struct fi_mrrc_stats before, after;
+	struct ft_ep s[CLIENTS];
+	size_t len[CLIENTS];
+	pid_t pid[CLIENTS];
+	unsigned i, k;
+	char *from, *to;
+
+	for (k = 0; k < CLIENTS; k++) {
+		ft_stage("client %u of %d", k, CLIENTS);
+		pid[k] = start_client(pair);
+		ft_connect_server(pair, &s[k]);
+	}
+	ft_stats(&pair->dom[0], &before);
+	for (i = 0; i < rounds; i++) {
+		ft_stage("%d clients, round %u", CLIENTS, i);
+		for (k = 0; k < CLIENTS; k++) {
+			from = out + k * LEN, to = in + k * LEN;
+			if (ft_rand() % 2)
+				ft_map(ft_rand() % 2 ? from : to, LEN);
+			len[k] = 1 + ft_rand() % LEN;
+			ft_fill(from, len[k], i * CLIENTS + k);
+			memset(to, 0, len[k]);
+			FT_POST(&s[k], fi_recv(s[k].ep, to, LEN,
+				ft_desc(s[k].dom, to, LEN), FT_ANY, to));
+			FT_POST(&s[k], fi_send(s[k].ep, from, len[k],
+				ft_desc(s[k].dom, from, LEN), s[k].to, from));
+		}
+		for (k = 0; k < CLIENTS; k++) {
+			from = out + k * LEN, to = in + k * LEN;
+			ft_wait_ctx(&s[k], FT_TX, from, FI_SEND);
+			ft_wait_ctx(&s[k], FT_RX, to, FI_RECV);
+			FT_CHECK_BUF(to, len[k], i * CLIENTS + k, "echo");
+		}
+		ft_release(&pair->dom[0]);
+	}
+	if (ft_caches(&pair->dom[0])) {
+		ft_stats(&pair->dom[0], &after);
+		FT_CHECK(after.invalidations - before.invalidations >=
+			 rounds / 2, "%" PRIu64 " invalidations in %u rounds",
+			 after.invalidations - before.invalidations, rounds);
+	}
+	for (k = 0; k < CLIENTS; k++)
+		goodbye(&s[k], pid[k]);
 }
 
 static void mark(bool *flags, const struct ft_comp *comp, uintptr_t base)
@@ -280,10 +329,12 @@ static void server_main(void)
 		echo(&pair, out, in, 50);
 		/* ofi_rxm of 2.1 calls nobody when a peer dies */
 		if (i % 2 || (ft_rxm() && FI_MAJOR_VERSION >= 2))
-			goodbye(&pair, pid);
+			goodbye(&pair.s, pid);
 		else
 			killed(&pair, out, in, pid);
 	}
+	if (!ft_rdm())
+		crowd(&pair, out, in, ft_core("verbs") ? 50 : 100);
 	ft_unmap(out, WINDOW * LEN);
 	ft_unmap(in, WINDOW * LEN);
 	ft_pair_close(&pair);

@@ -2,7 +2,8 @@
 /*
  * fi_mrrc_shared_buf: many operations at once on one buffer and on windows
  * of it that overlap; from one thread, and from two with an endpoint each.
- * Once the whole buffer was used, every window of it is a hit.
+ * Once the whole buffer was used, every window of it is a hit; and where it was
+ * not, tiny parts of a page are found with the first of them.
  */
 #include "ft_mrrc.h"
 
@@ -168,6 +169,44 @@ static void growing(struct ft_pair *pair, char *out, char *in)
 	}
 }
 
+/* Four bytes of each eight: a registration a page, all else are hits. */
+static void sweep(struct ft_pair *pair, char *out, char *in)
+{
+	unsigned pages = ft_core("verbs") ? 2 : 16, i;
+	uint32_t *from = (uint32_t *) out, *to = (uint32_t *) in;
+	const unsigned words = pages * FT_PAGE / sizeof(*to);
+	struct fid_mr *mr = ft_reg(&pair->dom[0], out, LEN, FI_REMOTE_READ);
+	struct fi_mrrc_stats before, after;
+	void *d;
+
+	ft_stage("a sweep of tiny reads");
+	ft_fill(out, LEN, 5);
+	memset(in, 0, LEN);
+	d = ft_desc(&pair->dom[1], in, LEN);
+	ft_stats(&pair->dom[1], &before);
+	for (i = 0; i < words; i += 2) {
+		FT_POST(&pair->c,
+			fi_read(pair->c.ep, to + i, sizeof(*to), d, pair->c.to,
+				ft_raddr(&pair->dom[0], out) + i * sizeof(*to),
+				fi_mr_key(mr), to + i));
+		ft_wait_ctx(&pair->c, FT_TX, to + i, FI_READ);
+	}
+	for (i = 0; i < words; i++)
+		FT_CHECK(to[i] == (i % 2 ? 0 : from[i]), "word %u", i);
+	FT_CALL(fi_close(&mr->fid));
+	ft_release(&pair->dom[1]);
+	if (!ft_caches(&pair->dom[1]))
+		return;
+	ft_stats(&pair->dom[1], &after);
+	FT_CHECK(after.registrations - before.registrations <= pages,
+		 "%" PRIu64 " registrations of %u pages",
+		 after.registrations - before.registrations, pages);
+	FT_CHECK(after.lookups - before.lookups == words / 2 &&
+		 (after.hits - before.hits) * 100 > words / 2 * 99,
+		 "%" PRIu64 " hits of %u reads", after.hits - before.hits,
+		 words / 2);
+}
+
 int main(int argc, char **argv)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -187,6 +226,11 @@ int main(int argc, char **argv)
 	growing(&pair, out, in);
 	ft_unmap(out, LEN);
 	ft_unmap(in, 2 * LEN);
+	out = ft_map(NULL, LEN);
+	in = ft_map(NULL, LEN);
+	sweep(&pair, out, in);
+	ft_unmap(out, LEN);
+	ft_unmap(in, LEN);
 	ft_pair_close(&pair);
 	return ft_done();
 }

@@ -6,6 +6,8 @@
  */
 #include "ft_mrrc.h"
 
+#include <pthread.h>
+
 #define CONNS 3
 #define SLOTS 24
 #define LEN   5000
@@ -162,6 +164,59 @@ static void selective_round(unsigned round)
 	ft_release(&pair.dom[1]);
 }
 
+static void *sleep_in_sread(void *arg)
+{
+	struct fi_cq_tagged_entry entry;
+	ssize_t ret;
+
+	ret = fi_cq_sread(pair.srx_cq, &entry, 1, NULL, -1);
+	FT_CHECK(ret <= 0, "%zd completions", ret);
+	return arg;
+}
+
+/*
+ * Contexts are closed while a thread sleeps on a queue, which may have taken
+ * anything: what they held is let go when it wakes up, or is cancelled,
+ * without another close.
+ */
+static void asleep(bool cancel_it)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct fi_mrrc_stats st;
+	struct fid_ep *srx;
+	pthread_t thread;
+	uintptr_t i, k;
+
+	if (ft_opts.raw)
+		return;
+	ft_stage("a thread asleep");
+	attr.caps = FI_MSG;
+	attr.srx = true;
+	attr.wait_obj = FI_WAIT_UNSPEC;
+	ft_pair_open(&pair, &attr);
+	in = ft_map(NULL, SLOTS * LEN);
+	FT_CALL(pthread_create(&thread, NULL, sleep_in_sread, NULL));
+	usleep(100000);
+	for (i = 0; i < 3; i++) {
+		FT_CALL(fi_srx_context(pair.dom[0].domain,
+				       pair.dom[0].info->rx_attr, &srx, NULL));
+		for (k = 0; k < SLOTS; k++)
+			FT_CALL(fi_recv(srx, in + k * LEN, LEN, NULL, FT_ANY,
+					(void *) k));
+		FT_CALL(fi_close(&srx->fid));
+	}
+	if (cancel_it)
+		FT_CALL(pthread_cancel(thread));
+	else
+		FT_CALL(fi_cq_signal(pair.srx_cq));
+	FT_CALL(pthread_join(thread, NULL));
+	ft_stats(&pair.dom[0], &st);
+	FT_CHECK(!st.held_regions, "%" PRIu64 " regions are still held",
+		 st.held_regions);
+	ft_unmap(in, SLOTS * LEN);
+	ft_pair_close(&pair);
+}
+
 /* Receives that may ask for a completion, or not. */
 static void selective(void)
 {
@@ -224,5 +279,7 @@ int main(int argc, char **argv)
 	ft_unmap(out, LEN);
 	ft_pair_close(&pair);
 	selective();
+	asleep(false);
+	asleep(true);
 	return ft_done();
 }

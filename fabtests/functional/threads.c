@@ -3,7 +3,8 @@
  * fi_mrrc_threads: threads with a connection each, on one pair of domains,
  * send, receive, read and write, and map and unmap buffers of their own all
  * the while: what one thread unmaps, another may map at the same address the
- * next moment. One more thread asks for statistics and flushes.
+ * next moment. One more thread asks for statistics and flushes. Then domains
+ * come and go, and with them the hooks of libc, while threads map and unmap.
  */
 #include "ft_mrrc.h"
 
@@ -119,6 +120,64 @@ static void worker_close(struct worker *w)
 	ft_unmap(w->in, MAX);
 }
 
+/* Nothing to do with the fabric: each call must do what libc says. */
+static void *spinner_main(void *arg)
+{
+	char *p, *q;
+
+	(void) arg;
+	while (!atomic_load(&ended)) {
+		p = ft_map(NULL, 4 * FT_PAGE);
+		memset(p, 1, 4 * FT_PAGE);
+		FT_CHECK(!madvise(p, FT_PAGE, MADV_DONTNEED) && !p[0] &&
+			 p[FT_PAGE] == 1, "madvise: %s", strerror(errno));
+		q = mremap(p, 4 * FT_PAGE, 8 * FT_PAGE, MREMAP_MAYMOVE);
+		FT_CHECK(q != MAP_FAILED && q[FT_PAGE] == 1, "mremap: %s",
+			 strerror(errno));
+		ft_unmap(q, 8 * FT_PAGE);
+		p = malloc(300 * 1024);
+		FT_CHECK(p, "malloc");
+		p[0] = 1;
+		free(p);
+	}
+	return NULL;
+}
+
+/* The last domain that closes takes the hooks away, the next one is first. */
+static void domains(unsigned rounds)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct fi_info *info = ft_getinfo(&attr);
+	pthread_t spinner[THREADS];
+	struct fid_domain *domain;
+	struct fid_fabric *fabric;
+	struct fid_mr *mr;
+	unsigned i;
+	char *p = ft_map(NULL, MAX);
+
+	atomic_store(&ended, false);
+	for (i = 0; i < THREADS; i++)
+		FT_CHECK(!pthread_create(&spinner[i], NULL, spinner_main,
+					 NULL), "pthread_create");
+	for (i = 0; i < rounds; i++) {
+		ft_stage("domain %u", i);
+		FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
+		FT_CALL(fi_domain(fabric, info, &domain, NULL));
+		FT_CALL(fi_mr_reg(domain, p, MAX, FI_SEND, 0, i, 0, &mr,
+				  NULL));
+		FT_CALL(fi_close(&mr->fid));
+		if (i % 2)
+			ft_map(p, MAX);
+		FT_CALL(fi_close(&domain->fid));
+		FT_CALL(fi_close(&fabric->fid));
+	}
+	atomic_store(&ended, true);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(spinner[i], NULL);
+	ft_unmap(p, MAX);
+	fi_freeinfo(info);
+}
+
 int main(int argc, char **argv)
 {
 	struct worker workers[THREADS];
@@ -154,5 +213,7 @@ int main(int argc, char **argv)
 			 PRIu64 " invalidations", st.hits, st.invalidations);
 	}
 	ft_pair_close(&pair);
+	if (!ft_opts.raw)
+		domains(rounds / 8);
 	return ft_done();
 }

@@ -2,7 +2,8 @@
 /*
  * fi_mrrc_uffd_denied: where userfaultfd is denied, as in many containers,
  * everything works, the monitor in use is said to be "none", and nothing is
- * cached; then the same without any privilege.
+ * cached; then the same without any privilege. Who insists on userfaultfd
+ * gets no domain, and a cache of no size keeps nothing.
  */
 #include "ft_mrrc.h"
 #include "ft_priv.h"
@@ -61,7 +62,52 @@ static void session(bool denied)
 	ft_pair_close(&pair);
 }
 
-static void in_child(const char *name, bool deny, bool drop)
+/* No domain, and everything else as it was. */
+static void insist(void)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct fi_info *info;
+	struct fid_domain *domain;
+	struct fid_fabric *fabric;
+	int ret = 0;
+	unsigned i;
+
+	setenv("FI_OFI_MRRC_MONITOR", "uffd", 1);
+	info = ft_getinfo(&attr);
+	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
+	for (i = 0; i < ft_iters(200); i++) {
+		ret = fi_domain(fabric, info, &domain, NULL);
+		FT_CHECK(ft_opts.raw || ret < 0,
+			 "a domain without the monitor asked for: %d", ret);
+		if (!ret)
+			FT_CALL(fi_close(&domain->fid));
+	}
+	ft_log("fi_domain: %s", fi_strerror(-ret));
+	FT_CALL(fi_close(&fabric->fid));
+	fi_freeinfo(info);
+}
+
+static void nothing_kept(void)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct fi_mrrc_stats st;
+	struct ft_pair pair;
+
+	setenv("FI_OFI_MRRC_CACHE_MAX_SIZE", "0", 1);
+	ft_pair_open(&pair, &attr);
+	use(&pair, ft_iters(200));
+	ft_check_idle(&pair.dom[1], "idle");
+	if (ft_stats(&pair.dom[1], &st))
+		FT_CHECK(!st.hits && !st.regions && st.misses &&
+			 st.uncached == st.misses,
+			 "%" PRIu64 " hits, %" PRIu64 " regions, %" PRIu64
+			 " of %" PRIu64 " uncached", st.hits, st.regions,
+			 st.uncached, st.misses);
+	ft_pair_close(&pair);
+}
+
+static void in_child(const char *name, bool deny, bool drop,
+		     void (*run)(void))
 {
 	int status;
 	pid_t pid;
@@ -75,7 +121,10 @@ static void in_child(const char *name, bool deny, bool drop)
 			ft_drop_caps();
 		if (deny)
 			ft_deny_uffd();
-		session(deny);
+		if (run)
+			run();
+		else
+			session(deny);
 		fflush(stdout);
 		_exit(0);
 	}
@@ -89,8 +138,10 @@ static void in_child(const char *name, bool deny, bool drop)
 int main(int argc, char **argv)
 {
 	ft_init(argc, argv);
-	in_child("userfaultfd denied", true, false);
-	in_child("without privileges", false, true);
-	in_child("both", true, true);
+	in_child("userfaultfd denied", true, false, NULL);
+	in_child("without privileges", false, true, NULL);
+	in_child("both", true, true, NULL);
+	in_child("userfaultfd insisted on", true, false, insist);
+	in_child("a cache of no size", false, false, nothing_kept);
 	return ft_done();
 }

@@ -286,6 +286,37 @@ static void churn(struct ft_pair *pair, char *other, unsigned rounds)
 	}
 }
 
+/* Memory that was used comes and goes for long, without a call of ours. */
+static void silent(struct ft_pair *pair, char *other, unsigned rounds)
+{
+	char *p = ft_map(NULL, 8 * LEN), *block;
+	size_t before = 0, after;
+	unsigned i;
+
+	ft_stage("silent");
+	use(pair, p, 8 * LEN, other);
+	for (i = 0; i < rounds; i++) {
+		if (i % 2)
+			ft_map(p + i % 8 * LEN, LEN);
+		else
+			madvise(p + i % 8 * LEN, LEN, MADV_DONTNEED);
+		p[i % 8 * LEN] = 1;
+		block = malloc(300 * 1024);
+		FT_CHECK(block, "malloc");
+		block[0] = 1;
+		free(block);
+		if (i == rounds / 4)
+			before = ft_rss();
+	}
+	after = ft_rss();
+	FT_CHECK(after < before + (1 << 20),
+		 "%zu KiB more after %u rounds without a call",
+		 (after - before) / 1024, rounds - rounds / 4);
+	use(pair, p, LEN, other);
+	ft_check_idle(&pair->dom[1], "after silence");
+	ft_unmap(p, 8 * LEN);
+}
+
 int main(int argc, char **argv)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -307,6 +338,9 @@ int main(int argc, char **argv)
 	}
 	churn(&pair, other, rounds * 10);
 	ft_unmap(other, 2 * LEN);
+	other = ft_map(NULL, 8 * LEN);
+	silent(&pair, other, rounds * 100);
+	ft_unmap(other, 8 * LEN);
 	ft_pair_close(&pair);
 	return ft_done();
 }

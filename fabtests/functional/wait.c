@@ -64,7 +64,7 @@ static ssize_t post(size_t len, void *ctx, uint64_t flags)
 
 static void post_retry(void *ctx, uint64_t flags)
 {
-	uint64_t end = ft_now_us() + 20000000;
+	uint64_t end = ft_now_us() + 30000000;
 	ssize_t ret;
 
 	while ((ret = post(LEN, ctx, flags)) == -FI_EAGAIN) {
@@ -116,7 +116,7 @@ static void timeouts(void)
 		FT_CHECK(ret == -FI_EAGAIN, "fi_cq_sread: %zd", ret);
 		FT_CHECK(took + 2000 >= (uint64_t) msecs[i] * 1000,
 			 "back after %" PRIu64 " us", took);
-		FT_CHECK(took < (uint64_t) msecs[i] * 1000 + 5000000,
+		FT_CHECK(took < (uint64_t) msecs[i] * 1000 + 30000000,
 			 "back only after %" PRIu64 " us", took);
 	}
 }
@@ -184,8 +184,8 @@ static void descriptor(unsigned silent)
 		ret = fi_trywait(pair.dom[1].fabric, fids, 1);
 		FT_CHECK(!ret || ret == -FI_EAGAIN, "fi_trywait: %zd", ret);
 		/* a lost wake-up would last this long */
-		if (!ret && poll(&pfd, 1, 15000) == 0)
-			FT_CHECK(0, "no wake-up within 15 s");
+		if (!ret && poll(&pfd, 1, 30000) == 0)
+			FT_CHECK(0, "no wake-up within 30 s");
 	}
 	FT_CHECK(ret == 1 && entry.op_context == (void *) 42,
 		 "fi_cq_read: %zd, context %p", ret, entry.op_context);
@@ -226,8 +226,8 @@ static void closed_beside(unsigned msec)
 		 "pthread_create");
 	if (!msec)
 		pthread_join(closer, NULL);
-	ret = poll(&pfd, 1, 15000);
-	FT_CHECK(ret == 1, "no wake-up within 15 s: %d", ret);
+	ret = poll(&pfd, 1, 30000);
+	FT_CHECK(ret == 1, "no wake-up within 30 s: %d", ret);
 	if (msec)
 		pthread_join(closer, NULL);
 	ft_wait_any(&pair.c, FT_RX, &comp);

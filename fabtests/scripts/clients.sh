@@ -39,6 +39,7 @@ usage()
 {
 	cat <<-EOT
 	Usage: $ME [OPTION]... [CLIENT]...
+	       $ME [OPTION]... --run CLIENT STACK RANKS COMMAND...
 	       $ME --setup | --packages | -h
 
 	Runs MPI programs over ofi_mrrc, which FI_PROVIDER_PATH names.  CLIENT:
@@ -59,6 +60,7 @@ usage()
 	  -q           less: two ranks, small messages
 	  -v           output of all runs
 	  --build      build the programs in DIR, and stop
+	  --run        run COMMAND as the tests are run, and show what it says
 	  --setup      install what is needed, and stop
 	  --packages   print the Debian packages that --setup installs
 	  -h, --help   this text
@@ -465,6 +467,18 @@ run_client()
 	esac
 }
 
+# run_command CLIENT STACK RANKS COMMAND...: somebody else's program.
+run_command()
+{
+	local client=$1
+
+	shift
+	client_launch "$client" run "$@"
+	grep -avE '^libfabric:[0-9]+:' "$LOG"
+	[ "$RC" -eq 0 ] || die "$client: $(ending)"
+	exit 0
+}
+
 # ---- main ----------------------------------------------------------------
 
 # The libfabric of this machine, as the loader finds it.
@@ -480,6 +494,14 @@ parse()
 		-q) QUICK=yes ;;
 		-v) VERBOSE=yes ;;
 		--build) BUILD_ONLY=yes ;;
+		--run)
+			shift
+			[ $# -ge 4 ] || usage_error "--run wants a command"
+			[[ " openmpi impi mpich " == *" $1 "* ]] ||
+				usage_error "unknown client $1"
+			RUN=("$@")
+			break
+			;;
 		--setup) setup; exit ;;
 		--packages) tr -s '[:space:]' ' ' <<<"$PACKAGES"; exit ;;
 		-h|--help) usage; exit ;;
@@ -502,13 +524,15 @@ parse()
 
 check_needs()
 {
-	local file
+	local file only=${RUN[0]-}
 
 	for file in "$CACHE/impi/bin/mpiexec.hydra" \
 		"$CACHE/mpich/bin/mpiexec"; do
+		[ -z "$only" ] || [[ $file == "$CACHE/$only/"* ]] || continue
 		[ -x "$file" ] || die "$file is missing; to install: $0 --setup"
 	done
-	command -v mpirun.openmpi >/dev/null ||
+	[ "${only:-openmpi}" != openmpi ] ||
+		command -v mpirun.openmpi >/dev/null ||
 		die "Open MPI is missing; to install: $0 --setup"
 	[ "$BUILD_ONLY" = no ] || return 0
 	[ -f "${FI_PROVIDER_PATH-}/libmrrc-fi.so" ] ||
@@ -523,7 +547,7 @@ main()
 
 	CACHE=${OFI_MRRC_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ofi_mrrc}
 	PROVIDER2='' WORK='' LIMIT=180 QUICK=no VERBOSE=no BUILD_ONLY=no
-	NETNS=yes PASSED=0 FAILED=0 SKIPPED=0 RUNS=0 WANTED=()
+	NETNS=yes PASSED=0 FAILED=0 SKIPPED=0 RUNS=0 WANTED=() RUN=()
 	PATH=$PATH:/usr/sbin:/sbin
 	parse "$@"
 	if [ ${#WANTED[@]} -eq 0 ]; then
@@ -544,6 +568,7 @@ main()
 		trap 'rm -rf "$WORK"' EXIT
 	fi
 	unset FI_PROVIDER FI_HOOK
+	[ ${#RUN[@]} -eq 0 ] || run_command "${RUN[@]}"
 	for client in "${WANTED[@]}"; do
 		if [ "$BUILD_ONLY" = yes ]; then
 			compile "$client"

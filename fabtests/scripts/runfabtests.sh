@@ -11,10 +11,11 @@ readonly RC_SKIP=77
 
 # In the order in which they run: what is simple first.
 readonly TESTS="info versions msg av tagged peek multi_recv buffered rma split atomic
-	selective cntr srx mr alloc cxx readonly shared_buf cancel wait sread unmap
-	kinds manual signals random bounce limits live hook core_cache cwrite cw_cm
-	cw_wait cw_end close fork exits
-	threads shared_ep dgram procs memlock uffd_denied"
+	selective cntr srx bind mr alloc cxx readonly shared_buf cancel wait sread
+	unmap kinds manual signals random bounce limits live hook hook_keys core_cache
+	cwrite cw_cm cw_enable cw_eq cw_wait cw_end cw_fork cw_modes cw_again
+	cw_av cw_rdm cw_hostile close fork exits threads shared_ep realtime dgram procs
+	memlock uffd_denied"
 
 # Where nothing else is said: on an emulated device and on a busy machine.
 readonly DEFAULT_TIMEOUT=180

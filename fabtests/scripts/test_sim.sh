@@ -5,8 +5,8 @@
 # fi_mrrc_split, recorded, are replayed under the same policy and limits.
 # Ends with "N passed, N failed".
 
-set -u
-ME=${0##*/}
+# shellcheck source=fabtests/scripts/testlib.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/testlib.sh"
 
 readonly SIZE=1M COUNT=64
 # as many pieces as a core takes buffers in one call, at most: it may be 4
@@ -26,20 +26,8 @@ usage()
 	EOT
 }
 
-# The columns of a CSV report with a head and one row, as words.
-columns()
-{
-	awk -F, -v want="$COLUMNS" '
-		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
-		NR == 2 {
-			n = split(want, name, ",")
-			for (i = 1; i <= n; i++)
-				printf "%s%d", (i > 1 ? " " : ""), $at[name[i]]
-			print ""
-		}'
-}
-
-compare()
+# Both, under one policy.
+test_policy()
 {
 	local policy=$1 provider simulator
 
@@ -54,7 +42,7 @@ compare()
 	fi
 	provider=$(sed -n 's/^counters: //p' "$DIR/out")
 	simulator=$("${BIN}fi_mrrc_sim" -q -f csv -p "$policy" -s $SIZE \
-		--counts=$COUNT "$DIR/trace.csv" | columns)
+		--counts=$COUNT "$DIR/trace.csv" | columns "$COLUMNS")
 	[ -n "$provider" ] && [ "$provider" = "$simulator" ] && return 0
 	echo "  $COLUMNS"
 	echo "  provider:  ${provider:-nothing}"
@@ -62,26 +50,9 @@ compare()
 	return 1
 }
 
-BIN='' PROVIDER='tcp;ofi_mrrc'
-while [ $# -gt 0 ]; do
-	case $1 in
-	-b) BIN=${2:?}/; shift 2 ;;
-	-h|--help) usage; exit 0 ;;
-	-*) usage >&2; exit 2 ;;
-	*) PROVIDER=$1; shift ;;
-	esac
-done
-DIR=$(mktemp -d "${TMPDIR:-/tmp}/test_sim.XXXXXX") || exit 2
-trap 'rm -rf "$DIR"' EXIT
-passed=0 failed=0
+test_options "$@"
+TESTS=()
 for policy in $POLICIES; do
-	if compare "$policy"; then
-		echo "PASS $policy"
-		passed=$((passed + 1))
-	else
-		echo "FAIL $policy"
-		failed=$((failed + 1))
-	fi
+	TESTS+=("policy $policy")
 done
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ]
+run_tests "${TESTS[@]}"

@@ -5,9 +5,8 @@
 # FI_OFI_MRRC_STATS_FILE leaves of one that has ended, is what the process was
 # told by fi_mrrc_stats().  Ends with "N passed, N failed".
 
-set -u
-export LC_ALL=C
-ME=${0##*/}
+# shellcheck source=fabtests/scripts/testlib.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/testlib.sh"
 
 usage()
 {
@@ -19,45 +18,11 @@ usage()
 	EOT
 }
 
-fail()
-{
-	echo "  $*"
-	return 1
-}
-
-# start [OPTION...]: the application, until its counters are printed. Its
-# standard input is a FIFO that descriptor 9 keeps open.
+# start [OPTION...]: fi_mrrc_live, after it left nothing
 start()
 {
-	local tries
-
-	rm -f "$DIR/in" "$DIR/file".*
-	mkfifo "$DIR/in"
-	"${BIN}fi_mrrc_live" -p "$PROVIDER" -w "$@" \
-		<"$DIR/in" >"$DIR/out" 2>"$DIR/err" &
-	APP=$!
-	exec 9>"$DIR/in"
-	for ((tries = 0; tries < 300; tries++)); do
-		grep -qs '^ready' "$DIR/out" && return 0
-		kill -0 "$APP" 2>/dev/null || break
-		sleep 0.1
-	done
-	cat "$DIR/out" "$DIR/err"
-	stop
-	fail "the application does not run"
-}
-
-stop()
-{
-	exec 9>&-
-	wait "$APP"
-}
-
-is_json()
-{
-	command -v python3 >/dev/null || return 0
-	python3 -m json.tool --json-lines "$1" >/dev/null ||
-		fail "$1 is not JSON"
+	rm -f "$DIR/file".*
+	live "$@"
 }
 
 # compare FILE: the domains in it, server first, have what was printed last.
@@ -65,7 +30,7 @@ compare()
 {
 	local file=$1 who name value words object i=0
 
-	is_json "$file" || return 1
+	is_json "$file" --json-lines || return 1
 	mapfile -t objects < <(grep -oE '\{[^{}]*\{[^{}]*\}[^{}]*\}' "$file")
 	[ ${#objects[@]} -eq 2 ] ||
 		{ fail "${#objects[@]} domains, not 2"; return 1; }
@@ -98,14 +63,19 @@ test_once()
 	"${BIN}fi_mrrc_stat" --once >"$DIR/table" 2>&1
 	grep -q "^$APP fi_mrrc_live: " "$DIR/table" ||
 		{ fail "not in the table of all"; result=1; }
-	stop || result=1
+	live_end || result=1
 	return $result
+}
+
+several_tables()
+{
+	[ "$(grep -c '^lookups' "$DIR/table")" -gt 4 ]
 }
 
 # watched [--all]: ends with the application, after several samples.
 watched()
 {
-	local pid rc which
+	local pid rc result which
 
 	start || return 1
 	which=("$APP")
@@ -113,14 +83,14 @@ watched()
 	"${BIN}fi_mrrc_stat" -i 0.05 "${which[@]}" >"$DIR/table" 2>"$DIR/err" \
 		9>&- &
 	pid=$!
-	sleep 1
-	kill -0 $pid || { stop; fail "ended before the process"; return 1; }
-	stop || { fail "the process failed"; return 1; }
+	until_so several_tables
+	result=$?
+	kill -0 $pid || { live_end; fail "ended before the process"; return 1; }
+	live_end || { fail "the process failed"; return 1; }
 	wait $pid
 	rc=$?
 	[ $rc -eq 0 ] || { cat "$DIR/err"; fail "status $rc"; return 1; }
-	[ "$(grep -c '^lookups' "$DIR/table")" -gt 4 ] ||
-		fail "there are not several tables"
+	[ $result -eq 0 ] || fail "there are not several tables"
 }
 
 test_watch()
@@ -131,20 +101,6 @@ test_watch()
 test_watch_all()
 {
 	watched --all
-}
-
-# refused STATUS TEXT COMMAND...
-refused()
-{
-	local want=$1 text=$2 rc
-
-	shift 2
-	"$@" >"$DIR/table" 2>"$DIR/err"
-	rc=$?
-	[ $rc -eq "$want" ] || { fail "$*: status $rc, not $want"; return 1; }
-	grep -q -- "$text" "$DIR/err" ||
-		{ cat "$DIR/err"; fail "does not say '$text'"; return 1; }
-	[ ! -s "$DIR/table" ] || fail "$*: prints something"
 }
 
 test_ended()
@@ -184,7 +140,7 @@ test_denied()
 	start || return 1
 	refused 1 "run as the same user" "${as[@]}" "$program" "$APP"
 	result=$?
-	stop || result=1
+	live_end || result=1
 	return $result
 }
 
@@ -194,7 +150,7 @@ file_of()
 	local status=0 files
 
 	export FI_OFI_MRRC_STATS_FILE=$DIR/file.%p
-	start "$@" && stop
+	start "$@" && live_end
 	status=$?
 	unset FI_OFI_MRRC_STATS_FILE
 	[ $status -eq 0 ] || return 1
@@ -222,8 +178,34 @@ test_file_hook()
 	FI_HOOK=mrrc FI_OFI_MRRC_STATS_FILE=$DIR/file \
 		"${BIN}fi_mrrc_live" -p "$PROVIDER" -R >"$DIR/out" 2>&1 ||
 		{ cat "$DIR/out"; return 1; }
-	is_json "$DIR/file" || return 1
+	is_json "$DIR/file" --json-lines || return 1
 	[ "$(grep -c '^{' "$DIR/file")" -eq 2 ] || fail "not two lines"
+}
+
+# Of all domains in the file: the sum of a counter.
+sum_of()
+{
+	grep -o "\"$1\": [0-9]*" "$DIR/file" |
+		awk '{ sum += $2 } END { print sum + 0 }'
+}
+
+# Each conditional write and tag is counted, and has ended when all is closed.
+test_file_cwrite()
+{
+	local name
+
+	rm -f "$DIR/file"
+	FI_OFI_MRRC_STATS_FILE=$DIR/file "${BIN}fi_mrrc_cwrite" -p "$PROVIDER" \
+		>"$DIR/out" 2>&1 || { cat "$DIR/out"; return 1; }
+	is_json "$DIR/file" --json-lines || return 1
+	for name in writes tags immediate held messages_sent; do
+		[ "$(sum_of "cw_$name")" -gt 0 ] ||
+			{ fail "cw_$name is 0"; return 1; }
+	done
+	for name in writes tags; do
+		[ "$(sum_of "cw_$name")" -eq "$(sum_of "cw_${name}_ended")" ] ||
+			{ fail "not all $name have ended"; return 1; }
+	done
 }
 
 # Nothing else happens.
@@ -232,42 +214,14 @@ test_file_refused()
 	local status
 
 	FI_LOG_LEVEL=warn FI_OFI_MRRC_STATS_FILE=$DIR/none/x start &&
-		stop
+		live_end
 	status=$?
 	[ $status -eq 0 ] || return 1
 	[ "$(grep -c "written to $DIR/none/x:" "$DIR/err")" -eq 1 ] ||
 		{ cat "$DIR/err"; fail "there is not one warning"; }
 }
 
-main()
-{
-	local name passed=0 failed=0
-
-	BIN='' PROVIDER='tcp;ofi_mrrc' APP=
-	while [ $# -gt 0 ]; do
-		case $1 in
-		-b) BIN=${2:?}/; shift 2 ;;
-		-h|--help) usage; exit 0 ;;
-		-*) usage >&2; exit 2 ;;
-		*) PROVIDER=$1; shift ;;
-		esac
-	done
-	DIR=$(mktemp -d "${TMPDIR:-/tmp}/test_stat.XXXXXX") || exit 2
-	trap 'rm -rf "$DIR"' EXIT
-	[[ $PROVIDER == *verbs* ]] || export FI_OFI_MRRC_REGISTER=always
-	unset FI_OFI_MRRC_STATS_FILE
-	for name in once watch watch_all ended other usage denied file \
-		file_at_exit file_hook file_refused; do
-		if "test_$name"; then
-			echo "PASS $name"
-			passed=$((passed + 1))
-		else
-			echo "FAIL $name"
-			failed=$((failed + 1))
-		fi
-	done
-	echo "$passed passed, $failed failed"
-	[ $failed -eq 0 ]
-}
-
-main "$@"
+APP=
+test_options "$@"
+run_tests once watch watch_all ended other usage denied file file_at_exit \
+	file_hook file_cwrite file_refused

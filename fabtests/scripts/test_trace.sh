@@ -5,9 +5,8 @@
 # counted, and what fi_mrrc_sim makes of it is what the provider did.  Ends
 # with "N passed, N failed".
 
-set -u
-export LC_ALL=C
-ME=${0##*/}
+# shellcheck source=fabtests/scripts/testlib.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/testlib.sh"
 
 readonly SIZE=1M COUNT=64
 readonly POLICIES="lru lru:pieces=4 mre-fig4:pieces=4 gdsf gdl"
@@ -21,12 +20,6 @@ usage()
 	Records functional tests over PROVIDER (default: tcp;ofi_mrrc). BINDIR:
 	where the programs are (default: PATH).
 	EOT
-}
-
-fail()
-{
-	echo "  $*"
-	return 1
 }
 
 # recorded PROGRAM ARGUMENT...: its output in $DIR/out, its one file in $FILE.
@@ -94,37 +87,28 @@ ended()
 	[ "$open" -le "$1" ] || fail "$open requests did not end"
 }
 
-# The columns of a CSV report with a head and one row, as words.
-columns()
-{
-	awk -F, -v want="$COLUMNS" '
-		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
-		NR == 2 {
-			n = split(want, name, ",")
-			for (i = 1; i <= n; i++)
-				printf "%s%d", (i > 1 ? " " : ""), $at[name[i]]
-			print ""
-		}'
-}
-
 # The simulator, on what was recorded.
-simulated()
+test_simulated()
 {
 	local policy=$1 provider simulator
 
-	# the simulator's default model
-	export FI_OFI_MRRC_COST=ou2009 FI_OFI_MRRC_POLICY=$policy \
+	# by the costs of this device, which the trace has; the simulator
+	# copies only if it is told to
+	export FI_OFI_MRRC_BOUNCE_SIZE=0 FI_OFI_MRRC_POLICY=$policy \
 		FI_OFI_MRRC_CACHE_MAX_SIZE=$SIZE \
 		FI_OFI_MRRC_CACHE_MAX_COUNT=$COUNT
 	recorded split -p "$PROVIDER" -w /dev/null && counts && ended 0
 	result=$?
-	unset FI_OFI_MRRC_COST FI_OFI_MRRC_POLICY \
+	unset FI_OFI_MRRC_BOUNCE_SIZE FI_OFI_MRRC_POLICY \
 		FI_OFI_MRRC_CACHE_MAX_SIZE \
 		FI_OFI_MRRC_CACHE_MAX_COUNT
 	[ $result -eq 0 ] || return 1
 	provider=$(sed -n 's/^counters: //p' "$DIR/out")
-	simulator=$("${BIN}fi_mrrc_sim" -q -f csv -p "$policy" -s $SIZE \
-		--counts=$COUNT "$FILE" | columns)
+	"${BIN}fi_mrrc_sim" -q -f csv -p "$policy" -s $SIZE --counts=$COUNT \
+		"$FILE" >"$DIR/sim"
+	grep -q ',trace,' "$DIR/sim" ||
+		{ fail "not simulated with the trace's costs"; return 1; }
+	simulator=$(columns "$COLUMNS" <"$DIR/sim")
 	[ -n "$provider" ] && [ "$provider" = "$simulator" ] && return 0
 	echo "  $COLUMNS"
 	echo "  provider:  ${provider:-nothing}"
@@ -135,6 +119,43 @@ simulated()
 counted()
 {
 	recorded "$@" && counts
+}
+
+# What the provider went by is in the file, and the simulator goes by it.
+test_cost()
+{
+	local cost=a=1234.5,b=60000,c=.25,d=8000,copy=777
+
+	FI_OFI_MRRC_COST=$cost recorded rma -p "$PROVIDER" || return 1
+	"${BIN}fi_mrrc_trace" -s "$FILE" | grep -qF -- \
+		"1234 * p + 60000 ns, deregistering 0 * p + 8000, copying 777" ||
+		{ fail "not in the summary"; return 1; }
+	# kept by a conversion
+	"${BIN}fi_mrrc_trace" -f raw -o "$DIR/raw" "$FILE"
+	"${BIN}fi_mrrc_trace" -s -f json "$DIR/raw" | grep -qF '"a": 1234.5,' ||
+		{ fail "lost"; return 1; }
+	echo $cost >"$DIR/model"
+	"${BIN}fi_mrrc_sim" -q -f csv -p gdl -s 64K "$FILE" >"$DIR/a" &&
+		"${BIN}fi_mrrc_sim" -q -f csv -p gdl -s 64K \
+			-m "trace,file:$DIR/model" "$FILE" >"$DIR/b" ||
+		return 1
+	if [ "$(sed -n 2p "$DIR/a" | cut -d, -f 5-)" != \
+		"$(sed -n 3p "$DIR/b" | cut -d, -f 5-)" ] ||
+	   ! head -n 2 "$DIR/b" | cmp -s - "$DIR/a"; then
+		cat "$DIR/a" "$DIR/b"
+		fail "another model"
+		return 1
+	fi
+	# CSV has none
+	"${BIN}fi_mrrc_trace" -f csv -o "$DIR/csv" "$FILE"
+	"${BIN}fi_mrrc_sim" -q -p gdl -s 64K "$DIR/csv" |
+		grep -q 'model ou2009' || { fail "no default"; return 1; }
+	refused 1 "no cost model was recorded" \
+		"${BIN}fi_mrrc_sim" -m trace "$DIR/csv" &&
+		refused 2 "is no model" \
+			"${BIN}fi_mrrc_sim" -m "file:$DIR/a" "$DIR/csv" &&
+		refused 2 "No such file" \
+			"${BIN}fi_mrrc_sim" -m "file:$DIR/none" "$DIR/csv"
 }
 
 test_msg() { counted msg -p "$PROVIDER" && ended 1000000; }
@@ -239,42 +260,13 @@ test_limit()
 		"$(sum lookups)"
 }
 
-main()
-{
-	local name passed=0 failed=0
-
-	BIN='' PROVIDER='tcp;ofi_mrrc' FILE=
-	while [ $# -gt 0 ]; do
-		case $1 in
-		-b) BIN=${2:?}/; shift 2 ;;
-		-h|--help) usage; exit 0 ;;
-		-*) usage >&2; exit 2 ;;
-		*) PROVIDER=$1; shift ;;
-		esac
-	done
-	DIR=$(mktemp -d "${TMPDIR:-/tmp}/test_trace.XXXXXX") || exit 2
-	trap 'rm -rf "$DIR"' EXIT
-	[[ $PROVIDER == *verbs* ]] || export FI_OFI_MRRC_REGISTER=always
-	# what is deregistered is counted at once
-	export FI_OFI_MRRC_HELPER=never
-	unset FI_OFI_MRRC_TRACE FI_OFI_MRRC_TRACE_SIZE FI_OFI_MRRC_STATS_FILE
-	for name in $POLICIES msg rma atomic mr readonly threads unmap hook \
-		callers fork refused busy limit; do
-		case " $POLICIES " in
-		*" $name "*) simulated "$name" ;;
-		*) "test_$name" ;;
-		esac
-		# shellcheck disable=SC2181 # of either
-		if [ $? -eq 0 ]; then
-			echo "PASS $name"
-			passed=$((passed + 1))
-		else
-			echo "FAIL $name"
-			failed=$((failed + 1))
-		fi
-	done
-	echo "$passed passed, $failed failed"
-	[ $failed -eq 0 ]
-}
-
-main "$@"
+FILE=
+test_options "$@"
+# what is deregistered is counted at once
+export FI_OFI_MRRC_HELPER=never
+TESTS=()
+for policy in $POLICIES; do
+	TESTS+=("simulated $policy")
+done
+run_tests "${TESTS[@]}" cost msg rma atomic mr readonly threads unmap hook \
+	callers fork refused busy limit

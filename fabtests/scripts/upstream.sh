@@ -203,7 +203,7 @@ check_cache()
 	*"No hook found for: mrrc"*)
 		die "libfabric finds no hook mrrc (FI_PROVIDER_PATH?)"
 		;;
-	*"memory monitor:"*) ;;
+	*"memory monitor "*) ;;
 	*) say "# note: nothing is cached (FI_OFI_MRRC_REGISTER=always?)" ;;
 	esac
 }

@@ -42,7 +42,7 @@ struct fi_mrrc_stats {
 	uint64_t evictions;	/* regions that made room for others */
 	uint64_t invalidations;	/* regions whose memory went or changed */
 	uint64_t uncached;	/* registered for one operation only */
-	uint64_t posts;		/* operations posted with buffers we resolved */
+	uint64_t posts;		/* operations with buffers resolved and held */
 	uint64_t completions;	/* of those, completed, cancelled or flushed */
 	uint64_t bounces;	/* buffers copied instead of registered */
 	/* now */
@@ -161,6 +161,7 @@ struct fi_mrrc_cw_stats {
 	uint64_t messages_sent;
 	uint64_t messages_received;
 	uint64_t stalls;	/* a message waited for room at the peer */
+	uint64_t last_issued;	/* CLOCK_MONOTONIC, ns: the latest write */
 };
 
 /* Any thread may call these, as far as the domain's threading allows. */
@@ -394,25 +395,48 @@ struct fi_mrrc_ops_alloc {
 };
 
 /*
- * The end of the table of calls of an ofi_mrrc domain (fid.ops, as long as
- * its size says): saves fi_open_ops() for each allocation.
+ * What an ofi_mrrc domain has behind its table of calls (fid.ops), at
+ * FI_MRRC_TAIL bytes: saves fi_open_ops() for each allocation. That it is
+ * there, and what it consists of, is what the table's size says: an odd
+ * number, which a table of calls alone never has.
  */
-#define FI_MRRC_TAIL	0x6d7272635461696cULL
+#define FI_MRRC_TAIL		256
+#define FI_MRRC_TAIL_SIZE	(FI_MRRC_TAIL + 129)
+
+/* addr: or a negative error */
+struct fi_mrrc_got {
+	intptr_t addr;
+	struct fid_mr *mr;
+};
 
 struct fi_mrrc_tail {
-	uint64_t magic;		/* FI_MRRC_TAIL: no address of a function */
 	struct fi_mrrc_ops_alloc *alloc;
+	/*
+	 * fi_mr_alloc() without flags, by value; remote: FI_REMOTE_READ,
+	 * FI_REMOTE_WRITE as bits 0 and 1.
+	 */
+	struct fi_mrrc_got (*get)(struct fid_domain *domain, size_t len,
+				  unsigned int remote);
+	int (*put)(struct fid_domain *domain, void *buf);
 };
+
+/* NULL: another provider's domain, or the hooking form. */
+static inline const struct fi_mrrc_tail *
+fi_mrrc_alloc_tail(struct fid_domain *domain)
+{
+	const struct fi_ops *ops = domain->fid.ops;
+
+	return ops->size == FI_MRRC_TAIL_SIZE ?
+	       (const struct fi_mrrc_tail *) (const void *)
+		       ((const char *) ops + FI_MRRC_TAIL) : NULL;
+}
 
 static inline int fi_mrrc_alloc_ops(struct fid_domain *domain,
 				    struct fi_mrrc_ops_alloc **ops)
 {
-	const size_t size = domain->fid.ops->size;
-	const struct fi_mrrc_tail *tail = (const struct fi_mrrc_tail *)
-		((const char *) domain->fid.ops + size) - 1;
+	const struct fi_mrrc_tail *tail = fi_mrrc_alloc_tail(domain);
 
-	if (size > sizeof(*tail) &&
-	    tail->magic == FI_MRRC_TAIL) {
+	if (tail) {
 		*ops = tail->alloc;
 		return 0;
 	}
@@ -431,19 +455,58 @@ fi_mr_memalign(struct fid_domain *domain, size_t align, size_t len,
 				      mr);
 }
 
-static inline int
-fi_mr_alloc(struct fid_domain *domain, size_t len, uint64_t access,
-	    uint64_t flags, void **buf, struct fid_mr **mr)
+/* Apart, so that the way of most needs little of its caller. */
+static __attribute__((noinline, unused)) int
+fi_mrrc_alloc_other(struct fid_domain *domain, size_t len, uint64_t access,
+		    uint64_t flags, void **buf, struct fid_mr **mr)
 {
 	return fi_mr_memalign(domain, 1, len, access, flags, buf, mr);
 }
 
-static inline int fi_mr_free(struct fid_domain *domain, void *buf)
+static __attribute__((noinline, unused)) int
+fi_mrrc_free_other(struct fid_domain *domain, void *buf)
 {
 	struct fi_mrrc_ops_alloc *ops;
 	int ret = fi_mrrc_alloc_ops(domain, &ops);
 
 	return ret ? ret : ops->free(domain, buf);
+}
+
+#define FI_MRRC_LOCAL	(FI_SEND | FI_RECV | FI_READ | FI_WRITE)
+
+static inline int
+fi_mr_alloc(struct fid_domain *domain, size_t len, uint64_t access,
+	    uint64_t flags, void **buf, struct fid_mr **mr)
+{
+	const uint64_t remote = access / FI_REMOTE_READ;
+	const struct fi_mrrc_tail *tail = fi_mrrc_alloc_tail(domain);
+	struct fi_mrrc_got got;
+	void *other;
+	int ret;
+
+	if (__builtin_expect(!tail, 0) || flags || remote > 3 ||
+	    (access % FI_REMOTE_READ & ~FI_MRRC_LOCAL)) {
+		ret = fi_mrrc_alloc_other(domain, len, access, flags, &other,
+					  mr);
+		if (!ret)
+			*buf = other;
+		return ret;
+	}
+	got = tail->get(domain, len, (unsigned int) remote);
+	if (__builtin_expect(got.addr < 0, 0))
+		return (int) got.addr ? (int) got.addr : -FI_EOTHER;
+	*buf = (void *) got.addr;
+	if (mr)
+		*mr = got.mr;
+	return 0;
+}
+
+static inline int fi_mr_free(struct fid_domain *domain, void *buf)
+{
+	const struct fi_mrrc_tail *tail = fi_mrrc_alloc_tail(domain);
+
+	return __builtin_expect(!!tail, 1) ? tail->put(domain, buf) :
+					     fi_mrrc_free_other(domain, buf);
 }
 
 static inline int fi_mr_query(struct fid_domain *domain, const void *addr,

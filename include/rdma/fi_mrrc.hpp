@@ -61,6 +61,16 @@ inline fi_mr_query_attr query(fid_domain *domain, const void *addr)
 	return attr;
 }
 
+/* A heap where an argument is one: 0 is not, but an access. */
+class heap_ref {
+public:
+	heap_ref(fid_mr_heap *heap) noexcept : heap_(heap) {}
+	operator fid_mr_heap *() const noexcept { return heap_; }
+
+private:
+	fid_mr_heap *heap_;
+};
+
 /* Where from: the domain's own heaps, or one of the application's. */
 class source {
 public:
@@ -69,7 +79,7 @@ public:
 		: domain_(domain), access_(access), flags_(flags)
 	{
 	}
-	source(fid_domain *domain, fid_mr_heap *heap,
+	source(fid_domain *domain, heap_ref heap,
 	       uint64_t flags = 0) noexcept
 		: domain_(domain), heap_(heap), flags_(flags)
 	{
@@ -82,6 +92,9 @@ public:
 		/* containers may ask for nothing */
 		if (!bytes)
 			bytes = 1;
+		/* too large for any call is want of memory, too */
+		if (bytes > max_bytes)
+			throw std::bad_alloc();
 		if (heap_)
 			check("fi_mr_heap_memalign",
 			      fi_mr_heap_memalign(heap_, align, bytes, flags_,
@@ -107,6 +120,8 @@ public:
 	fid_domain *domain() const noexcept { return domain_; }
 
 private:
+	static constexpr std::uint64_t max_bytes = std::uint64_t(1) << 46;
+
 	fid_domain *domain_;
 	fid_mr_heap *heap_ = nullptr;
 	uint64_t access_ = 0;
@@ -120,7 +135,7 @@ public:
 		: source_(domain, access, flags)
 	{
 	}
-	memory_resource(fid_domain *domain, fid_mr_heap *heap,
+	memory_resource(fid_domain *domain, heap_ref heap,
 			uint64_t flags = 0) noexcept
 		: source_(domain, heap, flags)
 	{
@@ -156,7 +171,7 @@ public:
 		: source_(domain, access, flags)
 	{
 	}
-	allocator(fid_domain *domain, fid_mr_heap *heap,
+	allocator(fid_domain *domain, heap_ref heap,
 		  uint64_t flags = 0) noexcept
 		: source_(domain, heap, flags)
 	{

@@ -7,48 +7,46 @@
 set -eu
 ME=${0##*/}
 TOP=$(cd -- "$(dirname -- "$0")/../.." && pwd)
-DOCS=$TOP/docs
-readonly PAGE=$DOCS/policies.md FIGURES=$DOCS/figures
+# shellcheck source=util/plot/doc.sh
+. "$TOP/util/plot/doc.sh"
+readonly MPI_TRACES=$TOP/fabtests/traces
 readonly SIZES=4M,8M,16M,32M,64M,128M MIB="4 8 16 32 64 128"
 readonly SPLIT=lru:pieces=4:batch=16
-readonly POLICIES=lru,$SPLIT,fmrd,mre-text,mre-fig4,gdsf,gdl,offline,bound
+readonly POLICIES=lru,$SPLIT,fmrd,mre-text,mre-fig4,gdsf,gdl,offline
 readonly MODELS=ou2009,ou2009-nobatch,ucx
 
 usage()
 {
 	cat <<-EOT
-	Usage: $ME [-b BINDIR] [-t TRACES]
+	Usage: $ME [-b BINDIR] [-m | -t TRACES]
 
-	Writes docs/figures/*.svg and the tables of docs/policies.md, with
-	fi_mrrc_sim from BINDIR (default: PATH) and gnuplot. TRACES: a folder of
-	recorded traces; without it the tables have synthetic ones only.
+	Writes docs/figures/ou2009-*.svg, policies.svg and the tables of
+	docs/policies.md, with fi_mrrc_sim from BINDIR (default: PATH), gnuplot,
+	and the traces of MPI programs in fabtests/traces. TRACES: the folder of
+	the other recorded traces; without it their tables stay as they are. -m:
+	only the tables of MPI programs.
 	EOT
 }
 
-SIM=fi_mrrc_sim TRACES=
-while getopts b:t:h option; do
+SIM=fi_mrrc_sim TRACES='' MPI_ONLY=no
+while getopts b:mt:h option; do
 	case $option in
 	b) SIM=$OPTARG/fi_mrrc_sim ;;
+	m) MPI_ONLY=yes ;;
 	t) TRACES=$OPTARG ;;
 	h) usage; exit 0 ;;
 	*) usage >&2; exit 2 ;;
 	esac
 done
-for tool in "$SIM" gnuplot awk; do
-	command -v "$tool" >/dev/null || {
-		echo "$ME: $tool is missing" >&2
-		exit 1
-	}
-done
-DIR=$(mktemp -d "${TMPDIR:-/tmp}/policies.XXXXXX")
-trap 'rm -rf "$DIR"' EXIT
-mkdir -p "$FIGURES"
+need "$SIM" awk
+[ $MPI_ONLY = yes ] || need gnuplot
+open_page policies.md
 
-# plot NAME TITLE COMMANDS: one panel for each of cello and httpd.
+# plot NAME TITLE COMMANDS [WIDTH]: two panels, mostly of cello and httpd.
 plot()
 {
 	gnuplot <<-EOT
-	set terminal svg size 760,320 noenhanced font "sans,11"
+	set terminal svg size ${4-760},320 noenhanced font "sans,11"
 	set output "$FIGURES/$1.svg"
 	set multiplot layout 1,2 title "$2"
 	set grid ytics lc rgb "#dddddd"
@@ -190,22 +188,24 @@ table_10()
 
 # ---- the policies ------------------------------------------------------------
 
-comparison()
+# compare NAME MODELS POLICIES TRACE...: to $DIR/NAME.csv
+compare()
 {
-	local traces=()
+	local name=$1 models=$2 policies=$3
 
-	if [ -n "$TRACES" ]; then
-		traces=("$TRACES"/*.csv*)
-	fi
-	"$SIM" -q -f csv -m $MODELS -p $POLICIES "${traces[@]}" gen:cello \
-		gen:httpd gen:nas gen:kv >"$DIR/policies.csv"
+	shift 3
+	"$SIM" -q -f csv -m "$models" -p "$policies" "$@" >"$DIR/$name.csv"
 }
 
 # The means, from policies.awk.
+means()
+{
+	awk -F, -v lru4=$SPLIT -f "$TOP/util/plot/policies.awk" "$DIR/$1.csv"
+}
+
 table_means()
 {
-	awk -F, -v lru4=$SPLIT -f "$TOP/util/plot/policies.awk" \
-		"$DIR/policies.csv" | awk '
+	means "$1" | awk '
 		/^model/ {
 			print "\n**" $0 "**\n"
 			print "| policy | pin-down | better MRE | worst cell against split LRU | offline |"
@@ -217,10 +217,10 @@ table_means()
 		}'
 }
 
-# Each trace, the mean of its limits, under one model.
+# table_traces NAME MODEL: each trace, the mean of its limits.
 table_traces()
 {
-	awk -F, -v want="$1" '
+	awk -F, -v want="$2" '
 		NR == 1 { for (i = 1; i <= NF; i++) col[$i] = i; next }
 		$col["model"] != want { next }
 		{
@@ -263,31 +263,101 @@ table_traces()
 				}
 			}
 			print ""
-		}' "$DIR/policies.csv"
+		}' "$DIR/$1.csv"
 }
 
-# replace NAME FILE: what stands between the markers of that name.
-replace()
+# The worst cells of the default policy against LRU that splits.
+table_worst()
 {
-	awk -v name="$1" -v file="$2" '
-		$0 == "<!-- begin " name " -->" {
-			print
-			while ((getline text <file) > 0)
-				print text
-			skip = 1
+	echo
+	echo "| trace | limit | model | of split LRU | offline of split LRU |"
+	echo "|---|---|---|---|---|"
+	awk -F, -v split_lru=$SPLIT '
+		NR == 1 { for (i = 1; i <= NF; i++) col[$i] = i; next }
+		$col["model"] != "ou2009-nobatch" {
+			cell = $col["trace"] " | " $col["max_bytes"] / 1024 \
+				" KiB (" $col["percent"] " %) | " $col["model"]
+			ms[cell, $col["policy"]] = $col["total_ms"]
+			cells[cell]
 		}
-		$0 == "<!-- end " name " -->" { print ""; skip = 0 }
-		!skip' "$PAGE" >"$DIR/page"
-	cp "$DIR/page" "$PAGE"
+		END {
+			for (cell in cells)
+				printf "| %s | %.3f | %.3f |\n", cell,
+					ms[cell, "gdl"] / ms[cell, split_lru],
+					ms[cell, "offline"] / ms[cell, split_lru]
+		}' "$DIR/$1.csv" | sort -t'|' -k5,5nr | awk -F'|' '$5 > 1.02'
 }
+
+# bars NAME MODEL: "policy of-pin-down", of what is drawn
+bars()
+{
+	means "$1" | awk -v want="$2" '
+		/^model/ { model = $2; sub(/:.*/, "", model); next }
+		model == want && NF == 5 && $1 != "policy" && $1 != "lru" {
+			name = $1
+			sub(/^lru:pieces.*/, "split lru", name)
+			print "\"" name "\"", $2
+		}' >"$DIR/bars.$1.$2"
+}
+
+# compared NAME TITLE: a panel
+compared()
+{
+	bars "$1" ou2009
+	bars "$1" ucx
+	echo "
+	set title '$2'
+	plot '$DIR/bars.$1.ou2009' using 2:xtic(1) lc rgb '#4477aa' \
+			title 'costs of ou2009', \
+	     '$DIR/bars.$1.ucx' using 2 lc rgb '#ee7733' \
+			title 'costs of ucx'"
+}
+
+figure_policies()
+{
+	plot policies "Cost of pin-down, geometric means" "
+	set style data histograms
+	set style fill solid 0.8 noborder
+	set boxwidth 0.9
+	set yrange [0:1.25]
+	set ylabel 'of pin-down'
+	set xtics nomirror scale 0 font ',9'
+	set key top right horizontal samplen 1
+	$(compared policies "block, web and synthetic traces")
+	$(compared mpi "MPI programs")" 1000
+}
+
+# whatever is sent often enough, a bound has registered for nothing
+compare mpi ou2009,ucx $POLICIES "$MPI_TRACES"/*.csv.xz
+{
+	table_means mpi
+	table_traces mpi ou2009
+	table_traces mpi ucx
+} >"$DIR/mpi"
+replace mpi "$DIR/mpi"
+table_worst mpi >"$DIR/worst"
+replace worst "$DIR/worst"
+if [ $MPI_ONLY = yes ]; then
+	close_page
+	exit
+fi
 
 figure_9
 figures_10_to_12
 table_10 >"$DIR/table_10"
 replace figures "$DIR/table_10"
-comparison
-table_means >"$DIR/means"
-replace means "$DIR/means"
-{ table_traces ou2009; table_traces ucx; } >"$DIR/traces"
-replace traces "$DIR/traces"
-echo "$ME: $PAGE and $FIGURES are new"
+if [ -n "$TRACES" ]; then
+	compare policies $MODELS $POLICIES,bound "$TRACES"/*.csv* gen:cello \
+		gen:httpd gen:nas gen:kv
+	table_means policies >"$DIR/means"
+	replace means "$DIR/means"
+	{
+		table_traces policies ou2009
+		table_traces policies ucx
+	} >"$DIR/traces"
+	replace traces "$DIR/traces"
+	figure_policies
+else
+	echo "$ME: no -t: the tables of the block and web traces stay" >&2
+fi
+close_page

@@ -13,7 +13,8 @@ umask 022
 readonly BUILD_PACKAGES="autoconf automake gcc libbsd-dev libc6-dev
 	libfabric-bin libfabric-dev libjansson-dev liblzma-dev libtool make pandoc
 	pkg-config xz-utils"
-readonly TEST_PACKAGES="check iproute2 shellcheck util-linux valgrind"
+readonly TEST_PACKAGES="check gnuplot-nox iproute2 shellcheck util-linux
+	valgrind"
 
 BUILD=${OFI_MRRC_BUILD:-$TOP/build}
 case $BUILD in
@@ -23,6 +24,8 @@ esac
 LOGS=$BUILD/log
 GUEST=$TOP/fabtests/scripts/guest.sh
 TRIXIE=$TOP/fabtests/scripts/trixie.sh
+# Recorded traces (CSV, or xz) lie here; those of Debian's packages are none.
+TRACES=${TRACES:-$TOP/../shared/traces}
 JOBS=$(nproc 2>/dev/null || echo 2)
 
 # ---- words -----------------------------------------------------------------
@@ -80,7 +83,8 @@ logged()
 				"$(minutes $spent)"
 		elif [ $spent -ge $((told + 30)) ]; then
 			told=$spent
-			say "   $title: $(minutes $spent), still running"
+			say "   $title: $(minutes $spent), still running:" \
+				"$(tail -n 1 "$log" | cut -c 1-60)"
 		fi
 	done
 	wait $pid
@@ -276,7 +280,7 @@ libfabric_version()
 setup_line()
 {
 	printf 'Linux %s, libfabric %s, %s processors, %s GiB\n' \
-		"$(uname -r)" "$(libfabric_version)" "$(nproc)" \
+		"$(uname -r | cut -d- -f1)" "$(libfabric_version)" "$(nproc)" \
 		"$(awk '/^MemTotal:/ { printf "%.0f", $2 / 1048576 }' \
 			/proc/meminfo)"
 }

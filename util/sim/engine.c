@@ -217,7 +217,8 @@ static int sim_request(struct sim_run *run, const struct sim_req *req,
 	admission = sim_admit(run, req, &plan);
 	if (admission == MRRC_ADMIT_BOUNCE) {
 		run->result->bounced++;
-		run->result->copy_ns += run->cell->cost->copy_page *
+		run->result->copy_ns += run->cell->cost->copy +
+					run->cell->cost->copy_page *
 					sim_pages(run, req->len);
 		return 0;
 	}

@@ -41,7 +41,7 @@ static int sim_row_run(const struct sim_grid *grid, struct sim_row *row)
 		.max_bytes = row->max_bytes,
 		.max_regions = row->count,
 		.page = row->page,
-		.cost = &row->model->cost,
+		.cost = row->cost,
 		.bounce = grid->bounce,
 		.future = row->future,
 	};
@@ -140,6 +140,15 @@ static size_t sim_limit_bytes(const struct sim_limit *limit,
 	return bytes ? bytes : page;
 }
 
+static void sim_row_model(const struct sim_model *model, struct sim_row *row)
+{
+	const bool recorded = model->recorded && row->trace->priced;
+
+	row->cost = recorded ? &row->trace->cost : &model->cost;
+	row->model = recorded || !model->recorded ? model->name :
+						    MRRC_COST_DEFAULT;
+}
+
 /* All rows of one trace and page size; returns the next free row. */
 static struct sim_row *sim_rows_of(const struct sim_grid *grid,
 				   const struct sim_row *common,
@@ -152,7 +161,7 @@ static struct sim_row *sim_rows_of(const struct sim_grid *grid,
 			for (c = 0; c < grid->counts; c++) {
 				for (p = 0; p < grid->policies; p++, row++) {
 					*row = *common;
-					row->model = &grid->model[m];
+					sim_row_model(&grid->model[m], row);
 					row->limit = &grid->limit[l];
 					row->count = grid->count[c];
 					row->policy = grid->policy[p];

@@ -14,8 +14,12 @@
 #define SIM_NAME_OFFLINE	"offline"
 #define SIM_NAME_BOUND		"bound"
 
+/* The model of a trace itself, where it was recorded. */
+#define SIM_MODEL_TRACE		"trace"
+
 struct sim_model {
 	char *name;
+	bool recorded;		/* SIM_MODEL_TRACE; without it, cost */
 	struct mrrc_cost cost;
 };
 
@@ -45,7 +49,8 @@ struct sim_grid {
 struct sim_row {
 	const struct sim_trace *trace;
 	size_t page;
-	const struct sim_model *model;
+	const char *model;
+	const struct mrrc_cost *cost;
 	const struct sim_limit *limit;
 	size_t count;
 	const char *policy;

@@ -320,7 +320,7 @@ static double sim_request_pages(const struct sim_future *future, size_t i)
 /* What all requests are judged by. */
 struct sim_price {
 	double page, call;	/* of registering, and of giving up again */
-	double copy;		/* of a page of the model; 0: never */
+	bool copy;		/* where that is cheaper */
 	const struct mrrc_cost *cost;
 };
 
@@ -330,11 +330,10 @@ static double sim_price(const struct sim_future *future,
 {
 	const double pages = sim_request_pages(future, i);
 	const double reg = price->page + price->call / pages;
-	const double copy = price->copy / pages *
-			    mrrc_cost_pages(price->cost,
-					    future->trace->req[i].len);
+	const double copy = mrrc_cost_copy(price->cost,
+					   future->trace->req[i].len) / pages;
 
-	return price->copy > 0 && copy < reg ? copy : reg;
+	return price->copy && copy < reg ? copy : reg;
 }
 
 /* All reuses; returns how many. */
@@ -371,7 +370,7 @@ int sim_bound(const struct sim_future *future, const struct mrrc_cost *cost,
 	const struct sim_price price = {
 		.page = (cost->reg_page + cost->dereg_page) * scale,
 		.call = cost->reg + (cost->batch ? 0 : cost->dereg),
-		.copy = bounce ? cost->copy_page : 0,
+		.copy = bounce && cost->copy_page > 0,
 		.cost = cost,
 	};
 	/* a cache for each process */

@@ -13,6 +13,7 @@
 
 #include "core/text.h"
 #include "sim/gen.h"
+#include "sys/cost_file.h"
 
 #define DEFAULT_POLICIES	"lru,fmrd,mre-text,mre-fig4,gdsf,gdl"
 #define DEFAULT_LIMITS		"5%,10%,20%"
@@ -41,9 +42,9 @@ static const struct argp_option option_table[] = {
 	  "percent of the trace's footprint (default " DEFAULT_LIMITS ")", 0 },
 	{ "counts", KEY_COUNT, "LIST", 0, "Limits in regions (default none)",
 	  0 },
-	{ "models", 'm', "LIST", 0, "Cost models, or one as "
-	  "reg_page=NS:reg=NS:dereg_page=NS:dereg=NS (default "
-	  MRRC_COST_DEFAULT ")", 0 },
+	{ "models", 'm', "LIST", 0, "Cost models, trace for the recorded one, "
+	  "file:PATH, or one as reg_page=NS:reg=NS:dereg_page=NS:dereg=NS "
+	  "(default trace, else " MRRC_COST_DEFAULT ")", 0 },
 	{ "pages", 'P', "LIST", 0, "Page sizes (default 4K)", 0 },
 	{ "bounce", KEY_BOUNCE, NULL, 0, "Copy where that is cheaper, by a "
 	  "model with copy_page", 0 },
@@ -177,6 +178,7 @@ static void set_model(struct argp_state *state, const char *text,
 		{ "reg_page=", &cost->reg_page }, { "reg=", &cost->reg },
 		{ "dereg_page=", &cost->dereg_page },
 		{ "dereg=", &cost->dereg }, { "copy_page=", &cost->copy_page },
+		{ "copy=", &cost->copy },
 	};
 	size_t i, len;
 	char *end;
@@ -197,26 +199,54 @@ static void set_model(struct argp_state *state, const char *text,
 		cost->batch = text[6] == '1';
 	else
 		argp_error(state, "models: '%s' is neither a model nor one of "
-			   "reg_page, reg, dereg_page, dereg, copy_page, page "
-			   "and batch with a value", text);
+			   "reg_page, reg, dereg_page, dereg, copy_page, "
+			   "copy, page and batch with a value", text);
+}
+
+static void set_models(struct argp_state *state, const char *text,
+		       struct mrrc_cost *cost)
+{
+	char *copy = strdup(text), *rest = copy, *part;
+
+	if (!copy)
+		argp_failure(state, 1, ENOMEM, "options");
+	while ((part = strsep(&rest, ":")))
+		set_model(state, part, cost);
+	free(copy);
+}
+
+/* What fi_mrrc_prof saved. */
+static void read_model(struct argp_state *state, const char *text,
+		       struct mrrc_cost *cost)
+{
+	const char *path = text + strlen(MRRC_COST_FILE);
+	const int ret = mrrc_cost_file_read(path, cost);
+
+	if (ret)
+		argp_error(state, "models: %s: %s", path, ret == -EINVAL ?
+			   "is no model" : strerror(-ret));
 }
 
 static void add_model(struct argp_state *state, struct sim_grid *grid,
 		      const char *text)
 {
 	const struct mrrc_cost *known = mrrc_cost_find(text);
-	struct sim_model model = { strdup(text), { .page = 4096 } };
-	char *copy = strdup(text);
-	char *rest = copy;
-	char *part;
+	struct sim_model model = {
+		.name = strdup(text),
+		.recorded = !strcmp(text, SIM_MODEL_TRACE),
+		.cost.page = 4096,
+	};
 
-	if (!model.name || !copy)
+	if (!model.name)
 		argp_failure(state, 1, ENOMEM, "options");
+	if (model.recorded)
+		known = mrrc_cost_find(NULL);	/* where none was recorded */
 	if (known)
 		model.cost = *known;
-	while (!known && (part = strsep(&rest, ":")))
-		set_model(state, part, &model.cost);
-	free(copy);
+	else if (!strncmp(text, MRRC_COST_FILE, strlen(MRRC_COST_FILE)))
+		read_model(state, text, &model.cost);
+	else
+		set_models(state, text, &model.cost);
 	if (mrrc_cost_check(&model.cost))
 		argp_error(state, "models: '%s': times are from 0, a page is "
 			   "a power of two", text);
@@ -282,6 +312,9 @@ static void list(void)
 		printf("  %-16s %s\n%19s%g, %g; %g, %g\n", model->name,
 		       model->help, "", model->cost.reg_page, model->cost.reg,
 		       model->cost.dereg_page, model->cost.dereg);
+	printf("  %-16s what the provider went by when the trace was "
+	       "recorded\n  %-16s what fi_mrrc_prof saved there\n",
+	       SIM_MODEL_TRACE, MRRC_COST_FILE "PATH");
 	printf("Generators:\n");
 	for (i = 0; (gen = sim_gen_at(i)); i++)
 		printf("  %-10s %s\n", gen->name, gen->help);
@@ -314,6 +347,7 @@ static void set_format(struct argp_state *state, struct sim_options *options,
 static void set_defaults(struct argp_state *state, struct sim_options *options)
 {
 	struct sim_grid *grid = &options->grid;
+	size_t i;
 
 	if (!options->sources)
 		argp_error(state, "a TRACE is missing");
@@ -321,8 +355,10 @@ static void set_defaults(struct argp_state *state, struct sim_options *options)
 		add_list(state, grid, DEFAULT_POLICIES, add_policy);
 	if (!grid->limits)
 		add_list(state, grid, DEFAULT_LIMITS, add_limit);
+	for (i = 0; i < grid->models; i++)
+		options->priced |= grid->model[i].recorded;
 	if (!grid->models)
-		add_model(state, grid, MRRC_COST_DEFAULT);
+		add_model(state, grid, SIM_MODEL_TRACE);
 	if (!grid->pages)
 		add_page(state, grid, "4K");
 	if (!grid->counts) {
@@ -398,6 +434,8 @@ void sim_options_free(struct sim_options *options)
 	free(options->source);
 }
 
+#define GEN_REQUESTS_MAX	1000000000	/* 32 GB */
+
 int sim_options_generate(const char *spec, struct sim_trace *trace)
 {
 	char name[64], *rest = name, *part;
@@ -414,8 +452,10 @@ int sim_options_generate(const char *spec, struct sim_trace *trace)
 	while (!rc && (part = strsep(&rest, ":"))) {
 		if (!strncmp(part, "seed=", 5))
 			rc = mrrc_text_count(part + 5, &seed);
-		else if (!strncmp(part, "requests=", 9))
-			rc = mrrc_text_count(part + 9, &requests);
+		else if (!strncmp(part, "requests=", 9) &&
+			 !mrrc_text_count(part + 9, &requests) &&
+			 requests && requests <= GEN_REQUESTS_MAX)
+			rc = 0;
 		else
 			rc = -EINVAL;
 	}

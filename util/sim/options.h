@@ -14,6 +14,7 @@ struct sim_options {
 	char **source;		/* files, "-", or "gen:..." */
 	size_t sources;
 	bool together;		/* the traces are processes of one run */
+	bool priced;		/* asked for the model of the trace */
 	uint64_t min_len;	/* shorter requests are left out */
 	const char *write;	/* where to write the trace, or NULL */
 };

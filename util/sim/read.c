@@ -311,17 +311,21 @@ static int read_proc(struct reader *reader, const char *field, uint32_t *out)
 	return 0;
 }
 
-/* What each field alone cannot tell. */
-static int check_request(struct reader *reader, const struct sim_rec *rec)
+/*
+ * What each field alone cannot tell. Those in which the cache had no part may
+ * ask for anything; and a full sink gets ranges beyond all memory, too, which
+ * are recorded where a core registers them (tcp does).
+ */
+static int check_request(struct reader *reader, const struct sim_rec *rec,
+			 bool served)
 {
 	const uint64_t len = rec->rec.len;
 
-	if (!reader->sink->full) {
-		if (!len)
-			return fail(reader, -EINVAL, "len of 0");
-		if (len > SIM_ADDR_MAX || rec->rec.addr > SIM_ADDR_MAX - len)
-			return fail(reader, -EINVAL, "addr + len beyond 2^63");
-	}
+	if (served && !len)
+		return fail(reader, -EINVAL, "len of 0");
+	if (!reader->sink->full &&
+	    (len > SIM_ADDR_MAX || rec->rec.addr > SIM_ADDR_MAX - len))
+		return fail(reader, -EINVAL, "addr + len beyond 2^63");
 	if (reader->count && rec->time_us < reader->last)
 		return fail(reader, -EINVAL,
 			    "time runs backwards: %" PRIu64 " after %" PRIu64,
@@ -333,13 +337,14 @@ static int check_request(struct reader *reader, const struct sim_rec *rec)
 static int add_request(struct reader *reader, const struct sim_rec *rec)
 {
 	const enum mrrc_trace_result result = mrrc_trace_result(&rec->rec);
+	const bool served = result != MRRC_TRACE_CORE &&
+			    result != MRRC_TRACE_FAILED;
 	const char *cause = NULL;
 	int ret;
 
-	if (!reader->sink->full && (result == MRRC_TRACE_CORE ||
-				    result == MRRC_TRACE_FAILED))
+	if (!reader->sink->full && !served)
 		return 0;
-	ret = check_request(reader, rec);
+	ret = check_request(reader, rec, served);
 	if (ret)
 		return ret;
 	reader->last = rec->time_us;

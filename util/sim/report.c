@@ -68,7 +68,7 @@ static void sim_csv_row(const struct sim_row *row, FILE *out)
 
 	sim_csv_text(row->trace->name, out);
 	fprintf(out, ",%zu,", row->page);
-	sim_csv_text(row->model->name, out);
+	sim_csv_text(row->model, out);
 	fprintf(out, ",%.10g,%zu,", row->limit->bytes ? 0 :
 		row->limit->percent, row->max_bytes);
 	if (row->count != SIZE_MAX)
@@ -117,7 +117,7 @@ static json_t *sim_json_row(const struct sim_row *row)
 			    json_integer(row->footprint));
 	json_object_set_new(object, "page", json_integer(row->page));
 	json_object_set_new(object, "model",
-			    sim_json_text(row->model->name));
+			    sim_json_text(row->model));
 	json_object_set_new(object, "max_bytes",
 			    json_integer(row->max_bytes));
 	if (row->count != SIZE_MAX)
@@ -165,7 +165,7 @@ static void sim_table_head(const struct sim_row *row, FILE *out)
 	if (row->trace->procs > 1)
 		fputs(" each", out);
 	fprintf(out, "; pages of %zu; model %s\n", row->page,
-		row->model->name);
+		row->model);
 	fprintf(out, "  %-28s %6s %6s %6s %10s %10s %10s %6s\n", "policy",
 		"hits", "bytes", "pieces", "on path", "off path", "total",
 		"ratio");

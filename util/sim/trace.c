@@ -212,6 +212,20 @@ out:
 	return ret;
 }
 
+static void merge_cost(const struct sim_trace *const *traces, size_t cnt,
+		       struct sim_trace *merged)
+{
+	size_t most = 0, i;
+
+	for (i = 0; i < cnt; i++) {
+		if (!traces[i]->priced || traces[i]->count < most)
+			continue;
+		most = traces[i]->count;
+		merged->priced = true;
+		merged->cost = traces[i]->cost;
+	}
+}
+
 int sim_trace_merge(const struct sim_trace *const *traces, size_t cnt,
 		    const char *name, struct sim_trace *merged)
 {
@@ -231,6 +245,7 @@ int sim_trace_merge(const struct sim_trace *const *traces, size_t cnt,
 	free(at);
 	if (ret)
 		goto err_fini;
+	merge_cost(traces, cnt, &out);
 	*merged = out;
 	return 0;
 

@@ -19,6 +19,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "core/cost.h"
+
 /* So that the end of a range can be rounded up to any page. */
 #define SIM_ADDR_MAX	(UINT64_C(1) << 63)
 #define SIM_REQ_MAX	(UINT64_C(1) << 32)
@@ -47,6 +49,8 @@ struct sim_trace {
 	size_t count;
 	size_t max;		/* requests that req has room for */
 	uint32_t procs;
+	bool priced;		/* cost: as it was recorded */
+	struct mrrc_cost cost;
 };
 
 /* An empty trace; the name is copied. */
@@ -69,7 +73,7 @@ int sim_trace_footprint(const struct sim_trace *trace, uint64_t page,
 			uint64_t *bytes);
 
 /*
- * The requests of all by time (of equal times, the earlier trace's first).
+ * The requests of all, with the costs of the longest that has some, by time (of equal times, the earlier trace's first).
  * The processes of each trace become others than those of the ones before.
  */
 int sim_trace_merge(const struct sim_trace *const *traces, size_t cnt,

@@ -9,11 +9,43 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct reading {
+	struct sim_trace trace;
+	struct mrrc_trace_cost cost[MRRC_TRACE_COSTS];
+	uint64_t requests[MRRC_TRACE_COSTS];	/* of each of these */
+};
+
+static void head(void *arg, const struct mrrc_trace_head *from)
+{
+	struct reading *reading = arg;
+
+	memcpy(reading->cost, from->cost, sizeof(reading->cost));
+}
+
+/* Of the domain with the most requests of those whose costs are known. */
+static void take_cost(struct reading *reading)
+{
+	struct sim_trace *trace = &reading->trace;
+	uint64_t most = 0;
+	int i;
+
+	for (i = 0; i < MRRC_TRACE_COSTS; i++) {
+		if (reading->requests[i] > most &&
+		    mrrc_trace_get_cost(&reading->cost[i], &trace->cost)) {
+			most = reading->requests[i];
+			trace->priced = true;
+		}
+	}
+}
+
 static int add(void *arg, const struct sim_rec *rec, const char **cause)
 {
+	struct reading *reading = arg;
 	int ret;
 
-	ret = sim_trace_append(arg, &(struct sim_req) {
+	if (rec->proc < MRRC_TRACE_COSTS)
+		reading->requests[rec->proc]++;
+	ret = sim_trace_append(&reading->trace, &(struct sim_req) {
 		.time = rec->time_us,
 		.addr = rec->rec.addr,
 		.len = rec->rec.len,
@@ -50,22 +82,26 @@ static int name_trace(const char *path, struct sim_trace *trace)
 static int read_trace(FILE *file, const char *path, char *err, size_t err_len,
 		      struct sim_trace *trace)
 {
-	struct sim_trace out;
-	const struct sim_sink sink = { .add = add, .arg = &out };
+	struct reading reading = { 0 };
+	const struct sim_sink sink = {
+		.add = add, .head = head, .arg = &reading,
+	};
 	int ret;
 
-	ret = name_trace(strcmp(path, "-") ? path : "stdin", &out);
+	ret = name_trace(strcmp(path, "-") ? path : "stdin", &reading.trace);
 	if (ret) {
 		snprintf(err, err_len, "%s: %s", path, strerror(-ret));
 		return ret;
 	}
 	ret = file ? sim_read_file(file, path, err, err_len, &sink) :
 		     sim_read(path, err, err_len, &sink);
-	if (ret)
-		sim_trace_fini(&out);
-	else
-		*trace = out;
-	return ret;
+	if (ret) {
+		sim_trace_fini(&reading.trace);
+		return ret;
+	}
+	take_cost(&reading);
+	*trace = reading.trace;
+	return 0;
 }
 
 int sim_trace_read_file(FILE *file, const char *path, char *err,

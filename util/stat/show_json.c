@@ -61,5 +61,8 @@ int stat_show_json(const struct stat_sample *sample, FILE *out)
 		return -ENOMEM;
 	fprintf(out, "%s\n", text);
 	free(text);
-	return fflush(out) || ferror(out) ? -EIO : 0;
+	errno = 0;
+	if (fflush(out) || ferror(out))
+		return errno ? -errno : -EIO;
+	return 0;
 }

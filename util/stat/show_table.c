@@ -77,6 +77,31 @@ static void show_ratio(const struct pair *pair, FILE *out)
 	fputc('\n', out);
 }
 
+static void show_pending(const struct pair *pair, enum mrrc_stat begin,
+			 enum mrrc_stat end, FILE *out)
+{
+	const uint64_t begun = total(pair, begin), ended = total(pair, end);
+
+	/* they may be of different moments */
+	fprintf(out, LABEL " %13" PRIu64 "\n", "  pending",
+		begun > ended ? begun - ended : 0);
+}
+
+/* Nothing where there are none. */
+static void show_cw(const struct pair *pair, FILE *out)
+{
+	if (total(pair, MRRC_STAT_CW_WRITES)) {
+		show_counter(pair, "cond. writes", MRRC_STAT_CW_WRITES, out);
+		show_pending(pair, MRRC_STAT_CW_WRITES,
+			     MRRC_STAT_CW_WRITES_ENDED, out);
+	}
+	if (total(pair, MRRC_STAT_CW_TAGS)) {
+		show_counter(pair, "tags", MRRC_STAT_CW_TAGS, out);
+		show_pending(pair, MRRC_STAT_CW_TAGS, MRRC_STAT_CW_TAGS_ENDED,
+			     out);
+	}
+}
+
 static const char *bytes_text(uint64_t bytes, char *text, size_t size)
 {
 	static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB" };
@@ -115,8 +140,10 @@ static void show_domain(const struct stat_domain *domain,
 	fprintf(out, LABEL " %13s\n", "pinned",
 		bytes_text(total(&pair, MRRC_STAT_PINNED), text,
 			   sizeof(text)));
-	fprintf(out, LABEL " %13" PRIu64 "\n\n", "regions",
+	fprintf(out, LABEL " %13" PRIu64 "\n", "regions",
 		total(&pair, MRRC_STAT_REGIONS));
+	show_cw(&pair, out);
+	fputc('\n', out);
 }
 
 int stat_show_table(const struct stat_sample *sample,
@@ -129,5 +156,8 @@ int stat_show_table(const struct stat_sample *sample,
 			    find(before, &sample->domain[i]), out);
 	if (!sample->domains)
 		fprintf(out, "no domain is open now\n\n");
-	return fflush(out) || ferror(out) ? -EIO : 0;
+	errno = 0;
+	if (fflush(out) || ferror(out))
+		return errno ? -errno : -EIO;
+	return 0;
 }

@@ -86,6 +86,8 @@ static void head(void *arg, const struct mrrc_trace_head *head)
 		memcpy(source->program, head->program,
 		       sizeof(source->program));
 		source->domain = head->domain[i];
+		source->cost = i < MRRC_TRACE_COSTS ? head->cost[i] :
+			       (struct mrrc_trace_cost) { 0 };
 	}
 	/* those without requests count as well */
 	if (reading->base + domains > records->procs &&

@@ -24,6 +24,7 @@ struct trace_records {
 		uint32_t pid;
 		char program[64];
 		struct mrrc_trace_domain domain;
+		struct mrrc_trace_cost cost;	/* of page 0: not known */
 	} *source;
 	size_t sources;
 };

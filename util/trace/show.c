@@ -147,6 +147,8 @@ static int put_head(const struct trace_records *records, FILE *out)
 		source = &records->source[i];
 		if (source->proc < MRRC_TRACE_DOMAINS)
 			head.head.domain[source->proc] = source->domain;
+		if (source->proc < MRRC_TRACE_COSTS)
+			head.head.cost[source->proc] = source->cost;
 	}
 	/* of several programs, none */
 	if (records->sources && records->source[0].pid ==

@@ -99,6 +99,7 @@ static void put_overlap(const struct trace_summary *summary, FILE *out)
 static void put_sources(const struct trace_records *records, FILE *out)
 {
 	const struct trace_source *source;
+	struct mrrc_cost cost;
 	char size[16];
 	size_t i;
 
@@ -114,6 +115,12 @@ static void put_sources(const struct trace_records *records, FILE *out)
 				size_text(source->domain.max_bytes, size),
 				source->domain.max_regions);
 		fputc('\n', out);
+		if (mrrc_trace_get_cost(&source->cost, &cost))
+			fprintf(out, "  registering p pages takes %.0f * p + "
+				"%.0f ns, deregistering %.0f * p + %.0f, "
+				"copying %.0f * p + %.0f\n", cost.reg_page,
+				cost.reg, cost.dereg_page, cost.dereg,
+				cost.copy_page, cost.copy);
 	}
 }
 
@@ -259,9 +266,26 @@ static json_t *json_text(const char *text)
 	return value ? value : json_string("?");
 }
 
+/* As the provider's parameter has it. */
+static json_t *json_cost(const struct mrrc_cost *cost)
+{
+	json_t *object = json_object();
+
+	json_object_set_new(object, "a", json_real(cost->reg_page));
+	json_object_set_new(object, "b", json_real(cost->reg));
+	json_object_set_new(object, "c", json_real(cost->dereg_page));
+	json_object_set_new(object, "d", json_real(cost->dereg));
+	json_object_set_new(object, "copy", json_real(cost->copy_page));
+	json_object_set_new(object, "copy0", json_real(cost->copy));
+	set(object, "page", cost->page);
+	json_object_set_new(object, "batch", json_boolean(cost->batch));
+	return object;
+}
+
 static json_t *json_sources(const struct trace_records *records)
 {
 	json_t *array = json_array(), *object;
+	struct mrrc_cost cost;
 	const struct trace_source *source;
 	size_t i;
 
@@ -280,6 +304,8 @@ static json_t *json_sources(const struct trace_records *records)
 				    json_text(source->domain.monitor));
 		set(object, "max_bytes", source->domain.max_bytes);
 		set(object, "max_regions", source->domain.max_regions);
+		if (mrrc_trace_get_cost(&source->cost, &cost))
+			json_object_set_new(object, "cost", json_cost(&cost));
 		json_array_append_new(array, object);
 	}
 	return array;

@@ -30,7 +30,7 @@ bool mrrc_admit_copy_once(const struct mrrc_admit *admit, size_t len)
 	const struct mrrc_cost *cost = &admit->cost;
 
 	return cost->copy_page > 0 &&
-	       cost->copy_page * mrrc_cost_pages(cost, len) <
+	       mrrc_cost_copy(cost, len) <
 	       mrrc_cost_reg(cost, len) + mrrc_cost_dereg(cost, len);
 }
 
@@ -40,11 +40,11 @@ enum mrrc_admission mrrc_admit(struct mrrc_admit *admit, uintptr_t addr,
 	const struct mrrc_cost *cost = &admit->cost;
 	const unsigned uses = mrrc_history_add(&admit->history,
 					       addr / cost->page);
-	const double copy = cost->copy_page * mrrc_cost_pages(cost, len);
+	const double copy = mrrc_cost_copy(cost, len);
 	const double price = mrrc_cost_reg(cost, missing) +
 			     mrrc_cost_dereg(cost, missing);
 
-	if (copy > 0 && copy < price) {
+	if (cost->copy_page > 0 && copy < price) {
 		/* history knows no more uses: often enough, then */
 		if (uses * copy < price && uses < MRRC_HISTORY_MAX)
 			return MRRC_ADMIT_BOUNCE;

@@ -21,6 +21,7 @@ struct mrrc_cost {
 	double dereg_page;	/* c */
 	double dereg;		/* d */
 	double copy_page;	/* copying one page; 0: not known */
+	double copy;		/* a request that is copied, besides */
 	size_t page;		/* bytes, a power of two */
 	bool batch;		/* one d for a batch */
 };
@@ -40,10 +41,16 @@ extern const struct mrrc_cost_model mrrc_cost_models[];
 const struct mrrc_cost *mrrc_cost_find(const char *name);
 
 /*
- * A model's name, or "a=NS,b=NS,c=NS,d=NS[,copy=NS]" for pages of 4 KiB.
+ * A model's name, or "a=NS,b=NS,c=NS,d=NS[,copy=NS[,copy0=NS]]" for pages of 4 KiB.
  * -EINVAL: neither.
  */
 int mrrc_cost_parse(const char *text, struct mrrc_cost *cost);
+
+/*
+ * The same from the contents of a file, as fi_mrrc_prof(1) saves it: one line;
+ * empty ones, and those that begin with #, are skipped.
+ */
+int mrrc_cost_parse_file(const char *text, struct mrrc_cost *cost);
 
 /* -EINVAL: negative, not a number, or an odd page size. */
 int mrrc_cost_check(const struct mrrc_cost *cost);
@@ -56,6 +63,12 @@ static inline double mrrc_cost_pages(const struct mrrc_cost *cost, size_t len)
 static inline double mrrc_cost_reg(const struct mrrc_cost *cost, size_t len)
 {
 	return cost->reg_page * mrrc_cost_pages(cost, len) + cost->reg;
+}
+
+/* Instead of registering, and more than a request that is found. */
+static inline double mrrc_cost_copy(const struct mrrc_cost *cost, size_t len)
+{
+	return cost->copy_page * mrrc_cost_pages(cost, len) + cost->copy;
 }
 
 /* One region on its own. */

@@ -46,15 +46,16 @@ static bool mrrc_sample_sane(const struct mrrc_cost_sample *sample)
 {
 	return sample->pages && sample->reg > 0 && sample->reg < NS_MAX &&
 	       sample->dereg > 0 && sample->dereg < NS_MAX &&
-	       sample->copy > 0 && sample->copy < NS_MAX;
+	       sample->copy >= 0 && sample->copy < NS_MAX;
 }
 
 int mrrc_cost_fit(const struct mrrc_cost_sample *sample, size_t count,
 		  size_t page, struct mrrc_cost *out)
 {
-	struct mrrc_line reg = { 0 }, dereg = { 0 };
+	struct mrrc_line reg = { 0 }, dereg = { 0 }, copy = { 0 };
+	const struct mrrc_cost_sample *copied = NULL;
 	struct mrrc_cost cost = { .page = page };
-	bool sizes = false;
+	bool sizes = false, copies = false;
 	double pages;
 	size_t i;
 
@@ -65,15 +66,81 @@ int mrrc_cost_fit(const struct mrrc_cost_sample *sample, size_t count,
 		pages = (double) sample[i].pages;
 		mrrc_line_add(&reg, pages, sample[i].reg);
 		mrrc_line_add(&dereg, pages, sample[i].dereg);
-		if (sample[i].copy / pages > cost.copy_page)
-			cost.copy_page = sample[i].copy / pages;
+		if (sample[i].copy <= 0)
+			continue;
+		mrrc_line_add(&copy, pages, sample[i].copy);
+		if (!copied)
+			copied = &sample[i];
+		copies |= sample[i].pages != copied->pages;
 	}
 	if (!sizes)
 		return -EINVAL;
 	mrrc_line_fit(&reg, &cost.reg_page, &cost.reg);
 	mrrc_line_fit(&dereg, &cost.dereg_page, &cost.dereg);
+	if (copies)
+		mrrc_line_fit(&copy, &cost.copy_page, &cost.copy);
+	else if (copied)
+		cost.copy_page = copied->copy / (double) copied->pages;
+	/* copies that take as long whatever they copy: a hair a page */
+	if (copied && !(cost.copy_page > 0))
+		cost.copy_page = cost.copy / (double) copied->pages / 1e3;
 	if (mrrc_cost_check(&cost))
 		return -EINVAL;
 	*out = cost;
+	return 0;
+}
+
+/* Of one line: sums that R^2 takes, in one pass after the mean. */
+struct mrrc_residue {
+	double mean, total, left, worst;
+};
+
+static void mrrc_residue_add(struct mrrc_residue *residue, double is,
+			     double want)
+{
+	const double off = is > want ? is - want : want - is;
+
+	residue->total += (is - residue->mean) * (is - residue->mean);
+	residue->left += off * off;
+	if (off / is > residue->worst)
+		residue->worst = off / is;
+}
+
+/* All the same: whoever is on it is right. */
+static double mrrc_residue_r2(const struct mrrc_residue *residue)
+{
+	if (residue->total > 0)
+		return 1 - residue->left / residue->total;
+	return residue->left > 0 ? 0 : 1;
+}
+
+int mrrc_cost_error(const struct mrrc_cost_sample *sample, size_t count,
+		    const struct mrrc_cost *cost, struct mrrc_cost_error *out)
+{
+	struct mrrc_residue reg = { 0 }, dereg = { 0 };
+	double pages;
+	size_t i;
+
+	if (!count)
+		return -EINVAL;
+	for (i = 0; i < count; i++) {
+		if (!mrrc_sample_sane(&sample[i]))
+			return -EINVAL;
+		reg.mean += sample[i].reg / (double) count;
+		dereg.mean += sample[i].dereg / (double) count;
+	}
+	for (i = 0; i < count; i++) {
+		pages = (double) sample[i].pages;
+		mrrc_residue_add(&reg, sample[i].reg,
+				 cost->reg_page * pages + cost->reg);
+		mrrc_residue_add(&dereg, sample[i].dereg,
+				 cost->dereg_page * pages + cost->dereg);
+	}
+	*out = (struct mrrc_cost_error) {
+		.reg_r2 = mrrc_residue_r2(&reg),
+		.dereg_r2 = mrrc_residue_r2(&dereg),
+		.reg_worst = reg.worst,
+		.dereg_worst = dereg.worst,
+	};
 	return 0;
 }

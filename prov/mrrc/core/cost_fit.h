@@ -12,7 +12,8 @@
 /* Times of one size: of several the least, as what disturbs adds. */
 struct mrrc_cost_sample {
 	size_t pages;
-	double reg, dereg, copy;	/* nanoseconds */
+	double reg, dereg;	/* nanoseconds */
+	double copy;		/* the same; 0: not measured */
 };
 
 /*
@@ -23,5 +24,17 @@ struct mrrc_cost_sample {
  */
 int mrrc_cost_fit(const struct mrrc_cost_sample *sample, size_t count,
 		  size_t page, struct mrrc_cost *cost);
+
+/* How well a model describes what was measured. */
+struct mrrc_cost_error {
+	double reg_r2, dereg_r2;	/* R^2; 1: on the line, 0: no better
+					 * than the mean; it can be less */
+	double reg_worst, dereg_worst;	/* largest error, of the time */
+};
+
+/* -EINVAL: no samples. */
+int mrrc_cost_error(const struct mrrc_cost_sample *sample, size_t count,
+		    const struct mrrc_cost *cost,
+		    struct mrrc_cost_error *error);
 
 #endif /* MRRC_COST_FIT_H */

@@ -2,13 +2,13 @@
 /*
  * Conditional writes on one connection: see cw.h.
  */
-#include "cw.h"
+#include "cw_state.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* test/explore_cw.c compiles a copy of this file with faults to find. */
+/* test/explore_world.c compiles a copy of this file with faults to find. */
 #ifdef MRRC_CW_FAULTS
 extern int mrrc_cw_fault;
 #define FAULT(n)	(mrrc_cw_fault == (n))
@@ -20,99 +20,6 @@ extern int mrrc_cw_fault;
 	((struct type *)((char *)(ptr) - offsetof(struct type, field)))
 #define OUT_OF(ptr, type)	NODE_OF(ptr, type, out)
 
-/* ---- the tables ---------------------------------------------------------- */
-
-enum cw_wr_event {
-	WR_MATCH, WR_UNMATCH, WR_ISSUE, WR_TELL, WR_LAND, WR_CANCEL, WR_TRUNC,
-	WR_FAIL, WR_DOWN, WR_EVENTS
-};
-
-enum cw_target_event {
-	TG_ANNOUNCE, TG_DONE, TG_TRUNC, TG_CANCEL, TG_REVOKE, TG_REVOKED,
-	TG_DOWN, TG_EVENTS
-};
-
-#define NEVER	0xff
-#define W(name)	MRRC_CW_WR_##name
-#define T(name)	MRRC_CW_TARGET_##name
-
-static const uint8_t cw_wr_next[MRRC_CW_WR_CNT][WR_EVENTS] = {
-	/*	MATCH		UNMATCH		ISSUE
-	 *	TELL		LAND		CANCEL
-	 *	TRUNC		FAIL		DOWN */
-	[W(HELD)] = {
-		W(READY),	NEVER,		NEVER,
-		NEVER,		NEVER,		W(ENDED),
-		W(ENDED),	NEVER,		W(ENDED),
-	},
-	[W(READY)] = {
-		NEVER,		W(HELD),	W(ISSUED),
-		NEVER,		NEVER,		NEVER,
-		NEVER,		NEVER,		W(ENDED),
-	},
-	[W(ISSUED)] = {
-		NEVER,		NEVER,		NEVER,
-		W(TOLD),	W(LANDED),	W(ISSUED),
-		NEVER,		W(ENDED),	W(ENDED),
-	},
-	[W(TOLD)] = {
-		NEVER,		NEVER,		NEVER,
-		NEVER,		W(ENDED),	W(TOLD),
-		NEVER,		W(ENDED),	W(ENDED),
-	},
-	[W(LANDED)] = {
-		NEVER,		NEVER,		NEVER,
-		W(ENDED),	NEVER,		W(LANDED),
-		NEVER,		NEVER,		W(ENDED),
-	},
-	[W(ENDED)] = {
-		NEVER,		NEVER,		NEVER,
-		NEVER,		NEVER,		NEVER,
-		NEVER,		NEVER,		NEVER,
-	},
-};
-
-static const uint8_t cw_target_next[MRRC_CW_TARGET_CNT][TG_EVENTS] = {
-	/*	ANNOUNCE	DONE		TRUNC		CANCEL
-	 *	REVOKE		REVOKED		DOWN */
-	[T(QUEUED)] = {
-		T(EXPOSED),	NEVER,		NEVER,		T(ENDED),
-		NEVER,		NEVER,		T(ENDED),
-	},
-	[T(EXPOSED)] = {
-		NEVER,		T(ENDED),	T(ENDED),	T(WITHDRAWN),
-		NEVER,		NEVER,		T(ENDED),
-	},
-	[T(WITHDRAWN)] = {
-		NEVER,		T(ENDED),	T(ENDED),	T(WITHDRAWN),
-		T(REVOKING),	NEVER,		T(ENDED),
-	},
-	[T(REVOKING)] = {
-		NEVER,		T(ENDED),	T(ENDED),	T(REVOKING),
-		NEVER,		T(ENDED),	T(ENDED),
-	},
-	[T(ENDED)] = {
-		NEVER,		NEVER,		NEVER,		NEVER,
-		NEVER,		NEVER,		NEVER,
-	},
-};
-
-#define CW_NAME(name)	#name,
-
-const char *mrrc_cw_wr_name(enum mrrc_cw_wr_state state)
-{
-	static const char *const name[] = { MRRC_CW_WR_STATES(CW_NAME) };
-
-	return (unsigned)state < MRRC_CW_WR_CNT ? name[state] : "?";
-}
-
-const char *mrrc_cw_target_name(enum mrrc_cw_target_state state)
-{
-	static const char *const name[] = { MRRC_CW_TARGET_STATES(CW_NAME) };
-
-	return (unsigned)state < MRRC_CW_TARGET_CNT ? name[state] : "?";
-}
-
 /* The first error counts. */
 static void cw_error(struct mrrc_cw *cw, int err)
 {
@@ -120,31 +27,22 @@ static void cw_error(struct mrrc_cw *cw, int err)
 		cw->err = err;
 }
 
-/* false: must not happen, or the peer's fault */
 static bool cw_wr_step(struct mrrc_cw *cw, struct mrrc_cw_wr *wr,
-		       enum cw_wr_event event)
+		       enum mrrc_cw_wr_event event)
 {
-	uint8_t next = cw_wr_next[wr->state][event];
-
-	if (next == NEVER) {
-		cw_error(cw, -EPROTO);
-		return false;
-	}
-	wr->state = next;
-	return true;
+	if (mrrc_cw_wr_step(wr, event))
+		return true;
+	cw_error(cw, -EPROTO);
+	return false;
 }
 
 static bool cw_target_step(struct mrrc_cw *cw, struct mrrc_cw_target *target,
-			   enum cw_target_event event)
+			   enum mrrc_cw_target_event event)
 {
-	uint8_t next = cw_target_next[target->state][event];
-
-	if (next == NEVER) {
-		cw_error(cw, -EPROTO);
-		return false;
-	}
-	target->state = next;
-	return true;
+	if (mrrc_cw_target_step(target, event))
+		return true;
+	cw_error(cw, -EPROTO);
+	return false;
 }
 
 /* ---- ends ---------------------------------------------------------------- */
@@ -167,12 +65,18 @@ static void cw_reply(struct mrrc_cw *cw, struct mrrc_cw_out *out,
 	TAILQ_INSERT_TAIL(&cw->replies, out, link);
 }
 
+static void cw_count(struct mrrc_cw *cw, uint64_t *counter, enum mrrc_stat stat)
+{
+	++*counter;
+	mrrc_stats_add(cw->attr.stats, stat, 1);
+}
+
 static void cw_count_end(struct mrrc_cw *cw, int err)
 {
 	if (err == MRRC_CW_ETRUNC)
-		cw->stats.truncated++;
+		cw_count(cw, &cw->stats.truncated, MRRC_STAT_CW_TRUNCATED);
 	else if (err == ECANCELED)
-		cw->stats.cancelled++;
+		cw_count(cw, &cw->stats.cancelled, MRRC_STAT_CW_CANCELLED);
 }
 
 static void cw_rtag_free(struct mrrc_cw *cw, struct mrrc_cw_rtag *rtag)
@@ -198,7 +102,7 @@ static void cw_wr_end(struct mrrc_cw *cw, struct mrrc_cw_wr *wr, int err)
 
 	TAILQ_REMOVE(&cw->wrs, wr, all);
 	cw->wr_cnt--;
-	cw->stats.writes_ended++;
+	cw_count(cw, &cw->stats.writes_ended, MRRC_STAT_CW_WRITES_ENDED);
 	cw_count_end(cw, err);
 	if (wr->rtag) {
 		wr->rtag->wr = NULL;
@@ -216,7 +120,7 @@ static void cw_target_end(struct mrrc_cw *cw, struct mrrc_cw_target *target,
 	cw->target_cnt--;
 	if (announced)
 		cw->announced--;
-	cw->stats.tags_ended++;
+	cw_count(cw, &cw->stats.tags_ended, MRRC_STAT_CW_TAGS_ENDED);
 	cw_count_end(cw, end->err);
 	cw->ops->target_end(cw->arg, target, end);
 }
@@ -236,7 +140,9 @@ static bool cw_send(struct mrrc_cw *cw, struct mrrc_cw_msg *msg)
 		if (!cw->heard)
 			return false;
 		if (cw->room < need) {
-			cw->stats.stalls += !cw->stalled;
+			if (!cw->stalled)
+				cw_count(cw, &cw->stats.stalls,
+					 MRRC_STAT_CW_STALLS);
 			cw->stalled = true;
 			return false;
 		}
@@ -248,7 +154,7 @@ static bool cw_send(struct mrrc_cw *cw, struct mrrc_cw_msg *msg)
 			cw_error(cw, ret);
 		return false;
 	}
-	cw->stats.sent++;
+	cw_count(cw, &cw->stats.sent, MRRC_STAT_CW_SENT);
 	cw->stalled = false;
 	if (msg->type != MRRC_CW_HELLO) {
 		cw->room--;
@@ -345,9 +251,9 @@ static bool cw_push_wr(struct mrrc_cw *cw, struct mrrc_cw_wr *wr)
 	TAILQ_REMOVE(&cw->ready, wr, ready);
 	cw_wr_step(cw, wr, WR_ISSUE);
 	if (wr == cw->posting)
-		cw->stats.at_once++;
+		cw_count(cw, &cw->stats.at_once, MRRC_STAT_CW_IMMEDIATE);
 	else
-		cw->stats.later++;
+		cw_count(cw, &cw->stats.later, MRRC_STAT_CW_HELD);
 	rtag->wr_len = wr->len;
 	rtag->data = wr->data;
 	rtag->has_data = wr->has_data;
@@ -534,7 +440,7 @@ static void cw_receive_revoke(struct mrrc_cw *cw,
 }
 
 static void cw_receive_end(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg,
-			   enum cw_target_event event)
+			   enum mrrc_cw_target_event event)
 {
 	struct mrrc_cw_end end = { 0 };
 	struct mrrc_cw_target *target;
@@ -587,7 +493,7 @@ void mrrc_cw_receive(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)
 {
 	if (cw->down || cw->err)
 		return;
-	cw->stats.received++;
+	cw_count(cw, &cw->stats.received, MRRC_STAT_CW_RECEIVED);
 	if (msg->type != MRRC_CW_HELLO && !cw_take_credits(cw, msg))
 		return;
 	switch (msg->type) {
@@ -634,7 +540,7 @@ int mrrc_cw_post_wr(struct mrrc_cw *cw, struct mrrc_cw_wr *wr, uint64_t cwtag)
 	wr->state = MRRC_CW_WR_HELD;
 	TAILQ_INSERT_TAIL(&cw->wrs, wr, all);
 	cw->wr_cnt++;
-	cw->stats.writes++;
+	cw_count(cw, &cw->stats.writes, MRRC_STAT_CW_WRITES);
 	cw->posting = wr;
 	mrrc_cw_map_add(&cw->held, &wr->node, cwtag);
 	cw_match_all(cw, cwtag);
@@ -659,7 +565,7 @@ int mrrc_cw_post_target(struct mrrc_cw *cw, struct mrrc_cw_target *target,
 	TAILQ_INSERT_TAIL(&cw->targets, target, all);
 	mrrc_cw_map_add(&cw->by_id, &target->node, target->id);
 	cw->target_cnt++;
-	cw->stats.tags++;
+	cw_count(cw, &cw->stats.tags, MRRC_STAT_CW_TAGS);
 	mrrc_cw_push(cw);
 	return 0;
 }
@@ -772,75 +678,4 @@ void mrrc_cw_fini(struct mrrc_cw *cw)
 	mrrc_cw_map_fini(&cw->known);
 	mrrc_cw_map_fini(&cw->by_id);
 	mrrc_cw_map_fini(&cw->rtag_by_id);
-}
-
-/* ---- invariants ---------------------------------------------------------- */
-
-static bool cw_valid_wrs(const struct mrrc_cw *cw)
-{
-	const struct mrrc_cw_wr *wr;
-	uint32_t cnt = 0, held = 0, ready = 0;
-
-	TAILQ_FOREACH(wr, &cw->wrs, all) {
-		cnt++;
-		if (wr->state == MRRC_CW_WR_ENDED)
-			return false;
-		if (wr->state == MRRC_CW_WR_HELD) {
-			held++;
-			if (wr->rtag || mrrc_cw_map_first(&cw->known,
-							  wr->cwtag))
-				return false;	/* W1 */
-		}
-		if (wr->rtag && wr->rtag->wr != wr)
-			return false;		/* W2 */
-		if (wr->state == MRRC_CW_WR_READY) {
-			ready++;
-			if (!wr->rtag || wr->rtag->out.type)
-				return false;
-		}
-	}
-	TAILQ_FOREACH(wr, &cw->ready, ready)
-		ready--;
-	return cnt == cw->wr_cnt && held == cw->held.nodes && !ready;
-}
-
-static bool cw_valid_tags(const struct mrrc_cw *cw)
-{
-	const struct mrrc_cw_target *target;
-	const struct mrrc_cw_rtag *rtag;
-	const struct mrrc_cw_out *out;
-	uint32_t targets = 0, rtags = 0, known = 0, announced = 0, waiting = 0;
-
-	TAILQ_FOREACH(target, &cw->targets, all) {
-		targets++;
-		announced += target->state != MRRC_CW_TARGET_QUEUED;
-		waiting += target->out.type != 0;
-	}
-	TAILQ_FOREACH(rtag, &cw->rtags, all) {
-		rtags++;
-		known += rtag->known;
-		waiting += rtag->out.type != 0;
-		/* without a write, and nobody to be told: it is known */
-		if (!rtag->wr && !rtag->known && !rtag->out.type && !cw->err)
-			return false;
-	}
-	TAILQ_FOREACH(out, &cw->replies, link)
-		waiting--;
-	TAILQ_FOREACH(out, &cw->tags, link)
-		waiting--;
-	return targets == cw->target_cnt && targets == cw->by_id.nodes &&
-	       announced == cw->announced && rtags == cw->rtag_cnt &&
-	       rtags == cw->rtag_by_id.nodes && known == cw->known_cnt &&
-	       known == cw->known.nodes && !waiting;	/* W3, W4 */
-}
-
-bool mrrc_cw_valid(const struct mrrc_cw *cw)
-{
-	return mrrc_cw_map_valid(&cw->held) && mrrc_cw_map_valid(&cw->known) &&
-	       mrrc_cw_map_valid(&cw->by_id) &&
-	       mrrc_cw_map_valid(&cw->rtag_by_id) && cw_valid_wrs(cw) &&
-	       cw_valid_tags(cw) &&
-	       cw->stats.writes == cw->stats.writes_ended + cw->wr_cnt &&
-	       cw->stats.tags == cw->stats.tags_ended + cw->target_cnt &&
-	       cw->room <= cw->peer_credits;
 }

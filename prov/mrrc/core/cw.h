@@ -11,7 +11,7 @@
  * Life of a write: held until a tag matches, ready until the network takes
  * it, issued until it has completed and the target was told. Of a target:
  * queued until the peer has its tag, exposed until the peer is done with it.
- * Both are tables, in cw.c. Each operation ends once, by ops->wr_end or
+ * Both are tables, in cw_state.c. Each operation ends once, by ops->wr_end or
  * ops->target_end, whatever happens; the caller may then free it.
  *
  * Invariants, mrrc_cw_valid():
@@ -33,6 +33,7 @@
 
 #include "cw_map.h"
 #include "cw_wire.h"
+#include "stats.h"
 
 #define MRRC_CW_WR_STATES(X)						\
 	X(HELD)		/* no tag yet */				\
@@ -137,6 +138,7 @@ struct mrrc_cw_attr {
 	uint32_t pending;	/* operations and tags, of each kind */
 	uint64_t cookie;	/* what the peer has to say in HELLO */
 	uint64_t my_cookie;	/* and what it is told */
+	struct mrrc_stats *stats;	/* counted there, too; or NULL */
 };
 
 struct mrrc_cw {

@@ -9,6 +9,7 @@
 
 #define CW_MAGIC	0x5743524d	/* "MRCW" */
 #define CW_HEADER	8
+#define CW_AT_LEN	2
 #define CW_HELLO_LEN	(CW_HEADER + 24)
 #define CW_TAG_LEN	(CW_HEADER + 32)
 #define CW_SEG_LEN	24
@@ -184,6 +185,16 @@ static size_t cw_fixed_len(enum mrrc_cw_msg_type type)
 	default:
 		return 0;
 	}
+}
+
+size_t mrrc_cw_first(const void *buf, size_t len)
+{
+	struct cw_cursor cur = { (uint8_t *)buf + CW_AT_LEN };
+	size_t first = len;
+
+	if (len >= CW_HEADER)
+		first = cw_get(&cur, 2);
+	return first && first < len ? first : len;
 }
 
 int mrrc_cw_decode(const void *buf, size_t len, struct mrrc_cw_msg *msg)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What two sides of conditional writes say to each other. Little endian,
- * each message whole in one transfer:
+ * What two sides of conditional writes say to each other: messages, as many
+ * in one transfer as were due at once and fit. Little endian, each:
  *
  *   0  type          1  version (0 in HELLO, whose beginning never changes)
  *   2  length        4  credits returned        6  0
@@ -21,6 +21,7 @@
 #define MRRC_CW_VERSION_MAX	1
 #define MRRC_CW_SEGS		8	/* of one tag */
 #define MRRC_CW_MSG_MAX		256	/* bytes */
+#define MRRC_CW_FRAME_MAX	512	/* of messages in one transfer */
 
 enum mrrc_cw_msg_type {
 	MRRC_CW_HELLO = 1,	/* first, once, from both */
@@ -65,6 +66,12 @@ struct mrrc_cw_msg {
 
 /* Bytes written to buf, which has room for MRRC_CW_MSG_MAX. */
 size_t mrrc_cw_encode(const struct mrrc_cw_msg *msg, void *buf);
+
+/*
+ * Bytes of the first message of several, as it says: at least 1, at most len.
+ * Whether it is one tells mrrc_cw_decode(). len is not 0.
+ */
+size_t mrrc_cw_first(const void *buf, size_t len);
 
 /* 0; -EPROTO: no message; -EPROTONOSUPPORT: of a version not spoken here */
 int mrrc_cw_decode(const void *buf, size_t len, struct mrrc_cw_msg *msg);

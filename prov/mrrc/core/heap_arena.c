@@ -137,13 +137,29 @@ static struct mrrc_heap_page *span_cut(struct mrrc_arena *arena,
 	return page;
 }
 
-static void span_kind(const struct mrrc_heap_page *page, uint32_t kind)
+/* A whole object's pages: nothing begins in them but, soon, the object. */
+static void span_recs(const struct mrrc_heap_page *page)
 {
 	struct mrrc_heap_rec *rec = &page->block->rec[page->head];
 	uint32_t i;
 
 	for (i = 0; i < page->count; i++)
-		rec[i].kind = kind;
+		mrrc_rec_whole(&rec[i], MRRC_OBJ_LIVE(page->class));
+}
+
+static void run_recs(const struct mrrc_heap_page *page)
+{
+	const size_t grains = MRRC_HEAP_PAGE / MRRC_HEAP_GRAIN;
+	uint8_t *state = page->block->state + page->head * grains;
+	struct mrrc_heap_rec *rec = &page->block->rec[page->head];
+	uint32_t i;
+
+	memset(state, MRRC_OBJ_NONE, page->count * grains);
+	for (i = 0; i < page->count; i++) {
+		rec[i].mark = state + i * grains;
+		rec[i].inner = MRRC_HEAP_GRAIN - 1;
+		rec[i].live = MRRC_OBJ_LIVE(page->class);
+	}
 }
 
 static struct mrrc_heap_page *span_take(struct mrrc_arena *arena,
@@ -207,7 +223,6 @@ static struct mrrc_heap_page *run_new(struct mrrc_arena *arena, unsigned class)
 {
 	const uint32_t pages = arena->run_pages[class];
 	const unsigned objects = run_objects(arena, class);
-	const size_t grains = MRRC_HEAP_PAGE / MRRC_HEAP_GRAIN;
 	struct mrrc_heap_page *run = span_take(arena, pages, MRRC_PAGE_RUN);
 	unsigned i;
 
@@ -224,9 +239,7 @@ static struct mrrc_heap_page *run_new(struct mrrc_arena *arena, unsigned class)
 	}
 	for (i = 0; i < pages; i++)
 		page_at(run->block, run->head + i)->head = run->head;
-	span_kind(run, MRRC_KIND_RUN | class);
-	memset(run->block->state + run->head * grains, MRRC_OBJ_NONE,
-	       pages * grains);
+	run_recs(run);
 	TAILQ_INSERT_HEAD(&arena->partial[class], run, link);
 	return run;
 }
@@ -316,7 +329,7 @@ static uintptr_t take_span(struct mrrc_arena *arena, unsigned class)
 	if (!page)
 		return 0;
 	page->class = class;
-	span_kind(page, MRRC_OBJ_NONE);
+	span_recs(page);
 	return page_addr(page);
 }
 
@@ -361,7 +374,7 @@ uintptr_t mrrc_arena_take_aligned(struct mrrc_arena *arena, unsigned class,
 			(addr - head->block->base) / MRRC_HEAP_PAGE, pages,
 			MRRC_PAGE_SPAN);
 	head->class = class;
-	span_kind(head, MRRC_OBJ_NONE);
+	span_recs(head);
 	arena_count(arena, class, 1);
 	return addr;
 }
@@ -412,19 +425,21 @@ bool mrrc_arena_find(const struct mrrc_heap_block *block, uintptr_t addr,
 		     uintptr_t *object, unsigned *class)
 {
 	uint32_t i = (addr - block->base) / MRRC_HEAP_PAGE;
-	uint32_t kind = block->rec[i].kind;
+	const struct mrrc_heap_rec *rec = &block->rec[i];
 	uintptr_t start;
+	unsigned found;
 
-	if (kind & MRRC_KIND_RUN)
+	if (mrrc_rec_run(rec))
 		return find_small(block, addr, object, class);
-	while (kind == MRRC_OBJ_NONE && i)
-		kind = block->rec[--i].kind;
+	while (!mrrc_rec_run(rec) && rec->first == MRRC_OBJ_NONE && i)
+		rec = &block->rec[--i];
 	start = block->base + i * MRRC_HEAP_PAGE;
-	if (kind - 1 >= MRRC_CLASSES ||
-	    addr - start >= mrrc_class_size(kind - 1))
+	found = rec->first - 1u;
+	if (mrrc_rec_run(rec) || found >= MRRC_CLASSES ||
+	    addr - start >= mrrc_class_size(found))
 		return false;
 	*object = start;
-	*class = kind - 1;
+	*class = found;
 	return true;
 }
 
@@ -432,21 +447,21 @@ bool mrrc_arena_next(const struct mrrc_heap_block *block, size_t *pos,
 		     uintptr_t *object, unsigned *class)
 {
 	const size_t grains = MRRC_HEAP_PAGE / MRRC_HEAP_GRAIN;
-	uint32_t kind;
-	uint8_t state;
+	const struct mrrc_heap_rec *rec;
+	uint8_t mark;
 	size_t i;
 
 	for (i = *pos; i < block->pages * grains; i++) {
-		kind = block->rec[i / grains].kind;
-		if (!(kind & MRRC_KIND_RUN) && i % grains) {
+		rec = &block->rec[i / grains];
+		if (!mrrc_rec_run(rec) && i % grains) {
 			i |= grains - 1;	/* the next page */
 			continue;
 		}
-		state = kind & MRRC_KIND_RUN ? block->state[i] : kind;
-		if (state - 1u >= MRRC_CLASSES)
+		mark = rec->mark[i % grains];
+		if (mark - 1u >= MRRC_CLASSES)
 			continue;
 		*object = block->base + i * MRRC_HEAP_GRAIN;
-		*class = state - 1;
+		*class = mark - 1;
 		*pos = i + 1;
 		return true;
 	}

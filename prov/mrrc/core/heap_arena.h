@@ -17,25 +17,48 @@
 #define MRRC_ARENA_BINS		160u	/* free spans by their length */
 
 /*
- * What lies where an object may begin: for small objects in state[], one
- * entry for each grain; for others in the page's kind, which is
- * MRRC_KIND_RUN | class where state[] has it. Between take and give these are
- * the caller's to set: LIVE(class) while allocated, FREED after that. An entry
- * is never LIVE otherwise.
+ * Marks: what lies where an object may begin. Between take and give they are
+ * the caller's to set: LIVE(class) while allocated, FREED after that. A mark is
+ * never LIVE otherwise.
  */
 #define MRRC_OBJ_NONE		0u
 #define MRRC_OBJ_LIVE(class)	((class) + 1u)
+#define MRRC_OBJ_OWN		0xfdu	/* live, of a block that is one object */
+#define MRRC_OBJ_NEVER		0xfeu	/* no mark is this */
 #define MRRC_OBJ_FREED		0xffu
-#define MRRC_KIND_RUN		0x100u
-#define MRRC_KIND_OWN		0x200u	/* of a block that is one object */
 
 /* What the hot path has to know of a page. */
 struct mrrc_heap_rec {
 	struct mrrc_heap_block *block;	/* NULL: none of a block's */
-	uint8_t *state;			/* of its first grain */
-	uint32_t kind;
+	void *domain;			/* the block's */
+	/* for each grain where one may begin: the block's state, or first */
+	uint8_t *mark;
 	uint32_t slot;			/* the caller's */
+	uint16_t inner;		/* bits that no address of an object has */
+	uint8_t live;		/* mark of objects here that are live */
+	uint8_t first;		/* of objects that are whole pages */
 };
+
+/* A page that small objects share */
+static inline bool mrrc_rec_run(const struct mrrc_heap_rec *rec)
+{
+	return rec->inner == MRRC_HEAP_GRAIN - 1;
+}
+
+static inline uint8_t *mrrc_rec_mark(const struct mrrc_heap_rec *rec,
+				     uintptr_t object)
+{
+	return &rec->mark[object % MRRC_HEAP_PAGE / MRRC_HEAP_GRAIN];
+}
+
+/* A page where nothing small begins, until the arena says otherwise. */
+static inline void mrrc_rec_whole(struct mrrc_heap_rec *rec, unsigned live)
+{
+	rec->mark = &rec->first;
+	rec->inner = MRRC_HEAP_PAGE - 1;
+	rec->live = live;
+	rec->first = MRRC_OBJ_NONE;
+}
 
 enum mrrc_page_use {
 	MRRC_PAGE_INNER,	/* no beginning of anything */
@@ -68,7 +91,7 @@ struct mrrc_heap_block {
 	void *heap;
 	void *cookie;		/* its registration */
 	struct mrrc_heap_page *page;	/* pages; not of an own block */
-	uint32_t *asked;	/* debug: bytes asked for, as state[] */
+	uint32_t *asked;	/* debug: bytes asked for, where state is */
 	uint32_t pages;
 	bool own;		/* one object alone */
 	bool isolated;		/* likewise, and gone once it is freed */

@@ -44,7 +44,7 @@ enum mrrc_region_state {
  * without a lock, or learns that it is gone. Without INDEXED nobody new can
  * hold it, so the last put knows that it was the last.
  */
-#define MRRC_REGION_HOLDS	24	/* bits */
+#define MRRC_REGION_HOLDS	28	/* bits */
 #define MRRC_REGION_INDEX_BIT	(1ULL << MRRC_REGION_HOLDS)
 
 struct mrrc_region {
@@ -105,16 +105,16 @@ static inline uint64_t mrrc_region_hold(struct mrrc_region *region)
 
 /*
  * Any thread, no lock; the memory may be that of another region by now.
- * false: the region with that tag is no longer indexed.
+ * false: the region whose word had that tag is no longer indexed.
  */
 static inline bool mrrc_region_try_hold(struct mrrc_region *region,
-					uint64_t tag)
+					uint64_t had)
 {
 	uint64_t word = atomic_load_explicit(&region->word,
 					     memory_order_relaxed);
 
 	do {
-		if (word >> MRRC_REGION_HOLDS != tag)
+		if ((word ^ had) >> MRRC_REGION_HOLDS)
 			return false;
 	} while (!atomic_compare_exchange_weak_explicit(
 			&region->word, &word, word + 1,

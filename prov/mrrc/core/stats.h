@@ -3,9 +3,10 @@
  * What a cache counts: one list for the enum and the names.
  *
  * Counters only grow; gauges follow the present state or its maximum. Whoever
- * guards the cache guards its counters; a snapshot is a copy made under
- * that lock. Other processes read them without (sys/board.h): each is whole,
- * but they are not of one moment.
+ * guards the cache guards its counters but those of conditional writes, which
+ * are added to atomically; a snapshot is a copy made under that lock. Other
+ * processes read them without (sys/board.h): each is whole, but they are not of
+ * one moment.
  */
 #ifndef MRRC_STATS_H
 #define MRRC_STATS_H
@@ -49,6 +50,32 @@
 	  "used once: everything cached is in use")			\
 	X(BOUNCES, "bounces", "copied: cheaper, or not to be registered") \
 	X(BOUNCED_BYTES, "bounced_bytes", "of those, asked for")	\
+	X(ALLOCS, "allocations",					\
+	  "by fi_mr_alloc, as last added up from all threads")		\
+	X(FREES, "frees", "of those")					\
+	X(ALLOC_REGS, "alloc_registrations", "blocks registered for them") \
+	X(ALLOC_DEREGS, "alloc_deregistrations", "of those")		\
+	X(ALLOC_REG_FAILURES, "alloc_registration_failures",		\
+	  "failed attempts")						\
+	X(ALLOC_LIMITS, "alloc_limits",					\
+	  "blocks refused by a limit, or for want of memory")		\
+	X(ALLOC_MISTAKES, "alloc_mistakes",				\
+	  "of the application: double frees and the like")		\
+	X(ALLOC_BLOCKS, "alloc_blocks", "gauge: blocks registered now")	\
+	X(ALLOC_BYTES, "alloc_bytes", "gauge: bytes in them")		\
+	X(CW_WRITES, "cw_writes", "conditional writes posted")		\
+	X(CW_TAGS, "cw_tags", "tags that were announced to peers")	\
+	X(CW_IMMEDIATE, "cw_immediate",					\
+	  "conditional writes issued in the posting call")		\
+	X(CW_HELD, "cw_held", "and later: when the tag arrived")	\
+	X(CW_WRITES_ENDED, "cw_writes_ended", "in whatever way")	\
+	X(CW_TAGS_ENDED, "cw_tags_ended", "in whatever way")		\
+	X(CW_TRUNCATED, "cw_truncated", "writes and tags that ended so") \
+	X(CW_CANCELLED, "cw_cancelled", "writes and tags that ended so") \
+	X(CW_SENT, "cw_messages_sent", "between the provider and its like") \
+	X(CW_RECEIVED, "cw_messages_received", "of those")		\
+	X(CW_STALLS, "cw_stalls",					\
+	  "times that messages waited for room at the peer")		\
 	X(BYTES, "bytes", "gauge: indexed now")				\
 	X(BYTES_PEAK, "bytes_peak", "gauge: indexed at most")		\
 	X(REGIONS, "regions", "gauge: indexed now")			\
@@ -75,6 +102,17 @@ enum mrrc_stat {
 struct mrrc_stats {
 	uint64_t value[MRRC_STAT_CNT];
 };
+
+/* Whatever guards the others. NULL: nowhere. */
+static inline void mrrc_stats_add(struct mrrc_stats *stats, enum mrrc_stat stat,
+				  uint64_t count)
+{
+	if (stats)
+		__atomic_fetch_add(&stats->value[stat], count,
+				   __ATOMIC_RELAXED);
+}
+
+void mrrc_stats_copy(struct mrrc_stats *to, const struct mrrc_stats *from);
 
 const char *mrrc_stat_name(enum mrrc_stat stat);
 const char *mrrc_stat_help(enum mrrc_stat stat);

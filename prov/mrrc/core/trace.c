@@ -55,9 +55,22 @@ void mrrc_trace_swap_rec(struct mrrc_trace_rec *rec)
 	rec->domain = le16toh(rec->domain);
 }
 
+void mrrc_trace_swap_cost(struct mrrc_trace_cost *cost)
+{
+	cost->reg_page = le64toh(cost->reg_page);
+	cost->reg = le64toh(cost->reg);
+	cost->dereg_page = le64toh(cost->dereg_page);
+	cost->dereg = le64toh(cost->dereg);
+	cost->copy_page = le64toh(cost->copy_page);
+	cost->copy = le64toh(cost->copy);
+	cost->page = le32toh(cost->page);
+	cost->batch = le32toh(cost->batch);
+}
+
 void mrrc_trace_swap_head(struct mrrc_trace_head *head)
 {
 	struct mrrc_trace_domain *domain;
+	int i;
 
 	head->version = le32toh(head->version);
 	head->head_size = le32toh(head->head_size);
@@ -74,6 +87,59 @@ void mrrc_trace_swap_head(struct mrrc_trace_head *head)
 		domain->max_bytes = le64toh(domain->max_bytes);
 		domain->max_regions = le64toh(domain->max_regions);
 	}
+	for (i = 0; i < MRRC_TRACE_COSTS; i++)
+		mrrc_trace_swap_cost(&head->cost[i]);
+}
+
+static uint64_t trace_bits(double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+static double trace_double(uint64_t bits)
+{
+	double value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+void mrrc_trace_put_cost(const struct mrrc_cost *cost,
+			 struct mrrc_trace_cost *to)
+{
+	*to = (struct mrrc_trace_cost) {
+		.reg_page = trace_bits(cost->reg_page),
+		.reg = trace_bits(cost->reg),
+		.dereg_page = trace_bits(cost->dereg_page),
+		.dereg = trace_bits(cost->dereg),
+		.copy_page = trace_bits(cost->copy_page),
+		.copy = trace_bits(cost->copy),
+		.page = cost->page,
+		.batch = cost->batch,
+	};
+}
+
+bool mrrc_trace_get_cost(const struct mrrc_trace_cost *from,
+			 struct mrrc_cost *out)
+{
+	const struct mrrc_cost cost = {
+		.reg_page = trace_double(from->reg_page),
+		.reg = trace_double(from->reg),
+		.dereg_page = trace_double(from->dereg_page),
+		.dereg = trace_double(from->dereg),
+		.copy_page = trace_double(from->copy_page),
+		.copy = trace_double(from->copy),
+		.page = from->page,
+		.batch = from->batch,
+	};
+
+	if (!from->page || mrrc_cost_check(&cost))
+		return false;
+	*out = cost;
+	return true;
 }
 
 const char *mrrc_trace_check_rec(const struct mrrc_trace_rec *rec)
@@ -97,6 +163,8 @@ static bool trace_text(const char *text, size_t size)
 const char *mrrc_trace_check_head(const struct mrrc_trace_head *head)
 {
 	const struct mrrc_trace_domain *domain;
+	struct mrrc_cost cost;
+	int i;
 
 	if (memcmp(head->magic, MRRC_TRACE_MAGIC, sizeof(head->magic)))
 		return "not a recorded trace";
@@ -112,6 +180,11 @@ const char *mrrc_trace_check_head(const struct mrrc_trace_head *head)
 		if (!trace_text(domain->provider, sizeof(domain->provider)) ||
 		    !trace_text(domain->policy, sizeof(domain->policy)) ||
 		    !trace_text(domain->monitor, sizeof(domain->monitor)))
+			return "damaged header";
+	}
+	for (i = 0; i < MRRC_TRACE_COSTS; i++) {
+		if (head->cost[i].page &&
+		    !mrrc_trace_get_cost(&head->cost[i], &cost))
 			return "damaged header";
 	}
 	return NULL;

@@ -19,12 +19,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/cost.h"
+
 #define MRRC_TRACE_MAGIC	"mrrctrac"	/* 8 bytes, no NUL */
-/* 1. Another one is for what an older reader would misunderstand. */
+/*
+ * 1. What is added takes bytes that were 0, which then mean that it is not
+ * known; another version is for what an older reader would misunderstand.
+ */
 #define MRRC_TRACE_VERSION	1
 #define MRRC_TRACE_HEAD		4096
 #define MRRC_TRACE_CHUNK	65536
 #define MRRC_TRACE_DOMAINS	24	/* described in the header */
+#define MRRC_TRACE_COSTS	16	/* of these, with their costs */
 
 /* X(ENUM, "name", "help"): who asked. Numbers stay as they are. */
 #define MRRC_TRACE_OPS(X)						\
@@ -97,6 +103,13 @@ struct mrrc_trace_domain {
 	uint64_t max_regions;
 };
 
+/* The model in force (core/cost.h); doubles as IEEE 754 has them. */
+struct mrrc_trace_cost {
+	uint64_t reg_page, reg, dereg_page, dereg, copy_page, copy;
+	uint32_t page;		/* 0: not known */
+	uint32_t batch;
+};
+
 struct mrrc_trace_head {
 	char magic[8];
 	uint32_t version;
@@ -112,6 +125,7 @@ struct mrrc_trace_head {
 	uint32_t reserved;
 	char program[64];
 	struct mrrc_trace_domain domain[MRRC_TRACE_DOMAINS];
+	struct mrrc_trace_cost cost[MRRC_TRACE_COSTS];	/* by domain */
 };
 
 _Static_assert(sizeof(struct mrrc_trace_rec) == 64, "a cache line");
@@ -149,6 +163,13 @@ mrrc_trace_peer(const struct mrrc_trace_rec *rec)
 /* Between the file's byte order and the machine's, either way, in place. */
 void mrrc_trace_swap_rec(struct mrrc_trace_rec *rec);
 void mrrc_trace_swap_head(struct mrrc_trace_head *head);
+
+/* In the machine's byte order. false: the costs are not known. */
+void mrrc_trace_put_cost(const struct mrrc_cost *cost,
+			 struct mrrc_trace_cost *to);
+bool mrrc_trace_get_cost(const struct mrrc_trace_cost *from,
+			 struct mrrc_cost *cost);
+void mrrc_trace_swap_cost(struct mrrc_trace_cost *cost);
 
 /* What is wrong with it, in the machine's byte order; NULL: nothing. */
 const char *mrrc_trace_check_rec(const struct mrrc_trace_rec *rec);

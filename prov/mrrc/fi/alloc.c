@@ -3,9 +3,12 @@
  * fi_mr_alloc(3): the domain's own heaps, made as they are asked for.
  */
 #include "config.h"
+#include <inttypes.h>
+#include <unistd.h>
 
 #include "alloc_priv.h"
 #include "hook.h"
+#include "param.h"
 #include "sys/heap_fast.h"
 #include "sys/vm.h"
 
@@ -46,7 +49,8 @@ int mrrc_alloc_open(struct mrrc_reg *reg, struct mrrc_alloc **out)
 	int ret;
 
 	if (!alloc) {
-		if (!alloc_possible(reg))
+		/* a child has nothing of its parent's domain, later either */
+		if (!alloc_possible(reg) || reg->pid != getpid())
 			return -FI_EOPNOTSUPP;
 		fresh = calloc(1, sizeof(*fresh));
 		if (!fresh)
@@ -61,6 +65,7 @@ int mrrc_alloc_open(struct mrrc_reg *reg, struct mrrc_alloc **out)
 		if (atomic_compare_exchange_strong(&reg->alloc, &alloc,
 						   fresh)) {
 			alloc = fresh;
+			atomic_store(&reg->alloc_heaps, alloc->heaps);
 		} else {
 			mrrc_heaps_close(fresh->heaps);
 			free(fresh);
@@ -78,12 +83,33 @@ bool mrrc_alloc_busy(struct mrrc_reg *reg)
 	       !mrrc_heaps_forked(alloc->heaps);
 }
 
+bool mrrc_alloc_trim(struct mrrc_reg *reg)
+{
+	struct mrrc_alloc *alloc = atomic_load(&reg->alloc);
+	struct mrrc_heap_stats stats;
+
+	if (!alloc)
+		return true;
+	mrrc_heaps_trim(alloc->heaps);
+	mrrc_heaps_stats(alloc->heaps, &stats);
+	if (!stats.blocks)
+		return true;
+	MRRC_WARN(MR, "the domain is not closed: %" PRIu64 " allocations of "
+		  "fi_mr_alloc, %" PRIu64 " bytes: free them first\n",
+		  stats.live, stats.live_bytes);
+	return false;
+}
+
 void mrrc_alloc_close(struct mrrc_reg *reg)
 {
 	struct mrrc_alloc *alloc = atomic_exchange(&reg->alloc, NULL);
+	unsigned i;
 
 	if (!alloc)
 		return;
+	for (i = 0; i < MRRC_ALLOC_RIGHTS; i++)
+		atomic_store(&reg->alloc_usual[i], NULL);
+	atomic_store(&reg->alloc_heaps, NULL);
 	mrrc_heaps_close(alloc->heaps);
 	free(alloc);
 }
@@ -181,7 +207,8 @@ static int alloc_own_heap(struct mrrc_reg *reg, enum mrrc_access rights,
 			mrrc_heap_close(fresh);
 	}
 	if (pages == mrrc_params.alloc_pages)
-		atomic_store(&alloc->usual[rights / MRRC_REMOTE_READ], heap);
+		atomic_store(&reg->alloc_usual[rights / MRRC_REMOTE_READ],
+			     heap);
 	*out = heap;
 	return 0;
 }
@@ -221,6 +248,11 @@ static int alloc_alloc(struct fid_domain *domain, size_t align, size_t len,
 			  buf, mr);
 }
 
+static int alloc_error(int ret)
+{
+	return ret == -EDOM ? -FI_EDOMAIN : ret;
+}
+
 static int alloc_free(struct fid_domain *domain, void *buf)
 {
 	struct mrrc_reg *reg = mrrc_alloc_reg(domain);
@@ -234,52 +266,111 @@ static int alloc_free(struct fid_domain *domain, void *buf)
 	/* if nothing was allocated: to say whose it is not */
 	ret = mrrc_alloc_open(reg, &alloc);
 	if (ret)
-		return ret;
-	ret = mrrc_heap_free(alloc->heaps, buf);
-	return ret == -EDOM ? -FI_EDOMAIN : ret;
+		return reg->pid != getpid() ? 0 : ret;
+	return alloc_error(mrrc_heap_free(alloc->heaps, buf));
 }
 
 /*
  * By way of the domain's own table (struct fi_mrrc_tail), so that there is no
- * doubt whose domain it is. What is unusual goes the other way.
+ * doubt whose domain it is. What these calls take is mostly jumps and what
+ * waits for them, so the way of most is straight on, down to the return, and
+ * what is less usual goes on in functions of their own.
  */
-static int alloc_fast(struct fid_domain *domain, size_t align, size_t len,
-		      uint64_t access, uint64_t flags, void **buf,
-		      struct fid_mr **mr)
+static struct fi_mrrc_got alloc_got(int ret, void *addr, void *cookie)
 {
-	struct mrrc_alloc *alloc =
-		atomic_load_explicit(&mrrc_domain_of(domain)->reg.alloc,
-				     memory_order_acquire);
-	const unsigned rights = access / FI_REMOTE_READ % MRRC_ALLOC_RIGHTS;
+	return (struct fi_mrrc_got) {
+		.addr = ret ? ret : (intptr_t) addr,
+		.mr = cookie,
+	};
+}
+
+static __attribute__((noinline)) struct fi_mrrc_got
+alloc_get_first(struct fid_domain *domain, size_t len, unsigned remote)
+{
+	struct fid_mr *mr;
+	void *buf;
+	int ret;
+
+	ret = alloc_alloc(domain, 1, len, remote * FI_REMOTE_READ, 0, &buf,
+			  &mr);
+	return alloc_got(ret, buf, mr);
+}
+
+static __attribute__((noinline)) struct fi_mrrc_got
+alloc_get_slow(struct mrrc_heap *heap, size_t len)
+{
+	void *addr, *cookie;
+	int ret;
+
+	ret = mrrc_heap_alloc_slow(heap, 1, len, 0, &addr, &cookie);
+	return alloc_got(ret, addr, cookie);
+}
+
+/* In the thread's gate. */
+static __attribute__((noinline)) struct fi_mrrc_got
+alloc_get_mag(struct mrrc_heap *heap, size_t len, struct mrrc_tcache *tcache,
+	      unsigned live)
+{
+	struct mrrc_heap_got got = mrrc_heap_get_mag(heap, tcache, live, len);
+
+	return mrrc_likely(got.object) ?
+	       alloc_got(0, (void *) got.object, got.cookie) :
+	       alloc_get_slow(heap, len);
+}
+
+struct fi_mrrc_got mrrc_alloc_get(struct fid_domain *domain, size_t len,
+				  unsigned remote)
+{
+	struct mrrc_tcache *tcache = mrrc_tcache_self;
+	struct mrrc_heap_got got;
 	struct mrrc_heap *heap;
-	void *cookie;
+	unsigned live;
 
 	_Static_assert(FI_REMOTE_WRITE == 2 * FI_REMOTE_READ,
 		       "two bits side by side");
-	if (!mrrc_likely(alloc && !(flags | (access & ~ALLOC_ACCESS))))
-		goto other;
-	heap = atomic_load_explicit(&alloc->usual[rights],
-				    memory_order_acquire);
-	if (!mrrc_likely(heap && mrrc_heap_alloc_try(heap, align, len, buf,
-						     &cookie)))
-		goto other;
-	if (mr)
-		*mr = cookie;
-	return 0;
-other:
-	return alloc_alloc(domain, align, len, access, flags, buf, mr);
+	heap = atomic_load_explicit(
+		&mrrc_domain_of(domain)->reg.
+			alloc_usual[remote % MRRC_ALLOC_RIGHTS],
+		memory_order_acquire);
+	if (!mrrc_likely(heap))
+		return alloc_get_first(domain, len, remote);
+	live = mrrc_heap_live(len);
+	if (!mrrc_likely(live != MRRC_OBJ_NONE &&
+			 mrrc_gate_enter(&tcache->gate)))
+		return alloc_get_slow(heap, len);
+	if (!mrrc_likely(mrrc_heap_get_hot(heap, tcache, live, len, &got)))
+		return alloc_get_mag(heap, len, tcache, live);
+	return (struct fi_mrrc_got) { got.object, got.cookie };
 }
 
-static int free_fast(struct fid_domain *domain, void *buf)
+static __attribute__((noinline)) int alloc_put_slow(struct fid_domain *domain,
+						    void *buf)
 {
-	struct mrrc_alloc *alloc =
-		atomic_load_explicit(&mrrc_domain_of(domain)->reg.alloc,
-				     memory_order_acquire);
-	int ret;
-
-	if (mrrc_likely(alloc && mrrc_heap_free_try(alloc->heaps, buf, &ret)))
-		return ret;
 	return alloc_free(domain, buf);
+}
+
+/* In the thread's gate. */
+static __attribute__((noinline)) int
+alloc_put_mag(struct fid_domain *domain, void *buf, struct mrrc_heaps *heaps,
+	      struct mrrc_tcache *tcache)
+{
+	return mrrc_likely(mrrc_heap_put_mag(heaps, tcache, (uintptr_t) buf)) ?
+	       0 : alloc_put_slow(domain, buf);
+}
+
+int mrrc_alloc_put(struct fid_domain *domain, void *buf)
+{
+	struct mrrc_heaps *heaps = atomic_load_explicit(
+		&mrrc_domain_of(domain)->reg.alloc_heaps,
+		memory_order_acquire);
+	struct mrrc_tcache *tcache = mrrc_tcache_self;
+
+	/* nothing is hot of no domain */
+	if (!mrrc_likely(mrrc_gate_enter(&tcache->gate)))
+		return alloc_put_slow(domain, buf);
+	if (!mrrc_likely(mrrc_heap_put_hot(heaps, tcache, (uintptr_t) buf)))
+		return alloc_put_mag(domain, buf, heaps, tcache);
+	return 0;
 }
 
 static uint64_t alloc_raddr(const struct mrrc_reg *reg,
@@ -289,25 +380,19 @@ static uint64_t alloc_raddr(const struct mrrc_reg *reg,
 						place->base - place->block;
 }
 
-static int alloc_query(struct fid_domain *domain, const void *addr,
-		       struct fi_mr_query_attr *attr)
+/* Between look and looked. */
+static int alloc_describe(const struct mrrc_reg *reg, struct mrrc_alloc *alloc,
+			  const void *addr, struct fi_mr_query_attr *full)
 {
-	struct mrrc_reg *reg = mrrc_alloc_reg(domain);
 	struct mrrc_heap_place place;
-	struct fi_mr_query_attr full;
 	enum mrrc_access access;
-	struct mrrc_alloc *alloc;
 	struct fid_mr *mr;
 
-	if (!reg || !attr || attr->size <= sizeof(attr->size))
-		return -FI_EINVAL;
-	alloc = atomic_load(&reg->alloc);
-	if (!alloc || mrrc_heap_query(alloc->heaps, (uintptr_t) addr, &place))
+	if (mrrc_heap_query(alloc->heaps, (uintptr_t) addr, &place))
 		return -FI_ENOENT;
 	mr = place.cookie;
 	access = mrrc_heap_attr(place.heap)->access;
-	full = (struct fi_mr_query_attr) {
-		.size = attr->size < sizeof(full) ? attr->size : sizeof(full),
+	*full = (struct fi_mr_query_attr) {
 		.base = (void *) place.base,
 		.len = place.len,
 		.mr = mr,
@@ -320,6 +405,29 @@ static int alloc_query(struct fid_domain *domain, const void *addr,
 			  ((access & MRRC_REMOTE_WRITE) ? FI_REMOTE_WRITE : 0),
 		.page_size = mrrc_pages_size(place.pages),
 	};
+	return 0;
+}
+
+static int alloc_query(struct fid_domain *domain, const void *addr,
+		       struct fi_mr_query_attr *attr)
+{
+	struct mrrc_reg *reg = mrrc_alloc_reg(domain);
+	struct fi_mr_query_attr full;
+	struct mrrc_tcache *look;
+	struct mrrc_alloc *alloc;
+	int ret;
+
+	if (!reg || !attr || attr->size <= sizeof(attr->size))
+		return -FI_EINVAL;
+	alloc = atomic_load(&reg->alloc);
+	if (!alloc)
+		return -FI_ENOENT;
+	look = mrrc_heap_look();
+	ret = alloc_describe(reg, alloc, addr, &full);
+	mrrc_heap_looked(look);
+	if (ret)
+		return ret;
+	full.size = attr->size < sizeof(full) ? attr->size : sizeof(full);
 	memcpy(attr, &full, full.size);
 	return 0;
 }
@@ -384,17 +492,12 @@ static int alloc_stats(struct fid_domain *domain,
 	return mrrc_alloc_stats_out(&sum, stats);
 }
 
-#define ALLOC_OPS(alloc_call, free_call)				\
-	{								\
-		.size = sizeof(struct fi_mrrc_ops_alloc),		\
-		.alloc = alloc_call,					\
-		.free = free_call,					\
-		.query = alloc_query,					\
-		.trim = alloc_trim,					\
-		.stats = alloc_stats,					\
-		.heap_open = mrrc_alloc_heap_open,			\
-	}
-
-struct fi_mrrc_ops_alloc mrrc_alloc_ops = ALLOC_OPS(alloc_alloc, alloc_free);
-struct fi_mrrc_ops_alloc mrrc_alloc_fast_ops = ALLOC_OPS(alloc_fast,
-							 free_fast);
+struct fi_mrrc_ops_alloc mrrc_alloc_ops = {
+	.size = sizeof(struct fi_mrrc_ops_alloc),
+	.alloc = alloc_alloc,
+	.free = alloc_free,
+	.query = alloc_query,
+	.trim = alloc_trim,
+	.stats = alloc_stats,
+	.heap_open = mrrc_alloc_heap_open,
+};

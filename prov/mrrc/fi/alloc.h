@@ -14,16 +14,25 @@
 #include "reg.h"
 
 struct fi_mrrc_ops_alloc;
+struct fi_mrrc_got;
 
 /* FI_MRRC_ALLOC_OPS */
 extern struct fi_mrrc_ops_alloc mrrc_alloc_ops;
-/* The same for what is surely a domain of the utility provider */
-extern struct fi_mrrc_ops_alloc mrrc_alloc_fast_ops;
+/* Of struct fi_mrrc_tail: the domain is surely the utility provider's. */
+struct fi_mrrc_got mrrc_alloc_get(struct fid_domain *domain, size_t len,
+				  unsigned remote);
+int mrrc_alloc_put(struct fid_domain *domain, void *buf);
 
 /* Heaps of the application are open: the domain cannot be closed. */
 bool mrrc_alloc_busy(struct mrrc_reg *reg);
 
-/* With every allocation. Before the core's domain is closed. */
+/*
+ * Deregister all that is not allocated. false: something is, and the log says
+ * so. No thread uses it meanwhile.
+ */
+bool mrrc_alloc_trim(struct mrrc_reg *reg);
+
+/* With every allocation; if any, before the core closes its domain. */
 void mrrc_alloc_close(struct mrrc_reg *reg);
 
 /* Is it there for this domain? Features are of fi_mrrc_feature(). */

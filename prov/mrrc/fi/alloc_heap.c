@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "alloc_priv.h"
+#include "param.h"
 #include "sys/heap_fast.h"
 
 #define HEAP_FLAGS	(FI_MR_ALLOC_ISOLATED | FI_MR_HEAP_PREFAULT | \
@@ -89,6 +90,24 @@ static struct fi_ops_mr_heap heap_ops = {
 	.stats = heap_stats,
 };
 
+/* More than any header will have: size was not set. */
+#define HEAP_ATTR_MAX	4096
+
+/* Properties that we do not know are asked for in vain, unless they are 0. */
+static bool heap_attr_known(const struct fi_mr_heap_attr *user)
+{
+	const char *byte = (const char *) user;
+	size_t at;
+
+	if (user->size <= sizeof(user->size) || user->size > HEAP_ATTR_MAX)
+		return false;
+	for (at = sizeof(*user); at < user->size; at++) {
+		if (byte[at])
+			return false;
+	}
+	return true;
+}
+
 /* What the caller's header knows of attr, the rest zero. */
 static int heap_attr(const struct fi_mr_heap_attr *user,
 		     struct mrrc_heap_attr *attr)
@@ -96,11 +115,13 @@ static int heap_attr(const struct fi_mr_heap_attr *user,
 	struct fi_mr_heap_attr full = { 0 };
 
 	if (user) {
-		if (user->size <= sizeof(user->size))
+		if (!heap_attr_known(user))
 			return -FI_EINVAL;
 		memcpy(&full, user, user->size < sizeof(full) ?
 		       user->size : sizeof(full));
 	}
+	if ((full.flags & ~HEAP_FLAGS) || full.numa_node < 0)
+		return -FI_EINVAL;
 	*attr = (struct mrrc_heap_attr) {
 		.prefault = full.flags & FI_MR_HEAP_PREFAULT,
 		.isolated = full.flags & FI_MR_ALLOC_ISOLATED,
@@ -110,8 +131,7 @@ static int heap_attr(const struct fi_mr_heap_attr *user,
 		.idle_ms = full.idle_ms ? full.idle_ms :
 					  mrrc_params.alloc_idle,
 	};
-	if ((full.flags & ~HEAP_FLAGS) || full.numa_node < 0 ||
-	    !mrrc_alloc_access(full.access, &attr->access))
+	if (!mrrc_alloc_access(full.access, &attr->access))
 		return -FI_EINVAL;
 	return mrrc_alloc_pages(full.flags, &attr->pages);
 }

@@ -36,6 +36,14 @@ static struct fi_ops alloc_mr_fid_ops = {
 	.ops_set = mrrc_fid_ops_set,
 };
 
+/* Where others read it, if anywhere. */
+static void alloc_count(struct mrrc_alloc *alloc, enum mrrc_stat stat,
+			int64_t change)
+{
+	if (alloc->reg->cache)
+		mrrc_cache_mt_stat(alloc->reg->cache, stat, change);
+}
+
 static int alloc_mr_reg(void *arg, uintptr_t start, size_t len,
 			enum mrrc_access access, void **cookie)
 {
@@ -48,9 +56,13 @@ static int alloc_mr_reg(void *arg, uintptr_t start, size_t len,
 		return -FI_ENOMEM;
 	ret = mrrc_reg_make(alloc->reg, start, len, access, &mr->mr.core);
 	if (ret) {
+		alloc_count(alloc, MRRC_STAT_ALLOC_REG_FAILURES, 1);
 		free(mr);
 		return ret;
 	}
+	alloc_count(alloc, MRRC_STAT_ALLOC_REGS, 1);
+	alloc_count(alloc, MRRC_STAT_ALLOC_BLOCKS, 1);
+	alloc_count(alloc, MRRC_STAT_ALLOC_BYTES, len);
 	mr->mr.mr.fid.fclass = FI_CLASS_MR;
 	mr->mr.mr.fid.ops = &alloc_mr_fid_ops;
 	mr->mr.mr.mem_desc = fi_mr_desc(mr->mr.core);
@@ -62,8 +74,12 @@ static int alloc_mr_reg(void *arg, uintptr_t start, size_t len,
 static void alloc_mr_dereg(void *arg, void *cookie, uintptr_t start,
 			   size_t len)
 {
+	struct mrrc_alloc *alloc = arg;
 	struct mrrc_alloc_mr *mr = cookie;
 
+	alloc_count(alloc, MRRC_STAT_ALLOC_DEREGS, 1);
+	alloc_count(alloc, MRRC_STAT_ALLOC_BLOCKS, -1);
+	alloc_count(alloc, MRRC_STAT_ALLOC_BYTES, -(int64_t) len);
 	mrrc_reg_unmake(mr->mr.core, start, len);
 	free(mr);
 }
@@ -77,18 +93,23 @@ static bool alloc_reap(void *arg)
 
 /* ---- what is said -------------------------------------------------------- */
 
-/* Limits are said once for each domain; the calls answer the error. */
-static bool said(struct mrrc_alloc *alloc, enum mrrc_heap_event event)
+/*
+ * Limits are said once for each domain, a heap's own once for each heap; the
+ * calls answer the error.
+ */
+static bool said(struct mrrc_alloc *alloc, const struct mrrc_heap_note *note)
 {
-	const uint32_t bit = 1u << event;
+	const uint32_t bit = 1u << note->event;
 
+	if (note->event == MRRC_HEAP_LIMIT_HEAP)
+		return note->again;
 	return atomic_fetch_or(&alloc->said, bit) & bit;
 }
 
 static void say_limit(struct mrrc_alloc *alloc,
 		      const struct mrrc_heap_note *note)
 {
-	if (said(alloc, note->event))
+	if (said(alloc, note))
 		return;
 	switch (note->event) {
 	case MRRC_HEAP_LIMIT_HEAP:
@@ -171,11 +192,19 @@ static void alloc_note(void *arg, const struct mrrc_heap_note *note)
 	case MRRC_HEAP_LIMIT_DOMAIN:
 	case MRRC_HEAP_NO_MEMORY:
 	case MRRC_HEAP_NO_REG:
+		alloc_count(alloc, MRRC_STAT_ALLOC_LIMITS, 1);
 		say_limit(alloc, note);
 		break;
 	default:
+		alloc_count(alloc, MRRC_STAT_ALLOC_MISTAKES, 1);
 		say_mistake(note);
 	}
+}
+
+static void alloc_counted(void *arg, uint64_t allocs, uint64_t frees)
+{
+	alloc_count(arg, MRRC_STAT_ALLOCS, allocs);
+	alloc_count(arg, MRRC_STAT_FREES, frees);
 }
 
 const struct mrrc_heap_ops mrrc_alloc_heap_ops = {
@@ -183,4 +212,5 @@ const struct mrrc_heap_ops mrrc_alloc_heap_ops = {
 	.dereg = alloc_mr_dereg,
 	.reap = alloc_reap,
 	.note = alloc_note,
+	.count = alloc_counted,
 };

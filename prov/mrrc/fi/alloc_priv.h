@@ -11,15 +11,12 @@
 #include "mrrc_fi.h"
 #include "sys/heap.h"
 
-#define MRRC_ALLOC_RIGHTS	4	/* combinations of remote rights */
-
 struct mrrc_alloc {
 	struct mrrc_reg *reg;
 	struct mrrc_heaps *heaps;
 	atomic_int open;		/* heaps of the application */
 	atomic_uint_fast32_t said;	/* bit per event said once */
-	/* the domain's own, as they are needed; pages by default, and all */
-	struct mrrc_heap *_Atomic usual[MRRC_ALLOC_RIGHTS];
+	/* the domain's own, as they are needed */
 	struct mrrc_heap *_Atomic
 		heap[MRRC_ALLOC_RIGHTS][MRRC_PAGES_CNT];
 };

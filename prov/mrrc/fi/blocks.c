@@ -110,7 +110,8 @@ void mrrc_blocks_flush(struct mrrc_blocks *blocks)
 	unsigned i;
 	int ret;
 
-	if (!blocks)
+	/* a child's are its parent's */
+	if (!blocks || mrrc_mon_forked(blocks->reg->mon))
 		return;
 	for (i = 0; i < CLASSES; i++)
 		atomic_store(&blocks->head[i], 0);

@@ -9,6 +9,7 @@
  * Threading: the core's.
  */
 #include "config.h"
+#include "cw_calls.h"
 #include "mrrc_fi.h"
 
 #define HAS_CM(core, op) FI_CHECK_OP((core)->cm, struct fi_ops_cm, op)
@@ -33,10 +34,16 @@ static int cm_setname(struct fid *fid, void *addr, size_t addrlen)
 
 static int cm_getname(struct fid *fid, void *addr, size_t *addrlen)
 {
-	struct fid_ep *core = ep_core(fid);
+	struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
+	const size_t room = *addrlen;
+	int ret;
 
-	return HAS_CM(core, getname) ?
-	       core->cm->getname(&core->fid, addr, addrlen) : -FI_ENOSYS;
+	if (!HAS_CM(ep->core, getname))
+		return -FI_ENOSYS;
+	ret = ep->core->cm->getname(&ep->core->fid, addr, addrlen);
+	if (ep->cw_rdm && (!ret || ret == -FI_ETOOSMALL))
+		mrrc_cw_rdm_getname(ep, addr, room, *addrlen);
+	return ret;
 }
 
 static int cm_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen)

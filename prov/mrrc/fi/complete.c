@@ -66,13 +66,14 @@ static bool mrrc_claim_copies(struct mrrc_cq *cq, struct mrrc_op *op,
 		entry->buf = mrrc_bounce_user(op, entry->buf);
 	if (state & MRRC_OP_ZOMBIE)
 		return !op->bounces->in;
-	if (!err)
+	/* a write with data takes a receive, yet nothing comes in its buffer */
+	if (!err && !((state & MRRC_OP_RX) && (entry->flags & FI_RMA)))
 		mrrc_bounce_in(op, state & MRRC_OP_RX ? entry->len : SIZE_MAX);
 	return true;
 }
 
-bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op, void *entry,
-		   int err, void **context, struct mrrc_op **done)
+bool mrrc_op_claim_any(struct mrrc_cq *cq, struct mrrc_op *op, void *entry,
+		       int err, void **context, struct mrrc_op **done)
 {
 	uint32_t state = atomic_load_explicit(&op->flags,
 					      memory_order_acquire);

@@ -13,22 +13,24 @@
  * served first.
  */
 #include "config.h"
-#include <sched.h>
 
 #include "cq.h"
+#include "cw_calls.h"
 #include "op.h"
+#include "sys/pause.h"
 
 #define MRRC_CQ_BATCH	16	/* entries of a wider format read at once */
 #define MRRC_SPINS	200	/* before giving the processor away */
 
 void mrrc_cq_lock_slow(struct mrrc_cq *cq)
 {
+	unsigned tries = 0;
 	int spins = 0;
 
 	do {
 		while (atomic_load_explicit(&cq->lock, memory_order_relaxed)) {
 			if (++spins % MRRC_SPINS == 0)
-				sched_yield();
+				mrrc_pause(&tries);
 		}
 	} while (atomic_exchange_explicit(&cq->lock, 1, memory_order_acquire));
 }
@@ -55,8 +57,9 @@ void mrrc_domain_unlock_cqs(struct mrrc_domain *domain)
  * Map n entries as the core gave them at from to what the application gets at
  * to (the same place, or one with smaller entries). Lock held.
  */
-static ssize_t mrrc_cq_map(struct mrrc_cq *cq, char *to, char *from, ssize_t n,
-			   fi_addr_t *src, struct mrrc_op **done)
+static inline __attribute__((always_inline)) ssize_t
+mrrc_cq_map(struct mrrc_cq *cq, char *to, char *from, ssize_t n,
+	    fi_addr_t *src, struct mrrc_op **done)
 {
 	const size_t in = cq->core_entry_size, out = cq->entry_size;
 	struct mrrc_op *op;
@@ -196,12 +199,13 @@ static ssize_t mrrc_cq_readerr(struct fid_cq *cq_fid,
 {
 	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
 	struct mrrc_op *op, *done = NULL;
-	ssize_t ret;
+	ssize_t ret = -FI_EAGAIN;
 
 	mrrc_cq_lock(cq);
-	if (atomic_load_explicit(&cq->stash_cnt, memory_order_relaxed)) {
+	if (atomic_load_explicit(&cq->stash_cnt, memory_order_relaxed))
 		ret = mrrc_stash_readerr(cq, entry);
-	} else {
+	/* stashed since the core told of an error: that one is meant */
+	if (ret == -FI_EAGAIN) {
 		/* not fi_cq_readerr(): see cq_fwd.c */
 		ret = cq->core->ops->readerr(cq->core, entry, flags);
 		if (ret > 0 &&
@@ -215,12 +219,34 @@ static ssize_t mrrc_cq_readerr(struct fid_cq *cq_fid,
 	return ret;
 }
 
-static int64_t mrrc_now_ms(void)
+/* A thread comes out of the core's sread. Unlocks. */
+static void mrrc_cq_sread_end(struct mrrc_cq *cq, struct mrrc_op *done)
 {
-	struct timespec now;
+	if (!--cq->sreaders && mrrc_unlikely(cq->zombies || cq->awaited))
+		mrrc_cq_reap(cq, &done);
+	mrrc_cq_unlock(cq);
+	mrrc_op_end_list(done);
+}
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+static void mrrc_cq_sread_cancelled(void *cq)
+{
+	mrrc_cq_lock(cq);
+	mrrc_cq_sread_end(cq, NULL);
+}
+
+/* Where a thread waits it may be cancelled. */
+static ssize_t mrrc_cq_core_wait(struct mrrc_cq *cq, void *buf, size_t count,
+				 fi_addr_t *src, const void *cond,
+				 int timeout)
+{
+	ssize_t ret;
+
+	pthread_cleanup_push(mrrc_cq_sread_cancelled, cq);
+	ret = src ? fi_cq_sreadfrom(cq->core, buf, count, src, cond,
+				    timeout) :
+		    fi_cq_sread(cq->core, buf, count, cond, timeout);
+	pthread_cleanup_pop(0);
+	return ret;
 }
 
 /* One wait in the core. No lock held. */
@@ -245,17 +271,12 @@ static ssize_t mrrc_cq_core_sread(struct mrrc_cq *cq, void *buf, size_t count,
 	cq->sreaders++;
 	mrrc_cq_unlock(cq);
 
-	ret = src ? fi_cq_sreadfrom(cq->core, core_buf, count, src, cond,
-				    timeout) :
-		    fi_cq_sread(cq->core, core_buf, count, cond, timeout);
+	ret = mrrc_cq_core_wait(cq, core_buf, count, src, cond, timeout);
 
 	mrrc_cq_lock(cq);
 	if (ret > 0)
 		ret = mrrc_cq_map(cq, buf, core_buf, ret, src, &done);
-	if (!--cq->sreaders && mrrc_unlikely(cq->zombies))
-		mrrc_cq_reap(cq, &done);
-	mrrc_cq_unlock(cq);
-	mrrc_op_end_list(done);
+	mrrc_cq_sread_end(cq, done);
 	return ret;
 }
 
@@ -266,6 +287,7 @@ static ssize_t mrrc_cq_sreadfrom(struct fid_cq *cq_fid, void *buf,
 	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
 	int64_t end = timeout > 0 ? mrrc_now_ms() + timeout : 0;
 	size_t want = cq->threshold ? (size_t) (uintptr_t) cond : 1, cur = 0;
+	struct fi_ops_cq *ops;
 	const void *rest;
 	ssize_t ret;
 
@@ -280,11 +302,21 @@ static ssize_t mrrc_cq_sreadfrom(struct fid_cq *cq_fid, void *buf,
 		want = 1;
 
 	for (;;) {
+		rest = cq->threshold ? (void *) (uintptr_t) (want - cur) : cond;
+		/* conditional writes came meanwhile: the rest as cw_cq.c does */
+		ops = __atomic_load_n(&cq_fid->ops, __ATOMIC_ACQUIRE);
+		if (mrrc_unlikely(ops->sreadfrom != mrrc_cq_sreadfrom) &&
+		    (timeout < 0 || timeout > MRRC_CQ_BRIEF)) {
+			ret = ops->sreadfrom(cq_fid, (char *) buf +
+					     cur * cq->entry_size, count - cur,
+					     src ? src + cur : NULL, rest,
+					     timeout);
+			cur += ret > 0 ? ret : 0;
+			break;
+		}
 		ret = mrrc_cq_poll(cq, (char *) buf + cur * cq->entry_size,
 				   count - cur, src ? src + cur : NULL);
 		if (ret == -FI_EAGAIN) {
-			rest = cq->threshold ?
-			       (void *) (uintptr_t) (want - cur) : cond;
 			ret = mrrc_cq_core_sread(cq, (char *) buf +
 					cur * cq->entry_size, count - cur,
 					src ? src + cur : NULL, rest, timeout);
@@ -356,8 +388,10 @@ static int mrrc_cq_close(struct fid *fid)
 	for (pos = &domain->cqs; *pos != cq; pos = &(*pos)->next)
 		;
 	ret = fi_close(&cq->core->fid);
-	if (!ret)
+	if (!ret) {
 		*pos = cq->next;
+		atomic_fetch_add(&domain->posts, atomic_load(&cq->posts));
+	}
 	pthread_mutex_unlock(&domain->cq_lock);
 	if (ret)
 		return ret;
@@ -374,19 +408,28 @@ static int mrrc_cq_close(struct fid *fid)
 	return 0;
 }
 
+/* The core's own is no use once there are conditional writes. */
+static int mrrc_cq_getwait(struct mrrc_cq *cq, void *arg)
+{
+	int ret = 0;
+	bool cw;
+
+	pthread_mutex_lock(&cq->domain->cq_lock);
+	cw = cq->cw && cq->wait_obj == FI_WAIT_FD;
+	if (!cw) {
+		ret = mrrc_fid_control(&cq->cq.fid, FI_GETWAIT, arg);
+		cq->wait_taken |= !ret;
+	}
+	pthread_mutex_unlock(&cq->domain->cq_lock);
+	return cw ? mrrc_cw_cq_getwait(cq, arg) : ret;
+}
+
 static int mrrc_cq_control(struct fid *fid, int command, void *arg)
 {
 	struct mrrc_cq *cq = container_of(fid, struct mrrc_cq, cq.fid);
-	int ret;
 
-	if (command != FI_GETWAIT)
-		return mrrc_fid_control(fid, command, arg);
-	ret = cq->cw && cq->wait_obj == FI_WAIT_FD ?
-	      mrrc_cw_cq_getwait(cq, arg) :
-	      mrrc_fid_control(fid, command, arg);
-	if (!ret)
-		cq->wait_taken = true;
-	return ret;
+	return command == FI_GETWAIT ? mrrc_cq_getwait(cq, arg) :
+				       mrrc_fid_control(fid, command, arg);
 }
 
 static struct fi_ops mrrc_cq_fid_ops = {
@@ -424,9 +467,10 @@ static int mrrc_cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 	/* its context would be a structure of the caller's, not a fid */
 	if (attr->flags & FI_PEER)
 		return -FI_ENOSYS;
-	cq = calloc(1, sizeof(*cq));
+	cq = aligned_alloc(_Alignof(struct mrrc_cq), sizeof(*cq));
 	if (!cq)
 		return -FI_ENOMEM;
+	memset(cq, 0, sizeof(*cq));
 
 	cq->domain = domain;
 	cq->internal = internal;
@@ -504,9 +548,17 @@ void mrrc_cq_set_buffered(struct mrrc_cq *cq)
 	/* without flags they cannot be told apart */
 	if (cq->core_entry_size < sizeof(struct fi_cq_msg_entry))
 		return;
+	pthread_mutex_lock(&cq->domain->cq_lock);
+	mrrc_cq_lock(cq);
 	cq->buffered = true;
+	mrrc_cq_unlock(cq);
 	/* the one that looks at every entry */
-	cq->cq.ops = &mrrc_cq_narrow_ops;
+	if (cq->cw)
+		mrrc_cw_cq_set_below(cq, &mrrc_cq_narrow_ops);
+	else
+		__atomic_store_n(&cq->cq.ops, &mrrc_cq_narrow_ops,
+				 __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&cq->domain->cq_lock);
 }
 
 int mrrc_cq_open_internal(struct mrrc_domain *domain, struct mrrc_cq **cq)

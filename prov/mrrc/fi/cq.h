@@ -5,7 +5,22 @@
 #ifndef MRRC_CQ_H
 #define MRRC_CQ_H
 
+#include <time.h>
+
+#include "cw_calls.h"
 #include "mrrc_fi.h"
+
+/* ms: who waits no longer does not look what became of the CQ meanwhile. */
+#define MRRC_CQ_BRIEF	1
+
+/* Of a clock that nobody sets. */
+static inline int64_t mrrc_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
 
 static inline struct mrrc_cq *mrrc_cq_of(struct fid_cq *cq)
 {

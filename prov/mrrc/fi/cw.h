@@ -1,15 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Conditional writes on libfabric: what the files cw_*.c share. The protocol
- * and its states are core/cw.h.
+ * and its states are core/cw.h; what other files call is cw_calls.h.
  *
- *   cw_cm.c    opt-in, private data, how two control endpoints meet
+ *   cw_enable.c  opt-in
+ *   cw_cm.c    the application's connection, and what its private data says
+ *   cw_rdm.c   reliable datagrams: a link for each peer, made on demand
+ *   cw_greet.c who connects to such an endpoint
+ *   cw_av.c    address vectors with names of such endpoints
+ *   cw_name.c  those names
+ *   cw_mark.c  private data
+ *   cw_below.c the domain of control endpoints beside reliable datagrams
+ *   cw_meet.c  how two control endpoints meet
  *   cw_link.c  the control endpoint: buffers, sending, writing, progress
  *   cw_group.c groups of those, progress, closing
  *   cw_op.c    operations: posting, their end, cancel
  *   cw_cq.c    completion queues of endpoints that take part, and waiting
  *   cw_auto.c  progress without calls
  *   cw_ops.c   the extension's table of calls
+ *
+ * A link is what one endpoint has with one peer (struct mrrc_cw_ep): the only
+ * one of a connected endpoint, one of many of reliable datagrams.
  *
  * A control endpoint is one of the core's, beside the application's, to the
  * same peer. Messages and the writes themselves go over it, in order: the
@@ -31,11 +42,16 @@
 
 #include "core/cw.h"
 #include "cq.h"
+#include "cw_calls.h"
 #include "op.h"
 
-#define CW_RX		32	/* messages that fit here, and HELLO */
+#define CW_RX		128	/* messages that fit here, and HELLO */
 #define CW_TX		64	/* transfers of one endpoint under way */
-#define CW_GROUP	16	/* endpoints that share a CQ */
+#define CW_SLOTS	32	/* of messages, of those */
+#define CW_GROUP	16	/* links that share a CQ */
+
+/* registrations of other kinds than ours can do with */
+#define CW_NO_MODES	(FI_MR_RAW | FI_MR_ENDPOINT | FI_MR_RMA_EVENT)
 
 /* What the core gives back: which of the transfers. */
 enum cw_kind { CW_RECV, CW_SEND, CW_WRITE };
@@ -91,6 +107,42 @@ struct cw_rec {
 };
 STAILQ_HEAD(cw_list, cw_rec);
 
+enum cw_mark_kind {
+	CW_MARK_CONNECT = 1,
+	CW_MARK_ACCEPT,
+	CW_MARK_CONTROL,
+	CW_MARK_PEER,	/* of reliable datagrams; its name follows */
+};
+
+/* In network byte order. FI_CW_CM_DATA bytes */
+struct cw_mark {
+	uint32_t magic;
+	uint8_t version, kind;
+	uint16_t len;		/* of the application's data */
+	uint32_t cookie[2];
+	uint16_t port, zero;
+};
+
+_Static_assert(sizeof(struct cw_mark) == FI_CW_CM_DATA, "as documented");
+
+/* As other sides have it: marked; zero after the address */
+struct mrrc_cw_name {
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	};
+};
+
+/* Somebody at a group's listener, for one of reliable datagrams */
+struct cw_request {
+	STAILQ_ENTRY(cw_request) link;
+	struct fid_pep *pep;
+	struct fi_info *info;
+	struct mrrc_cw_name from;
+	uint32_t to, attempt;	/* our number; the peer's count */
+};
+
 enum cw_phase {
 	CW_OPTED,	/* enabled, not connected */
 	CW_LISTENING,	/* the peer's control endpoint is to come */
@@ -100,13 +152,18 @@ enum cw_phase {
 	CW_ALONE,	/* the peer does not take part */
 };
 
+/* A link */
 struct mrrc_cw_ep {
 	struct mrrc_ep *ep;
+	/* whose domain and info are the control endpoint's: ep, or of below */
+	struct mrrc_ep *via;
+	struct mrrc_cw_rdm *rdm;	/* reliable datagrams; else NULL */
 	struct mrrc_cw_group *group;
 	TAILQ_ENTRY(mrrc_cw_ep) link;
-	enum cw_phase phase;
+	/* read without the lock for a first look */
+	_Atomic enum cw_phase phase;
 	int64_t meet_by;	/* listening or connecting: no longer */
-	bool lost;		/* on the group's list of those */
+	atomic_bool lost;	/* on the group's list of those */
 	TAILQ_ENTRY(mrrc_cw_ep) lost_link;
 	uint64_t cookie;
 	uint64_t tags;		/* given by fi_cw_tag_alloc() */
@@ -117,55 +174,231 @@ struct mrrc_cw_ep {
 	struct fid_ep *ctl;
 	struct fid_mr *mr;
 	char *mem;
-	struct cw_slot rx[CW_RX + 1], tx[CW_TX];
+	struct cw_slot rx[CW_RX + 1], tx[CW_SLOTS];
 	struct cw_slot *tx_free;
+	struct cw_slot *filling;	/* what is said next, or NULL */
+	size_t filled;
+	TAILQ_ENTRY(mrrc_cw_ep) unsent_link;
 	unsigned busy;		/* transfers under way, but for receives */
 	struct cw_rec *partial;	/* a write that the core took in part */
+	bool full;		/* the core took none: on the group's list */
+	TAILQ_ENTRY(mrrc_cw_ep) full_link;
 	struct cw_list empty;	/* writes of nothing, issued */
 	uint64_t seq;		/* of operations */
-	atomic_int ending;	/* ended, not finished */
+	uint64_t issued_ns;	/* when the core got the latest write */
+	/* ended, not finished; and threads that have it to do with */
+	atomic_int ending;
+
+	/* of reliable datagrams; first the AV's lock's */
+	struct mrrc_cw_node by_name;
+	TAILQ_ENTRY(mrrc_cw_ep) of_rdm;
+	bool stranger;		/* its name is not in the AV */
+	/* the group's lock's */
+	struct mrrc_cw_name peer;
+	atomic_bool hostile;	/* quarantined; read without it */
+	bool gone;		/* about to be freed */
+	uint32_t stale;		/* the peer's attempts up to this are void */
+	struct cw_request *deferred;	/* until ours has failed or not */
+};
+
+#define CW_STRANGERS	64	/* links to those, of one endpoint */
+
+/* Of a reliable datagram endpoint. Guarded by its AV's lock, but for atomics */
+struct mrrc_cw_rdm {
+	struct mrrc_ep *ep;
+	LIST_ENTRY(mrrc_cw_rdm) of_av;
+	LIST_ENTRY(mrrc_cw_rdm) of_domain;	/* the domain's cw->lock */
+	struct mrrc_cw_group *home;	/* that listens for it */
+	atomic_int users;	/* threads that have it to do with */
+	uint32_t number;
+	atomic_bool started;	/* it has a name, fixed from then on */
+	struct mrrc_cw_name name;
+	atomic_uint attempts;	/* to connect to anybody */
+	TAILQ_HEAD(, mrrc_cw_ep) links;
+	struct mrrc_cw_map by_name;
+	unsigned strangers;
+	_Atomic uint64_t seq, tags;
+	struct fi_mrrc_cw_stats past;	/* of links that are no more */
 };
 
 struct mrrc_cw_group {
 	struct mrrc_cw_group *next;	/* the domain's; never removed */
-	struct mrrc_domain *domain;
+	struct mrrc_cw_domain *cwd;
+	struct mrrc_domain *domain;	/* of the control endpoints */
 	pthread_mutex_t lock;
 	struct fid_cq *cq;
 	struct fid_eq *eq;
 	int cq_fd, eq_fd;
+	int timer_fd;			/* nobody has come for too long */
 	struct fid_pep *pep;		/* listens, once one accepts */
-	uint16_t port;			/* there, in network order */
-	unsigned cnt, polls;
+	_Atomic uint16_t port;		/* there, in network order */
+	unsigned polls;
+	atomic_uint cnt;		/* of eps */
 	atomic_uint meeting;		/* listening or connecting */
 	TAILQ_HEAD(, mrrc_cw_ep) eps, lost;
+	TAILQ_HEAD(, mrrc_cw_ep) unsent;	/* filling a slot */
+	bool more;			/* FI_MORE: it is not full yet */
+	TAILQ_HEAD(, mrrc_cw_ep) full;	/* ask the core again */
 	struct cw_list ended;
 	bool finishing;			/* some thread does, unlocked */
+	STAILQ_HEAD(, cw_request) requests;
+	bool greeting;			/* the same, with those */
 };
 
 /* Of a domain, from the first endpoint that takes part until it closes. */
 struct mrrc_cw_domain {
+	pid_t pid;			/* whose it is */
+	pthread_mutex_t enabling;	/* an endpoint; before other locks */
 	pthread_mutex_t lock;		/* guards what follows */
 	struct mrrc_cw_group *_Atomic groups;
 	struct mrrc_cw_cq *cqs;
-	struct mrrc_cw_auto *automatic;	/* NULL: progress is the calls' */
-	atomic_uint reads;		/* of CQs, by the application */
+	int wake_fd;			/* epoll: a group has something */
+	struct mrrc_cw_auto *_Atomic automatic;	/* NULL: none */
+	struct mrrc_ep *below;		/* of reliable datagrams: cw_below.c */
+	LIST_HEAD(, mrrc_cw_rdm) rdms;
+	/* when the application read a CQ last, and last after a gap: ns */
+	_Atomic uint64_t seen, missed;
 };
 
 /* Of a CQ that such endpoints are bound to. */
 struct mrrc_cw_cq {
 	struct mrrc_cq *cq;
 	struct mrrc_cw_cq *next;	/* the domain's */
-	struct fi_ops_cq *below;	/* the CQ's own calls */
+	struct fi_ops_cq *_Atomic below;	/* the CQ's own calls */
 	int wake_fd;			/* eventfd: the stash has something */
 	int epoll_fd;			/* core, groups, wake_fd; -1 */
 	bool pollfd;			/* the core's wait object is a set */
 	atomic_int signalled;		/* as the CQ's own, for our sread */
 };
 
-/* cw_cm.c */
+/* Of a clock that nobody sets. */
+static inline uint64_t mrrc_cw_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
+}
+
+#define CW_GAP_NS	500000	/* between reads: it does other things */
+
+/* The application makes progress. A post makes none, or for itself alone. */
+static inline void mrrc_cw_seen(struct mrrc_cw_domain *cwd)
+{
+	int64_t gap;
+	uint64_t now;
+
+	if (!atomic_load_explicit(&cwd->automatic, memory_order_relaxed))
+		return;
+	now = mrrc_cw_now_ns();
+	gap = now - atomic_load_explicit(&cwd->seen, memory_order_relaxed);
+	if (gap > CW_GAP_NS)
+		atomic_store_explicit(&cwd->missed, now, memory_order_relaxed);
+	/* another thread's may be later */
+	if (gap > 0)
+		atomic_store_explicit(&cwd->seen, now, memory_order_relaxed);
+}
+
+/* cw_enable.c */
 int mrrc_cw_enable(struct fid *fid, uint64_t flags);
-/* Events of a group's EQ. Lock held. */
+
+/* cw_mark.c */
+void mrrc_cw_mark_make(struct cw_mark *mark, enum cw_mark_kind kind,
+		       size_t len, uint64_t cookie, uint16_t port);
+/* Is there one of this kind at data? A later version begins like this one. */
+bool mrrc_cw_mark_read(const void *data, size_t len, enum cw_mark_kind kind,
+		       struct cw_mark *mark);
+uint64_t mrrc_cw_mark_cookie(const struct cw_mark *mark);
+
+/* cw_name.c. Ports and numbers as they are in the name. */
+uint16_t *mrrc_cw_addr_port(void *addr);	/* NULL: no such address */
+size_t mrrc_cw_addr_len(const struct sockaddr *addr);
+uint32_t mrrc_cw_addr_format(const struct sockaddr *addr);
+bool mrrc_cw_addr_known(const void *addr);	/* some host's, not any */
+bool mrrc_cw_addr_same_host(const void *addr, const void *other);
+/* Is this a name? A copy, unless name is NULL */
+bool mrrc_cw_name_read(const void *addr, struct mrrc_cw_name *name);
+void mrrc_cw_name_strip(void *addr);
+/* false: such an address cannot be one */
+bool mrrc_cw_name_make(const void *addr, uint16_t port, uint32_t number,
+		       struct mrrc_cw_name *name);
+uint32_t mrrc_cw_name_number(const struct mrrc_cw_name *name);
+/* Where it listens for us */
+void mrrc_cw_name_dest(const struct mrrc_cw_name *name,
+		       struct sockaddr_storage *dest);
+/* For maps; different names may have the same. */
+uint64_t mrrc_cw_name_key(const struct mrrc_cw_name *name);
+
+static inline bool mrrc_cw_name_same(const struct mrrc_cw_name *name,
+				     const struct mrrc_cw_name *other)
+{
+	return !memcmp(name, other, sizeof(*name));
+}
+
+/* cw_meet.c. Lock held. */
+static inline bool mrrc_cw_meets(enum cw_phase phase)
+{
+	return phase == CW_LISTENING || phase == CW_CONNECTING;
+}
+
+/* From and to those in which the peer is to come, at least. */
+void mrrc_cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase);
+/* The group listens from then on; via: as in struct mrrc_cw_ep */
+int mrrc_cw_listen(struct mrrc_cw_group *group, struct mrrc_ep *via);
+/* Open the control endpoint, and connect it; or accept with it. */
+int mrrc_cw_dial(struct mrrc_cw_ep *cw, const struct sockaddr *dest,
+		 const void *param, size_t len);
+int mrrc_cw_answer(struct mrrc_cw_ep *cw, struct fi_info *info,
+		   const void *param, size_t len);
+/* Events of a group's EQ. */
 void mrrc_cw_group_events(struct mrrc_cw_group *group);
+
+/* cw_below.c. cw->lock held; then it stays until the domain closes. */
+int mrrc_cw_below_open(struct mrrc_domain *domain, const struct fi_info *info);
+void mrrc_cw_below_close(struct mrrc_cw_domain *cwd);
+
+/* cw_rdm.c. No lock held, unless said otherwise. */
+int mrrc_cw_rdm_open(struct mrrc_ep *ep);
+/* The link to a peer, which stays until mrrc_cw_put(). */
+int mrrc_cw_rdm_get(struct mrrc_ep *ep, fi_addr_t addr,
+		    struct mrrc_cw_ep **cw_out);
+/* To whom a request comes, likewise; -FI_ENOSPC: too many strangers */
+int mrrc_cw_rdm_get_from(struct mrrc_cw_rdm *rdm,
+			 const struct mrrc_cw_name *name,
+			 struct mrrc_cw_ep **cw_out);
+/* May something be posted? Connects if it must. The group's lock held */
+int mrrc_cw_rdm_ready(struct mrrc_cw_ep *cw);
+/* It can connect anew. The group's lock held, phase CW_LOST */
+void mrrc_cw_rdm_reset(struct mrrc_cw_ep *cw);
+/* The AV has got this name. names_lock held */
+void mrrc_cw_rdm_meet(struct mrrc_av *av, const struct mrrc_cw_name *name);
+/* It has lost it: the links to it end. */
+void mrrc_cw_rdm_forget(struct mrrc_av *av, const struct mrrc_cw_name *name);
+void mrrc_cw_rdm_stats(struct mrrc_ep *ep, struct fi_mrrc_cw_stats *sum);
+int mrrc_cw_rdm_cancel(struct mrrc_ep *ep, void *context);
+
+static inline void mrrc_cw_put(struct mrrc_cw_ep *cw)
+{
+	/* after this it may be gone */
+	atomic_fetch_sub(&cw->ending, 1);
+}
+
+/* cw_greet.c. Lock held; a request is used up. */
+void mrrc_cw_greet_later(struct mrrc_cw_group *group,
+			 struct cw_request *request);
+void mrrc_cw_refuse(struct cw_request *request);
+/* A connection's event. false: it was no such request */
+bool mrrc_cw_greet_event(struct mrrc_cw_group *group, struct fi_info *info,
+			 const void *data, size_t len);
+/* Our own attempt has an end: what was deferred for it is looked at. */
+void mrrc_cw_greet_deferred(struct mrrc_cw_ep *cw);
+/* Of all that wait; releases the lock meanwhile. */
+void mrrc_cw_greet(struct mrrc_cw_group *group);
+
+/* cw_av.c. names_lock held */
+bool mrrc_cw_av_name(struct mrrc_av *av, fi_addr_t addr,
+		     struct mrrc_cw_name *name);
+bool mrrc_cw_av_knows(struct mrrc_av *av, const struct mrrc_cw_name *name);
 
 /* cw_link.c. The group's lock held, unless said otherwise. */
 
@@ -177,12 +410,32 @@ void mrrc_cw_after(struct mrrc_cw_ep *cw);
 void mrrc_cw_group_poll(struct mrrc_cw_group *group);
 /* Close its connection, end its operations. */
 void mrrc_cw_end_all(struct mrrc_cw_ep *cw, int err);
+/* Close its connection, on which nothing was said; then it has none. */
+void mrrc_cw_unlink(struct mrrc_cw_ep *cw);
+/* What was lost: end_all, unless another connection is to come. */
+void mrrc_cw_lost(struct mrrc_cw_ep *cw);
 extern const struct mrrc_cw_ops mrrc_cw_sm_ops;
 /* Then finish what has ended. */
 void mrrc_cw_group_unlock(struct mrrc_cw_group *group);
 /* cw_group.c. Any thread, no lock held. */
 int mrrc_cw_domain_open(struct mrrc_domain *domain);
 int mrrc_cw_group_join(struct mrrc_cw_ep *cw);
+/* One that listens, with a place taken in it. */
+int mrrc_cw_group_home(struct mrrc_ep *ep, struct mrrc_ep *via,
+		       struct mrrc_cw_group **group_out);
+void mrrc_cw_group_leave_home(struct mrrc_cw_group *group);
+/* End its operations, and it; nobody finds it any more. */
+void mrrc_cw_link_free(struct mrrc_cw_ep *cw, int err);
+/* Its state machine, as of a new connection */
+void mrrc_cw_link_init(struct mrrc_cw_ep *cw);
+/*
+ * In a child of fork(2): what it has is the parent's, as some thread of the
+ * parent's may have left it, with locks held that nobody will release.
+ */
+bool mrrc_cw_inherited(const struct mrrc_domain *domain);
+/* Before its connection is ended from here; not after end, in ms. */
+void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end);
+#define CW_LINGER_MS	200
 
 /* cw_op.c. No lock held. */
 ssize_t mrrc_cw_post_write(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
@@ -190,21 +443,47 @@ ssize_t mrrc_cw_post_write(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 ssize_t mrrc_cw_post_tag(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 			 uint64_t flags);
 void mrrc_cw_finish(struct cw_list *list);
+/* Of a link's operations with this context; UINT64_MAX: none. Lock held */
+uint64_t mrrc_cw_oldest(const struct mrrc_cw_ep *cw, const void *context);
+int mrrc_cw_cancel_on(struct mrrc_cw_ep *cw, void *context);
 
 /* cw_auto.c. No lock held. */
-int mrrc_cw_auto_start(struct mrrc_domain *domain, const struct fi_info *info);
+int mrrc_cw_auto_start(struct mrrc_domain *domain);
 void mrrc_cw_auto_stop(struct mrrc_cw_domain *cwd);
 
 /* cw_cq.c. No lock held. */
 int mrrc_cw_cq_join(struct mrrc_cq *cq);
 void mrrc_cw_cq_add_group(struct mrrc_cw_cq *ccq, struct mrrc_cw_group *group);
+/* What a group wakes by, into an epoll set; 0 or -E* */
+int mrrc_cw_epoll_group(int epoll_fd, const struct mrrc_cw_group *group);
 
 /* cw_ops.c */
 extern struct fi_mrrc_ops_cw mrrc_cw_ext_ops;
+/* Lock held */
+void mrrc_cw_stats_add(struct fi_mrrc_cw_stats *sum,
+		       const struct mrrc_cw_ep *cw);
+
+/*
+ * Has something for the core that no event need come for: who would sleep asks
+ * the core again instead. Lock held
+ */
+static inline bool mrrc_cw_group_waits(const struct mrrc_cw_group *group)
+{
+	return !TAILQ_EMPTY(&group->unsent) || !TAILQ_EMPTY(&group->full);
+}
+
+/*
+ * Something can happen there; who comes in vain has to be told. Elsewhere the
+ * end of a connection that was closed may be left to read, and wakes.
+ */
+static inline bool mrrc_cw_group_used(const struct mrrc_cw_group *group)
+{
+	return group->cnt || group->port;
+}
 
 static inline struct mrrc_ep *mrrc_cw_base(struct mrrc_ep *ep)
 {
-	return ep->alias_of ? ep->alias_of : ep;
+	return ep->base;
 }
 
 #endif /* MRRC_CW_FI_H */

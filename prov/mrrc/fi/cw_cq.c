@@ -6,19 +6,27 @@
  * core's CQ, the control endpoints' and the stash alike.
  *
  * Threading: any, as for the CQ. The list of a domain's CQs is guarded by its
- * cw->lock.
+ * cw->lock, and whether one of them takes part by the domain's cq_lock, too,
+ * which is taken under it. A CQ begins to while others read it: who gets here
+ * by the new table finds what was there before it.
  */
 #include "config.h"
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cw.h"
 
 #define CW_FDS		64
-#define CW_SLICE_MS	500	/* endpoints may have come meanwhile */
+#define CW_SLICE_MS	500	/* the core may have others meanwhile */
+
+static struct mrrc_cq *cw_cq_of(struct fid_cq *cq_fid)
+{
+	/* the caller's own load of it orders nothing */
+	(void)__atomic_load_n(&cq_fid->ops, __ATOMIC_ACQUIRE);
+	return mrrc_cq_of(cq_fid);
+}
 
 static ssize_t cw_cq_stashed(struct mrrc_cq *cq, void *buf, size_t count,
 			     fi_addr_t *src)
@@ -37,15 +45,11 @@ static ssize_t cw_cq_stashed(struct mrrc_cq *cq, void *buf, size_t count,
 static ssize_t cw_cq_readfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 			      fi_addr_t *src)
 {
-	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
+	struct mrrc_cq *cq = cw_cq_of(cq_fid);
 	ssize_t ret;
 
-	/* not exact: to be seen to change is enough */
-	atomic_store_explicit(&cq->domain->cw->reads,
-			      atomic_load_explicit(&cq->domain->cw->reads,
-						   memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-	mrrc_cw_progress(cq->domain->cw);
+	mrrc_cw_seen(cq->domain->cw);
+	mrrc_cw_progress(cq->domain->cw, false);
 	ret = cw_cq_stashed(cq, buf, count, src);
 	if (ret)
 		return ret;
@@ -65,25 +69,19 @@ static ssize_t cw_cq_read(struct fid_cq *cq_fid, void *buf, size_t count)
 static ssize_t cw_cq_readerr(struct fid_cq *cq_fid,
 			     struct fi_cq_err_entry *entry, uint64_t flags)
 {
-	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
-	ssize_t ret = 0;
+	struct mrrc_cq *cq = cw_cq_of(cq_fid);
+	ssize_t ret = -FI_EAGAIN;
 
 	mrrc_cq_lock(cq);
 	if (atomic_load(&cq->stash_cnt))
 		ret = mrrc_stash_readerr(cq, entry);
 	mrrc_cq_unlock(cq);
-	return ret ? ret : cq->cw->below->readerr(cq_fid, entry, flags);
+	/* stashed since the core told of an error: that one is meant */
+	return ret != -FI_EAGAIN ? ret :
+	       cq->cw->below->readerr(cq_fid, entry, flags);
 }
 
 /* ---- waiting ------------------------------------------------------------- */
-
-static int64_t cw_now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
-}
 
 static void cw_cq_clear(const struct mrrc_cw_cq *ccq)
 {
@@ -108,26 +106,32 @@ int mrrc_cw_cq_trywait(struct mrrc_cq *cq)
 	int ret = 0;
 
 	cw_cq_clear(cq->cw);
-	mrrc_cw_progress(cq->domain->cw);
-	if (atomic_load(&cq->stash_cnt))
+	mrrc_cw_seen(cq->domain->cw);
+	mrrc_cw_progress(cq->domain->cw, true);
+	if (atomic_load(&cq->stash_cnt)) {
+		/* this caller need not read what others are woken for */
+		mrrc_cw_cq_wake(cq);
 		return -FI_EAGAIN;
+	}
 	group = atomic_load(&cq->domain->cw->groups);
 	for (; group && !ret; group = group->next) {
 		fids[0] = &group->cq->fid;
 		fids[1] = &group->eq->fid;
 		pthread_mutex_lock(&group->lock);
-		if (group->cnt)
-			ret = fi_trywait(cq->domain->fabric->core, fids, 2);
+		/* FI_MORE, and whoever had the lock just now sent nothing */
+		if (mrrc_cw_group_waits(group))
+			ret = -FI_EAGAIN;
+		else
+			ret = fi_trywait(group->domain->fabric->core, fids, 2);
 		pthread_mutex_unlock(&group->lock);
 	}
 	return ret ? -FI_EAGAIN : 0;
 }
 
 /* The core's descriptors, then ours; how many, or an error. */
-static int cw_cq_fds(struct mrrc_cq *cq, struct pollfd *fds)
+static int cw_cq_fds(struct mrrc_cq *cq, struct pollfd *fds, int *core_cnt)
 {
-	struct fi_wait_pollfd set = { .nfds = CW_FDS / 2, .fd = fds };
-	struct mrrc_cw_group *group;
+	struct fi_wait_pollfd set = { .nfds = CW_FDS - 2, .fd = fds };
 	int ret, cnt = 1;
 
 	if (cq->cw->pollfd) {
@@ -139,36 +143,40 @@ static int cw_cq_fds(struct mrrc_cq *cq, struct pollfd *fds)
 	}
 	if (ret)
 		return ret;
+	*core_cnt = cnt;
 	fds[cnt++] = (struct pollfd) { cq->cw->wake_fd, POLLIN, 0 };
-	group = atomic_load(&cq->domain->cw->groups);
-	for (; group && cnt + 2 <= CW_FDS; group = group->next) {
-		fds[cnt++] = (struct pollfd) { group->cq_fd, POLLIN, 0 };
-		fds[cnt++] = (struct pollfd) { group->eq_fd, POLLIN, 0 };
-	}
+	fds[cnt++] = (struct pollfd) { cq->domain->cw->wake_fd, POLLIN, 0 };
 	return cnt;
 }
 
 /*
- * Until something may have happened; more descriptors than fit: shortly. Is a
- * descriptor ready?
+ * Until something may have happened; more descriptors of the core's than fit:
+ * shortly. Is one of them ready?
  */
 static bool cw_cq_sleep(struct mrrc_cq *cq, int timeout)
 {
 	struct fid *fid = &cq->cq.fid;
 	struct pollfd fds[CW_FDS];
-	int cnt;
+	int cnt, core_cnt = 0;
 
 	if (mrrc_trywait(&cq->domain->fabric->fabric, &fid, 1))
 		return false;
+	/* that took what would wake us */
+	if (atomic_load(&cq->cw->signalled))
+		return false;
 	if (timeout < 0 || timeout > CW_SLICE_MS)
 		timeout = CW_SLICE_MS;
-	cnt = cw_cq_fds(cq, fds);
+	cnt = cw_cq_fds(cq, fds, &core_cnt);
 	if (cnt < 0) {
 		cnt = 0;
 		if (timeout > 1)
 			timeout = 1;
 	}
-	return poll(fds, cnt, timeout) > 0;
+	if (poll(fds, cnt, timeout) <= 0)
+		return false;
+	while (core_cnt-- && !fds[core_cnt].revents)
+		;
+	return core_cnt >= 0;
 }
 
 /* For as short as can be. */
@@ -178,15 +186,16 @@ static ssize_t cw_cq_below_sread(struct mrrc_cq *cq, void *buf, size_t count,
 	const void *cond = cq->threshold ? (void *) 1 : NULL;
 	struct fi_ops_cq *below = cq->cw->below;
 
-	return src ? below->sreadfrom(&cq->cq, buf, count, src, cond, 1) :
-		     below->sread(&cq->cq, buf, count, cond, 1);
+	return src ? below->sreadfrom(&cq->cq, buf, count, src, cond,
+				      MRRC_CQ_BRIEF) :
+		     below->sread(&cq->cq, buf, count, cond, MRRC_CQ_BRIEF);
 }
 
 static ssize_t cw_cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 			       fi_addr_t *src, const void *cond, int timeout)
 {
-	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
-	int64_t end = timeout > 0 ? cw_now_ms() + timeout : 0;
+	struct mrrc_cq *cq = cw_cq_of(cq_fid);
+	int64_t end = timeout > 0 ? mrrc_now_ms() + timeout : 0;
 	size_t want = cq->threshold ? (size_t) (uintptr_t) cond : 1, cur = 0;
 	bool ready = false;
 	int left = timeout;
@@ -206,10 +215,10 @@ static ssize_t cw_cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 		if (ret == -FI_EAGAIN && atomic_exchange(&cq->cw->signalled, 0))
 			break;
 		/*
-		 * Ready, and nothing there: tcp (1.17) has a descriptor in
-		 * its set that only a wait of its own resets.
+		 * Ready, and nothing there: tcp and net (1.17) have one that
+		 * only a wait of their own resets.
 		 */
-		if (ret == -FI_EAGAIN && ready && cq->cw->pollfd)
+		if (ret == -FI_EAGAIN && ready)
 			ret = cw_cq_below_sread(cq, (char *) buf +
 						cur * cq->entry_size,
 						count - cur,
@@ -225,7 +234,7 @@ static ssize_t cw_cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 			break;
 		ret = -FI_EAGAIN;
 		if (timeout >= 0) {
-			left = timeout ? end - cw_now_ms() : 0;
+			left = timeout ? end - mrrc_now_ms() : 0;
 			if (left <= 0)
 				break;
 		}
@@ -242,7 +251,7 @@ static ssize_t cw_cq_sread(struct fid_cq *cq_fid, void *buf, size_t count,
 
 static int cw_cq_signal(struct fid_cq *cq_fid)
 {
-	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
+	struct mrrc_cq *cq = cw_cq_of(cq_fid);
 
 	atomic_store(&cq->cw->signalled, 1);
 	mrrc_cw_cq_wake(cq);
@@ -269,15 +278,24 @@ static int cw_epoll_add(int epoll_fd, int fd)
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
+int mrrc_cw_epoll_group(int epoll_fd, const struct mrrc_cw_group *group)
+{
+	int ret = cw_epoll_add(epoll_fd, group->cq_fd);
+
+	if (!ret)
+		ret = cw_epoll_add(epoll_fd, group->eq_fd);
+	if (!ret)
+		ret = cw_epoll_add(epoll_fd, group->timer_fd);
+	return ret;
+}
+
 void mrrc_cw_cq_add_group(struct mrrc_cw_cq *ccq, struct mrrc_cw_group *group)
 {
-	int ret = 0;
+	int ret;
 
 	if (ccq->epoll_fd < 0)
 		return;
-	ret = cw_epoll_add(ccq->epoll_fd, group->cq_fd);
-	if (!ret)
-		ret = cw_epoll_add(ccq->epoll_fd, group->eq_fd);
+	ret = mrrc_cw_epoll_group(ccq->epoll_fd, group);
 	if (ret)
 		MRRC_WARN(CQ, "a wait descriptor will miss conditional "
 			  "writes: %s\n", fi_strerror(-ret));
@@ -316,48 +334,95 @@ int mrrc_cw_cq_getwait(struct mrrc_cq *cq, int *fd)
 	return ret;
 }
 
-int mrrc_cw_cq_join(struct mrrc_cq *cq)
+static void cw_cq_free(struct mrrc_cw_cq *ccq)
 {
-	struct mrrc_cw_domain *cwd = cq->domain->cw;
+	if (ccq->epoll_fd >= 0)
+		close(ccq->epoll_fd);
+	close(ccq->wake_fd);
+	free(ccq);
+}
+
+static int cw_cq_open(struct mrrc_cq *cq, struct mrrc_cw_cq **ccq_out)
+{
 	enum fi_wait_obj obj = cq->wait_obj;
 	struct mrrc_cw_cq *ccq;
+	int ret;
 
-	if (cq->cw)
-		return 0;
 	if (obj != FI_WAIT_NONE && obj != FI_WAIT_UNSPEC && obj != FI_WAIT_FD) {
 		MRRC_WARN(CQ, "conditional writes need completion queues with "
 			  "FI_WAIT_NONE, FI_WAIT_UNSPEC or FI_WAIT_FD\n");
 		return -FI_EOPNOTSUPP;
-	}
-	if (cq->wait_taken) {
-		MRRC_WARN(CQ, "FI_GETWAIT of a completion queue comes after "
-			  "fi_cw_enable() of its endpoints\n");
-		return -FI_EBUSY;
 	}
 	ccq = calloc(1, sizeof(*ccq));
 	if (!ccq)
 		return -FI_ENOMEM;
 	ccq->cq = cq;
 	ccq->epoll_fd = -1;
-	ccq->below = cq->cq.ops;
 	ccq->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (ccq->wake_fd < 0) {
+		ret = -errno;
 		free(ccq);
-		return -errno;
+		return ret;
 	}
 	if (obj == FI_WAIT_UNSPEC &&
 	    !fi_control(&cq->core->fid, FI_GETWAITOBJ, &obj))
 		ccq->pollfd = obj == FI_WAIT_POLLFD;
+	*ccq_out = ccq;
+	return 0;
+}
+
+/* Unless its descriptor, which others may be asking for, is given out. */
+static int cw_cq_publish(struct mrrc_cq *cq, struct mrrc_cw_cq *ccq)
+{
+	bool taken;
+
+	pthread_mutex_lock(&cq->domain->cq_lock);
+	taken = cq->wait_taken;
+	if (!taken) {
+		ccq->below = cq->cq.ops;
+		cq->cw = ccq;
+		__atomic_store_n(&cq->cq.ops, &mrrc_cw_cq_ops,
+				 __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&cq->domain->cq_lock);
+	if (taken)
+		MRRC_WARN(CQ, "FI_GETWAIT of a completion queue comes after "
+			  "fi_cw_enable() of its endpoints\n");
+	return taken ? -FI_EBUSY : 0;
+}
+
+int mrrc_cw_cq_join(struct mrrc_cq *cq)
+{
+	struct mrrc_cw_domain *cwd = cq->domain->cw;
+	struct mrrc_cw_cq *ccq = NULL;
+	int ret = 0;
+
 	pthread_mutex_lock(&cwd->lock);
+	if (cq->cw)
+		goto unlock;
+	ret = cw_cq_open(cq, &ccq);
+	if (ret)
+		goto unlock;
+	ret = cw_cq_publish(cq, ccq);
+	if (ret) {
+		cw_cq_free(ccq);
+		goto unlock;
+	}
 	ccq->next = cwd->cqs;
 	cwd->cqs = ccq;
 	pthread_mutex_unlock(&cwd->lock);
-	cq->cw = ccq;
-	cq->cq.ops = &mrrc_cw_cq_ops;
 	/* whoever is inside the core's sread does not know yet */
 	if (cq->wait)
 		fi_cq_signal(cq->core);
 	return 0;
+unlock:
+	pthread_mutex_unlock(&cwd->lock);
+	return ret;
+}
+
+void mrrc_cw_cq_set_below(struct mrrc_cq *cq, struct fi_ops_cq *ops)
+{
+	cq->cw->below = ops;
 }
 
 void mrrc_cw_cq_close(struct mrrc_cq *cq)
@@ -370,8 +435,5 @@ void mrrc_cw_cq_close(struct mrrc_cq *cq)
 		;
 	*pos = ccq->next;
 	pthread_mutex_unlock(&cwd->lock);
-	if (ccq->epoll_fd >= 0)
-		close(ccq->epoll_fd);
-	close(ccq->wake_fd);
-	free(ccq);
+	cw_cq_free(ccq);
 }

@@ -6,20 +6,21 @@
  * Lock order: the domain's cw->lock, then a group's.
  */
 #include "config.h"
-#include <sched.h>
-#include <time.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #include "cw.h"
+#include "sys/pause.h"
 
-#define CW_LINGER_NS	20000000
-
-void mrrc_cw_progress(struct mrrc_cw_domain *domain)
+void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep)
 {
 	struct mrrc_cw_group *group = atomic_load(&domain->groups);
 
 	for (; group; group = group->next) {
 		/* whoever has it makes progress */
-		if (!group->cnt || pthread_mutex_trylock(&group->lock))
+		if ((!asleep && !mrrc_cw_group_used(group)) ||
+		    pthread_mutex_trylock(&group->lock))
 			continue;
 		mrrc_cw_group_poll(group);
 		mrrc_cw_group_unlock(group);
@@ -30,17 +31,26 @@ void mrrc_cw_progress(struct mrrc_cw_domain *domain)
 
 static void cw_group_free(struct mrrc_cw_group *group)
 {
+	struct cw_request *request;
+
+	while ((request = STAILQ_FIRST(&group->requests))) {
+		STAILQ_REMOVE_HEAD(&group->requests, link);
+		mrrc_cw_refuse(request);
+	}
 	if (group->pep)
 		fi_close(&group->pep->fid);
 	if (group->cq)
 		fi_close(&group->cq->fid);
 	if (group->eq)
 		fi_close(&group->eq->fid);
+	if (group->timer_fd >= 0)
+		close(group->timer_fd);
 	pthread_mutex_destroy(&group->lock);
 	free(group);
 }
 
-static int cw_group_open(struct mrrc_domain *domain,
+static int cw_group_open(struct mrrc_cw_domain *cwd,
+			 struct mrrc_domain *domain,
 			 struct mrrc_cw_group **group_out)
 {
 	struct fi_cq_attr cq_attr = {
@@ -55,10 +65,14 @@ static int cw_group_open(struct mrrc_domain *domain,
 	group = calloc(1, sizeof(*group));
 	if (!group)
 		return -FI_ENOMEM;
+	group->cwd = cwd;
 	group->domain = domain;
 	pthread_mutex_init(&group->lock, NULL);
+	STAILQ_INIT(&group->requests);
 	TAILQ_INIT(&group->eps);
 	TAILQ_INIT(&group->lost);
+	TAILQ_INIT(&group->unsent);
+	TAILQ_INIT(&group->full);
 	STAILQ_INIT(&group->ended);
 	ret = fi_cq_open(domain->core, &cq_attr, &group->cq, NULL);
 	if (!ret)
@@ -68,6 +82,12 @@ static int cw_group_open(struct mrrc_domain *domain,
 		ret = fi_control(&group->cq->fid, FI_GETWAIT, &group->cq_fd);
 	if (!ret)
 		ret = fi_control(&group->eq->fid, FI_GETWAIT, &group->eq_fd);
+	group->timer_fd = timerfd_create(CLOCK_MONOTONIC,
+					 TFD_NONBLOCK | TFD_CLOEXEC);
+	if (!ret && group->timer_fd < 0)
+		ret = -errno;
+	if (!ret)
+		ret = mrrc_cw_epoll_group(cwd->wake_fd, group);
 	if (ret) {
 		cw_group_free(group);
 		return ret;
@@ -76,10 +96,11 @@ static int cw_group_open(struct mrrc_domain *domain,
 	return 0;
 }
 
-static int cw_group_find(struct mrrc_domain *domain,
+/* One with room for one more. cw->lock held */
+static int cw_group_find(struct mrrc_cw_domain *cwd,
+			 struct mrrc_domain *domain,
 			 struct mrrc_cw_group **group_out)
 {
-	struct mrrc_cw_domain *cwd = domain->cw;
 	struct mrrc_cw_group *group = atomic_load(&cwd->groups);
 	struct mrrc_cw_cq *ccq;
 	int ret;
@@ -87,7 +108,7 @@ static int cw_group_find(struct mrrc_domain *domain,
 	while (group && group->cnt >= CW_GROUP)
 		group = group->next;
 	if (!group) {
-		ret = cw_group_open(domain, &group);
+		ret = cw_group_open(cwd, domain, &group);
 		if (ret)
 			return ret;
 		group->next = atomic_load(&cwd->groups);
@@ -99,104 +120,207 @@ static int cw_group_find(struct mrrc_domain *domain,
 	return 0;
 }
 
-int mrrc_cw_group_join(struct mrrc_cw_ep *cw)
+void mrrc_cw_link_init(struct mrrc_cw_ep *cw)
 {
-	const struct mrrc_cw_attr attr = {
+	struct mrrc_cw_attr attr = {
 		.credits = CW_RX,
 		.pending = FI_CW_PENDING,
 	};
-	struct mrrc_domain *domain = cw->ep->domain;
+	struct mrrc_cache_mt *cache = cw->ep->domain->reg.cache;
+
+	if (cache)
+		attr.stats = mrrc_cache_mt_shared_stats(cache);
+	if (cw->rdm) {
+		attr.cookie = mrrc_cw_name_number(&cw->peer);
+		attr.my_cookie = cw->rdm->number;
+	}
+	mrrc_cw_init(&cw->sm, &attr, &mrrc_cw_sm_ops, cw);
+}
+
+int mrrc_cw_group_join(struct mrrc_cw_ep *cw)
+{
+	struct mrrc_cw_domain *cwd = cw->ep->domain->cw;
 	int ret;
 
-	pthread_mutex_lock(&domain->cw->lock);
-	ret = cw_group_find(domain, &cw->group);
+	STAILQ_INIT(&cw->empty);
+	pthread_mutex_lock(&cwd->lock);
+	ret = cw_group_find(cwd, cw->via->domain, &cw->group);
 	if (!ret) {
 		pthread_mutex_lock(&cw->group->lock);
 		TAILQ_INSERT_TAIL(&cw->group->eps, cw, link);
 		cw->group->cnt++;
-		mrrc_cw_init(&cw->sm, &attr, &mrrc_cw_sm_ops, cw);
+		mrrc_cw_link_init(cw);
 		pthread_mutex_unlock(&cw->group->lock);
 	}
-	pthread_mutex_unlock(&domain->cw->lock);
+	pthread_mutex_unlock(&cwd->lock);
 	return ret;
+}
+
+int mrrc_cw_group_home(struct mrrc_ep *ep, struct mrrc_ep *via,
+		       struct mrrc_cw_group **group_out)
+{
+	struct mrrc_cw_domain *cwd = ep->domain->cw;
+	struct mrrc_cw_group *group;
+	int ret;
+
+	pthread_mutex_lock(&cwd->lock);
+	ret = cw_group_find(cwd, via->domain, &group);
+	if (!ret) {
+		pthread_mutex_lock(&group->lock);
+		ret = mrrc_cw_listen(group, via);
+		group->cnt += !ret;
+		pthread_mutex_unlock(&group->lock);
+	}
+	pthread_mutex_unlock(&cwd->lock);
+	if (ret)
+		MRRC_WARN(EP_CTRL, "cannot listen for conditional writes: "
+			  "%s\n", fi_strerror(-ret));
+	else
+		*group_out = group;
+	return ret;
+}
+
+void mrrc_cw_group_leave_home(struct mrrc_cw_group *group)
+{
+	pthread_mutex_lock(&group->lock);
+	group->cnt--;
+	mrrc_cw_group_unlock(group);
+}
+
+bool mrrc_cw_inherited(const struct mrrc_domain *domain)
+{
+	return domain->cw->pid != getpid();
 }
 
 /*
  * What was said to the peer goes out first: it has the bytes and would not
- * know.
+ * know. It may be slow to make room; whoever shares the group goes on.
  */
-static void cw_linger(struct mrrc_cw_ep *cw)
+void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end)
 {
-	struct timespec start, now;
+	unsigned tries = 0;
+	bool more;
 
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	while (cw->phase == CW_UP && !cw->lost &&
-	       (cw->busy || !TAILQ_EMPTY(&cw->sm.replies))) {
-		mrrc_cw_group_poll(cw->group);
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		if ((now.tv_sec - start.tv_sec) * 1000000000LL +
-		    now.tv_nsec - start.tv_nsec > CW_LINGER_NS)
-			break;
-	}
+	do {
+		pthread_mutex_lock(&cw->group->lock);
+		more = cw->phase == CW_UP && !cw->lost &&
+		       (cw->busy || !TAILQ_EMPTY(&cw->sm.replies));
+		if (more)
+			mrrc_cw_group_poll(cw->group);
+		mrrc_cw_group_unlock(cw->group);
+		if (more)
+			mrrc_pause(&tries);
+	} while (more && mrrc_now_ms() < end);
 }
 
-void mrrc_cw_ep_close(struct mrrc_ep *ep)
+void mrrc_cw_link_free(struct mrrc_cw_ep *cw, int err)
 {
-	struct mrrc_cw_ep *cw = ep->cw;
+	struct mrrc_cw_domain *cwd = cw->ep->domain->cw;
 	struct mrrc_cw_group *group = cw->group;
+	unsigned tries = 0;
 
 	pthread_mutex_lock(&group->lock);
-	cw_linger(cw);
-	mrrc_cw_end_all(cw, FI_ECANCELED);
+	cw->gone = true;
+	if (cw->deferred)
+		mrrc_cw_refuse(cw->deferred);
+	cw->deferred = NULL;
+	mrrc_cw_end_all(cw, err);
 	mrrc_cw_group_unlock(group);
 	/* other threads' */
 	while (atomic_load(&cw->ending))
-		sched_yield();
+		mrrc_pause(&tries);
 
-	pthread_mutex_lock(&ep->domain->cw->lock);
+	pthread_mutex_lock(&cwd->lock);
 	pthread_mutex_lock(&group->lock);
 	TAILQ_REMOVE(&group->eps, cw, link);
 	group->cnt--;
 	pthread_mutex_unlock(&group->lock);
-	pthread_mutex_unlock(&ep->domain->cw->lock);
+	pthread_mutex_unlock(&cwd->lock);
 	mrrc_cw_fini(&cw->sm);
 	if (cw->mr)
 		fi_close(&cw->mr->fid);
 	free(cw->mem);
 	free(cw);
+}
+
+void mrrc_cw_ep_close(struct mrrc_ep *ep)
+{
+	struct mrrc_cw_ep *cw = ep->cw;
+
+	if (ep->cw_rdm) {
+		mrrc_cw_rdm_close(ep);
+		return;
+	}
+	if (mrrc_cw_inherited(ep->domain)) {
+		/* the control endpoint stays, and keeps its domain open */
+		mrrc_ref_get(&ep->domain->ref);
+		ep->cw = NULL;
+		return;
+	}
+	/* no event leads here any more */
+	pthread_mutex_lock(&ep->domain->fabric->track_lock);
 	ep->cw = NULL;
+	pthread_mutex_unlock(&ep->domain->fabric->track_lock);
+
+	mrrc_cw_linger(cw, mrrc_now_ms() + CW_LINGER_MS);
+	mrrc_cw_link_free(cw, FI_ECANCELED);
+}
+
+static int cw_domain_new(struct mrrc_cw_domain **cwd_out)
+{
+	struct mrrc_cw_domain *cwd = calloc(1, sizeof(*cwd));
+	int ret;
+
+	if (!cwd)
+		return -FI_ENOMEM;
+	cwd->wake_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (cwd->wake_fd < 0) {
+		ret = -errno;
+		free(cwd);
+		return ret;
+	}
+	cwd->pid = getpid();
+	pthread_mutex_init(&cwd->enabling, NULL);
+	pthread_mutex_init(&cwd->lock, NULL);
+	LIST_INIT(&cwd->rdms);
+	*cwd_out = cwd;
+	return 0;
 }
 
 int mrrc_cw_domain_open(struct mrrc_domain *domain)
 {
-	struct mrrc_cw_domain *cwd;
+	struct mrrc_cw_domain *cwd = NULL;
 	int ret = 0;
 
 	pthread_mutex_lock(&domain->cq_lock);
 	if (!domain->cw) {
-		cwd = calloc(1, sizeof(*cwd));
-		if (cwd)
-			pthread_mutex_init(&cwd->lock, NULL);
-		else
-			ret = -FI_ENOMEM;
-		domain->cw = cwd;
+		ret = cw_domain_new(&cwd);
+		if (!ret)
+			domain->cw = cwd;
 	}
 	pthread_mutex_unlock(&domain->cq_lock);
 	return ret;
 }
 
-void mrrc_cw_domain_close(struct mrrc_domain *domain)
+int mrrc_cw_domain_close(struct mrrc_domain *domain)
 {
 	struct mrrc_cw_group *group, *next;
 
 	if (!domain->cw)
-		return;
+		return 0;
+	/* a child that closed a listener would take it from its parent */
+	if (mrrc_cw_inherited(domain))
+		return -FI_EBUSY;
 	mrrc_cw_auto_stop(domain->cw);
 	for (group = atomic_load(&domain->cw->groups); group; group = next) {
 		next = group->next;
 		cw_group_free(group);
 	}
+	mrrc_cw_below_close(domain->cw);
+	close(domain->cw->wake_fd);
 	pthread_mutex_destroy(&domain->cw->lock);
+	pthread_mutex_destroy(&domain->cw->enabling);
 	free(domain->cw);
 	domain->cw = NULL;
+	return 0;
 }

@@ -3,6 +3,9 @@
  * Control endpoints of conditional writes: see cw.h.
  */
 #include "config.h"
+
+#include <limits.h>
+
 #include "cw.h"
 
 #define CW_BATCH	16
@@ -14,14 +17,14 @@ static void cw_slots_init(struct mrrc_cw_ep *cw)
 	unsigned i;
 
 	cw->tx_free = NULL;
-	for (i = 0; i < CW_TX; i++, buf += MRRC_CW_MSG_MAX) {
+	for (i = 0; i < CW_SLOTS; i++, buf += MRRC_CW_FRAME_MAX) {
 		cw->tx[i].context.kind = CW_SEND;
 		cw->tx[i].context.cw = cw;
 		cw->tx[i].buf = buf;
 		cw->tx[i].next = cw->tx_free;
 		cw->tx_free = &cw->tx[i];
 	}
-	for (i = 0; i <= CW_RX; i++, buf += MRRC_CW_MSG_MAX) {
+	for (i = 0; i <= CW_RX; i++, buf += MRRC_CW_FRAME_MAX) {
 		cw->rx[i].context.kind = CW_RECV;
 		cw->rx[i].context.cw = cw;
 		cw->rx[i].buf = buf;
@@ -30,7 +33,7 @@ static void cw_slots_init(struct mrrc_cw_ep *cw)
 
 static int cw_post_recv(struct mrrc_cw_ep *cw, struct cw_slot *slot)
 {
-	return fi_recv(cw->ctl, slot->buf, MRRC_CW_MSG_MAX,
+	return fi_recv(cw->ctl, slot->buf, MRRC_CW_FRAME_MAX,
 		       cw->mr ? fi_mr_desc(cw->mr) : NULL, FI_ADDR_UNSPEC,
 		       &slot->context);
 }
@@ -38,7 +41,8 @@ static int cw_post_recv(struct mrrc_cw_ep *cw, struct cw_slot *slot)
 /* Before anything is posted; the group's lock is not needed yet. */
 static int cw_mem_open(struct mrrc_cw_ep *cw)
 {
-	const size_t len = (CW_TX + CW_RX + 1) * MRRC_CW_MSG_MAX;
+	const size_t len = (CW_SLOTS + CW_RX + 1) * MRRC_CW_FRAME_MAX;
+	struct mrrc_domain *domain = cw->via->domain;
 	int ret;
 
 	if (cw->mem)
@@ -48,8 +52,8 @@ static int cw_mem_open(struct mrrc_cw_ep *cw)
 		return -FI_ENOMEM;
 	}
 	memset(cw->mem, 0, len);
-	if (cw->ep->domain->core_local) {
-		ret = mrrc_reg_own(&cw->ep->domain->reg, cw->mem, len,
+	if (domain->core_local) {
+		ret = mrrc_reg_own(&domain->reg, cw->mem, len,
 				   FI_SEND | FI_RECV, &cw->mr);
 		if (ret) {
 			free(cw->mem);
@@ -57,7 +61,6 @@ static int cw_mem_open(struct mrrc_cw_ep *cw)
 			return ret;
 		}
 	}
-	cw_slots_init(cw);
 	return 0;
 }
 
@@ -69,7 +72,8 @@ int mrrc_cw_link_open(struct mrrc_cw_ep *cw, struct fi_info *info)
 	ret = cw_mem_open(cw);
 	if (ret)
 		return ret;
-	ret = fi_endpoint(cw->ep->domain->core, info, &cw->ctl, cw);
+	cw_slots_init(cw);
+	ret = fi_endpoint(cw->via->domain->core, info, &cw->ctl, cw);
 	if (ret) {
 		cw->ctl = NULL;
 		return ret;
@@ -98,22 +102,78 @@ void mrrc_cw_lose(struct mrrc_cw_ep *cw, const char *why)
 	TAILQ_INSERT_TAIL(&cw->group->lost, cw, lost_link);
 }
 
+/* ---- what is said -------------------------------------------------------- */
+
+static void cw_fill_end(struct mrrc_cw_ep *cw)
+{
+	TAILQ_REMOVE(&cw->group->unsent, cw, unsent_link);
+	cw->filling = NULL;
+}
+
+static int cw_fill_begin(struct mrrc_cw_ep *cw)
+{
+	struct cw_slot *slot = cw->tx_free;
+
+	if (!slot || cw->busy >= CW_TX)
+		return -FI_EAGAIN;
+	cw->tx_free = slot->next;
+	cw->busy++;
+	cw->filling = slot;
+	cw->filled = 0;
+	TAILQ_INSERT_TAIL(&cw->group->unsent, cw, unsent_link);
+	return 0;
+}
+
+static int cw_flush(struct mrrc_cw_ep *cw)
+{
+	ssize_t ret;
+
+	ret = fi_send(cw->ctl, cw->filling->buf, cw->filled,
+		      cw->mr ? fi_mr_desc(cw->mr) : NULL, 0,
+		      &cw->filling->context);
+	if (!ret)
+		cw_fill_end(cw);
+	return ret;
+}
+
+/* What the core does not take now is tried again with the next completion. */
+static void cw_flush_all(struct mrrc_cw_group *group)
+{
+	struct mrrc_cw_ep *cw, *next;
+	int ret;
+
+	for (cw = TAILQ_FIRST(&group->unsent); cw; cw = next) {
+		next = TAILQ_NEXT(cw, unsent_link);
+		ret = cw_flush(cw);
+		if (ret && ret != -FI_EAGAIN)
+			mrrc_cw_lose(cw, fi_strerror(-ret));
+	}
+}
+
 /* ---- the state machine's calls ------------------------------------------- */
 
+/*
+ * It goes out, with what else there is to say, when the group is unlocked: so
+ * after all writes that were issued until then.
+ */
 static int cw_send(void *arg, const struct mrrc_cw_msg *msg)
 {
 	struct mrrc_cw_ep *cw = arg;
-	struct cw_slot *slot = cw->tx_free;
-	ssize_t ret;
+	char buf[MRRC_CW_MSG_MAX];
+	size_t len;
+	int ret = 0;
 
-	if (cw->phase != CW_UP || !slot || cw->partial || cw->busy >= CW_TX)
+	if (cw->phase != CW_UP || cw->partial)
 		return -FI_EAGAIN;
-	ret = fi_send(cw->ctl, slot->buf, mrrc_cw_encode(msg, slot->buf),
-		      cw->mr ? fi_mr_desc(cw->mr) : NULL, 0, &slot->context);
+	len = mrrc_cw_encode(msg, buf);
+	if (cw->filling && cw->filled + len > MRRC_CW_FRAME_MAX)
+		ret = cw_flush(cw);
+	if (!ret && !cw->filling)
+		ret = cw_fill_begin(cw);
 	if (ret)
 		return ret;
-	cw->tx_free = slot->next;
-	cw->busy++;
+	memcpy(cw->filling->buf + cw->filled, buf, len);
+	cw->filled += len;
 	return 0;
 }
 
@@ -139,6 +199,24 @@ static size_t cw_slice(const struct cw_rec *rec, uint64_t off, uint64_t len,
 		off = 0;
 	}
 	return cnt;
+}
+
+/*
+ * Its queues may be full of what other connections have there: nothing of this
+ * one need be under way that would tell when there is room again.
+ */
+static void cw_full_begin(struct mrrc_cw_ep *cw)
+{
+	if (!cw->full)
+		TAILQ_INSERT_TAIL(&cw->group->full, cw, full_link);
+	cw->full = true;
+}
+
+static void cw_full_end(struct mrrc_cw_ep *cw)
+{
+	if (cw->full)
+		TAILQ_REMOVE(&cw->group->full, cw, full_link);
+	cw->full = false;
 }
 
 static ssize_t cw_write_piece(struct mrrc_cw_ep *cw, struct cw_rec *rec,
@@ -175,6 +253,8 @@ static int cw_write(struct mrrc_cw_ep *cw, struct cw_rec *rec)
 		off += rec->seg[i].len;
 	while (rec->posted < rec->piece_cnt) {
 		ret = cw_write_piece(cw, rec, off);
+		if (ret == -FI_EAGAIN)
+			cw_full_begin(cw);
 		if (ret)
 			return ret;
 		off += rec->seg[rec->posted++].len;
@@ -203,6 +283,7 @@ static int cw_issue(void *arg, struct mrrc_cw_wr *wr,
 		left -= rec->seg[i].len;
 	}
 	rec->piece_cnt = i;
+	cw->issued_ns = mrrc_cw_now_ns();
 	if (!i) {
 		STAILQ_INSERT_TAIL(&cw->empty, rec, link);
 		return 0;
@@ -260,6 +341,16 @@ static void cw_push_partial(struct mrrc_cw_ep *cw)
 	}
 }
 
+/* Who says what is not of the protocol is not listened to any more. */
+static void cw_blame(struct mrrc_cw_ep *cw, int err)
+{
+	if (!cw->rdm || err != -EPROTO || cw->hostile)
+		return;
+	cw->hostile = true;
+	MRRC_WARN(EP_CTRL, "a peer's address is quarantined: it said what is "
+		  "not of the protocol of conditional writes\n");
+}
+
 void mrrc_cw_after(struct mrrc_cw_ep *cw)
 {
 	struct cw_rec *rec;
@@ -270,8 +361,10 @@ void mrrc_cw_after(struct mrrc_cw_ep *cw)
 		STAILQ_REMOVE_HEAD(&cw->empty, link);
 		mrrc_cw_landed(&cw->sm, &rec->wr, 0);
 	}
-	if (cw->sm.err)
-		mrrc_cw_lose(cw, fi_strerror(-cw->sm.err));
+	if (!cw->sm.err)
+		return;
+	cw_blame(cw, cw->sm.err);
+	mrrc_cw_lose(cw, fi_strerror(-cw->sm.err));
 }
 
 /* ---- completions --------------------------------------------------------- */
@@ -279,23 +372,34 @@ void mrrc_cw_after(struct mrrc_cw_ep *cw)
 static void cw_received(struct mrrc_cw_ep *cw, struct cw_slot *slot,
 			size_t len)
 {
+	char buf[MRRC_CW_FRAME_MAX];
+	const char *at = buf;
 	struct mrrc_cw_msg msg;
+	size_t first;
 	ssize_t ret;
 
-	ret = mrrc_cw_decode(slot->buf, len, &msg);
-	if (ret) {
-		MRRC_WARN(EP_CTRL, "a peer does not speak this protocol of "
-			  "conditional writes: %s\n", fi_strerror(-ret));
-		mrrc_cw_lose(cw, "bad message");
-		return;
-	}
+	memcpy(buf, slot->buf, len);
 	/* its place is the peer's again with the next credits */
 	ret = cw_post_recv(cw, slot);
 	if (ret) {
 		mrrc_cw_lose(cw, fi_strerror(-ret));
 		return;
 	}
-	mrrc_cw_receive(&cw->sm, &msg);
+	do {
+		first = len ? mrrc_cw_first(at, len) : 0;
+		ret = mrrc_cw_decode(at, first, &msg);
+		if (ret) {
+			MRRC_WARN(EP_CTRL, "a peer does not speak this "
+				  "protocol of conditional writes: %s\n",
+				  fi_strerror(-ret));
+			cw_blame(cw, ret);
+			mrrc_cw_lose(cw, "bad message");
+			return;
+		}
+		mrrc_cw_receive(&cw->sm, &msg);
+		at += first;
+		len -= first;
+	} while (len);
 }
 
 static void cw_piece_done(struct mrrc_cw_ep *cw, struct cw_piece *piece)
@@ -370,9 +474,7 @@ static void cw_link_close(struct mrrc_cw_ep *cw)
 {
 	int ret;
 
-	if (cw->phase == CW_LISTENING || cw->phase == CW_CONNECTING)
-		atomic_fetch_sub(&cw->group->meeting, 1);
-	cw->phase = CW_LOST;
+	mrrc_cw_set_phase(cw, CW_LOST);
 	if (cw->ctl) {
 		ret = fi_close(&cw->ctl->fid);
 		if (ret)
@@ -382,21 +484,64 @@ static void cw_link_close(struct mrrc_cw_ep *cw)
 	cw->ctl = NULL;
 }
 
-void mrrc_cw_end_all(struct mrrc_cw_ep *cw, int err)
+static void cw_link_end(struct mrrc_cw_ep *cw)
 {
 	if (cw->lost)
 		TAILQ_REMOVE(&cw->group->lost, cw, lost_link);
 	cw->lost = false;
+	if (cw->filling)
+		cw_fill_end(cw);
+	cw_full_end(cw);
 	cw_link_close(cw);
 	cw_read(cw->group, UINT_MAX);
+}
+
+void mrrc_cw_end_all(struct mrrc_cw_ep *cw, int err)
+{
+	cw_link_end(cw);
 	STAILQ_INIT(&cw->empty);
 	mrrc_cw_down(&cw->sm, err);
+}
+
+void mrrc_cw_unlink(struct mrrc_cw_ep *cw)
+{
+	cw_link_end(cw);
+	mrrc_cw_set_phase(cw, CW_OPTED);
+}
+
+void mrrc_cw_lost(struct mrrc_cw_ep *cw)
+{
+	if (!cw->deferred) {
+		mrrc_cw_end_all(cw, FI_ECONNABORTED);
+		return;
+	}
+	mrrc_cw_unlink(cw);
+	mrrc_cw_greet_deferred(cw);
+}
+
+/* As many as there are: one may come to be there again, or end another. */
+static void cw_push_full(struct mrrc_cw_group *group)
+{
+	struct mrrc_cw_ep *cw;
+	unsigned cnt = 0;
+
+	TAILQ_FOREACH(cw, &group->full, full_link)
+		cnt++;
+	while (cnt-- && (cw = TAILQ_FIRST(&group->full))) {
+		cw_full_end(cw);
+		if (cw->lost)
+			continue;
+		mrrc_cw_push(&cw->sm);
+		mrrc_cw_after(cw);
+	}
 }
 
 void mrrc_cw_group_poll(struct mrrc_cw_group *group)
 {
 	cw_read(group, 8);
-	if (atomic_load(&group->meeting) || !(++group->polls % CW_EQ_EVERY))
+	cw_push_full(group);
+	if (!group->cnt || atomic_load(&group->meeting) ||
+	    !(++group->polls % CW_EQ_EVERY))
 		mrrc_cw_group_events(group);
 }
 
@@ -409,8 +554,14 @@ void mrrc_cw_group_unlock(struct mrrc_cw_group *group)
 	struct cw_list ended = STAILQ_HEAD_INITIALIZER(ended);
 	struct mrrc_cw_ep *cw;
 
-	while ((cw = TAILQ_FIRST(&group->lost)))
-		mrrc_cw_end_all(cw, FI_ECONNABORTED);
+	do {
+		while ((cw = TAILQ_FIRST(&group->lost)))
+			mrrc_cw_lost(cw);
+		mrrc_cw_greet(group);
+		if (!group->more)
+			cw_flush_all(group);
+	} while (!TAILQ_EMPTY(&group->lost));
+	group->more = false;
 	while (!group->finishing && !STAILQ_EMPTY(&group->ended)) {
 		group->finishing = true;
 		STAILQ_CONCAT(&ended, &group->ended);

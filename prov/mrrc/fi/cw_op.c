@@ -6,6 +6,9 @@
  * it is released.
  */
 #include "config.h"
+
+#include <limits.h>
+
 #include "cw.h"
 #include "record.h"
 #include "resolve.h"
@@ -20,6 +23,25 @@ static size_t cw_iov_len(const struct iovec *iov, size_t count)
 	while (count--)
 		len += iov[count].iov_len;
 	return len;
+}
+
+/*
+ * Is it memory? The core may not ask before the data come, and to the peer
+ * lengths that no memory has are not of the protocol.
+ */
+static int cw_check_bufs(const struct iovec *iov, size_t count)
+{
+	size_t sum = 0;
+
+	for (; count--; iov++) {
+		if (iov->iov_len > SSIZE_MAX - sum)
+			return -FI_EINVAL;
+		sum += iov->iov_len;
+		if (iov->iov_len && (!iov->iov_base ||
+		    iov->iov_len - 1 > UINTPTR_MAX - (uintptr_t) iov->iov_base))
+			return -FI_EFAULT;
+	}
+	return 0;
 }
 
 /* With its completion, which may not fail later. */
@@ -57,7 +79,7 @@ static void cw_rec_free(struct cw_rec *rec)
 /* May something be posted? The group's lock held, or as a first look. */
 static int cw_check(const struct mrrc_cw_ep *cw)
 {
-	switch (cw->phase) {
+	switch ((enum cw_phase) cw->phase) {
 	case CW_OPTED:
 		return -FI_EOPBADSTATE;
 	case CW_ALONE:
@@ -67,6 +89,34 @@ static int cw_check(const struct mrrc_cw_ep *cw)
 	default:
 		return cw->lost ? -FI_ENOTCONN : 0;
 	}
+}
+
+/* The link that msg is for; it stays until mrrc_cw_put(). */
+static int cw_get(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
+		  struct mrrc_cw_ep **cw_out)
+{
+	struct mrrc_cw_ep *cw = ep->cw;
+	int ret;
+
+	if (ep->cw_rdm)
+		return mrrc_cw_rdm_get(ep, msg->addr, cw_out);
+	ret = cw_check(cw);
+	if (ret)
+		return ret;
+	atomic_fetch_add(&cw->ending, 1);
+	*cw_out = cw;
+	return 0;
+}
+
+/* May it be posted now? The group's lock held */
+static int cw_ready(struct mrrc_cw_ep *cw)
+{
+	return cw->rdm ? mrrc_cw_rdm_ready(cw) : cw_check(cw);
+}
+
+static uint64_t cw_seq(struct mrrc_cw_ep *cw)
+{
+	return cw->rdm ? atomic_fetch_add(&cw->rdm->seq, 1) : cw->seq++;
 }
 
 /*
@@ -107,44 +157,40 @@ static void cw_given(const struct fi_msg_cw *msg, struct mrrc_bufs *bufs)
 }
 
 static int cw_submit_write(struct mrrc_cw_ep *cw, struct cw_rec *rec,
-			   uint64_t cwtag)
+			   uint64_t cwtag, bool more)
 {
 	struct mrrc_cw_group *group = cw->group;
 	int ret;
 
 	pthread_mutex_lock(&group->lock);
-	/* its tag may have arrived and not been read */
-	if (!mrrc_cw_map_first(&cw->sm.known, cwtag))
+	/* its tag may have arrived and not been read: the last call looks */
+	if (!more && !mrrc_cw_map_first(&cw->sm.known, cwtag))
 		mrrc_cw_group_poll(group);
-	ret = cw_check(cw);
+	ret = cw_ready(cw);
 	if (!ret) {
-		rec->seq = cw->seq++;
+		rec->seq = cw_seq(cw);
 		ret = mrrc_cw_post_wr(&cw->sm, &rec->wr, cwtag);
 	}
 	if (!ret)
 		mrrc_cw_after(cw);
+	group->more = more;
 	mrrc_cw_group_unlock(group);
 	return ret;
 }
 
-ssize_t mrrc_cw_post_write(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
-			   uint64_t flags)
+static int cw_post_write(struct mrrc_cw_ep *cw, const struct fi_msg_cw *msg,
+			 uint64_t flags)
 {
-	struct mrrc_cw_ep *cw = ep->cw;
+	struct mrrc_ep *via = cw->via;
 	struct mrrc_op *op = NULL;
 	struct mrrc_bufs bufs;
 	struct cw_rec *rec;
 	int ret;
 
-	if (flags & ~(FI_COMPLETION | FI_REMOTE_CQ_DATA | FI_MORE))
-		return -FI_EBADFLAGS;
-	if (msg->iov_count > ep->tx.iov_limit)
+	if (msg->iov_count > via->tx.iov_limit)
 		return -FI_EINVAL;
-	ret = cw_check(cw);
-	if (ret)
-		return ret;
-	if (ep->domain->implicit) {
-		ret = cw_resolve(ep, msg, &op, &bufs);
+	if (via->domain->implicit) {
+		ret = cw_resolve(via, msg, &op, &bufs);
 		if (ret)
 			return ret;
 	} else {
@@ -162,12 +208,36 @@ ssize_t mrrc_cw_post_write(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 	rec->wr.len = cw_iov_len(msg->msg_iov, msg->iov_count);
 	rec->wr.has_data = flags & FI_REMOTE_CQ_DATA;
 	rec->wr.data = rec->wr.has_data ? msg->data : 0;
-	ret = cw_submit_write(cw, rec, msg->cwtag);
+	ret = cw_submit_write(cw, rec, msg->cwtag, flags & FI_MORE);
 	if (!ret)
 		return 0;
 	cw_rec_free(rec);
 err_op:
 	return op ? mrrc_op_posted(op, ret) : ret;
+}
+
+ssize_t mrrc_cw_post_write(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
+			   uint64_t flags)
+{
+	struct fi_msg_cw own = *msg;
+	struct mrrc_cw_ep *cw;
+	int ret;
+
+	if (flags & ~(FI_COMPLETION | FI_REMOTE_CQ_DATA | FI_MORE))
+		return -FI_EBADFLAGS;
+	if (msg->iov_count > ep->tx.iov_limit)
+		return -FI_EINVAL;
+	ret = cw_check_bufs(msg->msg_iov, msg->iov_count);
+	if (!ret)
+		ret = cw_get(ep, msg, &cw);
+	if (ret)
+		return ret;
+	/* those of the application's domain are of no use below */
+	if (cw->rdm)
+		own.desc = NULL;
+	ret = cw_post_write(cw, &own, flags);
+	mrrc_cw_put(cw);
+	return ret;
 }
 
 /* ---- targets ------------------------------------------------------------- */
@@ -248,72 +318,107 @@ static int cw_expose(struct mrrc_domain *domain, struct cw_rec *rec,
 	return 0;
 }
 
+static int cw_submit_tag(struct mrrc_cw_ep *cw, struct cw_rec *rec,
+			 uint64_t cwtag, bool more)
+{
+	struct mrrc_cw_group *group = cw->group;
+	int ret;
+
+	pthread_mutex_lock(&group->lock);
+	ret = cw_ready(cw);
+	if (!ret) {
+		rec->seq = cw_seq(cw);
+		ret = mrrc_cw_post_target(&cw->sm, &rec->target, cwtag);
+	}
+	if (!ret)
+		mrrc_cw_after(cw);
+	group->more = more;
+	mrrc_cw_group_unlock(group);
+	return ret;
+}
+
+static int cw_post_tag(struct mrrc_cw_ep *cw, const struct fi_msg_cw *msg,
+		       uint64_t flags)
+{
+	struct mrrc_domain *domain = cw->via->domain;
+	struct cw_rec *rec;
+	int ret;
+
+	rec = cw_rec_new(cw, msg, flags, 0);
+	if (!rec)
+		return -FI_ENOMEM;
+	rec->target.len = cw_iov_len(msg->msg_iov, msg->iov_count);
+	ret = cw_expose(domain, rec, msg);
+	if (ret)
+		goto err_free;
+	ret = cw_submit_tag(cw, rec, msg->cwtag, flags & FI_MORE);
+	if (!ret)
+		return 0;
+	cw_conceal(domain, rec);
+err_free:
+	cw_rec_free(rec);
+	return ret;
+}
+
 ssize_t mrrc_cw_post_tag(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 			 uint64_t flags)
 {
-	struct mrrc_cw_ep *cw = ep->cw;
-	struct mrrc_cw_group *group = cw->group;
-	struct cw_rec *rec;
+	struct mrrc_cw_ep *cw;
 	int ret;
 
 	if (flags & ~(FI_COMPLETION | FI_MRRC_CW_KEEP | FI_MORE))
 		return -FI_EBADFLAGS;
 	if (msg->iov_count > FI_CW_SEGS)
 		return -FI_EINVAL;
-	ret = cw_check(cw);
+	ret = cw_check_bufs(msg->msg_iov, msg->iov_count);
+	if (!ret)
+		ret = cw_get(ep, msg, &cw);
 	if (ret)
 		return ret;
-	rec = cw_rec_new(cw, msg, flags, 0);
-	if (!rec)
-		return -FI_ENOMEM;
-	rec->target.len = cw_iov_len(msg->msg_iov, msg->iov_count);
-	ret = cw_expose(ep->domain, rec, msg);
-	if (ret)
-		goto err_free;
-
-	pthread_mutex_lock(&group->lock);
-	ret = cw_check(cw);
-	if (!ret) {
-		rec->seq = cw->seq++;
-		ret = mrrc_cw_post_target(&cw->sm, &rec->target, msg->cwtag);
-	}
-	if (!ret)
-		mrrc_cw_after(cw);
-	mrrc_cw_group_unlock(group);
-	if (!ret)
-		return 0;
-	cw_conceal(ep->domain, rec);
-err_free:
-	cw_rec_free(rec);
+	ret = cw_post_tag(cw, msg, flags);
+	mrrc_cw_put(cw);
 	return ret;
 }
 
 /* ---- cancel -------------------------------------------------------------- */
 
-int mrrc_cw_cancel(struct mrrc_ep *ep, void *context)
+/* A write, or a target, whichever is older. The group's lock held */
+static struct cw_rec *cw_find_oldest(const struct mrrc_cw_ep *cw,
+				     const void *context)
 {
-	struct mrrc_cw_ep *cw = mrrc_cw_base(ep)->cw;
-	struct cw_rec *rec, *wr_rec = NULL, *found = NULL;
+	struct cw_rec *rec, *found = NULL;
 	struct mrrc_cw_target *target;
 	struct mrrc_cw_wr *wr;
 
-	pthread_mutex_lock(&cw->group->lock);
 	TAILQ_FOREACH(wr, &cw->sm.wrs, all) {
 		rec = container_of(wr, struct cw_rec, wr);
 		if (rec->context == context) {
-			found = wr_rec = rec;
+			found = rec;
 			break;
 		}
 	}
 	TAILQ_FOREACH(target, &cw->sm.targets, all) {
 		rec = container_of(target, struct cw_rec, target);
-		if (rec->context == context) {
-			if (!found || rec->seq < found->seq)
-				found = rec;
-			break;
-		}
+		if (rec->context == context)
+			return found && found->seq < rec->seq ? found : rec;
 	}
-	if (found && found == wr_rec)
+	return found;
+}
+
+uint64_t mrrc_cw_oldest(const struct mrrc_cw_ep *cw, const void *context)
+{
+	const struct cw_rec *rec = cw_find_oldest(cw, context);
+
+	return rec ? rec->seq : UINT64_MAX;
+}
+
+int mrrc_cw_cancel_on(struct mrrc_cw_ep *cw, void *context)
+{
+	struct cw_rec *found;
+
+	pthread_mutex_lock(&cw->group->lock);
+	found = cw_find_oldest(cw, context);
+	if (found && found->is_wr)
 		mrrc_cw_cancel_wr(&cw->sm, &found->wr);
 	else if (found)
 		mrrc_cw_cancel_target(&cw->sm, &found->target);
@@ -321,6 +426,13 @@ int mrrc_cw_cancel(struct mrrc_ep *ep, void *context)
 		mrrc_cw_after(cw);
 	mrrc_cw_group_unlock(cw->group);
 	return found ? 0 : -FI_ENOENT;
+}
+
+int mrrc_cw_cancel(struct mrrc_ep *ep, void *context)
+{
+	ep = mrrc_cw_base(ep);
+	return ep->cw_rdm ? mrrc_cw_rdm_cancel(ep, context) :
+			    mrrc_cw_cancel_on(ep->cw, context);
 }
 
 /* ---- the end ------------------------------------------------------------- */
@@ -362,7 +474,7 @@ void mrrc_cw_finish(struct cw_list *list)
 		if (rec->is_wr && rec->op)
 			mrrc_op_end(rec->op);
 		else if (!rec->is_wr)
-			cw_conceal(cw->ep->domain, rec);
+			cw_conceal(cw->via->domain, rec);
 		cw_report(rec);
 		cw_rec_free(rec);
 		/* after this the endpoint may be gone */

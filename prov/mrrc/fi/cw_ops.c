@@ -24,7 +24,8 @@ static ssize_t cw_ops_cwritemsg(struct fid_ep *ep_fid,
 
 	if (!ep)
 		return -FI_EINVAL;
-	return ep->cw ? mrrc_cw_post_write(ep, msg, flags) : -FI_EOPNOTSUPP;
+	return mrrc_ep_has_cw(ep) ? mrrc_cw_post_write(ep, msg, flags) :
+				    -FI_EOPNOTSUPP;
 }
 
 /* Calls without flags have the endpoint's, of which only this one is ours. */
@@ -69,7 +70,8 @@ static ssize_t cw_ops_cwtagmsg(struct fid_ep *ep_fid,
 
 	if (!ep)
 		return -FI_EINVAL;
-	return ep->cw ? mrrc_cw_post_tag(ep, msg, flags) : -FI_EOPNOTSUPP;
+	return mrrc_ep_has_cw(ep) ? mrrc_cw_post_tag(ep, msg, flags) :
+				    -FI_EOPNOTSUPP;
 }
 
 static ssize_t cw_ops_cwtag(struct fid_ep *ep, void *buf, size_t len,
@@ -89,7 +91,16 @@ static ssize_t cw_ops_cwtag(struct fid_ep *ep, void *buf, size_t len,
 	return cw_ops_cwtagmsg(ep, &msg, cw_ops_flags(ep, false));
 }
 
-/* Bit 63 is of those given here, bit 62 of the side. */
+/* Bit 63 is of those given here. Then the endpoint's number, or a bit: */
+static uint64_t cw_ops_rdm_tag(struct mrrc_cw_rdm *rdm)
+{
+	const uint64_t number = rdm->number & 0x7fffffff;
+
+	return 1ULL << 63 | number << 32 |
+	       (uint32_t) atomic_fetch_add(&rdm->tags, 1);
+}
+
+/* bit 62 is of the side. */
 static int cw_ops_tag_alloc(struct fid_ep *ep_fid, uint64_t *cwtag)
 {
 	struct mrrc_ep *ep = cw_ops_ep(ep_fid);
@@ -97,6 +108,10 @@ static int cw_ops_tag_alloc(struct fid_ep *ep_fid, uint64_t *cwtag)
 
 	if (!ep)
 		return -FI_EINVAL;
+	if (ep->cw_rdm) {
+		*cwtag = cw_ops_rdm_tag(ep->cw_rdm);
+		return 0;
+	}
 	cw = ep->cw;
 	if (!cw)
 		return -FI_EOPNOTSUPP;
@@ -112,39 +127,50 @@ static int cw_ops_cancel(struct fid_ep *ep_fid, void *context)
 
 	if (!ep)
 		return -FI_EINVAL;
-	return ep->cw ? mrrc_cw_cancel(ep, context) : -FI_EOPNOTSUPP;
+	return mrrc_ep_has_cw(ep) ? mrrc_cw_cancel(ep, context) :
+				    -FI_EOPNOTSUPP;
+}
+
+void mrrc_cw_stats_add(struct fi_mrrc_cw_stats *sum,
+		       const struct mrrc_cw_ep *cw)
+{
+	const struct mrrc_cw_stats *st = &cw->sm.stats;
+
+	sum->writes += st->writes;
+	sum->tags += st->tags;
+	sum->immediate += st->at_once;
+	sum->held += st->later;
+	sum->writes_ended += st->writes_ended;
+	sum->tags_ended += st->tags_ended;
+	sum->truncated += st->truncated;
+	sum->cancelled += st->cancelled;
+	sum->pending_writes += cw->sm.wr_cnt;
+	sum->pending_tags += cw->sm.target_cnt;
+	sum->known_tags += cw->sm.known_cnt;
+	sum->messages_sent += st->sent;
+	sum->messages_received += st->received;
+	sum->stalls += st->stalls;
+	if (cw->issued_ns > sum->last_issued)
+		sum->last_issued = cw->issued_ns;
 }
 
 static int cw_ops_stats(struct fid_ep *ep_fid, struct fi_mrrc_cw_stats *out)
 {
 	struct mrrc_ep *ep = cw_ops_ep(ep_fid);
-	struct fi_mrrc_cw_stats full;
-	struct mrrc_cw_ep *cw;
+	struct fi_mrrc_cw_stats full = { 0 };
 	size_t size;
 
 	if (!ep || !out || out->size <= sizeof(out->size))
 		return -FI_EINVAL;
-	cw = ep->cw;
-	if (!cw)
+	if (!mrrc_ep_has_cw(ep))
 		return -FI_EOPNOTSUPP;
-	pthread_mutex_lock(&cw->group->lock);
-	full = (struct fi_mrrc_cw_stats) {
-		.writes = cw->sm.stats.writes,
-		.tags = cw->sm.stats.tags,
-		.immediate = cw->sm.stats.at_once,
-		.held = cw->sm.stats.later,
-		.writes_ended = cw->sm.stats.writes_ended,
-		.tags_ended = cw->sm.stats.tags_ended,
-		.truncated = cw->sm.stats.truncated,
-		.cancelled = cw->sm.stats.cancelled,
-		.pending_writes = cw->sm.wr_cnt,
-		.pending_tags = cw->sm.target_cnt,
-		.known_tags = cw->sm.known_cnt,
-		.messages_sent = cw->sm.stats.sent,
-		.messages_received = cw->sm.stats.received,
-		.stalls = cw->sm.stats.stalls,
-	};
-	pthread_mutex_unlock(&cw->group->lock);
+	if (ep->cw_rdm) {
+		mrrc_cw_rdm_stats(ep, &full);
+	} else {
+		pthread_mutex_lock(&ep->cw->group->lock);
+		mrrc_cw_stats_add(&full, ep->cw);
+		pthread_mutex_unlock(&ep->cw->group->lock);
+	}
 	size = out->size < sizeof(full) ? out->size : sizeof(full);
 	memcpy(out, &full, size);
 	out->size = size;
@@ -155,12 +181,12 @@ static bool cw_ops_automatic(struct fid *fid)
 {
 	const struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
 
-	return ep->domain->cw && ep->domain->cw->automatic;
+	return mrrc_ep_has_cw(ep) && ep->domain->cw->automatic;
 }
 
 static int cw_ops_feature(struct fid *fid, const char *name)
 {
-	static const char *const has[] = { "msg", "cancel", "keep" };
+	static const char *const has[] = { "msg", "rdm", "cancel", "keep" };
 	size_t i;
 
 	if (!mrrc_fid_core(fid) || !name)

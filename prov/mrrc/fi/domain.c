@@ -12,8 +12,11 @@
 
 #include "alloc.h"
 #include "blocks.h"
+#include "cw_calls.h"
 #include "import.h"
+#include "info.h"
 #include "op.h"
+#include "param.h"
 #include "record.h"
 #include "sweep.h"
 
@@ -36,7 +39,9 @@ static int mrrc_domain_close(struct fid *fid)
 
 	if (mrrc_ref_busy(&domain->ref) || mrrc_alloc_busy(&domain->reg))
 		return -FI_EBUSY;
-	mrrc_cw_domain_close(domain);
+	ret = mrrc_cw_domain_close(domain);
+	if (ret)
+		return ret;
 	/* our registrations are the core's children */
 	mrrc_alloc_close(&domain->reg);
 	if (domain->implicit) {
@@ -48,8 +53,8 @@ static int mrrc_domain_close(struct fid *fid)
 	if (ret)
 		return ret;
 	mrrc_domain_cache_close(domain);
-	if (domain->eq)
-		mrrc_ref_put(&domain->eq->ref);
+	if (domain->mr_eq)
+		mrrc_ref_put(&domain->mr_eq->ref);
 	pthread_mutex_destroy(&domain->cq_lock);
 	mrrc_ref_put(&domain->fabric->ref);
 	free(domain);
@@ -57,25 +62,30 @@ static int mrrc_domain_close(struct fid *fid)
 }
 
 /*
- * With FI_REG_MR the core would report our cache's registrations as well:
- * mr.c writes the events of the application's own.
+ * The EQ is the default one of endpoints opened from now on, where the core
+ * has such. With FI_REG_MR the core would report our cache's registrations as
+ * well: mr.c writes the events of the application's own.
  */
 static int mrrc_domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct mrrc_domain *domain =
 		container_of(fid, struct mrrc_domain, domain.fid);
-	int ret = 0;
+	struct mrrc_eq *eq;
+	int ret;
 
-	if (bfid->fclass != FI_CLASS_EQ || !mrrc_fid_core(bfid))
+	if ((flags & FI_REG_MR) && domain->mr_eq)
 		return -FI_EINVAL;
-	if (flags & ~FI_REG_MR)
-		ret = mrrc_fid_bind(fid, bfid, flags & ~FI_REG_MR);
-	if (ret || !(flags & FI_REG_MR))
+	ret = mrrc_fid_bind(fid, bfid, flags & ~FI_REG_MR);
+	if ((ret && (ret != -FI_ENOSYS || flags != FI_REG_MR)) ||
+	    bfid->fclass != FI_CLASS_EQ)
 		return ret;
-	if (domain->eq)
-		return -FI_EINVAL;
-	domain->eq = container_of(bfid, struct mrrc_eq, eq.fid);
-	mrrc_ref_get(&domain->eq->ref);
+	eq = container_of(bfid, struct mrrc_eq, eq.fid);
+	if (!ret)
+		domain->eq = eq;
+	if (flags & FI_REG_MR) {
+		domain->mr_eq = eq;
+		mrrc_ref_get(&eq->ref);
+	}
 	return 0;
 }
 
@@ -96,9 +106,13 @@ static int mrrc_domain_ops_open(struct fid *fid, const char *name,
 	return 0;
 }
 
+_Static_assert(offsetof(struct mrrc_domain_fid_ops, tail) == FI_MRRC_TAIL &&
+	       sizeof(struct mrrc_domain_fid_ops) >= FI_MRRC_TAIL_SIZE,
+	       "where programs look for it");
+
 struct mrrc_domain_fid_ops mrrc_domain_fid_ops = {
 	.ops = {
-		.size = sizeof(struct mrrc_domain_fid_ops),
+		.size = FI_MRRC_TAIL_SIZE,
 		.close = mrrc_domain_close,
 		.bind = mrrc_domain_bind,
 		.control = mrrc_fid_control,
@@ -107,8 +121,9 @@ struct mrrc_domain_fid_ops mrrc_domain_fid_ops = {
 		.ops_set = mrrc_fid_ops_set,
 	},
 	.tail = {
-		.magic = FI_MRRC_TAIL,
-		.alloc = &mrrc_alloc_fast_ops,
+		.alloc = &mrrc_alloc_ops,
+		.get = mrrc_alloc_get,
+		.put = mrrc_alloc_put,
 	},
 };
 
@@ -152,6 +167,7 @@ static int mrrc_domain_cache_open(struct mrrc_domain *domain)
 			     &domain->ops);
 	if (ret)
 		return ret;
+	domain->reg.records = domain->ops;
 	ret = mrrc_reg_open(&domain->reg);
 	if (ret)
 		mrrc_pool_close(domain->ops);
@@ -228,6 +244,10 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 	mrrc_reg_init(&domain->reg, fabric->core_prov_name, mr_mode, info,
 		      mrrc_info_thread_safe(info));
 	domain->multi_recv = info->caps & FI_MULTI_RECV;
+	domain->addr_format = info->addr_format;
+	domain->automatic =
+		info->domain_attr->data_progress == FI_PROGRESS_AUTO &&
+		info->domain_attr->threading != FI_THREAD_DOMAIN;
 	domain->implicit = mrrc_domain_implicit(domain);
 	domain->core_rx_always = !strcasecmp(fabric->core_prov_name, "verbs");
 	if (mrrc_params.reg == MRRC_REGISTER_NEVER)

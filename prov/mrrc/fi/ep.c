@@ -4,6 +4,8 @@
  * (resolving ones or forwarders) is decided once, when it is opened.
  */
 #include "config.h"
+#include "cw_calls.h"
+#include "info.h"
 #include "op.h"
 #include "record.h"
 #include "sweep.h"
@@ -11,11 +13,12 @@
 /*
  * ofi_rxm over verbs uses an endpoint of verbs' that it has closed and freed,
  * if a message of its flow control is unread by then (rxm_close_conn() and
- * rxm_handle_credit(), 1.17): leave it as few of them as can be.
+ * rxm_handle_credit(), 1.17): leave it as few of them as can be. And it
+ * cannot be read before it is enabled.
  */
 static void mrrc_ep_settle(struct mrrc_ep *ep)
 {
-	if (!ep->desc_always || !ep->domain->implicit)
+	if (!ep->desc_always || !ep->domain->implicit || !ep->connecting)
 		return;
 	if (ep->rx.cq)
 		mrrc_cq_drain(ep->rx.cq);
@@ -26,14 +29,14 @@ static void mrrc_ep_settle(struct mrrc_ep *ep)
 static int mrrc_ep_close(struct fid *fid)
 {
 	struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
-	struct mrrc_ep *base = ep->alias_of;
+	struct mrrc_ep *base = ep->base != ep ? ep->base : NULL;
 	int ret;
 
 	if (mrrc_ref_busy(&ep->ref))
 		return -FI_EBUSY;
 	if (!base)
 		mrrc_ep_settle(ep);
-	if (!base && ep->cw)
+	if (!base && mrrc_ep_has_cw(ep))
 		mrrc_cw_ep_close(ep);
 	ret = fi_close(&ep->core->fid);
 	if (ret)
@@ -84,7 +87,12 @@ static int mrrc_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	if (ep->domain->implicit && !ep->is_srx &&
 	    bfid->fclass == FI_CLASS_CQ &&
 	    (flags & FI_RECV) && (flags & FI_SELECTIVE_COMPLETION)) {
+		/* what the core would say */
 		if (!mrrc_fid_core(bfid))
+			return -FI_EINVAL;
+		if (flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION))
+			return -FI_EBADFLAGS;
+		if (ep->rx.cq)
 			return -FI_EINVAL;
 		ep->rx_bind_late = true;
 		flags &= ~FI_RECV;
@@ -111,6 +119,9 @@ static int mrrc_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		break;
 	case FI_CLASS_SRX_CTX:
 		ep->shared_rx = true;
+		break;
+	case FI_CLASS_AV:
+		ep->av = container_of(bfid, struct mrrc_av, av.fid);
 		break;
 	case FI_CLASS_EQ:
 		ep->eq = container_of(bfid, struct mrrc_eq, eq.fid);
@@ -156,6 +167,26 @@ static void mrrc_ep_allow_copies(struct mrrc_ep *ep)
 }
 
 /*
+ * Which transmissions without flags can go out with nothing but a descriptor
+ * added: those that complete by default, on a CQ that somebody reads, and that
+ * the core does not copy.
+ */
+static void mrrc_ep_set_known(struct mrrc_ep *ep)
+{
+	const uint64_t flags = ep->tx.op_flags;
+
+	ep->known_min = ep->quick_min = SIZE_MAX;
+	if (!ep->tx.cq || ep->tx.cq->internal ||
+	    (ep->tx.selective && !(flags & FI_COMPLETION)) ||
+	    flags & (FI_INJECT | FI_TRIGGER | FI_CLAIM | FI_MULTI_RECV))
+		return;
+	ep->known_min = ep->domain->core_local ? ep->inject_size + 1 : 1;
+	/* recording is a call */
+	if (!ep->domain->reg.traced)
+		ep->quick_min = ep->known_min;
+}
+
+/*
  * What an endpoint still needs before it can transfer. Cores enable one in
  * fi_enable(), or (verbs) when it is connected without.
  */
@@ -178,6 +209,7 @@ int mrrc_ep_prepare(struct mrrc_ep *ep)
 			return ret;
 	}
 	mrrc_ep_allow_copies(ep);
+	mrrc_ep_set_known(ep);
 	if (ep->shared_rx && ep->rx.cq && ep->rx.selective &&
 	    !ep->domain->core_rx_always)
 		ep->rx.cq->rx_selective = true;
@@ -192,6 +224,7 @@ static void mrrc_ep_set_op_flags(struct mrrc_ep *ep, uint64_t flags)
 		ep->tx.op_flags = flags & ~(FI_TRANSMIT | FI_RECV);
 	if (flags & FI_RECV)
 		ep->rx.op_flags = flags & ~(FI_TRANSMIT | FI_RECV);
+	mrrc_ep_set_known(ep);
 }
 
 static int mrrc_ep_alias(struct mrrc_ep *ep, struct fi_alias *arg);
@@ -204,7 +237,13 @@ static int mrrc_ep_control(struct fid *fid, int command, void *arg)
 	switch (command) {
 	case FI_ENABLE:
 		ret = mrrc_ep_prepare(ep);
-		return ret ? ret : fi_enable(ep->core);
+		if (!ret)
+			ret = fi_enable(ep->core);
+		if (!ret && ep->av)
+			ep->connecting = true;
+		if (!ret && ep->cw_rdm)
+			mrrc_cw_rdm_start(ep);
+		return ret;
 	case FI_ALIAS:
 		return mrrc_ep_alias(ep, arg);
 	case FI_SETOPSFLAG:
@@ -296,6 +335,7 @@ static void mrrc_ep_init(struct mrrc_ep *ep, struct mrrc_domain *domain,
 			 size_t fclass, void *context)
 {
 	ep->domain = domain;
+	ep->base = ep;
 	/* ofi_rxm takes them for its own structures, and looks inside */
 	ep->desc_always = strchr(domain->fabric->core_prov_name, ';');
 	ep->ep.fid.fclass = fclass;
@@ -401,12 +441,11 @@ static int mrrc_ep_alias(struct mrrc_ep *ep, struct fi_alias *arg)
 	}
 	*alias = *ep;
 	alias->core = container_of(core, struct fid_ep, fid);
-	alias->alias_of = ep->alias_of ? ep->alias_of : ep;
 	alias->own_cq = NULL;
 	alias->info = NULL;
 	atomic_init(&alias->ref, 0);
 	mrrc_ep_set_op_flags(alias, arg->flags);
-	mrrc_ref_get(&alias->alias_of->ref);
+	mrrc_ref_get(&alias->base->ref);
 	*arg->fid = &alias->ep.fid;
 	return 0;
 }
@@ -429,6 +468,7 @@ int mrrc_ep_open2(struct fid_domain *domain_fid, struct fi_info *info,
 
 	mrrc_ep_init(ep, domain, FI_CLASS_EP, context);
 	mrrc_ep_init_attr(ep, info);
+	ep->eq = domain->eq;
 	ep->buffered = info->mode & FI_BUFFERED_RECV;
 	ret = mrrc_info_to_core(domain, domain->fabric, info, &core_info);
 	if (ret)
@@ -439,9 +479,11 @@ int mrrc_ep_open2(struct fid_domain *domain_fid, struct fi_info *info,
 		fi_freeinfo(core_info);
 		goto err_free;
 	}
-	if (core_info->handle)
+	if (core_info->handle) {
+		ep->accepts = core_info->handle->fclass == FI_CLASS_CONNREQ;
 		ep->cw_marked = mrrc_cw_mark_take(domain->fabric,
 						  core_info->handle);
+	}
 	core_info->handle = NULL;	/* is used up */
 	ep->info = core_info;
 
@@ -455,6 +497,35 @@ int mrrc_ep_open2(struct fid_domain *domain_fid, struct fi_info *info,
 err_free:
 	free(ep);
 	return ret;
+}
+
+int mrrc_ep_stand_in(struct mrrc_domain *domain, const struct fi_info *info,
+		     struct mrrc_ep **ep_out)
+{
+	struct mrrc_ep *ep;
+	int ret;
+
+	ep = calloc(1, sizeof(*ep));
+	if (!ep)
+		return -FI_ENOMEM;
+	mrrc_ep_init(ep, domain, FI_CLASS_EP, NULL);
+	mrrc_ep_init_attr(ep, info);
+	ret = mrrc_info_to_core(domain, domain->fabric, info, &ep->info);
+	if (ret) {
+		free(ep);
+		return ret;
+	}
+	mrrc_ep_allow_copies(ep);
+	mrrc_ref_get(&domain->ref);
+	*ep_out = ep;
+	return 0;
+}
+
+void mrrc_ep_stand_in_free(struct mrrc_ep *ep)
+{
+	mrrc_ref_put(&ep->domain->ref);
+	fi_freeinfo(ep->info);
+	free(ep);
 }
 
 int mrrc_ep_open(struct fid_domain *domain, struct fi_info *info,

@@ -13,6 +13,8 @@
 
 #include <stdio.h>
 
+#include "cw_calls.h"
+#include "info.h"
 #include "mrrc_fi.h"
 
 static bool name_has_us(const char *name)
@@ -96,20 +98,9 @@ static ssize_t eq_sread(struct fid_eq *eq_fid, uint32_t *event, void *buf,
 			size_t len, int timeout, uint64_t flags)
 {
 	struct mrrc_eq *eq = container_of(eq_fid, struct mrrc_eq, eq);
-	uint32_t core_event = 0;
-	ssize_t ret;
 
-	if (atomic_load(&eq->cw))
-		return mrrc_cw_eq_read(eq, event, buf, len, true, timeout,
-				       flags);
-	ret = fi_eq_sread(eq->core, &core_event, buf, len, timeout, flags);
-	if (ret < 0)
-		return ret;
-	if (event)
-		*event = core_event;
-	if (buf)
-		mrrc_eq_from_core(eq, core_event, buf, ret);
-	return ret;
+	/* it may begin to take part meanwhile */
+	return mrrc_cw_eq_read(eq, event, buf, len, true, timeout, flags);
 }
 
 static ssize_t eq_readerr(struct fid_eq *eq_fid, struct fi_eq_err_entry *entry,
@@ -123,12 +114,10 @@ static ssize_t eq_readerr(struct fid_eq *eq_fid, struct fi_eq_err_entry *entry,
 	if (ret <= 0 || !entry)
 		return ret;
 
+	if (atomic_load(&eq->cw))
+		mrrc_cw_gone(eq->fabric, entry->fid);
 	ours = mrrc_fid_find(eq->fabric, entry->fid, &copy);
 	if (ours) {
-		if (copy.fclass == FI_CLASS_EP &&
-		    container_of(ours, struct mrrc_ep, ep.fid)->cw)
-			mrrc_cw_gone(container_of(ours, struct mrrc_ep,
-						  ep.fid));
 		entry->fid = ours;
 		/* an AV's is the insertion's: the application gave it */
 		if (copy.fclass != FI_CLASS_AV && entry->context == ours)

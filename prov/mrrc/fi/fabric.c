@@ -3,7 +3,10 @@
  * Fabric: the root of the wrapped objects.
  */
 #include "config.h"
+#include "cw_calls.h"
+#include "info.h"
 #include "mrrc_fi.h"
+#include "names.h"
 
 static int mrrc_fabric_close(struct fid *fid)
 {

@@ -183,24 +183,27 @@ void mrrc_fid_untrack(struct mrrc_fabric *fabric, struct mrrc_track *track)
 	pthread_mutex_unlock(&fabric->track_lock);
 }
 
-/*
- * Our object for one of the core's, or NULL. Another thread may close it at
- * any time after, hence a copy of its fid.
- */
+/* Our object for one of the core's, or NULL. track_lock held. */
+struct fid *mrrc_fid_find_locked(struct mrrc_fabric *fabric,
+				 const struct fid *core)
+{
+	struct mrrc_track *track = *track_bucket(fabric, core);
+
+	while (track && track->core != core)
+		track = track->next;
+	return track ? track->ours : NULL;
+}
+
+/* The same. Another thread may close it at any time: hence a copy. */
 struct fid *mrrc_fid_find(struct mrrc_fabric *fabric, const struct fid *core,
 			  struct fid *copy)
 {
-	struct mrrc_track *track;
-	struct fid *ours = NULL;
+	struct fid *ours;
 
 	pthread_mutex_lock(&fabric->track_lock);
-	track = *track_bucket(fabric, core);
-	while (track && track->core != core)
-		track = track->next;
-	if (track) {
-		ours = track->ours;
+	ours = mrrc_fid_find_locked(fabric, core);
+	if (ours)
 		*copy = *ours;
-	}
 	pthread_mutex_unlock(&fabric->track_lock);
 	return ours;
 }

@@ -10,6 +10,7 @@
 
 #include "alloc.h"
 #include "hook.h"
+#include "param.h"
 #include "record.h"
 #include "sys/cache_mt.h"
 #include "sys/pool.h"
@@ -67,9 +68,10 @@ static int hook_domain_close(struct fid *fid)
 	struct fi_ops_mr *mr_ops = core->mr;
 	int ret;
 
-	if (mrrc_pool_live(domain->mrs) || mrrc_alloc_busy(&domain->reg))
+	/* the core may refuse, so nothing goes before it agrees */
+	if (mrrc_pool_live(domain->mrs) || mrrc_alloc_busy(&domain->reg) ||
+	    !mrrc_alloc_trim(&domain->reg))
 		return -FI_EBUSY;
-	mrrc_alloc_close(&domain->reg);
 	mrrc_reg_flush(&domain->reg);
 	hook_domain_restore(domain);
 	ret = fi_close(&core->fid);
@@ -78,6 +80,7 @@ static int hook_domain_close(struct fid *fid)
 		core->mr = mr_ops;
 		return ret;
 	}
+	mrrc_alloc_close(&domain->reg);
 	mrrc_reg_close(&domain->reg);
 	mrrc_pool_close(domain->mrs);
 	mrrc_hook_table_free(fid_ops);

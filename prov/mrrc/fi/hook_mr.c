@@ -11,6 +11,7 @@
  */
 #include "config.h"
 #include "hook.h"
+#include "param.h"
 #include "record.h"
 #include "sys/cache_mt.h"
 #include "sys/pool.h"

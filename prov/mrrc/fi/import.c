@@ -22,6 +22,7 @@
 
 #include "import.h"
 #include "mrrc_fi.h"
+#include "param.h"
 #include "sys/mon.h"
 #include "sys/relay.h"
 

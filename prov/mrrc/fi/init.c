@@ -6,7 +6,9 @@
 #include "config.h"
 #include <stdio.h>
 
+#include "info.h"
 #include "mrrc_fi.h"
+#include "param.h"
 
 static void mrrc_cleanup(void)
 {
@@ -49,6 +51,9 @@ struct fi_provider *mrrc_prov_ini(struct fi_provider *prov)
 	pthread_once(&once, mrrc_params_init);
 	return prov;
 }
+
+/* libfabric calls it, and declares it nowhere */
+struct fi_provider *fi_prov_ini(void);
 
 FI_EXT_INI
 {

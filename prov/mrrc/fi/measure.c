@@ -17,6 +17,8 @@
 #include "core/cost_fit.h"
 #include "measure.h"
 #include "mrrc_fi.h"
+#include "param.h"
+#include "sys/cache_mt.h"
 #include "sys/mon.h"
 #include "sys/vm.h"
 
@@ -29,7 +31,7 @@ static const size_t measure_pages[] = { 1, 16, PAGES };
 #define SIZES		count_of(measure_pages)
 #define ALWAYS		2
 #define COPY_PAGES	16	/* of the largest copy */
-#define ROUNDS_ALWAYS	2	/* the first finds caches cold */
+#define ROUNDS_ALWAYS	5	/* the first ones find caches cold */
 
 /* Devices that were measured; only ever added to. */
 struct mrrc_device {
@@ -55,13 +57,73 @@ static void keep_least(double *least, double value)
 		*least = value;
 }
 
+/* A cache that finds nothing and has everything copied. */
+struct measure_rent {
+	struct mrrc_cache_mt *cache;
+	struct mrrc_admit admit;
+};
+
+static int measure_never(void *arg, uintptr_t start, size_t len,
+			 enum mrrc_access access, void **cookie, void **desc)
+{
+	(void) arg, (void) start, (void) len, (void) access;
+	(void) cookie, (void) desc;
+	return -EPERM;
+}
+
+static const struct mrrc_reg_ops measure_ops = { .reg = measure_never };
+
+static int measure_rent_open(struct mrrc_reg *reg, size_t page,
+			     struct measure_rent *rent)
+{
+	const struct mrrc_cost dear = {
+		.reg = 1e12, .copy_page = .001, .page = page,
+	};
+	struct mrrc_cache_attr attr = {
+		.max_bytes = PAGES * page,
+		.max_regions = PAGES,
+		.ops = &measure_ops,
+		.mon = reg->mon,
+	};
+	int ret;
+
+	ret = mrrc_admit_init(&rent->admit, &dear, attr.max_bytes, PAGES);
+	if (ret)
+		return ret;
+	ret = mrrc_cache_mt_open(&attr, &rent->cache);
+	if (ret)
+		mrrc_admit_fini(&rent->admit);
+	return ret;
+}
+
+static void measure_rent_close(struct measure_rent *rent)
+{
+	mrrc_cache_mt_close(rent->cache);
+	mrrc_admit_fini(&rent->admit);
+}
+
+/* What a request is spared that is found registered. */
+static int measure_copy(struct measure_rent *rent, char *from, char *to,
+			size_t len)
+{
+	struct mrrc_plan plan;
+	bool copy;
+	int ret;
+
+	ret = mrrc_cache_mt_get_or_copy(rent->cache, &rent->admit, from, len,
+					MRRC_RO, 1, &plan, &copy);
+	if (!ret)
+		ret = mrrc_blocks_copy(to, from, len, false);
+	mrrc_cache_mt_bounced(rent->cache, len);
+	return ret;
+}
+
 /* One size once, to see whether it takes less than before. */
-static int measure_once(struct mrrc_reg *reg, char *map, size_t page,
-			struct mrrc_cost_sample *least)
+static int measure_once(struct mrrc_reg *reg, struct measure_rent *rent,
+			char *map, size_t page, struct mrrc_cost_sample *least)
 {
 	const uintptr_t start = (uintptr_t) map;
 	const size_t len = least->pages * page;
-	size_t copied;
 	struct fid_mr *mr;
 	double at[3];
 	bool watched;
@@ -84,18 +146,20 @@ static int measure_once(struct mrrc_reg *reg, char *map, size_t page,
 		return ret;
 	keep_least(&least->reg, at[1] - at[0]);
 	keep_least(&least->dereg, at[2] - at[1]);
+	if (least->pages > COPY_PAGES)
+		return 0;
 	/* as a bounce does, and with pages that are as cold */
-	copied = len < COPY_PAGES * page ? len : COPY_PAGES * page;
 	at[0] = now_ns();
-	ret = mrrc_blocks_copy(map + PAGES * page, map, copied, false);
+	ret = measure_copy(rent, map, map + PAGES * page, len);
 	at[1] = now_ns();
-	keep_least(&least->copy, (at[1] - at[0]) * (double) (len / copied));
+	keep_least(&least->copy, at[1] - at[0]);
 	return ret;
 }
 
 /* In turn, so that what disturbs hits all. */
-static int measure_rounds(struct mrrc_reg *reg, char *map, size_t page,
-			  double end, struct mrrc_cost_sample *least)
+static int measure_rounds(struct mrrc_reg *reg, struct measure_rent *rent,
+			  char *map, size_t page, double end,
+			  struct mrrc_cost_sample *least)
 {
 	const double plenty = end - BUDGET_NS * 3 / 4;
 	size_t sizes = ALWAYS, i, k;
@@ -111,7 +175,8 @@ static int measure_rounds(struct mrrc_reg *reg, char *map, size_t page,
 			for (k = 0; k < COPY_PAGES; k++)
 				map[(PAGES + k) * page] = 1;
 			do {
-				ret = measure_once(reg, map, page, &least[i]);
+				ret = measure_once(reg, rent, map, page,
+						   &least[i]);
 				/* beyond a limit, perhaps: less, then */
 			} while (ret && !round && least[i].pages > 2 &&
 				 (least[i].pages /= 2));
@@ -127,19 +192,27 @@ static int measure_device(struct mrrc_reg *reg, struct mrrc_cost *cost)
 	const size_t page = mrrc_vm_page(), len = (PAGES + COPY_PAGES) * page;
 	const double end = now_ns() + BUDGET_NS;
 	struct mrrc_cost_sample least[SIZES] = { 0 };
+	struct measure_rent rent;
 	size_t count = 0, i;
 	char *map;
 	int ret;
 
+	ret = measure_rent_open(reg, page, &rent);
+	if (ret)
+		return ret;
 	for (i = 0; i < SIZES; i++)
 		least[i].pages = measure_pages[i];
 	map = mmap(NULL, len, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (map == MAP_FAILED)
-		return -errno;
+	if (map == MAP_FAILED) {
+		ret = -errno;
+		measure_rent_close(&rent);
+		return ret;
+	}
 	madvise(map, len, MADV_NOHUGEPAGE);
-	ret = measure_rounds(reg, map, page, end, least);
+	ret = measure_rounds(reg, &rent, map, page, end, least);
 	munmap(map, len);
+	measure_rent_close(&rent);
 	while (count < SIZES && least[count].reg)
 		count++;
 	if (mrrc_cost_fit(least, count, page, cost))
@@ -174,19 +247,29 @@ static void measure_keep(const char *name, const struct mrrc_cost *cost)
 		;
 }
 
+static void measure_say(const char *whose, const struct mrrc_cost *cost,
+			const char *how)
+{
+	MRRC_INFO(MR, "%s: registering p pages takes %.0f * p + %.0f ns, "
+		  "deregistering %.0f * p + %.0f, copying %.0f * p + %.0f; "
+		  "%s\n", whose, cost->reg_page, cost->reg, cost->dereg_page,
+		  cost->dereg, cost->copy_page, cost->copy, how);
+}
+
 void mrrc_measure_cost(struct mrrc_reg *reg, struct mrrc_cost *cost)
 {
 	const struct mrrc_device *known;
 	double start = now_ns();
-	char name[128];
+	char name[128], how[64];
 	int ret;
 
+	snprintf(name, sizeof(name), "%s %s", reg->core_name, reg->device);
 	if (!mrrc_params.cost_measure) {
 		*cost = mrrc_params.cost;
 		MRRC_INFO(MR, "cost model: %s\n", mrrc_params.cost_text);
+		measure_say(name, cost, "by FI_OFI_MRRC_COST");
 		return;
 	}
-	snprintf(name, sizeof(name), "%s %s", reg->core_name, reg->device);
 	known = measure_known(name);
 	if (known) {
 		*cost = known->cost;
@@ -201,9 +284,7 @@ void mrrc_measure_cost(struct mrrc_reg *reg, struct mrrc_cost *cost)
 		return;
 	}
 	measure_keep(name, cost);
-	MRRC_INFO(MR, "%s: registering p pages takes %.0f * p + %.0f ns, "
-		  "deregistering %.0f * p + %.0f, copying %.0f * p; measured "
-		  "in %.1f ms\n", name, cost->reg_page, cost->reg,
-		  cost->dereg_page, cost->dereg, cost->copy_page,
-		  (now_ns() - start) / 1e6);
+	snprintf(how, sizeof(how), "measured in %.1f ms",
+		 (now_ns() - start) / 1e6);
+	measure_say(name, cost, how);
 }

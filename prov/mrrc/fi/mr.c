@@ -125,7 +125,7 @@ static bool mr_cached(struct mrrc_domain *domain,
 /* The core registered mr, or failed with ret. */
 static int mr_finish(struct mrrc_mr *mr, int ret, struct fid_mr **mr_fid)
 {
-	struct mrrc_eq *eq = mr->domain->eq;
+	struct mrrc_eq *eq = mr->domain->mr_eq;
 	struct fi_eq_entry entry;
 	ssize_t written;
 

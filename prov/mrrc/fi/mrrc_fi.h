@@ -16,7 +16,6 @@
 #ifndef MRRC_FI_H
 #define MRRC_FI_H
 
-#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -42,55 +41,12 @@
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
 
+#include "compat.h"
 #include "core/admit.h"
+#include "core/cw_map.h"
 #include "reg.h"
-#include "sys/mon.h"
-#include "sys/pages.h"
 
 #define MRRC_PROV_NAME "ofi_mrrc"
-
-#ifndef container_of		/* in fabric.h until libfabric 2.x */
-#define container_of(ptr, type, field) \
-	((type *) ((char *) (ptr) - offsetof(type, field)))
-#endif
-#ifndef count_of
-#define count_of(x)	(sizeof(x) / sizeof((x)[0]))
-#endif
-
-/* the libfabric whose headers these are */
-#define MRRC_FI_HEADERS	FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
-
-#ifndef FI_AUTH_KEY		/* since 1.20 */
-#define FI_AUTH_KEY	(1ULL << 57)
-#endif
-#if FI_MAJOR_VERSION >= 2
-/* deprecated there: each use would warn; older applications still have them */
-#undef FI_LOCAL_MR
-#define FI_LOCAL_MR	(1ULL << 55)
-#undef FI_MR_BASIC
-#define FI_MR_BASIC	(1 << 0)
-#undef FI_MR_SCALABLE
-#define FI_MR_SCALABLE	(1 << 1)
-#undef FI_REG_MR
-#define FI_REG_MR	(1ULL << 59)
-#endif
-#ifndef FI_BUFFERED_RECV	/* gone in 2.x: no endpoint has it */
-#define FI_BUFFERED_RECV	0
-#endif
-
-/*
- * Bits of libfabric's own src/fabric.c and util layer, the same from v1.10 to
- * v2.5, in no public header.
- */
-#define MRRC_GETINFO_INTERNAL	(1ULL << 58)	/* a provider asks */
-#define MRRC_GETINFO_CORE_ONLY	(1ULL << 59)	/* no utility providers */
-#define MRRC_GETINFO_HIDDEN	(1ULL << 60)	/* in spite of FI_PROVIDER */
-#define MRRC_MR_NOCACHE		(1ULL << 60)	/* past the core's cache */
-
-#define MRRC_ALL_MR_MODES \
-	(FI_MR_LOCAL | FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | \
-	 FI_MR_PROV_KEY | FI_MR_MMU_NOTIFY | FI_MR_RMA_EVENT | \
-	 FI_MR_ENDPOINT | FI_MR_HMEM | FI_MR_COLLECTIVE)
 
 extern struct fi_provider mrrc_prov;
 
@@ -101,6 +57,7 @@ extern struct fi_provider mrrc_prov;
 #define MRRC_DBG(subsys, ...)	\
 	FI_DBG(&mrrc_prov, FI_LOG_##subsys, __VA_ARGS__)
 
+#define mrrc_likely(x)		__builtin_expect(!!(x), 1)
 #define mrrc_unlikely(x)	__builtin_expect(!!(x), 0)
 
 typedef atomic_int mrrc_ref;	/* children of an object */
@@ -114,6 +71,7 @@ struct mrrc_cw_cq;
 struct mrrc_cw_domain;
 struct mrrc_cw_ep;
 struct mrrc_cw_mark;
+struct mrrc_cw_rdm;
 
 /* An object that the core may name in an event: see fid.c. */
 struct mrrc_track {
@@ -142,8 +100,11 @@ struct mrrc_domain {
 	bool implicit;		/* null descriptors are ours to resolve */
 	bool multi_recv;	/* opened with FI_MULTI_RECV */
 	char nothing;		/* what stands for empty buffers */
+	uint32_t addr_format;
 	bool core_rx_always;	/* it completes every receive, as verbs does */
-	struct mrrc_eq *eq;	/* bound, for FI_REG_MR */
+	bool automatic;		/* a thread of ours may make progress */
+	struct mrrc_eq *eq;	/* bound, of endpoints without one */
+	struct mrrc_eq *mr_eq;	/* bound with FI_REG_MR */
 	/* records in flight, when implicit: a context in it is ours */
 	struct mrrc_pool *ops;
 	/* copies: blocks, and when to use them (the cache's lock) */
@@ -151,12 +112,15 @@ struct mrrc_domain {
 	size_t bounce_max;	/* bytes of a buffer; 0: never */
 	struct mrrc_admit admit;
 	atomic_uint_fast64_t warned;	/* bit per error said once */
-	atomic_uint_fast64_t posts;
+	atomic_uint_fast64_t posts;	/* but for those of its CQs */
 	atomic_uint_fast64_t completions;
-	pthread_mutex_t cq_lock;	/* guards cqs */
+	/* guards cqs, and changes of their ops, cw and wait_taken */
+	pthread_mutex_t cq_lock;
 	struct mrrc_cq *cqs;	/* every CQ of the domain, linked by next */
 	atomic_int internal_cqs;	/* of them, opened by us */
-	struct mrrc_cw_domain *cw;	/* once an endpoint has them */
+	atomic_int awaited_cqs;		/* see sweep.c; under their locks */
+	/* once an endpoint has them */
+	struct mrrc_cw_domain *_Atomic cw;
 };
 
 struct mrrc_eq {
@@ -197,6 +161,11 @@ struct mrrc_av {
 	struct fid_av *core;
 	struct mrrc_domain *domain;
 	struct mrrc_track track;
+	/* names of endpoints with conditional writes: cw_av.c */
+	bool inet;		/* its addresses could be such */
+	pthread_mutex_t names_lock;	/* guards what follows */
+	struct mrrc_cw_map by_addr, by_name;
+	LIST_HEAD(, mrrc_cw_rdm) rdms;	/* bound to it */
 };
 
 struct mrrc_mr {
@@ -234,7 +203,8 @@ struct mrrc_cq {
 	bool wait;		/* it can be slept on */
 	bool wait_taken;	/* FI_GETWAIT was answered */
 	enum fi_wait_obj wait_obj;
-	struct mrrc_cw_cq *cw;	/* of endpoints with conditional writes */
+	/* of endpoints with conditional writes */
+	struct mrrc_cw_cq *_Atomic cw;
 	struct mrrc_wait *wait_set;	/* or NULL */
 	bool no_source;		/* the core has no readfrom */
 	bool threshold;		/* sread's cond is a count */
@@ -246,11 +216,14 @@ struct mrrc_cq {
 	atomic_int signalled;	/* by the application, for sread to return */
 	int sreaders;		/* threads inside the core's sread; lock */
 	int zombies;		/* records left for them, see sweep.c; lock */
+	bool awaited;		/* shared contexts' are, too; lock */
 	atomic_int silent;	/* unsignalled operations outstanding */
 	/* completions read on behalf of the application, oldest first */
 	STAILQ_HEAD(, mrrc_comp) stash;
 	atomic_size_t stash_cnt;
 	void *err_data;		/* of the last error read from the stash */
+	/* operations that it is to report; not where its readers write */
+	_Alignas(64) atomic_uint_fast64_t posts;
 };
 
 /* One direction of an endpoint. */
@@ -284,17 +257,28 @@ struct mrrc_ep {
 	bool plain;		/* messages are data and nothing else */
 	bool desc_always;	/* the core uses descriptors of empty buffers */
 	size_t inject_size;
+	size_t known_min;	/* mrrc_resolve_known() takes so many bytes */
+	size_t quick_min;	/* the same without calls */
 	struct mrrc_cq *own_cq;	/* bound by us where a counter alone was */
-	struct mrrc_ep *alias_of;
+	struct mrrc_ep *base;	/* itself, or what it is an alias of */
 	uint64_t trace_ep;	/* record.c: its number; 0: peers have one */
 	struct mrrc_track track;
 	mrrc_ref ref;
 	struct fi_info *info;	/* the core's view, of FI_EP_MSG */
 	struct mrrc_eq *eq;
+	bool accepts;		/* made of a connection request */
 	bool cw_marked;		/* the peer asked for conditional writes */
-	bool connecting;	/* or connected */
-	struct mrrc_cw_ep *cw;	/* fi_cw_enable() */
+	struct mrrc_av *av;
+	bool connecting;	/* or connected, or enabled with an AV */
+	/* fi_cw_enable(): of connected ones, of reliable datagrams */
+	struct mrrc_cw_ep *cw;
+	struct mrrc_cw_rdm *cw_rdm;
 };
+
+static inline bool mrrc_ep_has_cw(const struct mrrc_ep *ep)
+{
+	return ep->cw || ep->cw_rdm;
+}
 
 /* parent counting */
 static inline void mrrc_ref_get(mrrc_ref *ref)
@@ -328,96 +312,16 @@ int mrrc_fid_tostr(const struct fid *fid, char *buf, size_t len);
 void mrrc_fid_track(struct mrrc_fabric *fabric, struct mrrc_track *track,
 		    struct fid *core, struct fid *ours);
 void mrrc_fid_untrack(struct mrrc_fabric *fabric, struct mrrc_track *track);
+struct fid *mrrc_fid_find_locked(struct mrrc_fabric *fabric,
+				 const struct fid *core);
 struct fid *mrrc_fid_find(struct mrrc_fabric *fabric, const struct fid *core,
 			  struct fid *copy);
 
 /* abi.c: false if the libfabric that loaded us lacks what it needs */
 bool mrrc_abi_bind(void);
 
-/* param.c */
-enum mrrc_register {
-	MRRC_REGISTER_AUTO,	/* where the core requires FI_MR_LOCAL */
-	MRRC_REGISTER_ALWAYS,	/* also where it does not: for tests */
-	MRRC_REGISTER_NEVER,	/* descriptors are the application's matter */
-};
-
-enum mrrc_lazy {
-	MRRC_LAZY_AUTO,		/* ofi_rxm's for a rendezvous */
-	MRRC_LAZY_ALWAYS,	/* whatever peers can reach */
-	MRRC_LAZY_NEVER,
-};
-
-enum mrrc_helper {
-	MRRC_HELPER_AUTO,	/* where the core can be called by it */
-	MRRC_HELPER_ALWAYS,	/* and is made to */
-	MRRC_HELPER_NEVER,
-};
-
-enum mrrc_hooks {
-	MRRC_HOOKS_AUTO,
-	MRRC_HOOKS_ON,		/* warn where they cannot be placed */
-	MRRC_HOOKS_OFF,
-};
-
-struct mrrc_params {
-	enum mrrc_register reg;
-	enum mrrc_lazy lazy;	/* of the hooking form */
-	size_t cache_max_size;	/* bytes; SIZE_MAX: not set, derive */
-	size_t alloc_max_size;	/* likewise, of fi_mr_alloc */
-	size_t alloc_idle;	/* ms */
-	enum mrrc_pages alloc_pages;
-	size_t cache_max_count;	/* regions; SIZE_MAX: not set, derive */
-	enum mrrc_helper helper;
-	enum mrrc_mon_probe probe;
-	char policy[64];
-	bool cost_measure;
-	struct mrrc_cost cost;	/* unless measured */
-	char cost_text[96];
-	size_t bounce_size;	/* of the largest buffer to be copied */
-	char monitor[16];	/* "auto", "uffd", "manual", "none" */
-	enum mrrc_hooks hooks;
-	char stats_file[PATH_MAX];	/* empty: none */
-	char trace[PATH_MAX];	/* empty: none */
-	size_t trace_size;	/* bytes */
-};
-extern struct mrrc_params mrrc_params;
-void mrrc_params_init(void);
-/* A path with %p replaced by the process; -FI_EINVAL: too long. */
-int mrrc_param_path(const char *pattern, char *path, size_t size);
-
 /* init.c: what both providers' entries do; prov, or NULL with a message */
 struct fi_provider *mrrc_prov_ini(struct fi_provider *prov);
-
-/* info.c */
-int mrrc_getinfo(uint32_t version, const char *node, const char *service,
-		 uint64_t flags, const struct fi_info *hints,
-		 struct fi_info **info);
-/*
- * A copy of an application's info for the core; free with fi_freeinfo().
- * domain is NULL where there is none yet.
- */
-/* Whether the core's domain is opened for calls from any thread. */
-bool mrrc_info_thread_safe(const struct fi_info *info);
-
-int mrrc_info_to_core(const struct mrrc_domain *domain,
-		      const struct mrrc_fabric *fabric,
-		      const struct fi_info *info, struct fi_info **core_info);
-/*
- * Local registration is ours to do: say so to the core. The old mode bit goes
- * with every mr_mode, the new one only where mr_mode is a set of bits.
- */
-void mrrc_info_add_local(struct fi_info *core);
-/* Change in place what the core answered into what the application sees. */
-void mrrc_info_from_core(struct fi_info *info);
-/* What the core that "ofi_mrrc" alone stands on says about a fabric. */
-int mrrc_getinfo_best(uint32_t version, const struct fi_info *hints,
-		      struct fi_info **info);
-/* Does the core under fabric require local descriptors, and what else? */
-int mrrc_info_core_mr_mode(const struct mrrc_fabric *fabric,
-			   const struct fi_info *info, int *mr_mode,
-			   bool *local);
-/* malloc'd name of what lies under us in "a;b;ofi_mrrc", or NULL */
-char *mrrc_prov_name_below(const char *name);
 
 /* one object a file */
 int mrrc_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
@@ -453,6 +357,14 @@ int mrrc_ep_open2(struct fid_domain *domain, struct fi_info *info,
 int mrrc_sep_open(struct fid_domain *domain, struct fi_info *info,
 		  struct fid_ep **sep, void *context);
 
+/*
+ * ep.c: one that the core does not have, for what is decided by endpoint when
+ * buffers are resolved. It keeps its domain open.
+ */
+int mrrc_ep_stand_in(struct mrrc_domain *domain, const struct fi_info *info,
+		     struct mrrc_ep **ep);
+void mrrc_ep_stand_in_free(struct mrrc_ep *ep);
+
 /* ep.c: once, before the core enables an endpoint */
 int mrrc_ep_prepare(struct mrrc_ep *ep);
 
@@ -472,8 +384,13 @@ extern struct fi_ops_collective mrrc_collective_fwd_ops;
 
 /* domain.c: calls of a domain, and what fi_ext_mrrc.h looks for behind them */
 struct mrrc_domain_fid_ops {
-	struct fi_ops ops;
+	union {
+		struct fi_ops ops;
+		char room[FI_MRRC_TAIL];
+	};
 	struct fi_mrrc_tail tail;
+	char end[FI_MRRC_TAIL_SIZE - FI_MRRC_TAIL -
+		 sizeof(struct fi_mrrc_tail)];
 };
 extern struct mrrc_domain_fid_ops mrrc_domain_fid_ops;
 
@@ -493,36 +410,6 @@ void mrrc_domain_drain(struct mrrc_domain *domain);
 /* cq.c: an endpoint with FI_BUFFERED_RECV is bound to it */
 void mrrc_cq_set_buffered(struct mrrc_cq *cq);
 int mrrc_cq_open_internal(struct mrrc_domain *domain, struct mrrc_cq **cq);
-
-/*
- * cw_*.c, conditional writes. What other files call, where an object has
- * them; struct mrrc_ep's cw, struct mrrc_eq's and so on tell.
- */
-int mrrc_cw_ops_open(struct fid *fid, const char *name, uint64_t flags,
-		     void **ops, void *context);
-void mrrc_cw_ep_close(struct mrrc_ep *ep);
-void mrrc_cw_domain_close(struct mrrc_domain *domain);
-void mrrc_cw_progress(struct mrrc_cw_domain *domain);
-int mrrc_cw_connect(struct mrrc_ep *ep, const void *addr, const void *param,
-		    size_t paramlen);
-int mrrc_cw_accept(struct mrrc_ep *ep, const void *param, size_t paramlen);
-void mrrc_cw_shutdown(struct mrrc_ep *ep);
-void mrrc_cw_gone(struct mrrc_ep *ep);
-/* After getopt: private data that is left to the application; 0 */
-int mrrc_cw_cm_data(int level, int optname, void *optval);
-/* As fi_eq_read(), or with wait as fi_eq_sread(). */
-ssize_t mrrc_cw_eq_read(struct mrrc_eq *eq, uint32_t *event, void *buf,
-			size_t len, bool wait, int timeout, uint64_t flags);
-/* A request's handle was used, or refused: was it marked? */
-bool mrrc_cw_mark_take(struct mrrc_fabric *fabric, const struct fid *handle);
-void mrrc_cw_marks_free(struct mrrc_fabric *fabric);
-/* 0, or -FI_ENOENT */
-int mrrc_cw_cancel(struct mrrc_ep *ep, void *context);
-void mrrc_cw_cq_close(struct mrrc_cq *cq);
-void mrrc_cw_cq_wake(struct mrrc_cq *cq);
-int mrrc_cw_cq_getwait(struct mrrc_cq *cq, int *fd);
-/* Before fi_trywait(): 0 or -FI_EAGAIN */
-int mrrc_cw_cq_trywait(struct mrrc_cq *cq);
 
 /* eq.c: change what an event names into ours */
 void mrrc_eq_from_core(struct mrrc_eq *eq, uint32_t event, void *buf,

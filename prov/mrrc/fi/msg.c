@@ -147,8 +147,10 @@ mrrc_post_recv(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
 
 static ssize_t __attribute__((noinline))
 mrrc_recv_null(struct mrrc_ep *ep, void *buf, size_t len, void *desc,
-		fi_addr_t src_addr, void *context)
+	       fi_addr_t src_addr, void *context)
 {
+	if (mrrc_resolve_born(ep, buf, len, context, &desc))
+		return fi_recv(ep->core, buf, len, desc, src_addr, context);
 	return mrrc_post_recv(ep, &(struct fi_msg) {
 		.msg_iov = &(struct iovec) { buf, len },
 		.desc = &desc,
@@ -197,12 +199,14 @@ static ssize_t mrrc_recvmsg(struct fid_ep *ep_fid, const struct fi_msg *msg,
 }
 
 static ssize_t __attribute__((noinline))
-mrrc_send_null(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
-		fi_addr_t dest_addr, void *context)
+mrrc_send_ask(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
+	      fi_addr_t dest_addr, void *context)
 {
 	struct mrrc_op *op;
 
-	op = mrrc_resolve_known(ep, buf, len, MRRC_RO, context, &desc);
+	if (mrrc_resolve_born(ep, buf, len, context, &desc))
+		return fi_send(ep->core, buf, len, desc, dest_addr, context);
+	op = mrrc_resolve_known(ep, buf, len, MRRC_RO, context, &desc, true);
 	if (op)
 		return MRRC_OP_POST(op, fi_send(ep->core, buf, len, desc,
 						dest_addr, op));
@@ -213,6 +217,19 @@ mrrc_send_null(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
 		.addr = dest_addr,
 		.context = context,
 	}, ep->tx.op_flags);
+}
+
+static ssize_t __attribute__((noinline))
+mrrc_send_null(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
+	       fi_addr_t dest_addr, void *context)
+{
+	struct mrrc_op *op;
+
+	op = mrrc_resolve_known(ep, buf, len, MRRC_RO, context, &desc, false);
+	if (op)
+		return mrrc_op_posted(op, fi_send(ep->core, buf, len, desc,
+						  dest_addr, op));
+	return mrrc_send_ask(ep, buf, len, desc, dest_addr, context);
 }
 
 static ssize_t mrrc_send(struct fid_ep *ep_fid, const void *buf, size_t len,

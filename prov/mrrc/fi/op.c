@@ -14,18 +14,19 @@
  */
 #define MRRC_SILENT_MAX	64
 
-static void mrrc_op_free(struct mrrc_op *op)
+static inline void mrrc_op_free(struct mrrc_op *op, struct mrrc_tlb *tlb)
 {
-	struct mrrc_domain *domain = op->domain;
-
-	if (op->regions != op->region)
-		free(op->regions);
+	if (mrrc_unlikely(op->more != NULL)) {
+		free(op->more);
+		op->more = NULL;
+	}
 	if (mrrc_unlikely(op->bounces != NULL))
 		mrrc_bounce_free(op);
 	/* until begun again it is nobody's, whatever its old fields say */
 	atomic_store_explicit(&op->flags, MRRC_OP_CLAIMED,
 			      memory_order_relaxed);
-	mrrc_pool_free(domain->ops, op);
+	if (!tlb || !mrrc_tlb_keep_spare(tlb, op))
+		mrrc_pool_free(op->domain->ops, op);
 }
 
 /* What is said of a record when its operation is posted. */
@@ -72,27 +73,16 @@ int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 	    MRRC_SILENT_MAX)
 		mrrc_cq_drain(dir->cq);
 
-	op = mrrc_pool_alloc(domain->ops);
+	op = mrrc_op_alloc(domain, mrrc_cache_hit_table(domain->reg.cache));
 	if (mrrc_unlikely(!op)) {
 		MRRC_DBG(EP_DATA, "%u operations in flight\n", MRRC_OPS_MAX);
 		return -FI_EAGAIN;
 	}
-	op->context = context;
-	atomic_store_explicit(&op->ep, ep->alias_of ? ep->alias_of : ep,
-			      memory_order_relaxed);
-	op->domain = domain;
-	op->cq = dir->cq;
-	op->next = NULL;
-	op->bounces = NULL;
-	op->regions = op->region;
-	op->region_cnt = 0;
-	op->region_max = MRRC_OP_REGIONS;
 	if ((op_flags & MRRC_OP_SILENT) && dir->cq)
 		atomic_fetch_add_explicit(&dir->cq->silent, 1,
 					  memory_order_relaxed);
-	op->seq = atomic_fetch_add_explicit(&domain->posts, 1,
-					    memory_order_relaxed);
-	atomic_store_explicit(&op->flags, op_flags, memory_order_release);
+	mrrc_op_start(op, ep, dir->cq, mrrc_op_posts(domain, dir->cq), context,
+		      op_flags);
 	*op_out = op;
 	return 0;
 }
@@ -124,7 +114,7 @@ int mrrc_op_retrieve(struct mrrc_ep *ep, uint64_t flags,
 	if (!mrrc_pool_is_live(ep->domain->ops, op) ||
 	    op->context != context ||
 	    atomic_load_explicit(&op->ep, memory_order_relaxed) !=
-	    (ep->alias_of ? ep->alias_of : ep))
+	    ep->base)
 		return -FI_EINVAL;
 	/* only one of several may have it */
 	if (!atomic_compare_exchange_strong(&op->flags, &state,
@@ -139,59 +129,57 @@ int mrrc_op_retrieve(struct mrrc_ep *ep, uint64_t flags,
 
 int mrrc_op_hold(struct mrrc_op *op, struct mrrc_region *region)
 {
+	const uint32_t max = op->more ? op->more_max : MRRC_OP_REGIONS;
 	struct mrrc_region **more;
 
-	if (mrrc_unlikely(op->region_cnt == op->region_max)) {
-		more = malloc(2 * op->region_max * sizeof(*more));
+	if (mrrc_unlikely(op->region_cnt == max)) {
+		more = malloc(2 * max * sizeof(*more));
 		if (!more)
 			return -FI_ENOMEM;
-		memcpy(more, op->regions, op->region_cnt * sizeof(*more));
-		if (op->regions != op->region)
-			free(op->regions);
-		op->regions = more;
-		op->region_max *= 2;
+		memcpy(more, op->more ? op->more : op->region,
+		       max * sizeof(*more));
+		free(op->more);
+		op->more = more;
+		op->more_max = 2 * max;
 	}
-	op->regions[op->region_cnt++] = region;
+	(op->more ? op->more : op->region)[op->region_cnt++] = region;
 	return 0;
 }
 
-static void mrrc_op_put_regions(struct mrrc_op *op)
+static inline void mrrc_op_put_regions(struct mrrc_op *op,
+				       const struct mrrc_reg *reg)
 {
+	struct mrrc_region **region = op->region;
 	uint32_t i;
 
+	if (mrrc_unlikely(op->more != NULL))
+		region = op->more;
 	for (i = 0; i < op->region_cnt; i++)
-		mrrc_cache_mt_put(op->domain->reg.cache, op->regions[i]);
+		mrrc_cache_hit_put(reg->cache, region[i]);
 	op->region_cnt = 0;
-	if (mrrc_unlikely(op->domain->reg.traced))
+	if (mrrc_unlikely(reg->traced))
 		mrrc_record_end(&op->trace);
 }
 
-/* Everything but the counting of completions. */
-static void mrrc_op_undo(struct mrrc_op *op)
+ssize_t mrrc_op_refused(struct mrrc_op *op, ssize_t ret)
 {
-	mrrc_op_put_regions(op);
-	mrrc_op_free(op);
-}
+	struct mrrc_domain *domain = op->domain;
 
-ssize_t mrrc_op_posted(struct mrrc_op *op, ssize_t ret)
-{
-	if (mrrc_unlikely(ret)) {
-		struct mrrc_domain *domain = op->domain;
-
-		mrrc_op_retire_silent(op);
-		if (atomic_load_explicit(&op->flags, memory_order_relaxed) &
-		    MRRC_OP_RETRIEVE) {
-			/* the message is still there */
-			mrrc_op_put_regions(op);
-			atomic_store_explicit(&op->flags, MRRC_OP_FOUND |
-					      MRRC_OP_RX,
-					      memory_order_release);
-			return ret;
-		}
-		atomic_fetch_sub_explicit(&domain->posts, 1,
-					  memory_order_relaxed);
-		mrrc_op_undo(op);
+	/* the hit path does not try twice: for the next call */
+	if (ret == -FI_EAGAIN)
+		mrrc_op_make_room(op);
+	mrrc_op_retire_silent(op);
+	mrrc_op_put_regions(op, &domain->reg);
+	if (atomic_load_explicit(&op->flags, memory_order_relaxed) &
+	    MRRC_OP_RETRIEVE) {
+		/* the message is still there */
+		atomic_store_explicit(&op->flags, MRRC_OP_FOUND | MRRC_OP_RX,
+				      memory_order_release);
+		return ret;
 	}
+	atomic_fetch_sub_explicit(mrrc_op_posts(domain, op->cq), 1,
+				  memory_order_relaxed);
+	mrrc_op_free(op, mrrc_cache_hit_table(domain->reg.cache));
 	return ret;
 }
 
@@ -253,24 +241,31 @@ bool mrrc_op_make_room(struct mrrc_op *op)
 
 void mrrc_op_end(struct mrrc_op *op)
 {
-	struct mrrc_domain *domain = op->domain;
-
-	atomic_fetch_add_explicit(&domain->completions, 1,
-				  memory_order_relaxed);
-	mrrc_op_undo(op);
+	op->next = NULL;
+	mrrc_op_end_list(op);
 }
 
 void mrrc_op_end_list(struct mrrc_op *list)
 {
-	const bool traced = list && mrrc_unlikely(list->domain->reg.traced);
+	struct mrrc_domain *domain;
+	struct mrrc_tlb *tlb;
 	struct mrrc_op *op;
+	unsigned count = 0;
 
-	if (mrrc_unlikely(traced))
+	if (!list)
+		return;
+	domain = list->domain;
+	tlb = mrrc_cache_hit_table(domain->reg.cache);
+	if (mrrc_unlikely(domain->reg.traced))
 		mrrc_record_end_begin();
 	while ((op = list)) {
 		list = op->next;
-		mrrc_op_end(op);
+		count++;
+		mrrc_op_put_regions(op, &domain->reg);
+		mrrc_op_free(op, tlb);
 	}
-	if (mrrc_unlikely(traced))
+	atomic_fetch_add_explicit(&domain->completions, count,
+				  memory_order_relaxed);
+	if (mrrc_unlikely(domain->reg.traced))
 		mrrc_record_end_done();
 }

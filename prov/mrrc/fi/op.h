@@ -12,12 +12,16 @@
 #define MRRC_OP_H
 
 #include "mrrc_fi.h"
-#include "sys/cache_mt.h"
-#include "sys/pool.h"
+#include "sys/cache_hit.h"
 
 #define MRRC_OP_REGIONS	6	/* inline; more are allocated */
 #define MRRC_IOV_MAX	64	/* entries of one operation, all arrays */
-#define MRRC_OPS_MAX	(1U << 20)	/* in flight on one domain */
+/* in flight on one domain, and spare (sys/tlb.h) */
+#define MRRC_OPS_MAX	(1U << 20)
+
+/* three arrays: of an atomic that fetches and compares */
+_Static_assert(3ULL * MRRC_IOV_MAX * MRRC_OPS_MAX < MRRC_REGION_INDEX_BIT,
+	       "all operations may hold the same region");
 
 enum {
 	MRRC_OP_SILENT	= 1 << 0,	/* no completion is expected */
@@ -40,18 +44,21 @@ struct mrrc_op {
 	void *context;			/* the application's */
 	struct mrrc_ep *_Atomic ep;	/* read by sweeps of any endpoint */
 	struct mrrc_domain *domain;
-	struct mrrc_cq *cq;		/* reports it; NULL: a shared context */
 	struct mrrc_op *next;		/* list of its claimer */
-	uint64_t seq;			/* age: smaller is older */
+	struct mrrc_cq *cq;		/* reports it; NULL: a shared context */
+	uint64_t seq;			/* age in its CQ: smaller is older */
+	/* NULL and 0 in a free record, as in a new one: bounces, region_cnt,
+	 * more */
 	struct mrrc_block *bounces;	/* copies instead of buffers */
 	/* of a multi-receive buffer, see complete.c */
 	uintptr_t multi_base;
 	size_t multi_len, multi_min, multi_done, multi_end;
 	_Atomic uint32_t flags;		/* once posted: under a CQ's lock */
-	uint32_t region_cnt, region_max;
+	uint32_t region_cnt;
+	uint32_t more_max;
 	uint64_t trace;			/* what record.c ends; else 0 */
-	struct mrrc_region **regions;	/* region, or allocated */
 	struct mrrc_region *region[MRRC_OP_REGIONS];
+	struct mrrc_region **more;	/* in place of region; allocated */
 };
 
 static inline struct mrrc_op *mrrc_op_of(struct mrrc_domain *domain,
@@ -66,6 +73,35 @@ static inline struct mrrc_op *mrrc_op_of(struct mrrc_domain *domain,
  */
 int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 		  void *context, struct mrrc_op **op);
+
+/* NULL: too many in flight. tlb: the calling thread's, or NULL. */
+static inline struct mrrc_op *mrrc_op_alloc(struct mrrc_domain *domain,
+					    struct mrrc_tlb *tlb)
+{
+	return mrrc_likely(tlb && mrrc_tlb_has_spare(tlb)) ?
+	       mrrc_tlb_take_spare(tlb) : mrrc_pool_alloc(domain->ops);
+}
+
+/* What counts the operations that a CQ reports, or none. */
+static inline atomic_uint_fast64_t *mrrc_op_posts(struct mrrc_domain *domain,
+						  struct mrrc_cq *cq)
+{
+	return cq ? &cq->posts : &domain->posts;
+}
+
+/* The last step of beginning: from now on sweeps see it. */
+static inline void mrrc_op_start(struct mrrc_op *op, struct mrrc_ep *ep,
+				 struct mrrc_cq *cq,
+				 atomic_uint_fast64_t *posts, void *context,
+				 uint32_t op_flags)
+{
+	op->context = context;
+	atomic_store_explicit(&op->ep, ep->base, memory_order_relaxed);
+	op->domain = ep->domain;
+	op->cq = cq;
+	op->seq = atomic_fetch_add_explicit(posts, 1, memory_order_relaxed);
+	atomic_store_explicit(&op->flags, op_flags, memory_order_release);
+}
 
 /* It is no longer one of its CQ's unsignalled operations. */
 static inline void mrrc_op_retire_silent(struct mrrc_op *op)
@@ -94,8 +130,14 @@ int mrrc_op_hold(struct mrrc_op *op, struct mrrc_region *region);
 void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
 		   const struct iovec *iov, size_t count);
 
-/* The core's answer to posting: passes it on, ends the record on failure. */
-ssize_t mrrc_op_posted(struct mrrc_op *op, ssize_t ret);
+/* The core refused it: ends the record and passes its answer on. */
+ssize_t mrrc_op_refused(struct mrrc_op *op, ssize_t ret);
+
+/* The core's answer to posting. */
+static inline ssize_t mrrc_op_posted(struct mrrc_op *op, ssize_t ret)
+{
+	return mrrc_unlikely(ret) ? mrrc_op_refused(op, ret) : 0;
+}
 
 /*
  * After -FI_EAGAIN: true if reading completions that the application does not
@@ -153,7 +195,24 @@ void mrrc_bounce_free(struct mrrc_op *op);
  * record to *done when it is over. True if the application sees this
  * completion; *context is then its own.
  */
-bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op, void *entry,
-		   int err, void **context, struct mrrc_op **done);
+bool mrrc_op_claim_any(struct mrrc_cq *cq, struct mrrc_op *op, void *entry,
+		       int err, void **context, struct mrrc_op **done);
+
+static inline bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op,
+				 void *entry, int err, void **context,
+				 struct mrrc_op **done)
+{
+	/* a transmission that is reported, and nothing else to do */
+	if (mrrc_unlikely(atomic_load_explicit(&op->flags,
+					       memory_order_acquire)) ||
+	    mrrc_unlikely(op->bounces != NULL))
+		return mrrc_op_claim_any(cq, op, entry, err, context, done);
+	*context = op->context;
+	atomic_store_explicit(&op->flags, MRRC_OP_CLAIMED,
+			      memory_order_relaxed);
+	op->next = *done;
+	*done = op;
+	return true;
+}
 
 #endif /* MRRC_OP_H */

@@ -18,6 +18,8 @@
 #include "core/policy.h"
 #include "core/text.h"
 #include "mrrc_fi.h"
+#include "param.h"
+#include "sys/cost_file.h"
 
 #define PARAM_PREFIX	"FI_OFI_MRRC_"
 #define PARAM_NAME_MAX	64	/* with the prefix */
@@ -76,10 +78,17 @@ static int set_policy(const char *value)
 static int set_cost(const char *value)
 {
 	const bool measure = !strcmp(value, "measure");
+	const size_t prefix = strlen(MRRC_COST_FILE);
+	int ret = 0;
 
-	if (strlen(value) >= sizeof(mrrc_params.cost_text) ||
-	    (!measure && mrrc_cost_parse(value, &mrrc_params.cost)))
+	if (strlen(value) >= sizeof(mrrc_params.cost_text))
 		return -FI_EINVAL;
+	if (!strncmp(value, MRRC_COST_FILE, prefix))
+		ret = mrrc_cost_file_read(value + prefix, &mrrc_params.cost);
+	else if (!measure)
+		ret = mrrc_cost_parse(value, &mrrc_params.cost);
+	if (ret)
+		return ret;
 	mrrc_params.cost_measure = measure;
 	snprintf(mrrc_params.cost_text, sizeof(mrrc_params.cost_text), "%s",
 		 value);
@@ -255,8 +264,9 @@ static const struct mrrc_param {
 	  .set = set_policy },
 	{ .name = "cost", .type = FI_PARAM_STRING,
 	  .accepts = "measure, ou2009, ou2009-nobatch, ucx, mietke2006, "
-		     "mietke2006-huge, rxe, or nanoseconds as a=770,b=7420,"
-		     "c=220,d=1100,copy=300",
+		     "mietke2006-huge, rxe, nanoseconds as a=770,b=7420,"
+		     "c=220,d=1100,copy=300, or file:PATH with such a line, "
+		     "as fi_mrrc_prof saves it",
 	  .otherwise = "measure",
 	  .help = "What registering a buffer of p pages takes, a * p + b, "
 		  "deregistering it, c * p + d, and copying it, copy * p: by "
@@ -381,7 +391,9 @@ static void param_check_name(const char *variable, const char *const *names,
 	char name[PARAM_NAME_MAX];
 	size_t nearest;
 
-	if (strncasecmp(variable, PARAM_PREFIX, strlen(PARAM_PREFIX)))
+	/* with a separator too few, or called as the manual page is */
+	if (strncasecmp(variable, PARAM_PREFIX, strlen(PARAM_PREFIX) - 1) &&
+	    strncasecmp(variable, "FI_MRRC_", 8))
 		return;
 	snprintf(name, sizeof(name), "%.*s", len, variable);
 	nearest = mrrc_text_nearest(name, names, cnt);
@@ -403,6 +415,16 @@ static void param_check_environ(void)
 	}
 	for (variable = environ; variable && *variable; variable++)
 		param_check_name(*variable, names, count_of(param_table));
+}
+
+/* What was wrong with a value. */
+static const char *param_why(int ret)
+{
+	switch (-ret) {
+	case ERANGE: return "too large";
+	case EINVAL: return "not understood";
+	default: return fi_strerror(-ret);	/* of a file */
+	}
 }
 
 void mrrc_params_init(void)
@@ -427,10 +449,18 @@ void mrrc_params_init(void)
 		if (!ret)
 			continue;
 		param_variable(param, variable);
-		MRRC_WARN(CORE, "%s: \"%s\" is %s; it takes %s; the default "
-			  "is used: %s\n", variable, value,
-			  ret == -ERANGE ? "too large" : "not understood",
-			  param->accepts, param->otherwise);
+		MRRC_WARN(CORE, "%s: \"%s\" is %s%s; it takes %s; the "
+			  "default is used: %s\n", variable, value,
+			  ret == -ERANGE || ret == -EINVAL ? "" :
+							     "of no use: ",
+			  param_why(ret), param->accepts, param->otherwise);
 	}
 	param_check_environ();
+	if (mrrc_params.stats_file[0] &&
+	    !strcmp(mrrc_params.stats_file, mrrc_params.trace)) {
+		MRRC_WARN(CORE, PARAM_PREFIX "STATS_FILE and " PARAM_PREFIX
+			  "TRACE are the same file: no statistics are "
+			  "written\n");
+		mrrc_params.stats_file[0] = '\0';
+	}
 }

@@ -6,6 +6,8 @@
  * Threading: the core's.
  */
 #include "config.h"
+#include "cw_calls.h"
+#include "info.h"
 #include "mrrc_fi.h"
 
 static int pep_close(struct fid *fid)

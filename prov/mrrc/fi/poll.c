@@ -9,7 +9,8 @@
  * list of CQs and is held for a walk only.
  */
 #include "config.h"
-#include "cq.h"
+#include "cw.h"
+#include "cw_calls.h"
 
 /* not fi_poll*(): libfabric 2.x calls poll sets deprecated */
 
@@ -60,8 +61,10 @@ static int poll_poll(struct fid_poll *poll_fid, void **context, int count)
 	int i, cnt, ret;
 
 	mrrc_domain_drain(poll->domain);
-	if (poll->domain->cw)
-		mrrc_cw_progress(poll->domain->cw);
+	if (poll->domain->cw) {
+		mrrc_cw_seen(poll->domain->cw);
+		mrrc_cw_progress(poll->domain->cw, false);
+	}
 	ret = poll->core->ops->poll(poll->core, context, count);
 	cnt = ret > 0 ? poll_drop_unready(context, ret) : 0;
 	cnt = poll_add_stashed(poll, context, cnt, count);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "param.h"
 #include "record.h"
 #include "sys/cache_mt.h"
 #include "sys/trace_file.h"
@@ -136,7 +137,8 @@ void mrrc_record_open(struct mrrc_reg *reg)
 	if (file) {
 		if (reg->cache)
 			mrrc_reg_info(reg, &info);
-		reg->traced = 1 + mrrc_trace_file_domain(file, &info);
+		reg->traced = 1 + mrrc_trace_file_domain(file, &info,
+				reg->cache ? &reg->cost : NULL);
 	}
 	pthread_mutex_unlock(&recorder.lock);
 }

@@ -13,6 +13,7 @@
 
 #include "measure.h"
 #include "mrrc_fi.h"
+#include "param.h"
 #include "record.h"
 #include "reg.h"
 #include "stats_file.h"
@@ -155,6 +156,7 @@ void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 		key = (uintptr_t) reg;
 	*reg = (struct mrrc_reg) {
 		.core_name = core_name,
+		.pid = getpid(),
 		.mr_mode = mr_mode,
 		.key_size = info->domain_attr->mr_key_size,
 		.hmem = (info->caps | info->domain_attr->caps) & FI_HMEM,
@@ -278,9 +280,13 @@ int mrrc_reg_open(struct mrrc_reg *reg)
 		.ops = &mrrc_reg_ops,
 		.arg = reg,
 		.helper = reg->helper,
+		.records = reg->records,
 	};
 	int ret;
 
+	/* no region at all: the cache has no such limit, but one of a byte */
+	if (!mrrc_params.cache_max_count)
+		attr.max_bytes = 1;
 	ret = mrrc_reg_open_monitor(reg);
 	if (ret)
 		return ret;
@@ -355,7 +361,8 @@ int mrrc_reg_invalidate(struct mrrc_reg *reg, const void *addr, size_t len)
 	const uintptr_t start = (uintptr_t) addr & ~mask;
 	uintptr_t end;
 
-	if (!addr || !len || len > UINTPTR_MAX - mask - (uintptr_t) addr)
+	if (!addr || !len || len > UINTPTR_MAX - mask ||
+	    (uintptr_t) addr > UINTPTR_MAX - mask - len)
 		return -FI_EINVAL;
 	end = ((uintptr_t) addr + len + mask) & ~mask;
 	mrrc_cache_mt_invalidate(reg->cache, (void *) start, end - start);

@@ -26,6 +26,10 @@ struct fi_mrrc_stats;
 struct mrrc_cache_mt;
 struct mrrc_mon;
 struct mrrc_alloc;
+struct mrrc_heap;
+struct mrrc_heaps;
+
+#define MRRC_ALLOC_RIGHTS	4	/* combinations of remote rights */
 
 struct mrrc_reg {
 	struct fid_domain *core;
@@ -38,12 +42,17 @@ struct mrrc_reg {
 	bool nocache;		/* MRRC_MR_NOCACHE means something to it */
 	bool hmem;		/* opened with FI_HMEM */
 	bool helper;		/* a thread of ours deregisters */
+	struct mrrc_pool *records;	/* of operations, or NULL */
 	atomic_uint_fast64_t next_key;	/* where keys are ours to choose */
 	struct mrrc_cache_mt *cache;
+	pid_t pid;		/* of the process that opened the domain */
 	unsigned traced;	/* record.c: its number from 1; 0: not */
 	struct mrrc_mon *mon;
 	struct mrrc_board *board;	/* NULL: counted where none can see */
 	struct mrrc_alloc *_Atomic alloc;	/* once somebody allocates */
+	struct mrrc_heaps *_Atomic alloc_heaps;	/* alloc's */
+	/* and its own heaps, once there are, of pages of the default kind */
+	struct mrrc_heap *_Atomic alloc_usual[MRRC_ALLOC_RIGHTS];
 	struct mrrc_stats last;		/* before the last flush */
 	bool listed;			/* with link: stats_file.c's lock */
 	TAILQ_ENTRY(mrrc_reg) link;

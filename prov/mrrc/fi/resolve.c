@@ -201,38 +201,6 @@ static int mrrc_resolve_one(struct mrrc_op *op, const struct iovec *iov,
 	return mrrc_resolve_plan(op, &copy, &plan, core);
 }
 
-struct mrrc_op *mrrc_resolve_known(struct mrrc_ep *ep, const void *buf,
-				   size_t len, enum mrrc_access access,
-				   void *context, void **core_desc)
-{
-	const uint64_t flags = ep->tx.op_flags;
-	struct mrrc_cache_mt *cache = ep->domain->reg.cache;
-	struct mrrc_region *region;
-	struct mrrc_op *op;
-
-	/* what the core's call without flags would not do as asked */
-	if ((ep->tx.selective && !(flags & FI_COMPLETION)) ||
-	    flags & (FI_INJECT | FI_TRIGGER | FI_CLAIM | FI_MULTI_RECV) ||
-	    (ep->domain->core_local && len <= ep->inject_size))
-		return NULL;
-	region = mrrc_cache_mt_get_known(cache, buf, len, access);
-	if (!region)
-		return NULL;
-	if (mrrc_unlikely(mrrc_op_begin(ep, &ep->tx, flags, context, &op))) {
-		mrrc_cache_mt_put(cache, region);
-		op = NULL;
-	}
-	if (mrrc_unlikely(ep->domain->reg.traced))
-		mrrc_record_hit(&ep->domain->reg, op ? &op->trace : NULL,
-				buf, len, access);
-	if (mrrc_unlikely(!op))
-		return NULL;
-	op->region[0] = region;
-	op->region_cnt = 1;
-	*core_desc = region->desc;
-	return op;
-}
-
 int mrrc_resolve_nothing(struct mrrc_op *op, void **core_desc)
 {
 	struct iovec iov = { &op->domain->nothing, 1 };

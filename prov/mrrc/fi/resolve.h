@@ -5,7 +5,9 @@
 #ifndef MRRC_RESOLVE_H
 #define MRRC_RESOLVE_H
 
+#include "alloc.h"
 #include "op.h"
+#include "record.h"
 
 /*
  * Can the call go to the core as it is? The hit path of an application that
@@ -48,10 +50,58 @@ struct mrrc_bufs {
  * The shortest way for one buffer of a call without flags, which most calls
  * take: a transmission that completes by default, from or to a region that
  * this thread used before. A record that holds it, or NULL: all the rest.
+ *
+ * Without @calls, which is what to try first, nothing is called and hence
+ * nothing saved: not where the kernel has to be asked, or a record fetched.
  */
-struct mrrc_op *mrrc_resolve_known(struct mrrc_ep *ep, const void *buf,
-				   size_t len, enum mrrc_access access,
-				   void *context, void **core_desc);
+static inline __attribute__((always_inline)) struct mrrc_op *
+mrrc_resolve_known(struct mrrc_ep *ep, const void *buf, size_t len,
+		   enum mrrc_access access, void *context, void **core_desc,
+		   bool calls)
+{
+	struct mrrc_domain *domain = ep->domain;
+	struct mrrc_cache_mt *cache = domain->reg.cache;
+	struct mrrc_tlb *tlb = mrrc_cache_hit_table(cache);
+	struct mrrc_region *region;
+	struct mrrc_op *op;
+
+	if (len < (calls ? ep->known_min : ep->quick_min) ||
+	    mrrc_unlikely(!tlb) ||
+	    (!calls && mrrc_unlikely(!mrrc_tlb_has_spare(tlb))))
+		return NULL;
+	region = mrrc_cache_hit(cache, tlb, (uintptr_t) buf, len, access,
+				calls);
+	if (mrrc_unlikely(!region))
+		return NULL;
+	op = calls ? mrrc_op_alloc(domain, tlb) : mrrc_tlb_take_spare(tlb);
+	if (calls && mrrc_unlikely(!op)) {
+		mrrc_cache_mt_put(cache, region);
+		return NULL;
+	}
+	if (calls && mrrc_unlikely(domain->reg.traced))
+		mrrc_record_hit(&domain->reg, &op->trace, buf, len, access);
+	mrrc_op_start(op, ep, ep->tx.cq, &ep->tx.cq->posts, context, 0);
+	op->region[0] = region;
+	op->region_cnt = 1;
+	*core_desc = region->desc;
+	return op;
+}
+
+/*
+ * One buffer in what was allocated of the domain: the call can go to the core
+ * with this descriptor, and nothing has to be held, since who allocated the
+ * memory frees it.
+ */
+static inline bool mrrc_resolve_born(const struct mrrc_ep *ep, const void *buf,
+				     size_t len, const void *context,
+				     void **core_desc)
+{
+	const struct mrrc_reg *reg = &ep->domain->reg;
+
+	return atomic_load_explicit(&reg->alloc, memory_order_relaxed) &&
+	       (uintptr_t) context - ep->ops_base >= ep->ops_len &&
+	       mrrc_alloc_desc(reg, buf, len, core_desc);
+}
 
 /* The descriptor of some memory, for buffers that nothing is done with. */
 int mrrc_resolve_nothing(struct mrrc_op *op, void **core_desc);

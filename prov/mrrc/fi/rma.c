@@ -68,12 +68,15 @@ mrrc_post_read(struct mrrc_ep *ep, const struct fi_msg_rma *msg,
 }
 
 static ssize_t __attribute__((noinline))
-mrrc_read_null(struct mrrc_ep *ep, void *buf, size_t len, void *desc,
-		fi_addr_t src_addr, uint64_t addr, uint64_t key, void *context)
+mrrc_read_ask(struct mrrc_ep *ep, void *buf, size_t len, void *desc,
+	      fi_addr_t src_addr, uint64_t addr, uint64_t key, void *context)
 {
 	struct mrrc_op *op;
 
-	op = mrrc_resolve_known(ep, buf, len, MRRC_RW, context, &desc);
+	if (mrrc_resolve_born(ep, buf, len, context, &desc))
+		return fi_read(ep->core, buf, len, desc, src_addr, addr, key,
+			       context);
+	op = mrrc_resolve_known(ep, buf, len, MRRC_RW, context, &desc, true);
 	if (op)
 		return MRRC_OP_POST(op, fi_read(ep->core, buf, len, desc,
 						src_addr, addr, key, op));
@@ -86,6 +89,19 @@ mrrc_read_null(struct mrrc_ep *ep, void *buf, size_t len, void *desc,
 		.rma_iov_count = 1,
 		.context = context,
 	}, ep->tx.op_flags & ~FI_INJECT);
+}
+
+static ssize_t __attribute__((noinline))
+mrrc_read_null(struct mrrc_ep *ep, void *buf, size_t len, void *desc,
+	       fi_addr_t src_addr, uint64_t addr, uint64_t key, void *context)
+{
+	struct mrrc_op *op;
+
+	op = mrrc_resolve_known(ep, buf, len, MRRC_RW, context, &desc, false);
+	if (op)
+		return mrrc_op_posted(op, fi_read(ep->core, buf, len, desc,
+						  src_addr, addr, key, op));
+	return mrrc_read_ask(ep, buf, len, desc, src_addr, addr, key, context);
 }
 
 static ssize_t mrrc_read(struct fid_ep *ep_fid, void *buf, size_t len,
@@ -135,12 +151,15 @@ static ssize_t mrrc_readmsg(struct fid_ep *ep_fid,
 }
 
 static ssize_t __attribute__((noinline))
-mrrc_write_null(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
-		fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
+mrrc_write_ask(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
+	       fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
 {
 	struct mrrc_op *op;
 
-	op = mrrc_resolve_known(ep, buf, len, MRRC_RO, context, &desc);
+	if (mrrc_resolve_born(ep, buf, len, context, &desc))
+		return fi_write(ep->core, buf, len, desc, dest_addr, addr, key,
+				context);
+	op = mrrc_resolve_known(ep, buf, len, MRRC_RO, context, &desc, true);
 	if (op)
 		return MRRC_OP_POST(op, fi_write(ep->core, buf, len, desc,
 						 dest_addr, addr, key, op));
@@ -153,6 +172,20 @@ mrrc_write_null(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
 		.rma_iov_count = 1,
 		.context = context,
 	}, ep->tx.op_flags);
+}
+
+static ssize_t __attribute__((noinline))
+mrrc_write_null(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
+		fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
+{
+	struct mrrc_op *op;
+
+	op = mrrc_resolve_known(ep, buf, len, MRRC_RO, context, &desc, false);
+	if (op)
+		return mrrc_op_posted(op, fi_write(ep->core, buf, len, desc,
+						   dest_addr, addr, key, op));
+	return mrrc_write_ask(ep, buf, len, desc, dest_addr, addr, key,
+			      context);
 }
 
 static ssize_t mrrc_write(struct fid_ep *ep_fid, const void *buf, size_t len,

@@ -212,16 +212,21 @@ void mrrc_stash_write(struct mrrc_cq *cq, struct mrrc_comp *comp,
 	mrrc_cq_wake(cq);
 }
 
+static void mrrc_cq_collect(struct mrrc_cq *cq, struct mrrc_op **done)
+{
+	mrrc_cq_lock(cq);
+	/* a thread asleep in the core is woken by what comes, and reads it */
+	if (!cq->sreaders)
+		mrrc_cq_stash(cq, MRRC_DRAIN_MAX, done);
+	mrrc_cq_unlock(cq);
+	mrrc_cq_wake(cq);
+}
+
 void mrrc_cq_drain(struct mrrc_cq *cq)
 {
 	struct mrrc_op *done = NULL;
 
-	mrrc_cq_lock(cq);
-	/* a thread asleep in the core is woken by what comes, and reads it */
-	if (!cq->sreaders)
-		mrrc_cq_stash(cq, MRRC_DRAIN_MAX, &done);
-	mrrc_cq_unlock(cq);
-	mrrc_cq_wake(cq);
+	mrrc_cq_collect(cq, &done);
 	mrrc_op_end_list(done);
 }
 
@@ -246,6 +251,7 @@ bool mrrc_cq_ready(struct mrrc_cq *cq)
 
 void mrrc_domain_drain(struct mrrc_domain *domain)
 {
+	struct mrrc_op *done = NULL;
 	struct mrrc_cq *cq;
 
 	if (!atomic_load_explicit(&domain->internal_cqs,
@@ -254,7 +260,8 @@ void mrrc_domain_drain(struct mrrc_domain *domain)
 	pthread_mutex_lock(&domain->cq_lock);
 	for (cq = domain->cqs; cq; cq = cq->next) {
 		if (cq->internal)
-			mrrc_cq_drain(cq);
+			mrrc_cq_collect(cq, &done);
 	}
 	pthread_mutex_unlock(&domain->cq_lock);
+	mrrc_op_end_list(done);
 }

@@ -21,8 +21,14 @@ static struct mrrc_domain *mrrc_domain_check(struct fid_domain *domain)
 static void mrrc_stats_fill(struct mrrc_domain *domain,
 			    struct fi_mrrc_stats *out)
 {
-	out->posts = atomic_load(&domain->posts);
+	struct mrrc_cq *cq;
+
 	out->completions = atomic_load(&domain->completions);
+	pthread_mutex_lock(&domain->cq_lock);
+	out->posts = atomic_load(&domain->posts);
+	for (cq = domain->cqs; cq; cq = cq->next)
+		out->posts += atomic_load(&cq->posts);
+	pthread_mutex_unlock(&domain->cq_lock);
 	if (!domain->implicit) {
 		strcpy(out->monitor, "none");
 		return;

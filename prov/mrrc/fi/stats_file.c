@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "mrrc_fi.h"
+#include "param.h"
 #include "reg.h"
 #include "stats_file.h"
 #include "sys/cache_mt.h"

@@ -8,6 +8,7 @@
  */
 #include "config.h"
 #include "cq.h"
+#include "cw_calls.h"
 #include "op.h"
 #include "sweep.h"
 
@@ -36,7 +37,7 @@ static void mrrc_search_cb(void *object, void *arg)
 	struct mrrc_op *op = object;
 
 	if (!(atomic_load(&op->flags) & (MRRC_OP_CLAIMED | MRRC_OP_ZOMBIE |
-					 MRRC_OP_FOUND)) &&
+					 MRRC_OP_FOUND | MRRC_OP_FULL)) &&
 	    op->ep == search->ep && op->context == search->context &&
 	    mrrc_search_better(op, search->op))
 		search->op = op;
@@ -46,12 +47,12 @@ ssize_t mrrc_ep_cancel(struct fid *fid, void *context)
 {
 	struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
 	struct mrrc_search search = {
-		.ep = ep->alias_of ? ep->alias_of : ep,
+		.ep = ep->base,
 		.context = context,
 	};
 	ssize_t ret;
 
-	if (search.ep->cw && !mrrc_cw_cancel(ep, context))
+	if (mrrc_ep_has_cw(search.ep) && !mrrc_cw_cancel(ep, context))
 		return 0;
 	if (!ep->domain->implicit)
 		return fi_cancel(&ep->core->fid, context);
@@ -114,8 +115,17 @@ void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done)
 	struct mrrc_sweep sweep = { .cq = cq, .done = *done };
 
 	mrrc_cq_stash(cq, SIZE_MAX, &sweep.done);
-	mrrc_pool_foreach_live(cq->domain->ops, mrrc_sweep_zombie_cb, &sweep);
+	if (cq->zombies)
+		mrrc_pool_foreach_live(cq->domain->ops, mrrc_sweep_zombie_cb,
+				       &sweep);
 	cq->zombies = 0;
+	if (cq->awaited) {
+		cq->awaited = false;
+		sweep.cq = NULL;
+		if (atomic_fetch_sub(&cq->domain->awaited_cqs, 1) == 1)
+			mrrc_pool_foreach_live(cq->domain->ops,
+					       mrrc_sweep_zombie_cb, &sweep);
+	}
 	*done = sweep.done;
 }
 
@@ -127,8 +137,8 @@ void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done)
  * A thread that is inside a core's sread may hold a completion that we cannot
  * see, and is the only one to read that CQ. Records that are reported there
  * stay as zombies until the last such thread comes out (mrrc_cq_reap). Any CQ
- * may report what was posted to a shared receive context: those wait for a
- * sweep that finds no such thread at all, or for the domain's close.
+ * may report what was posted to a shared receive context: those wait until
+ * that has happened to each that has such threads now (`awaited`).
  */
 void mrrc_ep_sweep(struct mrrc_ep *ep)
 {
@@ -138,15 +148,16 @@ void mrrc_ep_sweep(struct mrrc_ep *ep)
 
 	mrrc_domain_lock_cqs(domain);
 	for (cq = domain->cqs; cq; cq = cq->next) {
-		if (cq->sreaders)
+		if (cq->sreaders) {
 			sweep.busy = true;
-		else if (cq == ep->tx.cq || cq == ep->rx.cq || ep->is_srx)
+			if (ep->is_srx && !cq->awaited)
+				atomic_fetch_add(&domain->awaited_cqs, 1);
+			cq->awaited |= ep->is_srx;
+		} else if (cq == ep->tx.cq || cq == ep->rx.cq || ep->is_srx) {
 			mrrc_cq_stash(cq, SIZE_MAX, &sweep.done);
+		}
 	}
 	mrrc_pool_foreach_live(domain->ops, mrrc_sweep_ep_cb, &sweep);
-	if (!sweep.busy && ep->is_srx)
-		mrrc_pool_foreach_live(domain->ops, mrrc_sweep_zombie_cb,
-				       &sweep);
 	for (cq = domain->cqs; cq; cq = cq->next)
 		mrrc_cq_unlock(cq);
 	for (cq = domain->cqs; cq; cq = cq->next)
@@ -159,6 +170,9 @@ static void mrrc_sweep_all_cb(void *object, void *arg)
 {
 	struct mrrc_op *op = object;
 
+	/* some thread's spare */
+	if (atomic_load(&op->flags) & MRRC_OP_CLAIMED)
+		return;
 	/* its CQ is closed already */
 	op->cq = NULL;
 	mrrc_op_end(op);

@@ -151,6 +151,9 @@ mrrc_trecv_null(struct mrrc_ep *ep, void *buf, size_t len, void *desc,
 		fi_addr_t src_addr, uint64_t tag, uint64_t ignore,
 		void *context)
 {
+	if (mrrc_resolve_born(ep, buf, len, context, &desc))
+		return fi_trecv(ep->core, buf, len, desc, src_addr, tag,
+				ignore, context);
 	return mrrc_post_trecv(ep, &(struct fi_msg_tagged) {
 		.msg_iov = &(struct iovec) { buf, len },
 		.desc = &desc,
@@ -209,12 +212,15 @@ static ssize_t mrrc_trecvmsg(struct fid_ep *ep_fid,
 }
 
 static ssize_t __attribute__((noinline))
-mrrc_tsend_null(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
-		fi_addr_t dest_addr, uint64_t tag, void *context)
+mrrc_tsend_ask(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
+	       fi_addr_t dest_addr, uint64_t tag, void *context)
 {
 	struct mrrc_op *op;
 
-	op = mrrc_resolve_known(ep, buf, len, MRRC_RO, context, &desc);
+	if (mrrc_resolve_born(ep, buf, len, context, &desc))
+		return fi_tsend(ep->core, buf, len, desc, dest_addr, tag,
+				context);
+	op = mrrc_resolve_known(ep, buf, len, MRRC_RO, context, &desc, true);
 	if (op)
 		return MRRC_OP_POST(op, fi_tsend(ep->core, buf, len, desc,
 						 dest_addr, tag, op));
@@ -226,6 +232,19 @@ mrrc_tsend_null(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
 		.tag = tag,
 		.context = context,
 	}, ep->tx.op_flags);
+}
+
+static ssize_t __attribute__((noinline))
+mrrc_tsend_null(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
+		fi_addr_t dest_addr, uint64_t tag, void *context)
+{
+	struct mrrc_op *op;
+
+	op = mrrc_resolve_known(ep, buf, len, MRRC_RO, context, &desc, false);
+	if (op)
+		return mrrc_op_posted(op, fi_tsend(ep->core, buf, len, desc,
+						   dest_addr, tag, op));
+	return mrrc_tsend_ask(ep, buf, len, desc, dest_addr, tag, context);
 }
 
 static ssize_t mrrc_tsend(struct fid_ep *ep_fid, const void *buf, size_t len,

@@ -7,6 +7,7 @@
  * is stash.c's, which signals the CQ, and so the wait set, too.
  */
 #include "config.h"
+#include "cw_calls.h"
 #include "mrrc_fi.h"
 
 #define TRYWAIT_CHUNK 32	/* fids handed on at once */

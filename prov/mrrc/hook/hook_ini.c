@@ -6,6 +6,9 @@
 #include "config.h"
 #include "fi/hook.h"
 
+/* libfabric calls it, and declares it nowhere */
+struct fi_provider *fi_prov_ini(void);
+
 FI_EXT_INI
 {
 	return mrrc_hook_ini();

@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "sys/fd_id.h"
 #include "sys/vm.h"
 
 #define BOARD_ALIGN	64
@@ -34,7 +34,7 @@ struct mrrc_board {
 	struct mrrc_board_head *head;
 	size_t size;
 	int fd;
-	struct stat stat;	/* whether fd is still ours */
+	struct mrrc_fd_id id;	/* of fd */
 };
 
 static size_t board_align(size_t size)
@@ -68,32 +68,23 @@ static size_t board_put_names(char *names)
 	return size;
 }
 
-/* A program may have closed all descriptors and got the number again. */
-static void board_close_fd(const struct mrrc_board *board)
-{
-	struct stat stat;
-
-	if (!fstat(board->fd, &stat) && stat.st_dev == board->stat.st_dev &&
-	    stat.st_ino == board->stat.st_ino)
-		close(board->fd);
-}
-
 /* Memory for the file first: a page that cannot be had later is a SIGBUS. */
 static int board_map(struct mrrc_board *board)
 {
 	void *map;
+	int rc;
 
 	if (fallocate(board->fd, 0, 0, board->size))
 		return -errno;
-	if (fstat(board->fd, &board->stat))
-		return -errno;
+	rc = mrrc_fd_id(board->fd, &board->id);
+	if (rc)
+		return rc;
 	map = mmap(NULL, board->size, PROT_READ | PROT_WRITE, MAP_SHARED,
 		   board->fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;
 	if (fcntl(board->fd, F_ADD_SEALS, BOARD_SEALS)) {
-		const int rc = -errno;
-
+		rc = -errno;
 		munmap(map, board->size);
 		return rc;
 	}
@@ -166,6 +157,7 @@ void mrrc_board_close(struct mrrc_board *board)
 	if (!board)
 		return;
 	munmap(board->head, board->size);
-	board_close_fd(board);
+	if (mrrc_fd_is(board->fd, &board->id))
+		close(board->fd);
 	free(board);
 }

@@ -27,6 +27,16 @@ void mrrc_cache_mt_set_cost(struct mrrc_cache_mt *cache,
 	mrrc_lock_release(&cache->lock);
 }
 
+void mrrc_cache_mt_stat(struct mrrc_cache_mt *cache, enum mrrc_stat stat,
+			int64_t change)
+{
+	if (mrrc_mon_forked(cache->mon))
+		return;
+	mrrc_lock_acquire(&cache->lock);
+	cache->cache.stats->value[stat] += change;
+	mrrc_lock_release(&cache->lock);
+}
+
 void mrrc_cache_mt_bounced(struct mrrc_cache_mt *cache, size_t len)
 {
 	if (mrrc_mon_forked(cache->mon))

@@ -21,61 +21,21 @@
  * registering all it wants, and looks again in any case.
  */
 #include "config.h"
-#include "sys/cache_mt_priv.h"
+#include "sys/cache_hit.h"
 
 #include <errno.h>
-#include <sched.h>
+
+#include "sys/pause.h"
 
 #define MRRC_TRIES	32	/* probes before an operation goes uncached */
 #define MRRC_SPIN	4	/* of these without giving up the processor */
 
-/* ---- without a lock ---- */
-
-static inline bool mrrc_region_covers(const struct mrrc_region *region,
-				      uintptr_t addr, size_t len)
-{
-	const uintptr_t offset = addr - region->start;
-
-	/* an empty range is nobody's */
-	return offset < region->len && len - 1 < region->len - offset;
-}
-
 /* For those who look on. */
-static __attribute__((noinline)) void
-mrrc_cache_mt_count(struct mrrc_cache_mt *cache, struct mrrc_tlb *tlb)
+void mrrc_cache_mt_count(struct mrrc_cache_mt *cache, struct mrrc_tlb *tlb)
 {
 	mrrc_lock_acquire(&cache->lock);
 	mrrc_tlb_count(tlb, &cache->cache);
 	mrrc_lock_release(&cache->lock);
-}
-
-/* The region, held; NULL: ask the index. */
-static inline struct mrrc_region *
-mrrc_cache_mt_hit(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
-		  enum mrrc_access access)
-{
-	struct mrrc_tlb *tlb = mrrc_tlb_mine(&cache->tlbs);
-	struct mrrc_region *region;
-	uint64_t ref;
-	uint64_t seq;
-
-	if (!tlb)
-		return NULL;
-	ref = mrrc_tlb_find(tlb, addr, access);
-	if (!ref || mrrc_mon_quiet(cache->mon, &seq))
-		return NULL;
-	region = (struct mrrc_region *)
-		 (cache->regions + mrrc_tlb_ref_index(ref) *
-				   MRRC_REGION_STRIDE);
-	if (!mrrc_region_try_hold(region, mrrc_tlb_ref_tag(ref)))
-		return NULL;
-	if (__builtin_expect(!mrrc_region_covers(region, addr, len), 0)) {
-		mrrc_cache_mt_put(cache, region);
-		return NULL;
-	}
-	if (mrrc_tlb_hit(tlb, addr, len, access))
-		mrrc_cache_mt_count(cache, tlb);
-	return region;
 }
 
 /* For the next time. The region is held. */
@@ -94,11 +54,22 @@ void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
 		mrrc_tlb_fill(tlb, addr, access, mrrc_tlb_ref(
 			((char *)region - cache->regions) /
 			MRRC_REGION_STRIDE, tag),
-			mrrc_region_covers(region, big,
-					   (size_t)1 << MRRC_TLB_BIG));
+			big >= region->start && mrrc_region_end(region) - big
+				>= (uintptr_t)1 << MRRC_TLB_BIG);
 }
 
-/* ---- with it ---- */
+/* What this thread used before, if it is still true. */
+static struct mrrc_region *mrrc_cache_mt_hit(struct mrrc_cache_mt *cache,
+					     uintptr_t addr, size_t len,
+					     enum mrrc_access access)
+{
+	struct mrrc_tlb *tlb = mrrc_tlb_mine(&cache->tlbs);
+
+	return tlb && len ? mrrc_cache_hit(cache, tlb, addr, len, access, true) :
+			    NULL;
+}
+
+/* ---- with the lock ---- */
 
 int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache)
 {
@@ -122,9 +93,9 @@ int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache)
 		if (rc != -EAGAIN)
 			return rc;
 		mrrc_mon_drain(cache->mon);
-		/* The unmapping thread has yet to wake up. */
+		/* The unmapping thread has yet to wake up, perhaps here. */
 		if (tries >= MRRC_SPIN)
-			sched_yield();
+			mrrc_pause_brief(MRRC_TRIES - 1 - tries);
 	}
 	return -EAGAIN;
 }
@@ -255,15 +226,21 @@ static int mrrc_cache_mt_plan(struct mrrc_cache_mt *cache, uintptr_t addr,
 	return mrrc_cache_mt_single(cache, addr, len, access, 0, plan);
 }
 
-/* What could not be served without a lock. */
+/*
+ * What could not be served without a lock. The thread is not cancelled on the
+ * way: what it has pending lies on its stack.
+ */
 __attribute__((noinline)) int
 mrrc_cache_mt_get_slow(struct mrrc_cache_mt *cache, uintptr_t addr,
 		       size_t len, enum mrrc_access access, unsigned pieces,
 		       struct mrrc_plan *plan)
 {
+	int cancel;
 	int rc;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	rc = mrrc_cache_mt_plan(cache, addr, len, access, pieces, plan);
+	pthread_setcancelstate(cancel, NULL);
 	if (!rc && plan->count == 1)
 		mrrc_cache_mt_remember(cache, addr, access,
 				       plan->piece[0].region);
@@ -314,13 +291,6 @@ int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *ptr,
 	       mrrc_cache_mt_get_slow(cache, addr, len, access, pieces, plan);
 }
 
-struct mrrc_region *mrrc_cache_mt_get_known(struct mrrc_cache_mt *cache,
-					    const void *ptr, size_t len,
-					    enum mrrc_access access)
-{
-	return mrrc_cache_mt_hit(cache, (uintptr_t)ptr, len, access);
-}
-
 int mrrc_cache_mt_get_or_copy(struct mrrc_cache_mt *cache,
 			      struct mrrc_admit *admit, const void *ptr,
 			      size_t len, enum mrrc_access access,
@@ -352,11 +322,11 @@ int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *ptr, size_t len,
  * In a forked child the parent's regions are not ours to deregister, and
  * those registered here were never counted.
  */
-static __attribute__((noinline)) void
-mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
-				     struct mrrc_region *region)
+void mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
+			      struct mrrc_region *region)
 {
-	if (region->state != MRRC_REGION_NEW ||
+	/* the parent's are in the pool, indexed or not */
+	if (mrrc_pool_owns(cache->pool, region) ||
 	    mrrc_word_held(mrrc_region_unhold(region)) > 1)
 		return;
 	cache->ops->dereg(cache->arg, &region, 1);
@@ -364,9 +334,8 @@ mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
 }
 
 /* Nobody holds the region, nor will. */
-static __attribute__((noinline)) void
-mrrc_cache_mt_last_put(struct mrrc_cache_mt *cache,
-				   struct mrrc_region *region)
+void mrrc_cache_mt_put_last(struct mrrc_cache_mt *cache,
+			    struct mrrc_region *region)
 {
 	mrrc_lock_acquire(&cache->lock);
 	mrrc_cache_loose_put(&cache->cache);
@@ -376,15 +345,5 @@ mrrc_cache_mt_last_put(struct mrrc_cache_mt *cache,
 
 void mrrc_cache_mt_put(struct mrrc_cache_mt *cache, struct mrrc_region *region)
 {
-	uint64_t word;
-
-	if (mrrc_mon_forked(cache->mon)) {
-		mrrc_cache_mt_put_forked(cache, region);
-		return;
-	}
-	word = mrrc_region_unhold(region);
-	assert(mrrc_word_held(word));
-	if (mrrc_word_held(word) == 1 && !(word & MRRC_REGION_INDEX_BIT))
-		mrrc_cache_mt_last_put(cache, region);
-	mrrc_cache_mt_reap(cache);
+	mrrc_cache_hit_put(cache, region);
 }

@@ -20,7 +20,10 @@
 
 /* Beyond what may be indexed: those that operations still use. */
 #define MRRC_REGIONS_MORE	((size_t)1 << 16)
-#define MRRC_REGIONS_MAX	((size_t)1 << MRRC_REGION_HOLDS)
+#define MRRC_REGIONS_MAX	((size_t)1 << 24)
+
+_Static_assert(MRRC_REGIONS_MAX <= MRRC_REGION_INDEX_BIT,
+	       "what tables of threads have for an index");
 
 static struct mrrc_cache_mt *mrrc_cache_mt_of(struct mrrc_mon_sub *sub)
 {
@@ -209,15 +212,20 @@ void mrrc_cache_mt_invalidate(struct mrrc_cache_mt *cache, const void *addr,
 	mrrc_cache_mt_dereg_list(cache, &list);
 }
 
+struct mrrc_stats *mrrc_cache_mt_shared_stats(struct mrrc_cache_mt *cache)
+{
+	return cache->cache.stats;
+}
+
 void mrrc_cache_mt_stats(struct mrrc_cache_mt *cache, struct mrrc_stats *stats)
 {
 	if (mrrc_mon_forked(cache->mon)) {
-		*stats = *cache->cache.stats;
+		mrrc_stats_copy(stats, cache->cache.stats);
 		return;
 	}
 	mrrc_lock_acquire(&cache->lock);
 	mrrc_tlb_collect(&cache->tlbs);
-	*stats = *cache->cache.stats;
+	mrrc_stats_copy(stats, cache->cache.stats);
 	mrrc_lock_release(&cache->lock);
 }
 
@@ -303,7 +311,8 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 	rc = -pthread_cond_init(&cache->settled, NULL);
 	if (rc)
 		goto err_lock;
-	mrrc_tlb_list_init(&cache->tlbs, &cache->lock, &cache->cache);
+	mrrc_tlb_list_init(&cache->tlbs, &cache->lock, &cache->cache,
+			   attr->records);
 	rc = attr->helper ? mrrc_cache_mt_helper_start(cache) : 0;
 	if (rc)
 		goto err_cond;

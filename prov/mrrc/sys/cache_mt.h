@@ -4,7 +4,7 @@
  * honest, and the registration calls that it decides on.
  *
  * All calls are for any thread that holds no lock (sys/lock.h asserts it in
- * debug builds). A hit costs one probe of the monitor and one lock.
+ * debug builds). A hit takes none (cache_hit.h).
  * Registration happens outside locks, in the calling thread; so does
  * deregistration, or in a thread of the cache's own (attr.helper).
  */
@@ -41,6 +41,9 @@ struct mrrc_cache_attr {
 	struct mrrc_mon *mon;		/* not owned: outlives the cache */
 	struct mrrc_stats *stats;	/* likewise, zeroes; NULL: its own */
 	bool helper;			/* dereg is for a thread of its own */
+	/* what the user has one of for each use of a region; threads keep
+	 * some (cache_hit.h). Outlives the cache. NULL: nothing */
+	struct mrrc_pool *records;
 };
 
 struct mrrc_cache_mt;
@@ -68,14 +71,6 @@ int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *addr,
 			     size_t len, enum mrrc_access access,
 			     unsigned pieces, struct mrrc_plan *plan);
 
-/*
- * A region that this thread used before and that is true, held; NULL: ask
- * mrrc_cache_mt_get(). No lock.
- */
-struct mrrc_region *mrrc_cache_mt_get_known(struct mrrc_cache_mt *cache,
-					    const void *addr, size_t len,
-					    enum mrrc_access access);
-
 /* What registering costs, before anything is registered. */
 void mrrc_cache_mt_set_cost(struct mrrc_cache_mt *cache,
 			    const struct mrrc_cost *cost);
@@ -90,6 +85,10 @@ int mrrc_cache_mt_get_or_copy(struct mrrc_cache_mt *cache,
 			      size_t len, enum mrrc_access access,
 			      unsigned pieces, struct mrrc_plan *plan,
 			      bool *copy);
+
+/* Something that the cache itself does not do; gauges go down by -change. */
+void mrrc_cache_mt_stat(struct mrrc_cache_mt *cache, enum mrrc_stat stat,
+			int64_t change);
 
 /* So many bytes were copied; so many are registered for it now. */
 void mrrc_cache_mt_bounced(struct mrrc_cache_mt *cache, size_t len);
@@ -108,6 +107,9 @@ size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache);
 /* Forget a range, as after an unmap that no monitor reports. */
 void mrrc_cache_mt_invalidate(struct mrrc_cache_mt *cache, const void *addr,
 			      size_t len);
+
+/* To be added to with mrrc_stats_add(), until the cache is closed. */
+struct mrrc_stats *mrrc_cache_mt_shared_stats(struct mrrc_cache_mt *cache);
 
 void mrrc_cache_mt_stats(struct mrrc_cache_mt *cache,
 			 struct mrrc_stats *stats);

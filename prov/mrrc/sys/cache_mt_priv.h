@@ -44,6 +44,7 @@ struct mrrc_cache_mt {
 	size_t queued;			/* lock: bytes of victims queued */
 	bool idle;			/* lock: the helper waits for work */
 	bool helping;			/* lock: it has taken victims */
+	uint64_t rounds;		/* lock: times that it was done */
 	bool stop;			/* lock: it is to end */
 	struct mrrc_mon_sub sub;
 };

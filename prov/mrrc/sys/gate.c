@@ -5,22 +5,23 @@
 #include "config.h"
 #include "sys/gate.h"
 
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <linux/membarrier.h>
 
+#include "sys/pause.h"
+
 static bool gates_work;	/* set before there are any */
 
-static bool gate_barrier(int command)
+static bool gate_call(int command)
 {
 	return !syscall(SYS_membarrier, command, 0, 0);
 }
 
 void mrrc_gate_setup(void)
 {
-	gates_work = gate_barrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
-		     gate_barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	gates_work = gate_call(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
+		     gate_call(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
 void mrrc_gate_init(struct mrrc_gate *gate, bool works)
@@ -33,18 +34,18 @@ void mrrc_gate_init(struct mrrc_gate *gate, bool works)
 void mrrc_gate_shut(struct mrrc_gate *gate)
 {
 #ifdef __SANITIZE_THREAD__
+	unsigned tries = 0;
 	int out = 0;
 
 	while (!atomic_compare_exchange_strong(&gate->inside, &out, 1)) {
 		out = 0;
-		sched_yield();
+		mrrc_pause(&tries);
 	}
 #else
 	atomic_store(&gate->shut, 1);
 	if (gate->works)
-		gate_barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-	while (atomic_load_explicit(&gate->inside, memory_order_acquire))
-		sched_yield();
+		mrrc_gate_barrier();
+	mrrc_gate_wait(gate);
 #endif
 }
 
@@ -54,5 +55,24 @@ void mrrc_gate_open(struct mrrc_gate *gate)
 	atomic_store(&gate->inside, 0);
 #else
 	atomic_store_explicit(&gate->shut, !gate->works, memory_order_release);
+#endif
+}
+
+void mrrc_gate_barrier(void)
+{
+	if (gates_work)
+		gate_call(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}
+
+void mrrc_gate_wait(struct mrrc_gate *gate)
+{
+#ifdef __SANITIZE_THREAD__
+	mrrc_gate_shut(gate);
+	mrrc_gate_open(gate);
+#else
+	unsigned tries = 0;
+
+	while (atomic_load_explicit(&gate->inside, memory_order_acquire))
+		mrrc_pause(&tries);
 #endif
 }

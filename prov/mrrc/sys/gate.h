@@ -24,6 +24,9 @@ struct mrrc_gate {
 	bool works;
 };
 
+/* One that nobody gets through. */
+#define MRRC_GATE_SHUT		{ .shut = 1 }
+
 /* Before the first gate is made, and in a forked child. */
 void mrrc_gate_setup(void);
 
@@ -59,5 +62,12 @@ static inline void mrrc_gate_leave(struct mrrc_gate *gate)
 /* From now to open what is behind the gate belongs to the caller. */
 void mrrc_gate_shut(struct mrrc_gate *gate);
 void mrrc_gate_open(struct mrrc_gate *gate);
+
+/*
+ * To wait for those who are inside without shutting it: one barrier, then each
+ * gate. Whoever enters after the barrier sees what was written before it.
+ */
+void mrrc_gate_barrier(void);
+void mrrc_gate_wait(struct mrrc_gate *gate);
 
 #endif /* MRRC_GATE_H */

@@ -14,6 +14,7 @@
 
 #include "sys/heap_map.h"
 #include "sys/heap_watch.h"
+#include "sys/pause.h"
 
 /* ---- allocate ------------------------------------------------------------ */
 
@@ -24,7 +25,7 @@ static void alloc_done(struct mrrc_heap *heap, uintptr_t object,
 {
 	struct mrrc_heap_rec *rec = mrrc_heap_map_rec(object);
 
-	mrrc_object_set(rec, object, class, MRRC_OBJ_LIVE(class));
+	*mrrc_rec_mark(rec, object) = MRRC_OBJ_LIVE(class);
 	if (!mrrc_likely(!mrrc_heap_watched))
 		mrrc_heap_watch_alloc(object, asked, zero);
 	mrrc_heap_debug_alloc(heap->domain, rec->block, object, asked,
@@ -33,6 +34,12 @@ static void alloc_done(struct mrrc_heap *heap, uintptr_t object,
 		memset((void *) object, 0, asked);
 	*addr = (void *) object;
 	*cookie = rec->block->cookie;
+}
+
+/* A block of that length is more than limits have left. Its lock held. */
+static bool heap_tight(const struct mrrc_heap *heap, size_t len)
+{
+	return mrrc_heap_block_len(heap, len, false) > mrrc_heap_left(heap);
 }
 
 /* What a heap grows by, so that len fits. Its lock held. */
@@ -45,29 +52,79 @@ static size_t heap_growth(const struct mrrc_heap *heap, size_t len)
 		while (size < heap->bytes / 16 &&
 		       size < 64 * MRRC_HEAP_BLOCK_MIN)
 			size *= 2;
+		while (size > MRRC_HEAP_BLOCK_MIN && heap_tight(heap, size))
+			size /= 2;
 	}
 	return size > len ? size :
 	       (len + MRRC_HEAP_BLOCK_MIN - 1) & ~(MRRC_HEAP_BLOCK_MIN - 1);
 }
 
 /*
+ * Wait for blocks that other threads are adding, of which the limits that are
+ * in the way know already. Is there one more than were seen?
+ */
+static bool heap_wait(struct mrrc_heap *heap, unsigned seen)
+{
+	unsigned tries = 0;
+	bool more, growing;
+
+	for (;;) {
+		mrrc_lock_acquire(&heap->lock);
+		more = heap->grown != seen;
+		growing = heap->growing;
+		mrrc_lock_release(&heap->lock);
+		if (more || !growing)
+			return more;
+		mrrc_pause(&tries);
+	}
+}
+
+static int heap_add(struct mrrc_heap *heap, size_t size)
+{
+	struct mrrc_heap_block *block;
+	int ret;
+
+	ret = mrrc_heap_block_new(heap, size, MRRC_HEAP_BLOCK_MIN, 0, false,
+				  &block);
+	mrrc_lock_acquire(&heap->lock);
+	if (!ret) {
+		heap->arena.now = mrrc_heap_now();
+		mrrc_arena_add(&heap->arena, block);
+		heap->grown++;
+	}
+	heap->growing--;
+	mrrc_lock_release(&heap->lock);
+	return ret;
+}
+
+/*
  * The arena has no room: take back what is kept in magazines if that is much,
- * else add a block. Several threads that come here at once add one each.
+ * or there is no other way, else add a block. Several threads that come here at
+ * once add one each, if there may be as many.
  */
 static int heap_grow(struct mrrc_heap *heap, size_t len, bool *drained)
 {
-	struct mrrc_heap_block *block;
 	uint64_t allocs, frees;
 	size_t kept = mrrc_mags_kept(heap, &allocs, &frees), size;
-	bool much;
+	bool tight, drain, wait;
+	unsigned seen;
 	int ret;
 
 	mrrc_lock_acquire(&heap->lock);
 	kept += mrrc_depot_kept(heap);
-	much = kept >= len && kept > heap->bytes / 16;
 	size = heap_growth(heap, len);
+	tight = heap_tight(heap, size);
+	wait = tight && heap->growing;
+	drain = !wait && !*drained && kept &&
+		(tight || (kept >= len && kept > heap->bytes / 16));
+	seen = heap->grown;
+	heap->growing += !wait && !drain;
 	mrrc_lock_release(&heap->lock);
-	if (much && !*drained) {
+	if (wait) {
+		heap_wait(heap, seen);
+		return 0;
+	}
+	if (drain) {
 		*drained = true;
 		mrrc_mags_drain(heap, false);
 		mrrc_lock_acquire(&heap->lock);
@@ -75,15 +132,8 @@ static int heap_grow(struct mrrc_heap *heap, size_t len, bool *drained)
 		mrrc_lock_release(&heap->lock);
 		return 0;
 	}
-	ret = mrrc_heap_block_new(heap, size, MRRC_HEAP_BLOCK_MIN, 0, false,
-				  &block);
-	if (ret)
-		return ret;
-	mrrc_lock_acquire(&heap->lock);
-	heap->arena.now = mrrc_heap_now();
-	mrrc_arena_add(&heap->arena, block);
-	mrrc_lock_release(&heap->lock);
-	return 0;
+	ret = heap_add(heap, size);
+	return ret && heap_wait(heap, seen) ? 0 : ret;
 }
 
 /* One object through the thread's magazines. 0: not this way. */
@@ -96,16 +146,15 @@ static uintptr_t take_magazine(struct mrrc_heap *heap, unsigned class)
 
 	if (!tcache || !mrrc_gate_enter(&tcache->gate))
 		return 0;
+	mrrc_hot_tire(tcache);
 	mag = mrrc_mags_get(tcache, heap);
 	if (mag) {
 		n = mrrc_mag_n(mag, class);
 		if (!n)
-			n = mrrc_mags_refill(heap, mag, class);
+			n = mrrc_mags_refill(heap, tcache, class);
 		if (n) {
 			object = mag->entry[class][n - 1].object;
-			mrrc_mag_write(&mag->n[class],
-				       mrrc_mag_read(&mag->n[class]) +
-					       MRRC_MAG_ALLOC);
+			mag->n[class] += MRRC_MAG_ALLOC;
 		}
 	}
 	mrrc_gate_leave(&tcache->gate);
@@ -127,22 +176,29 @@ static uintptr_t take_direct(struct mrrc_heap *heap, unsigned class,
 	return object;
 }
 
+static uintptr_t take(struct mrrc_heap *heap, unsigned class, size_t align)
+{
+	uintptr_t object = 0;
+
+	if (align <= MRRC_HEAP_PAGE)
+		object = take_magazine(heap, class);
+	return object ? object : take_direct(heap, class, align);
+}
+
 static int alloc_class(struct mrrc_heap *heap, unsigned class, size_t align,
 		       uintptr_t *object)
 {
-	const bool aligned = align > MRRC_HEAP_PAGE;
-	const size_t room = mrrc_class_size(class) + (aligned ? align : 0);
+	const size_t room = mrrc_class_size(class) +
+			    (align > MRRC_HEAP_PAGE ? align : 0);
 	bool drained = false;
 	int ret;
 
-	for (;;) {
-		*object = aligned ? 0 : take_magazine(heap, class);
-		if (!*object)
-			*object = take_direct(heap, class, align);
-		if (*object)
-			break;
+	*object = take(heap, class, align);
+	while (!*object) {
 		ret = heap_grow(heap, room, &drained);
-		if (ret)
+		/* in vain, too: magazines may have been emptied for it */
+		*object = take(heap, class, align);
+		if (ret && !*object)
 			return ret;
 	}
 	mrrc_heap_tick(heap);
@@ -194,7 +250,7 @@ static int alloc_own(struct mrrc_heap *heap, size_t align, size_t asked,
 	heap->own_bytes += asked;
 	heap->allocs++;
 	mrrc_lock_release(&heap->lock);
-	block->rec->kind = MRRC_KIND_OWN;
+	block->rec->first = MRRC_OBJ_OWN;
 	if (mrrc_heap_watched)
 		mrrc_heap_watch_alloc(block->base, asked,
 				      flags & MRRC_HEAP_ZERO);
@@ -243,6 +299,7 @@ int mrrc_heap_alloc_slow(struct mrrc_heap *heap, size_t align, size_t asked,
 
 /* ---- free ---------------------------------------------------------------- */
 
+/* Claimed, as all that is freed below. */
 static int free_own(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 {
 	int ret;
@@ -252,7 +309,6 @@ static int free_own(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 	if (mrrc_heap_watched)
 		mrrc_heap_watch_free(block->base, block->own_len);
 	mrrc_lock_acquire(&heap->lock);
-	block->rec->kind = MRRC_OBJ_FREED;
 	TAILQ_REMOVE(&heap->own, block, link);
 	heap->own_bytes -= block->own_len;
 	heap->frees++;
@@ -270,88 +326,90 @@ static int free_own(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 static void free_class(struct mrrc_heap *heap, uintptr_t object,
 		       unsigned class)
 {
+	const struct mrrc_mag_entry entry = {
+		object, mrrc_heap_map_rec(object)
+	};
 	struct mrrc_tcache *tcache = mrrc_tcache_get();
-	struct mrrc_mags *mag = NULL;
-	unsigned n;
+	bool put = false;
 
 	if (tcache && mrrc_gate_enter(&tcache->gate)) {
-		mag = mrrc_mags_get(tcache, heap);
-		if (mag) {
-			if (mrrc_mag_n(mag, class) == mrrc_mag_cap[class])
-				mrrc_mags_flush(heap, mag, class);
-			n = mrrc_mag_n(mag, class);
-			mag->entry[class][n] = (struct mrrc_mag_entry) {
-				object, mrrc_heap_map_rec(object)
-			};
-			mrrc_mag_write(&mag->n[class],
-				       mrrc_mag_read(&mag->n[class]) + 1);
-		}
+		put = mrrc_mags_put(heap, tcache, class, &entry);
 		mrrc_gate_leave(&tcache->gate);
 	}
-	if (!mag) {
+	if (!put) {
 		mrrc_lock_acquire(&heap->lock);
-		mrrc_depot_give(heap, class, &object, 1);
+		mrrc_depot_give(heap, class, &entry, 1);
 		heap->frees++;
 		mrrc_lock_release(&heap->lock);
 	}
 	mrrc_heap_tick(heap);
 }
 
-/* A mistake: which one? Nothing is changed. */
-static int free_refuse(struct mrrc_heaps *heaps, uintptr_t addr,
-		       struct mrrc_heap_block *block)
+/*
+ * 0: addr is what it was an object of, by *mark, and the caller's to give
+ * back; its block stays until then. Else a mistake, for *note, and nothing
+ * has changed. Between look and looked.
+ */
+static int free_claim(struct mrrc_heaps *heaps, uintptr_t addr,
+		      struct mrrc_heap_block **out, unsigned *mark,
+		      struct mrrc_heap_note *note)
 {
-	struct mrrc_heap_note note = {
-		.event = MRRC_HEAP_FOREIGN,
-		.addr = addr,
-	};
+	struct mrrc_heap_rec *rec = mrrc_heap_map_rec(addr);
+	struct mrrc_heap_block *block = rec ? rec->block : NULL;
 	struct mrrc_heap_place place;
-	int ret = -EINVAL;
 
-	if (block && block->domain != heaps) {
-		note.event = MRRC_HEAP_OTHER_DOMAIN;
-		ret = -EDOM;
-	} else if (block && !mrrc_heap_query(heaps, addr, &place)) {
-		note.event = MRRC_HEAP_INSIDE;
-		note.base = place.base;
-	} else if (block && !(addr % MRRC_HEAP_GRAIN) &&
-		   mrrc_object_mark(mrrc_heap_map_rec(addr), addr) ==
-			   MRRC_OBJ_FREED) {
-		note.event = MRRC_HEAP_DOUBLE_FREE;
-		ret = -EALREADY;
+	note->event = MRRC_HEAP_FOREIGN;
+	if (!block)
+		return -EINVAL;
+	if (block->domain != heaps) {
+		note->event = MRRC_HEAP_OTHER_DOMAIN;
+		return -EDOM;
 	}
-	atomic_fetch_add(&heaps->mistakes, 1);
-	mrrc_heap_say(heaps, &note);
-	return ret;
+	*mark = addr & rec->inner ? MRRC_OBJ_NONE :
+		__atomic_load_n(mrrc_rec_mark(rec, addr), __ATOMIC_RELAXED);
+	*out = block;
+	if (*mark == MRRC_OBJ_OWN || *mark - 1 < MRRC_CLASSES) {
+		if (mrrc_object_claim(rec, addr, *mark))
+			return 0;
+		/* another thread, just now */
+		*mark = MRRC_OBJ_FREED;
+	}
+	if (*mark == MRRC_OBJ_FREED) {
+		note->event = MRRC_HEAP_DOUBLE_FREE;
+		return -EALREADY;
+	}
+	if (!mrrc_heap_query(heaps, addr, &place)) {
+		note->event = MRRC_HEAP_INSIDE;
+		note->base = place.base;
+	}
+	return -EINVAL;
 }
 
 int mrrc_heap_free_slow(struct mrrc_heaps *heaps, uintptr_t addr)
 {
-	struct mrrc_heap_rec *rec = mrrc_heap_map_rec(addr);
-	struct mrrc_heap_block *block = rec ? rec->block : NULL;
-	struct mrrc_heap *heap;
-	unsigned mark = MRRC_OBJ_NONE, class;
+	struct mrrc_heap_note note = { .addr = addr };
+	struct mrrc_heap_block *block;
+	struct mrrc_tcache *look;
+	unsigned mark, class;
 	int ret;
 
 	if (!addr || mrrc_heaps_forked(heaps))
 		return 0;
-	if (block && block->domain == heaps && !(addr % MRRC_HEAP_GRAIN))
-		mark = mrrc_object_mark(rec, addr);
-	/* a page that is an object is one at its beginning */
-	if (mark != MRRC_OBJ_NONE && addr % MRRC_HEAP_PAGE &&
-	    !(rec->kind & MRRC_KIND_RUN))
-		mark = MRRC_OBJ_NONE;
-	class = mark - 1;
-	if (mark == MRRC_KIND_OWN)
+	look = mrrc_heap_look();
+	ret = free_claim(heaps, addr, &block, &mark, &note);
+	mrrc_heap_looked(look);
+	if (ret) {
+		atomic_fetch_add(&heaps->mistakes, 1);
+		mrrc_heap_say(heaps, &note);
+		return ret;
+	}
+	if (mark == MRRC_OBJ_OWN)
 		return free_own(block->heap, block);
-	if (class >= MRRC_CLASSES)
-		return free_refuse(heaps, addr, block);
-	heap = block->heap;
+	class = mark - 1;
 	ret = mrrc_heap_debug_free(heaps, block, addr, mrrc_class_size(class));
 	if (mrrc_heap_watched)
 		mrrc_heap_watch_free(addr, mrrc_class_size(class));
-	mrrc_object_set(rec, addr, class, MRRC_OBJ_FREED);
-	free_class(heap, addr, class);
+	free_class(block->heap, addr, class);
 	return ret;
 }
 
@@ -382,7 +440,7 @@ int mrrc_heap_query(struct mrrc_heaps *heaps, uintptr_t addr,
 	if (block->own) {
 		object = block->base;
 		len = block->own_len;
-		if (block->rec->kind != MRRC_KIND_OWN || addr - object >= len)
+		if (block->rec->first != MRRC_OBJ_OWN || addr - object >= len)
 			return -ENOENT;
 	} else {
 		if (!mrrc_arena_find(block, addr, &object, &class))

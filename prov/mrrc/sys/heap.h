@@ -23,6 +23,7 @@
 struct mrrc_heaps;
 struct mrrc_heap;
 struct mrrc_heap_block;
+struct mrrc_tcache;
 
 /* What happened that somebody should read about. */
 enum mrrc_heap_event {
@@ -47,6 +48,7 @@ struct mrrc_heap_note {
 	uintptr_t addr, base;
 	size_t size, offset, count, limit;
 	int err;
+	bool again;	/* this heap's limit was in the way before */
 };
 
 /* Called with no lock held, by several threads at once. */
@@ -58,6 +60,8 @@ struct mrrc_heap_ops {
 	/* Give up other registrations. false: there was none to give up. */
 	bool (*reap)(void *arg);
 	void (*note)(void *arg, const struct mrrc_heap_note *note);
+	/* So many more since the last time, now and then. NULL: never mind. */
+	void (*count)(void *arg, uint64_t allocs, uint64_t frees);
 };
 
 /* Leaks that are named one by one. */
@@ -137,7 +141,13 @@ struct mrrc_heap_place {
 	enum mrrc_pages pages;
 };
 
-/* The live allocation around addr. -ENOENT: none. */
+/*
+ * The live allocation around addr. -ENOENT: none. Unless it is surely live,
+ * and stays so, between look and looked; *place is good for so long. In there
+ * nothing else of the allocator is called, and nobody waited for.
+ */
+struct mrrc_tcache *mrrc_heap_look(void);
+void mrrc_heap_looked(struct mrrc_tcache *look);
 int mrrc_heap_query(struct mrrc_heaps *heaps, uintptr_t addr,
 		    struct mrrc_heap_place *place);
 

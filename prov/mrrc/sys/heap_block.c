@@ -31,47 +31,67 @@ void mrrc_heap_say(struct mrrc_heaps *heaps, const struct mrrc_heap_note *note)
 
 /* ---- limits -------------------------------------------------------------- */
 
+static size_t bytes_left(size_t bytes, size_t max)
+{
+	if (!max)
+		return SIZE_MAX;
+	return bytes < max ? max - bytes : 0;
+}
+
+static size_t domain_left(struct mrrc_heaps *heaps)
+{
+	return bytes_left(atomic_load(&heaps->bytes), heaps->max_bytes);
+}
+
+static size_t heap_left(const struct mrrc_heap *heap)
+{
+	return bytes_left(heap->bytes, heap->attr.max_bytes);
+}
+
+size_t mrrc_heap_left(const struct mrrc_heap *heap)
+{
+	const size_t own = heap_left(heap), all = domain_left(heap->domain);
+
+	return own < all ? own : all;
+}
+
+/* At no moment more than there is: others would be refused for it. */
+static bool domain_reserve(struct mrrc_heaps *heaps, size_t len)
+{
+	size_t bytes = atomic_load(&heaps->bytes);
+
+	do {
+		if (len > bytes_left(bytes, heaps->max_bytes))
+			return false;
+	} while (!atomic_compare_exchange_weak(&heaps->bytes, &bytes,
+					       bytes + len));
+	return true;
+}
+
 /* Make room for len bytes in both counts; which limit is in the way? */
 static int block_reserve(struct mrrc_heap *heap, size_t len,
 			 struct mrrc_heap_note *note)
 {
-	struct mrrc_heaps *heaps = heap->domain;
-	size_t all, peak;
-	bool full;
+	int ret = -ENOMEM;
 
-	mrrc_lock_acquire(&heap->lock);
-	full = heap->attr.max_bytes &&
-	       (len > heap->attr.max_bytes ||
-		heap->bytes > heap->attr.max_bytes - len);
-	if (!full)
-		heap->bytes += len;
-	if (heap->bytes > heap->bytes_peak)
-		heap->bytes_peak = heap->bytes;
-	mrrc_lock_release(&heap->lock);
 	*note = (struct mrrc_heap_note) {
 		.event = MRRC_HEAP_LIMIT_HEAP,
 		.size = len,
 		.limit = heap->attr.max_bytes,
 		.err = -ENOMEM,
 	};
-	if (full)
-		return -ENOMEM;
-
-	all = atomic_fetch_add(&heaps->bytes, len) + len;
-	if (!heaps->max_bytes || all <= heaps->max_bytes) {
-		peak = atomic_load(&heaps->bytes_peak);
-		while (all > peak && !atomic_compare_exchange_weak(
-					     &heaps->bytes_peak, &peak, all))
-			;
-		return 0;
-	}
-	atomic_fetch_sub(&heaps->bytes, len);
 	mrrc_lock_acquire(&heap->lock);
-	heap->bytes -= len;
+	if (len <= heap_left(heap)) {
+		if (domain_reserve(heap->domain, len)) {
+			heap->bytes += len;
+			ret = 0;
+		} else {
+			note->event = MRRC_HEAP_LIMIT_DOMAIN;
+			note->limit = heap->domain->max_bytes;
+		}
+	}
 	mrrc_lock_release(&heap->lock);
-	note->event = MRRC_HEAP_LIMIT_DOMAIN;
-	note->limit = heaps->max_bytes;
-	return -ENOMEM;
+	return ret;
 }
 
 /* Less than was reserved, or more: small pages in place of large ones. */
@@ -81,6 +101,26 @@ static void block_adjust(struct mrrc_heap *heap, long change)
 	heap->bytes += change;
 	mrrc_lock_release(&heap->lock);
 	atomic_fetch_add(&heap->domain->bytes, change);
+}
+
+/* It is there: count it. */
+static void block_made(struct mrrc_heap *heap,
+		       const struct mrrc_heap_block *block)
+{
+	struct mrrc_heaps *heaps = heap->domain;
+	size_t all = atomic_load(&heaps->bytes);
+	size_t peak = atomic_load(&heaps->bytes_peak);
+
+	while (all > peak && !atomic_compare_exchange_weak(
+				     &heaps->bytes_peak, &peak, all))
+		;
+	mrrc_lock_acquire(&heap->lock);
+	heap->blocks++;
+	heap->regs++;
+	heap->kind_bytes[block->page_kind] += block->len;
+	if (heap->bytes > heap->bytes_peak)
+		heap->bytes_peak = heap->bytes;
+	mrrc_lock_release(&heap->lock);
 }
 
 /* ---- making -------------------------------------------------------------- */
@@ -102,7 +142,8 @@ static int block_meta(struct mrrc_heap_block *block, unsigned slot)
 		state = grains;
 	}
 #ifdef MRRC_DEBUG
-	asked = grains * sizeof(*block->asked);
+	if (!block->own)
+		asked = grains * sizeof(*block->asked);
 #endif
 	block->meta_len = rec + page + state + asked;
 	at = mmap(NULL, block->meta_len, PROT_READ | PROT_WRITE,
@@ -116,10 +157,9 @@ static int block_meta(struct mrrc_heap_block *block, unsigned slot)
 	block->state = state ? (void *) (at + rec + page + asked) : NULL;
 	for (i = 0; i < pages; i++) {
 		block->rec[i].block = block;
+		block->rec[i].domain = block->domain;
 		block->rec[i].slot = slot;
-		if (state)
-			block->rec[i].state = block->state +
-				i * (MRRC_HEAP_PAGE / MRRC_HEAP_GRAIN);
+		mrrc_rec_whole(&block->rec[i], MRRC_OBJ_NEVER);
 	}
 	return 0;
 }
@@ -227,6 +267,9 @@ size_t mrrc_heap_block_len(const struct mrrc_heap *heap, size_t len,
 	return mrrc_pages_round(len, kind);
 }
 
+/* Its pages are counted in 32 bits, whatever kind they are. */
+#define BLOCK_LEN_MAX	(((size_t) 1 << 44) - MRRC_HEAP_BLOCK_MAX)
+
 /* Everything but the count of bytes. */
 static int block_make(struct mrrc_heap *heap, size_t len, size_t align,
 		      size_t asked, bool isolated,
@@ -236,7 +279,8 @@ static int block_make(struct mrrc_heap *heap, size_t len, size_t align,
 	struct mrrc_heap_block *block;
 	int ret = -ENOMEM;
 
-	block = mrrc_pool_alloc(heap->domain->blocks);
+	block = len > BLOCK_LEN_MAX ? NULL :
+				      mrrc_pool_alloc(heap->domain->blocks);
 	if (!block)
 		goto err;
 	*block = (struct mrrc_heap_block) {
@@ -300,6 +344,8 @@ int mrrc_heap_block_new(struct mrrc_heap *heap, size_t len, size_t align,
 		ret = block_reserve(heap, want, &note);
 	}
 	if (ret) {
+		if (note.event == MRRC_HEAP_LIMIT_HEAP)
+			note.again = atomic_exchange(&heap->limited, true);
 		mrrc_heap_say(heap->domain, &note);
 		return ret;
 	}
@@ -315,11 +361,7 @@ int mrrc_heap_block_new(struct mrrc_heap *heap, size_t len, size_t align,
 	}
 	if (block->len != want)
 		block_adjust(heap, (long) block->len - (long) want);
-	mrrc_lock_acquire(&heap->lock);
-	heap->blocks++;
-	heap->regs++;
-	heap->kind_bytes[block->page_kind] += block->len;
-	mrrc_lock_release(&heap->lock);
+	block_made(heap, block);
 	*out = block;
 	return 0;
 }
@@ -331,8 +373,9 @@ void mrrc_heap_block_end(struct mrrc_heap *heap,
 	const size_t len = block->len;
 
 	mrrc_lock_assert_none();
-	/* nobody finds it from here on */
+	/* nobody finds it from here on, or has found it */
 	mrrc_heap_map_set(block->base, len, NULL);
+	mrrc_mags_settle(block->base, len);
 	heaps->ops->dereg(heaps->arg, block->cookie, block->base, len);
 	if (mrrc_heap_watched)
 		mrrc_heap_watch_unmap(block->base, len);
@@ -347,6 +390,8 @@ void mrrc_heap_block_end(struct mrrc_heap *heap,
 	munmap(block->meta, block->meta_len);
 	mrrc_pool_free(heaps->blocks, block);
 }
+
+#define TELL_MS		100u	/* how old the numbers told become */
 
 /* ---- idle blocks --------------------------------------------------------- */
 
@@ -381,6 +426,36 @@ size_t mrrc_heap_release(struct mrrc_heap *heap, uint64_t since)
 	}
 }
 
+void mrrc_heap_tell(struct mrrc_heap *heap)
+{
+	const struct mrrc_heap_ops *ops = heap->domain->ops;
+	uint64_t allocs, frees, more_allocs = 0, more_frees = 0;
+
+	if (!ops->count)
+		return;
+	mrrc_mags_kept(heap, &allocs, &frees);
+	mrrc_lock_acquire(&heap->lock);
+	/* else somebody told more in the meantime */
+	if (allocs >= heap->told_allocs && frees >= heap->told_frees) {
+		more_allocs = allocs - heap->told_allocs;
+		more_frees = frees - heap->told_frees;
+		heap->told_allocs = allocs;
+		heap->told_frees = frees;
+	}
+	mrrc_lock_release(&heap->lock);
+	if (more_allocs || more_frees)
+		ops->count(heap->domain->arg, more_allocs, more_frees);
+}
+
+/* Is it that long ago? For one of the threads that ask. */
+static bool tick_due(atomic_uint_fast64_t *last, uint64_t now, uint64_t ms)
+{
+	uint64_t then = atomic_load_explicit(last, memory_order_relaxed);
+
+	return !mrrc_likely(now - then < ms) &&
+	       atomic_compare_exchange_strong(last, &then, now);
+}
+
 /*
  * Called by whoever had to take the heap's lock: twice in the time that a
  * block may be idle, what nobody used meanwhile goes back to the arena, and
@@ -389,14 +464,12 @@ size_t mrrc_heap_release(struct mrrc_heap *heap, uint64_t since)
 void mrrc_heap_tick(struct mrrc_heap *heap)
 {
 	const uint64_t idle = heap->attr.idle_ms;
-	uint64_t now, last;
+	const uint64_t now = mrrc_heap_now();
 
-	if (idle == MRRC_HEAP_IDLE_KEEP)
-		return;
-	now = mrrc_heap_now();
-	last = atomic_load_explicit(&heap->tick, memory_order_relaxed);
-	if (mrrc_likely(now - last < idle / 2 + 1) ||
-	    !atomic_compare_exchange_strong(&heap->tick, &last, now))
+	if (tick_due(&heap->tell, now, TELL_MS))
+		mrrc_heap_tell(heap);
+	if (idle == MRRC_HEAP_IDLE_KEEP ||
+	    !tick_due(&heap->tick, now, idle / 2 + 1))
 		return;
 	mrrc_mags_drain(heap, true);
 	mrrc_lock_acquire(&heap->lock);

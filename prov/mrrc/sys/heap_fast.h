@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Allocate and free (heap.h), the way of most: find the thread's magazine for
- * heap and class, pass its gate, take or put one address. All else, from an
- * empty magazine to a mistake, is for the functions named slow, which start
- * from the beginning: nothing has changed by then. Where tools watch
- * (heap_watch.h) gates are shut, so that they see each call.
+ * Allocate and free (heap.h), the way of most: pass the thread's gate, and
+ * take or put one address, which is what the thread freed last or had last, or
+ * is in its magazine for heap and class. All else, from an empty magazine to a
+ * mistake, is for the functions named slow, which start from the beginning:
+ * nothing has changed by then. Where tools watch (heap_watch.h) gates are shut,
+ * so that they see each call.
+ *
+ * In pieces, so that who is in a hurry gives magazines a function of their own:
+ * what a function saves of its caller's it saves on all ways through it.
  */
 #ifndef MRRC_HEAP_FAST_H
 #define MRRC_HEAP_FAST_H
@@ -14,127 +18,264 @@
 
 #define mrrc_always_inline	inline __attribute__((always_inline))
 
-/* Filled by heap_mag.c: mrrc_class_of(), for lack of a quick bit scan. */
-extern struct mrrc_class_table {
+/*
+ * Filled by heap_mag.c: the mark of what is allocated of a class, by length,
+ * for lack of a quick bit scan.
+ */
+extern MRRC_HIDDEN struct mrrc_live_table {
 	uint8_t by_16[64];	/* to 1 KiB */
 	uint8_t by_128[256];	/* to 32 KiB */
 	uint8_t by_4096[512];
-} mrrc_class_table;
+} mrrc_live_table;
 
-static mrrc_always_inline unsigned mrrc_class_fast(size_t len)
+/* len - 1, and what debug builds put behind it; not of nothing, or too much */
+static mrrc_always_inline size_t mrrc_heap_last(size_t len)
 {
-	if (len <= 1024)
-		return mrrc_class_table.by_16[(len - 1) / 16];
-	if (len <= 32768)
-		return mrrc_class_table.by_128[(len - 1) / 128];
-	return mrrc_class_table.by_4096[(len - 1) / 4096];
+	return MRRC_HEAP_CANARY && len - 1 >= MRRC_HEAP_LEN_MAX ?
+	       SIZE_MAX : len - 1 + MRRC_HEAP_CANARY;
 }
 
-/* false: not this way. */
-static mrrc_always_inline bool
-mrrc_heap_alloc_try(struct mrrc_heap *heap, size_t align, size_t len,
-		    void **addr, void **cookie)
+/* The table is filled once there is a heap: no need to look at that. */
+static mrrc_always_inline unsigned mrrc_heap_some(unsigned live)
 {
-	struct mrrc_tcache *tcache = mrrc_tcache_self;
-	struct mrrc_mag_entry *entry;
-	struct mrrc_heap_rec *rec;
-	struct mrrc_mags *mag;
-	uintptr_t object;
-	uint64_t word;
-	unsigned class;
+	if (live == MRRC_OBJ_NONE)
+		__builtin_unreachable();
+	return live;
+}
 
-	/* 1, 2, 4, 8 or 16 */
-	if (!mrrc_likely(tcache && align - 1 < MRRC_HEAP_GRAIN &&
-			 !(align & (align - 1)) &&
-			 len - 1 < MRRC_CLASS_MAX - MRRC_HEAP_CANARY))
-		return false;
-	class = mrrc_class_fast(len + MRRC_HEAP_CANARY);
-	if (!mrrc_likely(mrrc_gate_enter(&tcache->gate)))
-		return false;
-	mag = tcache->mags[heap->slot];
-	word = mag ? mrrc_mag_read(&mag->n[class]) : 0;
-	if (!mrrc_likely(word & MRRC_MAG_MASK)) {
-		mrrc_gate_leave(&tcache->gate);
-		return false;
+/*
+ * MRRC_OBJ_LIVE() of the class for len; MRRC_OBJ_NONE: not this way. Large ones
+ * are straight on, the others a jump more.
+ */
+static mrrc_always_inline unsigned mrrc_heap_live(size_t len)
+{
+	const size_t last = mrrc_heap_last(len);
+
+	if (mrrc_likely(last >= 32768)) {
+		if (!mrrc_likely(last < MRRC_CLASS_MAX))
+			return MRRC_OBJ_NONE;
+		return mrrc_heap_some(mrrc_live_table.by_4096[last / 4096]);
 	}
-	entry = &mag->entry[class][(word & MRRC_MAG_MASK) - 1];
-	object = entry->object;
-	rec = entry->rec;
-	mrrc_mag_write(&mag->n[class], word + MRRC_MAG_ALLOC);
+	if (last < 1024)
+		return mrrc_heap_some(mrrc_live_table.by_16[last / 16]);
+	return mrrc_heap_some(mrrc_live_table.by_128[last / 128]);
+}
+
+/* The same for a multiple of align, a power of two. */
+static inline unsigned mrrc_heap_live_aligned(size_t len, size_t align)
+{
+	unsigned live;
+
+	if (!len || align > MRRC_HEAP_PAGE)
+		return MRRC_OBJ_NONE;
+	live = mrrc_heap_live(len > align ? len : align);
+	/* classes end with whole pages */
+	while (live != MRRC_OBJ_NONE &&
+	       (mrrc_class_size(live - 1) & (align - 1)))
+		live++;
+	return live;
+}
+
+struct mrrc_heap_got {
+	uintptr_t object;	/* 0: none, not this way */
+	void *cookie;
+};
+
+/* ---- allocate: inside the gate ------------------------------------------- */
+
+/* What was freed last, if it is what is wanted: then outside. */
+static mrrc_always_inline bool
+mrrc_heap_get_hot(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
+		  unsigned live, size_t len, struct mrrc_heap_got *got)
+{
+	struct mrrc_hot *hot = &tcache->hot;
+
+	if (!mrrc_likely(hot->key == heap->key + live))
+		return false;
+	hot->key = 0;
+	++*hot->count;
+	got->object = hot->object;
+	got->cookie = hot->cookie;
+	__atomic_store_n(hot->mark, live, __ATOMIC_RELAXED);
+	mrrc_heap_debug_alloc(heap->domain, hot->rec->block, got->object, len,
+			      mrrc_class_size(live - 1));
 	mrrc_gate_leave(&tcache->gate);
-	mrrc_object_set(rec, object, class, MRRC_OBJ_LIVE(class));
-	mrrc_heap_debug_alloc(heap->domain, rec->block, object, len,
-			      mrrc_class_size(class));
-	*addr = (void *) object;
-	*cookie = rec->block->cookie;
 	return true;
 }
 
-/* The same; *ret is what free answers. */
-static mrrc_always_inline bool mrrc_heap_free_try(struct mrrc_heaps *heaps,
-						  void *ptr, int *ret)
+/* The magazine. Outside after it. */
+static mrrc_always_inline struct mrrc_heap_got
+mrrc_heap_get_mag(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
+		  unsigned live, size_t len)
 {
-	const uintptr_t addr = (uintptr_t) ptr;
+	const unsigned class = live - 1;
+	struct mrrc_mags *mag = tcache->mags[heap->slot];
+	const uint64_t word = mag ? mag->n[class] : 0;
+	struct mrrc_mag_entry entry;
+
+	if (!mrrc_likely((word & MRRC_MAG_MASK) &&
+			 !(tcache->hot.key &&
+			   ++tcache->hot.missed >= MRRC_HOT_MISSES))) {
+		mrrc_gate_leave(&tcache->gate);
+		return (struct mrrc_heap_got) { 0 };
+	}
+	entry = mag->entry[class][(word & MRRC_MAG_MASK) - 1];
+	mag->n[class] = word + MRRC_MAG_ALLOC;
+	mrrc_gate_leave(&tcache->gate);
+	__atomic_store_n(mrrc_rec_mark(entry.rec, entry.object), live,
+			 __ATOMIC_RELAXED);
+	mrrc_heap_debug_alloc(heap->domain, entry.rec->block, entry.object,
+			      len, mrrc_class_size(class));
+	return (struct mrrc_heap_got) { entry.object,
+					entry.rec->block->cookie };
+}
+
+/* ---- free: inside the gate ----------------------------------------------- */
+
+/*
+ * What the thread freed last and has allocated again, or frees twice: what was
+ * found out about it is good as long as its block is there, and who ends the
+ * block makes this forget it (mrrc_mags_settle()). Then outside.
+ */
+static mrrc_always_inline bool mrrc_heap_put_hot(struct mrrc_heaps *heaps,
+						 struct mrrc_tcache *tcache,
+						 uintptr_t addr)
+{
+	struct mrrc_hot *hot = &tcache->hot;
+	const unsigned id = hot->id;
+
+	if (!mrrc_likely(hot->object == addr &&
+			 atomic_load_explicit(&hot->domain,
+					      memory_order_relaxed) == heaps))
+		return false;
+	/* another thread may have freed it, or be freeing it */
+	if (!mrrc_likely(__atomic_load_n(hot->mark, __ATOMIC_RELAXED) ==
+			 (uint8_t) id))
+		return false;
+	if (!mrrc_likely(mrrc_heap_debug_intact(
+		    hot->rec->block, addr,
+		    mrrc_class_size((uint8_t) id - 1))))
+		return false;
+	mrrc_heap_debug_freed(hot->rec->block, addr,
+			      mrrc_class_size((uint8_t) id - 1));
+	__atomic_store_n(hot->mark, MRRC_OBJ_FREED, __ATOMIC_RELAXED);
+	hot->key = id;
+	mrrc_gate_leave(&tcache->gate);
+	return true;
+}
+
+/* It is marked as freed, and nothing free is there. */
+static mrrc_always_inline void mrrc_hot_fill(struct mrrc_tcache *tcache,
+					     uintptr_t addr,
+					     struct mrrc_heap_rec *rec,
+					     uint8_t *mark)
+{
+	struct mrrc_hot *hot = &tcache->hot;
+
+	hot->id = hot->key = mrrc_hot_key(rec->slot, rec->live);
+	hot->missed = 0;
+	hot->rec = rec;
+	hot->mark = mark;
+	hot->cookie = rec->block->cookie;
+	hot->count = &tcache->count[rec->slot].hot;
+	atomic_store_explicit(&hot->domain, rec->domain,
+			      memory_order_relaxed);
+	__atomic_store_n(&hot->object, addr, __ATOMIC_RELAXED);
+}
+
+/*
+ * Anything else: false if it has to be looked at closely. Outside after it.
+ * heaps: NULL, too, to which nothing belongs.
+ */
+static mrrc_always_inline bool mrrc_heap_put_mag(struct mrrc_heaps *heaps,
+						 struct mrrc_tcache *tcache,
+						 uintptr_t addr)
+{
 	struct mrrc_heap_rec *rec = mrrc_heap_map_rec(addr);
-	struct mrrc_tcache *tcache = mrrc_tcache_self;
 	struct mrrc_mags *mag;
 	unsigned class, n;
-	uint8_t *state = NULL;
+	uint8_t *mark;
 	uint64_t word;
 
-	if (!mrrc_likely(rec && rec->block && tcache &&
-			 rec->block->domain == heaps))
-		return false;
-	class = rec->kind - 1;
-	if (class >= MRRC_CLASSES) {
-		class = class + 1 - MRRC_KIND_RUN;
-		state = &rec->state[addr % MRRC_HEAP_PAGE / MRRC_HEAP_GRAIN];
-		/* else it is an own block's, or nothing's */
-		if (!mrrc_likely(class < MRRC_CLASS_SMALL &&
-				 !(addr % MRRC_HEAP_GRAIN) &&
-				 *state == MRRC_OBJ_LIVE(class)))
-			return false;
-	} else if (!mrrc_likely(!(addr % MRRC_HEAP_PAGE))) {
-		return false;
-	}
-	if (!mrrc_likely(mrrc_gate_enter(&tcache->gate)))
-		return false;
-	mag = tcache->mags[rec->slot];
-	word = mag ? mrrc_mag_read(&mag->n[class]) : MRRC_MAG_MASK;
-	n = word & MRRC_MAG_MASK;
-	if (!mrrc_likely(n < mrrc_mag_cap[class])) {
+	/* what a child of fork has of its parent's is not freed */
+	if (!mrrc_likely(rec && rec->domain == heaps && heaps &&
+			 !atomic_load_explicit(&heaps->forked,
+					       memory_order_relaxed)))
+		goto other;
+	/* else it is an own block's, or nothing's */
+	mark = mrrc_rec_mark(rec, addr);
+	/* another thread may be freeing it, too */
+	if (!mrrc_likely(!(addr & rec->inner) &&
+			 __atomic_load_n(mark, __ATOMIC_RELAXED) == rec->live))
+		goto other;
+	class = rec->live - 1;
+	/* what is to be said is not said in here */
+	if (!mrrc_likely(mrrc_heap_debug_intact(rec->block, addr,
+						mrrc_class_size(class))))
+		goto other;
+	if (!tcache->hot.key && rec->slot) {
+		mrrc_heap_debug_freed(rec->block, addr,
+				      mrrc_class_size(class));
+		__atomic_store_n(mark, MRRC_OBJ_FREED, __ATOMIC_RELAXED);
+		mrrc_hot_fill(tcache, addr, rec, mark);
 		mrrc_gate_leave(&tcache->gate);
-		return false;
+		return true;
 	}
-	*ret = mrrc_heap_debug_free(heaps, rec->block, addr,
-				    mrrc_class_size(class));
-	if (state)
-		*state = MRRC_OBJ_FREED;
-	else
-		rec->kind = MRRC_OBJ_FREED;
+	mag = tcache->mags[rec->slot];
+	word = mag ? mag->n[class] : MRRC_MAG_MASK;
+	n = word & MRRC_MAG_MASK;
+	if (!mrrc_likely(n < mrrc_mag_cap[class]))
+		goto other;
+	mrrc_heap_debug_freed(rec->block, addr, mrrc_class_size(class));
+	__atomic_store_n(mark, MRRC_OBJ_FREED, __ATOMIC_RELAXED);
 	mag->entry[class][n] = (struct mrrc_mag_entry) { addr, rec };
-	mrrc_mag_write(&mag->n[class], word + 1);
+	mag->n[class] = word + 1;
 	mrrc_gate_leave(&tcache->gate);
 	return true;
+other:
+	mrrc_gate_leave(&tcache->gate);
+	return false;
 }
+
+/* ---- calls --------------------------------------------------------------- */
 
 static inline int mrrc_heap_alloc(struct mrrc_heap *heap, size_t align,
 				  size_t len, unsigned flags, void **addr,
 				  void **cookie)
 {
-	if (mrrc_likely(!flags && mrrc_heap_alloc_try(heap, align, len, addr,
-						      cookie)))
-		return 0;
-	return mrrc_heap_alloc_slow(heap, align, len, flags, addr, cookie);
+	struct mrrc_tcache *tcache = mrrc_tcache_self;
+	struct mrrc_heap_got got = { 0 };
+	unsigned live = MRRC_OBJ_NONE;
+
+	if (mrrc_likely(!flags && align && !(align & (align - 1))))
+		live = mrrc_likely(align <= MRRC_HEAP_GRAIN) ?
+		       mrrc_heap_live(len) :
+		       mrrc_heap_live_aligned(len, align);
+	if (mrrc_likely(live && mrrc_gate_enter(&tcache->gate)) &&
+	    !mrrc_heap_get_hot(heap, tcache, live, len, &got))
+		got = mrrc_heap_get_mag(heap, tcache, live, len);
+	if (!mrrc_likely(got.object))
+		return mrrc_heap_alloc_slow(heap, align, len, flags, addr,
+					    cookie);
+	*addr = (void *) got.object;
+	*cookie = got.cookie;
+	return 0;
+}
+
+/* false: not this way. */
+static inline bool mrrc_heap_free_try(struct mrrc_heaps *heaps, void *addr)
+{
+	struct mrrc_tcache *tcache = mrrc_tcache_self;
+
+	return mrrc_likely(mrrc_gate_enter(&tcache->gate)) &&
+	       (mrrc_heap_put_hot(heaps, tcache, (uintptr_t) addr) ||
+		mrrc_heap_put_mag(heaps, tcache, (uintptr_t) addr));
 }
 
 static inline int mrrc_heap_free(struct mrrc_heaps *heaps, void *addr)
 {
-	int ret;
-
-	if (mrrc_likely(mrrc_heap_free_try(heaps, addr, &ret)))
-		return ret;
-	return mrrc_heap_free_slow(heaps, (uintptr_t) addr);
+	return mrrc_likely(mrrc_heap_free_try(heaps, addr)) ? 0 :
+	       mrrc_heap_free_slow(heaps, (uintptr_t) addr);
 }
 
 #endif /* MRRC_HEAP_FAST_H */

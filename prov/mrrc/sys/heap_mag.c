@@ -13,6 +13,7 @@
 #include "sys/heap_priv.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -38,7 +39,10 @@ static struct {
 	.domains = TAILQ_HEAD_INITIALIZER(mags.domains),
 };
 
-_Thread_local struct mrrc_tcache *mrrc_tcache_self;
+static char no_domain;	/* no domain's address, NULL included */
+
+struct mrrc_tcache mrrc_tcache_none = { .gate = MRRC_GATE_SHUT };
+_Thread_local struct mrrc_tcache *mrrc_tcache_self = &mrrc_tcache_none;
 
 /* Of small sizes many, and of the largest what 16 in flight need. */
 const uint8_t mrrc_mag_cap[MRRC_CLASSES] = {
@@ -67,7 +71,7 @@ static void *mags_map(size_t len)
 /* ---- depot: the heap's lock held ----------------------------------------- */
 
 static void arena_give(struct mrrc_heap *heap, unsigned class,
-		       const uintptr_t *object, unsigned count)
+		       const struct mrrc_mag_entry *entry, unsigned count)
 {
 	struct mrrc_heap_block *block;
 	unsigned i;
@@ -75,23 +79,37 @@ static void arena_give(struct mrrc_heap *heap, unsigned class,
 	if (count)
 		heap->arena.now = mrrc_heap_now();
 	for (i = 0; i < count; i++) {
-		block = mrrc_heap_map_find(object[i]);
-		mrrc_heap_debug_given(block, object[i]);
-		mrrc_arena_give(&heap->arena, block, object[i], class);
+		block = entry[i].rec->block;
+		mrrc_heap_debug_given(block, entry[i].object);
+		mrrc_arena_give(&heap->arena, block, entry[i].object, class);
 	}
 }
 
+static unsigned arena_take(struct mrrc_heap *heap, unsigned class,
+			   unsigned count, struct mrrc_mag_entry *entry)
+{
+	uintptr_t object[MRRC_MAG];
+	unsigned i;
+
+	count = mrrc_arena_take(&heap->arena, class, count, object);
+	for (i = 0; i < count; i++)
+		entry[i] = (struct mrrc_mag_entry) {
+			object[i], mrrc_heap_map_rec(object[i])
+		};
+	return count;
+}
+
 void mrrc_depot_give(struct mrrc_heap *heap, unsigned class,
-		     const uintptr_t *object, unsigned count)
+		     const struct mrrc_mag_entry *entry, unsigned count)
 {
 	struct mrrc_depot *depot = heap->depot;
 	unsigned n = depot->n[class], room = depot_cap(class) - n;
 
 	if (room > count)
 		room = count;
-	memcpy(&depot->object[class][n], object, room * sizeof(*object));
+	memcpy(&depot->entry[class][n], entry, room * sizeof(*entry));
 	depot->n[class] = n + room;
-	arena_give(heap, class, object + room, count - room);
+	arena_give(heap, class, entry + room, count - room);
 }
 
 void mrrc_depot_drain(struct mrrc_heap *heap)
@@ -100,33 +118,32 @@ void mrrc_depot_drain(struct mrrc_heap *heap)
 	unsigned class;
 
 	for (class = 0; class < MRRC_CLASSES; class++) {
-		arena_give(heap, class, depot->object[class],
-			   depot->n[class]);
+		arena_give(heap, class, depot->entry[class], depot->n[class]);
 		depot->n[class] = 0;
 	}
 }
 
 static unsigned depot_take(struct mrrc_heap *heap, unsigned class,
-			   unsigned count, uintptr_t *object)
+			   unsigned count, struct mrrc_mag_entry *entry)
 {
 	struct mrrc_depot *depot = heap->depot;
 	const unsigned n = depot->n[class];
 
 	if (!n)
-		return mrrc_arena_take(&heap->arena, class, count, object);
+		return arena_take(heap, class, count, entry);
 	if (count > n)
 		count = n;
 	depot->n[class] = n - count;
-	memcpy(object, &depot->object[class][n - count],
-	       count * sizeof(*object));
+	memcpy(entry, &depot->entry[class][n - count],
+	       count * sizeof(*entry));
 	return count;
 }
 
 uintptr_t mrrc_depot_take(struct mrrc_heap *heap, unsigned class)
 {
-	uintptr_t object;
+	struct mrrc_mag_entry entry;
 
-	return depot_take(heap, class, 1, &object) ? object : 0;
+	return depot_take(heap, class, 1, &entry) ? entry.object : 0;
 }
 
 size_t mrrc_depot_kept(const struct mrrc_heap *heap)
@@ -141,126 +158,189 @@ size_t mrrc_depot_kept(const struct mrrc_heap *heap)
 
 /* ---- a thread's own: inside its gate ------------------------------------- */
 
-static void mags_objects(const struct mrrc_mag_entry *entry, unsigned n,
-			 uintptr_t *object)
-{
-	unsigned i;
-
-	for (i = 0; i < n; i++)
-		object[i] = entry[i].object;
-}
-
 static void mags_change(struct mrrc_mags *mag, unsigned class, int n,
-			_Atomic uint64_t *counter)
+			uint64_t *counter)
 {
-	mrrc_mag_write(&mag->n[class], mrrc_mag_read(&mag->n[class]) + n);
-	mrrc_mag_write(counter, mrrc_mag_read(counter) + abs(n));
+	mag->n[class] += n;
+	*counter += abs(n);
 }
 
-unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_mags *mag,
+unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 			  unsigned class)
 {
-	unsigned want = mrrc_mag_cap[class] / 2, got, i;
-	uintptr_t object[MRRC_MAG];
+	struct mrrc_mags *mag = tcache->mags[heap->slot];
+	unsigned want = mrrc_mag_cap[class] / 2, got;
 	size_t size = mrrc_class_size(class);
 
 	/* not a whole block's worth at once, which others may need */
 	while (want > 1 && want * size > MRRC_HEAP_BLOCK_MIN / 4)
 		want /= 2;
 	mrrc_lock_acquire(&heap->lock);
-	got = depot_take(heap, class, want, object);
+	got = depot_take(heap, class, want, mag->entry[class]);
 	mrrc_lock_release(&heap->lock);
-	for (i = 0; i < got; i++)
-		mag->entry[class][i] = (struct mrrc_mag_entry) {
-			object[i], mrrc_heap_map_rec(object[i])
-		};
-	mags_change(mag, class, got, &mag->in);
+	mags_change(mag, class, got, &tcache->count[heap->slot].in);
 	return got;
 }
 
 /* The half that has been there longest. */
-void mrrc_mags_flush(struct mrrc_heap *heap, struct mrrc_mags *mag,
+static void mags_flush(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 		     unsigned class)
 {
+	struct mrrc_mags *mag = tcache->mags[heap->slot];
 	const unsigned n = mrrc_mag_n(mag, class), half = (n + 1) / 2;
 	struct mrrc_mag_entry *entry = mag->entry[class];
-	uintptr_t object[MRRC_MAG];
 
-	mags_objects(entry, half, object);
 	mrrc_lock_acquire(&heap->lock);
-	mrrc_depot_give(heap, class, object, half);
+	mrrc_depot_give(heap, class, entry, half);
 	mrrc_lock_release(&heap->lock);
 	memmove(entry, entry + half, (n - half) * sizeof(*entry));
-	mags_change(mag, class, -(int) half, &mag->out);
+	mags_change(mag, class, -(int) half, &tcache->count[heap->slot].out);
+}
+
+bool mrrc_mags_put(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
+		   unsigned class, const struct mrrc_mag_entry *entry)
+{
+	struct mrrc_mags *mag = mrrc_mags_get(tcache, heap);
+
+	if (!mag)
+		return false;
+	if (mrrc_mag_n(mag, class) == mrrc_mag_cap[class])
+		mags_flush(heap, tcache, class);
+	mag->entry[class][mrrc_mag_n(mag, class)] = *entry;
+	mag->n[class]++;
+	return true;
+}
+
+void mrrc_hot_tire(struct mrrc_tcache *tcache)
+{
+	struct mrrc_hot *hot = &tcache->hot;
+	const struct mrrc_mag_entry entry = { hot->object, hot->rec };
+
+	if (!hot->key || hot->missed < MRRC_HOT_MISSES)
+		return;
+	hot->missed = 0;
+	if (mrrc_mags_put(hot->rec->block->heap, tcache,
+			  (uint8_t) hot->id - 1u, &entry))
+		hot->key = 0;
+}
+
+/* The class that is hot of this heap's, or MRRC_CLASSES. The gate shut. */
+static unsigned hot_class(const struct mrrc_tcache *tcache, unsigned slot)
+{
+	const unsigned mark = tcache->hot.key - mrrc_hot_key(slot, 0);
+
+	return mark - 1 < MRRC_CLASSES ? mark - 1 : MRRC_CLASSES;
 }
 
 /* All of it, past the depot. The heap's lock held, the gate shut. */
-static void mags_empty(struct mrrc_heap *heap, struct mrrc_mags *mag)
+static void mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
 {
-	uintptr_t object[MRRC_MAG];
+	const unsigned hot = hot_class(tcache, heap->slot);
+	uint64_t *out = &tcache->count[heap->slot].out;
+	struct mrrc_mags *mag = tcache->mags[heap->slot];
+	struct mrrc_mag_entry entry;
 	unsigned class, n;
 
-	for (class = 0; class < MRRC_CLASSES; class++) {
+	for (class = 0; mag && class < MRRC_CLASSES; class++) {
 		n = mrrc_mag_n(mag, class);
-		mags_objects(mag->entry[class], n, object);
-		arena_give(heap, class, object, n);
-		mags_change(mag, class, -(int) n, &mag->out);
+		arena_give(heap, class, mag->entry[class], n);
+		mags_change(mag, class, -(int) n, out);
 	}
+	if (hot == MRRC_CLASSES)
+		return;
+	entry = (struct mrrc_mag_entry) { tcache->hot.object,
+					  tcache->hot.rec };
+	tcache->hot.key = 0;
+	arena_give(heap, hot, &entry, 1);
+	++*out;
 }
 
-/* What came in by the heap or by a free, and did not go out, is there. */
-static void mags_count(const struct mrrc_mags *mag, uint64_t *allocs,
-		       uint64_t *frees, size_t *bytes)
+/*
+ * What came in by the heap or by a free, and did not go out, is there. The
+ * gate shut.
+ */
+static void mags_count(const struct mrrc_tcache *tcache, unsigned slot,
+		       uint64_t *allocs, uint64_t *frees, size_t *bytes)
 {
-	uint64_t word, here = 0, sum = 0;
+	const struct mrrc_mag_count *count = &tcache->count[slot];
+	const struct mrrc_mags *mag = tcache->mags[slot];
+	const unsigned hot = hot_class(tcache, slot);
+	uint64_t word, here = 0, sum = count->hot;
 	unsigned class;
 
 	*bytes = 0;
-	for (class = 0; class < MRRC_CLASSES; class++) {
-		word = mrrc_mag_read(&mag->n[class]);
+	if (hot != MRRC_CLASSES) {
+		*bytes = mrrc_class_size(hot);
+		here = 1;
+	}
+	for (class = 0; mag && class < MRRC_CLASSES; class++) {
+		word = mag->n[class];
 		sum += word >> MRRC_MAG_BITS;
 		here += word & MRRC_MAG_MASK;
 		*bytes += (word & MRRC_MAG_MASK) * mrrc_class_size(class);
 	}
 	*allocs = sum;
-	*frees = here + sum + mrrc_mag_read(&mag->out) -
-		 mrrc_mag_read(&mag->in);
+	*frees = here + sum + count->out - count->in;
 }
 
-/* Empty, and counted; the caller unmaps it. The list's lock held. */
-static void mags_retire(struct mrrc_heap *heap, struct mrrc_mags *mag)
+/*
+ * Empty, and counted; the caller unmaps the magazines. The list's lock held,
+ * the gate shut or its owner's.
+ */
+static void mags_retire(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
 {
 	uint64_t allocs, frees;
 	size_t bytes;
 
-	mags_count(mag, &allocs, &frees, &bytes);
+	mags_count(tcache, heap->slot, &allocs, &frees, &bytes);
 	mrrc_lock_acquire(&heap->lock);
-	mags_empty(heap, mag);
+	mags_empty(heap, tcache);
 	heap->allocs += allocs;
 	heap->frees += frees;
 	mrrc_lock_release(&heap->lock);
 }
 
+/* Something of the heap's, be it numbers. The gate shut, or its owner. */
+static bool mags_any(const struct mrrc_tcache *tcache, unsigned slot)
+{
+	return tcache->mags[slot] ||
+	       hot_class(tcache, slot) != MRRC_CLASSES ||
+	       tcache->count[slot].hot || tcache->count[slot].out;
+}
+
 /* ---- threads ------------------------------------------------------------- */
+
+static struct mrrc_tcache *tcache_map(void)
+{
+	char *at = mags_map(MRRC_TCACHE_PAD + sizeof(struct mrrc_tcache));
+
+	return at ? (void *) (at + MRRC_TCACHE_PAD) : NULL;
+}
+
+static void tcache_unmap(struct mrrc_tcache *tcache)
+{
+	munmap((char *) tcache - MRRC_TCACHE_PAD,
+	       MRRC_TCACHE_PAD + sizeof(*tcache));
+}
 
 static void tcache_end(void *arg)
 {
 	struct mrrc_tcache *tcache = arg;
 	unsigned i;
 
-	mrrc_tcache_self = NULL;
+	mrrc_tcache_self = &mrrc_tcache_none;
 	pthread_mutex_lock(&mags.lock);
 	TAILQ_REMOVE(&mags.threads, tcache, link);
 	for (i = 1; i < MRRC_SLOTS; i++) {
-		if (tcache->mags[i])
-			mags_retire(mags.slot[i], tcache->mags[i]);
+		if (mags_any(tcache, i))
+			mags_retire(mags.slot[i], tcache);
 	}
 	pthread_mutex_unlock(&mags.lock);
 	for (i = 1; i < MRRC_SLOTS; i++) {
 		if (tcache->mags[i])
 			munmap(tcache->mags[i], sizeof(*tcache->mags[i]));
 	}
-	munmap(tcache, sizeof(*tcache));
+	tcache_unmap(tcache);
 }
 
 static void mags_fork_prepare(void)
@@ -275,39 +355,52 @@ static void mags_fork_parent(void)
 
 /*
  * The only thread of the child: it has no magazines, so that its calls come
- * by where domains of the parent's are refused. What threads kept stays.
+ * by where domains of the parent's are refused. What threads kept stays. The
+ * parent's heaps give up their slots, which heaps of the child's may have.
  */
 static void mags_fork_child(void)
 {
 	struct mrrc_heaps *domain;
+	unsigned i;
 
+	for (i = 1; i < MRRC_SLOTS; i++) {
+		if (mags.slot[i])
+			mags.slot[i]->slot = mags.slot[i]->key = 0;
+		mags.slot[i] = NULL;
+		mags.taken[i] = false;
+	}
 	TAILQ_FOREACH(domain, &mags.domains, link)
 		atomic_store(&domain->forked, true);
 	TAILQ_INIT(&mags.domains);
 	TAILQ_INIT(&mags.threads);
-	mrrc_tcache_self = NULL;
+	mrrc_tcache_self = &mrrc_tcache_none;
 	pthread_setspecific(mags.key, NULL);
 	mrrc_gate_setup();
 	pthread_mutex_unlock(&mags.lock);
 }
 
-struct mrrc_class_table mrrc_class_table;
+struct mrrc_live_table mrrc_live_table;
 
-static void class_table_init(struct mrrc_class_table *table)
+static uint8_t live_of(size_t len)
+{
+	return MRRC_OBJ_LIVE(mrrc_class_of(len));
+}
+
+static void live_table_init(struct mrrc_live_table *table)
 {
 	size_t i;
 
 	for (i = 0; i < sizeof(table->by_16); i++)
-		table->by_16[i] = mrrc_class_of((i + 1) * 16);
+		table->by_16[i] = live_of((i + 1) * 16);
 	for (i = 0; i < sizeof(table->by_128); i++)
-		table->by_128[i] = mrrc_class_of((i + 1) * 128);
+		table->by_128[i] = live_of((i + 1) * 128);
 	for (i = 0; i < sizeof(table->by_4096); i++)
-		table->by_4096[i] = mrrc_class_of((i + 1) * 4096);
+		table->by_4096[i] = live_of((i + 1) * 4096);
 }
 
 static void mags_init(void)
 {
-	class_table_init(&mrrc_class_table);
+	live_table_init(&mrrc_live_table);
 	mags.ready = -pthread_key_create(&mags.key, tcache_end);
 	if (mags.ready)
 		return;
@@ -320,14 +413,15 @@ struct mrrc_tcache *mrrc_tcache_get(void)
 {
 	struct mrrc_tcache *tcache = mrrc_tcache_self;
 
-	if (tcache)
+	if (tcache != &mrrc_tcache_none)
 		return tcache;
-	tcache = mags_map(sizeof(*tcache));
+	tcache = tcache_map();
 	if (!tcache)
 		return NULL;
 	mrrc_gate_init(&tcache->gate, !mrrc_heap_watched);
+	atomic_init(&tcache->hot.domain, &no_domain);
 	if (pthread_setspecific(mags.key, tcache)) {
-		munmap(tcache, sizeof(*tcache));
+		tcache_unmap(tcache);
 		return NULL;
 	}
 	pthread_mutex_lock(&mags.lock);
@@ -352,9 +446,9 @@ struct mrrc_mags *mrrc_mags_get(struct mrrc_tcache *tcache,
 
 void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only)
 {
+	struct mrrc_mag_count *count;
 	struct mrrc_tcache *tcache;
 	uint64_t allocs, frees;
-	struct mrrc_mags *mag;
 	size_t bytes;
 
 	if (!heap->slot)
@@ -362,16 +456,14 @@ void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only)
 	pthread_mutex_lock(&mags.lock);
 	TAILQ_FOREACH(tcache, &mags.threads, link) {
 		mrrc_gate_shut(&tcache->gate);
-		mag = tcache->mags[heap->slot];
-		if (mag)
-			mags_count(mag, &allocs, &frees, &bytes);
-		if (mag && (!idle_only || allocs + frees == mag->seen)) {
+		count = &tcache->count[heap->slot];
+		mags_count(tcache, heap->slot, &allocs, &frees, &bytes);
+		if (bytes && (!idle_only || allocs + frees == count->seen)) {
 			mrrc_lock_acquire(&heap->lock);
-			mags_empty(heap, mag);
+			mags_empty(heap, tcache);
 			mrrc_lock_release(&heap->lock);
 		}
-		if (mag)
-			mag->seen = allocs + frees;
+		count->seen = allocs + frees;
 		mrrc_gate_open(&tcache->gate);
 	}
 	pthread_mutex_unlock(&mags.lock);
@@ -382,27 +474,71 @@ size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs,
 {
 	struct mrrc_tcache *tcache;
 	uint64_t a, f;
-	struct mrrc_mags *mag;
 	size_t all = 0, bytes;
 
-	*allocs = *frees = 0;
-	if (!heap->slot)
-		return 0;
 	pthread_mutex_lock(&mags.lock);
-	TAILQ_FOREACH(tcache, &mags.threads, link) {
+	/* a thread that ends adds its own to these, not meanwhile */
+	mrrc_lock_acquire(&heap->lock);
+	*allocs = heap->allocs;
+	*frees = heap->frees;
+	mrrc_lock_release(&heap->lock);
+	tcache = heap->slot ? TAILQ_FIRST(&mags.threads) : NULL;
+	for (; tcache; tcache = TAILQ_NEXT(tcache, link)) {
 		mrrc_gate_shut(&tcache->gate);
-		mag = tcache->mags[heap->slot];
-		if (mag)
-			mags_count(mag, &a, &f, &bytes);
+		mags_count(tcache, heap->slot, &a, &f, &bytes);
 		mrrc_gate_open(&tcache->gate);
-		if (!mag)
-			continue;
 		*allocs += a;
 		*frees += f;
 		all += bytes;
 	}
 	pthread_mutex_unlock(&mags.lock);
 	return all;
+}
+
+/* ---- looking at what others may free ------------------------------------- */
+
+struct mrrc_tcache *mrrc_heap_look(void)
+{
+	struct mrrc_tcache *tcache = mrrc_tcache_self;
+
+	if (tcache && mrrc_gate_enter(&tcache->gate))
+		return tcache;
+	pthread_mutex_lock(&mags.lock);
+	return NULL;
+}
+
+void mrrc_heap_looked(struct mrrc_tcache *look)
+{
+	if (look)
+		mrrc_gate_leave(&look->gate);
+	else
+		pthread_mutex_unlock(&mags.lock);
+}
+
+/*
+ * The owner may store another object there just now, whose domain is lost
+ * then: it is looked for in the map when it is freed. It does not store one of
+ * these, of which none is allocated, or free to be allocated.
+ */
+static void hot_forget(struct mrrc_hot *hot, uintptr_t base, size_t len)
+{
+	if (__atomic_load_n(&hot->object, __ATOMIC_RELAXED) - base < len)
+		atomic_store_explicit(&hot->domain, &no_domain,
+				      memory_order_relaxed);
+}
+
+void mrrc_mags_settle(uintptr_t base, size_t len)
+{
+	struct mrrc_tcache *tcache;
+
+	pthread_mutex_lock(&mags.lock);
+	TAILQ_FOREACH(tcache, &mags.threads, link)
+		hot_forget(&tcache->hot, base, len);
+	/* who enters after this finds it neither there nor in the map */
+	mrrc_gate_barrier();
+	TAILQ_FOREACH(tcache, &mags.threads, link)
+		mrrc_gate_wait(&tcache->gate);
+	pthread_mutex_unlock(&mags.lock);
 }
 
 /* ---- heaps and domains --------------------------------------------------- */
@@ -418,6 +554,7 @@ void mrrc_mags_attach(struct mrrc_heap *heap)
 		mags.taken[i] = true;
 		mags.slot[i] = heap;
 		heap->slot = i;
+		heap->key = mrrc_hot_key(i, 0);
 	}
 	pthread_mutex_unlock(&mags.lock);
 }
@@ -436,12 +573,14 @@ void mrrc_mags_detach(struct mrrc_heap *heap)
 		TAILQ_FOREACH(tcache, &mags.threads, link) {
 			mrrc_gate_shut(&tcache->gate);
 			mag = tcache->mags[heap->slot];
+			if (mags_any(tcache, heap->slot))
+				mags_retire(heap, tcache);
 			tcache->mags[heap->slot] = NULL;
+			tcache->count[heap->slot] =
+				(struct mrrc_mag_count) { 0 };
 			mrrc_gate_open(&tcache->gate);
-			if (!mag)
-				continue;
-			mags_retire(heap, mag);
-			break;
+			if (mag)
+				break;
 		}
 		if (!mag) {
 			mags.taken[heap->slot] = false;
@@ -451,6 +590,8 @@ void mrrc_mags_detach(struct mrrc_heap *heap)
 		if (mag)
 			munmap(mag, sizeof(*mag));
 	} while (mag);
+	/* it may be another heap's by now */
+	heap->slot = 0;
 }
 
 int mrrc_mags_domain_add(struct mrrc_heaps *heaps)

@@ -9,7 +9,10 @@
 #include <sys/mman.h>
 
 struct mrrc_map_leaf *_Atomic mrrc_heap_map[1u << MRRC_MAP_TOP];
-struct mrrc_map_leaf *_Atomic mrrc_heap_map_hot;
+
+/* No address's, for the beginning. */
+static struct mrrc_map_leaf map_none = { .tag = UINTPTR_MAX };
+struct mrrc_map_leaf *_Atomic mrrc_heap_map_hot = &map_none;
 
 static struct mrrc_map_leaf *map_leaf(uintptr_t slot)
 {

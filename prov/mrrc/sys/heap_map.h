@@ -20,20 +20,25 @@
 /* pages of what an entry stands for */
 #define MRRC_MAP_PAGES	((1u << MRRC_MAP_SLOT) / MRRC_HEAP_PAGE)
 
+/* a variable of this module: no table of addresses is asked where it is */
+#define MRRC_HIDDEN	__attribute__((visibility("hidden")))
+
 struct mrrc_map_leaf {
 	struct mrrc_heap_rec *_Atomic rec[1u << MRRC_MAP_LEAF];
 	char pad[15 * 64];
 	uintptr_t tag;		/* which of them all; constant */
 };
 
-extern struct mrrc_map_leaf *_Atomic mrrc_heap_map[1u << MRRC_MAP_TOP];
+extern MRRC_HIDDEN struct mrrc_map_leaf *_Atomic
+	mrrc_heap_map[1u << MRRC_MAP_TOP];
 /* Most addresses are here, so that a branch is foretold in place of a load. */
-extern struct mrrc_map_leaf *_Atomic mrrc_heap_map_hot;
+extern MRRC_HIDDEN struct mrrc_map_leaf *_Atomic mrrc_heap_map_hot;
 
 /*
  * The page that addr lies in; it is a block's if that is not NULL. NULL: there
- * is none near. Good as long as something is allocated in that MiB, or the
- * memory there is not the allocator's.
+ * is none near. Good as long as something is allocated in that block, or the
+ * memory there is not the allocator's, or in the thread's gate: a block that
+ * goes leaves the map, and then waits for all gates (mrrc_mags_settle()).
  */
 static inline struct mrrc_heap_rec *mrrc_heap_map_rec(uintptr_t addr)
 {
@@ -42,7 +47,7 @@ static inline struct mrrc_heap_rec *mrrc_heap_map_rec(uintptr_t addr)
 		&mrrc_heap_map_hot, memory_order_acquire);
 	struct mrrc_heap_rec *rec;
 
-	if (__builtin_expect(!leaf || leaf->tag != slot >> MRRC_MAP_LEAF, 0)) {
+	if (__builtin_expect(leaf->tag != slot >> MRRC_MAP_LEAF, 0)) {
 		if (slot >> (MRRC_MAP_LEAF + MRRC_MAP_TOP))
 			return NULL;
 		leaf = atomic_load_explicit(

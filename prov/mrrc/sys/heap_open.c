@@ -6,12 +6,12 @@
 #include "sys/heap_priv.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "sys/heap_map.h"
 #include "sys/heap_watch.h"
+#include "sys/pause.h"
 #include "sys/pool.h"
 
 #define HEAP_BLOCKS_MAX	(1u << 18)	/* of a domain; isolated ones, too */
@@ -221,12 +221,13 @@ static void end_list(struct mrrc_heap *heap, struct mrrc_heap_blocks *list)
 static void heap_unlink(struct mrrc_heap *heap)
 {
 	struct mrrc_lock *lock = &heap->domain->lock;
+	unsigned tries = 0;
 
 	mrrc_lock_acquire(lock);
 	heap->closing = true;
 	while (heap->walkers) {
 		mrrc_lock_release(lock);
-		sched_yield();
+		mrrc_pause(&tries);
 		mrrc_lock_acquire(lock);
 	}
 	TAILQ_REMOVE(&heap->domain->heaps, heap, link);
@@ -242,6 +243,7 @@ void mrrc_heap_close(struct mrrc_heap *heap)
 	mrrc_lock_acquire(&heap->lock);
 	mrrc_depot_drain(heap);
 	mrrc_lock_release(&heap->lock);
+	mrrc_heap_tell(heap);
 	leaks_of(heap);
 	end_list(heap, &heap->own);
 	end_list(heap, &heap->own_idle);
@@ -261,6 +263,7 @@ void mrrc_heap_trim(struct mrrc_heap *heap)
 	mrrc_lock_acquire(&heap->lock);
 	mrrc_depot_drain(heap);
 	mrrc_lock_release(&heap->lock);
+	mrrc_heap_tell(heap);
 	mrrc_heap_release(heap, UINT64_MAX);
 }
 
@@ -305,12 +308,13 @@ void mrrc_heap_stats(struct mrrc_heap *heap, struct mrrc_heap_stats *stats)
 		return;
 	kept = mrrc_mags_kept(heap, &allocs, &frees);
 	mrrc_lock_acquire(&heap->lock);
-	stats->allocs = heap->allocs + allocs;
-	stats->frees = heap->frees + frees;
-	stats->live = stats->allocs - stats->frees;
+	stats->allocs = allocs;
+	stats->frees = frees;
+	/* threads go on meanwhile: never below nothing */
+	if (stats->allocs > stats->frees)
+		stats->live = stats->allocs - stats->frees;
 	stats->kept_bytes = kept + mrrc_depot_kept(heap);
 	stats->live_bytes = heap->own_bytes;
-	/* threads go on meanwhile: never below nothing */
 	if (heap->arena.out_bytes > stats->kept_bytes)
 		stats->live_bytes += heap->arena.out_bytes -
 				     stats->kept_bytes;

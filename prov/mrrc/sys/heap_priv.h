@@ -5,6 +5,7 @@
 #ifndef MRRC_HEAP_PRIV_H
 #define MRRC_HEAP_PRIV_H
 
+#include <limits.h>
 #include <stdatomic.h>
 
 #include "core/heap_arena.h"
@@ -35,16 +36,23 @@ struct mrrc_heaps {
 	TAILQ_ENTRY(mrrc_heaps) link;	/* the list of threads' lock */
 };
 
+/* An object, and its page's record, which spares looking for it. */
+struct mrrc_mag_entry {
+	uintptr_t object;
+	struct mrrc_heap_rec *rec;
+};
+
 /* Freed objects of each class, off the arena; the top was freed last. */
 struct mrrc_depot {
 	unsigned n[MRRC_CLASSES];
-	uintptr_t object[MRRC_CLASSES][MRRC_DEPOT];
+	struct mrrc_mag_entry entry[MRRC_CLASSES][MRRC_DEPOT];
 };
 
 struct mrrc_heap {
 	struct mrrc_heaps *domain;
 	struct mrrc_heap_attr attr;
 	unsigned slot;		/* in mrrc_tcache; 0: no magazines */
+	unsigned key;		/* of slot: mrrc_hot_key() */
 	struct mrrc_lock lock;	/* LEAF: from here on */
 	struct mrrc_arena arena;
 	struct mrrc_depot *depot;
@@ -52,79 +60,104 @@ struct mrrc_heap {
 	struct mrrc_heap_blocks own_idle;
 	size_t own_bytes;		/* asked for, of those live */
 	uint64_t allocs, frees;		/* of threads gone, or past magazines */
+	uint64_t told_allocs, told_frees;	/* by mrrc_heap_tell() */
 	size_t bytes, bytes_peak, blocks;
+	unsigned growing;		/* threads that add a block */
+	unsigned grown;			/* blocks added, ever */
 	size_t kind_bytes[MRRC_PAGES_CNT];
 	uint64_t regs, deregs, reg_fails;
+	atomic_bool limited;		/* its limit was in the way */
 	/* the domain's lock */
 	unsigned walkers;		/* threads that trim or count it */
 	bool closing;
 	TAILQ_ENTRY(mrrc_heap) link;
 	atomic_uint_fast64_t tick;	/* when idle blocks were last sought */
+	atomic_uint_fast64_t tell;	/* when its numbers were last told */
 };
 
 /* ---- magazines (heap_mag.c) ---------------------------------------------- */
 
-/* An object, and its page's record, which spares looking for it. */
-struct mrrc_mag_entry {
-	uintptr_t object;
-	struct mrrc_heap_rec *rec;
-};
-
-/*
- * One thread's for one heap. Behind the thread's gate; counters are also read
- * by others, at any time.
- */
+/* One thread's for one heap. Behind the thread's gate. */
 struct mrrc_mags {
 	char pad[10 * 64];
 	/*
 	 * Objects here, in the low bits, and allocations from here above
 	 * them: one word for both, as each call changes it.
 	 */
-	_Atomic uint64_t n[MRRC_CLASSES];
+	uint64_t n[MRRC_CLASSES];
 	struct mrrc_mag_entry entry[MRRC_CLASSES][MRRC_MAG];
-	_Atomic uint64_t in, out;	/* objects from the heap, and to it */
+};
+
+/* Of a thread and a heap; likewise. */
+struct mrrc_mag_count {
+	uint64_t in, out;	/* objects from the heap, and to it */
+	uint64_t hot;		/* allocations from mrrc_tcache.hot */
 	uint64_t seen;		/* allocations and frees at the last tick */
 };
 
 /*
- * What is touched all the time lies at different places of a page each: else
- * a processor takes one for the other at first.
+ * What a thread freed last, unless there was another here; and what is known
+ * of it, which stays when it is allocated anew, so that freeing it once more
+ * finds that out by its address. Its place does not depend on what it is, so
+ * that allocating it need not wait for any of what free looks up. Behind the
+ * gate.
  */
-struct mrrc_tcache {
-	char pad[5 * 64];
-	struct mrrc_gate gate;
-	TAILQ_ENTRY(mrrc_tcache) link;	/* the list's lock */
-	struct mrrc_mags *mags[MRRC_SLOTS];	/* slot 0: NULL */
+struct mrrc_hot {
+	unsigned key;		/* id, 0: nothing, or it is allocated */
+	unsigned id;		/* mrrc_hot_key() */
+	unsigned missed;	/* allocations that wanted something else */
+	uintptr_t object;	/* hot_forget() reads it outside the gate */
+	struct mrrc_heap_rec *rec;
+	uint8_t *mark;		/* mrrc_rec_mark() */
+	void *cookie;		/* its block's, as is domain: */
+	void *_Atomic domain;	/* no domain's: its block may be gone */
+	uint64_t *count;	/* mrrc_mag_count.hot, of its heap */
 };
+
+/* After so many of them it goes to its magazine. */
+#define MRRC_HOT_MISSES	64u
+
+/*
+ * What is touched all the time lies at different places of a page each: else
+ * a processor takes one for the other at first. So this one begins there:
+ */
+#define MRRC_TCACHE_PAD	(5 * 64)
+
+struct mrrc_tcache {
+	struct mrrc_gate gate;
+	struct mrrc_hot hot;
+	TAILQ_ENTRY(mrrc_tcache) link;	/* the list's lock */
+	/* by slot; that of 0 is none's, and stays NULL */
+	struct mrrc_mags *mags[MRRC_SLOTS];
+	struct mrrc_mag_count count[MRRC_SLOTS];
+};
+
+/* Of threads that have none: shut. */
+extern struct mrrc_tcache mrrc_tcache_none;
 
 /*
  * In static TLS: a module's other kind costs a call, and is allocated at a
  * thread's first access.
  */
-extern _Thread_local struct mrrc_tcache *mrrc_tcache_self
+extern MRRC_HIDDEN _Thread_local struct mrrc_tcache *mrrc_tcache_self
 	__attribute__((tls_model("initial-exec")));
 
-extern const uint8_t mrrc_mag_cap[MRRC_CLASSES];
+extern MRRC_HIDDEN const uint8_t mrrc_mag_cap[MRRC_CLASSES];
 
 #define MRRC_MAG_BITS	8u	/* of n, for the objects */
 #define MRRC_MAG_MASK	((1u << MRRC_MAG_BITS) - 1)
 /* an allocation: one of them, and one object less */
 #define MRRC_MAG_ALLOC	((UINT64_C(1) << MRRC_MAG_BITS) - 1)
 
-/* Only the owner of a counter writes it; others read it to add up. */
-static inline uint64_t mrrc_mag_read(const _Atomic uint64_t *counter)
+/* mark: MRRC_OBJ_LIVE(class) */
+static inline unsigned mrrc_hot_key(unsigned slot, unsigned mark)
 {
-	return atomic_load_explicit(counter, memory_order_relaxed);
-}
-
-static inline void mrrc_mag_write(_Atomic uint64_t *counter, uint64_t value)
-{
-	atomic_store_explicit(counter, value, memory_order_relaxed);
+	return (slot << 8) + mark;
 }
 
 static inline unsigned mrrc_mag_n(const struct mrrc_mags *mags, unsigned class)
 {
-	return mrrc_mag_read(&mags->n[class]) & MRRC_MAG_MASK;
+	return mags->n[class] & MRRC_MAG_MASK;
 }
 
 /* This thread's; NULL: no memory, or the thread is about to end. */
@@ -134,20 +167,27 @@ struct mrrc_mags *mrrc_mags_get(struct mrrc_tcache *tcache,
 				struct mrrc_heap *heap);
 
 /* Inside the gate, for an empty one: how many the heap gave. */
-unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_mags *mags,
-			   unsigned class);
-/* Inside the gate: make room for one. */
-void mrrc_mags_flush(struct mrrc_heap *heap, struct mrrc_mags *mags,
-		     unsigned class);
+unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
+			  unsigned class);
+/* Inside the gate. false: no magazines to be had. */
+bool mrrc_mags_put(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
+		   unsigned class, const struct mrrc_mag_entry *entry);
+/* Inside the gate: make room for what is freed next, if it is about time. */
+void mrrc_hot_tire(struct mrrc_tcache *tcache);
 
 /* All threads' magazines of a heap, or those that were idle, to the arena. */
 void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only);
-/* Bytes in them. */
+/* Bytes in them; and the heap's allocations and frees, all of them. */
 size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs,
 		      uint64_t *frees);
 /* 0 if there is no slot left. */
 void mrrc_mags_attach(struct mrrc_heap *heap);
 void mrrc_mags_detach(struct mrrc_heap *heap);
+/*
+ * A block is in the map no more: no thread remembers what was in it, and who
+ * looked (heap.h) before this is done with what it saw.
+ */
+void mrrc_mags_settle(uintptr_t base, size_t len);
 /* Domains that a fork must mark. */
 int mrrc_mags_domain_add(struct mrrc_heaps *heaps);
 void mrrc_mags_domain_remove(struct mrrc_heaps *heaps);
@@ -156,7 +196,7 @@ void mrrc_mags_domain_remove(struct mrrc_heaps *heaps);
 uintptr_t mrrc_depot_take(struct mrrc_heap *heap, unsigned class);
 /* The heap's lock held. */
 void mrrc_depot_give(struct mrrc_heap *heap, unsigned class,
-		     const uintptr_t *object, unsigned count);
+		     const struct mrrc_mag_entry *entry, unsigned count);
 void mrrc_depot_drain(struct mrrc_heap *heap);
 size_t mrrc_depot_kept(const struct mrrc_heap *heap);
 
@@ -172,6 +212,8 @@ int mrrc_heap_block_new(struct mrrc_heap *heap, size_t len, size_t align,
 /* How long one for len bytes would be; exact: not longer than it must. */
 size_t mrrc_heap_block_len(const struct mrrc_heap *heap, size_t len,
 			   bool exact);
+/* Bytes that the limits have left. The heap's lock held. */
+size_t mrrc_heap_left(const struct mrrc_heap *heap);
 /* Nothing of it is in use, and nothing links to it. */
 void mrrc_heap_block_end(struct mrrc_heap *heap,
 			 struct mrrc_heap_block *block);
@@ -179,7 +221,9 @@ void mrrc_heap_block_end(struct mrrc_heap *heap,
 size_t mrrc_heap_release(struct mrrc_heap *heap, uint64_t since);
 
 uint64_t mrrc_heap_now(void);	/* ms */
-/* Now and then: release what has been idle for too long. */
+/* Its allocations and frees, all threads added up, to the owner. */
+void mrrc_heap_tell(struct mrrc_heap *heap);
+/* Now and then: tell, and release what has been idle for too long. */
 void mrrc_heap_tick(struct mrrc_heap *heap);
 
 void mrrc_heap_say(struct mrrc_heaps *heaps,
@@ -190,23 +234,15 @@ void mrrc_heaps_each(struct mrrc_heaps *heaps,
 		     void (*call)(struct mrrc_heap *heap, void *arg),
 		     void *arg);
 
-/* Where the object's entry is. */
-static inline unsigned mrrc_object_mark(const struct mrrc_heap_rec *rec,
-					uintptr_t object)
+/* From mark to FREED: of several threads that free the same, one does. */
+static inline bool mrrc_object_claim(const struct mrrc_heap_rec *rec,
+				     uintptr_t object, unsigned mark)
 {
-	return rec->kind & MRRC_KIND_RUN ?
-	       rec->state[object % MRRC_HEAP_PAGE / MRRC_HEAP_GRAIN] :
-	       rec->kind;
-}
+	uint8_t was = mark;
 
-static inline void mrrc_object_set(struct mrrc_heap_rec *rec,
-				   uintptr_t object, unsigned class,
-				   unsigned mark)
-{
-	if (class < MRRC_CLASS_SMALL)
-		rec->state[object % MRRC_HEAP_PAGE / MRRC_HEAP_GRAIN] = mark;
-	else
-		rec->kind = mark;
+	return __atomic_compare_exchange_n(mrrc_rec_mark(rec, object), &was,
+					   MRRC_OBJ_FREED, false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 #endif /* MRRC_HEAP_PRIV_H */

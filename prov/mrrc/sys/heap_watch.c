@@ -82,6 +82,8 @@ void mrrc_heap_watch_free(uintptr_t addr, size_t size)
 #define POISON		0xdf
 #define POISON_MAX	4096u	/* looked at, of what is freed */
 
+#define DEBUG_FREED	(UINT32_C(1) << 31)	/* in asked[] */
+
 static uint32_t *debug_asked(const struct mrrc_heap_block *block,
 			     uintptr_t addr)
 {
@@ -91,10 +93,9 @@ static uint32_t *debug_asked(const struct mrrc_heap_block *block,
 size_t mrrc_heap_debug_asked(const struct mrrc_heap_block *block,
 			     uintptr_t addr, size_t size)
 {
-	size_t asked = block->own ? block->own_len : *debug_asked(block, addr);
-
-	/* the top bit says that it was freed */
-	return asked & ~((size_t) 1 << 31);
+	if (block->own)
+		return block->own_len;
+	return *debug_asked(block, addr) & ~DEBUG_FREED;
 }
 
 void mrrc_heap_debug_given(struct mrrc_heap_block *block, uintptr_t addr)
@@ -136,17 +137,49 @@ void mrrc_heap_debug_alloc(struct mrrc_heaps *heaps,
 			   struct mrrc_heap_block *block, uintptr_t addr,
 			   size_t asked, size_t size)
 {
-	uint32_t *was = debug_asked(block, addr);
-	size_t end = least(size, POISON_MAX), at;
+	const size_t end = least(size, POISON_MAX);
+	uint32_t *was = block->own ? NULL : debug_asked(block, addr);
+	size_t at;
 
-	if (!mrrc_heap_watched) {
-		at = *was >> 31 ? debug_differs(addr, 0, end, POISON) : end;
+	/* a block of one object is not filled when it is freed */
+	if (!mrrc_heap_watched && was && (*was & DEBUG_FREED)) {
+		at = debug_differs(addr, 0, end, POISON);
 		if (at < end)
 			debug_say(heaps, MRRC_HEAP_USED_FREED, addr, size, at);
+	}
+	if (!mrrc_heap_watched)
 		memset((void *) (addr + asked), CANARY,
 		       least(size - asked, CANARY_MAX));
-	}
-	*was = asked;
+	if (was)
+		*was = asked;
+}
+
+/* The first byte behind it that has changed, or end. */
+static size_t debug_changed(const struct mrrc_heap_block *block,
+			    uintptr_t addr, size_t size, size_t *end)
+{
+	const size_t asked = mrrc_heap_debug_asked(block, addr, size);
+
+	*end = least(size, asked + CANARY_MAX);
+	return mrrc_heap_watched ? *end :
+				   debug_differs(addr, asked, *end, CANARY);
+}
+
+bool mrrc_heap_debug_intact(const struct mrrc_heap_block *block,
+			    uintptr_t addr, size_t size)
+{
+	size_t end;
+
+	return debug_changed(block, addr, size, &end) == end;
+}
+
+void mrrc_heap_debug_freed(struct mrrc_heap_block *block, uintptr_t addr,
+			   size_t size)
+{
+	if (mrrc_heap_watched || block->own)
+		return;
+	memset((void *) addr, POISON, least(size, POISON_MAX));
+	*debug_asked(block, addr) = DEBUG_FREED;
 }
 
 int mrrc_heap_debug_free(struct mrrc_heaps *heaps,
@@ -154,16 +187,9 @@ int mrrc_heap_debug_free(struct mrrc_heaps *heaps,
 			 size_t size)
 {
 	const size_t asked = mrrc_heap_debug_asked(block, addr, size);
-	const size_t end = least(size, asked + CANARY_MAX);
-	size_t at;
+	size_t end, at = debug_changed(block, addr, size, &end);
 
-	if (mrrc_heap_watched)
-		return 0;
-	at = debug_differs(addr, asked, end, CANARY);
-	if (!block->own) {
-		memset((void *) addr, POISON, least(size, POISON_MAX));
-		*debug_asked(block, addr) = (uint32_t) 1 << 31;
-	}
+	mrrc_heap_debug_freed(block, addr, size);
 	if (at == end)
 		return 0;
 	debug_say(heaps, MRRC_HEAP_OVERFLOW, addr, asked, at);

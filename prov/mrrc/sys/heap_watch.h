@@ -36,7 +36,13 @@ void mrrc_heap_watch_free(uintptr_t addr, size_t size);
 void mrrc_heap_debug_alloc(struct mrrc_heaps *heaps,
 			   struct mrrc_heap_block *block, uintptr_t addr,
 			   size_t asked, size_t size);
-/* -EOVERFLOW: bytes behind it have changed. Before the object is given. */
+/* Bytes behind it are what they were. */
+bool mrrc_heap_debug_intact(const struct mrrc_heap_block *block,
+			    uintptr_t addr, size_t size);
+/* Before the object is given. Says nothing: for inside a gate. */
+void mrrc_heap_debug_freed(struct mrrc_heap_block *block, uintptr_t addr,
+			   size_t size);
+/* Both; if it is not intact it says so: -EOVERFLOW. No lock, no gate. */
 int mrrc_heap_debug_free(struct mrrc_heaps *heaps,
 			 struct mrrc_heap_block *block, uintptr_t addr,
 			 size_t size);
@@ -54,6 +60,18 @@ static inline void mrrc_heap_debug_alloc(struct mrrc_heaps *heaps,
 					 struct mrrc_heap_block *block,
 					 uintptr_t addr, size_t asked,
 					 size_t size)
+{
+}
+
+static inline bool
+mrrc_heap_debug_intact(const struct mrrc_heap_block *block, uintptr_t addr,
+		       size_t size)
+{
+	return true;
+}
+
+static inline void mrrc_heap_debug_freed(struct mrrc_heap_block *block,
+					 uintptr_t addr, size_t size)
 {
 }
 

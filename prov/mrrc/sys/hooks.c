@@ -24,17 +24,18 @@
 #include "sys/hooks.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "sys/lock.h"
 #include "sys/patch.h"
+#include "sys/pause.h"
 #include "sys/vm.h"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -64,6 +65,7 @@ static const struct {
 	{ "madvise", SYS_madvise },
 	{ "mmap", SYS_mmap },
 	{ "brk", SYS_brk },
+	{ "shmat", SYS_shmat },
 	{ "syscall", MRRC_PATCH_ANY },
 };
 
@@ -95,8 +97,12 @@ bool mrrc_hooks_rely(bool on)
 
 	for (i = 0; i < HOOKS_CNT; i++)
 		on = on && hooks.placed[i];
-	on = on && !atomic_load(&hooks_broken);
 	atomic_store(&mrrc_hooks_complete, on);
+	/* in this order: who breaks it does the same the other way round */
+	if (on && atomic_load(&hooks_broken)) {
+		atomic_store(&mrrc_hooks_complete, false);
+		on = false;
+	}
 	return on;
 }
 
@@ -175,7 +181,7 @@ static void hooks_signals(int how, const uint64_t *set, uint64_t *old)
 	syscall(SYS_rt_sigprocmask, how, set, old, sizeof(*set));
 }
 
-static void hooks_tell_all(uintptr_t start, uintptr_t end)
+static void hooks_tell_all(uintptr_t start, uintptr_t end, bool silent)
 {
 	mrrc_hooks_cb tell;
 	bool done = true;
@@ -189,7 +195,7 @@ static void hooks_tell_all(uintptr_t start, uintptr_t end)
 		arg = atomic_load(&hooks.arg[i]);
 		tell = atomic_load(&hooks.tell[i]);
 		if (arg)
-			done &= tell(arg, start, end);
+			done &= tell(arg, start, end, silent);
 	}
 	atomic_fetch_sub(&hooks.inside, 1);
 	if (!done)
@@ -199,7 +205,7 @@ static void hooks_tell_all(uintptr_t start, uintptr_t end)
 }
 
 static __attribute__((noinline)) void hooks_tell(uintptr_t start,
-						 uintptr_t end)
+						 uintptr_t end, bool silent)
 {
 	const uint64_t all = UINT64_MAX;
 	const int error = errno;
@@ -213,14 +219,14 @@ static __attribute__((noinline)) void hooks_tell(uintptr_t start,
 	}
 	hooks_signals(SIG_SETMASK, &all, &old);
 	if (syscall(SYS_getpid) == atomic_load(&hooks.pid))
-		hooks_tell_all(start, end);
+		hooks_tell_all(start, end, silent);
 	else
 		mrrc_hooks_surprised();
 	hooks_signals(SIG_SETMASK, &old, NULL);
 	errno = error;
 }
 
-static inline void hooks_range(uintptr_t start, size_t len)
+static inline void hooks_any(uintptr_t start, size_t len, bool silent)
 {
 	const uintptr_t mask = hooks.page - 1;
 	uintptr_t end;
@@ -230,7 +236,12 @@ static inline void hooks_range(uintptr_t start, size_t len)
 		return;
 	end = (start + len + mask) & ~mask;
 	if (hooks_marked(start, end))
-		hooks_tell(start, end);
+		hooks_tell(start, end, silent);
+}
+
+static inline void hooks_range(uintptr_t start, size_t len)
+{
+	hooks_any(start, len, false);
 }
 
 /* ---- which ranges a call takes away ---- */
@@ -252,18 +263,21 @@ static void hooks_mremap(uintptr_t old, size_t old_len, size_t len,
 		hooks_range(old + len, old_len - len);
 }
 
-static bool hooks_drops(long advice)
+static void hooks_madvise(uintptr_t start, size_t len, long advice)
 {
 	switch (advice) {
 	case MADV_DONTNEED:
 	case MADV_DONTNEED_LOCKED:
 	case MADV_FREE:
 	case MADV_REMOVE:
+		hooks_range(start, len);
+		break;
 	case HOOKS_MADV_GUARD_INSTALL:
 	case HOOKS_MADV_GUARD_REMOVE:
-		return true;
+		hooks_any(start, len, true);
+		break;
 	default:
-		return false;
+		break;
 	}
 }
 
@@ -281,6 +295,19 @@ static __attribute__((noinline)) void hooks_brk(uintptr_t end)
 		hooks_range(start, now - start);
 }
 
+/*
+ * The only call that replaces memory and makes no event. How much depends on
+ * the segment's pages, of which nobody tells: everything from there on.
+ */
+static __attribute__((noinline)) void hooks_shmat(uintptr_t addr, int flags)
+{
+	if (!(flags & SHM_REMAP) || !addr)
+		return;
+	if (flags & SHM_RND)
+		addr &= ~((uintptr_t)SHMLBA - 1);
+	hooks_any(addr, UINTPTR_MAX - hooks.page - addr, true);
+}
+
 static inline void hooks_call(long number, const long *arg)
 {
 	switch (number) {
@@ -291,8 +318,7 @@ static inline void hooks_call(long number, const long *arg)
 		hooks_mremap(arg[0], arg[1], arg[2], arg[3], arg[4]);
 		break;
 	case SYS_madvise:
-		if (hooks_drops(arg[2]))
-			hooks_range(arg[0], arg[1]);
+		hooks_madvise(arg[0], arg[1], arg[2]);
 		break;
 	case SYS_mmap:
 		if (arg[3] & MAP_FIXED && !(arg[3] & MAP_FIXED_NOREPLACE))
@@ -300,6 +326,9 @@ static inline void hooks_call(long number, const long *arg)
 		break;
 	case SYS_brk:
 		hooks_brk(arg[0]);
+		break;
+	case SYS_shmat:
+		hooks_shmat(arg[1], arg[2]);
 		break;
 	default:
 		break;
@@ -426,6 +455,7 @@ int mrrc_hooks_add(mrrc_hooks_cb tell, void *arg, char *why)
 
 void mrrc_hooks_remove(void *arg)
 {
+	unsigned tries = 0;
 	int i;
 
 	for (i = 0; i < HOOKS_TELL; i++) {
@@ -440,7 +470,7 @@ void mrrc_hooks_remove(void *arg)
 		hooks_unplace();
 	}
 	while (atomic_load(&hooks.inside))
-		sched_yield();
+		mrrc_pause(&tries);
 }
 
 /* The code stays patched: a new monitor here finds it so. */

@@ -9,7 +9,8 @@
  *
  * Announced: munmap(), mremap(), madvise() that drops pages, mmap() with
  * MAP_FIXED, brk() and sbrk() that shrink, and the same by way of syscall().
- * Not shmdt(): no shared memory is ever kept.
+ * shmat() with SHM_REMAP, and guard pages by madvise(), make no event at all: of
+ * those they are the only news. Not shmdt(): no shared memory is ever kept.
  *
  * Threading: add, remove and forked under the REGISTRY lock (mon.c); the
  * rest anywhere, signal handlers included.
@@ -27,10 +28,12 @@
 /*
  * The range is about to go. Called in the thread that takes it away, under
  * any lock but ours, all signals blocked; must not malloc, free, map or unmap,
- * nor wait for anybody who might. errno is kept for it. false: it was at a bad
+ * nor wait for anybody who might. errno is kept for it. @silent: the kernel will
+ * not report it, so it is done, whatever it takes. false: it was at a bad
  * moment, and nothing has been done.
  */
-typedef bool (*mrrc_hooks_cb)(void *arg, uintptr_t start, uintptr_t end);
+typedef bool (*mrrc_hooks_cb)(void *arg, uintptr_t start, uintptr_t end,
+			      bool silent);
 
 /*
  * Tell @tell from now on, patching libc if that is not done yet. @why (NULL,

@@ -60,21 +60,29 @@ void mrrc_lock_assert_held(const struct mrrc_lock *lock)
 	       pthread_equal(lock->owner, pthread_self()));
 }
 
-void mrrc_lock_wait(struct mrrc_lock *lock, pthread_cond_t *cond)
-{
-	mrrc_lock_assert_held(lock);
-	__atomic_store_n(&lock->owned, 0, __ATOMIC_RELEASE);
-	pthread_cond_wait(cond, &lock->mutex);
-	lock->owner = pthread_self();
-	__atomic_store_n(&lock->owned, 1, __ATOMIC_RELEASE);
-}
-
 void mrrc_lock_assert_none(void)
 {
 	assert(!mrrc_ranks_held);
 }
 
 #endif /* MRRC_DEBUG */
+
+void mrrc_lock_wait(struct mrrc_lock *lock, pthread_cond_t *cond)
+{
+	int cancel;
+
+	mrrc_lock_assert_held(lock);
+#ifdef MRRC_DEBUG
+	__atomic_store_n(&lock->owned, 0, __ATOMIC_RELEASE);
+#endif
+	/* it would leave with the lock held */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	pthread_cond_wait(cond, &lock->mutex);
+	pthread_setcancelstate(cancel, NULL);
+#ifdef MRRC_DEBUG
+	mrrc_lock_own(lock);
+#endif
+}
 
 int mrrc_lock_init(struct mrrc_lock *lock, enum mrrc_rank rank)
 {

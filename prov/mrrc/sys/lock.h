@@ -50,6 +50,9 @@ void mrrc_lock_fini(struct mrrc_lock *lock);
  */
 static inline bool mrrc_lock_inside(void);
 
+/* pthread_cond_wait with the lock held, and no cancellation point. */
+void mrrc_lock_wait(struct mrrc_lock *lock, pthread_cond_t *cond);
+
 /* In a forked child only: forget an owner that does not exist there. */
 void mrrc_lock_reset(struct mrrc_lock *lock, enum mrrc_rank rank);
 
@@ -73,8 +76,6 @@ void mrrc_lock_acquire(struct mrrc_lock *lock);
 bool mrrc_lock_try(struct mrrc_lock *lock);
 void mrrc_lock_release(struct mrrc_lock *lock);
 void mrrc_lock_assert_held(const struct mrrc_lock *lock);
-/* pthread_cond_wait with the lock held. */
-void mrrc_lock_wait(struct mrrc_lock *lock, pthread_cond_t *cond);
 /* For code that may block or call out: this thread holds no lock. */
 void mrrc_lock_assert_none(void);
 
@@ -99,11 +100,6 @@ static inline void mrrc_lock_release(struct mrrc_lock *lock)
 {
 	pthread_mutex_unlock(&lock->mutex);
 	mrrc_locks_inside--;
-}
-
-static inline void mrrc_lock_wait(struct mrrc_lock *lock, pthread_cond_t *cond)
-{
-	pthread_cond_wait(cond, &lock->mutex);
 }
 
 static inline void mrrc_lock_assert_held(const struct mrrc_lock *lock)

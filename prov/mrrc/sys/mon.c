@@ -38,13 +38,6 @@ static struct {
 	TAILQ_HEAD(, mrrc_mon) all;	/* every instance of this process */
 } mrrc_mon_registry = { .once = PTHREAD_ONCE_INIT };
 
-/* ThreadSanitizer knows no fences; it runs where loads are ordered anyway. */
-#ifdef __SANITIZE_THREAD__
-#define mrrc_fence(order)	__asm__ volatile("" ::: "memory")
-#else
-#define mrrc_fence(order)	atomic_thread_fence(memory_order_##order)
-#endif
-
 const char *const *mrrc_mon_names(void)
 {
 	return mrrc_mon_name_list;
@@ -132,7 +125,7 @@ static int mrrc_mon_create(const struct mrrc_mon_ops *ops, char *why,
 	if (!mon)
 		return -ENOMEM;
 	mon->ops = ops;
-	mon->ordered = ops->ordered;
+	mon->ask = ops->ask;
 	mon->refs = 1;
 	TAILQ_INIT(&mon->subs);
 	rc = mrrc_lock_init(&mon->lock, MRRC_RANK_MONITOR);
@@ -247,6 +240,8 @@ void mrrc_mon_close(struct mrrc_mon *mon)
 	assert(TAILQ_EMPTY(&mon->subs));
 	if (mon->hooked && !mrrc_mon_forked(mon))
 		mrrc_hooks_remove(mon);
+	/* a child that no fork handler knows of may keep what watches */
+	mrrc_mon_unwatch_idle(mon);
 	/* Known to the fork handlers until its descriptors are closed. */
 	mon->ops->close(mon);
 	if (!mrrc_mon_forked(mon))
@@ -433,15 +428,8 @@ void mrrc_mon_unwatch_idle(struct mrrc_mon *mon)
 
 /* ---- events ---- */
 
-int mrrc_mon_check(struct mrrc_mon *mon)
+int mrrc_mon_refused(struct mrrc_mon *mon, int rc)
 {
-	int rc;
-
-	rc = mon->ops->check(mon);
-	/* The caller looks at seq next: not before the answer. */
-	mrrc_fence(acquire);
-	if (!rc || rc == -EAGAIN)
-		return rc;
 	mrrc_mon_fail(mon, "%s: the probe answered \"%s\"", mon->ops->name,
 		      strerror(-rc));
 	return -ENODEV;
@@ -525,7 +513,9 @@ bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe)
 	bool can;
 
 	mrrc_lock_acquire(&mrrc_mon_registry.lock);
-	mon->ordered = mon->ops->ordered && probe != MRRC_PROBE_ALWAYS;
+	mon->ask = mon->ops->ask;
+	if (mon->ask == MRRC_ASK_OTHERS && probe == MRRC_PROBE_ALWAYS)
+		mon->ask = MRRC_ASK_ALWAYS;
 	mon->trusting = probe == MRRC_PROBE_HOOKED && mon->hooked;
 	can = mrrc_hooks_rely(mon->trusting);
 	mrrc_lock_release(&mrrc_mon_registry.lock);

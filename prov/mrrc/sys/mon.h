@@ -53,6 +53,13 @@
 #include "sys/lock.h"
 #include "sys/threads.h"
 
+/* ThreadSanitizer knows no fences; it runs where loads are ordered anyway. */
+#ifdef __SANITIZE_THREAD__
+#define mrrc_fence(order)	__asm__ volatile("" ::: "memory")
+#else
+#define mrrc_fence(order)	atomic_thread_fence(memory_order_##order)
+#endif
+
 #define MRRC_MON_AUTO	"auto"
 #define MRRC_MON_REASON	128	/* bytes of a reason */
 
@@ -81,13 +88,20 @@ struct mrrc_mon_sub {
 
 struct mrrc_mon;
 
+/* When lookups have to ask (ops->check) whether memory is quiet. */
+enum mrrc_mon_ask {
+	MRRC_ASK_ALWAYS,
+	MRRC_ASK_OTHERS,	/* if another thread could have unmapped */
+	MRRC_ASK_NEVER,		/* the application tells, nobody else knows */
+};
+
 struct mrrc_mon_ops {
 	/* Watching takes a while: what nobody needs is kept for later. */
 	bool lazy;
 	const char *name;
-	/* Whoever unmaps goes on only when seq is odd, or the event handled:
-	 * a process with one thread need not ask whether memory is quiet. */
-	bool ordered;
+	/* OTHERS: whoever unmaps goes on only when seq is odd, or the event
+	 * handled. */
+	enum mrrc_mon_ask ask;
 	/* Sets mon->impl; on failure mon->reason may say why. */
 	int (*open)(struct mrrc_mon *mon);
 	/* No thread uses the monitor any more. */
@@ -114,8 +128,8 @@ struct mrrc_mon {
 	const struct mrrc_mon_ops *ops;
 	void *impl;			/* the kind's own state */
 	_Atomic uint64_t seq;		/* odd: not now; made even under lock */
-	bool ordered;			/* ops->ordered, unless to probe */
-	bool trusting;			/* hooks as long as they are complete */
+	_Atomic enum mrrc_mon_ask ask;	/* ops->ask, or more often */
+	atomic_bool trusting;		/* hooks as long as they are complete */
 	atomic_bool failed;		/* for good; set after reason */
 	atomic_bool forked;		/* this is a child's copy */
 	char reason[MRRC_MON_REASON];	/* why it failed or cannot watch */
@@ -217,25 +231,56 @@ static inline bool mrrc_mon_works(struct mrrc_mon *mon)
 	return !atomic_load_explicit(&mon->failed, memory_order_acquire);
 }
 
+/* Is seq, looked at afterwards, told of every unmap without asking? */
+static inline bool mrrc_mon_told(struct mrrc_mon *mon)
+{
+	const enum mrrc_mon_ask ask = atomic_load_explicit(
+		&mon->ask, memory_order_relaxed);
+
+	if (ask == MRRC_ASK_NEVER)
+		return true;
+	if (ask == MRRC_ASK_ALWAYS)
+		return false;
+	return mrrc_threads_alone() ||
+	       (atomic_load_explicit(&mon->trusting, memory_order_relaxed) &&
+		atomic_load_explicit(&mrrc_hooks_complete,
+				     memory_order_relaxed));
+}
+
+/* Is memory quiet, without asking? */
+static inline bool mrrc_mon_is_told(struct mrrc_mon *mon)
+{
+	return mrrc_mon_told(mon) && !(mrrc_mon_seq(mon) & 1);
+}
+
+/* The probe was refused: it is the end of the monitor. -ENODEV. */
+int mrrc_mon_refused(struct mrrc_mon *mon, int rc);
+
 /* 0: quiet now. -EAGAIN: drain and ask again. -ENODEV: it has failed. */
-int mrrc_mon_check(struct mrrc_mon *mon);
+static inline int mrrc_mon_check(struct mrrc_mon *mon)
+{
+	int rc = mon->ops->check(mon);
+
+	/* The caller looks at seq next: not before the answer. */
+	mrrc_fence(acquire);
+	return !rc || rc == -EAGAIN ? rc : mrrc_mon_refused(mon, rc);
+}
 
 /*
  * The same, and what was unmapped before the call has been forgotten. *seq:
  * what it was then. No event is read during the call unless another thread
  * does.
  */
-static inline int mrrc_mon_quiet(struct mrrc_mon *mon, uint64_t *seq)
+static inline __attribute__((always_inline)) int
+mrrc_mon_quiet(struct mrrc_mon *mon, uint64_t *seq)
 {
+	const bool told = mrrc_mon_told(mon);
 	int rc;
 
 	*seq = mrrc_mon_seq(mon);
 	if (*seq & 1)
 		return mrrc_mon_works(mon) ? -EAGAIN : -ENODEV;
-	if (mon->ordered && (mrrc_threads_alone() ||
-			     (mon->trusting &&
-			      atomic_load_explicit(&mrrc_hooks_complete,
-						   memory_order_relaxed))))
+	if (told)
 		return 0;
 	rc = mrrc_mon_check(mon);
 	if (!rc && mrrc_mon_seq(mon) != *seq)

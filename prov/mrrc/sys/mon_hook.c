@@ -66,12 +66,12 @@ static bool mrrc_mon_try(struct mrrc_mon *mon)
 	return false;
 }
 
-bool mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end)
+bool mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end, bool silent)
 {
 	struct mrrc_mon *mon = arg;
 
 	if (!mrrc_mon_try(mon)) {
-		if (!mon->trusting)
+		if (!mon->trusting && !silent)
 			return false;
 		/* Somebody relies on it: it is worth the wait. */
 		mrrc_lock_acquire(&mon->lock);

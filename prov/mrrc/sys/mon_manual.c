@@ -50,12 +50,12 @@ static bool mrrc_manual_sees(struct mrrc_mon *mon, uintptr_t start, size_t len)
 
 const struct mrrc_mon_ops mrrc_mon_manual_ops = {
 	.name = "manual",
+	.ask = MRRC_ASK_NEVER,
 	.open = mrrc_manual_open,
 	.close = mrrc_manual_close,
 	.watch = mrrc_manual_watch,
 	.unwatch = mrrc_manual_unwatch,
 	.drain = mrrc_manual_call,
-	.check = mrrc_manual_call,
 	.sees = mrrc_manual_sees,
 	.stop = mrrc_manual_close,
 };

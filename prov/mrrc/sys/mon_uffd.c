@@ -15,30 +15,45 @@
  * thread sleeps until its event is read, and may be a signal handler in the
  * middle of our locks. What is in the queue is handled by the handler, or by
  * whoever finds memory busy (mrrc_mon_drain); until then seq is odd.
+ *
+ * The reader has a table of descriptors of its own. Programs that turn into
+ * daemons close what they do not know; in the reader's it stays, so that
+ * events are read, and whoever handles them finds out. poll(2) looks numbers
+ * up each time it is woken: else it would sleep on with a file that is not
+ * ours, and whoever unmaps would wait for ever.
  */
 #include "config.h"
 #include "sys/mon.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <linux/userfaultfd.h>
 
+#include "sys/fd_id.h"
 #include "sys/threads.h"
 #include "sys/uffd.h"
 #include "sys/vm.h"
 
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY	1
+#endif
+
+#ifndef CLOSE_RANGE_UNSHARE
+#define CLOSE_RANGE_UNSHARE	2
+#endif
+#ifndef SYS_close_range
+#define SYS_close_range		436
 #endif
 
 #define MRRC_UFFD_FEATURES						\
@@ -57,10 +72,15 @@ struct mrrc_uffd_event {
 struct mrrc_uffd {
 	int fd;			/* the userfaultfd; after stop, a stand-in */
 	int stop_fd;		/* readable once the reader has to end */
+	/* a program may have closed them, and got their numbers again */
+	struct mrrc_fd_id id;
+	struct mrrc_fd_id stop_id;
 	size_t huge;		/* huge page size, 0 if none */
 	pthread_t reader;
 	pthread_t handler;
+	sem_t ready;		/* the reader keeps its descriptors */
 	sem_t work;		/* for the handler */
+	atomic_bool broken;	/* the reader has left: its number is to go */
 	atomic_bool stop;	/* it has to end */
 	/*
 	 * Held with all signals blocked, for reading and queuing only: guards
@@ -133,6 +153,12 @@ static int mrrc_uffd_take(struct mrrc_uffd *uffd, const struct uffd_msg *msg)
 	}
 }
 
+/* 0, or -EBADF: the number is not ours any more */
+static int mrrc_uffd_lost(const struct mrrc_uffd *uffd)
+{
+	return mrrc_fd_is(uffd->fd, &uffd->id) ? 0 : -EBADF;
+}
+
 /* Locked. Whatever there is to read; -EIO, -EPROTO: nothing more is. */
 static int mrrc_uffd_read(struct mrrc_uffd *uffd)
 {
@@ -163,11 +189,16 @@ static int mrrc_uffd_drain(struct mrrc_mon *mon)
 	struct mrrc_uffd *uffd = mon->impl;
 	unsigned i, count;
 	sigset_t old;
+	int cancel;
 	int rc;
 
+	/* in read(2) it would leave with locks held */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	do {
 		mrrc_uffd_lock(uffd, &old);
-		rc = mrrc_uffd_read(uffd);
+		rc = mrrc_uffd_lost(uffd);
+		if (!rc)
+			rc = mrrc_uffd_read(uffd);
 		for (count = 0; uffd->queued && count < MRRC_UFFD_EVENTS;)
 			event[count++] = uffd->queue[--uffd->queued];
 		mrrc_uffd_unlock(uffd, &old);
@@ -177,10 +208,11 @@ static int mrrc_uffd_drain(struct mrrc_mon *mon)
 				mrrc_hooks_surprised();
 		}
 	} while (count && !rc);
+	pthread_setcancelstate(cancel, NULL);
 	if (rc)
 		snprintf(mon->reason, sizeof(mon->reason),
-			 "userfaultfd: %s", rc == -EIO ?
-			 "its events cannot be read" : "an unexpected event");
+			 "userfaultfd: %s", rc == -EPROTO ?
+			 "an unexpected event" : "its events cannot be read");
 	return rc;
 }
 
@@ -198,29 +230,24 @@ static bool mrrc_uffd_settle(struct mrrc_mon *mon)
 	return settled;
 }
 
-/* Programs that turn into daemons close what they do not know. */
-static bool mrrc_uffd_is(int fd, const char *kind)
-{
-	char path[32];
-	char link[64];
-	ssize_t len;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	len = readlink(path, link, sizeof(link) - 1);
-	if (len < 0)
-		return fcntl(fd, F_GETFD) >= 0;
-	link[len] = '\0';
-	return strstr(link, kind);
-}
-
 /*
  * Closes the userfaultfd, yet keeps its number, so that probes of other
  * threads meet a file that refuses them rather than somebody else's.
  */
 static void mrrc_uffd_replace(struct mrrc_uffd *uffd)
 {
-	if (mrrc_uffd_is(uffd->fd, "[userfaultfd]"))
+	if (mrrc_uffd_lost(uffd))
+		return;
+	if (mrrc_fd_is(uffd->stop_fd, &uffd->stop_id))
 		dup3(uffd->stop_fd, uffd->fd, O_CLOEXEC);
+	else
+		close(uffd->fd);
+}
+
+/* From here on stop_fd can be read. */
+static void mrrc_uffd_wake(struct mrrc_uffd *uffd)
+{
+	shutdown(uffd->stop_fd, SHUT_RDWR);
 }
 
 /* The reader's part of draining. */
@@ -232,10 +259,12 @@ static int mrrc_uffd_fetch(struct mrrc_mon *mon)
 	int rc;
 
 	mrrc_uffd_lock(uffd, &old);
+	/* What can be read there, and what not, says nothing of ours else. */
+	rc = mrrc_uffd_lost(uffd);
 	/* Somebody who drained may have been quicker. */
-	if (!poll(&left, 1, 0)) {
+	if (rc || !poll(&left, 1, 0)) {
 		mrrc_uffd_unlock(uffd, &old);
-		return 0;
+		return rc;
 	}
 	/* Odd before the first read: see mon.h. */
 	atomic_fetch_or(&mon->seq, 1);
@@ -243,6 +272,21 @@ static int mrrc_uffd_fetch(struct mrrc_mon *mon)
 	mrrc_uffd_unlock(uffd, &old);
 	sem_post(&uffd->work);
 	return rc;
+}
+
+/* Nothing but ours; where the kernel does not do that, all, and shared. */
+static void mrrc_uffd_keep(const struct mrrc_uffd *uffd)
+{
+	const bool order = uffd->fd < uffd->stop_fd;
+	const unsigned low = order ? uffd->fd : uffd->stop_fd;
+	const unsigned high = order ? uffd->stop_fd : uffd->fd;
+
+	if (syscall(SYS_close_range, high + 1, UINT_MAX, CLOSE_RANGE_UNSHARE))
+		return;
+	if (low)
+		syscall(SYS_close_range, 0, low - 1, 0);
+	if (high > low + 1)
+		syscall(SYS_close_range, low + 1, high - 1, 0);
 }
 
 static void *mrrc_uffd_run(void *arg)
@@ -253,13 +297,22 @@ static void *mrrc_uffd_run(void *arg)
 		{ .fd = uffd->fd, .events = POLLIN },
 		{ .fd = uffd->stop_fd, .events = POLLIN },
 	};
-	int rc = 0;
+	int n, rc = 0;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	mrrc_uffd_keep(uffd);
+	sem_post(&uffd->ready);
 	while (!rc && mrrc_mon_works(mon)) {
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+		n = poll(fds, 2, -1);
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+		if (n < 0 && errno != EINTR)
 			rc = -errno;
-		else if (fds[1].revents)
+		else if (fds[1].revents && (atomic_load(&uffd->stop) ||
+					    !mrrc_mon_works(mon)))
 			break;
+		else if (fds[1].revents)
+			rc = -EBADF;	/* nobody asked: it is not ours */
 		else if (fds[0].revents & POLLIN)
 			rc = mrrc_uffd_fetch(mon);
 		else if (fds[0].revents)
@@ -273,9 +326,12 @@ static void *mrrc_uffd_run(void *arg)
 	if (rc)
 		atomic_fetch_or(&mon->seq, 1);
 	mrrc_uffd_replace(uffd);
-	if (rc)
+	if (rc) {
+		atomic_store(&uffd->broken, true);
+		sem_post(&uffd->work);
 		mrrc_mon_fail(mon, "userfaultfd: reading events: %s",
 			      strerror(-rc));
+	}
 	return NULL;
 }
 
@@ -287,6 +343,8 @@ static void *mrrc_uffd_handle(void *arg)
 	while (!atomic_load(&uffd->stop)) {
 		while (sem_wait(&uffd->work))
 			;
+		if (atomic_load(&uffd->broken))
+			mrrc_uffd_replace(uffd);
 		/* Others may have been quicker. */
 		if (mrrc_mon_seq(mon) & 1)
 			mrrc_mon_drain(mon);
@@ -296,14 +354,15 @@ static void *mrrc_uffd_handle(void *arg)
 
 /*
  * The reader's poll keeps the userfaultfd alive, hence wakes up first; in a
- * child the eventfd is the parent's as well.
+ * child what wakes it is the parent's as well.
  */
 static void mrrc_uffd_stop(struct mrrc_mon *mon)
 {
 	struct mrrc_uffd *uffd = mon->impl;
 
-	if (!mrrc_mon_forked(mon) && mrrc_uffd_is(uffd->stop_fd, "eventfd"))
-		eventfd_write(uffd->stop_fd, 1);
+	if (!mrrc_mon_forked(mon) &&
+	    mrrc_fd_is(uffd->stop_fd, &uffd->stop_id))
+		mrrc_uffd_wake(uffd);
 	mrrc_uffd_replace(uffd);
 }
 
@@ -359,10 +418,13 @@ static int mrrc_uffd_threads(struct mrrc_mon *mon)
 	if (rc)
 		return mrrc_uffd_fail(mon, "reader thread", rc);
 	pthread_setname_np(uffd->reader, "mrrc-monitor");
+	while (sem_wait(&uffd->ready))
+		;
 	rc = mrrc_thread_start(&uffd->handler, MRRC_UFFD_STACK,
 			       mrrc_uffd_handle, mon);
 	if (rc) {
-		eventfd_write(uffd->stop_fd, 1);
+		atomic_store(&uffd->stop, true);
+		mrrc_uffd_wake(uffd);
 		mrrc_thread_join(uffd->reader);
 		return mrrc_uffd_fail(mon, "handler thread", rc);
 	}
@@ -381,14 +443,21 @@ static int mrrc_uffd_open(struct mrrc_mon *mon)
 	rc = mrrc_uffd_setup(mon, &uffd->fd);
 	if (rc)
 		goto err_free;
-	uffd->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	/* not an eventfd, which could not be told from others */
+	uffd->stop_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (uffd->stop_fd < 0) {
-		rc = mrrc_uffd_fail(mon, "eventfd", -errno);
+		rc = mrrc_uffd_fail(mon, "socket", -errno);
 		goto err_close;
 	}
+	rc = mrrc_fd_id(uffd->fd, &uffd->id);
+	if (!rc)
+		rc = mrrc_fd_id(uffd->stop_fd, &uffd->stop_id);
+	if (rc)
+		goto err_close_stop;
 	rc = -pthread_mutex_init(&uffd->lock, NULL);
 	if (rc)
 		goto err_close_stop;
+	sem_init(&uffd->ready, 0, 0);
 	sem_init(&uffd->work, 0, 0);
 	uffd->huge = mrrc_vm_huge_page();
 	mon->impl = uffd;
@@ -399,6 +468,7 @@ static int mrrc_uffd_open(struct mrrc_mon *mon)
 
 err_sync:
 	sem_destroy(&uffd->work);
+	sem_destroy(&uffd->ready);
 	pthread_mutex_destroy(&uffd->lock);
 err_close_stop:
 	close(uffd->stop_fd);
@@ -414,16 +484,26 @@ static void mrrc_uffd_close(struct mrrc_mon *mon)
 	struct mrrc_uffd *uffd = mon->impl;
 
 	if (!mrrc_mon_forked(mon)) {
-		eventfd_write(uffd->stop_fd, 1);
-		mrrc_thread_join(uffd->reader);
+		/* while there is a reader: who ends may unmap */
 		atomic_store(&uffd->stop, true);
 		sem_post(&uffd->work);
 		mrrc_thread_join(uffd->handler);
+		if (mrrc_fd_is(uffd->stop_fd, &uffd->stop_id))
+			mrrc_uffd_wake(uffd);
+		else
+			pthread_cancel(uffd->reader);
+		/* the reader's is the last, which it closes before it ends */
+		mrrc_uffd_replace(uffd);
+		mrrc_thread_join(uffd->reader);
 		sem_destroy(&uffd->work);
+		sem_destroy(&uffd->ready);
 		pthread_mutex_destroy(&uffd->lock);
 	}
-	close(uffd->stop_fd);
-	close(uffd->fd);
+	/* or what replaced it */
+	if (!mrrc_uffd_lost(uffd) || mrrc_fd_is(uffd->fd, &uffd->stop_id))
+		close(uffd->fd);
+	if (mrrc_fd_is(uffd->stop_fd, &uffd->stop_id))
+		close(uffd->stop_fd);
 	free(uffd);
 }
 
@@ -438,6 +518,10 @@ static int mrrc_uffd_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	uintptr_t lo, hi;
 	int rc;
 
+	/* somebody else's would take it, and keep what it is told to itself */
+	rc = mrrc_uffd_lost(uffd);
+	if (rc)
+		return rc;
 	rc = mrrc_uffd_register(uffd->fd, start, len);
 	if (rc != -EINVAL || !uffd->huge)
 		return rc;
@@ -455,7 +539,8 @@ static void mrrc_uffd_unwatch(struct mrrc_mon *mon, uintptr_t start,
 	struct mrrc_uffd *uffd = mon->impl;
 	struct uffdio_range range = { .start = start, .len = len };
 
-	ioctl(uffd->fd, UFFDIO_UNREGISTER, &range);
+	if (!mrrc_uffd_lost(uffd))
+		ioctl(uffd->fd, UFFDIO_UNREGISTER, &range);
 }
 
 static int mrrc_uffd_check(struct mrrc_mon *mon)
@@ -473,7 +558,7 @@ static bool mrrc_uffd_sees(struct mrrc_mon *mon, uintptr_t start, size_t len)
 
 const struct mrrc_mon_ops mrrc_mon_uffd_ops = {
 	.name = "uffd",
-	.ordered = true,
+	.ask = MRRC_ASK_OTHERS,
 	.lazy = true,
 	.open = mrrc_uffd_open,
 	.close = mrrc_uffd_close,

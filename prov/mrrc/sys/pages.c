@@ -68,24 +68,29 @@ static void *map_aligned(size_t want, size_t align)
 {
 	const size_t len = whole_units(want);
 	const size_t all = len + align;
-	char *addr, *from;
-	size_t head;
+	char *addr, *from, *end;
 
 	addr = mmap(NULL, all, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (addr == MAP_FAILED)
 		return MAP_FAILED;
+	end = addr + all;
 	from = (char *) (((uintptr_t) addr + align - 1) & ~(align - 1));
-	head = from - addr;
-	if ((head && munmap(addr, head)) ||
-	    (align > head && munmap(from + len, align - head)) ||
-	    (len > want && mprotect(from + want, len - want, PROT_NONE))) {
-		/* no room for another mapping */
-		munmap(addr, all);
-		errno = ENOMEM;
-		return MAP_FAILED;
-	}
+	if (from > addr && munmap(addr, from - addr))
+		goto err;
+	addr = from;
+	if (end > from + len && munmap(from + len, end - (from + len)))
+		goto err;
+	end = from + len;
+	if (len > want && mprotect(from + want, len - want, PROT_NONE))
+		goto err;
 	return from;
+
+	/* No room for another mapping. What has gone may be another's now. */
+err:
+	munmap(addr, end - addr);
+	errno = ENOMEM;
+	return MAP_FAILED;
 }
 
 static int pages_bind(void *addr, size_t len, int node)

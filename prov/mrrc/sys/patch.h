@@ -32,8 +32,14 @@ struct mrrc_patch_call {
 
 /*
  * In the thread that calls libc, perhaps in a signal handler or under locks
- * of libc's; must keep errno. Defined by the user of this (hooks.c).
+ * of libc's; must keep errno. Defined by the user of this (hooks.c). Called
+ * from assembly, which link-time optimization does not look into.
  */
+#ifdef __clang__
+__attribute__((used))
+#else
+__attribute__((externally_visible))
+#endif
 void mrrc_patch_called(const struct mrrc_patch_call *call);
 
 /* A word of code, and another that leads to a stub. Empty: no word. */

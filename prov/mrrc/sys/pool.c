@@ -126,8 +126,25 @@ static void *mrrc_pool_take(struct mrrc_pool *pool, uint32_t i)
 {
 	atomic_store_explicit(&pool->next[i], MRRC_POOL_LIVE,
 			      memory_order_relaxed);
-	atomic_fetch_add_explicit(&pool->live, 1, memory_order_relaxed);
 	return mrrc_pool_object(pool, i);
+}
+
+static void * __attribute__((noinline))
+mrrc_pool_alloc_fresh(struct mrrc_pool *pool)
+{
+	uint32_t i = atomic_load_explicit(&pool->fresh, memory_order_relaxed);
+
+	do {
+		if (i == pool->capacity)
+			return NULL;
+		if (i >= atomic_load_explicit(&pool->committed,
+					      memory_order_acquire) &&
+		    !mrrc_pool_commit(pool, i))
+			return NULL;
+	} while (!atomic_compare_exchange_weak_explicit(
+			&pool->fresh, &i, i + 1, memory_order_acq_rel,
+			memory_order_relaxed));
+	return mrrc_pool_take(pool, i);
 }
 
 void *mrrc_pool_alloc(struct mrrc_pool *pool)
@@ -147,19 +164,7 @@ void *mrrc_pool_alloc(struct mrrc_pool *pool)
 				memory_order_acquire, memory_order_acquire))
 			return mrrc_pool_take(pool, i);
 	}
-
-	i = atomic_load_explicit(&pool->fresh, memory_order_relaxed);
-	do {
-		if (i == pool->capacity)
-			return NULL;
-		if (i >= atomic_load_explicit(&pool->committed,
-					      memory_order_acquire) &&
-		    !mrrc_pool_commit(pool, i))
-			return NULL;
-	} while (!atomic_compare_exchange_weak_explicit(
-			&pool->fresh, &i, i + 1, memory_order_acq_rel,
-			memory_order_relaxed));
-	return mrrc_pool_take(pool, i);
+	return mrrc_pool_alloc_fresh(pool);
 }
 
 void mrrc_pool_free(struct mrrc_pool *pool, void *object)
@@ -172,7 +177,6 @@ void mrrc_pool_free(struct mrrc_pool *pool, void *object)
 	assert(atomic_load_explicit(&pool->next[i], memory_order_relaxed) ==
 	       MRRC_POOL_LIVE);
 
-	atomic_fetch_sub_explicit(&pool->live, 1, memory_order_relaxed);
 	head = atomic_load_explicit(&pool->head, memory_order_relaxed);
 	do {
 		atomic_store_explicit(&pool->next[i], (uint32_t)head,
@@ -190,6 +194,20 @@ bool mrrc_pool_is_live(const struct mrrc_pool *pool, const void *ptr)
 	return offset < pool->span && !(offset % pool->size) &&
 	       atomic_load_explicit(&pool->next[offset / pool->size],
 				    memory_order_acquire) == MRRC_POOL_LIVE;
+}
+
+uint32_t mrrc_pool_live(const struct mrrc_pool *pool)
+{
+	const uint32_t end = atomic_load_explicit(&pool->fresh,
+						  memory_order_acquire);
+	uint32_t live = 0;
+	uint32_t i;
+
+	for (i = 0; i < end; i++)
+		live += atomic_load_explicit(&pool->next[i],
+					     memory_order_relaxed) ==
+			MRRC_POOL_LIVE;
+	return live;
 }
 
 void mrrc_pool_foreach_live(struct mrrc_pool *pool, mrrc_pool_cb cb, void *arg)

@@ -32,7 +32,6 @@ struct mrrc_pool {
 	_Atomic uint32_t committed;	/* objects with memory */
 	_Alignas(64) _Atomic uint64_t head;	/* tag << 32 | free + 1 */
 	_Atomic uint32_t fresh;	/* objects ever used; the rest follow */
-	_Atomic uint32_t live;
 };
 
 typedef void (*mrrc_pool_cb)(void *object, void *arg);
@@ -59,10 +58,8 @@ static inline bool mrrc_pool_owns(const struct mrrc_pool *pool,
 /* Is this, whatever it points to, an object that is taken? */
 bool mrrc_pool_is_live(const struct mrrc_pool *pool, const void *ptr);
 
-static inline uint32_t mrrc_pool_live(const struct mrrc_pool *pool)
-{
-	return atomic_load_explicit(&pool->live, memory_order_relaxed);
-}
+/* How many are taken: each that ever was is looked at. */
+uint32_t mrrc_pool_live(const struct mrrc_pool *pool);
 
 /*
  * Calls @cb for each live object in address order; @cb may free it. Objects

@@ -30,6 +30,7 @@ static void mrrc_cache_mt_take(struct mrrc_cache_mt *cache,
 size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache)
 {
 	struct mrrc_region_list list = TAILQ_HEAD_INITIALIZER(list);
+	uint64_t round;
 	size_t count;
 
 	if (mrrc_mon_forked(cache->mon))
@@ -41,8 +42,10 @@ size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache)
 
 	mrrc_lock_acquire(&cache->lock);
 	if (cache->helping) {
+		/* not for what it takes next, which may never end */
+		round = cache->rounds;
 		cache->waiting++;
-		while (cache->helping)
+		while (cache->helping && cache->rounds == round)
 			mrrc_lock_wait(&cache->lock, &cache->settled);
 		cache->waiting--;
 		count++;	/* one at least */
@@ -110,9 +113,12 @@ static void *mrrc_helper_run(void *arg)
 		mrrc_cache_mt_take(cache, &list);
 		cache->helping = true;
 		mrrc_lock_release(&cache->lock);
+		mrrc_thread_outside();
 		mrrc_cache_mt_dereg_list(cache, &list);
+		mrrc_thread_inside();
 		mrrc_lock_acquire(&cache->lock);
 		cache->helping = false;
+		cache->rounds++;
 		if (cache->waiting)
 			pthread_cond_broadcast(&cache->settled);
 	}

@@ -12,11 +12,11 @@
 #include "sys/relay.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <stdlib.h>
 
 #include "core/index.h"
+#include "sys/pause.h"
 #include "sys/threads.h"
 #include "sys/vm.h"
 
@@ -149,6 +149,7 @@ static void *relay_main(void *arg)
 	for (;;) {
 		while (sem_wait(&relay->wake))
 			;
+		mrrc_thread_outside();
 		while (relay_next(relay, &dead))
 			relay->tell(relay->arg, relay->telling.start,
 				    relay->telling.end - relay->telling.start);
@@ -156,6 +157,7 @@ static void *relay_main(void *arg)
 			TAILQ_REMOVE(&dead, region, link);
 			free(region);
 		}
+		mrrc_thread_inside();
 		if (atomic_load(&relay->stop))
 			return NULL;
 	}
@@ -167,11 +169,15 @@ static void *relay_main(void *arg)
 static int relay_try(struct mrrc_relay *relay, struct mrrc_range range)
 {
 	const size_t len = range.end - range.start;
+	int cancel;
 	int rc;
 
+	/* in open(2) or read(2) it would leave with serial held */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	rc = mrrc_mon_watch(relay->mon, range.start, len);
 	if (!rc && !mrrc_mon_sees(relay->mon, range.start, len))
 		rc = -EOPNOTSUPP;
+	pthread_setcancelstate(cancel, NULL);
 	return rc;
 }
 
@@ -283,7 +289,7 @@ bool mrrc_relay_valid(struct mrrc_relay *relay, uintptr_t start, size_t len)
 		if (rc != -EAGAIN)
 			return false;
 		mrrc_mon_drain(mon);
-		sched_yield();
+		mrrc_pause_brief(RELAY_TRIES - 1 - tries);
 	}
 	return false;
 }

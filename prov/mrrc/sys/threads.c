@@ -31,8 +31,18 @@ static unsigned mrrc_threads_kernel(void)
 	return count;
 }
 
+/* The only thread of a child: ours stayed behind. */
+static void mrrc_threads_fork_child(void)
+{
+	atomic_store(&mrrc_threads.ours, 0);
+	atomic_store(&mrrc_threads.outside, 0);
+}
+
 static void mrrc_threads_find(void)
 {
+	/* who cannot be told of a fork must assume many */
+	if (pthread_atfork(NULL, NULL, mrrc_threads_fork_child))
+		return;
 #if defined(__GLIBC__) && !defined(__SANITIZE_THREAD__)
 	mrrc_threads.live = dlvsym(RTLD_DEFAULT, "__nptl_nthreads",
 				   "GLIBC_PRIVATE");

@@ -22,6 +22,7 @@
 struct mrrc_threads {
 	const unsigned *live;		/* libc's count; NULL: unknown */
 	_Atomic unsigned ours;
+	_Atomic unsigned outside;	/* of ours, in code that may unmap */
 	atomic_bool many;		/* for good; true until init */
 };
 
@@ -31,23 +32,39 @@ extern struct mrrc_threads mrrc_threads;
 void mrrc_threads_init(void);
 
 /*
- * Threads of ours: signals blocked, unmapping nothing that the application
- * could have had registered. @stack: bytes, 0 for the default. Returns 0 or
- * -E*.
+ * Threads of ours: signals blocked, and unmapping what the application could
+ * have had registered (free() may) only between _outside and _inside. @stack:
+ * bytes, 0 for the default. Returns 0 or -E*.
  */
 int mrrc_thread_start(pthread_t *thread, size_t stack, void *(*run)(void *),
 		      void *arg);
 void mrrc_thread_join(pthread_t thread);
 
-/* Is there no thread but this one and those that we started? */
+static inline void mrrc_thread_outside(void)
+{
+	atomic_fetch_add(&mrrc_threads.outside, 1);
+}
+
+static inline void mrrc_thread_inside(void)
+{
+	atomic_fetch_sub(&mrrc_threads.outside, 1);
+}
+
+/*
+ * Is there no thread but this one and those that we started, and none of them
+ * outside? Whoever got an address that another thread let go has been in the
+ * kernel since, and finds that thread here, unless it has ended or is inside
+ * again: then what it did is seen by what is loaded after this.
+ */
 static inline bool mrrc_threads_alone(void)
 {
 	if (atomic_load_explicit(&mrrc_threads.many, memory_order_relaxed))
 		return false;
-	if (__atomic_load_n(mrrc_threads.live, __ATOMIC_RELAXED) <=
+	if (__atomic_load_n(mrrc_threads.live, __ATOMIC_ACQUIRE) <=
 	    1 + atomic_load_explicit(&mrrc_threads.ours,
 				     memory_order_relaxed))
-		return true;
+		return !atomic_load_explicit(&mrrc_threads.outside,
+					     memory_order_acquire);
 	atomic_store_explicit(&mrrc_threads.many, true, memory_order_relaxed);
 	return false;
 }

@@ -16,8 +16,9 @@
 #define MRRC_TLB_MIN	6	/* log2 of the sets at first */
 #define MRRC_TLB_MAX	14	/* and at most: 1 MiB */
 
+struct mrrc_tlb mrrc_tlb_none;
 _Thread_local struct mrrc_tlb *mrrc_tlb_recent
-	__attribute__((tls_model("initial-exec")));
+	__attribute__((tls_model("initial-exec"))) = &mrrc_tlb_none;
 
 static struct {
 	pthread_once_t once;
@@ -39,6 +40,7 @@ static bool mrrc_tlb_resize(struct mrrc_tlb *tlb, unsigned bits)
 	free(tlb->entry);
 	tlb->entry = entry;
 	tlb->bits = bits;
+	tlb->mask = ((1u << bits) - 1) * sizeof(*entry) * MRRC_TLB_WAYS;
 	tlb->displaced = 0;
 	tlb->big = false;
 	return true;
@@ -107,6 +109,8 @@ static void mrrc_tlb_leave(struct mrrc_tlb *tlb)
 	mrrc_tlb_collect_one(tlb, list->core);
 	TAILQ_REMOVE(&list->head, tlb, link);
 	mrrc_lock_release(list->lock);
+	while (tlb->spares)
+		mrrc_pool_free(list->records, tlb->spare[--tlb->spares]);
 	tlb->list = NULL;
 }
 
@@ -116,7 +120,7 @@ static void mrrc_tlb_thread_ends(void *arg)
 	struct mrrc_tlb *tlb;
 
 	/* Later destructors may look up; they begin anew. */
-	mrrc_tlb_recent = NULL;
+	mrrc_tlb_recent = &mrrc_tlb_none;
 	mrrc_lock_acquire(&mrrc_tlb_all.lock);
 	for (tlb = tables; tlb; tlb = tlb->next)
 		mrrc_tlb_leave(tlb);
@@ -139,7 +143,10 @@ static void mrrc_tlb_fork_child(void)
 	for (tlb = pthread_getspecific(mrrc_tlb_all.key); tlb;
 	     tlb = tlb->next) {
 		tlb->list = NULL;
+		tlb->spares = 0;
 		atomic_store(&tlb->cache, 0);
+		/* its hits so far were the parent's cache's */
+		tlb->counted = tlb->told = atomic_load(&tlb->hits);
 	}
 }
 
@@ -153,6 +160,12 @@ static void mrrc_tlb_init(void)
 	if (!mrrc_tlb_all.ready)
 		mrrc_tlb_all.ready = -pthread_atfork(NULL, NULL,
 						     mrrc_tlb_fork_child);
+}
+
+static bool mrrc_tlb_usable(void)
+{
+	pthread_once(&mrrc_tlb_all.once, mrrc_tlb_init);
+	return !mrrc_tlb_all.ready;
 }
 
 static struct mrrc_tlb *mrrc_tlb_new(void)
@@ -213,7 +226,7 @@ struct mrrc_tlb *mrrc_tlb_of(const struct mrrc_tlb_list *list)
 {
 	struct mrrc_tlb *tlb;
 
-	if (!mrrc_tlb_recent)
+	if (mrrc_tlb_recent == &mrrc_tlb_none)
 		return NULL;
 	for (tlb = pthread_getspecific(mrrc_tlb_all.key); tlb;
 	     tlb = tlb->next) {
@@ -232,8 +245,7 @@ struct mrrc_tlb *mrrc_tlb_get(struct mrrc_tlb_list *list)
 
 	if (tlb)
 		return tlb;
-	pthread_once(&mrrc_tlb_all.once, mrrc_tlb_init);
-	if (mrrc_tlb_all.ready)
+	if (!mrrc_tlb_usable())
 		return NULL;
 	tlb = mrrc_tlb_attach(list, pthread_getspecific(mrrc_tlb_all.key));
 	if (tlb)
@@ -242,9 +254,10 @@ struct mrrc_tlb *mrrc_tlb_get(struct mrrc_tlb_list *list)
 }
 
 void mrrc_tlb_list_init(struct mrrc_tlb_list *list, struct mrrc_lock *lock,
-			struct mrrc_cache *core)
+			struct mrrc_cache *core, struct mrrc_pool *records)
 {
 	TAILQ_INIT(&list->head);
+	list->records = records;
 	list->lock = lock;
 	list->core = core;
 	list->id = atomic_fetch_add(&mrrc_tlb_all.next_id, 1) + 1;
@@ -254,8 +267,9 @@ void mrrc_tlb_detach(struct mrrc_tlb_list *list)
 {
 	struct mrrc_tlb *tlb;
 
-	if (TAILQ_EMPTY(&list->head))
-		return;		/* without a table there may be no lock */
+	if (!mrrc_tlb_usable())
+		return;
+	/* Even without a table: a thread that ends may be just letting go. */
 	mrrc_lock_acquire(&mrrc_tlb_all.lock);
 	while ((tlb = TAILQ_FIRST(&list->head))) {
 		mrrc_tlb_leave(tlb);
@@ -271,7 +285,8 @@ void mrrc_tlb_fill(struct mrrc_tlb *tlb, uintptr_t addr,
 {
 	const uint64_t key = big ? mrrc_tlb_big_key(addr, access) :
 				   mrrc_tlb_key(addr, access);
-	struct mrrc_tlb_entry *set = mrrc_tlb_set(tlb, key);
+	const unsigned unit = big ? MRRC_TLB_BIG : 12;
+	struct mrrc_tlb_entry *set = mrrc_tlb_set(tlb, addr, unit);
 	int i = 0;
 
 	while (i < MRRC_TLB_WAYS && set[i].key && set[i].key != key)
@@ -281,7 +296,7 @@ void mrrc_tlb_fill(struct mrrc_tlb *tlb, uintptr_t addr,
 		/* As many as there are sets: too small. */
 		if (tlb->displaced >> tlb->bits && tlb->bits < MRRC_TLB_MAX &&
 		    mrrc_tlb_resize(tlb, tlb->bits + 2))
-			set = mrrc_tlb_set(tlb, key);
+			set = mrrc_tlb_set(tlb, addr, unit);
 	}
 	tlb->big |= big;
 	set[i] = (struct mrrc_tlb_entry) { key, ref };

@@ -29,6 +29,10 @@
 #define RECS_HEAD	(MRRC_TRACE_HEAD / sizeof(struct mrrc_trace_rec))
 #define RECS_CHUNK	(MRRC_TRACE_CHUNK / sizeof(struct mrrc_trace_rec))
 
+/* A chain is a number, and above it whose: a forked child has its parent's. */
+#define CHAIN_BITS	48
+#define CHAIN_IDS	((1ULL << (64 - CHAIN_BITS)) - 1)
+
 /* What the calling thread writes to. */
 struct trace_thread {
 	struct mrrc_trace_file *file;
@@ -122,15 +126,6 @@ static bool trace_take_left(struct mrrc_trace_file *file,
 
 /* ---- the file ---- */
 
-/* A program may have closed all descriptors and got the number again. */
-static bool trace_fd_ours(const struct mrrc_trace_file *file)
-{
-	struct stat stat;
-
-	return !fstat(file->fd, &stat) && stat.st_dev == file->stat.st_dev &&
-	       stat.st_ino == file->stat.st_ino;
-}
-
 /*
  * Not fallocate(): pages that were written to are mapped several times faster
  * than those that are only allocated (ext4), and every file system can.
@@ -173,7 +168,7 @@ static int trace_grow(struct mrrc_trace_file *file, off_t offset, size_t len)
 	    limit.rlim_cur != RLIM_INFINITY &&
 	    limit.rlim_cur < (rlim_t)offset + len)
 		return -EFBIG;
-	if (!trace_fd_ours(file))
+	if (!mrrc_fd_is(file->fd, &file->fd_id))
 		return -EBADF;
 	rc = trace_write_zeroes(file->fd, offset, len);
 	if (rc)
@@ -188,6 +183,7 @@ static int trace_grow(struct mrrc_trace_file *file, off_t offset, size_t len)
 
 static int trace_open_fd(const char *path, struct mrrc_trace_file *file)
 {
+	struct stat stat;
 	int rc;
 
 	/* a FIFO that nobody reads must not hold the process up */
@@ -195,15 +191,17 @@ static int trace_open_fd(const char *path, struct mrrc_trace_file *file)
 			O_NONBLOCK, 0666);
 	if (file->fd < 0)
 		return -errno;
-	if (fstat(file->fd, &file->stat))
+	if (fstat(file->fd, &stat))
 		rc = -errno;
-	else if (!S_ISREG(file->stat.st_mode))
+	else if (!S_ISREG(stat.st_mode))
 		rc = -EINVAL;
 	else if (flock(file->fd, LOCK_EX | LOCK_NB))
 		rc = errno == EWOULDBLOCK ? -EBUSY : -errno;
 	else if (ftruncate(file->fd, 0))
 		rc = -errno;
 	else
+		rc = mrrc_fd_id(file->fd, &file->fd_id);
+	if (!rc)
 		return 0;
 	close(file->fd);
 	return rc;
@@ -305,7 +303,7 @@ void mrrc_trace_file_close(struct mrrc_trace_file *file)
 	if (atomic_load(&trace_current) == file->id)
 		atomic_store(&trace_current, 0);
 	munmap(file->head, file->len);
-	if (trace_fd_ours(file))
+	if (mrrc_fd_is(file->fd, &file->fd_id))
 		close(file->fd);
 	free(file);
 }
@@ -314,7 +312,7 @@ void mrrc_trace_file_forked(struct mrrc_trace_file *file)
 {
 	atomic_store(&trace_current, 0);
 	trace_thread.id = 0;
-	if (trace_fd_ours(file))
+	if (mrrc_fd_is(file->fd, &file->fd_id))
 		close(file->fd);
 }
 
@@ -327,10 +325,12 @@ static void trace_copy(char *to, size_t size, const char *from)
 }
 
 unsigned mrrc_trace_file_domain(struct mrrc_trace_file *file,
-				const struct mrrc_board_info *info)
+				const struct mrrc_board_info *info,
+				const struct mrrc_cost *cost)
 {
 	struct mrrc_trace_head *head = file->head;
 	struct mrrc_trace_domain *domain;
+	struct mrrc_trace_cost costs;
 	uint32_t number;
 
 	/* in the file's byte order, so no atomic addition */
@@ -350,6 +350,11 @@ unsigned mrrc_trace_file_domain(struct mrrc_trace_file *file,
 			   info->monitor);
 		domain->max_bytes = htole64(info->max_bytes);
 		domain->max_regions = htole64(info->max_regions);
+	}
+	if (cost && number < MRRC_TRACE_COSTS) {
+		mrrc_trace_put_cost(cost, &costs);
+		mrrc_trace_swap_cost(&costs);
+		head->cost[number] = costs;
 	}
 	return number < UINT16_MAX ? number : UINT16_MAX;
 }
@@ -425,22 +430,34 @@ uint64_t mrrc_trace_file_now(const struct mrrc_trace_file *file)
 	return trace_clock(CLOCK_MONOTONIC) - file->start;
 }
 
+/* Of a chain: the number in it, or 0 if it is not this file's. */
+static uint64_t trace_chained(const struct mrrc_trace_file *file,
+			      uint64_t chain)
+{
+	return chain >> CHAIN_BITS == (file->id & CHAIN_IDS) ?
+	       chain & (((uint64_t)1 << CHAIN_BITS) - 1) : 0;
+}
+
 void mrrc_trace_file_chain(struct mrrc_trace_file *file,
 			   struct mrrc_trace_rec *rec, uint64_t *chain)
 {
-	rec->end = htole64(MRRC_TRACE_OPEN | *chain);
-	*chain = trace_number(file, rec);
+	rec->end = htole64(MRRC_TRACE_OPEN | trace_chained(file, *chain));
+	*chain = (file->id & CHAIN_IDS) << CHAIN_BITS |
+		 trace_number(file, rec);
 }
 
 void mrrc_trace_file_end(struct mrrc_trace_file *file, uint64_t *chain,
 			 uint64_t now)
 {
-	const uint64_t records = file->len / sizeof(struct mrrc_trace_rec);
-	uint64_t number = *chain;
+	uint64_t number = trace_chained(file, *chain), chunks, records;
 	struct mrrc_trace_rec *rec;
 
 	*chain = 0;
-	/* the file is others' to write to as well */
+	/* the file is others' to write to as well: not beyond its end */
+	chunks = atomic_load_explicit(&file->next, memory_order_relaxed);
+	if (chunks > file->chunks)
+		chunks = file->chunks;
+	records = RECS_HEAD + chunks * RECS_CHUNK;
 	while (number >= RECS_HEAD && number < records) {
 		rec = trace_rec(file, number);
 		number = le64toh(rec->end);

@@ -17,9 +17,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/stat.h>
 
 #include "core/trace.h"
+#include "sys/fd_id.h"
 
 #define MRRC_TRACE_LEFT	64	/* chunks of ended threads that are kept */
 
@@ -28,7 +28,7 @@ struct mrrc_board_info;
 struct mrrc_trace_file {
 	uint64_t id;			/* never used again */
 	int fd;
-	struct stat stat;		/* whether fd is still ours */
+	struct mrrc_fd_id fd_id;
 	struct mrrc_trace_head *head;	/* the mapping */
 	size_t len;			/* of it */
 	uint64_t chunks;		/* at most */
@@ -52,9 +52,13 @@ void mrrc_trace_file_close(struct mrrc_trace_file *file);
 /* In a forked child: forget the parent's, which keeps its file. */
 void mrrc_trace_file_forked(struct mrrc_trace_file *file);
 
-/* Describe another domain; returns its number, from 0, at most UINT16_MAX. */
+/*
+ * Describe another domain; returns its number, from 0, at most UINT16_MAX.
+ * cost NULL: not known.
+ */
 unsigned mrrc_trace_file_domain(struct mrrc_trace_file *file,
-				const struct mrrc_board_info *info);
+				const struct mrrc_board_info *info,
+				const struct mrrc_cost *cost);
 
 /*
  * A record for the calling thread, zeroes, thread filled in. NULL: counted as
@@ -74,7 +78,8 @@ uint64_t mrrc_trace_file_now(const struct mrrc_trace_file *file);
 
 /*
  * Records whose hold ends together are a chain, kept in their `end` until
- * then: *chain is 0, or the number of the last.
+ * then: *chain is 0, or says which is the last. What a forked child has of its
+ * parent's is none of the child's file.
  */
 void mrrc_trace_file_chain(struct mrrc_trace_file *file,
 			   struct mrrc_trace_rec *rec, uint64_t *chain);

@@ -32,10 +32,13 @@
 
 #define ROUNDS		15
 #define LOOKUPS		20000	/* of a thread in a round */
-#define THREADS_MAX	2
+#define THREADS_MAX	4
 #define PAGES		4u	/* of a region */
 #define REGIONS_MAX	10000u
 #define ORDER		4096u	/* regions looked up in this order */
+#define COUNTS		4u
+
+static const unsigned counts[COUNTS] = { 10, 100, 1000, REGIONS_MAX };
 
 static void fail(const char *what)
 {
@@ -232,7 +235,7 @@ static atomic_bool writing;
 
 static void *run_thread(void *arg)
 {
-	const unsigned at = (uintptr_t)arg * (ORDER / 2);
+	const unsigned at = (uintptr_t)arg * (ORDER / THREADS_MAX);
 
 	for (;;) {
 		pthread_barrier_wait(&barrier);
@@ -350,14 +353,16 @@ static void measure(unsigned count, unsigned threads, bool writer)
 	tear_down();
 }
 
-static void measure_threads(const unsigned *counts, unsigned n)
+static void measure_threads(void)
 {
 	unsigned i, threads;
 
-	for (threads = 1; threads <= THREADS_MAX; threads++) {
-		for (i = 0; i < n; i++) {
+	for (threads = 1; threads <= THREADS_MAX; threads *= 2) {
+		for (i = 0; i < COUNTS; i++) {
 			measure(counts[i], threads, false);
-			measure(counts[i], threads, true);
+			/* a curve with a writer needs its ends only */
+			if (i == 1 || i == COUNTS - 1)
+				measure(counts[i], threads, true);
 		}
 	}
 }
@@ -365,7 +370,6 @@ static void measure_threads(const unsigned *counts, unsigned n)
 /* All cases, or the one asked for: REGIONS THREADS [writer]. */
 int main(int argc, char **argv)
 {
-	static const unsigned counts[] = { 100, REGIONS_MAX };
 	char why[MRRC_MON_REASON];
 	unsigned i;
 
@@ -382,12 +386,12 @@ int main(int argc, char **argv)
 		measure(atoi(argv[1]), atoi(argv[2]), argc > 3);
 		return 0;
 	}
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < COUNTS; i++)
 		measure(counts[i], 0, false);
-	measure_threads(counts, 2);
+	measure_threads();
 	if (!mrrc_mon_hook(mon, why) &&
 	    mrrc_mon_set_probe(mon, MRRC_PROBE_HOOKED))
-		measure_threads(counts, 2);
+		measure_threads();
 	mrrc_mon_close(mon);
 	return 0;
 }

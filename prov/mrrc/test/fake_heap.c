@@ -102,6 +102,16 @@ static void fake_note(void *arg, const struct mrrc_heap_note *note)
 	pthread_mutex_lock(&fake->lock);
 	fake->note[note->event] = *note;
 	pthread_mutex_unlock(&fake->lock);
+	if (fake->on_note)
+		fake->on_note();
+}
+
+static void fake_count(void *arg, uint64_t allocs, uint64_t frees)
+{
+	struct fake_heap *fake = arg;
+
+	atomic_fetch_add(&fake->allocs, allocs);
+	atomic_fetch_add(&fake->frees, frees);
 }
 
 const struct mrrc_heap_ops fake_heap_ops = {
@@ -109,4 +119,5 @@ const struct mrrc_heap_ops fake_heap_ops = {
 	.dereg = fake_dereg,
 	.reap = fake_reap,
 	.note = fake_note,
+	.count = fake_count,
 };

@@ -15,6 +15,7 @@
 #define FAKE_HEAP_EVENTS	(MRRC_HEAP_LEAKS + 1)
 
 struct fake_heap {
+	atomic_size_t allocs, frees;	/* as told */
 	atomic_size_t live, live_bytes, regs, deregs, reaps;
 	atomic_int fail_in;		/* the nth from now fails; 0: none */
 	int fail_rc;
@@ -22,6 +23,7 @@ struct fake_heap {
 	atomic_int reapable;		/* reap() has this often something */
 	atomic_size_t events[FAKE_HEAP_EVENTS];
 	pthread_mutex_t lock;		/* guards note */
+	void (*on_note)(void);		/* what is done where it is told */
 	struct mrrc_heap_note note[FAKE_HEAP_EVENTS];	/* the last ones */
 };
 

@@ -15,7 +15,7 @@ struct fake_mon {
 	int watch_rc;
 	bool blind;		/* sees() answers no */
 	int drain_rc;
-	unsigned busy;		/* so many drains leave the probe busy */
+	atomic_uint busy;	/* so many drains leave the probe busy */
 	unsigned queued;
 	struct {
 		uintptr_t start, end;

@@ -22,6 +22,7 @@
 
 static _Thread_local unsigned fault_left;
 static _Thread_local bool fault_fired;
+static _Thread_local void (*fault_call)(char *addr, size_t len);
 
 /* What was allocated while armed. */
 #define FAULT_BLOCKS	64
@@ -39,7 +40,7 @@ int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 			  void *(*run)(void *), void *arg);
 int __real_pthread_mutex_init(pthread_mutex_t *mutex,
 			      const pthread_mutexattr_t *attr);
-int __real_eventfd(unsigned value, int flags);
+int __real_socket(int domain, int type, int protocol);
 int __real_ioctl(int fd, unsigned long request, void *arg);
 long __real_syscall(long number, ...);
 int __real_memfd_create(const char *name, unsigned flags);
@@ -57,7 +58,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 			  void *(*run)(void *), void *arg);
 int __wrap_pthread_mutex_init(pthread_mutex_t *mutex,
 			      const pthread_mutexattr_t *attr);
-int __wrap_eventfd(unsigned value, int flags);
+int __wrap_socket(int domain, int type, int protocol);
 int __wrap_ioctl(int fd, unsigned long request, void *arg);
 long __wrap_syscall(long number, ...);
 int __wrap_memfd_create(const char *name, unsigned flags);
@@ -72,9 +73,15 @@ void fault_arm(unsigned nth)
 	fault_tracking = true;
 }
 
+void fault_meanwhile(void (*call)(char *addr, size_t len))
+{
+	fault_call = call;
+}
+
 bool fault_disarm(void)
 {
 	fault_left = 0;
+	fault_call = NULL;
 	fault_tracking = false;
 	return fault_fired;
 }
@@ -148,7 +155,7 @@ unsigned fault_threads_left(unsigned expected)
 	const struct timespec pause = { 0, 1000000 };
 	unsigned tries;
 
-	for (tries = 0; tries < 2000 && fault_threads() != expected; tries++)
+	for (tries = 0; tries < 10000 && fault_threads() != expected; tries++)
 		nanosleep(&pause, NULL);
 	return fault_threads();
 }
@@ -186,14 +193,51 @@ void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
 
 int __wrap_mprotect(void *addr, size_t len, int prot)
 {
-	return fault_now(ENOMEM) ? -1 : __real_mprotect(addr, len, prot);
+	if (!fault_now(ENOMEM))
+		return __real_mprotect(addr, len, prot);
+	if (fault_call)
+		fault_call(addr, len);
+	errno = ENOMEM;
+	return -1;
+}
+
+static void (*fault_thread_end)(void);
+
+struct fault_thread {
+	void *(*run)(void *);
+	void *arg;
+	void (*end)(void);
+};
+
+static struct fault_thread fault_thread[16];	/* used once each */
+static unsigned fault_thread_cnt;
+
+void fault_at_thread_end(void (*call)(void))
+{
+	fault_thread_end = call;
+}
+
+static void *fault_thread_run(void *arg)
+{
+	const struct fault_thread *own = arg;
+	void *result = own->run(own->arg);
+
+	own->end();
+	return result;
 }
 
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 			  void *(*run)(void *), void *arg)
 {
-	return fault_now(EAGAIN) ?
-	       EAGAIN : __real_pthread_create(thread, attr, run, arg);
+	struct fault_thread *own;
+
+	if (fault_now(EAGAIN))
+		return EAGAIN;
+	if (!fault_thread_end || fault_thread_cnt == 16)
+		return __real_pthread_create(thread, attr, run, arg);
+	own = &fault_thread[fault_thread_cnt++];
+	*own = (struct fault_thread) { run, arg, fault_thread_end };
+	return __real_pthread_create(thread, attr, fault_thread_run, own);
 }
 
 int __wrap_pthread_mutex_init(pthread_mutex_t *mutex,
@@ -203,9 +247,9 @@ int __wrap_pthread_mutex_init(pthread_mutex_t *mutex,
 				   __real_pthread_mutex_init(mutex, attr);
 }
 
-int __wrap_eventfd(unsigned value, int flags)
+int __wrap_socket(int domain, int type, int protocol)
 {
-	return fault_now(EMFILE) ? -1 : __real_eventfd(value, flags);
+	return fault_now(EMFILE) ? -1 : __real_socket(domain, type, protocol);
 }
 
 /* Giving a range back never fails: its unmapper would wait for ever. */

@@ -3,7 +3,7 @@
  * Fault injection: the nth step of a constructor fails.
  *
  * A step is a call of this thread, in code linked into the test program, of
- * an allocator, mmap, mprotect, pthread_create, pthread_mutex_init, eventfd,
+ * an allocator, mmap, mprotect, pthread_create, pthread_mutex_init, socket,
  * userfaultfd or one of its ioctls, memfd_create, fallocate, or fcntl that
  * adds seals. Test programs link with -Wl,--wrap for
  * each (Makefile.include).
@@ -12,6 +12,7 @@
 #define MRRC_TEST_FAULT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /*
  * The nth step from now fails, counting from 1; 0: none does. Check's own
@@ -22,13 +23,29 @@ void fault_arm(unsigned nth);
 /* Stops; returns whether the fault was injected. */
 bool fault_disarm(void);
 
+/*
+ * Where the next fault of this thread hits mprotect it is called first, with
+ * its range: what another thread does meanwhile.
+ */
+void fault_meanwhile(void (*call)(char *addr, size_t len));
+
+/* Threads that begin from now on call it as they end; NULL: nothing. */
+void fault_at_thread_end(void (*call)(void));
+
 /* Blocks this thread allocated since arm and has not freed by now. */
 unsigned fault_leaks(void);
+
+/* Threads of a process that started none: ThreadSanitizer has its own. */
+#ifdef __SANITIZE_THREAD__
+#define FAULT_THREADS	2
+#else
+#define FAULT_THREADS	1
+#endif
 
 /* Open descriptors and threads of this process. */
 unsigned fault_fds(void);
 unsigned fault_threads(void);
-/* The same, once there are as many as expected, or after two seconds. */
+/* The same, once there are as many as expected, or after ten seconds. */
 unsigned fault_threads_left(unsigned expected);
 
 #endif /* MRRC_TEST_FAULT_H */

@@ -170,7 +170,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzz *fuzz = calloc(1, sizeof(*fuzz));
 	const uint8_t *end = data + size;
 	unsigned i;
-	size_t len;
+	size_t len, first;
 
 	must(fuzz);
 	mrrc_cw_init(&fuzz->cw, &attr, &fuzz_ops, fuzz);
@@ -181,9 +181,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		data += 2;
 		if (len > (size_t)(end - data))
 			len = end - data;
-		if (len)
-			check_message(data, len, fuzz);
-		data += len;
+		while (len) {
+			first = mrrc_cw_first(data, len);
+			must(first && first <= len);
+			check_message(data, first, fuzz);
+			data += first;
+			len -= first;
+		}
 		must(mrrc_cw_valid(&fuzz->cw));
 	}
 	mrrc_cw_down(&fuzz->cw, ECONNABORTED);

@@ -47,7 +47,7 @@ void hooks_setup(void)
 	if (!mon)
 		return;
 	watcher = (struct hooks_watcher) {
-		.sub = { watcher_notify, watcher_cover },
+		.sub = { .notify = watcher_notify, .cover = watcher_cover },
 	};
 	mrrc_lock_init(&watcher.lock, MRRC_RANK_CACHE);
 	mrrc_mon_subscribe(mon, &watcher.sub);

@@ -17,21 +17,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fake_heap.h"
+#include "model_heap.h"
 #include "suites.h"
-#include "sys/heap_fast.h"
 
 #define THREADS		4
 #define SLOTS		512	/* allocations that threads share */
-#define HEAPS		3
 
-static struct fake_heap fake;
-static struct mrrc_heaps *heaps;
-static struct mrrc_heap *heap[HEAPS];
-static unsigned long operations = 100000;
+struct fake_heap fake;
+struct mrrc_heaps *heaps;
+struct mrrc_heap *heap[HEAPS];
+unsigned long operations = 100000;
 static uint64_t seed = 4711;
 
-static void broken(const char *what, const void *addr, size_t at)
+void broken(const char *what, const void *addr, size_t at)
 {
 	fprintf(stderr, "model_heap: seed %llu: %s: %p, %zu\n",
 		(unsigned long long) seed, what, addr, at);
@@ -158,7 +156,7 @@ static void empty_slots(void)
 	}
 }
 
-static void open_all(uint32_t idle_ms)
+void open_all(uint32_t idle_ms)
 {
 	const struct mrrc_heap_attr attr = { .node = -1, .idle_ms = idle_ms };
 	unsigned i;
@@ -169,8 +167,7 @@ static void open_all(uint32_t idle_ms)
 		ck_assert_int_eq(mrrc_heap_open(heaps, &attr, &heap[i]), 0);
 }
 
-/* Nothing is live: nothing stays registered, nothing was a mistake. */
-static void close_all(void)
+void close_all(void)
 {
 	struct mrrc_heap_stats stats;
 	unsigned i;
@@ -337,11 +334,12 @@ END_TEST
 /* What a child may and may not; its exit status. */
 static int child(struct item *mine)
 {
+	struct mrrc_heaps *theirs = heaps;
 	struct mrrc_heap *other;
 	void *addr, *cookie;
 	size_t deregs = fake.deregs;
 
-	alarm(30);
+	alarm(300);
 	item_check(mine);
 	if (mrrc_heap_alloc(heap[0], 1, 100, 0, &addr, &cookie) !=
 	    -EOPNOTSUPP)
@@ -357,9 +355,16 @@ static int child(struct item *mine)
 	if (mrrc_heaps_open(&fake_heap_ops, &fake, 0, &heaps) ||
 	    mrrc_heap_open(heaps, &(struct mrrc_heap_attr) { .node = -1 },
 			   &other) ||
-	    mrrc_heap_alloc(other, 1, 100, 0, &addr, &cookie) ||
-	    mrrc_heap_free(heaps, addr))
+	    mrrc_heap_alloc(other, 1, 100, 0, &addr, &cookie))
 		return 5;
+	/* and takes nothing of the parent's */
+	if (mrrc_heap_free(theirs, mine) ||
+	    mrrc_heap_alloc(heap[0], 1, mine->len, 0, &cookie, &cookie) !=
+	    -EOPNOTSUPP)
+		return 6;
+	item_check(mine);
+	if (mrrc_heap_free(heaps, addr))
+		return 7;
 	mrrc_heaps_close(heaps);
 	return 0;
 }
@@ -439,7 +444,9 @@ static Suite *model_heap_suite(void)
 
 int main(int argc, char **argv)
 {
-	static Suite *(*const suites[])(void) = { model_heap_suite };
+	static Suite *(*const suites[])(void) = {
+		model_heap_suite, model_heap_race_suite,
+	};
 
 	if (getenv("HEAP_OPERATIONS"))
 		operations = strtoul(getenv("HEAP_OPERATIONS"), NULL, 0);
@@ -449,5 +456,5 @@ int main(int argc, char **argv)
 		seed = strtoull(argv[2], NULL, 0);
 	printf("model_heap: %lu operations a thread, seed %llu\n", operations,
 	       (unsigned long long) seed);
-	return run_suites(suites, 1);
+	return run_suites(suites, 2);
 }

@@ -8,6 +8,7 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #include "sys/vm.h"
 
@@ -36,7 +37,9 @@ static struct mrrc_range keep(struct mrrc_mon_sub *sub, uintptr_t pos)
 
 void mon_probe_init(struct mon_probe *probe)
 {
-	*probe = (struct mon_probe) { .sub = { note, keep } };
+	*probe = (struct mon_probe) {
+		.sub = { .notify = note, .cover = keep },
+	};
 }
 
 void mon_setup(void)
@@ -105,4 +108,14 @@ void *mon_churn(void *arg)
 		munmap(ptr, mon_page);
 	}
 	return NULL;
+}
+
+void mon_expect_child(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_gt(pid, 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_msg(WIFEXITED(status) && !WEXITSTATUS(status),
+		      "child: status %#x", status);
 }

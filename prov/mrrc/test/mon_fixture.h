@@ -6,6 +6,8 @@
 #ifndef MRRC_TEST_MON_FIXTURE_H
 #define MRRC_TEST_MON_FIXTURE_H
 
+#include <sys/types.h>
+
 #include "sys/mon.h"
 
 #define MON_SEEN	16
@@ -40,6 +42,9 @@ bool mon_told(void *ptr, size_t pages);
 
 /* Maps, watches and unmaps until *(atomic_bool *)arg. A thread's function. */
 void *mon_churn(void *arg);
+
+/* It ends, and says that all is well. */
+void mon_expect_child(pid_t pid);
 
 #define need_uffd()	do {						\
 		if (!mon)						\

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "sys/tlb.h"
 #include "sys/vm.h"
 
 size_t page;
@@ -74,6 +75,13 @@ uint64_t stat_of(enum mrrc_stat id)
 
 	mrrc_cache_mt_stats(cache, &stats);
 	return stats.value[id];
+}
+
+uint64_t quick(void)
+{
+	struct mrrc_tlb *tlb = mrrc_tlb_recent;
+
+	return tlb ? atomic_load(&tlb->hits) : 0;
 }
 
 int try_get(unsigned first, unsigned pages, enum mrrc_access access,

@@ -31,6 +31,8 @@ int open_cache(struct mrrc_cache_mt **out);
 void reopen(const char *policy);
 
 uint64_t stat_of(enum mrrc_stat id);
+/* Hits that this thread had without the lock. */
+uint64_t quick(void);
 
 /* These check mrrc_cache_mt_valid() as well, and what is registered. */
 int try_get(unsigned first, unsigned pages, enum mrrc_access access,

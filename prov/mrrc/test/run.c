@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Runs suites in one process (suites.h).
+ * Runs suites (suites.h).
  */
 #include "config.h"
 #include "suites.h"
@@ -15,17 +15,28 @@ bool under_valgrind(void)
 	return preload && strstr(preload, "vgpreload");
 }
 
-int run_suites(Suite *(*const *suites)(void), unsigned count)
+static int run(SRunner *runner, enum fork_status fork)
 {
-	SRunner *runner = srunner_create(NULL);
-	unsigned i;
 	int failed;
 
-	for (i = 0; i < count; i++)
-		srunner_add_suite(runner, suites[i]());
-	srunner_set_fork_status(runner, CK_NOFORK);
+	srunner_set_fork_status(runner, fork);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int run_suites(Suite *(*const *suites)(void), unsigned count)
+{
+	SRunner *runner = srunner_create(NULL);
+	unsigned i;
+
+	for (i = 0; i < count; i++)
+		srunner_add_suite(runner, suites[i]());
+	return run(runner, CK_NOFORK);
+}
+
+int run_suite(Suite *suite, enum fork_status fork)
+{
+	return run(srunner_create(suite), fork);
 }

@@ -6,6 +6,7 @@
 #define MRRC_TEST_SUITES_H
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <check.h>
 
 Suite *index_suite(void);
@@ -25,6 +26,7 @@ Suite *pool_suite(void);
 Suite *lock_suite(void);
 Suite *vm_suite(void);
 Suite *mon_suite(void);
+Suite *mon_close_suite(void);
 Suite *uffd_suite(void);
 Suite *hooks_suite(void);
 Suite *hooks_signal_suite(void);
@@ -33,20 +35,32 @@ Suite *cache_cost_suite(void);
 Suite *cache_pieces_suite(void);
 Suite *cache_event_suite(void);
 Suite *hit_suite(void);
+Suite *hit_threads_suite(void);
+Suite *tlb_suite(void);
 Suite *reaper_suite(void);
 Suite *pieces_event_suite(void);
 Suite *cache_uffd_suite(void);
 Suite *relay_suite(void);
 Suite *board_suite(void);
 Suite *trace_file_suite(void);
+Suite *trace_child_suite(void);
 Suite *heap_arena_suite(void);
+Suite *gate_suite(void);
 Suite *heap_suite(void);
+Suite *heap_block_suite(void);
+Suite *heap_bug_suite(void);
+Suite *heap_hot_suite(void);
+Suite *pages_suite(void);
+Suite *pause_suite(void);
 
 /* It translates code, and does not see that libc's has changed. */
 bool under_valgrind(void);
 
 /* Without forking: monitors and threads belong to one process. */
 int run_suites(Suite *(*const *suites)(void), unsigned count);
+
+/* One. With CK_FORK_GETENV each test has a process, unless CK_FORK=no. */
+int run_suite(Suite *suite, enum fork_status fork);
 
 /* Says why and leaves the test, which then counts as passed. */
 #define skip(...)							\
@@ -57,8 +71,11 @@ int run_suites(Suite *(*const *suites)(void), unsigned count);
 		return;							\
 	} while (0)
 
-/* ThreadSanitizer allows no thread in a child of a process with threads. */
-#ifdef __SANITIZE_THREAD__
+/*
+ * In a child of a process with threads: ThreadSanitizer refuses it, and
+ * AddressSanitizer's allocator may have been locked by one of those.
+ */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define CHILD_MAY_THREAD	0
 #else
 #define CHILD_MAY_THREAD	1

@@ -7,6 +7,7 @@
 #include "suites.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "core/cache.h"
 #include "fault.h"
@@ -498,6 +499,54 @@ START_TEST(test_valid_notices)
 }
 END_TEST
 
+/* ---- working sets around the limit ---- */
+
+#define CYCLE		200
+#define CAPACITY	100
+#define ROUNDS		100
+
+static const struct {
+	unsigned size;
+	unsigned percent;	/* of hits in the end, at least */
+} working[] = {
+	{ CAPACITY / 2, 100 }, { CAPACITY, 100 }, { CAPACITY + 1, 80 },
+	{ CAPACITY * 3 / 2, 15 }, { 2 * CAPACITY, 5 },
+};
+
+/* Around and around: what LRU has no hit of, once it is one too large. */
+START_TEST(test_cycle)
+{
+	static struct mrrc_region all[CYCLE];
+	const unsigned size = working[_i].size;
+	unsigned round, i, hits = 0;
+	struct mrrc_region *one;
+
+	mrrc_cache_fini(&cache);
+	open_cache((size_t)1 << 30, CAPACITY, NULL);
+	memset(all, 0, sizeof(all));
+	for (round = 0; round < ROUNDS; round++) {
+		for (i = 0; i < size; i++) {
+			/* far apart */
+			if (lookup((i + 1) * 16 * PAGE, 4 * PAGE, MRRC_RW)) {
+				hits += round >= ROUNDS / 2;
+				continue;
+			}
+			all[i] = (struct mrrc_region) {
+				.start = (i + 1) * 16 * PAGE,
+				.len = 4 * PAGE,
+				.access = MRRC_RW,
+			};
+			ck_assert_int_eq(mrrc_cache_insert(&cache, &all[i],
+							   &victims), 0);
+			while ((one = TAILQ_FIRST(&victims)))
+				TAILQ_REMOVE(&victims, one, link);
+		}
+		ck_assert(mrrc_cache_valid(&cache));
+	}
+	ck_assert_uint_ge(hits * 100, ROUNDS / 2 * size * working[_i].percent);
+}
+END_TEST
+
 Suite *cache_suite(void)
 {
 	Suite *suite = suite_create("cache");
@@ -523,6 +572,8 @@ Suite *cache_suite(void)
 	tcase_add_test(tcase, test_registered);
 	tcase_add_test(tcase, test_valid_notices);
 	tcase_add_test(tcase, test_remote);
+	tcase_add_loop_test(tcase, test_cycle, 0,
+			    sizeof(working) / sizeof(working[0]));
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

@@ -9,6 +9,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +97,33 @@ static void touch(const void *ptr, size_t len)
 {
 	mrrc_cache_mt_put(cache, get(ptr, len, MRRC_RW));
 }
+
+/* What is held for one operation is the parent's to deregister, too. */
+START_TEST(test_child_puts)
+{
+	struct mrrc_region *region;
+	unsigned live;
+	char *ptr;
+	int status;
+	pid_t pid;
+
+	need_uffd();
+	ptr = mmap(NULL, page, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	region = get(ptr, page, MRRC_RW);
+	live = fake.live;
+	pid = fork();
+	if (!pid) {
+		mrrc_cache_mt_put(cache, region);
+		if (fake.live != live)
+			_exit(1);
+		raise(SIGKILL);		/* past the checkers of leaks */
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	mrrc_cache_mt_put(cache, region);
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	munmap(ptr, page);
+}
+END_TEST
 
 START_TEST(test_kinds)
 {
@@ -203,6 +232,30 @@ START_TEST(test_mappings)
 }
 END_TEST
 
+/* However long it goes on: what is kept, and what is watched still. */
+START_TEST(test_mappings_bounded)
+{
+	const unsigned keep = 256, pages = 20000;
+	char *ptr = map(pages);
+	unsigned before = mappings();
+	unsigned seed = 1, i;
+	size_t at;
+
+	need_uffd();
+	for (i = 0; i < 50000; i++) {
+		at = (size_t)rand_r(&seed) % pages;
+		touch(ptr + at * page, page);
+		if (i % keep == 0)
+			mrrc_cache_mt_flush(cache);
+		if (i % 1000 == 0)
+			ck_assert_uint_le(mappings(), before + 16 +
+					  2 * (keep + MRRC_IDLE_MAX));
+	}
+	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_WATCH_LIMIT), 0);
+	munmap(ptr, pages * page);
+}
+END_TEST
+
 START_TEST(test_in_use)
 {
 	struct mrrc_region *region;
@@ -284,6 +337,46 @@ START_TEST(test_silent)
 }
 END_TEST
 
+/* ---- threads that are cancelled ---- */
+
+/* Whoever calls is to be cancelled at the first opportunity. */
+static void be_cancelled(void)
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	pthread_cancel(pthread_self());
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+}
+
+static void *call_cancelled(void *arg)
+{
+	struct mrrc_region *region = NULL;
+
+	be_cancelled();
+	mrrc_mon_drain(mon);
+	mrrc_cache_mt_get(cache, arg, page, MRRC_RW, &region);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	return region;
+}
+
+/* None of our calls is where a thread ends: it would leave locks behind. */
+START_TEST(test_cancelled)
+{
+	pthread_t thread;
+	void *region;
+	char *ptr;
+
+	need_uffd();
+	ptr = map(1);
+	ck_assert_int_eq(pthread_create(&thread, NULL, call_cancelled, ptr),
+			 0);
+	pthread_join(thread, &region);
+	ck_assert_ptr_nonnull(region);
+	ck_assert_ptr_ne(region, PTHREAD_CANCELED);
+	mrrc_cache_mt_put(cache, region);
+	munmap(ptr, page);
+}
+END_TEST
+
 /* ---- fork ---- */
 
 static int in_child(char *ptr, struct mrrc_region *held)
@@ -359,12 +452,15 @@ Suite *cache_uffd_suite(void)
 	TCase *tcase = tcase_create("cache_uffd");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, test_child_puts);
 	tcase_add_test(tcase, test_kinds);
 	tcase_add_test(tcase, test_many);
 	tcase_add_test(tcase, test_mappings);
+	tcase_add_test(tcase, test_mappings_bounded);
 	tcase_add_loop_test(tcase, test_in_use, 0, 2);
 	tcase_add_test(tcase, test_calls_unmap);
 	tcase_add_test(tcase, test_silent);
+	tcase_add_test(tcase, test_cancelled);
 	tcase_add_test(tcase, test_fork);
 	suite_add_tcase(suite, tcase);
 	return suite;

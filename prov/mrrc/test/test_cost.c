@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 #include "core/cost.h"
 
@@ -85,6 +86,36 @@ START_TEST(test_parse)
 }
 END_TEST
 
+START_TEST(test_parse_file)
+{
+	static const char *const bad[] = {
+		"", "\n", "# a=1,b=2,c=3,d=4\n", "a=1,b=2,c=3\n",
+		"a=1,b=2,c=3,d=4\na=1,b=2,c=3,d=4\n", "ucx\nrxe\n",
+		" a=1,b=2,c=3,d=4\n", "a=1,b=2,c=3,d=4\r\n",
+		"measure\n", "file:/x\n",
+	};
+	struct mrrc_cost cost;
+	char text[600];
+	size_t i;
+
+	ck_assert_int_eq(mrrc_cost_parse_file("# of a device\n\n"
+		"a=1.5,b=2,c=.25,d=4,copy=9\n# end", &cost), 0);
+	ck_assert(cost.reg_page == 1.5 && cost.reg == 2 &&
+		  cost.dereg_page == .25 && cost.dereg == 4 &&
+		  cost.copy_page == 9 && cost.page == 4096);
+	ck_assert_int_eq(mrrc_cost_parse_file("ucx", &cost), 0);
+	ck_assert_double_eq(cost.reg, 16000);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ck_assert_msg(mrrc_cost_parse_file(bad[i], &cost) == -EINVAL,
+			      "\"%s\"", bad[i]);
+	memset(text, '0', sizeof(text));
+	memcpy(text, "a=1,b=2,c=3,d=", 14);
+	text[sizeof(text) - 1] = '\0';
+	ck_assert_int_eq(mrrc_cost_parse_file(text, &cost), -EINVAL);
+	ck_assert_double_eq(cost.reg, 16000);
+}
+END_TEST
+
 START_TEST(test_check)
 {
 	static const double bad[] = { -1, -INFINITY, INFINITY, NAN, 1e15 };
@@ -148,6 +179,7 @@ Suite *cost_suite(void)
 	tcase_add_test(tcase, test_models);
 	tcase_add_test(tcase, test_published);
 	tcase_add_test(tcase, test_parse);
+	tcase_add_test(tcase, test_parse_file);
 	tcase_add_test(tcase, test_check);
 	tcase_add_test(tcase, test_pages);
 	tcase_add_test(tcase, test_batch);

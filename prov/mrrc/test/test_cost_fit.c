@@ -23,8 +23,8 @@ static void near(double is, double want)
 START_TEST(test_line)
 {
 	const struct mrrc_cost_sample sample[] = {
-		{ 1, 8190, 1320, 500 }, { 4, 10500, 1980, 1200 },
-		{ 64, 56700, 15180, 20000 },
+		{ 1, 8190, 1320, 1000 }, { 16, 19740, 4620, 4000 },
+		{ 64, 56700, 15180, 0 },
 	};
 	struct mrrc_cost cost;
 
@@ -33,8 +33,8 @@ START_TEST(test_line)
 	near(cost.reg, 7420);
 	near(cost.dereg_page, 220);
 	near(cost.dereg, 1100);
-	/* what it took most of a page */
-	near(cost.copy_page, 500);
+	near(cost.copy_page, 200);
+	near(cost.copy, 800);
 	ck_assert_uint_eq(cost.page, PAGE);
 	ck_assert(!cost.batch);
 }
@@ -98,6 +98,9 @@ START_TEST(test_garbage)
 			field[1] = &sample[1].dereg;
 			field[2] = &sample[1].copy;
 			*field[k] = bad[i];
+			/* no copy was measured */
+			if (k == 2 && !bad[i])
+				continue;
 			ck_assert_int_eq(mrrc_cost_fit(sample, 2, PAGE, &cost),
 					 -EINVAL);
 		}
@@ -113,6 +116,37 @@ START_TEST(test_garbage)
 }
 END_TEST
 
+START_TEST(test_error)
+{
+	const struct mrrc_cost cost = {
+		.reg_page = 100, .reg = 1000, .dereg_page = 0, .dereg = 50,
+		.page = PAGE,
+	};
+	struct mrrc_cost_sample sample[] = {
+		{ 1, 1100, 50, 1 }, { 10, 2000, 50, 1 }, { 19, 2900, 50, 1 },
+	};
+	struct mrrc_cost_error error = { .reg_r2 = 7 };
+
+	ck_assert_int_eq(mrrc_cost_error(sample, 0, &cost, &error), -EINVAL);
+	ck_assert_double_eq(error.reg_r2, 7);
+	ck_assert_int_eq(mrrc_cost_error(sample, 3, &cost, &error), 0);
+	near(error.reg_r2, 1);
+	near(error.dereg_r2, 1);
+	near(error.reg_worst, 0);
+	/* 2900 is 900 from the mean, and so is 1100; 500 from the line */
+	sample[1].reg = 2500;
+	sample[0].dereg = 100;
+	ck_assert_int_eq(mrrc_cost_error(sample, 3, &cost, &error), 0);
+	near(error.reg_worst, .2);
+	near(error.dereg_worst, .5);
+	ck_assert(error.reg_r2 > .85 && error.reg_r2 < .9);
+	/* worse than the mean */
+	ck_assert(error.dereg_r2 < 0);
+	sample[2].reg = NAN;
+	ck_assert_int_eq(mrrc_cost_error(sample, 3, &cost, &error), -EINVAL);
+}
+END_TEST
+
 Suite *cost_fit_suite(void)
 {
 	Suite *suite = suite_create("cost_fit");
@@ -122,6 +156,7 @@ Suite *cost_fit_suite(void)
 	tcase_add_test(tcase, test_noise);
 	tcase_add_test(tcase, test_clamped);
 	tcase_add_test(tcase, test_garbage);
+	tcase_add_test(tcase, test_error);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

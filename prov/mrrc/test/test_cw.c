@@ -110,6 +110,33 @@ static void there_and_back(const struct mrrc_cw_msg *msg)
 		ck_assert_int_ne(mrrc_cw_decode(buf, len + 1, &back), 0);
 }
 
+/* Several, one behind the other; what each says of its length is checked. */
+START_TEST(messages_in_a_row)
+{
+	struct mrrc_cw_msg msg = { .type = MRRC_CW_REVOKE, .id = 5 }, back;
+	uint8_t buf[2 * MRRC_CW_MSG_MAX];
+	size_t first = mrrc_cw_encode(&msg, buf), second, len, i;
+
+	msg.type = MRRC_CW_TRUNC;
+	second = mrrc_cw_encode(&msg, buf + first);
+	len = first + second;
+	ck_assert_uint_eq(mrrc_cw_first(buf, len), first);
+	ck_assert_uint_eq(mrrc_cw_first(buf + first, second), second);
+	ck_assert_int_eq(mrrc_cw_decode(buf + first, second, &back), 0);
+	ck_assert_int_eq(back.type, MRRC_CW_TRUNC);
+	for (i = 1; i < first; i++) {
+		ck_assert_uint_eq(mrrc_cw_first(buf, i), i);
+		ck_assert_int_ne(mrrc_cw_decode(buf, i, &back), 0);
+	}
+	for (i = 0; i < 65536; i++) {
+		buf[2] = i;
+		buf[3] = i >> 8;
+		ck_assert_uint_eq(mrrc_cw_first(buf, len),
+				  i && i < len ? i : len);
+	}
+}
+END_TEST
+
 START_TEST(messages_there_and_back)
 {
 	struct mrrc_cw_msg msg = { .credits = 7, .id = 1ULL << 40 };
@@ -263,6 +290,7 @@ Suite *cw_suite(void)
 
 	tcase_add_test(tcase, map_is_queues_by_key);
 	tcase_add_test(tcase, map_grows);
+	tcase_add_test(tcase, messages_in_a_row);
 	tcase_add_test(tcase, messages_there_and_back);
 	tcase_add_loop_test(tcase, versions, 0, 3);
 	tcase_add_test(tcase, table_is_full);

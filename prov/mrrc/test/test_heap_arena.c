@@ -29,11 +29,14 @@ static struct mrrc_arena arena;
 static struct mrrc_heap_block *block_at(uintptr_t base, size_t len)
 {
 	struct mrrc_heap_block *block = calloc(1, sizeof(*block));
+	uint32_t i;
 
 	block->base = base;
 	block->len = len;
 	block->pages = len / MRRC_HEAP_PAGE;
 	block->rec = calloc(block->pages, sizeof(*block->rec));
+	for (i = 0; i < block->pages; i++)
+		mrrc_rec_whole(&block->rec[i], MRRC_OBJ_NEVER);
 	block->page = calloc(block->pages, sizeof(*block->page));
 	block->state = calloc(1, len / MRRC_HEAP_GRAIN);
 	return block;
@@ -68,14 +71,10 @@ static void arena_teardown(void)
 }
 
 static void set_mark(struct mrrc_heap_block *block, uintptr_t object,
-		     unsigned class, unsigned mark)
+		     unsigned mark)
 {
-	const size_t offset = object - block->base;
-
-	if (class < MRRC_CLASS_SMALL)
-		block->state[offset / MRRC_HEAP_GRAIN] = mark;
-	else
-		block->rec[offset / MRRC_HEAP_PAGE].kind = mark;
+	*mrrc_rec_mark(&block->rec[(object - block->base) / MRRC_HEAP_PAGE],
+		       object) = mark;
 }
 
 /* ---- classes ------------------------------------------------------------- */
@@ -228,7 +227,7 @@ START_TEST(find_by_any_address)
 		size = mrrc_class_size(class);
 		ck_assert(mrrc_arena_take(&arena, class, 1, &object[i]));
 		ck_assert(!mrrc_arena_find(block, object[i], &found, &c));
-		set_mark(block, object[i], class, MRRC_OBJ_LIVE(class));
+		set_mark(block, object[i], MRRC_OBJ_LIVE(class));
 		for (at = 0; at < size; at += at + 1 < size ? size - 1 : 1) {
 			ck_assert(mrrc_arena_find(block, object[i] + at,
 						  &found, &c));
@@ -243,7 +242,7 @@ START_TEST(find_by_any_address)
 	ck_assert_uint_eq(i, 8);
 	for (i = 0; i < 8; i++) {
 		class = mrrc_class_of(lens[i]);
-		set_mark(block, object[i], class, MRRC_OBJ_FREED);
+		set_mark(block, object[i], MRRC_OBJ_FREED);
 		ck_assert(!mrrc_arena_find(block, object[i], &found, &c));
 		mrrc_arena_give(&arena, block, object[i], class);
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Hits without a lock (sys/tlb.h, cache_get.c): what a thread remembers must
- * be true, whoever evicted, unmapped, closed, ended or forked meanwhile.
+ * be true, whoever evicted or unmapped meanwhile. test_hit_threads.c has those
+ * who close, end or fork.
  */
 #include "config.h"
 #include "mt_fixture.h"
@@ -9,28 +10,9 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "fake_pin.h"
 #include "fault.h"
-#include "sys/threads.h"
 #include "sys/tlb.h"
-#include "sys/vm.h"
-
-/* Hits that this thread had without the lock. */
-static uint64_t quick(void)
-{
-	struct mrrc_tlb *tlb = mrrc_tlb_recent;
-
-	return tlb ? atomic_load(&tlb->hits) : 0;
-}
 
 /* ---- what is remembered ---- */
 
@@ -155,6 +137,22 @@ START_TEST(test_held)
 	ck_assert_uint_eq(fake.live, 1);
 	put(region);
 	ck_assert_uint_eq(fake.live, 0);
+}
+END_TEST
+
+/* As often as a domain's operations can name it, and then some. */
+START_TEST(test_held_by_many)
+{
+	const unsigned many = 250000000;
+	struct mrrc_region *region = get(0, 1);
+
+	atomic_fetch_add(&region->word, many);
+	ck_assert_uint_eq(mrrc_region_held(region), 1 + many);
+	ck_assert_uint_eq(mrrc_cache_mt_flush(cache), 0);
+	touch(0, 1);
+	ck_assert_uint_eq(fake.regs, 1);
+	atomic_fetch_sub(&region->word, many);
+	put(region);
 }
 END_TEST
 
@@ -311,294 +309,6 @@ START_TEST(test_no_table)
 }
 END_TEST
 
-/* ---- threads ---- */
-
-static sem_t ready;
-static sem_t go;
-
-static void *use_and_end(void *arg)
-{
-	struct mrrc_region *region;
-	int i;
-
-	for (i = 0; i < 3; i++) {
-		ck_assert_int_eq(mrrc_cache_mt_get(cache, (void *)base, 1,
-						   MRRC_RW, &region), 0);
-		if (i < 2 || !arg)
-			mrrc_cache_mt_put(cache, region);
-	}
-	return region;
-}
-
-/* A thread that ends leaves its counts, and what it holds is another's. */
-START_TEST(test_thread_ends)
-{
-	pthread_t thread;
-	void *region;
-
-	ck_assert_int_eq(pthread_create(&thread, NULL, use_and_end, &go),
-			 0);
-	pthread_join(thread, &region);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_LOOKUPS), 3);
-	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 1);
-	put(region);
-	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
-}
-END_TEST
-
-static void *use_close_use(void *arg)
-{
-	use_and_end(NULL);
-	sem_post(&ready);
-	sem_wait(&go);
-	use_and_end(NULL);
-	return NULL;
-}
-
-/* Its cache closes under a thread, and another opens. */
-START_TEST(test_cache_closes)
-{
-	pthread_t thread;
-
-	sem_init(&ready, 0, 0);
-	sem_init(&go, 0, 0);
-	ck_assert_int_eq(pthread_create(&thread, NULL, use_close_use, NULL),
-			 0);
-	sem_wait(&ready);
-	reopen("lru");
-	sem_post(&go);
-	pthread_join(thread, NULL);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_LOOKUPS), 3);
-	ck_assert_uint_eq(fake.regs, 2);
-}
-END_TEST
-
-#define CROWD	4
-
-static void slow_reg(void *arg, uintptr_t start, size_t len)
-{
-	usleep(20000);
-}
-
-/* Those who miss the same range at once register it once. */
-START_TEST(test_joined)
-{
-	pthread_t thread[CROWD];
-	int i;
-
-	fake.hook = slow_reg;
-	for (i = 0; i < CROWD; i++)
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, use_and_end,
-						NULL), 0);
-	for (i = 0; i < CROWD; i++)
-		pthread_join(thread[i], NULL);
-	ck_assert_uint_eq(fake.regs, 1);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_JOINED) +
-			  stat_of(MRRC_STAT_HITS), 3 * CROWD - 1);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_DUPLICATES), 0);
-	fake.hook = NULL;
-}
-END_TEST
-
-static void *may_fail(void *arg)
-{
-	struct mrrc_region *region;
-	int rc;
-
-	rc = mrrc_cache_mt_get(cache, (void *)base, 1, MRRC_RW, &region);
-	if (!rc)
-		mrrc_cache_mt_put(cache, region);
-	return rc ? arg : NULL;
-}
-
-/* The first one fails: the other tries itself, and does not wait on. */
-START_TEST(test_joined_fails)
-{
-	pthread_t thread;
-	void *failed[2];
-
-	fake.hook = slow_reg;
-	fake.fail_in = 1;
-	fake.fail_rc = -EIO;
-	ck_assert_int_eq(pthread_create(&thread, NULL, may_fail, &go), 0);
-	failed[0] = may_fail(&go);
-	pthread_join(thread, &failed[1]);
-	ck_assert(!failed[0] != !failed[1]);
-	ck_assert_uint_eq(fake.regs, 1);
-	fake.hook = NULL;
-}
-END_TEST
-
-START_TEST(test_fork)
-{
-	struct mrrc_region *region;
-	uint64_t before;
-	int status;
-	pid_t pid;
-
-	touch(0, 1);
-	touch(0, 1);
-	before = quick();
-	pid = fork();
-	if (!pid) {
-		/* Of its own, and never remembered. */
-		if (mrrc_cache_mt_get(cache, (void *)base, 1, MRRC_RW,
-				      &region) ||
-		    region->state != MRRC_REGION_NEW || quick() != before)
-			_exit(1);
-		mrrc_cache_mt_put(cache, region);
-		if (fake.live != 1 || mrrc_cache_mt_close(cache))
-			_exit(2);
-		/* all is well; a checker would miss what a child leaves */
-		raise(SIGKILL);
-	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-	touch(0, 1);
-	ck_assert_uint_eq(quick(), before + 1);
-}
-END_TEST
-
-/* ---- alone: one thread, no probe, the kernel's events ---- */
-
-#define ALONE_PAGES	8u
-#define ALONE_STEPS	3000
-/* ThreadSanitizer has a thread that may map where there is a hole. */
-#ifdef __SANITIZE_THREAD__
-#define CHANGES		4
-#else
-#define CHANGES		6
-#endif
-
-static struct fake_pin pin;
-
-/* Written now, and seen as such from outside. */
-static bool true_now(char *ptr, unsigned pages)
-{
-	static uint64_t word;
-	struct mrrc_plan got;
-	bool seen;
-	unsigned i;
-
-	word += pages;
-	for (i = 0; i < pages; i++)
-		*(volatile uint64_t *)(ptr + i * page) = word + i;
-	ck_assert_int_eq(mrrc_cache_mt_get_pieces(cache, ptr, pages * page,
-						  MRRC_RW, 4, &got), 0);
-	seen = fake_pin_sees(&got, (uintptr_t)ptr, pages, word);
-	while (got.count)
-		mrrc_cache_mt_put(cache, got.piece[--got.count].region);
-	return seen;
-}
-
-static void map_again(char *ptr, size_t len, bool raw)
-{
-	const int prot = PROT_READ | PROT_WRITE;
-	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
-
-	if (raw)
-		syscall(SYS_mmap, ptr, len, prot, flags, -1, 0);
-	else
-		ck_assert_ptr_eq(mmap(ptr, len, prot, flags, -1, 0), ptr);
-}
-
-/* One way to have other pages at @ptr. */
-static void change(char *ptr, size_t len, int how)
-{
-	char *other;
-
-	switch (how) {
-	case 0:
-		map_again(ptr, len, false);
-		break;
-	case 1:
-		map_again(ptr, len, true);
-		break;
-	case 2:
-		madvise(ptr, len, MADV_DONTNEED);
-		break;
-	case 3:
-		other = mmap(NULL, len, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		*other = 1;
-		mremap(other, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, ptr);
-		break;
-	case 4:
-		munmap(ptr, len);
-		map_again(ptr, len, false);
-		break;
-	default:
-		/* refused where parts of it are watched, and others not */
-		mremap(ptr, len, len, MREMAP_MAYMOVE | MREMAP_FIXED,
-		       ptr + 64 * page);
-		map_again(ptr, len, false);
-	}
-}
-
-START_TEST(test_alone)
-{
-	struct mrrc_mon *mon;
-	unsigned i, at, pages;
-	char *ptr;
-
-	if (mrrc_mon_open("uffd", NULL, &mon))
-		return;
-	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
-	ck_assert_int_eq(mrrc_cache_mt_open(&(struct mrrc_cache_attr) {
-		.max_bytes = 64 * page,
-		.max_regions = 16,
-		.ops = &fake_pin_ops,
-		.arg = &pin,
-		.mon = mon,
-	}, &cache), 0);
-	if (!mrrc_threads_alone())
-		fprintf(stderr, "test_hit: not alone, so every hit probes\n");
-	ptr = mmap(NULL, 128 * page, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	srand(1);
-	for (i = 0; i < ALONE_STEPS; i++) {
-		at = rand() % ALONE_PAGES;
-		pages = 1 + rand() % (ALONE_PAGES - at);
-		ck_assert(true_now(ptr + at * page, pages));
-		ck_assert(true_now(ptr + at * page, pages));
-		at = rand() % ALONE_PAGES;
-		pages = 1 + rand() % (ALONE_PAGES - at);
-		change(ptr + at * page, pages * page, rand() % CHANGES);
-		ck_assert(true_now(ptr, ALONE_PAGES));
-	}
-	ck_assert_uint_gt(quick(), ALONE_STEPS / 4);
-	munmap(ptr, 128 * page);
-	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
-	ck_assert_uint_eq(pin.live, 0);
-	mrrc_mon_close(mon);
-	ck_assert_int_eq(open_cache(&cache), 0);
-}
-END_TEST
-
-/* A second thread is noticed, and not forgotten when it ends. */
-START_TEST(test_alone_no_more)
-{
-	pthread_t thread;
-	bool alone;
-
-	mrrc_threads_init();
-	alone = mrrc_threads_alone();
-	ck_assert_int_eq(mrrc_thread_start(&thread, 0, use_and_end, NULL), 0);
-	ck_assert_int_eq(mrrc_threads_alone(), alone);
-	mrrc_thread_join(thread);
-	ck_assert_int_eq(mrrc_threads_alone(), alone);
-	sem_init(&ready, 0, 0);
-	sem_init(&go, 0, 0);
-	ck_assert_int_eq(pthread_create(&thread, NULL, use_close_use, NULL),
-			 0);
-	ck_assert(!mrrc_threads_alone());
-	sem_wait(&ready);
-	sem_post(&go);
-	pthread_join(thread, NULL);
-	ck_assert(!mrrc_threads_alone());
-}
-END_TEST
-
 Suite *hit_suite(void)
 {
 	Suite *suite = suite_create("hit");
@@ -612,18 +322,12 @@ Suite *hit_suite(void)
 	tcase_add_test(tcase, test_reused_memory);
 	tcase_add_test(tcase, test_invalidated);
 	tcase_add_test(tcase, test_held);
+	tcase_add_test(tcase, test_held_by_many);
 	tcase_add_test(tcase, test_policy_is_told);
 	tcase_add_test(tcase, test_growth);
 	tcase_add_test(tcase, test_big);
 	tcase_add_test(tcase, test_two_caches);
 	tcase_add_test(tcase, test_no_table);
-	tcase_add_test(tcase, test_thread_ends);
-	tcase_add_test(tcase, test_cache_closes);
-	tcase_add_test(tcase, test_joined);
-	tcase_add_test(tcase, test_joined_fails);
-	tcase_add_test(tcase, test_fork);
-	tcase_add_test(tcase, test_alone);
-	tcase_add_test(tcase, test_alone_no_more);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

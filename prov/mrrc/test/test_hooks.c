@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@
 #include "hooks_fixture.h"
 #include "sys/hooks.h"
 #include "sys/patch.h"
+#include "sys/vm.h"
 
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP	4
@@ -104,12 +106,23 @@ static void do_free(char *ptr)
 	madvise(ptr, 2 * mon_page, MADV_FREE);
 }
 
+/* The one that makes no event: nothing but the hook tells. */
+static void do_shmat(char *ptr)
+{
+	const int id = shmget(IPC_PRIVATE, 2 * mon_page, IPC_CREAT | 0600);
+
+	ck_assert_int_ge(id, 0);
+	ck_assert_ptr_eq(shmat(id, ptr + mon_page, SHM_REMAP),
+			 ptr + mon_page);
+	shmctl(id, IPC_RMID, NULL);
+}
+
 static void (*const announced[])(char *) = {
 	do_munmap, do_part, do_syscall, do_shrink, do_grow, do_dontunmap,
 #ifdef __x86_64__
 	do_away, do_onto,
 #endif
-	do_fixed, do_dontneed, do_free,
+	do_fixed, do_dontneed, do_free, do_shmat,
 };
 
 START_TEST(test_announced)
@@ -121,6 +134,75 @@ START_TEST(test_announced)
 	hooks_watch(ptr, 4);
 	announced[_i](ptr);
 	expect_hook();
+	munmap(ptr, 4 * mon_page);
+}
+END_TEST
+
+/* A segment of huge pages replaces more than it was asked for. */
+START_TEST(test_shmat_huge)
+{
+	const size_t huge = mrrc_vm_huge_page();
+	char *map, *at;
+	int id;
+
+	need_hooks();
+	id = huge ? shmget(IPC_PRIVATE, mon_page,
+			   IPC_CREAT | SHM_HUGETLB | 0600) : -1;
+	if (id < 0)
+		skip("no huge page free");
+	map = mon_map(2 * huge / mon_page);
+	at = (char *)(((uintptr_t)map + huge - 1) & ~(huge - 1));
+	hooks_watch(at + huge - 4 * mon_page, 4);
+	ck_assert_ptr_eq(shmat(id, at, SHM_REMAP), at);
+	shmctl(id, IPC_RMID, NULL);
+	expect_hook();
+	ck_assert_int_eq(at[huge - 1], 0);
+	munmap(map, 2 * huge);
+}
+END_TEST
+
+static void do_guard(char *ptr)
+{
+	/* MADV_GUARD_INSTALL, where there is such a thing */
+	if (madvise(ptr, 2 * mon_page, 102))
+		skip("no guard pages");
+}
+
+struct holder {
+	pthread_barrier_t held;
+	pthread_t thread;
+};
+
+static void *hold_main(void *arg)
+{
+	struct holder *self = arg;
+
+	mrrc_lock_acquire(&mon->lock);
+	pthread_barrier_wait(&self->held);
+	usleep(100000);
+	mrrc_lock_release(&mon->lock);
+	return NULL;
+}
+
+static void (*const silent[])(char *) = { do_shmat, do_guard };
+
+/* Nobody else would tell: worth the wait for whoever has the lock. */
+START_TEST(test_silent_busy)
+{
+	struct holder holder;
+	char *ptr;
+
+	need_hooks();
+	ptr = mon_map(4);
+	hooks_watch(ptr, 4);
+	pthread_barrier_init(&holder.held, NULL, 2);
+	ck_assert_int_eq(pthread_create(&holder.thread, NULL, hold_main,
+					&holder), 0);
+	pthread_barrier_wait(&holder.held);
+	silent[_i](ptr);
+	expect_hook();
+	pthread_join(holder.thread, NULL);
+	pthread_barrier_destroy(&holder.held);
 	munmap(ptr, 4 * mon_page);
 }
 END_TEST
@@ -453,6 +535,8 @@ Suite *hooks_suite(void)
 	tcase_add_checked_fixture(tcase, hooks_setup, hooks_teardown);
 	tcase_add_loop_test(tcase, test_announced, 0,
 			    sizeof(announced) / sizeof(announced[0]));
+	tcase_add_test(tcase, test_shmat_huge);
+	tcase_add_loop_test(tcase, test_silent_busy, 0, 2);
 	tcase_add_test(tcase, test_brk);
 	tcase_add_test(tcase, test_harmless);
 	tcase_add_test(tcase, test_far);

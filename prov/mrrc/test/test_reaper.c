@@ -3,6 +3,8 @@
  * Deregistration by a thread of the cache's own (sys/reaper.c).
  */
 #include "config.h"
+/* before another `cache` */
+#include "sys/cache_mt_priv.h"
 #include "mt_fixture.h"
 #include "suites.h"
 
@@ -14,6 +16,7 @@
 #include <unistd.h>
 
 #include "fault.h"
+#include "sys/threads.h"
 
 static struct mrrc_reg_ops ops;
 static pthread_t mine;
@@ -74,7 +77,7 @@ static bool becomes(atomic_uint *what, unsigned value)
 {
 	unsigned i;
 
-	for (i = 0; i < 2000 && atomic_load(what) != value; i++)
+	for (i = 0; i < 60000 && atomic_load(what) != value; i++)
 		usleep(1000);
 	return atomic_load(what) == value;
 }
@@ -121,30 +124,84 @@ START_TEST(test_slow)
 }
 END_TEST
 
+/* Until somebody waits for the helper. */
+static void until_waited_for(void)
+{
+	bool waited;
+
+	do {
+		usleep(1000);
+		mrrc_lock_acquire(&cache->lock);
+		waited = cache->waiting;
+		mrrc_lock_release(&cache->lock);
+	} while (!waited);
+}
+
 static void *post_later(void *arg)
 {
-	usleep(20000);
+	until_waited_for();
 	sem_post(&open_gate);
 	return arg;
 }
 
-/* Whoever flushes may close what registrations need. */
-START_TEST(test_flush_waits)
+/* Flush while the helper has one, and another thread does this. */
+static pthread_t flush_while(void *(*other)(void *))
 {
 	pthread_t thread;
 
 	gate = true;
 	fill();
 	touch(20, 1);
-	usleep(10000);		/* the helper has it, most likely */
-	ck_assert_int_eq(pthread_create(&thread, NULL, post_later, NULL), 0);
+	ck_assert(becomes(&mrrc_threads.outside, 1));	/* it has that one */
+	ck_assert_int_eq(pthread_create(&thread, NULL, other, NULL), 0);
 	mrrc_cache_mt_flush(cache);
+	return thread;
+}
+
+/* Whoever flushes may close what registrations need. */
+START_TEST(test_flush_waits)
+{
+	pthread_t thread = flush_while(post_later);
+
 	ck_assert_uint_eq(fake.live, 0);
 	ck_assert_uint_eq(fake.regs, fake.deregs);
 	gate = false;
 	pthread_join(thread, NULL);
-	/* flushed before it could take it */
-	sem_trywait(&open_gate);
+}
+END_TEST
+
+static void *evict_more(void *arg)
+{
+	until_waited_for();
+	fill();
+	touch(20, 1);
+	sem_post(&open_gate);
+	return arg;
+}
+
+/* But not for what comes after, which the helper goes on with. */
+START_TEST(test_flush_ends)
+{
+	pthread_t thread = flush_while(evict_more);
+
+	gate = false;
+	sem_post(&open_gate);
+	pthread_join(thread, NULL);
+}
+END_TEST
+
+/* Deregistering may free, and that unmap: no other thread is alone then. */
+START_TEST(test_outside)
+{
+	gate = true;
+	fill();
+	ck_assert_uint_eq(atomic_load(&mrrc_threads.outside), 0);
+	touch(20, 1);
+	ck_assert(becomes(&mrrc_threads.outside, 1));
+	ck_assert(!mrrc_threads_alone());
+	gate = false;
+	sem_post(&open_gate);
+	ck_assert(becomes(&mrrc_threads.outside, 0));
 }
 END_TEST
 
@@ -167,7 +224,8 @@ END_TEST
 
 START_TEST(test_open_fails)
 {
-	const unsigned threads = fault_threads();
+	/* with the fixture's helper */
+	const unsigned threads = fault_threads_left(FAULT_THREADS + 1);
 	struct mrrc_cache_mt *other;
 	bool fired = true;
 	int n, rc = 0;
@@ -181,7 +239,7 @@ START_TEST(test_open_fails)
 		ck_assert(!fired || (!other && !fault_leaks()));
 	}
 	ck_assert_int_eq(rc, 0);
-	ck_assert_uint_eq(fault_threads(), threads + 1);
+	ck_assert_uint_eq(fault_threads_left(threads + 1), threads + 1);
 	ck_assert_int_eq(mrrc_cache_mt_close(other), 0);
 	ck_assert_uint_eq(fault_threads_left(threads), threads);
 }
@@ -242,6 +300,8 @@ Suite *reaper_suite(void)
 	tcase_add_test(tcase, test_invalidated);
 	tcase_add_test(tcase, test_slow);
 	tcase_add_test(tcase, test_flush_waits);
+	tcase_add_test(tcase, test_flush_ends);
+	tcase_add_test(tcase, test_outside);
 	tcase_add_test(tcase, test_limit);
 	tcase_add_test(tcase, test_open_fails);
 	tcase_add_test(tcase, test_fork);

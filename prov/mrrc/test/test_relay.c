@@ -306,6 +306,35 @@ START_TEST(test_race)
 }
 END_TEST
 
+static void *watch_cancelled(void *arg)
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	pthread_cancel(pthread_self());
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	mrrc_relay_watch(relay, (uintptr_t)arg, page);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	return arg;
+}
+
+/* A thread that is to be cancelled does not leave others waiting. */
+START_TEST(test_cancelled)
+{
+	pthread_t thread;
+	void *ret;
+	char *ptr;
+
+	need_uffd();
+	ptr = map_at(NULL, 1);
+	ck_assert_int_eq(pthread_create(&thread, NULL, watch_cancelled, ptr),
+			 0);
+	pthread_join(thread, &ret);
+	ck_assert_ptr_eq(ret, ptr);
+	ck_assert(valid(ptr, 1));
+	munmap(ptr, page);
+	wait_told(1);
+}
+END_TEST
+
 Suite *relay_suite(void)
 {
 	Suite *suite = suite_create("relay");
@@ -314,6 +343,7 @@ Suite *relay_suite(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_changes);
+	tcase_add_test(tcase, test_cancelled);
 	tcase_add_test(tcase, test_overlap);
 	tcase_add_test(tcase, test_locked);
 	tcase_add_test(tcase, test_refused);

@@ -8,12 +8,15 @@
 int main(void)
 {
 	static Suite *(*const suites[])(void) = {
-		lock_suite, pool_suite, vm_suite, mon_suite, uffd_suite,
-		hooks_suite, hooks_signal_suite,
+		lock_suite, pool_suite, vm_suite, mon_suite, mon_close_suite,
+		uffd_suite, hooks_suite, hooks_signal_suite,
 		cache_mt_suite, cache_cost_suite, cache_pieces_suite,
-		cache_event_suite, pieces_event_suite, hit_suite, reaper_suite,
-		cache_uffd_suite, relay_suite, board_suite, heap_suite,
-		trace_file_suite,
+		cache_event_suite, pieces_event_suite, hit_suite,
+		hit_threads_suite, tlb_suite, reaper_suite, cache_uffd_suite,
+		relay_suite, board_suite, pages_suite, pause_suite, gate_suite,
+		heap_suite,
+		heap_block_suite, heap_bug_suite, heap_hot_suite,
+		trace_file_suite, trace_child_suite,
 	};
 
 	return run_suites(suites, sizeof(suites) / sizeof(suites[0]));

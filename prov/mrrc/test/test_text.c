@@ -6,9 +6,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include <check.h>
-
 #include "core/text.h"
+#include "suites.h"
 
 #define UNTOUCHED 77
 
@@ -134,9 +133,9 @@ int main(void)
 {
 	Suite *suite = suite_create("text");
 	TCase *tcase = tcase_create("text");
-	SRunner *runner;
-	int failed;
 
+	/* loaded machines */
+	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, test_count, 0,
 			    sizeof(counts) / sizeof(counts[0]));
 	tcase_add_loop_test(tcase, test_size, 0,
@@ -145,10 +144,5 @@ int main(void)
 	tcase_add_test(tcase, test_distance_long);
 	tcase_add_test(tcase, test_nearest);
 	suite_add_tcase(suite, tcase);
-
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite, CK_FORK_GETENV);
 }

@@ -52,6 +52,7 @@ says()
 }
 
 short=gen:cello:requests=2000
+corpus=${srcdir:-$(dirname -- "$0")/../../..}/util/sim/test/corpus_trace
 
 printf 'time_us,addr,len\n1,0,4096\n2,4096,x\n' >"$DIR/bad.csv"
 printf 'time_us,addr,len,proc\n%s\n%s\n%s\n' \
@@ -91,6 +92,8 @@ refuses 2 "not table, csv or json" -f xml $short
 refuses 2 "no number from 1" -j 0 $short
 refuses 1 "no such generator" gen:nothing
 refuses 1 "gen:NAME" gen:cello:seed=x
+refuses 1 "gen:NAME" gen:cello:requests=0
+refuses 1 "gen:NAME" gen:nas:requests=1000000001
 refuses 1 "bad.csv:3: " "$DIR/bad.csv"
 refuses 1 "No such file" "$DIR/none.csv"
 refuses 1 "no request is that long" --min-len=1G "$DIR/good.csv"
@@ -101,7 +104,28 @@ refuses 1 "writes one trace" -w "$DIR/w.csv" $short $short
 if [ -w /dev/full ]; then
 	"$SIM" -q -p lru -s 10% $short >/dev/full 2>"$DIR/err" </dev/null &&
 		fail "a result that could not be written is no success"
+	for option in --list --help; do
+		"$SIM" $option >/dev/full 2>"$DIR/err" &&
+			fail "$option that could not be written is no success"
+		grep -q 'standard output: No space' "$DIR/err" ||
+			fail "$option: does not say that the disk is full"
+	done
 fi
+
+# recorded before costs were, and after
+says 'model ou2009$' -q -s 64K "$corpus/recorded.trace"
+refuses 1 "no cost model was recorded" -m trace "$corpus/recorded.trace"
+refuses 1 "no cost model was recorded" -m ucx,trace "$short"
+says 'model trace$' -q -s 64K "$corpus/recorded_cost.trace"
+says 'model ucx$' -q -s 64K -m ucx "$corpus/recorded_cost.trace"
+says '^  trace ' --list
+
+# what fi_mrrc_prof saves
+printf '# by hand\na=770,b=7420,c=220,d=1100,copy=300\n' >"$DIR/model"
+says "model file:$DIR/model" -q -m "file:$DIR/model" "$short"
+printf 'a=770,b=7420\n' >"$DIR/model"
+refuses 2 "$DIR/model: is no model" -m "file:$DIR/model" "$short"
+refuses 2 "none: No such file" -m "file:$DIR/none" "$short"
 
 [ $failed -eq 0 ] && echo "PASS: fi_mrrc_sim's command line"
 exit $failed

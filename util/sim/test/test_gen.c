@@ -3,10 +3,10 @@
  * sim/gen: the same trace on every machine, and what its source says of it.
  */
 #include "config.h"
+#include "test/suites.h"
 #include "sim/gen.h"
 #include "sim/rng.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -316,8 +316,6 @@ int main(void)
 {
 	Suite *suite = suite_create("gen");
 	TCase *tcase = tcase_create("gen");
-	SRunner *runner;
-	int failed;
 
 	/* sanitizers and busy machines take their time */
 	tcase_set_timeout(tcase, 120);
@@ -331,10 +329,5 @@ int main(void)
 	tcase_add_loop_test(tcase, test_nas, 1, 3);
 	tcase_add_loop_test(tcase, test_kv, 1, 3);
 	suite_add_tcase(suite, tcase);
-
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite, CK_FORK_GETENV);
 }

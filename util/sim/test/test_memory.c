@@ -5,10 +5,10 @@
  * realloc and strdup.
  */
 #include "config.h"
+#include "test/suites.h"
 #include "sim/engine.h"
 #include "sim/gen.h"
 
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +111,7 @@ static int try_kv(struct sim_trace *trace)
 
 static int try_run(const char *policy, struct sim_trace *trace)
 {
-	const struct mrrc_cost cost = { 10, 100, 1, 50, 30, 4096, false };
+	const struct mrrc_cost cost = { 10, 100, 1, 50, 30, 0, 4096, false };
 	struct sim_future future = { 0 };
 	struct sim_result result;
 	struct sim_cell cell = {
@@ -174,18 +174,10 @@ int main(void)
 {
 	Suite *suite = suite_create("memory");
 	TCase *tcase = tcase_create("memory");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_loop_test(tcase, test_memory, 0,
 			    sizeof(tries) / sizeof(tries[0]));
 	suite_add_tcase(suite, tcase);
-
-	runner = srunner_create(suite);
 	/* leaks are looked for when this process ends */
-	srunner_set_fork_status(runner, CK_NOFORK);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite, CK_NOFORK);
 }

@@ -4,8 +4,8 @@
  * any trace.
  */
 #include "config.h"
+#include "test/suites.h"
 
-#include <check.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@
 #define PAGE	4096u
 
 /* Round figures: 10 a page and 100 a call, 1 and 50. */
-static const struct mrrc_cost cost = { 10, 100, 1, 50, 0, PAGE, false };
-static const struct mrrc_cost batched = { 10, 100, 1, 50, 0, PAGE, true };
+static const struct mrrc_cost cost = { 10, 100, 1, 50, 0, 0, PAGE, false };
+static const struct mrrc_cost batched = { 10, 100, 1, 50, 0, 0, PAGE, true };
 
 static struct sim_trace trace;
 
@@ -260,8 +260,8 @@ START_TEST(test_bound)
 		"gdl",
 	};
 	/* the third is cheaper to copy now and then, the fourth always */
-	const struct mrrc_cost copied = { 10, 100, 1, 50, 30, PAGE, false };
-	const struct mrrc_cost cheap = { 10, 100, 1, 50, 1, PAGE, true };
+	const struct mrrc_cost copied = { 10, 100, 1, 50, 30, 0, PAGE, false };
+	const struct mrrc_cost cheap = { 10, 100, 1, 50, 1, 0, PAGE, true };
 	const struct mrrc_cost *models[] = {
 		&cost, &batched, &copied, &cheap,
 	};
@@ -307,7 +307,7 @@ END_TEST
 static void grid_run(unsigned jobs, struct sim_row **rows, size_t *cnt)
 {
 	struct sim_limit limits[] = { { 0, 5 }, { 64 * PAGE, 0 } };
-	struct sim_model model = { "hand", cost };
+	struct sim_model model = { .name = "hand", .cost = cost };
 	char *policies[] = { "lru", "gdsf", "offline", "bound", "none" };
 	size_t page = PAGE, count = SIZE_MAX;
 	const struct sim_grid grid = {
@@ -349,8 +349,6 @@ int main(void)
 {
 	Suite *suite = suite_create("simulator");
 	TCase *tcase = tcase_create("simulator");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 120);
@@ -366,9 +364,5 @@ int main(void)
 	tcase_add_test(tcase, test_bound);
 	tcase_add_test(tcase, test_grid_deterministic);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite, CK_FORK_GETENV);
 }

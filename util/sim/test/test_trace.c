@@ -3,9 +3,9 @@
  * sim/trace: what is read, what is refused and how, what is written.
  */
 #include "config.h"
+#include "test/suites.h"
 #include "sim/trace.h"
 
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <lzma.h>
@@ -384,8 +384,6 @@ int main(void)
 	Suite *suite = suite_create("trace");
 	TCase *reads = tcase_create("read");
 	TCase *writes = tcase_create("write");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(reads, 60);
 	tcase_set_timeout(writes, 60);
@@ -403,10 +401,5 @@ int main(void)
 	tcase_add_test(writes, test_write_fails);
 	tcase_add_test(writes, test_write_link);
 	suite_add_tcase(suite, writes);
-
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite, CK_FORK_GETENV);
 }

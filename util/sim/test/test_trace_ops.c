@@ -3,9 +3,9 @@
  * sim/trace: appending, invariants, footprint, merging.
  */
 #include "config.h"
+#include "test/suites.h"
 #include "sim/trace.h"
 
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -136,18 +136,13 @@ int main(void)
 {
 	Suite *suite = suite_create("trace_ops");
 	TCase *tcase = tcase_create("trace_ops");
-	SRunner *runner;
-	int failed;
 
+	/* loaded machines */
+	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_append);
 	tcase_add_loop_test(tcase, test_footprint, 0,
 			    sizeof(prints) / sizeof(prints[0]));
 	tcase_add_test(tcase, test_merge);
 	suite_add_tcase(suite, tcase);
-
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite, CK_FORK_GETENV);
 }

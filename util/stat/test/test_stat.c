@@ -4,8 +4,8 @@
  * they are found, and what is printed.
  */
 #include "config.h"
+#include "test/suites.h"
 
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -378,6 +378,7 @@ START_TEST(test_table)
 	has(text, "\nlookups                   40          15.0\n");
 	has(text, "\nhit ratio              60.0%         50.0%\n");
 	has(text, "\npinned               3.0 MiB\n");
+	ck_assert_ptr_null(strstr(text, "tags"));
 	free(text);
 	stat_sample_fini(&before);
 	text = printed(show_table, &sample);
@@ -390,13 +391,50 @@ START_TEST(test_table)
 }
 END_TEST
 
+/* Who watches is told what is the matter. */
+START_TEST(test_full_disk)
+{
+	struct stat_sample none = { 0 };
+	FILE *full = fopen("/dev/full", "w");
+
+	if (!full)
+		return;
+	ck_assert_int_eq(stat_show_table(&none, &none, full), -ENOSPC);
+	fclose(full);
+	full = fopen("/dev/full", "w");
+	ck_assert_ptr_nonnull(full);
+	ck_assert_int_eq(stat_show_json(&none, full), -ENOSPC);
+	fclose(full);
+}
+END_TEST
+
+START_TEST(test_table_cw)
+{
+	struct mrrc_stats *stats = mrrc_board_stats(own);
+	struct stat_sample sample = { 0 };
+	char *text;
+
+	mrrc_stats_add(stats, MRRC_STAT_CW_WRITES, 9);
+	mrrc_stats_add(stats, MRRC_STAT_CW_WRITES_ENDED, 4);
+	mrrc_stats_add(stats, MRRC_STAT_CW_TAGS, 2);
+	ck_assert_int_eq(stat_proc_read(getpid(), &sample), 0);
+	text = printed(show_table, &sample);
+	has(text, "\ncond. writes               9\n  pending                  5\n"
+	    "tags                       2\n  pending                  2\n\n");
+	free(text);
+	stat_sample_fini(&sample);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("stat");
 	TCase *parser = tcase_create("parser");
 	TCase *proc = tcase_create("proc");
-	SRunner *runner = srunner_create(suite);
-	int failed;
+
+	/* loaded machines */
+	tcase_set_timeout(parser, 60);
+	tcase_set_timeout(proc, 60);
 
 	tcase_add_test(parser, test_sound);
 	tcase_add_test(parser, test_short);
@@ -413,9 +451,8 @@ int main(void)
 	tcase_add_test(proc, test_impostor);
 	tcase_add_test(proc, test_json);
 	tcase_add_test(proc, test_table);
+	tcase_add_test(proc, test_table_cw);
+	tcase_add_test(proc, test_full_disk);
 	suite_add_tcase(suite, proc);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite, CK_FORK_GETENV);
 }

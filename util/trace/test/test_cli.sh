@@ -176,6 +176,34 @@ refuses 2 "table or json" -s -f csv "$DIR/a.csv"
 refuses 1 "No such file" "$DIR/none"
 refuses 1 "none/x: No such file" -f csv -o "$DIR/none/x" "$DIR/a.csv"
 printf 'time_us,addr,len,op\n1,0,4096,jump\n' >"$DIR/bad.csv"
+# what the simulator refuses is no trace, and both say the same of it
+both_refuse()
+{
+	local line=$1 text=$2
+
+	printf 'time_us,addr,len,result\n1,0x1000,64,miss\n%s\n' "$line" \
+		>"$DIR/same.csv"
+	refuses 1 "same.csv:3: $text" "$DIR/same.csv"
+	cp "$DIR/err" "$DIR/said"
+	"$SIM" -q "$DIR/same.csv" >"$DIR/out" 2>"$DIR/err"
+	[ "$(sed 's/^[^:]*://' "$DIR/err")" = \
+	  "$(sed 's/^[^:]*://' "$DIR/said")" ] ||
+		fail "fi_mrrc_sim does not say of $line: $text"
+}
+both_refuse 2,0x1000,0,hit "len of 0"
+both_refuse 2,0x1000,0,miss "len of 0"
+both_refuse 0,0x1000,64,hit "time runs backwards: 0 after 1"
+# a core may register what no process has
+printf 'time_us,addr,len,result\n1,0x1000,%s,miss\n' 18446744073709551615 \
+	>"$DIR/same.csv"
+says '"requests": 1' -s -f json "$DIR/same.csv"
+# where the cache had no part anything may have been asked for
+printf 'time_us,addr,len,result\n1,0x1000,64,miss\n2,0,0,failed\n' \
+	>"$DIR/same.csv"
+says '"requests": 2' -s -f json "$DIR/same.csv"
+"$SIM" -q "$DIR/same.csv" >"$DIR/out" 2>"$DIR/err" ||
+	fail "fi_mrrc_sim refuses what failed"
+
 echo before >"$DIR/kept"
 refuses 1 "bad.csv:2: op 'jump': not known" -o "$DIR/kept" "$DIR/bad.csv"
 [ "$(cat "$DIR/kept")" = before ] || fail "what was there is gone"
@@ -186,6 +214,10 @@ if [ -w /dev/full ]; then
 	for format in table csv json raw; do
 		"$TRACE" -f $format "$DIR/a.csv" >/dev/full 2>"$DIR/err" &&
 			fail "$format that could not be written is no success"
+	done
+	for option in --list --help; do
+		"$TRACE" $option >/dev/full 2>"$DIR/err" &&
+			fail "$option that could not be written is no success"
 	done
 fi
 

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * frag_bench: replays what a program allocated and freed (malloc_record.c, on
+ * standard input) up to where it had most, looks how much memory is held for
+ * it, goes on to the end, frees all that is left, and trims.
+ *
+ * By fi_mr_alloc: bytes registered. With -m by malloc: bytes that it has from
+ * the system, as glibc's mallinfo2() or jemalloc's mallctl() says. Each
+ * allocation is written to, where it begins and in each page.
+ *
+ * Prints "peak LIVE HELD RATIO blocks N after HELD N".
+ */
+#include <dlfcn.h>
+#include <malloc.h>
+
+#include "ft_mrrc.h"
+
+static struct fid_domain *domain;
+static bool by_malloc;
+
+struct op {
+	uint32_t number;	/* of the allocation */
+	uint32_t len;		/* 0: free */
+};
+
+#define OPS_MAX	((size_t) 1 << 23)
+
+static struct op *ops;
+static size_t ops_cnt, numbers, peak_at, peak_live;
+
+static void read_trace(void)
+{
+	size_t live = 0, *lens = ft_map(NULL, OPS_MAX * sizeof(*lens));
+	long long value;
+	struct op op;
+
+	/* not of the malloc that is looked at */
+	ops = ft_map(NULL, OPS_MAX * sizeof(*ops));
+	while (scanf("%lld", &value) == 1) {
+		FT_CHECK(ops_cnt < OPS_MAX, "more than %zu lines", OPS_MAX);
+		if (value > 0) {
+			op = (struct op) { numbers, value };
+			lens[numbers++] = value;
+			live += value;
+		} else {
+			FT_CHECK(-value <= (long long) numbers,
+				 "line %zu frees what is not", ops_cnt + 1);
+			op = (struct op) { numbers + value, 0 };
+			live -= lens[op.number];
+		}
+		ops[ops_cnt++] = op;
+		if (live > peak_live) {
+			peak_live = live;
+			peak_at = ops_cnt;
+		}
+	}
+	FT_CHECK(ops_cnt && feof(stdin), "no trace");
+	ft_unmap(lens, OPS_MAX * sizeof(*lens));
+}
+
+static struct fi_mr_heap_stats stats_of(void)
+{
+	struct fi_mr_heap_stats stats = { .size = sizeof(stats) };
+
+	FT_CALL(fi_mr_alloc_stats(domain, &stats));
+	return stats;
+}
+
+/* Bytes from the system. */
+static size_t held(void)
+{
+	int (*ctl)(const char *, void *, size_t *, void *, size_t) =
+		(int (*)(const char *, void *, size_t *, void *,
+			 size_t)) dlsym(RTLD_DEFAULT, "mallctl");
+	size_t value, size = sizeof(value);
+	struct mallinfo2 info;
+	uint64_t epoch = 1;
+
+	if (!by_malloc)
+		return stats_of().bytes;
+	if (ctl) {
+		FT_CALL(ctl("epoch", NULL, NULL, &epoch, sizeof(epoch)));
+		FT_CALL(ctl("stats.resident", &value, &size, NULL, 0));
+		return value;
+	}
+	info = mallinfo2();
+	return info.arena + info.hblkhd;
+}
+
+static void *get(size_t len)
+{
+	char *buf;
+	size_t pos;
+
+	if (by_malloc)
+		buf = malloc(len);
+	else
+		FT_CALL(fi_mr_alloc(domain, len, 0, 0, (void **) &buf, NULL));
+	FT_CHECK(buf, "no %zu bytes", len);
+	for (pos = 0; pos < len; pos += FT_PAGE)
+		buf[pos] = 1;
+	return buf;
+}
+
+static void put(void *buf)
+{
+	if (by_malloc)
+		free(buf);
+	else
+		FT_CALL(fi_mr_free(domain, buf));
+}
+
+/* What there was before any of it does not count. */
+static void replay(size_t before)
+{
+	void **live = ft_map(NULL, numbers * sizeof(*live));
+	size_t i, at_peak = 0, blocks = 0, after;
+
+	for (i = 0; i < ops_cnt; i++) {
+		void **buf = &live[ops[i].number];
+
+		if (ops[i].len) {
+			*buf = get(ops[i].len);
+		} else {
+			put(*buf);
+			*buf = NULL;
+		}
+		if (i + 1 == peak_at) {
+			at_peak = held() - before;
+			blocks = by_malloc ? 0 : stats_of().blocks;
+		}
+	}
+	for (i = 0; i < numbers; i++) {
+		if (live[i])
+			put(live[i]);
+	}
+	if (by_malloc)
+		malloc_trim(0);
+	else
+		FT_CALL(fi_mr_trim(domain));
+	after = held();
+	printf("peak %zu %zu %.3f blocks %zu after %zu %" PRIu64 "\n",
+	       peak_live, at_peak, (double) at_peak / (double) peak_live,
+	       blocks, after > before ? after - before : 0,
+	       by_malloc ? 0 : stats_of().blocks);
+}
+
+int main(int argc, char **argv)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct fid_fabric *fabric;
+	struct fi_info *info;
+
+	by_malloc = argc > 1 && !strcmp(argv[1], "-m");
+	if (by_malloc) {
+		read_trace();
+		replay(held());
+		return 0;
+	}
+	ft_init(argc, argv);
+	read_trace();
+	info = ft_getinfo(&attr);
+	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
+	FT_CALL(fi_domain(fabric, info, &domain, NULL));
+	replay(0);
+	FT_CALL(fi_close(&domain->fid));
+	FT_CALL(fi_close(&fabric->fid));
+	fi_freeinfo(info);
+	return 0;
+}

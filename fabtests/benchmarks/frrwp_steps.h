@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The steps of a transaction that frrwp_bench times, in microseconds, and the
+ * fastest transaction of many: of the one in which the core got the write
+ * first, and what comes after that as soon as it came in any.
+ */
+#ifndef FRRWP_STEPS_H
+#define FRRWP_STEPS_H
+
+#include <stdbool.h>
+
+/*
+ * At the target, but for what the writer does. Of crw, register is the call
+ * that does it and more.
+ */
+#define STEPS(X)							\
+	X(asked)	/* the core has the request */			\
+	X(heard)	/* ... and has arrived */			\
+	X(treg)		/* the target begins to register */		\
+	X(tregd)	/* ... and has */				\
+	X(key)		/* the key is said */				\
+	X(keyin)	/* ... and has arrived */			\
+	X(wreg)		/* the writer begins to register */		\
+	X(wregd)	/* ... and has */				\
+	X(posted)	/* the core gets the write */			\
+	X(free)		/* the writer's application is free */		\
+	X(done)		/* the writer has its completion */		\
+	X(told)		/* the target knows that the data is there */
+
+#define STEP_ENUM(name) S_##name,
+
+enum step { STEPS(STEP_ENUM) STEP_CNT };
+
+struct ft_steps {
+	bool any;
+	double at[STEP_CNT];		/* since the start; -1: is no step */
+	double soonest[STEP_CNT];	/* after the write was posted */
+};
+
+/* One transaction more. */
+void ft_steps_note(struct ft_steps *best, const double *times);
+/* The end of a line; of NULL the names. */
+void ft_steps_print(const struct ft_steps *best);
+
+#endif /* FRRWP_STEPS_H */

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The core below ofi_mrrc, for tests that make it refuse. */
+#include "ft_mrrc.h"
+
+void ft_core_ops(const char *name, struct ft_core_ops *ops)
+{
+	struct fi_info *hints = fi_allocinfo(), *info;
+	struct fi_eq_attr eq_attr = { 0 };
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_ep *ep;
+	struct fid_eq *eq;
+
+	FT_CHECK(hints, "fi_allocinfo");
+	hints->fabric_attr->prov_name = strdup(name);
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->caps = FI_MSG | FI_RMA;
+	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
+				      FI_MR_PROV_KEY;
+	FT_CALL(fi_getinfo(FT_FIVERSION, ft_opts.addr, NULL, FI_SOURCE, hints,
+			   &info));
+	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
+	FT_CALL(fi_eq_open(fabric, &eq_attr, &eq, NULL));
+	FT_CALL(fi_domain(fabric, info, &domain, NULL));
+	FT_CALL(fi_endpoint(domain, info, &ep, NULL));
+	ops->msg = ep->msg;
+	ops->rma = ep->rma;
+	FT_CALL(fi_close(&ep->fid));
+	FT_CALL(fi_close(&domain->fid));
+	FT_CALL(fi_close(&eq->fid));
+	FT_CALL(fi_close(&fabric->fid));
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_cw_again: a core that takes a write only when it is asked again,
+ * while nothing of that connection is under way that would tell: as where
+ * several connections share its queues. The core's table of calls, which all
+ * its endpoints have, is made to.
+ */
+#include "ft_mrrc.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+
+#define LEN 4096
+
+static struct ft_pair pair;
+static char *out, *in;
+
+/* ---- the core ------------------------------------------------------------ */
+
+static ssize_t (*core_writemsg)(struct fid_ep *ep, const struct fi_msg_rma *msg,
+				uint64_t flags);
+static atomic_int taken;	/* writes, before */
+static atomic_int full;		/* so many are not */
+
+static ssize_t full_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
+			     uint64_t flags)
+{
+	if (atomic_load(&taken) > 0) {
+		atomic_fetch_sub(&taken, 1);
+	} else if (atomic_load(&full) > 0) {
+		atomic_fetch_sub(&full, 1);
+		return -FI_EAGAIN;
+	}
+	return core_writemsg(ep, msg, flags);
+}
+
+/* ---- writes -------------------------------------------------------------- */
+
+enum how { READ, SREAD, NOTHING };
+
+/* Until both sides have ended what they posted: the writer as it says */
+static void ended(enum how how)
+{
+	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
+	uint64_t end = ft_now_us() + 5000000;
+	struct fi_cq_data_entry entry;
+	struct ft_comp comp;
+	bool done = false;
+	ssize_t ret;
+
+	while (!done) {
+		if (how != NOTHING)
+			ft_poll(&pair.s);
+		FT_CHECK(ft_now_us() < end, "not asked again: %d times left",
+			 atomic_load(&full));
+		if (how == NOTHING) {
+			usleep(1000);
+			FT_CALL(fi_cw_stats(pair.c.ep, &st));
+			done = st.writes == st.writes_ended;
+			continue;
+		}
+		ret = how == READ ? fi_cq_read(pair.c.cq[FT_TX], &entry, 1) :
+				    fi_cq_sread(pair.c.cq[FT_TX], &entry, 1,
+						NULL, 100);
+		FT_CHECK(ret == 1 || ret == -FI_EAGAIN, "completion: %zd", ret);
+		done = ret == 1;
+	}
+	if (how == NOTHING)
+		ft_wait(&pair.c, FT_TX, &comp);
+	ft_wait(&pair.s, FT_RX, &comp);
+	FT_CHECK(!atomic_load(&full), "the core was not full");
+}
+
+/* In segs parts; the core takes so many of them at first. */
+static void transfer(enum how how, bool tag_first, size_t segs, int first,
+		     uint64_t tag)
+{
+	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
+	struct iovec iov[2] = {
+		{ in, LEN / segs }, { in + LEN / segs, LEN - LEN / segs },
+	};
+	const struct fi_msg_cw msg = {
+		.msg_iov = iov,
+		.iov_count = segs,
+		.cwtag = tag,
+		.context = in,
+	};
+
+	ft_fill(out, LEN, tag);
+	memset(in, 0, LEN);
+	if (!tag_first)
+		FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, 0, tag, out));
+	atomic_store(&taken, first);
+	atomic_store(&full, tag_first ? 5 : 50);
+	FT_CALL(fi_cwtagmsg(pair.s.ep, &msg, FI_COMPLETION));
+	while (tag_first && !st.known_tags) {
+		ft_poll(&pair.s);
+		ft_poll(&pair.c);
+		FT_CALL(fi_cw_stats(pair.c.ep, &st));
+	}
+	if (tag_first)
+		FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, 0, tag, out));
+	ended(how);
+	FT_CHECK_BUF(in, LEN, tag, "conditional write");
+}
+
+/* Either side, while the core takes nothing. */
+static void closes(bool writer)
+{
+	struct ft_attr attr = FT_ATTR;
+	uint64_t end;
+
+	ft_stage("the %s closes", writer ? "writer" : "target");
+	attr.cw = attr.cw_pep = true;
+	ft_pair_open(&pair, &attr);
+	atomic_store(&full, INT_MAX);
+	FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, 0, 1, out));
+	FT_CALL(fi_cwtag(pair.s.ep, in, LEN, NULL, 0, 1, in));
+	end = ft_now_us() + 5000000;
+	while (atomic_load(&full) > INT_MAX - 10) {
+		ft_poll(&pair.c);
+		ft_poll(&pair.s);
+		FT_CHECK(ft_now_us() < end, "not asked again");
+	}
+	ft_ep_close(writer ? &pair.c : &pair.s);
+	for (end = ft_now_us() + 20000; ft_now_us() < end; )
+		ft_poll(writer ? &pair.s : &pair.c);
+	atomic_store(&full, 0);
+	ft_pair_close(&pair);
+}
+
+static void run(enum how how, enum fi_progress progress, const char *what)
+{
+	struct ft_attr attr = FT_ATTR;
+	int i;
+
+	ft_stage("%s", what);
+	attr.wait_obj = FI_WAIT_UNSPEC;
+	attr.progress = progress;
+	attr.cw = attr.cw_pep = true;
+	ft_pair_open(&pair, &attr);
+	for (i = 0; i < 4; i++)
+		transfer(how, i % 2, 1 + i / 2, i / 2, i);
+	ft_check_idle(&pair.dom[0], what);
+	ft_check_idle(&pair.dom[1], what);
+	ft_pair_close(&pair);
+}
+
+int main(int argc, char **argv)
+{
+	struct ft_core_ops core;
+
+	ft_init(argc, argv);
+	if (ft_opts.raw)
+		ft_skip("only ofi_mrrc has conditional writes");
+	if (ft_rdm() || !ft_core("tcp"))
+		ft_skip("of tcp it is known what it has");
+	out = ft_map(NULL, LEN);
+	in = ft_map(NULL, LEN);
+	ft_core_ops("tcp", &core);
+	core_writemsg = core.rma->writemsg;
+	core.rma->writemsg = full_writemsg;
+	run(READ, FI_PROGRESS_MANUAL, "fi_cq_read");
+	run(SREAD, FI_PROGRESS_MANUAL, "fi_cq_sread");
+	run(NOTHING, FI_PROGRESS_AUTO, "automatic progress");
+	closes(true);
+	closes(false);
+	ft_unmap(out, LEN);
+	ft_unmap(in, LEN);
+	return ft_done();
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The rest of fi_mrrc_cw_wait: automatic progress, where the provider has it.
+ */
+#include "cw_wait.h"
+
+#include <limits.h>
+
+/* Neither side calls anything for what it has posted. */
+void automatic(void)
+{
+	uint64_t end = ft_now_us() + 30000000;
+	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
+	struct ft_comp comp;
+
+	if (fi_cw_feature(&pair.c.ep->fid, "auto_progress") != 1) {
+		FT_CHECK(!ft_core("tcp") || ft_rdm(),
+			 "tcp promises automatic progress");
+		ft_log("progress is not automatic here");
+		return;
+	}
+	ft_stage("automatic progress");
+	ft_fill(out, LEN, 99);
+	FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, pair.c.to, 99, out));
+	FT_CALL(fi_cwtag(pair.s.ep, in, LEN, NULL, pair.s.to, 99, in));
+	do {
+		usleep(1000);
+		FT_CALL(fi_cw_stats(pair.s.ep, &st));
+		FT_CHECK(ft_now_us() < end, "nothing happens");
+	} while (st.tags != st.tags_ended);
+	FT_CHECK_BUF(in, LEN, 99, "conditional write");
+	ft_wait(&pair.c, FT_TX, &comp);
+	ft_wait(&pair.s, FT_RX, &comp);
+}
+
+/* An error that the core has told of is read, whatever comes meanwhile. */
+void automatic_error(void)
+{
+	uint64_t end = ft_now_us() + 30000000;
+	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
+	struct fi_cq_err_entry err = { 0 };
+	struct fi_cq_data_entry entry;
+	struct ft_comp comp;
+	ssize_t ret;
+
+	if (fi_cw_feature(&pair.c.ep->fid, "auto_progress") != 1 ||
+	    !ft_core("tcp"))
+		return;
+	ft_stage("an error beside automatic progress");
+	FT_CALL(fi_recv(pair.s.ep, in, LEN, ft_desc(&pair.dom[0], in, LEN),
+			FT_ANY, &err));
+	FT_CALL(fi_cancel(&pair.s.ep->fid, &err));
+	ret = fi_cq_read(pair.s.cq[FT_RX], &entry, 1);
+	FT_CHECK(ret == -FI_EAVAIL, "fi_cq_read: %zd", ret);
+	FT_CALL(fi_cwtag(pair.s.ep, in, LEN, NULL, pair.s.to, 97, in));
+	FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, pair.c.to, 97, out));
+	do {
+		usleep(1000);
+		FT_CALL(fi_cw_stats(pair.s.ep, &st));
+		FT_CHECK(ft_now_us() < end, "nothing happens");
+	} while (st.tags != st.tags_ended);
+	usleep(10000);
+	ret = fi_cq_readerr(pair.s.cq[FT_RX], &err, 0);
+	FT_CHECK(ret == 1 && err.op_context == &err &&
+		 err.err == FI_ECANCELED, "fi_cq_readerr: %zd", ret);
+	ft_wait(&pair.c, FT_TX, &comp);
+	ft_wait(&pair.s, FT_RX, &comp);
+}
+
+/* How many posts, and no reads, until a write that was held is over? */
+static unsigned posts(void)
+{
+	static char buf[1 << 19];	/* more than there is time for */
+	uint64_t end = ft_now_us() + 30000000;
+	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
+	struct ft_comp comp;
+	unsigned posted = 0, calls = 0;
+	ssize_t ret;
+
+	ft_fill(out, LEN, 98);
+	FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, pair.c.to, 98, out));
+	do {
+		/* once that has gone on for a while */
+		if (calls++ == 100)
+			FT_CALL(fi_cwtag(pair.s.ep, in, LEN, NULL, pair.s.to,
+					 98, in));
+		ret = fi_cwtag(pair.c.ep, buf + posted, 1, NULL, pair.c.to, 1,
+			       buf + posted);
+		FT_CHECK(!ret || ret == -FI_EAGAIN, "fi_cwtag: %zd", ret);
+		posted += !ret;
+		usleep(100);
+		FT_CALL(fi_cw_stats(pair.s.ep, &st));
+		FT_CHECK(ft_now_us() < end, "nothing happens");
+	} while (calls <= 100 || st.tags != st.tags_ended);
+	FT_CHECK_BUF(in, LEN, 98, "conditional write");
+	ft_wait(&pair.c, FT_TX, &comp);
+	ft_wait(&pair.s, FT_RX, &comp);
+	while (posted--) {
+		FT_CALL(fi_cw_cancel(pair.c.ep, buf + posted));
+		ft_wait_any(&pair.c, FT_RX, &comp);
+		FT_CHECK(comp.err == FI_ECANCELED, "cancel: %d", comp.err);
+	}
+	return calls - 100;
+}
+
+/* Who posts all the time and reads nothing leaves progress to the provider. */
+void automatic_posts(void)
+{
+	unsigned i, cnt, best = UINT_MAX;
+
+	if (fi_cw_feature(&pair.c.ep->fid, "auto_progress") != 1)
+		return;
+	ft_stage("automatic progress beside posts");
+	for (i = 0; i < 10; i++) {
+		cnt = posts();
+		if (cnt < best)
+			best = cnt;
+	}
+	/* were posts taken for progress, only a pause would let it go on */
+	FT_CHECK(best < 15 || !ft_core("tcp"), "%u posts at best", best);
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_cw_enable: asking for conditional writes: several threads at once,
+ * for endpoints that share a completion queue that another one reads, for one
+ * endpoint, and while the queue's wait descriptor is taken; too late; and what
+ * fi_cw_feature() says before and after.
+ */
+#include "ft_mrrc.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define EPS 4
+
+static struct ft_dom dom;
+static struct fid_eq *eq;
+static struct fid_cq *cq;
+static struct fid_ep *ep[EPS];
+static pthread_barrier_t barrier;
+static atomic_bool stop;
+
+static void open_dom(void)
+{
+	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_UNSPEC };
+	struct ft_attr attr = FT_ATTR;
+
+	dom.info = ft_getinfo(&attr);
+	FT_CALL(fi_fabric(dom.info->fabric_attr, &dom.fabric, NULL));
+	FT_CALL(fi_eq_open(dom.fabric, &eq_attr, &eq, NULL));
+	FT_CALL(fi_domain(dom.fabric, dom.info, &dom.domain, NULL));
+}
+
+static void close_dom(void)
+{
+	FT_CALL(fi_close(&dom.domain->fid));
+	FT_CALL(fi_close(&eq->fid));
+	FT_CALL(fi_close(&dom.fabric->fid));
+	fi_freeinfo(dom.info);
+}
+
+static void open_cq(enum fi_wait_obj obj)
+{
+	struct fi_cq_attr attr = {
+		.format = FI_CQ_FORMAT_DATA,
+		.wait_obj = obj,
+	};
+
+	FT_CALL(fi_cq_open(dom.domain, &attr, &cq, NULL));
+}
+
+static void open_ep(unsigned i)
+{
+	FT_CALL(fi_endpoint(dom.domain, dom.info, &ep[i], NULL));
+	FT_CALL(fi_ep_bind(ep[i], &eq->fid, 0));
+	FT_CALL(fi_ep_bind(ep[i], &cq->fid, FI_TRANSMIT | FI_RECV));
+}
+
+static void *enable_main(void *arg)
+{
+	pthread_barrier_wait(&barrier);
+	FT_CALL(fi_cw_enable(arg, 0));
+	return NULL;
+}
+
+/* As fi_cq_read() has it, by a load that race detectors know of */
+static struct fi_ops_cq *cq_ops(void)
+{
+	return __atomic_load_n(&cq->ops, __ATOMIC_ACQUIRE);
+}
+
+static void *read_main(void *arg)
+{
+	struct fi_cq_data_entry entry;
+	ssize_t ret;
+
+	(void) arg;
+	pthread_barrier_wait(&barrier);
+	do {
+		ret = cq_ops()->read(cq, &entry, 1);
+		FT_CHECK(ret == -FI_EAGAIN, "a completion of nothing: %zd",
+			 ret);
+	} while (!atomic_load(&stop));
+	return NULL;
+}
+
+/* Whoever comes first changes what all of them and the reader call. */
+static void at_once(enum fi_wait_obj obj)
+{
+	struct fi_cq_data_entry entry;
+	pthread_t thread[EPS], reader;
+	unsigned i;
+	int fd;
+
+	open_cq(obj);
+	for (i = 0; i < EPS; i++)
+		open_ep(i);
+	atomic_store(&stop, false);
+	FT_CHECK(!pthread_create(&reader, NULL, read_main, NULL), "thread");
+	for (i = 0; i < EPS; i++)
+		FT_CHECK(!pthread_create(&thread[i], NULL, enable_main,
+					 &ep[i]->fid), "thread");
+	for (i = 0; i < EPS; i++)
+		pthread_join(thread[i], NULL);
+	atomic_store(&stop, true);
+	pthread_join(reader, NULL);
+	FT_CHECK(fi_cq_read(cq, &entry, 1) == -FI_EAGAIN, "fi_cq_read");
+	if (obj == FI_WAIT_FD)
+		FT_CALL(fi_control(&cq->fid, FI_GETWAIT, &fd));
+	for (i = 0; i < EPS; i++)
+		FT_CALL(fi_close(&ep[i]->fid));
+	FT_CALL(fi_close(&cq->fid));
+}
+
+static void threads(void)
+{
+	unsigned i, n = ft_iters(500);
+
+	pthread_barrier_init(&barrier, NULL, EPS + 1);
+	for (i = 0; i < n; i++) {
+		ft_stage("threads, round %u", i);
+		at_once(i % 2 ? FI_WAIT_FD : FI_WAIT_NONE);
+	}
+	pthread_barrier_destroy(&barrier);
+}
+
+/* One endpoint: whoever is not first finds it done. */
+static void same(void)
+{
+	unsigned i, k, n = ft_iters(2000), fds = 0;
+	pthread_t thread[EPS];
+
+	pthread_barrier_init(&barrier, NULL, EPS);
+	for (i = 0; i < n; i++) {
+		ft_stage("one endpoint, round %u", i);
+		open_cq(FI_WAIT_FD);
+		open_ep(0);
+		for (k = 0; k < EPS; k++)
+			FT_CHECK(!pthread_create(&thread[k], NULL, enable_main,
+						 &ep[0]->fid), "thread");
+		for (k = 0; k < EPS; k++)
+			pthread_join(thread[k], NULL);
+		FT_CALL(fi_close(&ep[0]->fid));
+		FT_CALL(fi_close(&cq->fid));
+		/* links that nobody closes fill groups */
+		if (!i)
+			fds = ft_fd_count();
+	}
+	FT_CHECK(ft_fd_count() <= fds, "%u descriptors, then %u", fds,
+		 ft_fd_count());
+	pthread_barrier_destroy(&barrier);
+}
+
+static int taken;
+
+static void *getwait_main(void *arg)
+{
+	(void) arg;
+	pthread_barrier_wait(&barrier);
+	FT_CALL(fi_control(&cq->fid, FI_GETWAIT, &taken));
+	return NULL;
+}
+
+/* Either is first: the descriptor is the one that wakes, or it is too late. */
+static void getwait(void)
+{
+	unsigned i, n = ft_iters(2000), first = 0;
+	pthread_t thread;
+	int ret, fd;
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	for (i = 0; i < n; i++) {
+		ft_stage("descriptor taken meanwhile, round %u", i);
+		open_cq(FI_WAIT_FD);
+		open_ep(0);
+		FT_CHECK(!pthread_create(&thread, NULL, getwait_main, NULL),
+			 "thread");
+		pthread_barrier_wait(&barrier);
+		ret = fi_cw_enable(&ep[0]->fid, 0);
+		pthread_join(thread, NULL);
+		FT_CHECK(!ret || ret == -FI_EBUSY, "fi_cw_enable: %d", ret);
+		FT_CALL(fi_control(&cq->fid, FI_GETWAIT, &fd));
+		FT_CHECK(fd == taken, "enabled: %d; descriptor %d, then %d",
+			 ret, taken, fd);
+		first += !ret;
+		FT_CALL(fi_close(&ep[0]->fid));
+		FT_CALL(fi_close(&cq->fid));
+	}
+	ft_log("enabled first %u times of %u", first, n);
+	pthread_barrier_destroy(&barrier);
+}
+
+static void *sleep_main(void *arg)
+{
+	struct fi_cq_data_entry entry;
+	ssize_t ret;
+
+	(void) arg;
+	ret = cq_ops()->sread(cq, &entry, 1, NULL, -1);
+	FT_CHECK(ret == -FI_EAGAIN, "fi_cq_sread after fi_cq_signal: %zd", ret);
+	return NULL;
+}
+
+/* Who sleeps already is woken by what comes afterwards, too. */
+static void asleep(enum fi_wait_obj obj)
+{
+	pthread_t thread;
+
+	ft_stage("asleep before");
+	open_cq(obj);
+	open_ep(0);
+	FT_CHECK(!pthread_create(&thread, NULL, sleep_main, NULL), "thread");
+	usleep(100000);
+	FT_CALL(fi_cw_enable(&ep[0]->fid, 0));
+	usleep(100000);
+	FT_CALL(fi_cq_signal(cq));
+	pthread_join(thread, NULL);
+	FT_CALL(fi_close(&ep[0]->fid));
+	FT_CALL(fi_close(&cq->fid));
+}
+
+/* The descriptor that was given out knows nothing of what comes then. */
+static void too_late(void)
+{
+	int ret, fd;
+
+	ft_stage("descriptor taken before");
+	open_cq(FI_WAIT_FD);
+	open_ep(0);
+	FT_CALL(fi_control(&cq->fid, FI_GETWAIT, &fd));
+	ret = fi_cw_enable(&ep[0]->fid, 0);
+	FT_CHECK(ret == -FI_EBUSY, "enabled after FI_GETWAIT: %d", ret);
+	ret = fi_cwrite(ep[0], &fd, 1, NULL, 0, 1, NULL);
+	FT_CHECK(ret == -FI_EOPNOTSUPP, "not enabled: %d", ret);
+	FT_CALL(fi_close(&ep[0]->fid));
+	FT_CALL(fi_close(&cq->fid));
+}
+
+/* Nobody would see how writes end. */
+static void counter_only(void)
+{
+	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP };
+	struct fid_cntr *cntr;
+	int ret;
+
+	ft_stage("a counter for writes, and no queue");
+	open_cq(FI_WAIT_NONE);
+	FT_CALL(fi_cntr_open(dom.domain, &attr, &cntr, NULL));
+	FT_CALL(fi_endpoint(dom.domain, dom.info, &ep[0], NULL));
+	FT_CALL(fi_ep_bind(ep[0], &eq->fid, 0));
+	FT_CALL(fi_ep_bind(ep[0], &cq->fid, FI_RECV));
+	FT_CALL(fi_ep_bind(ep[0], &cntr->fid, FI_SEND | FI_WRITE));
+	ret = fi_cw_enable(&ep[0]->fid, 0);
+	FT_CHECK(ret == -FI_ENOCQ, "before fi_enable: %d", ret);
+	FT_CALL(fi_enable(ep[0]));
+	ret = fi_cw_enable(&ep[0]->fid, 0);
+	FT_CHECK(ret == -FI_ENOCQ, "after fi_enable: %d", ret);
+	FT_CALL(fi_close(&ep[0]->fid));
+	FT_CALL(fi_close(&cntr->fid));
+	FT_CALL(fi_close(&cq->fid));
+}
+
+/* Whose progress it is says the domain, whatever an endpoint's info says. */
+static void serial(void)
+{
+	struct fid_domain *plain = dom.domain;
+	struct ft_attr attr = FT_ATTR;
+	struct fi_info *info;
+
+	ft_stage("a domain with FI_THREAD_DOMAIN");
+	attr.threading = FI_THREAD_DOMAIN;
+	info = ft_getinfo(&attr);
+	FT_CALL(fi_domain(dom.fabric, info, &dom.domain, NULL));
+	open_cq(FI_WAIT_NONE);
+	open_ep(0);
+	FT_CALL(fi_cw_enable(&ep[0]->fid, 0));
+	FT_CHECK(!fi_cw_feature(&ep[0]->fid, "auto_progress"),
+		 "another thread in a core that may have no locks");
+	FT_CALL(fi_close(&ep[0]->fid));
+	FT_CALL(fi_close(&cq->fid));
+	FT_CALL(fi_close(&dom.domain->fid));
+	fi_freeinfo(info);
+	dom.domain = plain;
+}
+
+static void features(void)
+{
+	ft_stage("features");
+	open_cq(FI_WAIT_NONE);
+	open_ep(0);
+	FT_CHECK(!fi_cw_feature(&ep[0]->fid, "auto_progress"),
+		 "progress of an endpoint that is not enabled");
+	FT_CALL(fi_cw_enable(&ep[0]->fid, 0));
+	FT_CALL(fi_cw_enable(&ep[0]->fid, 0));
+	FT_CHECK(fi_cw_feature(&ep[0]->fid, "auto_progress") == 1,
+		 "progress of tcp is automatic");
+	FT_CALL(fi_close(&ep[0]->fid));
+	FT_CALL(fi_close(&cq->fid));
+}
+
+int main(int argc, char **argv)
+{
+	ft_init(argc, argv);
+	if (ft_opts.raw)
+		ft_skip("only ofi_mrrc has conditional writes");
+	if (ft_rdm() || ft_core("verbs"))
+		ft_skip("verbs opens no endpoint at a listener's address");
+	open_dom();
+	threads();
+	same();
+	getwait();
+	asleep(FI_WAIT_UNSPEC);
+	asleep(FI_WAIT_FD);
+	too_late();
+	counter_only();
+	if (ft_core("tcp")) {
+		features();
+		serial();
+	}
+	close_dom();
+	return ft_done();
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_cw_hostile: peers of reliable datagram endpoints that speak the
+ * control protocol of conditional writes wrongly, in every byte: their address
+ * is quarantined. Names that are not what they say, or lead nowhere. An honest
+ * peer has operations under way all the time, and notices nothing.
+ */
+#include "cw_raw.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#define LIMIT_US 30000000
+#define LEN	 64
+
+static struct ft_pair pair;
+static struct sockaddr_in server;	/* its name */
+static char buf[4096];
+static uint32_t attempts;
+
+/* Where the control protocol's fields are in a name: see fi/cw_name.c */
+static uint16_t *ctl_port(struct sockaddr_in *name)
+{
+	return (uint16_t *) (name->sin_zero + 2);
+}
+
+static uint32_t number(const struct sockaddr_in *name)
+{
+	uint32_t value;
+
+	memcpy(&value, name->sin_zero + 4, 4);
+	return value;
+}
+
+/* Somebody who is not there, yet */
+static struct sockaddr_in fake_name(uint16_t port, uint32_t value)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET };
+
+	inet_pton(AF_INET, ft_opts.addr, &name.sin_addr);
+	name.sin_port = htons(9 + value);
+	memcpy(name.sin_zero, "MW", 2);
+	*ctl_port(&name) = htons(port);
+	memcpy(name.sin_zero + 4, &value, 4);
+	return name;
+}
+
+static fi_addr_t insert(const struct sockaddr_in *name)
+{
+	fi_addr_t addr;
+
+	FT_CHECK(fi_av_insert(pair.s.av, name, 1, &addr, 0, NULL) == 1,
+		 "fi_av_insert");
+	return addr;
+}
+
+static void transfer(uint64_t tag)
+{
+	struct ft_comp comp;
+
+	ft_fill(buf, LEN, tag);
+	FT_CALL(fi_cwrite(pair.c.ep, buf, LEN, NULL, pair.c.to, tag, buf));
+	FT_CALL(fi_cwtag(pair.s.ep, buf + LEN, LEN, NULL, pair.s.to, tag,
+			 buf));
+	ft_wait(&pair.c, FT_TX, &comp);
+	ft_wait(&pair.s, FT_RX, &comp);
+	FT_CHECK_BUF(buf + LEN, LEN, tag, "the honest peer's");
+}
+
+/* ---- connections by hand ------------------------------------------------- */
+
+static void dial(struct raw_side *ctl, const struct sockaddr_in *as,
+		 size_t name_len, uint32_t to)
+{
+	uint8_t mark[RAW_MARK + 64] = { 0x4d, 0x43, 0x52, 0x4d, 1, 4 };
+	struct sockaddr_in dest = server;
+
+	mark[7] = name_len;
+	attempts++;
+	memcpy(mark + 8, (uint32_t[]) { htonl(attempts), htonl(to) }, 8);
+	memcpy(mark + RAW_MARK, as, sizeof(*as));
+	memset(dest.sin_zero, 0, sizeof(dest.sin_zero));
+	dest.sin_port = *ctl_port(&server);
+	raw_open_fabric(ctl, raw_core_name(), &dest, sizeof(dest));
+	raw_open_ep(ctl, ctl->info, false);
+	raw_post_room(ctl);
+	FT_CALL(fi_connect(ctl->ep, ctl->info->dest_addr, mark,
+			   RAW_MARK + name_len));
+}
+
+/* true: connected */
+static bool answered(struct raw_side *ctl)
+{
+	uint64_t end = ft_now_us() + LIMIT_US;
+	struct fi_eq_err_entry err = { 0 };
+	struct raw_event event;
+	uint32_t got;
+	ssize_t ret;
+
+	while ((ret = fi_eq_read(ctl->eq, &got, &event, sizeof(event.cm) +
+				 sizeof(event.data), 0)) == -FI_EAGAIN) {
+		raw_progress(ctl);
+		ft_poll(&pair.s);
+		ft_poll(&pair.c);
+		FT_CHECK(ft_now_us() < end, "no answer");
+	}
+	if (ret == -FI_EAVAIL)
+		fi_eq_readerr(ctl->eq, &err, 0);
+	return ret > 0 && got == FI_CONNECTED;
+}
+
+static bool accepted(const struct sockaddr_in *as, size_t len, uint32_t to)
+{
+	struct raw_side ctl = { 0 };
+	bool yes;
+
+	dial(&ctl, as, len, to);
+	yes = answered(&ctl);
+	raw_close_side(&ctl);
+	return yes;
+}
+
+/* The write that is under way ends, with this error. */
+static void check_ends(int err, uint64_t limit_us)
+{
+	uint64_t end = ft_now_us() + limit_us;
+	struct ft_comp comp;
+
+	while (!ft_take(&pair.s, FT_TX, &comp)) {
+		ft_poll(&pair.s);
+		ft_poll(&pair.c);
+		FT_CHECK(ft_now_us() < end, "it goes on");
+	}
+	FT_CHECK(comp.err == err, "error %d (%s), not %d", comp.err,
+		 fi_strerror(comp.err), err);
+}
+
+static void cwrite_to(fi_addr_t addr, uint64_t tag)
+{
+	FT_CALL(fi_cwrite(pair.s.ep, buf, 8, NULL, addr, tag, buf));
+}
+
+/* ---- what is said -------------------------------------------------------- */
+
+/* Says this and no more. */
+static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
+		 bool bad)
+{
+	struct sockaddr_in name = fake_name(7, 1000 + attempts);
+	struct raw_side ctl = { 0 };
+	uint8_t copy[512];
+	fi_addr_t addr;
+	ssize_t ret;
+	unsigned i;
+
+	addr = insert(&name);
+	dial(&ctl, &name, sizeof(name), number(&server));
+	FT_CHECK(answered(&ctl), "refused");
+	cwrite_to(addr, 1);
+	for (i = 0; i < cnt; i++) {
+		memcpy(copy, msg[i], len[i]);
+		if (copy[0] == 1 && len[i] >= 32)
+			raw_put(copy + 24, number(&name), 8);
+		if (fi_inject(ctl.ep, copy, len[i], 0))
+			break;	/* it may be gone already */
+		raw_progress(&ctl);
+	}
+	if (bad) {
+		check_ends(FI_ECONNABORTED, LIMIT_US);
+		ret = fi_cwrite(pair.s.ep, buf, 8, NULL, addr, 1, buf);
+		FT_CHECK(ret == -FI_EACCES, "a write to quarantine: %zd", ret);
+		ret = fi_cwtag(pair.s.ep, buf, 8, NULL, addr, 1, buf);
+		FT_CHECK(ret == -FI_EACCES, "a tag for quarantine: %zd", ret);
+		FT_CHECK(!accepted(&name, sizeof(name), number(&server)),
+			 "accepted out of quarantine");
+	}
+	FT_CALL(fi_av_remove(pair.s.av, &addr, 1, 0));
+	if (!bad)
+		check_ends(FI_ECANCELED, LIMIT_US);
+	raw_close_side(&ctl);
+	/* then it is like any other */
+	addr = insert(&name);
+	if (attempts % 8 == 0)
+		FT_CHECK(accepted(&name, sizeof(name), number(&server)),
+			 "still in quarantine");
+	FT_CALL(fi_av_remove(pair.s.av, &addr, 1, 0));
+}
+
+static void messages(void)
+{
+	uint8_t h[32], bad[64], t[64], both[96];
+	const uint8_t *msg[3] = { h, t, t };
+	size_t lens[3] = { raw_hello(h, 0), raw_tag(t, 1), sizeof(t) };
+	unsigned i, bit;
+
+	ft_stage("no harm");
+	says(msg, lens, 2, false);
+	ft_stage("a tag twice");
+	says(msg, lens, 3, true);
+	ft_stage("HELLO twice");
+	msg[1] = h;
+	lens[1] = lens[0];
+	says(msg, lens, 2, true);
+	ft_stage("a tag before HELLO");
+	msg[0] = t;
+	lens[0] = sizeof(t);
+	says(msg, lens, 1, true);
+	msg[0] = h;
+	lens[0] = sizeof(h);
+	msg[1] = bad;
+	lens[1] = sizeof(bad);
+	for (i = 0; i < 64; i++) {
+		bit = ft_rand() % 8;
+		raw_tag(bad, 1);
+		bad[i] ^= 1 << bit;
+		ft_stage("byte %u, bit %u", i, bit);
+		/* identity, tag, address and key are the peer's to choose */
+		if ((i >= 8 && i < 24) || (i >= 40 && i < 56))
+			continue;
+		/* of a version that nobody speaks: no lie */
+		if (i == 1)
+			continue;
+		says(msg, lens, 2, true);
+	}
+	ft_stage("a message too short");
+	raw_tag(bad, 1);
+	lens[1] = 40;
+	says(msg, lens, 2, true);
+	ft_stage("empty");
+	lens[1] = 0;
+	says(msg, lens, 2, true);
+	ft_stage("two in one");
+	memcpy(both, h, sizeof(h));
+	memcpy(both + sizeof(h), t, sizeof(t));
+	msg[0] = both;
+	lens[0] = sizeof(both);
+	says(msg, lens, 1, false);
+	ft_stage("two in one, the second cut short");
+	lens[0]--;
+	says(msg, lens, 1, true);
+	lens[0] = sizeof(h) + 1;
+	says(msg, lens, 1, true);
+	ft_stage("two in one, of which the first seems to go on");
+	lens[0] = sizeof(both);
+	raw_put(both + 2, sizeof(both) + 1, 2);
+	says(msg, lens, 1, true);
+	ft_stage("two in one, the first of no length");
+	raw_put(both + 2, 0, 2);
+	says(msg, lens, 1, true);
+}
+
+/* ---- names that are wrong ------------------------------------------------ */
+
+static void liars(void)
+{
+	const uint32_t to = number(&server);
+	struct sockaddr_in name = fake_name(7, 5);
+
+	ft_stage("for nobody");
+	FT_CHECK(!accepted(&name, sizeof(name), to + 1), "a wrong number");
+	ft_stage("no name");
+	memset(name.sin_zero, 0, sizeof(name.sin_zero));
+	FT_CHECK(!accepted(&name, sizeof(name), to), "a plain name");
+	FT_CHECK(!accepted(&name, 0, to), "no name");
+	name = fake_name(7, 6);
+	FT_CHECK(!accepted(&name, 30, to), "a name that is too long");
+	name.sin_family = 99;
+	FT_CHECK(!accepted(&name, sizeof(name), to), "a strange name");
+	ft_stage("of another host");
+	name = fake_name(7, 7);
+	name.sin_addr.s_addr ^= htonl(0x100);
+	FT_CHECK(!accepted(&name, sizeof(name), to), "another host's name");
+	ft_stage("of the server itself");
+	FT_CHECK(!accepted(&server, sizeof(server), to), "its own name");
+	ft_stage("an attempt that is over");
+	name = fake_name(7, 8);
+	FT_CHECK(accepted(&name, sizeof(name), to), "a first attempt");
+	attempts -= 1;
+	FT_CHECK(!accepted(&name, sizeof(name), to), "the same again");
+}
+
+/* Who is not in the address vector stays in quarantine, whoever else comes. */
+static void strangers(void)
+{
+	struct sockaddr_in bad = fake_name(7, 100), name;
+	const uint32_t to = number(&server);
+	struct raw_side ctl = { 0 };
+	uint8_t h[32];
+	unsigned i;
+
+	ft_stage("a hostile stranger");
+	raw_hello(h, number(&bad));
+	dial(&ctl, &bad, sizeof(bad), to);
+	FT_CHECK(answered(&ctl), "refused");
+	for (i = 0; i < 2 && !fi_inject(ctl.ep, h, sizeof(h), 0); i++)
+		raw_progress(&ctl);
+	FT_CHECK(!answered(&ctl), "HELLO twice");
+	raw_close_side(&ctl);
+	for (i = 0; i < 80; i++) {
+		name = fake_name(7, 200 + i);
+		FT_CHECK(accepted(&name, sizeof(name), to), "stranger %u", i);
+	}
+	FT_CHECK(!accepted(&bad, sizeof(bad), to),
+		 "out of quarantine as others came");
+}
+
+/* Nobody listens there, or it is somebody else. */
+static void dead_ends(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET }, name;
+	struct raw_side other = { 0 };
+	struct raw_event event;
+	socklen_t len = sizeof(at);
+	fi_addr_t addr;
+	uint64_t begin;
+	int fd;
+
+	ft_stage("nobody listens");
+	name = fake_name(1, 77);
+	addr = insert(&name);
+	cwrite_to(addr, 1);
+	check_ends(FI_ECONNABORTED, LIMIT_US);
+	cwrite_to(addr, 1);
+	check_ends(FI_ECONNABORTED, LIMIT_US);
+
+	ft_stage("somebody else listens");
+	raw_open_fabric(&other, raw_core_name(), NULL, 0);
+	FT_CALL(fi_passive_ep(other.fabric, other.info, &other.pep, NULL));
+	FT_CALL(fi_pep_bind(other.pep, &other.eq->fid, 0));
+	FT_CALL(fi_listen(other.pep));
+	FT_CALL(fi_getname(&other.pep->fid, &at, (size_t[]) { sizeof(at) }));
+	name = fake_name(ntohs(at.sin_port), 78);
+	addr = insert(&name);
+	cwrite_to(addr, 1);
+	while (fi_eq_read(other.eq, (uint32_t[]) { 0 }, &event,
+			  sizeof(event.cm) + sizeof(event.data), 0) ==
+	       -FI_EAGAIN)
+		ft_poll(&pair.s);
+	raw_open_ep(&other, event.cm.info, false);
+	FT_CALL(fi_accept(other.ep, NULL, 0));
+	fi_freeinfo(event.cm.info);
+	for (begin = ft_now_us(); ft_now_us() < begin + 100000; ) {
+		fi_eq_read(other.eq, (uint32_t[]) { 0 }, &event,
+			   sizeof(event.cm) + sizeof(event.data), 0);
+		raw_progress(&other);
+		ft_poll(&pair.s);
+	}
+	check_ends(FI_ECONNABORTED, LIMIT_US);
+	raw_close_side(&other);
+
+	if (ft_core("verbs"))
+		return;
+	ft_stage("nobody answers");
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	inet_pton(AF_INET, ft_opts.addr, &at.sin_addr);
+	at.sin_port = 0;
+	FT_CHECK(fd >= 0 && !bind(fd, (struct sockaddr *) &at, len) &&
+		 !listen(fd, 5) &&
+		 !getsockname(fd, (struct sockaddr *) &at, &len), "listen");
+	name = fake_name(ntohs(at.sin_port), 79);
+	addr = insert(&name);
+	begin = ft_now_us();
+	cwrite_to(addr, 1);
+	check_ends(FI_ECONNABORTED, 60000000);
+	begin = ft_now_us() - begin;
+	FT_CHECK(begin > 9000000 && begin < 60000000, "after %" PRIu64 " us",
+		 begin);
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	struct ft_attr attr = FT_ATTR;
+	size_t len = sizeof(server);
+	struct ft_comp comp;
+
+	ft_init(argc, argv);
+	if (ft_opts.raw)
+		ft_skip("only ofi_mrrc has conditional writes");
+	if (!ft_rdm())
+		ft_skip("of reliable datagrams");
+	attr.cw = true;
+	ft_pair_open(&pair, &attr);
+	FT_CALL(fi_getname(&pair.s.ep->fid, &server, &len));
+	transfer(1);
+	FT_CALL(fi_cwrite(pair.c.ep, buf + 512, 8, NULL, pair.c.to, 99, NULL));
+	messages();
+	transfer(2);
+	liars();
+	strangers();
+	dead_ends();
+	transfer(3);
+	FT_CALL(fi_cwtag(pair.s.ep, buf + 1024, 8, NULL, pair.s.to, 99, NULL));
+	ft_wait(&pair.c, FT_TX, &comp);
+	ft_wait(&pair.s, FT_RX, &comp);
+	ft_check_idle(&pair.dom[0], "server");
+	ft_pair_close(&pair);
+	return ft_done();
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Reliable datagram endpoints that know each other, in two domains, and
+ * conditional writes between them: what the parts of fi_mrrc_cw_rdm share.
+ */
+#ifndef CW_NODES_H
+#define CW_NODES_H
+
+#include "ft_mrrc.h"
+
+#define EPS	8	/* that know each other */
+#define LEN	256
+
+struct node {
+	struct ft_ep ep;
+	fi_addr_t peer[EPS];
+};
+
+extern struct ft_attr attr;
+extern struct ft_pair pair;
+extern struct node node[EPS];
+extern char *out, *in;	/* 1024 times LEN: one for each tag */
+
+/* Endpoint i: in one domain or the other, alone, */
+void open_node(int i);
+/* and with k's address. */
+void know(int i, int k);
+/* The first n, who know each other. */
+void open_all(int n);
+void close_all(void);
+void poll_all(void);
+
+/* One completion, while all make progress. */
+void wait_comp(int i, enum ft_dir dir, struct ft_comp *comp);
+void wait_err(int i, enum ft_dir dir, void *ctx, int err);
+
+/* From i to k, and what i exposes to k. */
+void write_to(int i, int k, uint64_t tag);
+void expose(int i, int k, uint64_t tag);
+/* Both, until both are told: w writes, t is the target. */
+void transfer(int w, int t, uint64_t tag);
+/* Nothing is pending at endpoint i. */
+void check_none(int i);
+
+/* cw_peers.c: who is in the address vector, and who dies */
+#define VICTIM "FT_CW_RDM_VICTIM"	/* the survivor's name, as text */
+void victim(const char *hex);
+void peers(char **argv);
+
+#endif /* CW_NODES_H */

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The rest of fi_mrrc_cw_rdm: peers that are unknown, removed, replaced,
+ * started again at the same address, or killed. Each operation ends once, and
+ * those with others go on.
+ */
+#include "cw_nodes.h"
+
+#include <pthread.h>
+
+#define STRANGERS 64	/* as fi_cwrite(3) says */
+
+/* ---- who is in the address vector ---------------------------------------- */
+
+static void unknown(void)
+{
+	struct ft_comp comp;
+	unsigned i;
+
+	ft_stage("an unknown source");
+	open_node(0);
+	open_node(1);
+	know(1, 0);
+	memset(in, 0, 2 * LEN);
+	ft_fill(out, LEN, 0);
+	ft_fill(out + LEN, LEN, 1);
+	expose(1, 0, 0);
+	write_to(1, 0, 1);
+	for (i = 0; i < 2000; i++)
+		poll_all();
+	FT_CHECK(!ft_take(&node[0].ep, FT_RX, &comp) &&
+		 !ft_take(&node[1].ep, FT_TX, &comp) &&
+		 !ft_take(&node[1].ep, FT_RX, &comp), "something completes");
+	know(0, 1);
+	write_to(0, 1, 0);
+	expose(0, 1, 1);
+	wait_err(0, FT_TX, out, 0);
+	wait_err(1, FT_RX, in, 0);
+	wait_err(1, FT_TX, out + LEN, 0);
+	wait_err(0, FT_RX, in + LEN, 0);
+	FT_CHECK_BUF(in, LEN, 0, "to whom was unknown");
+	FT_CHECK_BUF(in + LEN, LEN, 1, "from whom was unknown");
+	close_all();
+}
+
+/* More than are held: the rest is refused, until others have gone. */
+static void strangers(void)
+{
+	static struct ft_ep ep[STRANGERS + 8];
+	const unsigned n = STRANGERS + 8;
+	fi_addr_t to[STRANGERS + 8];
+	unsigned i, k, refused = 0;
+	struct ft_comp comp;
+	uint64_t end;
+
+	ft_stage("%u unknown sources", n);
+	open_node(0);
+	/* which may take long: nobody waits for a connection yet */
+	for (i = 0; i < n; i++) {
+		ft_rdm_ep_open(&pair, &ep[i], &pair.dom[1]);
+		to[i] = ft_rdm_insert(&ep[i], &node[0].ep);
+	}
+	end = ft_now_us() + 30000000;
+	for (i = 0; i < n; i++) {
+		FT_CALL(fi_cwrite(ep[i].ep, out, 8, NULL, to[i], 5, out));
+		for (k = 0; k < 5; k++) {
+			ft_poll(&ep[i]);
+			ft_poll(&node[0].ep);
+		}
+	}
+	while (refused < n - STRANGERS) {
+		ft_poll(&node[0].ep);
+		for (i = 0; i < n; i++) {
+			ft_poll(&ep[i]);
+			if (!ft_take(&ep[i], FT_TX, &comp))
+				continue;
+			FT_CHECK(comp.err == FI_ECONNABORTED, "error %d",
+				 comp.err);
+			refused++;
+		}
+		FT_CHECK(ft_now_us() < end, "%u are refused", refused);
+	}
+	for (i = 0; i < 20; i++) {
+		ft_poll(&node[0].ep);
+		for (k = 0; k < n; k++)
+			FT_CHECK(!ft_take(&ep[k], FT_TX, &comp),
+				 "more are refused");
+	}
+	for (i = 0; i < n; i++)
+		ft_ep_close(&ep[i]);
+	open_node(1);
+	know(1, 0);
+	write_to(1, 0, 3);
+	for (i = 0; i < 2000; i++)
+		poll_all();
+	know(0, 1);
+	expose(0, 1, 3);
+	wait_err(1, FT_TX, out + 3 * LEN, 0);
+	wait_err(0, FT_RX, in + 3 * LEN, 0);
+	close_all();
+}
+
+static void removes(void)
+{
+	unsigned i, n = ft_iters(50);
+
+	open_all(3);
+	for (i = 0; i < n; i++) {
+		ft_stage("removed and inserted, round %u", i);
+		transfer(0, 1, 1);
+		write_to(0, 1, 10);
+		expose(0, 1, 11);
+		write_to(1, 0, 20);
+		expose(1, 0, 21);
+		write_to(0, 2, 30);	/* stays */
+		if (i % 2)
+			poll_all();
+		FT_CALL(fi_av_remove(node[0].ep.av, &node[0].peer[1], 1, 0));
+		wait_err(0, FT_TX, out + 10 * LEN, FI_ECANCELED);
+		wait_err(0, FT_RX, in + 11 * LEN, FI_ECANCELED);
+		wait_err(1, FT_TX, out + 20 * LEN, FI_ECONNABORTED);
+		wait_err(1, FT_RX, in + 21 * LEN, FI_ECONNABORTED);
+		know(0, 1);
+		transfer(i % 2, 1 - i % 2, 2);
+		expose(2, 0, 30);
+		wait_err(0, FT_TX, out + 30 * LEN, 0);
+		wait_err(2, FT_RX, in + 30 * LEN, 0);
+	}
+	for (i = 0; i < 3; i++)
+		check_none(i);
+	close_all();
+}
+
+/* While others post to it, and connect */
+static void *remover_main(void *arg)
+{
+	unsigned i, n = *(unsigned *) arg;
+	fi_addr_t addr;
+
+	for (i = 0; i < n; i++) {
+		usleep(ft_rand() % 300);
+		addr = __atomic_load_n(&node[0].peer[1], __ATOMIC_RELAXED);
+		FT_CALL(fi_av_remove(node[0].ep.av, &addr, 1, 0));
+		addr = ft_rdm_insert(&node[0].ep, &node[1].ep);
+		__atomic_store_n(&node[0].peer[1], addr, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+static void remove_races(void)
+{
+	uint64_t posted[2] = { 0 }, ended[2] = { 0 };
+	unsigned i, k, n = ft_iters(200);
+	struct ft_comp comp;
+	pthread_t thread;
+	bool over = false;
+	fi_addr_t addr;
+	ssize_t ret;
+
+	ft_stage("removed while it is used");
+	open_all(2);
+	FT_CHECK(!pthread_create(&thread, NULL, remover_main, &n), "thread");
+	for (i = 0; !over || ended[0] < posted[0] || ended[1] < posted[1];
+	     i++) {
+		if (!over && !pthread_tryjoin_np(thread, NULL)) {
+			over = true;
+			/* what waits for a partner ends with its peer */
+			addr = node[0].peer[1];
+			FT_CALL(fi_av_remove(node[0].ep.av, &addr, 1, 0));
+			FT_CALL(fi_av_remove(node[1].ep.av, &node[1].peer[0],
+					     1, 0));
+		}
+		for (k = 0; !over && k < 2; k++) {
+			addr = __atomic_load_n(&node[k].peer[1 - k],
+					       __ATOMIC_RELAXED);
+			ret = i % 2 ? fi_cwrite(node[k].ep.ep, out, 8, NULL,
+						addr, 1, out) :
+				      fi_cwtag(node[k].ep.ep, in, 8, NULL,
+					       addr, 1, in);
+			posted[k] += !ret;
+			FT_CHECK(!ret || ret == -FI_EOPNOTSUPP ||
+				 ret == -FI_EAGAIN, "posting: %zd", ret);
+		}
+		poll_all();
+		for (k = 0; k < 2; k++) {
+			while (ft_take(&node[k].ep, FT_TX, &comp) ||
+			       ft_take(&node[k].ep, FT_RX, &comp))
+				ended[k]++;
+		}
+	}
+	for (k = 0; k < 2; k++) {
+		FT_CHECK(ended[k] == posted[k], "%" PRIu64 " of %" PRIu64
+			 " ended", ended[k], posted[k]);
+		check_none(k);
+	}
+	close_all();
+}
+
+/* Another endpoint at the same address, inserted over the former. */
+static void restarts(void)
+{
+	struct fi_info *info = pair.dom[1].info;
+	void *src = info->src_addr;
+	struct ft_comp comp;
+	fi_addr_t old;
+	char name[64];
+	size_t len;
+	unsigned i;
+
+	ft_stage("started again at its address");
+	open_all(2);
+	for (i = 0; i < 5; i++) {
+		transfer(0, 1, i);
+		write_to(0, 1, 100);
+		len = sizeof(name);
+		FT_CALL(fi_getname(&node[1].ep.ep->fid, name, &len));
+		ft_ep_close(&node[1].ep);
+		memset(name + 8, 0, len == 16 ? 8 : 0);
+		info->src_addr = name;
+		info->src_addrlen = len;
+		open_node(1);
+		info->src_addr = src;
+		old = node[0].peer[1];
+		know(0, 1);
+		know(1, 0);
+		FT_CHECK(node[0].peer[1] == old,
+			 "the core calls it by another address");
+		/* it has another number: the write was not for it */
+		wait_comp(0, FT_TX, &comp);
+		FT_CHECK(comp.ctx == out + 100 * LEN &&
+			 (comp.err == FI_ECANCELED ||
+			  comp.err == FI_ECONNABORTED), "error %d", comp.err);
+	}
+	transfer(0, 1, i);
+	transfer(1, 0, i + 1);
+	close_all();
+}
+
+/* ---- kill -9 ------------------------------------------------------------- */
+
+static fi_addr_t insert_hex(const char *hex)
+{
+	char name[FT_NAME_MAX];
+	fi_addr_t addr;
+
+	ft_hex_name(hex, name);
+	FT_CHECK(fi_av_insert(node[0].ep.av, name, 1, &addr, 0, NULL) == 1,
+		 "insert");
+	return addr;
+}
+
+/* Says its name on its standard output; until it is killed. */
+void victim(const char *hex)
+{
+	char name[FT_HEX_MAX];
+	fi_addr_t to;
+
+	memset(&pair, 0, sizeof(pair));
+	pair.attr = attr;
+	ft_rdm_open(&pair, &pair.dom[0]);
+	open_node(0);
+	to = insert_hex(hex);
+	ft_name_hex(&node[0].ep.ep->fid, name);
+	printf("%s\n", name);
+	fflush(stdout);
+	ft_cw_victim(&node[0].ep, to, out, LEN, in, LEN);
+}
+
+/* Its address. */
+static fi_addr_t start_victim(char **argv, pid_t *pid)
+{
+	char hex[FT_HEX_MAX + 2];
+	FILE *from;
+	int fd[2];
+
+	ft_name_hex(&node[0].ep.ep->fid, hex);
+	setenv(VICTIM, hex, 1);
+	FT_CHECK(!pipe(fd), "pipe");
+	*pid = ft_again(argv, fd[1]);
+	close(fd[1]);
+	from = fdopen(fd[0], "r");
+	FT_CHECK(fgets(hex, sizeof(hex), from), "no victim");
+	fclose(from);
+	return insert_hex(hex);
+}
+
+static void poll_nodes(struct ft_ep *ep)
+{
+	(void) ep;
+	poll_all();
+}
+
+static void kills(char **argv)
+{
+	unsigned i, n = ft_iters(ft_core("verbs") ? 8 : 20), fds = 0;
+	fi_addr_t to;
+	pid_t pid;
+
+	open_all(2);
+	for (i = 0; i < n; i++) {
+		ft_stage("kill -9, round %u", i);
+		to = start_victim(argv, &pid);
+		ft_cw_survivor(&node[0].ep, to, out, LEN, in, LEN, pid,
+			       poll_nodes);
+		check_none(0);
+		/* others notice nothing */
+		transfer(i % 2, 1 - i % 2, 7);
+		FT_CALL(fi_av_remove(node[0].ep.av, &to, 1, 0));
+		if (i == n / 2)
+			fds = ft_fd_count();
+	}
+	FT_CHECK(ft_fd_count() <= fds, "%u descriptors, then %u", fds,
+		 ft_fd_count());
+	close_all();
+}
+
+void peers(char **argv)
+{
+	unknown();
+	removes();
+	remove_races();
+	if (!ft_core("verbs")) {
+		strangers();
+		restarts();
+	}
+	kills(argv);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Tests' own sides of connections, and messages of the control protocol as
+ * the comment of core/cw_wire.h has them, written anew: for peers that speak
+ * it wrongly.
+ */
+#ifndef CW_RAW_H
+#define CW_RAW_H
+
+#include "ft_mrrc.h"
+
+#define RAW_MARK 20	/* FI_CW_CM_DATA, as on the wire */
+
+struct raw_side {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_eq *eq;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	struct fid_pep *pep;
+	struct fid_mr *mr;
+};
+
+struct raw_event {
+	struct fi_eq_cm_entry cm;
+	uint8_t data[256];
+	size_t len;		/* of data */
+};
+
+/* Of domains and queues opened from then on */
+extern enum fi_threading raw_threading;
+extern enum fi_wait_obj raw_wait_obj;
+
+/* dest: NULL for a listener's */
+void raw_open_fabric(struct raw_side *side, const char *prov, const void *dest,
+		     size_t destlen);
+/* cw: with conditional writes */
+void raw_open_ep(struct raw_side *side, struct fi_info *info, bool cw);
+/* Takes nothing. */
+void raw_progress(struct raw_side *side);
+/* One event, while the other side makes progress. */
+void raw_wait_event(struct raw_side *side, struct raw_side *other,
+		    uint32_t want, struct raw_event *event);
+/* As fi_cq_read() of one, or the negative error of its entry */
+ssize_t raw_wait_comp(struct raw_side *side, struct raw_side *other,
+		      struct fi_cq_data_entry *entry);
+void raw_close_ep(struct raw_side *side);
+void raw_close_side(struct raw_side *side);
+
+/* The core alone, as a provider list. */
+const char *raw_core_name(void);
+/* On verbs nothing else gets through before there is room for a message. */
+void raw_post_room(struct raw_side *ctl);
+/* Little endian */
+void raw_put(uint8_t *to, uint64_t value, unsigned bytes);
+/* Messages of 32 and 64 bytes; a tag with this id, for 1000 + id */
+size_t raw_hello(uint8_t *msg, uint64_t cookie);
+size_t raw_tag(uint8_t *msg, uint64_t id);
+
+#endif /* CW_RAW_H */

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Who waits for conditional writes, and who leaves them to the provider: what
+ * the parts of fi_mrrc_cw_wait share.
+ */
+#ifndef CW_WAIT_H
+#define CW_WAIT_H
+
+#include "ft_mrrc.h"
+
+#define LEN 4096
+
+extern struct ft_pair pair;
+extern char *out, *in;	/* LEN each */
+
+/* cw_auto.c */
+void automatic(void);
+void automatic_error(void);
+void automatic_posts(void);
+
+#endif /* CW_WAIT_H */

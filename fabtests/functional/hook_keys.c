@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_hook_keys: FI_OFI_MRRC_LAZY_DEREG in the hooking form. A key whose
+ * registration was closed is dead, or where it may be kept works on for the
+ * memory that it was given for, never for what comes to its place.
+ *
+ * Each setting in a process of its own: it is read once.
+ */
+#include "ft_mrrc.h"
+
+#include <sys/wait.h>
+
+#define LEN	(16 * FT_PAGE)
+
+static struct ft_pair pair;
+static char *out, *in;
+
+static struct fid_mr *reg(void)
+{
+	struct fid_mr *mr = NULL;
+
+	FT_CALL(fi_mr_reg(pair.dom[0].domain, in, LEN, FI_REMOTE_WRITE, 0, 77,
+			  0, &mr, NULL));
+	return mr;
+}
+
+/* Does a write with this key arrive? Where not, the connection has ended. */
+static bool arrives(uint64_t key, unsigned seed)
+{
+	uint64_t end = ft_now_us() + 10000000;
+	struct iovec iov = { out, LEN };
+	void *desc = ft_desc(&pair.dom[1], out, LEN);
+	struct fi_rma_iov rma = { ft_raddr(&pair.dom[0], in), LEN, key };
+	const struct fi_msg_rma msg = {
+		.msg_iov = &iov,
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = pair.c.to,
+		.rma_iov = &rma,
+		.rma_iov_count = 1,
+		.context = out,
+	};
+	struct ft_comp comp = { 0 };
+	int i;
+
+	ft_fill(in, LEN, seed + 1);
+	ft_fill(out, LEN, seed);
+	FT_POST(&pair.c, fi_writemsg(pair.c.ep, &msg, FI_COMPLETION |
+				     FI_DELIVERY_COMPLETE));
+	while (!ft_take(&pair.c, FT_TX, &comp)) {
+		FT_CHECK(ft_now_us() < end, "a write does not end");
+		ft_progress(&pair.c);
+	}
+	for (i = 0; i < 1000; i++)
+		ft_progress(&pair.c);
+	FT_CHECK_BUF(in, LEN, comp.err ? seed + 1 : seed, comp.err ?
+		     "a write that failed" : "a write that succeeded");
+	if (!comp.err)
+		return true;
+	ft_release(&pair.dom[1]);
+	ft_reconnect(&pair);
+	return false;
+}
+
+/* Its memory goes and other memory comes: no write may land there. */
+static void remapped(uint64_t key)
+{
+	struct fi_mrrc_stats st = { .size = sizeof(st) };
+	uint64_t end = ft_now_us() + 10000000;
+
+	ft_stage("other memory at its address");
+	FT_CHECK(ft_map(in, LEN) == in, "not the same address");
+	do {
+		FT_CHECK(ft_now_us() < end, "its registration stays");
+		ft_progress(&pair.s);
+		FT_CALL(fi_mrrc_stats(pair.dom[0].domain, &st));
+	} while (st.regions);
+	FT_CHECK(!arrives(key, 30), "a key works for other memory");
+}
+
+/* always: keys that the core chooses, of memory at its own address. */
+static bool may_be_kept(void)
+{
+	const int modes = FI_MR_PROV_KEY | FI_MR_VIRT_ADDR;
+
+	return (pair.dom[0].info->domain_attr->mr_mode & modes) == modes;
+}
+
+static int with(const char *lazy, bool kept)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct fid_mr *mr;
+	uint64_t key;
+	int i;
+
+	ft_pair_open(&pair, &attr);
+	kept = kept && may_be_kept();
+	out = ft_map(NULL, LEN);
+	in = ft_map(NULL, LEN);
+	/* a second round takes what the first one left */
+	for (i = 0; i < 2; i++) {
+		ft_stage("LAZY_DEREG=%s, round %d", lazy, i);
+		mr = reg();
+		key = fi_mr_key(mr);
+		FT_CHECK(arrives(key, 10 + i), "a good key does not work");
+		FT_CALL(fi_close(&mr->fid));
+		FT_CHECK(arrives(key, 20 + i) == kept, "%s: a key %s", lazy,
+			 kept ? "is not kept" : "outlives its registration");
+	}
+	if (kept)
+		remapped(key);
+	ft_unmap(out, LEN);
+	ft_unmap(in, LEN);
+	ft_pair_close(&pair);
+	return ft_done();
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const lazy[] = { "never", "auto", "always" };
+	int status, i;
+	pid_t pid;
+
+	setenv("FI_HOOK", "mrrc", 1);
+	for (i = 0; i < 3; i++) {
+		pid = fork();
+		FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
+		if (!pid) {
+			setenv("FI_OFI_MRRC_LAZY_DEREG", lazy[i], 1);
+			ft_init(argc, argv);
+			ft_set_raw();
+			if (ft_rdm())
+				ft_skip("of connected endpoints");
+			exit(with(lazy[i], i == 2));
+		}
+		FT_CHECK(waitpid(pid, &status, 0) == pid, "waitpid");
+		if (status)
+			return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+	}
+	return 0;
+}

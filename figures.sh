@@ -1,0 +1,216 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# figures.sh: makes the tables and figures of docs/ anew.
+#
+# Flow: ./bench.sh measures each thing once, and leaves its data in
+# $BUILD/bench -> the scripts of util/plot draw them, each into one page, which
+# is replaced when all of it is there.
+
+set -u
+TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+ME=${0##*/}
+# shellcheck source=util/sh/common.sh
+. "$TOP/util/sh/common.sh"
+
+readonly RC_FAILED=1 RC_USAGE=2 RC_CANNOT=2
+readonly PLOT=$TOP/util/plot
+
+# name, what it makes, and where that is
+readonly FIGURES="policies  figures 9 to 12 of ou2009, and the policies compared (docs/policies.md)
+mpi_policies  of these, the policies on MPI programs (docs/policies.md)
+hit  hits against threads and regions (docs/figures.md)
+allocator  fi_mr_alloc's speed and fragmentation (docs/alloc.md)
+registration  figures 1 and 2 of ou2009 (docs/figures.md); in the guest
+frrwp  figures 5 to 8 of ou2009 (docs/frrwp.md); in the guest
+cwrate  streams of conditional writes (docs/frrwp.md)
+profile  figures 2 and 4, tables 1 and 3 of mietke2006 (docs/profile.md); in the guest
+levy  figures 1 to 7 of levy2020 (docs/alloc.md); in the guest
+pages  table 3 of mietke2006 with the allocator's blocks (docs/alloc.md); in the guest"
+readonly QUICK="policies hit allocator cwrate"
+
+usage()
+{
+	cat <<-EOT
+	Usage: $ME [OPTION]... NAME...
+
+	Measures with ./bench.sh, and draws with gnuplot. Without NAME, lists
+	them:
+
+	EOT
+	list
+	cat <<-EOT
+
+	all is all of them, about two hours; quick those that need no virtual
+	machine, about ten minutes: $QUICK.
+	docs/figures.md shows all figures beside what the papers claim, and the
+	result of each benchmark.
+
+	  -d           only draw, what was measured last
+	  -o FOLDER    write the pages there, not in docs
+	  -b BINDIR    with -d: where fi_mrrc_sim is
+	  -h, --help   this text
+
+	TRACES is a folder of recorded traces (see docs/policies.md); without it
+	their tables stay. Builds and data go to \${OFI_MRRC_BUILD:-build}.
+	A page is replaced when all of it is made. Exit status: 0; $RC_FAILED if a
+	figure was not made, $RC_USAGE for wrong usage.
+
+	Examples:
+	  $ME hit policies
+	  $ME -d -o /tmp/docs levy
+	EOT
+}
+
+list()
+{
+	printf '%s\n' "$FIGURES"
+}
+
+# The benchmarks that a figure is made from.
+benches()
+{
+	case $1 in
+	policies) echo policies mpi_policies ;;
+	mpi_policies|hit|frrwp|cwrate|profile|pages) echo "$1" ;;
+	allocator) echo alloc fragmentation ;;
+	registration) echo levy profile ;;
+	levy) echo levy kokkos ;;
+	esac
+}
+
+draw()
+{
+	local traces=()
+
+	if compgen -G "$TRACES/*.csv*" >/dev/null; then
+		traces=(-t "$TRACES")
+	fi
+	case $1 in
+	policies)
+		"$PLOT/policies.sh" -b "${BIN:-$BUILD/bench/prefix/bin}" \
+			"${traces[@]}"
+		;;
+	mpi_policies)
+		"$PLOT/policies.sh" -m -b "${BIN:-$BUILD/bench/prefix/bin}"
+		;;
+	hit) "$PLOT/hit.sh" -b "$BUILD/bench" ;;
+	allocator)
+		"$PLOT/said.sh" -b "$BUILD/bench" alloc.md alloc fragmentation
+		;;
+	registration) "$PLOT/ou2009.sh" -b "$BUILD/bench" ;;
+	frrwp) "$PLOT/frrwp.sh" "$BUILD/bench/frrwp" ;;
+	cwrate) "$PLOT/said.sh" -b "$BUILD/bench" frrwp.md cwrate ;;
+	profile) "$PLOT/profile.sh" -d "$BUILD/bench/profile/out" ;;
+	levy) "$PLOT/alloc.sh" -b "$BUILD/bench" ;;
+	pages) "$PLOT/said.sh" -b "$BUILD/bench" alloc.md pages ;;
+	esac
+}
+
+# measure BENCHMARK: once; what it says is kept when it has measured.
+declare -A MEASURED
+measure()
+{
+	local name=$1 said=$BUILD/bench/$1.said rc
+
+	[ -z "${MEASURED[$name]-}" ] || return "${MEASURED[$name]}"
+	say "== ./bench.sh $name"
+	mkdir -p "$BUILD/bench"
+	"$TOP/bench.sh" "$name" 2>&1 | tee "$said.new"
+	rc=${PIPESTATUS[0]}
+	if [ "$rc" -ge $RC_CANNOT ]; then
+		rm -f "$said.new"
+	else
+		# a goal that is missed is a result
+		rc=0
+		mv "$said.new" "$said"
+	fi
+	MEASURED[$name]=$rc
+	return "$rc"
+}
+
+make_figure()
+{
+	local name
+
+	for name in $(benches "$1"); do
+		[ $DRAW_ONLY = yes ] || measure "$name" || return 1
+	done
+	say "== $1"
+	draw "$1"
+}
+
+parse()
+{
+	local name
+
+	while [ $# -gt 0 ]; do
+		case $1 in
+		-d) DRAW_ONLY=yes ;;
+		-o|-b)
+			[ $# -ge 2 ] || usage_error "$1 wants a folder"
+			[ "$1" = -o ] && OUT=$2
+			[ "$1" = -b ] && BIN=$2
+			shift
+			;;
+		-h|--help) usage; exit 0 ;;
+		all)
+			for name in $(list | sed 's/  .*//'); do
+				# it is part of policies
+				[ "$name" = mpi_policies ] || WANTED+=("$name")
+			done
+			;;
+		quick) read -ra name <<<"$QUICK"; WANTED+=("${name[@]}") ;;
+		*)
+			list | grep -q "^$1  " || usage_error "no figure $1"
+			WANTED+=("$1")
+			;;
+		esac
+		shift
+	done
+}
+
+usage_error()
+{
+	warn "$*"
+	usage >&2
+	exit $RC_USAGE
+}
+
+# A copy of the pages, to write to.
+copy_docs()
+{
+	mkdir -p "$OUT" && OUT=$(cd -- "$OUT" && pwd) || exit $RC_FAILED
+	[ -e "$OUT/figures.md" ] || cp -r "$TOP/docs/." "$OUT" ||
+		exit $RC_FAILED
+	chmod -R u+w "$OUT"
+	export OFI_MRRC_DOCS=$OUT
+}
+
+main()
+{
+	local name missing=()
+
+	DRAW_ONLY=no OUT='' BIN='' WANTED=()
+	parse "$@"
+	if [ ${#WANTED[@]} -eq 0 ]; then
+		list
+		exit 0
+	fi
+	if [ $DRAW_ONLY = no ]; then
+		need "gnuplot-nox" || exit $RC_FAILED
+	fi
+	[ -z "$OUT" ] || copy_docs
+	for name in "${WANTED[@]}"; do
+		make_figure "$name" || missing+=("$name")
+	done
+	if [ $DRAW_ONLY = no ]; then
+		"$PLOT/results.sh" -b "$BUILD/bench" || missing+=(results)
+	fi
+	if [ ${#missing[@]} -gt 0 ]; then
+		warn "not made: ${missing[*]}"
+		exit $RC_FAILED
+	fi
+}
+
+main "$@"; exit

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How two control endpoints meet: one listens, the other connects, and who
+ * does not come is not waited for. See cw.h.
+ *
+ * A group listens at a port of its own, for all that are to come to its
+ * members and, on reliable datagrams, to endpoints that have their home there.
+ */
+#include "config.h"
+#include <sys/timerfd.h>
+
+#include "cw.h"
+
+#define CW_EVENT_DATA	512
+#define CW_MEET_MS	10000
+
+/*
+ * For a control endpoint: the application's, less what it made of it. A
+ * request's info is made for its own handle.
+ */
+static void cw_info_adapt(struct fi_info *info)
+{
+	uint16_t *port = mrrc_cw_addr_port(info->src_addr);
+
+	if (port)
+		*port = 0;
+	info->tx_attr->op_flags = 0;
+	info->rx_attr->op_flags = 0;
+	/* a message follows its write: who cannot do that opens none */
+	info->tx_attr->msg_order |= FI_ORDER_SAS | FI_ORDER_SAW;
+	info->rx_attr->msg_order |= FI_ORDER_SAS | FI_ORDER_SAW;
+	info->tx_attr->size = CW_TX;
+	info->rx_attr->size = CW_RX + 1;
+	info->ep_attr->rx_ctx_cnt = 1;
+	info->ep_attr->tx_ctx_cnt = 1;
+}
+
+static struct fi_info *cw_info(const struct mrrc_ep *via,
+			       const struct sockaddr *dest)
+{
+	struct fi_info *info = fi_dupinfo(via->info);
+
+	if (!info)
+		return NULL;
+	free(info->dest_addr);
+	info->dest_addr = NULL;
+	info->dest_addrlen = 0;
+	cw_info_adapt(info);
+	if (!dest)
+		return info;
+	info->addr_format = mrrc_cw_addr_format(dest);
+	info->dest_addrlen = mrrc_cw_addr_len(dest);
+	info->dest_addr = malloc(info->dest_addrlen);
+	if (!info->dest_addr) {
+		fi_freeinfo(info);
+		return NULL;
+	}
+	memcpy(info->dest_addr, dest, info->dest_addrlen);
+	return info;
+}
+
+/*
+ * Somebody may sleep until the group has something, with no other clock: its
+ * timer goes off when the first of those that meet have done so for too long.
+ */
+static void cw_alarm(struct mrrc_cw_group *group)
+{
+	struct itimerspec at = { 0 };
+	struct mrrc_cw_ep *cw;
+	int64_t first = 0;
+
+	TAILQ_FOREACH(cw, &group->eps, link) {
+		if (mrrc_cw_meets(cw->phase) && (!first || cw->meet_by < first))
+			first = cw->meet_by;
+	}
+	if (first) {
+		at.it_value.tv_sec = ++first / 1000;
+		at.it_value.tv_nsec = first % 1000 * 1000000;
+	}
+	/* nothing to wait for: it is not readable any more */
+	timerfd_settime(group->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+void mrrc_cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase)
+{
+	bool met = mrrc_cw_meets(cw->phase), meets = mrrc_cw_meets(phase);
+
+	cw->phase = phase;
+	if (met == meets)
+		return;
+	if (meets) {
+		cw->meet_by = mrrc_now_ms() + CW_MEET_MS;
+		atomic_fetch_add(&cw->group->meeting, 1);
+	} else {
+		atomic_fetch_sub(&cw->group->meeting, 1);
+	}
+	cw_alarm(cw->group);
+}
+
+/* Who does not come need not be waited for. */
+static void cw_meeting(struct mrrc_cw_group *group)
+{
+	struct mrrc_cw_ep *cw;
+	int64_t now = mrrc_now_ms();
+
+	TAILQ_FOREACH(cw, &group->eps, link) {
+		if (mrrc_cw_meets(cw->phase) && now > cw->meet_by)
+			mrrc_cw_lose(cw, "the peer does not come");
+	}
+}
+
+/*
+ * At any of this host's addresses. It stays as long as the group: tcp (1.17)
+ * looks into one that is closed, for who is about to connect to it.
+ */
+static int cw_listener_open(struct mrrc_cw_group *group, struct mrrc_ep *via)
+{
+	struct sockaddr_storage addr = { .ss_family = AF_INET };
+	size_t len = sizeof(addr);
+	struct fi_info *info;
+	int ret;
+
+	info = cw_info(via, NULL);
+	if (!info)
+		return -FI_ENOMEM;
+	if (info->addr_format == FI_SOCKADDR_IN6 ||
+	    (info->src_addr &&
+	     ((struct sockaddr *) info->src_addr)->sa_family == AF_INET6))
+		addr.ss_family = AF_INET6;
+	free(info->src_addr);
+	info->addr_format = mrrc_cw_addr_format((struct sockaddr *) &addr);
+	info->src_addrlen = mrrc_cw_addr_len((struct sockaddr *) &addr);
+	info->src_addr = calloc(1, info->src_addrlen);
+	if (info->src_addr)
+		memcpy(info->src_addr, &addr, info->src_addrlen);
+	ret = fi_passive_ep(via->domain->fabric->core, info, &group->pep,
+			    NULL);
+	fi_freeinfo(info);
+	if (ret) {
+		group->pep = NULL;
+		return ret;
+	}
+	ret = fi_pep_bind(group->pep, &group->eq->fid, 0);
+	if (!ret)
+		ret = fi_listen(group->pep);
+	if (!ret)
+		ret = fi_getname(&group->pep->fid, &addr, &len);
+	if (!ret && !mrrc_cw_addr_port(&addr))
+		ret = -FI_EOPNOTSUPP;
+	if (ret) {
+		fi_close(&group->pep->fid);
+		group->pep = NULL;
+		return ret;
+	}
+	group->port = *mrrc_cw_addr_port(&addr);
+	return 0;
+}
+
+int mrrc_cw_listen(struct mrrc_cw_group *group, struct mrrc_ep *via)
+{
+	return group->pep ? 0 : cw_listener_open(group, via);
+}
+
+/* A peer believes a name that comes from its address. */
+static int cw_info_set_src(struct fi_info *info,
+			   const struct mrrc_cw_name *name)
+{
+	const size_t len = mrrc_cw_addr_len(&name->sa);
+	void *addr;
+
+	if (!mrrc_cw_addr_known(name))
+		return 0;
+	addr = malloc(len);
+	if (!addr)
+		return -FI_ENOMEM;
+	memcpy(addr, name, len);
+	mrrc_cw_name_strip(addr);
+	*mrrc_cw_addr_port(addr) = 0;
+	free(info->src_addr);
+	info->src_addr = addr;
+	info->src_addrlen = len;
+	return 0;
+}
+
+int mrrc_cw_dial(struct mrrc_cw_ep *cw, const struct sockaddr *dest,
+		 const void *param, size_t len)
+{
+	struct fi_info *info;
+	int ret = 0;
+
+	info = cw_info(cw->via, dest);
+	if (!info)
+		return -FI_ENOMEM;
+	if (cw->rdm)
+		ret = cw_info_set_src(info, &cw->rdm->name);
+	if (!ret)
+		ret = mrrc_cw_link_open(cw, info);
+	if (!ret) {
+		mrrc_cw_set_phase(cw, CW_CONNECTING);
+		ret = fi_connect(cw->ctl, info->dest_addr, param, len);
+	}
+	fi_freeinfo(info);
+	return ret;
+}
+
+int mrrc_cw_answer(struct mrrc_cw_ep *cw, struct fi_info *info,
+		   const void *param, size_t len)
+{
+	int ret;
+
+	cw_info_adapt(info);
+	ret = mrrc_cw_link_open(cw, info);
+	return ret ? ret : fi_accept(cw->ctl, param, len);
+}
+
+/* Somebody came to where we listen: by the cookie, for whom? */
+static void cw_connreq(struct mrrc_cw_group *group, struct fi_info *info,
+		       const void *data, size_t len)
+{
+	struct mrrc_cw_ep *cw = NULL;
+	struct cw_mark mark;
+	int ret;
+
+	if (mrrc_cw_mark_read(data, len, CW_MARK_CONTROL, &mark)) {
+		TAILQ_FOREACH(cw, &group->eps, link) {
+			if (cw->phase == CW_LISTENING && !cw->ctl && !cw->rdm &&
+			    cw->cookie == mrrc_cw_mark_cookie(&mark))
+				break;
+		}
+	}
+	if (!cw) {
+		MRRC_WARN(EP_CTRL, "a stranger's connection is refused\n");
+		fi_reject(group->pep, info->handle, NULL, 0);
+		return;
+	}
+	ret = mrrc_cw_answer(cw, info, NULL, 0);
+	if (ret && !cw->ctl)
+		fi_reject(group->pep, info->handle, NULL, 0);
+	if (ret) {
+		MRRC_WARN(EP_CTRL, "no control endpoint for a peer: %s\n",
+			  fi_strerror(-ret));
+		mrrc_cw_lose(cw, fi_strerror(-ret));
+	}
+}
+
+static void cw_connected(struct mrrc_cw_ep *cw, const void *data, size_t len)
+{
+	struct cw_mark mark;
+
+	if (!mrrc_cw_meets(cw->phase))
+		return;
+	if (cw->rdm && cw->phase == CW_CONNECTING) {
+		if (!mrrc_cw_mark_read(data, len, CW_MARK_ACCEPT, &mark)) {
+			mrrc_cw_lose(cw, "this is not where the peer listens");
+			return;
+		}
+		cw->stale = mrrc_cw_mark_cookie(&mark);
+	}
+	mrrc_cw_set_phase(cw, CW_UP);
+	if (cw->deferred)
+		mrrc_cw_greet_deferred(cw);
+	mrrc_cw_hello(&cw->sm);
+	mrrc_cw_after(cw);
+}
+
+/* Whose event: an object named by it may be closed. */
+static struct mrrc_cw_ep *cw_find(struct mrrc_cw_group *group,
+				  const struct fid *fid)
+{
+	struct mrrc_cw_ep *cw;
+
+	TAILQ_FOREACH(cw, &group->eps, link) {
+		if (cw->ctl && fid == &cw->ctl->fid)
+			return cw;
+	}
+	return NULL;
+}
+
+static void cw_event(struct mrrc_cw_group *group, uint32_t event,
+		     struct fi_eq_cm_entry *entry, size_t len)
+{
+	struct mrrc_cw_ep *cw = cw_find(group, entry->fid);
+
+	switch (event) {
+	case FI_CONNREQ:
+		if (!group->pep || !entry->info)
+			break;
+		if (mrrc_cw_greet_event(group, entry->info, entry->data,
+					len - sizeof(*entry)))
+			break;
+		cw_connreq(group, entry->info, entry->data,
+			   len - sizeof(*entry));
+		fi_freeinfo(entry->info);
+		break;
+	case FI_CONNECTED:
+		if (cw)
+			cw_connected(cw, entry->data, len - sizeof(*entry));
+		break;
+	case FI_SHUTDOWN:
+		if (cw)
+			mrrc_cw_lose(cw, "the peer has gone");
+		break;
+	default:
+		break;
+	}
+}
+
+static void cw_events(struct mrrc_cw_group *group)
+{
+	union {
+		struct fi_eq_cm_entry cm;
+		char room[sizeof(struct fi_eq_cm_entry) + CW_EVENT_DATA];
+	} entry;
+	struct fi_eq_err_entry err;
+	struct mrrc_cw_ep *cw;
+	uint32_t event;
+	ssize_t ret;
+
+	for (;;) {
+		ret = fi_eq_read(group->eq, &event, &entry, sizeof(entry), 0);
+		if (ret >= (ssize_t) sizeof(entry.cm)) {
+			cw_event(group, event, &entry.cm, ret);
+			continue;
+		}
+		if (ret != -FI_EAVAIL)
+			return;
+		memset(&err, 0, sizeof(err));
+		if (fi_eq_readerr(group->eq, &err, 0) <= 0)
+			return;
+		/* a listener goes on: one who came did not stay */
+		cw = cw_find(group, err.fid);
+		if (cw)
+			mrrc_cw_lose(cw, fi_strerror(err.err));
+	}
+}
+
+/* Who was held up for long finds first who has come meanwhile. */
+void mrrc_cw_group_events(struct mrrc_cw_group *group)
+{
+	cw_events(group);
+	if (atomic_load(&group->meeting))
+		cw_meeting(group);
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_getinfo(): what the core provider offers, less FI_MR_LOCAL. And what we
+ * ask of it ourselves.
+ *
+ * We answer only where we are named: in hints->fabric_attr->prov_name or in
+ * FI_PROVIDER (names.h). Any thread.
+ */
+#include "config.h"
+#include "info.h"
+#include "names.h"
+
+/* Ask the layering below for one name; append to the list at *tail. */
+static int mrrc_getinfo_below(uint32_t version, const char *node,
+			      const char *service, uint64_t flags,
+			      const struct fi_info *hints, const char *below,
+			      bool hidden, struct fi_info **list)
+{
+	struct fi_info *core_hints, *info, *cur;
+	enum fi_threading threading = FI_THREAD_UNSPEC;
+	int ret;
+
+	core_hints = mrrc_hints_to_core(version, hints, below);
+	if (!core_hints)
+		return -FI_ENOMEM;
+
+	flags |= strchr(below, ';') ? MRRC_GETINFO_INTERNAL :
+				      MRRC_GETINFO_CORE_ONLY;
+	if (hidden)
+		flags |= MRRC_GETINFO_HIDDEN;
+	ret = fi_getinfo(version, node, service, flags, core_hints, &info);
+	fi_freeinfo(core_hints);
+	if (ret)
+		return ret;
+
+	if (hints && hints->domain_attr)
+		threading = hints->domain_attr->threading;
+	for (cur = info; cur; cur = cur->next) {
+		mrrc_info_from_core(cur);
+		if (threading != FI_THREAD_UNSPEC && cur->domain_attr &&
+		    cur->domain_attr->threading == FI_THREAD_SAFE)
+			cur->domain_attr->threading = threading;
+		if (cur->fabric_attr)
+			cur->fabric_attr->fabric = NULL;
+		if (cur->domain_attr)
+			cur->domain_attr->domain = NULL;
+	}
+
+	while (*list)
+		list = &(*list)->next;
+	*list = info;
+	return 0;
+}
+
+static bool mrrc_any_rdm(const struct fi_info *info)
+{
+	while (info && info->ep_attr->type != FI_EP_RDM)
+		info = info->next;
+	return info;
+}
+
+/* One core, and the first of its fellows that has reliable datagrams. */
+static void mrrc_getinfo_group(uint32_t version, const char *node,
+			       const char *service, uint64_t flags,
+			       const struct fi_info *hints, bool hidden,
+			       const char *const *group, struct fi_info **list)
+{
+	struct fi_info *more;
+	size_t i;
+
+	mrrc_getinfo_below(version, node, service, flags, hints, group[0],
+			   hidden, list);
+	for (i = 1; i < MRRC_ALONE_MAX && group[i]; i++) {
+		if (mrrc_any_rdm(*list))
+			return;
+		/* ofi_rxm does not find a core that FI_PROVIDER leaves out */
+		if (hidden && strchr(group[i], ';'))
+			continue;
+		more = NULL;
+		mrrc_getinfo_below(version, node, service, flags, hints,
+				   group[i], hidden, &more);
+		while (*list)
+			list = &(*list)->next;
+		*list = more;
+	}
+}
+
+static int mrrc_getinfo_alone(uint32_t version, const char *node,
+			      const char *service, uint64_t flags,
+			      const struct fi_info *hints, bool hidden,
+			      struct fi_info **list)
+{
+	struct fi_info *found = NULL, *any = NULL;
+	size_t i;
+
+	for (i = 0; !found && i < MRRC_ALONE_CNT; i++) {
+		mrrc_getinfo_group(version, node, service, flags, hints,
+				   hidden, mrrc_alone[i], &found);
+		if (found || !hidden || !hints || !hints->ep_attr ||
+		    hints->ep_attr->type != FI_EP_RDM)
+			continue;
+		mrrc_getinfo_below(version, NULL, NULL, 0, NULL,
+				   mrrc_alone[i][0], hidden, &any);
+		if (!any)
+			continue;
+		/* rather nothing than a slower network, unnoticed */
+		if (mrrc_alone[i][1] && strchr(mrrc_alone[i][1], ';'))
+			MRRC_WARN(CORE, "for reliable datagrams over %s, "
+				  "FI_PROVIDER must name all of it: "
+				  "\"%s;" MRRC_PROV_NAME "\"\n",
+				  mrrc_alone[i][0], mrrc_alone[i][1]);
+		fi_freeinfo(any);
+		return -FI_ENODATA;
+	}
+	if (!found)
+		return -FI_ENODATA;
+	while (*list)
+		list = &(*list)->next;
+	*list = found;
+	return 0;
+}
+
+/*
+ * Let FI_PROVIDER="ofi_mrrc" pass libfabric's filter, which compares whole
+ * names: with a NULL name libfabric sets ours alone.
+ */
+static void mrrc_info_name_alone(struct fi_info *info)
+{
+	for (; info; info = info->next) {
+		mrrc_fabric_name_mark(info->fabric_attr);
+		free(info->fabric_attr->prov_name);
+		info->fabric_attr->prov_name = NULL;
+	}
+}
+
+int mrrc_getinfo(uint32_t version, const char *node, const char *service,
+		 uint64_t flags, const struct fi_info *hints,
+		 struct fi_info **info)
+{
+	static _Thread_local bool inside
+		__attribute__((tls_model("initial-exec")));
+	struct mrrc_names names;
+	struct fi_info *list = NULL;
+	size_t i;
+	int ret, err = -FI_ENODATA;
+
+	if (inside)
+		return -FI_ENODATA;
+
+	ret = mrrc_names_init(&names, hints);
+	if (ret)
+		return ret;
+
+	inside = true;
+	for (i = 0; i < names.cnt; i++) {
+		if (*names.below[i]) {
+			ret = mrrc_getinfo_below(version, node, service, flags,
+						 hints, names.below[i],
+						 names.only, &list);
+		} else {
+			ret = mrrc_getinfo_alone(version, node, service,
+						 flags, hints, names.only,
+						 &list);
+		}
+		if (ret) {
+			err = ret;
+			MRRC_INFO(CORE, "nothing under us from \"%s\": %s\n",
+				  names.below[i], fi_strerror(-ret));
+		}
+	}
+	inside = false;
+	if (list && names.alone)
+		mrrc_info_name_alone(list);
+	if (!names.cnt)
+		return -FI_ENODATA;	/* nobody named us */
+	mrrc_names_fini(&names);
+
+	if (!list) {
+		MRRC_WARN(CORE, "no core provider answers: is the one named "
+			  "in FI_PROVIDER or in the hints spelt right, and has "
+			  "it a device? (fi_info -l lists providers, fi_info "
+			  "-p NAME what one offers)\n");
+		return err;
+	}
+	*info = list;
+	return 0;
+}
+
+int mrrc_getinfo_best(uint32_t version, const struct fi_info *hints,
+		      struct fi_info **info)
+{
+	const char *below;
+	char *name;
+	size_t i;
+	int ret = -FI_ENODATA;
+
+	name = strdup(hints->fabric_attr->name);
+	if (!name)
+		return -FI_ENOMEM;
+	below = mrrc_fabric_name_split(name);
+	*info = NULL;
+	if (below)
+		ret = mrrc_getinfo_below(version, NULL, NULL, 0, hints, below,
+					 true, info);
+	for (i = 0; !below && ret && i < MRRC_ALONE_CNT; i++)
+		ret = mrrc_getinfo_below(version, NULL, NULL, 0, hints,
+					 mrrc_alone[i][0], true, info);
+	free(name);
+	return ret;
+}
+
+int mrrc_getinfo_msg(uint32_t version, const struct fi_info *app,
+		     const char *core_name, struct fi_info **info)
+{
+	struct fi_info *hints = fi_allocinfo();
+	int ret = -FI_ENOMEM;
+
+	*info = NULL;
+	if (!hints)
+		return ret;
+	hints->caps = FI_MSG | FI_RMA;
+	hints->mode = FI_CONTEXT | FI_CONTEXT2 | FI_RX_CQ_DATA;
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->addr_format = app->addr_format;
+	if (FI_VERSION_GE(version, FI_VERSION(1, 5)))
+		hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR |
+					      FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	if (app->domain_attr->name) {
+		hints->domain_attr->name = strdup(app->domain_attr->name);
+		if (!hints->domain_attr->name)
+			goto out;
+	}
+	if (app->src_addr) {
+		hints->src_addr = malloc(app->src_addrlen);
+		if (!hints->src_addr)
+			goto out;
+		memcpy(hints->src_addr, app->src_addr, app->src_addrlen);
+		hints->src_addrlen = app->src_addrlen;
+	}
+	ret = mrrc_getinfo_below(version, NULL, NULL, 0, hints, core_name,
+				 true, info);
+out:
+	fi_freeinfo(hints);
+	return ret;
+}
+
+int mrrc_info_core_mr_mode(const struct mrrc_fabric *fabric,
+			   const struct fi_info *info, int *mr_mode,
+			   bool *local)
+{
+	uint32_t version = fabric->fabric.api_version;
+	struct fi_info *hints, *core;
+	uint64_t flags;
+	int ret;
+
+	/*
+	 * The application's info had FI_MR_LOCAL taken out, and may have been
+	 * made by hand: only the core knows. The weakest question about the
+	 * same domain does.
+	 */
+	hints = fi_allocinfo();
+	if (!hints)
+		return -FI_ENOMEM;
+	hints->mode = ~0ULL;
+	if (FI_VERSION_GE(version, FI_VERSION(1, 5)))
+		hints->domain_attr->mr_mode = MRRC_ALL_MR_MODES;
+	hints->ep_attr->type = info->ep_attr ? info->ep_attr->type : 0;
+	if (info->domain_attr && info->domain_attr->name)
+		hints->domain_attr->name = strdup(info->domain_attr->name);
+	hints->fabric_attr->prov_name = strdup(fabric->core_prov_name);
+	if (!hints->fabric_attr->prov_name) {
+		ret = -FI_ENOMEM;
+		goto out;
+	}
+
+	flags = MRRC_GETINFO_HIDDEN |
+		(strchr(fabric->core_prov_name, ';') ?
+		 MRRC_GETINFO_INTERNAL : MRRC_GETINFO_CORE_ONLY);
+	ret = fi_getinfo(version, NULL, NULL, flags, hints, &core);
+	if (ret) {
+		MRRC_WARN(DOMAIN, "core provider %s does not know domain %s: "
+			  "%s\n", fabric->core_prov_name,
+			  hints->domain_attr->name ? hints->domain_attr->name :
+			  "(unnamed)", fi_strerror(-ret));
+		goto out;
+	}
+	*mr_mode = core->domain_attr->mr_mode;
+	*local = (core->domain_attr->mr_mode & FI_MR_LOCAL) ||
+		 (core->mode & FI_LOCAL_MR);
+	fi_freeinfo(core);
+out:
+	fi_freeinfo(hints);
+	return ret;
+}

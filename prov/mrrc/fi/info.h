@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * struct fi_info, ours and the core's, and what is asked about the core.
+ */
+#ifndef MRRC_INFO_H
+#define MRRC_INFO_H
+
+#include "mrrc_fi.h"
+
+/* getinfo.c */
+int mrrc_getinfo(uint32_t version, const char *node, const char *service,
+		 uint64_t flags, const struct fi_info *hints,
+		 struct fi_info **info);
+/* What the core that "ofi_mrrc" alone stands on says about a fabric. */
+int mrrc_getinfo_best(uint32_t version, const struct fi_info *hints,
+		      struct fi_info **info);
+/* Connected endpoints of this core on the device of app, which has others. */
+int mrrc_getinfo_msg(uint32_t version, const struct fi_info *app,
+		     const char *core_name, struct fi_info **info);
+/* Does the core under fabric require local descriptors, and what else? */
+int mrrc_info_core_mr_mode(const struct mrrc_fabric *fabric,
+			   const struct fi_info *info, int *mr_mode,
+			   bool *local);
+
+/* info.c: the caller's hints as the core should see them; fi_freeinfo() */
+struct fi_info *mrrc_hints_to_core(uint32_t version,
+				   const struct fi_info *hints,
+				   const char *below);
+/*
+ * A copy of an application's info for the core; free with fi_freeinfo().
+ * domain is NULL where there is none yet.
+ */
+int mrrc_info_to_core(const struct mrrc_domain *domain,
+		      const struct mrrc_fabric *fabric,
+		      const struct fi_info *info, struct fi_info **core_info);
+/*
+ * Local registration is ours to do: say so to the core. The old mode bit goes
+ * with every mr_mode, the new one only where mr_mode is a set of bits.
+ */
+void mrrc_info_add_local(struct fi_info *core);
+/* Change in place what the core answered into what the application sees. */
+void mrrc_info_from_core(struct fi_info *info);
+/* Whether the core's domain is opened for calls from any thread. */
+bool mrrc_info_thread_safe(const struct fi_info *info);
+
+#endif /* MRRC_INFO_H */

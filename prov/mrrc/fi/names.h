@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Names of providers, where ours is in them: "verbs;ofi_mrrc" in FI_PROVIDER
+ * and in hints, and "ofi_mrrc" alone, for the best core there is.
+ *
+ * Any thread.
+ */
+#ifndef MRRC_NAMES_H
+#define MRRC_NAMES_H
+
+#include "mrrc_fi.h"
+
+#define MRRC_NAMES_MAX 16	/* layerings of us in FI_PROVIDER */
+
+/* Layerings to ask for, by the names of what lies under us. */
+struct mrrc_names {
+	char *below[MRRC_NAMES_MAX];	/* "": the best core there is */
+	size_t cnt;
+	bool alone;	/* FI_PROVIDER has "ofi_mrrc": only that name passes */
+	bool only;	/* FI_PROVIDER is a positive list */
+};
+
+/* Which layerings of us does the caller ask for? None: names->cnt == 0. */
+int mrrc_names_init(struct mrrc_names *names, const struct fi_info *hints);
+void mrrc_names_fini(struct mrrc_names *names);
+/* malloc'd name of what lies under us in "a;b;ofi_mrrc", or NULL */
+char *mrrc_prov_name_below(const char *name);
+
+/*
+ * What "ofi_mrrc" alone stands on, in order of preference: a core, and what
+ * else has the reliable datagrams that it lacks. Which of them an info is of
+ * has to show somewhere, and libfabric leaves us the fabric's name:
+ * "192.0.2.0/24|tcp;ofi_rxm". Of the core itself it is unchanged.
+ */
+#define MRRC_ALONE_CNT 2
+#define MRRC_ALONE_MAX 3
+extern const char *const mrrc_alone[MRRC_ALONE_CNT][MRRC_ALONE_MAX];
+void mrrc_fabric_name_mark(struct fi_fabric_attr *attr);
+/* Take the mark off a fabric's name: what it says, or NULL */
+const char *mrrc_fabric_name_split(char *name);
+
+#endif /* MRRC_NAMES_H */

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The part of the cache (cache_mt.h) that is compiled into the calls of the
+ * hit path: holding a region that this thread used before, and letting it go.
+ * Why a hit is right: cache_get.c.
+ *
+ * Any thread, no lock held.
+ */
+#ifndef MRRC_CACHE_HIT_H
+#define MRRC_CACHE_HIT_H
+
+#include "sys/cache_mt_priv.h"
+
+/* cache_get.c: what is rare */
+void mrrc_cache_mt_count(struct mrrc_cache_mt *cache, struct mrrc_tlb *tlb);
+void mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
+			      struct mrrc_region *region);
+void mrrc_cache_mt_put_last(struct mrrc_cache_mt *cache,
+			    struct mrrc_region *region);
+
+/* The calling thread's table, if this is the cache that it used last. */
+static inline struct mrrc_tlb *
+mrrc_cache_hit_table(const struct mrrc_cache_mt *cache)
+{
+	return mrrc_tlb_last(&cache->tlbs);
+}
+
+static inline __attribute__((always_inline)) void
+mrrc_cache_hit_put(struct mrrc_cache_mt *cache, struct mrrc_region *region)
+{
+	uint64_t word;
+
+	if (__builtin_expect(mrrc_mon_forked(cache->mon), 0)) {
+		mrrc_cache_mt_put_forked(cache, region);
+		return;
+	}
+	word = mrrc_region_unhold(region);
+	assert(mrrc_word_held(word));
+	if (__builtin_expect(mrrc_word_held(word) == 1 &&
+			     !(word & MRRC_REGION_INDEX_BIT), 0))
+		mrrc_cache_mt_put_last(cache, region);
+	mrrc_cache_mt_reap(cache);
+}
+
+/*
+ * With the thread's table: a region that covers the range and is true, held.
+ * NULL: ask mrrc_cache_mt_get(), or, unless @ask, because the kernel would
+ * have to be asked. The range is not empty.
+ */
+static inline __attribute__((always_inline)) struct mrrc_region *
+mrrc_cache_hit(struct mrrc_cache_mt *cache, struct mrrc_tlb *tlb,
+	       uintptr_t addr, size_t len, enum mrrc_access access, bool ask)
+{
+	const struct mrrc_tlb_entry *entry;
+	struct mrrc_region *region;
+	uint64_t seq;
+
+	if (!ask && !mrrc_mon_is_told(cache->mon))
+		return NULL;
+	entry = mrrc_tlb_find(tlb, addr, access);
+	if (!entry || (ask && mrrc_mon_quiet(cache->mon, &seq)))
+		return NULL;
+	region = (struct mrrc_region *)
+		 (cache->regions + mrrc_tlb_ref_index(entry->ref) *
+				   MRRC_REGION_STRIDE);
+	if (!mrrc_region_try_hold(region, entry->ref))
+		return NULL;
+	/* the entry is of the same region, and that covers the page */
+	assert(addr - region->start < region->len);
+	if (__builtin_expect(len > mrrc_region_end(region) - addr, 0)) {
+		mrrc_cache_mt_put(cache, region);
+		return NULL;
+	}
+	if (mrrc_tlb_hit(tlb, addr, len, access))
+		mrrc_cache_mt_count(cache, tlb);
+	return region;
+}
+
+#endif /* MRRC_CACHE_HIT_H */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Is a descriptor still the file that it was? Programs that turn into daemons
+ * close what they do not know, and get the numbers for files of their own.
+ * Not for eventfd and its like, which have one inode in common.
+ *
+ * All calls: any thread.
+ */
+#ifndef MRRC_FD_ID_H
+#define MRRC_FD_ID_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+
+struct mrrc_fd_id {
+	dev_t dev;
+	ino_t ino;
+};
+
+/* 0 or -E* */
+static inline int mrrc_fd_id(int fd, struct mrrc_fd_id *id)
+{
+	struct stat stat;
+
+	if (fstat(fd, &stat))
+		return -errno;
+	*id = (struct mrrc_fd_id) { stat.st_dev, stat.st_ino };
+	return 0;
+}
+
+static inline bool mrrc_fd_is(int fd, const struct mrrc_fd_id *id)
+{
+	struct stat stat;
+
+	return !fstat(fd, &stat) && stat.st_dev == id->dev &&
+	       stat.st_ino == id->ino;
+}
+
+#endif /* MRRC_FD_ID_H */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the tests of the allocator with one thread share: a domain with one
+ * heap, and registrations that are none.
+ */
+#ifndef MRRC_TEST_HEAP_FIXTURE_H
+#define MRRC_TEST_HEAP_FIXTURE_H
+
+#include "fake_heap.h"
+#include "sys/heap_fast.h"
+
+#define MIB	((size_t) 1 << 20)
+
+extern struct fake_heap heap_fake;
+extern struct mrrc_heaps *heaps;
+extern struct mrrc_heap *heap;
+extern const struct mrrc_heap_attr heap_plain;	/* what it was opened with */
+
+void heap_setup(void);
+void heap_teardown(void);
+
+/* A domain without limit, 0, or with one. */
+void heap_domain(size_t max_bytes);
+
+/* Another heap in it. */
+struct mrrc_heap *heap_open(const struct mrrc_heap_attr *attr);
+
+/* These must succeed. */
+void *heap_get(struct mrrc_heap *from, size_t align, size_t len,
+	       unsigned flags);
+void heap_put(void *addr);
+
+struct mrrc_heap_stats heap_stats_of(struct mrrc_heap *of);
+
+#endif /* MRRC_TEST_HEAP_FIXTURE_H */

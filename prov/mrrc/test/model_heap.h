@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the tests of the allocator under threads share: a domain with a few
+ * heaps.
+ */
+#ifndef MRRC_TEST_MODEL_HEAP_H
+#define MRRC_TEST_MODEL_HEAP_H
+
+#include <check.h>
+
+#include "fake_heap.h"
+#include "sys/heap_fast.h"
+
+#define HEAPS	3
+
+extern struct fake_heap fake;
+extern struct mrrc_heaps *heaps;
+extern struct mrrc_heap *heap[HEAPS];
+extern unsigned long operations;	/* of each thread */
+
+/* Says what, and where, and ends it all: other threads run. */
+void broken(const char *what, const void *addr, size_t at);
+
+void open_all(uint32_t idle_ms);
+/* Nothing is live: nothing stays registered, nothing was a mistake. */
+void close_all(void);
+
+Suite *model_heap_race_suite(void);
+
+#endif /* MRRC_TEST_MODEL_HEAP_H */

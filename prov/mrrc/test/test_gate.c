@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/gate: nothing behind a gate changes while it is shut, and nobody is
+ * where he was once he was waited for.
+ *
+ * What goes wrong without a barrier is that an owner looks whether the gate is
+ * shut before others see that it is inside. So the owner is kept behind with
+ * what it stores: it writes to lines that the other thread writes to as well,
+ * on another processor.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "sys/gate.h"
+
+#define ROUNDS	100000
+#define LINES	16
+#define PAUSES	30	/* inside */
+#define LOOKS	200	/* of the other: longer than that */
+
+static struct {
+	_Alignas(64) _Atomic uint64_t word;
+} busy[LINES];
+
+static struct mrrc_gate gate;
+static atomic_bool stop;
+static _Atomic uint64_t entered;	/* the owner's */
+
+/* Behind the gate: as volatile as memory is to whoever looks at it. */
+static volatile uint64_t begun, ended;
+
+static void keep_behind(void)
+{
+	int i;
+
+	for (i = 0; i < LINES; i++)
+		atomic_store_explicit(&busy[i].word, i, memory_order_relaxed);
+}
+
+static void pause_for(int n)
+{
+	while (n--)
+		atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* The nth of the processors that this thread may use. */
+static bool pin(const cpu_set_t *may, int nth)
+{
+	cpu_set_t one;
+	int cpu;
+
+	for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, may) || nth--)
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		return !sched_setaffinity(0, sizeof(one), &one);
+	}
+	return false;
+}
+
+static cpu_set_t may;
+
+/* Open for good: whoever comes enters, on a busy machine some time later. */
+static bool enters(void)
+{
+	const uint64_t was = entered;
+	unsigned i;
+
+	for (i = 0; i < 60000 && entered == was; i++)
+		usleep(1000);
+	return entered != was;
+}
+
+/* Two threads on two processors, until the other finds something wrong. */
+static void duel(void *(*owner)(void *), bool (*other)(void))
+{
+	pthread_t thread;
+	bool fine = true, opens;
+	int i;
+
+	if (sched_getaffinity(0, sizeof(may), &may) || !pin(&may, 1) ||
+	    !pin(&may, 0))
+		skip("one processor");
+	mrrc_gate_setup();
+	mrrc_gate_init(&gate, true);
+	atomic_store(&stop, false);
+	entered = 0;
+	ck_assert_int_eq(pthread_create(&thread, NULL, owner, NULL), 0);
+	for (i = 0; i < ROUNDS && fine; i++)
+		fine = other();
+	opens = !fine || !gate.works || enters();
+	atomic_store(&stop, true);
+	pthread_join(thread, NULL);
+	sched_setaffinity(0, sizeof(may), &may);
+	ck_assert_msg(fine, "%lu entered: it was inside",
+		      (unsigned long) entered);
+	ck_assert_msg(opens, "nobody enters");
+}
+
+static void *change(void *arg)
+{
+	pin(&may, 1);
+	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
+		keep_behind();
+		if (!mrrc_gate_enter(&gate))
+			continue;
+		begun = ++entered;
+		pause_for(PAUSES);
+		ended = entered;
+		mrrc_gate_leave(&gate);
+	}
+	return NULL;
+}
+
+static bool look(void)
+{
+	uint64_t was;
+	bool fine;
+	int i;
+
+	keep_behind();
+	mrrc_gate_shut(&gate);
+	was = begun;
+	fine = ended == was;
+	for (i = 0; i < LOOKS && fine; i++)
+		fine = begun == was && ended == was;
+	mrrc_gate_open(&gate);
+	return fine;
+}
+
+START_TEST(shut)
+{
+	duel(change, look);
+}
+END_TEST
+
+/* What is taken away, and is used by those who found it before. */
+static volatile int taken;
+static volatile int *_Atomic offered = &taken;
+static atomic_uint misused;
+
+static void *use(void *arg)
+{
+	volatile int *found;
+
+	pin(&may, 1);
+	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
+		keep_behind();
+		if (!mrrc_gate_enter(&gate))
+			continue;
+		entered++;
+		found = atomic_load_explicit(&offered, memory_order_acquire);
+		pause_for(PAUSES);
+		if (found && *found)
+			atomic_fetch_add(&misused, 1);
+		mrrc_gate_leave(&gate);
+	}
+	return NULL;
+}
+
+static bool take_away(void)
+{
+	keep_behind();
+	atomic_store_explicit(&offered, NULL, memory_order_relaxed);
+	mrrc_gate_barrier();
+	mrrc_gate_wait(&gate);
+	taken = 1;
+	pause_for(LOOKS);
+	taken = 0;
+	atomic_store_explicit(&offered, &taken, memory_order_release);
+	pause_for(LOOKS);
+	return !atomic_load(&misused);
+}
+
+START_TEST(waited)
+{
+	atomic_store(&misused, 0);
+	duel(use, take_away);
+}
+END_TEST
+
+START_TEST(no_barrier)
+{
+	mrrc_gate_init(&gate, false);
+	ck_assert(!mrrc_gate_enter(&gate));
+	mrrc_gate_shut(&gate);
+	mrrc_gate_open(&gate);
+	ck_assert(!mrrc_gate_enter(&gate));
+}
+END_TEST
+
+Suite *gate_suite(void)
+{
+	Suite *suite = suite_create("gate");
+	TCase *tcase = tcase_create("gate");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, shut);
+	tcase_add_test(tcase, waited);
+	tcase_add_test(tcase, no_barrier);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Blocks of the allocator: limits, failures, which are given back when, and
+ * kinds of page.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fault.h"
+#include "heap_fixture.h"
+
+/* ---- limits and failure -------------------------------------------------- */
+
+START_TEST(heap_limit)
+{
+	struct mrrc_heap_attr attr = heap_plain;
+	struct mrrc_heap *small;
+	void *addr[8], *cookie;
+	unsigned n;
+
+	attr.max_bytes = 2 * MIB;
+	small = heap_open(&attr);
+	for (n = 0; n < 8; n++) {
+		if (mrrc_heap_alloc(small, 1, 700000, 0, &addr[n], &cookie))
+			break;
+	}
+	ck_assert_uint_eq(n, 2);
+	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_LIMIT_HEAP], 1);
+	ck_assert_uint_eq(heap_fake.note[MRRC_HEAP_LIMIT_HEAP].limit, 2 * MIB);
+	ck_assert(!heap_fake.note[MRRC_HEAP_LIMIT_HEAP].again);
+	ck_assert_uint_le(heap_stats_of(small).bytes, 2 * MIB);
+	ck_assert_uint_eq(heap_stats_of(small).limit, 2 * MIB);
+	/* what is idle makes room */
+	heap_put(addr[0]);
+	heap_put(addr[1]);
+	heap_put(heap_get(small, 1, 2 * MIB - 65536, 0));
+	ck_assert_int_eq(mrrc_heap_alloc(small, 1, 3 * MIB, 0, &addr[0],
+					 &cookie), -ENOMEM);
+	ck_assert(heap_fake.note[MRRC_HEAP_LIMIT_HEAP].again);
+	/* other heaps have their own */
+	heap_put(heap_get(heap, 1, 3 * MIB, 0));
+	ck_assert_int_eq(mrrc_heap_alloc(heap_open(&attr), 1, 3 * MIB, 0,
+					 &addr[0], &cookie), -ENOMEM);
+	ck_assert(!heap_fake.note[MRRC_HEAP_LIMIT_HEAP].again);
+}
+END_TEST
+
+START_TEST(domain_limit)
+{
+	void *addr, *cookie;
+
+	mrrc_heaps_close(heaps);
+	heap_domain(4 * MIB);
+	addr = heap_get(heap, 1, 3 * MIB, 0);
+	ck_assert_int_eq(mrrc_heap_alloc(heap_open(&heap_plain), 1, 2 * MIB, 0,
+					 &cookie, &cookie), -ENOMEM);
+	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_LIMIT_DOMAIN], 1);
+	heap_put(addr);
+	/* the other heap's idle block goes */
+	heap_put(heap_get(heap_open(&heap_plain), 1, 2 * MIB, 0));
+	ck_assert_uint_le(heap_fake.live_bytes, 4 * MIB);
+}
+END_TEST
+
+START_TEST(registration_fails)
+{
+	void *addr, *cookie;
+
+	/* the cache gives way */
+	heap_fake.fail_in = 1;
+	heap_fake.fail_rc = -ENOMEM;
+	heap_fake.reapable = 1;
+	heap_put(heap_get(heap, 1, 100, 0));
+	ck_assert_uint_eq(heap_fake.reaps, 1);
+	ck_assert_uint_eq(heap_stats_of(heap).reg_fails, 1);
+	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_NO_REG], 0);
+	/* idle blocks give way */
+	mrrc_heap_trim(heap);
+	heap_put(heap_get(heap, 1, 5 * MIB, 0));
+	heap_fake.max_live_bytes = 8 * MIB;
+	heap_put(heap_get(heap, 1, 7 * MIB, 0));
+	/* nothing gives way */
+	ck_assert_int_eq(mrrc_heap_alloc(heap, 1, 9 * MIB, 0, &addr, &cookie),
+			 -ENOMEM);
+	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_NO_REG], 1);
+	ck_assert_int_eq(heap_fake.note[MRRC_HEAP_NO_REG].err, -ENOMEM);
+	/* what is no limit is not tried again */
+	heap_fake.max_live_bytes = 0;
+	heap_fake.reaps = 0;
+	heap_fake.fail_in = 1;
+	heap_fake.fail_rc = -EOPNOTSUPP;
+	ck_assert_int_eq(mrrc_heap_alloc(heap, 1, 9 * MIB, 0, &addr, &cookie),
+			 -EOPNOTSUPP);
+	ck_assert_uint_eq(heap_fake.reaps, 0);
+	heap_put(heap_get(heap, 1, 9 * MIB, 0));
+	ck_assert(mrrc_heap_valid(heap));
+}
+END_TEST
+
+/* Grown by ever longer blocks, a heap ends where its limit is. */
+START_TEST(heap_limit_is_reached)
+{
+	struct mrrc_heap_attr attr = heap_plain;
+	void *addr[40], *cookie;
+	struct mrrc_heap *small;
+	unsigned n;
+
+	attr.max_bytes = 18 * MIB;
+	small = heap_open(&attr);
+	for (n = 0; n < 40; n++) {
+		if (mrrc_heap_alloc(small, 1, MIB / 2 - 32, 0, &addr[n],
+				    &cookie))
+			break;
+	}
+	ck_assert_uint_eq(n, 36);
+	ck_assert_uint_eq(heap_stats_of(small).bytes, 18 * MIB);
+	mrrc_heap_close(small);
+	/* and the domain's */
+	mrrc_heaps_close(heaps);
+	heap_domain(18 * MIB);
+	for (n = 0; n < 40; n++) {
+		if (mrrc_heap_alloc(heap, 1, MIB / 2 - 32, 0, &addr[n],
+				    &cookie))
+			break;
+	}
+	ck_assert_uint_eq(n, 36);
+}
+END_TEST
+
+/* At a limit, what is freed is there for other sizes, however little it is. */
+static void freed_makes_room(struct mrrc_heap *full)
+{
+	void *addr[1000], *other, *cookie;
+	unsigned n;
+
+	for (n = 0; n < 1000; n++) {
+		if (mrrc_heap_alloc(full, 1, 32000, 0, &addr[n], &cookie))
+			break;
+	}
+	ck_assert_uint_lt(n, 1000);
+	heap_put(addr[n / 2]);
+	ck_assert_int_eq(mrrc_heap_alloc(full, 1, 20000, 0, &other, &cookie),
+			 0);
+	heap_put(other);
+	addr[n / 2] = heap_get(full, 1, 32000, 0);
+	while (n)
+		heap_put(addr[--n]);
+	ck_assert(mrrc_heap_valid(full));
+}
+
+START_TEST(freed_makes_room_at_limits)
+{
+	struct mrrc_heap_attr attr = heap_plain;
+
+	attr.max_bytes = MIB;
+	freed_makes_room(heap_open(&attr));
+	/* the core's, which nobody knows before */
+	heap_fake.max_live_bytes = MIB;
+	freed_makes_room(heap);
+	mrrc_heaps_close(heaps);
+	heap_domain(MIB);
+	freed_makes_room(heap);
+}
+END_TEST
+
+#define AT_ONCE	8
+
+static pthread_barrier_t at_once;
+
+static void *take_one(void *from)
+{
+	void *addr, *cookie;
+
+	pthread_barrier_wait(&at_once);
+	return mrrc_heap_alloc(from, 1, 64, 0, &addr, &cookie) ? from : NULL;
+}
+
+/* Threads share the one block that there may be, whoever comes first. */
+START_TEST(one_block_for_all)
+{
+	struct mrrc_heap_attr attr = heap_plain;
+	pthread_t thread[AT_ONCE];
+	unsigned i, round, failed = 0;
+	struct mrrc_heap *small;
+	void *ret;
+
+	attr.max_bytes = MIB;
+	attr.prefault = true;
+	pthread_barrier_init(&at_once, NULL, AT_ONCE);
+	for (round = 0; round < 30; round++) {
+		small = heap_open(&attr);
+		for (i = 0; i < AT_ONCE; i++)
+			ck_assert_int_eq(pthread_create(&thread[i], NULL,
+							take_one, small), 0);
+		for (i = 0; i < AT_ONCE; i++) {
+			pthread_join(thread[i], &ret);
+			failed += ret != NULL;
+		}
+		mrrc_heap_close(small);
+	}
+	pthread_barrier_destroy(&at_once);
+	ck_assert_uint_eq(failed, 0);
+}
+END_TEST
+
+/* What there was no room for has never been there. */
+START_TEST(peaks_are_of_what_was)
+{
+	struct mrrc_heap_stats stats;
+	void *addr, *cookie;
+
+	mrrc_heaps_close(heaps);
+	heap_domain(64 * MIB);
+	heap_put(heap_get(heap, 1, 4 * MIB, MRRC_HEAP_ISOLATED));
+	ck_assert_int_eq(mrrc_heap_alloc(heap, 1, 100 * MIB, 0, &addr,
+					 &cookie), -ENOMEM);
+	heap_fake.fail_in = 1;
+	heap_fake.fail_rc = -EOPNOTSUPP;
+	ck_assert_int_eq(mrrc_heap_alloc(heap, 1, 20 * MIB, 0, &addr,
+					 &cookie), -EOPNOTSUPP);
+	ck_assert_uint_eq(heap_stats_of(heap).bytes_peak, 4 * MIB);
+	mrrc_heaps_stats(heaps, &stats);
+	ck_assert_uint_eq(stats.bytes_peak, 4 * MIB);
+	ck_assert_uint_eq(stats.bytes, 0);
+}
+END_TEST
+
+/* More pages than a block can count. Address space there is. */
+START_TEST(longer_than_any_block)
+{
+	static const size_t lens[] = {
+		((size_t) 1 << 44) + 4096, MRRC_HEAP_LEN_MAX
+	};
+	struct mrrc_heap_place place;
+	void *addr, *cookie;
+	unsigned i;
+
+	for (i = 0; i < 4; i++) {
+		if (mrrc_heap_alloc(heap, 1, lens[i / 2],
+				    i % 2 ? MRRC_HEAP_ISOLATED : 0, &addr,
+				    &cookie))
+			continue;
+		ck_assert_int_eq(mrrc_heap_query(heaps, (uintptr_t) addr +
+						 lens[i / 2] / 2, &place), 0);
+		heap_put(addr);
+	}
+	ck_assert_uint_eq(heap_stats_of(heap).bytes, 0);
+}
+END_TEST
+
+/* Each step of opening and of the first allocations fails once. */
+static void nth_fails(size_t len, unsigned flags)
+{
+	void *addr = NULL, *cookie;
+	struct mrrc_heaps *h;
+	struct mrrc_heap *one;
+	unsigned nth;
+	bool fired;
+	int ret;
+
+	for (nth = 1;; nth++) {
+		heap_fake = FAKE_HEAP;
+		h = NULL;
+		one = NULL;
+		fault_arm(nth);
+		ret = mrrc_heaps_open(&fake_heap_ops, &heap_fake, 0, &h);
+		if (!ret)
+			ret = mrrc_heap_open(h, &heap_plain, &one);
+		if (!ret)
+			ret = mrrc_heap_alloc(one, 1, len, flags, &addr,
+					      &cookie);
+		if (!ret)
+			ret = mrrc_heap_free(h, addr);
+		if (h)
+			mrrc_heaps_close(h);
+		fired = fault_disarm();
+		ck_assert_uint_eq(fault_leaks(), 0);
+		ck_assert_uint_eq(heap_fake.live, 0);
+		if (!fired)
+			break;
+		/* a missing magazine or barrier is no failure */
+		ck_assert_msg(!ret || ret == -ENOMEM || ret == -EAGAIN,
+			      "step %u: %d", nth, ret);
+	}
+	ck_assert_int_eq(ret, 0);
+	ck_assert_uint_gt(nth, 5);
+}
+
+START_TEST(each_step_fails)
+{
+	nth_fails(100, 0);
+	nth_fails(100, MRRC_HEAP_ISOLATED);
+	nth_fails(100000, 0);
+	nth_fails(5 * MIB, 0);
+}
+END_TEST
+
+/* ---- idle blocks --------------------------------------------------------- */
+
+START_TEST(trim_gives_all_back)
+{
+	void *addr[3000];
+	unsigned i;
+
+	for (i = 0; i < 3000; i++)
+		addr[i] = heap_get(heap, 1, 1 + i * 37 % 60000, 0);
+	ck_assert_uint_gt(heap_stats_of(heap).blocks, 10);
+	for (i = 0; i < 3000; i++)
+		heap_put(addr[i]);
+	mrrc_heap_trim(heap);
+	ck_assert_uint_eq(heap_stats_of(heap).blocks, 0);
+	ck_assert_uint_eq(heap_stats_of(heap).bytes, 0);
+	ck_assert_uint_eq(heap_stats_of(heap).kept_bytes, 0);
+	ck_assert_uint_eq(heap_fake.live, 0);
+	/* and what is in use stays */
+	addr[0] = heap_get(heap, 1, 100, 0);
+	mrrc_heaps_trim(heaps);
+	ck_assert_uint_eq(heap_fake.live, 1);
+	memset(addr[0], 1, 100);
+	heap_put(addr[0]);
+}
+END_TEST
+
+static uint64_t now_ms(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+START_TEST(idle_blocks_go_by_themselves)
+{
+	struct mrrc_heap_attr attr = heap_plain;
+	struct mrrc_heap *brief;
+	void *addr[40];
+	size_t kept;
+	uint64_t begin;
+	unsigned i;
+
+	attr.idle_ms = 40;
+	begin = now_ms();
+	brief = heap_open(&attr);
+	for (i = 0; i < 40; i++)
+		addr[i] = heap_get(brief, 1, 300000, 0);
+	heap_put(heap_get(brief, 1, 5 * MIB, 0));
+	for (i = 0; i < 40; i++)
+		heap_put(addr[i]);
+	kept = heap_stats_of(brief).blocks;
+	/* a busy machine: some may have gone */
+	ck_assert(kept > 5 || now_ms() - begin >= attr.idle_ms / 2);
+	/* calls that only use the magazines do not look: these do */
+	for (i = 0; i < 40 && heap_stats_of(brief).blocks > 1; i++) {
+		usleep(10000);
+		heap_put(heap_get(brief, 1, 100, MRRC_HEAP_ISOLATED));
+	}
+	ck_assert_uint_le(heap_stats_of(brief).blocks, 1);
+	ck_assert_uint_le(i, 39);
+
+	attr.idle_ms = MRRC_HEAP_IDLE_KEEP;
+	brief = heap_open(&attr);
+	heap_put(heap_get(brief, 1, 5 * MIB, 0));
+	usleep(50000);
+	heap_put(heap_get(brief, 1, 100, MRRC_HEAP_ISOLATED));
+	ck_assert_uint_eq(heap_stats_of(brief).blocks, 1);
+}
+END_TEST
+
+START_TEST(blocks_grow_with_the_heap)
+{
+	void **addr = malloc(2000 * sizeof(*addr));
+	unsigned i;
+
+	for (i = 0; i < 2000; i++)
+		addr[i] = heap_get(heap, 1, 100000, 0);
+	/* 200 MB: far fewer registrations than MiB, and little to spare */
+	ck_assert_uint_lt(heap_fake.regs, 100);
+	ck_assert_uint_lt(heap_fake.live_bytes, 2000 * 100000UL / 4 * 5);
+	for (i = 0; i < 2000; i++)
+		heap_put(addr[i]);
+	free(addr);
+}
+END_TEST
+
+/* ---- pages --------------------------------------------------------------- */
+
+START_TEST(page_kinds)
+{
+	static const enum mrrc_pages kinds[] = {
+		MRRC_PAGES_4K, MRRC_PAGES_THP, MRRC_PAGES_2M, MRRC_PAGES_1G,
+	};
+	struct mrrc_heap_attr attr = heap_plain;
+	struct mrrc_heap_place place;
+	struct mrrc_heap *paged;
+	unsigned i, round;
+	char *addr;
+
+	for (i = 0; i < 4; i++) {
+		attr.pages = kinds[i];
+		attr.prefault = i < 2;
+		paged = heap_open(&attr);
+		for (round = 0; round < 2; round++) {
+			addr = heap_get(paged, 1, 100000, 0);
+			memset(addr, i, 100000);
+			ck_assert_int_eq(mrrc_heap_query(heaps,
+					(uintptr_t) addr, &place), 0);
+			/* or what there is in its place */
+			ck_assert_int_le(place.pages, kinds[i]);
+			ck_assert_int_ne(place.pages, MRRC_PAGES_AUTO);
+			ck_assert_uint_eq(place.block_len %
+					  mrrc_pages_size(place.pages), 0);
+			ck_assert_uint_eq(place.block %
+					  mrrc_pages_size(place.pages), 0);
+			ck_assert_uint_eq(heap_stats_of(paged).bytes,
+					  place.block_len);
+			ck_assert_uint_eq(heap_fake.live_bytes,
+					  place.block_len);
+			heap_put(addr);
+			mrrc_heap_trim(paged);
+		}
+		if (kinds[i] >= MRRC_PAGES_2M && place.pages != kinds[i])
+			ck_assert_uint_eq(
+				heap_fake.note[MRRC_HEAP_FALLBACK].size,
+				mrrc_pages_size(kinds[i]));
+		mrrc_heap_close(paged);
+	}
+	/* said once for each kind */
+	ck_assert_uint_le(heap_fake.events[MRRC_HEAP_FALLBACK], 2);
+}
+END_TEST
+
+START_TEST(prefaulted)
+{
+	struct mrrc_heap_attr attr = heap_plain;
+	struct mrrc_heap_place place;
+	unsigned char there[256];
+	struct mrrc_heap *paged;
+	unsigned i;
+
+	attr.prefault = true;
+	attr.pages = MRRC_PAGES_4K;
+	paged = heap_open(&attr);
+	mrrc_heap_query(heaps, (uintptr_t) heap_get(paged, 1, 100, 0), &place);
+	ck_assert_int_eq(mincore((void *) place.block, MIB, there), 0);
+	for (i = 0; i < 256; i++)
+		ck_assert_uint_eq(there[i] & 1, 1);
+	mrrc_heap_close(paged);
+}
+END_TEST
+
+Suite *heap_block_suite(void)
+{
+	Suite *suite = suite_create("heap_block");
+	TCase *tcase = tcase_create("heap_block");
+
+	tcase_add_checked_fixture(tcase, heap_setup, heap_teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, heap_limit);
+	tcase_add_test(tcase, domain_limit);
+	tcase_add_test(tcase, heap_limit_is_reached);
+	tcase_add_test(tcase, freed_makes_room_at_limits);
+	tcase_add_test(tcase, one_block_for_all);
+	tcase_add_test(tcase, peaks_are_of_what_was);
+	tcase_add_test(tcase, longer_than_any_block);
+	tcase_add_test(tcase, registration_fails);
+	tcase_add_test(tcase, each_step_fails);
+	tcase_add_test(tcase, trim_gives_all_back);
+	tcase_add_test(tcase, idle_blocks_go_by_themselves);
+	tcase_add_test(tcase, blocks_grow_with_the_heap);
+	tcase_add_test(tcase, page_kinds);
+	tcase_add_test(tcase, prefaulted);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the allocator says of the application's mistakes.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "heap_fixture.h"
+
+START_TEST(double_free)
+{
+	static const size_t lens[] = { 1, 64, 5000, 100000, 3000000 };
+	unsigned i;
+	void *addr;
+
+	for (i = 0; i < 5; i++) {
+		addr = heap_get(heap, 1, lens[i], 0);
+		heap_put(addr);
+		ck_assert_int_eq(mrrc_heap_free(heaps, addr), -EALREADY);
+		ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_DOUBLE_FREE],
+				  i + 1);
+		ck_assert_uint_eq(heap_fake.note[MRRC_HEAP_DOUBLE_FREE].addr,
+				  (uintptr_t) addr);
+		/* it is not handed out twice */
+		ck_assert_ptr_ne(heap_get(heap, 1, lens[i], 0),
+				 heap_get(heap, 1, lens[i], 0));
+	}
+	ck_assert_uint_eq(heap_stats_of(heap).mistakes, 5);
+}
+END_TEST
+
+START_TEST(foreign_and_inside)
+{
+	static const size_t lens[] = { 64, 5000, 100000, 3000000 };
+	int local;
+	unsigned i;
+	char *addr, *mapped;
+
+	heap_put(NULL);
+	ck_assert_int_eq(mrrc_heap_free(heaps, &local), -EINVAL);
+	ck_assert_int_eq(mrrc_heap_free(heaps, (void *) 16), -EINVAL);
+	ck_assert_int_eq(mrrc_heap_free(heaps, (void *) UINTPTR_MAX),
+			 -EINVAL);
+	mapped = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		      0);
+	ck_assert_int_eq(mrrc_heap_free(heaps, mapped), -EINVAL);
+	munmap(mapped, 4096);
+	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_FOREIGN], 4);
+	for (i = 0; i < 4; i++) {
+		addr = heap_get(heap, 1, lens[i], 0);
+		ck_assert_int_eq(mrrc_heap_free(heaps, addr + 1), -EINVAL);
+		ck_assert_int_eq(mrrc_heap_free(heaps, addr + 16), -EINVAL);
+		ck_assert_int_eq(mrrc_heap_free(heaps, addr + lens[i] - 16),
+				 -EINVAL);
+		ck_assert_uint_eq(heap_fake.note[MRRC_HEAP_INSIDE].base,
+				  (uintptr_t) addr);
+		ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_INSIDE],
+				  3 * i + 3);
+		heap_put(addr);
+	}
+}
+END_TEST
+
+START_TEST(other_domain)
+{
+	struct mrrc_heaps *others;
+	struct mrrc_heap_place place;
+	void *addr = heap_get(heap, 1, 100, 0);
+
+	ck_assert_int_eq(mrrc_heaps_open(&fake_heap_ops, &heap_fake, 0,
+					 &others), 0);
+	ck_assert_int_eq(mrrc_heap_free(others, addr), -EDOM);
+	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_OTHER_DOMAIN], 1);
+	ck_assert_int_eq(mrrc_heap_query(others, (uintptr_t) addr, &place),
+			 -ENOENT);
+	ck_assert_ptr_null(mrrc_heap_cookie(others, addr, 100));
+	mrrc_heaps_close(others);
+	heap_put(addr);
+}
+END_TEST
+
+START_TEST(overflow_and_use_after_free)
+{
+	static const size_t lens[] = { 1, 100, 5000, 100000, 3000000 };
+	unsigned i;
+	char *addr;
+
+	if (!MRRC_HEAP_CANARY || mrrc_heap_watched)
+		skip("not a debug build, or a tool watches\n");
+	for (i = 0; i < 5; i++) {
+		addr = heap_get(heap, 1, lens[i], 0);
+		addr[lens[i] + 3] ^= 1;
+		ck_assert_int_eq(mrrc_heap_free(heaps, addr), -EOVERFLOW);
+		ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_OVERFLOW], i + 1);
+		ck_assert_uint_eq(heap_fake.note[MRRC_HEAP_OVERFLOW].offset,
+				  lens[i] + 3);
+	}
+	addr = heap_get(heap, 1, 1000, 0);
+	heap_put(addr);
+	addr[17] = 0;
+	ck_assert_ptr_eq(heap_get(heap, 1, 1000, 0), addr);
+	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_USED_FREED], 1);
+	ck_assert_uint_eq(heap_fake.note[MRRC_HEAP_USED_FREED].offset, 17);
+	heap_put(addr);
+}
+END_TEST
+
+static pthread_t trimmer;
+static bool trimmed;
+
+static void *trim_other(void *arg)
+{
+	mrrc_heap_trim(heap);
+	return NULL;
+}
+
+/* It may take as long as the log does: others trim meanwhile. */
+static void trim_meanwhile(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 60;
+	ck_assert_int_eq(pthread_create(&trimmer, NULL, trim_other, NULL), 0);
+	trimmed = !pthread_timedjoin_np(trimmer, NULL, &until);
+}
+
+START_TEST(said_outside_gates)
+{
+	static const size_t lens[] = { 100, 100000 };
+	unsigned i;
+	char *addr;
+
+	if (!MRRC_HEAP_CANARY || mrrc_heap_watched)
+		skip("not a debug build, or a tool watches\n");
+	for (i = 0; i < 2; i++) {
+		heap_put(heap_get(heap, 1, lens[i], 0));
+		heap_fake.on_note = trim_meanwhile;
+		addr = heap_get(heap, 1, lens[i], 0);
+		addr[lens[i]] ^= 1;
+		ck_assert_int_eq(mrrc_heap_free(heaps, addr), -EOVERFLOW);
+		ck_assert_msg(trimmed, "overflow, said inside a gate");
+		addr[0] ^= 1;
+		trimmed = false;
+		heap_put(heap_get(heap, 1, lens[i], 0));
+		ck_assert_msg(trimmed, "use after free, said inside a gate");
+		heap_fake.on_note = NULL;
+	}
+	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_OVERFLOW], 2);
+	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_USED_FREED], 2);
+}
+END_TEST
+
+/* Lengths that 31 bits do not hold, fresh and used again. */
+START_TEST(gigabytes)
+{
+	static const size_t lens[] = { (size_t) 2 << 30, (size_t) 3 << 30 };
+	struct mrrc_heap_place place;
+	unsigned i, round;
+	char *addr;
+
+	if (mrrc_heap_watched)
+		skip("a tool would mark each byte\n");
+	for (i = 0; i < 2; i++) {
+		for (round = 0; round < 2; round++) {
+			addr = heap_get(heap, 1, lens[i], 0);
+			ck_assert_int_eq(mrrc_heap_query(heaps,
+					(uintptr_t) addr + 1, &place), 0);
+			ck_assert_uint_eq(place.len, lens[i]);
+			heap_put(addr);
+		}
+		ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_USED_FREED], 0);
+		if (!MRRC_HEAP_CANARY)
+			continue;
+		addr = heap_get(heap, 1, lens[i], 0);
+		addr[lens[i] + 3] ^= 1;
+		ck_assert_int_eq(mrrc_heap_free(heaps, addr), -EOVERFLOW);
+		ck_assert_uint_eq(heap_fake.note[MRRC_HEAP_OVERFLOW].offset,
+				  lens[i] + 3);
+	}
+}
+END_TEST
+
+Suite *heap_bug_suite(void)
+{
+	Suite *suite = suite_create("heap_bug");
+	TCase *tcase = tcase_create("heap_bug");
+
+	tcase_add_checked_fixture(tcase, heap_setup, heap_teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, double_free);
+	tcase_add_test(tcase, foreign_and_inside);
+	tcase_add_test(tcase, other_domain);
+	tcase_add_test(tcase, overflow_and_use_after_free);
+	tcase_add_test(tcase, said_outside_gates);
+	tcase_add_test(tcase, gigabytes);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What each thread freed last, and gets first (sys/heap_fast.h).
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "heap_fixture.h"
+
+START_TEST(freed_last_is_found_freed_twice)
+{
+	void *one = heap_get(heap, 1, 64, 0), *two = heap_get(heap, 1, 64, 0);
+
+	heap_put(one);
+	ck_assert_int_eq(mrrc_heap_free(heaps, one), -EALREADY);
+	heap_put(two);
+	ck_assert_int_eq(mrrc_heap_free(heaps, one), -EALREADY);
+	ck_assert_int_eq(mrrc_heap_free(heaps, two), -EALREADY);
+	ck_assert_ptr_ne(heap_get(heap, 1, 64, 0), heap_get(heap, 1, 64, 0));
+	ck_assert_uint_eq(heap_stats_of(heap).live, 2);
+	ck_assert_uint_eq(heap_stats_of(heap).mistakes, 3);
+}
+END_TEST
+
+START_TEST(freed_last_stays_in_its_heap)
+{
+	struct mrrc_heap *other = heap_open(&heap_plain);
+	struct mrrc_heap_place place;
+	void *addr = heap_get(heap, 1, 64, 0);
+	unsigned i;
+
+	for (i = 0; i < 100; i++) {
+		heap_put(addr);
+		addr = heap_get(i % 2 ? heap : other, 1, 64, 0);
+		ck_assert_int_eq(mrrc_heap_query(heaps, (uintptr_t) addr,
+						 &place), 0);
+		ck_assert_ptr_eq(place.heap, i % 2 ? heap : other);
+	}
+	heap_put(addr);
+	/* the heap that takes its place gets none of it */
+	mrrc_heap_close(heap);
+	heap = heap_open(&heap_plain);
+	for (i = 0; i < 100; i++)
+		heap_get(heap, 1, 64, 0);
+	ck_assert_uint_eq(heap_stats_of(heap).live, 100);
+	ck_assert_uint_eq(heap_stats_of(other).live, 0);
+}
+END_TEST
+
+static void *only_free(void *addr)
+{
+	heap_put(addr);
+	return NULL;
+}
+
+/* A thread that has nothing of the heap's but that. */
+START_TEST(freed_last_by_a_thread_that_ends)
+{
+	pthread_t thread;
+	unsigned i;
+	void *addr;
+
+	for (i = 0; i < 20; i++) {
+		addr = heap_get(heap, 1, 100000, 0);
+		ck_assert_int_eq(pthread_create(&thread, NULL, only_free,
+						addr), 0);
+		pthread_join(thread, NULL);
+	}
+	ck_assert_uint_eq(heap_stats_of(heap).frees, 20);
+	ck_assert_uint_eq(heap_stats_of(heap).live, 0);
+	mrrc_heap_trim(heap);
+	ck_assert_uint_eq(heap_fake.live, 0);
+}
+END_TEST
+
+/* The first one after what is kept: it begins where a page does. */
+static char *get_first(size_t len)
+{
+	char *each[64], *first;
+	unsigned i;
+
+	for (i = 0; i < 64; i++)
+		each[i] = heap_get(heap, 1, len, 0);
+	for (i = 0, first = each[0]; i < 64; i++) {
+		if (each[i] < first)
+			first = each[i];
+	}
+	for (i = 0; i < 64; i++) {
+		if (each[i] != first)
+			heap_put(each[i]);
+	}
+	/* so that nothing is at hand */
+	mrrc_heap_trim(heap);
+	return first;
+}
+
+/* Live again, it is still known: what others did to it meanwhile counts. */
+static char *freed_by_another(size_t len)
+{
+	char *addr = get_first(len);
+	pthread_t thread;
+
+	heap_put(addr);
+	ck_assert_ptr_eq(heap_get(heap, 1, len, 0), addr);
+	ck_assert_int_eq(pthread_create(&thread, NULL, only_free, addr), 0);
+	pthread_join(thread, NULL);
+	return addr;
+}
+
+START_TEST(freed_last_and_by_another_thread)
+{
+	static const size_t lens[] = { 64, 4096, 100000 };
+	struct mrrc_heaps *others;
+	uintptr_t wild[] = { 1, 16, 4096, UINTPTR_MAX, UINTPTR_MAX - 15 };
+	unsigned i, k;
+	void *addr;
+
+	ck_assert_int_eq(mrrc_heaps_open(&fake_heap_ops, &heap_fake, 0,
+					 &others), 0);
+	for (i = 0; i < 3; i++) {
+		addr = freed_by_another(lens[i]);
+		ck_assert_int_eq(mrrc_heap_free(heaps, addr), -EALREADY);
+		addr = heap_get(heap, 1, lens[i], 0);
+		heap_put(addr);
+		ck_assert_ptr_eq(heap_get(heap, 1, lens[i], 0), addr);
+		ck_assert_int_eq(mrrc_heap_free(others, addr), -EDOM);
+		heap_put(addr);
+		/* and when its block is gone */
+		addr = freed_by_another(lens[i]);
+		mrrc_heap_trim(heap);
+		ck_assert_uint_eq(heap_fake.live, 0);
+		ck_assert_int_eq(mrrc_heap_free(heaps, addr), -EINVAL);
+		for (k = 0; k < 5; k++)
+			ck_assert_int_eq(mrrc_heap_free(heaps,
+							(void *) wild[k]),
+					 -EINVAL);
+		heap_put(NULL);
+	}
+	mrrc_heaps_close(others);
+}
+END_TEST
+
+/* Its page becomes part of something else, at the same address. */
+START_TEST(freed_last_and_cut_anew)
+{
+	static const size_t lens[] = { 64, 48, 4096, 40000, 12288, 1024 };
+	char *kept = heap_get(heap, 1, 300000, 0), *addr, *again[512];
+	unsigned i, k, n, same = 0;
+
+	for (i = 0; i < 36; i++) {
+		addr = freed_by_another(lens[i / 6]);
+		/* to the arena */
+		mrrc_heap_trim(heap);
+		for (n = 0; n < 512; n++) {
+			again[n] = heap_get(heap, 1, lens[i % 6], 0);
+			if (again[n] == addr)
+				break;
+		}
+		same += n < 512;
+		n += n < 512;
+		for (k = n; k--;)
+			heap_put(again[k]);
+		for (k = 0; k < n; k++)
+			ck_assert_int_eq(mrrc_heap_free(heaps, again[k]),
+					 -EALREADY);
+		ck_assert(mrrc_heap_valid(heap));
+		ck_assert_uint_eq(heap_stats_of(heap).live, 1);
+		mrrc_heap_trim(heap);
+	}
+	/* else nothing was tested */
+	ck_assert_uint_ge(same, 20);
+	heap_put(kept);
+}
+END_TEST
+
+/* What nobody wants any more is not in the way of what is wanted. */
+START_TEST(freed_last_gives_way)
+{
+	const struct mrrc_hot *hot;
+	unsigned i;
+	void *addr;
+
+	heap_put(heap_get(heap, 1, 64, 0));
+	hot = &mrrc_tcache_self->hot;
+	if (!hot->key)
+		skip("a tool watches\n");
+	for (i = 0; i < MRRC_HOT_MISSES; i++)
+		heap_put(heap_get(heap, 1, 5000, 0));
+	addr = heap_get(heap, 1, 5000, 0);
+	heap_put(addr);
+	ck_assert_uint_eq(hot->object, (uintptr_t) addr);
+	ck_assert_uint_ne(hot->key, 0);
+	/* where it went to it is found */
+	heap_get(heap, 1, 64, 0);
+	ck_assert_uint_eq(heap_stats_of(heap).live, 1);
+	ck_assert_uint_eq(heap_stats_of(heap).allocs, MRRC_HOT_MISSES + 3);
+}
+END_TEST
+
+static atomic_bool trimming;
+
+static void *trim_on(void *arg)
+{
+	while (atomic_load(&trimming))
+		mrrc_heap_trim(heap);
+	return NULL;
+}
+
+/*
+ * Whoever trims takes it away: one of the two has it, never both. How long a
+ * loop takes is the scheduler's affair.
+ */
+START_TEST(freed_last_is_taken_away)
+{
+	const time_t end = time(NULL) + 5;
+	pthread_t thread;
+	unsigned i;
+	char *addr;
+
+	atomic_store(&trimming, true);
+	ck_assert_int_eq(pthread_create(&thread, NULL, trim_on, NULL), 0);
+	for (i = 0; i < 200000 && time(NULL) < end; i++) {
+		addr = heap_get(heap, 1, i % 64 ? 64 : 5000, 0);
+		*addr = 1;
+		heap_put(addr);
+	}
+	atomic_store(&trimming, false);
+	pthread_join(thread, NULL);
+	ck_assert(mrrc_heap_valid(heap));
+	ck_assert_uint_eq(heap_stats_of(heap).allocs, i);
+	ck_assert_uint_eq(heap_stats_of(heap).frees, i);
+	mrrc_heap_trim(heap);
+	ck_assert_uint_eq(heap_fake.live, 0);
+	ck_assert_uint_eq(heap_fake.allocs, i);
+	ck_assert_uint_eq(heap_fake.frees, i);
+}
+END_TEST
+
+/* ---- children of children ------------------------------------------------ */
+
+#define GENERATIONS	10
+#define HEAPS		40	/* of each: more in all than there are slots */
+
+/*
+ * A domain and heap of this process's own, with magazines, whatever its
+ * parents have; and of theirs it gets nothing. 0, or what is wrong.
+ */
+static int descend(unsigned generation)
+{
+	struct mrrc_heaps *theirs = heaps;
+	struct mrrc_heap *their_heap = heap;
+	void *object, *got, *cookie, *their_object = heap_get(heap, 1, 64, 0);
+	int status, i;
+	pid_t pid;
+
+	pid = fork();
+	if (pid)
+		return pid < 0 || waitpid(pid, &status, 0) != pid ? 1 :
+		       WIFSIGNALED(status) ? 2 : WEXITSTATUS(status);
+	alarm(60);
+	heap_domain(0);
+	for (i = 1; i < HEAPS && heap->slot; i++)
+		heap = heap_open(&heap_plain);
+	if (!heap->slot)
+		_exit(3);
+	object = heap_get(heap, 1, 64, 0);
+	heap_put(object);
+	/* what this thread freed last, and its magazine, are of this heap */
+	if (mrrc_heap_alloc(their_heap, 1, 64, 0, &got, &cookie) !=
+	    -EOPNOTSUPP || mrrc_heap_free(theirs, their_object))
+		_exit(4);
+	if (heap_get(heap, 1, 64, 0) != object)
+		_exit(5);
+	heap_put(object);
+	_exit(generation ? descend(generation - 1) : 0);
+}
+
+START_TEST(each_generation_has_magazines)
+{
+	ck_assert_int_eq(descend(GENERATIONS), 0);
+}
+END_TEST
+
+Suite *heap_hot_suite(void)
+{
+	Suite *suite = suite_create("heap_hot");
+	TCase *tcase = tcase_create("heap_hot");
+
+	tcase_add_checked_fixture(tcase, heap_setup, heap_teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, freed_last_is_found_freed_twice);
+	tcase_add_test(tcase, freed_last_stays_in_its_heap);
+	tcase_add_test(tcase, freed_last_by_a_thread_that_ends);
+	tcase_add_test(tcase, freed_last_and_by_another_thread);
+	tcase_add_test(tcase, freed_last_and_cut_anew);
+	tcase_add_test(tcase, freed_last_gives_way);
+	tcase_add_test(tcase, freed_last_is_taken_away);
+	tcase_add_test(tcase, each_generation_has_magazines);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/mon in programs that close every descriptor, the monitor's included, and
+ * use the numbers for files of their own; and whose threads unmap as they end.
+ * Each in a child, which has a monitor of its own.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <linux/userfaultfd.h>
+
+#include "fault.h"
+#include "mon_fixture.h"
+
+/* In a child, which needs a monitor of its own; NULL: it cannot be */
+static char *map_watched(void)
+{
+	char *ptr;
+
+	mon_setup();
+	ptr = mon_map(1);
+	return mon && !mon_watch(ptr, 1) ? ptr : NULL;
+}
+
+/* A program that closes every descriptor, ours included. */
+static int close_everything(void)
+{
+	char *ptr = map_watched();
+	int fd;
+
+	if (!ptr)
+		return 1;
+	for (fd = 3; fd < 64; fd++)
+		close(fd);
+	for (fd = 3; fd < 64; fd++) {
+		if (memfd_create("mine", 0) != fd)
+			return 2;
+	}
+	/* The numbers are taken by files that are none of our business. */
+	if (mrrc_mon_check(mon) != -ENODEV || mrrc_mon_works(mon))
+		return 3;
+	munmap(ptr, mon_page);
+	for (fd = 3; fd < 64; fd++) {
+		if (lseek(fd, 0, SEEK_END))
+			return 4;
+	}
+	return 0;
+}
+
+/* All numbers are this file's, under which it does not lie itself */
+static void take_numbers(int file)
+{
+	int fd;
+
+	for (fd = 3; fd < 64; fd++)
+		dup2(file, fd);
+}
+
+static bool numbers_taken(int file)
+{
+	struct stat is, was;
+	int fd;
+
+	fstat(file, &was);
+	for (fd = 3; fd < 64; fd++) {
+		if (fstat(fd, &is) || is.st_ino != was.st_ino)
+			return false;
+	}
+	return true;
+}
+
+static bool mon_fails(void)
+{
+	int i;
+
+	for (i = 0; i < 60000 && mrrc_mon_works(mon); i++)
+		usleep(1000);
+	return !mrrc_mon_works(mon);
+}
+
+/* The same, and what has the numbers now can be read. */
+static int close_and_reuse(void)
+{
+	char data[4096] = "", *ptr = map_watched();
+	int end[2];
+
+	if (!ptr)
+		return 1;
+	if (pipe(end) || fcntl(end[0], F_DUPFD, 64) != 64 ||
+	    write(end[1], data, sizeof(data)) != sizeof(data))
+		return 2;
+	take_numbers(64);
+	/* The reader still sleeps on the userfaultfd. */
+	munmap(ptr, mon_page);
+	if (!mon_fails())
+		return 3;
+	return read(64, data, sizeof(data)) == sizeof(data) ? 0 : 4;
+}
+
+/* The same, where there is nothing to read. */
+static int close_and_idle(void)
+{
+	char *ptr = map_watched();
+	int end[2];
+
+	if (!ptr)
+		return 1;
+	if (pipe(end) || fcntl(end[0], F_DUPFD, 64) != 64 ||
+	    fcntl(end[1], F_DUPFD, 65) != 65)
+		return 2;
+	take_numbers(64);
+	munmap(ptr, mon_page);
+	if (!mon_fails())
+		return 3;
+	return numbers_taken(64) ? 0 : 4;
+}
+
+/* The same, with a userfaultfd of somebody else's. */
+static int close_and_watch(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	char *ptr = map_watched(), *other;
+	int fd;
+
+	if (!ptr)
+		return 1;
+	other = mon_map(1);
+	fd = syscall(SYS_userfaultfd, O_NONBLOCK | 1 /* user mode only */);
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) ||
+	    fcntl(fd, F_DUPFD, 64) != 64)
+		return 2;
+	take_numbers(64);
+	if (!mon_watch(other, 1))
+		return 3;
+	munmap(ptr, mon_page);
+	if (!mon_fails())
+		return 4;
+	return numbers_taken(64) ? 0 : 5;
+}
+
+/* What stops the reader is somebody else's by now. */
+static int close_and_stop(void)
+{
+	uint64_t value;
+
+	mon_setup();
+	if (!mon || fcntl(eventfd(0, EFD_NONBLOCK), F_DUPFD, 64) != 64)
+		return 1;
+	take_numbers(64);
+	mon_teardown();
+	if (read(64, &value, sizeof(value)) > 0)
+		return 2;
+	return numbers_taken(64) ? 0 : 3;
+}
+
+static int (*const closers[])(void) = {
+	close_everything, close_and_reuse, close_and_idle, close_and_watch,
+	close_and_stop,
+};
+
+/* No thread is left when it forks: the child starts some. */
+static void in_fresh_child(int (*run)(void))
+{
+	pid_t pid;
+	int rc;
+
+	mon_setup();
+	need_uffd();
+	mon_teardown();
+	pid = fork();
+	if (!pid) {
+		rc = run();
+#ifndef __SANITIZE_ADDRESS__ /* it takes cancelled threads' ends for errors */
+		mon_teardown();
+#endif
+		_exit(rc);
+	}
+	mon_expect_child(pid);
+}
+
+START_TEST(test_closed)
+{
+	in_fresh_child(closers[_i]);
+}
+END_TEST
+
+static char *leftovers;
+static atomic_uint left;
+
+/* Each takes a page of its own. */
+static void unmap_leftover(void)
+{
+	munmap(leftovers + atomic_fetch_add(&left, 1) * mon_page, mon_page);
+}
+
+static int close_unmapping(void)
+{
+	alarm(20);
+	fault_at_thread_end(unmap_leftover);
+	mon_setup();
+	leftovers = mon_map(8);
+	if (mrrc_mon_watch(mon, (uintptr_t)leftovers, 8 * mon_page))
+		return 2;
+	mon_teardown();
+	return atomic_load(&left) ? 0 : 3;
+}
+
+/* The monitor's own threads unmap watched memory as they end. */
+START_TEST(test_close_unmaps)
+{
+	in_fresh_child(close_unmapping);
+}
+END_TEST
+
+Suite *mon_close_suite(void)
+{
+	Suite *suite = suite_create("mon-close");
+	TCase *tcase = tcase_create("mon-close");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_loop_test(tcase, test_closed, 0,
+			    sizeof(closers) / sizeof(closers[0]));
+	tcase_add_test(tcase, test_close_unmaps);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/pages: what a mapping that fails leaves.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+#include "fault.h"
+#include "sys/pages.h"
+
+#define MIB	((size_t) 1 << 20)
+
+static char *others;
+static bool others_done;
+static char *failed;	/* what was being mapped */
+
+/* Another thread maps what has been given back, right behind. */
+static void map_behind(char *addr, size_t len)
+{
+	failed = addr;
+	others = mmap(addr + len, 4096, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	others_done = others == addr + len;
+	if (others_done)
+		others[0] = 42;
+}
+
+/* As at vm.max_map_count: the ends are gone when the last step fails. */
+START_TEST(others_memory_stays)
+{
+	const struct mrrc_pages_attr attr = {
+		.kind = MRRC_PAGES_4K, .node = -1, .exact = true,
+	};
+	enum mrrc_pages got;
+	unsigned char there;
+	size_t mapped;
+	void *addr;
+	int ret;
+
+	others_done = false;
+	fault_arm(2);
+	fault_meanwhile(map_behind);
+	ret = mrrc_pages_map(8192, MIB, &attr, &addr, &mapped, &got);
+	ck_assert(fault_disarm());
+	ck_assert_int_eq(ret, -ENOMEM);
+	ck_assert(others_done);
+	ck_assert_int_eq(mincore(others, 4096, &there), 0);
+	ck_assert_int_eq(others[0], 42);
+	munmap(others, 4096);
+	/* and ours is gone */
+	ck_assert_int_eq(mincore(failed - 8192, 4096, &there), -1);
+	ck_assert_int_eq(mincore(failed, 4096, &there), -1);
+}
+END_TEST
+
+Suite *pages_suite(void)
+{
+	Suite *suite = suite_create("pages");
+	TCase *tcase = tcase_create("pages");
+
+	tcase_add_test(tcase, others_memory_stays);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

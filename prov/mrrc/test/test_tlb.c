@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/tlb: the table by itself, and the records that a thread keeps with it.
+ */
+#include "config.h"
+#include "sys/cache_hit.h"	/* before a global named cache */
+
+#include "mt_fixture.h"
+#include "suites.h"
+
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define RECORDS	(MRRC_TLB_SPARE + 10)
+
+static struct mrrc_pool *records;
+
+static void open_with_records(void)
+{
+	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
+	ck_assert_int_eq(mrrc_pool_open(64, RECORDS, &records), 0);
+	ck_assert_int_eq(mrrc_cache_mt_open(&(struct mrrc_cache_attr) {
+		.max_bytes = (size_t)1 << 40,
+		.max_regions = 5000,
+		.policy = "lru",
+		.ops = &fake_reg_ops,
+		.arg = &fake,
+		.mon = mt_mon,
+		.records = records,
+	}, &cache), 0);
+}
+
+static void tlb_setup(void)
+{
+	mt_setup();
+	open_with_records();
+}
+
+static void tlb_teardown(void)
+{
+	mt_teardown();
+	mrrc_pool_close(records);
+}
+
+/* ---- spares ---- */
+
+/* The calling thread keeps as many as it may; returns how many. */
+static unsigned keep_all(void)
+{
+	void *record[RECORDS];
+	unsigned i, kept = 0;
+
+	touch(0, 1);
+	for (i = 0; i < RECORDS; i++) {
+		record[i] = mrrc_pool_alloc(records);
+		ck_assert_ptr_nonnull(record[i]);
+	}
+	for (i = 0; i < RECORDS; i++) {
+		if (mrrc_tlb_keep_spare(mrrc_tlb_recent, record[i]))
+			kept++;
+		else
+			mrrc_pool_free(records, record[i]);
+	}
+	return kept;
+}
+
+START_TEST(test_spares)
+{
+	struct mrrc_tlb *tlb;
+	unsigned i;
+
+	ck_assert_uint_eq(keep_all(), MRRC_TLB_SPARE);
+	tlb = mrrc_tlb_recent;
+	/* the last is the next: its lines are warm */
+	for (i = MRRC_TLB_SPARE; i-- > 0; ) {
+		ck_assert(mrrc_tlb_has_spare(tlb));
+		ck_assert_ptr_eq(mrrc_tlb_take_spare(tlb),
+				 records->base + i * records->size);
+	}
+	ck_assert(!mrrc_tlb_has_spare(tlb));
+}
+END_TEST
+
+static void *keep_and_end(void *arg)
+{
+	ck_assert_uint_eq(keep_all(), MRRC_TLB_SPARE);
+	return NULL;
+}
+
+/* None is lost with the thread. */
+START_TEST(test_thread_ends)
+{
+	pthread_t thread;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		ck_assert_int_eq(pthread_create(&thread, NULL, keep_and_end,
+						NULL), 0);
+		pthread_join(thread, NULL);
+		ck_assert_uint_eq(mrrc_pool_live(records), 0);
+	}
+}
+END_TEST
+
+/* Nor with the cache, of which the thread knows nothing more. */
+START_TEST(test_cache_closes)
+{
+	struct mrrc_pool *before = records;
+
+	keep_all();
+	open_with_records();
+	ck_assert_uint_eq(mrrc_pool_live(before), 0);
+	mrrc_pool_close(before);
+	touch(0, 1);
+	ck_assert(!mrrc_tlb_has_spare(mrrc_tlb_recent));
+}
+END_TEST
+
+/* A child's table is of no cache, and its pool is a copy. */
+START_TEST(test_fork)
+{
+	struct mrrc_tlb *tlb;
+	int status;
+	pid_t pid;
+
+	keep_all();
+	tlb = mrrc_tlb_recent;
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (!pid)
+		_exit(mrrc_tlb_has_spare(tlb) || mrrc_tlb_last(&cache->tlbs));
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert(mrrc_tlb_has_spare(tlb));
+}
+END_TEST
+
+/* ---- the table ---- */
+
+#define SETS	64	/* of a new table */
+
+/* So many buffers, a power of two of pages apart, have room: up to 1 GiB. */
+START_TEST(test_strides)
+{
+	const size_t stride = (size_t)4096 << _i;
+	const uintptr_t first = (uintptr_t)12345 << 20;
+	const struct mrrc_tlb_entry *entry;
+	struct mrrc_tlb *tlb;
+	unsigned i, lost = 0;
+
+	tlb = mrrc_tlb_get(&cache->tlbs);
+	ck_assert_ptr_nonnull(tlb);
+	for (i = 0; i < 2 * SETS; i++)
+		mrrc_tlb_fill(tlb, first + i * stride, MRRC_RW, i + 1, false);
+	for (i = 0; i < 2 * SETS; i++) {
+		entry = mrrc_tlb_find(tlb, first + i * stride, MRRC_RW);
+		if (entry)
+			ck_assert_uint_eq(entry->ref, i + 1);
+		else
+			lost++;
+		ck_assert_ptr_null(mrrc_tlb_find(tlb, first + i * stride,
+						 MRRC_RO));
+	}
+	ck_assert_uint_eq(lost, 0);
+}
+END_TEST
+
+START_TEST(test_replaced)
+{
+	const uintptr_t addr = (uintptr_t)1 << 30;
+	struct mrrc_tlb *tlb = mrrc_tlb_get(&cache->tlbs);
+
+	ck_assert_ptr_null(mrrc_tlb_find(tlb, addr, MRRC_RW));
+	mrrc_tlb_fill(tlb, addr, MRRC_RW, 1, false);
+	mrrc_tlb_fill(tlb, addr, MRRC_RW, 2, false);
+	ck_assert_uint_eq(mrrc_tlb_find(tlb, addr + 4095, MRRC_RW)->ref, 2);
+	ck_assert_ptr_null(mrrc_tlb_find(tlb, addr + 4096, MRRC_RW));
+	mrrc_tlb_fill(tlb, addr, MRRC_RW, 3, true);
+	ck_assert_uint_eq(mrrc_tlb_find(tlb, addr + 4096, MRRC_RW)->ref, 3);
+	/* the smaller unit first */
+	ck_assert_uint_eq(mrrc_tlb_find(tlb, addr, MRRC_RW)->ref, 2);
+}
+END_TEST
+
+/* What a ref says of a word. */
+START_TEST(test_ref)
+{
+	struct mrrc_region region = { 0 };
+	uint64_t ref;
+
+	mrrc_region_renew(&region);
+	mrrc_region_publish(&region);
+	ref = mrrc_tlb_ref(0xabcdef, mrrc_region_tag(&region));
+	ck_assert_uint_eq(mrrc_tlb_ref_index(ref), 0xabcdef);
+	ck_assert(mrrc_region_try_hold(&region, ref));
+	ck_assert(mrrc_region_try_hold(&region, ref));
+	ck_assert_uint_eq(mrrc_region_held(&region), 2);
+	mrrc_region_retire(&region);
+	ck_assert(!mrrc_region_try_hold(&region, ref));
+	mrrc_region_unhold(&region);
+	mrrc_region_unhold(&region);
+	mrrc_region_renew(&region);
+	mrrc_region_publish(&region);
+	ck_assert(!mrrc_region_try_hold(&region, ref));
+}
+END_TEST
+
+Suite *tlb_suite(void)
+{
+	Suite *suite = suite_create("tlb");
+	TCase *tcase = tcase_create("tlb");
+
+	tcase_add_checked_fixture(tcase, tlb_setup, tlb_teardown);
+	tcase_add_test(tcase, test_spares);
+	tcase_add_test(tcase, test_thread_ends);
+	tcase_add_test(tcase, test_cache_closes);
+	tcase_add_test(tcase, test_fork);
+	tcase_add_loop_test(tcase, test_strides, 0, 13);
+	tcase_add_test(tcase, test_replaced);
+	tcase_add_test(tcase, test_ref);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Standard output of programs that exit in many places, argp's --help among
+ * them: what cannot be written is an error there, too.
+ */
+#ifndef OUT_H
+#define OUT_H
+
+/* Once, first thing in main(). The name stays the caller's. */
+void out_check_at_exit(const char *program);
+
+#endif /* OUT_H */

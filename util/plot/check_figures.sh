@@ -1,0 +1,262 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# check_figures.sh: what the pages of docs/ name is there: files, figures,
+# benchmarks, commands; recorded traces can be read; figures.sh makes its quick
+# part, and leaves everything as it was if that fails. Part of make check, which
+# sets SIM and TRACE.
+
+set -u
+export LC_ALL=C
+
+top=$(cd -- "${srcdir:-$(dirname -- "$0")/../..}" && pwd)
+sim=${SIM:-util/fi_mrrc_sim}
+trace=${TRACE:-util/fi_mrrc_trace}
+dir=$(mktemp -d "${TMPDIR:-/tmp}/check_figures.XXXXXX") || exit 1
+trap 'rm -rf "$dir"' EXIT
+export OFI_MRRC_BUILD=$dir/build
+failed=0
+
+fail()
+{
+	echo "FAIL: $*"
+	failed=1
+}
+
+# ---- what is named is there --------------------------------------------------
+
+links()
+{
+	local page link
+
+	for page in "$top"/docs/*.md "$top/README.md" \
+		"$top/fabtests/traces/README.md"; do
+		while read -r link; do
+			[ -e "$(dirname "$page")/${link%%#*}" ] ||
+				fail "${page##*/}: $link is not there"
+		done < <(grep -oE '\]\([^):# ]+[^): ]*\)' "$page" |
+			sed 's/^](//; s/)$//')
+	done
+}
+
+# Every figure is shown on the one page, complete, and small.
+figures()
+{
+	local file
+
+	for file in "$top"/docs/figures/*.svg; do
+		grep -q "(figures/${file##*/})" "$top/docs/figures.md" ||
+			fail "figures.md does not show ${file##*/}"
+		tail -c 20 "$file" | grep -q '</svg>' ||
+			fail "${file##*/} is not complete"
+		[ "$(wc -c <"$file")" -lt 200000 ] ||
+			fail "${file##*/} is large"
+	done
+}
+
+# What scripts are called with, they know.
+commands()
+{
+	local name
+
+	"$top/bench.sh" | sed 's/  .*//' >"$dir/benchmarks"
+	"$top/figures.sh" | sed 's/  .*//' >"$dir/figures"
+	for name in $(cat "$top"/docs/*.md "$top/README.md" | tr '\n' ' ' |
+		grep -oE '\./bench\.sh [a-z_]+' | cut -d' ' -f2 | sort -u); do
+		grep -qx "$name" "$dir/benchmarks" ||
+			fail "there is no ./bench.sh $name"
+	done
+	for name in $(cat "$top"/docs/*.md "$top/README.md" | tr '\n' ' ' |
+		grep -oE '\./figures\.sh( -d)? [a-z_]+' | sed 's/.* //' |
+		sort -u); do
+		grep -qxE "$name" "$dir/figures" ||
+			[[ " all quick " == *" $name "* ]] ||
+			fail "there is no ./figures.sh $name"
+	done
+	while read -r name; do
+		grep -qE "figures\.sh( -d)? ($name|all)|^ *$name\`" \
+			"$top/docs/figures.md" ||
+			fail "figures.md does not tell of $name"
+	done <"$dir/figures"
+	# those that are left out there, it does not know
+	for name in nonsense -x; do
+		"$top/figures.sh" $name >/dev/null 2>&1
+		[ $? -eq 2 ] || fail "figures.sh $name is no wrong usage"
+	done
+}
+
+# Each trace is told of, and can be read by both.
+traces()
+{
+	local file name
+
+	for file in "$top"/fabtests/traces/*.csv.xz; do
+		name=$(basename "$file" .csv.xz)
+		grep -q "^| $name |.*| [0-9]*[, ].*|$" \
+			"$top/fabtests/traces/README.md" ||
+			fail "the README does not tell of $name"
+		"$trace" -s "$file" >"$dir/out" 2>&1 ||
+			fail "$name: $(cat "$dir/out")"
+		"$sim" -q -p lru,gdl -s 10% "$file" >"$dir/out" 2>&1 ||
+			fail "$name: $(cat "$dir/out")"
+	done
+	[ -s "$dir/out" ] || fail "there are no traces"
+	# so that a clone stays small
+	[ "$(cat "$top"/fabtests/traces/*.xz | wc -c)" -lt 500000 ] ||
+		fail "the traces are large"
+}
+
+# ---- the quick part ----------------------------------------------------------
+
+state()
+{
+	(cd "$dir/docs" && find . -type f -exec cksum {} + | sort -k3)
+}
+
+# The steps of a transaction, from the page, as the benchmark prints them.
+steps()
+{
+	awk -F' [|] ' -v core="$1" '
+		/^\*\*/ { inside = index($0, "**" core ", 4096 bytes, cold") == 1 }
+		!inside || !/^\| [a-z]/ { next }
+		{
+			gsub(/^\| | \|$/, "")
+			printf "%s", $1 ($1 == "op" ? " mem bytes" : " cold 4096")
+			for (i = 2; i <= NF; i++)
+				printf " %s", $i
+			print ""
+		}' <(sed -n '/^<!-- begin steps/,/^<!-- end steps/p' \
+			"$top/docs/frrwp.md")
+}
+
+# Measured data of which the figures can be known.
+data()
+{
+	local bench=$OFI_MRRC_BUILD/bench threads regions core size
+
+	mkdir -p "$bench/levy" "$bench/kokkos" "$bench/profile" "$bench/frrwp"
+	for core in tcp verbs; do
+		steps $core >"$bench/frrwp/$core"
+	done
+	for size in 2048 1048576; do
+		printf '%s\n' "new $size 2 300" "reuse $size 1 50"
+	done >"$bench/levy/out"
+	printf '%s\n' "kokkos 2048 100 200 150" >"$bench/kokkos/out"
+	for threads in 0 1 2; do
+		for regions in 100 10000; do
+			echo "case $regions $threads no 400.0 50.0 no 9.0"
+			[ $threads -eq 0 ] ||
+				echo "case $regions $threads no 9.0 8.0 hooked 9"
+		done
+	done >"$bench/hit"
+	printf '%s\n' "reg 1024 50 9" "reg 4096 60 9" "put 1024 25 90" \
+		"put 4096 100 160" >>"$bench/levy/out"
+	cat >"$bench/profile/out" <<-EOT
+	== split
+	pages,state,bytes,register_us,traced_us,pin_us,translate_us,device_us
+	4k,touched,4096,40,40,10,10,20
+	4k,touched,8192,44,44,14,10,20
+	4k,absent,4096,80,80,50,10,20
+	== model
+	a=1,b=2
+	== pages
+	pages,state,bytes,least_register_us,map_us
+	4k,absent,2097152,1000,5
+	2m,absent,2097152,600,100
+	EOT
+	for name in hit alloc fragmentation pages cwrate; do
+		printf '%s\n' "   a sign of life" "Set-up: of a test" \
+			"a table of $name" "$name: 9 ns (goal <= 10 ns)" \
+			>"$bench/$name.said"
+	done
+}
+
+quick()
+{
+	cp -r "$top/docs" "$dir/docs" && chmod -R u+w "$dir/docs"
+	data
+	state >"$dir/before"
+	# what a drawing program does when it fails half-way
+	mkdir -p "$dir/bin"
+	cat >"$dir/bin/gnuplot" <<-EOT
+	#!/bin/sh
+	cat >/dev/null
+	[ -e "$dir/failing" ] && exit 1
+	: >"$dir/failing"
+	EOT
+	chmod +x "$dir/bin/gnuplot"
+	for name in policies hit registration frrwp profile levy; do
+		rm -f "$dir/failing"
+		# others fail at their second figure
+		case $name in policies|hit) : >"$dir/failing" ;; esac
+		PATH=$dir/bin:$PATH "$top/figures.sh" -d -o "$dir/docs" \
+			-b "$(cd -- "$(dirname -- "$sim")" && pwd)" $name \
+			>"$dir/out" 2>&1 &&
+			fail "$name is made without gnuplot"
+		state | cmp -s - "$dir/before" ||
+			fail "$name was left half-made"
+	done
+	# no data, no change
+	OFI_MRRC_BUILD=$dir/nowhere "$top/figures.sh" -d -o "$dir/docs" \
+		hit allocator registration frrwp cwrate profile levy pages \
+		>"$dir/out" 2>&1 && fail "figures are made of nothing"
+	grep -q 'not made: hit allocator .* frrwp cwrate profile levy pages' \
+		"$dir/out" ||
+		fail "does not say what it has not made: $(cat "$dir/out")"
+	state | cmp -s - "$dir/before" || fail "made something of nothing"
+	command -v gnuplot >/dev/null || {
+		echo "no gnuplot: nothing is drawn"
+		return
+	}
+	"$top/figures.sh" -d -o "$dir/docs" \
+		-b "$(cd -- "$(dirname -- "$sim")" && pwd)" mpi_policies hit \
+		allocator registration frrwp cwrate profile levy pages \
+		>"$dir/out" 2>&1 ||
+		fail "figures.sh: $(tail -n 5 "$dir/out")"
+	# of the data above
+	grep -qF '| 2 | 10000 | 400 | 50 | 8.0 | 8 | 1.1 |' \
+		"$dir/docs/figures.md" || fail "hits are not as measured"
+	grep -qF '| 4 | 2.40 | 4.00 | 0.60 |' "$dir/docs/figures.md" ||
+		fail "figure 1 of ou2009 is not as measured"
+	grep -qF '| 8 | 2.20 | 1.00 | 0.45 |' "$dir/docs/figures.md" ||
+		fail "figure 2 of ou2009 is not as measured"
+	OFI_MRRC_DOCS=$dir/docs "$top/util/plot/results.sh" \
+		-b "$OFI_MRRC_BUILD/bench" >"$dir/out" 2>&1
+	grep -q '^| hit | 9 ns | <= 10 ns | 20' "$dir/docs/figures.md" ||
+		fail "no result of hit: $(cat "$dir/out")"
+	# the simulator is the same everywhere: the page in the tree is true
+	same policies.md mpi
+	same policies.md worst
+	same frrwp.md steps
+	# of the data above, too
+	grep -qF '| 2 MiB | 1000 | - | 700 | 30 % | 1.8 | 1.5 | 17 % |' \
+		"$dir/docs/profile.md" || fail "table 3 is not as measured"
+	grep -qE '^ +2048 +2\.0 \(2\.0\) +300\.0 \(300\.0\) +150\.0 ' \
+		"$dir/docs/alloc.md" || fail "new memory is not as measured"
+	for name in alloc fragmentation pages; do
+		grep -qx "a table of $name" "$dir/docs/alloc.md" ||
+			fail "alloc.md does not say what $name did"
+	done
+	grep -qx "a table of cwrate" "$dir/docs/frrwp.md" ||
+		fail "frrwp.md does not say what cwrate did"
+	! grep -q "sign of life" "$dir/docs/alloc.md" ||
+		fail "alloc.md has more than the tables"
+}
+
+# same PAGE NAME: what is between the markers of both
+same()
+{
+	local place="/^<!-- begin $2 -->/,/^<!-- end $2 -->/p"
+
+	[ "$(sed -n "$place" "$dir/docs/$1")" = \
+		"$(sed -n "$place" "$top/docs/$1")" ] ||
+		fail "docs/$1: run ./figures.sh, $2 has changed"
+}
+
+links
+figures
+commands
+traces
+quick
+[ $failed = 0 ] && echo "PASS: pages, traces and figures"
+exit $failed

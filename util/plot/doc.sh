@@ -1,0 +1,96 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# What the scripts share that make pages of docs/ anew.  Sourced, with TOP.
+
+# Where the pages are: in the tree, but for tests.
+DOCS=${OFI_MRRC_DOCS:-$TOP/docs}
+
+# bench_option ARGUMENT...: sets BENCH, where the benchmarks left their data, by
+# -b FOLDER.  The script has a usage(), and shifts by OPTIND if it has arguments.
+# shellcheck disable=SC2034 # the scripts use it
+bench_option()
+{
+	local option
+
+	BENCH=${OFI_MRRC_BUILD:-$TOP/build}/bench
+	while getopts b:h option; do
+		case $option in
+		b) BENCH=$OPTARG ;;
+		h) usage; exit 0 ;;
+		*) usage >&2; exit 2 ;;
+		esac
+	done
+}
+
+# open_page NAME: PAGE and FIGURES, in DIR, stand in for docs/NAME and
+# docs/figures until close_page: who fails before leaves both as they were.
+open_page()
+{
+	DIR=$(mktemp -d "${TMPDIR:-/tmp}/ofi_mrrc-plot.XXXXXX")
+	trap 'rm -rf "$DIR"' EXIT
+	PAGE=$DIR/$1 FIGURES=$DIR/figures
+	cp "$DOCS/$1" "$PAGE"
+	chmod u+w "$PAGE"
+	mkdir "$FIGURES"
+}
+
+# As much as possible is done before the first file is replaced.
+close_page()
+{
+	local file name
+
+	mkdir -p "$DOCS/figures"
+	for file in "$FIGURES"/*.svg; do
+		[ -e "$file" ] || continue
+		tail -c 20 "$file" | grep -q '</svg>' || {
+			echo "${0##*/}: ${file##*/} is not complete" >&2
+			exit 1
+		}
+		cp "$file" "$DOCS/figures/.${file##*/}.new"
+	done
+	cp "$PAGE" "$DOCS/.${PAGE##*/}.new"
+	for file in "$FIGURES"/*.svg; do
+		name=${file##*/}
+		[ ! -e "$file" ] ||
+			mv "$DOCS/figures/.$name.new" "$DOCS/figures/$name"
+	done
+	mv "$DOCS/.${PAGE##*/}.new" "$DOCS/${PAGE##*/}"
+	echo "${0##*/}: $DOCS/${PAGE##*/} and its figures are new"
+}
+
+# replace NAME FILE: what stands between the markers of that name in the page.
+replace()
+{
+	local line
+
+	for line in "<!-- begin $1 -->" "<!-- end $1 -->"; do
+		grep -qxF -- "$line" "$PAGE" || {
+			echo "${0##*/}: ${PAGE##*/} has no $line" >&2
+			exit 1
+		}
+	done
+	awk -v name="$1" -v file="$2" '
+		$0 == "<!-- begin " name " -->" {
+			print
+			while ((getline text <file) > 0)
+				print text
+			skip = 1
+		}
+		$0 == "<!-- end " name " -->" { print ""; skip = 0 }
+		!skip' "$PAGE" >"$DIR/page"
+	mv "$DIR/page" "$PAGE"
+}
+
+# need TOOL...: or say which is missing, and end
+need()
+{
+	local tool
+
+	for tool in "$@"; do
+		command -v "$tool" >/dev/null || {
+			echo "${0##*/}: $tool is missing" >&2
+			exit 1
+		}
+	done
+}

@@ -1,0 +1,112 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# hit.sh: the curve of hits against threads and regions, and its table in
+# docs/figures.md, from what ./bench.sh hit has measured.
+
+set -eu
+ME=${0##*/}
+TOP=$(cd -- "$(dirname -- "$0")/../.." && pwd)
+# shellcheck source=util/plot/doc.sh
+. "$TOP/util/plot/doc.sh"
+
+usage()
+{
+	cat <<-EOT
+	Usage: $ME [-b FOLDER]
+
+	Writes docs/figures/hit.svg and its table in docs/figures.md, with
+	gnuplot, from FOLDER/hit (default: \${OFI_MRRC_BUILD:-build}/bench),
+	which bench.sh leaves there.
+	EOT
+}
+
+bench_option "$@"
+need gnuplot awk
+grep -qs '^case ' "$BENCH/hit" || {
+	echo "$ME: nothing in $BENCH/hit: run ./bench.sh hit" >&2
+	exit 1
+}
+open_page figures.md
+
+# Without a writer: "regions tree ours hooked tree", ns, for each number of
+# threads; 0 is a process that has one only. Each with the tree of its rounds.
+awk -v dir="$DIR" '
+	$1 != "case" || $4 != "no" { next }
+	{
+		key = $3 SUBSEP $2
+		if (!($2 in seen)) {
+			seen[$2] = 1
+			size[++sizes] = $2
+		}
+		if (!($3 in known)) {
+			known[$3] = 1
+			thread[++threads] = $3
+		}
+		if ($7 != "hooked") {
+			tree[key] = $5
+			probe[key] = $6
+		} else {
+			hooked[key] = $6 " " $5
+		}
+	}
+	END {
+		for (t = 1; t <= threads; t++) {
+			for (s = 1; s <= sizes; s++) {
+				key = thread[t] SUBSEP size[s]
+				line = size[s] " " tree[key] " " probe[key] \
+					" " (key in hooked ? hooked[key] : "- -")
+				print line >(dir "/threads." thread[t])
+				print thread[t], line >(dir "/all")
+			}
+			print thread[t] >(dir "/list")
+		}
+	}' "$BENCH/hit"
+read -ra threads < <(paste -sd' ' "$DIR/list")
+
+panels=
+for n in "${threads[@]}"; do
+	case $n in
+	0) title="one thread, alone" ;;
+	1) title="one thread of several" ;;
+	*) title="$n threads" ;;
+	esac
+	panels+="
+	set title '$title'
+	plot '$DIR/threads.$n' using 1:2 with linespoints lc rgb '#ee7733' \
+			title 'mutex and tree', \
+	     '' using 1:3 with linespoints lc rgb '#4477aa' title 'ours'"
+	# alone, nobody needs hooks
+	grep -q -- ' - -$' "$DIR/threads.$n" || panels+=", \
+	     '' using 1:4 with linespoints lc rgb '#228833' \
+			title 'ours, hooks relied on'"
+done
+gnuplot <<-EOT
+	set terminal svg size 860,300 noenhanced font "sans,10"
+	set output "$FIGURES/hit.svg"
+	set multiplot layout 1,${#threads[@]} title "A hit and its release, ns"
+	set grid ytics lc rgb "#dddddd"
+	set logscale xy
+	set yrange [8:20000]
+	set xtics 10,10
+	set format x "%g"
+	set xlabel "regions"
+	set key top left samplen 1 font ",8"
+	$panels
+	EOT
+
+{
+	echo
+	echo "| threads | regions | tree, ns | ours, ns | tree / ours | ours, hooks relied on, ns | tree / it |"
+	echo "|---|---|---|---|---|---|---|"
+	awk '{
+		printf "| %s | %d | %.0f | %.0f | %.1f |", $1 ? $1 : "1, alone",
+			$2, $3, $4, $3 / $4
+		if ($5 == "-")
+			print " - | - |"
+		else
+			printf " %.0f | %.1f |\n", $5, $6 / $5
+	}' "$DIR/all"
+} >"$DIR/table"
+replace hit "$DIR/table"
+close_page

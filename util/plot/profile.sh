@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# profile.sh: makes the tables and figures of docs/profile.md anew: figures 2
+# to 5 and tables 1 and 3 of mietke2006.
+
+set -eu
+ME=${0##*/}
+TOP=$(cd -- "$(dirname -- "$0")/../.." && pwd)
+# shellcheck source=util/plot/doc.sh
+. "$TOP/util/plot/doc.sh"
+readonly AWK=$TOP/util/plot/profile.awk
+
+usage()
+{
+	cat <<-EOT
+	Usage: $ME -b BINDIR | -d DATA
+
+	Writes docs/figures/mietke2006-*.svg and the tables of docs/profile.md,
+	with gnuplot. BINDIR: measure in the virtual machine, with fi_mrrc_prof
+	from there; DATA: what ./bench.sh profile measured
+	(build/bench/profile/out).
+	EOT
+}
+
+BIN='' DATA=''
+while getopts b:d:h option; do
+	case $option in
+	b) BIN=$(cd -- "$OPTARG" && pwd) ;;
+	d) DATA=$OPTARG ;;
+	h) usage; exit 0 ;;
+	*) usage >&2; exit 2 ;;
+	esac
+done
+[ -n "$BIN$DATA" ] || { usage >&2; exit 2; }
+need gnuplot awk
+open_page profile.md
+if [ -z "$DATA" ]; then
+	DATA=$DIR/data
+	"$TOP/fabtests/scripts/guest.sh" -t 900 -- \
+		"$TOP/util/plot/profile_run.sh" "$BIN" >"$DATA"
+fi
+
+table()
+{
+	echo
+	awk -F, -v table="$1" -v md=1 -f "$AWK" "$DATA"
+}
+
+# plot NAME STATE TITLE
+plot()
+{
+	awk -F, -v table="plot-$2" -f "$AWK" "$DATA" >"$DIR/$2"
+	[ -s "$DIR/$2" ] || { echo "$ME: $DATA has no traced times" >&2; exit 1; }
+	gnuplot <<-EOT
+	set terminal svg size 640,400 noenhanced font "sans,11"
+	set output "$FIGURES/$1.svg"
+	set title "$3"
+	set grid ytics lc rgb "#dddddd"
+	set key top left
+	set logscale x 2
+	set logscale y
+	set xlabel 'buffer, KiB'
+	set ylabel 'us'
+	plot '$DIR/$2' using 1:2 with linespoints title 'registration', \
+	     '' using 1:3 with linespoints title 'pin', \
+	     '' using 1:4 with linespoints title 'translate', \
+	     '' using 1:5 with linespoints title 'tell the device'
+	EOT
+}
+
+plot mietke2006-2 touched "Registration, pages present"
+plot mietke2006-4 absent "Registration, pages not present"
+for part in touched absent bandwidth pages; do
+	table $part >"$DIR/table"
+	replace $part "$DIR/table"
+done
+{
+	echo
+	sed -n '/^== model/,/^== /{/^==/d;s/^/    /;p}' "$DATA"
+} >"$DIR/table"
+replace model "$DIR/table"
+close_page

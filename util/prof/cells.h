@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What was measured: a cell for each kind of pages, state and size, with the
+ * medians of its times, and for the model the least.
+ */
+#ifndef PROF_CELLS_H
+#define PROF_CELLS_H
+
+#include <math.h>
+#include <signal.h>
+#include <stdint.h>
+
+#include "prof/device.h"
+
+/* X(ENUM, "name"): columns, in microseconds or MB/s. */
+#define PROF_VALUES(X)							\
+	X(MAP, "map_us")						\
+	X(REGISTER, "register_us")					\
+	X(DEREGISTER, "deregister_us")					\
+	X(POPULATE, "populate_us")					\
+	X(MLOCK, "mlock_us")						\
+	X(COPY, "copy_us")						\
+	X(TRACED, "traced_us")						\
+	X(PIN, "pin_us")						\
+	X(TRANSLATE, "translate_us")					\
+	X(DEVICE, "device_us")						\
+	X(UNPIN, "unpin_us")						\
+	X(UNDEVICE, "undevice_us")					\
+	X(GIVEN, "bandwidth_mbs")					\
+	X(REGISTERING, "registering_mbs")
+
+enum prof_value {
+#define X(id, name) PROF_##id,
+	PROF_VALUES(X)
+#undef X
+	PROF_VALUE_CNT
+};
+
+extern const char *const prof_value_names[PROF_VALUE_CNT];
+
+struct prof_times {
+	double *us;
+	unsigned count, max;
+};
+
+struct prof_cell {
+	enum mrrc_pages kind;
+	bool touched;
+	size_t size;
+	unsigned rounds;
+	double value[PROF_VALUE_CNT];	/* medians; NaN: not measured */
+	double least[PROF_VALUE_CNT];
+	struct prof_times times[PROF_VALUE_CNT];	/* so far */
+	double spent;			/* us so far */
+};
+
+struct prof_cells {
+	struct prof_cell *cell;
+	size_t count;
+	bool lacking[MRRC_PAGES_CNT];	/* asked for, and not there */
+	char untraced[160];		/* why; empty: traced */
+	char no_bandwidth[160];		/* likewise */
+};
+
+/* Set by a signal: what measures gives up with -EINTR. */
+extern volatile sig_atomic_t prof_stop;
+
+double prof_now(void);	/* microseconds */
+
+/* One time more; -ENOMEM. */
+int prof_cell_add(struct prof_cell *cell, enum prof_value id, double value);
+/* Makes medians and least ones of the times. */
+void prof_cell_settle(struct prof_cell *cell);
+
+static inline bool prof_has(const struct prof_cell *cell, enum prof_value id)
+{
+	return !isnan(cell->value[id]);
+}
+
+/* NULL: none. */
+struct prof_cell *prof_cell_find(const struct prof_cells *cells,
+				 enum mrrc_pages kind, bool touched,
+				 size_t size);
+
+/* measure.c: all of it; on failure there is nothing to free. */
+int prof_cells_measure(const struct prof_options *options,
+		       struct prof_device *device, struct prof_cells *cells,
+		       struct prof_err *err);
+void prof_cells_free(struct prof_cells *cells);
+
+/* bandwidth.c: into the cells of touched pages of 4 KiB. */
+int prof_bandwidth(const struct prof_options *options,
+		   struct prof_device *device, struct prof_cells *cells,
+		   struct prof_err *err);
+
+#endif /* PROF_CELLS_H */

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A device of the provider that is measured: opened, with a domain, and
+ * memory registered on it.
+ */
+#ifndef PROF_DEVICE_H
+#define PROF_DEVICE_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
+
+#include "prof/options.h"
+
+#define PROF_FIVERSION	FI_VERSION(1, 17)
+
+/* What went wrong, and what to do about it. */
+struct prof_err {
+	char text[512];
+};
+
+/* Returns @ret, which is negative. */
+int prof_fail(struct prof_err *err, int ret, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+struct prof_device {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	uint64_t key;		/* next one to ask for */
+};
+
+/* Before libfabric starts: its own cache, and hooks, off. */
+void prof_device_env(void);
+
+int prof_device_open(const struct prof_options *options,
+		     struct prof_device *device, struct prof_err *err);
+void prof_device_close(struct prof_device *device);
+
+/* What a device is called. */
+const char *prof_device_provider(const struct prof_device *device);
+const char *prof_device_name(const struct prof_device *device);
+
+/* With all local rights; -FI_E*. */
+int prof_device_reg(struct prof_device *device, void *buf, size_t len,
+		    struct fid_mr **mr);
+
+/* fi_getinfo for this device; NULL node for none. */
+struct fi_info *prof_device_hints(const char *provider, const char *domain);
+
+/* Providers and devices, a line each; how many. */
+int prof_device_list(struct prof_err *err);
+
+#endif /* PROF_DEVICE_H */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Times by the kernel's function_graph tracer, of the calling thread.
+ *
+ * It is one for the whole system, so whoever uses it already keeps it, and it
+ * is left as it was found.
+ */
+#ifndef PROF_GRAPH_H
+#define PROF_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What is looked at, by whatever name the kernel has for it. */
+enum prof_func {
+	PROF_FUNC_CALL,		/* the system call of the device */
+	PROF_FUNC_UMEM,		/* pages found, pinned and translated */
+	PROF_FUNC_PIN,		/* of that, found and pinned */
+	PROF_FUNC_RELEASE,	/* the end of it */
+	PROF_FUNC_CNT
+};
+
+#define PROF_CALLS	64	/* system calls that are kept */
+
+/* One system call: what it took, and of that the others; 0: not called. */
+struct prof_call {
+	double us[PROF_FUNC_CNT];
+};
+
+struct prof_graph {
+	char dir[64];
+	struct prof_call call[PROF_CALLS];	/* since the last start */
+	unsigned calls;
+};
+
+/* -E*, and @why says why and what to do. */
+int prof_graph_open(struct prof_graph *graph, char *why, size_t size);
+void prof_graph_close(struct prof_graph *graph);
+
+/* What the thread calls in between. */
+int prof_graph_start(struct prof_graph *graph);
+int prof_graph_stop(struct prof_graph *graph);
+
+/* One line of the tracer's. false: not the end of one of the functions. */
+bool prof_graph_line(const char *line, enum prof_func *func, double *us);
+
+#endif /* PROF_GRAPH_H */

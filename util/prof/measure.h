@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How cells are measured: what measure.c, memory.c and traced.c share. One
+ * thread.
+ */
+#ifndef PROF_MEASURE_H
+#define PROF_MEASURE_H
+
+#include "prof/cells.h"
+#include "prof/graph.h"
+
+#define PROF_COPY_MAX	((size_t) 64 << 10)
+
+/* What measuring needs besides. */
+struct prof_measure {
+	const struct prof_options *options;
+	struct prof_device *device;
+	struct prof_cells *cells;
+	char *touched[MRRC_PAGES_CNT];	/* of the largest size; NULL: none */
+	size_t mapped[MRRC_PAGES_CNT];
+	char *copy;			/* PROF_COPY_MAX */
+	struct prof_graph *graph;	/* NULL: not traced */
+	struct prof_err *err;
+};
+
+/* memory.c: buffers of the largest size, touched, and the copy's. */
+int prof_map_all(struct prof_measure *m);
+void prof_unmap_all(struct prof_measure *m);
+/* One of absent pages; mrrc_pages_unmap(). */
+int prof_map_absent(struct prof_measure *m, const struct prof_cell *cell,
+		    char **buf, size_t *mapped);
+
+/* measure.c: once for each cell in turn, while there is time. */
+int prof_rounds(struct prof_measure *m, const char *what, unsigned least,
+		unsigned most, double share,
+		int (*once)(struct prof_measure *, struct prof_cell *));
+/*
+ * The last bytes of a buffer: pages that a process gets first are scattered,
+ * later ones are neighbours, and small sizes must not be the former alone.
+ */
+char *prof_touched_at(const struct prof_measure *m,
+		      const struct prof_cell *cell);
+/* Both ends, and the times between. */
+int prof_reg_once(struct prof_measure *m, char *buf, size_t size, double *reg,
+		  double *dereg);
+/* One time more. */
+int prof_add(struct prof_measure *m, struct prof_cell *cell,
+	     enum prof_value id, double value);
+
+/* traced.c: where the time goes, if the kernel can be traced. */
+int prof_traced(struct prof_measure *m);
+
+#endif /* PROF_MEASURE_H */

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What follows from the measured times: lines, and settings of fi_mrrc(7).
+ * Functions of the cells.
+ */
+#ifndef PROF_MODEL_H
+#define PROF_MODEL_H
+
+#include <stdio.h>
+
+#include "core/cost_fit.h"
+#include "prof/cells.h"
+
+#define PROF_SETTINGS	4	/* at most */
+
+struct prof_fit {
+	enum mrrc_pages kind;
+	bool touched;
+	size_t sizes;
+	struct mrrc_cost cost;
+	struct mrrc_cost_error error;
+};
+
+struct prof_setting {
+	const char *name;
+	char value[160];
+	char why[160];
+};
+
+struct prof_model {
+	struct prof_fit fit[2 * MRRC_PAGES_CNT];
+	size_t fits;
+	const struct prof_fit *best;	/* touched, 4 KiB; NULL: none */
+	struct prof_setting setting[PROF_SETTINGS];
+	size_t settings;
+};
+
+/* @file: where the cost model goes, or NULL. */
+void prof_model_make(const struct prof_cells *cells, const char *file,
+		     struct prof_model *model);
+
+/* "a=1,b=2,c=3,d=4,copy=5" */
+void prof_model_text(const struct mrrc_cost *cost, char *text, size_t size);
+
+/* The file of --save. */
+int prof_model_put(const struct prof_device *device,
+		   const struct prof_fit *fit, FILE *file);
+
+#endif /* PROF_MODEL_H */

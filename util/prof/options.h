@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The command line of fi_mrrc_prof. What is wrong with it is said on stderr,
+ * and ends the program with status 2.
+ */
+#ifndef PROF_OPTIONS_H
+#define PROF_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "sys/pages.h"
+
+#define PROF_PAGE	((size_t) 4096)	/* of the model */
+
+enum prof_format { PROF_TABLE, PROF_CSV, PROF_JSON };
+
+struct prof_options {
+	const char *provider;	/* NULL: verbs, else tcp */
+	const char *domain;	/* NULL: the first */
+	const char *source;	/* NULL: what the provider says */
+	size_t *size;		/* ascending, multiples of PROF_PAGE */
+	size_t sizes;
+	bool pages[MRRC_PAGES_CNT];
+	bool pages_given;	/* not the default */
+	unsigned rounds;
+	double seconds;
+	bool trace, bandwidth;
+	enum prof_format format;
+	const char *output;	/* "-": standard output */
+	const char *save;	/* NULL: nowhere */
+	bool quiet;
+	bool list;
+};
+
+/* As options and tables have it. */
+const char *prof_pages_name(enum mrrc_pages kind);
+
+void prof_options_parse(int argc, char **argv, struct prof_options *options);
+void prof_options_free(struct prof_options *options);
+
+#endif /* PROF_OPTIONS_H */

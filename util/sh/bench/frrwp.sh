@@ -1,0 +1,63 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# bench.sh frrwp: what conditional writes save, by frrwp_bench over tcp and in
+# the guest.
+
+readonly FRRWP_GOAL=68
+
+# frrwp_table CORE: prints it, and sets CUT
+frrwp_table()
+{
+	local table=$BUILD/bench/frrwp/$1.table
+
+	awk -f "$TOP/util/plot/frrwp.awk" "$BUILD/bench/frrwp/$1" >"$table" ||
+		cannot "frrwp_bench said nothing of $1"
+	say "$1"
+	grep -v '^RESULT' "$table"
+	say
+	CUT=$(sed -n 's/^RESULT //p' "$table")
+	[ -n "$CUT" ] || cannot "no transaction over $1 registered anything"
+}
+
+bench_frrwp()
+{
+	local dir=$BUILD/bench/frrwp met=no tcp verbs CUT
+	local program=$BUILD/bench/fabtests/benchmarks/frrwp_bench
+	local path=FI_PROVIDER_PATH=$BUILD/bench/prefix/lib/libfabric
+
+	need "$BUILD_PACKAGES" || cannot "packages are missing"
+	build_installed bench || cannot "the build failed"
+	need_guest || cannot "the guest cannot be set up"
+	mkdir -p "$dir"
+	logged "tcp, the three processes in turn" "$dir/tcp" env "$path" \
+		FI_OFI_MRRC_REGISTER=always \
+		"$program" -p "tcp;ofi_mrrc" -t 300 ||
+		cannot "the benchmark failed over tcp"
+	logged "verbs, in the guest" "$dir/verbs" "$GUEST" -t 900 -e "$path" \
+		-- "$program" -p "verbs;ofi_mrrc" -t 880 ||
+		cannot "the guest failed"
+	say
+	say "Set-up: $(setup_line); verbs: Soft-RoCE in an"
+	say "emulated guest. Client and server are two processes that poll."
+	say "Microseconds from the start of a transaction, of the fastest of"
+	say "each kind, the three processes in turn: until the core gets the"
+	say "write, until the writer's application is free, until the target"
+	say "has been told. \"needed\": one message and the writer's"
+	say "registration; \"cut\": what conditional writes save of the rest"
+	say "before the core gets the write. docs/frrwp.md explains it."
+	say
+	printf '  %-22s %8s | %-26s | %-17s | %s\n' "" "" "posted" "free" \
+		"told"
+	frrwp_table tcp
+	tcp=$CUT
+	frrwp_table verbs
+	verbs=$CUT
+	say "Medians of what registers (cold). util/plot/frrwp.sh $dir"
+	say "draws it."
+	say
+	if at_most $FRRWP_GOAL "$verbs" && at_most $FRRWP_GOAL "$tcp"; then
+		met=yes
+	fi
+	result "$verbs % on verbs, $tcp % on tcp" ">= $FRRWP_GOAL %" $met
+}

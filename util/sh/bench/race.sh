@@ -1,0 +1,50 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# bench.sh race: lookups against pages being replaced, and prices, by
+# race_bench.
+
+# lookups and seconds to make; of what userfaultfd alone adds to an unmap, what
+# hooks may add in percent: ending a watch goes through the pages, which leaves
+# some; the sleep that they save is short where processors are idle
+readonly RACE_LOOKUPS=10000000 RACE_SECONDS=150
+
+bench_race()
+{
+	local dir=$BUILD/bench/race met=no line lookups stale blind added
+
+	need "$BUILD_PACKAGES" || cannot "packages are missing"
+	build bench "--prefix=$BUILD/bench/prefix" || cannot "the build failed"
+	mkdir -p "$dir"
+	logged "make race_bench" "$dir/make" make -C "$BUILD/bench" \
+		prov/mrrc/test/race_bench || cannot "race_bench was not built"
+	logged "prices, lookups with and without protection" "$dir/out" \
+		"$BUILD/bench/prov/mrrc/test/race_bench" $RACE_LOOKUPS \
+		$RACE_SECONDS || cannot "userfaultfd or the hooks do not work here"
+	line=$(sed -n 's/^RESULT //p' "$dir/out")
+	# shellcheck disable=SC2086 # numbers
+	set -- $line
+	[ $# -eq 15 ] || cannot "race_bench said nothing"
+	lookups=$1 stale=$2 blind=$3
+	# of munmap: without a monitor, userfaultfd alone, with hooks
+	added=$(awk -v plain="$7" -v uffd="$8" -v hooks="$9" 'BEGIN {
+		if (uffd > plain)
+			printf "%.0f", 100 * (hooks - plain) / (uffd - plain)
+		}')
+	say
+	say "Set-up: $(setup_line); probe, userfaultfd and hooks are the default."
+	say "Medians of 15 rounds in turn, 100 samples each; malloc's threshold"
+	say "is fixed, so that each block is mapped. A stale hit: a registration"
+	say "of older pages, in a lookup that began when the new ones were there."
+	say
+	grep -v '^RESULT' "$dir/out"
+	say
+	[ -z "$added" ] || say "munmap of what is cached: hooks add $added% of" \
+		"what userfaultfd adds."
+	if [ "$lookups" -ge $RACE_LOOKUPS ] && [ "$stale" -eq 0 ] &&
+	   [ "$blind" -gt 0 ]; then
+		met=yes
+	fi
+	result "$stale stale of $lookups lookups, $blind unprotected" \
+		"0 of >= $RACE_LOOKUPS, > 0 unprotected" $met
+}

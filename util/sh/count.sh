@@ -1,0 +1,138 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# How test.sh adds up what its tests count: its own checks, make check, and
+# scripts that count themselves.  Sourced, beside common.sh, with STAGE set to
+# what is running.
+
+PASSED=0 FAILED=0 SKIPPED=0
+REASONS=()
+
+count()
+{
+	PASSED=$((PASSED + $1))
+	FAILED=$((FAILED + $2))
+	SKIPPED=$((SKIPPED + $3))
+	say "   $1 passed, $2 failed, $3 skipped"
+}
+
+# What stands in for tests that could not even start.
+fail()
+{
+	say "   FAIL: $*"
+	REASONS+=("$STAGE: $*")
+	FAILED=$((FAILED + 1))
+}
+
+check()
+{
+	local what=$1
+
+	shift
+	if "$@"; then
+		PASSED=$((PASSED + 1))
+		say "   ok: $what"
+	else
+		fail "$what"
+	fi
+}
+
+# failures LOG: what failed, by name, and what it said, which may be far from
+# the end of the log.
+failures()
+{
+	grep -aA3 '^FAIL ' "$1" | head -n 40 | sed 's/^/   | /' >&2
+	sed -nE 's/^FAIL +([^ ]+).*/ \1/p' "$1" | tr -d '\n'
+}
+
+# count_summary STATUS LOG WHAT: adds a script's own last line.
+count_summary()
+{
+	local rc=$1 log=$2 what=$3 line p f s
+
+	line=$(grep -aE '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1)
+	if [[ ! $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)? ]]; then
+		fail "$what ended without a result (status $rc)"
+		return
+	fi
+	p=${BASH_REMATCH[1]} f=${BASH_REMATCH[2]} s=${BASH_REMATCH[4]:-0}
+	count "$p" "$f" "$s"
+	[ "$f" -eq 0 ] ||
+		REASONS+=("$STAGE: $what: $f failed:$(failures "$log")")
+	[ "$rc" -eq 0 ] || [ "$f" -gt 0 ] ||
+		fail "$what: status $rc though nothing failed"
+	[ $((p + f)) -gt 0 ] || fail "$what: ran nothing"
+}
+
+# count_check DIR STATUS: adds the results of `make check`; a program that
+# uses Check counts as its checks.
+count_check()
+{
+	local dir=$1 rc=$2 trs result log p=0 f=0 s=0 n m
+
+	while read -r trs; do
+		result=$(sed -n 's/^:global-test-result: //p' "$trs")
+		log=${trs%.trs}.log
+		n=0 m=0
+		while read -r checks failures errors; do
+			n=$((n + checks))
+			m=$((m + failures + errors))
+		done < <(sed -nE 's/.*Checks: ([0-9]+), Failures: ([0-9]+), Errors: ([0-9]+).*/\1 \2 \3/p' "$log")
+		case $result in
+		PASS)
+			[ $n -gt 0 ] || n=1
+			;;
+		SKIP)
+			s=$((s + 1))
+			continue
+			;;
+		*)
+			# it may have died after its last check
+			[ $m -gt 0 ] || { n=$((n + 1)); m=1; }
+			REASONS+=("$STAGE: $(basename "${trs%.trs}"): $result")
+			sed 's/^/   | /' "$log" | tail -n 30
+			;;
+		esac
+		p=$((p + n - m))
+		f=$((f + m))
+	done < <(find "$dir" -name '*.trs' -newer "$dir/check-start")
+	count $p $f $s
+	[ $((p + f)) -gt 0 ] || fail "make check ran nothing"
+	[ "$rc" -eq 0 ] || [ $f -gt 0 ] || fail "make check: status $rc"
+}
+
+# check_in NAME [MAKE-ARGUMENT...]: make check of a build.
+check_in()
+{
+	local dir=$BUILD/$1 name=$1 rc
+
+	shift
+	: >"$dir/check-start"
+	# for the file system's clock
+	sleep 0.1
+	logged "make check ($name)" "$LOGS/check-$name.log" \
+		"${IN[@]}" make -C "$dir" -j "$JOBS" -k check "$@"
+	rc=$?
+	count_check "$dir" $rc
+}
+
+# script WHAT LOG COMMAND...: adds what a script of tests counts itself.
+script()
+{
+	local what=$1 log=$LOGS/$STAGE-$2.log rc
+
+	shift 2
+	logged "$what" "$log" "$@"
+	rc=$?
+	count_summary $rc "$log" "$what"
+}
+
+# Ends the script with the sums.
+verdict()
+{
+	say
+	say "All of it: $(minutes $SECONDS)"
+	[ ${#REASONS[@]} -eq 0 ] || printf 'FAIL %s\n' "${REASONS[@]}"
+	say "$PASSED passed, $FAILED failed, $SKIPPED skipped"
+	[ "$FAILED" -eq 0 ]
+}
