@@ -36,7 +36,11 @@ static void use(enum side side)
 
 /* ---- what is measured: functions of their own, no tail calls ----------- */
 
+#ifdef __clang__
+#define MEASURED static __attribute__((noinline))
+#else
 #define MEASURED static __attribute__((noipa))
+#endif
 #define END()	 __asm__ volatile("" : : : "memory")
 
 MEASURED ssize_t layer_send(struct fid_ep *ep, void *buf, void *desc)

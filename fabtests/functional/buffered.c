@@ -170,7 +170,7 @@ static void run(bool cw)
 int main(int argc, char **argv)
 {
 	ft_init(argc, argv);
-	if (!ft_rxm() || !FI_BUFFERED_RECV)
+	if (!ft_rxm() || FI_BUFFERED_RECV == 0)
 		ft_skip("%s has no buffered receives", ft_opts.prov);
 	out = ft_map(NULL, LONG);
 	in = ft_map(NULL, LONG);

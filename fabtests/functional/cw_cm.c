@@ -26,7 +26,7 @@ static void check_data(const struct raw_event *event, uint8_t seed, size_t len,
 		 "%s: %zu bytes of private data, not %zu", what, event->len,
 		 len);
 	for (i = 0; i < len; i++)
-		FT_CHECK(event->data[i] == (uint8_t) (seed + i),
+		FT_CHECK(event->cm.data[i] == (uint8_t) (seed + i),
 			 "%s: byte %zu of private data", what, i);
 }
 
@@ -125,11 +125,11 @@ static void raw_join(struct raw_side *c, struct raw_side *s, const void *name,
 	FT_CALL(fi_accept(s->ep, NULL, 0));
 	fi_freeinfo(event.cm.info);
 	raw_wait_event(c, s, FI_CONNECTED, &event);
-	FT_CHECK(event.len == RAW_MARK && event.data[5] == 2,
+	FT_CHECK(event.len == RAW_MARK && event.cm.data[5] == 2,
 		 "no mark of accept");
-	memcpy(cookie, event.data + 8, 8);
+	memcpy(cookie, event.cm.data + 8, 8);
 	memcpy(dest, name, len);
-	memcpy(dest + 2, event.data + 16, 2);	/* the port */
+	memcpy(dest + 2, event.cm.data + 16, 2);	/* the port */
 	raw_wait_event(s, c, FI_CONNECTED, &event);
 }
 

@@ -97,8 +97,8 @@ static bool answered(struct raw_side *ctl)
 	uint32_t got;
 	ssize_t ret;
 
-	while ((ret = fi_eq_read(ctl->eq, &got, &event, sizeof(event.cm) +
-				 sizeof(event.data), 0)) == -FI_EAGAIN) {
+	while ((ret = fi_eq_read(ctl->eq, &got, event.room,
+				 sizeof(event.room), 0)) == -FI_EAGAIN) {
 		raw_progress(ctl);
 		ft_poll(&pair.s);
 		ft_poll(&pair.c);
@@ -332,16 +332,15 @@ static void dead_ends(void)
 	name = fake_name(ntohs(at.sin_port), 78);
 	addr = insert(&name);
 	cwrite_to(addr, 1);
-	while (fi_eq_read(other.eq, (uint32_t[]) { 0 }, &event,
-			  sizeof(event.cm) + sizeof(event.data), 0) ==
-	       -FI_EAGAIN)
+	while (fi_eq_read(other.eq, (uint32_t[]) { 0 }, event.room,
+			  sizeof(event.room), 0) == -FI_EAGAIN)
 		ft_poll(&pair.s);
 	raw_open_ep(&other, event.cm.info, false);
 	FT_CALL(fi_accept(other.ep, NULL, 0));
 	fi_freeinfo(event.cm.info);
 	for (begin = ft_now_us(); ft_now_us() < begin + 100000; ) {
-		fi_eq_read(other.eq, (uint32_t[]) { 0 }, &event,
-			   sizeof(event.cm) + sizeof(event.data), 0);
+		fi_eq_read(other.eq, (uint32_t[]) { 0 }, event.room,
+			   sizeof(event.room), 0);
 		raw_progress(&other);
 		ft_poll(&pair.s);
 	}

@@ -72,14 +72,14 @@ void raw_wait_event(struct raw_side *side, struct raw_side *other,
 	uint32_t got;
 	ssize_t ret;
 
-	while ((ret = fi_eq_read(side->eq, &got, event, sizeof(event->cm) +
-				 sizeof(event->data), 0)) == -FI_EAGAIN) {
+	while ((ret = fi_eq_read(side->eq, &got, event->room,
+				 sizeof(event->room), 0)) == -FI_EAGAIN) {
 		raw_progress(side);
 		raw_progress(other);
 		/* cores make connections when their event queue is read */
 		if (other)
-			fi_eq_read(other->eq, &got, &unread, sizeof(unread),
-				   FI_PEEK);
+			fi_eq_read(other->eq, &got, unread.room,
+				   sizeof(unread.room), FI_PEEK);
 		FT_CHECK(ft_now_us() < end, "no event %u", want);
 	}
 	if (ret == -FI_EAVAIL)

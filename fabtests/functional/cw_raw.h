@@ -22,10 +22,14 @@ struct raw_side {
 	struct fid_mr *mr;
 };
 
+#define RAW_DATA 256
+
 struct raw_event {
-	struct fi_eq_cm_entry cm;
-	uint8_t data[256];
-	size_t len;		/* of data */
+	size_t len;		/* of cm.data */
+	union {
+		struct fi_eq_cm_entry cm;
+		uint8_t room[sizeof(struct fi_eq_cm_entry) + RAW_DATA];
+	};
 };
 
 /* Of domains and queues opened from then on */
