@@ -30,7 +30,7 @@ readonly ONCE=fi_info,versions,core_cache,unmap,memlock,uffd_denied,dgram,srx
 # has freed: rxm_close_conn()
 readonly RXM_DIES=close,atomic,multi_recv
 # what registers: the rest is the core's own
-readonly HOOKED=msg,rma,mr,readonly,unmap,limits,close,threads
+readonly HOOKED=msg,rma,mr,readonly,unmap,limits,close,threads,alloc
 readonly SUPP=$TOP/fabtests/suppressions
 # run on the host and in the guest
 readonly SIM="provider and simulator, counter by counter"

@@ -172,13 +172,21 @@ static void given_descriptors(void)
 
 /* ---- peers --------------------------------------------------------------- */
 
+/* Under the hook descriptors are the application's to give. */
+static void *desc_of(const void *out)
+{
+	return ft_opts.raw ? query(1, out).desc : NULL;
+}
+
 static void write_to(const char *out, size_t len, uint64_t raddr, uint64_t key)
 {
+	void *desc = desc_of(out);
 	const struct fi_rma_iov rma = { raddr, len, key };
 	const struct iovec iov = { (void *) out, len };
 	const struct fi_msg_rma msg = {
-		.msg_iov = &iov, .iov_count = 1, .addr = pair.c.to,
-		.rma_iov = &rma, .rma_iov_count = 1, .context = (void *) out,
+		.msg_iov = &iov, .desc = &desc, .iov_count = 1,
+		.addr = pair.c.to, .rma_iov = &rma, .rma_iov_count = 1,
+		.context = (void *) out,
 	};
 
 	FT_POST(&pair.c, fi_writemsg(pair.c.ep, &msg, FI_COMPLETION |
@@ -203,9 +211,9 @@ static void peers(void)
 		ft_wait_ctx(&pair.c, FT_TX, out, FI_WRITE);
 		FT_CHECK_BUF(target, lens[i], 10 + i, "written by key");
 		ft_fill(target, lens[i], 20 + i);
-		FT_POST(&pair.c, fi_read(pair.c.ep, back, lens[i], NULL,
-					 pair.c.to, attr.raddr, attr.key,
-					 back));
+		FT_POST(&pair.c, fi_read(pair.c.ep, back, lens[i],
+					 desc_of(back), pair.c.to, attr.raddr,
+					 attr.key, back));
 		ft_wait_ctx(&pair.c, FT_TX, back, FI_READ);
 		FT_CHECK_BUF(back, lens[i], 20 + i, "read by key");
 		put(0, target);
