@@ -78,6 +78,7 @@ static void one_cq(uint64_t flags)
 	struct fi_av_attr av_attr = { .type = FI_AV_UNSPEC };
 	struct ft_dom *dom = &pair.dom[1];
 	struct fid_av *av = NULL;
+	struct fid_eq *eq = NULL;
 	struct fid_cq *cq[2];
 	struct fid_ep *ep;
 	int ret, i;
@@ -98,9 +99,23 @@ static void one_cq(uint64_t flags)
 		ret = fi_ep_bind(ep, &cq[i]->fid, flags);
 		FT_CHECK(ret == -FI_EINVAL, "bound again: %d", ret);
 	}
+	if (flags == FI_TRANSMIT) {
+		ret = fi_ep_bind(ep, &cq[1]->fid, FI_TRANSMIT | FI_RECV |
+				 FI_SELECTIVE_COMPLETION);
+		FT_CHECK(ret == -FI_EINVAL, "bound again, with more: %d", ret);
+		/* nothing of it was done */
+		FT_CALL(fi_ep_bind(ep, &cq[1]->fid, FI_RECV));
+		if (!ft_rdm()) {
+			FT_CALL(fi_eq_open(dom->fabric, &eq_attr, &eq, NULL));
+			FT_CALL(fi_ep_bind(ep, &eq->fid, 0));
+		}
+		FT_CALL(fi_enable(ep));
+	}
 	FT_CALL(fi_close(&ep->fid));
 	if (av)
 		FT_CALL(fi_close(&av->fid));
+	if (eq)
+		FT_CALL(fi_close(&eq->fid));
 	for (i = 0; i < 2; i++)
 		FT_CALL(fi_close(&cq[i]->fid));
 }

@@ -249,6 +249,44 @@ static void messages(void)
 	says(msg, lens, 1, true);
 }
 
+/* On tcp it is nobody's; on verbs it takes a receive. */
+static void written_data(void)
+{
+	const struct iovec iov = { buf, 0 };
+	const struct fi_rma_iov rma = { 0, 0, 0 };
+	struct fi_msg_rma msg = {
+		.msg_iov = &iov, .iov_count = 1, .rma_iov = &rma,
+		.rma_iov_count = ft_core("verbs"), .data = 1,
+	};
+	struct sockaddr_in name = fake_name(7, 1000 + attempts);
+	const fi_addr_t addr = insert(&name);
+	struct raw_side ctl = { 0 };
+	uint8_t h[32];
+	unsigned i;
+
+	ft_stage("a write with data");
+	dial(&ctl, &name, sizeof(name), number(&server));
+	FT_CHECK(answered(&ctl), "refused");
+	cwrite_to(addr, 1);
+	raw_hello(h, number(&name));
+	FT_CALL(fi_inject(ctl.ep, h, sizeof(h), 0));
+	for (i = 0; i < 3; i++) {
+		if (fi_writemsg(ctl.ep, &msg, FI_REMOTE_CQ_DATA))
+			break;
+		raw_progress(&ctl);
+	}
+	if (ft_core("verbs")) {
+		check_ends(FI_ECONNABORTED, LIMIT_US);
+		FT_CHECK(!accepted(&name, sizeof(name), number(&server)),
+			 "accepted out of quarantine");
+	}
+	transfer(4);
+	FT_CALL(fi_av_remove(pair.s.av, (fi_addr_t *) &addr, 1, 0));
+	if (!ft_core("verbs"))
+		check_ends(FI_ECANCELED, LIMIT_US);
+	raw_close_side(&ctl);
+}
+
 /* ---- names that are wrong ------------------------------------------------ */
 
 static void liars(void)
@@ -285,6 +323,7 @@ static void strangers(void)
 	struct sockaddr_in bad = fake_name(7, 100), name;
 	const uint32_t to = number(&server);
 	struct raw_side ctl = { 0 };
+	uint32_t last;
 	uint8_t h[32];
 	unsigned i;
 
@@ -296,6 +335,14 @@ static void strangers(void)
 		raw_progress(&ctl);
 	FT_CHECK(!answered(&ctl), "HELLO twice");
 	raw_close_side(&ctl);
+	/* none of them gets in, but each has a name of its own */
+	for (i = 0; i < 80; i++) {
+		name = fake_name(7, 400 + i);
+		last = attempts;
+		attempts = UINT32_MAX;
+		FT_CHECK(!accepted(&name, sizeof(name), to), "attempt 0");
+		attempts = last;
+	}
 	for (i = 0; i < 80; i++) {
 		name = fake_name(7, 200 + i);
 		FT_CHECK(accepted(&name, sizeof(name), to), "stranger %u", i);
@@ -385,6 +432,7 @@ int main(int argc, char **argv)
 	FT_CALL(fi_cwrite(pair.c.ep, buf + 512, 8, NULL, pair.c.to, 99, NULL));
 	messages();
 	transfer(2);
+	written_data();
 	liars();
 	strangers();
 	dead_ends();

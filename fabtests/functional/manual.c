@@ -58,6 +58,31 @@ static void round_of(char *p, char *other)
 	}
 }
 
+/*
+ * What cannot be registered goes out from a copy (verbs, memory shared
+ * read-only, Linux before 6.2 or so): whose memory that was, nobody tells.
+ */
+static void copies(char *in)
+{
+	struct fi_mrrc_stats before, after;
+	int fd = memfd_create("fi_mrrc_manual", MFD_CLOEXEC);
+	char *p;
+
+	ft_stage("copies");
+	FT_CHECK(fd >= 0 && !ftruncate(fd, LEN), "memfd: %s", strerror(errno));
+	p = mmap(NULL, LEN, PROT_READ, MAP_SHARED, fd, 0);
+	FT_CHECK(p != MAP_FAILED, "mmap: %s", strerror(errno));
+	close(fd);
+	ft_stats(&pair.dom[1], &before);
+	ft_send_recv(&pair.c, p, in, LEN);
+	FT_CHECK(!memcmp(in, p, LEN), "wrong data");
+	ft_stats(&pair.dom[1], &after);
+	FT_CHECK(after.bounces == before.bounces ||
+		 after.regions == before.regions, "a copy is kept registered");
+	FT_CALL(fi_mrrc_invalidate(pair.dom[1].domain, p, LEN));
+	ft_unmap(p, LEN);
+}
+
 static void bad_calls(void)
 {
 	struct fid_domain *domain = pair.dom[0].domain;
@@ -103,6 +128,8 @@ int main(int argc, char **argv)
 		ft_stage("round %u", i);
 		round_of(p, other);
 	}
+	if (!ft_opts.raw)
+		copies(other);
 	ft_check_idle(&pair.dom[0], "at the end");
 	if (!ft_opts.raw)
 		FT_CALL(fi_mrrc_invalidate(pair.dom[1].domain, p, LEN));

@@ -264,6 +264,7 @@ static void bad_sends(void)
 static void bad_arguments(void)
 {
 	struct iovec iov[2] = { { in, LEN }, { NULL, 8 } };
+	struct iovec wrap[2] = { { in, SIZE_MAX }, { in, 2 } };
 	struct iovec many[4096];
 	size_t i;
 	struct ft_comp comp;
@@ -285,6 +286,9 @@ static void bad_arguments(void)
 	expect_error(&pair.c, FT_TX,
 		     fi_sendv(pair.c.ep, iov, NULL, 2, pair.c.to, iov), iov,
 		     "an iov with NULL in it");
+	expect_error(&pair.c, FT_TX,
+		     fi_sendv(pair.c.ep, wrap, NULL, 2, pair.c.to, wrap), wrap,
+		     "lengths whose sum wraps");
 	for (i = 0; i < 4096; i++)
 		many[i] = (struct iovec) { in, 1 };
 	ret = fi_sendv(pair.c.ep, many, NULL, 4096, pair.c.to, many);

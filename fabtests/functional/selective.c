@@ -142,6 +142,7 @@ static void plain_calls(struct ft_pair *pair, struct bufs *b)
 /* What nobody asked for is nowhere to be seen either. */
 static void unseen(struct ft_pair *pair, struct bufs *b)
 {
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA };
 	struct fi_poll_attr attr = { .flags = 0 };
 	struct fid_domain *domain = pair->dom[1].domain;
 	struct fid_cq *cq = pair->c.cq[FT_TX];
@@ -175,6 +176,14 @@ static void unseen(struct ft_pair *pair, struct bufs *b)
 	}
 	pair->c.quiet[FT_TX] = false;
 	FT_CALL(set->ops->poll_del(set, &cq->fid, 0));
+	/* twice is once */
+	FT_CALL(fi_cq_open(domain, &cq_attr, &cq, NULL));
+	FT_CALL(set->ops->poll_add(set, &cq->fid, 0));
+	FT_CALL(set->ops->poll_add(set, &cq->fid, 0));
+	FT_CALL(set->ops->poll_del(set, &cq->fid, 0));
+	FT_CALL(fi_close(&cq->fid));
+	ret = set->ops->poll(set, found, 2);
+	FT_CHECK(!ret, "a queue that was closed shows: %ld", ret);
 	FT_CALL(fi_close(&set->fid));
 	ft_expect_none(&pair->c, 20);
 }

@@ -296,6 +296,8 @@ test_usage()
 		refused 2 "no number of seconds" "$prof" -t soon &&
 		refused 2 "neither trace nor bandwidth" "$prof" --skip=all &&
 		refused 2 "not table, csv or json" "$prof" -f xml &&
+		refused 2 "two sizes" "$prof" --save=x -l 4K &&
+		refused 2 "two sizes" "$prof" --save=x -k thp &&
 		refused 2 "Too many arguments" "$prof" tcp
 }
 
@@ -332,9 +334,9 @@ test_no_pages()
 test_kept()
 {
 	echo before >"$DIR/kept"
-	refused 1 "needed" "${BIN}fi_mrrc_prof" -q -p "$CORE" -k 4k -l 4K \
-		-t 1 --skip=bandwidth,trace --save="$DIR/kept" \
-		-o "$DIR/none" &&
+	refused 1 "none/kept: No such file" "${BIN}fi_mrrc_prof" -q -p "$CORE" \
+		-k 4k -l 4K,8K -t 1 --skip=bandwidth,trace \
+		--save="$DIR/none/kept" -o "$DIR/kept" &&
 		refused 1 "none/x: No such file" "${BIN}fi_mrrc_prof" -q \
 			-p "$CORE" -k 4k -l 4K,8K -t 1 \
 			--skip=bandwidth,trace -o "$DIR/none/x" || return 1

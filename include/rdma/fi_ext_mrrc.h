@@ -48,7 +48,7 @@ struct fi_mrrc_stats {
 	/* now */
 	uint64_t regions;	/* registered regions */
 	uint64_t bytes;		/* bytes in them */
-	uint64_t held_regions;	/* of those, in use by operations */
+	uint64_t held_regions;	/* in use by operations, kept or not */
 	uint64_t regions_peak;
 	uint64_t bytes_peak;
 	uint64_t max_regions;	/* the limits in force */

@@ -225,6 +225,10 @@ static void set_defaults(struct argp_state *state,
 		options->pages[MRRC_PAGES_THP] = true;
 		options->pages[MRRC_PAGES_2M] = true;
 	}
+	if (options->save &&
+	    (!options->pages[MRRC_PAGES_4K] || options->sizes < 2))
+		argp_error(state, "save: a model needs pages of 4k and two "
+			   "sizes");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)

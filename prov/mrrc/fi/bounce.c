@@ -27,6 +27,9 @@ void mrrc_bounce_free(struct mrrc_op *op)
 
 	while ((block = op->bounces)) {
 		op->bounces = block->next;
+		if (block->class == MRRC_BLOCK_HEAP)
+			mrrc_reg_forget(&op->domain->reg,
+					mrrc_block_data(block), block->len);
 		mrrc_blocks_free(op->domain->blocks, block);
 	}
 }

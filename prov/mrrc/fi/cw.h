@@ -410,7 +410,10 @@ void mrrc_cw_after(struct mrrc_cw_ep *cw);
 void mrrc_cw_group_poll(struct mrrc_cw_group *group);
 /* Close its connection, end its operations. */
 void mrrc_cw_end_all(struct mrrc_cw_ep *cw, int err);
-/* Close its connection, on which nothing was said; then it has none. */
+/*
+ * Close its connection, which is not up; then it has none. Operations end if
+ * the peer has spoken already.
+ */
 void mrrc_cw_unlink(struct mrrc_cw_ep *cw);
 /* What was lost: end_all, unless another connection is to come. */
 void mrrc_cw_lost(struct mrrc_cw_ep *cw);

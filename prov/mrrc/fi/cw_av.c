@@ -171,7 +171,8 @@ static int cw_av_insert(struct mrrc_av *av, const char *addr, size_t span,
 	for (i = 0; i < count; i++) {
 		mrrc_cw_name_strip(pos);
 		pos += mrrc_cw_addr_len((struct sockaddr *) pos);
-		own[i] = FI_ADDR_NOTAVAIL;
+		own[i] = fi_addr && (flags & FI_AV_USER_ID) ?
+			 fi_addr[i] : FI_ADDR_NOTAVAIL;
 	}
 	/*
 	 * With FI_EVENT as well: the cores that can have such names (libfabric's

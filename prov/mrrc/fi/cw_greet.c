@@ -97,7 +97,7 @@ static void cw_greet_accept(struct mrrc_cw_ep *cw, struct cw_request *request)
 			  fi_strerror(-ret));
 		mrrc_cw_lose(cw, fi_strerror(-ret));
 	}
-	if (ret && !cw->ctl) {
+	if (ret && request->info->handle) {
 		mrrc_cw_refuse(request);
 		return;
 	}

@@ -78,6 +78,8 @@ int mrrc_cw_link_open(struct mrrc_cw_ep *cw, struct fi_info *info)
 		cw->ctl = NULL;
 		return ret;
 	}
+	/* no more to be rejected */
+	info->handle = NULL;
 	ret = fi_ep_bind(cw->ctl, &cw->group->eq->fid, 0);
 	if (!ret)
 		ret = fi_ep_bind(cw->ctl, &cw->group->cq->fid,
@@ -446,6 +448,15 @@ static void cw_complete(struct cw_context *context, size_t len, int err)
 	mrrc_cw_after(cw);
 }
 
+/* A peer wrote with data: tcp names nobody, verbs the receive that it took. */
+static void cw_stray(struct cw_context *context)
+{
+	if (!context || context->cw->phase == CW_LOST || context->cw->lost)
+		return;
+	cw_blame(context->cw, -EPROTO);
+	mrrc_cw_lose(context->cw, "a write with data");
+}
+
 /* At most max batches. */
 static void cw_read(struct mrrc_cw_group *group, unsigned max)
 {
@@ -455,8 +466,13 @@ static void cw_read(struct mrrc_cw_group *group, unsigned max)
 
 	while (max--) {
 		ret = fi_cq_read(group->cq, entry, CW_BATCH);
-		for (i = 0; i < ret; i++)
-			cw_complete(entry[i].op_context, entry[i].len, 0);
+		for (i = 0; i < ret; i++) {
+			if (mrrc_unlikely(entry[i].flags & FI_REMOTE_WRITE))
+				cw_stray(entry[i].op_context);
+			else
+				cw_complete(entry[i].op_context, entry[i].len,
+					    0);
+		}
 		if (ret > 0)
 			continue;
 		if (ret != -FI_EAVAIL)
@@ -505,8 +521,14 @@ void mrrc_cw_end_all(struct mrrc_cw_ep *cw, int err)
 
 void mrrc_cw_unlink(struct mrrc_cw_ep *cw)
 {
-	cw_link_end(cw);
-	mrrc_cw_set_phase(cw, CW_OPTED);
+	/* verbs: messages may come before FI_CONNECTED */
+	if (cw->sm.heard) {
+		mrrc_cw_end_all(cw, FI_ECONNABORTED);
+		mrrc_cw_rdm_reset(cw);
+	} else {
+		cw_link_end(cw);
+		mrrc_cw_set_phase(cw, CW_OPTED);
+	}
 }
 
 void mrrc_cw_lost(struct mrrc_cw_ep *cw)
@@ -553,6 +575,7 @@ void mrrc_cw_group_unlock(struct mrrc_cw_group *group)
 {
 	struct cw_list ended = STAILQ_HEAD_INITIALIZER(ended);
 	struct mrrc_cw_ep *cw;
+	int cancel;
 
 	do {
 		while ((cw = TAILQ_FIRST(&group->lost)))
@@ -566,9 +589,12 @@ void mrrc_cw_group_unlock(struct mrrc_cw_group *group)
 		group->finishing = true;
 		STAILQ_CONCAT(&ended, &group->ended);
 		pthread_mutex_unlock(&group->lock);
+		/* nobody else would finish: it writes to descriptors */
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 		mrrc_cw_finish(&ended);
 		pthread_mutex_lock(&group->lock);
 		group->finishing = false;
+		pthread_setcancelstate(cancel, NULL);
 	}
 	pthread_mutex_unlock(&group->lock);
 }

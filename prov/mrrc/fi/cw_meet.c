@@ -234,7 +234,7 @@ static void cw_connreq(struct mrrc_cw_group *group, struct fi_info *info,
 		return;
 	}
 	ret = mrrc_cw_answer(cw, info, NULL, 0);
-	if (ret && !cw->ctl)
+	if (ret && info->handle)
 		fi_reject(group->pep, info->handle, NULL, 0);
 	if (ret) {
 		MRRC_WARN(EP_CTRL, "no control endpoint for a peer: %s\n",

@@ -31,10 +31,11 @@ static ssize_t cw_ops_cwritemsg(struct fid_ep *ep_fid,
 /* Calls without flags have the endpoint's, of which only this one is ours. */
 static uint64_t cw_ops_flags(struct fid_ep *ep_fid, bool tx)
 {
-	struct mrrc_ep *ep = cw_ops_ep(ep_fid);
+	struct mrrc_ep *ep;
 
-	if (!ep)
+	if (!cw_ops_ep(ep_fid))
 		return 0;
+	ep = mrrc_ep_of(ep_fid);	/* an alias has its own */
 	return (tx ? ep->tx.op_flags : ep->rx.op_flags) & FI_COMPLETION;
 }
 

@@ -98,16 +98,16 @@ static void cw_link_free(struct mrrc_cw_ep *cw, int err)
 }
 
 /*
- * A stranger whose connection is gone makes room for another; who is
- * quarantined if there is nobody else, as that is forgotten then.
+ * A stranger whose connection is gone, or never was, makes room for another;
+ * who is quarantined if there is nobody else, as that is forgotten then.
  */
 static struct mrrc_cw_ep *cw_stale_stranger(const struct mrrc_cw_rdm *rdm)
 {
 	struct mrrc_cw_ep *cw, *hostile = NULL;
 
 	TAILQ_FOREACH(cw, &rdm->links, of_rdm) {
-		if (!cw->stranger || cw->phase != CW_LOST ||
-		    atomic_load(&cw->ending))
+		if (!cw->stranger || atomic_load(&cw->ending) ||
+		    (cw->phase != CW_LOST && cw->phase != CW_OPTED))
 			continue;
 		if (!atomic_load(&cw->hostile))
 			return cw;

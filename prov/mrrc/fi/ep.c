@@ -94,7 +94,6 @@ static int mrrc_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 			return -FI_EBADFLAGS;
 		if (ep->rx.cq)
 			return -FI_EINVAL;
-		ep->rx_bind_late = true;
 		flags &= ~FI_RECV;
 	}
 	if (flags == all_flags || (flags & FI_TRANSMIT)) {
@@ -110,6 +109,8 @@ static int mrrc_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 			mrrc_ep_set_cq(&ep->tx, cq, flags);
 		if (all_flags & FI_RECV)
 			mrrc_ep_set_cq(&ep->rx, cq, all_flags);
+		if (flags != all_flags)
+			ep->rx_bind_late = true;
 		break;
 	case FI_CLASS_CNTR:
 		if (flags & (FI_SEND | FI_WRITE | FI_READ))
@@ -125,6 +126,8 @@ static int mrrc_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		break;
 	case FI_CLASS_EQ:
 		ep->eq = container_of(bfid, struct mrrc_eq, eq.fid);
+		if (ep->cw)
+			atomic_store(&ep->eq->cw, true);
 		break;
 	}
 	return 0;

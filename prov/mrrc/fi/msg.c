@@ -18,8 +18,8 @@ mrrc_post_send(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
 
 	if (msg->iov_count > ep->tx.iov_limit)
 		return -FI_EINVAL;
-	if (mrrc_injectable(ep, msg->msg_iov, msg->iov_count, msg->context,
-			    flags)) {
+	if (mrrc_injectable(ep, msg->msg_iov, msg->desc, msg->iov_count,
+			    msg->context, flags)) {
 		core_msg.desc = NULL;
 		return fi_sendmsg(ep->core, &core_msg, flags | FI_INJECT);
 	}

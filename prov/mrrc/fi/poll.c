@@ -73,12 +73,24 @@ static int poll_poll(struct fid_poll *poll_fid, void **context, int count)
 	return cnt || ret > 0 ? cnt : ret;
 }
 
+/* Locked. Cores have what is added twice once. */
+static struct mrrc_poll_cq **poll_find(struct mrrc_poll *poll,
+				       const struct fid *fid)
+{
+	struct mrrc_poll_cq **link;
+
+	for (link = &poll->cqs; *link; link = &(*link)->next)
+		if (&(*link)->cq->cq.fid == fid)
+			break;
+	return link;
+}
+
 static int poll_poll_add(struct fid_poll *poll_fid, struct fid *event_fid,
 			 uint64_t flags)
 {
 	struct mrrc_poll *poll = container_of(poll_fid, struct mrrc_poll, poll);
 	struct fid *core = mrrc_fid_core(event_fid);
-	struct mrrc_poll_cq *entry = NULL;
+	struct mrrc_poll_cq *entry = NULL, **link;
 	int ret;
 
 	if (!core)
@@ -96,9 +108,13 @@ static int poll_poll_add(struct fid_poll *poll_fid, struct fid *event_fid,
 		return ret;
 	}
 	pthread_mutex_lock(&poll->lock);
-	entry->next = poll->cqs;
-	poll->cqs = entry;
+	link = poll_find(poll, event_fid);
+	if (!*link) {
+		*link = entry;
+		entry = NULL;
+	}
 	pthread_mutex_unlock(&poll->lock);
+	free(entry);
 	return 0;
 }
 
@@ -117,9 +133,7 @@ static int poll_poll_del(struct fid_poll *poll_fid, struct fid *event_fid,
 		return ret;
 
 	pthread_mutex_lock(&poll->lock);
-	for (link = &poll->cqs; *link; link = &(*link)->next)
-		if (&(*link)->cq->cq.fid == event_fid)
-			break;
+	link = poll_find(poll, event_fid);
 	entry = *link;
 	if (entry)
 		*link = entry->next;

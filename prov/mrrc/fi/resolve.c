@@ -301,7 +301,8 @@ int mrrc_resolve_ioc(struct mrrc_op *op, const struct fi_ioc *ioc,
 }
 
 bool mrrc_injectable(const struct mrrc_ep *ep, const struct iovec *iov,
-		     size_t count, const void *context, uint64_t flags)
+		     void *const *desc, size_t count, const void *context,
+		     uint64_t flags)
 {
 	size_t len = 0, i;
 
@@ -314,7 +315,13 @@ bool mrrc_injectable(const struct mrrc_ep *ep, const struct iovec *iov,
 	    (flags & (FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE |
 		      FI_MATCH_COMPLETE | FI_TRIGGER)))
 		return false;
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
+		if (iov[i].iov_len > ep->inject_size - len)
+			return false;
 		len += iov[i].iov_len;
-	return len <= ep->inject_size;
+		/* it may be a device's */
+		if (mrrc_unlikely(ep->domain->reg.hmem) && desc && desc[i])
+			return false;
+	}
+	return true;
 }

@@ -135,6 +135,7 @@ size_t mrrc_datatype_size(enum fi_datatype datatype);
  * descriptor: post it with FI_INJECT and the application's own context.
  */
 bool mrrc_injectable(const struct mrrc_ep *ep, const struct iovec *iov,
-		     size_t count, const void *context, uint64_t flags);
+		     void *const *desc, size_t count, const void *context,
+		     uint64_t flags);
 
 #endif /* MRRC_RESOLVE_H */
