@@ -99,6 +99,10 @@ static void one_cq(uint64_t flags)
 		ret = fi_ep_bind(ep, &cq[i]->fid, flags);
 		FT_CHECK(ret == -FI_EINVAL, "bound again: %d", ret);
 	}
+	if (flags & FI_RECV) {
+		ret = fi_ep_bind(ep, &cq[1]->fid, FI_RECV);
+		FT_CHECK(ret == -FI_EINVAL, "bound again, plain: %d", ret);
+	}
 	if (flags == FI_TRANSMIT) {
 		ret = fi_ep_bind(ep, &cq[1]->fid, FI_TRANSMIT | FI_RECV |
 				 FI_SELECTIVE_COMPLETION);

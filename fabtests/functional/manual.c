@@ -78,7 +78,7 @@ static void copies(char *in)
 	FT_CHECK(!memcmp(in, p, LEN), "wrong data");
 	ft_stats(&pair.dom[1], &after);
 	FT_CHECK(after.bounces == before.bounces ||
-		 after.regions == before.regions, "a copy is kept registered");
+		 after.regions <= before.regions, "a copy is kept registered");
 	FT_CALL(fi_mrrc_invalidate(pair.dom[1].domain, p, LEN));
 	ft_unmap(p, LEN);
 }

@@ -521,8 +521,8 @@ void mrrc_cw_end_all(struct mrrc_cw_ep *cw, int err)
 
 void mrrc_cw_unlink(struct mrrc_cw_ep *cw)
 {
-	/* verbs: messages may come before FI_CONNECTED */
-	if (cw->sm.heard) {
+	/* messages may come before FI_CONNECTED */
+	if (cw->sm.heard || cw->sm.err || cw->hostile) {
 		mrrc_cw_end_all(cw, FI_ECONNABORTED);
 		mrrc_cw_rdm_reset(cw);
 	} else {
@@ -577,6 +577,8 @@ void mrrc_cw_group_unlock(struct mrrc_cw_group *group)
 	struct mrrc_cw_ep *cw;
 	int cancel;
 
+	/* nobody else would greet and finish, which write to descriptors */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	do {
 		while ((cw = TAILQ_FIRST(&group->lost)))
 			mrrc_cw_lost(cw);
@@ -589,12 +591,10 @@ void mrrc_cw_group_unlock(struct mrrc_cw_group *group)
 		group->finishing = true;
 		STAILQ_CONCAT(&ended, &group->ended);
 		pthread_mutex_unlock(&group->lock);
-		/* nobody else would finish: it writes to descriptors */
-		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 		mrrc_cw_finish(&ended);
 		pthread_mutex_lock(&group->lock);
 		group->finishing = false;
-		pthread_setcancelstate(cancel, NULL);
 	}
 	pthread_mutex_unlock(&group->lock);
+	pthread_setcancelstate(cancel, NULL);
 }

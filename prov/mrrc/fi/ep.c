@@ -96,6 +96,10 @@ static int mrrc_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 			return -FI_EINVAL;
 		flags &= ~FI_RECV;
 	}
+	/* the core does not know of the one that comes late */
+	if (bfid->fclass == FI_CLASS_CQ && (flags & FI_RECV) &&
+	    ep->rx_bind_late)
+		return -FI_EINVAL;
 	if (flags == all_flags || (flags & FI_TRANSMIT)) {
 		ret = mrrc_fid_bind(fid, bfid, flags);
 		if (ret)

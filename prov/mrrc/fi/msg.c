@@ -20,7 +20,8 @@ mrrc_post_send(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
 		return -FI_EINVAL;
 	if (mrrc_injectable(ep, msg->msg_iov, msg->desc, msg->iov_count,
 			    msg->context, flags)) {
-		core_msg.desc = NULL;
+		if (!ep->domain->reg.hmem)
+			core_msg.desc = NULL;
 		return fi_sendmsg(ep->core, &core_msg, flags | FI_INJECT);
 	}
 

@@ -26,11 +26,14 @@ static int pep_close(struct fid *fid)
 
 static int pep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
+	struct mrrc_pep *pep = container_of(fid, struct mrrc_pep, pep.fid);
 	int ret = mrrc_fid_bind(fid, bfid, flags);
 
-	if (!ret && bfid->fclass == FI_CLASS_EQ)
-		container_of(fid, struct mrrc_pep, pep.fid)->eq =
-			container_of(bfid, struct mrrc_eq, eq.fid);
+	if (!ret && bfid->fclass == FI_CLASS_EQ) {
+		pep->eq = container_of(bfid, struct mrrc_eq, eq.fid);
+		if (pep->cw)
+			atomic_store(&pep->eq->cw, true);
+	}
 	return ret;
 }
 

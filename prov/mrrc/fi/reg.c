@@ -351,16 +351,16 @@ void mrrc_reg_flush(struct mrrc_reg *reg)
 		  stats.evictions, stats.invalidations, stats.uncached);
 }
 
-/*
- * What nobody holds is deregistered here. The other domains that share the
- * monitor, and libfabric's caches if they do, forget the range as well.
- */
 void mrrc_reg_forget(struct mrrc_reg *reg, const void *addr, size_t len)
 {
 	if (!strcmp(mrrc_mon_name(reg->mon), "manual"))
 		mrrc_cache_mt_invalidate(reg->cache, addr, len);
 }
 
+/*
+ * What nobody holds is deregistered here. The other domains that share the
+ * monitor, and libfabric's caches if they do, forget the range as well.
+ */
 int mrrc_reg_invalidate(struct mrrc_reg *reg, const void *addr, size_t len)
 {
 	const uintptr_t mask = (uintptr_t) sysconf(_SC_PAGESIZE) - 1;

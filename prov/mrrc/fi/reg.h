@@ -111,7 +111,7 @@ static inline bool mrrc_reg_is_system(const struct mrrc_reg *reg,
 bool mrrc_reg_kind(const struct mrrc_reg *reg, const struct fi_mr_attr *attr,
 		   uint64_t flags, enum mrrc_access *kind);
 
-/* A range of ours may be unmapped now. */
+/* A range of ours may be unmapped now: other monitors see that. */
 void mrrc_reg_forget(struct mrrc_reg *reg, const void *addr, size_t len);
 
 /* Forget a range, before it is unmapped. -FI_EINVAL: there is none. */

@@ -19,7 +19,8 @@ mrrc_post_tsend(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
 		return -FI_EINVAL;
 	if (mrrc_injectable(ep, msg->msg_iov, msg->desc, msg->iov_count,
 			    msg->context, flags)) {
-		core_msg.desc = NULL;
+		if (!ep->domain->reg.hmem)
+			core_msg.desc = NULL;
 		return fi_tsendmsg(ep->core, &core_msg, flags | FI_INJECT);
 	}
 
