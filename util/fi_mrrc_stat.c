@@ -112,7 +112,8 @@ static int read_given(const struct stat_options *options, bool first,
 
 	for (i = 0; i < options->pids; i++) {
 		rc = stat_proc_read(options->pid[i], sample);
-		if (rc && (first || rc != -ESRCH))
+		/* the descriptors of who is ending are root's */
+		if (rc && (first || (rc != -ESRCH && rc != -EACCES)))
 			return say_why(options->pid[i], rc);
 	}
 	return 0;

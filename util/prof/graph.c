@@ -71,6 +71,29 @@ static int get(const struct prof_graph *graph, const char *name, char *text,
 	return 0;
 }
 
+/* Not as it is when nobody uses it. */
+static bool is_busy(const struct prof_graph *graph)
+{
+	static const struct {
+		const char *name, *idle;
+	} files[] = {
+		{ "current_tracer", "nop" },
+		{ "tracing_on", "1" },
+		{ "events/enable", "0" },
+		{ "set_ftrace_filter", "#### all functions enabled ####" },
+		{ "set_ftrace_pid", "no pid" },
+	};
+	char text[64];
+	size_t i;
+
+	for (i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		if (!get(graph, files[i].name, text, sizeof(text)) &&
+		    strcmp(text, files[i].idle))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Root that may not look into debugfs, as in a container, has no tracefs, if
  * it is not where it usually is.
@@ -88,7 +111,7 @@ static int find_dir(struct prof_graph *graph)
 		snprintf(graph->dir, sizeof(graph->dir), "%s", dirs[i]);
 		ret = get(graph, "current_tracer", text, sizeof(text));
 		if (!ret)
-			return strcmp(text, "nop") ? -EBUSY : 0;
+			return is_busy(graph) ? -EBUSY : 0;
 		if ((ret == -EACCES || ret == -EPERM) &&
 		    (!i || geteuid()))
 			return ret;
@@ -113,7 +136,8 @@ static const char *graph_why(int ret)
 			"no tracefs: mount -t tracefs nodev "
 			"/sys/kernel/tracing";
 	case EBUSY:
-		return "somebody else traces";
+		return "somebody else traces, or events, a filter, a pid or "
+		       "tracing_on were left other than they are at first";
 	case EINVAL:
 		return "this kernel has no function_graph tracer";
 	case ENOTTY:

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,9 +40,33 @@ static int put_in_place(sim_put *put, void *arg, const char *path)
 	return fd < 0 ? -errno : put_fd(fd, put, arg, false);
 }
 
+static char *temporary;
+
+static void on_signal(int number)
+{
+	unlink(temporary);
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+/* What would end the program takes the temporary file along. */
+static void change_signals(void (*from)(int), void (*to)(int))
+{
+	static const int numbers[] = { SIGHUP, SIGINT, SIGTERM, SIGXFSZ };
+	struct sigaction action;
+	size_t i;
+
+	for (i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		if (sigaction(numbers[i], NULL, &action) ||
+		    action.sa_handler != from)
+			continue;
+		action.sa_handler = to;
+		sigaction(numbers[i], &action, NULL);
+	}
+}
+
 static int put_renamed(sim_put *put, void *arg, const char *path)
 {
-	char *temporary;
 	int fd, ret;
 
 	if (asprintf(&temporary, "%s.%ld.tmp", path, (long)getpid()) < 0)
@@ -51,11 +76,13 @@ static int put_renamed(sim_put *put, void *arg, const char *path)
 		ret = -errno;
 		goto out_free;
 	}
+	change_signals(SIG_DFL, on_signal);
 	ret = put_fd(fd, put, arg, true);
 	if (!ret && rename(temporary, path))
 		ret = -errno;
 	if (ret)
 		unlink(temporary);
+	change_signals(on_signal, SIG_DFL);
 out_free:
 	free(temporary);
 	return ret;
@@ -67,18 +94,12 @@ static int put_path(sim_put *put, void *arg, const char *path)
 	char *real;
 	int ret;
 
-	/* a name for a file that has another (/dev/stdout) keeps it */
-	real = realpath(path, NULL);
-	if (!real && errno != ENOENT)
-		return -errno;
-	if (!real)
-		return put_renamed(put, arg, path);
-	if (stat(real, &st))
-		ret = -errno;
-	else if (S_ISREG(st.st_mode))
-		ret = put_renamed(put, arg, real);
-	else
-		ret = put_in_place(put, arg, real);
+	if (stat(path, &st))
+		return errno == ENOENT ? put_renamed(put, arg, path) : -errno;
+	/* a name for a file that has another (/dev/stdout) keeps it; where it
+	 * leads to a pipe, there is no other */
+	real = S_ISREG(st.st_mode) ? realpath(path, NULL) : NULL;
+	ret = real ? put_renamed(put, arg, real) : put_in_place(put, arg, path);
 	free(real);
 	return ret;
 }

@@ -19,6 +19,7 @@
 #include "sys/board.h"
 
 #define LINK	"/memfd:" MRRC_BOARD_NAME " (deleted)"
+#define DOMAINS_MAX	1024	/* of a process: others may make it many */
 
 /* A small file of /proc/PID as a string; false: it is gone. */
 static bool read_text(pid_t pid, const char *name, char *text, size_t size)
@@ -155,10 +156,11 @@ static int read_fds(pid_t pid, DIR *dir, struct stat_sample *sample)
 {
 	const pid_t own = own_pid(pid);
 	struct stat_domain domain = { .pid = pid };
+	const size_t max = sample->domains + DOMAINS_MAX;
 	struct dirent *entry;
 	int rc = 0;
 
-	while (!rc && (entry = readdir(dir))) {
+	while (!rc && sample->domains < max && (entry = readdir(dir))) {
 		if (!is_board(dirfd(dir), entry->d_name))
 			continue;
 		rc = read_board(dirfd(dir), entry->d_name, &domain);

@@ -302,6 +302,7 @@ int mrrc_heap_alloc_slow(struct mrrc_heap *heap, size_t align, size_t asked,
 /* Claimed, as all that is freed below. */
 static int free_own(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 {
+	const bool isolated = block->isolated;
 	int ret;
 
 	ret = mrrc_heap_debug_free(heap->domain, block, block->base,
@@ -313,10 +314,11 @@ static int free_own(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 	heap->own_bytes -= block->own_len;
 	heap->frees++;
 	block->idle_since = mrrc_heap_now();
-	if (!block->isolated)
+	if (!isolated)
 		TAILQ_INSERT_HEAD(&heap->own_idle, block, link);
 	mrrc_lock_release(&heap->lock);
-	if (block->isolated)
+	/* others may end it from then on, and use its place for another */
+	if (isolated)
 		mrrc_heap_block_end(heap, block);
 	mrrc_heap_tick(heap);
 	return ret;

@@ -97,6 +97,7 @@ bool mrrc_hooks_rely(bool on)
 
 	for (i = 0; i < HOOKS_CNT; i++)
 		on = on && hooks.placed[i];
+	on = on && !atomic_load(&hooks_broken);
 	atomic_store(&mrrc_hooks_complete, on);
 	/* in this order: who breaks it does the same the other way round */
 	if (on && atomic_load(&hooks_broken)) {

@@ -207,7 +207,17 @@ says '"requests": 2' -s -f json "$DIR/same.csv"
 echo before >"$DIR/kept"
 refuses 1 "bad.csv:2: op 'jump': not known" -o "$DIR/kept" "$DIR/bad.csv"
 [ "$(cat "$DIR/kept")" = before ] || fail "what was there is gone"
+# more than files may be long: a signal
+(ulimit -f 0; exec "$TRACE" -f csv -o "$DIR/kept" "$DIR/a.csv") \
+	>/dev/null 2>&1 && fail "a file that cannot be written is no success"
+[ "$(cat "$DIR/kept")" = before ] || fail "what was there is gone"
 [ -z "$(find "$DIR" -name '*.tmp')" ] || fail "a temporary file is left"
+
+# what leads to a pipe is no file, and stays
+ln -s /proc/self/fd/1 "$DIR/link"
+"$TRACE" -f csv -o "$DIR/link" "$DIR/a.csv" 2>"$DIR/err" | cat >"$DIR/c.csv"
+same "$DIR/a.csv" "$DIR/c.csv"
+[ -L "$DIR/link" ] || fail "a link to a pipe was replaced"
 
 # a full disk is an error
 if [ -w /dev/full ]; then
