@@ -152,8 +152,15 @@ test_tracer_busy()
 	[ "$(cat $TRACING/current_tracer)" = function ] ||
 		{ fail "it is another one now"; result=1; }
 	echo nop >$TRACING/current_tracer
+	[ $result -eq 0 ] && says 'not traced: .*somebody else traces' ||
+		result=1
+	# what traces events has no tracer
+	prof -k 4k -l 4K,64K -t 1 &&
+		says 'not traced: .*somebody else traces' || result=1
+	grep -q '^ib_dealloc_pd_user' $TRACING/set_ftrace_filter ||
+		{ fail "the filter is another one now"; result=1; }
 	echo >$TRACING/set_ftrace_filter
-	[ $result -eq 0 ] && says 'not traced: .*somebody else traces'
+	return $result
 }
 
 # as_if COMMAND TEXT [WRAPPER...]: in mounts of its own, changed by COMMAND, it

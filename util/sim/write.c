@@ -96,10 +96,13 @@ static int put_path(sim_put *put, void *arg, const char *path)
 
 	if (stat(path, &st))
 		return errno == ENOENT ? put_renamed(put, arg, path) : -errno;
-	/* a name for a file that has another (/dev/stdout) keeps it; where it
-	 * leads to a pipe, there is no other */
-	real = S_ISREG(st.st_mode) ? realpath(path, NULL) : NULL;
-	ret = real ? put_renamed(put, arg, real) : put_in_place(put, arg, path);
+	if (!S_ISREG(st.st_mode))
+		return put_in_place(put, arg, path);
+	/* a name for a file that has another (/dev/stdout) keeps it */
+	real = realpath(path, NULL);
+	if (!real)
+		return -errno;
+	ret = put_renamed(put, arg, real);
 	free(real);
 	return ret;
 }
