@@ -1,0 +1,330 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# mutate.sh: remove one protection of the provider at a time, and see that the
+# test named for it fails.  One line for each mutation, and at the end
+# "N passed, N failed".
+#
+# Flow: lists -> a copy of the sources for each worker, built once -> the tests
+# pass unchanged -> for each mutation: change a line, make, run its test.
+
+set -u
+export LC_ALL=C
+readonly ME=${0##*/}
+TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
+readonly LISTS=$TOP/prov/mrrc/test/mutations
+# of a test: one that hangs has seen the mutation, too
+readonly LIMIT=60
+
+usage()
+{
+	cat <<-EOT
+	Usage: $ME [OPTION]... [NAME]...
+
+	Runs the mutations of prov/mrrc/test/mutations, or those that are named;
+	NAME may be a list, as "core", or a pattern, as "cw-*".
+
+	  -w DIR       where the copies are built (default: build/mutations)
+	  -j N         so many at a time (default: one for each processor)
+	  -l           list them, with their tests
+	  -h, --help   this text
+
+	A list has entries as this, separated by empty lines:
+
+	  NAME: what the mutation takes away
+	  file prov/mrrc/sys/mon.h
+	  at TEXT                  (where LINE is there more than once: the
+	                           first one after TEXT)
+	  - LINE                   of the source, blanks at its ends apart
+	  + LINE                   in its place (may be absent)
+	  test PROGRAM CASE TEST   of prov/mrrc/test: has to report that TEST of
+	                           CASE failed; without CASE: has to fail
+	  fabtest TEST [PROVIDER]  of runfabtests.sh: has to fail, over
+	                           "tcp;ofi_mrrc"
+
+	Exit status: 0 each one was seen, 1 some were not, 2 could not run.
+	EOT
+}
+
+die()
+{
+	echo "$ME: $*" >&2
+	exit 2
+}
+
+# ---- lists -------------------------------------------------------------------
+
+# Sets NAMES and, by name, WHAT, FILE, AT, OLD, NEW, TEST and LIST.
+read_lists()
+{
+	local path list line name=''
+
+	NAMES=()
+	declare -gA WHAT FILE AT OLD NEW TEST LIST
+	for path in "$LISTS"/*.txt; do
+		list=$(basename "$path" .txt)
+		while IFS= read -r line || [ -n "$line" ]; do
+			case $line in
+			'#'*) ;;
+			'') name='' ;;
+			'file '*) FILE[$name]=${line#file } ;;
+			'at '*) AT[$name]=${line#at } ;;
+			'- '*) OLD[$name]=${line#- } ;;
+			'+ '*) NEW[$name]=${line#+ } ;;
+			'test '*|'fabtest '*) TEST[$name]=$line ;;
+			*': '*)
+				[ -z "$name" ] || die "$path: not understood: $line"
+				name=${line%%: *}
+				[ -z "${WHAT[$name]-}" ] ||
+					die "$path: $name is there twice"
+				WHAT[$name]=${line#*: } LIST[$name]=$list
+				NAMES+=("$name")
+				;;
+			*) die "$path: not understood: $line" ;;
+			esac
+		done <"$path"
+	done
+	for name in "${NAMES[@]}"; do
+		[ -f "$TOP/${FILE[$name]-}" ] || die "$name: no file"
+		[ -n "${OLD[$name]-}" ] || die "$name: no line"
+		[ -n "${TEST[$name]-}" ] || die "$name: no test"
+	done
+}
+
+# Leaves in NAMES what a pattern or a list is named for.
+choose()
+{
+	local all=("${NAMES[@]}") name pattern
+
+	NAMES=()
+	for name in "${all[@]}"; do
+		for pattern in "$@"; do
+			# shellcheck disable=SC2053 # a pattern
+			if [[ $name == $pattern || ${LIST[$name]} == "$pattern" ]]
+			then
+				NAMES+=("$name")
+				break
+			fi
+		done
+	done
+	[ ${#NAMES[@]} -gt 0 ] || die "no mutation is named $*"
+}
+
+# ---- copies ------------------------------------------------------------------
+
+# copy_sources DIR: what changed since the last time gets the time of now, so
+# that make sees it, and a mutation that was left there goes.
+copy_sources()
+{
+	local how=-a
+
+	[ ! -d "$1/src" ] || how=-rlpc
+	mkdir -p "$1/src" && rsync $how --delete --exclude='/build*' \
+		--exclude=/.git --exclude=autom4te.cache "$TOP/" "$1/src/"
+}
+
+# build_copy DIR: by relative paths, so that a copy of DIR is a build as good.
+build_copy()
+{
+	mkdir -p "$1/build" && cd "$1/build" || return 1
+	[ -f ../src/configure ] ||
+		(cd ../src && mkdir -p m4 && autoreconf -fi) || return 1
+	[ -f Makefile ] || ../src/configure --disable-tools CFLAGS="-O1" \
+		ac_cv_prog_PANDOC= || return 1
+	make -j "$(nproc)" && make -j "$(nproc)" check TESTS=
+}
+
+prepare()
+{
+	local i
+
+	for ((i = 1; i <= JOBS; i++)); do
+		[ $i -eq 1 ] || [ -d "$WORK/$i/build" ] ||
+			cp -a "$WORK/1" "$WORK/$i" || return 1
+		copy_sources "$WORK/$i" && (build_copy "$WORK/$i") || return 1
+	done
+}
+
+# ---- one mutation ------------------------------------------------------------
+
+# change FROM TO NAME: writes TO; fails where the line is not found.
+change()
+{
+	at=${AT[$3]-} old=${OLD[$3]} new=${NEW[$3]-} awk '
+		function trim(s) {
+			gsub(/^[ \t]+|[ \t]+$/, "", s)
+			return s
+		}
+		BEGIN { old = trim(ENVIRON["old"]); here = ENVIRON["at"] == "" }
+		here && !done && trim($0) == old {
+			done = 1
+			print ENVIRON["new"]
+			next
+		}
+		index($0, ENVIRON["at"]) { here = 1 }
+		{ print }
+		END { exit !done }' "$1" >"$2"
+}
+
+# The files that make makes for a test.
+targets()
+{
+	case $1 in
+	test) echo "prov/mrrc/test/$2" ;;
+	fabtest) echo "libmrrc-fi.la libhook_mrrc-fi.la" ;;
+	esac
+}
+
+# run TEST...: as a list says it, in a build.
+run()
+{
+	case $1 in
+	test)
+		# shellcheck disable=SC2097,SC2098 # for the program
+		CK_RUN_CASE=${3-} CK_VERBOSITY=normal timeout -k 5 $LIMIT \
+			"prov/mrrc/test/$2"
+		;;
+	fabtest)
+		FI_PROVIDER_PATH=$PWD/.libs timeout -k 5 $((2 * LIMIT)) \
+			"$TOP/fabtests/scripts/runfabtests.sh" \
+			-b "$PWD/fabtests" -T $LIMIT -t "$2" \
+			"${3-tcp;ofi_mrrc}"
+		;;
+	esac </dev/null
+}
+
+# seen STATUS LOG TEST...: whether that was the test, and failed.
+seen()
+{
+	local rc=$1 log=$2
+
+	shift 2
+	[ "$rc" -ne 0 ] || return 1
+	case $1 in
+	test)
+		# a signal or no end are as good as a failed assertion
+		[ $# -lt 4 ] || [ "$rc" -ge 124 ] ||
+			grep -qE ":[FE]:$3:$4:" "$log"
+		;;
+	fabtest)
+		grep -q "^FAIL $2 " "$log"
+		;;
+	esac
+}
+
+# How a run of a test ended, if not as it should have.
+reason()
+{
+	if [ "$1" -eq 0 ]; then
+		echo "not seen by"
+	else
+		echo "status $1, which is not a failure of"
+	fi
+}
+
+# mutate NAME: in the build of this worker, the current directory.
+mutate()
+{
+	local name=$1 source=../src/${FILE[$1]} log=$WORK/log/$1.log rc
+	local start=$SECONDS test
+
+	read -r -a test <<<"${TEST[$name]}"
+	cp -p "$source" "$WORK/log/$name.orig" || return 1
+	if ! change "$WORK/log/$name.orig" "$source" "$name"; then
+		rc="FAIL $name: its line is not in ${FILE[$name]}"
+	elif ! eval "make $(targets "${test[@]}")" >"$log" 2>&1; then
+		rc="FAIL $name: does not compile, see $log"
+	else
+		run "${test[@]}" >>"$log" 2>&1
+		rc=$?
+		if seen $rc "$log" "${test[@]}"; then
+			rc="PASS $name"
+		else
+			rc="FAIL $name: $(reason $rc)"
+		fi
+	fi
+	cat "$WORK/log/$name.orig" >"$source"
+	rm -f "$WORK/log/$name.orig"
+	printf '%s: %s (%s s)\n' "$rc" "${test[*]:1}" $((SECONDS - start))
+}
+
+# worker I COMMAND: takes of NAMES what no other worker took, all of a FILE at
+# once, which saves compiling that anew.
+worker()
+{
+	local name file='' mine=no n=0
+
+	cd "$WORK/$1/build" || exit 2
+	for name in "${NAMES[@]}"; do
+		if [ "${FILE[$name]}" != "$file" ]; then
+			file=${FILE[$name]} mine=no n=$((n + 1))
+			mkdir "$WORK/taken/$n" 2>/dev/null && mine=yes
+		fi
+		[ $mine = no ] || mutate "$name"
+	done
+}
+
+# Unchanged, the tests pass, or what they see means nothing.
+unchanged()
+{
+	local log=$WORK/log/unchanged.log test failed=0
+
+	cd "$WORK/1/build" || return 1
+	while read -r -a test; do
+		run "${test[@]}" >"$log" 2>&1 </dev/null || {
+			echo "FAIL ${test[*]:1}: without a mutation"
+			sed 's/^/  | /' "$log"
+			failed=$((failed + 1))
+		}
+	done < <(for name in "${NAMES[@]}"; do
+		# the name of a test within a case says what to look for
+		cut -d' ' -f1-3 <<<"${TEST[$name]}"
+	done | sort -u)
+	return $((failed > 0))
+}
+
+# ---- main --------------------------------------------------------------------
+
+main()
+{
+	local i opt only_list=no out
+
+	WORK=${OFI_MRRC_BUILD:-$TOP/build}/mutations JOBS=$(nproc)
+	while getopts :w:j:lh-: opt; do
+		case $opt in
+		w) WORK=$OPTARG ;;
+		j) JOBS=$OPTARG ;;
+		l) only_list=yes ;;
+		h|-) usage; exit 0 ;;
+		*) usage >&2; exit 2 ;;
+		esac
+	done
+	shift $((OPTIND - 1))
+	read_lists
+	[ $# -eq 0 ] || choose "$@"
+	if [ $only_list = yes ]; then
+		for i in "${NAMES[@]}"; do
+			printf '%-6s %-32s %s\n' "${LIST[$i]}" "$i" "${TEST[$i]}"
+		done
+		exit 0
+	fi
+
+	mkdir -p "$WORK/log" && WORK=$(cd "$WORK" && pwd) || exit 2
+	rm -rf "$WORK/taken" && mkdir "$WORK/taken" || exit 2
+	prepare >"$WORK/log/build.log" 2>&1 || {
+		tail -n 20 "$WORK/log/build.log"
+		die "the copies cannot be built: $WORK/log/build.log"
+	}
+	unset FI_PROVIDER FI_HOOK FI_PROVIDER_PATH
+	out=$WORK/log/results
+	(unchanged) | tee "$out"
+	for ((i = 1; i <= JOBS; i++)); do
+		worker $i &
+	done | tee -a "$out"
+	i=$(grep -c '^PASS' "$out")
+	echo "$i passed, $((${#NAMES[@]} - i)) failed"
+	[ "$i" -eq ${#NAMES[@]} ] && ! grep -q '^FAIL' "$out"
+}
+
+# one line: nothing is read from this file once main() has begun
+main "$@"; exit
