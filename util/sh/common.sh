@@ -58,9 +58,18 @@ end_child()
 	[ -z "$CHILD" ] || kill -TERM -- "-$CHILD" 2>/dev/null
 	CHILD=
 }
-trap 'end_child; exit 129' HUP
-trap 'end_child; exit 130' INT
-trap 'end_child; exit 143' TERM
+
+# end_on_signals COMMAND: what a signal ends before this script.
+end_on_signals()
+{
+	# shellcheck disable=SC2064 # the command of now
+	trap "$1; exit 129" HUP
+	# shellcheck disable=SC2064
+	trap "$1; exit 130" INT
+	# shellcheck disable=SC2064
+	trap "$1; exit 143" TERM
+}
+end_on_signals end_child
 
 # logged TITLE LOG COMMAND...: runs COMMAND with its output in LOG and a sign
 # of life for whoever waits; shows the end of LOG if it fails.
@@ -137,41 +146,52 @@ can_be_root()
 # need "PACKAGE...": installs what is missing of them.
 need()
 {
-	local want
+	local lock rc=0
 
 	if ! command -v apt-get >/dev/null; then
 		# not Debian: let the build say what it misses
 		return 0
 	fi
-	want=$(lacking "$1")
-	want=${want% }
-	[ -n "$want" ] || return 0
+	[ -n "$(lacking "$1")" ] || return 0
 	if ! can_be_root; then
 		warn "packages are missing, and neither root nor sudo is at hand"
 		warn "as root: apt-get update && apt-get install" \
-			"--no-install-recommends $want"
+			"--no-install-recommends $(lacking "$1")"
 		return 1
 	fi
-	say "== installing $want"
-	# shellcheck disable=SC2086 # a list
-	if ! apt_install $want; then
-		warn "apt-get could not install $want (log: $LOGS/apt.log)"
-		return 1
-	fi
+	mkdir -p "$LOGS" || return 1
+	# stages that run side by side take turns
+	exec {lock}>"$BUILD/apt.lock"
+	flock "$lock"
+	apt_install "$lock" "$1" || {
+		warn "apt-get could not install $1 (log: $LOGS/apt.log)"
+		rc=1
+	}
+	exec {lock}>&-
+	return $rc
 }
 
-# Package lists may be absent or out of date: fetch them before the first
-# install of a run.
+# apt_install LOCK "PACKAGE...": services that are started do not inherit the
+# descriptor LOCK.  Package lists may be absent or out of date: fetch them
+# before the first install of a run.
 APT_UPDATED=no
 apt_install()
 {
+	local lock=$1 want
+
+	want=$(lacking "$2")
+	want=${want% }
+	[ -n "$want" ] || return 0
+	say "== installing $want"
 	if [ $APT_UPDATED = no ]; then
 		logged "apt-get update" "$LOGS/apt-update.log" \
 			as_root apt-get update -q || return 1
 		APT_UPDATED=yes
 	fi
+	# shellcheck disable=SC2086 # a list
 	logged "apt-get install" "$LOGS/apt.log" as_root \
-		apt-get install -y -q --no-install-recommends "$@"
+		apt-get install -y -q --no-install-recommends $want \
+		{lock}>&-
 }
 
 # What the virtual machine needs: packages, a kernel, virtme-ng.
@@ -222,15 +242,37 @@ bootstrap()
 # What builds and tests are run by: nothing, or $TRIXIE with its options.
 IN=()
 
+# of this run of the script
+readonly RUN=$$.$EPOCHSECONDS
+
+# locked NAME COMMAND...: with $BUILD/NAME, which stages that run side by side
+# share.
+locked()
+{
+	local lock rc
+
+	mkdir -p "$BUILD/$1" || return 1
+	exec {lock}>"$BUILD/$1/lock"
+	flock "$lock"
+	"${@:2}"
+	rc=$?
+	exec {lock}>&-
+	return $rc
+}
+
 # build NAME [CONFIGURE-OPTION...]: configures and makes in $BUILD/NAME.
-# Configures anew only when the options or configure changed.
 build()
+{
+	locked "$1" make_build "$@"
+}
+
+# Configures anew only when the options or configure changed.
+make_build()
 {
 	local dir=$BUILD/$1 name=$1
 
 	shift
 	bootstrap || return 1
-	mkdir -p "$dir" || return 1
 	if [ ! -f "$dir/config.status" ] ||
 	   [ "$TOP/configure" -nt "$dir/config.status" ] ||
 	   [ "$(cat "$dir/options" 2>/dev/null)" != "$*" ]; then
@@ -248,12 +290,20 @@ build()
 # $BUILD/NAME/prefix, where the provider is then found.
 build_installed()
 {
-	local name=$1
+	locked "$1" make_installed "$@"
+}
+
+# Once in a run: tests of another stage may be using it.
+make_installed()
+{
+	local dir=$BUILD/$1 name=$1
 
 	shift
-	build "$name" "--prefix=$BUILD/$name/prefix" "$@" || return 1
+	[ "$(cat "$dir/installed" 2>/dev/null)" != "$RUN" ] || return 0
+	make_build "$name" "--prefix=$dir/prefix" "$@" || return 1
 	logged "make install $name" "$LOGS/install-$name.log" \
-		"${IN[@]}" make -C "$BUILD/$name" install
+		"${IN[@]}" make -C "$dir" install || return 1
+	echo "$RUN" >"$dir/installed"
 }
 
 # Lets libfabric find the provider of build_installed NAME.
