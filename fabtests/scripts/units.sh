@@ -1,0 +1,23 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# units.sh PROGRAM...: runs unit tests where make check does not reach, as in
+# the virtual machine.  Ends with "N passed, N failed".
+
+set -u
+passed=0 failed=0
+log=$(mktemp "${TMPDIR:-/tmp}/units.XXXXXX") || exit 2
+trap 'rm -f "$log"' EXIT
+for program in "$@"; do
+	"$program" >"$log" 2>&1
+	rc=$?
+	cat "$log"
+	sum=$(sed -nE 's/.*Checks: ([0-9]+), Failures: ([0-9]+), Errors: ([0-9]+).*/\1 \2 \3/p' "$log")
+	read -r checks failures errors <<<"${sum:-1 1 0}"
+	[ $rc -eq 0 ] || [ $((failures + errors)) -gt 0 ] || failures=1
+	bad=$((failures + errors))
+	[ $bad -eq 0 ] || echo "FAIL ${program##*/}: status $rc"
+	passed=$((passed + checks - bad)) failed=$((failed + bad))
+done
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]

@@ -1,0 +1,507 @@
+# shellcheck shell=bash disable=SC2153 # common.sh sets BUILD
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# The stages of test.sh, stage_NAME each.  Sourced, after common.sh and
+# count.sh; STAGE is the name of the one that runs.
+
+readonly SCRIPTS=$TOP/fabtests/scripts
+readonly RUNFABTESTS=$SCRIPTS/runfabtests.sh
+readonly CLIENTS=$SCRIPTS/clients.sh
+readonly RECORD=$SCRIPTS/record.sh
+# of the functional tests: what moves data, without long loops
+readonly MEMCHECKED=info,msg,rma,atomic,selective,cntr,srx,mr,cancel,close,alloc
+readonly MEMCHECKED_RDM=tagged,peek,multi_recv,av,atomic,rma
+# of the functional tests: what does not depend on what is under us
+readonly ONCE=fi_info,versions,core_cache,unmap,memlock,uffd_denied,dgram,srx
+# over verbs ofi_rxm (1.17) dies in them raw as well, using an endpoint that it
+# has freed: rxm_close_conn()
+readonly RXM_DIES=close,atomic,multi_recv
+# what registers: the rest is the core's own
+readonly HOOKED=msg,rma,mr,readonly,unmap,limits,close,threads,alloc
+readonly SUPP=$TOP/fabtests/suppressions
+# run on the host and in the guest
+readonly SIM="provider and simulator, counter by counter"
+readonly PROF="the profiler, and its model in the provider"
+
+# ---- what several stages run -------------------------------------------------
+
+# of a build: where libfabric finds the provider
+provider_path()
+{
+	echo "FI_PROVIDER_PATH=$BUILD/$1/prefix/lib/libfabric"
+}
+
+# how many times run_fabtests ran
+RUNS=0
+
+# run_fabtests BUILD PROVIDER [OPTION...]: over the provider, on this machine.
+# runfabtests.sh forces registration where the core asks for none.
+run_fabtests()
+{
+	local name=$1 prov=$2
+
+	shift 2
+	script "tests over $prov${*:+ $*}" "fabtests-$((++RUNS))" \
+		env "$(provider_path "$name")" "${IN[@]}" "$RUNFABTESTS" \
+		-b "$BUILD/$name/prefix/bin" "$@" "$prov"
+}
+
+# run_test NAME WHAT BUILD [ARGUMENT...]: fabtests/scripts/test_NAME.sh.
+run_test()
+{
+	local name=$1 what=$2 build=$3
+
+	shift 3
+	script "$what" "test_$name" env "$(provider_path "$build")" \
+		"$SCRIPTS/test_$name.sh" -b "$BUILD/$build/prefix/bin" "$@"
+}
+
+# need_build NAME [CONFIGURE-OPTION...]: with all warnings as errors.
+need_build()
+{
+	build_installed "$@" --enable-werror || {
+		fail "the build failed"
+		return 1
+	}
+}
+
+# need_programs BUILD PROGRAM...: unit tests, where stage unit has not run.
+need_programs()
+{
+	local build=$1
+
+	shift
+	locked "$build" logged "make $*" "$LOGS/$STAGE-programs.log" \
+		make -C "$BUILD/$build" "${@/#/prov/mrrc/test/}" || {
+		fail "the unit tests cannot be built"
+		return 1
+	}
+}
+
+# run_test_alloc BUILD SECONDS: each allocator, for so long.
+run_test_alloc()
+{
+	need_programs "$1" race_mon || return
+	need "$("$SCRIPTS/test_alloc.sh" --packages)" || {
+		fail "the allocators cannot be installed"
+		return
+	}
+	run_test alloc "random blocks under each allocator" "$1" \
+		-u "$BUILD/$1/prov/mrrc/test" -t "$2"
+}
+
+# ---- the guest: parts of one script, for one boot ----------------------------
+
+PARTS=()
+
+# part NAME COMMAND...: whose summary is counted.
+part()
+{
+	local name=$1
+
+	shift
+	PARTS+=("$name")
+	{
+		printf 'echo %q\n' "$name"
+		printf '%q ' "$@"
+		printf '>%q 2>&1\necho $? >%q\n' "$GUEST_DIR/$name.log" \
+			"$GUEST_DIR/$name.status"
+	} >>"$GUEST_DIR/parts.sh"
+}
+
+# begin_parts: a folder that the guest may write to.
+begin_parts()
+{
+	need_guest || {
+		fail "the guest cannot be set up"
+		return 1
+	}
+	GUEST_DIR=$LOGS/$STAGE
+	rm -rf "$GUEST_DIR"
+	mkdir -p "$GUEST_DIR"
+}
+
+# run_parts SECONDS [GUEST-OPTION...]
+run_parts()
+{
+	local limit=$1 name
+
+	shift
+	logged "in the guest" "$GUEST_DIR/guest.log" "$GUEST" -t "$limit" \
+		-w "$GUEST_DIR" "$@" -- bash "$GUEST_DIR/parts.sh"
+	for name in "${PARTS[@]}"; do
+		say "   $name"
+		count_summary "$(cat "$GUEST_DIR/$name.status" 2>/dev/null)" \
+			"$GUEST_DIR/$name.log" "$name, in the guest"
+	done
+}
+
+# ---- stages ------------------------------------------------------------------
+
+stage_unit()
+{
+	need_build unit || return
+	check_in unit
+	check "shellcheck finds nothing" lint
+}
+
+# Every script of the tree; shellcheck says what it dislikes.
+lint()
+{
+	local scripts
+
+	mapfile -t scripts < <(find "$TOP" \( -path "$BUILD" -o \
+		-name 'build*' -o -name .git -o -name config -o -name m4 \) \
+		-prune -o -name '*.sh' -print)
+	shellcheck -x -P "$TOP" "${scripts[@]}" "$TOP/.ci/run"
+}
+
+stage_tcp()
+{
+	need_build unit || return
+	run_fabtests unit "tcp;ofi_mrrc"
+	run_test sim "$SIM" unit "tcp;ofi_mrrc"
+	run_test stat "counters seen from outside" unit
+	run_test trace "recorded requests against counters" unit
+	run_test prof "$PROF" unit "tcp;ofi_mrrc"
+}
+
+stage_rdm()
+{
+	need_build unit || return
+	run_fabtests unit "tcp;ofi_rxm;ofi_mrrc" -x "$ONCE"
+}
+
+stage_net()
+{
+	need_build unit || return
+	run_fabtests unit "net;ofi_mrrc" -x "$ONCE"
+}
+
+stage_hook()
+{
+	need_build unit || return
+	run_fabtests unit "tcp;ofi_mrrc" -H -x "$ONCE,hook,info"
+}
+
+stage_alloc()
+{
+	need_build unit || return
+	run_test_alloc unit 4
+}
+
+stage_mutations()
+{
+	if ! need rsync || ! bootstrap; then
+		fail "the copies cannot be made"
+		return
+	fi
+	script "protections removed one by one" mutate \
+		"$SCRIPTS/mutate.sh" -w "$BUILD/mutations"
+}
+
+stage_smoke()
+{
+	script "benchmarks, seconds each" smoke "$TOP/bench.sh" --smoke
+}
+
+stage_kokkos()
+{
+	local prov
+
+	need_build unit || return
+	if ! grep -q "^HAVE_KOKKOS_TRUE=''" "$BUILD/unit/config.log"; then
+		say "   SKIP: configured where there was no Kokkos" \
+			"(libtrilinos-kokkos-dev)"
+		SKIPPED=$((SKIPPED + 1))
+		return
+	fi
+	for prov in "tcp;ofi_mrrc" "tcp;ofi_rxm;ofi_mrrc"; do
+		check "Views over $prov" logged "fi_mrrc_kokkos" \
+			"$LOGS/kokkos-${prov//;/+}.log" env \
+			"$(provider_path unit)" FI_OFI_MRRC_REGISTER=always \
+			"$BUILD/unit/prefix/bin/fi_mrrc_kokkos" -p "$prov"
+	done
+}
+
+stage_libfabric2()
+{
+	local IN=("$TRIXIE" -w "$BUILD" --)
+
+	need_trixie || {
+		fail "the folder of Debian 13 cannot be set up"
+		return
+	}
+	script "trixie.sh's own test" test_trixie "$SCRIPTS/test_trixie.sh"
+	need_build libfabric2 || return
+	run_fabtests libfabric2 "tcp;ofi_mrrc"
+	run_fabtests libfabric2 "tcp;ofi_mrrc" -e rdm -x "$ONCE"
+	run_fabtests libfabric2 "tcp;ofi_rxm;ofi_mrrc" -x "$ONCE"
+	IN=()
+	need_build unit || return
+	wrong_major unit libfabric2
+	IN=("$TRIXIE" -w "$BUILD" --)
+	wrong_major libfabric2 unit
+}
+
+# wrong_major NAME OTHER: on the libfabric that NAME was built for, OTHER's
+# provider says that it is not for it, and is not missed.
+wrong_major()
+{
+	local log=$LOGS/wrong-major-$1.log
+	local run=(env "$(provider_path "$2")" "${IN[@]}")
+
+	if [[ $(libfabric_version) != 1.* ]]; then
+		say "   SKIP: this machine's libfabric is not a 1.x"
+		SKIPPED=$((SKIPPED + 1))
+		return
+	fi
+	check "fi_info works without $2's provider" \
+		logged "fi_info" "$log" "${run[@]}" fi_info -p tcp
+	check "$2's provider says that it is for another libfabric" \
+		grep '^ofi_mrrc: built for libfabric .* loaded it' "$log"
+	check "applications work without $2's provider" \
+		logged "raw" "$log" "${run[@]}" \
+		"$BUILD/$1/prefix/bin/fi_mrrc_msg" -R -p "tcp;ofi_mrrc"
+}
+
+stage_asan()
+{
+	# a small quarantine: tests watch how much memory is in use
+	local asan=quarantine_size_mb=8
+	local lsan=suppressions=$SUPP/lsan.supp:print_suppressions=0
+
+	need_build asan --enable-asan --enable-debug || return
+	export ASAN_OPTIONS=$asan LSAN_OPTIONS=$lsan
+	export UBSAN_OPTIONS=print_stacktrace=1
+	HEAP_OPERATIONS=20000 CK_TIMEOUT_MULTIPLIER=4 check_in asan
+	# fi_info itself is not instrumented, and cannot load what is
+	run_fabtests asan "tcp;ofi_mrrc" -T 360 -x fi_info
+	run_fabtests asan "tcp;ofi_rxm;ofi_mrrc" -T 360 -x "$ONCE,procs,fork"
+	unset ASAN_OPTIONS LSAN_OPTIONS UBSAN_OPTIONS
+}
+
+stage_tsan()
+{
+	local flat
+
+	build tsan --enable-tsan --enable-debug --enable-werror || {
+		fail "the build failed"
+		return
+	}
+	# gcc 12's runtime stops where the kernel spreads mappings widely
+	flat=$(setarch "$(uname -m)" -R true 2>/dev/null &&
+		echo "setarch $(uname -m) -R")
+	HEAP_OPERATIONS=20000 EXPLORE_CASES=2 \
+		TSAN_OPTIONS=suppressions=$SUPP/tsan.supp \
+		CK_TIMEOUT_MULTIPLIER=10 check_in tsan LOG_COMPILER="$flat"
+}
+
+stage_valgrind()
+{
+	build_installed valgrind --enable-debug || {
+		fail "the build failed"
+		return
+	}
+	# valgrind does not know userfaultfd: nothing is cached under it
+	HEAP_OPERATIONS=2000 EXPLORE_CASES=2 CK_TIMEOUT_MULTIPLIER=20 \
+		check_in valgrind \
+		LOG_COMPILER="$TOP/util/sh/memcheck.sh"
+	run_fabtests valgrind "tcp;ofi_mrrc" -T 900 \
+		-w "$TOP/util/sh/memcheck.sh" -t "$MEMCHECKED"
+	run_fabtests valgrind "tcp;ofi_rxm;ofi_mrrc" -T 900 \
+		-w "$TOP/util/sh/memcheck.sh" -t "$MEMCHECKED_RDM"
+	# a release build: what debug builds look for is not the point
+	need_build unit || return
+	script "tools see fi_mr_alloc's memory" test_tools \
+		env "$(provider_path unit)" "$SCRIPTS/test_tools.sh"
+}
+
+# As somebody builds it who has no pandoc.
+stage_distcheck()
+{
+	build dist || {
+		fail "the build failed"
+		return
+	}
+	check "make distcheck" logged "make distcheck" \
+		"$LOGS/distcheck.log" \
+		make -C "$BUILD/dist" -j "$JOBS" distcheck \
+		DISTCHECK_CONFIGURE_FLAGS="--enable-werror ac_cv_prog_PANDOC="
+	# as distributions build packages
+	check "link-time optimization" build lto --enable-werror \
+		CFLAGS="-O2 -g -flto -ffat-lto-objects"
+	need clang && check "another compiler" build clang --enable-werror \
+		CC=clang CXX=clang++
+}
+
+stage_verbs()
+{
+	local bin=$BUILD/unit/prefix/bin tests=$BUILD/unit/prov/mrrc/test
+
+	need_build unit && need_programs unit test_sys race_mon &&
+		begin_parts || return
+	part fabtests "$RUNFABTESTS" -b "$bin" "verbs;ofi_mrrc"
+	part fabtests-rdm "$RUNFABTESTS" -b "$bin" -x "$ONCE,$RXM_DIES" \
+		"verbs;ofi_rxm;ofi_mrrc"
+	part fabtests-hook "$RUNFABTESTS" -b "$bin" -H -t "$HOOKED" \
+		"verbs;ofi_mrrc"
+	part test_sim "$SCRIPTS/test_sim.sh" -b "$bin" "verbs;ofi_mrrc"
+	part test_prof "$SCRIPTS/test_prof.sh" -b "$bin" "verbs;ofi_mrrc"
+	# on another kernel than ours
+	part units "$SCRIPTS/units.sh" "$tests/test_sys" "$tests/race_mon"
+	run_parts 3600 -e "$(provider_path unit)"
+}
+
+# clients WHAT LOG COMMAND...: clients.sh, and what it says of each.
+clients()
+{
+	script "$@"
+	grep -E '^(PASS|FAIL) ' "$LOGS/$STAGE-$2.log" | sed 's/^/   | /'
+}
+
+# MPICH's wheel brings a libfabric 2.x, the others use this machine's.
+stage_clients()
+{
+	local dir=$BUILD/clients IN=() two=()
+	local path
+
+	path=$(provider_path unit)
+	need_build unit || return
+	if ! need "$("$CLIENTS" --packages)" || ! logged \
+		"MPI libraries from PyPI" "$LOGS/clients-setup.log" \
+		"$CLIENTS" --setup; then
+		fail "the clients cannot be installed"
+		return
+	fi
+	IN=("$TRIXIE" -w "$BUILD" --)
+	if need_trixie && build_installed libfabric2 --enable-werror; then
+		two=(-2 "$BUILD/libfabric2/prefix/lib/libfabric")
+	else
+		fail "no provider for libfabric 2.x: MPICH cannot be tested"
+	fi
+	IN=()
+	clients "MPI over tcp" tcp \
+		env "$path" "$CLIENTS" -w "$dir" "${two[@]}"
+	check "what they ask for can be recorded" logged "record.sh" \
+		"$LOGS/record.log" env "$path" "$RECORD" \
+		-b "$BUILD/unit/prefix/bin" -i "$dir/traces"
+	need_guest || {
+		fail "the guest cannot be set up"
+		return
+	}
+	clients "MPI over verbs, in the guest" verbs \
+		"$GUEST" -t 900 -e "$path" -- "$CLIENTS" -w "$dir" verbs
+}
+
+stage_guest()
+{
+	need_guest || {
+		fail "the guest cannot be set up"
+		return
+	}
+	script "guest.sh's own test" test_guest "$SCRIPTS/test_guest.sh"
+}
+
+stage_soak()
+{
+	local end=$((SECONDS + 60 * ${SOAK_MINUTES:-60})) before round=0
+
+	build_installed soak --enable-debug || {
+		fail "the build failed"
+		return
+	}
+	while [ $SECONDS -lt $end ]; do
+		round=$((round + 1))
+		before=$FAILED
+		say "   round $round"
+		FT_SEED=$round run_fabtests soak "tcp;ofi_mrrc"
+		# a quarter of the time or so
+		run_test_alloc soak 60
+		HEAP_OPERATIONS=2000000 check_in soak
+		[ "$FAILED" -eq "$before" ] || break
+	done
+}
+
+stage_fuzz()
+{
+	local dir=$BUILD/fuzz log=$LOGS/fuzz.log
+
+	if ! need "$BUILD_PACKAGES clang" || ! build fuzz --disable-tools; then
+		fail "the build failed"
+		return
+	fi
+	mkdir -p "$dir/corpus"
+	check "fuzz_trace builds" logged "clang" "$log" \
+		clang -std=gnu11 -D_GNU_SOURCE -DSIM_LIBFUZZER -O1 -g \
+		-fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=undefined -I"$dir" -I"$TOP/util" \
+		-I"$TOP/prov/mrrc" -o "$dir/fuzz_trace" \
+		"$TOP"/util/sim/{lines,read,recorded,trace,write}.c \
+		"$TOP"/util/sim/trace_{read,write}.c \
+		"$TOP"/util/trace/{records,show,show_summary,summary}.c \
+		"$TOP"/prov/mrrc/core/{cost,trace}.c \
+		"$TOP/util/sim/test/fuzz_trace.c" -llzma -ljansson
+	check "traces, ${FUZZ_SECONDS:-60} s" logged "fuzzing" "$log" \
+		"$dir/fuzz_trace" -max_total_time="${FUZZ_SECONDS:-60}" \
+		-artifact_prefix="$dir/" "$dir/corpus" \
+		"$TOP/util/sim/test/corpus_trace"
+	check "fuzz_cw builds" logged "clang" "$log" \
+		clang -std=gnu11 -D_GNU_SOURCE -DMRRC_LIBFUZZER -O1 -g \
+		-fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=undefined -I"$TOP/prov/mrrc" \
+		-o "$dir/fuzz_cw" "$TOP"/prov/mrrc/core/cw{,_map,_state,_valid,_wire}.c \
+		"$TOP/prov/mrrc/test/fuzz_cw.c"
+	mkdir -p "$dir/corpus_cw"
+	check "peers, ${FUZZ_SECONDS:-60} s" logged "fuzzing" "$log" \
+		"$dir/fuzz_cw" -max_total_time="${FUZZ_SECONDS:-60}" \
+		-artifact_prefix="$dir/" "$dir/corpus_cw" \
+		"$TOP/prov/mrrc/test/corpus_cw"
+}
+
+# upstream CORE FORM SET COMMAND...: one comparison, run by COMMAND.
+upstream()
+{
+	local core=$1 form=$2 set=$3
+
+	shift 3
+	# shellcheck disable=SC2086 # options or nothing
+	script "upstream's $set $form over $core" "${core//;/+}$form$set" \
+		"$@" "$SCRIPTS/upstream.sh" $form ${set#suite} "$FABTESTS" \
+		"$core"
+}
+
+stage_upstream()
+{
+	local path core form set
+
+	if [ -z "${FABTESTS-}" ]; then
+		say "   SKIP: FABTESTS=PREFIX names no installed fabtests"
+		SKIPPED=$((SKIPPED + 1))
+		return
+	fi
+	need_build unit || return
+	path=$(provider_path unit)
+	# tcp has MSG, udp DGRAM, the others RDM; forced registration brings
+	# our code into it
+	for core in tcp udp net "tcp;ofi_rxm"; do
+		for form in '' --hook; do
+			for set in suite --ubertest; do
+				upstream "$core" "$form" $set env "$path" \
+					FI_OFI_MRRC_REGISTER=always
+			done
+		done
+	done
+	need_guest || {
+		fail "the guest cannot be set up"
+		return
+	}
+	for core in verbs "verbs;ofi_rxm"; do
+		for form in '' --hook; do
+			for set in suite --ubertest; do
+				upstream "$core" "$form" $set \
+					"$GUEST" -t 3000 -e "$path" --
+			done
+		done
+	done
+}
