@@ -414,6 +414,23 @@ static void dead_ends(void)
 	close(fd);
 }
 
+/* A connection that ends before its first byte: nothing of it may stay. */
+static void half_open(void)
+{
+	struct sockaddr_in at = server;
+	int i, fd;
+
+	ft_stage("a connection without a byte");
+	at.sin_port = *ctl_port(&server);
+	memset(at.sin_zero, 0, sizeof(at.sin_zero));
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	FT_CHECK(fd >= 0 && !connect(fd, (struct sockaddr *) &at, sizeof(at)),
+		 "connect: %s", strerror(errno));
+	for (i = 0; i < 1000; i++)
+		ft_poll(&pair.s);
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -440,6 +457,8 @@ int main(int argc, char **argv)
 	FT_CALL(fi_cwtag(pair.s.ep, buf + 1024, 8, NULL, pair.s.to, 99, NULL));
 	ft_wait(&pair.c, FT_TX, &comp);
 	ft_wait(&pair.s, FT_RX, &comp);
+	if (!ft_core("verbs"))
+		half_open();
 	ft_check_idle(&pair.dom[0], "server");
 	ft_pair_close(&pair);
 	return ft_done();

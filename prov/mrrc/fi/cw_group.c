@@ -32,7 +32,15 @@ void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep)
 static void cw_group_free(struct mrrc_cw_group *group)
 {
 	struct cw_request *request;
+	int i;
 
+	/*
+	 * tcp (1.17) forgets connections that wait for their first bytes when
+	 * the event queue closes: accept them, then read those bytes or the
+	 * end.
+	 */
+	for (i = 0; group->pep && i < 2; i++)
+		mrrc_cw_group_events(group);
 	while ((request = STAILQ_FIRST(&group->requests))) {
 		STAILQ_REMOVE_HEAD(&group->requests, link);
 		mrrc_cw_refuse(request);
