@@ -132,11 +132,11 @@ bool ft_take(struct ft_ep *ep, enum ft_dir dir, struct ft_comp *comp)
 
 void ft_wait_any(struct ft_ep *ep, enum ft_dir dir, struct ft_comp *comp)
 {
-	uint64_t end = ft_now_us() + WAIT_US;
+	uint64_t end = ft_limit_us() + WAIT_US;
 
 	while (!ft_take(ep, dir, comp)) {
 		ft_progress(ep);
-		FT_CHECK(ft_now_us() < end, "no %s completion",
+		FT_CHECK(ft_limit_us() < end, "no %s completion",
 			 dir == FT_TX ? "transmit" : "receive");
 	}
 }
@@ -180,20 +180,20 @@ void ft_expect_none(struct ft_ep *ep, int msec)
 
 void ft_wait_buf(struct ft_ep *ep, const void *buf, size_t len, uint64_t seed)
 {
-	uint64_t end = ft_now_us() + WAIT_US;
+	uint64_t end = ft_limit_us() + WAIT_US;
 
 	while (ft_differs(buf, len, seed) >= 0) {
 		ft_progress(ep);
 		/* the peer's writes are invisible to the compiler */
 		atomic_signal_fence(memory_order_seq_cst);
-		if (ft_now_us() >= end)
+		if (ft_limit_us() >= end)
 			FT_CHECK_BUF(buf, len, seed, "never written");
 	}
 }
 
 void ft_wait_cntr(struct ft_ep *ep, enum ft_dir dir, uint64_t value)
 {
-	uint64_t end = ft_now_us() + WAIT_US;
+	uint64_t end = ft_limit_us() + WAIT_US;
 	uint64_t now;
 
 	while ((now = fi_cntr_read(ep->cntr[dir])) < value) {
@@ -201,7 +201,7 @@ void ft_wait_cntr(struct ft_ep *ep, enum ft_dir dir, uint64_t value)
 		FT_CHECK(!fi_cntr_readerr(ep->cntr[dir]),
 			 "the counter counted %" PRIu64 " errors",
 			 fi_cntr_readerr(ep->cntr[dir]));
-		FT_CHECK(ft_now_us() < end, "counter stays at %" PRIu64
+		FT_CHECK(ft_limit_us() < end, "counter stays at %" PRIu64
 			 ", not %" PRIu64, now, value);
 	}
 	FT_CHECK(now == value, "counter %" PRIu64 ", not %" PRIu64, now,

@@ -257,7 +257,7 @@ static void connected(struct ft_ep *ep, bool *up)
 static void connect_halves(struct ft_pair *pair, struct ft_ep *s,
 			   struct ft_ep *c)
 {
-	uint64_t end = ft_now_us() + CONNECT_LIMIT_US;
+	uint64_t end = ft_limit_us() + CONNECT_LIMIT_US;
 	bool accepted = !s, up[2] = { !s, !c };
 	struct ft_dom *dom = &pair->dom[1];
 	struct fi_eq_cm_entry entry;
@@ -267,7 +267,7 @@ static void connect_halves(struct ft_pair *pair, struct ft_ep *s,
 		FT_CALL(fi_connect(c->ep, dom->info->dest_addr, NULL, 0));
 	}
 	while (!up[0] || !up[1]) {
-		FT_CHECK(ft_now_us() < end,
+		FT_CHECK(ft_limit_us() < end,
 			 "no connection: request seen %d, server up %d, "
 			 "client up %d", accepted, up[0], up[1]);
 		if (!accepted && event(pair->peq, FI_CONNREQ, &entry)) {
@@ -305,14 +305,14 @@ void ft_connect_client(struct ft_pair *pair, struct ft_ep *c)
 
 void ft_wait_shutdown(struct ft_ep *ep)
 {
-	uint64_t end = ft_now_us() + CONNECT_LIMIT_US;
+	uint64_t end = ft_limit_us() + CONNECT_LIMIT_US;
 	struct fi_eq_cm_entry entry;
 
 	if (!ep->eq)
 		return;
 	while (!event(ep->eq, FI_SHUTDOWN, &entry)) {
 		ft_poll(ep);
-		FT_CHECK(ft_now_us() < end, "no FI_SHUTDOWN");
+		FT_CHECK(ft_limit_us() < end, "no FI_SHUTDOWN");
 	}
 	FT_CHECK(entry.fid == &ep->ep->fid, "FI_SHUTDOWN for another fid");
 }

@@ -124,6 +124,8 @@ void ft_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 double ft_time_us(void);
 uint64_t ft_now_us(void);
 uint64_t ft_cpu_us(void);	/* of all threads of the process */
+/* For limits, by a clock of this thread: ft_limit.c */
+uint64_t ft_limit_us(void);
 uint64_t ft_rand(void);		/* any thread; each has its own sequence */
 
 #define FT_CHECK(cond, ...)						\
@@ -323,12 +325,12 @@ void ft_wait_cntr(struct ft_ep *ep, enum ft_dir dir, uint64_t value);
 /* Post, and on -FI_EAGAIN make progress and post again. */
 #define FT_POST(ep, call)						\
 	do {								\
-		uint64_t ft_end_ = ft_now_us() + 30000000;		\
+		uint64_t ft_end_ = ft_limit_us() + 30000000;		\
 		ssize_t ft_rc_;						\
 									\
 		while ((ft_rc_ = (call)) == -FI_EAGAIN) {		\
 			ft_progress(ep);				\
-			FT_CHECK(ft_now_us() < ft_end_,			\
+			FT_CHECK(ft_limit_us() < ft_end_,		\
 				 "%s: -FI_EAGAIN for 30 s", #call);	\
 		}							\
 		FT_CHECK(!ft_rc_, "%s: %zd (%s)", #call, ft_rc_,	\

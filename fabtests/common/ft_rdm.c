@@ -54,7 +54,7 @@ static void introduce(struct ft_ep *ep, struct ft_ep *peer)
 /* An empty message; queues and counters are as before. */
 static void meet(struct ft_pair *pair, struct ft_ep *from)
 {
-	uint64_t end = ft_now_us() + MEET_LIMIT_US;
+	uint64_t end = ft_limit_us() + MEET_LIMIT_US;
 	struct ft_ep *to = from->peer;
 	struct iovec iov = { NULL, 0 };
 	void *desc = NULL;
@@ -82,7 +82,7 @@ static void meet(struct ft_pair *pair, struct ft_ep *from)
 		return;
 	while (!fi_cntr_read(from->cntr[FT_TX]) ||
 	       !fi_cntr_read(to->cntr[FT_RX]))
-		FT_CHECK(ft_now_us() < end, "nothing was counted");
+		FT_CHECK(ft_limit_us() < end, "nothing was counted");
 	FT_CALL(fi_cntr_set(from->cntr[FT_TX], 0));
 	FT_CALL(fi_cntr_set(to->cntr[FT_RX], 0));
 }

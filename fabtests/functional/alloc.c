@@ -226,11 +226,11 @@ static void peers(void)
 static void write_fails(const char *out, size_t len, uint64_t raddr,
 			uint64_t key, const char *what)
 {
-	uint64_t end = ft_now_us() + 10000000;
+	uint64_t end = ft_limit_us() + 10000000;
 	struct ft_comp comp = { 0 };
 
 	write_to(out, len, raddr, key);
-	while (!ft_take(&pair.c, FT_TX, &comp) && ft_now_us() < end)
+	while (!ft_take(&pair.c, FT_TX, &comp) && ft_limit_us() < end)
 		ft_progress(&pair.c);
 	FT_CHECK(comp.err, "%s: the write did not fail", what);
 	ft_reconnect(&pair);

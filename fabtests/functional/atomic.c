@@ -144,7 +144,7 @@ static bool posted(ssize_t ret, const char *what, enum form form)
 
 static void base_write(struct ft_ep *ep, struct bufs *b, enum form form)
 {
-	uint64_t end = ft_now_us() + 10000000;
+	uint64_t end = ft_limit_us() + 10000000;
 	size_t count;
 
 	if (fi_atomicvalid(ep->ep, FI_UINT64, FI_ATOMIC_WRITE, &count))
@@ -157,7 +157,7 @@ static void base_write(struct ft_ep *ep, struct bufs *b, enum form form)
 	ft_wait_ctx(ep, FT_TX, b, 0);
 	while (*(volatile uint64_t *) b->target != *b->operand) {
 		ft_progress(ep);
-		FT_CHECK(ft_now_us() < end, "atomic write: never there");
+		FT_CHECK(ft_limit_us() < end, "atomic write: never there");
 	}
 }
 
@@ -285,7 +285,7 @@ static void array(struct ft_ep *ep, struct bufs *b, unsigned t, uint64_t seed)
 
 static void injected(struct ft_ep *ep, struct bufs *b, uint64_t seed)
 {
-	uint64_t end = ft_now_us() + 10000000;
+	uint64_t end = ft_limit_us() + 10000000;
 	size_t count;
 
 	if (fi_atomicvalid(ep->ep, FI_UINT64, FI_SUM, &count))
@@ -298,7 +298,7 @@ static void injected(struct ft_ep *ep, struct bufs *b, uint64_t seed)
 	*b->operand = 77;
 	while (*(volatile uint64_t *) b->target == 1000) {
 		ft_progress(ep);
-		FT_CHECK(ft_now_us() < end, "never added");
+		FT_CHECK(ft_limit_us() < end, "never added");
 	}
 	FT_CHECK(*b->target == 1000 + seed, "0x%" PRIx64, *b->target);
 }

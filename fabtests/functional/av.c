@@ -112,7 +112,7 @@ static void with_events(void)
 {
 	struct fi_av_attr attr = { .type = FI_AV_MAP, .flags = FI_EVENT };
 	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_UNSPEC };
-	uint64_t end = ft_now_us() + 10000000;
+	uint64_t end = ft_limit_us() + 10000000;
 	struct fi_eq_entry entry = { 0 };
 	struct fid_eq *eq;
 	struct fid_av *av;
@@ -144,7 +144,7 @@ static void with_events(void)
 	FT_CHECK(!ret || ret == 1, "fi_av_insert: %zd", ret);
 	do {
 		ret = fi_eq_read(eq, &event, &entry, sizeof(entry), 0);
-		FT_CHECK(ft_now_us() < end, "no event");
+		FT_CHECK(ft_limit_us() < end, "no event");
 	} while (ret == -FI_EAGAIN);
 	FT_CHECK(ret == sizeof(entry) && event == FI_AV_COMPLETE,
 		 "fi_eq_read: %zd, event %u", ret, event);
@@ -203,24 +203,24 @@ static void poll_all(void)
 
 #define POST_ALL(call)							\
 	do {								\
-		uint64_t end_ = ft_now_us() + 30000000;			\
+		uint64_t end_ = ft_limit_us() + 30000000;		\
 		ssize_t rc_;						\
 									\
 		while ((rc_ = (call)) == -FI_EAGAIN) {			\
 			poll_all();					\
-			FT_CHECK(ft_now_us() < end_, "%s: -FI_EAGAIN "	\
-				 "for 30 s", #call);			\
+			FT_CHECK(ft_limit_us() < end_,			\
+				 "%s: -FI_EAGAIN for 30 s", #call);	\
 		}							\
 		FT_CHECK(!rc_, "%s: %zd", #call, rc_);			\
 	} while (0)
 
 static void wait_all(struct ft_ep *ep, enum ft_dir dir, struct ft_comp *comp)
 {
-	uint64_t end = ft_now_us() + 30000000;
+	uint64_t end = ft_limit_us() + 30000000;
 
 	while (!ft_take(ep, dir, comp)) {
 		poll_all();
-		FT_CHECK(ft_now_us() < end, "no completion");
+		FT_CHECK(ft_limit_us() < end, "no completion");
 	}
 	FT_CHECK(!comp->err, "error %d", comp->err);
 }

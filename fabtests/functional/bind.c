@@ -12,7 +12,7 @@ static struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_UNSPEC };
 /* The next event is a connection refused, and of this endpoint. */
 static void refused(struct fid_eq *eq, const struct fid_ep *ep)
 {
-	uint64_t end = ft_now_us() + 30000000;
+	uint64_t end = ft_limit_us() + 30000000;
 	struct fi_eq_err_entry err = { 0 };
 	struct fi_eq_cm_entry entry;
 	uint32_t event;
@@ -31,7 +31,7 @@ static void refused(struct fid_eq *eq, const struct fid_ep *ep)
 		if (ret == -FI_EAVAIL)
 			break;
 		FT_CHECK(ret == -FI_EAGAIN, "fi_eq_read: %zd", ret);
-		FT_CHECK(ft_now_us() < end, "no event");
+		FT_CHECK(ft_limit_us() < end, "no event");
 	}
 	ret = fi_eq_readerr(eq, &err, 0);
 	FT_CHECK(ret > 0 && err.fid == &ep->fid, "%zd: %p, not %p", ret,

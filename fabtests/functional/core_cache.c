@@ -67,12 +67,12 @@ static bool cached(struct fid_domain *domain, void *buf)
 /* Theirs is kept, and dropped when the memory changes. */
 static void others(char *buf)
 {
-	uint64_t key, end = ft_now_us() + 10000000;
+	uint64_t key, end = ft_limit_us() + 10000000;
 	int i;
 
 	ft_stage("the core's own domain");
 	while (!cached(other.domain, buf))
-		FT_CHECK(ft_now_us() < end, "others have no cache any more");
+		FT_CHECK(ft_limit_us() < end, "others have no cache any more");
 	for (i = 0; i < ROUNDS; i++) {
 		key = key_of(other.domain, buf);
 		/* at once: a hole could be another thread's */
@@ -83,7 +83,7 @@ static void others(char *buf)
 	}
 	/* it is told a little later, and then forgets the new one as well */
 	while (!cached(other.domain, buf))
-		FT_CHECK(ft_now_us() < end, "it is not cached again");
+		FT_CHECK(ft_limit_us() < end, "it is not cached again");
 }
 
 /* Ours: closing revokes; the rights are those that were asked for. */

@@ -42,7 +42,7 @@ enum how { READ, SREAD, NOTHING };
 static void ended(enum how how)
 {
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
-	uint64_t end = ft_now_us() + 5000000;
+	uint64_t end = ft_limit_us() + 5000000;
 	struct fi_cq_data_entry entry;
 	struct ft_comp comp;
 	bool done = false;
@@ -51,7 +51,7 @@ static void ended(enum how how)
 	while (!done) {
 		if (how != NOTHING)
 			ft_poll(&pair.s);
-		FT_CHECK(ft_now_us() < end, "not asked again: %d times left",
+		FT_CHECK(ft_limit_us() < end, "not asked again: %d times left",
 			 atomic_load(&full));
 		if (how == NOTHING) {
 			usleep(1000);
@@ -116,11 +116,11 @@ static void closes(bool writer)
 	atomic_store(&full, INT_MAX);
 	FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, 0, 1, out));
 	FT_CALL(fi_cwtag(pair.s.ep, in, LEN, NULL, 0, 1, in));
-	end = ft_now_us() + 5000000;
+	end = ft_limit_us() + 5000000;
 	while (atomic_load(&full) > INT_MAX - 10) {
 		ft_poll(&pair.c);
 		ft_poll(&pair.s);
-		FT_CHECK(ft_now_us() < end, "not asked again");
+		FT_CHECK(ft_limit_us() < end, "not asked again");
 	}
 	ft_ep_close(writer ? &pair.c : &pair.s);
 	for (end = ft_now_us() + 20000; ft_now_us() < end; )

@@ -9,7 +9,7 @@
 /* Neither side calls anything for what it has posted. */
 void automatic(void)
 {
-	uint64_t end = ft_now_us() + 30000000;
+	uint64_t end = ft_limit_us() + 30000000;
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
 	struct ft_comp comp;
 
@@ -26,7 +26,7 @@ void automatic(void)
 	do {
 		usleep(1000);
 		FT_CALL(fi_cw_stats(pair.s.ep, &st));
-		FT_CHECK(ft_now_us() < end, "nothing happens");
+		FT_CHECK(ft_limit_us() < end, "nothing happens");
 	} while (st.tags != st.tags_ended);
 	FT_CHECK_BUF(in, LEN, 99, "conditional write");
 	ft_wait(&pair.c, FT_TX, &comp);
@@ -36,7 +36,7 @@ void automatic(void)
 /* An error that the core has told of is read, whatever comes meanwhile. */
 void automatic_error(void)
 {
-	uint64_t end = ft_now_us() + 30000000;
+	uint64_t end = ft_limit_us() + 30000000;
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
 	struct fi_cq_err_entry err = { 0 };
 	struct fi_cq_data_entry entry;
@@ -57,7 +57,7 @@ void automatic_error(void)
 	do {
 		usleep(1000);
 		FT_CALL(fi_cw_stats(pair.s.ep, &st));
-		FT_CHECK(ft_now_us() < end, "nothing happens");
+		FT_CHECK(ft_limit_us() < end, "nothing happens");
 	} while (st.tags != st.tags_ended);
 	usleep(10000);
 	ret = fi_cq_readerr(pair.s.cq[FT_RX], &err, 0);
@@ -71,7 +71,7 @@ void automatic_error(void)
 static unsigned posts(void)
 {
 	static char buf[1 << 19];	/* more than there is time for */
-	uint64_t end = ft_now_us() + 30000000;
+	uint64_t end = ft_limit_us() + 30000000;
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
 	struct ft_comp comp;
 	unsigned posted = 0, calls = 0;
@@ -90,7 +90,7 @@ static unsigned posts(void)
 		posted += !ret;
 		usleep(100);
 		FT_CALL(fi_cw_stats(pair.s.ep, &st));
-		FT_CHECK(ft_now_us() < end, "nothing happens");
+		FT_CHECK(ft_limit_us() < end, "nothing happens");
 	} while (calls <= 100 || st.tags != st.tags_ended);
 	FT_CHECK_BUF(in, LEN, 98, "conditional write");
 	ft_wait(&pair.c, FT_TX, &comp);

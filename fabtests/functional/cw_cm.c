@@ -244,7 +244,7 @@ static void strangers(struct raw_side *s, const void *name, size_t len)
 {
 	struct raw_side c = { 0 }, ctl = { 0 };
 	struct fi_eq_err_entry err = { 0 };	/* no room for data */
-	uint64_t end = ft_now_us() + LIMIT_US;
+	uint64_t end = ft_limit_us() + LIMIT_US;
 	struct fi_eq_cm_entry entry;
 	uint8_t cookie[8];
 	uint32_t event;
@@ -255,7 +255,7 @@ static void strangers(struct raw_side *s, const void *name, size_t len)
 	while ((ret = fi_eq_read(ctl.eq, &event, &entry, sizeof(entry), 0)) ==
 	       -FI_EAGAIN) {
 		raw_progress(s);
-		FT_CHECK(ft_now_us() < end, "no answer");
+		FT_CHECK(ft_limit_us() < end, "no answer");
 	}
 	FT_CHECK(ret == -FI_EAVAIL, "a stranger is let in");
 	fi_eq_readerr(ctl.eq, &err, 0);

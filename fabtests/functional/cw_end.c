@@ -70,7 +70,7 @@ static void check_over(struct ft_ep *ep)
 /* Everything that post() posted comes, once, with this error. */
 static void check_ends(struct ft_ep *ep, int err, bool only_cqs)
 {
-	uint64_t end = ft_now_us() + 30000000;
+	uint64_t end = ft_limit_us() + 30000000;
 	struct seen seen = { 0 };
 	struct ft_comp comp;
 	unsigned cnt = 0, i;
@@ -81,7 +81,7 @@ static void check_ends(struct ft_ep *ep, int err, bool only_cqs)
 			note(&seen, &comp, err);
 			cnt++;
 		}
-		FT_CHECK(ft_now_us() < end, "%u of %u ended", cnt, 2 * OPS);
+		FT_CHECK(ft_limit_us() < end, "%u of %u ended", cnt, 2 * OPS);
 	}
 	for (i = 0; i < OPS; i++)
 		FT_CHECK(seen.wr[i] == 1 && seen.tag[i] == 1,
@@ -193,7 +193,7 @@ struct told {
 
 static void *read_main(void *arg)
 {
-	uint64_t end = ft_now_us() + 30000000;
+	uint64_t end = ft_limit_us() + 30000000;
 	struct told *told = arg;
 	struct ft_comp comp;
 	unsigned ended = 0;
@@ -207,7 +207,7 @@ static void *read_main(void *arg)
 			else if (ft_differs(comp.ctx, BIT, 3) < 0)
 				told->unheard++;
 		}
-		FT_CHECK(ft_now_us() < end, "%u of %u ended", ended, MANY);
+		FT_CHECK(ft_limit_us() < end, "%u of %u ended", ended, MANY);
 	}
 	return NULL;
 }
@@ -234,7 +234,7 @@ static unsigned unheard(struct ft_pair *pair, bool close, uint64_t *took)
 {
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
 	struct told told = { .ep = &pair->s };
-	uint64_t end = ft_now_us() + 30000000;
+	uint64_t end = ft_limit_us() + 30000000;
 	pthread_t reader;
 	unsigned i, cnt = 0;
 
@@ -246,14 +246,14 @@ static unsigned unheard(struct ft_pair *pair, bool close, uint64_t *took)
 	while (st.known_tags < MANY) {
 		ft_progress(&pair->c);
 		FT_CALL(fi_cw_stats(pair->c.ep, &st));
-		FT_CHECK(ft_now_us() < end, "no tags");
+		FT_CHECK(ft_limit_us() < end, "no tags");
 	}
 	for (i = 0; i < MANY; i++)
 		FT_CALL(fi_cwrite(pair->c.ep, out, BIT, NULL, pair->c.to, i,
 				  NULL));
 	while (!cnt) {
 		cnt = succeeded(&pair->c);
-		FT_CHECK(ft_now_us() < end, "no write is over");
+		FT_CHECK(ft_limit_us() < end, "no write is over");
 	}
 	for (end = ft_now_us() + 20000; ft_now_us() < end; )
 		cnt += succeeded(&pair->c);

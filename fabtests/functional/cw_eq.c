@@ -155,12 +155,12 @@ static void closing(enum fi_threading threading)
 static void wait_event(struct fid_eq *eq, uint32_t want,
 		       struct fi_eq_cm_entry *entry)
 {
-	uint64_t end = ft_now_us() + 30000000;
+	uint64_t end = ft_limit_us() + 30000000;
 	uint32_t event;
 	ssize_t ret;
 
 	do {
-		FT_CHECK(ft_now_us() < end, "no event %u", want);
+		FT_CHECK(ft_limit_us() < end, "no event %u", want);
 		ret = fi_eq_read(eq, &event, entry, sizeof(*entry), 0);
 	} while (ret == -FI_EAGAIN);
 	FT_CHECK(ret >= (ssize_t) sizeof(*entry) && event == want,

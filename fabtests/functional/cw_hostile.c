@@ -91,7 +91,7 @@ static void dial(struct raw_side *ctl, const struct sockaddr_in *as,
 /* true: connected */
 static bool answered(struct raw_side *ctl)
 {
-	uint64_t end = ft_now_us() + LIMIT_US;
+	uint64_t end = ft_limit_us() + LIMIT_US;
 	struct fi_eq_err_entry err = { 0 };
 	struct raw_event event;
 	uint32_t got;
@@ -102,7 +102,7 @@ static bool answered(struct raw_side *ctl)
 		raw_progress(ctl);
 		ft_poll(&pair.s);
 		ft_poll(&pair.c);
-		FT_CHECK(ft_now_us() < end, "no answer");
+		FT_CHECK(ft_limit_us() < end, "no answer");
 	}
 	if (ret == -FI_EAVAIL)
 		fi_eq_readerr(ctl->eq, &err, 0);
@@ -123,13 +123,13 @@ static bool accepted(const struct sockaddr_in *as, size_t len, uint32_t to)
 /* The write that is under way ends, with this error. */
 static void check_ends(int err, uint64_t limit_us)
 {
-	uint64_t end = ft_now_us() + limit_us;
+	uint64_t end = ft_limit_us() + limit_us;
 	struct ft_comp comp;
 
 	while (!ft_take(&pair.s, FT_TX, &comp)) {
 		ft_poll(&pair.s);
 		ft_poll(&pair.c);
-		FT_CHECK(ft_now_us() < end, "it goes on");
+		FT_CHECK(ft_limit_us() < end, "it goes on");
 	}
 	FT_CHECK(comp.err == err, "error %d (%s), not %d", comp.err,
 		 fi_strerror(comp.err), err);

@@ -33,7 +33,7 @@ static void transfer(struct ft_ep *w, struct ft_ep *t, bool tag_first,
 /* Each side's only progress is its own waiting, in turns. */
 static void asleep(struct ft_ep *w, struct ft_ep *t, uint64_t tag)
 {
-	uint64_t end = ft_now_us() + 30000000;
+	uint64_t end = ft_limit_us() + 30000000;
 	struct fi_cq_data_entry entry;
 	struct ft_ep *ep[] = { w, t };
 	enum ft_dir dir[] = { FT_TX, FT_RX };
@@ -45,7 +45,7 @@ static void asleep(struct ft_ep *w, struct ft_ep *t, uint64_t tag)
 	FT_CALL(fi_cwrite(w->ep, out, LEN, NULL, 0, tag, out));
 	FT_CALL(fi_cwtag(t->ep, in, LEN, NULL, 0, tag, in));
 	for (i = 0; !done[0] || !done[1]; i ^= 1) {
-		FT_CHECK(ft_now_us() < end, "write %d, tag %d", done[0],
+		FT_CHECK(ft_limit_us() < end, "write %d, tag %d", done[0],
 			 done[1]);
 		ret = fi_cq_sread(ep[i]->cq[dir[i]], &entry, 1, NULL, 10);
 		FT_CHECK(ret == 1 || ret == -FI_EAGAIN, "fi_cq_sread: %zd",

@@ -52,11 +52,11 @@ void close_all(void)
 
 void wait_comp(int i, enum ft_dir dir, struct ft_comp *comp)
 {
-	uint64_t end = ft_now_us() + 30000000;
+	uint64_t end = ft_limit_us() + 30000000;
 
 	while (!ft_take(&node[i].ep, dir, comp)) {
 		poll_all();
-		FT_CHECK(ft_now_us() < end, "endpoint %d: nothing completes",
+		FT_CHECK(ft_limit_us() < end, "endpoint %d: nothing completes",
 			 i);
 	}
 }

@@ -66,7 +66,7 @@ void raw_progress(struct raw_side *side)
 void raw_wait_event(struct raw_side *side, struct raw_side *other,
 		    uint32_t want, struct raw_event *event)
 {
-	uint64_t end = ft_now_us() + LIMIT_US;
+	uint64_t end = ft_limit_us() + LIMIT_US;
 	struct fi_eq_err_entry err = { 0 };
 	struct raw_event unread;
 	uint32_t got;
@@ -80,7 +80,7 @@ void raw_wait_event(struct raw_side *side, struct raw_side *other,
 		if (other)
 			fi_eq_read(other->eq, &got, unread.room,
 				   sizeof(unread.room), FI_PEEK);
-		FT_CHECK(ft_now_us() < end, "no event %u", want);
+		FT_CHECK(ft_limit_us() < end, "no event %u", want);
 	}
 	if (ret == -FI_EAVAIL)
 		fi_eq_readerr(side->eq, &err, 0);
@@ -116,13 +116,13 @@ void raw_close_side(struct raw_side *side)
 ssize_t raw_wait_comp(struct raw_side *side, struct raw_side *other,
 			 struct fi_cq_data_entry *entry)
 {
-	uint64_t end = ft_now_us() + LIMIT_US;
+	uint64_t end = ft_limit_us() + LIMIT_US;
 	struct fi_cq_err_entry err = { 0 };
 	ssize_t ret;
 
 	while ((ret = fi_cq_read(side->cq, entry, 1)) == -FI_EAGAIN) {
 		raw_progress(other);
-		FT_CHECK(ft_now_us() < end, "no completion");
+		FT_CHECK(ft_limit_us() < end, "no completion");
 	}
 	if (ret != -FI_EAVAIL)
 		return ret;

@@ -53,7 +53,7 @@ static void *thread_main(void *arg)
 	struct node *me = arg;
 	int self = me - node, i;
 	unsigned tx = EPS - 1, rx = EPS - 1;
-	uint64_t end = ft_now_us() + 30000000;
+	uint64_t end = ft_limit_us() + 30000000;
 	struct ft_comp comp;
 
 	pthread_barrier_wait(&barrier);
@@ -73,7 +73,7 @@ static void *thread_main(void *arg)
 			FT_CHECK(!comp.err, "tag: error %d", comp.err);
 			rx--;
 		}
-		FT_CHECK(ft_now_us() < end, "endpoint %d: %u writes, %u tags",
+		FT_CHECK(ft_limit_us() < end, "endpoint %d: %u writes, %u tags",
 			 self, tx, rx);
 	}
 	/* others may need to be told yet */

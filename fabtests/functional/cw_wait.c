@@ -28,12 +28,12 @@ static bool sleep_for(struct ft_ep *ep, enum ft_dir dir, int fd, void *ctx)
 {
 	struct fid *fid = &ep->cq[dir]->fid;
 	struct fi_cq_data_entry entry = { 0 };
-	uint64_t end = ft_now_us() + 30000000;
+	uint64_t end = ft_limit_us() + 30000000;
 	struct pollfd pfd = { fd, POLLIN, 0 };
 	ssize_t ret;
 
 	do {
-		FT_CHECK(ft_now_us() < end, "nobody wakes the sleeper");
+		FT_CHECK(ft_limit_us() < end, "nobody wakes the sleeper");
 		if (fd < 0) {
 			ret = fi_cq_sread(ep->cq[dir], &entry, 1, NULL, 3000);
 			continue;
@@ -398,13 +398,13 @@ static void more(void)
 		while (!atomic_load(&rests))
 			;
 		/* the target sleeps: what it has not said stays unsaid */
-		end = ft_now_us() + 10000000;
+		end = ft_limit_us() + 10000000;
 		do {
 			if (poll(&pfd, 1, 0) > 0)
 				ft_poll(&pair.s);
 			ft_poll(&pair.c);
 			FT_CALL(fi_cw_stats(pair.c.ep, &st));
-			FT_CHECK(ft_now_us() < end, "asleep, with a tag that "
+			FT_CHECK(ft_limit_us() < end, "asleep, with a tag that "
 				 "the peer does not know");
 		} while (!st.known_tags);
 		FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, pair.c.to, 0,

@@ -52,13 +52,13 @@ static void expose(struct ft_ep *ep, void *buf, size_t len, uint64_t tag,
 /* The peer's tag has arrived. */
 static void wait_known(struct ft_ep *ep, uint64_t cnt)
 {
-	uint64_t end = ft_now_us() + 10000000;
+	uint64_t end = ft_limit_us() + 10000000;
 	struct fi_mrrc_cw_stats st;
 
 	do {
 		ft_progress(ep);
 		stats(ep, &st);
-		FT_CHECK(ft_now_us() < end, "%" PRIu64 " tags known",
+		FT_CHECK(ft_limit_us() < end, "%" PRIu64 " tags known",
 			 st.known_tags);
 	} while (st.known_tags != cnt);
 }
@@ -283,7 +283,7 @@ static void pending(unsigned n, bool writes_first)
 	unsigned *order = calloc(n, sizeof(*order)), i, k, tmp, w = 0, t = 0;
 	bool *seen = calloc(n, sizeof(*seen));
 	struct ft_comp comp;
-	uint64_t end = ft_now_us() + 120000000;
+	uint64_t end = ft_limit_us() + 120000000;
 
 	ft_stage("%u pending, %s first", n, writes_first ? "writes" : "tags");
 	FT_CHECK(order && seen, "calloc");
@@ -326,7 +326,7 @@ static void pending(unsigned n, bool writes_first)
 			seen[k] = true;
 			t++;
 		}
-		FT_CHECK(ft_now_us() < end, "%u writes, %u tags ended", w, t);
+		FT_CHECK(ft_limit_us() < end, "%u writes, %u tags ended", w, t);
 	}
 	check_none(&pair.c);
 	check_none(&pair.s);

@@ -252,7 +252,7 @@ static void events(void)
 {
 	struct ft_dom *dom = &pair.dom[1];
 	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_NONE };
-	uint64_t end = ft_now_us() + 5000000;
+	uint64_t end = ft_limit_us() + 5000000;
 	struct fi_eq_entry entry;
 	struct fid_domain *domain;
 	struct fid_mr *mr = NULL;
@@ -270,7 +270,7 @@ static void events(void)
 				  &mr));
 		do {
 			ret = fi_eq_read(eq, &event, &entry, sizeof(entry), 0);
-			FT_CHECK(ft_now_us() < end, "no event");
+			FT_CHECK(ft_limit_us() < end, "no event");
 		} while (ret == -FI_EAGAIN);
 		FT_CHECK(ret == sizeof(entry) && event == FI_MR_COMPLETE &&
 			 entry.context == &mr, "%zd, event %u", ret, event);

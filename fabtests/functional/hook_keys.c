@@ -27,7 +27,7 @@ static struct fid_mr *reg(void)
 /* Does a write with this key arrive? Where not, the connection has ended. */
 static bool arrives(uint64_t key, unsigned seed)
 {
-	uint64_t end = ft_now_us() + 10000000;
+	uint64_t end = ft_limit_us() + 10000000;
 	struct iovec iov = { out, LEN };
 	void *desc = ft_desc(&pair.dom[1], out, LEN);
 	struct fi_rma_iov rma = { ft_raddr(&pair.dom[0], in), LEN, key };
@@ -48,7 +48,7 @@ static bool arrives(uint64_t key, unsigned seed)
 	FT_POST(&pair.c, fi_writemsg(pair.c.ep, &msg, FI_COMPLETION |
 				     FI_DELIVERY_COMPLETE));
 	while (!ft_take(&pair.c, FT_TX, &comp)) {
-		FT_CHECK(ft_now_us() < end, "a write does not end");
+		FT_CHECK(ft_limit_us() < end, "a write does not end");
 		ft_progress(&pair.c);
 	}
 	for (i = 0; i < 1000; i++)
@@ -66,12 +66,12 @@ static bool arrives(uint64_t key, unsigned seed)
 static void remapped(uint64_t key)
 {
 	struct fi_mrrc_stats st = { .size = sizeof(st) };
-	uint64_t end = ft_now_us() + 10000000;
+	uint64_t end = ft_limit_us() + 10000000;
 
 	ft_stage("other memory at its address");
 	FT_CHECK(ft_map(in, LEN) == in, "not the same address");
 	do {
-		FT_CHECK(ft_now_us() < end, "its registration stays");
+		FT_CHECK(ft_limit_us() < end, "its registration stays");
 		ft_progress(&pair.s);
 		FT_CALL(fi_mrrc_stats(pair.dom[0].domain, &st));
 	} while (st.regions);

@@ -236,7 +236,7 @@ static ssize_t write_flags(void *ctx, uint64_t key, uint64_t flags)
 static void revoked(void)
 {
 	struct fid_mr *mr = ft_reg(&pair.dom[0], in, LEN, FI_REMOTE_WRITE);
-	uint64_t key = fi_mr_key(mr), end = ft_now_us() + 10000000;
+	uint64_t key = fi_mr_key(mr), end = ft_limit_us() + 10000000;
 	struct ft_comp comp = { 0 };
 	unsigned i;
 
@@ -254,7 +254,7 @@ static void revoked(void)
 	ft_fill(out, LEN, 4);
 	FT_POST(&pair.c, write_flags(out, key,
 				     FI_COMPLETION | FI_DELIVERY_COMPLETE));
-	while (!ft_take(&pair.c, FT_TX, &comp) && ft_now_us() < end)
+	while (!ft_take(&pair.c, FT_TX, &comp) && ft_limit_us() < end)
 		ft_progress(&pair.c);
 	FT_CHECK(comp.err, "a write with a revoked key did not fail");
 	for (i = 0; i < 1000; i++)

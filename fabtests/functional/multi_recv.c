@@ -171,7 +171,7 @@ static bool all_works(void)
 /* early: so many messages before there is a buffer */
 static void stream(unsigned n, bool longer, unsigned early)
 {
-	uint64_t end = ft_now_us() + 60000000;
+	uint64_t end = ft_limit_us() + 60000000;
 	unsigned i;
 
 	ft_stage("%u messages%s, %u early", n,
@@ -188,7 +188,7 @@ static void stream(unsigned n, bool longer, unsigned early)
 			send_one(longer);
 		progress();
 		repost();
-		FT_CHECK(ft_now_us() < end, "%u of %u messages", received,
+		FT_CHECK(ft_limit_us() < end, "%u of %u messages", received,
 			 sent);
 	}
 	ft_log("%u messages, %u buffers", received, overs);
@@ -198,7 +198,7 @@ static void stream(unsigned n, bool longer, unsigned early)
 /* What is left of a buffer is cancelled. */
 static void settle(void)
 {
-	uint64_t end = ft_now_us() + 30000000;
+	uint64_t end = ft_limit_us() + 30000000;
 	struct fi_cq_data_entry entry;
 	struct fi_cq_err_entry err;
 	unsigned i;
@@ -212,7 +212,7 @@ static void settle(void)
 		do {
 			ft_poll(&pair.c);
 			ret = fi_cq_read(pair.s.cq[FT_RX], &entry, 1);
-			FT_CHECK(ft_now_us() < end, "not cancelled");
+			FT_CHECK(ft_limit_us() < end, "not cancelled");
 		} while (ret == -FI_EAGAIN);
 		FT_CHECK(ret == -FI_EAVAIL, "fi_cq_read: %zd", ret);
 		memset(&err, 0, sizeof(err));
@@ -228,7 +228,7 @@ static void settle(void)
 /* A buffer that is used up is held no longer, and not before. */
 static void released(bool longer)
 {
-	uint64_t end = ft_now_us() + 30000000;
+	uint64_t end = ft_limit_us() + 30000000;
 	struct fi_mrrc_stats st;
 
 	if (ft_opts.raw)
@@ -247,13 +247,13 @@ static void released(bool longer)
 		FT_CHECK(st.held_regions == 1 && st.posts == st.completions + 1,
 			 "%" PRIu64 " regions held in use", st.held_regions);
 		send_one(longer);
-		while (received < sent && ft_now_us() < end)
+		while (received < sent && ft_limit_us() < end)
 			progress();
 		FT_CHECK(received == sent, "%u of %u messages", received,
 			 sent);
 	}
 	/* the end may be told by an entry of its own */
-	while (!empty(&rooms[0]) && ft_now_us() < end)
+	while (!empty(&rooms[0]) && ft_limit_us() < end)
 		progress();
 	ft_check_idle(&pair.dom[0], "used up");
 	ft_check_idle(&pair.dom[1], "used up");
@@ -265,7 +265,7 @@ static void released(bool longer)
  */
 static void cut_off(void)
 {
-	uint64_t end = ft_now_us() + 20000000;
+	uint64_t end = ft_limit_us() + 20000000;
 	size_t len = ROOM + 1000;
 	void *desc = ft_desc(&pair.dom[1], out, len);
 	struct fi_cq_err_entry err = { 0 };
@@ -281,7 +281,7 @@ static void cut_off(void)
 	do {
 		ft_poll(&pair.c);
 		ret = fi_cq_read(pair.s.cq[FT_RX], &entry, 1);
-		FT_CHECK(ft_now_us() < end, "no error");
+		FT_CHECK(ft_limit_us() < end, "no error");
 	} while (ret == -FI_EAGAIN);
 	FT_CHECK(ret == -FI_EAVAIL, "fi_cq_read: %zd", ret);
 	ret = fi_cq_readerr(pair.s.cq[FT_RX], &err, 0);
@@ -297,7 +297,7 @@ static void cut_off(void)
 /* One that was used in part and cancelled is not meant the next time. */
 static void cancelled(void)
 {
-	uint64_t end = ft_now_us() + 30000000;
+	uint64_t end = ft_limit_us() + 30000000;
 	unsigned i;
 
 	begin();
@@ -307,7 +307,7 @@ static void cancelled(void)
 		ft_stage("a buffer that was cancelled before, round %u", i);
 		post(&rooms[0]);
 		send_one(false);
-		while (received < sent && ft_now_us() < end)
+		while (received < sent && ft_limit_us() < end)
 			progress();
 		FT_CHECK(received == sent, "%u of %u messages", received,
 			 sent);

@@ -56,11 +56,11 @@ static bool peek(uint64_t tag, void *ctx, uint64_t flags, struct ft_comp *comp)
 
 static void peek_found(uint64_t tag, void *ctx, uint64_t flags, size_t len)
 {
-	uint64_t end = ft_now_us() + TRIES_US;
+	uint64_t end = ft_limit_us() + TRIES_US;
 	struct ft_comp comp;
 
 	while (!peek(tag, ctx, flags, &comp))
-		FT_CHECK(ft_now_us() < end, "the message never arrives");
+		FT_CHECK(ft_limit_us() < end, "the message never arrives");
 	FT_CHECK(comp.tag == tag, "tag 0x%" PRIx64, comp.tag);
 	/* what is thrown away need not be said */
 	if (!(flags & FI_DISCARD))

@@ -36,10 +36,10 @@ static void send_from(const void *p, size_t len, const char *what)
 			 pair.c.to, ft_raddr(&pair.dom[0], in), fi_mr_key(mr),
 			 (void *) p));
 	ft_wait_ctx(&pair.c, FT_TX, (void *) p, FI_WRITE);
-	end = ft_now_us() + 10000000;
+	end = ft_limit_us() + 10000000;
 	while (memcmp(in, p, len)) {
 		ft_progress(&pair.c);
-		FT_CHECK(ft_now_us() < end, "%s: written, wrong data", what);
+		FT_CHECK(ft_limit_us() < end, "%s: written, wrong data", what);
 	}
 	ft_release(&pair.dom[0]);
 	ft_release(&pair.dom[1]);

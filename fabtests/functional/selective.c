@@ -191,13 +191,14 @@ static void unseen(struct ft_pair *pair, struct bufs *b)
 /* Post without ever reading the sender's queue. */
 #define POST_QUIET(ep_, call)						\
 	do {								\
-		uint64_t end_ = ft_now_us() + 30000000;			\
+		uint64_t end_ = ft_limit_us() + 30000000;		\
 		ssize_t rc_;						\
 									\
 		while ((rc_ = (call)) == -FI_EAGAIN) {			\
 			ft_poll((ep_)->peer);				\
-			FT_CHECK(ft_now_us() < end_, "%s: -FI_EAGAIN "	\
-				 "for 30 s, unread queue", #call);	\
+			FT_CHECK(ft_limit_us() < end_,			\
+				 "%s: -FI_EAGAIN for 30 s, unread "	\
+				 "queue", #call);			\
 		}							\
 		FT_CHECK(!rc_, "%s: %zd", #call, rc_);			\
 	} while (0)
@@ -292,14 +293,14 @@ static void flood_sends(struct ft_pair *pair, struct bufs *b, unsigned n,
 static void check_stats(struct ft_pair *pair)
 {
 	struct fi_mrrc_stats st;
-	uint64_t end = ft_now_us() + 5000000;
+	uint64_t end = ft_limit_us() + 5000000;
 
 	/* the last silent ones are retired by progress, not by an entry */
 	do {
 		ft_progress(&pair->c);
 		if (!ft_stats(&pair->dom[1], &st))
 			return;
-	} while (st.posts != st.completions && ft_now_us() < end);
+	} while (st.posts != st.completions && ft_limit_us() < end);
 	ft_check_idle(&pair->dom[1], "after the floods");
 	FT_CHECK(st.posts > 2000, "only %" PRIu64 " operations counted",
 		 st.posts);

@@ -33,13 +33,13 @@ static atomic_bool ended;
 /* Posts, trying again while another thread makes progress. */
 #define POST(call)							\
 	do {								\
-		uint64_t end_ = ft_now_us() + 60000000;			\
+		uint64_t end_ = ft_limit_us() + 60000000;		\
 		ssize_t rc_;						\
 									\
 		while ((rc_ = (call)) == -FI_EAGAIN) {			\
 			sched_yield();					\
-			FT_CHECK(ft_now_us() < end_, "%s: -FI_EAGAIN",	\
-				 #call);				\
+			FT_CHECK(ft_limit_us() < end_,			\
+				 "%s: -FI_EAGAIN", #call);		\
 		}							\
 		FT_CHECK(!rc_, "%s: %zd", #call, rc_);			\
 	} while (0)
@@ -87,7 +87,7 @@ static void one(struct worker *w, struct ft_ep *from, char *out, char *in,
 	struct ft_ep *to = from->peer;
 	void *sd = ft_desc(&w->dom[from == &pair.c], out, len);
 	void *rd = ft_desc(&w->dom[to == &pair.c], in, len);
-	uint64_t end = ft_now_us() + 60000000;
+	uint64_t end = ft_limit_us() + 60000000;
 	struct note note = { 0 };
 
 	ft_fill(out, len, seed);
@@ -99,7 +99,7 @@ static void one(struct worker *w, struct ft_ep *from, char *out, char *in,
 		POST(fi_trecv(to->ep, in, len, rd, FT_ANY, w->tag, 0, &note));
 	while (atomic_load(&note.ends) < 2) {
 		sched_yield();
-		FT_CHECK(ft_now_us() < end, "thread %" PRIu64 ": %d of 2 "
+		FT_CHECK(ft_limit_us() < end, "thread %" PRIu64 ": %d of 2 "
 			 "completions", w->tag, atomic_load(&note.ends));
 	}
 	FT_CHECK(note.len == len && note.tag == w->tag,

@@ -120,20 +120,20 @@ static unsigned take_flagged(bool *seen, const bool *flagged)
 /* Every record has ended: when nothing waits to be told so any more. */
 static void wait_idle(void)
 {
-	uint64_t end = ft_now_us() + 10000000;
+	uint64_t end = ft_limit_us() + 10000000;
 	struct fi_mrrc_stats st;
 
 	do {
 		ft_progress(&pair.c);
 	} while (ft_stats(&pair.dom[0], &st) && st.posts != st.completions &&
-		 ft_now_us() < end);
+		 ft_limit_us() < end);
 	ft_check_idle(&pair.dom[0], "selective receives done");
 }
 
 static void selective_round(unsigned round)
 {
 	bool flagged[SLOTS], seen[SLOTS] = { false };
-	uint64_t end = ft_now_us() + 10000000;
+	uint64_t end = ft_limit_us() + 10000000;
 	unsigned asked = 0, got = 0;
 	uintptr_t i;
 
@@ -155,7 +155,8 @@ static void selective_round(unsigned round)
 	while (got < asked && !ft_opts.raw) {
 		ft_progress(&pair.c);
 		got += take_flagged(seen, flagged);
-		FT_CHECK(ft_now_us() < end, "%u completions of %u", got, asked);
+		FT_CHECK(ft_limit_us() < end, "%u completions of %u", got,
+			 asked);
 	}
 	wait_idle();
 	got += take_flagged(seen, flagged);

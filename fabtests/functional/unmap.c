@@ -162,7 +162,7 @@ static void run_way(struct ft_pair *pair, const struct way *way, char *other,
 		ft_stage("%s, round %u", way->name, i);
 		way->run(pair, other);
 	}
-	end = ft_now_us() + 1000000;
+	end = ft_limit_us() + 30000000;
 	ft_check_idle(&pair->dom[0], way->name);
 	ft_check_idle(&pair->dom[1], way->name);
 	if (!ft_caches(&pair->dom[1]))
@@ -172,7 +172,7 @@ static void run_way(struct ft_pair *pair, const struct way *way, char *other,
 		ft_stats(&pair->dom[1], &after);
 		gone = after.invalidations - before.invalidations +
 		       after.uncached - before.uncached;
-	} while (gone < (uint64_t) way->uses * rounds && ft_now_us() < end);
+	} while (gone < (uint64_t) way->uses * rounds && ft_limit_us() < end);
 	ft_log("%s: %" PRIu64 " invalidations, %" PRIu64 " hits, %" PRIu64
 	       " registrations in %u rounds", way->name,
 	       after.invalidations - before.invalidations,

@@ -64,11 +64,11 @@ static ssize_t post(size_t len, void *ctx, uint64_t flags)
 
 static void post_retry(void *ctx, uint64_t flags)
 {
-	uint64_t end = ft_now_us() + 30000000;
+	uint64_t end = ft_limit_us() + 30000000;
 	ssize_t ret;
 
 	while ((ret = post(LEN, ctx, flags)) == -FI_EAGAIN) {
-		FT_CHECK(ft_now_us() < end, "-FI_EAGAIN for 20 s");
+		FT_CHECK(ft_limit_us() < end, "-FI_EAGAIN for 20 s");
 		usleep(50);
 	}
 	FT_CHECK(!ret, "fi_writemsg: %zd", ret);

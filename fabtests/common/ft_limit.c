@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The clock of limits: how long a test waits for what must come. A limit is
+ * for what hangs and not for what is slow. On a machine with more runnable
+ * tasks than processors each task gets a share of a processor, and the clock
+ * advances by that share of the time.
+ */
+#include "ft_mrrc.h"
+
+#include <fcntl.h>
+#include <sched.h>
+
+#define LOOK_US 100000
+
+/* How many tasks there are for each processor that may be used, at least 1 */
+static double load(void)
+{
+	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC), cpus = 1;
+	char text[128] = "";
+	double running = 0;
+	cpu_set_t set;
+
+	if (fd < 0)
+		return 1;
+	/* as "4.71 2.00 0.84 14/133 2421" */
+	if (read(fd, text, sizeof(text) - 1) < 0 ||
+	    sscanf(text, "%*f %*f %*f %lf", &running) != 1)
+		running = 0;
+	close(fd);
+	if (!sched_getaffinity(0, sizeof(set), &set))
+		cpus = CPU_COUNT(&set);
+	return running > cpus ? running / cpus : 1;
+}
+
+uint64_t ft_limit_us(void)
+{
+	static __thread double last, looked, share, sum;
+	const double now = ft_time_us();
+
+	if (!looked || now - looked > LOOK_US) {
+		share = 1 / load();
+		looked = now;
+	}
+	if (last)
+		sum += (now - last) * share;
+	last = now;
+	return (uint64_t) sum;
+}
