@@ -61,6 +61,7 @@ static int fake_mon_drain(struct mrrc_mon *mon)
 	unsigned i;
 
 	fake->drains++;
+	fake->early += !(mrrc_mon_seq(mon) & 1);
 	if (fake->drain_rc) {
 		snprintf(mon->reason, sizeof(mon->reason), "drain failed");
 		return fake->drain_rc;
@@ -74,16 +75,32 @@ static int fake_mon_drain(struct mrrc_mon *mon)
 	return 0;
 }
 
+static void fake_mon_call(struct mrrc_mon *mon,
+			  void (**call)(struct mrrc_mon *mon))
+{
+	void (*const once)(struct mrrc_mon *mon) = *call;
+
+	*call = NULL;
+	if (once)
+		once(mon);
+}
+
 static int fake_mon_check(struct mrrc_mon *mon)
 {
 	struct fake_mon *fake = fake_mon_of(mon);
 
-	return fake->queued || fake->busy ? -EAGAIN : fake->check_rc;
+	fake_mon_call(mon, &fake->in_check);
+	if (fake->busy || (fake->queued && !(mrrc_mon_seq(mon) & 1)))
+		return -EAGAIN;
+	return fake->check_rc;
 }
 
 static bool fake_mon_sees(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
-	return !fake_mon_of(mon)->blind;
+	struct fake_mon *fake = fake_mon_of(mon);
+
+	fake_mon_call(mon, &fake->in_sees);
+	return !fake->blind;
 }
 
 static void fake_mon_stop(struct mrrc_mon *mon)
@@ -100,6 +117,11 @@ void fake_mon_raise(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 	fake->queue[fake->queued].start = start;
 	fake->queue[fake->queued].end = end;
 	fake->queue[fake->queued++].event = event;
+}
+
+void fake_mon_read(struct mrrc_mon *mon)
+{
+	atomic_fetch_or(&mon->seq, 1);
 }
 
 static bool fake_mon_are(struct mrrc_mon *mon, unsigned first, unsigned last,

@@ -14,6 +14,9 @@ struct fake_mon {
 	int check_rc;		/* the probe's answer while none is queued */
 	int watch_rc;
 	bool blind;		/* sees() answers no */
+	/* Called once, inside the next check() or sees(): another thread. */
+	void (*in_check)(struct mrrc_mon *mon);
+	void (*in_sees)(struct mrrc_mon *mon);
 	int drain_rc;
 	atomic_uint busy;	/* so many drains leave the probe busy */
 	unsigned queued;
@@ -22,6 +25,7 @@ struct fake_mon {
 		enum mrrc_mon_event event;
 	} queue[FAKE_MON_EVENTS];
 	unsigned watches, unwatches, drains, stops;
+	unsigned early;		/* drains while seq was even */
 	/* The page-wise state of one window of addresses. */
 	uintptr_t base;
 	bool watched[64];
@@ -37,6 +41,9 @@ static inline struct fake_mon *fake_mon_of(struct mrrc_mon *mon)
 /* Queue an event; the next drain handles it. */
 void fake_mon_raise(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 		    enum mrrc_mon_event event);
+
+/* The reader has read what is queued: the probe does not see it any more. */
+void fake_mon_read(struct mrrc_mon *mon);
 
 /* Whether every page of the window's part [first, last) is watched, or none. */
 bool fake_mon_all(struct mrrc_mon *mon, unsigned first, unsigned last);

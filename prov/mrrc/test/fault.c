@@ -8,7 +8,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 #include <fcntl.h>
@@ -23,6 +25,8 @@
 static _Thread_local unsigned fault_left;
 static _Thread_local bool fault_fired;
 static _Thread_local void (*fault_call)(char *addr, size_t len);
+static _Thread_local void (*fault_once[FAULT_PLACES])(void);
+static _Atomic(void (*)(void)) fault_read;
 
 /* What was allocated while armed. */
 #define FAULT_BLOCKS	64
@@ -40,6 +44,9 @@ int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 			  void *(*run)(void *), void *arg);
 int __real_pthread_mutex_init(pthread_mutex_t *mutex,
 			      const pthread_mutexattr_t *attr);
+int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __real_sched_yield(void);
+ssize_t __real_read(int fd, void *buf, size_t len);
 int __real_socket(int domain, int type, int protocol);
 int __real_ioctl(int fd, unsigned long request, void *arg);
 long __real_syscall(long number, ...);
@@ -58,6 +65,9 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 			  void *(*run)(void *), void *arg);
 int __wrap_pthread_mutex_init(pthread_mutex_t *mutex,
 			      const pthread_mutexattr_t *attr);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __wrap_sched_yield(void);
+ssize_t __wrap_read(int fd, void *buf, size_t len);
 int __wrap_socket(int domain, int type, int protocol);
 int __wrap_ioctl(int fd, unsigned long request, void *arg);
 long __wrap_syscall(long number, ...);
@@ -84,6 +94,25 @@ bool fault_disarm(void)
 	fault_call = NULL;
 	fault_tracking = false;
 	return fault_fired;
+}
+
+void fault_at(enum fault_place place, void (*call)(void))
+{
+	fault_once[place] = call;
+}
+
+void fault_at_read(void (*call)(void))
+{
+	atomic_store(&fault_read, call);
+}
+
+static void fault_meet(enum fault_place place)
+{
+	void (*const call)(void) = fault_once[place];
+
+	fault_once[place] = NULL;
+	if (call)
+		call();
 }
 
 static bool fault_now(int error)
@@ -247,6 +276,27 @@ int __wrap_pthread_mutex_init(pthread_mutex_t *mutex,
 				   __real_pthread_mutex_init(mutex, attr);
 }
 
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	fault_meet(FAULT_LOCK);
+	return __real_pthread_mutex_lock(mutex);
+}
+
+int __wrap_sched_yield(void)
+{
+	fault_meet(FAULT_YIELD);
+	return __real_sched_yield();
+}
+
+ssize_t __wrap_read(int fd, void *buf, size_t len)
+{
+	void (*const call)(void) = atomic_load(&fault_read);
+
+	if (call)
+		call();
+	return __real_read(fd, buf, len);
+}
+
 int __wrap_socket(int domain, int type, int protocol)
 {
 	return fault_now(EMFILE) ? -1 : __real_socket(domain, type, protocol);
@@ -272,6 +322,8 @@ long __wrap_syscall(long number, ...)
 	va_end(args);
 	if (number == SYS_userfaultfd && fault_now(EPERM))
 		return -1;
+	if (number == SYS_membarrier)
+		fault_meet(FAULT_BARRIER);
 	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4],
 			      arg[5]);
 }

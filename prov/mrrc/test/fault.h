@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fault injection: the nth step of a constructor fails.
+ * Fault injection: the nth step of a constructor fails; another thread does
+ * something between two steps of this one.
  *
  * A step is a call of this thread, in code linked into the test program, of
  * an allocator, mmap, mprotect, pthread_create, pthread_mutex_init, socket,
@@ -28,6 +29,17 @@ bool fault_disarm(void);
  * its range: what another thread does meanwhile.
  */
 void fault_meanwhile(void (*call)(char *addr, size_t len));
+
+/*
+ * What another thread does at a bad moment: called once, before this thread
+ * takes a mutex, yields the processor or makes all others pass a barrier for
+ * the next time. NULL: nothing.
+ */
+enum fault_place { FAULT_LOCK, FAULT_YIELD, FAULT_BARRIER, FAULT_PLACES };
+void fault_at(enum fault_place place, void (*call)(void));
+
+/* Called before each read(2) of any thread; NULL: nothing. */
+void fault_at_read(void (*call)(void));
 
 /* Threads that begin from now on call it as they end; NULL: nothing. */
 void fault_at_thread_end(void (*call)(void));

@@ -27,6 +27,7 @@ Suite *lock_suite(void);
 Suite *vm_suite(void);
 Suite *mon_suite(void);
 Suite *mon_close_suite(void);
+Suite *mon_event_suite(void);
 Suite *uffd_suite(void);
 Suite *hooks_suite(void);
 Suite *hooks_signal_suite(void);
