@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "fault.h"
 #include "mt_fixture.h"
 
 START_TEST(test_invalidate_held)
@@ -106,6 +107,70 @@ START_TEST(test_raced)
 	ck_assert_uint_eq(fake.live, 0);
 	touch(4, 2);
 	ck_assert_uint_eq(fake.live, 1);
+}
+END_TEST
+
+/* The event is read, not yet handled, as this thread takes the lock. */
+static void read_event(void)
+{
+	fake_mon_raise(mt_mon, base + 4 * page, base + 5 * page,
+		       MRRC_MON_REMOVE);
+	fake_mon_read(mt_mon);
+}
+
+START_TEST(test_read_before_lookup)
+{
+	touch(4, 2);
+	fault_at(FAULT_LOCK, read_event);
+	/* its other page is not in the thread's table */
+	touch(5, 1);
+	ck_assert_uint_eq(fake.regs, 2);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 0);
+}
+END_TEST
+
+static void read_before_insertion(struct mrrc_mon *mon)
+{
+	fault_at(FAULT_LOCK, read_event);
+}
+
+START_TEST(test_read_before_insertion)
+{
+	struct mrrc_region *region;
+
+	fake_mon_of(mt_mon)->in_sees = read_before_insertion;
+	region = get(4, 2);
+	ck_assert_int_eq(region->state, MRRC_REGION_NEW);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_RACED), 1);
+	put(region);
+}
+END_TEST
+
+static void unmap_first(void)
+{
+	fake_mon_raise(mt_mon, base, base + page, MRRC_MON_UNMAP);
+	mrrc_mon_drain(mt_mon);
+}
+
+static void after_lookup(void)
+{
+	fault_at(FAULT_LOCK, unmap_first);
+}
+
+/* A merged plan has pages that were unmapped before they are pending. */
+START_TEST(test_raced_merge)
+{
+	struct mrrc_region *region;
+
+	touch(0, 4);
+	touch(0, 1);
+	/* the first lock is the lookup's */
+	fault_at(FAULT_LOCK, after_lookup);
+	region = get(2, 4);
+	ck_assert_uint_eq(region->start, base);
+	ck_assert_int_eq(region->state, MRRC_REGION_NEW);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_RACED), 1);
+	put(region);
 }
 END_TEST
 
@@ -294,6 +359,9 @@ Suite *cache_event_suite(void)
 	tcase_add_test(tcase, test_pending_event);
 	tcase_add_test(tcase, test_busy);
 	tcase_add_loop_test(tcase, test_raced, 0, 2);
+	tcase_add_test(tcase, test_read_before_lookup);
+	tcase_add_test(tcase, test_read_before_insertion);
+	tcase_add_test(tcase, test_raced_merge);
 	tcase_add_test(tcase, test_raced_elsewhere);
 	tcase_add_test(tcase, test_duplicate);
 	tcase_add_test(tcase, test_pending_stays_watched);
