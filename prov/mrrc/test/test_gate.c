@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "fault.h"
 #include "sys/gate.h"
 
 #define ROUNDS	100000
@@ -187,6 +188,65 @@ START_TEST(waited)
 }
 END_TEST
 
+/* The owner's store becomes visible with the barrier: it is inside. */
+static void appear(void)
+{
+	atomic_store(&gate.inside, 1);
+}
+
+static bool left;
+
+static void leave(void)
+{
+	left = true;
+	mrrc_gate_leave(&gate);
+}
+
+static void shut_gate(void)
+{
+	mrrc_gate_shut(&gate);
+	mrrc_gate_open(&gate);
+}
+
+static void wait_at_gate(void)
+{
+	mrrc_gate_barrier();
+	mrrc_gate_wait(&gate);
+}
+
+/* Returns whether it waits until the owner has left. */
+static bool waits(void (*call)(void))
+{
+	left = false;
+	fault_at(FAULT_YIELD, leave);
+	call();
+	fault_at(FAULT_YIELD, NULL);
+	return left;
+}
+
+/* The owner and those who wait in one thread, step by step. */
+START_TEST(steps)
+{
+	void (*const call)(void) = _i ? wait_at_gate : shut_gate;
+
+	mrrc_gate_setup();
+	mrrc_gate_init(&gate, true);
+	ck_assert(!waits(call));
+	if (!mrrc_gate_enter(&gate))
+		skip("no membarrier");
+	ck_assert(waits(call));
+#ifndef __SANITIZE_THREAD__	/* there a gate is a lock */
+	fault_at(FAULT_BARRIER, appear);
+	ck_assert(waits(call));
+#endif
+	mrrc_gate_shut(&gate);
+	ck_assert(!mrrc_gate_enter(&gate));
+	mrrc_gate_open(&gate);
+	ck_assert(mrrc_gate_enter(&gate));
+	mrrc_gate_leave(&gate);
+}
+END_TEST
+
 START_TEST(no_barrier)
 {
 	mrrc_gate_init(&gate, false);
@@ -205,6 +265,7 @@ Suite *gate_suite(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, shut);
 	tcase_add_test(tcase, waited);
+	tcase_add_loop_test(tcase, steps, 0, 2);
 	tcase_add_test(tcase, no_barrier);
 	suite_add_tcase(suite, tcase);
 	return suite;
