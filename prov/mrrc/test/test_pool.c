@@ -7,8 +7,10 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "fault.h"
 #include "sys/pool.h"
@@ -197,6 +199,55 @@ START_TEST(test_threads)
 }
 END_TEST
 
+/* ---- another thread between the load and the exchange of the head ---- */
+
+static struct mrrc_pool *aba;		/* in a page of its own */
+static void *aba_second;
+
+/* The first write to the head: take two, and give back the first. */
+static void aba_other(int sig)
+{
+	void *first;
+
+	mprotect(aba, sizeof(*aba), PROT_READ | PROT_WRITE);
+	first = mrrc_pool_alloc(aba);
+	aba_second = mrrc_pool_alloc(aba);
+	mrrc_pool_free(aba, first);
+}
+
+START_TEST(test_aba)
+{
+	const struct sigaction act = { .sa_handler = aba_other };
+	struct mrrc_pool *pool;
+	struct sigaction old;
+	void *object[2];
+	int i;
+
+	ck_assert_int_eq(mrrc_pool_open(64, 10, &pool), 0);
+	for (i = 0; i < 2; i++)
+		object[i] = mrrc_pool_alloc(pool);
+	for (i = 0; i < 2; i++)
+		mrrc_pool_free(pool, object[i]);
+	aba = mmap(NULL, sizeof(*aba), PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(aba, MAP_FAILED);
+	memcpy(aba, pool, sizeof(*aba));
+	aba_second = NULL;
+	ck_assert_int_eq(sigaction(SIGSEGV, &act, &old), 0);
+	mprotect(aba, sizeof(*aba), PROT_READ);
+	object[0] = mrrc_pool_alloc(aba);
+	sigaction(SIGSEGV, &old, NULL);
+	object[1] = mrrc_pool_alloc(aba);
+
+	ck_assert_ptr_nonnull(aba_second);
+	for (i = 0; i < 2; i++)
+		ck_assert_ptr_ne(object[i], aba_second);
+	ck_assert_ptr_ne(object[0], object[1]);
+	munmap(aba, sizeof(*aba));
+	mrrc_pool_close(pool);
+}
+END_TEST
+
 START_TEST(test_open_fails)
 {
 	struct mrrc_pool *pool = NULL;
@@ -236,6 +287,9 @@ Suite *pool_suite(void)
 	tcase_add_test(tcase, test_is_live);
 	tcase_add_test(tcase, test_foreach);
 	tcase_add_test(tcase, test_threads);
+	/* a store that faults there does not go on with the same address */
+	if (!under_valgrind())
+		tcase_add_test(tcase, test_aba);
 	tcase_add_test(tcase, test_open_fails);
 	suite_add_tcase(suite, tcase);
 	return suite;
