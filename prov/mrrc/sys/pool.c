@@ -5,8 +5,9 @@
  *	map:  | next[capacity] | pad | object 0 | object 1 | ... | reserved |
  *
  * Freed objects form a stack linked by index through next[], outside the
- * objects; its head carries a tag that each change increments, so that a
- * thread that slept between load and exchange cannot take a stale link.
+ * objects; its head carries a tag that each free increments, so that a
+ * thread that slept between load and exchange cannot take a stale link: an
+ * object that left the head comes back by a free only.
  * Objects never used yet follow `fresh`.
  */
 #include "config.h"
@@ -156,7 +157,7 @@ void *mrrc_pool_alloc(struct mrrc_pool *pool)
 
 	while ((uint32_t)head) {
 		i = (uint32_t)head - 1;
-		rest = ((head >> 32) + 1) << 32 |
+		rest = (head >> 32) << 32 |
 		       atomic_load_explicit(&pool->next[i],
 					    memory_order_relaxed);
 		if (atomic_compare_exchange_weak_explicit(
