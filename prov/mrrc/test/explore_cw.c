@@ -140,24 +140,25 @@ static uint32_t explore(const struct script *script, bool loud)
 }
 
 static const struct script small[] = {
-	{ "one of each, everything may happen", .wrs = { 1, 0 },
+	{ "one", "one of each, everything may happen", .wrs = { 1, 0 },
 	  .targets = { 0, 1 }, .tags = 1, .credits = 4, .greet = true,
 	  .cancels = 2, .fails = 1, .closes = 1, .rooms = 2, .garbles = 1 },
-	{ "two of each, one tag, cancels", .wrs = { 2, 0 },
+	{ "cancels", "two of each, one tag, cancels", .wrs = { 2, 0 },
 	  .targets = { 0, 2 }, .tags = 1, .credits = 4, .cancels = 3,
 	  .rooms = 1 },
-	{ "two of each, one tag, losses", .wrs = { 2, 0 },
+	{ "losses", "two of each, one tag, losses", .wrs = { 2, 0 },
 	  .targets = { 0, 2 }, .tags = 1, .credits = 4, .cancels = 1,
 	  .closes = 1, .fails = 1, .rooms = 1 },
-	{ "two of each, two tags", .wrs = { 2, 0 }, .targets = { 0, 2 },
-	  .tags = 2, .credits = 4, .cancels = 2, .rooms = 2 },
-	{ "both ways", .wrs = { 1, 1 }, .targets = { 1, 1 }, .tags = 1,
-	  .credits = 4, .cancels = 1, .rooms = 1 },
-	{ "too long", .wrs = { 2, 0 }, .targets = { 0, 2 }, .tags = 1,
-	  .credits = 4, .cancels = 2, .rooms = 1, .longer = 1 },
-	{ "three of each, credits run out", .wrs = { 3, 0 },
+	{ "tags", "two of each, two tags", .wrs = { 2, 0 },
+	  .targets = { 0, 2 }, .tags = 2, .credits = 4, .cancels = 2,
+	  .rooms = 2 },
+	{ "ways", "both ways", .wrs = { 1, 1 }, .targets = { 1, 1 },
+	  .tags = 1, .credits = 4, .cancels = 1, .rooms = 1 },
+	{ "long", "too long", .wrs = { 2, 0 }, .targets = { 0, 2 },
+	  .tags = 1, .credits = 4, .cancels = 2, .rooms = 1, .longer = 1 },
+	{ "credits", "three of each, credits run out", .wrs = { 3, 0 },
 	  .targets = { 0, 3 }, .tags = 1, .credits = 4, .rooms = 1 },
-	{ "tags both ways, credits run out", .wrs = { 0, 0 },
+	{ "stalls", "tags both ways, credits run out", .wrs = { 0, 0 },
 	  .targets = { 6, 6 }, .tags = 1, .credits = 4 },
 };
 
@@ -217,6 +218,7 @@ static bool random_ok(uint64_t seed, bool loud)
 {
 	const unsigned n = x_seed = seed, tags[] = { 1, 3, 17, 64 };
 	struct script script = {
+		.id = "random",
 		.name = "random",
 		.wrs = { 1 + seed % 2000, 1 + seed % 37 },
 		.targets = { 1 + seed % 41, 1 + seed % 1900 },
@@ -282,17 +284,27 @@ static int cases(int all)
 	return count > 0 && count < all ? count : all;
 }
 
-static Suite *explore_suite(void)
+static TCase *explore_case(Suite *suite, const char *name)
 {
-	Suite *suite = suite_create("explore_cw");
-	TCase *tcase = tcase_create("explore_cw");
+	TCase *tcase = tcase_create(name);
 
 	tcase_set_timeout(tcase, 0);
-	tcase_add_loop_test(tcase, every_interleaving, 0,
-			    cases(sizeof(small) / sizeof(small[0])));
-	tcase_add_test(tcase, at_random);
-	tcase_add_loop_test(tcase, fault_is_found, 0, cases(FAULTS));
 	suite_add_tcase(suite, tcase);
+	return tcase;
+}
+
+static Suite *explore_suite(void)
+{
+	const int scripts = cases(sizeof(small) / sizeof(small[0]));
+	Suite *suite = suite_create("explore_cw");
+	int i;
+
+	for (i = 0; i < scripts; i++)
+		tcase_add_loop_test(explore_case(suite, small[i].id),
+				    every_interleaving, i, i + 1);
+	tcase_add_test(explore_case(suite, "random"), at_random);
+	tcase_add_loop_test(explore_case(suite, "faults"), fault_is_found, 0,
+			    cases(FAULTS));
 	return suite;
 }
 

@@ -21,6 +21,7 @@ extern int mrrc_cw_fault;
 
 /* What the sides do, and what may go wrong how often. */
 struct script {
+	const char *id;		/* Check's case */
 	const char *name;
 	unsigned wrs[2], targets[2];
 	unsigned tags;		/* op i has tag i % tags */
