@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Conditional writes in core: queues by key against a naive model, messages
- * there and back, versions, and what a side does alone. What two sides do
- * together is explore_cw.c's.
+ * Conditional writes in core: queues by key against a naive model, and what a
+ * side does alone. What two sides do together is explore_cw.c's.
  */
 #include "config.h"
 #include "suites.h"
@@ -89,114 +88,6 @@ START_TEST(map_grows)
 		ck_assert_ptr_eq(mrrc_cw_map_first(&map, i * 4096ULL),
 				 &nodes[i]);
 	mrrc_cw_map_fini(&map);
-}
-END_TEST
-
-static void there_and_back(const struct mrrc_cw_msg *msg)
-{
-	uint8_t buf[MRRC_CW_MSG_MAX + 1];
-	struct mrrc_cw_msg back;
-	size_t len = mrrc_cw_encode(msg, buf), i;
-
-	ck_assert_uint_le(len, MRRC_CW_MSG_MAX);
-	ck_assert_int_eq(mrrc_cw_decode(buf, len, &back), 0);
-	ck_assert_int_eq(back.type, msg->type);
-	ck_assert_uint_eq(back.id, msg->id);
-	ck_assert_uint_eq(back.len, msg->len);
-	ck_assert_uint_eq(back.credits, msg->credits);
-	for (i = 0; i < len; i++)
-		ck_assert_int_ne(mrrc_cw_decode(buf, i, &back), 0);
-	if (msg->type != MRRC_CW_HELLO)
-		ck_assert_int_ne(mrrc_cw_decode(buf, len + 1, &back), 0);
-}
-
-/* Several, one behind the other; what each says of its length is checked. */
-START_TEST(messages_in_a_row)
-{
-	struct mrrc_cw_msg msg = { .type = MRRC_CW_REVOKE, .id = 5 }, back;
-	uint8_t buf[2 * MRRC_CW_MSG_MAX];
-	size_t first = mrrc_cw_encode(&msg, buf), second, len, i;
-
-	msg.type = MRRC_CW_TRUNC;
-	second = mrrc_cw_encode(&msg, buf + first);
-	len = first + second;
-	ck_assert_uint_eq(mrrc_cw_first(buf, len), first);
-	ck_assert_uint_eq(mrrc_cw_first(buf + first, second), second);
-	ck_assert_int_eq(mrrc_cw_decode(buf + first, second, &back), 0);
-	ck_assert_int_eq(back.type, MRRC_CW_TRUNC);
-	for (i = 1; i < first; i++) {
-		ck_assert_uint_eq(mrrc_cw_first(buf, i), i);
-		ck_assert_int_ne(mrrc_cw_decode(buf, i, &back), 0);
-	}
-	for (i = 0; i < 65536; i++) {
-		buf[2] = i;
-		buf[3] = i >> 8;
-		ck_assert_uint_eq(mrrc_cw_first(buf, len),
-				  i && i < len ? i : len);
-	}
-}
-END_TEST
-
-START_TEST(messages_there_and_back)
-{
-	struct mrrc_cw_msg msg = { .credits = 7, .id = 1ULL << 40 };
-	unsigned i;
-
-	for (i = 0; i <= MRRC_CW_SEGS; i++) {
-		msg.type = MRRC_CW_TAG;
-		msg.tag.cwtag = ~0ULL;
-		msg.tag.count = i;
-		msg.len = i * 10;
-		if (i)
-			msg.tag.seg[i - 1] = (struct mrrc_cw_seg) {
-				~0ULL - 9, 5, 10
-			};
-		there_and_back(&msg);
-	}
-	memset(&msg, 0, sizeof(msg));
-	msg.id = 9;
-	msg.type = MRRC_CW_REVOKE;
-	there_and_back(&msg);
-	msg.type = MRRC_CW_REVOKED;
-	there_and_back(&msg);
-	msg.type = MRRC_CW_TRUNC;
-	msg.len = 1ULL << 63;
-	there_and_back(&msg);
-	msg.type = MRRC_CW_DONE;
-	msg.done.has_data = true;
-	msg.done.data = ~0ULL;
-	there_and_back(&msg);
-	memset(&msg, 0, sizeof(msg));
-	msg.type = MRRC_CW_CREDIT;
-	msg.credits = 65535;
-	there_and_back(&msg);
-	memset(&msg, 0, sizeof(msg));
-	msg.type = MRRC_CW_BYE;
-	msg.err = 71;
-	there_and_back(&msg);
-	memset(&msg, 0, sizeof(msg));
-	msg.type = MRRC_CW_HELLO;
-	msg.hello.min = msg.hello.max = 1;
-	msg.hello.credits = 4;
-	msg.hello.tags = 1;
-	msg.hello.cookie = ~0ULL;
-	there_and_back(&msg);
-}
-END_TEST
-
-START_TEST(versions)
-{
-	static const struct {
-		uint8_t min, max;
-		int want;
-	} cases[] = {
-		{ 1, 1, 1 }, { 1, 9, 1 }, { 2, 9, -EPROTONOSUPPORT },
-	};
-	struct mrrc_cw_msg hello = { .type = MRRC_CW_HELLO };
-
-	hello.hello.min = cases[_i].min;
-	hello.hello.max = cases[_i].max;
-	ck_assert_int_eq(mrrc_cw_version(&hello), cases[_i].want);
 }
 END_TEST
 
@@ -290,9 +181,6 @@ Suite *cw_suite(void)
 
 	tcase_add_test(tcase, map_is_queues_by_key);
 	tcase_add_test(tcase, map_grows);
-	tcase_add_test(tcase, messages_in_a_row);
-	tcase_add_test(tcase, messages_there_and_back);
-	tcase_add_loop_test(tcase, versions, 0, 3);
 	tcase_add_test(tcase, table_is_full);
 	tcase_add_test(tcase, states_have_names);
 	suite_add_tcase(suite, tcase);
