@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Conditional writes in core: queues by key against a naive model, and what a
- * side does alone. What two sides do together is explore_cw.c's.
+ * Conditional writes in core: queues by key against a naive model, what a
+ * side does alone, and with a peer that lies. What two sides do together is
+ * explore_cw.c's.
  */
 #include "config.h"
 #include "suites.h"
@@ -166,6 +167,135 @@ START_TEST(table_is_full)
 }
 END_TEST
 
+/* ---- a peer that lies ---------------------------------------------------- */
+
+static unsigned said_tags;
+
+static int room(void *arg, const struct mrrc_cw_msg *msg)
+{
+	(void)arg;
+	said_tags += msg->type == MRRC_CW_TAG;
+	return 0;
+}
+
+static const struct mrrc_cw_ops open_ops = {
+	.send = room,
+	.issue = never_issued,
+	.wr_end = wr_end,
+	.target_end = target_end,
+};
+
+/* Exposes two buffers of 100 bytes, of which the peer has asked for one. */
+static void lied_to(struct mrrc_cw *cw, struct mrrc_cw_target *target)
+{
+	static const struct mrrc_cw_attr attr = {
+		.credits = 4, .pending = 2, .cookie = 5,
+	};
+	unsigned i;
+
+	ends = said_tags = 0;
+	memset(target, 0, 2 * sizeof(*target));
+	mrrc_cw_init(cw, &attr, &open_ops, NULL);
+	mrrc_cw_hello(cw);
+	for (i = 0; i < 2; i++) {
+		target[i].len = 100;
+		ck_assert_int_eq(mrrc_cw_post_target(cw, &target[i], 1), 0);
+	}
+}
+
+#define SAID_HELLO(said)						\
+	{ .type = MRRC_CW_HELLO, .hello = { .min = 1, .max = 1,		\
+	  .credits = 4, .tags = 1, .cookie = (said) } }
+
+static const struct lie {
+	struct mrrc_cw_msg said[6];	/* the last one is the lie */
+} lies[] = {
+	{ { SAID_HELLO(6) } },
+	{ { SAID_HELLO(5), SAID_HELLO(5) } },
+	{ { { .type = MRRC_CW_CREDIT } } },
+	/* more than it got */
+	{ { SAID_HELLO(5), { .type = MRRC_CW_CREDIT, .credits = 2 } } },
+	/* longer than the buffer, and not longer */
+	{ { SAID_HELLO(5), { .type = MRRC_CW_DONE, .id = 1, .len = 101 } } },
+	{ { SAID_HELLO(5), { .type = MRRC_CW_TRUNC, .id = 1, .len = 100 } } },
+	/* twice, never, and before it was asked */
+	{ { SAID_HELLO(5), { .type = MRRC_CW_DONE, .id = 1, .len = 1 },
+	    { .type = MRRC_CW_DONE, .id = 1, .len = 1 } } },
+	{ { SAID_HELLO(5), { .type = MRRC_CW_DONE, .id = 9, .len = 1 } } },
+	{ { SAID_HELLO(5), { .type = MRRC_CW_DONE, .id = 2, .len = 1 } } },
+	{ { SAID_HELLO(5), { .type = MRRC_CW_REVOKED, .id = 1 } } },
+	/* the same tag again, and more than there is room for */
+	{ { SAID_HELLO(5), { .type = MRRC_CW_TAG, .id = 1 },
+	    { .type = MRRC_CW_TAG, .id = 1 } } },
+	{ { SAID_HELLO(5), { .type = MRRC_CW_TAG, .id = 1 },
+	    { .type = MRRC_CW_TAG, .id = 2 },
+	    { .type = MRRC_CW_TAG, .id = 3 } } },
+};
+
+START_TEST(lies_are_found)
+{
+	const struct mrrc_cw_msg *said = lies[_i].said;
+	struct mrrc_cw_target target[2];
+	struct mrrc_cw cw;
+
+	lied_to(&cw, target);
+	for (; said[1].type; said++) {
+		mrrc_cw_receive(&cw, said);
+		ck_assert_int_eq(cw.err, 0);
+	}
+	mrrc_cw_receive(&cw, said);
+	ck_assert_int_eq(cw.err, -EPROTO);
+	mrrc_cw_down(&cw, ECONNABORTED);
+	ck_assert_uint_eq(ends, 2);
+	ck_assert(mrrc_cw_valid(&cw));
+	mrrc_cw_fini(&cw);
+}
+END_TEST
+
+/* More than there are places for, none of which was given back. */
+START_TEST(flood_is_found)
+{
+	static const struct mrrc_cw_attr attr = { .credits = 4, .pending = 2 };
+	const struct mrrc_cw_msg hello = SAID_HELLO(0);
+	const struct mrrc_cw_msg credit = { .type = MRRC_CW_CREDIT };
+	struct mrrc_cw cw;
+	unsigned i;
+
+	mrrc_cw_init(&cw, &attr, &ops, NULL);
+	mrrc_cw_receive(&cw, &hello);
+	for (i = 0; i < 4; i++)
+		mrrc_cw_receive(&cw, &credit);
+	ck_assert_int_eq(cw.err, 0);
+	mrrc_cw_receive(&cw, &credit);
+	ck_assert_int_eq(cw.err, -EPROTO);
+	mrrc_cw_down(&cw, ECONNABORTED);
+	mrrc_cw_fini(&cw);
+}
+END_TEST
+
+/* The peer keeps one tag at a time. */
+START_TEST(tags_wait_for_the_peer)
+{
+	const struct mrrc_cw_msg hello = SAID_HELLO(5);
+	const struct mrrc_cw_msg done = {
+		.type = MRRC_CW_DONE, .id = 1, .len = 100, .credits = 1,
+	};
+	struct mrrc_cw_target target[2];
+	struct mrrc_cw cw;
+
+	lied_to(&cw, target);
+	mrrc_cw_receive(&cw, &hello);
+	ck_assert_uint_eq(said_tags, 1);
+	mrrc_cw_receive(&cw, &done);
+	ck_assert_int_eq(cw.err, 0);
+	ck_assert_uint_eq(ends, 1);
+	ck_assert_uint_eq(said_tags, 2);
+	mrrc_cw_down(&cw, ECONNABORTED);
+	ck_assert_uint_eq(ends, 2);
+	mrrc_cw_fini(&cw);
+}
+END_TEST
+
 START_TEST(states_have_names)
 {
 	ck_assert_str_eq(mrrc_cw_wr_name(MRRC_CW_WR_HELD), "HELD");
@@ -182,6 +312,10 @@ Suite *cw_suite(void)
 	tcase_add_test(tcase, map_is_queues_by_key);
 	tcase_add_test(tcase, map_grows);
 	tcase_add_test(tcase, table_is_full);
+	tcase_add_loop_test(tcase, lies_are_found, 0,
+			    sizeof(lies) / sizeof(lies[0]));
+	tcase_add_test(tcase, flood_is_found);
+	tcase_add_test(tcase, tags_wait_for_the_peer);
 	tcase_add_test(tcase, states_have_names);
 	suite_add_tcase(suite, tcase);
 	return suite;

@@ -103,6 +103,97 @@ START_TEST(messages_there_and_back)
 }
 END_TEST
 
+/* Its bit is not of the message, or the message says it. */
+static void bit_is_heeded(const uint8_t *msg, size_t len, unsigned bit)
+{
+	uint8_t buf[MRRC_CW_MSG_MAX], again[MRRC_CW_MSG_MAX];
+	struct mrrc_cw_msg back;
+
+	memcpy(buf, msg, len);
+	buf[bit / 8] ^= 1 << bit % 8;
+	if (mrrc_cw_decode(buf, len, &back))
+		return;
+	ck_assert_uint_eq(mrrc_cw_encode(&back, again), len);
+	ck_assert_mem_eq(buf, again, len);
+}
+
+START_TEST(no_bit_is_ignored)
+{
+	struct mrrc_cw_msg msg = {
+		.type = _i, .credits = 7, .id = 1ULL << 40, .len = 10,
+	};
+	uint8_t buf[MRRC_CW_MSG_MAX];
+	unsigned bit;
+	size_t len;
+
+	if (_i == MRRC_CW_TAG) {
+		msg.tag.count = 1;
+		msg.tag.seg[0] = (struct mrrc_cw_seg) { 4096, 5, 10 };
+	} else if (_i == MRRC_CW_DONE) {
+		msg.done.has_data = true;
+		msg.done.data = 1;
+	}
+	len = mrrc_cw_encode(&msg, buf);
+	for (bit = 0; bit < 8 * len; bit++)
+		bit_is_heeded(buf, len, bit);
+}
+END_TEST
+
+/* Segments that are not: the last of them is this. */
+START_TEST(segments_are_checked)
+{
+	static const struct {
+		struct mrrc_cw_seg last;
+		uint64_t len;
+	} cases[] = {
+		{ { 4096, 1, 0 }, 10 },		/* empty */
+		{ { ~0ULL - 8, 1, 10 }, 20 },	/* beyond all addresses */
+		{ { 0, 1, ~0ULL }, 9 },		/* the sum overflows */
+		{ { 4096, 1, 10 }, 19 },
+	};
+	struct mrrc_cw_msg msg = {
+		.type = MRRC_CW_TAG, .len = cases[_i].len,
+		.tag = { .count = 2, .seg = { { 0, 1, 10 } } },
+	}, back;
+	uint8_t buf[MRRC_CW_MSG_MAX];
+	size_t len;
+
+	msg.tag.seg[1] = cases[_i].last;
+	len = mrrc_cw_encode(&msg, buf);
+	ck_assert_int_eq(mrrc_cw_decode(buf, len, &back), -EPROTO);
+}
+END_TEST
+
+/* One more than there is room for. */
+START_TEST(too_many_segments)
+{
+	struct mrrc_cw_msg msg = {
+		.type = MRRC_CW_TAG, .len = (MRRC_CW_SEGS + 1) * 10,
+		.tag = { .count = MRRC_CW_SEGS },
+	};
+	struct {
+		struct mrrc_cw_msg msg;
+		uint64_t behind[3];
+	} back;
+	uint8_t buf[MRRC_CW_MSG_MAX] = { 0 };
+	unsigned i;
+	size_t len;
+
+	for (i = 0; i < MRRC_CW_SEGS; i++)
+		msg.tag.seg[i] = (struct mrrc_cw_seg) { 0, 1, 10 };
+	len = mrrc_cw_encode(&msg, buf) + 24;
+	ck_assert_uint_le(len, MRRC_CW_MSG_MAX);
+	buf[2] = len;
+	buf[3] = len >> 8;
+	buf[32] = MRRC_CW_SEGS + 1;
+	buf[len - 8] = 10;
+	memset(&back, 0x55, sizeof(back));
+	ck_assert_int_eq(mrrc_cw_decode(buf, len, &back.msg), -EPROTO);
+	for (i = 0; i < 3; i++)
+		ck_assert_uint_eq(back.behind[i], 0x5555555555555555);
+}
+END_TEST
+
 START_TEST(versions)
 {
 	static const struct {
@@ -126,6 +217,10 @@ Suite *cw_wire_suite(void)
 
 	tcase_add_test(tcase, messages_in_a_row);
 	tcase_add_test(tcase, messages_there_and_back);
+	tcase_add_loop_test(tcase, no_bit_is_ignored, MRRC_CW_TAG,
+			    MRRC_CW_TYPES);
+	tcase_add_loop_test(tcase, segments_are_checked, 0, 4);
+	tcase_add_test(tcase, too_many_segments);
 	tcase_add_loop_test(tcase, versions, 0, 3);
 	suite_add_tcase(suite, tcase);
 	return suite;
