@@ -158,6 +158,9 @@ static const struct script small[] = {
 	  .tags = 1, .credits = 4, .cancels = 2, .rooms = 1, .longer = 1 },
 	{ "credits", "three of each, credits run out", .wrs = { 3, 0 },
 	  .targets = { 0, 3 }, .tags = 1, .credits = 4, .rooms = 1 },
+	{ "order", "three of each, one cancelled", .wrs = { 3, 0 },
+	  .targets = { 0, 3 }, .tags = 1, .credits = 4, .cancels = 1,
+	  .rooms = 1 },
 	{ "stalls", "tags both ways, credits run out", .wrs = { 0, 0 },
 	  .targets = { 6, 6 }, .tags = 1, .credits = 4 },
 };

@@ -74,6 +74,12 @@ static struct item *chan_add(struct side *side)
 	return item;
 }
 
+/* That of the other side with this id: they are given from 1 on. */
+static struct fate *target_of(const struct side *side, uint64_t id)
+{
+	return &world.side[side == &world.side[0]].target[id - 1];
+}
+
 static int x_send(void *arg, const struct mrrc_cw_msg *msg)
 {
 	struct side *side = arg;
@@ -81,6 +87,8 @@ static int x_send(void *arg, const struct mrrc_cw_msg *msg)
 
 	if (side->full)
 		return -EAGAIN;
+	if (msg->type == MRRC_CW_DONE)
+		target_of(side, msg->id)->told = true;
 	if (world.cut)
 		return 0;
 	item = chan_add(side);
@@ -103,6 +111,7 @@ static int x_issue(void *arg, struct mrrc_cw_wr *wr,
 		return -EAGAIN;
 	MUST(wr->len <= rtag->len, "write longer than its target is issued");
 	side->fly[side->fly_tail++ % OPS_MAX] = op->index;
+	side->wr[op->index].id = rtag->id;
 	if (world.cut)
 		return 0;
 	item = chan_add(side);
@@ -128,8 +137,12 @@ static void x_wr_end(void *arg, struct mrrc_cw_wr *wr,
 		     const struct mrrc_cw_end *end)
 {
 	struct side *side = arg;
+	struct fate *fate = &side->wr[((struct xop *)wr)->index];
 
-	x_end(&side->wr[((struct xop *)wr)->index], end, "a write");
+	if (!end->err)
+		MUST(target_of(side, fate->id)->told,
+		     "a write ends before its target is told");
+	x_end(fate, end, "a write");
 }
 
 static void x_target_end(void *arg, struct mrrc_cw_target *target,

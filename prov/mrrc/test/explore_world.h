@@ -52,10 +52,10 @@ struct xop {
 /* What is known of an operation from outside. */
 struct fate {
 	struct xop *op;		/* until it ends */
-	bool posted, cancelled, landed;
+	bool posted, cancelled, landed, told;
 	unsigned ended;
 	int err;
-	uint64_t id, len, data, tag;
+	uint64_t id, len, data, tag;	/* a write's id: its target's */
 };
 
 struct side {
