@@ -180,9 +180,17 @@ enum fi_cq_format ft_cq_format(void)
 					       FI_CQ_FORMAT_TAGGED;
 }
 
+/* FT_PERCENT: fewer rounds, for runs that are started often. */
 unsigned ft_iters(unsigned dflt)
 {
-	return ft_opts.iters ? ft_opts.iters : dflt;
+	const char *percent = getenv("FT_PERCENT");
+	unsigned n = dflt;
+
+	if (ft_opts.iters)
+		return ft_opts.iters;
+	if (percent)
+		n = dflt * strtoul(percent, NULL, 10) / 100;
+	return n ? n : 1;
 }
 
 unsigned ft_races(unsigned dflt)
