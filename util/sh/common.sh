@@ -260,7 +260,8 @@ locked()
 	return $rc
 }
 
-# build NAME [CONFIGURE-OPTION...]: configures and makes in $BUILD/NAME.
+# build NAME [CONFIGURE-OPTION...]: configures and makes in $BUILD/NAME, all or
+# TARGETS.
 build()
 {
 	locked "$1" make_build "$@"
@@ -283,7 +284,7 @@ make_build()
 		printf '%s\n' "$*" >"$dir/options"
 	fi
 	logged "make $name" "$LOGS/make-$name.log" \
-		"${IN[@]}" make -C "$dir" -j "$JOBS"
+		"${IN[@]}" make -C "$dir" -j "$JOBS" ${TARGETS:+"$TARGETS"}
 }
 
 # build_installed NAME [CONFIGURE-OPTION...]: the same, and installs into

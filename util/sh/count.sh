@@ -101,17 +101,27 @@ count_check()
 	[ "$rc" -eq 0 ] || [ $f -gt 0 ] || fail "make check: status $rc"
 }
 
-# check_in NAME [MAKE-ARGUMENT...]: make check of a build.
+# check_in NAME [MAKE-ARGUMENT...]: make check of a build.  With TESTS=... what
+# these need is made, and no more.
 check_in()
 {
-	local dir=$BUILD/$1 name=$1 rc
+	local dir=$BUILD/$1 name=$1 what=check
+
+	shift
+	[[ $* != *TESTS=* ]] || what=check-TESTS
+	locked "$name" run_check "$dir" "$what" "$@"
+}
+
+run_check()
+{
+	local dir=$1 rc
 
 	shift
 	: >"$dir/check-start"
 	# for the file system's clock
 	sleep 0.1
-	logged "make check ($name)" "$LOGS/check-$name.log" \
-		"${IN[@]}" make -C "$dir" -j "$JOBS" -k check "$@"
+	logged "make check ($name)" "$LOGS/check-$STAGE.log" \
+		"${IN[@]}" make -C "$dir" -j "$JOBS" -k "$@"
 	rc=$?
 	count_check "$dir" $rc
 }

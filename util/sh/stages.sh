@@ -18,6 +18,8 @@ readonly ONCE=fi_info,versions,core_cache,unmap,memlock,uffd_denied,dgram,srx
 readonly RXM_DIES=close,atomic,multi_recv
 # what registers: the rest is the core's own
 readonly HOOKED=msg,rma,mr,readonly,unmap,limits,close,threads,alloc
+# of the rounds of functional tests, under tools that slow them down
+readonly SLOW_PERCENT=20
 readonly SUPP=$TOP/fabtests/suppressions
 # run on the host and in the guest
 readonly SIM="provider and simulator, counter by counter"
@@ -273,46 +275,44 @@ stage_asan()
 
 	need_build asan --enable-asan --enable-debug || return
 	export ASAN_OPTIONS=$asan LSAN_OPTIONS=$lsan
-	export UBSAN_OPTIONS=print_stacktrace=1
+	export UBSAN_OPTIONS=print_stacktrace=1 FT_PERCENT=$SLOW_PERCENT
 	HEAP_OPERATIONS=20000 CK_TIMEOUT_MULTIPLIER=4 check_in asan
 	# fi_info itself is not instrumented, and cannot load what is
 	run_fabtests asan "tcp;ofi_mrrc" -T 360 -x fi_info
 	run_fabtests asan "tcp;ofi_rxm;ofi_mrrc" -T 360 -x "$ONCE,procs,fork"
-	unset ASAN_OPTIONS LSAN_OPTIONS UBSAN_OPTIONS
 }
 
+# What has no threads is the same as elsewhere, and not even built.
 stage_tsan()
 {
-	local flat
+	local flat threads="test_sys model_heap race_mon"
 
-	build tsan --enable-tsan --enable-debug --enable-werror || {
+	TARGETS=libmrrc_core.la build tsan --enable-tsan --enable-debug \
+		--enable-werror --disable-tools || {
 		fail "the build failed"
 		return
 	}
 	# gcc 12's runtime stops where the kernel spreads mappings widely
 	flat=$(setarch "$(uname -m)" -R true 2>/dev/null &&
 		echo "setarch $(uname -m) -R")
-	HEAP_OPERATIONS=20000 EXPLORE_CASES=2 \
-		TSAN_OPTIONS=suppressions=$SUPP/tsan.supp \
-		CK_TIMEOUT_MULTIPLIER=10 check_in tsan LOG_COMPILER="$flat"
+	# shellcheck disable=SC2086 # a list
+	HEAP_OPERATIONS=2000 TSAN_OPTIONS=suppressions=$SUPP/tsan.supp \
+		CK_TIMEOUT_MULTIPLIER=10 \
+		check_in tsan LOG_COMPILER="$flat" \
+		TESTS="$(printf 'prov/mrrc/test/%s ' $threads)"
 }
 
 stage_valgrind()
 {
-	build_installed valgrind --enable-debug || {
-		fail "the build failed"
-		return
-	}
+	need_build unit || return
+	export FT_PERCENT=$SLOW_PERCENT
 	# valgrind does not know userfaultfd: nothing is cached under it
 	HEAP_OPERATIONS=2000 EXPLORE_CASES=2 CK_TIMEOUT_MULTIPLIER=20 \
-		check_in valgrind \
-		LOG_COMPILER="$TOP/util/sh/memcheck.sh"
-	run_fabtests valgrind "tcp;ofi_mrrc" -T 900 \
+		check_in unit LOG_COMPILER="$TOP/util/sh/memcheck.sh"
+	run_fabtests unit "tcp;ofi_mrrc" -T 900 \
 		-w "$TOP/util/sh/memcheck.sh" -t "$MEMCHECKED"
-	run_fabtests valgrind "tcp;ofi_rxm;ofi_mrrc" -T 900 \
+	run_fabtests unit "tcp;ofi_rxm;ofi_mrrc" -T 900 \
 		-w "$TOP/util/sh/memcheck.sh" -t "$MEMCHECKED_RDM"
-	# a release build: what debug builds look for is not the point
-	need_build unit || return
 	script "tools see fi_mr_alloc's memory" test_tools \
 		env "$(provider_path unit)" "$SCRIPTS/test_tools.sh"
 }
