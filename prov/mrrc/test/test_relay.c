@@ -338,7 +338,7 @@ END_TEST
 Suite *relay_suite(void)
 {
 	Suite *suite = suite_create("relay");
-	TCase *tcase = tcase_create("uffd");
+	TCase *tcase = tcase_create("relay");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
