@@ -75,6 +75,32 @@ START_TEST(test_signal_inside)
 }
 END_TEST
 
+/*
+ * Nothing is told inside our locks, even where no other thread would notice:
+ * here a lock that may be taken twice.
+ */
+START_TEST(test_inside)
+{
+	pthread_mutex_t *mutex = &watcher.lock.mutex;
+	pthread_mutexattr_t attr;
+	unsigned told;
+
+	need_hooks();
+	pthread_mutex_destroy(mutex);
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(mutex, &attr);
+	target = mon_map(4);
+	hooks_watch(target, 4);
+	mrrc_lock_acquire(&watcher.lock);
+	munmap(target, 4 * mon_page);
+	told = atomic_load(&watcher.told);
+	mrrc_lock_release(&watcher.lock);
+	ck_assert_uint_eq(told, 0);
+	expect_kernel();
+}
+END_TEST
+
 START_TEST(test_signal_outside)
 {
 	need_hooks();
@@ -157,6 +183,7 @@ Suite *hooks_signal_suite(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, hooks_setup, hooks_teardown);
 	tcase_add_loop_test(tcase, test_signal_inside, 0, 4);
+	tcase_add_test(tcase, test_inside);
 	tcase_add_loop_test(tcase, test_signal_outside, 0, 2);
 	tcase_add_test(tcase, test_signal_storm);
 	suite_add_tcase(suite, tcase);
