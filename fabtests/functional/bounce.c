@@ -522,7 +522,29 @@ static void mixed(void)
 	}
 }
 
-/* ---- what must not be copied in ---- */
+/* ---- what must not be copied ---- */
+
+/* It may wait for its peer for as long as that takes. */
+static void conditional(void)
+{
+	struct ft_attr attr = FT_ATTR;
+	char *out = fresh(1000);
+	struct ft_comp comp;
+
+	if (ft_opts.raw || !(ft_core("tcp") || ft_core("verbs")))
+		return;
+	ft_stage("a conditional write");
+	attr.cw = attr.cw_pep = true;
+	ft_pair_open(&pair, &attr);
+	mark();
+	FT_CALL(fi_cwrite(pair.c.ep, out, 1000, NULL, pair.c.to, 1, out));
+	FT_CHECK(!copied(1), "a conditional write was copied");
+	FT_CALL(fi_cw_cancel(pair.c.ep, out));
+	ft_wait_any(&pair.c, FT_TX, &comp);
+	FT_CHECK(comp.err == FI_ECANCELED, "error %d", comp.err);
+	ft_pair_close(&pair);
+	done(out);
+}
 
 static void multi_recv(void)
 {
@@ -622,6 +644,7 @@ int main(int argc, char **argv)
 	too_long();
 	mixed();
 	ft_pair_close(&pair);
+	conditional();
 	multi_recv();
 	not_in(false);
 	if (!ft_core("verbs") || ft_rxm())	/* which has no counters */

@@ -3,7 +3,7 @@
  * fi_mrrc_cw_again: a core that takes a write only when it is asked again,
  * while nothing of that connection is under way that would tell: as where
  * several connections share its queues. The core's table of calls, which all
- * its endpoints have, is made to.
+ * its endpoints have, is made to. And the provider's own tables, full.
  */
 #include "ft_mrrc.h"
 
@@ -146,6 +146,33 @@ static void run(enum how how, enum fi_progress progress, const char *what)
 	ft_pair_close(&pair);
 }
 
+/* What is refused then holds no memory, and exposes none. */
+static void pending(void)
+{
+	struct iovec iov = { NULL, 0 };
+	struct fi_msg_cw msg = { .msg_iov = &iov, .iov_count = 1 };
+	struct ft_attr attr = FT_ATTR;
+	unsigned i;
+
+	ft_stage("as many pending as may be");
+	attr.cw = attr.cw_pep = true;
+	ft_pair_open(&pair, &attr);
+	for (i = 0; i < FI_CW_PENDING; i++) {
+		msg.cwtag = 1;
+		FT_CALL(fi_cwritemsg(pair.c.ep, &msg, 0));
+		msg.cwtag = 2;
+		FT_CALL(fi_cwtagmsg(pair.c.ep, &msg, 0));
+	}
+	iov = (struct iovec) { out, LEN };
+	FT_CHECK(fi_cwritemsg(pair.c.ep, &msg, 0) == -FI_EAGAIN,
+		 "one write more");
+	FT_CHECK(fi_cwtagmsg(pair.c.ep, &msg, 0) == -FI_EAGAIN,
+		 "one tag more");
+	ft_ep_close(&pair.c);
+	ft_check_idle(&pair.dom[1], "refused");
+	ft_pair_close(&pair);
+}
+
 int main(int argc, char **argv)
 {
 	struct ft_core_ops core;
@@ -165,6 +192,7 @@ int main(int argc, char **argv)
 	run(NOTHING, FI_PROGRESS_AUTO, "automatic progress");
 	closes(true);
 	closes(false);
+	pending();
 	ft_unmap(out, LEN);
 	ft_unmap(in, LEN);
 	return ft_done();

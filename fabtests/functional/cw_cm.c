@@ -264,6 +264,25 @@ static void strangers(struct raw_side *s, const void *name, size_t len)
 	raw_close_side(&c);
 }
 
+/* It says that more of the application's follows than came. */
+static void lying_mark(struct raw_side *s, const void *name, size_t len)
+{
+	const uint8_t mark[RAW_MARK] = { 0x4d, 0x43, 0x52, 0x4d, 1, 1, 1, 44 };
+	struct raw_side c = { 0 };
+	struct raw_event event;
+
+	ft_stage("a mark that lies");
+	raw_open_fabric(&c, raw_core_name(), name, len);
+	raw_open_ep(&c, c.info, false);
+	FT_CALL(fi_connect(c.ep, c.info->dest_addr, mark, sizeof(mark)));
+	raw_wait_event(s, &c, FI_CONNREQ, &event);
+	FT_CHECK(event.len < RAW_DATA && !memcmp(event.cm.data, mark, RAW_MARK),
+		 "%zu bytes of private data", event.len);
+	FT_CALL(fi_reject(s->pep, event.cm.info->handle, NULL, 0));
+	fi_freeinfo(event.cm.info);
+	raw_close_side(&c);
+}
+
 static void hostile(void)
 {
 	uint8_t name[64], h[32], bad[64], t[64];
@@ -275,6 +294,7 @@ static void hostile(void)
 	listen_at(&s, true, name, &len);
 	honest(&s, name, len);
 	strangers(&s, name, len);
+	lying_mark(&s, name, len);
 	lens[0] = raw_hello(h, 0);
 	lens[1] = raw_tag(t, 1);
 	ft_stage("no harm");
@@ -455,11 +475,11 @@ int main(int argc, char **argv)
 		ft_skip("of connected endpoints");
 	for (i = 0; i < 16; i++)
 		combination(i & 1, i & 2, i & 4 ? 33 : 0, i & 8 ? 7 : 0);
+	hostile();
 	if (ft_core("tcp")) {
 		accept_again();
 		asleep();
 		silent();
 	}
-	hostile();
 	return ft_done();
 }

@@ -511,6 +511,7 @@ int main(int argc, char **argv)
 		ft_skip("only ofi_mrrc has conditional writes");
 	out = ft_map(NULL, LEN);
 	in = ft_map(NULL, LEN);
+	too_late();
 	run(FI_WAIT_UNSPEC, false, "fi_cq_sread, FI_WAIT_UNSPEC");
 	run(FI_WAIT_FD, false, "fi_cq_sread, FI_WAIT_FD");
 	run(FI_WAIT_FD, true, "wait descriptors");
@@ -521,7 +522,6 @@ int main(int argc, char **argv)
 		crowded(FI_WAIT_UNSPEC, FI_PROGRESS_MANUAL);
 		crowded(FI_WAIT_FD, FI_PROGRESS_UNSPEC);
 	}
-	too_late();
 	ft_unmap(out, LEN);
 	ft_unmap(in, LEN);
 	return ft_done();
