@@ -357,8 +357,6 @@ static void heaps(void)
 		 stats.limit == attr.max_bytes,
 		 "%" PRIu64 " live, %" PRIu64 " bytes", stats.live,
 		 stats.bytes);
-	FT_CHECK(fi_close(&pair.dom[0].domain->fid) == -FI_EBUSY,
-		 "a domain was closed under its heaps");
 	put(0, buf[0]);
 	put(0, buf[1]);
 	FT_CALL(fi_mr_heap_trim(heap));
@@ -381,6 +379,22 @@ static void heaps(void)
 	attr.size = 0;
 	FT_CHECK(fi_mr_heap_open(dom(0), &attr, &heap, NULL) == -FI_EINVAL,
 		 "no size");
+}
+
+/* Which has no other children. */
+static void only_a_heap(void)
+{
+	struct fid_mr_heap *heap;
+	struct fid_domain *domain;
+
+	ft_stage("a domain with a heap");
+	FT_CALL(fi_domain(pair.dom[0].fabric, pair.dom[0].info, &domain,
+			  NULL));
+	FT_CALL(fi_mr_heap_open(domain, NULL, &heap, NULL));
+	FT_CHECK(fi_close(&domain->fid) == -FI_EBUSY,
+		 "a domain was closed under its heap");
+	FT_CALL(fi_mr_heap_close(heap));
+	FT_CALL(fi_close(&domain->fid));
 }
 
 static void pages(void)
@@ -429,6 +443,7 @@ int main(int argc, char **argv)
 	classes();
 	neighbours();
 	heaps();
+	only_a_heap();
 	newer();
 	pages();
 	ft_release(&pair.dom[0]);

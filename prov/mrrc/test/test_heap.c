@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "heap_fixture.h"
 
@@ -186,6 +187,18 @@ START_TEST(heaps_share_no_block)
 }
 END_TEST
 
+/* As the kernel sees it. */
+static bool readable(const char *addr)
+{
+	int fd[2], ret;
+
+	ck_assert_int_eq(pipe(fd), 0);
+	ret = write(fd[1], addr, 1);
+	close(fd[0]);
+	close(fd[1]);
+	return ret == 1;
+}
+
 START_TEST(isolated_ones_are_alone)
 {
 	struct mrrc_heap_attr attr = heap_plain;
@@ -202,6 +215,9 @@ START_TEST(isolated_ones_are_alone)
 	ck_assert_uint_eq(a.block_len, 4096);
 	ck_assert_uint_eq(a.len, 100);
 	ck_assert_uint_eq(heap_fake.live, 2);
+	/* and what is behind it is nobody's */
+	ck_assert_ptr_null(mrrc_heap_cookie(heaps, one, a.block_len + 1));
+	ck_assert(under_valgrind() || !readable(one + a.block_len));
 	/* its key is dead when free returns */
 	heap_put(one);
 	ck_assert_uint_eq(heap_fake.live, 1);

@@ -73,6 +73,7 @@ END_TEST
 START_TEST(registration_fails)
 {
 	void *addr, *cookie;
+	unsigned char there;
 
 	/* the cache gives way */
 	heap_fake.fail_in = 1;
@@ -92,6 +93,9 @@ START_TEST(registration_fails)
 			 -ENOMEM);
 	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_NO_REG], 1);
 	ck_assert_int_eq(heap_fake.note[MRRC_HEAP_NO_REG].err, -ENOMEM);
+	/* and nothing is left of it */
+	addr = (void *) heap_fake.note[MRRC_HEAP_NO_REG].addr;
+	ck_assert_int_eq(mincore(addr, 4096, &there), -1);
 	/* what is no limit is not tried again */
 	heap_fake.max_live_bytes = 0;
 	heap_fake.reaps = 0;

@@ -277,7 +277,8 @@ static int descend(unsigned generation)
 	if (mrrc_heap_alloc(their_heap, 1, 64, 0, &got, &cookie) !=
 	    -EOPNOTSUPP || mrrc_heap_free(theirs, their_object))
 		_exit(4);
-	if (heap_get(heap, 1, 64, 0) != object)
+	if (heap_get(heap, 1, 64, 0) != object ||
+	    heap_get(heap, 1, 64, 0) == their_object)
 		_exit(5);
 	heap_put(object);
 	_exit(generation ? descend(generation - 1) : 0);
@@ -293,6 +294,7 @@ Suite *heap_hot_suite(void)
 {
 	Suite *suite = suite_create("heap_hot");
 	TCase *tcase = tcase_create("heap_hot");
+	TCase *race = tcase_create("heap_hot_race");
 
 	tcase_add_checked_fixture(tcase, heap_setup, heap_teardown);
 	tcase_set_timeout(tcase, 60);
@@ -302,8 +304,11 @@ Suite *heap_hot_suite(void)
 	tcase_add_test(tcase, freed_last_and_by_another_thread);
 	tcase_add_test(tcase, freed_last_and_cut_anew);
 	tcase_add_test(tcase, freed_last_gives_way);
-	tcase_add_test(tcase, freed_last_is_taken_away);
 	tcase_add_test(tcase, each_generation_has_magazines);
 	suite_add_tcase(suite, tcase);
+	tcase_add_checked_fixture(race, heap_setup, heap_teardown);
+	tcase_set_timeout(race, 60);
+	tcase_add_test(race, freed_last_is_taken_away);
+	suite_add_tcase(suite, race);
 	return suite;
 }
