@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The clock of limits: how long a test waits for what must come. A limit is
- * for what hangs and not for what is slow. On a machine with more runnable
- * tasks than processors each task gets a share of a processor, and the clock
- * advances by that share of the time.
+ * How long tests wait, and how often they try.
+ *
+ * The clock of limits: a limit is for what hangs and not for what is slow. On a
+ * machine with more runnable tasks than processors each task gets a share of a
+ * processor, and the clock advances by that share of the time.
  */
 #include "ft_mrrc.h"
 
@@ -11,6 +12,7 @@
 #include <sched.h>
 
 #define LOOK_US 100000
+#define TRY_US	3000000
 
 /* How many tasks there are for each processor that may be used, at least 1 */
 static double load(void)
@@ -45,4 +47,9 @@ uint64_t ft_limit_us(void)
 		sum += (now - last) * share;
 	last = now;
 	return (uint64_t) sum;
+}
+
+bool ft_round(unsigned i, unsigned n, uint64_t begin)
+{
+	return i < n && (i < n / 20 || ft_now_us() - begin < TRY_US);
 }

@@ -263,12 +263,22 @@ uint64_t ft_now_us(void)
 	return (uint64_t) ft_time_us();
 }
 
-uint64_t ft_cpu_us(void)
+static uint64_t clock_us(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	clock_gettime(clock, &ts);
 	return ts.tv_sec * UINT64_C(1000000) + ts.tv_nsec / 1000;
+}
+
+uint64_t ft_cpu_us(void)
+{
+	return clock_us(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+uint64_t ft_thread_us(void)
+{
+	return clock_us(CLOCK_THREAD_CPUTIME_ID);
 }
 
 uint64_t ft_rand(void)

@@ -123,9 +123,12 @@ void ft_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Of a clock that nobody sets; with a fraction, and without. */
 double ft_time_us(void);
 uint64_t ft_now_us(void);
-uint64_t ft_cpu_us(void);	/* of all threads of the process */
+uint64_t ft_cpu_us(void);	/* used by all threads of the process */
+uint64_t ft_thread_us(void);	/* used by this one */
 /* For limits, by a clock of this thread: ft_limit.c */
 uint64_t ft_limit_us(void);
+/* Races are tried n times, or for 3 s since begin, and n / 20 times at least. */
+bool ft_round(unsigned i, unsigned n, uint64_t begin);
 uint64_t ft_rand(void);		/* any thread; each has its own sequence */
 
 #define FT_CHECK(cond, ...)						\

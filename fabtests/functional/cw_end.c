@@ -367,7 +367,10 @@ static void kills(char **argv)
 	ft_pair_close(&pair);
 }
 
-/* How long the closes take of who lets nobody else run, on one processor */
+/*
+ * How much of the processor closes take of a thread that lets none of the
+ * others run: those of this program share it.
+ */
 static uint64_t close_first(struct ft_pair *pair)
 {
 	struct sched_param prio = { .sched_priority = 1 };
@@ -377,10 +380,10 @@ static uint64_t close_first(struct ft_pair *pair)
 		return UINT64_MAX;
 	/* others are at work when it comes */
 	usleep(ft_rand() % 1500);
-	begin = ft_now_us();
+	begin = ft_thread_us();
 	ft_ep_close(&pair->s);
 	ft_ep_close(&pair->c);
-	begin = ft_now_us() - begin;
+	begin = ft_thread_us() - begin;
 	prio.sched_priority = 0;
 	FT_CHECK(!sched_setscheduler(0, SCHED_OTHER, &prio), "SCHED_OTHER");
 	return begin;
