@@ -159,9 +159,11 @@ limited()
 	watch=$!
 	wait "$GROUP" 2>/dev/null
 	rc=$?
-	GROUP=
 	kill "$watch"
 	wait "$watch" 2>/dev/null
+	# what a test that failed left running
+	kill -KILL -- "-$GROUP" 2>/dev/null
+	GROUP=
 	[ ! -e "$LOG.late" ] || rc=$RC_LATE
 	return $rc
 }
