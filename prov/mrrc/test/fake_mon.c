@@ -80,9 +80,11 @@ static void fake_mon_call(struct mrrc_mon *mon,
 {
 	void (*const once)(struct mrrc_mon *mon) = *call;
 
+	/* not written to where several threads ask */
+	if (!once)
+		return;
 	*call = NULL;
-	if (once)
-		once(mon);
+	once(mon);
 }
 
 static int fake_mon_check(struct mrrc_mon *mon)
