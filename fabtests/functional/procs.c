@@ -262,7 +262,7 @@ static void killed(struct ft_pair *pair, char *out, char *in, pid_t pid)
 	struct ft_ep *s = &pair->s;
 	void *sd = ft_desc(s->dom, out, WINDOW * LEN);
 	void *rd = ft_desc(s->dom, in, WINDOW * LEN);
-	uint64_t end = ft_now_us() + 2000000;
+	uint64_t end = ft_now_us() + 500000;
 	const size_t len = killed_len();
 	struct ft_comp comp;
 	unsigned i, back = 0;

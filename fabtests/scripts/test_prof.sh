@@ -321,7 +321,7 @@ test_no_device()
 # An address of somebody else's is found out before anything is measured.
 test_no_source()
 {
-	refused 1 "192.0.2.1 is no address of this machine" timeout 20 \
+	refused 1 "192.0.2.1 is no address of this machine" timeout 100 \
 		"${BIN}fi_mrrc_prof" -p "$CORE" -s 192.0.2.1 -n 10000 -t 600 ||
 		return 1
 	[ "$CORE" = tcp ] || return 0

@@ -202,7 +202,7 @@ static void unmap_leftover(void)
 
 static int close_unmapping(void)
 {
-	alarm(20);
+	alarm(60);
 	fault_at_thread_end(unmap_leftover);
 	mon_setup();
 	leftovers = mon_map(8);
