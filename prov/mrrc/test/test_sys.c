@@ -16,6 +16,7 @@ int main(void)
 		relay_suite, board_suite, pages_suite, pause_suite, gate_suite,
 		heap_suite,
 		heap_block_suite, heap_bug_suite, heap_hot_suite,
+		heap_wait_suite,
 		trace_file_suite, trace_child_suite,
 	};
 
