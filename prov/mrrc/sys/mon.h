@@ -95,6 +95,7 @@ enum mrrc_mon_ask {
 	MRRC_ASK_NEVER,		/* the application tells, nobody else knows */
 };
 
+/* All calls are there, but for settle. */
 struct mrrc_mon_ops {
 	/* Watching takes a while: what nobody needs is kept for later. */
 	bool lazy;

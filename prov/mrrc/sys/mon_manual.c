@@ -56,6 +56,7 @@ const struct mrrc_mon_ops mrrc_mon_manual_ops = {
 	.watch = mrrc_manual_watch,
 	.unwatch = mrrc_manual_unwatch,
 	.drain = mrrc_manual_call,
+	.check = mrrc_manual_call,
 	.sees = mrrc_manual_sees,
 	.stop = mrrc_manual_close,
 };

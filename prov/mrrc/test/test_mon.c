@@ -44,6 +44,9 @@ START_TEST(test_registry)
 		ck_assert_int_eq(mrrc_mon_open(*name, why, &b), 0);
 		ck_assert_ptr_eq(a, b);
 		ck_assert_str_eq(mrrc_mon_name(a), *name);
+		ck_assert(a->ops->open && a->ops->close && a->ops->watch &&
+			  a->ops->unwatch && a->ops->drain && a->ops->check &&
+			  a->ops->sees && a->ops->stop);
 		mrrc_mon_close(b);
 		mrrc_mon_close(a);
 	}
