@@ -14,7 +14,7 @@
  *	race_bench [LOOKUPS [SECONDS]]
  *
  * Last line: RESULT LOOKUPS STALE BLIND-STALE, then three numbers for each
- * price. Exit status 2: cannot run here.
+ * price. Exit status 77: cannot run here.
  */
 #include "config.h"
 
@@ -228,20 +228,24 @@ static void count_default(unsigned long total, double seconds)
 			   total / duel_count, seconds / duel_count);
 }
 
+static bool past_hooks(const struct duel_move *move)
+{
+	return !strncmp(move->name, "raw", 3);
+}
+
 /* Not one of these has gone past the hooks by its end. */
 static void count_hooked(unsigned long total, double seconds)
 {
 	struct mrrc_hooks_state state;
-	const struct duel_move *move;
-	unsigned i;
+	unsigned i, moves = 0;
 
+	for (i = 0; i < duel_count; i++)
+		moves += !past_hooks(&duel_moves[i]);
 	count_heading("hooks relied on");
 	for (i = 0; i < duel_count; i++) {
-		move = &duel_moves[i];
-		if (!strncmp(move->name, "raw", 3))
-			continue;
-		count_move(move, MRRC_PROBE_HOOKED, total / duel_count,
-			   seconds / duel_count);
+		if (!past_hooks(&duel_moves[i]))
+			count_move(&duel_moves[i], MRRC_PROBE_HOOKED,
+				   total / moves, seconds / moves);
 	}
 	mrrc_hooks_state(&state);
 	printf("%s\n\n", state.surprised ?
@@ -410,7 +414,7 @@ int main(int argc, char **argv)
 	page = mrrc_vm_page();
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (setup_open(&setup, GUARD_HOOKS, false))
-		return 2;
+		return 77;
 	setup_close(&setup);
 
 	/* Else malloc learns to keep such blocks. */
