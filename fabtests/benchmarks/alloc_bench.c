@@ -7,7 +7,7 @@
  *	batch	16 live, freed in the order in which they were allocated
  *	remote	16 at a time freed by another thread
  *
- * With -m malloc alone: for other mallocs, preloaded.
+ * With -m malloc alone: for other mallocs, preloaded. -I: so many rounds.
  *
  * Prints, for each pattern, number of threads and size, the median of each:
  * pattern threads size malloc fi_mr_alloc
@@ -286,21 +286,22 @@ static int by_value(const void *a, const void *b)
 static void compare(const struct pattern *pattern, int threads, size_t len,
 		    bool alone)
 {
-	int sides = alone ? 1 : 2, side, round;
+	unsigned rounds = ft_iters(ROUNDS), round;
+	int sides = alone ? 1 : 2, side;
 	double ns[2][ROUNDS];
 	long pairs[2];
 
 	for (side = 0; side < sides; side++)
 		pairs[side] = calibrate(pattern->run[side], len, threads);
-	for (round = 0; round < ROUNDS; round++) {
+	for (round = 0; round < rounds; round++) {
 		for (side = 0; side < sides; side++)
 			ns[side][round] = measure(pattern->run[side], len,
 						  threads, pairs[side]);
 	}
 	printf("%s %d %zu", pattern->name, threads, len);
 	for (side = 0; side < sides; side++) {
-		qsort(ns[side], ROUNDS, sizeof(double), by_value);
-		printf(" %.2f", ns[side][ROUNDS / 2]);
+		qsort(ns[side], rounds, sizeof(double), by_value);
+		printf(" %.2f", ns[side][rounds / 2]);
 	}
 	printf("\n");
 	fflush(stdout);
@@ -324,12 +325,21 @@ int main(int argc, char **argv)
 	struct fid_fabric *fabric;
 	struct fi_info *info;
 	struct ft_attr attr = FT_ATTR;
+	bool alone = false;
+	int op;
 
-	if (argc > 1 && !strcmp(argv[1], "-m")) {
+	while ((op = getopt(argc, argv, "m" FT_OPTS)) != -1) {
+		if (op == 'm')
+			alone = true;
+		else
+			ft_parse_opt(argv[0], op, optarg);
+	}
+	FT_CHECK(ft_iters(1) <= ROUNDS, "more than %d rounds", ROUNDS);
+	if (alone) {
 		all(true);
 		return 0;
 	}
-	ft_init(argc, argv);
+	ft_start(argv[0]);
 	info = ft_getinfo(&attr);
 	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
 	FT_CALL(fi_domain(fabric, info, &domain, NULL));

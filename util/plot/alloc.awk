@@ -46,9 +46,14 @@ function title(what)
 	return "memory used before, and its contents put to the peer"
 }
 
+function us_of(x)
+{
+	return sprintf(x < 0.1 ? "%.3f" : "%.1f", x)
+}
+
 function pair(what, len, c)
 {
-	return sprintf("%.1f (%.1f)", mean(what, len, c), median(what, len, c))
+	return us_of(mean(what, len, c)) " (" us_of(median(what, len, c)) ")"
 }
 
 function table(what,   i, len, times, typical)

@@ -133,7 +133,10 @@ steps()
 data()
 {
 	local bench=$OFI_MRRC_BUILD/bench threads regions core size
+	local columns=pages,state,bytes,register_us,traced_us,pin_us
 
+	columns+=,translate_us,device_us,bandwidth_mbs,registering_mbs
+	columns+=,least_register_us,map_us
 	mkdir -p "$bench/levy" "$bench/kokkos" "$bench/profile" "$bench/frrwp"
 	for core in tcp verbs; do
 		steps $core >"$bench/frrwp/$core"
@@ -153,16 +156,16 @@ data()
 		"put 4096 100 160" >>"$bench/levy/out"
 	cat >"$bench/profile/out" <<-EOT
 	== split
-	pages,state,bytes,register_us,traced_us,pin_us,translate_us,device_us
-	4k,touched,4096,40,40,10,10,20
-	4k,touched,8192,44,44,14,10,20
-	4k,absent,4096,80,80,50,10,20
+	$columns
+	4k,touched,4096,40,40,10,10,20,,,40,
+	4k,touched,8192,44,44,14,10,20,,,44,
+	4k,absent,4096,80,80,50,10,20,,,80,5
 	== model
 	a=1,b=2
 	== pages
-	pages,state,bytes,least_register_us,map_us
-	4k,absent,2097152,1000,5
-	2m,absent,2097152,600,100
+	$columns
+	4k,absent,2097152,1000,,,,,,,1000,5
+	2m,absent,2097152,600,,,,,,,600,100
 	EOT
 	for name in hit alloc fragmentation pages cwrate; do
 		printf '%s\n' "   a sign of life" "Set-up: of a test" \

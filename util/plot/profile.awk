@@ -54,7 +54,9 @@ function bytes(n) {
 		return n / 1048576 " MiB"
 	return n / 1024 " KiB"
 }
-function us(x) { return sprintf(x < 100 ? "%.1f" : "%.0f", x) }
+function us(x) {
+	return sprintf(x >= 100 ? "%.0f" : x >= 0.1 || !x ? "%.1f" : "%.3f", x)
+}
 function percent(part, whole) {
 	return whole ? sprintf("%.0f %%", 100 * part / whole) : "-"
 }
@@ -70,6 +72,16 @@ section != "split" && section != "pages" { next }
 !lines++ {
 	for (i = 1; i <= NF; i++)
 		at[$i] = i
+	n = split("pages state bytes register_us traced_us pin_us " \
+		"translate_us device_us bandwidth_mbs registering_mbs " \
+		"least_register_us map_us", names, " ")
+	for (i = 1; i <= n; i++)
+		if (!(names[i] in at))
+			missing = names[i]
+	if (missing) {
+		print "profile.awk: no column " missing >"/dev/stderr"
+		exit 1
+	}
 	next
 }
 
@@ -126,6 +138,8 @@ function or_none(kind, n) {
 }
 
 END {
+	if (missing)
+		exit 1
 	for (i = 1; i <= sizes && table == "pages"; i++) {
 		n = size[i]
 		row()

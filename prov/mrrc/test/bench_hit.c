@@ -12,6 +12,10 @@
  * THREADS 0: one, in a process that has no other. PROBE: whether a lookup
  * asks the kernel: no, yes, or hooked, where hooks are relied on. NULL_NS: a
  * null system call, by the same threads.
+ *
+ *	bench_hit [-n ROUNDS] [REGIONS THREADS [writer]]
+ *
+ * All cases, or the one asked for. Exit status 77: cannot run here.
  */
 #include "config.h"
 
@@ -30,7 +34,7 @@
 #include "sys/cache_mt.h"
 #include "sys/threads.h"
 
-#define ROUNDS		15
+#define ROUNDS		15u	/* at most */
 #define LOOKUPS		20000	/* of a thread in a round */
 #define THREADS_MAX	4
 #define PAGES		4u	/* of a region */
@@ -38,12 +42,13 @@
 #define ORDER		4096u	/* regions looked up in this order */
 #define COUNTS		4u
 
+static unsigned rounds = ROUNDS;
 static const unsigned counts[COUNTS] = { 10, 100, 1000, REGIONS_MAX };
 
 static void fail(const char *what)
 {
 	fprintf(stderr, "bench_hit: %s\n", what);
-	exit(2);
+	exit(1);
 }
 
 /* ---- the other side ---- */
@@ -288,8 +293,8 @@ static int by_value(const void *a, const void *b)
 
 static double median(double *value)
 {
-	qsort(value, ROUNDS, sizeof(*value), by_value);
-	return value[ROUNDS / 2];
+	qsort(value, rounds, sizeof(*value), by_value);
+	return value[rounds / 2];
 }
 
 static double timed(void (*run)(unsigned), unsigned threads, unsigned count)
@@ -333,7 +338,7 @@ static void measure(unsigned count, unsigned threads, bool writer)
 		pthread_create(&write_thread, NULL, run_writer, NULL);
 	timed(run_tree, threads, LOOKUPS);
 	timed(run_ours, threads, LOOKUPS);
-	for (i = 0; i < ROUNDS; i++) {
+	for (i = 0; i < rounds; i++) {
 		tree_ns[i] = timed(run_tree, threads, LOOKUPS);
 		ours_ns[i] = timed(run_ours, threads, LOOKUPS);
 		null_ns[i] = timed(run_null, threads, LOOKUPS / 4);
@@ -367,14 +372,22 @@ static void measure_threads(void)
 	}
 }
 
-/* All cases, or the one asked for: REGIONS THREADS [writer]. */
 int main(int argc, char **argv)
 {
 	char why[MRRC_MON_REASON];
 	unsigned i;
 
-	if (mrrc_mon_open("uffd", why, &mon))
-		fail(why);
+	if (argc > 2 && !strcmp(argv[1], "-n")) {
+		rounds = atoi(argv[2]);
+		argc -= 2;
+		argv += 2;
+	}
+	if (!rounds || rounds > ROUNDS)
+		fail("no such number of rounds");
+	if (mrrc_mon_open("uffd", why, &mon)) {
+		fprintf(stderr, "bench_hit: %s\n", why);
+		return 77;
+	}
 	page = sysconf(_SC_PAGESIZE);
 	memory = mmap(NULL, REGIONS_MAX * PAGES * page,
 		      PROT_READ | PROT_WRITE,
