@@ -4,17 +4,16 @@
 # bench.sh hit: a hit and its release against a mutex and a tree, by bench_hit.
 
 readonly HIT_NS=10 HIT_CALLS=1.7 HIT_ONE=10 HIT_TWO=13
+HIT_ROUNDS=15
+smoking && HIT_ROUNDS=1
 
 bench_hit()
 {
-	local table=$BUILD/bench/hit met=no program ns calls one two hone htwo
+	local out=$DATA/hit met=no ns calls one two hone htwo
 
-	need "$BUILD_PACKAGES" || cannot "packages are missing"
-	build_installed bench || cannot "the build failed"
-	program=$BUILD/bench/prov/mrrc/test/bench_hit
-	[ -x "$program" ] || cannot "no bench_hit was built"
-	logged "both sides in turn" "$table" "$program" ||
-		cannot "userfaultfd is not to be had, or bench_hit failed"
+	prepare
+	program prov/mrrc/test/bench_hit
+	measured "both sides in turn" "$out" "$PROGRAM" -n $HIT_ROUNDS
 
 	say
 	say "Set-up: $(setup_line); regions of 16 KiB, each looked up and"
@@ -25,7 +24,7 @@ bench_hit()
 	say "is a system call (\"probe\") and counted in null ones, unless hooks"
 	say "are relied on (FI_OFI_MRRC_PROBE=hooked)."
 	say
-	awk '
+	table 22 "N (alone|[0-9]) (yes|no) N N Z * ([0-9.]+|-)" < <(awk '
 		BEGIN {
 			printf "  %7s %-12s %-6s %8s %8s %8s %6s %6s\n", \
 				"regions", "threads", "writer", "tree", "ours", \
@@ -33,9 +32,9 @@ bench_hit()
 		}
 		/^case/ {
 			printf "  %7d %-12s %-6s %8.1f %8.1f %8.1f %6s %6s\n", \
-				$2, $3 ? $3 : "1, alone", $4, $5, $6, $5 / $6, \
+				$2, $3 ? $3 : "alone", $4, $5, $6, $5 / $6, \
 				$7, $7 == "yes" ? sprintf("%.2f", $6 / $8) : "-"
-		}' "$table"
+		}' "$out")
 	say
 	read -r ns calls one two hone htwo < <(awk '
 		$2 != 100 || $4 == "yes" { next }
@@ -46,7 +45,7 @@ bench_hit()
 			printf "%.1f %.2f %.2f %.2f %.2f %.2f\n", ns, calls, \
 				times["1yes"], times["2yes"], \
 				times["1hooked"], times["2hooked"]
-		}' "$table")
+		}' "$out")
 	if at_most "$ns" $HIT_NS && at_most "$calls" $HIT_CALLS &&
 	   at_most $HIT_ONE "$one" && at_most $HIT_TWO "$two"; then
 		met=yes

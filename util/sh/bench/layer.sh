@@ -4,7 +4,8 @@
 # bench.sh layer: instructions and time that our layer adds to calls with a
 # descriptor: callgrind counts, layer_bench takes the times.
 
-readonly LAYER_OPS=1000
+LAYER_OPS=1000 LAYER_ROUNDS=801
+smoking && LAYER_OPS=20 LAYER_ROUNDS=3
 readonly POST_GOAL=20 COMPLETION_GOAL=40 RATE_GOAL=97 HIT_GOAL=120
 
 # Instructions in our library, and in what it calls that is not the core:
@@ -44,7 +45,7 @@ layer_total()
 	awk -v ops=$LAYER_OPS '/^summary:/ { printf "%.1f", $2 / ops }' "$1"
 }
 
-# layer_profile PROVIDER OPERATION FUNCTION FILE [OPTION...]
+# layer_profile PROVIDER OPERATION FUNCTION FILE [OPTION...]: or that is the end
 layer_profile()
 {
 	local prov=$1 op=$2 fn=$3 file=$4
@@ -53,10 +54,11 @@ layer_profile()
 	rm -f "$file"
 	valgrind --tool=callgrind --toggle-collect="layer_$fn" \
 		--callgrind-out-file="$file" \
-		"$LAYER_BENCH" -p "$prov" -m "$op" -I $LAYER_OPS "$@" \
-		>"$file.log" 2>&1 && [ -s "$file" ] && return 0
+		"$PROGRAM" -p "$prov" -m "$op" -I $LAYER_OPS "$@" \
+		>"$file.log" 2>&1 && return
+	set -- $?
 	tail -n 20 "$file.log" >&2
-	return 1
+	ended "$1" "callgrind: $op" "$file.log"
 }
 
 larger()
@@ -69,32 +71,27 @@ halve()
 	awk -v x="$1" 'BEGIN { print x / 2 }'
 }
 
-# Prints the table and sets POST and COMPLETION, the dearest of each.
-layer_instructions()
+# Sets ROWS, POST and COMPLETION, the dearest of each.
+layer_rows()
 {
 	local dir=$1 name op fn raw stack own
 
-	say "Instructions for each call (callgrind, $LAYER_OPS calls)"
-	printf '  %-26s %10s %10s %10s\n' call "raw, all" "stack, all" \
-		"our layer"
 	while read -r name op fn; do
-		if ! layer_profile tcp "$op" "$fn" "$dir/raw" ||
-		   ! layer_profile "tcp;ofi_mrrc" "$op" "$fn" "$dir/stack"; then
-			cannot "callgrind failed for $op"
-		fi
+		layer_profile tcp "$op" "$fn" "$dir/raw"
+		layer_profile "tcp;ofi_mrrc" "$op" "$fn" "$dir/stack"
 		raw=$(layer_total "$dir/raw")
 		stack=$(layer_total "$dir/stack")
 		own=$(layer_own "$dir/stack")
 		# nothing of ours at all means that nothing was measured
-		at_most "$own" 0 && cannot "our layer was not in the profile"
+		at_most "$own" 0 && broken "our layer was not in the profile"
 		if [ "$op-$fn" = send-completion ]; then
 			# one transmitted and one received for each operation
 			raw=$(halve "$raw")
 			stack=$(halve "$stack")
 			own=$(halve "$own")
 		fi
-		printf '  %-26s %10.0f %10.0f %10.1f\n' "${name//_/ }" "$raw" \
-			"$stack" "$own"
+		ROWS+=$(printf '  %-26s %10.0f %10.0f %10.1f' "${name//_/ }" \
+			"$raw" "$stack" "$own")$'\n'
 		case $fn in
 		completion) COMPLETION=$(larger "$COMPLETION" "$own") ;;
 		*) POST=$(larger "$POST" "$own") ;;
@@ -116,12 +113,10 @@ layer_hit()
 	local dir=$1 fn given=0 null=0 born=0 more
 
 	for fn in write completion; do
-		layer_profile "tcp;ofi_mrrc" write $fn "$dir/given" ||
-			cannot "callgrind failed for write"
+		layer_profile "tcp;ofi_mrrc" write $fn "$dir/given"
 		FI_OFI_MRRC_MONITOR=manual layer_profile "tcp;ofi_mrrc" write \
-			$fn "$dir/null" -N || cannot "callgrind failed for hits"
-		layer_profile "tcp;ofi_mrrc" write $fn "$dir/born" -A ||
-			cannot "callgrind failed for fi_mr_alloc()"
+			$fn "$dir/null" -N
+		layer_profile "tcp;ofi_mrrc" write $fn "$dir/born" -A
 		given=$(layer_own "$dir/given")
 		null=$(layer_own "$dir/null")
 		born=$(layer_own "$dir/born")
@@ -139,42 +134,41 @@ layer_hit()
 # Prints the table and sets RATE and LATENCY, raw over stack in percent.
 layer_times()
 {
-	local table=$1
+	local out=$1
 
-	logged "rate and latency, raw and stacked in turn" "$table" \
-		"$LAYER_BENCH" || cannot "layer_bench failed"
+	measured "rate and latency, raw and stacked in turn" "$out" \
+		"$PROGRAM" -I $LAYER_ROUNDS
 	say
 	printf '  %-26s %10s %10s %10s\n' "microseconds per message" raw \
 		stack "raw/stack"
-	awk '/^(rate|latency) / {
+	table 2 "... N N N" < <(awk '/^(rate|latency) / {
 		printf "  %-26s %10.3f %10.3f %9.1f%%\n", \
 			$1 == "rate" ? "windows of 50" : "ping-pong", $2, $3, $4
-	}' "$table"
-	RATE=$(awk '/^rate / { print $4 }' "$table")
-	LATENCY=$(awk '/^latency / { print $4 }' "$table")
-	[ -n "$RATE$LATENCY" ] || cannot "layer_bench said nothing"
+	}' "$out")
+	RATE=$(awk '/^rate / { print $4 }' "$out")
+	LATENCY=$(awk '/^latency / { print $4 }' "$out")
 }
 
 bench_layer()
 {
-	local dir=$BUILD/bench/layer met=no
+	local dir=$DATA/layer met=no
 
-	need "$BUILD_PACKAGES valgrind" || cannot "packages are missing"
-	build_installed bench || cannot "the build failed"
-	use_provider bench || cannot "no provider"
-	LAYER_BENCH=$BUILD/bench/fabtests/benchmarks/layer_bench
-	[ -x "$LAYER_BENCH" ] || cannot "no layer_bench was built"
+	prepare valgrind
+	program fabtests/benchmarks/layer_bench
 	export FI_OFI_MRRC_REGISTER=always
 	mkdir -p "$dir"
-	POST=0 COMPLETION=0 RATE=0 LATENCY=0 HIT=0
+	ROWS='' POST=0 COMPLETION=0 RATE=0 LATENCY=0 HIT=0
 
 	say
 	say "Set-up: $(setup_line)"
 	say "tcp over loopback, 8-byte messages, both ends in one thread;"
 	say "descriptors given, on endpoints that have resolved null descriptors."
 	say
-	layer_instructions "$dir"
-	say
+	say "Instructions for each call (callgrind, $LAYER_OPS calls)"
+	printf '  %-26s %10s %10s %10s\n' call "raw, all" "stack, all" \
+		"our layer"
+	layer_rows "$dir"
+	table 5 "... N N N" <<<"$ROWS"
 	layer_hit "$dir"
 	say
 	layer_times "$dir/times"

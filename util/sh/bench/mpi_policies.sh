@@ -10,6 +10,6 @@ readonly MPI_TRACES=$TOP/fabtests/traces
 
 bench_mpi_policies()
 {
-	build_sim
-	judge_policies "$BUILD/bench/mpi_policies" "$MPI_TRACES"/*.csv.xz
+	prepare
+	judge_policies "$DATA/mpi_policies" "$MPI_TRACES"/*.csv.xz
 }

@@ -4,7 +4,9 @@
 # bench.sh pages: blocks of fi_mr_alloc(3) by kind of page, by levy_bench in
 # the guest.
 
-readonly PAGES_TRIALS=9 PAGES_GOAL=0.85	# of 4 KiB; the paper: 0.75 to 0.85
+readonly PAGES_GOAL=0.85	# of 4 KiB; the paper: 0.75 to 0.85
+PAGES_TRIALS=9
+smoking && PAGES_TRIALS=1
 
 # In the guest, as root: enough huge pages for the largest block.
 pages_guest()
@@ -15,16 +17,15 @@ pages_guest()
 
 bench_pages()
 {
-	local dir=$BUILD/bench/pages worst met=no
-	local program=$BUILD/bench/fabtests/benchmarks/levy_bench
+	local dir=$DATA/pages worst small met=no
+	local run=(-p "$CORE;ofi_mrrc" -n "$PAGES_TRIALS" -o pages)
 
-	need "$BUILD_PACKAGES" || cannot "packages are missing"
-	build_installed bench || cannot "the build failed"
-	mkdir -p "$dir"
-	in_guest 900 "$dir/out" "each kind in turn, in the guest" \
-		bash -c "$(declare -f pages_guest)
-		pages_guest $program -p 'verbs;ofi_mrrc' -s 10.0.0.1 \
-			-n $PAGES_TRIALS -o pages"
+	prepare
+	program fabtests/benchmarks/levy_bench
+	run=("$PROGRAM" "${run[@]}")
+	smoking || run=(bash -c "$(declare -f pages_guest); pages_guest \"\$@\"" \
+		pages "${run[@]}")
+	in_guest 900 "$dir/out" "each kind in turn" "${run[@]}"
 	say
 	levy_setup
 	say "Mapping and registering a block of fi_mr_alloc that nobody has"
@@ -57,6 +58,10 @@ bench_pages()
 					undo[size, kind, i]) / 1000
 			return median(v, n)
 		}
+		function ms(x)
+		{
+			return sprintf(x < 0.1 ? "%.3f" : "%.2f", x)
+		}
 		END {
 			if (!m)
 				exit
@@ -69,22 +74,18 @@ bench_pages()
 				c = of("us", k, "2M")
 				if (got[k, "2M"] != 2097152)
 					small = 1
-				printf "  %8d %9.2f %9.2f (%.2f) %9.2f (%.2f)   %.2f %.2f %.2f\n", \
-					k / 1024, a, b, b / a, c, c / a, \
-					of("undo", k, "4K"), \
-					of("undo", k, "THP"), \
-					of("undo", k, "2M")
+				printf "  %8d %9s %9s (%.2f) %9s (%.2f)   %s %s %s\n", \
+					k / 1024, ms(a), ms(b), b / a, ms(c), \
+					c / a, ms(of("undo", k, "4K")), \
+					ms(of("undo", k, "THP")), \
+					ms(of("undo", k, "2M"))
 				sum += log(c / a)
 			}
-			printf "RESULT %s\n", small ? "none" : \
-				sprintf("%.3f", exp(sum / m))
+			printf "RESULT %.3f %d\n", exp(sum / m), small
 		}' "$dir/out" >"$dir/table"
-	grep -v '^RESULT' "$dir/table"
-	worst=$(sed -n 's/^RESULT //p' "$dir/table")
-	case $worst in
-	'') cannot "the guest said nothing" ;;
-	none) cannot "the guest has no huge pages" ;;
-	esac
+	table 6 "N N N Z N Z N N N" < <(grep -v '^RESULT' "$dir/table")
+	read -r worst small < <(sed -n 's/^RESULT //p' "$dir/table")
+	[ "$small" = 0 ] || smoking || cannot "the guest has no huge pages"
 	say
 	at_most "$worst" $PAGES_GOAL && met=yes
 	result "2 MiB pages $worst of 4 KiB (geometric mean)" "<= $PAGES_GOAL" \

@@ -7,24 +7,21 @@
 # lookups and seconds to make; of what userfaultfd alone adds to an unmap, what
 # hooks may add in percent: ending a watch goes through the pages, which leaves
 # some; the sleep that they save is short where processors are idle
-readonly RACE_LOOKUPS=10000000 RACE_SECONDS=150
+RACE_LOOKUPS=10000000 RACE_SECONDS=150
+smoking && RACE_LOOKUPS=20000 RACE_SECONDS=4
 
 bench_race()
 {
-	local dir=$BUILD/bench/race met=no line lookups stale blind added
+	local dir=$DATA/race met=no line lookups stale blind added
 
-	need "$BUILD_PACKAGES" || cannot "packages are missing"
-	build bench "--prefix=$BUILD/bench/prefix" || cannot "the build failed"
-	mkdir -p "$dir"
-	logged "make race_bench" "$dir/make" make -C "$BUILD/bench" \
-		prov/mrrc/test/race_bench || cannot "race_bench was not built"
-	logged "prices, lookups with and without protection" "$dir/out" \
-		"$BUILD/bench/prov/mrrc/test/race_bench" $RACE_LOOKUPS \
-		$RACE_SECONDS || cannot "userfaultfd or the hooks do not work here"
+	prepare
+	program prov/mrrc/test/race_bench
+	measured "prices, lookups with and without protection" "$dir/out" \
+		"$PROGRAM" $RACE_LOOKUPS $RACE_SECONDS
 	line=$(sed -n 's/^RESULT //p' "$dir/out")
 	# shellcheck disable=SC2086 # numbers
 	set -- $line
-	[ $# -eq 15 ] || cannot "race_bench said nothing"
+	[ $# -eq 15 ] || broken "the result has $# numbers"
 	lookups=$1 stale=$2 blind=$3
 	# of munmap: without a monitor, userfaultfd alone, with hooks
 	added=$(awk -v plain="$7" -v uffd="$8" -v hooks="$9" 'BEGIN {
@@ -37,7 +34,7 @@ bench_race()
 	say "is fixed, so that each block is mapped. A stale hit: a registration"
 	say "of older pages, in a lookup that began when the new ones were there."
 	say
-	grep -v '^RESULT' "$dir/out"
+	table 4 "... N N N" 24 "... N Z N N Z" < <(grep -v '^RESULT' "$dir/out")
 	say
 	[ -z "$added" ] || say "munmap of what is cached: hooks add $added% of" \
 		"what userfaultfd adds."

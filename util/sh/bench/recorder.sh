@@ -3,12 +3,14 @@
 #
 # bench.sh recorder: what recording costs layer_bench's writes, and MPI.
 
-readonly RECORDER_ROUNDS=15 RECORDER_GOAL=3
+readonly RECORDER_GOAL=3
+RECORDER_ROUNDS=15 RECORDER_MPI_ROUNDS=5 RECORDER_COUNT=100
+smoking && RECORDER_ROUNDS=1 RECORDER_MPI_ROUNDS=1 RECORDER_COUNT=2
 
 # recorder_run OUT SIDE COMMAND...: SIDE is "on" or "off"
 recorder_run()
 {
-	local out=$1 side=$2
+	local out=$1 side=$2 rc
 
 	shift 2
 	if [ "$side" = on ]; then
@@ -17,7 +19,9 @@ recorder_run()
 		unset FI_OFI_MRRC_TRACE
 	fi
 	"$@" | sed "s/^/$side /"
+	rc=$?
 	rm -f "$out".*.trace
+	return $rc
 }
 
 # Both sides in turn; who goes first changes.
@@ -29,8 +33,8 @@ recorder_rounds()
 	for ((round = 0; round < RECORDER_ROUNDS; round++)); do
 		first=off second=on
 		[ $((round % 2)) -eq 0 ] || first=on second=off
-		recorder_run "$out" $first "$@" || return 1
-		recorder_run "$out" $second "$@" || return 1
+		recorder_run "$out" $first "$@" &&
+			recorder_run "$out" $second "$@" || return
 	done
 }
 
@@ -41,7 +45,7 @@ recorder_median()
 		awk '{ t[NR] = $1 } END { print t[int((NR + 1) / 2)] }'
 }
 
-# recorder_row FILE WHAT TITLE: prints both, sets SLOWER, in percent: the
+# recorder_row FILE WHAT TITLE: adds both to ROWS, sets SLOWER, in percent: the
 # median of the rounds
 recorder_row()
 {
@@ -50,14 +54,15 @@ recorder_row()
 	off=$(recorder_median "$1" off "$2")
 	on=$(recorder_median "$1" on "$2")
 	if [ -z "$off" ] || [ -z "$on" ]; then
-		cannot "nothing was measured of $2"
+		broken "nothing was measured of $2"
 	fi
 	# of each round on its own, as what else runs here changes
 	SLOWER=$(paste <(sed -n "s/^off $2 //p" "$1") \
 		<(sed -n "s/^on $2 //p" "$1") | awk '{ print $2 / $1 }' |
 		sort -n | awk '{ t[NR] = $1 }
 			END { printf "%.1f", 100 * (t[int((NR + 1) / 2)] - 1) }')
-	printf '  %-34s %10s %10s %8s%%\n' "$3" "$off" "$on" "$SLOWER"
+	ROWS+=$(printf '  %-34s %10s %10s %8s%%' "$3" "$off" "$on" \
+		"$SLOWER")$'\n'
 }
 
 # One ping-pong of Open MPI through the hooking form; "mpi US".
@@ -71,49 +76,45 @@ recorder_mpi()
 # The program, where there is what builds it.
 recorder_build_mpi()
 {
-	command -v mpicc >/dev/null && command -v mpirun >/dev/null &&
+	command -v mpicc >/dev/null &&
+		[[ $(mpirun --version 2>/dev/null) = *"Open MPI"* ]] &&
 		mpicc -O2 -o "$1/pingpong" \
 			"$TOP/fabtests/benchmarks/mpi_pingpong.c" 2>/dev/null
 }
 
 bench_recorder()
 {
-	local dir=$BUILD/bench/recorder met=no one window mpi="not run"
+	local dir=$DATA/recorder met=no one window mpi="not run" ROWS=
 
-	need "$BUILD_PACKAGES" || cannot "packages are missing"
-	build_installed bench || cannot "the build failed"
-	use_provider bench || cannot "no provider"
-	LAYER_BENCH=$BUILD/bench/fabtests/benchmarks/layer_bench
-	[ -x "$LAYER_BENCH" ] || cannot "no layer_bench was built"
+	prepare
+	program fabtests/benchmarks/layer_bench
 	export FI_OFI_MRRC_REGISTER=always
-	mkdir -p "$dir"
-	logged "writes, recorded and not in turn" "$dir/write" \
-		recorder_rounds "$dir/t" "$LAYER_BENCH" -N -I 100 ||
-		cannot "layer_bench failed"
+	measured "writes, recorded and not in turn" "$dir/write" \
+		recorder_rounds "$dir/t" "$PROGRAM" -N -I $RECORDER_COUNT
 	say
 	say "Set-up: $(setup_line); tcp over loopback, both ends in one"
 	say "thread, writes of 8 bytes without a descriptor from 64 buffers,"
 	say "all hits; medians of $RECORDER_ROUNDS runs of each, interleaved."
 	say "The file lies in $dir."
 	say
-	printf '  %-34s %10s %10s %9s\n' "microseconds" "off" "recorded" \
-		slower
 	recorder_row "$dir/write" "write 1" "each write, one by one"
 	one=$SLOWER
 	recorder_row "$dir/write" "write 50" "each write, in windows of 50"
 	window=$SLOWER
 	if recorder_build_mpi "$dir"; then
-		logged "MPI, recorded and not in turn" "$dir/mpi" \
-			env FI_HOOK=mrrc bash -c \
-			"RECORDER_ROUNDS=5; $(declare -f recorder_run \
-			recorder_rounds recorder_mpi)
-			recorder_rounds $dir/t recorder_mpi $dir/pingpong" ||
-			cannot "the ping-pong failed"
+		measured "MPI, recorded and not in turn" "$dir/mpi" \
+			env FI_HOOK=mrrc bash -o pipefail -c \
+			"RECORDER_ROUNDS=$RECORDER_MPI_ROUNDS
+			$(declare -f recorder_run recorder_rounds recorder_mpi)
+			recorder_rounds $dir/t recorder_mpi $dir/pingpong"
 		recorder_row "$dir/mpi" mpi "MPI ping-pong of 64 KiB, hooked"
 		mpi=$SLOWER%
 	else
-		say "  (no Open MPI here: its ping-pong is left out)"
+		say "(No Open MPI here: its ping-pong is left out.)"
 	fi
+	printf '  %-34s %10s %10s %9s\n' "microseconds" "off" "recorded" \
+		slower
+	table 2 "... N N Z" <<<"$ROWS"
 	say
 	at_most "$one" $RECORDER_GOAL && met=yes
 	[ "$mpi" = "not run" ] || at_most "${mpi%%%}" $RECORDER_GOAL || met=no

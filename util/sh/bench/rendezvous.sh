@@ -3,21 +3,26 @@
 #
 # bench.sh rendezvous: large messages over ofi_rxm, by rndv_bench in the guest.
 
-readonly RNDV_ROUNDS=9 RNDV_GOAL=0.98
+readonly RNDV_GOAL=0.98
+RNDV_ROUNDS=9 RNDV_COUNT=20
+smoking && RNDV_ROUNDS=1 RNDV_COUNT=2
 
 # In the guest: each stack in turn, so that what changes there hits all.
+# rndv_guest CORE ROUNDS PROGRAM...
 rndv_guest()
 {
-	local round
+	local under=$1 rounds=$2 round
 
-	for ((round = 0; round < RNDV_ROUNDS; round++)); do
-		echo "raw $("$1" -p "verbs;ofi_rxm")"
-		echo "hook $(FI_HOOK=mrrc "$1" -p "verbs;ofi_rxm")"
-		echo "over $("$1" -p "verbs;ofi_rxm;ofi_mrrc")"
+	shift 2
+	set -eo pipefail
+	for ((round = 0; round < rounds; round++)); do
+		"$@" -p "$under;ofi_rxm" | sed 's/^/raw /'
+		FI_HOOK=mrrc "$@" -p "$under;ofi_rxm" | sed 's/^/hook /'
+		"$@" -p "$under;ofi_rxm;ofi_mrrc" | sed 's/^/over /'
 	done
 	FI_HOOK=mrrc FI_LOG_LEVEL=info FI_LOG_PROV=ofi_mrrc \
-		"$1" -p "verbs;ofi_rxm" 2>&1 |
-		sed -n 's/.*> verbs: \([0-9]* lookups, [0-9]* hits\).*/counted \1/p'
+		"$@" -p "$under;ofi_rxm" 2>&1 |
+		sed -n "s/.*> $under: \([0-9]* lookups, [0-9]* hits\).*/counted \1/p"
 }
 
 # rndv_median NAME FILE
@@ -34,24 +39,18 @@ ratio()
 
 bench_rendezvous()
 {
-	local dir=$BUILD/bench/rendezvous out raw hook over counted met=no
+	local out=$DATA/rendezvous/out raw hook over counted met=no
 
-	need "$BUILD_PACKAGES" || cannot "packages are missing"
-	build_installed bench || cannot "the build failed"
-	need_guest || cannot "the guest cannot be set up"
-	mkdir -p "$dir"
-	out=$dir/out
-	logged "raw and both forms in turn, in the guest" "$out" \
-		"$GUEST" -t 1200 -e FI_UNIVERSE_SIZE=16 \
-		-e FI_PROVIDER_PATH="$BUILD/bench/prefix/lib/libfabric" -- \
-		bash -c "RNDV_ROUNDS=$RNDV_ROUNDS; $(declare -f rndv_guest)
-		rndv_guest $BUILD/bench/fabtests/benchmarks/rndv_bench" ||
-		cannot "the guest failed"
+	prepare
+	program fabtests/benchmarks/rndv_bench
+	in_guest 1200 "$out" "raw and both forms in turn" bash -c \
+		"$(declare -f rndv_guest); rndv_guest \"\$@\"" rndv "$CORE" \
+		"$RNDV_ROUNDS" "$PROGRAM" -I "$RNDV_COUNT"
 	raw=$(rndv_median raw "$out")
 	hook=$(rndv_median hook "$out")
 	over=$(rndv_median over "$out")
 	if [ -z "$raw" ] || [ -z "$hook" ] || [ -z "$over" ]; then
-		cannot "the guest said nothing"
+		broken "nothing was measured of a stack"
 	fi
 
 	counted=$(sed -n 's/^counted //p' "$out" | paste -sd+)
@@ -61,11 +60,12 @@ bench_rendezvous()
 	say "$RNDV_ROUNDS runs of each, interleaved. Raw has libfabric's cache."
 	say
 	printf '  %-28s %14s %10s\n' stack "us a message" "raw / it"
-	printf '  %-28s %14s %10s\n' "verbs;ofi_rxm" "$raw" ""
-	printf '  %-28s %14s %10.3f\n' "the same, FI_HOOK=mrrc" "$hook" \
-		"$(ratio "$raw" "$hook")"
-	printf '  %-28s %14s %10.3f\n' "verbs;ofi_rxm;ofi_mrrc" "$over" \
-		"$(ratio "$raw" "$over")"
+	printf '  %-28s %14s\n' "$CORE;ofi_rxm" "$raw"
+	table 2 "... N N" < <(
+		printf '  %-28s %14s %10.3f\n' "the same, FI_HOOK=mrrc" \
+			"$hook" "$(ratio "$raw" "$hook")" \
+			"$CORE;ofi_rxm;ofi_mrrc" "$over" \
+			"$(ratio "$raw" "$over")")
 	say "  ofi_rxm's registrations with the hook: ${counted:-none seen}"
 	say
 	if [ -n "$counted" ] &&
