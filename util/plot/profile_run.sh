@@ -19,7 +19,7 @@ if [ "$PROVIDER" = verbs ]; then
 	# fails where there is no room for them: they are then left out
 	echo $HUGE >/proc/sys/vm/nr_hugepages || true
 else
-	SPLIT=(-l 4K-64K -n 3 -t 5) PAGES=(-l 2M-4M -n 3 -t 5)
+	SPLIT=(-l 4K-64K -n 3 -t 30) PAGES=(-l 2M-4M -n 3 -t 30)
 fi
 echo "== setup"
 echo "Linux $(uname -r), $(nproc) processors"

@@ -8,7 +8,7 @@
 # hooks may add in percent: ending a watch goes through the pages, which leaves
 # some; the sleep that they save is short where processors are idle
 RACE_LOOKUPS=10000000 RACE_SECONDS=150
-smoking && RACE_LOOKUPS=20000 RACE_SECONDS=4
+smoking && RACE_LOOKUPS=20000 RACE_SECONDS=30
 
 bench_race()
 {
