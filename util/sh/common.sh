@@ -288,7 +288,8 @@ make_build()
 }
 
 # build_installed NAME [CONFIGURE-OPTION...]: the same, and installs into
-# $BUILD/NAME/prefix, where the provider is then found.
+# $BUILD/NAME/prefix, where the provider is then found.  With UNIT_TESTS set
+# makes their programs, too.
 build_installed()
 {
 	locked "$1" make_installed "$@"
@@ -304,6 +305,9 @@ make_installed()
 	make_build "$name" "--prefix=$dir/prefix" "$@" || return 1
 	logged "make install $name" "$LOGS/install-$name.log" \
 		"${IN[@]}" make -C "$dir" install || return 1
+	[ -z "${UNIT_TESTS-}" ] || logged "make unit tests $name" \
+		"$LOGS/make-tests-$name.log" "${IN[@]}" make -C "$dir" \
+		-j "$JOBS" check TESTS= || return 1
 	echo "$RUN" >"$dir/installed"
 }
 

@@ -19,7 +19,7 @@ readonly RXM_DIES=close,atomic,multi_recv
 # what registers: the rest is the core's own
 readonly HOOKED=msg,rma,mr,readonly,unmap,limits,close,threads,alloc
 # of the rounds of functional tests, under tools that slow them down
-readonly SLOW_PERCENT=20
+readonly SLOW_PERCENT=10
 readonly SUPP=$TOP/fabtests/suppressions
 # run on the host and in the guest
 readonly SIM="provider and simulator, counter by counter"
@@ -58,24 +58,12 @@ run_test()
 		"$SCRIPTS/test_$name.sh" -b "$BUILD/$build/prefix/bin" "$@"
 }
 
-# need_build NAME [CONFIGURE-OPTION...]: with all warnings as errors.
+# need_build NAME [CONFIGURE-OPTION...]: with all warnings as errors, and with
+# the unit tests' programs.
 need_build()
 {
-	build_installed "$@" --enable-werror || {
+	UNIT_TESTS=yes build_installed "$@" --enable-werror || {
 		fail "the build failed"
-		return 1
-	}
-}
-
-# need_programs BUILD PROGRAM...: unit tests, where stage unit has not run.
-need_programs()
-{
-	local build=$1
-
-	shift
-	locked "$build" logged "make $*" "$LOGS/$STAGE-programs.log" \
-		make -C "$BUILD/$build" "${@/#/prov/mrrc/test/}" || {
-		fail "the unit tests cannot be built"
 		return 1
 	}
 }
@@ -83,7 +71,6 @@ need_programs()
 # run_test_alloc BUILD SECONDS: each allocator, for so long.
 run_test_alloc()
 {
-	need_programs "$1" race_mon || return
 	need "$("$SCRIPTS/test_alloc.sh" --packages)" || {
 		fail "the allocators cannot be installed"
 		return
@@ -130,7 +117,8 @@ run_parts()
 
 	shift
 	logged "in the guest" "$GUEST_DIR/guest.log" "$GUEST" -t "$limit" \
-		-w "$GUEST_DIR" "$@" -- bash "$GUEST_DIR/parts.sh"
+		-w "$GUEST_DIR" -e "FT_PERCENT=${FT_PERCENT-100}" "$@" \
+		-- bash "$GUEST_DIR/parts.sh"
 	for name in "${PARTS[@]}"; do
 		say "   $name"
 		count_summary "$(cat "$GUEST_DIR/$name.status" 2>/dev/null)" \
@@ -204,7 +192,8 @@ stage_mutations()
 
 stage_smoke()
 {
-	script "benchmarks, seconds each" smoke "$TOP/bench.sh" --smoke
+	need_build unit || return
+	script "benchmarks, seconds each" smoke "$TOP/bench.sh" --smoke -b unit
 }
 
 stage_kokkos()
@@ -226,23 +215,33 @@ stage_kokkos()
 	done
 }
 
+# What is built and run from here on is in the folder of Debian 13.
+use_trixie()
+{
+	IN=("$TRIXIE" -w "$BUILD" -e "FT_PERCENT=${FT_PERCENT-100}" --)
+}
+
 stage_libfabric2()
 {
-	local IN=("$TRIXIE" -w "$BUILD" --)
+	local IN
 
+	use_trixie
 	need_trixie || {
 		fail "the folder of Debian 13 cannot be set up"
 		return
 	}
 	script "trixie.sh's own test" test_trixie "$SCRIPTS/test_trixie.sh"
 	need_build libfabric2 || return
+	# what depends on libc or libfabric
+	check_in libfabric2 TESTS="prov/mrrc/test/test_version \
+		prov/mrrc/test/test_patch prov/mrrc/test/test_sys"
 	run_fabtests libfabric2 "tcp;ofi_mrrc"
 	run_fabtests libfabric2 "tcp;ofi_mrrc" -e rdm -x "$ONCE"
 	run_fabtests libfabric2 "tcp;ofi_rxm;ofi_mrrc" -x "$ONCE"
 	IN=()
 	need_build unit || return
 	wrong_major unit libfabric2
-	IN=("$TRIXIE" -w "$BUILD" --)
+	use_trixie
 	wrong_major libfabric2 unit
 }
 
@@ -339,8 +338,9 @@ stage_verbs()
 {
 	local bin=$BUILD/unit/prefix/bin tests=$BUILD/unit/prov/mrrc/test
 
-	need_build unit && need_programs unit test_sys race_mon &&
-		begin_parts || return
+	if ! need_build unit || ! begin_parts; then
+		return
+	fi
 	part fabtests "$RUNFABTESTS" -b "$bin" "verbs;ofi_mrrc"
 	part fabtests-rdm "$RUNFABTESTS" -b "$bin" -x "$ONCE,$RXM_DIES" \
 		"verbs;ofi_rxm;ofi_mrrc"
@@ -374,7 +374,7 @@ stage_clients()
 		fail "the clients cannot be installed"
 		return
 	fi
-	IN=("$TRIXIE" -w "$BUILD" --)
+	use_trixie
 	if need_trixie && build_installed libfabric2 --enable-werror; then
 		two=(-2 "$BUILD/libfabric2/prefix/lib/libfabric")
 	else
@@ -407,10 +407,7 @@ stage_soak()
 {
 	local end=$((SECONDS + 60 * ${SOAK_MINUTES:-60})) before round=0
 
-	build_installed soak --enable-debug || {
-		fail "the build failed"
-		return
-	}
+	need_build soak --enable-debug || return
 	while [ $SECONDS -lt $end ]; do
 		round=$((round + 1))
 		before=$FAILED
