@@ -141,7 +141,7 @@ static void closes(struct ft_pair *pair, unsigned round)
 static void reconnects(struct ft_pair *pair)
 {
 	/* ofi_rxm's endpoints take longer to open */
-	unsigned i, n = ft_iters(ft_core("verbs") ? 20 : ft_rxm() ? 150 : 400);
+	unsigned i, n = ft_iters(ft_core("verbs") ? 20 : ft_rxm() ? 50 : 400);
 	unsigned fds = 0;
 	size_t rss = 0;
 
@@ -164,9 +164,9 @@ static void reconnects(struct ft_pair *pair)
 /* Connect and close without a look at anything. */
 static void hasty(struct ft_pair *pair)
 {
-	unsigned i;
+	unsigned i, n = ft_rxm() ? 20 : 50;
 
-	for (i = 0; i < 50; i++) {
+	for (i = 0; i < n; i++) {
 		ft_stage("hasty, round %u", i);
 		if (i % 3)
 			FT_CALL(fi_cwtag(pair->c.ep, in, LEN, NULL,
@@ -349,7 +349,7 @@ static void survivor(struct ft_pair *pair, pid_t pid)
 
 static void kills(char **argv)
 {
-	unsigned i, n = ft_iters(ft_core("verbs") ? 8 : 20);
+	unsigned i, n = ft_iters(ft_core("verbs") ? 8 : 10);
 	char hex[FT_HEX_MAX];
 	struct ft_pair pair;
 	pid_t pid;
@@ -391,7 +391,7 @@ static uint64_t close_first(struct ft_pair *pair)
 
 static void realtime(void)
 {
-	unsigned i, k, n = ft_iters(100), slow = 0;
+	unsigned i, k, n = ft_iters(ft_rxm() ? 30 : 100), slow = 0;
 	struct ft_pair pair;
 	cpu_set_t all, one;
 	uint64_t took;

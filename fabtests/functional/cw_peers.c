@@ -292,7 +292,7 @@ static void poll_nodes(struct ft_ep *ep)
 
 static void kills(char **argv)
 {
-	unsigned i, n = ft_iters(ft_core("verbs") ? 8 : 20), fds = 0;
+	unsigned i, n = ft_iters(ft_core("verbs") ? 8 : 10), fds = 0;
 	fi_addr_t to;
 	pid_t pid;
 

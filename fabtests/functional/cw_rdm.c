@@ -22,7 +22,8 @@ static void some_polls(void)
 /* Whoever begins, and however much the other has seen of it by then */
 static void simultaneous(void)
 {
-	unsigned i, k, n = ft_iters(ft_core("verbs") ? 20 : 200);
+	/* ofi_rxm's endpoints take longer to open */
+	unsigned i, k, n = ft_iters(ft_core("verbs") ? 20 : ft_rxm() ? 60 : 200);
 
 	for (i = 0; i < n; i++) {
 		ft_stage("both begin, round %u", i);
@@ -156,10 +157,11 @@ static void cancels(void)
 
 static void reopens(void)
 {
-	unsigned i, n = ft_iters(ft_core("verbs") ? 30 : 150), fds = 0;
 	const uint64_t end = ft_now_us() + REOPENS_US;
+	unsigned i, n, fds = 0;
 	size_t rss = 0;
 
+	n = ft_iters(ft_core("verbs") ? 30 : ft_rxm() ? 60 : 150);
 	for (i = 0; i < n && (i <= n / 3 || ft_now_us() < end); i++) {
 		ft_stage("open and close, round %u", i);
 		open_all(2);
