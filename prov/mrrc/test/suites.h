@@ -27,6 +27,7 @@ Suite *pool_suite(void);
 Suite *lock_suite(void);
 Suite *vm_suite(void);
 Suite *mon_suite(void);
+Suite *mon_child_suite(void);
 Suite *mon_close_suite(void);
 Suite *mon_event_suite(void);
 Suite *uffd_suite(void);

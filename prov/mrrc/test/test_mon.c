@@ -1,24 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/mon: registry, failure, coverage; and the monitor across processes.
- * test_mon_close.c has programs that close its descriptors.
+ * sys/mon: registry, failure, coverage, life. test_mon_child.c has forked
+ * children, test_mon_close.c programs that close its descriptors.
  */
 #include "config.h"
 #include "suites.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 
 #include "fake_mon.h"
 #include "fault.h"
@@ -169,160 +165,6 @@ START_TEST(test_cover)
 }
 END_TEST
 
-/* ---- processes ---- */
-
-/* In a child: a monitor of its own works from start to end. */
-static int try_new_monitor(void)
-{
-	struct mon_probe own;
-	struct mrrc_mon *fresh;
-	char *ptr;
-
-	if (!CHILD_MAY_THREAD)
-		return 0;
-	mon_probe_init(&own);
-	if (mrrc_mon_open("uffd", NULL, &fresh))
-		return 10;
-	mrrc_mon_subscribe(fresh, &own.sub);
-	ptr = mmap(NULL, mon_page, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (mrrc_mon_watch(fresh, (uintptr_t)ptr, mon_page))
-		return 11;
-	munmap(ptr, mon_page);
-	mrrc_mon_drain(fresh);
-	if (atomic_load(&own.count) != 1)
-		return 12;
-	mrrc_mon_unsubscribe(fresh, &own.sub);
-	mrrc_mon_close(fresh);
-	return 0;
-}
-
-static int in_child(char *ptr)
-{
-	if (mrrc_mon_works(mon) || !mrrc_mon_forked(mon))
-		return 1;
-	if (mrrc_mon_check(mon) != -ENODEV)
-		return 2;
-	munmap(ptr, mon_page);		/* no event, nobody to wait for */
-	mrrc_mon_unsubscribe(mon, &mon_probe.sub);
-	mrrc_mon_close(mon);
-	return try_new_monitor();
-}
-
-START_TEST(test_fork)
-{
-	char *ptr = mon_map(4);
-	pid_t pid;
-
-	need_uffd();
-	ck_assert_int_eq(mon_watch(ptr, 4), 0);
-	pid = fork();
-	if (!pid)
-		_exit(in_child(ptr));
-	mon_expect_child(pid);
-	/* The parent has lost nothing, not even an event. */
-	ck_assert(mrrc_mon_works(mon));
-	ck_assert_uint_eq(mon_events(), 0);
-	munmap(ptr, 4 * mon_page);
-	ck_assert_uint_eq(mon_events(), 1);
-	ck_assert(mon_told(ptr, 4));
-}
-END_TEST
-
-/* While another thread keeps the monitor busy. */
-START_TEST(test_fork_busy)
-{
-	atomic_bool stop = false;
-	pthread_t thread;
-	pid_t pid;
-	int i;
-
-	need_uffd();
-	ck_assert_int_eq(pthread_create(&thread, NULL, mon_churn, &stop), 0);
-	for (i = 0; i < 20; i++) {
-		pid = fork();
-		if (!pid) {
-			if (mrrc_mon_works(mon))
-				_exit(1);
-			mrrc_mon_unsubscribe(mon, &mon_probe.sub);
-			mrrc_mon_close(mon);
-			_exit(0);
-		}
-		mon_expect_child(pid);
-	}
-	atomic_store(&stop, true);
-	pthread_join(thread, NULL);
-	ck_assert(mrrc_mon_works(mon));
-}
-END_TEST
-
-static int deny_userfaultfd(void)
-{
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog prog = {
-		.len = sizeof(filter) / sizeof(filter[0]),
-		.filter = filter,
-	};
-
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
-}
-
-static int in_denied_child(void)
-{
-	char why[MRRC_MON_REASON];
-	struct mrrc_mon *other;
-	int rc;
-
-	if (deny_userfaultfd())
-		return 1;
-	/* Valgrind knows no userfaultfd to deny. */
-	rc = mrrc_mon_open("uffd", why, &other);
-	if ((rc != -EPERM && rc != -ENOSYS) || !why[0])
-		return 2;
-	if (mrrc_mon_open(MRRC_MON_AUTO, why, &other))
-		return 3;
-	if (strcmp(mrrc_mon_name(other), "none") || !why[0])
-		return 4;
-	mrrc_mon_close(other);
-	return 0;
-}
-
-START_TEST(test_denied)
-{
-	pid_t pid = fork();
-
-	if (!pid)
-		_exit(in_denied_child());
-	mon_expect_child(pid);
-}
-END_TEST
-
-START_TEST(test_unprivileged)
-{
-	pid_t pid;
-
-	need_uffd();
-	if (geteuid())
-		skip("not privileged to begin with");
-	pid = fork();
-	if (!pid) {
-		if (setresuid(65534, 65534, 65534))
-			_exit(1);
-		/* Else /proc/self belongs to root. */
-		prctl(PR_SET_DUMPABLE, 1);
-		_exit(try_new_monitor());
-	}
-	mon_expect_child(pid);
-}
-END_TEST
-
 /* ---- lifecycle ---- */
 
 START_TEST(test_open_fails)
@@ -431,10 +273,6 @@ Suite *mon_suite(void)
 	tcase_add_test(tcase, test_probe_refused);
 	tcase_add_test(tcase, test_drain_fails);
 	tcase_add_test(tcase, test_cover);
-	tcase_add_test(tcase, test_fork);
-	tcase_add_test(tcase, test_fork_busy);
-	tcase_add_test(tcase, test_denied);
-	tcase_add_test(tcase, test_unprivileged);
 	tcase_add_test(tcase, test_open_fails);
 	tcase_add_test(tcase, test_reopen);
 	tcase_add_test(tcase, test_close_watched);
