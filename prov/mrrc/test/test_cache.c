@@ -432,7 +432,9 @@ START_TEST(test_hold_new)
 	/* A region held before it is indexed counts as held in the index. */
 	make(0, 0, 64, MRRC_RW);
 	mrrc_cache_hold(&cache, &region[0]);
+	ck_assert_uint_eq(mrrc_cache_held(&cache), 1);
 	ck_assert_int_eq(mrrc_cache_insert(&cache, &region[0], &victims), 0);
+	ck_assert_uint_eq(mrrc_cache_held(&cache), 1);
 	ck_assert(mrrc_cache_valid(&cache));
 	ck_assert_int_eq(put(1, 100, 1, MRRC_RW), -ENOSPC);
 	ck_assert(!mrrc_cache_put(&cache, &region[0]));

@@ -244,6 +244,7 @@ START_TEST(test_close_cloned)
 {
 	char *ptr = mon_map(4);
 	pid_t pid;
+	int rc;
 
 	need_uffd();
 	ck_assert_int_eq(mon_watch(ptr, 4), 0);
@@ -255,9 +256,13 @@ START_TEST(test_close_cloned)
 			pause();
 	}
 	mon_teardown();
-	munmap(ptr, 4 * mon_page);
+	/* it would be refused where it is watched */
+	mon_setup();
+	rc = mon_watch(ptr, 4);
 	kill(pid, SIGKILL);
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	ck_assert_int_eq(rc, 0);
+	munmap(ptr, 4 * mon_page);
 }
 END_TEST
 

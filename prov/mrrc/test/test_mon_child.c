@@ -7,16 +7,20 @@
 #include "suites.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
 #include "mon_fixture.h"
+#include "sys/uffd.h"
 
 /* In a child: a monitor of its own works from start to end. */
 static int try_new_monitor(void)
@@ -103,13 +107,51 @@ START_TEST(test_fork_busy)
 }
 END_TEST
 
-static int deny_userfaultfd(void)
+static void *hold_main(void *arg)
+{
+	pthread_barrier_t *barrier = arg;
+
+	mrrc_lock_acquire(&mon->lock);
+	pthread_barrier_wait(barrier);
+	pthread_barrier_wait(barrier);
+	mrrc_lock_release(&mon->lock);
+	return NULL;
+}
+
+/* While another thread is inside the monitor's lock. */
+START_TEST(test_fork_locked)
+{
+	pthread_barrier_t barrier;
+	pthread_t thread;
+	pid_t pid;
+
+	need_uffd();
+	pthread_barrier_init(&barrier, NULL, 2);
+	ck_assert_int_eq(pthread_create(&thread, NULL, hold_main, &barrier),
+			 0);
+	pthread_barrier_wait(&barrier);
+	pid = fork();
+	if (!pid) {
+		alarm(20);
+		mrrc_mon_unsubscribe(mon, &mon_probe.sub);
+		mrrc_mon_close(mon);
+		_exit(0);
+	}
+	pthread_barrier_wait(&barrier);
+	pthread_join(thread, NULL);
+	pthread_barrier_destroy(&barrier);
+	mon_expect_child(pid);
+}
+END_TEST
+
+/* From now on the kernel answers a system call with that. */
+static int answer(unsigned number, unsigned error)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog prog = {
@@ -127,7 +169,7 @@ static int in_denied_child(void)
 	struct mrrc_mon *other;
 	int rc;
 
-	if (deny_userfaultfd())
+	if (answer(SYS_userfaultfd, EPERM))
 		return 1;
 	/* Valgrind knows no userfaultfd to deny. */
 	rc = mrrc_mon_open("uffd", why, &other);
@@ -148,6 +190,37 @@ START_TEST(test_denied)
 	if (!pid)
 		_exit(in_denied_child());
 	mon_expect_child(pid);
+}
+END_TEST
+
+/* One answer alone means that memory is quiet. */
+START_TEST(test_probe_answers)
+{
+	static const struct { int kernel, probe; } answers[] = {
+		{ EINVAL, 0 }, { EAGAIN, -EAGAIN }, { EPERM, -EPERM },
+		{ 0, -EPROTO },
+	};
+	pid_t pid;
+
+	pid = fork();
+	if (!pid)
+		_exit(answer(SYS_ioctl, answers[_i].kernel) ||
+		      mrrc_uffd_probe(0) != answers[_i].probe);
+	mon_expect_child(pid);
+}
+END_TEST
+
+/* Where the kernel can do it: else other tests are skipped, and all is well. */
+START_TEST(test_opens)
+{
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC | 1 /* user mode only */);
+	int major = 0, minor = 0;
+	struct utsname name;
+
+	close(fd);
+	uname(&name);
+	sscanf(name.release, "%d.%d", &major, &minor);
+	ck_assert(mon || fd < 0 || major < 5 || (major == 5 && minor < 15));
 }
 END_TEST
 
@@ -179,6 +252,9 @@ Suite *mon_child_suite(void)
 	tcase_add_checked_fixture(tcase, mon_setup, mon_teardown);
 	tcase_add_test(tcase, test_fork);
 	tcase_add_test(tcase, test_fork_busy);
+	tcase_add_test(tcase, test_fork_locked);
+	tcase_add_test(tcase, test_opens);
+	tcase_add_loop_test(tcase, test_probe_answers, 0, 4);
 	tcase_add_test(tcase, test_denied);
 	tcase_add_test(tcase, test_unprivileged);
 	suite_add_tcase(suite, tcase);

@@ -176,6 +176,8 @@ static void in_fresh_child(int (*run)(void))
 	mon_teardown();
 	pid = fork();
 	if (!pid) {
+		/* it may be caught in the kernel for ever */
+		alarm(60);
 		rc = run();
 #ifndef __SANITIZE_ADDRESS__ /* it takes cancelled threads' ends for errors */
 		mon_teardown();
@@ -202,7 +204,6 @@ static void unmap_leftover(void)
 
 static int close_unmapping(void)
 {
-	alarm(60);
 	fault_at_thread_end(unmap_leftover);
 	mon_setup();
 	leftovers = mon_map(8);
