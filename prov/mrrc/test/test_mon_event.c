@@ -7,8 +7,12 @@
 #include "suites.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <unistd.h>
 
 #include "fake_mon.h"
+#include "fault.h"
 #include "mon_fixture.h"
 #include "sys/vm.h"
 
@@ -75,11 +79,104 @@ START_TEST(test_seen_meanwhile)
 	ck_assert(mrrc_mon_sees(fake, base, mon_page));
 	fake_mon_of(fake)->blind = true;
 	ck_assert(!mrrc_mon_sees(fake, base, mon_page));
-	/* else it is */
+}
+END_TEST
+
+/* Four pages are remembered as seen; from now on none is seen anew. */
+static void remember_four(void)
+{
 	fake_mon_of(fake)->blind = false;
-	ck_assert(mrrc_mon_sees(fake, base, mon_page));
+	ck_assert_int_eq(mrrc_mon_watch(fake, base, 4 * mon_page), 0);
+	ck_assert(mrrc_mon_sees(fake, base, 4 * mon_page));
 	fake_mon_of(fake)->blind = true;
-	ck_assert(mrrc_mon_sees(fake, base, mon_page));
+	ck_assert(mrrc_mon_sees(fake, base, 4 * mon_page));
+}
+
+START_TEST(test_seen_before)
+{
+	const uintptr_t third = base + 2 * mon_page;
+
+	remember_four();
+	ck_assert(mrrc_mon_sees(fake, base, 2 * mon_page));
+	ck_assert(!mrrc_mon_sees(fake, base, 5 * mon_page));
+	ck_assert(!mrrc_mon_sees(fake, third, mon_page));
+	/* it has changed in part */
+	fake_mon_raise(fake, third, third + mon_page, MRRC_MON_REMOVE);
+	mrrc_mon_drain(fake);
+	ck_assert(!mrrc_mon_sees(fake, base, 4 * mon_page));
+	/* it is not watched any more */
+	remember_four();
+	mrrc_mon_unwatch(fake, base, 4 * mon_page);
+	ck_assert(mrrc_mon_sees(fake, base, 4 * mon_page));
+	mrrc_mon_unwatch_idle(fake);
+	ck_assert(!mrrc_mon_sees(fake, base, 4 * mon_page));
+}
+END_TEST
+
+/* At the limit of mappings, those that are watched for nothing go. */
+START_TEST(test_watch_limit)
+{
+	struct fake_mon *state = fake_mon_of(fake);
+
+	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page), 0);
+	mrrc_mon_unwatch(fake, base, mon_page);
+	state->watches = 0;
+	state->watch_rc = -ENOMEM;
+	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page), -ENOMEM);
+	ck_assert_uint_eq(state->watches, 2);
+	ck_assert_uint_eq(state->unwatches, 1);
+	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page), -ENOMEM);
+	ck_assert_uint_eq(state->watches, 3);
+}
+END_TEST
+
+/* ---- a fork while another thread opens a monitor ---- */
+
+static sem_t in_open, go_on;
+static atomic_bool opening;
+
+static int slow_open(struct mrrc_mon *self)
+{
+	atomic_store(&opening, true);
+	sem_post(&in_open);
+	sem_wait(&go_on);
+	atomic_store(&opening, false);
+	return fake_mon_ops.open(self);
+}
+
+static void *open_main(void *arg)
+{
+	struct mrrc_mon *other;
+
+	ops.open = slow_open;
+	if (!mrrc_mon_open_ops(&ops, NULL, &other))
+		mrrc_mon_close(other);
+	return NULL;
+}
+
+static void let_go(void)
+{
+	sem_post(&go_on);
+}
+
+START_TEST(test_fork_waits)
+{
+	pthread_t thread;
+	pid_t pid;
+
+	sem_init(&in_open, 0, 0);
+	sem_init(&go_on, 0, 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, open_main, NULL), 0);
+	sem_wait(&in_open);
+	/* once this thread is about to wait for the registry */
+	fault_at(FAULT_LOCK, let_go);
+	pid = fork();
+	if (!pid)
+		_exit(atomic_load(&opening));
+	fault_at(FAULT_LOCK, NULL);
+	let_go();
+	pthread_join(thread, NULL);
+	mon_expect_child(pid);
 }
 END_TEST
 
@@ -92,6 +189,9 @@ Suite *mon_event_suite(void)
 	tcase_add_loop_test(tcase, test_quiet_event_in_between, 0, 2);
 	tcase_add_test(tcase, test_odd_before_read);
 	tcase_add_test(tcase, test_seen_meanwhile);
+	tcase_add_test(tcase, test_seen_before);
+	tcase_add_test(tcase, test_watch_limit);
+	tcase_add_test(tcase, test_fork_waits);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
