@@ -14,7 +14,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "fault.h"
 #include "mon_fixture.h"
 #include "sys/vm.h"
 
@@ -303,82 +302,6 @@ START_TEST(test_probe)
 }
 END_TEST
 
-/* What the reader queued since the last look at the queue is not settled. */
-START_TEST(test_settle)
-{
-	char *ptr = mon_map(1);
-	uint64_t seq, now;
-	bool settled;
-
-	need_uffd();
-	ck_assert_int_eq(mon_watch(ptr, 1), 0);
-	mrrc_lock_acquire(&mon->lock);
-	munmap(ptr, mon_page);
-	seq = mrrc_mon_seq(mon);
-	settled = mon->ops->settle(mon);
-	now = mrrc_mon_seq(mon);
-	mrrc_lock_release(&mon->lock);
-	ck_assert(!settled);
-	ck_assert_uint_eq(now, seq);
-	expect(1, ptr, 1);
-}
-END_TEST
-
-#define OVERFLOW	80	/* more events than the queue has room for */
-
-/* What finds no room makes the last one larger, up or down. */
-START_TEST(test_overflow)
-{
-	char *ptr = mon_map(2 * OVERFLOW), *at = NULL;
-	struct mrrc_range *last = &mon_probe.got[0];
-	unsigned i;
-
-	need_uffd();
-	ck_assert_int_eq(mon_watch(ptr, 2 * OVERFLOW), 0);
-	mrrc_lock_acquire(&mon->lock);
-	for (i = 0; i < OVERFLOW; i++) {
-		at = ptr + 2 * (_i ? i : OVERFLOW - 1 - i) * mon_page;
-		munmap(at, mon_page);
-	}
-	mrrc_lock_release(&mon->lock);
-	ck_assert_uint_lt(mon_events(), OVERFLOW);
-	/* which is handled first */
-	ck_assert_uint_eq(_i ? last->end : last->start,
-			  (uintptr_t)at + (_i ? mon_page : 0));
-	ck_assert_uint_eq(last->end - last->start,
-			  (2 * (OVERFLOW - mon_probe.count) + 1) * mon_page);
-	munmap(ptr, 2 * OVERFLOW * mon_page);
-}
-END_TEST
-
-static atomic_uint early;
-
-static void look_at_seq(void)
-{
-	if (!(mrrc_mon_seq(mon) & 1))
-		atomic_fetch_add(&early, 1);
-}
-
-/* Whoever looks at seq once an event was read must find it odd. */
-START_TEST(test_odd_before_read)
-{
-	char *ptr = mon_map(2);
-
-	need_uffd();
-	ck_assert_int_eq(mon_watch(ptr, 2), 0);
-	mon_events();
-	atomic_store(&early, 0);
-	fault_at_read(look_at_seq);
-	/* read by the reader, then by whoever drains */
-	munmap(ptr, mon_page);
-	mrrc_mon_drain(mon);
-	fault_at_read(NULL);
-	ck_assert_uint_eq(early, 0);
-	expect(1, ptr, 1);
-	munmap(ptr + mon_page, mon_page);
-}
-END_TEST
-
 START_TEST(test_fail)
 {
 	struct mrrc_mon *other;
@@ -426,9 +349,6 @@ Suite *uffd_suite(void)
 	tcase_add_test(tcase, test_refused);
 	tcase_add_test(tcase, test_huge);
 	tcase_add_test(tcase, test_probe);
-	tcase_add_test(tcase, test_settle);
-	tcase_add_loop_test(tcase, test_overflow, 0, 2);
-	tcase_add_test(tcase, test_odd_before_read);
 	tcase_add_test(tcase, test_fail);
 	suite_add_tcase(suite, tcase);
 	return suite;
