@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -211,7 +212,7 @@ START_TEST(test_overflow)
 {
 	char *ptr = mon_map(2 * OVERFLOW), *at = NULL;
 	struct mrrc_range *last = &mon_probe.got[0];
-	unsigned i;
+	unsigned i, count;
 
 	need_uffd();
 	ck_assert_int_eq(mon_watch(ptr, 2 * OVERFLOW), 0);
@@ -225,9 +226,55 @@ START_TEST(test_overflow)
 	/* which is handled first */
 	ck_assert_uint_eq(_i ? last->end : last->start,
 			  (uintptr_t)at + (_i ? mon_page : 0));
+	count = mon_probe.count;
 	ck_assert_uint_eq(last->end - last->start,
-			  (2 * (OVERFLOW - mon_probe.count) + 1) * mon_page);
+			  (2 * (OVERFLOW - count) + 1) * mon_page);
+	/* what is still mapped there is not watched any more */
+	munmap(at - (_i ? 1 : -1) * mon_page, mon_page);
+	ck_assert_uint_eq(mon_events(), count);
 	munmap(ptr, 2 * OVERFLOW * mon_page);
+}
+END_TEST
+
+static atomic_bool handled;
+static atomic_uint disturbed;
+static pthread_t reads;
+
+static void on_signal(int sig)
+{
+	atomic_store(&handled, true);
+}
+
+static void disturb(void)
+{
+	int cancel;
+
+	if (!pthread_equal(pthread_self(), reads))
+		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	pthread_setcancelstate(cancel, NULL);
+	raise(SIGUSR1);
+	if (cancel != PTHREAD_CANCEL_DISABLE || atomic_load(&handled))
+		atomic_fetch_add(&disturbed, 1);
+}
+
+/* While events are read no handler runs, and no thread is cancelled. */
+START_TEST(test_undisturbed)
+{
+	const struct sigaction act = { .sa_handler = on_signal };
+	struct sigaction old;
+
+	need_uffd();
+	ck_assert_int_eq(sigaction(SIGUSR1, &act, &old), 0);
+	reads = pthread_self();
+	atomic_store(&disturbed, 0);
+	atomic_store(&handled, false);
+	fault_at_read(disturb);
+	mrrc_mon_drain(mon);
+	fault_at_read(NULL);
+	sigaction(SIGUSR1, &old, NULL);
+	ck_assert_uint_eq(disturbed, 0);
+	ck_assert(handled);
 }
 END_TEST
 
@@ -278,6 +325,7 @@ Suite *mon_event_suite(void)
 	tcase_add_checked_fixture(tcase, mon_setup, mon_teardown);
 	tcase_add_test(tcase, test_settle);
 	tcase_add_loop_test(tcase, test_overflow, 0, 2);
+	tcase_add_test(tcase, test_undisturbed);
 	tcase_add_test(tcase, test_uffd_odd_before_read);
 	suite_add_tcase(suite, tcase);
 	return suite;

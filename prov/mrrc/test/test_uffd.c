@@ -17,6 +17,10 @@
 #include "mon_fixture.h"
 #include "sys/vm.h"
 
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP	4
+#endif
+
 static void expect(unsigned count, void *ptr, size_t pages)
 {
 	ck_assert_uint_eq(mon_events(), count);
@@ -85,6 +89,24 @@ START_TEST(test_remap)
 	/* Nobody asked to watch the new place. */
 	munmap(to, 8 * mon_page);
 	ck_assert_uint_eq(mon_events(), count);
+}
+END_TEST
+
+/* The pages go, the mapping stays: no unmap is reported. */
+START_TEST(test_remap_stays)
+{
+	char *ptr = mon_map(4), *to;
+
+	need_uffd();
+	ck_assert_int_eq(mon_watch(ptr, 4), 0);
+	to = mremap(ptr, 4 * mon_page, 4 * mon_page,
+		    MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
+	if (to == MAP_FAILED)
+		skip("not by this kernel");
+	ck_assert(mon_told(ptr, 4));
+	ck_assert(mon_told(to, 4));
+	munmap(ptr, 4 * mon_page);
+	munmap(to, 4 * mon_page);
 }
 END_TEST
 
@@ -342,6 +364,7 @@ Suite *uffd_suite(void)
 	tcase_add_loop_test(tcase, test_events, 0,
 			    sizeof(changes) / sizeof(changes[0]));
 	tcase_add_test(tcase, test_remap);
+	tcase_add_test(tcase, test_remap_stays);
 	tcase_add_test(tcase, test_remap_shrink);
 	tcase_add_test(tcase, test_unwatched);
 	tcase_add_test(tcase, test_idle);
