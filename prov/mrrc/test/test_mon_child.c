@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -80,29 +81,35 @@ START_TEST(test_fork)
 }
 END_TEST
 
+static void close_in_child(void)
+{
+	alarm(20);
+	if (mrrc_mon_works(mon))
+		_exit(1);
+	mrrc_mon_unsubscribe(mon, &mon_probe.sub);
+	mrrc_mon_close(mon);
+	_exit(0);
+}
+
 /* While another thread keeps the monitor busy. */
 START_TEST(test_fork_busy)
 {
 	atomic_bool stop = false;
 	pthread_t thread;
+	int i, status = 0;
 	pid_t pid;
-	int i;
 
 	need_uffd();
 	ck_assert_int_eq(pthread_create(&thread, NULL, mon_churn, &stop), 0);
-	for (i = 0; i < 20; i++) {
+	for (i = 0; i < 20 && !status; i++) {
 		pid = fork();
-		if (!pid) {
-			if (mrrc_mon_works(mon))
-				_exit(1);
-			mrrc_mon_unsubscribe(mon, &mon_probe.sub);
-			mrrc_mon_close(mon);
-			_exit(0);
-		}
-		mon_expect_child(pid);
+		if (!pid)
+			close_in_child();
+		waitpid(pid, &status, 0);
 	}
 	atomic_store(&stop, true);
 	pthread_join(thread, NULL);
+	ck_assert_int_eq(status, 0);
 	ck_assert(mrrc_mon_works(mon));
 }
 END_TEST
@@ -131,12 +138,8 @@ START_TEST(test_fork_locked)
 			 0);
 	pthread_barrier_wait(&barrier);
 	pid = fork();
-	if (!pid) {
-		alarm(20);
-		mrrc_mon_unsubscribe(mon, &mon_probe.sub);
-		mrrc_mon_close(mon);
-		_exit(0);
-	}
+	if (!pid)
+		close_in_child();
 	pthread_barrier_wait(&barrier);
 	pthread_join(thread, NULL);
 	pthread_barrier_destroy(&barrier);
