@@ -6,15 +6,18 @@ void ft_core_ops(const char *name, struct ft_core_ops *ops)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
 	struct fi_eq_attr eq_attr = { 0 };
+	struct fi_cq_attr cq_attr = { .wait_obj = FI_WAIT_NONE };
+	const bool rxm = strchr(name, ';');
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_ep *ep;
 	struct fid_eq *eq;
+	struct fid_cq *cq;
 
 	FT_CHECK(hints, "fi_allocinfo");
 	hints->fabric_attr->prov_name = strdup(name);
-	hints->ep_attr->type = FI_EP_MSG;
-	hints->caps = FI_MSG | FI_RMA;
+	hints->ep_attr->type = rxm ? FI_EP_RDM : FI_EP_MSG;
+	hints->caps = FI_MSG | FI_RMA | (rxm ? FI_TAGGED : 0);
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
 				      FI_MR_PROV_KEY;
 	FT_CALL(fi_getinfo(FT_FIVERSION, ft_opts.addr, NULL, FI_SOURCE, hints,
@@ -22,10 +25,15 @@ void ft_core_ops(const char *name, struct ft_core_ops *ops)
 	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
 	FT_CALL(fi_eq_open(fabric, &eq_attr, &eq, NULL));
 	FT_CALL(fi_domain(fabric, info, &domain, NULL));
+	FT_CALL(fi_cq_open(domain, &cq_attr, &cq, NULL));
 	FT_CALL(fi_endpoint(domain, info, &ep, NULL));
 	ops->msg = ep->msg;
 	ops->rma = ep->rma;
+	ops->tagged = ep->tagged;
+	ops->cq = cq->ops;
+	ops->mr = domain->mr;
 	FT_CALL(fi_close(&ep->fid));
+	FT_CALL(fi_close(&cq->fid));
 	FT_CALL(fi_close(&domain->fid));
 	FT_CALL(fi_close(&eq->fid));
 	FT_CALL(fi_close(&fabric->fid));

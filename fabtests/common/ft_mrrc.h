@@ -94,12 +94,16 @@ int ft_done(void);
 /* Over this core? ft_core("verbs") */
 bool ft_core(const char *name);
 /*
- * The core's own calls for connected endpoints: where it keeps them in tables
- * that all its endpoints have, as tcp does, what is put there is called.
+ * The core's own calls, of connected endpoints or with ofi_rxm of reliable
+ * datagrams: where it keeps them in tables that all its objects have, as tcp
+ * does, what is put there is called.
  */
 struct ft_core_ops {
 	struct fi_ops_msg *msg;
 	struct fi_ops_rma *rma;
+	struct fi_ops_tagged *tagged;
+	struct fi_ops_cq *cq;
+	struct fi_ops_mr *mr;
 };
 void ft_core_ops(const char *name, struct ft_core_ops *ops);
 /* Over ofi_rxm? */

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_claims: each operation ends once, whoever reads its completion. A
+ * core that completes one twice; threads that read a queue, or close its
+ * endpoint, at the same time; an endpoint that is closed while a thread has a
+ * completion of it that is not told yet; and what is not to end.
+ *
+ * The core's table of calls, which all its queues have, is made to.
+ */
+#include "ft_mrrc.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define SMALL	1000		/* is copied */
+#define BIG	(1UL << 20)
+#define COST	"a=1000,b=19000,c=0,d=1000,copy=4000"
+
+static struct ft_pair pair;
+static char *out, *in;
+
+/* ---- the core ------------------------------------------------------------ */
+
+static struct fi_ops_cq core;
+static struct fid_cq *queue;	/* of which all that is */
+
+/* Completes once more what it has completed. */
+static struct fi_cq_data_entry last;
+static bool twice, again;
+
+static ssize_t twice_read(struct fid_cq *cq, void *buf, size_t count)
+{
+	ssize_t ret;
+
+	if (again && cq == queue) {
+		memcpy(buf, &last, sizeof(last));
+		again = false;
+		return 1;
+	}
+	ret = core.read(cq, buf, count);
+	if (ret > 0 && twice) {
+		memcpy(&last, buf, sizeof(last));
+		queue = cq;
+		twice = false;
+		again = true;
+	}
+	return ret;
+}
+
+/* Takes its time for each read; tcp's own is another call of the table. */
+static atomic_bool reading, together;
+static _Thread_local int depth;
+
+static void read_begins(void)
+{
+	int i;
+
+	if (depth++)
+		return;
+	if (atomic_exchange(&reading, true))
+		atomic_store(&together, true);
+	for (i = 0; i < 100 && !atomic_load(&together); i++)
+		usleep(1000);
+}
+
+static ssize_t read_ends(ssize_t ret)
+{
+	if (!--depth)
+		atomic_store(&reading, false);
+	return ret;
+}
+
+static ssize_t slow_read(struct fid_cq *cq, void *buf, size_t count)
+{
+	read_begins();
+	return read_ends(core.read(cq, buf, count));
+}
+
+static ssize_t slow_readfrom(struct fid_cq *cq, void *buf, size_t count,
+			     fi_addr_t *src)
+{
+	read_begins();
+	return read_ends(core.readfrom(cq, buf, count, src));
+}
+
+/* Has a completion, and does not return it yet. */
+static atomic_bool waits, has, may_return;
+
+static ssize_t held_sread(struct fid_cq *cq, void *buf, size_t count,
+			  const void *cond, int timeout)
+{
+	ssize_t ret;
+
+	atomic_store(&waits, true);
+	ret = core.sread(cq, buf, count, cond, timeout);
+	if (ret <= 0)
+		return ret;
+	atomic_store(&has, true);
+	while (!atomic_load(&may_return))
+		usleep(1000);
+	return ret;
+}
+
+/* ---- operations ---------------------------------------------------------- */
+
+static void post_recv(struct ft_ep *ep, char *buf, size_t len)
+{
+	FT_CALL(fi_recv(ep->ep, buf, len, NULL, 0, buf));
+}
+
+static void check_posted(struct ft_dom *dom, uint64_t want, const char *when)
+{
+	struct fi_mrrc_stats st;
+
+	ft_stats(dom, &st);
+	FT_CHECK(st.posts - st.completions == want, "%s: %" PRIu64
+		 " operations under way, not %" PRIu64, when,
+		 st.posts - st.completions, want);
+}
+
+static void until(atomic_bool *flag, const char *what)
+{
+	uint64_t end = ft_limit_us() + 30000000;
+
+	while (!atomic_load(flag)) {
+		ft_poll(&pair.c);
+		FT_CHECK(ft_limit_us() < end, "%s", what);
+	}
+}
+
+static void completed_twice(struct fi_ops_cq *ops)
+{
+	struct ft_comp comp;
+
+	ft_stage("completed twice");
+	ops->read = twice_read;
+	post_recv(&pair.s, in, BIG);
+	ft_fill(out, BIG, 1);
+	FT_CALL(fi_send(pair.c.ep, out, BIG, NULL, 0, out));
+	ft_wait(&pair.c, FT_TX, &comp);
+	twice = true;
+	ft_wait(&pair.s, FT_RX, &comp);
+	FT_CHECK(comp.ctx == in, "context %p", comp.ctx);
+	ft_expect_none(&pair.s, 2);
+	FT_CHECK(!twice && !again, "it was not completed twice");
+	*ops = core;
+	ft_check_idle(&pair.dom[0], "completed twice");
+	ft_verify_pair(&pair.c, out, in, BIG, 2);
+	ft_verify_pair(&pair.s, out, in, BIG, 3);
+}
+
+/* ---- several threads ----------------------------------------------------- */
+
+static void *read_main(void *arg)
+{
+	ssize_t ret = fi_cq_read(pair.s.cq[FT_RX], arg, 1);
+
+	FT_CHECK(ret == -FI_EAGAIN, "fi_cq_read: %zd", ret);
+	return NULL;
+}
+
+static void read_once(void)
+{
+	struct fi_cq_data_entry entry;
+
+	read_main(&entry);
+}
+
+static void read_source(void)
+{
+	struct fi_cq_data_entry entry;
+	fi_addr_t src;
+	ssize_t ret;
+
+	ret = fi_cq_readfrom(pair.s.cq[FT_RX], &entry, 1, &src);
+	FT_CHECK(ret == -FI_EAGAIN, "fi_cq_readfrom: %zd", ret);
+}
+
+static void close_ep(void)
+{
+	FT_CALL(fi_close(&pair.s.ep->fid));
+	pair.s.ep = NULL;
+}
+
+/* Reading the core and claiming what it says is one step. */
+static void one_by_one(struct fi_ops_cq *ops, void (*other)(void),
+		       const char *what)
+{
+	struct fi_cq_data_entry entry;
+	pthread_t thread;
+
+	ft_stage("%s, beside a read", what);
+	ops->read = slow_read;
+	ops->readfrom = slow_readfrom;
+	atomic_store(&together, false);
+	FT_CHECK(!pthread_create(&thread, NULL, read_main, &entry), "thread");
+	while (!atomic_load(&reading))
+		usleep(100);
+	other();
+	pthread_join(thread, NULL);
+	*ops = core;
+	FT_CHECK(!atomic_load(&together), "two threads read the core");
+	if (!pair.s.ep)
+		ft_reconnect(&pair);
+}
+
+static void *sread_main(void *arg)
+{
+	struct fi_cq_data_entry entry = { 0 };
+	void **context = arg;
+	ssize_t ret;
+
+	ret = fi_cq_sread(pair.s.cq[FT_RX], &entry, 1, NULL, -1);
+	FT_CHECK(ret == 1 || ret == -FI_EAGAIN, "fi_cq_sread: %zd", ret);
+	*context = ret == 1 ? entry.op_context : NULL;
+	return NULL;
+}
+
+/*
+ * The endpoint goes while a thread is about to tell of a completion: that one
+ * is told, unless its data would have to be brought to a buffer that is the
+ * application's again. What else was posted ends when that thread is through.
+ */
+static void closed_meanwhile(struct fi_ops_cq *ops, size_t len)
+{
+	const bool copied = len == SMALL;
+	pthread_t thread;
+	void *context;
+	size_t i;
+
+	ft_stage("closed beside a thread with a completion, %zu bytes", len);
+	pair.s.quiet[FT_RX] = true;
+	ops->sread = held_sread;
+	atomic_store(&waits, false);
+	atomic_store(&has, false);
+	atomic_store(&may_return, false);
+	/* nobody has used this */
+	ft_map(in, 2 * BIG);
+	memset(in, 0x5a, 2 * BIG);
+	post_recv(&pair.s, in, len);
+	post_recv(&pair.s, in + BIG, len);
+	FT_CHECK(!pthread_create(&thread, NULL, sread_main, &context),
+		 "thread");
+	until(&waits, "nobody waits");
+	memset(out, 1, len);
+	FT_CALL(fi_send(pair.c.ep, out, len, NULL, 0, out));
+	until(&has, "nothing comes");
+	close_ep();
+	check_posted(&pair.dom[0], 2, "closed");
+	/* the buffer is the application's again */
+	memset(in, 0x5a, copied ? len : 0);
+	atomic_store(&may_return, true);
+	while (pthread_tryjoin_np(thread, NULL)) {
+		FT_CALL(fi_cq_signal(pair.s.cq[FT_RX]));
+		usleep(1000);
+	}
+	*ops = core;
+	FT_CHECK(context == (copied ? NULL : in), "context %p of %p", context,
+		 in);
+	for (i = 0; copied && i < len; i++)
+		FT_CHECK(in[i] == 0x5a, "byte %zu was written", i);
+	ft_check_idle(&pair.dom[0], "closed");
+	ft_reconnect(&pair);
+}
+
+/* ---- what a close ends, and what it does not ----------------------------- */
+
+/* tcp gives receives back at once: the application gets its own. */
+static void check_given_back(void)
+{
+	struct fi_cq_err_entry err = { 0 };
+	struct fi_cq_data_entry entry;
+	ssize_t ret;
+
+	ret = fi_cq_read(pair.s.cq[FT_RX], &entry, 1);
+	FT_CHECK(ret == -FI_EAVAIL, "fi_cq_read: %zd", ret);
+	ret = fi_cq_readerr(pair.s.cq[FT_RX], &err, 0);
+	FT_CHECK(ret == 1 && err.err == FI_ECANCELED && err.op_context == in,
+		 "fi_cq_readerr: %zd, error %d, context %p", ret, err.err,
+		 err.op_context);
+	check_posted(&pair.dom[0], 0, "given back");
+}
+
+static void closed(void)
+{
+	ft_stage("given back");
+	pair.s.quiet[FT_RX] = true;
+	post_recv(&pair.s, in, BIG);
+	close_ep();
+	check_given_back();
+	ft_reconnect(&pair);
+}
+
+/* The operations of others, and of a domain that does not close. */
+static void others(void)
+{
+	struct ft_comp comp;
+	struct ft_ep s, c;
+
+	ft_stage("another's operations");
+	ft_connect(&pair, &s, &c);
+	post_recv(&s, in, BIG);
+	FT_CHECK(fi_close(&pair.dom[0].domain->fid) == -FI_EBUSY,
+		 "a domain closes over its endpoints");
+	check_posted(&pair.dom[0], 1, "the domain is in use");
+	ft_ep_close(&pair.s);
+	ft_ep_close(&pair.c);
+	check_posted(&pair.dom[0], 1, "another endpoint closed");
+	ft_fill(out, BIG, 7);
+	FT_CALL(fi_send(c.ep, out, BIG, NULL, 0, out));
+	ft_wait(&c, FT_TX, &comp);
+	ft_wait(&s, FT_RX, &comp);
+	FT_CHECK_BUF(in, BIG, 7, "beside a close");
+	ft_ep_close(&s);
+	ft_ep_close(&c);
+	ft_connect(&pair, &pair.s, &pair.c);
+}
+
+/* Nobody waits for these, and their errors are told all the same. */
+static void silent_error(void)
+{
+	struct iovec iov = { in, BIG };
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .context = in,
+	};
+	struct ft_attr attr = FT_ATTR;
+
+	ft_stage("an error of a silent receive");
+	attr.rx_selective = true;
+	ft_pair_open(&pair, &attr);
+	pair.s.quiet[FT_RX] = true;
+	FT_CALL(fi_recvmsg(pair.s.ep, &msg, 0));
+	FT_CALL(fi_cancel(&pair.s.ep->fid, in));
+	check_given_back();
+	ft_pair_close(&pair);
+}
+
+int main(int argc, char **argv)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct ft_core_ops table;
+
+	setenv("FI_OFI_MRRC_BOUNCE_SIZE", "64K", 1);
+	setenv("FI_OFI_MRRC_COST", COST, 1);
+	ft_init(argc, argv);
+	if (ft_opts.raw || ft_rdm() || !ft_core("tcp"))
+		ft_skip("of tcp it is known what it has");
+	ft_core_ops("tcp", &table);
+	core = *table.cq;
+	out = ft_map(NULL, BIG);
+	in = ft_map(NULL, 2 * BIG);
+	attr.wait_obj = FI_WAIT_UNSPEC;
+	attr.threading = FI_THREAD_SAFE;
+	ft_pair_open(&pair, &attr);
+	completed_twice(table.cq);
+	one_by_one(table.cq, read_once, "a read");
+	one_by_one(table.cq, read_source, "a read with a source");
+	one_by_one(table.cq, close_ep, "a close");
+	closed_meanwhile(table.cq, BIG);
+	closed_meanwhile(table.cq, SMALL);
+	closed();
+	others();
+	ft_pair_close(&pair);
+	silent_error();
+	ft_unmap(out, BIG);
+	ft_unmap(in, 2 * BIG);
+	return ft_done();
+}
