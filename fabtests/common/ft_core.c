@@ -7,12 +7,14 @@ void ft_core_ops(const char *name, struct ft_core_ops *ops)
 	struct fi_info *hints = fi_allocinfo(), *info;
 	struct fi_eq_attr eq_attr = { 0 };
 	struct fi_cq_attr cq_attr = { .wait_obj = FI_WAIT_NONE };
+	struct fi_av_attr av_attr = { .type = FI_AV_UNSPEC };
 	const bool rxm = strchr(name, ';');
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_ep *ep;
 	struct fid_eq *eq;
 	struct fid_cq *cq;
+	struct fid_av *av;
 
 	FT_CHECK(hints, "fi_allocinfo");
 	hints->fabric_attr->prov_name = strdup(name);
@@ -27,12 +29,19 @@ void ft_core_ops(const char *name, struct ft_core_ops *ops)
 	FT_CALL(fi_domain(fabric, info, &domain, NULL));
 	FT_CALL(fi_cq_open(domain, &cq_attr, &cq, NULL));
 	FT_CALL(fi_endpoint(domain, info, &ep, NULL));
+	if (rxm) {	/* which does not close without */
+		FT_CALL(fi_av_open(domain, &av_attr, &av, NULL));
+		FT_CALL(fi_ep_bind(ep, &av->fid, 0));
+		FT_CALL(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV));
+	}
 	ops->msg = ep->msg;
 	ops->rma = ep->rma;
 	ops->tagged = ep->tagged;
 	ops->cq = cq->ops;
 	ops->mr = domain->mr;
 	FT_CALL(fi_close(&ep->fid));
+	if (rxm)
+		FT_CALL(fi_close(&av->fid));
 	FT_CALL(fi_close(&cq->fid));
 	FT_CALL(fi_close(&domain->fid));
 	FT_CALL(fi_close(&eq->fid));

@@ -211,6 +211,62 @@ static void all_keys(void)
 	ft_unmap(p, 2 * CACHED * FT_PAGE);
 }
 
+/* ---- a core where keys are taken ----------------------------------------- */
+
+static struct fi_ops_mr core;
+static unsigned taken;		/* so many from now on */
+
+static int taken_regattr(struct fid *fid, const struct fi_mr_attr *attr,
+			 uint64_t flags, struct fid_mr **mr)
+{
+	if (!taken)
+		return core.regattr(fid, attr, flags, mr);
+	taken--;
+	return -FI_ENOKEY;
+}
+
+static int taken_regv(struct fid *fid, const struct iovec *iov, size_t count,
+		      uint64_t access, uint64_t offset, uint64_t key,
+		      uint64_t flags, struct fid_mr **mr, void *context)
+{
+	if (!taken)
+		return core.regv(fid, iov, count, access, offset, key, flags,
+				 mr, context);
+	taken--;
+	return -FI_ENOKEY;
+}
+
+/* The provider takes another key, and gives way to who chose one. */
+static void taken_keys(void)
+{
+	struct ft_core_ops ops;
+	struct fi_mrrc_stats st;
+	struct fid_mr *mr;
+	char *p;
+
+	if (ft_opts.raw || ft_rdm() || !ft_core("tcp"))
+		return;
+	ft_stage("keys that are taken");
+	p = ft_map(NULL, LEN);
+	ft_core_ops("tcp", &ops);
+	core = *ops.mr;
+	ops.mr->regattr = taken_regattr;
+	ops.mr->regv = taken_regv;
+	taken = 3;
+	ft_verify_pair(&pair.c, p, in, LEN, 1);
+	FT_CHECK(!taken, "nothing was registered");
+	ft_stats(&pair.dom[1], &st);
+	FT_CHECK(!st.registration_failures, "%" PRIu64 " failures",
+		 st.registration_failures);
+	taken = ft_caches(&pair.dom[1]);
+	FT_CALL(reg_key(5, &mr));
+	FT_CALL(fi_close(&mr->fid));
+	taken = 2;
+	FT_CHECK(reg_key(5, &mr) == -FI_ENOKEY, "another's key");
+	*ops.mr = core;
+	ft_unmap(p, LEN);
+}
+
 static ssize_t write_flags(void *ctx, uint64_t key, uint64_t flags)
 {
 	struct iovec iov = { out, LEN };
@@ -370,6 +426,7 @@ int main(int argc, char **argv)
 	side_by_side();
 	chosen_keys();
 	all_keys();
+	taken_keys();
 	forms();
 	views();
 	for (i = 0; i < 5; i++) {

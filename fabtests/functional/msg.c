@@ -268,6 +268,37 @@ static void origins(struct ft_pair *pair)
 	free(heap[1]);
 }
 
+/* The core copies it in the call: nothing is registered, nor remembered. */
+static void injected(struct ft_pair *pair)
+{
+	char buf[16] = "injected", got[16];
+	struct iovec iov = { buf, sizeof(buf) };
+	const struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = pair->c.to,
+		.context = buf,
+	};
+	struct fi_mrrc_stats before, after;
+	struct ft_comp comp;
+
+	ft_stage("FI_INJECT");
+	ft_stats(&pair->dom[1], &before);
+	FT_POST(&pair->s, fi_recv(pair->s.ep, got, sizeof(got),
+				  ft_desc(&pair->dom[0], got, sizeof(got)),
+				  FT_ANY, got));
+	FT_POST(&pair->c, fi_sendmsg(pair->c.ep, &msg,
+				     FI_INJECT | FI_COMPLETION));
+	ft_stats(&pair->dom[1], &after);
+	memset(buf, 0, sizeof(buf));
+	FT_CHECK(after.posts == before.posts &&
+		 after.lookups == before.lookups, "%" PRIu64 " posts, %" PRIu64
+		 " lookups", after.posts - before.posts,
+		 after.lookups - before.lookups);
+	ft_wait(&pair->s, FT_RX, &comp);
+	ft_wait(&pair->c, FT_TX, &comp);
+	FT_CHECK(!strcmp(got, "injected"), "other data");
+	ft_release(&pair->dom[0]);
+}
+
 static void run(enum fi_cq_format format)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -278,6 +309,7 @@ static void run(enum fi_cq_format format)
 	attr.format = format;
 	ft_pair_open(&pair, &attr);
 	origins(&pair);
+	injected(&pair);
 	ft_expect_none(&pair.c, 20);
 	ft_expect_none(&pair.s, 1);
 	if (ft_stats(&pair.dom[1], &st)) {

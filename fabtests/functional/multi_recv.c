@@ -315,6 +315,60 @@ static void cancelled(void)
 	}
 }
 
+/* ---- a buffer that is used up before the call returns -------------------- */
+
+static struct fi_ops_msg core;
+static bool read_early;
+
+/* Another thread has read all of it when the core says that it has failed. */
+static ssize_t read_recvmsg(struct fid_ep *ep, const struct fi_msg *msg,
+			    uint64_t flags)
+{
+	uint64_t end = ft_limit_us() + 30000000;
+	ssize_t ret = core.recvmsg(ep, msg, flags);
+
+	while (!rooms[0].over && ft_limit_us() < end)
+		progress();
+	read_early = rooms[0].over;
+	return ret ? ret : -FI_ENOMEM;
+}
+
+static void used_up(void)
+{
+	struct iovec iov = { rooms[0].base, ROOM };
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = FT_ANY,
+		.context = &rooms[0],
+	};
+	struct ft_core_ops ops;
+	ssize_t ret;
+
+	if (ft_opts.raw || !ft_rxm() || !ft_core("tcp") || !all_works())
+		return;
+	ft_stage("a buffer that is used up, and refused");
+	/* those of before may be held until the endpoint closes */
+	ft_reconnect(&pair);
+	pair.s.quiet[FT_RX] = true;
+	set_least();
+	begin();
+	lens[0] = ROOM - 100;
+	ft_fill(out, lens[0], 0);
+	FT_POST(&pair.c, fi_send(pair.c.ep, out, lens[0], NULL, pair.c.to,
+				 out));
+	sent++;
+	ft_core_ops("tcp;ofi_rxm", &ops);
+	core = *ops.msg;
+	ops.msg->recvmsg = read_recvmsg;
+	rooms[0].over = false;
+	ret = fi_recvmsg(pair.s.ep, &msg, FI_MULTI_RECV);
+	*ops.msg = core;
+	FT_CHECK(ret == -FI_ENOMEM && read_early && received == 1,
+		 "%zd, %u messages", ret, received);
+	ft_check_idle(&pair.dom[0], "used up early");
+}
+
+/* ---- ofi_rxm's limits ---------------------------------------------------- */
+
 /*
  * ofi_rxm runs out of entries while it places what came before the buffer:
  * the call fails, and some messages complete all the same, as the buffer's.
@@ -427,6 +481,7 @@ int main(int argc, char **argv)
 	cut_off();
 	if (all_works())
 		cancelled();
+	used_up();
 	ft_unmap(in, BUFS * ROOM);
 	ft_unmap(out, WINDOW * 2 * LONG);
 	ft_pair_close(&pair);

@@ -239,7 +239,7 @@ static void given(void)
 static void wrong(void)
 {
 	struct fi_context ctx = { { 0 } };
-	struct fi_context wild = { { in, in, in, in } };
+	struct fi_context wild = { { in, in, in, in } }, copy;
 	ssize_t ret;
 
 	if (ft_opts.raw)
@@ -254,12 +254,48 @@ static void wrong(void)
 	peek_found(7, &ctx, FI_CLAIM, 100);
 	ret = trecvmsg(7, in, 100, NULL, FI_CLAIM | FI_COMPLETION);
 	FT_CHECK(ret == -FI_EINVAL, "no context: %zd", ret);
+	copy = ctx;
+	ret = trecvmsg(7, in, 100, &copy, FI_CLAIM | FI_COMPLETION);
+	FT_CHECK(ret == -FI_EINVAL, "another context: %zd", ret);
 	FT_POST(&pair.s, trecvmsg(7, in, 100, &ctx, FI_CLAIM |
 				  FI_COMPLETION));
 	ret = trecvmsg(7, in, 100, &ctx, FI_CLAIM | FI_COMPLETION);
 	FT_CHECK(ret == -FI_EINVAL, "claimed twice: %zd", ret);
 	received(&ctx, in, 100, 7);
 	sent(7);
+	release();
+}
+
+static ssize_t full_trecvmsg(struct fid_ep *ep,
+			     const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	(void) ep, (void) msg, (void) flags;
+	return -FI_EAGAIN;
+}
+
+/* A core that takes nothing: the message is still there. */
+static void refused(void)
+{
+	struct fi_ops_tagged ops;
+	struct ft_core_ops core;
+	struct fi_context ctx;
+	ssize_t ret;
+
+	if (ft_opts.raw || !ft_rxm() || !ft_core("tcp"))
+		return;
+	ft_stage("a claim that the core refuses");
+	ft_core_ops("tcp;ofi_rxm", &core);
+	send_one(10, 100, 10);
+	peek_found(10, &ctx, FI_CLAIM, 100);
+	ops = *core.tagged;
+	core.tagged->recvmsg = full_trecvmsg;
+	ret = trecvmsg(10, in, 100, &ctx, FI_CLAIM | FI_COMPLETION);
+	*core.tagged = ops;
+	FT_CHECK(ret == -FI_EAGAIN, "taken: %zd", ret);
+	FT_POST(&pair.s, trecvmsg(10, in, 100, &ctx, FI_CLAIM |
+				  FI_COMPLETION));
+	received(&ctx, in, 100, 10);
+	sent(10);
 	release();
 }
 
@@ -299,6 +335,7 @@ static void session(bool selective)
 		several();
 		given();
 		wrong();
+		refused();
 		forgotten();
 	}
 	ft_pair_close(&pair);

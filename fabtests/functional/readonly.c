@@ -266,6 +266,11 @@ static void bad_arguments(void)
 	struct iovec iov[2] = { { in, LEN }, { NULL, 8 } };
 	struct iovec wrap[2] = { { in, SIZE_MAX }, { in, 2 } };
 	struct iovec many[4096];
+	char context[1024] = { 0 };
+	const struct fi_msg trigger = {
+		.msg_iov = iov, .iov_count = 1, .addr = pair.c.to,
+		.context = context,
+	};
 	size_t i;
 	struct ft_comp comp;
 	ssize_t ret;
@@ -293,6 +298,8 @@ static void bad_arguments(void)
 		many[i] = (struct iovec) { in, 1 };
 	ret = fi_sendv(pair.c.ep, many, NULL, 4096, pair.c.to, many);
 	FT_CHECK(ret < 0 && ret != -FI_EAGAIN, "4096 iovs: %zd", ret);
+	ret = fi_sendmsg(pair.c.ep, &trigger, FI_TRIGGER);
+	FT_CHECK(ret == -FI_EOPNOTSUPP, "a triggered operation: %zd", ret);
 	alive("wrong arguments");
 
 	ft_stage("NULL without a length");
