@@ -7,6 +7,10 @@
  */
 #include "ft_mrrc.h"
 
+#ifndef FI_AUTH_KEY		/* since 1.20 */
+#define FI_AUTH_KEY	(1ULL << 57)
+#endif
+
 #include <sys/wait.h>
 
 #define LEN    (2 * FT_PAGE)
@@ -102,6 +106,10 @@ static void peers(void)
 	struct fi_cq_attr cq_attr = { .flags = FI_PEER };
 	struct fi_cntr_attr cntr_attr = { .flags = FI_PEER };
 	struct fi_av_attr av_attr = { .flags = FI_PEER };
+	struct iovec iov = { buf, LEN };
+	struct fi_mr_attr mr_attr = {
+		.mr_iov = &iov, .iov_count = 1, .access = FI_SEND,
+	};
 	struct ft_dom *dom = &pair.dom[0];
 	struct fid_domain *domain;
 	struct fid_cntr *cntr;
@@ -109,6 +117,7 @@ static void peers(void)
 	struct fid_cq *cq;
 	struct fid_eq *eq;
 	struct fid_av *av;
+	struct fid_mr *mr;
 
 	ft_stage("peers' objects");
 #define REFUSED(call) FT_CHECK((call) == -FI_ENOSYS, "not refused: " #call)
@@ -118,6 +127,7 @@ static void peers(void)
 	REFUSED(fi_cntr_open(dom->domain, &cntr_attr, &cntr, buf));
 	REFUSED(fi_av_open(dom->domain, &av_attr, &av, buf));
 	REFUSED(fi_endpoint2(dom->domain, dom->info, &ep, FI_PEER, buf));
+	REFUSED(fi_mr_regattr(dom->domain, &mr_attr, FI_AUTH_KEY, &mr));
 }
 
 #if FI_MAJOR_VERSION >= 2
