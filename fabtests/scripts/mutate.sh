@@ -316,6 +316,8 @@ main()
 		die "the copies cannot be built: $WORK/log/build.log"
 	}
 	unset FI_PROVIDER FI_HOOK FI_PROVIDER_PATH
+	# as test.sh without --all: that is to see them
+	export FT_PERCENT=20 HEAP_OPERATIONS=20000 MRRC_RACE_MS=100
 	out=$WORK/log/results
 	(unchanged) | tee "$out"
 	for ((i = 1; i <= JOBS; i++)); do
