@@ -237,12 +237,12 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 		return -FI_ENOMEM;
 
 	domain->fabric = fabric;
-	ret = mrrc_info_core_mr_mode(fabric, info, &mr_mode,
-				     &domain->core_local);
+	ret = mrrc_info_core_needs(fabric, info, &mr_mode,
+				   &domain->core_local, &domain->core_safe);
 	if (ret)
 		goto err_free;
 	mrrc_reg_init(&domain->reg, fabric->core_prov_name, mr_mode, info,
-		      mrrc_info_thread_safe(info));
+		      mrrc_info_thread_safe(info) || domain->core_safe);
 	domain->multi_recv = info->caps & FI_MULTI_RECV;
 	domain->addr_format = info->addr_format;
 	domain->automatic =

@@ -244,9 +244,9 @@ out:
 	return ret;
 }
 
-int mrrc_info_core_mr_mode(const struct mrrc_fabric *fabric,
-			   const struct fi_info *info, int *mr_mode,
-			   bool *local)
+int mrrc_info_core_needs(const struct mrrc_fabric *fabric,
+			 const struct fi_info *info, int *mr_mode,
+			 bool *local, bool *safe)
 {
 	uint32_t version = fabric->fabric.api_version;
 	struct fi_info *hints, *core;
@@ -254,9 +254,9 @@ int mrrc_info_core_mr_mode(const struct mrrc_fabric *fabric,
 	int ret;
 
 	/*
-	 * The application's info had FI_MR_LOCAL taken out, and may have been
-	 * made by hand: only the core knows. The weakest question about the
-	 * same domain does.
+	 * The application's info had FI_MR_LOCAL taken out and the threading
+	 * that it asked for put in, and may have been made by hand: only the
+	 * core knows. The weakest question about the same domain does.
 	 */
 	hints = fi_allocinfo();
 	if (!hints)
@@ -265,8 +265,14 @@ int mrrc_info_core_mr_mode(const struct mrrc_fabric *fabric,
 	if (FI_VERSION_GE(version, FI_VERSION(1, 5)))
 		hints->domain_attr->mr_mode = MRRC_ALL_MR_MODES;
 	hints->ep_attr->type = info->ep_attr ? info->ep_attr->type : 0;
-	if (info->domain_attr && info->domain_attr->name)
-		hints->domain_attr->name = strdup(info->domain_attr->name);
+	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	if (info->domain_attr) {
+		hints->domain_attr->data_progress =
+			info->domain_attr->data_progress;
+		if (info->domain_attr->name)
+			hints->domain_attr->name =
+				strdup(info->domain_attr->name);
+	}
 	hints->fabric_attr->prov_name = strdup(fabric->core_prov_name);
 	if (!hints->fabric_attr->prov_name) {
 		ret = -FI_ENOMEM;
@@ -287,6 +293,7 @@ int mrrc_info_core_mr_mode(const struct mrrc_fabric *fabric,
 	*mr_mode = core->domain_attr->mr_mode;
 	*local = (core->domain_attr->mr_mode & FI_MR_LOCAL) ||
 		 (core->mode & FI_LOCAL_MR);
+	*safe = core->domain_attr->threading == FI_THREAD_SAFE;
 	fi_freeinfo(core);
 out:
 	fi_freeinfo(hints);

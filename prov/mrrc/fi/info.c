@@ -139,9 +139,12 @@ int mrrc_info_to_core(const struct mrrc_domain *domain,
 		 * One thread's completion may deregister what another's
 		 * posting uses, and postings read completion queues: unless
 		 * the application serialises the whole domain, the core must.
-		 * The helper's calls the application cannot serialise.
+		 * The helper's calls the application cannot serialise, nor
+		 * those of a thread that the core starts (ofi_rxm, where
+		 * progress is automatic).
 		 */
-		if (mrrc_info_thread_safe(info))
+		if (mrrc_info_thread_safe(info) ||
+		    (domain && domain->core_safe))
 			core->domain_attr->threading = FI_THREAD_SAFE;
 	}
 	if (domain && domain->core_local) {

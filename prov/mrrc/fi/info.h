@@ -17,10 +17,13 @@ int mrrc_getinfo_best(uint32_t version, const struct fi_info *hints,
 /* Connected endpoints of this core on the device of app, which has others. */
 int mrrc_getinfo_msg(uint32_t version, const struct fi_info *app,
 		     const char *core_name, struct fi_info **info);
-/* Does the core under fabric require local descriptors, and what else? */
-int mrrc_info_core_mr_mode(const struct mrrc_fabric *fabric,
-			   const struct fi_info *info, int *mr_mode,
-			   bool *local);
+/*
+ * Does the core under fabric require local descriptors (*local), and what else
+ * of registrations? Does it answer FI_THREAD_SAFE to this threading (*safe)?
+ */
+int mrrc_info_core_needs(const struct mrrc_fabric *fabric,
+			 const struct fi_info *info, int *mr_mode,
+			 bool *local, bool *safe);
 
 /* info.c: the caller's hints as the core should see them; fi_freeinfo() */
 struct fi_info *mrrc_hints_to_core(uint32_t version,

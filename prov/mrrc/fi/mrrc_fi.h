@@ -97,6 +97,8 @@ struct mrrc_domain {
 	mrrc_ref ref;
 	struct mrrc_reg reg;	/* its cache when implicit */
 	bool core_local;	/* the core requires local descriptors */
+	/* the core has threads of its own: FI_THREAD_SAFE whatever is asked */
+	bool core_safe;
 	bool implicit;		/* null descriptors are ours to resolve */
 	bool multi_recv;	/* opened with FI_MULTI_RECV */
 	char nothing;		/* what stands for empty buffers */

@@ -98,9 +98,9 @@ static int pep_core_info(struct mrrc_fabric *fabric, const struct fi_info *info,
 			 struct fi_info **core_info)
 {
 	int ret, mr_mode;
-	bool local;
+	bool local, safe;
 
-	ret = mrrc_info_core_mr_mode(fabric, info, &mr_mode, &local);
+	ret = mrrc_info_core_needs(fabric, info, &mr_mode, &local, &safe);
 	if (ret)
 		return ret;
 	ret = mrrc_info_to_core(NULL, fabric, info, core_info);
