@@ -91,14 +91,31 @@ static ssize_t held_sread(struct fid_cq *cq, void *buf, size_t count,
 {
 	ssize_t ret;
 
+	read_begins();
 	atomic_store(&waits, true);
-	ret = core.sread(cq, buf, count, cond, timeout);
+	ret = read_ends(core.sread(cq, buf, count, cond, timeout));
 	if (ret <= 0)
 		return ret;
 	atomic_store(&has, true);
 	while (!atomic_load(&may_return))
 		usleep(1000);
 	return ret;
+}
+
+/* Takes nothing. */
+static ssize_t full_send(struct fid_ep *ep, const void *from, size_t len,
+			 void *desc, fi_addr_t addr, void *context)
+{
+	(void) ep, (void) from, (void) len, (void) desc, (void) addr;
+	(void) context;
+	return -FI_EAGAIN;
+}
+
+static ssize_t full_sendmsg(struct fid_ep *ep, const struct fi_msg *msg,
+			    uint64_t flags)
+{
+	(void) ep, (void) msg, (void) flags;
+	return -FI_EAGAIN;
 }
 
 /* ---- operations ---------------------------------------------------------- */
@@ -204,16 +221,61 @@ static void one_by_one(struct fi_ops_cq *ops, void (*other)(void),
 		ft_reconnect(&pair);
 }
 
+static struct fid_cq *slept_on;
+
 static void *sread_main(void *arg)
 {
 	struct fi_cq_data_entry entry = { 0 };
 	void **context = arg;
 	ssize_t ret;
 
-	ret = fi_cq_sread(pair.s.cq[FT_RX], &entry, 1, NULL, -1);
+	ret = fi_cq_sread(slept_on, &entry, 1, NULL, -1);
 	FT_CHECK(ret == 1 || ret == -FI_EAGAIN, "fi_cq_sread: %zd", ret);
 	*context = ret == 1 ? entry.op_context : NULL;
 	return NULL;
+}
+
+static void sleep_on(struct fid_cq *cq, pthread_t *thread, void *context)
+{
+	slept_on = cq;
+	atomic_store(&waits, false);
+	atomic_store(&has, false);
+	atomic_store(&may_return, false);
+	FT_CHECK(!pthread_create(thread, NULL, sread_main, context), "thread");
+	while (!atomic_load(&waits))
+		usleep(1000);
+}
+
+static void wake(pthread_t thread)
+{
+	while (pthread_tryjoin_np(thread, NULL)) {
+		FT_CALL(fi_cq_signal(slept_on));
+		usleep(1000);
+	}
+}
+
+/* What would make room is read by the thread that waits, and by no other. */
+static void full_meanwhile(struct ft_core_ops *ops)
+{
+	const struct fi_ops_msg msg = *ops->msg;
+	pthread_t thread;
+	void *context;
+	ssize_t ret;
+
+	ft_stage("no room, beside a thread that waits");
+	ops->cq->read = slow_read;
+	ops->cq->readfrom = slow_readfrom;
+	ops->cq->sread = held_sread;
+	atomic_store(&together, false);
+	sleep_on(pair.c.cq[FT_TX], &thread, &context);
+	ops->msg->send = full_send;
+	ops->msg->sendmsg = full_sendmsg;
+	ret = fi_send(pair.c.ep, out, BIG, NULL, 0, out);
+	*ops->msg = msg;
+	*ops->cq = core;
+	wake(thread);
+	FT_CHECK(ret == -FI_EAGAIN, "fi_send: %zd", ret);
+	FT_CHECK(!atomic_load(&together), "two threads read the core");
 }
 
 /*
@@ -231,17 +293,12 @@ static void closed_meanwhile(struct fi_ops_cq *ops, size_t len)
 	ft_stage("closed beside a thread with a completion, %zu bytes", len);
 	pair.s.quiet[FT_RX] = true;
 	ops->sread = held_sread;
-	atomic_store(&waits, false);
-	atomic_store(&has, false);
-	atomic_store(&may_return, false);
 	/* nobody has used this */
 	ft_map(in, 2 * BIG);
 	memset(in, 0x5a, 2 * BIG);
 	post_recv(&pair.s, in, len);
 	post_recv(&pair.s, in + BIG, len);
-	FT_CHECK(!pthread_create(&thread, NULL, sread_main, &context),
-		 "thread");
-	until(&waits, "nobody waits");
+	sleep_on(pair.s.cq[FT_RX], &thread, &context);
 	memset(out, 1, len);
 	FT_CALL(fi_send(pair.c.ep, out, len, NULL, 0, out));
 	until(&has, "nothing comes");
@@ -250,10 +307,7 @@ static void closed_meanwhile(struct fi_ops_cq *ops, size_t len)
 	/* the buffer is the application's again */
 	memset(in, 0x5a, copied ? len : 0);
 	atomic_store(&may_return, true);
-	while (pthread_tryjoin_np(thread, NULL)) {
-		FT_CALL(fi_cq_signal(pair.s.cq[FT_RX]));
-		usleep(1000);
-	}
+	wake(thread);
 	*ops = core;
 	FT_CHECK(context == (copied ? NULL : in), "context %p of %p", context,
 		 in);
@@ -356,6 +410,7 @@ int main(int argc, char **argv)
 	one_by_one(table.cq, read_once, "a read");
 	one_by_one(table.cq, read_source, "a read with a source");
 	one_by_one(table.cq, close_ep, "a close");
+	full_meanwhile(&table);
 	closed_meanwhile(table.cq, BIG);
 	closed_meanwhile(table.cq, SMALL);
 	closed();
