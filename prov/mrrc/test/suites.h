@@ -33,6 +33,7 @@ Suite *mon_event_suite(void);
 Suite *uffd_suite(void);
 Suite *hooks_suite(void);
 Suite *hooks_signal_suite(void);
+Suite *hooks_event_suite(void);
 Suite *cache_mt_suite(void);
 Suite *cache_cost_suite(void);
 Suite *cache_pieces_suite(void);

@@ -469,6 +469,8 @@ START_TEST(test_overwritten)
 	hooks_setup();
 	ck_assert_uint_eq(*word, foreign);
 	ck_assert(hooked);
+	/* Of what remains, nobody can rely on. */
+	ck_assert(!mrrc_mon_set_probe(mon, MRRC_PROBE_HOOKED));
 	poke(word, plain);
 }
 END_TEST

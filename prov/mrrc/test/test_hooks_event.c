@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/hooks: what happens while hooks tell, and when those that are relied on
+ * (MRRC_PROBE_HOOKED) are not relied on any more. The latter is for good, so
+ * it happens in children.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fault.h"
+#include "hooks_fixture.h"
+#include "sys/hooks.h"
+
+/* ---- telling ---- */
+
+static struct mrrc_range (*plain_notify)(struct mrrc_mon_sub *sub,
+					 uintptr_t start, uintptr_t end);
+static volatile sig_atomic_t handled, handled_inside;
+
+static void on_signal(int sig)
+{
+	handled = 1;
+}
+
+static struct mrrc_range disturb(struct mrrc_mon_sub *sub, uintptr_t start,
+				 uintptr_t end)
+{
+	raise(SIGUSR1);
+	handled_inside = handled;
+	errno = EDOM;
+	return plain_notify(sub, start, end);
+}
+
+/* No handler runs meanwhile, and errno stays. */
+START_TEST(test_undisturbed)
+{
+	const struct sigaction act = { .sa_handler = on_signal };
+	struct sigaction old;
+	char *ptr;
+	int rc, error;
+
+	need_hooks();
+	ck_assert_int_eq(sigaction(SIGUSR1, &act, &old), 0);
+	plain_notify = watcher.sub.notify;
+	handled = handled_inside = 0;
+	ptr = mon_map(4);
+	hooks_watch(ptr, 4);
+	watcher.sub.notify = disturb;
+	errno = 0;
+	rc = munmap(ptr, 4 * mon_page);
+	error = errno;
+	watcher.sub.notify = plain_notify;
+	sigaction(SIGUSR1, &old, NULL);
+	ck_assert_int_eq(rc, 0);
+	expect_hook();
+	ck_assert(handled && !handled_inside);
+	ck_assert_int_eq(error, 0);
+}
+END_TEST
+
+/* Whose unmap of another part of the chunk finds nothing there. */
+START_TEST(test_same_chunk)
+{
+	const uintptr_t mask = MRRC_HOOKS_CHUNK - 1;
+	char *map, *ptr;
+
+	need_hooks();
+	map = mon_map(2 * MRRC_HOOKS_CHUNK / mon_page);
+	ptr = (char *)(((uintptr_t)map + mask) & ~mask);
+	hooks_watch(ptr, 4);
+	munmap(ptr + 8 * mon_page, mon_page);
+	munmap(ptr, 4 * mon_page);
+	expect_hook();
+	munmap(map, 2 * MRRC_HOOKS_CHUNK);
+}
+END_TEST
+
+/* A segment of two pages, the second of which replaces what is watched. */
+START_TEST(test_shmat_second)
+{
+	char *ptr;
+	int id;
+
+	need_hooks();
+	id = shmget(IPC_PRIVATE, 2 * mon_page, IPC_CREAT | 0600);
+	ck_assert_int_ge(id, 0);
+	ptr = mon_map(4);
+	hooks_watch(ptr + mon_page, 3);
+	ck_assert_ptr_eq(shmat(id, ptr, SHM_REMAP), ptr);
+	shmctl(id, IPC_RMID, NULL);
+	expect_hook();
+	munmap(ptr, 4 * mon_page);
+}
+END_TEST
+
+/* What is still known of a monitor that failed does not make it work. */
+START_TEST(test_failed)
+{
+	char *ptr;
+
+	need_hooks();
+	ptr = mon_map(4);
+	hooks_watch(ptr, 4);
+	mrrc_mon_fail(mon, "for a test");
+	watcher.range = (struct mrrc_range) { (uintptr_t)ptr,
+		(uintptr_t)ptr + 4 * mon_page };
+	munmap(ptr, 4 * mon_page);
+	ck_assert_uint_eq(mrrc_mon_seq(mon) & 1, 1);
+}
+END_TEST
+
+/* Whatever cannot be had: hooks are there or not, and libc works. */
+START_TEST(test_place_fails)
+{
+	char why[MRRC_HOOKS_WHY];
+	bool fired = true;
+	unsigned n;
+	char *ptr;
+
+	need_hooks();
+	for (n = 1; fired; n++) {
+		hooks_teardown();
+		mon_setup();
+		fault_arm(n);
+		mrrc_mon_hook(mon, why);
+		fired = fault_disarm();
+		ptr = mon_map(4);
+		ck_assert_int_eq(munmap(ptr, 4 * mon_page), 0);
+		mon_teardown();
+		hooks_setup();
+	}
+	ck_assert_uint_gt(n, 2);
+}
+END_TEST
+
+/* ---- a thread that tells while others leave, or fork ---- */
+
+static sem_t told, go_on;
+static atomic_bool done;
+static pid_t teller;
+
+static bool tell_slowly(void *arg, uintptr_t start, uintptr_t end, bool silent)
+{
+	if (getpid() != teller)
+		_exit(2);
+	sem_post(&told);
+	while (sem_wait(&go_on))
+		;
+	atomic_store(&done, true);
+	return true;
+}
+
+static bool tell_at_once(void *arg, uintptr_t start, uintptr_t end,
+			 bool silent)
+{
+	*(bool *)arg = true;
+	return true;
+}
+
+static void *unmap_main(void *arg)
+{
+	munmap(arg, 4 * mon_page);
+	return NULL;
+}
+
+static void let_go(void)
+{
+	sem_post(&go_on);
+}
+
+static void waits_in_child(void)
+{
+	_exit(3);
+}
+
+/* The parent's are not told, and nobody waits for the parent's threads. */
+static int tell_in_child(void)
+{
+	bool here = false;
+	char *ptr = mon_map(4);
+
+	if (mrrc_hooks_add(tell_at_once, &here, NULL))
+		return 4;
+	mrrc_hooks_mark((uintptr_t)ptr, 4 * mon_page);
+	munmap(ptr, 4 * mon_page);
+	fault_at(FAULT_YIELD, waits_in_child);
+	mrrc_hooks_remove(&here);
+	return here ? 0 : 5;
+}
+
+START_TEST(test_telling)
+{
+	pthread_t thread;
+	char *ptr;
+	pid_t pid;
+	bool was;
+
+	need_hooks();
+	sem_init(&told, 0, 0);
+	sem_init(&go_on, 0, 0);
+	atomic_store(&done, false);
+	teller = getpid();
+	ptr = mon_map(4);
+	ck_assert_int_eq(mrrc_hooks_add(tell_slowly, &done, NULL), 0);
+	mrrc_hooks_mark((uintptr_t)ptr, 4 * mon_page);
+	ck_assert_int_eq(pthread_create(&thread, NULL, unmap_main, ptr), 0);
+	sem_wait(&told);
+	pid = fork();
+	if (!pid)
+		_exit(tell_in_child());
+	/* once this thread waits */
+	fault_at(FAULT_YIELD, let_go);
+	mrrc_hooks_remove(&done);
+	was = atomic_load(&done);
+	fault_at(FAULT_YIELD, NULL);
+	let_go();
+	pthread_join(thread, NULL);
+	ck_assert(was);
+	mon_expect_child(pid);
+}
+END_TEST
+
+/* ---- hooks that are relied on ---- */
+
+static char *watched;
+
+/* The kernel's report is of nothing that is known. */
+static void watch_unknown(void)
+{
+	hooks_watch(watched, 4);
+	watcher.range = (struct mrrc_range) { 0 };
+}
+
+static void watch_known(void)
+{
+	hooks_watch(watched, 4);
+}
+
+static void unmap(void)
+{
+	munmap(watched, 4 * mon_page);
+}
+
+static void unmap_raw(void)
+{
+	duel_raw(SYS_munmap, (long)watched, 4 * mon_page, 0, 0, 0, 0);
+	mrrc_mon_drain(mon);
+}
+
+static void unmap_inside(void)
+{
+	mrrc_lock_acquire(&watcher.lock);
+	munmap(watched, 4 * mon_page);
+	mrrc_lock_release(&watcher.lock);
+}
+
+static void unmap_in_vfork(void)
+{
+	volatile pid_t pid = vfork();
+	int status;
+
+	if (!pid) {
+		munmap(watched, 4 * mon_page);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+}
+
+static void *hold_main(void *arg)
+{
+	mrrc_lock_acquire(&mon->lock);
+	sem_post(&told);
+	while (sem_wait(&go_on))
+		;
+	mrrc_lock_release(&mon->lock);
+	return NULL;
+}
+
+/* Another thread has the lock until this one waits for it. */
+static void unmap_contended(void)
+{
+	pthread_t thread;
+
+	sem_init(&told, 0, 0);
+	sem_init(&go_on, 0, 0);
+	pthread_create(&thread, NULL, hold_main, NULL);
+	sem_wait(&told);
+	fault_at(FAULT_LOCK, let_go);
+	munmap(watched, 4 * mon_page);
+	fault_at(FAULT_LOCK, NULL);
+	let_go();
+	pthread_join(thread, NULL);
+}
+
+static const struct {
+	void (*watch)(void);
+	void (*unmap)(void);
+	bool complete;
+} unmaps[] = {
+	{ watch_known, unmap, true },
+	{ watch_known, unmap_contended, true },
+	{ watch_unknown, unmap_raw, true },
+	{ watch_known, unmap_raw, false },
+	{ watch_unknown, unmap_inside, false },
+	{ watch_unknown, unmap_in_vfork, false },
+};
+
+static bool rely(void)
+{
+	return mrrc_mon_set_probe(mon, MRRC_PROBE_HOOKED);
+}
+
+static int rely_in_child(int i)
+{
+	alarm(20);
+	hooks_setup();
+	if (!rely() || !mrrc_hooks_complete)
+		return 1;
+	watched = mon_map(4);
+	unmaps[i].watch();
+	unmaps[i].unmap();
+	if (mrrc_hooks_complete != unmaps[i].complete)
+		return 2;
+	/* once broken, for good */
+	if (rely() != unmaps[i].complete)
+		return 3;
+	return unmaps[i].complete && unmaps[i].watch == watch_known &&
+	       !atomic_load(&watcher.here) ? 4 : 0;
+}
+
+START_TEST(test_rely)
+{
+	bool can = false;
+	pid_t pid;
+
+	hooks_setup();
+	if (hooked) {
+		can = rely();
+		mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
+	}
+	hooks_teardown();
+	if (!can)
+		skip("not all calls are hooked here");
+	pid = fork();
+	if (!pid)
+		_exit(rely_in_child(_i));
+	mon_expect_child(pid);
+}
+END_TEST
+
+/* A monitor that hooks do not tell relies on none. */
+START_TEST(test_rely_unhooked)
+{
+	struct mrrc_mon *other;
+	bool can, told_by_hooks;
+
+	need_hooks();
+	ck_assert_int_eq(mrrc_mon_open_ops(&mrrc_mon_uffd_ops, NULL, &other),
+			 0);
+	can = mrrc_mon_set_probe(other, MRRC_PROBE_HOOKED);
+	told_by_hooks = other->trusting;
+	mrrc_mon_close(other);
+	ck_assert(!can);
+	ck_assert(!told_by_hooks);
+}
+END_TEST
+
+Suite *hooks_event_suite(void)
+{
+	Suite *suite = suite_create("hooks_event");
+	TCase *tcase = tcase_create("hooks_event");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, hooks_setup, hooks_teardown);
+	tcase_add_test(tcase, test_undisturbed);
+	tcase_add_test(tcase, test_same_chunk);
+	tcase_add_test(tcase, test_shmat_second);
+	tcase_add_test(tcase, test_failed);
+	tcase_add_test(tcase, test_place_fails);
+	tcase_add_test(tcase, test_telling);
+	tcase_add_test(tcase, test_rely_unhooked);
+	suite_add_tcase(suite, tcase);
+
+	tcase = tcase_create("hooks_rely");
+	tcase_set_timeout(tcase, 60);
+	tcase_add_loop_test(tcase, test_rely, 0,
+			    sizeof(unmaps) / sizeof(unmaps[0]));
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
