@@ -222,6 +222,7 @@ void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
 
 int __wrap_mprotect(void *addr, size_t len, int prot)
 {
+	fault_meet(FAULT_PROTECT);
 	if (!fault_now(ENOMEM))
 		return __real_mprotect(addr, len, prot);
 	if (fault_call)

@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "fault.h"
 #include "sys/patch.h"
 #include "sys/vm.h"
 
@@ -183,6 +184,128 @@ START_TEST(test_taken)
 }
 END_TEST
 
+/* ---- code of our own ---- */
+
+static uint64_t *own_code;		/* a page, as libc's is */
+
+static void own_set(const void *bytes, size_t at, size_t len)
+{
+	ck_assert_int_eq(mprotect(own_code, page, RW), 0);
+	memcpy((char *)own_code + at, bytes, len);
+	ck_assert_int_eq(mprotect(own_code, page, PROT_READ | PROT_EXEC), 0);
+}
+
+static void own_setup(void)
+{
+	own_code = mmap(NULL, page, RW, ANON, -1, 0);
+	ck_assert_ptr_ne(own_code, MAP_FAILED);
+}
+
+static void change_word(void)
+{
+	own_set(&(uint64_t) { 3 }, 0, sizeof(uint64_t));
+}
+
+/* Others change the word, before we look or just before we write. */
+START_TEST(test_changed)
+{
+	const struct mrrc_patch own = {
+		.word = own_code, .before = 1, .after = 2,
+		.filler = (uint8_t *)(own_code + 1), .filling = "ours",
+	};
+	int rc;
+
+	own_set(&(uint64_t) { 1 }, 0, sizeof(uint64_t));
+	if (_i)
+		fault_at(FAULT_PROTECT, change_word);
+	else
+		change_word();
+	rc = mrrc_patch_on(&own);
+	fault_at(FAULT_PROTECT, NULL);
+	ck_assert_int_eq(rc, -EBUSY);
+	ck_assert_uint_eq(*own_code, 3);
+	/* the filler may be in use, too; just before we write it is ours */
+	if (!_i)
+		ck_assert_uint_eq(own_code[1], 0);
+}
+END_TEST
+
+/* Where code may not be changed. */
+START_TEST(test_denied)
+{
+	const struct mrrc_patch own = {
+		.word = own_code, .before = 1, .after = 2,
+	};
+	int rc;
+
+	own_set(&(uint64_t) { 1 }, 0, sizeof(uint64_t));
+	fault_arm(1);
+	rc = mrrc_patch_on(&own);
+	ck_assert(fault_disarm());
+	ck_assert_int_eq(rc, -EACCES);
+	ck_assert_uint_eq(*own_code, 1);
+}
+END_TEST
+
+#ifdef __x86_64__
+/* Code at @at, another at @again unless that is 0, filler at @filler. */
+static int build(size_t at, size_t again, size_t filler,
+		 struct mrrc_patch *own)
+{
+	static const uint8_t call[] = { 0xb8, SYS_munmap, 0, 0, 0, 0x0f, 5 };
+	static const uint8_t end[] = {
+		0xc3, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0
+	};
+	uint8_t stub[MRRC_PATCH_STUB];
+
+	own_set(call, at, sizeof(call));
+	if (again)
+		own_set(call, again, sizeof(call));
+	own_set(end, filler, sizeof(end));
+	return mrrc_patch_build((uint8_t *)own_code, 1024, SYS_munmap, stub,
+				own);
+}
+
+START_TEST(test_build)
+{
+	static const struct { size_t at, again, filler; int rc; } codes[] = {
+		{ 16, 0, 64, 0 }, { 16, 32, 64, -ENOENT },
+		/* in two words: a short jump to the filler */
+		{ 20, 0, 64, 0 }, { 20, 0, 148, 0 }, { 20, 0, 149, -ENOENT },
+		{ 180, 0, 53, 0 }, { 180, 0, 52, -ENOENT },
+		{ 23, 0, 64, -ENOENT },
+	};
+	struct mrrc_patch own;
+
+	ck_assert_int_eq(build(codes[_i].at, codes[_i].again, codes[_i].filler,
+			       &own), codes[_i].rc);
+	if (!codes[_i].rc)
+		ck_assert_ptr_eq(own.filler, codes[_i].at == 16 ? NULL :
+				 (uint8_t *)own_code + codes[_i].filler + 1);
+}
+END_TEST
+#endif
+
+static void own_teardown(void)
+{
+	munmap(own_code, page);
+}
+
+/* More stubs than there is room for. */
+START_TEST(test_many)
+{
+	struct mrrc_patch many;
+	size_t i;
+	int rc = 0;
+
+	if (!known)
+		skip("another libc");
+	for (i = 0; i <= page / MRRC_PATCH_STUB && !rc; i++)
+		rc = mrrc_patch_find("munmap", SYS_munmap, &many);
+	ck_assert_int_eq(rc, -ENOMEM);
+}
+END_TEST
+
 /* ---- what is not ours ---- */
 
 #define SEGMENTS	256
@@ -345,6 +468,16 @@ static Suite *patch_suite(void)
 	tcase_add_test(tcase, test_taken);
 	tcase_add_test(tcase, test_restored);
 	tcase_add_test(tcase, test_toggle);
+	tcase_add_test(tcase, test_many);
+	suite_add_tcase(suite, tcase);
+
+	tcase = tcase_create("own");
+	tcase_add_checked_fixture(tcase, own_setup, own_teardown);
+	tcase_add_loop_test(tcase, test_changed, 0, 2);
+	tcase_add_test(tcase, test_denied);
+#ifdef __x86_64__
+	tcase_add_loop_test(tcase, test_build, 0, 8);
+#endif
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
