@@ -6,7 +6,7 @@
 # The paper: 1.42 to 1.77 times HostSpace to 2 KiB; never behind either.
 readonly KOKKOS_SMALL=1.42 KOKKOS_WORST=0.95
 KOKKOS_TRIALS=300 KOKKOS=libtrilinos-kokkos-dev
-# tried where it is there: it is large
+# the build of --smoke is as it is
 smoking && KOKKOS_TRIALS=3 KOKKOS=
 
 bench_kokkos()
