@@ -80,10 +80,19 @@ END_TEST
 
 START_TEST(test_partly)
 {
+	bool copy;
+
 	touch(10, 10);
 	/* one page of eleven is missing: less than eleven copies */
 	ck_assert(!copies(10, 11 * page));
 	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
+	/* nothing is, and it is held */
+	ck_assert_int_eq(mrrc_cache_mt_get_or_copy(cache, &admit,
+			(void *)(base + 15 * page), 1, MRRC_RW, 4, &plan,
+			&copy), 0);
+	ck_assert(!copy);
+	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 1);
+	put_pieces();
 }
 END_TEST
 
@@ -155,6 +164,49 @@ START_TEST(test_room_all)
 }
 END_TEST
 
+static void hook_leave(void *arg, uintptr_t start, size_t len)
+{
+	fake.hook = NULL;
+	fake_mon_raise(mt_mon, base, base + page, MRRC_MON_REMOVE);
+	mrrc_mon_drain(mt_mon);
+}
+
+/* What an event left makes room, where nothing is idle. */
+START_TEST(test_room_left)
+{
+	touch(0, 1);
+	fake.max_live = 1;
+	fake.hook = hook_leave;
+	touch(40, 1);
+	ck_assert_uint_eq(fake.live, 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_EVICTIONS), 0);
+}
+END_TEST
+
+static unsigned refused;
+
+/* Another thread takes the room at once, as often as it is made. */
+static void hook_refill(void *arg, uintptr_t start, size_t len)
+{
+	if (start != base || ++refused == 100)
+		return;
+	touch(2 * (1 + refused % 20), 1);
+	atomic_store(&fake.fail_in, 1);
+}
+
+START_TEST(test_room_taken)
+{
+	struct mrrc_region *region = NULL;
+
+	refused = 0;
+	fake.fail_rc = -ENOMEM;
+	fake.hook = hook_refill;
+	ck_assert_int_eq(try_get(0, 1, MRRC_RW, &region), -ENOMEM);
+	ck_assert_uint_lt(refused, 20);
+	fake.hook = NULL;
+}
+END_TEST
+
 /* Every nth registration fails, whatever n: nothing stays, nothing doubles. */
 START_TEST(test_nth)
 {
@@ -193,6 +245,8 @@ Suite *cache_cost_suite(void)
 	tcase_add_test(tcase, test_arguments);
 	tcase_add_test(tcase, test_room_some);
 	tcase_add_test(tcase, test_room_all);
+	tcase_add_test(tcase, test_room_left);
+	tcase_add_test(tcase, test_room_taken);
 	tcase_add_loop_test(tcase, test_nth, 1, 12);
 	suite_add_tcase(suite, tcase);
 	return suite;

@@ -15,13 +15,15 @@ START_TEST(test_invalidate_held)
 	struct mrrc_region *a = get(0, 4);
 	struct mrrc_region *b;
 
-	/* The middle goes while an operation uses all of it. */
+	/* The middle goes while two operations use all of it. */
+	ck_assert_ptr_eq(get(0, 4), a);
 	fake_mon_raise(mt_mon, base + page, base + 2 * page, MRRC_MON_UNMAP);
 	mrrc_mon_drain(mt_mon);
 	ck_assert_int_eq(a->state, MRRC_REGION_DEAD);
 	ck_assert_uint_eq(fake.live, 1);
 	b = get(0, 4);
 	ck_assert_ptr_ne(a, b);
+	put(a);
 	ck_assert_uint_eq(fake.live, 2);
 	put(a);
 	ck_assert_uint_eq(fake.live, 1);
@@ -33,6 +35,8 @@ END_TEST
 
 START_TEST(test_invalidate_idle)
 {
+	unsigned unwatches;
+
 	touch(0, 4);
 	touch(10, 4);
 	fake_mon_raise(mt_mon, base + page, base + 2 * page, MRRC_MON_UNMAP);
@@ -45,7 +49,10 @@ START_TEST(test_invalidate_idle)
 	ck_assert_uint_eq(fake.live, 1);
 	fake_mon_raise(mt_mon, base, base + 20 * page, MRRC_MON_REMOVE);
 	mrrc_mon_drain(mt_mon);
+	/* the event has ended the watch, which another may have begun anew */
+	unwatches = fake_mon_of(mt_mon)->unwatches;
 	ck_assert_uint_eq(mrrc_cache_mt_flush(cache), 1);
+	ck_assert_uint_eq(fake_mon_of(mt_mon)->unwatches, unwatches);
 	ck_assert_uint_eq(fake.live, 0);
 }
 END_TEST
@@ -146,6 +153,43 @@ START_TEST(test_read_before_insertion)
 }
 END_TEST
 
+static void stay_busy(struct mrrc_mon *mon)
+{
+	fake_mon_of(mon)->busy = 1000;
+}
+
+START_TEST(test_busy_insertion)
+{
+	struct mrrc_region *region;
+
+	fake_mon_of(mt_mon)->in_sees = stay_busy;
+	region = get(4, 2);
+	ck_assert_int_eq(region->state, MRRC_REGION_NEW);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_RACED), 1);
+	put(region);
+	fake_mon_of(mt_mon)->busy = 0;
+}
+END_TEST
+
+static void hook_invalidate(void *arg, uintptr_t start, size_t len)
+{
+	fake.hook = NULL;
+	mrrc_cache_mt_invalidate(cache, (void *)(start + page), page);
+}
+
+/* The application tells of a range while it is registered. */
+START_TEST(test_invalidate_pending)
+{
+	struct mrrc_region *region;
+
+	fake.hook = hook_invalidate;
+	region = get(4, 2);
+	ck_assert_int_eq(region->state, MRRC_REGION_NEW);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_RACED), 1);
+	put(region);
+}
+END_TEST
+
 static void unmap_first(void)
 {
 	fake_mon_raise(mt_mon, base, base + page, MRRC_MON_UNMAP);
@@ -223,14 +267,17 @@ static void hook_flush(void *arg, uintptr_t start, size_t len)
 
 START_TEST(test_pending_stays_watched)
 {
+	struct mrrc_region *later = get(20, 1);
+
 	touch(2, 4);
 	touch(2, 4);
 	/* The overlapped region goes while its union is being registered. */
 	fake.hook = hook_flush;
 	touch(4, 4);
 	ck_assert(fake_mon_all(mt_mon, 2, 8));
-	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), 1);
-	ck_assert_uint_eq(fake.live, 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), 2);
+	ck_assert_uint_eq(fake.live, 2);
+	put(later);
 }
 END_TEST
 
@@ -361,6 +408,8 @@ Suite *cache_event_suite(void)
 	tcase_add_loop_test(tcase, test_raced, 0, 2);
 	tcase_add_test(tcase, test_read_before_lookup);
 	tcase_add_test(tcase, test_read_before_insertion);
+	tcase_add_test(tcase, test_busy_insertion);
+	tcase_add_test(tcase, test_invalidate_pending);
 	tcase_add_test(tcase, test_raced_merge);
 	tcase_add_test(tcase, test_raced_elsewhere);
 	tcase_add_test(tcase, test_duplicate);

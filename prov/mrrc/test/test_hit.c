@@ -240,6 +240,16 @@ START_TEST(test_big)
 					   MRRC_RW, &region), 0);
 	mrrc_cache_mt_put(cache, region);
 	ck_assert_uint_eq(quick(), before + 1);
+	/* nor what comes before it in the same unit */
+	start += 16 * big;
+	ck_assert_int_eq(mrrc_cache_mt_get(cache, start + big / 2, 3 * big,
+					   MRRC_RW, &region), 0);
+	mrrc_cache_mt_put(cache, region);
+	ck_assert_int_eq(mrrc_cache_mt_get(cache, start, 1, MRRC_RW,
+					   &region), 0);
+	ck_assert_uint_eq(region->start, (uintptr_t)start);
+	mrrc_cache_mt_put(cache, region);
+	ck_assert_uint_eq(quick(), before + 1);
 }
 END_TEST
 
