@@ -3,6 +3,8 @@
  * What the tests of sys/cache_mt share (mt_fixture.h).
  */
 #include "config.h"
+/* before another `cache` */
+#include "sys/cache_mt_priv.h"
 #include "mt_fixture.h"
 #include "suites.h"
 
@@ -75,6 +77,11 @@ uint64_t stat_of(enum mrrc_stat id)
 
 	mrrc_cache_mt_stats(cache, &stats);
 	return stats.value[id];
+}
+
+unsigned regions_live(void)
+{
+	return mrrc_pool_live(cache->pool);
 }
 
 uint64_t quick(void)

@@ -31,6 +31,8 @@ int open_cache(struct mrrc_cache_mt **out);
 void reopen(const char *policy);
 
 uint64_t stat_of(enum mrrc_stat id);
+/* Of all states: registered, or about to be. */
+unsigned regions_live(void);
 /* Hits that this thread had without the lock. */
 uint64_t quick(void);
 

@@ -35,6 +35,7 @@ Suite *hooks_suite(void);
 Suite *hooks_signal_suite(void);
 Suite *hooks_event_suite(void);
 Suite *cache_mt_suite(void);
+Suite *cache_child_suite(void);
 Suite *cache_cost_suite(void);
 Suite *cache_pieces_suite(void);
 Suite *cache_event_suite(void);

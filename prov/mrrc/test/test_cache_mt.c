@@ -195,6 +195,11 @@ START_TEST(test_error)
 	/* Nothing was evicted for it. */
 	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), 1);
 	touch(0, 1);
+	/* Nor what cannot be kept. */
+	fake_mon_of(mt_mon)->watch_rc = -EINVAL;
+	atomic_store(&fake.fail_in, 1);
+	ck_assert_int_eq(try_get(8, 1, MRRC_RW, &region), -EINVAL);
+	ck_assert_uint_eq(regions_live(), 2);
 }
 END_TEST
 

@@ -130,6 +130,7 @@ START_TEST(test_duplicate)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_JOINED), 1);
 	put_pieces();
 	ck_assert_uint_eq(fake.live, 1);
+	ck_assert_uint_eq(regions_live(), 1);
 	put(other);
 }
 END_TEST

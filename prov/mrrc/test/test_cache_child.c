@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/cache_mt in forked children: what is the parent's stays as it is, and no
+ * lock is waited for that a thread of the parent's may hold.
+ */
+#include "config.h"
+/* before another `cache` */
+#include "sys/cache_mt_priv.h"
+#include "mt_fixture.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fault.h"
+
+/* All is well, and the child did not end by itself: checkers see no leaks. */
+static void expect_killed(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
+		      "child: status %#x", status);
+}
+
+static int get_in_child(struct mrrc_region **region)
+{
+	return mrrc_cache_mt_get(cache, (void *)base, 1, MRRC_RW, region);
+}
+
+/* Idle and held, registered by the parent: neither is deregistered. */
+static int leave_alone(struct mrrc_region *held)
+{
+	const size_t live = fake.live;
+	struct mrrc_region *region;
+
+	mrrc_cache_mt_flush(cache);
+	mrrc_cache_mt_invalidate(cache, (void *)base, 64 * page);
+	mrrc_cache_mt_put(cache, held);
+	if (fake.live != live)
+		return 1;
+	/* not for want of room either */
+	fake.max_live = live;
+	if (get_in_child(&region) != -ENOMEM || fake.live != live)
+		return 2;
+	return mrrc_cache_mt_close(cache) || fake.live != live ? 3 : 0;
+}
+
+START_TEST(test_left_alone)
+{
+	struct mrrc_region *held = get(4, 1);
+	pid_t pid;
+	int rc;
+
+	touch(8, 1);
+	pid = fork();
+	if (!pid) {
+		rc = leave_alone(held);
+		if (rc)
+			_exit(rc);
+		raise(SIGKILL);
+	}
+	expect_killed(pid);
+	put(held);
+}
+END_TEST
+
+/* ---- locks that are held ---- */
+
+static pthread_barrier_t barrier;
+
+static void *hold_main(void *arg)
+{
+	mrrc_lock_acquire(&cache->lock);
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	mrrc_lock_release(&cache->lock);
+	return arg;
+}
+
+static int use_all(struct mrrc_region *held)
+{
+	struct mrrc_admit admit;
+	struct mrrc_region *region;
+	struct mrrc_stats stats;
+	bool copy;
+
+	alarm(20);
+	if (get_in_child(&region))
+		return 1;
+	mrrc_cache_mt_put(cache, region);
+	mrrc_cache_mt_put(cache, held);
+	mrrc_admit_init(&admit, mrrc_cost_find(NULL), page, 1);
+	if (mrrc_cache_mt_get_or_copy(cache, &admit, (void *)base, 1, MRRC_RW,
+				      1, &plan, &copy))
+		return 2;
+	mrrc_cache_mt_bounced(cache, 1);
+	mrrc_cache_mt_bounce_memory(cache, 1);
+	mrrc_cache_mt_stat(cache, MRRC_STAT_BUSY, 1);
+	mrrc_cache_mt_flush(cache);
+	mrrc_cache_mt_invalidate(cache, (void *)base, 1);
+	mrrc_cache_mt_stats(cache, &stats);
+	return mrrc_cache_mt_held(cache) || mrrc_cache_mt_close(cache) ? 3 : 0;
+}
+
+START_TEST(test_locked)
+{
+	struct mrrc_region *held = get(4, 1);
+	pthread_t thread;
+	pid_t pid;
+	int rc;
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	ck_assert_int_eq(pthread_create(&thread, NULL, hold_main, NULL), 0);
+	pthread_barrier_wait(&barrier);
+	pid = fork();
+	if (!pid) {
+		rc = use_all(held);
+		if (rc)
+			_exit(rc);
+		raise(SIGKILL);
+	}
+	pthread_barrier_wait(&barrier);
+	pthread_join(thread, NULL);
+	pthread_barrier_destroy(&barrier);
+	expect_killed(pid);
+	put(held);
+}
+END_TEST
+
+/* ---- a thread that ends has the lock of all tables ---- */
+
+static sem_t there, go_on;
+
+static void pause_here(void)
+{
+	sem_post(&there);
+	while (sem_wait(&go_on))
+		;
+}
+
+static void at_second(void)
+{
+	fault_at(FAULT_LOCK, pause_here);
+}
+
+static void *use_and_end(void *arg)
+{
+	struct mrrc_region *region;
+
+	if (!mrrc_cache_mt_get(cache, (void *)base, 1, MRRC_RW, &region))
+		mrrc_cache_mt_put(cache, region);
+	/* the lock of all tables, then the cache's */
+	fault_at(FAULT_LOCK, at_second);
+	return arg;
+}
+
+static int make_table(void)
+{
+	struct mrrc_tlb_list list;
+	struct mrrc_lock lock;
+
+	alarm(20);
+	mrrc_lock_init(&lock, MRRC_RANK_CACHE);
+	mrrc_tlb_list_init(&list, &lock, &cache->cache, NULL);
+	return !mrrc_tlb_get(&list);
+}
+
+START_TEST(test_tables_locked)
+{
+	pthread_t thread;
+	pid_t pid;
+
+	sem_init(&there, 0, 0);
+	sem_init(&go_on, 0, 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, use_and_end, NULL), 0);
+	sem_wait(&there);
+	pid = fork();
+	if (!pid) {
+		if (make_table())
+			_exit(1);
+		raise(SIGKILL);
+	}
+	sem_post(&go_on);
+	pthread_join(thread, NULL);
+	expect_killed(pid);
+}
+END_TEST
+
+Suite *cache_child_suite(void)
+{
+	Suite *suite = suite_create("cache_child");
+	TCase *tcase = tcase_create("cache_child");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, mt_setup, mt_teardown);
+	tcase_add_test(tcase, test_left_alone);
+	tcase_add_test(tcase, test_locked);
+	tcase_add_test(tcase, test_tables_locked);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
