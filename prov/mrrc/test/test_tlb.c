@@ -107,13 +107,17 @@ END_TEST
 START_TEST(test_cache_closes)
 {
 	struct mrrc_pool *before = records;
+	struct mrrc_tlb *tlb;
 
 	keep_all();
+	tlb = mrrc_tlb_recent;
 	open_with_records();
 	ck_assert_uint_eq(mrrc_pool_live(before), 0);
 	mrrc_pool_close(before);
 	touch(0, 1);
-	ck_assert(!mrrc_tlb_has_spare(mrrc_tlb_recent));
+	/* the table is the next cache's */
+	ck_assert_ptr_eq(mrrc_tlb_recent, tlb);
+	ck_assert(!mrrc_tlb_has_spare(tlb));
 }
 END_TEST
 
@@ -125,11 +129,15 @@ START_TEST(test_fork)
 	pid_t pid;
 
 	keep_all();
+	touch(0, 1);
 	tlb = mrrc_tlb_recent;
+	ck_assert_uint_ne(tlb->hits, 0);
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
+	/* its hits so far are not to be counted for another cache */
 	if (!pid)
-		_exit(mrrc_tlb_has_spare(tlb) || mrrc_tlb_last(&cache->tlbs));
+		_exit(mrrc_tlb_has_spare(tlb) || mrrc_tlb_last(&cache->tlbs) ||
+		      tlb->list || tlb->counted != tlb->hits);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 	ck_assert(mrrc_tlb_has_spare(tlb));
@@ -183,6 +191,96 @@ START_TEST(test_replaced)
 }
 END_TEST
 
+/* In sets that fill up, what was remembered last is found. */
+START_TEST(test_growing)
+{
+	struct mrrc_tlb *tlb = mrrc_tlb_get(&cache->tlbs);
+	const unsigned bits = tlb->bits;
+	const uintptr_t first = (uintptr_t)1 << 40;
+	unsigned i;
+
+	for (i = 1; tlb->bits == bits && i < 100000; i++) {
+		mrrc_tlb_fill(tlb, first + i * 4096, MRRC_RW, i, false);
+		ck_assert_ptr_nonnull(mrrc_tlb_find(tlb, first + i * 4096,
+						    MRRC_RW));
+	}
+	ck_assert_uint_gt(tlb->bits, bits);
+}
+END_TEST
+
+/* The first page of a larger unit is not all of it, wherever they meet. */
+START_TEST(test_units)
+{
+	const uintptr_t unit = (uintptr_t)1 << MRRC_TLB_BIG;
+	struct mrrc_tlb *tlb = mrrc_tlb_get(&cache->tlbs);
+	uintptr_t addr;
+
+	mrrc_tlb_fill(tlb, unit, MRRC_RW, 1, true);
+	for (addr = 2 * unit; mrrc_tlb_set(tlb, addr, 12) !=
+			      mrrc_tlb_set(tlb, addr, MRRC_TLB_BIG);)
+		addr += unit;
+	mrrc_tlb_fill(tlb, addr, MRRC_RW, 2, false);
+	ck_assert_ptr_nonnull(mrrc_tlb_find(tlb, addr, MRRC_RW));
+	ck_assert_ptr_null(mrrc_tlb_find(tlb, addr + 4096, MRRC_RW));
+}
+END_TEST
+
+/* ---- hits ---- */
+
+static struct mrrc_region *hit_unasked(void)
+{
+	return mrrc_cache_hit(cache, mrrc_tlb_recent, base, 1, MRRC_RW, false);
+}
+
+/* Where nobody may ask the kernel: if it need not be asked, and all is quiet. */
+START_TEST(test_unasked)
+{
+	struct mrrc_region *region;
+
+	touch(0, 1);
+	ck_assert_ptr_null(hit_unasked());
+	mt_mon->ask = MRRC_ASK_NEVER;
+	region = hit_unasked();
+	ck_assert_ptr_nonnull(region);
+	put(region);
+	fake_mon_read(mt_mon);
+	ck_assert_ptr_null(hit_unasked());
+	mrrc_mon_drain(mt_mon);
+	mt_mon->ask = MRRC_ASK_ALWAYS;
+}
+END_TEST
+
+static pthread_key_t late;
+
+static void look_up_late(void *arg)
+{
+	touch(0, 1);
+}
+
+static void *end_late(void *arg)
+{
+	touch(0, 1);
+	touch(0, 1);
+	pthread_setspecific(late, &late);
+	return arg;
+}
+
+/* A destructor that comes after ours looks up, and is counted. */
+START_TEST(test_late_destructor)
+{
+	const uint64_t before = stat_of(MRRC_STAT_LOOKUPS);
+	pthread_t thread;
+
+	/* which have a key: destructors run in their order */
+	ck_assert_ptr_nonnull(mrrc_tlb_get(&cache->tlbs));
+	ck_assert_int_eq(pthread_key_create(&late, look_up_late), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, end_late, NULL), 0);
+	pthread_join(thread, NULL);
+	pthread_key_delete(late);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_LOOKUPS), before + 3);
+}
+END_TEST
+
 /* What a ref says of a word. */
 START_TEST(test_ref)
 {
@@ -218,6 +316,10 @@ Suite *tlb_suite(void)
 	tcase_add_test(tcase, test_fork);
 	tcase_add_loop_test(tcase, test_strides, 0, 13);
 	tcase_add_test(tcase, test_replaced);
+	tcase_add_test(tcase, test_growing);
+	tcase_add_test(tcase, test_units);
+	tcase_add_test(tcase, test_unasked);
+	tcase_add_test(tcase, test_late_destructor);
 	tcase_add_test(tcase, test_ref);
 	suite_add_tcase(suite, tcase);
 	return suite;
