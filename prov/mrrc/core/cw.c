@@ -666,10 +666,10 @@ void mrrc_cw_init(struct mrrc_cw *cw, const struct mrrc_cw_attr *attr,
 	TAILQ_INIT(&cw->rtags);
 	TAILQ_INIT(&cw->replies);
 	TAILQ_INIT(&cw->tags);
-	mrrc_cw_map_init(&cw->held);
-	mrrc_cw_map_init(&cw->known);
-	mrrc_cw_map_init(&cw->by_id);
-	mrrc_cw_map_init(&cw->rtag_by_id);
+	mrrc_cw_map_init(&cw->held, &attr->secret);
+	mrrc_cw_map_init(&cw->known, &attr->secret);
+	mrrc_cw_map_init(&cw->by_id, &attr->secret);
+	mrrc_cw_map_init(&cw->rtag_by_id, &attr->secret);
 }
 
 void mrrc_cw_fini(struct mrrc_cw *cw)

@@ -139,6 +139,7 @@ struct mrrc_cw_attr {
 	uint64_t cookie;	/* what the peer has to say in HELLO */
 	uint64_t my_cookie;	/* and what it is told */
 	struct mrrc_stats *stats;	/* counted there, too; or NULL */
+	struct mrrc_secret secret;	/* random: of the maps */
 };
 
 struct mrrc_cw {

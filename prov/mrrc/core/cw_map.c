@@ -7,26 +7,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hash.h"
-
-void mrrc_cw_map_init(struct mrrc_cw_map *map)
+void mrrc_cw_map_init(struct mrrc_cw_map *map,
+		      const struct mrrc_secret *secret)
 {
 	memset(map, 0, sizeof(*map));
+	map->secret = *secret;
 	map->bucket = map->small;
 	map->mask = MRRC_CW_MAP_SMALL - 1;
 }
 
 void mrrc_cw_map_fini(struct mrrc_cw_map *map)
 {
+	const struct mrrc_secret secret = map->secret;
+
 	if (map->bucket != map->small)
 		free(map->bucket);
-	mrrc_cw_map_init(map);
+	mrrc_cw_map_init(map, &secret);
 }
 
 static struct mrrc_cw_node **cw_bucket(const struct mrrc_cw_map *map,
 				       uint64_t key)
 {
-	return &map->bucket[mrrc_hash(key) & map->mask];
+	return &map->bucket[mrrc_hash_keyed(&map->secret, key) & map->mask];
 }
 
 /* Where the first of this key hangs, or the end of its chain. */
@@ -151,7 +153,7 @@ bool mrrc_cw_map_valid(const struct mrrc_cw_map *map)
 	for (i = 0; i <= map->mask; i++) {
 		for (first = map->bucket[i]; first; first = first->chain) {
 			if (!first->first ||
-			    (mrrc_hash(first->key) & map->mask) != i)
+			    cw_bucket(map, first->key) != &map->bucket[i])
 				return false;
 			keys++;
 			node = first;

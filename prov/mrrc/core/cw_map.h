@@ -2,7 +2,8 @@
 /*
  * Queues by key: a chained hash whose entries are the first of each queue.
  * Nodes live in the caller's objects, so nothing here can fail; the table
- * grows when memory allows.
+ * grows when memory allows. Peers choose keys: they do not know the map's
+ * secret, so they cannot choose keys that share a chain.
  *
  * Not thread-safe.
  */
@@ -12,6 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "hash.h"
 
 struct mrrc_cw_node {
 	uint64_t key;
@@ -26,10 +29,12 @@ struct mrrc_cw_map {
 	struct mrrc_cw_node **bucket;	/* small, or allocated */
 	size_t mask;			/* buckets - 1 */
 	size_t keys, nodes;
+	struct mrrc_secret secret;
 	struct mrrc_cw_node *small[MRRC_CW_MAP_SMALL];
 };
 
-void mrrc_cw_map_init(struct mrrc_cw_map *map);
+void mrrc_cw_map_init(struct mrrc_cw_map *map,
+		      const struct mrrc_secret *secret);
 /* The nodes are the caller's matter. */
 void mrrc_cw_map_fini(struct mrrc_cw_map *map);
 

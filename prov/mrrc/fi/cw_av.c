@@ -9,6 +9,7 @@
  */
 #include "config.h"
 #include "cw.h"
+#include "secret.h"
 
 /* An address of the core's with a name */
 struct cw_av_entry {
@@ -20,12 +21,15 @@ struct cw_av_entry {
 
 void mrrc_cw_av_open(struct mrrc_av *av, uint32_t addr_format)
 {
+	struct mrrc_secret secret;
+
 	av->inet = addr_format == FI_SOCKADDR_IN ||
 		   addr_format == FI_SOCKADDR_IN6 ||
 		   addr_format == FI_SOCKADDR;
 	pthread_mutex_init(&av->names_lock, NULL);
-	mrrc_cw_map_init(&av->by_addr);
-	mrrc_cw_map_init(&av->by_name);
+	mrrc_secret_make(&secret);
+	mrrc_cw_map_init(&av->by_addr, &secret);
+	mrrc_cw_map_init(&av->by_name, &secret);
 	LIST_INIT(&av->rdms);
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cw.h"
+#include "secret.h"
 #include "sys/pause.h"
 
 void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep)
@@ -138,6 +139,7 @@ void mrrc_cw_link_init(struct mrrc_cw_ep *cw)
 
 	if (cache)
 		attr.stats = mrrc_cache_mt_shared_stats(cache);
+	mrrc_secret_make(&attr.secret);
 	if (cw->rdm) {
 		attr.cookie = mrrc_cw_name_number(&cw->peer);
 		attr.my_cookie = cw->rdm->number;

@@ -14,6 +14,7 @@
 #include <sys/random.h>
 
 #include "cw.h"
+#include "secret.h"
 #include "sys/pause.h"
 
 /* ---- links --------------------------------------------------------------- */
@@ -318,6 +319,7 @@ static int cw_rdm_number(const struct mrrc_cw_domain *cwd, uint32_t *number)
 int mrrc_cw_rdm_open(struct mrrc_ep *ep)
 {
 	struct mrrc_cw_domain *cwd = ep->domain->cw;
+	struct mrrc_secret secret;
 	struct mrrc_cw_rdm *rdm;
 	int ret;
 
@@ -326,7 +328,8 @@ int mrrc_cw_rdm_open(struct mrrc_ep *ep)
 		return -FI_ENOMEM;
 	rdm->ep = ep;
 	TAILQ_INIT(&rdm->links);
-	mrrc_cw_map_init(&rdm->by_name);
+	mrrc_secret_make(&secret);
+	mrrc_cw_map_init(&rdm->by_name, &secret);
 	pthread_mutex_lock(&cwd->lock);
 	ret = mrrc_cw_below_open(ep->domain, ep->info);
 	if (!ret)

@@ -36,6 +36,7 @@ struct node {
 static struct node *nodes;
 static uint32_t node_cnt;
 static struct mrrc_cw_map seen;
+static const struct mrrc_secret secret = { { 1, 2 } };
 
 static void replay(const struct script *script, uint32_t at)
 {
@@ -119,7 +120,7 @@ static uint32_t explore(const struct script *script, bool loud)
 	nodes = calloc(NODES_MAX, sizeof(*nodes));
 	ck_assert_ptr_nonnull(nodes);
 	node_cnt = 1;
-	mrrc_cw_map_init(&seen);
+	mrrc_cw_map_init(&seen, &secret);
 	at = 0;
 	if (!setjmp(violated)) {
 		for (at = 0; at < node_cnt; at++)

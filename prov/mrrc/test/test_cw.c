@@ -17,6 +17,8 @@
 #define N	3000
 #define KEYS	97
 
+static const struct mrrc_secret secret = { { 1, 2 } };
+
 struct item {
 	struct mrrc_cw_node node;
 	uint64_t key;
@@ -47,7 +49,7 @@ START_TEST(map_is_queues_by_key)
 
 	memset(items, 0, sizeof(items));
 	srand(1);
-	mrrc_cw_map_init(&map);
+	mrrc_cw_map_init(&map, &secret);
 	for (step = 0; step < 20000; step++) {
 		i = rand() % N;
 		if (items[i].order) {
@@ -80,7 +82,7 @@ START_TEST(map_grows)
 	struct mrrc_cw_map map;
 	unsigned i;
 
-	mrrc_cw_map_init(&map);
+	mrrc_cw_map_init(&map, &secret);
 	for (i = 0; i < 10000; i++)
 		mrrc_cw_map_add(&map, &nodes[i], i * 4096ULL);
 	ck_assert_uint_ge(map.mask + 1, 8192);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Random bits that no peer knows, for core, which makes none itself. Any
+ * thread.
+ */
+#ifndef MRRC_SECRET_H
+#define MRRC_SECRET_H
+
+#include "core/hash.h"
+
+/* Another one each time. */
+void mrrc_secret_make(struct mrrc_secret *secret);
+
+#endif /* MRRC_SECRET_H */
