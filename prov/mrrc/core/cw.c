@@ -237,6 +237,12 @@ static bool cw_push_tag(struct mrrc_cw *cw, struct mrrc_cw_target *target)
 	return true;
 }
 
+static void cw_ready_remove(struct mrrc_cw *cw, struct mrrc_cw_wr *wr)
+{
+	TAILQ_REMOVE(&cw->ready, wr, ready);
+	mrrc_cw_map_remove(&cw->matched, &wr->node);
+}
+
 static bool cw_push_wr(struct mrrc_cw *cw, struct mrrc_cw_wr *wr)
 {
 	struct mrrc_cw_rtag *rtag = wr->rtag;
@@ -248,7 +254,7 @@ static bool cw_push_wr(struct mrrc_cw *cw, struct mrrc_cw_wr *wr)
 			cw_error(cw, ret);
 		return false;
 	}
-	TAILQ_REMOVE(&cw->ready, wr, ready);
+	cw_ready_remove(cw, wr);
 	cw_wr_step(cw, wr, WR_ISSUE);
 	if (wr == cw->posting)
 		cw_count(cw, &cw->stats.at_once, MRRC_STAT_CW_IMMEDIATE);
@@ -310,6 +316,7 @@ static void cw_match(struct mrrc_cw *cw, struct mrrc_cw_wr *wr,
 	wr->rtag = rtag;
 	rtag->wr = wr;
 	TAILQ_INSERT_TAIL(&cw->ready, wr, ready);
+	mrrc_cw_map_add(&cw->matched, &wr->node, wr->cwtag);
 }
 
 static void cw_know(struct mrrc_cw *cw, struct mrrc_cw_rtag *rtag)
@@ -342,30 +349,33 @@ static void cw_match_all(struct mrrc_cw *cw, uint64_t cwtag)
 
 static void cw_unmatch(struct mrrc_cw *cw, struct mrrc_cw_wr *wr)
 {
-	TAILQ_REMOVE(&cw->ready, wr, ready);
+	cw_ready_remove(cw, wr);
 	wr->rtag->wr = NULL;
 	wr->rtag = NULL;
 }
 
 /*
- * Take apart what is ready under a key, before one of it is cancelled: those
- * after it get other partners, or they would end out of order.
+ * Take apart what is ready under a key from this write on, the newest first,
+ * before it or its tag is cancelled: those after it get other partners, or
+ * they would end out of order. Those before it keep theirs.
  */
-static void cw_unmatch_all(struct mrrc_cw *cw, uint64_t cwtag)
+static void cw_unmatch_from(struct mrrc_cw *cw, struct mrrc_cw_wr *from)
 {
-	struct mrrc_cw_wr *wr, *before;
+	const uint64_t cwtag = from->cwtag;
 	struct mrrc_cw_rtag *rtag;
+	struct mrrc_cw_wr *wr;
 
-	TAILQ_FOREACH_REVERSE_SAFE(wr, &cw->ready, mrrc_cw_wrq, ready,
-				   before) {
-		if (wr->cwtag != cwtag || !cw_wr_step(cw, wr, WR_UNMATCH))
-			continue;
+	do {
+		wr = NODE_OF(mrrc_cw_map_first(&cw->matched, cwtag)->prev,
+			     mrrc_cw_wr, node);
+		if (!cw_wr_step(cw, wr, WR_UNMATCH))
+			return;
 		rtag = wr->rtag;
 		cw_unmatch(cw, wr);
 		mrrc_cw_map_add_first(&cw->held, &wr->node, cwtag);
 		mrrc_cw_map_add_first(&cw->known, &rtag->by_tag, cwtag);
 		cw_know(cw, rtag);
-	}
+	} while (wr != from);
 }
 
 /* ---- the peer's messages ------------------------------------------------- */
@@ -432,7 +442,7 @@ static void cw_receive_revoke(struct mrrc_cw *cw,
 		return;
 	cw_unqueue(cw, &rtag->out);
 	if (rtag->wr && rtag->wr->state == MRRC_CW_WR_READY)
-		cw_unmatch_all(cw, rtag->cwtag);
+		cw_unmatch_from(cw, rtag->wr);
 	if (rtag->known)
 		cw_forget(cw, rtag);
 	cw_reply(cw, &rtag->out, MRRC_CW_REVOKED);
@@ -592,7 +602,7 @@ void mrrc_cw_cancel_wr(struct mrrc_cw *cw, struct mrrc_cw_wr *wr)
 	uint64_t cwtag = wr->cwtag;
 
 	if (wr->state == MRRC_CW_WR_READY)
-		cw_unmatch_all(cw, cwtag);
+		cw_unmatch_from(cw, wr);
 	if (!cw_wr_step(cw, wr, WR_CANCEL) || wr->state != MRRC_CW_WR_ENDED)
 		return;
 	mrrc_cw_map_remove(&cw->held, &wr->node);
@@ -667,6 +677,7 @@ void mrrc_cw_init(struct mrrc_cw *cw, const struct mrrc_cw_attr *attr,
 	TAILQ_INIT(&cw->replies);
 	TAILQ_INIT(&cw->tags);
 	mrrc_cw_map_init(&cw->held, &attr->secret);
+	mrrc_cw_map_init(&cw->matched, &attr->secret);
 	mrrc_cw_map_init(&cw->known, &attr->secret);
 	mrrc_cw_map_init(&cw->by_id, &attr->secret);
 	mrrc_cw_map_init(&cw->rtag_by_id, &attr->secret);
@@ -675,6 +686,7 @@ void mrrc_cw_init(struct mrrc_cw *cw, const struct mrrc_cw_attr *attr,
 void mrrc_cw_fini(struct mrrc_cw *cw)
 {
 	mrrc_cw_map_fini(&cw->held);
+	mrrc_cw_map_fini(&cw->matched);
 	mrrc_cw_map_fini(&cw->known);
 	mrrc_cw_map_fini(&cw->by_id);
 	mrrc_cw_map_fini(&cw->rtag_by_id);

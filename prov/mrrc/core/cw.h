@@ -72,7 +72,7 @@ TAILQ_HEAD(mrrc_cw_outq, mrrc_cw_out);
 
 /* A write. The caller sets len, and data with has_data. */
 struct mrrc_cw_wr {
-	struct mrrc_cw_node node;	/* HELD: by tag */
+	struct mrrc_cw_node node;	/* HELD or READY: by tag */
 	TAILQ_ENTRY(mrrc_cw_wr) all, ready;
 	struct mrrc_cw_rtag *rtag;	/* READY and after, till told */
 	uint64_t cwtag, len, data;
@@ -159,7 +159,7 @@ struct mrrc_cw {
 	struct mrrc_cw_wrq wrs, ready;
 	TAILQ_HEAD(, mrrc_cw_target) targets;
 	TAILQ_HEAD(, mrrc_cw_rtag) rtags;
-	struct mrrc_cw_map held, known;	/* by tag */
+	struct mrrc_cw_map held, matched, known;	/* by tag */
 	struct mrrc_cw_map by_id, rtag_by_id;
 	struct mrrc_cw_outq replies, tags;	/* messages that wait */
 	struct mrrc_cw_stats stats;

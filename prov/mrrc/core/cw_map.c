@@ -26,16 +26,16 @@ void mrrc_cw_map_fini(struct mrrc_cw_map *map)
 }
 
 static struct mrrc_cw_node **cw_bucket(const struct mrrc_cw_map *map,
-				       uint64_t key)
+				       uint64_t hash)
 {
-	return &map->bucket[mrrc_hash_keyed(&map->secret, key) & map->mask];
+	return &map->bucket[hash & map->mask];
 }
 
 /* Where the first of this key hangs, or the end of its chain. */
 static struct mrrc_cw_node **cw_place(const struct mrrc_cw_map *map,
-				      uint64_t key)
+				      uint64_t key, uint64_t hash)
 {
-	struct mrrc_cw_node **place = cw_bucket(map, key);
+	struct mrrc_cw_node **place = cw_bucket(map, hash);
 
 	while (*place && (*place)->key != key)
 		place = &(*place)->chain;
@@ -45,7 +45,7 @@ static struct mrrc_cw_node **cw_place(const struct mrrc_cw_map *map,
 struct mrrc_cw_node *mrrc_cw_map_first(const struct mrrc_cw_map *map,
 				       uint64_t key)
 {
-	return *cw_place(map, key);
+	return *cw_place(map, key, mrrc_hash_keyed(&map->secret, key));
 }
 
 /* One key a bucket, on average; without memory the chains are longer. */
@@ -64,7 +64,7 @@ static void cw_map_grow(struct mrrc_cw_map *map)
 	for (i = 0; i < old; i++) {
 		for (node = from[i]; node; node = next) {
 			next = node->chain;
-			to = cw_bucket(map, node->key);
+			to = cw_bucket(map, node->hash);
 			node->chain = *to;
 			*to = node;
 		}
@@ -81,9 +81,10 @@ static struct mrrc_cw_node **cw_map_link(struct mrrc_cw_map *map,
 	struct mrrc_cw_node **place, *first;
 
 	cw_map_grow(map);
-	place = cw_place(map, key);
-	first = *place;
 	node->key = key;
+	node->hash = mrrc_hash_keyed(&map->secret, key);
+	place = cw_place(map, key, node->hash);
+	first = *place;
 	node->first = !first;
 	map->nodes++;
 	if (!first) {
@@ -132,7 +133,7 @@ void mrrc_cw_map_remove(struct mrrc_cw_map *map, struct mrrc_cw_node *node)
 
 	map->nodes--;
 	if (node->first) {
-		place = cw_place(map, node->key);
+		place = cw_place(map, node->key, node->hash);
 		if (node->next == node) {
 			*place = node->chain;
 			map->keys--;
@@ -153,7 +154,9 @@ bool mrrc_cw_map_valid(const struct mrrc_cw_map *map)
 	for (i = 0; i <= map->mask; i++) {
 		for (first = map->bucket[i]; first; first = first->chain) {
 			if (!first->first ||
-			    cw_bucket(map, first->key) != &map->bucket[i])
+			    first->hash != mrrc_hash_keyed(&map->secret,
+							   first->key) ||
+			    cw_bucket(map, first->hash) != &map->bucket[i])
 				return false;
 			keys++;
 			node = first;

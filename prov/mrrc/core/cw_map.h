@@ -17,7 +17,7 @@
 #include "hash.h"
 
 struct mrrc_cw_node {
-	uint64_t key;
+	uint64_t key, hash;
 	struct mrrc_cw_node *chain;	/* next first of the same bucket */
 	struct mrrc_cw_node *next, *prev;	/* of the same key: a ring */
 	bool first;

@@ -7,7 +7,7 @@
 static bool cw_valid_wrs(const struct mrrc_cw *cw)
 {
 	const struct mrrc_cw_wr *wr;
-	uint32_t cnt = 0, held = 0, ready = 0;
+	uint32_t cnt = 0, held = 0, ready = 0, listed = 0;
 
 	TAILQ_FOREACH(wr, &cw->wrs, all) {
 		cnt++;
@@ -28,8 +28,9 @@ static bool cw_valid_wrs(const struct mrrc_cw *cw)
 		}
 	}
 	TAILQ_FOREACH(wr, &cw->ready, ready)
-		ready--;
-	return cnt == cw->wr_cnt && held == cw->held.nodes && !ready;
+		listed++;
+	return cnt == cw->wr_cnt && held == cw->held.nodes &&
+	       ready == listed && ready == cw->matched.nodes;	/* W3 */
 }
 
 static bool cw_valid_tags(const struct mrrc_cw *cw)
@@ -65,6 +66,7 @@ static bool cw_valid_tags(const struct mrrc_cw *cw)
 bool mrrc_cw_valid(const struct mrrc_cw *cw)
 {
 	return mrrc_cw_map_valid(&cw->held) && mrrc_cw_map_valid(&cw->known) &&
+	       mrrc_cw_map_valid(&cw->matched) &&
 	       mrrc_cw_map_valid(&cw->by_id) &&
 	       mrrc_cw_map_valid(&cw->rtag_by_id) && cw_valid_wrs(cw) &&
 	       cw_valid_tags(cw) &&

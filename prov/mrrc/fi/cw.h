@@ -88,7 +88,9 @@ struct cw_rec {
 	struct mrrc_comp *comp;		/* for the application's CQ */
 	void *context;
 	void *buf;
-	uint64_t flags, seq;
+	uint64_t flags;
+	uint64_t seq;			/* of reliable datagrams: its age */
+	struct mrrc_cw_node by_context;
 	struct mrrc_cw_end end;
 	/* a write */
 	struct mrrc_op *op;		/* holds its buffers, or NULL */
@@ -184,7 +186,7 @@ struct mrrc_cw_ep {
 	bool full;		/* the core took none: on the group's list */
 	TAILQ_ENTRY(mrrc_cw_ep) full_link;
 	struct cw_list empty;	/* writes of nothing, issued */
-	uint64_t seq;		/* of operations */
+	struct mrrc_cw_map by_context;	/* those that have not ended */
 	uint64_t issued_ns;	/* when the core got the latest write */
 	/* ended, not finished; and threads that have it to do with */
 	atomic_int ending;

@@ -160,6 +160,7 @@ int mrrc_cw_group_join(struct mrrc_cw_ep *cw)
 		TAILQ_INSERT_TAIL(&cw->group->eps, cw, link);
 		cw->group->cnt++;
 		mrrc_cw_link_init(cw);
+		mrrc_cw_map_init(&cw->by_context, &cw->sm.attr.secret);
 		pthread_mutex_unlock(&cw->group->lock);
 	}
 	pthread_mutex_unlock(&cwd->lock);
@@ -247,6 +248,7 @@ void mrrc_cw_link_free(struct mrrc_cw_ep *cw, int err)
 	pthread_mutex_unlock(&group->lock);
 	pthread_mutex_unlock(&cwd->lock);
 	mrrc_cw_fini(&cw->sm);
+	mrrc_cw_map_fini(&cw->by_context);
 	if (cw->mr)
 		fi_close(&cw->mr->fid);
 	free(cw->mem);

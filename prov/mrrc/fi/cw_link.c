@@ -305,6 +305,7 @@ static void cw_ended(struct mrrc_cw_ep *cw, struct cw_rec *rec,
 	rec->end = *end;
 	if (cw->partial == rec)
 		cw->partial = NULL;
+	mrrc_cw_map_remove(&cw->by_context, &rec->by_context);
 	atomic_fetch_add(&cw->ending, 1);
 	STAILQ_INSERT_TAIL(&cw->group->ended, rec, link);
 }

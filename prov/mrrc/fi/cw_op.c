@@ -114,9 +114,26 @@ static int cw_ready(struct mrrc_cw_ep *cw)
 	return cw->rdm ? mrrc_cw_rdm_ready(cw) : cw_check(cw);
 }
 
-static uint64_t cw_seq(struct mrrc_cw_ep *cw)
+/*
+ * Before it is posted, since posting may end it. Cancelling finds it from now
+ * on. The group's lock held
+ */
+static void cw_note(struct mrrc_cw_ep *cw, struct cw_rec *rec)
 {
-	return cw->rdm ? atomic_fetch_add(&cw->rdm->seq, 1) : cw->seq++;
+	if (cw->rdm)
+		rec->seq = atomic_fetch_add(&cw->rdm->seq, 1);
+	mrrc_cw_map_add(&cw->by_context, &rec->by_context,
+			(uintptr_t) rec->context);
+}
+
+/* ret: the answer to posting it */
+static int cw_noted(struct mrrc_cw_ep *cw, struct cw_rec *rec, int ret)
+{
+	if (ret)
+		mrrc_cw_map_remove(&cw->by_context, &rec->by_context);
+	else
+		mrrc_cw_after(cw);
+	return ret;
 }
 
 /*
@@ -168,11 +185,10 @@ static int cw_submit_write(struct mrrc_cw_ep *cw, struct cw_rec *rec,
 		mrrc_cw_group_poll(group);
 	ret = cw_ready(cw);
 	if (!ret) {
-		rec->seq = cw_seq(cw);
+		cw_note(cw, rec);
 		ret = mrrc_cw_post_wr(&cw->sm, &rec->wr, cwtag);
+		ret = cw_noted(cw, rec, ret);
 	}
-	if (!ret)
-		mrrc_cw_after(cw);
 	group->more = more;
 	mrrc_cw_group_unlock(group);
 	return ret;
@@ -327,11 +343,10 @@ static int cw_submit_tag(struct mrrc_cw_ep *cw, struct cw_rec *rec,
 	pthread_mutex_lock(&group->lock);
 	ret = cw_ready(cw);
 	if (!ret) {
-		rec->seq = cw_seq(cw);
+		cw_note(cw, rec);
 		ret = mrrc_cw_post_target(&cw->sm, &rec->target, cwtag);
+		ret = cw_noted(cw, rec, ret);
 	}
-	if (!ret)
-		mrrc_cw_after(cw);
 	group->more = more;
 	mrrc_cw_group_unlock(group);
 	return ret;
@@ -382,27 +397,14 @@ ssize_t mrrc_cw_post_tag(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 
 /* ---- cancel -------------------------------------------------------------- */
 
-/* A write, or a target, whichever is older. The group's lock held */
+/* A write or a target. The group's lock held */
 static struct cw_rec *cw_find_oldest(const struct mrrc_cw_ep *cw,
 				     const void *context)
 {
-	struct cw_rec *rec, *found = NULL;
-	struct mrrc_cw_target *target;
-	struct mrrc_cw_wr *wr;
+	struct mrrc_cw_node *node;
 
-	TAILQ_FOREACH(wr, &cw->sm.wrs, all) {
-		rec = container_of(wr, struct cw_rec, wr);
-		if (rec->context == context) {
-			found = rec;
-			break;
-		}
-	}
-	TAILQ_FOREACH(target, &cw->sm.targets, all) {
-		rec = container_of(target, struct cw_rec, target);
-		if (rec->context == context)
-			return found && found->seq < rec->seq ? found : rec;
-	}
-	return found;
+	node = mrrc_cw_map_first(&cw->by_context, (uintptr_t) context);
+	return node ? container_of(node, struct cw_rec, by_context) : NULL;
 }
 
 uint64_t mrrc_cw_oldest(const struct mrrc_cw_ep *cw, const void *context)

@@ -12,7 +12,8 @@ int main(void)
 		policy_suite,
 		policy_mre_suite, policy_gdsf_suite, plan_suite, stats_suite,
 		cache_suite, admit_suite, worth_suite, cw_suite,
-		cw_wire_suite, hash_suite, heap_arena_suite,
+		cw_wire_suite, cw_cancel_suite, hash_suite,
+		heap_arena_suite,
 	};
 
 	return run_suites(suites, sizeof(suites) / sizeof(suites[0]));

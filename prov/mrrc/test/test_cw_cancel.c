@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Conditional writes that are ready while the network takes none, and are
+ * cancelled, or their tags withdrawn: which partners the others get, and that
+ * it costs the same whatever else is ready.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "core/cw.h"
+
+#define FEW	1000
+#define MANY	30000
+#define FACTOR	12
+
+static unsigned ended;
+
+static int sent(void *arg, const struct mrrc_cw_msg *msg)
+{
+	(void)arg;
+	(void)msg;
+	return 0;
+}
+
+static int full(void *arg, struct mrrc_cw_wr *wr,
+		const struct mrrc_cw_rtag *rtag)
+{
+	(void)arg;
+	(void)wr;
+	(void)rtag;
+	return -EAGAIN;
+}
+
+static void wr_end(void *arg, struct mrrc_cw_wr *wr,
+		   const struct mrrc_cw_end *end)
+{
+	(void)arg;
+	(void)wr;
+	ended += end->err == ECANCELED;
+}
+
+static const struct mrrc_cw_ops ops = {
+	.send = sent,
+	.issue = full,
+	.wr_end = wr_end,
+};
+
+/* Credits for all that is said, and those for what is heard are returned. */
+static void open_side(struct mrrc_cw *cw)
+{
+	const struct mrrc_cw_attr attr = {
+		.credits = UINT16_MAX, .pending = MANY,
+	};
+	const struct mrrc_cw_msg hello = {
+		.type = MRRC_CW_HELLO,
+		.hello = { .min = MRRC_CW_VERSION_MIN,
+			   .max = MRRC_CW_VERSION_MAX,
+			   .credits = UINT16_MAX, .tags = MANY },
+	};
+
+	ended = 0;
+	mrrc_cw_init(cw, &attr, &ops, NULL);
+	mrrc_cw_hello(cw);
+	mrrc_cw_receive(cw, &hello);
+}
+
+static void close_side(struct mrrc_cw *cw)
+{
+	ck_assert(!cw->err);
+	mrrc_cw_down(cw, ECONNABORTED);
+	mrrc_cw_fini(cw);
+}
+
+/* A write that is ready, with a tag of this identity */
+static void make_ready(struct mrrc_cw *cw, struct mrrc_cw_wr *wr,
+		       uint64_t cwtag, uint64_t id)
+{
+	const struct mrrc_cw_msg tag = {
+		.type = MRRC_CW_TAG, .id = id, .tag.cwtag = cwtag,
+	};
+
+	*wr = (struct mrrc_cw_wr) { 0 };
+	mrrc_cw_receive(cw, &tag);
+	ck_assert_int_eq(mrrc_cw_post_wr(cw, wr, cwtag), 0);
+	ck_assert_int_eq(wr->state, MRRC_CW_WR_READY);
+}
+
+static void revoke(struct mrrc_cw *cw, uint64_t id)
+{
+	const struct mrrc_cw_msg msg = { .type = MRRC_CW_REVOKE, .id = id };
+
+	mrrc_cw_receive(cw, &msg);
+}
+
+/* Those before it keep their places and tags. */
+START_TEST(older_keep_theirs)
+{
+	struct mrrc_cw_wr wr[4];
+	struct mrrc_cw cw;
+
+	open_side(&cw);
+	make_ready(&cw, &wr[0], 7, 1);
+	make_ready(&cw, &wr[1], 8, 2);
+	make_ready(&cw, &wr[2], 7, 3);
+	make_ready(&cw, &wr[3], 7, 4);
+	mrrc_cw_cancel_wr(&cw, &wr[2]);
+	ck_assert_uint_eq(ended, 1);
+	ck_assert(mrrc_cw_valid(&cw));
+	ck_assert_ptr_eq(TAILQ_FIRST(&cw.ready), &wr[0]);
+	ck_assert_uint_eq(wr[0].rtag->id, 1);
+	ck_assert_uint_eq(wr[1].rtag->id, 2);
+	ck_assert_uint_eq(wr[3].rtag->id, 3);
+	revoke(&cw, 1);
+	ck_assert(mrrc_cw_valid(&cw));
+	ck_assert_uint_eq(wr[0].rtag->id, 3);
+	ck_assert_uint_eq(wr[3].rtag->id, 4);
+	close_side(&cw);
+}
+END_TEST
+
+static double now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec * 1e6 + now.tv_nsec / 1e3;
+}
+
+/* Of one write or tag, the newest first, with as many ready; in us */
+static double cost(unsigned count, bool tags)
+{
+	struct mrrc_cw_wr *wr = calloc(count, sizeof(*wr));
+	double least = 1e9, us;
+	struct mrrc_cw cw;
+	unsigned i, tries;
+
+	ck_assert_ptr_nonnull(wr);
+	for (tries = 0; tries < 3; tries++) {
+		open_side(&cw);
+		for (i = 0; i < count; i++)
+			make_ready(&cw, &wr[i], i, i + 1);
+		us = now_us();
+		for (i = count; i--; ) {
+			if (tags)
+				revoke(&cw, i + 1);
+			else
+				mrrc_cw_cancel_wr(&cw, &wr[i]);
+		}
+		us = (now_us() - us) / count;
+		if (us < least)
+			least = us;
+		close_side(&cw);
+	}
+	free(wr);
+	return least;
+}
+
+START_TEST(cost_is_constant)
+{
+	const double few = cost(FEW, _i), many = cost(MANY, _i);
+
+	ck_assert_msg(many < FACTOR * few + 1, "%f us of %u, %f us of %u",
+		      few, FEW, many, MANY);
+}
+END_TEST
+
+Suite *cw_cancel_suite(void)
+{
+	Suite *suite = suite_create("cw_cancel");
+	TCase *tcase = tcase_create("cw_cancel");
+
+	tcase_add_test(tcase, older_keep_theirs);
+	tcase_add_loop_test(tcase, cost_is_constant, 0, 2);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
