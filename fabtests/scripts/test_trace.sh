@@ -233,6 +233,54 @@ test_refused()
 			FI_OFI_MRRC_TRACE_SIZE=much
 }
 
+# What is not the user's own file is left alone; what is made is private.
+test_others()
+{
+	local name
+
+	echo precious >"$DIR/precious"
+	ln -sf precious "$DIR/link"
+	ln -f "$DIR/precious" "$DIR/name"
+	warned "not recorded in $DIR/link: a symbolic link" \
+		FI_OFI_MRRC_TRACE="$DIR/link" &&
+		warned "not recorded in $DIR/name: another user's" \
+			FI_OFI_MRRC_TRACE="$DIR/name" &&
+		warned "not written to $DIR/link: a symbolic link" \
+			FI_OFI_MRRC_STATS_FILE="$DIR/link" || return 1
+	[ "$(cat "$DIR/precious")" = precious ] ||
+		fail "a file was overwritten" || return 1
+	(umask 0 && recorded msg -p "$PROVIDER") || return 1
+	for name in "$DIR"/trace.* "$DIR/stats"; do
+		[ "$(stat -c %a "$name")" = 600 ] ||
+			fail "$name: mode $(stat -c %a "$name")" || return 1
+	done
+}
+
+# A program with another group's rights writes no file that its caller names.
+test_secure()
+{
+	local group
+
+	group=$(id -G | tr ' ' '\n' | grep -vx "$(id -g)" | head -n 1)
+	rm -f "$DIR"/trace.* "$DIR/stats"
+	cp "$(command -v "${BIN}fi_mrrc_msg")" "$DIR/program" || return 1
+	if ! chgrp "${group:-65534}" "$DIR/program" 2>/dev/null ||
+	   ! chmod g+s "$DIR/program" || ! "$DIR/program" -p "$PROVIDER" \
+		>"$DIR/out" 2>&1; then
+		echo "  not tried: needs a second group, and no nosuid"
+		return 0
+	fi
+	FI_LOG_LEVEL=warn FI_OFI_MRRC_TRACE=$DIR/trace.%p \
+		FI_OFI_MRRC_STATS_FILE=$DIR/stats \
+		FI_OFI_MRRC_COST=file:$DIR/precious \
+		"$DIR/program" -p "$PROVIDER" >"$DIR/out" 2>&1 ||
+		{ cat "$DIR/out"; return 1; }
+	[ "$(grep -c 'is ignored: this program has rights' "$DIR/out")" -eq 3 ] ||
+		{ cat "$DIR/out"; fail "does not say so"; return 1; }
+	[ -z "$(find "$DIR" -name 'trace.*' -o -name stats)" ] ||
+		fail "a file was written"
+}
+
 test_busy()
 {
 	: >"$DIR/trace.busy"
@@ -269,4 +317,4 @@ for policy in $POLICIES; do
 	TESTS+=("simulated $policy")
 done
 run_tests "${TESTS[@]}" cost msg rma atomic mr readonly threads unmap hook \
-	callers fork refused busy limit
+	callers fork refused others secure busy limit

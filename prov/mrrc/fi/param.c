@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <strings.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "core/policy.h"
@@ -237,6 +238,7 @@ static const struct mrrc_param {
 	const char *otherwise;	/* the default */
 	const char *help;
 	int (*set)(const char *value);	/* changes nothing on failure */
+	bool file;			/* may name one */
 } param_table[] = {
 	{ .name = "register", .type = FI_PARAM_STRING,
 	  .accepts = "auto, always or never",
@@ -271,7 +273,7 @@ static const struct mrrc_param {
 	  .help = "What registering a buffer of p pages takes, a * p + b, "
 		  "deregistering it, c * p + d, and copying it, copy * p: by "
 		  "this the cache evicts and copies",
-	  .set = set_cost },
+	  .set = set_cost, .file = true },
 	{ .name = "bounce_size", .type = FI_PARAM_STRING,
 	  .accepts = "bytes, at most 64K; 0: none",
 	  .otherwise = "64K",
@@ -337,13 +339,13 @@ static const struct mrrc_param {
 	  .otherwise = "none",
 	  .help = "Append a line of JSON with its counters to this file when "
 		  "a domain is closed, or when the process exits",
-	  .set = set_stats_file },
+	  .set = set_stats_file, .file = true },
 	{ .name = "trace", .type = FI_PARAM_STRING,
 	  .accepts = "a path, in which %p is the process",
 	  .otherwise = "none",
 	  .help = "Record every request for registered memory in this file, "
 		  "for fi_mrrc_trace and fi_mrrc_sim",
-	  .set = set_trace },
+	  .set = set_trace, .file = true },
 	{ .name = "trace_size", .type = FI_PARAM_STRING,
 	  .accepts = "bytes, or a number followed by K, M, G or T",
 	  .otherwise = "256M",
@@ -427,6 +429,22 @@ static const char *param_why(int ret)
 	}
 }
 
+/*
+ * A program with rights that its caller lacks (set-uid, set-gid, capabilities)
+ * must not read or write files that the caller names.
+ */
+static bool param_allowed(const struct mrrc_param *param)
+{
+	char variable[PARAM_NAME_MAX];
+
+	if (!param->file || !getauxval(AT_SECURE))
+		return true;
+	param_variable(param, variable);
+	MRRC_WARN(CORE, "%s is ignored: this program has rights that its "
+		  "caller lacks\n", variable);
+	return false;
+}
+
 void mrrc_params_init(void)
 {
 	const struct mrrc_param *param;
@@ -443,7 +461,7 @@ void mrrc_params_init(void)
 		if (ret)
 			return;
 		ret = fi_param_get_str(&mrrc_prov, param->name, &value);
-		if (ret)
+		if (ret || !param_allowed(param))
 			continue;	/* not set */
 		ret = param->set(value);
 		if (!ret)

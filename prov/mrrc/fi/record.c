@@ -13,6 +13,7 @@
 #include "param.h"
 #include "record.h"
 #include "sys/cache_mt.h"
+#include "sys/own_file.h"
 #include "sys/trace_file.h"
 
 static struct {
@@ -88,7 +89,7 @@ static const char *record_why(int ret)
 	case EOVERFLOW:
 		return "FI_OFI_MRRC_TRACE_SIZE is reached";
 	default:
-		return fi_strerror(-ret);
+		return mrrc_own_file_why(ret) ?: fi_strerror(-ret);
 	}
 }
 

@@ -14,6 +14,7 @@
 #include "reg.h"
 #include "stats_file.h"
 #include "sys/cache_mt.h"
+#include "sys/own_file.h"
 
 #define LINE_MAX_LEN	8192
 
@@ -118,11 +119,9 @@ static int file_append(const char *path, const struct line *line)
 	ssize_t len;
 	int fd, ret;
 
-	/* a FIFO that nobody reads must not hold an exit up */
-	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY |
-		  O_NONBLOCK, 0666);
+	fd = mrrc_own_file_open(path, O_WRONLY | O_APPEND);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	len = write(fd, line->text, line->len);
 	ret = len < 0 ? -errno : (size_t) len < line->len ? -FI_EIO : 0;
 	close(fd);
@@ -143,7 +142,7 @@ static void write_reg(const struct mrrc_reg *reg,
 	if (ret && !atomic_exchange(&stats_file.warned, true))
 		MRRC_WARN(DOMAIN, "counters are not written to %s: %s\n",
 			  ret == -FI_EINVAL ? mrrc_params.stats_file : path,
-			  fi_strerror(-ret));
+			  mrrc_own_file_why(ret) ?: fi_strerror(-ret));
 }
 
 /* ---- domains ---- */

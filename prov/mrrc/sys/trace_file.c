@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "sys/board.h"
+#include "sys/own_file.h"
 #include "sys/vm.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -186,11 +187,9 @@ static int trace_open_fd(const char *path, struct mrrc_trace_file *file)
 	struct stat stat;
 	int rc;
 
-	/* a FIFO that nobody reads must not hold the process up */
-	file->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY |
-			O_NONBLOCK, 0666);
+	file->fd = mrrc_own_file_open(path, O_RDWR);
 	if (file->fd < 0)
-		return -errno;
+		return file->fd;
 	if (fstat(file->fd, &stat))
 		rc = -errno;
 	else if (!S_ISREG(stat.st_mode))

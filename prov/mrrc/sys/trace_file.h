@@ -39,7 +39,8 @@ struct mrrc_trace_file {
 };
 
 /*
- * What is there is replaced, unless another process writes it (-EBUSY).
+ * What is there is replaced, unless another process writes it (-EBUSY), or it
+ * is not a file of the user's own: see own_file.h for its errors.
  * -EINVAL: not a regular file; -E2BIG: no room in the address space for
  * @max_bytes; else of the call that failed. A page at the start is written.
  */

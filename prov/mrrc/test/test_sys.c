@@ -16,7 +16,7 @@ int main(void)
 		cache_event_suite, pieces_event_suite, hit_suite,
 		hit_threads_suite, tlb_suite, reaper_suite, cache_uffd_suite,
 		relay_suite, board_suite, pages_suite, pause_suite, gate_suite,
-		heap_suite,
+		heap_suite, own_file_suite,
 		heap_block_suite, heap_bug_suite, heap_hot_suite,
 		heap_wait_suite,
 		trace_file_suite, trace_child_suite,

@@ -252,7 +252,8 @@ START_TEST(test_refused)
 {
 	int rc;
 	struct mrrc_trace_file *file = NULL, *other;
-	char fifo[128];
+	struct stat stat_of;
+	char path[128];
 
 	ck_assert_int_eq(mrrc_trace_file_open("/nonexistent/t", ROOM(1),
 					      &file), -ENOENT);
@@ -260,10 +261,22 @@ START_TEST(test_refused)
 			 -EINVAL);
 	ck_assert_int_eq(mrrc_trace_file_open(trace_dir, ROOM(1), &file),
 			 -EISDIR);
-	snprintf(fifo, sizeof(fifo), "%s.fifo", trace_path);
-	ck_assert_int_eq(mkfifo(fifo, 0600), 0);
-	ck_assert_int_eq(mrrc_trace_file_open(fifo, ROOM(1), &file), -EINVAL);
-	unlink(fifo);
+	snprintf(path, sizeof(path), "%s.fifo", trace_path);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	ck_assert_int_eq(mrrc_trace_file_open(path, ROOM(1), &file), -EINVAL);
+	unlink(path);
+	/* it leads to another file, which stays as it was */
+	snprintf(path, sizeof(path), "%s.link", trace_path);
+	ck_assert_int_eq(mknod(trace_path, S_IFREG | 0600, 0), 0);
+	ck_assert_int_eq(truncate(trace_path, 7), 0);
+	ck_assert_int_eq(symlink(trace_path, path), 0);
+	ck_assert_int_eq(mrrc_trace_file_open(path, ROOM(1), &file), -ELOOP);
+	unlink(path);
+	ck_assert_int_eq(link(trace_path, path), 0);
+	ck_assert_int_eq(mrrc_trace_file_open(path, ROOM(1), &file), -EPERM);
+	unlink(path);
+	ck_assert_int_eq(stat(trace_path, &stat_of), 0);
+	ck_assert_uint_eq(stat_of.st_size, 7);
 	ck_assert_int_eq(mrrc_trace_file_open(trace_path, UINT64_MAX, &file),
 			 -E2BIG);
 	/* or more than a file can have */

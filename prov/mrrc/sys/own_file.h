@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Files that the environment names and the process writes: they must not be
+ * another user's, nor lead to another file, or a directory that others can
+ * write to (/tmp) would let them choose what is overwritten, or read it.
+ *
+ * All calls: any thread.
+ */
+#ifndef MRRC_OWN_FILE_H
+#define MRRC_OWN_FILE_H
+
+/*
+ * Opens for writing; @flags: O_RDWR or O_WRONLY, and O_APPEND. A file that is
+ * not there is made, and only its owner can read it. A regular file that is
+ * there keeps its contents and its mode. It must be the user's, with one name,
+ * and so must a FIFO, which is opened without waiting for a reader; a character
+ * device (/dev/null) may be anybody's.
+ *
+ * A descriptor, or -ELOOP: a symbolic link; -EPERM: not the user's, or it has
+ * several names; or the error of open(2).
+ */
+int mrrc_own_file_open(const char *path, int flags);
+
+/* What these two errors mean; NULL: any other. */
+const char *mrrc_own_file_why(int err);
+
+#endif /* MRRC_OWN_FILE_H */
