@@ -6,7 +6,6 @@
 #include "config.h"
 #include <inttypes.h>
 #include <strings.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <rdma/fi_ext_mrrc.h>
@@ -16,6 +15,7 @@
 #include "param.h"
 #include "record.h"
 #include "reg.h"
+#include "secret.h"
 #include "stats_file.h"
 #include "sys/cache_mt.h"
 #include "sys/hooks.h"
@@ -36,9 +36,10 @@ static uint64_t mrrc_reg_rights(enum mrrc_access access)
 }
 
 /*
- * Where keys are the application's to choose, ours come from the upper half,
- * from a place of each domain's own: the ends of the range are popular. mr.c
- * makes way for an application that wants one of them all the same.
+ * Where keys are the application's to choose, ours come from the upper half;
+ * mr.c makes way for an application that wants one of them all the same. They
+ * are a counter, hashed with the domain's secret: a peer that was given some
+ * cannot tell others from them. One that is taken already is passed over.
  */
 static uint64_t mrrc_reg_key(struct mrrc_reg *reg)
 {
@@ -49,7 +50,7 @@ static uint64_t mrrc_reg_key(struct mrrc_reg *reg)
 	if (!bits || bits > 64)
 		bits = 64;
 	top = 1ULL << (bits - 1);
-	return top | (next & (top - 1));
+	return top | (mrrc_hash_keyed(&reg->secret, next) & (top - 1));
 }
 
 int mrrc_reg_own(struct mrrc_reg *reg, const void *buf, size_t len,
@@ -150,10 +151,6 @@ static bool mrrc_reg_helper(const char *core_name, bool thread_safe)
 void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 		   const struct fi_info *info, bool thread_safe)
 {
-	uint64_t key;
-
-	if (getrandom(&key, sizeof(key), GRND_NONBLOCK) != sizeof(key))
-		key = (uintptr_t) reg;
 	*reg = (struct mrrc_reg) {
 		.core_name = core_name,
 		.pid = getpid(),
@@ -166,7 +163,7 @@ void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 	if (info->domain_attr->name)
 		strncpy(reg->device, info->domain_attr->name,
 			sizeof(reg->device) - 1);
-	atomic_init(&reg->next_key, key);
+	mrrc_secret_make(&reg->secret);
 }
 
 /* In the cache's terms: 0 derives the limit, 1 keeps next to nothing. */

@@ -18,6 +18,7 @@
 #include <rdma/fi_domain.h>
 
 #include "core/cost.h"
+#include "core/hash.h"
 #include "core/region.h"
 #include "core/stats.h"
 #include "sys/board.h"
@@ -43,7 +44,9 @@ struct mrrc_reg {
 	bool hmem;		/* opened with FI_HMEM */
 	bool helper;		/* a thread of ours deregisters */
 	struct mrrc_pool *records;	/* of operations, or NULL */
-	atomic_uint_fast64_t next_key;	/* where keys are ours to choose */
+	/* where keys are ours to choose */
+	atomic_uint_fast64_t next_key;
+	struct mrrc_secret secret;
 	struct mrrc_cache_mt *cache;
 	pid_t pid;		/* of the process that opened the domain */
 	unsigned traced;	/* record.c: its number from 1; 0: not */
