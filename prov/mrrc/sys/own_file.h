@@ -14,7 +14,7 @@
  * not there is made, and only its owner can read it. A regular file that is
  * there keeps its contents and its mode. It must be the user's, with one name,
  * and so must a FIFO, which is opened without waiting for a reader; a character
- * device (/dev/null) may be anybody's.
+ * device (/dev/null) may have any owner.
  *
  * A descriptor, or -ELOOP: a symbolic link; -EPERM: not the user's, or it has
  * several names; or the error of open(2).

@@ -59,7 +59,7 @@ static void check_opens(const char *name)
 	close(fd);
 }
 
-START_TEST(nobody_else_reads_it)
+START_TEST(only_its_owner_reads_it)
 {
 	const mode_t mask = umask(0);
 
@@ -133,7 +133,7 @@ Suite *own_file_suite(void)
 	TCase *tcase = tcase_create("own_file");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, nobody_else_reads_it);
+	tcase_add_test(tcase, only_its_owner_reads_it);
 	tcase_add_test(tcase, own_stays_as_it_is);
 	tcase_add_test(tcase, link_is_refused);
 	tcase_add_test(tcase, of_others_is_refused);
