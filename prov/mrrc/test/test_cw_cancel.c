@@ -13,9 +13,9 @@
 
 #include "core/cw.h"
 
-#define FEW	1000
-#define MANY	30000
-#define FACTOR	12
+#define FEW	300
+#define MANY	10000
+#define FACTOR	8
 
 static unsigned ended;
 
