@@ -679,7 +679,7 @@ void mrrc_cw_init(struct mrrc_cw *cw, const struct mrrc_cw_attr *attr,
 	mrrc_cw_map_init(&cw->held, &attr->secret);
 	mrrc_cw_map_init(&cw->matched, &attr->secret);
 	mrrc_cw_map_init(&cw->known, &attr->secret);
-	mrrc_cw_map_init(&cw->by_id, &attr->secret);
+	mrrc_cw_map_init(&cw->by_id, NULL);
 	mrrc_cw_map_init(&cw->rtag_by_id, &attr->secret);
 }
 

@@ -7,11 +7,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+static uint64_t cw_hash_of(const struct mrrc_cw_map *map, uint64_t key)
+{
+	return map->keyed ? mrrc_hash_keyed(&map->secret, key) :
+			    mrrc_hash(key);
+}
+
+/* What is looked up is added next, and looked up again. */
+static uint64_t cw_hash(const struct mrrc_cw_map *map, uint64_t key)
+{
+	struct mrrc_cw_map *memo = (struct mrrc_cw_map *)map;
+
+	if (key != map->last_key) {
+		memo->last_hash = cw_hash_of(map, key);
+		memo->last_key = key;
+	}
+	return map->last_hash;
+}
+
 void mrrc_cw_map_init(struct mrrc_cw_map *map,
 		      const struct mrrc_secret *secret)
 {
 	memset(map, 0, sizeof(*map));
-	map->secret = *secret;
+	map->keyed = secret;
+	if (secret)
+		map->secret = *secret;
+	map->last_hash = cw_hash_of(map, 0);
 	map->bucket = map->small;
 	map->mask = MRRC_CW_MAP_SMALL - 1;
 }
@@ -22,7 +43,7 @@ void mrrc_cw_map_fini(struct mrrc_cw_map *map)
 
 	if (map->bucket != map->small)
 		free(map->bucket);
-	mrrc_cw_map_init(map, &secret);
+	mrrc_cw_map_init(map, map->keyed ? &secret : NULL);
 }
 
 static struct mrrc_cw_node **cw_bucket(const struct mrrc_cw_map *map,
@@ -45,7 +66,7 @@ static struct mrrc_cw_node **cw_place(const struct mrrc_cw_map *map,
 struct mrrc_cw_node *mrrc_cw_map_first(const struct mrrc_cw_map *map,
 				       uint64_t key)
 {
-	return *cw_place(map, key, mrrc_hash_keyed(&map->secret, key));
+	return *cw_place(map, key, cw_hash(map, key));
 }
 
 /* One key a bucket, on average; without memory the chains are longer. */
@@ -82,7 +103,7 @@ static struct mrrc_cw_node **cw_map_link(struct mrrc_cw_map *map,
 
 	cw_map_grow(map);
 	node->key = key;
-	node->hash = mrrc_hash_keyed(&map->secret, key);
+	node->hash = cw_hash(map, key);
 	place = cw_place(map, key, node->hash);
 	first = *place;
 	node->first = !first;
@@ -154,8 +175,7 @@ bool mrrc_cw_map_valid(const struct mrrc_cw_map *map)
 	for (i = 0; i <= map->mask; i++) {
 		for (first = map->bucket[i]; first; first = first->chain) {
 			if (!first->first ||
-			    first->hash != mrrc_hash_keyed(&map->secret,
-							   first->key) ||
+			    first->hash != cw_hash_of(map, first->key) ||
 			    cw_bucket(map, first->hash) != &map->bucket[i])
 				return false;
 			keys++;

@@ -30,9 +30,12 @@ struct mrrc_cw_map {
 	size_t mask;			/* buckets - 1 */
 	size_t keys, nodes;
 	struct mrrc_secret secret;
+	bool keyed;			/* with the secret */
+	uint64_t last_key, last_hash;	/* the latest that was computed */
 	struct mrrc_cw_node *small[MRRC_CW_MAP_SMALL];
 };
 
+/* secret: NULL where no peer chooses the keys */
 void mrrc_cw_map_init(struct mrrc_cw_map *map,
 		      const struct mrrc_secret *secret);
 /* The nodes are the caller's matter. */

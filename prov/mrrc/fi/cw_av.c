@@ -28,7 +28,7 @@ void mrrc_cw_av_open(struct mrrc_av *av, uint32_t addr_format)
 		   addr_format == FI_SOCKADDR;
 	pthread_mutex_init(&av->names_lock, NULL);
 	mrrc_secret_make(&secret);
-	mrrc_cw_map_init(&av->by_addr, &secret);
+	mrrc_cw_map_init(&av->by_addr, NULL);
 	mrrc_cw_map_init(&av->by_name, &secret);
 	LIST_INIT(&av->rdms);
 }

@@ -160,7 +160,7 @@ int mrrc_cw_group_join(struct mrrc_cw_ep *cw)
 		TAILQ_INSERT_TAIL(&cw->group->eps, cw, link);
 		cw->group->cnt++;
 		mrrc_cw_link_init(cw);
-		mrrc_cw_map_init(&cw->by_context, &cw->sm.attr.secret);
+		mrrc_cw_map_init(&cw->by_context, NULL);
 		pthread_mutex_unlock(&cw->group->lock);
 	}
 	pthread_mutex_unlock(&cwd->lock);
