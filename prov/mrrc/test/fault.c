@@ -45,6 +45,7 @@ int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 int __real_pthread_mutex_init(pthread_mutex_t *mutex,
 			      const pthread_mutexattr_t *attr);
 int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __real_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
 int __real_sched_yield(void);
 ssize_t __real_read(int fd, void *buf, size_t len);
 int __real_socket(int domain, int type, int protocol);
@@ -66,6 +67,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 int __wrap_pthread_mutex_init(pthread_mutex_t *mutex,
 			      const pthread_mutexattr_t *attr);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
 int __wrap_sched_yield(void);
 ssize_t __wrap_read(int fd, void *buf, size_t len);
 int __wrap_socket(int domain, int type, int protocol);
@@ -281,6 +283,12 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
 {
 	fault_meet(FAULT_LOCK);
 	return __real_pthread_mutex_lock(mutex);
+}
+
+int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
+{
+	fault_meet(FAULT_WAIT);
+	return __real_pthread_cond_wait(cond, mutex);
 }
 
 int __wrap_sched_yield(void)

@@ -32,11 +32,12 @@ void fault_meanwhile(void (*call)(char *addr, size_t len));
 
 /*
  * What another thread does at a bad moment: called once, before this thread
- * takes a mutex, yields the processor, makes all others pass a barrier or
- * calls mprotect for the next time. NULL: nothing.
+ * takes a mutex, waits for a condition, yields the processor, makes all others
+ * pass a barrier or calls mprotect for the next time. NULL: nothing.
  */
 enum fault_place {
-	FAULT_LOCK, FAULT_YIELD, FAULT_BARRIER, FAULT_PROTECT, FAULT_PLACES
+	FAULT_LOCK, FAULT_WAIT, FAULT_YIELD, FAULT_BARRIER, FAULT_PROTECT,
+	FAULT_PLACES
 };
 void fault_at(enum fault_place place, void (*call)(void));
 

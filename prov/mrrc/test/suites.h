@@ -51,6 +51,7 @@ Suite *relay_suite(void);
 Suite *board_suite(void);
 Suite *trace_file_suite(void);
 Suite *trace_child_suite(void);
+Suite *threads_suite(void);
 Suite *heap_arena_suite(void);
 Suite *gate_suite(void);
 Suite *heap_suite(void);

@@ -33,12 +33,15 @@ static int get_in_child(struct mrrc_region **region)
 	return mrrc_cache_mt_get(cache, (void *)base, 1, MRRC_RW, region);
 }
 
-/* Idle and held, registered by the parent: neither is deregistered. */
+/* Idle, held, or left by an event: none is deregistered. */
 static int leave_alone(struct mrrc_region *held)
 {
 	const size_t live = fake.live;
 	struct mrrc_region *region;
 
+	if (get_in_child(&region))
+		return 4;
+	mrrc_cache_mt_put(cache, region);
 	mrrc_cache_mt_flush(cache);
 	mrrc_cache_mt_invalidate(cache, (void *)base, 64 * page);
 	mrrc_cache_mt_put(cache, held);
@@ -58,6 +61,10 @@ START_TEST(test_left_alone)
 	int rc;
 
 	touch(8, 1);
+	touch(12, 1);
+	fake_mon_raise(mt_mon, base + 12 * page, base + 13 * page,
+		       MRRC_MON_REMOVE);
+	mrrc_mon_drain(mt_mon);
 	pid = fork();
 	if (!pid) {
 		rc = leave_alone(held);

@@ -64,6 +64,39 @@ START_TEST(test_excludes)
 }
 END_TEST
 
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static pthread_t waker;
+static int cancel_state;
+
+static void *wake(void *arg)
+{
+	mrrc_lock_acquire(&low);
+	pthread_cond_broadcast(&cond);
+	mrrc_lock_release(&low);
+	return arg;
+}
+
+static void before_wait(void)
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	pthread_setcancelstate(cancel_state, NULL);
+	pthread_create(&waker, NULL, wake, NULL);
+}
+
+/* A thread that were cancelled there would leave with the lock held. */
+START_TEST(test_wait)
+{
+	fault_at(FAULT_WAIT, before_wait);
+	mrrc_lock_acquire(&low);
+	mrrc_lock_wait(&low, &cond);
+	mrrc_lock_release(&low);
+	pthread_join(waker, NULL);
+	ck_assert_int_eq(cancel_state, PTHREAD_CANCEL_DISABLE);
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancel_state);
+	ck_assert_int_eq(cancel_state, PTHREAD_CANCEL_ENABLE);
+}
+END_TEST
+
 START_TEST(test_init_fails)
 {
 	struct mrrc_lock lock;
@@ -137,6 +170,7 @@ Suite *lock_suite(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_excludes);
+	tcase_add_test(tcase, test_wait);
 	tcase_add_test(tcase, test_init_fails);
 #ifdef MRRC_DEBUG
 	tcase_add_loop_test(tcase, test_asserts, 0,

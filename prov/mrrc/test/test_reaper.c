@@ -24,12 +24,18 @@ static atomic_uint by_me;	/* regions deregistered by this thread */
 static atomic_uint by_other;
 static atomic_bool gate;	/* the other waits for `open` first */
 static sem_t open_gate;
+static sem_t at_gate;
+static bool alone_there;	/* mrrc_threads_alone() of the other */
+static unsigned outside_there;
 
 static void dereg(void *arg, struct mrrc_region *const *regions, size_t count)
 {
 	if (pthread_equal(pthread_self(), mine)) {
 		atomic_fetch_add(&by_me, count);
 	} else {
+		alone_there = mrrc_threads_alone();
+		outside_there = atomic_load(&mrrc_threads.outside);
+		sem_post(&at_gate);
 		if (atomic_load(&gate))
 			sem_wait(&open_gate);
 		atomic_fetch_add(&by_other, count);
@@ -62,6 +68,7 @@ static void setup(void)
 	by_me = by_other = 0;
 	gate = false;
 	sem_init(&open_gate, 0, 0);
+	sem_init(&at_gate, 0, 0);
 	ck_assert_int_eq(open_helped(&cache), 0);
 }
 
@@ -124,7 +131,9 @@ START_TEST(test_slow)
 }
 END_TEST
 
-/* Until somebody waits for the helper. */
+static atomic_bool flushed;
+
+/* Until the flush waits for the helper, or is over. */
 static void until_waited_for(void)
 {
 	bool waited;
@@ -134,7 +143,7 @@ static void until_waited_for(void)
 		mrrc_lock_acquire(&cache->lock);
 		waited = cache->waiting;
 		mrrc_lock_release(&cache->lock);
-	} while (!waited);
+	} while (!waited && !atomic_load(&flushed));
 }
 
 static void *post_later(void *arg)
@@ -150,11 +159,13 @@ static pthread_t flush_while(void *(*other)(void *))
 	pthread_t thread;
 
 	gate = true;
+	atomic_store(&flushed, false);
 	fill();
 	touch(20, 1);
-	ck_assert(becomes(&mrrc_threads.outside, 1));	/* it has that one */
+	sem_wait(&at_gate);
 	ck_assert_int_eq(pthread_create(&thread, NULL, other, NULL), 0);
 	mrrc_cache_mt_flush(cache);
+	atomic_store(&flushed, true);
 	return thread;
 }
 
@@ -162,11 +173,12 @@ static pthread_t flush_while(void *(*other)(void *))
 START_TEST(test_flush_waits)
 {
 	pthread_t thread = flush_while(post_later);
+	const size_t live = fake.live;
 
-	ck_assert_uint_eq(fake.live, 0);
-	ck_assert_uint_eq(fake.regs, fake.deregs);
 	gate = false;
 	pthread_join(thread, NULL);
+	ck_assert_uint_eq(live, 0);
+	ck_assert_uint_eq(fake.regs, fake.deregs);
 }
 END_TEST
 
@@ -193,14 +205,12 @@ END_TEST
 /* Deregistering may free, and that unmap: no other thread is alone then. */
 START_TEST(test_outside)
 {
-	gate = true;
 	fill();
 	ck_assert_uint_eq(atomic_load(&mrrc_threads.outside), 0);
 	touch(20, 1);
-	ck_assert(becomes(&mrrc_threads.outside, 1));
-	ck_assert(!mrrc_threads_alone());
-	gate = false;
-	sem_post(&open_gate);
+	sem_wait(&at_gate);
+	ck_assert_uint_eq(outside_there, 1);
+	ck_assert(!alone_there);
 	ck_assert(becomes(&mrrc_threads.outside, 0));
 }
 END_TEST
@@ -226,6 +236,7 @@ START_TEST(test_open_fails)
 {
 	/* with the fixture's helper */
 	const unsigned threads = fault_threads_left(FAULT_THREADS + 1);
+	const unsigned ours = mrrc_threads.ours;
 	struct mrrc_cache_mt *other;
 	bool fired = true;
 	int n, rc = 0;
@@ -237,6 +248,7 @@ START_TEST(test_open_fails)
 		fired = fault_disarm();
 		ck_assert(!fired == !rc);
 		ck_assert(!fired || (!other && !fault_leaks()));
+		ck_assert_uint_eq(mrrc_threads.ours, ours + !fired);
 	}
 	ck_assert_int_eq(rc, 0);
 	ck_assert_uint_eq(fault_threads_left(threads + 1), threads + 1);

@@ -8,7 +8,7 @@
 int main(void)
 {
 	static Suite *(*const suites[])(void) = {
-		lock_suite, pool_suite, vm_suite, mon_suite, mon_child_suite,
+		lock_suite, threads_suite, pool_suite, vm_suite, mon_suite, mon_child_suite,
 		mon_close_suite, mon_event_suite, uffd_suite, hooks_suite,
 		hooks_signal_suite, hooks_event_suite,
 		cache_mt_suite, cache_child_suite, cache_cost_suite,

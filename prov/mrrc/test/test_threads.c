@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/threads: threads of ours. Whether the application has others:
+ * test_hit_threads.c.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <signal.h>
+
+#include "fault.h"
+#include "sys/threads.h"
+
+static void *read_mask(void *arg)
+{
+	pthread_sigmask(SIG_SETMASK, NULL, arg);
+	return arg;
+}
+
+/* Handlers of the application run in its own threads. */
+START_TEST(test_signals)
+{
+	sigset_t mask, mine;
+	pthread_t thread;
+
+	sigemptyset(&mask);
+	ck_assert_int_eq(mrrc_thread_start(&thread, 0, read_mask, &mask), 0);
+	mrrc_thread_join(thread);
+	ck_assert_int_eq(sigismember(&mask, SIGUSR1), 1);
+	ck_assert_int_eq(sigismember(&mask, SIGTERM), 1);
+	pthread_sigmask(SIG_SETMASK, NULL, &mine);
+	ck_assert_int_eq(sigismember(&mine, SIGUSR1), 0);
+}
+END_TEST
+
+/* One that does not start is none of ours: the next one may be another's. */
+START_TEST(test_start_fails)
+{
+	const unsigned ours = mrrc_threads.ours;
+	pthread_t thread;
+	sigset_t mask;
+	int rc;
+
+	mrrc_threads_init();
+	fault_arm(1);
+	rc = mrrc_thread_start(&thread, 0, read_mask, &mask);
+	ck_assert(fault_disarm());
+	ck_assert_int_lt(rc, 0);
+	ck_assert_uint_eq(mrrc_threads.ours, ours);
+}
+END_TEST
+
+Suite *threads_suite(void)
+{
+	Suite *suite = suite_create("threads");
+	TCase *tcase = tcase_create("threads");
+
+	tcase_add_test(tcase, test_signals);
+	tcase_add_test(tcase, test_start_fails);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
