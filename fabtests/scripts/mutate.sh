@@ -62,7 +62,7 @@ read_lists()
 	NAMES=()
 	declare -gA WHAT FILE AT OLD NEW TEST LIST
 	for path in "$LISTS"/*.txt; do
-		list=$(basename "$path" .txt)
+		list=$(basename "$path" .txt) name=''
 		while IFS= read -r line || [ -n "$line" ]; do
 			case $line in
 			'#'*) ;;
@@ -212,6 +212,16 @@ seen()
 	esac
 }
 
+# The tests that failed in a unit program's log, or how it died.
+names_seen()
+{
+	local names
+
+	names=$(sed -nE 's/^[^ ]*:[0-9]+:[FE]:[^:]*:([^:]*):.*/\1/p' "$2" |
+		sort -u | head -n 3 | tr '\n' ' ')
+	echo "${names:-status $1}"
+}
+
 # How a run of a test ended, if not as it should have.
 reason()
 {
@@ -238,14 +248,14 @@ mutate()
 		run "${test[@]}" >>"$log" 2>&1
 		rc=$?
 		if seen $rc "$log" "${test[@]}"; then
-			rc="PASS $name"
+			rc="PASS $name: $(names_seen $rc "$log")"
 		else
 			rc="FAIL $name: $(reason $rc)"
 		fi
 	fi
 	cat "$WORK/log/$name.orig" >"$source"
 	rm -f "$WORK/log/$name.orig"
-	printf '%s: %s (%s s)\n' "$rc" "${test[*]:1}" $((SECONDS - start))
+	printf '%s, by %s (%s s)\n' "$rc" "${test[*]:1:2}" $((SECONDS - start))
 }
 
 # worker I COMMAND: takes of NAMES what no other worker took, all of a FILE at

@@ -48,6 +48,7 @@ Suite *reaper_suite(void);
 Suite *pieces_event_suite(void);
 Suite *cache_uffd_suite(void);
 Suite *relay_suite(void);
+Suite *relay_event_suite(void);
 Suite *board_suite(void);
 Suite *trace_file_suite(void);
 Suite *trace_child_suite(void);

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fault.h"
 #include "sys/vm.h"
 
 static size_t page;
@@ -138,6 +139,53 @@ START_TEST(test_shared)
 }
 END_TEST
 
+/* As by a kernel that does not say which mappings are of files. */
+static bool private_unsaid(const char *ptr, size_t pages)
+{
+	bool is;
+
+	fault_arm(1);
+	is = private(ptr, pages);
+	fault_disarm();
+	return is;
+}
+
+START_TEST(test_unsaid)
+{
+	const int rw = PROT_READ | PROT_WRITE;
+	char *ptr;
+
+	ptr = map(4, rw, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	ck_assert(private_unsaid(ptr, 4));
+	munmap(ptr, 4 * page);
+	/* pages that are not there yet, and then are */
+	ptr = map(4, rw, MAP_SHARED | MAP_ANONYMOUS, -1);
+	ck_assert(!private_unsaid(ptr, 4));
+	ptr[0] = 1;
+	ck_assert(!private_unsaid(ptr, 1));
+	munmap(ptr, 4 * page);
+}
+END_TEST
+
+/* The second mapping of two is of a file, though its page is our own. */
+START_TEST(test_second_file)
+{
+	const int rw = PROT_READ | PROT_WRITE;
+	char *ptr = map(2, rw, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	int fd = memfd_create("mrrc", 0);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, page), 0);
+	ck_assert_ptr_ne(mmap(ptr + page, page, rw, MAP_PRIVATE | MAP_FIXED,
+			      fd, 0), MAP_FAILED);
+	memset(ptr, 1, 2 * page);
+	if (kernel_at_least(6, 11))
+		ck_assert(!private(ptr, 2));
+	munmap(ptr, 2 * page);
+	close(fd);
+}
+END_TEST
+
 START_TEST(test_mixed)
 {
 	const int rw = PROT_READ | PROT_WRITE;
@@ -226,6 +274,8 @@ Suite *vm_suite(void)
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, test_private);
 	tcase_add_test(tcase, test_shared);
+	tcase_add_test(tcase, test_unsaid);
+	tcase_add_test(tcase, test_second_file);
 	tcase_add_test(tcase, test_mixed);
 	tcase_add_loop_test(tcase, test_limits, 0,
 			    sizeof(limits) / sizeof(limits[0]));

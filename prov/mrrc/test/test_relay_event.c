@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/relay: events between two steps of a call, with a fake monitor.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <semaphore.h>
+
+#include "fake_mon.h"
+#include "fault.h"
+#include "sys/relay.h"
+#include "sys/vm.h"
+
+static size_t page;
+static uintptr_t base;
+static struct mrrc_mon *mon;
+static struct fake_mon *fake;
+static struct mrrc_relay *relay;
+static sem_t in_tell, go_on;
+static unsigned outside;	/* threads of ours, as it tells */
+
+/* Waits where it is told of the first page. */
+static void tell(void *arg, uintptr_t start, size_t len)
+{
+	if (start != base)
+		return;
+	outside = mrrc_threads.outside;
+	sem_post(&in_tell);
+	sem_wait(&go_on);
+}
+
+static void setup(void)
+{
+	page = mrrc_vm_page();
+	base = 1024 * page;
+	sem_init(&in_tell, 0, 0);
+	sem_init(&go_on, 0, 0);
+	ck_assert_int_eq(mrrc_mon_open_ops(&fake_mon_ops, NULL, &mon), 0);
+	fake = fake_mon_of(mon);
+	fake->base = base;
+	ck_assert_int_eq(mrrc_relay_open(mon, tell, NULL, &relay), 0);
+}
+
+static void teardown(void)
+{
+	sem_post(&go_on);
+	mrrc_relay_close(relay);
+	mrrc_mon_close(mon);
+}
+
+static int watch(unsigned first, unsigned pages)
+{
+	return mrrc_relay_watch(relay, base + first * page, pages * page);
+}
+
+static bool valid(unsigned first, unsigned pages)
+{
+	return mrrc_relay_valid(relay, base + first * page, pages * page);
+}
+
+static void change(unsigned at)
+{
+	fake_mon_raise(mon, base + at * page, base + (at + 1) * page,
+		       MRRC_MON_REMOVE);
+}
+
+/* ---- while it is being watched ---- */
+
+static void change_handled(struct mrrc_mon *self)
+{
+	change(2);
+	mrrc_mon_drain(self);
+}
+
+START_TEST(test_watch_changed)
+{
+	fake->in_sees = change_handled;
+	ck_assert_int_eq(watch(0, 4), -EAGAIN);
+	ck_assert(!valid(0, 1));
+	ck_assert(fake_mon_none(mon, 0, 4));
+	ck_assert_int_eq(watch(0, 4), 0);
+	ck_assert(valid(0, 4));
+}
+END_TEST
+
+static void unwatch_all(struct mrrc_mon *self)
+{
+	mrrc_mon_unwatch(self, base, 64 * page);
+}
+
+/* Others need it no more. What is watched stays so until the end. */
+START_TEST(test_watch_stays)
+{
+	ck_assert_int_eq(watch(20, 2), 0);
+	fake->in_sees = unwatch_all;
+	ck_assert_int_eq(watch(4, 4), 0);
+	ck_assert(fake_mon_all(mon, 4, 8));
+	ck_assert(fake_mon_all(mon, 20, 22));
+	mrrc_relay_close(relay);
+	ck_assert(fake_mon_none(mon, 0, 64));
+	ck_assert_int_eq(mrrc_relay_open(mon, tell, NULL, &relay), 0);
+}
+END_TEST
+
+START_TEST(test_watch_refused)
+{
+	static const struct { int rc; bool blind; unsigned unwatches; } no[] = {
+		{ -EINVAL, false, 0 }, { -EBUSY, false, 0 },
+		{ -ENOMEM, false, 1 }, { 0, true, 1 },
+	};
+
+	fake->watch_rc = no[_i].rc;
+	fake->blind = no[_i].blind;
+	ck_assert_int_lt(watch(0, 4), 0);
+	ck_assert_uint_eq(fake->unwatches, no[_i].unwatches);
+	ck_assert(!valid(0, 1));
+}
+END_TEST
+
+/* ---- while it is looked at ---- */
+
+static void change_read(void)
+{
+	change(2);
+	fake_mon_read(mon);
+}
+
+static void read_in_probe(struct mrrc_mon *self)
+{
+	change_read();
+}
+
+/*
+ * The event is read during the probe, as this thread takes the lock, before,
+ * or not yet.
+ */
+START_TEST(test_valid_changed)
+{
+	ck_assert_int_eq(watch(0, 4), 0);
+	switch (_i) {
+	case 0:
+		fake->in_check = read_in_probe;
+		break;
+	case 1:
+		fault_at(FAULT_LOCK, change_read);
+		break;
+	case 2:
+		change_read();
+		break;
+	default:
+		change(2);
+	}
+	ck_assert(!valid(0, 4));
+}
+END_TEST
+
+/* Until it has been told, the old one may still be known. */
+START_TEST(test_valid_telling)
+{
+	ck_assert_int_eq(watch(0, 1), 0);
+	ck_assert_int_eq(watch(10, 1), 0);
+	ck_assert_int_eq(watch(20, 1), 0);
+	change(0);
+	mrrc_mon_drain(mon);
+	sem_wait(&in_tell);
+	ck_assert_uint_eq(outside, 1);
+	change(10);
+	mrrc_mon_drain(mon);
+	ck_assert_int_eq(watch(0, 1), 0);
+	ck_assert_int_eq(watch(10, 1), 0);
+	ck_assert(!valid(0, 1));
+	ck_assert(!valid(10, 1));
+	ck_assert(valid(20, 1));
+}
+END_TEST
+
+Suite *relay_event_suite(void)
+{
+	Suite *suite = suite_create("relay_event");
+	TCase *tcase = tcase_create("relay_event");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, test_watch_changed);
+	tcase_add_test(tcase, test_watch_stays);
+	tcase_add_loop_test(tcase, test_watch_refused, 0, 4);
+	tcase_add_loop_test(tcase, test_valid_changed, 0, 4);
+	tcase_add_test(tcase, test_valid_telling);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
