@@ -73,6 +73,8 @@ static bool open_all(bool blind, size_t max_regions)
 	};
 	char why[MRRC_MON_REASON];
 
+	/* A deadlock is a failure, not a wait. */
+	end_in(300 + 20 * race_ms / 1000);
 	blind_ops = mrrc_mon_uffd_ops;
 	if (blind)
 		blind_ops.check = always_quiet;
@@ -378,7 +380,5 @@ int main(void)
 	mallopt(M_TOP_PAD, 1 << 20);
 	free(malloc(1 << 16));
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	/* A deadlock is a failure, not a wait. */
-	alarm(300 + 20 * race_ms / 1000);
 	return run_suites(suites, 1);
 }

@@ -5,14 +5,22 @@
 #include "config.h"
 #include "suites.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 bool under_valgrind(void)
 {
 	const char *preload = getenv("LD_PRELOAD");
 
 	return preload && strstr(preload, "vgpreload");
+}
+
+void end_in(unsigned seconds)
+{
+	signal(SIGALRM, SIG_DFL);
+	alarm(seconds);
 }
 
 static int run(SRunner *runner, enum fork_status fork)

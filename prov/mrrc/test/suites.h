@@ -73,6 +73,12 @@ int run_suites(Suite *(*const *suites)(void), unsigned count);
 /* One. With CK_FORK_GETENV each test has a process, unless CK_FORK=no. */
 int run_suite(Suite *suite, enum fork_status fork);
 
+/*
+ * This process ends after so many seconds. Not alarm(): Check's handler of it
+ * ends the process group, whatever else is in there.
+ */
+void end_in(unsigned seconds);
+
 /* Says why and leaves the test, which then counts as passed. */
 #define skip(...)							\
 	do {								\

@@ -97,7 +97,7 @@ static int use_all(struct mrrc_region *held)
 	struct mrrc_stats stats;
 	bool copy;
 
-	alarm(20);
+	end_in(20);
 	if (get_in_child(&region))
 		return 1;
 	mrrc_cache_mt_put(cache, region);
@@ -172,7 +172,7 @@ static int make_table(void)
 	struct mrrc_tlb_list list;
 	struct mrrc_lock lock;
 
-	alarm(20);
+	end_in(20);
 	mrrc_lock_init(&lock, MRRC_RANK_CACHE);
 	mrrc_tlb_list_init(&list, &lock, &cache->cache, NULL);
 	return !mrrc_tlb_get(&list);

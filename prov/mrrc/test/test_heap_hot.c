@@ -265,7 +265,7 @@ static int descend(unsigned generation)
 	if (pid)
 		return pid < 0 || waitpid(pid, &status, 0) != pid ? 1 :
 		       WIFSIGNALED(status) ? 2 : WEXITSTATUS(status);
-	alarm(60);
+	end_in(60);
 	heap_domain(0);
 	for (i = 1; i < HEAPS && heap->slot; i++)
 		heap = heap_open(&heap_plain);

@@ -323,7 +323,7 @@ static bool rely(void)
 
 static int rely_in_child(int i)
 {
-	alarm(20);
+	end_in(20);
 	hooks_setup();
 	if (!rely() || !mrrc_hooks_complete)
 		return 1;

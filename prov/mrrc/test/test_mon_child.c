@@ -83,7 +83,7 @@ END_TEST
 
 static void close_in_child(void)
 {
-	alarm(20);
+	end_in(20);
 	if (mrrc_mon_works(mon))
 		_exit(1);
 	mrrc_mon_unsubscribe(mon, &mon_probe.sub);

@@ -177,7 +177,7 @@ static void in_fresh_child(int (*run)(void))
 	pid = fork();
 	if (!pid) {
 		/* it may be caught in the kernel for ever */
-		alarm(60);
+		end_in(60);
 		rc = run();
 #ifndef __SANITIZE_ADDRESS__ /* it takes cancelled threads' ends for errors */
 		mon_teardown();
