@@ -341,8 +341,6 @@ int mrrc_cache_mt_close(struct mrrc_cache_mt *cache)
 		mrrc_cache_mt_flush(cache);
 		mrrc_mon_unsubscribe(cache->mon, &cache->sub);
 		mrrc_cache_mt_helper_stop(cache);
-		/* An event may have come before the second. */
-		mrrc_cache_mt_reap_now(cache);
 		mrrc_tlb_detach(&cache->tlbs);
 		mrrc_cache_fini(&cache->cache);
 		mrrc_pool_close(cache->pool);
