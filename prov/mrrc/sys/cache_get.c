@@ -47,7 +47,8 @@ void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
 	const uint64_t tag = mrrc_region_tag(region);
 	struct mrrc_tlb *tlb;
 
-	if (!(tag & 1) || mrrc_mon_forked(cache->mon))
+	/* one that is not indexed, as in a forked child, serves once */
+	if (!(tag & 1))
 		return;
 	tlb = mrrc_tlb_get(&cache->tlbs);
 	if (tlb)
