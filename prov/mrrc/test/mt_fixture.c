@@ -84,6 +84,14 @@ unsigned regions_live(void)
 	return mrrc_pool_live(cache->pool);
 }
 
+bool pending_left(void)
+{
+	const bool left = !TAILQ_EMPTY(&cache->pending);
+
+	TAILQ_INIT(&cache->pending);
+	return left;
+}
+
 uint64_t quick(void)
 {
 	struct mrrc_tlb *tlb = mrrc_tlb_recent;

@@ -33,6 +33,8 @@ void reopen(const char *policy);
 uint64_t stat_of(enum mrrc_stat id);
 /* Of all states: registered, or about to be. */
 unsigned regions_live(void);
+/* Whether a range is being registered; forgets it, as its thread is gone. */
+bool pending_left(void);
 /* Hits that this thread had without the lock. */
 uint64_t quick(void);
 

@@ -191,6 +191,7 @@ START_TEST(test_error)
 	touch(4, 1);
 	atomic_store(&fake.fail_in, 1);
 	ck_assert_int_eq(try_get(0, 1, MRRC_RW, &region), -EINVAL);
+	ck_assert(!pending_left());
 	ck_assert_ptr_null(region);
 	/* Nothing was evicted for it. */
 	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), 1);
