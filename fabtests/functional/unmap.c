@@ -153,15 +153,17 @@ static const struct way ways[] = {
 static void run_way(struct ft_pair *pair, const struct way *way, char *other,
 		    unsigned rounds)
 {
+	const uint64_t begin = ft_now_us();
 	struct fi_mrrc_stats before, after;
 	uint64_t end, gone;
 	unsigned i;
 
 	ft_stats(&pair->dom[1], &before);
-	for (i = 0; i < rounds; i++) {
+	for (i = 0; ft_round(i, rounds, begin); i++) {
 		ft_stage("%s, round %u", way->name, i);
 		way->run(pair, other);
 	}
+	rounds = i;
 	end = ft_limit_us() + 30000000;
 	ft_check_idle(&pair->dom[0], way->name);
 	ft_check_idle(&pair->dom[1], way->name);
@@ -260,12 +262,13 @@ static void in_flight_cancel(struct ft_pair *pair, char *other)
  */
 static void churn(struct ft_pair *pair, char *other, unsigned rounds)
 {
+	const uint64_t begin = ft_now_us();
 	char *block[8] = { NULL };
 	size_t len[8] = { 0 };
 	unsigned i, k;
 	size_t off, n;
 
-	for (i = 0; i < rounds; i++) {
+	for (i = 0; ft_round(i, rounds, begin); i++) {
 		ft_stage("churn, round %u", i);
 		k = ft_rand() % 8;
 		if (block[k] && ft_rand() % 2) {
@@ -289,13 +292,14 @@ static void churn(struct ft_pair *pair, char *other, unsigned rounds)
 /* Memory that was used comes and goes for long, without a call of ours. */
 static void silent(struct ft_pair *pair, char *other, unsigned rounds)
 {
+	const uint64_t begin = ft_now_us();
 	char *p = ft_map(NULL, 8 * LEN), *block;
 	size_t before = 0, after;
 	unsigned i;
 
 	ft_stage("silent");
 	use(pair, p, 8 * LEN, other);
-	for (i = 0; i < rounds; i++) {
+	for (i = 0; ft_round(i, rounds, begin); i++) {
 		if (i % 2)
 			ft_map(p + i % 8 * LEN, LEN);
 		else
@@ -305,13 +309,14 @@ static void silent(struct ft_pair *pair, char *other, unsigned rounds)
 		FT_CHECK(block, "malloc");
 		block[0] = 1;
 		free(block);
-		if (i == rounds / 4)
+		/* as many as ft_round() promises */
+		if (i + 1 == rounds / 20)
 			before = ft_rss();
 	}
 	after = ft_rss();
 	FT_CHECK(after < before + (1 << 20),
 		 "%zu KiB more after %u rounds without a call",
-		 (after - before) / 1024, rounds - rounds / 4);
+		 (after - before) / 1024, i - rounds / 20);
 	use(pair, p, LEN, other);
 	ft_check_idle(&pair->dom[1], "after silence");
 	ft_unmap(p, 8 * LEN);
@@ -321,6 +326,7 @@ int main(int argc, char **argv)
 {
 	struct ft_attr attr = FT_ATTR;
 	struct ft_pair pair;
+	uint64_t begin;
 	char *other;
 	unsigned i, rounds;
 
@@ -331,7 +337,8 @@ int main(int argc, char **argv)
 	other = ft_map(NULL, 2 * LEN);
 	for (i = 0; i < sizeof(ways) / sizeof(*ways); i++)
 		run_way(&pair, &ways[i], other, rounds);
-	for (i = 0; i < rounds; i++) {
+	begin = ft_now_us();
+	for (i = 0; ft_round(i, rounds, begin); i++) {
 		ft_stage("in flight, round %u", i);
 		in_flight(&pair, other);
 		in_flight_cancel(&pair, other);
