@@ -155,7 +155,7 @@ static void parents(struct ft_pair *pair)
 
 static void bounded(struct ft_pair *pair, struct fid_mr *mr)
 {
-	unsigned i, n = ft_iters(ft_core("verbs") ? 50 : ft_rxm() ? 60 : 500);
+	unsigned i, n = ft_iters(ft_core("verbs") ? 50 : ft_rxm() ? 30 : 500);
 	/* ofi_rxm takes another 30 or 40 MiB of buffers once, some time */
 	size_t most = ft_rxm() ? 96 : 8;
 	size_t before = 0, after;
@@ -207,7 +207,7 @@ static void half_done(void)
 {
 	struct ft_attr attr = FT_ATTR;
 	struct ft_pair pair;
-	unsigned i, k, n = ft_iters(ft_core("verbs") ? 10 : 30);
+	unsigned i, k, n = ft_iters(ft_core("verbs") || ft_rxm() ? 10 : 30);
 	char *p;
 
 	attr.caps = FI_MSG;

@@ -209,7 +209,7 @@ int main(int argc, char **argv)
 	unsigned i, rounds;
 
 	ft_init(argc, argv);
-	rounds = ft_iters(ft_core("verbs") ? 1 : ft_rdm() ? 2 : 5);
+	rounds = ft_iters(ft_core("verbs") ? 1 : ft_rdm() ? 2 : 3);
 	for (i = 0; i < rounds * sizeof(endings) / sizeof(*endings); i++)
 		run(i % (sizeof(endings) / sizeof(*endings)));
 	begin();

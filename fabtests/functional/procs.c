@@ -321,12 +321,12 @@ static void server_main(void)
 	} else {
 		ft_listen(&pair, &attr);
 	}
-	for (i = 0; i < ft_iters(ft_core("verbs") || ft_rdm() ? 4 : 10); i++) {
+	for (i = 0; i < ft_iters(ft_core("verbs") || ft_rdm() ? 4 : 6); i++) {
 		ft_stage("client %u", i);
 		pid = start_client(&pair);
 		if (!ft_rdm())
 			ft_connect_server(&pair, &pair.s);
-		echo(&pair, out, in, 50);
+		echo(&pair, out, in, 25);
 		/* ofi_rxm of 2.1 calls nobody when a peer dies */
 		if (i % 2 || (ft_rxm() && FI_MAJOR_VERSION >= 2))
 			goodbye(&pair.s, pid);
@@ -334,7 +334,7 @@ static void server_main(void)
 			killed(&pair, out, in, pid);
 	}
 	if (!ft_rdm())
-		crowd(&pair, out, in, ft_core("verbs") ? 50 : 100);
+		crowd(&pair, out, in, 50);
 	ft_unmap(out, WINDOW * LEN);
 	ft_unmap(in, WINDOW * LEN);
 	ft_pair_close(&pair);
