@@ -142,7 +142,8 @@ static void compare(const char *what,
 	of_many = best(run, ep, many);
 	ft_log("%s: %.2f us with %u pending, %.2f us with %u", what,
 	       of_few, FEW, of_many, many);
-	FT_CHECK(of_many < FACTOR * of_few + 1, "%s: %.2f us with %u pending, "
+	/* processor time may come in ticks; what is linear takes 100 us */
+	FT_CHECK(of_many < FACTOR * of_few + 10, "%s: %.2f us with %u pending, "
 		 "%.2f us with %u", what, of_few, FEW, of_many, many);
 }
 

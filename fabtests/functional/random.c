@@ -203,6 +203,9 @@ int main(int argc, char **argv)
 
 	ft_init(argc, argv);
 	steps = ft_iters(ft_core("verbs") ? 300 : 6000);
+	/* fewer may not come back to memory that was used */
+	if (steps < 300)
+		steps = 300;
 	ucm = patch_ucm("before");
 	ft_pair_open(&pair, &attr);
 	ucm |= patch_ucm("after");

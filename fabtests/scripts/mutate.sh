@@ -112,6 +112,9 @@ choose()
 
 # ---- copies ------------------------------------------------------------------
 
+# What autoreconf makes: a copy makes its own.
+readonly GENERATED="Makefile.in aclocal.m4 config config.h.in configure m4"
+
 # copy_sources DIR: what changed since the last time gets the time of now, so
 # that make sees it, and a mutation that was left there goes.
 copy_sources()
@@ -119,8 +122,10 @@ copy_sources()
 	local how=-a
 
 	[ ! -d "$1/src" ] || how=-rlpc
+	# shellcheck disable=SC2086 # a list
 	mkdir -p "$1/src" && rsync $how --delete --exclude='/build*' \
-		--exclude=/.git --exclude=autom4te.cache "$TOP/" "$1/src/"
+		--exclude=/.git --exclude=/autom4te.cache \
+		$(printf -- '--exclude=/%s ' $GENERATED) "$TOP/" "$1/src/"
 }
 
 # build_copy DIR: by relative paths, so that a copy of DIR is a build as good.
