@@ -48,7 +48,7 @@ static ssize_t twice_read(struct fid_cq *cq, void *buf, size_t count)
 }
 
 /* Takes its time for each read; tcp's own is another call of the table. */
-static atomic_bool reading, together;
+static atomic_bool begun, reading, together;
 static _Thread_local int depth;
 
 static void read_begins(void)
@@ -59,6 +59,7 @@ static void read_begins(void)
 		return;
 	if (atomic_exchange(&reading, true))
 		atomic_store(&together, true);
+	atomic_store(&begun, true);
 	for (i = 0; i < 100 && !atomic_load(&together); i++)
 		usleep(1000);
 }
@@ -209,9 +210,10 @@ static void one_by_one(struct fi_ops_cq *ops, void (*other)(void),
 	ft_stage("%s, beside a read", what);
 	ops->read = slow_read;
 	ops->readfrom = slow_readfrom;
+	atomic_store(&begun, false);
 	atomic_store(&together, false);
 	FT_CHECK(!pthread_create(&thread, NULL, read_main, &entry), "thread");
-	while (!atomic_load(&reading))
+	while (!atomic_load(&begun))
 		usleep(100);
 	other();
 	pthread_join(thread, NULL);

@@ -122,7 +122,7 @@ copy_sources()
 	local how=-a
 
 	[ ! -d "$1/src" ] || how=-rlpc
-	# shellcheck disable=SC2086 # a list
+	# shellcheck disable=SC2046,SC2086 # a list
 	mkdir -p "$1/src" && rsync $how --delete --exclude='/build*' \
 		--exclude=/.git --exclude=/autom4te.cache \
 		$(printf -- '--exclude=/%s ' $GENERATED) "$TOP/" "$1/src/"
