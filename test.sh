@@ -68,7 +68,7 @@ usage()
 	  kokkos     Views in registered memory, where Kokkos is installed
 	             (Debian: libtrilinos-kokkos-dev)
 	  fuzz       libFuzzer on what reads files, and on what peers say, for
-	             FUZZ_SECONDS (60) each
+	             FUZZ_SECONDS (30) each
 
 	By name alone:
 

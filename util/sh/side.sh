@@ -24,6 +24,7 @@ stage_alone()
 {
 	local file=$1 start=$SECONDS
 
+	PASSED=0 FAILED=0 SKIPPED=0 REASONS=()
 	end_on_signals end_child
 	say "begins"
 	"stage_$STAGE"

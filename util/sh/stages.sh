@@ -40,10 +40,12 @@ RUNS=0
 # runfabtests.sh forces registration where the core asks for none.
 run_fabtests()
 {
-	local name=$1 prov=$2
+	local name=$1 prov=$2 how
 
 	shift 2
-	script "tests over $prov${*:+ $*}" "fabtests-$((++RUNS))" \
+	# the lists of tests apart
+	how=" $*"
+	script "tests over $prov${how%% -[Ttwx] *}" "fabtests-$((++RUNS))" \
 		env "$(provider_path "$name")" "${IN[@]}" "$RUNFABTESTS" \
 		-b "$BUILD/$name/prefix/bin" "$@" "$prov"
 }
@@ -55,6 +57,7 @@ run_test()
 
 	shift 3
 	script "$what" "test_$name" env "$(provider_path "$build")" \
+		FT_PERCENT=100 \
 		"$SCRIPTS/test_$name.sh" -b "$BUILD/$build/prefix/bin" "$@"
 }
 
@@ -424,7 +427,7 @@ stage_fuzz()
 {
 	local dir=$BUILD/fuzz log=$LOGS/fuzz.log
 
-	if ! need "$BUILD_PACKAGES clang" || ! build fuzz --disable-tools; then
+	if ! need "$BUILD_PACKAGES clang libclang-rt-dev" || ! build fuzz --disable-tools; then
 		fail "the build failed"
 		return
 	fi
@@ -439,8 +442,8 @@ stage_fuzz()
 		"$TOP"/util/trace/{records,show,show_summary,summary}.c \
 		"$TOP"/prov/mrrc/core/{cost,trace}.c \
 		"$TOP/util/sim/test/fuzz_trace.c" -llzma -ljansson
-	check "traces, ${FUZZ_SECONDS:-60} s" logged "fuzzing" "$log" \
-		"$dir/fuzz_trace" -max_total_time="${FUZZ_SECONDS:-60}" \
+	check "traces, ${FUZZ_SECONDS:-30} s" logged "fuzzing" "$log" \
+		"$dir/fuzz_trace" -max_total_time="${FUZZ_SECONDS:-30}" \
 		-artifact_prefix="$dir/" "$dir/corpus" \
 		"$TOP/util/sim/test/corpus_trace"
 	check "fuzz_cw builds" logged "clang" "$log" \
@@ -450,8 +453,8 @@ stage_fuzz()
 		-o "$dir/fuzz_cw" "$TOP"/prov/mrrc/core/cw{,_map,_state,_valid,_wire}.c \
 		"$TOP/prov/mrrc/test/fuzz_cw.c"
 	mkdir -p "$dir/corpus_cw"
-	check "peers, ${FUZZ_SECONDS:-60} s" logged "fuzzing" "$log" \
-		"$dir/fuzz_cw" -max_total_time="${FUZZ_SECONDS:-60}" \
+	check "peers, ${FUZZ_SECONDS:-30} s" logged "fuzzing" "$log" \
+		"$dir/fuzz_cw" -max_total_time="${FUZZ_SECONDS:-30}" \
 		-artifact_prefix="$dir/" "$dir/corpus_cw" \
 		"$TOP/prov/mrrc/test/corpus_cw"
 }
