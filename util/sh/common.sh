@@ -71,8 +71,9 @@ end_on_signals()
 }
 end_on_signals end_child
 
-# logged TITLE LOG COMMAND...: runs COMMAND with its output in LOG and a sign
-# of life for whoever waits; shows the end of LOG if it fails.
+# logged TITLE LOG COMMAND...: runs COMMAND with its output in LOG, prints a
+# sign of life now and then, and the end of LOG if it fails.  COMMAND, and what
+# it may leave running, does not inherit descriptor 9, which locks (see below).
 logged()
 {
 	local title=$1 log=$2 pid rc start=$SECONDS told=0 spent
@@ -80,7 +81,7 @@ logged()
 	shift 2
 	mkdir -p "$(dirname "$log")"
 	set -m
-	"$@" >"$log" 2>&1 </dev/null &
+	"$@" >"$log" 2>&1 </dev/null 9>&- &
 	pid=$!
 	set +m
 	CHILD=$pid
@@ -146,7 +147,7 @@ can_be_root()
 # need "PACKAGE...": installs what is missing of them.
 need()
 {
-	local lock rc=0
+	local rc=0
 
 	if ! command -v apt-get >/dev/null; then
 		# not Debian: let the build say what it misses
@@ -161,25 +162,24 @@ need()
 	fi
 	mkdir -p "$LOGS" || return 1
 	# stages that run side by side take turns
-	exec {lock}>"$BUILD/apt.lock"
-	flock "$lock"
-	apt_install "$lock" "$1" || {
+	exec 9>"$BUILD/apt.lock"
+	flock 9
+	apt_install "$1" || {
 		warn "apt-get could not install $1 (log: $LOGS/apt.log)"
 		rc=1
 	}
-	exec {lock}>&-
+	exec 9>&-
 	return $rc
 }
 
-# apt_install LOCK "PACKAGE...": services that are started do not inherit the
-# descriptor LOCK.  Package lists may be absent or out of date: fetch them
-# before the first install of a run.
+# Package lists may be absent or out of date: fetch them before the first
+# install of a run.
 APT_UPDATED=no
 apt_install()
 {
-	local lock=$1 want
+	local want
 
-	want=$(lacking "$2")
+	want=$(lacking "$1")
 	want=${want% }
 	[ -n "$want" ] || return 0
 	say "== installing $want"
@@ -190,8 +190,7 @@ apt_install()
 	fi
 	# shellcheck disable=SC2086 # a list
 	logged "apt-get install" "$LOGS/apt.log" as_root \
-		apt-get install -y -q --no-install-recommends $want \
-		{lock}>&-
+		apt-get install -y -q --no-install-recommends $want
 }
 
 # What the virtual machine needs: packages, a kernel, virtme-ng.
@@ -249,14 +248,14 @@ readonly RUN=$$.$EPOCHSECONDS
 # share.
 locked()
 {
-	local lock rc
+	local rc
 
 	mkdir -p "$BUILD/$1" || return 1
-	exec {lock}>"$BUILD/$1/lock"
-	flock "$lock"
+	exec 9>"$BUILD/$1/lock"
+	flock 9
 	"${@:2}"
 	rc=$?
-	exec {lock}>&-
+	exec 9>&-
 	return $rc
 }
 
