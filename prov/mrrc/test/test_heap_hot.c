@@ -286,6 +286,9 @@ static int descend(unsigned generation)
 
 START_TEST(each_generation_has_magazines)
 {
+	/* a child that ends in _exit() leaves what it allocated */
+	if (under_valgrind())
+		skip("it takes a child's end for a leak");
 	ck_assert_int_eq(descend(GENERATIONS), 0);
 }
 END_TEST
