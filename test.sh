@@ -32,7 +32,7 @@ usage()
 	cat <<-EOT
 	Usage: $ME [-j N] [--all | STAGE...]
 
-	Without STAGE, what finds most, some 15 minutes on two processors:
+	Without STAGE, what finds most, some 20 minutes on two processors:
 	$(words "$QUICK_STAGES").
 	Tests make a fifth of their rounds; FT_PERCENT=100 has them make all.
 	With --all, what .ci/run runs, all rounds of these and
