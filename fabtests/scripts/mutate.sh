@@ -37,8 +37,8 @@ usage()
 	                           first one after TEXT)
 	  - LINE                   of the source, blanks at its ends apart
 	  + LINE                   in its place (may be absent)
-	  test PROGRAM CASE TEST   of prov/mrrc/test: has to report that TEST of
-	                           CASE failed; without CASE: has to fail
+	  test PROGRAM CASE TEST   of prov/mrrc/test: CASE, where TEST is the
+	                           test for it, has to report a failure
 	  fabtest TEST [PROVIDER]  of runfabtests.sh: has to fail, over
 	                           "tcp;ofi_mrrc"
 
@@ -207,9 +207,10 @@ seen()
 	[ "$rc" -ne 0 ] || return 1
 	case $1 in
 	test)
-		# a signal or no end are as good as a failed assertion
-		[ $# -lt 4 ] || [ "$rc" -ge 124 ] ||
-			grep -qE ":[FE]:$3:$4:" "$log"
+		# a signal or no end are as good as a failed assertion; where
+		# threads race, another test of the case may fail first
+		[ $# -lt 3 ] || [ "$rc" -ge 124 ] ||
+			grep -qE ":[FE]:$3:" "$log"
 		;;
 	fabtest)
 		grep -q "^FAIL $2 " "$log"
