@@ -295,7 +295,7 @@ static void closed_meanwhile(struct fi_ops_cq *ops, size_t len)
 	ft_stage("closed beside a thread with a completion, %zu bytes", len);
 	pair.s.quiet[FT_RX] = true;
 	ops->sread = held_sread;
-	/* nobody has used this */
+	/* memory that was not used yet */
 	ft_map(in, 2 * BIG);
 	memset(in, 0x5a, 2 * BIG);
 	post_recv(&pair.s, in, len);
@@ -372,7 +372,7 @@ static void others(void)
 	ft_connect(&pair, &pair.s, &pair.c);
 }
 
-/* Nobody waits for these, and their errors are told all the same. */
+/* These are not waited for; their errors are reported all the same. */
 static void silent_error(void)
 {
 	struct iovec iov = { in, BIG };

@@ -351,7 +351,7 @@ static unsigned sleep_for(struct raw_side *s, struct fi_cq_err_entry *err)
 	while ((ret = fi_cq_read(s->cq, &entry, 1)) == -FI_EAGAIN) {
 		if (fi_trywait(s->fabric, &fid, 1))
 			continue;
-		FT_CHECK(poll(&pfd, 1, 60000) > 0, "nobody wakes the sleeper");
+		FT_CHECK(poll(&pfd, 1, 60000) > 0, "the sleeping thread is not woken");
 		wakes++;
 	}
 	FT_CHECK(ret == -FI_EAVAIL && fi_cq_readerr(s->cq, err, 0) == 1,

@@ -236,7 +236,7 @@ static int taken_regv(struct fid *fid, const struct iovec *iov, size_t count,
 	return -FI_ENOKEY;
 }
 
-/* The provider takes another key, and gives way to who chose one. */
+/* The provider takes another key, and gives a chosen one up. */
 static void taken_keys(void)
 {
 	struct ft_core_ops ops;

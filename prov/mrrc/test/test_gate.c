@@ -224,7 +224,7 @@ static bool waits(void (*call)(void))
 	return left;
 }
 
-/* The owner and those who wait in one thread, step by step. */
+/* The owner and the waiting side in one thread, step by step. */
 START_TEST(steps)
 {
 	void (*const call)(void) = _i ? wait_at_gate : shut_gate;

@@ -55,7 +55,7 @@ static void detach(void)
 	mrrc_mags_detach(heap);
 }
 
-/* Who is inside and who waits in one thread, step by step. */
+/* The thread inside and the waiting one, in one thread, step by step. */
 START_TEST(gates_are_waited_for)
 {
 	static void (*const call[])(void) = { end_block, drain, count, detach };

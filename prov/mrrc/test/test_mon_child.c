@@ -55,7 +55,7 @@ static int in_child(char *ptr)
 		return 1;
 	if (mrrc_mon_check(mon) != -ENODEV)
 		return 2;
-	munmap(ptr, mon_page);		/* no event, nobody to wait for */
+	munmap(ptr, mon_page);		/* no event, no thread to wait for */
 	mrrc_mon_unsubscribe(mon, &mon_probe.sub);
 	mrrc_mon_close(mon);
 	return try_new_monitor();

@@ -64,7 +64,7 @@ START_TEST(test_quiet_event_in_between)
 }
 END_TEST
 
-/* Whoever looks at seq after an event was read must find it odd. */
+/* After an event was read, seq is odd until the event is handled. */
 START_TEST(test_odd_before_read)
 {
 	fake_mon_raise(fake, base, base + mon_page, MRRC_MON_UNMAP);
