@@ -17,6 +17,10 @@ static struct ft_pair pair;
 static struct sockaddr_in server;	/* its name */
 static char buf[4096];
 static uint32_t attempts;
+static struct raw_side witness;	/* of names that are not there */
+static uint16_t witness_port;
+static bool witness_says = true;
+static in_addr_t dial_from;	/* 0: anywhere */
 
 /* Where the control protocol's fields are in a name: see fi/cw_name.c */
 static uint16_t *ctl_port(struct sockaddr_in *name)
@@ -69,23 +73,34 @@ static void transfer(uint64_t tag)
 
 /* ---- connections by hand ------------------------------------------------- */
 
+static void set_source(struct fi_info *info)
+{
+	struct sockaddr_in *at = calloc(1, sizeof(*at));
+
+	at->sin_family = AF_INET;
+	at->sin_addr.s_addr = dial_from;
+	free(info->src_addr);
+	info->src_addr = at;
+	info->src_addrlen = sizeof(*at);
+}
+
 static void dial(struct raw_side *ctl, const struct sockaddr_in *as,
 		 size_t name_len, uint32_t to)
 {
-	uint8_t mark[RAW_MARK + 64] = { 0x4d, 0x43, 0x52, 0x4d, 1, 4 };
+	uint8_t mark[RAW_PEER_MARK], name[64] = { 0 };
 	struct sockaddr_in dest = server;
+	size_t len;
 
-	mark[7] = name_len;
-	attempts++;
-	memcpy(mark + 8, (uint32_t[]) { htonl(attempts), htonl(to) }, 8);
-	memcpy(mark + RAW_MARK, as, sizeof(*as));
+	memcpy(name, as, sizeof(*as));
+	len = raw_peer_mark(mark, name, name_len, ++attempts, to);
 	memset(dest.sin_zero, 0, sizeof(dest.sin_zero));
 	dest.sin_port = *ctl_port(&server);
 	raw_open_fabric(ctl, raw_core_name(), &dest, sizeof(dest));
+	if (dial_from)
+		set_source(ctl->info);
 	raw_open_ep(ctl, ctl->info, false);
 	raw_post_room(ctl);
-	FT_CALL(fi_connect(ctl->ep, ctl->info->dest_addr, mark,
-			   RAW_MARK + name_len));
+	FT_CALL(fi_connect(ctl->ep, ctl->info->dest_addr, mark, len));
 }
 
 /* true: connected */
@@ -102,6 +117,7 @@ static bool answered(struct raw_side *ctl)
 		raw_progress(ctl);
 		ft_poll(&pair.s);
 		ft_poll(&pair.c);
+		raw_witness_poll(&witness, witness_says);
 		FT_CHECK(ft_limit_us() < end, "no answer");
 	}
 	if (ret == -FI_EAVAIL)
@@ -146,7 +162,7 @@ static void cwrite_to(fi_addr_t addr, uint64_t tag)
 static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 		 bool bad)
 {
-	struct sockaddr_in name = fake_name(7, 1000 + attempts);
+	struct sockaddr_in name = fake_name(witness_port, 1000 + attempts);
 	struct raw_side ctl = { 0 };
 	uint8_t copy[512];
 	fi_addr_t addr;
@@ -258,7 +274,7 @@ static void written_data(void)
 		.msg_iov = &iov, .iov_count = 1, .rma_iov = &rma,
 		.rma_iov_count = ft_core("verbs"), .data = 1,
 	};
-	struct sockaddr_in name = fake_name(7, 1000 + attempts);
+	struct sockaddr_in name = fake_name(witness_port, 1000 + attempts);
 	const fi_addr_t addr = insert(&name);
 	struct raw_side ctl = { 0 };
 	uint8_t h[32];
@@ -292,7 +308,7 @@ static void written_data(void)
 static void liars(void)
 {
 	const uint32_t to = number(&server);
-	struct sockaddr_in name = fake_name(7, 5);
+	struct sockaddr_in name = fake_name(witness_port, 5);
 
 	ft_stage("for nobody");
 	FT_CHECK(!accepted(&name, sizeof(name), to + 1), "a wrong number");
@@ -300,30 +316,36 @@ static void liars(void)
 	memset(name.sin_zero, 0, sizeof(name.sin_zero));
 	FT_CHECK(!accepted(&name, sizeof(name), to), "a plain name");
 	FT_CHECK(!accepted(&name, 0, to), "no name");
-	name = fake_name(7, 6);
+	name = fake_name(witness_port, 6);
 	FT_CHECK(!accepted(&name, 30, to), "a name that is too long");
 	name.sin_family = 99;
 	FT_CHECK(!accepted(&name, sizeof(name), to), "a strange name");
 	ft_stage("of another host");
-	name = fake_name(7, 7);
+	name = fake_name(witness_port, 7);
 	name.sin_addr.s_addr ^= htonl(0x100);
 	FT_CHECK(!accepted(&name, sizeof(name), to), "another host's name");
+	if (ntohl(name.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET) {
+		dial_from = name.sin_addr.s_addr;
+		name = fake_name(witness_port, 9);
+		FT_CHECK(!accepted(&name, sizeof(name), to), "from elsewhere");
+		dial_from = 0;
+	}
 	ft_stage("of the server itself");
 	FT_CHECK(!accepted(&server, sizeof(server), to), "its own name");
 	ft_stage("an attempt that is over");
-	name = fake_name(7, 8);
+	name = fake_name(witness_port, 8);
 	FT_CHECK(accepted(&name, sizeof(name), to), "a first attempt");
-	attempts -= 1;
+	witness_says = false;
 	FT_CHECK(!accepted(&name, sizeof(name), to), "the same again");
+	witness_says = true;
 }
 
 /* Who is not in the address vector stays in quarantine, whoever else comes. */
 static void strangers(void)
 {
-	struct sockaddr_in bad = fake_name(7, 100), name;
+	struct sockaddr_in bad = fake_name(witness_port, 100), name;
 	const uint32_t to = number(&server);
 	struct raw_side ctl = { 0 };
-	uint32_t last;
 	uint8_t h[32];
 	unsigned i;
 
@@ -337,14 +359,13 @@ static void strangers(void)
 	raw_close_side(&ctl);
 	/* none of them gets in, but each has a name of its own */
 	for (i = 0; i < 80; i++) {
-		name = fake_name(7, 400 + i);
-		last = attempts;
-		attempts = UINT32_MAX;
-		FT_CHECK(!accepted(&name, sizeof(name), to), "attempt 0");
-		attempts = last;
+		name = fake_name(witness_port, 400 + i);
+		witness_says = false;
+		FT_CHECK(!accepted(&name, sizeof(name), to), "not its own");
+		witness_says = true;
 	}
 	for (i = 0; i < 80; i++) {
-		name = fake_name(7, 200 + i);
+		name = fake_name(witness_port, 200 + i);
 		FT_CHECK(accepted(&name, sizeof(name), to), "stranger %u", i);
 	}
 	FT_CHECK(!accepted(&bad, sizeof(bad), to),
@@ -446,6 +467,7 @@ int main(int argc, char **argv)
 	attr.cw = true;
 	ft_pair_open(&pair, &attr);
 	FT_CALL(fi_getname(&pair.s.ep->fid, &server, &len));
+	witness_port = raw_witness_open(&witness);
 	transfer(1);
 	FT_CALL(fi_cwrite(pair.c.ep, buf + 512, 8, NULL, pair.c.to, 99, NULL));
 	messages();
@@ -460,6 +482,7 @@ int main(int argc, char **argv)
 	ft_wait(&pair.s, FT_RX, &comp);
 	if (!ft_core("verbs"))
 		half_open();
+	raw_close_side(&witness);
 	ft_check_idle(&pair.dom[0], "server");
 	ft_pair_close(&pair);
 	return ft_done();

@@ -5,6 +5,9 @@
  */
 #include "cw_raw.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #define LIMIT_US 30000000
 
 enum fi_threading raw_threading;
@@ -175,6 +178,66 @@ const char *raw_core_name(void)
 	sscanf(ft_opts.prov, "%31[^;]", core);
 	/* whose control connections are tcp's */
 	return strcmp(core, "net") ? core : "tcp";
+}
+
+/* As struct cw_mark of fi/cw.h has it, in network order */
+static void raw_mark(uint8_t *mark, uint8_t kind, size_t len, uint64_t cookie,
+		     uint32_t number)
+{
+	const uint32_t words[2] = { htonl(cookie >> 32), htonl(cookie) };
+
+	memset(mark, 0, RAW_MARK);
+	memcpy(mark, "MCRM", 4);
+	mark[4] = 1;
+	mark[5] = kind;
+	mark[7] = len;
+	memcpy(mark + 8, words, sizeof(words));
+	memcpy(mark + 16, &number, sizeof(number));
+}
+
+size_t raw_peer_mark(uint8_t *mark, const void *as, size_t len,
+		     uint64_t nonce, uint32_t number)
+{
+	raw_mark(mark, 4, len, nonce, number);
+	memcpy(mark + RAW_MARK, as, len);
+	return RAW_MARK + len;
+}
+
+uint16_t raw_witness_open(struct raw_side *witness)
+{
+	struct sockaddr_in at;
+	size_t len = sizeof(at);
+
+	raw_open_fabric(witness, raw_core_name(), NULL, 0);
+	FT_CALL(fi_passive_ep(witness->fabric, witness->info, &witness->pep,
+			      NULL));
+	FT_CALL(fi_pep_bind(witness->pep, &witness->eq->fid, 0));
+	FT_CALL(fi_listen(witness->pep));
+	FT_CALL(fi_getname(&witness->pep->fid, &at, &len));
+	return ntohs(at.sin_port);
+}
+
+unsigned raw_witness_poll(struct raw_side *witness, bool yes)
+{
+	uint8_t mark[RAW_MARK];
+	struct raw_event event;
+	unsigned cnt = 0;
+	uint32_t got;
+
+	while (fi_eq_read(witness->eq, &got, event.room, sizeof(event.room),
+			  0) > 0) {
+		if (got != FI_CONNREQ)
+			continue;
+		memcpy(mark, event.cm.data, sizeof(mark));
+		FT_CHECK(mark[5] == 5, "not a question: %u", mark[5]);
+		mark[5] = 6;
+		mark[7] = 0;
+		FT_CALL(fi_reject(witness->pep, event.cm.info->handle, mark,
+				  yes ? sizeof(mark) : 0));
+		fi_freeinfo(event.cm.info);
+		cnt++;
+	}
+	return cnt;
 }
 
 /* On verbs nothing else gets through before there is room for a message. */

@@ -56,6 +56,17 @@ void raw_close_side(struct raw_side *side);
 const char *raw_core_name(void);
 /* On verbs nothing else gets through before there is room for a message. */
 void raw_post_room(struct raw_side *ctl);
+/*
+ * Private data that asks for a control connection as a reliable datagram
+ * endpoint does, in the name as; number: of whom it is for. Its length
+ */
+#define RAW_PEER_MARK 128	/* at most */
+size_t raw_peer_mark(uint8_t *mark, const void *as, size_t len,
+		     uint64_t nonce, uint32_t number);
+/* Where made-up names say that they listen; its port */
+uint16_t raw_witness_open(struct raw_side *witness);
+/* Each question whether a connection is theirs gets this answer. Their number */
+unsigned raw_witness_poll(struct raw_side *witness, bool yes);
 /* Little endian */
 void raw_put(uint8_t *to, uint64_t value, unsigned bytes);
 /* Messages of 32 and 64 bytes; a tag with this id, for 1000 + id */

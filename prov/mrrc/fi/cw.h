@@ -7,6 +7,7 @@
  *   cw_cm.c    the application's connection, and what its private data says
  *   cw_rdm.c   reliable datagrams: a link for each peer, made on demand
  *   cw_greet.c who connects to such an endpoint
+ *   cw_ask.c   whether they are who they say
  *   cw_av.c    address vectors with names of such endpoints
  *   cw_name.c  those names
  *   cw_mark.c  private data
@@ -113,7 +114,10 @@ enum cw_mark_kind {
 	CW_MARK_CONNECT = 1,
 	CW_MARK_ACCEPT,
 	CW_MARK_CONTROL,
-	CW_MARK_PEER,	/* of reliable datagrams; its name follows */
+	/* of reliable datagrams; the sender's name follows */
+	CW_MARK_PEER,
+	CW_MARK_ASK,	/* is this nonce yours? */
+	CW_MARK_YES,
 };
 
 /* In network byte order. FI_CW_CM_DATA bytes */
@@ -122,7 +126,12 @@ struct cw_mark {
 	uint8_t version, kind;
 	uint16_t len;		/* of the application's data */
 	uint32_t cookie[2];
-	uint16_t port, zero;
+	union {
+		struct {
+			uint16_t port, zero;
+		};
+		uint32_t number;	/* PEER, ASK: as in the name */
+	};
 };
 
 _Static_assert(sizeof(struct cw_mark) == FI_CW_CM_DATA, "as documented");
@@ -136,14 +145,25 @@ struct mrrc_cw_name {
 	};
 };
 
+struct cw_peer_mark {
+	struct cw_mark mark;
+	struct mrrc_cw_name name;
+};
+
 /* Somebody at a group's listener, for one of reliable datagrams */
 struct cw_request {
 	STAILQ_ENTRY(cw_request) link;
 	struct fid_pep *pep;
 	struct fi_info *info;
 	struct mrrc_cw_name from;
-	uint32_t to, attempt;	/* our number; the peer's count */
+	uint32_t to;		/* our number */
+	uint64_t nonce;
+	bool asks;		/* wants to know, not to connect */
+	bool proven;		/* who it names says so */
+	struct fid_ep *ask;	/* that goes there meanwhile, not after */
+	int64_t ask_by;
 };
+STAILQ_HEAD(cw_requests, cw_request);
 
 enum cw_phase {
 	CW_OPTED,	/* enabled, not connected */
@@ -199,7 +219,8 @@ struct mrrc_cw_ep {
 	struct mrrc_cw_name peer;
 	atomic_bool hostile;	/* quarantined; read without it */
 	bool gone;		/* about to be freed */
-	uint32_t stale;		/* the peer's attempts up to this are void */
+	uint64_t nonce;		/* of our latest attempt to connect */
+	uint64_t stale;		/* of one of the peer's that is void */
 	struct cw_request *deferred;	/* until ours has failed or not */
 };
 
@@ -215,7 +236,6 @@ struct mrrc_cw_rdm {
 	uint32_t number;
 	atomic_bool started;	/* it has a name, fixed from then on */
 	struct mrrc_cw_name name;
-	atomic_uint attempts;	/* to connect to anybody */
 	TAILQ_HEAD(, mrrc_cw_ep) links;
 	struct mrrc_cw_map by_name;
 	unsigned strangers;
@@ -236,15 +256,16 @@ struct mrrc_cw_group {
 	_Atomic uint16_t port;		/* there, in network order */
 	unsigned polls;
 	atomic_uint cnt;		/* of eps */
-	atomic_uint meeting;		/* listening or connecting */
+	atomic_uint meeting;		/* listening, connecting, or asking */
 	TAILQ_HEAD(, mrrc_cw_ep) eps, lost;
 	TAILQ_HEAD(, mrrc_cw_ep) unsent;	/* filling a slot */
 	bool more;			/* FI_MORE: it is not full yet */
 	TAILQ_HEAD(, mrrc_cw_ep) full;	/* ask the core again */
 	struct cw_list ended;
 	bool finishing;			/* some thread does, unlocked */
-	STAILQ_HEAD(, cw_request) requests;
-	bool greeting;			/* the same, with those */
+	struct cw_requests requests, asks;
+	unsigned request_cnt, ask_cnt;
+	bool greeting;			/* as finishing, of requests */
 };
 
 /* Of a domain, from the first endpoint that takes part until it closes. */
@@ -338,6 +359,8 @@ static inline bool mrrc_cw_name_same(const struct mrrc_cw_name *name,
 }
 
 /* cw_meet.c. Lock held. */
+#define CW_MEET_MS	10000	/* nobody is waited for longer */
+
 static inline bool mrrc_cw_meets(enum cw_phase phase)
 {
 	return phase == CW_LISTENING || phase == CW_CONNECTING;
@@ -347,6 +370,11 @@ static inline bool mrrc_cw_meets(enum cw_phase phase)
 void mrrc_cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase);
 /* The group listens from then on; via: as in struct mrrc_cw_ep */
 int mrrc_cw_listen(struct mrrc_cw_group *group, struct mrrc_ep *via);
+/* When who meets or asks is late, the group's timer goes off. */
+void mrrc_cw_alarm(struct mrrc_cw_group *group);
+/* What connects to dest, from where from's address is, if that is not NULL */
+int mrrc_cw_info_to(const struct mrrc_ep *via, const struct sockaddr *dest,
+		    const struct mrrc_cw_name *from, struct fi_info **info);
 /* Open the control endpoint, and connect it; or accept with it. */
 int mrrc_cw_dial(struct mrrc_cw_ep *cw, const struct sockaddr *dest,
 		 const void *param, size_t len);
@@ -364,6 +392,9 @@ int mrrc_cw_rdm_open(struct mrrc_ep *ep);
 /* The link to a peer, which stays until mrrc_cw_put(). */
 int mrrc_cw_rdm_get(struct mrrc_ep *ep, fi_addr_t addr,
 		    struct mrrc_cw_ep **cw_out);
+/* That to whom has this name, likewise, or NULL */
+struct mrrc_cw_ep *mrrc_cw_rdm_find(struct mrrc_cw_rdm *rdm,
+				    const struct mrrc_cw_name *name);
 /* To whom a request comes, likewise; -FI_ENOSPC: too many strangers */
 int mrrc_cw_rdm_get_from(struct mrrc_cw_rdm *rdm,
 			 const struct mrrc_cw_name *name,
@@ -396,6 +427,20 @@ bool mrrc_cw_greet_event(struct mrrc_cw_group *group, struct fi_info *info,
 void mrrc_cw_greet_deferred(struct mrrc_cw_ep *cw);
 /* Of all that wait; releases the lock meanwhile. */
 void mrrc_cw_greet(struct mrrc_cw_group *group);
+
+/* cw_ask.c. Lock held. */
+/* Ask who request names; it comes to be proven, or is refused. */
+int mrrc_cw_ask(struct mrrc_cw_group *group, const struct mrrc_cw_rdm *rdm,
+		struct cw_request *request);
+/* May another be asked? One that does not answer makes room. */
+bool mrrc_cw_ask_room(struct mrrc_cw_group *group);
+/* An event of a core's endpoint, perhaps of one that asks. */
+void mrrc_cw_ask_event(struct mrrc_cw_group *group, const struct fid *fid,
+		       const void *data, size_t len);
+/* When there is something to do for them, in ms, or 0; and it is done. */
+int64_t mrrc_cw_ask_until(const struct mrrc_cw_group *group);
+void mrrc_cw_ask_late(struct mrrc_cw_group *group);
+void mrrc_cw_ask_free(struct mrrc_cw_group *group);
 
 /* cw_av.c. names_lock held */
 bool mrrc_cw_av_name(struct mrrc_av *av, fi_addr_t addr,

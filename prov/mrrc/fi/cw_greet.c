@@ -2,13 +2,14 @@
 /*
  * Who connects to reliable datagram endpoints with conditional writes: see
  * cw.h. A request says for which endpoint it is, by its number, the name of
- * who comes, and which of their attempts it is.
+ * who comes, and a nonce of this attempt of theirs. Nothing is done for it
+ * before who it names has said that it is theirs (cw_ask.c).
  *
  * Each pair has one connection. Where both begin at once, that of the side
  * whose name is less counts: that side leaves the other's request unanswered
  * until its own has come about, or failed; the other side gives its own up for
- * the request that it gets. Who accepts tells which of its own attempts are
- * void by that, so that a late one does not replace the connection that they
+ * the request that it gets. Who accepts tells the nonce of its own attempt,
+ * which is void by that, so that it does not replace the connection that they
  * agreed on; a newer one does: there they have lost it.
  *
  * Requests are read under their listener's group's lock, and looked at without
@@ -19,10 +20,13 @@
 
 #include "cw.h"
 
+#define CW_REQUESTS	4096	/* that wait, of a group */
+
 void mrrc_cw_greet_later(struct mrrc_cw_group *group,
 			 struct cw_request *request)
 {
 	STAILQ_INSERT_TAIL(&group->requests, request, link);
+	group->request_cnt++;
 }
 
 void mrrc_cw_refuse(struct cw_request *request)
@@ -36,7 +40,6 @@ static struct cw_request *cw_request_new(const struct cw_mark *mark,
 					 const void *name)
 {
 	struct cw_request *request = calloc(1, sizeof(*request));
-	uint64_t cookie = mrrc_cw_mark_cookie(mark);
 
 	if (!request)
 		return NULL;
@@ -44,8 +47,8 @@ static struct cw_request *cw_request_new(const struct cw_mark *mark,
 		free(request);
 		return NULL;
 	}
-	request->to = cookie;
-	request->attempt = cookie >> 32;
+	request->to = mark->number;
+	request->nonce = mrrc_cw_mark_cookie(mark);
 	return request;
 }
 
@@ -56,8 +59,12 @@ bool mrrc_cw_greet_event(struct mrrc_cw_group *group, struct fi_info *info,
 	struct cw_request *request;
 	struct cw_mark mark;
 	size_t name_len;
+	bool asks;
 
-	if (!mrrc_cw_mark_read(data, len, CW_MARK_PEER, &mark))
+	asks = mrrc_cw_mark_read(data, len, CW_MARK_ASK, &mark);
+	if (!asks && !mrrc_cw_mark_read(data, len, CW_MARK_PEER, &mark))
+		return false;
+	if (group->request_cnt >= CW_REQUESTS)
 		return false;
 	name_len = ntohs(mark.len);
 	if (name_len > sizeof(name))
@@ -70,6 +77,7 @@ bool mrrc_cw_greet_event(struct mrrc_cw_group *group, struct fi_info *info,
 		return false;
 	request->pep = group->pep;
 	request->info = info;
+	request->asks = asks;
 	mrrc_cw_greet_later(group, request);
 	return true;
 }
@@ -87,9 +95,7 @@ static void cw_greet_accept(struct mrrc_cw_ep *cw, struct cw_request *request)
 	struct cw_mark mark;
 	int ret;
 
-	mrrc_cw_mark_make(&mark, CW_MARK_ACCEPT, 0,
-			  atomic_load(&cw->rdm->attempts), 0);
-	cw->stale = request->attempt;
+	mrrc_cw_mark_make(&mark, CW_MARK_ACCEPT, 0, cw->nonce, 0);
 	mrrc_cw_set_phase(cw, CW_LISTENING);
 	ret = mrrc_cw_answer(cw, request->info, &mark, sizeof(mark));
 	if (ret) {
@@ -117,8 +123,7 @@ static void cw_greet_link(struct mrrc_cw_ep *cw, struct cw_request *request)
 {
 	if (cw->lost)
 		mrrc_cw_lost(cw);
-	if (cw->gone || cw->hostile ||
-	    (int32_t) (request->attempt - cw->stale) <= 0) {
+	if (cw->gone || cw->hostile || request->nonce == cw->stale) {
 		mrrc_cw_refuse(request);
 		return;
 	}
@@ -165,39 +170,96 @@ static struct mrrc_cw_rdm *cw_greet_whom(struct mrrc_cw_domain *cwd,
 	return rdm;
 }
 
-/* Does it come from where its name says, and not from here? */
+/* Does it come from where its name says? Nobody is asked in vain. */
 static bool cw_greet_credible(const struct mrrc_cw_rdm *rdm,
 			      const struct cw_request *request)
 {
 	const struct sockaddr *from = request->info->dest_addr;
 
-	if (!atomic_load(&rdm->started) ||
-	    mrrc_cw_name_same(&request->from, &rdm->name))
-		return false;
-	return !from || !mrrc_cw_addr_port((void *) from) ||
+	return atomic_load(&rdm->started) && from &&
+	       mrrc_cw_addr_port((void *) from) &&
 	       mrrc_cw_addr_same_host(from, &request->from);
 }
 
-static int cw_greet_one(struct mrrc_cw_domain *cwd, struct cw_request *request)
+/* Is what it asks about our attempt to connect to it? Used up then */
+static int cw_greet_answer(struct mrrc_cw_rdm *rdm, struct cw_request *request)
 {
-	struct mrrc_cw_rdm *rdm = cw_greet_whom(cwd, request->to);
-	struct mrrc_cw_group *group;
+	struct mrrc_cw_ep *cw = mrrc_cw_rdm_find(rdm, &request->from);
+	struct cw_mark yes;
+	bool ours;
+
+	if (!cw)
+		return -FI_ENOENT;
+	pthread_mutex_lock(&cw->group->lock);
+	ours = cw->phase == CW_CONNECTING && cw->nonce == request->nonce;
+	pthread_mutex_unlock(&cw->group->lock);
+	mrrc_cw_put(cw);
+	if (!ours)
+		return -FI_ENOENT;
+	mrrc_cw_mark_make(&yes, CW_MARK_YES, 0, request->nonce, 0);
+	fi_reject(request->pep, request->info->handle, &yes, sizeof(yes));
+	fi_freeinfo(request->info);
+	free(request);
+	return 0;
+}
+
+static int cw_greet_ask(struct mrrc_cw_group *group, struct mrrc_cw_rdm *rdm,
+			struct cw_request *request)
+{
+	int ret;
+
+	pthread_mutex_lock(&group->lock);
+	ret = mrrc_cw_ask(group, rdm, request);
+	pthread_mutex_unlock(&group->lock);
+	return ret;
+}
+
+static int cw_greet_proven(struct mrrc_cw_rdm *rdm, struct cw_request *request)
+{
 	struct mrrc_cw_ep *cw;
-	int ret = -FI_EACCES;
+	int ret;
+
+	ret = mrrc_cw_rdm_get_from(rdm, &request->from, &cw);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&cw->group->lock);
+	cw_greet_link(cw, request);
+	mrrc_cw_group_unlock(cw->group);
+	mrrc_cw_put(cw);
+	return 0;
+}
+
+static int cw_greet_one(struct mrrc_cw_group *group,
+			struct cw_request *request)
+{
+	struct mrrc_cw_rdm *rdm = cw_greet_whom(group->cwd, request->to);
+	int ret;
 
 	if (!rdm)
 		return -FI_ENOENT;
-	if (cw_greet_credible(rdm, request))
-		ret = mrrc_cw_rdm_get_from(rdm, &request->from, &cw);
-	if (!ret) {
-		group = cw->group;
-		pthread_mutex_lock(&group->lock);
-		cw_greet_link(cw, request);
-		mrrc_cw_group_unlock(group);
-		mrrc_cw_put(cw);
-	}
+	if (!cw_greet_credible(rdm, request))
+		ret = -FI_EACCES;
+	else if (request->asks)
+		ret = cw_greet_answer(rdm, request);
+	else if (!request->proven)
+		ret = cw_greet_ask(group, rdm, request);
+	else
+		ret = cw_greet_proven(rdm, request);
 	atomic_fetch_sub(&rdm->users, 1);
 	return ret;
+}
+
+/* The first that something can be done for, or NULL */
+static struct cw_request *cw_greet_next(struct mrrc_cw_group *group)
+{
+	struct cw_request *request = STAILQ_FIRST(&group->requests);
+	const bool room = request && mrrc_cw_ask_room(group);
+
+	STAILQ_FOREACH(request, &group->requests, link) {
+		if (room || request->asks || request->proven)
+			break;
+	}
+	return request;
 }
 
 void mrrc_cw_greet(struct mrrc_cw_group *group)
@@ -205,11 +267,12 @@ void mrrc_cw_greet(struct mrrc_cw_group *group)
 	struct cw_request *request;
 	int ret;
 
-	while (!group->greeting && (request = STAILQ_FIRST(&group->requests))) {
-		STAILQ_REMOVE_HEAD(&group->requests, link);
+	while (!group->greeting && (request = cw_greet_next(group))) {
+		STAILQ_REMOVE(&group->requests, request, cw_request, link);
+		group->request_cnt--;
 		group->greeting = true;
 		pthread_mutex_unlock(&group->lock);
-		ret = cw_greet_one(group->cwd, request);
+		ret = cw_greet_one(group, request);
 		if (ret) {
 			MRRC_WARN(EP_CTRL, "a stranger's connection is "
 				  "refused: %s\n", fi_strerror(-ret));

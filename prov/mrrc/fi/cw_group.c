@@ -42,6 +42,7 @@ static void cw_group_free(struct mrrc_cw_group *group)
 	 */
 	for (i = 0; group->pep && i < 2; i++)
 		mrrc_cw_group_events(group);
+	mrrc_cw_ask_free(group);
 	while ((request = STAILQ_FIRST(&group->requests))) {
 		STAILQ_REMOVE_HEAD(&group->requests, link);
 		mrrc_cw_refuse(request);
@@ -78,6 +79,7 @@ static int cw_group_open(struct mrrc_cw_domain *cwd,
 	group->domain = domain;
 	pthread_mutex_init(&group->lock, NULL);
 	STAILQ_INIT(&group->requests);
+	STAILQ_INIT(&group->asks);
 	TAILQ_INIT(&group->eps);
 	TAILQ_INIT(&group->lost);
 	TAILQ_INIT(&group->unsent);

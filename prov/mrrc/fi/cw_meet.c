@@ -12,7 +12,6 @@
 #include "cw.h"
 
 #define CW_EVENT_DATA	512
-#define CW_MEET_MS	10000
 
 /*
  * For a control endpoint: the application's, less what it made of it. A
@@ -63,11 +62,11 @@ static struct fi_info *cw_info(const struct mrrc_ep *via,
  * Somebody may sleep until the group has something, with no other clock: its
  * timer goes off when the first of those that meet have done so for too long.
  */
-static void cw_alarm(struct mrrc_cw_group *group)
+void mrrc_cw_alarm(struct mrrc_cw_group *group)
 {
+	int64_t first = mrrc_cw_ask_until(group);
 	struct itimerspec at = { 0 };
 	struct mrrc_cw_ep *cw;
-	int64_t first = 0;
 
 	TAILQ_FOREACH(cw, &group->eps, link) {
 		if (mrrc_cw_meets(cw->phase) && (!first || cw->meet_by < first))
@@ -94,7 +93,7 @@ void mrrc_cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase)
 	} else {
 		atomic_fetch_sub(&cw->group->meeting, 1);
 	}
-	cw_alarm(cw->group);
+	mrrc_cw_alarm(cw->group);
 }
 
 /* Who does not come need not be waited for. */
@@ -107,6 +106,7 @@ static void cw_meeting(struct mrrc_cw_group *group)
 		if (mrrc_cw_meets(cw->phase) && now > cw->meet_by)
 			mrrc_cw_lose(cw, "the peer does not come");
 	}
+	mrrc_cw_ask_late(group);
 }
 
 /*
@@ -182,19 +182,29 @@ static int cw_info_set_src(struct fi_info *info,
 	return 0;
 }
 
+int mrrc_cw_info_to(const struct mrrc_ep *via, const struct sockaddr *dest,
+		    const struct mrrc_cw_name *from, struct fi_info **info)
+{
+	*info = cw_info(via, dest);
+	if (!*info)
+		return -FI_ENOMEM;
+	if (!from || !cw_info_set_src(*info, from))
+		return 0;
+	fi_freeinfo(*info);
+	return -FI_ENOMEM;
+}
+
 int mrrc_cw_dial(struct mrrc_cw_ep *cw, const struct sockaddr *dest,
 		 const void *param, size_t len)
 {
 	struct fi_info *info;
-	int ret = 0;
+	int ret;
 
-	info = cw_info(cw->via, dest);
-	if (!info)
-		return -FI_ENOMEM;
-	if (cw->rdm)
-		ret = cw_info_set_src(info, &cw->rdm->name);
-	if (!ret)
-		ret = mrrc_cw_link_open(cw, info);
+	ret = mrrc_cw_info_to(cw->via, dest, cw->rdm ? &cw->rdm->name : NULL,
+			      &info);
+	if (ret)
+		return ret;
+	ret = mrrc_cw_link_open(cw, info);
 	if (!ret) {
 		mrrc_cw_set_phase(cw, CW_CONNECTING);
 		ret = fi_connect(cw->ctl, info->dest_addr, param, len);
@@ -295,10 +305,14 @@ static void cw_event(struct mrrc_cw_group *group, uint32_t event,
 	case FI_CONNECTED:
 		if (cw)
 			cw_connected(cw, entry->data, len - sizeof(*entry));
+		else	/* nobody accepts a question */
+			mrrc_cw_ask_event(group, entry->fid, NULL, 0);
 		break;
 	case FI_SHUTDOWN:
 		if (cw)
 			mrrc_cw_lose(cw, "the peer has gone");
+		else
+			mrrc_cw_ask_event(group, entry->fid, NULL, 0);
 		break;
 	default:
 		break;
@@ -331,6 +345,9 @@ static void cw_events(struct mrrc_cw_group *group)
 		cw = cw_find(group, err.fid);
 		if (cw)
 			mrrc_cw_lose(cw, fi_strerror(err.err));
+		else
+			mrrc_cw_ask_event(group, err.fid, err.err_data,
+					  err.err_data_size);
 	}
 }
 

@@ -82,8 +82,8 @@ bool mrrc_cw_addr_same_host(const void *addr, const void *other)
 
 	host = cw_addr_host(addr, &len);
 	other_host = cw_addr_host(other, &other_len);
-	return !host || !other_host ||
-	       (len == other_len && !memcmp(host, other_host, len));
+	return host && other_host && len == other_len &&
+	       !memcmp(host, other_host, len);
 }
 
 static void cw_name_get(const void *addr, struct cw_name_fields *fields)

@@ -118,6 +118,20 @@ static struct mrrc_cw_ep *cw_stale_stranger(const struct mrrc_cw_rdm *rdm)
 	return hostile;
 }
 
+struct mrrc_cw_ep *mrrc_cw_rdm_find(struct mrrc_cw_rdm *rdm,
+				    const struct mrrc_cw_name *name)
+{
+	struct mrrc_av *av = rdm->ep->av;
+	struct mrrc_cw_ep *cw;
+
+	pthread_mutex_lock(&av->names_lock);
+	cw = cw_link_of(rdm, name);
+	if (cw)
+		atomic_fetch_add(&cw->ending, 1);
+	pthread_mutex_unlock(&av->names_lock);
+	return cw;
+}
+
 int mrrc_cw_rdm_get(struct mrrc_ep *ep, fi_addr_t addr,
 		    struct mrrc_cw_ep **cw_out)
 {
@@ -222,16 +236,15 @@ static int cw_rdm_dial(struct mrrc_cw_ep *cw)
 {
 	struct mrrc_cw_rdm *rdm = cw->rdm;
 	const size_t len = mrrc_cw_addr_len(&rdm->name.sa);
-	struct {
-		struct cw_mark mark;
-		struct mrrc_cw_name name;
-	} data;
 	struct sockaddr_storage dest;
-	uint64_t attempt = ++rdm->attempts;
+	struct mrrc_secret secret;
+	struct cw_peer_mark data;
 	int ret;
 
-	mrrc_cw_mark_make(&data.mark, CW_MARK_PEER, len, attempt << 32 |
-			  mrrc_cw_name_number(&cw->peer), 0);
+	mrrc_secret_make(&secret);
+	cw->nonce = secret.word[0];
+	mrrc_cw_mark_make(&data.mark, CW_MARK_PEER, len, cw->nonce, 0);
+	data.mark.number = mrrc_cw_name_number(&cw->peer);
 	data.name = rdm->name;
 	mrrc_cw_name_dest(&cw->peer, &dest);
 	ret = mrrc_cw_dial(cw, (struct sockaddr *) &dest, &data,

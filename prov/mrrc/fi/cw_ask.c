@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Whether a request for a reliable datagram endpoint comes from whom it names:
+ * see cw.h. A name is no secret, so whoever knows one could connect in it. The
+ * endpoint that is named is asked, at the port where its name says that it
+ * listens, which no other process has as long as that one lives. It says yes
+ * if it is connecting to this endpoint with the nonce of the request just now.
+ * So a connection that exists is given up for nobody else's claim.
+ *
+ * A question is a connection that is always refused, and the answer is in the
+ * refusal: that takes neither an endpoint there nor a message.
+ */
+#include "config.h"
+#include "cw.h"
+
+#define CW_ASKS		256	/* at a time, of a group */
+/* where others wait: who was not answered for that long makes room */
+#define CW_ASK_MS	1000
+
+/* The question is over. */
+static void cw_ask_end(struct mrrc_cw_group *group, struct cw_request *request)
+{
+	int ret = fi_close(&request->ask->fid);
+
+	if (ret)
+		MRRC_WARN(EP_CTRL, "a control endpoint does not close: %s\n",
+			  fi_strerror(-ret));
+	request->ask = NULL;
+	STAILQ_REMOVE(&group->asks, request, cw_request, link);
+	group->ask_cnt--;
+	atomic_fetch_sub(&group->meeting, 1);
+	mrrc_cw_alarm(group);
+}
+
+static void cw_ask_no(struct mrrc_cw_group *group, struct cw_request *request,
+		      const char *why)
+{
+	cw_ask_end(group, request);
+	MRRC_WARN(EP_CTRL, "a stranger's connection is refused: %s\n", why);
+	mrrc_cw_refuse(request);
+}
+
+bool mrrc_cw_ask_room(struct mrrc_cw_group *group)
+{
+	struct cw_request *oldest = STAILQ_FIRST(&group->asks);
+
+	if (group->ask_cnt < CW_ASKS)
+		return true;
+	if (mrrc_now_ms() < oldest->ask_by - CW_MEET_MS + CW_ASK_MS)
+		return false;
+	cw_ask_no(group, oldest, "who it names does not answer");
+	return true;
+}
+
+int64_t mrrc_cw_ask_until(const struct mrrc_cw_group *group)
+{
+	const struct cw_request *oldest = STAILQ_FIRST(&group->asks);
+
+	if (!oldest)
+		return 0;
+	return STAILQ_EMPTY(&group->requests) ? oldest->ask_by :
+	       oldest->ask_by - CW_MEET_MS + CW_ASK_MS;
+}
+
+static int cw_ask_connect(struct mrrc_cw_group *group,
+			  const struct mrrc_cw_rdm *rdm,
+			  struct cw_request *request, struct fi_info *info)
+{
+	const size_t len = mrrc_cw_addr_len(&rdm->name.sa);
+	struct cw_peer_mark data;
+	int ret;
+
+	ret = fi_endpoint(group->domain->core, info, &request->ask, request);
+	if (ret)
+		return ret;
+	ret = fi_ep_bind(request->ask, &group->eq->fid, 0);
+	if (!ret)
+		ret = fi_ep_bind(request->ask, &group->cq->fid,
+				 FI_TRANSMIT | FI_RECV);
+	if (!ret)
+		ret = fi_enable(request->ask);
+	mrrc_cw_mark_make(&data.mark, CW_MARK_ASK, len, request->nonce, 0);
+	data.mark.number = mrrc_cw_name_number(&request->from);
+	data.name = rdm->name;
+	if (!ret)
+		ret = fi_connect(request->ask, info->dest_addr, &data,
+				 sizeof(data.mark) + len);
+	if (ret)
+		fi_close(&request->ask->fid);
+	return ret;
+}
+
+int mrrc_cw_ask(struct mrrc_cw_group *group, const struct mrrc_cw_rdm *rdm,
+		struct cw_request *request)
+{
+	struct sockaddr_storage dest;
+	struct fi_info *info;
+	int ret;
+
+	mrrc_cw_name_dest(&request->from, &dest);
+	ret = mrrc_cw_info_to(group->cwd->below, (struct sockaddr *) &dest,
+			      &rdm->name, &info);
+	if (ret)
+		return ret;
+	info->tx_attr->size = info->rx_attr->size = 1;
+	ret = cw_ask_connect(group, rdm, request, info);
+	fi_freeinfo(info);
+	if (ret) {
+		request->ask = NULL;
+		return ret;
+	}
+	request->ask_by = mrrc_now_ms() + CW_MEET_MS;
+	STAILQ_INSERT_TAIL(&group->asks, request, link);
+	group->ask_cnt++;
+	atomic_fetch_add(&group->meeting, 1);
+	mrrc_cw_alarm(group);
+	return 0;
+}
+
+void mrrc_cw_ask_event(struct mrrc_cw_group *group, const struct fid *fid,
+		       const void *data, size_t len)
+{
+	struct cw_request *request;
+	struct cw_mark mark;
+
+	STAILQ_FOREACH(request, &group->asks, link) {
+		if (fid == &request->ask->fid)
+			break;
+	}
+	if (!request)
+		return;
+	if (!mrrc_cw_mark_read(data, len, CW_MARK_YES, &mark)) {
+		cw_ask_no(group, request, "who it names knows nothing of it");
+		return;
+	}
+	cw_ask_end(group, request);
+	request->proven = true;
+	mrrc_cw_greet_later(group, request);
+}
+
+void mrrc_cw_ask_late(struct mrrc_cw_group *group)
+{
+	struct cw_request *oldest;
+
+	while ((oldest = STAILQ_FIRST(&group->asks)) &&
+	       mrrc_now_ms() > oldest->ask_by)
+		cw_ask_no(group, oldest, "who it names does not answer");
+}
+
+void mrrc_cw_ask_free(struct mrrc_cw_group *group)
+{
+	struct cw_request *request;
+
+	while ((request = STAILQ_FIRST(&group->asks))) {
+		cw_ask_end(group, request);
+		mrrc_cw_refuse(request);
+	}
+}
