@@ -15,7 +15,7 @@ readonly TESTS="info versions msg av tagged peek multi_recv buffered rma split a
 	selective cntr srx bind mr keys alloc cxx readonly shared_buf cancel wait sread
 	unmap kinds manual signals random bounce limits live hook hook_keys core_cache
 	cwrite cw_cm cw_enable cw_eq cw_wait cw_end cw_fork cw_many cw_modes
-	cw_again cw_av cw_rdm cw_hostile cw_takeover close claims fork exits threads shared_ep
+	cw_again cw_av cw_rdm cw_hostile cw_takeover cw_listen close claims fork exits threads shared_ep
 	auto_progress realtime dgram procs memlock uffd_denied"
 
 # Where nothing else is said: on an emulated device.

@@ -13,6 +13,7 @@
  *   cw_mark.c  private data
  *   cw_below.c the domain of control endpoints beside reliable datagrams
  *   cw_meet.c  how two control endpoints meet
+ *   cw_listen.c where they come: a group's listener
  *   cw_link.c  the control endpoint: buffers, sending, writing, progress
  *   cw_group.c groups of those, progress, closing
  *   cw_op.c    operations: posting, their end, cancel
@@ -252,8 +253,14 @@ struct mrrc_cw_group {
 	struct fid_eq *eq;
 	int cq_fd, eq_fd;
 	int timer_fd;			/* nobody has come for too long */
-	struct fid_pep *pep;		/* listens, once one accepts */
+	struct sockaddr_storage at;	/* where it listens; port 0 */
+	struct fid_pep *pep;		/* listens, while somebody is awaited */
 	_Atomic uint16_t port;		/* there, in network order */
+	unsigned awaited;		/* links that listen, and homes */
+	int spare_fd;			/* for sys/sockets */
+	unsigned vain;			/* wakes of its EQ without an event */
+	/* in ms; 0: not. See cw_listen.c */
+	int64_t sweep_at, muted_until, close_at;
 	unsigned polls;
 	atomic_uint cnt;		/* of eps */
 	atomic_uint meeting;		/* listening, connecting, or asking */
@@ -368,8 +375,9 @@ static inline bool mrrc_cw_meets(enum cw_phase phase)
 
 /* From and to those in which the peer is to come, at least. */
 void mrrc_cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase);
-/* The group listens from then on; via: as in struct mrrc_cw_ep */
-int mrrc_cw_listen(struct mrrc_cw_group *group, struct mrrc_ep *via);
+/* For a control endpoint to dest, or for a listener (NULL) */
+struct fi_info *mrrc_cw_info(const struct mrrc_ep *via,
+			     const struct sockaddr *dest);
 /* When who meets or asks is late, the group's timer goes off. */
 void mrrc_cw_alarm(struct mrrc_cw_group *group);
 /* What connects to dest, from where from's address is, if that is not NULL */
@@ -380,7 +388,8 @@ int mrrc_cw_dial(struct mrrc_cw_ep *cw, const struct sockaddr *dest,
 		 const void *param, size_t len);
 int mrrc_cw_answer(struct mrrc_cw_ep *cw, struct fi_info *info,
 		   const void *param, size_t len);
-/* Events of a group's EQ. */
+/* Events of a group's EQ: how many; and what else time brings. */
+unsigned mrrc_cw_events(struct mrrc_cw_group *group);
 void mrrc_cw_group_events(struct mrrc_cw_group *group);
 
 /* cw_below.c. cw->lock held; then it stays until the domain closes. */
@@ -428,6 +437,21 @@ void mrrc_cw_greet_deferred(struct mrrc_cw_ep *cw);
 /* Of all that wait; releases the lock meanwhile. */
 void mrrc_cw_greet(struct mrrc_cw_group *group);
 
+/* cw_listen.c. Lock held. */
+/* Where an endpoint with this info listens: its address, without a port */
+void mrrc_cw_listen_at(const struct fi_info *info,
+		       struct sockaddr_storage *at);
+/* The group listens from then on; via: as in struct mrrc_cw_ep */
+int mrrc_cw_listen(struct mrrc_cw_group *group, struct mrrc_ep *via);
+/* No more, unless somebody has just come; always: whoever has */
+void mrrc_cw_unlisten(struct mrrc_cw_group *group, bool always);
+/* Has its EQ something to read while it listens? */
+bool mrrc_cw_listen_woken(const struct mrrc_cw_group *group);
+/* After a read of the EQ. in_vain: it had something, but no event */
+void mrrc_cw_listen_tend(struct mrrc_cw_group *group, bool in_vain);
+/* When that is to be called next, in ms; 0: with other things */
+int64_t mrrc_cw_listen_until(const struct mrrc_cw_group *group);
+
 /* cw_ask.c. Lock held. */
 /* Ask who request names; it comes to be proven, or is refused. */
 int mrrc_cw_ask(struct mrrc_cw_group *group, const struct mrrc_cw_rdm *rdm,
@@ -454,7 +478,8 @@ int mrrc_cw_link_open(struct mrrc_cw_ep *cw, struct fi_info *info);
 void mrrc_cw_lose(struct mrrc_cw_ep *cw, const char *why);
 /* After any call of the state machine's. */
 void mrrc_cw_after(struct mrrc_cw_ep *cw);
-void mrrc_cw_group_poll(struct mrrc_cw_group *group);
+/* asleep: for somebody who sleeps until there is something */
+void mrrc_cw_group_poll(struct mrrc_cw_group *group, bool asleep);
 /* Close its connection, end its operations. */
 void mrrc_cw_end_all(struct mrrc_cw_ep *cw, int err);
 /*
@@ -506,6 +531,8 @@ int mrrc_cw_cq_join(struct mrrc_cq *cq);
 void mrrc_cw_cq_add_group(struct mrrc_cw_cq *ccq, struct mrrc_cw_group *group);
 /* What a group wakes by, into an epoll set; 0 or -E* */
 int mrrc_cw_epoll_group(int epoll_fd, const struct mrrc_cw_group *group);
+/* Its EQ wakes nobody, or does again; false: not now. The group's lock held */
+bool mrrc_cw_epoll_mute(struct mrrc_cw_group *group, bool mute);
 
 /* cw_ops.c */
 extern struct fi_mrrc_ops_cw mrrc_cw_ext_ops;

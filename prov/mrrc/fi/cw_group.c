@@ -6,6 +6,7 @@
  * Lock order: the domain's cw->lock, then a group's.
  */
 #include "config.h"
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -23,7 +24,7 @@ void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep)
 		if ((!asleep && !mrrc_cw_group_used(group)) ||
 		    pthread_mutex_trylock(&group->lock))
 			continue;
-		mrrc_cw_group_poll(group);
+		mrrc_cw_group_poll(group, asleep);
 		mrrc_cw_group_unlock(group);
 	}
 }
@@ -32,35 +33,23 @@ void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep)
 
 static void cw_group_free(struct mrrc_cw_group *group)
 {
-	struct cw_request *request;
-	int i;
-
-	/*
-	 * tcp (1.17) forgets connections that wait for their first bytes when
-	 * the event queue closes: accept them, then read those bytes or the
-	 * end.
-	 */
-	for (i = 0; group->pep && i < 2; i++)
-		mrrc_cw_group_events(group);
 	mrrc_cw_ask_free(group);
-	while ((request = STAILQ_FIRST(&group->requests))) {
-		STAILQ_REMOVE_HEAD(&group->requests, link);
-		mrrc_cw_refuse(request);
-	}
-	if (group->pep)
-		fi_close(&group->pep->fid);
+	mrrc_cw_unlisten(group, true);
 	if (group->cq)
 		fi_close(&group->cq->fid);
 	if (group->eq)
 		fi_close(&group->eq->fid);
 	if (group->timer_fd >= 0)
 		close(group->timer_fd);
+	if (group->spare_fd >= 0)
+		close(group->spare_fd);
 	pthread_mutex_destroy(&group->lock);
 	free(group);
 }
 
 static int cw_group_open(struct mrrc_cw_domain *cwd,
 			 struct mrrc_domain *domain,
+			 const struct sockaddr_storage *at,
 			 struct mrrc_cw_group **group_out)
 {
 	struct fi_cq_attr cq_attr = {
@@ -77,6 +66,7 @@ static int cw_group_open(struct mrrc_cw_domain *cwd,
 		return -FI_ENOMEM;
 	group->cwd = cwd;
 	group->domain = domain;
+	group->at = *at;
 	pthread_mutex_init(&group->lock, NULL);
 	STAILQ_INIT(&group->requests);
 	STAILQ_INIT(&group->asks);
@@ -97,6 +87,10 @@ static int cw_group_open(struct mrrc_cw_domain *cwd,
 					 TFD_NONBLOCK | TFD_CLOEXEC);
 	if (!ret && group->timer_fd < 0)
 		ret = -errno;
+	group->spare_fd = ret ? -1 : fcntl(group->timer_fd, F_DUPFD_CLOEXEC,
+					   0);
+	if (!ret && group->spare_fd < 0)
+		ret = -errno;
 	if (!ret)
 		ret = mrrc_cw_epoll_group(cwd->wake_fd, group);
 	if (ret) {
@@ -107,19 +101,23 @@ static int cw_group_open(struct mrrc_cw_domain *cwd,
 	return 0;
 }
 
-/* One with room for one more. cw->lock held */
+/* One with room for one more that has this address. cw->lock held */
 static int cw_group_find(struct mrrc_cw_domain *cwd,
 			 struct mrrc_domain *domain,
+			 const struct fi_info *info,
 			 struct mrrc_cw_group **group_out)
 {
 	struct mrrc_cw_group *group = atomic_load(&cwd->groups);
+	struct sockaddr_storage at;
 	struct mrrc_cw_cq *ccq;
 	int ret;
 
-	while (group && group->cnt >= CW_GROUP)
+	mrrc_cw_listen_at(info, &at);
+	while (group && (group->cnt >= CW_GROUP ||
+			 memcmp(&group->at, &at, sizeof(at))))
 		group = group->next;
 	if (!group) {
-		ret = cw_group_open(cwd, domain, &group);
+		ret = cw_group_open(cwd, domain, &at, &group);
 		if (ret)
 			return ret;
 		group->next = atomic_load(&cwd->groups);
@@ -156,7 +154,7 @@ int mrrc_cw_group_join(struct mrrc_cw_ep *cw)
 
 	STAILQ_INIT(&cw->empty);
 	pthread_mutex_lock(&cwd->lock);
-	ret = cw_group_find(cwd, cw->via->domain, &cw->group);
+	ret = cw_group_find(cwd, cw->via->domain, cw->ep->info, &cw->group);
 	if (!ret) {
 		pthread_mutex_lock(&cw->group->lock);
 		TAILQ_INSERT_TAIL(&cw->group->eps, cw, link);
@@ -177,11 +175,12 @@ int mrrc_cw_group_home(struct mrrc_ep *ep, struct mrrc_ep *via,
 	int ret;
 
 	pthread_mutex_lock(&cwd->lock);
-	ret = cw_group_find(cwd, via->domain, &group);
+	ret = cw_group_find(cwd, via->domain, ep->info, &group);
 	if (!ret) {
 		pthread_mutex_lock(&group->lock);
 		ret = mrrc_cw_listen(group, via);
 		group->cnt += !ret;
+		group->awaited += !ret;
 		pthread_mutex_unlock(&group->lock);
 	}
 	pthread_mutex_unlock(&cwd->lock);
@@ -197,6 +196,8 @@ void mrrc_cw_group_leave_home(struct mrrc_cw_group *group)
 {
 	pthread_mutex_lock(&group->lock);
 	group->cnt--;
+	if (!--group->awaited)
+		mrrc_cw_unlisten(group, false);
 	mrrc_cw_group_unlock(group);
 }
 
@@ -219,7 +220,7 @@ void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end)
 		more = cw->phase == CW_UP && !cw->lost &&
 		       (cw->busy || !TAILQ_EMPTY(&cw->sm.replies));
 		if (more)
-			mrrc_cw_group_poll(cw->group);
+			mrrc_cw_group_poll(cw->group, false);
 		mrrc_cw_group_unlock(cw->group);
 		if (more)
 			mrrc_pause(&tries);
@@ -247,6 +248,7 @@ void mrrc_cw_link_free(struct mrrc_cw_ep *cw, int err)
 	pthread_mutex_lock(&group->lock);
 	TAILQ_REMOVE(&group->eps, cw, link);
 	group->cnt--;
+	mrrc_cw_listen_tend(group, false);
 	pthread_mutex_unlock(&group->lock);
 	pthread_mutex_unlock(&cwd->lock);
 	mrrc_cw_fini(&cw->sm);

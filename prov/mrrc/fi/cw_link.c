@@ -10,6 +10,7 @@
 
 #define CW_BATCH	16
 #define CW_EQ_EVERY	64	/* polls of a group that meets nobody */
+#define CW_EQ_ASLEEP	16	/* who sleeps in between counts for so many */
 
 static void cw_slots_init(struct mrrc_cw_ep *cw)
 {
@@ -559,13 +560,16 @@ static void cw_push_full(struct mrrc_cw_group *group)
 	}
 }
 
-void mrrc_cw_group_poll(struct mrrc_cw_group *group)
+void mrrc_cw_group_poll(struct mrrc_cw_group *group, bool asleep)
 {
 	cw_read(group, 8);
 	cw_push_full(group);
-	if (!group->cnt || atomic_load(&group->meeting) ||
-	    !(++group->polls % CW_EQ_EVERY))
-		mrrc_cw_group_events(group);
+	group->polls += asleep ? CW_EQ_ASLEEP : 1;
+	if (group->cnt && !atomic_load(&group->meeting) &&
+	    group->polls < CW_EQ_EVERY)
+		return;
+	group->polls = 0;
+	mrrc_cw_group_events(group);
 }
 
 /*

@@ -3,8 +3,9 @@
  * How two control endpoints meet: one listens, the other connects, and who
  * does not come is not waited for. See cw.h.
  *
- * A group listens at a port of its own, for all that are to come to its
- * members and, on reliable datagrams, to endpoints that have their home there.
+ * A group listens at a port of its own (cw_listen.c), for all that are to come
+ * to its members and, on reliable datagrams, to endpoints that have their home
+ * there.
  */
 #include "config.h"
 #include <sys/timerfd.h>
@@ -34,8 +35,8 @@ static void cw_info_adapt(struct fi_info *info)
 	info->ep_attr->tx_ctx_cnt = 1;
 }
 
-static struct fi_info *cw_info(const struct mrrc_ep *via,
-			       const struct sockaddr *dest)
+struct fi_info *mrrc_cw_info(const struct mrrc_ep *via,
+			     const struct sockaddr *dest)
 {
 	struct fi_info *info = fi_dupinfo(via->info);
 
@@ -60,13 +61,18 @@ static struct fi_info *cw_info(const struct mrrc_ep *via,
 
 /*
  * Somebody may sleep until the group has something, with no other clock: its
- * timer goes off when the first of those that meet have done so for too long.
+ * timer goes off when the first of those that meet have done so for too long,
+ * or the listener is to be looked after.
  */
 void mrrc_cw_alarm(struct mrrc_cw_group *group)
 {
-	int64_t first = mrrc_cw_ask_until(group);
+	int64_t first = mrrc_cw_ask_until(group), next;
 	struct itimerspec at = { 0 };
 	struct mrrc_cw_ep *cw;
+
+	next = mrrc_cw_listen_until(group);
+	if (next && (!first || next < first))
+		first = next;
 
 	TAILQ_FOREACH(cw, &group->eps, link) {
 		if (mrrc_cw_meets(cw->phase) && (!first || cw->meet_by < first))
@@ -84,6 +90,10 @@ void mrrc_cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase)
 {
 	bool met = mrrc_cw_meets(cw->phase), meets = mrrc_cw_meets(phase);
 
+	/* reliable datagrams' listener is awaited as long as their endpoint */
+	if (!cw->rdm)
+		cw->group->awaited += (phase == CW_LISTENING) -
+				      (cw->phase == CW_LISTENING);
 	cw->phase = phase;
 	if (met == meets)
 		return;
@@ -107,58 +117,6 @@ static void cw_meeting(struct mrrc_cw_group *group)
 			mrrc_cw_lose(cw, "the peer does not come");
 	}
 	mrrc_cw_ask_late(group);
-}
-
-/*
- * At any of this host's addresses. It stays as long as the group: tcp (1.17)
- * looks into one that is closed, for who is about to connect to it.
- */
-static int cw_listener_open(struct mrrc_cw_group *group, struct mrrc_ep *via)
-{
-	struct sockaddr_storage addr = { .ss_family = AF_INET };
-	size_t len = sizeof(addr);
-	struct fi_info *info;
-	int ret;
-
-	info = cw_info(via, NULL);
-	if (!info)
-		return -FI_ENOMEM;
-	if (info->addr_format == FI_SOCKADDR_IN6 ||
-	    (info->src_addr &&
-	     ((struct sockaddr *) info->src_addr)->sa_family == AF_INET6))
-		addr.ss_family = AF_INET6;
-	free(info->src_addr);
-	info->addr_format = mrrc_cw_addr_format((struct sockaddr *) &addr);
-	info->src_addrlen = mrrc_cw_addr_len((struct sockaddr *) &addr);
-	info->src_addr = calloc(1, info->src_addrlen);
-	if (info->src_addr)
-		memcpy(info->src_addr, &addr, info->src_addrlen);
-	ret = fi_passive_ep(via->domain->fabric->core, info, &group->pep,
-			    NULL);
-	fi_freeinfo(info);
-	if (ret) {
-		group->pep = NULL;
-		return ret;
-	}
-	ret = fi_pep_bind(group->pep, &group->eq->fid, 0);
-	if (!ret)
-		ret = fi_listen(group->pep);
-	if (!ret)
-		ret = fi_getname(&group->pep->fid, &addr, &len);
-	if (!ret && !mrrc_cw_addr_port(&addr))
-		ret = -FI_EOPNOTSUPP;
-	if (ret) {
-		fi_close(&group->pep->fid);
-		group->pep = NULL;
-		return ret;
-	}
-	group->port = *mrrc_cw_addr_port(&addr);
-	return 0;
-}
-
-int mrrc_cw_listen(struct mrrc_cw_group *group, struct mrrc_ep *via)
-{
-	return group->pep ? 0 : cw_listener_open(group, via);
 }
 
 /* A peer believes a name that comes from its address. */
@@ -185,7 +143,7 @@ static int cw_info_set_src(struct fi_info *info,
 int mrrc_cw_info_to(const struct mrrc_ep *via, const struct sockaddr *dest,
 		    const struct mrrc_cw_name *from, struct fi_info **info)
 {
-	*info = cw_info(via, dest);
+	*info = mrrc_cw_info(via, dest);
 	if (!*info)
 		return -FI_ENOMEM;
 	if (!from || !cw_info_set_src(*info, from))
@@ -319,7 +277,7 @@ static void cw_event(struct mrrc_cw_group *group, uint32_t event,
 	}
 }
 
-static void cw_events(struct mrrc_cw_group *group)
+unsigned mrrc_cw_events(struct mrrc_cw_group *group)
 {
 	union {
 		struct fi_eq_cm_entry cm;
@@ -327,20 +285,21 @@ static void cw_events(struct mrrc_cw_group *group)
 	} entry;
 	struct fi_eq_err_entry err;
 	struct mrrc_cw_ep *cw;
+	unsigned cnt = 0;
 	uint32_t event;
 	ssize_t ret;
 
-	for (;;) {
+	for (;; cnt++) {
 		ret = fi_eq_read(group->eq, &event, &entry, sizeof(entry), 0);
 		if (ret >= (ssize_t) sizeof(entry.cm)) {
 			cw_event(group, event, &entry.cm, ret);
 			continue;
 		}
 		if (ret != -FI_EAVAIL)
-			return;
+			return cnt;
 		memset(&err, 0, sizeof(err));
 		if (fi_eq_readerr(group->eq, &err, 0) <= 0)
-			return;
+			return cnt;
 		/* a listener goes on: one who came did not stay */
 		cw = cw_find(group, err.fid);
 		if (cw)
@@ -354,7 +313,11 @@ static void cw_events(struct mrrc_cw_group *group)
 /* Who was held up for long finds first who has come meanwhile. */
 void mrrc_cw_group_events(struct mrrc_cw_group *group)
 {
-	cw_events(group);
+	bool woken = mrrc_cw_listen_woken(group);
+
+	if (mrrc_cw_events(group))
+		woken = false;
+	mrrc_cw_listen_tend(group, woken);
 	if (atomic_load(&group->meeting))
 		cw_meeting(group);
 }

@@ -182,7 +182,7 @@ static int cw_submit_write(struct mrrc_cw_ep *cw, struct cw_rec *rec,
 	pthread_mutex_lock(&group->lock);
 	/* its tag may have arrived and not been read: the last call looks */
 	if (!more && !mrrc_cw_map_first(&cw->sm.known, cwtag))
-		mrrc_cw_group_poll(group);
+		mrrc_cw_group_poll(group, false);
 	ret = cw_ready(cw);
 	if (!ret) {
 		cw_note(cw, rec);

@@ -17,6 +17,7 @@ int main(void)
 		hit_threads_suite, tlb_suite, reaper_suite, cache_uffd_suite,
 		relay_suite, relay_event_suite, board_suite, pages_suite,
 		pause_suite, gate_suite, heap_suite, own_file_suite,
+		sockets_suite,
 		heap_block_suite, heap_bug_suite, heap_hot_suite,
 		heap_wait_suite,
 		trace_file_suite, trace_child_suite,

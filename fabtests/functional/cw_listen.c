@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_cw_listen: where control endpoints come. Over tcp the listener has
+ * the application's address, is not passed on to other programs, and closes
+ * when nobody is awaited. Connections that say nothing, as many as there can
+ * be, are ended, and neither they nor a process without a descriptor left keep
+ * a sleeping thread awake.
+ */
+#include "ft_mrrc.h"
+
+#include <fcntl.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#define LIMIT_US 10000000
+#define LEN	 64
+#define FDS	 1024	/* of this process, in this test */
+#define SILENT	 600	/* connections at once */
+#define KEPT	 64	/* of those, in the end */
+
+static struct ft_pair pair;
+static char buf[2 * LEN];
+
+static void transfer(uint64_t tag)
+{
+	struct ft_comp comp;
+
+	ft_fill(buf, LEN, tag);
+	FT_CALL(fi_cwrite(pair.c.ep, buf, LEN, NULL, pair.c.to, tag, buf));
+	FT_CALL(fi_cwtag(pair.s.ep, buf + LEN, LEN, NULL, pair.s.to, tag,
+			 buf));
+	ft_wait(&pair.c, FT_TX, &comp);
+	ft_wait(&pair.s, FT_RX, &comp);
+	FT_CHECK_BUF(buf + LEN, LEN, tag, "conditional write");
+}
+
+static bool local(int fd, struct sockaddr_in *at, int *listens)
+{
+	socklen_t len = sizeof(*at), size = sizeof(*listens);
+
+	return !getsockname(fd, (struct sockaddr *) at, &len) &&
+	       at->sin_family == AF_INET &&
+	       !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, listens, &size);
+}
+
+/* Of this process: that listen, not passed on to other programs */
+static unsigned listeners(uint16_t *port)
+{
+	struct sockaddr_in at;
+	unsigned cnt = 0;
+	int fd, listens;
+
+	for (fd = 0; fd < FDS; fd++) {
+		if (!local(fd, &at, &listens) || !listens ||
+		    !(fcntl(fd, F_GETFD) & FD_CLOEXEC))
+			continue;
+		FT_CHECK(at.sin_addr.s_addr == inet_addr(ft_opts.addr),
+			 "listens at %#x", ntohl(at.sin_addr.s_addr));
+		*port = at.sin_port;
+		cnt++;
+	}
+	return cnt;
+}
+
+/* That were accepted at this port */
+static unsigned accepted(uint16_t port)
+{
+	struct sockaddr_in at;
+	unsigned cnt = 0;
+	int fd, listens;
+
+	for (fd = 0; fd < FDS; fd++)
+		cnt += local(fd, &at, &listens) && !listens &&
+		       at.sin_port == port;
+	return cnt;
+}
+
+/* A child's connections, each of which says nothing until it is ended. */
+static pid_t connect_silently(uint16_t port, unsigned cnt)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = port };
+	pid_t pid = fork();
+	char byte;
+	int fd;
+
+	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
+	if (pid)
+		return pid;
+	/* what it inherited is not its own: the parent's copies stay */
+	for (fd = 3; fd < FDS; fd++)
+		close(fd);
+	at.sin_addr.s_addr = inet_addr(ft_opts.addr);
+	while (cnt--) {
+		fd = socket(AF_INET, SOCK_STREAM, 0);
+		if (fd < 0 || connect(fd, (struct sockaddr *) &at, sizeof(at)))
+			_exit(1);
+	}
+	/* the last, or its end */
+	_exit(read(fd, &byte, 1) > 0);
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void sleep_on(struct ft_ep *ep, int ms)
+{
+	struct fi_cq_data_entry entry;
+	ssize_t ret;
+
+	ret = fi_cq_sread(ep->cq[FT_RX], &entry, 1, NULL, ms);
+	FT_CHECK(ret == -FI_EAGAIN, "fi_cq_sread: %zd", ret);
+}
+
+/* A second in fi_cq_sread() takes little of a processor. */
+static void check_asleep(void)
+{
+	uint64_t begin, used;
+
+	/* what has come is accepted first */
+	sleep_on(&pair.s, 500);
+	begin = ft_cpu_us();
+	sleep_on(&pair.s, 1000);
+	used = ft_cpu_us() - begin;
+	FT_CHECK(used < 200000, "a second asleep took %" PRIu64 " us", used);
+}
+
+static void silent(uint16_t port)
+{
+	uint64_t limit = ft_limit_us() + LIMIT_US;
+	pid_t pid;
+
+	ft_stage("silent connections");
+	pid = connect_silently(port, SILENT);
+	do {
+		sleep_on(&pair.s, 100);
+		FT_CHECK(ft_limit_us() < limit, "%u are kept", accepted(port));
+	} while (!accepted(port));
+	do {
+		sleep_on(&pair.s, 100);
+		FT_CHECK(ft_limit_us() < limit, "%u are kept", accepted(port));
+	} while (accepted(port) > KEPT + 8);
+	transfer(2);
+	check_asleep();
+	end(pid);
+}
+
+static void no_descriptors(uint16_t port)
+{
+	static int dups[FDS];
+	unsigned i, cnt = 0;
+	pid_t pid;
+
+	ft_stage("no descriptors");
+	while (cnt < FDS && (dups[cnt] = dup(2)) >= 0)
+		cnt++;
+	FT_CHECK(cnt < FDS, "no limit");
+	pid = connect_silently(port, 8);
+	check_asleep();
+	for (i = 0; i < cnt; i++)
+		close(dups[i]);
+	transfer(3);
+	end(pid);
+}
+
+/* Nobody comes any more. */
+static void check_closes(void)
+{
+	uint64_t limit = ft_limit_us() + LIMIT_US;
+	uint16_t port;
+
+	while (listeners(&port)) {
+		ft_poll(&pair.s);
+		ft_poll(&pair.c);
+		usleep(1000);
+		FT_CHECK(ft_limit_us() < limit, "it stays open");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct rlimit fds = { FDS, FDS };
+	struct ft_attr attr = FT_ATTR;
+	struct sockaddr_in name;
+	size_t len = sizeof(name);
+	uint16_t port = 0;
+	unsigned cnt;
+
+	ft_init(argc, argv);
+	if (ft_opts.raw)
+		ft_skip("only ofi_mrrc has conditional writes");
+	if (ft_core("verbs"))
+		ft_skip("of TCP sockets");
+	FT_CHECK(!setrlimit(RLIMIT_NOFILE, &fds), "setrlimit");
+	attr.cw = attr.cw_pep = true;
+	attr.wait_obj = FI_WAIT_FD;
+	ft_pair_open(&pair, &attr);
+	transfer(1);
+	cnt = listeners(&port);
+	FT_CHECK(cnt == (ft_rdm() ? 2 : 1), "%u listeners", cnt);
+	if (ft_rdm()) {
+		FT_CALL(fi_getname(&pair.s.ep->fid, &name, &len));
+		memcpy(&port, name.sin_zero + 2, sizeof(port));
+		silent(port);
+		no_descriptors(port);
+		check_asleep();
+	} else {
+		check_closes();
+	}
+	transfer(4);
+	ft_pair_close(&pair);
+	check_closes();
+	return ft_done();
+}

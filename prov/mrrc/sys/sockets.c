@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See sockets.h.
+ */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "sockets.h"
+
+#define SOCKETS_FDS	65536	/* at most, where they cannot be listed */
+#define SOCKETS_STATE_ESTABLISHED 1	/* <netinet/tcp.h> has it, but less */
+#define SOCKETS_STATE_CLOSE_WAIT 8
+#define SOCKETS_STATE_LISTEN	10
+
+/* Calls fn for each descriptor, also when there is none left to list them. */
+static void sockets_each(void (*fn)(int fd, void *arg), void *arg)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct rlimit limit;
+	struct dirent *entry;
+	rlim_t fd;
+
+	if (!dir && !getrlimit(RLIMIT_NOFILE, &limit)) {
+		for (fd = 0; fd < limit.rlim_cur && fd < SOCKETS_FDS; fd++)
+			fn(fd, arg);
+	}
+	while (dir && (entry = readdir(dir))) {
+		if (entry->d_name[0] != '.')
+			fn(atoi(entry->d_name), arg);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* Is it a TCP socket at this port, and in which state? */
+static bool sockets_info(int fd, uint16_t port, struct tcp_info *info)
+{
+	struct sockaddr_storage addr;
+	socklen_t len = sizeof(addr);
+	uint16_t at;
+
+	if (getsockname(fd, (struct sockaddr *)&addr, &len))
+		return false;
+	if (addr.ss_family == AF_INET)
+		at = ((struct sockaddr_in *)&addr)->sin_port;
+	else if (addr.ss_family == AF_INET6)
+		at = ((struct sockaddr_in6 *)&addr)->sin6_port;
+	else
+		return false;
+	len = sizeof(*info);
+	return at == port &&
+	       !getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len) &&
+	       len >= offsetof(struct tcp_info, tcpi_bytes_received) +
+		      sizeof(info->tcpi_bytes_received);
+}
+
+/* ---- the listener -------------------------------------------------------- */
+
+static void sockets_set_cloexec(int fd, void *arg)
+{
+	const uint16_t *port = arg;
+	struct tcp_info info;
+
+	if (sockets_info(fd, *port, &info) &&
+	    info.tcpi_state == SOCKETS_STATE_LISTEN)
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+void mrrc_sockets_cloexec(uint16_t port)
+{
+	sockets_each(sockets_set_cloexec, &port);
+}
+
+/* ---- who is silent ------------------------------------------------------- */
+
+struct sockets_silent {
+	uint16_t port;
+	unsigned max_ms, left;
+	int spare;
+};
+
+/* Another thread may close fd, and open it as another file, at any time. */
+static void sockets_end(int fd, void *arg)
+{
+	struct sockets_silent *silent = arg;
+	struct tcp_info info;
+
+	if (fd == silent->spare || !sockets_info(fd, silent->port, &info) ||
+	    dup3(fd, silent->spare, O_CLOEXEC) < 0)
+		return;
+	if (!sockets_info(silent->spare, silent->port, &info) ||
+	    info.tcpi_state != SOCKETS_STATE_ESTABLISHED ||
+	    info.tcpi_bytes_received)
+		return;
+	/* without data: since it was accepted */
+	if (info.tcpi_last_data_recv >= silent->max_ms)
+		shutdown(silent->spare, SHUT_RDWR);
+	else
+		silent->left++;
+}
+
+unsigned mrrc_sockets_end_silent(uint16_t port, unsigned max_ms,
+				 unsigned max_cnt, int spare)
+{
+	struct sockets_silent silent = { port, max_ms, 0, spare };
+	for (;;) {
+		silent.left = 0;
+		sockets_each(sockets_end, &silent);
+		if (silent.left <= max_cnt || !silent.max_ms)
+			return silent.left;
+		silent.max_ms /= 2;
+	}
+}
+
+/* ---- what nobody has read ------------------------------------------------ */
+
+struct sockets_unread {
+	uint16_t port;
+	unsigned cnt;
+};
+
+static void sockets_count(int fd, void *arg)
+{
+	struct sockets_unread *unread = arg;
+	struct tcp_info info;
+	int queued = 0;
+
+	if (!sockets_info(fd, unread->port, &info) ||
+	    info.tcpi_state == SOCKETS_STATE_LISTEN ||
+	    ioctl(fd, SIOCINQ, &queued))
+		return;
+	/* the peer's end counts as a byte received */
+	if (info.tcpi_state == SOCKETS_STATE_CLOSE_WAIT)
+		queued++;
+	if (info.tcpi_bytes_received == (uint64_t)queued)
+		unread->cnt++;
+}
+
+unsigned mrrc_sockets_unread(uint16_t port)
+{
+	struct sockets_unread unread = { port, 0 };
+
+	sockets_each(sockets_count, &unread);
+	return unread.cnt;
+}

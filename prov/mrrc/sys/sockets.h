@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The TCP sockets of this process that were accepted at one of its ports.
+ * libfabric's tcp keeps who connects and says nothing for as long as it
+ * listens, and shows no socket, so they are found among the descriptors.
+ *
+ * Ports are in network byte order. The caller keeps others from closing a
+ * listener at this port and from accepting there meanwhile.
+ */
+#ifndef MRRC_SOCKETS_H
+#define MRRC_SOCKETS_H
+
+#include <stdint.h>
+
+/* The socket that listens there is closed by execve(2). */
+void mrrc_sockets_cloexec(uint16_t port);
+
+/*
+ * Connections accepted there of which not a byte has come: those end that have
+ * lasted for max_ms, and the oldest of the rest beyond max_cnt. How many are
+ * left. spare: a descriptor of the caller's, so that this works when no other
+ * is to be had; it becomes one of those sockets.
+ */
+unsigned mrrc_sockets_end_silent(uint16_t port, unsigned max_ms,
+				 unsigned max_cnt, int spare);
+
+/* Connections accepted there of whose bytes none has been read. */
+unsigned mrrc_sockets_unread(uint16_t port);
+
+#endif /* MRRC_SOCKETS_H */

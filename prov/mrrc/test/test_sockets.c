@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/sockets: on real connections, of which some have said something; also
+ * where no descriptor is left.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "sys/sockets.h"
+
+#define PAIRS	4
+#define LONG_MS	600000
+#define FDS	256	/* where none is left */
+
+static int listener, spare, from[PAIRS], to[PAIRS];
+static uint16_t port;
+
+static void setup(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	socklen_t len = sizeof(at);
+	int i;
+
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	ck_assert_int_eq(bind(listener, (struct sockaddr *)&at, len), 0);
+	ck_assert_int_eq(listen(listener, PAIRS), 0);
+	ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&at, &len),
+			 0);
+	port = at.sin_port;
+	for (i = 0; i < PAIRS; i++) {
+		from[i] = socket(AF_INET, SOCK_STREAM, 0);
+		ck_assert_int_eq(connect(from[i], (struct sockaddr *)&at, len),
+				 0);
+		to[i] = accept(listener, NULL, NULL);
+		ck_assert_int_ge(to[i], 0);
+	}
+	spare = dup(2);
+}
+
+static void teardown(void)
+{
+	int i;
+
+	for (i = 0; i < PAIRS; i++) {
+		close(from[i]);
+		close(to[i]);
+	}
+	close(listener);
+	close(spare);
+}
+
+/* Is it over, for the side that connected? */
+static bool ended(int i)
+{
+	char byte;
+
+	return recv(from[i], &byte, 1, MSG_DONTWAIT) == 0;
+}
+
+static void say(int i)
+{
+	ck_assert_int_eq(send(from[i], "x", 1, 0), 1);
+	/* it has arrived */
+	ck_assert_int_eq(recv(to[i], &(char) { 0 }, 1, MSG_PEEK), 1);
+}
+
+START_TEST(test_cloexec)
+{
+	mrrc_sockets_cloexec(port);
+	ck_assert_int_eq(fcntl(listener, F_GETFD), FD_CLOEXEC);
+	ck_assert_int_eq(fcntl(to[0], F_GETFD), 0);
+	ck_assert_int_eq(fcntl(from[0], F_GETFD), 0);
+}
+END_TEST
+
+START_TEST(test_silent)
+{
+	say(1);
+	ck_assert_uint_eq(mrrc_sockets_end_silent(port, LONG_MS, PAIRS, spare),
+			  PAIRS - 1);
+	ck_assert(!ended(0));
+	ck_assert_uint_eq(mrrc_sockets_end_silent(port, 0, PAIRS, spare), 0);
+	ck_assert(ended(0) && ended(2) && ended(3));
+	ck_assert(!ended(1));
+}
+END_TEST
+
+START_TEST(test_oldest_of_many)
+{
+	usleep(50000);
+	close(from[0]);
+	close(to[0]);
+	from[0] = socket(AF_INET, SOCK_STREAM, 0);
+	ck_assert_int_eq(connect(from[0], (struct sockaddr *)
+				 &(struct sockaddr_in) {
+					 .sin_family = AF_INET,
+					 .sin_port = port,
+					 .sin_addr.s_addr =
+						 htonl(INADDR_LOOPBACK),
+				 }, sizeof(struct sockaddr_in)), 0);
+	to[0] = accept(listener, NULL, NULL);
+	/* the others are older */
+	ck_assert_uint_le(mrrc_sockets_end_silent(port, LONG_MS, 1, spare), 1);
+	ck_assert(ended(1) && ended(2) && ended(3));
+}
+END_TEST
+
+START_TEST(test_unread)
+{
+	char byte;
+
+	/* nothing was read of any */
+	ck_assert_uint_eq(mrrc_sockets_unread(port), PAIRS);
+	say(0);
+	ck_assert_uint_eq(mrrc_sockets_unread(port), PAIRS);
+	ck_assert_int_eq(read(to[0], &byte, 1), 1);
+	ck_assert_uint_eq(mrrc_sockets_unread(port), PAIRS - 1);
+	shutdown(from[0], SHUT_WR);
+	shutdown(from[1], SHUT_WR);
+	ck_assert_int_eq(recv(to[1], &byte, 1, MSG_PEEK), 0);
+	ck_assert_uint_eq(mrrc_sockets_unread(port), PAIRS - 1);
+}
+END_TEST
+
+START_TEST(test_no_descriptors)
+{
+	struct rlimit limit, low;
+	unsigned i, left, cnt = 0;
+	int more[FDS];
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	low = limit;
+	low.rlim_cur = FDS;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
+	while ((more[cnt] = dup(2)) >= 0)
+		cnt++;
+	left = mrrc_sockets_end_silent(port, 0, PAIRS, spare);
+	for (i = 0; i < cnt; i++)
+		close(more[i]);
+	setrlimit(RLIMIT_NOFILE, &limit);
+	ck_assert_uint_eq(left, 0);
+	ck_assert(ended(0) && ended(1) && ended(2) && ended(3));
+}
+END_TEST
+
+Suite *sockets_suite(void)
+{
+	Suite *suite = suite_create("sockets");
+	TCase *tcase = tcase_create("sockets");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, test_cloexec);
+	tcase_add_test(tcase, test_silent);
+	tcase_add_test(tcase, test_oldest_of_many);
+	tcase_add_test(tcase, test_unread);
+	tcase_add_test(tcase, test_no_descriptors);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
