@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #define STRANGERS 64	/* as fi_cwrite(3) says */
+#define TAGS	  (FI_CW_PENDING * 5 / 8)
 
 /* ---- who is in the address vector ---------------------------------------- */
 
@@ -86,17 +87,74 @@ static void strangers(void)
 			FT_CHECK(!ft_take(&ep[k], FT_TX, &comp),
 				 "more are refused");
 	}
-	for (i = 0; i < n; i++)
-		ft_ep_close(&ep[i]);
-	open_node(1);
-	know(1, 0);
-	write_to(1, 0, 3);
-	for (i = 0; i < 2000; i++)
+	/* who comes last gets in, whether they stay or not */
+	for (k = 3; k < 5; k++) {
+		open_node(1);
+		know(1, 0);
+		write_to(1, 0, k);
+		for (i = 0; i < 2000; i++)
+			poll_all();
+		know(0, 1);
+		expose(0, 1, k);
+		wait_err(1, FT_TX, out + k * LEN, 0);
+		wait_err(0, FT_RX, in + k * LEN, 0);
+		ft_ep_close(&node[1].ep);
+		for (i = 0; k == 3 && i < n; i++)
+			ft_ep_close(&ep[i]);
+	}
+	close_all();
+}
+
+/* As expose(), without a registration of its own */
+static void expose_kept(int i, int k, uint64_t tag)
+{
+	const struct iovec iov = { in, LEN };
+	const struct fi_msg_cw msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = node[i].peer[k],
+		.cwtag = tag, .context = in,
+	};
+
+	FT_CALL(fi_cwtagmsg(node[i].ep.ep, &msg, FI_MRRC_CW_KEEP | FI_MORE));
+}
+
+/* Two have more tags together than one may have: one of them goes. */
+static void strange_tags(void)
+{
+	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
+	uint64_t end = ft_limit_us() + 60000000;
+	struct ft_comp comp;
+	bool gone = false;
+	unsigned i;
+
+	ft_stage("tags of strangers");
+	open_all(1);
+	for (i = 1; i < 4; i++) {
+		open_node(i);
+		know(i, 0);
+	}
+	expose(3, 0, 7);
+	for (i = 0; i < TAGS; i++) {
+		expose_kept(1, 0, i);
+		expose_kept(2, 0, i);
+		if (i % 64 == 0)
+			poll_all();
+	}
+	while (!gone) {
 		poll_all();
-	know(0, 1);
-	expose(0, 1, 3);
-	wait_err(1, FT_TX, out + 3 * LEN, 0);
-	wait_err(0, FT_RX, in + 3 * LEN, 0);
+		for (i = 1; i < 3; i++)
+			gone |= ft_take(&node[i].ep, FT_RX, &comp);
+		FT_CALL(fi_cw_stats(node[0].ep.ep, &st));
+		FT_CHECK(ft_limit_us() < end, "%" PRIu64 " tags are kept",
+			 st.known_tags);
+	}
+	FT_CHECK(comp.err == FI_ECONNABORTED, "error %d", comp.err);
+	FT_CALL(fi_cw_stats(node[0].ep.ep, &st));
+	FT_CHECK(st.known_tags <= FI_CW_PENDING + 256, "%" PRIu64 " tags",
+		 st.known_tags);
+	know(0, 3);
+	write_to(0, 3, 7);
+	wait_err(3, FT_RX, in + 7 * LEN, 0);
+	wait_err(0, FT_TX, out + 7 * LEN, 0);
 	close_all();
 }
 
@@ -317,6 +375,8 @@ static void kills(char **argv)
 void peers(char **argv)
 {
 	unknown();
+	if (!ft_core("verbs"))
+		strange_tags();
 	removes();
 	remove_races();
 	/* ofi_rxm's endpoints take long, and each would need a connection */

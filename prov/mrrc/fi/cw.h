@@ -215,10 +215,11 @@ struct mrrc_cw_ep {
 	/* of reliable datagrams; first the AV's lock's */
 	struct mrrc_cw_node by_name;
 	TAILQ_ENTRY(mrrc_cw_ep) of_rdm;
-	bool stranger;		/* its name is not in the AV */
+	atomic_bool stranger;	/* its name is not in the AV */
 	/* the group's lock's */
 	struct mrrc_cw_name peer;
 	atomic_bool hostile;	/* quarantined; read without it */
+	uint32_t counted;	/* of its tags, in strange_tags */
 	bool gone;		/* about to be freed */
 	uint64_t nonce;		/* of our latest attempt to connect */
 	uint64_t stale;		/* of one of the peer's that is void */
@@ -239,7 +240,8 @@ struct mrrc_cw_rdm {
 	struct mrrc_cw_name name;
 	TAILQ_HEAD(, mrrc_cw_ep) links;
 	struct mrrc_cw_map by_name;
-	unsigned strangers;
+	atomic_uint strangers;
+	atomic_uint strange_tags;	/* those that they exposed */
 	_Atomic uint64_t seq, tags;
 	struct fi_mrrc_cw_stats past;	/* of links that are no more */
 };
@@ -416,6 +418,12 @@ void mrrc_cw_rdm_reset(struct mrrc_cw_ep *cw);
 void mrrc_cw_rdm_meet(struct mrrc_av *av, const struct mrrc_cw_name *name);
 /* It has lost it: the links to it end. */
 void mrrc_cw_rdm_forget(struct mrrc_av *av, const struct mrrc_cw_name *name);
+/*
+ * After a change of its tags: strangers have no more together than one peer
+ * may have; beyond that, who has more than a share loses its connection. The
+ * group's lock held
+ */
+void mrrc_cw_rdm_count(struct mrrc_cw_ep *cw);
 void mrrc_cw_rdm_stats(struct mrrc_ep *ep, struct fi_mrrc_cw_stats *sum);
 int mrrc_cw_rdm_cancel(struct mrrc_ep *ep, void *context);
 

@@ -365,6 +365,7 @@ void mrrc_cw_after(struct mrrc_cw_ep *cw)
 		STAILQ_REMOVE_HEAD(&cw->empty, link);
 		mrrc_cw_landed(&cw->sm, &rec->wr, 0);
 	}
+	mrrc_cw_rdm_count(cw);
 	if (!cw->sm.err)
 		return;
 	cw_blame(cw, cw->sm.err);
@@ -519,6 +520,7 @@ void mrrc_cw_end_all(struct mrrc_cw_ep *cw, int err)
 	cw_link_end(cw);
 	STAILQ_INIT(&cw->empty);
 	mrrc_cw_down(&cw->sm, err);
+	mrrc_cw_rdm_count(cw);
 }
 
 void mrrc_cw_unlink(struct mrrc_cw_ep *cw)

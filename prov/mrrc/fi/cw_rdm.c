@@ -11,6 +11,7 @@
  * first, held by its count (ending), and used under the second.
  */
 #include "config.h"
+#include <limits.h>
 #include <sys/random.h>
 
 #include "cw.h"
@@ -98,24 +99,71 @@ static void cw_link_free(struct mrrc_cw_ep *cw, int err)
 	mrrc_cw_link_free(cw, err);
 }
 
-/*
- * A stranger whose connection is gone, or never was, makes room for another;
- * who is quarantined if there is nobody else, as that is forgotten then.
- */
-static struct mrrc_cw_ep *cw_stale_stranger(const struct mrrc_cw_rdm *rdm)
+/* Of strangers: 0 has no connection, and none to come */
+static unsigned cw_stranger_merit(struct mrrc_cw_ep *cw)
 {
-	struct mrrc_cw_ep *cw, *hostile = NULL;
+	bool heard;
+
+	if (!mrrc_cw_meets(cw->phase) && cw->phase != CW_UP)
+		return atomic_load(&cw->hostile) ? 2 : 0;
+	pthread_mutex_lock(&cw->group->lock);
+	heard = cw->sm.heard;
+	pthread_mutex_unlock(&cw->group->lock);
+	return heard ? 3 : 1;
+}
+
+/* Strangers of its host */
+static unsigned cw_stranger_kin(const struct mrrc_cw_rdm *rdm,
+				const struct mrrc_cw_ep *cw)
+{
+	struct mrrc_cw_ep *other;
+	unsigned cnt = 0;
+
+	TAILQ_FOREACH(other, &rdm->links, of_rdm)
+		cnt += other->stranger &&
+		       mrrc_cw_addr_same_host(&other->peer, &cw->peer);
+	return cnt;
+}
+
+/*
+ * The stranger that makes room for another: whose connection is gone, or never
+ * was; else who has said nothing; else who is quarantined, as that is forgotten
+ * then; else one of the host that most are from. The oldest of those.
+ */
+static struct mrrc_cw_ep *cw_stranger_least(const struct mrrc_cw_rdm *rdm)
+{
+	unsigned merit, kin, least = UINT_MAX, most = 0;
+	struct mrrc_cw_ep *cw, *found = NULL;
 
 	TAILQ_FOREACH(cw, &rdm->links, of_rdm) {
-		if (!cw->stranger || atomic_load(&cw->ending) ||
-		    (cw->phase != CW_LOST && cw->phase != CW_OPTED))
+		if (!cw->stranger || atomic_load(&cw->ending))
 			continue;
-		if (!atomic_load(&cw->hostile))
-			return cw;
-		if (!hostile)
-			hostile = cw;
+		merit = cw_stranger_merit(cw);
+		kin = cw_stranger_kin(rdm, cw);
+		if (merit > least || (merit == least && kin <= most))
+			continue;
+		least = merit;
+		most = kin;
+		found = cw;
 	}
-	return hostile;
+	return found;
+}
+
+void mrrc_cw_rdm_count(struct mrrc_cw_ep *cw)
+{
+	struct mrrc_cw_rdm *rdm = cw->rdm;
+	uint32_t cnt;
+
+	if (!rdm)
+		return;
+	cnt = atomic_load(&cw->stranger) ? cw->sm.rtag_cnt : 0;
+	if (cnt == cw->counted)
+		return;
+	atomic_fetch_add(&rdm->strange_tags, cnt - cw->counted);
+	cw->counted = cnt;
+	if (atomic_load(&rdm->strange_tags) > FI_CW_PENDING &&
+	    cnt > FI_CW_PENDING / (atomic_load(&rdm->strangers) + 1))
+		mrrc_cw_lose(cw, "strangers have too many tags");
 }
 
 struct mrrc_cw_ep *mrrc_cw_rdm_find(struct mrrc_cw_rdm *rdm,
@@ -193,7 +241,7 @@ int mrrc_cw_rdm_get_from(struct mrrc_cw_rdm *rdm,
 		if (!cw && fresh) {
 			stranger = !mrrc_cw_av_knows(av, name);
 			if (stranger && rdm->strangers >= CW_STRANGERS) {
-				old = cw_stale_stranger(rdm);
+				old = cw_stranger_least(rdm);
 				ret = old ? 0 : -FI_ENOSPC;
 			}
 			if (old)
@@ -281,8 +329,11 @@ void mrrc_cw_rdm_meet(struct mrrc_av *av, const struct mrrc_cw_name *name)
 		cw = cw_link_of(rdm, name);
 		if (!cw || !cw->stranger)
 			continue;
+		pthread_mutex_lock(&cw->group->lock);
 		cw->stranger = false;
 		rdm->strangers--;
+		mrrc_cw_rdm_count(cw);
+		pthread_mutex_unlock(&cw->group->lock);
 	}
 }
 
