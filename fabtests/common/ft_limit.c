@@ -14,8 +14,7 @@
 #define LOOK_US 100000
 #define TRY_US	3000000
 
-/* How many tasks there are for each processor that may be used, at least 1 */
-static double load(void)
+double ft_load(void)
 {
 	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC), cpus = 1;
 	char text[128] = "";
@@ -40,7 +39,7 @@ uint64_t ft_limit_us(void)
 	const double now = ft_time_us();
 
 	if (!looked || now - looked > LOOK_US) {
-		share = 1 / load();
+		share = 1 / ft_load();
 		looked = now;
 	}
 	if (last)

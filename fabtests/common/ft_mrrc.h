@@ -129,6 +129,8 @@ double ft_time_us(void);
 uint64_t ft_now_us(void);
 uint64_t ft_cpu_us(void);	/* used by all threads of the process */
 uint64_t ft_thread_us(void);	/* used by this one */
+/* How many tasks there are for each processor that may be used, at least 1 */
+double ft_load(void);
 /* For limits, by a clock of this thread: ft_limit.c */
 uint64_t ft_limit_us(void);
 /* Races are tried n times, or for 3 s since begin, and n / 20 times at least. */
