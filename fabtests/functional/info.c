@@ -236,6 +236,43 @@ static void impossible(void)
 	fi_freeinfo(hints);
 }
 
+/* A listener in the hints comes back, and an endpoint can be opened with it. */
+static void handle_in_hints(void)
+{
+	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_UNSPEC };
+	struct fi_info *hints, *info, *again, *i;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_pep *pep;
+	struct fid_eq *eq;
+	struct fid_ep *ep;
+
+	if (ft_rdm())
+		return;		/* there are no listeners */
+	FT_CALL(ask(ft_opts.prov, &info));
+	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
+	FT_CALL(fi_eq_open(fabric, &eq_attr, &eq, NULL));
+	FT_CALL(fi_passive_ep(fabric, info, &pep, NULL));
+	hints = hints_for(ft_opts.prov);
+	hints->handle = &pep->fid;
+	FT_CALL(fi_getinfo(FT_FIVERSION, ft_opts.addr, NULL, FI_SOURCE, hints,
+			   &again));
+	for (i = again; i; i = i->next)
+		FT_CHECK(i->handle == &pep->fid, "handle %p, not %p",
+			 (void *) i->handle, (void *) &pep->fid);
+	FT_CALL(fi_domain(fabric, again, &domain, NULL));
+	FT_CALL(fi_endpoint(domain, again, &ep, NULL));
+	FT_CALL(fi_close(&ep->fid));
+	FT_CALL(fi_close(&domain->fid));
+	FT_CALL(fi_close(&pep->fid));
+	FT_CALL(fi_close(&eq->fid));
+	FT_CALL(fi_close(&fabric->fid));
+	hints->handle = NULL;
+	fi_freeinfo(hints);
+	fi_freeinfo(again);
+	fi_freeinfo(info);
+}
+
 static void check_limits(const char *size, uint64_t bytes)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -412,6 +449,7 @@ static const struct test_case cases[] = {
 	{ "FI_PROVIDER=^ofi_mrrc", excluded, NULL },
 	{ "unknown core", unknown_core, NULL },
 	{ "impossible", impossible, NULL },
+	{ "handle in hints", handle_in_hints, NULL },
 	{ "size in K", size_k, NULL },
 	{ "size in M", size_m, NULL },
 	{ "size in G", size_g, NULL },

@@ -18,11 +18,13 @@ static int mrrc_getinfo_below(uint32_t version, const char *node,
 {
 	struct fi_info *core_hints, *info, *cur;
 	enum fi_threading threading = FI_THREAD_UNSPEC;
+	struct fid *core_handle;
 	int ret;
 
 	core_hints = mrrc_hints_to_core(version, hints, below);
 	if (!core_hints)
 		return -FI_ENOMEM;
+	core_handle = core_hints->handle;
 
 	flags |= strchr(below, ';') ? MRRC_GETINFO_INTERNAL :
 				      MRRC_GETINFO_CORE_ONLY;
@@ -40,6 +42,8 @@ static int mrrc_getinfo_below(uint32_t version, const char *node,
 		if (threading != FI_THREAD_UNSPEC && cur->domain_attr &&
 		    cur->domain_attr->threading == FI_THREAD_SAFE)
 			cur->domain_attr->threading = threading;
+		if (hints && cur->handle == core_handle)
+			cur->handle = hints->handle;
 		if (cur->fabric_attr)
 			cur->fabric_attr->fabric = NULL;
 		if (cur->domain_attr)
