@@ -126,6 +126,38 @@ static void discard(size_t len, uint64_t seed, bool tagged)
 	ft_check_idle(&pair.dom[0], "thrown away");
 }
 
+/* Receives that claim nothing are accepted, and take no message. */
+static void post_plain(void)
+{
+	struct iovec iov = { in, 8 };
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = FT_ANY, .context = in,
+	};
+	struct fi_msg_tagged tmsg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = FT_ANY, .context = in,
+	};
+	struct fid_ep *ep = pair.s.ep;
+	struct ft_comp comp;
+	ssize_t ret;
+
+	ft_stage("receives that claim nothing");
+	FT_CALL(fi_recv(ep, in, 8, NULL, FT_ANY, in));
+	FT_CALL(fi_recvv(ep, &iov, NULL, 1, FT_ANY, in + 1));
+	FT_CALL(fi_trecv(ep, in, 8, NULL, FT_ANY, 1, 0, in + 2));
+	FT_CALL(fi_trecvv(ep, &iov, NULL, 1, FT_ANY, 2, 0, in + 3));
+	if (!ft_opts.raw) {
+		FT_CALL(fi_recvmsg(ep, &msg, 0));
+		FT_CALL(fi_trecvmsg(ep, &tmsg, 0));
+		ret = fi_trecvmsg(ep, &tmsg, FI_PEEK);
+		FT_CHECK(ret == -FI_EINVAL, "FI_PEEK: %zd", ret);
+	}
+	ft_check_idle(&pair.dom[0], "nothing claimed");
+	FT_CALL(fi_cancel(&ep->fid, in + 1));
+	ft_wait_any(&pair.s, FT_RX, &comp);
+	FT_CHECK(comp.err == FI_ECANCELED && comp.ctx == in + 1,
+		 "cancelled: error %d, context %p", comp.err, comp.ctx);
+}
+
 /* Reading the queue of buffered messages makes their progress, too. */
 static void conditional(uint64_t tag)
 {
@@ -157,6 +189,7 @@ static void run(bool cw)
 	attr.cw = cw;
 	attr.progress = FI_PROGRESS_MANUAL;
 	ft_pair_open(&pair, &attr);
+	post_plain();
 	for (k = 0; k < n; k++) {
 		for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 			claim(sizes[i], k * 10 + i, k % 2);

@@ -73,7 +73,9 @@ static int mrrc_resolve_nowhere(struct mrrc_op *op, const struct fi_msg *msg,
 
 /*
  * FI_BUFFERED_RECV: the context is a structure of the core's, and the one that
- * completes is in it. What is thrown away does not complete.
+ * completes is in it. What is thrown away does not complete. A receive without
+ * either flag never matches a message, so its buffers are not registered; the
+ * core's message form would take its context for that structure.
  */
 static ssize_t mrrc_recv_buffered(struct mrrc_ep *ep, const struct fi_msg *msg,
 				  uint64_t flags)
@@ -85,6 +87,9 @@ static ssize_t mrrc_recv_buffered(struct mrrc_ep *ep, const struct fi_msg *msg,
 	ssize_t ret;
 	bool any;
 
+	if (!(flags & (FI_CLAIM | FI_DISCARD)))
+		return fi_recvv(ep->core, msg->msg_iov, msg->desc,
+				msg->iov_count, msg->addr, msg->context);
 	if (!(flags & FI_CLAIM))
 		return fi_recvmsg(ep->core, msg, flags);
 	ret = mrrc_op_begin(ep, &ep->rx, (flags & ~FI_CLAIM) | FI_COMPLETION,
@@ -116,7 +121,7 @@ mrrc_post_recv(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
 
 	if (msg->iov_count > ep->rx.iov_limit)
 		return -FI_EINVAL;
-	if (mrrc_unlikely(flags & (FI_CLAIM | FI_DISCARD)) && ep->buffered)
+	if (mrrc_unlikely(ep->buffered))
 		return mrrc_recv_buffered(ep, msg, flags);
 	nowhere = mrrc_recv_nowhere(msg);
 	if (mrrc_unlikely(nowhere) && !ep->desc_always)

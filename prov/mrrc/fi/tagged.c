@@ -79,10 +79,15 @@ static ssize_t mrrc_trecv_buffered(struct mrrc_ep *ep,
 	ssize_t ret;
 	bool any;
 
+	/* nothing waits in a queue that could be looked at */
+	if (msg->iov_count > ep->rx.iov_limit || (flags & FI_PEEK))
+		return -FI_EINVAL;
+	if (!(flags & (FI_CLAIM | FI_DISCARD)))
+		return fi_trecvv(ep->core, msg->msg_iov, msg->desc,
+				 msg->iov_count, msg->addr, msg->tag,
+				 msg->ignore, msg->context);
 	if (!(flags & FI_CLAIM))
 		return fi_trecvmsg(ep->core, msg, flags);
-	if (msg->iov_count > ep->rx.iov_limit)
-		return -FI_EINVAL;
 	ret = mrrc_op_begin(ep, &ep->rx, (flags & ~FI_CLAIM) | FI_COMPLETION,
 			    recv_context->context, &op);
 	if (ret)
@@ -140,6 +145,8 @@ mrrc_post_trecv(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
 	struct mrrc_op *op;
 	ssize_t ret;
 
+	if (mrrc_unlikely(ep->buffered))
+		return mrrc_trecv_buffered(ep, msg, flags);
 	if (msg->iov_count > ep->rx.iov_limit)
 		return -FI_EINVAL;
 
