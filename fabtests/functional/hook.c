@@ -40,6 +40,19 @@ static struct fid_mr *reg_key(void *buf, size_t len, uint64_t access,
 	return mr;
 }
 
+/* As the core answers, verbs (1.17) by a crash. */
+static void nameless_ops(void)
+{
+	void *ops;
+	int ret;
+
+	if (ft_core("verbs"))
+		return;
+	ft_stage("operations without a name");
+	ret = fi_open_ops(&pair.dom[1].domain->fid, NULL, 0, &ops, NULL);
+	FT_CHECK(ret == -FI_ENOSYS, "fi_open_ops: %d", ret);
+}
+
 /* The same memory again and again: registered once. */
 static void again(void)
 {
@@ -376,6 +389,7 @@ static void core(void)
 	ft_pair_open(&pair, &attr);
 	out = ft_map(NULL, LEN);
 	in = ft_map(NULL, LEN);
+	nameless_ops();
 	again();
 	remapped();
 	held();

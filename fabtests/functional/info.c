@@ -427,6 +427,14 @@ static void ext_ops(void)
 			  NULL);
 	FT_CHECK(ret == -FI_ENOSYS || ret == -FI_EINVAL,
 		 "ops that nobody has: %d", ret);
+	ret = fi_open_ops(&pair.dom[0].domain->fid, NULL, 0, &ops, NULL);
+	FT_CHECK(ret == -FI_ENOSYS, "ops without a name, of a domain: %d",
+		 ret);
+	ret = fi_open_ops(&pair.s.ep->fid, NULL, 0, &ops, NULL);
+	FT_CHECK(ret == -FI_ENOSYS, "ops without a name, of an endpoint: %d",
+		 ret);
+	ret = fi_set_ops(&pair.dom[0].domain->fid, NULL, 0, &ops, NULL);
+	FT_CHECK(ret == -FI_ENOSYS, "ops set without a name: %d", ret);
 	ft_pair_close(&pair);
 }
 

@@ -162,9 +162,9 @@ static int hook_domain_ops_open(struct fid *fid, const char *name,
 
 	void *ours;
 
-	if (!strcmp(name, FI_MRRC_DOMAIN_OPS))
+	if (name && !strcmp(name, FI_MRRC_DOMAIN_OPS))
 		ours = &hook_domain_ext_ops;
-	else if (!strcmp(name, FI_MRRC_ALLOC_OPS))
+	else if (name && !strcmp(name, FI_MRRC_ALLOC_OPS))
 		ours = &mrrc_alloc_ops;
 	else
 		return domain->fid_ops->ops_open(fid, name, flags, ops,
