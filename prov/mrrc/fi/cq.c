@@ -491,7 +491,7 @@ static int mrrc_cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 	}
 	/* complete.c looks at flags, length and place of multi-receives */
 	if (domain->implicit && domain->multi_recv &&
-	    mrrc_format_size(attr->format) < sizeof(struct fi_cq_data_entry))
+	    (unsigned) attr->format < FI_CQ_FORMAT_DATA)
 		core_attr.format = FI_CQ_FORMAT_DATA;
 
 	ret = fi_cq_open(domain->core, &core_attr, &cq->core, &cq->cq.fid);

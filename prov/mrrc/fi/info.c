@@ -17,6 +17,12 @@ void mrrc_info_add_local(struct fi_info *core)
 		core->domain_attr->mr_mode |= FI_MR_LOCAL;
 }
 
+/* No value that the enumeration lacks is changed into one that it has. */
+static bool mrrc_threading_known(enum fi_threading threading)
+{
+	return (unsigned) threading <= FI_THREAD_ENDPOINT;
+}
+
 struct fi_info *mrrc_hints_to_core(uint32_t version,
 				   const struct fi_info *hints,
 				   const char *below)
@@ -46,7 +52,8 @@ struct fi_info *mrrc_hints_to_core(uint32_t version,
 		mrrc_info_add_local(core);
 	}
 	/* see mrrc_info_to_core() */
-	if (core->domain_attr->threading != FI_THREAD_DOMAIN)
+	if (core->domain_attr->threading != FI_THREAD_DOMAIN &&
+	    mrrc_threading_known(core->domain_attr->threading))
 		core->domain_attr->threading = FI_THREAD_UNSPEC;
 
 	if (core->fabric_attr->fabric) {
@@ -143,8 +150,9 @@ int mrrc_info_to_core(const struct mrrc_domain *domain,
 		 * those of a thread that the core starts (ofi_rxm, where
 		 * progress is automatic).
 		 */
-		if (mrrc_info_thread_safe(info) ||
-		    (domain && domain->core_safe))
+		if ((mrrc_info_thread_safe(info) ||
+		     (domain && domain->core_safe)) &&
+		    mrrc_threading_known(core->domain_attr->threading))
 			core->domain_attr->threading = FI_THREAD_SAFE;
 	}
 	if (domain && domain->core_local) {
