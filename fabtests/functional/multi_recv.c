@@ -315,6 +315,56 @@ static void cancelled(void)
 	}
 }
 
+/*
+ * Buffers of a shared context, which does not tell how little is too little:
+ * each is held until it is used up, and no longer.
+ */
+static void shared(void)
+{
+	uint64_t end = ft_limit_us() + 60000000;
+	const enum fi_ep_type type = ft_opts.type;
+	struct ft_attr attr = FT_ATTR;
+	struct fi_msg msg;
+	struct iovec iov;
+	void *desc;
+	unsigned i;
+
+	/* where connected endpoints have them */
+	if (ft_rxm() || (!ft_core("net") && FI_MAJOR_VERSION < 2))
+		return;
+	ft_stage("buffers of a shared context");
+	ft_opts.type = FI_EP_MSG;
+	attr.caps = FI_MSG | FI_MULTI_RECV;
+	attr.srx = true;
+	ft_pair_open(&pair, &attr);
+	pair.s.quiet[FT_RX] = true;
+	begin();
+	for (i = 0; i < 10; i++) {
+		desc = ft_desc(&pair.dom[0], rooms[0].base, ROOM);
+		iov = (struct iovec) { rooms[0].base, ROOM };
+		msg = (struct fi_msg) {
+			.msg_iov = &iov, .desc = &desc, .iov_count = 1,
+			.addr = FT_ANY, .context = &rooms[0],
+		};
+		rooms[0].used = 0;
+		rooms[0].over = false;
+		FT_POST(&pair.s, fi_recvmsg(pair.srx, &msg, FI_MULTI_RECV));
+		while (!rooms[0].over) {
+			if (sent - received < 1 + i % 3)
+				send_one(false);
+			progress();
+			FT_CHECK(ft_limit_us() < end, "%u of %u messages",
+				 received, sent);
+		}
+		ft_release(&pair.dom[0]);
+		if (sent == received)
+			ft_check_idle(&pair.dom[0], "used up");
+	}
+	ft_release(&pair.dom[1]);
+	ft_pair_close(&pair);
+	ft_opts.type = type;
+}
+
 /* ---- a buffer that is used up before the call returns -------------------- */
 
 static struct fi_ops_msg core;
@@ -482,9 +532,10 @@ int main(int argc, char **argv)
 	if (all_works())
 		cancelled();
 	used_up();
+	ft_pair_close(&pair);
+	shared();
 	ft_unmap(in, BUFS * ROOM);
 	ft_unmap(out, WINDOW * 2 * LONG);
-	ft_pair_close(&pair);
 	if (ft_rxm())
 		refused_elsewhere();
 	return ft_done();

@@ -12,7 +12,8 @@
  * every message in it has completed. FI_MULTI_RECV tells the first, but an
  * earlier message may complete later (a rendezvous), and the flag may come
  * alone, without a message. So: the completed lengths add up to the end of
- * the last message known, and what is left is too little for another one.
+ * the last message known, and what is left is too little for another one, or
+ * the flag came with a message, which is then the last one placed.
  */
 static bool mrrc_multi_over(struct mrrc_op *op, uint32_t *state,
 			    const struct fi_cq_data_entry *entry, int err)
@@ -24,6 +25,8 @@ static bool mrrc_multi_over(struct mrrc_op *op, uint32_t *state,
 	if (err == FI_ECANCELED || err == FI_ETRUNC ||
 	    (entry->flags & FI_MULTI_RECV))
 		*state |= MRRC_OP_FULL;
+	if ((entry->flags & FI_MULTI_RECV) && (entry->flags & FI_RECV))
+		op->multi_min = SIZE_MAX;
 	if (err == FI_ETRUNC)
 		len = op->multi_len - place;
 	if ((!err || err == FI_ETRUNC) && place <= op->multi_len) {
@@ -48,7 +51,7 @@ void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
 	if (op->cq)
 		atomic_fetch_or_explicit(&op->flags, MRRC_OP_POSTING,
 					 memory_order_release);
-	/* unknown: the record stays until the endpoint closes */
+	/* shared contexts do not tell: the last message does */
 	op->multi_min = fi_getopt(&ep->core->fid, FI_OPT_ENDPOINT,
 				  FI_OPT_MIN_MULTI_RECV, &min, &size) ? 0 : min;
 }
