@@ -587,6 +587,32 @@ static void same_file(void)
 	fi_freeinfo(info);
 }
 
+/* A domain that registers nothing looks at its arguments, too. */
+static void invalidate_nothing(void)
+{
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fi_info *info;
+	int ret;
+
+	setenv("FI_OFI_MRRC_REGISTER", "never", 1);
+	if (ft_core("verbs"))
+		return;		/* which needs FI_MR_LOCAL then */
+	FT_CALL(ask(ft_opts.prov, &info));
+	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
+	FT_CALL(fi_domain(fabric, info, &domain, NULL));
+	FT_CALL(fi_mrrc_invalidate(domain, output, sizeof(output)));
+	ret = fi_mrrc_invalidate(domain, output, 0);
+	FT_CHECK(ret == -FI_EINVAL, "an empty range: %d", ret);
+	ret = fi_mrrc_invalidate(domain, NULL, FT_PAGE);
+	FT_CHECK(ret == -FI_EINVAL, "no address: %d", ret);
+	ret = fi_mrrc_invalidate(domain, output, SIZE_MAX);
+	FT_CHECK(ret == -FI_EINVAL, "a range that wraps: %d", ret);
+	FT_CALL(fi_close(&domain->fid));
+	FT_CALL(fi_close(&fabric->fid));
+	fi_freeinfo(info);
+}
+
 static void ext_ops(void)
 {
 	struct fi_mrrc_stats st = { .size = 4 };
@@ -652,6 +678,7 @@ static const struct test_case cases[] = {
 	{ "misnamed variable", misnamed, "nearest is FI_OFI_MRRC_MONITOR" },
 	{ "one file for two", same_file, "are the same file" },
 	{ "statistics and other ops", ext_ops, NULL },
+	{ "invalidation, nothing registered", invalidate_nothing, NULL },
 };
 
 /* Runs a case; its output ends up in output[]. */

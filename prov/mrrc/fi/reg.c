@@ -367,6 +367,8 @@ int mrrc_reg_invalidate(struct mrrc_reg *reg, const void *addr, size_t len)
 	if (!addr || !len || len > UINTPTR_MAX - mask ||
 	    (uintptr_t) addr > UINTPTR_MAX - mask - len)
 		return -FI_EINVAL;
+	if (!reg->cache)	/* nothing is registered here */
+		return 0;
 	end = ((uintptr_t) addr + len + mask) & ~mask;
 	mrrc_cache_mt_invalidate(reg->cache, (void *) start, end - start);
 	mrrc_mon_invalidate(reg->mon, start, end - start);

@@ -78,10 +78,8 @@ static int mrrc_ext_invalidate(struct fid_domain *domain_fid,
 {
 	struct mrrc_domain *domain = mrrc_domain_check(domain_fid);
 
-	if (!domain)
-		return -FI_EINVAL;
-	return domain->implicit ?
-	       mrrc_reg_invalidate(&domain->reg, addr, len) : 0;
+	return domain ? mrrc_reg_invalidate(&domain->reg, addr, len) :
+			-FI_EINVAL;
 }
 
 static int mrrc_ext_feature(struct fid_domain *domain_fid, const char *name)
