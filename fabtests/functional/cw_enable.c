@@ -3,7 +3,7 @@
  * fi_mrrc_cw_enable: asking for conditional writes: several threads at once,
  * for endpoints that share a completion queue that another one reads, for one
  * endpoint, and while the queue's wait descriptor is taken; too late; and what
- * fi_cw_feature() says before and after.
+ * fi_cw_feature() and the other calls say before and after.
  */
 #include "ft_mrrc.h"
 
@@ -297,14 +297,78 @@ static void features(void)
 	FT_CALL(fi_close(&cq->fid));
 }
 
+static void check_calls(bool enabled)
+{
+	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
+	const int no = enabled ? 0 : -FI_EOPNOTSUPP;
+	uint64_t tag;
+	int ret;
+
+	ret = fi_cw_cancel(ep[0], &st);
+	FT_CHECK(ret == (enabled ? -FI_ENOENT : -FI_EOPNOTSUPP),
+		 "fi_cw_cancel, enabled %d: %d", enabled, ret);
+	ret = fi_cw_stats(ep[0], &st);
+	FT_CHECK(ret == no, "fi_cw_stats, enabled %d: %d", enabled, ret);
+	ret = fi_cw_tag_alloc(ep[0], &tag);
+	FT_CHECK(ret == no, "fi_cw_tag_alloc, enabled %d: %d", enabled, ret);
+	/* what the provider has, whatever the endpoint has asked for */
+	FT_CHECK(fi_cw_feature(&ep[0]->fid, "msg") == 1 &&
+		 fi_cw_feature(&ep[0]->fid, "rdm") == 1 &&
+		 fi_cw_feature(&ep[0]->fid, "cancel") == 1 &&
+		 fi_cw_feature(&ep[0]->fid, "keep") == 1, "features");
+	FT_CHECK(!fi_cw_feature(&ep[0]->fid, "no such feature"), "a feature");
+	FT_CHECK(enabled || !fi_cw_feature(&ep[0]->fid, "auto_progress"),
+		 "progress of an endpoint that is not enabled");
+	ret = fi_cw_feature(&ep[0]->fid, NULL);
+	FT_CHECK(ret == -FI_EINVAL, "a feature without a name: %d", ret);
+	ret = fi_cw_enable(&ep[0]->fid, 1);
+	FT_CHECK(ret == -FI_EBADFLAGS, "fi_cw_enable with flags: %d", ret);
+}
+
+/* What the other calls say before and after; and asking once more. */
+static void calls(void)
+{
+	struct fi_av_attr av_attr = { .type = FI_AV_UNSPEC };
+	struct fid_av *av = NULL;
+	unsigned i;
+
+	ft_stage("calls before it is enabled");
+	open_cq(FI_WAIT_NONE);
+	if (ft_rdm()) {
+		FT_CALL(fi_endpoint(dom.domain, dom.info, &ep[0], NULL));
+		FT_CALL(fi_av_open(dom.domain, &av_attr, &av, NULL));
+		FT_CALL(fi_ep_bind(ep[0], &av->fid, 0));
+		FT_CALL(fi_ep_bind(ep[0], &cq->fid, FI_TRANSMIT | FI_RECV));
+	} else {
+		open_ep(0);
+	}
+	check_calls(false);
+	for (i = 0; i < 2; i++) {
+		FT_CALL(fi_cw_enable(&ep[0]->fid, 0));
+		check_calls(true);
+	}
+	FT_CALL(fi_enable(ep[0]));
+	FT_CALL(fi_cw_enable(&ep[0]->fid, 0));
+	check_calls(true);
+	FT_CALL(fi_close(&ep[0]->fid));
+	if (av)
+		FT_CALL(fi_close(&av->fid));
+	FT_CALL(fi_close(&cq->fid));
+}
+
 int main(int argc, char **argv)
 {
 	ft_init(argc, argv);
 	if (ft_opts.raw)
 		ft_skip("only ofi_mrrc has conditional writes");
-	if (ft_rdm() || ft_core("verbs"))
+	if (ft_core("verbs"))
 		ft_skip("verbs opens no endpoint at a listener's address");
 	open_dom();
+	calls();
+	if (ft_rdm()) {
+		close_dom();
+		return ft_done();
+	}
 	threads();
 	same();
 	getwait();
