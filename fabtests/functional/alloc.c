@@ -401,9 +401,25 @@ static void pages(void)
 {
 	static const uint64_t kinds[] = { FI_MR_ALLOC_4K, FI_MR_ALLOC_THP,
 					  FI_MR_ALLOC_2M, FI_MR_ALLOC_1G };
+	struct fi_mr_heap_attr attr = {
+		.size = sizeof(attr), .max_bytes = 1 << 20,
+	};
+	struct fid_mr_heap *heap;
+	void *none = &heap;
 	char *buf, *in;
 	unsigned i;
+	int ret;
 
+	for (i = 0; i < 4; i++) {
+		ft_stage("pages of kind %u, in a heap of 1 MiB", i);
+		attr.flags = kinds[i];
+		FT_CALL(fi_mr_heap_open(dom(0), &attr, &heap, NULL));
+		ret = fi_mr_heap_alloc(heap, 100, 0, &none, NULL);
+		FT_CHECK(ret == (i ? -FI_ENOMEM : 0), "%d", ret);
+		if (!ret)
+			FT_CALL(fi_mr_free(dom(0), none));
+		FT_CALL(fi_mr_heap_close(heap));
+	}
 	in = get(0, LEN, 0, 0, NULL);
 	for (i = 0; i < 4; i++) {
 		ft_stage("pages of kind %u", i);
