@@ -318,7 +318,7 @@ err_dereg:
 	heap->domain->ops->dereg(heap->domain->arg, block->cookie, block->base,
 				 block->len);
 err_meta:
-	munmap(block->meta, block->meta_len);
+	mrrc_pages_return(block->meta, block->meta_len);
 err_unmap:
 	mrrc_pages_unmap((void *) block->base, block->len);
 err_free:
@@ -387,7 +387,7 @@ void mrrc_heap_block_end(struct mrrc_heap *heap,
 	heap->kind_bytes[block->page_kind] -= len;
 	mrrc_lock_release(&heap->lock);
 	atomic_fetch_sub(&heaps->bytes, len);
-	munmap(block->meta, block->meta_len);
+	mrrc_pages_return(block->meta, block->meta_len);
 	mrrc_pool_free(heaps->blocks, block);
 }
 

@@ -177,9 +177,19 @@ int mrrc_pages_map(size_t len, size_t align,
 	return 0;
 }
 
+/*
+ * At vm.max_map_count the kernel cannot split a mapping that it has merged with
+ * its neighbour: then the addresses stay, and the memory goes all the same.
+ */
+void mrrc_pages_return(void *addr, size_t len)
+{
+	if (munmap(addr, len))
+		madvise(addr, len, MADV_DONTNEED);
+}
+
 void mrrc_pages_unmap(void *addr, size_t mapped)
 {
-	munmap(addr, whole_units(mapped));
+	mrrc_pages_return(addr, whole_units(mapped));
 }
 
 bool mrrc_pages_node_exists(int node)

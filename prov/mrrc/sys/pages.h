@@ -39,6 +39,8 @@ int mrrc_pages_map(size_t len, size_t align,
 		   const struct mrrc_pages_attr *attr, void **addr,
 		   size_t *mapped, enum mrrc_pages *kind);
 void mrrc_pages_unmap(void *addr, size_t mapped);
+/* A private mapping, or a part of one: as munmap(2), which may fail. */
+void mrrc_pages_return(void *addr, size_t len);
 
 bool mrrc_pages_node_exists(int node);
 

@@ -40,6 +40,7 @@ void __real_free(void *ptr);
 void *__real_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		  off_t offset);
 int __real_mprotect(void *addr, size_t len, int prot);
+int __real_munmap(void *addr, size_t len);
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 			  void *(*run)(void *), void *arg);
 int __real_pthread_mutex_init(pthread_mutex_t *mutex,
@@ -62,6 +63,7 @@ void __wrap_free(void *ptr);
 void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		  off_t offset);
 int __wrap_mprotect(void *addr, size_t len, int prot);
+int __wrap_munmap(void *addr, size_t len);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 			  void *(*run)(void *), void *arg);
 int __wrap_pthread_mutex_init(pthread_mutex_t *mutex,
@@ -229,6 +231,21 @@ int __wrap_mprotect(void *addr, size_t len, int prot)
 		return __real_mprotect(addr, len, prot);
 	if (fault_call)
 		fault_call(addr, len);
+	errno = ENOMEM;
+	return -1;
+}
+
+static _Thread_local bool fault_unmap_fails;
+
+void fault_unmap(bool fails)
+{
+	fault_unmap_fails = fails;
+}
+
+int __wrap_munmap(void *addr, size_t len)
+{
+	if (!fault_unmap_fails)
+		return __real_munmap(addr, len);
 	errno = ENOMEM;
 	return -1;
 }

@@ -30,6 +30,9 @@ bool fault_disarm(void);
  */
 void fault_meanwhile(void (*call)(char *addr, size_t len));
 
+/* As at vm.max_map_count: this thread's munmap calls fail, or no more. */
+void fault_unmap(bool fails);
+
 /*
  * What another thread does at a bad moment: called once, before this thread
  * takes a mutex, waits for a condition, yields the processor, makes all others

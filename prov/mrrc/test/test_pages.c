@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "fault.h"
@@ -57,12 +58,40 @@ START_TEST(others_memory_stays)
 }
 END_TEST
 
+/* As at vm.max_map_count: the addresses stay, and no memory is behind them. */
+START_TEST(memory_goes_unmapped_or_not)
+{
+	const struct mrrc_pages_attr attr = {
+		.kind = MRRC_PAGES_4K, .node = -1,
+	};
+	enum mrrc_pages got;
+	unsigned char there[64];
+	size_t mapped, i;
+	char *addr;
+	void *map;
+
+	ck_assert_int_eq(mrrc_pages_map(64 * 4096, MIB, &attr, &map, &mapped,
+					&got), 0);
+	addr = map;
+	memset(addr, 42, mapped);
+	fault_unmap(true);
+	mrrc_pages_unmap(addr, mapped);
+	fault_unmap(false);
+	ck_assert_int_eq(mincore(addr, mapped, there), 0);
+	for (i = 0; i < mapped / 4096; i++)
+		ck_assert_msg(!(there[i] & 1), "page %zu", i);
+	mrrc_pages_unmap(addr, mapped);
+	ck_assert_int_eq(mincore(addr, mapped, there), -1);
+}
+END_TEST
+
 Suite *pages_suite(void)
 {
 	Suite *suite = suite_create("pages");
 	TCase *tcase = tcase_create("pages");
 
 	tcase_add_test(tcase, others_memory_stays);
+	tcase_add_test(tcase, memory_goes_unmapped_or_not);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
