@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bsd/sys/tree.h>
+
 #define SHOWN	32	/* characters of a field that a message shows */
 
 enum column {
@@ -455,42 +457,57 @@ static int read_lines(struct reader *reader)
 
 /* The call site of the request before, as each thread had it. */
 struct thread {
+	RB_ENTRY(thread) node;
 	uint32_t thread;
 	uint64_t site;
 };
 
-static uint64_t swap_site(struct thread **threads, size_t *cnt,
-			  const struct mrrc_trace_rec *rec, int *ret)
-{
-	struct thread *more;
-	uint64_t site = 0;
-	size_t i;
+RB_HEAD(thread_tree, thread);
 
-	for (i = *cnt; i-- && (*threads)[i].thread != rec->thread; )
-		;
-	if (i == SIZE_MAX) {
-		more = reallocarray(*threads, *cnt + 1, sizeof(*more));
-		if (!more) {
-			*ret = -ENOMEM;
-			return 0;
-		}
-		*threads = more;
-		i = (*cnt)++;
-		more[i].thread = rec->thread;
-		more[i].site = 0;
+static int by_thread(struct thread *a, struct thread *b)
+{
+	return (a->thread > b->thread) - (a->thread < b->thread);
+}
+
+#define UNUSED_STATIC __attribute__((unused)) static
+RB_PROTOTYPE_INTERNAL(thread_tree, thread, node, by_thread, UNUSED_STATIC)
+RB_GENERATE_INTERNAL(thread_tree, thread, node, by_thread, UNUSED_STATIC)
+
+static int swap_site(struct thread_tree *threads,
+		     const struct mrrc_trace_rec *rec, uint64_t *previous)
+{
+	struct thread key = { .thread = rec->thread }, *thread;
+
+	thread = RB_FIND(thread_tree, threads, &key);
+	if (!thread) {
+		thread = calloc(1, sizeof(*thread));
+		if (!thread)
+			return -ENOMEM;
+		thread->thread = rec->thread;
+		RB_INSERT(thread_tree, threads, thread);
 	}
-	site = (*threads)[i].site;
-	(*threads)[i].site = rec->site;
-	return site;
+	*previous = thread->site;
+	thread->site = rec->site;
+	return 0;
+}
+
+static void free_threads(struct thread_tree *threads)
+{
+	struct thread *thread;
+
+	while ((thread = RB_ROOT(threads))) {
+		RB_REMOVE(thread_tree, threads, thread);
+		free(thread);
+	}
 }
 
 static int add_recorded(struct reader *reader,
 			const struct mrrc_trace_rec *recs, size_t count)
 {
-	struct thread *threads = NULL;
+	struct thread_tree threads = RB_INITIALIZER(&threads);
 	struct sim_rec rec;
-	size_t i, cnt = 0;
 	int ret = 0;
+	size_t i;
 
 	for (i = 0; i < count && !ret; i++) {
 		rec.rec = recs[i];
@@ -498,8 +515,7 @@ static int add_recorded(struct reader *reader,
 		rec.proc = recs[i].domain;
 		rec.previous = 0;
 		if (reader->sink->full)
-			rec.previous = swap_site(&threads, &cnt, &recs[i],
-						 &ret);
+			ret = swap_site(&threads, &recs[i], &rec.previous);
 		/* the kernel's pages that every process has */
 		if (!reader->sink->full && recs[i].addr >= SIM_ADDR_MAX)
 			continue;
@@ -507,7 +523,7 @@ static int add_recorded(struct reader *reader,
 		ret = ret ? fail(reader, ret, "%s", strerror(-ret)) :
 			    add_request(reader, &rec);
 	}
-	free(threads);
+	free_threads(&threads);
 	return ret;
 }
 

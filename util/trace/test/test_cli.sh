@@ -133,6 +133,13 @@ if command -v xz >/dev/null; then
 fi
 "$TRACE" -f csv - <"$DIR/a.trace" >"$DIR/c.csv"
 same "$DIR/a.csv" "$DIR/c.csv"
+# many threads take no longer than many requests of one
+awk -v OFS=, 'NR == 1 { print; next }
+	NR == 2 { for (i = 1; i <= 200000; i++) { $1 = i; $7 = 1000 * i
+		$8 = 0; $9 = i; print } }' FS=, "$DIR/a.csv" >"$DIR/many.csv"
+run 0 -f raw -o "$DIR/many.trace" "$DIR/many.csv"
+(ulimit -t 6; run 0 -s "$DIR/many.trace"; exit $failed) || failed=1
+rm "$DIR/many.csv" "$DIR/many.trace"
 # in two parts, put together
 run 0 -f raw -o "$DIR/w.trace" --op=write "$DIR/a.csv"
 run 0 -f raw -o "$DIR/r.trace" --op=recv "$DIR/a.csv"
