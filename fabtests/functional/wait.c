@@ -193,6 +193,66 @@ static void descriptor(unsigned silent)
 	ft_expect_none(&pair.c, 5);
 }
 
+/*
+ * More has come than the queue has entries for: fi_trywait() refuses as long
+ * as there is something to read, and not any more.
+ */
+static void full(bool cw)
+{
+	const unsigned size = 4, count = 64;
+	struct ft_attr attr = FT_ATTR;
+	struct fi_cq_data_entry entry;
+	uint64_t end = ft_limit_us() + 30000000;
+	struct fid *fids[1];
+	struct pollfd pfd = { .events = POLLIN };
+	struct ft_comp comp;
+	unsigned i, got = 0;
+	ssize_t ret;
+	void *desc;
+
+	if (ft_core("verbs"))
+		return;		/* there it must not happen */
+	ft_stage("a queue that is full%s", cw ? ", conditional writes" : "");
+	attr.cq_size = size;
+	attr.cw = cw;
+	attr.wait_obj = FI_WAIT_FD;
+	ft_pair_open(&pair, &attr);
+	pair.s.quiet[FT_RX] = true;
+	fids[0] = &pair.s.cq[FT_RX]->fid;
+	FT_CALL(fi_control(fids[0], FI_GETWAIT, &pfd.fd));
+	desc = ft_desc(&pair.dom[0], in, 16 * LEN);
+	for (i = 0; i < count; i++)
+		FT_POST(&pair.s, fi_recv(pair.s.ep, in, LEN, desc, FT_ANY,
+					 in + i));
+	desc = ft_desc(&pair.dom[1], out, LEN);
+	for (i = 0; i < count; i++) {
+		FT_POST(&pair.c, fi_send(pair.c.ep, out, LEN, desc, pair.c.to,
+					 NULL));
+		ft_wait(&pair.c, FT_TX, &comp);
+	}
+	while (got < count) {
+		FT_CHECK(ft_limit_us() < end, "%u of %u", got, count);
+		ret = fi_trywait(pair.dom[0].fabric, fids, 1);
+		FT_CHECK(!ret || ret == -FI_EAGAIN, "fi_trywait: %zd", ret);
+		if (!ret && poll(&pfd, 1, 10000) == 0)
+			FT_CHECK(0, "asleep with %u of %u read", got, count);
+		ret = fi_cq_read(pair.s.cq[FT_RX], &entry, 1);
+		FT_CHECK(ret == 1 || ret == -FI_EAGAIN, "fi_cq_read: %zd", ret);
+		if (ret == 1)
+			FT_CHECK(entry.op_context == in + got++, "receive %u",
+				 got);
+	}
+	do {
+		ret = fi_cq_read(pair.s.cq[FT_RX], &entry, 1);
+		FT_CHECK(ret == -FI_EAGAIN, "one more: %zd", ret);
+		ret = fi_trywait(pair.dom[0].fabric, fids, 1);
+		FT_CHECK(ft_limit_us() < end, "fi_trywait: %zd", ret);
+	} while (ret);
+	ft_release(&pair.dom[0]);
+	ft_release(&pair.dom[1]);
+	ft_pair_close(&pair);
+}
+
 static void *close_main(void *arg)
 {
 	usleep(*(unsigned *) arg * 1000);
@@ -298,6 +358,9 @@ int main(int argc, char **argv)
 	session(FI_WAIT_UNSPEC);
 	session(FI_WAIT_FD);
 	closing();
+	full(false);
+	if (!ft_opts.raw)
+		full(true);
 	ft_unmap(out, LEN);
 	ft_unmap(in, 20 * LEN);
 	return ft_done();
