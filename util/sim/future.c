@@ -4,7 +4,9 @@
  *
  * Every request cuts memory at its first and after its last page; the cuts
  * in order are the starts of the parts. Going through the requests from the
- * last to the first then tells when each part is used next.
+ * last to the first then tells when each part is used next. A request leaves
+ * one stretch of parts that have the same next use, and cuts two at most: so
+ * the requests have some three each, however many parts they cover.
  */
 #include "config.h"
 #include "sim/offline.h"
@@ -13,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bsd/sys/tree.h>
 
 static uint64_t sim_key(const struct sim_req *req, uint64_t page)
 {
@@ -82,46 +85,133 @@ static int sim_future_place(struct sim_future *future)
 	size_t i;
 
 	future->first = malloc(trace->count * sizeof(uint32_t));
-	future->at = malloc((trace->count + 1) * sizeof(size_t));
-	if (!future->first || !future->at)
+	future->end = malloc(trace->count * sizeof(uint32_t));
+	if (!future->first || !future->end)
 		return -ENOMEM;
-	future->at[0] = 0;
 	for (i = 0; i < trace->count; i++) {
 		req = &trace->req[i];
 		end = sim_key(req, (req->addr + req->len - 1) / future->page +
 			      1);
 		future->first[i] = sim_future_find(
 			future, sim_key(req, req->addr / future->page));
-		future->at[i + 1] = future->at[i] +
-				    sim_future_find(future, end) -
-				    future->first[i];
+		future->end[i] = sim_future_find(future, end);
 	}
 	return 0;
+}
+
+/* ---- stretches ---- */
+
+/* What is known of later requests: where a stretch begins, by its part. */
+struct node {
+	RB_ENTRY(node) link;
+	uint32_t next;
+};
+
+RB_HEAD(tree, node);
+
+static int by_part(struct node *a, struct node *b)
+{
+	return (a > b) - (a < b);
+}
+
+#define UNUSED_STATIC __attribute__((unused)) static
+RB_PROTOTYPE_INTERNAL(tree, node, link, by_part, UNUSED_STATIC)
+RB_GENERATE_INTERNAL(tree, node, link, by_part, UNUSED_STATIC)
+
+/* The stretch that a part is in. */
+static struct node *tree_at(const struct tree *tree, const struct node *part)
+{
+	struct node *node = RB_ROOT(tree), *found = NULL;
+
+	while (node) {
+		if (node <= part)
+			found = node;
+		node = node <= part ? RB_RIGHT(node, link) :
+				      RB_LEFT(node, link);
+	}
+	return found;
+}
+
+static void tree_begin(struct tree *tree, struct node *part, uint32_t next)
+{
+	part->next = next;
+	RB_INSERT(tree, tree, part);
+}
+
+/* A stretch begins there from now on. */
+static void tree_cut(struct tree *tree, struct node *part)
+{
+	const struct node *in = tree_at(tree, part);
+
+	if (in != part)
+		tree_begin(tree, part, in->next);
+}
+
+static int add_stretch(struct sim_future *future, size_t *count, size_t *max,
+		       uint32_t part, uint32_t next)
+{
+	struct sim_stretch *more;
+
+	if (*count == *max) {
+		*max = *max ? 2 * *max : 1024;
+		more = reallocarray(future->stretch, *max, sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		future->stretch = more;
+	}
+	future->stretch[(*count)++] = (struct sim_stretch) { part, next };
+	return 0;
+}
+
+/* As they were added, the last request's last stretch is the first. */
+static void turn_round(struct sim_future *future, size_t total)
+{
+	struct sim_stretch *lo = future->stretch, *hi = lo + total, swap;
+	size_t i;
+
+	while (lo < hi) {
+		swap = *lo;
+		*lo++ = *--hi;
+		*hi = swap;
+	}
+	future->at[0] = 0;
+	for (i = 0; i < future->trace->count; i++)
+		future->at[i + 1] += future->at[i];
 }
 
 static int sim_future_chain(struct sim_future *future)
 {
 	const size_t count = future->trace->count;
-	uint32_t *seen;
-	size_t i, k;
-	uint32_t *part;
+	struct tree tree = RB_INITIALIZER(&tree);
+	struct node *node, *before, *from;
+	size_t total = 0, max = 0, i;
+	int rc = 0;
 
-	future->next = malloc(future->at[count] * sizeof(uint32_t));
-	seen = malloc(future->parts * sizeof(uint32_t));
-	if (!future->next || !seen) {
-		free(seen);
+	future->at = calloc(count + 1, sizeof(size_t));
+	node = calloc(future->parts + 1, sizeof(*node));
+	if (!future->at || !node) {
+		free(node);
 		return -ENOMEM;
 	}
-	memset(seen, 0xff, future->parts * sizeof(uint32_t));
-	for (i = count; i-- > 0;) {
-		part = &seen[future->first[i]];
-		for (k = future->at[i]; k < future->at[i + 1]; k++, part++) {
-			future->next[k] = *part;
-			*part = i;
+	tree_begin(&tree, node, SIM_NEVER);
+	for (i = count; !rc && i-- > 0;) {
+		tree_cut(&tree, &node[future->first[i]]);
+		tree_cut(&tree, &node[future->end[i]]);
+		from = tree_at(&tree, &node[future->end[i] - 1]);
+		for (; !rc && from && from >= &node[future->first[i]];
+		     from = before) {
+			rc = add_stretch(future, &total, &max, from - node,
+					 from->next);
+			future->at[i + 1]++;
+			before = RB_PREV(tree, &tree, from);
+			RB_REMOVE(tree, &tree, from);
 		}
+		tree_begin(&tree, &node[future->first[i]], i);
 	}
-	free(seen);
-	return 0;
+	free(node);
+	if (!rc)
+		turn_round(future, total);
+	return rc;
 }
 
 int sim_future_make(const struct sim_trace *trace, size_t page,
@@ -144,7 +234,8 @@ void sim_future_free(struct sim_future *future)
 {
 	free(future->part);
 	free(future->first);
+	free(future->end);
 	free(future->at);
-	free(future->next);
+	free(future->stretch);
 	*future = (struct sim_future) { 0 };
 }

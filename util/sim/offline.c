@@ -18,10 +18,17 @@
 /* Shared by the caches of a run's processes. */
 struct sim_offline {
 	const struct sim_future *future;
-	uint32_t *next;			/* of each part, as of now */
+	struct sim_span *span;		/* children of i: 2 * i, 2 * i + 1 */
+	size_t leaves;
 	size_t now;
 	int error;
 	uint32_t proc;			/* whose cache is opened next */
+};
+
+/* Parts, halved by its children; the root is span 1. */
+struct sim_span {
+	uint32_t soonest;		/* use of any of them, as of now */
+	bool same;			/* of all: children are out of date */
 };
 
 struct sim_belady {
@@ -40,6 +47,7 @@ struct sim_belady {
 struct sim_node {
 	uint32_t first;			/* of its parts */
 	uint32_t parts;
+	uint32_t soonest;		/* use of any, unless it has passed */
 	bool waits;
 };
 
@@ -68,12 +76,14 @@ struct sim_offline *sim_offline_open(const struct sim_future *future)
 	if (!offline)
 		return NULL;
 	offline->future = future;
-	offline->next = malloc((future->parts + 1) * sizeof(uint32_t));
-	if (!offline->next) {
+	for (offline->leaves = 1; offline->leaves < future->parts;)
+		offline->leaves *= 2;
+	offline->span = malloc(2 * offline->leaves * sizeof(*offline->span));
+	if (!offline->span) {
 		free(offline);
 		return NULL;
 	}
-	memset(offline->next, 0xff, future->parts * sizeof(uint32_t));
+	offline->span[1] = (struct sim_span) { SIM_NEVER, true };
 	return offline;
 }
 
@@ -81,17 +91,65 @@ void sim_offline_close(struct sim_offline *offline)
 {
 	if (!offline)
 		return;
-	free(offline->next);
+	free(offline->span);
 	free(offline);
+}
+
+/* Parts [from, to) are used next then; span i is parts [lo, lo + len). */
+static void sim_span_set(struct sim_span *span, size_t i, size_t lo,
+			 size_t len, size_t from, size_t to, uint32_t next)
+{
+	struct sim_span *left = &span[2 * i], *right = left + 1;
+
+	if (to <= lo || lo + len <= from)
+		return;
+	if (from <= lo && lo + len <= to) {
+		span[i] = (struct sim_span) { next, true };
+		return;
+	}
+	if (span[i].same)
+		*left = *right = span[i];
+	sim_span_set(span, 2 * i, lo, len / 2, from, to, next);
+	sim_span_set(span, 2 * i + 1, lo + len / 2, len / 2, from, to, next);
+	span[i] = (struct sim_span) {
+		left->soonest < right->soonest ? left->soonest :
+						 right->soonest, false,
+	};
+}
+
+static uint32_t sim_span_soonest(const struct sim_span *span, size_t i,
+				 size_t lo, size_t len, size_t from, size_t to)
+{
+	uint32_t left, right;
+
+	/* down to where they part: few regions are of more than one part */
+	while (!span[i].same && (lo < from || to < lo + len)) {
+		len /= 2;
+		i *= 2;
+		if (from >= lo + len) {
+			lo += len;
+			i++;
+		} else if (to > lo + len) {
+			left = sim_span_soonest(span, i, lo, len, from,
+						lo + len);
+			right = sim_span_soonest(span, i + 1, lo + len, len,
+						 lo + len, to);
+			return left < right ? left : right;
+		}
+	}
+	return span[i].soonest;
 }
 
 void sim_offline_now(struct sim_offline *offline, size_t now)
 {
 	const struct sim_future *future = offline->future;
-	const size_t at = future->at[now];
+	size_t k;
 
-	memcpy(&offline->next[future->first[now]], &future->next[at],
-	       (future->at[now + 1] - at) * sizeof(uint32_t));
+	for (k = future->at[now]; k < future->at[now + 1]; k++)
+		sim_span_set(offline->span, 1, 0, offline->leaves,
+			     future->stretch[k].part,
+			     sim_stretch_end(future, now, k),
+			     future->stretch[k].next);
 	offline->now = now;
 }
 
@@ -149,7 +207,7 @@ static void sim_belady_insert(struct mrrc_policy *policy,
 	const size_t first = sim_part(belady, region->start);
 	const size_t end = sim_part(belady, mrrc_region_end(region));
 
-	*sim_node(region) = (struct sim_node) { first, end - first, false };
+	*sim_node(region) = (struct sim_node) { first, end - first, 0, false };
 	TAILQ_INSERT_TAIL(&belady->list, region, link);
 	belady->count++;
 }
@@ -185,19 +243,19 @@ static double sim_score(const struct sim_belady *belady,
 			struct mrrc_region *region)
 {
 	const struct sim_offline *offline = belady->offline;
-	const uint32_t *next = &offline->next[sim_node(region)->first];
+	struct sim_node *node = sim_node(region);
 	const double cost = mrrc_cost_reg(belady->cost, region->len) +
 			    mrrc_cost_dereg(belady->cost, region->len);
-	uint32_t soonest = SIM_NEVER;
-	uint32_t i;
 
-	for (i = 0; i < sim_node(region)->parts; i++) {
-		if (next[i] < soonest)
-			soonest = next[i];
-	}
-	if (soonest == SIM_NEVER)
+	if (node->soonest <= offline->now)
+		node->soonest = !node->parts ? SIM_NEVER :
+			sim_span_soonest(offline->span, 1, 0, offline->leaves,
+					 node->first,
+					 (size_t) node->first + node->parts);
+	if (node->soonest == SIM_NEVER)
 		return 1e300;
-	return (double) (soonest - offline->now) * (double) region->len / cost;
+	return (double) (node->soonest - offline->now) *
+	       (double) region->len / cost;
 }
 
 static int sim_judged_compare(const void *a, const void *b)
@@ -295,7 +353,7 @@ const struct mrrc_policy_ops sim_offline_ops = {
 
 /* ---- the bound ---- */
 
-/* One reuse of one part, which some cache might have kept until then. */
+/* One reuse of a stretch, which some cache might have kept until then. */
 struct sim_reuse {
 	double density;		/* ns saved for a page and a request's time */
 	double room;		/* pages times requests */
@@ -342,21 +400,21 @@ static size_t sim_reuses(const struct sim_future *future,
 			 struct sim_reuse *reuse)
 {
 	const size_t count = future->trace->count;
-	const uint64_t *part;
+	uint64_t pages;
 	size_t n = 0;
 	size_t i, k;
 	uint32_t next;
 
 	for (i = 0; i < count; i++) {
-		part = &future->part[future->first[i]];
-		for (k = future->at[i]; k < future->at[i + 1]; k++, part++) {
-			next = future->next[k];
+		for (k = future->at[i]; k < future->at[i + 1]; k++) {
+			next = future->stretch[k].next;
 			if (next == SIM_NEVER)
 				continue;
+			pages = future->part[sim_stretch_end(future, i, k)] -
+				future->part[future->stretch[k].part];
 			reuse[n].density = sim_price(future, price, next) /
 					   (next - i);
-			reuse[n++].room = (double) (part[1] - part[0]) *
-					  (next - i);
+			reuse[n++].room = (double) pages * (next - i);
 		}
 	}
 	return n;

@@ -28,9 +28,24 @@ struct sim_future {
 	uint64_t *part;		/* proc, page: their starts, ascending */
 	size_t parts;
 	uint32_t *first;	/* of a request's parts */
-	size_t *at;		/* of a request in next; one more at the end */
-	uint32_t *next;		/* request that uses the part next */
+	uint32_t *end;		/* after them */
+	size_t *at;		/* a request's stretches; one more at the end */
+	struct sim_stretch *stretch;
 };
+
+/* Parts of a request, up to its next stretch, whose next use is the same. */
+struct sim_stretch {
+	uint32_t part;
+	uint32_t next;		/* the request that uses them next */
+};
+
+/* After stretch @k, one of request @i's. */
+static inline uint32_t sim_stretch_end(const struct sim_future *future,
+				       size_t i, size_t k)
+{
+	return k + 1 < future->at[i + 1] ? future->stretch[k + 1].part :
+					   future->end[i];
+}
 
 /* -ENOMEM; -E2BIG: an address too high for such pages. */
 int sim_future_make(const struct sim_trace *trace, size_t page,

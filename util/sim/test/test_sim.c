@@ -204,6 +204,13 @@ END_TEST
 
 /* ---- the future ---- */
 
+static void check_stretch(const struct sim_future *future, size_t k,
+			  uint32_t part, uint32_t next)
+{
+	ck_assert_uint_eq(future->stretch[k].part, part);
+	ck_assert_uint_eq(future->stretch[k].next, next);
+}
+
 START_TEST(test_future)
 {
 	struct sim_future future;
@@ -215,16 +222,49 @@ START_TEST(test_future)
 	ck_assert_int_eq(sim_future_make(&trace, PAGE, &future), 0);
 	/* 0-2 2-3 3-4 4-6 and after, then 0-4 and after of the other */
 	ck_assert_uint_eq(future.parts, 7);
-	ck_assert_uint_eq(future.at[1], 3);
-	ck_assert_uint_eq(future.next[0], SIM_NEVER);
-	ck_assert_uint_eq(future.next[1], 1);
-	ck_assert_uint_eq(future.next[2], 1);
-	ck_assert_uint_eq(future.at[2], 6);
-	ck_assert_uint_eq(future.next[3], SIM_NEVER);
-	ck_assert_uint_eq(future.next[4], 3);
-	ck_assert_uint_eq(future.next[5], SIM_NEVER);
-	ck_assert_uint_eq(future.at[3], 7);
+	ck_assert_uint_eq(future.at[1], 2);
+	check_stretch(&future, 0, 0, SIM_NEVER);
+	check_stretch(&future, 1, 1, 1);
+	ck_assert_uint_eq(sim_stretch_end(&future, 0, 1), 3);
+	ck_assert_uint_eq(future.at[2], 5);
+	check_stretch(&future, 2, 1, SIM_NEVER);
+	check_stretch(&future, 3, 2, 3);
+	check_stretch(&future, 4, 3, SIM_NEVER);
+	ck_assert_uint_eq(sim_stretch_end(&future, 1, 4), 4);
+	ck_assert_uint_eq(future.at[3], 6);
 	sim_future_free(&future);
+}
+END_TEST
+
+/* Requests inside one another cover many parts each, all of them used again. */
+START_TEST(test_future_nested)
+{
+	const unsigned count = 20000;
+	struct sim_future future;
+	struct sim_result result;
+	struct sim_cell cell = {
+		.trace = &trace, .kind = SIM_OFFLINE, .future = &future,
+		.max_bytes = count * PAGE, .max_regions = 9, .page = PAGE,
+		.cost = &cost,
+	};
+	struct rusage before, after;
+	unsigned i;
+	double bound;
+
+	for (i = 0; i < count; i++)
+		add(0, i, 2 * (count - i));
+	getrusage(RUSAGE_SELF, &before);
+	ck_assert_int_eq(sim_future_make(&trace, PAGE, &future), 0);
+	ck_assert_uint_eq(future.parts, 2 * count);
+	ck_assert_uint_le(future.at[count], 3 * count);
+	ck_assert_int_eq(sim_run(&cell, &result), 0);
+	ck_assert_int_eq(sim_bound(&future, &cost, cell.max_bytes, false,
+				   &bound), 0);
+	ck_assert_double_ge(sim_total(&result), bound);
+	sim_future_free(&future);
+	getrusage(RUSAGE_SELF, &after);
+	/* KiB; a word for each part of each would take 1.6 GB */
+	ck_assert_int_lt(after.ru_maxrss - before.ru_maxrss, 100 * 1024);
 }
 END_TEST
 
@@ -360,6 +400,7 @@ int main(void)
 	tcase_add_test(tcase, test_processes_far);
 	tcase_add_test(tcase, test_errors);
 	tcase_add_test(tcase, test_future);
+	tcase_add_test(tcase, test_future_nested);
 	tcase_add_test(tcase, test_offline);
 	tcase_add_test(tcase, test_bound);
 	tcase_add_test(tcase, test_grid_deterministic);
