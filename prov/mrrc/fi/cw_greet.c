@@ -192,6 +192,11 @@ static int cw_greet_answer(struct mrrc_cw_rdm *rdm, struct cw_request *request)
 		return -FI_ENOENT;
 	pthread_mutex_lock(&cw->group->lock);
 	ours = cw->phase == CW_CONNECTING && cw->nonce == request->nonce;
+	if (ours) {
+		/* it is there, and about to accept */
+		cw->meet_by = mrrc_now_ms() + CW_MEET_MS;
+		mrrc_cw_alarm(cw->group);
+	}
 	pthread_mutex_unlock(&cw->group->lock);
 	mrrc_cw_put(cw);
 	if (!ours)
