@@ -289,6 +289,8 @@ parse()
 
 main()
 {
+	# else libinfinipath, which comes with libfabric, makes a signal status 1
+	export IPATH_NO_BACKTRACE=1
 	local prov
 
 	PROVIDERS=() WRAPPER=() BINDIR='' ONLY='' NOT='' ADDRESS='' TYPE=''

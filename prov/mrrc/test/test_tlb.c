@@ -124,6 +124,7 @@ END_TEST
 /* A child's table is of no cache, and its pool is a copy. */
 START_TEST(test_fork)
 {
+	struct mrrc_region *region;
 	struct mrrc_tlb *tlb;
 	int status;
 	pid_t pid;
@@ -132,6 +133,11 @@ START_TEST(test_fork)
 	touch(0, 1);
 	tlb = mrrc_tlb_recent;
 	ck_assert_uint_ne(tlb->hits, 0);
+	/* a hit that no look at the cache has counted yet */
+	ck_assert_int_eq(mrrc_cache_mt_get(cache, (void *)base, page, MRRC_RW,
+					   &region), 0);
+	mrrc_cache_mt_put(cache, region);
+	ck_assert_uint_lt(tlb->counted, tlb->hits);
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	/* its hits so far are not to be counted for another cache */
