@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Blocks: mapped, registered, counted, and given back (heap_priv.h).
+ * Blocks: mapped, registered, counted, and ended (heap_priv.h).
  */
 #include "config.h"
 #include "sys/heap_priv.h"
@@ -245,6 +245,10 @@ static int block_map(struct mrrc_heap *heap, struct mrrc_heap_block *block,
 	if (align < MRRC_HEAP_BLOCK_MIN)
 		align = MRRC_HEAP_BLOCK_MIN;
 	ret = mrrc_pages_map(len, align, &attr, &addr, &block->len, &got);
+	/* addresses, or mappings, may be what there is too little of */
+	if (ret == -ENOMEM && mrrc_heap_retired_release(heap->domain))
+		ret = mrrc_pages_map(len, align, &attr, &addr, &block->len,
+				     &got);
 	if (ret)
 		return ret;
 	block->base = (uintptr_t) addr;
@@ -379,7 +383,6 @@ void mrrc_heap_block_end(struct mrrc_heap *heap,
 	heaps->ops->dereg(heaps->arg, block->cookie, block->base, len);
 	if (mrrc_heap_watched)
 		mrrc_heap_watch_unmap(block->base, len);
-	mrrc_pages_unmap((void *) block->base, len);
 	mrrc_lock_acquire(&heap->lock);
 	heap->blocks--;
 	heap->deregs++;
@@ -388,7 +391,7 @@ void mrrc_heap_block_end(struct mrrc_heap *heap,
 	mrrc_lock_release(&heap->lock);
 	atomic_fetch_sub(&heaps->bytes, len);
 	mrrc_pages_return(block->meta, block->meta_len);
-	mrrc_pool_free(heaps->blocks, block);
+	mrrc_heap_retire(heaps, block);
 }
 
 #define TELL_MS		100u	/* how old the numbers told become */

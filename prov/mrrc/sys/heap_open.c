@@ -39,6 +39,7 @@ int mrrc_heaps_open(const struct mrrc_heap_ops *ops, void *arg,
 	if (ret)
 		goto err_lock;
 	mrrc_heap_watch_init();
+	mrrc_heap_retire_open(heaps);
 	ret = mrrc_mags_domain_add(heaps);
 	if (ret)
 		goto err_pool;
@@ -69,6 +70,7 @@ void mrrc_heaps_close(struct mrrc_heaps *heaps)
 	while ((heap = TAILQ_FIRST(&heaps->heaps)))
 		mrrc_heap_close(heap);
 	mrrc_mags_domain_remove(heaps);
+	mrrc_heap_retired_release(heaps);
 	mrrc_pool_close(heaps->blocks);
 	mrrc_lock_fini(&heaps->lock);
 	free(heaps);

@@ -31,8 +31,17 @@ struct mrrc_heaps {
 	atomic_uint_fast64_t mistakes;
 	atomic_uint said_pages;		/* bit per kind fallen back from */
 	atomic_bool forked;
-	struct mrrc_lock lock;		/* LEAF: heaps, walkers, closing */
+	/* constant (heap_retire.c) */
+	size_t retired_max_bytes, retired_purge;
+	unsigned retired_max;
+	bool retired_access;
+	/* LEAF: heaps, walkers, closing, retired from here on */
+	struct mrrc_lock lock;
 	TAILQ_HEAD(, mrrc_heap) heaps;
+	struct mrrc_heap_blocks retired;	/* the oldest first */
+	unsigned retired_cnt;
+	size_t retired_bytes;		/* of address space */
+	size_t retired_new;		/* of blocks, since the last purge */
 	TAILQ_ENTRY(mrrc_heaps) link;	/* the list of threads' lock */
 };
 
@@ -219,6 +228,17 @@ void mrrc_heap_block_end(struct mrrc_heap *heap,
 			 struct mrrc_heap_block *block);
 /* Blocks without objects since then or longer. Returns how many went. */
 size_t mrrc_heap_release(struct mrrc_heap *heap, uint64_t since);
+
+/* ---- blocks that have ended (heap_retire.c) ------------------------------ */
+
+void mrrc_heap_retire_open(struct mrrc_heaps *heaps);
+/*
+ * A block that is deregistered, in no list and not in the map: its pages are
+ * given back at once, its addresses later if peers could reach it.
+ */
+void mrrc_heap_retire(struct mrrc_heaps *heaps, struct mrrc_heap_block *block);
+/* Give all addresses back. false: there were none. */
+bool mrrc_heap_retired_release(struct mrrc_heaps *heaps);
 
 uint64_t mrrc_heap_now(void);	/* ms */
 /* Its allocations and frees, all threads added up, to the owner. */

@@ -192,6 +192,33 @@ void mrrc_pages_unmap(void *addr, size_t mapped)
 	mrrc_pages_return(addr, whole_units(mapped));
 }
 
+size_t mrrc_pages_len(size_t mapped)
+{
+	return whole_units(mapped);
+}
+
+/*
+ * In one step: another thread may be writing there. Where the kernel refuses,
+ * it has not taken the old mapping away: there are too many mappings, or too
+ * much is locked.
+ */
+bool mrrc_pages_retire(void *addr, size_t mapped, bool access)
+{
+	const int prot = access ? PROT_READ | PROT_WRITE : PROT_NONE;
+	const size_t len = whole_units(mapped);
+
+	if (mmap(addr, len, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+		 MAP_FIXED, -1, 0) == MAP_FAILED)
+		return false;
+	/* after mlockall(), its pages are there and locked */
+	munlock(addr, len);
+	madvise(addr, len, MADV_DONTNEED);
+	madvise(addr, len, MADV_NOHUGEPAGE);
+	madvise(addr, len, MADV_DONTFORK);
+	madvise(addr, len, MADV_DONTDUMP);
+	return true;
+}
+
 bool mrrc_pages_node_exists(int node)
 {
 	char path[64];

@@ -41,6 +41,16 @@ int mrrc_pages_map(size_t len, size_t align,
 void mrrc_pages_unmap(void *addr, size_t mapped);
 /* A private mapping, or a part of one: as munmap(2), which may fail. */
 void mrrc_pages_return(void *addr, size_t len);
+/* The address space that it occupies. */
+size_t mrrc_pages_len(size_t mapped);
+
+/*
+ * Give the pages back and keep the addresses: an empty mapping takes the place
+ * of this one. access: it can be read and written. Children of fork and core
+ * dumps have no part of it. mrrc_pages_unmap() ends it. false: nothing has
+ * changed.
+ */
+bool mrrc_pages_retire(void *addr, size_t mapped, bool access);
 
 bool mrrc_pages_node_exists(int node);
 

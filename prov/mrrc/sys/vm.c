@@ -99,6 +99,34 @@ size_t mrrc_vm_map_max(void)
 	       max : MRRC_MAP_MAX_DEFAULT;
 }
 
+bool mrrc_vm_strict(void)
+{
+	size_t mode;
+
+	return mrrc_vm_proc("/proc/sys/vm/overcommit_memory", NULL, &mode,
+			    1) && mode == 2;
+}
+
+/* What one of the limits on address space leaves of @most, an eighth. */
+static size_t mrrc_vm_eighth(int which, size_t most)
+{
+	struct rlimit limit;
+
+	if (getrlimit(which, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	    limit.rlim_cur / 8 > most)
+		return most;
+	return limit.rlim_cur / 8;
+}
+
+size_t mrrc_vm_spare(void)
+{
+	/* the stack is near the end of the addresses that there are */
+	const size_t all = (uintptr_t) __builtin_frame_address(0);
+
+	return mrrc_vm_eighth(RLIMIT_AS,
+			      mrrc_vm_eighth(RLIMIT_DATA, all / 128));
+}
+
 /* The kernel wants the capability of the first user namespace. */
 static bool mrrc_vm_ipc_lock(void)
 {

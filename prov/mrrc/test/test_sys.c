@@ -19,7 +19,7 @@ int main(void)
 		pause_suite, gate_suite, heap_suite, own_file_suite,
 		sockets_suite,
 		heap_block_suite, heap_bug_suite, heap_hot_suite,
-		heap_wait_suite,
+		heap_retire_suite, heap_wait_suite,
 		trace_file_suite, trace_child_suite,
 	};
 

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/heap_retire: what becomes of the addresses of blocks that have ended.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fault.h"
+#include "heap_fixture.h"
+#include "sys/heap_priv.h"
+#include "sys/vm.h"
+
+#define PAGE	((size_t) 4096)
+#define REMOTE	(MRRC_RW | MRRC_REMOTE_WRITE)
+
+static struct mrrc_heap *remote;
+
+static struct mrrc_heap *open_remote(enum mrrc_access access)
+{
+	struct mrrc_heap_attr attr = heap_plain;
+
+	attr.access = access;
+	return heap_open(&attr);
+}
+
+static void retire_setup(void)
+{
+	heap_setup();
+	remote = open_remote(REMOTE);
+}
+
+/* Could this be mapped by others? */
+static bool reserved(const char *addr)
+{
+	unsigned char there;
+
+	return !mincore((void *) addr, PAGE, &there);
+}
+
+static bool present(const char *addr)
+{
+	unsigned char there = 0;
+
+	return !mincore((void *) addr, PAGE, &there) && there & 1;
+}
+
+/* Isolated, written to, and freed. */
+static char *retire_of(struct mrrc_heap *from, size_t len)
+{
+	char *addr = heap_get(from, 1, len, MRRC_HEAP_ISOLATED);
+
+	addr[0] = 42;
+	heap_put(addr);
+	return addr;
+}
+
+static char *retire(size_t len)
+{
+	return retire_of(remote, len);
+}
+
+START_TEST(addresses_stay)
+{
+	const size_t lens[] = { 1, 300000, 5 * MIB };
+	const enum mrrc_access access[] = {
+		REMOTE, MRRC_RO | MRRC_REMOTE_READ, MRRC_RW,
+	};
+	struct mrrc_heap_place place;
+	struct mrrc_heap *of;
+	char *addr[2];
+	unsigned i, k;
+
+	of = open_remote(access[_i]);
+	for (i = 0; i < 3; i++) {
+		addr[0] = retire_of(of, lens[i]);
+		addr[1] = heap_get(of, 1, lens[i], 0);
+		mrrc_heap_query(heaps, (uintptr_t) addr[1], &place);
+		addr[1][0] = 42;
+		heap_put(addr[1]);
+		addr[1] = (char *) place.block;
+		if (i == 2)
+			mrrc_heap_close(of);
+		else
+			mrrc_heap_trim(of);
+		for (k = 0; k < 2; k++) {
+			ck_assert_int_eq(reserved(addr[k]), _i < 2);
+			/* and the rest of its last MiB */
+			ck_assert_int_eq(reserved(addr[k] + MIB - PAGE),
+					 _i < 2);
+			ck_assert(!present(addr[k]));
+		}
+	}
+	ck_assert_uint_eq(heap_stats_of(remote).bytes, 0);
+	ck_assert_uint_eq(heaps->retired_cnt, _i < 2 ? 6 : 0);
+}
+END_TEST
+
+START_TEST(closing_gives_them_back)
+{
+	struct mrrc_heaps *others = heaps;
+	char *addr;
+
+	heap_domain(0);
+	remote = open_remote(REMOTE);
+	addr = retire(3 * MIB);
+	ck_assert(reserved(addr));
+	mrrc_heaps_close(heaps);
+	heaps = others;
+	ck_assert(!reserved(addr));
+}
+END_TEST
+
+/* A transfer that goes on finds nothing, and breaks nothing. */
+START_TEST(empty_memory_is_there)
+{
+	char *addr = retire(2 * MIB);
+
+	if (mrrc_heap_watched || mrrc_vm_strict())
+		skip("inaccessible there");
+	ck_assert_int_eq(addr[0], 0);
+	addr[MIB] = 1;
+	ck_assert_int_eq(addr[MIB], 1);
+}
+END_TEST
+
+START_TEST(the_oldest_go)
+{
+	char *addr[5];
+	unsigned i;
+
+	heaps->retired_max = 3;
+	for (i = 0; i < 4; i++)
+		addr[i] = retire(1);
+	for (i = 0; i < 4; i++)
+		ck_assert_int_eq(reserved(addr[i]), i >= 1);
+	ck_assert_uint_eq(heaps->retired_cnt, 3);
+	ck_assert_uint_eq(heaps->retired_bytes, 3 * MIB);
+	/* and by bytes of addresses */
+	heaps->retired_max_bytes = 4 * MIB;
+	addr[4] = retire(2 * MIB + 1);
+	for (i = 1; i < 5; i++)
+		ck_assert_int_eq(reserved(addr[i]), i >= 3);
+	/* what is beyond all that alone is not kept, and moves nothing */
+	addr[0] = retire(4 * MIB + 1);
+	ck_assert(!reserved(addr[0]));
+	ck_assert(reserved(addr[3]) && reserved(addr[4]));
+	heaps->retired_max = 0;
+	addr[0] = retire(1);
+	ck_assert(!reserved(addr[0]));
+}
+END_TEST
+
+/* What was written there later does not stay for ever. */
+START_TEST(pages_are_given_back_again)
+{
+	char *addr = retire(MIB), *large;
+
+	if (mrrc_heap_watched || mrrc_vm_strict())
+		skip("inaccessible there");
+	heaps->retired_purge = 3 * MIB + 1;
+	memset(addr, 1, MIB);
+	large = retire(2 * MIB);
+	ck_assert(present(addr) && present(addr + PAGE));
+	heap_put(heap_get(remote, 1, PAGE, MRRC_HEAP_ISOLATED));
+	ck_assert(!present(addr) && !present(addr + PAGE));
+	ck_assert(reserved(addr) && reserved(large));
+	ck_assert_uint_eq(heaps->retired_cnt, 3);
+}
+END_TEST
+
+/* A block cannot be mapped: the addresses are given back, and it can. */
+START_TEST(room_for_new_blocks)
+{
+	bool released = false, fired = true;
+	void *addr = NULL, *cookie;
+	unsigned nth;
+	int ret;
+
+	for (nth = 1; fired; nth++) {
+		retire(1);
+		fault_arm(nth);
+		ret = mrrc_heap_alloc(remote, 1, 3 * MIB, MRRC_HEAP_ISOLATED,
+				      &addr, &cookie);
+		fired = fault_disarm();
+		if (ret)
+			continue;
+		released = released || (fired && !heaps->retired_cnt);
+		heap_put(addr);
+	}
+	ck_assert(released);
+}
+END_TEST
+
+/* Its addresses cannot be kept: then its pages go, still. */
+START_TEST(without_a_mapping)
+{
+	char *addr = heap_get(remote, 1, MIB, MRRC_HEAP_ISOLATED);
+	int ret;
+
+	fault_arm(1);
+	ret = mrrc_heap_free(heaps, addr);
+	ck_assert(fault_disarm());
+	ck_assert_int_eq(ret, 0);
+	ck_assert(!reserved(addr));
+	ck_assert_uint_eq(heaps->retired_cnt, 0);
+}
+END_TEST
+
+START_TEST(locked_memory)
+{
+	char *addr;
+	bool there;
+
+	if (mlockall(MCL_CURRENT | MCL_FUTURE))
+		skip("mlockall: %s", strerror(errno));
+	addr = retire(2 * MIB);
+	there = present(addr) || present(addr + MIB);
+	munlockall();
+	ck_assert(reserved(addr));
+	ck_assert(!there);
+}
+END_TEST
+
+START_TEST(children_have_none)
+{
+	char *addr = retire(MIB);
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	if (!pid) {
+		end_in(60);
+		_exit(reserved(addr));
+	}
+	ck_assert_int_gt(pid, 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert(reserved(addr));
+}
+END_TEST
+
+#define THREADS	4
+#define ROUNDS	200
+
+static void *race_run(void *arg)
+{
+	unsigned i;
+
+	for (i = 0; i < ROUNDS; i++)
+		heap_put(heap_get(remote, 1, i % 4 ? 1 : MIB,
+				  MRRC_HEAP_ISOLATED));
+	return NULL;
+}
+
+START_TEST(threads_retire)
+{
+	struct mrrc_heap_block *block;
+	pthread_t thread[THREADS];
+	size_t count = 0, bytes = 0;
+	unsigned i;
+
+	heaps->retired_max = 8;
+	heaps->retired_purge = 2 * MIB;
+	for (i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, race_run,
+						NULL), 0);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	retire(1);
+	TAILQ_FOREACH(block, &heaps->retired, link) {
+		ck_assert(reserved((char *) block->base));
+		bytes += mrrc_pages_len(block->len);
+		count++;
+	}
+	ck_assert_uint_eq(count, 8);
+	ck_assert_uint_eq(count, heaps->retired_cnt);
+	ck_assert_uint_eq(bytes, heaps->retired_bytes);
+}
+END_TEST
+
+/* Of limits on addresses, an eighth at most. */
+START_TEST(spare_addresses)
+{
+	const int which = _i ? RLIMIT_DATA : RLIMIT_AS;
+	const rlim_t tight = (rlim_t) 16 << 30;
+	struct rlimit was, now;
+	size_t spare, most = mrrc_vm_spare();
+
+	ck_assert_int_eq(getrlimit(which, &was), 0);
+	now = was;
+	now.rlim_cur = tight;
+	if (was.rlim_max < tight || setrlimit(which, &now))
+		skip("limits are lower");
+	spare = mrrc_vm_spare();
+	setrlimit(which, &was);
+	ck_assert_uint_le(spare, tight / 8);
+	ck_assert_uint_ge(most, spare);
+	ck_assert_uint_ge(spare, 512 * MIB);
+}
+END_TEST
+
+Suite *heap_retire_suite(void)
+{
+	Suite *suite = suite_create("heap_retire");
+	TCase *tcase = tcase_create("heap_retire");
+
+	tcase_add_checked_fixture(tcase, retire_setup, heap_teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_loop_test(tcase, addresses_stay, 0, 3);
+	tcase_add_test(tcase, closing_gives_them_back);
+	tcase_add_test(tcase, empty_memory_is_there);
+	tcase_add_test(tcase, the_oldest_go);
+	tcase_add_test(tcase, pages_are_given_back_again);
+	tcase_add_test(tcase, room_for_new_blocks);
+	tcase_add_test(tcase, without_a_mapping);
+	tcase_add_test(tcase, locked_memory);
+	tcase_add_test(tcase, children_have_none);
+	tcase_add_test(tcase, threads_retire);
+	tcase_add_loop_test(tcase, spare_addresses, 0, 2);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
