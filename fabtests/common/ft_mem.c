@@ -90,15 +90,20 @@ void ft_unmap(void *addr, size_t len)
 		 strerror(errno));
 }
 
+bool ft_valgrind(void)
+{
+	const char *preload = getenv("LD_PRELOAD");
+
+	return preload && strstr(preload, "vgpreload");
+}
+
 /* Sanitizers and valgrind keep what was freed: nothing can be said there. */
 static bool freed_is_freed(void)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	return false;
 #else
-	const char *preload = getenv("LD_PRELOAD");
-
-	return !preload || !strstr(preload, "vgpreload");
+	return !ft_valgrind();
 #endif
 }
 

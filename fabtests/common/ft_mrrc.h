@@ -182,6 +182,7 @@ void ft_check_buf(const char *file, int line, const void *buf, size_t len,
 void *ft_map(void *addr, size_t len);
 bool ft_map_hole(void *addr, size_t len);
 void ft_unmap(void *addr, size_t len);
+bool ft_valgrind(void);
 /* Bytes of this process in memory; 0 where that says nothing. */
 size_t ft_rss(void);
 /* Descriptors of this process, and a few more. */
