@@ -344,7 +344,7 @@ static void half_write(const struct way *way, size_t rest)
 	fresh_put(fresh, LEN);
 }
 
-static void half_read(const struct way *way)
+__attribute__((unused)) static void half_read(const struct way *way)
 {
 	struct target target = { .len = READ_LEN };
 	struct fresh fresh[FRESH];
@@ -393,10 +393,13 @@ int main(int argc, char **argv)
 	for (i = 0; i < count; i++) {
 		half_write(&ways[i], LEN / 2);
 #ifndef __SANITIZE_ADDRESS__
-		/* so few that the core copies them itself: there, a fault */
+		/*
+		 * Not where the addresses cannot be accessed: the core copies
+		 * so few bytes itself, and stops sending without a word.
+		 */
 		half_write(&ways[i], 1000);
-#endif
 		half_read(&ways[i]);
+#endif
 	}
 	ft_release(&pair.dom[1]);
 	ft_pair_close(&pair);
