@@ -235,15 +235,19 @@ START_TEST(children_have_none)
 	int status;
 	pid_t pid;
 
+	if (mrrc_heap_watched || mrrc_vm_strict())
+		skip("inaccessible there");
+	addr[0] = 42;
 	pid = fork();
 	if (!pid) {
+		/* a tool may have mapped something else by now */
 		end_in(60);
-		_exit(reserved(addr));
+		_exit(present(addr) && addr[0] == 42);
 	}
 	ck_assert_int_gt(pid, 0);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
-	ck_assert(reserved(addr));
+	ck_assert_int_eq(addr[0], 42);
 }
 END_TEST
 
