@@ -23,6 +23,28 @@ static bool mrrc_threading_known(enum fi_threading threading)
 	return (unsigned) threading <= FI_THREAD_ENDPOINT;
 }
 
+/*
+ * The core's hints for an application that has none. Attributes of zeros would
+ * be requests to some cores, as would the one mode that is a choice.
+ */
+static struct fi_info *mrrc_no_hints(void)
+{
+	struct fi_info *core = fi_allocinfo();
+
+	if (!core)
+		return NULL;
+	core->mode = ~(uint64_t) FI_BUFFERED_RECV;
+	free(core->tx_attr);
+	free(core->rx_attr);
+	free(core->ep_attr);
+	free(core->domain_attr);
+	core->tx_attr = NULL;
+	core->rx_attr = NULL;
+	core->ep_attr = NULL;
+	core->domain_attr = NULL;
+	return core;
+}
+
 struct fi_info *mrrc_hints_to_core(uint32_t version,
 				   const struct fi_info *hints,
 				   const char *below)
@@ -30,7 +52,7 @@ struct fi_info *mrrc_hints_to_core(uint32_t version,
 	struct fi_info *core;
 	struct fid *fid;
 
-	core = hints ? fi_dupinfo(hints) : fi_allocinfo();
+	core = hints ? fi_dupinfo(hints) : mrrc_no_hints();
 	if (!core)
 		return NULL;
 	if (!core->fabric_attr || !core->domain_attr)
@@ -42,15 +64,8 @@ struct fi_info *mrrc_hints_to_core(uint32_t version,
 		goto err_free;
 	mrrc_fabric_name_split(core->fabric_attr->name);
 
-	if (!hints) {
-		core->mode = ~0ULL;
-		if (FI_VERSION_GE(version, FI_VERSION(1, 5)))
-			core->domain_attr->mr_mode = MRRC_ALL_MR_MODES;
-	}
-
-	if (mrrc_params.reg != MRRC_REGISTER_NEVER) {
+	if (mrrc_params.reg != MRRC_REGISTER_NEVER)
 		mrrc_info_add_local(core);
-	}
 	/* see mrrc_info_to_core() */
 	if (core->domain_attr->threading != FI_THREAD_DOMAIN &&
 	    mrrc_threading_known(core->domain_attr->threading))
