@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Twin runs: the raw core provider and the provider under test get the same
+ * random calls, each side in a child process. A child reports the results of
+ * each round as lines "KEY VALUE". The parent compares the lines. A
+ * difference that the test's list of explained differences lacks is a failure.
+ *
+ * Rounds depend on the seed and their number alone, so FT_ROUND=N repeats one.
+ */
+#ifndef FT_TWIN_H
+#define FT_TWIN_H
+
+#include "ft_mrrc.h"
+
+enum ft_side { FT_RAW, FT_OURS, FT_SIDES };
+
+/* An explained difference. */
+struct ft_twin_why {
+	const char *key;	/* pattern of fnmatch(3); NULL ends the list */
+	const char *why;
+	/* Does it explain these two values? NULL: any. raw, ours: NULL: none */
+	bool (*holds)(unsigned round, const char *raw, const char *ours);
+	bool ends;		/* the rest of the round is not comparable */
+	unsigned cnt;		/* set by ft_twin_run() */
+};
+
+struct ft_twin {
+	unsigned rounds;
+	unsigned batch;		/* rounds of a child, from a multiple of it */
+	unsigned limit_s;	/* of a round */
+	/* In a child: once, before its first round; may be NULL */
+	void (*setup)(enum ft_side side, unsigned round);
+	/* In a child: one round */
+	void (*round)(enum ft_side side, unsigned round);
+	/* In another child: print the round's input; may be NULL */
+	void (*describe)(unsigned round);
+	struct ft_twin_why *whys;
+};
+
+struct ft_twin_result {
+	unsigned rounds, lines;
+	unsigned explained, failed;	/* rounds with such differences */
+	unsigned raw_died;		/* rounds in which the raw side crashed */
+};
+
+/* Prints each unexplained difference, and with -v how often each other was. */
+void ft_twin_run(struct ft_twin *twin, struct ft_twin_result *result);
+/* In a child: a line of the round's results */
+void ft_twin_say(const char *key, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Random numbers of this round, the same on both sides. */
+void ft_twin_seed(unsigned round);
+uint64_t ft_twin_rand(void);
+/* true once in n */
+bool ft_twin_once_in(unsigned n);
+/* Name of that side's provider: "tcp;ofi_rxm", "tcp;ofi_rxm;ofi_mrrc" */
+const char *ft_twin_prov(enum ft_side side);
+
+#endif /* FT_TWIN_H */
