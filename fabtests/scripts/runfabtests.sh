@@ -11,7 +11,7 @@ readonly RC_SKIP=77
 readonly RC_LATE=124	# as timeout(1)
 
 # In the order in which they run: what is simple first.
-readonly TESTS="info versions msg av tagged peek multi_recv buffered rma split atomic
+readonly TESTS="info hints versions msg av tagged peek multi_recv buffered rma split atomic
 	selective cntr srx bind mr keys alloc half_write cxx readonly shared_buf
 	cancel wait sread unmap kinds manual signals random bounce limits live hook hook_keys core_cache
 	cwrite cw_cm cw_enable cw_eq cw_wait cw_end cw_fork cw_many cw_modes
