@@ -287,6 +287,12 @@ int mrrc_info_core_needs(const struct mrrc_fabric *fabric,
 		(strchr(fabric->core_prov_name, ';') ?
 		 MRRC_GETINFO_INTERNAL : MRRC_GETINFO_CORE_ONLY);
 	ret = fi_getinfo(version, NULL, NULL, flags, hints, &core);
+	if (ret == -FI_ENODATA) {
+		/* cores open a domain whatever else its info asks for */
+		hints->ep_attr->type = FI_EP_UNSPEC;
+		hints->domain_attr->data_progress = FI_PROGRESS_UNSPEC;
+		ret = fi_getinfo(version, NULL, NULL, flags, hints, &core);
+	}
 	if (ret) {
 		MRRC_WARN(DOMAIN, "core provider %s does not know domain %s: "
 			  "%s\n", fabric->core_prov_name,
