@@ -10,6 +10,7 @@
 #include "ft_twin.h"
 
 #include <fnmatch.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/wait.h>
@@ -78,11 +79,19 @@ void ft_twin_say(const char *key, const char *fmt, ...)
 static void child(const struct ft_twin *twin, enum ft_side side,
 		  unsigned round, unsigned end, int fd)
 {
+	const int signals[] = { SIGALRM, SIGSEGV, SIGBUS, SIGABRT, SIGILL,
+				SIGFPE };
+	size_t i;
+
 	out = fdopen(fd, "w");
 	FT_CHECK(out, "fdopen");
 	/* of a batch of one, what was said before a crash is wanted */
 	setvbuf(out, NULL, twin->batch > 1 ? _IOFBF : _IOLBF, 1 << 16);
-	signal(SIGALRM, SIG_DFL);
+	/* the parent's own, and those that a provider may have set */
+	for (i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		signal(signals[i], SIG_DFL);
+	/* what the raw core does with freed memory shows on both sides */
+	mallopt(M_PERTURB, 0x5a);
 	alarm(twin->limit_s);
 	if (twin->setup)
 		twin->setup(side, round);
@@ -213,8 +222,17 @@ static void describe(const struct ft_twin *twin, unsigned round)
 	waitpid(pid, NULL, 0);
 }
 
+/* What a side said before line nr. */
+static void transcript(const struct side *s, unsigned nr)
+{
+	unsigned i;
+
+	for (i = 0; i < nr && i < s->cnt; i++)
+		fprintf(stderr, "    %s\n", s->line[i]);
+}
+
 static void unexplained(const struct ft_twin *twin, unsigned round,
-			struct diff *diff, unsigned reported,
+			struct diff *diff, unsigned reported, unsigned nr,
 			const char *key, const char *raw, const char *ours)
 {
 	if (reported < MAX_REPORTED) {
@@ -223,6 +241,8 @@ static void unexplained(const struct ft_twin *twin, unsigned round,
 				"-S %u repeats it):\n", round, ft_opts.seed,
 				round, ft_opts.seed);
 			describe(twin, round);
+			if (twin->batch == 1)
+				transcript(&sides[FT_OURS], nr);
 		}
 		fprintf(stderr, "  %s: raw \"%s\", %s \"%s\"\n", key,
 			raw ? raw : "(nothing)", ft_opts.prov,
@@ -259,18 +279,18 @@ static void compare(struct ft_twin *twin, unsigned round, struct diff *diff,
 			 a ? a : b);
 		if (a && b && (key_len(a) != key_len(b) ||
 			       strncmp(a, b, key_len(a)))) {
-			unexplained(twin, round, diff, result->failed, key, a,
-				    b);
+			unexplained(twin, round, diff, result->failed, i, key,
+				    a, b);
 			return;
 		}
 		a = a ? a + key_len(a) + 1 : NULL;
 		b = b ? b + key_len(b) + 1 : NULL;
 		why = explain(twin->whys, round, key, a, b);
 		if (!why) {
-			unexplained(twin, round, diff, result->failed, key, a,
-				    b);
-			/* what follows differs for the same reason */
-			if (!a || !b)
+			unexplained(twin, round, diff, result->failed, i, key,
+				    a, b);
+			/* what follows may differ for the same reason */
+			if (!a || !b || twin->batch == 1)
 				return;
 			continue;
 		}
@@ -279,12 +299,17 @@ static void compare(struct ft_twin *twin, unsigned round, struct diff *diff,
 		if (why->ends)
 			return;
 	}
-	if (*raw->died)
+	if (*raw->died) {
 		result->raw_died++;
-	else if (*ours->died)
-		unexplained(twin, round, diff, result->failed,
-			    ours->cnt ? ours->line[ours->cnt - 1] : "first",
+		ft_log("raw core, sequence %u: %s after \"%s\"", round,
+		       raw->died, raw->cnt ? raw->line[raw->cnt - 1] : "");
+		if (getenv("FT_ROUND"))
+			transcript(raw, raw->cnt);
+	} else if (*ours->died) {
+		unexplained(twin, round, diff, result->failed, ours->cnt,
+			    ours->cnt ? ours->line[ours->cnt - 1] : "begin",
 			    "went on", ours->died);
+	}
 }
 
 void ft_twin_run(struct ft_twin *twin, struct ft_twin_result *result)
