@@ -64,7 +64,6 @@ static void say_info(unsigned n, const struct fi_info *info)
 static void ask(enum ft_side side, unsigned round)
 {
 	struct fi_info *list = NULL, *infos[INFOS_MAX];
-	const char *ret_key = "ret";
 	struct call call;
 	unsigned n, i;
 	bool named;
@@ -78,14 +77,12 @@ static void ask(enum ft_side side, unsigned round)
 	ret = fi_getinfo(call.version, call.node, call.service, call.flags,
 			 call.hints, &list);
 	fi_freeinfo(call.hints);
-	if (threading > FI_THREAD_ENDPOINT)
-		ret_key = "ret.threading";
 	if (ret) {
-		ft_twin_say(ret_key, "%d", ret);
+		ft_twin_say("ret", "%d", ret);
 		return;
 	}
 	n = collect(side, list, infos);
-	ft_twin_say(ret_key, "%d", n ? 0 : -FI_ENODATA);
+	ft_twin_say("ret", "%d", n ? 0 : -FI_ENODATA);
 	if (n)
 		ft_twin_say(named ? "infos" : "infos.unnamed", "%u", n);
 	for (i = 0; i < n; i++)
@@ -127,11 +124,6 @@ static bool our_name(unsigned round, const char *raw, const char *ours)
 	       !strcmp(ours + len, ";ofi_mrrc");
 }
 
-static bool now_answered(unsigned round, const char *raw, const char *ours)
-{
-	return !strcmp(raw, "-61") && !strcmp(ours, "0");
-}
-
 /* FI_THREAD_SAFE */
 static bool raw_safe(unsigned round, const char *raw, const char *ours)
 {
@@ -151,8 +143,6 @@ static bool rxm_has_more(unsigned round, const char *raw, const char *ours)
 static struct ft_twin_why whys[] = {
 	{ "infos.unnamed", "ofi_rxm offers one variant more where FI_PROVIDER "
 	  "alone names its core", rxm_has_more, true, 0 },
-	{ "ret.threading", "an unknown threading level is taken for none",
-	  now_answered, true, 0 },
 	{ "*.DOMAIN.threading", "what is FI_THREAD_SAFE is offered as the "
 	  "level that was asked for", raw_safe, false, 0 },
 	{ "*.threading", "the same", as_asked, false, 0 },
