@@ -10,6 +10,10 @@
  * it, those are looked for, and ended after a while or beyond a number. Where
  * that goes on, since no descriptor is left, or many more come, the event queue
  * wakes nobody for a while: who sleeps would be awake for nothing.
+ *
+ * tcp of libfabric 2.x may accept in a thread of its own, and its event queue
+ * tells nothing of it: there they are looked for all the time, less often, and
+ * the listener stays open, as it could not be closed between two of them.
  */
 #include "config.h"
 #include <fcntl.h>
@@ -21,6 +25,7 @@
 
 #define CW_SILENT	64	/* at a time */
 #define CW_SWEEP_MS	1000	/* looked for so often */
+#define CW_SWEEP_BLIND_MS 5000	/* where nothing tells of them */
 #define CW_VAIN		256	/* wakes in a row for nothing */
 #define CW_VAIN_AGAIN	8	/* after having been mute */
 #define CW_MUTE_MS	100
@@ -43,6 +48,12 @@ void mrrc_cw_listen_at(const struct fi_info *info, struct sockaddr_storage *at)
 static bool cw_listen_tcp(const struct mrrc_cw_group *group)
 {
 	return !strncasecmp(group->domain->fabric->core_prov_name, "tcp", 3);
+}
+
+static bool cw_listen_blind(const struct mrrc_cw_group *group)
+{
+	return group->pep && FI_MAJOR(fi_version()) >= 2 &&
+	       cw_listen_tcp(group);
 }
 
 static struct fi_info *cw_listen_info(const struct mrrc_cw_group *group,
@@ -108,6 +119,9 @@ int mrrc_cw_listen(struct mrrc_cw_group *group, struct mrrc_ep *via)
 	atomic_store(&group->port, port);
 	if (cw_listen_tcp(group))
 		mrrc_sockets_cloexec(port);
+	if (cw_listen_blind(group))
+		group->sweep_at = mrrc_now_ms() + CW_SWEEP_BLIND_MS;
+	mrrc_cw_alarm(group);
 	return 0;
 }
 
@@ -134,7 +148,8 @@ void mrrc_cw_unlisten(struct mrrc_cw_group *group, bool always)
 	struct cw_request *request;
 	int i;
 
-	if (!group->pep || group->greeting)
+	if (!group->pep || group->greeting ||
+	    (!always && cw_listen_blind(group)))
 		return;
 	for (i = 0; i < 2; i++) {
 		mrrc_cw_events(group);
@@ -195,6 +210,14 @@ static void cw_listen_close(struct mrrc_cw_group *group, int64_t now)
 	}
 }
 
+/* Sweep; when again? */
+static int64_t cw_listen_again(struct mrrc_cw_group *group, int64_t now)
+{
+	if (cw_listen_sweep(group, CW_MEET_MS))
+		return now + CW_SWEEP_MS;
+	return cw_listen_blind(group) ? now + CW_SWEEP_BLIND_MS : 0;
+}
+
 void mrrc_cw_listen_tend(struct mrrc_cw_group *group, bool in_vain)
 {
 	int64_t before = mrrc_cw_listen_until(group), now;
@@ -206,8 +229,7 @@ void mrrc_cw_listen_tend(struct mrrc_cw_group *group, bool in_vain)
 	cw_listen_close(group, now);
 	cw_listen_mute(group, now);
 	if (group->sweep_at && now >= group->sweep_at)
-		group->sweep_at = cw_listen_sweep(group, CW_MEET_MS) ?
-				  now + CW_SWEEP_MS : 0;
+		group->sweep_at = cw_listen_again(group, now);
 	else if (in_vain && group->pep && !group->sweep_at)
 		group->sweep_at = now + CW_SWEEP_MS;
 	if (mrrc_cw_listen_until(group) != before)
