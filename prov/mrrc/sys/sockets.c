@@ -12,7 +12,6 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -24,6 +23,16 @@
 #define SOCKETS_STATE_ESTABLISHED 1	/* <netinet/tcp.h> has it, but less */
 #define SOCKETS_STATE_CLOSE_WAIT 8
 #define SOCKETS_STATE_LISTEN	10
+
+/* Not atoi(): of glibc 2.38 or newer that is a function older ones lack. */
+static int sockets_number(const char *text)
+{
+	int value = 0;
+
+	while (*text)
+		value = value * 10 + (*text++ - '0');
+	return value;
+}
 
 /* Calls fn for each descriptor, also when there is none left to list them. */
 static void sockets_each(void (*fn)(int fd, void *arg), void *arg)
@@ -39,7 +48,7 @@ static void sockets_each(void (*fn)(int fd, void *arg), void *arg)
 	}
 	while (dir && (entry = readdir(dir))) {
 		if (entry->d_name[0] != '.')
-			fn(atoi(entry->d_name), arg);
+			fn(sockets_number(entry->d_name), arg);
 	}
 	if (dir)
 		closedir(dir);
