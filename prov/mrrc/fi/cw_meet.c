@@ -290,6 +290,8 @@ unsigned mrrc_cw_events(struct mrrc_cw_group *group)
 	ssize_t ret;
 
 	for (;; cnt++) {
+		/* tcp (2.1) takes it for the reason why a connection ended */
+		errno = 0;
 		ret = fi_eq_read(group->eq, &event, &entry, sizeof(entry), 0);
 		if (ret >= (ssize_t) sizeof(entry.cm)) {
 			cw_event(group, event, &entry.cm, ret);
