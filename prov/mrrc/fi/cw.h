@@ -161,6 +161,7 @@ struct cw_request {
 	uint64_t nonce;
 	bool asks;		/* wants to know, not to connect */
 	bool proven;		/* who it names says so */
+	struct mrrc_cw_rdm *rdm;	/* that waits for its end, or NULL */
 	struct fid_ep *ask;	/* that goes there meanwhile, not after */
 	int64_t ask_by;
 };
@@ -461,7 +462,7 @@ void mrrc_cw_listen_tend(struct mrrc_cw_group *group, bool in_vain);
 int64_t mrrc_cw_listen_until(const struct mrrc_cw_group *group);
 
 /* cw_ask.c. Lock held. */
-/* Ask who request names; it comes to be proven, or is refused. */
+/* Ask who request names; it comes to be proven, or is refused. No lock held */
 int mrrc_cw_ask(struct mrrc_cw_group *group, const struct mrrc_cw_rdm *rdm,
 		struct cw_request *request);
 /* May another be asked? One that does not answer makes room. */

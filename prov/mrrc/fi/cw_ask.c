@@ -70,9 +70,6 @@ static int cw_ask_connect(struct mrrc_cw_group *group,
 	struct cw_peer_mark data;
 	int ret;
 
-	ret = fi_endpoint(group->domain->core, info, &request->ask, request);
-	if (ret)
-		return ret;
 	ret = fi_ep_bind(request->ask, &group->eq->fid, 0);
 	if (!ret)
 		ret = fi_ep_bind(request->ask, &group->cq->fid,
@@ -85,9 +82,27 @@ static int cw_ask_connect(struct mrrc_cw_group *group,
 	if (!ret)
 		ret = fi_connect(request->ask, info->dest_addr, &data,
 				 sizeof(data.mark) + len);
-	if (ret)
-		fi_close(&request->ask->fid);
 	return ret;
+}
+
+/* Of an endpoint that is there. Lock held */
+static int cw_ask_begin(struct mrrc_cw_group *group,
+			const struct mrrc_cw_rdm *rdm,
+			struct cw_request *request, struct fi_info *info)
+{
+	int ret = cw_ask_connect(group, rdm, request, info);
+
+	if (ret) {
+		fi_close(&request->ask->fid);
+		request->ask = NULL;
+		return ret;
+	}
+	request->ask_by = mrrc_now_ms() + CW_MEET_MS;
+	STAILQ_INSERT_TAIL(&group->asks, request, link);
+	group->ask_cnt++;
+	atomic_fetch_add(&group->meeting, 1);
+	mrrc_cw_alarm(group);
+	return 0;
 }
 
 int mrrc_cw_ask(struct mrrc_cw_group *group, const struct mrrc_cw_rdm *rdm,
@@ -103,18 +118,14 @@ int mrrc_cw_ask(struct mrrc_cw_group *group, const struct mrrc_cw_rdm *rdm,
 	if (ret)
 		return ret;
 	info->tx_attr->size = info->rx_attr->size = 1;
-	ret = cw_ask_connect(group, rdm, request, info);
+	/* verbs looks for the way there, which may take seconds */
+	ret = fi_endpoint(group->domain->core, info, &request->ask, request);
+	pthread_mutex_lock(&group->lock);
+	if (!ret)
+		ret = cw_ask_begin(group, rdm, request, info);
+	pthread_mutex_unlock(&group->lock);
 	fi_freeinfo(info);
-	if (ret) {
-		request->ask = NULL;
-		return ret;
-	}
-	request->ask_by = mrrc_now_ms() + CW_MEET_MS;
-	STAILQ_INSERT_TAIL(&group->asks, request, link);
-	group->ask_cnt++;
-	atomic_fetch_add(&group->meeting, 1);
-	mrrc_cw_alarm(group);
-	return 0;
+	return ret;
 }
 
 void mrrc_cw_ask_event(struct mrrc_cw_group *group, const struct fid *fid,
@@ -129,7 +140,8 @@ void mrrc_cw_ask_event(struct mrrc_cw_group *group, const struct fid *fid,
 	}
 	if (!request)
 		return;
-	if (!mrrc_cw_mark_read(data, len, CW_MARK_YES, &mark)) {
+	if (!mrrc_cw_mark_read(data, len, CW_MARK_YES, &mark) ||
+	    mrrc_cw_mark_cookie(&mark) != request->nonce) {
 		cw_ask_no(group, request, "who it names knows nothing of it");
 		return;
 	}

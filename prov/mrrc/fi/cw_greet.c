@@ -20,12 +20,16 @@
 
 #include "cw.h"
 
-#define CW_REQUESTS	4096	/* that wait, of a group */
+#define CW_REQUESTS	1024	/* that wait, of a group */
 
 void mrrc_cw_greet_later(struct mrrc_cw_group *group,
 			 struct cw_request *request)
 {
-	STAILQ_INSERT_TAIL(&group->requests, request, link);
+	/* first what need not wait until somebody can be asked */
+	if (request->asks || request->proven)
+		STAILQ_INSERT_HEAD(&group->requests, request, link);
+	else
+		STAILQ_INSERT_TAIL(&group->requests, request, link);
 	group->request_cnt++;
 }
 
@@ -84,6 +88,9 @@ bool mrrc_cw_greet_event(struct mrrc_cw_group *group, struct fi_info *info,
 
 void mrrc_cw_greet_deferred(struct mrrc_cw_ep *cw)
 {
+	/* its listener stays as long as the endpoint, which waits for it */
+	cw->deferred->rdm = cw->rdm;
+	atomic_fetch_add(&cw->rdm->users, 1);
 	mrrc_cw_greet_later(cw->group, cw->deferred);
 	cw->deferred = NULL;
 }
@@ -208,17 +215,6 @@ static int cw_greet_answer(struct mrrc_cw_rdm *rdm, struct cw_request *request)
 	return 0;
 }
 
-static int cw_greet_ask(struct mrrc_cw_group *group, struct mrrc_cw_rdm *rdm,
-			struct cw_request *request)
-{
-	int ret;
-
-	pthread_mutex_lock(&group->lock);
-	ret = mrrc_cw_ask(group, rdm, request);
-	pthread_mutex_unlock(&group->lock);
-	return ret;
-}
-
 static int cw_greet_proven(struct mrrc_cw_rdm *rdm, struct cw_request *request)
 {
 	struct mrrc_cw_ep *cw;
@@ -242,12 +238,12 @@ static int cw_greet_one(struct mrrc_cw_group *group,
 
 	if (!rdm)
 		return -FI_ENOENT;
-	if (!cw_greet_credible(rdm, request))
+	if (rdm->home->pep != request->pep || !cw_greet_credible(rdm, request))
 		ret = -FI_EACCES;
 	else if (request->asks)
 		ret = cw_greet_answer(rdm, request);
 	else if (!request->proven)
-		ret = cw_greet_ask(group, rdm, request);
+		ret = mrrc_cw_ask(group, rdm, request);
 	else
 		ret = cw_greet_proven(rdm, request);
 	atomic_fetch_sub(&rdm->users, 1);
@@ -258,23 +254,22 @@ static int cw_greet_one(struct mrrc_cw_group *group,
 static struct cw_request *cw_greet_next(struct mrrc_cw_group *group)
 {
 	struct cw_request *request = STAILQ_FIRST(&group->requests);
-	const bool room = request && mrrc_cw_ask_room(group);
 
-	STAILQ_FOREACH(request, &group->requests, link) {
-		if (room || request->asks || request->proven)
-			break;
-	}
-	return request;
+	return request && (request->asks || request->proven ||
+			   mrrc_cw_ask_room(group)) ? request : NULL;
 }
 
 void mrrc_cw_greet(struct mrrc_cw_group *group)
 {
 	struct cw_request *request;
+	struct mrrc_cw_rdm *rdm;
 	int ret;
 
 	while (!group->greeting && (request = cw_greet_next(group))) {
 		STAILQ_REMOVE(&group->requests, request, cw_request, link);
 		group->request_cnt--;
+		rdm = request->rdm;
+		request->rdm = NULL;
 		group->greeting = true;
 		pthread_mutex_unlock(&group->lock);
 		ret = cw_greet_one(group, request);
@@ -283,7 +278,12 @@ void mrrc_cw_greet(struct mrrc_cw_group *group)
 				  "refused: %s\n", fi_strerror(-ret));
 			mrrc_cw_refuse(request);
 		}
+		if (rdm)
+			atomic_fetch_sub(&rdm->users, 1);
 		pthread_mutex_lock(&group->lock);
 		group->greeting = false;
+		/* when the oldest question ends goes by who waits */
+		if (group->ask_cnt)
+			mrrc_cw_alarm(group);
 	}
 }

@@ -248,9 +248,11 @@ void mrrc_cw_link_free(struct mrrc_cw_ep *cw, int err)
 	pthread_mutex_lock(&group->lock);
 	TAILQ_REMOVE(&group->eps, cw, link);
 	group->cnt--;
-	mrrc_cw_listen_tend(group, false);
 	pthread_mutex_unlock(&group->lock);
 	pthread_mutex_unlock(&cwd->lock);
+	pthread_mutex_lock(&group->lock);
+	mrrc_cw_listen_tend(group, false);
+	mrrc_cw_group_unlock(group);
 	mrrc_cw_fini(&cw->sm);
 	mrrc_cw_map_fini(&cw->by_context);
 	if (cw->mr)

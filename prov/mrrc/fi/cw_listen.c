@@ -50,6 +50,14 @@ static bool cw_listen_tcp(const struct mrrc_cw_group *group)
 	return !strncasecmp(group->domain->fabric->core_prov_name, "tcp", 3);
 }
 
+/* Its address, with the port */
+static void cw_listen_name(const struct mrrc_cw_group *group,
+			   struct sockaddr_storage *at)
+{
+	*at = group->at;
+	*mrrc_cw_addr_port(at) = group->port;
+}
+
 static bool cw_listen_blind(const struct mrrc_cw_group *group)
 {
 	return group->pep && FI_MAJOR(fi_version()) >= 2 &&
@@ -106,6 +114,7 @@ static int cw_listen_open(struct mrrc_cw_group *group, const struct mrrc_ep *via
 
 int mrrc_cw_listen(struct mrrc_cw_group *group, struct mrrc_ep *via)
 {
+	struct sockaddr_storage at;
 	struct fid_pep *pep;
 	uint16_t port;
 	int ret;
@@ -117,8 +126,9 @@ int mrrc_cw_listen(struct mrrc_cw_group *group, struct mrrc_ep *via)
 		return ret;
 	group->pep = pep;
 	atomic_store(&group->port, port);
+	cw_listen_name(group, &at);
 	if (cw_listen_tcp(group))
-		mrrc_sockets_cloexec(port);
+		mrrc_sockets_cloexec((struct sockaddr *) &at);
 	if (cw_listen_blind(group))
 		group->sweep_at = mrrc_now_ms() + CW_SWEEP_BLIND_MS;
 	mrrc_cw_alarm(group);
@@ -128,12 +138,14 @@ int mrrc_cw_listen(struct mrrc_cw_group *group, struct mrrc_ep *via)
 /* How many are left that have lasted less than so long */
 static unsigned cw_listen_sweep(struct mrrc_cw_group *group, unsigned max_ms)
 {
+	struct sockaddr_storage at;
 	unsigned left;
 
 	if (!cw_listen_tcp(group))
 		return 0;
-	left = mrrc_sockets_end_silent(group->port, max_ms, CW_SILENT,
-				       group->spare_fd);
+	cw_listen_name(group, &at);
+	left = mrrc_sockets_end_silent((struct sockaddr *) &at, max_ms,
+				       CW_SILENT, group->spare_fd);
 	dup3(group->timer_fd, group->spare_fd, O_CLOEXEC);
 	return left;
 }
@@ -145,7 +157,8 @@ static unsigned cw_listen_sweep(struct mrrc_cw_group *group, unsigned max_ms)
  */
 void mrrc_cw_unlisten(struct mrrc_cw_group *group, bool always)
 {
-	struct cw_request *request;
+	struct cw_request *request, *next;
+	struct sockaddr_storage at;
 	int i;
 
 	if (!group->pep || group->greeting ||
@@ -156,11 +169,16 @@ void mrrc_cw_unlisten(struct mrrc_cw_group *group, bool always)
 		cw_listen_sweep(group, 0);
 		mrrc_cw_events(group);
 	}
-	if (!always && cw_listen_tcp(group) && mrrc_sockets_unread(group->port))
+	cw_listen_name(group, &at);
+	if (!always && cw_listen_tcp(group) &&
+	    mrrc_sockets_unread((struct sockaddr *) &at))
 		return;
 	mrrc_cw_ask_free(group);
-	while ((request = STAILQ_FIRST(&group->requests))) {
-		STAILQ_REMOVE_HEAD(&group->requests, link);
+	/* others are of links here whose endpoint has its home elsewhere */
+	STAILQ_FOREACH_SAFE(request, &group->requests, link, next) {
+		if (request->pep != group->pep)
+			continue;
+		STAILQ_REMOVE(&group->requests, request, cw_request, link);
 		group->request_cnt--;
 		mrrc_cw_refuse(request);
 	}
@@ -168,6 +186,7 @@ void mrrc_cw_unlisten(struct mrrc_cw_group *group, bool always)
 	group->pep = NULL;
 	atomic_store(&group->port, 0);
 	group->sweep_at = group->close_at = 0;
+	mrrc_cw_alarm(group);
 }
 
 bool mrrc_cw_listen_woken(const struct mrrc_cw_group *group)
@@ -200,7 +219,7 @@ static void cw_listen_mute(struct mrrc_cw_group *group, int64_t now)
 
 static void cw_listen_close(struct mrrc_cw_group *group, int64_t now)
 {
-	if (group->awaited || !group->pep) {
+	if (group->awaited || !group->pep || cw_listen_blind(group)) {
 		group->close_at = 0;
 	} else if (!group->close_at) {
 		group->close_at = now + CW_CLOSE_MS;

@@ -300,6 +300,7 @@ unsigned mrrc_cw_events(struct mrrc_cw_group *group)
 		if (ret != -FI_EAVAIL)
 			return cnt;
 		memset(&err, 0, sizeof(err));
+		errno = 0;
 		if (fi_eq_readerr(group->eq, &err, 0) <= 0)
 			return cnt;
 		/* a listener goes on: one who came did not stay */
@@ -315,8 +316,14 @@ unsigned mrrc_cw_events(struct mrrc_cw_group *group)
 /* Who was held up for long finds first who has come meanwhile. */
 void mrrc_cw_group_events(struct mrrc_cw_group *group)
 {
+	struct fid *fid = &group->eq->fid;
 	bool woken = mrrc_cw_listen_woken(group);
 
+	/* an event that was read leaves it readable until somebody is to wait */
+	if (woken) {
+		fi_trywait(group->domain->fabric->core, &fid, 1);
+		woken = mrrc_cw_listen_woken(group);
+	}
 	if (mrrc_cw_events(group))
 		woken = false;
 	mrrc_cw_listen_tend(group, woken);

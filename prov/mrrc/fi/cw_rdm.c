@@ -471,9 +471,11 @@ void mrrc_cw_rdm_close(struct mrrc_ep *ep)
 	pthread_mutex_lock(&ep->av->names_lock);
 	LIST_REMOVE(rdm, of_av);
 	pthread_mutex_unlock(&ep->av->names_lock);
-	while (atomic_load(&rdm->users))
+	/* other threads, and requests that are to be refused */
+	while (atomic_load(&rdm->users)) {
+		mrrc_cw_progress(cwd, true);
 		mrrc_pause(&tries);
-
+	}
 	cw_rdm_linger(rdm);
 	while ((cw = TAILQ_FIRST(&rdm->links))) {
 		pthread_mutex_lock(&ep->av->names_lock);

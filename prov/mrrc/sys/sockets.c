@@ -54,24 +54,35 @@ static void sockets_each(void (*fn)(int fd, void *arg), void *arg)
 		closedir(dir);
 }
 
-/* Is it a TCP socket at this port, and in which state? */
-static bool sockets_info(int fd, uint16_t port, struct tcp_info *info)
+/* Is addr a local address of who came to at? */
+static bool sockets_here(const struct sockaddr *at, const void *addr)
+{
+	const struct sockaddr_in *in = addr, *at_in = (const void *)at;
+	const struct sockaddr_in6 *in6 = addr, *at_in6 = (const void *)at;
+
+	if (in->sin_family != at->sa_family)
+		return false;
+	if (at->sa_family == AF_INET)
+		return in->sin_port == at_in->sin_port &&
+		       (at_in->sin_addr.s_addr == INADDR_ANY ||
+			in->sin_addr.s_addr == at_in->sin_addr.s_addr);
+	return in6->sin6_port == at_in6->sin6_port &&
+	       (IN6_IS_ADDR_UNSPECIFIED(&at_in6->sin6_addr) ||
+		IN6_ARE_ADDR_EQUAL(&in6->sin6_addr, &at_in6->sin6_addr));
+}
+
+/* Is it a TCP socket there, and in which state? */
+static bool sockets_info(int fd, const struct sockaddr *at,
+			 struct tcp_info *info)
 {
 	struct sockaddr_storage addr;
 	socklen_t len = sizeof(addr);
-	uint16_t at;
 
-	if (getsockname(fd, (struct sockaddr *)&addr, &len))
-		return false;
-	if (addr.ss_family == AF_INET)
-		at = ((struct sockaddr_in *)&addr)->sin_port;
-	else if (addr.ss_family == AF_INET6)
-		at = ((struct sockaddr_in6 *)&addr)->sin6_port;
-	else
+	if (getsockname(fd, (struct sockaddr *)&addr, &len) ||
+	    !sockets_here(at, &addr))
 		return false;
 	len = sizeof(*info);
-	return at == port &&
-	       !getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len) &&
+	return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len) &&
 	       len >= offsetof(struct tcp_info, tcpi_bytes_received) +
 		      sizeof(info->tcpi_bytes_received);
 }
@@ -80,23 +91,22 @@ static bool sockets_info(int fd, uint16_t port, struct tcp_info *info)
 
 static void sockets_set_cloexec(int fd, void *arg)
 {
-	const uint16_t *port = arg;
 	struct tcp_info info;
 
-	if (sockets_info(fd, *port, &info) &&
+	if (sockets_info(fd, arg, &info) &&
 	    info.tcpi_state == SOCKETS_STATE_LISTEN)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-void mrrc_sockets_cloexec(uint16_t port)
+void mrrc_sockets_cloexec(const struct sockaddr *at)
 {
-	sockets_each(sockets_set_cloexec, &port);
+	sockets_each(sockets_set_cloexec, (void *)at);
 }
 
 /* ---- who is silent ------------------------------------------------------- */
 
 struct sockets_silent {
-	uint16_t port;
+	const struct sockaddr *at;
 	unsigned max_ms, left;
 	int spare;
 };
@@ -107,10 +117,10 @@ static void sockets_end(int fd, void *arg)
 	struct sockets_silent *silent = arg;
 	struct tcp_info info;
 
-	if (fd == silent->spare || !sockets_info(fd, silent->port, &info) ||
+	if (fd == silent->spare || !sockets_info(fd, silent->at, &info) ||
 	    dup3(fd, silent->spare, O_CLOEXEC) < 0)
 		return;
-	if (!sockets_info(silent->spare, silent->port, &info) ||
+	if (!sockets_info(silent->spare, silent->at, &info) ||
 	    info.tcpi_state != SOCKETS_STATE_ESTABLISHED ||
 	    info.tcpi_bytes_received)
 		return;
@@ -121,10 +131,10 @@ static void sockets_end(int fd, void *arg)
 		silent->left++;
 }
 
-unsigned mrrc_sockets_end_silent(uint16_t port, unsigned max_ms,
+unsigned mrrc_sockets_end_silent(const struct sockaddr *at, unsigned max_ms,
 				 unsigned max_cnt, int spare)
 {
-	struct sockets_silent silent = { port, max_ms, 0, spare };
+	struct sockets_silent silent = { at, max_ms, 0, spare };
 	for (;;) {
 		silent.left = 0;
 		sockets_each(sockets_end, &silent);
@@ -137,7 +147,7 @@ unsigned mrrc_sockets_end_silent(uint16_t port, unsigned max_ms,
 /* ---- what nobody has read ------------------------------------------------ */
 
 struct sockets_unread {
-	uint16_t port;
+	const struct sockaddr *at;
 	unsigned cnt;
 };
 
@@ -147,7 +157,7 @@ static void sockets_count(int fd, void *arg)
 	struct tcp_info info;
 	int queued = 0;
 
-	if (!sockets_info(fd, unread->port, &info) ||
+	if (!sockets_info(fd, unread->at, &info) ||
 	    info.tcpi_state == SOCKETS_STATE_LISTEN ||
 	    ioctl(fd, SIOCINQ, &queued))
 		return;
@@ -158,9 +168,9 @@ static void sockets_count(int fd, void *arg)
 		unread->cnt++;
 }
 
-unsigned mrrc_sockets_unread(uint16_t port)
+unsigned mrrc_sockets_unread(const struct sockaddr *at)
 {
-	struct sockets_unread unread = { port, 0 };
+	struct sockets_unread unread = { at, 0 };
 
 	sockets_each(sockets_count, &unread);
 	return unread.cnt;

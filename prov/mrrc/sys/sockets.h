@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The TCP sockets of this process that were accepted at one of its ports.
+ * The TCP sockets of this process that were accepted at one of its addresses.
  * libfabric's tcp keeps who connects and says nothing for as long as it
  * listens, and shows no socket, so they are found among the descriptors.
  *
- * Ports are in network byte order. The caller keeps others from closing a
- * listener at this port and from accepting there meanwhile.
+ * at: where the listener is, IPv4 or IPv6, with its port; the unspecified
+ * address means any. Any thread.
  */
 #ifndef MRRC_SOCKETS_H
 #define MRRC_SOCKETS_H
 
-#include <stdint.h>
+#include <sys/socket.h>
 
 /* The socket that listens there is closed by execve(2). */
-void mrrc_sockets_cloexec(uint16_t port);
+void mrrc_sockets_cloexec(const struct sockaddr *at);
 
 /*
  * Connections accepted there of which not a byte has come: those end that have
@@ -21,10 +21,10 @@ void mrrc_sockets_cloexec(uint16_t port);
  * left. spare: a descriptor of the caller's, so that this works when no other
  * is to be had; it becomes one of those sockets.
  */
-unsigned mrrc_sockets_end_silent(uint16_t port, unsigned max_ms,
+unsigned mrrc_sockets_end_silent(const struct sockaddr *at, unsigned max_ms,
 				 unsigned max_cnt, int spare);
 
 /* Connections accepted there of whose bytes none has been read. */
-unsigned mrrc_sockets_unread(uint16_t port);
+unsigned mrrc_sockets_unread(const struct sockaddr *at);
 
 #endif /* MRRC_SOCKETS_H */

@@ -20,7 +20,9 @@
 #define FDS	256	/* where none is left */
 
 static int listener, spare, from[PAIRS], to[PAIRS];
-static uint16_t port;
+static struct sockaddr_in where;
+
+#define AT ((struct sockaddr *)&where)
 
 static void setup(void)
 {
@@ -34,7 +36,7 @@ static void setup(void)
 	ck_assert_int_eq(listen(listener, PAIRS), 0);
 	ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&at, &len),
 			 0);
-	port = at.sin_port;
+	where = at;
 	for (i = 0; i < PAIRS; i++) {
 		from[i] = socket(AF_INET, SOCK_STREAM, 0);
 		ck_assert_int_eq(connect(from[i], (struct sockaddr *)&at, len),
@@ -74,7 +76,7 @@ static void say(int i)
 
 START_TEST(test_cloexec)
 {
-	mrrc_sockets_cloexec(port);
+	mrrc_sockets_cloexec(AT);
 	ck_assert_int_eq(fcntl(listener, F_GETFD), FD_CLOEXEC);
 	ck_assert_int_eq(fcntl(to[0], F_GETFD), 0);
 	ck_assert_int_eq(fcntl(from[0], F_GETFD), 0);
@@ -84,12 +86,26 @@ END_TEST
 START_TEST(test_silent)
 {
 	say(1);
-	ck_assert_uint_eq(mrrc_sockets_end_silent(port, LONG_MS, PAIRS, spare),
+	ck_assert_uint_eq(mrrc_sockets_end_silent(AT, LONG_MS, PAIRS, spare),
 			  PAIRS - 1);
 	ck_assert(!ended(0));
-	ck_assert_uint_eq(mrrc_sockets_end_silent(port, 0, PAIRS, spare), 0);
+	ck_assert_uint_eq(mrrc_sockets_end_silent(AT, 0, PAIRS, spare), 0);
 	ck_assert(ended(0) && ended(2) && ended(3));
 	ck_assert(!ended(1));
+}
+END_TEST
+
+/* The port alone is others', too. */
+START_TEST(test_elsewhere)
+{
+	where.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+	mrrc_sockets_cloexec(AT);
+	ck_assert_int_eq(fcntl(listener, F_GETFD), 0);
+	ck_assert_uint_eq(mrrc_sockets_unread(AT), 0);
+	ck_assert_uint_eq(mrrc_sockets_end_silent(AT, 0, 0, spare), 0);
+	ck_assert(!ended(0) && !ended(1) && !ended(2) && !ended(3));
+	where.sin_addr.s_addr = htonl(INADDR_ANY);
+	ck_assert_uint_eq(mrrc_sockets_unread(AT), PAIRS);
 }
 END_TEST
 
@@ -99,16 +115,10 @@ START_TEST(test_oldest_of_many)
 	close(from[0]);
 	close(to[0]);
 	from[0] = socket(AF_INET, SOCK_STREAM, 0);
-	ck_assert_int_eq(connect(from[0], (struct sockaddr *)
-				 &(struct sockaddr_in) {
-					 .sin_family = AF_INET,
-					 .sin_port = port,
-					 .sin_addr.s_addr =
-						 htonl(INADDR_LOOPBACK),
-				 }, sizeof(struct sockaddr_in)), 0);
+	ck_assert_int_eq(connect(from[0], AT, sizeof(where)), 0);
 	to[0] = accept(listener, NULL, NULL);
 	/* the others are older */
-	ck_assert_uint_le(mrrc_sockets_end_silent(port, LONG_MS, 1, spare), 1);
+	ck_assert_uint_le(mrrc_sockets_end_silent(AT, LONG_MS, 1, spare), 1);
 	ck_assert(ended(1) && ended(2) && ended(3));
 }
 END_TEST
@@ -118,15 +128,15 @@ START_TEST(test_unread)
 	char byte;
 
 	/* nothing was read of any */
-	ck_assert_uint_eq(mrrc_sockets_unread(port), PAIRS);
+	ck_assert_uint_eq(mrrc_sockets_unread(AT), PAIRS);
 	say(0);
-	ck_assert_uint_eq(mrrc_sockets_unread(port), PAIRS);
+	ck_assert_uint_eq(mrrc_sockets_unread(AT), PAIRS);
 	ck_assert_int_eq(read(to[0], &byte, 1), 1);
-	ck_assert_uint_eq(mrrc_sockets_unread(port), PAIRS - 1);
+	ck_assert_uint_eq(mrrc_sockets_unread(AT), PAIRS - 1);
 	shutdown(from[0], SHUT_WR);
 	shutdown(from[1], SHUT_WR);
 	ck_assert_int_eq(recv(to[1], &byte, 1, MSG_PEEK), 0);
-	ck_assert_uint_eq(mrrc_sockets_unread(port), PAIRS - 1);
+	ck_assert_uint_eq(mrrc_sockets_unread(AT), PAIRS - 1);
 }
 END_TEST
 
@@ -142,7 +152,7 @@ START_TEST(test_no_descriptors)
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
 	while ((more[cnt] = dup(2)) >= 0)
 		cnt++;
-	left = mrrc_sockets_end_silent(port, 0, PAIRS, spare);
+	left = mrrc_sockets_end_silent(AT, 0, PAIRS, spare);
 	for (i = 0; i < cnt; i++)
 		close(more[i]);
 	setrlimit(RLIMIT_NOFILE, &limit);
@@ -159,6 +169,7 @@ Suite *sockets_suite(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_cloexec);
 	tcase_add_test(tcase, test_silent);
+	tcase_add_test(tcase, test_elsewhere);
 	tcase_add_test(tcase, test_oldest_of_many);
 	tcase_add_test(tcase, test_unread);
 	tcase_add_test(tcase, test_no_descriptors);
