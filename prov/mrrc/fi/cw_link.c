@@ -568,7 +568,8 @@ void mrrc_cw_group_poll(struct mrrc_cw_group *group, bool asleep)
 	cw_push_full(group);
 	group->polls += asleep ? CW_EQ_ASLEEP : 1;
 	if (group->cnt && !atomic_load(&group->meeting) &&
-	    group->polls < CW_EQ_EVERY)
+	    group->polls < CW_EQ_EVERY &&
+	    !(asleep && mrrc_cw_listen_until(group)))	/* its timer woke */
 		return;
 	group->polls = 0;
 	mrrc_cw_group_events(group);
