@@ -452,7 +452,9 @@ static void unknown_values(void)
 			 bads[i].name, ours.domain[i], core.domain[i]);
 	}
 	for (i = 0; i < BAD_OBJECTS; i++)
-		FT_CHECK(ours.object[i] == core.object[i],
+		/* verbs has an error of its own for each */
+		FT_CHECK(ours.object[i] == core.object[i] ||
+			 (ft_core("verbs") && ours.object[i] && core.object[i]),
 			 "object %zu: %d, and of the core %d", i,
 			 ours.object[i], core.object[i]);
 }

@@ -164,6 +164,7 @@ struct cw_request {
 	struct mrrc_cw_rdm *rdm;	/* that waits for its end, or NULL */
 	struct fid_ep *ask;	/* that goes there meanwhile, not after */
 	int64_t ask_by;
+	unsigned tries;
 };
 STAILQ_HEAD(cw_requests, cw_request);
 
@@ -467,9 +468,9 @@ int mrrc_cw_ask(struct mrrc_cw_group *group, const struct mrrc_cw_rdm *rdm,
 		struct cw_request *request);
 /* May another be asked? One that does not answer makes room. */
 bool mrrc_cw_ask_room(struct mrrc_cw_group *group);
-/* An event of a core's endpoint, perhaps of one that asks. */
+/* An event of a core's endpoint, perhaps of one that asks. err: or 0 */
 void mrrc_cw_ask_event(struct mrrc_cw_group *group, const struct fid *fid,
-		       const void *data, size_t len);
+		       const void *data, size_t len, int err);
 /* When there is something to do for them, in ms, or 0; and it is done. */
 int64_t mrrc_cw_ask_until(const struct mrrc_cw_group *group);
 void mrrc_cw_ask_late(struct mrrc_cw_group *group);

@@ -16,6 +16,7 @@
 #define CW_ASKS		256	/* at a time, of a group */
 /* where others wait: who was not answered for that long makes room */
 #define CW_ASK_MS	1000
+#define CW_ASK_TRIES	3	/* where the network fails */
 
 /* The question is over. */
 static void cw_ask_end(struct mrrc_cw_group *group, struct cw_request *request)
@@ -36,7 +37,8 @@ static void cw_ask_no(struct mrrc_cw_group *group, struct cw_request *request,
 		      const char *why)
 {
 	cw_ask_end(group, request);
-	MRRC_WARN(EP_CTRL, "a stranger's connection is refused: %s\n", why);
+	/* so it is, too, when both begin */
+	MRRC_INFO(EP_CTRL, "a connection is refused: %s\n", why);
 	mrrc_cw_refuse(request);
 }
 
@@ -129,7 +131,7 @@ int mrrc_cw_ask(struct mrrc_cw_group *group, const struct mrrc_cw_rdm *rdm,
 }
 
 void mrrc_cw_ask_event(struct mrrc_cw_group *group, const struct fid *fid,
-		       const void *data, size_t len)
+		       const void *data, size_t len, int err)
 {
 	struct cw_request *request;
 	struct cw_mark mark;
@@ -140,6 +142,12 @@ void mrrc_cw_ask_event(struct mrrc_cw_group *group, const struct fid *fid,
 	}
 	if (!request)
 		return;
+	if (err && err != FI_ECONNREFUSED && ++request->tries < CW_ASK_TRIES) {
+		/* no answer yet: the network failed, or there is no room */
+		cw_ask_end(group, request);
+		mrrc_cw_greet_later(group, request);
+		return;
+	}
 	if (!mrrc_cw_mark_read(data, len, CW_MARK_YES, &mark) ||
 	    mrrc_cw_mark_cookie(&mark) != request->nonce) {
 		cw_ask_no(group, request, "who it names knows nothing of it");

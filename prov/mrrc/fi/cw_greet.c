@@ -273,11 +273,11 @@ void mrrc_cw_greet(struct mrrc_cw_group *group)
 		group->greeting = true;
 		pthread_mutex_unlock(&group->lock);
 		ret = cw_greet_one(group, request);
-		if (ret) {
+		if (ret && !request->asks)
 			MRRC_WARN(EP_CTRL, "a stranger's connection is "
 				  "refused: %s\n", fi_strerror(-ret));
+		if (ret)
 			mrrc_cw_refuse(request);
-		}
 		if (rdm)
 			atomic_fetch_sub(&rdm->users, 1);
 		pthread_mutex_lock(&group->lock);

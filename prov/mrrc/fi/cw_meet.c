@@ -264,13 +264,13 @@ static void cw_event(struct mrrc_cw_group *group, uint32_t event,
 		if (cw)
 			cw_connected(cw, entry->data, len - sizeof(*entry));
 		else	/* nobody accepts a question */
-			mrrc_cw_ask_event(group, entry->fid, NULL, 0);
+			mrrc_cw_ask_event(group, entry->fid, NULL, 0, 0);
 		break;
 	case FI_SHUTDOWN:
 		if (cw)
 			mrrc_cw_lose(cw, "the peer has gone");
 		else
-			mrrc_cw_ask_event(group, entry->fid, NULL, 0);
+			mrrc_cw_ask_event(group, entry->fid, NULL, 0, 0);
 		break;
 	default:
 		break;
@@ -309,7 +309,7 @@ unsigned mrrc_cw_events(struct mrrc_cw_group *group)
 			mrrc_cw_lose(cw, fi_strerror(err.err));
 		else
 			mrrc_cw_ask_event(group, err.fid, err.err_data,
-					  err.err_data_size);
+					  err.err_data_size, err.err);
 	}
 }
 
