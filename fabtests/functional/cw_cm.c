@@ -344,7 +344,7 @@ static unsigned sleep_for(struct raw_side *s, struct fi_cq_err_entry *err)
 	struct fid *fid = &s->cq->fid;
 	struct fi_cq_data_entry entry;
 	struct pollfd pfd = { .events = POLLIN };
-	unsigned wakes = 0;
+	unsigned wakes = 0, tries;
 	ssize_t ret;
 
 	FT_CALL(fi_control(fid, FI_GETWAIT, &pfd.fd));
@@ -356,8 +356,12 @@ static unsigned sleep_for(struct raw_side *s, struct fi_cq_err_entry *err)
 	}
 	FT_CHECK(ret == -FI_EAVAIL && fi_cq_readerr(s->cq, err, 0) == 1,
 		 "fi_cq_read: %zd", ret);
-	FT_CHECK(!fi_trywait(s->fabric, &fid, 1) && !poll(&pfd, 1, 100),
-		 "the descriptor stays ready");
+	/* the listener may be looked after just now */
+	for (tries = 0; tries < 8; tries++) {
+		if (!fi_trywait(s->fabric, &fid, 1) && !poll(&pfd, 1, 100))
+			break;
+	}
+	FT_CHECK(tries < 8, "the descriptor stays ready");
 	return wakes;
 }
 
