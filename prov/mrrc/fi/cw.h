@@ -462,6 +462,14 @@ void mrrc_cw_listen_tend(struct mrrc_cw_group *group, bool in_vain);
 /* When that is to be called next, in ms; 0: with other things */
 int64_t mrrc_cw_listen_until(const struct mrrc_cw_group *group);
 
+/* Is it time? Then the group's timer has woken whoever sleeps. */
+static inline bool mrrc_cw_listen_due(const struct mrrc_cw_group *group)
+{
+	int64_t at = mrrc_cw_listen_until(group);
+
+	return at && mrrc_now_ms() >= at;
+}
+
 /* cw_ask.c. Lock held. */
 /* Ask who request names; it comes to be proven, or is refused. No lock held */
 int mrrc_cw_ask(struct mrrc_cw_group *group, const struct mrrc_cw_rdm *rdm,

@@ -569,7 +569,7 @@ void mrrc_cw_group_poll(struct mrrc_cw_group *group, bool asleep)
 	group->polls += asleep ? CW_EQ_ASLEEP : 1;
 	if (group->cnt && !atomic_load(&group->meeting) &&
 	    group->polls < CW_EQ_EVERY &&
-	    !(asleep && mrrc_cw_listen_until(group)))	/* its timer woke */
+	    !(asleep && mrrc_cw_listen_due(group)))
 		return;
 	group->polls = 0;
 	mrrc_cw_group_events(group);

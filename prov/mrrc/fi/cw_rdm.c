@@ -452,12 +452,22 @@ static void cw_rdm_linger(struct mrrc_cw_rdm *rdm)
 		mrrc_cw_linger(cw, end);
 }
 
+/* Until no thread uses it, and requests that were put off are refused. */
+static void cw_rdm_wait(struct mrrc_cw_rdm *rdm)
+{
+	unsigned tries = 0;
+
+	while (atomic_load(&rdm->users)) {
+		mrrc_cw_progress(rdm->ep->domain->cw, true);
+		mrrc_pause(&tries);
+	}
+}
+
 void mrrc_cw_rdm_close(struct mrrc_ep *ep)
 {
 	struct mrrc_cw_domain *cwd = ep->domain->cw;
 	struct mrrc_cw_rdm *rdm = ep->cw_rdm;
 	struct mrrc_cw_ep *cw;
-	unsigned tries = 0;
 
 	if (mrrc_cw_inherited(ep->domain)) {
 		/* control endpoints stay, and keep their domain open */
@@ -471,11 +481,7 @@ void mrrc_cw_rdm_close(struct mrrc_ep *ep)
 	pthread_mutex_lock(&ep->av->names_lock);
 	LIST_REMOVE(rdm, of_av);
 	pthread_mutex_unlock(&ep->av->names_lock);
-	/* other threads, and requests that are to be refused */
-	while (atomic_load(&rdm->users)) {
-		mrrc_cw_progress(cwd, true);
-		mrrc_pause(&tries);
-	}
+	cw_rdm_wait(rdm);
 	cw_rdm_linger(rdm);
 	while ((cw = TAILQ_FIRST(&rdm->links))) {
 		pthread_mutex_lock(&ep->av->names_lock);
@@ -483,6 +489,8 @@ void mrrc_cw_rdm_close(struct mrrc_ep *ep)
 		pthread_mutex_unlock(&ep->av->names_lock);
 		mrrc_cw_link_free(cw, FI_ECANCELED);
 	}
+	/* a link may have put a request off until it ended */
+	cw_rdm_wait(rdm);
 	mrrc_cw_group_leave_home(rdm->home);
 	mrrc_cw_map_fini(&rdm->by_name);
 	ep->cw_rdm = NULL;
