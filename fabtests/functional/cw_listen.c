@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_cw_listen: where control endpoints come. Over tcp the listener has
- * the application's address, is not passed on to other programs, and closes
- * when nobody is awaited. Connections that say nothing, as many as there can
- * be, are ended, and neither they nor a process without a descriptor left keep
- * a sleeping thread awake.
+ * the application's address, is closed on exec, and closes when no control
+ * endpoint is expected. Idle connections without a byte are closed, up to any
+ * number of them. Neither these nor a full table of descriptors make
+ * fi_cq_sread() spin.
  */
 #include "ft_mrrc.h"
 
@@ -169,7 +169,7 @@ static void no_descriptors(uint16_t port)
 	end(pid);
 }
 
-/* Nobody comes any more. */
+/* No control endpoint is expected: the listener closes. */
 static void check_closes(void)
 {
 	uint64_t limit = ft_limit_us() + LIMIT_US;

@@ -87,7 +87,7 @@ static void strangers(void)
 			FT_CHECK(!ft_take(&ep[k], FT_TX, &comp),
 				 "more are refused");
 	}
-	/* who comes last gets in, whether they stay or not */
+	/* the next connection is accepted while the others last, and after */
 	for (k = 3; k < 5; k++) {
 		open_node(1);
 		know(1, 0);

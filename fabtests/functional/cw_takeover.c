@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_takeover: an attacker on the same host who knows the names of two
- * reliable datagram endpoints connects to the one in the name of the other:
- * before they have met, while their connection is up, and with operations
- * under way. It is refused, and they notice nothing. Nor is it told by either
- * which attempts to connect are its own.
+ * fi_mrrc_cw_takeover: connections to a reliable datagram endpoint in the name
+ * of another one, from the same host: before the two are connected, while they
+ * are, and with operations under way. All are refused, and the operations
+ * complete. A question (ASK) with a wrong nonce gets no answer.
  */
 #include "cw_raw.h"
 
