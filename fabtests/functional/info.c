@@ -4,13 +4,13 @@
  * parameters do. Each case is a child process, because libfabric reads its
  * environment once.
  */
-#include "ft_mrrc.h"
+#include "info.h"
 
 #include <sys/wait.h>
 
 static char output[65536];	/* of the latest child */
 
-static struct fi_info *hints_for(const char *prov)
+struct fi_info *info_hints(const char *prov)
 {
 	struct ft_attr attr = FT_ATTR;
 	struct fi_info *hints = ft_hints(&attr);
@@ -22,7 +22,7 @@ static struct fi_info *hints_for(const char *prov)
 
 static int ask(const char *prov, struct fi_info **info)
 {
-	struct fi_info *hints = hints_for(prov);
+	struct fi_info *hints = info_hints(prov);
 	int ret;
 
 	ret = fi_getinfo(FT_FIVERSION, ft_opts.addr, NULL, FI_SOURCE, hints,
@@ -41,7 +41,7 @@ static bool any_is_ours(struct fi_info *info)
 }
 
 /* What is under us. */
-static char *core_name(void)
+const char *info_core_name(void)
 {
 	static char name[64];
 	char *us;
@@ -55,7 +55,7 @@ static char *core_name(void)
 
 static bool has_type(void)
 {
-	struct fi_info *hints = hints_for(core_name()), *info = NULL;
+	struct fi_info *hints = info_hints(info_core_name()), *info = NULL;
 	int ret;
 
 	hints->domain_attr->mr_mode |= FI_MR_LOCAL;
@@ -73,7 +73,7 @@ static void named_in_hints(void)
 	struct fi_info *info, *i;
 
 	if (!has_type())
-		ft_skip("%s has no such endpoints", core_name());
+		ft_skip("%s has no such endpoints", info_core_name());
 	FT_CALL(ask(ft_opts.prov, &info));
 	for (i = info; i; i = i->next) {
 		FT_CHECK(!strcmp(i->fabric_attr->prov_name, ft_opts.prov),
@@ -92,7 +92,7 @@ static void named_in_hints(void)
 /* An application that can do FI_MR_LOCAL need not. */
 static void mr_local_in_hints(void)
 {
-	struct fi_info *hints = hints_for(ft_opts.prov), *info;
+	struct fi_info *hints = info_hints(ft_opts.prov), *info;
 
 	hints->domain_attr->mr_mode |= FI_MR_LOCAL;
 	FT_CALL(fi_getinfo(FT_FIVERSION, ft_opts.addr, NULL, FI_SOURCE, hints,
@@ -120,7 +120,7 @@ static void not_named(void)
 
 static void core_named(void)
 {
-	struct fi_info *hints = hints_for(core_name()), *info = NULL;
+	struct fi_info *hints = info_hints(info_core_name()), *info = NULL;
 
 	hints->domain_attr->mr_mode |= FI_MR_LOCAL;
 	FT_CALL(fi_getinfo(FT_FIVERSION, ft_opts.addr, NULL, FI_SOURCE, hints,
@@ -134,7 +134,7 @@ static void core_named(void)
 static void core_without_local(void)
 {
 	struct fi_info *info = NULL;
-	int ret = ask(core_name(), &info);
+	int ret = ask(info_core_name(), &info);
 
 	FT_CHECK(ret == (ft_core("verbs") && !ft_rxm() ? -FI_ENODATA : 0),
 		 "the core alone, without FI_MR_LOCAL: %d", ret);
@@ -144,7 +144,7 @@ static void core_without_local(void)
 
 static void core_in_environment(void)
 {
-	setenv("FI_PROVIDER", core_name(), 1);
+	setenv("FI_PROVIDER", info_core_name(), 1);
 	not_named();
 }
 
@@ -191,7 +191,7 @@ static void wrong_order(void)
 	struct fi_info *info = NULL;
 	char name[128];
 
-	snprintf(name, sizeof(name), "ofi_mrrc;%s", core_name());
+	snprintf(name, sizeof(name), "ofi_mrrc;%s", info_core_name());
 	setenv("FI_PROVIDER", name, 1);
 	setenv("FI_LOG_LEVEL", "warn", 1);
 	FT_CHECK(ask(NULL, &info) == -FI_ENODATA, "FI_PROVIDER=%s", name);
@@ -220,7 +220,7 @@ static void unknown_core(void)
 /* What no core has must not become possible by naming us. */
 static void impossible(void)
 {
-	struct fi_info *hints = hints_for(ft_opts.prov), *info = NULL;
+	struct fi_info *hints = info_hints(ft_opts.prov), *info = NULL;
 	int ret;
 
 	hints->tx_attr->iov_limit = 100000;
@@ -228,7 +228,7 @@ static void impossible(void)
 			 &info);
 	FT_CHECK(ret == -FI_ENODATA, "100000 iovs: %d", ret);
 	fi_freeinfo(hints);
-	hints = hints_for(ft_opts.prov);
+	hints = info_hints(ft_opts.prov);
 	hints->ep_attr->type = (enum fi_ep_type) 99;
 	ret = fi_getinfo(FT_FIVERSION, ft_opts.addr, NULL, FI_SOURCE, hints,
 			 &info);
@@ -253,7 +253,7 @@ static void handle_in_hints(void)
 	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
 	FT_CALL(fi_eq_open(fabric, &eq_attr, &eq, NULL));
 	FT_CALL(fi_passive_ep(fabric, info, &pep, NULL));
-	hints = hints_for(ft_opts.prov);
+	hints = info_hints(ft_opts.prov);
 	hints->handle = &pep->fid;
 	FT_CALL(fi_getinfo(FT_FIVERSION, ft_opts.addr, NULL, FI_SOURCE, hints,
 			   &again));
@@ -274,189 +274,6 @@ static void handle_in_hints(void)
 	fi_freeinfo(hints);
 	fi_freeinfo(again);
 	fi_freeinfo(info);
-}
-
-/* Values that no enumeration has: hints, and info that a domain gets. */
-#define NO_SUCH 99
-
-static void bad_threading(struct fi_info *info)
-{
-	info->domain_attr->threading = (enum fi_threading) NO_SUCH;
-}
-
-static void bad_control(struct fi_info *info)
-{
-	info->domain_attr->control_progress = (enum fi_progress) NO_SUCH;
-}
-
-static void bad_progress(struct fi_info *info)
-{
-	info->domain_attr->data_progress = (enum fi_progress) NO_SUCH;
-}
-
-static void bad_resource_mgmt(struct fi_info *info)
-{
-	info->domain_attr->resource_mgmt = (enum fi_resource_mgmt) NO_SUCH;
-}
-
-static void bad_av_type(struct fi_info *info)
-{
-	info->domain_attr->av_type = (enum fi_av_type) NO_SUCH;
-}
-
-static void bad_protocol(struct fi_info *info)
-{
-	info->ep_attr->protocol = (uint32_t) 4711;
-}
-
-static void bad_addr_format(struct fi_info *info)
-{
-	info->addr_format = 4711;
-}
-
-static void bad_mr_mode(struct fi_info *info)
-{
-	info->domain_attr->mr_mode = 1 << 30;
-}
-
-static const struct bad {
-	const char *name;
-	void (*set)(struct fi_info *info);
-} bads[] = {
-	{ "threading", bad_threading },
-	{ "control progress", bad_control },
-	{ "data progress", bad_progress },
-	{ "resource management", bad_resource_mgmt },
-	{ "type of address vectors", bad_av_type },
-	{ "protocol", bad_protocol },
-	{ "address format", bad_addr_format },
-	{ "mr_mode", bad_mr_mode },
-};
-#define BADS (sizeof(bads) / sizeof(*bads))
-#define BAD_OBJECTS 8
-
-struct answers {
-	int hints[BADS], domain[BADS], object[BAD_OBJECTS];
-};
-
-/* Closes what was opened, if it was: ret */
-#define CLOSE_OPENED(obj, ret) ((ret) ? (ret) : close_fid(&(obj)->fid))
-
-static int close_fid(struct fid *fid)
-{
-	FT_CALL(fi_close(fid));
-	return 0;
-}
-
-static int open_cq(struct fid_domain *domain, enum fi_cq_format format,
-		   enum fi_wait_obj wait_obj, enum fi_cq_wait_cond cond)
-{
-	struct fi_cq_attr attr = {
-		.format = format, .wait_obj = wait_obj, .wait_cond = cond,
-	};
-	struct fid_cq *cq = NULL;
-	int ret = fi_cq_open(domain, &attr, &cq, NULL);
-
-	return CLOSE_OPENED(cq, ret);
-}
-
-static void open_objects(struct fid_fabric *fabric, struct fid_domain *domain,
-			 int *ret)
-{
-	struct fi_eq_attr eq_attr = { .wait_obj = (enum fi_wait_obj) NO_SUCH };
-	struct fi_cntr_attr cntr_attr = { .wait_obj = eq_attr.wait_obj };
-	struct fi_av_attr av_attr = { .type = (enum fi_av_type) NO_SUCH };
-	struct fid_cntr *cntr = NULL;
-	struct fid_eq *eq = NULL;
-	struct fid_av *av = NULL;
-
-	*ret++ = open_cq(domain, (enum fi_cq_format) NO_SUCH, FI_WAIT_NONE, 0);
-	*ret++ = open_cq(domain, 0, eq_attr.wait_obj, 0);
-	*ret++ = open_cq(domain, 0, FI_WAIT_UNSPEC,
-			 (enum fi_cq_wait_cond) NO_SUCH);
-	*ret++ = open_cq(domain, 0, FI_WAIT_SET, 0);
-	*ret = fi_eq_open(fabric, &eq_attr, &eq, NULL);
-	*ret = CLOSE_OPENED(eq, *ret);
-	*++ret = fi_cntr_open(domain, &cntr_attr, &cntr, NULL);
-	*ret = CLOSE_OPENED(cntr, *ret);
-	cntr_attr = (struct fi_cntr_attr) {
-		.events = (enum fi_cntr_events) NO_SUCH,
-		.wait_obj = FI_WAIT_NONE,
-	};
-	*++ret = fi_cntr_open(domain, &cntr_attr, &cntr, NULL);
-	*ret = CLOSE_OPENED(cntr, *ret);
-	*++ret = fi_av_open(domain, &av_attr, &av, NULL);
-	*ret = CLOSE_OPENED(av, *ret);
-}
-
-/* Where there are multi-receives, the provider asks for more of a CQ. */
-static struct fi_info *bad_hints(const char *prov)
-{
-	struct fi_info *hints = hints_for(prov);
-
-	if (!strstr(prov, "mrrc"))
-		hints->domain_attr->mr_mode |= FI_MR_LOCAL;
-	if (ft_rxm() || ft_core("net"))
-		hints->caps |= FI_MULTI_RECV;
-	return hints;
-}
-
-static void ask_bad(const char *prov, struct answers *answers)
-{
-	struct fi_info *hints = bad_hints(prov), *info, *bad;
-	struct fid_domain *domain = NULL;
-	struct fid_fabric *fabric;
-	size_t i;
-	int ret;
-
-	FT_CALL(fi_getinfo(FT_FIVERSION, ft_opts.addr, NULL, FI_SOURCE, hints,
-			   &info));
-	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
-	for (i = 0; i < BADS; i++) {
-		bad = fi_dupinfo(info);
-		bads[i].set(bad);
-		ret = fi_domain(fabric, bad, &domain, NULL);
-		answers->domain[i] = CLOSE_OPENED(domain, ret);
-		fi_freeinfo(bad);
-		fi_freeinfo(hints);
-		hints = bad_hints(prov);
-		bads[i].set(hints);
-		bad = NULL;
-		answers->hints[i] = fi_getinfo(FT_FIVERSION, ft_opts.addr,
-					       NULL, FI_SOURCE, hints, &bad);
-		fi_freeinfo(bad);
-	}
-	FT_CALL(fi_domain(fabric, info, &domain, NULL));
-	open_objects(fabric, domain, answers->object);
-	FT_CALL(fi_close(&domain->fid));
-	FT_CALL(fi_close(&fabric->fid));
-	fi_freeinfo(info);
-	fi_freeinfo(hints);
-}
-
-/* What a core refuses is refused. */
-static void unknown_values(void)
-{
-	struct answers core, ours;
-	size_t i;
-
-	ask_bad(core_name(), &core);
-	ask_bad(ft_opts.prov, &ours);
-	for (i = 0; i < BADS; i++) {
-		FT_CHECK(ours.hints[i] == core.hints[i],
-			 "%s in the hints: %d, and of the core %d",
-			 bads[i].name, ours.hints[i], core.hints[i]);
-		/* ofi_rxm's own domain looks at less than its endpoints do */
-		FT_CHECK(ours.domain[i] == core.domain[i] || !core.domain[i],
-			 "%s of a domain: %d, and of the core %d",
-			 bads[i].name, ours.domain[i], core.domain[i]);
-	}
-	for (i = 0; i < BAD_OBJECTS; i++)
-		/* verbs has an error of its own for each */
-		FT_CHECK(ours.object[i] == core.object[i] ||
-			 (ft_core("verbs") && ours.object[i] && core.object[i]),
-			 "object %zu: %d, and of the core %d", i,
-			 ours.object[i], core.object[i]);
 }
 
 static void check_limits(const char *size, uint64_t bytes)

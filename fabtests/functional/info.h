@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the parts of fi_mrrc_info share.
+ */
+#ifndef INFO_H
+#define INFO_H
+
+#include "ft_mrrc.h"
+
+/* Hints that name prov; the caller frees them. */
+struct fi_info *info_hints(const char *prov);
+/* What is under ofi_mrrc, as a provider list */
+const char *info_core_name(void);
+
+/* info_values.c */
+void unknown_values(void);
+
+#endif /* INFO_H */
