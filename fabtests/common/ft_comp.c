@@ -9,7 +9,6 @@
 #include <stdatomic.h>
 
 #define BATCH	  8
-#define WAIT_US	  30000000ULL
 
 static size_t entry_size(enum fi_cq_format format)
 {
@@ -132,7 +131,7 @@ bool ft_take(struct ft_ep *ep, enum ft_dir dir, struct ft_comp *comp)
 
 void ft_wait_any(struct ft_ep *ep, enum ft_dir dir, struct ft_comp *comp)
 {
-	uint64_t end = ft_limit_us() + WAIT_US;
+	uint64_t end = ft_deadline();
 
 	while (!ft_take(ep, dir, comp)) {
 		ft_progress(ep);
@@ -180,7 +179,7 @@ void ft_expect_none(struct ft_ep *ep, int msec)
 
 void ft_wait_buf(struct ft_ep *ep, const void *buf, size_t len, uint64_t seed)
 {
-	uint64_t end = ft_limit_us() + WAIT_US;
+	uint64_t end = ft_deadline();
 
 	while (ft_differs(buf, len, seed) >= 0) {
 		ft_progress(ep);
@@ -193,7 +192,7 @@ void ft_wait_buf(struct ft_ep *ep, const void *buf, size_t len, uint64_t seed)
 
 void ft_wait_cntr(struct ft_ep *ep, enum ft_dir dir, uint64_t value)
 {
-	uint64_t end = ft_limit_us() + WAIT_US;
+	uint64_t end = ft_deadline();
 	uint64_t now;
 
 	while ((now = fi_cntr_read(ep->cntr[dir])) < value) {

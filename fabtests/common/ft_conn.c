@@ -5,7 +5,6 @@
  */
 #include "ft_conn.h"
 
-#define CONNECT_LIMIT_US 30000000
 
 struct fi_info *ft_hints(const struct ft_attr *attr)
 {
@@ -257,7 +256,7 @@ static void connected(struct ft_ep *ep, bool *up)
 static void connect_halves(struct ft_pair *pair, struct ft_ep *s,
 			   struct ft_ep *c)
 {
-	uint64_t end = ft_limit_us() + CONNECT_LIMIT_US;
+	uint64_t end = ft_deadline();
 	bool accepted = !s, up[2] = { !s, !c };
 	struct ft_dom *dom = &pair->dom[1];
 	struct fi_eq_cm_entry entry;
@@ -305,7 +304,7 @@ void ft_connect_client(struct ft_pair *pair, struct ft_ep *c)
 
 void ft_wait_shutdown(struct ft_ep *ep)
 {
-	uint64_t end = ft_limit_us() + CONNECT_LIMIT_US;
+	uint64_t end = ft_deadline();
 	struct fi_eq_cm_entry entry;
 
 	if (!ep->eq)

@@ -13,6 +13,7 @@
 
 #define LOOK_US 100000
 #define TRY_US	3000000
+#define HANGS_US 60000000
 
 double ft_load(void)
 {
@@ -46,6 +47,11 @@ uint64_t ft_limit_us(void)
 		sum += (now - last) * share;
 	last = now;
 	return (uint64_t) sum;
+}
+
+uint64_t ft_deadline(void)
+{
+	return ft_limit_us() + HANGS_US;
 }
 
 bool ft_round(unsigned i, unsigned n, uint64_t begin)

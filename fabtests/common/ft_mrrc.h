@@ -133,6 +133,7 @@ uint64_t ft_thread_us(void);	/* used by this one */
 double ft_load(void);
 /* For limits, by a clock of this thread: ft_limit.c */
 uint64_t ft_limit_us(void);
+uint64_t ft_deadline(void);	/* by it: what is not done by then hangs */
 /* Races are tried n times, or for 3 s since begin, and n / 20 times at least. */
 bool ft_round(unsigned i, unsigned n, uint64_t begin);
 uint64_t ft_rand(void);		/* any thread; each has its own sequence */
@@ -335,13 +336,13 @@ void ft_wait_cntr(struct ft_ep *ep, enum ft_dir dir, uint64_t value);
 /* Post, and on -FI_EAGAIN make progress and post again. */
 #define FT_POST(ep, call)						\
 	do {								\
-		uint64_t ft_end_ = ft_limit_us() + 30000000;		\
+		uint64_t ft_end_ = ft_deadline();				\
 		ssize_t ft_rc_;						\
 									\
 		while ((ft_rc_ = (call)) == -FI_EAGAIN) {		\
 			ft_progress(ep);				\
 			FT_CHECK(ft_limit_us() < ft_end_,		\
-				 "%s: -FI_EAGAIN for 30 s", #call);	\
+				 "%s: still -FI_EAGAIN", #call);	\
 		}							\
 		FT_CHECK(!ft_rc_, "%s: %zd (%s)", #call, ft_rc_,	\
 			 fi_strerror((int) -ft_rc_));			\

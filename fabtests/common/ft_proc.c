@@ -80,7 +80,7 @@ void ft_cw_survivor(struct ft_ep *ep, fi_addr_t to, void *out, size_t out_len,
 		    void (*progress)(struct ft_ep *ep))
 {
 	const uint64_t kill_at = ft_now_us() + ft_rand() % 60000;
-	const uint64_t end = ft_limit_us() + 30000000;
+	const uint64_t end = ft_deadline();
 	uint64_t posted = 0, ended = 0, tag = 0;
 	bool killed = false, over = false;
 	struct ft_comp comp;

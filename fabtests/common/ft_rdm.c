@@ -6,7 +6,6 @@
  */
 #include "ft_conn.h"
 
-#define MEET_LIMIT_US 30000000
 
 void ft_rdm_open(struct ft_pair *pair, struct ft_dom *dom)
 {
@@ -54,7 +53,7 @@ static void introduce(struct ft_ep *ep, struct ft_ep *peer)
 /* An empty message; queues and counters are as before. */
 static void meet(struct ft_pair *pair, struct ft_ep *from)
 {
-	uint64_t end = ft_limit_us() + MEET_LIMIT_US;
+	uint64_t end = ft_deadline();
 	struct ft_ep *to = from->peer;
 	struct iovec iov = { NULL, 0 };
 	void *desc = NULL;

@@ -226,7 +226,7 @@ static void peers(void)
 static void write_fails(const char *out, size_t len, uint64_t raddr,
 			uint64_t key, const char *what)
 {
-	uint64_t end = ft_limit_us() + 10000000;
+	uint64_t end = ft_deadline();
 	struct ft_comp comp = { 0 };
 
 	write_to(out, len, raddr, key);

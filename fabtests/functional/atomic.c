@@ -144,7 +144,7 @@ static bool posted(ssize_t ret, const char *what, enum form form)
 
 static void base_write(struct ft_ep *ep, struct bufs *b, enum form form)
 {
-	uint64_t end = ft_limit_us() + 10000000;
+	uint64_t end = ft_deadline();
 	size_t count;
 
 	if (fi_atomicvalid(ep->ep, FI_UINT64, FI_ATOMIC_WRITE, &count))
@@ -285,7 +285,7 @@ static void array(struct ft_ep *ep, struct bufs *b, unsigned t, uint64_t seed)
 
 static void injected(struct ft_ep *ep, struct bufs *b, uint64_t seed)
 {
-	uint64_t end = ft_limit_us() + 10000000;
+	uint64_t end = ft_deadline();
 	size_t count;
 
 	if (fi_atomicvalid(ep->ep, FI_UINT64, FI_SUM, &count))

@@ -28,13 +28,14 @@ static void poll_all(void)
 static void write_all(struct fid_mr *mr)
 {
 	const uint64_t key = fi_mr_key(mr);
-	uint64_t end = ft_limit_us() + 5000000;
 	const uint64_t raddr = ft_raddr(&pair.dom[0], mem);
+	uint64_t end;
 	fi_addr_t to;
 	ssize_t ret;
 	int i;
 
 	for (i = 0; i < PEERS * PEERS; i++) {
+		end = ft_deadline();
 		ft_fill(out, LEN, i);
 		to = ft_rdm_insert(&origin[i / PEERS], &target[i % PEERS]);
 		while ((ret = fi_inject_write(origin[i / PEERS].ep, out, LEN,
@@ -46,6 +47,7 @@ static void write_all(struct fid_mr *mr)
 		FT_CALL(ret);
 	}
 	for (i = 0; i < PEERS * PEERS; i++) {
+		end = ft_deadline();
 		while (ft_differs(mem + i * LEN, LEN, i) >= 0) {
 			poll_all();
 			FT_CHECK(ft_limit_us() < end, "no write %d", i);
@@ -90,7 +92,7 @@ int main(int argc, char **argv)
 	attr.progress = FI_PROGRESS_AUTO;
 	info = ft_getinfo(&attr);
 	fi_freeinfo(info);
-	for (i = 0; i < ft_iters(20); i++) {
+	for (i = 0; i < ft_iters(ft_core("verbs") ? 8 : 20); i++) {
 		ft_stage("round %u", i);
 		round_of(&attr);
 	}

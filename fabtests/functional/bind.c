@@ -12,7 +12,7 @@ static struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_UNSPEC };
 /* The next event is a connection refused, and of this endpoint. */
 static void refused(struct fid_eq *eq, const struct fid_ep *ep)
 {
-	uint64_t end = ft_limit_us() + 30000000;
+	uint64_t end = ft_deadline();
 	struct fi_eq_err_entry err = { 0 };
 	struct fi_eq_cm_entry entry;
 	uint32_t event;

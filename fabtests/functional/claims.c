@@ -138,7 +138,7 @@ static void check_posted(struct ft_dom *dom, uint64_t want, const char *when)
 
 static void until(atomic_bool *flag, const char *what)
 {
-	uint64_t end = ft_limit_us() + 30000000;
+	uint64_t end = ft_deadline();
 
 	while (!atomic_load(flag)) {
 		ft_poll(&pair.c);

@@ -67,7 +67,7 @@ static bool cached(struct fid_domain *domain, void *buf)
 /* Theirs is kept, and dropped when the memory changes. */
 static void others(char *buf)
 {
-	uint64_t key, end = ft_limit_us() + 10000000;
+	uint64_t key, end = ft_deadline();
 	int i;
 
 	ft_stage("the core's own domain");

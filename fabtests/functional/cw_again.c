@@ -42,7 +42,7 @@ enum how { READ, SREAD, NOTHING };
 static void ended(enum how how)
 {
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
-	uint64_t end = ft_limit_us() + 5000000;
+	uint64_t end = ft_deadline();
 	struct fi_cq_data_entry entry;
 	struct ft_comp comp;
 	bool done = false;
@@ -116,7 +116,7 @@ static void closes(bool writer)
 	atomic_store(&full, INT_MAX);
 	FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, 0, 1, out));
 	FT_CALL(fi_cwtag(pair.s.ep, in, LEN, NULL, 0, 1, in));
-	end = ft_limit_us() + 5000000;
+	end = ft_deadline();
 	while (atomic_load(&full) > INT_MAX - 10) {
 		ft_poll(&pair.c);
 		ft_poll(&pair.s);

@@ -9,7 +9,7 @@
 /* Neither side calls anything for what it has posted. */
 void automatic(void)
 {
-	uint64_t end = ft_limit_us() + 30000000;
+	uint64_t end = ft_deadline();
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
 	struct ft_comp comp;
 
@@ -36,7 +36,7 @@ void automatic(void)
 /* An error that the core has told of is read, whatever comes meanwhile. */
 void automatic_error(void)
 {
-	uint64_t end = ft_limit_us() + 30000000;
+	uint64_t end = ft_deadline();
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
 	struct fi_cq_err_entry err = { 0 };
 	struct fi_cq_data_entry entry;
@@ -71,7 +71,7 @@ void automatic_error(void)
 static unsigned posts(void)
 {
 	static char buf[1 << 19];	/* more than there is time for */
-	uint64_t end = ft_limit_us() + 30000000;
+	uint64_t end = ft_deadline();
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
 	struct ft_comp comp;
 	unsigned posted = 0, calls = 0;

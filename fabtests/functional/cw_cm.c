@@ -11,7 +11,6 @@
 #include <pthread.h>
 
 #define DATA_MAX 64
-#define LIMIT_US 30000000
 
 static char buf[4096];
 
@@ -244,7 +243,7 @@ static void strangers(struct raw_side *s, const void *name, size_t len)
 {
 	struct raw_side c = { 0 }, ctl = { 0 };
 	struct fi_eq_err_entry err = { 0 };	/* no room for data */
-	uint64_t end = ft_limit_us() + LIMIT_US;
+	uint64_t end = ft_deadline();
 	struct fi_eq_cm_entry entry;
 	uint8_t cookie[8];
 	uint32_t event;
@@ -435,7 +434,7 @@ static void *sleep_main(void *arg)
 	ssize_t ret;
 
 	ret = fi_eq_sread(side->eq, &event, &entry, sizeof(entry),
-			  LIMIT_US / 1000, 0);
+			  30000, 0);
 	FT_CHECK(ret == sizeof(entry) && event == FI_CONNECTED,
 		 "event %u, %zd bytes", event, ret);
 	return NULL;

@@ -70,7 +70,7 @@ static void check_over(struct ft_ep *ep)
 /* Everything that post() posted comes, once, with this error. */
 static void check_ends(struct ft_ep *ep, int err, bool only_cqs)
 {
-	uint64_t end = ft_limit_us() + 30000000;
+	uint64_t end = ft_deadline();
 	struct seen seen = { 0 };
 	struct ft_comp comp;
 	unsigned cnt = 0, i;
@@ -193,7 +193,7 @@ struct told {
 
 static void *read_main(void *arg)
 {
-	uint64_t end = ft_limit_us() + 30000000;
+	uint64_t end = ft_deadline();
 	struct told *told = arg;
 	struct ft_comp comp;
 	unsigned ended = 0;
@@ -234,7 +234,7 @@ static unsigned unheard(struct ft_pair *pair, bool close, uint64_t *took)
 {
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
 	struct told told = { .ep = &pair->s };
-	uint64_t end = ft_limit_us() + 30000000;
+	uint64_t end = ft_deadline();
 	pthread_t reader;
 	unsigned i, cnt = 0;
 

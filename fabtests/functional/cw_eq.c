@@ -155,7 +155,7 @@ static void closing(enum fi_threading threading)
 static void wait_event(struct fid_eq *eq, uint32_t want,
 		       struct fi_eq_cm_entry *entry)
 {
-	uint64_t end = ft_limit_us() + 30000000;
+	uint64_t end = ft_deadline();
 	uint32_t event;
 	ssize_t ret;
 

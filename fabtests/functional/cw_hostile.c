@@ -10,7 +10,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#define LIMIT_US 30000000
 #define LEN	 64
 
 static struct ft_pair pair;
@@ -106,7 +105,7 @@ static void dial(struct raw_side *ctl, const struct sockaddr_in *as,
 /* true: connected */
 static bool answered(struct raw_side *ctl)
 {
-	uint64_t end = ft_limit_us() + LIMIT_US;
+	uint64_t end = ft_deadline();
 	struct fi_eq_err_entry err = { 0 };
 	struct raw_event event;
 	uint32_t got;
@@ -137,9 +136,9 @@ static bool accepted(const struct sockaddr_in *as, size_t len, uint32_t to)
 }
 
 /* The write that is under way ends, with this error. */
-static void check_ends(int err, uint64_t limit_us)
+static void check_ends(int err)
 {
-	uint64_t end = ft_limit_us() + limit_us;
+	uint64_t end = ft_deadline();
 	struct ft_comp comp;
 
 	while (!ft_take(&pair.s, FT_TX, &comp)) {
@@ -182,7 +181,7 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 		raw_progress(&ctl);
 	}
 	if (bad) {
-		check_ends(FI_ECONNABORTED, LIMIT_US);
+		check_ends(FI_ECONNABORTED);
 		ret = fi_cwrite(pair.s.ep, buf, 8, NULL, addr, 1, buf);
 		FT_CHECK(ret == -FI_EACCES, "a write to quarantine: %zd", ret);
 		ret = fi_cwtag(pair.s.ep, buf, 8, NULL, addr, 1, buf);
@@ -192,7 +191,7 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 	}
 	FT_CALL(fi_av_remove(pair.s.av, &addr, 1, 0));
 	if (!bad)
-		check_ends(FI_ECANCELED, LIMIT_US);
+		check_ends(FI_ECANCELED);
 	raw_close_side(&ctl);
 	/* then it is like any other */
 	addr = insert(&name);
@@ -292,14 +291,14 @@ static void written_data(void)
 		raw_progress(&ctl);
 	}
 	if (ft_core("verbs")) {
-		check_ends(FI_ECONNABORTED, LIMIT_US);
+		check_ends(FI_ECONNABORTED);
 		FT_CHECK(!accepted(&name, sizeof(name), number(&server)),
 			 "accepted out of quarantine");
 	}
 	transfer(4);
 	FT_CALL(fi_av_remove(pair.s.av, (fi_addr_t *) &addr, 1, 0));
 	if (!ft_core("verbs"))
-		check_ends(FI_ECANCELED, LIMIT_US);
+		check_ends(FI_ECANCELED);
 	raw_close_side(&ctl);
 }
 
@@ -387,9 +386,9 @@ static void dead_ends(void)
 	name = fake_name(1, 77);
 	addr = insert(&name);
 	cwrite_to(addr, 1);
-	check_ends(FI_ECONNABORTED, LIMIT_US);
+	check_ends(FI_ECONNABORTED);
 	cwrite_to(addr, 1);
-	check_ends(FI_ECONNABORTED, LIMIT_US);
+	check_ends(FI_ECONNABORTED);
 
 	ft_stage("somebody else listens");
 	raw_open_fabric(&other, raw_core_name(), NULL, 0);
@@ -412,7 +411,7 @@ static void dead_ends(void)
 		raw_progress(&other);
 		ft_poll(&pair.s);
 	}
-	check_ends(FI_ECONNABORTED, LIMIT_US);
+	check_ends(FI_ECONNABORTED);
 	raw_close_side(&other);
 
 	/* it takes ten seconds: once is enough */
@@ -429,7 +428,7 @@ static void dead_ends(void)
 	addr = insert(&name);
 	begin = ft_now_us();
 	cwrite_to(addr, 1);
-	check_ends(FI_ECONNABORTED, 60000000);
+	check_ends(FI_ECONNABORTED);
 	begin = ft_now_us() - begin;
 	FT_CHECK(begin > 9000000 && begin < 60000000, "after %" PRIu64 " us",
 		 begin);

@@ -16,7 +16,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#define LIMIT_US 10000000
 #define LEN	 64
 #define FDS	 1024	/* of this process, in this test */
 #define SILENT	 600	/* connections at once */
@@ -133,7 +132,7 @@ static void check_asleep(void)
 
 static void silent(uint16_t port)
 {
-	uint64_t limit = ft_limit_us() + LIMIT_US;
+	uint64_t limit = ft_deadline();
 	pid_t pid;
 
 	ft_stage("silent connections");
@@ -172,7 +171,7 @@ static void no_descriptors(uint16_t port)
 /* No control endpoint is expected: the listener closes. */
 static void check_closes(void)
 {
-	uint64_t limit = ft_limit_us() + LIMIT_US;
+	uint64_t limit = ft_deadline();
 	uint16_t port;
 
 	while (listeners(&port)) {

@@ -33,7 +33,7 @@ static void transfer(struct ft_ep *w, struct ft_ep *t, bool tag_first,
 /* Each side's only progress is its own waiting, in turns. */
 static void asleep(struct ft_ep *w, struct ft_ep *t, uint64_t tag)
 {
-	uint64_t end = ft_limit_us() + 30000000;
+	uint64_t end = ft_deadline();
 	struct fi_cq_data_entry entry;
 	struct ft_ep *ep[] = { w, t };
 	enum ft_dir dir[] = { FT_TX, FT_RX };

@@ -52,7 +52,7 @@ void close_all(void)
 
 void wait_comp(int i, enum ft_dir dir, struct ft_comp *comp)
 {
-	uint64_t end = ft_limit_us() + 30000000;
+	uint64_t end = ft_deadline();
 
 	while (!ft_take(&node[i].ep, dir, comp)) {
 		poll_all();

@@ -61,7 +61,7 @@ static void strangers(void)
 		ft_rdm_ep_open(&pair, &ep[i], &pair.dom[1]);
 		to[i] = ft_rdm_insert(&ep[i], &node[0].ep);
 	}
-	end = ft_limit_us() + 30000000;
+	end = ft_deadline();
 	for (i = 0; i < n; i++) {
 		FT_CALL(fi_cwrite(ep[i].ep, out, 8, NULL, to[i], 5, out));
 		for (k = 0; k < 5; k++) {
@@ -139,7 +139,7 @@ static void strange_tags(void)
 		if (i % 64 == 0)
 			poll_all();
 	}
-	end = ft_limit_us() + 10000000;
+	end = ft_deadline();
 	while (!gone) {
 		poll_all();
 		for (i = 1; i < 3; i++)

@@ -8,7 +8,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#define LIMIT_US 30000000
 
 enum fi_threading raw_threading;
 enum fi_wait_obj raw_wait_obj = FI_WAIT_NONE;
@@ -69,7 +68,7 @@ void raw_progress(struct raw_side *side)
 void raw_wait_event(struct raw_side *side, struct raw_side *other,
 		    uint32_t want, struct raw_event *event)
 {
-	uint64_t end = ft_limit_us() + LIMIT_US;
+	uint64_t end = ft_deadline();
 	struct fi_eq_err_entry err = { 0 };
 	struct raw_event unread;
 	uint32_t got;
@@ -119,7 +118,7 @@ void raw_close_side(struct raw_side *side)
 ssize_t raw_wait_comp(struct raw_side *side, struct raw_side *other,
 			 struct fi_cq_data_entry *entry)
 {
-	uint64_t end = ft_limit_us() + LIMIT_US;
+	uint64_t end = ft_deadline();
 	struct fi_cq_err_entry err = { 0 };
 	ssize_t ret;
 

@@ -54,7 +54,7 @@ static void *thread_main(void *arg)
 	struct node *me = arg;
 	int self = me - node, i;
 	unsigned tx = EPS - 1, rx = EPS - 1;
-	uint64_t end = ft_limit_us() + 30000000;
+	uint64_t end = ft_deadline();
 	struct ft_comp comp;
 
 	pthread_barrier_wait(&barrier);

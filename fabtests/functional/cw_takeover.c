@@ -10,7 +10,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#define LIMIT_US 30000000
 #define LEN	 64
 #define ROUNDS	 5
 
@@ -39,7 +38,7 @@ static struct sockaddr_in control(const struct sockaddr_in *name)
 static bool connects(const struct sockaddr_in *to, const uint8_t *mark,
 		     size_t len)
 {
-	uint64_t end = ft_limit_us() + LIMIT_US;
+	uint64_t end = ft_deadline();
 	struct sockaddr_in dest = control(to);
 	struct fi_eq_err_entry err = { 0 };
 	struct raw_side ctl = { 0 };

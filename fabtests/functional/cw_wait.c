@@ -30,7 +30,7 @@ static bool sleep_for(struct ft_ep *ep, enum ft_dir dir, int fd, void *ctx)
 {
 	struct fid *fid = &ep->cq[dir]->fid;
 	struct fi_cq_data_entry entry = { 0 };
-	uint64_t end = ft_limit_us() + 30000000;
+	uint64_t end = ft_deadline();
 	struct pollfd pfd = { fd, POLLIN, 0 };
 	ssize_t ret;
 
@@ -410,7 +410,7 @@ static void more(void)
 		while (!atomic_load(&rests))
 			sched_yield();
 		/* the target sleeps: what it has not said stays unsaid */
-		end = ft_limit_us() + 10000000;
+		end = ft_deadline();
 		do {
 			if (poll(&pfd, 1, 0) > 0)
 				ft_poll(&pair.s);

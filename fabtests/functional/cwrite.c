@@ -52,7 +52,7 @@ static void expose(struct ft_ep *ep, void *buf, size_t len, uint64_t tag,
 /* The peer's tag has arrived. */
 static void wait_known(struct ft_ep *ep, uint64_t cnt)
 {
-	uint64_t end = ft_limit_us() + 10000000;
+	uint64_t end = ft_deadline();
 	struct fi_mrrc_cw_stats st;
 
 	do {

@@ -319,7 +319,7 @@ static void post_write(const struct target *target)
 /* All but the rest arrives before the memory is freed. */
 static void half_write(const struct way *way, size_t rest)
 {
-	const uint64_t end = ft_limit_us() + 30000000;
+	const uint64_t end = ft_deadline();
 	struct target target = { .len = LEN };
 	struct fresh fresh[FRESH];
 	size_t seen;

@@ -265,7 +265,7 @@ static void events(void)
 {
 	struct ft_dom *dom = &pair.dom[1];
 	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_NONE };
-	uint64_t end = ft_limit_us() + 5000000;
+	uint64_t end = ft_deadline();
 	struct fi_eq_entry entry;
 	struct fid_domain *domain;
 	struct fid_mr *mr = NULL;

@@ -27,7 +27,7 @@ static struct fid_mr *reg(void)
 /* Does a write with this key arrive? Where not, the connection has ended. */
 static bool arrives(uint64_t key, unsigned seed)
 {
-	uint64_t end = ft_limit_us() + 10000000;
+	uint64_t end = ft_deadline();
 	struct iovec iov = { out, LEN };
 	void *desc = ft_desc(&pair.dom[1], out, LEN);
 	struct fi_rma_iov rma = { ft_raddr(&pair.dom[0], in), LEN, key };
@@ -66,7 +66,7 @@ static bool arrives(uint64_t key, unsigned seed)
 static void remapped(uint64_t key)
 {
 	struct fi_mrrc_stats st = { .size = sizeof(st) };
-	uint64_t end = ft_limit_us() + 10000000;
+	uint64_t end = ft_deadline();
 
 	ft_stage("other memory at its address");
 	FT_CHECK(ft_map(in, LEN) == in, "not the same address");

@@ -285,7 +285,7 @@ static bool told(const struct kind *kind)
 static void check_dropped(struct ft_pair *pair, const char *name,
 			  uint64_t before)
 {
-	uint64_t end = ft_limit_us() + 30000000;
+	uint64_t end = ft_deadline();
 	struct fi_mrrc_stats st;
 
 	do

@@ -292,7 +292,7 @@ static ssize_t write_flags(void *ctx, uint64_t key, uint64_t flags)
 static void revoked(void)
 {
 	struct fid_mr *mr = ft_reg(&pair.dom[0], in, LEN, FI_REMOTE_WRITE);
-	uint64_t key = fi_mr_key(mr), end = ft_limit_us() + 10000000;
+	uint64_t key = fi_mr_key(mr), end = ft_deadline();
 	struct ft_comp comp = { 0 };
 	unsigned i;
 

@@ -171,7 +171,7 @@ static bool all_works(void)
 /* early: so many messages before there is a buffer */
 static void stream(unsigned n, bool longer, unsigned early)
 {
-	uint64_t end = ft_limit_us() + 60000000;
+	uint64_t end = ft_deadline();
 	unsigned i;
 
 	ft_stage("%u messages%s, %u early", n,
@@ -198,7 +198,7 @@ static void stream(unsigned n, bool longer, unsigned early)
 /* What is left of a buffer is cancelled. */
 static void settle(void)
 {
-	uint64_t end = ft_limit_us() + 30000000;
+	uint64_t end = ft_deadline();
 	struct fi_cq_data_entry entry;
 	struct fi_cq_err_entry err;
 	unsigned i;
@@ -228,7 +228,7 @@ static void settle(void)
 /* A buffer that is used up is held no longer, and not before. */
 static void released(bool longer)
 {
-	uint64_t end = ft_limit_us() + 30000000;
+	uint64_t end = ft_deadline();
 	struct fi_mrrc_stats st;
 
 	if (ft_opts.raw)
@@ -265,7 +265,7 @@ static void released(bool longer)
  */
 static void cut_off(void)
 {
-	uint64_t end = ft_limit_us() + 20000000;
+	uint64_t end = ft_deadline();
 	size_t len = ROOM + 1000;
 	void *desc = ft_desc(&pair.dom[1], out, len);
 	struct fi_cq_err_entry err = { 0 };
@@ -297,7 +297,7 @@ static void cut_off(void)
 /* One that was used in part and cancelled is not meant the next time. */
 static void cancelled(void)
 {
-	uint64_t end = ft_limit_us() + 30000000;
+	uint64_t end = ft_deadline();
 	unsigned i;
 
 	begin();
@@ -321,7 +321,7 @@ static void cancelled(void)
  */
 static void shared(void)
 {
-	uint64_t end = ft_limit_us() + 60000000;
+	uint64_t end = ft_deadline();
 	const enum fi_ep_type type = ft_opts.type;
 	struct ft_attr attr = FT_ATTR;
 	struct fi_msg msg;
@@ -374,7 +374,7 @@ static bool read_early;
 static ssize_t read_recvmsg(struct fid_ep *ep, const struct fi_msg *msg,
 			    uint64_t flags)
 {
-	uint64_t end = ft_limit_us() + 30000000;
+	uint64_t end = ft_deadline();
 	ssize_t ret = core.recvmsg(ep, msg, flags);
 
 	while (!rooms[0].over && ft_limit_us() < end)

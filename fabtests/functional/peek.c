@@ -8,7 +8,6 @@
 
 #define LONG  (300 * 1000)
 #define KEPT  6
-#define TRIES_US 10000000
 
 static const size_t sizes[] = { 0, 100, 5000, LONG };
 static struct ft_pair pair;
@@ -56,7 +55,7 @@ static bool peek(uint64_t tag, void *ctx, uint64_t flags, struct ft_comp *comp)
 
 static void peek_found(uint64_t tag, void *ctx, uint64_t flags, size_t len)
 {
-	uint64_t end = ft_limit_us() + TRIES_US;
+	uint64_t end = ft_deadline();
 	struct ft_comp comp;
 
 	while (!peek(tag, ctx, flags, &comp))

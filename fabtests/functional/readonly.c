@@ -36,7 +36,7 @@ static void send_from(const void *p, size_t len, const char *what)
 			 pair.c.to, ft_raddr(&pair.dom[0], in), fi_mr_key(mr),
 			 (void *) p));
 	ft_wait_ctx(&pair.c, FT_TX, (void *) p, FI_WRITE);
-	end = ft_limit_us() + 10000000;
+	end = ft_deadline();
 	while (memcmp(in, p, len)) {
 		ft_progress(&pair.c);
 		FT_CHECK(ft_limit_us() < end, "%s: written, wrong data", what);

@@ -33,7 +33,7 @@ static atomic_bool ended;
 /* Posts, trying again while another thread makes progress. */
 #define POST(call)							\
 	do {								\
-		uint64_t end_ = ft_limit_us() + 60000000;		\
+		uint64_t end_ = ft_deadline();				\
 		ssize_t rc_;						\
 									\
 		while ((rc_ = (call)) == -FI_EAGAIN) {			\
@@ -87,7 +87,7 @@ static void one(struct worker *w, struct ft_ep *from, char *out, char *in,
 	struct ft_ep *to = from->peer;
 	void *sd = ft_desc(&w->dom[from == &pair.c], out, len);
 	void *rd = ft_desc(&w->dom[to == &pair.c], in, len);
-	uint64_t end = ft_limit_us() + 60000000;
+	uint64_t end = ft_deadline();
 	struct note note = { 0 };
 
 	ft_fill(out, len, seed);

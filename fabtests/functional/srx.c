@@ -120,7 +120,7 @@ static unsigned take_flagged(bool *seen, const bool *flagged)
 /* Every record has ended: when nothing waits to be told so any more. */
 static void wait_idle(void)
 {
-	uint64_t end = ft_limit_us() + 10000000;
+	uint64_t end = ft_deadline();
 	struct fi_mrrc_stats st;
 
 	do {
@@ -133,7 +133,7 @@ static void wait_idle(void)
 static void selective_round(unsigned round)
 {
 	bool flagged[SLOTS], seen[SLOTS] = { false };
-	uint64_t end = ft_limit_us() + 10000000;
+	uint64_t end = ft_deadline();
 	unsigned asked = 0, got = 0;
 	uintptr_t i;
 

@@ -164,7 +164,7 @@ static void run_way(struct ft_pair *pair, const struct way *way, char *other,
 		way->run(pair, other);
 	}
 	rounds = i;
-	end = ft_limit_us() + 30000000;
+	end = ft_deadline();
 	ft_check_idle(&pair->dom[0], way->name);
 	ft_check_idle(&pair->dom[1], way->name);
 	if (!ft_caches(&pair->dom[1]))
