@@ -29,6 +29,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
@@ -37,8 +38,15 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <linux/userfaultfd.h>
+
+#ifdef HAVE_VALGRIND_MEMCHECK_H
+#include <valgrind/valgrind.h>
+#else
+#define RUNNING_ON_VALGRIND	0
+#endif
 
 #include "sys/fd_id.h"
 #include "sys/threads.h"
@@ -49,9 +57,6 @@
 #define UFFD_USER_MODE_ONLY	1
 #endif
 
-#ifndef CLOSE_RANGE_UNSHARE
-#define CLOSE_RANGE_UNSHARE	2
-#endif
 #ifndef SYS_close_range
 #define SYS_close_range		436
 #endif
@@ -63,6 +68,7 @@
 #define MRRC_UFFD_EVENTS	16		/* read at a time */
 #define MRRC_UFFD_QUEUE		64		/* more become one */
 #define MRRC_UFFD_TRIES		3
+#define MRRC_UFFD_CHILD_STACK	((size_t)16 << 10)
 
 struct mrrc_uffd_event {
 	struct mrrc_range range;
@@ -274,19 +280,42 @@ static int mrrc_uffd_fetch(struct mrrc_mon *mon)
 	return rc;
 }
 
-/* Nothing but ours; where the kernel does not do that, all, and shared. */
-static void mrrc_uffd_keep(const struct mrrc_uffd *uffd)
+/* Closes in this table what is not ours. Makes system calls, nothing else. */
+static int mrrc_uffd_close_others(void *arg)
 {
+	const struct mrrc_uffd *uffd = arg;
 	const bool order = uffd->fd < uffd->stop_fd;
 	const unsigned low = order ? uffd->fd : uffd->stop_fd;
 	const unsigned high = order ? uffd->stop_fd : uffd->fd;
 
-	if (syscall(SYS_close_range, high + 1, UINT_MAX, CLOSE_RANGE_UNSHARE))
-		return;
+	syscall(SYS_close_range, high + 1, UINT_MAX, 0);
 	if (low)
 		syscall(SYS_close_range, 0, low - 1, 0);
 	if (high > low + 1)
 		syscall(SYS_close_range, low + 1, high - 1, 0);
+	return 0;
+}
+
+/*
+ * Nothing but ours; where the kernel does not do that, all, and shared.
+ * Drivers are told which process closes a file, and some end what the process
+ * has there (mq_notify(3), XPMEM). So a child closes them, as those of any
+ * fork do, in the reader's memory and table.
+ */
+static void mrrc_uffd_keep(struct mrrc_uffd *uffd)
+{
+	_Alignas(16) char stack[MRRC_UFFD_CHILD_STACK];
+	pid_t pid;
+
+	/* valgrind ends programs that call clone(2) */
+	if (RUNNING_ON_VALGRIND || unshare(CLONE_FILES))
+		return;
+	pid = clone(mrrc_uffd_close_others, stack + sizeof(stack),
+		    CLONE_VM | CLONE_VFORK | CLONE_FILES, uffd);
+	if (pid < 0)
+		mrrc_uffd_close_others(uffd);
+	else
+		waitpid(pid, NULL, __WCLONE);
 }
 
 static void *mrrc_uffd_run(void *arg)

@@ -7,7 +7,11 @@
 #include "config.h"
 #include "suites.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <mqueue.h>
+#include <signal.h>
+#include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -220,6 +224,46 @@ START_TEST(test_close_unmaps)
 }
 END_TEST
 
+/*
+ * To the kernel, a monitor that begins or ends closes no file of ours: else
+ * it would take the notification back.
+ */
+START_TEST(test_no_flush)
+{
+	struct sigevent quiet = { .sigev_notify = SIGEV_NONE };
+	char name[32];
+	mqd_t queue;
+
+	snprintf(name, sizeof(name), "/mrrc-%d", (int)getpid());
+	queue = mq_open(name, O_RDONLY | O_CREAT | O_EXCL, 0600, NULL);
+	if (queue == (mqd_t)-1)
+		skip("no message queues here");
+	mq_unlink(name);
+	ck_assert_int_eq(mq_notify(queue, &quiet), 0);
+	mon_setup();
+	need_uffd();
+	mon_teardown();
+	ck_assert_int_eq(mq_notify(queue, &quiet), -1);
+	ck_assert_int_eq(errno, EBUSY);
+	mq_close(queue);
+}
+END_TEST
+
+/* The reader holds no file open but the monitor's. */
+START_TEST(test_end_of_pipe)
+{
+	int ends[2];
+	char byte;
+
+	ck_assert_int_eq(pipe2(ends, O_NONBLOCK), 0);
+	mon_setup();
+	close(ends[1]);
+	ck_assert_int_eq(read(ends[0], &byte, 1), 0);
+	close(ends[0]);
+	mon_teardown();
+}
+END_TEST
+
 Suite *mon_close_suite(void)
 {
 	Suite *suite = suite_create("mon-close");
@@ -229,6 +273,8 @@ Suite *mon_close_suite(void)
 	tcase_add_loop_test(tcase, test_closed, 0,
 			    sizeof(closers) / sizeof(closers[0]));
 	tcase_add_test(tcase, test_close_unmaps);
+	tcase_add_test(tcase, test_no_flush);
+	tcase_add_test(tcase, test_end_of_pipe);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
