@@ -125,15 +125,16 @@ static int measure_once(struct mrrc_reg *reg, struct measure_rent *rent,
 	const uintptr_t start = (uintptr_t) map;
 	const size_t len = least->pages * page;
 	struct fid_mr *mr;
+	uint64_t token;
 	double at[3];
 	bool watched;
 	int ret;
 
 	at[0] = now_ns();
-	watched = !mrrc_mon_watch(reg->mon, start, len);
+	watched = !mrrc_mon_watch(reg->mon, start, len, &token);
 	ret = mrrc_reg_own(reg, map, len, MRRC_REG_BOUNCE, &mr);
 	if (watched)
-		mrrc_mon_sees(reg->mon, start, len);
+		mrrc_mon_sees(reg->mon, start, len, token);
 	at[1] = now_ns();
 	if (!ret)
 		ret = fi_close(&mr->fid);

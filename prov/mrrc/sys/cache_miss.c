@@ -26,6 +26,7 @@ struct mrrc_miss {
 	size_t len;
 	enum mrrc_access access;	/* wanted */
 	struct mrrc_pending pending;
+	uint64_t token;			/* of the watch */
 	bool seen;			/* every change would be reported */
 	struct mrrc_region *region;
 };
@@ -216,17 +217,16 @@ static int mrrc_miss_try(struct mrrc_miss *miss, enum mrrc_access as,
 
 	if (!*watched) {
 		rc = mrrc_mon_watch(miss->cache->mon, pending->start,
-				    pending->len);
+				    pending->len, &miss->token);
 		*watched = !rc;
 		/* A refusal has changed nothing, and may concern another's. */
-		pending->watched = rc != -EINVAL && rc != -EBUSY &&
-				   rc != -ENODEV;
+		pending->watched = mrrc_mon_watched(rc);
 	}
 	if (!rc)
 		rc = mrrc_miss_reg(miss, pending->start, pending->len, as);
 	if (!rc)
 		miss->seen = mrrc_mon_sees(miss->cache->mon, pending->start,
-					   pending->len);
+					   pending->len, miss->token);
 	return rc;
 }
 

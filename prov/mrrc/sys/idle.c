@@ -12,16 +12,16 @@ void mrrc_idle_init(struct mrrc_idle *idle)
 	*idle = (struct mrrc_idle) { .first = 0 };
 }
 
-static struct mrrc_idle_range *mrrc_idle_set(struct mrrc_idle *idle,
+static struct mrrc_idle_known *mrrc_idle_set(struct mrrc_idle *idle,
 					     uintptr_t start)
 {
 	return idle->known[mrrc_hash(start) & (MRRC_IDLE_SETS - 1)];
 }
 
-static struct mrrc_idle_range *mrrc_idle_find(struct mrrc_idle *idle,
+static struct mrrc_idle_known *mrrc_idle_find(struct mrrc_idle *idle,
 					      uintptr_t start)
 {
-	struct mrrc_idle_range *set = mrrc_idle_set(idle, start);
+	struct mrrc_idle_known *set = mrrc_idle_set(idle, start);
 	int i;
 
 	for (i = 0; i < MRRC_IDLE_WAYS; i++) {
@@ -31,22 +31,22 @@ static struct mrrc_idle_range *mrrc_idle_find(struct mrrc_idle *idle,
 	return NULL;
 }
 
-static struct mrrc_idle_range *mrrc_idle_make(struct mrrc_idle *idle,
+static struct mrrc_idle_known *mrrc_idle_make(struct mrrc_idle *idle,
 					      uintptr_t start)
 {
-	struct mrrc_idle_range *range = mrrc_idle_find(idle, start);
+	struct mrrc_idle_known *known = mrrc_idle_find(idle, start);
 
-	if (!range) {
-		range = &mrrc_idle_set(idle, start)[idle->way++ %
+	if (!known) {
+		known = &mrrc_idle_set(idle, start)[idle->way++ %
 						    MRRC_IDLE_WAYS];
-		*range = (struct mrrc_idle_range) { .start = start };
+		*known = (struct mrrc_idle_known) { .start = start };
 	}
-	return range;
+	return known;
 }
 
 bool mrrc_idle_take(struct mrrc_idle *idle, struct mrrc_idle_range *out)
 {
-	struct mrrc_idle_range *known;
+	struct mrrc_idle_known *known;
 
 	if (!idle->count)
 		return false;
@@ -62,7 +62,7 @@ bool mrrc_idle_take(struct mrrc_idle *idle, struct mrrc_idle_range *out)
 bool mrrc_idle_add(struct mrrc_idle *idle, uintptr_t start, uintptr_t end,
 		   struct mrrc_idle_range *out)
 {
-	struct mrrc_idle_range *known = mrrc_idle_make(idle, start);
+	struct mrrc_idle_known *known = mrrc_idle_make(idle, start);
 	bool full;
 
 	if (known->queued >= end)
@@ -88,26 +88,40 @@ bool mrrc_idle_overlaps(const struct mrrc_idle *idle, uintptr_t start,
 	return false;
 }
 
-void mrrc_idle_saw(struct mrrc_idle *idle, uintptr_t start, uintptr_t end)
+uint64_t mrrc_idle_watch(struct mrrc_idle *idle, uintptr_t start,
+			 uintptr_t end)
 {
-	mrrc_idle_make(idle, start)->end = end;
+	struct mrrc_idle_known *known = mrrc_idle_make(idle, start);
+
+	known->watched = end;
+	known->token = ++idle->tokens;
+	return known->token;
+}
+
+void mrrc_idle_saw(struct mrrc_idle *idle, uintptr_t start, uint64_t token)
+{
+	struct mrrc_idle_known *known = mrrc_idle_find(idle, start);
+
+	if (known && known->watched && known->token == token)
+		known->seen = known->watched;
 }
 
 bool mrrc_idle_seen(struct mrrc_idle *idle, uintptr_t start, uintptr_t end)
 {
-	const struct mrrc_idle_range *range = mrrc_idle_find(idle, start);
+	const struct mrrc_idle_known *known = mrrc_idle_find(idle, start);
 
-	return range && range->end >= end;
+	return known && known->seen >= end;
 }
 
 void mrrc_idle_forget(struct mrrc_idle *idle, uintptr_t start, uintptr_t end)
 {
-	struct mrrc_idle_range *range = idle->known[0];
+	struct mrrc_idle_known *known = idle->known[0];
 	size_t i;
 
-	idle->forgotten++;
-	for (i = 0; i < MRRC_IDLE_SETS * MRRC_IDLE_WAYS; i++, range++) {
-		if (range->start < end && start < range->end)
-			range->end = 0;
+	for (i = 0; i < MRRC_IDLE_SETS * MRRC_IDLE_WAYS; i++, known++) {
+		if (known->start < end && start < known->seen)
+			known->seen = 0;
+		if (known->start < end && start < known->watched)
+			known->watched = 0;
 	}
 }

@@ -19,17 +19,23 @@
 
 struct mrrc_idle_range {
 	uintptr_t start, end;
+};
+
+struct mrrc_idle_known {
+	uintptr_t start;
+	uintptr_t seen;		/* looked at up to there; 0: not */
 	uintptr_t queued;	/* the ring has it up to there; 0: not */
+	uintptr_t watched;	/* by the watch that has this token; 0: not */
+	uint64_t token;
 };
 
 struct mrrc_idle {
 	/* a ring; each once, but for a few that are not known any more */
 	struct mrrc_idle_range range[MRRC_IDLE_MAX];
 	unsigned first, count;
-	/* by start; those with an end were looked at */
-	struct mrrc_idle_range known[MRRC_IDLE_SETS][MRRC_IDLE_WAYS];
+	struct mrrc_idle_known known[MRRC_IDLE_SETS][MRRC_IDLE_WAYS];
 	unsigned way;		/* that makes room next */
-	uint64_t forgotten;	/* calls of forget */
+	uint64_t tokens;	/* given so far */
 };
 
 void mrrc_idle_init(struct mrrc_idle *idle);
@@ -45,8 +51,13 @@ bool mrrc_idle_take(struct mrrc_idle *idle, struct mrrc_idle_range *out);
 bool mrrc_idle_overlaps(const struct mrrc_idle *idle, uintptr_t start,
 			uintptr_t end);
 
-/* Has been looked at; was it, since it was watched? */
-void mrrc_idle_saw(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);
+/* It is watched from now on: a token, never 0. */
+uint64_t mrrc_idle_watch(struct mrrc_idle *idle, uintptr_t start,
+			 uintptr_t end);
+
+/* It has been looked at, which counts if it was watched all the time since
+ * the token was given. Was it looked at, and watched ever since? */
+void mrrc_idle_saw(struct mrrc_idle *idle, uintptr_t start, uint64_t token);
 bool mrrc_idle_seen(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);
 
 /* It has changed, or is no longer watched. */

@@ -359,7 +359,23 @@ static bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon)
 	return any;
 }
 
-int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
+/* MONITOR lock held. What was seen is watched still. */
+static int mrrc_mon_watch_locked(struct mrrc_mon *mon, uintptr_t start,
+				 size_t len, uint64_t *token)
+{
+	int rc = 0;
+
+	if (!mrrc_idle_seen(&mon->idle, start, start + len)) {
+		mrrc_hooks_mark(start, len);
+		rc = mon->ops->watch(mon, start, len);
+	}
+	if (!rc)
+		*token = mrrc_idle_watch(&mon->idle, start, start + len);
+	return rc;
+}
+
+int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
+		   uint64_t *token)
 {
 	int rc = -ENODEV;
 
@@ -367,21 +383,18 @@ int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	/* What came before is not to be taken for news of this range. */
 	if (mrrc_mon_works(mon) && mrrc_mon_seq(mon) & 1)
 		mrrc_mon_handle(mon);
-	if (mrrc_mon_works(mon)) {
-		mrrc_hooks_mark(start, len);
-		rc = mon->ops->watch(mon, start, len);
-	}
+	if (mrrc_mon_works(mon))
+		rc = mrrc_mon_watch_locked(mon, start, len, token);
 	/* Each range takes mappings, of which there are so many. */
 	if (rc == -ENOMEM && mrrc_mon_unwatch_all_idle(mon))
-		rc = mon->ops->watch(mon, start, len);
+		rc = mrrc_mon_watch_locked(mon, start, len, token);
 	mrrc_lock_release(&mon->lock);
 	return rc;
 }
 
-bool mrrc_mon_sees(struct mrrc_mon *mon, uintptr_t start, size_t len)
+bool mrrc_mon_sees(struct mrrc_mon *mon, uintptr_t start, size_t len,
+		   uint64_t token)
 {
-	const uintptr_t end = start + len;
-	uint64_t forgotten;
 	bool sees;
 
 	if (!mrrc_mon_works(mon))
@@ -389,8 +402,7 @@ bool mrrc_mon_sees(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	if (!mon->ops->lazy)
 		return mon->ops->sees(mon, start, len);
 	mrrc_lock_acquire(&mon->lock);
-	sees = mrrc_idle_seen(&mon->idle, start, end);
-	forgotten = mon->idle.forgotten;
+	sees = mrrc_idle_seen(&mon->idle, start, start + len);
 	mrrc_lock_release(&mon->lock);
 	if (sees)
 		return mrrc_mon_works(mon);
@@ -398,9 +410,7 @@ bool mrrc_mon_sees(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	if (!sees)
 		return false;
 	mrrc_lock_acquire(&mon->lock);
-	/* Nothing was told of any range meanwhile: it is as it was found. */
-	if (mon->idle.forgotten == forgotten)
-		mrrc_idle_saw(&mon->idle, start, end);
+	mrrc_idle_saw(&mon->idle, start, token);
 	mrrc_lock_release(&mon->lock);
 	return true;
 }

@@ -201,16 +201,26 @@ void mrrc_mon_unsubscribe(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
 /*
  * Watch a page-aligned range that the subscriber's cover() already reports.
  * 0, or why changes there could go unnoticed: -EINVAL or -EBUSY refused,
- * -ENOMEM no room for more ranges, -ENODEV no monitor. No lock held. Unwatch
- * afterwards except where it was refused.
+ * -EFAULT not all of it is mapped, -ENOMEM no room for more ranges, -ENODEV no
+ * monitor. No lock held. Unwatch afterwards except where it was refused, or
+ * there is no monitor (mrrc_mon_watched). @token: which watch it is.
  */
-int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len);
+int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
+		   uint64_t *token);
+
+/* By what mrrc_mon_watch answered: is it to be unwatched? */
+static inline bool mrrc_mon_watched(int rc)
+{
+	return rc != -EINVAL && rc != -EBUSY && rc != -ENODEV;
+}
 
 /*
- * Of a watched range: does every change of it make an event? Best asked once
- * it is pinned, because then all its pages are there to be looked at.
+ * Of a range watched since @token: does every change of it make an event?
+ * Best asked once it is pinned, because then all its pages are there to be
+ * looked at.
  */
-bool mrrc_mon_sees(struct mrrc_mon *mon, uintptr_t start, size_t len);
+bool mrrc_mon_sees(struct mrrc_mon *mon, uintptr_t start, size_t len,
+		   uint64_t token);
 
 /*
  * Stop watching what no subscriber covers any more: in the end. Where that

@@ -36,6 +36,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -49,6 +50,7 @@
 #endif
 
 #include "sys/fd_id.h"
+#include "sys/mappings.h"
 #include "sys/threads.h"
 #include "sys/uffd.h"
 #include "sys/vm.h"
@@ -536,15 +538,67 @@ static void mrrc_uffd_close(struct mrrc_mon *mon)
 	free(uffd);
 }
 
+struct mrrc_uffd_part {
+	int fd;
+	uintptr_t start, end;
+};
+
+static int mrrc_uffd_unregister_one(int fd, uintptr_t start, uintptr_t end)
+{
+	struct uffdio_range range = { .start = start, .len = end - start };
+
+	return ioctl(fd, UFFDIO_UNREGISTER, &range) ? -errno : 0;
+}
+
+static bool mrrc_uffd_unregister_part(void *arg,
+				      const struct mrrc_mapping *mapping)
+{
+	const struct mrrc_uffd_part *part = arg;
+	const uintptr_t start = mapping->start > part->start ?
+				mapping->start : part->start;
+	const uintptr_t end = mapping->end < part->end ?
+			      mapping->end : part->end;
+
+	if (start < end)
+		mrrc_uffd_unregister_one(part->fd, start, end);
+	return mapping->end < part->end;
+}
+
+/* Where the kernel refuses one mapping it leaves the others as they are. */
+static void mrrc_uffd_unregister(const struct mrrc_uffd *uffd,
+				 uintptr_t start, uintptr_t end)
+{
+	struct mrrc_uffd_part part = { uffd->fd, start, end };
+
+	if (mrrc_uffd_unregister_one(uffd->fd, start, end) == -EINVAL)
+		mrrc_mappings_each(mrrc_uffd_unregister_part, &part);
+}
+
+/* Is every page of the range mapped? MS_ASYNC writes nothing back. */
+static bool mrrc_uffd_mapped(uintptr_t start, size_t len)
+{
+	return !msync((void *)start, len, MS_ASYNC);
+}
+
+/* Huge pages are watched whole. Refusal changes nothing. */
+static int mrrc_uffd_watch_huge(const struct mrrc_uffd *uffd, uintptr_t start,
+				size_t len)
+{
+	const uintptr_t mask = uffd->huge - 1;
+	const uintptr_t lo = start & ~mask, hi = (start + len + mask) & ~mask;
+
+	if (!uffd->huge || hi <= lo || hi - lo == len)
+		return -EINVAL;
+	return mrrc_uffd_register(uffd->fd, lo, hi - lo);
+}
+
 /*
- * Huge pages are watched whole. Refusal changes nothing, so trying the
- * larger range costs no more than a system call.
+ * The kernel passes over what is not mapped, and does not watch what comes
+ * there: such a range is watched in part.
  */
 static int mrrc_uffd_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
 	struct mrrc_uffd *uffd = mon->impl;
-	const uintptr_t mask = uffd->huge - 1;
-	uintptr_t lo, hi;
 	int rc;
 
 	/* somebody else's would take it, and keep what it is told to itself */
@@ -552,13 +606,11 @@ static int mrrc_uffd_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	if (rc)
 		return rc;
 	rc = mrrc_uffd_register(uffd->fd, start, len);
-	if (rc != -EINVAL || !uffd->huge)
-		return rc;
-	lo = start & ~mask;
-	hi = (start + len + mask) & ~mask;
-	if (hi <= lo || hi - lo == len)
-		return rc;
-	return mrrc_uffd_register(uffd->fd, lo, hi - lo);
+	if (rc == -EINVAL && mrrc_uffd_mapped(start, len))
+		rc = mrrc_uffd_watch_huge(uffd, start, len);
+	if (!rc && !mrrc_uffd_mapped(start, len))
+		rc = -EFAULT;
+	return rc;
 }
 
 /* What is no longer mapped, or part of a huge page, is refused: let it be. */
@@ -566,10 +618,9 @@ static void mrrc_uffd_unwatch(struct mrrc_mon *mon, uintptr_t start,
 			      size_t len)
 {
 	struct mrrc_uffd *uffd = mon->impl;
-	struct uffdio_range range = { .start = start, .len = len };
 
 	if (!mrrc_uffd_lost(uffd))
-		ioctl(uffd->fd, UFFDIO_UNREGISTER, &range);
+		mrrc_uffd_unregister(uffd, start, start + len);
 }
 
 static int mrrc_uffd_check(struct mrrc_mon *mon)

@@ -8,12 +8,11 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
-#include <limits.h>
 #include <link.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "sys/mappings.h"
 #include "sys/vm.h"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -53,53 +52,36 @@ static size_t patch_distance(uintptr_t a, uintptr_t b)
 	return a > b ? a - b : b - a;
 }
 
-/*
- * A hexadecimal number; where it ends. Not scanf() or strtoul(), for the
- * reason in vm.c.
- */
-static const char *patch_hex(const char *text, uintptr_t *value)
+struct patch_search {
+	uintptr_t near, best;
+	uintptr_t end;		/* of the last mapping; 0: it may grow */
+};
+
+/* Holes at the ends are left for the heap and the stack to grow into. */
+static bool patch_look(void *arg, const struct mrrc_mapping *mapping)
 {
-	*value = 0;
-	for (;; text++) {
-		if (*text >= '0' && *text <= '9')
-			*value = *value << 4 | (uintptr_t)(*text - '0');
-		else if (*text >= 'a' && *text <= 'f')
-			*value = *value << 4 | (uintptr_t)(*text - 'a' + 10);
-		else
-			return text;
-	}
+	struct patch_search *search = arg;
+	uintptr_t fit = 0;
+
+	if (search->end && strcmp(mapping->name, "[stack]"))
+		fit = patch_fit(search->end, mapping->start, search->near,
+				mrrc_vm_page());
+	if (fit && (!search->best || patch_distance(fit, search->near) <
+				     patch_distance(search->best, search->near)))
+		search->best = fit;
+	search->end = strcmp(mapping->name, "[heap]") ? mapping->end : 0;
+	return true;
 }
 
-/*
- * A free page near @near, by /proc/self/maps. Holes at the ends are left for
- * the heap and the stack to grow into.
- */
+/* A free page near @near. */
 static uintptr_t patch_hole(uintptr_t near)
 {
-	const size_t page = mrrc_vm_page();
-	uintptr_t best = 0, end = 0, start, next, fit;
-	char line[PATH_MAX];
-	const char *at;
-	FILE *file;
+	struct patch_search search = { .near = near };
 
-	file = fopen("/proc/self/maps", "re");
-	if (!file)
-		return 0;
-	while (fgets(line, sizeof(line), file)) {
-		at = patch_hex(line, &start);
-		/* A long line comes in parts. */
-		if (at == line || *at != '-')
-			continue;
-		patch_hex(at + 1, &next);
-		fit = end && !strstr(line, "[stack]") ?
-		      patch_fit(end, start, near, page) : 0;
-		if (fit && (!best || patch_distance(fit, near) <
-				     patch_distance(best, near)))
-			best = fit;
-		end = strstr(line, "[heap]") ? 0 : next;
-	}
-	fclose(file);
-	return best && patch_distance(best, near) < mrrc_patch_reach ? best : 0;
+	mrrc_mappings_each(patch_look, &search);
+	return search.best &&
+	       patch_distance(search.best, near) < mrrc_patch_reach ?
+	       search.best : 0;
 }
 
 /* Executable, hence not written to; another one while stubs are made. */

@@ -169,13 +169,14 @@ static void *relay_main(void *arg)
 static int relay_try(struct mrrc_relay *relay, struct mrrc_range range)
 {
 	const size_t len = range.end - range.start;
+	uint64_t token;
 	int cancel;
 	int rc;
 
 	/* in open(2) or read(2) it would leave with serial held */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	rc = mrrc_mon_watch(relay->mon, range.start, len);
-	if (!rc && !mrrc_mon_sees(relay->mon, range.start, len))
+	rc = mrrc_mon_watch(relay->mon, range.start, len, &token);
+	if (!rc && !mrrc_mon_sees(relay->mon, range.start, len, token))
 		rc = -EOPNOTSUPP;
 	pthread_setcancelstate(cancel, NULL);
 	return rc;
@@ -242,7 +243,7 @@ int mrrc_relay_watch(struct mrrc_relay *relay, uintptr_t start, size_t len)
 	relay->adding = (struct mrrc_range) { 0, 0 };
 	mrrc_lock_release(&relay->lock);
 	/* a refusal has changed nothing, and may concern another's range */
-	if (rc && rc != -EINVAL && rc != -EBUSY && rc != -ENODEV)
+	if (rc && mrrc_mon_watched(rc))
 		mrrc_mon_unwatch(relay->mon, range.start,
 				 range.end - range.start);
 	mrrc_lock_release(&relay->serial);

@@ -79,7 +79,7 @@ void hooks_watch(char *ptr, size_t pages)
 	atomic_store(&watcher.here, false);
 	before = mon_events();
 	ck_assert_int_eq(mrrc_mon_watch(mon, (uintptr_t)ptr,
-					pages * mon_page), 0);
+					pages * mon_page, &mon_token), 0);
 }
 
 void expect_hook(void)

@@ -15,6 +15,7 @@
 size_t mon_page;
 struct mrrc_mon *mon;
 struct mon_probe mon_probe;
+uint64_t mon_token;
 
 static struct mrrc_range note(struct mrrc_mon_sub *sub, uintptr_t start,
 			      uintptr_t end)
@@ -73,7 +74,8 @@ char *mon_map(size_t pages)
 
 int mon_watch(void *ptr, size_t pages)
 {
-	return mrrc_mon_watch(mon, (uintptr_t)ptr, pages * mon_page);
+	return mrrc_mon_watch(mon, (uintptr_t)ptr, pages * mon_page,
+			      &mon_token);
 }
 
 /* Events are read, not yet handled, when the call that caused them returns. */

@@ -33,6 +33,7 @@ void mon_probe_init(struct mon_probe *probe);
 /* Private anonymous pages, written to. */
 char *mon_map(size_t pages);
 int mon_watch(void *ptr, size_t pages);
+extern uint64_t mon_token;		/* of the last */
 
 /* How many events so far, all of them handled. */
 unsigned mon_events(void);

@@ -484,7 +484,7 @@ static void *churn(void *arg)
 		ptr = mmap(NULL, 2 * mon_page, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		memset(ptr, 1, 2 * mon_page);
-		mrrc_mon_watch(mon, (uintptr_t)ptr, mon_page);
+		mrrc_mon_watch(mon, (uintptr_t)ptr, mon_page, &mon_token);
 		munmap(ptr, 2 * mon_page);
 		free(malloc(300 * 1024));
 	}

@@ -66,7 +66,7 @@ START_TEST(test_none)
 	ck_assert(!mrrc_mon_works(none));
 	ck_assert(mrrc_mon_seq(none) & 1);
 	ck_assert_str_ne(mrrc_mon_reason(none), "");
-	ck_assert_int_eq(mrrc_mon_watch(none, mon_page, mon_page), -ENODEV);
+	ck_assert_int_eq(mrrc_mon_watch(none, mon_page, mon_page, &mon_token), -ENODEV);
 	ck_assert_int_eq(mrrc_mon_check(none), -ENODEV);
 	mrrc_mon_unwatch(none, mon_page, mon_page);
 	mrrc_mon_drain(none);
@@ -122,7 +122,7 @@ START_TEST(test_cover)
 		mon_probe_init(&sub[i]);
 		mrrc_mon_subscribe(fake, &sub[i].sub);
 	}
-	ck_assert_int_eq(mrrc_mon_watch(fake, base, 40 * mon_page), 0);
+	ck_assert_int_eq(mrrc_mon_watch(fake, base, 40 * mon_page, &mon_token), 0);
 	sub[0].keep = (struct mrrc_range) { base + 5 * mon_page,
 					    base + 9 * mon_page };
 	sub[1].keep = (struct mrrc_range) { base + 7 * mon_page,

@@ -38,7 +38,7 @@ static int try_new_monitor(void)
 	mrrc_mon_subscribe(fresh, &own.sub);
 	ptr = mmap(NULL, mon_page, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (mrrc_mon_watch(fresh, (uintptr_t)ptr, mon_page))
+	if (mrrc_mon_watch(fresh, (uintptr_t)ptr, mon_page, &mon_token))
 		return 11;
 	munmap(ptr, mon_page);
 	mrrc_mon_drain(fresh);

@@ -211,7 +211,8 @@ static int close_unmapping(void)
 	fault_at_thread_end(unmap_leftover);
 	mon_setup();
 	leftovers = mon_map(8);
-	if (mrrc_mon_watch(mon, (uintptr_t)leftovers, 8 * mon_page))
+	if (mrrc_mon_watch(mon, (uintptr_t)leftovers, 8 * mon_page,
+			   &mon_token))
 		return 2;
 	mon_teardown();
 	return atomic_load(&left) ? 0 : 3;

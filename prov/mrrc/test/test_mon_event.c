@@ -74,13 +74,45 @@ START_TEST(test_odd_before_read)
 }
 END_TEST
 
+static uint64_t token;
+
 /* What changed while it was looked at is not remembered as seen. */
 START_TEST(test_seen_meanwhile)
 {
+	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &token), 0);
 	fake_mon_of(fake)->in_sees = handle_event;
-	ck_assert(mrrc_mon_sees(fake, base, mon_page));
+	ck_assert(mrrc_mon_sees(fake, base, mon_page, token));
 	fake_mon_of(fake)->blind = true;
-	ck_assert(!mrrc_mon_sees(fake, base, mon_page));
+	ck_assert(!mrrc_mon_sees(fake, base, mon_page, token));
+}
+END_TEST
+
+/* Nor what nobody watched any more when it was. */
+START_TEST(test_seen_unwatched)
+{
+	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &token), 0);
+	fake_mon_raise(fake, base, base + mon_page, MRRC_MON_UNMAP);
+	mrrc_mon_drain(fake);
+	ck_assert(mrrc_mon_sees(fake, base, mon_page, token));
+	fake_mon_of(fake)->blind = true;
+	ck_assert(!mrrc_mon_sees(fake, base, mon_page, token));
+}
+END_TEST
+
+/* What was seen and is watched still need not be watched again. */
+START_TEST(test_watched_before)
+{
+	struct fake_mon *state = fake_mon_of(fake);
+
+	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &token), 0);
+	ck_assert(mrrc_mon_sees(fake, base, mon_page, token));
+	mrrc_mon_unwatch(fake, base, mon_page);
+	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &token), 0);
+	ck_assert_uint_eq(state->watches, 1);
+	mrrc_mon_unwatch(fake, base, mon_page);
+	mrrc_mon_unwatch_idle(fake);
+	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &token), 0);
+	ck_assert_uint_eq(state->watches, 2);
 }
 END_TEST
 
@@ -88,10 +120,10 @@ END_TEST
 static void remember_four(void)
 {
 	fake_mon_of(fake)->blind = false;
-	ck_assert_int_eq(mrrc_mon_watch(fake, base, 4 * mon_page), 0);
-	ck_assert(mrrc_mon_sees(fake, base, 4 * mon_page));
+	ck_assert_int_eq(mrrc_mon_watch(fake, base, 4 * mon_page, &token), 0);
+	ck_assert(mrrc_mon_sees(fake, base, 4 * mon_page, token));
 	fake_mon_of(fake)->blind = true;
-	ck_assert(mrrc_mon_sees(fake, base, 4 * mon_page));
+	ck_assert(mrrc_mon_sees(fake, base, 4 * mon_page, token));
 }
 
 START_TEST(test_seen_before)
@@ -99,19 +131,19 @@ START_TEST(test_seen_before)
 	const uintptr_t third = base + 2 * mon_page;
 
 	remember_four();
-	ck_assert(mrrc_mon_sees(fake, base, 2 * mon_page));
-	ck_assert(!mrrc_mon_sees(fake, base, 5 * mon_page));
-	ck_assert(!mrrc_mon_sees(fake, third, mon_page));
+	ck_assert(mrrc_mon_sees(fake, base, 2 * mon_page, token));
+	ck_assert(!mrrc_mon_sees(fake, base, 5 * mon_page, token));
+	ck_assert(!mrrc_mon_sees(fake, third, mon_page, token));
 	/* it has changed in part */
 	fake_mon_raise(fake, third, third + mon_page, MRRC_MON_REMOVE);
 	mrrc_mon_drain(fake);
-	ck_assert(!mrrc_mon_sees(fake, base, 4 * mon_page));
+	ck_assert(!mrrc_mon_sees(fake, base, 4 * mon_page, token));
 	/* it is not watched any more */
 	remember_four();
 	mrrc_mon_unwatch(fake, base, 4 * mon_page);
-	ck_assert(mrrc_mon_sees(fake, base, 4 * mon_page));
+	ck_assert(mrrc_mon_sees(fake, base, 4 * mon_page, token));
 	mrrc_mon_unwatch_idle(fake);
-	ck_assert(!mrrc_mon_sees(fake, base, 4 * mon_page));
+	ck_assert(!mrrc_mon_sees(fake, base, 4 * mon_page, token));
 }
 END_TEST
 
@@ -120,14 +152,14 @@ START_TEST(test_watch_limit)
 {
 	struct fake_mon *state = fake_mon_of(fake);
 
-	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page), 0);
+	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &token), 0);
 	mrrc_mon_unwatch(fake, base, mon_page);
 	state->watches = 0;
 	state->watch_rc = -ENOMEM;
-	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page), -ENOMEM);
+	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &token), -ENOMEM);
 	ck_assert_uint_eq(state->watches, 2);
 	ck_assert_uint_eq(state->unwatches, 1);
-	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page), -ENOMEM);
+	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &token), -ENOMEM);
 	ck_assert_uint_eq(state->watches, 3);
 }
 END_TEST
@@ -318,6 +350,8 @@ Suite *mon_event_suite(void)
 	tcase_add_loop_test(tcase, test_quiet_event_in_between, 0, 2);
 	tcase_add_test(tcase, test_odd_before_read);
 	tcase_add_test(tcase, test_seen_meanwhile);
+	tcase_add_test(tcase, test_seen_unwatched);
+	tcase_add_test(tcase, test_watched_before);
 	tcase_add_test(tcase, test_seen_before);
 	tcase_add_test(tcase, test_watch_limit);
 	tcase_add_test(tcase, test_fork_waits);

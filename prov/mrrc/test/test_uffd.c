@@ -148,9 +148,11 @@ START_TEST(test_idle)
 
 	need_uffd();
 	ck_assert_int_eq(mon_watch(ptr, 4), 0);
-	ck_assert(mrrc_mon_sees(mon, (uintptr_t)ptr, 4 * mon_page));
+	ck_assert(mrrc_mon_sees(mon, (uintptr_t)ptr, 4 * mon_page,
+				mon_token));
 	mrrc_mon_unwatch(mon, (uintptr_t)ptr, 4 * mon_page);
-	ck_assert(mrrc_mon_sees(mon, (uintptr_t)ptr, 4 * mon_page));
+	ck_assert(mrrc_mon_sees(mon, (uintptr_t)ptr, 4 * mon_page,
+				mon_token));
 	munmap(ptr + 3 * mon_page, mon_page);
 	expect(1, ptr + 3 * mon_page, 1);
 	/* what is there now is another's, and not private */
@@ -159,7 +161,8 @@ START_TEST(test_idle)
 			 ptr);
 	expect(2, ptr, 4);
 	mon_watch(ptr, 4);
-	ck_assert(!mrrc_mon_sees(mon, (uintptr_t)ptr, 4 * mon_page));
+	ck_assert(!mrrc_mon_sees(mon, (uintptr_t)ptr, 4 * mon_page,
+				mon_token));
 	munmap(ptr, 4 * mon_page);
 	known = mon_events();
 
@@ -223,8 +226,49 @@ static void unwatch_now(char *ptr, size_t pages)
 static bool refused(char *ptr, size_t pages)
 {
 	return mon_watch(ptr, pages) ||
-	       !mrrc_mon_sees(mon, (uintptr_t)ptr, pages * mon_page);
+	       !mrrc_mon_sees(mon, (uintptr_t)ptr, pages * mon_page,
+				mon_token);
 }
+
+/* What comes into a hole later would not be watched. */
+START_TEST(test_hole)
+{
+	char *ptr = mon_map(1024), *hole = ptr + 511 * mon_page;
+
+	need_uffd();
+	munmap(hole, 2 * mon_page);
+	/* nothing of it is mapped, but its neighbours are */
+	ck_assert_int_eq(mon_watch(hole, 1), -EINVAL);
+	ck_assert_int_eq(mon_watch(hole - mon_page, 3), -EFAULT);
+	ck_assert_int_eq(mon_watch(hole - mon_page, 2), -EFAULT);
+	unwatch_now(hole - mon_page, 3);
+	munmap(ptr, 1024 * mon_page);
+	ck_assert_uint_eq(mon_events(), 0);
+}
+END_TEST
+
+/* A file in the middle, which was never watched, keeps nothing watched. */
+START_TEST(test_unwatch_pieces)
+{
+	char *ptr = mon_map(5);
+	FILE *file = tmpfile();
+	unsigned count;
+
+	need_uffd();
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(ftruncate(fileno(file), mon_page), 0);
+	ck_assert_int_eq(mon_watch(ptr, 5), 0);
+	ck_assert_ptr_eq(mmap(ptr + 2 * mon_page, mon_page, PROT_READ,
+			      MAP_FIXED | MAP_SHARED, fileno(file), 0),
+			 ptr + 2 * mon_page);
+	munmap(ptr + 3 * mon_page, mon_page);
+	count = mon_events();
+	unwatch_now(ptr, 5);
+	munmap(ptr, 5 * mon_page);
+	ck_assert_uint_eq(mon_events(), count);
+	fclose(file);
+}
+END_TEST
 
 START_TEST(test_refused)
 {
@@ -369,6 +413,8 @@ Suite *uffd_suite(void)
 	tcase_add_test(tcase, test_unwatched);
 	tcase_add_test(tcase, test_idle);
 	tcase_add_test(tcase, test_quiet_changes);
+	tcase_add_test(tcase, test_hole);
+	tcase_add_test(tcase, test_unwatch_pieces);
 	tcase_add_test(tcase, test_refused);
 	tcase_add_test(tcase, test_huge);
 	tcase_add_test(tcase, test_probe);

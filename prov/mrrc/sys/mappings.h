@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The mappings of the process, as /proc/self/maps lists them. Others may
+ * change them meanwhile.
+ *
+ * Any thread, also where nobody may allocate or map memory.
+ */
+#ifndef MRRC_MAPPINGS_H
+#define MRRC_MAPPINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct mrrc_mapping {
+	uintptr_t start, end;
+	const char *name;	/* "[heap]", the beginning of a path, or "" */
+};
+
+/* In order of addresses until @each answers false. false: nobody tells. */
+bool mrrc_mappings_each(bool (*each)(void *arg,
+				     const struct mrrc_mapping *mapping),
+			void *arg);
+
+/* How many there are; 0: nobody tells. */
+size_t mrrc_mappings_count(void);
+
+#endif /* MRRC_MAPPINGS_H */
