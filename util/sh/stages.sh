@@ -12,7 +12,7 @@ readonly RECORD=$SCRIPTS/record.sh
 readonly MEMCHECKED=info,msg,rma,atomic,selective,cntr,srx,mr,cancel,close,alloc
 readonly MEMCHECKED_RDM=tagged,peek,multi_recv,av,atomic,rma
 # of the functional tests: what does not depend on what is under us
-readonly ONCE=fi_info,versions,core_cache,unmap,memlock,uffd_denied,dgram,srx
+readonly ONCE=fi_info,versions,core_cache,unmap,memlock,uffd_denied,dgram,srx,mappings
 # over verbs ofi_rxm (1.17) dies in them raw as well, using an endpoint that it
 # has freed: rxm_close_conn()
 readonly RXM_DIES=close,atomic,multi_recv

@@ -73,7 +73,7 @@ static size_t mrrc_cache_bytes(const struct mrrc_cache *cache)
 	return bytes;
 }
 
-static size_t mrrc_cache_regions(const struct mrrc_cache *cache)
+size_t mrrc_cache_regions(const struct mrrc_cache *cache)
 {
 	size_t count = 0;
 	int i;

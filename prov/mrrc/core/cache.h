@@ -76,6 +76,9 @@ struct mrrc_plan {
 int mrrc_cache_init(struct mrrc_cache *cache,
 		    const struct mrrc_cache_conf *conf);
 
+/* How many are indexed. */
+size_t mrrc_cache_regions(const struct mrrc_cache *cache);
+
 /* The index must be empty (mrrc_cache_uncache_all, then put what is held). */
 void mrrc_cache_fini(struct mrrc_cache *cache);
 

@@ -18,6 +18,8 @@
 
 /* Evictions before everything that is idle goes. */
 #define MRRC_ROOM_TRIES	6
+/* And before a range that cannot be watched goes uncached. */
+#define MRRC_WATCH_TRIES 2
 
 /* One miss. */
 struct mrrc_miss {
@@ -208,6 +210,28 @@ static void mrrc_miss_withdraw(struct mrrc_miss *miss)
 				 miss->pending.len);
 }
 
+/* As many ranges are watched as may be: others, or what is idle, make room. */
+static int mrrc_miss_watch(struct mrrc_miss *miss)
+{
+	struct mrrc_pending *pending = &miss->pending;
+	unsigned attempt;
+	int rc;
+
+	for (attempt = 0;; attempt++) {
+		rc = mrrc_mon_watch(miss->cache->mon, pending->start,
+				    pending->len, &miss->token);
+		if (rc != -ENOMEM || attempt == MRRC_WATCH_TRIES ||
+		    (!mrrc_mon_make_room(miss->cache->mon,
+					 &miss->cache->sub) &&
+		     !mrrc_cache_mt_make_room(miss->cache, pending->len,
+					      attempt)))
+			break;
+	}
+	/* A refusal has changed nothing, and may concern another's. */
+	pending->watched = mrrc_mon_watched(rc);
+	return rc;
+}
+
 /* Watch and register the range; *watched: the first succeeded. */
 static int mrrc_miss_try(struct mrrc_miss *miss, enum mrrc_access as,
 			 bool *watched)
@@ -216,11 +240,8 @@ static int mrrc_miss_try(struct mrrc_miss *miss, enum mrrc_access as,
 	int rc = 0;
 
 	if (!*watched) {
-		rc = mrrc_mon_watch(miss->cache->mon, pending->start,
-				    pending->len, &miss->token);
+		rc = mrrc_miss_watch(miss);
 		*watched = !rc;
-		/* A refusal has changed nothing, and may concern another's. */
-		pending->watched = mrrc_mon_watched(rc);
 	}
 	if (!rc)
 		rc = mrrc_miss_reg(miss, pending->start, pending->len, as);

@@ -107,6 +107,17 @@ static struct mrrc_range mrrc_cache_mt_cover(struct mrrc_mon_sub *sub,
 	return best;
 }
 
+static size_t mrrc_cache_mt_ranges(struct mrrc_mon_sub *sub)
+{
+	struct mrrc_cache_mt *cache = mrrc_cache_mt_of(sub);
+	size_t count;
+
+	mrrc_lock_acquire(&cache->lock);
+	count = mrrc_cache_regions(&cache->cache);
+	mrrc_lock_release(&cache->lock);
+	return count;
+}
+
 /* ---- deregistration, outside locks ---- */
 
 struct mrrc_region *mrrc_cache_mt_region(struct mrrc_cache_mt *cache)
@@ -285,6 +296,7 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 	cache->arg = attr->arg;
 	cache->sub.notify = mrrc_cache_mt_notify;
 	cache->sub.cover = mrrc_cache_mt_cover;
+	cache->sub.count = mrrc_cache_mt_ranges;
 
 	mrrc_vm_default_limits(&limits);
 	if (attr->max_bytes)

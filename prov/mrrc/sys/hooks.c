@@ -85,6 +85,7 @@ static struct {
 	atomic_long pid;		/* of the process that tells */
 	_Atomic uint64_t told;
 	_Atomic uint64_t skipped;
+	atomic_long left;		/* calls of mmap until it is told */
 	_Atomic uint32_t mark[HOOKS_MARKS];	/* 0: no chunk */
 } hooks;
 
@@ -113,6 +114,11 @@ void mrrc_hooks_surprised(void)
 		return;
 	atomic_store(&hooks_broken, true);
 	atomic_store(&mrrc_hooks_complete, false);
+}
+
+void mrrc_hooks_count(size_t calls)
+{
+	atomic_store(&hooks.left, (long)calls + 1);
 }
 
 /* ---- marks ---- */
@@ -322,6 +328,9 @@ static inline void hooks_call(long number, const long *arg)
 		hooks_madvise(arg[0], arg[1], arg[2]);
 		break;
 	case SYS_mmap:
+		if (atomic_fetch_sub_explicit(&hooks.left, 1,
+					      memory_order_relaxed) == 1)
+			hooks_tell(0, 0, false);
 		if (arg[3] & MAP_FIXED && !(arg[3] & MAP_FIXED_NOREPLACE))
 			hooks_range(arg[0], arg[1]);
 		break;

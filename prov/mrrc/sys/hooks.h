@@ -30,7 +30,8 @@
  * any lock but ours, all signals blocked; must not malloc, free, map or unmap,
  * nor wait for anybody who might. errno is kept for it. @silent: the kernel will
  * not report it, so it is done, whatever it takes. false: it was at a bad
- * moment, and nothing has been done.
+ * moment, and nothing has been done. An empty range: as many mappings may have
+ * been made as mrrc_hooks_count() was told.
  */
 typedef bool (*mrrc_hooks_cb)(void *arg, uintptr_t start, uintptr_t end,
 			      bool silent);
@@ -50,6 +51,9 @@ void mrrc_hooks_forked(void);
 
 /* A range that is watched: without it, nothing is told there. */
 void mrrc_hooks_mark(uintptr_t start, size_t len);
+
+/* Tell after so many calls of mmap(2), once. */
+void mrrc_hooks_count(size_t calls);
 
 /* Nothing is watched in the chunk around @addr any more. */
 void mrrc_hooks_unmark(uintptr_t addr);

@@ -16,6 +16,8 @@
 #include <string.h>
 
 #include "sys/hooks.h"
+#include "sys/mappings.h"
+#include "sys/vm.h"
 
 /* In order of preference for "auto". */
 static const struct mrrc_mon_ops *const mrrc_mon_kinds[] = {
@@ -30,6 +32,9 @@ static const struct mrrc_mon_ops *const mrrc_mon_kinds[] = {
 static const char *const mrrc_mon_name_list[MRRC_MON_KINDS + 1] = {
 	"uffd", "none", "manual",
 };
+
+/* By how much somebody may be richer than whoever wants more. */
+#define MRRC_MON_SHARE	256
 
 static struct {
 	pthread_once_t once;
@@ -127,6 +132,11 @@ static int mrrc_mon_create(const struct mrrc_mon_ops *ops, char *why,
 	mon->ops = ops;
 	mon->ask = ops->ask;
 	mon->refs = 1;
+	if (ops->lazy) {
+		mon->room.mappings = mrrc_vm_map_max();
+		mon->room.most = mon->room.mappings / 4;
+		mon->room.look = mon->room.mappings / 64;
+	}
 	TAILQ_INIT(&mon->subs);
 	rc = mrrc_lock_init(&mon->lock, MRRC_RANK_MONITOR);
 	if (rc)
@@ -359,6 +369,143 @@ static bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon)
 	return any;
 }
 
+/* ---- how many ranges ---- */
+
+/* MONITOR lock held. */
+static size_t mrrc_mon_ranges(struct mrrc_mon *mon)
+{
+	size_t count = mon->idle.count;
+	struct mrrc_mon_sub *sub;
+
+	TAILQ_FOREACH(sub, &mon->subs, link)
+		count += sub->count ? sub->count(sub) : 0;
+	return count;
+}
+
+/* A little less than a twentieth of the mappings is for watching always. */
+static size_t mrrc_mon_least(const struct mrrc_mon_room *room)
+{
+	return room->mappings / 42;
+}
+
+/* MONITOR lock held. @ranges are watched now. */
+static void mrrc_mon_look(struct mrrc_mon *mon, size_t ranges)
+{
+	struct mrrc_mon_room *room = &mon->room;
+	const size_t most = room->mappings / 20 * 19;
+	const size_t all = mrrc_mappings_count();
+	const size_t others = all > 2 * ranges ? all - 2 * ranges : 0;
+	size_t calls;
+
+	room->most = others < most ? (most - others) / 2 : 0;
+	if (room->most > room->mappings / 4)
+		room->most = room->mappings / 4;
+	if (room->most < mrrc_mon_least(room))
+		room->most = mrrc_mon_least(room);
+	room->look = ranges + room->mappings / 64;
+	/* a call takes two at most, and some take what is not counted */
+	calls = all < most ? (most - all) / 4 : 0;
+	if (calls < room->mappings / 1024)
+		calls = room->mappings / 1024;
+	mrrc_hooks_count(calls);
+}
+
+/* MONITOR lock held: is there no room for another? */
+static bool mrrc_mon_full(struct mrrc_mon *mon)
+{
+	size_t ranges;
+
+	if (!mon->room.mappings)
+		return false;
+	ranges = mrrc_mon_ranges(mon);
+	if (ranges >= mon->room.look)
+		mrrc_mon_look(mon, ranges);
+	return ranges >= mon->room.most;
+}
+
+/* MONITOR lock held: who has most, and how many those are. NULL: nobody has. */
+static struct mrrc_mon_sub *mrrc_mon_richest(struct mrrc_mon *mon,
+					     size_t *most)
+{
+	struct mrrc_mon_sub *sub, *richest = NULL;
+	size_t count;
+
+	*most = 0;
+	TAILQ_FOREACH(sub, &mon->subs, link) {
+		count = sub->count ? sub->count(sub) : 0;
+		if (count > *most) {
+			*most = count;
+			richest = sub;
+		}
+	}
+	return richest;
+}
+
+/* MONITOR lock held: so many ranges of @sub, as if they had been unmapped. */
+static void mrrc_mon_take(struct mrrc_mon *mon, struct mrrc_mon_sub *sub,
+			  size_t count)
+{
+	struct mrrc_range range = { 0, 0 };
+
+	for (; count; count--) {
+		range = sub->cover(sub, range.end);
+		if (range.start == range.end)
+			break;
+		mrrc_mon_forget(mon, range.start, range.end);
+	}
+}
+
+bool mrrc_mon_make_room(struct mrrc_mon *mon, struct mrrc_mon_sub *sub)
+{
+	struct mrrc_mon_sub *richest;
+	size_t most;
+	bool taken;
+
+	mrrc_lock_acquire(&mon->lock);
+	richest = mrrc_mon_richest(mon, &most);
+	taken = mrrc_mon_works(mon) && richest && richest != sub &&
+		most > sub->count(sub) + MRRC_MON_SHARE;
+	if (taken)
+		mrrc_mon_take(mon, richest, MRRC_MON_SHARE / 4);
+	mrrc_lock_release(&mon->lock);
+	return taken;
+}
+
+/* MONITOR lock held: no more than @goal stay, of whom there are most. */
+static void mrrc_mon_shed(struct mrrc_mon *mon, size_t goal)
+{
+	size_t ranges, before = SIZE_MAX, most;
+	struct mrrc_mon_sub *sub;
+
+	mrrc_mon_unwatch_all_idle(mon);
+	while ((ranges = mrrc_mon_ranges(mon)) > goal && ranges < before) {
+		before = ranges;
+		sub = mrrc_mon_richest(mon, &most);
+		if (sub)
+			mrrc_mon_take(mon, sub, ranges - goal);
+	}
+}
+
+void mrrc_mon_crowded(struct mrrc_mon *mon)
+{
+	struct mrrc_mon_room *room = &mon->room;
+	const size_t least = mrrc_mon_least(room), some = room->mappings / 64;
+	const size_t ranges = room->mappings ? mrrc_mon_ranges(mon) : 0;
+
+	if (ranges > least) {
+		mrrc_mon_look(mon, ranges);
+		if (ranges <= room->most)
+			return;
+		/* so many that it is not time for it again at once */
+		mrrc_mon_shed(mon, room->most > least + some ?
+				   room->most - some : least);
+		mrrc_hooks_count(some / 2);
+	} else {
+		/* before there are more */
+		room->look = 0;
+	}
+}
+
 /* MONITOR lock held. What was seen is watched still. */
 static int mrrc_mon_watch_locked(struct mrrc_mon *mon, uintptr_t start,
 				 size_t len, uint64_t *token)
@@ -366,6 +513,8 @@ static int mrrc_mon_watch_locked(struct mrrc_mon *mon, uintptr_t start,
 	int rc = 0;
 
 	if (!mrrc_idle_seen(&mon->idle, start, start + len)) {
+		if (mrrc_mon_full(mon))
+			return -ENOMEM;
 		mrrc_hooks_mark(start, len);
 		rc = mon->ops->watch(mon, start, len);
 	}

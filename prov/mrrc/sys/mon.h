@@ -74,8 +74,8 @@ struct mrrc_range {
 	uintptr_t end;
 };
 
-/* Embedded in the subscriber. MONITOR lock held in both calls, so neither
- * may malloc, free, map or unmap. */
+/* Embedded in the subscriber. MONITOR lock held in all calls, so none may
+ * malloc, free, map or unmap. */
 struct mrrc_mon_sub {
 	/* Forget the range. Returns the hull of the regions that this hit:
 	 * they need no watching any more. */
@@ -83,6 +83,8 @@ struct mrrc_mon_sub {
 				    uintptr_t start, uintptr_t end);
 	/* The lowest range that ends after @pos and must stay watched. */
 	struct mrrc_range (*cover)(struct mrrc_mon_sub *sub, uintptr_t pos);
+	/* How many those are. */
+	size_t (*count)(struct mrrc_mon_sub *sub);
 	TAILQ_ENTRY(mrrc_mon_sub) link;	/* MONITOR lock */
 };
 
@@ -125,6 +127,17 @@ struct mrrc_mon_ops {
 	void (*stop)(struct mrrc_mon *mon);
 };
 
+/*
+ * How many ranges may be watched. Each can split one mapping in three, and a
+ * process can have only so many: at most half of them are for watching, and no
+ * more than others leave of nineteen in twenty, but the last twentieth always.
+ */
+struct mrrc_mon_room {
+	size_t mappings;	/* that a process can have; 0: no matter */
+	size_t most;		/* ranges, by the last look at what there is */
+	size_t look;		/* ranges that it is time to look again at */
+};
+
 struct mrrc_mon {
 	const struct mrrc_mon_ops *ops;
 	void *impl;			/* the kind's own state */
@@ -137,6 +150,7 @@ struct mrrc_mon {
 	struct mrrc_lock lock;		/* MONITOR: subs, events, watches */
 	TAILQ_HEAD(, mrrc_mon_sub) subs;
 	struct mrrc_idle idle;		/* MONITOR lock; of lazy kinds */
+	struct mrrc_mon_room room;	/* MONITOR lock */
 	bool shared;			/* REGISTRY lock: opened by name */
 	bool hooked;			/* REGISTRY lock */
 	unsigned refs;			/* REGISTRY lock */
@@ -201,12 +215,16 @@ void mrrc_mon_unsubscribe(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
 /*
  * Watch a page-aligned range that the subscriber's cover() already reports.
  * 0, or why changes there could go unnoticed: -EINVAL or -EBUSY refused,
- * -EFAULT not all of it is mapped, -ENOMEM no room for more ranges, -ENODEV no
- * monitor. No lock held. Unwatch afterwards except where it was refused, or
+ * -EFAULT not all of it is mapped, -ENOMEM no room for more ranges (struct
+ * mrrc_mon_room), -ENODEV no monitor. No lock held. Unwatch afterwards except where it was refused, or
  * there is no monitor (mrrc_mon_watched). @token: which watch it is.
  */
 int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		   uint64_t *token);
+
+/* There is no room: those who have many more than @sub give some up. false:
+ * there are none. No lock held. */
+bool mrrc_mon_make_room(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
 
 /* By what mrrc_mon_watch answered: is it to be unwatched? */
 static inline bool mrrc_mon_watched(int rc)

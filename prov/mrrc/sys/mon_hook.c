@@ -78,6 +78,8 @@ bool mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end, bool silent)
 	}
 	if (!mrrc_mon_works(mon))
 		;
+	else if (start == end)
+		mrrc_mon_crowded(mon);
 	else if (mrrc_mon_known(mon, start, end))
 		mrrc_mon_forget(mon, start, end);
 	else

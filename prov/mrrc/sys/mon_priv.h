@@ -13,6 +13,9 @@ void mrrc_mon_forget(struct mrrc_mon *mon, uintptr_t start, uintptr_t end);
 /* A hook's (mrrc_hooks_cb). The kernel reports what is not done here. */
 bool mrrc_mon_announce(void *mon, uintptr_t start, uintptr_t end, bool silent);
 
+/* MONITOR lock held: the process may be running out of mappings. */
+void mrrc_mon_crowded(struct mrrc_mon *mon);
+
 /* What is watched already becomes known to the hooks. */
 void mrrc_mon_mark(struct mrrc_mon *mon);
 

@@ -121,6 +121,17 @@ static struct mrrc_range relay_cover(struct mrrc_mon_sub *sub, uintptr_t pos)
 	return best;
 }
 
+static size_t relay_count(struct mrrc_mon_sub *sub)
+{
+	struct mrrc_relay *relay = relay_of(sub);
+	size_t count;
+
+	mrrc_lock_acquire(&relay->lock);
+	count = relay->watched.count;
+	mrrc_lock_release(&relay->lock);
+	return count;
+}
+
 /* ---- telling ---- */
 
 static bool relay_next(struct mrrc_relay *relay,
@@ -311,6 +322,7 @@ int mrrc_relay_open(struct mrrc_mon *mon, mrrc_relay_cb tell, void *arg,
 	relay->arg = arg;
 	relay->sub.notify = relay_notify;
 	relay->sub.cover = relay_cover;
+	relay->sub.count = relay_count;
 	mrrc_index_init(&relay->watched);
 	TAILQ_INIT(&relay->dead);
 	sem_init(&relay->wake, 0, 0);

@@ -346,6 +346,8 @@ START_TEST(test_refused)
 	struct fake_mon *state = fake_mon_of(mt_mon);
 	struct mrrc_region *region;
 	unsigned unwatches;
+	/* what is idle makes room */
+	const bool room = refusals[_i].watch_rc == -ENOMEM;
 
 	touch(0, 2);
 	state->watch_rc = refusals[_i].watch_rc;
@@ -358,7 +360,7 @@ START_TEST(test_refused)
 	ck_assert_int_eq(region->state, MRRC_REGION_NEW);
 	ck_assert_uint_eq(stat_of(refusals[_i].cause), 1);
 	put(region);
-	ck_assert_uint_eq(fake.live, 1);
+	ck_assert_uint_eq(fake.live, !room);
 	/* Another's userfaultfd may own a range that was refused. */
 	if (refusals[_i].watch_rc == -EINVAL ||
 	    refusals[_i].watch_rc == -EBUSY)
@@ -366,7 +368,7 @@ START_TEST(test_refused)
 	state->watch_rc = 0;
 	state->blind = false;
 	ck_assert(fake_mon_none(mt_mon, 4, 6));
-	ck_assert(fake_mon_all(mt_mon, 0, 2));
+	ck_assert(room || fake_mon_all(mt_mon, 0, 2));
 }
 END_TEST
 

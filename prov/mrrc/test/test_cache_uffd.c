@@ -21,6 +21,7 @@
 
 #include "fake_reg.h"
 #include "fault.h"
+#include "sys/mappings.h"
 #include "sys/vm.h"
 
 #define RW	(PROT_READ | PROT_WRITE)
@@ -201,33 +202,20 @@ START_TEST(test_many)
 END_TEST
 
 /* Evicted ranges give their mappings back: the process keeps its own. */
-static unsigned mappings(void)
-{
-	FILE *file = fopen("/proc/self/maps", "re");
-	unsigned lines = 0;
-	int c;
-
-	while (file && (c = fgetc(file)) != EOF)
-		lines += c == '\n';
-	if (file)
-		fclose(file);
-	return lines;
-}
-
 START_TEST(test_mappings)
 {
 	char *ptr = map(2000);
-	unsigned before = mappings();
+	size_t before = mrrc_mappings_count();
 	unsigned i;
 
 	need_uffd();
 	for (i = 0; i < 1000; i++)
 		touch(ptr + 2 * i * page, page);
-	ck_assert_uint_gt(mappings(), before + 1000);
+	ck_assert_uint_gt(mrrc_mappings_count(), before + 1000);
 	mrrc_cache_mt_flush(cache);
-	ck_assert_uint_le(mappings(), before + 16 + 2 * MRRC_IDLE_MAX);
+	ck_assert_uint_le(mrrc_mappings_count(), before + 16 + 2 * MRRC_IDLE_MAX);
 	mrrc_mon_unwatch_idle(mon);
-	ck_assert_uint_le(mappings(), before + 16);
+	ck_assert_uint_le(mrrc_mappings_count(), before + 16);
 	munmap(ptr, 2000 * page);
 }
 END_TEST
@@ -237,7 +225,7 @@ START_TEST(test_mappings_bounded)
 {
 	const unsigned keep = 256, pages = 20000;
 	char *ptr = map(pages);
-	unsigned before = mappings();
+	size_t before = mrrc_mappings_count();
 	unsigned seed = 1, i;
 	size_t at;
 
@@ -248,11 +236,84 @@ START_TEST(test_mappings_bounded)
 		if (i % keep == 0)
 			mrrc_cache_mt_flush(cache);
 		if (i % 1000 == 0)
-			ck_assert_uint_le(mappings(), before + 16 +
+			ck_assert_uint_le(mrrc_mappings_count(), before + 16 +
 					  2 * (keep + MRRC_IDLE_MAX));
 	}
 	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_WATCH_LIMIT), 0);
 	munmap(ptr, pages * page);
+}
+END_TEST
+
+/* As many ranges as there is room for: what was used last. */
+START_TEST(test_room)
+{
+	struct mrrc_region *held[60];
+	char *ptr = map(400);
+	unsigned i;
+
+	need_uffd();
+	mon->room = (struct mrrc_mon_room) { 4000, 50, SIZE_MAX };
+	for (i = 0; i < 200; i++)
+		touch(ptr + 2 * i * page, page);
+	ck_assert_uint_le(stat_of(MRRC_STAT_REGIONS), 50);
+	ck_assert_uint_ge(stat_of(MRRC_STAT_REGIONS), 40);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_WATCH_LIMIT), 0);
+	/* what is in use stays, and what comes then is not cached */
+	for (i = 0; i < 60; i++)
+		held[i] = get(ptr + 2 * i * page, page, MRRC_RW);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), 50);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_WATCH_LIMIT), 10);
+	for (i = 0; i < 60; i++)
+		mrrc_cache_mt_put(cache, held[i]);
+	munmap(ptr, 400 * page);
+}
+END_TEST
+
+/* What others have mapped is theirs. */
+START_TEST(test_room_left)
+{
+	char *ptr = map(2000);
+	size_t most;
+	unsigned i;
+
+	need_uffd();
+	most = mrrc_mappings_count() + 200;
+	mon->room = (struct mrrc_mon_room) { most / 19 * 20, SIZE_MAX, 0 };
+	for (i = 0; i < 1000; i++)
+		touch(ptr + 2 * i * page, page);
+	ck_assert_uint_le(mrrc_mappings_count(), most + most / 19 + 16);
+	ck_assert_uint_ge(stat_of(MRRC_STAT_REGIONS), 50);
+	munmap(ptr, 2000 * page);
+}
+END_TEST
+
+/* A program that comes to need them gets them back. */
+START_TEST(test_room_given_back)
+{
+	const size_t all = 8000, regions = 1200;
+	char *ptr = map(2 * regions);
+	char *own[8000];
+	size_t i, n;
+
+	need_uffd();
+	if (mrrc_mon_hook(mon, NULL))
+		skip("libc cannot be hooked here");
+	mon->room = (struct mrrc_mon_room) { all, SIZE_MAX, 0 };
+	for (i = 0; i < regions; i++)
+		touch(ptr + 2 * i * page, page);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), regions);
+	/* no two that the kernel could make one */
+	n = all - mrrc_mappings_count() + 2 * regions - all / 20;
+	for (i = 0; i < n; i++) {
+		own[i] = mmap(NULL, page, i % 2 ? PROT_READ : PROT_NONE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		ck_assert_ptr_ne(own[i], MAP_FAILED);
+	}
+	ck_assert_uint_le(mrrc_mappings_count(), all);
+	ck_assert_uint_le(stat_of(MRRC_STAT_REGIONS), all / 40);
+	for (i = 0; i < n; i++)
+		munmap(own[i], page);
+	munmap(ptr, 2 * regions * page);
 }
 END_TEST
 
@@ -457,6 +518,9 @@ Suite *cache_uffd_suite(void)
 	tcase_add_test(tcase, test_many);
 	tcase_add_test(tcase, test_mappings);
 	tcase_add_test(tcase, test_mappings_bounded);
+	tcase_add_test(tcase, test_room);
+	tcase_add_test(tcase, test_room_left);
+	tcase_add_test(tcase, test_room_given_back);
 	tcase_add_loop_test(tcase, test_in_use, 0, 2);
 	tcase_add_test(tcase, test_calls_unmap);
 	tcase_add_test(tcase, test_silent);
