@@ -21,15 +21,13 @@
  * tells. A forked child must not, since it would end the parent's watch.
  */
 #include "config.h"
-#include "sys/hooks.h"
+#include "sys/hooks_priv.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/shm.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -37,19 +35,6 @@
 #include "sys/patch.h"
 #include "sys/pause.h"
 #include "sys/vm.h"
-
-#ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE	0x100000
-#endif
-#ifndef MREMAP_DONTUNMAP
-#define MREMAP_DONTUNMAP	4
-#endif
-/* these two drop pages, yet make no event: Linux 6.13 */
-#define HOOKS_MADV_GUARD_INSTALL	102
-#define HOOKS_MADV_GUARD_REMOVE		103
-#ifndef MADV_DONTNEED_LOCKED
-#define MADV_DONTNEED_LOCKED	24
-#endif
 
 #define HOOKS_TELL	8		/* monitors that can be told */
 #define HOOKS_MARKS	((size_t)1 << 16)
@@ -74,7 +59,6 @@ static const struct {
 static struct {
 	/* REGISTRY lock */
 	struct mrrc_patch patch[HOOKS_CNT];
-	size_t page;			/* 0: not searched yet */
 	int found[HOOKS_CNT];		/* 0, or why it cannot be patched */
 	bool placed[HOOKS_CNT];		/* on, as far as we know */
 	/* any thread */
@@ -89,6 +73,7 @@ static struct {
 	_Atomic uint32_t mark[HOOKS_MARKS];	/* 0: no chunk */
 } hooks;
 
+size_t mrrc_hooks_page;
 atomic_bool mrrc_hooks_complete;
 static atomic_bool hooks_broken;	/* it will not be again */
 
@@ -233,121 +218,22 @@ static __attribute__((noinline)) void hooks_tell(uintptr_t start,
 	errno = error;
 }
 
-static inline void hooks_any(uintptr_t start, size_t len, bool silent)
+bool mrrc_hooks_watched(uintptr_t start, uintptr_t end)
 {
-	const uintptr_t mask = hooks.page - 1;
-	uintptr_t end;
+	return hooks_marked(start, end);
+}
 
-	/* What the kernel refuses is not announced either. */
-	if (!len || start & mask || len > UINTPTR_MAX - mask - start)
-		return;
-	end = (start + len + mask) & ~mask;
+void mrrc_hooks_tell(uintptr_t start, uintptr_t end, bool silent)
+{
 	if (hooks_marked(start, end))
 		hooks_tell(start, end, silent);
 }
 
-static inline void hooks_range(uintptr_t start, size_t len)
+void mrrc_hooks_mapping(void)
 {
-	hooks_any(start, len, false);
-}
-
-/* ---- which ranges a call takes away ---- */
-
-static void hooks_mremap(uintptr_t old, size_t old_len, size_t len,
-			 unsigned long flags, uintptr_t to)
-{
-	const uintptr_t mask = hooks.page - 1;
-
-	len = (len + mask) & ~mask;
-	old_len = (old_len + mask) & ~mask;
-	if (flags & MREMAP_FIXED)
-		hooks_range(to, len);
-	/* A mapping that grows may have to move. */
-	if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) ||
-	    (len > old_len && flags & MREMAP_MAYMOVE))
-		hooks_range(old, old_len);
-	else if (len < old_len)
-		hooks_range(old + len, old_len - len);
-}
-
-static void hooks_madvise(uintptr_t start, size_t len, long advice)
-{
-	switch (advice) {
-	case MADV_DONTNEED:
-	case MADV_DONTNEED_LOCKED:
-	case MADV_FREE:
-	case MADV_REMOVE:
-		hooks_range(start, len);
-		break;
-	case HOOKS_MADV_GUARD_INSTALL:
-	case HOOKS_MADV_GUARD_REMOVE:
-		hooks_any(start, len, true);
-		break;
-	default:
-		break;
-	}
-}
-
-static __attribute__((noinline)) void hooks_brk(uintptr_t end)
-{
-	const uintptr_t mask = hooks.page - 1;
-	const uintptr_t start = (end + mask) & ~mask;
-	uintptr_t now;
-
-	if (!end)
-		return;
-	/* This one is announced, too, and comes to the line above. */
-	now = syscall(SYS_brk, 0);
-	if (start < now)
-		hooks_range(start, now - start);
-}
-
-/*
- * The only call that replaces memory and makes no event. How much depends on
- * the segment's pages, of which nobody tells: everything from there on.
- */
-static __attribute__((noinline)) void hooks_shmat(uintptr_t addr, int flags)
-{
-	if (!(flags & SHM_REMAP) || !addr)
-		return;
-	if (flags & SHM_RND)
-		addr &= ~((uintptr_t)SHMLBA - 1);
-	hooks_any(addr, UINTPTR_MAX - hooks.page - addr, true);
-}
-
-static inline void hooks_call(long number, const long *arg)
-{
-	switch (number) {
-	case SYS_munmap:
-		hooks_range(arg[0], arg[1]);
-		break;
-	case SYS_mremap:
-		hooks_mremap(arg[0], arg[1], arg[2], arg[3], arg[4]);
-		break;
-	case SYS_madvise:
-		hooks_madvise(arg[0], arg[1], arg[2]);
-		break;
-	case SYS_mmap:
-		if (atomic_fetch_sub_explicit(&hooks.left, 1,
-					      memory_order_relaxed) == 1)
-			hooks_tell(0, 0, false);
-		if (arg[3] & MAP_FIXED && !(arg[3] & MAP_FIXED_NOREPLACE))
-			hooks_range(arg[0], arg[1]);
-		break;
-	case SYS_brk:
-		hooks_brk(arg[0]);
-		break;
-	case SYS_shmat:
-		hooks_shmat(arg[1], arg[2]);
-		break;
-	default:
-		break;
-	}
-}
-
-void mrrc_patch_called(const struct mrrc_patch_call *call)
-{
-	hooks_call(call->number, call->arg);
+	if (atomic_fetch_sub_explicit(&hooks.left, 1,
+				      memory_order_relaxed) == 1)
+		hooks_tell(0, 0, false);
 }
 
 /* ---- placing ---- */
@@ -376,7 +262,7 @@ static void hooks_search(void)
 		hooks.found[i] = mrrc_patch_find(hooks_table[i].name,
 						 hooks_table[i].number,
 						 &hooks.patch[i]);
-	hooks.page = mrrc_vm_page();
+	mrrc_hooks_page = mrrc_vm_page();
 }
 
 /* How many are in place; @why: what is not, and why that first one. */
@@ -445,7 +331,7 @@ int mrrc_hooks_add(mrrc_hooks_cb tell, void *arg, char *why)
 		snprintf(text, sizeof(text), "too many memory monitors");
 		rc = -ENOSPC;
 	}
-	if (!rc && !hooks.page)
+	if (!rc && !mrrc_hooks_page)
 		hooks_search();
 	if (!rc) {
 		atomic_store(&hooks.pid, getpid());

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Private to hooks.c (telling, placing) and hooks_call.c (what a call does).
+ */
+#ifndef MRRC_HOOKS_PRIV_H
+#define MRRC_HOOKS_PRIV_H
+
+#include "sys/hooks.h"
+
+extern size_t mrrc_hooks_page;	/* bytes; 0: nothing was hooked yet */
+
+/* Is anything watched there? "Yes" may be wrong. */
+bool mrrc_hooks_watched(uintptr_t start, uintptr_t end);
+
+/* Whole pages that are about to go: to those who were added, if it is. */
+void mrrc_hooks_tell(uintptr_t start, uintptr_t end, bool silent);
+
+/* One call more of mmap(2). */
+void mrrc_hooks_mapping(void);
+
+#endif /* MRRC_HOOKS_PRIV_H */
