@@ -51,6 +51,7 @@ static const struct {
 	{ "mmap", SYS_mmap },
 	{ "brk", SYS_brk },
 	{ "shmat", SYS_shmat },
+	{ "process_madvise", SYS_process_madvise },	/* glibc 2.36 */
 	{ "syscall", MRRC_PATCH_ANY },
 };
 
@@ -59,7 +60,8 @@ static const struct {
 static struct {
 	/* REGISTRY lock */
 	struct mrrc_patch patch[HOOKS_CNT];
-	int found[HOOKS_CNT];		/* 0, or why it cannot be patched */
+	/* 0, or why it cannot be patched; -ESRCH: there is no such function */
+	int found[HOOKS_CNT];
 	bool placed[HOOKS_CNT];		/* on, as far as we know */
 	/* any thread */
 	_Atomic(mrrc_hooks_cb) tell[HOOKS_TELL];
@@ -82,7 +84,7 @@ bool mrrc_hooks_rely(bool on)
 	size_t i;
 
 	for (i = 0; i < HOOKS_CNT; i++)
-		on = on && hooks.placed[i];
+		on = on && (hooks.placed[i] || hooks.found[i] == -ESRCH);
 	on = on && !atomic_load(&hooks_broken);
 	atomic_store(&mrrc_hooks_complete, on);
 	/* in this order: who breaks it does the same the other way round */
@@ -279,7 +281,7 @@ static unsigned hooks_place(char *why)
 			rc = mrrc_patch_on(&hooks.patch[i]);
 		hooks.placed[i] = !rc;
 		count += !rc;
-		if (!rc || len >= MRRC_HOOKS_WHY)
+		if (!rc || rc == -ESRCH || len >= MRRC_HOOKS_WHY)
 			continue;
 		if (!first)
 			first = rc;

@@ -6,10 +6,13 @@
 #include "config.h"
 #include "sys/hooks_priv.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "sys/patch.h"
@@ -27,6 +30,8 @@
 #define MADV_DONTNEED_LOCKED	24
 #endif
 
+#define HOOKS_TRIES	64	/* to have a mapping in one piece */
+
 static void hooks_any(uintptr_t start, size_t len, bool silent)
 {
 	const uintptr_t mask = mrrc_hooks_page - 1;
@@ -41,22 +46,88 @@ static void hooks_range(uintptr_t start, size_t len)
 	hooks_any(start, len, false);
 }
 
-static void hooks_mremap(uintptr_t old, size_t old_len, size_t len,
-			 unsigned long flags, uintptr_t to)
+/* ---- mremap ---- */
+
+/* Not by libc, whose calls are hooked, and which would change errno. */
+static long hooks_system_call(const struct mrrc_patch_call *call)
+{
+#if defined(__x86_64__) && defined(__LP64__)
+	register long r10 __asm__("r10") = call->arg[3];
+	register long r8 __asm__("r8") = call->arg[4];
+	register long r9 __asm__("r9") = call->arg[5];
+	long rc;
+
+	__asm__ volatile("syscall"
+			 : "=a" (rc)
+			 : "0" (call->number), "D" (call->arg[0]),
+			   "S" (call->arg[1]), "d" (call->arg[2]),
+			   "r" (r10), "r" (r8), "r" (r9)
+			 : "rcx", "r11", "memory");
+	return rc;
+#elif defined(__aarch64__)
+	register long x8 __asm__("x8") = call->number;
+	register long x0 __asm__("x0") = call->arg[0];
+	register long x1 __asm__("x1") = call->arg[1];
+	register long x2 __asm__("x2") = call->arg[2];
+	register long x3 __asm__("x3") = call->arg[3];
+	register long x4 __asm__("x4") = call->arg[4];
+	register long x5 __asm__("x5") = call->arg[5];
+
+	__asm__ volatile("svc 0"
+			 : "+r" (x0)
+			 : "r" (x8), "r" (x1), "r" (x2), "r" (x3), "r" (x4),
+			   "r" (x5)
+			 : "memory");
+	return x0;
+#else
+	(void)call;
+	return -ENOSYS;
+#endif
+}
+
+/*
+ * The kernel moves and enlarges one mapping, and watching a part of it makes
+ * it several. Once that is unwatched they are one again, unless another thread
+ * has something there watched just then: so it is tried here. Then the call
+ * that libc makes is one that leaves the new mapping as it is.
+ */
+static void hooks_move(struct mrrc_patch_call *call, size_t old_len,
+		       size_t len)
+{
+	const uintptr_t old = call->arg[0];
+	unsigned tries;
+	long to = -EFAULT;
+
+	for (tries = 0; tries < HOOKS_TRIES && to == -EFAULT; tries++) {
+		hooks_any(old, old_len, true);
+		to = hooks_system_call(call);
+	}
+	if (to < 0 && to > -4096)
+		return;
+	call->arg[0] = to;
+	call->arg[1] = call->arg[2] = len;
+	call->arg[3] = 0;
+}
+
+static void hooks_mremap(struct mrrc_patch_call *call)
 {
 	const uintptr_t mask = mrrc_hooks_page - 1;
+	const uintptr_t old = call->arg[0];
+	const size_t old_len = (call->arg[1] + mask) & ~mask;
+	const size_t len = (call->arg[2] + mask) & ~mask;
+	const unsigned long flags = call->arg[3];
 
-	len = (len + mask) & ~mask;
-	old_len = (old_len + mask) & ~mask;
 	if (flags & MREMAP_FIXED)
-		hooks_range(to, len);
-	/* A mapping that grows may have to move. */
-	if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) ||
-	    (len > old_len && flags & MREMAP_MAYMOVE))
-		hooks_range(old, old_len);
-	else if (len < old_len)
+		hooks_range(call->arg[4], len);
+	if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) || len > old_len) {
+		if (old_len && mrrc_hooks_watched(old, old + old_len))
+			hooks_move(call, old_len, len);
+	} else if (len < old_len) {
 		hooks_range(old + len, old_len - len);
+	}
 }
+
+/* ---- the others ---- */
 
 static void hooks_madvise(uintptr_t start, size_t len, long advice)
 {
@@ -74,6 +145,30 @@ static void hooks_madvise(uintptr_t start, size_t len, long advice)
 	default:
 		break;
 	}
+}
+
+/* No such way of changing the signal mask: all it does is to read. */
+static bool hooks_readable(const void *word)
+{
+	return !syscall(SYS_rt_sigprocmask, -1, word, NULL,
+			sizeof(uint64_t)) || errno != EFAULT;
+}
+
+/* Whose process it is about is not looked at. */
+static void hooks_process_madvise(const struct iovec *iov, size_t count,
+				  long advice)
+{
+	const int error = errno;
+	size_t i;
+
+	for (i = 0; i < count && i < IOV_MAX; i++) {
+		if (!hooks_readable(&iov[i].iov_base) ||
+		    !hooks_readable(&iov[i].iov_len))
+			break;
+		hooks_madvise((uintptr_t)iov[i].iov_base, iov[i].iov_len,
+			      advice);
+	}
+	errno = error;
 }
 
 static __attribute__((noinline)) void hooks_brk(uintptr_t end)
@@ -103,17 +198,23 @@ static __attribute__((noinline)) void hooks_shmat(uintptr_t addr, int flags)
 	hooks_any(addr, UINTPTR_MAX - mrrc_hooks_page - addr, true);
 }
 
-static inline void hooks_call(long number, const long *arg)
+void mrrc_patch_called(struct mrrc_patch_call *call)
 {
-	switch (number) {
+	const long *const arg = call->arg;
+
+	switch (call->number) {
 	case SYS_munmap:
 		hooks_range(arg[0], arg[1]);
 		break;
 	case SYS_mremap:
-		hooks_mremap(arg[0], arg[1], arg[2], arg[3], arg[4]);
+		hooks_mremap(call);
 		break;
 	case SYS_madvise:
 		hooks_madvise(arg[0], arg[1], arg[2]);
+		break;
+	case SYS_process_madvise:
+		hooks_process_madvise((const struct iovec *)arg[1], arg[2],
+				      arg[3]);
 		break;
 	case SYS_mmap:
 		mrrc_hooks_mapping();
@@ -129,9 +230,4 @@ static inline void hooks_call(long number, const long *arg)
 	default:
 		break;
 	}
-}
-
-void mrrc_patch_called(const struct mrrc_patch_call *call)
-{
-	hooks_call(call->number, call->arg);
 }

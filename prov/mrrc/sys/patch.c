@@ -139,7 +139,9 @@ static int patch_function(const char *name, struct patch_function *out)
 		return -EOPNOTSUPP;
 	code = dlsym(libc, name);
 	dlclose(libc);
-	if (!code || !dladdr1(code, &info, &extra, RTLD_DL_SYMENT) || !extra)
+	if (!code)
+		return -ESRCH;
+	if (!dladdr1(code, &info, &extra, RTLD_DL_SYMENT) || !extra)
 		return -ENOENT;
 	sym = extra;
 	if (ELF64_ST_TYPE(sym->st_info) != STT_FUNC || !sym->st_size ||

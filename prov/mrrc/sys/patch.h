@@ -24,7 +24,7 @@
 #define MRRC_PATCH_STUB	64	/* bytes of a stub, at most */
 #define MRRC_PATCH_ANY	(-1L)	/* any system call: syscall(2) */
 
-/* As the kernel is about to get them. */
+/* As the kernel is about to get them, or gets them in their place. */
 struct mrrc_patch_call {
 	long number;
 	long arg[6];
@@ -40,7 +40,7 @@ __attribute__((used))
 #else
 __attribute__((externally_visible))
 #endif
-void mrrc_patch_called(const struct mrrc_patch_call *call);
+void mrrc_patch_called(struct mrrc_patch_call *call);
 
 /* A word of code, and another that leads to a stub. Empty: no word. */
 struct mrrc_patch {
@@ -56,7 +56,8 @@ struct mrrc_patch {
  * The one place in the function @name of libc that makes system call @number
  * as we know it. What else there is in the function is not looked for.
  * -EOPNOTSUPP: not known on this processor or not the GNU libc; -ENOENT: the
- * code is not as known, perhaps since somebody else has patched it; -ENOMEM,
+ * code is not as known, perhaps since somebody else has patched it; -ESRCH:
+ * there is no such function; -ENOMEM,
  * -EACCES: no memory of ours near it, or none that may be executed.
  */
 int mrrc_patch_find(const char *name, long number, struct mrrc_patch *patch);

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -168,6 +169,25 @@ static void do_guard(char *ptr)
 		skip("no guard pages");
 }
 
+static long own_madvise(const struct iovec *iov, size_t count, int advice)
+{
+	const int fd = syscall(SYS_pidfd_open, getpid(), 0);
+	long rc = syscall(SYS_process_madvise, fd, iov, count, advice, 0);
+
+	close(fd);
+	return rc;
+}
+
+static void do_own_guard(char *ptr)
+{
+	const struct iovec iov[] = {
+		{ ptr, mon_page }, { ptr + mon_page, mon_page }
+	};
+
+	if (own_madvise(iov, 2, 102) < 0)
+		skip("no guard pages");
+}
+
 struct holder {
 	pthread_barrier_t held;
 	pthread_t thread;
@@ -184,7 +204,7 @@ static void *hold_main(void *arg)
 	return NULL;
 }
 
-static void (*const silent[])(char *) = { do_shmat, do_guard };
+static void (*const silent[])(char *) = { do_shmat, do_guard, do_own_guard };
 
 /* Nobody else would tell: worth the wait for whoever has the lock. */
 START_TEST(test_silent_busy)
@@ -204,6 +224,71 @@ START_TEST(test_silent_busy)
 	pthread_join(holder.thread, NULL);
 	pthread_barrier_destroy(&holder.held);
 	munmap(ptr, 4 * mon_page);
+}
+END_TEST
+
+/* It is the kernel that says what is wrong with it. */
+START_TEST(test_own_madvise)
+{
+	const int fd = syscall(SYS_pidfd_open, getpid(), 0);
+	char *ptr = mon_map(2);
+
+	need_hooks();
+	munmap(ptr + mon_page, mon_page);
+	errno = 0;
+	ck_assert_int_eq(syscall(SYS_process_madvise, fd, ptr + mon_page - 16,
+				 2, MADV_COLD, 0), -1);
+	ck_assert(errno == EFAULT || errno == ENOSYS || errno == EPERM);
+	munmap(ptr, mon_page);
+	close(fd);
+}
+END_TEST
+
+static _Atomic(char *) moving;
+
+/* Somebody looks up what lies in the middle, again and again. */
+static void *look_main(void *arg)
+{
+	const atomic_bool *stop = arg;
+	uint64_t token;
+	char *ptr;
+
+	while (!atomic_load(stop)) {
+		ptr = atomic_load(&moving);
+		if (!mrrc_mon_watch(mon, (uintptr_t)ptr + 2 * mon_page,
+				    mon_page, &token))
+			mrrc_mon_unwatch(mon, (uintptr_t)ptr + 2 * mon_page,
+					 mon_page);
+	}
+	return NULL;
+}
+
+/* A mapping of which a part is watched can be moved, and made larger. */
+START_TEST(test_mremap_part)
+{
+	atomic_bool stop = false;
+	char *ptr = mon_map(8);
+	pthread_t thread;
+	unsigned i;
+
+	need_hooks();
+	atomic_store(&moving, ptr);
+	ck_assert_int_eq(pthread_create(&thread, NULL, look_main, &stop), 0);
+	for (i = 0; i < 2000; i++) {
+		ptr[0] = ptr[8 * mon_page - 1] = (char)i;
+		ptr = mremap(ptr, 8 * mon_page, (16 + i % 2 * 512) * mon_page,
+			     MREMAP_MAYMOVE);
+		ck_assert_msg(ptr != MAP_FAILED, "round %u: %s", i,
+			      strerror(errno));
+		ck_assert(ptr[0] == (char)i);
+		ck_assert(ptr[8 * mon_page - 1] == (char)i);
+		atomic_store(&moving, ptr);
+		ck_assert_ptr_eq(mremap(ptr, (16 + i % 2 * 512) * mon_page,
+					8 * mon_page, 0), ptr);
+	}
+	atomic_store(&stop, true);
+	pthread_join(thread, NULL);
+	munmap(ptr, 8 * mon_page);
 }
 END_TEST
 
@@ -538,7 +623,9 @@ Suite *hooks_suite(void)
 	tcase_add_loop_test(tcase, test_announced, 0,
 			    sizeof(announced) / sizeof(announced[0]));
 	tcase_add_test(tcase, test_shmat_huge);
-	tcase_add_loop_test(tcase, test_silent_busy, 0, 2);
+	tcase_add_loop_test(tcase, test_silent_busy, 0, 3);
+	tcase_add_test(tcase, test_own_madvise);
+	tcase_add_test(tcase, test_mremap_part);
 	tcase_add_test(tcase, test_brk);
 	tcase_add_test(tcase, test_harmless);
 	tcase_add_test(tcase, test_far);

@@ -99,6 +99,21 @@ START_TEST(test_seen_unwatched)
 }
 END_TEST
 
+/* Nor by whoever looked before it was watched anew. */
+START_TEST(test_seen_too_early)
+{
+	uint64_t early;
+
+	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &early), 0);
+	fake_mon_raise(fake, base, base + mon_page, MRRC_MON_UNMAP);
+	mrrc_mon_drain(fake);
+	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &token), 0);
+	ck_assert(mrrc_mon_sees(fake, base, mon_page, early));
+	fake_mon_of(fake)->blind = true;
+	ck_assert(!mrrc_mon_sees(fake, base, mon_page, token));
+}
+END_TEST
+
 /* What was seen and is watched still need not be watched again. */
 START_TEST(test_watched_before)
 {
@@ -351,6 +366,7 @@ Suite *mon_event_suite(void)
 	tcase_add_test(tcase, test_odd_before_read);
 	tcase_add_test(tcase, test_seen_meanwhile);
 	tcase_add_test(tcase, test_seen_unwatched);
+	tcase_add_test(tcase, test_seen_too_early);
 	tcase_add_test(tcase, test_watched_before);
 	tcase_add_test(tcase, test_seen_before);
 	tcase_add_test(tcase, test_watch_limit);
