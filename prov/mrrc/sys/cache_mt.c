@@ -221,6 +221,8 @@ void mrrc_cache_mt_invalidate(struct mrrc_cache_mt *cache, const void *addr,
 	mrrc_cache_invalidate(&cache->cache, (uintptr_t)addr, len, &list);
 	mrrc_lock_release(&cache->lock);
 	mrrc_cache_mt_dereg_list(cache, &list);
+	/* mremap(2) refuses what is watched in part */
+	mrrc_mon_unwatch_idle(cache->mon);
 }
 
 struct mrrc_stats *mrrc_cache_mt_shared_stats(struct mrrc_cache_mt *cache)

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -317,6 +318,29 @@ START_TEST(test_room_given_back)
 }
 END_TEST
 
+static long move_raw(char *ptr, size_t pages)
+{
+	return syscall(SYS_mremap, ptr, pages * page, 2 * pages * page,
+		       MREMAP_MAYMOVE);
+}
+
+/* Without hooks the kernel moves no mapping of which a part is watched. */
+START_TEST(test_forgotten_moves)
+{
+	char *ptr = map(8);
+	long to;
+
+	need_uffd();
+	touch(ptr + 2 * page, page);
+	ck_assert_int_eq(move_raw(ptr, 8), -1);
+	ck_assert_int_eq(errno, EFAULT);
+	mrrc_cache_mt_invalidate(cache, ptr, 8 * page);
+	to = move_raw(ptr, 8);
+	ck_assert_int_ne(to, -1);
+	munmap((void *)to, 16 * page);
+}
+END_TEST
+
 START_TEST(test_in_use)
 {
 	struct mrrc_region *region;
@@ -521,6 +545,7 @@ Suite *cache_uffd_suite(void)
 	tcase_add_test(tcase, test_room);
 	tcase_add_test(tcase, test_room_left);
 	tcase_add_test(tcase, test_room_given_back);
+	tcase_add_test(tcase, test_forgotten_moves);
 	tcase_add_loop_test(tcase, test_in_use, 0, 2);
 	tcase_add_test(tcase, test_calls_unmap);
 	tcase_add_test(tcase, test_silent);
