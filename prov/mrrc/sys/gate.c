@@ -6,12 +6,16 @@
 #include "sys/gate.h"
 
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include <linux/membarrier.h>
 
 #include "sys/pause.h"
 
-static bool gates_work;	/* set before there are any */
+#define GATES_LATER_NS	10000000
+
+static bool gates_work;		/* set before there are any */
+static atomic_bool gates_lost;	/* the call was forbidden since */
 
 static bool gate_call(int command)
 {
@@ -54,14 +58,25 @@ void mrrc_gate_open(struct mrrc_gate *gate)
 #ifdef __SANITIZE_THREAD__
 	atomic_store(&gate->inside, 0);
 #else
+	if (atomic_load(&gates_lost))
+		gate->works = false;
 	atomic_store_explicit(&gate->shut, !gate->works, memory_order_release);
 #endif
 }
 
+/*
+ * Where the call is forbidden later on (seccomp) there is no barrier any more:
+ * no processor keeps a store to itself for so long. It takes a while, so what
+ * is shut from now on stays so.
+ */
 void mrrc_gate_barrier(void)
 {
-	if (gates_work)
-		gate_call(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	const struct timespec later = { .tv_nsec = GATES_LATER_NS };
+
+	if (!gates_work || gate_call(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+		return;
+	atomic_store(&gates_lost, true);
+	nanosleep(&later, NULL);
 }
 
 void mrrc_gate_wait(struct mrrc_gate *gate)

@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "sys/lock.h"
+#include "sys/ours.h"
 #include "sys/patch.h"
 #include "sys/pause.h"
 #include "sys/vm.h"
@@ -68,7 +69,9 @@ static struct {
 	_Atomic(void *) arg[HOOKS_TELL];
 	atomic_uint added;		/* changed under the REGISTRY lock */
 	atomic_uint inside;		/* threads that are telling */
-	atomic_long pid;		/* of the process that tells */
+	/* the process that tells, and none that shares its memory */
+	mrrc_ours *ours;		/* changed under the REGISTRY lock */
+	atomic_long pid;
 	_Atomic uint64_t told;
 	_Atomic uint64_t skipped;
 	atomic_long left;		/* calls of mmap until it is told */
@@ -212,7 +215,7 @@ static __attribute__((noinline)) void hooks_tell(uintptr_t start,
 		return;
 	}
 	hooks_signals(SIG_SETMASK, &all, &old);
-	if (syscall(SYS_getpid) == atomic_load(&hooks.pid))
+	if (*hooks.ours && syscall(SYS_getpid) == atomic_load(&hooks.pid))
 		hooks_tell_all(start, end, silent);
 	else
 		mrrc_hooks_surprised();
@@ -336,6 +339,9 @@ int mrrc_hooks_add(mrrc_hooks_cb tell, void *arg, char *why)
 	if (!rc && !mrrc_hooks_page)
 		hooks_search();
 	if (!rc) {
+		if (!hooks.ours)
+			hooks.ours = mrrc_ours_get();
+		*hooks.ours = 1;
 		atomic_store(&hooks.pid, getpid());
 		atomic_store(&hooks.tell[slot], tell);
 		atomic_store(&hooks.arg[slot], arg);
@@ -378,7 +384,8 @@ void mrrc_hooks_forked(void)
 
 	for (i = 0; i < HOOKS_TELL; i++)
 		atomic_store(&hooks.arg[i], NULL);
-	atomic_store(&hooks.pid, 0);
+	if (hooks.ours)
+		*hooks.ours = 0;
 	atomic_store(&hooks.inside, 0);
 	atomic_store(&mrrc_hooks_complete, false);
 	hooks.added = 0;

@@ -33,6 +33,8 @@ static const char *const mrrc_mon_name_list[MRRC_MON_KINDS + 1] = {
 	"uffd", "none", "manual",
 };
 
+#define MRRC_MON_CHILD	"this is a forked child"
+
 /* By how much somebody may be richer than whoever wants more. */
 #define MRRC_MON_SHARE	256
 
@@ -60,8 +62,9 @@ const char *mrrc_mon_title(const struct mrrc_mon *mon)
 
 const char *mrrc_mon_reason(const struct mrrc_mon *mon)
 {
-	return atomic_load(&((struct mrrc_mon *)mon)->failed) ? mon->reason :
-								 "";
+	if (atomic_load(&((struct mrrc_mon *)mon)->failed))
+		return mon->reason;
+	return mrrc_mon_forked(mon) ? MRRC_MON_CHILD : "";
 }
 
 /* ---- fork: the child gets no events, and must not steal the parent's ---- */
@@ -87,11 +90,12 @@ static void mrrc_mon_fork_child(void)
 	mrrc_hooks_forked();
 	while ((mon = TAILQ_FIRST(&mrrc_mon_registry.all))) {
 		TAILQ_REMOVE(&mrrc_mon_registry.all, mon, link);
+		mon->listed = false;
 		mrrc_lock_reset(&mon->lock, MRRC_RANK_MONITOR);
 		TAILQ_INIT(&mon->subs);
-		strcpy(mon->reason, "this is a forked child");
+		strcpy(mon->reason, MRRC_MON_CHILD);
 		atomic_fetch_or(&mon->seq, 1);
-		atomic_store(&mon->forked, true);
+		*mon->ours = 0;
 		atomic_store(&mon->failed, true);
 		mon->ops->stop(mon);
 	}
@@ -130,6 +134,7 @@ static int mrrc_mon_create(const struct mrrc_mon_ops *ops, char *why,
 	if (!mon)
 		return -ENOMEM;
 	mon->ops = ops;
+	mon->ours = mrrc_ours_get();
 	mon->ask = ops->ask;
 	mon->refs = 1;
 	if (ops->lazy) {
@@ -151,12 +156,14 @@ static int mrrc_mon_create(const struct mrrc_mon_ops *ops, char *why,
 		goto err_lock;
 	}
 	TAILQ_INSERT_TAIL(&mrrc_mon_registry.all, mon, link);
+	mon->listed = true;
 	*out = mon;
 	return 0;
 
 err_lock:
 	mrrc_lock_fini(&mon->lock);
 err_free:
+	mrrc_ours_put(mon->ours);
 	free(mon);
 	return rc;
 }
@@ -251,11 +258,13 @@ void mrrc_mon_close(struct mrrc_mon *mon)
 	if (mon->hooked && !mrrc_mon_forked(mon))
 		mrrc_hooks_remove(mon);
 	/* a child that no fork handler knows of may keep what watches */
-	mrrc_mon_unwatch_idle(mon);
+	if (!mrrc_mon_forked(mon))
+		mrrc_mon_unwatch_idle(mon);
 	/* Known to the fork handlers until its descriptors are closed. */
 	mon->ops->close(mon);
-	if (!mrrc_mon_forked(mon))
+	if (mon->listed)
 		TAILQ_REMOVE(&mrrc_mon_registry.all, mon, link);
+	mrrc_ours_put(mon->ours);
 	mrrc_lock_release(&mrrc_mon_registry.lock);
 
 	mrrc_lock_fini(&mon->lock);

@@ -51,6 +51,7 @@
 #include "sys/hooks.h"
 #include "sys/idle.h"
 #include "sys/lock.h"
+#include "sys/ours.h"
 #include "sys/threads.h"
 
 /* ThreadSanitizer knows no fences; it runs where loads are ordered anyway. */
@@ -145,7 +146,7 @@ struct mrrc_mon {
 	_Atomic enum mrrc_mon_ask ask;	/* ops->ask, or more often */
 	atomic_bool trusting;		/* hooks as long as they are complete */
 	atomic_bool failed;		/* for good; set after reason */
-	atomic_bool forked;		/* this is a child's copy */
+	mrrc_ours *ours;		/* cleared in a child, which has a copy */
 	char reason[MRRC_MON_REASON];	/* why it failed or cannot watch */
 	struct mrrc_lock lock;		/* MONITOR: subs, events, watches */
 	TAILQ_HEAD(, mrrc_mon_sub) subs;
@@ -153,6 +154,7 @@ struct mrrc_mon {
 	struct mrrc_mon_room room;	/* MONITOR lock */
 	bool shared;			/* REGISTRY lock: opened by name */
 	bool hooked;			/* REGISTRY lock */
+	bool listed;			/* REGISTRY lock */
 	unsigned refs;			/* REGISTRY lock */
 	TAILQ_ENTRY(mrrc_mon) link;	/* REGISTRY lock */
 };
@@ -204,9 +206,9 @@ const char *mrrc_mon_reason(const struct mrrc_mon *mon);
 const char *const *mrrc_mon_names(void);
 
 /* Whether this instance belongs to the parent of this process. */
-static inline bool mrrc_mon_forked(struct mrrc_mon *mon)
+static inline bool mrrc_mon_forked(const struct mrrc_mon *mon)
 {
-	return atomic_load_explicit(&mon->forked, memory_order_relaxed);
+	return !*mon->ours;
 }
 
 void mrrc_mon_subscribe(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
@@ -257,7 +259,8 @@ static inline uint64_t mrrc_mon_seq(struct mrrc_mon *mon)
 
 static inline bool mrrc_mon_works(struct mrrc_mon *mon)
 {
-	return !atomic_load_explicit(&mon->failed, memory_order_acquire);
+	return !atomic_load_explicit(&mon->failed, memory_order_acquire) &&
+	       !mrrc_mon_forked(mon);
 }
 
 /* Is seq, looked at afterwards, told of every unmap without asking? */

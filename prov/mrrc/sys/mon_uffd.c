@@ -97,6 +97,7 @@ struct mrrc_uffd {
 	pthread_mutex_t lock;
 	struct mrrc_uffd_event queue[MRRC_UFFD_QUEUE];
 	unsigned queued;
+	bool dead;		/* the reader reads no more: never settled */
 };
 
 static void mrrc_uffd_lock(struct mrrc_uffd *uffd, sigset_t *old)
@@ -204,16 +205,18 @@ static int mrrc_uffd_drain(struct mrrc_mon *mon)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	do {
 		mrrc_uffd_lock(uffd, &old);
-		rc = mrrc_uffd_lost(uffd);
+		rc = uffd->dead ? -EIO : mrrc_uffd_lost(uffd);
 		if (!rc)
 			rc = mrrc_uffd_read(uffd);
 		for (count = 0; uffd->queued && count < MRRC_UFFD_EVENTS;)
 			event[count++] = uffd->queue[--uffd->queued];
 		mrrc_uffd_unlock(uffd, &old);
 		for (i = 0; i < count; i++) {
-			if (mrrc_mon_event(mon, event[i].range.start,
-					   event[i].range.end, event[i].kind))
-				mrrc_hooks_surprised();
+			if (!mrrc_mon_event(mon, event[i].range.start,
+					    event[i].range.end, event[i].kind))
+				continue;
+			mrrc_hooks_surprised();
+			mrrc_threads_look();
 		}
 	} while (count && !rc);
 	pthread_setcancelstate(cancel, NULL);
@@ -231,7 +234,7 @@ static bool mrrc_uffd_settle(struct mrrc_mon *mon)
 	bool settled;
 
 	mrrc_uffd_lock(uffd, &old);
-	settled = !uffd->queued;
+	settled = !uffd->queued && !uffd->dead;
 	if (settled)
 		atomic_fetch_add(&mon->seq, 1);
 	mrrc_uffd_unlock(uffd, &old);
@@ -328,6 +331,7 @@ static void *mrrc_uffd_run(void *arg)
 		{ .fd = uffd->fd, .events = POLLIN },
 		{ .fd = uffd->stop_fd, .events = POLLIN },
 	};
+	sigset_t old;
 	int n, rc = 0;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
@@ -354,8 +358,12 @@ static void *mrrc_uffd_run(void *arg)
 	 * joins this thread may unmap while doing so, and a failure has to take
 	 * a lock.
 	 */
-	if (rc)
+	if (rc) {
+		mrrc_uffd_lock(uffd, &old);
+		uffd->dead = true;
 		atomic_fetch_or(&mon->seq, 1);
+		mrrc_uffd_unlock(uffd, &old);
+	}
 	mrrc_uffd_replace(uffd);
 	if (rc) {
 		atomic_store(&uffd->broken, true);

@@ -9,26 +9,27 @@
 #include "config.h"
 #include "sys/threads.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 struct mrrc_threads mrrc_threads = { .many = true };
 
 /* By the kernel's account; 0 if it does not say. */
 static unsigned mrrc_threads_kernel(void)
 {
-	struct dirent *entry;
-	unsigned count = 0;
-	DIR *dir;
+	struct stat stat_;
 
-	dir = opendir("/proc/self/task");
-	if (!dir)
-		return 0;
-	while ((entry = readdir(dir)))
-		count += entry->d_name[0] != '.';
-	closedir(dir);
-	return count;
+	/* a directory of directories: itself, "." and those of threads */
+	return !stat("/proc/self/task", &stat_) && stat_.st_nlink > 2 ?
+	       stat_.st_nlink - 2 : 0;
+}
+
+void mrrc_threads_look(void)
+{
+	if (!atomic_load(&mrrc_threads.many) &&
+	    mrrc_threads_kernel() > 1 + atomic_load(&mrrc_threads.ours))
+		atomic_store(&mrrc_threads.many, true);
 }
 
 /* The only thread of a child: ours stayed behind. */

@@ -7,7 +7,8 @@
  * knows; it is asked only as long as its figure proves right: other C
  * libraries, other linker namespaces and sanitizers have us assume many. A
  * process that had two threads once is not trusted with one again. What
- * libc does not know is not seen: threads made by a bare clone().
+ * libc does not know, threads made by a bare clone(), is seen by whoever looks:
+ * each time that something unmaps without a hook's telling.
  *
  * All calls: any thread.
  */
@@ -30,6 +31,9 @@ extern struct mrrc_threads mrrc_threads;
 
 /* Before the first mrrc_threads_alone; as often as you like. */
 void mrrc_threads_init(void);
+
+/* Are there threads that libc does not know of? Allocates nothing. */
+void mrrc_threads_look(void);
 
 /*
  * Threads of ours: signals blocked, and unmapping what the application could

@@ -11,16 +11,24 @@
 #include "config.h"
 #include "suites.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 
 #include "fault.h"
 #include "sys/gate.h"
 
+#define SKIPPED	77
 #define ROUNDS	100000
 #define LINES	16
 #define PAUSES	30	/* inside */
@@ -257,6 +265,59 @@ START_TEST(no_barrier)
 }
 END_TEST
 
+/* membarrier(2) is forbidden from now on, as by a sandbox. */
+static bool forbid_barriers(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { sizeof(code) / sizeof(code[0]), code };
+
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
+}
+
+static bool opens(struct mrrc_gate *one)
+{
+	mrrc_gate_shut(one);
+	mrrc_gate_open(one);
+	if (!mrrc_gate_enter(one))
+		return false;
+	mrrc_gate_leave(one);
+	return true;
+}
+
+static int forbidden_child(void)
+{
+	struct mrrc_gate one, other;
+
+	mrrc_gate_setup();
+	mrrc_gate_init(&one, true);
+	mrrc_gate_init(&other, true);
+	if (!opens(&one) || !opens(&other) || !forbid_barriers())
+		return SKIPPED;
+	return opens(&one) || opens(&other);
+}
+
+/* A gate that no barrier guards any more does not open again. */
+START_TEST(forbidden)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(forbidden_child());
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED)
+		skip("no membarrier or no seccomp here");
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 Suite *gate_suite(void)
 {
 	Suite *suite = suite_create("gate");
@@ -267,6 +328,7 @@ Suite *gate_suite(void)
 	tcase_add_test(tcase, waited);
 	tcase_add_loop_test(tcase, steps, 0, 2);
 	tcase_add_test(tcase, no_barrier);
+	tcase_add_test(tcase, forbidden);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

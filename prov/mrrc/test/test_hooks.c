@@ -402,10 +402,11 @@ START_TEST(test_raw_fork)
 	pid = raw(SYS_clone, SIGCHLD, 0, 0);
 	if (!pid) {
 		munmap(ptr, 4 * mon_page);
-		_exit(0);
+		_exit(!mrrc_mon_forked(mon) || mrrc_mon_works(mon));
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
+	ck_assert(!mrrc_mon_forked(mon) && mrrc_mon_works(mon));
 	ck_assert_int_eq(raw(SYS_munmap, (long)ptr, 4 * mon_page, 0), 0);
 	expect_kernel();
 }

@@ -10,8 +10,10 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <linux/userfaultfd.h>
 
 #include "fake_mon.h"
 #include "fault.h"
@@ -356,6 +358,49 @@ START_TEST(test_uffd_odd_before_read)
 }
 END_TEST
 
+static void *write_main(void *arg)
+{
+	*(volatile char *)arg = 1;
+	return NULL;
+}
+
+/*
+ * The reader meets an event that it does not know, and ends. From then on
+ * nothing is settled, whoever was about to.
+ */
+START_TEST(test_dead_reader)
+{
+	struct uffdio_writeprotect wp = {
+		.mode = UFFDIO_WRITEPROTECT_MODE_WP,
+	};
+	pthread_t thread;
+	uint64_t seq;
+	bool settled;
+	char *ptr;
+	int fd;
+
+	need_uffd();
+	ptr = mon_map(1);
+	ck_assert_int_eq(mon_watch(ptr, 1), 0);
+	wp.range.start = (uintptr_t)ptr;
+	wp.range.len = mon_page;
+	for (fd = 0; fd < 64 && ioctl(fd, UFFDIO_WRITEPROTECT, &wp); fd++)
+		;
+	ck_assert_int_lt(fd, 64);
+	ck_assert_int_eq(pthread_create(&thread, NULL, write_main, ptr), 0);
+	/* it goes on when the reader has left */
+	pthread_join(thread, NULL);
+	while (mrrc_mon_works(mon))
+		usleep(1000);
+	mrrc_lock_acquire(&mon->lock);
+	settled = mon->ops->settle(mon);
+	mrrc_lock_release(&mon->lock);
+	ck_assert(!settled);
+	ck_assert_int_eq(mrrc_mon_quiet(mon, &seq), -ENODEV);
+	munmap(ptr, mon_page);
+}
+END_TEST
+
 Suite *mon_event_suite(void)
 {
 	Suite *suite = suite_create("mon_event");
@@ -380,6 +425,7 @@ Suite *mon_event_suite(void)
 	tcase_add_loop_test(tcase, test_overflow, 0, 2);
 	tcase_add_test(tcase, test_undisturbed);
 	tcase_add_test(tcase, test_uffd_odd_before_read);
+	tcase_add_test(tcase, test_dead_reader);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

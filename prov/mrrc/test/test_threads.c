@@ -6,6 +6,7 @@
 #include "config.h"
 #include "suites.h"
 
+#include <sched.h>
 #include <signal.h>
 
 #include "fault.h"
@@ -50,6 +51,36 @@ START_TEST(test_start_fails)
 }
 END_TEST
 
+static atomic_bool bare_ends;
+
+static int bare_main(void *arg)
+{
+	(void)arg;
+	while (!atomic_load(&bare_ends))
+		;
+	return 0;
+}
+
+/* One that libc does not know of is one for good. */
+START_TEST(test_bare)
+{
+	static _Alignas(16) char stack[16384];
+	const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+			  CLONE_THREAD | CLONE_SYSVSEM;
+
+	mrrc_threads_init();
+	if (under_valgrind() || !mrrc_threads_alone())
+		skip("not known here");
+	mrrc_threads_look();
+	ck_assert(mrrc_threads_alone());
+	ck_assert_int_gt(clone(bare_main, stack + sizeof(stack), flags, NULL),
+			 0);
+	mrrc_threads_look();
+	atomic_store(&bare_ends, true);
+	ck_assert(!mrrc_threads_alone());
+}
+END_TEST
+
 Suite *threads_suite(void)
 {
 	Suite *suite = suite_create("threads");
@@ -57,6 +88,7 @@ Suite *threads_suite(void)
 
 	tcase_add_test(tcase, test_signals);
 	tcase_add_test(tcase, test_start_fails);
+	tcase_add_test(tcase, test_bare);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
