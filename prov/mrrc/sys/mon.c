@@ -397,23 +397,28 @@ static size_t mrrc_mon_least(const struct mrrc_mon_room *room)
 	return room->mappings / 42;
 }
 
-/* MONITOR lock held. @ranges are watched now. */
+/*
+ * MONITOR lock held. @ranges are watched now, which take two mappings each at
+ * most: neighbours are one.
+ */
 static void mrrc_mon_look(struct mrrc_mon *mon, size_t ranges)
 {
 	struct mrrc_mon_room *room = &mon->room;
+	const size_t half = room->mappings / 2;
 	const size_t most = room->mappings / 20 * 19;
 	const size_t all = mrrc_mappings_count();
-	const size_t others = all > 2 * ranges ? all - 2 * ranges : 0;
-	size_t calls;
+	const size_t ours = 2 * ranges < all ? 2 * ranges : all;
+	const size_t left = all < most ? most - all : 0;
+	const size_t lack = all > most ? (all - most) / 2 : 0;
+	size_t more = ours < half ? (half - ours) / 2 : 0;
+	size_t calls = left / 4;	/* two each, and what is not counted */
 
-	room->most = others < most ? (most - others) / 2 : 0;
-	if (room->most > room->mappings / 4)
-		room->most = room->mappings / 4;
+	if (more > left / 2)
+		more = left / 2;
+	room->most = ranges > lack ? ranges - lack + more : 0;
 	if (room->most < mrrc_mon_least(room))
 		room->most = mrrc_mon_least(room);
-	room->look = ranges + room->mappings / 64;
-	/* a call takes two at most, and some take what is not counted */
-	calls = all < most ? (most - all) / 4 : 0;
+	room->look = room->mappings / 64;
 	if (calls < room->mappings / 1024)
 		calls = room->mappings / 1024;
 	mrrc_hooks_count(calls);
@@ -427,7 +432,7 @@ static bool mrrc_mon_full(struct mrrc_mon *mon)
 	if (!mon->room.mappings)
 		return false;
 	ranges = mrrc_mon_ranges(mon);
-	if (ranges >= mon->room.look)
+	if (!mon->room.look--)
 		mrrc_mon_look(mon, ranges);
 	return ranges >= mon->room.most;
 }

@@ -129,14 +129,15 @@ struct mrrc_mon_ops {
 };
 
 /*
- * How many ranges may be watched. Each can split one mapping in three, and a
- * process can have only so many: at most half of them are for watching, and no
- * more than others leave of nineteen in twenty, but the last twentieth always.
+ * How many ranges may be watched. Each can split one mapping in three, unless
+ * its neighbours are watched as well, and a process can have only so many: at
+ * most half of them are for watching, and no more than others leave of nineteen
+ * in twenty, but the last twentieth always.
  */
 struct mrrc_mon_room {
 	size_t mappings;	/* that a process can have; 0: no matter */
 	size_t most;		/* ranges, by the last look at what there is */
-	size_t look;		/* ranges that it is time to look again at */
+	size_t look;		/* ranges to be watched before the next look */
 };
 
 struct mrrc_mon {

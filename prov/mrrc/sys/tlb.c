@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define MRRC_TLB_MIN	6	/* log2 of the sets at first */
-#define MRRC_TLB_MAX	14	/* and at most: 1 MiB */
+#define MRRC_TLB_MAX	18	/* and at most: 16 MiB, a million regions */
 
 struct mrrc_tlb mrrc_tlb_none;
 _Thread_local struct mrrc_tlb *mrrc_tlb_recent

@@ -38,12 +38,15 @@
 #define LOOKUPS		20000	/* of a thread in a round */
 #define THREADS_MAX	4
 #define PAGES		4u	/* of a region */
-#define REGIONS_MAX	10000u
-#define ORDER		4096u	/* regions looked up in this order */
+#define REGIONS_MAX	1000000u
+#define ORDER		4096u	/* regions looked up in this order, */
+#define FEW		10000u	/* where there are not more than these */
 #define COUNTS		4u
 
 static unsigned rounds = ROUNDS;
-static const unsigned counts[COUNTS] = { 10, 100, 1000, REGIONS_MAX };
+static const unsigned counts[COUNTS] = { 10, 100, 1000, FEW };
+static const unsigned many[] = { 30000, 100000, 300000, REGIONS_MAX };
+#define MANY		(sizeof(many) / sizeof(many[0]))
 
 static void fail(const char *what)
 {
@@ -141,7 +144,9 @@ static struct mrrc_cache_mt *cache;
 static char *memory;
 static size_t page;
 static unsigned regions;
-static uint32_t order[ORDER];
+static uint32_t order[REGIONS_MAX];
+static unsigned ordered;		/* of these */
+static unsigned first;			/* of this round */
 
 static double now(void)
 {
@@ -153,13 +158,13 @@ static double now(void)
 
 static char *region_at(unsigned i)
 {
-	return memory + i * PAGES * page;
+	return memory + (size_t)i * PAGES * page;
 }
 
 static void set_up(unsigned count)
 {
 	struct mrrc_cache_attr attr = {
-		.max_bytes = (size_t)4 << 30,
+		.max_bytes = (size_t)64 << 30,
 		.max_regions = 2 * REGIONS_MAX,
 		.ops = &ops,
 		.mon = mon,
@@ -181,7 +186,9 @@ static void set_up(unsigned count)
 			fail("not registered");
 		mrrc_cache_mt_put(cache, region);
 	}
-	for (i = 0; i < ORDER; i++)
+	ordered = count > FEW ? count : ORDER;
+	first = 0;
+	for (i = 0; i < ordered; i++)
 		order[i] = (i * 2654435761u >> 7) % count;
 }
 
@@ -202,7 +209,7 @@ static void run_tree(unsigned at)
 
 	for (i = 0; i < LOOKUPS; i++) {
 		entry = tree_get((uintptr_t)region_at(
-			order[(at + i) % ORDER]), 64);
+			order[(at + i) % ordered]), 64);
 		if (!entry)
 			fail("not in the tree");
 		tree_put(entry);
@@ -216,7 +223,7 @@ static void run_ours(unsigned at)
 
 	for (i = 0; i < LOOKUPS; i++) {
 		if (mrrc_cache_mt_get(cache, region_at(
-				order[(at + i) % ORDER]), 64, MRRC_RW,
+				order[(at + i) % ordered]), 64, MRRC_RW,
 				&region))
 			fail("not registered");
 		mrrc_cache_mt_put(cache, region);
@@ -307,7 +314,7 @@ static double timed(void (*run)(unsigned), unsigned threads, unsigned count)
 		pthread_barrier_wait(&barrier);
 		pthread_barrier_wait(&barrier);
 	} else {
-		run(0);
+		run(first);
 	}
 	return (now() - begin) / count;
 }
@@ -336,9 +343,13 @@ static void measure(unsigned count, unsigned threads, bool writer)
 			       (void *)(uintptr_t)i);
 	if (writer)
 		pthread_create(&write_thread, NULL, run_writer, NULL);
-	timed(run_tree, threads, LOOKUPS);
-	timed(run_ours, threads, LOOKUPS);
+	/* each once, as the tables of threads grow with what they look up */
+	for (; first < ordered; first += LOOKUPS) {
+		timed(run_tree, threads, LOOKUPS);
+		timed(run_ours, threads, LOOKUPS);
+	}
 	for (i = 0; i < rounds; i++) {
+		first = i * LOOKUPS % ordered;
 		tree_ns[i] = timed(run_tree, threads, LOOKUPS);
 		ours_ns[i] = timed(run_ours, threads, LOOKUPS);
 		null_ns[i] = timed(run_null, threads, LOOKUPS / 4);
@@ -389,18 +400,21 @@ int main(int argc, char **argv)
 		return 77;
 	}
 	page = sysconf(_SC_PAGESIZE);
-	memory = mmap(NULL, REGIONS_MAX * PAGES * page,
+	memory = mmap(NULL, (size_t)REGIONS_MAX * PAGES * page,
 		      PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
 		fail("no memory");
-	memset(memory, 1, REGIONS_MAX * PAGES * page);
+	/* what is more than these is looked at, and never written to */
+	memset(memory, 1, FEW * PAGES * page);
 	if (argc > 2) {
 		measure(atoi(argv[1]), atoi(argv[2]), argc > 3);
 		return 0;
 	}
 	for (i = 0; i < COUNTS; i++)
 		measure(counts[i], 0, false);
+	for (i = 0; i < MANY && rounds > 1; i++)
+		measure(many[i], 0, false);
 	measure_threads();
 	if (!mrrc_mon_hook(mon, why) &&
 	    mrrc_mon_set_probe(mon, MRRC_PROBE_HOOKED))

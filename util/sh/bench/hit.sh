@@ -9,7 +9,9 @@ smoking && HIT_ROUNDS=1
 
 bench_hit()
 {
-	local out=$DATA/hit met=no ns calls one two hone htwo
+	local out=$DATA/hit met=no rows=26 ns calls one two hone htwo
+
+	smoking && rows=22
 
 	prepare
 	program prov/mrrc/test/bench_hit
@@ -17,14 +19,14 @@ bench_hit()
 
 	say
 	say "Set-up: $(setup_line); regions of 16 KiB, each looked up and"
-	say "released in turn, nanoseconds of both together; medians of 15"
+	say "released at random, nanoseconds of both together; medians of 15"
 	say "rounds. \"tree\": a mutex, a red-black tree and a list of those not"
 	say "in use, as in libfabric. A process with one thread asks the kernel"
 	say "nothing; with more, each lookup asks whether memory is quiet, which"
 	say "is a system call (\"probe\") and counted in null ones, unless hooks"
 	say "are relied on (FI_OFI_MRRC_PROBE=hooked)."
 	say
-	table 22 "N (alone|[0-9]) (yes|no) N N Z * ([0-9.]+|-)" < <(awk '
+	table $rows "N (alone|[0-9]) (yes|no) N N Z * ([0-9.]+|-)" < <(awk '
 		BEGIN {
 			printf "  %7s %-12s %-6s %8s %8s %8s %6s %6s\n", \
 				"regions", "threads", "writer", "tree", "ours", \
