@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Greedy-Dual with learned worth, and LRU where that does better.
+ * Greedy-Dual with learned worth that never spends much more than LRU.
  *
  * As gdsf, a region is worth H = L + w, the least goes, and L becomes its H;
  * but w is learned (worth.h) from the uses that regions and those that have
- * left (ghost.h) come to. Where a program's working set drifts, any memory of
- * frequency misleads: two shadows (shadow.h) play an eighth of the requests,
- * one by worth, one by LRU, and the cache goes by the one that spends less.
+ * left (ghost.h) come to. Where the working set drifts, or is few buffers,
+ * frequency misleads. So a shadow cache (shadow.h) simulates LRU, and worth
+ * decides only while the cache can afford that the decision is wrong: what it
+ * has spent beyond LRU, and the victim's registration, have to stay within a
+ * fixed part of LRU's cost. Otherwise the oldest use goes.
  *
  * What is in use when a victim is sought is set aside, so that it is not met
  * again and again, and comes back as used now.
@@ -16,12 +18,13 @@
 #include "config.h"
 #include "core/policy.h"
 
+#include "core/ghost.h"
 #include "core/shadow.h"
+#include "core/worth.h"
 
 enum { GDL_DUEL };			/* param[] */
 
 #define GHOSTS		8192
-#define SAMPLE		8		/* one request of so many */
 #define PROBES		4		/* of what is aside, for a victim */
 
 struct mrrc_gdl_node {
@@ -33,6 +36,7 @@ struct mrrc_gdl_node {
 	uint32_t uses;			/* with those before it had left */
 	uint32_t here;			/* since it was registered */
 	bool aside;			/* in that list, and nowhere else */
+	uint32_t shadow;		/* where its range was last */
 };
 
 RB_HEAD(mrrc_gdl_tree, mrrc_gdl_node);
@@ -46,11 +50,12 @@ struct mrrc_gdl {
 	const struct mrrc_cost *cost;
 	struct mrrc_worth learned;
 	struct mrrc_ghosts ghosts;
-	struct mrrc_shadow by_worth, by_use;
+	struct mrrc_shadow lru;
+	uintptr_t start, end;			/* of the last request */
 	const struct mrrc_region *victim;	/* the last one named */
 	uint64_t now;			/* pages registered so far */
 	double floor;			/* L */
-	bool lru;			/* LRU does better at present */
+	bool by_worth;			/* chose the victim, not LRU */
 };
 
 _Static_assert(sizeof(struct mrrc_gdl_node) <=
@@ -81,19 +86,6 @@ RB_PROTOTYPE_INTERNAL(mrrc_gdl_tree, mrrc_gdl_node, node, mrrc_gdl_cmp,
 RB_GENERATE_INTERNAL(mrrc_gdl_tree, mrrc_gdl_node, node, mrrc_gdl_cmp,
 		     MRRC_UNUSED_STATIC)
 
-static int mrrc_gdl_init_duel(struct mrrc_gdl *gdl, size_t pages)
-{
-	int rc;
-
-	rc = mrrc_shadow_init(&gdl->by_worth, pages, gdl->cost, &gdl->learned);
-	if (rc)
-		return rc;
-	rc = mrrc_shadow_init(&gdl->by_use, pages, gdl->cost, NULL);
-	if (rc)
-		mrrc_shadow_fini(&gdl->by_worth);
-	return rc;
-}
-
 static int mrrc_gdl_init(struct mrrc_policy *policy,
 			 const struct mrrc_policy_attr *attr)
 {
@@ -108,8 +100,8 @@ static int mrrc_gdl_init(struct mrrc_policy *policy,
 	rc = mrrc_ghosts_init(&gdl->ghosts, GHOSTS);
 	if (rc || !policy->param[GDL_DUEL])
 		return rc;
-	rc = mrrc_gdl_init_duel(gdl, attr->max_bytes / attr->cost->page /
-				     SAMPLE);
+	rc = mrrc_shadow_init(&gdl->lru, gdl->cost, attr->max_bytes,
+			      attr->max_regions);
 	if (rc)
 		mrrc_ghosts_fini(&gdl->ghosts);
 	return rc;
@@ -119,10 +111,8 @@ static void mrrc_gdl_fini(struct mrrc_policy *policy)
 {
 	struct mrrc_gdl *gdl = mrrc_gdl_of(policy);
 
-	if (policy->param[GDL_DUEL]) {
-		mrrc_shadow_fini(&gdl->by_use);
-		mrrc_shadow_fini(&gdl->by_worth);
-	}
+	if (policy->param[GDL_DUEL])
+		mrrc_shadow_fini(&gdl->lru);
 	mrrc_ghosts_fini(&gdl->ghosts);
 }
 
@@ -136,16 +126,38 @@ static void mrrc_gdl_request(struct mrrc_policy *policy, uintptr_t start,
 			     size_t len)
 {
 	struct mrrc_gdl *gdl = mrrc_gdl_of(policy);
-	const uint64_t key = mrrc_gdl_key(gdl, start);
-	const size_t pages = mrrc_cost_pages(gdl->cost, len);
+	const size_t mask = gdl->cost->page - 1;
 
 	mrrc_worth_request(&gdl->learned);
-	if (!policy->param[GDL_DUEL] || mrrc_hash(key) % SAMPLE ||
-	    pages > gdl->by_use.max_pages)
-		return;
-	mrrc_shadow_request(&gdl->by_worth, key, pages);
-	mrrc_shadow_request(&gdl->by_use, key, pages);
-	gdl->lru = gdl->by_use.spent < gdl->by_worth.spent;
+	gdl->start = start;
+	gdl->end = (start + len + mask) & ~mask;
+}
+
+/* For the shadow cache, kinds of access lie apart: each is registered alone. */
+static uintptr_t mrrc_gdl_shadow(const struct mrrc_region *region,
+				 uintptr_t addr)
+{
+	return addr + ((uintptr_t) region->access << 60);
+}
+
+/*
+ * LRU serves as much of the last request as @region does: had LRU lost the
+ * region, it would register that, and not all of the region.
+ */
+static void mrrc_gdl_compare(struct mrrc_gdl *gdl,
+			     struct mrrc_region *region)
+{
+	uintptr_t start = region->start;
+	uintptr_t end = mrrc_region_end(region);
+
+	if (start < gdl->start)
+		start = gdl->start;
+	if (end > gdl->end)
+		end = gdl->end;
+	if (start < end)
+		mrrc_shadow_use(&gdl->lru, mrrc_gdl_shadow(region, start),
+				end - start, false,
+				&mrrc_gdl_node(region)->shadow);
 }
 
 /* As of now, the newest. */
@@ -191,6 +203,10 @@ static void mrrc_gdl_insert(struct mrrc_policy *policy,
 	};
 	mrrc_worth_enter(&gdl->learned, node->uses);
 	mrrc_gdl_place(gdl, region);
+	if (policy->param[GDL_DUEL])
+		mrrc_shadow_use(&gdl->lru,
+				mrrc_gdl_shadow(region, region->start),
+				region->len, true, &node->shadow);
 	gdl->victim = NULL;
 	gdl->count++;
 }
@@ -208,6 +224,8 @@ static void mrrc_gdl_touch(struct mrrc_policy *policy,
 	node->here++;
 	mrrc_worth_enter(&gdl->learned, node->uses);
 	mrrc_gdl_place(gdl, region);
+	if (policy->param[GDL_DUEL])
+		mrrc_gdl_compare(gdl, region);
 }
 
 static void mrrc_gdl_remove(struct mrrc_policy *policy,
@@ -224,8 +242,12 @@ static void mrrc_gdl_remove(struct mrrc_policy *policy,
 	});
 	if (region == gdl->victim) {
 		mrrc_worth_leave(&gdl->learned, gdl->now - node->last);
-		if (!gdl->lru && node->worth > gdl->floor)
+		if (gdl->by_worth && node->worth > gdl->floor)
 			gdl->floor = node->worth;
+	} else if (policy->param[GDL_DUEL]) {
+		mrrc_shadow_forget(&gdl->lru,
+				   mrrc_gdl_shadow(region, region->start),
+				   region->len);
 	}
 	gdl->victim = NULL;
 	gdl->count--;
@@ -259,12 +281,13 @@ static bool mrrc_gdl_bring_back(struct mrrc_gdl *gdl, size_t left)
 
 static struct mrrc_region *mrrc_gdl_least(struct mrrc_gdl *gdl)
 {
-	struct mrrc_gdl_node *node;
+	const struct mrrc_gdl_node *node = RB_MIN(mrrc_gdl_tree, &gdl->tree);
 
-	if (gdl->lru)
-		return TAILQ_FIRST(&gdl->list);
-	node = RB_MIN(mrrc_gdl_tree, &gdl->tree);
-	return node ? node->region : NULL;
+	if (!node)
+		return NULL;
+	gdl->by_worth = !gdl->policy.param[GDL_DUEL] ||
+			mrrc_shadow_affords(&gdl->lru, node->region->len);
+	return gdl->by_worth ? node->region : TAILQ_FIRST(&gdl->list);
 }
 
 static struct mrrc_region *mrrc_gdl_victim(struct mrrc_policy *policy)
@@ -309,18 +332,20 @@ static bool mrrc_gdl_valid(const struct mrrc_policy *policy, size_t count)
 			return false;
 		seen++;
 	}
+	if (policy->param[GDL_DUEL] && !mrrc_shadow_valid(&gdl->lru))
+		return false;
 	return seen == count && gdl->count == count;
 }
 
 const struct mrrc_policy_ops mrrc_policy_gdl_ops = {
 	.name = "gdl",
-	.help = "greedy-dual by learned worth, LRU where that does better",
+	.help = "greedy-dual by learned worth, never much dearer than LRU",
 	.pieces = 4,
 	.batch = 16,
 	.merge = 1,
 	.size = sizeof(struct mrrc_gdl),
 	.param = {
-		{ "duel", "0: never LRU", 1, 0, 1 },
+		{ "duel", "0: not compared with LRU", 1, 0, 1 },
 	},
 	.init = mrrc_gdl_init,
 	.fini = mrrc_gdl_fini,

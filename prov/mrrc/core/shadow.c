@@ -1,164 +1,225 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A policy played on a sample (shadow.h).
+ * LRU simulated beside a policy (shadow.h).
  */
 #include "config.h"
 #include "core/shadow.h"
 
+#include "core/hash.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#define OBJECTS	4096		/* and as many buckets */
-#define GHOSTS	2048
-#define FADE	.998		/* of what was spent, a request */
-#define SAVED	.1		/* of an overhead, where batches save */
+#define RANGES		4096
+#define BLOCK		(64 * 1024)	/* bytes that are sampled together */
+#define ALLOWANCE	.03		/* of what LRU spends */
+#define FADE		.999		/* of old costs, a request LRU misses */
+#define SAVED		.1		/* of an overhead, where batches save */
 
-static int mrrc_shadow_cmp(struct mrrc_shadow_object *a,
-			   struct mrrc_shadow_object *b)
-{
-	if (a->worth != b->worth)
-		return a->worth < b->worth ? -1 : 1;
-	return (a->key > b->key) - (a->key < b->key);
-}
-
-#define MRRC_UNUSED_STATIC __attribute__((unused)) static
-RB_PROTOTYPE_INTERNAL(mrrc_shadow_tree, mrrc_shadow_object, node,
-		      mrrc_shadow_cmp, MRRC_UNUSED_STATIC)
-RB_GENERATE_INTERNAL(mrrc_shadow_tree, mrrc_shadow_object, node,
-		     mrrc_shadow_cmp, MRRC_UNUSED_STATIC)
-
-int mrrc_shadow_init(struct mrrc_shadow *shadow, size_t max_pages,
-		     const struct mrrc_cost *cost,
-		     const struct mrrc_worth *learned)
+int mrrc_shadow_init(struct mrrc_shadow *shadow, const struct mrrc_cost *cost,
+		     size_t max_bytes, size_t max_regions)
 {
 	size_t i;
 
 	*shadow = (struct mrrc_shadow) {
 		.cost = cost,
-		.learned = learned,
-		.max_pages = max_pages,
+		.max_bytes = max_bytes,
+		.max_ranges = max_regions,
 	};
-	RB_INIT(&shadow->tree);
-	SLIST_INIT(&shadow->unused);
-	shadow->object = calloc(OBJECTS, sizeof(*shadow->object));
-	if (!shadow->object)
+	mrrc_index_init(&shadow->index);
+	TAILQ_INIT(&shadow->list);
+	TAILQ_INIT(&shadow->unused);
+	shadow->range = calloc(RANGES, sizeof(*shadow->range));
+	if (!shadow->range)
 		return -ENOMEM;
-	shadow->bucket = calloc(OBJECTS, sizeof(*shadow->bucket));
-	if (!shadow->bucket)
-		goto err_object;
-	if (mrrc_ghosts_init(&shadow->ghosts, GHOSTS))
-		goto err_bucket;
-	for (i = 0; i < OBJECTS; i++)
-		SLIST_INSERT_HEAD(&shadow->unused, &shadow->object[i], link);
+	for (i = 0; i < RANGES; i++)
+		TAILQ_INSERT_TAIL(&shadow->unused, &shadow->range[i], link);
 	return 0;
-
-err_bucket:
-	free(shadow->bucket);
-err_object:
-	free(shadow->object);
-	return -ENOMEM;
 }
 
 void mrrc_shadow_fini(struct mrrc_shadow *shadow)
 {
-	mrrc_ghosts_fini(&shadow->ghosts);
-	free(shadow->bucket);
-	free(shadow->object);
+	free(shadow->range);
 }
 
-static struct mrrc_shadow_list *mrrc_shadow_bucket(struct mrrc_shadow *shadow,
-						   uint64_t key)
+static bool mrrc_shadow_sampled(const struct mrrc_shadow *shadow,
+				uintptr_t start)
 {
-	return &shadow->bucket[mrrc_hash(key) / 64 % OBJECTS];
+	return !shadow->sample ||
+	       !(mrrc_hash(start / BLOCK + 1) & shadow->sample);
 }
 
-/* By its worth as of now. */
-static void mrrc_shadow_place(struct mrrc_shadow *shadow,
-			      struct mrrc_shadow_object *object)
+/* To register so much, and to deregister it. */
+static double mrrc_shadow_cost(const struct mrrc_shadow *shadow, size_t len)
 {
-	if (shadow->learned)
-		object->worth = shadow->floor + mrrc_worth(
-			shadow->learned, object->uses, object->here,
-			mrrc_worth_weight(shadow->cost, object->pages *
-					  shadow->cost->page));
-	else
-		object->worth = (double) ++shadow->turn;
-	RB_INSERT(mrrc_shadow_tree, &shadow->tree, object);
+	const struct mrrc_cost *cost = shadow->cost;
+
+	return mrrc_cost_reg(cost, len) + mrrc_cost_dereg(cost, len) -
+	       (cost->batch ? (1 - SAVED) * cost->dereg : 0);
 }
 
-/* It is deregistered, for @overhead of a call. */
 static void mrrc_shadow_drop(struct mrrc_shadow *shadow,
-			     struct mrrc_shadow_object *object,
-			     double overhead)
+			     struct mrrc_region *range)
 {
-	RB_REMOVE(mrrc_shadow_tree, &shadow->tree, object);
-	SLIST_REMOVE(mrrc_shadow_bucket(shadow, object->key), object,
-		     mrrc_shadow_object, link);
-	SLIST_INSERT_HEAD(&shadow->unused, object, link);
-	mrrc_ghosts_put(&shadow->ghosts, &(struct mrrc_ghost) {
-		.key = object->key,
-		.last = ++shadow->turn,
-		.uses = object->uses,
-	});
-	shadow->pages -= object->pages;
-	shadow->spent += shadow->cost->dereg_page * object->pages +
-			 shadow->cost->dereg * overhead;
+	mrrc_index_remove(&shadow->index, range);
+	TAILQ_REMOVE(&shadow->list, range, link);
+	TAILQ_INSERT_HEAD(&shadow->unused, range, link);
+	range->len = 0;
 }
 
-static void mrrc_shadow_room(struct mrrc_shadow *shadow, size_t pages)
+static void mrrc_shadow_touch(struct mrrc_shadow *shadow,
+			      struct mrrc_region *range)
 {
-	struct mrrc_shadow_object *object;
-
-	while (shadow->pages + pages > shadow->max_pages ||
-	       SLIST_EMPTY(&shadow->unused)) {
-		object = RB_MIN(mrrc_shadow_tree, &shadow->tree);
-		if (shadow->learned && object->worth > shadow->floor)
-			shadow->floor = object->worth;
-		mrrc_shadow_drop(shadow, object,
-				 shadow->cost->batch ? SAVED : 1);
-	}
-}
-
-static void mrrc_shadow_insert(struct mrrc_shadow *shadow, uint64_t key,
-			       size_t pages)
-{
-	struct mrrc_shadow_object *object;
-	struct mrrc_ghost ghost;
-
-	mrrc_shadow_room(shadow, pages);
-	object = SLIST_FIRST(&shadow->unused);
-	SLIST_REMOVE_HEAD(&shadow->unused, link);
-	*object = (struct mrrc_shadow_object) {
-		.key = key, .pages = pages, .uses = 1,
-	};
-	if (mrrc_ghosts_take(&shadow->ghosts, key, &ghost) &&
-	    ghost.uses < MRRC_WORTH_USES)
-		object->uses = ghost.uses + 1;
-	SLIST_INSERT_HEAD(mrrc_shadow_bucket(shadow, key), object, link);
-	mrrc_shadow_place(shadow, object);
-	shadow->pages += pages;
-	shadow->spent += shadow->cost->reg_page * pages + shadow->cost->reg;
-}
-
-void mrrc_shadow_request(struct mrrc_shadow *shadow, uint64_t key,
-			 size_t pages)
-{
-	struct mrrc_shadow_object *object;
-
-	shadow->spent *= FADE;
-	SLIST_FOREACH(object, mrrc_shadow_bucket(shadow, key), link) {
-		if (object->key == key)
-			break;
-	}
-	if (object && object->pages >= pages) {
-		RB_REMOVE(mrrc_shadow_tree, &shadow->tree, object);
-		if (object->uses < MRRC_WORTH_USES)
-			object->uses++;
-		object->here++;
-		mrrc_shadow_place(shadow, object);
+	if (!TAILQ_NEXT(range, link))
 		return;
+	TAILQ_REMOVE(&shadow->list, range, link);
+	TAILQ_INSERT_TAIL(&shadow->list, range, link);
+}
+
+/* Continue with half of the addresses. */
+static void mrrc_shadow_thin(struct mrrc_shadow *shadow)
+{
+	struct mrrc_region *range = TAILQ_FIRST(&shadow->list);
+	struct mrrc_region *next;
+
+	shadow->sample = 2 * shadow->sample + 1;
+	shadow->max_bytes /= 2;
+	shadow->max_ranges -= shadow->max_ranges / 2;
+	shadow->spent /= 2;
+	shadow->over /= 2;
+	for (; range; range = next) {
+		next = TAILQ_NEXT(range, link);
+		if (!mrrc_shadow_sampled(shadow, range->start))
+			mrrc_shadow_drop(shadow, range);
 	}
-	if (object)
-		mrrc_shadow_drop(shadow, object, 1);
-	mrrc_shadow_insert(shadow, key, pages);
+	/* more than half of it may be sampled */
+	while (shadow->index.bytes > shadow->max_bytes ||
+	       shadow->index.count > shadow->max_ranges)
+		mrrc_shadow_drop(shadow, TAILQ_FIRST(&shadow->list));
+}
+
+static void mrrc_shadow_add(struct mrrc_shadow *shadow, uintptr_t start,
+			    size_t len)
+{
+	struct mrrc_region *range;
+
+	while (shadow->index.bytes > shadow->max_bytes - len ||
+	       shadow->index.count >= shadow->max_ranges ||
+	       TAILQ_EMPTY(&shadow->unused))
+		mrrc_shadow_drop(shadow, TAILQ_FIRST(&shadow->list));
+	range = TAILQ_FIRST(&shadow->unused);
+	TAILQ_REMOVE(&shadow->unused, range, link);
+	range->start = start;
+	range->len = len;
+	mrrc_index_insert(&shadow->index, range);
+	TAILQ_INSERT_TAIL(&shadow->list, range, link);
+}
+
+/* Register each gap of the range; returns the cost. */
+static double mrrc_shadow_fill(struct mrrc_shadow *shadow, uintptr_t start,
+			       uintptr_t end)
+{
+	const struct mrrc_region *range;
+	double cost = 0;
+	uintptr_t to;
+
+	while (start < end) {
+		range = mrrc_index_first_overlap(&shadow->index, start,
+						 end - start);
+		if (range && range->start <= start) {
+			start = mrrc_region_end(range);
+			continue;
+		}
+		to = range ? range->start : end;
+		cost += mrrc_shadow_cost(shadow, to - start);
+		mrrc_shadow_add(shadow, start, to - start);
+		start = to;
+	}
+	return cost;
+}
+
+/* One range that has all of it; *hint: which. */
+static bool mrrc_shadow_hit(struct mrrc_shadow *shadow, uintptr_t start,
+			    size_t len, uint32_t *hint)
+{
+	struct mrrc_region *range = &shadow->range[*hint % RANGES];
+
+	/* unused ones are empty */
+	if (start - range->start >= range->len) {
+		range = mrrc_index_first_overlap(&shadow->index, start, len);
+		if (!range)
+			return false;
+		*hint = range - shadow->range;
+	}
+	if (start < range->start ||
+	    len > mrrc_region_end(range) - start)
+		return false;
+	mrrc_shadow_touch(shadow, range);
+	return true;
+}
+
+/* What there is of the range counts as used now, in the order of addresses. */
+static void mrrc_shadow_find(struct mrrc_shadow *shadow, uintptr_t start,
+			     size_t len)
+{
+	struct mrrc_region *range;
+
+	for (range = mrrc_index_first_overlap(&shadow->index, start, len);
+	     range;
+	     range = mrrc_index_next_overlap(range, start, len))
+		mrrc_shadow_touch(shadow, range);
+}
+
+void mrrc_shadow_use(struct mrrc_shadow *shadow, uintptr_t start, size_t len,
+		     bool fresh, uint32_t *hint)
+{
+	double cost;
+
+	if (TAILQ_EMPTY(&shadow->unused))
+		mrrc_shadow_thin(shadow);
+	if (!mrrc_shadow_sampled(shadow, start) || len > shadow->max_bytes)
+		return;
+	if (fresh)
+		shadow->over += mrrc_shadow_cost(shadow, len);
+	if (mrrc_shadow_hit(shadow, start, len, hint))
+		return;
+	mrrc_shadow_find(shadow, start, len);
+	cost = mrrc_shadow_fill(shadow, start, start + len);
+	if (cost <= 0)
+		return;
+	shadow->over = FADE * (shadow->over - cost);
+	shadow->spent = FADE * (shadow->spent + cost);
+}
+
+void mrrc_shadow_forget(struct mrrc_shadow *shadow, uintptr_t start,
+			size_t len)
+{
+	struct mrrc_region *range;
+
+	while ((range = mrrc_index_first_overlap(&shadow->index, start, len)))
+		mrrc_shadow_drop(shadow, range);
+}
+
+bool mrrc_shadow_affords(const struct mrrc_shadow *shadow, size_t len)
+{
+	return shadow->over + mrrc_shadow_cost(shadow, len) <=
+	       ALLOWANCE * shadow->spent;
+}
+
+bool mrrc_shadow_valid(const struct mrrc_shadow *shadow)
+{
+	const struct mrrc_region *range;
+	size_t count = 0;
+
+	TAILQ_FOREACH(range, &shadow->list, link) {
+		if (!mrrc_shadow_sampled(shadow, range->start) ||
+		    mrrc_index_find(&shadow->index, range->start,
+				    range->len) != range)
+			return false;
+		count++;
+	}
+	return mrrc_index_valid(&shadow->index) &&
+	       count == shadow->index.count &&
+	       shadow->index.bytes <= shadow->max_bytes &&
+	       count <= shadow->max_ranges;
 }

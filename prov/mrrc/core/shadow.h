@@ -1,58 +1,60 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A cache that is none: it plays a policy on a sample of the requests and
- * keeps the books of what that would cost, to tell which of two policies suits
- * a program. Requests are objects by their first page here; overlaps do not
- * count.
+ * A shadow cache: simulates LRU on what a policy's regions serve, and keeps
+ * the balance of what the policy has spent and what LRU would have spent.
+ *
+ * The shadow cache holds ranges of addresses, registers nothing, and splits
+ * requests as the cache does. All requests count while it has room for their
+ * ranges; then it continues with half of the addresses and half of the limits.
  *
  * Not thread-safe. Only init allocates.
+ *
+ * Invariants (mrrc_shadow_valid):
+ *   S1 ranges are disjoint, and the list has each of them once
+ *   S2 ranges are of sampled addresses, and within both limits together
  */
 #ifndef MRRC_SHADOW_H
 #define MRRC_SHADOW_H
 
-#include "core/ghost.h"
-#include "core/worth.h"
-
-#include <bsd/sys/queue.h>
-#include <bsd/sys/tree.h>
-
-struct mrrc_shadow_object {
-	uint64_t key;
-	size_t pages;
-	double worth;		/* the least goes */
-	unsigned uses, here;
-	RB_ENTRY(mrrc_shadow_object) node;
-	SLIST_ENTRY(mrrc_shadow_object) link;	/* bucket, or unused */
-};
-
-RB_HEAD(mrrc_shadow_tree, mrrc_shadow_object);
-SLIST_HEAD(mrrc_shadow_list, mrrc_shadow_object);
+#include "core/cost.h"
+#include "core/index.h"
 
 struct mrrc_shadow {
 	const struct mrrc_cost *cost;
-	const struct mrrc_worth *learned;	/* NULL: it plays LRU */
-	struct mrrc_shadow_tree tree;		/* by worth */
-	struct mrrc_shadow_object *object;
-	struct mrrc_shadow_list unused;
-	struct mrrc_shadow_list *bucket;
-	struct mrrc_ghosts ghosts;
-	double floor;		/* worth of the last that went */
-	double spent;		/* ns, fading */
-	uint64_t turn;
-	size_t pages, max_pages;
+	struct mrrc_region *range;		/* memory of all ranges */
+	struct mrrc_index index;		/* ranges that LRU would have */
+	struct mrrc_region_list list;		/* these, oldest use first */
+	struct mrrc_region_list unused;
+	size_t max_bytes, max_ranges;
+	uint64_t sample;	/* an address counts if its hash has no such bit */
+	double spent;		/* ns, by LRU; old costs fade */
+	double over;		/* ns that the policy has spent beyond that */
 };
 
-/*
- * Of so many pages. @learned, owned by the caller, tells worth; NULL for an
- * LRU. -ENOMEM.
- */
-int mrrc_shadow_init(struct mrrc_shadow *shadow, size_t max_pages,
-		     const struct mrrc_cost *cost,
-		     const struct mrrc_worth *learned);
+/* For a cache of so many bytes and regions. -ENOMEM. */
+int mrrc_shadow_init(struct mrrc_shadow *shadow, const struct mrrc_cost *cost,
+		     size_t max_bytes, size_t max_regions);
 void mrrc_shadow_fini(struct mrrc_shadow *shadow);
 
-/* A request of at most max_pages; @key is not 0. */
-void mrrc_shadow_request(struct mrrc_shadow *shadow, uint64_t key,
-			 size_t pages);
+/*
+ * A region of the policy serves this range; @fresh: the policy's cache has
+ * registered it for that. The range is not empty, and whole pages. @hint is
+ * for the shadow cache to find the range faster the next time; any value does.
+ */
+void mrrc_shadow_use(struct mrrc_shadow *shadow, uintptr_t start, size_t len,
+		     bool fresh, uint32_t *hint);
+
+/* The range has been invalidated: LRU would have lost it, too. */
+void mrrc_shadow_forget(struct mrrc_shadow *shadow, uintptr_t start,
+			size_t len);
+
+/*
+ * Whether the policy may evict a region of @len bytes against LRU's advice:
+ * if it has to be registered again, the balance stays within the allowance,
+ * a fixed part of what LRU spends.
+ */
+bool mrrc_shadow_affords(const struct mrrc_shadow *shadow, size_t len);
+
+bool mrrc_shadow_valid(const struct mrrc_shadow *shadow);
 
 #endif /* MRRC_SHADOW_H */

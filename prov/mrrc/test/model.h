@@ -10,7 +10,9 @@
 #include <stdlib.h>
 
 #include "core/cache.h"
+#include "core/ghost.h"
 #include "core/shadow.h"
+#include "core/worth.h"
 
 #define PAGE	4096u
 #define SPACE	300u		/* pages that exist */
@@ -41,9 +43,10 @@ struct model {
 	/* gdl: its parts, which have tests of their own */
 	struct mrrc_worth learned;
 	struct mrrc_ghosts ghosts;
-	struct mrrc_shadow by_worth, by_use;
+	struct mrrc_shadow lru;
+	unsigned first, pages;	/* the last request */
 	uint64_t now;
-	bool lru;
+	bool by_worth;
 	const struct mrrc_region *named;	/* the last victim */
 };
 

@@ -172,6 +172,19 @@ static void gdl_place(struct model *model, struct entry *e)
 					     e->here, e->weight);
 }
 
+/* The shadow cache gets no hint here, and finds the same. */
+static void gdl_compare(struct model *model, const struct entry *e,
+			unsigned first, unsigned end, bool fresh)
+{
+	const uintptr_t start = (uintptr_t) first * PAGE +
+				((uintptr_t) e->access << 60);
+	uint32_t hint = 4095;
+
+	if (param(model, 0) && first < end)
+		mrrc_shadow_use(&model->lru, start,
+				(size_t) (end - first) * PAGE, fresh, &hint);
+}
+
 static void gdl_enter(struct model *model, struct entry *e)
 {
 	struct mrrc_ghost ghost = { 0 };
@@ -186,16 +199,24 @@ static void gdl_enter(struct model *model, struct entry *e)
 				      (size_t) e->pages * PAGE);
 	mrrc_worth_enter(&model->learned, e->uses);
 	gdl_place(model, e);
+	gdl_compare(model, e, e->first, e->first + e->pages, true);
 	model->named = NULL;
 }
 
 static void gdl_touch(struct model *model, struct entry *e)
 {
+	unsigned first, end;
+
 	mrrc_worth_again(&model->learned, e->uses, model->now - e->last);
 	e->uses += e->uses < MRRC_WORTH_USES;
 	e->here++;
 	mrrc_worth_enter(&model->learned, e->uses);
 	gdl_place(model, e);
+	first = e->first > model->first ? e->first : model->first;
+	end = e->first + e->pages;
+	if (end > model->first + model->pages)
+		end = model->first + model->pages;
+	gdl_compare(model, e, first, end, false);
 }
 
 static void gdl_drop(struct model *model, const struct entry *e)
@@ -205,16 +226,21 @@ static void gdl_drop(struct model *model, const struct entry *e)
 	});
 	if (e->region == model->named) {
 		mrrc_worth_leave(&model->learned, model->now - e->last);
-		if (!model->lru && e->worth > model->floor)
+		if (model->by_worth && e->worth > model->floor)
 			model->floor = e->worth;
+	} else if (param(model, 0)) {
+		mrrc_shadow_forget(&model->lru, (uintptr_t) e->first * PAGE +
+				   ((uintptr_t) e->access << 60),
+				   (size_t) e->pages * PAGE);
 	}
 	model->named = NULL;
 }
 
-/* Least worth, then lowest; or the oldest use. */
-static unsigned gdl_least(const struct model *model)
+/* Least worth, then lowest; or the oldest use, which is the first entry. */
+static unsigned gdl_least(struct model *model)
 {
 	const struct entry *e, *b;
+	unsigned oldest = model->count;
 	unsigned best = model->count;
 	unsigned i;
 
@@ -222,16 +248,20 @@ static unsigned gdl_least(const struct model *model)
 		e = &model->entry[i];
 		if (e->aside)
 			continue;
+		if (oldest == model->count)
+			oldest = i;
 		b = &model->entry[best];
-		if (best == model->count ||
-		    (!model->lru &&
-		     (e->worth < b->worth ||
-		      (e->worth == b->worth &&
-		       (e->first < b->first || (e->first == b->first &&
-						e->access < b->access))))))
+		if (best == model->count || e->worth < b->worth ||
+		    (e->worth == b->worth &&
+		     (e->first < b->first || (e->first == b->first &&
+					      e->access < b->access))))
 			best = i;
 	}
-	return best;
+	if (best == model->count)
+		return best;
+	model->by_worth = !param(model, 0) || mrrc_shadow_affords(
+		&model->lru, (size_t) model->entry[best].pages * PAGE);
+	return model->by_worth ? best : oldest;
 }
 
 /* Of those aside, the next so many: what is not in use is used now. */
@@ -280,33 +310,25 @@ void model_request(struct model *model, unsigned first, unsigned pages)
 	if (!is(model, "gdl"))
 		return;
 	mrrc_worth_request(&model->learned);
-	if (!param(model, 0) || mrrc_hash(first + 1) % 8 ||
-	    pages > model->by_use.max_pages)
-		return;
-	mrrc_shadow_request(&model->by_worth, first + 1, pages);
-	mrrc_shadow_request(&model->by_use, first + 1, pages);
-	model->lru = model->by_use.spent < model->by_worth.spent;
+	model->first = first;
+	model->pages = pages;
 }
 
 /* ---- all ---- */
 
 void model_open(struct model *model, const struct mrrc_cache *cache)
 {
-	const size_t pages = cache->max_bytes / PAGE / 8;
-
 	memset(model, 0, sizeof(*model));
 	model->cache = cache;
 	mrrc_worth_init(&model->learned);
 	check(!mrrc_ghosts_init(&model->ghosts, 8192));
-	check(!mrrc_shadow_init(&model->by_worth, pages, &cache->cost,
-				&model->learned));
-	check(!mrrc_shadow_init(&model->by_use, pages, &cache->cost, NULL));
+	check(!mrrc_shadow_init(&model->lru, &cache->cost, cache->max_bytes,
+				cache->max_regions));
 }
 
 void model_close(struct model *model)
 {
-	mrrc_shadow_fini(&model->by_use);
-	mrrc_shadow_fini(&model->by_worth);
+	mrrc_shadow_fini(&model->lru);
 	mrrc_ghosts_fini(&model->ghosts);
 }
 

@@ -24,6 +24,7 @@ Suite *policy_gdsf_suite(void);
 Suite *plan_suite(void);
 Suite *stats_suite(void);
 Suite *worth_suite(void);
+Suite *shadow_suite(void);
 Suite *cache_suite(void);
 Suite *pool_suite(void);
 Suite *lock_suite(void);

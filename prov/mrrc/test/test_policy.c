@@ -94,7 +94,7 @@ START_TEST(test_open_fails)
 		int steps;
 	} kind[] = {
 		{ "lru", 1 }, { "mre-fig4", 1 }, { "gdsf", 2 },
-		{ "gdsf:history=0", 1 }, { "gdl", 8 }, { "gdl:duel=0", 2 },
+		{ "gdsf:history=0", 1 }, { "gdl", 3 }, { "gdl:duel=0", 2 },
 	};
 	struct mrrc_policy *other = NULL;
 	bool fired;

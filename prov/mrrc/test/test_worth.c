@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What gdl learns by: core/ghost, core/worth, core/shadow.
+ * What gdl learns by: core/ghost and core/worth. What it is
+ * compared by: test_shadow.c.
  */
 #include "config.h"
 #include "suites.h"
 
-#include <errno.h>
 #include <math.h>
 
-#include "core/shadow.h"
-#include "fault.h"
+#include "core/ghost.h"
+#include "core/worth.h"
 
 #define PAGE	4096u
 
@@ -140,68 +140,6 @@ START_TEST(test_worth)
 }
 END_TEST
 
-/* ---- shadows ---- */
-
-START_TEST(test_shadow_lru)
-{
-	struct mrrc_shadow shadow;
-	double before;
-
-	ck_assert_int_eq(mrrc_shadow_init(&shadow, 4, &cost, NULL), 0);
-	mrrc_shadow_request(&shadow, 1, 2);
-	mrrc_shadow_request(&shadow, 2, 2);
-	before = shadow.spent;
-	mrrc_shadow_request(&shadow, 1, 1);	/* a part of it: a hit */
-	ck_assert_double_lt(shadow.spent, before);
-	mrrc_shadow_request(&shadow, 3, 1);	/* 2 goes */
-	before = shadow.spent;
-	mrrc_shadow_request(&shadow, 1, 2);
-	ck_assert_double_lt(shadow.spent, before);
-	mrrc_shadow_request(&shadow, 2, 2);
-	ck_assert_double_gt(shadow.spent, before);
-	ck_assert_uint_le(shadow.pages, 4);
-	/* more of what it has: registered anew */
-	before = shadow.spent;
-	mrrc_shadow_request(&shadow, 2, 4);
-	ck_assert_double_gt(shadow.spent, before);
-	ck_assert_uint_eq(shadow.pages, 4);
-	mrrc_shadow_fini(&shadow);
-}
-END_TEST
-
-/* More objects than it has places for. */
-START_TEST(test_shadow_bounded)
-{
-	struct mrrc_worth worth;
-	struct mrrc_shadow shadow;
-	uint64_t key;
-
-	mrrc_worth_init(&worth);
-	ck_assert_int_eq(mrrc_shadow_init(&shadow, 1 << 20, &cost, &worth),
-			 0);
-	for (key = 1; key <= 20000; key++)
-		mrrc_shadow_request(&shadow, key, 1);
-	ck_assert_uint_le(shadow.pages, 4096);
-	ck_assert_double_gt(shadow.floor, 0);
-	mrrc_shadow_fini(&shadow);
-}
-END_TEST
-
-START_TEST(test_shadow_no_memory)
-{
-	struct mrrc_shadow shadow;
-	int n, rc;
-
-	for (n = 1; n <= 3; n++) {
-		fault_arm(n);
-		rc = mrrc_shadow_init(&shadow, 4, &cost, NULL);
-		ck_assert(fault_disarm());
-		ck_assert_int_eq(rc, -ENOMEM);
-		ck_assert_uint_eq(fault_leaks(), 0);
-	}
-}
-END_TEST
-
 Suite *worth_suite(void)
 {
 	Suite *suite = suite_create("worth");
@@ -213,9 +151,6 @@ Suite *worth_suite(void)
 	tcase_add_test(tcase, test_age);
 	tcase_add_test(tcase, test_weight);
 	tcase_add_test(tcase, test_worth);
-	tcase_add_test(tcase, test_shadow_lru);
-	tcase_add_test(tcase, test_shadow_bounded);
-	tcase_add_test(tcase, test_shadow_no_memory);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
