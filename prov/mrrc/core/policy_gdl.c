@@ -13,7 +13,9 @@
  * What is in use when a victim is sought is set aside, so that it is not met
  * again and again, and comes back as used now.
  *
- * docs/policies.md compares it with the others. A step is O(log n).
+ * docs/policies.md compares it with the others. A use is O(1) beside the shadow
+ * cache, a victim O(log n) for each region that is judged for it, and a region
+ * is judged at most once for a use.
  */
 #include "config.h"
 #include "core/policy.h"
@@ -29,13 +31,14 @@ enum { GDL_DUEL };			/* param[] */
 
 struct mrrc_gdl_node {
 	RB_ENTRY(mrrc_gdl_node) node;
-	struct mrrc_region *region;
-	double worth;			/* H */
+	double worth;			/* H, when it was last judged */
+	double floor;			/* L, when it was last used */
 	double weight;			/* what its size has to do with it */
 	uint64_t last;			/* use, by the pages registered */
 	uint32_t uses;			/* with those before it had left */
 	uint32_t here;			/* since it was registered */
 	bool aside;			/* in that list, and nowhere else */
+	bool used;			/* since it was judged */
 	uint32_t shadow;		/* where its range was last */
 };
 
@@ -71,13 +74,22 @@ static struct mrrc_gdl_node *mrrc_gdl_node(struct mrrc_region *region)
 	return (struct mrrc_gdl_node *) region->policy;
 }
 
+static struct mrrc_region *mrrc_gdl_region(const struct mrrc_gdl_node *node)
+{
+	return (struct mrrc_region *)
+		((char *) node - offsetof(struct mrrc_region, policy));
+}
+
 static int mrrc_gdl_cmp(struct mrrc_gdl_node *a, struct mrrc_gdl_node *b)
 {
+	const struct mrrc_region *x = mrrc_gdl_region(a);
+	const struct mrrc_region *y = mrrc_gdl_region(b);
+
 	if (a->worth != b->worth)
 		return a->worth < b->worth ? -1 : 1;
-	if (a->region->start != b->region->start)
-		return a->region->start < b->region->start ? -1 : 1;
-	return (int) a->region->access - (int) b->region->access;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return (int) x->access - (int) y->access;
 }
 
 #define MRRC_UNUSED_STATIC __attribute__((unused)) static
@@ -160,6 +172,15 @@ static void mrrc_gdl_compare(struct mrrc_gdl *gdl,
 				&mrrc_gdl_node(region)->shadow);
 }
 
+/* What a region is worth since its last use, by what is known now. */
+static void mrrc_gdl_judge(const struct mrrc_gdl *gdl,
+			   struct mrrc_gdl_node *node)
+{
+	node->used = false;
+	node->worth = node->floor + mrrc_worth(&gdl->learned, node->uses,
+					       node->here, node->weight);
+}
+
 /* As of now, the newest. */
 static void mrrc_gdl_place(struct mrrc_gdl *gdl, struct mrrc_region *region)
 {
@@ -167,8 +188,8 @@ static void mrrc_gdl_place(struct mrrc_gdl *gdl, struct mrrc_region *region)
 
 	node->aside = false;
 	node->last = gdl->now;
-	node->worth = gdl->floor + mrrc_worth(&gdl->learned, node->uses,
-					      node->here, node->weight);
+	node->floor = gdl->floor;
+	mrrc_gdl_judge(gdl, node);
 	RB_INSERT(mrrc_gdl_tree, &gdl->tree, node);
 	TAILQ_INSERT_TAIL(&gdl->list, region, link);
 }
@@ -196,7 +217,6 @@ static void mrrc_gdl_insert(struct mrrc_policy *policy,
 		mrrc_worth_again(&gdl->learned, ghost.uses,
 				 gdl->now - ghost.last);
 	*node = (struct mrrc_gdl_node) {
-		.region = region,
 		.weight = mrrc_worth_weight(gdl->cost, region->len),
 		.uses = ghost.uses < MRRC_WORTH_USES ? ghost.uses + 1 :
 						       MRRC_WORTH_USES,
@@ -211,19 +231,38 @@ static void mrrc_gdl_insert(struct mrrc_policy *policy,
 	gdl->count++;
 }
 
+/*
+ * The newest, and it stays in its place of the tree: hits are many, and it is
+ * time enough to judge it when it is the next to go.
+ */
+static void mrrc_gdl_used(struct mrrc_gdl *gdl, struct mrrc_region *region)
+{
+	struct mrrc_gdl_node *node = mrrc_gdl_node(region);
+
+	node->used = true;
+	node->last = gdl->now;
+	node->floor = gdl->floor;
+	TAILQ_REMOVE(&gdl->list, region, link);
+	TAILQ_INSERT_TAIL(&gdl->list, region, link);
+}
+
 static void mrrc_gdl_touch(struct mrrc_policy *policy,
 			   struct mrrc_region *region)
 {
 	struct mrrc_gdl *gdl = mrrc_gdl_of(policy);
 	struct mrrc_gdl_node *node = mrrc_gdl_node(region);
 
-	mrrc_gdl_unplace(gdl, region);
 	mrrc_worth_again(&gdl->learned, node->uses, gdl->now - node->last);
 	if (node->uses < MRRC_WORTH_USES)
 		node->uses++;
 	node->here++;
 	mrrc_worth_enter(&gdl->learned, node->uses);
-	mrrc_gdl_place(gdl, region);
+	if (node->aside) {
+		mrrc_gdl_unplace(gdl, region);
+		mrrc_gdl_place(gdl, region);
+	} else {
+		mrrc_gdl_used(gdl, region);
+	}
 	if (policy->param[GDL_DUEL])
 		mrrc_gdl_compare(gdl, region);
 }
@@ -281,13 +320,20 @@ static bool mrrc_gdl_bring_back(struct mrrc_gdl *gdl, size_t left)
 
 static struct mrrc_region *mrrc_gdl_least(struct mrrc_gdl *gdl)
 {
-	const struct mrrc_gdl_node *node = RB_MIN(mrrc_gdl_tree, &gdl->tree);
+	struct mrrc_gdl_node *node;
+	struct mrrc_region *region;
 
+	while ((node = RB_MIN(mrrc_gdl_tree, &gdl->tree)) && node->used) {
+		RB_REMOVE(mrrc_gdl_tree, &gdl->tree, node);
+		mrrc_gdl_judge(gdl, node);
+		RB_INSERT(mrrc_gdl_tree, &gdl->tree, node);
+	}
 	if (!node)
 		return NULL;
+	region = mrrc_gdl_region(node);
 	gdl->by_worth = !gdl->policy.param[GDL_DUEL] ||
-			mrrc_shadow_affords(&gdl->lru, node->region->len);
-	return gdl->by_worth ? node->region : TAILQ_FIRST(&gdl->list);
+			mrrc_shadow_affords(&gdl->lru, region->len);
+	return gdl->by_worth ? region : TAILQ_FIRST(&gdl->list);
 }
 
 static struct mrrc_region *mrrc_gdl_victim(struct mrrc_policy *policy)
@@ -315,9 +361,8 @@ static bool mrrc_gdl_valid(const struct mrrc_policy *policy, size_t count)
 	size_t seen = 0;
 
 	RB_FOREACH(node, mrrc_gdl_tree, &gdl->tree) {
-		if (node->region->state != MRRC_REGION_INDEXED ||
-		    mrrc_gdl_node(node->region) != node || !node->uses ||
-		    node->aside ||
+		if (mrrc_gdl_region(node)->state != MRRC_REGION_INDEXED ||
+		    !node->uses || node->aside ||
 		    (before && before->worth > node->worth))
 			return false;
 		before = node;

@@ -29,7 +29,8 @@ struct entry {
 	double weight;		/* gdl */
 	unsigned here;
 	uint64_t last;
-	bool aside;
+	double floor;
+	bool aside, used;
 };
 
 struct model {

@@ -164,12 +164,19 @@ static void mre_resort(struct model *model)
 
 /* ---- gdl ---- */
 
+static void gdl_judge(struct model *model, struct entry *e)
+{
+	e->used = false;
+	e->worth = e->floor + mrrc_worth(&model->learned, e->uses, e->here,
+					 e->weight);
+}
+
 static void gdl_place(struct model *model, struct entry *e)
 {
 	e->aside = false;
 	e->last = model->now;
-	e->worth = model->floor + mrrc_worth(&model->learned, e->uses,
-					     e->here, e->weight);
+	e->floor = model->floor;
+	gdl_judge(model, e);
 }
 
 /* The shadow cache gets no hint here, and finds the same. */
@@ -211,7 +218,13 @@ static void gdl_touch(struct model *model, struct entry *e)
 	e->uses += e->uses < MRRC_WORTH_USES;
 	e->here++;
 	mrrc_worth_enter(&model->learned, e->uses);
-	gdl_place(model, e);
+	if (e->aside) {
+		gdl_place(model, e);
+	} else {
+		e->used = true;
+		e->last = model->now;
+		e->floor = model->floor;
+	}
 	first = e->first > model->first ? e->first : model->first;
 	end = e->first + e->pages;
 	if (end > model->first + model->pages)
@@ -259,6 +272,10 @@ static unsigned gdl_least(struct model *model)
 	}
 	if (best == model->count)
 		return best;
+	if (model->entry[best].used) {
+		gdl_judge(model, &model->entry[best]);
+		return gdl_least(model);
+	}
 	model->by_worth = !param(model, 0) || mrrc_shadow_affords(
 		&model->lru, (size_t) model->entry[best].pages * PAGE);
 	return model->by_worth ? best : oldest;

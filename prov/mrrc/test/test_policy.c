@@ -293,6 +293,27 @@ START_TEST(test_put_again)
 }
 END_TEST
 
+/* gdl judges a region for its uses when it would be the next to go. */
+START_TEST(test_gdl_used)
+{
+	struct mrrc_policy *outer = policy;
+	struct mrrc_region *victim;
+	int i;
+
+	ck_assert_int_eq(mrrc_policy_open("gdl:duel=0", &attr, &policy), 0);
+	for (i = 0; i < 3; i++)
+		insert(i, 4);
+	for (i = 0; i < 2; i++) {
+		victim = policy->ops->victim(policy);
+		policy->ops->touch(policy, victim);
+		ck_assert_ptr_ne(policy->ops->victim(policy), victim);
+	}
+	ck_assert(policy->ops->valid(policy, 3));
+	mrrc_policy_close(policy);
+	policy = outer;
+}
+END_TEST
+
 /* All are in use: none, however often it is asked; then one. */
 START_TEST(test_all_held)
 {
@@ -412,6 +433,7 @@ Suite *policy_suite(void)
 			    sizeof(kinds) / sizeof(kinds[0]));
 	tcase_add_loop_test(tcase, test_put_again, 0,
 			    sizeof(kinds) / sizeof(kinds[0]));
+	tcase_add_test(tcase, test_gdl_used);
 	tcase_add_loop_test(tcase, test_all_held, 0,
 			    sizeof(kinds) / sizeof(kinds[0]));
 	tcase_add_loop_test(tcase, test_valid_notices, 0,
