@@ -19,8 +19,6 @@
 int mrrc_shadow_init(struct mrrc_shadow *shadow, const struct mrrc_cost *cost,
 		     size_t max_bytes, size_t max_regions)
 {
-	size_t i;
-
 	*shadow = (struct mrrc_shadow) {
 		.cost = cost,
 		.max_bytes = max_bytes,
@@ -30,11 +28,7 @@ int mrrc_shadow_init(struct mrrc_shadow *shadow, const struct mrrc_cost *cost,
 	TAILQ_INIT(&shadow->list);
 	TAILQ_INIT(&shadow->unused);
 	shadow->range = calloc(RANGES, sizeof(*shadow->range));
-	if (!shadow->range)
-		return -ENOMEM;
-	for (i = 0; i < RANGES; i++)
-		TAILQ_INSERT_TAIL(&shadow->unused, &shadow->range[i], link);
-	return 0;
+	return shadow->range ? 0 : -ENOMEM;
 }
 
 void mrrc_shadow_fini(struct mrrc_shadow *shadow)
@@ -98,6 +92,22 @@ static void mrrc_shadow_thin(struct mrrc_shadow *shadow)
 		mrrc_shadow_drop(shadow, TAILQ_FIRST(&shadow->list));
 }
 
+static bool mrrc_shadow_full(const struct mrrc_shadow *shadow)
+{
+	return shadow->used == RANGES && TAILQ_EMPTY(&shadow->unused);
+}
+
+/* What was never used is not touched: it takes no memory. */
+static struct mrrc_region *mrrc_shadow_take(struct mrrc_shadow *shadow)
+{
+	struct mrrc_region *range = TAILQ_FIRST(&shadow->unused);
+
+	if (!range)
+		return &shadow->range[shadow->used++];
+	TAILQ_REMOVE(&shadow->unused, range, link);
+	return range;
+}
+
 static void mrrc_shadow_add(struct mrrc_shadow *shadow, uintptr_t start,
 			    size_t len)
 {
@@ -105,10 +115,9 @@ static void mrrc_shadow_add(struct mrrc_shadow *shadow, uintptr_t start,
 
 	while (shadow->index.bytes > shadow->max_bytes - len ||
 	       shadow->index.count >= shadow->max_ranges ||
-	       TAILQ_EMPTY(&shadow->unused))
+	       mrrc_shadow_full(shadow))
 		mrrc_shadow_drop(shadow, TAILQ_FIRST(&shadow->list));
-	range = TAILQ_FIRST(&shadow->unused);
-	TAILQ_REMOVE(&shadow->unused, range, link);
+	range = mrrc_shadow_take(shadow);
 	range->start = start;
 	range->len = len;
 	mrrc_index_insert(&shadow->index, range);
@@ -175,7 +184,7 @@ void mrrc_shadow_use(struct mrrc_shadow *shadow, uintptr_t start, size_t len,
 {
 	double cost;
 
-	if (TAILQ_EMPTY(&shadow->unused))
+	if (mrrc_shadow_full(shadow))
 		mrrc_shadow_thin(shadow);
 	if (!mrrc_shadow_sampled(shadow, start) || len > shadow->max_bytes)
 		return;

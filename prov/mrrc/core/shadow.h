@@ -25,6 +25,7 @@ struct mrrc_shadow {
 	struct mrrc_index index;		/* ranges that LRU would have */
 	struct mrrc_region_list list;		/* these, oldest use first */
 	struct mrrc_region_list unused;
+	size_t used;				/* of the array, ever */
 	size_t max_bytes, max_ranges;
 	uint64_t sample;	/* an address counts if its hash has no such bit */
 	double spent;		/* ns, by LRU; old costs fade */
