@@ -184,6 +184,7 @@ static int alloc_own_heap(struct mrrc_reg *reg, enum mrrc_access rights,
 	const struct mrrc_heap_attr attr = {
 		.access = rights,
 		.pages = pages,
+		.populated = reg->mr_mode & FI_MR_ALLOCATED,
 		.node = -1,
 		.idle_ms = mrrc_params.alloc_idle,
 	};

@@ -109,7 +109,8 @@ static bool heap_attr_known(const struct fi_mr_heap_attr *user)
 }
 
 /* What the caller's header knows of attr, the rest zero. */
-static int heap_attr(const struct fi_mr_heap_attr *user,
+static int heap_attr(const struct mrrc_reg *reg,
+		     const struct fi_mr_heap_attr *user,
 		     struct mrrc_heap_attr *attr)
 {
 	struct fi_mr_heap_attr full = { 0 };
@@ -124,6 +125,7 @@ static int heap_attr(const struct fi_mr_heap_attr *user,
 		return -FI_EINVAL;
 	*attr = (struct mrrc_heap_attr) {
 		.prefault = full.flags & FI_MR_HEAP_PREFAULT,
+		.populated = reg->mr_mode & FI_MR_ALLOCATED,
 		.isolated = full.flags & FI_MR_ALLOC_ISOLATED,
 		.node = full.numa_node - 1,
 		.block_size = full.block_size,
@@ -147,7 +149,7 @@ int mrrc_alloc_heap_open(struct fid_domain *domain,
 
 	if (!reg)
 		return -FI_EINVAL;
-	ret = heap_attr(user, &attr);
+	ret = heap_attr(reg, user, &attr);
 	if (ret)
 		return ret;
 	heap = calloc(1, sizeof(*heap));

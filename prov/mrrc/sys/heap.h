@@ -93,6 +93,7 @@ struct mrrc_heap_attr {
 	enum mrrc_access access;
 	enum mrrc_pages pages;
 	bool prefault;
+	bool populated;		/* registering brings each page of a block */
 	bool isolated;		/* every allocation */
 	int node;		/* -1: any */
 	size_t block_size;	/* at least; 0: as the heap grows */

@@ -130,6 +130,14 @@ int mrrc_heap_open(struct mrrc_heaps *heaps,
 		return -ENOMEM;
 	heap->domain = heaps;
 	heap->attr = *attr;
+	/*
+	 * Transparent huge pages are for memory of which each page will be
+	 * there: where some bytes of it are used, to clear 2 MiB for each of
+	 * them takes longer and is memory lost.
+	 */
+	if (attr->pages == MRRC_PAGES_AUTO && !attr->populated &&
+	    !attr->prefault)
+		heap->attr.pages = MRRC_PAGES_4K;
 	heap->tick = mrrc_heap_now();
 	heap->attr.block_size = (attr->block_size + MRRC_HEAP_BLOCK_MIN - 1) &
 				~(MRRC_HEAP_BLOCK_MIN - 1);

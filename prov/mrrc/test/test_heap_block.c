@@ -396,6 +396,31 @@ END_TEST
 
 /* ---- pages --------------------------------------------------------------- */
 
+/* By default transparent huge pages are for what is there in full. */
+START_TEST(huge_pages_only_where_all_is_populated)
+{
+	static const struct {
+		bool prefault, populated;
+	} cases[] = { { false, false }, { true, false }, { false, true } };
+	struct mrrc_heap_attr attr = heap_plain;
+	struct mrrc_heap *from;
+	unsigned i;
+
+	attr.pages = MRRC_PAGES_AUTO;
+	for (i = 0; i < 3; i++) {
+		attr.prefault = cases[i].prefault;
+		attr.populated = cases[i].populated;
+		from = heap_open(&attr);
+		heap_put(heap_get(from, 1, 5 * MIB, 0));
+		ck_assert_uint_eq(heap_stats_of(from).thp_bytes,
+				  i ? 6 * MIB : 0);
+		ck_assert_uint_eq(heap_stats_of(from).bytes,
+				  i ? 6 * MIB : 5 * MIB);
+		mrrc_heap_close(from);
+	}
+}
+END_TEST
+
 START_TEST(page_kinds)
 {
 	static const enum mrrc_pages kinds[] = {
@@ -479,6 +504,7 @@ Suite *heap_block_suite(void)
 	tcase_add_test(tcase, trim_gives_all_back);
 	tcase_add_test(tcase, idle_blocks_go_by_themselves);
 	tcase_add_test(tcase, blocks_grow_with_the_heap);
+	tcase_add_test(tcase, huge_pages_only_where_all_is_populated);
 	tcase_add_test(tcase, page_kinds);
 	tcase_add_test(tcase, prefaulted);
 	suite_add_tcase(suite, tcase);
