@@ -44,18 +44,24 @@ static char no_domain;	/* no domain's address, NULL included */
 struct mrrc_tcache mrrc_tcache_none = { .gate = MRRC_GATE_SHUT };
 _Thread_local struct mrrc_tcache *mrrc_tcache_self = &mrrc_tcache_none;
 
-/* Of small sizes many, and of the largest what 16 in flight need. */
+/*
+ * Many of small sizes, of larger ones what 16 in flight need: an object that is
+ * kept serves no other size and no other thread, and leaves the caches.
+ */
 const uint8_t mrrc_mag_cap[MRRC_CLASSES] = {
 	[0 ... 31] = MRRC_MAG,			/* to 1 KiB */
-	[32 ... 63] = 48,			/* to 16 KiB */
-	[64 ... 87] = 32,			/* to 128 KiB */
-	[88 ... MRRC_CLASSES - 1] = 20,
+	[32 ... 39] = 48,			/* to 2 KiB */
+	[40 ... 55] = 32,			/* to 8 KiB */
+	[56 ... MRRC_CLASSES - 1] = 20,
 };
+
+/* A magazine takes so many bytes of the arena at once, or one object. */
+#define REFILL_BYTES	((size_t) 32 << 10)
 
 /* What the depot holds beside: less of what is large. */
 static unsigned depot_cap(unsigned class)
 {
-	return class < 64 ? MRRC_DEPOT : class < 88 ? 32 : 16;
+	return class < 32 ? MRRC_DEPOT : class < 56 ? 64 : 16;
 }
 
 /* ---- memory for bookkeeping ---------------------------------------------- */
@@ -128,9 +134,13 @@ static unsigned depot_take(struct mrrc_heap *heap, unsigned class,
 {
 	struct mrrc_depot *depot = heap->depot;
 	const unsigned n = depot->n[class];
+	const size_t size = mrrc_class_size(class);
 
-	if (!n)
+	if (!n) {
+		while (count > 1 && count * size > REFILL_BYTES)
+			count /= 2;
 		return arena_take(heap, class, count, entry);
+	}
 	if (count > n)
 		count = n;
 	depot->n[class] = n - count;
@@ -169,14 +179,11 @@ unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 			  unsigned class)
 {
 	struct mrrc_mags *mag = tcache->mags[heap->slot];
-	unsigned want = mrrc_mag_cap[class] / 2, got;
-	size_t size = mrrc_class_size(class);
+	unsigned got;
 
-	/* not a whole block's worth at once, which others may need */
-	while (want > 1 && want * size > MRRC_HEAP_BLOCK_MIN / 4)
-		want /= 2;
 	mrrc_lock_acquire(&heap->lock);
-	got = depot_take(heap, class, want, mag->entry[class]);
+	got = depot_take(heap, class, mrrc_mag_cap[class] / 2,
+			 mag->entry[class]);
 	mrrc_lock_release(&heap->lock);
 	mags_change(mag, class, got, &tcache->count[heap->slot].in);
 	return got;

@@ -394,6 +394,40 @@ START_TEST(blocks_grow_with_the_heap)
 }
 END_TEST
 
+/* ---- what threads keep --------------------------------------------------- */
+
+/* One of a size that is used seldom costs little more than itself. */
+START_TEST(little_is_fetched_at_once)
+{
+	static const size_t sizes[] = { 5000, 10000, 30000, 200000 };
+	size_t kept = 0, now;
+	unsigned i;
+
+	for (i = 0; i < 4; i++) {
+		heap_get(heap, 1, sizes[i], 0);
+		now = heap_stats_of(heap).kept_bytes;
+		ck_assert_uint_le(now - kept, 32 << 10);
+		kept = now;
+	}
+}
+END_TEST
+
+/* Of large ones no more than some tens, the thread's and the heap's. */
+START_TEST(few_are_kept)
+{
+	static void *addr[300];
+	unsigned i;
+
+	for (i = 0; i < 300; i++)
+		addr[i] = heap_get(heap, 1, 16384, 0);
+	for (i = 0; i < 300; i++)
+		heap_put(addr[i]);
+	ck_assert_uint_le(heap_stats_of(heap).kept_bytes, 40 * 16384);
+	/* 16 at a time go by the magazine alone */
+	ck_assert_uint_ge(heap_stats_of(heap).kept_bytes, 16 * 16384);
+}
+END_TEST
+
 /* ---- pages --------------------------------------------------------------- */
 
 /* By default transparent huge pages are for what is there in full. */
@@ -504,6 +538,8 @@ Suite *heap_block_suite(void)
 	tcase_add_test(tcase, trim_gives_all_back);
 	tcase_add_test(tcase, idle_blocks_go_by_themselves);
 	tcase_add_test(tcase, blocks_grow_with_the_heap);
+	tcase_add_test(tcase, little_is_fetched_at_once);
+	tcase_add_test(tcase, few_are_kept);
 	tcase_add_test(tcase, huge_pages_only_where_all_is_populated);
 	tcase_add_test(tcase, page_kinds);
 	tcase_add_test(tcase, prefaulted);
