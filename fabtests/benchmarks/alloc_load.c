@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * alloc_load: what programs do to an allocator, by fi_mr_alloc or by malloc.
+ *
+ *	larson	a server: each thread replaces random objects of a table, then
+ *		ends, and a new thread goes on with the other thread's table
+ *	scratch	two threads each free a small object of a third thread, then
+ *		allocate, write and free one, over and over: false sharing
+ *	xmalloc	each of two threads allocates what the other one frees
+ *	mixed	random objects of 16 bytes to 256 KiB, the small ones most
+ *		often, and written in full
+ *	sparse	blocks of 256 KiB to 4 MiB of which some bytes are written
+ *
+ * Usage: alloc_load [-m] [-I STEPS] LOAD. With -m by malloc, which may be a
+ * preloaded one. One load a process, so that its peak of memory is known.
+ *
+ * Prints: the nanoseconds of processor time for an allocation and its free, and
+ * the KiB of resident memory at the peak beyond those at the start.
+ */
+#include <pthread.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "ft_mrrc.h"
+
+#define THREADS	2
+
+static struct fid_domain *domain;	/* NULL: malloc */
+
+static inline void *get(size_t len)
+{
+	void *buf;
+
+	if (!domain)
+		buf = malloc(len);
+	else if (fi_mr_alloc(domain, len, 0, 0, &buf, NULL))
+		buf = NULL;
+	if (!buf) {
+		fprintf(stderr, "alloc_load: no %zu bytes\n", len);
+		exit(EXIT_FAILURE);
+	}
+	*(volatile char *) buf = 1;
+	return buf;
+}
+
+static inline void put(void *buf)
+{
+	if (!domain)
+		free(buf);
+	else if (buf && fi_mr_free(domain, buf))
+		abort();
+}
+
+/* The same numbers in each run: all allocators get the same calls. */
+static inline uint64_t draw(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+struct worker {
+	pthread_t thread;
+	unsigned id;
+	unsigned long steps;
+	uint64_t seed;
+	void **table;
+};
+
+/* As many threads, and their end. */
+static void run(void *(*call)(void *), struct worker *worker)
+{
+	unsigned i;
+
+	for (i = 0; i < THREADS; i++)
+		FT_CHECK(!pthread_create(&worker[i].thread, NULL, call,
+					 &worker[i]), "no thread");
+	for (i = 0; i < THREADS; i++)
+		pthread_join(worker[i].thread, NULL);
+}
+
+static void workers_init(struct worker *worker, unsigned long steps)
+{
+	unsigned i;
+
+	for (i = 0; i < THREADS; i++)
+		worker[i] = (struct worker) {
+			.id = i, .steps = steps, .seed = 88172645463325252 + i
+		};
+}
+
+/* ---- larson -------------------------------------------------------------- */
+
+#define LARSON_SLOTS	5000
+#define LARSON_MAX	1000
+#define GENERATIONS	20
+
+static void *larson_thread(void *arg)
+{
+	struct worker *self = arg;
+	unsigned long i;
+	void **slot;
+
+	for (i = 0; i < self->steps; i++) {
+		slot = &self->table[draw(&self->seed) % LARSON_SLOTS];
+		put(*slot);
+		*slot = get(16 + draw(&self->seed) % (LARSON_MAX - 16));
+	}
+	return NULL;
+}
+
+static void larson(unsigned long steps)
+{
+	static void *table[THREADS][LARSON_SLOTS];
+	struct worker worker[THREADS];
+	unsigned i, j;
+
+	workers_init(worker, steps / THREADS / GENERATIONS + 1);
+	for (i = 0; i < GENERATIONS; i++) {
+		for (j = 0; j < THREADS; j++)
+			worker[j].table = table[(i + j) % THREADS];
+		run(larson_thread, worker);
+	}
+	for (i = 0; i < THREADS; i++) {
+		for (j = 0; j < LARSON_SLOTS; j++)
+			put(table[i][j]);
+	}
+}
+
+/* ---- scratch ------------------------------------------------------------- */
+
+#define SCRATCH_LEN	16
+#define SCRATCH_WRITES	100
+
+static void *scratch_thread(void *arg)
+{
+	struct worker *self = arg;
+	unsigned long i;
+	volatile char *buf;
+	int j;
+
+	put(*self->table);
+	for (i = 0; i < self->steps; i++) {
+		buf = get(SCRATCH_LEN);
+		for (j = 0; j < SCRATCH_WRITES; j++)
+			buf[j % SCRATCH_LEN]++;
+		put((void *) buf);
+	}
+	return NULL;
+}
+
+static void scratch(unsigned long steps)
+{
+	struct worker worker[THREADS];
+	void *mine[THREADS];
+	unsigned i;
+
+	workers_init(worker, steps / THREADS);
+	for (i = 0; i < THREADS; i++) {
+		mine[i] = get(SCRATCH_LEN);
+		worker[i].table = &mine[i];
+	}
+	run(scratch_thread, worker);
+}
+
+/* ---- xmalloc ------------------------------------------------------------- */
+
+#define XMALLOC_BATCH	4096
+#define XMALLOC_MAX	512
+
+/* What a thread has for the other one: a batch at a time. */
+static struct box {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	void **batch;
+} box[THREADS];
+
+static void box_put(struct box *to, void **batch)
+{
+	pthread_mutex_lock(&to->lock);
+	while (to->batch)
+		pthread_cond_wait(&to->changed, &to->lock);
+	to->batch = batch;
+	pthread_cond_signal(&to->changed);
+	pthread_mutex_unlock(&to->lock);
+}
+
+static void **box_get(struct box *from)
+{
+	void **batch;
+
+	pthread_mutex_lock(&from->lock);
+	while (!from->batch)
+		pthread_cond_wait(&from->changed, &from->lock);
+	batch = from->batch;
+	from->batch = NULL;
+	pthread_cond_signal(&from->changed);
+	pthread_mutex_unlock(&from->lock);
+	return batch;
+}
+
+/* Three batches: one filled, one in the box, one that the other empties. */
+static void *xmalloc_thread(void *arg)
+{
+	static void *batch[THREADS][3][XMALLOC_BATCH];
+	struct worker *self = arg;
+	void **one;
+	unsigned long i;
+	int j;
+
+	for (i = 0; i < self->steps; i++) {
+		one = batch[self->id][i % 3];
+		for (j = 0; j < XMALLOC_BATCH; j++)
+			one[j] = get(16 + draw(&self->seed) % XMALLOC_MAX);
+		box_put(&box[self->id], one);
+		one = box_get(&box[!self->id]);
+		for (j = 0; j < XMALLOC_BATCH; j++)
+			put(one[j]);
+	}
+	return NULL;
+}
+
+static void xmalloc(unsigned long steps)
+{
+	struct worker worker[THREADS];
+	unsigned i;
+
+	for (i = 0; i < THREADS; i++) {
+		pthread_mutex_init(&box[i].lock, NULL);
+		pthread_cond_init(&box[i].changed, NULL);
+	}
+	workers_init(worker, steps / THREADS / XMALLOC_BATCH + 1);
+	run(xmalloc_thread, worker);
+}
+
+/* ---- mixed --------------------------------------------------------------- */
+
+#define MIXED_SLOTS	2000
+#define MIXED_DOUBLINGS	14		/* from 16 bytes on */
+
+/* Each doubling 1.5 times as seldom as the one before. */
+static size_t mixed_len(uint64_t *seed)
+{
+	size_t len = 16;
+	unsigned i;
+
+	for (i = 1; i < MIXED_DOUBLINGS && draw(seed) % 3; i++)
+		len *= 2;
+	return len + draw(seed) % len;
+}
+
+static void *mixed_thread(void *arg)
+{
+	struct worker *self = arg;
+	void **table = calloc(MIXED_SLOTS, sizeof(*table)), **slot;
+	unsigned long i;
+	size_t len;
+
+	FT_CHECK(table, "no memory");
+	for (i = 0; i < self->steps; i++) {
+		slot = &table[draw(&self->seed) % MIXED_SLOTS];
+		len = mixed_len(&self->seed);
+		put(*slot);
+		*slot = get(len);
+		memset(*slot, 1, len);
+	}
+	for (i = 0; i < MIXED_SLOTS; i++)
+		put(table[i]);
+	free(table);
+	return NULL;
+}
+
+static void mixed(unsigned long steps)
+{
+	struct worker worker[THREADS];
+
+	workers_init(worker, steps / THREADS);
+	run(mixed_thread, worker);
+}
+
+/* ---- sparse -------------------------------------------------------------- */
+
+#define SPARSE_SLOTS	32
+#define SPARSE_STRIDE	(256 << 10)
+
+static void sparse(unsigned long steps)
+{
+	void *table[SPARSE_SLOTS] = { NULL }, **slot;
+	uint64_t seed = 88172645463325252;
+	unsigned long i;
+	size_t len, at;
+
+	for (i = 0; i < steps; i++) {
+		slot = &table[draw(&seed) % SPARSE_SLOTS];
+		len = (256 << 10) + draw(&seed) % (4 << 20);
+		put(*slot);
+		*slot = get(len);
+		for (at = 0; at < len; at += SPARSE_STRIDE)
+			((volatile char *) *slot)[at] = 1;
+	}
+	for (i = 0; i < SPARSE_SLOTS; i++)
+		put(table[i]);
+}
+
+/* -------------------------------------------------------------------------- */
+
+static const struct load {
+	const char *name;
+	void (*call)(unsigned long steps);
+	unsigned steps;
+} loads[] = {
+	{ "larson", larson, 4000000 },
+	{ "scratch", scratch, 2000000 },
+	{ "xmalloc", xmalloc, 4000000 },
+	{ "mixed", mixed, 400000 },
+	{ "sparse", sparse, 40000 },
+};
+
+static double cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return ts.tv_sec * 1e9 + ts.tv_nsec;
+}
+
+static long peak_kib(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_maxrss;
+}
+
+/* The peak is that of now: proc(5). */
+static void peak_reset(void)
+{
+	FILE *file = fopen("/proc/self/clear_refs", "w");
+
+	if (!file)
+		return;
+	fputs("5", file);
+	fclose(file);
+}
+
+static void measure(const struct load *load)
+{
+	unsigned steps = ft_iters(load->steps);
+	double begin;
+	long kib;
+
+	/* what an allocator does once does not count */
+	put(get(1));
+	peak_reset();
+	kib = peak_kib();
+	begin = cpu_ns();
+	load->call(steps);
+	printf("%.2f ", (cpu_ns() - begin) / steps);
+	printf("%ld\n", peak_kib() - kib);
+}
+
+static const struct load *load_of(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(loads) / sizeof(*loads); i++) {
+		if (name && !strcmp(loads[i].name, name))
+			return &loads[i];
+	}
+	fprintf(stderr, "alloc_load: larson, scratch, xmalloc, mixed or "
+		"sparse\n");
+	exit(EXIT_FAILURE);
+}
+
+int main(int argc, char **argv)
+{
+	struct fid_fabric *fabric;
+	struct ft_attr attr = FT_ATTR;
+	const struct load *load;
+	struct fi_info *info;
+	bool by_malloc = false;
+	int op;
+
+	while ((op = getopt(argc, argv, "m" FT_OPTS)) != -1) {
+		if (op == 'm')
+			by_malloc = true;
+		else
+			ft_parse_opt(argv[0], op, optarg);
+	}
+	load = load_of(argv[optind]);
+	if (by_malloc) {
+		measure(load);
+		return 0;
+	}
+	ft_start(argv[0]);
+	info = ft_getinfo(&attr);
+	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
+	FT_CALL(fi_domain(fabric, info, &domain, NULL));
+	measure(load);
+	FT_CALL(fi_close(&domain->fid));
+	FT_CALL(fi_close(&fabric->fid));
+	fi_freeinfo(info);
+	return 0;
+}
