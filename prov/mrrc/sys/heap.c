@@ -207,24 +207,23 @@ static int alloc_class(struct mrrc_heap *heap, unsigned class, size_t align,
 
 /* ---- allocations that are a block ---------------------------------------- */
 
-/* An idle one that is not much too large. */
+/* An idle one that is not much too large: of those, the one freed last. */
 static struct mrrc_heap_block *own_reuse(struct mrrc_heap *heap, size_t len,
 					 size_t align)
 {
 	const size_t want = mrrc_heap_block_len(heap, len, false);
-	struct mrrc_heap_block *block, *best = NULL;
+	struct mrrc_heap_block *block;
 
 	mrrc_lock_acquire(&heap->lock);
 	TAILQ_FOREACH(block, &heap->own_idle, link) {
 		if (block->len >= len && block->len <= want + want / 4 &&
-		    !(block->base & (align - 1)) &&
-		    (!best || block->len < best->len))
-			best = block;
+		    !(block->base & (align - 1)))
+			break;
 	}
-	if (best)
-		TAILQ_REMOVE(&heap->own_idle, best, link);
+	if (block)
+		TAILQ_REMOVE(&heap->own_idle, block, link);
 	mrrc_lock_release(&heap->lock);
-	return best;
+	return block;
 }
 
 static int alloc_own(struct mrrc_heap *heap, size_t align, size_t asked,

@@ -428,6 +428,23 @@ START_TEST(few_are_kept)
 }
 END_TEST
 
+/* Blocks of one object: not too short, nor longer by more than a quarter. */
+START_TEST(the_last_freed_that_fits_is_reused)
+{
+	char *small = heap_get(heap, 1, 5 * MIB, 0);
+	char *good = heap_get(heap, 1, 6 * MIB, 0);
+	char *large = heap_get(heap, 1, 8 * MIB, 0);
+
+	heap_put(good);
+	heap_put(large);
+	heap_put(small);
+	ck_assert_ptr_eq(heap_get(heap, 1, 5 * MIB + 100000, 0), good);
+	ck_assert_ptr_eq(heap_get(heap, 1, 7 * MIB, 0), large);
+	ck_assert_ptr_eq(heap_get(heap, 1, 4 * MIB, 0), small);
+	ck_assert_uint_eq(heap_fake.regs, 3);
+}
+END_TEST
+
 /* ---- pages --------------------------------------------------------------- */
 
 /* By default transparent huge pages are for what is there in full. */
@@ -540,6 +557,7 @@ Suite *heap_block_suite(void)
 	tcase_add_test(tcase, blocks_grow_with_the_heap);
 	tcase_add_test(tcase, little_is_fetched_at_once);
 	tcase_add_test(tcase, few_are_kept);
+	tcase_add_test(tcase, the_last_freed_that_fits_is_reused);
 	tcase_add_test(tcase, huge_pages_only_where_all_is_populated);
 	tcase_add_test(tcase, page_kinds);
 	tcase_add_test(tcase, prefaulted);
