@@ -331,24 +331,16 @@ static char *provider(enum ft_side side, enum naming naming)
 unsigned collect(enum ft_side side, struct fi_info *list,
 		 struct fi_info *infos[INFOS_MAX])
 {
-	static const enum fi_ep_type any[] = { FI_EP_UNSPEC, FI_EP_UNSPEC };
-	static const enum fi_ep_type types[] = { FI_EP_MSG, FI_EP_RDM,
-						 FI_EP_UNSPEC };
-	const enum fi_ep_type *type = ft_core("net") ? types : any;
 	struct fi_info *info;
 	unsigned n = 0;
 
-	do {
-		for (info = list; info; info = info->next) {
-			if ((*type && info->ep_attr->type != *type) ||
-			    (side == FT_RAW &&
-			     strcasecmp(info->fabric_attr->prov_name,
-					ft_twin_prov(side))))
-				continue;
-			FT_CHECK(n < INFOS_MAX, "more than %u infos", n);
-			infos[n++] = info;
-		}
-	} while (*type++ && *type);
+	for (info = list; info; info = info->next) {
+		if (side == FT_RAW && strcasecmp(info->fabric_attr->prov_name,
+						 ft_twin_prov(side)))
+			continue;
+		FT_CHECK(n < INFOS_MAX, "more than %u infos", n);
+		infos[n++] = info;
+	}
 	return n;
 }
 

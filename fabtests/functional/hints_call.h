@@ -52,8 +52,7 @@ void *attr_of(const struct fi_info *info, const struct attr *attr);
 uint64_t attr_get(const struct fi_info *info, const struct attr *attr);
 /*
  * This side's infos in a list that may have others': named "tcp", libfabric's
- * own utility providers over it answer, too. Those of net come by type, since
- * libfabric reorders infos of that name, but not of "net;ofi_mrrc".
+ * own utility providers over it answer, too.
  */
 unsigned collect(enum ft_side side, struct fi_info *list,
 		 struct fi_info *infos[INFOS_MAX]);

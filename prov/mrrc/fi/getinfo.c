@@ -10,6 +10,86 @@
 #include "info.h"
 #include "names.h"
 
+/* libfabric has a place of its own for reliable datagrams of these cores. */
+static bool mrrc_reorders(const char *core, const struct fi_info *hints)
+{
+	return (!strcasecmp(core, "tcp") || !strcasecmp(core, "net")) &&
+	       (!hints->ep_attr || hints->ep_attr->type == FI_EP_UNSPEC);
+}
+
+/*
+ * That place, for lists in which libfabric leaves the order to its callers:
+ * before those of ofi_rxm over the core, else last. ("net" in 1.x, "tcp" in
+ * 2.x; the "tcp" of 1.x has none.)
+ */
+static void mrrc_reorder(const char *core, struct fi_info **list)
+{
+	struct fi_info *info, *rdm = NULL, **last = &rdm, **next = list;
+	size_t len = strlen(core);
+
+	while ((info = *next)) {
+		if (info->ep_attr->type != FI_EP_RDM ||
+		    strcasecmp(info->fabric_attr->prov_name, core)) {
+			next = &info->next;
+			continue;
+		}
+		*next = info->next;
+		info->next = NULL;
+		*last = info;
+		last = &info->next;
+	}
+	while (*list && (strncasecmp((*list)->fabric_attr->prov_name, core,
+				     len) ||
+			 strcasecmp((*list)->fabric_attr->prov_name + len,
+				    ";ofi_rxm")))
+		list = &(*list)->next;
+	*last = *list;
+	*list = rdm;
+}
+
+static void mrrc_drop_others(const char *name, struct fi_info **list)
+{
+	struct fi_info *info;
+
+	while ((info = *list)) {
+		if (!strcasecmp(info->fabric_attr->prov_name, name)) {
+			list = &info->next;
+			continue;
+		}
+		*list = info->next;
+		info->next = NULL;
+		fi_freeinfo(info);
+	}
+}
+
+/*
+ * The layering's infos, in the order in which an application gets them that
+ * names it and not us. Where that order depends on ofi_rxm's answer, it is
+ * asked, too.
+ */
+static int mrrc_getinfo_ordered(uint32_t version, const char *node,
+				const char *service, uint64_t flags,
+				const struct fi_info *hints, const char *below,
+				bool hidden, struct fi_info **info)
+{
+	bool reorders = mrrc_reorders(below, hints);
+	int ret;
+
+	if (strchr(below, ';'))
+		flags |= MRRC_GETINFO_INTERNAL;
+	else if (!reorders)
+		flags |= MRRC_GETINFO_CORE_ONLY;
+	if (hidden)
+		flags |= MRRC_GETINFO_HIDDEN;
+	ret = fi_getinfo(version, node, service, flags, hints, info);
+	if (ret || !reorders)
+		return ret;
+	if (hidden)
+		mrrc_reorder(below, info);
+	mrrc_drop_others(below, info);
+	return *info ? 0 : -FI_ENODATA;
+}
+
 /* Ask the layering below for one name; append to the list at *tail. */
 static int mrrc_getinfo_below(uint32_t version, const char *node,
 			      const char *service, uint64_t flags,
@@ -26,11 +106,8 @@ static int mrrc_getinfo_below(uint32_t version, const char *node,
 		return -FI_ENOMEM;
 	core_handle = core_hints->handle;
 
-	flags |= strchr(below, ';') ? MRRC_GETINFO_INTERNAL :
-				      MRRC_GETINFO_CORE_ONLY;
-	if (hidden)
-		flags |= MRRC_GETINFO_HIDDEN;
-	ret = fi_getinfo(version, node, service, flags, core_hints, &info);
+	ret = mrrc_getinfo_ordered(version, node, service, flags, core_hints,
+				   below, hidden, &info);
 	fi_freeinfo(core_hints);
 	if (ret)
 		return ret;
