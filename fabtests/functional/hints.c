@@ -167,9 +167,6 @@ int main(int argc, char **argv)
 	ft_init(argc, argv);
 	if (ft_opts.raw)
 		ft_skip("compares ofi_mrrc with a raw core");
-	if (FI_MAJOR(fi_version()) >= 2)
-		ft_skip("the differences that are explained are those of "
-			"libfabric 1.x");
 	if (!ft_core("tcp") && !ft_core("net"))
 		ft_skip("the differences that are explained are those of tcp "
 			"and net");

@@ -17,9 +17,15 @@ void mrrc_info_add_local(struct fi_info *core)
 		core->domain_attr->mr_mode |= FI_MR_LOCAL;
 }
 
-/* No value that the enumeration lacks is changed into one that it has. */
+/*
+ * No value that cores do not know is changed into one that they know. In 2.x
+ * they know two levels less than its enumeration has.
+ */
 static bool mrrc_threading_known(enum fi_threading threading)
 {
+	if (FI_MAJOR_VERSION >= 2 && (threading == FI_THREAD_FID ||
+				      threading == FI_THREAD_ENDPOINT))
+		return false;
 	return (unsigned) threading <= FI_THREAD_ENDPOINT;
 }
 
