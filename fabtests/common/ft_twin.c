@@ -203,6 +203,7 @@ struct diff {
 /* In a child, since children inherit the parent's state of libfabric. */
 static void describe(const struct ft_twin *twin, unsigned round)
 {
+	int status;
 	pid_t pid;
 
 	if (!twin->describe)
@@ -219,7 +220,10 @@ static void describe(const struct ft_twin *twin, unsigned round)
 		fflush(stderr);
 		_exit(0);
 	}
-	waitpid(pid, NULL, 0);
+	FT_CHECK(waitpid(pid, &status, 0) == pid, "waitpid");
+	if (WIFSIGNALED(status))
+		fprintf(stderr, "  (describing it: %s)\n",
+			strsignal(WTERMSIG(status)));
 }
 
 /* What a side said before line nr. */
