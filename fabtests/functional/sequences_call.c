@@ -19,50 +19,70 @@ static uint64_t random_bit(void)
 
 /* ---- open ------------------------------------------------------------- */
 
-static struct fi_info *random_info(void)
-{
-	struct fi_info *info;
+/* What random_info() changed, for who reads the transcript. */
+static char changed[64];
 
-	info = fi_dupinfo(infos[side][below(info_cnt[side])]);
-	FT_CHECK(info, "no memory");
+static void change(struct fi_info *info)
+{
+#define CHANGE(member, type, fmt, value)				\
+	do {								\
+		info->member = (type) (value);				\
+		snprintf(changed, sizeof(changed), #member " " fmt,	\
+			 info->member);					\
+	} while (0)
 	switch (below(24)) {
 	case 0:
-		info->ep_attr->type = (enum fi_ep_type) below(8);
+		CHANGE(ep_attr->type, enum fi_ep_type, "%d", below(8));
 		break;
 	case 1:
-		info->caps = FI_MSG;
+		CHANGE(caps, uint64_t, "%#" PRIx64, FI_MSG);
 		break;
 	case 2:
-		info->caps = 1ULL << below(60);
+		CHANGE(caps, uint64_t, "%#" PRIx64, 1ULL << below(60));
 		break;
 	case 3:
-		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+		CHANGE(ep_attr->rx_ctx_cnt, size_t, "%zu", FI_SHARED_CONTEXT);
 		break;
 	case 4:
-		info->tx_attr->iov_limit = below(100);
+		CHANGE(tx_attr->iov_limit, size_t, "%zu", below(100));
 		break;
 	case 5:
-		info->tx_attr->size = 1 << below(20);
+		CHANGE(tx_attr->size, size_t, "%zu", 1UL << below(20));
 		break;
 	case 6:
-		info->rx_attr->size = 1 << below(20);
+		CHANGE(rx_attr->size, size_t, "%zu", 1UL << below(20));
 		break;
 	case 7:
-		info->domain_attr->threading = (enum fi_threading) below(6);
+		CHANGE(domain_attr->threading, enum fi_threading, "%d",
+		       below(6));
 		break;
 	case 8:
-		info->tx_attr->op_flags = 1ULL << below(60);
+		CHANGE(tx_attr->op_flags, uint64_t, "%#" PRIx64,
+		       1ULL << below(60));
 		break;
 	case 9:
-		info->domain_attr->mr_mode = 1 << below(12);
+		CHANGE(domain_attr->mr_mode, int, "%#x", 1 << below(12));
 		break;
 	case 10:
-		info->domain_attr->data_progress = (enum fi_progress) below(4);
+		CHANGE(domain_attr->data_progress, enum fi_progress, "%d",
+		       below(4));
 		break;
 	case 11:
-		info->ep_attr->tx_ctx_cnt = below(3);
+		CHANGE(ep_attr->tx_ctx_cnt, size_t, "%zu", below(3));
 		break;
 	}
+#undef CHANGE
+}
+
+static struct fi_info *random_info(void)
+{
+	unsigned nth = below(info_cnt[side]);
+	struct fi_info *info = fi_dupinfo(infos[side][nth]);
+
+	FT_CHECK(info, "no memory");
+	snprintf(changed, sizeof(changed), "as it is");
+	change(info);
+	say("info", "%u, %s", nth, changed);
 	return info;
 }
 
@@ -337,7 +357,8 @@ static void open_mr(void)
 
 static void say_bind(struct obj *obj, struct obj *to, uint64_t flags, int ret)
 {
-	say(obj->enable_failed && to->class == CQ ? "bind.late" : "bind",
+	say((obj->enabled || obj->enable_failed) && to->class == CQ ?
+	    "bind.late" : "bind",
 	    "%s to %s flags %#" PRIx64 " = %d", name(obj), name(to), flags,
 	    ret);
 	obj->has_eq |= !ret && to->class == EQ;
