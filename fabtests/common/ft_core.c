@@ -11,6 +11,7 @@ void ft_core_ops(const char *name, struct ft_core_ops *ops)
 	const bool rxm = strchr(name, ';');
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
+	struct fid_pep *pep;
 	struct fid_ep *ep;
 	struct fid_eq *eq;
 	struct fid_cq *cq;
@@ -33,6 +34,12 @@ void ft_core_ops(const char *name, struct ft_core_ops *ops)
 		FT_CALL(fi_av_open(domain, &av_attr, &av, NULL));
 		FT_CALL(fi_ep_bind(ep, &av->fid, 0));
 		FT_CALL(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV));
+	}
+	if (!rxm) {
+		FT_CALL(fi_passive_ep(fabric, info, &pep, NULL));
+		ops->cm = ep->cm;
+		ops->pep_cm = pep->cm;
+		FT_CALL(fi_close(&pep->fid));
 	}
 	ops->msg = ep->msg;
 	ops->rma = ep->rma;

@@ -104,6 +104,7 @@ struct ft_core_ops {
 	struct fi_ops_tagged *tagged;
 	struct fi_ops_cq *cq;
 	struct fi_ops_mr *mr;
+	struct fi_ops_cm *cm, *pep_cm;	/* not with ofi_rxm */
 };
 void ft_core_ops(const char *name, struct ft_core_ops *ops);
 /* Over ofi_rxm? */

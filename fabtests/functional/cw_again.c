@@ -3,7 +3,8 @@
  * fi_mrrc_cw_again: a core that takes a write only when it is asked again,
  * while nothing of that connection is under way that would tell: as where
  * several connections share its queues. The core's table of calls, which all
- * its endpoints have, is made to. And the provider's own tables, full.
+ * its endpoints have, is made to. And the provider's own tables, full; and a
+ * core that does not accept a control connection.
  */
 #include "ft_mrrc.h"
 
@@ -32,6 +33,26 @@ static ssize_t full_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
 		return -FI_EAGAIN;
 	}
 	return core_writemsg(ep, msg, flags);
+}
+
+static int (*core_accept)(struct fid_ep *ep, const void *param, size_t len);
+static int (*core_reject)(struct fid_pep *pep, struct fid *handle,
+			  const void *param, size_t len);
+static atomic_int refuse;	/* the call of fi_accept() that fails; 0: none */
+static atomic_int rejects;
+
+static int refuse_accept(struct fid_ep *ep, const void *param, size_t len)
+{
+	if (atomic_load(&refuse) > 0 && atomic_fetch_sub(&refuse, 1) == 1)
+		return -FI_ENOMEM;
+	return core_accept(ep, param, len);
+}
+
+static int count_reject(struct fid_pep *pep, struct fid *handle,
+			const void *param, size_t len)
+{
+	atomic_fetch_add(&rejects, 1);
+	return core_reject(pep, handle, param, len);
 }
 
 /* ---- writes -------------------------------------------------------------- */
@@ -173,6 +194,26 @@ static void pending(void)
 	ft_pair_close(&pair);
 }
 
+/* The request is the core's memory until it is accepted or rejected. */
+static void accepts_not(void)
+{
+	struct ft_attr attr = FT_ATTR;
+	uint64_t end = ft_limit_us() + 5000000;
+
+	ft_stage("the control connection is not accepted");
+	attr.cw = attr.cw_pep = true;
+	/* after the application's own */
+	atomic_store(&refuse, 2);
+	ft_pair_open(&pair, &attr);
+	while (!atomic_load(&rejects)) {
+		ft_poll(&pair.c);
+		ft_poll(&pair.s);
+		FT_CHECK(ft_limit_us() < end, "its request is not rejected");
+	}
+	FT_CHECK(!atomic_load(&refuse), "it was accepted");
+	ft_pair_close(&pair);
+}
+
 int main(int argc, char **argv)
 {
 	struct ft_core_ops core;
@@ -187,12 +228,17 @@ int main(int argc, char **argv)
 	ft_core_ops("tcp", &core);
 	core_writemsg = core.rma->writemsg;
 	core.rma->writemsg = full_writemsg;
+	core_accept = core.cm->accept;
+	core.cm->accept = refuse_accept;
+	core_reject = core.pep_cm->reject;
+	core.pep_cm->reject = count_reject;
 	run(READ, FI_PROGRESS_MANUAL, "fi_cq_read");
 	run(SREAD, FI_PROGRESS_MANUAL, "fi_cq_sread");
 	run(NOTHING, FI_PROGRESS_AUTO, "automatic progress");
 	closes(true);
 	closes(false);
 	pending();
+	accepts_not();
 	ft_unmap(out, LEN);
 	ft_unmap(in, LEN);
 	return ft_done();

@@ -109,8 +109,6 @@ static void cw_greet_accept(struct mrrc_cw_ep *cw, struct cw_request *request)
 		MRRC_WARN(EP_CTRL, "no control endpoint for a peer: %s\n",
 			  fi_strerror(-ret));
 		mrrc_cw_lose(cw, fi_strerror(-ret));
-	}
-	if (ret && request->info->handle) {
 		mrrc_cw_refuse(request);
 		return;
 	}

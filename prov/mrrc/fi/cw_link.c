@@ -79,8 +79,6 @@ int mrrc_cw_link_open(struct mrrc_cw_ep *cw, struct fi_info *info)
 		cw->ctl = NULL;
 		return ret;
 	}
-	/* no more to be rejected */
-	info->handle = NULL;
 	ret = fi_ep_bind(cw->ctl, &cw->group->eq->fid, 0);
 	if (!ret)
 		ret = fi_ep_bind(cw->ctl, &cw->group->cq->fid,

@@ -178,7 +178,15 @@ int mrrc_cw_answer(struct mrrc_cw_ep *cw, struct fi_info *info,
 
 	cw_info_adapt(info);
 	ret = mrrc_cw_link_open(cw, info);
-	return ret ? ret : fi_accept(cw->ctl, param, len);
+	if (ret)
+		return ret;
+	ret = fi_accept(cw->ctl, param, len);
+	if (ret) {
+		/* the request is rejected then: it may be the endpoint's */
+		fi_close(&cw->ctl->fid);
+		cw->ctl = NULL;
+	}
+	return ret;
 }
 
 /* Somebody came to where we listen: by the cookie, for whom? */
@@ -202,9 +210,9 @@ static void cw_connreq(struct mrrc_cw_group *group, struct fi_info *info,
 		return;
 	}
 	ret = mrrc_cw_answer(cw, info, NULL, 0);
-	if (ret && info->handle)
-		fi_reject(group->pep, info->handle, NULL, 0);
 	if (ret) {
+		/* cores free a request when it is accepted or rejected */
+		fi_reject(group->pep, info->handle, NULL, 0);
 		MRRC_WARN(EP_CTRL, "no control endpoint for a peer: %s\n",
 			  fi_strerror(-ret));
 		mrrc_cw_lose(cw, fi_strerror(-ret));
