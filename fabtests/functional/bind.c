@@ -124,6 +124,50 @@ static void one_cq(uint64_t flags)
 		FT_CALL(fi_close(&cq[i]->fid));
 }
 
+/* What cannot be enabled with a counter alone can be with a queue, too. */
+static void counter_first(bool parts)
+{
+	struct fi_av_attr av_attr = { .type = FI_AV_UNSPEC };
+	struct fi_cntr_attr cntr_attr = { 0 };
+	struct ft_dom *dom = &pair.dom[1];
+	struct fid_av *av = NULL;
+	struct fid_eq *eq = NULL;
+	struct fid_cntr *cntr;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	int ret;
+
+	ft_stage("a counter, %s", parts ? "alone in its direction" : "alone");
+	if (fi_cntr_open(dom->domain, &cntr_attr, &cntr, NULL))
+		return;		/* verbs has none */
+	FT_CALL(fi_cq_open(dom->domain, &cq_attr, &cq, NULL));
+	FT_CALL(fi_endpoint(dom->domain, dom->info, &ep, NULL));
+	FT_CALL(fi_ep_bind(ep, &cntr->fid, FI_SEND | (parts ? 0 : FI_RECV)));
+	if (ft_rdm()) {
+		FT_CALL(fi_av_open(dom->domain, &av_attr, &av, NULL));
+		/* it lacks this, or a queue */
+		if (parts)
+			FT_CALL(fi_ep_bind(ep, &av->fid, 0));
+	} else {
+		FT_CALL(fi_eq_open(dom->fabric, &eq_attr, &eq, NULL));
+		if (parts)
+			FT_CALL(fi_ep_bind(ep, &eq->fid, 0));
+	}
+	ret = fi_enable(ep);
+	FT_CHECK(ret, "enabled");
+	FT_CALL(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV));
+	if (!parts)
+		FT_CALL(fi_ep_bind(ep, av ? &av->fid : &eq->fid, 0));
+	FT_CALL(fi_enable(ep));
+	FT_CALL(fi_close(&ep->fid));
+	if (av)
+		FT_CALL(fi_close(&av->fid));
+	if (eq)
+		FT_CALL(fi_close(&eq->fid));
+	FT_CALL(fi_close(&cq->fid));
+	FT_CALL(fi_close(&cntr->fid));
+}
+
 int main(int argc, char **argv)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -136,6 +180,8 @@ int main(int argc, char **argv)
 	one_cq(FI_RECV | FI_SELECTIVE_COMPLETION);
 	one_cq(FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
 	one_cq(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION);
+	counter_first(true);
+	counter_first(false);
 	ft_pair_close(&pair);
 	return ft_done();
 }

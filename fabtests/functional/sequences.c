@@ -354,8 +354,8 @@ static struct ft_twin_why whys[] = {
 	  "cores may ignore the flag", multi_recv, true, 0 },
 	{ "*.receive", "FI_TRIGGER is not supported", triggered, true, 0 },
 	{ "*.send", "FI_TRIGGER is not supported", triggered, true, 0 },
-	{ "*.bind.late", "fi_enable() binds a completion queue where there is "
-	  "a counter alone, also if it fails then", NULL, true, 0 },
+	{ "*.bind.late", "fi_enable() and fi_connect() bind a completion queue "
+	  "where there is a counter alone", NULL, true, 0 },
 	{ NULL, NULL, NULL, false, 0 },
 };
 

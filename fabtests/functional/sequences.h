@@ -22,7 +22,7 @@ struct obj {
 	unsigned inserted;	/* addresses, of address vectors */
 	bool has_eq;		/* of endpoints, passive ones, too */
 	bool has_queue;		/* of endpoints: a queue or counter is bound */
-	bool enable_failed;
+	bool connect_failed;
 	bool waits;		/* of completion queues: it has a wait object */
 };
 

@@ -357,7 +357,7 @@ static void open_mr(void)
 
 static void say_bind(struct obj *obj, struct obj *to, uint64_t flags, int ret)
 {
-	say((obj->enabled || obj->enable_failed) && to->class == CQ ?
+	say((obj->enabled || obj->connect_failed) && to->class == CQ ?
 	    "bind.late" : "bind",
 	    "%s to %s flags %#" PRIx64 " = %d", name(obj), name(to), flags,
 	    ret);
@@ -429,7 +429,6 @@ static void enable(void)
 	ret = fi_enable((struct fid_ep *) obj->fid);
 	say("enable", "%s = %d", name(obj), ret);
 	obj->enabled |= !ret;
-	obj->enable_failed |= !!ret;
 }
 
 static void close_one(void)

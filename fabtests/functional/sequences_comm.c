@@ -132,7 +132,7 @@ static void connect_call(void)
 	    param, ret);
 	async |= !ret;
 	/* it enables, too */
-	obj->enable_failed |= !!ret;
+	obj->connect_failed |= !!ret;
 }
 
 static void shutdown_call(void)

@@ -113,10 +113,8 @@ static void control_call(void)
 	ret = fi_control(obj->fid, command, arg);
 	say("control", "%s command %d flags %#" PRIx64 " = %d", name(obj),
 	    command, command == FI_GETWAIT ? 0 : arg[0], ret);
-	if (command == FI_ENABLE) {
+	if (command == FI_ENABLE)
 		obj->enabled |= !ret;
-		obj->enable_failed |= !!ret;
-	}
 }
 
 static void alias_call(void)

@@ -137,6 +137,27 @@ static int mrrc_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	return 0;
 }
 
+static bool mrrc_dir_lacks(const struct mrrc_ep_dir *dir, uint64_t caps,
+			   uint64_t wanted)
+{
+	const uint64_t any = FI_SEND | FI_RECV | FI_READ | FI_WRITE |
+			     FI_REMOTE_READ | FI_REMOTE_WRITE;
+
+	return !dir->cq && !dir->counter &&
+	       (caps & wanted || !(caps & any));
+}
+
+/* Is something not bound yet without which the core does not enable it? */
+static bool mrrc_ep_lacks(const struct mrrc_ep *ep)
+{
+	const struct fi_info *info = ep->base->info;
+
+	if (mrrc_dir_lacks(&ep->tx, info->caps, FI_SEND | FI_READ | FI_WRITE) ||
+	    mrrc_dir_lacks(&ep->rx, info->caps, FI_RECV))
+		return true;
+	return info->ep_attr->type == FI_EP_MSG ? !ep->eq : !ep->av;
+}
+
 /* A direction that only counts: completions of ours need a CQ to go to. */
 static int mrrc_ep_bind_own_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir,
 			       uint64_t flags)
@@ -208,7 +229,8 @@ int mrrc_ep_prepare(struct mrrc_ep *ep)
 			return ret;
 		ep->rx_bind_late = false;
 	}
-	if (ep->domain->implicit && !ep->is_srx) {
+	/* it stays bound: the application could not bind its own any more */
+	if (ep->domain->implicit && !ep->is_srx && !mrrc_ep_lacks(ep)) {
 		ret = mrrc_ep_bind_own_cq(ep, &ep->tx, FI_TRANSMIT);
 		if (!ret)
 			ret = mrrc_ep_bind_own_cq(ep, &ep->rx, FI_RECV);
