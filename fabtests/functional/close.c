@@ -306,6 +306,43 @@ static void not_enabled(void)
 	fi_freeinfo(dom.info);
 }
 
+/* One of two that share a queue closes, while the other is about to begin. */
+static void one_of_two(void)
+{
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA };
+	struct fi_av_attr av_attr = { .type = FI_AV_UNSPEC };
+	struct ft_attr attr = FT_ATTR;
+	struct fid_ep *ep[2];
+	struct ft_dom dom;
+	struct fid_av *av;
+	struct fid_cq *cq;
+	int i;
+
+	ft_stage("one of two that share a queue");
+	dom.info = ft_getinfo(&attr);
+	FT_CALL(fi_fabric(dom.info->fabric_attr, &dom.fabric, NULL));
+	FT_CALL(fi_domain(dom.fabric, dom.info, &dom.domain, NULL));
+	FT_CALL(fi_cq_open(dom.domain, &cq_attr, &cq, NULL));
+	FT_CALL(fi_av_open(dom.domain, &av_attr, &av, NULL));
+	for (i = 0; i < 2; i++) {
+		FT_CALL(fi_endpoint(dom.domain, dom.info, &ep[i], NULL));
+		FT_CALL(fi_ep_bind(ep[i], &cq->fid, FI_TRANSMIT | FI_RECV));
+		FT_CALL(fi_ep_bind(ep[i], &av->fid, 0));
+		if (!i)
+			FT_CALL(fi_enable(ep[i]));
+	}
+	FT_CALL(fi_recv(ep[0], buf, LEN, NULL, FT_ANY, buf));
+	FT_CALL(fi_close(&ep[0]->fid));
+	FT_CALL(fi_enable(ep[1]));
+	FT_CALL(fi_close(&ep[1]->fid));
+	ft_check_idle(&dom, "both are closed");
+	FT_CALL(fi_close(&av->fid));
+	FT_CALL(fi_close(&cq->fid));
+	FT_CALL(fi_close(&dom.domain->fid));
+	FT_CALL(fi_close(&dom.fabric->fid));
+	fi_freeinfo(dom.info);
+}
+
 /* Everything, from the fabric on, opened and closed. */
 static void whole(void)
 {
@@ -347,6 +384,8 @@ int main(int argc, char **argv)
 	/* whose connected endpoints need an address to begin with */
 	if (ft_rdm() || !ft_core("verbs"))
 		not_enabled();
+	if (ft_rdm())
+		one_of_two();
 	half_done();
 	ft_unmap(buf, 64 * LEN);
 	return ft_done();

@@ -162,9 +162,6 @@ int close_obj(struct obj *obj)
 	/* there ofi_rxm and net look for queues that come with enabling */
 	if (obj->class == EP && ft_rdm() && !obj->enabled && !forced)
 		return -FI_EBUSY;
-	/* closing reads its queues, which the raw core could not either */
-	if (obj->class == EP && half_open())
-		return -FI_EBUSY;
 	if (freed_in_use(obj))
 		return -FI_EBUSY;
 	say("closing", "%s", name(obj));

@@ -228,10 +228,22 @@ static void mrrc_cq_sread_end(struct mrrc_cq *cq, struct mrrc_op *done)
 	mrrc_op_end_list(done);
 }
 
-static void mrrc_cq_sread_cancelled(void *cq)
+void mrrc_cq_leave_alone(struct mrrc_cq *cq)
+{
+	mrrc_cq_lock(cq);
+	cq->sreaders++;
+	mrrc_cq_unlock(cq);
+}
+
+void mrrc_cq_leave_alone_end(struct mrrc_cq *cq)
 {
 	mrrc_cq_lock(cq);
 	mrrc_cq_sread_end(cq, NULL);
+}
+
+static void mrrc_cq_sread_cancelled(void *cq)
+{
+	mrrc_cq_leave_alone_end(cq);
 }
 
 /* Where a thread waits it may be cancelled. */

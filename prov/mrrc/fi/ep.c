@@ -26,6 +26,33 @@ static void mrrc_ep_settle(struct mrrc_ep *ep)
 		mrrc_cq_drain(ep->tx.cq);
 }
 
+/*
+ * ofi_rxm's progress takes each endpoint of a CQ for an enabled one. From
+ * binding to enabling we do not read it, which nobody would expect of us when
+ * another endpoint closes, or posts.
+ */
+static void mrrc_ep_hold_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir)
+{
+	if (!ep->desc_always || !ep->domain->implicit || ep->connecting ||
+	    ep->base != ep || dir->holds_cq)
+		return;
+	dir->holds_cq = true;
+	mrrc_cq_leave_alone(dir->cq);
+}
+
+static void mrrc_ep_release_cqs(struct mrrc_ep *ep)
+{
+	struct mrrc_ep_dir *dirs[] = { &ep->base->tx, &ep->base->rx };
+	size_t i;
+
+	for (i = 0; i < count_of(dirs); i++) {
+		if (!dirs[i]->holds_cq)
+			continue;
+		dirs[i]->holds_cq = false;
+		mrrc_cq_leave_alone_end(dirs[i]->cq);
+	}
+}
+
 static int mrrc_ep_close(struct fid *fid)
 {
 	struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
@@ -49,6 +76,7 @@ static int mrrc_ep_close(struct fid *fid)
 		return 0;
 	}
 	mrrc_fid_untrack(ep->domain->fabric, &ep->track);
+	mrrc_ep_release_cqs(ep);
 	if (ep->domain->implicit)
 		mrrc_ep_sweep(ep);
 	if (ep->tx.cq)
@@ -113,6 +141,10 @@ static int mrrc_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 			mrrc_ep_set_cq(&ep->tx, cq, flags);
 		if (all_flags & FI_RECV)
 			mrrc_ep_set_cq(&ep->rx, cq, all_flags);
+		if (flags & FI_TRANSMIT)
+			mrrc_ep_hold_cq(ep, &ep->tx);
+		if (all_flags & FI_RECV)
+			mrrc_ep_hold_cq(ep, &ep->rx);
 		if (flags != all_flags)
 			ep->rx_bind_late = true;
 		break;
@@ -270,6 +302,8 @@ static int mrrc_ep_control(struct fid *fid, int command, void *arg)
 			ret = fi_enable(ep->core);
 		if (!ret && ep->av)
 			ep->connecting = true;
+		if (!ret)
+			mrrc_ep_release_cqs(ep);
 		if (!ret && ep->cw_rdm)
 			mrrc_cw_rdm_start(ep);
 		return ret;

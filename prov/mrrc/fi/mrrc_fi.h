@@ -216,7 +216,8 @@ struct mrrc_cq {
 	size_t ops_len;
 	atomic_int lock;	/* spin; guards reading of core and the stash */
 	atomic_int signalled;	/* by the application, for sread to return */
-	int sreaders;		/* threads inside the core's sread; lock */
+	/* threads inside the core's sread, and mrrc_cq_leave_alone(); lock */
+	int sreaders;
 	int zombies;		/* records left for them, see sweep.c; lock */
 	bool awaited;		/* shared contexts' are, too; lock */
 	atomic_int silent;	/* unsignalled operations outstanding */
@@ -233,6 +234,7 @@ struct mrrc_ep_dir {
 	struct mrrc_cq *cq;
 	bool selective;		/* FI_SELECTIVE_COMPLETION */
 	bool counter;		/* a counter is bound */
+	bool holds_cq;		/* mrrc_cq_leave_alone() was called for it */
 	uint64_t op_flags;	/* defaults of the calls without flags */
 	size_t iov_limit;
 	size_t split_limit;	/* buffers that a message may become; 0: none */
@@ -408,6 +410,9 @@ void mrrc_domain_unlock_cqs(struct mrrc_domain *domain);
 
 /* cq.c: read what is there on the application's behalf; any thread */
 void mrrc_cq_drain(struct mrrc_cq *cq);
+/* Until it is ended as often, only the application reads the core's CQ. */
+void mrrc_cq_leave_alone(struct mrrc_cq *cq);
+void mrrc_cq_leave_alone_end(struct mrrc_cq *cq);
 void mrrc_domain_drain(struct mrrc_domain *domain);
 /* cq.c: an endpoint with FI_BUFFERED_RECV is bound to it */
 void mrrc_cq_set_buffered(struct mrrc_cq *cq);
