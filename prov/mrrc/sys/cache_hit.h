@@ -30,7 +30,7 @@ mrrc_cache_hit_put(struct mrrc_cache_mt *cache, struct mrrc_region *region)
 {
 	uint64_t word;
 
-	if (__builtin_expect(mrrc_mon_forked(cache->mon), 0)) {
+	if (__builtin_expect(!*cache->ours, 0)) {
 		mrrc_cache_mt_put_forked(cache, region);
 		return;
 	}

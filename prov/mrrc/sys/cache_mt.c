@@ -294,6 +294,7 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 	TAILQ_INIT(&cache->pending);
 	TAILQ_INIT(&cache->victims);
 	cache->mon = attr->mon;
+	cache->ours = attr->mon->ours;
 	cache->ops = attr->ops;
 	cache->arg = attr->arg;
 	cache->sub.notify = mrrc_cache_mt_notify;

@@ -25,6 +25,7 @@ struct mrrc_pending {
 struct mrrc_cache_mt {
 	/* constant, read by hits; the list's head: lock */
 	struct mrrc_mon *mon;
+	mrrc_ours *ours;		/* the monitor's */
 	char *regions;			/* the first of the pool */
 	struct mrrc_tlb_list tlbs;
 	struct mrrc_pool *pool;		/* memory that is regions for ever */
