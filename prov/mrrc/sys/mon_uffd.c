@@ -301,6 +301,15 @@ static int mrrc_uffd_close_others(void *arg)
 	return 0;
 }
 
+static bool mrrc_uffd_tool(void)
+{
+#ifdef __SANITIZE_THREAD__
+	return true;
+#else
+	return RUNNING_ON_VALGRIND;
+#endif
+}
+
 /*
  * Nothing but ours; where the kernel does not do that, all, and shared.
  * Drivers are told which process closes a file, and some end what the process
@@ -310,13 +319,14 @@ static int mrrc_uffd_close_others(void *arg)
 static void mrrc_uffd_keep(struct mrrc_uffd *uffd)
 {
 	_Alignas(16) char stack[MRRC_UFFD_CHILD_STACK];
-	pid_t pid;
+	pid_t pid = -1;
 
-	/* valgrind ends programs that call clone(2) */
-	if (RUNNING_ON_VALGRIND || unshare(CLONE_FILES))
+	if (unshare(CLONE_FILES))
 		return;
-	pid = clone(mrrc_uffd_close_others, stack + sizeof(stack),
-		    CLONE_VM | CLONE_VFORK | CLONE_FILES, uffd);
+	/* tools take it for fork(2), or end programs that call it */
+	if (!mrrc_uffd_tool())
+		pid = clone(mrrc_uffd_close_others, stack + sizeof(stack),
+			    CLONE_VM | CLONE_VFORK | CLONE_FILES, uffd);
 	if (pid < 0)
 		mrrc_uffd_close_others(uffd);
 	else

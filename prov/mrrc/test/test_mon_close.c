@@ -235,6 +235,9 @@ START_TEST(test_no_flush)
 	char name[32];
 	mqd_t queue;
 
+#ifdef __SANITIZE_THREAD__
+	skip("it takes clone(2) for fork(2)");
+#endif
 	snprintf(name, sizeof(name), "/mrrc-%d", (int)getpid());
 	queue = mq_open(name, O_RDONLY | O_CREAT | O_EXCL, 0600, NULL);
 	if (queue == (mqd_t)-1)
