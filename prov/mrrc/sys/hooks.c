@@ -40,6 +40,7 @@
 #define HOOKS_TELL	8		/* monitors that can be told */
 #define HOOKS_MARKS	((size_t)1 << 16)
 #define HOOKS_LOOK	512		/* of these to look at, at most */
+#define HOOKS_AGAIN	64		/* calls of mmap, if it was not told */
 #define HOOKS_SEVERAL	UINT32_MAX	/* a mark of several chunks */
 
 static const struct {
@@ -178,6 +179,15 @@ static void hooks_signals(int how, const uint64_t *set, uint64_t *old)
 	syscall(SYS_rt_sigprocmask, how, set, old, sizeof(*set));
 }
 
+/* It was not announced, or nobody looked how many mappings there are. */
+static void hooks_missed(uintptr_t start, uintptr_t end)
+{
+	if (start == end)
+		mrrc_hooks_count(HOOKS_AGAIN);
+	else
+		mrrc_hooks_surprised();
+}
+
 static void hooks_tell_all(uintptr_t start, uintptr_t end, bool silent)
 {
 	mrrc_hooks_cb tell;
@@ -196,7 +206,7 @@ static void hooks_tell_all(uintptr_t start, uintptr_t end, bool silent)
 	}
 	atomic_fetch_sub(&hooks.inside, 1);
 	if (!done)
-		mrrc_hooks_surprised();
+		hooks_missed(start, end);
 	atomic_fetch_add_explicit(done ? &hooks.told : &hooks.skipped, 1,
 				  memory_order_relaxed);
 }
@@ -210,7 +220,7 @@ static __attribute__((noinline)) void hooks_tell(uintptr_t start,
 
 	/* We may have interrupted the very thread that holds a lock. */
 	if (mrrc_lock_inside()) {
-		mrrc_hooks_surprised();
+		hooks_missed(start, end);
 		atomic_fetch_add(&hooks.skipped, 1);
 		return;
 	}
@@ -218,7 +228,7 @@ static __attribute__((noinline)) void hooks_tell(uintptr_t start,
 	if (*hooks.ours && syscall(SYS_getpid) == atomic_load(&hooks.pid))
 		hooks_tell_all(start, end, silent);
 	else
-		mrrc_hooks_surprised();
+		hooks_missed(start, end);
 	hooks_signals(SIG_SETMASK, &old, NULL);
 	errno = error;
 }

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -89,17 +90,20 @@ bool mrrc_mappings_each(bool (*each)(void *arg,
 {
 	struct mappings_file file = { 0 };
 	struct mrrc_mapping mapping;
+	int cancel;
 
+	/* in read(2) it would leave with the caller's locks held */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	file.fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	if (file.fd < 0)
-		return false;
-	while (mappings_line(&file)) {
+	while (file.fd >= 0 && mappings_line(&file)) {
 		mappings_parse(file.line, &mapping);
 		if (!each(arg, &mapping))
 			break;
 	}
-	close(file.fd);
-	return true;
+	if (file.fd >= 0)
+		close(file.fd);
+	pthread_setcancelstate(cancel, NULL);
+	return file.fd >= 0;
 }
 
 static bool mappings_one_more(void *arg, const struct mrrc_mapping *mapping)

@@ -592,10 +592,13 @@ static void mrrc_uffd_unregister(const struct mrrc_uffd *uffd,
 		mrrc_mappings_each(mrrc_uffd_unregister_part, &part);
 }
 
-/* Is every page of the range mapped? MS_ASYNC writes nothing back. */
+/*
+ * Is every page of the range mapped? MS_ASYNC writes nothing back. Not by
+ * msync(2), where a thread may be cancelled.
+ */
 static bool mrrc_uffd_mapped(uintptr_t start, size_t len)
 {
-	return !msync((void *)start, len, MS_ASYNC);
+	return !syscall(SYS_msync, start, len, MS_ASYNC);
 }
 
 /* Huge pages are watched whole. Refusal changes nothing. */

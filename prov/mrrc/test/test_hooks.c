@@ -292,6 +292,27 @@ START_TEST(test_mremap_part)
 }
 END_TEST
 
+/* Inside a lock of ours nobody counts mappings; nothing else is lost. */
+START_TEST(test_mapping_inside)
+{
+	bool complete;
+	void *ptr;
+
+	need_hooks();
+	if (!mrrc_mon_set_probe(mon, MRRC_PROBE_HOOKED))
+		skip("hooks are not complete here");
+	mrrc_hooks_count(0);
+	mrrc_lock_acquire(&mon->lock);
+	ptr = mmap(NULL, mon_page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		   0);
+	mrrc_lock_release(&mon->lock);
+	complete = atomic_load(&mrrc_hooks_complete);
+	munmap(ptr, mon_page);
+	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
+	ck_assert(complete);
+}
+END_TEST
+
 START_TEST(test_brk)
 {
 	const uintptr_t mask = mon_page - 1;
@@ -627,6 +648,7 @@ Suite *hooks_suite(void)
 	tcase_add_loop_test(tcase, test_silent_busy, 0, 3);
 	tcase_add_test(tcase, test_own_madvise);
 	tcase_add_test(tcase, test_mremap_part);
+	tcase_add_test(tcase, test_mapping_inside);
 	tcase_add_test(tcase, test_brk);
 	tcase_add_test(tcase, test_harmless);
 	tcase_add_test(tcase, test_far);
