@@ -79,7 +79,6 @@ static struct {
 	_Atomic uint32_t mark[HOOKS_MARKS];	/* 0: no chunk */
 } hooks;
 
-size_t mrrc_hooks_page;
 atomic_bool mrrc_hooks_complete;
 static atomic_bool hooks_broken;	/* it will not be again */
 

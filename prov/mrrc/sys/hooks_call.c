@@ -32,6 +32,12 @@
 
 #define HOOKS_TRIES	64	/* to have a mapping in one piece */
 
+/*
+ * Here, so that whoever links hooks.c links this: of mrrc_patch_called, which
+ * assembly calls, link-time optimization does not know.
+ */
+size_t mrrc_hooks_page;
+
 static void hooks_any(uintptr_t start, size_t len, bool silent)
 {
 	const uintptr_t mask = mrrc_hooks_page - 1;
