@@ -304,7 +304,8 @@ static void lingers(bool close)
 		ft_reconnect(&pair);
 	}
 	FT_CHECK(said, "the target was never told in time");
-	FT_CHECK(bad <= n / 2, "in %u of %u rounds the target had the bytes "
+	/* without waiting it is each of them */
+	FT_CHECK(bad <= n * 4 / 5, "in %u of %u rounds the target had the bytes "
 		 "of writes and did not know", bad, n);
 	ft_pair_close(&pair);
 }
