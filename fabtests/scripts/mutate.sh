@@ -333,7 +333,7 @@ main()
 	}
 	unset FI_PROVIDER FI_HOOK FI_PROVIDER_PATH
 	# as test.sh without --all: that is to see them
-	export FT_PERCENT=20 HEAP_OPERATIONS=20000 MRRC_RACE_MS=100
+	export FT_PERCENT=20 FT_HANGS=10 HEAP_OPERATIONS=20000 MRRC_RACE_MS=100
 	out=$WORK/log/results
 	for ((i = 1; i <= JOBS; i++)); do
 		(unchanged $i; worker $i) &

@@ -48,8 +48,9 @@ usage()
 	  -h, --help   this text
 
 	FT_SEED sets the seed of what is random, FT_PERCENT how many of their
-	rounds tests make. Over cores that ask for no
-	registration FI_OFI_MRRC_REGISTER=always is set.
+	rounds tests make, FT_HANGS after how many seconds (60), counted as
+	for -T, something hangs. Over cores that ask for no registration
+	FI_OFI_MRRC_REGISTER=always is set.
 	Exit status: 0 no test failed, 1 some did, 2 wrong usage.
 	EOT
 }
