@@ -121,8 +121,11 @@ static int read_given(const struct stat_options *options, bool first,
 
 static int read_all(struct stat_sample *sample, unsigned *denied)
 {
-	const int rc = stat_proc_read_all(sample, denied);
+	int rc = stat_proc_read_all(sample, denied);
 
+	/* while processes come and go, one may be passed over */
+	if (!rc && !sample->domains && !sample->unknown)
+		rc = stat_proc_read_all(sample, denied);
 	return rc ? complain("/proc: %s", strerror(-rc)) : 0;
 }
 
