@@ -27,9 +27,9 @@ static void mrrc_ep_settle(struct mrrc_ep *ep)
 }
 
 /*
- * ofi_rxm's progress takes each endpoint of a CQ for an enabled one. From
- * binding to enabling we do not read it, which nobody would expect of us when
- * another endpoint closes, or posts.
+ * ofi_rxm's progress takes each endpoint of a CQ for an enabled one. So from
+ * binding to enabling the provider does not read the CQ by itself, as it does
+ * when another endpoint closes or posts.
  */
 static void mrrc_ep_hold_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir)
 {

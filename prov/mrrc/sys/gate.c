@@ -65,9 +65,9 @@ void mrrc_gate_open(struct mrrc_gate *gate)
 }
 
 /*
- * Where the call is forbidden later on (seccomp) there is no barrier any more:
- * no processor keeps a store to itself for so long. It takes a while, so what
- * is shut from now on stays so.
+ * Where the call is forbidden later on (seccomp) a wait takes its place: within
+ * that time each processor's stores have become visible. As it is long, gates
+ * that are shut from then on stay shut.
  */
 void mrrc_gate_barrier(void)
 {

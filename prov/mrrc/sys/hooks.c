@@ -178,7 +178,7 @@ static void hooks_signals(int how, const uint64_t *set, uint64_t *old)
 	syscall(SYS_rt_sigprocmask, how, set, old, sizeof(*set));
 }
 
-/* It was not announced, or nobody looked how many mappings there are. */
+/* A change that was not announced, or a count of mappings that was not made. */
 static void hooks_missed(uintptr_t start, uintptr_t end)
 {
 	if (start == end)

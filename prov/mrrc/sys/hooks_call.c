@@ -33,8 +33,8 @@
 #define HOOKS_TRIES	64	/* to have a mapping in one piece */
 
 /*
- * Here, so that whoever links hooks.c links this: of mrrc_patch_called, which
- * assembly calls, link-time optimization does not know.
+ * Here, so that hooks.c needs this object file: link-time optimization does not
+ * see that assembly calls mrrc_patch_called.
  */
 size_t mrrc_hooks_page;
 
@@ -193,7 +193,7 @@ static __attribute__((noinline)) void hooks_brk(uintptr_t end)
 
 /*
  * The only call that replaces memory and makes no event. How much depends on
- * the segment's pages, of which nobody tells: everything from there on.
+ * the size of the segment's pages, which is not known: all from there on.
  */
 static __attribute__((noinline)) void hooks_shmat(uintptr_t addr, int flags)
 {

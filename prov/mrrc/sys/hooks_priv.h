@@ -12,7 +12,7 @@ extern size_t mrrc_hooks_page;	/* bytes; 0: nothing was hooked yet */
 /* Is anything watched there? "Yes" may be wrong. */
 bool mrrc_hooks_watched(uintptr_t start, uintptr_t end);
 
-/* Whole pages that are about to go: to those who were added, if it is. */
+/* Announce whole pages that are about to go, if anything is watched there. */
 void mrrc_hooks_tell(uintptr_t start, uintptr_t end, bool silent);
 
 /* One call more of mmap(2). */

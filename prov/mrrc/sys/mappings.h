@@ -3,7 +3,7 @@
  * The mappings of the process, as /proc/self/maps lists them. Others may
  * change them meanwhile.
  *
- * Any thread, also where nobody may allocate or map memory.
+ * Any thread. Allocates and maps no memory.
  */
 #ifndef MRRC_MAPPINGS_H
 #define MRRC_MAPPINGS_H
@@ -17,12 +17,12 @@ struct mrrc_mapping {
 	const char *name;	/* "[heap]", the beginning of a path, or "" */
 };
 
-/* In order of addresses until @each answers false. false: nobody tells. */
+/* In order of addresses until @each answers false. false: no /proc. */
 bool mrrc_mappings_each(bool (*each)(void *arg,
 				     const struct mrrc_mapping *mapping),
 			void *arg);
 
-/* How many there are; 0: nobody tells. */
+/* How many there are; 0: no /proc. */
 size_t mrrc_mappings_count(void);
 
 #endif /* MRRC_MAPPINGS_H */
