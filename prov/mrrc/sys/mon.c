@@ -16,8 +16,6 @@
 #include <string.h>
 
 #include "sys/hooks.h"
-#include "sys/mappings.h"
-#include "sys/vm.h"
 
 /* In order of preference for "auto". */
 static const struct mrrc_mon_ops *const mrrc_mon_kinds[] = {
@@ -34,9 +32,6 @@ static const char *const mrrc_mon_name_list[MRRC_MON_KINDS + 1] = {
 };
 
 #define MRRC_MON_CHILD	"this is a forked child"
-
-/* By how much somebody may be richer than whoever wants more. */
-#define MRRC_MON_SHARE	256
 
 static struct {
 	pthread_once_t once;
@@ -137,11 +132,8 @@ static int mrrc_mon_create(const struct mrrc_mon_ops *ops, char *why,
 	mon->ours = mrrc_ours_get();
 	mon->ask = ops->ask;
 	mon->refs = 1;
-	if (ops->lazy) {
-		mon->room.mappings = mrrc_vm_map_max();
-		mon->room.most = mon->room.mappings / 4;
-		mon->room.look = mon->room.mappings / 64;
-	}
+	if (ops->lazy)
+		mrrc_mon_room_init(&mon->room);
 	TAILQ_INIT(&mon->subs);
 	rc = mrrc_lock_init(&mon->lock, MRRC_RANK_MONITOR);
 	if (rc)
@@ -366,7 +358,7 @@ static void mrrc_mon_uncover(struct mrrc_mon *mon, uintptr_t start,
 }
 
 /* MONITOR lock held. */
-static bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon)
+bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon)
 {
 	struct mrrc_idle_range range;
 	bool any = false;
@@ -378,147 +370,7 @@ static bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon)
 	return any;
 }
 
-/* ---- how many ranges ---- */
-
-/* MONITOR lock held. */
-static size_t mrrc_mon_ranges(struct mrrc_mon *mon)
-{
-	size_t count = mon->idle.count;
-	struct mrrc_mon_sub *sub;
-
-	TAILQ_FOREACH(sub, &mon->subs, link)
-		count += sub->count ? sub->count(sub) : 0;
-	return count;
-}
-
-/* A little less than a twentieth of the mappings is for watching always. */
-static size_t mrrc_mon_least(const struct mrrc_mon_room *room)
-{
-	return room->mappings / 42;
-}
-
-/*
- * MONITOR lock held. @ranges are watched now, which take two mappings each at
- * most: neighbours are one.
- */
-static void mrrc_mon_look(struct mrrc_mon *mon, size_t ranges)
-{
-	struct mrrc_mon_room *room = &mon->room;
-	const size_t half = room->mappings / 2;
-	const size_t most = room->mappings / 20 * 19;
-	const size_t all = mrrc_mappings_count();
-	const size_t ours = 2 * ranges < all ? 2 * ranges : all;
-	const size_t left = all < most ? most - all : 0;
-	const size_t lack = all > most ? (all - most) / 2 : 0;
-	size_t more = ours < half ? (half - ours) / 2 : 0;
-	size_t calls = left / 4;	/* two each, and what is not counted */
-
-	if (more > left / 2)
-		more = left / 2;
-	room->most = ranges > lack ? ranges - lack + more : 0;
-	if (room->most < mrrc_mon_least(room))
-		room->most = mrrc_mon_least(room);
-	room->look = room->mappings / 64;
-	if (calls < room->mappings / 1024)
-		calls = room->mappings / 1024;
-	mrrc_hooks_count(calls);
-}
-
-/* MONITOR lock held: is there no room for another? */
-static bool mrrc_mon_full(struct mrrc_mon *mon)
-{
-	size_t ranges;
-
-	if (!mon->room.mappings)
-		return false;
-	ranges = mrrc_mon_ranges(mon);
-	if (!mon->room.look--)
-		mrrc_mon_look(mon, ranges);
-	return ranges >= mon->room.most;
-}
-
-/* MONITOR lock held: who has most, and how many those are. NULL: nobody has. */
-static struct mrrc_mon_sub *mrrc_mon_richest(struct mrrc_mon *mon,
-					     size_t *most)
-{
-	struct mrrc_mon_sub *sub, *richest = NULL;
-	size_t count;
-
-	*most = 0;
-	TAILQ_FOREACH(sub, &mon->subs, link) {
-		count = sub->count ? sub->count(sub) : 0;
-		if (count > *most) {
-			*most = count;
-			richest = sub;
-		}
-	}
-	return richest;
-}
-
-/* MONITOR lock held: so many ranges of @sub, as if they had been unmapped. */
-static void mrrc_mon_take(struct mrrc_mon *mon, struct mrrc_mon_sub *sub,
-			  size_t count)
-{
-	struct mrrc_range range = { 0, 0 };
-
-	for (; count; count--) {
-		range = sub->cover(sub, range.end);
-		if (range.start == range.end)
-			break;
-		mrrc_mon_forget(mon, range.start, range.end);
-	}
-}
-
-bool mrrc_mon_make_room(struct mrrc_mon *mon, struct mrrc_mon_sub *sub)
-{
-	struct mrrc_mon_sub *richest;
-	size_t most;
-	bool taken;
-
-	mrrc_lock_acquire(&mon->lock);
-	richest = mrrc_mon_richest(mon, &most);
-	taken = mrrc_mon_works(mon) && richest && richest != sub &&
-		most > sub->count(sub) + MRRC_MON_SHARE;
-	if (taken)
-		mrrc_mon_take(mon, richest, MRRC_MON_SHARE / 4);
-	mrrc_lock_release(&mon->lock);
-	return taken;
-}
-
-/* MONITOR lock held: no more than @goal stay, of whom there are most. */
-static void mrrc_mon_shed(struct mrrc_mon *mon, size_t goal)
-{
-	size_t ranges, before = SIZE_MAX, most;
-	struct mrrc_mon_sub *sub;
-
-	mrrc_mon_unwatch_all_idle(mon);
-	while ((ranges = mrrc_mon_ranges(mon)) > goal && ranges < before) {
-		before = ranges;
-		sub = mrrc_mon_richest(mon, &most);
-		if (sub)
-			mrrc_mon_take(mon, sub, ranges - goal);
-	}
-}
-
-void mrrc_mon_crowded(struct mrrc_mon *mon)
-{
-	struct mrrc_mon_room *room = &mon->room;
-	const size_t least = mrrc_mon_least(room), some = room->mappings / 64;
-	const size_t ranges = room->mappings ? mrrc_mon_ranges(mon) : 0;
-
-	if (ranges > least) {
-		mrrc_mon_look(mon, ranges);
-		if (ranges <= room->most)
-			return;
-		/* so many that it is not time for it again at once */
-		mrrc_mon_shed(mon, room->most > least + some ?
-				   room->most - some : least);
-		mrrc_hooks_count(some / 2);
-	} else {
-		/* before there are more */
-		room->look = 0;
-	}
-}
+/* ---- watching, the calls ---- */
 
 /* MONITOR lock held. What was seen is watched still. */
 static int mrrc_mon_watch_locked(struct mrrc_mon *mon, uintptr_t start,

@@ -13,6 +13,13 @@ void mrrc_mon_forget(struct mrrc_mon *mon, uintptr_t start, uintptr_t end);
 /* A hook's (mrrc_hooks_cb). The kernel reports what is not done here. */
 bool mrrc_mon_announce(void *mon, uintptr_t start, uintptr_t end, bool silent);
 
+/* MONITOR lock held: ranges that are kept watched, now no more. Any? */
+bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon);
+
+/* mon_room.c. MONITOR lock held: is there no room for another range? */
+void mrrc_mon_room_init(struct mrrc_mon_room *room);
+bool mrrc_mon_full(struct mrrc_mon *mon);
+
 /* MONITOR lock held: the process may be running out of mappings. */
 void mrrc_mon_crowded(struct mrrc_mon *mon);
 
