@@ -278,17 +278,47 @@ START_TEST(test_mremap_part)
 		ptr[0] = ptr[8 * mon_page - 1] = (char)i;
 		ptr = mremap(ptr, 8 * mon_page, (16 + i % 2 * 512) * mon_page,
 			     MREMAP_MAYMOVE);
-		ck_assert_msg(ptr != MAP_FAILED, "round %u: %s", i,
-			      strerror(errno));
-		ck_assert(ptr[0] == (char)i);
-		ck_assert(ptr[8 * mon_page - 1] == (char)i);
+		if (ptr == MAP_FAILED || ptr[0] != (char)i ||
+		    ptr[8 * mon_page - 1] != (char)i)
+			break;
 		atomic_store(&moving, ptr);
-		ck_assert_ptr_eq(mremap(ptr, (16 + i % 2 * 512) * mon_page,
-					8 * mon_page, 0), ptr);
+		if (mremap(ptr, (16 + i % 2 * 512) * mon_page, 8 * mon_page,
+			   0) != ptr)
+			break;
 	}
 	atomic_store(&stop, true);
 	pthread_join(thread, NULL);
+	ck_assert_msg(i == 2000, "round %u: %s", i, strerror(errno));
 	munmap(ptr, 8 * mon_page);
+}
+END_TEST
+
+/* A lookup that watches the middle after it was unwatched, and no more. */
+static bool split_once(void *arg, uintptr_t start, uintptr_t end, bool silent)
+{
+	unsigned *const told = arg;
+
+	if (silent)
+		ck_assert_int_eq(madvise((char *)start + 2 * mon_page, mon_page,
+					 (*told)++ ? MADV_DODUMP :
+						     MADV_DONTDUMP), 0);
+	return true;
+}
+
+/* A mapping in several pieces is tried again. */
+START_TEST(test_mremap_again)
+{
+	char *ptr = mon_map(8);
+	unsigned told = 0;
+
+	need_hooks();
+	hooks_watch(ptr, 8);
+	ck_assert_int_eq(mrrc_hooks_add(split_once, &told, NULL), 0);
+	ptr = mremap(ptr, 8 * mon_page, 528 * mon_page, MREMAP_MAYMOVE);
+	mrrc_hooks_remove(&told);
+	ck_assert_msg(ptr != MAP_FAILED, "%s", strerror(errno));
+	ck_assert_uint_eq(told, 2);
+	munmap(ptr, 528 * mon_page);
 }
 END_TEST
 
@@ -648,6 +678,7 @@ Suite *hooks_suite(void)
 	tcase_add_loop_test(tcase, test_silent_busy, 0, 3);
 	tcase_add_test(tcase, test_own_madvise);
 	tcase_add_test(tcase, test_mremap_part);
+	tcase_add_test(tcase, test_mremap_again);
 	tcase_add_test(tcase, test_mapping_inside);
 	tcase_add_test(tcase, test_brk);
 	tcase_add_test(tcase, test_harmless);
