@@ -232,15 +232,15 @@ static __attribute__((noinline)) void hooks_tell(uintptr_t start,
 	errno = error;
 }
 
-bool mrrc_hooks_watched(uintptr_t start, uintptr_t end)
-{
-	return hooks_marked(start, end);
-}
-
 void mrrc_hooks_tell(uintptr_t start, uintptr_t end, bool silent)
 {
 	if (hooks_marked(start, end))
 		hooks_tell(start, end, silent);
+}
+
+void mrrc_hooks_clear(uintptr_t start, uintptr_t end)
+{
+	hooks_tell(start, end, true);
 }
 
 void mrrc_hooks_mapping(void)

@@ -29,7 +29,8 @@
  * The range is about to go. Called in the thread that takes it away, under
  * any lock but ours, all signals blocked; must not malloc, free, map or unmap,
  * nor wait for anybody who might. errno is kept for it. @silent: the kernel will
- * not report it, so it is done, whatever it takes. false: it was at a bad
+ * not report it, or needs it unwatched, so it is done, whatever it takes, also
+ * where nothing is known. false: it was at a bad
  * moment, and nothing has been done. An empty range: as many mappings may have
  * been made as mrrc_hooks_count() was told.
  */

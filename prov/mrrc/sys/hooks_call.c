@@ -38,12 +38,19 @@
  */
 size_t mrrc_hooks_page;
 
+/* What the kernel refuses is not announced either. */
+static bool hooks_valid(uintptr_t start, size_t len)
+{
+	const uintptr_t mask = mrrc_hooks_page - 1;
+
+	return len && !(start & mask) && len <= UINTPTR_MAX - mask - start;
+}
+
 static void hooks_any(uintptr_t start, size_t len, bool silent)
 {
 	const uintptr_t mask = mrrc_hooks_page - 1;
 
-	/* What the kernel refuses is not announced either. */
-	if (len && !(start & mask) && len <= UINTPTR_MAX - mask - start)
+	if (hooks_valid(start, len))
 		mrrc_hooks_tell(start, (start + len + mask) & ~mask, silent);
 }
 
@@ -94,8 +101,10 @@ static long hooks_system_call(const struct mrrc_patch_call *call)
 /*
  * The kernel moves and enlarges one mapping, and watching a part of it makes
  * it several. Once that is unwatched they are one again, unless another thread
- * has something there watched just then: so it is tried here. Then the call
- * that libc makes is one that leaves the new mapping as it is.
+ * has something there watched just then: so it is tried here. What is being
+ * deregistered is watched, too, and known to no one else: it is unwatched when
+ * the kernel has refused. Then the call that libc makes is one that leaves the
+ * new mapping as it is.
  */
 static void hooks_move(struct mrrc_patch_call *call, size_t old_len,
 		       size_t len)
@@ -104,8 +113,10 @@ static void hooks_move(struct mrrc_patch_call *call, size_t old_len,
 	unsigned tries;
 	long to = -EFAULT;
 
+	hooks_any(old, old_len, true);
 	for (tries = 0; tries < HOOKS_TRIES && to == -EFAULT; tries++) {
-		hooks_any(old, old_len, true);
+		if (tries)
+			mrrc_hooks_clear(old, old + old_len);
 		to = hooks_system_call(call);
 	}
 	if (to < 0 && to > -4096)
@@ -126,7 +137,7 @@ static void hooks_mremap(struct mrrc_patch_call *call)
 	if (flags & MREMAP_FIXED)
 		hooks_range(call->arg[4], len);
 	if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) || len > old_len) {
-		if (old_len && mrrc_hooks_watched(old, old + old_len))
+		if (hooks_valid(old, old_len))
 			hooks_move(call, old_len, len);
 	} else if (len < old_len) {
 		hooks_range(old + len, old_len - len);

@@ -80,7 +80,7 @@ bool mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end, bool silent)
 		;
 	else if (start == end)
 		mrrc_mon_crowded(mon);
-	else if (mrrc_mon_known(mon, start, end))
+	else if (silent || mrrc_mon_known(mon, start, end))
 		mrrc_mon_forget(mon, start, end);
 	else
 		mrrc_mon_unmark(mon, start, end);

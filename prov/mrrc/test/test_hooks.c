@@ -181,7 +181,7 @@ static long own_madvise(const struct iovec *iov, size_t count, int advice)
 static void do_own_guard(char *ptr)
 {
 	const struct iovec iov[] = {
-		{ ptr, mon_page }, { ptr + mon_page, mon_page }
+		{ ptr, 0 }, { ptr, 2 * mon_page }
 	};
 
 	if (own_madvise(iov, 2, 102) < 0)
@@ -246,7 +246,7 @@ END_TEST
 
 static _Atomic(char *) moving;
 
-/* Somebody looks up what lies in the middle, again and again. */
+/* What lies in the middle is watched again and again, known to no cache. */
 static void *look_main(void *arg)
 {
 	const atomic_bool *stop = arg;
@@ -293,12 +293,27 @@ START_TEST(test_mremap_part)
 }
 END_TEST
 
+/* What is being deregistered: watched, but in no cache, nor told of. */
+START_TEST(test_mremap_limbo)
+{
+	char *ptr = mon_map(8);
+
+	need_hooks();
+	ck_assert_int_eq(mon_watch(ptr + 2 * mon_page, 1), 0);
+	ck_assert_int_eq(madvise(ptr, mon_page, MADV_DONTNEED), 0);
+	ptr = mremap(ptr, 8 * mon_page, 528 * mon_page, MREMAP_MAYMOVE);
+	ck_assert_msg(ptr != MAP_FAILED, "%s", strerror(errno));
+	mrrc_mon_unwatch(mon, (uintptr_t)ptr + 2 * mon_page, mon_page);
+	munmap(ptr, 528 * mon_page);
+}
+END_TEST
+
 /* A lookup that watches the middle after it was unwatched, and no more. */
-static bool split_once(void *arg, uintptr_t start, uintptr_t end, bool silent)
+static bool split_once(void *arg, uintptr_t start, uintptr_t end, bool must)
 {
 	unsigned *const told = arg;
 
-	if (silent)
+	if (must)
 		ck_assert_int_eq(madvise((char *)start + 2 * mon_page, mon_page,
 					 (*told)++ ? MADV_DODUMP :
 						     MADV_DONTDUMP), 0);
@@ -678,6 +693,7 @@ Suite *hooks_suite(void)
 	tcase_add_loop_test(tcase, test_silent_busy, 0, 3);
 	tcase_add_test(tcase, test_own_madvise);
 	tcase_add_test(tcase, test_mremap_part);
+	tcase_add_test(tcase, test_mremap_limbo);
 	tcase_add_test(tcase, test_mremap_again);
 	tcase_add_test(tcase, test_mapping_inside);
 	tcase_add_test(tcase, test_brk);
