@@ -61,53 +61,14 @@ static void hooks_range(uintptr_t start, size_t len)
 
 /* ---- mremap ---- */
 
-/* Not by libc, whose calls are hooked, and which would change errno. */
-static long hooks_system_call(const struct mrrc_patch_call *call)
-{
-#if defined(__x86_64__) && defined(__LP64__)
-	register long r10 __asm__("r10") = call->arg[3];
-	register long r8 __asm__("r8") = call->arg[4];
-	register long r9 __asm__("r9") = call->arg[5];
-	long rc;
-
-	__asm__ volatile("syscall"
-			 : "=a" (rc)
-			 : "0" (call->number), "D" (call->arg[0]),
-			   "S" (call->arg[1]), "d" (call->arg[2]),
-			   "r" (r10), "r" (r8), "r" (r9)
-			 : "rcx", "r11", "memory");
-	return rc;
-#elif defined(__aarch64__)
-	register long x8 __asm__("x8") = call->number;
-	register long x0 __asm__("x0") = call->arg[0];
-	register long x1 __asm__("x1") = call->arg[1];
-	register long x2 __asm__("x2") = call->arg[2];
-	register long x3 __asm__("x3") = call->arg[3];
-	register long x4 __asm__("x4") = call->arg[4];
-	register long x5 __asm__("x5") = call->arg[5];
-
-	__asm__ volatile("svc 0"
-			 : "+r" (x0)
-			 : "r" (x8), "r" (x1), "r" (x2), "r" (x3), "r" (x4),
-			   "r" (x5)
-			 : "memory");
-	return x0;
-#else
-	(void)call;
-	return -ENOSYS;
-#endif
-}
-
 /*
  * The kernel moves and enlarges one mapping, and watching a part of it makes
  * it several. Once that is unwatched they are one again, unless another thread
  * has something there watched just then: so it is tried here. What is being
  * deregistered is watched, too, and known to no one else: it is unwatched when
- * the kernel has refused. Then the call that libc makes is one that leaves the
- * new mapping as it is.
+ * the kernel has refused.
  */
-static void hooks_move(struct mrrc_patch_call *call, size_t old_len,
-		       size_t len)
+static void hooks_move(struct mrrc_patch_call *call, size_t old_len)
 {
 	const uintptr_t old = call->arg[0];
 	unsigned tries;
@@ -117,16 +78,13 @@ static void hooks_move(struct mrrc_patch_call *call, size_t old_len,
 	for (tries = 0; tries < HOOKS_TRIES && to == -EFAULT; tries++) {
 		if (tries)
 			mrrc_hooks_clear(old, old + old_len);
-		to = hooks_system_call(call);
+		to = mrrc_patch_make(call);
 	}
-	if (to < 0 && to > -4096)
-		return;
-	call->arg[0] = to;
-	call->arg[1] = call->arg[2] = len;
-	call->arg[3] = 0;
+	call->number = to;
 }
 
-static void hooks_mremap(struct mrrc_patch_call *call)
+/* Returns whether it is still to be made. */
+static bool hooks_mremap(struct mrrc_patch_call *call)
 {
 	const uintptr_t mask = mrrc_hooks_page - 1;
 	const uintptr_t old = call->arg[0];
@@ -137,11 +95,14 @@ static void hooks_mremap(struct mrrc_patch_call *call)
 	if (flags & MREMAP_FIXED)
 		hooks_range(call->arg[4], len);
 	if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) || len > old_len) {
-		if (hooks_valid(old, old_len))
-			hooks_move(call, old_len, len);
-	} else if (len < old_len) {
-		hooks_range(old + len, old_len - len);
+		if (!hooks_valid(old, old_len))
+			return true;
+		hooks_move(call, old_len);
+		return false;
 	}
+	if (len < old_len)
+		hooks_range(old + len, old_len - len);
+	return true;
 }
 
 /* ---- the others ---- */
@@ -215,7 +176,7 @@ static __attribute__((noinline)) void hooks_shmat(uintptr_t addr, int flags)
 	hooks_any(addr, UINTPTR_MAX - mrrc_hooks_page - addr, true);
 }
 
-void mrrc_patch_called(struct mrrc_patch_call *call)
+bool mrrc_patch_called(struct mrrc_patch_call *call)
 {
 	const long *const arg = call->arg;
 
@@ -224,8 +185,7 @@ void mrrc_patch_called(struct mrrc_patch_call *call)
 		hooks_range(arg[0], arg[1]);
 		break;
 	case SYS_mremap:
-		hooks_mremap(call);
-		break;
+		return hooks_mremap(call);
 	case SYS_madvise:
 		hooks_madvise(arg[0], arg[1], arg[2]);
 		break;
@@ -247,4 +207,5 @@ void mrrc_patch_called(struct mrrc_patch_call *call)
 	default:
 		break;
 	}
+	return true;
 }

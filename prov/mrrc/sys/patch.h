@@ -6,8 +6,9 @@
  * What is replaced is one instruction, by one atomic store within an aligned
  * word, so that a thread which executes it meanwhile sees the old one or the
  * new one. It leads to a stub of ours near libc, which keeps every register,
- * runs mrrc_patch_called(), then the instruction that was replaced, and
- * returns to the one after it; errors and errno stay libc's matter. Only code
+ * runs the instruction that was replaced, then mrrc_patch_called(),
+ * makes the system call unless that was done, and returns behind it; errors and
+ * errno stay libc's matter. Only code
  * that looks exactly as known is touched (patch_x86_64.c, patch_aarch64.c).
  *
  * Stubs and the page that they are in stay for good: a thread may be in one.
@@ -32,7 +33,8 @@ struct mrrc_patch_call {
 
 /*
  * In the thread that calls libc, perhaps in a signal handler or under locks
- * of libc's; must keep errno. Defined by the user of this (hooks.c). Called
+ * of libc's; must keep errno. Returns whether the system call is still to be
+ * made; if not, number is its result (or -errno). Defined by the user of this (hooks.c). Called
  * from assembly, which link-time optimization does not look into.
  */
 #ifdef __clang__
@@ -40,10 +42,18 @@ __attribute__((used))
 #else
 __attribute__((externally_visible))
 #endif
-void mrrc_patch_called(struct mrrc_patch_call *call);
+bool mrrc_patch_called(struct mrrc_patch_call *call);
+
+/*
+ * Makes the system call, not by way of libc, whose calls are patched: its
+ * result, or -errno. The instruction that does so is at mrrc_patch_made.
+ */
+long mrrc_patch_make(const struct mrrc_patch_call *call);
+extern const uint8_t mrrc_patch_made[];
 
 /* A word of code, and another that leads to a stub. Empty: no word. */
 struct mrrc_patch {
+	uint8_t *at;		/* the system-call instruction */
 	uint64_t *word;
 	uint64_t before;
 	uint64_t after;

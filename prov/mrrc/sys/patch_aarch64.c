@@ -57,6 +57,9 @@ __asm__(".text\n"
 	"	str x9, [sp, #144]\n"
 	"	mov x0, sp\n"
 	"	bl mrrc_patch_called\n"
+	/* for the stub */
+	"	and x0, x0, #1\n"
+	"	str x0, [sp, #216]\n"
 	"	ldr x9, [sp, #144]\n"
 	"	msr nzcv, x9\n"
 	"	ldp x17, x18, [sp, #128]\n"
@@ -79,18 +82,46 @@ __asm__(".text\n"
 
 void mrrc_patch_entry(void);
 
+/* long mrrc_patch_make(const struct mrrc_patch_call *call) */
+__asm__(".text\n"
+	".p2align 4\n"
+	".hidden mrrc_patch_make\n"
+	".globl mrrc_patch_make\n"
+	".type mrrc_patch_make, %function\n"
+	"mrrc_patch_make:\n"
+	".cfi_startproc\n"
+	"	hint #34\n"			/* bti c */
+	"	mov x9, x0\n"
+	"	ldp x8, x0, [x9]\n"
+	"	ldp x1, x2, [x9, #16]\n"
+	"	ldp x3, x4, [x9, #32]\n"
+	"	ldr x5, [x9, #48]\n"
+	".hidden mrrc_patch_made\n"
+	".globl mrrc_patch_made\n"
+	"mrrc_patch_made:\n"
+	"	svc #0\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size mrrc_patch_make, . - mrrc_patch_make\n");
+
 static const uint32_t stub_call[] = {
 	0xa9be7bfd,	/* stp x29, x30, [sp, #-32]! */
 	0xf9000bf0,	/* str x16, [sp, #16] */
-	0x580000d0,	/* ldr x16, entry */
+	0x58000190,	/* ldr x16, entry */
 	0xd63f0200,	/* blr x16 */
+	0xf9400ff0,	/* ldr x16, [sp, #24] */
+	0xb40000b0,	/* cbz x16, made */
 	0xf9400bf0,	/* ldr x16, [sp, #16] */
 	0xa8c27bfd,	/* ldp x29, x30, [sp], #32 */
 	SVC,
+	0,		/* the branch back */
+	0xf9400bf0,	/* made: ldr x16, [sp, #16] */
+	0xa8c27bfd,	/* ldp x29, x30, [sp], #32 */
+	0,		/* the branch back */
 };
 
-#define STUB_BACK	7	/* words: the branch back */
-#define STUB_ENTRY	8	/* and the address to call */
+static const size_t stub_back[] = { 9, 12 };	/* words */
+#define STUB_ENTRY	14	/* words: the address to call */
 
 static uint32_t branch(const uint32_t *at, const uint32_t *to)
 {
@@ -119,11 +150,14 @@ int mrrc_patch_build(uint8_t *code, size_t len, long number, uint8_t *stub_at,
 	if (!place)
 		return -ENOENT;
 	memcpy(stub, stub_call, sizeof(stub_call));
-	stub[STUB_BACK] = branch(&stub[STUB_BACK], place + 1);
+	for (i = 0; i < 2; i++)
+		stub[stub_back[i]] = branch(&stub[stub_back[i]], place + 1);
 	memcpy(&stub[STUB_ENTRY], &entry, sizeof(entry));
 
 	i = (uintptr_t)place / sizeof(*place) % 2;
-	*patch = (struct mrrc_patch) { .word = (uint64_t *)(place - i) };
+	*patch = (struct mrrc_patch) {
+		.word = (uint64_t *)(place - i), .at = (uint8_t *)place,
+	};
 	memcpy(half, place - i, sizeof(half));
 	memcpy(&patch->before, half, sizeof(half));
 	half[i] = branch(place, stub);

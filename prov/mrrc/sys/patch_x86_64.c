@@ -9,11 +9,13 @@
  *
  * the second in syscall(2), the first everywhere else. Its first instruction
  * has the five bytes that a jump needs, depends on no place, and is in the
- * stub what it was here; a jump to it or to the second still works.
+ * stub what it was here; a jump to it or to the second still works. The stub
+ * makes the system call itself, or not: then rax is what it was told.
  *
  * Where these bytes lie in two aligned words, two bytes become a short jump to
  * the filler behind a return of the same function (assemblers align labels
- * with it), and the long jump goes there.
+ * with it), and the long jump goes there. Where even those two bytes do, it is
+ * the syscall, of two bytes, that becomes the short jump.
  */
 #include "config.h"
 #include "sys/patch.h"
@@ -64,6 +66,9 @@ __asm__(".text\n"
 	"	call mrrc_patch_called\n"
 	"	mov %rbp, %rsp\n"
 	".cfi_def_cfa_register %rsp\n"
+	/* for the stub, in rcx: a system call changes it anyway */
+	"	movzbl %al, %ecx\n"
+	"	mov %rcx, 64(%rsp)\n"
 	"	pop %rax\n"
 	"	pop %rdi\n"
 	"	pop %rsi\n"
@@ -85,17 +90,44 @@ __asm__(".text\n"
 
 void mrrc_patch_entry(void);
 
+/* long mrrc_patch_make(const struct mrrc_patch_call *call) */
+__asm__(".text\n"
+	".p2align 4\n"
+	".hidden mrrc_patch_make\n"
+	".globl mrrc_patch_make\n"
+	".type mrrc_patch_make, @function\n"
+	"mrrc_patch_make:\n"
+	".cfi_startproc\n"
+	"	mov %rdi, %r11\n"
+	"	mov (%r11), %rax\n"
+	"	mov 8(%r11), %rdi\n"
+	"	mov 16(%r11), %rsi\n"
+	"	mov 24(%r11), %rdx\n"
+	"	mov 32(%r11), %r10\n"
+	"	mov 40(%r11), %r8\n"
+	"	mov 48(%r11), %r9\n"
+	".hidden mrrc_patch_made\n"
+	".globl mrrc_patch_made\n"
+	"mrrc_patch_made:\n"
+	"	syscall\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size mrrc_patch_make, . - mrrc_patch_make\n");
+
 /* Around the call; the functions' own data may lie below the stack pointer. */
 static const uint8_t stub_call[] = {
 	0x48, 0x8d, 0x64, 0x24, 0x80,			/* lea -128(%rsp) */
-	0xff, 0x15, 0x0d, 0x00, 0x00, 0x00,		/* call *entry */
+	0xff, 0x15, 0x18, 0x00, 0x00, 0x00,		/* call *entry */
 	0x48, 0x8d, 0xa4, 0x24, 0x80, 0x00, 0x00, 0x00,	/* lea 128(%rsp) */
+	0xe3, 0x02,					/* jrcxz over */
+	0x0f, 0x05,					/* syscall */
 };
 
 #define STUB_BACK	(FIRST + sizeof(stub_call))
-#define STUB_ENTRY	(STUB_BACK + FIRST)
+#define STUB_ENTRY	40	/* where the address to call is */
 
-_Static_assert(STUB_ENTRY == FIRST + 5 + 6 + 0x0d, "where call looks");
+_Static_assert(STUB_ENTRY == FIRST + 5 + 6 + 0x18, "where call looks");
+_Static_assert(STUB_BACK + FIRST <= STUB_ENTRY, "its room");
 _Static_assert(STUB_ENTRY + sizeof(void *) <= MRRC_PATCH_STUB, "its room");
 
 /* jmp from @at to @to, within reach. */
@@ -107,13 +139,15 @@ static void put_jump(uint8_t *out, const uint8_t *at, const uint8_t *to)
 	memcpy(out + 1, &offset, sizeof(offset));
 }
 
-static void put_stub(uint8_t *stub, const uint8_t *place)
+/* With the instruction at @first, unless that was run where it lies. */
+static void put_stub(uint8_t *stub, const uint8_t *first, const uint8_t *at)
 {
+	static const uint8_t nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
 	void (*const entry)(void) = mrrc_patch_entry;
 
-	memcpy(stub, place, FIRST);
+	memcpy(stub, first ? first : nop, FIRST);
 	memcpy(stub + FIRST, stub_call, sizeof(stub_call));
-	put_jump(stub + STUB_BACK, stub + STUB_BACK, place + FIRST);
+	put_jump(stub + STUB_BACK, stub + STUB_BACK, at + SECOND);
 	memcpy(stub + STUB_ENTRY, &entry, sizeof(entry));
 }
 
@@ -160,30 +194,43 @@ static uint8_t *find_filler(uint8_t *code, size_t len, const uint8_t *place)
 	return NULL;
 }
 
+/* A short jump at @from, by a filler to the stub. */
+static bool put_short(uint8_t *code, size_t len, uint8_t *from, uint8_t *bytes,
+		      const uint8_t *stub, struct mrrc_patch *patch)
+{
+	patch->filler = find_filler(code, len, from);
+	if (!patch->filler)
+		return false;
+	put_jump(patch->filling, patch->filler, stub);
+	bytes[0] = 0xeb;
+	bytes[1] = (uint8_t)(patch->filler - (from + 2));
+	return true;
+}
+
 int mrrc_patch_build(uint8_t *code, size_t len, long number, uint8_t *stub,
 		     struct mrrc_patch *patch)
 {
 	uint8_t *const place = find_place(code, len, number);
-	const size_t at = (uintptr_t)place % sizeof(uint64_t);
+	uint8_t *from = place;
 	uint8_t bytes[sizeof(uint64_t)];
+	size_t at;
 
 	if (!place)
 		return -ENOENT;
-	*patch = (struct mrrc_patch) { .word = (uint64_t *)(place - at) };
-	memcpy(bytes, place - at, sizeof(bytes));
+	if ((uintptr_t)from % sizeof(uint64_t) == sizeof(uint64_t) - 1)
+		from += FIRST;
+	at = (uintptr_t)from % sizeof(uint64_t);
+	*patch = (struct mrrc_patch) {
+		.word = (uint64_t *)(from - at), .at = place + FIRST,
+	};
+	memcpy(bytes, from - at, sizeof(bytes));
 	memcpy(&patch->before, bytes, sizeof(bytes));
-	if (at + FIRST <= sizeof(bytes)) {
+	if (at + FIRST <= sizeof(bytes) && from == place)
 		put_jump(bytes + at, place, stub);
-	} else {
-		patch->filler = find_filler(code, len, place);
-		if (!patch->filler || at + 2 > sizeof(bytes))
-			return -ENOENT;
-		put_jump(patch->filling, patch->filler, stub);
-		bytes[at] = 0xeb;
-		bytes[at + 1] = (uint8_t)(patch->filler - (place + 2));
-	}
+	else if (!put_short(code, len, from, bytes + at, stub, patch))
+		return -ENOENT;
 	memcpy(&patch->after, bytes, sizeof(bytes));
-	put_stub(stub, place);
+	put_stub(stub, from == place ? place : NULL, place + FIRST);
 	return 0;
 }
 
