@@ -29,11 +29,23 @@ static struct {
 #if !defined(__x86_64__) && !defined(__aarch64__)
 const size_t mrrc_patch_reach = 0;
 
-int mrrc_patch_build(uint8_t *code, size_t len, long number, uint8_t *stub,
-		     struct mrrc_patch *patch)
+uint8_t *mrrc_patch_search(const struct mrrc_patch_code *code, long number)
+{
+	return NULL;
+}
+
+int mrrc_patch_build(const struct mrrc_patch_code *code, uint8_t *site,
+		     long number, uint8_t *stub, struct mrrc_patch *patch)
 {
 	return -EOPNOTSUPP;
 }
+
+long mrrc_patch_make(const struct mrrc_patch_call *call)
+{
+	return -ENOSYS;
+}
+
+const uint8_t mrrc_patch_made[1];
 #endif
 
 /* ---- the page of stubs ---- */
@@ -121,13 +133,8 @@ static int patch_protect(void *at, size_t len, int prot)
 
 /* ---- finding ---- */
 
-struct patch_function {
-	uint8_t *code;
-	size_t len;
-};
-
 /* As libc itself has it, whoever may have taken the name before it. */
-static int patch_function(const char *name, struct patch_function *out)
+static int patch_function(const char *name, struct mrrc_patch_code *out)
 {
 	const ElfW(Sym) *sym;
 	Dl_info info;
@@ -147,38 +154,42 @@ static int patch_function(const char *name, struct patch_function *out)
 	if (ELF64_ST_TYPE(sym->st_info) != STT_FUNC || !sym->st_size ||
 	    info.dli_saddr != code)
 		return -ENOENT;
-	out->code = code;
+	out->start = code;
 	out->len = sym->st_size + FILLER;
 	return 0;
 }
 
-int mrrc_patch_find(const char *name, long number, struct mrrc_patch *patch)
+/* Room for a stub near @near, to be written. */
+static int patch_stub(uintptr_t near, uint8_t **stub)
 {
-	struct patch_function function;
-	uint8_t *stub;
 	int rc;
 
-	*patch = (struct mrrc_patch) { 0 };
-	if (!mrrc_patch_reach)
-		return -EOPNOTSUPP;
-	rc = patch_function(name, &function);
-	if (rc)
-		return rc;
 	if (!patch_stubs.page) {
-		rc = patch_page((uintptr_t)function.code);
+		rc = patch_page(near);
 		if (rc)
 			return rc;
 	} else if (patch_protect(patch_stubs.page, 1,
 				 PROT_READ | PROT_WRITE | PROT_EXEC)) {
 		return -EACCES;
 	}
-	if (patch_stubs.used + MRRC_PATCH_STUB > mrrc_vm_page())
-		return -ENOMEM;
-	stub = patch_stubs.page + patch_stubs.used;
-	rc = patch_distance((uintptr_t)stub, (uintptr_t)function.code) <
-	     mrrc_patch_reach ? mrrc_patch_build(function.code, function.len,
-						 number, stub, patch) :
-	     -ENOMEM;
+	*stub = patch_stubs.page + patch_stubs.used;
+	return patch_stubs.used + MRRC_PATCH_STUB > mrrc_vm_page() ||
+	       patch_distance((uintptr_t)*stub, near) >= mrrc_patch_reach ?
+	       -ENOMEM : 0;
+}
+
+int mrrc_patch_site(const struct mrrc_patch_code *code, uint8_t *site,
+		    long number, struct mrrc_patch *patch)
+{
+	uint8_t *stub = NULL;
+	int rc;
+
+	*patch = (struct mrrc_patch) { 0 };
+	rc = patch_stub((uintptr_t)site, &stub);
+	if (!patch_stubs.page || rc == -EACCES)
+		return rc;
+	if (!rc)
+		rc = mrrc_patch_build(code, site, number, stub, patch);
 	if (!rc)
 		patch_stubs.used += MRRC_PATCH_STUB;
 	__builtin___clear_cache((char *)stub, (char *)stub + MRRC_PATCH_STUB);
@@ -187,6 +198,27 @@ int mrrc_patch_find(const char *name, long number, struct mrrc_patch *patch)
 	if (rc)
 		*patch = (struct mrrc_patch) { 0 };
 	return rc;
+}
+
+int mrrc_patch_find(const char *name, long number, struct mrrc_patch *patch)
+{
+	struct mrrc_patch_code function;
+	uint8_t *site;
+	int rc;
+
+	*patch = (struct mrrc_patch) { 0 };
+	if (!mrrc_patch_reach)
+		return -EOPNOTSUPP;
+	rc = patch_function(name, &function);
+	if (rc)
+		return rc;
+	site = mrrc_patch_search(&function, number);
+	return site ? mrrc_patch_site(&function, site, number, patch) : -ENOENT;
+}
+
+bool mrrc_patch_stub(uintptr_t addr)
+{
+	return addr - (uintptr_t)patch_stubs.page < mrrc_vm_page();
 }
 
 /* ---- patching ---- */

@@ -72,6 +72,19 @@ struct mrrc_patch {
  */
 int mrrc_patch_find(const char *name, long number, struct mrrc_patch *patch);
 
+/* A stretch of code. */
+struct mrrc_patch_code {
+	uint8_t *start;
+	size_t len;
+};
+
+/* The same at a place that is known, in code where fillers may be found. */
+int mrrc_patch_site(const struct mrrc_patch_code *code, uint8_t *site,
+		    long number, struct mrrc_patch *patch);
+
+/* Is it in the page of stubs? */
+bool mrrc_patch_stub(uintptr_t addr);
+
 /*
  * Patch, and take it back. -EACCES: code may not be changed here (SELinux,
  * MemoryDenyWriteExecute); -EBUSY: somebody else has changed it.
@@ -87,11 +100,14 @@ bool mrrc_patch_is_on(const struct mrrc_patch *patch);
 /* How far a stub may be from what it serves. */
 extern const size_t mrrc_patch_reach;
 
+/* The one system-call instruction with that number as we know it, or NULL. */
+uint8_t *mrrc_patch_search(const struct mrrc_patch_code *code, long number);
+
 /*
- * Finds the place in a function's @len bytes, writes its stub and fills in
- * the patch. The stub is written at @stub, which is executed where it lies.
+ * Looks whether the code is as known, writes the stub at @stub, where it is
+ * executed, and fills in the patch.
  */
-int mrrc_patch_build(uint8_t *code, size_t len, long number, uint8_t *stub,
-		     struct mrrc_patch *patch);
+int mrrc_patch_build(const struct mrrc_patch_code *code, uint8_t *site,
+		     long number, uint8_t *stub, struct mrrc_patch *patch);
 
 #endif /* MRRC_PATCH_H */

@@ -128,26 +128,40 @@ static uint32_t branch(const uint32_t *at, const uint32_t *to)
 	return BRANCH | ((uint32_t)(to - at) & 0x3ffffff);
 }
 
-int mrrc_patch_build(uint8_t *code, size_t len, long number, uint8_t *stub_at,
-		     struct mrrc_patch *patch)
+static bool is_known(const uint32_t *at, long number)
 {
-	const uint32_t first = number == MRRC_PATCH_ANY ? MOV_X6_X7 :
-							  MOV_X8(number);
+	return at[0] == SVC && at[-1] == (number == MRRC_PATCH_ANY ?
+					  MOV_X6_X7 : MOV_X8(number));
+}
+
+uint8_t *mrrc_patch_search(const struct mrrc_patch_code *code, long number)
+{
+	uint32_t *const insn = (uint32_t *)code->start;
+	uint8_t *found = NULL;
+	size_t i;
+
+	for (i = 1; i < code->len / sizeof(*insn); i++) {
+		if (!is_known(&insn[i], number))
+			continue;
+		if (found)
+			return NULL;
+		found = (uint8_t *)&insn[i];
+	}
+	return found;
+}
+
+int mrrc_patch_build(const struct mrrc_patch_code *code, uint8_t *site,
+		     long number, uint8_t *stub_at, struct mrrc_patch *patch)
+{
 	void (*const entry)(void) = mrrc_patch_entry;
-	uint32_t *const insn = (uint32_t *)code;
 	uint32_t *const stub = (uint32_t *)stub_at;
-	uint32_t *place = NULL;
+	uint32_t *const place = (uint32_t *)site;
 	uint32_t half[2];
 	size_t i;
 
-	for (i = 1; i < len / sizeof(*insn); i++) {
-		if (insn[i - 1] != first || insn[i] != SVC)
-			continue;
-		if (place)
-			return -ENOENT;
-		place = &insn[i];
-	}
-	if (!place)
+	if (site < code->start + sizeof(*place) ||
+	    site + sizeof(*place) > code->start + code->len ||
+	    !is_known(place, number))
 		return -ENOENT;
 	memcpy(stub, stub_call, sizeof(stub_call));
 	for (i = 0; i < 2; i++)
@@ -156,7 +170,7 @@ int mrrc_patch_build(uint8_t *code, size_t len, long number, uint8_t *stub_at,
 
 	i = (uintptr_t)place / sizeof(*place) % 2;
 	*patch = (struct mrrc_patch) {
-		.word = (uint64_t *)(place - i), .at = (uint8_t *)place,
+		.word = (uint64_t *)(place - i), .at = site,
 	};
 	memcpy(half, place - i, sizeof(half));
 	memcpy(&patch->before, half, sizeof(half));

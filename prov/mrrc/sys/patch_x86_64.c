@@ -151,32 +151,41 @@ static void put_stub(uint8_t *stub, const uint8_t *first, const uint8_t *at)
 	memcpy(stub + STUB_ENTRY, &entry, sizeof(entry));
 }
 
-/* The one place, or NULL. */
-static uint8_t *find_place(uint8_t *code, size_t len, long number)
+struct known {
+	uint8_t bytes[FIRST + SECOND];
+};
+
+static struct known known_bytes(long number)
 {
-	uint8_t want[FIRST + SECOND] = {
-		0x4c, 0x8b, 0x4c, 0x24, 0x08, 0x0f, 0x05
-	};
+	struct known known = { { 0x4c, 0x8b, 0x4c, 0x24, 0x08, 0x0f, 0x05 } };
 	const uint32_t imm = (uint32_t)number;
+
+	if (number != MRRC_PATCH_ANY) {
+		known.bytes[0] = 0xb8;
+		memcpy(known.bytes + 1, &imm, sizeof(imm));
+	}
+	return known;
+}
+
+uint8_t *mrrc_patch_search(const struct mrrc_patch_code *code, long number)
+{
+	const struct known known = known_bytes(number);
 	uint8_t *found = NULL;
 	size_t i;
 
-	if (number != MRRC_PATCH_ANY) {
-		want[0] = 0xb8;
-		memcpy(want + 1, &imm, sizeof(imm));
-	}
-	for (i = 0; i + sizeof(want) <= len; i++) {
-		if (memcmp(code + i, want, sizeof(want)))
+	for (i = 0; i + sizeof(known) <= code->len; i++) {
+		if (memcmp(code->start + i, &known, sizeof(known)))
 			continue;
 		if (found)
 			return NULL;
-		found = code + i;
+		found = code->start + i + FIRST;
 	}
 	return found;
 }
 
 /* Behind a return, and at most a short jump from @place. */
-static uint8_t *find_filler(uint8_t *code, size_t len, const uint8_t *place)
+static uint8_t *find_filler(const struct mrrc_patch_code *code,
+			    const uint8_t *place)
 {
 	static const uint8_t want[] = {
 		0xc3, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00,
@@ -185,20 +194,21 @@ static uint8_t *find_filler(uint8_t *code, size_t len, const uint8_t *place)
 	ptrdiff_t offset;
 	size_t i;
 
-	for (i = 0; i + sizeof(want) <= len; i++) {
-		offset = code + i + 1 - (place + 2);
-		if (!memcmp(code + i, want, sizeof(want)) &&
+	for (i = 0; i + sizeof(want) <= code->len; i++) {
+		offset = code->start + i + 1 - (place + 2);
+		if (!memcmp(code->start + i, want, sizeof(want)) &&
 		    offset >= -128 && offset <= 127)
-			return code + i + 1;
+			return code->start + i + 1;
 	}
 	return NULL;
 }
 
 /* A short jump at @from, by a filler to the stub. */
-static bool put_short(uint8_t *code, size_t len, uint8_t *from, uint8_t *bytes,
-		      const uint8_t *stub, struct mrrc_patch *patch)
+static bool put_short(const struct mrrc_patch_code *code, const uint8_t *from,
+		      uint8_t *bytes, const uint8_t *stub,
+		      struct mrrc_patch *patch)
 {
-	patch->filler = find_filler(code, len, from);
+	patch->filler = find_filler(code, from);
 	if (!patch->filler)
 		return false;
 	put_jump(patch->filling, patch->filler, stub);
@@ -207,30 +217,32 @@ static bool put_short(uint8_t *code, size_t len, uint8_t *from, uint8_t *bytes,
 	return true;
 }
 
-int mrrc_patch_build(uint8_t *code, size_t len, long number, uint8_t *stub,
-		     struct mrrc_patch *patch)
+int mrrc_patch_build(const struct mrrc_patch_code *code, uint8_t *site,
+		     long number, uint8_t *stub, struct mrrc_patch *patch)
 {
-	uint8_t *const place = find_place(code, len, number);
-	uint8_t *from = place;
+	const struct known known = known_bytes(number);
 	uint8_t bytes[sizeof(uint64_t)];
+	uint8_t *const place = site - FIRST;
+	uint8_t *from = place;
 	size_t at;
 
-	if (!place)
+	if (place < code->start || site + SECOND > code->start + code->len ||
+	    memcmp(place, &known, sizeof(known)))
 		return -ENOENT;
 	if ((uintptr_t)from % sizeof(uint64_t) == sizeof(uint64_t) - 1)
-		from += FIRST;
+		from = site;
 	at = (uintptr_t)from % sizeof(uint64_t);
 	*patch = (struct mrrc_patch) {
-		.word = (uint64_t *)(from - at), .at = place + FIRST,
+		.word = (uint64_t *)(from - at), .at = site,
 	};
 	memcpy(bytes, from - at, sizeof(bytes));
 	memcpy(&patch->before, bytes, sizeof(bytes));
 	if (at + FIRST <= sizeof(bytes) && from == place)
 		put_jump(bytes + at, place, stub);
-	else if (!put_short(code, len, from, bytes + at, stub, patch))
+	else if (!put_short(code, from, bytes + at, stub, patch))
 		return -ENOENT;
 	memcpy(&patch->after, bytes, sizeof(bytes));
-	put_stub(stub, from == place ? place : NULL, place + FIRST);
+	put_stub(stub, from == place ? place : NULL, site);
 	return 0;
 }
 

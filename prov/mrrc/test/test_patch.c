@@ -262,14 +262,17 @@ static int build(size_t at, size_t again, size_t filler,
 	static const uint8_t end[] = {
 		0xc3, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0
 	};
+	const struct mrrc_patch_code code = { (uint8_t *)own_code, 1024 };
 	uint8_t stub[MRRC_PATCH_STUB];
+	uint8_t *site;
 
 	own_set(call, at, sizeof(call));
 	if (again)
 		own_set(call, again, sizeof(call));
 	own_set(end, filler, sizeof(end));
-	return mrrc_patch_build((uint8_t *)own_code, 1024, SYS_munmap, stub,
-				own);
+	site = mrrc_patch_search(&code, SYS_munmap);
+	return site ? mrrc_patch_build(&code, site, SYS_munmap, stub, own) :
+		      -ENOENT;
 }
 
 START_TEST(test_build)
