@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The system calls that code can make (code.h): the image's headers, its
+ * sections, the byte pairs in the mapping, and what is told of them.
+ *
+ * The order: headers -> pairs -> sections tell data from code -> the functions
+ * around the pairs are decoded (code_x86_64.c, code_aarch64.c) -> the caller
+ * is told. Nothing that stands in the image is believed before it was compared
+ * with the image's bounds.
+ */
+#include "config.h"
+#include "sys/code_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PHDRS		64	/* program headers, at most */
+#define SHDRS		4096	/* section headers, at most */
+#define PAIRS		65536	/* byte pairs, at most */
+
+bool mrrc_code_readable(const struct mrrc_code *code, uintptr_t at, size_t len)
+{
+	const struct mrrc_code_image *const image = code->image;
+	uintptr_t start;
+	unsigned i;
+
+	if (at < image->lo || at > image->hi || len > image->hi - at)
+		return false;
+	for (i = 0; i < code->phdrs; i++) {
+		start = image->base + code->phdr[i].p_vaddr;
+		if (code->phdr[i].p_type == PT_LOAD &&
+		    code->phdr[i].p_flags & PF_R && at >= start &&
+		    at - start <= code->phdr[i].p_filesz &&
+		    len <= code->phdr[i].p_filesz - (at - start))
+			return true;
+	}
+	return false;
+}
+
+bool mrrc_code_is_text(const struct mrrc_code *code, uintptr_t at)
+{
+	unsigned i;
+
+	for (i = 0; i < code->texts; i++) {
+		if (at >= code->text[i].start && at < code->text[i].end)
+			return true;
+	}
+	return !code->sections;
+}
+
+static bool headers_fit(const struct mrrc_code *code)
+{
+	const struct mrrc_code_image *const image = code->image;
+	const uintptr_t at = (uintptr_t)code->ehdr;
+
+	if (image->lo >= image->hi || image->start >= image->end ||
+	    at < image->lo || at > image->hi ||
+	    image->hi - at < sizeof(*code->ehdr) ||
+	    at % _Alignof(Elf64_Ehdr) ||
+	    memcmp(code->ehdr->e_ident, ELFMAG, SELFMAG) ||
+	    code->ehdr->e_ident[EI_CLASS] != ELFCLASS64 ||
+	    code->ehdr->e_ident[EI_DATA] != ELFDATA2LSB ||
+	    code->ehdr->e_phentsize != sizeof(Elf64_Phdr) ||
+	    code->ehdr->e_phnum > PHDRS)
+		return false;
+	return code->ehdr->e_phoff <= image->hi - at &&
+	       code->ehdr->e_phoff % _Alignof(Elf64_Phdr) == 0 &&
+	       code->ehdr->e_phnum * sizeof(Elf64_Phdr) <=
+		       image->hi - at - code->ehdr->e_phoff;
+}
+
+int mrrc_code_headers(struct mrrc_code *code,
+		      const struct mrrc_code_image *image)
+{
+	uintptr_t start;
+	unsigned i;
+
+	*code = (struct mrrc_code) { .image = image, .ehdr = image->ehdr };
+	if (!headers_fit(code))
+		return -EINVAL;
+	code->phdr = (const void *)((const char *)image->ehdr +
+				    code->ehdr->e_phoff);
+	code->phdrs = code->ehdr->e_phnum;
+	for (i = 0; i < code->phdrs; i++) {
+		start = image->base + code->phdr[i].p_vaddr;
+		if (code->phdr[i].p_type == PT_GNU_EH_FRAME &&
+		    mrrc_code_readable(code, start, code->phdr[i].p_memsz))
+			code->frames = (struct mrrc_code_range) {
+				start, start + code->phdr[i].p_memsz
+			};
+	}
+	return 0;
+}
+
+static bool read_at(int fd, void *to, size_t len, off_t offset)
+{
+	return pread(fd, to, len, offset) == (ssize_t)len;
+}
+
+/* Does the file begin as the image does? The build ID is in its notes. */
+static bool same_file(const struct mrrc_code *code, int fd)
+{
+	Elf64_Ehdr ehdr;
+	Elf64_Phdr phdr;
+	uint8_t notes[1024];
+	uintptr_t at;
+	unsigned i;
+
+	if (!read_at(fd, &ehdr, sizeof(ehdr), 0) ||
+	    memcmp(&ehdr, code->ehdr, sizeof(ehdr)))
+		return false;
+	for (i = 0; i < code->phdrs; i++) {
+		if (!read_at(fd, &phdr, sizeof(phdr),
+			     (off_t)(ehdr.e_phoff + i * sizeof(phdr))) ||
+		    memcmp(&phdr, &code->phdr[i], sizeof(phdr)))
+			return false;
+		at = code->image->base + phdr.p_vaddr;
+		if (phdr.p_type != PT_NOTE || phdr.p_filesz > sizeof(notes) ||
+		    !mrrc_code_readable(code, at, phdr.p_filesz))
+			continue;
+		if (!read_at(fd, notes, phdr.p_filesz, (off_t)phdr.p_offset) ||
+		    memcmp(notes, (const void *)at, phdr.p_filesz))
+			return false;
+	}
+	return true;
+}
+
+/* Keeps the sections of the mapping that hold code. */
+static void keep_text(struct mrrc_code *code, const Elf64_Shdr *shdr,
+		      unsigned count)
+{
+	struct mrrc_code_range range;
+	unsigned i;
+
+	for (i = 0; i < count; i++) {
+		if (!(shdr[i].sh_flags & SHF_EXECINSTR) ||
+		    !(shdr[i].sh_flags & SHF_ALLOC))
+			continue;
+		range.start = code->image->base + shdr[i].sh_addr;
+		range.end = range.start + shdr[i].sh_size;
+		if (range.end > code->image->start &&
+		    range.start < code->image->end && range.start < range.end)
+			code->text[code->texts++] = range;
+	}
+	/* A file without any has other headers than its code. */
+	code->sections = code->texts != 0;
+}
+
+void mrrc_code_sections(struct mrrc_code *code)
+{
+	const size_t count = code->ehdr->e_shnum;
+	Elf64_Shdr *shdr;
+	int fd;
+
+	if (!code->image->path || !count || count > SHDRS ||
+	    code->ehdr->e_shentsize != sizeof(*shdr))
+		return;
+	fd = open(code->image->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return;
+	shdr = calloc(count, sizeof(*shdr));
+	code->text = calloc(count, sizeof(*code->text));
+	if (shdr && code->text && same_file(code, fd) &&
+	    read_at(fd, shdr, count * sizeof(*shdr),
+		    (off_t)code->ehdr->e_shoff))
+		keep_text(code, shdr, (unsigned)count);
+	free(shdr);
+	close(fd);
+}
+
+int mrrc_code_add(struct mrrc_code *code, uintptr_t at)
+{
+	const size_t room = code->room ? 2 * code->room : 64;
+	struct mrrc_code_found *found;
+
+	if (code->count == PAIRS)
+		return -E2BIG;
+	if (code->count == code->room) {
+		found = realloc(code->found, room * sizeof(*found));
+		if (!found)
+			return -ENOMEM;
+		code->found = found;
+		code->room = room;
+	}
+	code->found[code->count++] = (struct mrrc_code_found) {
+		.at = at, .kind = MRRC_CODE_UNKNOWN, .why = "not looked at"
+	};
+	return 0;
+}
+
+static int look(struct mrrc_code *code)
+{
+	switch (code->ehdr->e_machine) {
+	case EM_X86_64:
+		return mrrc_code_look_x86_64(code);
+	case EM_AARCH64:
+		return mrrc_code_look_aarch64(code);
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+static void count(const struct mrrc_code *code, struct mrrc_code_counts *counts)
+{
+	size_t i;
+
+	*counts = (struct mrrc_code_counts) { .pairs = (unsigned)code->count };
+	for (i = 0; i < code->count; i++) {
+		switch (code->found[i].kind) {
+		case MRRC_CODE_CALL:
+			counts->instructions++;
+			break;
+		case MRRC_CODE_CALL_ANY:
+			counts->instructions++;
+			counts->unknown++;
+			break;
+		case MRRC_CODE_UNKNOWN:
+			counts->unknown++;
+			break;
+		case MRRC_CODE_DATA:
+			counts->data++;
+			break;
+		case MRRC_CODE_INSIDE:
+			break;
+		}
+	}
+}
+
+/* false: the caller wants no more. */
+static bool tell(const struct mrrc_code_found *found,
+		 bool (*site)(void *arg, const struct mrrc_code_site *site),
+		 void *arg)
+{
+	struct mrrc_code_site one = { .at = found->at };
+	unsigned i;
+
+	switch (found->kind) {
+	case MRRC_CODE_CALL:
+		for (i = 0; i <= found->more; i++) {
+			one.number = found->number[i];
+			if (!site(arg, &one))
+				return false;
+		}
+		return true;
+	case MRRC_CODE_CALL_ANY:
+	case MRRC_CODE_UNKNOWN:
+		one.number = MRRC_CODE_ANY;
+		one.why = found->why;
+		return site(arg, &one);
+	default:
+		return true;
+	}
+}
+
+int mrrc_code_look(const struct mrrc_code_image *image,
+		   bool (*site)(void *arg, const struct mrrc_code_site *site),
+		   void *arg, struct mrrc_code_counts *counts)
+{
+	struct mrrc_code code;
+	size_t i;
+	int rc;
+
+	rc = mrrc_code_headers(&code, image);
+	if (!rc)
+		rc = look(&code);
+	if (!rc) {
+		count(&code, counts);
+		for (i = 0; i < code.count; i++) {
+			if (!tell(&code.found[i], site, arg))
+				break;
+		}
+	}
+	free(code.found);
+	free(code.text);
+	return rc;
+}
+
+/* In notes of @len bytes at @at. */
+static int find_id(const uint8_t *at, size_t len, uint8_t id[MRRC_CODE_ID])
+{
+	Elf64_Nhdr note;
+	size_t name, desc;
+
+	while (len >= sizeof(note)) {
+		memcpy(&note, at, sizeof(note));
+		at += sizeof(note);
+		len -= sizeof(note);
+		name = ((size_t)note.n_namesz + 3) & ~(size_t)3;
+		desc = ((size_t)note.n_descsz + 3) & ~(size_t)3;
+		if (name > len || desc > len - name)
+			break;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+		    !memcmp(at, "GNU", 4) && note.n_descsz &&
+		    note.n_descsz <= MRRC_CODE_ID) {
+			memset(id, 0, MRRC_CODE_ID);
+			memcpy(id, at + name, note.n_descsz);
+			return 0;
+		}
+		at += name + desc;
+		len -= name + desc;
+	}
+	return -ENOENT;
+}
+
+int mrrc_code_build_id(const struct mrrc_code_image *image,
+		       uint8_t id[MRRC_CODE_ID])
+{
+	struct mrrc_code code;
+	uintptr_t at;
+	unsigned i;
+	int rc;
+
+	rc = mrrc_code_headers(&code, image);
+	if (rc)
+		return rc;
+	for (i = 0; i < code.phdrs; i++) {
+		at = image->base + code.phdr[i].p_vaddr;
+		if (code.phdr[i].p_type == PT_NOTE &&
+		    mrrc_code_readable(&code, at, code.phdr[i].p_filesz) &&
+		    !find_id((const uint8_t *)at, code.phdr[i].p_filesz, id))
+			return 0;
+	}
+	return -ENOENT;
+}

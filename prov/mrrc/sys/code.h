@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which system calls can the code of an executable mapping make? It is decided
+ * from the bytes: each system-call instruction is found, and the number that
+ * it passes is followed back to the constant that it comes from.
+ *
+ * Any thread. Allocates memory; reads the file for its section headers. The
+ * mapping has to stay as it is meanwhile.
+ */
+#ifndef MRRC_CODE_H
+#define MRRC_CODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MRRC_CODE_ANY	(-1L)	/* the number is not known */
+#define MRRC_CODE_ID	20	/* bytes of a build ID */
+
+/* One executable mapping of an ELF file, as it lies in memory. */
+struct mrrc_code_image {
+	uintptr_t base;		/* a header's p_vaddr is at base + p_vaddr */
+	const void *ehdr;	/* the ELF header */
+	uintptr_t lo, hi;	/* of the whole file's memory: the segments that
+				 * the program headers tell are readable as far
+				 * as they lie in here; nothing else is read */
+	uintptr_t start, end;	/* the mapping; readable */
+	const char *path;	/* for the section headers; NULL: none */
+};
+
+struct mrrc_code_site {
+	uintptr_t at;		/* of the instruction, or of the byte pair */
+	long number;		/* of the system call, or MRRC_CODE_ANY */
+	const char *why;	/* ANY: why; else NULL. Static */
+};
+
+struct mrrc_code_counts {
+	unsigned pairs;		/* that look like a system-call instruction */
+	unsigned instructions;	/* of them that are one */
+	unsigned data;		/* that are data */
+	unsigned unknown;	/* that may be one, or pass any number */
+};
+
+/*
+ * Calls @site for each system-call instruction, more than once if it has more
+ * than one number, and for each byte pair of which it is not known that it is
+ * none; until it answers false. -EOPNOTSUPP: all is unknown.
+ */
+int mrrc_code_look(const struct mrrc_code_image *image,
+		   bool (*site)(void *arg, const struct mrrc_code_site *site),
+		   void *arg, struct mrrc_code_counts *counts);
+
+/* The build ID, zeros behind a shorter one; -ENOENT: it has none. */
+int mrrc_code_build_id(const struct mrrc_code_image *image,
+		       uint8_t id[MRRC_CODE_ID]);
+
+/* A file as the loader would lay it out, but not to be executed. */
+struct mrrc_code_file {
+	const char *path;
+	uint8_t *map;		/* of @len bytes: its segments, to be read */
+	size_t len;
+	uintptr_t base;		/* as an image's */
+};
+
+/* @path has to stay until it is closed. */
+int mrrc_code_open(const char *path, struct mrrc_code_file *file);
+
+/* The @nth of its executable segments; false: there are fewer. */
+bool mrrc_code_segment(const struct mrrc_code_file *file, unsigned nth,
+		       struct mrrc_code_image *image);
+
+void mrrc_code_close(struct mrrc_code_file *file);
+
+#endif /* MRRC_CODE_H */

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Functions of x86-64 (code_body.h), decoded by Zydis from their start to
+ * their end, in the mode that tells lengths and branches only.
+ */
+#include "config.h"
+#include "sys/code_body.h"
+
+#ifdef HAVE_ZYDIS
+
+#include <errno.h>
+#include <stdlib.h>
+#include <Zydis/Zydis.h>
+
+#define LONGEST	((uint32_t)1 << 24)	/* bytes of a function */
+#define LOCK	0xf0
+
+static int body_grow(struct mrrc_code_body *body)
+{
+	const uint32_t room = body->room ? 2 * body->room : 1024;
+	struct mrrc_code_insn *insn;
+
+	if (body->count < body->room)
+		return 0;
+	insn = realloc(body->insn, room * sizeof(*insn));
+	if (!insn)
+		return -ENOMEM;
+	body->insn = insn;
+	body->room = room;
+	return 0;
+}
+
+/*
+ * Processors differ in where a branch leads that has an operand-size prefix
+ * and no REX.W.
+ */
+static bool body_odd_branch(const ZydisDecodedInstruction *zydis)
+{
+	unsigned i;
+
+	if (zydis->raw.rex.W)
+		return false;
+	for (i = 0; i < zydis->raw.prefix_count; i++) {
+		if (zydis->raw.prefixes[i].value == 0x66)
+			return true;
+	}
+	return false;
+}
+
+/* false: nothing that can be relied on. */
+static bool body_flow(const ZydisDecodedInstruction *zydis,
+		      struct mrrc_code_insn *insn)
+{
+	const bool relative = zydis->raw.imm[0].is_relative;
+	const int64_t to = (int64_t)insn->at + insn->len +
+			   zydis->raw.imm[0].value.s;
+
+	insn->to = MRRC_CODE_NONE;
+	insn->flow = MRRC_CODE_NEXT;
+	if (relative) {
+		if (body_odd_branch(zydis))
+			return false;
+		if (to >= 0 && to < LONGEST)
+			insn->to = (uint32_t)to;
+		insn->flow = MRRC_CODE_BRANCH;
+	}
+	switch (zydis->mnemonic) {
+	case ZYDIS_MNEMONIC_JMP:
+		insn->flow = relative ? MRRC_CODE_JUMP : MRRC_CODE_AWAY;
+		break;
+	case ZYDIS_MNEMONIC_CALL:
+		insn->flow = MRRC_CODE_CALLS;
+		break;
+	case ZYDIS_MNEMONIC_RET:
+	case ZYDIS_MNEMONIC_UD2:
+	case ZYDIS_MNEMONIC_IRETD:
+	case ZYDIS_MNEMONIC_IRETQ:
+	case ZYDIS_MNEMONIC_SYSRET:
+	case ZYDIS_MNEMONIC_SYSEXIT:
+		insn->flow = MRRC_CODE_JUMP;	/* with no place named */
+		break;
+	case ZYDIS_MNEMONIC_SYSCALL:
+		insn->flow = MRRC_CODE_SYSCALL;
+		break;
+	case ZYDIS_MNEMONIC_SYSENTER:
+	case ZYDIS_MNEMONIC_INT:
+		insn->flow = MRRC_CODE_SYSCALL32;
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+static int body_decode(struct mrrc_code_body *body, const uint8_t *code,
+		       uint32_t len)
+{
+	ZydisDecodedInstruction zydis;
+	struct mrrc_code_insn *insn;
+	ZydisDecoder decoder;
+	uint32_t at = 0;
+	int rc;
+
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64,
+			 ZYDIS_STACK_WIDTH_64);
+	ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
+	while (at < len) {
+		rc = body_grow(body);
+		if (rc)
+			return rc;
+		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
+			    &decoder, NULL, code + at, len - at, &zydis)))
+			return 0;
+		insn = &body->insn[body->count];
+		*insn = (struct mrrc_code_insn) {
+			.at = at, .len = zydis.length,
+			.first = MRRC_CODE_NONE, .next = MRRC_CODE_NONE
+		};
+		if (!body_flow(&zydis, insn))
+			return 0;
+		body->away = body->away || insn->flow == MRRC_CODE_AWAY;
+		body->count++;
+		at += insn->len;
+	}
+	body->whole = true;
+	return 0;
+}
+
+uint32_t mrrc_code_body_find(const struct mrrc_code_body *body, uint32_t at)
+{
+	uint32_t lo = 0, hi = body->count, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (body->insn[mid].at + body->insn[mid].len <= at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < body->count ? lo : MRRC_CODE_NONE;
+}
+
+/* Each branch is one of those of the instruction that it leads to. */
+static void body_link(struct mrrc_code_body *body, const uint8_t *code)
+{
+	struct mrrc_code_insn *insn, *to;
+	uint32_t i, j, inside;
+
+	for (i = 0; i < body->count; i++) {
+		insn = &body->insn[i];
+		j = insn->to == MRRC_CODE_NONE ? MRRC_CODE_NONE :
+			mrrc_code_body_find(body, insn->to);
+		if (j == MRRC_CODE_NONE) {
+			insn->to = MRRC_CODE_NONE;
+			continue;
+		}
+		to = &body->insn[j];
+		inside = insn->to - to->at;
+		if (inside && !(inside == 1 && code[to->at] == LOCK) &&
+		    (!to->split || inside < to->split))
+			to->split = (uint8_t)inside;
+		insn->next = to->first;
+		to->first = i;
+	}
+}
+
+int mrrc_code_body_read(struct mrrc_code_body *body,
+			const struct mrrc_code_range *function)
+{
+	const uint8_t *const code = (const uint8_t *)function->start;
+	int rc;
+
+	body->function = *function;
+	body->count = 0;
+	body->whole = body->away = false;
+	body->walk = 0;
+	if (function->end - function->start > LONGEST)
+		return -E2BIG;
+	rc = body_decode(body, code,
+			 (uint32_t)(function->end - function->start));
+	if (!rc)
+		body_link(body, code);
+	return rc;
+}
+
+void mrrc_code_body_close(struct mrrc_code_body *body)
+{
+	free(body->insn);
+	*body = (struct mrrc_code_body) { 0 };
+}
+
+#endif /* HAVE_ZYDIS */

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A function of x86-64, as instructions and the branches between them.
+ *
+ * Threading: a body is one thread's.
+ */
+#ifndef MRRC_CODE_BODY_H
+#define MRRC_CODE_BODY_H
+
+#include "sys/code_priv.h"
+
+#define MRRC_CODE_NONE	UINT32_MAX
+
+/* Where an instruction leads. */
+enum mrrc_code_flow {
+	MRRC_CODE_NEXT,		/* to the one behind it */
+	MRRC_CODE_BRANCH,	/* there, or to a place that it names */
+	MRRC_CODE_JUMP,		/* to a place that it names */
+	MRRC_CODE_CALLS,	/* behind it, after a function */
+	MRRC_CODE_AWAY,		/* to a place that it does not name */
+	MRRC_CODE_SYSCALL,	/* behind it, after a system call */
+	MRRC_CODE_SYSCALL32,	/* the same, by sysenter or int */
+};
+
+struct mrrc_code_insn {
+	uint32_t at;		/* from the start of the function */
+	uint32_t to;		/* what it names, if in the function; or NONE */
+	uint32_t first;		/* of those that name this one; or NONE */
+	uint32_t next;		/* that names what this one does; or NONE */
+	uint32_t walk;		/* that @seen is of */
+	uint16_t seen;		/* registers followed to before this one */
+	uint8_t len;
+	uint8_t flow;		/* enum mrrc_code_flow */
+	uint8_t split;		/* first byte in here that a branch leads to, or
+				 * 0; a jump over a lock prefix is none */
+};
+
+struct mrrc_code_body {
+	struct mrrc_code_range function;
+	struct mrrc_code_insn *insn;
+	uint32_t count, room;
+	uint32_t walk;		/* the last one */
+	bool whole;		/* it decodes to its end */
+	bool away;		/* some instruction leads AWAY */
+};
+
+/* Reads a function anew. -E2BIG: too long. */
+int mrrc_code_body_read(struct mrrc_code_body *body,
+			const struct mrrc_code_range *function);
+
+/* The instruction that this byte belongs to, or NONE. */
+uint32_t mrrc_code_body_find(const struct mrrc_code_body *body, uint32_t at);
+
+/*
+ * Sets a found system call's numbers: rax before instruction @i, by all paths
+ * that lead there.
+ */
+void mrrc_code_body_number(struct mrrc_code_body *body, uint32_t i,
+			   struct mrrc_code_found *found);
+
+void mrrc_code_body_close(struct mrrc_code_body *body);
+
+#endif /* MRRC_CODE_BODY_H */

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the files of code.h share: an image whose headers were checked, the
+ * function around an address, and what is found out of each byte pair.
+ *
+ * Threading: a look has its own.
+ */
+#ifndef MRRC_CODE_PRIV_H
+#define MRRC_CODE_PRIV_H
+
+#include <elf.h>
+
+#include "sys/code.h"
+
+struct mrrc_code_range {
+	uintptr_t start, end;
+};
+
+enum mrrc_code_kind {
+	MRRC_CODE_INSIDE,	/* of another instruction */
+	MRRC_CODE_DATA,
+	MRRC_CODE_CALL,		/* an instruction, of a known number */
+	MRRC_CODE_CALL_ANY,	/* an instruction, of a number not known */
+	MRRC_CODE_UNKNOWN,	/* may be an instruction */
+};
+
+/* A byte pair, or what stands for it. */
+struct mrrc_code_found {
+	uintptr_t at;
+	enum mrrc_code_kind kind;
+	unsigned more;		/* numbers but the first */
+	long number[8];		/* CALL */
+	const char *why;	/* CALL_ANY and UNKNOWN */
+};
+
+#define MRRC_CODE_NUMBERS \
+	(sizeof(((struct mrrc_code_found *)0)->number) / sizeof(long))
+
+struct mrrc_code {
+	const struct mrrc_code_image *image;
+	const Elf64_Ehdr *ehdr;
+	const Elf64_Phdr *phdr;
+	unsigned phdrs;
+	struct mrrc_code_range frames;	/* .eh_frame_hdr, or empty */
+	struct mrrc_code_range *text;	/* sections that hold code */
+	unsigned texts;
+	bool sections;			/* there are section headers */
+	struct mrrc_code_found *found;
+	size_t count, room;
+};
+
+/* Are these bytes in a segment of the image that can be read? */
+bool mrrc_code_readable(const struct mrrc_code *code, uintptr_t at, size_t len);
+
+/* Is this address in a section that holds code, or may it be? */
+bool mrrc_code_is_text(const struct mrrc_code *code, uintptr_t at);
+
+/* The headers of the image. -EINVAL: they are not as they should be. */
+int mrrc_code_headers(struct mrrc_code *code,
+		      const struct mrrc_code_image *image);
+
+/* The sections, as the file tells. Leaves code->sections false on failure. */
+void mrrc_code_sections(struct mrrc_code *code);
+
+/* One pair more. */
+int mrrc_code_add(struct mrrc_code *code, uintptr_t at);
+
+/*
+ * The function around @at, by .eh_frame_hdr, within the mapping. -ENOENT: none
+ * is there; -EINVAL: the table is not as it should be.
+ */
+int mrrc_code_function(const struct mrrc_code *code, uintptr_t at,
+		       struct mrrc_code_range *function);
+
+/* By the processor that the code is for. */
+int mrrc_code_look_x86_64(struct mrrc_code *code);
+int mrrc_code_look_aarch64(struct mrrc_code *code);
+
+#endif /* MRRC_CODE_PRIV_H */

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * System calls in code for x86-64 (code.h): the byte pairs 0F 05 (syscall),
+ * 0F 34 (sysenter) and CD 80 (int 0x80), and what each of them is.
+ *
+ * A pair is no instruction if its section holds data; or if the function
+ * around it decodes from its start to its end, the pair lies in the middle of
+ * an instruction, and no branch of the function leads into that.
+ */
+#include "config.h"
+#include "sys/code_body.h"
+
+#include <errno.h>
+#include <string.h>
+
+#ifdef HAVE_ZYDIS
+
+#define BLOCK	64	/* bytes that are compared at a time */
+
+typedef uint8_t code_bytes __attribute__((vector_size(16)));
+
+/* Is there a pair that begins in this block? Reads a byte more. */
+static bool x86_block(const uint8_t *at)
+{
+	code_bytes first, second, any = { 0 };
+	uint64_t words[2];
+	unsigned i;
+
+	for (i = 0; i < BLOCK; i += sizeof(first)) {
+		memcpy(&first, at + i, sizeof(first));
+		memcpy(&second, at + i + 1, sizeof(second));
+		any |= (code_bytes)(first == 0x0f) &
+		       ((code_bytes)(second == 0x05) |
+			(code_bytes)(second == 0x34));
+		any |= (code_bytes)(first == 0xcd) &
+		       (code_bytes)(second == 0x80);
+	}
+	memcpy(words, &any, sizeof(words));
+	return words[0] | words[1];
+}
+
+static bool x86_pair(const uint8_t *at)
+{
+	return (at[0] == 0x0f && (at[1] == 0x05 || at[1] == 0x34)) ||
+	       (at[0] == 0xcd && at[1] == 0x80);
+}
+
+/* What is mapped behind the mapping may complete its last byte. */
+static bool x86_half(uint8_t byte)
+{
+	return byte == 0x0f || byte == 0xcd;
+}
+
+static int x86_pairs(struct mrrc_code *code)
+{
+	const uint8_t *at = (const uint8_t *)code->image->start;
+	const uint8_t *const end = (const uint8_t *)code->image->end;
+	const uint8_t *stop;
+	int rc = 0;
+
+	while (end - at > 1 && !rc) {
+		if (end - at > BLOCK && !x86_block(at)) {
+			at += BLOCK;
+			continue;
+		}
+		stop = end - at > BLOCK ? at + BLOCK : end - 1;
+		for (; at < stop && !rc; at++) {
+			if (x86_pair(at))
+				rc = mrrc_code_add(code, (uintptr_t)at);
+		}
+	}
+	if (!rc && x86_half(end[-1]))
+		rc = mrrc_code_add(code, (uintptr_t)(end - 1));
+	return rc;
+}
+
+static void x86_unknown(struct mrrc_code_found *found, const char *why)
+{
+	found->kind = MRRC_CODE_UNKNOWN;
+	found->why = why;
+}
+
+/* A pair in the function that the body is of. */
+static void x86_in_body(struct mrrc_code_body *body,
+			struct mrrc_code_found *found)
+{
+	const uint32_t at = (uint32_t)(found->at - body->function.start);
+	const uint32_t i = mrrc_code_body_find(body, at);
+	const struct mrrc_code_insn *insn;
+
+	if (!body->whole || i == MRRC_CODE_NONE) {
+		x86_unknown(found, "the function does not decode");
+		return;
+	}
+	insn = &body->insn[i];
+	if (insn->split && insn->at + insn->split <= at) {
+		x86_unknown(found, "a branch leads into an instruction");
+	} else if (insn->flow == MRRC_CODE_SYSCALL) {
+		found->at = body->function.start + insn->at;
+		mrrc_code_body_number(body, i, found);
+	} else if (insn->flow == MRRC_CODE_SYSCALL32) {
+		found->at = body->function.start + insn->at;
+		found->kind = MRRC_CODE_CALL_ANY;
+		found->why = "a 32-bit system call";
+	} else {
+		found->kind = MRRC_CODE_INSIDE;
+	}
+}
+
+static int x86_decide(struct mrrc_code *code, struct mrrc_code_body *body,
+		      struct mrrc_code_found *found)
+{
+	struct mrrc_code_range function;
+	int rc;
+
+	if (!mrrc_code_is_text(code, found->at)) {
+		found->kind = MRRC_CODE_DATA;
+		return 0;
+	}
+	if (found->at == code->image->end - 1) {
+		x86_unknown(found, "at the end of the mapping");
+		return 0;
+	}
+	if (found->at >= body->function.start &&
+	    found->at < body->function.end) {
+		x86_in_body(body, found);
+		return 0;
+	}
+	rc = mrrc_code_function(code, found->at, &function);
+	if (rc) {
+		x86_unknown(found, rc == -ENOENT ? "in no function" :
+			    "no table of functions");
+		return 0;
+	}
+	rc = mrrc_code_body_read(body, &function);
+	if (rc == -ENOMEM)
+		return rc;
+	x86_in_body(body, found);
+	return 0;
+}
+
+int mrrc_code_look_x86_64(struct mrrc_code *code)
+{
+	struct mrrc_code_body body = { 0 };
+	size_t i;
+	int rc;
+
+	rc = x86_pairs(code);
+	if (!rc && code->count)
+		mrrc_code_sections(code);
+	for (i = 0; i < code->count && !rc; i++)
+		rc = x86_decide(code, &body, &code->found[i]);
+	mrrc_code_body_close(&body);
+	return rc;
+}
+
+#else
+
+int mrrc_code_look_x86_64(struct mrrc_code *code)
+{
+	(void)code;
+	return -EOPNOTSUPP;
+}
+
+#endif
