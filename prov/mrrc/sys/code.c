@@ -41,14 +41,23 @@ bool mrrc_code_readable(const struct mrrc_code *code, uintptr_t at, size_t len)
 	return false;
 }
 
-bool mrrc_code_is_text(const struct mrrc_code *code, uintptr_t at)
+bool mrrc_code_text(const struct mrrc_code *code, uintptr_t at,
+		    struct mrrc_code_range *text)
 {
+	const struct mrrc_code_section *section;
 	unsigned i;
 
-	for (i = 0; i < code->texts; i++) {
-		if (at >= code->text[i].start && at < code->text[i].end)
+	for (i = 0; i < code->sections; i++) {
+		section = &code->section[i];
+		if (section->text && at >= section->range.start &&
+		    at < section->range.end) {
+			*text = section->range;
 			return true;
+		}
 	}
+	*text = (struct mrrc_code_range) {
+		code->image->start, code->image->end
+	};
 	return !code->sections;
 }
 
@@ -129,25 +138,29 @@ static bool same_file(const struct mrrc_code *code, int fd)
 	return true;
 }
 
-/* Keeps the sections of the mapping that hold code. */
-static void keep_text(struct mrrc_code *code, const Elf64_Shdr *shdr,
-		      unsigned count)
+/* Keeps those that lie in memory. None that hold code: not this file's. */
+static void keep_sections(struct mrrc_code *code, const Elf64_Shdr *shdr,
+			  unsigned count)
 {
-	struct mrrc_code_range range;
-	unsigned i;
+	struct mrrc_code_section *section;
+	unsigned i, kept = 0, texts = 0;
+	uintptr_t start;
 
 	for (i = 0; i < count; i++) {
-		if (!(shdr[i].sh_flags & SHF_EXECINSTR) ||
-		    !(shdr[i].sh_flags & SHF_ALLOC))
+		start = code->image->base + shdr[i].sh_addr;
+		if (!(shdr[i].sh_flags & SHF_ALLOC) || !shdr[i].sh_size ||
+		    shdr[i].sh_size > UINTPTR_MAX - start)
 			continue;
-		range.start = code->image->base + shdr[i].sh_addr;
-		range.end = range.start + shdr[i].sh_size;
-		if (range.end > code->image->start &&
-		    range.start < code->image->end && range.start < range.end)
-			code->text[code->texts++] = range;
+		section = &code->section[kept++];
+		section->range = (struct mrrc_code_range) {
+			start, start + shdr[i].sh_size
+		};
+		section->type = shdr[i].sh_type;
+		section->text = shdr[i].sh_flags & SHF_EXECINSTR;
+		texts += section->text && start < code->image->end &&
+			 section->range.end > code->image->start;
 	}
-	/* A file without any has other headers than its code. */
-	code->sections = code->texts != 0;
+	code->sections = texts ? kept : 0;
 }
 
 void mrrc_code_sections(struct mrrc_code *code)
@@ -163,11 +176,11 @@ void mrrc_code_sections(struct mrrc_code *code)
 	if (fd < 0)
 		return;
 	shdr = calloc(count, sizeof(*shdr));
-	code->text = calloc(count, sizeof(*code->text));
-	if (shdr && code->text && same_file(code, fd) &&
+	code->section = calloc(count, sizeof(*code->section));
+	if (shdr && code->section && same_file(code, fd) &&
 	    read_at(fd, shdr, count * sizeof(*shdr),
 		    (off_t)code->ehdr->e_shoff))
-		keep_text(code, shdr, (unsigned)count);
+		keep_sections(code, shdr, (unsigned)count);
 	free(shdr);
 	close(fd);
 }
@@ -275,7 +288,7 @@ int mrrc_code_look(const struct mrrc_code_image *image,
 		}
 	}
 	free(code.found);
-	free(code.text);
+	free(code.section);
 	return rc;
 }
 

@@ -65,6 +65,10 @@ static bool body_flow(const ZydisDecodedInstruction *zydis,
 		insn->flow = MRRC_CODE_BRANCH;
 	}
 	switch (zydis->mnemonic) {
+	case ZYDIS_MNEMONIC_NOP:
+	case ZYDIS_MNEMONIC_INT3:
+		insn->filler = true;
+		break;
 	case ZYDIS_MNEMONIC_JMP:
 		insn->flow = relative ? MRRC_CODE_JUMP : MRRC_CODE_AWAY;
 		break;
@@ -83,8 +87,11 @@ static bool body_flow(const ZydisDecodedInstruction *zydis,
 		insn->flow = MRRC_CODE_SYSCALL;
 		break;
 	case ZYDIS_MNEMONIC_SYSENTER:
-	case ZYDIS_MNEMONIC_INT:
 		insn->flow = MRRC_CODE_SYSCALL32;
+		break;
+	case ZYDIS_MNEMONIC_INT:
+		if ((uint8_t)zydis->raw.imm[0].value.u == 0x80)
+			insn->flow = MRRC_CODE_SYSCALL32;
 		break;
 	default:
 		break;
@@ -92,31 +99,43 @@ static bool body_flow(const ZydisDecodedInstruction *zydis,
 	return true;
 }
 
-static int body_decode(struct mrrc_code_body *body, const uint8_t *code,
-		       uint32_t len)
+bool mrrc_code_insn_read(const uint8_t *code, uint32_t at, uint32_t len,
+			 struct mrrc_code_insn *insn)
 {
 	ZydisDecodedInstruction zydis;
-	struct mrrc_code_insn *insn;
 	ZydisDecoder decoder;
-	uint32_t at = 0;
-	int rc;
 
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64,
 			 ZYDIS_STACK_WIDTH_64);
 	ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
+		    &decoder, NULL, code + at, len - at, &zydis)))
+		return false;
+	*insn = (struct mrrc_code_insn) {
+		.at = at, .len = zydis.length,
+		.first = MRRC_CODE_NONE, .next = MRRC_CODE_NONE,
+	};
+	if (zydis.raw.imm[0].is_relative)
+		insn->field = zydis.raw.imm[0].offset;
+	else if (zydis.mnemonic == ZYDIS_MNEMONIC_LEA &&
+		 zydis.raw.modrm.mod == 0 && zydis.raw.modrm.rm == 5)
+		insn->field = zydis.raw.disp.offset;
+	return body_flow(&zydis, insn);
+}
+
+static int body_decode(struct mrrc_code_body *body, const uint8_t *code,
+		       uint32_t len)
+{
+	struct mrrc_code_insn *insn;
+	uint32_t at = 0;
+	int rc;
+
 	while (at < len) {
 		rc = body_grow(body);
 		if (rc)
 			return rc;
-		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
-			    &decoder, NULL, code + at, len - at, &zydis)))
-			return 0;
 		insn = &body->insn[body->count];
-		*insn = (struct mrrc_code_insn) {
-			.at = at, .len = zydis.length,
-			.first = MRRC_CODE_NONE, .next = MRRC_CODE_NONE
-		};
-		if (!body_flow(&zydis, insn))
+		if (!mrrc_code_insn_read(code, at, len, insn))
 			return 0;
 		body->away = body->away || insn->flow == MRRC_CODE_AWAY;
 		body->count++;

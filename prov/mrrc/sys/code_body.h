@@ -33,6 +33,9 @@ struct mrrc_code_insn {
 	uint8_t flow;		/* enum mrrc_code_flow */
 	uint8_t split;		/* first byte in here that a branch leads to, or
 				 * 0; a jump over a lock prefix is none */
+	uint8_t field;		/* where in it the distance is of a place that
+				 * it branches to or computes, or 0 */
+	bool filler;		/* does nothing: aligns what is behind it */
 };
 
 struct mrrc_code_body {
@@ -44,9 +47,19 @@ struct mrrc_code_body {
 	bool away;		/* some instruction leads AWAY */
 };
 
+/* Reads the instruction at code[@at]; false: there is none before code[@len]. */
+bool mrrc_code_insn_read(const uint8_t *code, uint32_t at, uint32_t len,
+			 struct mrrc_code_insn *insn);
+
 /* Reads a function anew. -E2BIG: too long. */
 int mrrc_code_body_read(struct mrrc_code_body *body,
 			const struct mrrc_code_range *function);
+
+/* Does it lead to the one behind it? */
+static inline bool mrrc_code_body_falls(const struct mrrc_code_insn *insn)
+{
+	return insn->flow != MRRC_CODE_JUMP && insn->flow != MRRC_CODE_AWAY;
+}
 
 /* The instruction that this byte belongs to, or NONE. */
 uint32_t mrrc_code_body_find(const struct mrrc_code_body *body, uint32_t at);

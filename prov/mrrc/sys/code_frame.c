@@ -20,6 +20,8 @@
 #define FORM		0x0f
 #define PCREL		0x10
 #define DATAREL		0x30
+#define PLACE		0x70
+#define ALIGNED		0x50
 #define OMIT		0xff
 
 /* What is read next, and where it ends; after a failure, nothing. */
@@ -79,9 +81,14 @@ static int open_entry(const struct mrrc_code *code, uintptr_t at,
 	return 0;
 }
 
-/* How the CIE at @at has its functions' addresses. */
-static int find_encoding(const struct mrrc_code *code, uintptr_t at,
-			 uint8_t *encoding)
+/* What functions have in common. */
+struct frame_common {
+	uint8_t encoding;	/* of their addresses */
+	bool signal;		/* they return from a signal's handler */
+};
+
+static int find_common(const struct mrrc_code *code, uintptr_t at,
+		       struct frame_common *common)
 {
 	struct frame_bytes bytes;
 	uint8_t version, personality;
@@ -99,7 +106,7 @@ static int find_encoding(const struct mrrc_code *code, uintptr_t at,
 		;
 	if ((version != 1 && version != 3) || !bytes.at)
 		return -EINVAL;
-	*encoding = ABSPTR;
+	*common = (struct frame_common) { .encoding = ABSPTR };
 	if (!*(const char *)name)
 		return 0;
 	if (*(const char *)name++ != 'z')
@@ -114,11 +121,12 @@ static int find_encoding(const struct mrrc_code *code, uintptr_t at,
 	for (; *(const char *)name; name++) {
 		switch (*(const char *)name) {
 		case 'R':
-			*encoding = (uint8_t)take(&bytes, 1);
-			return bytes.at ? 0 : -EINVAL;
+			common->encoding = (uint8_t)take(&bytes, 1);
+			break;
 		case 'P':
 			personality = (uint8_t)take(&bytes, 1);
-			if (!form_len(personality))
+			if (!form_len(personality) ||
+			    (personality & PLACE) == ALIGNED)
 				return -EINVAL;
 			take(&bytes, form_len(personality));
 			break;
@@ -126,6 +134,8 @@ static int find_encoding(const struct mrrc_code *code, uintptr_t at,
 			take(&bytes, 1);
 			break;
 		case 'S':
+			common->signal = true;
+			break;
 		case 'B':
 			break;
 		default:
@@ -135,16 +145,25 @@ static int find_encoding(const struct mrrc_code *code, uintptr_t at,
 	return bytes.at ? 0 : -EINVAL;
 }
 
-/* The function of the FDE at @at. */
-static int read_function(const struct mrrc_code *code, uintptr_t at,
-			 struct mrrc_code_range *function)
+/* An address or a length. */
+static uint64_t take_form(struct frame_bytes *bytes, uint8_t encoding)
 {
+	const uint64_t value = take(bytes, form_len(encoding));
+
+	if ((encoding & FORM) == SDATA4)
+		return (uint64_t)(int64_t)(int32_t)value;
+	return value;
+}
+
+/* The function of the FDE at @at, which the table says begins at @start. */
+static int read_function(const struct mrrc_code *code, uintptr_t at,
+			 uintptr_t start, struct mrrc_code_range *function)
+{
+	struct frame_common common;
 	struct frame_bytes bytes;
-	uint64_t start, len;
 	uintptr_t place;
+	uint64_t len;
 	uint32_t back;
-	uint8_t encoding;
-	size_t form;
 	int rc;
 
 	rc = open_entry(code, at, &bytes);
@@ -154,23 +173,25 @@ static int read_function(const struct mrrc_code *code, uintptr_t at,
 	back = (uint32_t)take(&bytes, sizeof(back));
 	if (!back || back > place)
 		return -EINVAL;
-	rc = find_encoding(code, place - back, &encoding);
+	rc = find_common(code, place - back, &common);
 	if (rc)
 		return rc;
-	form = form_len(encoding);
-	if (!form || (encoding & ~FORM && (encoding & ~FORM) != PCREL))
+	if (!form_len(common.encoding) ||
+	    (common.encoding & ~FORM && (common.encoding & ~FORM) != PCREL))
 		return -EINVAL;
-	place = bytes.at;
-	start = take(&bytes, form);
-	len = take(&bytes, form);
-	if (!bytes.at)
+	place = common.encoding & PCREL ? bytes.at : code->image->base;
+	if (take_form(&bytes, common.encoding) + place != start)
 		return -EINVAL;
-	if ((encoding & FORM) == SDATA4)
-		start = (uint64_t)(int64_t)(int32_t)start;
-	start += encoding & PCREL ? place : code->image->base;
-	if (start + len < start)
+	len = take_form(&bytes, common.encoding & FORM);
+	if (!bytes.at || len > UINTPTR_MAX - start)
 		return -EINVAL;
 	*function = (struct mrrc_code_range) { start, start + len };
+	/*
+	 * Unwinding looks for the byte before a return address. There is no
+	 * call before a signal's return, so its entry begins a byte early.
+	 */
+	if (common.signal && len)
+		function->start++;
 	return 0;
 }
 
@@ -213,37 +234,48 @@ static uintptr_t table_entry(const struct frame_table *table, size_t i,
 	return table->base + (uintptr_t)(intptr_t)value;
 }
 
-int mrrc_code_function(const struct mrrc_code *code, uintptr_t at,
-		       struct mrrc_code_range *function)
+/* How many entries are of functions that begin at @at or before. */
+static size_t table_find(const struct frame_table *table, uintptr_t at)
 {
-	struct mrrc_code_range found;
+	size_t lo = 0, hi = table->count, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (table_entry(table, mid, false) <= at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+int mrrc_code_function(const struct mrrc_code *code, uintptr_t at,
+		       struct mrrc_code_range *function,
+		       struct mrrc_code_range *gap)
+{
+	const struct mrrc_code_image *const image = code->image;
 	struct frame_table table;
-	size_t lo, hi, mid;
+	size_t i;
 	int rc;
 
 	rc = open_table(code, &table);
 	if (rc)
 		return rc;
-	lo = 0;
-	hi = table.count;
-	while (hi - lo > 1) {
-		mid = lo + (hi - lo) / 2;
-		if (table_entry(&table, mid, false) <= at)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	if (table_entry(&table, lo, false) > at)
-		return -ENOENT;
-	rc = read_function(code, table_entry(&table, lo, true), &found);
+	*gap = (struct mrrc_code_range) { image->start, image->end };
+	*function = (struct mrrc_code_range) { 0 };
+	i = table_find(&table, at);
+	if (i < table.count && table_entry(&table, i, false) > at &&
+	    table_entry(&table, i, false) < image->end)
+		gap->end = table_entry(&table, i, false);
+	if (!i)
+		return 0;
+	rc = read_function(code, table_entry(&table, i - 1, true),
+			   table_entry(&table, i - 1, false), function);
 	if (rc)
 		return rc;
-	if (found.start != table_entry(&table, lo, false))
+	if (function->start < image->start || function->end > gap->end ||
+	    function->start > at)
 		return -EINVAL;
-	if (at < found.start || at >= found.end)
-		return -ENOENT;
-	if (found.start < code->image->start || found.end > code->image->end)
-		return -EINVAL;
-	*function = found;
+	gap->start = function->end;
 	return 0;
 }

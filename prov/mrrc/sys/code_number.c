@@ -4,7 +4,8 @@
  * along all paths of the function until each has come to a constant.
  *
  * A path ends at what writes the register: a constant, a copy (which is
- * followed instead), or anything else (the number is not known then). Calls
+ * followed instead), or anything else (the number is not known then), and at
+ * filler behind a jump, which is not executed. Calls
  * leave those registers alone that a callee saves, system calls all but rax,
  * rcx and r11.
  */
@@ -230,11 +231,6 @@ static bool number_back(struct number_walk *walk, uint32_t i, unsigned reg)
 	}
 }
 
-static bool number_falls(const struct mrrc_code_insn *insn)
-{
-	return insn->flow != MRRC_CODE_JUMP && insn->flow != MRRC_CODE_AWAY;
-}
-
 /* All that come before the path's instruction. */
 static bool number_step(struct number_walk *walk, struct number_path path)
 {
@@ -248,19 +244,22 @@ static bool number_step(struct number_walk *walk, struct number_path path)
 				  "the number is an argument of the function");
 	if (insn->split)
 		return number_any(walk, "a branch into an instruction");
-	if (number_falls(insn - 1)) {
+	if (mrrc_code_body_falls(insn - 1)) {
 		any = true;
 		if (!number_back(walk, path.insn - 1, path.reg))
 			return false;
 	}
 	for (i = insn->first; i != MRRC_CODE_NONE; i = all[i].next) {
 		any = true;
-		if (all[i].flow == MRRC_CODE_CALLS)
-			return number_any(walk, "called from the function");
-		if (!number_back(walk, i, path.reg))
+		/* A call to a place in here leaves its registers alone. */
+		if (all[i].flow == MRRC_CODE_CALLS ?
+		    !number_push(walk, i, path.reg) :
+		    !number_back(walk, i, path.reg))
 			return false;
 	}
-	return any || number_any(walk, "no way to the instruction is seen");
+	/* What only aligns is not jumped to: nothing comes this way. */
+	return any || insn->filler ||
+	       number_any(walk, "no way to the instruction is seen");
 }
 
 void mrrc_code_body_number(struct mrrc_code_body *body, uint32_t i,

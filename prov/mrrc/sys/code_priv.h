@@ -16,6 +16,13 @@ struct mrrc_code_range {
 	uintptr_t start, end;
 };
 
+/* A section that lies in memory. */
+struct mrrc_code_section {
+	struct mrrc_code_range range;
+	uint32_t type;		/* SHT_* */
+	bool text;		/* it holds code */
+};
+
 enum mrrc_code_kind {
 	MRRC_CODE_INSIDE,	/* of another instruction */
 	MRRC_CODE_DATA,
@@ -42,9 +49,8 @@ struct mrrc_code {
 	const Elf64_Phdr *phdr;
 	unsigned phdrs;
 	struct mrrc_code_range frames;	/* .eh_frame_hdr, or empty */
-	struct mrrc_code_range *text;	/* sections that hold code */
-	unsigned texts;
-	bool sections;			/* there are section headers */
+	struct mrrc_code_section *section;
+	unsigned sections;		/* 0: there are no section headers */
 	struct mrrc_code_found *found;
 	size_t count, room;
 };
@@ -52,25 +58,32 @@ struct mrrc_code {
 /* Are these bytes in a segment of the image that can be read? */
 bool mrrc_code_readable(const struct mrrc_code *code, uintptr_t at, size_t len);
 
-/* Is this address in a section that holds code, or may it be? */
-bool mrrc_code_is_text(const struct mrrc_code *code, uintptr_t at);
+/*
+ * The section that holds code at this address, or all of the mapping if there
+ * are no section headers; false: it is data.
+ */
+bool mrrc_code_text(const struct mrrc_code *code, uintptr_t at,
+		    struct mrrc_code_range *text);
 
 /* The headers of the image. -EINVAL: they are not as they should be. */
 int mrrc_code_headers(struct mrrc_code *code,
 		      const struct mrrc_code_image *image);
 
-/* The sections, as the file tells. Leaves code->sections false on failure. */
+/* The sections, as the file tells. Without them, 0. */
 void mrrc_code_sections(struct mrrc_code *code);
 
 /* One pair more. */
 int mrrc_code_add(struct mrrc_code *code, uintptr_t at);
 
 /*
- * The function around @at, by .eh_frame_hdr, within the mapping. -ENOENT: none
- * is there; -EINVAL: the table is not as it should be.
+ * The last function that begins at @at or before, by .eh_frame_hdr, and the gap
+ * between its end and the next one's begin. @at is in either. Without such a
+ * function, it is empty. Both are within the mapping. -ENOENT: there is no
+ * table; -EINVAL: it is not as it should be.
  */
 int mrrc_code_function(const struct mrrc_code *code, uintptr_t at,
-		       struct mrrc_code_range *function);
+		       struct mrrc_code_range *function,
+		       struct mrrc_code_range *gap);
 
 /* By the processor that the code is for. */
 int mrrc_code_look_x86_64(struct mrrc_code *code);

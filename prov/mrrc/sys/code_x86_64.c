@@ -8,7 +8,7 @@
  * an instruction, and no branch of the function leads into that.
  */
 #include "config.h"
-#include "sys/code_body.h"
+#include "sys/code_gap.h"
 
 #include <errno.h>
 #include <string.h>
@@ -107,41 +107,110 @@ static void x86_in_body(struct mrrc_code_body *body,
 	}
 }
 
-static int x86_decide(struct mrrc_code *code, struct mrrc_code_body *body,
+/* Does the function's last instruction lead to what is behind it? */
+static bool x86_goes_on(const struct mrrc_code_body *body)
+{
+	return body->whole && body->count &&
+	       mrrc_code_body_falls(&body->insn[body->count - 1]);
+}
+
+/* What the pairs of a mapping are decided by: the last function and gap. */
+struct x86_look {
+	struct mrrc_code *code;
+	struct mrrc_code_body body;
+	struct mrrc_code_gap gap;
+};
+
+/*
+ * A pair that is in no function, but behind the one that the body is of.
+ * Functions whose unwinding ends before a certain instruction, as clone(), go
+ * on there.
+ */
+static int x86_in_gap(struct x86_look *look,
+		      const struct mrrc_code_range *range,
 		      struct mrrc_code_found *found)
 {
-	struct mrrc_code_range function;
-	int rc;
+	const struct mrrc_code_range both = {
+		look->body.function.start, range->end
+	};
+	const bool falls = look->body.function.end == range->start &&
+			   (!look->body.whole || x86_goes_on(&look->body));
+	const char *why;
+	int rc = 0;
 
-	if (!mrrc_code_is_text(code, found->at)) {
+	if (look->gap.range.start != range->start)
+		rc = mrrc_code_gap_read(&look->gap, look->code, range, falls);
+	if (rc)
+		return rc;
+	why = mrrc_code_gap_why(&look->gap, found->at);
+	if (!why) {
 		found->kind = MRRC_CODE_DATA;
 		return 0;
 	}
-	if (found->at == code->image->end - 1) {
+	if (falls) {
+		rc = mrrc_code_body_read(&look->body, &both);
+		if (!rc)
+			x86_in_body(&look->body, found);
+		if (rc || found->kind == MRRC_CODE_CALL)
+			return rc;
+	}
+	x86_unknown(found, why);
+	return 0;
+}
+
+static int x86_in_text(struct x86_look *look,
+		       const struct mrrc_code_range *text,
+		       struct mrrc_code_found *found)
+{
+	struct mrrc_code_range function, gap;
+	int rc;
+
+	if (found->at >= look->body.function.start &&
+	    found->at < look->body.function.end) {
+		x86_in_body(&look->body, found);
+		return 0;
+	}
+	if (mrrc_code_function(look->code, found->at, &function, &gap)) {
+		x86_unknown(found, "no table of functions");
+		return 0;
+	}
+	rc = mrrc_code_body_read(&look->body, &function);
+	if (rc)
+		return rc;
+	if (found->at < function.end) {
+		x86_in_body(&look->body, found);
+		return 0;
+	}
+	if (gap.start < text->start)
+		gap.start = text->start;
+	if (gap.end > text->end)
+		gap.end = text->end;
+	return x86_in_gap(look, &gap, found);
+}
+
+static int x86_decide(struct x86_look *look, struct mrrc_code_found *found)
+{
+	struct mrrc_code_range text;
+	int rc;
+
+	if (!mrrc_code_text(look->code, found->at, &text)) {
+		found->kind = MRRC_CODE_DATA;
+		return 0;
+	}
+	if (found->at == look->code->image->end - 1) {
 		x86_unknown(found, "at the end of the mapping");
 		return 0;
 	}
-	if (found->at >= body->function.start &&
-	    found->at < body->function.end) {
-		x86_in_body(body, found);
-		return 0;
-	}
-	rc = mrrc_code_function(code, found->at, &function);
-	if (rc) {
-		x86_unknown(found, rc == -ENOENT ? "in no function" :
-			    "no table of functions");
-		return 0;
-	}
-	rc = mrrc_code_body_read(body, &function);
-	if (rc == -ENOMEM)
+	rc = x86_in_text(look, &text, found);
+	if (rc != -E2BIG)
 		return rc;
-	x86_in_body(body, found);
+	x86_unknown(found, "the function is too long");
 	return 0;
 }
 
 int mrrc_code_look_x86_64(struct mrrc_code *code)
 {
-	struct mrrc_code_body body = { 0 };
+	struct x86_look look = { .code = code };
 	size_t i;
 	int rc;
 
@@ -149,8 +218,9 @@ int mrrc_code_look_x86_64(struct mrrc_code *code)
 	if (!rc && code->count)
 		mrrc_code_sections(code);
 	for (i = 0; i < code->count && !rc; i++)
-		rc = x86_decide(code, &body, &code->found[i]);
-	mrrc_code_body_close(&body);
+		rc = x86_decide(&look, &code->found[i]);
+	mrrc_code_body_close(&look.body);
+	mrrc_code_gap_close(&look.gap);
 	return rc;
 }
 

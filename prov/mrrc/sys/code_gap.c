@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Gaps between functions (code_gap.h): tables that assembly keeps beside its
+ * code, filler, and functions without an entry in .eh_frame.
+ *
+ * What is executed in a gap is entered from outside of it. The places where it
+ * may be entered:
+ *
+ * - its first byte, if the function before it does not end with a jump;
+ * - what a branch leads to. The distance of a branch is four bytes, or one if
+ *   it is near. So all four bytes of the mapping and all single ones near the
+ *   gap are taken for a distance, whatever they are: no branch is missed, not
+ *   even one in code that does not decode;
+ * - what a lea computes: its distance is one of these, too;
+ * - dynamic symbols but objects, all addends of relocations, DT_INIT, DT_FINI
+ *   and the program's entry.
+ *
+ * From each of them, instructions are followed to all places that they lead
+ * to. Bytes that decode to no instruction end a path, as what is executed
+ * decodes. A pair that no path comes to as an instruction is none.
+ *
+ * If a path comes to a pair, and the place it began at was taken from a
+ * distance: that is looked at again. It does not count if it is another part
+ * of an instruction of a function, or in filler between two functions.
+ *
+ * Not known: without section headers, where relocations are packed (RELR) or
+ * absent (programs that are not position-independent), with two mappings of
+ * code in a file, or if an indirect jump in the gap is come to.
+ */
+#include "config.h"
+#include "sys/code_gap.h"
+
+#ifdef HAVE_ZYDIS
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LONGEST	((uintptr_t)1 << 24)	/* bytes of a gap */
+#define PATHS	256			/* that wait to be followed */
+#define FILLER	64			/* bytes of it, at most */
+#define CLOSE	127			/* the distance of a near branch */
+
+static bool gap_has(const struct mrrc_code_gap *gap, uintptr_t at)
+{
+	return at >= gap->range.start && at < gap->range.end;
+}
+
+static void gap_unknown(struct mrrc_code_gap *gap, const char *why)
+{
+	if (!gap->unknown)
+		gap->unknown = why;
+}
+
+/* What was come to from a place. */
+struct gap_trip {
+	uint32_t path[PATHS];
+	unsigned paths;
+	uint32_t call[MRRC_CODE_GAP_CALLS];
+	unsigned calls;
+	const char *unknown;
+};
+
+static void trip_push(struct mrrc_code_gap *gap, struct gap_trip *trip,
+		      uint32_t at)
+{
+	const uint8_t bit = (uint8_t)(1u << at % 8);
+
+	if (at >= gap->range.end - gap->range.start || gap->seen[at / 8] & bit)
+		return;
+	gap->seen[at / 8] |= bit;
+	if (trip->paths == PATHS)
+		trip->unknown = "in no function, with many branches";
+	else
+		trip->path[trip->paths++] = at;
+}
+
+static void trip_step(struct mrrc_code_gap *gap, struct gap_trip *trip,
+		      uint32_t at)
+{
+	const uint8_t *const code = (const uint8_t *)gap->range.start;
+	const uint32_t len = (uint32_t)(gap->range.end - gap->range.start);
+	struct mrrc_code_insn insn;
+
+	if (!mrrc_code_insn_read(code, at, len, &insn)) {
+		/* It may have more bytes, of the function behind the gap. */
+		if (len - at < 15)
+			trip->unknown = "in no function, and leads into one";
+		return;
+	}
+	if (insn.flow == MRRC_CODE_AWAY)
+		trip->unknown = "in no function, with an indirect jump";
+	if (insn.flow == MRRC_CODE_SYSCALL ||
+	    insn.flow == MRRC_CODE_SYSCALL32) {
+		if (trip->calls == MRRC_CODE_GAP_CALLS)
+			trip->unknown = "in no function, among many";
+		else
+			trip->call[trip->calls++] = at;
+	}
+	if (insn.to != MRRC_CODE_NONE)
+		trip_push(gap, trip, insn.to);
+	if (mrrc_code_body_falls(&insn))
+		trip_push(gap, trip, at + insn.len);
+}
+
+/* Is what lies between two functions only filler as far as @to? */
+static bool gap_filler(const struct mrrc_code_range *range, uintptr_t to)
+{
+	const uint32_t len = (uint32_t)(range->end - range->start);
+	struct mrrc_code_insn insn;
+	uint32_t at;
+
+	if (range->end - range->start > FILLER)
+		return false;
+	for (at = 0; range->start + at <= to; at += insn.len) {
+		if (!mrrc_code_insn_read((const uint8_t *)range->start, at, len,
+					 &insn) || !insn.filler)
+			return false;
+	}
+	return true;
+}
+
+/* Is the distance at @field that of a branch or lea? */
+static bool gap_confirm(struct mrrc_code_gap *gap, uintptr_t field)
+{
+	struct mrrc_code_range function, next;
+	const struct mrrc_code_insn *insn;
+	uint32_t i;
+
+	if (mrrc_code_function(gap->code, field, &function, &next))
+		return true;
+	if (field >= function.end)
+		return !gap_filler(&next, field);
+	if (gap->body.function.start != function.start &&
+	    mrrc_code_body_read(&gap->body, &function))
+		return true;
+	i = mrrc_code_body_find(&gap->body, (uint32_t)(field - function.start));
+	if (!gap->body.whole || i == MRRC_CODE_NONE)
+		return true;
+	insn = &gap->body.insn[i];
+	return insn->field && function.start + insn->at + insn->field == field;
+}
+
+/* Follows the code at @at. @field: the distance that leads there, or 0. */
+static void gap_enter(struct mrrc_code_gap *gap, uintptr_t at, uintptr_t field)
+{
+	const size_t len = (gap->range.end - gap->range.start) / 8 + 1;
+	struct gap_trip trip;
+
+	if (!gap_has(gap, at) || gap->unknown)
+		return;
+	trip.paths = trip.calls = 0;
+	trip.unknown = NULL;
+	trip_push(gap, &trip, (uint32_t)(at - gap->range.start));
+	while (trip.paths && !trip.unknown)
+		trip_step(gap, &trip, trip.path[--trip.paths]);
+	if (!trip.unknown && !trip.calls)
+		return;
+	if (field && !gap_confirm(gap, field)) {
+		/* What was seen on the way has to be seen anew. */
+		memset(gap->seen, 0, len);
+		return;
+	}
+	if (trip.unknown || trip.calls > MRRC_CODE_GAP_CALLS - gap->calls) {
+		gap_unknown(gap, trip.unknown ? trip.unknown :
+			    "in no function, among many");
+		return;
+	}
+	memcpy(gap->call + gap->calls, trip.call,
+	       trip.calls * sizeof(trip.call[0]));
+	gap->calls += trip.calls;
+}
+
+/* All four bytes that may be a distance to here, but those in the gap. */
+static void gap_far(struct mrrc_code_gap *gap, uintptr_t start, uintptr_t end)
+{
+	const uintptr_t len = gap->range.end - gap->range.start;
+	uintptr_t at, to;
+	int32_t distance;
+
+	for (at = start; end - at >= sizeof(distance); at++) {
+		memcpy(&distance, (const void *)at, sizeof(distance));
+		to = at + sizeof(distance) + (uintptr_t)(intptr_t)distance;
+		if (to - gap->range.start < len)
+			gap_enter(gap, to, at);
+	}
+}
+
+static void gap_near(struct mrrc_code_gap *gap, uintptr_t start, uintptr_t end)
+{
+	uintptr_t at;
+
+	for (at = start; at < end; at++)
+		gap_enter(gap, at + 1 + (uintptr_t)(intptr_t)*(const int8_t *)at,
+			  at);
+}
+
+static void gap_branches(struct mrrc_code_gap *gap)
+{
+	const struct mrrc_code_image *const image = gap->code->image;
+	const struct mrrc_code_range *const range = &gap->range;
+
+	gap_far(gap, image->start, range->start);
+	gap_far(gap, range->end, image->end);
+	gap_near(gap, range->start - image->start > CLOSE + 1 ?
+		 range->start - CLOSE - 1 : image->start, range->start);
+	gap_near(gap, range->end, image->end - range->end > CLOSE + 1 ?
+		 range->end + CLOSE + 1 : image->end);
+}
+
+static void gap_symbols(struct mrrc_code_gap *gap, uintptr_t at, uintptr_t end)
+{
+	Elf64_Sym symbol;
+
+	for (; end - at >= sizeof(symbol); at += sizeof(symbol)) {
+		memcpy(&symbol, (const void *)at, sizeof(symbol));
+		if (symbol.st_shndx != SHN_UNDEF &&
+		    ELF64_ST_TYPE(symbol.st_info) != STT_OBJECT &&
+		    ELF64_ST_TYPE(symbol.st_info) != STT_TLS)
+			gap_enter(gap, gap->code->image->base + symbol.st_value,
+				  0);
+	}
+}
+
+static void gap_relocations(struct mrrc_code_gap *gap, uintptr_t at,
+			    uintptr_t end)
+{
+	Elf64_Rela rela;
+
+	for (; end - at >= sizeof(rela); at += sizeof(rela)) {
+		memcpy(&rela, (const void *)at, sizeof(rela));
+		gap_enter(gap, gap->code->image->base +
+			  (uintptr_t)rela.r_addend, 0);
+	}
+}
+
+static void gap_dynamic(struct mrrc_code_gap *gap, uintptr_t at, uintptr_t end)
+{
+	Elf64_Dyn dyn;
+
+	for (; end - at >= sizeof(dyn); at += sizeof(dyn)) {
+		memcpy(&dyn, (const void *)at, sizeof(dyn));
+		if (dyn.d_tag == DT_INIT || dyn.d_tag == DT_FINI)
+			gap_enter(gap, gap->code->image->base + dyn.d_un.d_ptr,
+				  0);
+	}
+}
+
+static void gap_sections(struct mrrc_code_gap *gap)
+{
+	const struct mrrc_code_section *section;
+	uintptr_t start, end;
+	unsigned i;
+
+	for (i = 0; i < gap->code->sections; i++) {
+		section = &gap->code->section[i];
+		start = section->range.start;
+		end = section->range.end;
+		switch (section->type) {
+		case SHT_DYNSYM:
+		case SHT_RELA:
+		case SHT_DYNAMIC:
+			break;
+		case SHT_REL:
+		case SHT_RELR:
+			gap_unknown(gap, "in no function; packed relocations");
+			continue;
+		default:
+			continue;
+		}
+		if (!mrrc_code_readable(gap->code, start, end - start))
+			gap_unknown(gap, "in no function; unreadable sections");
+		else if (section->type == SHT_DYNSYM)
+			gap_symbols(gap, start, end);
+		else if (section->type == SHT_RELA)
+			gap_relocations(gap, start, end);
+		else
+			gap_dynamic(gap, start, end);
+	}
+}
+
+static bool gap_one_mapping(const struct mrrc_code *code)
+{
+	unsigned i, count = 0;
+
+	for (i = 0; i < code->phdrs; i++)
+		count += code->phdr[i].p_type == PT_LOAD &&
+			 code->phdr[i].p_flags & PF_X;
+	return count == 1;
+}
+
+int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
+		       const struct mrrc_code_range *range, bool falls)
+{
+	const size_t len = range->end - range->start;
+
+	gap->range = *range;
+	gap->code = code;
+	gap->calls = 0;
+	gap->unknown = NULL;
+	gap->body.function = (struct mrrc_code_range) { 0 };
+	free(gap->seen);
+	gap->seen = NULL;
+	if (!code->sections)
+		gap_unknown(gap, "in no function; no section headers");
+	else if (code->ehdr->e_type != ET_DYN || !gap_one_mapping(code))
+		gap_unknown(gap, "in no function of a fixed program");
+	else if (len > LONGEST)
+		gap_unknown(gap, "in no function, in a long gap");
+	if (gap->unknown)
+		return 0;
+	gap->seen = calloc(len / 8 + 1, 1);
+	if (!gap->seen)
+		return -ENOMEM;
+	if (falls)
+		gap_enter(gap, range->start, 0);
+	gap_enter(gap, code->image->base + code->ehdr->e_entry, 0);
+	gap_sections(gap);
+	gap_branches(gap);
+	return 0;
+}
+
+const char *mrrc_code_gap_why(const struct mrrc_code_gap *gap, uintptr_t at)
+{
+	const uint32_t offset = (uint32_t)(at - gap->range.start);
+	unsigned i;
+
+	if (gap->unknown)
+		return gap->unknown;
+	for (i = 0; i < gap->calls; i++) {
+		/* A prefix or more may come before the pair. */
+		if (gap->call[i] <= offset && offset - gap->call[i] < 15)
+			return "in no function";
+	}
+	return NULL;
+}
+
+void mrrc_code_gap_close(struct mrrc_code_gap *gap)
+{
+	mrrc_code_body_close(&gap->body);
+	free(gap->seen);
+	gap->seen = NULL;
+}
+
+#endif /* HAVE_ZYDIS */
