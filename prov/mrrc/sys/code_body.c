@@ -47,6 +47,12 @@ static bool body_odd_branch(const ZydisDecodedInstruction *zydis)
 	return false;
 }
 
+/* Does it name a place by its distance, but not as a branch? */
+static bool body_rip(const ZydisDecodedInstruction *zydis)
+{
+	return zydis->raw.modrm.mod == 0 && zydis->raw.modrm.rm == 5;
+}
+
 /* false: nothing that can be relied on. */
 static bool body_flow(const ZydisDecodedInstruction *zydis,
 		      struct mrrc_code_insn *insn)
@@ -70,7 +76,9 @@ static bool body_flow(const ZydisDecodedInstruction *zydis,
 		insn->filler = true;
 		break;
 	case ZYDIS_MNEMONIC_JMP:
-		insn->flow = relative ? MRRC_CODE_JUMP : MRRC_CODE_AWAY;
+		/* By a pointer in the GOT: to a function, elsewhere. */
+		insn->flow = relative || body_rip(zydis) ? MRRC_CODE_JUMP :
+							   MRRC_CODE_AWAY;
 		break;
 	case ZYDIS_MNEMONIC_CALL:
 		insn->flow = MRRC_CODE_CALLS;
@@ -117,8 +125,7 @@ bool mrrc_code_insn_read(const uint8_t *code, uint32_t at, uint32_t len,
 	};
 	if (zydis.raw.imm[0].is_relative)
 		insn->field = zydis.raw.imm[0].offset;
-	else if (zydis.mnemonic == ZYDIS_MNEMONIC_LEA &&
-		 zydis.raw.modrm.mod == 0 && zydis.raw.modrm.rm == 5)
+	else if (zydis.mnemonic == ZYDIS_MNEMONIC_LEA && body_rip(&zydis))
 		insn->field = zydis.raw.disp.offset;
 	return body_flow(&zydis, insn);
 }

@@ -38,8 +38,11 @@
 
 #define LONGEST	((uintptr_t)1 << 24)	/* bytes of a gap */
 #define PATHS	256			/* that wait to be followed */
+#define BLOCK	64			/* bytes that are compared at a time */
 #define FILLER	64			/* bytes of it, at most */
 #define CLOSE	127			/* the distance of a near branch */
+
+typedef uint32_t gap_words __attribute__((vector_size(16)));
 
 static bool gap_has(const struct mrrc_code_gap *gap, uintptr_t at)
 {
@@ -171,6 +174,31 @@ static void gap_enter(struct mrrc_code_gap *gap, uintptr_t at, uintptr_t field)
 	gap->calls += trip.calls;
 }
 
+/*
+ * May one of the distances that begin in this block lead to the gap? Compares
+ * 32 bits of where they lead. Reads three bytes more.
+ */
+static bool gap_block(const struct mrrc_code_gap *gap, uintptr_t at)
+{
+	const uint32_t len = (uint32_t)(gap->range.end - gap->range.start);
+	const uint32_t from = (uint32_t)(at + sizeof(int32_t) - gap->range.start);
+	gap_words distance, any = { 0 };
+	uint64_t words[2];
+	unsigned i, j;
+
+	for (i = 0; i < BLOCK; i += sizeof(distance)) {
+		for (j = 0; j < sizeof(uint32_t); j++) {
+			memcpy(&distance, (const void *)(at + i + j),
+			       sizeof(distance));
+			distance += from + i + j +
+				    (gap_words) { 0, 4, 8, 12 };
+			any |= (gap_words)(distance < len);
+		}
+	}
+	memcpy(words, &any, sizeof(words));
+	return words[0] | words[1];
+}
+
 /* All four bytes that may be a distance to here, but those in the gap. */
 static void gap_far(struct mrrc_code_gap *gap, uintptr_t start, uintptr_t end)
 {
@@ -179,6 +207,9 @@ static void gap_far(struct mrrc_code_gap *gap, uintptr_t start, uintptr_t end)
 	int32_t distance;
 
 	for (at = start; end - at >= sizeof(distance); at++) {
+		while (end - at >= BLOCK + sizeof(distance) &&
+		       (at - start) % BLOCK == 0 && !gap_block(gap, at))
+			at += BLOCK;
 		memcpy(&distance, (const void *)at, sizeof(distance));
 		to = at + sizeof(distance) + (uintptr_t)(intptr_t)distance;
 		if (to - gap->range.start < len)

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * ELF files that tests put together, in memory and as a file of the same
+ * bytes. What lies behind them cannot be read.
+ */
+#ifndef MRRC_TEST_CODE_FIXTURE_H
+#define MRRC_TEST_CODE_FIXTURE_H
+
+#include <elf.h>
+
+#include "sys/code.h"
+
+#define ELF_FRAMES	0x400	/* .eh_frame_hdr */
+#define ELF_TEXT	0x1000	/* the mapping that holds code */
+#define ELF_TEXT_LEN	0x1000
+#define ELF_TABLES	0x2000	/* relocations and symbols */
+#define ELF_SECTIONS	0x3000	/* section headers */
+#define ELF_LEN		0x4000
+#define ELF_SITES	16
+
+struct code_elf {
+	uint8_t *bytes;
+	int fd;			/* of the file */
+	char path[32];
+	unsigned functions;	/* in the order of addresses */
+	size_t fde;		/* where the next goes */
+	unsigned shdrs;
+	struct mrrc_code_image image;
+	/* of the last look */
+	int rc;
+	struct mrrc_code_site site[ELF_SITES];
+	unsigned sites;
+	struct mrrc_code_counts counts;
+};
+
+/* One with headers, a table without functions, and .text as its section. */
+void elf_open(struct code_elf *elf, unsigned machine);
+void elf_close(struct code_elf *elf);
+
+Elf64_Ehdr *elf_ehdr(struct code_elf *elf);
+
+/* 0: the headers; 1: code; 2: .eh_frame_hdr; 3: notes. */
+Elf64_Phdr *elf_phdr(struct code_elf *elf, unsigned n);
+
+/* 1: .text; others as they were added. */
+Elf64_Shdr *elf_shdr(struct code_elf *elf, unsigned n);
+
+/* These bytes at an offset from the start of the code. */
+void elf_put(struct code_elf *elf, size_t at, const void *bytes, size_t len);
+
+/* A function is there. @signal: it returns from a signal's handler. */
+void elf_function(struct code_elf *elf, size_t at, size_t len, bool signal);
+
+/* These bytes are a function. */
+#define elf_code(elf, at, ...)						\
+	do {								\
+		static const uint8_t code_[] = { __VA_ARGS__ };		\
+									\
+		elf_put(elf, at, code_, sizeof(code_));			\
+		elf_function(elf, at, sizeof(code_), false);		\
+	} while (0)
+
+/* These bytes are in no function. */
+#define elf_bytes(elf, at, ...)						\
+	do {								\
+		static const uint8_t bytes_[] = { __VA_ARGS__ };	\
+									\
+		elf_put(elf, at, bytes_, sizeof(bytes_));		\
+	} while (0)
+
+/* A section at an offset from the start of the file. */
+void elf_section(struct code_elf *elf, unsigned type, unsigned long flags,
+		 size_t at, size_t len);
+
+/* Writes the file, and looks at the code. */
+void elf_look(struct code_elf *elf);
+
+/* The look has this one site, and @pairs. */
+void elf_is(struct code_elf *elf, unsigned pairs, size_t at, long number);
+
+/* It has none, and @pairs. */
+void elf_none(struct code_elf *elf, unsigned pairs);
+
+#endif /* MRRC_TEST_CODE_FIXTURE_H */
