@@ -92,16 +92,12 @@ static bool arm_pairs(uint32_t word)
 	       (word & 0xfff00000) == 0xd5700000;	/* mrrs */
 }
 
-/* nop, bti and others of the kind, some of which write x16, x17 or x30. */
-static bool arm_hint(uint32_t word, unsigned reg)
-{
-	return (word & 0xfffff01f) == 0xd503201f && reg != 16 && reg != 17 &&
-	       reg != 30;
-}
-
 /* Does an instruction with no known effect leave the register alone? */
 static bool arm_keeps(uint32_t word, unsigned reg)
 {
+	/* nop, bti and others of the kind, some of which write these */
+	if ((word & 0xfffff01f) == 0xd503201f)
+		return reg != 16 && reg != 17 && reg != 30;
 	return !arm_pairs(word) && (word & 0x1f) != reg && (word >> 5 & 0x1f) != reg &&
 	       (word >> 10 & 0x1f) != reg && (word >> 16 & 0x1f) != reg;
 }
@@ -190,8 +186,7 @@ static bool arm_back(struct arm_walk *walk, uintptr_t at, unsigned reg)
 	if (arm_svc(word))
 		return reg ? arm_push(walk, at, reg) :
 			arm_any(walk, "the number is a system call's result");
-	if (arm_hint(word, reg) || arm_keeps(word, reg) ||
-	    arm_reads_only(word, reg))
+	if (arm_keeps(word, reg) || arm_reads_only(word, reg))
 		return arm_push(walk, at, reg);
 	return arm_any(walk, "the number is computed");
 }

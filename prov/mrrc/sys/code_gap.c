@@ -83,14 +83,14 @@ static void trip_step(struct mrrc_code_gap *gap, struct gap_trip *trip,
 {
 	const uint8_t *const code = (const uint8_t *)gap->range.start;
 	const uint32_t len = (uint32_t)(gap->range.end - gap->range.start);
+	const uintptr_t more = gap->code->image->end - gap->range.end;
 	struct mrrc_code_insn insn;
 
-	if (!mrrc_code_insn_read(code, at, len, &insn)) {
-		/* It may have more bytes, of the function behind the gap. */
-		if (len - at < 15)
-			trip->unknown = "in no function, and leads into one";
+	if (!mrrc_code_insn_read(code, at,
+				 len + (uint32_t)(more < 15 ? more : 15), &insn))
 		return;
-	}
+	if (at + insn.len > len)
+		trip->unknown = "in no function, and leads into one";
 	if (insn.flow == MRRC_CODE_AWAY)
 		trip->unknown = "in no function, with an indirect jump";
 	if (insn.flow == MRRC_CODE_SYSCALL ||
