@@ -39,7 +39,9 @@
 
 #define HOOKS_TELL	8		/* monitors that can be told */
 #define HOOKS_MARKS	((size_t)1 << 16)
+#define HOOKS_CODES	512
 #define HOOKS_LOOK	512		/* of these to look at, at most */
+#define HOOKS_AROUND	256		/* bytes of code to look at */
 #define HOOKS_AGAIN	64		/* calls of mmap, if it was not told */
 #define HOOKS_SEVERAL	UINT32_MAX	/* a mark of several chunks */
 
@@ -58,13 +60,16 @@ static const struct {
 };
 
 #define HOOKS_CNT	(sizeof(hooks_table) / sizeof(hooks_table[0]))
+#define HOOKS_MORE	24	/* at other places */
 
 static struct {
+	/* REGISTRY lock; below count read by any thread */
+	struct mrrc_patch patch[HOOKS_CNT + HOOKS_MORE];
+	atomic_uint count;		/* HOOKS_CNT and more; 0: not yet */
 	/* REGISTRY lock */
-	struct mrrc_patch patch[HOOKS_CNT];
 	/* 0, or why it cannot be patched; -ESRCH: there is no such function */
-	int found[HOOKS_CNT];
-	bool placed[HOOKS_CNT];		/* on, as far as we know */
+	int found[HOOKS_CNT + HOOKS_MORE];
+	bool placed[HOOKS_CNT + HOOKS_MORE];	/* on, as far as we know */
 	/* any thread */
 	_Atomic(mrrc_hooks_cb) tell[HOOKS_TELL];
 	_Atomic(void *) arg[HOOKS_TELL];
@@ -77,33 +82,23 @@ static struct {
 	_Atomic uint64_t skipped;
 	atomic_long left;		/* calls of mmap until it is told */
 	_Atomic uint32_t mark[HOOKS_MARKS];	/* 0: no chunk */
+	atomic_uint code_seq;		/* odd: it is being written */
+	atomic_uint codes;		/* HOOKS_CODES and more: too many */
+	struct {
+		_Atomic uintptr_t start, end;
+	} code[HOOKS_CODES];
 } hooks;
 
-atomic_bool mrrc_hooks_complete;
-static atomic_bool hooks_broken;	/* it will not be again */
-
-bool mrrc_hooks_rely(bool on)
+bool mrrc_hooks_rely(enum mrrc_trust_mode mode)
 {
+	bool hooked = hooks.added;
 	size_t i;
 
-	for (i = 0; i < HOOKS_CNT; i++)
-		on = on && (hooks.placed[i] || hooks.found[i] == -ESRCH);
-	on = on && !atomic_load(&hooks_broken);
-	atomic_store(&mrrc_hooks_complete, on);
-	/* in this order: who breaks it does the same the other way round */
-	if (on && atomic_load(&hooks_broken)) {
-		atomic_store(&mrrc_hooks_complete, false);
-		on = false;
-	}
-	return on;
-}
-
-void mrrc_hooks_surprised(void)
-{
-	if (!atomic_load_explicit(&mrrc_hooks_complete, memory_order_relaxed))
-		return;
-	atomic_store(&hooks_broken, true);
-	atomic_store(&mrrc_hooks_complete, false);
+	/* what is proven needs no hook in code that is not run any more */
+	for (i = 0; i < HOOKS_CNT && mode == MRRC_TRUST_HOOKED; i++)
+		hooked = hooked &&
+			 (hooks.placed[i] || hooks.found[i] == -ESRCH);
+	return mrrc_trust_set(mode, hooked);
 }
 
 void mrrc_hooks_count(size_t calls)
@@ -170,6 +165,46 @@ static inline bool hooks_marked(uintptr_t start, uintptr_t end)
 	return false;
 }
 
+/* ---- code ---- */
+
+void mrrc_hooks_code_begin(void)
+{
+	atomic_fetch_add(&hooks.code_seq, 1);
+	atomic_store(&hooks.codes, 0);
+}
+
+void mrrc_hooks_code(uintptr_t start, uintptr_t end)
+{
+	const unsigned i = atomic_load(&hooks.codes);
+
+	if (i < HOOKS_CODES) {
+		atomic_store(&hooks.code[i].start, start);
+		atomic_store(&hooks.code[i].end, end);
+	}
+	atomic_store(&hooks.codes, i + 1);
+}
+
+void mrrc_hooks_code_end(void)
+{
+	atomic_fetch_add(&hooks.code_seq, 1);
+}
+
+bool mrrc_hooks_is_code(uintptr_t start, size_t len)
+{
+	const unsigned seq = atomic_load(&hooks.code_seq);
+	const unsigned count = atomic_load(&hooks.codes);
+	unsigned i;
+
+	if (seq & 1 || !count || count > HOOKS_CODES)
+		return true;
+	for (i = 0; i < count; i++) {
+		if (start < atomic_load(&hooks.code[i].end) &&
+		    atomic_load(&hooks.code[i].start) < start + len)
+			return true;
+	}
+	return atomic_load(&hooks.code_seq) != seq;
+}
+
 /* ---- telling ---- */
 
 /* Everything, libc's own signals included. */
@@ -184,10 +219,10 @@ static void hooks_missed(uintptr_t start, uintptr_t end)
 	if (start == end)
 		mrrc_hooks_count(HOOKS_AGAIN);
 	else
-		mrrc_hooks_surprised();
+		mrrc_trust_surprised(false);
 }
 
-static void hooks_tell_all(uintptr_t start, uintptr_t end, bool silent)
+static bool hooks_tell_all(uintptr_t start, uintptr_t end, bool silent)
 {
 	mrrc_hooks_cb tell;
 	bool done = true;
@@ -208,34 +243,36 @@ static void hooks_tell_all(uintptr_t start, uintptr_t end, bool silent)
 		hooks_missed(start, end);
 	atomic_fetch_add_explicit(done ? &hooks.told : &hooks.skipped, 1,
 				  memory_order_relaxed);
+	return done;
 }
 
-static __attribute__((noinline)) void hooks_tell(uintptr_t start,
+static __attribute__((noinline)) bool hooks_tell(uintptr_t start,
 						 uintptr_t end, bool silent)
 {
 	const uint64_t all = UINT64_MAX;
 	const int error = errno;
+	bool done = false;
 	uint64_t old;
 
 	/* We may have interrupted the very thread that holds a lock. */
 	if (mrrc_lock_inside()) {
 		hooks_missed(start, end);
 		atomic_fetch_add(&hooks.skipped, 1);
-		return;
+		return false;
 	}
 	hooks_signals(SIG_SETMASK, &all, &old);
 	if (*hooks.ours && syscall(SYS_getpid) == atomic_load(&hooks.pid))
-		hooks_tell_all(start, end, silent);
+		done = hooks_tell_all(start, end, silent);
 	else
 		hooks_missed(start, end);
 	hooks_signals(SIG_SETMASK, &old, NULL);
 	errno = error;
+	return done;
 }
 
-void mrrc_hooks_tell(uintptr_t start, uintptr_t end, bool silent)
+bool mrrc_hooks_tell(uintptr_t start, uintptr_t end, bool silent)
 {
-	if (hooks_marked(start, end))
-		hooks_tell(start, end, silent);
+	return !hooks_marked(start, end) || hooks_tell(start, end, silent);
 }
 
 void mrrc_hooks_clear(uintptr_t start, uintptr_t end)
@@ -276,7 +313,54 @@ static void hooks_search(void)
 		hooks.found[i] = mrrc_patch_find(hooks_table[i].name,
 						 hooks_table[i].number,
 						 &hooks.patch[i]);
+	atomic_store(&hooks.count, HOOKS_CNT);
 	mrrc_hooks_page = mrrc_vm_page();
+}
+
+int mrrc_hooks_place(uint8_t *at, long number, uintptr_t start, uintptr_t end)
+{
+	const unsigned i = atomic_load(&hooks.count);
+	struct mrrc_patch_code code = { (uint8_t *)start, end - start };
+	int rc;
+
+	if (!i || i == HOOKS_CNT + HOOKS_MORE)
+		return -ENOSPC;
+	/* fillers beyond a short jump's reach are of no use */
+	if ((uintptr_t)at - start > HOOKS_AROUND) {
+		code.start = at - HOOKS_AROUND;
+		code.len = end - (uintptr_t)code.start;
+	}
+	if (code.len > 2 * HOOKS_AROUND)
+		code.len = 2 * HOOKS_AROUND;
+	rc = mrrc_patch_site(&code, at, number, &hooks.patch[i]);
+	if (!rc)
+		rc = mrrc_patch_on(&hooks.patch[i]);
+	if (rc)
+		return rc;
+	hooks.placed[i] = true;
+	atomic_store(&hooks.count, i + 1);
+	return 0;
+}
+
+bool mrrc_hooks_has(uintptr_t at)
+{
+	const unsigned count = atomic_load(&hooks.count);
+	unsigned i;
+
+	for (i = 0; i < count; i++) {
+		if ((uintptr_t)hooks.patch[i].at == at && at)
+			return mrrc_patch_is_on(&hooks.patch[i]);
+	}
+	return false;
+}
+
+void mrrc_hooks_undo(uint8_t *copy, uintptr_t start, uintptr_t end)
+{
+	const unsigned count = atomic_load(&hooks.count);
+	unsigned i;
+
+	for (i = 0; i < count; i++)
+		mrrc_patch_undo(&hooks.patch[i], copy, start, end);
 }
 
 /* How many are in place; @why: what is not, and why that first one. */
@@ -287,13 +371,14 @@ static unsigned hooks_place(char *why)
 	int first = 0;
 	int rc;
 
-	for (i = 0; i < HOOKS_CNT; i++) {
+	for (i = 0; i < hooks.count; i++) {
 		rc = hooks.found[i];
 		if (!rc)
 			rc = mrrc_patch_on(&hooks.patch[i]);
 		hooks.placed[i] = !rc;
 		count += !rc;
-		if (!rc || rc == -ESRCH || len >= MRRC_HOOKS_WHY)
+		if (!rc || rc == -ESRCH || i >= HOOKS_CNT ||
+		    len >= MRRC_HOOKS_WHY)
 			continue;
 		if (!first)
 			first = rc;
@@ -312,7 +397,7 @@ static void hooks_unplace(void)
 {
 	size_t i;
 
-	for (i = 0; i < HOOKS_CNT; i++) {
+	for (i = 0; i < hooks.count; i++) {
 		if (hooks.placed[i])
 			mrrc_patch_off(&hooks.patch[i]);
 		hooks.placed[i] = false;
@@ -379,7 +464,7 @@ void mrrc_hooks_remove(void *arg)
 		return;
 	atomic_store(&hooks.arg[i], NULL);
 	if (!--hooks.added) {
-		atomic_store(&mrrc_hooks_complete, false);
+		mrrc_trust_set(MRRC_TRUST_NOBODY, false);
 		hooks_unplace();
 	}
 	while (atomic_load(&hooks.inside))
@@ -396,7 +481,7 @@ void mrrc_hooks_forked(void)
 	if (hooks.ours)
 		*hooks.ours = 0;
 	atomic_store(&hooks.inside, 0);
-	atomic_store(&mrrc_hooks_complete, false);
+	mrrc_trust_forked();
 	hooks.added = 0;
 }
 
@@ -407,7 +492,8 @@ void mrrc_hooks_state(struct mrrc_hooks_state *state)
 	*state = (struct mrrc_hooks_state) {
 		.told = atomic_load(&hooks.told),
 		.skipped = atomic_load(&hooks.skipped),
-		.surprised = atomic_load(&hooks_broken),
+		.surprised = atomic_load(&mrrc_trust_word) &
+			     MRRC_TRUST_BROKEN,
 	};
 	for (i = 0; i < HOOKS_CNT; i++) {
 		if (!hooks.placed[i])

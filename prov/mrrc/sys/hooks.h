@@ -23,6 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sys/trust.h"
+
 #define MRRC_HOOKS_WHY	128	/* bytes of a reason */
 
 /*
@@ -60,24 +62,35 @@ void mrrc_hooks_count(size_t calls);
 void mrrc_hooks_unmark(uintptr_t addr);
 #define MRRC_HOOKS_CHUNK	((uintptr_t)1 << 21)
 
-/*
- * Has every unmap of watched memory been announced since somebody began to
- * rely on it? Only what calls libc can be: false for good from the first one
- * on that was not, which is known when the kernel has reported it
- * (mrrc_hooks_surprised).
- */
-extern atomic_bool mrrc_hooks_complete;
-void mrrc_hooks_surprised(void);
+/* REGISTRY lock. Whether hooks can be relied on in that way. */
+bool mrrc_hooks_rely(enum mrrc_trust_mode mode);
 
-/* REGISTRY lock. Returns whether they can be relied on. */
-bool mrrc_hooks_rely(bool on);
+/* Must a call of that number be hooked before hooks are relied on? */
+bool mrrc_hooks_matters(long number);
+
+/*
+ * REGISTRY lock: one more hook, at a system-call instruction; [start, end) is
+ * code around it. 0 or -E*.
+ */
+int mrrc_hooks_place(uint8_t *at, long number, uintptr_t start, uintptr_t end);
+
+/* Before trust is given: all code that is there. One thread. */
+void mrrc_hooks_code_begin(void);
+void mrrc_hooks_code(uintptr_t start, uintptr_t end);
+void mrrc_hooks_code_end(void);
+
+/* Is the system-call instruction there hooked now? */
+bool mrrc_hooks_has(uintptr_t at);
+
+/* In a copy of [start, end): the code as it is without hooks. */
+void mrrc_hooks_undo(uint8_t *copy, uintptr_t start, uintptr_t end);
 
 struct mrrc_hooks_state {
 	unsigned placed;	/* functions that are hooked now */
 	unsigned lost;		/* of those once hooked, overwritten */
 	uint64_t told;		/* calls that were announced */
 	uint64_t skipped;	/* that came at a bad moment */
-	bool surprised;		/* mrrc_hooks_surprised() was called */
+	bool surprised;		/* trust has ended for good */
 };
 
 void mrrc_hooks_state(struct mrrc_hooks_state *state);

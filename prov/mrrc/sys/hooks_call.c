@@ -31,6 +31,9 @@
 #endif
 
 #define HOOKS_TRIES	64	/* to have a mapping in one piece */
+#define HOOKS_LAST_NUMBER	470	/* of the system calls that are known */
+
+#define HOOKS_ASK_PERSONALITY	0xffffffffu
 
 /*
  * Here, so that hooks.c needs this object file: link-time optimization does not
@@ -46,82 +49,85 @@ static bool hooks_valid(uintptr_t start, size_t len)
 	return len && !(start & mask) && len <= UINTPTR_MAX - mask - start;
 }
 
-static void hooks_any(uintptr_t start, size_t len, bool silent)
+/* Returns whether it was announced, or need not be. So do all below. */
+static bool hooks_any(uintptr_t start, size_t len, bool silent)
 {
 	const uintptr_t mask = mrrc_hooks_page - 1;
 
-	if (hooks_valid(start, len))
-		mrrc_hooks_tell(start, (start + len + mask) & ~mask, silent);
+	return !hooks_valid(start, len) ||
+	       mrrc_hooks_tell(start, (start + len + mask) & ~mask, silent);
 }
 
-static void hooks_range(uintptr_t start, size_t len)
+static bool hooks_range(uintptr_t start, size_t len)
 {
-	hooks_any(start, len, false);
+	return hooks_any(start, len, false);
 }
 
 /* ---- mremap ---- */
+
+/* May it become another place, or larger? */
+static bool hooks_moves(const struct mrrc_patch_call *call)
+{
+	return call->number == SYS_mremap &&
+	       hooks_valid(call->arg[0], call->arg[1]) &&
+	       (call->arg[3] & (MREMAP_FIXED | MREMAP_DONTUNMAP) ||
+		(size_t)call->arg[2] > (size_t)call->arg[1]);
+}
 
 /*
  * The kernel moves and enlarges one mapping, and watching a part of it makes
  * it several. Once that is unwatched they are one again, unless another thread
  * has something there watched just then: so it is tried here. What is being
- * deregistered is watched, too, and known to no one else: it is unwatched when
- * the kernel has refused.
+ * deregistered is watched, too, and known to no cache: it is unwatched when the
+ * kernel has refused.
  */
-static void hooks_move(struct mrrc_patch_call *call, size_t old_len)
+static long hooks_move(const struct mrrc_patch_call *call, size_t old_len)
 {
 	const uintptr_t old = call->arg[0];
 	unsigned tries;
 	long to = -EFAULT;
 
-	hooks_any(old, old_len, true);
 	for (tries = 0; tries < HOOKS_TRIES && to == -EFAULT; tries++) {
 		if (tries)
 			mrrc_hooks_clear(old, old + old_len);
 		to = mrrc_patch_make(call);
 	}
-	call->number = to;
+	return to;
 }
 
-/* Returns whether it is still to be made. */
-static bool hooks_mremap(struct mrrc_patch_call *call)
+/* What moves is told of whatever it takes, so that it is in one piece. */
+static bool hooks_mremap(const struct mrrc_patch_call *call)
 {
 	const uintptr_t mask = mrrc_hooks_page - 1;
 	const uintptr_t old = call->arg[0];
 	const size_t old_len = (call->arg[1] + mask) & ~mask;
 	const size_t len = (call->arg[2] + mask) & ~mask;
-	const unsigned long flags = call->arg[3];
+	bool told = true;
 
-	if (flags & MREMAP_FIXED)
-		hooks_range(call->arg[4], len);
-	if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) || len > old_len) {
-		if (!hooks_valid(old, old_len))
-			return true;
-		hooks_move(call, old_len);
-		return false;
-	}
-	if (len < old_len)
-		hooks_range(old + len, old_len - len);
-	return true;
+	if (call->arg[3] & MREMAP_FIXED)
+		told = hooks_range(call->arg[4], len);
+	if (hooks_moves(call))
+		told &= hooks_any(old, old_len, true);
+	else if (len < old_len)
+		told &= hooks_range(old + len, old_len - len);
+	return told;
 }
 
 /* ---- the others ---- */
 
-static void hooks_madvise(uintptr_t start, size_t len, long advice)
+static bool hooks_madvise(uintptr_t start, size_t len, long advice)
 {
 	switch (advice) {
 	case MADV_DONTNEED:
 	case MADV_DONTNEED_LOCKED:
 	case MADV_FREE:
 	case MADV_REMOVE:
-		hooks_range(start, len);
-		break;
+		return hooks_range(start, len);
 	case HOOKS_MADV_GUARD_INSTALL:
 	case HOOKS_MADV_GUARD_REMOVE:
-		hooks_any(start, len, true);
-		break;
+		return hooks_any(start, len, true);
 	default:
-		break;
+		return true;
 	}
 }
 
@@ -133,79 +139,161 @@ static bool hooks_readable(const void *word)
 }
 
 /* Whose process it is about is not looked at. */
-static void hooks_process_madvise(const struct iovec *iov, size_t count,
+static bool hooks_process_madvise(const struct iovec *iov, size_t count,
 				  long advice)
 {
 	const int error = errno;
+	bool told = true;
 	size_t i;
 
 	for (i = 0; i < count && i < IOV_MAX; i++) {
 		if (!hooks_readable(&iov[i].iov_base) ||
 		    !hooks_readable(&iov[i].iov_len))
 			break;
-		hooks_madvise((uintptr_t)iov[i].iov_base, iov[i].iov_len,
-			      advice);
+		told &= hooks_madvise((uintptr_t)iov[i].iov_base,
+				      iov[i].iov_len, advice);
 	}
 	errno = error;
+	return told;
 }
 
-static __attribute__((noinline)) void hooks_brk(uintptr_t end)
+static __attribute__((noinline)) bool hooks_brk(uintptr_t end)
 {
 	const uintptr_t mask = mrrc_hooks_page - 1;
 	const uintptr_t start = (end + mask) & ~mask;
 	uintptr_t now;
 
 	if (!end)
-		return;
+		return true;
 	/* This one is announced, too, and comes to the line above. */
 	now = syscall(SYS_brk, 0);
-	if (start < now)
-		hooks_range(start, now - start);
+	return start >= now || hooks_range(start, now - start);
 }
 
 /*
  * The only call that replaces memory and makes no event. How much depends on
  * the size of the segment's pages, which is not known: all from there on.
  */
-static __attribute__((noinline)) void hooks_shmat(uintptr_t addr, int flags)
+static __attribute__((noinline)) bool hooks_shmat(uintptr_t addr, int flags)
 {
 	if (!(flags & SHM_REMAP) || !addr)
-		return;
+		return true;
 	if (flags & SHM_RND)
 		addr &= ~((uintptr_t)SHMLBA - 1);
-	hooks_any(addr, UINTPTR_MAX - mrrc_hooks_page - addr, true);
+	return hooks_any(addr, UINTPTR_MAX - mrrc_hooks_page - addr, true);
 }
 
-bool mrrc_patch_called(struct mrrc_patch_call *call)
+static bool hooks_told(const struct mrrc_patch_call *call)
 {
 	const long *const arg = call->arg;
 
 	switch (call->number) {
 	case SYS_munmap:
-		hooks_range(arg[0], arg[1]);
-		break;
+		return hooks_range(arg[0], arg[1]);
 	case SYS_mremap:
 		return hooks_mremap(call);
 	case SYS_madvise:
-		hooks_madvise(arg[0], arg[1], arg[2]);
-		break;
+		return hooks_madvise(arg[0], arg[1], arg[2]);
 	case SYS_process_madvise:
-		hooks_process_madvise((const struct iovec *)arg[1], arg[2],
-				      arg[3]);
-		break;
+		return hooks_process_madvise((const struct iovec *)arg[1],
+					     arg[2], arg[3]);
 	case SYS_mmap:
 		mrrc_hooks_mapping();
-		if (arg[3] & MAP_FIXED && !(arg[3] & MAP_FIXED_NOREPLACE))
-			hooks_range(arg[0], arg[1]);
-		break;
+		return !(arg[3] & MAP_FIXED) ||
+		       (arg[3] & MAP_FIXED_NOREPLACE) ||
+		       hooks_range(arg[0], arg[1]);
 	case SYS_brk:
-		hooks_brk(arg[0]);
-		break;
+		return hooks_brk(arg[0]);
 	case SYS_shmat:
-		hooks_shmat(arg[1], arg[2]);
-		break;
+		return hooks_shmat(arg[1], arg[2]);
 	default:
-		break;
+		return true;
 	}
-	return true;
+}
+
+/* ---- code ---- */
+
+bool mrrc_hooks_matters(long number)
+{
+	static const long numbers[] = {
+		SYS_munmap, SYS_mremap, SYS_madvise, SYS_process_madvise,
+		SYS_mmap, SYS_brk, SYS_shmat, SYS_mprotect, SYS_pkey_mprotect,
+		SYS_remap_file_pages, SYS_personality, SYS_io_uring_setup,
+		SYS_io_uring_enter,
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (number == numbers[i])
+			return true;
+	}
+	/* what the kernel will be able to do one day */
+	return number < 0 || number > HOOKS_LAST_NUMBER;
+}
+
+/* May it bring code that was not there, or take away what was not proven? */
+static bool hooks_brings(const struct mrrc_patch_call *call)
+{
+	const long *const arg = call->arg;
+
+	switch (call->number) {
+	case SYS_mmap:
+	case SYS_mprotect:
+	case SYS_pkey_mprotect:
+		return arg[2] & PROT_EXEC;
+	case SYS_munmap:
+		return hooks_valid(arg[0], arg[1]) && !mrrc_trusted() &&
+		       mrrc_hooks_is_code(arg[0], arg[1]);
+	case SYS_mremap:
+		return hooks_moves(call) && mrrc_hooks_is_code(arg[0], arg[1]);
+	case SYS_shmat:
+		return arg[2] & SHM_EXEC;
+	case SYS_personality:
+		return (unsigned)arg[0] != HOOKS_ASK_PERSONALITY;
+	case SYS_remap_file_pages:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * In the place of libc: trust has ended before the call, and is not given again
+ * before it is over.
+ */
+static void hooks_make(struct mrrc_patch_call *call, bool told, bool moves,
+		       bool brings)
+{
+	const long *const arg = call->arg;
+	const bool ends = (brings || !told) && mrrc_trust_begin();
+	const long number = call->number;
+
+	call->number = moves ? hooks_move(call, arg[1]) : mrrc_patch_make(call);
+	if (!ends)
+		return;
+	if (!brings)
+		mrrc_trust_end(0, 0);
+	else if (number == SYS_mprotect || number == SYS_pkey_mprotect)
+		mrrc_trust_end(arg[0], arg[0] + arg[1]);
+	else if (number == SYS_mmap)
+		mrrc_trust_end(call->number, call->number + arg[1]);
+	else
+		mrrc_trust_end(0, UINTPTR_MAX);
+}
+
+bool mrrc_patch_called(struct mrrc_patch_call *call)
+{
+	const bool told = hooks_told(call);
+	const bool proves = mrrc_trust_mode() == MRRC_TRUST_PROVEN;
+	const bool brings = proves && hooks_brings(call);
+	const bool moves = hooks_moves(call);
+
+	/* its madvise goes past everything */
+	if (call->number == SYS_io_uring_setup ||
+	    call->number == SYS_io_uring_enter)
+		mrrc_trust_break();
+	if (!moves && !brings && (told || !proves))
+		return true;
+	hooks_make(call, told, moves, brings);
+	return false;
 }

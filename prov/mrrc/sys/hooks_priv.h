@@ -9,11 +9,15 @@
 
 extern size_t mrrc_hooks_page;	/* bytes; 0: nothing was hooked yet */
 
-/* Announce whole pages that are about to go, if anything is watched there. */
-void mrrc_hooks_tell(uintptr_t start, uintptr_t end, bool silent);
+/* Announce whole pages that are about to go, if anything is watched there.
+ * false: it was, and could not be announced. */
+bool mrrc_hooks_tell(uintptr_t start, uintptr_t end, bool silent);
 
 /* The same, wherever it is, and silent: nothing is watched there after it. */
 void mrrc_hooks_clear(uintptr_t start, uintptr_t end);
+
+/* May code be there? "Yes" may be wrong. */
+bool mrrc_hooks_is_code(uintptr_t start, size_t len);
 
 /* One call more of mmap(2). */
 void mrrc_hooks_mapping(void);

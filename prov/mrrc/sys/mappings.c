@@ -11,8 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LINE	160	/* bytes of a line that are looked at */
-#define FIELDS	5	/* before the name */
+#define LINE	512	/* bytes of a line that are looked at */
 
 struct mappings_file {
 	int fd;
@@ -69,18 +68,36 @@ static const char *mappings_hex(const char *text, uintptr_t *value)
 	}
 }
 
+static const char *mappings_decimal(const char *text, uint64_t *value)
+{
+	for (*value = 0; *text >= '0' && *text <= '9'; text++)
+		*value = *value * 10 + (uint64_t)(*text - '0');
+	return text;
+}
+
+static const char *mappings_skip(const char *text, char byte)
+{
+	return *text == byte ? text + 1 : text;
+}
+
+/* start-end rwxp offset major:minor inode name */
 static void mappings_parse(const char *line, struct mrrc_mapping *mapping)
 {
-	const char *at = mappings_hex(line, &mapping->start);
-	int i;
+	uintptr_t major, minor;
+	const char *at;
 
-	mapping->end = 0;
-	if (*at == '-')
-		at = mappings_hex(at + 1, &mapping->end);
-	for (i = 1; i < FIELDS; i++) {
-		at += strspn(at, " ");
-		at += strcspn(at, " ");
-	}
+	at = mappings_skip(mappings_hex(line, &mapping->start), '-');
+	at = mappings_skip(mappings_hex(at, &mapping->end), ' ');
+	mapping->read = at[0] == 'r';
+	mapping->write = at[0] && at[1] == 'w';
+	mapping->execute = strcspn(at, "x") < strcspn(at, " ");
+	mapping->shared = strcspn(at, "s") < strcspn(at, " ");
+	at = mappings_skip(at + strcspn(at, " "), ' ');
+	at = mappings_skip(mappings_hex(at, &mapping->offset), ' ');
+	at = mappings_skip(mappings_hex(at, &major), ':');
+	at = mappings_skip(mappings_hex(at, &minor), ' ');
+	mapping->device = (uint64_t)major << 32 | minor;
+	at = mappings_decimal(at, &mapping->inode);
 	mapping->name = at + strspn(at, " ");
 }
 

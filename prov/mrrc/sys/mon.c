@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "sys/hooks.h"
+#include "sys/prove.h"
 
 /* In order of preference for "auto". */
 static const struct mrrc_mon_ops *const mrrc_mon_kinds[] = {
@@ -83,6 +84,7 @@ static void mrrc_mon_fork_child(void)
 	struct mrrc_mon *mon;
 
 	mrrc_hooks_forked();
+	mrrc_prove_forked();
 	while ((mon = TAILQ_FIRST(&mrrc_mon_registry.all))) {
 		TAILQ_REMOVE(&mrrc_mon_registry.all, mon, link);
 		mon->listed = false;
@@ -241,6 +243,8 @@ int mrrc_mon_open_ops(const struct mrrc_mon_ops *ops, char *why,
 
 void mrrc_mon_close(struct mrrc_mon *mon)
 {
+	bool proves;
+
 	mrrc_lock_acquire(&mrrc_mon_registry.lock);
 	if (--mon->refs) {
 		mrrc_lock_release(&mrrc_mon_registry.lock);
@@ -257,8 +261,11 @@ void mrrc_mon_close(struct mrrc_mon *mon)
 	if (mon->listed)
 		TAILQ_REMOVE(&mrrc_mon_registry.all, mon, link);
 	mrrc_ours_put(mon->ours);
+	proves = !TAILQ_EMPTY(&mrrc_mon_registry.all);
 	mrrc_lock_release(&mrrc_mon_registry.lock);
 
+	if (!proves)
+		mrrc_prove_stop();
 	mrrc_lock_fini(&mon->lock);
 	free(mon);
 }
@@ -533,18 +540,39 @@ void mrrc_mon_invalidate(struct mrrc_mon *mon, uintptr_t start, size_t len)
 
 /* ---- hooks ---- */
 
+/* All events that are queued, of all monitors. Not waited for: whoever has the
+ * lock may wait for the thread that asks. */
+static bool mrrc_mon_settle_all(void)
+{
+	struct mrrc_mon *mon;
+
+	if (!mrrc_lock_try(&mrrc_mon_registry.lock))
+		return false;
+	TAILQ_FOREACH(mon, &mrrc_mon_registry.all, link)
+		mrrc_mon_drain(mon);
+	mrrc_lock_release(&mrrc_mon_registry.lock);
+	return true;
+}
+
 bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe)
 {
-	bool can;
+	bool can, proves;
 
 	mrrc_lock_acquire(&mrrc_mon_registry.lock);
 	mon->ask = mon->ops->ask;
 	if (mon->ask == MRRC_ASK_OTHERS && probe == MRRC_PROBE_ALWAYS)
 		mon->ask = MRRC_ASK_ALWAYS;
-	mon->trusting = probe == MRRC_PROBE_HOOKED && mon->hooked;
-	can = mrrc_hooks_rely(mon->trusting);
+	mon->trusting = probe != MRRC_PROBE_ALWAYS && mon->hooked;
+	proves = mon->trusting && probe == MRRC_PROBE_AUTO;
+	if (proves)
+		mrrc_prove_seal();
+	can = mrrc_hooks_rely(!mon->trusting ? MRRC_TRUST_NOBODY :
+			      probe == MRRC_PROBE_HOOKED ? MRRC_TRUST_HOOKED :
+							   MRRC_TRUST_PROVEN);
+	if (proves)
+		mrrc_prove_start(mrrc_mon_settle_all);
 	mrrc_lock_release(&mrrc_mon_registry.lock);
-	return can || probe != MRRC_PROBE_HOOKED;
+	return (can && mon->trusting) || probe != MRRC_PROBE_HOOKED;
 }
 
 int mrrc_mon_hook(struct mrrc_mon *mon, char *why)

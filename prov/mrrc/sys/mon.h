@@ -145,7 +145,7 @@ struct mrrc_mon {
 	void *impl;			/* the kind's own state */
 	_Atomic uint64_t seq;		/* odd: not now; made even under lock */
 	_Atomic enum mrrc_mon_ask ask;	/* ops->ask, or more often */
-	atomic_bool trusting;		/* hooks as long as they are complete */
+	atomic_bool trusting;		/* goes without asking on trust */
 	atomic_bool failed;		/* for good; set after reason */
 	mrrc_ours *ours;		/* cleared in a child, which has a copy */
 	char reason[MRRC_MON_REASON];	/* why it failed or cannot watch */
@@ -187,7 +187,8 @@ int mrrc_mon_hook(struct mrrc_mon *mon, char *why);
 
 /*
  * When lookups ask the kernel whether memory is quiet: whenever another
- * thread could have unmapped; always; or never, as long as hooks have told of
+ * thread could have unmapped, unless hooks tell of every unmap and no code is
+ * there that goes past them; always; or never, as long as hooks have told of
  * every unmap, for processes that unmap through libc alone. For all users of
  * the monitor, and the last one decides. Before the first lookup, hooked if
  * it is to be. false: there are no such hooks.
@@ -277,8 +278,7 @@ static inline bool mrrc_mon_told(struct mrrc_mon *mon)
 		return false;
 	return mrrc_threads_alone() ||
 	       (atomic_load_explicit(&mon->trusting, memory_order_relaxed) &&
-		atomic_load_explicit(&mrrc_hooks_complete,
-				     memory_order_relaxed));
+		mrrc_trusted());
 }
 
 /* Is memory quiet, without asking? */

@@ -71,9 +71,9 @@ bool mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end, bool silent)
 	struct mrrc_mon *mon = arg;
 
 	if (!mrrc_mon_try(mon)) {
-		if (!mon->trusting && !silent)
+		if (!silent && mrrc_trust_mode() != MRRC_TRUST_HOOKED)
 			return false;
-		/* Somebody relies on it: it is worth the wait. */
+		/* Nothing else would tell: it is worth the wait. */
 		mrrc_lock_acquire(&mon->lock);
 	}
 	if (!mrrc_mon_works(mon))

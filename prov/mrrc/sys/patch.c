@@ -273,3 +273,25 @@ bool mrrc_patch_is_on(const struct mrrc_patch *patch)
 {
 	return __atomic_load_n(patch->word, __ATOMIC_RELAXED) == patch->after;
 }
+
+/* The same bytes of the copy, if it has all of them. */
+static uint8_t *patch_in(uint8_t *copy, uintptr_t start, uintptr_t end,
+			 const void *at, size_t len)
+{
+	return (uintptr_t)at >= start && (uintptr_t)at + len <= end ?
+	       copy + ((uintptr_t)at - start) : NULL;
+}
+
+void mrrc_patch_undo(const struct mrrc_patch *patch, uint8_t *copy,
+		     uintptr_t start, uintptr_t end)
+{
+	uint8_t *word = patch_in(copy, start, end, patch->word,
+				 sizeof(*patch->word));
+	uint8_t *filler = patch_in(copy, start, end, patch->filler,
+				   sizeof(patch->filling));
+
+	if (word && !memcmp(word, &patch->after, sizeof(patch->after)))
+		memcpy(word, &patch->before, sizeof(patch->before));
+	if (filler && !memcmp(filler, patch->filling, sizeof(patch->filling)))
+		memcpy(filler, patch->filled, sizeof(patch->filled));
+}

@@ -60,6 +60,7 @@ struct mrrc_patch {
 	/* What leads on where the word has no room for it; never run before. */
 	uint8_t *filler;
 	uint8_t filling[5];
+	uint8_t filled[5];	/* what was there */
 };
 
 /*
@@ -94,6 +95,10 @@ int mrrc_patch_off(const struct mrrc_patch *patch);
 
 /* Is it patched, by us? */
 bool mrrc_patch_is_on(const struct mrrc_patch *patch);
+
+/* In a copy of [start, end): what was there before. */
+void mrrc_patch_undo(const struct mrrc_patch *patch, uint8_t *copy,
+		     uintptr_t start, uintptr_t end);
 
 /* ---- for each processor ---- */
 

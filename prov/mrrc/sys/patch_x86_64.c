@@ -211,6 +211,7 @@ static bool put_short(const struct mrrc_patch_code *code, const uint8_t *from,
 	patch->filler = find_filler(code, from);
 	if (!patch->filler)
 		return false;
+	memcpy(patch->filled, patch->filler, sizeof(patch->filled));
 	put_jump(patch->filling, patch->filler, stub);
 	bytes[0] = 0xeb;
 	bytes[1] = (uint8_t)(patch->filler - (from + 2));

@@ -323,7 +323,7 @@ static const char *probe_now(void)
 {
 	if (mrrc_threads_alone())
 		return "no";
-	return mon->trusting && atomic_load(&mrrc_hooks_complete) ? "hooked" :
+	return mon->trusting && mrrc_trusted() ? "hooked" :
 								     "yes";
 }
 

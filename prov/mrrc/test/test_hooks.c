@@ -351,7 +351,7 @@ START_TEST(test_mapping_inside)
 	ptr = mmap(NULL, mon_page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		   0);
 	mrrc_lock_release(&mon->lock);
-	complete = atomic_load(&mrrc_hooks_complete);
+	complete = mrrc_trusted();
 	munmap(ptr, mon_page);
 	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
 	ck_assert(complete);

@@ -325,12 +325,12 @@ static int rely_in_child(int i)
 {
 	end_in(20);
 	hooks_setup();
-	if (!rely() || !mrrc_hooks_complete)
+	if (!rely() || !mrrc_trusted())
 		return 1;
 	watched = mon_map(4);
 	unmaps[i].watch();
 	unmaps[i].unmap();
-	if (mrrc_hooks_complete != unmaps[i].complete)
+	if (mrrc_trusted() != unmaps[i].complete)
 		return 2;
 	/* once broken, for good */
 	if (rely() != unmaps[i].complete)

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The thread that proves (prove.h).
+ *
+ * What was found of a mapping is kept until a call brings code there. It looks
+ * at copies: another thread may unload a library meanwhile.
+ */
+#include "config.h"
+#include "sys/prove.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <time.h>
+
+#include "sys/code_copy.h"
+#include "sys/hooks.h"
+#include "sys/mappings.h"
+#include "sys/patch.h"
+#include "sys/threads.h"
+#include "sys/trust.h"
+
+#define PROVE_PAUSE_NS	1000000	/* calls that bring code come in bursts */
+
+/* An executable mapping, and what was found. */
+struct prove_code {
+	struct mrrc_code_place place;
+	bool there;		/* in this look */
+	bool decided;
+	char why[MRRC_PROVE_WHY];	/* it is unknown; "": it is proven */
+};
+
+static struct {
+	pthread_mutex_t lock;		/* start and stop */
+	pthread_t thread;
+	bool runs;
+	atomic_bool stop;
+	bool (*settle)(void);
+	pthread_mutex_t why_lock;	/* why */
+	char why[MRRC_PROVE_WHY];
+	/* the thread's alone */
+	struct prove_code *code;
+	size_t count, room;
+	bool dirty;			/* code came since it was looked at */
+} prove = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.why_lock = PTHREAD_MUTEX_INITIALIZER,
+	.dirty = true,
+};
+
+void mrrc_prove_why(char why[MRRC_PROVE_WHY])
+{
+	if (atomic_load(&mrrc_trust_word) & MRRC_TRUST_BROKEN) {
+		snprintf(why, MRRC_PROVE_WHY, "memory went by a way that "
+			 "nothing announces");
+		return;
+	}
+	pthread_mutex_lock(&prove.why_lock);
+	memcpy(why, prove.why, sizeof(prove.why));
+	pthread_mutex_unlock(&prove.why_lock);
+}
+
+static void prove_say(const char *why)
+{
+	pthread_mutex_lock(&prove.why_lock);
+	snprintf(prove.why, sizeof(prove.why), "%s", why);
+	pthread_mutex_unlock(&prove.why_lock);
+}
+
+/* ---- one mapping ---- */
+
+struct prove_look {
+	const struct mrrc_code_copy *copy;
+	struct prove_code *code;
+};
+
+/* As people name it: the file without its folder. */
+static const char *prove_name(const struct prove_code *code)
+{
+	const char *slash = strrchr(code->place.name, '/');
+
+	return slash ? slash + 1 : *code->place.name ? code->place.name :
+						       "anonymous memory";
+}
+
+/*
+ * Where glibc has each thread make one of set*id(2): the number and arguments
+ * are in a struct that only those functions of libc fill in.
+ */
+static bool prove_setxid(const struct prove_look *look,
+			 const struct mrrc_code_site *site)
+{
+	static const uint8_t loads[] = {	/* from a register: + its number */
+		0x48, 0x8b, 0x70, 0x10,		/* mov 16(), %rsi */
+		0x48, 0x8b, 0x78, 0x08,		/* mov 8(), %rdi */
+		0x48, 0x8b, 0x50, 0x18,		/* mov 24(), %rdx */
+		0x8b, 0x00,			/* mov (), %eax */
+	};
+	const uint8_t *code = (const uint8_t *)site->at - sizeof(loads);
+	const uintptr_t libc = (uintptr_t)pthread_self;
+	uint8_t from;
+	size_t i;
+
+	if (libc < look->code->place.lo || libc >= look->code->place.hi ||
+	    site->at - look->copy->image.start < sizeof(loads))
+		return false;
+	from = code[sizeof(loads) - 1];
+	if (from > 7 || from == 4 || from == 5)
+		return false;
+	for (i = 0; i < sizeof(loads); i++) {
+		if (code[i] != loads[i] + (i % 4 == 2 || i == 13 ? from : 0))
+			return false;
+	}
+	return true;
+}
+
+static bool prove_site(void *arg, const struct mrrc_code_site *site)
+{
+	struct prove_look *look = arg;
+	struct prove_code *code = look->code;
+	const uintptr_t at = mrrc_code_live(look->copy, site->at);
+
+	if (site->number != MRRC_CODE_ANY && !mrrc_hooks_matters(site->number))
+		return true;
+	if (at == (uintptr_t)mrrc_patch_made || mrrc_hooks_has(at))
+		return true;
+	if (site->number == MRRC_CODE_ANY && prove_setxid(look, site))
+		return true;
+	if (site->number == MRRC_CODE_ANY)
+		snprintf(code->why, sizeof(code->why), "%.60s+0x%lx: %s",
+			 prove_name(code), (long)(at - code->place.lo),
+			 site->why);
+	else
+		snprintf(code->why, sizeof(code->why), "%.60s+0x%lx: system "
+			 "call %ld is not hooked", prove_name(code),
+			 (long)(at - code->place.lo), site->number);
+	return false;
+}
+
+static void prove_unknown(struct prove_code *code, const char *why)
+{
+	snprintf(code->why, sizeof(code->why), "%.60s: %s", prove_name(code),
+		 why);
+}
+
+/* Returns whether it is decided: it may have gone meanwhile. */
+static bool prove_look(struct prove_code *code)
+{
+	struct mrrc_code_counts counts;
+	struct mrrc_code_copy copy;
+	struct prove_look look = { .copy = &copy, .code = code };
+	int rc;
+
+	code->why[0] = '\0';
+	if (mrrc_patch_stub(code->place.start) ||
+	    !strcmp(code->place.name, "[vdso]") ||
+	    !strcmp(code->place.name, "[vsyscall]"))
+		return true;
+	if (code->place.write)
+		prove_unknown(code, "code that can be written");
+	else if (code->place.shared)
+		prove_unknown(code, "code that is shared");
+	else if (!code->place.inode)
+		prove_unknown(code, "code of no file");
+	if (*code->why)
+		return true;
+	rc = mrrc_code_copy(&code->place, &copy);
+	if (rc) {
+		prove_unknown(code, "it cannot be read");
+		return rc != -EAGAIN;
+	}
+	rc = mrrc_code_look(&copy.image, prove_site, &look, &counts);
+	mrrc_code_free(&copy);
+	if (rc && !*code->why)
+		prove_unknown(code, rc == -EOPNOTSUPP ?
+			      "built without a decoder" : strerror(-rc));
+	return true;
+}
+
+/* ---- all of them ---- */
+
+static bool prove_same(const struct mrrc_code_place *a,
+		       const struct mrrc_code_place *b)
+{
+	return a->start == b->start && a->end == b->end && a->lo == b->lo &&
+	       a->offset == b->offset && a->device == b->device &&
+	       a->inode == b->inode && a->write == b->write &&
+	       a->shared == b->shared;
+}
+
+static bool prove_found(void *arg, const struct mrrc_code_place *place)
+{
+	bool *complete = arg;
+	struct prove_code *code;
+	size_t i;
+
+	mrrc_hooks_code(place->start, place->end);
+	for (i = 0; i < prove.count; i++) {
+		if (!prove_same(&prove.code[i].place, place))
+			continue;
+		prove.code[i].there = true;
+		return true;
+	}
+	if (prove.count == prove.room) {
+		prove.room = prove.room * 2 + 64;
+		code = realloc(prove.code, prove.room * sizeof(*code));
+		if (!code) {
+			prove.room = prove.count;
+			*complete = false;
+			return false;
+		}
+		prove.code = code;
+	}
+	prove.code[prove.count++] = (struct prove_code) {
+		.place = *place, .there = true,
+	};
+	return true;
+}
+
+static void prove_touched(void *arg, uintptr_t start, uintptr_t end)
+{
+	struct prove_code *code;
+
+	(void)arg;
+	prove.dirty = true;
+	for (code = prove.code; code < prove.code + prove.count; code++)
+		code->decided = code->decided && (code->place.end <= start ||
+						  code->place.start >= end);
+}
+
+/* What is not there any more may come again as another. */
+static void prove_forget(void)
+{
+	size_t i = 0;
+
+	while (i < prove.count) {
+		if (prove.code[i].there)
+			prove.code[i++].there = false;
+		else
+			prove.code[i] = prove.code[--prove.count];
+	}
+}
+
+/* Returns whether all is proven; if not, says why. */
+static bool prove_all(void)
+{
+	bool complete = true;
+	size_t i;
+
+	if (personality(0xffffffff) & READ_IMPLIES_EXEC) {
+		prove_say("all that can be read can be executed");
+		return false;
+	}
+	mrrc_hooks_code_begin();
+	complete = mrrc_code_places(prove_found, &complete) && complete;
+	mrrc_hooks_code_end();
+	if (!complete) {
+		prove_say("/proc/self/maps cannot be read");
+		return false;
+	}
+	prove_forget();
+	for (i = 0; i < prove.count && !atomic_load(&prove.stop); i++) {
+		if (!prove.code[i].decided)
+			prove.code[i].decided = prove_look(&prove.code[i]);
+		if (*prove.code[i].why) {
+			prove_say(prove.code[i].why);
+			return false;
+		}
+	}
+	return i == prove.count;
+}
+
+/* ---- the thread ---- */
+
+/* Trust, if it is wanted and all is proven. false: once more, soon. */
+static bool prove_give(void)
+{
+	uint64_t word;
+
+	if (!mrrc_trust_wanted(&word))
+		return true;
+	mrrc_thread_outside();
+	mrrc_trust_touched(prove_touched, NULL);
+	if (prove.dirty)
+		prove.dirty = !prove_all();
+	mrrc_thread_inside();
+	if (prove.dirty)
+		return true;
+	if (!prove.settle() || !mrrc_trust_give(word))
+		return false;
+	prove_say("");
+	return true;
+}
+
+static void *prove_main(void *arg)
+{
+	const struct timespec pause = { .tv_nsec = PROVE_PAUSE_NS };
+	uint32_t ticket;
+
+	(void)arg;
+	while (!atomic_load(&prove.stop)) {
+		ticket = mrrc_trust_ticket();
+		if (prove_give() && !atomic_load(&prove.stop))
+			mrrc_trust_wait(ticket);
+		nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+int mrrc_prove_start(bool (*settle)(void))
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&prove.lock);
+	if (!prove.runs) {
+		prove.settle = settle;
+		prove.dirty = true;
+		atomic_store(&prove.stop, false);
+		prove_say("code is being looked at");
+		rc = mrrc_thread_start(&prove.thread, 0, prove_main, NULL);
+		prove.runs = !rc;
+		if (rc)
+			prove_say("there is no thread to look at code");
+	}
+	pthread_mutex_unlock(&prove.lock);
+	return rc;
+}
+
+void mrrc_prove_stop(void)
+{
+	pthread_mutex_lock(&prove.lock);
+	if (prove.runs && mrrc_trust_mode() == MRRC_TRUST_NOBODY) {
+		atomic_store(&prove.stop, true);
+		mrrc_trust_wake();
+		mrrc_thread_join(prove.thread);
+		prove.runs = false;
+		free(prove.code);
+		prove.code = NULL;
+		prove.count = prove.room = 0;
+	}
+	pthread_mutex_unlock(&prove.lock);
+}
+
+void mrrc_prove_forked(void)
+{
+	pthread_mutex_init(&prove.lock, NULL);
+	pthread_mutex_init(&prove.why_lock, NULL);
+	prove.runs = false;
+	prove.code = NULL;
+	prove.count = prove.room = 0;
+}
+
+/* ---- libc and the loader ---- */
+
+struct prove_seal {
+	const struct mrrc_code_copy *copy;
+	const struct mrrc_code_place *place;
+};
+
+static bool prove_seal_site(void *arg, const struct mrrc_code_site *site)
+{
+	const struct prove_seal *seal = arg;
+	uint8_t *const at = (uint8_t *)mrrc_code_live(seal->copy, site->at);
+
+	if (site->number != MRRC_CODE_ANY &&
+	    mrrc_hooks_matters(site->number) && !mrrc_hooks_has((uintptr_t)at))
+		mrrc_hooks_place(at, site->number, seal->place->start,
+				 seal->place->end);
+	return true;
+}
+
+static bool prove_seal_place(void *arg, const struct mrrc_code_place *place)
+{
+	const uintptr_t *addr = arg;
+	struct mrrc_code_counts counts;
+	struct mrrc_code_copy copy;
+	struct prove_seal seal = { .copy = &copy, .place = place };
+
+	if (*addr < place->lo || *addr >= place->hi)
+		return true;
+	if (!mrrc_code_copy(place, &copy)) {
+		mrrc_code_look(&copy.image, prove_seal_site, &seal, &counts);
+		mrrc_code_free(&copy);
+	}
+	return true;
+}
+
+void mrrc_prove_seal(void)
+{
+	static bool done;
+	uintptr_t addr[] = { (uintptr_t)pthread_self, getauxval(AT_BASE) };
+	size_t i;
+
+	if (done)
+		return;
+	done = true;
+	for (i = 0; i < sizeof(addr) / sizeof(addr[0]); i++)
+		mrrc_code_places(prove_seal_place, &addr[i]);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Proving that no unmap can go unannounced: a thread looks at all code of the
+ * process for system-call instructions (code.h) and gives trust (trust.h) when
+ * each of them makes a call that takes no memory away and brings no code, or
+ * one that is hooked.
+ *
+ * The argument is an induction. Code that was looked at can take memory away
+ * through hooks alone, and bring new code through hooks alone: mmap, mprotect,
+ * pkey_mprotect, mremap and shmat, which end trust before the call is made.
+ * What cannot be looked at is unknown, and lookups ask the kernel: code that
+ * is writable, or shared with others who may write it, or of no file.
+ *
+ * Outside of it: another process (process_vm_writev, ptrace, process_madvise,
+ * /proc/PID/mem) and code that is changed in its file while it runs.
+ */
+#ifndef MRRC_PROVE_H
+#define MRRC_PROVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define MRRC_PROVE_WHY	160	/* bytes of a reason */
+
+/*
+ * REGISTRY lock: hooks what libc and the dynamic loader have beside the
+ * functions that are hooked by name. Once.
+ */
+void mrrc_prove_seal(void);
+
+/*
+ * The thread, once trust is wanted. @settle: handles all events that are
+ * queued; false: not now. As often as you like; -E* if there is no thread.
+ */
+int mrrc_prove_start(bool (*settle)(void));
+
+/* Unless trust is wanted. No lock of ours held. */
+void mrrc_prove_stop(void);
+
+/* In a forked child, which has no such thread. */
+void mrrc_prove_forked(void);
+
+/* Why trust is not given, or "" */
+void mrrc_prove_why(char why[MRRC_PROVE_WHY]);
+
+#endif /* MRRC_PROVE_H */

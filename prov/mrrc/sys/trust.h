@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Trust: may a lookup go without asking the kernel whether memory is quiet?
+ * As long as each call that takes memory away is announced (hooks.h), and no
+ * code is there that could make such a call by itself (prove.h).
+ *
+ * All that decides is one word: whether trust is given, how many threads are
+ * inside a call that ends it, and how many such calls there were. So it is
+ * given only for the state that was looked at, and it has ended before the
+ * call is made: what new code does, or a call that could not be announced, no
+ * lookup takes on trust.
+ *
+ * An unmap that nothing announced, reported by the kernel while trust was given,
+ * ends it for good.
+ *
+ * Threading: set under the REGISTRY lock (mon.c), all else anywhere, signal
+ * handlers included.
+ */
+#ifndef MRRC_TRUST_H
+#define MRRC_TRUST_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum mrrc_trust_mode {
+	MRRC_TRUST_NOBODY,
+	MRRC_TRUST_PROVEN,	/* given when all code has been looked at */
+	MRRC_TRUST_HOOKED,	/* given: the application unmaps by libc alone */
+};
+
+#define MRRC_TRUST_GIVEN	UINT64_C(1)
+#define MRRC_TRUST_BROKEN	UINT64_C(2)	/* for good */
+#define MRRC_TRUST_INSIDE	UINT64_C(4)	/* one thread more */
+#define MRRC_TRUST_CHANGE	(UINT64_C(1) << 24)	/* one call more */
+#define MRRC_TRUST_INSIDE_MASK	(MRRC_TRUST_CHANGE - MRRC_TRUST_INSIDE)
+
+extern _Atomic uint64_t mrrc_trust_word;
+
+static inline bool mrrc_trusted(void)
+{
+	return atomic_load_explicit(&mrrc_trust_word, memory_order_relaxed) &
+	       MRRC_TRUST_GIVEN;
+}
+
+/* @hooked: all that libc has is hooked. Is the mode possible? */
+bool mrrc_trust_set(enum mrrc_trust_mode mode, bool hooked);
+
+enum mrrc_trust_mode mrrc_trust_mode(void);
+
+/*
+ * Around a call that may bring code of [start, end), or that nothing announces;
+ * the call is made in between. Empty: no code. false: it need not be, and there
+ * is no end.
+ */
+bool mrrc_trust_begin(void);
+void mrrc_trust_end(uintptr_t start, uintptr_t end);
+
+/* An unmap that was not announced. @made: it has been, says the kernel. */
+void mrrc_trust_surprised(bool made);
+
+/* For good. */
+void mrrc_trust_break(void);
+
+/* In a forked child: what other threads were inside does not end here. */
+void mrrc_trust_forked(void);
+
+/* ---- for the thread that looks (prove.c) ---- */
+
+/* As it is now; false: there is nothing to be looked for. */
+bool mrrc_trust_wanted(uint64_t *word);
+
+/* Nothing has changed since @word was read, and all is known: trust is given.
+ * false: it has changed. */
+bool mrrc_trust_give(uint64_t word);
+
+/*
+ * Calls @touched for the code that was brought since the last time; a range of
+ * everything, if that was too much. While no thread is inside, or it is for
+ * nothing.
+ */
+void mrrc_trust_touched(void (*touched)(void *arg, uintptr_t start,
+					uintptr_t end), void *arg);
+
+/* Sleeps until something has happened since the ticket was taken. */
+uint32_t mrrc_trust_ticket(void);
+void mrrc_trust_wait(uint32_t ticket);
+void mrrc_trust_wake(void);
+
+#endif /* MRRC_TRUST_H */
