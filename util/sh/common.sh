@@ -11,8 +11,8 @@ umask 022
 # The only list of what a build and the tests need; the guest has its own
 # (fabtests/scripts/guest.sh --packages).
 readonly BUILD_PACKAGES="autoconf automake gcc libbsd-dev libc6-dev
-	libfabric-bin libfabric-dev libjansson-dev liblzma-dev libtool make pandoc
-	pkg-config xz-utils"
+	libfabric-bin libfabric-dev libjansson-dev liblzma-dev libtool
+	libzydis-dev make pandoc pkg-config xz-utils"
 readonly TEST_PACKAGES="check gnuplot-nox iproute2 shellcheck util-linux
 	valgrind"
 
