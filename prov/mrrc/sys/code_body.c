@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <Zydis/Zydis.h>
 
 #define LONGEST	((uint32_t)1 << 24)	/* bytes of a function */
@@ -70,6 +71,8 @@ static bool body_flow(const ZydisDecodedInstruction *zydis,
 			insn->to = (uint32_t)to;
 		insn->flow = MRRC_CODE_BRANCH;
 	}
+	insn->scaled = zydis->raw.modrm.rm == 4 && zydis->raw.modrm.mod != 3 &&
+		       zydis->raw.sib.index != 4;
 	switch (zydis->mnemonic) {
 	case ZYDIS_MNEMONIC_NOP:
 	case ZYDIS_MNEMONIC_INT3:
@@ -107,44 +110,64 @@ static bool body_flow(const ZydisDecodedInstruction *zydis,
 	return true;
 }
 
-bool mrrc_code_insn_read(const uint8_t *code, uint32_t at, uint32_t len,
-			 struct mrrc_code_insn *insn)
+static void body_decoder(ZydisDecoder *decoder)
+{
+	ZydisDecoderInit(decoder, ZYDIS_MACHINE_MODE_LONG_64,
+			 ZYDIS_STACK_WIDTH_64);
+	ZydisDecoderEnableMode(decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
+}
+
+static bool body_insn(const ZydisDecoder *decoder, const uint8_t *code,
+		      uint32_t at, uint32_t len, struct mrrc_code_insn *insn)
 {
 	ZydisDecodedInstruction zydis;
-	ZydisDecoder decoder;
 
-	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64,
-			 ZYDIS_STACK_WIDTH_64);
-	ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
 	if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
-		    &decoder, NULL, code + at, len - at, &zydis)))
+		    decoder, NULL, code + at, len - at, &zydis)))
 		return false;
 	*insn = (struct mrrc_code_insn) {
 		.at = at, .len = zydis.length,
 		.first = MRRC_CODE_NONE, .next = MRRC_CODE_NONE,
 	};
-	if (zydis.raw.imm[0].is_relative)
+	if (zydis.raw.imm[0].is_relative) {
 		insn->field = zydis.raw.imm[0].offset;
-	else if (zydis.mnemonic == ZYDIS_MNEMONIC_LEA && body_rip(&zydis))
+		insn->size = zydis.raw.imm[0].size / 8;
+	} else if (zydis.mnemonic == ZYDIS_MNEMONIC_LEA && body_rip(&zydis)) {
 		insn->field = zydis.raw.disp.offset;
+		insn->size = zydis.raw.disp.size / 8;
+	}
 	return body_flow(&zydis, insn);
+}
+
+bool mrrc_code_insn_read(const uint8_t *code, uint32_t at, uint32_t len,
+			 struct mrrc_code_insn *insn)
+{
+	ZydisDecoder decoder;
+
+	body_decoder(&decoder);
+	return body_insn(&decoder, code, at, len, insn);
 }
 
 static int body_decode(struct mrrc_code_body *body, const uint8_t *code,
 		       uint32_t len)
 {
 	struct mrrc_code_insn *insn;
+	ZydisDecoder decoder;
 	uint32_t at = 0;
 	int rc;
 
+	body_decoder(&decoder);
 	while (at < len) {
 		rc = body_grow(body);
 		if (rc)
 			return rc;
 		insn = &body->insn[body->count];
-		if (!mrrc_code_insn_read(code, at, len, insn))
+		if (!body_insn(&decoder, code, at, len, insn))
 			return 0;
-		body->away = body->away || insn->flow == MRRC_CODE_AWAY;
+		if (insn->flow == MRRC_CODE_AWAY) {
+			body->away = true;
+			body->scaled = body->scaled || insn->scaled;
+		}
 		body->count++;
 		at += insn->len;
 	}
@@ -198,7 +221,7 @@ int mrrc_code_body_read(struct mrrc_code_body *body,
 
 	body->function = *function;
 	body->count = 0;
-	body->whole = body->away = false;
+	body->whole = body->away = body->scaled = false;
 	body->walk = 0;
 	if (function->end - function->start > LONGEST)
 		return -E2BIG;
@@ -207,6 +230,66 @@ int mrrc_code_body_read(struct mrrc_code_body *body,
 	if (!rc)
 		body_link(body, code);
 	return rc;
+}
+
+/* The table at @table has the distances from it of places in the function. */
+static void body_table(struct mrrc_code_body *body,
+		       const struct mrrc_code *code, uintptr_t table)
+{
+	const struct mrrc_code_image *const image = code->image;
+	int32_t distance;
+	uintptr_t at, to;
+	uint32_t i;
+
+	for (at = table; mrrc_code_readable(code, at, sizeof(distance));
+	     at += sizeof(distance)) {
+		memcpy(&distance, (const void *)at, sizeof(distance));
+		to = table + (uintptr_t)(intptr_t)distance;
+		if (to < image->start || to >= image->end)
+			return;
+		if (to < body->function.start || to >= body->function.end)
+			continue;
+		i = mrrc_code_body_find(body,
+					(uint32_t)(to - body->function.start));
+		if (i != MRRC_CODE_NONE)
+			body->insn[i].indirect = true;
+	}
+}
+
+void mrrc_code_body_tables(struct mrrc_code_body *body,
+			   const struct mrrc_code *code)
+{
+	const uintptr_t start = body->function.start;
+	const struct mrrc_code_insn *insn;
+	int32_t distance;
+	uint32_t i;
+
+	for (i = 0; i < body->count && body->away; i++) {
+		insn = &body->insn[i];
+		body->insn[i].indirect = body->scaled || insn->indirect;
+		if (insn->flow != MRRC_CODE_NEXT || !insn->field)
+			continue;
+		memcpy(&distance, (const void *)(start + insn->at +
+						 insn->field),
+		       sizeof(distance));
+		body_table(body, code, start + insn->at + insn->len +
+			   (uintptr_t)(intptr_t)distance);
+	}
+}
+
+void mrrc_code_body_guard(const struct mrrc_code_body *body,
+			  const struct mrrc_code *code, uint8_t *guard)
+{
+	uintptr_t at;
+	uint32_t i;
+
+	for (i = 0; i < body->count; i++) {
+		if (body->insn[i].walk != body->walk)
+			continue;
+		at = body->function.start + body->insn[i].at -
+		     code->image->start;
+		guard[at / 8] |= (uint8_t)(1u << at % 8);
+	}
 }
 
 void mrrc_code_body_close(struct mrrc_code_body *body)

@@ -35,6 +35,11 @@ struct mrrc_code_insn {
 				 * 0; a jump over a lock prefix is none */
 	uint8_t field;		/* where in it the distance is of a place that
 				 * it branches to or computes, or 0 */
+	uint8_t size;		/* of that, in bytes */
+	bool entered;		/* something else leads here than is seen in the
+				 * function */
+	bool indirect;		/* an instruction that leads AWAY may lead here */
+	bool scaled;		/* its operand is an element of an array */
 	bool filler;		/* does nothing: aligns what is behind it */
 };
 
@@ -44,7 +49,8 @@ struct mrrc_code_body {
 	uint32_t count, room;
 	uint32_t walk;		/* the last one */
 	bool whole;		/* it decodes to its end */
-	bool away;		/* some instruction leads AWAY */
+	bool away;		/* some instruction leads AWAY, */
+	bool scaled;		/* and gets the place from an array */
 };
 
 /* Reads the instruction at code[@at]; false: there is none before code[@len]. */
@@ -70,6 +76,20 @@ uint32_t mrrc_code_body_find(const struct mrrc_code_body *body, uint32_t at);
  */
 void mrrc_code_body_number(struct mrrc_code_body *body, uint32_t i,
 			   struct mrrc_code_found *found);
+
+/*
+ * Marks what indirect jumps may lead to: what is in tables of distances that the
+ * function computes the address of, or anything if the tables are of addresses.
+ */
+void mrrc_code_body_tables(struct mrrc_code_body *body,
+			   const struct mrrc_code *code);
+
+/*
+ * The instructions that the last number depends on that was found in @body have
+ * their bits set: one for each byte of the mapping.
+ */
+void mrrc_code_body_guard(const struct mrrc_code_body *body,
+			  const struct mrrc_code *code, uint8_t *guard);
 
 void mrrc_code_body_close(struct mrrc_code_body *body);
 

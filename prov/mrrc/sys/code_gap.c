@@ -29,6 +29,7 @@
  */
 #include "config.h"
 #include "sys/code_gap.h"
+#include "sys/code_refs.h"
 
 #ifdef HAVE_ZYDIS
 
@@ -39,7 +40,6 @@
 #define LONGEST	((uintptr_t)1 << 24)	/* bytes of a gap */
 #define PATHS	256			/* that wait to be followed */
 #define BLOCK	64			/* bytes that are compared at a time */
-#define FILLER	64			/* bytes of it, at most */
 #define CLOSE	127			/* the distance of a near branch */
 
 typedef uint32_t gap_words __attribute__((vector_size(16)));
@@ -106,46 +106,12 @@ static void trip_step(struct mrrc_code_gap *gap, struct gap_trip *trip,
 		trip_push(gap, trip, at + insn.len);
 }
 
-/* Is what lies between two functions only filler as far as @to? */
-static bool gap_filler(const struct mrrc_code_range *range, uintptr_t to)
-{
-	const uint32_t len = (uint32_t)(range->end - range->start);
-	struct mrrc_code_insn insn;
-	uint32_t at;
-
-	if (range->end - range->start > FILLER)
-		return false;
-	for (at = 0; range->start + at <= to; at += insn.len) {
-		if (!mrrc_code_insn_read((const uint8_t *)range->start, at, len,
-					 &insn) || !insn.filler)
-			return false;
-	}
-	return true;
-}
-
-/* Is the distance at @field that of a branch or lea? */
-static bool gap_confirm(struct mrrc_code_gap *gap, uintptr_t field)
-{
-	struct mrrc_code_range function, next;
-	const struct mrrc_code_insn *insn;
-	uint32_t i;
-
-	if (mrrc_code_function(gap->code, field, &function, &next))
-		return true;
-	if (field >= function.end)
-		return !gap_filler(&next, field);
-	if (gap->body.function.start != function.start &&
-	    mrrc_code_body_read(&gap->body, &function))
-		return true;
-	i = mrrc_code_body_find(&gap->body, (uint32_t)(field - function.start));
-	if (!gap->body.whole || i == MRRC_CODE_NONE)
-		return true;
-	insn = &gap->body.insn[i];
-	return insn->field && function.start + insn->at + insn->field == field;
-}
-
-/* Follows the code at @at. @field: the distance that leads there, or 0. */
-static void gap_enter(struct mrrc_code_gap *gap, uintptr_t at, uintptr_t field)
+/*
+ * Follows the code at @at. @field: the distance that leads there, of @size
+ * bytes; or 0.
+ */
+static void gap_enter(struct mrrc_code_gap *gap, uintptr_t at, uintptr_t field,
+		      unsigned size)
 {
 	const size_t len = (gap->range.end - gap->range.start) / 8 + 1;
 	struct gap_trip trip;
@@ -159,7 +125,7 @@ static void gap_enter(struct mrrc_code_gap *gap, uintptr_t at, uintptr_t field)
 		trip_step(gap, &trip, trip.path[--trip.paths]);
 	if (!trip.unknown && !trip.calls)
 		return;
-	if (field && !gap_confirm(gap, field)) {
+	if (field && !mrrc_code_refs_real(gap->code, &gap->body, field, size)) {
 		/* What was seen on the way has to be seen anew. */
 		memset(gap->seen, 0, len);
 		return;
@@ -213,7 +179,7 @@ static void gap_far(struct mrrc_code_gap *gap, uintptr_t start, uintptr_t end)
 		memcpy(&distance, (const void *)at, sizeof(distance));
 		to = at + sizeof(distance) + (uintptr_t)(intptr_t)distance;
 		if (to - gap->range.start < len)
-			gap_enter(gap, to, at);
+			gap_enter(gap, to, at, sizeof(distance));
 	}
 }
 
@@ -223,7 +189,7 @@ static void gap_near(struct mrrc_code_gap *gap, uintptr_t start, uintptr_t end)
 
 	for (at = start; at < end; at++)
 		gap_enter(gap, at + 1 + (uintptr_t)(intptr_t)*(const int8_t *)at,
-			  at);
+			  at, 1);
 }
 
 static void gap_branches(struct mrrc_code_gap *gap)
@@ -239,75 +205,9 @@ static void gap_branches(struct mrrc_code_gap *gap)
 		 range->end + CLOSE + 1 : image->end);
 }
 
-static void gap_symbols(struct mrrc_code_gap *gap, uintptr_t at, uintptr_t end)
+static void gap_entry(void *arg, uintptr_t at)
 {
-	Elf64_Sym symbol;
-
-	for (; end - at >= sizeof(symbol); at += sizeof(symbol)) {
-		memcpy(&symbol, (const void *)at, sizeof(symbol));
-		if (symbol.st_shndx != SHN_UNDEF &&
-		    ELF64_ST_TYPE(symbol.st_info) != STT_OBJECT &&
-		    ELF64_ST_TYPE(symbol.st_info) != STT_TLS)
-			gap_enter(gap, gap->code->image->base + symbol.st_value,
-				  0);
-	}
-}
-
-static void gap_relocations(struct mrrc_code_gap *gap, uintptr_t at,
-			    uintptr_t end)
-{
-	Elf64_Rela rela;
-
-	for (; end - at >= sizeof(rela); at += sizeof(rela)) {
-		memcpy(&rela, (const void *)at, sizeof(rela));
-		gap_enter(gap, gap->code->image->base +
-			  (uintptr_t)rela.r_addend, 0);
-	}
-}
-
-static void gap_dynamic(struct mrrc_code_gap *gap, uintptr_t at, uintptr_t end)
-{
-	Elf64_Dyn dyn;
-
-	for (; end - at >= sizeof(dyn); at += sizeof(dyn)) {
-		memcpy(&dyn, (const void *)at, sizeof(dyn));
-		if (dyn.d_tag == DT_INIT || dyn.d_tag == DT_FINI)
-			gap_enter(gap, gap->code->image->base + dyn.d_un.d_ptr,
-				  0);
-	}
-}
-
-static void gap_sections(struct mrrc_code_gap *gap)
-{
-	const struct mrrc_code_section *section;
-	uintptr_t start, end;
-	unsigned i;
-
-	for (i = 0; i < gap->code->sections; i++) {
-		section = &gap->code->section[i];
-		start = section->range.start;
-		end = section->range.end;
-		switch (section->type) {
-		case SHT_DYNSYM:
-		case SHT_RELA:
-		case SHT_DYNAMIC:
-			break;
-		case SHT_REL:
-		case SHT_RELR:
-			gap_unknown(gap, "in no function; packed relocations");
-			continue;
-		default:
-			continue;
-		}
-		if (!mrrc_code_readable(gap->code, start, end - start))
-			gap_unknown(gap, "in no function; unreadable sections");
-		else if (section->type == SHT_DYNSYM)
-			gap_symbols(gap, start, end);
-		else if (section->type == SHT_RELA)
-			gap_relocations(gap, start, end);
-		else
-			gap_dynamic(gap, start, end);
-	}
+	gap_enter(arg, at, 0, 0);
 }
 
 static bool gap_one_mapping(const struct mrrc_code *code)
@@ -324,6 +224,7 @@ int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
 		       const struct mrrc_code_range *range, bool falls)
 {
 	const size_t len = range->end - range->start;
+	const char *why;
 
 	gap->range = *range;
 	gap->code = code;
@@ -344,9 +245,10 @@ int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
 	if (!gap->seen)
 		return -ENOMEM;
 	if (falls)
-		gap_enter(gap, range->start, 0);
-	gap_enter(gap, code->image->base + code->ehdr->e_entry, 0);
-	gap_sections(gap);
+		gap_enter(gap, range->start, 0, 0);
+	why = mrrc_code_refs_tables(code, gap_entry, gap);
+	if (why)
+		gap_unknown(gap, why);
 	gap_branches(gap);
 	return 0;
 }

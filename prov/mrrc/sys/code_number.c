@@ -234,12 +234,25 @@ static bool number_back(struct number_walk *walk, uint32_t i, unsigned reg)
 	}
 }
 
+/* Each indirect jump may come before it. */
+static bool number_indirect(struct number_walk *walk, unsigned reg)
+{
+	uint32_t i;
+
+	for (i = 0; i < walk->body->count; i++) {
+		if (walk->body->insn[i].flow == MRRC_CODE_AWAY &&
+		    !number_push(walk, i, reg))
+			return false;
+	}
+	return true;
+}
+
 /* All that come before the path's instruction. */
 static bool number_step(struct number_walk *walk, struct number_path path)
 {
 	const struct mrrc_code_insn *const all = walk->body->insn;
 	const struct mrrc_code_insn *const insn = &all[path.insn];
-	bool any = false;
+	bool any = insn->indirect;
 	uint32_t i;
 
 	if (!path.insn)
@@ -247,6 +260,10 @@ static bool number_step(struct number_walk *walk, struct number_path path)
 				  "the number is an argument of the function");
 	if (insn->split)
 		return number_any(walk, "a branch into an instruction");
+	if (insn->entered)
+		return number_any(walk, "the number is from another function");
+	if (insn->indirect && !number_indirect(walk, path.reg))
+		return false;
 	if (mrrc_code_body_falls(insn - 1)) {
 		any = true;
 		if (!number_back(walk, path.insn - 1, path.reg))

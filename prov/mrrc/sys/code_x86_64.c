@@ -9,8 +9,10 @@
  */
 #include "config.h"
 #include "sys/code_gap.h"
+#include "sys/code_refs.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifdef HAVE_ZYDIS
@@ -74,6 +76,19 @@ static int x86_pairs(struct mrrc_code *code)
 	return rc;
 }
 
+#define ENTRIES	64	/* places that are led to from other functions */
+
+/* What the pairs of a mapping are decided by: the last function and gap. */
+struct x86_look {
+	struct mrrc_code *code;
+	struct mrrc_code_body body;
+	struct mrrc_code_gap gap;
+	uint8_t *guard;		/* a bit for each byte: that nothing comes here
+				 * from elsewhere, is relied on */
+	uintptr_t entry[ENTRIES];
+	unsigned entries;	/* one more than there is room for: too many */
+};
+
 static void x86_unknown(struct mrrc_code_found *found, const char *why)
 {
 	found->kind = MRRC_CODE_UNKNOWN;
@@ -81,9 +96,9 @@ static void x86_unknown(struct mrrc_code_found *found, const char *why)
 }
 
 /* A pair in the function that the body is of. */
-static void x86_in_body(struct mrrc_code_body *body,
-			struct mrrc_code_found *found)
+static void x86_in_body(struct x86_look *look, struct mrrc_code_found *found)
 {
+	struct mrrc_code_body *const body = &look->body;
 	const uint32_t at = (uint32_t)(found->at - body->function.start);
 	const uint32_t i = mrrc_code_body_find(body, at);
 	const struct mrrc_code_insn *insn;
@@ -98,6 +113,8 @@ static void x86_in_body(struct mrrc_code_body *body,
 	} else if (insn->flow == MRRC_CODE_SYSCALL) {
 		found->at = body->function.start + insn->at;
 		mrrc_code_body_number(body, i, found);
+		if (found->kind == MRRC_CODE_CALL)
+			mrrc_code_body_guard(body, look->code, look->guard);
 	} else if (insn->flow == MRRC_CODE_SYSCALL32) {
 		found->at = body->function.start + insn->at;
 		found->kind = MRRC_CODE_CALL_ANY;
@@ -107,19 +124,37 @@ static void x86_in_body(struct mrrc_code_body *body,
 	}
 }
 
+/* Reads the function, or what goes on behind it, too. */
+static int x86_read(struct x86_look *look,
+		    const struct mrrc_code_range *function)
+{
+	struct mrrc_code_body *const body = &look->body;
+	uint32_t i;
+	unsigned n;
+	int rc;
+
+	rc = mrrc_code_body_read(body, function);
+	if (rc)
+		return rc;
+	mrrc_code_body_tables(body, look->code);
+	for (n = 0; n < look->entries; n++) {
+		if (look->entry[n] < function->start ||
+		    look->entry[n] >= function->end)
+			continue;
+		i = mrrc_code_body_find(body, (uint32_t)(look->entry[n] -
+							 function->start));
+		if (i != MRRC_CODE_NONE)
+			body->insn[i].entered = true;
+	}
+	return 0;
+}
+
 /* Does the function's last instruction lead to what is behind it? */
 static bool x86_goes_on(const struct mrrc_code_body *body)
 {
 	return body->whole && body->count &&
 	       mrrc_code_body_falls(&body->insn[body->count - 1]);
 }
-
-/* What the pairs of a mapping are decided by: the last function and gap. */
-struct x86_look {
-	struct mrrc_code *code;
-	struct mrrc_code_body body;
-	struct mrrc_code_gap gap;
-};
 
 /*
  * A pair that is in no function, but behind the one that the body is of.
@@ -148,9 +183,9 @@ static int x86_in_gap(struct x86_look *look,
 		return 0;
 	}
 	if (falls) {
-		rc = mrrc_code_body_read(&look->body, &both);
+		rc = x86_read(look, &both);
 		if (!rc)
-			x86_in_body(&look->body, found);
+			x86_in_body(look, found);
 		if (rc || found->kind == MRRC_CODE_CALL)
 			return rc;
 	}
@@ -167,18 +202,18 @@ static int x86_in_text(struct x86_look *look,
 
 	if (found->at >= look->body.function.start &&
 	    found->at < look->body.function.end) {
-		x86_in_body(&look->body, found);
+		x86_in_body(look, found);
 		return 0;
 	}
 	if (mrrc_code_function(look->code, found->at, &function, &gap)) {
 		x86_unknown(found, "no table of functions");
 		return 0;
 	}
-	rc = mrrc_code_body_read(&look->body, &function);
+	rc = x86_read(look, &function);
 	if (rc)
 		return rc;
 	if (found->at < function.end) {
-		x86_in_body(&look->body, found);
+		x86_in_body(look, found);
 		return 0;
 	}
 	if (gap.start < text->start)
@@ -208,19 +243,68 @@ static int x86_decide(struct x86_look *look, struct mrrc_code_found *found)
 	return 0;
 }
 
+static void x86_entry(void *arg, uintptr_t at)
+{
+	struct x86_look *const look = arg;
+
+	if (look->entries < ENTRIES)
+		look->entry[look->entries++] = at;
+	else
+		look->entries = ENTRIES + 1;
+}
+
+/* Decides the numbers again, now that it is known what is led to. */
+static int x86_again(struct x86_look *look)
+{
+	struct mrrc_code_found *found;
+	int rc = 0;
+	size_t i;
+
+	look->body.function = (struct mrrc_code_range) { 0 };
+	for (i = 0; i < look->code->count && !rc; i++) {
+		found = &look->code->found[i];
+		if (found->kind != MRRC_CODE_CALL)
+			continue;
+		found->kind = MRRC_CODE_CALL_ANY;
+		found->why = "too many branches between functions";
+		if (look->entries <= ENTRIES)
+			rc = x86_decide(look, found);
+	}
+	return rc;
+}
+
+static int x86_all(struct x86_look *look)
+{
+	struct mrrc_code *const code = look->code;
+	bool calls = false;
+	int rc = 0;
+	size_t i;
+
+	for (i = 0; i < code->count && !rc; i++) {
+		rc = x86_decide(look, &code->found[i]);
+		calls = calls || code->found[i].kind == MRRC_CODE_CALL;
+	}
+	if (rc || !calls)
+		return rc;
+	mrrc_code_refs_guarded(code, look->guard, x86_entry, look);
+	return look->entries ? x86_again(look) : 0;
+}
+
 int mrrc_code_look_x86_64(struct mrrc_code *code)
 {
+	const size_t len = code->image->end - code->image->start;
 	struct x86_look look = { .code = code };
-	size_t i;
 	int rc;
 
 	rc = x86_pairs(code);
-	if (!rc && code->count)
-		mrrc_code_sections(code);
-	for (i = 0; i < code->count && !rc; i++)
-		rc = x86_decide(&look, &code->found[i]);
+	if (rc || !code->count)
+		return rc;
+	mrrc_code_sections(code);
+	look.guard = calloc(len / 8 + 1, 1);
+	rc = look.guard ? x86_all(&look) : -ENOMEM;
 	mrrc_code_body_close(&look.body);
 	mrrc_code_gap_close(&look.gap);
+	free(look.guard);
 	return rc;
 }
 

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What leads to places in code (code_refs.h). Branches are found without
+ * decoding the mapping: what comes behind any bytes that end the opcode of a
+ * branch or lea is taken for the distance of one. If it leads to a place of
+ * interest, it is looked at again in its function.
+ */
+#include "config.h"
+#include "sys/code_refs.h"
+
+#ifdef HAVE_ZYDIS
+
+#include <errno.h>
+#include <string.h>
+
+#define FILLER	64	/* bytes of it, at most */
+
+struct refs_each {
+	const struct mrrc_code *code;
+	void (*each)(void *arg, uintptr_t at);
+	void *arg;
+};
+
+static void refs_symbols(const struct refs_each *refs, uintptr_t at,
+			 uintptr_t end)
+{
+	Elf64_Sym symbol;
+
+	for (; end - at >= sizeof(symbol); at += sizeof(symbol)) {
+		memcpy(&symbol, (const void *)at, sizeof(symbol));
+		if (symbol.st_shndx != SHN_UNDEF &&
+		    ELF64_ST_TYPE(symbol.st_info) != STT_OBJECT &&
+		    ELF64_ST_TYPE(symbol.st_info) != STT_TLS)
+			refs->each(refs->arg, refs->code->image->base +
+				   symbol.st_value);
+	}
+}
+
+static void refs_relocations(const struct refs_each *refs, uintptr_t at,
+			     uintptr_t end)
+{
+	Elf64_Rela rela;
+
+	for (; end - at >= sizeof(rela); at += sizeof(rela)) {
+		memcpy(&rela, (const void *)at, sizeof(rela));
+		refs->each(refs->arg, refs->code->image->base +
+			   (uintptr_t)rela.r_addend);
+	}
+}
+
+static void refs_dynamic(const struct refs_each *refs, uintptr_t at,
+			 uintptr_t end)
+{
+	Elf64_Dyn dyn;
+
+	for (; end - at >= sizeof(dyn); at += sizeof(dyn)) {
+		memcpy(&dyn, (const void *)at, sizeof(dyn));
+		if (dyn.d_tag == DT_INIT || dyn.d_tag == DT_FINI)
+			refs->each(refs->arg, refs->code->image->base +
+				   dyn.d_un.d_ptr);
+	}
+}
+
+const char *mrrc_code_refs_tables(const struct mrrc_code *code,
+				  void (*each)(void *arg, uintptr_t at),
+				  void *arg)
+{
+	const struct refs_each refs = { code, each, arg };
+	const struct mrrc_code_section *section;
+	const char *why = NULL;
+	uintptr_t start, end;
+	unsigned i;
+
+	each(arg, code->image->base + code->ehdr->e_entry);
+	for (i = 0; i < code->sections; i++) {
+		section = &code->section[i];
+		start = section->range.start;
+		end = section->range.end;
+		if (section->type == SHT_REL || section->type == SHT_RELR)
+			why = "in no function; packed relocations";
+		if (section->type != SHT_DYNSYM && section->type != SHT_RELA &&
+		    section->type != SHT_DYNAMIC)
+			continue;
+		if (!mrrc_code_readable(code, start, end - start))
+			why = "in no function; unreadable sections";
+		else if (section->type == SHT_DYNSYM)
+			refs_symbols(&refs, start, end);
+		else if (section->type == SHT_RELA)
+			refs_relocations(&refs, start, end);
+		else
+			refs_dynamic(&refs, start, end);
+	}
+	return why;
+}
+
+/* Is what lies between two functions only filler as far as @to? */
+static bool refs_filler(const struct mrrc_code_range *range, uintptr_t to)
+{
+	const uint32_t len = (uint32_t)(range->end - range->start);
+	struct mrrc_code_insn insn;
+	uint32_t at;
+
+	if (range->end - range->start > FILLER)
+		return false;
+	for (at = 0; range->start + at <= to; at += insn.len) {
+		if (!mrrc_code_insn_read((const uint8_t *)range->start, at, len,
+					 &insn) || !insn.filler)
+			return false;
+	}
+	return true;
+}
+
+bool mrrc_code_refs_real(const struct mrrc_code *code,
+			 struct mrrc_code_body *body, uintptr_t field,
+			 unsigned size)
+{
+	struct mrrc_code_range function, next;
+	const struct mrrc_code_insn *insn;
+	uint32_t i;
+
+	if (mrrc_code_function(code, field, &function, &next))
+		return true;
+	if (field >= function.end)
+		return !refs_filler(&next, field);
+	if (body->function.start != function.start &&
+	    mrrc_code_body_read(body, &function))
+		return true;
+	i = mrrc_code_body_find(body, (uint32_t)(field - function.start));
+	if (!body->whole || i == MRRC_CODE_NONE)
+		return true;
+	insn = &body->insn[i];
+	return insn->field && insn->size == size &&
+	       function.start + insn->at + insn->field == field;
+}
+
+struct refs_guard {
+	const struct mrrc_code *code;
+	const uint8_t *bits;
+	struct mrrc_code_body body;
+	void (*each)(void *arg, uintptr_t at);
+	void *arg;
+};
+
+static bool refs_has(const struct refs_guard *guard, uintptr_t at)
+{
+	const struct mrrc_code_image *const image = guard->code->image;
+	const uintptr_t offset = at - image->start;
+
+	return offset < image->end - image->start &&
+	       guard->bits[offset / 8] & 1u << offset % 8;
+}
+
+static void refs_table(void *arg, uintptr_t at)
+{
+	const struct refs_guard *const guard = arg;
+
+	if (refs_has(guard, at))
+		guard->each(guard->arg, at);
+}
+
+/* A distance at @field would lead to @to, which is guarded. */
+static void refs_distance(struct refs_guard *guard, uintptr_t to,
+			  uintptr_t field, unsigned size)
+{
+	struct mrrc_code_range function, gap;
+
+	/* What leads there in the same function, was followed. */
+	if (!mrrc_code_function(guard->code, to, &function, &gap) &&
+	    field >= function.start &&
+	    field < (to < function.end ? function.end : gap.end))
+		return;
+	if (mrrc_code_refs_real(guard->code, &guard->body, field, size))
+		guard->each(guard->arg, to);
+}
+
+/*
+ * How long the distance may be that follows the @at-th byte, if that ends the
+ * opcode of a branch or lea: 1 or 4; or 0. Each branch that there is in 64-bit
+ * mode has one of these.
+ */
+static unsigned refs_size(const uint8_t *code, size_t at)
+{
+	const uint8_t byte = code[at], before = at ? code[at - 1] : 0;
+
+	switch (byte >> 4) {
+	case 0x7:					/* jcc */
+		return 1;
+	case 0x8:					/* jcc */
+		return before == 0x0f ? 4 : 0;
+	case 0xe:
+		if (byte == 0xe8 || byte == 0xe9)	/* call, jmp */
+			return 4;
+		return byte == 0xeb || byte <= 0xe3;	/* jmp, loop, jrcxz */
+	case 0xf:
+		return byte == 0xf8 && before == 0xc7 ? 4 : 0;	/* xbegin */
+	case 0x0:
+	case 0x1:
+	case 0x2:
+	case 0x3:
+		return (byte & 7) == 5 && before == 0x8d ? 4 : 0;	/* lea */
+	default:
+		return 0;
+	}
+}
+
+/* Those bytes that refs_size() may answer a length for. */
+static void refs_bytes(bool any[256])
+{
+	unsigned byte;
+	uint8_t code[2];
+
+	for (byte = 0; byte < 256; byte++) {
+		code[1] = (uint8_t)byte;
+		code[0] = byte >= 0xf0 ? 0xc7 : byte >= 0x80 ? 0x0f : 0x8d;
+		any[byte] = refs_size(code, 1) != 0;
+	}
+}
+
+void mrrc_code_refs_guarded(const struct mrrc_code *code, const uint8_t *guard,
+			    void (*each)(void *arg, uintptr_t at), void *arg)
+{
+	struct refs_guard refs = {
+		.code = code, .bits = guard, .each = each, .arg = arg
+	};
+	const uint8_t *const bytes = (const uint8_t *)code->image->start;
+	const size_t len = code->image->end - code->image->start;
+	int32_t distance;
+	uintptr_t field, to;
+	bool any[256];
+	unsigned size;
+	size_t at;
+
+	refs_bytes(any);
+	mrrc_code_refs_tables(code, refs_table, &refs);
+	for (at = 0; at < len; at++) {
+		if (!any[bytes[at]])
+			continue;
+		size = refs_size(bytes, at);
+		if (!size || len - at <= size)
+			continue;
+		field = (uintptr_t)bytes + at + 1;
+		if (size == 1)
+			distance = *(const int8_t *)field;
+		else
+			memcpy(&distance, (const void *)field,
+			       sizeof(distance));
+		to = field + size + (uintptr_t)(intptr_t)distance;
+		if (refs_has(&refs, to))
+			refs_distance(&refs, to, field, size);
+	}
+	mrrc_code_body_close(&refs.body);
+}
+
+#endif /* HAVE_ZYDIS */

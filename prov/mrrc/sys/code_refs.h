@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What leads to places in x86-64 code from elsewhere: a file's tables, and
+ * branches and address computations that other code has.
+ *
+ * Any thread.
+ */
+#ifndef MRRC_CODE_REFS_H
+#define MRRC_CODE_REFS_H
+
+#include "sys/code_body.h"
+
+/*
+ * Calls @each for all addresses that dynamic symbols, relocations and headers
+ * name, wherever they are. NULL, or why there are others that it did not see.
+ */
+const char *mrrc_code_refs_tables(const struct mrrc_code *code,
+				  void (*each)(void *arg, uintptr_t at),
+				  void *arg);
+
+/*
+ * The @size bytes at @field would be a distance to some place. Are they that of a branch
+ * or lea, or in no function? @body keeps the last function.
+ */
+bool mrrc_code_refs_real(const struct mrrc_code *code,
+			 struct mrrc_code_body *body, uintptr_t field,
+			 unsigned size);
+
+/*
+ * Calls @each for the places that a bit in @guard stands for, one for each byte
+ * of the mapping, and that something leads to from another function.
+ */
+void mrrc_code_refs_guarded(const struct mrrc_code *code, const uint8_t *guard,
+			    void (*each)(void *arg, uintptr_t at), void *arg);
+
+#endif /* MRRC_CODE_REFS_H */
