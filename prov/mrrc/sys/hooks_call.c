@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -248,8 +249,6 @@ static bool hooks_brings(const struct mrrc_patch_call *call)
 		return hooks_moves(call) && mrrc_hooks_is_code(arg[0], arg[1]);
 	case SYS_shmat:
 		return arg[2] & SHM_EXEC;
-	case SYS_personality:
-		return (unsigned)arg[0] != HOOKS_ASK_PERSONALITY;
 	case SYS_remap_file_pages:
 		return true;
 	default:
@@ -273,12 +272,31 @@ static void hooks_make(struct mrrc_patch_call *call, bool told, bool moves,
 		return;
 	if (!brings)
 		mrrc_trust_end(0, 0);
-	else if (number == SYS_mprotect || number == SYS_pkey_mprotect)
+	else if (number == SYS_mprotect || number == SYS_pkey_mprotect ||
+		 number == SYS_munmap)
 		mrrc_trust_end(arg[0], arg[0] + arg[1]);
 	else if (number == SYS_mmap)
 		mrrc_trust_end(call->number, call->number + arg[1]);
 	else
 		mrrc_trust_end(0, UINTPTR_MAX);
+}
+
+/* What goes past all that is hooked or looked at. */
+static void hooks_ends(const struct mrrc_patch_call *call)
+{
+	switch (call->number) {
+	case SYS_io_uring_setup:
+	case SYS_io_uring_enter:
+		mrrc_trust_break("io_uring is in use");
+		break;
+	case SYS_personality:
+		if ((unsigned)call->arg[0] != HOOKS_ASK_PERSONALITY &&
+		    call->arg[0] & READ_IMPLIES_EXEC)
+			mrrc_trust_break("what can be read can be executed");
+		break;
+	default:
+		break;
+	}
 }
 
 bool mrrc_patch_called(struct mrrc_patch_call *call)
@@ -288,10 +306,7 @@ bool mrrc_patch_called(struct mrrc_patch_call *call)
 	const bool brings = proves && hooks_brings(call);
 	const bool moves = hooks_moves(call);
 
-	/* its madvise goes past everything */
-	if (call->number == SYS_io_uring_setup ||
-	    call->number == SYS_io_uring_enter)
-		mrrc_trust_break();
+	hooks_ends(call);
 	if (!moves && !brings && (told || !proves))
 		return true;
 	hooks_make(call, told, moves, brings);

@@ -56,9 +56,10 @@ static struct {
 
 void mrrc_prove_why(char why[MRRC_PROVE_WHY])
 {
-	if (atomic_load(&mrrc_trust_word) & MRRC_TRUST_BROKEN) {
-		snprintf(why, MRRC_PROVE_WHY, "memory went by a way that "
-			 "nothing announces");
+	const char *broken = mrrc_trust_broken();
+
+	if (broken) {
+		snprintf(why, MRRC_PROVE_WHY, "%s", broken);
 		return;
 	}
 	pthread_mutex_lock(&prove.why_lock);

@@ -19,6 +19,7 @@ static struct {
 	_Atomic int mode;		/* enum mrrc_trust_mode */
 	_Atomic uint32_t wake;		/* a futex */
 	atomic_uint count;		/* of ranges so far */
+	_Atomic(const char *) why;	/* it is broken */
 	unsigned seen;			/* of them, by the thread that looks */
 	struct {
 		_Atomic uintptr_t start, end;
@@ -108,20 +109,28 @@ void mrrc_trust_end(uintptr_t start, uintptr_t end)
 	mrrc_trust_wake();
 }
 
-void mrrc_trust_break(void)
+void mrrc_trust_break(const char *why)
 {
-	if (atomic_load(&trust.mode) != MRRC_TRUST_NOBODY)
-		trust_change(MRRC_TRUST_GIVEN | MRRC_TRUST_BROKEN,
-			     MRRC_TRUST_BROKEN);
+	if (atomic_load(&trust.mode) == MRRC_TRUST_NOBODY)
+		return;
+	atomic_store(&trust.why, why);
+	trust_change(MRRC_TRUST_GIVEN | MRRC_TRUST_BROKEN, MRRC_TRUST_BROKEN);
 }
 
+const char *mrrc_trust_broken(void)
+{
+	return atomic_load(&mrrc_trust_word) & MRRC_TRUST_BROKEN ?
+	       atomic_load(&trust.why) : NULL;
+}
+
+/* Where trust is proven a call that is not announced ends it for as long as it
+ * takes: what the kernel reports later was not made on trust. */
 void mrrc_trust_surprised(bool made)
 {
-	/* Where trust is proven a call that is not announced ends it for as
-	 * long as it takes. */
 	if (mrrc_trusted() &&
 	    (made || atomic_load(&trust.mode) == MRRC_TRUST_HOOKED))
-		mrrc_trust_break();
+		mrrc_trust_break("memory was unmapped by a way that nothing "
+				 "announces");
 }
 
 void mrrc_trust_forked(void)

@@ -60,8 +60,11 @@ void mrrc_trust_end(uintptr_t start, uintptr_t end);
 /* An unmap that was not announced. @made: it has been, says the kernel. */
 void mrrc_trust_surprised(bool made);
 
-/* For good. */
-void mrrc_trust_break(void);
+/* For good. @why: static. */
+void mrrc_trust_break(const char *why);
+
+/* Why it is, or NULL. */
+const char *mrrc_trust_broken(void);
 
 /* In a forked child: what other threads were inside does not end here. */
 void mrrc_trust_forked(void);

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/prove, sys/trust: trust is given when all code is proven, and has ended
+ * when a call that brings code returns. Each test in a process of its own.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sys/hooks.h"
+#include "sys/mon.h"
+#include "sys/patch.h"
+#include "sys/prove.h"
+#include "sys/vm.h"
+
+#define ANON	(MAP_PRIVATE | MAP_ANONYMOUS)
+#define WAIT_MS	20000
+
+static struct mrrc_mon *mon;
+static size_t page;
+static char why[MRRC_PROVE_WHY];
+
+/* Within what a busy machine may take. */
+static bool trusted(bool wanted)
+{
+	int i;
+
+	for (i = 0; mrrc_trusted() != wanted && i < WAIT_MS; i++)
+		usleep(1000);
+	mrrc_prove_why(why);
+	return mrrc_trusted();
+}
+
+/* Not now, and not once it has been looked at. */
+static void never_trusted(const char *text)
+{
+	int i;
+
+	ck_assert(!mrrc_trusted());
+	ck_assert(!mrrc_mon_told(mon));
+	for (i = 0; i < WAIT_MS; i++) {
+		mrrc_prove_why(why);
+		if (strstr(why, text))
+			break;
+		usleep(1000);
+	}
+	ck_assert_msg(i < WAIT_MS, "said \"%s\", not \"%s\"", why, text);
+	usleep(20000);
+	ck_assert(!mrrc_trusted());
+}
+
+static void *idle_main(void *arg)
+{
+	pause();
+	return arg;
+}
+
+static void setup(void)
+{
+	pthread_t thread;
+
+	page = mrrc_vm_page();
+	ck_assert_int_eq(mrrc_mon_open(NULL, NULL, &mon), 0);
+	if (mrrc_mon_hook(mon, why)) {
+		fprintf(stderr, "no hooks: %s\n", why);
+		_exit(0);
+	}
+	/* or nothing else could have unmapped */
+	ck_assert_int_eq(pthread_create(&thread, NULL, idle_main, NULL), 0);
+	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
+	if (!trusted(true) && strstr(why, "libc.so.6")) {
+		fprintf(stderr, "another libc: %s\n", why);
+		_exit(0);
+	}
+	ck_assert_msg(mrrc_trusted(), "%s", why);
+	ck_assert_str_eq(why, "");
+	ck_assert(mrrc_mon_told(mon));
+}
+
+/* Next to this program. */
+static void *load(const char *name)
+{
+	char path[512];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 64);
+	void *lib;
+
+	ck_assert_int_gt(len, 0);
+	path[len] = '\0';
+	snprintf(strrchr(path, '/'), 64, "/.libs/%s.so", name);
+	lib = dlopen(path, RTLD_NOW);
+	ck_assert_msg(lib != NULL, "%s", dlerror());
+	return lib;
+}
+
+static char *map(int prot)
+{
+	char *ptr = mmap(NULL, page, prot, ANON, -1, 0);
+
+	ck_assert_ptr_ne(ptr, MAP_FAILED);
+	return ptr;
+}
+
+/* ---- code that comes ---- */
+
+/* Code that can be proven: it asks for a while, and no longer. */
+START_TEST(test_library)
+{
+	void *lib = dlopen("libresolv.so.2", RTLD_NOW | RTLD_LOCAL);
+
+	ck_assert_ptr_nonnull(lib);
+	ck_assert_msg(trusted(true), "%s", why);
+	dlclose(lib);
+	ck_assert_msg(trusted(true), "%s", why);
+}
+END_TEST
+
+static const struct {
+	const char *name, *why;
+} raws[] = {
+	{ "raw_call", "raw_call.so+0x" }, { "raw_memory", "comes from memory" },
+};
+
+/* A library that unmaps by itself, until it has gone. */
+START_TEST(test_raw_library)
+{
+	void *lib = load(raws[_i].name);
+
+	never_trusted(raws[_i].why);
+	dlclose(lib);
+	ck_assert_msg(trusted(true), "%s", why);
+}
+END_TEST
+
+static void code_mmap(char **ptr)
+{
+	*ptr = map(PROT_READ | PROT_EXEC);
+}
+
+static void code_mprotect(char **ptr)
+{
+	*ptr = map(PROT_READ | PROT_WRITE);
+	ck_assert(mrrc_trusted());
+	mprotect(*ptr, page, PROT_READ | PROT_EXEC);
+}
+
+static void code_writable(char **ptr)
+{
+	*ptr = map(PROT_READ | PROT_WRITE | PROT_EXEC);
+}
+
+static void code_syscall(char **ptr)
+{
+	*ptr = (char *)syscall(SYS_mmap, NULL, page, PROT_READ | PROT_EXEC,
+			       ANON, -1, 0L);
+}
+
+static void code_shared(char **ptr)
+{
+	const int fd = memfd_create("code", MFD_CLOEXEC);
+
+	ck_assert_int_eq(ftruncate(fd, (off_t)page), 0);
+	*ptr = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+	close(fd);
+}
+
+static void code_shmat(char **ptr)
+{
+	const int id = shmget(IPC_PRIVATE, page, IPC_CREAT | 0700);
+
+	*ptr = shmat(id, NULL, SHM_EXEC);
+	shmctl(id, IPC_RMID, NULL);
+}
+
+static const struct {
+	void (*bring)(char **ptr);
+	const char *why;
+} codes[] = {
+	{ code_mmap, "code of no file" }, { code_mprotect, "code of no file" },
+	{ code_writable, "can be written" }, { code_syscall, "of no file" },
+	{ code_shared, "is shared" }, { code_shmat, "can be written" },
+};
+
+/* What cannot be looked at, until it has gone. */
+START_TEST(test_unknown)
+{
+	char *ptr = MAP_FAILED;
+
+	codes[_i].bring(&ptr);
+	ck_assert_ptr_ne(ptr, MAP_FAILED);
+	never_trusted(codes[_i].why);
+	munmap(ptr, page);
+	ck_assert_msg(trusted(true), "%s", why);
+}
+END_TEST
+
+START_TEST(test_personality)
+{
+	ck_assert_int_ge(personality(READ_IMPLIES_EXEC), 0);
+	never_trusted("can be executed");
+}
+END_TEST
+
+/* It goes past everything. Whether there is such a call or not. */
+START_TEST(test_io_uring)
+{
+	syscall(SYS_io_uring_setup, 0, NULL);
+	never_trusted("io_uring");
+}
+END_TEST
+
+/* Many at a time: none is forgotten. */
+START_TEST(test_many)
+{
+	char *ptr = map(PROT_READ | PROT_WRITE);
+	void *lib = load("raw_call");
+	int i;
+
+	for (i = 0; i < 1000; i++)
+		mprotect(ptr, page, PROT_READ | PROT_EXEC);
+	munmap(ptr, page);
+	never_trusted("raw_call");
+	dlclose(lib);
+	ck_assert_msg(trusted(true), "%s", why);
+}
+END_TEST
+
+/* What was proven is looked at again when it has been written to. */
+START_TEST(test_rewritten)
+{
+#ifdef __x86_64__
+	uint8_t *code = (uint8_t *)((uintptr_t)dlsym(RTLD_DEFAULT, "shmdt") &
+				    ~(uintptr_t)(page - 1));
+	const uint8_t unmap[] = { 0x31, 0xc0, 0xb0, 0x0b, 0x0f, 0x05, 0xc3 };
+	uint8_t *at = dlsym(RTLD_DEFAULT, "shmctl");
+	uint8_t was[sizeof(unmap)];
+
+	/* as another patcher writes to the beginning of a function */
+	code = (uint8_t *)((uintptr_t)at & ~(uintptr_t)(page - 1));
+	memcpy(was, at, sizeof(was));
+	ck_assert_int_eq(mprotect(code, 2 * page, PROT_READ | PROT_WRITE |
+				  PROT_EXEC), 0);
+	ck_assert(!mrrc_trusted());
+	memcpy(at, unmap, sizeof(unmap));
+	mprotect(code, 2 * page, PROT_READ | PROT_EXEC);
+	never_trusted("libc.so.6+0x");
+	mprotect(code, 2 * page, PROT_READ | PROT_WRITE | PROT_EXEC);
+	memcpy(at, was, sizeof(was));
+	mprotect(code, 2 * page, PROT_READ | PROT_EXEC);
+	ck_assert_msg(trusted(true), "%s", why);
+#endif
+}
+END_TEST
+
+#ifdef __x86_64__
+static long other_munmap(void *ptr, size_t len)
+{
+	return syscall(SYS_munmap, ptr, len);
+}
+#endif
+
+/* The entry of munmap() leads to a function that ends in libc's syscall(). */
+START_TEST(test_patched)
+{
+#ifdef __x86_64__
+	uint8_t jump[] = { 0x49, 0xbb, 0, 0, 0, 0, 0, 0, 0, 0, 0x41, 0xff, 0xe3 };
+	long (*const to)(void *, size_t) = other_munmap;
+	uint8_t *at = dlsym(RTLD_DEFAULT, "munmap");
+	uint8_t *code = (uint8_t *)((uintptr_t)at & ~(uintptr_t)(page - 1));
+	struct mrrc_hooks_state state;
+
+	memcpy(jump + 2, &to, sizeof(to));
+	mprotect(code, 2 * page, PROT_READ | PROT_WRITE | PROT_EXEC);
+	memcpy(at, jump, sizeof(jump));
+	mprotect(code, 2 * page, PROT_READ | PROT_EXEC);
+	ck_assert_msg(trusted(true), "%s", why);
+	mrrc_hooks_state(&state);
+	ck_assert_uint_ge(state.lost, 1);
+	/* and another domain is opened */
+	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
+	ck_assert_msg(trusted(true), "%s", why);
+#endif
+}
+END_TEST
+
+/* ---- calls that are not announced ---- */
+
+static struct mrrc_range gone(struct mrrc_mon_sub *sub, uintptr_t start,
+			      uintptr_t end)
+{
+	return (struct mrrc_range) { start, end };
+}
+
+static struct mrrc_range cover(struct mrrc_mon_sub *sub, uintptr_t pos)
+{
+	return (struct mrrc_range) { 0 };
+}
+
+static size_t none(struct mrrc_mon_sub *sub)
+{
+	return 0;
+}
+
+static struct mrrc_mon_sub sub = {
+	.notify = gone, .cover = cover, .count = none,
+};
+
+static char *watch(void)
+{
+	uint64_t token;
+	char *ptr = map(PROT_READ | PROT_WRITE);
+
+	mrrc_mon_subscribe(mon, &sub);
+	ck_assert_int_eq(mrrc_mon_watch(mon, (uintptr_t)ptr, page, &token), 0);
+	return ptr;
+}
+
+static pthread_barrier_t held;
+
+static void *hold_main(void *arg)
+{
+	mrrc_lock_acquire(&mon->lock);
+	pthread_barrier_wait(&held);
+	usleep(50000);
+	mrrc_lock_release(&mon->lock);
+	return arg;
+}
+
+/* The lock is not to be had: trust ends for as long as it takes. */
+START_TEST(test_contended)
+{
+	char *ptr = watch();
+	pthread_t thread;
+
+	pthread_barrier_init(&held, NULL, 2);
+	ck_assert_int_eq(pthread_create(&thread, NULL, hold_main, NULL), 0);
+	pthread_barrier_wait(&held);
+	munmap(ptr, page);
+	/* the kernel's event is not handled yet, and lookups have to ask */
+	ck_assert(!mrrc_mon_is_told(mon));
+	pthread_join(thread, NULL);
+	ck_assert_msg(trusted(true), "%s", why);
+	ck_assert(mrrc_mon_is_told(mon));
+}
+END_TEST
+
+/* By code that was not seen: the test's own, by a way that is not hooked. */
+START_TEST(test_surprised)
+{
+	const struct mrrc_patch_call call = {
+		.number = SYS_munmap, .arg = { (long)watch(), (long)page },
+	};
+
+	mrrc_patch_make(&call);
+	mrrc_mon_drain(mon);
+	never_trusted("nothing announces");
+	/* for good */
+	ck_assert(mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO));
+	ck_assert(!mrrc_mon_set_probe(mon, MRRC_PROBE_HOOKED));
+	ck_assert(!mrrc_trusted());
+}
+END_TEST
+
+/* ---- its life ---- */
+
+START_TEST(test_fork)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		struct mrrc_mon *own;
+
+		if (mrrc_trusted() || mrrc_mon_works(mon))
+			_exit(1);
+		if (mrrc_mon_open(NULL, NULL, &own) || mrrc_mon_hook(own, why))
+			_exit(2);
+		mrrc_mon_set_probe(own, MRRC_PROBE_AUTO);
+		if (!trusted(true))
+			_exit(3);
+		mrrc_mon_close(own);
+		_exit(mrrc_trusted() ? 4 : 0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert(mrrc_trusted());
+}
+END_TEST
+
+START_TEST(test_reopen)
+{
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		mrrc_mon_close(mon);
+		ck_assert(!mrrc_trusted());
+		ck_assert_int_eq(mrrc_mon_open(NULL, NULL, &mon), 0);
+		ck_assert_int_eq(mrrc_mon_hook(mon, NULL), 0);
+		mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
+		ck_assert_msg(i % 2 || trusted(true), "%s", why);
+	}
+}
+END_TEST
+
+START_TEST(test_always)
+{
+	mrrc_mon_set_probe(mon, MRRC_PROBE_ALWAYS);
+	ck_assert(!mrrc_mon_told(mon));
+	usleep(20000);
+	ck_assert(!mrrc_trusted());
+	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
+	ck_assert_msg(trusted(true), "%s", why);
+}
+END_TEST
+
+/* ---- trust alone ---- */
+
+/* Given for what was looked at only. */
+START_TEST(test_word)
+{
+	uint64_t word, later;
+
+	mrrc_mon_set_probe(mon, MRRC_PROBE_ALWAYS);
+	mrrc_prove_stop();
+	ck_assert(mrrc_trust_set(MRRC_TRUST_PROVEN, true));
+	ck_assert(mrrc_trust_wanted(&word));
+	ck_assert(mrrc_trust_begin());
+	ck_assert(!mrrc_trust_give(word));
+	ck_assert(!mrrc_trust_wanted(&later));
+	ck_assert(!mrrc_trust_give(later));
+	mrrc_trust_end(0, 0);
+	ck_assert(!mrrc_trust_give(word));
+	ck_assert(mrrc_trust_wanted(&word));
+	ck_assert(mrrc_trust_give(word));
+	ck_assert(mrrc_trusted());
+	ck_assert(mrrc_trust_begin());
+	ck_assert(!mrrc_trusted());
+	mrrc_trust_end(0, 0);
+	ck_assert(!mrrc_trusted());
+}
+END_TEST
+
+static Suite *prove_suite(void)
+{
+	Suite *suite = suite_create("prove");
+	TCase *tcase = tcase_create("prove");
+
+	tcase_set_timeout(tcase, 120);
+	tcase_add_checked_fixture(tcase, setup, NULL);
+	tcase_add_test(tcase, test_library);
+	tcase_add_loop_test(tcase, test_raw_library, 0, 2);
+	tcase_add_loop_test(tcase, test_unknown, 0,
+			    sizeof(codes) / sizeof(codes[0]));
+	tcase_add_test(tcase, test_personality);
+	tcase_add_test(tcase, test_io_uring);
+	tcase_add_test(tcase, test_many);
+	tcase_add_test(tcase, test_rewritten);
+	tcase_add_test(tcase, test_patched);
+	tcase_add_test(tcase, test_contended);
+	tcase_add_test(tcase, test_surprised);
+	tcase_add_test(tcase, test_fork);
+	tcase_add_test(tcase, test_reopen);
+	tcase_add_test(tcase, test_always);
+	tcase_add_test(tcase, test_word);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
+
+int main(void)
+{
+	if (under_valgrind()) {
+		fprintf(stderr, "valgrind runs code as it was: skipped\n");
+		return 77;
+	}
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+	fprintf(stderr, "sanitizers make system calls of their own: skipped\n");
+	return 77;
+#endif
+#ifndef HAVE_ZYDIS
+	fprintf(stderr, "built without Zydis: skipped\n");
+	return 77;
+#endif
+	return run_suite(prove_suite(), CK_FORK);
+}
