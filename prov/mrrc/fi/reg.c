@@ -19,6 +19,7 @@
 #include "stats_file.h"
 #include "sys/cache_mt.h"
 #include "sys/hooks.h"
+#include "sys/prove.h"
 
 #define MRRC_KEY_TRIES	64
 
@@ -244,6 +245,16 @@ static void mrrc_reg_say_monitor(const struct mrrc_reg *reg, const char *why,
 	}
 }
 
+static void mrrc_reg_say_trust(const char *why)
+{
+	if (*why)
+		MRRC_INFO(MR, "lookups of a process with threads ask the "
+			  "kernel: %s\n", why);
+	else
+		MRRC_INFO(MR, "lookups ask nobody: no code is there that could "
+			  "unmap unannounced\n");
+}
+
 static int mrrc_reg_open_monitor(struct mrrc_reg *reg)
 {
 	char why[MRRC_MON_REASON] = "";
@@ -260,6 +271,7 @@ static int mrrc_reg_open_monitor(struct mrrc_reg *reg)
 		strcpy(hooks, "FI_OFI_MRRC_HOOKS says so");
 	else if (!strcmp(mrrc_mon_name(reg->mon), "uffd"))
 		mrrc_mon_hook(reg->mon, hooks);
+	mrrc_prove_tell(mrrc_reg_say_trust);
 	if (!mrrc_mon_set_probe(reg->mon, mrrc_params.probe))
 		MRRC_WARN(MR, "FI_OFI_MRRC_PROBE=hooked has no effect: not "
 			  "every call that unmaps is hooked\n");

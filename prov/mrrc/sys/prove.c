@@ -44,7 +44,10 @@ static struct {
 	bool (*settle)(void);
 	pthread_mutex_t why_lock;	/* why */
 	char why[MRRC_PROVE_WHY];
+	void (*tell)(const char *why);
 	/* the thread's alone */
+	char said[MRRC_PROVE_WHY];
+	bool said_any;
 	struct prove_code *code;
 	size_t count, room;
 	bool dirty;			/* code came since it was looked at */
@@ -72,6 +75,24 @@ static void prove_say(const char *why)
 	pthread_mutex_lock(&prove.why_lock);
 	snprintf(prove.why, sizeof(prove.why), "%s", why);
 	pthread_mutex_unlock(&prove.why_lock);
+}
+
+void mrrc_prove_tell(void (*tell)(const char *why))
+{
+	prove.tell = tell;
+}
+
+/* Once for each: code comes and goes. */
+static void prove_told(void)
+{
+	char why[MRRC_PROVE_WHY];
+
+	mrrc_prove_why(why);
+	if (!prove.tell || (prove.said_any && !strcmp(why, prove.said)))
+		return;
+	prove.said_any = true;
+	memcpy(prove.said, why, sizeof(prove.said));
+	prove.tell(why);
 }
 
 /* ---- one mapping ---- */
@@ -307,8 +328,10 @@ static void *prove_main(void *arg)
 	(void)arg;
 	while (!atomic_load(&prove.stop)) {
 		ticket = mrrc_trust_ticket();
-		if (prove_give() && !atomic_load(&prove.stop))
+		if (prove_give() && !atomic_load(&prove.stop)) {
+			prove_told();
 			mrrc_trust_wait(ticket);
+		}
 		nanosleep(&pause, NULL);
 	}
 	return NULL;

@@ -40,7 +40,10 @@ void mrrc_prove_stop(void);
 /* In a forked child, which has no such thread. */
 void mrrc_prove_forked(void);
 
-/* Why trust is not given, or "" */
+/* Why trust is not given, or "". */
 void mrrc_prove_why(char why[MRRC_PROVE_WHY]);
+
+/* Told of each other reason, in that thread, no lock held. Before it starts. */
+void mrrc_prove_tell(void (*tell)(const char *why));
 
 #endif /* MRRC_PROVE_H */

@@ -18,6 +18,7 @@
  */
 #include "config.h"
 
+#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -31,6 +32,7 @@
 #include "duel.h"
 #include "sys/cache_mt.h"
 #include "sys/hooks.h"
+#include "sys/prove.h"
 #include "sys/vm.h"
 
 #define RW		(PROT_READ | PROT_WRITE)
@@ -194,6 +196,60 @@ static void count_heading(const char *what)
 	       "changes", "us/change", "stale");
 }
 
+/* ---- code that unmaps by itself ---- */
+
+static long (*raw)(long number, long a, long b, long c, long d, long e, long f);
+
+long duel_raw(long number, long a, long b, long c, long d, long e, long f)
+{
+	return raw(number, a, b, c, d, e, f);
+}
+
+/* A library next to this program, which has no such code itself. */
+static void *raw_load(void)
+{
+	char path[512];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 64);
+	void *lib;
+
+	check(len > 0, "no /proc");
+	path[len] = '\0';
+	snprintf(strrchr(path, '/'), 64, "/.libs/raw_call.so");
+	lib = dlopen(path, RTLD_NOW);
+	check(lib, dlerror());
+	raw = (long (*)(long, long, long, long, long, long, long))
+	      dlsym(lib, "duel_raw");
+	check(raw, "raw_call.so is another");
+	return lib;
+}
+
+static bool past_hooks(const struct duel_move *move)
+{
+	return !strncmp(move->name, "raw", 3);
+}
+
+/*
+ * With the default: lookups ask nobody before the library is there, and ask
+ * once it is. What moves by libc alone never asks.
+ */
+static void *raw_before(const struct duel_move *move)
+{
+	char why[MRRC_PROVE_WHY];
+	void *lib = NULL;
+	int i;
+
+	for (i = 0; !mrrc_trusted() && i < 20000; i++)
+		usleep(1000);
+	mrrc_prove_why(why);
+	if (!mrrc_trusted())
+		printf("(asked: %s)\n", why);
+	if (past_hooks(move)) {
+		lib = raw_load();
+		check(!mrrc_trusted(), "trusted beside code that unmaps");
+	}
+	return lib;
+}
+
 static void count_move(const struct duel_move *move, enum mrrc_mon_probe probe,
 		       unsigned long total, double seconds)
 {
@@ -204,11 +260,17 @@ static void count_move(const struct duel_move *move, enum mrrc_mon_probe probe,
 		.end = began + (uint64_t)(seconds * 1e9),
 	};
 	struct mrrc_stats stats;
+	void *lib;
 
 	check(!setup_open(&run.setup, GUARD_HOOKS, false), "set-up");
 	if (!mrrc_mon_set_probe(run.setup.mon, probe))
 		printf("(probed all the same)\n");
+	lib = probe == MRRC_PROBE_AUTO ? raw_before(move) : NULL;
 	duel_fight(move, run_use, run_over, &run);
+	if (lib) {
+		check(!mrrc_trusted(), "trusted beside code that unmaps");
+		dlclose(lib);
+	}
 	mrrc_cache_mt_stats(run.setup.cache, &stats);
 	printf("%-24s %10lu %10lu %10lu %10.1f %8lu\n", move->name,
 	       lookups - first, stats.value[MRRC_STAT_HITS],
@@ -226,11 +288,6 @@ static void count_default(unsigned long total, double seconds)
 	for (i = 0; i < duel_count; i++)
 		count_move(&duel_moves[i], MRRC_PROBE_AUTO,
 			   total / duel_count, seconds / duel_count);
-}
-
-static bool past_hooks(const struct duel_move *move)
-{
-	return !strncmp(move->name, "raw", 3);
 }
 
 /* Not one of these has gone past the hooks by its end. */
@@ -258,11 +315,14 @@ static unsigned long count_blind(void)
 	struct run run = { .until = ~0UL, .once = true };
 	const unsigned long first = lookups, bad = stale;
 	unsigned long found;
+	void *lib;
 
 	check(!setup_open(&run.setup, GUARD_UFFD, true), "set-up");
 	run.end = now_ns() + BLIND_SECONDS * UINT64_C(1000000000);
 	stale = 0;
+	lib = raw_load();
 	duel_fight(&duel_blind, run_use, run_over, &run);
+	dlclose(lib);
 	printf("%-24s %10lu %10s %10s %10s %8lu\n", "no protection",
 	       lookups - first, "", "", "", stale);
 	found = stale;
