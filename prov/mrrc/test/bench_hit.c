@@ -32,6 +32,7 @@
 #include <bsd/sys/queue.h>
 
 #include "sys/cache_mt.h"
+#include "sys/prove.h"
 #include "sys/threads.h"
 
 #define ROUNDS		15u	/* at most */
@@ -323,8 +324,22 @@ static const char *probe_now(void)
 {
 	if (mrrc_threads_alone())
 		return "no";
-	return mon->trusting && mrrc_trusted() ? "hooked" :
-								     "yes";
+	return mrrc_mon_told(mon) ? "trust" : "yes";
+}
+
+/* All code of this process has been looked at, or cannot be. */
+static bool default_trusts(void)
+{
+	char why[MRRC_PROVE_WHY];
+	int i;
+
+	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
+	for (i = 0; i < 20000 && !mrrc_trusted(); i++)
+		usleep(1000);
+	mrrc_prove_why(why);
+	if (!mrrc_trusted())
+		fprintf(stderr, "bench_hit: lookups ask: %s\n", why);
+	return mrrc_trusted();
 }
 
 static void measure(unsigned count, unsigned threads, bool writer)
@@ -416,8 +431,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < MANY && rounds > 1; i++)
 		measure(many[i], 0, false);
 	measure_threads();
-	if (!mrrc_mon_hook(mon, why) &&
-	    mrrc_mon_set_probe(mon, MRRC_PROBE_HOOKED))
+	if (!mrrc_mon_hook(mon, why) && default_trusts())
 		measure_threads();
 	mrrc_mon_close(mon);
 	return 0;
