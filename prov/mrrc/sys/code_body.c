@@ -256,24 +256,33 @@ static void body_table(struct mrrc_code_body *body,
 	}
 }
 
+uintptr_t mrrc_code_body_to(const struct mrrc_code_body *body,
+			    const struct mrrc_code_insn *insn)
+{
+	const uintptr_t at = body->function.start + insn->at;
+	const uint8_t *const field = (const uint8_t *)at + insn->field;
+	int32_t distance = 0;
+
+	if (!insn->field)
+		return 0;
+	if (insn->size == 1)
+		distance = *(const int8_t *)field;
+	else
+		memcpy(&distance, field, sizeof(distance));
+	return at + insn->len + (uintptr_t)(intptr_t)distance;
+}
+
 void mrrc_code_body_tables(struct mrrc_code_body *body,
 			   const struct mrrc_code *code)
 {
-	const uintptr_t start = body->function.start;
 	const struct mrrc_code_insn *insn;
-	int32_t distance;
 	uint32_t i;
 
 	for (i = 0; i < body->count && body->away; i++) {
 		insn = &body->insn[i];
 		body->insn[i].indirect = body->scaled || insn->indirect;
-		if (insn->flow != MRRC_CODE_NEXT || !insn->field)
-			continue;
-		memcpy(&distance, (const void *)(start + insn->at +
-						 insn->field),
-		       sizeof(distance));
-		body_table(body, code, start + insn->at + insn->len +
-			   (uintptr_t)(intptr_t)distance);
+		if (insn->flow == MRRC_CODE_NEXT && insn->field)
+			body_table(body, code, mrrc_code_body_to(body, insn));
 	}
 }
 

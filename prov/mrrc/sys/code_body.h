@@ -67,6 +67,13 @@ static inline bool mrrc_code_body_falls(const struct mrrc_code_insn *insn)
 	return insn->flow != MRRC_CODE_JUMP && insn->flow != MRRC_CODE_AWAY;
 }
 
+/* What a branch, call or lea names by its distance, wherever it is; 0: none. */
+uintptr_t mrrc_code_body_to(const struct mrrc_code_body *body,
+			    const struct mrrc_code_insn *insn);
+
+/* The function that begins at @at never returns. false: it may. */
+bool mrrc_code_returns_not(const struct mrrc_code *code, uintptr_t at);
+
 /* The instruction that this byte belongs to, or NONE. */
 uint32_t mrrc_code_body_find(const struct mrrc_code_body *body, uint32_t at);
 
@@ -74,7 +81,8 @@ uint32_t mrrc_code_body_find(const struct mrrc_code_body *body, uint32_t at);
  * Sets a found system call's numbers: rax before instruction @i, by all paths
  * that lead there.
  */
-void mrrc_code_body_number(struct mrrc_code_body *body, uint32_t i,
+void mrrc_code_body_number(const struct mrrc_code *code,
+			   struct mrrc_code_body *body, uint32_t i,
 			   struct mrrc_code_found *found);
 
 /*

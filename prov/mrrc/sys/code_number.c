@@ -45,6 +45,7 @@ struct number_path {
 };
 
 struct number_walk {
+	const struct mrrc_code *code;
 	struct mrrc_code_body *body;
 	struct mrrc_code_found *found;
 	ZydisDecoder decoder;
@@ -247,6 +248,17 @@ static bool number_indirect(struct number_walk *walk, unsigned reg)
 	return true;
 }
 
+/* A call that would lose the register, of what does not return. */
+static bool number_ends(const struct number_walk *walk,
+			const struct mrrc_code_insn *insn, unsigned reg)
+{
+	const uintptr_t to = insn->flow == MRRC_CODE_CALLS &&
+				     !(SAVED & 1u << reg) ?
+		mrrc_code_body_to(walk->body, insn) : 0;
+
+	return to && mrrc_code_returns_not(walk->code, to);
+}
+
 /* All that come before the path's instruction. */
 static bool number_step(struct number_walk *walk, struct number_path path)
 {
@@ -264,7 +276,8 @@ static bool number_step(struct number_walk *walk, struct number_path path)
 		return number_any(walk, "the number is from another function");
 	if (insn->indirect && !number_indirect(walk, path.reg))
 		return false;
-	if (mrrc_code_body_falls(insn - 1)) {
+	if (mrrc_code_body_falls(insn - 1) &&
+	    !number_ends(walk, insn - 1, path.reg)) {
 		any = true;
 		if (!number_back(walk, path.insn - 1, path.reg))
 			return false;
@@ -279,13 +292,17 @@ static bool number_step(struct number_walk *walk, struct number_path path)
 	}
 	/* What only aligns is not jumped to: nothing comes this way. */
 	return any || insn->filler ||
+	       mrrc_code_body_falls(insn - 1) ||
 	       number_any(walk, "no way to the instruction is seen");
 }
 
-void mrrc_code_body_number(struct mrrc_code_body *body, uint32_t i,
+void mrrc_code_body_number(const struct mrrc_code *code,
+			   struct mrrc_code_body *body, uint32_t i,
 			   struct mrrc_code_found *found)
 {
-	struct number_walk walk = { .body = body, .found = found };
+	struct number_walk walk = {
+		.code = code, .body = body, .found = found
+	};
 
 	ZydisDecoderInit(&walk.decoder, ZYDIS_MACHINE_MODE_LONG_64,
 			 ZYDIS_STACK_WIDTH_64);

@@ -112,7 +112,7 @@ static void x86_in_body(struct x86_look *look, struct mrrc_code_found *found)
 		x86_unknown(found, "a branch leads into an instruction");
 	} else if (insn->flow == MRRC_CODE_SYSCALL) {
 		found->at = body->function.start + insn->at;
-		mrrc_code_body_number(body, i, found);
+		mrrc_code_body_number(look->code, body, i, found);
 		if (found->kind == MRRC_CODE_CALL)
 			mrrc_code_body_guard(body, look->code, look->guard);
 	} else if (insn->flow == MRRC_CODE_SYSCALL32) {

@@ -429,6 +429,37 @@ START_TEST(test_gap_filler)
 }
 END_TEST
 
+/* The four bytes are no distance: it has one byte. */
+START_TEST(test_gap_size)
+{
+	elf_code(&elf, 0x100, 0x74, 0xff, 0x02, 0, 0, 0xc3, 0xc3);
+	put_gap();
+	elf_none(&elf, 1);
+}
+END_TEST
+
+/* A constant leads to the pair, and a call to the middle of the same way. */
+START_TEST(test_gap_again)
+{
+	elf_code(&elf, 0x100, 0xb8, 0xfb, 0x02, 0, 0, 0xc3);	/* 0x400 */
+	elf_code(&elf, 0x110, 0xe8, 0xed, 0x02, 0, 0, 0xc3);	/* 0x402 */
+	put_gap();
+	elf_bytes(&elf, 0x400, 0x90, 0x90, 0x90, 0x90);
+	elf_is(&elf, 1, 0x404, ANY);
+}
+END_TEST
+
+/* An instruction ends in the next function: that is not as it was decoded. */
+START_TEST(test_gap_over)
+{
+	elf_code(&elf, 0x100, 0xe9, 0xfa, 0x03, 0, 0, 0xc3);	/* 0x4ff */
+	put_gap();
+	elf_none(&elf, 1);
+	elf_bytes(&elf, 0x4ff, 0xb8);
+	elf_is(&elf, 1, 0x404, ANY);
+}
+END_TEST
+
 START_TEST(test_gap_near)
 {
 	put_gap();
@@ -727,6 +758,102 @@ START_TEST(test_local_call)
 	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0xe8, 1, 0, 0, 0, 0xc3, 0x59,
 		 0x0f, 0x05, 0xc3);
 	elf_is(&elf, 1, 0x10c, 9);
+}
+END_TEST
+
+/* A loop that calls what never returns, which does not lose the number. */
+START_TEST(test_no_return)
+{
+	/* mov $202, %r8d; jmp 2f; 1: call; 2: mov %r8d, %eax; syscall */
+	elf_code(&elf, 0x100, 0x41, 0xb8, 0xca, 0, 0, 0, 0x74, 5, 0xe8, 0xf3,
+		 0, 0, 0, 0x44, 0x89, 0xc0, 0x0f, 0x05, 0xc3);
+	elf_bytes(&elf, 0x200, 0x90, 0xeb, 0xfd, 0xc3);
+	elf_function(&elf, 0x200, 3, false);
+	elf_is(&elf, 1, 0x110, 202);
+	elf_bytes(&elf, 0x201, 0x74);	/* a branch, and a return behind it */
+	elf_is(&elf, 1, 0x110, ANY);
+	elf_bytes(&elf, 0x200, 0xc3);
+	elf_is(&elf, 1, 0x110, ANY);
+	elf_bytes(&elf, 0x200, 0xff, 0xe0);
+	elf_is(&elf, 1, 0x110, ANY);
+	/* jmp to another function, that returns, or not */
+	elf_bytes(&elf, 0x200, 0xeb, 0x0e, 0xc3);
+	elf_code(&elf, 0x210, 0xc3, 0x90);
+	elf_is(&elf, 1, 0x110, ANY);
+	elf_bytes(&elf, 0x210, 0xeb, 0xfe);
+	elf_is(&elf, 1, 0x110, 202);
+}
+END_TEST
+
+/* Another function jumps to where the number is relied on. */
+START_TEST(test_entered)
+{
+	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0xc3);
+	/* jmp to 0x104, then to 0x105; lea and je of it */
+	elf_code(&elf, 0x200, 0xe9, 0xff, 0xfe, 0xff, 0xff, 0x90, 0x90, 0xc3);
+	elf_is(&elf, 1, 0x105, 9);
+	elf_bytes(&elf, 0x201, 0x00, 0xff);
+	elf_is(&elf, 1, 0x105, ANY);
+	elf_bytes(&elf, 0x200, 0x48, 0x8d, 0x05, 0xfe, 0xfe, 0xff, 0xff, 0xc3);
+	elf_is(&elf, 1, 0x105, ANY);
+	elf_bytes(&elf, 0x200, 0x0f, 0x84, 0xff, 0xfe, 0xff, 0xff);
+	elf_is(&elf, 1, 0x105, ANY);
+	/* In an instruction, it is none: movabs. */
+	elf_code(&elf, 0x300, 0x48, 0xb8, 0xe8, 0xfe, 0xfd, 0xff, 0xff, 0, 0, 0);
+	elf_bytes(&elf, 0x200, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90);
+	elf_is(&elf, 1, 0x105, 9);
+}
+END_TEST
+
+START_TEST(test_entered_near)
+{
+	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0xc3);
+	elf_code(&elf, 0x110, 0xeb, 0xf3);
+	elf_is(&elf, 1, 0x105, ANY);
+	elf_bytes(&elf, 0x110, 0x74);
+	elf_is(&elf, 1, 0x105, ANY);
+	elf_bytes(&elf, 0x110, 0xe2);
+	elf_is(&elf, 1, 0x105, ANY);
+	elf_bytes(&elf, 0x110, 0xe2, 0xf4);
+	elf_is(&elf, 1, 0x105, 9);
+}
+END_TEST
+
+/* So does a symbol, or a relocation. */
+START_TEST(test_entered_symbol)
+{
+	Elf64_Sym *const symbol = (void *)(elf.bytes + ELF_TABLES);
+
+	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0xc3);
+	elf_section(&elf, SHT_DYNSYM, SHF_ALLOC, ELF_TABLES, sizeof(*symbol));
+	*symbol = (Elf64_Sym) {
+		.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+		.st_shndx = 1, .st_value = ELF_TEXT + 0x100
+	};
+	elf_is(&elf, 1, 0x105, 9);
+	symbol->st_value = ELF_TEXT + 0x105;
+	elf_is(&elf, 1, 0x105, ANY);
+}
+END_TEST
+
+/* An indirect jump, and a table of what it may lead to. */
+START_TEST(test_table)
+{
+	/* mov %edi, %eax; lea table, %rdx; jmp *%rcx; nop; mov $9, %eax; ... */
+	elf_code(&elf, 0x100, 0x89, 0xf8, 0x48, 0x8d, 0x15, 0xf7, 0, 0, 0, 0xff,
+		 0xe1, 0x90, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0xc3);
+	elf_bytes(&elf, 0x200, 0x0c, 0xff, 0xff, 0xff);
+	elf_shdr(&elf, 1)->sh_size = 0x200;
+	elf_section(&elf, SHT_PROGBITS, SHF_ALLOC, ELF_TEXT + 0x200, 0xe00);
+	elf_is(&elf, 1, 0x111, 9);
+	/* The second leads to the system call. */
+	elf_bytes(&elf, 0x204, 0x11, 0xff, 0xff, 0xff);
+	elf_is(&elf, 1, 0x111, ANY);
+	/* The table is of addresses: it may lead anywhere. */
+	elf_bytes(&elf, 0x204, 0x0c, 0xff, 0xff, 0xff);
+	elf_is(&elf, 1, 0x111, 9);
+	elf_bytes(&elf, 0x109, 0xff, 0x24, 0xca);
+	elf_is(&elf, 1, 0x111, ANY);
 }
 END_TEST
 
@@ -1045,6 +1172,9 @@ static Suite *code_suite(void)
 	tcase_add_test(tcase, test_gap_constant);
 	tcase_add_test(tcase, test_gap_gap);
 	tcase_add_test(tcase, test_gap_filler);
+	tcase_add_test(tcase, test_gap_size);
+	tcase_add_test(tcase, test_gap_again);
+	tcase_add_test(tcase, test_gap_over);
 	tcase_add_test(tcase, test_gap_near);
 	tcase_add_test(tcase, test_gap_symbol);
 	tcase_add_test(tcase, test_gap_relocation);
@@ -1065,6 +1195,11 @@ static Suite *code_suite(void)
 	tcase_add_test(tcase, test_lock);
 	tcase_add_test(tcase, test_split);
 	tcase_add_test(tcase, test_local_call);
+	tcase_add_test(tcase, test_no_return);
+	tcase_add_test(tcase, test_entered);
+	tcase_add_test(tcase, test_entered_near);
+	tcase_add_test(tcase, test_entered_symbol);
+	tcase_add_test(tcase, test_table);
 	tcase_add_test(tcase, test_inside);
 	tcase_add_test(tcase, test_own);
 	tcase_add_test(tcase, test_ends);
