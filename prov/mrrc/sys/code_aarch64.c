@@ -53,8 +53,8 @@ static bool arm_svc(uint32_t word)
 static uintptr_t arm_to(uintptr_t at, uint32_t word, unsigned shift,
 			unsigned bits)
 {
-	const int64_t words = (int64_t)((uint64_t)word << (64 - shift - bits)) >>
-			      (64 - bits);
+	const uint64_t top = (uint64_t)word << (64 - shift - bits);
+	const int64_t words = (int64_t)top >> (64 - bits);
 
 	return at + (uintptr_t)(words * 4);
 }
@@ -98,8 +98,11 @@ static bool arm_keeps(uint32_t word, unsigned reg)
 	/* nop, bti and others of the kind, some of which write these */
 	if ((word & 0xfffff01f) == 0xd503201f)
 		return reg != 16 && reg != 17 && reg != 30;
-	return !arm_pairs(word) && (word & 0x1f) != reg && (word >> 5 & 0x1f) != reg &&
-	       (word >> 10 & 0x1f) != reg && (word >> 16 & 0x1f) != reg;
+	return !arm_pairs(word) &&
+	       (word & 0x1f) != reg &&
+	       (word >> 5 & 0x1f) != reg &&
+	       (word >> 10 & 0x1f) != reg &&
+	       (word >> 16 & 0x1f) != reg;
 }
 
 /* Those that read the register in all fields but the lowest, or write none. */

@@ -38,7 +38,7 @@ struct mrrc_code_insn {
 	uint8_t size;		/* of that, in bytes */
 	bool entered;		/* something else leads here than is seen in the
 				 * function */
-	bool indirect;		/* an instruction that leads AWAY may lead here */
+	bool indirect;		/* one that leads AWAY may lead here */
 	bool scaled;		/* its operand is an element of an array */
 	bool filler;		/* does nothing: aligns what is behind it */
 };
@@ -53,7 +53,7 @@ struct mrrc_code_body {
 	bool scaled;		/* and gets the place from an array */
 };
 
-/* Reads the instruction at code[@at]; false: there is none before code[@len]. */
+/* Reads the instruction at code[@at]; false: there is none within @len. */
 bool mrrc_code_insn_read(const uint8_t *code, uint32_t at, uint32_t len,
 			 struct mrrc_code_insn *insn);
 
@@ -86,8 +86,8 @@ void mrrc_code_body_number(const struct mrrc_code *code,
 			   struct mrrc_code_found *found);
 
 /*
- * Marks what indirect jumps may lead to: what is in tables of distances that the
- * function computes the address of, or anything if the tables are of addresses.
+ * Marks what indirect jumps may lead to: what is in tables of distances that
+ * the function computes the address of, or anything if they are of addresses.
  */
 void mrrc_code_body_tables(struct mrrc_code_body *body,
 			   const struct mrrc_code *code);

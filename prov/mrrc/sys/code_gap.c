@@ -84,10 +84,10 @@ static void trip_step(struct mrrc_code_gap *gap, struct gap_trip *trip,
 	const uint8_t *const code = (const uint8_t *)gap->range.start;
 	const uint32_t len = (uint32_t)(gap->range.end - gap->range.start);
 	const uintptr_t more = gap->code->image->end - gap->range.end;
+	const uint32_t end = len + (uint32_t)(more < 15 ? more : 15);
 	struct mrrc_code_insn insn;
 
-	if (!mrrc_code_insn_read(code, at,
-				 len + (uint32_t)(more < 15 ? more : 15), &insn))
+	if (!mrrc_code_insn_read(code, at, end, &insn))
 		return;
 	if (at + insn.len > len)
 		trip->unknown = "in no function, and leads into one";
@@ -147,7 +147,7 @@ static void gap_enter(struct mrrc_code_gap *gap, uintptr_t at, uintptr_t field,
 static bool gap_block(const struct mrrc_code_gap *gap, uintptr_t at)
 {
 	const uint32_t len = (uint32_t)(gap->range.end - gap->range.start);
-	const uint32_t from = (uint32_t)(at + sizeof(int32_t) - gap->range.start);
+	const uint32_t from = (uint32_t)(at + 4 - gap->range.start);
 	gap_words distance, any = { 0 };
 	uint64_t words[2];
 	unsigned i, j;
@@ -185,11 +185,12 @@ static void gap_far(struct mrrc_code_gap *gap, uintptr_t start, uintptr_t end)
 
 static void gap_near(struct mrrc_code_gap *gap, uintptr_t start, uintptr_t end)
 {
-	uintptr_t at;
+	uintptr_t at, to;
 
-	for (at = start; at < end; at++)
-		gap_enter(gap, at + 1 + (uintptr_t)(intptr_t)*(const int8_t *)at,
-			  at, 1);
+	for (at = start; at < end; at++) {
+		to = at + 1 + (uintptr_t)(intptr_t)*(const int8_t *)at;
+		gap_enter(gap, to, at, 1);
+	}
 }
 
 static void gap_branches(struct mrrc_code_gap *gap)

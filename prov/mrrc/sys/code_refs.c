@@ -197,7 +197,7 @@ static unsigned refs_size(const uint8_t *code, size_t at)
 	case 0x1:
 	case 0x2:
 	case 0x3:
-		return (byte & 7) == 5 && before == 0x8d ? 4 : 0;	/* lea */
+		return (byte & 7) == 5 && before == 0x8d ? 4 : 0; /* lea */
 	default:
 		return 0;
 	}

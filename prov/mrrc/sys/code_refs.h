@@ -19,8 +19,8 @@ const char *mrrc_code_refs_tables(const struct mrrc_code *code,
 				  void *arg);
 
 /*
- * The @size bytes at @field would be a distance to some place. Are they that of a branch
- * or lea, or in no function? @body keeps the last function.
+ * The @size bytes at @field would be a distance to some place. Are they that of
+ * a branch or lea, or in no function? @body keeps the last function.
  */
 bool mrrc_code_refs_real(const struct mrrc_code *code,
 			 struct mrrc_code_body *body, uintptr_t field,

@@ -17,6 +17,7 @@
 #define ELF_SECTIONS	0x3000	/* section headers */
 #define ELF_LEN		0x4000
 #define ELF_SITES	16
+#define ANY		MRRC_CODE_ANY
 
 struct code_elf {
 	uint8_t *bytes;
@@ -33,23 +34,29 @@ struct code_elf {
 	struct mrrc_code_counts counts;
 };
 
-/* One with headers, a table without functions, and .text as its section. */
-void elf_open(struct code_elf *elf, unsigned machine);
-void elf_close(struct code_elf *elf);
+/* The one that tests use, for x86-64. */
+extern struct code_elf elf;
 
-Elf64_Ehdr *elf_ehdr(struct code_elf *elf);
+void elf_setup(void);
+void elf_teardown(void);
+
+/* One with headers, a table without functions, and .text as its section. */
+void elf_open(struct code_elf *one, unsigned machine);
+void elf_close(struct code_elf *one);
+
+Elf64_Ehdr *elf_ehdr(struct code_elf *one);
 
 /* 0: the headers; 1: code; 2: .eh_frame_hdr; 3: notes. */
-Elf64_Phdr *elf_phdr(struct code_elf *elf, unsigned n);
+Elf64_Phdr *elf_phdr(struct code_elf *one, unsigned n);
 
 /* 1: .text; others as they were added. */
-Elf64_Shdr *elf_shdr(struct code_elf *elf, unsigned n);
+Elf64_Shdr *elf_shdr(struct code_elf *one, unsigned n);
 
 /* These bytes at an offset from the start of the code. */
-void elf_put(struct code_elf *elf, size_t at, const void *bytes, size_t len);
+void elf_put(struct code_elf *one, size_t at, const void *bytes, size_t len);
 
 /* A function is there. @signal: it returns from a signal's handler. */
-void elf_function(struct code_elf *elf, size_t at, size_t len, bool signal);
+void elf_function(struct code_elf *one, size_t at, size_t len, bool signal);
 
 /* These bytes are a function. */
 #define elf_code(elf, at, ...)						\
@@ -69,16 +76,28 @@ void elf_function(struct code_elf *elf, size_t at, size_t len, bool signal);
 	} while (0)
 
 /* A section at an offset from the start of the file. */
-void elf_section(struct code_elf *elf, unsigned type, unsigned long flags,
+void elf_section(struct code_elf *one, unsigned type, unsigned long flags,
 		 size_t at, size_t len);
 
 /* Writes the file, and looks at the code. */
-void elf_look(struct code_elf *elf);
+void elf_look(struct code_elf *one);
 
 /* The look has this one site, and @pairs. */
-void elf_is(struct code_elf *elf, unsigned pairs, size_t at, long number);
+void elf_is(struct code_elf *one, unsigned pairs, size_t at, long number);
 
 /* It has none, and @pairs. */
-void elf_none(struct code_elf *elf, unsigned pairs);
+void elf_none(struct code_elf *one, unsigned pairs);
+
+/*
+ * Puts functions at 0x3f0 and 0x500, and between them a pair at 0x404, in what
+ * decodes to no instruction.
+ */
+void elf_gap(void);
+
+/* Puts a pair at 0x802, in a section of data. */
+void elf_data(void);
+
+/* Counts a site, and wants no more. */
+bool elf_count(void *arg, const struct mrrc_code_site *site);
 
 #endif /* MRRC_TEST_CODE_FIXTURE_H */

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/code: files with errors are read within their bounds, and what they do
+ * not say is not known.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "code_fixture.h"
+
+#define FLIPS	20000
+
+#ifdef HAVE_ZYDIS
+
+/* ---- tables of functions ------------------------------------------------- */
+
+START_TEST(test_frames)
+{
+	uint8_t *const frames = elf.bytes + ELF_FRAMES;
+	static const struct {
+		size_t at;
+		uint8_t byte;
+	} bad[] = {
+		{ 0, 2 }, { 1, 0xff }, { 1, 0x01 }, { 2, 0x0b }, { 3, 0x1b },
+		{ 11, 0x80 },		/* too many entries */
+		{ 15, 0x70 },		/* the function is elsewhere */
+		{ 19, 0x70 },		/* its FDE is */
+		{ 0x400, 3 },		/* length of the CIE */
+		{ 0x404, 1 },		/* no CIE */
+		{ 0x408, 2 },		/* its version */
+		{ 0x409, 'x' }, { 0x40a, 'x' },
+		{ 0x410, 0x2b },	/* encoding of addresses */
+		{ 0x410, 0x01 },
+		{ 0x430, 3 },		/* length of the FDE */
+		{ 0x433, 0x80 },
+		{ 0x434, 0 },		/* its CIE */
+		{ 0x438, 1 },		/* its function, not as in the table */
+		{ 0x43f, 0x70 },	/* its length: out of the mapping */
+	};
+	uint8_t was;
+	size_t i;
+
+	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0xc3);
+	/* Without sections, what is in no function is not known. */
+	elf.image.path = NULL;
+	elf_is(&elf, 1, 0x105, 9);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		was = frames[bad[i].at];
+		ck_assert_int_ne(was, bad[i].byte);
+		frames[bad[i].at] = bad[i].byte;
+		elf_is(&elf, 1, 0x105, ANY);
+		frames[bad[i].at] = was;
+	}
+	elf_phdr(&elf, 2)->p_memsz = 19;
+	elf_is(&elf, 1, 0x105, ANY);
+	elf_phdr(&elf, 2)->p_type = PT_NULL;
+	elf_is(&elf, 1, 0x105, ANY);
+}
+END_TEST
+
+/* The table may not be where it cannot be read. */
+START_TEST(test_frames_outside)
+{
+	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0xc3);
+	elf_phdr(&elf, 2)->p_vaddr = ELF_LEN;
+	elf_is(&elf, 1, 0x105, ANY);
+	elf_phdr(&elf, 2)->p_vaddr = ELF_FRAMES;
+	elf_is(&elf, 1, 0x105, 9);
+	elf.image.hi = elf.image.end;
+	elf.image.lo = elf.image.start;
+	elf_look(&elf);
+	ck_assert_int_eq(elf.rc, -EINVAL);
+}
+END_TEST
+
+START_TEST(test_signal)
+{
+	/* A byte that belongs to no instruction; mov $15, %rax; syscall */
+	elf_bytes(&elf, 0x100, 0, 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05);
+	elf_function(&elf, 0x100, 10, true);
+	elf_is(&elf, 1, 0x108, 15);
+}
+END_TEST
+
+START_TEST(test_flips)
+{
+	const unsigned seed = (unsigned)time(NULL);
+	static uint8_t whole[ELF_LEN];
+	unsigned i, j;
+	size_t at;
+
+	elf_code(&elf, 0x100, 0x41, 0xbc, 0xca, 0, 0, 0, 0xe8, 0, 2, 0, 0,
+		 0x44, 0x89, 0xe0, 0x0f, 0x05, 0x74, 0xf9, 0xc3);
+	elf_gap();
+	elf_data();
+	elf_section(&elf, SHT_DYNSYM, SHF_ALLOC, ELF_TABLES, 48);
+	elf_section(&elf, SHT_RELA, SHF_ALLOC, ELF_TABLES + 64, 48);
+	elf_section(&elf, SHT_DYNAMIC, SHF_ALLOC, ELF_TABLES + 128, 64);
+	memcpy(whole, elf.bytes, ELF_LEN);
+	fprintf(stderr, "seed %u\n", seed);
+	srandom(seed);
+	for (i = 0; i < FLIPS; i++) {
+		for (j = 0; j <= i % 4; j++) {
+			at = (size_t)random() % 5 * 0x1000;
+			at = at == 0x4000 ? ELF_FRAMES : at;
+			at += (size_t)random() % 0x200;
+			elf.bytes[at] ^= (uint8_t)(1u << random() % 8);
+			if (random() % 4 == 0)
+				elf.bytes[at] = 0xff;
+		}
+		/* In memory and in the file, or in one of them. */
+		if (i % 3)
+			elf_look(&elf);
+		else
+			mrrc_code_look(&elf.image, elf_count, &j,
+				       &elf.counts);
+		memcpy(elf.bytes, whole, ELF_LEN);
+	}
+}
+END_TEST
+
+#endif /* HAVE_ZYDIS */
+
+/* ---- headers ------------------------------------------------------------- */
+
+START_TEST(test_headers)
+{
+	Elf64_Ehdr *const ehdr = elf_ehdr(&elf);
+	const Elf64_Ehdr was = *ehdr;
+
+#define BAD(field, value)						\
+	do {								\
+		ehdr->field = value;					\
+		elf_look(&elf);						\
+		ck_assert_int_eq(elf.rc, -EINVAL);			\
+		*ehdr = was;						\
+	} while (0)
+	BAD(e_ident[0], 0);
+	BAD(e_ident[EI_CLASS], ELFCLASS32);
+	BAD(e_ident[EI_DATA], ELFDATA2MSB);
+	BAD(e_phentsize, 32);
+	BAD(e_phnum, 65535);
+	BAD(e_phoff, ELF_LEN);
+	BAD(e_phoff, UINT64_MAX - 7);
+	BAD(e_phoff, ELF_LEN - 8);
+	BAD(e_phoff, 65);
+#undef BAD
+	ehdr->e_machine = EM_RISCV;
+	elf_look(&elf);
+	ck_assert_int_eq(elf.rc, -EOPNOTSUPP);
+}
+END_TEST
+
+START_TEST(test_build_id)
+{
+	static const uint8_t note[] = {
+		4, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 'G', 'N', 'U', 0, 7, 0, 0,
+		0,
+		4, 0, 0, 0, 6, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0, 1, 2, 3,
+		4, 5, 6, 0, 0
+	};
+	static const uint8_t want[MRRC_CODE_ID] = { 1, 2, 3, 4, 5, 6 };
+	uint8_t id[MRRC_CODE_ID];
+	unsigned i;
+
+	ck_assert_int_eq(mrrc_code_build_id(&elf.image, id), -ENOENT);
+	memcpy(elf.bytes + ELF_LEN - sizeof(note), note, sizeof(note));
+	*elf_phdr(&elf, 3) = (Elf64_Phdr) {
+		.p_type = PT_NOTE, .p_flags = PF_R,
+		.p_vaddr = ELF_LEN - sizeof(note), .p_filesz = sizeof(note)
+	};
+	memset(id, 0xff, sizeof(id));
+	ck_assert_int_eq(mrrc_code_build_id(&elf.image, id), 0);
+	ck_assert_mem_eq(id, want, sizeof(id));
+	for (i = 0; i < sizeof(note); i++) {
+		elf_phdr(&elf, 3)->p_filesz = i;
+		ck_assert_int_eq(mrrc_code_build_id(&elf.image, id), -ENOENT);
+	}
+	elf_phdr(&elf, 3)->p_filesz = sizeof(note);
+	elf.bytes[ELF_LEN - sizeof(note) + 24] = 200;
+	ck_assert_int_eq(mrrc_code_build_id(&elf.image, id), -ENOENT);
+	elf.bytes[ELF_LEN - sizeof(note) + 24] = 21;
+	ck_assert_int_eq(mrrc_code_build_id(&elf.image, id), -ENOENT);
+}
+END_TEST
+
+START_TEST(test_file)
+{
+	struct mrrc_code_image image;
+	struct mrrc_code_file file;
+
+	elf_look(&elf);		/* writes the file */
+	ck_assert_int_eq(mrrc_code_open(elf.path, &file), 0);
+	ck_assert(mrrc_code_segment(&file, 0, &image));
+	ck_assert_uint_eq(image.end - image.start, ELF_TEXT_LEN);
+	ck_assert_mem_eq((void *)image.start, elf.bytes + ELF_TEXT,
+			 ELF_TEXT_LEN);
+	ck_assert(!mrrc_code_segment(&file, 1, &image));
+	mrrc_code_close(&file);
+	ck_assert_int_eq(ftruncate(elf.fd, ELF_TEXT + 1), 0);
+	ck_assert_int_eq(mrrc_code_open(elf.path, &file), -EINVAL);
+	ck_assert_int_eq(ftruncate(elf.fd, 10), 0);
+	ck_assert_int_eq(mrrc_code_open(elf.path, &file), -EINVAL);
+	ck_assert_int_eq(mrrc_code_open("/nowhere", &file), -ENOENT);
+}
+END_TEST
+
+Suite *code_file_suite(void)
+{
+	Suite *suite = suite_create("code_file");
+	TCase *tcase = tcase_create("code_file");
+
+	tcase_add_checked_fixture(tcase, elf_setup, elf_teardown);
+	tcase_set_timeout(tcase, 120);
+#ifdef HAVE_ZYDIS
+	tcase_add_test(tcase, test_frames);
+	tcase_add_test(tcase, test_frames_outside);
+	tcase_add_test(tcase, test_signal);
+	tcase_add_test(tcase, test_flips);
+#endif
+	tcase_add_test(tcase, test_headers);
+	tcase_add_test(tcase, test_build_id);
+	tcase_add_test(tcase, test_file);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/code: what lies between functions. A pair that something may lead to is
+ * never said to be data.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <string.h>
+
+#include "code_fixture.h"
+
+#ifdef HAVE_ZYDIS
+
+/* ---- gaps between functions ---------------------------------------------- */
+
+START_TEST(test_gap)
+{
+	elf_gap();
+	elf_none(&elf, 1);
+	ck_assert_uint_eq(elf.counts.data, 1);
+}
+END_TEST
+
+START_TEST(test_gap_no_sections)
+{
+	elf_gap();
+	elf.image.path = NULL;
+	elf_is(&elf, 1, 0x404, ANY);
+}
+END_TEST
+
+START_TEST(test_gap_branch)
+{
+	elf_code(&elf, 0x100, 0xe8, 0xff, 0x02, 0, 0, 0xc3);	/* 0x404 */
+	elf_gap();
+	elf_is(&elf, 1, 0x404, ANY);
+}
+END_TEST
+
+/* The branch leads to what comes before it, or to a branch there. */
+START_TEST(test_gap_path)
+{
+	elf_code(&elf, 0x100, 0xe9, 0xfb, 0x02, 0, 0, 0xc3);	/* 0x400 */
+	elf_gap();
+	elf_bytes(&elf, 0x400, 0x90, 0x66, 0x90, 0x90);
+	elf_is(&elf, 1, 0x404, ANY);
+	elf_bytes(&elf, 0x400, 0xeb, 0x10);
+	elf_none(&elf, 1);
+	elf_bytes(&elf, 0x412, 0x74, 0xf0);
+	elf_is(&elf, 1, 0x404, ANY);
+}
+END_TEST
+
+START_TEST(test_gap_lea)
+{
+	elf_code(&elf, 0x100, 0x48, 0x8d, 0x05, 0xfd, 0x02, 0, 0, 0xc3);
+	elf_gap();
+	elf_is(&elf, 1, 0x404, ANY);
+	/* To the start of the table, which is no code. */
+	elf_bytes(&elf, 0x100, 0x48, 0x8d, 0x05, 0xf9, 0x02, 0, 0, 0xc3);
+	elf_none(&elf, 1);
+}
+END_TEST
+
+/* What looks like a distance, but is a constant. */
+START_TEST(test_gap_constant)
+{
+	elf_code(&elf, 0x100, 0xb8, 0xff, 0x02, 0, 0, 0xc3);
+	elf_gap();
+	elf_none(&elf, 1);
+}
+END_TEST
+
+/* The same in bytes that are in no function: it may be a branch. */
+START_TEST(test_gap_gap)
+{
+	elf_code(&elf, 0x80, 0x90, 0xc3);
+	elf_bytes(&elf, 0x100, 0xe8, 0xff, 0x02, 0, 0, 0xc3);
+	elf_gap();
+	elf_is(&elf, 1, 0x404, ANY);
+}
+END_TEST
+
+/* In filler between two functions, it is none. */
+START_TEST(test_gap_filler)
+{
+	elf_code(&elf, 0x100, 0x90, 0xc3);
+	/* nopw with a displacement that is a distance to the pair */
+	elf_bytes(&elf, 0x102, 0x66, 0x0f, 0x1f, 0x84, 0x00, 0xfa, 0x02, 0, 0);
+	elf_code(&elf, 0x10b, 0x90, 0xc3);
+	elf_gap();
+	elf_bytes(&elf, 0x403, 0x06);
+	elf_none(&elf, 1);
+	/* The distance is from 0x10b to 0x405, one too far. */
+	elf_bytes(&elf, 0x107, 0xf9);
+	elf_none(&elf, 1);
+}
+END_TEST
+
+/* The four bytes are no distance: it has one byte. */
+START_TEST(test_gap_size)
+{
+	elf_code(&elf, 0x100, 0x74, 0xff, 0x02, 0, 0, 0xc3, 0xc3);
+	elf_gap();
+	elf_none(&elf, 1);
+}
+END_TEST
+
+/* A constant leads to the pair, and a call to the middle of the same way. */
+START_TEST(test_gap_again)
+{
+	elf_code(&elf, 0x100, 0xb8, 0xfb, 0x02, 0, 0, 0xc3);	/* 0x400 */
+	elf_code(&elf, 0x110, 0xe8, 0xed, 0x02, 0, 0, 0xc3);	/* 0x402 */
+	elf_gap();
+	elf_bytes(&elf, 0x400, 0x90, 0x90, 0x90, 0x90);
+	elf_is(&elf, 1, 0x404, ANY);
+}
+END_TEST
+
+/* An instruction ends in the next function: that is not as it was decoded. */
+START_TEST(test_gap_over)
+{
+	elf_code(&elf, 0x100, 0xe9, 0xfa, 0x03, 0, 0, 0xc3);	/* 0x4ff */
+	elf_gap();
+	elf_none(&elf, 1);
+	elf_bytes(&elf, 0x4ff, 0xb8);
+	elf_is(&elf, 1, 0x404, ANY);
+}
+END_TEST
+
+START_TEST(test_gap_near)
+{
+	elf_gap();
+	/* jmp, in the function before the gap */
+	elf_bytes(&elf, 0x3f0, 0xeb, 0x12);
+	elf_is(&elf, 1, 0x404, ANY);
+	elf_bytes(&elf, 0x3f0, 0x90, 0xc3);
+	elf_none(&elf, 1);
+	/* and in the one behind it */
+	elf_bytes(&elf, 0x490, 0x0f, 0x05, 0xc3);
+	elf_bytes(&elf, 0x404, 0x06, 0x06);
+	elf_bytes(&elf, 0x500, 0xeb, 0x8e);
+	elf_is(&elf, 1, 0x490, ANY);
+}
+END_TEST
+
+START_TEST(test_gap_symbol)
+{
+	Elf64_Sym *const symbol = (void *)(elf.bytes + ELF_TABLES);
+
+	elf_gap();
+	elf_section(&elf, SHT_DYNSYM, SHF_ALLOC, ELF_TABLES,
+		    2 * sizeof(*symbol));
+	symbol[1] = (Elf64_Sym) {
+		.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+		.st_shndx = 1, .st_value = ELF_TEXT + 0x404
+	};
+	elf_is(&elf, 1, 0x404, ANY);
+	symbol[1].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_NOTYPE);
+	elf_is(&elf, 1, 0x404, ANY);
+	symbol[1].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT);
+	elf_none(&elf, 1);
+}
+END_TEST
+
+START_TEST(test_gap_relocation)
+{
+	Elf64_Rela *const rela = (void *)(elf.bytes + ELF_TABLES);
+
+	elf_gap();
+	elf_section(&elf, SHT_RELA, SHF_ALLOC, ELF_TABLES, sizeof(*rela));
+	rela->r_addend = ELF_TEXT + 0x404;
+	elf_is(&elf, 1, 0x404, ANY);
+	rela->r_addend = ELF_TEXT + 0x400;
+	elf_none(&elf, 1);
+	elf_shdr(&elf, 2)->sh_type = SHT_REL;
+	elf_is(&elf, 1, 0x404, ANY);
+	elf_shdr(&elf, 2)->sh_type = SHT_RELR;
+	elf_is(&elf, 1, 0x404, ANY);
+	/* A table that is not there. */
+	elf_shdr(&elf, 2)->sh_type = SHT_RELA;
+	elf_shdr(&elf, 2)->sh_addr = ELF_LEN;
+	elf_is(&elf, 1, 0x404, ANY);
+}
+END_TEST
+
+START_TEST(test_gap_entries)
+{
+	Elf64_Dyn *const dyn = (void *)(elf.bytes + ELF_TABLES);
+
+	elf_gap();
+	elf_section(&elf, SHT_DYNAMIC, SHF_ALLOC, ELF_TABLES, sizeof(*dyn));
+	*dyn = (Elf64_Dyn) { DT_INIT, { ELF_TEXT + 0x404 } };
+	elf_is(&elf, 1, 0x404, ANY);
+	dyn->d_tag = DT_FINI;
+	elf_is(&elf, 1, 0x404, ANY);
+	dyn->d_tag = DT_NEEDED;
+	elf_none(&elf, 1);
+	elf_ehdr(&elf)->e_entry = ELF_TEXT + 0x404;
+	elf_is(&elf, 1, 0x404, ANY);
+}
+END_TEST
+
+/* What takes addresses without a trace. */
+START_TEST(test_gap_fixed)
+{
+	elf_gap();
+	elf_ehdr(&elf)->e_type = ET_EXEC;
+	elf_is(&elf, 1, 0x404, ANY);
+	elf_ehdr(&elf)->e_type = ET_DYN;
+	elf_phdr(&elf, 0)->p_flags |= PF_X;
+	elf_is(&elf, 1, 0x404, ANY);
+}
+END_TEST
+
+START_TEST(test_gap_indirect)
+{
+	elf_code(&elf, 0x100, 0xe9, 0xfb, 0x02, 0, 0, 0xc3);	/* 0x400 */
+	elf_gap();
+	elf_bytes(&elf, 0x400, 0xff, 0xe0);		/* jmp *%rax */
+	elf_is(&elf, 1, 0x404, ANY);
+	elf_bytes(&elf, 0x400, 0xff, 0x25, 0, 0);	/* jmp *x(%rip) */
+	elf_bytes(&elf, 0x404, 0xcd, 0x80);
+	elf_none(&elf, 1);
+}
+END_TEST
+
+/* clone(): its unwinding ends before the system call. */
+START_TEST(test_gap_falls)
+{
+	elf_bytes(&elf, 0x100, 0xb8, 0x38, 0, 0, 0, 0x0f, 0x05, 0xc3);
+	elf_function(&elf, 0x100, 5, false);
+	elf_code(&elf, 0x108, 0x90, 0xc3);
+	elf_is(&elf, 1, 0x105, 0x38);
+}
+END_TEST
+
+#endif /* HAVE_ZYDIS */
+
+Suite *code_gap_suite(void)
+{
+	Suite *suite = suite_create("code_gap");
+	TCase *tcase = tcase_create("code_gap");
+
+	tcase_add_checked_fixture(tcase, elf_setup, elf_teardown);
+	tcase_set_timeout(tcase, 120);
+#ifdef HAVE_ZYDIS
+	tcase_add_test(tcase, test_gap);
+	tcase_add_test(tcase, test_gap_no_sections);
+	tcase_add_test(tcase, test_gap_branch);
+	tcase_add_test(tcase, test_gap_path);
+	tcase_add_test(tcase, test_gap_lea);
+	tcase_add_test(tcase, test_gap_constant);
+	tcase_add_test(tcase, test_gap_gap);
+	tcase_add_test(tcase, test_gap_filler);
+	tcase_add_test(tcase, test_gap_size);
+	tcase_add_test(tcase, test_gap_again);
+	tcase_add_test(tcase, test_gap_over);
+	tcase_add_test(tcase, test_gap_near);
+	tcase_add_test(tcase, test_gap_symbol);
+	tcase_add_test(tcase, test_gap_relocation);
+	tcase_add_test(tcase, test_gap_entries);
+	tcase_add_test(tcase, test_gap_fixed);
+	tcase_add_test(tcase, test_gap_indirect);
+	tcase_add_test(tcase, test_gap_falls);
+#endif
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/code: the numbers of system calls, in hand-assembled functions. What
+ * passes no known number is never said to pass one.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <string.h>
+
+#include "code_fixture.h"
+
+#ifdef HAVE_ZYDIS
+
+/* ---- instructions whose number is not known ------------------------------ */
+
+START_TEST(test_unknown_number)
+{
+	static const struct {
+		uint8_t code[16];
+		size_t len, at;
+	} functions[] = {
+		{ { 0x0f, 0x05 }, 2, 0 },			/* argument */
+		{ { 0x8b, 0x07, 0x0f, 0x05 }, 4, 2 },		/* memory */
+		{ { 0xb8, 9, 0, 0, 0, 0x01, 0xf8, 0x0f, 0x05 },
+		  9, 7 },					/* add */
+		{ { 0xb8, 9, 0, 0, 0, 0xb0, 1, 0x0f, 0x05 }, 9, 7 },	/* al */
+		{ { 0xb8, 9, 0, 0, 0, 0x0f, 0x44, 0xc7, 0x0f, 0x05 },
+		  10, 8 },					/* cmove */
+		{ { 0xb8, 9, 0, 0, 0, 0x0f, 0xa2, 0x0f, 0x05 },
+		  9, 7 },					/* cpuid */
+		{ { 0xb8, 9, 0, 0, 0, 0x93, 0x0f, 0x05 },
+		  8, 6 },					/* xchg */
+		{ { 0x58, 0x0f, 0x05 }, 3, 1 },			/* pop */
+		{ { 0x31, 0xf8, 0x0f, 0x05 }, 4, 2 },		/* xor edi */
+		{ { 0x83, 0xc8, 0xff, 0x0f, 0x05 }, 5, 3 },	/* or -1 */
+		{ { 0xb8, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x05 }, 7, 5 },
+		{ { 0xb8, 9, 0, 0, 0x40, 0x0f, 0x05 }, 7, 5 },	/* x32 */
+		{ { 0x66, 0xb8, 9, 0, 0x0f, 0x05 }, 6, 4 },	/* ax */
+		{ { 0xb8, 9, 0, 0, 0, 0xe8, 0, 1, 0, 0, 0x0f, 0x05 },
+		  12, 10 },					/* call */
+		{ { 0xb8, 9, 0, 0, 0, 0xcd, 0x81, 0x58, 0x0f, 0x05 },
+		  10, 8 },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		if (i) {
+			elf_teardown();
+			elf_setup();
+		}
+		elf_put(&elf, 0x100, functions[i].code, functions[i].len);
+		elf_function(&elf, 0x100, functions[i].len, false);
+		elf_is(&elf, 1, 0x100 + functions[i].at, ANY);
+		ck_assert_uint_eq(elf.counts.instructions, 1);
+	}
+}
+END_TEST
+
+START_TEST(test_call_clobbers)
+{
+	/* mov $202, %r8d; call; mov %r8d, %eax; syscall */
+	elf_code(&elf, 0x100, 0x41, 0xb8, 0xca, 0, 0, 0, 0xe8, 0, 1, 0, 0,
+		 0x44, 0x89, 0xc0, 0x0f, 0x05, 0xc3);
+	elf_is(&elf, 1, 0x10e, ANY);
+}
+END_TEST
+
+START_TEST(test_syscall_clobbers)
+{
+	/* mov $202, %ecx; xor %eax, %eax; syscall; mov %ecx, %eax; syscall */
+	elf_code(&elf, 0x100, 0xb9, 0xca, 0, 0, 0, 0x31, 0xc0, 0x0f, 0x05,
+		 0x89, 0xc8, 0x0f, 0x05, 0xc3);
+	elf_look(&elf);
+	ck_assert_int_eq(elf.rc, 0);
+	ck_assert_uint_eq(elf.sites, 2);
+	ck_assert_int_eq(elf.site[0].number, 0);
+	ck_assert_int_eq(elf.site[1].number, ANY);
+}
+END_TEST
+
+/* The second of two, whose number is what the first has answered. */
+START_TEST(test_result)
+{
+	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0x0f, 0x05, 0xc3);
+	elf_look(&elf);
+	ck_assert_uint_eq(elf.sites, 2);
+	ck_assert_int_eq(elf.site[0].number, 9);
+	ck_assert_int_eq(elf.site[1].number, ANY);
+}
+END_TEST
+
+START_TEST(test_one_path_unknown)
+{
+	/* test; je 1f; mov $9, %eax; 1: syscall */
+	elf_code(&elf, 0x100, 0x85, 0xff, 0x74, 5, 0xb8, 9, 0, 0, 0, 0x0f,
+		 0x05, 0xc3);
+	elf_is(&elf, 1, 0x109, ANY);
+}
+END_TEST
+
+/* What comes back from a loop counts, too. */
+START_TEST(test_loop)
+{
+	/* mov $9, %edx; 1: mov %edx, %eax; syscall; mov (%rdi), %edx; jmp 1b */
+	elf_code(&elf, 0x100, 0xba, 9, 0, 0, 0, 0x89, 0xd0, 0x0f, 0x05, 0x8b,
+		 0x17, 0xeb, 0xf8);
+	elf_is(&elf, 1, 0x107, ANY);
+}
+END_TEST
+
+/* Behind a jump, where no branch leads, but something may. */
+START_TEST(test_no_way)
+{
+	/* mov $9, %eax; je 1f; ret; mov %edi, %edi; 1: syscall */
+	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x74, 3, 0xc3, 0x89, 0xff,
+		 0x0f, 0x05, 0xc3);
+	elf_is(&elf, 1, 0x10a, ANY);
+}
+END_TEST
+
+START_TEST(test_32_bit)
+{
+	/* mov $9, %eax; int $0x80; mov $9, %eax; sysenter */
+	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0xcd, 0x80, 0xb8, 9, 0, 0, 0,
+		 0x0f, 0x34, 0xc3);
+	elf_look(&elf);
+	ck_assert_int_eq(elf.rc, 0);
+	ck_assert_uint_eq(elf.sites, 2);
+	ck_assert_int_eq(elf.site[0].number, ANY);
+	ck_assert_int_eq(elf.site[1].number, ANY);
+	ck_assert_uint_eq(elf.counts.instructions, 2);
+}
+END_TEST
+
+/* Too many ways to follow, or numbers to keep. */
+START_TEST(test_many_numbers)
+{
+	uint8_t code[16 * 9 + 2];
+	size_t i;
+
+	/* je 1f; mov $I, %eax; jmp 2f; 1: ... 2: syscall */
+	for (i = 0; i < 16; i++) {
+		const uint8_t one[] = {
+			0x74, 7, 0xb8, (uint8_t)i, 0, 0, 0, 0xeb,
+			(uint8_t)(16 * 9 - 9 * (i + 1))
+		};
+
+		memcpy(code + 9 * i, one, sizeof(one));
+	}
+	memcpy(code + 16 * 9, "\x0f\x05", 2);
+	/* The last has no other way. */
+	memcpy(code + 15 * 9, "\x66\x90", 2);
+	elf_put(&elf, 0x100, code, sizeof(code));
+	elf_function(&elf, 0x100, sizeof(code), false);
+	elf_is(&elf, 1, 0x100 + 16 * 9, ANY);
+}
+END_TEST
+
+/* ---- numbers that are known ---------------------------------------------- */
+
+START_TEST(test_constant)
+{
+	elf_code(&elf, 0x100, 0xb8, 11, 0, 0, 0, 0x0f, 0x05, 0xc3);
+	elf_is(&elf, 1, 0x105, 11);
+	ck_assert_uint_eq(elf.counts.instructions, 1);
+}
+END_TEST
+
+START_TEST(test_wide)
+{
+	/* mov $15, %rax; REX.W syscall */
+	elf_code(&elf, 0x100, 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x48, 0x0f, 0x05);
+	elf_is(&elf, 1, 0x107, 15);
+}
+END_TEST
+
+START_TEST(test_zero)
+{
+	elf_code(&elf, 0x100, 0x31, 0xc0, 0x0f, 0x05, 0xc3);
+	elf_is(&elf, 1, 0x102, 0);
+}
+END_TEST
+
+START_TEST(test_saved)
+{
+	/* mov $202, %r12d; call; mov %r12d, %eax; syscall */
+	elf_code(&elf, 0x100, 0x41, 0xbc, 0xca, 0, 0, 0, 0xe8, 0, 1, 0, 0,
+		 0x44, 0x89, 0xe0, 0x0f, 0x05, 0xc3);
+	elf_is(&elf, 1, 0x10e, 202);
+}
+END_TEST
+
+START_TEST(test_two_paths)
+{
+	elf_code(&elf, 0x100, 0x85, 0xff, 0x74, 7, 0xb8, 1, 0, 0, 0, 0xeb, 5,
+		 0xb8, 2, 0, 0, 0, 0x0f, 0x05, 0xc3);
+	elf_look(&elf);
+	ck_assert_int_eq(elf.rc, 0);
+	ck_assert_uint_eq(elf.sites, 2);
+	ck_assert_uint_eq(elf.site[0].at, elf.image.start + 0x110);
+	ck_assert_uint_eq(elf.site[1].at, elf.image.start + 0x110);
+	ck_assert_int_eq(elf.site[0].number + elf.site[1].number, 3);
+	ck_assert_uint_eq(elf.counts.instructions, 1);
+	ck_assert_uint_eq(elf.counts.unknown, 0);
+}
+END_TEST
+
+/* mov $202, %edx; jmp 1f; nop; 2: mov (%rdi), %ecx; 1: ...; jne 2b */
+START_TEST(test_filler)
+{
+	elf_code(&elf, 0x100, 0xba, 0xca, 0, 0, 0, 0xeb, 5, 0x0f, 0x1f, 0x00,
+		 0x8b, 0x0f, 0x89, 0xd0, 0x0f, 0x05, 0x75, 0xf8, 0xc3);
+	elf_is(&elf, 1, 0x10e, 202);
+}
+END_TEST
+
+/* A branch over a lock prefix, as libc has them. */
+START_TEST(test_lock)
+{
+	/* mov $9, %eax; je 1f; lock; 1: incl (%rdi); syscall */
+	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x74, 1, 0xf0, 0xff, 0x07,
+		 0x0f, 0x05, 0xc3);
+	elf_is(&elf, 1, 0x10a, 9);
+}
+END_TEST
+
+/* Into any other instruction: what is done there is not known. */
+START_TEST(test_split)
+{
+	/* je 1f; mov $9, %eax, into which it leads; syscall */
+	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x74, 1, 0xb9, 1, 0, 0, 0,
+		 0x0f, 0x05, 0xc3);
+	elf_is(&elf, 1, 0x10c, ANY);
+}
+END_TEST
+
+/* call 1f; ...; 1: pop: as unwinding of signals does */
+START_TEST(test_local_call)
+{
+	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0xe8, 1, 0, 0, 0, 0xc3, 0x59,
+		 0x0f, 0x05, 0xc3);
+	elf_is(&elf, 1, 0x10c, 9);
+}
+END_TEST
+
+/* A loop that calls what never returns, which does not lose the number. */
+START_TEST(test_no_return)
+{
+	/* mov $202, %r8d; jmp 2f; 1: call; 2: mov %r8d, %eax; syscall */
+	elf_code(&elf, 0x100, 0x41, 0xb8, 0xca, 0, 0, 0, 0x74, 5, 0xe8, 0xf3,
+		 0, 0, 0, 0x44, 0x89, 0xc0, 0x0f, 0x05, 0xc3);
+	elf_bytes(&elf, 0x200, 0x90, 0xeb, 0xfd, 0xc3);
+	elf_function(&elf, 0x200, 3, false);
+	elf_is(&elf, 1, 0x110, 202);
+	elf_bytes(&elf, 0x201, 0x74);	/* a branch, and a return behind it */
+	elf_is(&elf, 1, 0x110, ANY);
+	elf_bytes(&elf, 0x200, 0xc3);
+	elf_is(&elf, 1, 0x110, ANY);
+	elf_bytes(&elf, 0x200, 0xff, 0xe0);
+	elf_is(&elf, 1, 0x110, ANY);
+	/* jmp to another function, that returns, or not */
+	elf_bytes(&elf, 0x200, 0xeb, 0x0e, 0xc3);
+	elf_code(&elf, 0x210, 0xc3, 0x90);
+	elf_is(&elf, 1, 0x110, ANY);
+	elf_bytes(&elf, 0x210, 0xeb, 0xfe);
+	elf_is(&elf, 1, 0x110, 202);
+}
+END_TEST
+
+/* Another function jumps to where the number is relied on. */
+START_TEST(test_entered)
+{
+	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0xc3);
+	/* jmp to 0x104, then to 0x105; lea and je of it */
+	elf_code(&elf, 0x200, 0xe9, 0xff, 0xfe, 0xff, 0xff, 0x90, 0x90, 0xc3);
+	elf_is(&elf, 1, 0x105, 9);
+	elf_bytes(&elf, 0x201, 0x00, 0xff);
+	elf_is(&elf, 1, 0x105, ANY);
+	elf_bytes(&elf, 0x200, 0x48, 0x8d, 0x05, 0xfe, 0xfe, 0xff, 0xff, 0xc3);
+	elf_is(&elf, 1, 0x105, ANY);
+	elf_bytes(&elf, 0x200, 0x0f, 0x84, 0xff, 0xfe, 0xff, 0xff);
+	elf_is(&elf, 1, 0x105, ANY);
+	/* In an instruction, it is none: movabs. */
+	elf_code(&elf, 0x300, 0x48, 0xb8, 0xe8, 0xfe, 0xfd, 0xff, 0xff, 0, 0,
+		 0);
+	elf_bytes(&elf, 0x200, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90);
+	elf_is(&elf, 1, 0x105, 9);
+}
+END_TEST
+
+START_TEST(test_entered_near)
+{
+	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0xc3);
+	elf_code(&elf, 0x110, 0xeb, 0xf3);
+	elf_is(&elf, 1, 0x105, ANY);
+	elf_bytes(&elf, 0x110, 0x74);
+	elf_is(&elf, 1, 0x105, ANY);
+	elf_bytes(&elf, 0x110, 0xe2);
+	elf_is(&elf, 1, 0x105, ANY);
+	elf_bytes(&elf, 0x110, 0xe2, 0xf4);
+	elf_is(&elf, 1, 0x105, 9);
+}
+END_TEST
+
+/* So does a symbol, or a relocation. */
+START_TEST(test_entered_symbol)
+{
+	Elf64_Sym *const symbol = (void *)(elf.bytes + ELF_TABLES);
+
+	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0xc3);
+	elf_section(&elf, SHT_DYNSYM, SHF_ALLOC, ELF_TABLES, sizeof(*symbol));
+	*symbol = (Elf64_Sym) {
+		.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+		.st_shndx = 1, .st_value = ELF_TEXT + 0x100
+	};
+	elf_is(&elf, 1, 0x105, 9);
+	symbol->st_value = ELF_TEXT + 0x105;
+	elf_is(&elf, 1, 0x105, ANY);
+}
+END_TEST
+
+/* An indirect jump, and a table of what it may lead to. */
+START_TEST(test_table)
+{
+	/* mov %edi, %eax; lea table, %rdx; jmp *%rcx; nop; mov $9, %eax; ... */
+	elf_code(&elf, 0x100, 0x89, 0xf8, 0x48, 0x8d, 0x15, 0xf7, 0, 0, 0, 0xff,
+		 0xe1, 0x90, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0xc3);
+	elf_bytes(&elf, 0x200, 0x0c, 0xff, 0xff, 0xff);
+	elf_shdr(&elf, 1)->sh_size = 0x200;
+	elf_section(&elf, SHT_PROGBITS, SHF_ALLOC, ELF_TEXT + 0x200, 0xe00);
+	elf_is(&elf, 1, 0x111, 9);
+	/* The second leads to the system call. */
+	elf_bytes(&elf, 0x204, 0x11, 0xff, 0xff, 0xff);
+	elf_is(&elf, 1, 0x111, ANY);
+	/* The table is of addresses: it may lead anywhere. */
+	elf_bytes(&elf, 0x204, 0x0c, 0xff, 0xff, 0xff);
+	elf_is(&elf, 1, 0x111, 9);
+	elf_bytes(&elf, 0x109, 0xff, 0x24, 0xca);
+	elf_is(&elf, 1, 0x111, ANY);
+}
+END_TEST
+
+START_TEST(test_inside)
+{
+	elf_code(&elf, 0x100, 0xb8, 0x0f, 0x05, 0, 0, 0xc3);
+	elf_none(&elf, 1);
+	ck_assert_uint_eq(elf.counts.instructions, 0);
+}
+END_TEST
+
+#endif /* HAVE_ZYDIS */
+
+Suite *code_number_suite(void)
+{
+	Suite *suite = suite_create("code_number");
+	TCase *tcase = tcase_create("code_number");
+
+	tcase_add_checked_fixture(tcase, elf_setup, elf_teardown);
+	tcase_set_timeout(tcase, 120);
+#ifdef HAVE_ZYDIS
+	tcase_add_test(tcase, test_unknown_number);
+	tcase_add_test(tcase, test_call_clobbers);
+	tcase_add_test(tcase, test_syscall_clobbers);
+	tcase_add_test(tcase, test_result);
+	tcase_add_test(tcase, test_one_path_unknown);
+	tcase_add_test(tcase, test_loop);
+	tcase_add_test(tcase, test_no_way);
+	tcase_add_test(tcase, test_32_bit);
+	tcase_add_test(tcase, test_many_numbers);
+	tcase_add_test(tcase, test_constant);
+	tcase_add_test(tcase, test_wide);
+	tcase_add_test(tcase, test_zero);
+	tcase_add_test(tcase, test_saved);
+	tcase_add_test(tcase, test_two_paths);
+	tcase_add_test(tcase, test_filler);
+	tcase_add_test(tcase, test_lock);
+	tcase_add_test(tcase, test_split);
+	tcase_add_test(tcase, test_local_call);
+	tcase_add_test(tcase, test_no_return);
+	tcase_add_test(tcase, test_entered);
+	tcase_add_test(tcase, test_entered_near);
+	tcase_add_test(tcase, test_entered_symbol);
+	tcase_add_test(tcase, test_table);
+	tcase_add_test(tcase, test_inside);
+#endif
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/code: byte pairs that look like a system-call instruction. What may be
+ * jumped into or cannot be decoded is never said to be none.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "code_fixture.h"
+
+#ifdef HAVE_ZYDIS
+
+/* ---- pairs that may be executed ------------------------------------------ */
+
+START_TEST(test_branch_inside)
+{
+	/* jmp 1f; .byte 0xb8; 1: syscall; add %al, (%rax); ret */
+	elf_code(&elf, 0x100, 0xeb, 1, 0xb8, 0x0f, 0x05, 0, 0, 0xc3);
+	elf_is(&elf, 1, 0x103, ANY);
+}
+END_TEST
+
+/* The branch leads to what comes before the pair in the instruction. */
+START_TEST(test_branch_before)
+{
+	/* mov $imm64, %rax, with nop and syscall in it; then back into it */
+	elf_code(&elf, 0x100, 0x48, 0xb8, 0x90, 0x90, 0x0f, 0x05, 0, 0, 0, 0,
+		 0xeb, 0xf6);
+	elf_is(&elf, 1, 0x104, ANY);
+}
+END_TEST
+
+/* Behind the pair: it is not executed by that. */
+START_TEST(test_branch_behind)
+{
+	elf_code(&elf, 0x100, 0x48, 0xb8, 0x0f, 0x05, 0x90, 0x90, 0, 0, 0, 0,
+		 0xeb, 0xf8);
+	elf_none(&elf, 1);
+}
+END_TEST
+
+START_TEST(test_undecoded)
+{
+	/* mov $9, %eax; syscall; push %es, which 64-bit code has not */
+	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0x06, 0xc3);
+	elf_is(&elf, 1, 0x105, ANY);
+	ck_assert_uint_eq(elf.counts.instructions, 0);
+}
+END_TEST
+
+/* An instruction that goes on behind the function's end. */
+START_TEST(test_cut_off)
+{
+	elf_bytes(&elf, 0x100, 0xb8, 0x0f, 0x05, 0, 0, 0xc3);
+	elf_function(&elf, 0x100, 4, false);
+	elf_is(&elf, 1, 0x101, ANY);
+}
+END_TEST
+
+/* Intel's and AMD's processors do not agree where this leads. */
+START_TEST(test_odd_branch)
+{
+	elf_code(&elf, 0x100, 0x66, 0xe9, 0, 0, 0, 0, 0xb8, 0x0f, 0x05, 0, 0,
+		 0xc3);
+	elf_is(&elf, 1, 0x107, ANY);
+}
+END_TEST
+
+/* What comes behind the mapping may complete it. */
+START_TEST(test_last_byte)
+{
+	elf_bytes(&elf, ELF_TEXT_LEN - 1, 0x0f);
+	elf_is(&elf, 1, ELF_TEXT_LEN - 1, ANY);
+	elf_bytes(&elf, ELF_TEXT_LEN - 1, 0xcd);
+	elf_is(&elf, 1, ELF_TEXT_LEN - 1, ANY);
+}
+END_TEST
+
+/* No pair is passed over, wherever it lies. */
+START_TEST(test_each_place)
+{
+	static const uint8_t pair[][2] = {
+		{ 0x0f, 0x05 }, { 0x0f, 0x34 }, { 0xcd, 0x80 }
+	};
+	size_t at, i;
+
+	elf.image.path = NULL;
+	for (at = 0; at < ELF_TEXT_LEN - 1; at++) {
+		for (i = 0; i < 3; i++) {
+			elf_put(&elf, at, pair[i], 2);
+			elf_look(&elf);
+			ck_assert_uint_eq(elf.counts.pairs, 1);
+			ck_assert_uint_eq(elf.sites, 1);
+			ck_assert_uint_eq(elf.site[0].at,
+					  elf.image.start + at);
+		}
+		elf_bytes(&elf, at, 0xc3, 0xc3);
+	}
+}
+END_TEST
+
+/* ---- sections ------------------------------------------------------------ */
+
+START_TEST(test_data_section)
+{
+	elf_data();
+	elf_none(&elf, 1);
+	ck_assert_uint_eq(elf.counts.data, 1);
+}
+END_TEST
+
+START_TEST(test_no_sections)
+{
+	elf_data();
+	elf.image.path = NULL;
+	elf_is(&elf, 1, 0x802, ANY);
+}
+END_TEST
+
+/* The same with other notes (a build ID), or program headers. */
+START_TEST(test_replaced_file)
+{
+	struct mrrc_code_counts counts;
+	unsigned count = 0;
+
+	*elf_phdr(&elf, 3) = (Elf64_Phdr) {
+		.p_type = PT_NOTE, .p_flags = PF_R, .p_offset = 0x300,
+		.p_vaddr = 0x300, .p_filesz = 16, .p_memsz = 16
+	};
+	elf_data();
+	elf_none(&elf, 1);
+	elf.bytes[0x305] ^= 1;
+	ck_assert_int_eq(mrrc_code_look(&elf.image, elf_count, &count,
+					&counts), 0);
+	ck_assert_uint_eq(count, 1);
+	elf.bytes[0x305] ^= 1;
+	elf_phdr(&elf, 3)->p_align ^= 1;
+	ck_assert_int_eq(mrrc_code_look(&elf.image, elf_count, &count,
+					&counts), 0);
+	ck_assert_uint_eq(count, 2);
+	elf_phdr(&elf, 3)->p_align ^= 1;
+	elf_ehdr(&elf)->e_version ^= 1;
+	ck_assert_int_eq(mrrc_code_look(&elf.image, elf_count, &count,
+					&counts), 0);
+	ck_assert_uint_eq(count, 3);
+}
+END_TEST
+
+/* ---- this process -------------------------------------------------------- */
+
+struct own {
+	uintptr_t at;		/* of a function */
+	long number;		/* of the first site in it */
+	const char *object;
+	struct mrrc_code_counts counts;
+	bool looked;
+};
+
+static bool own_site(void *arg, const struct mrrc_code_site *site)
+{
+	struct own *own = arg;
+
+	if (site->at >= own->at && site->at < own->at + 64 &&
+	    own->number == -2)
+		own->number = site->number;
+	return true;
+}
+
+static int own_object(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct mrrc_code_image image = {
+		.base = info->dlpi_addr, .path = info->dlpi_name,
+		.lo = UINTPTR_MAX
+	};
+	struct own *own = arg;
+	uintptr_t at, end;
+	unsigned i;
+
+	(void)size;
+	if (!strstr(info->dlpi_name, own->object))
+		return 0;
+	for (i = 0; i < info->dlpi_phnum; i++) {
+		if (info->dlpi_phdr[i].p_type != PT_LOAD)
+			continue;
+		at = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+		end = at + info->dlpi_phdr[i].p_memsz;
+		if (at < image.lo)
+			image.lo = at;
+		image.hi = end;
+		if (info->dlpi_phdr[i].p_flags & PF_X) {
+			image.start = at;
+			image.end = end;
+		}
+	}
+	image.ehdr = (const void *)image.lo;
+	ck_assert_int_eq(mrrc_code_look(&image, own_site, own, &own->counts),
+			 0);
+	own->looked = true;
+	return 1;
+}
+
+static void look_own(const char *object, const char *function, long number)
+{
+	struct own own = { .object = object, .number = -2 };
+
+	if (function)
+		own.at = (uintptr_t)dlsym(RTLD_DEFAULT, function);
+	dl_iterate_phdr(own_object, &own);
+	if (!own.looked)
+		skip("another libc");
+	if (function)
+		ck_assert_int_eq(own.number, number);
+	ck_assert_uint_ge(own.counts.instructions, 20);
+	/* syscall(); and what libc's setuid() tells its threads to call */
+	ck_assert_uint_le(own.counts.unknown, 8);
+	fprintf(stderr, "%s: %u pairs, %u instructions, %u unknown\n", object,
+		own.counts.pairs, own.counts.instructions, own.counts.unknown);
+}
+
+START_TEST(test_own)
+{
+	look_own("libc.so", "__munmap", SYS_munmap);
+	look_own("libc.so", "syscall", ANY);
+	look_own("ld-linux", NULL, 0);
+}
+END_TEST
+
+START_TEST(test_ends)
+{
+	struct mrrc_code_counts counts;
+	unsigned count = 0;
+
+	elf_code(&elf, 0x100, 0x0f, 0x05, 0x0f, 0x05, 0xc3);
+	ck_assert_int_eq(mrrc_code_look(&elf.image, elf_count, &count,
+					&counts), 0);
+	ck_assert_uint_eq(count, 1);
+	ck_assert_uint_eq(counts.instructions, 2);
+}
+END_TEST
+
+#endif /* HAVE_ZYDIS */
+
+Suite *code_pair_suite(void)
+{
+	Suite *suite = suite_create("code_pair");
+	TCase *tcase = tcase_create("code_pair");
+
+	tcase_add_checked_fixture(tcase, elf_setup, elf_teardown);
+	tcase_set_timeout(tcase, 120);
+#ifdef HAVE_ZYDIS
+	tcase_add_test(tcase, test_branch_inside);
+	tcase_add_test(tcase, test_branch_before);
+	tcase_add_test(tcase, test_branch_behind);
+	tcase_add_test(tcase, test_undecoded);
+	tcase_add_test(tcase, test_cut_off);
+	tcase_add_test(tcase, test_odd_branch);
+	tcase_add_test(tcase, test_last_byte);
+	tcase_add_test(tcase, test_each_place);
+	tcase_add_test(tcase, test_data_section);
+	tcase_add_test(tcase, test_no_sections);
+	tcase_add_test(tcase, test_replaced_file);
+	tcase_add_test(tcase, test_own);
+	tcase_add_test(tcase, test_ends);
+#endif
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
