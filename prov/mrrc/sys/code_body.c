@@ -148,16 +148,19 @@ bool mrrc_code_insn_read(const uint8_t *code, uint32_t at, uint32_t len,
 	return body_insn(&decoder, code, at, len, insn);
 }
 
+/* As far as the instruction that has the byte @until. */
 static int body_decode(struct mrrc_code_body *body, const uint8_t *code,
-		       uint32_t len)
+		       uint32_t len, uint32_t until)
 {
 	struct mrrc_code_insn *insn;
 	ZydisDecoder decoder;
-	uint32_t at = 0;
+	uint32_t at;
 	int rc;
 
 	body_decoder(&decoder);
-	while (at < len) {
+	insn = body->count ? &body->insn[body->count - 1] : NULL;
+	at = insn ? insn->at + insn->len : 0;
+	while (at < len && at <= until) {
 		rc = body_grow(body);
 		if (rc)
 			return rc;
@@ -171,7 +174,7 @@ static int body_decode(struct mrrc_code_body *body, const uint8_t *code,
 		body->count++;
 		at += insn->len;
 	}
-	body->whole = true;
+	body->whole = at == len;
 	return 0;
 }
 
@@ -213,23 +216,59 @@ static void body_link(struct mrrc_code_body *body, const uint8_t *code)
 	}
 }
 
+int mrrc_code_body_begin(struct mrrc_code_body *body,
+			 const struct mrrc_code_range *function)
+{
+	body->function = *function;
+	body->count = 0;
+	body->whole = body->away = body->scaled = body->linked = false;
+	body->walk = 0;
+	return function->end - function->start > LONGEST ? -E2BIG : 0;
+}
+
+int mrrc_code_body_reach(struct mrrc_code_body *body, uint32_t until)
+{
+	const uintptr_t len = body->function.end - body->function.start;
+
+	if (len > LONGEST)
+		return -E2BIG;
+	return body->whole ? 0 :
+		body_decode(body, (const uint8_t *)body->function.start,
+			    (uint32_t)len, until);
+}
+
 int mrrc_code_body_read(struct mrrc_code_body *body,
 			const struct mrrc_code_range *function)
 {
-	const uint8_t *const code = (const uint8_t *)function->start;
-	int rc;
+	int rc = 0;
 
-	body->function = *function;
-	body->count = 0;
-	body->whole = body->away = body->scaled = false;
-	body->walk = 0;
-	if (function->end - function->start > LONGEST)
-		return -E2BIG;
-	rc = body_decode(body, code,
-			 (uint32_t)(function->end - function->start));
+	if (body->function.start != function->start ||
+	    body->function.end != function->end || !function->start)
+		rc = mrrc_code_body_begin(body, function);
+	if (!rc && body->linked)
+		return 0;
 	if (!rc)
-		body_link(body, code);
+		rc = mrrc_code_body_reach(body, UINT32_MAX);
+	if (!rc)
+		body_link(body, (const uint8_t *)function->start);
+	body->linked = !rc;
 	return rc;
+}
+
+uintptr_t mrrc_code_body_to(const struct mrrc_code_body *body,
+			    const struct mrrc_code_insn *insn)
+{
+	const uintptr_t at = body->function.start + insn->at;
+	const uint8_t *const field = (const uint8_t *)at + insn->field;
+	int32_t distance = 0;
+
+	if (!insn->field)
+		return 0;
+	if (insn->size == 1)
+		distance = *(const int8_t *)field;
+	else
+		memcpy(&distance, field, sizeof(distance));
+	return at + insn->len + (uintptr_t)(intptr_t)distance;
 }
 
 /* The table at @table has the distances from it of places in the function. */
@@ -254,22 +293,6 @@ static void body_table(struct mrrc_code_body *body,
 		if (i != MRRC_CODE_NONE)
 			body->insn[i].indirect = true;
 	}
-}
-
-uintptr_t mrrc_code_body_to(const struct mrrc_code_body *body,
-			    const struct mrrc_code_insn *insn)
-{
-	const uintptr_t at = body->function.start + insn->at;
-	const uint8_t *const field = (const uint8_t *)at + insn->field;
-	int32_t distance = 0;
-
-	if (!insn->field)
-		return 0;
-	if (insn->size == 1)
-		distance = *(const int8_t *)field;
-	else
-		memcpy(&distance, field, sizeof(distance));
-	return at + insn->len + (uintptr_t)(intptr_t)distance;
 }
 
 void mrrc_code_body_tables(struct mrrc_code_body *body,

@@ -48,7 +48,8 @@ struct mrrc_code_body {
 	struct mrrc_code_insn *insn;
 	uint32_t count, room;
 	uint32_t walk;		/* the last one */
-	bool whole;		/* it decodes to its end */
+	bool whole;		/* it decodes to its end, and was */
+	bool linked;		/* branches are known */
 	bool away;		/* some instruction leads AWAY, */
 	bool scaled;		/* and gets the place from an array */
 };
@@ -57,7 +58,14 @@ struct mrrc_code_body {
 bool mrrc_code_insn_read(const uint8_t *code, uint32_t at, uint32_t len,
 			 struct mrrc_code_insn *insn);
 
-/* Reads a function anew. -E2BIG: too long. */
+/* Another function, of which nothing is read yet. -E2BIG: too long. */
+int mrrc_code_body_begin(struct mrrc_code_body *body,
+			 const struct mrrc_code_range *function);
+
+/* Reads as far as the instruction that has this byte, without branches. */
+int mrrc_code_body_reach(struct mrrc_code_body *body, uint32_t until);
+
+/* Reads all of a function. -E2BIG: too long. */
 int mrrc_code_body_read(struct mrrc_code_body *body,
 			const struct mrrc_code_range *function);
 

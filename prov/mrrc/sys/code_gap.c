@@ -39,10 +39,6 @@
 
 #define LONGEST	((uintptr_t)1 << 24)	/* bytes of a gap */
 #define PATHS	256			/* that wait to be followed */
-#define BLOCK	64			/* bytes that are compared at a time */
-#define CLOSE	127			/* the distance of a near branch */
-
-typedef uint32_t gap_words __attribute__((vector_size(16)));
 
 static bool gap_has(const struct mrrc_code_gap *gap, uintptr_t at)
 {
@@ -140,70 +136,28 @@ static void gap_enter(struct mrrc_code_gap *gap, uintptr_t at, uintptr_t field,
 	gap->calls += trip.calls;
 }
 
-/*
- * May one of the distances that begin in this block lead to the gap? Compares
- * 32 bits of where they lead. Reads three bytes more.
- */
-static bool gap_block(const struct mrrc_code_gap *gap, uintptr_t at)
+static void gap_far(void *arg, uintptr_t to, uintptr_t field)
 {
-	const uint32_t len = (uint32_t)(gap->range.end - gap->range.start);
-	const uint32_t from = (uint32_t)(at + 4 - gap->range.start);
-	gap_words distance, any = { 0 };
-	uint64_t words[2];
-	unsigned i, j;
-
-	for (i = 0; i < BLOCK; i += sizeof(distance)) {
-		for (j = 0; j < sizeof(uint32_t); j++) {
-			memcpy(&distance, (const void *)(at + i + j),
-			       sizeof(distance));
-			distance += from + i + j +
-				    (gap_words) { 0, 4, 8, 12 };
-			any |= (gap_words)(distance < len);
-		}
-	}
-	memcpy(words, &any, sizeof(words));
-	return words[0] | words[1];
+	gap_enter(arg, to, field, 4);
 }
 
-/* All four bytes that may be a distance to here, but those in the gap. */
-static void gap_far(struct mrrc_code_gap *gap, uintptr_t start, uintptr_t end)
+static void gap_close(void *arg, uintptr_t to, uintptr_t field)
 {
-	const uintptr_t len = gap->range.end - gap->range.start;
-	uintptr_t at, to;
-	int32_t distance;
-
-	for (at = start; end - at >= sizeof(distance); at++) {
-		while (end - at >= BLOCK + sizeof(distance) &&
-		       (at - start) % BLOCK == 0 && !gap_block(gap, at))
-			at += BLOCK;
-		memcpy(&distance, (const void *)at, sizeof(distance));
-		to = at + sizeof(distance) + (uintptr_t)(intptr_t)distance;
-		if (to - gap->range.start < len)
-			gap_enter(gap, to, at, sizeof(distance));
-	}
-}
-
-static void gap_near(struct mrrc_code_gap *gap, uintptr_t start, uintptr_t end)
-{
-	uintptr_t at, to;
-
-	for (at = start; at < end; at++) {
-		to = at + 1 + (uintptr_t)(intptr_t)*(const int8_t *)at;
-		gap_enter(gap, to, at, 1);
-	}
+	gap_enter(arg, to, field, 1);
 }
 
 static void gap_branches(struct mrrc_code_gap *gap)
 {
 	const struct mrrc_code_image *const image = gap->code->image;
-	const struct mrrc_code_range *const range = &gap->range;
+	const struct mrrc_code_range before = {
+		image->start, gap->range.start
+	};
+	const struct mrrc_code_range behind = { gap->range.end, image->end };
 
-	gap_far(gap, image->start, range->start);
-	gap_far(gap, range->end, image->end);
-	gap_near(gap, range->start - image->start > CLOSE + 1 ?
-		 range->start - CLOSE - 1 : image->start, range->start);
-	gap_near(gap, range->end, image->end - range->end > CLOSE + 1 ?
-		 range->end + CLOSE + 1 : image->end);
+	mrrc_code_refs_far(&before, &gap->range, gap_far, gap);
+	mrrc_code_refs_far(&behind, &gap->range, gap_far, gap);
+	mrrc_code_refs_near(&before, &gap->range, gap_close, gap);
+	mrrc_code_refs_near(&behind, &gap->range, gap_close, gap);
 }
 
 static void gap_entry(void *arg, uintptr_t at)

@@ -14,6 +14,12 @@
 #include <string.h>
 
 #define FILLER	64	/* bytes of it, at most */
+#define BLOCK	64	/* bytes that are compared at a time */
+#define NEAR	128	/* how far a near branch leads, at most */
+#define SIGN	0x80000000u	/* makes comparisons unsigned */
+
+typedef int32_t refs_words __attribute__((vector_size(16)));
+typedef uint32_t refs_unsigned __attribute__((vector_size(16)));
 
 struct refs_each {
 	const struct mrrc_code *code;
@@ -131,6 +137,84 @@ bool mrrc_code_refs_real(const struct mrrc_code *code,
 	insn = &body->insn[i];
 	return insn->field && insn->size == size &&
 	       function.start + insn->at + insn->field == field;
+}
+
+/*
+ * May one of the distances that begin in this block lead to one of @len bytes,
+ * the first of which is at @start? Compares 32 bits of where they lead. Reads
+ * three bytes more.
+ */
+static bool refs_block(uintptr_t at, uintptr_t start, uint32_t len)
+{
+	const uint32_t from = (uint32_t)(at + 4 - start) + SIGN;
+	const refs_words limit = (refs_words) { 0 } + (int32_t)(len + SIGN);
+	const refs_words step = { 16, 16, 16, 16 };
+	refs_words base[4], distance, any = { 0 };
+	uint64_t words[2];
+	unsigned i, j;
+
+	for (j = 0; j < 4; j++)
+		base[j] = (refs_words)((refs_unsigned) { 0, 4, 8, 12 } +
+				       (from + j));
+	for (i = 0; i < BLOCK; i += sizeof(distance)) {
+		for (j = 0; j < 4; j++) {
+			memcpy(&distance, (const void *)(at + i + j),
+			       sizeof(distance));
+			distance = (refs_words)((refs_unsigned)distance +
+						(refs_unsigned)base[j]);
+			any |= distance < limit;
+			base[j] = (refs_words)((refs_unsigned)base[j] +
+					       (refs_unsigned)step);
+		}
+	}
+	memcpy(words, &any, sizeof(words));
+	return words[0] | words[1];
+}
+
+void mrrc_code_refs_far(const struct mrrc_code_range *in,
+			const struct mrrc_code_range *to,
+			void (*each)(void *arg, uintptr_t to, uintptr_t field),
+			void *arg)
+{
+	const uintptr_t len = to->end - to->start;
+	uintptr_t at = in->start, stop, there;
+	int32_t distance;
+
+	while (in->end > at && in->end - at >= sizeof(distance)) {
+		if (in->end - at >= BLOCK + sizeof(distance)) {
+			stop = at + BLOCK;
+			if (!refs_block(at, to->start, (uint32_t)len)) {
+				at = stop;
+				continue;
+			}
+		} else {
+			stop = in->end - sizeof(distance) + 1;
+		}
+		for (; at < stop; at++) {
+			memcpy(&distance, (const void *)at, sizeof(distance));
+			there = at + sizeof(distance) +
+				(uintptr_t)(intptr_t)distance;
+			if (there - to->start < len)
+				each(arg, there, at);
+		}
+	}
+}
+
+void mrrc_code_refs_near(const struct mrrc_code_range *in,
+			 const struct mrrc_code_range *to,
+			 void (*each)(void *arg, uintptr_t to, uintptr_t field),
+			 void *arg)
+{
+	const uintptr_t before = to->start - in->start, len = to->end - to->start;
+	uintptr_t at = in->start, there;
+
+	if (to->start > in->start && before > NEAR + 1)
+		at = to->start - NEAR - 1;
+	for (; at < in->end && at < to->end + NEAR + 1; at++) {
+		there = at + 1 + (uintptr_t)(intptr_t)*(const int8_t *)at;
+		if (there - to->start < len)
+			each(arg, there, at);
+	}
 }
 
 struct refs_guard {

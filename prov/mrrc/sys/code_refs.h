@@ -27,6 +27,19 @@ bool mrrc_code_refs_real(const struct mrrc_code *code,
 			 unsigned size);
 
 /*
+ * All four bytes of @in, or single ones near by, that would be a distance to a
+ * place in @to: calls @each with that place, and where they are.
+ */
+void mrrc_code_refs_far(const struct mrrc_code_range *in,
+			const struct mrrc_code_range *to,
+			void (*each)(void *arg, uintptr_t to, uintptr_t field),
+			void *arg);
+void mrrc_code_refs_near(const struct mrrc_code_range *in,
+			 const struct mrrc_code_range *to,
+			 void (*each)(void *arg, uintptr_t to, uintptr_t field),
+			 void *arg);
+
+/*
  * Calls @each for the places that a bit in @guard stands for, one for each byte
  * of the mapping, and that something leads to from another function.
  */

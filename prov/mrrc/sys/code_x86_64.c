@@ -4,8 +4,10 @@
  * 0F 34 (sysenter) and CD 80 (int 0x80), and what each of them is.
  *
  * A pair is no instruction if its section holds data; or if the function
- * around it decodes from its start to its end, the pair lies in the middle of
- * an instruction, and no branch of the function leads into that.
+ * around it decodes from its start to the pair, that lies in the middle of an
+ * instruction, and no branch of the function leads into that. To tell so,
+ * branches need not be decoded: no bytes of the function may be a distance to
+ * there.
  */
 #include "config.h"
 #include "sys/code_gap.h"
@@ -95,7 +97,7 @@ static void x86_unknown(struct mrrc_code_found *found, const char *why)
 	found->why = why;
 }
 
-/* A pair in the function that the body is of. */
+/* A pair in the function that the body is of, which is read. */
 static void x86_in_body(struct x86_look *look, struct mrrc_code_found *found)
 {
 	struct mrrc_code_body *const body = &look->body;
@@ -147,6 +149,61 @@ static int x86_read(struct x86_look *look,
 			body->insn[i].entered = true;
 	}
 	return 0;
+}
+
+/* Bytes of the function may be a distance that leads to a certain place. */
+static void x86_led(void *arg, uintptr_t to, uintptr_t field)
+{
+	bool *const led = arg;
+
+	(void)to;
+	(void)field;
+	*led = true;
+}
+
+/*
+ * The pair is in the middle of an instruction, and whatever the function's
+ * bytes are, none is a branch into that. false: the branches have to be known.
+ */
+static bool x86_inside(struct x86_look *look, uint32_t at)
+{
+	const struct mrrc_code_range *const function = &look->body.function;
+	const uint32_t i = mrrc_code_body_find(&look->body, at);
+	const struct mrrc_code_insn *insn;
+	struct mrrc_code_range middle;
+	bool led = false;
+
+	if (i == MRRC_CODE_NONE)
+		return false;
+	insn = &look->body.insn[i];
+	if (insn->flow == MRRC_CODE_SYSCALL ||
+	    insn->flow == MRRC_CODE_SYSCALL32)
+		return false;
+	middle.start = function->start + insn->at + 1;
+	middle.end = function->start + at + 1;
+	mrrc_code_refs_far(function, &middle, x86_led, &led);
+	mrrc_code_refs_near(function, &middle, x86_led, &led);
+	return !led;
+}
+
+/* A pair in the function that the body is of. */
+static int x86_in_function(struct x86_look *look, struct mrrc_code_found *found)
+{
+	const struct mrrc_code_range function = look->body.function;
+	const uint32_t at = (uint32_t)(found->at - function.start);
+	int rc;
+
+	rc = mrrc_code_body_reach(&look->body, at);
+	if (rc)
+		return rc;
+	if (x86_inside(look, at)) {
+		found->kind = MRRC_CODE_INSIDE;
+		return 0;
+	}
+	rc = x86_read(look, &function);
+	if (!rc)
+		x86_in_body(look, found);
+	return rc;
 }
 
 /* Does the function's last instruction lead to what is behind it? */
@@ -201,21 +258,20 @@ static int x86_in_text(struct x86_look *look,
 	int rc;
 
 	if (found->at >= look->body.function.start &&
-	    found->at < look->body.function.end) {
-		x86_in_body(look, found);
-		return 0;
-	}
+	    found->at < look->body.function.end)
+		return x86_in_function(look, found);
 	if (mrrc_code_function(look->code, found->at, &function, &gap)) {
 		x86_unknown(found, "no table of functions");
 		return 0;
 	}
+	rc = mrrc_code_body_begin(&look->body, &function);
+	if (rc)
+		return rc;
+	if (found->at < function.end)
+		return x86_in_function(look, found);
 	rc = x86_read(look, &function);
 	if (rc)
 		return rc;
-	if (found->at < function.end) {
-		x86_in_body(look, found);
-		return 0;
-	}
 	if (gap.start < text->start)
 		gap.start = text->start;
 	if (gap.end > text->end)

@@ -26,6 +26,13 @@ START_TEST(test_branch_inside)
 }
 END_TEST
 
+START_TEST(test_branch_far)
+{
+	elf_code(&elf, 0x100, 0xe9, 1, 0, 0, 0, 0xb8, 0x0f, 0x05, 0, 0, 0xc3);
+	elf_is(&elf, 1, 0x106, ANY);
+}
+END_TEST
+
 /* The branch leads to what comes before the pair in the instruction. */
 START_TEST(test_branch_before)
 {
@@ -255,6 +262,7 @@ Suite *code_pair_suite(void)
 	tcase_set_timeout(tcase, 120);
 #ifdef HAVE_ZYDIS
 	tcase_add_test(tcase, test_branch_inside);
+	tcase_add_test(tcase, test_branch_far);
 	tcase_add_test(tcase, test_branch_before);
 	tcase_add_test(tcase, test_branch_behind);
 	tcase_add_test(tcase, test_undecoded);
