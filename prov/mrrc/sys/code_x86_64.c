@@ -79,6 +79,8 @@ static int x86_pairs(struct mrrc_code *code)
 }
 
 #define ENTRIES	64	/* places that are led to from other functions */
+#define PASSES	64	/* over the mapping, in sum */
+#define DECODE	8	/* what decoding costs, in bytes passed over */
 
 /* What the pairs of a mapping are decided by: the last function and gap. */
 struct x86_look {
@@ -89,6 +91,7 @@ struct x86_look {
 				 * from elsewhere, is relied on */
 	uintptr_t entry[ENTRIES];
 	unsigned entries;	/* one more than there is room for: too many */
+	uint64_t left;		/* bytes that may still be passed over */
 };
 
 static void x86_unknown(struct mrrc_code_found *found, const char *why)
@@ -124,6 +127,15 @@ static void x86_in_body(struct x86_look *look, struct mrrc_code_found *found)
 	} else {
 		found->kind = MRRC_CODE_INSIDE;
 	}
+}
+
+/* Files with errors may have functions and gaps without end. */
+static int x86_spend(struct x86_look *look, uint64_t bytes)
+{
+	if (bytes > look->left)
+		return -E2BIG;
+	look->left -= bytes;
+	return 0;
 }
 
 /* Reads the function, or what goes on behind it, too. */
@@ -227,11 +239,16 @@ static int x86_in_gap(struct x86_look *look,
 	};
 	const bool falls = look->body.function.end == range->start &&
 			   (!look->body.whole || x86_goes_on(&look->body));
+	const struct mrrc_code_image *const image = look->code->image;
 	const char *why;
 	int rc = 0;
 
-	if (look->gap.range.start != range->start)
-		rc = mrrc_code_gap_read(&look->gap, look->code, range, falls);
+	if (look->gap.range.start != range->start) {
+		rc = x86_spend(look, image->end - image->start);
+		if (!rc)
+			rc = mrrc_code_gap_read(&look->gap, look->code, range,
+						falls);
+	}
 	if (rc)
 		return rc;
 	why = mrrc_code_gap_why(&look->gap, found->at);
@@ -264,7 +281,9 @@ static int x86_in_text(struct x86_look *look,
 		x86_unknown(found, "no table of functions");
 		return 0;
 	}
-	rc = mrrc_code_body_begin(&look->body, &function);
+	rc = x86_spend(look, DECODE * (function.end - function.start));
+	if (!rc)
+		rc = mrrc_code_body_begin(&look->body, &function);
 	if (rc)
 		return rc;
 	if (found->at < function.end)
@@ -295,7 +314,8 @@ static int x86_decide(struct x86_look *look, struct mrrc_code_found *found)
 	rc = x86_in_text(look, &text, found);
 	if (rc != -E2BIG)
 		return rc;
-	x86_unknown(found, "the function is too long");
+	look->body.function = (struct mrrc_code_range) { 0 };
+	x86_unknown(found, "there is too much to look at");
 	return 0;
 }
 
@@ -349,7 +369,7 @@ static int x86_all(struct x86_look *look)
 int mrrc_code_look_x86_64(struct mrrc_code *code)
 {
 	const size_t len = code->image->end - code->image->start;
-	struct x86_look look = { .code = code };
+	struct x86_look look = { .code = code, .left = PASSES * (uint64_t)len };
 	int rc;
 
 	rc = x86_pairs(code);

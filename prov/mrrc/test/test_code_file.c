@@ -41,7 +41,7 @@ START_TEST(test_frames)
 		{ 0x433, 0x80 },
 		{ 0x434, 0 },		/* its CIE */
 		{ 0x438, 1 },		/* its function, not as in the table */
-		{ 0x43f, 0x70 },	/* its length: out of the mapping */
+		{ 0x43d, 0x10 }, { 0x43f, 0x70 },	/* its length: out of the mapping */
 	};
 	uint8_t was;
 	size_t i;
@@ -59,6 +59,8 @@ START_TEST(test_frames)
 	}
 	elf_phdr(&elf, 2)->p_memsz = 19;
 	elf_is(&elf, 1, 0x105, ANY);
+	elf_phdr(&elf, 2)->p_memsz = 10;
+	elf_is(&elf, 1, 0x105, ANY);
 	elf_phdr(&elf, 2)->p_type = PT_NULL;
 	elf_is(&elf, 1, 0x105, ANY);
 }
@@ -72,6 +74,10 @@ START_TEST(test_frames_outside)
 	elf_is(&elf, 1, 0x105, ANY);
 	elf_phdr(&elf, 2)->p_vaddr = ELF_FRAMES;
 	elf_is(&elf, 1, 0x105, 9);
+	/* The file has less than the memory. */
+	elf_phdr(&elf, 0)->p_filesz = ELF_FRAMES + 4;
+	elf_is(&elf, 1, 0x105, ANY);
+	elf_phdr(&elf, 0)->p_filesz = ELF_LEN;
 	elf.image.hi = elf.image.end;
 	elf.image.lo = elf.image.start;
 	elf_look(&elf);
@@ -163,7 +169,8 @@ START_TEST(test_build_id)
 		4, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 'G', 'N', 'U', 0, 7, 0, 0,
 		0,
 		4, 0, 0, 0, 6, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0, 1, 2, 3,
-		4, 5, 6, 0, 0
+		4, 5, 6, 0, 0,
+		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
 	};
 	static const uint8_t want[MRRC_CODE_ID] = { 1, 2, 3, 4, 5, 6 };
 	uint8_t id[MRRC_CODE_ID];
@@ -178,7 +185,7 @@ START_TEST(test_build_id)
 	memset(id, 0xff, sizeof(id));
 	ck_assert_int_eq(mrrc_code_build_id(&elf.image, id), 0);
 	ck_assert_mem_eq(id, want, sizeof(id));
-	for (i = 0; i < sizeof(note); i++) {
+	for (i = 0; i < sizeof(note) - 16; i++) {
 		elf_phdr(&elf, 3)->p_filesz = i;
 		ck_assert_int_eq(mrrc_code_build_id(&elf.image, id), -ENOENT);
 	}

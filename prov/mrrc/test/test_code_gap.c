@@ -226,12 +226,32 @@ START_TEST(test_gap_indirect)
 }
 END_TEST
 
+/* The mapping is not passed over for ever. */
+START_TEST(test_gap_many)
+{
+	unsigned i;
+
+	for (i = 0; i < 70; i++)
+		elf_code(&elf, 16 * i, 0x90, 0xc3);
+	for (i = 0; i < 70; i++)
+		elf_bytes(&elf, 16 * i + 4 + i % 2, 0x0f, 0x05);
+	elf_look(&elf);
+	ck_assert_int_eq(elf.rc, 0);
+	ck_assert_uint_eq(elf.counts.pairs, 70);
+	ck_assert_uint_gt(elf.sites, 0);
+	ck_assert_uint_eq(elf.site[elf.sites - 1].at,
+			  elf.image.start + 16 * 69 + 5);
+	ck_assert_int_eq(elf.site[0].number, ANY);
+}
+END_TEST
+
 /* clone(): its unwinding ends before the system call. */
 START_TEST(test_gap_falls)
 {
 	elf_bytes(&elf, 0x100, 0xb8, 0x38, 0, 0, 0, 0x0f, 0x05, 0xc3);
 	elf_function(&elf, 0x100, 5, false);
 	elf_code(&elf, 0x108, 0x90, 0xc3);
+	memset(elf.bytes + ELF_TEXT + 0x10a, 0x06, 0x100);
 	elf_is(&elf, 1, 0x105, 0x38);
 }
 END_TEST
@@ -263,6 +283,7 @@ Suite *code_gap_suite(void)
 	tcase_add_test(tcase, test_gap_entries);
 	tcase_add_test(tcase, test_gap_fixed);
 	tcase_add_test(tcase, test_gap_indirect);
+	tcase_add_test(tcase, test_gap_many);
 	tcase_add_test(tcase, test_gap_falls);
 #endif
 	suite_add_tcase(suite, tcase);
