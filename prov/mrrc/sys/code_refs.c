@@ -205,7 +205,8 @@ void mrrc_code_refs_near(const struct mrrc_code_range *in,
 			 void (*each)(void *arg, uintptr_t to, uintptr_t field),
 			 void *arg)
 {
-	const uintptr_t before = to->start - in->start, len = to->end - to->start;
+	const uintptr_t before = to->start - in->start;
+	const uintptr_t len = to->end - to->start;
 	uintptr_t at = in->start, there;
 
 	if (to->start > in->start && before > NEAR + 1)
