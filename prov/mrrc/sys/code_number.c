@@ -5,12 +5,9 @@
  *
  * A path ends at what writes the register: a constant, a copy (which is
  * followed instead), or anything else (the number is not known then), and at
- * filler behind a jump, which is not executed. System
- * calls leave all registers alone but rax, rcx and r11.
- *
- * A call loses rax and rdx, in which functions return, alone. What else a callee
- * may change is not read behind it by what a compiler made, unless it knows
- * that the callee leaves it alone, or never returns: then the path is none.
+ * filler behind a jump, which is not executed. Calls
+ * leave those registers alone that a callee saves, system calls all but rax,
+ * rcx and r11.
  */
 #include "config.h"
 #include "sys/code_body.h"
@@ -27,8 +24,8 @@
 #define STEPS	65536		/* at most, for a number */
 #define X32	0x40000000	/* numbers of another ABI have this bit */
 
-/* rax, rdx */
-#define RETURNED	(1u << 0 | 1u << 2)
+/* rbx, rbp, r12 to r15 */
+#define SAVED	(1u << 3 | 1u << 5 | 0xf000u)
 
 /* What an instruction does to a register. */
 struct number_effect {
@@ -137,7 +134,7 @@ static struct number_effect number_effect(struct number_walk *walk,
 
 	switch (insn->flow) {
 	case MRRC_CODE_CALLS:
-		return !(RETURNED & 1u << reg) ?
+		return SAVED & 1u << reg ?
 			(struct number_effect) { .does = KEEPS } :
 			(struct number_effect) {
 				.does = LOSES,
