@@ -20,6 +20,7 @@
 
 #define X8	8
 #define PATHS	256		/* words of a function, that are followed */
+#define PASSES	64		/* over the mapping, in sum */
 #define LONGEST	((uintptr_t)1 << 20)	/* bytes of a function */
 
 /* A register's value before the word at @at. */
@@ -34,6 +35,7 @@ struct arm_walk {
 	struct arm_path path[PATHS];
 	unsigned paths;		/* that were come to */
 	unsigned done;		/* of them that were followed */
+	uint64_t *left;		/* bytes that may still be passed over */
 };
 
 static uint32_t arm_word(uintptr_t at)
@@ -209,6 +211,9 @@ static bool arm_step(struct arm_walk *walk, struct arm_path path)
 		if (!arm_back(walk, path.at - 4, path.reg))
 			return false;
 	}
+	if (*walk->left < walk->function.end - walk->function.start)
+		return arm_any(walk, "there is too much to look at");
+	*walk->left -= walk->function.end - walk->function.start;
 	for (at = walk->function.start; at < walk->function.end; at += 4) {
 		flow = arm_flow(at, arm_word(at), &to);
 		if ((flow != ARM_BRANCH && flow != ARM_JUMP) || to != path.at)
@@ -222,9 +227,10 @@ static bool arm_step(struct arm_walk *walk, struct arm_path path)
 	       arm_any(walk, "no way to the instruction is seen");
 }
 
-static void arm_number(struct mrrc_code *code, struct mrrc_code_found *found)
+static void arm_number(struct mrrc_code *code, struct mrrc_code_found *found,
+		       uint64_t *left)
 {
-	struct arm_walk walk = { .found = found };
+	struct arm_walk walk = { .found = found, .left = left };
 	struct mrrc_code_range gap;
 
 	if (mrrc_code_function(code, found->at, &walk.function, &gap)) {
@@ -251,6 +257,8 @@ static void arm_number(struct mrrc_code *code, struct mrrc_code_found *found)
 
 int mrrc_code_look_aarch64(struct mrrc_code *code)
 {
+	uint64_t left = PASSES * (uint64_t)(code->image->end -
+					    code->image->start);
 	struct mrrc_code_range text;
 	uintptr_t at;
 	size_t i;
@@ -266,7 +274,7 @@ int mrrc_code_look_aarch64(struct mrrc_code *code)
 		mrrc_code_sections(code);
 	for (i = 0; i < code->count; i++) {
 		if (mrrc_code_text(code, code->found[i].at, &text))
-			arm_number(code, &code->found[i]);
+			arm_number(code, &code->found[i], &left);
 		else
 			code->found[i].kind = MRRC_CODE_DATA;
 	}

@@ -100,6 +100,15 @@ static void x86_unknown(struct mrrc_code_found *found, const char *why)
 	found->why = why;
 }
 
+/* Files with errors may have functions and gaps without end. */
+static int x86_spend(struct x86_look *look, uint64_t bytes)
+{
+	if (bytes > look->left)
+		return -E2BIG;
+	look->left -= bytes;
+	return 0;
+}
+
 /* A pair in the function that the body is of, which is read. */
 static void x86_in_body(struct x86_look *look, struct mrrc_code_found *found)
 {
@@ -115,6 +124,8 @@ static void x86_in_body(struct x86_look *look, struct mrrc_code_found *found)
 	insn = &body->insn[i];
 	if (insn->split && insn->at + insn->split <= at) {
 		x86_unknown(found, "a branch leads into an instruction");
+	} else if (x86_spend(look, body->count)) {
+		x86_unknown(found, "there is too much to look at");
 	} else if (insn->flow == MRRC_CODE_SYSCALL) {
 		found->at = body->function.start + insn->at;
 		mrrc_code_body_number(look->code, body, i, found);
@@ -127,15 +138,6 @@ static void x86_in_body(struct x86_look *look, struct mrrc_code_found *found)
 	} else {
 		found->kind = MRRC_CODE_INSIDE;
 	}
-}
-
-/* Files with errors may have functions and gaps without end. */
-static int x86_spend(struct x86_look *look, uint64_t bytes)
-{
-	if (bytes > look->left)
-		return -E2BIG;
-	look->left -= bytes;
-	return 0;
 }
 
 /* Reads the function, or what goes on behind it, too. */
