@@ -214,12 +214,12 @@ static void *raw_load(void)
 
 	check(len > 0, "no /proc");
 	path[len] = '\0';
-	snprintf(strrchr(path, '/'), 64, "/.libs/raw_call.so");
+	snprintf(strrchr(path, '/'), 64, "/.libs/raw_any.so");
 	lib = dlopen(path, RTLD_NOW);
 	check(lib, dlerror());
 	raw = (long (*)(long, long, long, long, long, long, long))
 	      dlsym(lib, "duel_raw");
-	check(raw, "raw_call.so is another");
+	check(raw, "raw_any.so is another");
 	return lib;
 }
 

@@ -401,6 +401,35 @@ START_TEST(test_restored)
 }
 END_TEST
 
+/* In a copy of the code all is as it was before. */
+START_TEST(test_undo)
+{
+	uint8_t *was = malloc(2 * page), *copy = malloc(2 * page);
+	uint8_t *code;
+	size_t i;
+
+	if (!known)
+		skip("another libc");
+	for (i = 0; i < FUNCTIONS; i++) {
+		code = (uint8_t *)((uintptr_t)patch[i].at & ~(page - 1)) - page;
+		memcpy(was, code, 2 * page);
+		/* what leads on was there already */
+		if (patch[i].filler)
+			memcpy(was + (patch[i].filler - code), patch[i].filled,
+			       sizeof(patch[i].filled));
+		ck_assert_int_eq(mrrc_patch_on(&patch[i]), 0);
+		memcpy(copy, code, 2 * page);
+		ck_assert_int_eq(mrrc_patch_off(&patch[i]), 0);
+		ck_assert_int_ne(memcmp(was, copy, 2 * page), 0);
+		mrrc_patch_undo(&patch[i], copy, (uintptr_t)code,
+				(uintptr_t)code + 2 * page);
+		ck_assert_int_eq(memcmp(was, copy, 2 * page), 0);
+	}
+	free(was);
+	free(copy);
+}
+END_TEST
+
 struct spinner {
 	pthread_t thread;
 	atomic_bool stop;
@@ -477,6 +506,7 @@ static Suite *patch_suite(void)
 	tcase_add_loop_test(tcase, test_calls, 0, 2);
 	tcase_add_test(tcase, test_taken);
 	tcase_add_test(tcase, test_restored);
+	tcase_add_test(tcase, test_undo);
 	tcase_add_test(tcase, test_toggle);
 	tcase_add_test(tcase, test_many);
 	suite_add_tcase(suite, tcase);

@@ -134,6 +134,7 @@ static const struct {
 	const char *name, *why;
 } raws[] = {
 	{ "raw_call", "raw_call.so+0x" }, { "raw_memory", "comes from memory" },
+	{ "raw_any", "an argument of the function" },
 };
 
 /* A library that unmaps by itself, until it has gone. */
@@ -525,7 +526,7 @@ static Suite *prove_suite(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, test_library);
-	tcase_add_loop_test(tcase, test_raw_library, 0, 2);
+	tcase_add_loop_test(tcase, test_raw_library, 0, 3);
 	tcase_add_loop_test(tcase, test_unknown, 0,
 			    sizeof(codes) / sizeof(codes[0]));
 	tcase_add_test(tcase, test_personality);
