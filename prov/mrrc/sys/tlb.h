@@ -27,6 +27,7 @@
 #include <bsd/sys/queue.h>
 
 #include "core/cache.h"
+#include "sys/holds.h"
 #include "sys/lock.h"
 #include "sys/pool.h"
 
@@ -51,6 +52,7 @@ struct mrrc_tlb {
 	struct mrrc_tlb_note note[MRRC_TLB_LOG];
 	_Atomic uint64_t hits;		/* each has left a note */
 	_Atomic uint64_t cache;		/* id; 0: the cache is gone */
+	struct mrrc_lane *lane;		/* for holds; NULL: by words */
 	struct mrrc_tlb_entry *entry;
 	uint64_t mask;			/* of a set's offset in entry */
 	unsigned bits;			/* log2 of the sets */
@@ -66,6 +68,7 @@ struct mrrc_tlb {
 	struct mrrc_tlb *next;		/* its tables */
 	/* TLB lock */
 	struct mrrc_tlb_list *list;	/* where link is; NULL: detached */
+	struct mrrc_lane *taken;	/* to be given back */
 };
 
 /* The tables of a cache. */
@@ -74,6 +77,7 @@ struct mrrc_tlb_list {
 	struct mrrc_lock *lock;		/* the cache's */
 	struct mrrc_cache *core;
 	struct mrrc_pool *records;	/* that spares are of, or NULL */
+	struct mrrc_holds *holds;	/* outlives the list */
 	uint64_t id;			/* of the cache, never used again */
 };
 
@@ -84,7 +88,8 @@ extern _Thread_local struct mrrc_tlb *mrrc_tlb_recent
 
 /* @records: NULL, or a pool that outlives the list. */
 void mrrc_tlb_list_init(struct mrrc_tlb_list *list, struct mrrc_lock *lock,
-			struct mrrc_cache *core, struct mrrc_pool *records);
+			struct mrrc_cache *core, struct mrrc_holds *holds,
+			struct mrrc_pool *records);
 
 /* The cache ends: no thread uses it, no lock is held; not in a child. */
 void mrrc_tlb_detach(struct mrrc_tlb_list *list);
@@ -146,15 +151,19 @@ static inline bool mrrc_tlb_keep_spare(struct mrrc_tlb *tlb, void *record)
 	return true;
 }
 
-/* Which region: its index in the pool, where its word has the holds. */
+/*
+ * Which region: its index in the pool, where its word has the holds, and its
+ * tag, which is never SHARED here.
+ */
 static inline uint64_t mrrc_tlb_ref(uint32_t index, uint64_t tag)
 {
-	return tag << MRRC_REGION_HOLDS | index;
+	return (uint64_t)index << MRRC_REGION_TAG |
+	       (tag & ~MRRC_REGION_SHARED_BIT);
 }
 
 static inline uint32_t mrrc_tlb_ref_index(uint64_t ref)
 {
-	return ref & (MRRC_REGION_INDEX_BIT - 1);
+	return ref >> MRRC_REGION_TAG;
 }
 
 /* Never 0: the first page is nobody's. */
