@@ -78,18 +78,21 @@ static void *take_two(void *arg)
 START_TEST(test_put_elsewhere)
 {
 	void *(*const put_there)(void *) = _i ? use_and_put_it : put_it;
-	struct mrrc_region *a, *b;
+	struct mrrc_region *region = NULL;
+	int i;
 
 	touch(0, 1);
-	a = get(0, 1);
-	b = get(0, 1);
-	ck_assert_uint_eq(mrrc_region_held(a), 2);
-	in_thread(put_there, a);
-	ck_assert_uint_eq(mrrc_region_held(a), 1);
+	for (i = 0; i < 3; i++)
+		region = get(0, 1);
+	ck_assert_uint_eq(mrrc_region_held(region), 3);
+	in_thread(put_there, region);
+	ck_assert_uint_eq(mrrc_region_held(region), 2);
 	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 1);
 	invalidate(0);
 	ck_assert_uint_eq(fake.deregs, 0);
-	in_thread(put_there, b);
+	in_thread(put_there, region);
+	ck_assert_uint_eq(fake.deregs, 0);
+	in_thread(put_there, region);
 	ck_assert_uint_eq(fake.deregs, 1);
 	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
 }
@@ -168,6 +171,31 @@ START_TEST(test_thread_ended)
 }
 END_TEST
 
+static void *lane_of(void *arg)
+{
+	touch(0, 1);
+	return mrrc_tlb_recent->lane;
+}
+
+/* Each thread has a lane of its own, for as long as it lives. */
+START_TEST(test_lanes)
+{
+	void *first, *second;
+	pthread_t thread;
+
+	touch(0, 1);
+	if (!lanes())
+		return;
+	pthread_create(&thread, NULL, lane_of, NULL);
+	pthread_join(thread, &first);
+	pthread_create(&thread, NULL, lane_of, NULL);
+	pthread_join(thread, &second);
+	ck_assert_ptr_nonnull(first);
+	ck_assert_ptr_ne(first, mrrc_tlb_recent->lane);
+	ck_assert_ptr_eq(first, second);
+}
+END_TEST
+
 /* ---- at the same time ---- */
 
 static struct mrrc_region *target;
@@ -234,6 +262,7 @@ END_TEST
 
 /* ---- threads that get in each other's way ---- */
 
+#define SKIPPED	77
 #define LINES	16
 #define SECONDS	3
 #define RACERS	2
@@ -330,60 +359,76 @@ static bool forbid_barriers(void)
 	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
 }
 
-/* Everything above, as far as one thread can see it. */
-static void check_words(void)
+/* A hit, its hold in the word, which lasts. Returns 0, or which is not so. */
+static int not_by_words(void)
 {
 	struct mrrc_region *region;
 	uint64_t before;
 
 	touch(0, 1);
 	touch(0, 1);
-	ck_assert_ptr_null(mrrc_tlb_recent->lane);
+	if (mrrc_tlb_recent->lane)
+		return 11;
 	before = quick();
 	region = get(0, 1);
-	ck_assert_uint_eq(quick(), before + 1);
-	ck_assert_uint_eq(mrrc_region_held(region), 1);
-	ck_assert_uint_eq(mrrc_word_held(mrrc_region_word(region)), 1);
+	if (quick() != before + 1 ||
+	    mrrc_word_held(mrrc_region_word(region)) !=
+	    mrrc_region_held(region))
+		return 12;
 	invalidate(0);
-	ck_assert_uint_eq(fake.live, 1);
+	if (fake.live != 1)
+		return 13;
 	put(region);
-	ck_assert_uint_eq(fake.live, 0);
+	return fake.live ? 14 : 0;
 }
 
-/* Opened before the call is forbidden, or after; of a process of its own. */
-static int forbidden_child(bool later)
+/* What a thread holds by its number when the call is forbidden. */
+static int not_from_then_on(void)
 {
 	struct mrrc_region *a, *b;
 
-	if (!later && !forbid_barriers())
-		return 77;
-	mt_setup();
-	if (later) {
-		if (!lanes())
-			return 77;
-		touch(0, 1);
-		touch(8, 1);
-		a = get(0, 1);
-		b = get(8, 1);
-		ck_assert_ptr_nonnull(mrrc_tlb_recent->lane);
-		if (!forbid_barriers())
-			return 77;
-		invalidate(0);
-		ck_assert(cache->cache.shared);
-		ck_assert_uint_eq(fake.live, 2);
-		put(a);
-		ck_assert_uint_eq(fake.live, 1);
-		/* one that is indexed */
-		ck_assert(!mrrc_region_is(b, mrrc_region_tag(b) &
-					     ~MRRC_REGION_SHARED_BIT));
-		put(b);
-		ck_assert_uint_eq(mrrc_region_held(b), 0);
-		invalidate(8);
-		ck_assert_uint_eq(fake.live, 0);
-	}
-	check_words();
-	mt_teardown();
+	touch(0, 1);
+	touch(8, 1);
+	a = get(0, 1);
+	b = get(8, 1);
+	if (!mrrc_tlb_recent->lane || !forbid_barriers())
+		return SKIPPED;
+	invalidate(0);
+	if (!cache->cache.shared || fake.live != 2)
+		return 21;
+	/* this one stays, and no thread holds it by a number any more */
+	if (mrrc_region_is(b, mrrc_region_tag(b) & ~MRRC_REGION_SHARED_BIT))
+		return 22;
+	put(a);
+	if (fake.live != 1)
+		return 23;
+	put(b);
+	invalidate(8);
+	if (fake.live)
+		return 24;
+	/* nor any that comes later */
+	a = get(16, 1);
+	if (!(mrrc_region_word(a) & MRRC_REGION_SHARED_BIT))
+		return 25;
+	put(a);
+	invalidate(16);
 	return 0;
+}
+
+/* Opened after the call is forbidden, or before; of a process of its own. */
+static int forbidden_child(bool later)
+{
+	int rc;
+
+	if (!later && !forbid_barriers())
+		return SKIPPED;
+	mt_setup();
+	rc = later ? not_from_then_on() : 0;
+	if (!rc)
+		rc = not_by_words();
+	if (!rc && mrrc_cache_mt_close(cache))
+		rc = 31;
+	return rc;
 }
 
 START_TEST(test_forbidden)
@@ -400,7 +445,7 @@ START_TEST(test_forbidden)
 		raise(SIGKILL);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+	if (WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED) {
 		fprintf(stderr, "skip test_forbidden: no membarrier or no "
 			"seccomp here\n");
 		return;
@@ -446,6 +491,7 @@ Suite *holds_suite(void)
 	tcase_add_loop_test(tcase, test_next_life, 0, 2);
 	tcase_add_test(tcase, test_two_caches);
 	tcase_add_test(tcase, test_thread_ended);
+	tcase_add_test(tcase, test_lanes);
 	tcase_add_test(tcase, test_hold_fails);
 	tcase_add_test(tcase, test_put_meanwhile);
 	tcase_add_test(tcase, test_race);
