@@ -90,6 +90,8 @@ START_TEST(test_reused_memory)
 	ck_assert_uint_eq(fake_reg_start(a), base);
 	put(a);
 	put(b);
+	/* nor is the one held that was not it */
+	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
 }
 END_TEST
 
