@@ -3,7 +3,8 @@
  * What is remembered of regions that have left: how often they were used, and
  * when last. A table of fixed size where the oldest of a few gives way.
  *
- * Not thread-safe. Only init allocates.
+ * Not thread-safe. Only init allocates. Sets are laid out in the order in
+ * which they are first used, so memory is touched only as regions leave.
  */
 #ifndef MRRC_GHOST_H
 #define MRRC_GHOST_H
@@ -21,11 +22,15 @@ struct mrrc_ghost {
 };
 
 struct mrrc_ghosts {
+	/* sets by place; place 0 is an empty set, beyond `used` nothing is set */
 	struct mrrc_ghost *entry;
+	uint16_t *place;	/* of each set; 0: not used yet */
 	size_t sets;		/* a power of two */
+	uint16_t used;		/* sets with a place of their own */
 };
 
-/* For about so many, a power of two of at least 4. -ENOMEM. */
+/* For about so many, a power of two of 4 to MRRC_GHOSTS_MAX. -ENOMEM. */
+#define MRRC_GHOSTS_MAX	(1 << 17)
 int mrrc_ghosts_init(struct mrrc_ghosts *ghosts, size_t entries);
 void mrrc_ghosts_fini(struct mrrc_ghosts *ghosts);
 

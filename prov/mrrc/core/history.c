@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ROWS		4
 #define ROW_MIN		1024
@@ -21,12 +22,14 @@ int mrrc_history_init(struct mrrc_history *history, size_t ranges)
 
 	while (entries < ROW_MAX && entries / 2 < ranges)
 		entries *= 2;
-	history->count = calloc(ROWS, entries);
+	/* not calloc, which clears memory that malloc had given out before */
+	history->count = malloc(ROWS * entries);
 	if (!history->count)
 		return -ENOMEM;
 	history->mask = entries - 1;
 	history->added = 0;
 	history->period = PERIOD * entries;
+	history->used = false;
 	return 0;
 }
 
@@ -52,6 +55,8 @@ unsigned mrrc_history_get(const struct mrrc_history *history, uint64_t key)
 	unsigned count;
 	int row;
 
+	if (!history->used)
+		return 0;
 	for (row = 0; row < ROWS; row++) {
 		count = *mrrc_history_at(history, hash, row);
 		if (count < least)
@@ -77,6 +82,10 @@ unsigned mrrc_history_add(struct mrrc_history *history, uint64_t key)
 	uint8_t *count;
 	int row;
 
+	if (!history->used) {
+		memset(history->count, 0, ROWS * (history->mask + 1));
+		history->used = true;
+	}
 	if (++history->added >= history->period)
 		mrrc_history_halve(history);
 	least = mrrc_history_get(history, key);
@@ -97,6 +106,8 @@ void mrrc_history_clear(struct mrrc_history *history, uint64_t key)
 	uint8_t *count;
 	int row;
 
+	if (!least)
+		return;
 	for (row = 0; row < ROWS; row++) {
 		count = mrrc_history_at(history, hash, row);
 		/* larger ones are others' */

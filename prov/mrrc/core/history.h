@@ -6,21 +6,24 @@
  * 2017). Without clears it never says less than the truth since the last
  * halving, rarely more.
  *
- * Not thread-safe. Only init allocates.
+ * Not thread-safe. Only init allocates; the first addition clears the counters,
+ * so memory is not touched before that.
  */
 #ifndef MRRC_HISTORY_H
 #define MRRC_HISTORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define MRRC_HISTORY_MAX	255	/* counts stay there */
 
 struct mrrc_history {
-	uint8_t *count;		/* several rows */
+	uint8_t *count;		/* several rows; not set before `used` */
 	size_t mask;		/* entries of a row, less one */
 	size_t added;		/* since the last halving */
 	size_t period;
+	bool used;		/* something was added */
 };
 
 /* For about so many ranges at a time. -ENOMEM. */

@@ -27,8 +27,12 @@ int mrrc_shadow_init(struct mrrc_shadow *shadow, const struct mrrc_cost *cost,
 	mrrc_index_init(&shadow->index);
 	TAILQ_INIT(&shadow->list);
 	TAILQ_INIT(&shadow->unused);
-	shadow->range = calloc(RANGES, sizeof(*shadow->range));
-	return shadow->range ? 0 : -ENOMEM;
+	/* not calloc, which clears memory that malloc had given out before */
+	shadow->range = malloc(RANGES * sizeof(*shadow->range));
+	if (!shadow->range)
+		return -ENOMEM;
+	*shadow->range = (struct mrrc_region) { 0 };
+	return 0;
 }
 
 void mrrc_shadow_fini(struct mrrc_shadow *shadow)
@@ -151,7 +155,9 @@ static double mrrc_shadow_fill(struct mrrc_shadow *shadow, uintptr_t start,
 static bool mrrc_shadow_hit(struct mrrc_shadow *shadow, uintptr_t start,
 			    size_t len, uint32_t *hint)
 {
-	struct mrrc_region *range = &shadow->range[*hint % RANGES];
+	/* the first one is set before it is used */
+	struct mrrc_region *range =
+		&shadow->range[*hint < shadow->used ? *hint : 0];
 
 	/* unused ones are empty */
 	if (start - range->start >= range->len) {

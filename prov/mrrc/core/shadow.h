@@ -21,7 +21,7 @@
 
 struct mrrc_shadow {
 	const struct mrrc_cost *cost;
-	struct mrrc_region *range;		/* memory of all ranges */
+	struct mrrc_region *range;		/* all; the first `used` are set */
 	struct mrrc_index index;		/* ranges that LRU would have */
 	struct mrrc_region_list list;		/* these, oldest use first */
 	struct mrrc_region_list unused;

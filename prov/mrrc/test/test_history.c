@@ -6,6 +6,7 @@
 #include "suites.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
 
 #include "core/history.h"
@@ -17,9 +18,13 @@
 
 static struct mrrc_history history;
 
+/* In memory that malloc had given out before, whatever was left there. */
 static void setup(void)
 {
+	memset(&history, 0xff, sizeof(history));
+	mallopt(M_PERTURB, 0x5a);
 	ck_assert_int_eq(mrrc_history_init(&history, RANGES), 0);
+	mallopt(M_PERTURB, 0);
 }
 
 static void teardown(void)
@@ -101,6 +106,15 @@ START_TEST(test_clear)
 }
 END_TEST
 
+/* Nothing was used: nothing to forget. */
+START_TEST(test_clear_new)
+{
+	mrrc_history_clear(&history, 7);
+	ck_assert_uint_eq(mrrc_history_get(&history, 7), 0);
+	ck_assert_uint_eq(mrrc_history_add(&history, 7), 1);
+}
+END_TEST
+
 START_TEST(test_decays)
 {
 	unsigned i;
@@ -177,6 +191,7 @@ Suite *history_suite(void)
 	tcase_add_test(tcase, test_counts);
 	tcase_add_loop_test(tcase, test_never_less, 0, 3);
 	tcase_add_test(tcase, test_clear);
+	tcase_add_test(tcase, test_clear_new);
 	tcase_add_test(tcase, test_decays);
 	tcase_add_test(tcase, test_saturates);
 	tcase_add_test(tcase, test_sizes);

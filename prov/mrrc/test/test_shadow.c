@@ -7,6 +7,7 @@
 #include "suites.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
 
 #include "core/cache.h"
@@ -365,6 +366,27 @@ START_TEST(test_thin_block)
 }
 END_TEST
 
+/*
+ * Memory that malloc had given out before, where a range that was never used
+ * looks like one of 1 << 60 and more: a hint that is none does not lead there.
+ */
+START_TEST(test_garbage)
+{
+	const uintptr_t start = UINT64_C(2) << 60;
+	uint32_t other = 7;
+
+	mallopt(M_PERTURB, 0x10 ^ 0xff);
+	open_with(LIMIT, RANGES);
+	mallopt(M_PERTURB, 0);
+	mrrc_shadow_use(&shadow, start, PAGE, true, &hint);
+	ck_assert_uint_eq(shadow.index.count, 1);
+	mrrc_shadow_use(&shadow, start + 2 * PAGE, PAGE, true, &other);
+	ck_assert_uint_eq(shadow.index.count, 2);
+	ck_assert(mrrc_shadow_valid(&shadow));
+	close_it();
+}
+END_TEST
+
 /* ---- gdl, which is compared with it ---- */
 
 #define BUFFERS		600
@@ -494,6 +516,7 @@ Suite *shadow_suite(void)
 		tcase_add_loop_test(tcase, test_thin, strides[i],
 				    strides[i] + 1);
 	tcase_add_loop_test(tcase, test_thin_block, 0, 8);
+	tcase_add_test(tcase, test_garbage);
 	tcase_add_test(tcase, test_few_buffers);
 	tcase_add_test(tcase, test_invalidated);
 	tcase_add_test(tcase, test_no_memory);

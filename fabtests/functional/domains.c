@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_domains: an open domain takes little memory, from a new heap and
+ * from one that other domains have used, and closing it gives all back.
+ */
+#include "ft_mrrc.h"
+
+#include <malloc.h>
+#include <sys/prctl.h>
+
+#define DOMAINS	32
+#define MOST	(64 << 10)	/* bytes of a domain */
+
+static struct fi_info *info;
+static struct fid_fabric *fabric;
+static struct fid_domain *domain[DOMAINS];
+
+static void open_one(unsigned i)
+{
+	FT_CALL(fi_domain(fabric, info, &domain[i], NULL));
+}
+
+static void close_one(unsigned i)
+{
+	FT_CALL(fi_close(&domain[i]->fid));
+}
+
+static void open_all(const char *when)
+{
+	const size_t before = ft_rss();
+	const double begin = ft_time_us();
+	size_t each;
+	unsigned i;
+
+	ft_stage("%s", when);
+	for (i = 0; i < DOMAINS; i++)
+		open_one(i);
+	each = (ft_rss() - before) / DOMAINS;
+	ft_log("%s: %zu bytes and %.0f us for each domain", when, each,
+	       (ft_time_us() - begin) / DOMAINS);
+	FT_CHECK(!before || ft_rss() < before + DOMAINS * MOST,
+		 "%s: a domain takes %zu bytes", when, each);
+}
+
+static void close_all(void)
+{
+	unsigned i;
+
+	for (i = 0; i < DOMAINS; i++)
+		close_one(i);
+}
+
+int main(int argc, char **argv)
+{
+	struct ft_attr attr = FT_ATTR;
+	size_t rss;
+
+	ft_init(argc, argv);
+	/* pages of 2 MiB would hide what is used of them */
+	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+	info = ft_getinfo(&attr);
+	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
+	/* what the first one leaves is the process's: threads, measurements */
+	open_one(0);
+	close_one(0);
+	open_all("at first");
+	close_all();
+	malloc_trim(0);
+	rss = ft_rss();
+	open_all("again");
+	close_all();
+	malloc_trim(0);
+	FT_CHECK(!rss || ft_rss() < rss + MOST, "%zu bytes more",
+		 ft_rss() - rss);
+	FT_CALL(fi_close(&fabric->fid));
+	fi_freeinfo(info);
+	return ft_done();
+}
