@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_domains: an open domain takes little memory, from a new heap and
- * from one that other domains have used, and closing it gives all back.
+ * from one that other domains have used, and closing it gives all back. The
+ * first one does not change which blocks malloc maps.
  */
 #include "ft_mrrc.h"
 
@@ -10,6 +11,7 @@
 
 #define DOMAINS	32
 #define MOST	(64 << 10)	/* bytes of a domain */
+#define BLOCK	(512UL << 10)	/* large: glibc maps it by itself */
 
 static struct fi_info *info;
 static struct fid_fabric *fabric;
@@ -50,10 +52,28 @@ static void close_all(void)
 		close_one(i);
 }
 
+/*
+ * Of a large block. To free what glibc has mapped raises the size from which it
+ * maps, for all of the process.
+ */
+static bool malloc_maps(void)
+{
+	const size_t before = mallinfo2().hblks;
+	static void *volatile block[2];
+	bool maps;
+
+	/* kept, as freeing it would raise that size, too */
+	block[!!block[0]] = malloc(BLOCK);
+	maps = mallinfo2().hblks > before;
+	FT_CHECK(block[0], "malloc of %lu", BLOCK);
+	return maps;
+}
+
 int main(int argc, char **argv)
 {
 	struct ft_attr attr = FT_ATTR;
 	size_t rss;
+	bool maps;
 
 	ft_init(argc, argv);
 	/* pages of 2 MiB would hide what is used of them */
@@ -61,7 +81,9 @@ int main(int argc, char **argv)
 	info = ft_getinfo(&attr);
 	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
 	/* what the first one leaves is the process's: threads, measurements */
+	maps = malloc_maps();
 	open_one(0);
+	FT_CHECK(malloc_maps() == maps, "malloc has changed");
 	close_one(0);
 	open_all("at first");
 	close_all();
