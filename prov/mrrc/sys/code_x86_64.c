@@ -109,6 +109,22 @@ static int x86_spend(struct x86_look *look, uint64_t bytes)
 	return 0;
 }
 
+/*
+ * Does it begin with a jump to an address that is in it: mov, %r11; jmp *%r11?
+ * Open MPI's patcher writes that over functions of libc, and what is left of
+ * them is not run any more.
+ */
+static bool x86_overwritten(const struct mrrc_code_body *body)
+{
+	static const uint8_t mov[] = { 0x49, 0xbb }, jmp[] = { 0x41, 0xff, 0xe3 };
+	const uint8_t *const code = (const uint8_t *)body->function.start;
+
+	return body->function.end - body->function.start >=
+		       sizeof(mov) + sizeof(uint64_t) + sizeof(jmp) &&
+	       !memcmp(code, mov, sizeof(mov)) &&
+	       !memcmp(code + sizeof(mov) + sizeof(uint64_t), jmp, sizeof(jmp));
+}
+
 /* A pair in the function that the body is of, which is read. */
 static void x86_in_body(struct x86_look *look, struct mrrc_code_found *found)
 {
@@ -129,7 +145,10 @@ static void x86_in_body(struct x86_look *look, struct mrrc_code_found *found)
 	} else if (insn->flow == MRRC_CODE_SYSCALL) {
 		found->at = body->function.start + insn->at;
 		mrrc_code_body_number(look->code, body, i, found);
-		if (found->kind == MRRC_CODE_CALL)
+		if (found->kind == MRRC_CODE_CALL_ANY &&
+		    found->why == mrrc_code_no_way && x86_overwritten(body))
+			found->kind = MRRC_CODE_INSIDE;
+		if (found->kind != MRRC_CODE_CALL_ANY)
 			mrrc_code_body_guard(body, look->code, look->guard);
 	} else if (insn->flow == MRRC_CODE_SYSCALL32) {
 		found->at = body->function.start + insn->at;
