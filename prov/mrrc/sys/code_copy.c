@@ -29,7 +29,6 @@ struct copy_search {
 	void *arg;
 	uintptr_t lo, hi;
 	uint64_t device, inode;
-	char name[MRRC_CODE_NAME];
 	struct mrrc_code_place code[COPY_CODES];
 	unsigned codes;
 };

@@ -9,6 +9,8 @@
 #include "sys/prove.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,7 +19,9 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "sys/code_copy.h"
 #include "sys/hooks.h"
@@ -26,7 +30,12 @@
 #include "sys/threads.h"
 #include "sys/trust.h"
 
-#define PROVE_PAUSE_NS	1000000	/* calls that bring code come in bursts */
+/*
+ * Calls that bring code come in bursts: so long, at first, until it is looked
+ * at. A process that makes code all the time is not worth looking at often.
+ */
+#define PROVE_PAUSE_MIN_NS	1000000
+#define PROVE_PAUSE_MAX_NS	500000000
 
 /* An executable mapping, and what was found. */
 struct prove_code {
@@ -40,7 +49,7 @@ static struct {
 	pthread_mutex_t lock;		/* start and stop */
 	pthread_t thread;
 	bool runs;
-	atomic_bool stop;
+	_Atomic uint32_t stop;		/* a futex */
 	bool (*settle)(void);
 	pthread_mutex_t why_lock;	/* why */
 	char why[MRRC_PROVE_WHY];
@@ -320,9 +329,17 @@ static bool prove_give(void)
 	return true;
 }
 
+/* Or until it is to stop. */
+static void prove_pause(long ns)
+{
+	const struct timespec time = { .tv_nsec = ns };
+
+	syscall(SYS_futex, &prove.stop, FUTEX_WAIT_PRIVATE, 0, &time);
+}
+
 static void *prove_main(void *arg)
 {
-	const struct timespec pause = { .tv_nsec = PROVE_PAUSE_NS };
+	long pause = PROVE_PAUSE_MIN_NS;
 	uint32_t ticket;
 
 	(void)arg;
@@ -332,7 +349,11 @@ static void *prove_main(void *arg)
 			prove_told();
 			mrrc_trust_wait(ticket);
 		}
-		nanosleep(&pause, NULL);
+		prove_pause(pause);
+		if (!prove.dirty)
+			pause = PROVE_PAUSE_MIN_NS;
+		else if (pause < PROVE_PAUSE_MAX_NS)
+			pause *= 2;
 	}
 	return NULL;
 }
@@ -345,7 +366,7 @@ int mrrc_prove_start(bool (*settle)(void))
 	if (!prove.runs) {
 		prove.settle = settle;
 		prove.dirty = true;
-		atomic_store(&prove.stop, false);
+		atomic_store(&prove.stop, 0);
 		prove_say("code is being looked at");
 		rc = mrrc_thread_start(&prove.thread, 0, prove_main, NULL);
 		prove.runs = !rc;
@@ -360,7 +381,8 @@ void mrrc_prove_stop(void)
 {
 	pthread_mutex_lock(&prove.lock);
 	if (prove.runs && mrrc_trust_mode() == MRRC_TRUST_NOBODY) {
-		atomic_store(&prove.stop, true);
+		atomic_store(&prove.stop, 1);
+		syscall(SYS_futex, &prove.stop, FUTEX_WAKE_PRIVATE, INT_MAX);
 		mrrc_trust_wake();
 		mrrc_thread_join(prove.thread);
 		prove.runs = false;
