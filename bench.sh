@@ -33,6 +33,7 @@ mpi_policies  the same, on what MPI programs asked for (fabtests/traces)
 sim  how fast the simulator is: a million requests x 20 cells
 layer  instructions and time that our layer adds to calls with a descriptor (tcp)
 hit  a hit in the cache and its release, against a mutex and a tree
+code  what looking at code for system calls decides, of libraries of this machine
 race  10 million lookups against pages being replaced; prices of a hit and an unmap
 cwrate  streams of small transactions: conditional writes against messages and writes (tcp)
 frrwp  transactions: what conditional writes save (tcp; verbs, in the guest)
