@@ -222,7 +222,8 @@ static void hooks_missed(uintptr_t start, uintptr_t end)
 		mrrc_trust_surprised(false);
 }
 
-static bool hooks_tell_all(uintptr_t start, uintptr_t end, bool silent)
+static bool hooks_tell_all(uintptr_t start, uintptr_t end,
+			   enum mrrc_hooks_how how)
 {
 	mrrc_hooks_cb tell;
 	bool done = true;
@@ -236,7 +237,7 @@ static bool hooks_tell_all(uintptr_t start, uintptr_t end, bool silent)
 		arg = atomic_load(&hooks.arg[i]);
 		tell = atomic_load(&hooks.tell[i]);
 		if (arg)
-			done &= tell(arg, start, end, silent);
+			done &= tell(arg, start, end, how);
 	}
 	atomic_fetch_sub(&hooks.inside, 1);
 	if (!done)
@@ -247,7 +248,8 @@ static bool hooks_tell_all(uintptr_t start, uintptr_t end, bool silent)
 }
 
 static __attribute__((noinline)) bool hooks_tell(uintptr_t start,
-						 uintptr_t end, bool silent)
+						 uintptr_t end,
+						 enum mrrc_hooks_how how)
 {
 	const uint64_t all = UINT64_MAX;
 	const int error = errno;
@@ -262,7 +264,7 @@ static __attribute__((noinline)) bool hooks_tell(uintptr_t start,
 	}
 	hooks_signals(SIG_SETMASK, &all, &old);
 	if (*hooks.ours && syscall(SYS_getpid) == atomic_load(&hooks.pid))
-		done = hooks_tell_all(start, end, silent);
+		done = hooks_tell_all(start, end, how);
 	else
 		hooks_missed(start, end);
 	hooks_signals(SIG_SETMASK, &old, NULL);
@@ -270,21 +272,21 @@ static __attribute__((noinline)) bool hooks_tell(uintptr_t start,
 	return done;
 }
 
-bool mrrc_hooks_tell(uintptr_t start, uintptr_t end, bool silent)
+bool mrrc_hooks_tell(uintptr_t start, uintptr_t end, enum mrrc_hooks_how how)
 {
-	return !hooks_marked(start, end) || hooks_tell(start, end, silent);
+	return !hooks_marked(start, end) || hooks_tell(start, end, how);
 }
 
 void mrrc_hooks_clear(uintptr_t start, uintptr_t end)
 {
-	hooks_tell(start, end, true);
+	hooks_tell(start, end, MRRC_HOOKS_CLEAR);
 }
 
 void mrrc_hooks_mapping(void)
 {
 	if (atomic_fetch_sub_explicit(&hooks.left, 1,
 				      memory_order_relaxed) == 1)
-		hooks_tell(0, 0, false);
+		hooks_tell(0, 0, MRRC_HOOKS_HINT);
 }
 
 /* ---- placing ---- */

@@ -27,17 +27,22 @@
 
 #define MRRC_HOOKS_WHY	128	/* bytes of a reason */
 
+enum mrrc_hooks_how {
+	MRRC_HOOKS_HINT,	/* else the kernel will report it */
+	MRRC_HOOKS_SILENT,	/* nothing else will: whatever it takes */
+	MRRC_HOOKS_CLEAR,	/* the same, also where nothing is known: no
+				 * part of it may be watched after it */
+};
+
 /*
  * The range is about to go. Called in the thread that takes it away, under
  * any lock but ours, all signals blocked; must not malloc, free, map or unmap,
- * nor wait for anybody who might. errno is kept for it. @silent: the kernel will
- * not report it, or needs it unwatched, so it is done, whatever it takes, also
- * where nothing is known. false: it was at a bad
+ * nor wait for anybody who might. errno is kept for it. false: it was at a bad
  * moment, and nothing has been done. An empty range: as many mappings may have
  * been made as mrrc_hooks_count() was told.
  */
 typedef bool (*mrrc_hooks_cb)(void *arg, uintptr_t start, uintptr_t end,
-			      bool silent);
+			      enum mrrc_hooks_how how);
 
 /*
  * Tell @tell from now on, patching libc if that is not done yet. @why (NULL,

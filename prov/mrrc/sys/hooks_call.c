@@ -51,17 +51,17 @@ static bool hooks_valid(uintptr_t start, size_t len)
 }
 
 /* Returns whether it was announced, or need not be. So do all below. */
-static bool hooks_any(uintptr_t start, size_t len, bool silent)
+static bool hooks_any(uintptr_t start, size_t len, enum mrrc_hooks_how how)
 {
 	const uintptr_t mask = mrrc_hooks_page - 1;
 
 	return !hooks_valid(start, len) ||
-	       mrrc_hooks_tell(start, (start + len + mask) & ~mask, silent);
+	       mrrc_hooks_tell(start, (start + len + mask) & ~mask, how);
 }
 
 static bool hooks_range(uintptr_t start, size_t len)
 {
-	return hooks_any(start, len, false);
+	return hooks_any(start, len, MRRC_HOOKS_HINT);
 }
 
 /* ---- mremap ---- */
@@ -108,7 +108,7 @@ static bool hooks_mremap(const struct mrrc_patch_call *call)
 	if (call->arg[3] & MREMAP_FIXED)
 		told = hooks_range(call->arg[4], len);
 	if (hooks_moves(call))
-		told &= hooks_any(old, old_len, true);
+		told &= hooks_any(old, old_len, MRRC_HOOKS_SILENT);
 	else if (len < old_len)
 		told &= hooks_range(old + len, old_len - len);
 	return told;
@@ -126,7 +126,7 @@ static bool hooks_madvise(uintptr_t start, size_t len, long advice)
 		return hooks_range(start, len);
 	case HOOKS_MADV_GUARD_INSTALL:
 	case HOOKS_MADV_GUARD_REMOVE:
-		return hooks_any(start, len, true);
+		return hooks_any(start, len, MRRC_HOOKS_SILENT);
 	default:
 		return true;
 	}
@@ -181,7 +181,8 @@ static __attribute__((noinline)) bool hooks_shmat(uintptr_t addr, int flags)
 		return true;
 	if (flags & SHM_RND)
 		addr &= ~((uintptr_t)SHMLBA - 1);
-	return hooks_any(addr, UINTPTR_MAX - mrrc_hooks_page - addr, true);
+	return hooks_any(addr, UINTPTR_MAX - mrrc_hooks_page - addr,
+			 MRRC_HOOKS_SILENT);
 }
 
 static bool hooks_told(const struct mrrc_patch_call *call)

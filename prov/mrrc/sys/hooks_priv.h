@@ -11,9 +11,9 @@ extern size_t mrrc_hooks_page;	/* bytes; 0: nothing was hooked yet */
 
 /* Announce whole pages that are about to go, if anything is watched there.
  * false: it was, and could not be announced. */
-bool mrrc_hooks_tell(uintptr_t start, uintptr_t end, bool silent);
+bool mrrc_hooks_tell(uintptr_t start, uintptr_t end, enum mrrc_hooks_how how);
 
-/* The same, wherever it is, and silent: nothing is watched there after it. */
+/* Nothing is watched there after it, whoever knows of it. */
 void mrrc_hooks_clear(uintptr_t start, uintptr_t end);
 
 /* May code be there? "Yes" may be wrong. */

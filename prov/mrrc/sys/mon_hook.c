@@ -66,12 +66,14 @@ static bool mrrc_mon_try(struct mrrc_mon *mon)
 	return false;
 }
 
-bool mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end, bool silent)
+bool mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end,
+		       enum mrrc_hooks_how how)
 {
 	struct mrrc_mon *mon = arg;
 
 	if (!mrrc_mon_try(mon)) {
-		if (!silent && mrrc_trust_mode() != MRRC_TRUST_HOOKED)
+		if (how == MRRC_HOOKS_HINT &&
+		    mrrc_trust_mode() != MRRC_TRUST_HOOKED)
 			return false;
 		/* Nothing else would tell: it is worth the wait. */
 		mrrc_lock_acquire(&mon->lock);
@@ -80,7 +82,7 @@ bool mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end, bool silent)
 		;
 	else if (start == end)
 		mrrc_mon_crowded(mon);
-	else if (silent || mrrc_mon_known(mon, start, end))
+	else if (how == MRRC_HOOKS_CLEAR || mrrc_mon_known(mon, start, end))
 		mrrc_mon_forget(mon, start, end);
 	else
 		mrrc_mon_unmark(mon, start, end);

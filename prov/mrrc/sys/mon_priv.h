@@ -11,7 +11,8 @@
 void mrrc_mon_forget(struct mrrc_mon *mon, uintptr_t start, uintptr_t end);
 
 /* A hook's (mrrc_hooks_cb). The kernel reports what is not done here. */
-bool mrrc_mon_announce(void *mon, uintptr_t start, uintptr_t end, bool silent);
+bool mrrc_mon_announce(void *mon, uintptr_t start, uintptr_t end,
+		       enum mrrc_hooks_how how);
 
 /* MONITOR lock held: ranges that are kept watched, now no more. Any? */
 bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon);

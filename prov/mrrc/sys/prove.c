@@ -60,6 +60,7 @@ static struct {
 	struct prove_code *code;
 	size_t count, room;
 	bool dirty;			/* code came since it was looked at */
+	void *left_behind;		/* by the parent, in a child */
 } prove = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.why_lock = PTHREAD_MUTEX_INITIALIZER,
@@ -398,6 +399,8 @@ void mrrc_prove_forked(void)
 	pthread_mutex_init(&prove.lock, NULL);
 	pthread_mutex_init(&prove.why_lock, NULL);
 	prove.runs = false;
+	/* the thread may have been about to change it: not to be freed */
+	prove.left_behind = prove.code;
 	prove.code = NULL;
 	prove.count = prove.room = 0;
 }

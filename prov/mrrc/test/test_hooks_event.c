@@ -150,7 +150,8 @@ static sem_t told, go_on;
 static atomic_bool done;
 static pid_t teller;
 
-static bool tell_slowly(void *arg, uintptr_t start, uintptr_t end, bool silent)
+static bool tell_slowly(void *arg, uintptr_t start, uintptr_t end,
+			enum mrrc_hooks_how how)
 {
 	if (getpid() != teller)
 		_exit(2);
@@ -162,7 +163,7 @@ static bool tell_slowly(void *arg, uintptr_t start, uintptr_t end, bool silent)
 }
 
 static bool tell_at_once(void *arg, uintptr_t start, uintptr_t end,
-			 bool silent)
+			 enum mrrc_hooks_how how)
 {
 	*(bool *)arg = true;
 	return true;

@@ -227,11 +227,11 @@ END_TEST
 static char *hooked;
 static char tag;
 
-static bool told(void *arg, uintptr_t start, uintptr_t end, bool silent)
+static bool told(void *arg, uintptr_t start, uintptr_t end, enum mrrc_hooks_how how)
 {
 	(void)arg;
 	(void)end;
-	(void)silent;
+	(void)how;
 	if (start == (uintptr_t)hooked)
 		hold();
 	return true;
