@@ -36,8 +36,6 @@ int mrrc_cache_init(struct mrrc_cache *cache,
 		.max_regions = conf->max_regions,
 		.page = conf->page,
 		.stats = conf->stats ? conf->stats : &cache->own,
-		.counts = conf->counts,
-		.shared = conf->shared,
 	};
 	for (i = 0; i < MRRC_ACCESS_CNT; i++)
 		mrrc_index_init(&cache->index[i]);
@@ -123,79 +121,25 @@ struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
 	return region;
 }
 
-/* ---- leaving the index ---- */
-
-/* Out of the index; the list is to be settled. */
+/* Out of the index: a victim, or DEAD until its last operation ends. */
 static void mrrc_cache_uncache(struct mrrc_cache *cache,
 			       struct mrrc_region *region,
-			       struct mrrc_region_list *gone)
+			       struct mrrc_region_list *victims)
 {
 	assert(region->state == MRRC_REGION_INDEXED);
 	cache->policy->ops->remove(cache->policy, region);
 	mrrc_index_remove(&cache->index[region->access], region);
 	region->state = MRRC_REGION_DEAD;
-	mrrc_region_retire(region);
-	TAILQ_INSERT_TAIL(gone, region, link);
-}
-
-static void mrrc_cache_loosen(struct mrrc_cache *cache,
-			      struct mrrc_region *region)
-{
-	mrrc_region_set_loose(region, true);
-	cache->loose++;
-}
-
-static void mrrc_cache_tighten(struct mrrc_cache *cache,
-			       struct mrrc_region *region)
-{
-	mrrc_region_set_loose(region, false);
-	cache->loose--;
-}
-
-/* Holds are counted in words alone from now on. */
-static void mrrc_cache_share(struct mrrc_cache *cache)
-{
-	struct mrrc_region *region;
-	int access;
-
-	cache->shared = true;
-	for (access = 0; access < MRRC_ACCESS_CNT; access++) {
-		for (region = mrrc_index_first(&cache->index[access]); region;
-		     region = mrrc_index_next(region))
-			mrrc_region_share(region);
-	}
-	/* those that were made before words said so */
-	cache->counts->settle(cache->counts);
-}
-
-/*
- * What just left the index: victims, or DEAD until the last operation ends.
- * Once for many, as it takes a system call.
- */
-static void mrrc_cache_settle(struct mrrc_cache *cache,
-			      struct mrrc_region_list *gone)
-{
-	struct mrrc_region *region;
-	struct mrrc_region *next;
-
-	if (TAILQ_EMPTY(gone))
-		return;
-	if (cache->counts && !cache->shared &&
-	    !cache->counts->settle(cache->counts))
-		mrrc_cache_share(cache);
-	for (region = TAILQ_FIRST(gone); region; region = next) {
-		next = TAILQ_NEXT(region, link);
-		if (!mrrc_region_held(region))
-			continue;
-		TAILQ_REMOVE(gone, region, link);
-		mrrc_cache_loosen(cache, region);
-	}
+	if (mrrc_word_held(mrrc_region_retire(region)))
+		cache->loose++;
+	else
+		TAILQ_INSERT_TAIL(victims, region, link);
 }
 
 /* Uncache what the range touches in one index; returns how many. */
 static size_t mrrc_cache_drop(struct mrrc_cache *cache,
 			      enum mrrc_access access, uintptr_t start,
-			      size_t len, struct mrrc_region_list *gone)
+			      size_t len, struct mrrc_region_list *victims)
 {
 	struct mrrc_region *region;
 	struct mrrc_region *next;
@@ -204,7 +148,7 @@ static size_t mrrc_cache_drop(struct mrrc_cache *cache,
 	region = mrrc_index_first_overlap(&cache->index[access], start, len);
 	while (region) {
 		next = mrrc_index_next_overlap(region, start, len);
-		mrrc_cache_uncache(cache, region, gone);
+		mrrc_cache_uncache(cache, region, victims);
 		region = next;
 		count++;
 	}
@@ -236,16 +180,16 @@ static bool mrrc_cache_batch_full(const struct mrrc_cache *cache,
 
 /* Room for @len bytes in one region more, unless too much is held. */
 static bool mrrc_cache_make_room(struct mrrc_cache *cache, size_t len,
-				 struct mrrc_region_list *gone)
+				 struct mrrc_region_list *victims)
 {
 	struct mrrc_policy *policy = cache->policy;
 	struct mrrc_region *victim;
 	size_t beyond = 0;
-	size_t count = 0;
+	size_t gone = 0;
 	bool full;
 
 	while ((full = mrrc_cache_full(cache, len)) ||
-	       (count && mrrc_cache_more(cache, count))) {
+	       (gone && mrrc_cache_more(cache, gone))) {
 		victim = policy->ops->victim(policy);
 		if (!victim && full)
 			return false;
@@ -254,10 +198,10 @@ static bool mrrc_cache_make_room(struct mrrc_cache *cache, size_t len,
 		beyond += full ? 0 : victim->len;
 		if (mrrc_cache_batch_full(cache, beyond))
 			break;
-		count++;
-		mrrc_cache_uncache(cache, victim, gone);
+		gone++;
+		mrrc_cache_uncache(cache, victim, victims);
 	}
-	cache->stats->value[MRRC_STAT_EVICTIONS] += count;
+	cache->stats->value[MRRC_STAT_EVICTIONS] += gone;
 	return true;
 }
 
@@ -267,8 +211,6 @@ static void mrrc_cache_index(struct mrrc_cache *cache,
 	mrrc_index_insert(&cache->index[region->access], region);
 	cache->policy->ops->insert(cache->policy, region);
 	region->state = MRRC_REGION_INDEXED;
-	if (cache->shared)
-		mrrc_region_share(region);
 	mrrc_region_publish(region);
 }
 
@@ -291,7 +233,6 @@ int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 {
 	struct mrrc_region_list gone = TAILQ_HEAD_INITIALIZER(gone);
 	size_t overlaps;
-	bool room;
 
 	assert(region->state == MRRC_REGION_NEW);
 	if (region->len > cache->max_bytes)
@@ -302,17 +243,15 @@ int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 	}
 	overlaps = mrrc_cache_drop(cache, region->access, region->start,
 				   region->len, &gone);
-	room = mrrc_cache_make_room(cache, region->len, &gone);
-	mrrc_cache_settle(cache, &gone);
-	if (!room) {
+	if (!mrrc_cache_make_room(cache, region->len, &gone)) {
 		mrrc_cache_undo(cache, &gone);
 		return -ENOSPC;
 	}
 	cache->tight = 0;
 	TAILQ_CONCAT(victims, &gone, link);
 	cache->stats->value[MRRC_STAT_OVERLAPS] += overlaps;
-	if (mrrc_region_is_loose(region))
-		mrrc_cache_tighten(cache, region);
+	if (mrrc_region_held(region))
+		cache->loose--;
 	mrrc_cache_index(cache, region);
 	mrrc_cache_count(cache, MRRC_STAT_INSERTIONS);
 	mrrc_cache_gauge(cache);
@@ -321,25 +260,25 @@ int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 
 void mrrc_cache_hold(struct mrrc_cache *cache, struct mrrc_region *region)
 {
-	mrrc_region_hold(region);
-	if (region->state != MRRC_REGION_INDEXED &&
-	    !mrrc_region_is_loose(region))
-		mrrc_cache_loosen(cache, region);
+	if (!mrrc_word_held(mrrc_region_hold(region)) &&
+	    region->state != MRRC_REGION_INDEXED)
+		cache->loose++;
 }
 
-bool mrrc_cache_loose_put(struct mrrc_cache *cache, struct mrrc_region *region)
+void mrrc_cache_loose_put(struct mrrc_cache *cache)
 {
-	if (!mrrc_region_is_loose(region) || mrrc_region_held(region))
-		return false;
-	mrrc_cache_tighten(cache, region);
-	return true;
+	cache->loose--;
 }
 
 bool mrrc_cache_put(struct mrrc_cache *cache, struct mrrc_region *region)
 {
-	assert(mrrc_region_held(region));
-	return !(mrrc_region_unhold(region) & MRRC_REGION_INDEX_BIT) &&
-	       mrrc_cache_loose_put(cache, region);
+	const uint64_t word = mrrc_region_unhold(region);
+
+	assert(mrrc_word_held(word));
+	if (mrrc_word_held(word) > 1 || word & MRRC_REGION_INDEX_BIT)
+		return false;
+	mrrc_cache_loose_put(cache);
+	return true;
 }
 
 size_t mrrc_cache_held(const struct mrrc_cache *cache)
@@ -359,14 +298,11 @@ size_t mrrc_cache_held(const struct mrrc_cache *cache)
 size_t mrrc_cache_invalidate(struct mrrc_cache *cache, uintptr_t start,
 			     size_t len, struct mrrc_region_list *victims)
 {
-	struct mrrc_region_list gone = TAILQ_HEAD_INITIALIZER(gone);
 	size_t count = 0;
 	int access;
 
 	for (access = 0; access < MRRC_ACCESS_CNT; access++)
-		count += mrrc_cache_drop(cache, access, start, len, &gone);
-	mrrc_cache_settle(cache, &gone);
-	TAILQ_CONCAT(victims, &gone, link);
+		count += mrrc_cache_drop(cache, access, start, len, victims);
 	cache->stats->value[MRRC_STAT_INVALIDATIONS] += count;
 	mrrc_cache_gauge(cache);
 	return count;
@@ -375,19 +311,16 @@ size_t mrrc_cache_invalidate(struct mrrc_cache *cache, uintptr_t start,
 size_t mrrc_cache_evict_some(struct mrrc_cache *cache, size_t bytes,
 			     size_t regions, struct mrrc_region_list *victims)
 {
-	struct mrrc_region_list gone = TAILQ_HEAD_INITIALIZER(gone);
 	struct mrrc_region *victim;
-	size_t count = 0, len = 0;
+	size_t count = 0, gone = 0;
 
-	while ((len < bytes || count < regions) &&
+	while ((gone < bytes || count < regions) &&
 	       (victim = cache->policy->ops->victim(cache->policy))) {
-		len += victim->len;
-		mrrc_cache_uncache(cache, victim, &gone);
+		gone += victim->len;
+		mrrc_cache_uncache(cache, victim, victims);
 		mrrc_cache_count(cache, MRRC_STAT_EVICTIONS);
 		count++;
 	}
-	mrrc_cache_settle(cache, &gone);
-	TAILQ_CONCAT(victims, &gone, link);
 	mrrc_cache_gauge(cache);
 	return count;
 }

@@ -36,8 +36,6 @@ struct mrrc_cache_conf {
 	void *policy_arg;		/* of policy_ops */
 	const struct mrrc_cost *cost;	/* copied; NULL: default */
 	struct mrrc_stats *stats;	/* zeroes, not owned; NULL: its own */
-	struct mrrc_counts *counts;	/* of its regions' holds, or NULL */
-	bool shared;			/* regions are SHARED from the start */
 };
 
 struct mrrc_cache {
@@ -48,8 +46,6 @@ struct mrrc_cache {
 	size_t max_bytes;
 	size_t max_regions;
 	size_t page;
-	struct mrrc_counts *counts;
-	bool shared;			/* what is indexed is SHARED */
 	size_t loose;			/* held and not indexed */
 	unsigned tight;			/* insertions not worth a try */
 	struct mrrc_stats *stats;	/* own, or its owner's */
@@ -139,12 +135,8 @@ void mrrc_cache_hold(struct mrrc_cache *cache, struct mrrc_region *region);
 /* Returns true if the caller must now deregister it (NEW or DEAD, unheld). */
 bool mrrc_cache_put(struct mrrc_cache *cache, struct mrrc_region *region);
 
-/*
- * What is left of that once a hold of a region without INDEXED is put, by
- * whatever means. The memory may be that of another region by now.
- */
-bool mrrc_cache_loose_put(struct mrrc_cache *cache,
-			  struct mrrc_region *region);
+/* What is left of that for a region without INDEXED, unheld just now. */
+void mrrc_cache_loose_put(struct mrrc_cache *cache);
 
 /*
  * Uncache every region that shares a byte with the range; those not held are

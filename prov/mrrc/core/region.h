@@ -38,40 +38,14 @@ enum mrrc_region_state {
 };
 
 /*
- * The word of a region: holds | generation | LOOSE | SHARED | INDEXED. All but
- * the holds is the tag, which is odd while the region is indexed; no other
- * life of the same memory has the same tag. A thread that knows the tag can
- * hold the region without a lock, or learns that the region is gone.
- *
- * The holds of the word are part of a sum modulo 2^28: the front may count
- * others elsewhere (struct mrrc_counts), and a hold that was counted in one
- * place may be put in another. The sum is 0 in the end, the parts need not be;
- * a new life of the memory begins with what the parts were.
- *
- * Without INDEXED no new hold succeeds. What is still held then is LOOSE: the
- * put that leaves a sum of 0 deregisters it. LOOSE changes under the lock of
- * the cache. SHARED: only holds that change the word succeed.
+ * The word of a region: operations in flight | INDEXED | generation. Its
+ * upper part, the tag, is odd while the region is indexed, and no other life
+ * of the same memory has the same: who knows the tag can hold the region
+ * without a lock, or learns that it is gone. Without INDEXED nobody new can
+ * hold it, so the last put knows that it was the last.
  */
 #define MRRC_REGION_HOLDS	28	/* bits */
-#define MRRC_REGION_TAG		(64 - MRRC_REGION_HOLDS)	/* bits */
-#define MRRC_REGION_HOLD	(1ULL << MRRC_REGION_TAG)
-#define MRRC_REGION_INDEX_BIT	1ULL
-#define MRRC_REGION_SHARED_BIT	2ULL
-#define MRRC_REGION_LOOSE_BIT	4ULL
-
-struct mrrc_region;
-
-/* Holds that are counted outside of words: sys/holds.h. */
-struct mrrc_counts {
-	/* How many of this region, modulo 2^32. */
-	uint32_t (*held)(const struct mrrc_counts *counts,
-			 const struct mrrc_region *region);
-	/*
-	 * From now on held() knows of every hold that succeeded before the
-	 * call. false: that took long, and will each time.
-	 */
-	bool (*settle)(struct mrrc_counts *counts);
-};
+#define MRRC_REGION_INDEX_BIT	(1ULL << MRRC_REGION_HOLDS)
 
 struct mrrc_region {
 	_Atomic uint64_t word;
@@ -86,7 +60,6 @@ struct mrrc_region {
 	uint64_t policy[10];	/* while INDEXED: whatever the policy likes */
 	RB_ENTRY(mrrc_region) node;	/* while INDEXED: index */
 	TAILQ_ENTRY(mrrc_region) link;	/* INDEXED: policy; DEAD: victim list */
-	const struct mrrc_counts *counts; /* of its holds, or NULL */
 };
 
 TAILQ_HEAD(mrrc_region_list, mrrc_region);
@@ -104,68 +77,35 @@ static inline uintptr_t mrrc_region_end(const struct mrrc_region *region)
 	return region->start + region->len;
 }
 
-static inline uint64_t mrrc_region_word(const struct mrrc_region *region)
-{
-	return atomic_load_explicit(&((struct mrrc_region *)region)->word,
-				    memory_order_acquire);
-}
-
-/* The holds of a word. */
+/* Operations in a value of the word. */
 static inline unsigned mrrc_word_held(uint64_t word)
 {
-	return word >> MRRC_REGION_TAG;
+	return word & (MRRC_REGION_INDEX_BIT - 1);
 }
 
-/*
- * Operations in flight. While the region is indexed other threads may change
- * it at any time. Without INDEXED, and once the counts were settled, it is
- * never less than the truth.
- */
+/* Operations in flight; any thread may change it unless it is 0 and DEAD. */
 static inline unsigned mrrc_region_held(const struct mrrc_region *region)
 {
-	const struct mrrc_counts *counts = region->counts;
-	uint32_t held = mrrc_word_held(mrrc_region_word(region));
-
-	if (counts)
-		held += counts->held(counts, region);
-	return held & ((1u << MRRC_REGION_HOLDS) - 1);
+	return mrrc_word_held(atomic_load_explicit(
+		&((struct mrrc_region *)region)->word, memory_order_relaxed));
 }
 
 static inline uint64_t mrrc_region_tag(const struct mrrc_region *region)
 {
-	return mrrc_region_word(region) & (MRRC_REGION_HOLD - 1);
-}
-
-static inline bool mrrc_region_is_loose(const struct mrrc_region *region)
-{
-	return mrrc_region_word(region) & MRRC_REGION_LOOSE_BIT;
-}
-
-/* Nothing is left to do for one who put a hold that was counted elsewhere. */
-static inline bool mrrc_word_plain(uint64_t word)
-{
-	return (word & (MRRC_REGION_INDEX_BIT | MRRC_REGION_SHARED_BIT)) ==
-	       MRRC_REGION_INDEX_BIT;
-}
-
-/* Has the word this tag? @had as for mrrc_region_try_hold, but for SHARED. */
-static inline bool mrrc_region_is(const struct mrrc_region *region,
-				  uint64_t had)
-{
-	return !((mrrc_region_word(region) ^ had) << MRRC_REGION_HOLDS);
+	return atomic_load_explicit(&((struct mrrc_region *)region)->word,
+				    memory_order_relaxed) >> MRRC_REGION_HOLDS;
 }
 
 /* One more operation, of somebody who knows that it cannot be gone. */
 static inline uint64_t mrrc_region_hold(struct mrrc_region *region)
 {
-	return atomic_fetch_add_explicit(&region->word, MRRC_REGION_HOLD,
+	return atomic_fetch_add_explicit(&region->word, 1,
 					 memory_order_acquire);
 }
 
 /*
  * Any thread, no lock; the memory may be that of another region by now.
- * @had: the tag, and whatever in place of holds and SHARED. false: the region
- * whose word had that tag is no longer indexed.
+ * false: the region whose word had that tag is no longer indexed.
  */
 static inline bool mrrc_region_try_hold(struct mrrc_region *region,
 					uint64_t had)
@@ -174,38 +114,22 @@ static inline bool mrrc_region_try_hold(struct mrrc_region *region,
 					     memory_order_relaxed);
 
 	do {
-		if ((word ^ had) & (MRRC_REGION_HOLD - 1) &
-		    ~MRRC_REGION_SHARED_BIT)
+		if ((word ^ had) >> MRRC_REGION_HOLDS)
 			return false;
 	} while (!atomic_compare_exchange_weak_explicit(
-			&region->word, &word, word + MRRC_REGION_HOLD,
+			&region->word, &word, word + 1,
 			memory_order_acquire, memory_order_relaxed));
 	return true;
 }
 
 /*
- * One operation less; returns the word before. If it was the last one, the
- * region may be gone on return.
+ * One operation less; returns the word before. If it was the last one of an
+ * indexed region, that may be gone on return.
  */
 static inline uint64_t mrrc_region_unhold(struct mrrc_region *region)
 {
-	return atomic_fetch_sub_explicit(&region->word, MRRC_REGION_HOLD,
+	return atomic_fetch_sub_explicit(&region->word, 1,
 					 memory_order_acq_rel);
-}
-
-/* Only by changing the word, from now on. */
-static inline void mrrc_region_share(struct mrrc_region *region)
-{
-	atomic_fetch_or(&region->word, MRRC_REGION_SHARED_BIT);
-}
-
-static inline void mrrc_region_set_loose(struct mrrc_region *region,
-					 bool loose)
-{
-	if (loose)
-		atomic_fetch_or(&region->word, MRRC_REGION_LOOSE_BIT);
-	else
-		atomic_fetch_and(&region->word, ~MRRC_REGION_LOOSE_BIT);
 }
 
 /* Lookups may hold it from now on; or no longer, returns the word before. */
@@ -225,13 +149,9 @@ static inline uint64_t mrrc_region_retire(struct mrrc_region *region)
 /* A new life of the same memory, NEW and unheld; only the word is set. */
 static inline void mrrc_region_renew(struct mrrc_region *region)
 {
-	const uint64_t word = mrrc_region_word(region);
-	const uint64_t flags = MRRC_REGION_INDEX_BIT |
-			       MRRC_REGION_SHARED_BIT | MRRC_REGION_LOOSE_BIT;
-	const uint64_t tag = ((word | flags) + 1) & (MRRC_REGION_HOLD - 1);
+	const uint64_t tag = (mrrc_region_tag(region) | 1) + 1;
 
-	atomic_store_explicit(&region->word,
-			      (word & ~(MRRC_REGION_HOLD - 1)) | tag,
+	atomic_store_explicit(&region->word, tag << MRRC_REGION_HOLDS,
 			      memory_order_relaxed);
 }
 

@@ -20,8 +20,7 @@
 #define MRRC_OPS_MAX	(1U << 20)
 
 /* three arrays: of an atomic that fetches and compares */
-_Static_assert(3ULL * MRRC_IOV_MAX * MRRC_OPS_MAX <
-	       1ULL << MRRC_REGION_HOLDS,
+_Static_assert(3ULL * MRRC_IOV_MAX * MRRC_OPS_MAX < MRRC_REGION_INDEX_BIT,
 	       "all operations may hold the same region");
 
 enum {

@@ -334,29 +334,14 @@ void mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
 	mrrc_cache_mt_region_free(cache, region);
 }
 
-/* A hold was put: is there anything left to wait for? */
-void mrrc_cache_mt_put_loose(struct mrrc_cache_mt *cache,
-			     struct mrrc_region *region)
-{
-	struct mrrc_tlb *tlb = mrrc_cache_hit_table(cache);
-	bool last;
-
-	mrrc_lock_acquire(&cache->lock);
-	/* No hold by the lane succeeds any more. */
-	if (tlb && cache->cache.shared)
-		tlb->lane = NULL;
-	last = mrrc_cache_loose_put(&cache->cache, region);
-	mrrc_lock_release(&cache->lock);
-	if (last)
-		mrrc_cache_mt_dereg(cache, &region, 1);
-}
-
-/* By a thread that has no lane, or used another cache last. */
-void mrrc_cache_mt_put_word(struct mrrc_cache_mt *cache,
+/* Nobody holds the region, nor will. */
+void mrrc_cache_mt_put_last(struct mrrc_cache_mt *cache,
 			    struct mrrc_region *region)
 {
-	if (!(mrrc_region_unhold(region) & MRRC_REGION_INDEX_BIT))
-		mrrc_cache_mt_put_loose(cache, region);
+	mrrc_lock_acquire(&cache->lock);
+	mrrc_cache_loose_put(&cache->cache);
+	mrrc_lock_release(&cache->lock);
+	mrrc_cache_mt_dereg(cache, &region, 1);
 }
 
 void mrrc_cache_mt_put(struct mrrc_cache_mt *cache, struct mrrc_region *region)

@@ -15,10 +15,8 @@
 void mrrc_cache_mt_count(struct mrrc_cache_mt *cache, struct mrrc_tlb *tlb);
 void mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
 			      struct mrrc_region *region);
-void mrrc_cache_mt_put_word(struct mrrc_cache_mt *cache,
+void mrrc_cache_mt_put_last(struct mrrc_cache_mt *cache,
 			    struct mrrc_region *region);
-void mrrc_cache_mt_put_loose(struct mrrc_cache_mt *cache,
-			     struct mrrc_region *region);
 
 /* The calling thread's table, if this is the cache that it used last. */
 static inline struct mrrc_tlb *
@@ -30,44 +28,18 @@ mrrc_cache_hit_table(const struct mrrc_cache_mt *cache)
 static inline __attribute__((always_inline)) void
 mrrc_cache_hit_put(struct mrrc_cache_mt *cache, struct mrrc_region *region)
 {
-	const struct mrrc_tlb *tlb = mrrc_cache_hit_table(cache);
+	uint64_t word;
 
 	if (__builtin_expect(!*cache->ours, 0)) {
 		mrrc_cache_mt_put_forked(cache, region);
 		return;
 	}
-	if (__builtin_expect(!tlb || !tlb->lane, 0)) {
-		mrrc_cache_mt_put_word(cache, region);
-	} else {
-		mrrc_lane_add(mrrc_lane_number(tlb->lane, (char *)region -
-					       cache->regions), -1);
-		/* it may be another region by now, which is looked at, too */
-		if (__builtin_expect(!mrrc_word_plain(
-				mrrc_region_word(region)), 0))
-			mrrc_cache_mt_put_loose(cache, region);
-	}
+	word = mrrc_region_unhold(region);
+	assert(mrrc_word_held(word));
+	if (__builtin_expect(mrrc_word_held(word) == 1 &&
+			     !(word & MRRC_REGION_INDEX_BIT), 0))
+		mrrc_cache_mt_put_last(cache, region);
 	mrrc_cache_mt_reap(cache);
-}
-
-/*
- * The region that lies so far into the pool, if its word has that tag, held.
- * A hold that fails takes itself back, which may be what others waited for.
- */
-static inline __attribute__((always_inline)) struct mrrc_region *
-mrrc_cache_hit_hold(struct mrrc_cache_mt *cache, struct mrrc_tlb *tlb,
-		    uint64_t ref)
-{
-	const size_t offset = mrrc_tlb_ref_index(ref) * MRRC_REGION_STRIDE;
-	struct mrrc_region *region = (struct mrrc_region *)
-				     (cache->regions + offset);
-
-	if (__builtin_expect(!tlb->lane, 0))
-		return mrrc_region_try_hold(region, ref) ? region : NULL;
-	mrrc_lane_add(mrrc_lane_number(tlb->lane, offset), 1);
-	if (__builtin_expect(mrrc_region_is(region, ref), 1))
-		return region;
-	mrrc_cache_mt_put(cache, region);
-	return NULL;
 }
 
 /*
@@ -88,8 +60,10 @@ mrrc_cache_hit(struct mrrc_cache_mt *cache, struct mrrc_tlb *tlb,
 	entry = mrrc_tlb_find(tlb, addr, access);
 	if (!entry || (ask && mrrc_mon_quiet(cache->mon, &seq)))
 		return NULL;
-	region = mrrc_cache_hit_hold(cache, tlb, entry->ref);
-	if (!region)
+	region = (struct mrrc_region *)
+		 (cache->regions + mrrc_tlb_ref_index(entry->ref) *
+				   MRRC_REGION_STRIDE);
+	if (!mrrc_region_try_hold(region, entry->ref))
 		return NULL;
 	/* the entry is of the same region, and that covers the page */
 	assert(addr - region->start < region->len);

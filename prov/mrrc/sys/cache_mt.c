@@ -22,7 +22,7 @@
 #define MRRC_REGIONS_MORE	((size_t)1 << 16)
 #define MRRC_REGIONS_MAX	((size_t)1 << 24)
 
-_Static_assert(MRRC_REGIONS_MAX <= 1u << MRRC_REGION_HOLDS,
+_Static_assert(MRRC_REGIONS_MAX <= MRRC_REGION_INDEX_BIT,
 	       "what tables of threads have for an index");
 
 static struct mrrc_cache_mt *mrrc_cache_mt_of(struct mrrc_mon_sub *sub)
@@ -132,7 +132,6 @@ struct mrrc_region *mrrc_cache_mt_region(struct mrrc_cache_mt *cache)
 		mrrc_region_renew(region);
 		memset((char *)region + sizeof(region->word), 0,
 		       sizeof(*region) - sizeof(region->word));
-		region->counts = &cache->holds.counts;
 	}
 	return region;
 }
@@ -307,31 +306,28 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 		limits.max_bytes = attr->max_bytes;
 	if (attr->max_regions)
 		limits.max_regions = attr->max_regions;
-	rc = mrrc_pool_open(MRRC_REGION_STRIDE,
-			    mrrc_regions_at_most(&limits), &cache->pool);
-	if (rc)
-		goto err_free;
-	cache->regions = cache->pool->base;
-	mrrc_holds_init(&cache->holds, cache->pool);
 	rc = mrrc_cache_init(&cache->cache, &(struct mrrc_cache_conf) {
 		.max_bytes = limits.max_bytes,
 		.max_regions = limits.max_regions,
 		.page = mrrc_vm_page(),
 		.policy = attr->policy,
 		.stats = attr->stats,
-		.counts = &cache->holds.counts,
-		.shared = !cache->holds.size,
 	});
 	if (rc)
-		goto err_pool;
-	rc = mrrc_lock_init(&cache->lock, MRRC_RANK_CACHE);
+		goto err_free;
+	rc = mrrc_pool_open(MRRC_REGION_STRIDE,
+			    mrrc_regions_at_most(&limits), &cache->pool);
 	if (rc)
 		goto err_cache;
+	cache->regions = cache->pool->base;
+	rc = mrrc_lock_init(&cache->lock, MRRC_RANK_CACHE);
+	if (rc)
+		goto err_pool;
 	rc = -pthread_cond_init(&cache->settled, NULL);
 	if (rc)
 		goto err_lock;
 	mrrc_tlb_list_init(&cache->tlbs, &cache->lock, &cache->cache,
-			   &cache->holds, attr->records);
+			   attr->records);
 	rc = attr->helper ? mrrc_cache_mt_helper_start(cache) : 0;
 	if (rc)
 		goto err_cond;
@@ -343,10 +339,10 @@ err_cond:
 	pthread_cond_destroy(&cache->settled);
 err_lock:
 	mrrc_lock_fini(&cache->lock);
-err_cache:
-	mrrc_cache_fini(&cache->cache);
 err_pool:
 	mrrc_pool_close(cache->pool);
+err_cache:
+	mrrc_cache_fini(&cache->cache);
 err_free:
 	free(cache);
 	return rc;
@@ -362,7 +358,6 @@ int mrrc_cache_mt_close(struct mrrc_cache_mt *cache)
 		mrrc_cache_mt_helper_stop(cache);
 		mrrc_tlb_detach(&cache->tlbs);
 		mrrc_cache_fini(&cache->cache);
-		mrrc_holds_fini(&cache->holds);
 		mrrc_pool_close(cache->pool);
 		pthread_cond_destroy(&cache->settled);
 		mrrc_lock_fini(&cache->lock);

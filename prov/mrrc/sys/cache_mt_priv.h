@@ -28,7 +28,6 @@ struct mrrc_cache_mt {
 	mrrc_ours *ours;		/* the monitor's */
 	char *regions;			/* the first of the pool */
 	struct mrrc_tlb_list tlbs;
-	struct mrrc_holds holds;	/* of the regions in pool */
 	struct mrrc_pool *pool;		/* memory that is regions for ever */
 	const struct mrrc_reg_ops *ops;
 	void *arg;

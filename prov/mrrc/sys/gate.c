@@ -14,7 +14,7 @@
 
 #define GATES_LATER_NS	10000000
 
-static atomic_bool gates_work;	/* set before there are any */
+static bool gates_work;		/* set before there are any */
 static atomic_bool gates_lost;	/* the call was forbidden since */
 
 static bool gate_call(int command)
@@ -22,24 +22,10 @@ static bool gate_call(int command)
 	return !syscall(SYS_membarrier, command, 0, 0);
 }
 
-static bool gate_register(void)
-{
-	return gate_call(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
-	       gate_call(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-}
-
 void mrrc_gate_setup(void)
 {
-	atomic_store(&gates_work, gate_register());
-}
-
-bool mrrc_gate_usable(void)
-{
-	const bool works = gate_register();
-
-	if (works)
-		atomic_store(&gates_work, true);
-	return works;
+	gates_work = gate_call(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
+		     gate_call(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
 void mrrc_gate_init(struct mrrc_gate *gate, bool works)
@@ -83,15 +69,14 @@ void mrrc_gate_open(struct mrrc_gate *gate)
  * that time each processor's stores have become visible. As it is long, gates
  * that are shut from then on stay shut.
  */
-bool mrrc_gate_barrier(void)
+void mrrc_gate_barrier(void)
 {
 	const struct timespec later = { .tv_nsec = GATES_LATER_NS };
 
 	if (!gates_work || gate_call(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
-		return true;
+		return;
 	atomic_store(&gates_lost, true);
 	nanosleep(&later, NULL);
-	return false;
 }
 
 void mrrc_gate_wait(struct mrrc_gate *gate)

@@ -30,9 +30,6 @@ struct mrrc_gate {
 /* Before the first gate is made, and in a forked child. */
 void mrrc_gate_setup(void);
 
-/* Any time: does the barrier work, here and now? */
-bool mrrc_gate_usable(void);
-
 /* works: else its owner never gets in. */
 void mrrc_gate_init(struct mrrc_gate *gate, bool works);
 
@@ -69,9 +66,8 @@ void mrrc_gate_open(struct mrrc_gate *gate);
 /*
  * To wait for those who are inside without shutting it: one barrier, then each
  * gate. Whoever enters after the barrier sees what was written before it.
- * false: the call is forbidden by now, and a wait took its place.
  */
-bool mrrc_gate_barrier(void);
+void mrrc_gate_barrier(void);
 void mrrc_gate_wait(struct mrrc_gate *gate);
 
 #endif /* MRRC_GATE_H */

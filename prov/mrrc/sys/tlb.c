@@ -111,10 +111,6 @@ static void mrrc_tlb_leave(struct mrrc_tlb *tlb)
 	mrrc_lock_release(list->lock);
 	while (tlb->spares)
 		mrrc_pool_free(list->records, tlb->spare[--tlb->spares]);
-	tlb->lane = NULL;
-	if (tlb->taken)
-		mrrc_holds_give(tlb->taken);
-	tlb->taken = NULL;
 	tlb->list = NULL;
 }
 
@@ -147,7 +143,6 @@ static void mrrc_tlb_fork_child(void)
 	for (tlb = pthread_getspecific(mrrc_tlb_all.key); tlb;
 	     tlb = tlb->next) {
 		tlb->list = NULL;
-		tlb->lane = tlb->taken = NULL;
 		tlb->spares = 0;
 		atomic_store(&tlb->cache, 0);
 		/* its hits so far were the parent's cache's */
@@ -217,7 +212,6 @@ static struct mrrc_tlb *mrrc_tlb_attach(struct mrrc_tlb_list *list,
 	tlb = mrrc_tlb_take(tables);
 	if (!tlb)
 		return NULL;
-	tlb->lane = tlb->taken = mrrc_holds_take(list->holds);
 	mrrc_lock_acquire(&mrrc_tlb_all.lock);
 	mrrc_lock_acquire(list->lock);
 	tlb->list = list;
@@ -260,11 +254,9 @@ struct mrrc_tlb *mrrc_tlb_get(struct mrrc_tlb_list *list)
 }
 
 void mrrc_tlb_list_init(struct mrrc_tlb_list *list, struct mrrc_lock *lock,
-			struct mrrc_cache *core, struct mrrc_holds *holds,
-			struct mrrc_pool *records)
+			struct mrrc_cache *core, struct mrrc_pool *records)
 {
 	TAILQ_INIT(&list->head);
-	list->holds = holds;
 	list->records = records;
 	list->lock = lock;
 	list->core = core;

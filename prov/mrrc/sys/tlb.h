@@ -27,7 +27,6 @@
 #include <bsd/sys/queue.h>
 
 #include "core/cache.h"
-#include "sys/holds.h"
 #include "sys/lock.h"
 #include "sys/pool.h"
 
@@ -52,7 +51,6 @@ struct mrrc_tlb {
 	struct mrrc_tlb_note note[MRRC_TLB_LOG];
 	_Atomic uint64_t hits;		/* each has left a note */
 	_Atomic uint64_t cache;		/* id; 0: the cache is gone */
-	struct mrrc_lane *lane;		/* for holds; NULL: by words */
 	struct mrrc_tlb_entry *entry;
 	uint64_t mask;			/* of a set's offset in entry */
 	unsigned bits;			/* log2 of the sets */
@@ -68,7 +66,6 @@ struct mrrc_tlb {
 	struct mrrc_tlb *next;		/* its tables */
 	/* TLB lock */
 	struct mrrc_tlb_list *list;	/* where link is; NULL: detached */
-	struct mrrc_lane *taken;	/* to be given back */
 };
 
 /* The tables of a cache. */
@@ -77,7 +74,6 @@ struct mrrc_tlb_list {
 	struct mrrc_lock *lock;		/* the cache's */
 	struct mrrc_cache *core;
 	struct mrrc_pool *records;	/* that spares are of, or NULL */
-	struct mrrc_holds *holds;	/* outlives the list */
 	uint64_t id;			/* of the cache, never used again */
 };
 
@@ -88,8 +84,7 @@ extern _Thread_local struct mrrc_tlb *mrrc_tlb_recent
 
 /* @records: NULL, or a pool that outlives the list. */
 void mrrc_tlb_list_init(struct mrrc_tlb_list *list, struct mrrc_lock *lock,
-			struct mrrc_cache *core, struct mrrc_holds *holds,
-			struct mrrc_pool *records);
+			struct mrrc_cache *core, struct mrrc_pool *records);
 
 /* The cache ends: no thread uses it, no lock is held; not in a child. */
 void mrrc_tlb_detach(struct mrrc_tlb_list *list);
@@ -151,19 +146,15 @@ static inline bool mrrc_tlb_keep_spare(struct mrrc_tlb *tlb, void *record)
 	return true;
 }
 
-/*
- * Which region: its index in the pool, where its word has the holds, and its
- * tag, which is never SHARED here.
- */
+/* Which region: its index in the pool, where its word has the holds. */
 static inline uint64_t mrrc_tlb_ref(uint32_t index, uint64_t tag)
 {
-	return (uint64_t)index << MRRC_REGION_TAG |
-	       (tag & ~MRRC_REGION_SHARED_BIT);
+	return tag << MRRC_REGION_HOLDS | index;
 }
 
 static inline uint32_t mrrc_tlb_ref_index(uint64_t ref)
 {
-	return ref >> MRRC_REGION_TAG;
+	return ref & (MRRC_REGION_INDEX_BIT - 1);
 }
 
 /* Never 0: the first page is nobody's. */

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define FAKE_LIVE	0x6c697665u
 #define FAKE_GONE	0x676f6e65u
@@ -68,16 +67,6 @@ static int fake_reg_reg(void *arg, uintptr_t start, size_t len,
 	return 0;
 }
 
-/* A hold that fails is one for a moment (sys/holds.h). */
-static bool still_held(const struct mrrc_region *region)
-{
-	int i;
-
-	for (i = 0; i < 1000 && mrrc_region_held(region); i++)
-		usleep(100);
-	return mrrc_region_held(region);
-}
-
 static void fake_reg_dereg(void *arg, struct mrrc_region *const *regions,
 			   size_t count)
 {
@@ -88,7 +77,7 @@ static void fake_reg_dereg(void *arg, struct mrrc_region *const *regions,
 	atomic_fetch_add(&fake->batches, 1);
 	for (i = 0; i < count; i++) {
 		mr = regions[i]->cookie;
-		if (mr->magic != FAKE_LIVE || still_held(regions[i]) ||
+		if (mr->magic != FAKE_LIVE || mrrc_region_held(regions[i]) ||
 		    mr->start != regions[i]->start ||
 		    mr->len != regions[i]->len) {
 			fprintf(stderr, "fake_reg: wrong deregistration\n");

@@ -44,7 +44,6 @@ Suite *cache_pieces_suite(void);
 Suite *cache_event_suite(void);
 Suite *hit_suite(void);
 Suite *hit_threads_suite(void);
-Suite *holds_suite(void);
 Suite *tlb_suite(void);
 Suite *reaper_suite(void);
 Suite *pieces_event_suite(void);

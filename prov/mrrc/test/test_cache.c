@@ -124,26 +124,18 @@ static const struct {
 	struct mrrc_cache_conf conf;
 	int rc;
 } confs[] = {
-	{ { 0, 1, PAGE, NULL, NULL, NULL, NULL, NULL,
-	    NULL, false }, -EINVAL },
-	{ { 1, 0, PAGE, NULL, NULL, NULL, NULL, NULL,
-	    NULL, false }, -EINVAL },
-	{ { 1, 1, 0, NULL, NULL, NULL, NULL, NULL,
-	    NULL, false }, -EINVAL },
-	{ { 1, 1, 5000, NULL, NULL, NULL, NULL, NULL,
-	    NULL, false }, -EINVAL },
-	{ { 1, 1, PAGE, "x", NULL, NULL, NULL, NULL,
-	    NULL, false }, -ENOENT },
-	{ { 1, 1, PAGE, "lru:x=1", NULL, NULL, NULL, NULL,
-	    NULL, false }, -ESRCH },
+	{ { 0, 1, PAGE, NULL, NULL, NULL, NULL, NULL }, -EINVAL },
+	{ { 1, 0, PAGE, NULL, NULL, NULL, NULL, NULL }, -EINVAL },
+	{ { 1, 1, 0, NULL, NULL, NULL, NULL, NULL }, -EINVAL },
+	{ { 1, 1, 5000, NULL, NULL, NULL, NULL, NULL }, -EINVAL },
+	{ { 1, 1, PAGE, "x", NULL, NULL, NULL, NULL }, -ENOENT },
+	{ { 1, 1, PAGE, "lru:x=1", NULL, NULL, NULL, NULL }, -ESRCH },
 	{ { 1, 1, PAGE, NULL, NULL, NULL,
-	    &(const struct mrrc_cost) { .page = 3 }, NULL, NULL, false },
-	  -EINVAL },
+	    &(const struct mrrc_cost) { .page = 3 }, NULL }, -EINVAL },
 	{ { 1, 1, PAGE, NULL, NULL, NULL,
-	    &(const struct mrrc_cost) { .page = 1, .reg = -1 }, NULL, NULL,
-	    false },
+	    &(const struct mrrc_cost) { .page = 1, .reg = -1 }, NULL },
 	  -EINVAL },
-	{ { 1, 1, 1, NULL, NULL, NULL, NULL, NULL, NULL, false }, 0 },
+	{ { 1, 1, 1, NULL, NULL, NULL, NULL, NULL }, 0 },
 };
 
 START_TEST(test_init)
@@ -166,7 +158,7 @@ END_TEST
 START_TEST(test_init_fails)
 {
 	const struct mrrc_cache_conf conf = { 1, 1, PAGE, "gdsf", NULL, NULL,
-					      NULL, NULL, NULL, false };
+					      NULL, NULL };
 	struct mrrc_cache other;
 	bool fired;
 	int rc, n;
@@ -204,7 +196,7 @@ START_TEST(test_own_policy)
 	struct mrrc_policy_ops own = mrrc_policy_lru_ops;
 	const struct mrrc_cache_conf conf = {
 		MAX_BYTES, MAX_REGIONS, PAGE, "not looked at", &own, &own, NULL,
-		NULL, NULL, false,
+		NULL,
 	};
 
 	mrrc_cache_fini(&cache);

@@ -231,12 +231,12 @@ START_TEST(test_any)
 		if (!region[i].len) {
 			held = pick(2);
 			insert(i, 1 + pick(64));
-			region[i].word = held * MRRC_REGION_HOLD;
+			region[i].word = held;
 			known++;
 			idle += !held;
 		} else if (pick(4)) {
 			policy->ops->touch(policy, &region[i]);
-			idle += mrrc_region_held(&region[i]);
+			idle += region[i].word;
 			region[i].word = 0;
 		} else if (pick(3)) {
 			victim = policy->ops->victim(policy);
@@ -273,7 +273,7 @@ START_TEST(test_put_again)
 	memset(region, 0, sizeof(region));
 	for (i = 0; i < MANY; i++) {
 		insert(i, 1 + i % 7);
-		region[i].word = (i != MANY - 1) * MRRC_REGION_HOLD;
+		region[i].word = i != MANY - 1;
 	}
 	ck_assert_ptr_eq(policy->ops->victim(policy), &region[MANY - 1]);
 	for (i = 0; i < MANY; i += 2)
@@ -323,7 +323,7 @@ START_TEST(test_all_held)
 	ck_assert_int_eq(mrrc_policy_open(kinds[_i], &attr, &policy), 0);
 	for (i = 0; i < COUNT; i++) {
 		insert(i, 1 + 3 * i);
-		region[i].word = (1 + i) * MRRC_REGION_HOLD;
+		region[i].word = 1 + i;
 	}
 	for (i = 0; i < 3; i++)
 		ck_assert_ptr_null(policy->ops->victim(policy));
@@ -389,15 +389,15 @@ START_TEST(test_lru_held)
 {
 	int i;
 
-	region[0].word = MRRC_REGION_HOLD;
-	region[1].word = 2 * MRRC_REGION_HOLD;
+	region[0].word = 1;
+	region[1].word = 2;
 	expect(2);
 	/* Those two were in use when looked at: newer than the rest. */
 	region[0].word = region[1].word = 0;
 	expect(3);
 	expect(4);
 	expect(0);
-	region[1].word = MRRC_REGION_HOLD;
+	region[1].word = 1;
 	for (i = 0; i < 3; i++)
 		expect(-1);
 	ck_assert(policy->ops->valid(policy, 1));

@@ -207,7 +207,7 @@ START_TEST(test_floor)
 {
 	insert(0, 100);
 	insert(1, 1);
-	region[0].word = MRRC_REGION_HOLD;
+	region[0].word = 1;
 	expect(1);
 	region[0].word = 0;
 	insert(2, 2);
@@ -224,7 +224,7 @@ START_TEST(test_held)
 	insert(0, 10);
 	insert(1, 10);
 	insert(2, 10);
-	region[0].word = MRRC_REGION_HOLD;
+	region[0].word = 1;
 	expect(1);
 	region[0].word = 0;
 	/* L was 192 only after 0 came to the end: as old as 2, behind it. */
@@ -234,7 +234,7 @@ START_TEST(test_held)
 	insert(0, 10);
 	insert(1, 10);
 	insert(2, 1);
-	region[0].word = region[1].word = MRRC_REGION_HOLD;
+	region[0].word = region[1].word = 1;
 	expect(2);
 	expect(-1);
 	region[1].word = 0;

@@ -159,7 +159,7 @@ START_TEST(test_held)
 
 	open_mre("mre-text:resort=100:evict=50");
 	insert_all(pages, 4);
-	region[0].word = region[2].word = MRRC_REGION_HOLD;
+	region[0].word = region[2].word = 1;
 	expect(1);
 	ck_assert(policy->ops->more(policy, 1));
 	expect(3);
