@@ -13,10 +13,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "sys/apart.h"
 
 #define PHDRS		64	/* program headers, at most */
 #define SHDRS		4096	/* section headers, at most */
@@ -175,13 +176,13 @@ void mrrc_code_sections(struct mrrc_code *code)
 	fd = open(code->image->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return;
-	shdr = calloc(count, sizeof(*shdr));
-	code->section = calloc(count, sizeof(*code->section));
+	shdr = mrrc_apart_grow(NULL, count * sizeof(*shdr));
+	code->section = mrrc_apart_grow(NULL, count * sizeof(*code->section));
 	if (shdr && code->section && same_file(code, fd) &&
 	    read_at(fd, shdr, count * sizeof(*shdr),
 		    (off_t)code->ehdr->e_shoff))
 		keep_sections(code, shdr, (unsigned)count);
-	free(shdr);
+	mrrc_apart_free(shdr);
 	close(fd);
 }
 
@@ -193,7 +194,7 @@ int mrrc_code_add(struct mrrc_code *code, uintptr_t at)
 	if (code->count == PAIRS)
 		return -E2BIG;
 	if (code->count == code->room) {
-		found = realloc(code->found, room * sizeof(*found));
+		found = mrrc_apart_grow(code->found, room * sizeof(*found));
 		if (!found)
 			return -ENOMEM;
 		code->found = found;
@@ -287,8 +288,8 @@ int mrrc_code_look(const struct mrrc_code_image *image,
 				break;
 		}
 	}
-	free(code.found);
-	free(code.section);
+	mrrc_apart_free(code.found);
+	mrrc_apart_free(code.section);
 	return rc;
 }
 

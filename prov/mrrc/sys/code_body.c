@@ -9,9 +9,10 @@
 #ifdef HAVE_ZYDIS
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <Zydis/Zydis.h>
+
+#include "sys/apart.h"
 
 #define LONGEST	((uint32_t)1 << 24)	/* bytes of a function */
 #define LOCK	0xf0
@@ -23,7 +24,7 @@ static int body_grow(struct mrrc_code_body *body)
 
 	if (body->count < body->room)
 		return 0;
-	insn = realloc(body->insn, room * sizeof(*insn));
+	insn = mrrc_apart_grow(body->insn, room * sizeof(*insn));
 	if (!insn)
 		return -ENOMEM;
 	body->insn = insn;
@@ -326,7 +327,7 @@ void mrrc_code_body_guard(const struct mrrc_code_body *body,
 
 void mrrc_code_body_close(struct mrrc_code_body *body)
 {
-	free(body->insn);
+	mrrc_apart_free(body->insn);
 	*body = (struct mrrc_code_body) { 0 };
 }
 

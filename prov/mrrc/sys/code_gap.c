@@ -34,8 +34,9 @@
 #ifdef HAVE_ZYDIS
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "sys/apart.h"
 
 #define LONGEST	((uintptr_t)1 << 24)	/* bytes of a gap */
 #define PATHS	256			/* that wait to be followed */
@@ -186,7 +187,7 @@ int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
 	gap->calls = 0;
 	gap->unknown = NULL;
 	gap->body.function = (struct mrrc_code_range) { 0 };
-	free(gap->seen);
+	mrrc_apart_free(gap->seen);
 	gap->seen = NULL;
 	if (!code->sections)
 		gap_unknown(gap, "in no function; no section headers");
@@ -196,7 +197,7 @@ int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
 		gap_unknown(gap, "in no function, in a long gap");
 	if (gap->unknown)
 		return 0;
-	gap->seen = calloc(len / 8 + 1, 1);
+	gap->seen = mrrc_apart_grow(NULL, len / 8 + 1);
 	if (!gap->seen)
 		return -ENOMEM;
 	if (falls)
@@ -226,7 +227,7 @@ const char *mrrc_code_gap_why(const struct mrrc_code_gap *gap, uintptr_t at)
 void mrrc_code_gap_close(struct mrrc_code_gap *gap)
 {
 	mrrc_code_body_close(&gap->body);
-	free(gap->seen);
+	mrrc_apart_free(gap->seen);
 	gap->seen = NULL;
 }
 

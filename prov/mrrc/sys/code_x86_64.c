@@ -14,8 +14,9 @@
 #include "sys/code_refs.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "sys/apart.h"
 
 #ifdef HAVE_ZYDIS
 
@@ -397,11 +398,11 @@ int mrrc_code_look_x86_64(struct mrrc_code *code)
 	if (rc || !code->count)
 		return rc;
 	mrrc_code_sections(code);
-	look.guard = calloc(len / 8 + 1, 1);
+	look.guard = mrrc_apart_grow(NULL, len / 8 + 1);
 	rc = look.guard ? x86_all(&look) : -ENOMEM;
 	mrrc_code_body_close(&look.body);
 	mrrc_code_gap_close(&look.gap);
-	free(look.guard);
+	mrrc_apart_free(look.guard);
 	return rc;
 }
 

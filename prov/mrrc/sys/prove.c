@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sys/apart.h"
 #include "sys/code_copy.h"
 #include "sys/hooks.h"
 #include "sys/mappings.h"
@@ -241,7 +242,7 @@ static bool prove_found(void *arg, const struct mrrc_code_place *place)
 	}
 	if (prove.count == prove.room) {
 		prove.room = prove.room * 2 + 64;
-		code = realloc(prove.code, prove.room * sizeof(*code));
+		code = mrrc_apart_grow(prove.code, prove.room * sizeof(*code));
 		if (!code) {
 			prove.room = prove.count;
 			*complete = false;
@@ -387,7 +388,7 @@ void mrrc_prove_stop(void)
 		mrrc_trust_wake();
 		mrrc_thread_join(prove.thread);
 		prove.runs = false;
-		free(prove.code);
+		mrrc_apart_free(prove.code);
 		prove.code = NULL;
 		prove.count = prove.room = 0;
 	}
