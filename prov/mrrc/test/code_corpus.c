@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 {
 	int i = 1, rc, failed = 0;
 	bool verbose = false;
-	struct mrrc_code_file elf;
+	struct mrrc_code_file elf = { 0 };
 	struct file file;
 
 	if (argc > 1 && !strcmp(argv[1], "-v")) {
