@@ -46,10 +46,10 @@ bool mrrc_patch_called(struct mrrc_patch_call *call);
 
 /*
  * Makes the system call, not by way of libc, whose calls are patched: its
- * result, or -errno. The instruction that does so is at mrrc_patch_made.
+ * result, or -errno. Where the instruction is that does so.
  */
 long mrrc_patch_make(const struct mrrc_patch_call *call);
-extern const uint8_t mrrc_patch_made[];
+uintptr_t mrrc_patch_made(void);
 
 /* A word of code, and another that leads to a stub. Empty: no word. */
 struct mrrc_patch {

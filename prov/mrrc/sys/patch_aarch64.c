@@ -82,13 +82,13 @@ __asm__(".text\n"
 
 void mrrc_patch_entry(void);
 
-/* long mrrc_patch_make(const struct mrrc_patch_call *call) */
+/* long mrrc_patch_raw(const struct mrrc_patch_call *call) */
 __asm__(".text\n"
 	".p2align 4\n"
-	".hidden mrrc_patch_make\n"
-	".globl mrrc_patch_make\n"
-	".type mrrc_patch_make, %function\n"
-	"mrrc_patch_make:\n"
+	".hidden mrrc_patch_raw\n"
+	".globl mrrc_patch_raw\n"
+	".type mrrc_patch_raw, %function\n"
+	"mrrc_patch_raw:\n"
 	".cfi_startproc\n"
 	"	hint #34\n"			/* bti c */
 	"	mov x9, x0\n"
@@ -96,13 +96,27 @@ __asm__(".text\n"
 	"	ldp x1, x2, [x9, #16]\n"
 	"	ldp x3, x4, [x9, #32]\n"
 	"	ldr x5, [x9, #48]\n"
-	".hidden mrrc_patch_made\n"
-	".globl mrrc_patch_made\n"
-	"mrrc_patch_made:\n"
+	".hidden mrrc_patch_raw_at\n"
+	".globl mrrc_patch_raw_at\n"
+	"mrrc_patch_raw_at:\n"
 	"	svc #0\n"
 	"	ret\n"
 	".cfi_endproc\n"
-	".size mrrc_patch_make, . - mrrc_patch_make\n");
+	".size mrrc_patch_raw, . - mrrc_patch_raw\n");
+
+long mrrc_patch_raw(const struct mrrc_patch_call *call);
+extern const uint8_t mrrc_patch_raw_at[];
+
+/* Here, as link-time optimization does not see what assembly defines. */
+long mrrc_patch_make(const struct mrrc_patch_call *call)
+{
+	return mrrc_patch_raw(call);
+}
+
+uintptr_t mrrc_patch_made(void)
+{
+	return (uintptr_t)mrrc_patch_raw_at;
+}
 
 static const uint32_t stub_call[] = {
 	0xa9be7bfd,	/* stp x29, x30, [sp, #-32]! */

@@ -90,13 +90,13 @@ __asm__(".text\n"
 
 void mrrc_patch_entry(void);
 
-/* long mrrc_patch_make(const struct mrrc_patch_call *call) */
+/* long mrrc_patch_raw(const struct mrrc_patch_call *call) */
 __asm__(".text\n"
 	".p2align 4\n"
-	".hidden mrrc_patch_make\n"
-	".globl mrrc_patch_make\n"
-	".type mrrc_patch_make, @function\n"
-	"mrrc_patch_make:\n"
+	".hidden mrrc_patch_raw\n"
+	".globl mrrc_patch_raw\n"
+	".type mrrc_patch_raw, @function\n"
+	"mrrc_patch_raw:\n"
 	".cfi_startproc\n"
 	"	mov %rdi, %r11\n"
 	"	mov (%r11), %rax\n"
@@ -106,13 +106,27 @@ __asm__(".text\n"
 	"	mov 32(%r11), %r10\n"
 	"	mov 40(%r11), %r8\n"
 	"	mov 48(%r11), %r9\n"
-	".hidden mrrc_patch_made\n"
-	".globl mrrc_patch_made\n"
-	"mrrc_patch_made:\n"
+	".hidden mrrc_patch_raw_at\n"
+	".globl mrrc_patch_raw_at\n"
+	"mrrc_patch_raw_at:\n"
 	"	syscall\n"
 	"	ret\n"
 	".cfi_endproc\n"
-	".size mrrc_patch_make, . - mrrc_patch_make\n");
+	".size mrrc_patch_raw, . - mrrc_patch_raw\n");
+
+long mrrc_patch_raw(const struct mrrc_patch_call *call);
+extern const uint8_t mrrc_patch_raw_at[];
+
+/* Here, as link-time optimization does not see what assembly defines. */
+long mrrc_patch_make(const struct mrrc_patch_call *call)
+{
+	return mrrc_patch_raw(call);
+}
+
+uintptr_t mrrc_patch_made(void)
+{
+	return (uintptr_t)mrrc_patch_raw_at;
+}
 
 /* Around the call; the functions' own data may lie below the stack pointer. */
 static const uint8_t stub_call[] = {

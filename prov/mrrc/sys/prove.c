@@ -161,7 +161,7 @@ static bool prove_site(void *arg, const struct mrrc_code_site *site)
 
 	if (site->number != MRRC_CODE_ANY && !mrrc_hooks_matters(site->number))
 		return true;
-	if (at == (uintptr_t)mrrc_patch_made || mrrc_hooks_has(at))
+	if (at == mrrc_patch_made() || mrrc_hooks_has(at))
 		return true;
 	if (site->number == MRRC_CODE_ANY && prove_setxid(look, site))
 		return true;
