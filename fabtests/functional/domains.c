@@ -102,7 +102,9 @@ int main(int argc, char **argv)
 	maps = malloc_maps();
 	open_one(DOMAINS);
 	settle();
-	FT_CHECK(malloc_maps() == maps, "malloc has changed");
+	/* the drivers of verbs do it themselves */
+	FT_CHECK(strstr(info->fabric_attr->prov_name, "verbs") ||
+		 malloc_maps() == maps, "malloc has changed");
 	open_all("at first");
 	close_all();
 	malloc_trim(0);
