@@ -52,7 +52,7 @@ static bool site(void *arg, const struct mrrc_code_site *one)
 
 static int look(struct mrrc_code_file *elf, struct file *file)
 {
-	struct mrrc_code_counts sum = { 0 }, counts;
+	struct mrrc_code_counts sum = { 0 }, counts = { 0 };
 	struct mrrc_code_image image;
 	const double start = now();
 	unsigned nth;
