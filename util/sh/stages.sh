@@ -241,11 +241,22 @@ stage_libfabric2()
 	run_fabtests libfabric2 "tcp;ofi_mrrc"
 	run_fabtests libfabric2 "tcp;ofi_mrrc" -e rdm -x "$ONCE"
 	run_fabtests libfabric2 "tcp;ofi_rxm;ofi_mrrc" -x "$ONCE"
+	keep_zydis libfabric2
 	IN=()
 	need_build unit || return
+	keep_zydis unit
 	wrong_major unit libfabric2
 	use_trixie
 	wrong_major libfabric2 unit
+}
+
+# keep_zydis NAME: the library that the build NAME links, for where another
+# version of it is installed: without it the provider is not even loaded.
+keep_zydis()
+{
+	# shellcheck disable=SC2016 # expanded there
+	"${IN[@]}" sh -c 'mkdir -p "$1" && cp /usr/lib/*/libZy*.so.* "$1"' \
+		sh "$BUILD/$1/zydis" || warn "$1's Zydis could not be copied"
 }
 
 # wrong_major NAME OTHER: on the libfabric that NAME was built for, OTHER's
@@ -253,7 +264,8 @@ stage_libfabric2()
 wrong_major()
 {
 	local log=$LOGS/wrong-major-$1.log
-	local run=(env "$(provider_path "$2")" "${IN[@]}")
+	local run=(env "$(provider_path "$2")" "${IN[@]}"
+		env "LD_LIBRARY_PATH=$BUILD/$2/zydis")
 
 	if [[ $(libfabric_version) != 1.* ]]; then
 		say "   SKIP: this machine's libfabric is not a 1.x"
