@@ -29,7 +29,7 @@ grep -qs '^case ' "$BENCH/hit" || {
 }
 open_page figures.md
 
-# Without a writer: "regions tree ours hooked tree", ns, for each number of
+# Without a writer: "regions ours tree asking tree", ns, for each number of
 # threads; 0 is a process that has one only. Each with the tree of its rounds.
 awk -v dir="$DIR" '
 	$1 != "case" || $4 != "no" { next }
@@ -43,19 +43,18 @@ awk -v dir="$DIR" '
 			known[$3] = 1
 			thread[++threads] = $3
 		}
-		if ($7 != "hooked") {
-			tree[key] = $5
-			probe[key] = $6
-		} else {
-			hooked[key] = $6 " " $5
-		}
+		if ($7 == "yes")
+			asking[key] = $6 " " $5
+		else
+			ours[key] = $6 " " $5
 	}
 	END {
 		for (t = 1; t <= threads; t++) {
 			for (s = 1; s <= sizes; s++) {
 				key = thread[t] SUBSEP size[s]
-				line = size[s] " " tree[key] " " probe[key] \
-					" " (key in hooked ? hooked[key] : "- -")
+				line = size[s] " " \
+					(key in ours ? ours[key] : "- -") " " \
+					(key in asking ? asking[key] : "- -")
 				print line >(dir "/threads." thread[t])
 				print thread[t], line >(dir "/all")
 			}
@@ -73,13 +72,13 @@ for n in "${threads[@]}"; do
 	esac
 	panels+="
 	set title '$title'
-	plot '$DIR/threads.$n' using 1:2 with linespoints lc rgb '#ee7733' \
+	plot '$DIR/threads.$n' using 1:3 with linespoints lc rgb '#ee7733' \
 			title 'mutex and tree', \
-	     '' using 1:3 with linespoints lc rgb '#4477aa' title 'ours'"
-	# alone, nobody needs hooks
+	     '' using 1:2 with linespoints lc rgb '#4477aa' title 'ours'"
+	# a process with one thread never asks
 	grep -q -- ' - -$' "$DIR/threads.$n" || panels+=", \
 	     '' using 1:4 with linespoints lc rgb '#228833' \
-			title 'ours, hooks relied on'"
+			title 'ours, asking the kernel'"
 done
 gnuplot <<-EOT
 	set terminal svg size 860,300 noenhanced font "sans,10"
@@ -97,16 +96,20 @@ gnuplot <<-EOT
 
 {
 	echo
-	echo "| threads | regions | tree, ns | ours, ns | tree / ours | ours, hooks relied on, ns | tree / it |"
+	echo "| threads | regions | tree, ns | ours, ns | tree / ours | ours, asking the kernel, ns | tree / it |"
 	echo "|---|---|---|---|---|---|---|"
-	awk '{
-		printf "| %s | %d | %.0f | %.0f | %.1f |", $1 ? $1 : "1, alone",
-			$2, $3, $4, $3 / $4
-		if ($5 == "-")
-			print " - | - |"
-		else
-			printf " %.0f | %.1f |\n", $5, $6 / $5
-	}' "$DIR/all"
+	awk '
+		function times(ns, tree)
+		{
+			return ns == "-" ? " - | - |" :
+				sprintf(" %.0f | %.1f |", ns, tree / ns)
+		}
+		{
+			tree = $4 == "-" ? $6 : $4
+			printf "| %s | %d | %.0f |%s%s\n", \
+				$1 ? $1 : "1, alone", $2, tree, \
+				times($3, tree), times($5, $6)
+		}' "$DIR/all"
 } >"$DIR/table"
 replace hit "$DIR/table"
 close_page

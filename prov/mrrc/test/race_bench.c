@@ -229,8 +229,8 @@ static bool past_hooks(const struct duel_move *move)
 }
 
 /*
- * With the default: lookups ask nobody before the library is there, and ask
- * once it is. What moves by libc alone never asks.
+ * With the default: lookups make no system call before the library is there,
+ * and one each once it is. What moves by libc alone never asks.
  */
 static void *raw_before(const struct duel_move *move)
 {

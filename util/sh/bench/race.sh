@@ -29,7 +29,7 @@ bench_race()
 			printf "%.0f", 100 * (hooks - plain) / (uffd - plain)
 		}')
 	say
-	say "Set-up: $(setup_line); probe, userfaultfd and hooks are the default."
+	say "Set-up: $(setup_line); the monitor, hooks and probe are the defaults."
 	say "Medians of 15 rounds in turn, 100 samples each; malloc's threshold"
 	say "is fixed, so that each block is mapped. A stale hit: a registration"
 	say "of older pages, in a lookup that began when the new ones were there."
