@@ -15,7 +15,6 @@
 #include <stdint.h>
 
 #define MRRC_CODE_ANY	(-1L)	/* the number is not known */
-#define MRRC_CODE_ID	20	/* bytes of a build ID */
 
 /* One executable mapping of an ELF file, as it lies in memory. */
 struct mrrc_code_image {
@@ -49,10 +48,6 @@ struct mrrc_code_counts {
 int mrrc_code_look(const struct mrrc_code_image *image,
 		   bool (*site)(void *arg, const struct mrrc_code_site *site),
 		   void *arg, struct mrrc_code_counts *counts);
-
-/* The build ID, zeros behind a shorter one; -ENOENT: it has none. */
-int mrrc_code_build_id(const struct mrrc_code_image *image,
-		       uint8_t id[MRRC_CODE_ID]);
 
 /* A file as the loader would lay it out, but not to be executed. */
 struct mrrc_code_file {

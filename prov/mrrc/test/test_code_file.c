@@ -163,40 +163,6 @@ START_TEST(test_headers)
 }
 END_TEST
 
-START_TEST(test_build_id)
-{
-	static const uint8_t note[] = {
-		4, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 'G', 'N', 'U', 0, 7, 0, 0,
-		0,
-		4, 0, 0, 0, 6, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0, 1, 2, 3,
-		4, 5, 6, 0, 0,
-		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
-	};
-	static const uint8_t want[MRRC_CODE_ID] = { 1, 2, 3, 4, 5, 6 };
-	uint8_t id[MRRC_CODE_ID];
-	unsigned i;
-
-	ck_assert_int_eq(mrrc_code_build_id(&elf.image, id), -ENOENT);
-	memcpy(elf.bytes + ELF_LEN - sizeof(note), note, sizeof(note));
-	*elf_phdr(&elf, 3) = (Elf64_Phdr) {
-		.p_type = PT_NOTE, .p_flags = PF_R,
-		.p_vaddr = ELF_LEN - sizeof(note), .p_filesz = sizeof(note)
-	};
-	memset(id, 0xff, sizeof(id));
-	ck_assert_int_eq(mrrc_code_build_id(&elf.image, id), 0);
-	ck_assert_mem_eq(id, want, sizeof(id));
-	for (i = 0; i < sizeof(note) - 16; i++) {
-		elf_phdr(&elf, 3)->p_filesz = i;
-		ck_assert_int_eq(mrrc_code_build_id(&elf.image, id), -ENOENT);
-	}
-	elf_phdr(&elf, 3)->p_filesz = sizeof(note);
-	elf.bytes[ELF_LEN - sizeof(note) + 24] = 200;
-	ck_assert_int_eq(mrrc_code_build_id(&elf.image, id), -ENOENT);
-	elf.bytes[ELF_LEN - sizeof(note) + 24] = 21;
-	ck_assert_int_eq(mrrc_code_build_id(&elf.image, id), -ENOENT);
-}
-END_TEST
-
 START_TEST(test_file)
 {
 	struct mrrc_code_image image;
@@ -232,7 +198,6 @@ Suite *code_file_suite(void)
 	tcase_add_test(tcase, test_flips);
 #endif
 	tcase_add_test(tcase, test_headers);
-	tcase_add_test(tcase, test_build_id);
 	tcase_add_test(tcase, test_file);
 	suite_add_tcase(suite, tcase);
 	return suite;
