@@ -251,8 +251,8 @@ static void mrrc_reg_say_trust(const char *why)
 		MRRC_INFO(MR, "lookups of a process with threads ask the "
 			  "kernel: %s\n", why);
 	else
-		MRRC_INFO(MR, "lookups ask nobody: no code is there that could "
-			  "unmap unannounced\n");
+		MRRC_INFO(MR, "lookups make no system call: no code is "
+			  "there that could unmap unannounced\n");
 }
 
 static int mrrc_reg_open_monitor(struct mrrc_reg *reg)

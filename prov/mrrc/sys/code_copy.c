@@ -20,6 +20,7 @@
 #include "sys/mappings.h"
 
 #define COPY_CODES	16	/* executable mappings of one file */
+#define COPY_MAX	((size_t)512 << 20)	/* memory, for some time */
 
 /* ---- the mappings ---- */
 
@@ -169,6 +170,8 @@ int mrrc_code_copy(const struct mrrc_code_place *place,
 
 	copy->live = place->lo;
 	copy->len = place->hi - place->lo;
+	if (copy->len > COPY_MAX)
+		return -EFBIG;
 	copy->map = mmap(NULL, copy->len, PROT_READ | PROT_WRITE, MAP_PRIVATE |
 			 MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (copy->map == MAP_FAILED)

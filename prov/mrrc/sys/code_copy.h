@@ -35,7 +35,7 @@ struct mrrc_code_copy {
 	uintptr_t live;		/* the address of which map is the copy */
 };
 
-/* -EAGAIN: it has changed since; else it cannot be read. */
+/* -EFBIG: its file is too large; else -E*: it cannot be read. */
 int mrrc_code_copy(const struct mrrc_code_place *place,
 		   struct mrrc_code_copy *copy);
 void mrrc_code_free(struct mrrc_code_copy *copy);

@@ -213,13 +213,16 @@ static void hooks_signals(int how, const uint64_t *set, uint64_t *old)
 	syscall(SYS_rt_sigprocmask, how, set, old, sizeof(*set));
 }
 
-/* A change that was not announced, or a count of mappings that was not made. */
+/*
+ * A change that was not announced, or a count of mappings that was not made.
+ * Where trust is proven it ends for as long as the call takes (hooks_call.c).
+ */
 static void hooks_missed(uintptr_t start, uintptr_t end)
 {
 	if (start == end)
 		mrrc_hooks_count(HOOKS_AGAIN);
-	else
-		mrrc_trust_surprised(false);
+	else if (mrrc_trust_mode() == MRRC_TRUST_HOOKED)
+		mrrc_trust_surprised();
 }
 
 static bool hooks_tell_all(uintptr_t start, uintptr_t end,

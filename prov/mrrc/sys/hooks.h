@@ -9,8 +9,8 @@
  *
  * Announced: munmap(), mremap(), madvise() that drops pages, mmap() with
  * MAP_FIXED, brk() and sbrk() that shrink, and the same by way of syscall().
- * shmat() with SHM_REMAP, and guard pages by madvise(), make no event at all: of
- * those they are the only news. Not shmdt(): no shared memory is ever kept.
+ * shmat() with SHM_REMAP, and guard pages by madvise(), make no event at all:
+ * of those they are the only news. Not shmdt(): no shared memory is ever kept.
  *
  * Threading: add, remove and forked under the REGISTRY lock (mon.c); the
  * rest anywhere, signal handlers included.
@@ -37,7 +37,7 @@ enum mrrc_hooks_how {
 /*
  * The range is about to go. Called in the thread that takes it away, under
  * any lock but ours, all signals blocked; must not malloc, free, map or unmap,
- * nor wait for anybody who might. errno is kept for it. false: it was at a bad
+ * nor wait for a thread that may. errno is kept for it. false: it was at a bad
  * moment, and nothing has been done. An empty range: as many mappings may have
  * been made as mrrc_hooks_count() was told.
  */

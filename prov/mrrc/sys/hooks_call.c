@@ -244,7 +244,8 @@ static bool hooks_brings(const struct mrrc_patch_call *call)
 	case SYS_pkey_mprotect:
 		return arg[2] & PROT_EXEC;
 	case SYS_munmap:
-		return hooks_valid(arg[0], arg[1]) && !mrrc_trusted() &&
+		return mrrc_trust_mode() == MRRC_TRUST_PROVEN &&
+		       !mrrc_trusted() && hooks_valid(arg[0], arg[1]) &&
 		       mrrc_hooks_is_code(arg[0], arg[1]);
 	case SYS_mremap:
 		return hooks_moves(call) && mrrc_hooks_is_code(arg[0], arg[1]);
@@ -303,12 +304,12 @@ static void hooks_ends(const struct mrrc_patch_call *call)
 bool mrrc_patch_called(struct mrrc_patch_call *call)
 {
 	const bool told = hooks_told(call);
-	const bool proves = mrrc_trust_mode() == MRRC_TRUST_PROVEN;
-	const bool brings = proves && hooks_brings(call);
+	const bool relies = mrrc_trust_mode() == MRRC_TRUST_HOOKED;
+	const bool brings = !relies && hooks_brings(call);
 	const bool moves = hooks_moves(call);
 
 	hooks_ends(call);
-	if (!moves && !brings && (told || !proves))
+	if (!moves && !brings && (told || relies))
 		return true;
 	hooks_make(call, told, moves, brings);
 	return false;

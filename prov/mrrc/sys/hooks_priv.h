@@ -13,7 +13,7 @@ extern size_t mrrc_hooks_page;	/* bytes; 0: nothing was hooked yet */
  * false: it was, and could not be announced. */
 bool mrrc_hooks_tell(uintptr_t start, uintptr_t end, enum mrrc_hooks_how how);
 
-/* Nothing is watched there after it, whoever knows of it. */
+/* Nothing is watched there after it, though no cache may know of it. */
 void mrrc_hooks_clear(uintptr_t start, uintptr_t end);
 
 /* May code be there? "Yes" may be wrong. */

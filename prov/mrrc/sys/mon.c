@@ -540,8 +540,8 @@ void mrrc_mon_invalidate(struct mrrc_mon *mon, uintptr_t start, size_t len)
 
 /* ---- hooks ---- */
 
-/* All events that are queued, of all monitors. Not waited for: whoever has the
- * lock may wait for the thread that asks. */
+/* All events that are queued, of all monitors. The lock is not waited for: its
+ * holder may be waiting for the thread that calls this. */
 static bool mrrc_mon_settle_all(void)
 {
 	struct mrrc_mon *mon;
@@ -564,13 +564,13 @@ bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe)
 		mon->ask = MRRC_ASK_ALWAYS;
 	mon->trusting = probe != MRRC_PROBE_ALWAYS && mon->hooked;
 	proves = mon->trusting && probe == MRRC_PROBE_AUTO;
-	if (proves)
+	if (proves) {
 		mrrc_prove_seal();
+		mrrc_prove_start(mrrc_mon_settle_all);
+	}
 	can = mrrc_hooks_rely(!mon->trusting ? MRRC_TRUST_NOBODY :
 			      probe == MRRC_PROBE_HOOKED ? MRRC_TRUST_HOOKED :
 							   MRRC_TRUST_PROVEN);
-	if (proves)
-		mrrc_prove_start(mrrc_mon_settle_all);
 	mrrc_lock_release(&mrrc_mon_registry.lock);
 	return (can && mon->trusting) || probe != MRRC_PROBE_HOOKED;
 }

@@ -221,8 +221,8 @@ void mrrc_mon_unsubscribe(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
  * 0, or why changes there could go unnoticed: -EINVAL or -EBUSY refused,
  * -EFAULT not all of it is mapped, -ENOMEM no room for more ranges (struct
  * mrrc_mon_room), -ENODEV no monitor. No lock held. Unwatch afterwards except
- * where it was refused, or there is no monitor (mrrc_mon_watched). @token: which
- * watch it is.
+ * where it was refused, or there is no monitor (mrrc_mon_watched). @token:
+ * which watch it is.
  */
 int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		   uint64_t *token);

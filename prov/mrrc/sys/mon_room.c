@@ -79,7 +79,7 @@ bool mrrc_mon_full(struct mrrc_mon *mon)
 	return ranges >= mon->room.most;
 }
 
-/* MONITOR lock held: who has most, and how many those are. NULL: nobody has. */
+/* MONITOR lock held: the one with most, and how many; NULL: none has any. */
 static struct mrrc_mon_sub *mrrc_mon_richest(struct mrrc_mon *mon,
 					     size_t *most)
 {

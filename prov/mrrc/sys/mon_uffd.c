@@ -215,7 +215,7 @@ static int mrrc_uffd_drain(struct mrrc_mon *mon)
 			if (!mrrc_mon_event(mon, event[i].range.start,
 					    event[i].range.end, event[i].kind))
 				continue;
-			mrrc_trust_surprised(true);
+			mrrc_trust_surprised();
 			mrrc_threads_look();
 		}
 	} while (count && !rc);

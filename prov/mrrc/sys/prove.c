@@ -37,6 +37,8 @@
  */
 #define PROVE_PAUSE_MIN_NS	1000000
 #define PROVE_PAUSE_MAX_NS	500000000
+/* what is in the kernel when hooks are placed takes less */
+#define PROVE_FIRST_NS		10000000
 
 /* An executable mapping, and what was found. */
 struct prove_code {
@@ -51,6 +53,7 @@ static struct {
 	pthread_t thread;
 	bool runs;
 	_Atomic uint32_t stop;		/* a futex */
+	atomic_bool afresh;		/* calls may have gone past the hooks */
 	bool (*settle)(void);
 	pthread_mutex_t why_lock;	/* why */
 	char why[MRRC_PROVE_WHY];
@@ -65,7 +68,6 @@ static struct {
 } prove = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.why_lock = PTHREAD_MUTEX_INITIALIZER,
-	.dirty = true,
 };
 
 void mrrc_prove_why(char why[MRRC_PROVE_WHY])
@@ -182,8 +184,7 @@ static void prove_unknown(struct prove_code *code, const char *why)
 		 why);
 }
 
-/* Returns whether it is decided: it may have gone meanwhile. */
-static bool prove_look(struct prove_code *code)
+static void prove_look(struct prove_code *code)
 {
 	struct mrrc_code_counts counts;
 	struct mrrc_code_copy copy;
@@ -194,7 +195,7 @@ static bool prove_look(struct prove_code *code)
 	if (mrrc_patch_stub(code->place.start) ||
 	    !strcmp(code->place.name, "[vdso]") ||
 	    !strcmp(code->place.name, "[vsyscall]"))
-		return true;
+		return;
 	if (code->place.write)
 		prove_unknown(code, "code that can be written");
 	else if (code->place.shared)
@@ -202,18 +203,18 @@ static bool prove_look(struct prove_code *code)
 	else if (!code->place.inode)
 		prove_unknown(code, "code of no file");
 	if (*code->why)
-		return true;
+		return;
 	rc = mrrc_code_copy(&code->place, &copy);
 	if (rc) {
-		prove_unknown(code, "it cannot be read");
-		return rc != -EAGAIN;
+		prove_unknown(code, rc == -EFBIG ? "its file is too large" :
+						   "it cannot be read");
+		return;
 	}
 	rc = mrrc_code_look(&copy.image, prove_site, &look, &counts);
 	mrrc_code_free(&copy);
 	if (rc && !*code->why)
 		prove_unknown(code, rc == -EOPNOTSUPP ?
 			      "built without a decoder" : strerror(-rc));
-	return true;
 }
 
 /* ---- all of them ---- */
@@ -300,7 +301,8 @@ static bool prove_all(void)
 	prove_forget();
 	for (i = 0; i < prove.count && !atomic_load(&prove.stop); i++) {
 		if (!prove.code[i].decided)
-			prove.code[i].decided = prove_look(&prove.code[i]);
+			prove_look(&prove.code[i]);
+		prove.code[i].decided = true;
 		if (*prove.code[i].why) {
 			prove_say(prove.code[i].why);
 			return false;
@@ -311,6 +313,14 @@ static bool prove_all(void)
 
 /* ---- the thread ---- */
 
+/* Or until it is to stop. */
+static void prove_pause(long ns)
+{
+	const struct timespec time = { .tv_nsec = ns };
+
+	syscall(SYS_futex, &prove.stop, FUTEX_WAIT_PRIVATE, 0, &time);
+}
+
 /* Trust, if it is wanted and all is proven. false: once more, soon. */
 static bool prove_give(void)
 {
@@ -319,6 +329,10 @@ static bool prove_give(void)
 	if (!mrrc_trust_wanted(&word))
 		return true;
 	mrrc_thread_outside();
+	if (atomic_exchange(&prove.afresh, false)) {
+		prove_pause(PROVE_FIRST_NS);
+		prove_touched(NULL, 0, UINTPTR_MAX);
+	}
 	mrrc_trust_touched(prove_touched, NULL);
 	if (prove.dirty)
 		prove.dirty = !prove_all();
@@ -329,14 +343,6 @@ static bool prove_give(void)
 		return false;
 	prove_say("");
 	return true;
-}
-
-/* Or until it is to stop. */
-static void prove_pause(long ns)
-{
-	const struct timespec time = { .tv_nsec = ns };
-
-	syscall(SYS_futex, &prove.stop, FUTEX_WAIT_PRIVATE, 0, &time);
 }
 
 static void *prove_main(void *arg)
@@ -365,9 +371,10 @@ int mrrc_prove_start(bool (*settle)(void))
 	int rc = 0;
 
 	pthread_mutex_lock(&prove.lock);
+	if (mrrc_trust_mode() != MRRC_TRUST_PROVEN)
+		atomic_store(&prove.afresh, true);
 	if (!prove.runs) {
 		prove.settle = settle;
-		prove.dirty = true;
 		atomic_store(&prove.stop, 0);
 		prove_say("code is being looked at");
 		rc = mrrc_thread_start(&prove.thread, 0, prove_main, NULL);

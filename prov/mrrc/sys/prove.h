@@ -9,7 +9,11 @@
  * through hooks alone, and bring new code through hooks alone: mmap, mprotect,
  * pkey_mprotect, mremap and shmat, which end trust before the call is made.
  * What cannot be looked at is unknown, and lookups ask the kernel: code that
- * is writable, or shared with others who may write it, or of no file.
+ * is writable, or shared so that another process may write to it, or of no
+ * file, or in a file of more than 512 MiB.
+ *
+ * It begins when the hooks are placed: a call of a thread that had entered the
+ * kernel before is given 10 ms to be over.
  *
  * Outside of it: another process (process_vm_writev, ptrace, process_madvise,
  * /proc/PID/mem) and code that is changed in its file while it runs.
@@ -29,8 +33,9 @@
 void mrrc_prove_seal(void);
 
 /*
- * The thread, once trust is wanted. @settle: handles all events that are
- * queued; false: not now. As often as you like; -E* if there is no thread.
+ * The thread, before trust is wanted: it looks at everything, as often as trust
+ * comes to be wanted. @settle: handles all events that are queued; false: not
+ * now. -E* if there is no thread.
  */
 int mrrc_prove_start(bool (*settle)(void));
 

@@ -89,7 +89,7 @@ enum mrrc_trust_mode mrrc_trust_mode(void)
 
 bool mrrc_trust_begin(void)
 {
-	if (atomic_load(&trust.mode) != MRRC_TRUST_PROVEN)
+	if (atomic_load(&trust.mode) == MRRC_TRUST_HOOKED)
 		return false;
 	trust_change(MRRC_TRUST_GIVEN, MRRC_TRUST_INSIDE);
 	return true;
@@ -106,7 +106,8 @@ void mrrc_trust_end(uintptr_t start, uintptr_t end)
 	}
 	atomic_fetch_add(&mrrc_trust_word,
 			 MRRC_TRUST_CHANGE - MRRC_TRUST_INSIDE);
-	mrrc_trust_wake();
+	if (atomic_load(&trust.mode) == MRRC_TRUST_PROVEN)
+		mrrc_trust_wake();
 }
 
 void mrrc_trust_break(const char *why)
@@ -123,12 +124,9 @@ const char *mrrc_trust_broken(void)
 	       atomic_load(&trust.why) : NULL;
 }
 
-/* Where trust is proven a call that is not announced ends it for as long as it
- * takes: what the kernel reports later was not made on trust. */
-void mrrc_trust_surprised(bool made)
+void mrrc_trust_surprised(void)
 {
-	if (mrrc_trusted() &&
-	    (made || atomic_load(&trust.mode) == MRRC_TRUST_HOOKED))
+	if (mrrc_trusted())
 		mrrc_trust_break("memory was unmapped by a way that nothing "
 				 "announces");
 }

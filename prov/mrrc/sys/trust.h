@@ -10,8 +10,8 @@
  * call is made: what new code does, or a call that could not be announced, no
  * lookup takes on trust.
  *
- * An unmap that nothing announced, reported by the kernel while trust was given,
- * ends it for good.
+ * An unmap that nothing announced, reported by the kernel while trust was
+ * given, ends it for good.
  *
  * Threading: set under the REGISTRY lock (mon.c), all else anywhere, signal
  * handlers included.
@@ -51,14 +51,15 @@ enum mrrc_trust_mode mrrc_trust_mode(void);
 
 /*
  * Around a call that may bring code of [start, end), or that nothing announces;
- * the call is made in between. Empty: no code. false: it need not be, and there
- * is no end.
+ * the call is made in between. Empty: no code. false (mode HOOKED): it need not
+ * be, and there is no end. In mode NOBODY it is counted, too: trust may be
+ * wanted before the call is over.
  */
 bool mrrc_trust_begin(void);
 void mrrc_trust_end(uintptr_t start, uintptr_t end);
 
-/* An unmap that was not announced. @made: it has been, says the kernel. */
-void mrrc_trust_surprised(bool made);
+/* An unmap has happened that was not announced. */
+void mrrc_trust_surprised(void);
 
 /* For good. @why: static. */
 void mrrc_trust_break(const char *why);

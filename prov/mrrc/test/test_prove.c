@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/prove, sys/trust: trust is given when all code is proven, and has ended
+ * sys/prove: trust is given when all code is proven, and has ended
  * when a call that brings code returns. Each test in a process of its own.
  */
 #include "config.h"
 #include "suites.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <gnu/libc-version.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sys/code_copy.h"
 #include "sys/hooks.h"
 #include "sys/mon.h"
 #include "sys/patch.h"
@@ -454,74 +456,48 @@ START_TEST(test_always)
 }
 END_TEST
 
-/* ---- trust alone ---- */
-
-/* Given for what was looked at only. */
-START_TEST(test_word)
+/* Code that came while nothing was counted. */
+START_TEST(test_afresh)
 {
-	uint64_t word, later;
-
-	mrrc_mon_set_probe(mon, MRRC_PROBE_ALWAYS);
-	mrrc_prove_stop();
-	ck_assert(mrrc_trust_set(MRRC_TRUST_PROVEN, true));
-	ck_assert(mrrc_trust_wanted(&word));
-	ck_assert(mrrc_trust_begin());
-	ck_assert(!mrrc_trust_give(word));
-	ck_assert(!mrrc_trust_wanted(&later));
-	ck_assert(!mrrc_trust_give(later));
-	mrrc_trust_end(0, 0);
-	ck_assert(!mrrc_trust_give(word));
-	ck_assert(mrrc_trust_wanted(&word));
-	ck_assert(mrrc_trust_give(word));
+	ck_assert(mrrc_mon_set_probe(mon, MRRC_PROBE_HOOKED));
+	load("raw_call");
 	ck_assert(mrrc_trusted());
-	ck_assert(mrrc_trust_begin());
-	ck_assert(!mrrc_trusted());
-	mrrc_trust_end(0, 0);
-	ck_assert(!mrrc_trusted());
+	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
+	never_trusted("raw_call");
 }
 END_TEST
 
-static void hull(void *arg, uintptr_t start, uintptr_t end)
+static void some(void *arg, uintptr_t start, uintptr_t end)
 {
-	struct mrrc_range *range = arg;
-
-	if (start < range->start)
-		range->start = start;
-	if (end > range->end)
-		range->end = end;
+	*(bool *)arg |= start < end;
 }
 
-/* Of more ranges than are kept, each counts. */
-START_TEST(test_ranges)
+/* Code that comes before trust is wanted is noticed, too. */
+START_TEST(test_counted)
 {
-	struct mrrc_range range = { UINTPTR_MAX, 0 };
-	int i;
+	bool any = false;
+	char *ptr = map(PROT_READ);
 
 	mrrc_mon_set_probe(mon, MRRC_PROBE_ALWAYS);
 	mrrc_prove_stop();
-	ck_assert(mrrc_trust_set(MRRC_TRUST_PROVEN, true));
-	mrrc_trust_touched(hull, &range);
-	range = (struct mrrc_range) { UINTPTR_MAX, 0 };
-	for (i = 0; i < 100; i++) {
-		ck_assert(mrrc_trust_begin());
-		mrrc_trust_end(i ? 2 : 1, 3);
-	}
-	mrrc_trust_touched(hull, &range);
-	ck_assert_uint_le(range.start, 1);
-	ck_assert_uint_ge(range.end, 3);
-	range = (struct mrrc_range) { UINTPTR_MAX, 0 };
-	mrrc_trust_touched(hull, &range);
-	ck_assert_uint_eq(range.end, 0);
+	mrrc_trust_touched(some, &any);
+	any = false;
+	mprotect(ptr, page, PROT_READ | PROT_EXEC);
+	mrrc_trust_touched(some, &any);
+	ck_assert(any);
 }
 END_TEST
 
-/* What takes memory away or brings code, and what is not known yet. */
-START_TEST(test_matters)
+/* What would take too much memory to look at. */
+START_TEST(test_large)
 {
-	ck_assert(mrrc_hooks_matters(SYS_munmap));
-	ck_assert(mrrc_hooks_matters(SYS_mprotect));
-	ck_assert(mrrc_hooks_matters(100000));
-	ck_assert(!mrrc_hooks_matters(SYS_futex));
+	const struct mrrc_code_place place = {
+		.start = page, .end = 2 * page,
+		.lo = page, .hi = (uintptr_t)514 << 20,
+	};
+	struct mrrc_code_copy copy;
+
+	ck_assert_int_eq(mrrc_code_copy(&place, &copy), -EFBIG);
 }
 END_TEST
 
@@ -539,6 +515,7 @@ START_TEST(test_vfork)
 		_exit(mrrc_mon_is_told(mon));
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
 	ck_assert_msg(trusted(true), "%s", why);
 }
 END_TEST
@@ -564,9 +541,9 @@ static Suite *prove_suite(void)
 	tcase_add_test(tcase, test_fork);
 	tcase_add_test(tcase, test_reopen);
 	tcase_add_test(tcase, test_always);
-	tcase_add_test(tcase, test_word);
-	tcase_add_test(tcase, test_ranges);
-	tcase_add_test(tcase, test_matters);
+	tcase_add_test(tcase, test_afresh);
+	tcase_add_test(tcase, test_counted);
+	tcase_add_test(tcase, test_large);
 	tcase_add_test(tcase, test_vfork);
 #ifdef __x86_64__
 	tcase_add_test(tcase, test_patched);

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/hooks_call under the userfaultfd monitor: which calls are announced, and
+ * that what the kernel moves is in one piece.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "hooks_fixture.h"
+#include "sys/hooks.h"
+#include "sys/vm.h"
+
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP	4
+#endif
+
+static void do_munmap(char *ptr)
+{
+	munmap(ptr, 4 * mon_page);
+}
+
+static void do_part(char *ptr)
+{
+	munmap(ptr + mon_page, mon_page);
+}
+
+static void do_syscall(char *ptr)
+{
+	syscall(SYS_munmap, ptr, 4 * mon_page, 0, 0);
+}
+
+static void do_shrink(char *ptr)
+{
+	ck_assert_ptr_eq(mremap(ptr, 4 * mon_page, mon_page, 0), ptr);
+}
+
+static void do_grow(char *ptr)
+{
+	ck_assert_ptr_ne(mremap(ptr, 4 * mon_page, 64 * mon_page,
+				MREMAP_MAYMOVE), MAP_FAILED);
+}
+
+static void do_dontunmap(char *ptr)
+{
+	void *to = mremap(ptr, 4 * mon_page, 4 * mon_page,
+			  MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0);
+
+	ck_assert(to != MAP_FAILED || errno == EINVAL);
+}
+
+#ifdef __x86_64__ /* another system call elsewhere, left to the kernel */
+static void do_away(char *ptr)
+{
+	char *to = mon_map(4);
+
+	ck_assert_ptr_eq(mremap(ptr, 4 * mon_page, 4 * mon_page,
+				MREMAP_MAYMOVE | MREMAP_FIXED, to), to);
+}
+
+static void do_onto(char *ptr)
+{
+	char *from = mon_map(4);
+
+	ck_assert_ptr_eq(mremap(from, 4 * mon_page, 4 * mon_page,
+				MREMAP_MAYMOVE | MREMAP_FIXED, ptr), ptr);
+}
+#endif
+
+static void do_fixed(char *ptr)
+{
+	ck_assert_ptr_eq(mmap(ptr + mon_page, mon_page, PROT_NONE, MAP_PRIVATE |
+			      MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+			 ptr + mon_page);
+}
+
+static void do_dontneed(char *ptr)
+{
+	madvise(ptr, 2 * mon_page, MADV_DONTNEED);
+}
+
+static void do_free(char *ptr)
+{
+	madvise(ptr, 2 * mon_page, MADV_FREE);
+}
+
+/* The one that makes no event: nothing but the hook tells. */
+static void do_shmat(char *ptr)
+{
+	const int id = shmget(IPC_PRIVATE, 2 * mon_page, IPC_CREAT | 0600);
+
+	ck_assert_int_ge(id, 0);
+	ck_assert_ptr_eq(shmat(id, ptr + mon_page, SHM_REMAP),
+			 ptr + mon_page);
+	shmctl(id, IPC_RMID, NULL);
+}
+
+static void (*const announced[])(char *) = {
+	do_munmap, do_part, do_syscall, do_shrink, do_grow, do_dontunmap,
+#ifdef __x86_64__
+	do_away, do_onto,
+#endif
+	do_fixed, do_dontneed, do_free, do_shmat,
+};
+
+START_TEST(test_announced)
+{
+	char *ptr;
+
+	need_hooks();
+	ptr = mon_map(4);
+	hooks_watch(ptr, 4);
+	announced[_i](ptr);
+	expect_hook();
+	munmap(ptr, 4 * mon_page);
+}
+END_TEST
+
+/* A segment of huge pages replaces more than it was asked for. */
+START_TEST(test_shmat_huge)
+{
+	const size_t huge = mrrc_vm_huge_page();
+	char *map, *at;
+	int id;
+
+	need_hooks();
+	id = huge ? shmget(IPC_PRIVATE, mon_page,
+			   IPC_CREAT | SHM_HUGETLB | 0600) : -1;
+	if (id < 0)
+		skip("no huge page free");
+	map = mon_map(2 * huge / mon_page);
+	at = (char *)(((uintptr_t)map + huge - 1) & ~(huge - 1));
+	hooks_watch(at + huge - 4 * mon_page, 4);
+	ck_assert_ptr_eq(shmat(id, at, SHM_REMAP), at);
+	shmctl(id, IPC_RMID, NULL);
+	expect_hook();
+	ck_assert_int_eq(at[huge - 1], 0);
+	munmap(map, 2 * huge);
+}
+END_TEST
+
+static void do_guard(char *ptr)
+{
+	/* MADV_GUARD_INSTALL, where there is such a thing */
+	if (madvise(ptr, 2 * mon_page, 102))
+		skip("no guard pages");
+}
+
+static long own_madvise(const struct iovec *iov, size_t count, int advice)
+{
+	const int fd = syscall(SYS_pidfd_open, getpid(), 0);
+	long rc = syscall(SYS_process_madvise, fd, iov, count, advice, 0);
+
+	close(fd);
+	return rc;
+}
+
+static void do_own_guard(char *ptr)
+{
+	const struct iovec iov[] = {
+		{ ptr, 0 }, { ptr, 2 * mon_page }
+	};
+
+	if (own_madvise(iov, 2, 102) < 0)
+		skip("no guard pages");
+}
+
+struct holder {
+	pthread_barrier_t held;
+	pthread_t thread;
+};
+
+static void *hold_main(void *arg)
+{
+	struct holder *self = arg;
+
+	mrrc_lock_acquire(&mon->lock);
+	pthread_barrier_wait(&self->held);
+	usleep(100000);
+	mrrc_lock_release(&mon->lock);
+	return NULL;
+}
+
+static void (*const silent[])(char *) = { do_shmat, do_guard, do_own_guard };
+
+/* Nobody else would tell: worth the wait for whoever has the lock. */
+START_TEST(test_silent_busy)
+{
+	struct holder holder;
+	char *ptr;
+
+	need_hooks();
+	ptr = mon_map(4);
+	hooks_watch(ptr, 4);
+	pthread_barrier_init(&holder.held, NULL, 2);
+	ck_assert_int_eq(pthread_create(&holder.thread, NULL, hold_main,
+					&holder), 0);
+	pthread_barrier_wait(&holder.held);
+	silent[_i](ptr);
+	expect_hook();
+	pthread_join(holder.thread, NULL);
+	pthread_barrier_destroy(&holder.held);
+	munmap(ptr, 4 * mon_page);
+}
+END_TEST
+
+/* It is the kernel that says what is wrong with it. */
+START_TEST(test_own_madvise)
+{
+	const int fd = syscall(SYS_pidfd_open, getpid(), 0);
+	char *ptr = mon_map(2);
+
+	need_hooks();
+	munmap(ptr + mon_page, mon_page);
+	errno = 0;
+	ck_assert_int_eq(syscall(SYS_process_madvise, fd, ptr + mon_page - 16,
+				 2, MADV_COLD, 0), -1);
+	ck_assert(errno == EFAULT || errno == ENOSYS || errno == EPERM);
+	munmap(ptr, mon_page);
+	close(fd);
+}
+END_TEST
+
+static _Atomic(char *) moving;
+
+/* What lies in the middle is watched again and again, known to no cache. */
+static void *look_main(void *arg)
+{
+	const atomic_bool *stop = arg;
+	uint64_t token;
+	char *ptr;
+
+	while (!atomic_load(stop)) {
+		ptr = atomic_load(&moving);
+		if (!mrrc_mon_watch(mon, (uintptr_t)ptr + 2 * mon_page,
+				    mon_page, &token))
+			mrrc_mon_unwatch(mon, (uintptr_t)ptr + 2 * mon_page,
+					 mon_page);
+	}
+	return NULL;
+}
+
+/* A mapping of which a part is watched can be moved, and made larger. */
+START_TEST(test_mremap_part)
+{
+	atomic_bool stop = false;
+	char *ptr = mon_map(8);
+	pthread_t thread;
+	unsigned i;
+
+	need_hooks();
+	atomic_store(&moving, ptr);
+	ck_assert_int_eq(pthread_create(&thread, NULL, look_main, &stop), 0);
+	for (i = 0; i < 2000; i++) {
+		ptr[0] = ptr[8 * mon_page - 1] = (char)i;
+		ptr = mremap(ptr, 8 * mon_page, (16 + i % 2 * 512) * mon_page,
+			     MREMAP_MAYMOVE);
+		if (ptr == MAP_FAILED || ptr[0] != (char)i ||
+		    ptr[8 * mon_page - 1] != (char)i)
+			break;
+		atomic_store(&moving, ptr);
+		if (mremap(ptr, (16 + i % 2 * 512) * mon_page, 8 * mon_page,
+			   0) != ptr)
+			break;
+	}
+	atomic_store(&stop, true);
+	pthread_join(thread, NULL);
+	ck_assert_msg(i == 2000, "round %u: %s", i, strerror(errno));
+	munmap(ptr, 8 * mon_page);
+}
+END_TEST
+
+/* What is being deregistered: watched, but in no cache, nor told of. */
+START_TEST(test_mremap_limbo)
+{
+	char *ptr = mon_map(8);
+
+	need_hooks();
+	ck_assert_int_eq(mon_watch(ptr + 2 * mon_page, 1), 0);
+	ck_assert_int_eq(madvise(ptr, mon_page, MADV_DONTNEED), 0);
+	ptr = mremap(ptr, 8 * mon_page, 528 * mon_page, MREMAP_MAYMOVE);
+	ck_assert_msg(ptr != MAP_FAILED, "%s", strerror(errno));
+	mrrc_mon_unwatch(mon, (uintptr_t)ptr + 2 * mon_page, mon_page);
+	munmap(ptr, 528 * mon_page);
+}
+END_TEST
+
+/* A lookup that watches the middle after it was unwatched, and no more. */
+static bool split_once(void *arg, uintptr_t start, uintptr_t end,
+		       enum mrrc_hooks_how how)
+{
+	unsigned *const told = arg;
+
+	if (how != MRRC_HOOKS_HINT)
+		ck_assert_int_eq(madvise((char *)start + 2 * mon_page, mon_page,
+					 (*told)++ ? MADV_DODUMP :
+						     MADV_DONTDUMP), 0);
+	return true;
+}
+
+/* A mapping in several pieces is tried again. */
+START_TEST(test_mremap_again)
+{
+	char *ptr = mon_map(8);
+	unsigned told = 0;
+
+	need_hooks();
+	hooks_watch(ptr, 8);
+	ck_assert_int_eq(mrrc_hooks_add(split_once, &told, NULL), 0);
+	ptr = mremap(ptr, 8 * mon_page, 528 * mon_page, MREMAP_MAYMOVE);
+	mrrc_hooks_remove(&told);
+	ck_assert_msg(ptr != MAP_FAILED, "%s", strerror(errno));
+	ck_assert_uint_eq(told, 2);
+	munmap(ptr, 528 * mon_page);
+}
+END_TEST
+
+START_TEST(test_brk)
+{
+	const uintptr_t mask = mon_page - 1;
+	char *end = sbrk(0), *ptr;
+
+	need_hooks();
+	ptr = (char *)(((uintptr_t)end + mask) & ~mask);
+	ck_assert_ptr_eq(sbrk(ptr - end + 4 * mon_page), end);
+	memset(ptr, 1, 4 * mon_page);
+	hooks_watch(ptr, 4);
+	ck_assert_ptr_eq(sbrk(-4L * mon_page), ptr + 4 * mon_page);
+	expect_hook();
+	ck_assert_ptr_eq(sbrk(-(long)(ptr - end)), ptr);
+}
+END_TEST
+
+/* Nothing of these takes a page away. */
+START_TEST(test_harmless)
+{
+	char *ptr;
+
+	need_hooks();
+	ptr = mon_map(4);
+	hooks_watch(ptr, 4);
+	madvise(ptr, 4 * mon_page, MADV_WILLNEED);
+	ck_assert_int_eq(munmap(ptr + 1, mon_page), -1);
+	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_int_eq(munmap(ptr, 0), -1);
+	ck_assert_ptr_eq(mmap(ptr, mon_page, PROT_NONE, MAP_PRIVATE |
+			      MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
+			 MAP_FAILED);
+	ck_assert_int_eq(errno, EEXIST);
+	ck_assert_ptr_eq(mremap(ptr, 4 * mon_page, 4 * mon_page,
+				MREMAP_MAYMOVE), ptr);
+	munmap(mon_map(4), 4 * mon_page);
+	ck_assert_uint_eq(atomic_load(&watcher.told), 0);
+	munmap(ptr, 4 * mon_page);
+	expect_hook();
+}
+END_TEST
+
+/* What takes memory away or brings code, and what is not known yet. */
+START_TEST(test_matters)
+{
+	ck_assert(mrrc_hooks_matters(SYS_munmap));
+	ck_assert(mrrc_hooks_matters(SYS_mprotect));
+	ck_assert(mrrc_hooks_matters(100000));
+	ck_assert(!mrrc_hooks_matters(SYS_futex));
+}
+END_TEST
+
+Suite *hooks_call_suite(void)
+{
+	Suite *suite = suite_create("hooks_call");
+	TCase *tcase = tcase_create("hooks_call");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, hooks_setup, hooks_teardown);
+	tcase_add_loop_test(tcase, test_announced, 0,
+			    sizeof(announced) / sizeof(announced[0]));
+	tcase_add_test(tcase, test_shmat_huge);
+	tcase_add_loop_test(tcase, test_silent_busy, 0, 3);
+	tcase_add_test(tcase, test_own_madvise);
+	tcase_add_test(tcase, test_mremap_part);
+	tcase_add_test(tcase, test_mremap_limbo);
+	tcase_add_test(tcase, test_mremap_again);
+	tcase_add_test(tcase, test_brk);
+	tcase_add_test(tcase, test_harmless);
+	tcase_add_test(tcase, test_matters);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

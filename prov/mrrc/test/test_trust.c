@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/trust: one word, given for what was looked at.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include "sys/mon.h"
+#include "sys/trust.h"
+
+static void teardown(void)
+{
+	mrrc_trust_set(MRRC_TRUST_NOBODY, false);
+}
+
+/* Given for what was looked at only. */
+START_TEST(test_word)
+{
+	uint64_t word, later;
+
+	ck_assert(mrrc_trust_set(MRRC_TRUST_PROVEN, true));
+	ck_assert(mrrc_trust_wanted(&word));
+	ck_assert(mrrc_trust_begin());
+	ck_assert(!mrrc_trust_give(word));
+	ck_assert(!mrrc_trust_wanted(&later));
+	ck_assert(!mrrc_trust_give(later));
+	mrrc_trust_end(0, 0);
+	ck_assert(!mrrc_trust_give(word));
+	ck_assert(mrrc_trust_wanted(&word));
+	ck_assert(mrrc_trust_give(word));
+	ck_assert(mrrc_trusted());
+	ck_assert(mrrc_trust_begin());
+	ck_assert(!mrrc_trusted());
+	mrrc_trust_end(0, 0);
+	ck_assert(!mrrc_trusted());
+}
+END_TEST
+
+/* A call that began before trust was wanted. */
+START_TEST(test_early)
+{
+	uint64_t word;
+
+	ck_assert(mrrc_trust_begin());
+	ck_assert(mrrc_trust_set(MRRC_TRUST_PROVEN, true));
+	ck_assert(!mrrc_trust_wanted(&word));
+	mrrc_trust_end(0, 0);
+	ck_assert(mrrc_trust_wanted(&word));
+}
+END_TEST
+
+static void hull(void *arg, uintptr_t start, uintptr_t end)
+{
+	struct mrrc_range *range = arg;
+
+	if (start < range->start)
+		range->start = start;
+	if (end > range->end)
+		range->end = end;
+}
+
+/* Of more ranges than are kept, each counts. */
+START_TEST(test_ranges)
+{
+	struct mrrc_range range = { UINTPTR_MAX, 0 };
+	int i;
+
+	ck_assert(mrrc_trust_set(MRRC_TRUST_PROVEN, true));
+	mrrc_trust_touched(hull, &range);
+	range = (struct mrrc_range) { UINTPTR_MAX, 0 };
+	for (i = 0; i < 100; i++) {
+		ck_assert(mrrc_trust_begin());
+		mrrc_trust_end(i ? 2 : 1, 3);
+	}
+	mrrc_trust_touched(hull, &range);
+	ck_assert_uint_le(range.start, 1);
+	ck_assert_uint_ge(range.end, 3);
+	range = (struct mrrc_range) { UINTPTR_MAX, 0 };
+	mrrc_trust_touched(hull, &range);
+	ck_assert_uint_eq(range.end, 0);
+}
+END_TEST
+
+Suite *trust_suite(void)
+{
+	Suite *suite = suite_create("trust");
+	TCase *tcase = tcase_create("trust");
+
+	tcase_add_checked_fixture(tcase, NULL, teardown);
+	tcase_add_test(tcase, test_word);
+	tcase_add_test(tcase, test_early);
+	tcase_add_test(tcase, test_ranges);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
