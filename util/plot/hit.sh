@@ -101,8 +101,9 @@ gnuplot <<-EOT
 	awk '
 		function times(ns, tree)
 		{
-			return ns == "-" ? " - | - |" :
-				sprintf(" %.0f | %.1f |", ns, tree / ns)
+			if (ns == "-")
+				return " - | - |"
+			return sprintf(" %.0f | %.1f |", ns, tree / ns)
 		}
 		{
 			tree = $4 == "-" ? $6 : $4
