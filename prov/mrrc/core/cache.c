@@ -328,7 +328,24 @@ size_t mrrc_cache_evict_some(struct mrrc_cache *cache, size_t bytes,
 size_t mrrc_cache_evict_all(struct mrrc_cache *cache,
 			    struct mrrc_region_list *victims)
 {
-	return mrrc_cache_evict_some(cache, SIZE_MAX, SIZE_MAX, victims);
+	struct mrrc_region *region;
+	struct mrrc_region *next;
+	size_t count = 0;
+	int access;
+
+	for (access = 0; access < MRRC_ACCESS_CNT; access++) {
+		for (region = mrrc_index_first(&cache->index[access]); region;
+		     region = next) {
+			next = mrrc_index_next(region);
+			if (mrrc_region_held(region))
+				continue;
+			mrrc_cache_uncache(cache, region, victims);
+			mrrc_cache_count(cache, MRRC_STAT_EVICTIONS);
+			count++;
+		}
+	}
+	mrrc_cache_gauge(cache);
+	return count;
 }
 
 void mrrc_cache_registered(struct mrrc_cache *cache, size_t len)

@@ -155,7 +155,10 @@ size_t mrrc_cache_held(const struct mrrc_cache *cache);
 size_t mrrc_cache_evict_some(struct mrrc_cache *cache, size_t bytes,
 			     size_t regions, struct mrrc_region_list *victims);
 
-/* Evict everything that is not held. Returns how many. */
+/*
+ * Evict everything that is not held, by address: what ends the watches of
+ * neighbours in another order splits a mapping in ever more. Returns how many.
+ */
 size_t mrrc_cache_evict_all(struct mrrc_cache *cache,
 			    struct mrrc_region_list *victims);
 

@@ -330,11 +330,12 @@ static double timed(void (*run)(unsigned), unsigned threads, unsigned count)
 	return (now() - begin) / count;
 }
 
-static const char *probe_now(void)
+/* @told: in so many of the rounds; what ends trust for a moment may come. */
+static const char *probe_name(unsigned told)
 {
 	if (mrrc_threads_alone())
 		return "no";
-	return mrrc_mon_told(mon) ? "trust" : "yes";
+	return told > rounds / 2 ? "trust" : "yes";
 }
 
 /* All code of this process has been looked at, or cannot be. */
@@ -356,18 +357,20 @@ static void measure(unsigned count, unsigned threads, bool writer)
 {
 	static double tree_ns[ROUNDS], ours_ns[ROUNDS], null_ns[ROUNDS];
 	pthread_t thread[THREADS_MAX], write_thread;
-	unsigned i;
+	unsigned i, told = 0;
 
 	set_up(count);
 	atomic_store(&over, false);
 	atomic_store(&writing, true);
 	if (threads)
 		pthread_barrier_init(&barrier, NULL, threads + 1);
-	for (i = 0; i < threads; i++)
-		pthread_create(&thread[i], NULL, run_thread,
-			       (void *)(uintptr_t)i);
-	if (writer)
-		pthread_create(&write_thread, NULL, run_writer, NULL);
+	for (i = 0; i < threads; i++) {
+		if (pthread_create(&thread[i], NULL, run_thread,
+				   (void *)(uintptr_t)i))
+			fail("no thread");
+	}
+	if (writer && pthread_create(&write_thread, NULL, run_writer, NULL))
+		fail("no thread");
 	/* each once, as the tables of threads grow with what they look up */
 	for (; first < ordered; first += LOOKUPS) {
 		timed(run_tree, threads, LOOKUPS);
@@ -377,6 +380,7 @@ static void measure(unsigned count, unsigned threads, bool writer)
 		first = i * LOOKUPS % ordered;
 		tree_ns[i] = timed(run_tree, threads, LOOKUPS);
 		ours_ns[i] = timed(run_ours, threads, LOOKUPS);
+		told += mrrc_mon_told(mon);
 		null_ns[i] = timed(run_null, threads, LOOKUPS / 4);
 	}
 	atomic_store(&over, true);
@@ -389,7 +393,7 @@ static void measure(unsigned count, unsigned threads, bool writer)
 		pthread_join(write_thread, NULL);
 	printf("case %u %u %s %.1f %.1f %s %.1f\n", count, threads,
 	       writer ? "yes" : "no", median(tree_ns), median(ours_ns),
-	       probe_now(), median(null_ns));
+	       probe_name(told), median(null_ns));
 	fflush(stdout);
 	tear_down();
 }

@@ -296,13 +296,14 @@ static void do_put(void)
 }
 
 /* By access, then by address: what leaves later is remembered better. */
-static unsigned next_overlap(unsigned first, unsigned pages)
+static unsigned next_overlap(unsigned first, unsigned pages, bool unheld)
 {
 	unsigned best = model.count;
 	unsigned i;
 
 	for (i = 0; i < model.count; i++) {
 		if (entry_overlaps(&model.entry[i], first, pages) &&
+		    !(unheld && mrrc_region_held(model.entry[i].region)) &&
 		    (best == model.count ||
 		     model.entry[i].access < model.entry[best].access ||
 		     (model.entry[i].access == model.entry[best].access &&
@@ -319,7 +320,7 @@ static void do_invalidate(struct mrrc_region_list *victims)
 	unsigned left = 0;
 	unsigned i;
 
-	while ((i = next_overlap(first, pages)) < model.count) {
+	while ((i = next_overlap(first, pages, false)) < model.count) {
 		model_drop(&model, i);
 		left++;
 	}
@@ -332,7 +333,7 @@ static void do_evict_all(struct mrrc_region_list *victims)
 	unsigned left = 0;
 	unsigned i;
 
-	while ((i = model_victim(&model)) < model.count) {
+	while ((i = next_overlap(0, SPACE + MAX_PAGES, true)) < model.count) {
 		model_drop(&model, i);
 		left++;
 	}

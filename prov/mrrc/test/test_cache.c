@@ -211,6 +211,29 @@ START_TEST(test_own_policy)
 }
 END_TEST
 
+/* In whatever order they came or were used. */
+START_TEST(test_evict_all)
+{
+	static const unsigned pages[] = { 20, 4, 12, 0, 16, 8 };
+	const struct mrrc_region *at;
+	uintptr_t before = 0;
+	unsigned i;
+
+	for (i = 0; i < 6; i++)
+		ck_assert_int_eq(put(i, pages[i] + 1, 2, MRRC_RW), 0);
+	mrrc_cache_hold(&cache, &region[4]);
+	ck_assert_uint_eq(mrrc_cache_evict_all(&cache, &victims), 5);
+	TAILQ_FOREACH(at, &victims, link) {
+		ck_assert_uint_gt(at->start, before);
+		before = at->start;
+	}
+	TAILQ_INIT(&victims);
+	ck_assert_int_eq(region[4].state, MRRC_REGION_INDEXED);
+	mrrc_cache_put(&cache, &region[4]);
+	ck_assert_uint_eq(mrrc_cache_evict_all(&cache, &victims), 1);
+}
+END_TEST
+
 START_TEST(test_access)
 {
 	ck_assert_int_eq(put(0, 10, 2, MRRC_RO), 0);
@@ -559,6 +582,7 @@ Suite *cache_suite(void)
 			    sizeof(confs) / sizeof(confs[0]));
 	tcase_add_test(tcase, test_init_fails);
 	tcase_add_test(tcase, test_own_policy);
+	tcase_add_test(tcase, test_evict_all);
 	tcase_add_test(tcase, test_access);
 	tcase_add_test(tcase, test_overlap_leaves);
 	tcase_add_test(tcase, test_budget_regions);
