@@ -52,6 +52,8 @@ awk -v dir="$DIR" '
 		for (t = 1; t <= threads; t++) {
 			for (s = 1; s <= sizes; s++) {
 				key = thread[t] SUBSEP size[s]
+				if (!(key in ours) && !(key in asking))
+					continue
 				line = size[s] " " \
 					(key in ours ? ours[key] : "- -") " " \
 					(key in asking ? asking[key] : "- -")
