@@ -84,6 +84,21 @@ bool ft_map_hole(void *addr, size_t len)
 	return p != MAP_FAILED;
 }
 
+/*
+ * Far below what mmap() gives to other threads: when this is unmapped, its
+ * place stays empty.
+ */
+void *ft_map_apart(size_t len)
+{
+	const size_t far = 1 << 30;
+	void *p = mmap(NULL, far, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
+		       MAP_NORESERVE, -1, 0);
+
+	FT_CHECK(p != MAP_FAILED, "mmap of %zu: %s", far, strerror(errno));
+	ft_unmap(p, far);
+	return ft_map(p, len);
+}
+
 void ft_unmap(void *addr, size_t len)
 {
 	FT_CHECK(!munmap(addr, len), "munmap of %zu: %s", len,

@@ -183,6 +183,8 @@ void ft_check_buf(const char *file, int line, const void *buf, size_t len,
 /* Anonymous pages, read and write; at addr if that is not NULL. */
 void *ft_map(void *addr, size_t len);
 bool ft_map_hole(void *addr, size_t len);
+/* For tests that use what they have unmapped. */
+void *ft_map_apart(size_t len);
 void ft_unmap(void *addr, size_t len);
 bool ft_valgrind(void);
 /* Bytes of this process in memory; 0 where that says nothing. */

@@ -203,7 +203,7 @@ static void expect_error(struct ft_ep *ep, enum ft_dir dir, ssize_t ret,
 
 static void bad_receives(void)
 {
-	char *ro = ft_map(NULL, LEN), *gone = ft_map(NULL, LEN);
+	char *ro = ft_map(NULL, LEN), *gone = ft_map_apart(LEN);
 
 	ft_fill(ro, LEN, 3);
 	FT_CHECK(!mprotect(ro, LEN, PROT_READ), "mprotect");
@@ -228,7 +228,7 @@ static void bad_receives(void)
 
 static void bad_sends(void)
 {
-	char *gone = ft_map(NULL, 3 * LEN), *hole = ft_map(NULL, 3 * LEN);
+	char *gone = ft_map_apart(3 * LEN), *hole = ft_map_apart(3 * LEN);
 	uint64_t addr = ft_raddr(&pair.dom[0], in);
 
 	ft_unmap(gone, 3 * LEN);
