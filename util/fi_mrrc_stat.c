@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_stat: what registration caches do, while they do it
- * (fi_mrrc_stat(1)).
+ * fi_mrrc_stat: what registration caches do, while they do it, and whether code
+ * would have lookups ask the kernel (fi_mrrc_stat(1)).
  */
 #include "config.h"
 
@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "out.h"
+#include "stat/code.h"
 #include "stat/options.h"
 #include "stat/show.h"
 
@@ -220,6 +221,8 @@ int main(int argc, char **argv)
 
 	out_check_at_exit("fi_mrrc_stat");
 	stat_options_parse(argc, argv, &options);
+	if (options.code)
+		return stat_code(options.what, options.whats);
 	rc = run(&watch);
 	free(watch.seen);
 	free(options.pid);

@@ -19,7 +19,9 @@
 
 static const char doc[] =
 	"Shows what the registration caches of ofi_mrrc do in running "
-	"processes: those with the given PID, or all of this user.\v"
+	"processes: those with the given PID, or all of this user.  With "
+	"--code, says whether lookups of a program, a library or a process "
+	"would ask the kernel, and for which code.\v"
 	"See fi_mrrc_stat(1).";
 
 static const struct argp_option option_table[] = {
@@ -27,6 +29,8 @@ static const struct argp_option option_table[] = {
 	{ "count", 'n', "N", 0, "End after N samples", 0 },
 	{ "once", '1', NULL, 0, "The same as --count=1", 0 },
 	{ "json", 'j', NULL, 0, "Each sample is a line with a JSON array", 0 },
+	{ "code", 'c', NULL, 0, "Look at the code of the arguments, each a "
+	  "file or a PID, and end", 0 },
 	{ "list", 'l', NULL, 0, "List the counters and what they mean", 0 },
 	{ 0 },
 };
@@ -76,6 +80,7 @@ static void add_pid(struct argp_state *state, struct stat_options *options,
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct stat_options *options = state->input;
+	size_t i;
 
 	switch (key) {
 	case 'i': set_interval(state, arg, &options->interval); break;
@@ -85,7 +90,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case '1': options->count = 1; break;
 	case 'j': options->json = true; break;
 	case 'l': list(); exit(EXIT_SUCCESS);
-	case ARGP_KEY_ARG: add_pid(state, options, arg); break;
+	case 'c': options->code = true; break;
+	case ARGP_KEY_ARGS:
+		options->what = state->argv + state->next;
+		options->whats = state->argc - state->next;
+		break;
+	case ARGP_KEY_END:
+		if (options->code && !options->whats)
+			argp_error(state, "code: of which file or PID?");
+		for (i = 0; !options->code && i < options->whats; i++)
+			add_pid(state, options, options->what[i]);
+		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
@@ -96,7 +111,7 @@ void stat_options_parse(int argc, char **argv, struct stat_options *options)
 	const struct argp argp = {
 		.options = option_table,
 		.parser = parse,
-		.args_doc = "[PID]...",
+		.args_doc = "[PID]...\n--code PID|FILE...",
 		.doc = doc,
 	};
 

@@ -16,6 +16,9 @@ struct stat_options {
 	double interval;	/* seconds */
 	size_t count;		/* samples; 0: until the processes end */
 	bool json;
+	bool code;		/* look at the code of: */
+	char **what;		/* all arguments, as they are */
+	size_t whats;
 };
 
 void stat_options_parse(int argc, char **argv, struct stat_options *options);

@@ -292,3 +292,27 @@ int mrrc_code_look(const struct mrrc_code_image *image,
 	mrrc_apart_free(code.section);
 	return rc;
 }
+
+bool mrrc_code_setxid(const uint8_t *site, size_t before)
+{
+	static const uint8_t loads[] = {	/* from a register: + its number */
+		0x48, 0x8b, 0x70, 0x10,		/* mov 16(), %rsi */
+		0x48, 0x8b, 0x78, 0x08,		/* mov 8(), %rdi */
+		0x48, 0x8b, 0x50, 0x18,		/* mov 24(), %rdx */
+		0x8b, 0x00,			/* mov (), %eax */
+	};
+	const uint8_t *code = site - sizeof(loads);
+	uint8_t from;
+	size_t i;
+
+	if (before < sizeof(loads))
+		return false;
+	from = code[sizeof(loads) - 1];
+	if (from > 7 || from == 4 || from == 5)
+		return false;
+	for (i = 0; i < sizeof(loads); i++) {
+		if (code[i] != loads[i] + (i % 4 == 2 || i == 13 ? from : 0))
+			return false;
+	}
+	return true;
+}

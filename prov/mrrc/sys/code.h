@@ -49,6 +49,13 @@ int mrrc_code_look(const struct mrrc_code_image *image,
 		   bool (*site)(void *arg, const struct mrrc_code_site *site),
 		   void *arg, struct mrrc_code_counts *counts);
 
+/*
+ * Of libc's code: is the system call at @site, with @before bytes of code in
+ * front of it, the one that glibc has each thread make for set*id(2)? Its
+ * number and arguments are in a struct that only those functions fill in.
+ */
+bool mrrc_code_setxid(const uint8_t *site, size_t before);
+
 /* A file as the loader would lay it out, but not to be executed. */
 struct mrrc_code_file {
 	const char *path;

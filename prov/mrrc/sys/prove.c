@@ -124,35 +124,14 @@ static const char *prove_name(const struct prove_code *code)
 						       "anonymous memory";
 }
 
-/*
- * Where glibc has each thread make one of set*id(2): the number and arguments
- * are in a struct that only those functions of libc fill in.
- */
 static bool prove_setxid(const struct prove_look *look,
 			 const struct mrrc_code_site *site)
 {
-	static const uint8_t loads[] = {	/* from a register: + its number */
-		0x48, 0x8b, 0x70, 0x10,		/* mov 16(), %rsi */
-		0x48, 0x8b, 0x78, 0x08,		/* mov 8(), %rdi */
-		0x48, 0x8b, 0x50, 0x18,		/* mov 24(), %rdx */
-		0x8b, 0x00,			/* mov (), %eax */
-	};
-	const uint8_t *code = (const uint8_t *)site->at - sizeof(loads);
 	const uintptr_t libc = (uintptr_t)pthread_self;
-	uint8_t from;
-	size_t i;
 
-	if (libc < look->code->place.lo || libc >= look->code->place.hi ||
-	    site->at - look->copy->image.start < sizeof(loads))
-		return false;
-	from = code[sizeof(loads) - 1];
-	if (from > 7 || from == 4 || from == 5)
-		return false;
-	for (i = 0; i < sizeof(loads); i++) {
-		if (code[i] != loads[i] + (i % 4 == 2 || i == 13 ? from : 0))
-			return false;
-	}
-	return true;
+	return libc >= look->code->place.lo && libc < look->code->place.hi &&
+	       mrrc_code_setxid((const uint8_t *)site->at,
+				site->at - look->copy->image.start);
 }
 
 static bool prove_site(void *arg, const struct mrrc_code_site *site)

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Looking at code (stat/code.h): the same that the provider does with its own
+ * process (sys/prove.c), but to files.
+ */
+#include "config.h"
+#include "stat/code.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "stat/proc.h"
+#include "sys/code.h"
+#include "sys/hooks.h"
+
+#define SYSCALL_SIZE	64	/* bytes of libc's syscall(), at least */
+#define SITES		4	/* of a file that are told, at most */
+
+extern char **environ;
+
+struct code {
+	struct {
+		dev_t dev;
+		ino_t ino;
+	} *file;			/* looked at so far */
+	size_t files;
+	size_t calls;			/* instructions that enter the kernel */
+	size_t asks;			/* of them, or of mappings: why to ask */
+	bool failed;
+	Dl_info libc, loader;		/* of this program */
+	uintptr_t generic;		/* libc's syscall(), from its base */
+};
+
+/* The file that is being looked at. */
+struct one {
+	struct code *code;
+	const struct mrrc_code_file *elf;
+	const char *name;
+	bool libc, hooked;
+	size_t asks;
+};
+
+static void complain(struct code *code, const char *what, const char *why)
+{
+	fprintf(stderr, "fi_mrrc_stat: %s: %s\n", what, why);
+	code->failed = true;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool same_file(const char *path, const struct stat *as)
+{
+	struct stat stat_;
+
+	return path && !stat(path, &stat_) && stat_.st_dev == as->st_dev &&
+	       stat_.st_ino == as->st_ino;
+}
+
+/* ---- one file ---- */
+
+/* syscall(2) is hooked by name, and set*id(2) known by its bytes. */
+static bool is_known(const struct one *one, const struct mrrc_code_site *site)
+{
+	const uintptr_t at = site->at - one->elf->base;
+
+	return one->libc &&
+	       ((at >= one->code->generic &&
+		 at - one->code->generic < SYSCALL_SIZE) ||
+		mrrc_code_setxid((const uint8_t *)site->at,
+				 site->at - (uintptr_t)one->elf->map));
+}
+
+static bool look_site(void *arg, const struct mrrc_code_site *site)
+{
+	struct one *one = arg;
+
+	if (site->number == MRRC_CODE_ANY ? is_known(one, site) :
+	    one->hooked || !mrrc_hooks_matters(site->number))
+		return true;
+	one->code->asks++;
+	if (one->asks++ >= SITES)
+		return true;
+	printf("%s+0x%zx: ", one->name, site->at - one->elf->base);
+	if (site->number == MRRC_CODE_ANY)
+		printf("%s\n", site->why);
+	else
+		printf("system call %ld is not hooked\n", site->number);
+	return true;
+}
+
+/* @place: where the file is; @path: what it is called. */
+static void look_file(struct code *code, const char *place, const char *path)
+{
+	struct mrrc_code_counts counts;
+	struct mrrc_code_file elf;
+	struct mrrc_code_image image;
+	struct one one = { .code = code, .elf = &elf, .name = base_name(path) };
+	struct stat stat_;
+	unsigned nth;
+	size_t i;
+	int rc;
+
+	if (stat(place, &stat_)) {
+		complain(code, path, strerror(errno));
+		return;
+	}
+	for (i = 0; i < code->files; i++) {
+		if (code->file[i].dev == stat_.st_dev &&
+		    code->file[i].ino == stat_.st_ino)
+			return;
+	}
+	code->file = reallocarray(code->file, code->files + 1,
+				  sizeof(*code->file));
+	if (!code->file) {
+		complain(code, path, strerror(ENOMEM));
+		exit(EXIT_FAILURE);
+	}
+	code->file[code->files].dev = stat_.st_dev;
+	code->file[code->files++].ino = stat_.st_ino;
+
+	rc = mrrc_code_open(place, &elf);
+	if (rc) {
+		complain(code, path, rc == -EINVAL ?
+			 "not a file of 64-bit code" : strerror(-rc));
+		return;
+	}
+	one.libc = same_file(code->libc.dli_fname, &stat_);
+	one.hooked = one.libc || same_file(code->loader.dli_fname, &stat_);
+	for (nth = 0; mrrc_code_segment(&elf, nth, &image); nth++) {
+		rc = mrrc_code_look(&image, look_site, &one, &counts);
+		if (rc) {
+			complain(code, path, strerror(-rc));
+			break;
+		}
+		code->calls += counts.instructions;
+	}
+	if (one.asks > SITES)
+		printf("%s: %zu more\n", one.name, one.asks - SITES);
+	mrrc_code_close(&elf);
+}
+
+/* ---- a file and what it is linked to ---- */
+
+/* The loader's list has lines "NAME => PATH (ADDRESS)" and "PATH (ADDRESS)". */
+static void look_listed(struct code *code, char *line)
+{
+	const char *to = strstr(line, "=> /");
+	const char *path = to ? to + 3 : strchr(line, '/');
+	char *end = strstr(line, " (0x");
+
+	if (!path || !end || end < path)
+		return;
+	*end = '\0';
+	look_file(code, path, path);
+}
+
+static void look_linked(struct code *code, char *path)
+{
+	char *const argv[] = {
+		(char *)code->loader.dli_fname, "--list", path, NULL
+	};
+	posix_spawn_file_actions_t actions;
+	char *line = NULL;
+	size_t size = 0;
+	FILE *list;
+	int fd[2];
+	pid_t pid;
+	int rc;
+
+	if (!code->loader.dli_fname || pipe(fd))
+		return;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, fd[1], STDOUT_FILENO);
+	posix_spawn_file_actions_addclose(&actions, fd[0]);
+	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null",
+					 O_WRONLY, 0);
+	rc = posix_spawn(&pid, code->loader.dli_fname, &actions, NULL, argv,
+			 environ);
+	posix_spawn_file_actions_destroy(&actions);
+	close(fd[1]);
+	list = fdopen(fd[0], "r");
+	while (list && getline(&line, &size, list) > 0)
+		look_listed(code, line);
+	free(line);
+	if (list)
+		fclose(list);
+	if (!rc)
+		waitpid(pid, NULL, 0);
+}
+
+/* ---- a process ---- */
+
+/* The page that our hooks' own code lies in: the provider knows it. */
+static bool is_ours(pid_t pid, unsigned long start, unsigned long end)
+{
+	struct stat_sample sample = { 0 };
+	bool ours = false;
+
+	if (end - start == (unsigned long)sysconf(_SC_PAGESIZE) &&
+	    !stat_proc_read(pid, &sample))
+		ours = sample.domains;
+	stat_sample_fini(&sample);
+	return ours;
+}
+
+static void look_mapping(struct code *code, pid_t pid, char *line)
+{
+	unsigned long start, end, inode;
+	char perms[5], path[PATH_MAX + 32];
+	const char *why = NULL, *name;
+	int at = 0;
+
+	line[strcspn(line, "\n")] = '\0';
+	if (sscanf(line, "%lx-%lx %4s %*s %*s %lu %n", &start, &end, perms,
+		   &inode, &at) != 4 || perms[2] != 'x')
+		return;
+	name = line + at;
+	if (!strcmp(name, "[vdso]") || !strcmp(name, "[vsyscall]"))
+		return;
+	if (perms[1] == 'w')
+		why = "code that can be written";
+	else if (perms[3] == 's')
+		why = "code that is shared";
+	else if (!inode && !is_ours(pid, start, end))
+		why = "code of no file";
+	if (why) {
+		printf("%s: %s\n", *name ? base_name(name) :
+		       "anonymous memory", why);
+		code->asks++;
+	} else if (inode) {
+		snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid,
+			 name);
+		look_file(code, path, name);
+	}
+}
+
+static void look_process(struct code *code, const char *what)
+{
+	const pid_t pid = atoi(what);
+	char path[64];
+	char *line = NULL;
+	size_t size = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	maps = fopen(path, "re");
+	if (!maps) {
+		complain(code, what, errno == ENOENT ?
+			 "there is no such process" : strerror(errno));
+		return;
+	}
+	errno = 0;
+	while (getline(&line, &size, maps) > 0)
+		look_mapping(code, pid, line);
+	if (errno)
+		complain(code, what, strerror(errno));
+	free(line);
+	fclose(maps);
+}
+
+/* Where libc and the loader are, and which files. */
+static void find_own(struct code *code)
+{
+	void *libc;
+
+	if (!dladdr((const void *)(uintptr_t)pthread_self, &code->libc) ||
+	    !dladdr((const void *)getauxval(AT_BASE), &code->loader))
+		return;
+	libc = dlopen(code->libc.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	if (libc) {
+		code->generic = (uintptr_t)dlsym(libc, "syscall") -
+				(uintptr_t)code->libc.dli_fbase;
+		dlclose(libc);
+	}
+}
+
+int stat_code(char *const *what, size_t count)
+{
+	struct code code = { 0 };
+	size_t i;
+
+	find_own(&code);
+	for (i = 0; i < count; i++) {
+		if (what[i][strspn(what[i], "0123456789")] == '\0') {
+			look_process(&code, what[i]);
+			continue;
+		}
+		look_file(&code, what[i], what[i]);
+		look_linked(&code, what[i]);
+	}
+	printf("%zu files, %zu system calls: lookups %s\n", code.files,
+	       code.calls, code.asks ? "ask the kernel" :
+	       code.failed ? "ask the kernel, where all has to be known" :
+			     "make no system call");
+	free(code.file);
+	return code.asks || code.failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# test_code.sh: fi_mrrc_stat --code, on files and on a process. Part of make
+# check.
+
+set -u
+export LC_ALL=C
+
+STAT=${STAT:-util/fi_mrrc_stat}
+RAW=${RAW:-prov/mrrc/test/.libs/raw_call.so}
+DIR=$(mktemp -d "${TMPDIR:-/tmp}/test_code.XXXXXX") || exit 1
+trap 'rm -rf "$DIR"; [ -z "$SLEEPS" ] || kill "$SLEEPS"' EXIT
+SLEEPS=
+failed=0
+
+# says STATUS TEXT ARGUMENT...: on standard output or the other
+says()
+{
+	local want=$1 text=$2 rc
+
+	shift 2
+	"$STAT" --code "$@" >"$DIR/out" 2>&1 </dev/null
+	rc=$?
+	[ $rc -eq "$want" ] && grep -q -e "$text" "$DIR/out" && return
+	echo "FAIL: $*: status $rc, not $want, or not \"$text\""
+	sed 's/^/  | /' "$DIR/out" | head -n 12
+	failed=1
+}
+
+says 2 "which file or PID"
+says 1 "/nonexistent: No such file" /nonexistent
+says 1 "not a file of 64-bit code" "$0"
+says 1 "999999999: there is no such process" 999999999
+
+if ! "$STAT" --code /bin/sleep >"$DIR/out" 2>&1; then
+	echo "SKIP: the code of this machine's libc is not known:" \
+		"$(head -n 1 "$DIR/out")"
+	exit $failed
+fi
+says 0 "^[3-9] files, .*: lookups make no system call" /bin/sleep
+sleep 1000 &
+SLEEPS=$!
+says 0 "lookups make no system call" "$SLEEPS"
+if [ -e "$RAW" ]; then
+	says 1 "^raw_call.so+0x[0-9a-f]*: system call [0-9]* is not hooked" \
+		"$RAW"
+	once=$(grep -c ^raw_call "$DIR/out")
+	says 1 "lookups ask the kernel" /bin/sleep "$RAW" "$RAW"
+	[ "$(grep -c ^raw_call "$DIR/out")" -eq "$once" ] || {
+		echo "FAIL: a file is looked at more than once"
+		failed=1
+	}
+fi
+[ $failed -ne 0 ] || echo "PASS: fi_mrrc_stat --code"
+exit $failed
