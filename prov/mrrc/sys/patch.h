@@ -80,7 +80,10 @@ struct mrrc_patch_code {
 	size_t len;
 };
 
-/* The same at a place that is known, in code where fillers may be found. */
+/*
+ * The same at a system-call instruction that is known to pass that number, in
+ * code where fillers may be found.
+ */
 int mrrc_patch_site(const struct mrrc_patch_code *code, uint8_t *site,
 		    long number, struct mrrc_patch *patch);
 

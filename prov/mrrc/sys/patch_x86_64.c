@@ -14,8 +14,9 @@
  *
  * Where these bytes lie in two aligned words, two bytes become a short jump to
  * the filler behind a return of the same function (assemblers align labels
- * with it), and the long jump goes there. Where even those two bytes do, it is
- * the syscall, of two bytes, that becomes the short jump.
+ * with it), and the long jump goes there. Where even those two bytes do, or
+ * the number is put elsewhere (mmap in glibc 2.41), it is the syscall, of two
+ * bytes, that becomes the short jump.
  */
 #include "config.h"
 #include "sys/patch.h"
@@ -239,12 +240,19 @@ int mrrc_patch_build(const struct mrrc_patch_code *code, uint8_t *site,
 	uint8_t bytes[sizeof(uint64_t)];
 	uint8_t *const place = site - FIRST;
 	uint8_t *from = place;
+	bool whole;
 	size_t at;
 
 	if (place < code->start || site + SECOND > code->start + code->len ||
-	    memcmp(place, &known, sizeof(known)))
+	    memcmp(site, known.bytes + FIRST, SECOND))
 		return -ENOENT;
-	if ((uintptr_t)from % sizeof(uint64_t) == sizeof(uint64_t) - 1)
+	whole = !memcmp(place, &known, sizeof(known));
+	if (!whole && (number == MRRC_PATCH_ANY ||
+		       (uintptr_t)site % sizeof(uint64_t) ==
+		       sizeof(uint64_t) - 1))
+		return -ENOENT;
+	if (!whole ||
+	    (uintptr_t)from % sizeof(uint64_t) == sizeof(uint64_t) - 1)
 		from = site;
 	at = (uintptr_t)from % sizeof(uint64_t);
 	*patch = (struct mrrc_patch) {

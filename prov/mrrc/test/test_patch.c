@@ -294,6 +294,40 @@ START_TEST(test_build)
 				 (uint8_t *)own_code + codes[_i].filler + 1);
 }
 END_TEST
+
+/* The number is not put there by the instruction before. */
+START_TEST(test_build_apart)
+{
+	static const uint8_t call[] = {
+		0xb8, SYS_munmap, 0, 0, 0, 0x41, 0x83, 0xca, 0x40, 0x0f, 5
+	};
+	static const uint8_t end[] = {
+		0xc3, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0
+	};
+	const struct mrrc_patch_code code = { (uint8_t *)own_code, 1024 };
+	uint8_t *const site = (uint8_t *)own_code + 32 + _i;
+	uint8_t stub[MRRC_PATCH_STUB];
+	struct mrrc_patch own;
+
+	own_set(call, 32 + _i + 2 - sizeof(call), sizeof(call));
+	own_set(end, 64, sizeof(end));
+	ck_assert_int_eq(mrrc_patch_build(&code, site, MRRC_PATCH_ANY, stub,
+					  &own), -ENOENT);
+	ck_assert_int_eq(mrrc_patch_build(&code, site + 1, SYS_munmap, stub,
+					  &own), -ENOENT);
+	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
+			 _i == 7 ? -ENOENT : 0);
+	if (_i == 7)
+		return;
+	ck_assert_ptr_eq(own.at, site);
+	ck_assert_ptr_eq(own.filler, (uint8_t *)own_code + 65);
+	/* a short jump in place of the system call, and nothing else */
+	ck_assert_int_eq(((uint8_t *)&own.after)[_i], 0xeb);
+	((uint8_t *)&own.after)[_i] = 0x0f;
+	((uint8_t *)&own.after)[_i + 1] = 0x05;
+	ck_assert_uint_eq(own.after, own.before);
+}
+END_TEST
 #endif
 
 static void own_teardown(void)
@@ -517,6 +551,7 @@ static Suite *patch_suite(void)
 	tcase_add_test(tcase, test_denied);
 #ifdef __x86_64__
 	tcase_add_loop_test(tcase, test_build, 0, 9);
+	tcase_add_loop_test(tcase, test_build_apart, 0, 8);
 #endif
 	suite_add_tcase(suite, tcase);
 	return suite;
