@@ -23,8 +23,8 @@
 #include "stat/proc.h"
 #include "sys/code.h"
 #include "sys/hooks.h"
+#include "sys/prove.h"
 
-#define SYSCALL_SIZE	64	/* bytes of libc's syscall(), at least */
 #define SITES		4	/* of a file that are told, at most */
 
 extern char **environ;
@@ -38,8 +38,7 @@ struct code {
 	size_t calls;			/* instructions that enter the kernel */
 	size_t asks;			/* of them, or of mappings: why to ask */
 	bool failed;
-	Dl_info libc, loader;		/* of this program */
-	uintptr_t generic;		/* libc's syscall(), from its base */
+	Dl_info libc, loader;		/* of this program, with hooks */
 };
 
 /* The file that is being looked at. */
@@ -47,7 +46,7 @@ struct one {
 	struct code *code;
 	const struct mrrc_code_file *elf;
 	const char *name;
-	bool libc, hooked;
+	const Dl_info *own;	/* where it is loaded here, or NULL */
 	size_t asks;
 };
 
@@ -74,24 +73,27 @@ static bool same_file(const char *path, const struct stat *as)
 
 /* ---- one file ---- */
 
-/* syscall(2) is hooked by name, and set*id(2) known by its bytes. */
+/* In libc and the loader: hooked in this process, or known by its bytes. */
 static bool is_known(const struct one *one, const struct mrrc_code_site *site)
 {
-	const uintptr_t at = site->at - one->elf->base;
+	const uintptr_t map = (uintptr_t)one->elf->map;
 
-	return one->libc &&
-	       ((at >= one->code->generic &&
-		 at - one->code->generic < SYSCALL_SIZE) ||
-		mrrc_code_setxid((const uint8_t *)site->at,
-				 site->at - (uintptr_t)one->elf->map));
+	if (!one->own)
+		return false;
+	return mrrc_hooks_has((uintptr_t)one->own->dli_fbase + site->at -
+			      one->elf->base) ||
+	       (one->own == &one->code->libc &&
+		site->number == MRRC_CODE_ANY &&
+		mrrc_code_glibc((const uint8_t *)site->at, site->at - map,
+				map + one->elf->len - site->at));
 }
 
 static bool look_site(void *arg, const struct mrrc_code_site *site)
 {
 	struct one *one = arg;
 
-	if (site->number == MRRC_CODE_ANY ? is_known(one, site) :
-	    one->hooked || !mrrc_hooks_matters(site->number))
+	if ((site->number != MRRC_CODE_ANY &&
+	     !mrrc_hooks_matters(site->number)) || is_known(one, site))
 		return true;
 	one->code->asks++;
 	if (one->asks++ >= SITES)
@@ -140,8 +142,10 @@ static void look_file(struct code *code, const char *place, const char *path)
 			 "not a file of 64-bit code" : strerror(-rc));
 		return;
 	}
-	one.libc = same_file(code->libc.dli_fname, &stat_);
-	one.hooked = one.libc || same_file(code->loader.dli_fname, &stat_);
+	if (same_file(code->libc.dli_fname, &stat_))
+		one.own = &code->libc;
+	else if (same_file(code->loader.dli_fname, &stat_))
+		one.own = &code->loader;
 	for (nth = 0; mrrc_code_segment(&elf, nth, &image); nth++) {
 		rc = mrrc_code_look(&image, look_site, &one, &counts);
 		if (rc) {
@@ -274,20 +278,21 @@ static void look_process(struct code *code, const char *what)
 	fclose(maps);
 }
 
-/* Where libc and the loader are, and which files. */
-static void find_own(struct code *code)
+static bool tell_nothing(void *arg, uintptr_t start, uintptr_t end,
+			 enum mrrc_hooks_how how)
 {
-	void *libc;
+	(void)arg, (void)start, (void)end, (void)how;
+	return true;
+}
 
+/* Hooks libc and the loader of this process, as the provider does. */
+static void hook_own(struct code *code)
+{
 	if (!dladdr((const void *)(uintptr_t)pthread_self, &code->libc) ||
-	    !dladdr((const void *)getauxval(AT_BASE), &code->loader))
+	    !dladdr((const void *)getauxval(AT_BASE), &code->loader) ||
+	    mrrc_hooks_add(tell_nothing, code, NULL))
 		return;
-	libc = dlopen(code->libc.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-	if (libc) {
-		code->generic = (uintptr_t)dlsym(libc, "syscall") -
-				(uintptr_t)code->libc.dli_fbase;
-		dlclose(libc);
-	}
+	mrrc_prove_seal();
 }
 
 int stat_code(char *const *what, size_t count)
@@ -295,7 +300,7 @@ int stat_code(char *const *what, size_t count)
 	struct code code = { 0 };
 	size_t i;
 
-	find_own(&code);
+	hook_own(&code);
 	for (i = 0; i < count; i++) {
 		if (what[i][strspn(what[i], "0123456789")] == '\0') {
 			look_process(&code, what[i]);
@@ -308,6 +313,7 @@ int stat_code(char *const *what, size_t count)
 	       code.calls, code.asks ? "ask the kernel" :
 	       code.failed ? "ask the kernel, where all has to be known" :
 			     "make no system call");
+	mrrc_hooks_remove(&code);
 	free(code.file);
 	return code.asks || code.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

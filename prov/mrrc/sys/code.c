@@ -293,7 +293,8 @@ int mrrc_code_look(const struct mrrc_code_image *image,
 	return rc;
 }
 
-bool mrrc_code_setxid(const uint8_t *site, size_t before)
+/* Each thread makes one of set*id(2): number and arguments from a struct. */
+static bool glibc_setxid(const uint8_t *site, size_t before)
 {
 	static const uint8_t loads[] = {	/* from a register: + its number */
 		0x48, 0x8b, 0x70, 0x10,		/* mov 16(), %rsi */
@@ -315,4 +316,42 @@ bool mrrc_code_setxid(const uint8_t *site, size_t before)
 			return false;
 	}
 	return true;
+}
+
+/* 2.41: a call that can be cancelled; the number is the second argument. */
+static bool glibc_cancel(const uint8_t *site, size_t before)
+{
+	static const uint8_t code[] = {
+		0x49, 0x89, 0xfb,		/* mov %rdi, %r11 */
+		0x48, 0x89, 0xf0,		/* mov %rsi, %rax */
+		0x48, 0x89, 0xd7,		/* mov %rdx, %rdi */
+		0x48, 0x89, 0xce,		/* mov %rcx, %rsi */
+		0x4c, 0x89, 0xc2,		/* mov %r8, %rdx */
+		0x4d, 0x89, 0xca,		/* mov %r9, %r10 */
+		0x4c, 0x8b, 0x44, 0x24, 0x08,	/* mov 8(%rsp), %r8 */
+		0x4c, 0x8b, 0x4c, 0x24, 0x10,	/* mov 16(%rsp), %r9 */
+		0x4c, 0x89, 0x5c, 0x24, 0x08,	/* mov %r11, 8(%rsp) */
+	};
+
+	return before >= sizeof(code) &&
+	       !memcmp(site - sizeof(code), code, sizeof(code));
+}
+
+/* The same in a process with one thread; the number is the seventh. */
+static bool glibc_direct(const uint8_t *site, size_t before, size_t after)
+{
+	static const uint8_t code[] = {
+		0x48, 0x8b, 0x44, 0x24, 0x10,	/* mov 16(%rsp), %rax */
+		0x0f, 0x05,			/* syscall */
+		0x5b, 0xc3,			/* pop %rbx; ret */
+	};
+
+	return before >= 5 && after >= sizeof(code) - 5 &&
+	       !memcmp(site - 5, code, sizeof(code));
+}
+
+bool mrrc_code_glibc(const uint8_t *site, size_t before, size_t after)
+{
+	return glibc_setxid(site, before) || glibc_cancel(site, before) ||
+	       glibc_direct(site, before, after);
 }

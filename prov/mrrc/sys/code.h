@@ -50,11 +50,13 @@ int mrrc_code_look(const struct mrrc_code_image *image,
 		   void *arg, struct mrrc_code_counts *counts);
 
 /*
- * Of libc's code: is the system call at @site, with @before bytes of code in
- * front of it, the one that glibc has each thread make for set*id(2)? Its
- * number and arguments are in a struct that only those functions fill in.
+ * Of libc's code alone: is the system call at @site, with @before bytes of code
+ * in front of it and @after from there on, one of those that glibc makes for
+ * functions of its own, which take no memory away? For set*id(2) in each
+ * thread, and since 2.41 for all that can be cancelled. Known by their bytes:
+ * the number comes through memory or arguments.
  */
-bool mrrc_code_setxid(const uint8_t *site, size_t before);
+bool mrrc_code_glibc(const uint8_t *site, size_t before, size_t after);
 
 /* A file as the loader would lay it out, but not to be executed. */
 struct mrrc_code_file {

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#define DEPTH	3	/* functions that call each other */
+#define DEPTH	6	/* functions that call each other */
 #define PATHS	256	/* instructions that wait to be followed */
 
 struct return_look {

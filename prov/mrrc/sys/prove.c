@@ -124,14 +124,15 @@ static const char *prove_name(const struct prove_code *code)
 						       "anonymous memory";
 }
 
-static bool prove_setxid(const struct prove_look *look,
-			 const struct mrrc_code_site *site)
+static bool prove_glibc(const struct prove_look *look,
+			const struct mrrc_code_site *site)
 {
 	const uintptr_t libc = (uintptr_t)pthread_self;
 
 	return libc >= look->code->place.lo && libc < look->code->place.hi &&
-	       mrrc_code_setxid((const uint8_t *)site->at,
-				site->at - look->copy->image.start);
+	       mrrc_code_glibc((const uint8_t *)site->at,
+			       site->at - look->copy->image.start,
+			       look->copy->image.end - site->at);
 }
 
 static bool prove_site(void *arg, const struct mrrc_code_site *site)
@@ -144,7 +145,7 @@ static bool prove_site(void *arg, const struct mrrc_code_site *site)
 		return true;
 	if (at == mrrc_patch_made() || mrrc_hooks_has(at))
 		return true;
-	if (site->number == MRRC_CODE_ANY && prove_setxid(look, site))
+	if (site->number == MRRC_CODE_ANY && prove_glibc(look, site))
 		return true;
 	if (site->number == MRRC_CODE_ANY)
 		snprintf(code->why, sizeof(code->why), "%.60s+0x%lx: %s",

@@ -163,6 +163,41 @@ START_TEST(test_headers)
 }
 END_TEST
 
+/* What glibc's own calls look like, and what only begins as they do. */
+START_TEST(test_glibc)
+{
+	static const struct {
+		uint8_t bytes[48];
+		size_t before, after;
+	} calls[] = {
+		{ { 0x48, 0x8b, 0x73, 0x10, 0x48, 0x8b, 0x7b, 0x08, 0x48, 0x8b,
+		    0x53, 0x18, 0x8b, 0x03, 0x0f, 0x05 }, 14, 2 },
+		{ { 0x49, 0x89, 0xfb, 0x48, 0x89, 0xf0, 0x48, 0x89, 0xd7, 0x48,
+		    0x89, 0xce, 0x4c, 0x89, 0xc2, 0x4d, 0x89, 0xca, 0x4c, 0x8b,
+		    0x44, 0x24, 0x08, 0x4c, 0x8b, 0x4c, 0x24, 0x10, 0x4c, 0x89,
+		    0x5c, 0x24, 0x08, 0x0f, 0x05 }, 33, 2 },
+		{ { 0x48, 0x8b, 0x44, 0x24, 0x10, 0x0f, 0x05, 0x5b, 0xc3 },
+		  5, 4 },
+	};
+	const size_t before = calls[_i].before, after = calls[_i].after;
+	uint8_t bytes[48];
+	size_t i;
+
+	memcpy(bytes, calls[_i].bytes, sizeof(bytes));
+	ck_assert(mrrc_code_glibc(bytes + before, before, after));
+	ck_assert(!mrrc_code_glibc(bytes + before, before - 1, after));
+	ck_assert(after == 2 ||
+		  !mrrc_code_glibc(bytes + before, before, after - 1));
+	for (i = 0; i < before + after; i++) {
+		if (i == before || i == before + 1)
+			continue;
+		bytes[i] ^= 0x20;
+		ck_assert(!mrrc_code_glibc(bytes + before, before, after));
+		bytes[i] ^= 0x20;
+	}
+}
+END_TEST
+
 START_TEST(test_file)
 {
 	struct mrrc_code_image image;
@@ -198,6 +233,7 @@ Suite *code_file_suite(void)
 	tcase_add_test(tcase, test_flips);
 #endif
 	tcase_add_test(tcase, test_headers);
+	tcase_add_loop_test(tcase, test_glibc, 0, 3);
 	tcase_add_test(tcase, test_file);
 	suite_add_tcase(suite, tcase);
 	return suite;

@@ -590,7 +590,7 @@ int main(void)
 	fprintf(stderr, "built without Zydis: skipped\n");
 	return 77;
 #endif
-	/* its system calls that can be cancelled get the number as argument */
+	/* some calls of its loader have no room near them for a hook */
 	if (strverscmp(gnu_get_libc_version(), "2.41") >= 0) {
 		fprintf(stderr, "libc %s cannot be proven yet: skipped\n",
 			gnu_get_libc_version());
