@@ -52,7 +52,7 @@ void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
 		return;
 	tlb = mrrc_tlb_get(&cache->tlbs);
 	if (tlb)
-		mrrc_tlb_fill(tlb, addr, access, mrrc_tlb_ref(
+		mrrc_tlb_fill(tlb, cache->regions, addr, access, mrrc_tlb_ref(
 			((char *)region - cache->regions) /
 			MRRC_REGION_STRIDE, tag),
 			big >= region->start && mrrc_region_end(region) - big

@@ -60,9 +60,7 @@ mrrc_cache_hit(struct mrrc_cache_mt *cache, struct mrrc_tlb *tlb,
 	entry = mrrc_tlb_find(tlb, addr, access);
 	if (!entry || (ask && mrrc_mon_quiet(cache->mon, &seq)))
 		return NULL;
-	region = (struct mrrc_region *)
-		 (cache->regions + mrrc_tlb_ref_index(entry->ref) *
-				   MRRC_REGION_STRIDE);
+	region = mrrc_tlb_region(cache->regions, entry->ref);
 	if (!mrrc_region_try_hold(region, entry->ref))
 		return NULL;
 	/* the entry is of the same region, and that covers the page */

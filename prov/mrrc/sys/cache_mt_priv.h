@@ -50,9 +50,6 @@ struct mrrc_cache_mt {
 	struct mrrc_mon_sub sub;
 };
 
-/* From one region of the pool to the next. */
-#define MRRC_REGION_STRIDE	((sizeof(struct mrrc_region) + 63) & ~(size_t)63)
-
 /*
  * Take the lock at a moment when the index tells the truth. On any error the
  * lock is not held: -EAGAIN memory keeps changing, -ENODEV no monitor.

@@ -28,7 +28,8 @@ static struct {
 	_Atomic uint64_t next_id;
 } mrrc_tlb_all = { .once = PTHREAD_ONCE_INIT };
 
-static bool mrrc_tlb_resize(struct mrrc_tlb *tlb, unsigned bits)
+/* Empty; the former entries are the caller's. */
+static bool mrrc_tlb_alloc(struct mrrc_tlb *tlb, unsigned bits)
 {
 	const size_t size = sizeof(*tlb->entry) * MRRC_TLB_WAYS << bits;
 	struct mrrc_tlb_entry *entry;
@@ -37,12 +38,53 @@ static bool mrrc_tlb_resize(struct mrrc_tlb *tlb, unsigned bits)
 	if (!entry)
 		return false;
 	memset(entry, 0, size);
-	free(tlb->entry);
 	tlb->entry = entry;
 	tlb->bits = bits;
 	tlb->mask = ((1u << bits) - 1) * sizeof(*entry) * MRRC_TLB_WAYS;
 	tlb->displaced = 0;
 	tlb->big = false;
+	return true;
+}
+
+static unsigned mrrc_tlb_unit(uint64_t key)
+{
+	return key & MRRC_TLB_IS_BIG ? MRRC_TLB_BIG : 12;
+}
+
+/* The set that @key belongs to, and which entry of it has that, or is free. */
+static int mrrc_tlb_way(const struct mrrc_tlb *tlb, uint64_t key,
+			struct mrrc_tlb_entry **set)
+{
+	int i;
+
+	*set = mrrc_tlb_set(tlb, key, mrrc_tlb_unit(key));
+	for (i = 0; i < MRRC_TLB_WAYS; i++) {
+		if (!(*set)[i].key || (*set)[i].key == key)
+			break;
+	}
+	return i;
+}
+
+/* Four times as large; what is in it stays, but for sets that run over. */
+static bool mrrc_tlb_grow(struct mrrc_tlb *tlb)
+{
+	const size_t count = (size_t)MRRC_TLB_WAYS << tlb->bits;
+	struct mrrc_tlb_entry *const old = tlb->entry, *set;
+	const bool big = tlb->big;
+	size_t i;
+	int way;
+
+	if (tlb->bits == MRRC_TLB_MAX || !mrrc_tlb_alloc(tlb, tlb->bits + 2))
+		return false;
+	for (i = 0; i < count; i++) {
+		if (!old[i].key)
+			continue;
+		way = mrrc_tlb_way(tlb, old[i].key, &set);
+		if (way < MRRC_TLB_WAYS)
+			set[way] = old[i];
+	}
+	tlb->big = big;
+	free(old);
 	return true;
 }
 
@@ -176,7 +218,7 @@ static struct mrrc_tlb *mrrc_tlb_new(void)
 	if (!tlb)
 		return NULL;
 	memset(tlb, 0, sizeof(*tlb));
-	if (!mrrc_tlb_resize(tlb, MRRC_TLB_MIN)) {
+	if (!mrrc_tlb_alloc(tlb, MRRC_TLB_MIN)) {
 		free(tlb);
 		return NULL;
 	}
@@ -186,12 +228,16 @@ static struct mrrc_tlb *mrrc_tlb_new(void)
 /* A table of a cache that is gone, with nothing in it, or a new one. */
 static struct mrrc_tlb *mrrc_tlb_take(struct mrrc_tlb *tables)
 {
+	struct mrrc_tlb_entry *old;
 	struct mrrc_tlb *tlb;
 
 	for (tlb = tables; tlb; tlb = tlb->next) {
+		old = tlb->entry;
 		if (!atomic_load_explicit(&tlb->cache, memory_order_acquire) &&
-		    mrrc_tlb_resize(tlb, MRRC_TLB_MIN))
+		    mrrc_tlb_alloc(tlb, MRRC_TLB_MIN)) {
+			free(old);
 			return tlb;
+		}
 	}
 	tlb = mrrc_tlb_new();
 	if (!tlb)
@@ -280,24 +326,34 @@ void mrrc_tlb_detach(struct mrrc_tlb_list *list)
 
 /* ---- filling ---- */
 
-void mrrc_tlb_fill(struct mrrc_tlb *tlb, uintptr_t addr,
+/* Which entry of a full set goes: one whose region has gone, if there is one. */
+static int mrrc_tlb_victim(struct mrrc_tlb *tlb, const char *regions,
+			   const struct mrrc_tlb_entry *set)
+{
+	int i;
+
+	for (i = 0; i < MRRC_TLB_WAYS; i++) {
+		if (mrrc_region_tag(mrrc_tlb_region(regions, set[i].ref)) !=
+		    set[i].ref >> MRRC_REGION_HOLDS)
+			return i;
+	}
+	return tlb->displaced++ % MRRC_TLB_WAYS;
+}
+
+void mrrc_tlb_fill(struct mrrc_tlb *tlb, const char *regions, uintptr_t addr,
 		   enum mrrc_access access, uint64_t ref, bool big)
 {
 	const uint64_t key = big ? mrrc_tlb_big_key(addr, access) :
 				   mrrc_tlb_key(addr, access);
-	const unsigned unit = big ? MRRC_TLB_BIG : 12;
-	struct mrrc_tlb_entry *set = mrrc_tlb_set(tlb, addr, unit);
-	int i = 0;
+	struct mrrc_tlb_entry *set;
+	int way = mrrc_tlb_way(tlb, key, &set);
 
-	while (i < MRRC_TLB_WAYS && set[i].key && set[i].key != key)
-		i++;
-	if (i == MRRC_TLB_WAYS) {
-		i = tlb->displaced++ % MRRC_TLB_WAYS;
-		/* As many as there are sets: too small. */
-		if (tlb->displaced >> tlb->bits && tlb->bits < MRRC_TLB_MAX &&
-		    mrrc_tlb_resize(tlb, tlb->bits + 2))
-			set = mrrc_tlb_set(tlb, addr, unit);
+	if (way == MRRC_TLB_WAYS) {
+		way = mrrc_tlb_victim(tlb, regions, set);
+		/* a sixteenth of the sets ran over: too small */
+		if (tlb->displaced >> (tlb->bits - 4) && mrrc_tlb_grow(tlb))
+			way = mrrc_tlb_way(tlb, key, &set) % MRRC_TLB_WAYS;
 	}
 	tlb->big |= big;
-	set[i] = (struct mrrc_tlb_entry) { key, ref };
+	set[way] = (struct mrrc_tlb_entry) { key, ref };
 }

@@ -34,7 +34,11 @@
 #define MRRC_TLB_LOG	256	/* requests, a power of two */
 #define MRRC_TLB_COUNT	1024	/* hits that observers may not see yet */
 #define MRRC_TLB_BIG	21	/* log2 of the larger unit that is looked up */
+#define MRRC_TLB_IS_BIG	(1u << 11)	/* in a key */
 #define MRRC_TLB_SPARE	64	/* records that a thread keeps */
+
+/* From one region of a cache to the next. */
+#define MRRC_REGION_STRIDE	((sizeof(struct mrrc_region) + 63) & ~(size_t)63)
 
 struct mrrc_tlb_entry {
 	uint64_t key;		/* what was looked up; 0: nothing */
@@ -101,8 +105,8 @@ void mrrc_tlb_collect(struct mrrc_tlb_list *list);
 /* The cache's lock held: the counters of this one. */
 void mrrc_tlb_count(struct mrrc_tlb *tlb, struct mrrc_cache *core);
 
-/* Remember the region; @ref of mrrc_tlb_ref. No lock. */
-void mrrc_tlb_fill(struct mrrc_tlb *tlb, uintptr_t addr,
+/* Remember a region of the cache's; @ref of mrrc_tlb_ref. No lock. */
+void mrrc_tlb_fill(struct mrrc_tlb *tlb, const char *regions, uintptr_t addr,
 		   enum mrrc_access access, uint64_t ref, bool big);
 
 /* If it is the one that the thread used last; else NULL. */
@@ -157,6 +161,14 @@ static inline uint32_t mrrc_tlb_ref_index(uint64_t ref)
 	return ref & (MRRC_REGION_INDEX_BIT - 1);
 }
 
+/* @regions: where the cache has them. */
+static inline struct mrrc_region *mrrc_tlb_region(const char *regions,
+						  uint64_t ref)
+{
+	return (struct mrrc_region *)(uintptr_t)
+	       (regions + mrrc_tlb_ref_index(ref) * MRRC_REGION_STRIDE);
+}
+
 /* Never 0: the first page is nobody's. */
 static inline uint64_t mrrc_tlb_key(uintptr_t addr, enum mrrc_access access)
 {
@@ -166,7 +178,7 @@ static inline uint64_t mrrc_tlb_key(uintptr_t addr, enum mrrc_access access)
 static inline uint64_t mrrc_tlb_big_key(uintptr_t addr,
 					enum mrrc_access access)
 {
-	return addr >> MRRC_TLB_BIG << MRRC_TLB_BIG | 1 << 11 | access;
+	return addr >> MRRC_TLB_BIG << MRRC_TLB_BIG | MRRC_TLB_IS_BIG | access;
 }
 
 /*

@@ -154,6 +154,24 @@ END_TEST
 
 #define SETS	64	/* of a new table */
 
+/* Their tag is 0: a @ref without a tag is true. */
+static _Alignas(64) char regions[1000 * MRRC_REGION_STRIDE];
+
+static void fill(struct mrrc_tlb *tlb, uintptr_t addr, uint64_t ref, bool big)
+{
+	mrrc_tlb_fill(tlb, regions, addr, MRRC_RW, ref, big);
+}
+
+static unsigned found(const struct mrrc_tlb *tlb, uintptr_t addr,
+		      unsigned pages)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < pages; i++)
+		n += !!mrrc_tlb_find(tlb, addr + i * 4096, MRRC_RW);
+	return n;
+}
+
 /* So many buffers, a power of two of pages apart, have room: up to 1 GiB. */
 START_TEST(test_strides)
 {
@@ -166,7 +184,7 @@ START_TEST(test_strides)
 	tlb = mrrc_tlb_get(&cache->tlbs);
 	ck_assert_ptr_nonnull(tlb);
 	for (i = 0; i < 2 * SETS; i++)
-		mrrc_tlb_fill(tlb, first + i * stride, MRRC_RW, i + 1, false);
+		fill(tlb, first + i * stride, i + 1, false);
 	for (i = 0; i < 2 * SETS; i++) {
 		entry = mrrc_tlb_find(tlb, first + i * stride, MRRC_RW);
 		if (entry)
@@ -186,31 +204,57 @@ START_TEST(test_replaced)
 	struct mrrc_tlb *tlb = mrrc_tlb_get(&cache->tlbs);
 
 	ck_assert_ptr_null(mrrc_tlb_find(tlb, addr, MRRC_RW));
-	mrrc_tlb_fill(tlb, addr, MRRC_RW, 1, false);
-	mrrc_tlb_fill(tlb, addr, MRRC_RW, 2, false);
+	fill(tlb, addr, 1, false);
+	fill(tlb, addr, 2, false);
 	ck_assert_uint_eq(mrrc_tlb_find(tlb, addr + 4095, MRRC_RW)->ref, 2);
 	ck_assert_ptr_null(mrrc_tlb_find(tlb, addr + 4096, MRRC_RW));
-	mrrc_tlb_fill(tlb, addr, MRRC_RW, 3, true);
+	fill(tlb, addr, 3, true);
 	ck_assert_uint_eq(mrrc_tlb_find(tlb, addr + 4096, MRRC_RW)->ref, 3);
 	/* the smaller unit first */
 	ck_assert_uint_eq(mrrc_tlb_find(tlb, addr, MRRC_RW)->ref, 2);
 }
 END_TEST
 
-/* In sets that fill up, what was remembered last is found. */
+/*
+ * In sets that fill up, what was remembered last is found. A table that is too
+ * small grows soon, and nothing is forgotten by that.
+ */
 START_TEST(test_growing)
+{
+	struct mrrc_tlb *tlb = mrrc_tlb_get(&cache->tlbs);
+	const unsigned bits = tlb->bits;
+	const uintptr_t first = (uintptr_t)1 << 40;
+	unsigned i, before = 0;
+
+	fill(tlb, (uintptr_t)1 << 41, 1, true);
+	for (i = 0; tlb->bits == bits && i < 999; i++) {
+		before = found(tlb, first, i);
+		fill(tlb, first + i * 4096, i + 1, false);
+		ck_assert_ptr_nonnull(mrrc_tlb_find(tlb, first + i * 4096,
+						    MRRC_RW));
+	}
+	ck_assert_uint_gt(tlb->bits, bits);
+	ck_assert_uint_le(i, MRRC_TLB_WAYS * SETS + SETS / 16);
+	/* but for the one that was displaced */
+	ck_assert_uint_ge(found(tlb, first, i), before);
+	ck_assert(tlb->big);
+}
+END_TEST
+
+/* What has gone makes room, and the table stays as small as it is. */
+START_TEST(test_gone)
 {
 	struct mrrc_tlb *tlb = mrrc_tlb_get(&cache->tlbs);
 	const unsigned bits = tlb->bits;
 	const uintptr_t first = (uintptr_t)1 << 40;
 	unsigned i;
 
-	for (i = 1; tlb->bits == bits && i < 100000; i++) {
-		mrrc_tlb_fill(tlb, first + i * 4096, MRRC_RW, i, false);
-		ck_assert_ptr_nonnull(mrrc_tlb_find(tlb, first + i * 4096,
-						    MRRC_RW));
-	}
-	ck_assert_uint_gt(tlb->bits, bits);
+	for (i = 0; i < 3 * SETS; i++)
+		fill(tlb, first + i * 4096, i + 1, false);
+	for (; i < 100000; i++)
+		fill(tlb, first + i * 4096, mrrc_tlb_ref(i % 1000, 1), false);
+	ck_assert_uint_eq(tlb->bits, bits);
+	ck_assert_uint_eq(found(tlb, first, 3 * SETS), 3 * SETS);
 }
 END_TEST
 
@@ -221,11 +265,11 @@ START_TEST(test_units)
 	struct mrrc_tlb *tlb = mrrc_tlb_get(&cache->tlbs);
 	uintptr_t addr;
 
-	mrrc_tlb_fill(tlb, unit, MRRC_RW, 1, true);
+	fill(tlb, unit, 1, true);
 	for (addr = 2 * unit; mrrc_tlb_set(tlb, addr, 12) !=
 			      mrrc_tlb_set(tlb, addr, MRRC_TLB_BIG);)
 		addr += unit;
-	mrrc_tlb_fill(tlb, addr, MRRC_RW, 2, false);
+	fill(tlb, addr, 2, false);
 	ck_assert_ptr_nonnull(mrrc_tlb_find(tlb, addr, MRRC_RW));
 	ck_assert_ptr_null(mrrc_tlb_find(tlb, addr + 4096, MRRC_RW));
 }
@@ -323,6 +367,7 @@ Suite *tlb_suite(void)
 	tcase_add_loop_test(tcase, test_strides, 0, 13);
 	tcase_add_test(tcase, test_replaced);
 	tcase_add_test(tcase, test_growing);
+	tcase_add_test(tcase, test_gone);
 	tcase_add_test(tcase, test_units);
 	tcase_add_test(tcase, test_unasked);
 	tcase_add_test(tcase, test_late_destructor);
