@@ -70,6 +70,7 @@ struct fi_mrrc_stats {
 	uint64_t cost_deregister_page;
 	uint64_t cost_deregister;
 	uint64_t cost_copy_page;	/* 0: not known */
+	uint64_t probes;	/* times that lookups asked the kernel */
 };
 
 /* Any thread may call these. */

@@ -134,6 +134,7 @@ static void show_domain(const struct stat_domain *domain,
 	fprintf(out, LABEL " %13s %13s\n", "", "total", "per second");
 	show_counter(&pair, "lookups", MRRC_STAT_LOOKUPS, out);
 	show_ratio(&pair, out);
+	show_counter(&pair, "probes", MRRC_STAT_PROBES, out);
 	show_counter(&pair, "registrations", MRRC_STAT_REGISTRATIONS, out);
 	show_counter(&pair, "evictions", MRRC_STAT_EVICTIONS, out);
 	show_counter(&pair, "invalidations", MRRC_STAT_INVALIDATIONS, out);

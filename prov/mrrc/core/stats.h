@@ -33,6 +33,8 @@
 	X(DEREGISTRATIONS, "deregistrations", "regions deregistered")	\
 	X(RO_FALLBACKS, "read_only_fallbacks",				\
 	  "memory that could only be registered for reading")		\
+	X(PROBES, "probes",						\
+	  "times that the kernel was asked whether memory is quiet")	\
 	X(BUSY, "monitor_busy", "lookups that found an unmap under way") \
 	X(UNCACHED_NO_MONITOR, "uncached_no_monitor",			\
 	  "used once: nothing watches memory")				\

@@ -429,6 +429,7 @@ void mrrc_reg_stats(struct mrrc_reg *reg, struct fi_mrrc_stats *out)
 	out->max_bytes = max_bytes;
 	strncpy(out->monitor, mrrc_mon_title(reg->mon),
 		sizeof(out->monitor) - 1);
+	out->probes = value[MRRC_STAT_PROBES];
 	out->splits = value[MRRC_STAT_SPLITS];
 	out->merges = value[MRRC_STAT_MERGES];
 	out->hooks = hooks.placed;

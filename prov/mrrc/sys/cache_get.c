@@ -74,18 +74,20 @@ static struct mrrc_region *mrrc_cache_mt_hit(struct mrrc_cache_mt *cache,
 
 int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache)
 {
+	_Atomic uint64_t probes = 0;
 	uint64_t seq;
 	int tries;
 	int rc;
 
 	for (tries = 0; tries < MRRC_TRIES; tries++) {
-		rc = mrrc_mon_quiet(cache->mon, &seq);
+		rc = mrrc_mon_quiet(cache->mon, &seq, &probes);
 		if (!rc) {
 			mrrc_lock_acquire(&cache->lock);
 			if (mrrc_mon_seq(cache->mon) != seq) {
 				mrrc_lock_release(&cache->lock);
 				continue;
 			}
+			cache->cache.stats->value[MRRC_STAT_PROBES] += probes;
 			if (tries)
 				mrrc_cache_count(&cache->cache,
 						 MRRC_STAT_BUSY);

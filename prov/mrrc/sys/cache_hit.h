@@ -58,7 +58,7 @@ mrrc_cache_hit(struct mrrc_cache_mt *cache, struct mrrc_tlb *tlb,
 	if (!ask && !mrrc_mon_is_told(cache->mon))
 		return NULL;
 	entry = mrrc_tlb_find(tlb, addr, access);
-	if (!entry || (ask && mrrc_mon_quiet(cache->mon, &seq)))
+	if (!entry || (ask && mrrc_mon_quiet(cache->mon, &seq, &tlb->probes)))
 		return NULL;
 	region = mrrc_tlb_region(cache->regions, entry->ref);
 	if (!mrrc_region_try_hold(region, entry->ref))

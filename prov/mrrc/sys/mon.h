@@ -302,11 +302,12 @@ static inline int mrrc_mon_check(struct mrrc_mon *mon)
 
 /*
  * The same, and what was unmapped before the call has been forgotten. *seq:
- * what it was then. No event is read during the call unless another thread
+ * what it was then. *probes, which the caller alone writes, grows by one where
+ * the kernel is asked. No event is read during the call unless another thread
  * does.
  */
 static inline __attribute__((always_inline)) int
-mrrc_mon_quiet(struct mrrc_mon *mon, uint64_t *seq)
+mrrc_mon_quiet(struct mrrc_mon *mon, uint64_t *seq, _Atomic uint64_t *probes)
 {
 	const bool told = mrrc_mon_told(mon);
 	int rc;
@@ -316,6 +317,9 @@ mrrc_mon_quiet(struct mrrc_mon *mon, uint64_t *seq)
 		return mrrc_mon_works(mon) ? -EAGAIN : -ENODEV;
 	if (told)
 		return 0;
+	atomic_store_explicit(probes, 1 + atomic_load_explicit(
+				      probes, memory_order_relaxed),
+			      memory_order_relaxed);
 	rc = mrrc_mon_check(mon);
 	if (!rc && mrrc_mon_seq(mon) != *seq)
 		rc = -EAGAIN;

@@ -100,10 +100,14 @@ void mrrc_tlb_count(struct mrrc_tlb *tlb, struct mrrc_cache *core)
 {
 	const uint64_t hits = atomic_load_explicit(&tlb->hits,
 						   memory_order_relaxed);
+	const uint64_t probes = atomic_load_explicit(&tlb->probes,
+						     memory_order_relaxed);
 
 	core->stats->value[MRRC_STAT_LOOKUPS] += hits - tlb->counted;
 	core->stats->value[MRRC_STAT_HITS] += hits - tlb->counted;
+	core->stats->value[MRRC_STAT_PROBES] += probes - tlb->probes_counted;
 	tlb->counted = hits;
+	tlb->probes_counted = probes;
 }
 
 static void mrrc_tlb_collect_one(struct mrrc_tlb *tlb,
@@ -189,6 +193,7 @@ static void mrrc_tlb_fork_child(void)
 		atomic_store(&tlb->cache, 0);
 		/* its hits so far were the parent's cache's */
 		tlb->counted = tlb->told = atomic_load(&tlb->hits);
+		tlb->probes_counted = atomic_load(&tlb->probes);
 	}
 }
 

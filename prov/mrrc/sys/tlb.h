@@ -54,6 +54,7 @@ struct mrrc_tlb {
 	/* hits: written by the owner, read by whoever collects */
 	struct mrrc_tlb_note note[MRRC_TLB_LOG];
 	_Atomic uint64_t hits;		/* each has left a note */
+	_Atomic uint64_t probes;	/* of lookups that tried it */
 	_Atomic uint64_t cache;		/* id; 0: the cache is gone */
 	struct mrrc_tlb_entry *entry;
 	uint64_t mask;			/* of a set's offset in entry */
@@ -61,6 +62,7 @@ struct mrrc_tlb {
 	bool big;			/* holds entries of the larger unit */
 	/* the cache's lock */
 	uint64_t counted;		/* hits in the cache's counters */
+	uint64_t probes_counted;	/* probes there */
 	uint64_t told;			/* hits that the policy knows of */
 	TAILQ_ENTRY(mrrc_tlb) link;
 	/* the owner's */

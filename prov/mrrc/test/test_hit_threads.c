@@ -345,6 +345,7 @@ START_TEST(test_alone_since)
 	const struct sigaction act = { .sa_handler = thread_leaves };
 	const unsigned *live = mrrc_threads.live;
 	const bool many = mrrc_threads.many;
+	_Atomic uint64_t probes = 0;
 	struct sigaction old;
 	uint64_t seq;
 	bool told[2] = { true };
@@ -362,14 +363,14 @@ START_TEST(test_alone_since)
 		*live_page = 2;
 		mprotect(live_page, page, PROT_NONE);
 		if (i)
-			quiet[0] = mrrc_mon_quiet(mt_mon, &seq);
+			quiet[0] = mrrc_mon_quiet(mt_mon, &seq, &probes);
 		else
 			told[0] = mrrc_mon_is_told(mt_mon);
 		mrrc_mon_drain(mt_mon);
 	}
 	/* and else it is */
 	told[1] = mrrc_mon_is_told(mt_mon);
-	quiet[1] = mrrc_mon_quiet(mt_mon, &seq);
+	quiet[1] = mrrc_mon_quiet(mt_mon, &seq, &probes);
 	mrrc_threads.live = live;
 	mrrc_threads.many = many;
 	sigaction(SIGSEGV, &old, NULL);

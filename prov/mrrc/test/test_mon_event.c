@@ -56,13 +56,14 @@ static void handle_event(struct mrrc_mon *self)
 /* The probe finds nothing unfinished, as the event has been read. */
 START_TEST(test_quiet_event_in_between)
 {
+	_Atomic uint64_t probes = 0;
 	uint64_t seq;
 
 	fake_mon_of(fake)->in_check = _i ? handle_event : read_event;
-	ck_assert_int_eq(mrrc_mon_quiet(fake, &seq), -EAGAIN);
+	ck_assert_int_eq(mrrc_mon_quiet(fake, &seq, &probes), -EAGAIN);
 	mrrc_mon_drain(fake);
 	ck_assert_uint_eq(mon_probe.count, 1);
-	ck_assert_int_eq(mrrc_mon_quiet(fake, &seq), 0);
+	ck_assert_int_eq(mrrc_mon_quiet(fake, &seq, &probes), 0);
 }
 END_TEST
 
@@ -373,6 +374,7 @@ START_TEST(test_dead_reader)
 	struct uffdio_writeprotect wp = {
 		.mode = UFFDIO_WRITEPROTECT_MODE_WP,
 	};
+	_Atomic uint64_t probes = 0;
 	pthread_t thread;
 	uint64_t seq;
 	bool settled;
@@ -396,7 +398,7 @@ START_TEST(test_dead_reader)
 	settled = mon->ops->settle(mon);
 	mrrc_lock_release(&mon->lock);
 	ck_assert(!settled);
-	ck_assert_int_eq(mrrc_mon_quiet(mon, &seq), -ENODEV);
+	ck_assert_int_eq(mrrc_mon_quiet(mon, &seq, &probes), -ENODEV);
 	munmap(ptr, mon_page);
 }
 END_TEST

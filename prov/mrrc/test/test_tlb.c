@@ -143,7 +143,8 @@ START_TEST(test_fork)
 	/* its hits so far are not to be counted for another cache */
 	if (!pid)
 		_exit(mrrc_tlb_has_spare(tlb) || mrrc_tlb_last(&cache->tlbs) ||
-		      tlb->list || tlb->counted != tlb->hits);
+		      tlb->list || tlb->counted != tlb->hits ||
+		      tlb->probes_counted != tlb->probes);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 	ck_assert(mrrc_tlb_has_spare(tlb));
@@ -300,6 +301,28 @@ START_TEST(test_unasked)
 }
 END_TEST
 
+/* Hits, and what takes the lock. */
+START_TEST(test_probes)
+{
+	uint64_t before;
+	int i;
+
+	touch(0, 1);
+	before = stat_of(MRRC_STAT_PROBES);
+	for (i = 0; i < 10; i++)
+		touch(0, 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_PROBES), before + 10);
+	touch(1, 1);
+	ck_assert_uint_gt(stat_of(MRRC_STAT_PROBES), before + 10);
+	before = stat_of(MRRC_STAT_PROBES);
+	mt_mon->ask = MRRC_ASK_NEVER;
+	for (i = 0; i < 10; i++)
+		touch(i, 1);
+	mt_mon->ask = MRRC_ASK_ALWAYS;
+	ck_assert_uint_eq(stat_of(MRRC_STAT_PROBES), before);
+}
+END_TEST
+
 static pthread_key_t late;
 
 static void look_up_late(void *arg)
@@ -370,6 +393,7 @@ Suite *tlb_suite(void)
 	tcase_add_test(tcase, test_gone);
 	tcase_add_test(tcase, test_units);
 	tcase_add_test(tcase, test_unasked);
+	tcase_add_test(tcase, test_probes);
 	tcase_add_test(tcase, test_late_destructor);
 	tcase_add_test(tcase, test_ref);
 	suite_add_tcase(suite, tcase);
