@@ -106,6 +106,28 @@ test_watch_all()
 	watched --all
 }
 
+table_says()
+{
+	"${BIN}fi_mrrc_stat" --once "$APP" >"$DIR/table" 2>&1 &&
+		[ "$(grep -cE "regions, $1\$" "$DIR/table")" -eq 2 ]
+}
+
+# Whether lookups ask, and why; a while after the domains were opened.
+test_asks()
+{
+	local result=0
+
+	FI_OFI_MRRC_PROBE=always start || return 1
+	until_so table_says "lookups of threads ask the kernel: they always are to" ||
+		result=1
+	live_end || result=1
+	start || return 1
+	until_so table_says "lookups (make no system call|of threads ask the kernel: [^ ]*[+]0x.*)" ||
+		result=1
+	live_end || result=1
+	[ $result -eq 0 ] || { cat "$DIR/table"; fail "it does not say so"; }
+}
+
 test_ended()
 {
 	local pid
@@ -226,5 +248,5 @@ test_file_refused()
 
 APP=
 test_options "$@"
-run_tests once watch watch_all ended other usage denied file file_at_exit \
+run_tests once watch watch_all asks ended other usage denied file file_at_exit \
 	file_hook file_cwrite file_refused

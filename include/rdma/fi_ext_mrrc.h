@@ -71,6 +71,7 @@ struct fi_mrrc_stats {
 	uint64_t cost_deregister;
 	uint64_t cost_copy_page;	/* 0: not known */
 	uint64_t probes;	/* times that lookups asked the kernel */
+	char asks[160];		/* why those of threads ask; empty: they do not */
 };
 
 /* Any thread may call these. */

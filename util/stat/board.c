@@ -12,6 +12,8 @@
 
 #include "sys/board.h"
 
+/* The first version's head. */
+#define HEAD_MIN	offsetof(struct mrrc_board_head, asks_at)
 #define NAME_CHARS	"abcdefghijklmnopqrstuvwxyz0123456789_"
 
 /* Whether @count bytes from @offset lie behind the head and in the board. */
@@ -24,7 +26,7 @@ static bool is_inside(const struct mrrc_board_head *head, uint64_t offset,
 
 static bool is_sound(const struct mrrc_board_head *head, size_t size)
 {
-	return head->head_size >= sizeof(*head) && head->size <= size &&
+	return head->head_size >= HEAD_MIN && head->size <= size &&
 	       head->head_size <= head->size && head->pid > 0 &&
 	       head->pid <= INT_MAX && head->counters <= STAT_COUNTERS_MAX &&
 	       head->values % sizeof(uint64_t) == 0 &&
@@ -103,9 +105,9 @@ int stat_board_parse(const void *data, size_t size, struct stat_board *board)
 
 	if (!size)
 		return -EAGAIN;
-	if (size < sizeof(head))
+	if (size < HEAD_MIN)
 		return -EPROTO;
-	memcpy(&head, data, sizeof(head));
+	memcpy(&head, data, HEAD_MIN);
 	if (!head.magic)
 		return -EAGAIN;
 	if (head.magic != MRRC_BOARD_MAGIC)
@@ -114,6 +116,10 @@ int stat_board_parse(const void *data, size_t size, struct stat_board *board)
 		return -EPROTONOSUPPORT;
 	if (!is_sound(&head, size))
 		return -EPROTO;
+	board->says_asks = head.head_size >= sizeof(head);
+	board->asks[0] = '\0';
+	if (board->says_asks)
+		memcpy(&head, data, sizeof(head));
 	board->pid = head.pid;
 	board->opened = head.opened;
 	board->max_bytes = head.max_bytes;
@@ -122,6 +128,10 @@ int stat_board_parse(const void *data, size_t size, struct stat_board *board)
 			board->provider) ||
 	    !get_string(head.policy, sizeof(head.policy), board->policy) ||
 	    !get_string(head.monitor, sizeof(head.monitor), board->monitor) ||
+	    (board->says_asks &&
+	     (head.asks_at > 1 || !get_string(head.asks[head.asks_at],
+					      sizeof(head.asks[0]),
+					      board->asks))) ||
 	    !get_counters(&head, data, board))
 		return -EPROTO;
 	return 0;

@@ -6,6 +6,7 @@
 #ifndef STAT_BOARD_H
 #define STAT_BOARD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -27,6 +28,8 @@ struct stat_board {
 	char provider[32];
 	char policy[64];
 	char monitor[16];
+	bool says_asks;			/* of an older provider: not */
+	char asks[160];
 	size_t counters;
 	struct stat_counter counter[STAT_COUNTERS_MAX];
 };

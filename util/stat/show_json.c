@@ -33,13 +33,14 @@ static json_t *domain(const struct stat_domain *domain)
 {
 	const struct stat_board *board = &domain->board;
 
-	return json_pack("{s:i, s:s, s:f, s:s, s:s, s:s, s:o, s:o, s:o}",
+	return json_pack("{s:i, s:s, s:f, s:s, s:s, s:s, s:s*, s:o, s:o, s:o}",
 			 "pid", (int)domain->pid,
 			 "command", domain->command,
 			 "opened", board->opened * 1e-9,
 			 "provider", board->provider,
 			 "policy", board->policy,
 			 "monitor", board->monitor,
+			 "asks", board->says_asks ? board->asks : NULL,
 			 "max_bytes", number(board->max_bytes),
 			 "max_regions", number(board->max_regions),
 			 "counters", counters(board));

@@ -128,9 +128,11 @@ static void show_domain(const struct stat_domain *domain,
 	fprintf(out, "%d %s: %s, policy %s, monitor %s\n", (int)domain->pid,
 		domain->command, board->provider, board->policy,
 		board->monitor);
-	fprintf(out, "at most %s in %" PRIu64 " regions\n",
+	fprintf(out, "at most %s in %" PRIu64 " regions%s%s\n",
 		bytes_text(board->max_bytes, text, sizeof(text)),
-		board->max_regions);
+		board->max_regions, !board->says_asks ? "" :
+		*board->asks ? ", lookups of threads ask the kernel: " :
+			       ", lookups make no system call", board->asks);
 	fprintf(out, LABEL " %13s %13s\n", "", "total", "per second");
 	show_counter(&pair, "lookups", MRRC_STAT_LOOKUPS, out);
 	show_ratio(&pair, out);

@@ -175,12 +175,21 @@ static size_t mrrc_reg_limit(size_t param)
 	return param ? param : 1;
 }
 
-void mrrc_reg_info(const struct mrrc_reg *reg, struct mrrc_board_info *info)
+static void mrrc_reg_asks(void *arg, char why[MRRC_TRUST_WHY])
+{
+	const struct mrrc_reg *reg = arg;
+
+	mrrc_mon_asks(reg->mon, why);
+}
+
+void mrrc_reg_info(struct mrrc_reg *reg, struct mrrc_board_info *info)
 {
 	*info = (struct mrrc_board_info) {
 		.provider = reg->core_name,
 		.policy = mrrc_params.policy,
 		.monitor = mrrc_mon_title(reg->mon),
+		.asks = mrrc_reg_asks,
+		.arg = reg,
 	};
 	mrrc_cache_mt_limits(reg->cache, &info->max_bytes, &info->max_regions);
 }
@@ -253,6 +262,7 @@ static void mrrc_reg_say_trust(const char *why)
 	else
 		MRRC_INFO(MR, "lookups make no system call: no code is "
 			  "there that could unmap unannounced\n");
+	mrrc_board_update();
 }
 
 static int mrrc_reg_open_monitor(struct mrrc_reg *reg)
@@ -429,6 +439,7 @@ void mrrc_reg_stats(struct mrrc_reg *reg, struct fi_mrrc_stats *out)
 	out->max_bytes = max_bytes;
 	strncpy(out->monitor, mrrc_mon_title(reg->mon),
 		sizeof(out->monitor) - 1);
+	mrrc_mon_asks(reg->mon, out->asks);
 	out->probes = value[MRRC_STAT_PROBES];
 	out->splits = value[MRRC_STAT_SPLITS];
 	out->merges = value[MRRC_STAT_MERGES];

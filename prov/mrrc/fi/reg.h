@@ -133,7 +133,7 @@ void mrrc_reg_flush(struct mrrc_reg *reg);
 void mrrc_reg_close(struct mrrc_reg *reg);
 
 /* What tells this cache from others; the strings live as long as it does. */
-void mrrc_reg_info(const struct mrrc_reg *reg, struct mrrc_board_info *info);
+void mrrc_reg_info(struct mrrc_reg *reg, struct mrrc_board_info *info);
 
 /* Fill in what the cache knows. */
 void mrrc_reg_stats(struct mrrc_reg *reg, struct fi_mrrc_stats *stats);

@@ -90,19 +90,22 @@ static void put_string(struct line *line, const char *key, const char *value)
 	put(line, "\", ");
 }
 
-static void put_reg(struct line *line, const struct mrrc_reg *reg,
+static void put_reg(struct line *line, struct mrrc_reg *reg,
 		    const struct mrrc_stats *stats)
 {
 	struct mrrc_board_info info;
+	char asks[MRRC_TRUST_WHY];
 	int i;
 
 	mrrc_reg_info(reg, &info);
+	info.asks(info.arg, asks);
 	line->len = 0;
 	put(line, "{");
 	put_string(line, "provider", info.provider);
 	put(line, "\"pid\": %d, ", (int) getpid());
 	put_string(line, "policy", info.policy);
 	put_string(line, "monitor", info.monitor);
+	put_string(line, "asks", asks);
 	put(line, "\"max_bytes\": %zu, \"max_regions\": %zu, \"counters\": {",
 	    info.max_bytes, info.max_regions);
 	for (i = 0; i < MRRC_STAT_CNT; i++)
@@ -128,7 +131,7 @@ static int file_append(const char *path, const struct line *line)
 	return ret;
 }
 
-static void write_reg(const struct mrrc_reg *reg,
+static void write_reg(struct mrrc_reg *reg,
 		      const struct mrrc_stats *stats)
 {
 	char path[PATH_MAX];

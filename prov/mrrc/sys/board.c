@@ -10,13 +10,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <bsd/sys/queue.h>
 
 #include "sys/fd_id.h"
 #include "sys/vm.h"
@@ -35,7 +39,50 @@ struct mrrc_board {
 	size_t size;
 	int fd;
 	struct mrrc_fd_id id;	/* of fd */
+	void (*asks)(void *arg, char why[MRRC_TRUST_WHY]);
+	void *arg;
+	bool listed;		/* boards.lock */
+	TAILQ_ENTRY(mrrc_board) link;	/* boards.lock */
 };
+
+/* That are published, and say why lookups ask. */
+static struct {
+	pthread_once_t once;
+	pthread_mutex_t lock;
+	TAILQ_HEAD(board_head, mrrc_board) head;
+} boards = {
+	.once = PTHREAD_ONCE_INIT,
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.head = TAILQ_HEAD_INITIALIZER(boards.head),
+};
+
+static void board_fork_prepare(void)
+{
+	pthread_mutex_lock(&boards.lock);
+}
+
+static void board_fork_parent(void)
+{
+	pthread_mutex_unlock(&boards.lock);
+}
+
+/* The boards are the parent's. */
+static void board_fork_child(void)
+{
+	struct mrrc_board *board;
+
+	while ((board = TAILQ_FIRST(&boards.head))) {
+		TAILQ_REMOVE(&boards.head, board, link);
+		board->listed = false;
+	}
+	pthread_mutex_unlock(&boards.lock);
+}
+
+static void board_once(void)
+{
+	pthread_atfork(board_fork_prepare, board_fork_parent,
+		       board_fork_child);
+}
 
 static size_t board_align(size_t size)
 {
@@ -98,6 +145,7 @@ int mrrc_board_open(struct mrrc_board **out)
 	struct mrrc_board *board;
 	int rc;
 
+	pthread_once(&boards.once, board_once);
 	board = calloc(1, sizeof(*board));
 	if (!board)
 		return -ENOMEM;
@@ -127,6 +175,44 @@ struct mrrc_stats *mrrc_board_stats(struct mrrc_board *board)
 	return (struct mrrc_stats *)((char *)board->head + board_values());
 }
 
+/* boards.lock held. A reader finds the one or the other whole. */
+static void board_say(struct mrrc_board *board)
+{
+	struct mrrc_board_head *head = board->head;
+	const uint32_t at = !head->asks_at;
+	char *text = head->asks[at];
+
+	memset(text, 0, MRRC_TRUST_WHY);
+	board->asks(board->arg, text);
+	for (; *text; text++) {
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+	}
+	__atomic_store_n(&head->asks_at, at, __ATOMIC_RELEASE);
+}
+
+void mrrc_board_update(void)
+{
+	struct mrrc_board *board;
+
+	pthread_mutex_lock(&boards.lock);
+	TAILQ_FOREACH(board, &boards.head, link)
+		board_say(board);
+	pthread_mutex_unlock(&boards.lock);
+}
+
+static void board_list(struct mrrc_board *board,
+		       const struct mrrc_board_info *info)
+{
+	board->asks = info->asks;
+	board->arg = info->arg;
+	pthread_mutex_lock(&boards.lock);
+	TAILQ_INSERT_TAIL(&boards.head, board, link);
+	board->listed = true;
+	board_say(board);
+	pthread_mutex_unlock(&boards.lock);
+}
+
 void mrrc_board_publish(struct mrrc_board *board,
 			const struct mrrc_board_info *info)
 {
@@ -148,6 +234,8 @@ void mrrc_board_publish(struct mrrc_board *board,
 	snprintf(head->provider, sizeof(head->provider), "%s", info->provider);
 	snprintf(head->policy, sizeof(head->policy), "%s", info->policy);
 	snprintf(head->monitor, sizeof(head->monitor), "%s", info->monitor);
+	if (info->asks)
+		board_list(board, info);
 	atomic_thread_fence(memory_order_release);
 	*(volatile uint64_t *)&head->magic = MRRC_BOARD_MAGIC;
 }
@@ -156,6 +244,10 @@ void mrrc_board_close(struct mrrc_board *board)
 {
 	if (!board)
 		return;
+	pthread_mutex_lock(&boards.lock);
+	if (board->listed)
+		TAILQ_REMOVE(&boards.head, board, link);
+	pthread_mutex_unlock(&boards.lock);
 	munmap(board->head, board->size);
 	if (mrrc_fd_is(board->fd, &board->id))
 		close(board->fd);

@@ -5,7 +5,8 @@
  * /proc/PID/fd/N. It leaves no file, and says itself what is in it.
  *
  * The cache writes the values in place under its lock; the rest is written
- * once. One thread opens, publishes and closes.
+ * once, but for why lookups ask the kernel. One thread opens, publishes and
+ * closes a board.
  */
 #ifndef MRRC_BOARD_H
 #define MRRC_BOARD_H
@@ -14,6 +15,7 @@
 #include <stdint.h>
 
 #include "core/stats.h"
+#include "sys/trust.h"
 
 #define MRRC_BOARD_NAME		"ofi_mrrc"	/* of the memfd */
 #define MRRC_BOARD_MAGIC	0x6372726d5f69666fULL	/* "ofi_mrrc" */
@@ -44,6 +46,10 @@ struct mrrc_board_head {
 	char provider[32];	/* the core provider */
 	char policy[64];	/* with its parameters */
 	char monitor[16];
+	/* why lookups of a process with threads ask the kernel: printable
+	 * ASCII, empty if they do not. The one that is not in force changes */
+	uint32_t asks_at;	/* 0 or 1 */
+	char asks[2][MRRC_TRUST_WHY];
 };
 
 struct mrrc_board_info {
@@ -52,6 +58,9 @@ struct mrrc_board_info {
 	const char *monitor;
 	size_t max_bytes;
 	size_t max_regions;
+	/* As it is when it is called, by any thread. NULL: they do not. */
+	void (*asks)(void *arg, char why[MRRC_TRUST_WHY]);
+	void *arg;
 };
 
 struct mrrc_board;
@@ -65,6 +74,9 @@ struct mrrc_stats *mrrc_board_stats(struct mrrc_board *board);
 /* Say whose it is: from now on it can be read. */
 void mrrc_board_publish(struct mrrc_board *board,
 			const struct mrrc_board_info *info);
+
+/* Any thread: whether lookups ask may have changed. On all boards. */
+void mrrc_board_update(void);
 
 /* After the cache. NULL is none. */
 void mrrc_board_close(struct mrrc_board *board);

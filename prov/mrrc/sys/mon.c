@@ -575,6 +575,24 @@ bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe)
 	return (can && mon->trusting) || probe != MRRC_PROBE_HOOKED;
 }
 
+void mrrc_mon_asks(struct mrrc_mon *mon, char why[MRRC_TRUST_WHY])
+{
+	const enum mrrc_mon_ask ask = atomic_load(&mon->ask);
+	const char *broken = mrrc_trust_broken();
+
+	*why = '\0';
+	if (ask == MRRC_ASK_NEVER || !mrrc_mon_works(mon))
+		return;
+	if (ask == MRRC_ASK_ALWAYS)
+		strcpy(why, "they always are to");
+	else if (!atomic_load(&mon->trusting))
+		strcpy(why, "libc's calls are not hooked");
+	else if (mrrc_trust_mode() == MRRC_TRUST_PROVEN)
+		mrrc_prove_why(why);
+	else if (broken)
+		snprintf(why, MRRC_TRUST_WHY, "%s", broken);
+}
+
 int mrrc_mon_hook(struct mrrc_mon *mon, char *why)
 {
 	int rc = 0;

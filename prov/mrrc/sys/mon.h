@@ -196,6 +196,9 @@ int mrrc_mon_hook(struct mrrc_mon *mon, char *why);
 enum mrrc_mon_probe { MRRC_PROBE_AUTO, MRRC_PROBE_ALWAYS, MRRC_PROBE_HOOKED };
 bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe);
 
+/* Why lookups of a process with threads ask, or "". Any thread, now. */
+void mrrc_mon_asks(struct mrrc_mon *mon, char why[MRRC_TRUST_WHY]);
+
 const char *mrrc_mon_name(const struct mrrc_mon *mon);
 
 /* For people: the name, and "+hooks" where calls are announced. */

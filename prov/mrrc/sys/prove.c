@@ -45,7 +45,7 @@ struct prove_code {
 	struct mrrc_code_place place;
 	bool there;		/* in this look */
 	bool decided;
-	char why[MRRC_PROVE_WHY];	/* it is unknown; "": it is proven */
+	char why[MRRC_TRUST_WHY];	/* it is unknown; "": it is proven */
 };
 
 static struct {
@@ -56,10 +56,10 @@ static struct {
 	atomic_bool afresh;		/* calls may have gone past the hooks */
 	bool (*settle)(void);
 	pthread_mutex_t why_lock;	/* why */
-	char why[MRRC_PROVE_WHY];
+	char why[MRRC_TRUST_WHY];
 	void (*tell)(const char *why);
 	/* the thread's alone */
-	char said[MRRC_PROVE_WHY];
+	char said[MRRC_TRUST_WHY];
 	bool said_any;
 	struct prove_code *code;
 	size_t count, room;
@@ -70,12 +70,12 @@ static struct {
 	.why_lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
-void mrrc_prove_why(char why[MRRC_PROVE_WHY])
+void mrrc_prove_why(char why[MRRC_TRUST_WHY])
 {
 	const char *broken = mrrc_trust_broken();
 
 	if (broken) {
-		snprintf(why, MRRC_PROVE_WHY, "%s", broken);
+		snprintf(why, MRRC_TRUST_WHY, "%s", broken);
 		return;
 	}
 	pthread_mutex_lock(&prove.why_lock);
@@ -98,7 +98,7 @@ void mrrc_prove_tell(void (*tell)(const char *why))
 /* Once for each: code comes and goes. */
 static void prove_told(void)
 {
-	char why[MRRC_PROVE_WHY];
+	char why[MRRC_TRUST_WHY];
 
 	mrrc_prove_why(why);
 	if (!prove.tell || (prove.said_any && !strcmp(why, prove.said)))
@@ -355,6 +355,7 @@ int mrrc_prove_start(bool (*settle)(void))
 		atomic_store(&prove.afresh, true);
 	if (!prove.runs) {
 		prove.settle = settle;
+		prove.said_any = false;
 		atomic_store(&prove.stop, 0);
 		prove_say("code is being looked at");
 		rc = mrrc_thread_start(&prove.thread, 0, prove_main, NULL);

@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define MRRC_PROVE_WHY	160	/* bytes of a reason */
+#include "sys/trust.h"
 
 /*
  * REGISTRY lock: hooks what libc and the dynamic loader have beside the
@@ -46,7 +46,7 @@ void mrrc_prove_stop(void);
 void mrrc_prove_forked(void);
 
 /* Why trust is not given, or "". */
-void mrrc_prove_why(char why[MRRC_PROVE_WHY]);
+void mrrc_prove_why(char why[MRRC_TRUST_WHY]);
 
 /* Told of each other reason, in that thread, no lock held. Before it starts. */
 void mrrc_prove_tell(void (*tell)(const char *why));

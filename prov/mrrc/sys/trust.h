@@ -30,6 +30,8 @@ enum mrrc_trust_mode {
 	MRRC_TRUST_HOOKED,	/* given: the application unmaps by libc alone */
 };
 
+#define MRRC_TRUST_WHY	160	/* bytes of a reason why it is not given */
+
 #define MRRC_TRUST_GIVEN	UINT64_C(1)
 #define MRRC_TRUST_BROKEN	UINT64_C(2)	/* for good */
 #define MRRC_TRUST_INSIDE	UINT64_C(4)	/* one thread more */

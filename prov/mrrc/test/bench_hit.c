@@ -341,7 +341,7 @@ static const char *probe_name(unsigned told)
 /* All code of this process has been looked at, or cannot be. */
 static bool default_trusts(void)
 {
-	char why[MRRC_PROVE_WHY];
+	char why[MRRC_TRUST_WHY];
 	int i;
 
 	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);

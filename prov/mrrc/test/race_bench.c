@@ -234,7 +234,7 @@ static bool past_hooks(const struct duel_move *move)
  */
 static void *raw_before(const struct duel_move *move)
 {
-	char why[MRRC_PROVE_WHY];
+	char why[MRRC_TRUST_WHY];
 	void *lib = NULL;
 	int i;
 

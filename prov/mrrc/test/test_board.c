@@ -131,6 +131,57 @@ START_TEST(test_sealed)
 }
 END_TEST
 
+static void asks_what(void *arg, char why[MRRC_TRUST_WHY])
+{
+	snprintf(why, MRRC_TRUST_WHY, "%s", (const char *)arg);
+}
+
+static void says_that_it_asks(const char *why)
+{
+	_Alignas(8) char data[65536];
+	const struct mrrc_board_head *head = (void *)data;
+
+	read_board(data, sizeof(data));
+	ck_assert_uint_le(head->asks_at, 1);
+	ck_assert_str_eq(head->asks[head->asks_at], why);
+}
+
+/* Why lookups ask, as it is now; a child's answer does not show. */
+START_TEST(test_asks)
+{
+	char why[MRRC_TRUST_WHY] = "lib\xc3\xb6.so+0x12: a\nb";
+	struct mrrc_board_info asking = info;
+	struct mrrc_board *board;
+	int status;
+	pid_t pid;
+
+	asking.asks = asks_what;
+	asking.arg = why;
+	ck_assert_int_eq(mrrc_board_open(&board), 0);
+	mrrc_board_update();
+	mrrc_board_publish(board, &asking);
+	says_that_it_asks("lib??.so+0x12: a?b");
+	strcpy(why, "");
+	mrrc_board_update();
+	says_that_it_asks("");
+	memset(why, 'x', sizeof(why) - 1);
+	mrrc_board_update();
+	says_that_it_asks(why);
+	pid = fork();
+	if (!pid) {
+		strcpy(why, "no");
+		mrrc_board_update();
+		mrrc_board_close(board);
+		raise(SIGKILL);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	says_that_it_asks(why);
+	mrrc_board_close(board);
+	mrrc_board_update();
+}
+END_TEST
+
 /* The number belongs to somebody else by now. */
 START_TEST(test_fd_reused)
 {
@@ -256,6 +307,7 @@ Suite *board_suite(void)
 
 	tcase_add_test(tcase, test_published);
 	tcase_add_test(tcase, test_sealed);
+	tcase_add_test(tcase, test_asks);
 	tcase_add_test(tcase, test_fd_reused);
 	tcase_add_test(tcase, test_open_fails);
 	tcase_add_test(tcase, test_cache);

@@ -33,7 +33,7 @@
 static struct mrrc_mon *mon;
 static size_t page;
 static int wait_ms = WAIT_MS;
-static char why[MRRC_PROVE_WHY];
+static char why[MRRC_TRUST_WHY];
 
 /* Within what a busy machine may take. */
 static bool trusted(bool wanted)
@@ -449,10 +449,14 @@ START_TEST(test_always)
 {
 	mrrc_mon_set_probe(mon, MRRC_PROBE_ALWAYS);
 	ck_assert(!mrrc_mon_told(mon));
+	mrrc_mon_asks(mon, why);
+	ck_assert_str_eq(why, "they always are to");
 	usleep(20000);
 	ck_assert(!mrrc_trusted());
 	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
 	ck_assert_msg(trusted(true), "%s", why);
+	mrrc_mon_asks(mon, why);
+	ck_assert_str_eq(why, "");
 }
 END_TEST
 
@@ -462,8 +466,12 @@ START_TEST(test_afresh)
 	ck_assert(mrrc_mon_set_probe(mon, MRRC_PROBE_HOOKED));
 	load("raw_call");
 	ck_assert(mrrc_trusted());
+	mrrc_mon_asks(mon, why);
+	ck_assert_str_eq(why, "");
 	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
 	never_trusted("raw_call");
+	mrrc_mon_asks(mon, why);
+	ck_assert_ptr_nonnull(strstr(why, "raw_call.so+0x"));
 }
 END_TEST
 

@@ -20,7 +20,16 @@
 #include "stat/show.h"
 #include "sys/board.h"
 
+static const char *asks = "libx.so: why";
+
+static void asks_what(void *arg, char why[MRRC_TRUST_WHY])
+{
+	(void)arg;
+	strcpy(why, asks);
+}
+
 static const struct mrrc_board_info info = {
+	.asks = asks_what,
 	.provider = "tcp",
 	.policy = "lru:pieces=2",
 	.monitor = "none",
@@ -112,6 +121,27 @@ START_TEST(test_newer)
 }
 END_TEST
 
+/* An older provider's is shorter, and its counters come sooner. */
+START_TEST(test_older)
+{
+	const size_t less = sizeof(struct mrrc_board_head) -
+			    offsetof(struct mrrc_board_head, asks_at);
+	struct image older = sound;
+	struct mrrc_board_head *head = &older.head;
+
+	head->head_size -= less;
+	head->size -= less;
+	head->values -= less;
+	head->names -= less;
+	memmove(&head->asks_at, older.value, sizeof(older) -
+					     offsetof(struct image, value));
+	ck_assert_int_eq(parse(&older, head->size), 0);
+	ck_assert(!board.says_asks);
+	ck_assert_str_eq(board.asks, "");
+	ck_assert_uint_eq(stat_board_value(&board, "first"), 3);
+}
+END_TEST
+
 #define FIELD(field, number, error)					\
 	{ #field, offsetof(struct image, head.field),			\
 	  sizeof(((struct image *)0)->head.field), number, error }
@@ -128,7 +158,8 @@ static const struct {
 	FIELD(version, 0, -EPROTONOSUPPORT),
 	FIELD(version, 2, -EPROTONOSUPPORT),
 	FIELD(head_size, 0, -EPROTO),
-	FIELD(head_size, sizeof(struct mrrc_board_head) - 1, -EPROTO),
+	FIELD(head_size, offsetof(struct mrrc_board_head, asks_at) - 1,
+	      -EPROTO),
 	FIELD(head_size, sizeof(struct mrrc_board_head) + 1, -EPROTO),
 	FIELD(head_size, UINT32_MAX, -EPROTO),
 	FIELD(size, 0, -EPROTO),
@@ -155,6 +186,9 @@ static const struct {
 	FIELD(provider[0], '\033', -EPROTO),
 	FIELD(policy[0], 0x80, -EPROTO),
 	FIELD(monitor[0], '\n', -EPROTO),
+	FIELD(asks[0][0], '\n', -EPROTO),
+	FIELD(asks[1][0], '\n', 0),
+	FIELD(asks_at, 2, -EPROTO),
 };
 
 START_TEST(test_broken)
@@ -322,6 +356,7 @@ START_TEST(test_json)
 	struct stat_sample sample = { 0 };
 	json_t *array, *object;
 	json_int_t pid, max_regions, hits;
+	const char *why;
 	char *text;
 
 	text = printed(stat_show_json, &sample);
@@ -333,9 +368,11 @@ START_TEST(test_json)
 	array = json_loads(text, 0, NULL);
 	ck_assert_uint_eq(json_array_size(array), 1);
 	object = json_array_get(array, 0);
-	ck_assert_int_eq(json_unpack(object, "{s:I, s:I, s:{s:I}}", "pid",
-				     &pid, "max_regions", &max_regions,
+	ck_assert_int_eq(json_unpack(object, "{s:I, s:s, s:I, s:{s:I}}", "pid",
+				     &pid, "asks", &why,
+				     "max_regions", &max_regions,
 				     "counters", "hits", &hits), 0);
+	ck_assert_str_eq(why, asks);
 	ck_assert_int_eq(pid, getpid());
 	ck_assert_int_eq(max_regions, 7);
 	ck_assert_int_eq(hits, 9);
@@ -374,7 +411,8 @@ START_TEST(test_table)
 	sample.domain->when = before.domain->when + 2;
 	text = printed(show_table, &sample);
 	has(text, ": tcp, policy lru:pieces=2, monitor none\n"
-	    "at most 1.0 MiB in 7 regions\n");
+	    "at most 1.0 MiB in 7 regions, lookups of threads ask the kernel: "
+	    "libx.so: why\n");
 	has(text, "\nlookups                   40          15.0\n");
 	has(text, "\nhit ratio              60.0%         50.0%\n");
 	has(text, "\npinned               3.0 MiB\n");
@@ -439,6 +477,7 @@ int main(void)
 	tcase_add_test(parser, test_sound);
 	tcase_add_test(parser, test_short);
 	tcase_add_test(parser, test_newer);
+	tcase_add_test(parser, test_older);
 	tcase_add_loop_test(parser, test_broken, 0,
 			    sizeof(broken) / sizeof(broken[0]));
 	tcase_add_test(parser, test_endless);
