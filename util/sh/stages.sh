@@ -237,7 +237,8 @@ stage_libfabric2()
 	need_build libfabric2 || return
 	# what depends on libc or libfabric
 	check_in libfabric2 TESTS="prov/mrrc/test/test_version \
-		prov/mrrc/test/test_patch prov/mrrc/test/test_sys"
+		prov/mrrc/test/test_patch prov/mrrc/test/test_code \
+		prov/mrrc/test/test_prove prov/mrrc/test/test_sys"
 	run_fabtests libfabric2 "tcp;ofi_mrrc"
 	run_fabtests libfabric2 "tcp;ofi_mrrc" -e rdm -x "$ONCE"
 	run_fabtests libfabric2 "tcp;ofi_rxm;ofi_mrrc" -x "$ONCE"

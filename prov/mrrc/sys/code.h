@@ -58,6 +58,13 @@ int mrrc_code_look(const struct mrrc_code_image *image,
  */
 bool mrrc_code_glibc(const uint8_t *site, size_t before, size_t after);
 
+/*
+ * The first @size bytes together from @at to @end that nothing runs: they align
+ * what is behind them. 0: there are none, or it is not code for x86-64.
+ */
+uintptr_t mrrc_code_filler(const struct mrrc_code_image *image, uintptr_t at,
+			   uintptr_t end, size_t size);
+
 /* A file as the loader would lay it out, but not to be executed. */
 struct mrrc_code_file {
 	const char *path;

@@ -41,7 +41,7 @@
 #define HOOKS_MARKS	((size_t)1 << 16)
 #define HOOKS_CODES	512
 #define HOOKS_LOOK	512		/* of these to look at, at most */
-#define HOOKS_AROUND	256		/* bytes of code to look at */
+#define HOOKS_AROUND	8		/* bytes before and behind a call */
 #define HOOKS_AGAIN	64		/* calls of mmap, if it was not told */
 #define HOOKS_SEVERAL	UINT32_MAX	/* a mark of several chunks */
 
@@ -322,21 +322,23 @@ static void hooks_search(void)
 	mrrc_hooks_page = mrrc_vm_page();
 }
 
-int mrrc_hooks_place(uint8_t *at, long number, uintptr_t start, uintptr_t end)
+int mrrc_hooks_place(uint8_t *at, long number, uintptr_t start, uintptr_t end,
+		     uint8_t *filler)
 {
 	const unsigned i = atomic_load(&hooks.count);
-	struct mrrc_patch_code code = { (uint8_t *)start, end - start };
+	const uintptr_t site = (uintptr_t)at;
+	struct mrrc_patch_code code = { .filler = filler };
 	int rc;
 
 	if (!i || i == HOOKS_CNT + HOOKS_MORE)
 		return -ENOSPC;
-	/* fillers beyond a short jump's reach are of no use */
-	if ((uintptr_t)at - start > HOOKS_AROUND) {
-		code.start = at - HOOKS_AROUND;
-		code.len = end - (uintptr_t)code.start;
-	}
-	if (code.len > 2 * HOOKS_AROUND)
-		code.len = 2 * HOOKS_AROUND;
+	/* no more than the instruction: another filler is not to be found */
+	if (site - start > HOOKS_AROUND)
+		start = site - HOOKS_AROUND;
+	if (end - site > HOOKS_AROUND)
+		end = site + HOOKS_AROUND;
+	code.start = (uint8_t *)start;
+	code.len = end - start;
 	rc = mrrc_patch_site(&code, at, number, &hooks.patch[i]);
 	if (!rc)
 		rc = mrrc_patch_on(&hooks.patch[i]);

@@ -74,10 +74,12 @@ bool mrrc_hooks_rely(enum mrrc_trust_mode mode);
 bool mrrc_hooks_matters(long number);
 
 /*
- * REGISTRY lock: one more hook, at a system-call instruction; [start, end) is
- * code around it. 0 or -E*.
+ * REGISTRY lock: one more hook, at a system-call instruction of the mapping
+ * [start, end). @filler: of struct mrrc_patch_code, or NULL: there is none. 0 or
+ * -E*.
  */
-int mrrc_hooks_place(uint8_t *at, long number, uintptr_t start, uintptr_t end);
+int mrrc_hooks_place(uint8_t *at, long number, uintptr_t start, uintptr_t end,
+		     uint8_t *filler);
 
 /* Before trust is given: all code that is there. One thread. */
 void mrrc_hooks_code_begin(void);

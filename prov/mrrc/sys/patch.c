@@ -157,8 +157,9 @@ static int patch_function(const char *name, struct mrrc_patch_code *out)
 	if (ELF64_ST_TYPE(sym->st_info) != STT_FUNC || !sym->st_size ||
 	    info.dli_saddr != code)
 		return -ENOENT;
-	out->start = code;
-	out->len = sym->st_size + FILLER;
+	*out = (struct mrrc_patch_code) {
+		.start = code, .len = sym->st_size + FILLER,
+	};
 	return 0;
 }
 

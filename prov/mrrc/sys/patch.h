@@ -52,6 +52,10 @@ bool mrrc_patch_called(struct mrrc_patch_call *call);
 long mrrc_patch_make(const struct mrrc_patch_call *call);
 uintptr_t mrrc_patch_made(void);
 
+#define MRRC_PATCH_FILLER	5	/* bytes that lead to a stub */
+#define MRRC_PATCH_NEAR		122	/* bytes from a system call to such, at
+					 * most, either way */
+
 /* A word of code, and another that leads to a stub. Empty: no word. */
 struct mrrc_patch {
 	uint8_t *at;		/* the system-call instruction */
@@ -60,8 +64,8 @@ struct mrrc_patch {
 	uint64_t after;
 	/* What leads on where the word has no room for it; never run before. */
 	uint8_t *filler;
-	uint8_t filling[5];
-	uint8_t filled[5];	/* what was there */
+	uint8_t filling[MRRC_PATCH_FILLER];
+	uint8_t filled[MRRC_PATCH_FILLER];	/* what was there */
 };
 
 /*
@@ -78,11 +82,14 @@ int mrrc_patch_find(const char *name, long number, struct mrrc_patch *patch);
 struct mrrc_patch_code {
 	uint8_t *start;
 	size_t len;
+	/* MRRC_PATCH_FILLER bytes that nothing runs; NULL: behind a return in
+	 * the code, if it is as we know it */
+	uint8_t *filler;
 };
 
+
 /*
- * The same at a system-call instruction that is known to pass that number, in
- * code where fillers may be found.
+ * The same at a system-call instruction that is known to pass that number.
  */
 int mrrc_patch_site(const struct mrrc_patch_code *code, uint8_t *site,
 		    long number, struct mrrc_patch *patch);

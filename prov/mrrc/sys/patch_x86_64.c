@@ -13,8 +13,8 @@
  * makes the system call itself, or not: then rax is what it was told.
  *
  * Where these bytes lie in two aligned words, two bytes become a short jump to
- * the filler behind a return of the same function (assemblers align labels
- * with it), and the long jump goes there. Where even those two bytes do, or
+ * bytes that nothing runs (assemblers align labels with such), and the long jump
+ * goes there. Where even those two bytes do, or
  * the number is put elsewhere (mmap in glibc 2.41), it is the syscall, of two
  * bytes, that becomes the short jump.
  */
@@ -198,7 +198,15 @@ uint8_t *mrrc_patch_search(const struct mrrc_patch_code *code, long number)
 	return found;
 }
 
-/* Behind a return, and at most a short jump from @place. */
+static bool is_short(ptrdiff_t offset)
+{
+	return offset >= -128 && offset <= 127;
+}
+
+/*
+ * At most a short jump from @place. Behind a return: so long a filler, and no
+ * shorter one, as a return may be the end of another instruction.
+ */
 static uint8_t *find_filler(const struct mrrc_patch_code *code,
 			    const uint8_t *place)
 {
@@ -209,10 +217,12 @@ static uint8_t *find_filler(const struct mrrc_patch_code *code,
 	ptrdiff_t offset;
 	size_t i;
 
+	if (code->filler)
+		return code->filler;
 	for (i = 0; i + sizeof(want) <= code->len; i++) {
 		offset = code->start + i + 1 - (place + 2);
 		if (!memcmp(code->start + i, want, sizeof(want)) &&
-		    offset >= -128 && offset <= 127)
+		    is_short(offset))
 			return code->start + i + 1;
 	}
 	return NULL;
@@ -223,13 +233,16 @@ static bool put_short(const struct mrrc_patch_code *code, const uint8_t *from,
 		      uint8_t *bytes, const uint8_t *stub,
 		      struct mrrc_patch *patch)
 {
+	ptrdiff_t offset;
+
 	patch->filler = find_filler(code, from);
-	if (!patch->filler)
+	offset = patch->filler - (from + 2);
+	if (!patch->filler || !is_short(offset))
 		return false;
 	memcpy(patch->filled, patch->filler, sizeof(patch->filled));
 	put_jump(patch->filling, patch->filler, stub);
 	bytes[0] = 0xeb;
-	bytes[1] = (uint8_t)(patch->filler - (from + 2));
+	bytes[1] = (uint8_t)offset;
 	return true;
 }
 

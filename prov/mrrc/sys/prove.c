@@ -401,6 +401,25 @@ struct prove_seal {
 	const struct mrrc_code_place *place;
 };
 
+/* Near the system call, and not in use: the copy is without our patches. */
+static uint8_t *prove_filler(const struct prove_seal *seal, uintptr_t at)
+{
+	const struct mrrc_code_image *const image = &seal->copy->image;
+	const size_t near = MRRC_PATCH_NEAR, size = MRRC_PATCH_FILLER;
+	const uintptr_t end = image->end - at > near ? at + near : image->end;
+	uintptr_t found;
+	uint8_t *live;
+
+	found = at - image->start > near ? at - near : image->start;
+	while ((found = mrrc_code_filler(image, found, end, size))) {
+		live = (uint8_t *)mrrc_code_live(seal->copy, found);
+		if (!memcmp(live, (const void *)found, size))
+			return live;
+		found += size;
+	}
+	return NULL;
+}
+
 static bool prove_seal_site(void *arg, const struct mrrc_code_site *site)
 {
 	const struct prove_seal *seal = arg;
@@ -409,7 +428,8 @@ static bool prove_seal_site(void *arg, const struct mrrc_code_site *site)
 	if (site->number != MRRC_CODE_ANY &&
 	    mrrc_hooks_matters(site->number) && !mrrc_hooks_has((uintptr_t)at))
 		mrrc_hooks_place(at, site->number, seal->place->start,
-				 seal->place->end);
+				 seal->place->end,
+				 prove_filler(seal, site->at));
 	return true;
 }
 

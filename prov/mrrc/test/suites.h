@@ -59,6 +59,7 @@ Suite *threads_suite(void);
 Suite *heap_arena_suite(void);
 Suite *code_number_suite(void);
 Suite *code_pair_suite(void);
+Suite *code_filler_suite(void);
 Suite *code_gap_suite(void);
 Suite *code_file_suite(void);
 Suite *code_arm_suite(void);

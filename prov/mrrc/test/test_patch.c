@@ -262,7 +262,9 @@ static int build(size_t at, size_t again, size_t filler,
 	static const uint8_t end[] = {
 		0xc3, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0
 	};
-	const struct mrrc_patch_code code = { (uint8_t *)own_code, 1024 };
+	const struct mrrc_patch_code code = {
+		.start = (uint8_t *)own_code, .len = 1024,
+	};
 	uint8_t stub[MRRC_PATCH_STUB];
 	uint8_t *site;
 
@@ -304,7 +306,9 @@ START_TEST(test_build_apart)
 	static const uint8_t end[] = {
 		0xc3, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0
 	};
-	const struct mrrc_patch_code code = { (uint8_t *)own_code, 1024 };
+	const struct mrrc_patch_code code = {
+		.start = (uint8_t *)own_code, .len = 1024,
+	};
 	uint8_t *const site = (uint8_t *)own_code + 32 + _i;
 	uint8_t stub[MRRC_PATCH_STUB];
 	struct mrrc_patch own;

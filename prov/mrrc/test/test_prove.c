@@ -8,7 +8,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <gnu/libc-version.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -598,12 +597,6 @@ int main(void)
 	fprintf(stderr, "built without Zydis: skipped\n");
 	return 77;
 #endif
-	/* some calls of its loader have no room near them for a hook */
-	if (strverscmp(gnu_get_libc_version(), "2.41") >= 0) {
-		fprintf(stderr, "libc %s cannot be proven yet: skipped\n",
-			gnu_get_libc_version());
-		return 77;
-	}
 	if (!has_hooks()) {
 		fprintf(stderr, "no hooks here: skipped\n");
 		return 77;
