@@ -222,6 +222,41 @@ settle_counters()
 	fi
 }
 
+# settle_asks CLIENT STACK RANKS: what each rank said last of whether lookups
+# ask the kernel. None does, as far as all code was looked at before its end;
+# but for MPICH, whose UCX calls brk(2) by itself.
+settle_asks()
+{
+	local client=$1 stack=$2 ranks=$3 may=0
+
+	[ "$client" != mpich ] || may=1
+
+	if grep -aoE "libfabric:[0-9]+:.*<info> lookups (make|of a process).*" \
+		"$LOG" | awk -v ranks="$ranks" -v may=$may '
+			{
+				split($0, part, ":")
+				pid = part[2]
+				asks[pid] = ""
+				if (sub(/.* ask the kernel: /, ""))
+					asks[pid] = $0
+			}
+			END {
+				for (pid in asks) {
+					none += asks[pid] == ""
+					if (asks[pid] ~ /[+]0x|: code /)
+						why = asks[pid]
+				}
+				printf "of %d ranks, lookups of %d make no " \
+					"system call%s\n", ranks, none,
+					why ? "; " why : ""
+				exit why != "" && !may
+			}' >"$WORK/asks"; then
+		passed "$client" "$stack" "$(cat "$WORK/asks")"
+	else
+		failed "$client" "$stack" "$(cat "$WORK/asks")"
+	fi
+}
+
 # ---- runs ----------------------------------------------------------------
 
 # Runs in the namespaces: a loopback of its own, a name that resolves to it,
@@ -334,6 +369,7 @@ check_data()
 		"$WORK/mpi_check.$client" -T $((LIMIT - 5)) "$@"
 	settle_tests "$client" "$stack" "$ranks ranks${*:+, $*}" || return
 	settle_counters "$client" "$stack" "$ranks"
+	settle_asks "$client" "$stack" "$ranks"
 }
 
 # check_checker CLIENT STACK: would wrong data be noticed?

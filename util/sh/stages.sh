@@ -398,12 +398,14 @@ stage_clients()
 	use_trixie
 	if need_trixie && build_installed libfabric2 --enable-werror; then
 		two=(-2 "$BUILD/libfabric2/prefix/lib/libfabric")
+		keep_zydis libfabric2
 	else
 		fail "no provider for libfabric 2.x: MPICH cannot be tested"
 	fi
 	IN=()
 	clients "MPI over tcp" tcp \
-		env "$path" "$CLIENTS" -w "$dir" "${two[@]}"
+		env "$path" "LD_LIBRARY_PATH=$BUILD/libfabric2/zydis" \
+		"$CLIENTS" -w "$dir" "${two[@]}"
 	check "what they ask for can be recorded" logged "record.sh" \
 		"$LOGS/record.log" env "$path" "$RECORD" \
 		-b "$BUILD/unit/prefix/bin" -i "$dir/traces"
