@@ -20,6 +20,7 @@ readonly PLOT=$TOP/util/plot
 readonly FIGURES="policies  figures 9 to 12 of ou2009, and the policies compared (docs/policies.md)
 mpi_policies  of these, the policies on MPI programs (docs/policies.md)
 hit  hits against threads and regions (docs/figures.md)
+code  what is decided of the code of libraries (docs/figures.md)
 allocator  fi_mr_alloc's speed and fragmentation (docs/alloc.md)
 registration  figures 1 and 2 of ou2009 (docs/figures.md); in the guest
 frrwp  figures 5 to 8 of ou2009 (docs/frrwp.md); in the guest
@@ -27,7 +28,7 @@ cwrate  streams of conditional writes (docs/frrwp.md)
 profile  figures 2 and 4, tables 1 and 3 of mietke2006 (docs/profile.md); in the guest
 levy  figures 1 to 7 of levy2020 (docs/alloc.md); in the guest
 pages  table 3 of mietke2006 with the allocator's blocks (docs/alloc.md); in the guest"
-readonly QUICK="policies hit allocator cwrate"
+readonly QUICK="policies hit code allocator cwrate"
 
 usage()
 {
@@ -72,7 +73,7 @@ benches()
 {
 	case $1 in
 	policies) echo policies mpi_policies ;;
-	mpi_policies|hit|frrwp|cwrate|profile|pages) echo "$1" ;;
+	mpi_policies|hit|code|frrwp|cwrate|profile|pages) echo "$1" ;;
 	allocator) echo alloc fragmentation ;;
 	registration) echo levy profile ;;
 	levy) echo levy kokkos ;;
@@ -95,6 +96,7 @@ draw()
 		"$PLOT/policies.sh" -m -b "${BIN:-$BUILD/bench/prefix/bin}"
 		;;
 	hit) "$PLOT/hit.sh" -b "$BUILD/bench" ;;
+	code) "$PLOT/said.sh" -b "$BUILD/bench" figures.md code ;;
 	allocator)
 		"$PLOT/said.sh" -b "$BUILD/bench" alloc.md alloc fragmentation
 		;;

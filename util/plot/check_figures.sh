@@ -167,7 +167,7 @@ data()
 	4k,absent,2097152,1000,,,,,,,1000,5
 	2m,absent,2097152,600,,,,,,,600,100
 	EOT
-	for name in hit alloc fragmentation pages cwrate; do
+	for name in hit code alloc fragmentation pages cwrate; do
 		printf '%s\n' "   a sign of life" "Set-up: of a test" \
 			"a table of $name" "$name: 9 ns (goal <= 10 ns)" \
 			>"$bench/$name.said"
@@ -201,9 +201,9 @@ quick()
 	done
 	# no data, no change
 	OFI_MRRC_BUILD=$dir/nowhere "$top/figures.sh" -d -o "$dir/docs" \
-		hit allocator registration frrwp cwrate profile levy pages \
+		hit code allocator registration frrwp cwrate profile levy pages \
 		>"$dir/out" 2>&1 && fail "figures are made of nothing"
-	grep -q 'not made: hit allocator .* frrwp cwrate profile levy pages' \
+	grep -q 'not made: hit code allocator .* frrwp cwrate profile levy pages' \
 		"$dir/out" ||
 		fail "does not say what it has not made: $(cat "$dir/out")"
 	state | cmp -s - "$dir/before" || fail "made something of nothing"
@@ -212,7 +212,7 @@ quick()
 		return
 	}
 	"$top/figures.sh" -d -o "$dir/docs" \
-		-b "$(cd -- "$(dirname -- "$sim")" && pwd)" mpi_policies hit \
+		-b "$(cd -- "$(dirname -- "$sim")" && pwd)" mpi_policies hit code \
 		allocator registration frrwp cwrate profile levy pages \
 		>"$dir/out" 2>&1 ||
 		fail "figures.sh: $(tail -n 5 "$dir/out")"
@@ -236,6 +236,8 @@ quick()
 		"$dir/docs/profile.md" || fail "table 3 is not as measured"
 	grep -qE '^ +2048 +2\.0 \(2\.0\) +300\.0 \(300\.0\) +150\.0 ' \
 		"$dir/docs/alloc.md" || fail "new memory is not as measured"
+	grep -qx "a table of code" "$dir/docs/figures.md" ||
+		fail "the table of code is not as said"
 	for name in alloc fragmentation pages; do
 		grep -qx "a table of $name" "$dir/docs/alloc.md" ||
 			fail "alloc.md does not say what $name did"

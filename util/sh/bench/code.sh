@@ -31,7 +31,8 @@ bench_code()
 	measured "code of ${#files[@]} libraries" "$out" "$PROGRAM" "${files[@]}"
 
 	say
-	say "Set-up: $(setup_line). Pairs of bytes that look like an instruction"
+	say "Set-up: $(setup_line)."
+	say "Pairs of bytes that look like an instruction"
 	say "that enters the kernel; those that are one; with a number that is"
 	say "known; in data; not decided; milliseconds of processor time."
 	say
