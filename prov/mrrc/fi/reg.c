@@ -281,10 +281,6 @@ static int mrrc_reg_open_monitor(struct mrrc_reg *reg)
 		strcpy(hooks, "FI_OFI_MRRC_HOOKS says so");
 	else if (!strcmp(mrrc_mon_name(reg->mon), "uffd"))
 		mrrc_mon_hook(reg->mon, hooks);
-	mrrc_prove_tell(mrrc_reg_say_trust);
-	if (!mrrc_mon_set_probe(reg->mon, mrrc_params.probe))
-		MRRC_WARN(MR, "FI_OFI_MRRC_PROBE=hooked has no effect: not "
-			  "every call that unmaps is hooked\n");
 	mrrc_reg_say_monitor(reg, why, hooks);
 	mrrc_reg_check_hooks();
 	return 0;
@@ -316,6 +312,19 @@ int mrrc_reg_open(struct mrrc_reg *reg)
 	return ret;
 }
 
+/*
+ * Once the device is measured: looking at code takes some 50 ms of a processor,
+ * which would be measured, too.
+ */
+static void mrrc_reg_begin_trust(struct mrrc_reg *reg)
+{
+	mrrc_prove_tell(mrrc_reg_say_trust);
+	if (!mrrc_mon_set_probe(reg->mon, mrrc_params.probe))
+		MRRC_WARN(MR, "FI_OFI_MRRC_PROBE=hooked has no effect: not "
+			  "every call that unmaps is hooked\n");
+	mrrc_board_update();
+}
+
 void mrrc_reg_attach(struct mrrc_reg *reg, struct fid_domain *core)
 {
 	reg->core = core;
@@ -323,6 +332,7 @@ void mrrc_reg_attach(struct mrrc_reg *reg, struct fid_domain *core)
 	if (reg->cache) {
 		mrrc_measure_cost(reg, &reg->cost);
 		mrrc_cache_mt_set_cost(reg->cache, &reg->cost);
+		mrrc_reg_begin_trust(reg);
 	}
 	mrrc_stats_file_add(reg);
 	mrrc_record_open(reg);
