@@ -74,12 +74,12 @@ static void print_counters(struct ft_dom *dom, const char *who)
 	       " invalidations %" PRIu64 " regions %" PRIu64 " bytes %" PRIu64
 	       " regions_peak %" PRIu64 " bytes_peak %" PRIu64
 	       " splits %" PRIu64 " merges %" PRIu64 " max_regions %" PRIu64
-	       " max_bytes %" PRIu64 " probes %" PRIu64 "\n", who, st.lookups, st.hits,
+	       " max_bytes %" PRIu64 "\n", who, st.lookups, st.hits,
 	       st.misses, st.registrations, st.deregistrations,
 	       st.registration_failures, st.evictions, st.invalidations,
 	       st.regions, st.bytes, st.regions_peak, st.bytes_peak,
 	       st.splits, st.merges, st.max_regions,
-	       st.max_bytes, st.probes);
+	       st.max_bytes);
 }
 
 static void print_both(struct ft_pair *pair)
