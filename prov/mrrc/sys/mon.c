@@ -585,12 +585,13 @@ void mrrc_mon_asks(struct mrrc_mon *mon, char why[MRRC_TRUST_WHY])
 		return;
 	if (ask == MRRC_ASK_ALWAYS)
 		strcpy(why, "they always are to");
-	else if (!atomic_load(&mon->trusting))
+	else if (atomic_load(&mon->trusting) && broken)
+		snprintf(why, MRRC_TRUST_WHY, "%s", broken);
+	else if (!atomic_load(&mon->trusting) ||
+		 mrrc_trust_mode() == MRRC_TRUST_NOBODY)
 		strcpy(why, "libc's calls are not hooked");
 	else if (mrrc_trust_mode() == MRRC_TRUST_PROVEN)
 		mrrc_prove_why(why);
-	else if (broken)
-		snprintf(why, MRRC_TRUST_WHY, "%s", broken);
 }
 
 int mrrc_mon_hook(struct mrrc_mon *mon, char *why)

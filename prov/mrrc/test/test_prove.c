@@ -459,6 +459,18 @@ START_TEST(test_always)
 }
 END_TEST
 
+/* Where hooks cannot be relied on, lookups ask, and it is said. */
+START_TEST(test_not_hooked)
+{
+	ck_assert(!mrrc_trust_set(MRRC_TRUST_HOOKED, false));
+	ck_assert(!mrrc_mon_told(mon));
+	mrrc_mon_asks(mon, why);
+	ck_assert_str_eq(why, "libc's calls are not hooked");
+	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
+	ck_assert_msg(trusted(true), "%s", why);
+}
+END_TEST
+
 /* Code that came while nothing was counted. */
 START_TEST(test_afresh)
 {
@@ -548,6 +560,7 @@ static Suite *prove_suite(void)
 	tcase_add_test(tcase, test_fork);
 	tcase_add_test(tcase, test_reopen);
 	tcase_add_test(tcase, test_always);
+	tcase_add_test(tcase, test_not_hooked);
 	tcase_add_test(tcase, test_afresh);
 	tcase_add_test(tcase, test_counted);
 	tcase_add_test(tcase, test_large);
