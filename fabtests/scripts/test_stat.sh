@@ -124,6 +124,11 @@ test_asks()
 	start || return 1
 	until_so table_says "lookups (make no system call|of threads ask the kernel: ([^ ]*[+]0x|[^ ]*: |libc's).*)" ||
 		result=1
+	# what is said of its code is what it found itself
+	if grep -q "no system call" "$DIR/table"; then
+		"${BIN}fi_mrrc_stat" --code "$APP" >>"$DIR/table" 2>&1 ||
+			result=1
+	fi
 	live_end || result=1
 	[ $result -eq 0 ] || { cat "$DIR/table"; fail "it does not say so"; }
 }

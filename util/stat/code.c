@@ -23,9 +23,14 @@
 #include "stat/proc.h"
 #include "sys/code.h"
 #include "sys/hooks.h"
+#include "sys/patch.h"
 #include "sys/prove.h"
 
 #define SITES		4	/* of a file that are told, at most */
+
+/* Bytes before the instruction by which the provider calls, and from there. */
+#define PROVIDERS_BEFORE	28
+#define PROVIDERS_FROM		3
 
 extern char **environ;
 
@@ -73,13 +78,27 @@ static bool same_file(const char *path, const struct stat *as)
 
 /* ---- one file ---- */
 
+/* The one by which the provider itself calls, as this program has it, too. */
+static bool is_providers(const struct one *one,
+			 const struct mrrc_code_site *site)
+{
+	const uint8_t *const own = (const uint8_t *)mrrc_patch_made();
+	const uintptr_t at = site->at - (uintptr_t)one->elf->map;
+
+	return site->number == MRRC_CODE_ANY && at >= PROVIDERS_BEFORE &&
+	       one->elf->len - at >= PROVIDERS_FROM &&
+	       !memcmp((const uint8_t *)site->at - PROVIDERS_BEFORE,
+		       own - PROVIDERS_BEFORE,
+		       PROVIDERS_BEFORE + PROVIDERS_FROM);
+}
+
 /* In libc and the loader: hooked in this process, or known by its bytes. */
 static bool is_known(const struct one *one, const struct mrrc_code_site *site)
 {
 	const uintptr_t map = (uintptr_t)one->elf->map;
 
 	if (!one->own)
-		return false;
+		return is_providers(one, site);
 	return mrrc_hooks_has((uintptr_t)one->own->dli_fbase + site->at -
 			      one->elf->base) ||
 	       (one->own == &one->code->libc &&
@@ -168,6 +187,8 @@ static void look_listed(struct code *code, char *line)
 	const char *path = to ? to + 3 : strchr(line, '/');
 	char *end = strstr(line, " (0x");
 
+	if (strstr(line, "=> not found"))
+		complain(code, line + strspn(line, "\t"), "it is linked to that");
 	if (!path || !end || end < path)
 		return;
 	*end = '\0';
@@ -187,8 +208,10 @@ static void look_linked(struct code *code, char *path)
 	pid_t pid;
 	int rc;
 
-	if (!code->loader.dli_fname || pipe(fd))
+	if (!code->loader.dli_fname || pipe(fd)) {
+		complain(code, path, "the loader cannot be asked");
 		return;
+	}
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, fd[1], STDOUT_FILENO);
 	posix_spawn_file_actions_addclose(&actions, fd[0]);
@@ -199,13 +222,16 @@ static void look_linked(struct code *code, char *path)
 	posix_spawn_file_actions_destroy(&actions);
 	close(fd[1]);
 	list = fdopen(fd[0], "r");
-	while (list && getline(&line, &size, list) > 0)
+	while (list && getline(&line, &size, list) > 0) {
+		line[strcspn(line, "\n")] = '\0';
 		look_listed(code, line);
+	}
 	free(line);
 	if (list)
 		fclose(list);
-	if (!rc)
-		waitpid(pid, NULL, 0);
+	if (rc || waitpid(pid, &rc, 0) < 0 || rc)
+		complain(code, path, "the loader does not list what it is "
+			 "linked to");
 }
 
 /* ---- a process ---- */
@@ -269,11 +295,10 @@ static void look_process(struct code *code, const char *what)
 			 "there is no such process" : strerror(errno));
 		return;
 	}
-	errno = 0;
 	while (getline(&line, &size, maps) > 0)
 		look_mapping(code, pid, line);
-	if (errno)
-		complain(code, what, strerror(errno));
+	if (ferror(maps))
+		complain(code, what, "/proc/PID/maps cannot be read");
 	free(line);
 	fclose(maps);
 }
