@@ -8,7 +8,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,6 +184,46 @@ START_TEST(test_asks)
 }
 END_TEST
 
+static pthread_t main_thread;
+static atomic_int asking;	/* 1: inside, 2: about to leave */
+
+static void asks_slowly(void *arg, char why[MRRC_TRUST_WHY])
+{
+	(void)arg;
+	if (!pthread_equal(pthread_self(), main_thread)) {
+		atomic_store(&asking, 1);
+		usleep(50000);
+		atomic_store(&asking, 2);
+	}
+	*why = '\0';
+}
+
+static void *update(void *arg)
+{
+	mrrc_board_update();
+	return arg;
+}
+
+/* A board that is being written to is closed afterwards. */
+START_TEST(test_close_asking)
+{
+	struct mrrc_board_info asking_info = info;
+	struct mrrc_board *board;
+	pthread_t thread;
+
+	main_thread = pthread_self();
+	asking_info.asks = asks_slowly;
+	ck_assert_int_eq(mrrc_board_open(&board), 0);
+	mrrc_board_publish(board, &asking_info);
+	ck_assert_int_eq(pthread_create(&thread, NULL, update, NULL), 0);
+	while (!atomic_load(&asking))
+		usleep(100);
+	mrrc_board_close(board);
+	ck_assert_int_eq(atomic_load(&asking), 2);
+	pthread_join(thread, NULL);
+}
+END_TEST
+
 /* The number belongs to somebody else by now. */
 START_TEST(test_fd_reused)
 {
@@ -308,6 +350,7 @@ Suite *board_suite(void)
 	tcase_add_test(tcase, test_published);
 	tcase_add_test(tcase, test_sealed);
 	tcase_add_test(tcase, test_asks);
+	tcase_add_test(tcase, test_close_asking);
 	tcase_add_test(tcase, test_fd_reused);
 	tcase_add_test(tcase, test_open_fails);
 	tcase_add_test(tcase, test_cache);
