@@ -527,9 +527,6 @@ void mrrc_cw_receive(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)
 		break;
 	case MRRC_CW_CREDIT:
 		break;
-	case MRRC_CW_BYE:
-		cw_error(cw, -ECONNABORTED);
-		break;
 	default:
 		cw_error(cw, -EPROTO);
 		break;

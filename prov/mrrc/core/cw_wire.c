@@ -95,10 +95,6 @@ size_t mrrc_cw_encode(const struct mrrc_cw_msg *msg, void *buf)
 	case MRRC_CW_REVOKED:
 		cw_put(&cur, msg->id, 8);
 		break;
-	case MRRC_CW_BYE:
-		cw_put(&cur, msg->err, 4);
-		cw_put(&cur, 0, 4);
-		break;
 	default:
 		break;
 	}
@@ -174,7 +170,6 @@ static size_t cw_fixed_len(enum mrrc_cw_msg_type type)
 	switch (type) {
 	case MRRC_CW_REVOKE:
 	case MRRC_CW_REVOKED:
-	case MRRC_CW_BYE:
 		return CW_HEADER + 8;
 	case MRRC_CW_TRUNC:
 		return CW_HEADER + 16;
@@ -237,9 +232,6 @@ int mrrc_cw_decode(const void *buf, size_t len, struct mrrc_cw_msg *msg)
 	case MRRC_CW_REVOKED:
 		msg->id = cw_get(&cur, 8);
 		return 0;
-	case MRRC_CW_BYE:
-		msg->err = cw_get(&cur, 4);
-		return cw_get(&cur, 4) ? -EPROTO : 0;
 	default:
 		return 0;
 	}

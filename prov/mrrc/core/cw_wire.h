@@ -31,7 +31,6 @@ enum mrrc_cw_msg_type {
 	MRRC_CW_DONE,		/* writer: it has, before this message */
 	MRRC_CW_TRUNC,		/* writer: it has more, and wrote nothing */
 	MRRC_CW_CREDIT,		/* nothing but its credits */
-	MRRC_CW_BYE,		/* why the connection ends */
 	MRRC_CW_TYPES
 };
 
@@ -60,7 +59,6 @@ struct mrrc_cw_msg {
 			uint64_t data;
 			bool has_data;
 		} done;
-		uint32_t err;	/* BYE: errno */
 	};
 };
 

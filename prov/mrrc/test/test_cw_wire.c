@@ -90,10 +90,6 @@ START_TEST(messages_there_and_back)
 	msg.credits = 65535;
 	there_and_back(&msg);
 	memset(&msg, 0, sizeof(msg));
-	msg.type = MRRC_CW_BYE;
-	msg.err = 71;
-	there_and_back(&msg);
-	memset(&msg, 0, sizeof(msg));
 	msg.type = MRRC_CW_HELLO;
 	msg.hello.min = msg.hello.max = 1;
 	msg.hello.credits = 4;
