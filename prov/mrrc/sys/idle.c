@@ -7,11 +7,6 @@
 
 #include "core/hash.h"
 
-void mrrc_idle_init(struct mrrc_idle *idle)
-{
-	*idle = (struct mrrc_idle) { .first = 0 };
-}
-
 static struct mrrc_idle_known *mrrc_idle_set(struct mrrc_idle *idle,
 					     uintptr_t start)
 {

@@ -29,6 +29,7 @@ struct mrrc_idle_known {
 	uint64_t token;
 };
 
+/* All zero: nothing is remembered. */
 struct mrrc_idle {
 	/* a ring; each once, but for a few that are not known any more */
 	struct mrrc_idle_range range[MRRC_IDLE_MAX];
@@ -37,8 +38,6 @@ struct mrrc_idle {
 	unsigned way;		/* that makes room next */
 	uint64_t tokens;	/* given so far */
 };
-
-void mrrc_idle_init(struct mrrc_idle *idle);
 
 /* No longer needed. true: another one is, and is to be unwatched: *out. */
 bool mrrc_idle_add(struct mrrc_idle *idle, uintptr_t start, uintptr_t end,
