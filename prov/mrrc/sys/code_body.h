@@ -107,9 +107,6 @@ void mrrc_code_body_tables(struct mrrc_code_body *body,
 void mrrc_code_body_guard(const struct mrrc_code_body *body,
 			  const struct mrrc_code *code, uint8_t *guard);
 
-/* Why a number is not known: nothing leads to the instruction. */
-extern const char mrrc_code_no_way[];
-
 void mrrc_code_body_close(struct mrrc_code_body *body);
 
 #endif /* MRRC_CODE_BODY_H */

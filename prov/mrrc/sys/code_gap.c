@@ -166,14 +166,14 @@ static void gap_entry(void *arg, uintptr_t at)
 	gap_enter(arg, at, 0, 0);
 }
 
-static bool gap_one_mapping(const struct mrrc_code *code)
+bool mrrc_code_gap_told(const struct mrrc_code *code)
 {
 	unsigned i, count = 0;
 
 	for (i = 0; i < code->phdrs; i++)
 		count += code->phdr[i].p_type == PT_LOAD &&
 			 code->phdr[i].p_flags & PF_X;
-	return count == 1;
+	return count == 1 && code->ehdr->e_type == ET_DYN;
 }
 
 int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
@@ -191,7 +191,7 @@ int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
 	gap->seen = NULL;
 	if (!code->sections)
 		gap_unknown(gap, "in no function; no section headers");
-	else if (code->ehdr->e_type != ET_DYN || !gap_one_mapping(code))
+	else if (!mrrc_code_gap_told(code))
 		gap_unknown(gap, "in no function of a fixed program");
 	else if (len > LONGEST)
 		gap_unknown(gap, "in no function, in a long gap");

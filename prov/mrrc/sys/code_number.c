@@ -27,8 +27,6 @@
 /* rbx, rbp, r12 to r15 */
 #define SAVED	(1u << 3 | 1u << 5 | 0xf000u)
 
-const char mrrc_code_no_way[] = "no way to the instruction is seen";
-
 /* What an instruction does to a register. */
 struct number_effect {
 	enum { KEEPS, SETS, COPIES, LOSES } does;
@@ -292,7 +290,7 @@ static bool number_step(struct number_walk *walk, struct number_path path)
 	/* What only aligns is not jumped to: nothing comes this way. */
 	return any || insn->filler ||
 	       mrrc_code_body_falls(insn - 1) ||
-	       number_any(walk, mrrc_code_no_way);
+	       number_any(walk, "no way to the instruction is seen");
 }
 
 void mrrc_code_body_number(const struct mrrc_code *code,

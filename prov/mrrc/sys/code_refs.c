@@ -258,12 +258,7 @@ static void refs_distance(struct refs_guard *guard, uintptr_t to,
 		guard->each(guard->arg, to);
 }
 
-/*
- * How long the distance may be that follows the @at-th byte, if that ends the
- * opcode of a branch or lea: 1 or 4; or 0. Each branch that there is in 64-bit
- * mode has one of these.
- */
-static unsigned refs_size(const uint8_t *code, size_t at)
+unsigned mrrc_code_refs_size(const uint8_t *code, size_t at)
 {
 	const uint8_t byte = code[at], before = at ? code[at - 1] : 0;
 
@@ -288,7 +283,7 @@ static unsigned refs_size(const uint8_t *code, size_t at)
 	}
 }
 
-/* Those bytes that refs_size() may answer a length for. */
+/* Those bytes that mrrc_code_refs_size() may answer a length for. */
 static void refs_bytes(bool any[256])
 {
 	unsigned byte;
@@ -297,7 +292,7 @@ static void refs_bytes(bool any[256])
 	for (byte = 0; byte < 256; byte++) {
 		code[1] = (uint8_t)byte;
 		code[0] = byte >= 0xf0 ? 0xc7 : byte >= 0x80 ? 0x0f : 0x8d;
-		any[byte] = refs_size(code, 1) != 0;
+		any[byte] = mrrc_code_refs_size(code, 1) != 0;
 	}
 }
 
@@ -320,7 +315,7 @@ void mrrc_code_refs_guarded(const struct mrrc_code *code, const uint8_t *guard,
 	for (at = 0; at < len; at++) {
 		if (!any[bytes[at]])
 			continue;
-		size = refs_size(bytes, at);
+		size = mrrc_code_refs_size(bytes, at);
 		if (!size || len - at <= size)
 			continue;
 		field = (uintptr_t)bytes + at + 1;

@@ -27,6 +27,13 @@ bool mrrc_code_refs_real(const struct mrrc_code *code,
 			 unsigned size);
 
 /*
+ * How long the distance may be that follows the @at-th byte, if that ends the
+ * opcode of a branch or lea: 1 or 4; or 0. Each branch that there is in 64-bit
+ * mode has one of these.
+ */
+unsigned mrrc_code_refs_size(const uint8_t *code, size_t at);
+
+/*
  * All four bytes of @in, or single ones near by, that would be a distance to a
  * place in @to: calls @each with that place, and where they are.
  */

@@ -11,6 +11,7 @@
  */
 #include "config.h"
 #include "sys/code_gap.h"
+#include "sys/code_over.h"
 #include "sys/code_refs.h"
 
 #include <errno.h>
@@ -93,6 +94,8 @@ struct x86_look {
 	uintptr_t entry[ENTRIES];
 	unsigned entries;	/* one more than there is room for: too many */
 	uint64_t left;		/* bytes that may still be passed over */
+	struct mrrc_code_range over;	/* the last that was asked about */
+	bool dead;		/* it is overwritten, and the rest not executed */
 };
 
 static void x86_unknown(struct mrrc_code_found *found, const char *why)
@@ -108,22 +111,6 @@ static int x86_spend(struct x86_look *look, uint64_t bytes)
 		return -E2BIG;
 	look->left -= bytes;
 	return 0;
-}
-
-/*
- * Does it begin with a jump to an address that is in it: mov, %r11; jmp *%r11?
- * Open MPI's patcher writes that over functions of libc, and what is left of
- * them is not run any more.
- */
-static bool x86_overwritten(const struct mrrc_code_body *body)
-{
-	static const uint8_t mov[] = { 0x49, 0xbb }, jmp[] = { 0x41, 0xff, 0xe3 };
-	const uint8_t *const code = (const uint8_t *)body->function.start;
-
-	return body->function.end - body->function.start >=
-		       sizeof(mov) + sizeof(uint64_t) + sizeof(jmp) &&
-	       !memcmp(code, mov, sizeof(mov)) &&
-	       !memcmp(code + sizeof(mov) + sizeof(uint64_t), jmp, sizeof(jmp));
 }
 
 /* A pair in the function that the body is of, which is read. */
@@ -146,9 +133,6 @@ static void x86_in_body(struct x86_look *look, struct mrrc_code_found *found)
 	} else if (insn->flow == MRRC_CODE_SYSCALL) {
 		found->at = body->function.start + insn->at;
 		mrrc_code_body_number(look->code, body, i, found);
-		if (found->kind == MRRC_CODE_CALL_ANY &&
-		    found->why == mrrc_code_no_way && x86_overwritten(body))
-			found->kind = MRRC_CODE_INSIDE;
 		if (found->kind != MRRC_CODE_CALL_ANY)
 			mrrc_code_body_guard(body, look->code, look->guard);
 	} else if (insn->flow == MRRC_CODE_SYSCALL32) {
@@ -220,6 +204,22 @@ static bool x86_inside(struct x86_look *look, uint32_t at)
 	return !led;
 }
 
+/* Is the pair in what is left of an overwritten function? */
+static bool x86_over(struct x86_look *look)
+{
+	const struct mrrc_code_range *const function = &look->body.function;
+	const struct mrrc_code_image *const image = look->code->image;
+
+	if (look->over.start != function->start ||
+	    look->over.end != function->end) {
+		look->over = *function;
+		look->dead = mrrc_code_over_jumps(function) &&
+			     !x86_spend(look, image->end - image->start) &&
+			     mrrc_code_over(look->code, function);
+	}
+	return look->dead;
+}
+
 /* A pair in the function that the body is of. */
 static int x86_in_function(struct x86_look *look, struct mrrc_code_found *found)
 {
@@ -227,6 +227,10 @@ static int x86_in_function(struct x86_look *look, struct mrrc_code_found *found)
 	const uint32_t at = (uint32_t)(found->at - function.start);
 	int rc;
 
+	if (x86_over(look)) {
+		found->kind = MRRC_CODE_INSIDE;
+		return 0;
+	}
 	rc = mrrc_code_body_reach(&look->body, at);
 	if (rc)
 		return rc;

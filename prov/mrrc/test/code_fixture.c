@@ -174,9 +174,14 @@ static bool elf_site(void *arg, const struct mrrc_code_site *site)
 
 void elf_look(struct code_elf *one)
 {
+	uint8_t was[sizeof(one->over)];
+
 	ck_assert_int_eq(pwrite(one->fd, one->bytes, ELF_LEN, 0), ELF_LEN);
+	memcpy(was, one->bytes + one->over_at, one->over_len);
+	memcpy(one->bytes + one->over_at, one->over, one->over_len);
 	one->sites = 0;
 	one->rc = mrrc_code_look(&one->image, elf_site, one, &one->counts);
+	memcpy(one->bytes + one->over_at, was, one->over_len);
 }
 
 void elf_none(struct code_elf *one, unsigned pairs)

@@ -27,6 +27,9 @@ struct code_elf {
 	size_t fde;		/* where the next goes */
 	unsigned shdrs;
 	struct mrrc_code_image image;
+	/* what the memory has in place of the file's bytes, in a look */
+	size_t over_at, over_len;
+	uint8_t over[16];
 	/* of the last look */
 	int rc;
 	struct mrrc_code_site site[ELF_SITES];

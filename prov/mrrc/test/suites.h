@@ -61,6 +61,7 @@ Suite *code_number_suite(void);
 Suite *code_pair_suite(void);
 Suite *code_filler_suite(void);
 Suite *code_gap_suite(void);
+Suite *code_over_suite(void);
 Suite *code_file_suite(void);
 Suite *code_arm_suite(void);
 Suite *gate_suite(void);

@@ -67,17 +67,6 @@ START_TEST(test_call_clobbers)
 }
 END_TEST
 
-/* Nothing leads there, as the function begins with mov $place, %r11; jmp *%r11. */
-START_TEST(test_overwritten)
-{
-	elf_code(&elf, 0x100, 0x49, 0xbb, 0, 0x10, 0, 0, 0, 0, 0, 0,
-		 0x41, 0xff, 0xe3, 0x53, 0x0f, 0x05, 0xc3);
-	elf_look(&elf);
-	ck_assert_int_eq(elf.rc, 0);
-	ck_assert_uint_eq(elf.sites, 0);
-}
-END_TEST
-
 START_TEST(test_syscall_clobbers)
 {
 	/* mov $202, %ecx; xor %eax, %eax; syscall; mov %ecx, %eax; syscall */
@@ -373,7 +362,6 @@ Suite *code_number_suite(void)
 #ifdef HAVE_ZYDIS
 	tcase_add_test(tcase, test_unknown_number);
 	tcase_add_test(tcase, test_call_clobbers);
-	tcase_add_test(tcase, test_overwritten);
 	tcase_add_test(tcase, test_syscall_clobbers);
 	tcase_add_test(tcase, test_result);
 	tcase_add_test(tcase, test_one_path_unknown);

@@ -276,17 +276,34 @@ static void *other_mmap(void *ptr, size_t len, int prot, int flags, int fd,
 	return (void *)syscall(SYS_mmap, ptr, len, prot, flags, fd, offset);
 }
 
+static void rewrite(uint8_t *at, const void *bytes, size_t len)
+{
+	uint8_t *code = (uint8_t *)((uintptr_t)at & ~(uintptr_t)(page - 1));
+
+	mprotect(code, 2 * page, PROT_READ | PROT_WRITE | PROT_EXEC);
+	memcpy(at, bytes, len);
+	mprotect(code, 2 * page, PROT_READ | PROT_EXEC);
+}
+
 /* As Open MPI's patcher does. */
 static void overwrite(const char *name, const void *to)
 {
 	uint8_t jump[] = { 0x49, 0xbb, 0, 0, 0, 0, 0, 0, 0, 0, 0x41, 0xff, 0xe3 };
-	uint8_t *at = dlsym(RTLD_DEFAULT, name);
-	uint8_t *code = (uint8_t *)((uintptr_t)at & ~(uintptr_t)(page - 1));
 
 	memcpy(jump + 2, &to, sizeof(to));
-	mprotect(code, 2 * page, PROT_READ | PROT_WRITE | PROT_EXEC);
-	memcpy(at, jump, sizeof(jump));
-	mprotect(code, 2 * page, PROT_READ | PROT_EXEC);
+	rewrite(dlsym(RTLD_DEFAULT, name), jump, sizeof(jump));
+}
+
+/* As that of UCX: what is left of the function begins with a system call. */
+static void overwrite_near(const char *name, const char *to)
+{
+	uint8_t *at = dlsym(RTLD_DEFAULT, name);
+	const int32_t distance = (int32_t)((uint8_t *)dlsym(RTLD_DEFAULT, to) -
+					   (at + 5));
+	uint8_t jump[5] = { 0xe9 };
+
+	memcpy(jump + 1, &distance, sizeof(distance));
+	rewrite(at, jump, sizeof(jump));
 }
 
 static void overwrite_all(void)
@@ -315,10 +332,42 @@ START_TEST(test_patched)
 }
 END_TEST
 
+/* With shorter jumps, until the patcher takes them back. */
+START_TEST(test_patched_near)
+{
+	uint8_t *at = dlsym(RTLD_DEFAULT, "shmat");
+	uint8_t was[5];
+
+	memcpy(was, at, sizeof(was));
+	overwrite_near("shmat", "shmdt");
+	ck_assert(!mrrc_trusted());
+	ck_assert_msg(trusted(true), "%s", why);
+	rewrite(at, was, sizeof(was));
+	ck_assert(!mrrc_trusted());
+	ck_assert_msg(trusted(true), "%s", why);
+}
+END_TEST
+
+/* To the rest of another one, which is executed then. */
+START_TEST(test_patched_rest)
+{
+	uint8_t *at = dlsym(RTLD_DEFAULT, "shmdt");
+	uint8_t *to = dlsym(RTLD_DEFAULT, "shmat");
+	const int32_t distance = (int32_t)(to + 5 - (at + 5));
+	uint8_t jump[5] = { 0xe9 };
+
+	overwrite_near("shmat", "shmctl");
+	memcpy(jump + 1, &distance, sizeof(distance));
+	rewrite(at, jump, sizeof(jump));
+	never_trusted("libc.so.6+0x");
+}
+END_TEST
+
 /* The same before there are hooks. */
 START_TEST(test_patched_before)
 {
 	overwrite_all();
+	overwrite_near("shmat", "shmdt");
 	setup();
 	ck_assert_msg(mrrc_trusted(), "%s", why);
 }
@@ -567,6 +616,8 @@ static Suite *prove_suite(void)
 	tcase_add_test(tcase, test_vfork);
 #ifdef __x86_64__
 	tcase_add_test(tcase, test_patched);
+	tcase_add_test(tcase, test_patched_near);
+	tcase_add_test(tcase, test_patched_rest);
 #endif
 	suite_add_tcase(suite, tcase);
 #ifdef __x86_64__

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Overwritten functions (code_over.h). Patchers redirect a function of libc by
+ * writing one of these over its first instructions:
+ *
+ *	e9 REL32			jmp			UCX, if near
+ *	48 b8 IMM64  ff e0		mov, %rax; jmp *%rax	UCX, else
+ *	49 bb IMM64  41 ff e3		mov, %r11; jmp *%r11	Open MPI
+ *
+ * The jump may end in the middle of an instruction, so the rest cannot be
+ * decoded from there; it need not be, if nothing leads to it. Compilers make
+ * functions that begin with a jump, too, whose rest is reached in ways that
+ * are not seen (landing pads): there the file has the same jump.
+ *
+ * What leads to the rest is looked for in the whole mapping and its tables. A
+ * patcher that keeps a way to the original function has a jump to the rest in
+ * memory of its own, which is code of no file, hence unknown (prove.c).
+ */
+#include "config.h"
+#include "sys/code_over.h"
+#include "sys/code_gap.h"
+#include "sys/code_refs.h"
+
+#ifdef HAVE_ZYDIS
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHUNK	4096	/* bytes of the file that are read at a time */
+
+struct over_look {
+	const struct mrrc_code *code;
+	struct mrrc_code_range rest;	/* but the function's first byte */
+	struct mrrc_code_body body;
+	unsigned size;			/* of the distances looked at */
+	bool led;			/* something leads to the rest */
+};
+
+/* The bytes of the jump that a function begins with; 0: there is none. */
+static size_t over_jump(const uint8_t *at, size_t len)
+{
+	if (len >= 5 && at[0] == 0xe9)
+		return 5;
+	if (len >= 12 && !memcmp(at, "\x48\xb8", 2) &&
+	    !memcmp(at + 10, "\xff\xe0", 2))
+		return 12;
+	if (len >= 13 && !memcmp(at, "\x49\xbb", 2) &&
+	    !memcmp(at + 10, "\x41\xff\xe3", 3))
+		return 13;
+	return 0;
+}
+
+/* Does a near jump lead to another place in the function? */
+static bool over_loops(const struct mrrc_code_range *function)
+{
+	const uint8_t *const at = (const uint8_t *)function->start;
+	uintptr_t to = function->start + 5;
+	int32_t distance;
+
+	if (at[0] != 0xe9)
+		return false;
+	memcpy(&distance, at + 1, sizeof(distance));
+	to += (uintptr_t)(intptr_t)distance;
+	return to >= function->start && to < function->end;
+}
+
+/* Where the file has what is at @at; false: it has not. */
+static bool over_offset(const struct mrrc_code *code, uintptr_t at, size_t len,
+			off_t *offset)
+{
+	const Elf64_Phdr *phdr;
+	uintptr_t start;
+	unsigned i;
+
+	for (i = 0; i < code->phdrs; i++) {
+		phdr = &code->phdr[i];
+		start = code->image->base + phdr->p_vaddr;
+		if (phdr->p_type != PT_LOAD || at < start ||
+		    at - start > phdr->p_filesz ||
+		    len > phdr->p_filesz - (at - start))
+			continue;
+		*offset = (off_t)(phdr->p_offset + (at - start));
+		return true;
+	}
+	return false;
+}
+
+/* 0: the file has the same bytes there; 1: it has others; -1: none. */
+static int over_compare(const struct mrrc_code *code, int fd, uintptr_t at,
+			size_t len)
+{
+	uint8_t bytes[CHUNK];
+	off_t offset;
+
+	if (!over_offset(code, at, len, &offset) ||
+	    pread(fd, bytes, len, offset) != (ssize_t)len)
+		return -1;
+	return memcmp(bytes, (const void *)at, len) != 0;
+}
+
+/*
+ * The file differs from the function in the jump, and not behind the word that
+ * the jump ends in: that may have what is left of a patch of ours (patch.h).
+ */
+static bool over_differs(const struct mrrc_code *code, int fd,
+			 const struct mrrc_code_range *function, size_t jump)
+{
+	uintptr_t at = (function->start + jump + 7) & ~(uintptr_t)7;
+	size_t len;
+
+	if (over_compare(code, fd, function->start, jump) != 1)
+		return false;
+	for (; at < function->end; at += len) {
+		len = function->end - at;
+		if (len > CHUNK)
+			len = CHUNK;
+		if (over_compare(code, fd, at, len))
+			return false;
+	}
+	return true;
+}
+
+/* Pointers that packed relocations leave in the data, as the file has them. */
+static void over_data(struct over_look *look, int fd)
+{
+	const uintptr_t base = look->code->image->base;
+	const Elf64_Phdr *phdr = look->code->phdr;
+	const Elf64_Phdr *const end = phdr + look->code->phdrs;
+	uint64_t words[CHUNK / sizeof(uint64_t)];
+	uint64_t done, len, i;
+
+	for (; phdr < end; phdr++) {
+		if (phdr->p_type != PT_LOAD || !(phdr->p_flags & PF_W))
+			continue;
+		/* aligned in memory, hence in the file's page, too */
+		done = -phdr->p_vaddr % sizeof(*words);
+		for (; done < phdr->p_filesz && !look->led; done += len) {
+			len = phdr->p_filesz - done;
+			if (len > sizeof(words))
+				len = sizeof(words);
+			if (pread(fd, words, len, (off_t)(phdr->p_offset +
+							  done)) !=
+			    (ssize_t)len)
+				look->led = true;
+			for (i = 0; i < len / sizeof(*words); i++)
+				look->led |= base + words[i] -
+					     look->rest.start <
+					     look->rest.end -
+					     look->rest.start;
+		}
+	}
+}
+
+static void over_entry(void *arg, uintptr_t at)
+{
+	struct over_look *const look = arg;
+
+	look->led |= at >= look->rest.start && at < look->rest.end;
+}
+
+/*
+ * From another function. Behind a jump that it begins with, it may not decode:
+ * what is behind a byte that ends the opcode of a branch counts, and what is
+ * behind bytes that were overwritten. Of the jumps, the near one alone has a
+ * distance.
+ */
+static void over_ref(void *arg, uintptr_t to, uintptr_t field)
+{
+	struct over_look *const look = arg;
+	struct mrrc_code_range from, gap;
+	size_t jump;
+
+	(void)to;
+	if (look->led)
+		return;
+	look->led = true;
+	if (mrrc_code_function(look->code, field, &from, &gap))
+		return;
+	jump = over_jump((const uint8_t *)from.start, from.end - from.start);
+	if (field - from.start < jump)
+		look->led = jump == 5 && field == from.start + 1;
+	else if (jump)
+		look->led = field - from.start < jump + 2 ||
+			    mrrc_code_refs_size((const uint8_t *)from.start,
+						field - from.start - 1) ==
+			    look->size;
+	else
+		look->led = mrrc_code_refs_real(look->code, &look->body, field,
+						look->size);
+}
+
+static void over_refs(struct over_look *look)
+{
+	const struct mrrc_code_image *const image = look->code->image;
+	const struct mrrc_code_range in[] = {
+		{ image->start, look->rest.start - 1 },
+		{ look->rest.end, image->end },
+	};
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		look->size = 4;
+		mrrc_code_refs_far(&in[i], &look->rest, over_ref, look);
+		look->size = 1;
+		mrrc_code_refs_near(&in[i], &look->rest, over_ref, look);
+	}
+}
+
+/*
+ * The tables of the file that name places in code. false: not all are seen, or
+ * the file is another one now.
+ */
+static bool over_tables(struct over_look *look)
+{
+	const struct mrrc_code *const code = look->code;
+	const struct mrrc_code_section *section = code->section;
+	const struct mrrc_code_section *const end = section + code->sections;
+
+	for (; section < end; section++) {
+		if ((section->type == SHT_DYNSYM || section->type == SHT_RELA ||
+		     section->type == SHT_DYNAMIC) &&
+		    !mrrc_code_readable(code, section->range.start,
+					section->range.end -
+					section->range.start))
+			return false;
+	}
+	mrrc_code_refs_tables(code, over_entry, look);
+	return code->sections;
+}
+
+bool mrrc_code_over_jumps(const struct mrrc_code_range *function)
+{
+	return over_jump((const uint8_t *)function->start,
+			 function->end - function->start) &&
+	       !over_loops(function);
+}
+
+bool mrrc_code_over(const struct mrrc_code *code,
+		    const struct mrrc_code_range *function)
+{
+	struct over_look look = {
+		.code = code, .rest = { function->start + 1, function->end },
+	};
+	const size_t jump = over_jump((const uint8_t *)function->start,
+				      function->end - function->start);
+	bool over = false;
+	int fd;
+
+	if (!code->image->path || !mrrc_code_gap_told(code))
+		return false;
+	fd = open(code->image->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	if (over_differs(code, fd, function, jump) && over_tables(&look)) {
+		over_data(&look, fd);
+		over_refs(&look);
+		over = !look.led;
+	}
+	close(fd);
+	mrrc_code_body_close(&look.body);
+	return over;
+}
+
+#endif /* HAVE_ZYDIS */
