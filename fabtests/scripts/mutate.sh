@@ -27,6 +27,7 @@ usage()
 	  -w DIR       where the copies are built (default: build/mutations)
 	  -j N         so many at a time (default: one for each processor)
 	  -l           list them, with their tests
+	  -c           only check that their lines are in the sources
 	  -h, --help   this text
 
 	A list has entries as this, separated by empty lines:
@@ -171,6 +172,21 @@ change()
 		END { exit !done }' "$1" >"$2"
 }
 
+# Without running anything: is each line where its entry says?
+check_lines()
+{
+	local name failed=0
+
+	for name in "${NAMES[@]}"; do
+		change "$TOP/${FILE[$name]}" /dev/null "$name" || {
+			echo "FAIL $name: its line is not in ${FILE[$name]}"
+			failed=$((failed + 1))
+		}
+	done
+	echo "$((${#NAMES[@]} - failed)) passed, $failed failed"
+	[ $failed -eq 0 ]
+}
+
 # The files that make makes for a test.
 targets()
 {
@@ -303,14 +319,14 @@ unchanged()
 
 main()
 {
-	local i n opt only_list=no out
+	local i n opt only='' out
 
 	WORK=${OFI_MRRC_BUILD:-$TOP/build}/mutations JOBS=$(nproc)
-	while getopts :w:j:lh-: opt; do
+	while getopts :w:j:clh-: opt; do
 		case $opt in
 		w) WORK=$OPTARG ;;
 		j) JOBS=$OPTARG ;;
-		l) only_list=yes ;;
+		c|l) only=$opt ;;
 		h|-) usage; exit 0 ;;
 		*) usage >&2; exit 2 ;;
 		esac
@@ -318,7 +334,11 @@ main()
 	shift $((OPTIND - 1))
 	read_lists
 	[ $# -eq 0 ] || choose "$@"
-	if [ $only_list = yes ]; then
+	if [ "$only" = c ]; then
+		check_lines
+		exit
+	fi
+	if [ "$only" = l ]; then
 		for i in "${NAMES[@]}"; do
 			printf '%-6s %-32s %s\n' "${LIST[$i]}" "$i" "${TEST[$i]}"
 		done
