@@ -102,6 +102,10 @@ enum mrrc_mon_ask {
 struct mrrc_mon_ops {
 	/* Watching takes a while: what nobody needs is kept for later. */
 	bool lazy;
+	/* Hooks may announce what it would see (mrrc_mon_hook). */
+	bool hookable;
+	/* It sees nothing: the application tells of what it unmaps. */
+	bool manual;
 	const char *name;
 	/* OTHERS: whoever unmaps goes on only when seq is odd, or the event
 	 * handled. */
@@ -200,6 +204,17 @@ bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe);
 void mrrc_mon_asks(struct mrrc_mon *mon, char why[MRRC_TRUST_WHY]);
 
 const char *mrrc_mon_name(const struct mrrc_mon *mon);
+
+/* What the kind can do (struct mrrc_mon_ops). */
+static inline bool mrrc_mon_hookable(const struct mrrc_mon *mon)
+{
+	return mon->ops->hookable;
+}
+
+static inline bool mrrc_mon_manual(const struct mrrc_mon *mon)
+{
+	return mon->ops->manual;
+}
 
 /* For people: the name, and "+hooks" where calls are announced. */
 const char *mrrc_mon_title(const struct mrrc_mon *mon);

@@ -50,6 +50,7 @@ static bool mrrc_manual_sees(struct mrrc_mon *mon, uintptr_t start, size_t len)
 
 const struct mrrc_mon_ops mrrc_mon_manual_ops = {
 	.name = "manual",
+	.manual = true,
 	.ask = MRRC_ASK_NEVER,
 	.open = mrrc_manual_open,
 	.close = mrrc_manual_close,

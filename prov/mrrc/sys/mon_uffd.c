@@ -659,6 +659,7 @@ static bool mrrc_uffd_sees(struct mrrc_mon *mon, uintptr_t start, size_t len)
 
 const struct mrrc_mon_ops mrrc_mon_uffd_ops = {
 	.name = "uffd",
+	.hookable = true,
 	.ask = MRRC_ASK_OTHERS,
 	.lazy = true,
 	.open = mrrc_uffd_open,
