@@ -9,22 +9,15 @@
  * core does not have stands for the application's when they are resolved.
  */
 #include "config.h"
+#include "below.h"
 #include "cw.h"
 #include "info.h"
 #include "param.h"
 
-/* What lies under ofi_rxm; of net's own connected ones tcp is the older. */
-static char *cw_below_name(const char *core_name)
-{
-	if (!strcasecmp(core_name, "net"))
-		return strdup("tcp");
-	return strndup(core_name, strcspn(core_name, ";"));
-}
-
 static int cw_below_info(const struct mrrc_domain *domain,
 			 const struct fi_info *app, struct fi_info **info)
 {
-	char *name = cw_below_name(domain->fabric->core_prov_name);
+	char *name = mrrc_below_connected(domain->fabric->core_prov_name);
 	int ret = -FI_ENOMEM;
 
 	if (name)

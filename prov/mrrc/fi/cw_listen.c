@@ -45,9 +45,9 @@ void mrrc_cw_listen_at(const struct fi_info *info, struct sockaddr_storage *at)
 	mrrc_cw_name_strip(at);
 }
 
-static bool cw_listen_tcp(const struct mrrc_cw_group *group)
+static bool cw_listen_sockets(const struct mrrc_cw_group *group)
 {
-	return !strncasecmp(group->domain->fabric->core_prov_name, "tcp", 3);
+	return group->domain->reg.below & MRRC_BELOW_SOCKETS;
 }
 
 /* Its address, with the port */
@@ -61,7 +61,7 @@ static void cw_listen_name(const struct mrrc_cw_group *group,
 static bool cw_listen_blind(const struct mrrc_cw_group *group)
 {
 	return group->pep && FI_MAJOR(fi_version()) >= 2 &&
-	       cw_listen_tcp(group);
+	       cw_listen_sockets(group);
 }
 
 static struct fi_info *cw_listen_info(const struct mrrc_cw_group *group,
@@ -127,7 +127,7 @@ int mrrc_cw_listen(struct mrrc_cw_group *group, struct mrrc_ep *via)
 	group->pep = pep;
 	atomic_store(&group->port, port);
 	cw_listen_name(group, &at);
-	if (cw_listen_tcp(group))
+	if (cw_listen_sockets(group))
 		mrrc_sockets_cloexec((struct sockaddr *) &at);
 	if (cw_listen_blind(group))
 		group->sweep_at = mrrc_now_ms() + CW_SWEEP_BLIND_MS;
@@ -141,7 +141,7 @@ static unsigned cw_listen_sweep(struct mrrc_cw_group *group, unsigned max_ms)
 	struct sockaddr_storage at;
 	unsigned left;
 
-	if (!cw_listen_tcp(group))
+	if (!cw_listen_sockets(group))
 		return 0;
 	cw_listen_name(group, &at);
 	left = mrrc_sockets_end_silent((struct sockaddr *) &at, max_ms,
@@ -170,7 +170,7 @@ void mrrc_cw_unlisten(struct mrrc_cw_group *group, bool always)
 		mrrc_cw_events(group);
 	}
 	cw_listen_name(group, &at);
-	if (!always && cw_listen_tcp(group) &&
+	if (!always && cw_listen_sockets(group) &&
 	    mrrc_sockets_unread((struct sockaddr *) &at))
 		return;
 	mrrc_cw_ask_free(group);

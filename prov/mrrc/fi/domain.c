@@ -176,7 +176,7 @@ static int mrrc_domain_cache_open(struct mrrc_domain *domain)
 
 #define BOUNCE_PART	8	/* of the cache's limit, for blocks */
 #define BOUNCE_BYTES	((size_t) 8 << 20)	/* at most */
-#define RXM_EAGER	16384	/* more than ofi_rxm lets peers read */
+#define EAGER	16384	/* longer messages of ofi_rxm are read by peers */
 
 /*
  * Without blocks everything is registered, so failing is no error. Device
@@ -192,8 +192,8 @@ static void mrrc_domain_open_blocks(struct mrrc_domain *domain)
 	bytes /= BOUNCE_PART;
 	if (bytes > BOUNCE_BYTES)
 		bytes = BOUNCE_BYTES;
-	if (strstr(reg->core_name, "ofi_rxm") && max > RXM_EAGER)
-		max = RXM_EAGER;
+	if (reg->below & MRRC_BELOW_PEERS_READ && max > EAGER)
+		max = EAGER;
 	if (reg->hmem || !max ||
 	    mrrc_blocks_open(reg, max, bytes, &domain->blocks) ||
 	    !domain->blocks)
@@ -249,7 +249,6 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 		info->domain_attr->data_progress == FI_PROGRESS_AUTO &&
 		info->domain_attr->threading != FI_THREAD_DOMAIN;
 	domain->implicit = mrrc_domain_implicit(domain);
-	domain->core_rx_always = !strcasecmp(fabric->core_prov_name, "verbs");
 	if (mrrc_params.reg == MRRC_REGISTER_NEVER)
 		domain->core_local = false;	/* the application's matter */
 	pthread_mutex_init(&domain->cq_lock, NULL);

@@ -272,7 +272,7 @@ int mrrc_ep_prepare(struct mrrc_ep *ep)
 	mrrc_ep_allow_copies(ep);
 	mrrc_ep_set_known(ep);
 	if (ep->shared_rx && ep->rx.cq && ep->rx.selective &&
-	    !ep->domain->core_rx_always)
+	    !(ep->domain->reg.below & MRRC_BELOW_RX_ALWAYS))
 		ep->rx.cq->rx_selective = true;
 	if (ep->buffered && ep->rx.cq && ep->domain->implicit)
 		mrrc_cq_set_buffered(ep->rx.cq);
@@ -399,8 +399,7 @@ static void mrrc_ep_init(struct mrrc_ep *ep, struct mrrc_domain *domain,
 {
 	ep->domain = domain;
 	ep->base = ep;
-	/* ofi_rxm takes them for its own structures, and looks inside */
-	ep->desc_always = strchr(domain->fabric->core_prov_name, ';');
+	ep->desc_always = domain->reg.below & MRRC_BELOW_LAYERED;
 	ep->ep.fid.fclass = fclass;
 	ep->ep.fid.context = context;
 	ep->ep.fid.ops = &mrrc_ep_fid_ops;
@@ -457,12 +456,8 @@ static void mrrc_ep_init_attr(struct mrrc_ep *ep, const struct fi_info *info)
 	/* adapters there read into one buffer, whatever tx_attr says */
 	const bool splits_reads = splits &&
 				  info->ep_attr->protocol != FI_PROTO_IWARP;
-	/*
-	 * ofi_rxm (1.17) completes the receive of a message in several buffers
-	 * once for each of them, when its peer goes away in a rendezvous.
-	 */
-	const bool splits_msgs = splits &&
-				 !strstr(ep->domain->reg.core_name, "ofi_rxm");
+	const bool splits_msgs = splits && !(ep->domain->reg.below &
+					     MRRC_BELOW_RECVV_TWICE);
 
 	ep->plain = splits;
 	if (connected && ep->domain->reg.traced)

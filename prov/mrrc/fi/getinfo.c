@@ -7,6 +7,7 @@
  * FI_PROVIDER (names.h). Any thread.
  */
 #include "config.h"
+#include "below.h"
 #include "info.h"
 #include "names.h"
 
@@ -361,7 +362,7 @@ int mrrc_info_core_needs(const struct mrrc_fabric *fabric,
 	}
 
 	flags = MRRC_GETINFO_HIDDEN |
-		(strchr(fabric->core_prov_name, ';') ?
+		(mrrc_below(fabric->core_prov_name) & MRRC_BELOW_LAYERED ?
 		 MRRC_GETINFO_INTERNAL : MRRC_GETINFO_CORE_ONLY);
 	ret = fi_getinfo(version, NULL, NULL, flags, hints, &core);
 	if (ret == -FI_ENODATA) {

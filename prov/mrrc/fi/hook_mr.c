@@ -168,7 +168,7 @@ static int hook_mr_cached(struct mrrc_hook_domain *domain,
 static uint64_t hook_core_flags(const struct mrrc_hook_domain *domain,
 				uint64_t access, uint64_t flags)
 {
-	if (domain->reg.nocache && (access & HOOK_REMOTE) &&
+	if (domain->reg.below & MRRC_BELOW_CACHES && (access & HOOK_REMOTE) &&
 	    mrrc_params.lazy != MRRC_LAZY_ALWAYS)
 		flags |= MRRC_MR_NOCACHE;
 	return flags;

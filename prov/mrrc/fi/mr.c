@@ -156,7 +156,7 @@ static int mr_finish(struct mrrc_mr *mr, int ret, struct fid_mr **mr_fid)
  */
 static uint64_t mr_core_flags(const struct mrrc_domain *domain, uint64_t flags)
 {
-	if (domain->reg.nocache)
+	if (domain->reg.below & MRRC_BELOW_CACHES)
 		flags |= MRRC_MR_NOCACHE;
 	return flags;
 }

@@ -103,7 +103,6 @@ struct mrrc_domain {
 	bool multi_recv;	/* opened with FI_MULTI_RECV */
 	char nothing;		/* what stands for empty buffers */
 	uint32_t addr_format;
-	bool core_rx_always;	/* it completes every receive, as verbs does */
 	bool automatic;		/* a thread of ours may make progress */
 	struct mrrc_eq *eq;	/* bound, of endpoints without one */
 	struct mrrc_eq *mr_eq;	/* bound with FI_REG_MR */

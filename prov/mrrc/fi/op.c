@@ -40,7 +40,8 @@ static inline uint32_t mrrc_op_flags(const struct mrrc_ep *ep,
 	if (!(flags & FI_COMPLETION)) {
 		op_flags |= MRRC_OP_PLAIN;
 		if ((dir->selective &&
-		     !(dir == &ep->rx && domain->core_rx_always)) ||
+		     !(dir == &ep->rx &&
+		       domain->reg.below & MRRC_BELOW_RX_ALWAYS)) ||
 		    (dir->cq && dir->cq->internal))
 			op_flags |= MRRC_OP_SILENT;
 	} else if (dir->cq && dir->cq->internal) {

@@ -65,7 +65,7 @@ int mrrc_reg_own(struct mrrc_reg *reg, const void *buf, size_t len,
 		.access = rights,
 		.iface = FI_HMEM_SYSTEM,
 	} };
-	uint64_t flags = reg->nocache ? MRRC_MR_NOCACHE : 0;
+	uint64_t flags = reg->below & MRRC_BELOW_CACHES ? MRRC_MR_NOCACHE : 0;
 	int ret, tries = 0;
 
 	do {
@@ -125,25 +125,14 @@ static const struct mrrc_reg_ops mrrc_reg_ops = {
 	.dereg = mrrc_reg_dereg,
 };
 
-/* verbs' own cache, if it has one, keeps what is closed, with every right. */
-static bool mrrc_reg_core_caches(const char *core_name)
-{
-	return !strncasecmp(core_name, "verbs", 5) &&
-	       (!core_name[5] || core_name[5] == ';');
-}
-
-/*
- * Where deregistering takes a while. verbs does it in any thread, whatever it
- * was opened for.
- */
-static bool mrrc_reg_helper(const char *core_name, bool thread_safe)
+static bool mrrc_reg_helper(unsigned below, bool thread_safe)
 {
 	switch (mrrc_params.helper) {
 	case MRRC_HELPER_ALWAYS:
 		return thread_safe;
 	case MRRC_HELPER_AUTO:
-		return mrrc_reg_core_caches(core_name) &&
-		       (thread_safe || !strcasecmp(core_name, "verbs"));
+		return below & MRRC_BELOW_DEREG_SLOW &&
+		       (thread_safe || below & MRRC_BELOW_DEREG_SAFE);
 	default:
 		return false;
 	}
@@ -152,14 +141,16 @@ static bool mrrc_reg_helper(const char *core_name, bool thread_safe)
 void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 		   const struct fi_info *info, bool thread_safe)
 {
+	const unsigned below = mrrc_below(core_name);
+
 	*reg = (struct mrrc_reg) {
 		.core_name = core_name,
 		.pid = getpid(),
 		.mr_mode = mr_mode,
 		.key_size = info->domain_attr->mr_key_size,
 		.hmem = (info->caps | info->domain_attr->caps) & FI_HMEM,
-		.nocache = mrrc_reg_core_caches(core_name),
-		.helper = mrrc_reg_helper(core_name, thread_safe),
+		.below = below,
+		.helper = mrrc_reg_helper(below, thread_safe),
 	};
 	if (info->domain_attr->name)
 		strncpy(reg->device, info->domain_attr->name,
@@ -244,7 +235,7 @@ static void mrrc_reg_say_monitor(const struct mrrc_reg *reg, const char *why,
 		MRRC_WARN(MR, "memory monitor %s: registrations are used "
 			  "once and never kept: %s\n", name,
 			  *why ? why : mrrc_mon_reason(reg->mon));
-	} else if (!strcmp(name, "manual")) {
+	} else if (mrrc_mon_manual(reg->mon)) {
 		MRRC_INFO(MR, "memory monitor manual: the application tells "
 			  "of what it unmaps (fi_mrrc_invalidate)\n");
 	} else if (*hooks && mrrc_params.hooks == MRRC_HOOKS_ON) {
@@ -279,7 +270,7 @@ static int mrrc_reg_open_monitor(struct mrrc_reg *reg)
 	}
 	if (mrrc_params.hooks == MRRC_HOOKS_OFF)
 		strcpy(hooks, "FI_OFI_MRRC_HOOKS says so");
-	else if (!strcmp(mrrc_mon_name(reg->mon), "uffd"))
+	else if (mrrc_mon_hookable(reg->mon))
 		mrrc_mon_hook(reg->mon, hooks);
 	mrrc_reg_say_monitor(reg, why, hooks);
 	mrrc_reg_check_hooks();
@@ -382,7 +373,7 @@ void mrrc_reg_flush(struct mrrc_reg *reg)
 
 void mrrc_reg_forget(struct mrrc_reg *reg, const void *addr, size_t len)
 {
-	if (!strcmp(mrrc_mon_name(reg->mon), "manual"))
+	if (mrrc_mon_manual(reg->mon))
 		mrrc_cache_mt_invalidate(reg->cache, addr, len);
 }
 

@@ -17,6 +17,7 @@
 
 #include <rdma/fi_domain.h>
 
+#include "below.h"
 #include "core/cost.h"
 #include "core/hash.h"
 #include "core/region.h"
@@ -40,7 +41,7 @@ struct mrrc_reg {
 	struct mrrc_cost cost;		/* of registering there */
 	int mr_mode;			/* what the core asks of us */
 	size_t key_size;
-	bool nocache;		/* MRRC_MR_NOCACHE means something to it */
+	unsigned below;		/* enum mrrc_below, of the core */
 	bool hmem;		/* opened with FI_HMEM */
 	bool helper;		/* a thread of ours deregisters */
 	struct mrrc_pool *records;	/* of operations, or NULL */

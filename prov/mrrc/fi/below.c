@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Providers below (below.h).
+ */
+#include "config.h"
+#include "below.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+#define ALONE	""
+
+/* A core provider, the utility providers over it, and what they have. */
+static const struct below_row {
+	const char *core, *over;	/* NULL: any, or none */
+	unsigned has;
+} below_rows[] = {
+	{ "verbs", NULL, MRRC_BELOW_CACHES | MRRC_BELOW_DEREG_SLOW },
+	{ "verbs", ALONE, MRRC_BELOW_RX_ALWAYS | MRRC_BELOW_DEREG_SAFE },
+	{ "tcp", NULL, MRRC_BELOW_SOCKETS },
+	{ NULL, "ofi_rxm", MRRC_BELOW_PEERS_READ | MRRC_BELOW_RECVV_TWICE },
+};
+
+unsigned mrrc_below(const char *name)
+{
+	const size_t len = strcspn(name, ";");
+	const char *const over = name[len] ? name + len + 1 : ALONE;
+	unsigned has = *over ? MRRC_BELOW_LAYERED : 0;
+	const struct below_row *row;
+	size_t i;
+
+	for (i = 0; i < sizeof(below_rows) / sizeof(*below_rows); i++) {
+		row = &below_rows[i];
+		if (row->core && (strlen(row->core) != len ||
+				  strncasecmp(name, row->core, len)))
+			continue;
+		if (!row->over || !strcasecmp(over, row->over))
+			has |= row->has;
+	}
+	return has;
+}
+
+char *mrrc_below_connected(const char *name)
+{
+	/* of its own connected ones, tcp is the older */
+	if (!strcasecmp(name, "net"))
+		return strdup("tcp");
+	return strndup(name, strcspn(name, ";"));
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the providers below differ in where fi_getinfo() does not tell. All that
+ * depends on a provider's name is in below.c.
+ *
+ * Threading: any.
+ */
+#ifndef MRRC_BELOW_H
+#define MRRC_BELOW_H
+
+enum mrrc_below {
+	/* a receive has a completion, whatever FI_SELECTIVE_COMPLETION asks */
+	MRRC_BELOW_RX_ALWAYS = 1 << 0,
+	/* may have a cache of its own, which keeps closed registrations with
+	 * all their rights; MRRC_MR_NOCACHE goes past it */
+	MRRC_BELOW_CACHES = 1 << 1,
+	/* deregistering takes so long that a thread of ours is worth it */
+	MRRC_BELOW_DEREG_SLOW = 1 << 2,
+	/* any thread may deregister, whatever the domain was opened for */
+	MRRC_BELOW_DEREG_SAFE = 1 << 3,
+	/* a utility provider over another one. It takes descriptors for
+	 * structures of its own, and looks inside, where none are needed */
+	MRRC_BELOW_LAYERED = 1 << 4,
+	/* peers read longer messages from the sender's buffer */
+	MRRC_BELOW_PEERS_READ = 1 << 5,
+	/* if a peer goes away in a rendezvous, the receive in several buffers
+	 * completes once for each (1.17) */
+	MRRC_BELOW_RECVV_TWICE = 1 << 6,
+	/* connections are TCP sockets of this process */
+	MRRC_BELOW_SOCKETS = 1 << 7,
+};
+
+/* Of the provider with this name, as "verbs" or "tcp;ofi_rxm": enum mrrc_below. */
+unsigned mrrc_below(const char *name);
+
+/*
+ * The provider of connected endpoints on the same devices, to be freed. NULL:
+ * no memory.
+ */
+char *mrrc_below_connected(const char *name);
+
+#endif /* MRRC_BELOW_H */
