@@ -72,6 +72,10 @@ START_TEST(test_frames_outside)
 	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0xc3);
 	elf_phdr(&elf, 2)->p_vaddr = ELF_LEN;
 	elf_is(&elf, 1, 0x105, ANY);
+	/* A segment reaches further than the file's memory does. */
+	elf_phdr(&elf, 0)->p_filesz = ELF_LEN + 0x1000;
+	elf_is(&elf, 1, 0x105, ANY);
+	elf_phdr(&elf, 0)->p_filesz = ELF_LEN;
 	elf_phdr(&elf, 2)->p_vaddr = ELF_FRAMES;
 	elf_is(&elf, 1, 0x105, 9);
 	/* The file has less than the memory. */
