@@ -21,7 +21,7 @@ static uint16_t witness_port;
 static bool witness_says = true;
 static in_addr_t dial_from;	/* 0: anywhere */
 
-/* Where the control protocol's fields are in a name: see fi/cw_name.c */
+/* Where the control protocol's fields are in a name: see fi/cw/name.c */
 static uint16_t *ctl_port(struct sockaddr_in *name)
 {
 	return (uint16_t *) (name->sin_zero + 2);

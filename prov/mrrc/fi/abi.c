@@ -17,7 +17,7 @@
 #include "config.h"
 #include <dlfcn.h>
 
-#include "mrrc_fi.h"
+#include "fi/mrrc_fi.h"
 
 static int (*abi_getinfo)(uint32_t version, const char *node,
 			  const char *service, uint64_t flags,

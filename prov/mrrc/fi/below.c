@@ -3,7 +3,7 @@
  * Providers below (below.h).
  */
 #include "config.h"
-#include "below.h"
+#include "fi/below.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -11,8 +11,8 @@
 #include "config.h"
 #include <sys/mman.h>
 
-#include "blocks.h"
-#include "mrrc_fi.h"
+#include "fi/blocks.h"
+#include "fi/mrrc_fi.h"
 #include "sys/cache_mt.h"
 #include "sys/vm.h"
 

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "reg.h"
+#include "fi/reg.h"
 
 struct mrrc_blocks;
 

@@ -21,7 +21,7 @@
 
 #include <rdma/fi_ext.h>
 
-#include "mrrc_fi.h"
+#include "fi/mrrc_fi.h"
 
 static bool fid_is_ours(const struct fid *fid)
 {

@@ -7,9 +7,9 @@
  * FI_PROVIDER (names.h). Any thread.
  */
 #include "config.h"
-#include "below.h"
-#include "info.h"
-#include "names.h"
+#include "fi/below.h"
+#include "fi/info.h"
+#include "fi/names.h"
 
 /* libfabric has a place of its own for reliable datagrams of these cores. */
 static bool mrrc_reorders(const char *core, const struct fi_info *hints)

@@ -20,9 +20,9 @@
 
 #include <rdma/fi_ext.h>
 
-#include "import.h"
-#include "mrrc_fi.h"
-#include "param.h"
+#include "fi/import.h"
+#include "fi/mrrc_fi.h"
+#include "fi/param.h"
 #include "sys/mon.h"
 #include "sys/relay.h"
 

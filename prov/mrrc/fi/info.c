@@ -4,9 +4,9 @@
  * the application sees. Any thread.
  */
 #include "config.h"
-#include "info.h"
-#include "names.h"
-#include "param.h"
+#include "fi/info.h"
+#include "fi/names.h"
+#include "fi/param.h"
 
 void mrrc_info_add_local(struct fi_info *core)
 {

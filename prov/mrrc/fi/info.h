@@ -5,7 +5,7 @@
 #ifndef MRRC_INFO_H
 #define MRRC_INFO_H
 
-#include "mrrc_fi.h"
+#include "fi/mrrc_fi.h"
 
 /* getinfo.c */
 int mrrc_getinfo(uint32_t version, const char *node, const char *service,

@@ -6,9 +6,9 @@
 #include "config.h"
 #include <stdio.h>
 
-#include "info.h"
-#include "mrrc_fi.h"
-#include "param.h"
+#include "fi/info.h"
+#include "fi/mrrc_fi.h"
+#include "fi/param.h"
 
 static void mrrc_cleanup(void)
 {

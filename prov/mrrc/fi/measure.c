@@ -13,11 +13,11 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "blocks.h"
+#include "fi/blocks.h"
 #include "core/cost_fit.h"
-#include "measure.h"
-#include "mrrc_fi.h"
-#include "param.h"
+#include "fi/measure.h"
+#include "fi/mrrc_fi.h"
+#include "fi/param.h"
 #include "sys/cache_mt.h"
 #include "sys/mon.h"
 #include "sys/vm.h"

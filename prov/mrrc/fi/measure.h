@@ -7,7 +7,7 @@
 #define MRRC_MEASURE_H
 
 #include "core/cost.h"
-#include "reg.h"
+#include "fi/reg.h"
 
 /*
  * By the parameter `cost`: measured, or as it says. Where measuring gives

@@ -41,10 +41,10 @@
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
 
-#include "compat.h"
+#include "fi/compat.h"
 #include "core/admit.h"
 #include "core/cw_map.h"
-#include "reg.h"
+#include "fi/reg.h"
 
 #define MRRC_PROV_NAME "ofi_mrrc"
 
@@ -87,7 +87,7 @@ struct mrrc_fabric {
 	mrrc_ref ref;
 	pthread_mutex_t track_lock;	/* guards what follows; a leaf */
 	struct mrrc_track *tracks[MRRC_TRACK_BUCKETS];
-	struct mrrc_cw_mark *marks;	/* see cw_cm.c */
+	struct mrrc_cw_mark *marks;	/* see cw/cm.c */
 };
 
 struct mrrc_domain {
@@ -119,7 +119,7 @@ struct mrrc_domain {
 	pthread_mutex_t cq_lock;
 	struct mrrc_cq *cqs;	/* every CQ of the domain, linked by next */
 	atomic_int internal_cqs;	/* of them, opened by us */
-	atomic_int awaited_cqs;		/* see sweep.c; under their locks */
+	atomic_int awaited_cqs;		/* see data/flush.c; under their locks */
 	/* once an endpoint has them */
 	struct mrrc_cw_domain *_Atomic cw;
 };
@@ -162,7 +162,7 @@ struct mrrc_av {
 	struct fid_av *core;
 	struct mrrc_domain *domain;
 	struct mrrc_track track;
-	/* names of endpoints with conditional writes: cw_av.c */
+	/* names of endpoints with conditional writes: cw/av.c */
 	bool inet;		/* its addresses could be such */
 	pthread_mutex_t names_lock;	/* guards what follows */
 	struct mrrc_cw_map by_addr, by_name;
@@ -217,7 +217,7 @@ struct mrrc_cq {
 	atomic_int signalled;	/* by the application, for sread to return */
 	/* threads inside the core's sread, and mrrc_cq_leave_alone(); lock */
 	int sreaders;
-	int zombies;		/* records left for them, see sweep.c; lock */
+	int zombies;		/* records left for them, see data/flush.c; lock */
 	bool awaited;		/* shared contexts' are, too; lock */
 	atomic_int silent;	/* unsignalled operations outstanding */
 	/* completions read on behalf of the application, oldest first */

@@ -5,7 +5,7 @@
 #include "config.h"
 #include <stdio.h>
 
-#include "names.h"
+#include "fi/names.h"
 
 const char *const mrrc_alone[MRRC_ALONE_CNT][MRRC_ALONE_MAX] = {
 	{ "verbs", "verbs;ofi_rxm" },

@@ -8,7 +8,7 @@
 #ifndef MRRC_NAMES_H
 #define MRRC_NAMES_H
 
-#include "mrrc_fi.h"
+#include "fi/mrrc_fi.h"
 
 #define MRRC_NAMES_MAX 16	/* layerings of us in FI_PROVIDER */
 

@@ -18,8 +18,8 @@
 
 #include "core/policy.h"
 #include "core/text.h"
-#include "mrrc_fi.h"
-#include "param.h"
+#include "fi/mrrc_fi.h"
+#include "fi/param.h"
 #include "sys/cost_file.h"
 
 #define PARAM_PREFIX	"FI_OFI_MRRC_"

@@ -10,13 +10,13 @@
 
 #include <rdma/fi_ext_mrrc.h>
 
-#include "measure.h"
-#include "mrrc_fi.h"
-#include "param.h"
-#include "record.h"
-#include "reg.h"
-#include "secret.h"
-#include "stats_file.h"
+#include "fi/measure.h"
+#include "fi/mrrc_fi.h"
+#include "fi/param.h"
+#include "fi/record/record.h"
+#include "fi/reg.h"
+#include "fi/secret.h"
+#include "fi/stats_file.h"
 #include "sys/cache_mt.h"
 #include "sys/hooks.h"
 #include "sys/prove.h"

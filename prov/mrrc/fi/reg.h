@@ -2,7 +2,7 @@
 /*
  * Registrations of ours on one domain of a core provider, and the cache that
  * decides on them. Embedded by whatever stands for the domain: domain.c, the
- * utility provider's, and hook_domain.c.
+ * utility provider's, and hook/domain.c.
  *
  * Any thread, no lock held, except init, open and close.
  */
@@ -17,7 +17,7 @@
 
 #include <rdma/fi_domain.h>
 
-#include "below.h"
+#include "fi/below.h"
 #include "core/cost.h"
 #include "core/hash.h"
 #include "core/region.h"

@@ -9,7 +9,7 @@
 #include <sys/auxv.h>
 #include <sys/random.h>
 
-#include "secret.h"
+#include "fi/secret.h"
 
 /*
  * getrandom(2) fails only where a filter of system calls forbids it. The

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "mrrc_fi.h"
-#include "param.h"
-#include "reg.h"
-#include "stats_file.h"
+#include "fi/mrrc_fi.h"
+#include "fi/param.h"
+#include "fi/reg.h"
+#include "fi/stats_file.h"
 #include "sys/cache_mt.h"
 #include "sys/own_file.h"
 

@@ -4,7 +4,7 @@
  * in libmrrc-fi.so, beside this file.
  */
 #include "config.h"
-#include "fi/hook.h"
+#include "fi/hook/hook.h"
 
 /* libfabric calls it, and declares it nowhere */
 struct fi_provider *fi_prov_ini(void);

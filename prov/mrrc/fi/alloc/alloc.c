@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mr_alloc(3): the domain's own heaps, made as they are asked for.
+ */
+#include "config.h"
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "fi/alloc/alloc_priv.h"
+#include "fi/hook/hook.h"
+#include "fi/param.h"
+#include "sys/heap_fast.h"
+#include "sys/vm.h"
+
+#define ALLOC_ACCESS	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | \
+			 FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define ALLOC_FLAGS	(FI_MR_ALLOC_ISOLATED | FI_MR_ALLOC_ZERO | \
+			 MRRC_ALLOC_PAGE_FLAGS)
+
+struct mrrc_reg *mrrc_alloc_reg(struct fid_domain *domain)
+{
+	if (domain->fid.ops == &mrrc_domain_fid_ops.ops)
+		return &mrrc_domain_of(domain)->reg;
+	return mrrc_hook_domain_reg(domain);
+}
+
+/* ---- the domain's allocator ---------------------------------------------- */
+
+/* Registrations are made in advance, and have one key: can they be? */
+static bool alloc_possible(const struct mrrc_reg *reg)
+{
+	return !(reg->mr_mode & (FI_MR_ENDPOINT | FI_MR_RAW));
+}
+
+static size_t alloc_limit(void)
+{
+	size_t limit = mrrc_vm_memory() / 2, locked = mrrc_vm_memlock();
+
+	if (mrrc_params.alloc_max_size != SIZE_MAX)
+		return mrrc_params.alloc_max_size;
+	if (locked != MRRC_VM_UNLIMITED && locked / 4 * 3 < limit)
+		limit = locked / 4 * 3;
+	return limit;
+}
+
+int mrrc_alloc_open(struct mrrc_reg *reg, struct mrrc_alloc **out)
+{
+	struct mrrc_alloc *alloc = atomic_load(&reg->alloc), *fresh;
+	int ret;
+
+	if (!alloc) {
+		/* a child has nothing of its parent's domain, later either */
+		if (!alloc_possible(reg) || reg->pid != getpid())
+			return -FI_EOPNOTSUPP;
+		fresh = calloc(1, sizeof(*fresh));
+		if (!fresh)
+			return -FI_ENOMEM;
+		fresh->reg = reg;
+		ret = mrrc_heaps_open(&mrrc_alloc_heap_ops, fresh,
+				      alloc_limit(), &fresh->heaps);
+		if (ret) {
+			free(fresh);
+			return ret;
+		}
+		if (atomic_compare_exchange_strong(&reg->alloc, &alloc,
+						   fresh)) {
+			alloc = fresh;
+			atomic_store(&reg->alloc_heaps, alloc->heaps);
+		} else {
+			mrrc_heaps_close(fresh->heaps);
+			free(fresh);
+		}
+	}
+	*out = alloc;
+	return 0;
+}
+
+bool mrrc_alloc_busy(struct mrrc_reg *reg)
+{
+	struct mrrc_alloc *alloc = atomic_load(&reg->alloc);
+
+	return alloc && atomic_load(&alloc->open) &&
+	       !mrrc_heaps_forked(alloc->heaps);
+}
+
+bool mrrc_alloc_trim(struct mrrc_reg *reg)
+{
+	struct mrrc_alloc *alloc = atomic_load(&reg->alloc);
+	struct mrrc_heap_stats stats;
+
+	if (!alloc)
+		return true;
+	mrrc_heaps_trim(alloc->heaps);
+	mrrc_heaps_stats(alloc->heaps, &stats);
+	if (!stats.blocks)
+		return true;
+	MRRC_WARN(MR, "the domain is not closed: %" PRIu64 " allocations of "
+		  "fi_mr_alloc, %" PRIu64 " bytes: free them first\n",
+		  stats.live, stats.live_bytes);
+	return false;
+}
+
+void mrrc_alloc_close(struct mrrc_reg *reg)
+{
+	struct mrrc_alloc *alloc = atomic_exchange(&reg->alloc, NULL);
+	unsigned i;
+
+	if (!alloc)
+		return;
+	for (i = 0; i < MRRC_ALLOC_RIGHTS; i++)
+		atomic_store(&reg->alloc_usual[i], NULL);
+	atomic_store(&reg->alloc_heaps, NULL);
+	mrrc_heaps_close(alloc->heaps);
+	free(alloc);
+}
+
+int mrrc_alloc_feature(const struct mrrc_reg *reg, const char *name)
+{
+	return (!strcmp(name, "alloc") || !strcmp(name, "heap")) &&
+	       alloc_possible(reg);
+}
+
+bool mrrc_alloc_desc(const struct mrrc_reg *reg, const void *addr, size_t len,
+		     void **desc)
+{
+	struct mrrc_alloc *alloc =
+		atomic_load_explicit(&reg->alloc, memory_order_acquire);
+	struct mrrc_alloc_mr *mr;
+
+	if (!alloc)
+		return false;
+	mr = mrrc_heap_cookie(alloc->heaps, addr, len);
+	if (!mr)
+		return false;
+	*desc = mr->mr.mr.mem_desc;
+	return true;
+}
+
+/* ---- attributes ---------------------------------------------------------- */
+
+bool mrrc_alloc_access(uint64_t access, enum mrrc_access *rights)
+{
+	unsigned bits = MRRC_RW;
+
+	if (access & ~ALLOC_ACCESS)
+		return false;
+	if (access & FI_REMOTE_READ)
+		bits |= MRRC_REMOTE_READ;
+	if (access & FI_REMOTE_WRITE)
+		bits |= MRRC_REMOTE_WRITE;
+	*rights = bits;
+	return true;
+}
+
+int mrrc_alloc_pages(uint64_t flags, enum mrrc_pages *pages)
+{
+	switch (flags & MRRC_ALLOC_PAGE_FLAGS) {
+	case 0:
+		*pages = mrrc_params.alloc_pages;
+		return 0;
+	case FI_MR_ALLOC_4K:
+		*pages = MRRC_PAGES_4K;
+		return 0;
+	case FI_MR_ALLOC_THP:
+		*pages = MRRC_PAGES_THP;
+		return 0;
+	case FI_MR_ALLOC_2M:
+		*pages = MRRC_PAGES_2M;
+		return 0;
+	case FI_MR_ALLOC_1G:
+		*pages = MRRC_PAGES_1G;
+		return 0;
+	default:
+		return -FI_EINVAL;
+	}
+}
+
+/* ---- calls --------------------------------------------------------------- */
+
+/* The heap for some rights and pages; the first to ask makes it. */
+static int alloc_own_heap(struct mrrc_reg *reg, enum mrrc_access rights,
+			  enum mrrc_pages pages, struct mrrc_heap **out)
+{
+	const struct mrrc_heap_attr attr = {
+		.access = rights,
+		.pages = pages,
+		.populated = reg->mr_mode & FI_MR_ALLOCATED,
+		.node = -1,
+		.idle_ms = mrrc_params.alloc_idle,
+	};
+	struct mrrc_heap *_Atomic *at;
+	struct mrrc_heap *heap, *fresh;
+	struct mrrc_alloc *alloc;
+	int ret;
+
+	ret = mrrc_alloc_open(reg, &alloc);
+	if (ret)
+		return ret;
+	at = &alloc->heap[rights / MRRC_REMOTE_READ][pages];
+	heap = atomic_load(at);
+	if (!heap) {
+		ret = mrrc_heap_open(alloc->heaps, &attr, &fresh);
+		if (ret)
+			return ret;
+		if (atomic_compare_exchange_strong(at, &heap, fresh))
+			heap = fresh;
+		else
+			mrrc_heap_close(fresh);
+	}
+	if (pages == mrrc_params.alloc_pages)
+		atomic_store(&reg->alloc_usual[rights / MRRC_REMOTE_READ],
+			     heap);
+	*out = heap;
+	return 0;
+}
+
+static int alloc_slow(struct mrrc_reg *reg, size_t align, size_t len,
+		      uint64_t access, uint64_t flags, void **buf,
+		      struct fid_mr **mr)
+{
+	enum mrrc_access rights;
+	enum mrrc_pages pages;
+	struct mrrc_heap *heap;
+	void *addr, *cookie;
+	int ret;
+
+	if (!reg || (flags & ~ALLOC_FLAGS) ||
+	    !mrrc_alloc_access(access, &rights))
+		return -FI_EINVAL;
+	ret = mrrc_alloc_pages(flags, &pages);
+	if (!ret)
+		ret = alloc_own_heap(reg, rights, pages, &heap);
+	if (!ret)
+		ret = mrrc_heap_alloc(heap, align, len,
+				      mrrc_alloc_flags(flags), &addr, &cookie);
+	if (ret)
+		return ret;
+	*buf = addr;
+	if (mr)
+		*mr = cookie;
+	return 0;
+}
+
+static int alloc_alloc(struct fid_domain *domain, size_t align, size_t len,
+		       uint64_t access, uint64_t flags, void **buf,
+		       struct fid_mr **mr)
+{
+	return alloc_slow(mrrc_alloc_reg(domain), align, len, access, flags,
+			  buf, mr);
+}
+
+static int alloc_error(int ret)
+{
+	return ret == -EDOM ? -FI_EDOMAIN : ret;
+}
+
+static int alloc_free(struct fid_domain *domain, void *buf)
+{
+	struct mrrc_reg *reg = mrrc_alloc_reg(domain);
+	struct mrrc_alloc *alloc;
+	int ret;
+
+	if (!reg)
+		return -FI_EINVAL;
+	if (!buf)
+		return 0;
+	/* if nothing was allocated: to say whose it is not */
+	ret = mrrc_alloc_open(reg, &alloc);
+	if (ret)
+		return reg->pid != getpid() ? 0 : ret;
+	return alloc_error(mrrc_heap_free(alloc->heaps, buf));
+}
+
+/*
+ * By way of the domain's own table (struct fi_mrrc_tail), so that there is no
+ * doubt whose domain it is. What these calls take is mostly jumps and what
+ * waits for them, so the way of most is straight on, down to the return, and
+ * what is less usual goes on in functions of their own.
+ */
+static struct fi_mrrc_got alloc_got(int ret, void *addr, void *cookie)
+{
+	return (struct fi_mrrc_got) {
+		.addr = ret ? ret : (intptr_t) addr,
+		.mr = cookie,
+	};
+}
+
+static __attribute__((noinline)) struct fi_mrrc_got
+alloc_get_first(struct fid_domain *domain, size_t len, unsigned remote)
+{
+	struct fid_mr *mr;
+	void *buf;
+	int ret;
+
+	ret = alloc_alloc(domain, 1, len, remote * FI_REMOTE_READ, 0, &buf,
+			  &mr);
+	return alloc_got(ret, buf, mr);
+}
+
+static __attribute__((noinline)) struct fi_mrrc_got
+alloc_get_slow(struct mrrc_heap *heap, size_t len)
+{
+	void *addr, *cookie;
+	int ret;
+
+	ret = mrrc_heap_alloc_slow(heap, 1, len, 0, &addr, &cookie);
+	return alloc_got(ret, addr, cookie);
+}
+
+/* In the thread's gate. */
+static __attribute__((noinline)) struct fi_mrrc_got
+alloc_get_mag(struct mrrc_heap *heap, size_t len, struct mrrc_tcache *tcache,
+	      unsigned live)
+{
+	struct mrrc_heap_got got = mrrc_heap_get_mag(heap, tcache, live, len);
+
+	return mrrc_likely(got.object) ?
+	       alloc_got(0, (void *) got.object, got.cookie) :
+	       alloc_get_slow(heap, len);
+}
+
+struct fi_mrrc_got mrrc_alloc_get(struct fid_domain *domain, size_t len,
+				  unsigned remote)
+{
+	struct mrrc_tcache *tcache = mrrc_tcache_self;
+	struct mrrc_heap_got got;
+	struct mrrc_heap *heap;
+	unsigned live;
+
+	_Static_assert(FI_REMOTE_WRITE == 2 * FI_REMOTE_READ,
+		       "two bits side by side");
+	heap = atomic_load_explicit(
+		&mrrc_domain_of(domain)->reg.
+			alloc_usual[remote % MRRC_ALLOC_RIGHTS],
+		memory_order_acquire);
+	if (!mrrc_likely(heap))
+		return alloc_get_first(domain, len, remote);
+	live = mrrc_heap_live(len);
+	if (!mrrc_likely(live != MRRC_OBJ_NONE &&
+			 mrrc_gate_enter(&tcache->gate)))
+		return alloc_get_slow(heap, len);
+	if (!mrrc_likely(mrrc_heap_get_hot(heap, tcache, live, len, &got)))
+		return alloc_get_mag(heap, len, tcache, live);
+	return (struct fi_mrrc_got) { got.object, got.cookie };
+}
+
+static __attribute__((noinline)) int alloc_put_slow(struct fid_domain *domain,
+						    void *buf)
+{
+	return alloc_free(domain, buf);
+}
+
+/* In the thread's gate. */
+static __attribute__((noinline)) int
+alloc_put_mag(struct fid_domain *domain, void *buf, struct mrrc_heaps *heaps,
+	      struct mrrc_tcache *tcache)
+{
+	return mrrc_likely(mrrc_heap_put_mag(heaps, tcache, (uintptr_t) buf)) ?
+	       0 : alloc_put_slow(domain, buf);
+}
+
+int mrrc_alloc_put(struct fid_domain *domain, void *buf)
+{
+	struct mrrc_heaps *heaps = atomic_load_explicit(
+		&mrrc_domain_of(domain)->reg.alloc_heaps,
+		memory_order_acquire);
+	struct mrrc_tcache *tcache = mrrc_tcache_self;
+
+	/* nothing is hot of no domain */
+	if (!mrrc_likely(mrrc_gate_enter(&tcache->gate)))
+		return alloc_put_slow(domain, buf);
+	if (!mrrc_likely(mrrc_heap_put_hot(heaps, tcache, (uintptr_t) buf)))
+		return alloc_put_mag(domain, buf, heaps, tcache);
+	return 0;
+}
+
+static uint64_t alloc_raddr(const struct mrrc_reg *reg,
+			    const struct mrrc_heap_place *place)
+{
+	return reg->mr_mode & FI_MR_VIRT_ADDR ? place->base :
+						place->base - place->block;
+}
+
+/* Between look and looked. */
+static int alloc_describe(const struct mrrc_reg *reg, struct mrrc_alloc *alloc,
+			  const void *addr, struct fi_mr_query_attr *full)
+{
+	struct mrrc_heap_place place;
+	enum mrrc_access access;
+	struct fid_mr *mr;
+
+	if (mrrc_heap_query(alloc->heaps, (uintptr_t) addr, &place))
+		return -FI_ENOENT;
+	mr = place.cookie;
+	access = mrrc_heap_attr(place.heap)->access;
+	*full = (struct fi_mr_query_attr) {
+		.base = (void *) place.base,
+		.len = place.len,
+		.mr = mr,
+		.desc = fi_mr_desc(mr),
+		.key = fi_mr_key(mr),
+		.raddr = alloc_raddr(reg, &place),
+		.block_base = (void *) place.block,
+		.block_len = place.block_len,
+		.access = ((access & MRRC_REMOTE_READ) ? FI_REMOTE_READ : 0) |
+			  ((access & MRRC_REMOTE_WRITE) ? FI_REMOTE_WRITE : 0),
+		.page_size = mrrc_pages_size(place.pages),
+	};
+	return 0;
+}
+
+static int alloc_query(struct fid_domain *domain, const void *addr,
+		       struct fi_mr_query_attr *attr)
+{
+	struct mrrc_reg *reg = mrrc_alloc_reg(domain);
+	struct fi_mr_query_attr full;
+	struct mrrc_tcache *look;
+	struct mrrc_alloc *alloc;
+	int ret;
+
+	if (!reg || !attr || attr->size <= sizeof(attr->size))
+		return -FI_EINVAL;
+	alloc = atomic_load(&reg->alloc);
+	if (!alloc)
+		return -FI_ENOENT;
+	look = mrrc_heap_look();
+	ret = alloc_describe(reg, alloc, addr, &full);
+	mrrc_heap_looked(look);
+	if (ret)
+		return ret;
+	full.size = attr->size < sizeof(full) ? attr->size : sizeof(full);
+	memcpy(attr, &full, full.size);
+	return 0;
+}
+
+static int alloc_trim(struct fid_domain *domain)
+{
+	struct mrrc_reg *reg = mrrc_alloc_reg(domain);
+	struct mrrc_alloc *alloc;
+
+	if (!reg)
+		return -FI_EINVAL;
+	alloc = atomic_load(&reg->alloc);
+	if (alloc)
+		mrrc_heaps_trim(alloc->heaps);
+	return 0;
+}
+
+int mrrc_alloc_stats_out(const struct mrrc_heap_stats *from,
+			 struct fi_mr_heap_stats *stats)
+{
+	struct fi_mr_heap_stats full = {
+		.allocs = from->allocs,
+		.frees = from->frees,
+		.live = from->live,
+		.live_bytes = from->live_bytes,
+		.kept_bytes = from->kept_bytes,
+		.blocks = from->blocks,
+		.bytes = from->bytes,
+		.bytes_peak = from->bytes_peak,
+		.idle_blocks = from->idle_blocks,
+		.idle_bytes = from->idle_bytes,
+		.limit = from->limit,
+		.registrations = from->regs,
+		.deregistrations = from->deregs,
+		.registration_failures = from->reg_fails,
+		.huge_bytes = from->huge_bytes,
+		.thp_bytes = from->thp_bytes,
+		.mistakes = from->mistakes,
+	};
+
+	if (!stats || stats->size <= sizeof(stats->size))
+		return -FI_EINVAL;
+	full.size = stats->size < sizeof(full) ? stats->size : sizeof(full);
+	memcpy(stats, &full, full.size);
+	return 0;
+}
+
+static int alloc_stats(struct fid_domain *domain,
+		       struct fi_mr_heap_stats *stats)
+{
+	struct mrrc_reg *reg = mrrc_alloc_reg(domain);
+	struct mrrc_heap_stats sum = { 0 };
+	struct mrrc_alloc *alloc;
+
+	if (!reg)
+		return -FI_EINVAL;
+	alloc = atomic_load(&reg->alloc);
+	if (alloc)
+		mrrc_heaps_stats(alloc->heaps, &sum);
+	else
+		sum.limit = alloc_limit();
+	return mrrc_alloc_stats_out(&sum, stats);
+}
+
+struct fi_mrrc_ops_alloc mrrc_alloc_ops = {
+	.size = sizeof(struct fi_mrrc_ops_alloc),
+	.alloc = alloc_alloc,
+	.free = alloc_free,
+	.query = alloc_query,
+	.trim = alloc_trim,
+	.stats = alloc_stats,
+	.heap_open = mrrc_alloc_heap_open,
+};

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Memory that is born registered: fi_mr_alloc(3) over sys/heap.h, for the
+ * domains of both forms.
+ *
+ * Any thread, no lock held, but for close.
+ */
+#ifndef MRRC_ALLOC_H
+#define MRRC_ALLOC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fi/reg.h"
+
+struct fi_mrrc_ops_alloc;
+struct fi_mrrc_got;
+
+/* FI_MRRC_ALLOC_OPS */
+extern struct fi_mrrc_ops_alloc mrrc_alloc_ops;
+/* Of struct fi_mrrc_tail: the domain is surely the utility provider's. */
+struct fi_mrrc_got mrrc_alloc_get(struct fid_domain *domain, size_t len,
+				  unsigned remote);
+int mrrc_alloc_put(struct fid_domain *domain, void *buf);
+
+/* Heaps of the application are open: the domain cannot be closed. */
+bool mrrc_alloc_busy(struct mrrc_reg *reg);
+
+/*
+ * Deregister all that is not allocated. false: something is, and the log says
+ * so. No thread uses it meanwhile.
+ */
+bool mrrc_alloc_trim(struct mrrc_reg *reg);
+
+/* With every allocation; if any, before the core closes its domain. */
+void mrrc_alloc_close(struct mrrc_reg *reg);
+
+/* Is it there for this domain? Features are of fi_mrrc_feature(). */
+int mrrc_alloc_feature(const struct mrrc_reg *reg, const char *name);
+
+/* A range in what was allocated of this domain: its descriptor. */
+bool mrrc_alloc_desc(const struct mrrc_reg *reg, const void *addr, size_t len,
+		     void **desc);
+
+#endif /* MRRC_ALLOC_H */

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the files of fi_mr_alloc(3) share (alloc.h).
+ */
+#ifndef MRRC_ALLOC_PRIV_H
+#define MRRC_ALLOC_PRIV_H
+
+#include <rdma/fi_ext_mrrc.h>
+
+#include "fi/alloc/alloc.h"
+#include "fi/mrrc_fi.h"
+#include "sys/heap.h"
+
+struct mrrc_alloc {
+	struct mrrc_reg *reg;
+	struct mrrc_heaps *heaps;
+	atomic_int open;		/* heaps of the application */
+	atomic_uint_fast32_t said;	/* bit per event said once */
+	/* the domain's own, as they are needed */
+	struct mrrc_heap *_Atomic
+		heap[MRRC_ALLOC_RIGHTS][MRRC_PAGES_CNT];
+};
+
+/* A block's registration, as the application has it. */
+struct mrrc_alloc_mr {
+	struct mrrc_mr mr;
+};
+
+/* The domain's, of either form; NULL: it is neither's. */
+struct mrrc_reg *mrrc_alloc_reg(struct fid_domain *domain);
+
+/* alloc.c: made when it is first needed */
+int mrrc_alloc_open(struct mrrc_reg *reg, struct mrrc_alloc **alloc);
+
+/* alloc/mr.c */
+extern const struct mrrc_heap_ops mrrc_alloc_heap_ops;
+
+/* alloc/heap.c: heaps of the application */
+int mrrc_alloc_heap_open(struct fid_domain *domain,
+			 const struct fi_mr_heap_attr *attr,
+			 struct fid_mr_heap **heap, void *context);
+
+/* -FI_EINVAL: more than one kind */
+int mrrc_alloc_pages(uint64_t flags, enum mrrc_pages *pages);
+bool mrrc_alloc_access(uint64_t access, enum mrrc_access *rights);
+int mrrc_alloc_stats_out(const struct mrrc_heap_stats *from,
+			 struct fi_mr_heap_stats *stats);
+
+#define MRRC_ALLOC_PAGE_FLAGS \
+	(FI_MR_ALLOC_4K | FI_MR_ALLOC_THP | FI_MR_ALLOC_2M | FI_MR_ALLOC_1G)
+
+static inline unsigned mrrc_alloc_flags(uint64_t flags)
+{
+	_Static_assert(FI_MR_ALLOC_ISOLATED == MRRC_HEAP_ISOLATED &&
+		       FI_MR_ALLOC_ZERO == MRRC_HEAP_ZERO,
+		       "the same bits in sys");
+
+	return flags & (FI_MR_ALLOC_ISOLATED | FI_MR_ALLOC_ZERO);
+}
+
+#endif /* MRRC_ALLOC_PRIV_H */

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Who connects to reliable datagram endpoints with conditional writes: see
+ * cw/cw.h. A request says for which endpoint it is, by its number, the name of
+ * who comes, and a nonce of this attempt of theirs. Nothing is done for it
+ * before who it names has said that it is theirs (cw/ask.c).
+ *
+ * Each pair has one connection. Where both begin at once, that of the side
+ * whose name is less counts: that side leaves the other's request unanswered
+ * until its own has come about, or failed; the other side gives its own up for
+ * the request that it gets. Who accepts tells the nonce of its own attempt,
+ * which is void by that, so that it does not replace the connection that they
+ * agreed on; a newer one does: there they have lost it.
+ *
+ * Requests are read under their listener's group's lock, and looked at without
+ * it, since they are for links in other groups.
+ */
+#include "config.h"
+#include <arpa/inet.h>
+
+#include "fi/cw/cw.h"
+
+#define CW_REQUESTS	1024	/* that wait, of a group */
+
+void mrrc_cw_greet_later(struct mrrc_cw_group *group,
+			 struct cw_request *request)
+{
+	/* first what need not wait until somebody can be asked */
+	if (request->asks || request->proven)
+		STAILQ_INSERT_HEAD(&group->requests, request, link);
+	else
+		STAILQ_INSERT_TAIL(&group->requests, request, link);
+	group->request_cnt++;
+}
+
+void mrrc_cw_refuse(struct cw_request *request)
+{
+	fi_reject(request->pep, request->info->handle, NULL, 0);
+	fi_freeinfo(request->info);
+	free(request);
+}
+
+static struct cw_request *cw_request_new(const struct cw_mark *mark,
+					 const void *name)
+{
+	struct cw_request *request = calloc(1, sizeof(*request));
+
+	if (!request)
+		return NULL;
+	if (!mrrc_cw_name_read(name, &request->from)) {
+		free(request);
+		return NULL;
+	}
+	request->to = mark->number;
+	request->nonce = mrrc_cw_mark_cookie(mark);
+	return request;
+}
+
+bool mrrc_cw_greet_event(struct mrrc_cw_group *group, struct fi_info *info,
+			 const void *data, size_t len)
+{
+	struct mrrc_cw_name name = { 0 };
+	struct cw_request *request;
+	struct cw_mark mark;
+	size_t name_len;
+	bool asks;
+
+	asks = mrrc_cw_mark_read(data, len, CW_MARK_ASK, &mark);
+	if (!asks && !mrrc_cw_mark_read(data, len, CW_MARK_PEER, &mark))
+		return false;
+	if (group->request_cnt >= CW_REQUESTS)
+		return false;
+	name_len = ntohs(mark.len);
+	if (name_len > sizeof(name))
+		return false;
+	memcpy(&name, (const char *) data + sizeof(mark), name_len);
+	if (!name.sa.sa_family || name_len != mrrc_cw_addr_len(&name.sa))
+		return false;
+	request = cw_request_new(&mark, &name);
+	if (!request)
+		return false;
+	request->pep = group->pep;
+	request->info = info;
+	request->asks = asks;
+	mrrc_cw_greet_later(group, request);
+	return true;
+}
+
+void mrrc_cw_greet_deferred(struct mrrc_cw_ep *cw)
+{
+	/* its listener stays as long as the endpoint, which waits for it */
+	cw->deferred->rdm = cw->rdm;
+	atomic_fetch_add(&cw->rdm->users, 1);
+	mrrc_cw_greet_later(cw->group, cw->deferred);
+	cw->deferred = NULL;
+}
+
+/* ---- a link and a request ------------------------------------------------ */
+
+static void cw_greet_accept(struct mrrc_cw_ep *cw, struct cw_request *request)
+{
+	struct cw_mark mark;
+	int ret;
+
+	mrrc_cw_mark_make(&mark, CW_MARK_ACCEPT, 0, cw->nonce, 0);
+	mrrc_cw_set_phase(cw, CW_LISTENING);
+	ret = mrrc_cw_answer(cw, request->info, &mark, sizeof(mark));
+	if (ret) {
+		MRRC_WARN(EP_CTRL, "no control endpoint for a peer: %s\n",
+			  fi_strerror(-ret));
+		mrrc_cw_lose(cw, fi_strerror(-ret));
+		mrrc_cw_refuse(request);
+		return;
+	}
+	fi_freeinfo(request->info);
+	free(request);
+}
+
+static void cw_greet_defer(struct mrrc_cw_ep *cw, struct cw_request *request)
+{
+	if (cw->deferred)
+		mrrc_cw_refuse(cw->deferred);
+	cw->deferred = request;
+}
+
+/* Lock held */
+static void cw_greet_link(struct mrrc_cw_ep *cw, struct cw_request *request)
+{
+	if (cw->lost)
+		mrrc_cw_lost(cw);
+	if (cw->gone || cw->hostile || request->nonce == cw->stale) {
+		mrrc_cw_refuse(request);
+		return;
+	}
+	switch ((enum cw_phase) cw->phase) {
+	case CW_CONNECTING:
+		if (memcmp(&cw->rdm->name, &cw->peer, sizeof(cw->peer)) < 0) {
+			cw_greet_defer(cw, request);
+			return;
+		}
+		mrrc_cw_unlink(cw);
+		break;
+	case CW_LISTENING:
+		mrrc_cw_unlink(cw);
+		break;
+	case CW_UP:
+		mrrc_cw_end_all(cw, FI_ECONNABORTED);
+		mrrc_cw_rdm_reset(cw);
+		break;
+	case CW_LOST:
+		mrrc_cw_rdm_reset(cw);
+		break;
+	default:
+		break;
+	}
+	cw_greet_accept(cw, request);
+}
+
+/* ---- whose is it? -------------------------------------------------------- */
+
+/* It stays until its users are less. */
+static struct mrrc_cw_rdm *cw_greet_whom(struct mrrc_cw_domain *cwd,
+					 uint32_t number)
+{
+	struct mrrc_cw_rdm *rdm;
+
+	pthread_mutex_lock(&cwd->lock);
+	LIST_FOREACH(rdm, &cwd->rdms, of_domain) {
+		if (rdm->number == number)
+			break;
+	}
+	if (rdm)
+		atomic_fetch_add(&rdm->users, 1);
+	pthread_mutex_unlock(&cwd->lock);
+	return rdm;
+}
+
+/* Does it come from where its name says? Nobody is asked in vain. */
+static bool cw_greet_credible(const struct mrrc_cw_rdm *rdm,
+			      const struct cw_request *request)
+{
+	const struct sockaddr *from = request->info->dest_addr;
+
+	return atomic_load(&rdm->started) && from &&
+	       mrrc_cw_addr_port((void *) from) &&
+	       mrrc_cw_addr_same_host(from, &request->from);
+}
+
+/* Is what it asks about our attempt to connect to it? Used up then */
+static int cw_greet_answer(struct mrrc_cw_rdm *rdm, struct cw_request *request)
+{
+	struct mrrc_cw_ep *cw = mrrc_cw_rdm_find(rdm, &request->from);
+	struct cw_mark yes;
+	bool ours;
+
+	if (!cw)
+		return -FI_ENOENT;
+	pthread_mutex_lock(&cw->group->lock);
+	ours = cw->phase == CW_CONNECTING && cw->nonce == request->nonce;
+	if (ours) {
+		/* it is there, and about to accept */
+		cw->meet_by = mrrc_now_ms() + CW_MEET_MS;
+		mrrc_cw_alarm(cw->group);
+	}
+	pthread_mutex_unlock(&cw->group->lock);
+	mrrc_cw_put(cw);
+	if (!ours)
+		return -FI_ENOENT;
+	mrrc_cw_mark_make(&yes, CW_MARK_YES, 0, request->nonce, 0);
+	fi_reject(request->pep, request->info->handle, &yes, sizeof(yes));
+	fi_freeinfo(request->info);
+	free(request);
+	return 0;
+}
+
+static int cw_greet_proven(struct mrrc_cw_rdm *rdm, struct cw_request *request)
+{
+	struct mrrc_cw_ep *cw;
+	int ret;
+
+	ret = mrrc_cw_rdm_get_from(rdm, &request->from, &cw);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&cw->group->lock);
+	cw_greet_link(cw, request);
+	mrrc_cw_group_unlock(cw->group);
+	mrrc_cw_put(cw);
+	return 0;
+}
+
+static int cw_greet_one(struct mrrc_cw_group *group,
+			struct cw_request *request)
+{
+	struct mrrc_cw_rdm *rdm = cw_greet_whom(group->cwd, request->to);
+	int ret;
+
+	if (!rdm)
+		return -FI_ENOENT;
+	if (rdm->home->pep != request->pep || !cw_greet_credible(rdm, request))
+		ret = -FI_EACCES;
+	else if (request->asks)
+		ret = cw_greet_answer(rdm, request);
+	else if (!request->proven)
+		ret = mrrc_cw_ask(group, rdm, request);
+	else
+		ret = cw_greet_proven(rdm, request);
+	atomic_fetch_sub(&rdm->users, 1);
+	return ret;
+}
+
+/* The first that something can be done for, or NULL */
+static struct cw_request *cw_greet_next(struct mrrc_cw_group *group)
+{
+	struct cw_request *request = STAILQ_FIRST(&group->requests);
+
+	return request && (request->asks || request->proven ||
+			   mrrc_cw_ask_room(group)) ? request : NULL;
+}
+
+void mrrc_cw_greet(struct mrrc_cw_group *group)
+{
+	struct cw_request *request;
+	struct mrrc_cw_rdm *rdm;
+	int ret;
+
+	while (!group->greeting && (request = cw_greet_next(group))) {
+		STAILQ_REMOVE(&group->requests, request, cw_request, link);
+		group->request_cnt--;
+		rdm = request->rdm;
+		request->rdm = NULL;
+		group->greeting = true;
+		pthread_mutex_unlock(&group->lock);
+		ret = cw_greet_one(group, request);
+		if (ret && !request->asks)
+			MRRC_WARN(EP_CTRL, "a stranger's connection is "
+				  "refused: %s\n", fi_strerror(-ret));
+		if (ret)
+			mrrc_cw_refuse(request);
+		if (rdm)
+			atomic_fetch_sub(&rdm->users, 1);
+		pthread_mutex_lock(&group->lock);
+		group->greeting = false;
+		/* when the oldest question ends goes by who waits */
+		if (group->ask_cnt)
+			mrrc_cw_alarm(group);
+	}
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Address vectors that are given names of endpoints with conditional writes:
+ * the core gets its plain addresses, and which of them had what name is kept
+ * here. See cw/cw.h, cw/name.c.
+ *
+ * Threading: any; av->names_lock guards the names, and what endpoints have of
+ * links (cw/rdm.c). The core is not called under it.
+ */
+#include "config.h"
+#include "fi/cw/cw.h"
+#include "fi/secret.h"
+
+/* An address of the core's with a name */
+struct cw_av_entry {
+	struct mrrc_cw_node by_addr;	/* its key is the address */
+	struct mrrc_cw_node by_name;
+	struct mrrc_cw_name name;
+	unsigned uses;			/* inserted so often */
+};
+
+void mrrc_cw_av_open(struct mrrc_av *av, uint32_t addr_format)
+{
+	struct mrrc_secret secret;
+
+	av->inet = addr_format == FI_SOCKADDR_IN ||
+		   addr_format == FI_SOCKADDR_IN6 ||
+		   addr_format == FI_SOCKADDR;
+	pthread_mutex_init(&av->names_lock, NULL);
+	mrrc_secret_make(&secret);
+	mrrc_cw_map_init(&av->by_addr, NULL);
+	mrrc_cw_map_init(&av->by_name, &secret);
+	LIST_INIT(&av->rdms);
+}
+
+static struct cw_av_entry *cw_av_entry(struct mrrc_av *av, fi_addr_t addr)
+{
+	struct mrrc_cw_node *node = mrrc_cw_map_first(&av->by_addr, addr);
+
+	return node ? container_of(node, struct cw_av_entry, by_addr) : NULL;
+}
+
+bool mrrc_cw_av_name(struct mrrc_av *av, fi_addr_t addr,
+		     struct mrrc_cw_name *name)
+{
+	struct cw_av_entry *entry = cw_av_entry(av, addr);
+
+	if (entry)
+		*name = entry->name;
+	return entry;
+}
+
+bool mrrc_cw_av_knows(struct mrrc_av *av, const struct mrrc_cw_name *name)
+{
+	struct mrrc_cw_node *first, *node;
+
+	first = mrrc_cw_map_first(&av->by_name, mrrc_cw_name_key(name));
+	for (node = first; node; ) {
+		if (mrrc_cw_name_same(name, &container_of(node,
+				struct cw_av_entry, by_name)->name))
+			return true;
+		node = node->next != first ? node->next : NULL;
+	}
+	return false;
+}
+
+static void cw_av_unlink(struct mrrc_av *av, struct cw_av_entry *entry)
+{
+	mrrc_cw_map_remove(&av->by_addr, &entry->by_addr);
+	mrrc_cw_map_remove(&av->by_name, &entry->by_name);
+}
+
+void mrrc_cw_av_close(struct mrrc_av *av)
+{
+	struct cw_av_entry *entry;
+	size_t i;
+
+	for (i = 0; i <= av->by_addr.mask; i++) {
+		while (av->by_addr.bucket[i]) {
+			entry = container_of(av->by_addr.bucket[i],
+					     struct cw_av_entry, by_addr);
+			cw_av_unlink(av, entry);
+			free(entry);
+		}
+	}
+	mrrc_cw_map_fini(&av->by_addr);
+	mrrc_cw_map_fini(&av->by_name);
+	pthread_mutex_destroy(&av->names_lock);
+}
+
+/* ---- inserting ----------------------------------------------------------- */
+
+/*
+ * This address of the core's has this name from now on. *old: a name that
+ * nobody has any more, or zero
+ */
+static int cw_av_note(struct mrrc_av *av, fi_addr_t addr,
+		      const struct mrrc_cw_name *name, struct mrrc_cw_name *old)
+{
+	struct cw_av_entry *entry, *fresh = calloc(1, sizeof(*fresh));
+
+	memset(old, 0, sizeof(*old));
+	if (!fresh)
+		return -FI_ENOMEM;
+	pthread_mutex_lock(&av->names_lock);
+	entry = cw_av_entry(av, addr);
+	if (entry && !mrrc_cw_name_same(&entry->name, name)) {
+		*old = entry->name;
+		mrrc_cw_map_remove(&av->by_name, &entry->by_name);
+	} else if (!entry) {
+		entry = fresh;
+		fresh = NULL;
+		mrrc_cw_map_add(&av->by_addr, &entry->by_addr, addr);
+	}
+	if (!entry->uses++ || old->sa.sa_family) {
+		entry->name = *name;
+		mrrc_cw_map_add(&av->by_name, &entry->by_name,
+				mrrc_cw_name_key(name));
+		mrrc_cw_rdm_meet(av, name);
+	}
+	if (old->sa.sa_family && mrrc_cw_av_knows(av, old))
+		memset(old, 0, sizeof(*old));
+	pthread_mutex_unlock(&av->names_lock);
+	free(fresh);
+	return 0;
+}
+
+/* Those of count addresses at addr that the core took */
+static void cw_av_note_all(struct mrrc_av *av, const char *addr, size_t count,
+			   const fi_addr_t *fi_addr)
+{
+	struct mrrc_cw_name name, old;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		if (mrrc_cw_name_read(addr, &name) &&
+		    fi_addr[i] != FI_ADDR_NOTAVAIL) {
+			if (cw_av_note(av, fi_addr[i], &name, &old))
+				MRRC_WARN(AV, "no memory for a name: no "
+					  "conditional writes with it\n");
+			if (old.sa.sa_family)
+				mrrc_cw_rdm_forget(av, &old);
+		}
+		addr += mrrc_cw_addr_len((const struct sockaddr *) addr);
+	}
+}
+
+/* How many bytes; 0: nothing of ours is among them */
+static size_t cw_av_span(const char *addr, size_t count)
+{
+	const char *pos = addr;
+	bool any = false;
+
+	while (count--) {
+		if (!mrrc_cw_addr_port((void *) pos))
+			return 0;
+		any |= mrrc_cw_name_read(pos, NULL);
+		pos += mrrc_cw_addr_len((const struct sockaddr *) pos);
+	}
+	return any ? pos - addr : 0;
+}
+
+static int cw_av_insert(struct mrrc_av *av, const char *addr, size_t span,
+			size_t count, fi_addr_t *fi_addr, uint64_t flags,
+			void *context)
+{
+	fi_addr_t *own = malloc(count * sizeof(*own));
+	char *plain = malloc(span), *pos = plain;
+	int ret = -FI_ENOMEM;
+	size_t i;
+
+	if (!own || !plain)
+		goto out;
+	memcpy(plain, addr, span);
+	for (i = 0; i < count; i++) {
+		mrrc_cw_name_strip(pos);
+		pos += mrrc_cw_addr_len((struct sockaddr *) pos);
+		own[i] = fi_addr && (flags & FI_AV_USER_ID) ?
+			 fi_addr[i] : FI_ADDR_NOTAVAIL;
+	}
+	/*
+	 * With FI_EVENT as well: the cores that can have such names (libfabric's
+	 * common address vectors) are done when they return, and the event says
+	 * so once more.
+	 */
+	ret = fi_av_insert(av->core, plain, count, own, flags, context);
+	if (ret < 0)
+		goto out;
+	cw_av_note_all(av, addr, count, own);
+	if (fi_addr)
+		memcpy(fi_addr, own, count * sizeof(*own));
+out:
+	free(plain);
+	free(own);
+	return ret;
+}
+
+int mrrc_cw_av_insert(struct mrrc_av *av, const void *addr, size_t count,
+		      fi_addr_t *fi_addr, uint64_t flags, void *context)
+{
+	size_t span = av->inet && addr ? cw_av_span(addr, count) : 0;
+
+	return span ? cw_av_insert(av, addr, span, count, fi_addr, flags,
+				   context) :
+		      fi_av_insert(av->core, addr, count, fi_addr, flags,
+				   context);
+}
+
+/* ---- the rest ------------------------------------------------------------ */
+
+int mrrc_cw_av_remove(struct mrrc_av *av, fi_addr_t *fi_addr, size_t count,
+		      uint64_t flags)
+{
+	struct cw_av_entry *entry;
+	struct mrrc_cw_name name;
+	bool gone;
+	size_t i;
+	int ret;
+
+	ret = fi_av_remove(av->core, fi_addr, count, flags);
+	for (i = 0; !ret && i < count; i++) {
+		pthread_mutex_lock(&av->names_lock);
+		entry = cw_av_entry(av, fi_addr[i]);
+		if (entry && --entry->uses)
+			entry = NULL;
+		if (entry)
+			cw_av_unlink(av, entry);
+		gone = entry && !mrrc_cw_av_knows(av, &entry->name);
+		pthread_mutex_unlock(&av->names_lock);
+		if (gone) {
+			name = entry->name;
+			mrrc_cw_rdm_forget(av, &name);
+		}
+		free(entry);
+	}
+	return ret;
+}
+
+int mrrc_cw_av_lookup(struct mrrc_av *av, fi_addr_t fi_addr, void *addr,
+		      size_t *addrlen)
+{
+	struct mrrc_cw_name name;
+	bool found;
+	size_t len;
+
+	pthread_mutex_lock(&av->names_lock);
+	found = mrrc_cw_av_name(av, fi_addr, &name);
+	pthread_mutex_unlock(&av->names_lock);
+	if (!found)
+		return fi_av_lookup(av->core, fi_addr, addr, addrlen);
+	len = mrrc_cw_addr_len(&name.sa);
+	memcpy(addr, &name, len < *addrlen ? len : *addrlen);
+	*addrlen = len;
+	return 0;
+}
+
+const char *mrrc_cw_av_straddr(struct mrrc_av *av, const void *addr, char *buf,
+			       size_t *len)
+{
+	struct mrrc_cw_name name;
+
+	if (av->inet && mrrc_cw_name_read(addr, &name)) {
+		mrrc_cw_name_strip(&name);
+		addr = &name;
+	}
+	return fi_av_straddr(av->core, addr, buf, len);
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The application's connection, of endpoints with conditional writes: how the
+ * two sides' control endpoints learn of each other. See cw/cw.h.
+ *
+ * It is told in front of the application's own private data:
+ * the connecting side says that it takes part, the accepting side that it
+ * does too, the port where it listens for the control endpoint, and a cookie
+ * that this one has to bring. A listener of our own needs nothing of the
+ * application's, who may close its own, or never look at it again.
+ *
+ * What a request's marker said is kept by the request's handle until an
+ * endpoint is opened with it.
+ */
+#include "config.h"
+#include <arpa/inet.h>
+#include <sys/random.h>
+
+#include "fi/cw/cw.h"
+
+#define CW_EVENT_DATA	512
+
+/*
+ * A request that was marked, until it is used: of the fabric. Who neither
+ * accepts nor rejects it keeps this, beside the handle and the descriptor that
+ * the core has for it.
+ */
+struct mrrc_cw_mark {
+	struct mrrc_cw_mark *next;
+	const struct fid *handle;
+};
+
+int mrrc_cw_cm_data(int level, int optname, void *optval)
+{
+	size_t *len = optval;
+
+	if (level == FI_OPT_ENDPOINT && optname == FI_OPT_CM_DATA_SIZE)
+		*len = *len > FI_CW_CM_DATA ? *len - FI_CW_CM_DATA : 0;
+	return 0;
+}
+
+/* ---- marks of requests --------------------------------------------------- */
+
+bool mrrc_cw_mark_take(struct mrrc_fabric *fabric, const struct fid *handle)
+{
+	struct mrrc_cw_mark **pos, *mark;
+
+	pthread_mutex_lock(&fabric->track_lock);
+	for (pos = &fabric->marks; *pos; pos = &(*pos)->next) {
+		if ((*pos)->handle == handle)
+			break;
+	}
+	mark = *pos;
+	if (mark)
+		*pos = mark->next;
+	pthread_mutex_unlock(&fabric->track_lock);
+	free(mark);
+	return mark != NULL;
+}
+
+/* Also when an address is used again, or an event peeked at first. */
+static void cw_mark_note(struct mrrc_fabric *fabric, const struct fid *handle,
+			 bool marked)
+{
+	struct mrrc_cw_mark *mark;
+
+	mrrc_cw_mark_take(fabric, handle);
+	if (!marked)
+		return;
+	mark = malloc(sizeof(*mark));
+	if (!mark)
+		return;		/* then the peer learns that we do not */
+	mark->handle = handle;
+	pthread_mutex_lock(&fabric->track_lock);
+	mark->next = fabric->marks;
+	fabric->marks = mark;
+	pthread_mutex_unlock(&fabric->track_lock);
+}
+
+void mrrc_cw_marks_free(struct mrrc_fabric *fabric)
+{
+	struct mrrc_cw_mark *mark;
+
+	while ((mark = fabric->marks)) {
+		fabric->marks = mark->next;
+		free(mark);
+	}
+}
+
+/* ---- connecting and accepting -------------------------------------------- */
+
+/* The peer told where it listens. Lock held. */
+static int cw_connect(struct mrrc_cw_ep *cw, const struct cw_mark *mark)
+{
+	struct cw_mark mine;
+
+	cw->cookie = mrrc_cw_mark_cookie(mark);
+	cw->sm.attr.cookie = cw->sm.attr.my_cookie = cw->cookie;
+	*mrrc_cw_addr_port(&cw->dest) = mark->port;
+	mrrc_cw_mark_make(&mine, CW_MARK_CONTROL, 0, cw->cookie, 0);
+	return mrrc_cw_dial(cw, (struct sockaddr *) &cw->dest, &mine,
+			    sizeof(mine));
+}
+
+/* mark, then the application's data: malloc'd */
+static void *cw_with_mark(const struct cw_mark *mark, const void *param,
+			  size_t len)
+{
+	char *data = malloc(sizeof(*mark) + len);
+
+	if (!data)
+		return NULL;
+	memcpy(data, mark, sizeof(*mark));
+	if (len)
+		memcpy(data + sizeof(*mark), param, len);
+	return data;
+}
+
+/* Cores need not look whether it fits. */
+static int cw_param_check(const struct mrrc_ep *ep, size_t len)
+{
+	size_t max = UINT16_MAX, size = sizeof(max);
+
+	fi_getopt(&ep->core->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &max,
+		  &size);
+	if (len <= UINT16_MAX && len + FI_CW_CM_DATA <= max)
+		return 0;
+	MRRC_WARN(EP_CTRL, "%zu bytes of private data are more than "
+		  "FI_OPT_CM_DATA_SIZE\n", len);
+	return -FI_EINVAL;
+}
+
+int mrrc_cw_connect(struct mrrc_ep *ep, const void *addr, const void *param,
+		    size_t paramlen)
+{
+	const struct sockaddr *dest = addr ? addr : ep->info->dest_addr;
+	struct cw_mark mark;
+	void *data;
+	int ret;
+
+	if (!dest || !mrrc_cw_addr_port((void *) dest))
+		return -FI_EINVAL;
+	ret = cw_param_check(ep, paramlen);
+	if (ret)
+		return ret;
+	memcpy(&ep->cw->dest, dest, mrrc_cw_addr_len(dest));
+	mrrc_cw_mark_make(&mark, CW_MARK_CONNECT, paramlen, 0, 0);
+	data = cw_with_mark(&mark, param, paramlen);
+	if (!data)
+		return -FI_ENOMEM;
+	ret = fi_connect(ep->core, addr, data, paramlen + sizeof(mark));
+	free(data);
+	return ret;
+}
+
+/* Where the peer's control endpoint has to come, with what */
+static int cw_expect(struct mrrc_cw_ep *cw, uint16_t *port)
+{
+	uint64_t cookie;
+	int ret;
+
+	if (getrandom(&cookie, sizeof(cookie), 0) != sizeof(cookie))
+		return -FI_EIO;
+	pthread_mutex_lock(&cw->group->lock);
+	ret = -FI_EINVAL;
+	if (cw->phase == CW_OPTED) {
+		cw->accepts = true;
+		cw->cookie = cookie;
+		cw->sm.attr.cookie = cw->sm.attr.my_cookie = cookie;
+		ret = mrrc_cw_listen(cw->group, cw->via);
+	}
+	if (!ret) {
+		*port = cw->group->port;
+		mrrc_cw_set_phase(cw, CW_LISTENING);
+	}
+	mrrc_cw_group_unlock(cw->group);
+	if (ret)
+		MRRC_WARN(EP_CTRL, "cannot listen for conditional writes: "
+			  "%s\n", fi_strerror(-ret));
+	return ret;
+}
+
+int mrrc_cw_accept(struct mrrc_ep *ep, const void *param, size_t paramlen)
+{
+	struct mrrc_cw_ep *cw = ep->cw;
+	struct cw_mark mark;
+	uint16_t port = 0;
+	void *data;
+	int ret;
+
+	if (!ep->cw_marked) {
+		cw->phase = CW_ALONE;
+		return fi_accept(ep->core, param, paramlen);
+	}
+	ret = cw_param_check(ep, paramlen);
+	if (!ret)
+		ret = cw_expect(cw, &port);
+	if (ret)
+		return ret;
+	mrrc_cw_mark_make(&mark, CW_MARK_ACCEPT, paramlen, cw->cookie, port);
+	ret = -FI_ENOMEM;
+	data = cw_with_mark(&mark, param, paramlen);
+	if (data)
+		ret = fi_accept(ep->core, data, paramlen + sizeof(mark));
+	free(data);
+	if (ret) {
+		pthread_mutex_lock(&cw->group->lock);
+		if (cw->phase == CW_LISTENING)
+			mrrc_cw_set_phase(cw, CW_OPTED);
+		mrrc_cw_group_unlock(cw->group);
+	}
+	return ret;
+}
+
+void mrrc_cw_shutdown(struct mrrc_ep *ep)
+{
+	struct mrrc_cw_ep *cw = ep->cw;
+
+	if (mrrc_cw_inherited(ep->domain))
+		return;
+	mrrc_cw_linger(cw, mrrc_now_ms() + CW_LINGER_MS);
+	pthread_mutex_lock(&cw->group->lock);
+	mrrc_cw_lose(cw, "shut down");
+	mrrc_cw_group_unlock(cw->group);
+}
+
+/*
+ * Of an event: the endpoint may close meanwhile, and anything may be named.
+ * It stays until cw_put().
+ */
+static struct mrrc_cw_ep *cw_get(struct mrrc_fabric *fabric,
+				 const struct fid *core)
+{
+	struct mrrc_cw_ep *cw = NULL;
+	struct fid *ours;
+
+	pthread_mutex_lock(&fabric->track_lock);
+	ours = mrrc_fid_find_locked(fabric, core);
+	if (ours && ours->fclass == FI_CLASS_EP)
+		cw = container_of(ours, struct mrrc_ep, ep.fid)->cw;
+	if (cw)
+		atomic_fetch_add(&cw->ending, 1);
+	pthread_mutex_unlock(&fabric->track_lock);
+	return cw;
+}
+
+/* The connecting side's. mark: NULL if the peer does not take part */
+static void cw_accepted(struct mrrc_cw_ep *cw, const struct cw_mark *mark)
+{
+	int ret;
+
+	pthread_mutex_lock(&cw->group->lock);
+	if (cw->phase == CW_OPTED && !mark) {
+		cw->phase = CW_ALONE;
+	} else if (cw->phase == CW_OPTED) {
+		ret = cw_connect(cw, mark);
+		if (ret) {
+			MRRC_WARN(EP_CTRL, "no control endpoint to a peer: "
+				  "%s\n", fi_strerror(-ret));
+			mrrc_cw_lose(cw, fi_strerror(-ret));
+		}
+	}
+	mrrc_cw_group_unlock(cw->group);
+}
+
+/*
+ * The application's connection is gone. Once the control endpoints have met
+ * they know by themselves, after what is still under way has arrived.
+ */
+void mrrc_cw_gone(struct mrrc_fabric *fabric, const struct fid *core)
+{
+	struct mrrc_cw_ep *cw = cw_get(fabric, core);
+
+	if (!cw)
+		return;
+	pthread_mutex_lock(&cw->group->lock);
+	if (mrrc_cw_meets(cw->phase))
+		mrrc_cw_lose(cw, "the peer has gone before it came");
+	mrrc_cw_group_unlock(cw->group);
+	mrrc_cw_put(cw);
+}
+
+/* Does the connecting side's event have a mark? */
+static bool cw_eq_connected(struct mrrc_eq *eq,
+			    const struct fi_eq_cm_entry *entry,
+			    size_t data_len, bool peek, struct cw_mark *mark)
+{
+	struct mrrc_cw_ep *cw = cw_get(eq->fabric, entry->fid);
+	bool marked = false;
+
+	if (!cw)
+		return false;
+	if (!cw->accepts) {
+		marked = mrrc_cw_mark_read(entry->data, data_len,
+					   CW_MARK_ACCEPT, mark);
+		if (!peek)
+			cw_accepted(cw, marked ? mark : NULL);
+	}
+	mrrc_cw_put(cw);
+	return marked;
+}
+
+/* An event as the core has it. Its length without us */
+static size_t cw_eq_event(struct mrrc_eq *eq, uint32_t event,
+			  struct fi_eq_cm_entry *entry, size_t len, bool peek)
+{
+	size_t data_len = len - sizeof(*entry);
+	bool marked = false;
+	struct cw_mark mark;
+	struct fid copy;
+
+	/* an application may write such events, with an info of its own */
+	if (event == FI_CONNREQ && entry->info &&
+	    mrrc_fid_find(eq->fabric, entry->fid, &copy)) {
+		marked = mrrc_cw_mark_read(entry->data, data_len,
+					   CW_MARK_CONNECT, &mark);
+		cw_mark_note(eq->fabric, entry->info->handle, marked);
+	} else if (event == FI_CONNECTED) {
+		marked = cw_eq_connected(eq, entry, data_len, peek, &mark);
+	} else if (event == FI_SHUTDOWN && !peek) {
+		mrrc_cw_gone(eq->fabric, entry->fid);
+	}
+	if (!marked)
+		return len;
+	data_len = ntohs(mark.len);
+	memmove(entry->data, entry->data + sizeof(mark), data_len);
+	return sizeof(*entry) + data_len;
+}
+
+/* The same, in the caller's buffer, of any event. */
+static size_t cw_eq_got(struct mrrc_eq *eq, uint32_t event, void *buf,
+			size_t len, uint64_t flags)
+{
+	union {
+		struct fi_eq_cm_entry cm;
+		char room[sizeof(struct fi_eq_cm_entry) + CW_EVENT_DATA];
+	} entry;
+
+	/* longer: the application's own */
+	if (event > FI_JOIN_COMPLETE || len < sizeof(entry.cm) ||
+	    len > sizeof(entry))
+		return len;
+	/* it may be unaligned */
+	memcpy(&entry, buf, len);
+	len = cw_eq_event(eq, event, &entry.cm, len, flags & FI_PEEK);
+	memcpy(buf, &entry, len);
+	return len;
+}
+
+ssize_t mrrc_cw_eq_read(struct mrrc_eq *eq, uint32_t *event, void *buf,
+			size_t len, bool wait, int timeout, uint64_t flags)
+{
+	char entry[sizeof(struct fi_eq_cm_entry) + CW_EVENT_DATA];
+	uint32_t core_event = 0;
+	void *to = entry;
+	size_t room = len;
+	ssize_t ret;
+
+	if (buf && len > sizeof(entry))
+		to = buf;
+	else if (len >= sizeof(struct fi_eq_cm_entry))
+		/* who has room for a connection's event gets it without us */
+		room = sizeof(entry);
+	ret = wait ? fi_eq_sread(eq->core, &core_event, to, room, timeout,
+				 flags) :
+		     fi_eq_read(eq->core, &core_event, to, room, flags);
+	if (ret < 0)
+		return ret;
+	if (atomic_load(&eq->cw))
+		ret = cw_eq_got(eq, core_event, to, ret, flags);
+	mrrc_eq_from_core(eq, core_event, to, ret);
+	if (event)
+		*event = core_event;
+	if (!buf)
+		return 0;
+	if (to == buf)
+		return ret;
+	if ((size_t) ret > len)
+		ret = len;
+	memcpy(buf, entry, ret);
+	return ret;
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How two control endpoints meet: one listens, the other connects, and who
+ * does not come is not waited for. See cw/cw.h.
+ *
+ * A group listens at a port of its own (cw/listen.c), for all that are to come
+ * to its members and, on reliable datagrams, to endpoints that have their home
+ * there.
+ */
+#include "config.h"
+#include <sys/timerfd.h>
+
+#include "fi/cw/cw.h"
+
+#define CW_EVENT_DATA	512
+
+/*
+ * For a control endpoint: the application's, less what it made of it. A
+ * request's info is made for its own handle.
+ */
+static void cw_info_adapt(struct fi_info *info)
+{
+	uint16_t *port = mrrc_cw_addr_port(info->src_addr);
+
+	if (port)
+		*port = 0;
+	info->tx_attr->op_flags = 0;
+	info->rx_attr->op_flags = 0;
+	/* a message follows its write: who cannot do that opens none */
+	info->tx_attr->msg_order |= FI_ORDER_SAS | FI_ORDER_SAW;
+	info->rx_attr->msg_order |= FI_ORDER_SAS | FI_ORDER_SAW;
+	info->tx_attr->size = CW_TX;
+	info->rx_attr->size = CW_RX + 1;
+	info->ep_attr->rx_ctx_cnt = 1;
+	info->ep_attr->tx_ctx_cnt = 1;
+}
+
+struct fi_info *mrrc_cw_info(const struct mrrc_ep *via,
+			     const struct sockaddr *dest)
+{
+	struct fi_info *info = fi_dupinfo(via->info);
+
+	if (!info)
+		return NULL;
+	free(info->dest_addr);
+	info->dest_addr = NULL;
+	info->dest_addrlen = 0;
+	cw_info_adapt(info);
+	if (!dest)
+		return info;
+	info->addr_format = mrrc_cw_addr_format(dest);
+	info->dest_addrlen = mrrc_cw_addr_len(dest);
+	info->dest_addr = malloc(info->dest_addrlen);
+	if (!info->dest_addr) {
+		fi_freeinfo(info);
+		return NULL;
+	}
+	memcpy(info->dest_addr, dest, info->dest_addrlen);
+	return info;
+}
+
+/*
+ * Somebody may sleep until the group has something, with no other clock: its
+ * timer goes off when the first of those that meet have done so for too long,
+ * or the listener is to be looked after.
+ */
+void mrrc_cw_alarm(struct mrrc_cw_group *group)
+{
+	int64_t first = mrrc_cw_ask_until(group), next;
+	struct itimerspec at = { 0 };
+	struct mrrc_cw_ep *cw;
+
+	next = mrrc_cw_listen_until(group);
+	if (next && (!first || next < first))
+		first = next;
+
+	TAILQ_FOREACH(cw, &group->eps, link) {
+		if (mrrc_cw_meets(cw->phase) && (!first || cw->meet_by < first))
+			first = cw->meet_by;
+	}
+	if (first) {
+		at.it_value.tv_sec = ++first / 1000;
+		at.it_value.tv_nsec = first % 1000 * 1000000;
+	}
+	/* nothing to wait for: it is not readable any more */
+	timerfd_settime(group->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+void mrrc_cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase)
+{
+	bool met = mrrc_cw_meets(cw->phase), meets = mrrc_cw_meets(phase);
+
+	/* reliable datagrams' listener is awaited as long as their endpoint */
+	if (!cw->rdm)
+		cw->group->awaited += (phase == CW_LISTENING) -
+				      (cw->phase == CW_LISTENING);
+	cw->phase = phase;
+	if (met == meets)
+		return;
+	if (meets) {
+		cw->meet_by = mrrc_now_ms() + CW_MEET_MS;
+		atomic_fetch_add(&cw->group->meeting, 1);
+	} else {
+		atomic_fetch_sub(&cw->group->meeting, 1);
+	}
+	mrrc_cw_alarm(cw->group);
+}
+
+/* Who does not come need not be waited for. */
+static void cw_meeting(struct mrrc_cw_group *group)
+{
+	struct mrrc_cw_ep *cw;
+	int64_t now = mrrc_now_ms();
+
+	TAILQ_FOREACH(cw, &group->eps, link) {
+		if (mrrc_cw_meets(cw->phase) && now > cw->meet_by)
+			mrrc_cw_lose(cw, "the peer does not come");
+	}
+	mrrc_cw_ask_late(group);
+}
+
+/* A peer believes a name that comes from its address. */
+static int cw_info_set_src(struct fi_info *info,
+			   const struct mrrc_cw_name *name)
+{
+	const size_t len = mrrc_cw_addr_len(&name->sa);
+	void *addr;
+
+	if (!mrrc_cw_addr_known(name))
+		return 0;
+	addr = malloc(len);
+	if (!addr)
+		return -FI_ENOMEM;
+	memcpy(addr, name, len);
+	mrrc_cw_name_strip(addr);
+	*mrrc_cw_addr_port(addr) = 0;
+	free(info->src_addr);
+	info->src_addr = addr;
+	info->src_addrlen = len;
+	return 0;
+}
+
+int mrrc_cw_info_to(const struct mrrc_ep *via, const struct sockaddr *dest,
+		    const struct mrrc_cw_name *from, struct fi_info **info)
+{
+	*info = mrrc_cw_info(via, dest);
+	if (!*info)
+		return -FI_ENOMEM;
+	if (!from || !cw_info_set_src(*info, from))
+		return 0;
+	fi_freeinfo(*info);
+	return -FI_ENOMEM;
+}
+
+int mrrc_cw_dial(struct mrrc_cw_ep *cw, const struct sockaddr *dest,
+		 const void *param, size_t len)
+{
+	struct fi_info *info;
+	int ret;
+
+	ret = mrrc_cw_info_to(cw->via, dest, cw->rdm ? &cw->rdm->name : NULL,
+			      &info);
+	if (ret)
+		return ret;
+	ret = mrrc_cw_link_open(cw, info);
+	if (!ret) {
+		mrrc_cw_set_phase(cw, CW_CONNECTING);
+		ret = fi_connect(cw->ctl, info->dest_addr, param, len);
+	}
+	fi_freeinfo(info);
+	return ret;
+}
+
+int mrrc_cw_answer(struct mrrc_cw_ep *cw, struct fi_info *info,
+		   const void *param, size_t len)
+{
+	int ret;
+
+	cw_info_adapt(info);
+	ret = mrrc_cw_link_open(cw, info);
+	if (ret)
+		return ret;
+	ret = fi_accept(cw->ctl, param, len);
+	if (ret) {
+		/* the request is rejected then: it may be the endpoint's */
+		fi_close(&cw->ctl->fid);
+		cw->ctl = NULL;
+	}
+	return ret;
+}
+
+/* Somebody came to where we listen: by the cookie, for whom? */
+static void cw_connreq(struct mrrc_cw_group *group, struct fi_info *info,
+		       const void *data, size_t len)
+{
+	struct mrrc_cw_ep *cw = NULL;
+	struct cw_mark mark;
+	int ret;
+
+	if (mrrc_cw_mark_read(data, len, CW_MARK_CONTROL, &mark)) {
+		TAILQ_FOREACH(cw, &group->eps, link) {
+			if (cw->phase == CW_LISTENING && !cw->ctl && !cw->rdm &&
+			    cw->cookie == mrrc_cw_mark_cookie(&mark))
+				break;
+		}
+	}
+	if (!cw) {
+		MRRC_WARN(EP_CTRL, "a stranger's connection is refused\n");
+		fi_reject(group->pep, info->handle, NULL, 0);
+		return;
+	}
+	ret = mrrc_cw_answer(cw, info, NULL, 0);
+	if (ret) {
+		/* cores free a request when it is accepted or rejected */
+		fi_reject(group->pep, info->handle, NULL, 0);
+		MRRC_WARN(EP_CTRL, "no control endpoint for a peer: %s\n",
+			  fi_strerror(-ret));
+		mrrc_cw_lose(cw, fi_strerror(-ret));
+	}
+}
+
+static void cw_connected(struct mrrc_cw_ep *cw, const void *data, size_t len)
+{
+	struct cw_mark mark;
+
+	if (!mrrc_cw_meets(cw->phase))
+		return;
+	if (cw->rdm && cw->phase == CW_CONNECTING) {
+		if (!mrrc_cw_mark_read(data, len, CW_MARK_ACCEPT, &mark)) {
+			mrrc_cw_lose(cw, "this is not where the peer listens");
+			return;
+		}
+		cw->stale = mrrc_cw_mark_cookie(&mark);
+	}
+	mrrc_cw_set_phase(cw, CW_UP);
+	if (cw->deferred)
+		mrrc_cw_greet_deferred(cw);
+	mrrc_cw_hello(&cw->sm);
+	mrrc_cw_after(cw);
+}
+
+/* Whose event: an object named by it may be closed. */
+static struct mrrc_cw_ep *cw_find(struct mrrc_cw_group *group,
+				  const struct fid *fid)
+{
+	struct mrrc_cw_ep *cw;
+
+	TAILQ_FOREACH(cw, &group->eps, link) {
+		if (cw->ctl && fid == &cw->ctl->fid)
+			return cw;
+	}
+	return NULL;
+}
+
+static void cw_event(struct mrrc_cw_group *group, uint32_t event,
+		     struct fi_eq_cm_entry *entry, size_t len)
+{
+	struct mrrc_cw_ep *cw = cw_find(group, entry->fid);
+
+	switch (event) {
+	case FI_CONNREQ:
+		if (!group->pep || !entry->info)
+			break;
+		if (mrrc_cw_greet_event(group, entry->info, entry->data,
+					len - sizeof(*entry)))
+			break;
+		cw_connreq(group, entry->info, entry->data,
+			   len - sizeof(*entry));
+		fi_freeinfo(entry->info);
+		break;
+	case FI_CONNECTED:
+		if (cw)
+			cw_connected(cw, entry->data, len - sizeof(*entry));
+		else	/* nobody accepts a question */
+			mrrc_cw_ask_event(group, entry->fid, NULL, 0, 0);
+		break;
+	case FI_SHUTDOWN:
+		if (cw)
+			mrrc_cw_lose(cw, "the peer has gone");
+		else
+			mrrc_cw_ask_event(group, entry->fid, NULL, 0, 0);
+		break;
+	default:
+		break;
+	}
+}
+
+unsigned mrrc_cw_events(struct mrrc_cw_group *group)
+{
+	union {
+		struct fi_eq_cm_entry cm;
+		char room[sizeof(struct fi_eq_cm_entry) + CW_EVENT_DATA];
+	} entry;
+	struct fi_eq_err_entry err;
+	struct mrrc_cw_ep *cw;
+	unsigned cnt = 0;
+	uint32_t event;
+	ssize_t ret;
+
+	for (;; cnt++) {
+		/* tcp (2.1) takes it for the reason why a connection ended */
+		errno = 0;
+		ret = fi_eq_read(group->eq, &event, &entry, sizeof(entry), 0);
+		if (ret >= (ssize_t) sizeof(entry.cm)) {
+			cw_event(group, event, &entry.cm, ret);
+			continue;
+		}
+		if (ret != -FI_EAVAIL)
+			return cnt;
+		memset(&err, 0, sizeof(err));
+		errno = 0;
+		if (fi_eq_readerr(group->eq, &err, 0) <= 0)
+			return cnt;
+		/* a listener goes on: one who came did not stay */
+		cw = cw_find(group, err.fid);
+		if (cw)
+			mrrc_cw_lose(cw, fi_strerror(err.err));
+		else
+			mrrc_cw_ask_event(group, err.fid, err.err_data,
+					  err.err_data_size, err.err);
+	}
+}
+
+/* Who was held up for long finds first who has come meanwhile. */
+void mrrc_cw_group_events(struct mrrc_cw_group *group)
+{
+	struct fid *fid = &group->eq->fid;
+	bool woken = mrrc_cw_listen_woken(group);
+
+	/* an event that was read leaves it readable until somebody is to wait */
+	if (woken) {
+		fi_trywait(group->domain->fabric->core, &fid, 1);
+		woken = mrrc_cw_listen_woken(group);
+	}
+	if (mrrc_cw_events(group))
+		woken = false;
+	mrrc_cw_listen_tend(group, woken);
+	if (atomic_load(&group->meeting))
+		cw_meeting(group);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Opting in to conditional writes: fi_cw_enable(). See cw/cw.h.
+ */
+#include "config.h"
+#include "fi/cw/cw.h"
+
+static int cw_enable_pep(struct mrrc_pep *pep)
+{
+	if (!pep->eq) {
+		MRRC_WARN(EP_CTRL, "fi_cw_enable() comes after the listener's "
+			  "event queue is bound\n");
+		return -FI_ENOEQ;
+	}
+	pep->cw = true;
+	atomic_store(&pep->eq->cw, true);
+	return 0;
+}
+
+/* Connection requests of verbs have addresses of another format than said. */
+static bool cw_inet(const struct fi_info *info)
+{
+	const struct sockaddr *addr = info->src_addr ? info->src_addr :
+						       info->dest_addr;
+
+	if (addr)
+		return addr->sa_family == AF_INET ||
+		       addr->sa_family == AF_INET6;
+	return info->addr_format == FI_SOCKADDR ||
+	       info->addr_format == FI_SOCKADDR_IN ||
+	       info->addr_format == FI_SOCKADDR_IN6;
+}
+
+/* What makes it impossible, or NULL */
+static const char *cw_lacks(const struct mrrc_ep *ep)
+{
+	const struct fi_info *info = ep->info;
+
+	if (!info || (info->ep_attr->type != FI_EP_MSG &&
+		      info->ep_attr->type != FI_EP_RDM))
+		return "an endpoint of type FI_EP_MSG or FI_EP_RDM";
+	if (ep->shared_rx)
+		return "an endpoint without shared receive context";
+	if (!cw_inet(info))
+		return "addresses of FI_SOCKADDR_IN or FI_SOCKADDR_IN6";
+	if (info->ep_attr->type == FI_EP_RDM)
+		return NULL;	/* the rest is the domain's below */
+	if (!ep->core->rma || !(info->caps & FI_RMA))
+		return "an endpoint with FI_RMA";
+	if (ep->domain->reg.mr_mode & CW_NO_MODES)
+		return "a core with simple registrations";
+	return NULL;
+}
+
+static int cw_check_ep(const struct mrrc_ep *ep)
+{
+	const char *what = cw_lacks(ep);
+
+	if (what) {
+		MRRC_WARN(EP_CTRL, "conditional writes need %s (%s)\n", what,
+			  ep->info ? fi_tostr(&ep->info->addr_format,
+					      FI_TYPE_ADDR_FORMAT) :
+				     "unknown");
+		return -FI_EOPNOTSUPP;
+	}
+	if (ep->connecting)
+		return -FI_EBUSY;
+	if (!ep->tx.cq || ep->tx.cq->internal ||
+	    !ep->rx.cq || ep->rx.cq->internal)
+		return -FI_ENOCQ;
+	if (ep->info->ep_attr->type == FI_EP_RDM)
+		return ep->av ? 0 : -FI_ENOAV;
+	return ep->eq ? 0 : -FI_ENOEQ;
+}
+
+static int cw_enable_msg(struct mrrc_ep *ep)
+{
+	struct mrrc_cw_ep *cw;
+	int ret;
+
+	cw = calloc(1, sizeof(*cw));
+	if (!cw)
+		return -FI_ENOMEM;
+	cw->ep = cw->via = ep;
+	/* tags may be given before it is accepted */
+	cw->accepts = ep->accepts;
+	ret = mrrc_cw_group_join(cw);
+	if (ret) {
+		free(cw);
+		return ret;
+	}
+	/* a late event may name what was at the core endpoint's place */
+	pthread_mutex_lock(&ep->domain->fabric->track_lock);
+	ep->cw = cw;
+	pthread_mutex_unlock(&ep->domain->fabric->track_lock);
+	atomic_store(&ep->eq->cw, true);
+	return 0;
+}
+
+/* domain->cw->enabling held: another thread may be asking for the same. */
+static int cw_enable_once(struct mrrc_ep *ep)
+{
+	int ret;
+
+	if (mrrc_ep_has_cw(ep))
+		return 0;
+	ret = cw_check_ep(ep);
+	if (!ret)
+		ret = mrrc_cw_cq_join(ep->tx.cq);
+	if (!ret)
+		ret = mrrc_cw_cq_join(ep->rx.cq);
+	if (!ret)
+		ret = mrrc_cw_auto_start(ep->domain);
+	if (ret)
+		return ret;
+	return ep->info->ep_attr->type == FI_EP_RDM ? mrrc_cw_rdm_open(ep) :
+						      cw_enable_msg(ep);
+}
+
+static int cw_enable_ep(struct mrrc_ep *ep)
+{
+	int ret;
+
+	if (ep->base != ep)
+		return -FI_EINVAL;
+	ret = mrrc_cw_domain_open(ep->domain);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&ep->domain->cw->enabling);
+	ret = cw_enable_once(ep);
+	pthread_mutex_unlock(&ep->domain->cw->enabling);
+	return ret;
+}
+
+int mrrc_cw_enable(struct fid *fid, uint64_t flags)
+{
+	if (flags)
+		return -FI_EBADFLAGS;
+	switch (fid->fclass) {
+	case FI_CLASS_PEP:
+		return cw_enable_pep(container_of(fid, struct mrrc_pep,
+						  pep.fid));
+	case FI_CLASS_EP:
+		return cw_enable_ep(container_of(fid, struct mrrc_ep, ep.fid));
+	default:
+		return -FI_EOPNOTSUPP;
+	}
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The extension's calls on endpoints: fi_cwrite(3), rdma/fi_ext_mrrc.h.
+ * Any thread.
+ */
+#include "config.h"
+#include "fi/cw/cw.h"
+
+/*
+ * Hooking providers (FI_HOOK) hand out our table but keep our fid: such a
+ * call comes with an endpoint that is not ours.
+ */
+static struct mrrc_ep *cw_ops_ep(struct fid_ep *ep)
+{
+	if (!mrrc_fid_core(&ep->fid) || ep->fid.fclass != FI_CLASS_EP)
+		return NULL;
+	return mrrc_cw_base(mrrc_ep_of(ep));
+}
+
+static ssize_t cw_ops_cwritemsg(struct fid_ep *ep_fid,
+				const struct fi_msg_cw *msg, uint64_t flags)
+{
+	struct mrrc_ep *ep = cw_ops_ep(ep_fid);
+
+	if (!ep)
+		return -FI_EINVAL;
+	return mrrc_ep_has_cw(ep) ? mrrc_cw_post_write(ep, msg, flags) :
+				    -FI_EOPNOTSUPP;
+}
+
+/* Calls without flags have the endpoint's, of which only this one is ours. */
+static uint64_t cw_ops_flags(struct fid_ep *ep_fid, bool tx)
+{
+	struct mrrc_ep *ep;
+
+	if (!cw_ops_ep(ep_fid))
+		return 0;
+	ep = mrrc_ep_of(ep_fid);	/* an alias has its own */
+	return (tx ? ep->tx.op_flags : ep->rx.op_flags) & FI_COMPLETION;
+}
+
+static ssize_t cw_ops_cwritev(struct fid_ep *ep, const struct iovec *iov,
+			      void **desc, size_t count, fi_addr_t dest_addr,
+			      uint64_t cwtag, void *context)
+{
+	const struct fi_msg_cw msg = {
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = count,
+		.addr = dest_addr,
+		.cwtag = cwtag,
+		.context = context,
+	};
+
+	return cw_ops_cwritemsg(ep, &msg, cw_ops_flags(ep, true));
+}
+
+static ssize_t cw_ops_cwrite(struct fid_ep *ep, const void *buf, size_t len,
+			     void *desc, fi_addr_t dest_addr, uint64_t cwtag,
+			     void *context)
+{
+	const struct iovec iov = { (void *) buf, len };
+
+	return cw_ops_cwritev(ep, &iov, &desc, 1, dest_addr, cwtag, context);
+}
+
+static ssize_t cw_ops_cwtagmsg(struct fid_ep *ep_fid,
+			       const struct fi_msg_cw *msg, uint64_t flags)
+{
+	struct mrrc_ep *ep = cw_ops_ep(ep_fid);
+
+	if (!ep)
+		return -FI_EINVAL;
+	return mrrc_ep_has_cw(ep) ? mrrc_cw_post_tag(ep, msg, flags) :
+				    -FI_EOPNOTSUPP;
+}
+
+static ssize_t cw_ops_cwtag(struct fid_ep *ep, void *buf, size_t len,
+			    void *desc, fi_addr_t src_addr, uint64_t cwtag,
+			    void *context)
+{
+	const struct iovec iov = { buf, len };
+	const struct fi_msg_cw msg = {
+		.msg_iov = &iov,
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = src_addr,
+		.cwtag = cwtag,
+		.context = context,
+	};
+
+	return cw_ops_cwtagmsg(ep, &msg, cw_ops_flags(ep, false));
+}
+
+/* Bit 63 is of those given here. Then the endpoint's number, or a bit: */
+static uint64_t cw_ops_rdm_tag(struct mrrc_cw_rdm *rdm)
+{
+	const uint64_t number = rdm->number & 0x7fffffff;
+
+	return 1ULL << 63 | number << 32 |
+	       (uint32_t) atomic_fetch_add(&rdm->tags, 1);
+}
+
+/* bit 62 is of the side. */
+static int cw_ops_tag_alloc(struct fid_ep *ep_fid, uint64_t *cwtag)
+{
+	struct mrrc_ep *ep = cw_ops_ep(ep_fid);
+	struct mrrc_cw_ep *cw;
+
+	if (!ep)
+		return -FI_EINVAL;
+	if (ep->cw_rdm) {
+		*cwtag = cw_ops_rdm_tag(ep->cw_rdm);
+		return 0;
+	}
+	cw = ep->cw;
+	if (!cw)
+		return -FI_EOPNOTSUPP;
+	pthread_mutex_lock(&cw->group->lock);
+	*cwtag = 1ULL << 63 | (uint64_t) cw->accepts << 62 | cw->tags++;
+	pthread_mutex_unlock(&cw->group->lock);
+	return 0;
+}
+
+static int cw_ops_cancel(struct fid_ep *ep_fid, void *context)
+{
+	struct mrrc_ep *ep = cw_ops_ep(ep_fid);
+
+	if (!ep)
+		return -FI_EINVAL;
+	return mrrc_ep_has_cw(ep) ? mrrc_cw_cancel(ep, context) :
+				    -FI_EOPNOTSUPP;
+}
+
+void mrrc_cw_stats_add(struct fi_mrrc_cw_stats *sum,
+		       const struct mrrc_cw_ep *cw)
+{
+	const struct mrrc_cw_stats *st = &cw->sm.stats;
+
+	sum->writes += st->writes;
+	sum->tags += st->tags;
+	sum->immediate += st->at_once;
+	sum->held += st->later;
+	sum->writes_ended += st->writes_ended;
+	sum->tags_ended += st->tags_ended;
+	sum->truncated += st->truncated;
+	sum->cancelled += st->cancelled;
+	sum->pending_writes += cw->sm.wr_cnt;
+	sum->pending_tags += cw->sm.target_cnt;
+	sum->known_tags += cw->sm.known_cnt;
+	sum->messages_sent += st->sent;
+	sum->messages_received += st->received;
+	sum->stalls += st->stalls;
+	if (cw->issued_ns > sum->last_issued)
+		sum->last_issued = cw->issued_ns;
+}
+
+static int cw_ops_stats(struct fid_ep *ep_fid, struct fi_mrrc_cw_stats *out)
+{
+	struct mrrc_ep *ep = cw_ops_ep(ep_fid);
+	struct fi_mrrc_cw_stats full = { 0 };
+	size_t size;
+
+	if (!ep || !out || out->size <= sizeof(out->size))
+		return -FI_EINVAL;
+	if (!mrrc_ep_has_cw(ep))
+		return -FI_EOPNOTSUPP;
+	if (ep->cw_rdm) {
+		mrrc_cw_rdm_stats(ep, &full);
+	} else {
+		pthread_mutex_lock(&ep->cw->group->lock);
+		mrrc_cw_stats_add(&full, ep->cw);
+		pthread_mutex_unlock(&ep->cw->group->lock);
+	}
+	size = out->size < sizeof(full) ? out->size : sizeof(full);
+	memcpy(out, &full, size);
+	out->size = size;
+	return 0;
+}
+
+static bool cw_ops_automatic(struct fid *fid)
+{
+	const struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
+
+	return mrrc_ep_has_cw(ep) && ep->domain->cw->automatic;
+}
+
+static int cw_ops_feature(struct fid *fid, const char *name)
+{
+	static const char *const has[] = { "msg", "rdm", "cancel", "keep" };
+	size_t i;
+
+	if (!mrrc_fid_core(fid) || !name)
+		return -FI_EINVAL;
+	if (!strcmp(name, "auto_progress"))
+		return fid->fclass == FI_CLASS_EP && cw_ops_automatic(fid);
+	for (i = 0; i < count_of(has); i++) {
+		if (!strcmp(name, has[i]))
+			return 1;
+	}
+	return 0;
+}
+
+static int cw_ops_enable(struct fid *fid, uint64_t flags)
+{
+	return mrrc_fid_core(fid) ? mrrc_cw_enable(fid, flags) : -FI_EINVAL;
+}
+
+struct fi_mrrc_ops_cw mrrc_cw_ext_ops = {
+	.size = sizeof(struct fi_mrrc_ops_cw),
+	.feature = cw_ops_feature,
+	.enable = cw_ops_enable,
+	.cwrite = cw_ops_cwrite,
+	.cwritev = cw_ops_cwritev,
+	.cwritemsg = cw_ops_cwritemsg,
+	.cwtag = cw_ops_cwtag,
+	.cwtagmsg = cw_ops_cwtagmsg,
+	.tag_alloc = cw_ops_tag_alloc,
+	.cancel = cw_ops_cancel,
+	.stats = cw_ops_stats,
+};
+
+int mrrc_cw_ops_open(struct fid *fid, const char *name, uint64_t flags,
+		     void **ops, void *context)
+{
+	if (!name || strcmp(name, FI_MRRC_CW_OPS))
+		return mrrc_fid_ops_open(fid, name, flags, ops, context);
+	if (fid->fclass != FI_CLASS_EP && fid->fclass != FI_CLASS_PEP)
+		return -FI_ENOSYS;
+	if (flags)
+		return -FI_EBADFLAGS;
+	*ops = &mrrc_cw_ext_ops;
+	return 0;
+}

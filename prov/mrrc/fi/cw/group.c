@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Groups of control endpoints, and what a domain and an endpoint have of
+ * conditional writes: see cw/cw.h.
+ *
+ * Lock order: the domain's cw->lock, then a group's.
+ */
+#include "config.h"
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "fi/cw/cw.h"
+#include "fi/secret.h"
+#include "sys/pause.h"
+
+void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep)
+{
+	struct mrrc_cw_group *group = atomic_load(&domain->groups);
+
+	for (; group; group = group->next) {
+		/* whoever has it makes progress */
+		if ((!asleep && !mrrc_cw_group_used(group)) ||
+		    pthread_mutex_trylock(&group->lock))
+			continue;
+		mrrc_cw_group_poll(group, asleep);
+		mrrc_cw_group_unlock(group);
+	}
+}
+
+/* ---- groups -------------------------------------------------------------- */
+
+static void cw_group_free(struct mrrc_cw_group *group)
+{
+	mrrc_cw_ask_free(group);
+	mrrc_cw_unlisten(group, true);
+	if (group->cq)
+		fi_close(&group->cq->fid);
+	if (group->eq)
+		fi_close(&group->eq->fid);
+	if (group->timer_fd >= 0)
+		close(group->timer_fd);
+	if (group->spare_fd >= 0)
+		close(group->spare_fd);
+	pthread_mutex_destroy(&group->lock);
+	free(group);
+}
+
+static int cw_group_open(struct mrrc_cw_domain *cwd,
+			 struct mrrc_domain *domain,
+			 const struct sockaddr_storage *at,
+			 struct mrrc_cw_group **group_out)
+{
+	struct fi_cq_attr cq_attr = {
+		.size = CW_GROUP * (CW_TX + CW_RX + 1),
+		.format = FI_CQ_FORMAT_MSG,
+		.wait_obj = FI_WAIT_FD,
+	};
+	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_FD };
+	struct mrrc_cw_group *group;
+	int ret;
+
+	group = calloc(1, sizeof(*group));
+	if (!group)
+		return -FI_ENOMEM;
+	group->cwd = cwd;
+	group->domain = domain;
+	group->at = *at;
+	pthread_mutex_init(&group->lock, NULL);
+	STAILQ_INIT(&group->requests);
+	STAILQ_INIT(&group->asks);
+	TAILQ_INIT(&group->eps);
+	TAILQ_INIT(&group->lost);
+	TAILQ_INIT(&group->unsent);
+	TAILQ_INIT(&group->full);
+	STAILQ_INIT(&group->ended);
+	ret = fi_cq_open(domain->core, &cq_attr, &group->cq, NULL);
+	if (!ret)
+		ret = fi_eq_open(domain->fabric->core, &eq_attr, &group->eq,
+				 NULL);
+	if (!ret)
+		ret = fi_control(&group->cq->fid, FI_GETWAIT, &group->cq_fd);
+	if (!ret)
+		ret = fi_control(&group->eq->fid, FI_GETWAIT, &group->eq_fd);
+	group->timer_fd = timerfd_create(CLOCK_MONOTONIC,
+					 TFD_NONBLOCK | TFD_CLOEXEC);
+	if (!ret && group->timer_fd < 0)
+		ret = -errno;
+	group->spare_fd = ret ? -1 : fcntl(group->timer_fd, F_DUPFD_CLOEXEC,
+					   0);
+	if (!ret && group->spare_fd < 0)
+		ret = -errno;
+	if (!ret)
+		ret = mrrc_cw_epoll_group(cwd->wake_fd, group);
+	if (ret) {
+		cw_group_free(group);
+		return ret;
+	}
+	*group_out = group;
+	return 0;
+}
+
+/* One with room for one more that has this address. cw->lock held */
+static int cw_group_find(struct mrrc_cw_domain *cwd,
+			 struct mrrc_domain *domain,
+			 const struct fi_info *info,
+			 struct mrrc_cw_group **group_out)
+{
+	struct mrrc_cw_group *group = atomic_load(&cwd->groups);
+	struct sockaddr_storage at;
+	struct mrrc_cw_cq *ccq;
+	int ret;
+
+	mrrc_cw_listen_at(info, &at);
+	while (group && (group->cnt >= CW_GROUP ||
+			 memcmp(&group->at, &at, sizeof(at))))
+		group = group->next;
+	if (!group) {
+		ret = cw_group_open(cwd, domain, &at, &group);
+		if (ret)
+			return ret;
+		group->next = atomic_load(&cwd->groups);
+		atomic_store(&cwd->groups, group);
+		for (ccq = cwd->cqs; ccq; ccq = ccq->next)
+			mrrc_cw_cq_add_group(ccq, group);
+	}
+	*group_out = group;
+	return 0;
+}
+
+void mrrc_cw_link_init(struct mrrc_cw_ep *cw)
+{
+	struct mrrc_cw_attr attr = {
+		.credits = CW_RX,
+		.pending = FI_CW_PENDING,
+	};
+	struct mrrc_cache_mt *cache = cw->ep->domain->reg.cache;
+
+	if (cache)
+		attr.stats = mrrc_cache_mt_shared_stats(cache);
+	mrrc_secret_make(&attr.secret);
+	if (cw->rdm) {
+		attr.cookie = mrrc_cw_name_number(&cw->peer);
+		attr.my_cookie = cw->rdm->number;
+	}
+	mrrc_cw_init(&cw->sm, &attr, &mrrc_cw_sm_ops, cw);
+}
+
+int mrrc_cw_group_join(struct mrrc_cw_ep *cw)
+{
+	struct mrrc_cw_domain *cwd = cw->ep->domain->cw;
+	int ret;
+
+	STAILQ_INIT(&cw->empty);
+	pthread_mutex_lock(&cwd->lock);
+	ret = cw_group_find(cwd, cw->via->domain, cw->ep->info, &cw->group);
+	if (!ret) {
+		pthread_mutex_lock(&cw->group->lock);
+		TAILQ_INSERT_TAIL(&cw->group->eps, cw, link);
+		cw->group->cnt++;
+		mrrc_cw_link_init(cw);
+		mrrc_cw_map_init(&cw->by_context, NULL);
+		pthread_mutex_unlock(&cw->group->lock);
+	}
+	pthread_mutex_unlock(&cwd->lock);
+	return ret;
+}
+
+int mrrc_cw_group_home(struct mrrc_ep *ep, struct mrrc_ep *via,
+		       struct mrrc_cw_group **group_out)
+{
+	struct mrrc_cw_domain *cwd = ep->domain->cw;
+	struct mrrc_cw_group *group;
+	int ret;
+
+	pthread_mutex_lock(&cwd->lock);
+	ret = cw_group_find(cwd, via->domain, ep->info, &group);
+	if (!ret) {
+		pthread_mutex_lock(&group->lock);
+		ret = mrrc_cw_listen(group, via);
+		group->cnt += !ret;
+		group->awaited += !ret;
+		pthread_mutex_unlock(&group->lock);
+	}
+	pthread_mutex_unlock(&cwd->lock);
+	if (ret)
+		MRRC_WARN(EP_CTRL, "cannot listen for conditional writes: "
+			  "%s\n", fi_strerror(-ret));
+	else
+		*group_out = group;
+	return ret;
+}
+
+void mrrc_cw_group_leave_home(struct mrrc_cw_group *group)
+{
+	pthread_mutex_lock(&group->lock);
+	group->cnt--;
+	if (!--group->awaited)
+		mrrc_cw_unlisten(group, false);
+	mrrc_cw_group_unlock(group);
+}
+
+bool mrrc_cw_inherited(const struct mrrc_domain *domain)
+{
+	return domain->cw->pid != getpid();
+}
+
+/*
+ * What was said to the peer goes out first: it has the bytes and would not
+ * know. It may be slow to make room; whoever shares the group goes on.
+ */
+void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end)
+{
+	unsigned tries = 0;
+	bool more;
+
+	do {
+		pthread_mutex_lock(&cw->group->lock);
+		more = cw->phase == CW_UP && !cw->lost &&
+		       (cw->busy || !TAILQ_EMPTY(&cw->sm.replies));
+		if (more)
+			mrrc_cw_group_poll(cw->group, false);
+		mrrc_cw_group_unlock(cw->group);
+		if (more)
+			mrrc_pause(&tries);
+	} while (more && mrrc_now_ms() < end);
+}
+
+void mrrc_cw_link_free(struct mrrc_cw_ep *cw, int err)
+{
+	struct mrrc_cw_domain *cwd = cw->ep->domain->cw;
+	struct mrrc_cw_group *group = cw->group;
+	unsigned tries = 0;
+
+	pthread_mutex_lock(&group->lock);
+	cw->gone = true;
+	if (cw->deferred)
+		mrrc_cw_refuse(cw->deferred);
+	cw->deferred = NULL;
+	mrrc_cw_end_all(cw, err);
+	mrrc_cw_group_unlock(group);
+	/* other threads' */
+	while (atomic_load(&cw->ending))
+		mrrc_pause(&tries);
+
+	pthread_mutex_lock(&cwd->lock);
+	pthread_mutex_lock(&group->lock);
+	TAILQ_REMOVE(&group->eps, cw, link);
+	group->cnt--;
+	pthread_mutex_unlock(&group->lock);
+	pthread_mutex_unlock(&cwd->lock);
+	pthread_mutex_lock(&group->lock);
+	mrrc_cw_listen_tend(group, false);
+	mrrc_cw_group_unlock(group);
+	mrrc_cw_fini(&cw->sm);
+	mrrc_cw_map_fini(&cw->by_context);
+	if (cw->mr)
+		fi_close(&cw->mr->fid);
+	free(cw->mem);
+	free(cw);
+}
+
+void mrrc_cw_ep_close(struct mrrc_ep *ep)
+{
+	struct mrrc_cw_ep *cw = ep->cw;
+
+	if (ep->cw_rdm) {
+		mrrc_cw_rdm_close(ep);
+		return;
+	}
+	if (mrrc_cw_inherited(ep->domain)) {
+		/* the control endpoint stays, and keeps its domain open */
+		mrrc_ref_get(&ep->domain->ref);
+		ep->cw = NULL;
+		return;
+	}
+	/* no event leads here any more */
+	pthread_mutex_lock(&ep->domain->fabric->track_lock);
+	ep->cw = NULL;
+	pthread_mutex_unlock(&ep->domain->fabric->track_lock);
+
+	mrrc_cw_linger(cw, mrrc_now_ms() + CW_LINGER_MS);
+	mrrc_cw_link_free(cw, FI_ECANCELED);
+}
+
+static int cw_domain_new(struct mrrc_cw_domain **cwd_out)
+{
+	struct mrrc_cw_domain *cwd = calloc(1, sizeof(*cwd));
+	int ret;
+
+	if (!cwd)
+		return -FI_ENOMEM;
+	cwd->wake_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (cwd->wake_fd < 0) {
+		ret = -errno;
+		free(cwd);
+		return ret;
+	}
+	cwd->pid = getpid();
+	pthread_mutex_init(&cwd->enabling, NULL);
+	pthread_mutex_init(&cwd->lock, NULL);
+	LIST_INIT(&cwd->rdms);
+	*cwd_out = cwd;
+	return 0;
+}
+
+int mrrc_cw_domain_open(struct mrrc_domain *domain)
+{
+	struct mrrc_cw_domain *cwd = NULL;
+	int ret = 0;
+
+	pthread_mutex_lock(&domain->cq_lock);
+	if (!domain->cw) {
+		ret = cw_domain_new(&cwd);
+		if (!ret)
+			domain->cw = cwd;
+	}
+	pthread_mutex_unlock(&domain->cq_lock);
+	return ret;
+}
+
+int mrrc_cw_domain_close(struct mrrc_domain *domain)
+{
+	struct mrrc_cw_group *group, *next;
+
+	if (!domain->cw)
+		return 0;
+	/* a child that closed a listener would take it from its parent */
+	if (mrrc_cw_inherited(domain))
+		return -FI_EBUSY;
+	mrrc_cw_auto_stop(domain->cw);
+	for (group = atomic_load(&domain->cw->groups); group; group = next) {
+		next = group->next;
+		cw_group_free(group);
+	}
+	mrrc_cw_below_close(domain->cw);
+	close(domain->cw->wake_fd);
+	pthread_mutex_destroy(&domain->cw->lock);
+	pthread_mutex_destroy(&domain->cw->enabling);
+	free(domain->cw);
+	domain->cw = NULL;
+	return 0;
+}

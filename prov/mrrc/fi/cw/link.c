@@ -1,0 +1,606 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Control endpoints of conditional writes: see cw/cw.h.
+ */
+#include "config.h"
+
+#include <limits.h>
+
+#include "fi/cw/cw.h"
+
+#define CW_BATCH	16
+#define CW_EQ_EVERY	64	/* polls of a group that meets nobody */
+#define CW_EQ_ASLEEP	16	/* who sleeps in between counts for so many */
+
+static void cw_slots_init(struct mrrc_cw_ep *cw)
+{
+	char *buf = cw->mem;
+	unsigned i;
+
+	cw->tx_free = NULL;
+	for (i = 0; i < CW_SLOTS; i++, buf += MRRC_CW_FRAME_MAX) {
+		cw->tx[i].context.kind = CW_SEND;
+		cw->tx[i].context.cw = cw;
+		cw->tx[i].buf = buf;
+		cw->tx[i].next = cw->tx_free;
+		cw->tx_free = &cw->tx[i];
+	}
+	for (i = 0; i <= CW_RX; i++, buf += MRRC_CW_FRAME_MAX) {
+		cw->rx[i].context.kind = CW_RECV;
+		cw->rx[i].context.cw = cw;
+		cw->rx[i].buf = buf;
+	}
+}
+
+static int cw_post_recv(struct mrrc_cw_ep *cw, struct cw_slot *slot)
+{
+	return fi_recv(cw->ctl, slot->buf, MRRC_CW_FRAME_MAX,
+		       cw->mr ? fi_mr_desc(cw->mr) : NULL, FI_ADDR_UNSPEC,
+		       &slot->context);
+}
+
+/* Before anything is posted; the group's lock is not needed yet. */
+static int cw_mem_open(struct mrrc_cw_ep *cw)
+{
+	const size_t len = (CW_SLOTS + CW_RX + 1) * MRRC_CW_FRAME_MAX;
+	struct mrrc_domain *domain = cw->via->domain;
+	int ret;
+
+	if (cw->mem)
+		return 0;
+	if (posix_memalign((void **) &cw->mem, 4096, len)) {
+		cw->mem = NULL;
+		return -FI_ENOMEM;
+	}
+	memset(cw->mem, 0, len);
+	if (domain->core_local) {
+		ret = mrrc_reg_own(&domain->reg, cw->mem, len,
+				   FI_SEND | FI_RECV, &cw->mr);
+		if (ret) {
+			free(cw->mem);
+			cw->mem = NULL;
+			return ret;
+		}
+	}
+	return 0;
+}
+
+int mrrc_cw_link_open(struct mrrc_cw_ep *cw, struct fi_info *info)
+{
+	int ret;
+	unsigned i;
+
+	ret = cw_mem_open(cw);
+	if (ret)
+		return ret;
+	cw_slots_init(cw);
+	ret = fi_endpoint(cw->via->domain->core, info, &cw->ctl, cw);
+	if (ret) {
+		cw->ctl = NULL;
+		return ret;
+	}
+	ret = fi_ep_bind(cw->ctl, &cw->group->eq->fid, 0);
+	if (!ret)
+		ret = fi_ep_bind(cw->ctl, &cw->group->cq->fid,
+				 FI_TRANSMIT | FI_RECV);
+	if (!ret)
+		ret = fi_enable(cw->ctl);
+	for (i = 0; !ret && i <= CW_RX; i++)
+		ret = cw_post_recv(cw, &cw->rx[i]);
+	if (ret) {
+		fi_close(&cw->ctl->fid);
+		cw->ctl = NULL;
+	}
+	return ret;
+}
+
+void mrrc_cw_lose(struct mrrc_cw_ep *cw, const char *why)
+{
+	if (cw->lost || cw->phase == CW_LOST)
+		return;
+	MRRC_INFO(EP_CTRL, "conditional writes end: %s\n", why);
+	cw->lost = true;
+	TAILQ_INSERT_TAIL(&cw->group->lost, cw, lost_link);
+}
+
+/* ---- what is said -------------------------------------------------------- */
+
+static void cw_fill_end(struct mrrc_cw_ep *cw)
+{
+	TAILQ_REMOVE(&cw->group->unsent, cw, unsent_link);
+	cw->filling = NULL;
+}
+
+static int cw_fill_begin(struct mrrc_cw_ep *cw)
+{
+	struct cw_slot *slot = cw->tx_free;
+
+	if (!slot || cw->busy >= CW_TX)
+		return -FI_EAGAIN;
+	cw->tx_free = slot->next;
+	cw->busy++;
+	cw->filling = slot;
+	cw->filled = 0;
+	TAILQ_INSERT_TAIL(&cw->group->unsent, cw, unsent_link);
+	return 0;
+}
+
+static int cw_flush(struct mrrc_cw_ep *cw)
+{
+	ssize_t ret;
+
+	ret = fi_send(cw->ctl, cw->filling->buf, cw->filled,
+		      cw->mr ? fi_mr_desc(cw->mr) : NULL, 0,
+		      &cw->filling->context);
+	if (!ret)
+		cw_fill_end(cw);
+	return ret;
+}
+
+/* What the core does not take now is tried again with the next completion. */
+static void cw_flush_all(struct mrrc_cw_group *group)
+{
+	struct mrrc_cw_ep *cw, *next;
+	int ret;
+
+	for (cw = TAILQ_FIRST(&group->unsent); cw; cw = next) {
+		next = TAILQ_NEXT(cw, unsent_link);
+		ret = cw_flush(cw);
+		if (ret && ret != -FI_EAGAIN)
+			mrrc_cw_lose(cw, fi_strerror(-ret));
+	}
+}
+
+/* ---- the state machine's calls ------------------------------------------- */
+
+/*
+ * It goes out, with what else there is to say, when the group is unlocked: so
+ * after all writes that were issued until then.
+ */
+static int cw_send(void *arg, const struct mrrc_cw_msg *msg)
+{
+	struct mrrc_cw_ep *cw = arg;
+	char buf[MRRC_CW_MSG_MAX];
+	size_t len;
+	int ret = 0;
+
+	if (cw->phase != CW_UP || cw->partial)
+		return -FI_EAGAIN;
+	len = mrrc_cw_encode(msg, buf);
+	if (cw->filling && cw->filled + len > MRRC_CW_FRAME_MAX)
+		ret = cw_flush(cw);
+	if (!ret && !cw->filling)
+		ret = cw_fill_begin(cw);
+	if (ret)
+		return ret;
+	memcpy(cw->filling->buf + cw->filled, buf, len);
+	cw->filled += len;
+	return 0;
+}
+
+/* len bytes of the write's buffers from off on: in how many buffers */
+static size_t cw_slice(const struct cw_rec *rec, uint64_t off, uint64_t len,
+		       struct iovec *iov, void **desc)
+{
+	size_t i, cnt = 0;
+	uint64_t part;
+
+	for (i = 0; i < rec->iov_cnt && len; i++) {
+		if (off >= rec->iov[i].iov_len) {
+			off -= rec->iov[i].iov_len;
+			continue;
+		}
+		part = rec->iov[i].iov_len - off;
+		if (part > len)
+			part = len;
+		iov[cnt].iov_base = (char *) rec->iov[i].iov_base + off;
+		iov[cnt].iov_len = part;
+		desc[cnt++] = rec->desc[i];
+		len -= part;
+		off = 0;
+	}
+	return cnt;
+}
+
+/*
+ * Its queues may be full of what other connections have there: nothing of this
+ * one need be under way that would tell when there is room again.
+ */
+static void cw_full_begin(struct mrrc_cw_ep *cw)
+{
+	if (!cw->full)
+		TAILQ_INSERT_TAIL(&cw->group->full, cw, full_link);
+	cw->full = true;
+}
+
+static void cw_full_end(struct mrrc_cw_ep *cw)
+{
+	if (cw->full)
+		TAILQ_REMOVE(&cw->group->full, cw, full_link);
+	cw->full = false;
+}
+
+static ssize_t cw_write_piece(struct mrrc_cw_ep *cw, struct cw_rec *rec,
+			      uint64_t off)
+{
+	const struct mrrc_cw_seg *seg = &rec->seg[rec->posted];
+	struct cw_piece *piece = &rec->piece[rec->posted];
+	struct fi_rma_iov rma = { seg->addr, seg->len, seg->key };
+	struct iovec iov[MRRC_IOV_MAX];
+	void *desc[MRRC_IOV_MAX] = { NULL };
+	struct fi_msg_rma msg = {
+		.msg_iov = iov,
+		.iov_count = cw_slice(rec, off, seg->len, iov, desc),
+		.rma_iov = &rma,
+		.rma_iov_count = 1,
+		.context = piece,
+	};
+
+	msg.desc = desc[0] ? desc : NULL;
+	piece->context.kind = CW_WRITE;
+	piece->context.cw = cw;
+	piece->rec = rec;
+	return fi_writemsg(cw->ctl, &msg, FI_COMPLETION);
+}
+
+/* Post the pieces that are left. */
+static int cw_write(struct mrrc_cw_ep *cw, struct cw_rec *rec)
+{
+	uint64_t off = 0;
+	unsigned i;
+	ssize_t ret;
+
+	for (i = 0; i < rec->posted; i++)
+		off += rec->seg[i].len;
+	while (rec->posted < rec->piece_cnt) {
+		ret = cw_write_piece(cw, rec, off);
+		if (ret == -FI_EAGAIN)
+			cw_full_begin(cw);
+		if (ret)
+			return ret;
+		off += rec->seg[rec->posted++].len;
+		rec->flying++;
+		cw->busy++;
+	}
+	return 0;
+}
+
+static int cw_issue(void *arg, struct mrrc_cw_wr *wr,
+		    const struct mrrc_cw_rtag *rtag)
+{
+	struct cw_rec *rec = container_of(wr, struct cw_rec, wr);
+	struct mrrc_cw_ep *cw = arg;
+	uint64_t left = wr->len;
+	unsigned i;
+	int ret;
+
+	if (cw->phase != CW_UP || cw->partial ||
+	    cw->busy + rtag->count > CW_TX)
+		return -FI_EAGAIN;
+	for (i = 0; left; i++) {
+		rec->seg[i] = rtag->seg[i];
+		if (rec->seg[i].len > left)
+			rec->seg[i].len = left;
+		left -= rec->seg[i].len;
+	}
+	rec->piece_cnt = i;
+	cw->issued_ns = mrrc_cw_now_ns();
+	if (!i) {
+		STAILQ_INSERT_TAIL(&cw->empty, rec, link);
+		return 0;
+	}
+	ret = cw_write(cw, rec);
+	if (ret == -FI_EAGAIN && rec->posted) {
+		/* it is issued: nothing else may come between */
+		cw->partial = rec;
+		return 0;
+	}
+	return ret;
+}
+
+static void cw_ended(struct mrrc_cw_ep *cw, struct cw_rec *rec,
+		     const struct mrrc_cw_end *end)
+{
+	rec->end = *end;
+	if (cw->partial == rec)
+		cw->partial = NULL;
+	mrrc_cw_map_remove(&cw->by_context, &rec->by_context);
+	atomic_fetch_add(&cw->ending, 1);
+	STAILQ_INSERT_TAIL(&cw->group->ended, rec, link);
+}
+
+static void cw_wr_end(void *arg, struct mrrc_cw_wr *wr,
+		      const struct mrrc_cw_end *end)
+{
+	cw_ended(arg, container_of(wr, struct cw_rec, wr), end);
+}
+
+static void cw_target_end(void *arg, struct mrrc_cw_target *target,
+			  const struct mrrc_cw_end *end)
+{
+	cw_ended(arg, container_of(target, struct cw_rec, target), end);
+}
+
+const struct mrrc_cw_ops mrrc_cw_sm_ops = {
+	.send = cw_send,
+	.issue = cw_issue,
+	.wr_end = cw_wr_end,
+	.target_end = cw_target_end,
+};
+
+static void cw_push_partial(struct mrrc_cw_ep *cw)
+{
+	int ret;
+
+	if (!cw->partial || cw->phase != CW_UP)
+		return;
+	ret = cw_write(cw, cw->partial);
+	if (!ret) {
+		cw->partial = NULL;
+		mrrc_cw_push(&cw->sm);
+	} else if (ret != -FI_EAGAIN) {
+		mrrc_cw_lose(cw, fi_strerror(-ret));
+	}
+}
+
+/* Who says what is not of the protocol is not listened to any more. */
+static void cw_blame(struct mrrc_cw_ep *cw, int err)
+{
+	if (!cw->rdm || err != -EPROTO || cw->hostile)
+		return;
+	cw->hostile = true;
+	MRRC_WARN(EP_CTRL, "a peer's address is quarantined: it said what is "
+		  "not of the protocol of conditional writes\n");
+}
+
+void mrrc_cw_after(struct mrrc_cw_ep *cw)
+{
+	struct cw_rec *rec;
+
+	cw_push_partial(cw);
+	/* nothing goes over the network for those */
+	while ((rec = STAILQ_FIRST(&cw->empty))) {
+		STAILQ_REMOVE_HEAD(&cw->empty, link);
+		mrrc_cw_landed(&cw->sm, &rec->wr, 0);
+	}
+	mrrc_cw_rdm_count(cw);
+	if (!cw->sm.err)
+		return;
+	cw_blame(cw, cw->sm.err);
+	mrrc_cw_lose(cw, fi_strerror(-cw->sm.err));
+}
+
+/* ---- completions --------------------------------------------------------- */
+
+static void cw_received(struct mrrc_cw_ep *cw, struct cw_slot *slot,
+			size_t len)
+{
+	char buf[MRRC_CW_FRAME_MAX];
+	const char *at = buf;
+	struct mrrc_cw_msg msg;
+	size_t first;
+	ssize_t ret;
+
+	memcpy(buf, slot->buf, len);
+	/* its place is the peer's again with the next credits */
+	ret = cw_post_recv(cw, slot);
+	if (ret) {
+		mrrc_cw_lose(cw, fi_strerror(-ret));
+		return;
+	}
+	do {
+		first = len ? mrrc_cw_first(at, len) : 0;
+		ret = mrrc_cw_decode(at, first, &msg);
+		if (ret) {
+			MRRC_WARN(EP_CTRL, "a peer does not speak this "
+				  "protocol of conditional writes: %s\n",
+				  fi_strerror(-ret));
+			cw_blame(cw, ret);
+			mrrc_cw_lose(cw, "bad message");
+			return;
+		}
+		mrrc_cw_receive(&cw->sm, &msg);
+		at += first;
+		len -= first;
+	} while (len);
+}
+
+static void cw_piece_done(struct mrrc_cw_ep *cw, struct cw_piece *piece)
+{
+	struct cw_rec *rec = piece->rec;
+
+	cw->busy--;
+	if (!--rec->flying && rec->posted == rec->piece_cnt)
+		mrrc_cw_landed(&cw->sm, &rec->wr, 0);
+}
+
+static void cw_sent(struct mrrc_cw_ep *cw, struct cw_slot *slot)
+{
+	slot->next = cw->tx_free;
+	cw->tx_free = slot;
+	cw->busy--;
+	mrrc_cw_push(&cw->sm);
+}
+
+/* Errors end the connection: on a reliable one nothing goes on after them. */
+static void cw_complete(struct cw_context *context, size_t len, int err)
+{
+	struct cw_slot *slot = container_of(context, struct cw_slot, context);
+	struct mrrc_cw_ep *cw = context->cw;
+
+	if (cw->phase == CW_LOST || cw->lost)
+		return;
+	if (err) {
+		mrrc_cw_lose(cw, fi_strerror(err));
+		return;
+	}
+	switch (context->kind) {
+	case CW_RECV:
+		cw_received(cw, slot, len);
+		break;
+	case CW_SEND:
+		cw_sent(cw, slot);
+		break;
+	case CW_WRITE:
+		cw_piece_done(cw, container_of(context, struct cw_piece,
+					       context));
+		break;
+	}
+	mrrc_cw_after(cw);
+}
+
+/* A peer wrote with data: tcp names nobody, verbs the receive that it took. */
+static void cw_stray(struct cw_context *context)
+{
+	if (!context || context->cw->phase == CW_LOST || context->cw->lost)
+		return;
+	cw_blame(context->cw, -EPROTO);
+	mrrc_cw_lose(context->cw, "a write with data");
+}
+
+/* At most max batches. */
+static void cw_read(struct mrrc_cw_group *group, unsigned max)
+{
+	struct fi_cq_msg_entry entry[CW_BATCH];
+	struct fi_cq_err_entry err[2] = { 0 };	/* two: see reg.c */
+	ssize_t ret, i;
+
+	while (max--) {
+		ret = fi_cq_read(group->cq, entry, CW_BATCH);
+		for (i = 0; i < ret; i++) {
+			if (mrrc_unlikely(entry[i].flags & FI_REMOTE_WRITE))
+				cw_stray(entry[i].op_context);
+			else
+				cw_complete(entry[i].op_context, entry[i].len,
+					    0);
+		}
+		if (ret > 0)
+			continue;
+		if (ret != -FI_EAVAIL)
+			return;
+		memset(err, 0, sizeof(err));
+		if (group->cq->ops->readerr(group->cq, err, 0) > 0 &&
+		    err->op_context)
+			cw_complete(err->op_context, 0,
+				    err->err ? err->err : FI_EIO);
+	}
+}
+
+/* Its memory stays until what the CQ still has of it was read. */
+static void cw_link_close(struct mrrc_cw_ep *cw)
+{
+	int ret;
+
+	mrrc_cw_set_phase(cw, CW_LOST);
+	if (cw->ctl) {
+		ret = fi_close(&cw->ctl->fid);
+		if (ret)
+			MRRC_WARN(EP_CTRL, "a control endpoint does not "
+				  "close: %s\n", fi_strerror(-ret));
+	}
+	cw->ctl = NULL;
+}
+
+static void cw_link_end(struct mrrc_cw_ep *cw)
+{
+	if (cw->lost)
+		TAILQ_REMOVE(&cw->group->lost, cw, lost_link);
+	cw->lost = false;
+	if (cw->filling)
+		cw_fill_end(cw);
+	cw_full_end(cw);
+	cw_link_close(cw);
+	cw_read(cw->group, UINT_MAX);
+}
+
+void mrrc_cw_end_all(struct mrrc_cw_ep *cw, int err)
+{
+	cw_link_end(cw);
+	STAILQ_INIT(&cw->empty);
+	mrrc_cw_down(&cw->sm, err);
+	mrrc_cw_rdm_count(cw);
+}
+
+void mrrc_cw_unlink(struct mrrc_cw_ep *cw)
+{
+	/* messages may come before FI_CONNECTED */
+	if (cw->sm.heard || cw->sm.err || cw->hostile) {
+		mrrc_cw_end_all(cw, FI_ECONNABORTED);
+		mrrc_cw_rdm_reset(cw);
+	} else {
+		cw_link_end(cw);
+		mrrc_cw_set_phase(cw, CW_OPTED);
+	}
+}
+
+void mrrc_cw_lost(struct mrrc_cw_ep *cw)
+{
+	if (!cw->deferred) {
+		mrrc_cw_end_all(cw, FI_ECONNABORTED);
+		return;
+	}
+	mrrc_cw_unlink(cw);
+	mrrc_cw_greet_deferred(cw);
+}
+
+/* As many as there are: one may come to be there again, or end another. */
+static void cw_push_full(struct mrrc_cw_group *group)
+{
+	struct mrrc_cw_ep *cw;
+	unsigned cnt = 0;
+
+	TAILQ_FOREACH(cw, &group->full, full_link)
+		cnt++;
+	while (cnt-- && (cw = TAILQ_FIRST(&group->full))) {
+		cw_full_end(cw);
+		if (cw->lost)
+			continue;
+		mrrc_cw_push(&cw->sm);
+		mrrc_cw_after(cw);
+	}
+}
+
+void mrrc_cw_group_poll(struct mrrc_cw_group *group, bool asleep)
+{
+	cw_read(group, 8);
+	cw_push_full(group);
+	group->polls += asleep ? CW_EQ_ASLEEP : 1;
+	if (group->cnt && !atomic_load(&group->meeting) &&
+	    group->polls < CW_EQ_EVERY &&
+	    !(asleep && mrrc_cw_listen_due(group)))
+		return;
+	group->polls = 0;
+	mrrc_cw_group_events(group);
+}
+
+/*
+ * One thread at a time finishes, without the lock, and what others leave it
+ * meanwhile, too: so completions come in the order in which operations ended.
+ */
+void mrrc_cw_group_unlock(struct mrrc_cw_group *group)
+{
+	struct cw_list ended = STAILQ_HEAD_INITIALIZER(ended);
+	struct mrrc_cw_ep *cw;
+	int cancel;
+
+	/* nobody else would greet and finish, which write to descriptors */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	do {
+		while ((cw = TAILQ_FIRST(&group->lost)))
+			mrrc_cw_lost(cw);
+		mrrc_cw_greet(group);
+		if (!group->more)
+			cw_flush_all(group);
+	} while (!TAILQ_EMPTY(&group->lost));
+	group->more = false;
+	while (!group->finishing && !STAILQ_EMPTY(&group->ended)) {
+		group->finishing = true;
+		STAILQ_CONCAT(&ended, &group->ended);
+		pthread_mutex_unlock(&group->lock);
+		mrrc_cw_finish(&ended);
+		pthread_mutex_lock(&group->lock);
+		group->finishing = false;
+	}
+	pthread_mutex_unlock(&group->lock);
+	pthread_setcancelstate(cancel, NULL);
+}

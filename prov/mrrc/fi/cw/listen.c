@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Where control endpoints come: a group's listener. See cw/cw.h. It has the
+ * address of the application's endpoints and a port of its own, is open while
+ * somebody is awaited, a second longer for who follows, and not passed on to
+ * programs that are executed.
+ *
+ * tcp keeps who connects and says nothing, without a limit of time or number,
+ * and tells nobody. So when its event queue had something and no event came of
+ * it, those are looked for, and ended after a while or beyond a number. Where
+ * that goes on, since no descriptor is left, or many more come, the event queue
+ * wakes nobody for a while: who sleeps would be awake for nothing.
+ *
+ * tcp of libfabric 2.x may accept in a thread of its own, and its event queue
+ * tells nothing of it: there they are looked for all the time, less often, and
+ * the listener stays open, as it could not be closed between two of them.
+ */
+#include "config.h"
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "fi/cw/cw.h"
+#include "sys/sockets.h"
+
+#define CW_SILENT	64	/* at a time */
+#define CW_SWEEP_MS	1000	/* looked for so often */
+#define CW_SWEEP_BLIND_MS 5000	/* where nothing tells of them */
+#define CW_VAIN		256	/* wakes in a row for nothing */
+#define CW_VAIN_AGAIN	8	/* after having been mute */
+#define CW_MUTE_MS	100
+#define CW_CLOSE_MS	1000	/* after the last who was awaited */
+
+void mrrc_cw_listen_at(const struct fi_info *info, struct sockaddr_storage *at)
+{
+	const struct sockaddr *src = info->src_addr;
+
+	memset(at, 0, sizeof(*at));
+	at->ss_family = info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 :
+							       AF_INET;
+	if (!src || !mrrc_cw_addr_port((void *) src))
+		return;
+	memcpy(at, src, mrrc_cw_addr_len(src));
+	*mrrc_cw_addr_port(at) = 0;
+	mrrc_cw_name_strip(at);
+}
+
+static bool cw_listen_sockets(const struct mrrc_cw_group *group)
+{
+	return group->domain->reg.below & MRRC_BELOW_SOCKETS;
+}
+
+/* Its address, with the port */
+static void cw_listen_name(const struct mrrc_cw_group *group,
+			   struct sockaddr_storage *at)
+{
+	*at = group->at;
+	*mrrc_cw_addr_port(at) = group->port;
+}
+
+static bool cw_listen_blind(const struct mrrc_cw_group *group)
+{
+	return group->pep && FI_MAJOR(fi_version()) >= 2 &&
+	       cw_listen_sockets(group);
+}
+
+static struct fi_info *cw_listen_info(const struct mrrc_cw_group *group,
+				      const struct mrrc_ep *via)
+{
+	const struct sockaddr *at = (struct sockaddr *) &group->at;
+	struct fi_info *info = mrrc_cw_info(via, NULL);
+
+	if (!info)
+		return NULL;
+	free(info->src_addr);
+	info->addr_format = mrrc_cw_addr_format(at);
+	info->src_addrlen = mrrc_cw_addr_len(at);
+	info->src_addr = malloc(info->src_addrlen);
+	if (info->src_addr) {
+		memcpy(info->src_addr, at, info->src_addrlen);
+		return info;
+	}
+	fi_freeinfo(info);
+	return NULL;
+}
+
+static int cw_listen_open(struct mrrc_cw_group *group, const struct mrrc_ep *via,
+			  struct fid_pep **pep, uint16_t *port)
+{
+	struct fi_info *info = cw_listen_info(group, via);
+	struct sockaddr_storage at;
+	size_t len = sizeof(at);
+	int ret;
+
+	if (!info)
+		return -FI_ENOMEM;
+	ret = fi_passive_ep(via->domain->fabric->core, info, pep, NULL);
+	fi_freeinfo(info);
+	if (ret)
+		return ret;
+	ret = fi_pep_bind(*pep, &group->eq->fid, 0);
+	if (!ret)
+		ret = fi_listen(*pep);
+	if (!ret)
+		ret = fi_getname(&(*pep)->fid, &at, &len);
+	if (!ret && !mrrc_cw_addr_port(&at))
+		ret = -FI_EOPNOTSUPP;
+	if (ret)
+		fi_close(&(*pep)->fid);
+	else
+		*port = *mrrc_cw_addr_port(&at);
+	return ret;
+}
+
+int mrrc_cw_listen(struct mrrc_cw_group *group, struct mrrc_ep *via)
+{
+	struct sockaddr_storage at;
+	struct fid_pep *pep;
+	uint16_t port;
+	int ret;
+
+	if (group->pep)
+		return 0;
+	ret = cw_listen_open(group, via, &pep, &port);
+	if (ret)
+		return ret;
+	group->pep = pep;
+	atomic_store(&group->port, port);
+	cw_listen_name(group, &at);
+	if (cw_listen_sockets(group))
+		mrrc_sockets_cloexec((struct sockaddr *) &at);
+	if (cw_listen_blind(group))
+		group->sweep_at = mrrc_now_ms() + CW_SWEEP_BLIND_MS;
+	mrrc_cw_alarm(group);
+	return 0;
+}
+
+/* How many are left that have lasted less than so long */
+static unsigned cw_listen_sweep(struct mrrc_cw_group *group, unsigned max_ms)
+{
+	struct sockaddr_storage at;
+	unsigned left;
+
+	if (!cw_listen_sockets(group))
+		return 0;
+	cw_listen_name(group, &at);
+	left = mrrc_sockets_end_silent((struct sockaddr *) &at, max_ms,
+				       CW_SILENT, group->spare_fd);
+	dup3(group->timer_fd, group->spare_fd, O_CLOEXEC);
+	return left;
+}
+
+/*
+ * tcp looks into a listener that is closed for who is about to connect to it,
+ * and (1.17) forgets their sockets when the event queue closes. So they are
+ * accepted, ended, and their end is read first.
+ */
+void mrrc_cw_unlisten(struct mrrc_cw_group *group, bool always)
+{
+	struct cw_request *request, *next;
+	struct sockaddr_storage at;
+	int i;
+
+	if (!group->pep || group->greeting ||
+	    (!always && cw_listen_blind(group)))
+		return;
+	for (i = 0; i < 2; i++) {
+		mrrc_cw_events(group);
+		cw_listen_sweep(group, 0);
+		mrrc_cw_events(group);
+	}
+	cw_listen_name(group, &at);
+	if (!always && cw_listen_sockets(group) &&
+	    mrrc_sockets_unread((struct sockaddr *) &at))
+		return;
+	mrrc_cw_ask_free(group);
+	/* others are of links here whose endpoint has its home elsewhere */
+	STAILQ_FOREACH_SAFE(request, &group->requests, link, next) {
+		if (request->pep != group->pep)
+			continue;
+		STAILQ_REMOVE(&group->requests, request, cw_request, link);
+		group->request_cnt--;
+		mrrc_cw_refuse(request);
+	}
+	fi_close(&group->pep->fid);
+	group->pep = NULL;
+	atomic_store(&group->port, 0);
+	group->sweep_at = group->close_at = 0;
+	mrrc_cw_alarm(group);
+}
+
+bool mrrc_cw_listen_woken(const struct mrrc_cw_group *group)
+{
+	struct pollfd fd = { group->eq_fd, POLLIN, 0 };
+
+	return group->pep && poll(&fd, 1, 0) > 0;
+}
+
+int64_t mrrc_cw_listen_until(const struct mrrc_cw_group *group)
+{
+	int64_t at = group->muted_until ? group->muted_until : group->sweep_at;
+
+	return at && (!group->close_at || at < group->close_at) ?
+	       at : group->close_at;
+}
+
+static void cw_listen_mute(struct mrrc_cw_group *group, int64_t now)
+{
+	if (group->muted_until && now >= group->muted_until &&
+	    mrrc_cw_epoll_mute(group, false)) {
+		group->muted_until = 0;
+		group->vain = CW_VAIN - CW_VAIN_AGAIN;
+	} else if (!group->muted_until && group->vain >= CW_VAIN &&
+		   mrrc_cw_epoll_mute(group, true)) {
+		group->muted_until = now + CW_MUTE_MS;
+		group->sweep_at = now;
+	}
+}
+
+static void cw_listen_close(struct mrrc_cw_group *group, int64_t now)
+{
+	if (group->awaited || !group->pep || cw_listen_blind(group)) {
+		group->close_at = 0;
+	} else if (!group->close_at) {
+		group->close_at = now + CW_CLOSE_MS;
+	} else if (now >= group->close_at) {
+		group->close_at = now + CW_CLOSE_MS;
+		mrrc_cw_unlisten(group, false);
+	}
+}
+
+/* Sweep; when again? */
+static int64_t cw_listen_again(struct mrrc_cw_group *group, int64_t now)
+{
+	if (cw_listen_sweep(group, CW_MEET_MS))
+		return now + CW_SWEEP_MS;
+	return cw_listen_blind(group) ? now + CW_SWEEP_BLIND_MS : 0;
+}
+
+void mrrc_cw_listen_tend(struct mrrc_cw_group *group, bool in_vain)
+{
+	int64_t before = mrrc_cw_listen_until(group), now;
+
+	group->vain = in_vain ? group->vain + 1 : 0;
+	if (!in_vain && !before && (group->awaited || !group->pep))
+		return;
+	now = mrrc_now_ms();
+	cw_listen_close(group, now);
+	cw_listen_mute(group, now);
+	if (group->sweep_at && now >= group->sweep_at)
+		group->sweep_at = cw_listen_again(group, now);
+	else if (in_vain && group->pep && !group->sweep_at)
+		group->sweep_at = now + CW_SWEEP_MS;
+	if (mrrc_cw_listen_until(group) != before)
+		mrrc_cw_alarm(group);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Beside a domain of reliable datagrams: one of the same device's connected
+ * endpoints, where its control endpoints are. See cw/cw.h.
+ *
+ * The datagrams' own domain hides its connections: it tells of no peer's
+ * death, and a write that fails in it breaks what the application sends by. So
+ * buffers are registered here, by a cache of its own. An endpoint that the
+ * core does not have stands for the application's when they are resolved.
+ */
+#include "config.h"
+#include "fi/below.h"
+#include "fi/cw/cw.h"
+#include "fi/info.h"
+#include "fi/param.h"
+
+static int cw_below_info(const struct mrrc_domain *domain,
+			 const struct fi_info *app, struct fi_info **info)
+{
+	char *name = mrrc_below_connected(domain->fabric->core_prov_name);
+	int ret = -FI_ENOMEM;
+
+	if (name)
+		ret = mrrc_getinfo_msg(domain->fabric->fabric.api_version, app,
+				       name, info);
+	if (ret)
+		MRRC_WARN(EP_CTRL, "conditional writes between reliable "
+			  "datagram endpoints need connected ones of \"%s\", "
+			  "too: %s\n", name ? name : "?", fi_strerror(-ret));
+	free(name);
+	return ret == -FI_ENODATA ? -FI_EOPNOTSUPP : ret;
+}
+
+int mrrc_cw_below_open(struct mrrc_domain *domain, const struct fi_info *app)
+{
+	struct mrrc_cw_domain *cwd = domain->cw;
+	struct fid_fabric *fabric;
+	struct fid_domain *below;
+	struct fi_info *info;
+	int ret;
+
+	if (cwd->below)
+		return 0;
+	ret = cw_below_info(domain, app, &info);
+	if (ret)
+		return ret;
+	ret = mrrc_fabric_open(info->fabric_attr, &fabric, NULL);
+	if (ret)
+		goto free_info;
+	ret = mrrc_domain_open(fabric, info, &below, NULL);
+	if (ret)
+		goto err_fabric;
+	/* nobody could give it the descriptors of its own */
+	ret = mrrc_domain_of(below)->reg.mr_mode & CW_NO_MODES ||
+	      (mrrc_params.reg == MRRC_REGISTER_NEVER &&
+	       mrrc_domain_of(below)->reg.mr_mode & FI_MR_LOCAL) ?
+	      -FI_EOPNOTSUPP : 0;
+	if (!ret)
+		ret = mrrc_ep_stand_in(mrrc_domain_of(below), info,
+				       &cwd->below);
+	if (!ret)
+		goto free_info;
+
+	fi_close(&below->fid);
+err_fabric:
+	fi_close(&fabric->fid);
+free_info:
+	fi_freeinfo(info);
+	return ret;
+}
+
+void mrrc_cw_below_close(struct mrrc_cw_domain *cwd)
+{
+	struct mrrc_domain *domain;
+	struct fid_fabric *fabric;
+	int ret;
+
+	if (!cwd->below)
+		return;
+	domain = cwd->below->domain;
+	fabric = &domain->fabric->fabric;
+	mrrc_ep_stand_in_free(cwd->below);
+	cwd->below = NULL;
+	ret = fi_close(&domain->domain.fid);
+	if (!ret)
+		ret = fi_close(&fabric->fid);
+	if (ret)
+		MRRC_WARN(DOMAIN, "the domain of control endpoints does not "
+			  "close: %s\n", fi_strerror(-ret));
+}

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Conditional operations: posting, cancelling, and their end: see cw/cw.h.
+ *
+ * Buffers are registered before the group's lock is taken, and given up after
+ * it is released.
+ */
+#include "config.h"
+
+#include <limits.h>
+
+#include "fi/cw/cw.h"
+#include "fi/record/record.h"
+#include "fi/data/resolve.h"
+
+_Static_assert(MRRC_CW_ETRUNC == FI_ETRUNC, "core has its own name for it");
+_Static_assert(MRRC_CW_SEGS == FI_CW_SEGS, "a tag's buffers are segments");
+
+static size_t cw_iov_len(const struct iovec *iov, size_t count)
+{
+	size_t len = 0;
+
+	while (count--)
+		len += iov[count].iov_len;
+	return len;
+}
+
+/*
+ * Is it memory? The core may not ask before the data come, and to the peer
+ * lengths that no memory has are not of the protocol.
+ */
+static int cw_check_bufs(const struct iovec *iov, size_t count)
+{
+	size_t sum = 0;
+
+	for (; count--; iov++) {
+		if (iov->iov_len > SSIZE_MAX - sum)
+			return -FI_EINVAL;
+		sum += iov->iov_len;
+		if (iov->iov_len && (!iov->iov_base ||
+		    iov->iov_len - 1 > UINTPTR_MAX - (uintptr_t) iov->iov_base))
+			return -FI_EFAULT;
+	}
+	return 0;
+}
+
+/* With its completion, which may not fail later. */
+static struct cw_rec *cw_rec_new(struct mrrc_cw_ep *cw,
+				 const struct fi_msg_cw *msg, uint64_t flags,
+				 size_t iovs)
+{
+	struct cw_rec *rec;
+
+	rec = calloc(1, sizeof(*rec) +
+		     iovs * (sizeof(*rec->iov) + sizeof(*rec->desc)));
+	if (!rec)
+		return NULL;
+	rec->comp = mrrc_comp_new();
+	if (!rec->comp) {
+		free(rec);
+		return NULL;
+	}
+	rec->iov = (struct iovec *) (rec + 1);
+	rec->desc = (void **) (rec->iov + iovs);
+	rec->iov_cnt = iovs;
+	rec->cw = cw;
+	rec->flags = flags;
+	rec->context = msg->context;
+	rec->buf = msg->iov_count ? msg->msg_iov[0].iov_base : NULL;
+	return rec;
+}
+
+static void cw_rec_free(struct cw_rec *rec)
+{
+	mrrc_comp_free(rec->comp);
+	free(rec);
+}
+
+/* May something be posted? The group's lock held, or as a first look. */
+static int cw_check(const struct mrrc_cw_ep *cw)
+{
+	switch ((enum cw_phase) cw->phase) {
+	case CW_OPTED:
+		return -FI_EOPBADSTATE;
+	case CW_ALONE:
+		return -FI_EOPNOTSUPP;
+	case CW_LOST:
+		return -FI_ENOTCONN;
+	default:
+		return cw->lost ? -FI_ENOTCONN : 0;
+	}
+}
+
+/* The link that msg is for; it stays until mrrc_cw_put(). */
+static int cw_get(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
+		  struct mrrc_cw_ep **cw_out)
+{
+	struct mrrc_cw_ep *cw = ep->cw;
+	int ret;
+
+	if (ep->cw_rdm)
+		return mrrc_cw_rdm_get(ep, msg->addr, cw_out);
+	ret = cw_check(cw);
+	if (ret)
+		return ret;
+	atomic_fetch_add(&cw->ending, 1);
+	*cw_out = cw;
+	return 0;
+}
+
+/* May it be posted now? The group's lock held */
+static int cw_ready(struct mrrc_cw_ep *cw)
+{
+	return cw->rdm ? mrrc_cw_rdm_ready(cw) : cw_check(cw);
+}
+
+/*
+ * Before it is posted, since posting may end it. Cancelling finds it from now
+ * on. The group's lock held
+ */
+static void cw_note(struct mrrc_cw_ep *cw, struct cw_rec *rec)
+{
+	if (cw->rdm)
+		rec->seq = atomic_fetch_add(&cw->rdm->seq, 1);
+	mrrc_cw_map_add(&cw->by_context, &rec->by_context,
+			(uintptr_t) rec->context);
+}
+
+/* ret: the answer to posting it */
+static int cw_noted(struct mrrc_cw_ep *cw, struct cw_rec *rec, int ret)
+{
+	if (ret)
+		mrrc_cw_map_remove(&cw->by_context, &rec->by_context);
+	else
+		mrrc_cw_after(cw);
+	return ret;
+}
+
+/*
+ * The buffers of a write, held by a record that no completion of the core's
+ * names: CLAIMED keeps sweeps from it.
+ */
+static int cw_resolve(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
+		      struct mrrc_op **op_out, struct mrrc_bufs *bufs)
+{
+	struct mrrc_op *op;
+	bool any;
+	int ret;
+
+	if (mrrc_unlikely(ep->domain->reg.traced))
+		mrrc_record_by(MRRC_TRACE_CWRITE, MRRC_TRACE_NOBODY, 0, NULL);
+	ret = mrrc_op_begin(ep, &ep->tx, FI_COMPLETION, msg->context, &op);
+	if (ret)
+		return ret;
+	mrrc_op_retire_silent(op);
+	atomic_store(&op->flags, MRRC_OP_CLAIMED);
+	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
+			   ep->write_split_limit, MRRC_RO, bufs, &any);
+	if (ret)
+		return mrrc_op_posted(op, ret);
+	*op_out = op;
+	return 0;
+}
+
+static void cw_given(const struct fi_msg_cw *msg, struct mrrc_bufs *bufs)
+{
+	size_t i;
+
+	bufs->count = msg->iov_count;
+	for (i = 0; i < msg->iov_count; i++) {
+		bufs->iov[i] = msg->msg_iov[i];
+		bufs->desc[i] = msg->desc ? msg->desc[i] : NULL;
+	}
+}
+
+static int cw_submit_write(struct mrrc_cw_ep *cw, struct cw_rec *rec,
+			   uint64_t cwtag, bool more)
+{
+	struct mrrc_cw_group *group = cw->group;
+	int ret;
+
+	pthread_mutex_lock(&group->lock);
+	/* its tag may have arrived and not been read: the last call looks */
+	if (!more && !mrrc_cw_map_first(&cw->sm.known, cwtag))
+		mrrc_cw_group_poll(group, false);
+	ret = cw_ready(cw);
+	if (!ret) {
+		cw_note(cw, rec);
+		ret = mrrc_cw_post_wr(&cw->sm, &rec->wr, cwtag);
+		ret = cw_noted(cw, rec, ret);
+	}
+	group->more = more;
+	mrrc_cw_group_unlock(group);
+	return ret;
+}
+
+static int cw_post_write(struct mrrc_cw_ep *cw, const struct fi_msg_cw *msg,
+			 uint64_t flags)
+{
+	struct mrrc_ep *via = cw->via;
+	struct mrrc_op *op = NULL;
+	struct mrrc_bufs bufs;
+	struct cw_rec *rec;
+	int ret;
+
+	if (msg->iov_count > via->tx.iov_limit)
+		return -FI_EINVAL;
+	if (via->domain->implicit) {
+		ret = cw_resolve(via, msg, &op, &bufs);
+		if (ret)
+			return ret;
+	} else {
+		cw_given(msg, &bufs);
+	}
+	rec = cw_rec_new(cw, msg, flags, bufs.count);
+	if (!rec) {
+		ret = -FI_ENOMEM;
+		goto err_op;
+	}
+	memcpy(rec->iov, bufs.iov, bufs.count * sizeof(*rec->iov));
+	memcpy(rec->desc, bufs.desc, bufs.count * sizeof(*rec->desc));
+	rec->is_wr = true;
+	rec->op = op;
+	rec->wr.len = cw_iov_len(msg->msg_iov, msg->iov_count);
+	rec->wr.has_data = flags & FI_REMOTE_CQ_DATA;
+	rec->wr.data = rec->wr.has_data ? msg->data : 0;
+	ret = cw_submit_write(cw, rec, msg->cwtag, flags & FI_MORE);
+	if (!ret)
+		return 0;
+	cw_rec_free(rec);
+err_op:
+	return op ? mrrc_op_posted(op, ret) : ret;
+}
+
+ssize_t mrrc_cw_post_write(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
+			   uint64_t flags)
+{
+	struct fi_msg_cw own = *msg;
+	struct mrrc_cw_ep *cw;
+	int ret;
+
+	if (flags & ~(FI_COMPLETION | FI_REMOTE_CQ_DATA | FI_MORE))
+		return -FI_EBADFLAGS;
+	if (msg->iov_count > ep->tx.iov_limit)
+		return -FI_EINVAL;
+	ret = cw_check_bufs(msg->msg_iov, msg->iov_count);
+	if (!ret)
+		ret = cw_get(ep, msg, &cw);
+	if (ret)
+		return ret;
+	/* those of the application's domain are of no use below */
+	if (cw->rdm)
+		own.desc = NULL;
+	ret = cw_post_write(cw, &own, flags);
+	mrrc_cw_put(cw);
+	return ret;
+}
+
+/* ---- targets ------------------------------------------------------------- */
+
+static void cw_conceal(struct mrrc_domain *domain, struct cw_rec *rec)
+{
+	int ret;
+
+	if (mrrc_unlikely(rec->trace))
+		mrrc_record_end(&rec->trace);
+	while (rec->mr_cnt--) {
+		if (rec->region[rec->mr_cnt]) {
+			mrrc_cache_mt_put(domain->reg.cache,
+					  rec->region[rec->mr_cnt]);
+			continue;
+		}
+		ret = fi_close(&rec->mr[rec->mr_cnt]->fid);
+		if (ret)
+			MRRC_WARN(MR, "a buffer stays exposed: %s\n",
+				  fi_strerror(-ret));
+	}
+}
+
+static int cw_expose_one(struct mrrc_domain *domain, struct cw_rec *rec,
+			 const struct iovec *iov)
+{
+	struct mrrc_cw_seg *seg = &rec->target.seg[rec->mr_cnt];
+	uintptr_t start = (uintptr_t) iov->iov_base;
+	struct mrrc_region *region = NULL;
+	struct fid_mr *mr;
+	int ret;
+
+	if ((rec->flags & FI_MRRC_CW_KEEP) && domain->implicit) {
+		ret = mrrc_record_get_one(&domain->reg, &rec->trace, iov,
+					  MRRC_RW | MRRC_REMOTE_WRITE,
+					  &region);
+		if (ret)
+			return ret;
+		mr = region->cookie;
+		start = region->start;
+	} else {
+		ret = mrrc_reg_own(&domain->reg, iov->iov_base, iov->iov_len,
+				   MRRC_REG_EXPOSE, &mr);
+		if (ret)
+			return ret;
+	}
+	*seg = (struct mrrc_cw_seg) {
+		.addr = mrrc_reg_remote(&domain->reg, iov->iov_base, start),
+		.key = fi_mr_key(mr),
+		.len = iov->iov_len,
+	};
+	rec->mr[rec->mr_cnt] = mr;
+	rec->region[rec->mr_cnt++] = region;
+	return 0;
+}
+
+static int cw_expose(struct mrrc_domain *domain, struct cw_rec *rec,
+		     const struct fi_msg_cw *msg)
+{
+	size_t i;
+	int ret;
+
+	if (mrrc_unlikely(domain->reg.traced))
+		mrrc_record_by(MRRC_TRACE_EXPOSE, MRRC_TRACE_NOBODY, 0, NULL);
+	for (i = 0; i < msg->iov_count; i++) {
+		if (!msg->msg_iov[i].iov_len)
+			continue;
+		ret = cw_expose_one(domain, rec, &msg->msg_iov[i]);
+		if (ret) {
+			MRRC_WARN(MR, "%zu bytes at %p cannot be exposed: "
+				  "%s\n", msg->msg_iov[i].iov_len,
+				  msg->msg_iov[i].iov_base, fi_strerror(-ret));
+			cw_conceal(domain, rec);
+			return ret;
+		}
+	}
+	rec->target.count = rec->mr_cnt;
+	return 0;
+}
+
+static int cw_submit_tag(struct mrrc_cw_ep *cw, struct cw_rec *rec,
+			 uint64_t cwtag, bool more)
+{
+	struct mrrc_cw_group *group = cw->group;
+	int ret;
+
+	pthread_mutex_lock(&group->lock);
+	ret = cw_ready(cw);
+	if (!ret) {
+		cw_note(cw, rec);
+		ret = mrrc_cw_post_target(&cw->sm, &rec->target, cwtag);
+		ret = cw_noted(cw, rec, ret);
+	}
+	group->more = more;
+	mrrc_cw_group_unlock(group);
+	return ret;
+}
+
+static int cw_post_tag(struct mrrc_cw_ep *cw, const struct fi_msg_cw *msg,
+		       uint64_t flags)
+{
+	struct mrrc_domain *domain = cw->via->domain;
+	struct cw_rec *rec;
+	int ret;
+
+	rec = cw_rec_new(cw, msg, flags, 0);
+	if (!rec)
+		return -FI_ENOMEM;
+	rec->target.len = cw_iov_len(msg->msg_iov, msg->iov_count);
+	ret = cw_expose(domain, rec, msg);
+	if (ret)
+		goto err_free;
+	ret = cw_submit_tag(cw, rec, msg->cwtag, flags & FI_MORE);
+	if (!ret)
+		return 0;
+	cw_conceal(domain, rec);
+err_free:
+	cw_rec_free(rec);
+	return ret;
+}
+
+ssize_t mrrc_cw_post_tag(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
+			 uint64_t flags)
+{
+	struct mrrc_cw_ep *cw;
+	int ret;
+
+	if (flags & ~(FI_COMPLETION | FI_MRRC_CW_KEEP | FI_MORE))
+		return -FI_EBADFLAGS;
+	if (msg->iov_count > FI_CW_SEGS)
+		return -FI_EINVAL;
+	ret = cw_check_bufs(msg->msg_iov, msg->iov_count);
+	if (!ret)
+		ret = cw_get(ep, msg, &cw);
+	if (ret)
+		return ret;
+	ret = cw_post_tag(cw, msg, flags);
+	mrrc_cw_put(cw);
+	return ret;
+}
+
+/* ---- cancel -------------------------------------------------------------- */
+
+/* A write or a target. The group's lock held */
+static struct cw_rec *cw_find_oldest(const struct mrrc_cw_ep *cw,
+				     const void *context)
+{
+	struct mrrc_cw_node *node;
+
+	node = mrrc_cw_map_first(&cw->by_context, (uintptr_t) context);
+	return node ? container_of(node, struct cw_rec, by_context) : NULL;
+}
+
+uint64_t mrrc_cw_oldest(const struct mrrc_cw_ep *cw, const void *context)
+{
+	const struct cw_rec *rec = cw_find_oldest(cw, context);
+
+	return rec ? rec->seq : UINT64_MAX;
+}
+
+int mrrc_cw_cancel_on(struct mrrc_cw_ep *cw, void *context)
+{
+	struct cw_rec *found;
+
+	pthread_mutex_lock(&cw->group->lock);
+	found = cw_find_oldest(cw, context);
+	if (found && found->is_wr)
+		mrrc_cw_cancel_wr(&cw->sm, &found->wr);
+	else if (found)
+		mrrc_cw_cancel_target(&cw->sm, &found->target);
+	if (found)
+		mrrc_cw_after(cw);
+	mrrc_cw_group_unlock(cw->group);
+	return found ? 0 : -FI_ENOENT;
+}
+
+int mrrc_cw_cancel(struct mrrc_ep *ep, void *context)
+{
+	ep = mrrc_cw_base(ep);
+	return ep->cw_rdm ? mrrc_cw_rdm_cancel(ep, context) :
+			    mrrc_cw_cancel_on(ep->cw, context);
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+static void cw_report(struct cw_rec *rec)
+{
+	struct mrrc_ep *ep = rec->cw->ep;
+	const struct mrrc_ep_dir *dir = rec->is_wr ? &ep->tx : &ep->rx;
+	struct fi_cq_err_entry entry = {
+		.op_context = rec->context,
+		.flags = FI_RMA | (rec->is_wr ? FI_WRITE : FI_REMOTE_WRITE),
+		.buf = rec->is_wr ? NULL : rec->buf,
+		.len = rec->is_wr ? 0 : rec->end.len,
+		.tag = rec->is_wr ? rec->wr.cwtag : rec->target.cwtag,
+		.err = rec->end.err,
+		.prov_errno = rec->end.err,
+	};
+
+	if (dir->cq->internal ||
+	    (!rec->end.err && dir->selective &&
+	     !(rec->flags & FI_COMPLETION)))
+		return;
+	if (rec->end.has_data) {
+		entry.flags |= FI_REMOTE_CQ_DATA;
+		entry.data = rec->end.data;
+	}
+	mrrc_stash_write(dir->cq, rec->comp, &entry);
+	rec->comp = NULL;
+}
+
+void mrrc_cw_finish(struct cw_list *list)
+{
+	struct mrrc_cw_ep *cw;
+	struct cw_rec *rec;
+
+	while ((rec = STAILQ_FIRST(list))) {
+		STAILQ_REMOVE_HEAD(list, link);
+		cw = rec->cw;
+		if (rec->is_wr && rec->op)
+			mrrc_op_end(rec->op);
+		else if (!rec->is_wr)
+			cw_conceal(cw->via->domain, rec);
+		cw_report(rec);
+		cw_rec_free(rec);
+		/* after this the endpoint may be gone */
+		atomic_fetch_sub(&cw->ending, 1);
+	}
+}

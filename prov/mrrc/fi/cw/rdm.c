@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Reliable datagram endpoints with conditional writes: a link for each peer
+ * that there are operations with, found by the peer's name and connected when
+ * it is first needed, or when the peer does (cw/accept.c). See cw/cw.h.
+ *
+ * A link outlives its connections: what was lost is connected anew by the next
+ * operation. It goes with the peer's address, or with the endpoint.
+ *
+ * Lock order: the AV's names_lock, then a group's. A link is found under the
+ * first, held by its count (ending), and used under the second.
+ */
+#include "config.h"
+#include <limits.h>
+#include <sys/random.h>
+
+#include "fi/cw/cw.h"
+#include "fi/secret.h"
+#include "sys/pause.h"
+
+/* ---- links --------------------------------------------------------------- */
+
+static struct mrrc_cw_ep *cw_link_of(const struct mrrc_cw_rdm *rdm,
+				     const struct mrrc_cw_name *name)
+{
+	struct mrrc_cw_node *first, *node;
+	struct mrrc_cw_ep *cw;
+
+	first = mrrc_cw_map_first(&rdm->by_name, mrrc_cw_name_key(name));
+	for (node = first; node; ) {
+		cw = container_of(node, struct mrrc_cw_ep, by_name);
+		if (mrrc_cw_name_same(&cw->peer, name))
+			return cw;
+		node = node->next != first ? node->next : NULL;
+	}
+	return NULL;
+}
+
+static void cw_link_add(struct mrrc_cw_ep *cw, bool stranger)
+{
+	struct mrrc_cw_rdm *rdm = cw->rdm;
+
+	cw->stranger = stranger;
+	rdm->strangers += stranger;
+	TAILQ_INSERT_TAIL(&rdm->links, cw, of_rdm);
+	mrrc_cw_map_add(&rdm->by_name, &cw->by_name,
+			mrrc_cw_name_key(&cw->peer));
+}
+
+/* Nobody finds it any more. */
+static void cw_link_remove(struct mrrc_cw_ep *cw)
+{
+	struct mrrc_cw_rdm *rdm = cw->rdm;
+
+	rdm->strangers -= cw->stranger;
+	TAILQ_REMOVE(&rdm->links, cw, of_rdm);
+	mrrc_cw_map_remove(&rdm->by_name, &cw->by_name);
+}
+
+static int cw_link_new(struct mrrc_cw_rdm *rdm,
+		       const struct mrrc_cw_name *name,
+		       struct mrrc_cw_ep **cw_out)
+{
+	struct mrrc_cw_ep *cw;
+	int ret;
+
+	cw = calloc(1, sizeof(*cw));
+	if (!cw)
+		return -FI_ENOMEM;
+	cw->ep = rdm->ep;
+	cw->via = rdm->ep->domain->cw->below;
+	cw->rdm = rdm;
+	cw->peer = *name;
+	ret = mrrc_cw_group_join(cw);
+	if (ret) {
+		free(cw);
+		return ret;
+	}
+	*cw_out = cw;
+	return 0;
+}
+
+/* It was removed before. Its counts are not lost. */
+static void cw_link_free(struct mrrc_cw_ep *cw, int err)
+{
+	struct mrrc_cw_rdm *rdm = cw->rdm;
+	struct mrrc_av *av = rdm->ep->av;
+	struct mrrc_cw_group *group = cw->group;
+
+	pthread_mutex_lock(&group->lock);
+	cw->gone = true;
+	mrrc_cw_end_all(cw, err);
+	mrrc_cw_group_unlock(group);
+	pthread_mutex_lock(&av->names_lock);
+	pthread_mutex_lock(&group->lock);
+	mrrc_cw_stats_add(&rdm->past, cw);
+	pthread_mutex_unlock(&group->lock);
+	pthread_mutex_unlock(&av->names_lock);
+	mrrc_cw_link_free(cw, err);
+}
+
+/* Of strangers: 0 has no connection, and none to come */
+static unsigned cw_stranger_merit(struct mrrc_cw_ep *cw)
+{
+	bool heard;
+
+	if (!mrrc_cw_meets(cw->phase) && cw->phase != CW_UP)
+		return atomic_load(&cw->hostile) ? 2 : 0;
+	pthread_mutex_lock(&cw->group->lock);
+	heard = cw->sm.heard;
+	pthread_mutex_unlock(&cw->group->lock);
+	return heard ? 3 : 1;
+}
+
+/* Strangers of its host */
+static unsigned cw_stranger_kin(const struct mrrc_cw_rdm *rdm,
+				const struct mrrc_cw_ep *cw)
+{
+	struct mrrc_cw_ep *other;
+	unsigned cnt = 0;
+
+	TAILQ_FOREACH(other, &rdm->links, of_rdm)
+		cnt += other->stranger &&
+		       mrrc_cw_addr_same_host(&other->peer, &cw->peer);
+	return cnt;
+}
+
+/*
+ * The stranger that makes room for another: whose connection is gone, or never
+ * was; else who has said nothing; else who is quarantined, as that is forgotten
+ * then; else one of the host that most are from. The oldest of those.
+ */
+static struct mrrc_cw_ep *cw_stranger_least(const struct mrrc_cw_rdm *rdm)
+{
+	unsigned merit, kin, least = UINT_MAX, most = 0;
+	struct mrrc_cw_ep *cw, *found = NULL;
+
+	TAILQ_FOREACH(cw, &rdm->links, of_rdm) {
+		if (!cw->stranger || atomic_load(&cw->ending))
+			continue;
+		merit = cw_stranger_merit(cw);
+		kin = cw_stranger_kin(rdm, cw);
+		if (merit > least || (merit == least && kin <= most))
+			continue;
+		least = merit;
+		most = kin;
+		found = cw;
+	}
+	return found;
+}
+
+void mrrc_cw_rdm_count(struct mrrc_cw_ep *cw)
+{
+	struct mrrc_cw_rdm *rdm = cw->rdm;
+	uint32_t cnt;
+
+	if (!rdm)
+		return;
+	cnt = atomic_load(&cw->stranger) ? cw->sm.rtag_cnt : 0;
+	if (cnt == cw->counted)
+		return;
+	atomic_fetch_add(&rdm->strange_tags, cnt - cw->counted);
+	cw->counted = cnt;
+	if (atomic_load(&rdm->strange_tags) > FI_CW_PENDING &&
+	    cnt > FI_CW_PENDING / (atomic_load(&rdm->strangers) + 1))
+		mrrc_cw_lose(cw, "strangers have too many tags");
+}
+
+struct mrrc_cw_ep *mrrc_cw_rdm_find(struct mrrc_cw_rdm *rdm,
+				    const struct mrrc_cw_name *name)
+{
+	struct mrrc_av *av = rdm->ep->av;
+	struct mrrc_cw_ep *cw;
+
+	pthread_mutex_lock(&av->names_lock);
+	cw = cw_link_of(rdm, name);
+	if (cw)
+		atomic_fetch_add(&cw->ending, 1);
+	pthread_mutex_unlock(&av->names_lock);
+	return cw;
+}
+
+int mrrc_cw_rdm_get(struct mrrc_ep *ep, fi_addr_t addr,
+		    struct mrrc_cw_ep **cw_out)
+{
+	struct mrrc_cw_ep *cw = NULL, *fresh = NULL;
+	struct mrrc_cw_rdm *rdm = ep->cw_rdm;
+	struct mrrc_av *av = ep->av;
+	struct mrrc_cw_name name;
+	bool known;
+	int ret = 0;
+
+	if (!atomic_load(&rdm->started))
+		return -FI_EOPBADSTATE;
+	if (addr == FI_ADDR_UNSPEC)
+		return -FI_EINVAL;
+	/* twice, if there is none yet: nothing is opened under this lock */
+	do {
+		pthread_mutex_lock(&av->names_lock);
+		known = mrrc_cw_av_name(av, addr, &name);
+		if (known)
+			cw = cw_link_of(rdm, &name);
+		if (known && !cw && fresh &&
+		    mrrc_cw_name_same(&fresh->peer, &name)) {
+			cw = fresh;
+			fresh = NULL;
+			cw_link_add(cw, false);
+		}
+		if (cw)
+			atomic_fetch_add(&cw->ending, 1);
+		pthread_mutex_unlock(&av->names_lock);
+		if (cw || !known || fresh)
+			break;
+		if (!rdm->name.sa.sa_family ||
+		    mrrc_cw_name_same(&name, &rdm->name))
+			return -FI_EOPNOTSUPP;
+		ret = cw_link_new(rdm, &name, &fresh);
+	} while (!ret);
+	if (fresh)
+		mrrc_cw_link_free(fresh, FI_ECANCELED);
+	if (ret)
+		return ret;
+	if (!cw)	/* removed meanwhile, or plain */
+		return -FI_EOPNOTSUPP;
+	*cw_out = cw;
+	return 0;
+}
+
+int mrrc_cw_rdm_get_from(struct mrrc_cw_rdm *rdm,
+			 const struct mrrc_cw_name *name,
+			 struct mrrc_cw_ep **cw_out)
+{
+	struct mrrc_cw_ep *cw, *fresh = NULL, *old = NULL;
+	struct mrrc_av *av = rdm->ep->av;
+	bool stranger;
+	int ret = 0;
+
+	do {
+		pthread_mutex_lock(&av->names_lock);
+		cw = cw_link_of(rdm, name);
+		if (!cw && fresh) {
+			stranger = !mrrc_cw_av_knows(av, name);
+			if (stranger && rdm->strangers >= CW_STRANGERS) {
+				old = cw_stranger_least(rdm);
+				ret = old ? 0 : -FI_ENOSPC;
+			}
+			if (old)
+				cw_link_remove(old);
+			if (!ret) {
+				cw = fresh;
+				fresh = NULL;
+				cw_link_add(cw, stranger);
+			}
+		}
+		if (cw)
+			atomic_fetch_add(&cw->ending, 1);
+		pthread_mutex_unlock(&av->names_lock);
+		if (cw || ret)
+			break;
+		ret = cw_link_new(rdm, name, &fresh);
+	} while (!ret);
+	if (old)
+		cw_link_free(old, FI_ECONNABORTED);
+	if (fresh)
+		mrrc_cw_link_free(fresh, FI_ECONNABORTED);
+	if (!ret)
+		*cw_out = cw;
+	return ret;
+}
+
+void mrrc_cw_rdm_reset(struct mrrc_cw_ep *cw)
+{
+	const struct mrrc_cw_stats stats = cw->sm.stats;
+
+	mrrc_cw_fini(&cw->sm);
+	mrrc_cw_link_init(cw);
+	cw->sm.stats = stats;
+	cw->busy = 0;
+	cw->partial = NULL;
+	mrrc_cw_set_phase(cw, CW_OPTED);
+}
+
+static int cw_rdm_dial(struct mrrc_cw_ep *cw)
+{
+	struct mrrc_cw_rdm *rdm = cw->rdm;
+	const size_t len = mrrc_cw_addr_len(&rdm->name.sa);
+	struct sockaddr_storage dest;
+	struct mrrc_secret secret;
+	struct cw_peer_mark data;
+	int ret;
+
+	mrrc_secret_make(&secret);
+	cw->nonce = secret.word[0];
+	mrrc_cw_mark_make(&data.mark, CW_MARK_PEER, len, cw->nonce, 0);
+	data.mark.number = mrrc_cw_name_number(&cw->peer);
+	data.name = rdm->name;
+	mrrc_cw_name_dest(&cw->peer, &dest);
+	ret = mrrc_cw_dial(cw, (struct sockaddr *) &dest, &data,
+			   sizeof(data.mark) + len);
+	if (!ret)
+		return 0;
+	MRRC_WARN(EP_CTRL, "no control endpoint to a peer: %s\n",
+		  fi_strerror(-ret));
+	mrrc_cw_unlink(cw);
+	return ret;
+}
+
+int mrrc_cw_rdm_ready(struct mrrc_cw_ep *cw)
+{
+	if (cw->gone)
+		return -FI_EOPNOTSUPP;
+	if (cw->lost)
+		mrrc_cw_lost(cw);
+	if (cw->hostile)
+		return -FI_EACCES;
+	if (cw->phase == CW_LOST)
+		mrrc_cw_rdm_reset(cw);
+	return cw->phase == CW_OPTED ? cw_rdm_dial(cw) : 0;
+}
+
+/* ---- what the AV says ---------------------------------------------------- */
+
+void mrrc_cw_rdm_meet(struct mrrc_av *av, const struct mrrc_cw_name *name)
+{
+	struct mrrc_cw_rdm *rdm;
+	struct mrrc_cw_ep *cw;
+
+	LIST_FOREACH(rdm, &av->rdms, of_av) {
+		cw = cw_link_of(rdm, name);
+		if (!cw || !cw->stranger)
+			continue;
+		pthread_mutex_lock(&cw->group->lock);
+		cw->stranger = false;
+		rdm->strangers--;
+		mrrc_cw_rdm_count(cw);
+		pthread_mutex_unlock(&cw->group->lock);
+	}
+}
+
+void mrrc_cw_rdm_forget(struct mrrc_av *av, const struct mrrc_cw_name *name)
+{
+	TAILQ_HEAD(, mrrc_cw_ep) gone = TAILQ_HEAD_INITIALIZER(gone);
+	struct mrrc_cw_rdm *rdm;
+	struct mrrc_cw_ep *cw;
+
+	pthread_mutex_lock(&av->names_lock);
+	LIST_FOREACH(rdm, &av->rdms, of_av) {
+		cw = cw_link_of(rdm, name);
+		if (!cw)
+			continue;
+		cw_link_remove(cw);
+		TAILQ_INSERT_TAIL(&gone, cw, of_rdm);
+		/* its endpoint waits */
+		atomic_fetch_add(&rdm->users, 1);
+	}
+	pthread_mutex_unlock(&av->names_lock);
+	while ((cw = TAILQ_FIRST(&gone))) {
+		TAILQ_REMOVE(&gone, cw, of_rdm);
+		rdm = cw->rdm;
+		cw_link_free(cw, FI_ECANCELED);
+		atomic_fetch_sub(&rdm->users, 1);
+	}
+}
+
+/* ---- endpoints ----------------------------------------------------------- */
+
+/* A number that no other endpoint of the domain has. cw->lock held */
+static int cw_rdm_number(const struct mrrc_cw_domain *cwd, uint32_t *number)
+{
+	const struct mrrc_cw_rdm *other;
+
+	do {
+		if (getrandom(number, sizeof(*number), 0) != sizeof(*number))
+			return -FI_EIO;
+		LIST_FOREACH(other, &cwd->rdms, of_domain) {
+			if (other->number == *number)
+				break;
+		}
+	} while (other || !*number);
+	return 0;
+}
+
+int mrrc_cw_rdm_open(struct mrrc_ep *ep)
+{
+	struct mrrc_cw_domain *cwd = ep->domain->cw;
+	struct mrrc_secret secret;
+	struct mrrc_cw_rdm *rdm;
+	int ret;
+
+	rdm = calloc(1, sizeof(*rdm));
+	if (!rdm)
+		return -FI_ENOMEM;
+	rdm->ep = ep;
+	TAILQ_INIT(&rdm->links);
+	mrrc_secret_make(&secret);
+	mrrc_cw_map_init(&rdm->by_name, &secret);
+	pthread_mutex_lock(&cwd->lock);
+	ret = mrrc_cw_below_open(ep->domain, ep->info);
+	if (!ret)
+		ret = cw_rdm_number(cwd, &rdm->number);
+	pthread_mutex_unlock(&cwd->lock);
+	if (!ret)
+		ret = mrrc_cw_group_home(ep, cwd->below, &rdm->home);
+	if (ret) {
+		free(rdm);
+		return ret;
+	}
+	pthread_mutex_lock(&cwd->lock);
+	LIST_INSERT_HEAD(&cwd->rdms, rdm, of_domain);
+	pthread_mutex_unlock(&cwd->lock);
+	pthread_mutex_lock(&ep->av->names_lock);
+	LIST_INSERT_HEAD(&ep->av->rdms, rdm, of_av);
+	pthread_mutex_unlock(&ep->av->names_lock);
+	ep->cw_rdm = rdm;
+	return 0;
+}
+
+void mrrc_cw_rdm_start(struct mrrc_ep *ep)
+{
+	struct mrrc_cw_rdm *rdm = ep->cw_rdm;
+	struct sockaddr_storage addr = { 0 };
+	size_t len = sizeof(addr);
+	int ret;
+
+	ret = fi_getname(&ep->core->fid, &addr, &len);
+	if (!ret && !mrrc_cw_name_make(&addr, rdm->home->port, rdm->number,
+				       &rdm->name))
+		ret = -FI_EOPNOTSUPP;
+	if (ret)
+		MRRC_WARN(EP_CTRL, "this endpoint's address cannot tell of "
+			  "conditional writes: %s\n", fi_strerror(-ret));
+	atomic_store(&rdm->started, true);
+}
+
+void mrrc_cw_rdm_getname(struct mrrc_ep *ep, void *addr, size_t room,
+			 size_t addrlen)
+{
+	const struct mrrc_cw_rdm *rdm = mrrc_cw_base(ep)->cw_rdm;
+
+	if (atomic_load(&rdm->started) && rdm->name.sa.sa_family &&
+	    addrlen == mrrc_cw_addr_len(&rdm->name.sa))
+		memcpy(addr, &rdm->name, room < addrlen ? room : addrlen);
+}
+
+static void cw_rdm_linger(struct mrrc_cw_rdm *rdm)
+{
+	int64_t end = mrrc_now_ms() + CW_LINGER_MS;
+	struct mrrc_cw_ep *cw;
+
+	/* nobody adds or removes any more */
+	TAILQ_FOREACH(cw, &rdm->links, of_rdm)
+		mrrc_cw_linger(cw, end);
+}
+
+/* Until no thread uses it, and requests that were put off are refused. */
+static void cw_rdm_wait(struct mrrc_cw_rdm *rdm)
+{
+	unsigned tries = 0;
+
+	while (atomic_load(&rdm->users)) {
+		mrrc_cw_progress(rdm->ep->domain->cw, true);
+		mrrc_pause(&tries);
+	}
+}
+
+void mrrc_cw_rdm_close(struct mrrc_ep *ep)
+{
+	struct mrrc_cw_domain *cwd = ep->domain->cw;
+	struct mrrc_cw_rdm *rdm = ep->cw_rdm;
+	struct mrrc_cw_ep *cw;
+
+	if (mrrc_cw_inherited(ep->domain)) {
+		/* control endpoints stay, and keep their domain open */
+		mrrc_ref_get(&ep->domain->ref);
+		ep->cw_rdm = NULL;
+		return;
+	}
+	pthread_mutex_lock(&cwd->lock);
+	LIST_REMOVE(rdm, of_domain);
+	pthread_mutex_unlock(&cwd->lock);
+	pthread_mutex_lock(&ep->av->names_lock);
+	LIST_REMOVE(rdm, of_av);
+	pthread_mutex_unlock(&ep->av->names_lock);
+	cw_rdm_wait(rdm);
+	cw_rdm_linger(rdm);
+	while ((cw = TAILQ_FIRST(&rdm->links))) {
+		pthread_mutex_lock(&ep->av->names_lock);
+		cw_link_remove(cw);
+		pthread_mutex_unlock(&ep->av->names_lock);
+		mrrc_cw_link_free(cw, FI_ECANCELED);
+	}
+	/* a link may have put a request off until it ended */
+	cw_rdm_wait(rdm);
+	mrrc_cw_group_leave_home(rdm->home);
+	mrrc_cw_map_fini(&rdm->by_name);
+	ep->cw_rdm = NULL;
+	free(rdm);
+}
+
+/* ---- of all links -------------------------------------------------------- */
+
+void mrrc_cw_rdm_stats(struct mrrc_ep *ep, struct fi_mrrc_cw_stats *sum)
+{
+	struct mrrc_cw_rdm *rdm = ep->cw_rdm;
+	struct mrrc_cw_ep *cw;
+
+	pthread_mutex_lock(&ep->av->names_lock);
+	*sum = rdm->past;
+	TAILQ_FOREACH(cw, &rdm->links, of_rdm) {
+		pthread_mutex_lock(&cw->group->lock);
+		mrrc_cw_stats_add(sum, cw);
+		pthread_mutex_unlock(&cw->group->lock);
+	}
+	pthread_mutex_unlock(&ep->av->names_lock);
+}
+
+int mrrc_cw_rdm_cancel(struct mrrc_ep *ep, void *context)
+{
+	struct mrrc_cw_rdm *rdm = ep->cw_rdm;
+	struct mrrc_cw_ep *cw, *found = NULL;
+	uint64_t oldest = UINT64_MAX, seq;
+	int ret;
+
+	pthread_mutex_lock(&ep->av->names_lock);
+	TAILQ_FOREACH(cw, &rdm->links, of_rdm) {
+		pthread_mutex_lock(&cw->group->lock);
+		seq = mrrc_cw_oldest(cw, context);
+		pthread_mutex_unlock(&cw->group->lock);
+		if (seq < oldest) {
+			oldest = seq;
+			found = cw;
+		}
+	}
+	if (found)
+		atomic_fetch_add(&found->ending, 1);
+	pthread_mutex_unlock(&ep->av->names_lock);
+	if (!found)
+		return -FI_ENOENT;
+	ret = mrrc_cw_cancel_on(found, context);
+	mrrc_cw_put(found);
+	return ret;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Copies that operations hold in place of buffers: because a copy is cheaper
+ * than a registration, or because there is none to be had.
+ *
+ * Small ones are blocks of registered memory (blocks.h). What arrives in them
+ * is copied on under the lock of the CQ that reports it, so that nobody reads
+ * of a completion before the data are there.
+ *
+ * Sources of any size that can be read and not registered go out from memory
+ * by malloc that is registered instead: verbs' own cache registers with all
+ * rights, whatever is asked for, so with it memory mapped read-only cannot be
+ * registered at all (verbs_mr.c, 1.17). The kernel makes that copy, and says
+ * so where memory is not mapped.
+ */
+#include "config.h"
+#include <limits.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "fi/blocks.h"
+#include "fi/data/op.h"
+
+void mrrc_bounce_free(struct mrrc_op *op)
+{
+	struct mrrc_block *block;
+
+	while ((block = op->bounces)) {
+		op->bounces = block->next;
+		if (block->class == MRRC_BLOCK_HEAP)
+			mrrc_reg_forget(&op->domain->reg,
+					mrrc_block_data(block), block->len);
+		mrrc_blocks_free(op->domain->blocks, block);
+	}
+}
+
+static void mrrc_bounce_add(struct mrrc_op *op, struct mrrc_block *block)
+{
+	block->next = op->bounces;
+	op->bounces = block;
+	mrrc_cache_mt_bounced(op->domain->reg.cache, block->len);
+}
+
+int mrrc_bounce_out(struct mrrc_op *op, struct iovec *iov)
+{
+	struct iovec copy = { .iov_len = iov->iov_len };
+	struct mrrc_block *block;
+
+	if (iov->iov_len > SSIZE_MAX - MRRC_BLOCK_HEAD)
+		return -FI_EFAULT;
+	block = malloc(MRRC_BLOCK_HEAD + iov->iov_len);
+	if (!block)
+		return -FI_ENOMEM;
+	copy.iov_base = mrrc_block_data(block);
+	if (process_vm_readv(getpid(), &copy, 1, iov, 1, 0) !=
+	    (ssize_t) iov->iov_len) {
+		free(block);
+		return -FI_EFAULT;
+	}
+	block->class = MRRC_BLOCK_HEAP;
+	block->in = false;
+	block->len = iov->iov_len;
+	mrrc_bounce_add(op, block);
+	*iov = copy;
+	return 0;
+}
+
+bool mrrc_bounce_allowed(const struct mrrc_op *op, enum mrrc_access access)
+{
+	const struct mrrc_ep *ep = atomic_load_explicit(&op->ep,
+							memory_order_relaxed);
+	const uint32_t flags = atomic_load_explicit(&op->flags,
+						    memory_order_relaxed);
+
+	/* conditional writes, which end in their own time */
+	if (flags & MRRC_OP_CLAIMED)
+		return false;
+	if (access == MRRC_RO)
+		return ep->copies.out;
+	if (!(flags & MRRC_OP_RX))
+		return ep->copies.read;
+	/* of these more is to be known than how much came */
+	return ep->copies.recv &&
+	       !(flags & (MRRC_OP_MULTI | MRRC_OP_PEEK | MRRC_OP_RETRIEVE));
+}
+
+int mrrc_bounce_block(struct mrrc_op *op, const struct iovec *iov,
+		      size_t offset, enum mrrc_access access, void **base,
+		      void **desc)
+{
+	struct mrrc_blocks *blocks = op->domain->blocks;
+	struct mrrc_block *block;
+	int ret;
+
+	block = mrrc_blocks_alloc(blocks, iov->iov_len);
+	if (!block)
+		return -FI_ENOMEM;
+	block->in = access != MRRC_RO;
+	ret = block->in ?
+	      mrrc_blocks_touch(iov->iov_base, iov->iov_len, true) :
+	      mrrc_blocks_copy(mrrc_block_data(block), iov->iov_base,
+			       iov->iov_len, false);
+	if (ret) {
+		mrrc_blocks_free(blocks, block);
+		return ret;
+	}
+	block->user = iov->iov_base;
+	block->len = iov->iov_len;
+	block->offset = offset;
+	mrrc_bounce_add(op, block);
+	*base = mrrc_block_data(block);
+	*desc = block->desc;
+	return 0;
+}
+
+void mrrc_bounce_in(struct mrrc_op *op, size_t len)
+{
+	struct mrrc_block *block;
+	size_t part;
+
+	for (block = op->bounces; block; block = block->next) {
+		if (!block->in || block->offset >= len)
+			continue;
+		part = len - block->offset;
+		if (part > block->len)
+			part = block->len;
+		/* unmapped meanwhile: as lost as in pages that nobody has */
+		mrrc_blocks_copy(block->user, mrrc_block_data(block), part,
+				 true);
+	}
+}
+
+void *mrrc_bounce_user(const struct mrrc_op *op, const void *addr)
+{
+	struct mrrc_block *block;
+	size_t pos;
+
+	for (block = op->bounces; block; block = block->next) {
+		pos = (uintptr_t) addr - (uintptr_t) mrrc_block_data(block);
+		if (block->in && pos < block->len)
+			return block->user + pos;
+	}
+	return (void *) addr;
+}

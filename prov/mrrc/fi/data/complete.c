@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * From a core's completion to the application's: whose it is, whether it is
+ * seen, and when the operation behind it is over.
+ */
+#include "config.h"
+#include "fi/blocks.h"
+#include "fi/data/op.h"
+
+/*
+ * A multi-receive buffer is over when the core places nothing more in it and
+ * every message in it has completed. FI_MULTI_RECV tells the first, but an
+ * earlier message may complete later (a rendezvous), and the flag may come
+ * alone, without a message. So: the completed lengths add up to the end of
+ * the last message known, and what is left is too little for another one, or
+ * the flag came with a message, which is then the last one placed.
+ */
+static bool mrrc_multi_over(struct mrrc_op *op, uint32_t *state,
+			    const struct fi_cq_data_entry *entry, int err)
+{
+	uintptr_t place = (uintptr_t) entry->buf - op->multi_base;
+	size_t len = entry->len;
+
+	/* the rest of the buffer is cancelled, or was too small for one */
+	if (err == FI_ECANCELED || err == FI_ETRUNC ||
+	    (entry->flags & FI_MULTI_RECV))
+		*state |= MRRC_OP_FULL;
+	if ((entry->flags & FI_MULTI_RECV) && (entry->flags & FI_RECV))
+		op->multi_min = SIZE_MAX;
+	if (err == FI_ETRUNC)
+		len = op->multi_len - place;
+	if ((!err || err == FI_ETRUNC) && place <= op->multi_len) {
+		if (place + len > op->multi_end)
+			op->multi_end = place + len;
+		op->multi_done += len;
+	}
+	return (*state & MRRC_OP_FULL) && op->multi_done >= op->multi_end &&
+	       (op->multi_len - op->multi_end < op->multi_min ||
+		(err == FI_ECANCELED && !op->multi_end));
+}
+
+void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
+		   const struct iovec *iov, size_t count)
+{
+	size_t min = 0, size = sizeof(min);
+
+	op->multi_base = count ? (uintptr_t) iov->iov_base : 0;
+	op->multi_len = count ? iov->iov_len : 0;
+	op->multi_done = 0;
+	op->multi_end = 0;
+	if (op->cq)
+		atomic_fetch_or_explicit(&op->flags, MRRC_OP_POSTING,
+					 memory_order_release);
+	/* shared contexts do not tell: the last message does */
+	op->multi_min = fi_getopt(&ep->core->fid, FI_OPT_ENDPOINT,
+				  FI_OPT_MIN_MULTI_RECV, &min, &size) ? 0 : min;
+}
+
+/*
+ * An operation that copies is over, under the CQ's lock. false: its endpoint
+ * is closed, so its buffers are no longer ours to write, nor is there any use
+ * in telling.
+ */
+static bool mrrc_claim_copies(struct mrrc_cq *cq, struct mrrc_op *op,
+			      uint32_t state, struct fi_cq_data_entry *entry,
+			      int err)
+{
+	if (cq->core_entry_size >= sizeof(*entry) || err)
+		entry->buf = mrrc_bounce_user(op, entry->buf);
+	if (state & MRRC_OP_ZOMBIE)
+		return !op->bounces->in;
+	/* a write with data takes a receive, yet nothing comes in its buffer */
+	if (!err && !((state & MRRC_OP_RX) && (entry->flags & FI_RMA)))
+		mrrc_bounce_in(op, state & MRRC_OP_RX ? entry->len : SIZE_MAX);
+	return true;
+}
+
+bool mrrc_op_claim_any(struct mrrc_cq *cq, struct mrrc_op *op, void *entry,
+		       int err, void **context, struct mrrc_op **done)
+{
+	uint32_t state = atomic_load_explicit(&op->flags,
+					      memory_order_acquire);
+	struct mrrc_ep *ep = atomic_load_explicit(&op->ep,
+						  memory_order_relaxed);
+	bool silent;
+
+	if (mrrc_unlikely(state & MRRC_OP_CLAIMED)) {
+		MRRC_WARN(CQ, "the core completed an operation twice\n");
+		return false;
+	}
+	*context = op->context;
+	silent = (state & MRRC_OP_SILENT) ||
+		 (ep && ep->is_srx && cq->rx_selective &&
+		  (state & MRRC_OP_PLAIN));
+	/* errors of unsignalled operations are reported, too */
+	silent = cq->internal || (silent && !err);
+
+	if (mrrc_unlikely(state & MRRC_OP_PEEK) && !err) {
+		/* ends when the message is claimed, or the endpoint closed */
+		mrrc_op_retire_silent(op);
+		atomic_store_explicit(&op->flags, MRRC_OP_FOUND | MRRC_OP_RX |
+				      (state & MRRC_OP_ZOMBIE),
+				      memory_order_release);
+		return !silent;
+	}
+	if (state & MRRC_OP_MULTI) {
+		if (mrrc_multi_over(op, &state, entry, err))
+			state |= MRRC_OP_OVER;
+		if (!(state & MRRC_OP_OVER) || (state & MRRC_OP_POSTING)) {
+			atomic_store_explicit(&op->flags, state,
+					      memory_order_relaxed);
+			return !silent;
+		}
+	}
+
+	if (mrrc_unlikely(op->bounces != NULL) &&
+	    !mrrc_claim_copies(cq, op, state, entry, err))
+		silent = true;
+	mrrc_op_retire_silent(op);
+	if ((state & MRRC_OP_ZOMBIE) && op->cq)
+		op->cq->zombies--;
+	atomic_store_explicit(&op->flags, state | MRRC_OP_CLAIMED,
+			      memory_order_relaxed);
+	op->next = *done;
+	*done = op;
+	return !silent;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Operations by their endpoint: cancelling one, and what an endpoint leaves
+ * behind when it is closed.
+ *
+ * All this is rare, so it takes the locks of every CQ of the domain and looks
+ * at every operation in flight; posting and completing keep no lists for it.
+ */
+#include "config.h"
+#include "fi/obj/cq.h"
+#include "fi/cw/calls.h"
+#include "fi/data/op.h"
+#include "fi/data/flush.h"
+
+struct mrrc_search {
+	struct mrrc_ep *ep;
+	void *context;
+	struct mrrc_op *op;
+};
+
+/* Of several under one context: a receive before a send, then the oldest. */
+static bool mrrc_search_better(const struct mrrc_op *op,
+			       const struct mrrc_op *than)
+{
+	uint32_t rx, than_rx;
+
+	if (!than)
+		return true;
+	rx = atomic_load(&op->flags) & MRRC_OP_RX;
+	than_rx = atomic_load(&than->flags) & MRRC_OP_RX;
+	return rx != than_rx ? rx != 0 : op->seq < than->seq;
+}
+
+static void mrrc_search_cb(void *object, void *arg)
+{
+	struct mrrc_search *search = arg;
+	struct mrrc_op *op = object;
+
+	if (!(atomic_load(&op->flags) & (MRRC_OP_CLAIMED | MRRC_OP_ZOMBIE |
+					 MRRC_OP_FOUND | MRRC_OP_FULL)) &&
+	    op->ep == search->ep && op->context == search->context &&
+	    mrrc_search_better(op, search->op))
+		search->op = op;
+}
+
+ssize_t mrrc_ep_cancel(struct fid *fid, void *context)
+{
+	struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
+	struct mrrc_search search = {
+		.ep = ep->base,
+		.context = context,
+	};
+	ssize_t ret;
+
+	if (mrrc_ep_has_cw(search.ep) && !mrrc_cw_cancel(ep, context))
+		return 0;
+	if (!ep->domain->implicit)
+		return fi_cancel(&ep->core->fid, context);
+
+	/* under the locks no record found can be completed and used again */
+	mrrc_domain_lock_cqs(ep->domain);
+	mrrc_pool_foreach_live(ep->domain->ops, mrrc_search_cb, &search);
+	ret = fi_cancel(&ep->core->fid, search.op ? search.op : context);
+	mrrc_domain_unlock_cqs(ep->domain);
+	return ret;
+}
+
+struct mrrc_sweep {
+	const struct mrrc_ep *ep;	/* its records; NULL: zombies' */
+	const struct mrrc_cq *cq;	/* zombies that this CQ reports */
+	bool busy;	/* some thread is inside a core's sread */
+	struct mrrc_op *done;
+};
+
+static void mrrc_sweep_end(struct mrrc_sweep *sweep, struct mrrc_op *op,
+			   uint32_t flags)
+{
+	mrrc_op_retire_silent(op);
+	atomic_store(&op->flags, flags | MRRC_OP_CLAIMED);
+	op->next = sweep->done;
+	sweep->done = op;
+}
+
+static void mrrc_sweep_ep_cb(void *object, void *arg)
+{
+	struct mrrc_sweep *sweep = arg;
+	struct mrrc_op *op = object;
+	uint32_t flags = atomic_load(&op->flags);
+
+	if ((flags & MRRC_OP_CLAIMED) || op->ep != sweep->ep)
+		return;
+	if (op->cq ? op->cq->sreaders != 0 : sweep->busy) {
+		op->ep = NULL;
+		atomic_store(&op->flags, flags | MRRC_OP_ZOMBIE);
+		if (op->cq)
+			op->cq->zombies++;
+	} else {
+		mrrc_sweep_end(sweep, op, flags);
+	}
+}
+
+static void mrrc_sweep_zombie_cb(void *object, void *arg)
+{
+	struct mrrc_sweep *sweep = arg;
+	struct mrrc_op *op = object;
+	uint32_t flags = atomic_load(&op->flags);
+
+	if (!(flags & MRRC_OP_CLAIMED) && (flags & MRRC_OP_ZOMBIE) &&
+	    op->cq == sweep->cq)
+		mrrc_sweep_end(sweep, op, flags);
+}
+
+void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done)
+{
+	struct mrrc_sweep sweep = { .cq = cq, .done = *done };
+
+	mrrc_cq_stash(cq, SIZE_MAX, &sweep.done);
+	if (cq->zombies)
+		mrrc_pool_foreach_live(cq->domain->ops, mrrc_sweep_zombie_cb,
+				       &sweep);
+	cq->zombies = 0;
+	if (cq->awaited) {
+		cq->awaited = false;
+		sweep.cq = NULL;
+		if (atomic_fetch_sub(&cq->domain->awaited_cqs, 1) == 1)
+			mrrc_pool_foreach_live(cq->domain->ops,
+					       mrrc_sweep_zombie_cb, &sweep);
+	}
+	*done = sweep.done;
+}
+
+/*
+ * The core's endpoint is closed: the network touches nothing for it any more,
+ * and whatever it still reports is in the core's CQs. Bring that to safety,
+ * then end what was never reported.
+ *
+ * A thread that is inside a core's sread may hold a completion that we cannot
+ * see, and is the only one to read that CQ. Records that are reported there
+ * stay as zombies until the last such thread comes out (mrrc_cq_reap). Any CQ
+ * may report what was posted to a shared receive context: those wait until
+ * that has happened to each that has such threads now (`awaited`).
+ */
+void mrrc_ep_sweep(struct mrrc_ep *ep)
+{
+	struct mrrc_domain *domain = ep->domain;
+	struct mrrc_sweep sweep = { .ep = ep };
+	struct mrrc_cq *cq;
+
+	mrrc_domain_lock_cqs(domain);
+	for (cq = domain->cqs; cq; cq = cq->next) {
+		if (cq->sreaders) {
+			sweep.busy = true;
+			if (ep->is_srx && !cq->awaited)
+				atomic_fetch_add(&domain->awaited_cqs, 1);
+			cq->awaited |= ep->is_srx;
+		} else if (cq == ep->tx.cq || cq == ep->rx.cq || ep->is_srx) {
+			mrrc_cq_stash(cq, SIZE_MAX, &sweep.done);
+		}
+	}
+	mrrc_pool_foreach_live(domain->ops, mrrc_sweep_ep_cb, &sweep);
+	for (cq = domain->cqs; cq; cq = cq->next)
+		mrrc_cq_unlock(cq);
+	for (cq = domain->cqs; cq; cq = cq->next)
+		mrrc_cq_wake(cq);
+	pthread_mutex_unlock(&domain->cq_lock);
+	mrrc_op_end_list(sweep.done);
+}
+
+static void mrrc_sweep_all_cb(void *object, void *arg)
+{
+	struct mrrc_op *op = object;
+
+	/* some thread's spare */
+	if (atomic_load(&op->flags) & MRRC_OP_CLAIMED)
+		return;
+	/* its CQ is closed already */
+	op->cq = NULL;
+	mrrc_op_end(op);
+}
+
+void mrrc_domain_sweep(struct mrrc_domain *domain)
+{
+	mrrc_pool_foreach_live(domain->ops, mrrc_sweep_all_cb, NULL);
+}

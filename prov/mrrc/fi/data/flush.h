@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Operations by their endpoint.
+ */
+#ifndef MRRC_SWEEP_H
+#define MRRC_SWEEP_H
+
+#include "fi/mrrc_fi.h"
+
+/* fi_cancel() */
+ssize_t mrrc_ep_cancel(struct fid *fid, void *context);
+
+/* No endpoint and no CQ is left: end whatever is. */
+void mrrc_domain_sweep(struct mrrc_domain *domain);
+
+/* After the core's endpoint is closed, before ep is freed. */
+void mrrc_ep_sweep(struct mrrc_ep *ep);
+
+#endif /* MRRC_SWEEP_H */

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Messages, on endpoints that resolve null descriptors. A call that gives
+ * all descriptors goes to the core as it is; the others become the core's
+ * message form with a record of ours as context.
+ */
+#include "config.h"
+#include "fi/data/resolve.h"
+
+static ssize_t __attribute__((noinline))
+mrrc_post_send(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	struct mrrc_bufs core;
+	struct fi_msg core_msg = *msg;
+	struct mrrc_op *op;
+	ssize_t ret;
+	bool any;
+
+	if (msg->iov_count > ep->tx.iov_limit)
+		return -FI_EINVAL;
+	if (mrrc_injectable(ep, msg->msg_iov, msg->desc, msg->iov_count,
+			    msg->context, flags)) {
+		if (!ep->domain->reg.hmem)
+			core_msg.desc = NULL;
+		return fi_sendmsg(ep->core, &core_msg, flags | FI_INJECT);
+	}
+
+	ret = mrrc_op_begin(ep, &ep->tx, flags, msg->context, &op);
+	if (ret)
+		return ret;
+	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
+			   ep->tx.split_limit, MRRC_RO, &core, &any);
+	if (ret)
+		return mrrc_op_posted(op, ret);
+	core_msg.msg_iov = core.iov;
+	core_msg.iov_count = core.count;
+	core_msg.desc = any ? core.desc : NULL;
+	core_msg.context = op;
+	return MRRC_OP_POST(op, fi_sendmsg(ep->core, &core_msg,
+					   flags | FI_COMPLETION));
+}
+
+/*
+ * Receives at NULL are the core's to accept or refuse: programs post them for
+ * messages that carry nothing (upstream's fi_shared_ctx does). Others may come
+ * all the same.
+ */
+static bool mrrc_recv_nowhere(const struct fi_msg *msg)
+{
+	size_t i;
+
+	for (i = 0; i < msg->iov_count; i++) {
+		if (msg->msg_iov[i].iov_base)
+			return false;
+	}
+	return true;
+}
+
+static int mrrc_resolve_nowhere(struct mrrc_op *op, const struct fi_msg *msg,
+				struct mrrc_bufs *core)
+{
+	size_t i;
+	int ret;
+
+	ret = mrrc_resolve_nothing(op, &core->desc[0]);
+	for (i = 0; !ret && i < msg->iov_count; i++) {
+		core->iov[i] = msg->msg_iov[i];
+		core->desc[i] = core->desc[0];
+	}
+	core->count = msg->iov_count;
+	return ret;
+}
+
+/*
+ * FI_BUFFERED_RECV: the context is a structure of the core's, and the one that
+ * completes is in it. What is thrown away does not complete. A receive without
+ * either flag never matches a message, so its buffers are not registered; the
+ * core's message form would take its context for that structure.
+ */
+static ssize_t mrrc_recv_buffered(struct mrrc_ep *ep, const struct fi_msg *msg,
+				  uint64_t flags)
+{
+	struct fi_recv_context *recv_context = msg->context;
+	struct fi_msg core_msg = *msg;
+	struct mrrc_bufs core;
+	struct mrrc_op *op;
+	ssize_t ret;
+	bool any;
+
+	if (!(flags & (FI_CLAIM | FI_DISCARD)))
+		return fi_recvv(ep->core, msg->msg_iov, msg->desc,
+				msg->iov_count, msg->addr, msg->context);
+	if (!(flags & FI_CLAIM))
+		return fi_recvmsg(ep->core, msg, flags);
+	ret = mrrc_op_begin(ep, &ep->rx, (flags & ~FI_CLAIM) | FI_COMPLETION,
+			    recv_context->context, &op);
+	if (ret)
+		return ret;
+	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
+			   ep->rx.split_limit, MRRC_RW, &core, &any);
+	if (ret)
+		return mrrc_op_posted(op, ret);
+	core_msg.msg_iov = core.iov;
+	core_msg.iov_count = core.count;
+	core_msg.desc = core.desc;
+	recv_context->context = op;
+	ret = MRRC_OP_TRY(op, fi_recvmsg(ep->core, &core_msg, flags));
+	if (ret)
+		recv_context->context = op->context;
+	return mrrc_op_posted(op, ret);
+}
+
+static ssize_t __attribute__((noinline))
+mrrc_post_recv(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	struct mrrc_bufs core;
+	struct fi_msg core_msg = *msg;
+	struct mrrc_op *op;
+	bool any, nowhere;
+	ssize_t ret;
+
+	if (msg->iov_count > ep->rx.iov_limit)
+		return -FI_EINVAL;
+	if (mrrc_unlikely(ep->buffered))
+		return mrrc_recv_buffered(ep, msg, flags);
+	nowhere = mrrc_recv_nowhere(msg);
+	if (mrrc_unlikely(nowhere) && !ep->desc_always)
+		return fi_recvmsg(ep->core, msg, flags);
+
+	ret = mrrc_op_begin(ep, &ep->rx, flags, msg->context, &op);
+	if (ret)
+		return ret;
+	ret = mrrc_unlikely(nowhere) ?
+	      mrrc_resolve_nowhere(op, msg, &core) :
+	      mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
+			   flags & FI_MULTI_RECV ? 0 : ep->rx.split_limit,
+			   MRRC_RW, &core, &any);
+	if (ret)
+		return mrrc_op_posted(op, ret);
+	core_msg.msg_iov = core.iov;
+	core_msg.iov_count = core.count;
+	core_msg.desc = core.desc;
+	core_msg.context = op;
+	if (mrrc_unlikely(flags & FI_MULTI_RECV)) {
+		mrrc_op_multi(op, ep, msg->msg_iov, msg->iov_count);
+		return mrrc_op_posted_multi(op, MRRC_OP_TRY(op,
+				fi_recvmsg(ep->core, &core_msg,
+					   flags | FI_COMPLETION)));
+	}
+	return MRRC_OP_POST(op, fi_recvmsg(ep->core, &core_msg,
+					   flags | FI_COMPLETION));
+}
+
+static ssize_t __attribute__((noinline))
+mrrc_recv_null(struct mrrc_ep *ep, void *buf, size_t len, void *desc,
+	       fi_addr_t src_addr, void *context)
+{
+	if (mrrc_resolve_born(ep, buf, len, context, &desc))
+		return fi_recv(ep->core, buf, len, desc, src_addr, context);
+	return mrrc_post_recv(ep, &(struct fi_msg) {
+		.msg_iov = &(struct iovec) { buf, len },
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = src_addr,
+		.context = context,
+	}, ep->rx.op_flags);
+}
+
+static ssize_t mrrc_recv(struct fid_ep *ep_fid, void *buf, size_t len,
+			 void *desc, fi_addr_t src_addr, void *context)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given(ep, desc, context))
+		return fi_recv(ep->core, buf, len, desc, src_addr, context);
+	return mrrc_recv_null(ep, buf, len, desc, src_addr, context);
+}
+
+static ssize_t mrrc_recvv(struct fid_ep *ep_fid, const struct iovec *iov,
+			  void **desc, size_t count, fi_addr_t src_addr,
+			  void *context)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given_iov(ep, desc, count, context))
+		return fi_recvv(ep->core, iov, desc, count, src_addr, context);
+
+	return mrrc_post_recv(ep, &(struct fi_msg) {
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = count,
+		.addr = src_addr,
+		.context = context,
+	}, ep->rx.op_flags);
+}
+
+static ssize_t mrrc_recvmsg(struct fid_ep *ep_fid, const struct fi_msg *msg,
+			    uint64_t flags)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given_iov(ep, msg->desc, msg->iov_count, msg->context))
+		return fi_recvmsg(ep->core, msg, flags);
+	return mrrc_post_recv(ep, msg, flags);
+}
+
+static ssize_t __attribute__((noinline))
+mrrc_send_ask(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
+	      fi_addr_t dest_addr, void *context)
+{
+	struct mrrc_op *op;
+
+	if (mrrc_resolve_born(ep, buf, len, context, &desc))
+		return fi_send(ep->core, buf, len, desc, dest_addr, context);
+	op = mrrc_resolve_known(ep, buf, len, MRRC_RO, context, &desc, true);
+	if (op)
+		return MRRC_OP_POST(op, fi_send(ep->core, buf, len, desc,
+						dest_addr, op));
+	return mrrc_post_send(ep, &(struct fi_msg) {
+		.msg_iov = &(struct iovec) { (void *) buf, len },
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = dest_addr,
+		.context = context,
+	}, ep->tx.op_flags);
+}
+
+static ssize_t __attribute__((noinline))
+mrrc_send_null(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
+	       fi_addr_t dest_addr, void *context)
+{
+	struct mrrc_op *op;
+
+	op = mrrc_resolve_known(ep, buf, len, MRRC_RO, context, &desc, false);
+	if (op)
+		return mrrc_op_posted(op, fi_send(ep->core, buf, len, desc,
+						  dest_addr, op));
+	return mrrc_send_ask(ep, buf, len, desc, dest_addr, context);
+}
+
+static ssize_t mrrc_send(struct fid_ep *ep_fid, const void *buf, size_t len,
+			 void *desc, fi_addr_t dest_addr, void *context)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given(ep, desc, context))
+		return fi_send(ep->core, buf, len, desc, dest_addr, context);
+	return mrrc_send_null(ep, buf, len, desc, dest_addr, context);
+}
+
+static ssize_t mrrc_sendv(struct fid_ep *ep_fid, const struct iovec *iov,
+			  void **desc, size_t count, fi_addr_t dest_addr,
+			  void *context)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given_iov(ep, desc, count, context))
+		return fi_sendv(ep->core, iov, desc, count, dest_addr,
+				context);
+
+	return mrrc_post_send(ep, &(struct fi_msg) {
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = count,
+		.addr = dest_addr,
+		.context = context,
+	}, ep->tx.op_flags);
+}
+
+static ssize_t mrrc_sendmsg(struct fid_ep *ep_fid, const struct fi_msg *msg,
+			    uint64_t flags)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given_iov(ep, msg->desc, msg->iov_count, msg->context))
+		return fi_sendmsg(ep->core, msg, flags);
+	return mrrc_post_send(ep, msg, flags);
+}
+
+static ssize_t mrrc_inject(struct fid_ep *ep_fid, const void *buf, size_t len,
+			   fi_addr_t dest_addr)
+{
+	return fi_inject(mrrc_ep_of(ep_fid)->core, buf, len, dest_addr);
+}
+
+static ssize_t __attribute__((noinline))
+mrrc_senddata_null(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
+		uint64_t data, fi_addr_t dest_addr, void *context)
+{
+	return mrrc_post_send(ep, &(struct fi_msg) {
+		.msg_iov = &(struct iovec) { (void *) buf, len },
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = dest_addr,
+		.context = context,
+		.data = data,
+	}, ep->tx.op_flags | FI_REMOTE_CQ_DATA);
+}
+
+static ssize_t mrrc_senddata(struct fid_ep *ep_fid, const void *buf,
+			     size_t len, void *desc, uint64_t data,
+			     fi_addr_t dest_addr, void *context)
+{
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
+
+	if (mrrc_given(ep, desc, context))
+		return fi_senddata(ep->core, buf, len, desc, data, dest_addr,
+				   context);
+	return mrrc_senddata_null(ep, buf, len, desc, data, dest_addr, context);
+}
+
+static ssize_t mrrc_injectdata(struct fid_ep *ep_fid, const void *buf,
+			       size_t len, uint64_t data, fi_addr_t dest_addr)
+{
+	return fi_injectdata(mrrc_ep_of(ep_fid)->core, buf, len, data,
+			     dest_addr);
+}
+
+struct fi_ops_msg mrrc_msg_ops = {
+	.size = sizeof(struct fi_ops_msg),
+	.recv = mrrc_recv,
+	.recvv = mrrc_recvv,
+	.recvmsg = mrrc_recvmsg,
+	.send = mrrc_send,
+	.sendv = mrrc_sendv,
+	.sendmsg = mrrc_sendmsg,
+	.inject = mrrc_inject,
+	.senddata = mrrc_senddata,
+	.injectdata = mrrc_injectdata,
+};

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * An operation that we touch: the record that travels through the core as
+ * operation context, from posting until completion, cancel or close.
+ *
+ * Life: mrrc_op_begin() -> resolve buffers -> posted. From then on the record
+ * belongs to whoever claims it under the lock of the CQ that reports it, or
+ * to the close of its endpoint (ep.c), exactly one of them; the claimer calls
+ * mrrc_op_end() outside all locks, because that may deregister.
+ */
+#ifndef MRRC_OP_H
+#define MRRC_OP_H
+
+#include "fi/mrrc_fi.h"
+#include "sys/cache_hit.h"
+
+#define MRRC_OP_REGIONS	6	/* inline; more are allocated */
+#define MRRC_IOV_MAX	64	/* entries of one operation, all arrays */
+/* in flight on one domain, and spare (sys/tlb.h) */
+#define MRRC_OPS_MAX	(1U << 20)
+
+/* three arrays: of an atomic that fetches and compares */
+_Static_assert(3ULL * MRRC_IOV_MAX * MRRC_OPS_MAX < MRRC_REGION_INDEX_BIT,
+	       "all operations may hold the same region");
+
+enum {
+	MRRC_OP_SILENT	= 1 << 0,	/* no completion is expected */
+	MRRC_OP_PLAIN	= 1 << 1,	/* posted without FI_COMPLETION */
+	MRRC_OP_MULTI	= 1 << 2,	/* FI_MULTI_RECV: several completions */
+	MRRC_OP_CLAIMED	= 1 << 3,	/* completed, or not in use */
+	MRRC_OP_ZOMBIE	= 1 << 4,	/* endpoint closed; see data/flush.c */
+	MRRC_OP_RETRIED	= 1 << 5,	/* room was made for it once */
+	MRRC_OP_RX	= 1 << 6,	/* a receive */
+	MRRC_OP_FULL	= 1 << 7,	/* MULTI, and FI_MULTI_RECV was seen */
+	MRRC_OP_PEEK	= 1 << 8,	/* FI_PEEK | FI_CLAIM */
+	MRRC_OP_FOUND	= 1 << 9,	/* that found a message: see op.c */
+	MRRC_OP_RETRIEVE = 1 << 10,	/* FI_CLAIM of it */
+	MRRC_OP_POSTING	= 1 << 11,	/* MULTI, with the core: see op.c */
+	MRRC_OP_OVER	= 1 << 12,	/* MULTI, and would have ended */
+};
+
+struct mrrc_op {
+	struct fi_context2 core_context; /* the core's; its address is ours */
+	void *context;			/* the application's */
+	struct mrrc_ep *_Atomic ep;	/* read by sweeps of any endpoint */
+	struct mrrc_domain *domain;
+	struct mrrc_op *next;		/* list of its claimer */
+	struct mrrc_cq *cq;		/* reports it; NULL: a shared context */
+	uint64_t seq;			/* age in its CQ: smaller is older */
+	/* NULL and 0 in a free record, as in a new one: bounces, region_cnt,
+	 * more */
+	struct mrrc_block *bounces;	/* copies instead of buffers */
+	/* of a multi-receive buffer, see complete.c */
+	uintptr_t multi_base;
+	size_t multi_len, multi_min, multi_done, multi_end;
+	_Atomic uint32_t flags;		/* once posted: under a CQ's lock */
+	uint32_t region_cnt;
+	uint32_t more_max;
+	uint64_t trace;			/* what record.c ends; else 0 */
+	struct mrrc_region *region[MRRC_OP_REGIONS];
+	struct mrrc_region **more;	/* in place of region; allocated */
+};
+
+static inline struct mrrc_op *mrrc_op_of(struct mrrc_domain *domain,
+					 void *core_context)
+{
+	return mrrc_pool_owns(domain->ops, core_context) ? core_context : NULL;
+}
+
+/*
+ * A record for an operation in one direction of ep. flags: of the call. The
+ * caller adds FI_COMPLETION to what it posts.
+ */
+int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
+		  void *context, struct mrrc_op **op);
+
+/* NULL: too many in flight. tlb: the calling thread's, or NULL. */
+static inline struct mrrc_op *mrrc_op_alloc(struct mrrc_domain *domain,
+					    struct mrrc_tlb *tlb)
+{
+	return mrrc_likely(tlb && mrrc_tlb_has_spare(tlb)) ?
+	       mrrc_tlb_take_spare(tlb) : mrrc_pool_alloc(domain->ops);
+}
+
+/* What counts the operations that a CQ reports, or none. */
+static inline atomic_uint_fast64_t *mrrc_op_posts(struct mrrc_domain *domain,
+						  struct mrrc_cq *cq)
+{
+	return cq ? &cq->posts : &domain->posts;
+}
+
+/* The last step of beginning: from now on sweeps see it. */
+static inline void mrrc_op_start(struct mrrc_op *op, struct mrrc_ep *ep,
+				 struct mrrc_cq *cq,
+				 atomic_uint_fast64_t *posts, void *context,
+				 uint32_t op_flags)
+{
+	op->context = context;
+	atomic_store_explicit(&op->ep, ep->base, memory_order_relaxed);
+	op->domain = ep->domain;
+	op->cq = cq;
+	op->seq = atomic_fetch_add_explicit(posts, 1, memory_order_relaxed);
+	atomic_store_explicit(&op->flags, op_flags, memory_order_release);
+}
+
+/* It is no longer one of its CQ's unsignalled operations. */
+static inline void mrrc_op_retire_silent(struct mrrc_op *op)
+{
+	if (op->cq && (atomic_load_explicit(&op->flags, memory_order_relaxed) &
+		       MRRC_OP_SILENT))
+		atomic_fetch_sub_explicit(&op->cq->silent, 1,
+					  memory_order_relaxed);
+}
+
+/*
+ * FI_PEEK | FI_CLAIM, and the FI_CLAIM that follows. Cores keep the context of
+ * the first, or something in it, until the second: both get the same record,
+ * and the application's struct fi_context tells where it is. -FI_EINVAL when
+ * there is no message under this context.
+ */
+int mrrc_op_peek(struct mrrc_ep *ep, uint64_t flags,
+		 struct fi_context *context, struct mrrc_op **op);
+int mrrc_op_retrieve(struct mrrc_ep *ep, uint64_t flags,
+		     const struct fi_context *context, struct mrrc_op **op);
+
+/* Add a region that the operation holds. */
+int mrrc_op_hold(struct mrrc_op *op, struct mrrc_region *region);
+
+/* It is for a multi-receive buffer, see complete.c. */
+void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
+		   const struct iovec *iov, size_t count);
+
+/* The core refused it: ends the record and passes its answer on. */
+ssize_t mrrc_op_refused(struct mrrc_op *op, ssize_t ret);
+
+/* The core's answer to posting. */
+static inline ssize_t mrrc_op_posted(struct mrrc_op *op, ssize_t ret)
+{
+	return mrrc_unlikely(ret) ? mrrc_op_refused(op, ret) : 0;
+}
+
+/*
+ * After -FI_EAGAIN: true if reading completions that the application does not
+ * wait for may have made room; once per operation.
+ */
+bool mrrc_op_make_room(struct mrrc_op *op);
+
+/* The same for a multi-receive buffer. */
+ssize_t mrrc_op_posted_multi(struct mrrc_op *op, ssize_t ret);
+
+/* Put the regions and free the record. No lock held. */
+void mrrc_op_end(struct mrrc_op *op);
+void mrrc_op_end_list(struct mrrc_op *list);
+
+/* Post to the core, making room once. */
+#define MRRC_OP_TRY(op, call)						\
+({									\
+	ssize_t mrrc_ret;						\
+	do {								\
+		mrrc_ret = (call);					\
+	} while (mrrc_ret == -FI_EAGAIN && mrrc_op_make_room(op));	\
+	mrrc_ret;							\
+})
+#define MRRC_OP_POST(op, call)						\
+	mrrc_op_posted(op, MRRC_OP_TRY(op, call))
+
+/*
+ * bounce.c: copy a source that cannot be registered, and let iov point to the
+ * copy, which lives as long as op. -FI_EFAULT if it cannot be read.
+ */
+int mrrc_bounce_out(struct mrrc_op *op, struct iovec *iov);
+
+/* May its data go through blocks of registered memory? */
+bool mrrc_bounce_allowed(const struct mrrc_op *op, enum mrrc_access access);
+
+/*
+ * A block for a buffer, which lies so far into its message: -FI_ENOMEM if
+ * none is left, -FI_EFAULT if the buffer is not as it should be.
+ */
+int mrrc_bounce_block(struct mrrc_op *op, const struct iovec *iov,
+		      size_t offset, enum mrrc_access access, void **base,
+		      void **desc);
+
+/* So much of a message has come: to where it belongs. */
+void mrrc_bounce_in(struct mrrc_op *op, size_t len);
+
+/* Whose data are there? What is none of a block's stays. */
+void *mrrc_bounce_user(const struct mrrc_op *op, const void *addr);
+void mrrc_bounce_free(struct mrrc_op *op);
+
+/*
+ * complete.c: claim the operation behind a completion, under the lock of the
+ * CQ that reported it. entry is the core's, in the CQ's core format, or an
+ * error entry with its err; data are brought to where they belong. Adds the
+ * record to *done when it is over. True if the application sees this
+ * completion; *context is then its own.
+ */
+bool mrrc_op_claim_any(struct mrrc_cq *cq, struct mrrc_op *op, void *entry,
+		       int err, void **context, struct mrrc_op **done);
+
+static inline bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op,
+				 void *entry, int err, void **context,
+				 struct mrrc_op **done)
+{
+	/* a transmission that is reported, and nothing else to do */
+	if (mrrc_unlikely(atomic_load_explicit(&op->flags,
+					       memory_order_acquire)) ||
+	    mrrc_unlikely(op->bounces != NULL))
+		return mrrc_op_claim_any(cq, op, entry, err, context, done);
+	*context = op->context;
+	atomic_store_explicit(&op->flags, MRRC_OP_CLAIMED,
+			      memory_order_relaxed);
+	op->next = *done;
+	*done = op;
+	return true;
+}
+
+#endif /* MRRC_OP_H */

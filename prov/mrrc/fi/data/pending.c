@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The stash of a completion queue: completions that we read on the
+ * application's behalf, because unsignalled operations had to be retired or
+ * an endpoint was closed. The application gets them first, in their order.
+ *
+ * Guarded by the CQ's spin lock.
+ */
+#include "config.h"
+#include "fi/obj/cq.h"
+#include "fi/data/op.h"
+
+/*
+ * The error entry as applications of an API have it: 1.20 appended src_addr,
+ * which this header, or the application's, may lack.
+ */
+#define MRRC_CQ_ERR_SIZE	(offsetof(struct fi_cq_err_entry, \
+					  err_data_size) + sizeof(size_t))
+#define MRRC_CQ_ERR_SIZE_1_20	(MRRC_CQ_ERR_SIZE + sizeof(fi_addr_t))
+
+struct mrrc_comp {
+	STAILQ_ENTRY(mrrc_comp) link;
+	bool error;
+	fi_addr_t src;
+	union {
+		struct fi_cq_err_entry entry;	/* begins as all formats do */
+		/* for the core, which may know of more fields */
+		char room[2 * sizeof(struct fi_cq_err_entry)];
+	};
+	char err_data[64];
+};
+
+/*
+ * Copy an error entry as the core would: no more than the application's
+ * version of it has, err_data into its buffer, if it gave one.
+ */
+static void mrrc_stash_copy_err(struct mrrc_cq *cq, struct mrrc_comp *comp,
+				struct fi_cq_err_entry *entry)
+{
+	uint32_t version = cq->domain->fabric->fabric.api_version;
+	size_t size;
+	void *buf;
+
+	if (FI_VERSION_LT(version, FI_VERSION(1, 5))) {
+		memcpy(entry, &comp->entry,
+		       offsetof(struct fi_cq_err_entry, err_data_size));
+		entry->err_data = NULL;
+		return;
+	}
+	buf = entry->err_data;
+	size = entry->err_data_size;
+	memcpy(entry, comp->room, FI_VERSION_LT(version, FI_VERSION(1, 20)) ?
+	       MRRC_CQ_ERR_SIZE : MRRC_CQ_ERR_SIZE_1_20);
+	if (comp->entry.err_data != comp->err_data)
+		return;
+	if (size && buf) {
+		if (size > comp->entry.err_data_size)
+			size = comp->entry.err_data_size;
+		memcpy(buf, comp->err_data, size);
+		entry->err_data = buf;
+		entry->err_data_size = size;
+		return;
+	}
+	/* available until the next time the CQ is read */
+	free(cq->err_data);
+	cq->err_data = malloc(sizeof(comp->err_data));
+	if (cq->err_data)
+		memcpy(cq->err_data, comp->err_data, sizeof(comp->err_data));
+	entry->err_data = cq->err_data;
+	entry->err_data_size = cq->err_data ? comp->entry.err_data_size : 0;
+}
+
+static void mrrc_stash_count(struct mrrc_cq *cq, int change)
+{
+	atomic_fetch_add(&cq->stash_cnt, change);
+	if (cq->wait_set)
+		atomic_fetch_add(&cq->wait_set->stash_cnt, change);
+}
+
+static void mrrc_stash_pop(struct mrrc_cq *cq)
+{
+	struct mrrc_comp *comp = STAILQ_FIRST(&cq->stash);
+
+	STAILQ_REMOVE_HEAD(&cq->stash, link);
+	mrrc_stash_count(cq, -1);
+	free(comp);
+}
+
+ssize_t mrrc_stash_read(struct mrrc_cq *cq, void *buf, size_t count,
+			fi_addr_t *src)
+{
+	struct mrrc_comp *comp;
+	size_t i = 0;
+
+	while (i < count && (comp = STAILQ_FIRST(&cq->stash))) {
+		if (comp->error)
+			return i ? (ssize_t) i : -FI_EAVAIL;
+		memcpy((char *) buf + i * cq->entry_size, &comp->entry,
+		       cq->entry_size);
+		if (src)
+			src[i] = comp->src;
+		i++;
+		mrrc_stash_pop(cq);
+	}
+	return i;
+}
+
+ssize_t mrrc_stash_readerr(struct mrrc_cq *cq, struct fi_cq_err_entry *entry)
+{
+	struct mrrc_comp *comp = STAILQ_FIRST(&cq->stash);
+
+	if (!comp->error)
+		return -FI_EAGAIN;
+	mrrc_stash_copy_err(cq, comp, entry);
+	mrrc_stash_pop(cq);
+	return 1;
+}
+
+void mrrc_stash_clear(struct mrrc_cq *cq)
+{
+	while (!STAILQ_EMPTY(&cq->stash))
+		mrrc_stash_pop(cq);
+	free(cq->err_data);
+	cq->err_data = NULL;
+}
+
+/*
+ * Read one completion of the core into comp. 1: the application sees it,
+ * 0: it does not, or a core's error code. Lock held.
+ */
+static ssize_t mrrc_stash_fetch(struct mrrc_cq *cq, struct mrrc_comp *comp,
+				struct mrrc_op **done)
+{
+	struct mrrc_op *op;
+	ssize_t ret = -FI_ENOSYS;
+
+	memset(comp, 0, sizeof(*comp));
+	comp->src = FI_ADDR_NOTAVAIL;
+	if (!cq->no_source) {
+		ret = fi_cq_readfrom(cq->core, &comp->entry, 1, &comp->src);
+		if (ret == -FI_ENOSYS)
+			cq->no_source = true;
+	}
+	if (cq->no_source)
+		ret = fi_cq_read(cq->core, &comp->entry, 1);
+	if (ret == -FI_EAVAIL) {
+		comp->error = true;
+		/* older cores do not set it */
+		memcpy(comp->room + MRRC_CQ_ERR_SIZE,
+		       &(fi_addr_t) { FI_ADDR_NOTAVAIL }, sizeof(fi_addr_t));
+		comp->entry.err_data = comp->err_data;
+		comp->entry.err_data_size = sizeof(comp->err_data);
+		ret = fi_cq_readerr(cq->core, &comp->entry, 0);
+	}
+	if (ret <= 0)
+		return ret ? ret : -FI_EAGAIN;
+
+	op = mrrc_op_of(cq->domain, comp->entry.op_context);
+	if (op)
+		return mrrc_op_claim(cq, op, &comp->entry, comp->entry.err,
+				     &comp->entry.op_context, done);
+	if (!comp->error)
+		mrrc_cq_fix_buffered(cq, &comp->entry);
+	return !cq->internal;
+}
+
+/* What one drain may stash: a fast peer must not hold up who posts. */
+#define MRRC_DRAIN_MAX	1024
+
+void mrrc_cq_stash(struct mrrc_cq *cq, size_t max, struct mrrc_op **done)
+{
+	struct mrrc_comp *comp;
+	ssize_t ret;
+
+	while (max--) {
+		comp = malloc(sizeof(*comp));
+		if (!comp)
+			break;
+		while (!(ret = mrrc_stash_fetch(cq, comp, done)))
+			;
+		if (ret < 0) {
+			free(comp);
+			break;
+		}
+		STAILQ_INSERT_TAIL(&cq->stash, comp, link);
+		mrrc_stash_count(cq, 1);
+	}
+}
+
+struct mrrc_comp *mrrc_comp_new(void)
+{
+	return calloc(1, sizeof(struct mrrc_comp));
+}
+
+void mrrc_comp_free(struct mrrc_comp *comp)
+{
+	free(comp);
+}
+
+void mrrc_stash_write(struct mrrc_cq *cq, struct mrrc_comp *comp,
+		      const struct fi_cq_err_entry *entry)
+{
+	comp->entry = *entry;
+	comp->error = entry->err;
+	comp->src = FI_ADDR_NOTAVAIL;
+	memcpy(comp->room + MRRC_CQ_ERR_SIZE,
+	       &(fi_addr_t) { FI_ADDR_NOTAVAIL }, sizeof(fi_addr_t));
+	mrrc_cq_lock(cq);
+	STAILQ_INSERT_TAIL(&cq->stash, comp, link);
+	mrrc_stash_count(cq, 1);
+	mrrc_cq_unlock(cq);
+	mrrc_cq_wake(cq);
+}
+
+static void mrrc_cq_collect(struct mrrc_cq *cq, struct mrrc_op **done)
+{
+	mrrc_cq_lock(cq);
+	/* a thread asleep in the core is woken by what comes, and reads it */
+	if (!cq->sreaders)
+		mrrc_cq_stash(cq, MRRC_DRAIN_MAX, done);
+	mrrc_cq_unlock(cq);
+	mrrc_cq_wake(cq);
+}
+
+void mrrc_cq_drain(struct mrrc_cq *cq)
+{
+	struct mrrc_op *done = NULL;
+
+	mrrc_cq_collect(cq, &done);
+	mrrc_op_end_list(done);
+}
+
+bool mrrc_cq_ready(struct mrrc_cq *cq)
+{
+	struct mrrc_op *done = NULL;
+	bool ready;
+
+	if (!cq->rx_selective &&
+	    !atomic_load_explicit(&cq->silent, memory_order_relaxed))
+		return true;
+
+	mrrc_cq_lock(cq);
+	if (!cq->sreaders && !atomic_load(&cq->stash_cnt))
+		mrrc_cq_stash(cq, 1, &done);
+	ready = cq->sreaders || atomic_load(&cq->stash_cnt);
+	mrrc_cq_unlock(cq);
+	mrrc_cq_wake(cq);
+	mrrc_op_end_list(done);
+	return ready;
+}
+
+void mrrc_domain_drain(struct mrrc_domain *domain)
+{
+	struct mrrc_op *done = NULL;
+	struct mrrc_cq *cq;
+
+	if (!atomic_load_explicit(&domain->internal_cqs,
+				  memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&domain->cq_lock);
+	for (cq = domain->cqs; cq; cq = cq->next) {
+		if (cq->internal)
+			mrrc_cq_collect(cq, &done);
+	}
+	pthread_mutex_unlock(&domain->cq_lock);
+	mrrc_op_end_list(done);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * From an application's buffers to the core's descriptors.
+ */
+#ifndef MRRC_RESOLVE_H
+#define MRRC_RESOLVE_H
+
+#include "fi/alloc/alloc.h"
+#include "fi/data/op.h"
+#include "fi/record/record.h"
+
+/*
+ * Can the call go to the core as it is? The hit path of an application that
+ * gives descriptors: a descriptor, and a context that cannot be taken for one
+ * of our records.
+ */
+static inline bool mrrc_given(const struct mrrc_ep *ep, const void *desc,
+			      const void *context)
+{
+	return desc && (uintptr_t) context - ep->ops_base >= ep->ops_len;
+}
+
+/* The same for an array of buffers. */
+static inline bool mrrc_given_iov(const struct mrrc_ep *ep, void *const *desc,
+				  size_t count, const void *context)
+{
+	size_t i;
+
+	if ((uintptr_t) context - ep->ops_base < ep->ops_len)
+		return false;
+	if (!count)
+		return true;
+	if (!desc)
+		return false;
+	for (i = 0; i < count; i++) {
+		if (!desc[i])
+			return false;
+	}
+	return true;
+}
+
+/* What the core gets in place of an application's buffers. */
+struct mrrc_bufs {
+	struct iovec iov[MRRC_IOV_MAX];
+	void *desc[MRRC_IOV_MAX];
+	size_t count;
+};
+
+/*
+ * The shortest way for one buffer of a call without flags, which most calls
+ * take: a transmission that completes by default, from or to a region that
+ * this thread used before. A record that holds it, or NULL: all the rest.
+ *
+ * Without @calls, which is what to try first, nothing is called and hence
+ * nothing saved: not where the kernel has to be asked, or a record fetched.
+ */
+static inline __attribute__((always_inline)) struct mrrc_op *
+mrrc_resolve_known(struct mrrc_ep *ep, const void *buf, size_t len,
+		   enum mrrc_access access, void *context, void **core_desc,
+		   bool calls)
+{
+	struct mrrc_domain *domain = ep->domain;
+	struct mrrc_cache_mt *cache = domain->reg.cache;
+	struct mrrc_tlb *tlb = mrrc_cache_hit_table(cache);
+	struct mrrc_region *region;
+	struct mrrc_op *op;
+
+	if (len < (calls ? ep->known_min : ep->quick_min) ||
+	    mrrc_unlikely(!tlb) ||
+	    (!calls && mrrc_unlikely(!mrrc_tlb_has_spare(tlb))))
+		return NULL;
+	region = mrrc_cache_hit(cache, tlb, (uintptr_t) buf, len, access,
+				calls);
+	if (mrrc_unlikely(!region))
+		return NULL;
+	op = calls ? mrrc_op_alloc(domain, tlb) : mrrc_tlb_take_spare(tlb);
+	if (calls && mrrc_unlikely(!op)) {
+		mrrc_cache_mt_put(cache, region);
+		return NULL;
+	}
+	if (calls && mrrc_unlikely(domain->reg.traced))
+		mrrc_record_hit(&domain->reg, &op->trace, buf, len, access);
+	mrrc_op_start(op, ep, ep->tx.cq, &ep->tx.cq->posts, context, 0);
+	op->region[0] = region;
+	op->region_cnt = 1;
+	*core_desc = region->desc;
+	return op;
+}
+
+/*
+ * One buffer in what was allocated of the domain: the call can go to the core
+ * with this descriptor, and nothing has to be held, since who allocated the
+ * memory frees it.
+ */
+static inline bool mrrc_resolve_born(const struct mrrc_ep *ep, const void *buf,
+				     size_t len, const void *context,
+				     void **core_desc)
+{
+	const struct mrrc_reg *reg = &ep->domain->reg;
+
+	return atomic_load_explicit(&reg->alloc, memory_order_relaxed) &&
+	       (uintptr_t) context - ep->ops_base >= ep->ops_len &&
+	       mrrc_alloc_desc(reg, buf, len, core_desc);
+}
+
+/* The descriptor of some memory, for buffers that nothing is done with. */
+int mrrc_resolve_nothing(struct mrrc_op *op, void **core_desc);
+
+/*
+ * Descriptors for count buffers: those given in desc (may be NULL, wholly or
+ * in part), else of regions that op holds from now on. A buffer that several
+ * regions cover becomes several, as long as there are at most limit in all.
+ * Sources that cannot be registered, and small buffers that it does not pay
+ * to register, are replaced by copies. On error op is
+ * still the caller's to end (mrrc_op_posted()).
+ *
+ * Empty buffers get a neighbour's: verbs looks into every descriptor that it
+ * is given. *any is false if there was none, for the same reason; where the
+ * core cannot do without, there always is one.
+ */
+int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov,
+		 void *const *desc, size_t count, size_t limit,
+		 enum mrrc_access access, struct mrrc_bufs *core, bool *any);
+
+/* The same for atomics, whose buffers count elements of datatype. */
+int mrrc_resolve_ioc(struct mrrc_op *op, const struct fi_ioc *ioc,
+		     void *const *desc, size_t count,
+		     enum fi_datatype datatype, enum mrrc_access access,
+		     void **core_desc);
+
+size_t mrrc_datatype_size(enum fi_datatype datatype);
+
+/*
+ * Small enough that the core copies it in the call, so that nothing needs a
+ * descriptor: post it with FI_INJECT and the application's own context.
+ */
+bool mrrc_injectable(const struct mrrc_ep *ep, const struct iovec *iov,
+		     void *const *desc, size_t count, const void *context,
+		     uint64_t flags);
+
+#endif /* MRRC_RESOLVE_H */

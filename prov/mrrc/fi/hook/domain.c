@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Domains of the hooking provider: the core's own, with its registration
+ * calls replaced.
+ *
+ * Threading: open, bind and close as the application does them.
+ */
+#include "config.h"
+#include <rdma/fi_ext_mrrc.h>
+
+#include "fi/alloc/alloc.h"
+#include "fi/hook/hook.h"
+#include "fi/param.h"
+#include "fi/record/record.h"
+#include "sys/cache_mt.h"
+#include "sys/pool.h"
+
+#define MRRC_HOOK_MRS_MAX (1U << 20)	/* open on one domain */
+
+/* What FI_MR_BASIC stands for, where it is still known. */
+#define MRRC_MR_BASIC_MODES \
+	(FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
+
+static int hook_mr_mode(const struct fi_info *info)
+{
+	int mode = info->domain_attr->mr_mode;
+
+	if (mode == FI_MR_BASIC)
+		mode = MRRC_MR_BASIC_MODES;
+	else if (mode == FI_MR_SCALABLE)
+		mode = 0;
+	if (info->mode & FI_LOCAL_MR)
+		mode |= FI_MR_LOCAL;
+	return mode;
+}
+
+bool mrrc_hook_domain_local(const struct fi_info *info)
+{
+	return hook_mr_mode(info) & FI_MR_LOCAL;
+}
+
+bool mrrc_hook_domain_wanted(const struct fi_info *info, uint64_t flags)
+{
+	if (!info || !info->domain_attr || (flags & FI_PEER))
+		return false;
+	switch (mrrc_params.reg) {
+	case MRRC_REGISTER_ALWAYS:
+		return true;
+	case MRRC_REGISTER_NEVER:
+		return false;
+	default:
+		return mrrc_hook_domain_local(info);
+	}
+}
+
+/* Give the core its tables back. */
+static void hook_domain_restore(struct mrrc_hook_domain *domain)
+{
+	domain->core->fid.ops = domain->fid_ops;
+	domain->core->mr = domain->reg.core_ops;
+}
+
+static int hook_domain_close(struct fid *fid)
+{
+	struct mrrc_hook_domain *domain = mrrc_hook_owner(fid->ops);
+	struct fid_domain *core = domain->core;
+	struct fi_ops *fid_ops = core->fid.ops;
+	struct fi_ops_mr *mr_ops = core->mr;
+	int ret;
+
+	/* the core may refuse, so nothing goes before it agrees */
+	if (mrrc_pool_live(domain->mrs) || mrrc_alloc_busy(&domain->reg) ||
+	    !mrrc_alloc_trim(&domain->reg))
+		return -FI_EBUSY;
+	mrrc_reg_flush(&domain->reg);
+	hook_domain_restore(domain);
+	ret = fi_close(&core->fid);
+	if (ret) {
+		core->fid.ops = fid_ops;
+		core->mr = mr_ops;
+		return ret;
+	}
+	mrrc_alloc_close(&domain->reg);
+	mrrc_reg_close(&domain->reg);
+	mrrc_pool_close(domain->mrs);
+	mrrc_hook_table_free(fid_ops);
+	mrrc_hook_table_free(mr_ops);
+	free(domain);
+	return 0;
+}
+
+/* Registrations are to be reported: the core does that for its own only. */
+static int hook_domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct mrrc_hook_domain *domain = mrrc_hook_owner(fid->ops);
+	int ret;
+
+	ret = domain->fid_ops->bind(fid, bfid, flags);
+	if (!ret && (flags & FI_REG_MR))
+		atomic_store(&domain->events, true);
+	return ret;
+}
+
+struct mrrc_reg *mrrc_hook_domain_reg(struct fid_domain *domain)
+{
+	struct mrrc_hook_domain *hooked;
+
+	if (domain->fid.ops->close != hook_domain_close)
+		return NULL;
+	hooked = mrrc_hook_owner(domain->fid.ops);
+	return &hooked->reg;
+}
+
+static int hook_ext_stats(struct fid_domain *fid, struct fi_mrrc_stats *stats)
+{
+	struct mrrc_reg *reg = mrrc_hook_domain_reg(fid);
+	struct fi_mrrc_stats full = { 0 };
+
+	if (!reg)
+		return -FI_EINVAL;
+	mrrc_reg_stats(reg, &full);
+	return mrrc_stats_out(&full, stats);
+}
+
+static int hook_ext_flush(struct fid_domain *fid)
+{
+	struct mrrc_reg *reg = mrrc_hook_domain_reg(fid);
+
+	if (!reg)
+		return -FI_EINVAL;
+	mrrc_cache_mt_flush(reg->cache);
+	return 0;
+}
+
+static int hook_ext_invalidate(struct fid_domain *fid, const void *addr,
+			       size_t len)
+{
+	struct mrrc_reg *reg = mrrc_hook_domain_reg(fid);
+
+	return reg ? mrrc_reg_invalidate(reg, addr, len) : -FI_EINVAL;
+}
+
+static int hook_ext_feature(struct fid_domain *fid, const char *name)
+{
+	struct mrrc_reg *reg = mrrc_hook_domain_reg(fid);
+
+	return reg && name ? mrrc_alloc_feature(reg, name) : -FI_EINVAL;
+}
+
+static struct fi_mrrc_ops_domain hook_domain_ext_ops = {
+	.size = sizeof(struct fi_mrrc_ops_domain),
+	.stats = hook_ext_stats,
+	.flush = hook_ext_flush,
+	.invalidate = hook_ext_invalidate,
+	.feature = hook_ext_feature,
+};
+
+static int hook_domain_ops_open(struct fid *fid, const char *name,
+				uint64_t flags, void **ops, void *context)
+{
+	struct mrrc_hook_domain *domain = mrrc_hook_owner(fid->ops);
+
+	void *ours;
+
+	if (name && !strcmp(name, FI_MRRC_DOMAIN_OPS))
+		ours = &hook_domain_ext_ops;
+	else if (name && !strcmp(name, FI_MRRC_ALLOC_OPS))
+		ours = &mrrc_alloc_ops;
+	else
+		return domain->fid_ops->ops_open(fid, name, flags, ops,
+						 context);
+	if (flags)
+		return -FI_EBADFLAGS;
+	*ops = ours;
+	return 0;
+}
+
+static int hook_domain_tables(struct mrrc_hook_domain *domain)
+{
+	const struct fi_ops_mr *ours = domain->reg.traced ?
+				       &mrrc_record_hook_mr_ops :
+				       &mrrc_hook_mr_ops;
+	struct fid_domain *core = domain->core;
+	struct fi_ops_mr *mr_ops;
+	struct fi_ops *fid_ops;
+
+	fid_ops = mrrc_hook_table(core->fid.ops, core->fid.ops->size, domain);
+	mr_ops = mrrc_hook_table(core->mr, core->mr->size, domain);
+	if (!fid_ops || !mr_ops) {
+		mrrc_hook_table_free(fid_ops);
+		mrrc_hook_table_free(mr_ops);
+		return -FI_ENOMEM;
+	}
+	domain->fid_ops = core->fid.ops;
+	fid_ops->close = hook_domain_close;
+	fid_ops->bind = hook_domain_bind;
+	fid_ops->ops_open = hook_domain_ops_open;
+	mr_ops->reg = ours->reg;
+	mr_ops->regv = ours->regv;
+	mr_ops->regattr = ours->regattr;
+	core->fid.ops = fid_ops;
+	core->mr = mr_ops;
+	return 0;
+}
+
+int mrrc_hook_domain_install(struct mrrc_hook_fabric *fabric,
+			     const struct fi_info *info,
+			     struct fid_domain *core, bool by_provider)
+{
+	struct mrrc_hook_domain *domain;
+	int ret;
+
+	if (!FI_CHECK_OP(core->mr, struct fi_ops_mr, regattr) ||
+	    !FI_CHECK_OP(core->fid.ops, struct fi_ops, ops_open))
+		return -FI_ENOSYS;
+	domain = calloc(1, sizeof(*domain));
+	if (!domain)
+		return -FI_ENOMEM;
+	domain->core = core;
+	domain->inner = by_provider;
+	mrrc_reg_init(&domain->reg, fabric->core_name, hook_mr_mode(info),
+		      info, info->domain_attr->threading == FI_THREAD_SAFE);
+	ret = mrrc_pool_open(mrrc_hook_mr_size(), MRRC_HOOK_MRS_MAX,
+			     &domain->mrs);
+	if (ret)
+		goto err_free;
+	ret = mrrc_reg_open(&domain->reg);
+	if (ret)
+		goto err_pool;
+	mrrc_reg_attach(&domain->reg, core);
+	ret = hook_domain_tables(domain);
+	if (ret)
+		goto err_reg;
+	MRRC_INFO(DOMAIN, "%s: registrations are cached\n",
+		  fabric->core_name);
+	return 0;
+
+err_reg:
+	mrrc_reg_close(&domain->reg);
+err_pool:
+	mrrc_pool_close(domain->mrs);
+err_free:
+	free(domain);
+	return ret;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The hooking provider, ofi_hook_mrrc (FI_HOOK=mrrc): registrations made on a
+ * core provider's domains come from the cache, whoever makes them, and
+ * nothing else changes.
+ *
+ * libfabric's own hooking providers wrap every object. Data calls need no
+ * change here, and a wrapped domain would have to be unwrapped wherever an
+ * application or a provider passes it on (hints, infos, peers). So the core's
+ * objects stay what they are: a fabric and a domain get copies of their
+ * tables in which a few calls are ours.
+ */
+#ifndef MRRC_HOOK_H
+#define MRRC_HOOK_H
+
+#include "fi/mrrc_fi.h"
+
+/* For libhook_mrrc-fi.so, libfabric's way in. */
+__attribute__((visibility("default")))
+struct fi_provider *mrrc_hook_ini(void);
+
+struct mrrc_hook_fabric {
+	struct fid_fabric *core;
+	const char *core_name;
+	/* the core's tables; ours are copies */
+	struct fi_ops *fid_ops;
+	struct fi_ops_fabric *fabric_ops;
+};
+
+struct mrrc_hook_domain {
+	struct fid_domain *core;
+	struct mrrc_reg reg;
+	struct fi_ops *fid_ops;	/* the core's */
+	struct mrrc_pool *mrs;	/* struct mrrc_hook_mr, those open */
+	bool inner;		/* opened by another provider, as ofi_rxm */
+	atomic_bool events;	/* registrations are reported: none of ours */
+};
+
+/*
+ * A copy of a core's table of calls, as long as the core made it, and the way
+ * from it to its owner. NULL: no memory.
+ */
+void *mrrc_hook_table(const void *table, size_t size, void *owner);
+void mrrc_hook_table_free(void *table);
+
+static inline void *mrrc_hook_owner(const void *table)
+{
+	return ((void *const *) table)[-1];
+}
+
+/* hook/domain.c: after the core opened a domain; by_provider: not directly */
+int mrrc_hook_domain_install(struct mrrc_hook_fabric *fabric,
+			     const struct fi_info *info,
+			     struct fid_domain *core, bool by_provider);
+/* Of a domain that is hooked; NULL: it is not. */
+struct mrrc_reg *mrrc_hook_domain_reg(struct fid_domain *domain);
+/* Are registrations of such a domain ours to cache? */
+bool mrrc_hook_domain_wanted(const struct fi_info *info, uint64_t flags);
+/* ... because the core asks for them? */
+bool mrrc_hook_domain_local(const struct fi_info *info);
+
+/* hook/mr.c */
+extern const struct fi_ops_mr mrrc_hook_mr_ops;
+size_t mrrc_hook_mr_size(void);
+
+#endif /* MRRC_HOOK_H */

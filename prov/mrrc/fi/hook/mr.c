@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Registrations on a hooked domain. One that the cache can serve is an object
+ * of ours that holds a region; the others are the core's own.
+ *
+ * Local ones are always cached. Closing one that peers can reach must revoke
+ * its key, so those are not, but for what ofi_rxm lets peers reach for a
+ * rendezvous, unless FI_OFI_MRRC_LAZY_DEREG says otherwise.
+ *
+ * Any thread, as far as the core allows.
+ */
+#include "config.h"
+#include "fi/hook/hook.h"
+#include "fi/param.h"
+#include "fi/record/record.h"
+#include "sys/cache_mt.h"
+#include "sys/pool.h"
+
+#define HOOK_REMOTE	(FI_REMOTE_READ | FI_REMOTE_WRITE)
+
+/* ofi_rxm's own keys have it (rxm_msg_mr_reg_internal) */
+#define HOOK_RXM_KEY	(1ULL << 31)
+
+struct mrrc_hook_mr {
+	struct fid_mr mr;
+	struct mrrc_hook_domain *domain;
+	struct mrrc_region *region;
+	uint64_t trace;		/* what record.c ends; else 0 */
+};
+
+size_t mrrc_hook_mr_size(void)
+{
+	return sizeof(struct mrrc_hook_mr);
+}
+
+static int hook_mr_close(struct fid *fid)
+{
+	struct mrrc_hook_mr *mr = container_of(fid, struct mrrc_hook_mr,
+					       mr.fid);
+	struct mrrc_hook_domain *domain = mr->domain;
+
+	mrrc_cache_mt_put(domain->reg.cache, mr->region);
+	if (mrrc_unlikely(mr->trace))
+		mrrc_record_end(&mr->trace);
+	mrrc_pool_free(domain->mrs, mr);
+	return 0;
+}
+
+/* Others share the core's registration. */
+static int hook_mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+static int hook_mr_control(struct fid *fid, int command, void *arg)
+{
+	struct mrrc_hook_mr *mr = container_of(fid, struct mrrc_hook_mr,
+					       mr.fid);
+	struct fid_mr *core = mr->region->cookie;
+
+	return fi_control(&core->fid, command, arg);
+}
+
+static int hook_mr_ops_open(struct fid *fid, const char *name, uint64_t flags,
+			    void **ops, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static int hook_mr_tostr(const struct fid *fid, char *buf, size_t len)
+{
+	return mrrc_fid_tostr(fid, buf, len);
+}
+
+static int hook_mr_ops_set(struct fid *fid, const char *name, uint64_t flags,
+			   void *ops, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+/* mrrc_fid_tostr() itself would make it one of the utility provider's. */
+static struct fi_ops hook_mr_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = hook_mr_close,
+	.bind = hook_mr_bind,
+	.control = hook_mr_control,
+	.ops_open = hook_mr_ops_open,
+	.tostr = hook_mr_tostr,
+	.ops_set = hook_mr_ops_set,
+};
+
+/*
+ * Does ofi_rxm ask for it? For a rendezvous of its own it registers with that
+ * right alone; to what an application registers for sending it adds the
+ * peer's right to read (rxm_mr_get_msg_access, 1.17 to 2.x).
+ */
+static bool hook_by_rxm(const struct fi_mr_attr *attr)
+{
+	if (attr->access == FI_REMOTE_READ || attr->access == FI_REMOTE_WRITE)
+		return attr->requested_key & HOOK_RXM_KEY;
+	return (attr->access & FI_SEND) &&
+	       (attr->access & HOOK_REMOTE) == FI_REMOTE_READ;
+}
+
+/* The kind of region that serves a registration; false: none may. */
+static bool hook_kind(const struct mrrc_hook_domain *domain,
+		      const struct fi_mr_attr *attr, uint64_t flags,
+		      enum mrrc_access *kind)
+{
+	if (atomic_load_explicit(&domain->events, memory_order_relaxed) ||
+	    !mrrc_reg_kind(&domain->reg, attr, flags, kind))
+		return false;
+	if (!mrrc_access_remote(*kind))
+		return true;
+	switch (mrrc_params.lazy) {
+	case MRRC_LAZY_ALWAYS:
+		return true;
+	case MRRC_LAZY_NEVER:
+		return false;
+	default:
+		return domain->inner && hook_by_rxm(attr);
+	}
+}
+
+static int hook_mr_cached(struct mrrc_hook_domain *domain,
+			  const struct fi_mr_attr *attr,
+			  enum mrrc_access kind, struct fid_mr **mr_fid)
+{
+	struct mrrc_region *region;
+	struct mrrc_hook_mr *mr;
+	uint64_t trace = 0;
+	struct fid_mr *core;
+	int ret;
+
+	ret = mrrc_record_get_one(&domain->reg, &trace, attr->mr_iov, kind,
+				  &region);
+	if (ret)
+		return ret;
+	mr = mrrc_pool_alloc(domain->mrs);
+	if (!mr) {
+		mrrc_cache_mt_put(domain->reg.cache, region);
+		mrrc_record_end(&trace);
+		return -FI_ENOMEM;
+	}
+	core = region->cookie;
+	*mr = (struct mrrc_hook_mr) {
+		.mr.fid.fclass = FI_CLASS_MR,
+		.mr.fid.context = attr->context,
+		.mr.fid.ops = &hook_mr_fid_ops,
+		.mr.mem_desc = region->desc,
+		.mr.key = fi_mr_key(core),
+		.domain = domain,
+		.region = region,
+		.trace = trace,
+	};
+	/* nobody can use it, but it is what was asked for */
+	if (!mrrc_access_remote(kind) &&
+	    !(domain->reg.mr_mode & FI_MR_PROV_KEY))
+		mr->mr.key = attr->requested_key;
+	*mr_fid = &mr->mr;
+	return 0;
+}
+
+/*
+ * The core's own. One that peers can reach has to go with its close, past a
+ * cache that the core may have.
+ */
+static uint64_t hook_core_flags(const struct mrrc_hook_domain *domain,
+				uint64_t access, uint64_t flags)
+{
+	if (domain->reg.below & MRRC_BELOW_CACHES && (access & HOOK_REMOTE) &&
+	    mrrc_params.lazy != MRRC_LAZY_ALWAYS)
+		flags |= MRRC_MR_NOCACHE;
+	return flags;
+}
+
+static int hook_regattr(struct fid *fid, const struct fi_mr_attr *attr,
+			uint64_t flags, struct fid_mr **mr)
+{
+	struct fid_domain *core = container_of(fid, struct fid_domain, fid);
+	struct mrrc_hook_domain *domain = mrrc_hook_owner(core->mr);
+	enum mrrc_access kind;
+	uint64_t start;
+	int ret;
+
+	/* what the cache cannot register, the core refuses in its own words */
+	if (hook_kind(domain, attr, flags, &kind) &&
+	    !hook_mr_cached(domain, attr, kind, mr))
+		return 0;
+	start = mrrc_record_start(&domain->reg);
+	ret = domain->reg.core_ops->regattr(fid, attr,
+			hook_core_flags(domain, attr->access, flags), mr);
+	mrrc_record_own(&domain->reg, start, attr, ret, NULL);
+	return ret;
+}
+
+static int hook_regv(struct fid *fid, const struct iovec *iov, size_t count,
+		     uint64_t access, uint64_t offset, uint64_t requested_key,
+		     uint64_t flags, struct fid_mr **mr, void *context)
+{
+	struct fid_domain *core = container_of(fid, struct fid_domain, fid);
+	struct mrrc_hook_domain *domain = mrrc_hook_owner(core->mr);
+	const struct fi_mr_attr attr = {
+		.mr_iov = iov,
+		.iov_count = count,
+		.access = access,
+		.offset = offset,
+		.requested_key = requested_key,
+		.context = context,
+		.iface = FI_HMEM_SYSTEM,
+	};
+	enum mrrc_access kind;
+	uint64_t start;
+	int ret;
+
+	if (hook_kind(domain, &attr, flags, &kind) &&
+	    !hook_mr_cached(domain, &attr, kind, mr))
+		return 0;
+	start = mrrc_record_start(&domain->reg);
+	ret = domain->reg.core_ops->regv(fid, iov, count, access, offset,
+			requested_key, hook_core_flags(domain, access, flags),
+			mr, context);
+	mrrc_record_own(&domain->reg, start, &attr, ret, NULL);
+	return ret;
+}
+
+static int hook_reg(struct fid *fid, const void *buf, size_t len,
+		    uint64_t access, uint64_t offset, uint64_t requested_key,
+		    uint64_t flags, struct fid_mr **mr, void *context)
+{
+	const struct iovec iov = { (void *) buf, len };
+
+	return hook_regv(fid, &iov, 1, access, offset, requested_key, flags,
+			 mr, context);
+}
+
+const struct fi_ops_mr mrrc_hook_mr_ops = {
+	.size = sizeof(struct fi_ops_mr),
+	.reg = hook_reg,
+	.regv = hook_regv,
+	.regattr = hook_regattr,
+};

@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Completion queue: the core's, with the contexts of the operations that we
+ * touch mapped back and unsignalled ones left out.
+ *
+ * Reading the core and claiming the records behind its completions is one
+ * step under the CQ's spin lock, so that the close of an endpoint, which
+ * takes the same lock, finds every record either claimed or its own. A thread
+ * inside the core's sread holds no lock: while there is one, only it reads
+ * this CQ, so that order is kept and nobody sleeps over the stash.
+ *
+ * data/pending.c reads a CQ on the application's behalf, into the stash that is
+ * served first.
+ */
+#include "config.h"
+
+#include "fi/obj/cq.h"
+#include "fi/cw/calls.h"
+#include "fi/data/op.h"
+#include "sys/pause.h"
+
+#define MRRC_CQ_BATCH	16	/* entries of a wider format read at once */
+#define MRRC_SPINS	200	/* before giving the processor away */
+
+void mrrc_cq_lock_slow(struct mrrc_cq *cq)
+{
+	unsigned tries = 0;
+	int spins = 0;
+
+	do {
+		while (atomic_load_explicit(&cq->lock, memory_order_relaxed)) {
+			if (++spins % MRRC_SPINS == 0)
+				mrrc_pause(&tries);
+		}
+	} while (atomic_exchange_explicit(&cq->lock, 1, memory_order_acquire));
+}
+
+void mrrc_domain_lock_cqs(struct mrrc_domain *domain)
+{
+	struct mrrc_cq *cq;
+
+	pthread_mutex_lock(&domain->cq_lock);
+	for (cq = domain->cqs; cq; cq = cq->next)
+		mrrc_cq_lock(cq);
+}
+
+void mrrc_domain_unlock_cqs(struct mrrc_domain *domain)
+{
+	struct mrrc_cq *cq;
+
+	for (cq = domain->cqs; cq; cq = cq->next)
+		mrrc_cq_unlock(cq);
+	pthread_mutex_unlock(&domain->cq_lock);
+}
+
+/*
+ * Map n entries as the core gave them at from to what the application gets at
+ * to (the same place, or one with smaller entries). Lock held.
+ */
+static inline __attribute__((always_inline)) ssize_t
+mrrc_cq_map(struct mrrc_cq *cq, char *to, char *from, ssize_t n,
+	    fi_addr_t *src, struct mrrc_op **done)
+{
+	const size_t in = cq->core_entry_size, out = cq->entry_size;
+	struct mrrc_op *op;
+	ssize_t i, seen = 0;
+	void *context;
+
+	for (i = 0; i < n; i++, from += in) {
+		context = ((const struct fi_cq_entry *) from)->op_context;
+		op = mrrc_op_of(cq->domain, context);
+		if (!op)
+			mrrc_cq_fix_buffered(cq, from);
+		if (op && !mrrc_op_claim(cq, op, from, 0, &context, done))
+			continue;
+		if (to != from)
+			memmove(to, from, out);
+		((struct fi_cq_entry *) to)->op_context = context;
+		if (src)
+			src[seen] = src[i];
+		seen++;
+		to += out;
+	}
+	return seen;
+}
+
+/* Is one of the n completions at buf of an operation that we touch? */
+static inline bool mrrc_cq_any_ours(const struct mrrc_cq *cq, const char *buf,
+				    ssize_t n)
+{
+	do {
+		if (*(const uintptr_t *) buf - cq->ops_base < cq->ops_len)
+			return true;
+		buf += cq->entry_size;
+	} while (--n);
+	return false;
+}
+
+static inline ssize_t mrrc_cq_core_read(struct mrrc_cq *cq, void *buf,
+					size_t count, fi_addr_t *src)
+{
+	return src ? fi_cq_readfrom(cq->core, buf, count, src) :
+		     fi_cq_read(cq->core, buf, count);
+}
+
+/* Without waiting. No lock held. */
+static ssize_t __attribute__((noinline))
+mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count, fi_addr_t *src)
+{
+	struct fi_cq_tagged_entry wide[MRRC_CQ_BATCH];
+	bool narrow = cq->core_entry_size != cq->entry_size;
+	void *core_buf = narrow ? wide : buf;
+	struct mrrc_op *done = NULL;
+	ssize_t n, ret;
+
+	if (mrrc_unlikely(!count)) {
+		/* drives progress; nothing can be returned */
+		ret = mrrc_cq_core_read(cq, buf, 0, src);
+		if (ret == -FI_EAGAIN && atomic_load(&cq->stash_cnt))
+			return 0;
+		return !ret && !mrrc_cq_ready(cq) ? -FI_EAGAIN : ret;
+	}
+	if (narrow && count > MRRC_CQ_BATCH)
+		count = MRRC_CQ_BATCH;
+
+	mrrc_cq_lock(cq);
+	if (mrrc_unlikely(atomic_load_explicit(&cq->stash_cnt,
+					       memory_order_relaxed))) {
+		ret = mrrc_stash_read(cq, buf, count, src);
+	} else {
+		do {
+			ret = n = mrrc_cq_core_read(cq, core_buf, count, src);
+			if (n > 0)
+				ret = mrrc_cq_map(cq, buf, core_buf, n, src,
+						  &done);
+			/* all unsignalled: there may be more */
+		} while (n > 0 && !ret);
+	}
+	mrrc_cq_unlock(cq);
+
+	mrrc_op_end_list(done);
+	return ret;
+}
+
+/* After a read that found n completions, some of them ours. Unlocks. */
+static ssize_t __attribute__((noinline))
+mrrc_cq_read_ours(struct mrrc_cq *cq, void *buf, size_t count, ssize_t n)
+{
+	struct mrrc_op *done = NULL;
+
+	n = mrrc_cq_map(cq, buf, buf, n, NULL, &done);
+	mrrc_cq_unlock(cq);
+	mrrc_op_end_list(done);
+	return n ? n : mrrc_cq_poll(cq, buf, count, NULL);
+}
+
+/*
+ * After a read of no entries. Not inline: what it needs would be saved and
+ * restored by each read.
+ */
+static ssize_t __attribute__((noinline))
+mrrc_cq_read_nothing(struct mrrc_cq *cq)
+{
+	return mrrc_cq_ready(cq) ? 0 : -FI_EAGAIN;
+}
+
+static ssize_t mrrc_cq_read(struct fid_cq *cq_fid, void *buf, size_t count)
+{
+	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
+	ssize_t ret;
+
+	mrrc_cq_lock(cq);
+	if (mrrc_unlikely(atomic_load_explicit(&cq->stash_cnt,
+					       memory_order_relaxed))) {
+		ret = mrrc_stash_read(cq, buf, count, NULL);
+	} else {
+		ret = fi_cq_read(cq->core, buf, count);
+		if (ret > 0 && mrrc_cq_any_ours(cq, buf, ret))
+			return mrrc_cq_read_ours(cq, buf, count, ret);
+	}
+	mrrc_cq_unlock(cq);
+	return mrrc_unlikely(!ret) ? mrrc_cq_read_nothing(cq) : ret;
+}
+
+static ssize_t mrrc_cq_read_narrow(struct fid_cq *cq_fid, void *buf,
+				   size_t count)
+{
+	return mrrc_cq_poll(mrrc_cq_of(cq_fid), buf, count, NULL);
+}
+
+static ssize_t mrrc_cq_readfrom(struct fid_cq *cq_fid, void *buf,
+				size_t count, fi_addr_t *src)
+{
+	return mrrc_cq_poll(mrrc_cq_of(cq_fid), buf, count, src);
+}
+
+static ssize_t mrrc_cq_readerr(struct fid_cq *cq_fid,
+			       struct fi_cq_err_entry *entry, uint64_t flags)
+{
+	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
+	struct mrrc_op *op, *done = NULL;
+	ssize_t ret = -FI_EAGAIN;
+
+	mrrc_cq_lock(cq);
+	if (atomic_load_explicit(&cq->stash_cnt, memory_order_relaxed))
+		ret = mrrc_stash_readerr(cq, entry);
+	/* stashed since the core told of an error: that one is meant */
+	if (ret == -FI_EAGAIN) {
+		/* not fi_cq_readerr(): see cq_fwd.c */
+		ret = cq->core->ops->readerr(cq->core, entry, flags);
+		if (ret > 0 &&
+		    (op = mrrc_op_of(cq->domain, entry->op_context)) &&
+		    !mrrc_op_claim(cq, op, entry, entry->err,
+				   &entry->op_context, &done))
+			ret = -FI_EAGAIN;	/* of nobody any more */
+	}
+	mrrc_cq_unlock(cq);
+	mrrc_op_end_list(done);
+	return ret;
+}
+
+/* A thread comes out of the core's sread. Unlocks. */
+static void mrrc_cq_sread_end(struct mrrc_cq *cq, struct mrrc_op *done)
+{
+	if (!--cq->sreaders && mrrc_unlikely(cq->zombies || cq->awaited))
+		mrrc_cq_reap(cq, &done);
+	mrrc_cq_unlock(cq);
+	mrrc_op_end_list(done);
+}
+
+void mrrc_cq_leave_alone(struct mrrc_cq *cq)
+{
+	mrrc_cq_lock(cq);
+	cq->sreaders++;
+	mrrc_cq_unlock(cq);
+}
+
+void mrrc_cq_leave_alone_end(struct mrrc_cq *cq)
+{
+	mrrc_cq_lock(cq);
+	mrrc_cq_sread_end(cq, NULL);
+}
+
+static void mrrc_cq_sread_cancelled(void *cq)
+{
+	mrrc_cq_leave_alone_end(cq);
+}
+
+/* Where a thread waits it may be cancelled. */
+static ssize_t mrrc_cq_core_wait(struct mrrc_cq *cq, void *buf, size_t count,
+				 fi_addr_t *src, const void *cond,
+				 int timeout)
+{
+	ssize_t ret;
+
+	pthread_cleanup_push(mrrc_cq_sread_cancelled, cq);
+	ret = src ? fi_cq_sreadfrom(cq->core, buf, count, src, cond,
+				    timeout) :
+		    fi_cq_sread(cq->core, buf, count, cond, timeout);
+	pthread_cleanup_pop(0);
+	return ret;
+}
+
+/* One wait in the core. No lock held. */
+static ssize_t mrrc_cq_core_sread(struct mrrc_cq *cq, void *buf, size_t count,
+				  fi_addr_t *src, const void *cond,
+				  int timeout)
+{
+	struct fi_cq_tagged_entry wide[MRRC_CQ_BATCH];
+	bool narrow = cq->core_entry_size != cq->entry_size;
+	void *core_buf = narrow ? wide : buf;
+	struct mrrc_op *done = NULL;
+	ssize_t ret;
+
+	if (narrow && count > MRRC_CQ_BATCH)
+		count = MRRC_CQ_BATCH;
+	mrrc_cq_lock(cq);
+	if (atomic_load_explicit(&cq->stash_cnt, memory_order_relaxed)) {
+		/* taken since we looked: nothing would wake us for it */
+		mrrc_cq_unlock(cq);
+		return 0;
+	}
+	cq->sreaders++;
+	mrrc_cq_unlock(cq);
+
+	ret = mrrc_cq_core_wait(cq, core_buf, count, src, cond, timeout);
+
+	mrrc_cq_lock(cq);
+	if (ret > 0)
+		ret = mrrc_cq_map(cq, buf, core_buf, ret, src, &done);
+	mrrc_cq_sread_end(cq, done);
+	return ret;
+}
+
+static ssize_t mrrc_cq_sreadfrom(struct fid_cq *cq_fid, void *buf,
+				 size_t count, fi_addr_t *src,
+				 const void *cond, int timeout)
+{
+	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
+	int64_t end = timeout > 0 ? mrrc_now_ms() + timeout : 0;
+	size_t want = cq->threshold ? (size_t) (uintptr_t) cond : 1, cur = 0;
+	struct fi_ops_cq *ops;
+	const void *rest;
+	ssize_t ret;
+
+	/* the core says how it refuses, and what no room for an answer means */
+	if (!cq->wait || !count)
+		return src ? fi_cq_sreadfrom(cq->core, buf, count, src, cond,
+					     timeout) :
+			     fi_cq_sread(cq->core, buf, count, cond, timeout);
+	if (want > count)
+		want = count;
+	if (!want)
+		want = 1;
+
+	for (;;) {
+		rest = cq->threshold ? (void *) (uintptr_t) (want - cur) : cond;
+		/* conditional writes came meanwhile: the rest as cw/cq.c does */
+		ops = __atomic_load_n(&cq_fid->ops, __ATOMIC_ACQUIRE);
+		if (mrrc_unlikely(ops->sreadfrom != mrrc_cq_sreadfrom) &&
+		    (timeout < 0 || timeout > MRRC_CQ_BRIEF)) {
+			ret = ops->sreadfrom(cq_fid, (char *) buf +
+					     cur * cq->entry_size, count - cur,
+					     src ? src + cur : NULL, rest,
+					     timeout);
+			cur += ret > 0 ? ret : 0;
+			break;
+		}
+		ret = mrrc_cq_poll(cq, (char *) buf + cur * cq->entry_size,
+				   count - cur, src ? src + cur : NULL);
+		if (ret == -FI_EAGAIN) {
+			ret = mrrc_cq_core_sread(cq, (char *) buf +
+					cur * cq->entry_size, count - cur,
+					src ? src + cur : NULL, rest, timeout);
+			/* ours stick: only the application's signals end it */
+			if (ret == -FI_EAGAIN && timeout &&
+			    !atomic_exchange(&cq->signalled, 0) &&
+			    (timeout < 0 || mrrc_now_ms() < end))
+				ret = 0;
+		}
+		if (ret < 0)
+			break;
+		cur += ret;
+		if (cur >= want)
+			break;
+		if (timeout > 0) {
+			timeout = end - mrrc_now_ms();
+			if (timeout < 0)
+				timeout = 0;
+		}
+	}
+	return cur ? (ssize_t) cur : ret;
+}
+
+static ssize_t mrrc_cq_sread(struct fid_cq *cq_fid, void *buf, size_t count,
+			     const void *cond, int timeout)
+{
+	return mrrc_cq_sreadfrom(cq_fid, buf, count, NULL, cond, timeout);
+}
+
+static int mrrc_cq_signal_ours(struct fid_cq *cq_fid)
+{
+	atomic_store(&mrrc_cq_of(cq_fid)->signalled, 1);
+	return mrrc_cq_signal(cq_fid);
+}
+
+static struct fi_ops_cq mrrc_cq_ops = {
+	.size = sizeof(struct fi_ops_cq),
+	.read = mrrc_cq_read,
+	.readfrom = mrrc_cq_readfrom,
+	.readerr = mrrc_cq_readerr,
+	.sread = mrrc_cq_sread,
+	.sreadfrom = mrrc_cq_sreadfrom,
+	.signal = mrrc_cq_signal_ours,
+	.strerror = mrrc_cq_strerror,
+};
+
+/* of a CQ whose entries are wider in the core, or all looked at */
+static struct fi_ops_cq mrrc_cq_narrow_ops = {
+	.size = sizeof(struct fi_ops_cq),
+	.read = mrrc_cq_read_narrow,
+	.readfrom = mrrc_cq_readfrom,
+	.readerr = mrrc_cq_readerr,
+	.sread = mrrc_cq_sread,
+	.sreadfrom = mrrc_cq_sreadfrom,
+	.signal = mrrc_cq_signal_ours,
+	.strerror = mrrc_cq_strerror,
+};
+
+static int mrrc_cq_close(struct fid *fid)
+{
+	struct mrrc_cq *cq = container_of(fid, struct mrrc_cq, cq.fid);
+	struct mrrc_domain *domain = cq->domain;
+	struct mrrc_cq **pos;
+	int ret;
+
+	if (mrrc_ref_busy(&cq->ref))
+		return -FI_EBUSY;
+	pthread_mutex_lock(&domain->cq_lock);
+	for (pos = &domain->cqs; *pos != cq; pos = &(*pos)->next)
+		;
+	ret = fi_close(&cq->core->fid);
+	if (!ret) {
+		*pos = cq->next;
+		atomic_fetch_add(&domain->posts, atomic_load(&cq->posts));
+	}
+	pthread_mutex_unlock(&domain->cq_lock);
+	if (ret)
+		return ret;
+
+	if (cq->cw)
+		mrrc_cw_cq_close(cq);
+	mrrc_stash_clear(cq);
+	if (cq->internal)
+		atomic_fetch_sub(&domain->internal_cqs, 1);
+	if (cq->wait_set)
+		mrrc_ref_put(&cq->wait_set->ref);
+	mrrc_ref_put(&domain->ref);
+	free(cq);
+	return 0;
+}
+
+/* The core's own is no use once there are conditional writes. */
+static int mrrc_cq_getwait(struct mrrc_cq *cq, void *arg)
+{
+	int ret = 0;
+	bool cw;
+
+	pthread_mutex_lock(&cq->domain->cq_lock);
+	cw = cq->cw && cq->wait_obj == FI_WAIT_FD;
+	if (!cw) {
+		ret = mrrc_fid_control(&cq->cq.fid, FI_GETWAIT, arg);
+		cq->wait_taken |= !ret;
+	}
+	pthread_mutex_unlock(&cq->domain->cq_lock);
+	return cw ? mrrc_cw_cq_getwait(cq, arg) : ret;
+}
+
+static int mrrc_cq_control(struct fid *fid, int command, void *arg)
+{
+	struct mrrc_cq *cq = container_of(fid, struct mrrc_cq, cq.fid);
+
+	return command == FI_GETWAIT ? mrrc_cq_getwait(cq, arg) :
+				       mrrc_fid_control(fid, command, arg);
+}
+
+static struct fi_ops mrrc_cq_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = mrrc_cq_close,
+	.bind = mrrc_fid_bind,
+	.control = mrrc_cq_control,
+	.ops_open = mrrc_fid_ops_open,
+	.tostr = mrrc_fid_tostr,
+	.ops_set = mrrc_fid_ops_set,
+};
+
+static size_t mrrc_format_size(enum fi_cq_format format)
+{
+	switch (format) {
+	case FI_CQ_FORMAT_MSG:
+		return sizeof(struct fi_cq_msg_entry);
+	case FI_CQ_FORMAT_DATA:
+		return sizeof(struct fi_cq_data_entry);
+	case FI_CQ_FORMAT_TAGGED:
+		return sizeof(struct fi_cq_tagged_entry);
+	default:
+		return sizeof(struct fi_cq_entry);
+	}
+}
+
+static int mrrc_cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
+			bool internal, void *context, struct mrrc_cq **cq_out)
+{
+	struct fi_cq_attr core_attr = *attr;
+	struct fid *wait = NULL;
+	struct mrrc_cq *cq;
+	int ret;
+
+	/* its context would be a structure of the caller's, not a fid */
+	if (attr->flags & FI_PEER)
+		return -FI_ENOSYS;
+	cq = aligned_alloc(_Alignof(struct mrrc_cq), sizeof(*cq));
+	if (!cq)
+		return -FI_ENOMEM;
+	memset(cq, 0, sizeof(*cq));
+
+	cq->domain = domain;
+	cq->internal = internal;
+	cq->wait = attr->wait_obj != FI_WAIT_NONE;
+	cq->wait_obj = attr->wait_obj;
+	cq->threshold = attr->wait_cond == FI_CQ_COND_THRESHOLD;
+	STAILQ_INIT(&cq->stash);
+	if (attr->wait_obj == FI_WAIT_SET) {
+		if (attr->wait_set)
+			wait = mrrc_fid_core(&attr->wait_set->fid);
+		if (!wait) {
+			free(cq);
+			return -FI_EINVAL;
+		}
+		core_attr.wait_set = container_of(wait, struct fid_wait, fid);
+		cq->wait_set = container_of(attr->wait_set, struct mrrc_wait,
+					    wait);
+	}
+	/* complete.c looks at flags, length and place of multi-receives */
+	if (domain->implicit && domain->multi_recv &&
+	    (unsigned) attr->format < FI_CQ_FORMAT_DATA)
+		core_attr.format = FI_CQ_FORMAT_DATA;
+
+	ret = fi_cq_open(domain->core, &core_attr, &cq->core, &cq->cq.fid);
+	if (ret) {
+		free(cq);
+		return ret;
+	}
+	/* as cores do for a size left open; the rest of attr stays as it is */
+	if (attr->size != core_attr.size)
+		attr->size = core_attr.size;
+	cq->entry_size = mrrc_format_size(attr->format);
+	cq->core_entry_size = mrrc_format_size(core_attr.format);
+
+	if (domain->implicit) {
+		cq->ops_base = (uintptr_t) domain->ops->base;
+		cq->ops_len = domain->ops->span;
+	}
+	cq->cq.fid.fclass = FI_CLASS_CQ;
+	cq->cq.fid.context = context;
+	cq->cq.fid.ops = &mrrc_cq_fid_ops;
+	if (!domain->implicit)
+		cq->cq.ops = &mrrc_cq_fwd_ops;
+	else if (cq->core_entry_size != cq->entry_size)
+		cq->cq.ops = &mrrc_cq_narrow_ops;
+	else
+		cq->cq.ops = &mrrc_cq_ops;
+	mrrc_ref_get(&domain->ref);
+	if (cq->wait_set)
+		mrrc_ref_get(&cq->wait_set->ref);
+	pthread_mutex_lock(&domain->cq_lock);
+	cq->next = domain->cqs;
+	domain->cqs = cq;
+	pthread_mutex_unlock(&domain->cq_lock);
+	if (internal)
+		atomic_fetch_add(&domain->internal_cqs, 1);
+	*cq_out = cq;
+	return 0;
+}
+
+int mrrc_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
+		 struct fid_cq **cq_fid, void *context)
+{
+	struct mrrc_cq *cq;
+	int ret;
+
+	ret = mrrc_cq_init(mrrc_domain_of(domain), attr, false, context, &cq);
+	if (!ret)
+		*cq_fid = &cq->cq;
+	return ret;
+}
+
+void mrrc_cq_set_buffered(struct mrrc_cq *cq)
+{
+	/* without flags they cannot be told apart */
+	if (cq->core_entry_size < sizeof(struct fi_cq_msg_entry))
+		return;
+	pthread_mutex_lock(&cq->domain->cq_lock);
+	mrrc_cq_lock(cq);
+	cq->buffered = true;
+	mrrc_cq_unlock(cq);
+	/* the one that looks at every entry */
+	if (cq->cw)
+		mrrc_cw_cq_set_below(cq, &mrrc_cq_narrow_ops);
+	else
+		__atomic_store_n(&cq->cq.ops, &mrrc_cq_narrow_ops,
+				 __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&cq->domain->cq_lock);
+}
+
+int mrrc_cq_open_internal(struct mrrc_domain *domain, struct mrrc_cq **cq)
+{
+	struct fi_cq_attr attr = {
+		.format = FI_CQ_FORMAT_CONTEXT,
+		.wait_obj = FI_WAIT_NONE,
+	};
+
+	return mrrc_cq_init(domain, &attr, true, NULL, cq);
+}

@@ -1,0 +1,638 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Endpoints and shared receive contexts. Which data calls an endpoint gets
+ * (resolving ones or forwarders) is decided once, when it is opened.
+ */
+#include "config.h"
+#include "fi/cw/calls.h"
+#include "fi/info.h"
+#include "fi/data/op.h"
+#include "fi/record/record.h"
+#include "fi/data/flush.h"
+
+/*
+ * ofi_rxm over verbs uses an endpoint of verbs' that it has closed and freed,
+ * if a message of its flow control is unread by then (rxm_close_conn() and
+ * rxm_handle_credit(), 1.17): leave it as few of them as can be. And it
+ * cannot be read before it is enabled.
+ */
+static void mrrc_ep_settle(struct mrrc_ep *ep)
+{
+	if (!ep->desc_always || !ep->domain->implicit || !ep->connecting)
+		return;
+	if (ep->rx.cq)
+		mrrc_cq_drain(ep->rx.cq);
+	if (ep->tx.cq && ep->tx.cq != ep->rx.cq)
+		mrrc_cq_drain(ep->tx.cq);
+}
+
+/*
+ * ofi_rxm's progress takes each endpoint of a CQ for an enabled one. So from
+ * binding to enabling the provider does not read the CQ by itself, as it does
+ * when another endpoint closes or posts.
+ */
+static void mrrc_ep_hold_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir)
+{
+	if (!ep->desc_always || !ep->domain->implicit || ep->connecting ||
+	    ep->base != ep || dir->holds_cq)
+		return;
+	dir->holds_cq = true;
+	mrrc_cq_leave_alone(dir->cq);
+}
+
+static void mrrc_ep_release_cqs(struct mrrc_ep *ep)
+{
+	struct mrrc_ep_dir *dirs[] = { &ep->base->tx, &ep->base->rx };
+	size_t i;
+
+	for (i = 0; i < count_of(dirs); i++) {
+		if (!dirs[i]->holds_cq)
+			continue;
+		dirs[i]->holds_cq = false;
+		mrrc_cq_leave_alone_end(dirs[i]->cq);
+	}
+}
+
+static int mrrc_ep_close(struct fid *fid)
+{
+	struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
+	struct mrrc_ep *base = ep->base != ep ? ep->base : NULL;
+	int ret;
+
+	if (mrrc_ref_busy(&ep->ref))
+		return -FI_EBUSY;
+	if (!base)
+		mrrc_ep_settle(ep);
+	if (!base && mrrc_ep_has_cw(ep))
+		mrrc_cw_ep_close(ep);
+	ret = fi_close(&ep->core->fid);
+	if (ret)
+		return ret;
+
+	if (base) {
+		/* operations posted through an alias are the endpoint's */
+		mrrc_ref_put(&base->ref);
+		free(ep);
+		return 0;
+	}
+	mrrc_fid_untrack(ep->domain->fabric, &ep->track);
+	mrrc_ep_release_cqs(ep);
+	if (ep->domain->implicit)
+		mrrc_ep_sweep(ep);
+	if (ep->tx.cq)
+		mrrc_ref_put(&ep->tx.cq->ref);
+	if (ep->rx.cq)
+		mrrc_ref_put(&ep->rx.cq->ref);
+	if (ep->own_cq)
+		fi_close(&ep->own_cq->cq.fid);
+	fi_freeinfo(ep->info);
+	mrrc_ref_put(&ep->domain->ref);
+	free(ep);
+	return 0;
+}
+
+static void mrrc_ep_set_cq(struct mrrc_ep_dir *dir, struct mrrc_cq *cq,
+			   uint64_t flags)
+{
+	mrrc_ref_get(&cq->ref);
+	if (dir->cq)
+		mrrc_ref_put(&dir->cq->ref);
+	dir->cq = cq;
+	dir->selective = flags & FI_SELECTIVE_COMPLETION;
+}
+
+static int mrrc_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
+	const uint64_t all_flags = flags;
+	struct mrrc_cq *cq;
+	int ret;
+
+	/*
+	 * tcp takes FI_COMPLETION of receives from a shared context from the
+	 * endpoint: whether there is one is known when it is enabled.
+	 */
+	if (ep->domain->implicit && !ep->is_srx &&
+	    bfid->fclass == FI_CLASS_CQ &&
+	    (flags & FI_RECV) && (flags & FI_SELECTIVE_COMPLETION)) {
+		/* what the core would say */
+		if (!mrrc_fid_core(bfid))
+			return -FI_EINVAL;
+		if (flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION))
+			return -FI_EBADFLAGS;
+		if (ep->rx.cq)
+			return -FI_EINVAL;
+		flags &= ~FI_RECV;
+	}
+	/* the core does not know of the one that comes late */
+	if (bfid->fclass == FI_CLASS_CQ && (flags & FI_RECV) &&
+	    ep->rx_bind_late)
+		return -FI_EINVAL;
+	if (flags == all_flags || (flags & FI_TRANSMIT)) {
+		ret = mrrc_fid_bind(fid, bfid, flags);
+		if (ret)
+			return ret;
+	}
+
+	switch (bfid->fclass) {
+	case FI_CLASS_CQ:
+		cq = container_of(bfid, struct mrrc_cq, cq.fid);
+		if (flags & FI_TRANSMIT)
+			mrrc_ep_set_cq(&ep->tx, cq, flags);
+		if (all_flags & FI_RECV)
+			mrrc_ep_set_cq(&ep->rx, cq, all_flags);
+		if (flags & FI_TRANSMIT)
+			mrrc_ep_hold_cq(ep, &ep->tx);
+		if (all_flags & FI_RECV)
+			mrrc_ep_hold_cq(ep, &ep->rx);
+		if (flags != all_flags)
+			ep->rx_bind_late = true;
+		break;
+	case FI_CLASS_CNTR:
+		if (flags & (FI_SEND | FI_WRITE | FI_READ))
+			ep->tx.counter = true;
+		if (flags & FI_RECV)
+			ep->rx.counter = true;
+		break;
+	case FI_CLASS_SRX_CTX:
+		ep->shared_rx = true;
+		break;
+	case FI_CLASS_AV:
+		ep->av = container_of(bfid, struct mrrc_av, av.fid);
+		break;
+	case FI_CLASS_EQ:
+		ep->eq = container_of(bfid, struct mrrc_eq, eq.fid);
+		if (ep->cw)
+			atomic_store(&ep->eq->cw, true);
+		break;
+	}
+	return 0;
+}
+
+static bool mrrc_dir_lacks(const struct mrrc_ep_dir *dir, uint64_t caps,
+			   uint64_t wanted)
+{
+	const uint64_t any = FI_SEND | FI_RECV | FI_READ | FI_WRITE |
+			     FI_REMOTE_READ | FI_REMOTE_WRITE;
+
+	return !dir->cq && !dir->counter &&
+	       (caps & wanted || !(caps & any));
+}
+
+/* Is something not bound yet without which the core does not enable it? */
+static bool mrrc_ep_lacks(const struct mrrc_ep *ep)
+{
+	const struct fi_info *info = ep->base->info;
+
+	if (mrrc_dir_lacks(&ep->tx, info->caps, FI_SEND | FI_READ | FI_WRITE) ||
+	    mrrc_dir_lacks(&ep->rx, info->caps, FI_RECV))
+		return true;
+	return info->ep_attr->type == FI_EP_MSG ? !ep->eq : !ep->av;
+}
+
+/* A direction that only counts: completions of ours need a CQ to go to. */
+static int mrrc_ep_bind_own_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir,
+			       uint64_t flags)
+{
+	int ret;
+
+	if (dir->cq || !dir->counter)
+		return 0;
+	if (!ep->own_cq) {
+		ret = mrrc_cq_open_internal(ep->domain, &ep->own_cq);
+		if (ret)
+			return ret;
+	}
+	if (dir == &ep->tx || !ep->shared_rx)
+		flags |= FI_SELECTIVE_COMPLETION;
+	ret = fi_ep_bind(ep->core, &ep->own_cq->core->fid, flags);
+	if (!ret)
+		mrrc_ep_set_cq(dir, ep->own_cq, flags);
+	return ret;
+}
+
+/*
+ * What arrives in a block is in its place only when its completion is read: a
+ * counter must not tell before, and of a receive the length must be known.
+ */
+static void mrrc_ep_allow_copies(struct mrrc_ep *ep)
+{
+	if (!ep->domain->blocks || !ep->plain)
+		return;
+	ep->copies.out = true;
+	ep->copies.read = ep->tx.cq && !ep->tx.counter;
+	ep->copies.recv = ep->rx.cq && !ep->rx.counter && !ep->buffered &&
+			  !ep->shared_rx && ep->rx.cq->core_entry_size >=
+			  sizeof(struct fi_cq_msg_entry);
+}
+
+/*
+ * Which transmissions without flags can go out with nothing but a descriptor
+ * added: those that complete by default, on a CQ that somebody reads, and that
+ * the core does not copy.
+ */
+static void mrrc_ep_set_known(struct mrrc_ep *ep)
+{
+	const uint64_t flags = ep->tx.op_flags;
+
+	ep->known_min = ep->quick_min = SIZE_MAX;
+	if (!ep->tx.cq || ep->tx.cq->internal ||
+	    (ep->tx.selective && !(flags & FI_COMPLETION)) ||
+	    flags & (FI_INJECT | FI_TRIGGER | FI_CLAIM | FI_MULTI_RECV))
+		return;
+	ep->known_min = ep->domain->core_local ? ep->inject_size + 1 : 1;
+	/* recording is a call */
+	if (!ep->domain->reg.traced)
+		ep->quick_min = ep->known_min;
+}
+
+/*
+ * What an endpoint still needs before it can transfer. Cores enable one in
+ * fi_enable(), or (verbs) when it is connected without.
+ */
+int mrrc_ep_prepare(struct mrrc_ep *ep)
+{
+	int ret;
+
+	if (ep->rx_bind_late) {
+		ret = fi_ep_bind(ep->core, &ep->rx.cq->core->fid, FI_RECV |
+				 (ep->shared_rx ? 0 : FI_SELECTIVE_COMPLETION));
+		if (ret)
+			return ret;
+		ep->rx_bind_late = false;
+	}
+	/* it stays bound: the application could not bind its own any more */
+	if (ep->domain->implicit && !ep->is_srx && !mrrc_ep_lacks(ep)) {
+		ret = mrrc_ep_bind_own_cq(ep, &ep->tx, FI_TRANSMIT);
+		if (!ret)
+			ret = mrrc_ep_bind_own_cq(ep, &ep->rx, FI_RECV);
+		if (ret)
+			return ret;
+	}
+	mrrc_ep_allow_copies(ep);
+	mrrc_ep_set_known(ep);
+	if (ep->shared_rx && ep->rx.cq && ep->rx.selective &&
+	    !(ep->domain->reg.below & MRRC_BELOW_RX_ALWAYS))
+		ep->rx.cq->rx_selective = true;
+	if (ep->buffered && ep->rx.cq && ep->domain->implicit)
+		mrrc_cq_set_buffered(ep->rx.cq);
+	return 0;
+}
+
+static void mrrc_ep_set_op_flags(struct mrrc_ep *ep, uint64_t flags)
+{
+	if (flags & FI_TRANSMIT)
+		ep->tx.op_flags = flags & ~(FI_TRANSMIT | FI_RECV);
+	if (flags & FI_RECV)
+		ep->rx.op_flags = flags & ~(FI_TRANSMIT | FI_RECV);
+	mrrc_ep_set_known(ep);
+}
+
+static int mrrc_ep_alias(struct mrrc_ep *ep, struct fi_alias *arg);
+
+static int mrrc_ep_control(struct fid *fid, int command, void *arg)
+{
+	struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
+	int ret;
+
+	switch (command) {
+	case FI_ENABLE:
+		ret = mrrc_ep_prepare(ep);
+		if (!ret)
+			ret = fi_enable(ep->core);
+		if (!ret && ep->av)
+			ep->connecting = true;
+		if (!ret)
+			mrrc_ep_release_cqs(ep);
+		if (!ret && ep->cw_rdm)
+			mrrc_cw_rdm_start(ep);
+		return ret;
+	case FI_ALIAS:
+		return mrrc_ep_alias(ep, arg);
+	case FI_SETOPSFLAG:
+		ret = fi_control(&ep->core->fid, command, arg);
+		if (!ret)
+			mrrc_ep_set_op_flags(ep, *(uint64_t *) arg);
+		return ret;
+	default:
+		return mrrc_fid_control(fid, command, arg);
+	}
+}
+
+static struct fi_ops mrrc_ep_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = mrrc_ep_close,
+	.bind = mrrc_ep_bind,
+	.control = mrrc_ep_control,
+	.ops_open = mrrc_cw_ops_open,
+	.tostr = mrrc_fid_tostr,
+	.ops_set = mrrc_fid_ops_set,
+};
+
+static int mrrc_ep_getopt(fid_t fid, int level, int optname, void *optval,
+			  size_t *optlen)
+{
+	struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
+	int ret;
+
+	ret = fi_getopt(&ep->core->fid, level, optname, optval, optlen);
+	return ret || !ep->cw ? ret : mrrc_cw_cm_data(level, optname, optval);
+}
+
+static int mrrc_ep_setopt(fid_t fid, int level, int optname,
+			  const void *optval, size_t optlen)
+{
+	return fi_setopt(mrrc_fid_core(fid), level, optname, optval, optlen);
+}
+
+static int mrrc_ep_tx_ctx(struct fid_ep *sep, int index,
+			  struct fi_tx_attr *attr, struct fid_ep **tx_ep,
+			  void *context)
+{
+	return -FI_ENOSYS;
+}
+
+static int mrrc_ep_rx_ctx(struct fid_ep *sep, int index,
+			  struct fi_rx_attr *attr, struct fid_ep **rx_ep,
+			  void *context)
+{
+	return -FI_ENOSYS;
+}
+
+/* deprecated calls, of the core's table and not of fi_endpoint.h */
+static ssize_t mrrc_ep_rx_size_left(struct fid_ep *ep)
+{
+	struct fid_ep *core = mrrc_ep_of(ep)->core;
+
+	return core->ops->rx_size_left(core);
+}
+
+static ssize_t mrrc_ep_tx_size_left(struct fid_ep *ep)
+{
+	struct fid_ep *core = mrrc_ep_of(ep)->core;
+
+	return core->ops->tx_size_left(core);
+}
+
+static struct fi_ops_ep mrrc_ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = mrrc_ep_cancel,
+	.getopt = mrrc_ep_getopt,
+	.setopt = mrrc_ep_setopt,
+	.tx_ctx = mrrc_ep_tx_ctx,
+	.rx_ctx = mrrc_ep_rx_ctx,
+	.rx_size_left = mrrc_ep_rx_size_left,
+	.tx_size_left = mrrc_ep_tx_size_left,
+};
+
+static void mrrc_ep_record(struct mrrc_ep *ep)
+{
+	ep->ep.msg = &mrrc_record_msg_ops;
+	ep->ep.rma = &mrrc_record_rma_ops;
+	ep->ep.tagged = &mrrc_record_tagged_ops;
+	ep->ep.atomic = &mrrc_record_atomic_ops;
+}
+
+/* Everything but the core's endpoint. */
+static void mrrc_ep_init(struct mrrc_ep *ep, struct mrrc_domain *domain,
+			 size_t fclass, void *context)
+{
+	ep->domain = domain;
+	ep->base = ep;
+	ep->desc_always = domain->reg.below & MRRC_BELOW_LAYERED;
+	ep->ep.fid.fclass = fclass;
+	ep->ep.fid.context = context;
+	ep->ep.fid.ops = &mrrc_ep_fid_ops;
+	ep->ep.ops = &mrrc_ep_ops;
+	ep->ep.cm = &mrrc_cm_ops;
+	ep->ep.collective = &mrrc_collective_fwd_ops;
+	if (domain->implicit) {
+		ep->ops_base = (uintptr_t) domain->ops->base;
+		ep->ops_len = domain->ops->span;
+		ep->ep.msg = &mrrc_msg_ops;
+		ep->ep.rma = &mrrc_rma_ops;
+		ep->ep.tagged = &mrrc_tagged_ops;
+		ep->ep.atomic = &mrrc_atomic_ops;
+		if (domain->reg.traced)
+			mrrc_ep_record(ep);
+	} else {
+		ep->ep.msg = &mrrc_msg_fwd_ops;
+		ep->ep.rma = &mrrc_rma_fwd_ops;
+		ep->ep.tagged = &mrrc_tagged_fwd_ops;
+		ep->ep.atomic = &mrrc_atomic_fwd_ops;
+	}
+}
+
+/* What the core's endpoint lacks stays NULL, as the application expects. */
+static void mrrc_ep_trim(struct mrrc_ep *ep)
+{
+	if (!ep->core->msg)
+		ep->ep.msg = NULL;
+	if (!ep->core->rma)
+		ep->ep.rma = NULL;
+	if (!ep->core->tagged)
+		ep->ep.tagged = NULL;
+	if (!ep->core->atomic)
+		ep->ep.atomic = NULL;
+	if (!ep->core->collective)
+		ep->ep.collective = NULL;
+	if (!ep->core->cm)
+		ep->ep.cm = NULL;
+}
+
+static size_t mrrc_iov_limit(size_t limit)
+{
+	return limit && limit < MRRC_IOV_MAX ? limit : MRRC_IOV_MAX;
+}
+
+static void mrrc_ep_init_attr(struct mrrc_ep *ep, const struct fi_info *info)
+{
+	const bool connected = info->ep_attr &&
+			       info->ep_attr->type == FI_EP_MSG;
+	/* a message's prefix is looked for in one buffer */
+	const bool splits = info->ep_attr &&
+			    info->ep_attr->type != FI_EP_DGRAM &&
+			    !(info->mode & FI_MSG_PREFIX);
+	/* adapters there read into one buffer, whatever tx_attr says */
+	const bool splits_reads = splits &&
+				  info->ep_attr->protocol != FI_PROTO_IWARP;
+	const bool splits_msgs = splits && !(ep->domain->reg.below &
+					     MRRC_BELOW_RECVV_TWICE);
+
+	ep->plain = splits;
+	if (connected && ep->domain->reg.traced)
+		ep->trace_ep = mrrc_record_ep();
+	if (info->tx_attr) {
+		ep->tx.op_flags = info->tx_attr->op_flags;
+		ep->tx.iov_limit = mrrc_iov_limit(info->tx_attr->iov_limit);
+		ep->inject_size = info->tx_attr->inject_size;
+		if (splits && info->tx_attr->iov_limit)
+			ep->write_split_limit = ep->tx.iov_limit;
+		if (splits_reads && info->tx_attr->iov_limit)
+			ep->read_split_limit = ep->tx.iov_limit;
+		if (splits_msgs && info->tx_attr->iov_limit)
+			ep->tx.split_limit = ep->tx.iov_limit;
+	}
+	if (info->rx_attr) {
+		ep->rx.op_flags = info->rx_attr->op_flags;
+		ep->rx.iov_limit = mrrc_iov_limit(info->rx_attr->iov_limit);
+		if (splits_msgs && info->rx_attr->iov_limit)
+			ep->rx.split_limit = ep->rx.iov_limit;
+	}
+}
+
+static int mrrc_ep_alias(struct mrrc_ep *ep, struct fi_alias *arg)
+{
+	struct fi_alias core_alias = *arg;
+	struct mrrc_ep *alias;
+	struct fid *core;
+	int ret;
+
+	alias = malloc(sizeof(*alias));
+	if (!alias)
+		return -FI_ENOMEM;
+	core_alias.fid = &core;
+	ret = fi_control(&ep->core->fid, FI_ALIAS, &core_alias);
+	if (ret) {
+		free(alias);
+		return ret;
+	}
+	*alias = *ep;
+	alias->core = container_of(core, struct fid_ep, fid);
+	alias->own_cq = NULL;
+	alias->info = NULL;
+	atomic_init(&alias->ref, 0);
+	mrrc_ep_set_op_flags(alias, arg->flags);
+	mrrc_ref_get(&alias->base->ref);
+	*arg->fid = &alias->ep.fid;
+	return 0;
+}
+
+int mrrc_ep_open2(struct fid_domain *domain_fid, struct fi_info *info,
+		  struct fid_ep **ep_fid, uint64_t flags, void *context)
+{
+	struct mrrc_domain *domain = mrrc_domain_of(domain_fid);
+	struct fi_info *core_info;
+	struct mrrc_ep *ep;
+	int ret;
+
+	if (!info)
+		return -FI_EINVAL;
+	if (flags & FI_PEER)
+		return -FI_ENOSYS;
+	ep = calloc(1, sizeof(*ep));
+	if (!ep)
+		return -FI_ENOMEM;
+
+	mrrc_ep_init(ep, domain, FI_CLASS_EP, context);
+	mrrc_ep_init_attr(ep, info);
+	ep->eq = domain->eq;
+	ep->buffered = info->mode & FI_BUFFERED_RECV;
+	ret = mrrc_info_to_core(domain, domain->fabric, info, &core_info);
+	if (ret)
+		goto err_free;
+	ret = fi_endpoint2(domain->core, core_info, &ep->core, flags,
+			   &ep->ep.fid);
+	if (ret) {
+		fi_freeinfo(core_info);
+		goto err_free;
+	}
+	if (core_info->handle) {
+		ep->accepts = core_info->handle->fclass == FI_CLASS_CONNREQ;
+		ep->cw_marked = mrrc_cw_mark_take(domain->fabric,
+						  core_info->handle);
+	}
+	core_info->handle = NULL;	/* is used up */
+	ep->info = core_info;
+
+	mrrc_ep_trim(ep);
+	mrrc_fid_track(domain->fabric, &ep->track, &ep->core->fid,
+		       &ep->ep.fid);
+	mrrc_ref_get(&domain->ref);
+	*ep_fid = &ep->ep;
+	return 0;
+
+err_free:
+	free(ep);
+	return ret;
+}
+
+int mrrc_ep_stand_in(struct mrrc_domain *domain, const struct fi_info *info,
+		     struct mrrc_ep **ep_out)
+{
+	struct mrrc_ep *ep;
+	int ret;
+
+	ep = calloc(1, sizeof(*ep));
+	if (!ep)
+		return -FI_ENOMEM;
+	mrrc_ep_init(ep, domain, FI_CLASS_EP, NULL);
+	mrrc_ep_init_attr(ep, info);
+	ret = mrrc_info_to_core(domain, domain->fabric, info, &ep->info);
+	if (ret) {
+		free(ep);
+		return ret;
+	}
+	mrrc_ep_allow_copies(ep);
+	mrrc_ref_get(&domain->ref);
+	*ep_out = ep;
+	return 0;
+}
+
+void mrrc_ep_stand_in_free(struct mrrc_ep *ep)
+{
+	mrrc_ref_put(&ep->domain->ref);
+	fi_freeinfo(ep->info);
+	free(ep);
+}
+
+int mrrc_ep_open(struct fid_domain *domain, struct fi_info *info,
+		 struct fid_ep **ep, void *context)
+{
+	return mrrc_ep_open2(domain, info, ep, 0, context);
+}
+
+int mrrc_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr,
+		  struct fid_ep **srx_fid, void *context)
+{
+	struct mrrc_domain *domain = mrrc_domain_of(domain_fid);
+	struct mrrc_ep *srx;
+	int ret;
+
+	if (attr && (attr->op_flags & FI_PEER))
+		return -FI_ENOSYS;
+	srx = calloc(1, sizeof(*srx));
+	if (!srx)
+		return -FI_ENOMEM;
+	mrrc_ep_init(srx, domain, FI_CLASS_SRX_CTX, context);
+	srx->is_srx = true;
+	/*
+	 * Every receive gets a record, also with a descriptor: whether its
+	 * completion is wanted depends on the endpoint that it ends up at.
+	 */
+	srx->ops_base = 0;
+	srx->ops_len = SIZE_MAX;
+	srx->rx.iov_limit = MRRC_IOV_MAX;
+	if (attr) {
+		srx->rx.op_flags = attr->op_flags;
+		srx->rx.iov_limit = mrrc_iov_limit(attr->iov_limit);
+	}
+	ret = fi_srx_context(domain->core, attr, &srx->core, &srx->ep.fid);
+	if (ret) {
+		free(srx);
+		return ret;
+	}
+	mrrc_ep_trim(srx);
+	mrrc_fid_track(domain->fabric, &srx->track, &srx->core->fid,
+		       &srx->ep.fid);
+	mrrc_ref_get(&domain->ref);
+	*srx_fid = &srx->ep;
+	return 0;
+}
+
+/* None of the cores we stack on has them. */
+int mrrc_sep_open(struct fid_domain *domain, struct fi_info *info,
+		  struct fid_ep **sep, void *context)
+{
+	return -FI_ENOSYS;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Registrations that the application makes. Local ones come from the cache,
+ * where there is one. Those that peers can reach are one of the core's each,
+ * so that closing one revokes its key.
+ *
+ * The descriptor is the core's: an application passes it in data calls, and
+ * we pass it on.
+ *
+ * Events: the domain is not bound to the core with FI_REG_MR, or the core
+ * would report our cache's registrations to the application. Registering
+ * without it is synchronous, so FI_MR_COMPLETE is written here.
+ *
+ * Threading: any thread, as far as the core allows.
+ */
+#include "config.h"
+#include "fi/mrrc_fi.h"
+#include "fi/record/record.h"
+#include "sys/cache_mt.h"
+
+static void mr_refresh(struct mrrc_mr *mr)
+{
+	mr->mr.mem_desc = mr->no_desc ? NULL : mr->core->mem_desc;
+	mr->mr.key = mr->core->key;
+	/* nobody can use it, but it is what was asked for */
+	if (mr->region && !(mr->domain->reg.mr_mode & FI_MR_PROV_KEY))
+		mr->mr.key = mr->key;
+}
+
+static int mr_close(struct fid *fid)
+{
+	struct mrrc_mr *mr = container_of(fid, struct mrrc_mr, mr.fid);
+	int ret;
+
+	if (mr->region) {
+		mrrc_cache_mt_put(mr->domain->reg.cache, mr->region);
+	} else {
+		ret = fi_close(&mr->core->fid);
+		if (ret)
+			return ret;
+	}
+	if (mrrc_unlikely(mr->trace))
+		mrrc_record_end(&mr->trace);
+	mrrc_ref_put(&mr->domain->ref);
+	free(mr);
+	return 0;
+}
+
+/* Others share what is behind a local one. */
+static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct mrrc_mr *mr = container_of(fid, struct mrrc_mr, mr.fid);
+
+	return mr->region ? -FI_ENOSYS : mrrc_fid_bind(fid, bfid, flags);
+}
+
+static int mr_control(struct fid *fid, int command, void *arg)
+{
+	struct mrrc_mr *mr = container_of(fid, struct mrrc_mr, mr.fid);
+	int ret;
+
+	ret = mrrc_fid_control(fid, command, arg);
+	/* the core may know the key only now */
+	if (!ret && (command == FI_ENABLE || command == FI_REFRESH))
+		mr_refresh(mr);
+	return ret;
+}
+
+static struct fi_ops mrrc_mr_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = mr_close,
+	.bind = mr_bind,
+	.control = mr_control,
+	.ops_open = mrrc_fid_ops_open,
+	.tostr = mrrc_fid_tostr,
+	.ops_set = mrrc_fid_ops_set,
+};
+
+/*
+ * An application that need not register its buffers may register them for
+ * peers alone, and pass whatever descriptor comes of it: only one that is good
+ * for all local use is given. Device memory has no other way.
+ */
+static struct mrrc_mr *mr_alloc(struct mrrc_domain *domain,
+				const struct fi_mr_attr *attr, void *context)
+{
+	const uint64_t local = FI_SEND | FI_RECV;
+
+	struct mrrc_mr *mr;
+
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return NULL;
+	mr->domain = domain;
+	mr->no_desc = domain->implicit &&
+		      mrrc_reg_is_system(&domain->reg, attr) &&
+		      (attr->access & local) != local;
+	mr->mr.fid.fclass = FI_CLASS_MR;
+	mr->mr.fid.context = context;
+	mr->mr.fid.ops = &mrrc_mr_fid_ops;
+	return mr;
+}
+
+/*
+ * From the cache. false: not this one, or the cache cannot; the core says why
+ * in its own words.
+ */
+static bool mr_cached(struct mrrc_domain *domain,
+		      const struct fi_mr_attr *attr, uint64_t flags,
+		      struct mrrc_mr *mr)
+{
+	enum mrrc_access kind;
+
+	if (!domain->implicit ||
+	    !mrrc_reg_kind(&domain->reg, attr, flags, &kind) ||
+	    mrrc_access_remote(kind) ||
+	    mrrc_record_get_one(&domain->reg, &mr->trace, attr->mr_iov, kind,
+				&mr->region))
+		return false;
+	mr->core = mr->region->cookie;
+	mr->key = attr->requested_key;
+	return true;
+}
+
+/* The core registered mr, or failed with ret. */
+static int mr_finish(struct mrrc_mr *mr, int ret, struct fid_mr **mr_fid)
+{
+	struct mrrc_eq *eq = mr->domain->mr_eq;
+	struct fi_eq_entry entry;
+	ssize_t written;
+
+	if (ret) {
+		free(mr);
+		return ret;
+	}
+	mr_refresh(mr);
+	mrrc_ref_get(&mr->domain->ref);
+	*mr_fid = &mr->mr;
+	if (!eq)
+		return 0;
+
+	memset(&entry, 0, sizeof(entry));
+	entry.fid = &mr->mr.fid;
+	entry.context = mr->mr.fid.context;
+	written = fi_eq_write(&eq->eq, FI_MR_COMPLETE, &entry, sizeof(entry),
+			      0);
+	if (written < 0)
+		MRRC_WARN(MR, "cannot report a registration: %s\n",
+			  fi_strerror(-written));
+	return 0;
+}
+
+/*
+ * verbs keeps closed registrations in a cache of its own, with every right:
+ * close would not revoke. Other cores have no such flag.
+ */
+static uint64_t mr_core_flags(const struct mrrc_domain *domain, uint64_t flags)
+{
+	if (domain->reg.below & MRRC_BELOW_CACHES)
+		flags |= MRRC_MR_NOCACHE;
+	return flags;
+}
+
+/* The key is taken: perhaps by an idle region of ours, which gives way. */
+static bool mr_make_way(struct mrrc_domain *domain, int ret)
+{
+	return ret == -FI_ENOKEY && domain->implicit &&
+	       !(domain->reg.mr_mode & FI_MR_PROV_KEY) &&
+	       mrrc_cache_mt_flush(domain->reg.cache);
+}
+
+static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count,
+		   uint64_t access, uint64_t offset, uint64_t requested_key,
+		   uint64_t flags, struct fid_mr **mr_fid, void *context)
+{
+	struct mrrc_domain *domain =
+		container_of(fid, struct mrrc_domain, domain.fid);
+	const struct fi_mr_attr attr = {
+		.mr_iov = iov,
+		.iov_count = count,
+		.access = access,
+		.offset = offset,
+		.requested_key = requested_key,
+		.iface = FI_HMEM_SYSTEM,
+	};
+	struct mrrc_mr *mr;
+	uint64_t start;
+	int ret;
+
+	mr = mr_alloc(domain, &attr, context);
+	if (!mr)
+		return -FI_ENOMEM;
+	if (mr_cached(domain, &attr, flags, mr))
+		return mr_finish(mr, 0, mr_fid);
+	start = mrrc_record_start(&domain->reg);
+	do {
+		ret = fi_mr_regv(domain->core, iov, count, access, offset,
+				 requested_key, mr_core_flags(domain, flags),
+				 &mr->core, context);
+	} while (mr_make_way(domain, ret));
+	mrrc_record_own(&domain->reg, start, &attr, ret, &mr->trace);
+	return mr_finish(mr, ret, mr_fid);
+}
+
+static int mr_reg(struct fid *fid, const void *buf, size_t len,
+		  uint64_t access, uint64_t offset, uint64_t requested_key,
+		  uint64_t flags, struct fid_mr **mr_fid, void *context)
+{
+	const struct iovec iov = { (void *) buf, len };
+
+	return mr_regv(fid, &iov, 1, access, offset, requested_key, flags,
+		       mr_fid, context);
+}
+
+/*
+ * A region within another names that one, from API 2.0 on: ours in attr, the
+ * core's in *core_attr.
+ */
+static int mr_base_to_core(const struct mrrc_domain *domain,
+			   const struct fi_mr_attr **attr,
+			   struct fi_mr_attr *core_attr)
+{
+#if FI_MAJOR_VERSION >= 2
+	uint32_t version = domain->fabric->fabric.api_version;
+	struct fid *base;
+
+	if (FI_VERSION_LT(version, FI_VERSION(2, 0)) || !(*attr)->base_mr)
+		return 0;
+	base = mrrc_fid_core((struct fid *) &(*attr)->base_mr->fid);
+	if (!base)
+		return -FI_EINVAL;
+	*core_attr = **attr;
+	core_attr->base_mr = container_of(base, struct fid_mr, fid);
+	*attr = core_attr;
+#endif
+	return 0;
+}
+
+/*
+ * The attributes go on as they are: the application's may be longer than
+ * this header's, so the context in them stays the application's.
+ */
+static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
+		      uint64_t flags, struct fid_mr **mr_fid)
+{
+	struct mrrc_domain *domain =
+		container_of(fid, struct mrrc_domain, domain.fid);
+	/* two: see reg.c */
+	struct fi_mr_attr core_attr[2] = { 0 };
+	struct mrrc_mr *mr;
+	uint64_t start;
+	int ret;
+
+	/* the key would be a structure that names an address vector of ours */
+	if (flags & FI_AUTH_KEY)
+		return -FI_ENOSYS;
+	ret = mr_base_to_core(domain, &attr, core_attr);
+	if (ret)
+		return ret;
+	mr = mr_alloc(domain, attr, attr->context);
+	if (!mr)
+		return -FI_ENOMEM;
+	if (attr != core_attr && mr_cached(domain, attr, flags, mr))
+		return mr_finish(mr, 0, mr_fid);
+	start = mrrc_record_start(&domain->reg);
+	do {
+		ret = fi_mr_regattr(domain->core, attr,
+				    mr_core_flags(domain, flags),
+				    &mr->core);
+	} while (mr_make_way(domain, ret));
+	mrrc_record_own(&domain->reg, start, attr, ret, &mr->trace);
+	return mr_finish(mr, ret, mr_fid);
+}
+
+struct fi_ops_mr mrrc_mr_ops = {
+	.size = sizeof(struct fi_ops_mr),
+	.reg = mr_reg,
+	.regv = mr_regv,
+	.regattr = mr_regattr,
+};

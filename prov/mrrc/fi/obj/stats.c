@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The extension's calls on a domain: fi_mrrc(7), rdma/fi_ext_mrrc.h.
+ * Any thread.
+ */
+#include "config.h"
+#include <rdma/fi_ext_mrrc.h>
+
+#include "fi/alloc/alloc.h"
+#include "fi/data/op.h"
+
+/*
+ * Hooking providers (FI_HOOK) hand out our table but keep our fid: such a
+ * call comes with a domain that is not ours.
+ */
+static struct mrrc_domain *mrrc_domain_check(struct fid_domain *domain)
+{
+	return mrrc_fid_core(&domain->fid) ? mrrc_domain_of(domain) : NULL;
+}
+
+static void mrrc_stats_fill(struct mrrc_domain *domain,
+			    struct fi_mrrc_stats *out)
+{
+	struct mrrc_cq *cq;
+
+	out->completions = atomic_load(&domain->completions);
+	pthread_mutex_lock(&domain->cq_lock);
+	out->posts = atomic_load(&domain->posts);
+	for (cq = domain->cqs; cq; cq = cq->next)
+		out->posts += atomic_load(&cq->posts);
+	pthread_mutex_unlock(&domain->cq_lock);
+	if (!domain->implicit) {
+		strcpy(out->monitor, "none");
+		return;
+	}
+	mrrc_reg_stats(&domain->reg, out);
+}
+
+/* As much of it as the caller has room for. */
+int mrrc_stats_out(const struct fi_mrrc_stats *full,
+		   struct fi_mrrc_stats *stats)
+{
+	size_t size;
+
+	if (!stats || stats->size <= sizeof(stats->size))
+		return -FI_EINVAL;
+	size = stats->size < sizeof(*full) ? stats->size : sizeof(*full);
+	memcpy(stats, full, size);
+	stats->size = size;
+	return 0;
+}
+
+static int mrrc_ext_stats(struct fid_domain *domain_fid,
+			  struct fi_mrrc_stats *stats)
+{
+	struct mrrc_domain *domain = mrrc_domain_check(domain_fid);
+	struct fi_mrrc_stats full = { 0 };
+
+	if (!domain)
+		return -FI_EINVAL;
+	mrrc_stats_fill(domain, &full);
+	return mrrc_stats_out(&full, stats);
+}
+
+static int mrrc_ext_flush(struct fid_domain *domain_fid)
+{
+	struct mrrc_domain *domain = mrrc_domain_check(domain_fid);
+
+	if (!domain)
+		return -FI_EINVAL;
+	if (domain->implicit)
+		mrrc_cache_mt_flush(domain->reg.cache);
+	return 0;
+}
+
+static int mrrc_ext_invalidate(struct fid_domain *domain_fid,
+			       const void *addr, size_t len)
+{
+	struct mrrc_domain *domain = mrrc_domain_check(domain_fid);
+
+	return domain ? mrrc_reg_invalidate(&domain->reg, addr, len) :
+			-FI_EINVAL;
+}
+
+static int mrrc_ext_feature(struct fid_domain *domain_fid, const char *name)
+{
+	struct mrrc_domain *domain = mrrc_domain_check(domain_fid);
+
+	if (!domain || !name)
+		return -FI_EINVAL;
+	if (!strcmp(name, "null-desc"))
+		return domain->implicit;
+	return mrrc_alloc_feature(&domain->reg, name);
+}
+
+struct fi_mrrc_ops_domain mrrc_domain_ext_ops = {
+	.size = sizeof(struct fi_mrrc_ops_domain),
+	.stats = mrrc_ext_stats,
+	.flush = mrrc_ext_flush,
+	.invalidate = mrrc_ext_invalidate,
+	.feature = mrrc_ext_feature,
+};

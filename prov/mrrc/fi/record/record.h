@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The recorder: every request for registered memory, in a file of the process
+ * (FI_OFI_MRRC_TRACE; core/trace.h has the format).
+ *
+ * Who asks is noted by the calls of an application as they come in: where
+ * something is recorded, objects get tables of calls (data/recorded.c) that note
+ * it and go on to the usual ones. What is asked for is recorded where the
+ * cache is asked, or the core; until when it is held, where it is put.
+ *
+ * A forked child records into a file of its own if the path has %p, when it
+ * opens a domain; else nothing.
+ *
+ * Any thread, no lock held, but for mrrc_record_end.
+ */
+#ifndef MRRC_RECORD_H
+#define MRRC_RECORD_H
+
+#include "core/trace.h"
+#include "fi/mrrc_fi.h"
+#include "sys/cache_mt.h"
+
+/* A domain is open: sets reg->traced if it is recorded. */
+void mrrc_record_open(struct mrrc_reg *reg);
+
+/* A number for an endpoint, from 1. */
+uint64_t mrrc_record_ep(void);
+
+/* Who asks next in this thread. */
+void mrrc_record_by(enum mrrc_trace_op op, enum mrrc_trace_peer kind,
+		    uint64_t peer, const void *site);
+
+/*
+ * mrrc_cache_mt_get_pieces() with a record, or mrrc_cache_mt_get_or_copy()
+ * unless admit is NULL; *chain is what mrrc_record_end needs: 0, or what was
+ * asked for already and ends together with this.
+ */
+int mrrc_record_get(struct mrrc_reg *reg, uint64_t *chain,
+		    const struct iovec *iov, enum mrrc_access access,
+		    unsigned pieces, struct mrrc_plan *plan,
+		    struct mrrc_admit *admit, bool *copy);
+
+/* A request that was found registered; chain as above, or NULL. */
+void mrrc_record_hit(const struct mrrc_reg *reg, uint64_t *chain,
+		     const void *addr, size_t len, enum mrrc_access access);
+
+/* mrrc_cache_mt_get(), recorded if anything is. */
+static inline int mrrc_record_get_one(struct mrrc_reg *reg, uint64_t *chain,
+				      const struct iovec *iov,
+				      enum mrrc_access access,
+				      struct mrrc_region **region)
+{
+	struct mrrc_plan plan;
+	int ret;
+
+	if (!mrrc_unlikely(reg->traced))
+		return mrrc_cache_mt_get(reg->cache, iov->iov_base,
+					 iov->iov_len, access, region);
+	ret = mrrc_record_get(reg, chain, iov, access, 1, &plan, NULL, NULL);
+	if (!ret)
+		*region = plan.piece[0].region;
+	return ret;
+}
+
+/*
+ * A registration of the core's own. start() before it; @start 0: it is not
+ * recorded. chain NULL: nobody sees its end.
+ */
+uint64_t mrrc_record_start(const struct mrrc_reg *reg);
+void mrrc_record_own(const struct mrrc_reg *reg, uint64_t start,
+		     const struct fi_mr_attr *attr, int ret, uint64_t *chain);
+
+/* The hold is over; *chain becomes 0. Any lock. */
+void mrrc_record_end(uint64_t *chain);
+
+/* Between these, ends of this thread are at one time. */
+void mrrc_record_end_begin(void);
+void mrrc_record_end_done(void);
+
+/* data/recorded.c: the same calls, noted; init once, before their use */
+void mrrc_record_ops_init(void);
+extern struct fi_ops_msg mrrc_record_msg_ops;
+extern struct fi_ops_rma mrrc_record_rma_ops;
+extern struct fi_ops_tagged mrrc_record_tagged_ops;
+extern struct fi_ops_atomic mrrc_record_atomic_ops;
+extern struct fi_ops_mr mrrc_record_mr_ops;
+extern const struct fi_ops_mr mrrc_record_hook_mr_ops;
+
+#endif /* MRRC_RECORD_H */
