@@ -67,6 +67,8 @@ struct mrrc_pool;
 struct mrrc_op;
 struct mrrc_comp;
 struct mrrc_poll_cq;
+struct mrrc_cq_over;
+struct mrrc_domain_over;
 struct mrrc_cw_cq;
 struct mrrc_cw_domain;
 struct mrrc_cw_ep;
@@ -120,8 +122,17 @@ struct mrrc_domain {
 	struct mrrc_cq *cqs;	/* every CQ of the domain, linked by next */
 	atomic_int internal_cqs;	/* of them, opened by us */
 	atomic_int awaited_cqs;		/* see data/flush.c; under their locks */
-	/* once an endpoint has them */
+	/* conditional writes, once an endpoint has them; or NULL */
+	const struct mrrc_domain_over *_Atomic over;
 	struct mrrc_cw_domain *_Atomic cw;
+};
+
+/* What a domain with conditional writes does in addition. */
+struct mrrc_domain_over {
+	/* -FI_EBUSY, or nothing is left of them */
+	int (*close)(struct mrrc_domain *domain);
+	/* the application looks for completions, by a poll set */
+	void (*progress)(struct mrrc_domain *domain);
 };
 
 struct mrrc_eq {
@@ -204,8 +215,8 @@ struct mrrc_cq {
 	bool wait;		/* it can be slept on */
 	bool wait_taken;	/* FI_GETWAIT was answered */
 	enum fi_wait_obj wait_obj;
-	/* of endpoints with conditional writes */
-	struct mrrc_cw_cq *_Atomic cw;
+	const struct mrrc_cq_over *_Atomic over;	/* or NULL */
+	struct mrrc_cw_cq *_Atomic cw;	/* then: what it has */
 	struct mrrc_wait *wait_set;	/* or NULL */
 	bool no_source;		/* the core has no readfrom */
 	bool threshold;		/* sread's cond is a count */

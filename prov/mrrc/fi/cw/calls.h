@@ -12,7 +12,6 @@
 int mrrc_cw_ops_open(struct fid *fid, const char *name, uint64_t flags,
 		     void **ops, void *context);
 void mrrc_cw_ep_close(struct mrrc_ep *ep);
-int mrrc_cw_domain_close(struct mrrc_domain *domain);
 /* asleep: what may wake who is about to sleep is looked at everywhere, and not
  * only where something is under way. */
 void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep);
@@ -49,12 +48,5 @@ bool mrrc_cw_mark_take(struct mrrc_fabric *fabric, const struct fid *handle);
 void mrrc_cw_marks_free(struct mrrc_fabric *fabric);
 /* 0, or -FI_ENOENT */
 int mrrc_cw_cancel(struct mrrc_ep *ep, void *context);
-void mrrc_cw_cq_close(struct mrrc_cq *cq);
-void mrrc_cw_cq_wake(struct mrrc_cq *cq);
-int mrrc_cw_cq_getwait(struct mrrc_cq *cq, int *fd);
-/* Its own calls are these from now on. The domain's cq_lock held */
-void mrrc_cw_cq_set_below(struct mrrc_cq *cq, struct fi_ops_cq *ops);
-/* Before fi_trywait(): 0 or -FI_EAGAIN */
-int mrrc_cw_cq_trywait(struct mrrc_cq *cq);
 
 #endif /* MRRC_CW_CALLS_H */

@@ -91,7 +91,7 @@ static void cw_cq_clear(const struct mrrc_cw_cq *ccq)
 	(void)ret;
 }
 
-void mrrc_cw_cq_wake(struct mrrc_cq *cq)
+static void cw_cq_wake(struct mrrc_cq *cq)
 {
 	uint64_t one = 1;
 	ssize_t ret = write(cq->cw->wake_fd, &one, sizeof(one));
@@ -99,7 +99,7 @@ void mrrc_cw_cq_wake(struct mrrc_cq *cq)
 	(void)ret;
 }
 
-int mrrc_cw_cq_trywait(struct mrrc_cq *cq)
+static int cw_cq_trywait(struct mrrc_cq *cq)
 {
 	struct mrrc_cw_group *group;
 	struct fid *fids[2];
@@ -110,7 +110,7 @@ int mrrc_cw_cq_trywait(struct mrrc_cq *cq)
 	mrrc_cw_progress(cq->domain->cw, true);
 	if (atomic_load(&cq->stash_cnt)) {
 		/* this caller need not read what others are woken for */
-		mrrc_cw_cq_wake(cq);
+		cw_cq_wake(cq);
 		return -FI_EAGAIN;
 	}
 	group = atomic_load(&cq->domain->cw->groups);
@@ -254,7 +254,7 @@ static int cw_cq_signal(struct fid_cq *cq_fid)
 	struct mrrc_cq *cq = cw_cq_of(cq_fid);
 
 	atomic_store(&cq->cw->signalled, 1);
-	mrrc_cw_cq_wake(cq);
+	cw_cq_wake(cq);
 	return 0;
 }
 
@@ -325,7 +325,7 @@ void mrrc_cw_cq_add_group(struct mrrc_cw_cq *ccq, struct mrrc_cw_group *group)
 			  "writes: %s\n", fi_strerror(-ret));
 }
 
-int mrrc_cw_cq_getwait(struct mrrc_cq *cq, int *fd)
+static int cw_cq_getwait(struct mrrc_cq *cq, int *fd)
 {
 	struct mrrc_cw_domain *cwd = cq->domain->cw;
 	struct mrrc_cw_cq *ccq = cq->cw;
@@ -395,6 +395,32 @@ static int cw_cq_open(struct mrrc_cq *cq, struct mrrc_cw_cq **ccq_out)
 	return 0;
 }
 
+static void cw_cq_set_below(struct mrrc_cq *cq, struct fi_ops_cq *ops)
+{
+	cq->cw->below = ops;
+}
+
+static void cw_cq_close(struct mrrc_cq *cq)
+{
+	struct mrrc_cw_domain *cwd = cq->domain->cw;
+	struct mrrc_cw_cq **pos, *ccq = cq->cw;
+
+	pthread_mutex_lock(&cwd->lock);
+	for (pos = &cwd->cqs; *pos != ccq; pos = &(*pos)->next)
+		;
+	*pos = ccq->next;
+	pthread_mutex_unlock(&cwd->lock);
+	cw_cq_free(ccq);
+}
+
+static const struct mrrc_cq_over cw_cq_over = {
+	.wake = cw_cq_wake,
+	.trywait = cw_cq_trywait,
+	.getwait = cw_cq_getwait,
+	.set_below = cw_cq_set_below,
+	.close = cw_cq_close,
+};
+
 /* Unless its descriptor, which others may be asking for, is given out. */
 static int cw_cq_publish(struct mrrc_cq *cq, struct mrrc_cw_cq *ccq)
 {
@@ -405,6 +431,7 @@ static int cw_cq_publish(struct mrrc_cq *cq, struct mrrc_cw_cq *ccq)
 	if (!taken) {
 		ccq->below = cq->cq.ops;
 		cq->cw = ccq;
+		cq->over = &cw_cq_over;
 		__atomic_store_n(&cq->cq.ops, &mrrc_cw_cq_ops,
 				 __ATOMIC_RELEASE);
 	}
@@ -442,22 +469,4 @@ int mrrc_cw_cq_join(struct mrrc_cq *cq)
 unlock:
 	pthread_mutex_unlock(&cwd->lock);
 	return ret;
-}
-
-void mrrc_cw_cq_set_below(struct mrrc_cq *cq, struct fi_ops_cq *ops)
-{
-	cq->cw->below = ops;
-}
-
-void mrrc_cw_cq_close(struct mrrc_cq *cq)
-{
-	struct mrrc_cw_domain *cwd = cq->domain->cw;
-	struct mrrc_cw_cq **pos, *ccq = cq->cw;
-
-	pthread_mutex_lock(&cwd->lock);
-	for (pos = &cwd->cqs; *pos != ccq; pos = &(*pos)->next)
-		;
-	*pos = ccq->next;
-	pthread_mutex_unlock(&cwd->lock);
-	cw_cq_free(ccq);
 }

@@ -305,27 +305,10 @@ static int cw_domain_new(struct mrrc_cw_domain **cwd_out)
 	return 0;
 }
 
-int mrrc_cw_domain_open(struct mrrc_domain *domain)
-{
-	struct mrrc_cw_domain *cwd = NULL;
-	int ret = 0;
-
-	pthread_mutex_lock(&domain->cq_lock);
-	if (!domain->cw) {
-		ret = cw_domain_new(&cwd);
-		if (!ret)
-			domain->cw = cwd;
-	}
-	pthread_mutex_unlock(&domain->cq_lock);
-	return ret;
-}
-
-int mrrc_cw_domain_close(struct mrrc_domain *domain)
+static int cw_domain_close(struct mrrc_domain *domain)
 {
 	struct mrrc_cw_group *group, *next;
 
-	if (!domain->cw)
-		return 0;
 	/* a child that closed a listener would take it from its parent */
 	if (mrrc_cw_inherited(domain))
 		return -FI_EBUSY;
@@ -339,6 +322,35 @@ int mrrc_cw_domain_close(struct mrrc_domain *domain)
 	pthread_mutex_destroy(&domain->cw->lock);
 	pthread_mutex_destroy(&domain->cw->enabling);
 	free(domain->cw);
+	domain->over = NULL;
 	domain->cw = NULL;
 	return 0;
+}
+
+static void cw_domain_progress(struct mrrc_domain *domain)
+{
+	mrrc_cw_seen(domain->cw);
+	mrrc_cw_progress(domain->cw, false);
+}
+
+static const struct mrrc_domain_over cw_domain_over = {
+	.close = cw_domain_close,
+	.progress = cw_domain_progress,
+};
+
+int mrrc_cw_domain_open(struct mrrc_domain *domain)
+{
+	struct mrrc_cw_domain *cwd = NULL;
+	int ret = 0;
+
+	pthread_mutex_lock(&domain->cq_lock);
+	if (!domain->cw) {
+		ret = cw_domain_new(&cwd);
+		if (!ret) {
+			domain->cw = cwd;
+			domain->over = &cw_domain_over;
+		}
+	}
+	pthread_mutex_unlock(&domain->cq_lock);
+	return ret;
 }

@@ -7,7 +7,7 @@
  * at every operation in flight; posting and completing keep no lists for it.
  */
 #include "config.h"
-#include "fi/obj/cq.h"
+#include "fi/data/pending.h"
 #include "fi/cw/calls.h"
 #include "fi/data/op.h"
 #include "fi/data/flush.h"

@@ -4,7 +4,7 @@
  * Any thread; see op.h for who owns a record when.
  */
 #include "config.h"
-#include "fi/obj/cq.h"
+#include "fi/data/pending.h"
 #include "fi/data/op.h"
 #include "fi/record/record.h"
 

@@ -7,8 +7,9 @@
  * Guarded by the CQ's spin lock.
  */
 #include "config.h"
-#include "fi/obj/cq.h"
+#include "fi/data/pending.h"
 #include "fi/data/op.h"
+#include "sys/pause.h"
 
 /*
  * The error entry as applications of an API have it: 1.20 appended src_addr,
@@ -17,6 +18,8 @@
 #define MRRC_CQ_ERR_SIZE	(offsetof(struct fi_cq_err_entry, \
 					  err_data_size) + sizeof(size_t))
 #define MRRC_CQ_ERR_SIZE_1_20	(MRRC_CQ_ERR_SIZE + sizeof(fi_addr_t))
+
+#define MRRC_SPINS	200	/* before giving the processor away */
 
 struct mrrc_comp {
 	STAILQ_ENTRY(mrrc_comp) link;
@@ -29,6 +32,37 @@ struct mrrc_comp {
 	};
 	char err_data[64];
 };
+
+void mrrc_cq_lock_slow(struct mrrc_cq *cq)
+{
+	unsigned tries = 0;
+	int spins = 0;
+
+	do {
+		while (atomic_load_explicit(&cq->lock, memory_order_relaxed)) {
+			if (++spins % MRRC_SPINS == 0)
+				mrrc_pause(&tries);
+		}
+	} while (atomic_exchange_explicit(&cq->lock, 1, memory_order_acquire));
+}
+
+void mrrc_domain_lock_cqs(struct mrrc_domain *domain)
+{
+	struct mrrc_cq *cq;
+
+	pthread_mutex_lock(&domain->cq_lock);
+	for (cq = domain->cqs; cq; cq = cq->next)
+		mrrc_cq_lock(cq);
+}
+
+void mrrc_domain_unlock_cqs(struct mrrc_domain *domain)
+{
+	struct mrrc_cq *cq;
+
+	for (cq = domain->cqs; cq; cq = cq->next)
+		mrrc_cq_unlock(cq);
+	pthread_mutex_unlock(&domain->cq_lock);
+}
 
 /*
  * Copy an error entry as the core would: no more than the application's

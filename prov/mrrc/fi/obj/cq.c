@@ -9,49 +9,15 @@
  * inside the core's sread holds no lock: while there is one, only it reads
  * this CQ, so that order is kept and nobody sleeps over the stash.
  *
- * data/pending.c reads a CQ on the application's behalf, into the stash that is
- * served first.
+ * data/pending.c reads a CQ on the application's behalf, into the stash that
+ * is served first.
  */
 #include "config.h"
 
 #include "fi/obj/cq.h"
-#include "fi/cw/calls.h"
 #include "fi/data/op.h"
-#include "sys/pause.h"
 
 #define MRRC_CQ_BATCH	16	/* entries of a wider format read at once */
-#define MRRC_SPINS	200	/* before giving the processor away */
-
-void mrrc_cq_lock_slow(struct mrrc_cq *cq)
-{
-	unsigned tries = 0;
-	int spins = 0;
-
-	do {
-		while (atomic_load_explicit(&cq->lock, memory_order_relaxed)) {
-			if (++spins % MRRC_SPINS == 0)
-				mrrc_pause(&tries);
-		}
-	} while (atomic_exchange_explicit(&cq->lock, 1, memory_order_acquire));
-}
-
-void mrrc_domain_lock_cqs(struct mrrc_domain *domain)
-{
-	struct mrrc_cq *cq;
-
-	pthread_mutex_lock(&domain->cq_lock);
-	for (cq = domain->cqs; cq; cq = cq->next)
-		mrrc_cq_lock(cq);
-}
-
-void mrrc_domain_unlock_cqs(struct mrrc_domain *domain)
-{
-	struct mrrc_cq *cq;
-
-	for (cq = domain->cqs; cq; cq = cq->next)
-		mrrc_cq_unlock(cq);
-	pthread_mutex_unlock(&domain->cq_lock);
-}
 
 /*
  * Map n entries as the core gave them at from to what the application gets at
@@ -315,7 +281,7 @@ static ssize_t mrrc_cq_sreadfrom(struct fid_cq *cq_fid, void *buf,
 
 	for (;;) {
 		rest = cq->threshold ? (void *) (uintptr_t) (want - cur) : cond;
-		/* conditional writes came meanwhile: the rest as cw/cq.c does */
+		/* others were put over it meanwhile: the rest as those do */
 		ops = __atomic_load_n(&cq_fid->ops, __ATOMIC_ACQUIRE);
 		if (mrrc_unlikely(ops->sreadfrom != mrrc_cq_sreadfrom) &&
 		    (timeout < 0 || timeout > MRRC_CQ_BRIEF)) {
@@ -391,6 +357,7 @@ static int mrrc_cq_close(struct fid *fid)
 {
 	struct mrrc_cq *cq = container_of(fid, struct mrrc_cq, cq.fid);
 	struct mrrc_domain *domain = cq->domain;
+	const struct mrrc_cq_over *over;
 	struct mrrc_cq **pos;
 	int ret;
 
@@ -408,8 +375,9 @@ static int mrrc_cq_close(struct fid *fid)
 	if (ret)
 		return ret;
 
-	if (cq->cw)
-		mrrc_cw_cq_close(cq);
+	over = atomic_load(&cq->over);
+	if (over)
+		over->close(cq);
 	mrrc_stash_clear(cq);
 	if (cq->internal)
 		atomic_fetch_sub(&domain->internal_cqs, 1);
@@ -420,20 +388,21 @@ static int mrrc_cq_close(struct fid *fid)
 	return 0;
 }
 
-/* The core's own is no use once there are conditional writes. */
+/* The core's own is no use once other calls are put over these. */
 static int mrrc_cq_getwait(struct mrrc_cq *cq, void *arg)
 {
+	const struct mrrc_cq_over *over = NULL;
 	int ret = 0;
-	bool cw;
 
 	pthread_mutex_lock(&cq->domain->cq_lock);
-	cw = cq->cw && cq->wait_obj == FI_WAIT_FD;
-	if (!cw) {
+	if (cq->wait_obj == FI_WAIT_FD)
+		over = atomic_load(&cq->over);
+	if (!over) {
 		ret = mrrc_fid_control(&cq->cq.fid, FI_GETWAIT, arg);
 		cq->wait_taken |= !ret;
 	}
 	pthread_mutex_unlock(&cq->domain->cq_lock);
-	return cw ? mrrc_cw_cq_getwait(cq, arg) : ret;
+	return over ? over->getwait(cq, arg) : ret;
 }
 
 static int mrrc_cq_control(struct fid *fid, int command, void *arg)
@@ -557,6 +526,8 @@ int mrrc_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 
 void mrrc_cq_set_buffered(struct mrrc_cq *cq)
 {
+	const struct mrrc_cq_over *over;
+
 	/* without flags they cannot be told apart */
 	if (cq->core_entry_size < sizeof(struct fi_cq_msg_entry))
 		return;
@@ -565,8 +536,9 @@ void mrrc_cq_set_buffered(struct mrrc_cq *cq)
 	cq->buffered = true;
 	mrrc_cq_unlock(cq);
 	/* the one that looks at every entry */
-	if (cq->cw)
-		mrrc_cw_cq_set_below(cq, &mrrc_cq_narrow_ops);
+	over = atomic_load(&cq->over);
+	if (over)
+		over->set_below(cq, &mrrc_cq_narrow_ops);
 	else
 		__atomic_store_n(&cq->cq.ops, &mrrc_cq_narrow_ops,
 				 __ATOMIC_RELEASE);

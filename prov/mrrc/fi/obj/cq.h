@@ -1,114 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What cq.c, cq_fwd.c and data/pending.c share.
+ * What the tables of calls of completion queues share.
  */
 #ifndef MRRC_CQ_H
 #define MRRC_CQ_H
 
-#include <time.h>
-
-#include "fi/cw/calls.h"
-#include "fi/mrrc_fi.h"
-
-/* ms: who waits no longer does not look what became of the CQ meanwhile. */
-#define MRRC_CQ_BRIEF	1
-
-/* Of a clock that nobody sets. */
-static inline int64_t mrrc_now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
-}
-
-static inline struct mrrc_cq *mrrc_cq_of(struct fid_cq *cq)
-{
-	return container_of(cq, struct mrrc_cq, cq);
-}
-
-void mrrc_cq_lock_slow(struct mrrc_cq *cq);
-
-/* Spin lock. Held: the core is read, nothing deregistered */
-static inline void mrrc_cq_lock(struct mrrc_cq *cq)
-{
-	if (mrrc_unlikely(atomic_exchange_explicit(&cq->lock, 1,
-						   memory_order_acquire)))
-		mrrc_cq_lock_slow(cq);
-}
-
-static inline void mrrc_cq_unlock(struct mrrc_cq *cq)
-{
-	atomic_store_explicit(&cq->lock, 0, memory_order_release);
-}
-
-/*
- * A completion of ours for the application, by way of the stash: made when
- * the operation is posted, so that its end needs no memory. entry is what the
- * application reads, an error if it has err. No lock held.
- */
-struct mrrc_comp *mrrc_comp_new(void);
-void mrrc_comp_free(struct mrrc_comp *comp);
-void mrrc_stash_write(struct mrrc_cq *cq, struct mrrc_comp *comp,
-		      const struct fi_cq_err_entry *entry);
-
-/* Serve the application from the stash, which is not empty. Lock held. */
-ssize_t mrrc_stash_read(struct mrrc_cq *cq, void *buf, size_t count,
-			fi_addr_t *src);
-ssize_t mrrc_stash_readerr(struct mrrc_cq *cq, struct fi_cq_err_entry *entry);
+#include "fi/data/pending.h"
 
 extern struct fi_ops_cq mrrc_cq_fwd_ops;
 int mrrc_cq_signal(struct fid_cq *cq);
 const char *mrrc_cq_strerror(struct fid_cq *cq, int prov_errno,
 			     const void *err_data, char *buf, size_t len);
-
-/*
- * Read what the core has, the application's into the stash, at most max of
- * those. Lock held, no thread in the core's sread.
- */
-void mrrc_cq_stash(struct mrrc_cq *cq, size_t max, struct mrrc_op **done);
-
-/*
- * After that, lock released, unless the caller serves the stash himself:
- * whoever polls the CQ's descriptor sees only what the core has to tell.
- */
-static inline void mrrc_cq_wake(struct mrrc_cq *cq)
-{
-	if (!cq->wait || !atomic_load(&cq->stash_cnt))
-		return;
-	if (cq->cw)
-		mrrc_cw_cq_wake(cq);
-	else
-		fi_cq_signal(cq->core);
-}
-
-/*
- * Is there something for the application, when the core says that there is
- * something? No lock held.
- */
-bool mrrc_cq_ready(struct mrrc_cq *cq);
-
-/* data/flush.c: the last thread left the core's sread. Lock held. */
-void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done);
-
-/*
- * A completion that is none of ours: one that offers a buffered message names
- * the core's endpoint. It was opened with our fid as context.
- */
-static inline void mrrc_cq_fix_buffered(const struct mrrc_cq *cq,
-					const void *entry)
-{
-	const struct fi_cq_msg_entry *msg = entry;
-	struct fi_recv_context *recv_context = msg->op_context;
-	struct fid *fid;
-
-	if (!cq->buffered || !(msg->flags & FI_RECV) ||
-	    (msg->flags & FI_CLAIM) || !recv_context)
-		return;
-	fid = recv_context->ep->fid.context;
-	recv_context->ep = container_of(fid, struct fid_ep, fid);
-}
-
-void mrrc_stash_clear(struct mrrc_cq *cq);
 
 #endif /* MRRC_CQ_H */

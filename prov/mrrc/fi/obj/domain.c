@@ -12,7 +12,6 @@
 
 #include "fi/alloc/alloc.h"
 #include "fi/blocks.h"
-#include "fi/cw/calls.h"
 #include "fi/import.h"
 #include "fi/info.h"
 #include "fi/data/op.h"
@@ -35,11 +34,13 @@ static int mrrc_domain_close(struct fid *fid)
 {
 	struct mrrc_domain *domain =
 		container_of(fid, struct mrrc_domain, domain.fid);
+	const struct mrrc_domain_over *over;
 	int ret;
 
 	if (mrrc_ref_busy(&domain->ref) || mrrc_alloc_busy(&domain->reg))
 		return -FI_EBUSY;
-	ret = mrrc_cw_domain_close(domain);
+	over = atomic_load(&domain->over);
+	ret = over ? over->close(domain) : 0;
 	if (ret)
 		return ret;
 	/* our registrations are the core's children */

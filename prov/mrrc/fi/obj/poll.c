@@ -9,8 +9,7 @@
  * list of CQs and is held for a walk only.
  */
 #include "config.h"
-#include "fi/cw/cw.h"
-#include "fi/cw/calls.h"
+#include "fi/data/pending.h"
 
 /* not fi_poll*(): libfabric 2.x calls poll sets deprecated */
 
@@ -58,13 +57,13 @@ static int poll_drop_unready(void **found, int cnt)
 static int poll_poll(struct fid_poll *poll_fid, void **context, int count)
 {
 	struct mrrc_poll *poll = container_of(poll_fid, struct mrrc_poll, poll);
+	const struct mrrc_domain_over *over;
 	int i, cnt, ret;
 
 	mrrc_domain_drain(poll->domain);
-	if (poll->domain->cw) {
-		mrrc_cw_seen(poll->domain->cw);
-		mrrc_cw_progress(poll->domain->cw, false);
-	}
+	over = atomic_load(&poll->domain->over);
+	if (over)
+		over->progress(poll->domain);
 	ret = poll->core->ops->poll(poll->core, context, count);
 	cnt = ret > 0 ? poll_drop_unready(context, ret) : 0;
 	cnt = poll_add_stashed(poll, context, cnt, count);

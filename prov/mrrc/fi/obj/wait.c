@@ -7,8 +7,7 @@
  * is data/pending.c's, which signals the CQ, and so the wait set, too.
  */
 #include "config.h"
-#include "fi/cw/calls.h"
-#include "fi/mrrc_fi.h"
+#include "fi/data/pending.h"
 
 #define TRYWAIT_CHUNK 32	/* fids handed on at once */
 
@@ -80,13 +79,15 @@ int mrrc_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
 /* Completions that the core no longer knows of */
 static bool fid_has_stash(struct fid *fid)
 {
+	const struct mrrc_cq_over *over;
 	const struct mrrc_wait *wait;
 	struct mrrc_cq *cq;
 
 	switch (fid->fclass) {
 	case FI_CLASS_CQ:
 		cq = container_of(fid, struct mrrc_cq, cq.fid);
-		if (cq->cw && mrrc_cw_cq_trywait(cq))
+		over = atomic_load(&cq->over);
+		if (over && over->trywait(cq))
 			return true;
 		return atomic_load(&cq->stash_cnt) != 0;
 	case FI_CLASS_WAIT:
