@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Entry point of the provider: libfabric loads us and calls fi_prov_ini(). The
- * hooking provider comes in here by way of its own library (hook.c).
+ * hooking provider comes in here by way of its own library (hook/hook.c).
+ *
+ * The only file that knows all folders: what one of them has for another that
+ * may not include it is handed over here.
  */
 #include "config.h"
 #include <stdio.h>
 
+#include "fi/alloc/alloc.h"
+#include "fi/cw/cw.h"
+#include "fi/hook/hook.h"
 #include "fi/info.h"
 #include "fi/mrrc_fi.h"
 #include "fi/param.h"
@@ -22,6 +28,15 @@ struct fi_provider mrrc_prov = {
 	.fabric = mrrc_fabric_open,
 	.cleanup = mrrc_cleanup,
 };
+
+static void prov_init(void)
+{
+	mrrc_params_init();
+	mrrc_alloc_add_kind(mrrc_domain_reg);
+	mrrc_alloc_add_kind(mrrc_hook_domain_reg);
+	mrrc_recorded_init();
+	mrrc_cw_calls_init();
+}
 
 struct fi_provider *mrrc_prov_ini(struct fi_provider *prov)
 {
@@ -48,7 +63,7 @@ struct fi_provider *mrrc_prov_ini(struct fi_provider *prov)
 		return NULL;
 	}
 	prov->fi_version = version;
-	pthread_once(&once, mrrc_params_init);
+	pthread_once(&once, prov_init);
 	return prov;
 }
 

@@ -43,7 +43,6 @@
 
 #include "fi/compat.h"
 #include "core/admit.h"
-#include "core/cw_map.h"
 #include "fi/reg.h"
 
 #define MRRC_PROV_NAME "ofi_mrrc"
@@ -69,10 +68,11 @@ struct mrrc_comp;
 struct mrrc_poll_cq;
 struct mrrc_cq_over;
 struct mrrc_domain_over;
+struct mrrc_cw_av;
 struct mrrc_cw_cq;
 struct mrrc_cw_domain;
 struct mrrc_cw_ep;
-struct mrrc_cw_mark;
+struct mrrc_request;
 struct mrrc_cw_rdm;
 
 /* An object that the core may name in an event: see fid.c. */
@@ -89,7 +89,7 @@ struct mrrc_fabric {
 	mrrc_ref ref;
 	pthread_mutex_t track_lock;	/* guards what follows; a leaf */
 	struct mrrc_track *tracks[MRRC_TRACK_BUCKETS];
-	struct mrrc_cw_mark *marks;	/* see cw/cm.c */
+	struct mrrc_request *requests;	/* noted: obj/request.c */
 };
 
 struct mrrc_domain {
@@ -140,7 +140,19 @@ struct mrrc_eq {
 	struct fid_eq *core;
 	struct mrrc_fabric *fabric;
 	mrrc_ref ref;		/* domains bound to it */
-	atomic_bool cw;		/* private data is to be looked at */
+	const struct mrrc_eq_over *_Atomic over;	/* or NULL */
+};
+
+/* The most private data that an event brings, as the cores have it. */
+#define MRRC_EQ_CM_DATA	512
+
+/* What else is done with the events of an EQ, before the application has them. */
+struct mrrc_eq_over {
+	/* as the core has it, in a buffer; its length from then on */
+	size_t (*seen)(struct mrrc_eq *eq, uint32_t event, void *buf,
+		       size_t len, uint64_t flags);
+	/* an error of what the core has there */
+	void (*gone)(struct mrrc_fabric *fabric, const struct fid *core);
 };
 
 struct mrrc_wait {
@@ -165,7 +177,6 @@ struct mrrc_pep {
 	struct mrrc_fabric *fabric;
 	struct mrrc_track track;
 	struct mrrc_eq *eq;
-	bool cw;		/* conditional writes: fi_cw_enable() */
 };
 
 struct mrrc_av {
@@ -173,11 +184,7 @@ struct mrrc_av {
 	struct fid_av *core;
 	struct mrrc_domain *domain;
 	struct mrrc_track track;
-	/* names of endpoints with conditional writes: cw/av.c */
-	bool inet;		/* its addresses could be such */
-	pthread_mutex_t names_lock;	/* guards what follows */
-	struct mrrc_cw_map by_addr, by_name;
-	LIST_HEAD(, mrrc_cw_rdm) rdms;	/* bound to it */
+	struct mrrc_cw_av *cw;	/* names of endpoints: cw/av.c */
 };
 
 struct mrrc_mr {
@@ -281,18 +288,13 @@ struct mrrc_ep {
 	struct fi_info *info;	/* the core's view, of FI_EP_MSG */
 	struct mrrc_eq *eq;
 	bool accepts;		/* made of a connection request */
-	bool cw_marked;		/* the peer asked for conditional writes */
+	bool request_noted;	/* so was that request: obj/request.c */
 	struct mrrc_av *av;
 	bool connecting;	/* or connected, or enabled with an AV */
 	/* fi_cw_enable(): of connected ones, of reliable datagrams */
 	struct mrrc_cw_ep *cw;
 	struct mrrc_cw_rdm *cw_rdm;
 };
-
-static inline bool mrrc_ep_has_cw(const struct mrrc_ep *ep)
-{
-	return ep->cw || ep->cw_rdm;
-}
 
 /* parent counting */
 static inline void mrrc_ref_get(mrrc_ref *ref)
@@ -330,6 +332,12 @@ struct fid *mrrc_fid_find_locked(struct mrrc_fabric *fabric,
 				 const struct fid *core);
 struct fid *mrrc_fid_find(struct mrrc_fabric *fabric, const struct fid *core,
 			  struct fid *copy);
+
+/* obj/request.c: note that of it, or not; was it noted? It is not, any more. */
+void mrrc_request_note(struct mrrc_fabric *fabric, const struct fid *handle,
+		       bool noted);
+bool mrrc_request_take(struct mrrc_fabric *fabric, const struct fid *handle);
+void mrrc_requests_free(struct mrrc_fabric *fabric);
 
 /* abi.c: false if the libfabric that loaded us lacks what it needs */
 bool mrrc_abi_bind(void);
@@ -383,7 +391,16 @@ void mrrc_ep_stand_in_free(struct mrrc_ep *ep);
 int mrrc_ep_prepare(struct mrrc_ep *ep);
 
 extern struct fi_ops_mr mrrc_mr_ops;
-extern struct fi_ops_cm mrrc_cm_ops;	/* endpoints */
+extern struct fi_ops_domain mrrc_domain_ops;
+extern struct fi_ops mrrc_av_fid_ops;
+extern struct fi_ops_av mrrc_av_ops;
+/* endpoints */
+extern struct fi_ops mrrc_ep_fid_ops;
+extern struct fi_ops_ep mrrc_ep_ops;
+extern struct fi_ops_cm mrrc_cm_ops;
+/* passive endpoints */
+extern struct fi_ops mrrc_pep_fid_ops;
+extern struct fi_ops_ep mrrc_pep_ep_ops;
 extern struct fi_ops_cm mrrc_pep_cm_ops;
 
 /*
@@ -396,6 +413,13 @@ extern struct fi_ops_tagged mrrc_tagged_ops, mrrc_tagged_fwd_ops;
 extern struct fi_ops_atomic mrrc_atomic_ops, mrrc_atomic_fwd_ops;
 extern struct fi_ops_collective mrrc_collective_fwd_ops;
 
+/* The resolving ones where something is recorded; init: once, before */
+extern struct fi_ops_msg mrrc_recorded_msg_ops;
+extern struct fi_ops_rma mrrc_recorded_rma_ops;
+extern struct fi_ops_tagged mrrc_recorded_tagged_ops;
+extern struct fi_ops_atomic mrrc_recorded_atomic_ops;
+void mrrc_recorded_init(void);
+
 /* domain.c: calls of a domain, and what fi_ext_mrrc.h looks for behind them */
 struct mrrc_domain_fid_ops {
 	union {
@@ -407,6 +431,9 @@ struct mrrc_domain_fid_ops {
 		 sizeof(struct fi_mrrc_tail)];
 };
 extern struct mrrc_domain_fid_ops mrrc_domain_fid_ops;
+
+/* Of one of ours; NULL: it is not */
+struct mrrc_reg *mrrc_domain_reg(struct fid_domain *domain);
 
 /* stats.c: FI_MRRC_DOMAIN_OPS */
 struct fi_mrrc_ops_domain;
@@ -427,10 +454,6 @@ void mrrc_domain_drain(struct mrrc_domain *domain);
 /* cq.c: an endpoint with FI_BUFFERED_RECV is bound to it */
 void mrrc_cq_set_buffered(struct mrrc_cq *cq);
 int mrrc_cq_open_internal(struct mrrc_domain *domain, struct mrrc_cq **cq);
-
-/* eq.c: change what an event names into ours */
-void mrrc_eq_from_core(struct mrrc_eq *eq, uint32_t event, void *buf,
-		       size_t len);
 
 static inline struct mrrc_domain *mrrc_domain_of(struct fid_domain *domain)
 {

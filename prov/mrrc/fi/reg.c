@@ -10,13 +10,10 @@
 
 #include <rdma/fi_ext_mrrc.h>
 
-#include "fi/measure.h"
 #include "fi/mrrc_fi.h"
 #include "fi/param.h"
-#include "fi/record/record.h"
 #include "fi/reg.h"
 #include "fi/secret.h"
-#include "fi/stats_file.h"
 #include "sys/cache_mt.h"
 #include "sys/hooks.h"
 #include "sys/prove.h"
@@ -320,13 +317,13 @@ void mrrc_reg_attach(struct mrrc_reg *reg, struct fid_domain *core)
 {
 	reg->core = core;
 	reg->core_ops = core->mr;
-	if (reg->cache) {
-		mrrc_measure_cost(reg, &reg->cost);
-		mrrc_cache_mt_set_cost(reg->cache, &reg->cost);
-		mrrc_reg_begin_trust(reg);
-	}
-	mrrc_stats_file_add(reg);
-	mrrc_record_open(reg);
+}
+
+void mrrc_reg_begin(struct mrrc_reg *reg, const struct mrrc_cost *cost)
+{
+	reg->cost = *cost;
+	mrrc_cache_mt_set_cost(reg->cache, cost);
+	mrrc_reg_begin_trust(reg);
 }
 
 #define REG_LOCAL_RW	(FI_RECV | FI_READ)
@@ -400,7 +397,6 @@ int mrrc_reg_invalidate(struct mrrc_reg *reg, const void *addr, size_t len)
 
 void mrrc_reg_close(struct mrrc_reg *reg)
 {
-	mrrc_stats_file_close(reg);
 	mrrc_cache_mt_close(reg->cache);
 	mrrc_board_close(reg->board);
 	mrrc_mon_close(reg->mon);

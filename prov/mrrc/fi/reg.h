@@ -72,11 +72,14 @@ void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 /* Monitor and cache, by the parameters. */
 int mrrc_reg_open(struct mrrc_reg *reg);
 
-/*
- * The core's domain is open: before the first use of the cache, whose cost
- * model is known from then on.
- */
+/* The core's domain is open. obj/attach.h does this and the next. */
 void mrrc_reg_attach(struct mrrc_reg *reg, struct fid_domain *core);
+
+/*
+ * Before the first use of the cache: what registering costs. From now on it is
+ * found out whether lookups can do without asking the kernel.
+ */
+void mrrc_reg_begin(struct mrrc_reg *reg, const struct mrrc_cost *cost);
 
 /*
  * A registration of exactly this, with these rights, past all caches. Close it

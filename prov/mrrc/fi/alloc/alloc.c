@@ -3,11 +3,11 @@
  * fi_mr_alloc(3): the domain's own heaps, made as they are asked for.
  */
 #include "config.h"
+#include <assert.h>
 #include <inttypes.h>
 #include <unistd.h>
 
 #include "fi/alloc/alloc_priv.h"
-#include "fi/hook/hook.h"
 #include "fi/param.h"
 #include "sys/heap_fast.h"
 #include "sys/vm.h"
@@ -17,11 +17,25 @@
 #define ALLOC_FLAGS	(FI_MR_ALLOC_ISOLATED | FI_MR_ALLOC_ZERO | \
 			 MRRC_ALLOC_PAGE_FLAGS)
 
+#define KINDS	2
+
+static struct mrrc_reg *(*alloc_kind[KINDS])(struct fid_domain *domain);
+static unsigned alloc_kinds;
+
+void mrrc_alloc_add_kind(struct mrrc_reg *(*reg)(struct fid_domain *domain))
+{
+	assert(alloc_kinds < KINDS);
+	alloc_kind[alloc_kinds++] = reg;
+}
+
 struct mrrc_reg *mrrc_alloc_reg(struct fid_domain *domain)
 {
-	if (domain->fid.ops == &mrrc_domain_fid_ops.ops)
-		return &mrrc_domain_of(domain)->reg;
-	return mrrc_hook_domain_reg(domain);
+	struct mrrc_reg *reg = NULL;
+	unsigned i;
+
+	for (i = 0; i < alloc_kinds && !reg; i++)
+		reg = alloc_kind[i](domain);
+	return reg;
 }
 
 /* ---- the domain's allocator ---------------------------------------------- */

@@ -23,6 +23,12 @@ struct fi_mrrc_got mrrc_alloc_get(struct fid_domain *domain, size_t len,
 				  unsigned remote);
 int mrrc_alloc_put(struct fid_domain *domain, void *buf);
 
+/*
+ * There are domains of this kind: @reg finds their registrations, or NULL for
+ * other domains. Once for each kind, before any is open.
+ */
+void mrrc_alloc_add_kind(struct mrrc_reg *(*reg)(struct fid_domain *domain));
+
 /* Heaps of the application are open: the domain cannot be closed. */
 bool mrrc_alloc_busy(struct mrrc_reg *reg);
 

@@ -2,10 +2,11 @@
 /*
  * Address vectors that are given names of endpoints with conditional writes:
  * the core gets its plain addresses, and which of them had what name is kept
- * here. See cw/cw.h, cw/name.c.
+ * here. See cw.h, name.c. Each address vector is one: names may come before an
+ * endpoint opts in.
  *
- * Threading: any; av->names_lock guards the names, and what endpoints have of
- * links (cw/rdm.c). The core is not called under it.
+ * Threading: any; the lock guards the names, and what endpoints have of links
+ * (rdm.c). The core is not called under it.
  */
 #include "config.h"
 #include "fi/cw/cw.h"
@@ -19,23 +20,9 @@ struct cw_av_entry {
 	unsigned uses;			/* inserted so often */
 };
 
-void mrrc_cw_av_open(struct mrrc_av *av, uint32_t addr_format)
-{
-	struct mrrc_secret secret;
-
-	av->inet = addr_format == FI_SOCKADDR_IN ||
-		   addr_format == FI_SOCKADDR_IN6 ||
-		   addr_format == FI_SOCKADDR;
-	pthread_mutex_init(&av->names_lock, NULL);
-	mrrc_secret_make(&secret);
-	mrrc_cw_map_init(&av->by_addr, NULL);
-	mrrc_cw_map_init(&av->by_name, &secret);
-	LIST_INIT(&av->rdms);
-}
-
 static struct cw_av_entry *cw_av_entry(struct mrrc_av *av, fi_addr_t addr)
 {
-	struct mrrc_cw_node *node = mrrc_cw_map_first(&av->by_addr, addr);
+	struct mrrc_cw_node *node = mrrc_cw_map_first(&av->cw->by_addr, addr);
 
 	return node ? container_of(node, struct cw_av_entry, by_addr) : NULL;
 }
@@ -54,7 +41,7 @@ bool mrrc_cw_av_knows(struct mrrc_av *av, const struct mrrc_cw_name *name)
 {
 	struct mrrc_cw_node *first, *node;
 
-	first = mrrc_cw_map_first(&av->by_name, mrrc_cw_name_key(name));
+	first = mrrc_cw_map_first(&av->cw->by_name, mrrc_cw_name_key(name));
 	for (node = first; node; ) {
 		if (mrrc_cw_name_same(name, &container_of(node,
 				struct cw_av_entry, by_name)->name))
@@ -64,28 +51,10 @@ bool mrrc_cw_av_knows(struct mrrc_av *av, const struct mrrc_cw_name *name)
 	return false;
 }
 
-static void cw_av_unlink(struct mrrc_av *av, struct cw_av_entry *entry)
+static void cw_av_unlink(struct mrrc_cw_av *names, struct cw_av_entry *entry)
 {
-	mrrc_cw_map_remove(&av->by_addr, &entry->by_addr);
-	mrrc_cw_map_remove(&av->by_name, &entry->by_name);
-}
-
-void mrrc_cw_av_close(struct mrrc_av *av)
-{
-	struct cw_av_entry *entry;
-	size_t i;
-
-	for (i = 0; i <= av->by_addr.mask; i++) {
-		while (av->by_addr.bucket[i]) {
-			entry = container_of(av->by_addr.bucket[i],
-					     struct cw_av_entry, by_addr);
-			cw_av_unlink(av, entry);
-			free(entry);
-		}
-	}
-	mrrc_cw_map_fini(&av->by_addr);
-	mrrc_cw_map_fini(&av->by_name);
-	pthread_mutex_destroy(&av->names_lock);
+	mrrc_cw_map_remove(&names->by_addr, &entry->by_addr);
+	mrrc_cw_map_remove(&names->by_name, &entry->by_name);
 }
 
 /* ---- inserting ----------------------------------------------------------- */
@@ -102,25 +71,25 @@ static int cw_av_note(struct mrrc_av *av, fi_addr_t addr,
 	memset(old, 0, sizeof(*old));
 	if (!fresh)
 		return -FI_ENOMEM;
-	pthread_mutex_lock(&av->names_lock);
+	pthread_mutex_lock(&av->cw->lock);
 	entry = cw_av_entry(av, addr);
 	if (entry && !mrrc_cw_name_same(&entry->name, name)) {
 		*old = entry->name;
-		mrrc_cw_map_remove(&av->by_name, &entry->by_name);
+		mrrc_cw_map_remove(&av->cw->by_name, &entry->by_name);
 	} else if (!entry) {
 		entry = fresh;
 		fresh = NULL;
-		mrrc_cw_map_add(&av->by_addr, &entry->by_addr, addr);
+		mrrc_cw_map_add(&av->cw->by_addr, &entry->by_addr, addr);
 	}
 	if (!entry->uses++ || old->sa.sa_family) {
 		entry->name = *name;
-		mrrc_cw_map_add(&av->by_name, &entry->by_name,
+		mrrc_cw_map_add(&av->cw->by_name, &entry->by_name,
 				mrrc_cw_name_key(name));
 		mrrc_cw_rdm_meet(av, name);
 	}
 	if (old->sa.sa_family && mrrc_cw_av_knows(av, old))
 		memset(old, 0, sizeof(*old));
-	pthread_mutex_unlock(&av->names_lock);
+	pthread_mutex_unlock(&av->cw->lock);
 	free(fresh);
 	return 0;
 }
@@ -195,10 +164,12 @@ out:
 	return ret;
 }
 
-int mrrc_cw_av_insert(struct mrrc_av *av, const void *addr, size_t count,
-		      fi_addr_t *fi_addr, uint64_t flags, void *context)
+static int cw_av_ops_insert(struct fid_av *av_fid, const void *addr,
+			    size_t count, fi_addr_t *fi_addr, uint64_t flags,
+			    void *context)
 {
-	size_t span = av->inet && addr ? cw_av_span(addr, count) : 0;
+	struct mrrc_av *av = container_of(av_fid, struct mrrc_av, av);
+	size_t span = av->cw->inet && addr ? cw_av_span(addr, count) : 0;
 
 	return span ? cw_av_insert(av, addr, span, count, fi_addr, flags,
 				   context) :
@@ -208,9 +179,10 @@ int mrrc_cw_av_insert(struct mrrc_av *av, const void *addr, size_t count,
 
 /* ---- the rest ------------------------------------------------------------ */
 
-int mrrc_cw_av_remove(struct mrrc_av *av, fi_addr_t *fi_addr, size_t count,
-		      uint64_t flags)
+static int cw_av_ops_remove(struct fid_av *av_fid, fi_addr_t *fi_addr,
+			    size_t count, uint64_t flags)
 {
+	struct mrrc_av *av = container_of(av_fid, struct mrrc_av, av);
 	struct cw_av_entry *entry;
 	struct mrrc_cw_name name;
 	bool gone;
@@ -219,14 +191,14 @@ int mrrc_cw_av_remove(struct mrrc_av *av, fi_addr_t *fi_addr, size_t count,
 
 	ret = fi_av_remove(av->core, fi_addr, count, flags);
 	for (i = 0; !ret && i < count; i++) {
-		pthread_mutex_lock(&av->names_lock);
+		pthread_mutex_lock(&av->cw->lock);
 		entry = cw_av_entry(av, fi_addr[i]);
 		if (entry && --entry->uses)
 			entry = NULL;
 		if (entry)
-			cw_av_unlink(av, entry);
+			cw_av_unlink(av->cw, entry);
 		gone = entry && !mrrc_cw_av_knows(av, &entry->name);
-		pthread_mutex_unlock(&av->names_lock);
+		pthread_mutex_unlock(&av->cw->lock);
 		if (gone) {
 			name = entry->name;
 			mrrc_cw_rdm_forget(av, &name);
@@ -236,16 +208,17 @@ int mrrc_cw_av_remove(struct mrrc_av *av, fi_addr_t *fi_addr, size_t count,
 	return ret;
 }
 
-int mrrc_cw_av_lookup(struct mrrc_av *av, fi_addr_t fi_addr, void *addr,
-		      size_t *addrlen)
+static int cw_av_ops_lookup(struct fid_av *av_fid, fi_addr_t fi_addr,
+			    void *addr, size_t *addrlen)
 {
+	struct mrrc_av *av = container_of(av_fid, struct mrrc_av, av);
 	struct mrrc_cw_name name;
 	bool found;
 	size_t len;
 
-	pthread_mutex_lock(&av->names_lock);
+	pthread_mutex_lock(&av->cw->lock);
 	found = mrrc_cw_av_name(av, fi_addr, &name);
-	pthread_mutex_unlock(&av->names_lock);
+	pthread_mutex_unlock(&av->cw->lock);
 	if (!found)
 		return fi_av_lookup(av->core, fi_addr, addr, addrlen);
 	len = mrrc_cw_addr_len(&name.sa);
@@ -254,14 +227,100 @@ int mrrc_cw_av_lookup(struct mrrc_av *av, fi_addr_t fi_addr, void *addr,
 	return 0;
 }
 
-const char *mrrc_cw_av_straddr(struct mrrc_av *av, const void *addr, char *buf,
-			       size_t *len)
+static const char *cw_av_ops_straddr(struct fid_av *av_fid, const void *addr,
+				     char *buf, size_t *len)
 {
+	struct mrrc_av *av = container_of(av_fid, struct mrrc_av, av);
 	struct mrrc_cw_name name;
 
-	if (av->inet && mrrc_cw_name_read(addr, &name)) {
+	if (av->cw->inet && mrrc_cw_name_read(addr, &name)) {
 		mrrc_cw_name_strip(&name);
 		addr = &name;
 	}
 	return fi_av_straddr(av->core, addr, buf, len);
+}
+
+/* ---- opening and closing ------------------------------------------------- */
+
+static void cw_av_free(struct mrrc_cw_av *names)
+{
+	struct cw_av_entry *entry;
+	size_t i;
+
+	for (i = 0; i <= names->by_addr.mask; i++) {
+		while (names->by_addr.bucket[i]) {
+			entry = container_of(names->by_addr.bucket[i],
+					     struct cw_av_entry, by_addr);
+			cw_av_unlink(names, entry);
+			free(entry);
+		}
+	}
+	mrrc_cw_map_fini(&names->by_addr);
+	mrrc_cw_map_fini(&names->by_name);
+	pthread_mutex_destroy(&names->lock);
+	free(names);
+}
+
+static int cw_av_close(struct fid *fid)
+{
+	struct mrrc_cw_av *names =
+		container_of(fid, struct mrrc_av, av.fid)->cw;
+	int ret = mrrc_av_fid_ops.close(fid);
+
+	if (!ret)
+		cw_av_free(names);
+	return ret;
+}
+
+static struct mrrc_cw_av *cw_av_new(uint32_t addr_format)
+{
+	struct mrrc_cw_av *names = malloc(sizeof(*names));
+	struct mrrc_secret secret;
+
+	if (!names)
+		return NULL;
+	names->inet = addr_format == FI_SOCKADDR_IN ||
+		      addr_format == FI_SOCKADDR_IN6 ||
+		      addr_format == FI_SOCKADDR;
+	pthread_mutex_init(&names->lock, NULL);
+	mrrc_secret_make(&secret);
+	mrrc_cw_map_init(&names->by_addr, NULL);
+	mrrc_cw_map_init(&names->by_name, &secret);
+	LIST_INIT(&names->rdms);
+	return names;
+}
+
+static struct fi_ops cw_av_fid_ops;
+static struct fi_ops_av cw_av_ops;
+
+static int cw_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
+		      struct fid_av **av_fid, void *context)
+{
+	struct mrrc_av *av;
+	int ret;
+
+	ret = mrrc_av_open(domain, attr, av_fid, context);
+	if (ret)
+		return ret;
+	av = container_of(*av_fid, struct mrrc_av, av);
+	av->cw = cw_av_new(mrrc_domain_of(domain)->addr_format);
+	if (!av->cw) {
+		fi_close(&av->av.fid);
+		return -FI_ENOMEM;
+	}
+	av->av.fid.ops = &cw_av_fid_ops;
+	av->av.ops = &cw_av_ops;
+	return 0;
+}
+
+void mrrc_cw_av_init(void)
+{
+	cw_av_fid_ops = mrrc_av_fid_ops;
+	cw_av_fid_ops.close = cw_av_close;
+	cw_av_ops = mrrc_av_ops;
+	cw_av_ops.insert = cw_av_ops_insert;
+	cw_av_ops.remove = cw_av_ops_remove;
+	cw_av_ops.lookup = cw_av_ops_lookup;
+	cw_av_ops.straddr = cw_av_ops_straddr;
+	mrrc_domain_ops.av_open = cw_av_open;
 }

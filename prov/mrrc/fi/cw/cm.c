@@ -9,83 +9,13 @@
  * that this one has to bring. A listener of our own needs nothing of the
  * application's, who may close its own, or never look at it again.
  *
- * What a request's marker said is kept by the request's handle until an
- * endpoint is opened with it.
+ * That a request had a mark is noted by its handle (obj/request.c).
  */
 #include "config.h"
 #include <arpa/inet.h>
 #include <sys/random.h>
 
 #include "fi/cw/cw.h"
-
-#define CW_EVENT_DATA	512
-
-/*
- * A request that was marked, until it is used: of the fabric. Who neither
- * accepts nor rejects it keeps this, beside the handle and the descriptor that
- * the core has for it.
- */
-struct mrrc_cw_mark {
-	struct mrrc_cw_mark *next;
-	const struct fid *handle;
-};
-
-int mrrc_cw_cm_data(int level, int optname, void *optval)
-{
-	size_t *len = optval;
-
-	if (level == FI_OPT_ENDPOINT && optname == FI_OPT_CM_DATA_SIZE)
-		*len = *len > FI_CW_CM_DATA ? *len - FI_CW_CM_DATA : 0;
-	return 0;
-}
-
-/* ---- marks of requests --------------------------------------------------- */
-
-bool mrrc_cw_mark_take(struct mrrc_fabric *fabric, const struct fid *handle)
-{
-	struct mrrc_cw_mark **pos, *mark;
-
-	pthread_mutex_lock(&fabric->track_lock);
-	for (pos = &fabric->marks; *pos; pos = &(*pos)->next) {
-		if ((*pos)->handle == handle)
-			break;
-	}
-	mark = *pos;
-	if (mark)
-		*pos = mark->next;
-	pthread_mutex_unlock(&fabric->track_lock);
-	free(mark);
-	return mark != NULL;
-}
-
-/* Also when an address is used again, or an event peeked at first. */
-static void cw_mark_note(struct mrrc_fabric *fabric, const struct fid *handle,
-			 bool marked)
-{
-	struct mrrc_cw_mark *mark;
-
-	mrrc_cw_mark_take(fabric, handle);
-	if (!marked)
-		return;
-	mark = malloc(sizeof(*mark));
-	if (!mark)
-		return;		/* then the peer learns that we do not */
-	mark->handle = handle;
-	pthread_mutex_lock(&fabric->track_lock);
-	mark->next = fabric->marks;
-	fabric->marks = mark;
-	pthread_mutex_unlock(&fabric->track_lock);
-}
-
-void mrrc_cw_marks_free(struct mrrc_fabric *fabric)
-{
-	struct mrrc_cw_mark *mark;
-
-	while ((mark = fabric->marks)) {
-		fabric->marks = mark->next;
-		free(mark);
-	}
-}
 
 /* ---- connecting and accepting -------------------------------------------- */
 
@@ -188,7 +118,7 @@ int mrrc_cw_accept(struct mrrc_ep *ep, const void *param, size_t paramlen)
 	void *data;
 	int ret;
 
-	if (!ep->cw_marked) {
+	if (!ep->request_noted) {
 		cw->phase = CW_ALONE;
 		return fi_accept(ep->core, param, paramlen);
 	}
@@ -267,7 +197,7 @@ static void cw_accepted(struct mrrc_cw_ep *cw, const struct cw_mark *mark)
  * The application's connection is gone. Once the control endpoints have met
  * they know by themselves, after what is still under way has arrived.
  */
-void mrrc_cw_gone(struct mrrc_fabric *fabric, const struct fid *core)
+static void cw_gone(struct mrrc_fabric *fabric, const struct fid *core)
 {
 	struct mrrc_cw_ep *cw = cw_get(fabric, core);
 
@@ -314,11 +244,11 @@ static size_t cw_eq_event(struct mrrc_eq *eq, uint32_t event,
 	    mrrc_fid_find(eq->fabric, entry->fid, &copy)) {
 		marked = mrrc_cw_mark_read(entry->data, data_len,
 					   CW_MARK_CONNECT, &mark);
-		cw_mark_note(eq->fabric, entry->info->handle, marked);
+		mrrc_request_note(eq->fabric, entry->info->handle, marked);
 	} else if (event == FI_CONNECTED) {
 		marked = cw_eq_connected(eq, entry, data_len, peek, &mark);
 	} else if (event == FI_SHUTDOWN && !peek) {
-		mrrc_cw_gone(eq->fabric, entry->fid);
+		cw_gone(eq->fabric, entry->fid);
 	}
 	if (!marked)
 		return len;
@@ -327,13 +257,13 @@ static size_t cw_eq_event(struct mrrc_eq *eq, uint32_t event,
 	return sizeof(*entry) + data_len;
 }
 
-/* The same, in the caller's buffer, of any event. */
-static size_t cw_eq_got(struct mrrc_eq *eq, uint32_t event, void *buf,
-			size_t len, uint64_t flags)
+/* The same of any event, in a buffer. */
+static size_t cw_eq_seen(struct mrrc_eq *eq, uint32_t event, void *buf,
+			 size_t len, uint64_t flags)
 {
 	union {
 		struct fi_eq_cm_entry cm;
-		char room[sizeof(struct fi_eq_cm_entry) + CW_EVENT_DATA];
+		char room[sizeof(struct fi_eq_cm_entry) + MRRC_EQ_CM_DATA];
 	} entry;
 
 	/* longer: the application's own */
@@ -347,36 +277,12 @@ static size_t cw_eq_got(struct mrrc_eq *eq, uint32_t event, void *buf,
 	return len;
 }
 
-ssize_t mrrc_cw_eq_read(struct mrrc_eq *eq, uint32_t *event, void *buf,
-			size_t len, bool wait, int timeout, uint64_t flags)
-{
-	char entry[sizeof(struct fi_eq_cm_entry) + CW_EVENT_DATA];
-	uint32_t core_event = 0;
-	void *to = entry;
-	size_t room = len;
-	ssize_t ret;
+static const struct mrrc_eq_over cw_eq_over = {
+	.seen = cw_eq_seen,
+	.gone = cw_gone,
+};
 
-	if (buf && len > sizeof(entry))
-		to = buf;
-	else if (len >= sizeof(struct fi_eq_cm_entry))
-		/* who has room for a connection's event gets it without us */
-		room = sizeof(entry);
-	ret = wait ? fi_eq_sread(eq->core, &core_event, to, room, timeout,
-				 flags) :
-		     fi_eq_read(eq->core, &core_event, to, room, flags);
-	if (ret < 0)
-		return ret;
-	if (atomic_load(&eq->cw))
-		ret = cw_eq_got(eq, core_event, to, ret, flags);
-	mrrc_eq_from_core(eq, core_event, to, ret);
-	if (event)
-		*event = core_event;
-	if (!buf)
-		return 0;
-	if (to == buf)
-		return ret;
-	if ((size_t) ret > len)
-		ret = len;
-	memcpy(buf, entry, ret);
-	return ret;
+void mrrc_cw_eq_join(struct mrrc_eq *eq)
+{
+	atomic_store(&eq->over, &cw_eq_over);
 }

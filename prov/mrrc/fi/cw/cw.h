@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Conditional writes on libfabric: what the files of this folder share. The
- * protocol and its states are core/cw.h; what other folders call is calls.h.
+ * protocol and its states are core/cw.h. Others call none of this, but for
+ * mrrc_cw_calls_init(): fi_cw_enable() puts other calls over those of objects.
  *
  *   enable.c      opt-in
+ *   ep.c          calls of endpoints that did
  *   cm.c          the application's connection, and what its private data says
  *   rdm.c         reliable datagrams: a link for each peer, made on demand
  *   accept.c      who connects to such an endpoint
@@ -43,8 +45,8 @@
 #include <rdma/fi_ext_mrrc.h>
 
 #include "core/cw.h"
+#include "core/cw_map.h"
 #include "fi/obj/cq.h"
-#include "fi/cw/calls.h"
 #include "fi/data/op.h"
 
 #define CW_RX		128	/* messages that fit here, and HELLO */
@@ -228,6 +230,14 @@ struct mrrc_cw_ep {
 	struct cw_request *deferred;	/* until ours has failed or not */
 };
 
+/* Of an address vector */
+struct mrrc_cw_av {
+	bool inet;		/* its addresses could have names */
+	pthread_mutex_t lock;	/* guards what follows */
+	struct mrrc_cw_map by_addr, by_name;
+	LIST_HEAD(, mrrc_cw_rdm) rdms;	/* bound to it */
+};
+
 #define CW_STRANGERS	64	/* links to those, of one endpoint */
 
 /* Of a reliable datagram endpoint. Guarded by its AV's lock, but for atomics */
@@ -333,8 +343,27 @@ static inline void mrrc_cw_seen(struct mrrc_cw_domain *cwd)
 		atomic_store_explicit(&cwd->seen, now, memory_order_relaxed);
 }
 
+/* cw/ep.c: once, before any object is opened */
+void mrrc_cw_calls_init(void);
+/* The calls of an endpoint are those of ep.c from now on. */
+void mrrc_cw_ep_calls(struct mrrc_ep *ep);
+void mrrc_cw_pep_calls(struct mrrc_pep *pep);
+
 /* cw/enable.c */
 int mrrc_cw_enable(struct fid *fid, uint64_t flags);
+
+static inline bool mrrc_ep_has_cw(const struct mrrc_ep *ep)
+{
+	return ep->cw || ep->cw_rdm;
+}
+
+/* cw/cm.c: the calls of a connected endpoint; paramlen: without us */
+int mrrc_cw_connect(struct mrrc_ep *ep, const void *addr, const void *param,
+		    size_t paramlen);
+int mrrc_cw_accept(struct mrrc_ep *ep, const void *param, size_t paramlen);
+void mrrc_cw_shutdown(struct mrrc_ep *ep);
+/* Private data of its events is looked at from now on. */
+void mrrc_cw_eq_join(struct mrrc_eq *eq);
 
 /* cw/cm_data.c */
 void mrrc_cw_mark_make(struct cw_mark *mark, enum cw_mark_kind kind,
@@ -416,7 +445,7 @@ int mrrc_cw_rdm_get_from(struct mrrc_cw_rdm *rdm,
 int mrrc_cw_rdm_ready(struct mrrc_cw_ep *cw);
 /* It can connect anew. The group's lock held, phase CW_LOST */
 void mrrc_cw_rdm_reset(struct mrrc_cw_ep *cw);
-/* The AV has got this name. names_lock held */
+/* The AV has got this name. Its lock held */
 void mrrc_cw_rdm_meet(struct mrrc_av *av, const struct mrrc_cw_name *name);
 /* It has lost it: the links to it end. */
 void mrrc_cw_rdm_forget(struct mrrc_av *av, const struct mrrc_cw_name *name);
@@ -428,6 +457,12 @@ void mrrc_cw_rdm_forget(struct mrrc_av *av, const struct mrrc_cw_name *name);
 void mrrc_cw_rdm_count(struct mrrc_cw_ep *cw);
 void mrrc_cw_rdm_stats(struct mrrc_ep *ep, struct fi_mrrc_cw_stats *sum);
 int mrrc_cw_rdm_cancel(struct mrrc_ep *ep, void *context);
+/* The endpoint is enabled; closes. */
+void mrrc_cw_rdm_start(struct mrrc_ep *ep);
+void mrrc_cw_rdm_close(struct mrrc_ep *ep);
+/* Its name as the core has it, where there was room for so many bytes */
+void mrrc_cw_rdm_getname(struct mrrc_ep *ep, void *addr, size_t room,
+			 size_t addrlen);
 
 static inline void mrrc_cw_put(struct mrrc_cw_ep *cw)
 {
@@ -484,7 +519,9 @@ int64_t mrrc_cw_ask_until(const struct mrrc_cw_group *group);
 void mrrc_cw_ask_late(struct mrrc_cw_group *group);
 void mrrc_cw_ask_free(struct mrrc_cw_group *group);
 
-/* cw/av.c. names_lock held */
+/* cw/av.c: once; then each AV that is opened can have names */
+void mrrc_cw_av_init(void);
+/* Its lock held */
 bool mrrc_cw_av_name(struct mrrc_av *av, fi_addr_t addr,
 		     struct mrrc_cw_name *name);
 bool mrrc_cw_av_knows(struct mrrc_av *av, const struct mrrc_cw_name *name);
@@ -510,7 +547,12 @@ void mrrc_cw_lost(struct mrrc_cw_ep *cw);
 extern const struct mrrc_cw_ops mrrc_cw_sm_ops;
 /* Then finish what has ended. */
 void mrrc_cw_group_unlock(struct mrrc_cw_group *group);
+
 /* cw/group.c. Any thread, no lock held. */
+/* asleep: what may wake who is about to sleep is looked at everywhere, and not
+ * only where something is under way. */
+void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep);
+void mrrc_cw_ep_close(struct mrrc_ep *ep);
 int mrrc_cw_domain_open(struct mrrc_domain *domain);
 int mrrc_cw_group_join(struct mrrc_cw_ep *cw);
 /* One that listens, with a place taken in it. */
@@ -539,6 +581,8 @@ void mrrc_cw_finish(struct cw_list *list);
 /* Of a link's operations with this context; UINT64_MAX: none. Lock held */
 uint64_t mrrc_cw_oldest(const struct mrrc_cw_ep *cw, const void *context);
 int mrrc_cw_cancel_on(struct mrrc_cw_ep *cw, void *context);
+/* 0, or -FI_ENOENT */
+int mrrc_cw_cancel(struct mrrc_ep *ep, void *context);
 
 /* cw/progress.c. No lock held. */
 int mrrc_cw_auto_start(struct mrrc_domain *domain);
@@ -552,7 +596,9 @@ int mrrc_cw_epoll_group(int epoll_fd, const struct mrrc_cw_group *group);
 /* Its EQ wakes nobody, or does again; false: not now. The group's lock held */
 bool mrrc_cw_epoll_mute(struct mrrc_cw_group *group, bool mute);
 
-/* cw/ext_ops.c */
+/* cw/ext_ops.c: as fi_open_ops() of endpoints */
+int mrrc_cw_ops_open(struct fid *fid, const char *name, uint64_t flags,
+		     void **ops, void *context);
 extern struct fi_mrrc_ops_cw mrrc_cw_ext_ops;
 /* Lock held */
 void mrrc_cw_stats_add(struct fi_mrrc_cw_stats *sum,

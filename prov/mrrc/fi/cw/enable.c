@@ -12,8 +12,8 @@ static int cw_enable_pep(struct mrrc_pep *pep)
 			  "event queue is bound\n");
 		return -FI_ENOEQ;
 	}
-	pep->cw = true;
-	atomic_store(&pep->eq->cw, true);
+	mrrc_cw_eq_join(pep->eq);
+	mrrc_cw_pep_calls(pep);
 	return 0;
 }
 
@@ -93,7 +93,7 @@ static int cw_enable_msg(struct mrrc_ep *ep)
 	pthread_mutex_lock(&ep->domain->fabric->track_lock);
 	ep->cw = cw;
 	pthread_mutex_unlock(&ep->domain->fabric->track_lock);
-	atomic_store(&ep->eq->cw, true);
+	mrrc_cw_eq_join(ep->eq);
 	return 0;
 }
 
@@ -113,8 +113,11 @@ static int cw_enable_once(struct mrrc_ep *ep)
 		ret = mrrc_cw_auto_start(ep->domain);
 	if (ret)
 		return ret;
-	return ep->info->ep_attr->type == FI_EP_RDM ? mrrc_cw_rdm_open(ep) :
-						      cw_enable_msg(ep);
+	ret = ep->info->ep_attr->type == FI_EP_RDM ? mrrc_cw_rdm_open(ep) :
+						     cw_enable_msg(ep);
+	if (!ret)
+		mrrc_cw_ep_calls(ep);
+	return ret;
 }
 
 static int cw_enable_ep(struct mrrc_ep *ep)

@@ -8,7 +8,6 @@
  */
 #include "config.h"
 #include "fi/data/pending.h"
-#include "fi/cw/calls.h"
 #include "fi/data/op.h"
 #include "fi/data/flush.h"
 
@@ -46,14 +45,13 @@ static void mrrc_search_cb(void *object, void *arg)
 ssize_t mrrc_ep_cancel(struct fid *fid, void *context)
 {
 	struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
-	struct mrrc_search search = {
-		.ep = ep->base,
-		.context = context,
-	};
+	struct fid_ep *const base = &ep->base->ep;
+	struct mrrc_search search = { .ep = ep, .context = context };
 	ssize_t ret;
 
-	if (mrrc_ep_has_cw(search.ep) && !mrrc_cw_cancel(ep, context))
-		return 0;
+	/* what is posted through an alias is the endpoint's */
+	if (base != &ep->ep)
+		return base->ops->cancel(&base->fid, context);
 	if (!ep->domain->implicit)
 		return fi_cancel(&ep->core->fid, context);
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tables of calls for what is recorded: each call notes who asks, and goes on
- * to the usual one, so that those know nothing of it and cost nothing more
+ * Data calls where something is recorded: each notes who asks, and goes on to
+ * the usual one, so that those know nothing of it and cost nothing more
  * where nothing is recorded.
  *
  * The call site is the return address of the application's call, or of the
  * library's in between: cheap, and good enough to tell calls apart.
  */
 #include "config.h"
-#include "fi/hook/hook.h"
 #include "fi/record/record.h"
 
 /* The peer by its endpoint where that has one peer. */
@@ -328,69 +327,9 @@ static ssize_t record_atomic_compwritemsg(struct fid_ep *ep,
 					    results, flags);
 }
 
-/* ---- registrations ---- */
-
-#define NOTE_REG() \
-	mrrc_record_by(MRRC_TRACE_REG, MRRC_TRACE_NOBODY, 0, \
-		       __builtin_return_address(0))
-
-static int record_mr_reg(struct fid *fid, const void *buf, size_t len,
-			 uint64_t access, uint64_t offset, uint64_t key,
-			 uint64_t flags, struct fid_mr **mr, void *context)
-{
-	NOTE_REG();
-	return mrrc_mr_ops.reg(fid, buf, len, access, offset, key, flags, mr,
-			       context);
-}
-
-static int record_mr_regv(struct fid *fid, const struct iovec *iov,
-			  size_t count, uint64_t access, uint64_t offset,
-			  uint64_t key, uint64_t flags, struct fid_mr **mr,
-			  void *context)
-{
-	NOTE_REG();
-	return mrrc_mr_ops.regv(fid, iov, count, access, offset, key, flags,
-				mr, context);
-}
-
-static int record_mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
-			     uint64_t flags, struct fid_mr **mr)
-{
-	NOTE_REG();
-	return mrrc_mr_ops.regattr(fid, attr, flags, mr);
-}
-
-static int record_hook_mr_reg(struct fid *fid, const void *buf, size_t len,
-			      uint64_t access, uint64_t offset, uint64_t key,
-			      uint64_t flags, struct fid_mr **mr,
-			      void *context)
-{
-	NOTE_REG();
-	return mrrc_hook_mr_ops.reg(fid, buf, len, access, offset, key, flags,
-				    mr, context);
-}
-
-static int record_hook_mr_regv(struct fid *fid, const struct iovec *iov,
-			       size_t count, uint64_t access, uint64_t offset,
-			       uint64_t key, uint64_t flags,
-			       struct fid_mr **mr, void *context)
-{
-	NOTE_REG();
-	return mrrc_hook_mr_ops.regv(fid, iov, count, access, offset, key,
-				     flags, mr, context);
-}
-
-static int record_hook_mr_regattr(struct fid *fid,
-				  const struct fi_mr_attr *attr,
-				  uint64_t flags, struct fid_mr **mr)
-{
-	NOTE_REG();
-	return mrrc_hook_mr_ops.regattr(fid, attr, flags, mr);
-}
-
 /* ---- tables ---- */
 
-struct fi_ops_msg mrrc_record_msg_ops = {
+struct fi_ops_msg mrrc_recorded_msg_ops = {
 	.size = sizeof(struct fi_ops_msg),
 	.recv = record_msg_recv,
 	.recvv = record_msg_recvv,
@@ -401,7 +340,7 @@ struct fi_ops_msg mrrc_record_msg_ops = {
 	.senddata = record_msg_senddata,
 };
 
-struct fi_ops_tagged mrrc_record_tagged_ops = {
+struct fi_ops_tagged mrrc_recorded_tagged_ops = {
 	.size = sizeof(struct fi_ops_tagged),
 	.recv = record_tagged_recv,
 	.recvv = record_tagged_recvv,
@@ -412,7 +351,7 @@ struct fi_ops_tagged mrrc_record_tagged_ops = {
 	.senddata = record_tagged_senddata,
 };
 
-struct fi_ops_rma mrrc_record_rma_ops = {
+struct fi_ops_rma mrrc_recorded_rma_ops = {
 	.size = sizeof(struct fi_ops_rma),
 	.read = record_rma_read,
 	.readv = record_rma_readv,
@@ -423,7 +362,7 @@ struct fi_ops_rma mrrc_record_rma_ops = {
 	.writedata = record_rma_writedata,
 };
 
-struct fi_ops_atomic mrrc_record_atomic_ops = {
+struct fi_ops_atomic mrrc_recorded_atomic_ops = {
 	.size = sizeof(struct fi_ops_atomic),
 	.write = record_atomic_write,
 	.writev = record_atomic_writev,
@@ -436,31 +375,17 @@ struct fi_ops_atomic mrrc_record_atomic_ops = {
 	.compwritemsg = record_atomic_compwritemsg,
 };
 
-struct fi_ops_mr mrrc_record_mr_ops = {
-	.size = sizeof(struct fi_ops_mr),
-	.reg = record_mr_reg,
-	.regv = record_mr_regv,
-	.regattr = record_mr_regattr,
-};
-
-const struct fi_ops_mr mrrc_record_hook_mr_ops = {
-	.size = sizeof(struct fi_ops_mr),
-	.reg = record_hook_mr_reg,
-	.regv = record_hook_mr_regv,
-	.regattr = record_hook_mr_regattr,
-};
-
 /* What needs no registration stays as it is. */
-void mrrc_record_ops_init(void)
+void mrrc_recorded_init(void)
 {
-	mrrc_record_msg_ops.inject = mrrc_msg_ops.inject;
-	mrrc_record_msg_ops.injectdata = mrrc_msg_ops.injectdata;
-	mrrc_record_tagged_ops.inject = mrrc_tagged_ops.inject;
-	mrrc_record_tagged_ops.injectdata = mrrc_tagged_ops.injectdata;
-	mrrc_record_rma_ops.inject = mrrc_rma_ops.inject;
-	mrrc_record_rma_ops.injectdata = mrrc_rma_ops.injectdata;
-	mrrc_record_atomic_ops.inject = mrrc_atomic_ops.inject;
-	mrrc_record_atomic_ops.writevalid = mrrc_atomic_ops.writevalid;
-	mrrc_record_atomic_ops.readwritevalid = mrrc_atomic_ops.readwritevalid;
-	mrrc_record_atomic_ops.compwritevalid = mrrc_atomic_ops.compwritevalid;
+	mrrc_recorded_msg_ops.inject = mrrc_msg_ops.inject;
+	mrrc_recorded_msg_ops.injectdata = mrrc_msg_ops.injectdata;
+	mrrc_recorded_tagged_ops.inject = mrrc_tagged_ops.inject;
+	mrrc_recorded_tagged_ops.injectdata = mrrc_tagged_ops.injectdata;
+	mrrc_recorded_rma_ops.inject = mrrc_rma_ops.inject;
+	mrrc_recorded_rma_ops.injectdata = mrrc_rma_ops.injectdata;
+	mrrc_recorded_atomic_ops.inject = mrrc_atomic_ops.inject;
+	mrrc_recorded_atomic_ops.writevalid = mrrc_atomic_ops.writevalid;
+	mrrc_recorded_atomic_ops.readwritevalid = mrrc_atomic_ops.readwritevalid;
+	mrrc_recorded_atomic_ops.compwritevalid = mrrc_atomic_ops.compwritevalid;
 }

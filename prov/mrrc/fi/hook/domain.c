@@ -11,7 +11,7 @@
 #include "fi/alloc/alloc.h"
 #include "fi/hook/hook.h"
 #include "fi/param.h"
-#include "fi/record/record.h"
+#include "fi/obj/attach.h"
 #include "sys/cache_mt.h"
 #include "sys/pool.h"
 
@@ -81,7 +81,7 @@ static int hook_domain_close(struct fid *fid)
 		return ret;
 	}
 	mrrc_alloc_close(&domain->reg);
-	mrrc_reg_close(&domain->reg);
+	mrrc_detach(&domain->reg);
 	mrrc_pool_close(domain->mrs);
 	mrrc_hook_table_free(fid_ops);
 	mrrc_hook_table_free(mr_ops);
@@ -177,9 +177,6 @@ static int hook_domain_ops_open(struct fid *fid, const char *name,
 
 static int hook_domain_tables(struct mrrc_hook_domain *domain)
 {
-	const struct fi_ops_mr *ours = domain->reg.traced ?
-				       &mrrc_record_hook_mr_ops :
-				       &mrrc_hook_mr_ops;
 	struct fid_domain *core = domain->core;
 	struct fi_ops_mr *mr_ops;
 	struct fi_ops *fid_ops;
@@ -195,9 +192,9 @@ static int hook_domain_tables(struct mrrc_hook_domain *domain)
 	fid_ops->close = hook_domain_close;
 	fid_ops->bind = hook_domain_bind;
 	fid_ops->ops_open = hook_domain_ops_open;
-	mr_ops->reg = ours->reg;
-	mr_ops->regv = ours->regv;
-	mr_ops->regattr = ours->regattr;
+	mr_ops->reg = mrrc_hook_mr_ops.reg;
+	mr_ops->regv = mrrc_hook_mr_ops.regv;
+	mr_ops->regattr = mrrc_hook_mr_ops.regattr;
 	core->fid.ops = fid_ops;
 	core->mr = mr_ops;
 	return 0;
@@ -227,7 +224,7 @@ int mrrc_hook_domain_install(struct mrrc_hook_fabric *fabric,
 	ret = mrrc_reg_open(&domain->reg);
 	if (ret)
 		goto err_pool;
-	mrrc_reg_attach(&domain->reg, core);
+	mrrc_attach(&domain->reg, core);
 	ret = hook_domain_tables(domain);
 	if (ret)
 		goto err_reg;
@@ -236,7 +233,7 @@ int mrrc_hook_domain_install(struct mrrc_hook_fabric *fabric,
 	return 0;
 
 err_reg:
-	mrrc_reg_close(&domain->reg);
+	mrrc_detach(&domain->reg);
 err_pool:
 	mrrc_pool_close(domain->mrs);
 err_free:

@@ -174,15 +174,20 @@ static uint64_t hook_core_flags(const struct mrrc_hook_domain *domain,
 	return flags;
 }
 
+static struct mrrc_hook_domain *hook_domain_of(struct fid *fid)
+{
+	return mrrc_hook_owner(container_of(fid, struct fid_domain, fid)->mr);
+}
+
 static int hook_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 			uint64_t flags, struct fid_mr **mr)
 {
-	struct fid_domain *core = container_of(fid, struct fid_domain, fid);
-	struct mrrc_hook_domain *domain = mrrc_hook_owner(core->mr);
+	struct mrrc_hook_domain *domain = hook_domain_of(fid);
 	enum mrrc_access kind;
 	uint64_t start;
 	int ret;
 
+	MRRC_RECORD_REG(&domain->reg);
 	/* what the cache cannot register, the core refuses in its own words */
 	if (hook_kind(domain, attr, flags, &kind) &&
 	    !hook_mr_cached(domain, attr, kind, mr))
@@ -194,12 +199,12 @@ static int hook_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	return ret;
 }
 
-static int hook_regv(struct fid *fid, const struct iovec *iov, size_t count,
-		     uint64_t access, uint64_t offset, uint64_t requested_key,
-		     uint64_t flags, struct fid_mr **mr, void *context)
+static int hook_register(struct fid *fid, const struct iovec *iov,
+			 size_t count, uint64_t access, uint64_t offset,
+			 uint64_t requested_key, uint64_t flags,
+			 struct fid_mr **mr, void *context)
 {
-	struct fid_domain *core = container_of(fid, struct fid_domain, fid);
-	struct mrrc_hook_domain *domain = mrrc_hook_owner(core->mr);
+	struct mrrc_hook_domain *domain = hook_domain_of(fid);
 	const struct fi_mr_attr attr = {
 		.mr_iov = iov,
 		.iov_count = count,
@@ -230,8 +235,18 @@ static int hook_reg(struct fid *fid, const void *buf, size_t len,
 {
 	const struct iovec iov = { (void *) buf, len };
 
-	return hook_regv(fid, &iov, 1, access, offset, requested_key, flags,
-			 mr, context);
+	MRRC_RECORD_REG(&hook_domain_of(fid)->reg);
+	return hook_register(fid, &iov, 1, access, offset, requested_key,
+			     flags, mr, context);
+}
+
+static int hook_regv(struct fid *fid, const struct iovec *iov, size_t count,
+		     uint64_t access, uint64_t offset, uint64_t requested_key,
+		     uint64_t flags, struct fid_mr **mr, void *context)
+{
+	MRRC_RECORD_REG(&hook_domain_of(fid)->reg);
+	return hook_register(fid, iov, count, access, offset, requested_key,
+			     flags, mr, context);
 }
 
 const struct fi_ops_mr mrrc_hook_mr_ops = {

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Address vectors: the core's, less what names of endpoints with conditional
- * writes have in addition (cw/av.c). AV sets are handed out as the core's own:
- * no call takes one but theirs and fi_join().
+ * Address vectors: the core's. AV sets are handed out as the core's own: no call
+ * takes one but theirs and fi_join().
  *
  * Threading: the core's.
  */
 #include "config.h"
-#include "fi/cw/calls.h"
 #include "fi/mrrc_fi.h"
 
 static struct fid_av *av_core(struct fid_av *av)
@@ -18,8 +16,7 @@ static struct fid_av *av_core(struct fid_av *av)
 static int av_insert(struct fid_av *av, const void *addr, size_t count,
 		     fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
-	return mrrc_cw_av_insert(container_of(av, struct mrrc_av, av), addr,
-				 count, fi_addr, flags, context);
+	return fi_av_insert(av_core(av), addr, count, fi_addr, flags, context);
 }
 
 static int av_insertsvc(struct fid_av *av, const char *node,
@@ -41,22 +38,19 @@ static int av_insertsym(struct fid_av *av, const char *node, size_t nodecnt,
 static int av_remove(struct fid_av *av, fi_addr_t *fi_addr, size_t count,
 		     uint64_t flags)
 {
-	return mrrc_cw_av_remove(container_of(av, struct mrrc_av, av), fi_addr,
-				 count, flags);
+	return fi_av_remove(av_core(av), fi_addr, count, flags);
 }
 
 static int av_lookup(struct fid_av *av, fi_addr_t fi_addr, void *addr,
 		     size_t *addrlen)
 {
-	return mrrc_cw_av_lookup(container_of(av, struct mrrc_av, av), fi_addr,
-				 addr, addrlen);
+	return fi_av_lookup(av_core(av), fi_addr, addr, addrlen);
 }
 
 static const char *av_straddr(struct fid_av *av, const void *addr, char *buf,
 			      size_t *len)
 {
-	return mrrc_cw_av_straddr(container_of(av, struct mrrc_av, av), addr,
-				  buf, len);
+	return fi_av_straddr(av_core(av), addr, buf, len);
 }
 
 static int av_set(struct fid_av *av, struct fi_av_set_attr *attr,
@@ -99,13 +93,12 @@ static int av_close(struct fid *fid)
 	if (ret)
 		return ret;
 	mrrc_fid_untrack(av->domain->fabric, &av->track);
-	mrrc_cw_av_close(av);
 	mrrc_ref_put(&av->domain->ref);
 	free(av);
 	return 0;
 }
 
-static struct fi_ops mrrc_av_fid_ops = {
+struct fi_ops mrrc_av_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = av_close,
 	.bind = mrrc_fid_bind,
@@ -115,7 +108,7 @@ static struct fi_ops mrrc_av_fid_ops = {
 	.ops_set = mrrc_fid_ops_set,
 };
 
-static struct fi_ops_av mrrc_av_ops = {
+struct fi_ops_av mrrc_av_ops = {
 	.size = sizeof(struct fi_ops_av),
 	.insert = av_insert,
 	.insertsvc = av_insertsvc,
@@ -156,7 +149,6 @@ int mrrc_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
 		free(av);
 		return ret;
 	}
-	mrrc_cw_av_open(av, dom->addr_format);
 	mrrc_fid_track(dom->fabric, &av->track, &av->core->fid, &av->av.fid);
 	mrrc_ref_get(&dom->ref);
 	*av_fid = &av->av;

@@ -9,7 +9,6 @@
  * Threading: the core's.
  */
 #include "config.h"
-#include "fi/cw/calls.h"
 #include "fi/mrrc_fi.h"
 
 #define HAS_CM(core, op) FI_CHECK_OP((core)->cm, struct fi_ops_cm, op)
@@ -34,16 +33,10 @@ static int cm_setname(struct fid *fid, void *addr, size_t addrlen)
 
 static int cm_getname(struct fid *fid, void *addr, size_t *addrlen)
 {
-	struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
-	const size_t room = *addrlen;
-	int ret;
+	struct fid_ep *core = ep_core(fid);
 
-	if (!HAS_CM(ep->core, getname))
-		return -FI_ENOSYS;
-	ret = ep->core->cm->getname(&ep->core->fid, addr, addrlen);
-	if (ep->cw_rdm && (!ret || ret == -FI_ETOOSMALL))
-		mrrc_cw_rdm_getname(ep, addr, room, *addrlen);
-	return ret;
+	return HAS_CM(core, getname) ?
+	       core->cm->getname(&core->fid, addr, addrlen) : -FI_ENOSYS;
 }
 
 static int cm_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen)
@@ -64,8 +57,6 @@ static int cm_connect(struct fid_ep *ep, const void *addr, const void *param,
 	if (ret)
 		return ret;
 	mrrc_ep_of(ep)->connecting = true;
-	if (mrrc_ep_of(ep)->cw)
-		return mrrc_cw_connect(mrrc_ep_of(ep), addr, param, paramlen);
 	return HAS_CM(core, connect) ?
 	       core->cm->connect(core, addr, param, paramlen) : -FI_ENOSYS;
 }
@@ -79,8 +70,6 @@ static int cm_accept(struct fid_ep *ep, const void *param, size_t paramlen)
 	if (ret)
 		return ret;
 	mrrc_ep_of(ep)->connecting = true;
-	if (mrrc_ep_of(ep)->cw)
-		return mrrc_cw_accept(mrrc_ep_of(ep), param, paramlen);
 	return HAS_CM(core, accept) ?
 	       core->cm->accept(core, param, paramlen) : -FI_ENOSYS;
 }
@@ -89,8 +78,6 @@ static int cm_shutdown(struct fid_ep *ep, uint64_t flags)
 {
 	struct fid_ep *core = mrrc_ep_of(ep)->core;
 
-	if (mrrc_ep_of(ep)->cw)
-		mrrc_cw_shutdown(mrrc_ep_of(ep));
 	return HAS_CM(core, shutdown) ?
 	       core->cm->shutdown(core, flags) : -FI_ENOSYS;
 }
@@ -161,7 +148,7 @@ static int pep_reject(struct fid_pep *pep, struct fid *handle,
 {
 	struct fid_pep *core = pep_core(&pep->fid);
 
-	mrrc_cw_mark_take(container_of(pep, struct mrrc_pep, pep)->fabric,
+	mrrc_request_take(container_of(pep, struct mrrc_pep, pep)->fabric,
 			  handle);
 	return HAS_CM(core, reject) ?
 	       core->cm->reject(core, handle, param, paramlen) : -FI_ENOSYS;

@@ -16,7 +16,7 @@
 #include "fi/info.h"
 #include "fi/data/op.h"
 #include "fi/param.h"
-#include "fi/record/record.h"
+#include "fi/obj/attach.h"
 #include "fi/data/flush.h"
 
 static void mrrc_domain_cache_close(struct mrrc_domain *domain)
@@ -26,7 +26,7 @@ static void mrrc_domain_cache_close(struct mrrc_domain *domain)
 	if (domain->blocks)
 		mrrc_admit_fini(&domain->admit);
 	mrrc_blocks_close(domain->blocks);
-	mrrc_reg_close(&domain->reg);
+	mrrc_detach(&domain->reg);
 	mrrc_pool_close(domain->ops);
 }
 
@@ -128,6 +128,12 @@ struct mrrc_domain_fid_ops mrrc_domain_fid_ops = {
 	},
 };
 
+struct mrrc_reg *mrrc_domain_reg(struct fid_domain *domain)
+{
+	return domain->fid.ops == &mrrc_domain_fid_ops.ops ?
+	       &mrrc_domain_of(domain)->reg : NULL;
+}
+
 static int mrrc_query_atomic(struct fid_domain *domain,
 			     enum fi_datatype datatype, enum fi_op op,
 			     struct fi_atomic_attr *attr, uint64_t flags)
@@ -145,7 +151,7 @@ static int mrrc_query_collective(struct fid_domain *domain,
 				   flags);
 }
 
-static struct fi_ops_domain mrrc_domain_ops = {
+struct fi_ops_domain mrrc_domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
 	.av_open = mrrc_av_open,
 	.cq_open = mrrc_cq_open,
@@ -270,15 +276,14 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 	if (ret)
 		goto err_cache;
 
-	mrrc_reg_attach(&domain->reg, domain->core);
+	mrrc_attach(&domain->reg, domain->core);
 	if (domain->implicit)
 		mrrc_domain_open_blocks(domain);
 	domain->domain.fid.fclass = FI_CLASS_DOMAIN;
 	domain->domain.fid.context = context;
 	domain->domain.fid.ops = &mrrc_domain_fid_ops.ops;
 	domain->domain.ops = &mrrc_domain_ops;
-	domain->domain.mr = domain->reg.traced ? &mrrc_record_mr_ops :
-						 &mrrc_mr_ops;
+	domain->domain.mr = &mrrc_mr_ops;
 	mrrc_ref_get(&fabric->ref);
 	*domain_fid = &domain->domain;
 	return 0;

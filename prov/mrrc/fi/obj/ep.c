@@ -4,7 +4,6 @@
  * (resolving ones or forwarders) is decided once, when it is opened.
  */
 #include "config.h"
-#include "fi/cw/calls.h"
 #include "fi/info.h"
 #include "fi/data/op.h"
 #include "fi/record/record.h"
@@ -63,8 +62,6 @@ static int mrrc_ep_close(struct fid *fid)
 		return -FI_EBUSY;
 	if (!base)
 		mrrc_ep_settle(ep);
-	if (!base && mrrc_ep_has_cw(ep))
-		mrrc_cw_ep_close(ep);
 	ret = fi_close(&ep->core->fid);
 	if (ret)
 		return ret;
@@ -162,8 +159,6 @@ static int mrrc_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		break;
 	case FI_CLASS_EQ:
 		ep->eq = container_of(bfid, struct mrrc_eq, eq.fid);
-		if (ep->cw)
-			atomic_store(&ep->eq->cw, true);
 		break;
 	}
 	return 0;
@@ -304,8 +299,6 @@ static int mrrc_ep_control(struct fid *fid, int command, void *arg)
 			ep->connecting = true;
 		if (!ret)
 			mrrc_ep_release_cqs(ep);
-		if (!ret && ep->cw_rdm)
-			mrrc_cw_rdm_start(ep);
 		return ret;
 	case FI_ALIAS:
 		return mrrc_ep_alias(ep, arg);
@@ -319,12 +312,12 @@ static int mrrc_ep_control(struct fid *fid, int command, void *arg)
 	}
 }
 
-static struct fi_ops mrrc_ep_fid_ops = {
+struct fi_ops mrrc_ep_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = mrrc_ep_close,
 	.bind = mrrc_ep_bind,
 	.control = mrrc_ep_control,
-	.ops_open = mrrc_cw_ops_open,
+	.ops_open = mrrc_fid_ops_open,
 	.tostr = mrrc_fid_tostr,
 	.ops_set = mrrc_fid_ops_set,
 };
@@ -332,11 +325,7 @@ static struct fi_ops mrrc_ep_fid_ops = {
 static int mrrc_ep_getopt(fid_t fid, int level, int optname, void *optval,
 			  size_t *optlen)
 {
-	struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
-	int ret;
-
-	ret = fi_getopt(&ep->core->fid, level, optname, optval, optlen);
-	return ret || !ep->cw ? ret : mrrc_cw_cm_data(level, optname, optval);
+	return fi_getopt(mrrc_fid_core(fid), level, optname, optval, optlen);
 }
 
 static int mrrc_ep_setopt(fid_t fid, int level, int optname,
@@ -374,7 +363,7 @@ static ssize_t mrrc_ep_tx_size_left(struct fid_ep *ep)
 	return core->ops->tx_size_left(core);
 }
 
-static struct fi_ops_ep mrrc_ep_ops = {
+struct fi_ops_ep mrrc_ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
 	.cancel = mrrc_ep_cancel,
 	.getopt = mrrc_ep_getopt,
@@ -387,10 +376,10 @@ static struct fi_ops_ep mrrc_ep_ops = {
 
 static void mrrc_ep_record(struct mrrc_ep *ep)
 {
-	ep->ep.msg = &mrrc_record_msg_ops;
-	ep->ep.rma = &mrrc_record_rma_ops;
-	ep->ep.tagged = &mrrc_record_tagged_ops;
-	ep->ep.atomic = &mrrc_record_atomic_ops;
+	ep->ep.msg = &mrrc_recorded_msg_ops;
+	ep->ep.rma = &mrrc_recorded_rma_ops;
+	ep->ep.tagged = &mrrc_recorded_tagged_ops;
+	ep->ep.atomic = &mrrc_recorded_atomic_ops;
 }
 
 /* Everything but the core's endpoint. */
@@ -539,8 +528,8 @@ int mrrc_ep_open2(struct fid_domain *domain_fid, struct fi_info *info,
 	}
 	if (core_info->handle) {
 		ep->accepts = core_info->handle->fclass == FI_CLASS_CONNREQ;
-		ep->cw_marked = mrrc_cw_mark_take(domain->fabric,
-						  core_info->handle);
+		ep->request_noted = mrrc_request_take(domain->fabric,
+						      core_info->handle);
 	}
 	core_info->handle = NULL;	/* is used up */
 	ep->info = core_info;

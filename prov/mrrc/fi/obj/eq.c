@@ -13,7 +13,6 @@
 
 #include <stdio.h>
 
-#include "fi/cw/calls.h"
 #include "fi/info.h"
 #include "fi/mrrc_fi.h"
 
@@ -52,8 +51,8 @@ static void connreq_info(struct mrrc_eq *eq, struct fi_info *info)
 }
 
 /* len may end anywhere: the core fills no more than the caller's buffer. */
-void mrrc_eq_from_core(struct mrrc_eq *eq, uint32_t event, void *buf,
-		       size_t len)
+static void eq_from_core(struct mrrc_eq *eq, uint32_t event, void *buf,
+			 size_t len)
 {
 	struct fid *core, *ours, copy;
 	struct fi_eq_cm_entry cm;
@@ -75,38 +74,65 @@ void mrrc_eq_from_core(struct mrrc_eq *eq, uint32_t event, void *buf,
 	}
 }
 
+/*
+ * Others may be put over it while it is read, who need all of an event: it is
+ * read into a buffer with room for that, if the caller has room for one
+ * without private data, and as much as fits is handed on.
+ */
+static ssize_t eq_read_any(struct mrrc_eq *eq, uint32_t *event, void *buf,
+			   size_t len, bool wait, int timeout, uint64_t flags)
+{
+	char entry[sizeof(struct fi_eq_cm_entry) + MRRC_EQ_CM_DATA];
+	const struct mrrc_eq_over *over;
+	uint32_t core_event = 0;
+	void *to = entry;
+	size_t room = len;
+	ssize_t ret;
+
+	if (buf && len > sizeof(entry))
+		to = buf;
+	else if (len >= sizeof(struct fi_eq_cm_entry))
+		room = sizeof(entry);
+	ret = wait ? fi_eq_sread(eq->core, &core_event, to, room, timeout,
+				 flags) :
+		     fi_eq_read(eq->core, &core_event, to, room, flags);
+	if (ret < 0)
+		return ret;
+	over = atomic_load(&eq->over);
+	if (over)
+		ret = over->seen(eq, core_event, to, ret, flags);
+	eq_from_core(eq, core_event, to, ret);
+	if (event)
+		*event = core_event;
+	if (!buf)
+		return 0;
+	if (to == buf)
+		return ret;
+	if ((size_t) ret > len)
+		ret = len;
+	memcpy(buf, entry, ret);
+	return ret;
+}
+
 static ssize_t eq_read(struct fid_eq *eq_fid, uint32_t *event, void *buf,
 		       size_t len, uint64_t flags)
 {
-	struct mrrc_eq *eq = container_of(eq_fid, struct mrrc_eq, eq);
-	uint32_t core_event = 0;
-	ssize_t ret;
-
-	if (atomic_load(&eq->cw))
-		return mrrc_cw_eq_read(eq, event, buf, len, false, 0, flags);
-	ret = fi_eq_read(eq->core, &core_event, buf, len, flags);
-	if (ret < 0)
-		return ret;
-	if (event)
-		*event = core_event;
-	if (buf)
-		mrrc_eq_from_core(eq, core_event, buf, ret);
-	return ret;
+	return eq_read_any(container_of(eq_fid, struct mrrc_eq, eq), event, buf,
+			   len, false, 0, flags);
 }
 
 static ssize_t eq_sread(struct fid_eq *eq_fid, uint32_t *event, void *buf,
 			size_t len, int timeout, uint64_t flags)
 {
-	struct mrrc_eq *eq = container_of(eq_fid, struct mrrc_eq, eq);
-
-	/* it may begin to take part meanwhile */
-	return mrrc_cw_eq_read(eq, event, buf, len, true, timeout, flags);
+	return eq_read_any(container_of(eq_fid, struct mrrc_eq, eq), event, buf,
+			   len, true, timeout, flags);
 }
 
 static ssize_t eq_readerr(struct fid_eq *eq_fid, struct fi_eq_err_entry *entry,
 			  uint64_t flags)
 {
 	struct mrrc_eq *eq = container_of(eq_fid, struct mrrc_eq, eq);
+	const struct mrrc_eq_over *over;
 	struct fid *ours, copy;
 	ssize_t ret;
 
@@ -114,8 +140,9 @@ static ssize_t eq_readerr(struct fid_eq *eq_fid, struct fi_eq_err_entry *entry,
 	if (ret <= 0 || !entry)
 		return ret;
 
-	if (atomic_load(&eq->cw))
-		mrrc_cw_gone(eq->fabric, entry->fid);
+	over = atomic_load(&eq->over);
+	if (over)
+		over->gone(eq->fabric, entry->fid);
 	ours = mrrc_fid_find(eq->fabric, entry->fid, &copy);
 	if (ours) {
 		entry->fid = ours;

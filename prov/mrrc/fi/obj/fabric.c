@@ -3,7 +3,6 @@
  * Fabric: the root of the wrapped objects.
  */
 #include "config.h"
-#include "fi/cw/calls.h"
 #include "fi/info.h"
 #include "fi/mrrc_fi.h"
 #include "fi/names.h"
@@ -19,7 +18,7 @@ static int mrrc_fabric_close(struct fid *fid)
 	ret = fi_close(&fabric->core->fid);
 	if (ret)
 		return ret;
-	mrrc_cw_marks_free(fabric);
+	mrrc_requests_free(fabric);
 	pthread_mutex_destroy(&fabric->track_lock);
 	free(fabric->core_prov_name);
 	free(fabric);

@@ -169,12 +169,16 @@ static bool mr_make_way(struct mrrc_domain *domain, int ret)
 	       mrrc_cache_mt_flush(domain->reg.cache);
 }
 
-static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count,
-		   uint64_t access, uint64_t offset, uint64_t requested_key,
-		   uint64_t flags, struct fid_mr **mr_fid, void *context)
+static struct mrrc_domain *mr_domain(struct fid *fid)
 {
-	struct mrrc_domain *domain =
-		container_of(fid, struct mrrc_domain, domain.fid);
+	return container_of(fid, struct mrrc_domain, domain.fid);
+}
+
+static int mr_register(struct mrrc_domain *domain, const struct iovec *iov,
+		       size_t count, uint64_t access, uint64_t offset,
+		       uint64_t requested_key, uint64_t flags,
+		       struct fid_mr **mr_fid, void *context)
+{
 	const struct fi_mr_attr attr = {
 		.mr_iov = iov,
 		.iov_count = count,
@@ -208,8 +212,18 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len,
 {
 	const struct iovec iov = { (void *) buf, len };
 
-	return mr_regv(fid, &iov, 1, access, offset, requested_key, flags,
-		       mr_fid, context);
+	MRRC_RECORD_REG(&mr_domain(fid)->reg);
+	return mr_register(mr_domain(fid), &iov, 1, access, offset,
+			   requested_key, flags, mr_fid, context);
+}
+
+static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count,
+		   uint64_t access, uint64_t offset, uint64_t requested_key,
+		   uint64_t flags, struct fid_mr **mr_fid, void *context)
+{
+	MRRC_RECORD_REG(&mr_domain(fid)->reg);
+	return mr_register(mr_domain(fid), iov, count, access, offset,
+			   requested_key, flags, mr_fid, context);
 }
 
 /*
@@ -243,14 +257,14 @@ static int mr_base_to_core(const struct mrrc_domain *domain,
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 		      uint64_t flags, struct fid_mr **mr_fid)
 {
-	struct mrrc_domain *domain =
-		container_of(fid, struct mrrc_domain, domain.fid);
+	struct mrrc_domain *domain = mr_domain(fid);
 	/* two: see reg.c */
 	struct fi_mr_attr core_attr[2] = { 0 };
 	struct mrrc_mr *mr;
 	uint64_t start;
 	int ret;
 
+	MRRC_RECORD_REG(&domain->reg);
 	/* the key would be a structure that names an address vector of ours */
 	if (flags & FI_AUTH_KEY)
 		return -FI_ENOSYS;

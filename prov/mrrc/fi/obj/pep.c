@@ -6,7 +6,6 @@
  * Threading: the core's.
  */
 #include "config.h"
-#include "fi/cw/calls.h"
 #include "fi/info.h"
 #include "fi/mrrc_fi.h"
 
@@ -29,11 +28,8 @@ static int pep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	struct mrrc_pep *pep = container_of(fid, struct mrrc_pep, pep.fid);
 	int ret = mrrc_fid_bind(fid, bfid, flags);
 
-	if (!ret && bfid->fclass == FI_CLASS_EQ) {
+	if (!ret && bfid->fclass == FI_CLASS_EQ)
 		pep->eq = container_of(bfid, struct mrrc_eq, eq.fid);
-		if (pep->cw)
-			atomic_store(&pep->eq->cw, true);
-	}
 	return ret;
 }
 
@@ -50,15 +46,12 @@ static ssize_t pep_cancel(struct fid *fid, void *context)
 static int pep_getopt(struct fid *fid, int level, int optname, void *optval,
 		      size_t *optlen)
 {
-	struct mrrc_pep *pep = container_of(fid, struct mrrc_pep, pep.fid);
-	struct fid_pep *core = pep->core;
-	int ret;
+	struct fid_pep *core =
+		container_of(fid, struct mrrc_pep, pep.fid)->core;
 
 	if (!FI_CHECK_OP(core->ops, struct fi_ops_ep, getopt))
 		return -FI_ENOSYS;
-	ret = core->ops->getopt(&core->fid, level, optname, optval, optlen);
-	return ret || !pep->cw ? ret :
-	       mrrc_cw_cm_data(level, optname, optval);
+	return core->ops->getopt(&core->fid, level, optname, optval, optlen);
 }
 
 static int pep_setopt(struct fid *fid, int level, int optname,
@@ -72,18 +65,18 @@ static int pep_setopt(struct fid *fid, int level, int optname,
 	return core->ops->setopt(&core->fid, level, optname, optval, optlen);
 }
 
-static struct fi_ops mrrc_pep_fid_ops = {
+struct fi_ops mrrc_pep_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = pep_close,
 	.bind = pep_bind,
 	.control = mrrc_fid_control,
-	.ops_open = mrrc_cw_ops_open,
+	.ops_open = mrrc_fid_ops_open,
 	.tostr = mrrc_fid_tostr,
 	.ops_set = mrrc_fid_ops_set,
 };
 
 /* the rest is not for passive endpoints */
-static struct fi_ops_ep mrrc_pep_ep_ops = {
+struct fi_ops_ep mrrc_pep_ep_ops = {
 	.size = offsetof(struct fi_ops_ep, tx_ctx),
 	.cancel = pep_cancel,
 	.getopt = pep_getopt,

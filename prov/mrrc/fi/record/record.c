@@ -69,7 +69,6 @@ static void fork_child(void)
 
 static void record_init(void)
 {
-	mrrc_record_ops_init();
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 

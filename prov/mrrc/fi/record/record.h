@@ -77,13 +77,12 @@ void mrrc_record_end(uint64_t *chain);
 void mrrc_record_end_begin(void);
 void mrrc_record_end_done(void);
 
-/* data/recorded.c: the same calls, noted; init once, before their use */
-void mrrc_record_ops_init(void);
-extern struct fi_ops_msg mrrc_record_msg_ops;
-extern struct fi_ops_rma mrrc_record_rma_ops;
-extern struct fi_ops_tagged mrrc_record_tagged_ops;
-extern struct fi_ops_atomic mrrc_record_atomic_ops;
-extern struct fi_ops_mr mrrc_record_mr_ops;
-extern const struct fi_ops_mr mrrc_record_hook_mr_ops;
+/* In a call that registers memory: its caller asks next. */
+#define MRRC_RECORD_REG(reg)						\
+({									\
+	if ((reg)->traced)						\
+		mrrc_record_by(MRRC_TRACE_REG, MRRC_TRACE_NOBODY, 0,	\
+			       __builtin_return_address(0));		\
+})
 
 #endif /* MRRC_RECORD_H */

@@ -12,7 +12,7 @@
 #include "fi/mrrc_fi.h"
 #include "fi/param.h"
 #include "fi/reg.h"
-#include "fi/stats_file.h"
+#include "fi/record/stats_file.h"
 #include "sys/cache_mt.h"
 #include "sys/own_file.h"
 

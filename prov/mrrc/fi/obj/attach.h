@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What begins and ends with a domain that registers memory, ours or a hooked
+ * one: its cost model, its line in the statistics file, its recording.
+ */
+#ifndef MRRC_ATTACH_H
+#define MRRC_ATTACH_H
+
+#include "fi/reg.h"
+
+/* The core's domain is open, and nothing is registered yet. */
+void mrrc_attach(struct mrrc_reg *reg, struct fid_domain *core);
+
+/* The core's domain is closed, or could not be opened: closes @reg. */
+void mrrc_detach(struct mrrc_reg *reg);
+
+#endif /* MRRC_ATTACH_H */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Connection requests that something was noted of when their event was read:
+ * by their handle, until an endpoint is opened with it or it is rejected. A
+ * request that is neither stays noted until the fabric closes, as the core
+ * keeps the handle.
+ *
+ * Threading: any; the fabric's track_lock guards the list.
+ */
+#include "config.h"
+#include "fi/mrrc_fi.h"
+
+struct mrrc_request {
+	struct mrrc_request *next;
+	const struct fid *handle;
+};
+
+bool mrrc_request_take(struct mrrc_fabric *fabric, const struct fid *handle)
+{
+	struct mrrc_request **pos, *request;
+
+	pthread_mutex_lock(&fabric->track_lock);
+	for (pos = &fabric->requests; *pos; pos = &(*pos)->next) {
+		if ((*pos)->handle == handle)
+			break;
+	}
+	request = *pos;
+	if (request)
+		*pos = request->next;
+	pthread_mutex_unlock(&fabric->track_lock);
+	free(request);
+	return request != NULL;
+}
+
+/* Also when an address is used again, or an event peeked at first. */
+void mrrc_request_note(struct mrrc_fabric *fabric, const struct fid *handle,
+		       bool noted)
+{
+	struct mrrc_request *request;
+
+	mrrc_request_take(fabric, handle);
+	if (!noted)
+		return;
+	request = malloc(sizeof(*request));
+	if (!request)
+		return;		/* as if nothing had been noted */
+	request->handle = handle;
+	pthread_mutex_lock(&fabric->track_lock);
+	request->next = fabric->requests;
+	fabric->requests = request;
+	pthread_mutex_unlock(&fabric->track_lock);
+}
+
+void mrrc_requests_free(struct mrrc_fabric *fabric)
+{
+	struct mrrc_request *request;
+
+	while ((request = fabric->requests)) {
+		fabric->requests = request->next;
+		free(request);
+	}
+}
