@@ -5,40 +5,9 @@
  * message form with a record of ours as context.
  */
 #include "config.h"
-#include "fi/data/resolve.h"
+#include "fi/data/post.h"
 
-static ssize_t __attribute__((noinline))
-mrrc_post_send(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
-{
-	struct mrrc_bufs core;
-	struct fi_msg core_msg = *msg;
-	struct mrrc_op *op;
-	ssize_t ret;
-	bool any;
-
-	if (msg->iov_count > ep->tx.iov_limit)
-		return -FI_EINVAL;
-	if (mrrc_injectable(ep, msg->msg_iov, msg->desc, msg->iov_count,
-			    msg->context, flags)) {
-		if (!ep->domain->reg.hmem)
-			core_msg.desc = NULL;
-		return fi_sendmsg(ep->core, &core_msg, flags | FI_INJECT);
-	}
-
-	ret = mrrc_op_begin(ep, &ep->tx, flags, msg->context, &op);
-	if (ret)
-		return ret;
-	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
-			   ep->tx.split_limit, MRRC_RO, &core, &any);
-	if (ret)
-		return mrrc_op_posted(op, ret);
-	core_msg.msg_iov = core.iov;
-	core_msg.iov_count = core.count;
-	core_msg.desc = any ? core.desc : NULL;
-	core_msg.context = op;
-	return MRRC_OP_POST(op, fi_sendmsg(ep->core, &core_msg,
-					   flags | FI_COMPLETION));
-}
+MRRC_POST_TX(mrrc_post_send, fi_msg, fi_sendmsg, ep->tx.split_limit, MRRC_RO)
 
 /*
  * Receives at NULL are the core's to accept or refuse: programs post them for
@@ -92,17 +61,13 @@ static ssize_t mrrc_recv_buffered(struct mrrc_ep *ep, const struct fi_msg *msg,
 				msg->iov_count, msg->addr, msg->context);
 	if (!(flags & FI_CLAIM))
 		return fi_recvmsg(ep->core, msg, flags);
-	ret = mrrc_op_begin(ep, &ep->rx, (flags & ~FI_CLAIM) | FI_COMPLETION,
-			    recv_context->context, &op);
+	ret = mrrc_post_begin(ep, &ep->rx, (flags & ~FI_CLAIM) | FI_COMPLETION,
+			      recv_context->context, msg->msg_iov, msg->desc,
+			      msg->iov_count, ep->rx.split_limit, MRRC_RW,
+			      &core, &any, &op);
 	if (ret)
 		return ret;
-	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
-			   ep->rx.split_limit, MRRC_RW, &core, &any);
-	if (ret)
-		return mrrc_op_posted(op, ret);
-	core_msg.msg_iov = core.iov;
-	core_msg.iov_count = core.count;
-	core_msg.desc = core.desc;
+	MRRC_POST_MSG(&core_msg, &core, recv_context);
 	recv_context->context = op;
 	ret = MRRC_OP_TRY(op, fi_recvmsg(ep->core, &core_msg, flags));
 	if (ret)
@@ -119,7 +84,7 @@ mrrc_post_recv(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
 	bool any, nowhere;
 	ssize_t ret;
 
-	if (msg->iov_count > ep->rx.iov_limit)
+	if (!mrrc_post_fits(&ep->rx, msg->iov_count))
 		return -FI_EINVAL;
 	if (mrrc_unlikely(ep->buffered))
 		return mrrc_recv_buffered(ep, msg, flags);
@@ -137,10 +102,7 @@ mrrc_post_recv(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
 			   MRRC_RW, &core, &any);
 	if (ret)
 		return mrrc_op_posted(op, ret);
-	core_msg.msg_iov = core.iov;
-	core_msg.iov_count = core.count;
-	core_msg.desc = core.desc;
-	core_msg.context = op;
+	MRRC_POST_MSG(&core_msg, &core, op);
 	if (mrrc_unlikely(flags & FI_MULTI_RECV)) {
 		mrrc_op_multi(op, ep, msg->msg_iov, msg->iov_count);
 		return mrrc_op_posted_multi(op, MRRC_OP_TRY(op,
@@ -204,49 +166,9 @@ static ssize_t mrrc_recvmsg(struct fid_ep *ep_fid, const struct fi_msg *msg,
 	return mrrc_post_recv(ep, msg, flags);
 }
 
-static ssize_t __attribute__((noinline))
-mrrc_send_ask(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
-	      fi_addr_t dest_addr, void *context)
-{
-	struct mrrc_op *op;
-
-	if (mrrc_resolve_born(ep, buf, len, context, &desc))
-		return fi_send(ep->core, buf, len, desc, dest_addr, context);
-	op = mrrc_resolve_known(ep, buf, len, MRRC_RO, context, &desc, true);
-	if (op)
-		return MRRC_OP_POST(op, fi_send(ep->core, buf, len, desc,
-						dest_addr, op));
-	return mrrc_post_send(ep, &(struct fi_msg) {
-		.msg_iov = &(struct iovec) { (void *) buf, len },
-		.desc = &desc,
-		.iov_count = 1,
-		.addr = dest_addr,
-		.context = context,
-	}, ep->tx.op_flags);
-}
-
-static ssize_t __attribute__((noinline))
-mrrc_send_null(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
-	       fi_addr_t dest_addr, void *context)
-{
-	struct mrrc_op *op;
-
-	op = mrrc_resolve_known(ep, buf, len, MRRC_RO, context, &desc, false);
-	if (op)
-		return mrrc_op_posted(op, fi_send(ep->core, buf, len, desc,
-						  dest_addr, op));
-	return mrrc_send_ask(ep, buf, len, desc, dest_addr, context);
-}
-
-static ssize_t mrrc_send(struct fid_ep *ep_fid, const void *buf, size_t len,
-			 void *desc, fi_addr_t dest_addr, void *context)
-{
-	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
-
-	if (mrrc_given(ep, desc, context))
-		return fi_send(ep->core, buf, len, desc, dest_addr, context);
-	return mrrc_send_null(ep, buf, len, desc, dest_addr, context);
-}
+MRRC_ONE_BUFFER(send, fi_send, const void *, MRRC_RO,
+		(fi_addr_t dest_addr), (dest_addr),
+		mrrc_post_send, fi_msg, ep->tx.op_flags, .addr = dest_addr)
 
 static ssize_t mrrc_sendv(struct fid_ep *ep_fid, const struct iovec *iov,
 			  void **desc, size_t count, fi_addr_t dest_addr,

@@ -4,118 +4,20 @@
  * Remote keys and addresses are the application's and pass unchanged.
  */
 #include "config.h"
-#include "fi/data/resolve.h"
+#include "fi/data/post.h"
 
-static ssize_t __attribute__((noinline))
-mrrc_post_write(struct mrrc_ep *ep, const struct fi_msg_rma *msg,
-		uint64_t flags)
-{
-	struct mrrc_bufs core;
-	struct fi_msg_rma core_msg = *msg;
-	struct mrrc_op *op;
-	ssize_t ret;
-	bool any;
+MRRC_POST_TX(mrrc_post_write, fi_msg_rma, fi_writemsg, ep->write_split_limit,
+	     MRRC_RO)
 
-	if (msg->iov_count > ep->tx.iov_limit)
-		return -FI_EINVAL;
-	if (mrrc_injectable(ep, msg->msg_iov, msg->desc, msg->iov_count,
-			    msg->context, flags)) {
-		if (!ep->domain->reg.hmem)
-			core_msg.desc = NULL;
-		return fi_writemsg(ep->core, &core_msg, flags | FI_INJECT);
-	}
+MRRC_POST_TX(mrrc_post_read, fi_msg_rma, fi_readmsg, ep->read_split_limit,
+	     MRRC_RW)
 
-	ret = mrrc_op_begin(ep, &ep->tx, flags, msg->context, &op);
-	if (ret)
-		return ret;
-	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
-			   ep->write_split_limit, MRRC_RO, &core, &any);
-	if (ret)
-		return mrrc_op_posted(op, ret);
-	core_msg.msg_iov = core.iov;
-	core_msg.iov_count = core.count;
-	core_msg.desc = any ? core.desc : NULL;
-	core_msg.context = op;
-	return MRRC_OP_POST(op, fi_writemsg(ep->core, &core_msg,
-					    flags | FI_COMPLETION));
-}
-
-static ssize_t __attribute__((noinline))
-mrrc_post_read(struct mrrc_ep *ep, const struct fi_msg_rma *msg,
-	       uint64_t flags)
-{
-	struct mrrc_bufs core;
-	struct fi_msg_rma core_msg = *msg;
-	struct mrrc_op *op;
-	ssize_t ret;
-	bool any;
-
-	if (msg->iov_count > ep->tx.iov_limit)
-		return -FI_EINVAL;
-
-	ret = mrrc_op_begin(ep, &ep->tx, flags, msg->context, &op);
-	if (ret)
-		return ret;
-	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
-			   ep->read_split_limit, MRRC_RW, &core, &any);
-	if (ret)
-		return mrrc_op_posted(op, ret);
-	core_msg.msg_iov = core.iov;
-	core_msg.iov_count = core.count;
-	core_msg.desc = core.desc;
-	core_msg.context = op;
-	return MRRC_OP_POST(op, fi_readmsg(ep->core, &core_msg,
-					   flags | FI_COMPLETION));
-}
-
-static ssize_t __attribute__((noinline))
-mrrc_read_ask(struct mrrc_ep *ep, void *buf, size_t len, void *desc,
-	      fi_addr_t src_addr, uint64_t addr, uint64_t key, void *context)
-{
-	struct mrrc_op *op;
-
-	if (mrrc_resolve_born(ep, buf, len, context, &desc))
-		return fi_read(ep->core, buf, len, desc, src_addr, addr, key,
-			       context);
-	op = mrrc_resolve_known(ep, buf, len, MRRC_RW, context, &desc, true);
-	if (op)
-		return MRRC_OP_POST(op, fi_read(ep->core, buf, len, desc,
-						src_addr, addr, key, op));
-	return mrrc_post_read(ep, &(struct fi_msg_rma) {
-		.msg_iov = &(struct iovec) { buf, len },
-		.desc = &desc,
-		.iov_count = 1,
-		.addr = src_addr,
+MRRC_ONE_BUFFER(read, fi_read, void *, MRRC_RW,
+		(fi_addr_t src_addr, uint64_t addr, uint64_t key),
+		(src_addr, addr, key), mrrc_post_read, fi_msg_rma,
+		ep->tx.op_flags & ~FI_INJECT, .addr = src_addr,
 		.rma_iov = &(struct fi_rma_iov) { addr, len, key },
-		.rma_iov_count = 1,
-		.context = context,
-	}, ep->tx.op_flags & ~FI_INJECT);
-}
-
-static ssize_t __attribute__((noinline))
-mrrc_read_null(struct mrrc_ep *ep, void *buf, size_t len, void *desc,
-	       fi_addr_t src_addr, uint64_t addr, uint64_t key, void *context)
-{
-	struct mrrc_op *op;
-
-	op = mrrc_resolve_known(ep, buf, len, MRRC_RW, context, &desc, false);
-	if (op)
-		return mrrc_op_posted(op, fi_read(ep->core, buf, len, desc,
-						  src_addr, addr, key, op));
-	return mrrc_read_ask(ep, buf, len, desc, src_addr, addr, key, context);
-}
-
-static ssize_t mrrc_read(struct fid_ep *ep_fid, void *buf, size_t len,
-			 void *desc, fi_addr_t src_addr, uint64_t addr,
-			 uint64_t key, void *context)
-{
-	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
-
-	if (mrrc_given(ep, desc, context))
-		return fi_read(ep->core, buf, len, desc, src_addr, addr, key,
-			       context);
-	return mrrc_read_null(ep, buf, len, desc, src_addr, addr, key, context);
-}
+		.rma_iov_count = 1)
 
 static ssize_t mrrc_readv(struct fid_ep *ep_fid, const struct iovec *iov,
 			  void **desc, size_t count, fi_addr_t src_addr,
@@ -151,56 +53,12 @@ static ssize_t mrrc_readmsg(struct fid_ep *ep_fid,
 	return mrrc_post_read(ep, msg, flags);
 }
 
-static ssize_t __attribute__((noinline))
-mrrc_write_ask(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
-	       fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
-{
-	struct mrrc_op *op;
-
-	if (mrrc_resolve_born(ep, buf, len, context, &desc))
-		return fi_write(ep->core, buf, len, desc, dest_addr, addr, key,
-				context);
-	op = mrrc_resolve_known(ep, buf, len, MRRC_RO, context, &desc, true);
-	if (op)
-		return MRRC_OP_POST(op, fi_write(ep->core, buf, len, desc,
-						 dest_addr, addr, key, op));
-	return mrrc_post_write(ep, &(struct fi_msg_rma) {
-		.msg_iov = &(struct iovec) { (void *) buf, len },
-		.desc = &desc,
-		.iov_count = 1,
-		.addr = dest_addr,
+MRRC_ONE_BUFFER(write, fi_write, const void *, MRRC_RO,
+		(fi_addr_t dest_addr, uint64_t addr, uint64_t key),
+		(dest_addr, addr, key), mrrc_post_write, fi_msg_rma,
+		ep->tx.op_flags, .addr = dest_addr,
 		.rma_iov = &(struct fi_rma_iov) { addr, len, key },
-		.rma_iov_count = 1,
-		.context = context,
-	}, ep->tx.op_flags);
-}
-
-static ssize_t __attribute__((noinline))
-mrrc_write_null(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
-		fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
-{
-	struct mrrc_op *op;
-
-	op = mrrc_resolve_known(ep, buf, len, MRRC_RO, context, &desc, false);
-	if (op)
-		return mrrc_op_posted(op, fi_write(ep->core, buf, len, desc,
-						   dest_addr, addr, key, op));
-	return mrrc_write_ask(ep, buf, len, desc, dest_addr, addr, key,
-			      context);
-}
-
-static ssize_t mrrc_write(struct fid_ep *ep_fid, const void *buf, size_t len,
-			  void *desc, fi_addr_t dest_addr, uint64_t addr,
-			  uint64_t key, void *context)
-{
-	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
-
-	if (mrrc_given(ep, desc, context))
-		return fi_write(ep->core, buf, len, desc, dest_addr, addr, key,
-				context);
-	return mrrc_write_null(ep, buf, len, desc, dest_addr, addr, key,
-			context);
-}
+		.rma_iov_count = 1)
 
 static ssize_t mrrc_writev(struct fid_ep *ep_fid, const struct iovec *iov,
 			   void **desc, size_t count, fi_addr_t dest_addr,

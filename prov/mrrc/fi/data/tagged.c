@@ -3,41 +3,10 @@
  * Tagged messages, on endpoints that resolve null descriptors; as msg.c.
  */
 #include "config.h"
-#include "fi/data/resolve.h"
+#include "fi/data/post.h"
 
-static ssize_t __attribute__((noinline))
-mrrc_post_tsend(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
-		uint64_t flags)
-{
-	struct mrrc_bufs core;
-	struct fi_msg_tagged core_msg = *msg;
-	struct mrrc_op *op;
-	ssize_t ret;
-	bool any;
-
-	if (msg->iov_count > ep->tx.iov_limit)
-		return -FI_EINVAL;
-	if (mrrc_injectable(ep, msg->msg_iov, msg->desc, msg->iov_count,
-			    msg->context, flags)) {
-		if (!ep->domain->reg.hmem)
-			core_msg.desc = NULL;
-		return fi_tsendmsg(ep->core, &core_msg, flags | FI_INJECT);
-	}
-
-	ret = mrrc_op_begin(ep, &ep->tx, flags, msg->context, &op);
-	if (ret)
-		return ret;
-	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
-			   ep->tx.split_limit, MRRC_RO, &core, &any);
-	if (ret)
-		return mrrc_op_posted(op, ret);
-	core_msg.msg_iov = core.iov;
-	core_msg.iov_count = core.count;
-	core_msg.desc = any ? core.desc : NULL;
-	core_msg.context = op;
-	return MRRC_OP_POST(op, fi_tsendmsg(ep->core, &core_msg,
-					    flags | FI_COMPLETION));
-}
+MRRC_POST_TX(mrrc_post_tsend, fi_msg_tagged, fi_tsendmsg,
+	     ep->tx.split_limit, MRRC_RO)
 
 /* Post with this record, for the buffers of msg. */
 static ssize_t mrrc_trecv_op(struct mrrc_ep *ep, struct mrrc_op *op,
@@ -53,10 +22,7 @@ static ssize_t mrrc_trecv_op(struct mrrc_ep *ep, struct mrrc_op *op,
 			   MRRC_RW, &core, &any);
 	if (ret)
 		return mrrc_op_posted(op, ret);
-	core_msg.msg_iov = core.iov;
-	core_msg.iov_count = core.count;
-	core_msg.desc = core.desc;
-	core_msg.context = op;
+	MRRC_POST_MSG(&core_msg, &core, op);
 	if (mrrc_unlikely(flags & FI_MULTI_RECV)) {
 		mrrc_op_multi(op, ep, msg->msg_iov, msg->iov_count);
 		return mrrc_op_posted_multi(op, MRRC_OP_TRY(op,
@@ -80,7 +46,7 @@ static ssize_t mrrc_trecv_buffered(struct mrrc_ep *ep,
 	bool any;
 
 	/* nothing waits in a queue that could be looked at */
-	if (msg->iov_count > ep->rx.iov_limit || (flags & FI_PEEK))
+	if (!mrrc_post_fits(&ep->rx, msg->iov_count) || (flags & FI_PEEK))
 		return -FI_EINVAL;
 	if (!(flags & (FI_CLAIM | FI_DISCARD)))
 		return fi_trecvv(ep->core, msg->msg_iov, msg->desc,
@@ -88,17 +54,13 @@ static ssize_t mrrc_trecv_buffered(struct mrrc_ep *ep,
 				 msg->ignore, msg->context);
 	if (!(flags & FI_CLAIM))
 		return fi_trecvmsg(ep->core, msg, flags);
-	ret = mrrc_op_begin(ep, &ep->rx, (flags & ~FI_CLAIM) | FI_COMPLETION,
-			    recv_context->context, &op);
+	ret = mrrc_post_begin(ep, &ep->rx, (flags & ~FI_CLAIM) | FI_COMPLETION,
+			      recv_context->context, msg->msg_iov, msg->desc,
+			      msg->iov_count, ep->rx.split_limit, MRRC_RW,
+			      &core, &any, &op);
 	if (ret)
 		return ret;
-	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
-			   ep->rx.split_limit, MRRC_RW, &core, &any);
-	if (ret)
-		return mrrc_op_posted(op, ret);
-	core_msg.msg_iov = core.iov;
-	core_msg.iov_count = core.count;
-	core_msg.desc = core.desc;
+	MRRC_POST_MSG(&core_msg, &core, recv_context);
 	recv_context->context = op;
 	ret = MRRC_OP_TRY(op, fi_trecvmsg(ep->core, &core_msg, flags));
 	if (ret)
@@ -124,7 +86,7 @@ mrrc_trecv_peek(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
 	    (flags & (FI_PEEK | FI_DISCARD)) == (FI_PEEK | FI_DISCARD))
 		return fi_trecvmsg(ep->core, msg, flags);
 	if (!msg->context ||
-	    (!(flags & FI_PEEK) && msg->iov_count > ep->rx.iov_limit))
+	    (!(flags & FI_PEEK) && !mrrc_post_fits(&ep->rx, msg->iov_count)))
 		return -FI_EINVAL;
 	ret = flags & FI_PEEK ?
 	      mrrc_op_peek(ep, flags, msg->context, &op) :
@@ -147,7 +109,7 @@ mrrc_post_trecv(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
 
 	if (mrrc_unlikely(ep->buffered))
 		return mrrc_trecv_buffered(ep, msg, flags);
-	if (msg->iov_count > ep->rx.iov_limit)
+	if (!mrrc_post_fits(&ep->rx, msg->iov_count))
 		return -FI_EINVAL;
 
 	ret = mrrc_op_begin(ep, &ep->rx, flags, msg->context, &op);
@@ -219,53 +181,10 @@ static ssize_t mrrc_trecvmsg(struct fid_ep *ep_fid,
 	return mrrc_post_trecv(ep, msg, flags);
 }
 
-static ssize_t __attribute__((noinline))
-mrrc_tsend_ask(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
-	       fi_addr_t dest_addr, uint64_t tag, void *context)
-{
-	struct mrrc_op *op;
-
-	if (mrrc_resolve_born(ep, buf, len, context, &desc))
-		return fi_tsend(ep->core, buf, len, desc, dest_addr, tag,
-				context);
-	op = mrrc_resolve_known(ep, buf, len, MRRC_RO, context, &desc, true);
-	if (op)
-		return MRRC_OP_POST(op, fi_tsend(ep->core, buf, len, desc,
-						 dest_addr, tag, op));
-	return mrrc_post_tsend(ep, &(struct fi_msg_tagged) {
-		.msg_iov = &(struct iovec) { (void *) buf, len },
-		.desc = &desc,
-		.iov_count = 1,
-		.addr = dest_addr,
-		.tag = tag,
-		.context = context,
-	}, ep->tx.op_flags);
-}
-
-static ssize_t __attribute__((noinline))
-mrrc_tsend_null(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
-		fi_addr_t dest_addr, uint64_t tag, void *context)
-{
-	struct mrrc_op *op;
-
-	op = mrrc_resolve_known(ep, buf, len, MRRC_RO, context, &desc, false);
-	if (op)
-		return mrrc_op_posted(op, fi_tsend(ep->core, buf, len, desc,
-						   dest_addr, tag, op));
-	return mrrc_tsend_ask(ep, buf, len, desc, dest_addr, tag, context);
-}
-
-static ssize_t mrrc_tsend(struct fid_ep *ep_fid, const void *buf, size_t len,
-			  void *desc, fi_addr_t dest_addr, uint64_t tag,
-			  void *context)
-{
-	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
-
-	if (mrrc_given(ep, desc, context))
-		return fi_tsend(ep->core, buf, len, desc, dest_addr, tag,
-				context);
-	return mrrc_tsend_null(ep, buf, len, desc, dest_addr, tag, context);
-}
+MRRC_ONE_BUFFER(tsend, fi_tsend, const void *, MRRC_RO,
+		(fi_addr_t dest_addr, uint64_t tag), (dest_addr, tag),
+		mrrc_post_tsend, fi_msg_tagged, ep->tx.op_flags,
+		.addr = dest_addr, .tag = tag)
 
 static ssize_t mrrc_tsendv(struct fid_ep *ep_fid, const struct iovec *iov,
 			   void **desc, size_t count, fi_addr_t dest_addr,

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What messages, tagged messages and remote memory access have in common: the
+ * way from a call to the core's, from the shortest to the one that takes all.
+ */
+#ifndef MRRC_POST_H
+#define MRRC_POST_H
+
+#include "fi/data/resolve.h"
+
+/* So many buffers; more than there is room for in struct mrrc_bufs never. */
+static inline bool mrrc_post_fits(const struct mrrc_ep_dir *dir, size_t count)
+{
+	return count <= dir->iov_limit;
+}
+
+/*
+ * A record for an operation in one direction of ep, and the core's buffers in
+ * place of iov. An error has ended the record.
+ */
+static inline ssize_t
+mrrc_post_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
+		void *context, const struct iovec *iov, void *const *desc,
+		size_t count, size_t split, enum mrrc_access access,
+		struct mrrc_bufs *core, bool *any, struct mrrc_op **op)
+{
+	ssize_t ret;
+
+	ret = mrrc_op_begin(ep, dir, flags, context, op);
+	if (ret)
+		return ret;
+	ret = mrrc_resolve(*op, iov, desc, count, split, access, core, any);
+	return ret ? mrrc_op_posted(*op, ret) : 0;
+}
+
+/* The message that the core gets in place of the application's. */
+#define MRRC_POST_MSG(core_msg, core, op)				\
+({									\
+	(core_msg)->msg_iov = (core)->iov;				\
+	(core_msg)->iov_count = (core)->count;				\
+	(core_msg)->desc = (core)->desc;				\
+	(core_msg)->context = (op);					\
+})
+
+/*
+ * ssize_t name(ep, msg, flags): a transmission by @call, the core's form for
+ * struct @type. What the core copies in the call needs no record.
+ */
+#define MRRC_POST_TX(name, type, call, split, access)			\
+static ssize_t __attribute__((noinline))				\
+name(struct mrrc_ep *ep, const struct type *msg, uint64_t flags)	\
+{									\
+	struct type core_msg = *msg;					\
+	struct mrrc_bufs core;						\
+	struct mrrc_op *op;						\
+	ssize_t ret;							\
+	bool any;							\
+									\
+	if (!mrrc_post_fits(&ep->tx, msg->iov_count))			\
+		return -FI_EINVAL;					\
+	if ((access) == MRRC_RO &&					\
+	    mrrc_injectable(ep, msg->msg_iov, msg->desc, msg->iov_count, \
+			    msg->context, flags)) {			\
+		if (!ep->domain->reg.hmem)				\
+			core_msg.desc = NULL;				\
+		return call(ep->core, &core_msg, flags | FI_INJECT);	\
+	}								\
+	ret = mrrc_post_begin(ep, &ep->tx, flags, msg->context,		\
+			      msg->msg_iov, msg->desc, msg->iov_count,	\
+			      split, access, &core, &any, &op);		\
+	if (ret)							\
+		return ret;						\
+	MRRC_POST_MSG(&core_msg, &core, op);				\
+	if ((access) == MRRC_RO && !any)				\
+		core_msg.desc = NULL;					\
+	return MRRC_OP_POST(op, call(ep->core, &core_msg,		\
+				     flags | FI_COMPLETION));		\
+}
+
+#define MRRC_IN(...)	__VA_ARGS__
+
+/*
+ * ssize_t mrrc_NAME(ep, buf, len, desc, @params, context): one buffer. A call
+ * that gives a descriptor goes to the core's @call as it is. Else, each step
+ * apart, so that none saves registers for the next: a region that this thread
+ * used before; the same where that takes calls, or memory of fi_mr_alloc(3);
+ * @post, with a struct @type of what follows.
+ */
+#define MRRC_ONE_BUFFER(name, call, pointer, access, params, args, post,	\
+			type, flags, ...)				\
+static ssize_t __attribute__((noinline))				\
+mrrc_##name##_ask(struct mrrc_ep *ep, pointer buf, size_t len,		\
+		  void *desc, MRRC_IN params, void *context)		\
+{									\
+	struct mrrc_op *op;						\
+									\
+	if (mrrc_resolve_born(ep, buf, len, context, &desc))		\
+		return call(ep->core, buf, len, desc, MRRC_IN args,	\
+			    context);					\
+	op = mrrc_resolve_known(ep, buf, len, access, context, &desc,	\
+				true);					\
+	if (op)								\
+		return MRRC_OP_POST(op, call(ep->core, buf, len, desc,	\
+					     MRRC_IN args, op));	\
+	return post(ep, &(struct type) {				\
+		.msg_iov = &(struct iovec) { (void *) buf, len },	\
+		.desc = &desc,						\
+		.iov_count = 1,						\
+		.context = context,					\
+		__VA_ARGS__						\
+	}, flags);							\
+}									\
+									\
+static ssize_t __attribute__((noinline))				\
+mrrc_##name##_null(struct mrrc_ep *ep, pointer buf, size_t len,		\
+		   void *desc, MRRC_IN params, void *context)		\
+{									\
+	struct mrrc_op *op;						\
+									\
+	op = mrrc_resolve_known(ep, buf, len, access, context, &desc,	\
+				false);					\
+	if (op)								\
+		return mrrc_op_posted(op, call(ep->core, buf, len, desc, \
+					       MRRC_IN args, op));	\
+	return mrrc_##name##_ask(ep, buf, len, desc, MRRC_IN args,	\
+				 context);				\
+}									\
+									\
+static ssize_t mrrc_##name(struct fid_ep *ep_fid, pointer buf,		\
+			   size_t len, void *desc, MRRC_IN params,	\
+			   void *context)				\
+{									\
+	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);			\
+									\
+	if (mrrc_given(ep, desc, context))				\
+		return call(ep->core, buf, len, desc, MRRC_IN args,	\
+			    context);					\
+	return mrrc_##name##_null(ep, buf, len, desc, MRRC_IN args,	\
+				  context);				\
+}
+
+#endif /* MRRC_POST_H */
