@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What costs decide in the cache for threads (cache_mt.h): whether a miss is
- * registered or copied by the caller, and who makes room when a limit of the
- * system is reached.
+ * Costs of the cache for threads (cache_mt.h): what registering costs, what was
+ * copied instead, and who makes room when a limit of the system is reached.
  */
 #include "config.h"
 #include "sys/cache_mt_priv.h"
-
-#include <errno.h>
 
 /* What is evicted when a registration failed, at least; then twice that. */
 #define MRRC_ROOM_REGIONS	4
@@ -54,79 +51,6 @@ void mrrc_cache_mt_bounce_memory(struct mrrc_cache_mt *cache, size_t bytes)
 	mrrc_lock_acquire(&cache->lock);
 	cache->cache.stats->value[MRRC_STAT_BOUNCE_MEMORY] = bytes;
 	mrrc_lock_release(&cache->lock);
-}
-
-/* Lookups that nothing is kept for: only the copy itself can be cheaper. */
-static bool mrrc_cache_mt_copy_unseen(struct mrrc_cache_mt *cache,
-				      const struct mrrc_admit *admit,
-				      size_t len, int rc)
-{
-	if (!mrrc_admit_copy_once(admit, len))
-		return false;
-	mrrc_lock_acquire(&cache->lock);
-	mrrc_cache_count(&cache->cache, MRRC_STAT_LOOKUPS);
-	mrrc_cache_count(&cache->cache, MRRC_STAT_MISSES);
-	if (rc == -EAGAIN)
-		mrrc_cache_count(&cache->cache, MRRC_STAT_BUSY);
-	mrrc_lock_release(&cache->lock);
-	return true;
-}
-
-static size_t mrrc_plan_missing(const struct mrrc_plan *plan)
-{
-	size_t missing = 0;
-	unsigned i;
-
-	for (i = 0; i < plan->count; i++)
-		missing += plan->piece[i].region ? 0 : plan->piece[i].len;
-	return missing;
-}
-
-int mrrc_cache_mt_admit(struct mrrc_cache_mt *cache, struct mrrc_admit *admit,
-			uintptr_t addr, size_t len, enum mrrc_access access,
-			unsigned pieces, struct mrrc_plan *plan, bool *copy)
-{
-	unsigned i;
-	int rc;
-
-	/* what is wrong with it is for others to say */
-	if (!len || !addr || len > UINTPTR_MAX - addr ||
-	    addr + len > UINTPTR_MAX - cache->cache.page ||
-	    mrrc_mon_forked(cache->mon))
-		goto register_it;
-
-	mrrc_lock_assert_none();
-	rc = mrrc_cache_mt_quiet_lock(cache);
-	if (rc) {
-		*copy = mrrc_cache_mt_copy_unseen(cache, admit, len, rc);
-		if (*copy)
-			return 0;
-		goto register_it;
-	}
-	mrrc_tlb_collect(&cache->tlbs);
-	mrrc_cache_plan(&cache->cache, addr, len, access, pieces, plan);
-	if (plan->missing) {
-		*copy = mrrc_admit(admit, addr, len, mrrc_plan_missing(plan)) ==
-			MRRC_ADMIT_BOUNCE;
-		if (*copy)
-			mrrc_cache_lookup(&cache->cache, addr, len, access,
-					  pieces, plan);
-		mrrc_lock_release(&cache->lock);
-		if (*copy)
-			return 0;
-		goto register_it;
-	}
-	mrrc_cache_lookup(&cache->cache, addr, len, access, pieces, plan);
-	for (i = 0; i < plan->count; i++)
-		mrrc_cache_hold(&cache->cache, plan->piece[i].region);
-	mrrc_lock_release(&cache->lock);
-	if (plan->count == 1)
-		mrrc_cache_mt_remember(cache, addr, access,
-				       plan->piece[0].region);
-	return 0;
-
-register_it:
-	return mrrc_cache_mt_get_slow(cache, addr, len, access, pieces, plan);
 }
 
 size_t mrrc_cache_mt_make_room(struct mrrc_cache_mt *cache, size_t len,

@@ -7,10 +7,11 @@
  *       other thread could unmap.
  * Else: quiet_lock (memory is quiet, lock, seq unchanged) -> collect what the
  *       threads left -> lookup -> hold.
- * Miss: the regions of the plan are held, then each of its gaps is published
- *       as pending -> watch -> register -> quiet_lock -> insert, unless an
- *       event touched the pending range. Otherwise the registration serves
- *       this operation only.
+ * Miss: the caller is to copy it, if that is cheaper. Else the regions of the
+ *       plan are held, and each of its gaps is published as pending, under the
+ *       same lock if there is but one -> watch -> register -> quiet_lock ->
+ *       insert, unless an event touched the pending range. Otherwise the
+ *       registration serves this operation only.
  *
  * Why a hit is right: what was unmapped before the call has left the index
  * once memory is found quiet, hence its word has no INDEXED, hence it is not
@@ -103,10 +104,34 @@ int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache)
 	return -EAGAIN;
 }
 
-/* What is there, held. What quiet_lock says if there is no telling. */
-static int mrrc_cache_mt_lookup(struct mrrc_cache_mt *cache, uintptr_t addr,
-				size_t len, enum mrrc_access access,
-				unsigned pieces, struct mrrc_plan *plan,
+/* A request for registrations, and what may be done instead. */
+struct mrrc_want {
+	uintptr_t addr;
+	size_t len;
+	enum mrrc_access access;
+	unsigned pieces;
+	struct mrrc_admit *admit;	/* NULL: it cannot be copied */
+	bool copy;			/* that is cheaper: nothing is held */
+};
+
+static size_t mrrc_plan_missing(const struct mrrc_plan *plan)
+{
+	size_t missing = 0;
+	unsigned i;
+
+	for (i = 0; i < plan->count; i++)
+		missing += plan->piece[i].region ? 0 : plan->piece[i].len;
+	return missing;
+}
+
+/*
+ * What is there, held; or it is to be copied. Where all is one registration
+ * that lacks, *pending is published, unless another thread makes it. What
+ * quiet_lock says if there is no telling.
+ */
+static int mrrc_cache_mt_lookup(struct mrrc_cache_mt *cache,
+				struct mrrc_want *want, struct mrrc_plan *plan,
+				struct mrrc_pending *pending,
 				uint64_t *changes)
 {
 	unsigned i;
@@ -117,21 +142,37 @@ static int mrrc_cache_mt_lookup(struct mrrc_cache_mt *cache, uintptr_t addr,
 		return rc;
 	mrrc_tlb_collect(&cache->tlbs);
 	*changes = cache->changes;
-	mrrc_cache_lookup(&cache->cache, addr, len, access, pieces, plan);
-	for (i = 0; i < plan->count; i++) {
+	mrrc_cache_lookup(&cache->cache, want->addr, want->len, want->access,
+			  want->pieces, plan);
+	want->copy = plan->missing && want->admit &&
+		     mrrc_admit(want->admit, want->addr, want->len,
+				mrrc_plan_missing(plan)) == MRRC_ADMIT_BOUNCE;
+	for (i = 0; i < plan->count && !want->copy; i++) {
 		if (plan->piece[i].region)
 			mrrc_cache_hold(&cache->cache, plan->piece[i].region);
+	}
+	if (plan->missing && plan->count == 1 && !want->copy &&
+	    plan->piece[0].len <= cache->cache.max_bytes) {
+		pending->start = plan->piece[0].start;
+		pending->len = plan->piece[0].len;
+		mrrc_cache_mt_publish(cache, pending);
 	}
 	mrrc_lock_release(&cache->lock);
 	return 0;
 }
 
-/* A request that could not even be looked up is a miss all the same. */
-static void mrrc_cache_mt_unseen(struct mrrc_cache_mt *cache, int rc)
+/*
+ * A request that could not even be looked up is a miss all the same. Nothing
+ * would be kept for it: only the copy itself can be cheaper.
+ */
+static void mrrc_cache_mt_unseen(struct mrrc_cache_mt *cache,
+				 struct mrrc_want *want, int rc)
 {
 	if (mrrc_mon_forked(cache->mon))
 		return;
 	mrrc_lock_acquire(&cache->lock);
+	want->copy = want->admit && mrrc_admit_copy_once(want->admit,
+							 want->len);
 	mrrc_cache_count(&cache->cache, MRRC_STAT_LOOKUPS);
 	mrrc_cache_count(&cache->cache, MRRC_STAT_MISSES);
 	if (rc == -EAGAIN)
@@ -148,23 +189,25 @@ static size_t mrrc_pages_len(uintptr_t addr, size_t len, size_t page)
 }
 
 /* The whole request in one registration of its own. */
-static int mrrc_cache_mt_single(struct mrrc_cache_mt *cache, uintptr_t addr,
-				size_t len, enum mrrc_access access, int rc,
+static int mrrc_cache_mt_single(struct mrrc_cache_mt *cache,
+				const struct mrrc_want *want, int rc,
 				struct mrrc_plan *plan)
 {
 	struct mrrc_piece *piece = &plan->piece[0];
+	struct mrrc_pending pending = { .access = want->access };
 
-	piece->start = addr & ~(cache->cache.page - 1);
-	piece->len = mrrc_pages_len(addr, len, cache->cache.page);
+	piece->start = want->addr & ~(cache->cache.page - 1);
+	piece->len = mrrc_pages_len(want->addr, want->len, cache->cache.page);
 	plan->count = 1;
-	if (!rc)
-		return mrrc_cache_mt_fill(cache, piece->start, piece->len,
-					  access, NULL, &piece->region);
-	return mrrc_cache_mt_once(cache, addr, len, access,
-				  rc == -EAGAIN ?
-				  MRRC_STAT_UNCACHED_RACED :
-				  MRRC_STAT_UNCACHED_NO_MONITOR,
-				  &piece->region);
+	if (rc)
+		return mrrc_cache_mt_once(cache, want->addr, want->len,
+					  want->access, rc == -EAGAIN ?
+					  MRRC_STAT_UNCACHED_RACED :
+					  MRRC_STAT_UNCACHED_NO_MONITOR,
+					  &piece->region);
+	pending.start = piece->start;
+	pending.len = piece->len;
+	return mrrc_cache_mt_fill(cache, &pending, NULL, &piece->region);
 }
 
 /*
@@ -172,7 +215,7 @@ static int mrrc_cache_mt_single(struct mrrc_cache_mt *cache, uintptr_t addr,
  * plan has pages that are not of the request, hence perhaps no longer mapped.
  */
 static int mrrc_cache_mt_complete(struct mrrc_cache_mt *cache,
-				  enum mrrc_access access,
+				  struct mrrc_pending *pending,
 				  const uint64_t *changes,
 				  struct mrrc_plan *plan)
 {
@@ -182,11 +225,18 @@ static int mrrc_cache_mt_complete(struct mrrc_cache_mt *cache,
 
 	for (i = 0; i < plan->count && !rc; i++) {
 		piece = &plan->piece[i];
-		if (!piece->region)
-			rc = mrrc_cache_mt_fill(cache, piece->start,
-						piece->len, access,
-						plan->merged ? changes : NULL,
-						&piece->region);
+		if (piece->region)
+			continue;
+		if (!pending->published)
+			*pending = (struct mrrc_pending) {
+				.start = piece->start,
+				.len = piece->len,
+				.access = pending->access,
+			};
+		rc = mrrc_cache_mt_fill(cache, pending,
+					plan->merged ? changes : NULL,
+					&piece->region);
+		pending->published = false;
 	}
 	for (i = 0; rc && i < plan->count; i++) {
 		if (plan->piece[i].region)
@@ -195,57 +245,56 @@ static int mrrc_cache_mt_complete(struct mrrc_cache_mt *cache,
 	return rc;
 }
 
-static int mrrc_cache_mt_plan(struct mrrc_cache_mt *cache, uintptr_t addr,
-			      size_t len, enum mrrc_access access,
-			      unsigned pieces, struct mrrc_plan *plan)
+static int mrrc_cache_mt_plan(struct mrrc_cache_mt *cache,
+			      struct mrrc_want *want, struct mrrc_plan *plan)
 {
+	struct mrrc_pending pending = { .access = want->access };
 	uint64_t changes;
 	bool alone;
 	int rc;
 
-	if (!len)
+	if (!want->len)
 		return -EINVAL;
 	/* The last page of the address space is nobody's. */
-	if (!addr || len > UINTPTR_MAX - addr ||
-	    addr + len > UINTPTR_MAX - cache->cache.page)
+	if (!want->addr || want->len > UINTPTR_MAX - want->addr ||
+	    want->addr + want->len > UINTPTR_MAX - cache->cache.page)
 		return -EFAULT;
 
 	mrrc_lock_assert_none();
 	mrrc_cache_mt_reap(cache);
-	rc = mrrc_cache_mt_lookup(cache, addr, len, access, pieces, plan,
-				  &changes);
+	rc = mrrc_cache_mt_lookup(cache, want, plan, &pending, &changes);
 	if (rc) {
-		mrrc_cache_mt_unseen(cache, rc);
-		return mrrc_cache_mt_single(cache, addr, len, access, rc, plan);
+		mrrc_cache_mt_unseen(cache, want, rc);
+		return want->copy ? 0 :
+		       mrrc_cache_mt_single(cache, want, rc, plan);
 	}
-	if (!plan->missing)
+	if (!plan->missing || want->copy)
 		return 0;
 	alone = plan->count == 1 && plan->piece[0].len == mrrc_pages_len(
-		addr, len, cache->cache.page);
-	rc = mrrc_cache_mt_complete(cache, access, &changes, plan);
+		want->addr, want->len, cache->cache.page);
+	rc = mrrc_cache_mt_complete(cache, &pending, &changes, plan);
 	if (!rc || alone)
 		return rc;
 	/* Neighbours that are cached may not be like what was asked for. */
-	return mrrc_cache_mt_single(cache, addr, len, access, 0, plan);
+	return mrrc_cache_mt_single(cache, want, 0, plan);
 }
 
 /*
  * What could not be served without a lock. The thread is not cancelled on the
  * way: what it has pending lies on its stack.
  */
-__attribute__((noinline)) int
-mrrc_cache_mt_get_slow(struct mrrc_cache_mt *cache, uintptr_t addr,
-		       size_t len, enum mrrc_access access, unsigned pieces,
+static __attribute__((noinline)) int
+mrrc_cache_mt_get_slow(struct mrrc_cache_mt *cache, struct mrrc_want *want,
 		       struct mrrc_plan *plan)
 {
 	int cancel;
 	int rc;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	rc = mrrc_cache_mt_plan(cache, addr, len, access, pieces, plan);
+	rc = mrrc_cache_mt_plan(cache, want, plan);
 	pthread_setcancelstate(cancel, NULL);
-	if (!rc && plan->count == 1)
-		mrrc_cache_mt_remember(cache, addr, access,
+	if (!rc && !want->copy && plan->count == 1)
+		mrrc_cache_mt_remember(cache, want->addr, want->access,
 				       plan->piece[0].region);
 	return rc;
 }
@@ -254,10 +303,11 @@ static __attribute__((noinline)) int
 mrrc_cache_mt_get_one(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
 		      enum mrrc_access access, struct mrrc_region **region)
 {
+	struct mrrc_want want = { addr, len, access, 1, .admit = NULL };
 	struct mrrc_plan plan;
 	int rc;
 
-	rc = mrrc_cache_mt_get_slow(cache, addr, len, access, 1, &plan);
+	rc = mrrc_cache_mt_get_slow(cache, &want, &plan);
 	if (!rc)
 		*region = plan.piece[0].region;
 	return rc;
@@ -288,10 +338,12 @@ int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *ptr,
 			     size_t len, enum mrrc_access access,
 			     unsigned pieces, struct mrrc_plan *plan)
 {
-	const uintptr_t addr = (uintptr_t)ptr;
+	struct mrrc_want want = {
+		(uintptr_t)ptr, len, access, pieces, .admit = NULL
+	};
 
-	return mrrc_cache_mt_known(cache, addr, len, access, plan) ? 0 :
-	       mrrc_cache_mt_get_slow(cache, addr, len, access, pieces, plan);
+	return mrrc_cache_mt_known(cache, want.addr, len, access, plan) ? 0 :
+	       mrrc_cache_mt_get_slow(cache, &want, plan);
 }
 
 int mrrc_cache_mt_get_or_copy(struct mrrc_cache_mt *cache,
@@ -300,12 +352,17 @@ int mrrc_cache_mt_get_or_copy(struct mrrc_cache_mt *cache,
 			      unsigned pieces, struct mrrc_plan *plan,
 			      bool *copy)
 {
-	const uintptr_t addr = (uintptr_t)ptr;
+	struct mrrc_want want = {
+		(uintptr_t)ptr, len, access, pieces, .admit = admit
+	};
+	int rc;
 
 	*copy = false;
-	return mrrc_cache_mt_known(cache, addr, len, access, plan) ? 0 :
-	       mrrc_cache_mt_admit(cache, admit, addr, len, access, pieces,
-				   plan, copy);
+	if (mrrc_cache_mt_known(cache, want.addr, len, access, plan))
+		return 0;
+	rc = mrrc_cache_mt_get_slow(cache, &want, plan);
+	*copy = want.copy;
+	return rc;
 }
 
 int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *ptr, size_t len,

@@ -24,17 +24,17 @@
 /* One miss. */
 struct mrrc_miss {
 	struct mrrc_cache_mt *cache;
-	uintptr_t addr;			/* whole pages */
-	size_t len;
-	enum mrrc_access access;	/* wanted */
-	struct mrrc_pending pending;
+	struct mrrc_pending *pending;	/* NULL: not to be cached */
 	uint64_t token;			/* of the watch */
 	bool seen;			/* every change would be reported */
 	struct mrrc_region *region;
 };
 
+/* A forked child has no locks to take, and nobody counts there. */
 static void mrrc_miss_count(struct mrrc_cache_mt *cache, enum mrrc_stat stat)
 {
+	if (mrrc_mon_forked(cache->mon))
+		return;
 	mrrc_lock_acquire(&cache->lock);
 	mrrc_cache_count(&cache->cache, stat);
 	mrrc_lock_release(&cache->lock);
@@ -61,7 +61,10 @@ static bool mrrc_reg_limited(int rc)
 	}
 }
 
-/* One attempt on [start, start + len); fills miss->region. */
+/*
+ * One attempt on [start, start + len); fills miss->region, which whoever takes
+ * the lock next counts.
+ */
 static int mrrc_miss_reg_once(struct mrrc_miss *miss, uintptr_t start,
 			      size_t len, enum mrrc_access as)
 {
@@ -73,17 +76,10 @@ static int mrrc_miss_reg_once(struct mrrc_miss *miss, uintptr_t start,
 
 	mrrc_lock_assert_none();
 	rc = cache->ops->reg(cache->arg, start, len, as, &cookie, &desc);
-	/* A forked child has no locks to take, and nobody counts there. */
-	if (!mrrc_mon_forked(cache->mon)) {
-		mrrc_lock_acquire(&cache->lock);
-		if (rc)
-			mrrc_cache_count(&cache->cache, MRRC_STAT_REG_FAILURES);
-		else
-			mrrc_cache_registered(&cache->cache, len);
-		mrrc_lock_release(&cache->lock);
-	}
-	if (rc)
+	if (rc) {
+		mrrc_miss_count(cache, MRRC_STAT_REG_FAILURES);
 		return rc;
+	}
 	region->start = start;
 	region->len = len;
 	region->access = as;
@@ -116,47 +112,52 @@ static int mrrc_miss_reg(struct mrrc_miss *miss, uintptr_t start, size_t len,
 
 /* ---- a miss that may be cached ---- */
 
-/* CACHE lock held. @changes: see mrrc_cache_mt_fill. */
-static void mrrc_miss_publish(struct mrrc_miss *miss, const uint64_t *changes)
-{
-	struct mrrc_cache_mt *cache = miss->cache;
-
-	miss->pending = (struct mrrc_pending) {
-		.start = miss->addr,
-		.len = miss->len,
-		.access = miss->access,
-		.thread = pthread_self(),
-		.stale = changes && *changes != cache->changes,
-	};
-	TAILQ_INSERT_TAIL(&cache->pending, &miss->pending, link);
-}
-
 /* CACHE lock held. */
 static void mrrc_miss_settle(struct mrrc_miss *miss)
 {
 	struct mrrc_cache_mt *cache = miss->cache;
 
-	TAILQ_REMOVE(&cache->pending, &miss->pending, link);
+	TAILQ_REMOVE(&cache->pending, miss->pending, link);
 	if (cache->waiting)
 		pthread_cond_broadcast(&cache->settled);
 }
 
 /* CACHE lock held: does another thread register what would do? */
-static bool mrrc_miss_under_way(const struct mrrc_miss *miss)
+static bool mrrc_miss_under_way(struct mrrc_cache_mt *cache,
+				const struct mrrc_pending *pending)
 {
 	const struct mrrc_pending *other;
 
-	TAILQ_FOREACH(other, &miss->cache->pending, link) {
+	TAILQ_FOREACH(other, &cache->pending, link) {
 		if (!other->stale &&
 		    !pthread_equal(other->thread, pthread_self()) &&
-		    other->start <= miss->addr &&
-		    miss->addr - other->start < other->len &&
-		    miss->len <= other->len - (miss->addr - other->start) &&
-		    (other->access == miss->access ||
-		     !mrrc_access_remote(other->access | miss->access)))
+		    other->start <= pending->start &&
+		    pending->start - other->start < other->len &&
+		    pending->len <= other->len -
+				    (pending->start - other->start) &&
+		    (other->access == pending->access ||
+		     !mrrc_access_remote(other->access | pending->access)))
 			return true;
 	}
 	return false;
+}
+
+/* CACHE lock held. */
+static void mrrc_miss_publish(struct mrrc_cache_mt *cache,
+			      struct mrrc_pending *pending)
+{
+	pending->thread = pthread_self();
+	pending->published = true;
+	TAILQ_INSERT_TAIL(&cache->pending, pending, link);
+}
+
+bool mrrc_cache_mt_publish(struct mrrc_cache_mt *cache,
+			   struct mrrc_pending *pending)
+{
+	if (mrrc_miss_under_way(cache, pending))
+		return false;
+	mrrc_miss_publish(cache, pending);
+	return true;
 }
 
 /*
@@ -168,6 +169,7 @@ static bool mrrc_miss_under_way(const struct mrrc_miss *miss)
 static struct mrrc_region *mrrc_miss_begin(struct mrrc_miss *miss,
 					   const uint64_t *changes)
 {
+	struct mrrc_pending *pending = miss->pending;
 	struct mrrc_cache_mt *cache = miss->cache;
 	struct mrrc_region *found = NULL;
 	bool waited = false;
@@ -177,12 +179,12 @@ static struct mrrc_region *mrrc_miss_begin(struct mrrc_miss *miss,
 			mrrc_lock_acquire(&cache->lock);
 			break;
 		}
-		found = mrrc_cache_find(&cache->cache, miss->addr, miss->len,
-					miss->access);
-		if (found || waited || !mrrc_miss_under_way(miss))
+		found = mrrc_cache_find(&cache->cache, pending->start,
+					pending->len, pending->access);
+		if (found || waited || !mrrc_miss_under_way(cache, pending))
 			break;
 		cache->waiting++;
-		while (mrrc_miss_under_way(miss))
+		while (mrrc_miss_under_way(cache, pending))
 			mrrc_lock_wait(&cache->lock, &cache->settled);
 		cache->waiting--;
 		mrrc_lock_release(&cache->lock);
@@ -191,7 +193,8 @@ static struct mrrc_region *mrrc_miss_begin(struct mrrc_miss *miss,
 		mrrc_cache_hold(&cache->cache, found);
 		mrrc_cache_count(&cache->cache, MRRC_STAT_JOINED);
 	} else {
-		mrrc_miss_publish(miss, changes);
+		pending->stale = changes && *changes != cache->changes;
+		mrrc_miss_publish(cache, pending);
 	}
 	mrrc_lock_release(&cache->lock);
 	return found;
@@ -205,15 +208,15 @@ static void mrrc_miss_withdraw(struct mrrc_miss *miss)
 	mrrc_lock_acquire(&cache->lock);
 	mrrc_miss_settle(miss);
 	mrrc_lock_release(&cache->lock);
-	if (miss->pending.watched)
-		mrrc_mon_unwatch(cache->mon, miss->pending.start,
-				 miss->pending.len);
+	if (miss->pending->watched)
+		mrrc_mon_unwatch(cache->mon, miss->pending->start,
+				 miss->pending->len);
 }
 
 /* As many ranges are watched as may be: others, or what is idle, make room. */
 static int mrrc_miss_watch(struct mrrc_miss *miss)
 {
-	struct mrrc_pending *pending = &miss->pending;
+	struct mrrc_pending *pending = miss->pending;
 	unsigned attempt;
 	int rc;
 
@@ -236,7 +239,7 @@ static int mrrc_miss_watch(struct mrrc_miss *miss)
 static int mrrc_miss_try(struct mrrc_miss *miss, enum mrrc_access as,
 			 bool *watched)
 {
-	struct mrrc_pending *pending = &miss->pending;
+	struct mrrc_pending *pending = miss->pending;
 	int rc = 0;
 
 	if (!*watched) {
@@ -272,6 +275,7 @@ static struct mrrc_region *
 mrrc_miss_index(struct mrrc_miss *miss, struct mrrc_region_list *victims,
 		enum mrrc_stat *cause)
 {
+	const struct mrrc_pending *pending = miss->pending;
 	struct mrrc_cache *cache = &miss->cache->cache;
 	struct mrrc_region *region = miss->region;
 	struct mrrc_region *found;
@@ -280,11 +284,12 @@ mrrc_miss_index(struct mrrc_miss *miss, struct mrrc_region_list *victims,
 		*cause = MRRC_STAT_UNCACHED_NOT_PRIVATE;
 		return region;
 	}
-	if (miss->pending.stale) {
+	if (pending->stale) {
 		*cause = MRRC_STAT_UNCACHED_RACED;
 		return region;
 	}
-	found = mrrc_cache_find(cache, miss->addr, miss->len, miss->access);
+	found = mrrc_cache_find(cache, pending->start, pending->len,
+				pending->access);
 	if (found) {
 		*cause = MRRC_STAT_DUPLICATES;
 		TAILQ_INSERT_TAIL(victims, region, link);
@@ -316,6 +321,7 @@ static void mrrc_miss_insert(struct mrrc_miss *miss, struct mrrc_region **out)
 		mrrc_tlb_collect(&cache->tlbs);
 		use = mrrc_miss_index(miss, &victims, &cause);
 	}
+	mrrc_cache_registered(&cache->cache, miss->region->len);
 	mrrc_cache_hold(&cache->cache, use);
 	mrrc_miss_settle(miss);
 	if (cause != MRRC_STAT_CNT)
@@ -324,8 +330,8 @@ static void mrrc_miss_insert(struct mrrc_miss *miss, struct mrrc_region **out)
 	mrrc_lock_release(&cache->lock);
 
 	if (cause != MRRC_STAT_CNT)
-		mrrc_mon_unwatch(cache->mon, miss->pending.start,
-				 miss->pending.len);
+		mrrc_mon_unwatch(cache->mon, miss->pending->start,
+				 miss->pending->len);
 	mrrc_cache_mt_dereg_list(cache, &victims);
 	*out = use;
 }
@@ -336,12 +342,7 @@ int mrrc_cache_mt_once(struct mrrc_cache_mt *cache, uintptr_t addr,
 {
 	const uintptr_t mask = cache->cache.page - 1;
 	const uintptr_t start = addr & ~mask;
-	struct mrrc_miss miss = {
-		.cache = cache,
-		.addr = addr,
-		.len = len,
-		.access = access,
-	};
+	struct mrrc_miss miss = { .cache = cache };
 	int rc;
 
 	miss.region = mrrc_cache_mt_region(cache);
@@ -355,6 +356,7 @@ int mrrc_cache_mt_once(struct mrrc_cache_mt *cache, uintptr_t addr,
 		mrrc_region_hold(miss.region);
 	} else {
 		mrrc_lock_acquire(&cache->lock);
+		mrrc_cache_registered(&cache->cache, miss.region->len);
 		mrrc_cache_hold(&cache->cache, miss.region);
 		if (cause != MRRC_STAT_CNT)
 			mrrc_cache_count(&cache->cache, cause);
@@ -368,31 +370,26 @@ err_free:
 	return rc;
 }
 
-int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
-		       enum mrrc_access access, const uint64_t *changes,
+int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
+		       struct mrrc_pending *pending, const uint64_t *changes,
 		       struct mrrc_region **out)
 {
-	struct mrrc_miss miss = {
-		.cache = cache,
-		.addr = addr,
-		.len = len,
-		.access = access,
-	};
+	struct mrrc_miss miss = { .cache = cache, .pending = pending };
+	const enum mrrc_access access = pending->access;
 	bool watched = false;
 	int rc;
 
-	if (len > cache->cache.max_bytes)
-		return mrrc_cache_mt_once(cache, addr, len, access,
-					  MRRC_STAT_UNCACHED_TOO_BIG, out);
+	if (pending->len > cache->cache.max_bytes)
+		return mrrc_cache_mt_once(cache, pending->start, pending->len,
+					  access, MRRC_STAT_UNCACHED_TOO_BIG,
+					  out);
+	*out = pending->published ? NULL : mrrc_miss_begin(&miss, changes);
+	if (*out)
+		return 0;
+	rc = -ENOMEM;
 	miss.region = mrrc_cache_mt_region(cache);
 	if (!miss.region)
-		return -ENOMEM;
-
-	*out = mrrc_miss_begin(&miss, changes);
-	if (*out) {
-		mrrc_cache_mt_region_free(cache, miss.region);
-		return 0;
-	}
+		goto err_withdraw;
 	/* Buffers are mostly used both ways; not all memory allows it. */
 	rc = mrrc_miss_try(&miss, access == MRRC_RO ? MRRC_RW : access,
 			   &watched);
@@ -407,9 +404,11 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
 
 err_withdraw:
 	mrrc_miss_withdraw(&miss);
+	if (!miss.region)
+		return rc;
 	mrrc_cache_mt_region_free(cache, miss.region);
 	if (watched)
 		return rc;
-	return mrrc_cache_mt_once(cache, addr, len, access,
+	return mrrc_cache_mt_once(cache, pending->start, pending->len, access,
 				  mrrc_watch_cause(rc), out);
 }

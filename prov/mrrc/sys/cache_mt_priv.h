@@ -11,11 +11,12 @@
 #include "sys/pool.h"
 #include "sys/tlb.h"
 
-/* A range on its way into the index; on the stack of the missing thread. */
+/* Pages on their way into the index; on the stack of the missing thread. */
 struct mrrc_pending {
 	uintptr_t start;
 	size_t len;
 	enum mrrc_access access;	/* asked for */
+	bool published;			/* in the cache's list: lock */
 	pthread_t thread;		/* that registers it */
 	bool stale;			/* an event touched the range */
 	bool watched;			/* to be unwatched unless indexed */
@@ -56,16 +57,6 @@ struct mrrc_cache_mt {
  */
 int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache);
 
-/* After a lookup without a lock that found nothing. */
-int mrrc_cache_mt_get_slow(struct mrrc_cache_mt *cache, uintptr_t addr,
-			   size_t len, enum mrrc_access access,
-			   unsigned pieces, struct mrrc_plan *plan);
-
-/* cache_cost.c: the same for mrrc_cache_mt_get_or_copy(). */
-int mrrc_cache_mt_admit(struct mrrc_cache_mt *cache, struct mrrc_admit *admit,
-			uintptr_t addr, size_t len, enum mrrc_access access,
-			unsigned pieces, struct mrrc_plan *plan, bool *copy);
-
 /* For this thread's next lookup. The region is held. */
 void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
 			    enum mrrc_access access,
@@ -85,13 +76,20 @@ size_t mrrc_cache_mt_dereg_list(struct mrrc_cache_mt *cache,
 				struct mrrc_region_list *list);
 
 /*
- * After a miss: register these pages, insert if that is safe; held. No lock
- * held. @changes: NULL, or how many there were when it was thought that what
- * is not the application's own is still mapped.
+ * After a lookup that found nothing there, under the same lock: these pages
+ * are being registered from now on. false: another thread does that.
  */
-int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache, uintptr_t addr,
-		       size_t len, enum mrrc_access access,
-		       const uint64_t *changes, struct mrrc_region **region);
+bool mrrc_cache_mt_publish(struct mrrc_cache_mt *cache,
+			   struct mrrc_pending *pending);
+
+/*
+ * After a miss: register these pages, published or not, and insert if that is
+ * safe; held. No lock held. @changes: NULL, or how many there were when it was
+ * thought that what is not the application's own is still mapped.
+ */
+int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
+		       struct mrrc_pending *pending, const uint64_t *changes,
+		       struct mrrc_region **region);
 
 /* reaper.c: the helper, where there is one. */
 int mrrc_cache_mt_helper_start(struct mrrc_cache_mt *cache);
