@@ -153,8 +153,8 @@ static enum mrrc_admission sim_admit(struct sim_run *run,
 		return MRRC_ADMIT_KEEP;
 	for (i = 0; i < plan->count; i++)
 		missing += plan->piece[i].region ? 0 : plan->piece[i].len;
-	return mrrc_admit(&run->admit[req->proc], req->addr, req->len,
-			  missing);
+	return mrrc_admit(&run->admit[req->proc], &run->cache[req->proc],
+			  req->addr, req->len, missing);
 }
 
 static int sim_cache_init(struct sim_run *run, uint32_t proc)

@@ -8,6 +8,13 @@
 /* What was never seen may not displace more than this part of the cache. */
 #define NEW_PART	4
 
+/* Registrations that tell something; and so many, then they count half. */
+#define TELLING		8
+#define FADING		256
+/* Of those, fewer than this part were lost; and a few have most of the hits. */
+#define LOST_PART	16
+#define MARGIN		2
+
 int mrrc_admit_init(struct mrrc_admit *admit, const struct mrrc_cost *cost,
 		    size_t max_bytes, size_t max_regions)
 {
@@ -15,8 +22,7 @@ int mrrc_admit_init(struct mrrc_admit *admit, const struct mrrc_cost *cost,
 
 	if (ranges > max_regions)
 		ranges = max_regions;
-	admit->cost = *cost;
-	admit->max_bytes = max_bytes;
+	*admit = (struct mrrc_admit) { .cost = *cost, .max_bytes = max_bytes };
 	return mrrc_history_init(&admit->history, ranges);
 }
 
@@ -34,7 +40,26 @@ bool mrrc_admit_copy_once(const struct mrrc_admit *admit, size_t len)
 	       mrrc_cost_reg(cost, len) + mrrc_cost_dereg(cost, len);
 }
 
-enum mrrc_admission mrrc_admit(struct mrrc_admit *admit, uintptr_t addr,
+/* Have registrations of this price been worth it lately, in place of copies? */
+static bool admit_pays(struct mrrc_admit *admit, const uint64_t *value,
+		       double copy, double price)
+{
+	uint64_t hits = value[MRRC_STAT_HITS] - admit->hits;
+	uint64_t made = value[MRRC_STAT_REGISTRATIONS] - admit->registrations;
+	uint64_t lost = value[MRRC_STAT_INVALIDATIONS] +
+			value[MRRC_STAT_EVICTIONS] - admit->lost;
+
+	if (made >= FADING) {
+		admit->hits += hits /= 2;
+		admit->registrations += made /= 2;
+		admit->lost += lost /= 2;
+	}
+	return made >= TELLING && lost < made / LOST_PART &&
+	       (double)hits * copy >= MARGIN * (double)made * price;
+}
+
+enum mrrc_admission mrrc_admit(struct mrrc_admit *admit,
+			       const struct mrrc_cache *cache, uintptr_t addr,
 			       size_t len, size_t missing)
 {
 	const struct mrrc_cost *cost = &admit->cost;
@@ -46,7 +71,9 @@ enum mrrc_admission mrrc_admit(struct mrrc_admit *admit, uintptr_t addr,
 
 	if (cost->copy_page > 0 && copy < price) {
 		/* history knows no more uses: often enough, then */
-		if (uses * copy < price && uses < MRRC_HISTORY_MAX)
+		if (uses * copy < price && uses < MRRC_HISTORY_MAX &&
+		    !(mrrc_cache_room(cache, missing) &&
+		      admit_pays(admit, cache->stats->value, copy, price)))
 			return MRRC_ADMIT_BOUNCE;
 		/* bought; should it be lost, renting begins anew */
 		mrrc_history_clear(&admit->history, addr / cost->page);

@@ -9,11 +9,17 @@
  * others 1988, ski rental). What is lost afterwards is new again: memory that
  * keeps going away is never worth more than copies.
  *
+ * While nothing has to be evicted for it, there is more to go by: what became
+ * of the registrations before it. Where those were used so often on average
+ * that each would have been worth it twice from its first request, and next to
+ * none was lost again, the next one is made at once.
+ *
  * Not thread-safe. Only init allocates.
  */
 #ifndef MRRC_ADMIT_H
 #define MRRC_ADMIT_H
 
+#include "core/cache.h"
 #include "core/cost.h"
 #include "core/history.h"
 
@@ -27,6 +33,8 @@ struct mrrc_admit {
 	struct mrrc_cost cost;
 	struct mrrc_history history;	/* of ranges that missed */
 	size_t max_bytes;
+	/* the cache's counters as they were: later ones are looked at */
+	uint64_t hits, registrations, lost;
 };
 
 /* For a cache of so many bytes and regions. -ENOMEM. */
@@ -35,7 +43,8 @@ int mrrc_admit_init(struct mrrc_admit *admit, const struct mrrc_cost *cost,
 void mrrc_admit_fini(struct mrrc_admit *admit);
 
 /* Of a request of @len bytes, @missing of them are not registered. */
-enum mrrc_admission mrrc_admit(struct mrrc_admit *admit, uintptr_t addr,
+enum mrrc_admission mrrc_admit(struct mrrc_admit *admit,
+			       const struct mrrc_cache *cache, uintptr_t addr,
 			       size_t len, size_t missing);
 
 /* Where a registration would not be kept: is a copy cheaper this once? */

@@ -161,6 +161,11 @@ static bool mrrc_cache_full(const struct mrrc_cache *cache, size_t len)
 	       mrrc_cache_bytes(cache) > cache->max_bytes - len;
 }
 
+bool mrrc_cache_room(const struct mrrc_cache *cache, size_t len)
+{
+	return len <= cache->max_bytes && !mrrc_cache_full(cache, len);
+}
+
 /* There is room: should more go in the same batch? */
 static bool mrrc_cache_more(const struct mrrc_cache *cache, size_t gone)
 {

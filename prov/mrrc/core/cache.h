@@ -76,6 +76,9 @@ struct mrrc_plan {
 int mrrc_cache_init(struct mrrc_cache *cache,
 		    const struct mrrc_cache_conf *conf);
 
+/* Could a region of @len bytes be indexed and nothing evicted? */
+bool mrrc_cache_room(const struct mrrc_cache *cache, size_t len);
+
 /* How many are indexed. */
 size_t mrrc_cache_regions(const struct mrrc_cache *cache);
 

@@ -60,16 +60,20 @@ includes()
 	done
 }
 
-# "call FROM TO SYMBOL" of each symbol that one object has and another needs.
+# "call FROM TO SYMBOL" of each symbol that one object has and another needs:
+# calls BUILD SOURCE.
 calls()
 {
 	find "$1" -path '*/.libs/*.o' ! -name '*-init.o' |
 	while read -r file; do
 		from=${file#"$1"/}
 		case $from in
-		.libs/*) from="fi" ;;
-		*) from=${from%%/*} ;;
+		.libs/*) from="fi" place=. ;;
+		*) from=${from%%/*} place=$from ;;
 		esac
+		# not what is left of an earlier build
+		name=${file##*-}
+		[ -f "$2/$place/${name%.o}.c" ] || continue
 		$nm "$file" | awk -v from="$from" 'NF >= 2 {
 			print from, $(NF - 1), $NF }'
 	done | awk '
@@ -95,7 +99,7 @@ if [ -z "$(includes "$source/prov/mrrc/fi")" ]; then
 	echo "folders: no sources in $source/prov/mrrc/fi" >&2
 	exit 1
 fi
-calls "$build/prov/mrrc/fi" >"$dir/calls"
+calls "$build/prov/mrrc/fi" "$source/prov/mrrc/fi" >"$dir/calls"
 # objects for link-time optimization alone have none
 [ -s "$dir/calls" ] || echo "folders: no symbols: calls are not looked at"
 bad=$({

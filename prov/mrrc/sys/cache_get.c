@@ -145,8 +145,9 @@ static int mrrc_cache_mt_lookup(struct mrrc_cache_mt *cache,
 	mrrc_cache_lookup(&cache->cache, want->addr, want->len, want->access,
 			  want->pieces, plan);
 	want->copy = plan->missing && want->admit &&
-		     mrrc_admit(want->admit, want->addr, want->len,
-				mrrc_plan_missing(plan)) == MRRC_ADMIT_BOUNCE;
+		     mrrc_admit(want->admit, &cache->cache, want->addr,
+				want->len, mrrc_plan_missing(plan)) ==
+		     MRRC_ADMIT_BOUNCE;
 	for (i = 0; i < plan->count && !want->copy; i++) {
 		if (plan->piece[i].region)
 			mrrc_cache_hold(&cache->cache, plan->piece[i].region);

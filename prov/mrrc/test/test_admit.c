@@ -18,15 +18,23 @@ static const struct mrrc_cost cost = {
 	.copy_page = 200, .page = PAGE,
 };
 static struct mrrc_admit admit;
+static struct mrrc_cache cache;
 
 static void setup(void)
 {
+	const struct mrrc_cache_conf conf = {
+		.max_bytes = 64 * PAGE, .max_regions = 100, .page = PAGE,
+		.policy = "lru",
+	};
+
+	ck_assert_int_eq(mrrc_cache_init(&cache, &conf), 0);
 	ck_assert_int_eq(mrrc_admit_init(&admit, &cost, 64 * PAGE, 100), 0);
 }
 
 static void teardown(void)
 {
 	mrrc_admit_fini(&admit);
+	mrrc_cache_fini(&cache);
 }
 
 START_TEST(test_rent_then_buy)
@@ -35,11 +43,11 @@ START_TEST(test_rent_then_buy)
 
 	/* 1000 to register one page: four copies are less, five are not */
 	for (i = 0; i < 4; i++)
-		ck_assert_int_eq(mrrc_admit(&admit, PAGE, 10, PAGE),
+		ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 10, PAGE),
 				 MRRC_ADMIT_BOUNCE);
-	ck_assert_int_eq(mrrc_admit(&admit, PAGE, 10, PAGE), MRRC_ADMIT_KEEP);
+	ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 10, PAGE), MRRC_ADMIT_KEEP);
 	/* another range starts anew */
-	ck_assert_int_eq(mrrc_admit(&admit, 9 * PAGE, 10, PAGE),
+	ck_assert_int_eq(mrrc_admit(&admit, &cache, 9 * PAGE, 10, PAGE),
 			 MRRC_ADMIT_BOUNCE);
 }
 END_TEST
@@ -51,9 +59,9 @@ START_TEST(test_anew)
 
 	for (round = 0; round < 3; round++) {
 		for (i = 0; i < 4; i++)
-			ck_assert_int_eq(mrrc_admit(&admit, PAGE, 10, PAGE),
+			ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 10, PAGE),
 					 MRRC_ADMIT_BOUNCE);
-		ck_assert_int_eq(mrrc_admit(&admit, PAGE, 10, PAGE),
+		ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 10, PAGE),
 				 MRRC_ADMIT_KEEP);
 	}
 }
@@ -68,9 +76,80 @@ START_TEST(test_ends)
 	mrrc_admit_fini(&admit);
 	cheap.copy_page = .001;
 	ck_assert_int_eq(mrrc_admit_init(&admit, &cheap, 64 * PAGE, 100), 0);
-	while (mrrc_admit(&admit, PAGE, 10, PAGE) == MRRC_ADMIT_BOUNCE)
+	while (mrrc_admit(&admit, &cache, PAGE, 10, PAGE) == MRRC_ADMIT_BOUNCE)
 		ck_assert_int_lt(++i, 256);
 	ck_assert_int_eq(i, 254);
+}
+END_TEST
+
+/* What became of registrations so far: 1000 each, 200 a copy. */
+static void became(uint64_t made, uint64_t hits, uint64_t lost)
+{
+	cache.stats->value[MRRC_STAT_REGISTRATIONS] += made;
+	cache.stats->value[MRRC_STAT_HITS] += hits;
+	cache.stats->value[MRRC_STAT_EVICTIONS] += lost / 2;
+	cache.stats->value[MRRC_STAT_INVALIDATIONS] += lost - lost / 2;
+}
+
+static enum mrrc_admission new_range(void)
+{
+	static uintptr_t range;
+
+	return mrrc_admit(&admit, &cache, (range += 3 * PAGE), 10, PAGE);
+}
+
+START_TEST(test_pays)
+{
+	became(7, 1000, 0);
+	ck_assert_int_eq(new_range(), MRRC_ADMIT_BOUNCE);
+	became(93, 0, 0);
+	ck_assert_int_eq(new_range(), MRRC_ADMIT_KEEP);
+	/* ten copies are twice a registration */
+	became(1, 9, 0);
+	ck_assert_int_eq(new_range(), MRRC_ADMIT_BOUNCE);
+	became(0, 1, 0);
+	ck_assert_int_eq(new_range(), MRRC_ADMIT_KEEP);
+}
+END_TEST
+
+/* Lost again, whichever way: not at once. */
+START_TEST(test_pays_lost)
+{
+	became(96, 10000, 5);
+	ck_assert_int_eq(new_range(), MRRC_ADMIT_KEEP);
+	became(0, 0, 1);
+	ck_assert_int_eq(new_range(), MRRC_ADMIT_BOUNCE);
+}
+END_TEST
+
+/* What would have to be evicted is a loss that is known. */
+START_TEST(test_pays_full)
+{
+	became(100, 10000, 0);
+	cache.max_bytes = PAGE - 1;
+	ck_assert_int_eq(new_range(), MRRC_ADMIT_BOUNCE);
+	cache.max_bytes = PAGE;
+	ck_assert_int_eq(new_range(), MRRC_ADMIT_KEEP);
+}
+END_TEST
+
+/* It was so long ago. */
+START_TEST(test_pays_fades)
+{
+	unsigned rounds = 0;
+
+	became(256, 4000, 0);
+	while (new_range() == MRRC_ADMIT_KEEP) {
+		became(256, 0, 0);
+		ck_assert_uint_lt(++rounds, 4);
+	}
+	ck_assert_uint_gt(rounds, 0);
+	became(256, 2560, 0);
+	became(256, 2560, 0);
+	while (new_range() != MRRC_ADMIT_KEEP) {
+		became(256, 2560, 0);
+		ck_assert_uint_lt(++rounds, 20);
+	}
 }
 END_TEST
 
@@ -85,12 +164,12 @@ END_TEST
 START_TEST(test_large)
 {
 	/* 9 pages: 1800 to copy, 1800 to register */
-	ck_assert_int_eq(mrrc_admit(&admit, PAGE, 9 * PAGE, 9 * PAGE),
+	ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 9 * PAGE, 9 * PAGE),
 			 MRRC_ADMIT_KEEP);
 	/* little is missing: cheaper to register that than to copy all */
-	ck_assert_int_eq(mrrc_admit(&admit, 99 * PAGE, 6 * PAGE, PAGE),
+	ck_assert_int_eq(mrrc_admit(&admit, &cache, 99 * PAGE, 6 * PAGE, PAGE),
 			 MRRC_ADMIT_KEEP);
-	ck_assert_int_eq(mrrc_admit(&admit, 200 * PAGE, 4 * PAGE, PAGE),
+	ck_assert_int_eq(mrrc_admit(&admit, &cache, 200 * PAGE, 4 * PAGE, PAGE),
 			 MRRC_ADMIT_BOUNCE);
 }
 END_TEST
@@ -98,11 +177,11 @@ END_TEST
 START_TEST(test_once)
 {
 	/* more than a quarter of the cache, and never seen */
-	ck_assert_int_eq(mrrc_admit(&admit, PAGE, 17 * PAGE, 17 * PAGE),
+	ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 17 * PAGE, 17 * PAGE),
 			 MRRC_ADMIT_ONCE);
-	ck_assert_int_eq(mrrc_admit(&admit, PAGE, 17 * PAGE, 17 * PAGE),
+	ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 17 * PAGE, 17 * PAGE),
 			 MRRC_ADMIT_KEEP);
-	ck_assert_int_eq(mrrc_admit(&admit, 99 * PAGE, 16 * PAGE, 16 * PAGE),
+	ck_assert_int_eq(mrrc_admit(&admit, &cache, 99 * PAGE, 16 * PAGE, 16 * PAGE),
 			 MRRC_ADMIT_KEEP);
 }
 END_TEST
@@ -114,7 +193,7 @@ START_TEST(test_no_copies)
 	mrrc_admit_fini(&admit);
 	unknown.copy_page = 0;
 	ck_assert_int_eq(mrrc_admit_init(&admit, &unknown, 64 * PAGE, 100), 0);
-	ck_assert_int_eq(mrrc_admit(&admit, PAGE, 10, PAGE), MRRC_ADMIT_KEEP);
+	ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 10, PAGE), MRRC_ADMIT_KEEP);
 }
 END_TEST
 
@@ -140,6 +219,10 @@ Suite *admit_suite(void)
 	tcase_add_test(tcase, test_rent_then_buy);
 	tcase_add_test(tcase, test_anew);
 	tcase_add_test(tcase, test_ends);
+	tcase_add_test(tcase, test_pays);
+	tcase_add_test(tcase, test_pays_lost);
+	tcase_add_test(tcase, test_pays_full);
+	tcase_add_test(tcase, test_pays_fades);
 	tcase_add_test(tcase, test_copy_once);
 	tcase_add_test(tcase, test_large);
 	tcase_add_test(tcase, test_once);
