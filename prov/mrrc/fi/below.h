@@ -30,7 +30,7 @@ enum mrrc_below {
 	MRRC_BELOW_SOCKETS = 1 << 7,
 };
 
-/* Of the provider with this name, as "verbs" or "tcp;ofi_rxm": enum mrrc_below. */
+/* Of the provider with this name, as "verbs" or "tcp;ofi_rxm". */
 unsigned mrrc_below(const char *name);
 
 /*

@@ -146,7 +146,7 @@ struct mrrc_eq {
 /* The most private data that an event brings, as the cores have it. */
 #define MRRC_EQ_CM_DATA	512
 
-/* What else is done with the events of an EQ, before the application has them. */
+/* What else is done with events before the application has them. */
 struct mrrc_eq_over {
 	/* as the core has it, in a buffer; its length from then on */
 	size_t (*seen)(struct mrrc_eq *eq, uint32_t event, void *buf,
@@ -160,7 +160,7 @@ struct mrrc_wait {
 	struct fid_wait *core;
 	struct mrrc_fabric *fabric;
 	mrrc_ref ref;		/* queues opened with it */
-	atomic_size_t stash_cnt;	/* sum of its CQs' */
+	atomic_size_t pending_cnt;	/* sum of its CQs' */
 };
 
 struct mrrc_poll {
@@ -231,7 +231,7 @@ struct mrrc_cq {
 	/* the range of domain->ops, copied for the hit path */
 	uintptr_t ops_base;
 	size_t ops_len;
-	atomic_int lock;	/* spin; guards reading of core and the stash */
+	atomic_int lock;	/* spin; guards reading of core, and pending */
 	atomic_int signalled;	/* by the application, for sread to return */
 	/* threads inside the core's sread, and mrrc_cq_leave_alone(); lock */
 	int sreaders;
@@ -239,9 +239,9 @@ struct mrrc_cq {
 	bool awaited;		/* shared contexts' are, too; lock */
 	atomic_int silent;	/* unsignalled operations outstanding */
 	/* completions read on behalf of the application, oldest first */
-	STAILQ_HEAD(, mrrc_comp) stash;
-	atomic_size_t stash_cnt;
-	void *err_data;		/* of the last error read from the stash */
+	STAILQ_HEAD(, mrrc_comp) pending;
+	atomic_size_t pending_cnt;
+	void *err_data;		/* of the last pending error that was read */
 	/* operations that it is to report; not where its readers write */
 	_Alignas(64) atomic_uint_fast64_t posts;
 };

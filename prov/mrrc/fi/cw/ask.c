@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whether a request for a reliable datagram endpoint comes from whom it names:
- * see cw/cw.h. A name is no secret, so whoever knows one could connect in it. The
+ * Whether a request for a reliable datagram endpoint comes from the one that it
+ * names: see cw.h. A name is no secret: any process could connect in it. The
  * endpoint that is named is asked, at the port where its name says that it
  * listens, which no other process has as long as that one lives. It says yes
  * if it is connecting to this endpoint with the nonce of the request just now.
- * So a connection that exists is given up for nobody else's claim.
+ * So a connection that exists is not given up for the claim of another.
  *
  * A question is a connection that is always refused, and the answer is in the
  * refusal: that takes neither an endpoint there nor a message.

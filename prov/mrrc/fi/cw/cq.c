@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Completion queues of endpoints with conditional writes: see cw/cw.h. Reading
- * one makes progress with those, and serves their completions first, from the
- * stash; all else is as without (the table below). Who waits, waits for the
- * core's CQ, the control endpoints' and the stash alike.
+ * one makes progress with those, and serves their completions first, which
+ * are pending; all else is as without (the table below). A wait is for the
+ * core's CQ, the control endpoints' and pending completions alike.
  *
  * Threading: any, as for the CQ. The list of a domain's CQs is guarded by its
  * cw->lock, and whether one of them takes part by the domain's cq_lock, too,
@@ -28,16 +28,16 @@ static struct mrrc_cq *cw_cq_of(struct fid_cq *cq_fid)
 	return mrrc_cq_of(cq_fid);
 }
 
-static ssize_t cw_cq_stashed(struct mrrc_cq *cq, void *buf, size_t count,
+static ssize_t cw_cq_pending(struct mrrc_cq *cq, void *buf, size_t count,
 			     fi_addr_t *src)
 {
 	ssize_t ret = 0;
 
-	if (!atomic_load(&cq->stash_cnt) || !count)
+	if (!atomic_load(&cq->pending_cnt) || !count)
 		return 0;
 	mrrc_cq_lock(cq);
-	if (atomic_load(&cq->stash_cnt))
-		ret = mrrc_stash_read(cq, buf, count, src);
+	if (atomic_load(&cq->pending_cnt))
+		ret = mrrc_pending_read(cq, buf, count, src);
 	mrrc_cq_unlock(cq);
 	return ret;
 }
@@ -50,13 +50,13 @@ static ssize_t cw_cq_readfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 
 	mrrc_cw_seen(cq->domain->cw);
 	mrrc_cw_progress(cq->domain->cw, false);
-	ret = cw_cq_stashed(cq, buf, count, src);
+	ret = cw_cq_pending(cq, buf, count, src);
 	if (ret)
 		return ret;
 	ret = src ? cq->cw->below->readfrom(cq_fid, buf, count, src) :
 		    cq->cw->below->read(cq_fid, buf, count);
 	/* nothing could be returned, and there is something */
-	if (!count && ret == -FI_EAGAIN && atomic_load(&cq->stash_cnt))
+	if (!count && ret == -FI_EAGAIN && atomic_load(&cq->pending_cnt))
 		ret = 0;
 	return ret;
 }
@@ -73,10 +73,10 @@ static ssize_t cw_cq_readerr(struct fid_cq *cq_fid,
 	ssize_t ret = -FI_EAGAIN;
 
 	mrrc_cq_lock(cq);
-	if (atomic_load(&cq->stash_cnt))
-		ret = mrrc_stash_readerr(cq, entry);
+	if (atomic_load(&cq->pending_cnt))
+		ret = mrrc_pending_readerr(cq, entry);
 	mrrc_cq_unlock(cq);
-	/* stashed since the core told of an error: that one is meant */
+	/* pending since the core told of an error: that one is meant */
 	return ret != -FI_EAGAIN ? ret :
 	       cq->cw->below->readerr(cq_fid, entry, flags);
 }
@@ -108,7 +108,7 @@ static int cw_cq_trywait(struct mrrc_cq *cq)
 	cw_cq_clear(cq->cw);
 	mrrc_cw_seen(cq->domain->cw);
 	mrrc_cw_progress(cq->domain->cw, true);
-	if (atomic_load(&cq->stash_cnt)) {
+	if (atomic_load(&cq->pending_cnt)) {
 		/* this caller need not read what others are woken for */
 		cw_cq_wake(cq);
 		return -FI_EAGAIN;

@@ -309,7 +309,7 @@ struct mrrc_cw_cq {
 	struct mrrc_cq *cq;
 	struct mrrc_cw_cq *next;	/* the domain's */
 	struct fi_ops_cq *_Atomic below;	/* the CQ's own calls */
-	int wake_fd;			/* eventfd: the stash has something */
+	int wake_fd;			/* eventfd: completions are pending */
 	int epoll_fd;			/* core, groups, wake_fd; -1 */
 	bool pollfd;			/* the core's wait object is a set */
 	atomic_int signalled;		/* as the CQ's own, for our sread */

@@ -84,8 +84,9 @@ static struct fi_info *cw_listen_info(const struct mrrc_cw_group *group,
 	return NULL;
 }
 
-static int cw_listen_open(struct mrrc_cw_group *group, const struct mrrc_ep *via,
-			  struct fid_pep **pep, uint16_t *port)
+static int cw_listen_open(struct mrrc_cw_group *group,
+			  const struct mrrc_ep *via, struct fid_pep **pep,
+			  uint16_t *port)
 {
 	struct fi_info *info = cw_listen_info(group, via);
 	struct sockaddr_storage at;

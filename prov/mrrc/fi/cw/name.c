@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Names of reliable datagram endpoints with conditional writes: see cw/cw.h. The
+ * Names of reliable datagram endpoints with conditional writes: see cw.h. The
  * core's socket address, in whose idle fields there are a magic number, the
  * port where the provider listens, and the endpoint's own number. So it keeps
  * its length and format, and arrays of names, marked or not, their stride.

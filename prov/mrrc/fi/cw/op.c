@@ -138,7 +138,7 @@ static int cw_noted(struct mrrc_cw_ep *cw, struct cw_rec *rec, int ret)
 
 /*
  * The buffers of a write, held by a record that no completion of the core's
- * names: CLAIMED keeps sweeps from it.
+ * names: CLAIMED keeps flushes from it.
  */
 static int cw_resolve(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 		      struct mrrc_op **op_out, struct mrrc_bufs *bufs)
@@ -461,7 +461,7 @@ static void cw_report(struct cw_rec *rec)
 		entry.flags |= FI_REMOTE_CQ_DATA;
 		entry.data = rec->end.data;
 	}
-	mrrc_stash_write(dir->cq, rec->comp, &entry);
+	mrrc_pending_write(dir->cq, rec->comp, &entry);
 	rec->comp = NULL;
 }
 

@@ -63,68 +63,68 @@ ssize_t mrrc_ep_cancel(struct fid *fid, void *context)
 	return ret;
 }
 
-struct mrrc_sweep {
+struct mrrc_flush {
 	const struct mrrc_ep *ep;	/* its records; NULL: zombies' */
 	const struct mrrc_cq *cq;	/* zombies that this CQ reports */
 	bool busy;	/* some thread is inside a core's sread */
 	struct mrrc_op *done;
 };
 
-static void mrrc_sweep_end(struct mrrc_sweep *sweep, struct mrrc_op *op,
+static void mrrc_flush_end(struct mrrc_flush *flush, struct mrrc_op *op,
 			   uint32_t flags)
 {
 	mrrc_op_retire_silent(op);
 	atomic_store(&op->flags, flags | MRRC_OP_CLAIMED);
-	op->next = sweep->done;
-	sweep->done = op;
+	op->next = flush->done;
+	flush->done = op;
 }
 
-static void mrrc_sweep_ep_cb(void *object, void *arg)
+static void mrrc_flush_ep_cb(void *object, void *arg)
 {
-	struct mrrc_sweep *sweep = arg;
+	struct mrrc_flush *flush = arg;
 	struct mrrc_op *op = object;
 	uint32_t flags = atomic_load(&op->flags);
 
-	if ((flags & MRRC_OP_CLAIMED) || op->ep != sweep->ep)
+	if ((flags & MRRC_OP_CLAIMED) || op->ep != flush->ep)
 		return;
-	if (op->cq ? op->cq->sreaders != 0 : sweep->busy) {
+	if (op->cq ? op->cq->sreaders != 0 : flush->busy) {
 		op->ep = NULL;
 		atomic_store(&op->flags, flags | MRRC_OP_ZOMBIE);
 		if (op->cq)
 			op->cq->zombies++;
 	} else {
-		mrrc_sweep_end(sweep, op, flags);
+		mrrc_flush_end(flush, op, flags);
 	}
 }
 
-static void mrrc_sweep_zombie_cb(void *object, void *arg)
+static void mrrc_flush_zombie_cb(void *object, void *arg)
 {
-	struct mrrc_sweep *sweep = arg;
+	struct mrrc_flush *flush = arg;
 	struct mrrc_op *op = object;
 	uint32_t flags = atomic_load(&op->flags);
 
 	if (!(flags & MRRC_OP_CLAIMED) && (flags & MRRC_OP_ZOMBIE) &&
-	    op->cq == sweep->cq)
-		mrrc_sweep_end(sweep, op, flags);
+	    op->cq == flush->cq)
+		mrrc_flush_end(flush, op, flags);
 }
 
 void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done)
 {
-	struct mrrc_sweep sweep = { .cq = cq, .done = *done };
+	struct mrrc_flush flush = { .cq = cq, .done = *done };
 
-	mrrc_cq_stash(cq, SIZE_MAX, &sweep.done);
+	mrrc_cq_read_ahead(cq, SIZE_MAX, &flush.done);
 	if (cq->zombies)
-		mrrc_pool_foreach_live(cq->domain->ops, mrrc_sweep_zombie_cb,
-				       &sweep);
+		mrrc_pool_foreach_live(cq->domain->ops, mrrc_flush_zombie_cb,
+				       &flush);
 	cq->zombies = 0;
 	if (cq->awaited) {
 		cq->awaited = false;
-		sweep.cq = NULL;
+		flush.cq = NULL;
 		if (atomic_fetch_sub(&cq->domain->awaited_cqs, 1) == 1)
 			mrrc_pool_foreach_live(cq->domain->ops,
-					       mrrc_sweep_zombie_cb, &sweep);
+					       mrrc_flush_zombie_cb, &flush);
 	}
-	*done = sweep.done;
+	*done = flush.done;
 }
 
 /*
@@ -138,33 +138,33 @@ void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done)
  * may report what was posted to a shared receive context: those wait until
  * that has happened to each that has such threads now (`awaited`).
  */
-void mrrc_ep_sweep(struct mrrc_ep *ep)
+void mrrc_ep_flush_ops(struct mrrc_ep *ep)
 {
 	struct mrrc_domain *domain = ep->domain;
-	struct mrrc_sweep sweep = { .ep = ep };
+	struct mrrc_flush flush = { .ep = ep };
 	struct mrrc_cq *cq;
 
 	mrrc_domain_lock_cqs(domain);
 	for (cq = domain->cqs; cq; cq = cq->next) {
 		if (cq->sreaders) {
-			sweep.busy = true;
+			flush.busy = true;
 			if (ep->is_srx && !cq->awaited)
 				atomic_fetch_add(&domain->awaited_cqs, 1);
 			cq->awaited |= ep->is_srx;
 		} else if (cq == ep->tx.cq || cq == ep->rx.cq || ep->is_srx) {
-			mrrc_cq_stash(cq, SIZE_MAX, &sweep.done);
+			mrrc_cq_read_ahead(cq, SIZE_MAX, &flush.done);
 		}
 	}
-	mrrc_pool_foreach_live(domain->ops, mrrc_sweep_ep_cb, &sweep);
+	mrrc_pool_foreach_live(domain->ops, mrrc_flush_ep_cb, &flush);
 	for (cq = domain->cqs; cq; cq = cq->next)
 		mrrc_cq_unlock(cq);
 	for (cq = domain->cqs; cq; cq = cq->next)
 		mrrc_cq_wake(cq);
 	pthread_mutex_unlock(&domain->cq_lock);
-	mrrc_op_end_list(sweep.done);
+	mrrc_op_end_list(flush.done);
 }
 
-static void mrrc_sweep_all_cb(void *object, void *arg)
+static void mrrc_flush_all_cb(void *object, void *arg)
 {
 	struct mrrc_op *op = object;
 
@@ -176,7 +176,7 @@ static void mrrc_sweep_all_cb(void *object, void *arg)
 	mrrc_op_end(op);
 }
 
-void mrrc_domain_sweep(struct mrrc_domain *domain)
+void mrrc_domain_flush_ops(struct mrrc_domain *domain)
 {
-	mrrc_pool_foreach_live(domain->ops, mrrc_sweep_all_cb, NULL);
+	mrrc_pool_foreach_live(domain->ops, mrrc_flush_all_cb, NULL);
 }

@@ -11,9 +11,9 @@
 ssize_t mrrc_ep_cancel(struct fid *fid, void *context);
 
 /* No endpoint and no CQ is left: end whatever is. */
-void mrrc_domain_sweep(struct mrrc_domain *domain);
+void mrrc_domain_flush_ops(struct mrrc_domain *domain);
 
 /* After the core's endpoint is closed, before ep is freed. */
-void mrrc_ep_sweep(struct mrrc_ep *ep);
+void mrrc_ep_flush_ops(struct mrrc_ep *ep);
 
 #endif /* MRRC_SWEEP_H */

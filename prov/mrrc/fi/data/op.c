@@ -203,7 +203,7 @@ ssize_t mrrc_op_posted_multi(struct mrrc_op *op, ssize_t ret)
 	mrrc_cq_lock(cq);
 	failed = ret && ret != -FI_EAGAIN;
 	if (failed && !cq->sreaders)
-		mrrc_cq_stash(cq, SIZE_MAX, &done);
+		mrrc_cq_read_ahead(cq, SIZE_MAX, &done);
 	state = atomic_load_explicit(&op->flags, memory_order_relaxed);
 	/* what a thread in the core's sread has got of it is not known */
 	if (failed && cq->sreaders)

@@ -42,7 +42,7 @@ enum {
 struct mrrc_op {
 	struct fi_context2 core_context; /* the core's; its address is ours */
 	void *context;			/* the application's */
-	struct mrrc_ep *_Atomic ep;	/* read by sweeps of any endpoint */
+	struct mrrc_ep *_Atomic ep;	/* read by flushes of any endpoint */
 	struct mrrc_domain *domain;
 	struct mrrc_op *next;		/* list of its claimer */
 	struct mrrc_cq *cq;		/* reports it; NULL: a shared context */
@@ -89,7 +89,7 @@ static inline atomic_uint_fast64_t *mrrc_op_posts(struct mrrc_domain *domain,
 	return cq ? &cq->posts : &domain->posts;
 }
 
-/* The last step of beginning: from now on sweeps see it. */
+/* The last step of beginning: from now on flushes see it. */
 static inline void mrrc_op_start(struct mrrc_op *op, struct mrrc_ep *ep,
 				 struct mrrc_cq *cq,
 				 atomic_uint_fast64_t *posts, void *context,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The stash of a completion queue: completions that we read on the
+ * The pending completions of a completion queue: those that were read on the
  * application's behalf, because unsignalled operations had to be retired or
  * an endpoint was closed. The application gets them first, in their order.
  *
@@ -68,7 +68,7 @@ void mrrc_domain_unlock_cqs(struct mrrc_domain *domain)
  * Copy an error entry as the core would: no more than the application's
  * version of it has, err_data into its buffer, if it gave one.
  */
-static void mrrc_stash_copy_err(struct mrrc_cq *cq, struct mrrc_comp *comp,
+static void mrrc_pending_copy_err(struct mrrc_cq *cq, struct mrrc_comp *comp,
 				struct fi_cq_err_entry *entry)
 {
 	uint32_t version = cq->domain->fabric->fabric.api_version;
@@ -104,29 +104,29 @@ static void mrrc_stash_copy_err(struct mrrc_cq *cq, struct mrrc_comp *comp,
 	entry->err_data_size = cq->err_data ? comp->entry.err_data_size : 0;
 }
 
-static void mrrc_stash_count(struct mrrc_cq *cq, int change)
+static void mrrc_pending_count(struct mrrc_cq *cq, int change)
 {
-	atomic_fetch_add(&cq->stash_cnt, change);
+	atomic_fetch_add(&cq->pending_cnt, change);
 	if (cq->wait_set)
-		atomic_fetch_add(&cq->wait_set->stash_cnt, change);
+		atomic_fetch_add(&cq->wait_set->pending_cnt, change);
 }
 
-static void mrrc_stash_pop(struct mrrc_cq *cq)
+static void mrrc_pending_pop(struct mrrc_cq *cq)
 {
-	struct mrrc_comp *comp = STAILQ_FIRST(&cq->stash);
+	struct mrrc_comp *comp = STAILQ_FIRST(&cq->pending);
 
-	STAILQ_REMOVE_HEAD(&cq->stash, link);
-	mrrc_stash_count(cq, -1);
+	STAILQ_REMOVE_HEAD(&cq->pending, link);
+	mrrc_pending_count(cq, -1);
 	free(comp);
 }
 
-ssize_t mrrc_stash_read(struct mrrc_cq *cq, void *buf, size_t count,
+ssize_t mrrc_pending_read(struct mrrc_cq *cq, void *buf, size_t count,
 			fi_addr_t *src)
 {
 	struct mrrc_comp *comp;
 	size_t i = 0;
 
-	while (i < count && (comp = STAILQ_FIRST(&cq->stash))) {
+	while (i < count && (comp = STAILQ_FIRST(&cq->pending))) {
 		if (comp->error)
 			return i ? (ssize_t) i : -FI_EAVAIL;
 		memcpy((char *) buf + i * cq->entry_size, &comp->entry,
@@ -134,26 +134,26 @@ ssize_t mrrc_stash_read(struct mrrc_cq *cq, void *buf, size_t count,
 		if (src)
 			src[i] = comp->src;
 		i++;
-		mrrc_stash_pop(cq);
+		mrrc_pending_pop(cq);
 	}
 	return i;
 }
 
-ssize_t mrrc_stash_readerr(struct mrrc_cq *cq, struct fi_cq_err_entry *entry)
+ssize_t mrrc_pending_readerr(struct mrrc_cq *cq, struct fi_cq_err_entry *entry)
 {
-	struct mrrc_comp *comp = STAILQ_FIRST(&cq->stash);
+	struct mrrc_comp *comp = STAILQ_FIRST(&cq->pending);
 
 	if (!comp->error)
 		return -FI_EAGAIN;
-	mrrc_stash_copy_err(cq, comp, entry);
-	mrrc_stash_pop(cq);
+	mrrc_pending_copy_err(cq, comp, entry);
+	mrrc_pending_pop(cq);
 	return 1;
 }
 
-void mrrc_stash_clear(struct mrrc_cq *cq)
+void mrrc_pending_clear(struct mrrc_cq *cq)
 {
-	while (!STAILQ_EMPTY(&cq->stash))
-		mrrc_stash_pop(cq);
+	while (!STAILQ_EMPTY(&cq->pending))
+		mrrc_pending_pop(cq);
 	free(cq->err_data);
 	cq->err_data = NULL;
 }
@@ -162,7 +162,7 @@ void mrrc_stash_clear(struct mrrc_cq *cq)
  * Read one completion of the core into comp. 1: the application sees it,
  * 0: it does not, or a core's error code. Lock held.
  */
-static ssize_t mrrc_stash_fetch(struct mrrc_cq *cq, struct mrrc_comp *comp,
+static ssize_t mrrc_pending_fetch(struct mrrc_cq *cq, struct mrrc_comp *comp,
 				struct mrrc_op **done)
 {
 	struct mrrc_op *op;
@@ -198,10 +198,10 @@ static ssize_t mrrc_stash_fetch(struct mrrc_cq *cq, struct mrrc_comp *comp,
 	return !cq->internal;
 }
 
-/* What one drain may stash: a fast peer must not hold up who posts. */
+/* What one drain may read: a fast peer must not hold up who posts. */
 #define MRRC_DRAIN_MAX	1024
 
-void mrrc_cq_stash(struct mrrc_cq *cq, size_t max, struct mrrc_op **done)
+void mrrc_cq_read_ahead(struct mrrc_cq *cq, size_t max, struct mrrc_op **done)
 {
 	struct mrrc_comp *comp;
 	ssize_t ret;
@@ -210,14 +210,14 @@ void mrrc_cq_stash(struct mrrc_cq *cq, size_t max, struct mrrc_op **done)
 		comp = malloc(sizeof(*comp));
 		if (!comp)
 			break;
-		while (!(ret = mrrc_stash_fetch(cq, comp, done)))
+		while (!(ret = mrrc_pending_fetch(cq, comp, done)))
 			;
 		if (ret < 0) {
 			free(comp);
 			break;
 		}
-		STAILQ_INSERT_TAIL(&cq->stash, comp, link);
-		mrrc_stash_count(cq, 1);
+		STAILQ_INSERT_TAIL(&cq->pending, comp, link);
+		mrrc_pending_count(cq, 1);
 	}
 }
 
@@ -231,7 +231,7 @@ void mrrc_comp_free(struct mrrc_comp *comp)
 	free(comp);
 }
 
-void mrrc_stash_write(struct mrrc_cq *cq, struct mrrc_comp *comp,
+void mrrc_pending_write(struct mrrc_cq *cq, struct mrrc_comp *comp,
 		      const struct fi_cq_err_entry *entry)
 {
 	comp->entry = *entry;
@@ -240,8 +240,8 @@ void mrrc_stash_write(struct mrrc_cq *cq, struct mrrc_comp *comp,
 	memcpy(comp->room + MRRC_CQ_ERR_SIZE,
 	       &(fi_addr_t) { FI_ADDR_NOTAVAIL }, sizeof(fi_addr_t));
 	mrrc_cq_lock(cq);
-	STAILQ_INSERT_TAIL(&cq->stash, comp, link);
-	mrrc_stash_count(cq, 1);
+	STAILQ_INSERT_TAIL(&cq->pending, comp, link);
+	mrrc_pending_count(cq, 1);
 	mrrc_cq_unlock(cq);
 	mrrc_cq_wake(cq);
 }
@@ -251,7 +251,7 @@ static void mrrc_cq_collect(struct mrrc_cq *cq, struct mrrc_op **done)
 	mrrc_cq_lock(cq);
 	/* a thread asleep in the core is woken by what comes, and reads it */
 	if (!cq->sreaders)
-		mrrc_cq_stash(cq, MRRC_DRAIN_MAX, done);
+		mrrc_cq_read_ahead(cq, MRRC_DRAIN_MAX, done);
 	mrrc_cq_unlock(cq);
 	mrrc_cq_wake(cq);
 }
@@ -274,9 +274,9 @@ bool mrrc_cq_ready(struct mrrc_cq *cq)
 		return true;
 
 	mrrc_cq_lock(cq);
-	if (!cq->sreaders && !atomic_load(&cq->stash_cnt))
-		mrrc_cq_stash(cq, 1, &done);
-	ready = cq->sreaders || atomic_load(&cq->stash_cnt);
+	if (!cq->sreaders && !atomic_load(&cq->pending_cnt))
+		mrrc_cq_read_ahead(cq, 1, &done);
+	ready = cq->sreaders || atomic_load(&cq->pending_cnt);
 	mrrc_cq_unlock(cq);
 	mrrc_cq_wake(cq);
 	mrrc_op_end_list(done);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A completion queue below its calls: the lock under which it is read, and the
- * stash of what was read on the application's behalf.
+ * A completion queue below its calls: the lock under which it is read, and
+ * its pending completions, which were read on the application's behalf.
  */
 #ifndef MRRC_PENDING_H
 #define MRRC_PENDING_H
@@ -60,35 +60,35 @@ static inline void mrrc_cq_unlock(struct mrrc_cq *cq)
 }
 
 /*
- * A completion of ours for the application, by way of the stash: made when
+ * A completion of ours, which becomes pending for the application: made when
  * the operation is posted, so that its end needs no memory. entry is what the
  * application reads, an error if it has err. No lock held.
  */
 struct mrrc_comp *mrrc_comp_new(void);
 void mrrc_comp_free(struct mrrc_comp *comp);
-void mrrc_stash_write(struct mrrc_cq *cq, struct mrrc_comp *comp,
+void mrrc_pending_write(struct mrrc_cq *cq, struct mrrc_comp *comp,
 		      const struct fi_cq_err_entry *entry);
 
-/* Serve the application from the stash, which is not empty. Lock held. */
-ssize_t mrrc_stash_read(struct mrrc_cq *cq, void *buf, size_t count,
+/* Serve the application from what is pending, which is something. Lock held. */
+ssize_t mrrc_pending_read(struct mrrc_cq *cq, void *buf, size_t count,
 			fi_addr_t *src);
-ssize_t mrrc_stash_readerr(struct mrrc_cq *cq, struct fi_cq_err_entry *entry);
+ssize_t mrrc_pending_readerr(struct mrrc_cq *cq, struct fi_cq_err_entry *entry);
 
 /*
- * Read what the core has, the application's into the stash, at most max of
+ * Read what the core has: the application's becomes pending, at most max of
  * those. Lock held, no thread in the core's sread.
  */
-void mrrc_cq_stash(struct mrrc_cq *cq, size_t max, struct mrrc_op **done);
+void mrrc_cq_read_ahead(struct mrrc_cq *cq, size_t max, struct mrrc_op **done);
 
 /*
- * After that, lock released, unless the caller serves the stash himself:
- * whoever polls the CQ's descriptor sees only what the core has to tell.
+ * After that, lock released, unless the caller serves what is pending himself:
+ * a poll of the CQ's descriptor sees only what the core has to tell.
  */
 static inline void mrrc_cq_wake(struct mrrc_cq *cq)
 {
 	const struct mrrc_cq_over *over;
 
-	if (!cq->wait || !atomic_load(&cq->stash_cnt))
+	if (!cq->wait || !atomic_load(&cq->pending_cnt))
 		return;
 	over = atomic_load(&cq->over);
 	if (over)
@@ -124,6 +124,6 @@ static inline void mrrc_cq_fix_buffered(const struct mrrc_cq *cq,
 	recv_context->ep = container_of(fid, struct fid_ep, fid);
 }
 
-void mrrc_stash_clear(struct mrrc_cq *cq);
+void mrrc_pending_clear(struct mrrc_cq *cq);
 
 #endif /* MRRC_PENDING_H */

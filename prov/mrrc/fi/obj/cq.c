@@ -7,10 +7,11 @@
  * step under the CQ's spin lock, so that the close of an endpoint, which
  * takes the same lock, finds every record either claimed or its own. A thread
  * inside the core's sread holds no lock: while there is one, only it reads
- * this CQ, so that order is kept and nobody sleeps over the stash.
+ * this CQ, so that order is kept and no thread sleeps
+ * while completions are pending.
  *
- * data/pending.c reads a CQ on the application's behalf, into the stash that
- * is served first.
+ * data/pending.c reads a CQ on the application's behalf: what it read is
+ * pending, and served first.
  */
 #include "config.h"
 
@@ -82,7 +83,7 @@ mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count, fi_addr_t *src)
 	if (mrrc_unlikely(!count)) {
 		/* drives progress; nothing can be returned */
 		ret = mrrc_cq_core_read(cq, buf, 0, src);
-		if (ret == -FI_EAGAIN && atomic_load(&cq->stash_cnt))
+		if (ret == -FI_EAGAIN && atomic_load(&cq->pending_cnt))
 			return 0;
 		return !ret && !mrrc_cq_ready(cq) ? -FI_EAGAIN : ret;
 	}
@@ -90,9 +91,9 @@ mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count, fi_addr_t *src)
 		count = MRRC_CQ_BATCH;
 
 	mrrc_cq_lock(cq);
-	if (mrrc_unlikely(atomic_load_explicit(&cq->stash_cnt,
+	if (mrrc_unlikely(atomic_load_explicit(&cq->pending_cnt,
 					       memory_order_relaxed))) {
-		ret = mrrc_stash_read(cq, buf, count, src);
+		ret = mrrc_pending_read(cq, buf, count, src);
 	} else {
 		do {
 			ret = n = mrrc_cq_core_read(cq, core_buf, count, src);
@@ -136,9 +137,9 @@ static ssize_t mrrc_cq_read(struct fid_cq *cq_fid, void *buf, size_t count)
 	ssize_t ret;
 
 	mrrc_cq_lock(cq);
-	if (mrrc_unlikely(atomic_load_explicit(&cq->stash_cnt,
+	if (mrrc_unlikely(atomic_load_explicit(&cq->pending_cnt,
 					       memory_order_relaxed))) {
-		ret = mrrc_stash_read(cq, buf, count, NULL);
+		ret = mrrc_pending_read(cq, buf, count, NULL);
 	} else {
 		ret = fi_cq_read(cq->core, buf, count);
 		if (ret > 0 && mrrc_cq_any_ours(cq, buf, ret))
@@ -168,9 +169,9 @@ static ssize_t mrrc_cq_readerr(struct fid_cq *cq_fid,
 	ssize_t ret = -FI_EAGAIN;
 
 	mrrc_cq_lock(cq);
-	if (atomic_load_explicit(&cq->stash_cnt, memory_order_relaxed))
-		ret = mrrc_stash_readerr(cq, entry);
-	/* stashed since the core told of an error: that one is meant */
+	if (atomic_load_explicit(&cq->pending_cnt, memory_order_relaxed))
+		ret = mrrc_pending_readerr(cq, entry);
+	/* pending since the core told of an error: that one is meant */
 	if (ret == -FI_EAGAIN) {
 		/* not fi_cq_readerr(): see cq_fwd.c */
 		ret = cq->core->ops->readerr(cq->core, entry, flags);
@@ -241,7 +242,7 @@ static ssize_t mrrc_cq_core_sread(struct mrrc_cq *cq, void *buf, size_t count,
 	if (narrow && count > MRRC_CQ_BATCH)
 		count = MRRC_CQ_BATCH;
 	mrrc_cq_lock(cq);
-	if (atomic_load_explicit(&cq->stash_cnt, memory_order_relaxed)) {
+	if (atomic_load_explicit(&cq->pending_cnt, memory_order_relaxed)) {
 		/* taken since we looked: nothing would wake us for it */
 		mrrc_cq_unlock(cq);
 		return 0;
@@ -378,7 +379,7 @@ static int mrrc_cq_close(struct fid *fid)
 	over = atomic_load(&cq->over);
 	if (over)
 		over->close(cq);
-	mrrc_stash_clear(cq);
+	mrrc_pending_clear(cq);
 	if (cq->internal)
 		atomic_fetch_sub(&domain->internal_cqs, 1);
 	if (cq->wait_set)
@@ -458,7 +459,7 @@ static int mrrc_cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 	cq->wait = attr->wait_obj != FI_WAIT_NONE;
 	cq->wait_obj = attr->wait_obj;
 	cq->threshold = attr->wait_cond == FI_CQ_COND_THRESHOLD;
-	STAILQ_INIT(&cq->stash);
+	STAILQ_INIT(&cq->pending);
 	if (attr->wait_obj == FI_WAIT_SET) {
 		if (attr->wait_set)
 			wait = mrrc_fid_core(&attr->wait_set->fid);

@@ -46,7 +46,7 @@ static int mrrc_domain_close(struct fid *fid)
 	/* our registrations are the core's children */
 	mrrc_alloc_close(&domain->reg);
 	if (domain->implicit) {
-		mrrc_domain_sweep(domain);
+		mrrc_domain_flush_ops(domain);
 		mrrc_blocks_flush(domain->blocks);
 		mrrc_reg_flush(&domain->reg);
 	}

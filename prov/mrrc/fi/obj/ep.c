@@ -75,7 +75,7 @@ static int mrrc_ep_close(struct fid *fid)
 	mrrc_fid_untrack(ep->domain->fabric, &ep->track);
 	mrrc_ep_release_cqs(ep);
 	if (ep->domain->implicit)
-		mrrc_ep_sweep(ep);
+		mrrc_ep_flush_ops(ep);
 	if (ep->tx.cq)
 		mrrc_ref_put(&ep->tx.cq->ref);
 	if (ep->rx.cq)

@@ -18,8 +18,8 @@ struct mrrc_poll_cq {
 	struct mrrc_cq *cq;
 };
 
-/* Append stashed CQs that are not among the cnt fids in found. */
-static int poll_add_stashed(struct mrrc_poll *poll, void **found, int cnt,
+/* Append CQs with pending completions that are not among the cnt fids found. */
+static int poll_add_pending(struct mrrc_poll *poll, void **found, int cnt,
 			    int max)
 {
 	struct mrrc_poll_cq *entry;
@@ -27,7 +27,7 @@ static int poll_add_stashed(struct mrrc_poll *poll, void **found, int cnt,
 
 	pthread_mutex_lock(&poll->lock);
 	for (entry = poll->cqs; entry && cnt < max; entry = entry->next) {
-		if (!atomic_load(&entry->cq->stash_cnt))
+		if (!atomic_load(&entry->cq->pending_cnt))
 			continue;
 		for (i = 0; i < cnt; i++)
 			if (found[i] == &entry->cq->cq.fid)
@@ -66,7 +66,7 @@ static int poll_poll(struct fid_poll *poll_fid, void **context, int count)
 		over->progress(poll->domain);
 	ret = poll->core->ops->poll(poll->core, context, count);
 	cnt = ret > 0 ? poll_drop_unready(context, ret) : 0;
-	cnt = poll_add_stashed(poll, context, cnt, count);
+	cnt = poll_add_pending(poll, context, cnt, count);
 	for (i = 0; i < cnt; i++)
 		context[i] = ((struct fid *)context[i])->context;
 	return cnt || ret > 0 ? cnt : ret;

@@ -3,7 +3,7 @@
  * Wait sets and fi_trywait(): the core's, but nobody may sleep while one of
  * our CQs holds completions that were read on the application's behalf.
  *
- * Threading: any thread, as far as the core allows. The sum wait->stash_cnt
+ * Threading: any thread, as far as the core allows. The sum wait->pending_cnt
  * is data/pending.c's, which signals the CQ, and so the wait set, too.
  */
 #include "config.h"
@@ -15,7 +15,7 @@ static int wait_wait(struct fid_wait *wait_fid, int timeout)
 {
 	struct mrrc_wait *wait = container_of(wait_fid, struct mrrc_wait, wait);
 
-	if (atomic_load(&wait->stash_cnt))
+	if (atomic_load(&wait->pending_cnt))
 		return 0;
 	return wait->core->ops->wait(wait->core, timeout);
 }
@@ -77,7 +77,7 @@ int mrrc_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
 }
 
 /* Completions that the core no longer knows of */
-static bool fid_has_stash(struct fid *fid)
+static bool fid_has_pending(struct fid *fid)
 {
 	const struct mrrc_cq_over *over;
 	const struct mrrc_wait *wait;
@@ -89,10 +89,10 @@ static bool fid_has_stash(struct fid *fid)
 		over = atomic_load(&cq->over);
 		if (over && over->trywait(cq))
 			return true;
-		return atomic_load(&cq->stash_cnt) != 0;
+		return atomic_load(&cq->pending_cnt) != 0;
 	case FI_CLASS_WAIT:
 		wait = container_of(fid, const struct mrrc_wait, wait.fid);
-		return atomic_load(&wait->stash_cnt) != 0;
+		return atomic_load(&wait->pending_cnt) != 0;
 	default:
 		return false;
 	}
@@ -110,7 +110,7 @@ int mrrc_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 			core_fids[i] = mrrc_fid_core(fids[i]);
 			if (!core_fids[i])
 				return -FI_EINVAL;
-			if (fid_has_stash(fids[i]))
+			if (fid_has_pending(fids[i]))
 				return -FI_EAGAIN;
 		}
 		ret = fi_trywait(core, core_fids, n);

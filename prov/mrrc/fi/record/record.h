@@ -4,8 +4,8 @@
  * (FI_OFI_MRRC_TRACE; core/trace.h has the format).
  *
  * Who asks is noted by the calls of an application as they come in: where
- * something is recorded, objects get tables of calls (data/recorded.c) that note
- * it and go on to the usual ones. What is asked for is recorded where the
+ * something is recorded, endpoints get tables of calls (data/recorded.c) that
+ * note it and go on to the usual ones. What is asked for is recorded where the
  * cache is asked, or the core; until when it is held, where it is put.
  *
  * A forked child records into a file of its own if the path has %p, when it
