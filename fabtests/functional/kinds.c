@@ -24,7 +24,8 @@ struct kind {
 	const char *name;
 	/* NULL: not here */
 	char *(*make)(size_t *len);
-	/* Other pages at the same address, or (false) none. */
+	/* Other pages at the same address, or (false) none: another thread's
+	 * may be there, and nothing is left to end. */
 	bool (*change)(char *p, size_t len);
 	void (*end)(char *p, size_t len);
 	bool kept;		/* registrations are */
@@ -234,7 +235,10 @@ static bool by_shmdt(char *p, size_t len)
 	FT_CHECK(!shmdt(p), "shmdt: %s", strerror(errno));
 	shmctl(segment, IPC_RMID, NULL);
 	segment = shmget(IPC_PRIVATE, len, IPC_CREAT | 0600);
-	return segment >= 0 && shmat(segment, p, 0) == p;
+	if (segment >= 0 && shmat(segment, p, 0) == p)
+		return true;
+	shmctl(segment, IPC_RMID, NULL);
+	return false;
 }
 
 static void end_shm(char *p, size_t len)
@@ -317,7 +321,9 @@ static void run(struct ft_pair *pair, const struct kind *kind, char *other)
 		FT_CHECK(!kind->kept || after.hits > before.hits,
 			 "%s: no hits", kind->name);
 	}
-	if (told(kind) && kind->change(p, len)) {
+	if (told(kind)) {
+		if (!kind->change(p, len))
+			return;
 		if (kind->kept && ft_caches(&pair->dom[1]))
 			check_dropped(pair, kind->name, after.invalidations);
 		use(pair, p, len, other);

@@ -42,7 +42,9 @@ static void throw_away(unsigned i)
 		mmap(p, LEN, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 		munmap(p + FT_PAGE, FT_PAGE);
-		munmap(p, LEN);
+		/* another thread's may be in the hole by now */
+		munmap(p, FT_PAGE);
+		munmap(p + 2 * FT_PAGE, LEN - 2 * FT_PAGE);
 		break;
 	default:
 		munmap(p, LEN);
