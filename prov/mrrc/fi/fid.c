@@ -164,10 +164,10 @@ void mrrc_fid_track(struct mrrc_fabric *fabric, struct mrrc_track *track,
 
 	track->core = core;
 	track->ours = ours;
-	pthread_mutex_lock(&fabric->track_lock);
+	mrrc_mutex_lock(&fabric->track_lock);
 	track->next = *bucket;
 	*bucket = track;
-	pthread_mutex_unlock(&fabric->track_lock);
+	mrrc_mutex_unlock(&fabric->track_lock);
 }
 
 /* Once the core has closed its object, before ours is freed. */
@@ -175,12 +175,12 @@ void mrrc_fid_untrack(struct mrrc_fabric *fabric, struct mrrc_track *track)
 {
 	struct mrrc_track **link = track_bucket(fabric, track->core);
 
-	pthread_mutex_lock(&fabric->track_lock);
+	mrrc_mutex_lock(&fabric->track_lock);
 	while (*link && *link != track)
 		link = &(*link)->next;
 	if (*link)
 		*link = track->next;
-	pthread_mutex_unlock(&fabric->track_lock);
+	mrrc_mutex_unlock(&fabric->track_lock);
 }
 
 /* Our object for one of the core's, or NULL. track_lock held. */
@@ -200,10 +200,10 @@ struct fid *mrrc_fid_find(struct mrrc_fabric *fabric, const struct fid *core,
 {
 	struct fid *ours;
 
-	pthread_mutex_lock(&fabric->track_lock);
+	mrrc_mutex_lock(&fabric->track_lock);
 	ours = mrrc_fid_find_locked(fabric, core);
 	if (ours)
 		*copy = *ours;
-	pthread_mutex_unlock(&fabric->track_lock);
+	mrrc_mutex_unlock(&fabric->track_lock);
 	return ours;
 }

@@ -44,6 +44,7 @@
 #include "fi/compat.h"
 #include "core/admit.h"
 #include "fi/reg.h"
+#include "sys/lock.h"
 
 #define MRRC_PROV_NAME "ofi_mrrc"
 
@@ -87,7 +88,7 @@ struct mrrc_fabric {
 	struct fid_fabric *core;
 	char *core_prov_name;	/* "verbs" of "verbs;ofi_mrrc" */
 	mrrc_ref ref;
-	pthread_mutex_t track_lock;	/* guards what follows; a leaf */
+	struct mrrc_mutex track_lock;	/* guards what follows; a leaf */
 	struct mrrc_track *tracks[MRRC_TRACK_BUCKETS];
 	struct mrrc_request *requests;	/* noted: obj/request.c */
 };
@@ -118,7 +119,7 @@ struct mrrc_domain {
 	atomic_uint_fast64_t posts;	/* but for those of its CQs */
 	atomic_uint_fast64_t completions;
 	/* guards cqs, and changes of their ops, cw and wait_taken */
-	pthread_mutex_t cq_lock;
+	struct mrrc_mutex cq_lock;
 	struct mrrc_cq *cqs;	/* every CQ of the domain, linked by next */
 	atomic_int internal_cqs;	/* of them, opened by us */
 	atomic_int awaited_cqs;		/* see data/flush.c; under their locks */
@@ -167,7 +168,7 @@ struct mrrc_poll {
 	struct fid_poll poll;
 	struct fid_poll *core;
 	struct mrrc_domain *domain;
-	pthread_mutex_t lock;	/* guards cqs */
+	struct mrrc_mutex lock;	/* guards cqs */
 	struct mrrc_poll_cq *cqs;	/* the CQs in the set: see poll.c */
 };
 

@@ -62,7 +62,29 @@ void mrrc_lock_assert_held(const struct mrrc_lock *lock)
 
 void mrrc_lock_assert_none(void)
 {
-	assert(!mrrc_ranks_held);
+	assert(!(mrrc_ranks_held >> MRRC_RANK_REGISTRY));
+}
+
+void mrrc_mutex_lock(struct mrrc_mutex *mutex)
+{
+	assert(!(mrrc_ranks_held >> mutex->rank));
+	pthread_mutex_lock(&mutex->mutex);
+	mrrc_ranks_held |= 1u << mutex->rank;
+}
+
+bool mrrc_mutex_try(struct mrrc_mutex *mutex)
+{
+	if (pthread_mutex_trylock(&mutex->mutex))
+		return false;
+	mrrc_ranks_held |= 1u << mutex->rank;
+	return true;
+}
+
+void mrrc_mutex_unlock(struct mrrc_mutex *mutex)
+{
+	assert(mrrc_ranks_held & 1u << mutex->rank);
+	mrrc_ranks_held &= ~(1u << mutex->rank);
+	pthread_mutex_unlock(&mutex->mutex);
 }
 
 #endif /* MRRC_DEBUG */
@@ -82,6 +104,19 @@ void mrrc_lock_wait(struct mrrc_lock *lock, pthread_cond_t *cond)
 #ifdef MRRC_DEBUG
 	mrrc_lock_own(lock);
 #endif
+}
+
+void mrrc_mutex_init(struct mrrc_mutex *mutex, enum mrrc_rank rank)
+{
+#ifdef MRRC_DEBUG
+	mutex->rank = rank;
+#endif
+	pthread_mutex_init(&mutex->mutex, NULL);
+}
+
+void mrrc_mutex_fini(struct mrrc_mutex *mutex)
+{
+	pthread_mutex_destroy(&mutex->mutex);
 }
 
 int mrrc_lock_init(struct mrrc_lock *lock, enum mrrc_rank rank)

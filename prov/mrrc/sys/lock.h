@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Locks with ranks. A thread takes locks in rising rank only; with MRRC_DEBUG
- * every order and ownership fault asserts, else this is a pthread mutex.
+ * every order and ownership fault asserts, else these are pthread mutexes.
  *
- * No lock is held across a registration, malloc, free, mmap or munmap: the
- * monitor's handler needs MONITOR and CACHE to let an unmapping thread go on.
+ * No struct mrrc_lock is held across a registration, malloc, free, mmap or
+ * munmap: the monitor's handler needs MONITOR and CACHE to let an unmapping
+ * thread go on. struct mrrc_mutex is for the layer above: it may be held across
+ * these, and calls of a core provider.
  */
 #ifndef MRRC_LOCK_H
 #define MRRC_LOCK_H
@@ -19,11 +21,18 @@
 
 /* Taken in this order. */
 enum mrrc_rank {
+	/* struct mrrc_mutex */
+	MRRC_RANK_FILES,	/* of records, of statistics */
+	MRRC_RANK_CW_ENABLE,	/* an endpoint of a domain opts in */
+	MRRC_RANK_CW_DOMAIN,	/* groups, CQs and endpoints that did */
+	MRRC_RANK_CW_AV,	/* names, links of endpoints */
+	MRRC_RANK_CW_GROUP,	/* control endpoints */
+	MRRC_RANK_CQS,		/* a domain's list; then each CQ's spin lock */
+	MRRC_RANK_POLL,		/* CQs of a poll set */
+	MRRC_RANK_TRACK,	/* a fabric's objects by the core's */
+	/* struct mrrc_lock */
 	MRRC_RANK_REGISTRY,	/* monitor registry: open and close */
-	MRRC_RANK_FABRIC,
-	MRRC_RANK_DOMAIN,
-	MRRC_RANK_EP,
-	MRRC_RANK_CQ,
+	MRRC_RANK_RELAY,	/* delivering, in order */
 	MRRC_RANK_TLB,		/* tables of threads */
 	MRRC_RANK_MONITOR,	/* subscribers, events, watched ranges */
 	MRRC_RANK_CACHE,
@@ -39,6 +48,22 @@ struct mrrc_lock {
 	int owned;		/* atomic */
 #endif
 };
+
+struct mrrc_mutex {
+	pthread_mutex_t mutex;
+#ifdef MRRC_DEBUG
+	enum mrrc_rank rank;
+#endif
+};
+
+#ifdef MRRC_DEBUG
+#define MRRC_MUTEX_INIT(rank)	{ PTHREAD_MUTEX_INITIALIZER, rank }
+#else
+#define MRRC_MUTEX_INIT(rank)	{ PTHREAD_MUTEX_INITIALIZER }
+#endif
+
+void mrrc_mutex_init(struct mrrc_mutex *mutex, enum mrrc_rank rank);
+void mrrc_mutex_fini(struct mrrc_mutex *mutex);
 
 int mrrc_lock_init(struct mrrc_lock *lock, enum mrrc_rank rank);
 void mrrc_lock_fini(struct mrrc_lock *lock);
@@ -76,8 +101,13 @@ void mrrc_lock_acquire(struct mrrc_lock *lock);
 bool mrrc_lock_try(struct mrrc_lock *lock);
 void mrrc_lock_release(struct mrrc_lock *lock);
 void mrrc_lock_assert_held(const struct mrrc_lock *lock);
-/* For code that may block or call out: this thread holds no lock. */
+/* For code that may block or call out: this thread holds no mrrc_lock. */
 void mrrc_lock_assert_none(void);
+
+void mrrc_mutex_lock(struct mrrc_mutex *mutex);
+/* In any order, as it does not wait. */
+bool mrrc_mutex_try(struct mrrc_mutex *mutex);
+void mrrc_mutex_unlock(struct mrrc_mutex *mutex);
 
 #else
 
@@ -109,6 +139,21 @@ static inline void mrrc_lock_assert_held(const struct mrrc_lock *lock)
 
 static inline void mrrc_lock_assert_none(void)
 {
+}
+
+static inline void mrrc_mutex_lock(struct mrrc_mutex *mutex)
+{
+	pthread_mutex_lock(&mutex->mutex);
+}
+
+static inline bool mrrc_mutex_try(struct mrrc_mutex *mutex)
+{
+	return !pthread_mutex_trylock(&mutex->mutex);
+}
+
+static inline void mrrc_mutex_unlock(struct mrrc_mutex *mutex)
+{
+	pthread_mutex_unlock(&mutex->mutex);
 }
 
 #endif /* MRRC_DEBUG */

@@ -28,7 +28,7 @@ struct mrrc_relay {
 	struct mrrc_mon_sub sub;
 	mrrc_relay_cb tell;
 	void *arg;
-	struct mrrc_lock serial;	/* CQ: one watch at a time */
+	struct mrrc_lock serial;	/* RELAY: one watch at a time */
 	struct mrrc_lock lock;		/* CACHE: all below */
 	struct mrrc_index watched;
 	struct mrrc_region_list dead;	/* to be freed by who may */
@@ -326,7 +326,7 @@ int mrrc_relay_open(struct mrrc_mon *mon, mrrc_relay_cb tell, void *arg,
 	mrrc_index_init(&relay->watched);
 	TAILQ_INIT(&relay->dead);
 	sem_init(&relay->wake, 0, 0);
-	rc = mrrc_lock_init(&relay->serial, MRRC_RANK_CQ);
+	rc = mrrc_lock_init(&relay->serial, MRRC_RANK_RELAY);
 	if (rc)
 		goto err_free;
 	rc = mrrc_lock_init(&relay->lock, MRRC_RANK_CACHE);

@@ -18,6 +18,8 @@
 #define ROUNDS	20000
 
 static struct mrrc_lock low, high;
+static struct mrrc_mutex outer = MRRC_MUTEX_INIT(MRRC_RANK_CW_GROUP);
+static struct mrrc_mutex inner = MRRC_MUTEX_INIT(MRRC_RANK_CQS);
 static long counter;
 
 static void setup(void)
@@ -109,7 +111,45 @@ START_TEST(test_init_fails)
 }
 END_TEST
 
+/* Those of the layer above: held while it calls out. */
+START_TEST(test_mutex)
+{
+	mrrc_mutex_lock(&outer);
+	ck_assert(!mrrc_lock_inside());
+	mrrc_lock_assert_none();
+	mrrc_mutex_lock(&inner);
+	mrrc_lock_acquire(&low);
+	ck_assert(mrrc_lock_inside());
+	mrrc_lock_release(&low);
+	mrrc_mutex_unlock(&inner);
+	ck_assert(!mrrc_mutex_try(&outer));
+	mrrc_mutex_unlock(&outer);
+	/* a try waits for nothing, hence in any order */
+	mrrc_mutex_lock(&inner);
+	ck_assert(mrrc_mutex_try(&outer));
+	mrrc_mutex_unlock(&outer);
+	mrrc_mutex_unlock(&inner);
+}
+END_TEST
+
 #ifdef MRRC_DEBUG
+static void wrong_mutexes(void)
+{
+	mrrc_mutex_lock(&inner);
+	mrrc_mutex_lock(&outer);
+}
+
+static void mutex_inside(void)
+{
+	mrrc_lock_acquire(&low);
+	mrrc_mutex_lock(&inner);
+}
+
+static void mutex_not_held(void)
+{
+	mrrc_mutex_unlock(&inner);
+}
+
 static void wrong_order(void)
 {
 	mrrc_lock_acquire(&high);
@@ -140,6 +180,7 @@ static void still_held(void)
 
 static void (*const faults[])(void) = {
 	wrong_order, twice, not_held, release_not_held, still_held,
+	wrong_mutexes, mutex_inside, mutex_not_held,
 };
 
 START_TEST(test_asserts)
@@ -172,6 +213,7 @@ Suite *lock_suite(void)
 	tcase_add_test(tcase, test_excludes);
 	tcase_add_test(tcase, test_wait);
 	tcase_add_test(tcase, test_init_fails);
+	tcase_add_test(tcase, test_mutex);
 #ifdef MRRC_DEBUG
 	tcase_add_loop_test(tcase, test_asserts, 0,
 			    sizeof(faults) / sizeof(faults[0]));

@@ -164,14 +164,14 @@ static struct mrrc_cw_rdm *cw_greet_whom(struct mrrc_cw_domain *cwd,
 {
 	struct mrrc_cw_rdm *rdm;
 
-	pthread_mutex_lock(&cwd->lock);
+	mrrc_mutex_lock(&cwd->lock);
 	LIST_FOREACH(rdm, &cwd->rdms, of_domain) {
 		if (rdm->number == number)
 			break;
 	}
 	if (rdm)
 		atomic_fetch_add(&rdm->users, 1);
-	pthread_mutex_unlock(&cwd->lock);
+	mrrc_mutex_unlock(&cwd->lock);
 	return rdm;
 }
 
@@ -195,14 +195,14 @@ static int cw_greet_answer(struct mrrc_cw_rdm *rdm, struct cw_request *request)
 
 	if (!cw)
 		return -FI_ENOENT;
-	pthread_mutex_lock(&cw->group->lock);
+	mrrc_mutex_lock(&cw->group->lock);
 	ours = cw->phase == CW_CONNECTING && cw->nonce == request->nonce;
 	if (ours) {
 		/* it is there, and about to accept */
 		cw->meet_by = mrrc_now_ms() + CW_MEET_MS;
 		mrrc_cw_alarm(cw->group);
 	}
-	pthread_mutex_unlock(&cw->group->lock);
+	mrrc_mutex_unlock(&cw->group->lock);
 	mrrc_cw_put(cw);
 	if (!ours)
 		return -FI_ENOENT;
@@ -221,7 +221,7 @@ static int cw_greet_proven(struct mrrc_cw_rdm *rdm, struct cw_request *request)
 	ret = mrrc_cw_rdm_get_from(rdm, &request->from, &cw);
 	if (ret)
 		return ret;
-	pthread_mutex_lock(&cw->group->lock);
+	mrrc_mutex_lock(&cw->group->lock);
 	cw_greet_link(cw, request);
 	mrrc_cw_group_unlock(cw->group);
 	mrrc_cw_put(cw);
@@ -269,7 +269,7 @@ void mrrc_cw_greet(struct mrrc_cw_group *group)
 		rdm = request->rdm;
 		request->rdm = NULL;
 		group->greeting = true;
-		pthread_mutex_unlock(&group->lock);
+		mrrc_mutex_unlock(&group->lock);
 		ret = cw_greet_one(group, request);
 		if (ret && !request->asks)
 			MRRC_WARN(EP_CTRL, "a stranger's connection is "
@@ -278,7 +278,7 @@ void mrrc_cw_greet(struct mrrc_cw_group *group)
 			mrrc_cw_refuse(request);
 		if (rdm)
 			atomic_fetch_sub(&rdm->users, 1);
-		pthread_mutex_lock(&group->lock);
+		mrrc_mutex_lock(&group->lock);
 		group->greeting = false;
 		/* when the oldest question ends goes by who waits */
 		if (group->ask_cnt)

@@ -122,10 +122,10 @@ int mrrc_cw_ask(struct mrrc_cw_group *group, const struct mrrc_cw_rdm *rdm,
 	info->tx_attr->size = info->rx_attr->size = 1;
 	/* verbs looks for the way there, which may take seconds */
 	ret = fi_endpoint(group->domain->core, info, &request->ask, request);
-	pthread_mutex_lock(&group->lock);
+	mrrc_mutex_lock(&group->lock);
 	if (!ret)
 		ret = cw_ask_begin(group, rdm, request, info);
-	pthread_mutex_unlock(&group->lock);
+	mrrc_mutex_unlock(&group->lock);
 	fi_freeinfo(info);
 	return ret;
 }

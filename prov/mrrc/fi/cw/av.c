@@ -71,7 +71,7 @@ static int cw_av_note(struct mrrc_av *av, fi_addr_t addr,
 	memset(old, 0, sizeof(*old));
 	if (!fresh)
 		return -FI_ENOMEM;
-	pthread_mutex_lock(&av->cw->lock);
+	mrrc_mutex_lock(&av->cw->lock);
 	entry = cw_av_entry(av, addr);
 	if (entry && !mrrc_cw_name_same(&entry->name, name)) {
 		*old = entry->name;
@@ -89,7 +89,7 @@ static int cw_av_note(struct mrrc_av *av, fi_addr_t addr,
 	}
 	if (old->sa.sa_family && mrrc_cw_av_knows(av, old))
 		memset(old, 0, sizeof(*old));
-	pthread_mutex_unlock(&av->cw->lock);
+	mrrc_mutex_unlock(&av->cw->lock);
 	free(fresh);
 	return 0;
 }
@@ -191,14 +191,14 @@ static int cw_av_ops_remove(struct fid_av *av_fid, fi_addr_t *fi_addr,
 
 	ret = fi_av_remove(av->core, fi_addr, count, flags);
 	for (i = 0; !ret && i < count; i++) {
-		pthread_mutex_lock(&av->cw->lock);
+		mrrc_mutex_lock(&av->cw->lock);
 		entry = cw_av_entry(av, fi_addr[i]);
 		if (entry && --entry->uses)
 			entry = NULL;
 		if (entry)
 			cw_av_unlink(av->cw, entry);
 		gone = entry && !mrrc_cw_av_knows(av, &entry->name);
-		pthread_mutex_unlock(&av->cw->lock);
+		mrrc_mutex_unlock(&av->cw->lock);
 		if (gone) {
 			name = entry->name;
 			mrrc_cw_rdm_forget(av, &name);
@@ -216,9 +216,9 @@ static int cw_av_ops_lookup(struct fid_av *av_fid, fi_addr_t fi_addr,
 	bool found;
 	size_t len;
 
-	pthread_mutex_lock(&av->cw->lock);
+	mrrc_mutex_lock(&av->cw->lock);
 	found = mrrc_cw_av_name(av, fi_addr, &name);
-	pthread_mutex_unlock(&av->cw->lock);
+	mrrc_mutex_unlock(&av->cw->lock);
 	if (!found)
 		return fi_av_lookup(av->core, fi_addr, addr, addrlen);
 	len = mrrc_cw_addr_len(&name.sa);
@@ -257,7 +257,7 @@ static void cw_av_free(struct mrrc_cw_av *names)
 	}
 	mrrc_cw_map_fini(&names->by_addr);
 	mrrc_cw_map_fini(&names->by_name);
-	pthread_mutex_destroy(&names->lock);
+	mrrc_mutex_fini(&names->lock);
 	free(names);
 }
 
@@ -282,7 +282,7 @@ static struct mrrc_cw_av *cw_av_new(uint32_t addr_format)
 	names->inet = addr_format == FI_SOCKADDR_IN ||
 		      addr_format == FI_SOCKADDR_IN6 ||
 		      addr_format == FI_SOCKADDR;
-	pthread_mutex_init(&names->lock, NULL);
+	mrrc_mutex_init(&names->lock, MRRC_RANK_CW_AV);
 	mrrc_secret_make(&secret);
 	mrrc_cw_map_init(&names->by_addr, NULL);
 	mrrc_cw_map_init(&names->by_name, &secret);

@@ -91,7 +91,7 @@ static int cw_expect(struct mrrc_cw_ep *cw, uint16_t *port)
 
 	if (getrandom(&cookie, sizeof(cookie), 0) != sizeof(cookie))
 		return -FI_EIO;
-	pthread_mutex_lock(&cw->group->lock);
+	mrrc_mutex_lock(&cw->group->lock);
 	ret = -FI_EINVAL;
 	if (cw->phase == CW_OPTED) {
 		cw->accepts = true;
@@ -134,7 +134,7 @@ int mrrc_cw_accept(struct mrrc_ep *ep, const void *param, size_t paramlen)
 		ret = fi_accept(ep->core, data, paramlen + sizeof(mark));
 	free(data);
 	if (ret) {
-		pthread_mutex_lock(&cw->group->lock);
+		mrrc_mutex_lock(&cw->group->lock);
 		if (cw->phase == CW_LISTENING)
 			mrrc_cw_set_phase(cw, CW_OPTED);
 		mrrc_cw_group_unlock(cw->group);
@@ -149,7 +149,7 @@ void mrrc_cw_shutdown(struct mrrc_ep *ep)
 	if (mrrc_cw_inherited(ep->domain))
 		return;
 	mrrc_cw_linger(cw, mrrc_now_ms() + CW_LINGER_MS);
-	pthread_mutex_lock(&cw->group->lock);
+	mrrc_mutex_lock(&cw->group->lock);
 	mrrc_cw_lose(cw, "shut down");
 	mrrc_cw_group_unlock(cw->group);
 }
@@ -164,13 +164,13 @@ static struct mrrc_cw_ep *cw_get(struct mrrc_fabric *fabric,
 	struct mrrc_cw_ep *cw = NULL;
 	struct fid *ours;
 
-	pthread_mutex_lock(&fabric->track_lock);
+	mrrc_mutex_lock(&fabric->track_lock);
 	ours = mrrc_fid_find_locked(fabric, core);
 	if (ours && ours->fclass == FI_CLASS_EP)
 		cw = container_of(ours, struct mrrc_ep, ep.fid)->cw;
 	if (cw)
 		atomic_fetch_add(&cw->ending, 1);
-	pthread_mutex_unlock(&fabric->track_lock);
+	mrrc_mutex_unlock(&fabric->track_lock);
 	return cw;
 }
 
@@ -179,7 +179,7 @@ static void cw_accepted(struct mrrc_cw_ep *cw, const struct cw_mark *mark)
 {
 	int ret;
 
-	pthread_mutex_lock(&cw->group->lock);
+	mrrc_mutex_lock(&cw->group->lock);
 	if (cw->phase == CW_OPTED && !mark) {
 		cw->phase = CW_ALONE;
 	} else if (cw->phase == CW_OPTED) {
@@ -203,7 +203,7 @@ static void cw_gone(struct mrrc_fabric *fabric, const struct fid *core)
 
 	if (!cw)
 		return;
-	pthread_mutex_lock(&cw->group->lock);
+	mrrc_mutex_lock(&cw->group->lock);
 	if (mrrc_cw_meets(cw->phase))
 		mrrc_cw_lose(cw, "the peer has gone before it came");
 	mrrc_cw_group_unlock(cw->group);

@@ -117,13 +117,13 @@ static int cw_cq_trywait(struct mrrc_cq *cq)
 	for (; group && !ret; group = group->next) {
 		fids[0] = &group->cq->fid;
 		fids[1] = &group->eq->fid;
-		pthread_mutex_lock(&group->lock);
+		mrrc_mutex_lock(&group->lock);
 		/* FI_MORE, and whoever had the lock just now sent nothing */
 		if (mrrc_cw_group_waits(group))
 			ret = -FI_EAGAIN;
 		else
 			ret = fi_trywait(group->domain->fabric->core, fids, 2);
-		pthread_mutex_unlock(&group->lock);
+		mrrc_mutex_unlock(&group->lock);
 	}
 	return ret ? -FI_EAGAIN : 0;
 }
@@ -302,14 +302,14 @@ bool mrrc_cw_epoll_mute(struct mrrc_cw_group *group, bool mute)
 	struct mrrc_cw_cq *ccq;
 
 	/* which is before a group's */
-	if (pthread_mutex_trylock(&cwd->lock))
+	if (!mrrc_mutex_try(&cwd->lock))
 		return false;
 	cw_epoll_mute(cwd->wake_fd, group->eq_fd, mute);
 	for (ccq = cwd->cqs; ccq; ccq = ccq->next) {
 		if (ccq->epoll_fd >= 0)
 			cw_epoll_mute(ccq->epoll_fd, group->eq_fd, mute);
 	}
-	pthread_mutex_unlock(&cwd->lock);
+	mrrc_mutex_unlock(&cwd->lock);
 	return true;
 }
 
@@ -335,7 +335,7 @@ static int cw_cq_getwait(struct mrrc_cq *cq, int *fd)
 	ret = fi_control(&cq->core->fid, FI_GETWAIT, &core_fd);
 	if (ret)
 		return ret;
-	pthread_mutex_lock(&cwd->lock);
+	mrrc_mutex_lock(&cwd->lock);
 	if (ccq->epoll_fd < 0) {
 		ccq->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 		if (ccq->epoll_fd < 0)
@@ -352,7 +352,7 @@ static int cw_cq_getwait(struct mrrc_cq *cq, int *fd)
 			ccq->epoll_fd = -1;
 		}
 	}
-	pthread_mutex_unlock(&cwd->lock);
+	mrrc_mutex_unlock(&cwd->lock);
 	if (!ret)
 		*fd = ccq->epoll_fd;
 	return ret;
@@ -405,11 +405,11 @@ static void cw_cq_close(struct mrrc_cq *cq)
 	struct mrrc_cw_domain *cwd = cq->domain->cw;
 	struct mrrc_cw_cq **pos, *ccq = cq->cw;
 
-	pthread_mutex_lock(&cwd->lock);
+	mrrc_mutex_lock(&cwd->lock);
 	for (pos = &cwd->cqs; *pos != ccq; pos = &(*pos)->next)
 		;
 	*pos = ccq->next;
-	pthread_mutex_unlock(&cwd->lock);
+	mrrc_mutex_unlock(&cwd->lock);
 	cw_cq_free(ccq);
 }
 
@@ -426,7 +426,7 @@ static int cw_cq_publish(struct mrrc_cq *cq, struct mrrc_cw_cq *ccq)
 {
 	bool taken;
 
-	pthread_mutex_lock(&cq->domain->cq_lock);
+	mrrc_mutex_lock(&cq->domain->cq_lock);
 	taken = cq->wait_taken;
 	if (!taken) {
 		ccq->below = cq->cq.ops;
@@ -435,7 +435,7 @@ static int cw_cq_publish(struct mrrc_cq *cq, struct mrrc_cw_cq *ccq)
 		__atomic_store_n(&cq->cq.ops, &mrrc_cw_cq_ops,
 				 __ATOMIC_RELEASE);
 	}
-	pthread_mutex_unlock(&cq->domain->cq_lock);
+	mrrc_mutex_unlock(&cq->domain->cq_lock);
 	if (taken)
 		MRRC_WARN(CQ, "FI_GETWAIT of a completion queue comes after "
 			  "fi_cw_enable() of its endpoints\n");
@@ -448,7 +448,7 @@ int mrrc_cw_cq_join(struct mrrc_cq *cq)
 	struct mrrc_cw_cq *ccq = NULL;
 	int ret = 0;
 
-	pthread_mutex_lock(&cwd->lock);
+	mrrc_mutex_lock(&cwd->lock);
 	if (cq->cw)
 		goto unlock;
 	ret = cw_cq_open(cq, &ccq);
@@ -461,12 +461,12 @@ int mrrc_cw_cq_join(struct mrrc_cq *cq)
 	}
 	ccq->next = cwd->cqs;
 	cwd->cqs = ccq;
-	pthread_mutex_unlock(&cwd->lock);
+	mrrc_mutex_unlock(&cwd->lock);
 	/* whoever is inside the core's sread does not know yet */
 	if (cq->wait)
 		fi_cq_signal(cq->core);
 	return 0;
 unlock:
-	pthread_mutex_unlock(&cwd->lock);
+	mrrc_mutex_unlock(&cwd->lock);
 	return ret;
 }

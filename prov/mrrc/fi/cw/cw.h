@@ -233,7 +233,7 @@ struct mrrc_cw_ep {
 /* Of an address vector */
 struct mrrc_cw_av {
 	bool inet;		/* its addresses could have names */
-	pthread_mutex_t lock;	/* guards what follows */
+	struct mrrc_mutex lock;	/* guards what follows */
 	struct mrrc_cw_map by_addr, by_name;
 	LIST_HEAD(, mrrc_cw_rdm) rdms;	/* bound to it */
 };
@@ -262,7 +262,7 @@ struct mrrc_cw_group {
 	struct mrrc_cw_group *next;	/* the domain's; never removed */
 	struct mrrc_cw_domain *cwd;
 	struct mrrc_domain *domain;	/* of the control endpoints */
-	pthread_mutex_t lock;
+	struct mrrc_mutex lock;
 	struct fid_cq *cq;
 	struct fid_eq *eq;
 	int cq_fd, eq_fd;
@@ -292,8 +292,8 @@ struct mrrc_cw_group {
 /* Of a domain, from the first endpoint that takes part until it closes. */
 struct mrrc_cw_domain {
 	pid_t pid;			/* whose it is */
-	pthread_mutex_t enabling;	/* an endpoint; before other locks */
-	pthread_mutex_t lock;		/* guards what follows */
+	struct mrrc_mutex enabling;	/* an endpoint; before other locks */
+	struct mrrc_mutex lock;		/* guards what follows */
 	struct mrrc_cw_group *_Atomic groups;
 	struct mrrc_cw_cq *cqs;
 	int wake_fd;			/* epoll: a group has something */

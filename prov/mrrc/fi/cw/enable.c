@@ -90,9 +90,9 @@ static int cw_enable_msg(struct mrrc_ep *ep)
 		return ret;
 	}
 	/* a late event may name what was at the core endpoint's place */
-	pthread_mutex_lock(&ep->domain->fabric->track_lock);
+	mrrc_mutex_lock(&ep->domain->fabric->track_lock);
 	ep->cw = cw;
-	pthread_mutex_unlock(&ep->domain->fabric->track_lock);
+	mrrc_mutex_unlock(&ep->domain->fabric->track_lock);
 	mrrc_cw_eq_join(ep->eq);
 	return 0;
 }
@@ -129,9 +129,9 @@ static int cw_enable_ep(struct mrrc_ep *ep)
 	ret = mrrc_cw_domain_open(ep->domain);
 	if (ret)
 		return ret;
-	pthread_mutex_lock(&ep->domain->cw->enabling);
+	mrrc_mutex_lock(&ep->domain->cw->enabling);
 	ret = cw_enable_once(ep);
-	pthread_mutex_unlock(&ep->domain->cw->enabling);
+	mrrc_mutex_unlock(&ep->domain->cw->enabling);
 	return ret;
 }
 

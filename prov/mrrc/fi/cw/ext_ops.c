@@ -116,9 +116,9 @@ static int cw_ops_tag_alloc(struct fid_ep *ep_fid, uint64_t *cwtag)
 	cw = ep->cw;
 	if (!cw)
 		return -FI_EOPNOTSUPP;
-	pthread_mutex_lock(&cw->group->lock);
+	mrrc_mutex_lock(&cw->group->lock);
 	*cwtag = 1ULL << 63 | (uint64_t) cw->accepts << 62 | cw->tags++;
-	pthread_mutex_unlock(&cw->group->lock);
+	mrrc_mutex_unlock(&cw->group->lock);
 	return 0;
 }
 
@@ -168,9 +168,9 @@ static int cw_ops_stats(struct fid_ep *ep_fid, struct fi_mrrc_cw_stats *out)
 	if (ep->cw_rdm) {
 		mrrc_cw_rdm_stats(ep, &full);
 	} else {
-		pthread_mutex_lock(&ep->cw->group->lock);
+		mrrc_mutex_lock(&ep->cw->group->lock);
 		mrrc_cw_stats_add(&full, ep->cw);
-		pthread_mutex_unlock(&ep->cw->group->lock);
+		mrrc_mutex_unlock(&ep->cw->group->lock);
 	}
 	size = out->size < sizeof(full) ? out->size : sizeof(full);
 	memcpy(out, &full, size);

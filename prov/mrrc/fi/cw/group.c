@@ -22,7 +22,7 @@ void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep)
 	for (; group; group = group->next) {
 		/* whoever has it makes progress */
 		if ((!asleep && !mrrc_cw_group_used(group)) ||
-		    pthread_mutex_trylock(&group->lock))
+		    !mrrc_mutex_try(&group->lock))
 			continue;
 		mrrc_cw_group_poll(group, asleep);
 		mrrc_cw_group_unlock(group);
@@ -43,7 +43,7 @@ static void cw_group_free(struct mrrc_cw_group *group)
 		close(group->timer_fd);
 	if (group->spare_fd >= 0)
 		close(group->spare_fd);
-	pthread_mutex_destroy(&group->lock);
+	mrrc_mutex_fini(&group->lock);
 	free(group);
 }
 
@@ -67,7 +67,7 @@ static int cw_group_open(struct mrrc_cw_domain *cwd,
 	group->cwd = cwd;
 	group->domain = domain;
 	group->at = *at;
-	pthread_mutex_init(&group->lock, NULL);
+	mrrc_mutex_init(&group->lock, MRRC_RANK_CW_GROUP);
 	STAILQ_INIT(&group->requests);
 	STAILQ_INIT(&group->asks);
 	TAILQ_INIT(&group->eps);
@@ -153,17 +153,17 @@ int mrrc_cw_group_join(struct mrrc_cw_ep *cw)
 	int ret;
 
 	STAILQ_INIT(&cw->empty);
-	pthread_mutex_lock(&cwd->lock);
+	mrrc_mutex_lock(&cwd->lock);
 	ret = cw_group_find(cwd, cw->via->domain, cw->ep->info, &cw->group);
 	if (!ret) {
-		pthread_mutex_lock(&cw->group->lock);
+		mrrc_mutex_lock(&cw->group->lock);
 		TAILQ_INSERT_TAIL(&cw->group->eps, cw, link);
 		cw->group->cnt++;
 		mrrc_cw_link_init(cw);
 		mrrc_cw_map_init(&cw->by_context, NULL);
-		pthread_mutex_unlock(&cw->group->lock);
+		mrrc_mutex_unlock(&cw->group->lock);
 	}
-	pthread_mutex_unlock(&cwd->lock);
+	mrrc_mutex_unlock(&cwd->lock);
 	return ret;
 }
 
@@ -174,16 +174,16 @@ int mrrc_cw_group_home(struct mrrc_ep *ep, struct mrrc_ep *via,
 	struct mrrc_cw_group *group;
 	int ret;
 
-	pthread_mutex_lock(&cwd->lock);
+	mrrc_mutex_lock(&cwd->lock);
 	ret = cw_group_find(cwd, via->domain, ep->info, &group);
 	if (!ret) {
-		pthread_mutex_lock(&group->lock);
+		mrrc_mutex_lock(&group->lock);
 		ret = mrrc_cw_listen(group, via);
 		group->cnt += !ret;
 		group->awaited += !ret;
-		pthread_mutex_unlock(&group->lock);
+		mrrc_mutex_unlock(&group->lock);
 	}
-	pthread_mutex_unlock(&cwd->lock);
+	mrrc_mutex_unlock(&cwd->lock);
 	if (ret)
 		MRRC_WARN(EP_CTRL, "cannot listen for conditional writes: "
 			  "%s\n", fi_strerror(-ret));
@@ -194,7 +194,7 @@ int mrrc_cw_group_home(struct mrrc_ep *ep, struct mrrc_ep *via,
 
 void mrrc_cw_group_leave_home(struct mrrc_cw_group *group)
 {
-	pthread_mutex_lock(&group->lock);
+	mrrc_mutex_lock(&group->lock);
 	group->cnt--;
 	if (!--group->awaited)
 		mrrc_cw_unlisten(group, false);
@@ -216,7 +216,7 @@ void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end)
 	bool more;
 
 	do {
-		pthread_mutex_lock(&cw->group->lock);
+		mrrc_mutex_lock(&cw->group->lock);
 		more = cw->phase == CW_UP && !cw->lost &&
 		       (cw->busy || !TAILQ_EMPTY(&cw->sm.replies));
 		if (more)
@@ -233,7 +233,7 @@ void mrrc_cw_link_free(struct mrrc_cw_ep *cw, int err)
 	struct mrrc_cw_group *group = cw->group;
 	unsigned tries = 0;
 
-	pthread_mutex_lock(&group->lock);
+	mrrc_mutex_lock(&group->lock);
 	cw->gone = true;
 	if (cw->deferred)
 		mrrc_cw_refuse(cw->deferred);
@@ -244,13 +244,13 @@ void mrrc_cw_link_free(struct mrrc_cw_ep *cw, int err)
 	while (atomic_load(&cw->ending))
 		mrrc_pause(&tries);
 
-	pthread_mutex_lock(&cwd->lock);
-	pthread_mutex_lock(&group->lock);
+	mrrc_mutex_lock(&cwd->lock);
+	mrrc_mutex_lock(&group->lock);
 	TAILQ_REMOVE(&group->eps, cw, link);
 	group->cnt--;
-	pthread_mutex_unlock(&group->lock);
-	pthread_mutex_unlock(&cwd->lock);
-	pthread_mutex_lock(&group->lock);
+	mrrc_mutex_unlock(&group->lock);
+	mrrc_mutex_unlock(&cwd->lock);
+	mrrc_mutex_lock(&group->lock);
 	mrrc_cw_listen_tend(group, false);
 	mrrc_cw_group_unlock(group);
 	mrrc_cw_fini(&cw->sm);
@@ -276,9 +276,9 @@ void mrrc_cw_ep_close(struct mrrc_ep *ep)
 		return;
 	}
 	/* no event leads here any more */
-	pthread_mutex_lock(&ep->domain->fabric->track_lock);
+	mrrc_mutex_lock(&ep->domain->fabric->track_lock);
 	ep->cw = NULL;
-	pthread_mutex_unlock(&ep->domain->fabric->track_lock);
+	mrrc_mutex_unlock(&ep->domain->fabric->track_lock);
 
 	mrrc_cw_linger(cw, mrrc_now_ms() + CW_LINGER_MS);
 	mrrc_cw_link_free(cw, FI_ECANCELED);
@@ -298,8 +298,8 @@ static int cw_domain_new(struct mrrc_cw_domain **cwd_out)
 		return ret;
 	}
 	cwd->pid = getpid();
-	pthread_mutex_init(&cwd->enabling, NULL);
-	pthread_mutex_init(&cwd->lock, NULL);
+	mrrc_mutex_init(&cwd->enabling, MRRC_RANK_CW_ENABLE);
+	mrrc_mutex_init(&cwd->lock, MRRC_RANK_CW_DOMAIN);
 	LIST_INIT(&cwd->rdms);
 	*cwd_out = cwd;
 	return 0;
@@ -319,8 +319,8 @@ static int cw_domain_close(struct mrrc_domain *domain)
 	}
 	mrrc_cw_below_close(domain->cw);
 	close(domain->cw->wake_fd);
-	pthread_mutex_destroy(&domain->cw->lock);
-	pthread_mutex_destroy(&domain->cw->enabling);
+	mrrc_mutex_fini(&domain->cw->lock);
+	mrrc_mutex_fini(&domain->cw->enabling);
 	free(domain->cw);
 	domain->over = NULL;
 	domain->cw = NULL;
@@ -343,7 +343,7 @@ int mrrc_cw_domain_open(struct mrrc_domain *domain)
 	struct mrrc_cw_domain *cwd = NULL;
 	int ret = 0;
 
-	pthread_mutex_lock(&domain->cq_lock);
+	mrrc_mutex_lock(&domain->cq_lock);
 	if (!domain->cw) {
 		ret = cw_domain_new(&cwd);
 		if (!ret) {
@@ -351,6 +351,6 @@ int mrrc_cw_domain_open(struct mrrc_domain *domain)
 			domain->over = &cw_domain_over;
 		}
 	}
-	pthread_mutex_unlock(&domain->cq_lock);
+	mrrc_mutex_unlock(&domain->cq_lock);
 	return ret;
 }

@@ -596,11 +596,11 @@ void mrrc_cw_group_unlock(struct mrrc_cw_group *group)
 	while (!group->finishing && !STAILQ_EMPTY(&group->ended)) {
 		group->finishing = true;
 		STAILQ_CONCAT(&ended, &group->ended);
-		pthread_mutex_unlock(&group->lock);
+		mrrc_mutex_unlock(&group->lock);
 		mrrc_cw_finish(&ended);
-		pthread_mutex_lock(&group->lock);
+		mrrc_mutex_lock(&group->lock);
 		group->finishing = false;
 	}
-	pthread_mutex_unlock(&group->lock);
+	mrrc_mutex_unlock(&group->lock);
 	pthread_setcancelstate(cancel, NULL);
 }

@@ -179,7 +179,7 @@ static int cw_submit_write(struct mrrc_cw_ep *cw, struct cw_rec *rec,
 	struct mrrc_cw_group *group = cw->group;
 	int ret;
 
-	pthread_mutex_lock(&group->lock);
+	mrrc_mutex_lock(&group->lock);
 	/* its tag may have arrived and not been read: the last call looks */
 	if (!more && !mrrc_cw_map_first(&cw->sm.known, cwtag))
 		mrrc_cw_group_poll(group, false);
@@ -340,7 +340,7 @@ static int cw_submit_tag(struct mrrc_cw_ep *cw, struct cw_rec *rec,
 	struct mrrc_cw_group *group = cw->group;
 	int ret;
 
-	pthread_mutex_lock(&group->lock);
+	mrrc_mutex_lock(&group->lock);
 	ret = cw_ready(cw);
 	if (!ret) {
 		cw_note(cw, rec);
@@ -418,7 +418,7 @@ int mrrc_cw_cancel_on(struct mrrc_cw_ep *cw, void *context)
 {
 	struct cw_rec *found;
 
-	pthread_mutex_lock(&cw->group->lock);
+	mrrc_mutex_lock(&cw->group->lock);
 	found = cw_find_oldest(cw, context);
 	if (found && found->is_wr)
 		mrrc_cw_cancel_wr(&cw->sm, &found->wr);

@@ -117,13 +117,13 @@ static int cw_auto_fds(struct mrrc_cw_auto *cwa, struct pollfd *fds)
 	for (; group; group = group->next) {
 		fids[0] = &group->cq->fid;
 		fids[1] = &group->eq->fid;
-		if (pthread_mutex_trylock(&group->lock))
+		if (!mrrc_mutex_try(&group->lock))
 			return -FI_EAGAIN;
 		if (mrrc_cw_group_waits(group))
 			ret = -FI_EAGAIN;
 		else
 			ret = fi_trywait(group->domain->fabric->core, fids, 2);
-		pthread_mutex_unlock(&group->lock);
+		mrrc_mutex_unlock(&group->lock);
 		if (ret)
 			return -FI_EAGAIN;
 	}
@@ -230,7 +230,7 @@ int mrrc_cw_auto_start(struct mrrc_domain *domain)
 	pthread_once(&once, cw_auto_init);
 	if (cw_auto_ready)
 		return cw_auto_ready;
-	pthread_mutex_lock(&cwd->lock);
+	mrrc_mutex_lock(&cwd->lock);
 	if (cwd->automatic)
 		goto unlock;
 	cwa = calloc(1, sizeof(*cwa));
@@ -251,7 +251,7 @@ int mrrc_cw_auto_start(struct mrrc_domain *domain)
 	else
 		cwd->automatic = cwa;
 unlock:
-	pthread_mutex_unlock(&cwd->lock);
+	mrrc_mutex_unlock(&cwd->lock);
 	return ret;
 }
 

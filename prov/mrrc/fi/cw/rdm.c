@@ -87,15 +87,15 @@ static void cw_link_free(struct mrrc_cw_ep *cw, int err)
 	struct mrrc_av *av = rdm->ep->av;
 	struct mrrc_cw_group *group = cw->group;
 
-	pthread_mutex_lock(&group->lock);
+	mrrc_mutex_lock(&group->lock);
 	cw->gone = true;
 	mrrc_cw_end_all(cw, err);
 	mrrc_cw_group_unlock(group);
-	pthread_mutex_lock(&av->cw->lock);
-	pthread_mutex_lock(&group->lock);
+	mrrc_mutex_lock(&av->cw->lock);
+	mrrc_mutex_lock(&group->lock);
 	mrrc_cw_stats_add(&rdm->past, cw);
-	pthread_mutex_unlock(&group->lock);
-	pthread_mutex_unlock(&av->cw->lock);
+	mrrc_mutex_unlock(&group->lock);
+	mrrc_mutex_unlock(&av->cw->lock);
 	mrrc_cw_link_free(cw, err);
 }
 
@@ -106,9 +106,9 @@ static unsigned cw_stranger_merit(struct mrrc_cw_ep *cw)
 
 	if (!mrrc_cw_meets(cw->phase) && cw->phase != CW_UP)
 		return atomic_load(&cw->hostile) ? 2 : 0;
-	pthread_mutex_lock(&cw->group->lock);
+	mrrc_mutex_lock(&cw->group->lock);
 	heard = cw->sm.heard;
-	pthread_mutex_unlock(&cw->group->lock);
+	mrrc_mutex_unlock(&cw->group->lock);
 	return heard ? 3 : 1;
 }
 
@@ -172,11 +172,11 @@ struct mrrc_cw_ep *mrrc_cw_rdm_find(struct mrrc_cw_rdm *rdm,
 	struct mrrc_av *av = rdm->ep->av;
 	struct mrrc_cw_ep *cw;
 
-	pthread_mutex_lock(&av->cw->lock);
+	mrrc_mutex_lock(&av->cw->lock);
 	cw = cw_link_of(rdm, name);
 	if (cw)
 		atomic_fetch_add(&cw->ending, 1);
-	pthread_mutex_unlock(&av->cw->lock);
+	mrrc_mutex_unlock(&av->cw->lock);
 	return cw;
 }
 
@@ -196,7 +196,7 @@ int mrrc_cw_rdm_get(struct mrrc_ep *ep, fi_addr_t addr,
 		return -FI_EINVAL;
 	/* twice, if there is none yet: nothing is opened under this lock */
 	do {
-		pthread_mutex_lock(&av->cw->lock);
+		mrrc_mutex_lock(&av->cw->lock);
 		known = mrrc_cw_av_name(av, addr, &name);
 		if (known)
 			cw = cw_link_of(rdm, &name);
@@ -208,7 +208,7 @@ int mrrc_cw_rdm_get(struct mrrc_ep *ep, fi_addr_t addr,
 		}
 		if (cw)
 			atomic_fetch_add(&cw->ending, 1);
-		pthread_mutex_unlock(&av->cw->lock);
+		mrrc_mutex_unlock(&av->cw->lock);
 		if (cw || !known || fresh)
 			break;
 		if (!rdm->name.sa.sa_family ||
@@ -236,7 +236,7 @@ int mrrc_cw_rdm_get_from(struct mrrc_cw_rdm *rdm,
 	int ret = 0;
 
 	do {
-		pthread_mutex_lock(&av->cw->lock);
+		mrrc_mutex_lock(&av->cw->lock);
 		cw = cw_link_of(rdm, name);
 		if (!cw && fresh) {
 			stranger = !mrrc_cw_av_knows(av, name);
@@ -254,7 +254,7 @@ int mrrc_cw_rdm_get_from(struct mrrc_cw_rdm *rdm,
 		}
 		if (cw)
 			atomic_fetch_add(&cw->ending, 1);
-		pthread_mutex_unlock(&av->cw->lock);
+		mrrc_mutex_unlock(&av->cw->lock);
 		if (cw || ret)
 			break;
 		ret = cw_link_new(rdm, name, &fresh);
@@ -329,11 +329,11 @@ void mrrc_cw_rdm_meet(struct mrrc_av *av, const struct mrrc_cw_name *name)
 		cw = cw_link_of(rdm, name);
 		if (!cw || !cw->stranger)
 			continue;
-		pthread_mutex_lock(&cw->group->lock);
+		mrrc_mutex_lock(&cw->group->lock);
 		cw->stranger = false;
 		rdm->strangers--;
 		mrrc_cw_rdm_count(cw);
-		pthread_mutex_unlock(&cw->group->lock);
+		mrrc_mutex_unlock(&cw->group->lock);
 	}
 }
 
@@ -343,7 +343,7 @@ void mrrc_cw_rdm_forget(struct mrrc_av *av, const struct mrrc_cw_name *name)
 	struct mrrc_cw_rdm *rdm;
 	struct mrrc_cw_ep *cw;
 
-	pthread_mutex_lock(&av->cw->lock);
+	mrrc_mutex_lock(&av->cw->lock);
 	LIST_FOREACH(rdm, &av->cw->rdms, of_av) {
 		cw = cw_link_of(rdm, name);
 		if (!cw)
@@ -353,7 +353,7 @@ void mrrc_cw_rdm_forget(struct mrrc_av *av, const struct mrrc_cw_name *name)
 		/* its endpoint waits */
 		atomic_fetch_add(&rdm->users, 1);
 	}
-	pthread_mutex_unlock(&av->cw->lock);
+	mrrc_mutex_unlock(&av->cw->lock);
 	while ((cw = TAILQ_FIRST(&gone))) {
 		TAILQ_REMOVE(&gone, cw, of_rdm);
 		rdm = cw->rdm;
@@ -394,23 +394,23 @@ int mrrc_cw_rdm_open(struct mrrc_ep *ep)
 	TAILQ_INIT(&rdm->links);
 	mrrc_secret_make(&secret);
 	mrrc_cw_map_init(&rdm->by_name, &secret);
-	pthread_mutex_lock(&cwd->lock);
+	mrrc_mutex_lock(&cwd->lock);
 	ret = mrrc_cw_below_open(ep->domain, ep->info);
 	if (!ret)
 		ret = cw_rdm_number(cwd, &rdm->number);
-	pthread_mutex_unlock(&cwd->lock);
+	mrrc_mutex_unlock(&cwd->lock);
 	if (!ret)
 		ret = mrrc_cw_group_home(ep, cwd->below, &rdm->home);
 	if (ret) {
 		free(rdm);
 		return ret;
 	}
-	pthread_mutex_lock(&cwd->lock);
+	mrrc_mutex_lock(&cwd->lock);
 	LIST_INSERT_HEAD(&cwd->rdms, rdm, of_domain);
-	pthread_mutex_unlock(&cwd->lock);
-	pthread_mutex_lock(&ep->av->cw->lock);
+	mrrc_mutex_unlock(&cwd->lock);
+	mrrc_mutex_lock(&ep->av->cw->lock);
 	LIST_INSERT_HEAD(&ep->av->cw->rdms, rdm, of_av);
-	pthread_mutex_unlock(&ep->av->cw->lock);
+	mrrc_mutex_unlock(&ep->av->cw->lock);
 	ep->cw_rdm = rdm;
 	return 0;
 }
@@ -475,18 +475,18 @@ void mrrc_cw_rdm_close(struct mrrc_ep *ep)
 		ep->cw_rdm = NULL;
 		return;
 	}
-	pthread_mutex_lock(&cwd->lock);
+	mrrc_mutex_lock(&cwd->lock);
 	LIST_REMOVE(rdm, of_domain);
-	pthread_mutex_unlock(&cwd->lock);
-	pthread_mutex_lock(&ep->av->cw->lock);
+	mrrc_mutex_unlock(&cwd->lock);
+	mrrc_mutex_lock(&ep->av->cw->lock);
 	LIST_REMOVE(rdm, of_av);
-	pthread_mutex_unlock(&ep->av->cw->lock);
+	mrrc_mutex_unlock(&ep->av->cw->lock);
 	cw_rdm_wait(rdm);
 	cw_rdm_linger(rdm);
 	while ((cw = TAILQ_FIRST(&rdm->links))) {
-		pthread_mutex_lock(&ep->av->cw->lock);
+		mrrc_mutex_lock(&ep->av->cw->lock);
 		cw_link_remove(cw);
-		pthread_mutex_unlock(&ep->av->cw->lock);
+		mrrc_mutex_unlock(&ep->av->cw->lock);
 		mrrc_cw_link_free(cw, FI_ECANCELED);
 	}
 	/* a link may have put a request off until it ended */
@@ -504,14 +504,14 @@ void mrrc_cw_rdm_stats(struct mrrc_ep *ep, struct fi_mrrc_cw_stats *sum)
 	struct mrrc_cw_rdm *rdm = ep->cw_rdm;
 	struct mrrc_cw_ep *cw;
 
-	pthread_mutex_lock(&ep->av->cw->lock);
+	mrrc_mutex_lock(&ep->av->cw->lock);
 	*sum = rdm->past;
 	TAILQ_FOREACH(cw, &rdm->links, of_rdm) {
-		pthread_mutex_lock(&cw->group->lock);
+		mrrc_mutex_lock(&cw->group->lock);
 		mrrc_cw_stats_add(sum, cw);
-		pthread_mutex_unlock(&cw->group->lock);
+		mrrc_mutex_unlock(&cw->group->lock);
 	}
-	pthread_mutex_unlock(&ep->av->cw->lock);
+	mrrc_mutex_unlock(&ep->av->cw->lock);
 }
 
 int mrrc_cw_rdm_cancel(struct mrrc_ep *ep, void *context)
@@ -521,11 +521,11 @@ int mrrc_cw_rdm_cancel(struct mrrc_ep *ep, void *context)
 	uint64_t oldest = UINT64_MAX, seq;
 	int ret;
 
-	pthread_mutex_lock(&ep->av->cw->lock);
+	mrrc_mutex_lock(&ep->av->cw->lock);
 	TAILQ_FOREACH(cw, &rdm->links, of_rdm) {
-		pthread_mutex_lock(&cw->group->lock);
+		mrrc_mutex_lock(&cw->group->lock);
 		seq = mrrc_cw_oldest(cw, context);
-		pthread_mutex_unlock(&cw->group->lock);
+		mrrc_mutex_unlock(&cw->group->lock);
 		if (seq < oldest) {
 			oldest = seq;
 			found = cw;
@@ -533,7 +533,7 @@ int mrrc_cw_rdm_cancel(struct mrrc_ep *ep, void *context)
 	}
 	if (found)
 		atomic_fetch_add(&found->ending, 1);
-	pthread_mutex_unlock(&ep->av->cw->lock);
+	mrrc_mutex_unlock(&ep->av->cw->lock);
 	if (!found)
 		return -FI_ENOENT;
 	ret = mrrc_cw_cancel_on(found, context);

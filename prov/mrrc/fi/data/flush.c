@@ -160,7 +160,7 @@ void mrrc_ep_flush_ops(struct mrrc_ep *ep)
 		mrrc_cq_unlock(cq);
 	for (cq = domain->cqs; cq; cq = cq->next)
 		mrrc_cq_wake(cq);
-	pthread_mutex_unlock(&domain->cq_lock);
+	mrrc_mutex_unlock(&domain->cq_lock);
 	mrrc_op_end_list(flush.done);
 }
 

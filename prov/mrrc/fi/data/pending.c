@@ -50,7 +50,7 @@ void mrrc_domain_lock_cqs(struct mrrc_domain *domain)
 {
 	struct mrrc_cq *cq;
 
-	pthread_mutex_lock(&domain->cq_lock);
+	mrrc_mutex_lock(&domain->cq_lock);
 	for (cq = domain->cqs; cq; cq = cq->next)
 		mrrc_cq_lock(cq);
 }
@@ -61,7 +61,7 @@ void mrrc_domain_unlock_cqs(struct mrrc_domain *domain)
 
 	for (cq = domain->cqs; cq; cq = cq->next)
 		mrrc_cq_unlock(cq);
-	pthread_mutex_unlock(&domain->cq_lock);
+	mrrc_mutex_unlock(&domain->cq_lock);
 }
 
 /*
@@ -291,11 +291,11 @@ void mrrc_domain_drain(struct mrrc_domain *domain)
 	if (!atomic_load_explicit(&domain->internal_cqs,
 				  memory_order_relaxed))
 		return;
-	pthread_mutex_lock(&domain->cq_lock);
+	mrrc_mutex_lock(&domain->cq_lock);
 	for (cq = domain->cqs; cq; cq = cq->next) {
 		if (cq->internal)
 			mrrc_cq_collect(cq, &done);
 	}
-	pthread_mutex_unlock(&domain->cq_lock);
+	mrrc_mutex_unlock(&domain->cq_lock);
 	mrrc_op_end_list(done);
 }

@@ -364,7 +364,7 @@ static int mrrc_cq_close(struct fid *fid)
 
 	if (mrrc_ref_busy(&cq->ref))
 		return -FI_EBUSY;
-	pthread_mutex_lock(&domain->cq_lock);
+	mrrc_mutex_lock(&domain->cq_lock);
 	for (pos = &domain->cqs; *pos != cq; pos = &(*pos)->next)
 		;
 	ret = fi_close(&cq->core->fid);
@@ -372,7 +372,7 @@ static int mrrc_cq_close(struct fid *fid)
 		*pos = cq->next;
 		atomic_fetch_add(&domain->posts, atomic_load(&cq->posts));
 	}
-	pthread_mutex_unlock(&domain->cq_lock);
+	mrrc_mutex_unlock(&domain->cq_lock);
 	if (ret)
 		return ret;
 
@@ -395,14 +395,14 @@ static int mrrc_cq_getwait(struct mrrc_cq *cq, void *arg)
 	const struct mrrc_cq_over *over = NULL;
 	int ret = 0;
 
-	pthread_mutex_lock(&cq->domain->cq_lock);
+	mrrc_mutex_lock(&cq->domain->cq_lock);
 	if (cq->wait_obj == FI_WAIT_FD)
 		over = atomic_load(&cq->over);
 	if (!over) {
 		ret = mrrc_fid_control(&cq->cq.fid, FI_GETWAIT, arg);
 		cq->wait_taken |= !ret;
 	}
-	pthread_mutex_unlock(&cq->domain->cq_lock);
+	mrrc_mutex_unlock(&cq->domain->cq_lock);
 	return over ? over->getwait(cq, arg) : ret;
 }
 
@@ -503,10 +503,10 @@ static int mrrc_cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 	mrrc_ref_get(&domain->ref);
 	if (cq->wait_set)
 		mrrc_ref_get(&cq->wait_set->ref);
-	pthread_mutex_lock(&domain->cq_lock);
+	mrrc_mutex_lock(&domain->cq_lock);
 	cq->next = domain->cqs;
 	domain->cqs = cq;
-	pthread_mutex_unlock(&domain->cq_lock);
+	mrrc_mutex_unlock(&domain->cq_lock);
 	if (internal)
 		atomic_fetch_add(&domain->internal_cqs, 1);
 	*cq_out = cq;
@@ -532,7 +532,7 @@ void mrrc_cq_set_buffered(struct mrrc_cq *cq)
 	/* without flags they cannot be told apart */
 	if (cq->core_entry_size < sizeof(struct fi_cq_msg_entry))
 		return;
-	pthread_mutex_lock(&cq->domain->cq_lock);
+	mrrc_mutex_lock(&cq->domain->cq_lock);
 	mrrc_cq_lock(cq);
 	cq->buffered = true;
 	mrrc_cq_unlock(cq);
@@ -543,7 +543,7 @@ void mrrc_cq_set_buffered(struct mrrc_cq *cq)
 	else
 		__atomic_store_n(&cq->cq.ops, &mrrc_cq_narrow_ops,
 				 __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&cq->domain->cq_lock);
+	mrrc_mutex_unlock(&cq->domain->cq_lock);
 }
 
 int mrrc_cq_open_internal(struct mrrc_domain *domain, struct mrrc_cq **cq)

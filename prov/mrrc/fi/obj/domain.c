@@ -56,7 +56,7 @@ static int mrrc_domain_close(struct fid *fid)
 	mrrc_domain_cache_close(domain);
 	if (domain->mr_eq)
 		mrrc_ref_put(&domain->mr_eq->ref);
-	pthread_mutex_destroy(&domain->cq_lock);
+	mrrc_mutex_fini(&domain->cq_lock);
 	mrrc_ref_put(&domain->fabric->ref);
 	free(domain);
 	return 0;
@@ -258,7 +258,7 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 	domain->implicit = mrrc_domain_implicit(domain);
 	if (mrrc_params.reg == MRRC_REGISTER_NEVER)
 		domain->core_local = false;	/* the application's matter */
-	pthread_mutex_init(&domain->cq_lock, NULL);
+	mrrc_mutex_init(&domain->cq_lock, MRRC_RANK_CQS);
 	if (domain->implicit) {
 		ret = mrrc_domain_cache_open(domain);
 		if (ret)
@@ -291,7 +291,7 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 err_cache:
 	mrrc_domain_cache_close(domain);
 err_lock:
-	pthread_mutex_destroy(&domain->cq_lock);
+	mrrc_mutex_fini(&domain->cq_lock);
 err_free:
 	free(domain);
 	return ret;

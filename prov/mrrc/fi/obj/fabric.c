@@ -19,7 +19,7 @@ static int mrrc_fabric_close(struct fid *fid)
 	if (ret)
 		return ret;
 	mrrc_requests_free(fabric);
-	pthread_mutex_destroy(&fabric->track_lock);
+	mrrc_mutex_fini(&fabric->track_lock);
 	free(fabric->core_prov_name);
 	free(fabric);
 	return 0;
@@ -132,7 +132,7 @@ int mrrc_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 		goto err_name;
 	}
 
-	pthread_mutex_init(&fab->track_lock, NULL);
+	mrrc_mutex_init(&fab->track_lock, MRRC_RANK_TRACK);
 	fab->fabric.fid.fclass = FI_CLASS_FABRIC;
 	fab->fabric.fid.context = context;
 	fab->fabric.fid.ops = &mrrc_fabric_fid_ops;

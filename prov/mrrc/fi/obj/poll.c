@@ -25,7 +25,7 @@ static int poll_add_pending(struct mrrc_poll *poll, void **found, int cnt,
 	struct mrrc_poll_cq *entry;
 	int i;
 
-	pthread_mutex_lock(&poll->lock);
+	mrrc_mutex_lock(&poll->lock);
 	for (entry = poll->cqs; entry && cnt < max; entry = entry->next) {
 		if (!atomic_load(&entry->cq->pending_cnt))
 			continue;
@@ -35,7 +35,7 @@ static int poll_add_pending(struct mrrc_poll *poll, void **found, int cnt,
 		if (i == cnt)
 			found[cnt++] = &entry->cq->cq.fid;
 	}
-	pthread_mutex_unlock(&poll->lock);
+	mrrc_mutex_unlock(&poll->lock);
 	return cnt;
 }
 
@@ -106,13 +106,13 @@ static int poll_poll_add(struct fid_poll *poll_fid, struct fid *event_fid,
 		free(entry);
 		return ret;
 	}
-	pthread_mutex_lock(&poll->lock);
+	mrrc_mutex_lock(&poll->lock);
 	link = poll_find(poll, event_fid);
 	if (!*link) {
 		*link = entry;
 		entry = NULL;
 	}
-	pthread_mutex_unlock(&poll->lock);
+	mrrc_mutex_unlock(&poll->lock);
 	free(entry);
 	return 0;
 }
@@ -131,12 +131,12 @@ static int poll_poll_del(struct fid_poll *poll_fid, struct fid *event_fid,
 	if (ret)
 		return ret;
 
-	pthread_mutex_lock(&poll->lock);
+	mrrc_mutex_lock(&poll->lock);
 	link = poll_find(poll, event_fid);
 	entry = *link;
 	if (entry)
 		*link = entry->next;
-	pthread_mutex_unlock(&poll->lock);
+	mrrc_mutex_unlock(&poll->lock);
 	free(entry);
 	return 0;
 }
@@ -154,7 +154,7 @@ static int poll_close(struct fid *fid)
 		poll->cqs = entry->next;
 		free(entry);
 	}
-	pthread_mutex_destroy(&poll->lock);
+	mrrc_mutex_fini(&poll->lock);
 	mrrc_ref_put(&poll->domain->ref);
 	free(poll);
 	return 0;
@@ -191,10 +191,7 @@ int mrrc_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr,
 	poll->poll.fid.fclass = FI_CLASS_POLL;
 	poll->poll.fid.ops = &mrrc_poll_fid_ops;
 	poll->poll.ops = &mrrc_poll_ops;
-	ret = -pthread_mutex_init(&poll->lock, NULL);
-	if (ret)
-		goto err_free;
-
+	mrrc_mutex_init(&poll->lock, MRRC_RANK_POLL);
 	ret = dom->core->ops->poll_open(dom->core, attr, &poll->core);
 	if (ret)
 		goto err_lock;
@@ -203,8 +200,7 @@ int mrrc_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr,
 	return 0;
 
 err_lock:
-	pthread_mutex_destroy(&poll->lock);
-err_free:
+	mrrc_mutex_fini(&poll->lock);
 	free(poll);
 	return ret;
 }

@@ -19,7 +19,7 @@ bool mrrc_request_take(struct mrrc_fabric *fabric, const struct fid *handle)
 {
 	struct mrrc_request **pos, *request;
 
-	pthread_mutex_lock(&fabric->track_lock);
+	mrrc_mutex_lock(&fabric->track_lock);
 	for (pos = &fabric->requests; *pos; pos = &(*pos)->next) {
 		if ((*pos)->handle == handle)
 			break;
@@ -27,7 +27,7 @@ bool mrrc_request_take(struct mrrc_fabric *fabric, const struct fid *handle)
 	request = *pos;
 	if (request)
 		*pos = request->next;
-	pthread_mutex_unlock(&fabric->track_lock);
+	mrrc_mutex_unlock(&fabric->track_lock);
 	free(request);
 	return request != NULL;
 }
@@ -45,10 +45,10 @@ void mrrc_request_note(struct mrrc_fabric *fabric, const struct fid *handle,
 	if (!request)
 		return;		/* as if nothing had been noted */
 	request->handle = handle;
-	pthread_mutex_lock(&fabric->track_lock);
+	mrrc_mutex_lock(&fabric->track_lock);
 	request->next = fabric->requests;
 	fabric->requests = request;
-	pthread_mutex_unlock(&fabric->track_lock);
+	mrrc_mutex_unlock(&fabric->track_lock);
 }
 
 void mrrc_requests_free(struct mrrc_fabric *fabric)

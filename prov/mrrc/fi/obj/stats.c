@@ -24,11 +24,11 @@ static void mrrc_stats_fill(struct mrrc_domain *domain,
 	struct mrrc_cq *cq;
 
 	out->completions = atomic_load(&domain->completions);
-	pthread_mutex_lock(&domain->cq_lock);
+	mrrc_mutex_lock(&domain->cq_lock);
 	out->posts = atomic_load(&domain->posts);
 	for (cq = domain->cqs; cq; cq = cq->next)
 		out->posts += atomic_load(&cq->posts);
-	pthread_mutex_unlock(&domain->cq_lock);
+	mrrc_mutex_unlock(&domain->cq_lock);
 	if (!domain->implicit) {
 		strcpy(out->monitor, "none");
 		return;

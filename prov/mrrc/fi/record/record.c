@@ -18,7 +18,7 @@
 
 static struct {
 	pthread_once_t once;
-	pthread_mutex_t lock;	/* before any with a rank; guards opening */
+	struct mrrc_mutex lock;	/* before any with a rank; guards opening */
 	bool tried;		/* in this process */
 	bool child;		/* forked since libfabric loaded us */
 	struct mrrc_trace_file *_Atomic file;	/* NULL: none */
@@ -26,7 +26,7 @@ static struct {
 	_Atomic uint64_t eps;
 } recorder = {
 	.once = PTHREAD_ONCE_INIT,
-	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.lock = MRRC_MUTEX_INIT(MRRC_RANK_FILES),
 };
 
 /* Of the call that this thread is in. */
@@ -47,12 +47,12 @@ static struct mrrc_trace_file *record_file(void)
 
 static void fork_prepare(void)
 {
-	pthread_mutex_lock(&recorder.lock);
+	mrrc_mutex_lock(&recorder.lock);
 }
 
 static void fork_parent(void)
 {
-	pthread_mutex_unlock(&recorder.lock);
+	mrrc_mutex_unlock(&recorder.lock);
 }
 
 static void fork_child(void)
@@ -64,7 +64,7 @@ static void fork_child(void)
 	recorder.tried = false;
 	if (file)
 		mrrc_trace_file_forked(file);
-	pthread_mutex_unlock(&recorder.lock);
+	mrrc_mutex_unlock(&recorder.lock);
 }
 
 static void record_init(void)
@@ -130,7 +130,7 @@ void mrrc_record_open(struct mrrc_reg *reg)
 	if (!*mrrc_params.trace)
 		return;
 	pthread_once(&recorder.once, record_init);
-	pthread_mutex_lock(&recorder.lock);
+	mrrc_mutex_lock(&recorder.lock);
 	if (!recorder.tried)
 		record_open_file();
 	file = record_file();
@@ -140,7 +140,7 @@ void mrrc_record_open(struct mrrc_reg *reg)
 		reg->traced = 1 + mrrc_trace_file_domain(file, &info,
 				reg->cache ? &reg->cost : NULL);
 	}
-	pthread_mutex_unlock(&recorder.lock);
+	mrrc_mutex_unlock(&recorder.lock);
 }
 
 uint64_t mrrc_record_ep(void)

@@ -21,31 +21,31 @@
 static struct {
 	pthread_once_t once;
 	int ready;		/* 0, or why not */
-	pthread_mutex_t lock;	/* before any with a rank; guards the list */
+	struct mrrc_mutex lock;	/* before any with a rank; guards the list */
 	TAILQ_HEAD(, mrrc_reg) open;
 	atomic_bool warned;
 } stats_file = {
 	.once = PTHREAD_ONCE_INIT,
 	.ready = -FI_EBUSY,
-	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.lock = MRRC_MUTEX_INIT(MRRC_RANK_FILES),
 };
 
 /* ---- fork: what is listed is the parent's ---- */
 
 static void fork_prepare(void)
 {
-	pthread_mutex_lock(&stats_file.lock);
+	mrrc_mutex_lock(&stats_file.lock);
 }
 
 static void fork_parent(void)
 {
-	pthread_mutex_unlock(&stats_file.lock);
+	mrrc_mutex_unlock(&stats_file.lock);
 }
 
 static void fork_child(void)
 {
 	TAILQ_INIT(&stats_file.open);
-	pthread_mutex_unlock(&stats_file.lock);
+	mrrc_mutex_unlock(&stats_file.lock);
 }
 
 static void stats_file_init(void)
@@ -157,10 +157,10 @@ void mrrc_stats_file_add(struct mrrc_reg *reg)
 	pthread_once(&stats_file.once, stats_file_init);
 	if (stats_file.ready)
 		return;
-	pthread_mutex_lock(&stats_file.lock);
+	mrrc_mutex_lock(&stats_file.lock);
 	reg->listed = true;
 	TAILQ_INSERT_TAIL(&stats_file.open, reg, link);
-	pthread_mutex_unlock(&stats_file.lock);
+	mrrc_mutex_unlock(&stats_file.lock);
 }
 
 void mrrc_stats_file_close(struct mrrc_reg *reg)
@@ -170,12 +170,12 @@ void mrrc_stats_file_close(struct mrrc_reg *reg)
 	if (!*mrrc_params.stats_file || stats_file.ready ||
 	    mrrc_mon_forked(reg->mon))
 		return;
-	pthread_mutex_lock(&stats_file.lock);
+	mrrc_mutex_lock(&stats_file.lock);
 	listed = reg->listed;
 	reg->listed = false;
 	if (listed)
 		TAILQ_REMOVE(&stats_file.open, reg, link);
-	pthread_mutex_unlock(&stats_file.lock);
+	mrrc_mutex_unlock(&stats_file.lock);
 	if (listed)
 		write_reg(reg, &reg->last);
 }
@@ -188,12 +188,12 @@ __attribute__((destructor)) static void stats_file_exit(void)
 
 	if (stats_file.ready)
 		return;
-	pthread_mutex_lock(&stats_file.lock);
+	mrrc_mutex_lock(&stats_file.lock);
 	while ((reg = TAILQ_FIRST(&stats_file.open))) {
 		TAILQ_REMOVE(&stats_file.open, reg, link);
 		reg->listed = false;
 		mrrc_cache_mt_stats(reg->cache, &stats);
 		write_reg(reg, &stats);
 	}
-	pthread_mutex_unlock(&stats_file.lock);
+	mrrc_mutex_unlock(&stats_file.lock);
 }
