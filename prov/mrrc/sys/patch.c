@@ -9,6 +9,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <link.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -21,9 +22,12 @@
 
 #define FILLER	16	/* behind a function, before the next one */
 
+/* One at a time writes; the thread that proves reads. */
 static struct {
-	uint8_t *page;		/* of stubs, near libc */
-	size_t used;
+	struct {
+		_Atomic(uint8_t *) at;	/* near what its stubs serve, or NULL */
+		size_t used;
+	} page[MRRC_PATCH_PAGES];
 } patch_stubs;
 
 #if !defined(__x86_64__) && !defined(__aarch64__)
@@ -51,7 +55,15 @@ uintptr_t mrrc_patch_made(void)
 }
 #endif
 
-/* ---- the page of stubs ---- */
+#ifndef __x86_64__
+uintptr_t mrrc_patch_word(const uint8_t *site, size_t before, long number,
+			  bool inside)
+{
+	return 0;
+}
+#endif
+
+/* ---- pages of stubs ---- */
 
 /* Where a page fits between [end, next), as close to @near as can be. */
 static uintptr_t patch_fit(uintptr_t end, uintptr_t next, uintptr_t near,
@@ -100,7 +112,7 @@ static uintptr_t patch_hole(uintptr_t near)
 }
 
 /* Executable, hence not written to; another one while stubs are made. */
-static int patch_page(uintptr_t near)
+static int patch_page(uintptr_t near, uint8_t **out)
 {
 	const size_t page = mrrc_vm_page();
 	uintptr_t at;
@@ -116,7 +128,7 @@ static int patch_page(uintptr_t near)
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
 			   -1, 0);
 		if (got == (void *)at) {
-			patch_stubs.page = got;
+			*out = got;
 			return 0;
 		}
 		if (got != MAP_FAILED)
@@ -163,44 +175,81 @@ static int patch_function(const char *name, struct mrrc_patch_code *out)
 	return 0;
 }
 
-/* Room for a stub near @near, to be written. */
-static int patch_stub(uintptr_t near, uint8_t **stub)
+static bool patch_near(const uint8_t *stub, uintptr_t near)
 {
+	return patch_distance((uintptr_t)stub, near) < mrrc_patch_reach;
+}
+
+static uint8_t *patch_page_of(const uint8_t *stub)
+{
+	return (uint8_t *)((uintptr_t)stub & ~(mrrc_vm_page() - 1));
+}
+
+/* Room for a stub near @near. */
+static int patch_stub(uintptr_t near, unsigned *page)
+{
+	uint8_t *at;
+	unsigned i;
 	int rc;
 
-	if (!patch_stubs.page) {
-		rc = patch_page(near);
-		if (rc)
-			return rc;
-	} else if (patch_protect(patch_stubs.page, 1,
-				 PROT_READ | PROT_WRITE | PROT_EXEC)) {
-		return -EACCES;
+	for (i = 0; i < MRRC_PATCH_PAGES; i++) {
+		at = patch_stubs.page[i].at;
+		if (!at)
+			break;
+		if (patch_stubs.page[i].used + MRRC_PATCH_STUB <=
+			    mrrc_vm_page() &&
+		    patch_near(at + patch_stubs.page[i].used, near)) {
+			*page = i;
+			return 0;
+		}
 	}
-	*stub = patch_stubs.page + patch_stubs.used;
-	return patch_stubs.used + MRRC_PATCH_STUB > mrrc_vm_page() ||
-	       patch_distance((uintptr_t)*stub, near) >= mrrc_patch_reach ?
-	       -ENOMEM : 0;
+	if (i == MRRC_PATCH_PAGES)
+		return -ENOMEM;
+	rc = patch_page(near, &at);
+	if (rc)
+		return rc;
+	patch_stubs.page[i].used = 0;
+	patch_stubs.page[i].at = at;
+	*page = i;
+	return 0;
+}
+
+/* Writes the stub and fills in the patch. */
+static int patch_write(const struct mrrc_patch_code *code, uint8_t *site,
+		       long number, uint8_t *stub, struct mrrc_patch *patch)
+{
+	uint8_t *const page = patch_page_of(stub);
+	int rc;
+
+	if (patch_protect(page, 1, PROT_READ | PROT_WRITE | PROT_EXEC))
+		return -EACCES;
+	rc = mrrc_patch_build(code, site, number, stub, patch);
+	__builtin___clear_cache((char *)stub, (char *)stub + MRRC_PATCH_STUB);
+	if (patch_protect(page, 1, PROT_READ | PROT_EXEC))
+		rc = -EACCES;
+	patch->stub = stub;
+	return rc;
 }
 
 int mrrc_patch_site(const struct mrrc_patch_code *code, uint8_t *site,
 		    long number, struct mrrc_patch *patch)
 {
-	uint8_t *stub = NULL;
-	int rc;
+	uint8_t *stub = code->stub;
+	unsigned page = 0;
+	int rc = 0;
 
 	*patch = (struct mrrc_patch) { 0 };
-	rc = patch_stub((uintptr_t)site, &stub);
-	if (!patch_stubs.page || rc == -EACCES)
-		return rc;
-	if (!rc)
-		rc = mrrc_patch_build(code, site, number, stub, patch);
-	if (!rc)
-		patch_stubs.used += MRRC_PATCH_STUB;
-	__builtin___clear_cache((char *)stub, (char *)stub + MRRC_PATCH_STUB);
-	if (patch_protect(patch_stubs.page, 1, PROT_READ | PROT_EXEC))
-		rc = -EACCES;
+	if (!stub || !patch_near(stub, (uintptr_t)site)) {
+		rc = patch_stub((uintptr_t)site, &page);
+		if (rc)
+			return rc;
+		stub = patch_stubs.page[page].at + patch_stubs.page[page].used;
+	}
+	rc = patch_write(code, site, number, stub, patch);
 	if (rc)
 		*patch = (struct mrrc_patch) { 0 };
+	else if (stub != code->stub)
+		patch_stubs.page[page].used += MRRC_PATCH_STUB;
 	return rc;
 }
 
@@ -222,7 +271,14 @@ int mrrc_patch_find(const char *name, long number, struct mrrc_patch *patch)
 
 bool mrrc_patch_stub(uintptr_t addr)
 {
-	return addr - (uintptr_t)patch_stubs.page < mrrc_vm_page();
+	unsigned i;
+
+	for (i = 0; i < MRRC_PATCH_PAGES; i++) {
+		if (patch_stubs.page[i].at &&
+		    addr - (uintptr_t)patch_stubs.page[i].at < mrrc_vm_page())
+			return true;
+	}
+	return false;
 }
 
 /* ---- patching ---- */
@@ -248,8 +304,10 @@ static int patch_store(const struct mrrc_patch *patch, uint64_t from,
 	if (__atomic_load_n(patch->word, __ATOMIC_RELAXED) != from)
 		return -EBUSY;
 	rc = patch_writable(patch, true);
-	if (rc)
+	if (rc) {
+		patch_writable(patch, false);
 		return rc;
+	}
 	/* Once there it stays: somebody may be on the way through it. */
 	if (patch->filler && memcmp(patch->filler, patch->filling,
 				    sizeof(patch->filling)))
@@ -286,16 +344,38 @@ static uint8_t *patch_in(uint8_t *copy, uintptr_t start, uintptr_t end,
 	       copy + ((uintptr_t)at - start) : NULL;
 }
 
-void mrrc_patch_undo(const struct mrrc_patch *patch, uint8_t *copy,
+bool mrrc_patch_undo(const struct mrrc_patch *patch, uint8_t *copy,
 		     uintptr_t start, uintptr_t end)
 {
 	uint8_t *word = patch_in(copy, start, end, patch->word,
 				 sizeof(*patch->word));
 	uint8_t *filler = patch_in(copy, start, end, patch->filler,
 				   sizeof(patch->filling));
+	bool on;
 
-	if (word && !memcmp(word, &patch->after, sizeof(patch->after)))
+	if (filler && memcmp(filler, patch->filling, sizeof(patch->filling)))
+		filler = NULL;
+	on = word && !memcmp(word, &patch->after, sizeof(patch->after)) &&
+	     (!patch->filler || filler);
+	if (on)
 		memcpy(word, &patch->before, sizeof(patch->before));
-	if (filler && !memcmp(filler, patch->filling, sizeof(patch->filling)))
+	if (filler)
 		memcpy(filler, patch->filled, sizeof(patch->filled));
+	return on;
+}
+
+static bool patch_overlaps(uintptr_t a, size_t a_len, uintptr_t b, size_t b_len)
+{
+	return a < b + b_len && b < a + a_len;
+}
+
+bool mrrc_patch_uses(const struct mrrc_patch *patch, uintptr_t start,
+		     size_t len)
+{
+	return (patch->word &&
+		patch_overlaps(start, len, (uintptr_t)patch->word,
+			       sizeof(*patch->word))) ||
+	       (patch->filler &&
+		patch_overlaps(start, len, (uintptr_t)patch->filler,
+			       sizeof(patch->filling)));
 }

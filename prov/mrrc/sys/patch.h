@@ -11,7 +11,8 @@
  * errno stay libc's matter. Only code
  * that looks exactly as known is touched (patch_x86_64.c, patch_aarch64.c).
  *
- * Stubs and the page that they are in stay for good: a thread may be in one.
+ * Stubs and the pages that they are in stay for good: a thread may be in one.
+ * A stub may serve another place once the code that it was for is unmapped.
  *
  * Threading: one thread at a time, but for mrrc_patch_called().
  */
@@ -23,6 +24,7 @@
 #include <stdint.h>
 
 #define MRRC_PATCH_STUB	64	/* bytes of a stub, at most */
+#define MRRC_PATCH_PAGES	8	/* of stubs, at most */
 #define MRRC_PATCH_ANY	(-1L)	/* any system call: syscall(2) */
 
 /* As the kernel is about to get them, or gets them in their place. */
@@ -55,6 +57,8 @@ uintptr_t mrrc_patch_made(void);
 #define MRRC_PATCH_FILLER	5	/* bytes that lead to a stub */
 #define MRRC_PATCH_NEAR		122	/* bytes from a system call to such, at
 					 * most, either way */
+#define MRRC_PATCH_FIXED	7	/* exactly, if only its first byte can
+					 * be changed */
 
 /* A word of code, and another that leads to a stub. Empty: no word. */
 struct mrrc_patch {
@@ -66,6 +70,7 @@ struct mrrc_patch {
 	uint8_t *filler;
 	uint8_t filling[MRRC_PATCH_FILLER];
 	uint8_t filled[MRRC_PATCH_FILLER];	/* what was there */
+	uint8_t *stub;
 };
 
 /*
@@ -85,8 +90,14 @@ struct mrrc_patch_code {
 	/* MRRC_PATCH_FILLER bytes that nothing runs; NULL: behind a return in
 	 * the code, if it is as we know it */
 	uint8_t *filler;
+	/*
+	 * Threads may be running it, and it is no function of libc's: the
+	 * system-call instruction itself is replaced, and vector registers are
+	 * kept. -EOPNOTSUPP: not on this processor.
+	 */
+	bool inside;
+	uint8_t *stub;		/* one that served unmapped code, or NULL */
 };
-
 
 /*
  * The same at a system-call instruction that is known to pass that number.
@@ -94,7 +105,7 @@ struct mrrc_patch_code {
 int mrrc_patch_site(const struct mrrc_patch_code *code, uint8_t *site,
 		    long number, struct mrrc_patch *patch);
 
-/* Is it in the page of stubs? */
+/* Is it in a page of stubs? */
 bool mrrc_patch_stub(uintptr_t addr);
 
 /*
@@ -107,14 +118,25 @@ int mrrc_patch_off(const struct mrrc_patch *patch);
 /* Is it patched, by us? */
 bool mrrc_patch_is_on(const struct mrrc_patch *patch);
 
-/* In a copy of [start, end): what was there before. */
-void mrrc_patch_undo(const struct mrrc_patch *patch, uint8_t *copy,
+/* In a copy of [start, end): what was there before. Was it patched? */
+bool mrrc_patch_undo(const struct mrrc_patch *patch, uint8_t *copy,
 		     uintptr_t start, uintptr_t end);
+
+/* Are any of these bytes in the word or the filler? */
+bool mrrc_patch_uses(const struct mrrc_patch *patch, uintptr_t start,
+		     size_t len);
 
 /* ---- for each processor ---- */
 
 /* How far a stub may be from what it serves. */
 extern const size_t mrrc_patch_reach;
+
+/*
+ * The word that a patch of the system call at @site changes, with @before bytes
+ * of code in front of it; 0: it cannot be patched. @inside: as above.
+ */
+uintptr_t mrrc_patch_word(const uint8_t *site, size_t before, long number,
+			  bool inside);
 
 /* The one system-call instruction with that number as we know it, or NULL. */
 uint8_t *mrrc_patch_search(const struct mrrc_patch_code *code, long number);

@@ -332,7 +332,91 @@ START_TEST(test_build_apart)
 	ck_assert_uint_eq(own.after, own.before);
 }
 END_TEST
+/* In code that threads may be running. */
+START_TEST(test_build_inside)
+{
+	static const uint8_t call[] = { 0xb8, SYS_munmap, 0, 0, 0, 0x0f, 5 };
+	uint8_t *const site = (uint8_t *)own_code + 32 + _i;
+	struct mrrc_patch_code code = {
+		.start = site, .len = 2, .inside = true,
+		.filler = site + (_i == 7 ? MRRC_PATCH_FIXED : 40),
+	};
+	uint8_t stub[MRRC_PATCH_STUB];
+	struct mrrc_patch own;
+
+	own_set(call, 32 + _i + 2 - sizeof(call), sizeof(call));
+	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
+			 0);
+	/* a jump in place of the system call, and nothing else */
+	ck_assert_ptr_eq(own.word, own_code + 4);
+	ck_assert_int_eq(((uint8_t *)&own.after)[_i], 0xeb);
+	((uint8_t *)&own.after)[_i] = 0x0f;
+	if (_i < 7)
+		((uint8_t *)&own.after)[_i + 1] = 0x05;
+	ck_assert_uint_eq(own.after, own.before);
+	/* across two words, one byte changes, and so the place is given */
+	code.filler = site + 41;
+	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
+			 _i == 7 ? -ENOENT : 0);
+	/* what is written first must not be in the word */
+	code.filler = (uint8_t *)own_code + 32 - MRRC_PATCH_FILLER + 1;
+	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
+			 -ENOENT);
+	code.filler = (uint8_t *)own_code + 32 - MRRC_PATCH_FILLER;
+	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
+			 _i == 7 ? -ENOENT : 0);
+	/* none of ours */
+	own_set((uint8_t[]) { 0xcd, 0x80 }, 32 + _i, 2);
+	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
+			 -ENOENT);
+}
+END_TEST
 #endif
+
+/* A copy is patched if both word and filler are as they were written. */
+START_TEST(test_undo_both)
+{
+	uint64_t at[3] = { 0 }, copy[3];
+	const struct mrrc_patch own = {
+		.word = at, .before = 1, .after = 2,
+		.filler = (uint8_t *)&at[1], .filling = "ours", .filled = "was",
+	};
+	const uintptr_t start = (uintptr_t)at, end = (uintptr_t)(at + 3);
+
+	copy[0] = 2;
+	copy[2] = 3;
+	memcpy(&copy[1], "ours\0\0\0", 8);
+	ck_assert(mrrc_patch_undo(&own, (uint8_t *)copy, start, end));
+	ck_assert_uint_eq(copy[0], 1);
+	ck_assert_uint_eq(copy[2], 3);
+	ck_assert_str_eq((char *)&copy[1], "was");
+	ck_assert(!mrrc_patch_undo(&own, (uint8_t *)copy, start, end));
+	copy[0] = 2;
+	ck_assert(!mrrc_patch_undo(&own, (uint8_t *)copy, start, end));
+	ck_assert_uint_eq(copy[0], 2);
+	/* the filler is not in the copy */
+	memcpy(&copy[1], "ours\0\0\0", 8);
+	ck_assert(!mrrc_patch_undo(&own, (uint8_t *)copy, start, start + 8));
+}
+END_TEST
+
+/* Word and filler, each to its last byte. */
+START_TEST(test_uses)
+{
+	const struct mrrc_patch own = {
+		.word = (uint64_t *)64, .filler = (uint8_t *)101,
+	};
+
+	ck_assert(!mrrc_patch_uses(&own, 60, 4));
+	ck_assert(mrrc_patch_uses(&own, 60, 5));
+	ck_assert(mrrc_patch_uses(&own, 71, 1));
+	ck_assert(!mrrc_patch_uses(&own, 72, 29));
+	ck_assert(mrrc_patch_uses(&own, 72, 30));
+	ck_assert(mrrc_patch_uses(&own, 105, 1));
+	ck_assert(!mrrc_patch_uses(&own, 106, 9));
+	ck_assert(!mrrc_patch_uses(&(struct mrrc_patch) { 0 }, 0, 100));
+}
+END_TEST
 
 static void own_teardown(void)
 {
@@ -348,9 +432,10 @@ START_TEST(test_many)
 
 	if (!known)
 		skip("another libc");
-	for (i = 0; i <= page / MRRC_PATCH_STUB && !rc; i++)
+	for (i = 0; i <= MRRC_PATCH_PAGES * page / MRRC_PATCH_STUB && !rc; i++)
 		rc = mrrc_patch_find("munmap", SYS_munmap, &many);
 	ck_assert_int_eq(rc, -ENOMEM);
+	ck_assert_uint_gt(i, page / MRRC_PATCH_STUB);
 }
 END_TEST
 
@@ -556,7 +641,10 @@ static Suite *patch_suite(void)
 #ifdef __x86_64__
 	tcase_add_loop_test(tcase, test_build, 0, 9);
 	tcase_add_loop_test(tcase, test_build_apart, 0, 8);
+	tcase_add_loop_test(tcase, test_build_inside, 0, 8);
 #endif
+	tcase_add_test(tcase, test_undo_both);
+	tcase_add_test(tcase, test_uses);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
