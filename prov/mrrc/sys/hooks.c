@@ -82,11 +82,17 @@ static struct {
 	_Atomic uint64_t skipped;
 	atomic_long left;		/* calls of mmap until it is told */
 	_Atomic uint32_t mark[HOOKS_MARKS];	/* 0: no chunk */
-	atomic_uint code_seq;		/* odd: it is being written */
-	atomic_uint codes;		/* HOOKS_CODES and more: too many */
+	atomic_long stopped;		/* by that thread; 0: code may go */
+	atomic_uint brought;		/* calls that brought code */
+	/* two lists of code: one is read while the other one is written */
+	atomic_uint code_seq;		/* lists so far: the last is read */
 	struct {
-		_Atomic uintptr_t start, end;
-	} code[HOOKS_CODES];
+		atomic_uint listed;	/* brought, before it was written */
+		atomic_uint count;	/* 0: none; over HOOKS_CODES: too many */
+		struct {
+			_Atomic uintptr_t start, end;
+		} code[HOOKS_CODES];
+	} list[2];
 } hooks;
 
 bool mrrc_hooks_rely(enum mrrc_trust_mode mode)
@@ -169,19 +175,22 @@ static inline bool hooks_marked(uintptr_t start, uintptr_t end)
 
 void mrrc_hooks_code_begin(void)
 {
-	atomic_fetch_add(&hooks.code_seq, 1);
-	atomic_store(&hooks.codes, 0);
+	const unsigned next = (atomic_load(&hooks.code_seq) + 1) % 2;
+
+	atomic_store(&hooks.list[next].listed, atomic_load(&hooks.brought));
+	atomic_store(&hooks.list[next].count, 0);
 }
 
 void mrrc_hooks_code(uintptr_t start, uintptr_t end)
 {
-	const unsigned i = atomic_load(&hooks.codes);
+	const unsigned next = (atomic_load(&hooks.code_seq) + 1) % 2;
+	const unsigned i = atomic_load(&hooks.list[next].count);
 
 	if (i < HOOKS_CODES) {
-		atomic_store(&hooks.code[i].start, start);
-		atomic_store(&hooks.code[i].end, end);
+		atomic_store(&hooks.list[next].code[i].start, start);
+		atomic_store(&hooks.list[next].code[i].end, end);
 	}
-	atomic_store(&hooks.codes, i + 1);
+	atomic_store(&hooks.list[next].count, i + 1);
 }
 
 void mrrc_hooks_code_end(void)
@@ -191,18 +200,70 @@ void mrrc_hooks_code_end(void)
 
 bool mrrc_hooks_is_code(uintptr_t start, size_t len)
 {
-	const unsigned seq = atomic_load(&hooks.code_seq);
-	const unsigned count = atomic_load(&hooks.codes);
+	const unsigned seq = atomic_load(&hooks.code_seq), last = seq % 2;
+	const unsigned count = atomic_load(&hooks.list[last].count);
 	unsigned i;
 
-	if (seq & 1 || !count || count > HOOKS_CODES)
+	if (!count || count > HOOKS_CODES)
 		return true;
 	for (i = 0; i < count; i++) {
-		if (start < atomic_load(&hooks.code[i].end) &&
-		    atomic_load(&hooks.code[i].start) < start + len)
+		if (start < atomic_load(&hooks.list[last].code[i].end) &&
+		    atomic_load(&hooks.list[last].code[i].start) < start + len)
 			return true;
 	}
+	/* it may be written anew by now */
 	return atomic_load(&hooks.code_seq) != seq;
+}
+
+void mrrc_hooks_brought(void)
+{
+	atomic_fetch_add(&hooks.brought, 1);
+}
+
+bool mrrc_hooks_is_new(void)
+{
+	const unsigned last = atomic_load(&hooks.code_seq) % 2;
+
+	return atomic_load(&hooks.brought) !=
+	       atomic_load(&hooks.list[last].listed);
+}
+
+/* ---- code stays for a moment ---- */
+
+/*
+ * Either this sees in the word of trust that a call has begun, or the call sees
+ * in mrrc_hooks_wait() that it has to wait.
+ */
+bool mrrc_hooks_stop(uint64_t word)
+{
+	atomic_store(&hooks.stopped, syscall(SYS_gettid));
+	if (atomic_load(&mrrc_trust_word) == word &&
+	    mrrc_trust_mode() == MRRC_TRUST_PROVEN)
+		return true;
+	mrrc_hooks_go();
+	return false;
+}
+
+void mrrc_hooks_go(void)
+{
+	atomic_store(&hooks.stopped, 0);
+}
+
+/*
+ * The thread that stopped waits for nothing but the kernel. It is not there in
+ * a child that has a copy of the memory.
+ */
+void mrrc_hooks_wait(void)
+{
+	const int error = errno;
+	unsigned tries = 0;
+	long by;
+
+	while ((by = atomic_load(&hooks.stopped)) && hooks.ours &&
+	       *hooks.ours && syscall(SYS_getpid) == atomic_load(&hooks.pid) &&
+	       by != syscall(SYS_gettid))
+		mrrc_pause(&tries);
+	errno = error;
 }
 
 /* ---- telling ---- */
@@ -368,6 +429,18 @@ void mrrc_hooks_undo(uint8_t *copy, uintptr_t start, uintptr_t end)
 
 	for (i = 0; i < count; i++)
 		mrrc_patch_undo(&hooks.patch[i], copy, start, end);
+}
+
+bool mrrc_hooks_use(uintptr_t start, size_t len)
+{
+	const unsigned count = atomic_load(&hooks.count);
+	unsigned i;
+
+	for (i = 0; i < count; i++) {
+		if (mrrc_patch_uses(&hooks.patch[i], start, len))
+			return true;
+	}
+	return false;
 }
 
 /* How many are in place; @why: what is not, and why that first one. */

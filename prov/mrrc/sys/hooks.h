@@ -73,6 +73,9 @@ bool mrrc_hooks_rely(enum mrrc_trust_mode mode);
 /* Must a call of that number be hooked before hooks are relied on? */
 bool mrrc_hooks_matters(long number);
 
+/* Is what such a call does known, so that a hook announces it? */
+bool mrrc_hooks_knows(long number);
+
 /*
  * REGISTRY lock: one more hook, at a system-call instruction of the mapping
  * [start, end). @filler: of struct mrrc_patch_code, or NULL: there is none. 0 or
@@ -88,6 +91,18 @@ void mrrc_hooks_code_end(void);
 
 /* Is the system-call instruction there hooked now? */
 bool mrrc_hooks_has(uintptr_t at);
+
+/* Does the patch of such a hook use any of these bytes? */
+bool mrrc_hooks_use(uintptr_t start, size_t len);
+
+/*
+ * REGISTRY lock, mode PROVEN: from here on no code goes, nor changes, by a call
+ * that is hooked: threads that are about to make one wait until mrrc_hooks_go().
+ * @word: of mrrc_trust_wanted(), before the code was looked at. false, and none
+ * waits: some has gone or changed since, or is about to.
+ */
+bool mrrc_hooks_stop(uint64_t word);
+void mrrc_hooks_go(void);
 
 /* In a copy of [start, end): the code as it is without hooks. */
 void mrrc_hooks_undo(uint8_t *copy, uintptr_t start, uintptr_t end);

@@ -215,7 +215,7 @@ static bool hooks_told(const struct mrrc_patch_call *call)
 
 /* ---- code ---- */
 
-bool mrrc_hooks_matters(long number)
+bool mrrc_hooks_knows(long number)
 {
 	static const long numbers[] = {
 		SYS_munmap, SYS_mremap, SYS_madvise, SYS_process_madvise,
@@ -229,11 +229,78 @@ bool mrrc_hooks_matters(long number)
 		if (number == numbers[i])
 			return true;
 	}
-	/* what the kernel will be able to do one day */
-	return number < 0 || number > HOOKS_LAST_NUMBER;
+	return false;
 }
 
-/* May it bring code that was not there, or take away what was not proven? */
+bool mrrc_hooks_matters(long number)
+{
+	/* what the kernel will be able to do one day */
+	return mrrc_hooks_knows(number) || number < 0 ||
+	       number > HOOKS_LAST_NUMBER;
+}
+
+/* Does it drop the pages, so that what was written there is lost? */
+static bool hooks_drops(long advice)
+{
+	return advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED ||
+	       advice == MADV_FREE || advice == MADV_REMOVE;
+}
+
+/* Memory that it takes away, changes, or has others access; false: none. */
+static bool hooks_changes(const struct mrrc_patch_call *call, uintptr_t *start,
+			  size_t *len)
+{
+	const long *const arg = call->arg;
+
+	*start = arg[0];
+	*len = arg[1];
+	switch (call->number) {
+	case SYS_munmap:
+	case SYS_mprotect:
+	case SYS_pkey_mprotect:
+	case SYS_mremap:
+		return true;
+	case SYS_mmap:
+		return arg[3] & MAP_FIXED && !(arg[3] & MAP_FIXED_NOREPLACE);
+	case SYS_madvise:
+		return hooks_drops(arg[2]);
+	case SYS_shmat:
+		*start = arg[1] & ~((uintptr_t)SHMLBA - 1);
+		*len = UINTPTR_MAX - mrrc_hooks_page - *start;
+		return arg[2] & SHM_REMAP;
+	default:
+		return false;
+	}
+}
+
+enum hooks_code {
+	HOOKS_CODE_NONE,
+	HOOKS_CODE_NEW,		/* it may be there, and will be listed */
+	HOOKS_CODE_KNOWN,	/* it is there, as far as is known */
+};
+
+/*
+ * Code that it takes away while trust is looked for: what could not be proven
+ * may be gone after it, and what is being patched must not go.
+ */
+static enum hooks_code hooks_takes(const struct mrrc_patch_call *call)
+{
+	uintptr_t start;
+	size_t len;
+
+	if (mrrc_trust_mode() != MRRC_TRUST_PROVEN || mrrc_trusted() ||
+	    !hooks_changes(call, &start, &len))
+		return HOOKS_CODE_NONE;
+	if (hooks_valid(start, len) && mrrc_hooks_is_code(start, len))
+		return HOOKS_CODE_KNOWN;
+	if (call->number == SYS_mremap && call->arg[3] & MREMAP_FIXED &&
+	    hooks_valid(call->arg[4], call->arg[2]) &&
+	    mrrc_hooks_is_code(call->arg[4], call->arg[2]))
+		return HOOKS_CODE_KNOWN;
+	return mrrc_hooks_is_new() ? HOOKS_CODE_NEW : HOOKS_CODE_NONE;
+}
+
+/* May it bring code that was not there? */
 static bool hooks_brings(const struct mrrc_patch_call *call)
 {
 	const long *const arg = call->arg;
@@ -243,10 +310,6 @@ static bool hooks_brings(const struct mrrc_patch_call *call)
 	case SYS_mprotect:
 	case SYS_pkey_mprotect:
 		return arg[2] & PROT_EXEC;
-	case SYS_munmap:
-		return mrrc_trust_mode() == MRRC_TRUST_PROVEN &&
-		       !mrrc_trusted() && hooks_valid(arg[0], arg[1]) &&
-		       mrrc_hooks_is_code(arg[0], arg[1]);
 	case SYS_mremap:
 		return hooks_moves(call) && mrrc_hooks_is_code(arg[0], arg[1]);
 	case SYS_shmat:
@@ -263,19 +326,24 @@ static bool hooks_brings(const struct mrrc_patch_call *call)
  * before it is over.
  */
 static void hooks_make(struct mrrc_patch_call *call, bool told, bool moves,
-		       bool brings)
+		       bool brings, enum hooks_code takes)
 {
 	const long *const arg = call->arg;
-	const bool ends = (brings || !told) && mrrc_trust_begin();
+	const bool ends = (brings || !told || takes) && mrrc_trust_begin();
 	const long number = call->number;
 
+	if (ends)
+		mrrc_hooks_wait();
 	call->number = moves ? hooks_move(call, arg[1]) : mrrc_patch_make(call);
+	if (brings)
+		mrrc_hooks_brought();
 	if (!ends)
 		return;
-	if (!brings)
+	if (!brings && takes != HOOKS_CODE_KNOWN)
 		mrrc_trust_end(0, 0);
 	else if (number == SYS_mprotect || number == SYS_pkey_mprotect ||
-		 number == SYS_munmap)
+		 number == SYS_munmap || number == SYS_madvise ||
+		 (number == SYS_mremap && !brings))
 		mrrc_trust_end(arg[0], arg[0] + arg[1]);
 	else if (number == SYS_mmap)
 		mrrc_trust_end(call->number, call->number + arg[1]);
@@ -306,11 +374,13 @@ bool mrrc_patch_called(struct mrrc_patch_call *call)
 	const bool told = hooks_told(call);
 	const bool relies = mrrc_trust_mode() == MRRC_TRUST_HOOKED;
 	const bool brings = !relies && hooks_brings(call);
+	const enum hooks_code takes = brings ? HOOKS_CODE_NONE :
+					       hooks_takes(call);
 	const bool moves = hooks_moves(call);
 
 	hooks_ends(call);
-	if (!moves && !brings && (told || relies))
+	if (!moves && !brings && !takes && (told || relies))
 		return true;
-	hooks_make(call, told, moves, brings);
+	hooks_make(call, told, moves, brings, takes);
 	return false;
 }

@@ -19,6 +19,15 @@ void mrrc_hooks_clear(uintptr_t start, uintptr_t end);
 /* May code be there? "Yes" may be wrong. */
 bool mrrc_hooks_is_code(uintptr_t start, size_t len);
 
+/* May code be there that was not listed yet? */
+bool mrrc_hooks_is_new(void);
+
+/* A call has brought code. Before its mrrc_trust_end(). */
+void mrrc_hooks_brought(void);
+
+/* Inside a call that ends trust: waits while code must not go. */
+void mrrc_hooks_wait(void);
+
 /* One call more of mmap(2). */
 void mrrc_hooks_mapping(void);
 
