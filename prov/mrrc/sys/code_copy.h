@@ -10,6 +10,7 @@
 #define MRRC_CODE_COPY_H
 
 #include "sys/code.h"
+#include "sys/sites.h"
 
 #define MRRC_CODE_NAME	480	/* bytes of a path */
 
@@ -33,6 +34,7 @@ struct mrrc_code_copy {
 	void *map;
 	size_t len;
 	uintptr_t live;		/* the address of which map is the copy */
+	mrrc_sites_set hooked;	/* sites that were hooked in it */
 };
 
 /* -EFBIG: its file is too large; else -E*: it cannot be read. */

@@ -554,6 +554,19 @@ static bool mrrc_mon_settle_all(void)
 	return true;
 }
 
+static bool mrrc_mon_alone(void (*run)(void *arg), void *arg)
+{
+	if (!mrrc_lock_try(&mrrc_mon_registry.lock))
+		return false;
+	run(arg);
+	mrrc_lock_release(&mrrc_mon_registry.lock);
+	return true;
+}
+
+static const struct mrrc_prove_ops mrrc_mon_prove_ops = {
+	.settle = mrrc_mon_settle_all, .alone = mrrc_mon_alone,
+};
+
 bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe)
 {
 	bool can, proves;
@@ -566,7 +579,7 @@ bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe)
 	proves = mon->trusting && probe == MRRC_PROBE_AUTO;
 	if (proves) {
 		mrrc_prove_seal();
-		mrrc_prove_start(mrrc_mon_settle_all);
+		mrrc_prove_start(&mrrc_mon_prove_ops);
 	}
 	can = mrrc_hooks_rely(!mon->trusting ? MRRC_TRUST_NOBODY :
 			      probe == MRRC_PROBE_HOOKED ? MRRC_TRUST_HOOKED :

@@ -4,10 +4,15 @@
  *
  * What was found of a mapping is kept until a call brings code there. It looks
  * at copies: another thread may unload a library meanwhile.
+ *
+ * Libraries that unmap by a system call of their own are hooked there (sites.h)
+ * when nothing else is left to prove, so that all that could unload them is
+ * hooked and can be made to wait.
  */
 #include "config.h"
 #include "sys/prove.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -39,6 +44,14 @@
 #define PROVE_PAUSE_MAX_NS	500000000
 /* what is in the kernel when hooks are placed takes less */
 #define PROVE_FIRST_NS		10000000
+#define PROVE_WANTS		8	/* of a mapping */
+
+/* A system call that can be hooked. */
+struct prove_want {
+	uintptr_t at, filler;
+	uintptr_t word;		/* of it */
+	long number;
+};
 
 /* An executable mapping, and what was found. */
 struct prove_code {
@@ -46,6 +59,9 @@ struct prove_code {
 	bool there;		/* in this look */
 	bool decided;
 	char why[MRRC_TRUST_WHY];	/* it is unknown; "": it is proven */
+	/* what is to be hooked, if that is all that is unknown */
+	struct prove_want want[PROVE_WANTS];
+	unsigned wants;
 };
 
 static struct {
@@ -54,7 +70,7 @@ static struct {
 	bool runs;
 	_Atomic uint32_t stop;		/* a futex */
 	atomic_bool afresh;		/* calls may have gone past the hooks */
-	bool (*settle)(void);
+	const struct mrrc_prove_ops *ops;
 	pthread_mutex_t why_lock;	/* why */
 	char why[MRRC_TRUST_WHY];
 	void (*tell)(const char *why);
@@ -64,6 +80,8 @@ static struct {
 	struct prove_code *code;
 	size_t count, room;
 	bool dirty;			/* code came since it was looked at */
+	bool again;			/* calls are being hooked: look soon */
+	bool sanitized;			/* before the thread starts */
 	void *left_behind;		/* by the parent, in a child */
 } prove = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -135,18 +153,82 @@ static bool prove_glibc(const struct prove_look *look,
 			       look->copy->image.end - site->at);
 }
 
+/* Does a hook use them, or one that is wanted in the same mapping? */
+static bool prove_uses(void *arg, uintptr_t at, size_t len)
+{
+	const struct prove_look *look = arg;
+	const struct prove_want *want = look->code->want;
+	const uintptr_t live = mrrc_code_live(look->copy, at), end = live + len;
+	unsigned i;
+
+	for (i = 0; i < look->code->wants; i++) {
+		if ((live < want[i].word + sizeof(uint64_t) &&
+		     end > want[i].word) ||
+		    (live < want[i].filler + MRRC_PATCH_FILLER &&
+		     end > want[i].filler))
+			return true;
+	}
+	return mrrc_sites_use(look->copy->hooked, live, len);
+}
+
+static bool prove_wants(const struct prove_code *code, uintptr_t at)
+{
+	unsigned i;
+
+	for (i = 0; i < code->wants; i++) {
+		if (code->want[i].at == at)
+			return true;
+	}
+	return false;
+}
+
+/* It may be hooked later. */
+static bool prove_want(struct prove_look *look,
+		       const struct mrrc_code_site *site)
+{
+	const struct mrrc_code_image *const image = &look->copy->image;
+	const uintptr_t at = mrrc_code_live(look->copy, site->at);
+	struct prove_code *const code = look->code;
+	uintptr_t filler;
+
+	if (mrrc_sites_refused(at))
+		return false;
+	if (prove.sanitized)
+		return false;
+	if (prove_wants(code, at))
+		return true;
+	filler = code->wants < PROVE_WANTS ?
+		 mrrc_sites_filler(image, site->at, site->number, true,
+				   prove_uses, look) : 0;
+	if (!filler)
+		return false;
+	code->want[code->wants++] = (struct prove_want) {
+		.at = at,
+		.filler = mrrc_code_live(look->copy, filler),
+		.word = at & ~(uintptr_t)(sizeof(uint64_t) - 1),
+		.number = site->number,
+	};
+	return true;
+}
+
 static bool prove_site(void *arg, const struct mrrc_code_site *site)
 {
 	struct prove_look *look = arg;
 	struct prove_code *code = look->code;
 	const uintptr_t at = mrrc_code_live(look->copy, site->at);
+	/* what nobody knows is not announced, however it is hooked */
+	const bool known = mrrc_hooks_knows(site->number);
+	bool can;
 
 	if (site->number != MRRC_CODE_ANY && !mrrc_hooks_matters(site->number))
 		return true;
 	if (at == mrrc_patch_made() || mrrc_hooks_has(at))
 		return true;
+	if (known && mrrc_sites_on(look->copy->hooked, at))
+		return true;
 	if (site->number == MRRC_CODE_ANY && prove_glibc(look, site))
 		return true;
+	can = known && prove_want(look, site);
 	if (site->number == MRRC_CODE_ANY)
 		snprintf(code->why, sizeof(code->why), "%.60s+0x%lx: %s",
 			 prove_name(code), (long)(at - code->place.lo),
@@ -155,7 +237,9 @@ static bool prove_site(void *arg, const struct mrrc_code_site *site)
 		snprintf(code->why, sizeof(code->why), "%.60s+0x%lx: system "
 			 "call %ld is not hooked", prove_name(code),
 			 (long)(at - code->place.lo), site->number);
-	return false;
+	if (!can)
+		code->wants = 0;
+	return can;
 }
 
 static void prove_unknown(struct prove_code *code, const char *why)
@@ -172,6 +256,7 @@ static void prove_look(struct prove_code *code)
 	int rc;
 
 	code->why[0] = '\0';
+	code->wants = 0;
 	if (mrrc_patch_stub(code->place.start) ||
 	    !strcmp(code->place.name, "[vdso]") ||
 	    !strcmp(code->place.name, "[vsyscall]"))
@@ -198,6 +283,14 @@ static void prove_look(struct prove_code *code)
 }
 
 /* ---- all of them ---- */
+
+/* Or until it is to stop. */
+static void prove_pause(long ns)
+{
+	const struct timespec time = { .tv_nsec = ns };
+
+	syscall(SYS_futex, &prove.stop, FUTEX_WAIT_PRIVATE, 0, &time);
+}
 
 static bool prove_same(const struct mrrc_code_place *a,
 		       const struct mrrc_code_place *b)
@@ -261,12 +354,32 @@ static void prove_forget(void)
 	}
 }
 
+/* REGISTRY lock held. */
+static void prove_hook(void *arg)
+{
+	const uint64_t *word = arg;
+	struct prove_code *code;
+	unsigned i;
+
+	mrrc_sites_sweep();
+	if (!mrrc_hooks_stop(*word))
+		return;
+	for (code = prove.code; code < prove.code + prove.count; code++) {
+		for (i = 0; i < code->wants; i++)
+			mrrc_sites_place(code->want[i].at, code->want[i].number,
+					 code->want[i].filler);
+		code->decided = code->decided && !code->wants;
+	}
+	mrrc_hooks_go();
+}
+
 /* Returns whether all is proven; if not, says why. */
-static bool prove_all(void)
+static bool prove_all(uint64_t word)
 {
 	bool complete = true;
 	size_t i;
 
+	prove.again = false;
 	if (personality(0xffffffff) & READ_IMPLIES_EXEC) {
 		prove_say("all that can be read can be executed");
 		return false;
@@ -283,23 +396,21 @@ static bool prove_all(void)
 		if (!prove.code[i].decided)
 			prove_look(&prove.code[i]);
 		prove.code[i].decided = true;
-		if (*prove.code[i].why) {
+		if (*prove.code[i].why)
 			prove_say(prove.code[i].why);
+		if (*prove.code[i].why && !prove.code[i].wants)
 			return false;
-		}
+		prove.again |= prove.code[i].wants != 0;
 	}
-	return i == prove.count;
+	if (i < prove.count || !prove.again)
+		return i == prove.count;
+	/* a call that went in before is over then, as at the beginning */
+	if (prove.ops->alone(prove_hook, &word))
+		prove_pause(PROVE_FIRST_NS);
+	return false;
 }
 
 /* ---- the thread ---- */
-
-/* Or until it is to stop. */
-static void prove_pause(long ns)
-{
-	const struct timespec time = { .tv_nsec = ns };
-
-	syscall(SYS_futex, &prove.stop, FUTEX_WAIT_PRIVATE, 0, &time);
-}
 
 /* Trust, if it is wanted and all is proven. false: once more, soon. */
 static bool prove_give(void)
@@ -315,11 +426,11 @@ static bool prove_give(void)
 	}
 	mrrc_trust_touched(prove_touched, NULL);
 	if (prove.dirty)
-		prove.dirty = !prove_all();
+		prove.dirty = !prove_all(word);
 	mrrc_thread_inside();
 	if (prove.dirty)
-		return true;
-	if (!prove.settle() || !mrrc_trust_give(word))
+		return !prove.again;
+	if (!prove.ops->settle() || !mrrc_trust_give(word))
 		return false;
 	prove_say("");
 	return true;
@@ -346,7 +457,7 @@ static void *prove_main(void *arg)
 	return NULL;
 }
 
-int mrrc_prove_start(bool (*settle)(void))
+int mrrc_prove_start(const struct mrrc_prove_ops *ops)
 {
 	int rc = 0;
 
@@ -354,7 +465,7 @@ int mrrc_prove_start(bool (*settle)(void))
 	if (mrrc_trust_mode() != MRRC_TRUST_PROVEN)
 		atomic_store(&prove.afresh, true);
 	if (!prove.runs) {
-		prove.settle = settle;
+		prove.ops = ops;
 		prove.said_any = false;
 		atomic_store(&prove.stop, 0);
 		prove_say("code is being looked at");
@@ -401,35 +512,30 @@ struct prove_seal {
 	const struct mrrc_code_place *place;
 };
 
-/* Near the system call, and not in use: the copy is without our patches. */
-static uint8_t *prove_filler(const struct prove_seal *seal, uintptr_t at)
+/* By our own patches or others': the copy is without ours. */
+static bool prove_seal_uses(void *arg, uintptr_t at, size_t len)
 {
-	const struct mrrc_code_image *const image = &seal->copy->image;
-	const size_t near = MRRC_PATCH_NEAR, size = MRRC_PATCH_FILLER;
-	const uintptr_t end = image->end - at > near ? at + near : image->end;
-	uintptr_t found;
-	uint8_t *live;
+	const struct prove_seal *seal = arg;
+	const uintptr_t live = mrrc_code_live(seal->copy, at);
 
-	found = at - image->start > near ? at - near : image->start;
-	while ((found = mrrc_code_filler(image, found, end, size))) {
-		live = (uint8_t *)mrrc_code_live(seal->copy, found);
-		if (!memcmp(live, (const void *)found, size))
-			return live;
-		found += size;
-	}
-	return NULL;
+	return mrrc_hooks_use(live, len) ||
+	       memcmp((const void *)live, (const void *)at, len);
 }
 
 static bool prove_seal_site(void *arg, const struct mrrc_code_site *site)
 {
-	const struct prove_seal *seal = arg;
-	uint8_t *const at = (uint8_t *)mrrc_code_live(seal->copy, site->at);
+	struct prove_seal *seal = arg;
+	const uintptr_t at = mrrc_code_live(seal->copy, site->at);
+	uintptr_t filler;
 
-	if (site->number != MRRC_CODE_ANY &&
-	    mrrc_hooks_matters(site->number) && !mrrc_hooks_has((uintptr_t)at))
-		mrrc_hooks_place(at, site->number, seal->place->start,
-				 seal->place->end,
-				 prove_filler(seal, site->at));
+	if (!mrrc_hooks_knows(site->number) || mrrc_hooks_has(at))
+		return true;
+	filler = mrrc_sites_filler(&seal->copy->image, site->at, site->number,
+				   false, prove_seal_uses, seal);
+	if (filler)
+		filler = mrrc_code_live(seal->copy, filler);
+	mrrc_hooks_place((uint8_t *)at, site->number, seal->place->start,
+			 seal->place->end, (uint8_t *)filler);
 	return true;
 }
 
@@ -458,6 +564,11 @@ void mrrc_prove_seal(void)
 	if (done)
 		return;
 	done = true;
+	/*
+	 * The runtime of a sanitizer unmaps by itself, in threads that have no
+	 * state of its own any more, and in children that share memory.
+	 */
+	prove.sanitized = dlsym(RTLD_DEFAULT, "__sanitizer_set_report_path");
 	for (i = 0; i < sizeof(addr) / sizeof(addr[0]); i++)
 		mrrc_code_places(prove_seal_place, &addr[i]);
 }

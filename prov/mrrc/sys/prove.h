@@ -3,7 +3,8 @@
  * Proving that no unmap can go unannounced: a thread looks at all code of the
  * process for system-call instructions (code.h) and gives trust (trust.h) when
  * each of them makes a call that takes no memory away and brings no code, or
- * one that is hooked.
+ * one that is hooked. Where a library makes such a call by itself, with a
+ * constant number, it is hooked there if there is room (sites.h).
  *
  * The argument is an induction. Code that was looked at can take memory away
  * through hooks alone, and bring new code through hooks alone: mmap, mprotect,
@@ -32,12 +33,19 @@
  */
 void mrrc_prove_seal(void);
 
+/* false: not now. */
+struct mrrc_prove_ops {
+	/* handles all events that are queued */
+	bool (*settle)(void);
+	/* calls @run with the REGISTRY lock */
+	bool (*alone)(void (*run)(void *arg), void *arg);
+};
+
 /*
  * The thread, before trust is wanted: it looks at everything, as often as trust
- * comes to be wanted. @settle: handles all events that are queued; false: not
- * now. -E* if there is no thread.
+ * comes to be wanted. -E* if there is no thread.
  */
-int mrrc_prove_start(bool (*settle)(void));
+int mrrc_prove_start(const struct mrrc_prove_ops *ops);
 
 /* Unless trust is wanted. No lock of ours held. */
 void mrrc_prove_stop(void);
