@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the tests of sys/prove share: a hooked monitor, and libraries to be
+ * loaded. In test_prove.c.
+ */
+#ifndef MRRC_PROVE_FIXTURE_H
+#define MRRC_PROVE_FIXTURE_H
+
+#include <check.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* before "mon", which its parameters would hide */
+#include "sys/mon.h"
+#include "sys/trust.h"
+
+extern struct mrrc_mon *mon;
+extern size_t page;
+extern char why[MRRC_TRUST_WHY];
+
+void setup(void);
+
+/* Within what a busy machine may take. */
+bool trusted(bool wanted);
+
+/* Not now, and not once it has been looked at: @text says why. */
+void never_trusted(const char *text);
+
+void *load(const char *name);	/* next to this program */
+char *map(int prot);		/* a page */
+
+/* Libraries with system calls of their own (test_prove_site.c). */
+TCase *prove_site_tcase(void);
+TCase *prove_sanitizer_tcase(void);
+
+#endif /* MRRC_PROVE_FIXTURE_H */
