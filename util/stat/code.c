@@ -25,8 +25,10 @@
 #include "sys/hooks.h"
 #include "sys/patch.h"
 #include "sys/prove.h"
+#include "sys/sites.h"
 
 #define SITES		4	/* of a file that are told, at most */
+#define HOOKS		8	/* of a mapping: as in sys/prove.c */
 
 /* Bytes before the instruction by which the provider calls, and from there. */
 #define PROVIDERS_BEFORE	28
@@ -53,6 +55,12 @@ struct one {
 	const char *name;
 	const Dl_info *own;	/* where it is loaded here, or NULL */
 	size_t asks;
+	const struct mrrc_code_image *image;
+	/* what the provider would hook in it */
+	struct {
+		uintptr_t at, filler;
+	} hook[HOOKS];
+	unsigned hooks;
 };
 
 static void complain(struct code *code, const char *what, const char *why)
@@ -107,12 +115,55 @@ static bool is_known(const struct one *one, const struct mrrc_code_site *site)
 				map + one->elf->len - site->at));
 }
 
+/* Does a hook use these bytes already? */
+static bool is_used(void *arg, uintptr_t at, size_t len)
+{
+	const uintptr_t word = sizeof(uint64_t);
+	const struct one *one = arg;
+	uintptr_t from;
+	unsigned i;
+
+	for (i = 0; i < one->hooks; i++) {
+		from = one->hook[i].at & ~(word - 1);
+		if ((at < from + word && at + len > from) ||
+		    (at < one->hook[i].filler + MRRC_PATCH_FILLER &&
+		     at + len > one->hook[i].filler))
+			return true;
+	}
+	return false;
+}
+
+/* Would the provider hook it where it is loaded? */
+static bool can_hook(struct one *one, const struct mrrc_code_site *site)
+{
+	uintptr_t filler;
+	unsigned i;
+
+	/* nothing is hooked where there is a sanitizer (sys/prove.c) */
+	if (one->own || !mrrc_hooks_knows(site->number) ||
+	    strstr(one->name, "san.so"))
+		return false;
+	for (i = 0; i < one->hooks; i++) {
+		if (one->hook[i].at == site->at)
+			return true;
+	}
+	filler = one->hooks < HOOKS ?
+		 mrrc_sites_filler(one->image, site->at, site->number, true,
+				   is_used, one) : 0;
+	if (!filler)
+		return false;
+	one->hook[one->hooks].at = site->at;
+	one->hook[one->hooks++].filler = filler;
+	return true;
+}
+
 static bool look_site(void *arg, const struct mrrc_code_site *site)
 {
 	struct one *one = arg;
 
 	if ((site->number != MRRC_CODE_ANY &&
-	     !mrrc_hooks_matters(site->number)) || is_known(one, site))
+	     !mrrc_hooks_matters(site->number)) || is_known(one, site) ||
+	    can_hook(one, site))
 		return true;
 	one->code->asks++;
 	if (one->asks++ >= SITES)
@@ -166,6 +217,8 @@ static void look_file(struct code *code, const char *place, const char *path)
 	else if (same_file(code->loader.dli_fname, &stat_))
 		one.own = &code->loader;
 	for (nth = 0; mrrc_code_segment(&elf, nth, &image); nth++) {
+		one.image = &image;
+		one.hooks = 0;
 		rc = mrrc_code_look(&image, look_site, &one, &counts);
 		if (rc) {
 			complain(code, path, strerror(-rc));

@@ -9,7 +9,8 @@ export LC_ALL=C
 
 STAT=${STAT:-util/fi_mrrc_stat}
 PROVIDER=${PROVIDER:-.libs/libmrrc-fi.so}
-RAW=${RAW:-prov/mrrc/test/.libs/raw_call.so}
+RAW=${RAW:-prov/mrrc/test/.libs/raw_none.so}
+SITE=${SITE:-prov/mrrc/test/.libs/raw_site.so}
 DIR=$(mktemp -d "${TMPDIR:-/tmp}/test_code.XXXXXX") || exit 1
 trap 'rm -rf "$DIR"; [ -z "$SLEEPS" ] || kill "$SLEEPS"' EXIT
 SLEEPS=
@@ -50,14 +51,17 @@ if [ -e "$PROVIDER" ] && "$STAT" --code "$PROVIDER" 2>&1 |
 	failed=1
 fi
 if [ -e "$RAW" ]; then
-	says 1 "^raw_call.so+0x[0-9a-f]*: system call [0-9]* is not hooked" \
+	says 1 "^raw_none.so+0x[0-9a-f]*: system call [0-9]* is not hooked" \
 		"$RAW"
-	once=$(grep -c ^raw_call "$DIR/out")
+	once=$(grep -c ^raw_none "$DIR/out")
 	says 1 "lookups ask the kernel" /bin/sleep "$RAW" "$RAW"
-	[ "$(grep -c ^raw_call "$DIR/out")" -eq "$once" ] || {
+	[ "$(grep -c ^raw_none "$DIR/out")" -eq "$once" ] || {
 		echo "FAIL: a file is looked at more than once"
 		failed=1
 	}
 fi
+# what the provider hooks where it is loaded
+[ ! -e "$SITE" ] || [ "$(uname -m)" != x86_64 ] ||
+	says 0 "lookups make no system call" "$SITE"
 [ $failed -ne 0 ] || echo "PASS: fi_mrrc_stat --code"
 exit $failed
