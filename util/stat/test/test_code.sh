@@ -60,8 +60,13 @@ if [ -e "$RAW" ]; then
 		failed=1
 	}
 fi
-# what the provider hooks where it is loaded
-[ ! -e "$SITE" ] || [ "$(uname -m)" != x86_64 ] ||
-	says 0 "lookups make no system call" "$SITE"
+# what the provider hooks where it is loaded, but beside a sanitizer's runtime
+if [ -e "$SITE" ] && [ "$(uname -m)" = x86_64 ]; then
+	if grep -q 'lib[a-z]*san\.so' "$SITE"; then
+		says 1 "lookups ask the kernel" "$SITE"
+	else
+		says 0 "lookups make no system call" "$SITE"
+	fi
+fi
 [ $failed -ne 0 ] || echo "PASS: fi_mrrc_stat --code"
 exit $failed
