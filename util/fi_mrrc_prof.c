@@ -25,7 +25,6 @@ static int complain(const char *text)
 
 static void on_signal(int number)
 {
-	(void) number;
 	prof_stop = 1;
 }
 

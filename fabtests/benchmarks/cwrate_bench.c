@@ -105,7 +105,6 @@ static void *target_main(void *arg)
 	struct note *note;
 	ssize_t n, k;
 
-	(void) arg;
 	note = &sent[next++];
 	note->cnt = 0;
 	for (i = 0; i < depth; i++) {

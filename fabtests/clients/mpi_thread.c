@@ -59,7 +59,6 @@ static void *churn_run(void *arg)
 	size_t len;
 	void *p;
 
-	(void) arg;
 	while (atomic_load(&churning)) {
 		len = MC_KIB(64) + mc_random(&state, MC_KIB(300));
 		p = mmap(NULL, len, PROT_READ | PROT_WRITE,

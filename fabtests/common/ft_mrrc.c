@@ -84,7 +84,6 @@ static void on_alarm(int sig)
 	char msg[256];
 	int len;
 
-	(void) sig;
 	/* others may have the processors */
 	if (left >= 1) {
 		alarm((unsigned) left);

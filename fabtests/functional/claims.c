@@ -107,15 +107,12 @@ static ssize_t held_sread(struct fid_cq *cq, void *buf, size_t count,
 static ssize_t full_send(struct fid_ep *ep, const void *from, size_t len,
 			 void *desc, fi_addr_t addr, void *context)
 {
-	(void) ep, (void) from, (void) len, (void) desc, (void) addr;
-	(void) context;
 	return -FI_EAGAIN;
 }
 
 static ssize_t full_sendmsg(struct fid_ep *ep, const struct fi_msg *msg,
 			    uint64_t flags)
 {
-	(void) ep, (void) msg, (void) flags;
 	return -FI_EAGAIN;
 }
 

@@ -233,15 +233,12 @@ static void half_done(void)
 static ssize_t full_send(struct fid_ep *ep, const void *from, size_t len,
 			 void *desc, fi_addr_t addr, void *context)
 {
-	(void) ep, (void) from, (void) len, (void) desc, (void) addr;
-	(void) context;
 	return -FI_EAGAIN;
 }
 
 static ssize_t full_sendmsg(struct fid_ep *ep, const struct fi_msg *msg,
 			    uint64_t flags)
 {
-	(void) ep, (void) msg, (void) flags;
 	return -FI_EAGAIN;
 }
 

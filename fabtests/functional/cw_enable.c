@@ -73,7 +73,6 @@ static void *read_main(void *arg)
 	struct fi_cq_data_entry entry;
 	ssize_t ret;
 
-	(void) arg;
 	pthread_barrier_wait(&barrier);
 	do {
 		ret = cq_ops()->read(cq, &entry, 1);
@@ -154,7 +153,6 @@ static int taken;
 
 static void *getwait_main(void *arg)
 {
-	(void) arg;
 	pthread_barrier_wait(&barrier);
 	FT_CALL(fi_control(&cq->fid, FI_GETWAIT, &taken));
 	return NULL;
@@ -194,7 +192,6 @@ static void *sleep_main(void *arg)
 	struct fi_cq_data_entry entry;
 	ssize_t ret;
 
-	(void) arg;
 	ret = cq_ops()->sread(cq, &entry, 1, NULL, -1);
 	FT_CHECK(ret == -FI_EAGAIN, "fi_cq_sread after fi_cq_signal: %zd", ret);
 	return NULL;

@@ -345,7 +345,6 @@ static fi_addr_t start_victim(char **argv, pid_t *pid)
 
 static void poll_nodes(struct ft_ep *ep)
 {
-	(void) ep;
 	poll_all();
 }
 

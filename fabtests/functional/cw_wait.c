@@ -56,7 +56,6 @@ static void *target_main(void *arg)
 {
 	unsigned i;
 
-	(void) arg;
 	for (i = 0; i < rounds; i++) {
 		/* sometimes the write is there first */
 		if (i % 2)
@@ -124,7 +123,6 @@ static atomic_bool ticking;
 
 static void *ticks_main(void *arg)
 {
-	(void) arg;
 	while (atomic_load(&ticking)) {
 		usleep(10000);
 		atomic_fetch_add(&ticks, 1);
@@ -207,7 +205,6 @@ static void *share_main(void *arg)
 	struct fi_cq_data_entry entry;
 	ssize_t ret;
 
-	(void) arg;
 	for (;;) {
 		pthread_barrier_wait(&both);
 		if (!rounds)
@@ -359,7 +356,6 @@ static void *try_main(void *arg)
 	struct fid *fid = &pair.s.cq[FT_TX]->fid;
 	unsigned i;
 
-	(void) arg;
 	while (rounds) {
 		atomic_store(&rests, true);
 		while (atomic_load(&tries)) {

@@ -50,7 +50,6 @@ static void read_once(void)
 
 static void *reader_main(void *arg)
 {
-	(void) arg;
 	while (!atomic_load(&ended))
 		read_once();
 	return NULL;
@@ -62,7 +61,6 @@ static void *urgent_main(void *arg)
 	uint64_t took;
 	unsigned i;
 
-	(void) arg;
 	FT_CHECK(real_time(true), "%s", strerror(errno));
 	for (i = 0; ft_round(i, rounds, begin); i++) {
 		usleep(1 + ft_rand() % 500);

@@ -70,7 +70,6 @@ static void read_queue(struct fid_cq *cq)
 
 static void *reader_main(void *arg)
 {
-	(void) arg;
 	while (!atomic_load(&ended)) {
 		read_queue(pair.s.cq[FT_TX]);
 		read_queue(pair.s.cq[FT_RX]);

@@ -112,7 +112,6 @@ static void *flood_main(void *arg)
 {
 	ssize_t ret;
 
-	(void) arg;
 	while (atomic_load(&taken) < atomic_load(&messages)) {
 		ret = post_write(NULL, 0);
 		FT_CHECK(!ret || ret == -FI_EAGAIN, "fi_writemsg: %zd", ret);

@@ -86,7 +86,6 @@ static void *watcher_main(void *arg)
 	struct fi_mrrc_stats st;
 	unsigned i = 0;
 
-	(void) arg;
 	while (!atomic_load(&ended)) {
 		if (!ft_stats(&pair.dom[1], &st))
 			break;
@@ -125,7 +124,6 @@ static void *spinner_main(void *arg)
 {
 	char *p, *q;
 
-	(void) arg;
 	while (!atomic_load(&ended)) {
 		p = ft_map(NULL, 4 * FT_PAGE);
 		memset(p, 1, 4 * FT_PAGE);

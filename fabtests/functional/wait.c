@@ -26,7 +26,6 @@ static void *server_main(void *arg)
 	unsigned i;
 	void *d = ft_desc(&pair.dom[0], in, 16 * LEN);
 
-	(void) arg;
 	for (i = 0; i < 16; i++)
 		FT_CALL(fi_recv(pair.s.ep, in + i * LEN, LEN, d, FT_ANY,
 				in + i * LEN));

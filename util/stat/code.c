@@ -359,7 +359,6 @@ static void look_process(struct code *code, const char *what)
 static bool tell_nothing(void *arg, uintptr_t start, uintptr_t end,
 			 enum mrrc_hooks_how how)
 {
-	(void)arg, (void)start, (void)end, (void)how;
 	return true;
 }
 

@@ -29,7 +29,6 @@ static int mrrc_lru_init(struct mrrc_policy *policy,
 {
 	struct mrrc_lru *lru = mrrc_lru_of(policy);
 
-	(void) attr;
 	TAILQ_INIT(&lru->list);
 	lru->count = 0;
 	return 0;
@@ -37,7 +36,6 @@ static int mrrc_lru_init(struct mrrc_policy *policy,
 
 static void mrrc_lru_fini(struct mrrc_policy *policy)
 {
-	(void) policy;
 }
 
 static void mrrc_lru_insert(struct mrrc_policy *policy,

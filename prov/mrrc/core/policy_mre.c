@@ -75,7 +75,6 @@ static int mrrc_mre_init_fig4(struct mrrc_policy *policy,
 
 static void mrrc_mre_fini(struct mrrc_policy *policy)
 {
-	(void) policy;
 }
 
 static void mrrc_mre_insert(struct mrrc_policy *policy,
@@ -214,7 +213,6 @@ static struct mrrc_region *mrrc_mre_victim(struct mrrc_policy *policy)
 
 static bool mrrc_mre_more(struct mrrc_policy *policy, size_t gone)
 {
-	(void) gone;
 	return mrrc_mre_of(policy)->segment;
 }
 

@@ -114,10 +114,6 @@ int mrrc_fid_control(struct fid *fid, int command, void *arg)
 int mrrc_fid_ops_open(struct fid *fid, const char *name, uint64_t flags,
 		      void **ops, void *context)
 {
-	(void)fid;
-	(void)flags;
-	(void)ops;
-	(void)context;
 	MRRC_INFO(CORE, "no operations named \"%s\"\n", name ? name : "");
 	return -FI_ENOSYS;
 }

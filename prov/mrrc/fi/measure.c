@@ -66,8 +66,6 @@ struct measure_rent {
 static int measure_never(void *arg, uintptr_t start, size_t len,
 			 enum mrrc_access access, void **cookie, void **desc)
 {
-	(void) arg, (void) start, (void) len, (void) access;
-	(void) cookie, (void) desc;
 	return -EPERM;
 }
 

@@ -121,7 +121,6 @@ uintptr_t mrrc_code_filler(const struct mrrc_code_image *image, uintptr_t at,
 uintptr_t mrrc_code_filler(const struct mrrc_code_image *image, uintptr_t at,
 			   uintptr_t end, size_t size)
 {
-	(void)image, (void)at, (void)end, (void)size;
 	return 0;
 }
 

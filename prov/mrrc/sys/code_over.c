@@ -171,7 +171,6 @@ static void over_ref(void *arg, uintptr_t to, uintptr_t field)
 	struct mrrc_code_range from, gap;
 	size_t jump;
 
-	(void)to;
 	if (look->led)
 		return;
 	look->led = true;

@@ -174,8 +174,6 @@ static void x86_led(void *arg, uintptr_t to, uintptr_t field)
 {
 	bool *const led = arg;
 
-	(void)to;
-	(void)field;
 	*led = true;
 }
 
@@ -414,7 +412,6 @@ int mrrc_code_look_x86_64(struct mrrc_code *code)
 
 int mrrc_code_look_x86_64(struct mrrc_code *code)
 {
-	(void)code;
 	return -EOPNOTSUPP;
 }
 

@@ -134,7 +134,6 @@ static inline void mrrc_lock_release(struct mrrc_lock *lock)
 
 static inline void mrrc_lock_assert_held(const struct mrrc_lock *lock)
 {
-	(void)lock;
 }
 
 static inline void mrrc_lock_assert_none(void)

@@ -127,7 +127,6 @@ static bool mappings_one_more(void *arg, const struct mrrc_mapping *mapping)
 {
 	size_t *count = arg;
 
-	(void)mapping;
 	++*count;
 	return true;
 }

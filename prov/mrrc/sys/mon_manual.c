@@ -9,42 +9,30 @@
 
 static int mrrc_manual_open(struct mrrc_mon *mon)
 {
-	(void)mon;
 	return 0;
 }
 
 static void mrrc_manual_close(struct mrrc_mon *mon)
 {
-	(void)mon;
 }
 
 static int mrrc_manual_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
-	(void)mon;
-	(void)start;
-	(void)len;
 	return 0;
 }
 
 static void mrrc_manual_unwatch(struct mrrc_mon *mon, uintptr_t start,
 				size_t len)
 {
-	(void)mon;
-	(void)start;
-	(void)len;
 }
 
 static int mrrc_manual_call(struct mrrc_mon *mon)
 {
-	(void)mon;
 	return 0;
 }
 
 static bool mrrc_manual_sees(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
-	(void)mon;
-	(void)start;
-	(void)len;
 	return true;
 }
 

@@ -18,36 +18,25 @@ static int mrrc_none_open(struct mrrc_mon *mon)
 
 static void mrrc_none_close(struct mrrc_mon *mon)
 {
-	(void)mon;
 }
 
 static int mrrc_none_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
-	(void)mon;
-	(void)start;
-	(void)len;
 	return -ENODEV;
 }
 
 static void mrrc_none_unwatch(struct mrrc_mon *mon, uintptr_t start,
 			      size_t len)
 {
-	(void)mon;
-	(void)start;
-	(void)len;
 }
 
 static int mrrc_none_call(struct mrrc_mon *mon)
 {
-	(void)mon;
 	return -ENODEV;
 }
 
 static bool mrrc_none_sees(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
-	(void)mon;
-	(void)start;
-	(void)len;
 	return false;
 }
 

@@ -653,7 +653,6 @@ static int mrrc_uffd_check(struct mrrc_mon *mon)
 
 static bool mrrc_uffd_sees(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
-	(void)mon;
 	return mrrc_vm_private(start, len);
 }
 

@@ -334,7 +334,6 @@ static void prove_touched(void *arg, uintptr_t start, uintptr_t end)
 {
 	struct prove_code *code;
 
-	(void)arg;
 	prove.dirty = true;
 	for (code = prove.code; code < prove.code + prove.count; code++)
 		code->decided = code->decided && (code->place.end <= start ||
@@ -441,7 +440,6 @@ static void *prove_main(void *arg)
 	long pause = PROVE_PAUSE_MIN_NS;
 	uint32_t ticket;
 
-	(void)arg;
 	while (!atomic_load(&prove.stop)) {
 		ticket = mrrc_trust_ticket();
 		if (prove_give() && !atomic_load(&prove.stop)) {

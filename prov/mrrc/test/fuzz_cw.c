@@ -71,7 +71,6 @@ static void fuzz_wr_end(void *arg, struct mrrc_cw_wr *wr,
 	must(fuzz->wr_live[wr - fuzz->wr]);
 	fuzz->wr_live[wr - fuzz->wr] = false;
 	fuzz->issued[wr - fuzz->wr] = false;
-	(void)end;
 }
 
 static void fuzz_target_end(void *arg, struct mrrc_cw_target *target,

@@ -32,8 +32,6 @@ __attribute__((visibility("default"))) long raw_munmap(void *ptr, size_t len)
 	__asm__ volatile("svc 0" : "+r" (x0) : "r" (x8), "r" (x1) : "memory");
 	return x0;
 #else
-	(void)ptr;
-	(void)len;
 	return -1;
 #endif
 }

@@ -45,7 +45,6 @@ void __sanitizer_set_report_path(const char *path);
 
 void __sanitizer_set_report_path(const char *path)
 {
-	(void)path;
 }
 #elif defined(RAW_NONE)
 SITE("raw_word", 8, 11, "");

@@ -189,7 +189,6 @@ static atomic_int asking;	/* 1: inside, 2: about to leave */
 
 static void asks_slowly(void *arg, char why[MRRC_TRUST_WHY])
 {
-	(void)arg;
 	if (!pthread_equal(pthread_self(), main_thread)) {
 		atomic_store(&asking, 1);
 		usleep(50000);

@@ -189,7 +189,6 @@ static int own_object(struct dl_phdr_info *info, size_t size, void *arg)
 	uintptr_t at, end;
 	unsigned i;
 
-	(void)size;
 	if (!strstr(info->dlpi_name, own->object))
 		return 0;
 	for (i = 0; i < info->dlpi_phnum; i++) {

@@ -101,25 +101,18 @@ static int last_err;
 
 static int no_room(void *arg, const struct mrrc_cw_msg *msg)
 {
-	(void)arg;
-	(void)msg;
 	return -EAGAIN;
 }
 
 static int never_issued(void *arg, struct mrrc_cw_wr *wr,
 			const struct mrrc_cw_rtag *rtag)
 {
-	(void)arg;
-	(void)wr;
-	(void)rtag;
 	return -EAGAIN;
 }
 
 static void wr_end(void *arg, struct mrrc_cw_wr *wr,
 		   const struct mrrc_cw_end *end)
 {
-	(void)arg;
-	(void)wr;
 	ends++;
 	last_err = end->err;
 }
@@ -127,8 +120,6 @@ static void wr_end(void *arg, struct mrrc_cw_wr *wr,
 static void target_end(void *arg, struct mrrc_cw_target *target,
 		       const struct mrrc_cw_end *end)
 {
-	(void)arg;
-	(void)target;
 	ends++;
 	last_err = end->err;
 }
@@ -175,7 +166,6 @@ static unsigned said_tags;
 
 static int room(void *arg, const struct mrrc_cw_msg *msg)
 {
-	(void)arg;
 	said_tags += msg->type == MRRC_CW_TAG;
 	return 0;
 }

@@ -21,25 +21,18 @@ static unsigned ended;
 
 static int sent(void *arg, const struct mrrc_cw_msg *msg)
 {
-	(void)arg;
-	(void)msg;
 	return 0;
 }
 
 static int full(void *arg, struct mrrc_cw_wr *wr,
 		const struct mrrc_cw_rtag *rtag)
 {
-	(void)arg;
-	(void)wr;
-	(void)rtag;
 	return -EAGAIN;
 }
 
 static void wr_end(void *arg, struct mrrc_cw_wr *wr,
 		   const struct mrrc_cw_end *end)
 {
-	(void)arg;
-	(void)wr;
 	ended += end->err == ECANCELED;
 }
 

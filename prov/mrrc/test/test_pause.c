@@ -188,7 +188,6 @@ END_TEST
 
 static void *cancelled_main(void *arg)
 {
-	(void)arg;
 	gate_wait();
 	atomic_store(&came_back, true);
 	return NULL;
@@ -229,9 +228,6 @@ static char tag;
 
 static bool told(void *arg, uintptr_t start, uintptr_t end, enum mrrc_hooks_how how)
 {
-	(void)arg;
-	(void)end;
-	(void)how;
 	if (start == (uintptr_t)hooked)
 		hold();
 	return true;
@@ -266,8 +262,6 @@ END_TEST
 
 static void heap_walked(struct mrrc_heap *of, void *arg)
 {
-	(void)of;
-	(void)arg;
 	hold();
 }
 
@@ -328,9 +322,6 @@ static bool relay_known;
 
 static void relay_tell(void *arg, uintptr_t start, size_t len)
 {
-	(void)arg;
-	(void)start;
-	(void)len;
 }
 
 static void relay_asked(void)

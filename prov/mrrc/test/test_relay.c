@@ -38,7 +38,6 @@ static void tell(void *arg, uintptr_t start, size_t len)
 {
 	unsigned n;
 
-	(void)arg;
 	pthread_mutex_lock(&lock);
 	n = atomic_load(&told_cnt);
 	told[n % (2 * MANY)] = (struct mrrc_range) { start, start + len };
@@ -253,7 +252,6 @@ static char *_Atomic racing;
 
 static void *race_main(void *arg)
 {
-	(void)arg;
 	unsigned before, after;
 	bool ok;
 

@@ -55,7 +55,6 @@ static atomic_bool bare_ends;
 
 static int bare_main(void *arg)
 {
-	(void)arg;
 	while (!atomic_load(&bare_ends))
 		;
 	return 0;

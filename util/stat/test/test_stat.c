@@ -24,7 +24,6 @@ static const char *asks = "libx.so: why";
 
 static void asks_what(void *arg, char why[MRRC_TRUST_WHY])
 {
-	(void)arg;
 	strcpy(why, asks);
 }
 

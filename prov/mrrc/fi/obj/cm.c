@@ -93,17 +93,12 @@ static int cm_join(struct fid_ep *ep, const void *addr, uint64_t flags,
 
 static int cm_no_listen(struct fid_pep *pep)
 {
-	(void)pep;
 	return -FI_ENOSYS;
 }
 
 static int cm_no_reject(struct fid_pep *pep, struct fid *handle,
 			const void *param, size_t paramlen)
 {
-	(void)pep;
-	(void)handle;
-	(void)param;
-	(void)paramlen;
 	return -FI_ENOSYS;
 }
 
@@ -156,35 +151,23 @@ static int pep_reject(struct fid_pep *pep, struct fid *handle,
 
 static int pep_no_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen)
 {
-	(void)ep;
-	(void)addr;
-	(void)addrlen;
 	return -FI_ENOSYS;
 }
 
 static int pep_no_connect(struct fid_ep *ep, const void *addr,
 			  const void *param, size_t paramlen)
 {
-	(void)ep;
-	(void)addr;
-	(void)param;
-	(void)paramlen;
 	return -FI_ENOSYS;
 }
 
 static int pep_no_accept(struct fid_ep *ep, const void *param,
 			 size_t paramlen)
 {
-	(void)ep;
-	(void)param;
-	(void)paramlen;
 	return -FI_ENOSYS;
 }
 
 static int pep_no_shutdown(struct fid_ep *ep, uint64_t flags)
 {
-	(void)ep;
-	(void)flags;
 	return -FI_ENOSYS;
 }
 
