@@ -14,6 +14,7 @@
 #include "fi/blocks.h"
 #include "fi/mrrc_fi.h"
 #include "sys/cache_mt.h"
+#include "sys/stack.h"
 #include "sys/vm.h"
 
 #ifndef MADV_POPULATE_READ
@@ -40,7 +41,7 @@ struct mrrc_blocks {
 	unsigned failures;
 	unsigned slabs;
 	struct fid_mr *slab[SLABS_MAX];
-	_Alignas(64) _Atomic uint64_t head[CLASSES];	/* tag << 32 | place */
+	_Alignas(64) _Atomic uint64_t head[CLASSES];	/* sys/stack.h */
 };
 
 int mrrc_blocks_touch(const void *addr, size_t len, bool write)
@@ -147,45 +148,27 @@ static struct mrrc_block *block_at(const struct mrrc_blocks *blocks,
 			 (size_t) (place - 1) * MRRC_BLOCK_HEAD);
 }
 
+static _Atomic uint32_t *block_below(void *blocks, uint32_t place)
+{
+	return &block_at(blocks, place)->free_next;
+}
+
 static struct mrrc_block *blocks_pop(struct mrrc_blocks *blocks, unsigned i)
 {
-	uint64_t head = atomic_load_explicit(&blocks->head[i],
-					     memory_order_acquire);
-	struct mrrc_block *block;
-	uint64_t rest;
+	const uint32_t place = mrrc_stack_pop(&blocks->head[i], block_below,
+					      blocks);
 
-	while ((uint32_t) head) {
-		block = block_at(blocks, (uint32_t) head);
-		rest = ((head >> 32) + 1) << 32 |
-		       atomic_load_explicit(&block->free_next,
-					    memory_order_relaxed);
-		if (atomic_compare_exchange_weak_explicit(&blocks->head[i],
-				&head, rest, memory_order_acquire,
-				memory_order_acquire))
-			return block;
-	}
-	return NULL;
+	return place ? block_at(blocks, place) : NULL;
 }
 
 void mrrc_blocks_free(struct mrrc_blocks *blocks, struct mrrc_block *block)
 {
-	_Atomic uint64_t *top;
-	uint32_t place;
-	uint64_t head;
-
-	if (block->class == MRRC_BLOCK_HEAP) {
+	if (block->class == MRRC_BLOCK_HEAP)
 		free(block);
-		return;
-	}
-	top = &blocks->head[block->class];
-	place = ((char *) block - blocks->base) / MRRC_BLOCK_HEAD + 1;
-	head = atomic_load_explicit(top, memory_order_relaxed);
-	do {
-		atomic_store_explicit(&block->free_next, (uint32_t) head,
-				      memory_order_relaxed);
-	} while (!atomic_compare_exchange_weak_explicit(top, &head,
-			((head >> 32) + 1) << 32 | place,
-			memory_order_release, memory_order_relaxed));
+	else
+		mrrc_stack_push(&blocks->head[block->class], block_below,
+				blocks, ((char *) block - blocks->base) /
+				MRRC_BLOCK_HEAD + 1);
 }
 
 /* Register one more slab of this size; growing is ours. */

@@ -12,6 +12,7 @@
  */
 #include "config.h"
 #include "sys/cache_mt_priv.h"
+#include "sys/reg_error.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -38,27 +39,6 @@ static void mrrc_miss_count(struct mrrc_cache_mt *cache, enum mrrc_stat stat)
 	mrrc_lock_acquire(&cache->lock);
 	mrrc_cache_count(&cache->cache, stat);
 	mrrc_lock_release(&cache->lock);
-}
-
-static bool mrrc_reg_denied(int rc)
-{
-	return rc == -EFAULT || rc == -EACCES || rc == -EPERM;
-}
-
-static bool mrrc_reg_limited(int rc)
-{
-	switch (-rc) {
-	case ENOMEM:
-	case EAGAIN:
-	case EMFILE:
-	case ENFILE:
-	case ENOSPC:
-	case ENOBUFS:
-	case EBUSY:
-		return true;
-	default:
-		return false;
-	}
 }
 
 /*

@@ -13,6 +13,7 @@
 #include "sys/heap_map.h"
 #include "sys/heap_watch.h"
 #include "sys/pool.h"
+#include "sys/reg_error.h"
 #include "sys/vm.h"
 
 uint64_t mrrc_heap_now(void)
@@ -180,23 +181,6 @@ static void block_fallback(struct mrrc_heap *heap, enum mrrc_pages want,
 	mrrc_heap_say(heap->domain, &note);
 }
 
-/* A limit that may go away when others give up what they have registered */
-static bool reg_limited(int ret)
-{
-	switch (ret) {
-	case -ENOMEM:
-	case -EAGAIN:
-	case -EMFILE:
-	case -ENFILE:
-	case -ENOSPC:
-	case -ENOBUFS:
-	case -EBUSY:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static void count_reg_fail(struct mrrc_heap *heap)
 {
 	mrrc_lock_acquire(&heap->lock);
@@ -220,7 +204,7 @@ static int block_register(struct mrrc_heap *heap,
 		if (!ret)
 			return 0;
 		count_reg_fail(heap);
-		if (!reg_limited(ret) || tries == 2)
+		if (!mrrc_reg_limited(ret) || tries == 2)
 			return ret;
 		if (!tries && heaps->ops->reap(heaps->arg))
 			continue;

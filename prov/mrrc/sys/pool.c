@@ -12,6 +12,7 @@
  */
 #include "config.h"
 #include "sys/pool.h"
+#include "sys/stack.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -148,44 +149,29 @@ mrrc_pool_alloc_fresh(struct mrrc_pool *pool)
 	return mrrc_pool_take(pool, i);
 }
 
+static _Atomic uint32_t *mrrc_pool_below(void *pool, uint32_t place)
+{
+	return &((struct mrrc_pool *)pool)->next[place - 1];
+}
+
 void *mrrc_pool_alloc(struct mrrc_pool *pool)
 {
-	uint64_t head = atomic_load_explicit(&pool->head,
-					     memory_order_acquire);
-	uint64_t rest;
-	uint32_t i;
+	const uint32_t place = mrrc_stack_pop(&pool->head, mrrc_pool_below,
+					      pool);
 
-	while ((uint32_t)head) {
-		i = (uint32_t)head - 1;
-		rest = (head >> 32) << 32 |
-		       atomic_load_explicit(&pool->next[i],
-					    memory_order_relaxed);
-		if (atomic_compare_exchange_weak_explicit(
-				&pool->head, &head, rest,
-				memory_order_acquire, memory_order_acquire))
-			return mrrc_pool_take(pool, i);
-	}
-	return mrrc_pool_alloc_fresh(pool);
+	return place ? mrrc_pool_take(pool, place - 1) :
+		       mrrc_pool_alloc_fresh(pool);
 }
 
 void mrrc_pool_free(struct mrrc_pool *pool, void *object)
 {
 	const size_t offset = (char *)object - pool->base;
 	const uint32_t i = offset / pool->size;
-	uint64_t head;
 
 	assert(mrrc_pool_owns(pool, object) && !(offset % pool->size));
 	assert(atomic_load_explicit(&pool->next[i], memory_order_relaxed) ==
 	       MRRC_POOL_LIVE);
-
-	head = atomic_load_explicit(&pool->head, memory_order_relaxed);
-	do {
-		atomic_store_explicit(&pool->next[i], (uint32_t)head,
-				      memory_order_relaxed);
-	} while (!atomic_compare_exchange_weak_explicit(
-			&pool->head, &head,
-			((head >> 32) + 1) << 32 | (i + 1),
-			memory_order_release, memory_order_relaxed));
+	mrrc_stack_push(&pool->head, mrrc_pool_below, pool, i + 1);
 }
 
 bool mrrc_pool_is_live(const struct mrrc_pool *pool, const void *ptr)

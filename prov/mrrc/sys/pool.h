@@ -30,7 +30,7 @@ struct mrrc_pool {
 	size_t map_len;
 	struct mrrc_lock grow;	/* guards committing; LEAF */
 	_Atomic uint32_t committed;	/* objects with memory */
-	_Alignas(64) _Atomic uint64_t head;	/* tag << 32 | free + 1 */
+	_Alignas(64) _Atomic uint64_t head;	/* sys/stack.h */
 	_Atomic uint32_t fresh;	/* objects ever used; the rest follow */
 };
 

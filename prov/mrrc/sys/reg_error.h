@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the error of a registration says. Any thread.
+ */
+#ifndef MRRC_REG_ERROR_H
+#define MRRC_REG_ERROR_H
+
+#include <errno.h>
+#include <stdbool.h>
+
+/* The memory does not allow this access. */
+static inline bool mrrc_reg_denied(int rc)
+{
+	return rc == -EFAULT || rc == -EACCES || rc == -EPERM;
+}
+
+/* A limit is reached: deregistering something else may help. */
+static inline bool mrrc_reg_limited(int rc)
+{
+	switch (-rc) {
+	case ENOMEM:
+	case EAGAIN:
+	case EMFILE:
+	case ENFILE:
+	case ENOSPC:
+	case ENOBUFS:
+	case EBUSY:
+		return true;
+	default:
+		return false;
+	}
+}
+
+#endif /* MRRC_REG_ERROR_H */

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A lock-free stack of free places in an array, numbered from 1. The head has
+ * the number of the top place, 0 if there is none, and how often something was
+ * pushed: a thread that was interrupted in a pop sees that the top is another
+ * time there. Places stay readable for ever.
+ *
+ * Threading: any.
+ */
+#ifndef MRRC_STACK_H
+#define MRRC_STACK_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* Where a place of this array has the number of the one below it. */
+typedef _Atomic uint32_t *mrrc_stack_below(void *array, uint32_t place);
+
+/* 0: it is empty. */
+static inline __attribute__((always_inline)) uint32_t
+mrrc_stack_pop(_Atomic uint64_t *stack, mrrc_stack_below *below, void *array)
+{
+	uint64_t head = atomic_load_explicit(stack, memory_order_acquire);
+	uint64_t rest;
+
+	do {
+		if (!(uint32_t)head)
+			return 0;
+		rest = head >> 32 << 32 |
+		       atomic_load_explicit(below(array, (uint32_t)head),
+					    memory_order_relaxed);
+	} while (!atomic_compare_exchange_weak_explicit(
+			stack, &head, rest, memory_order_acquire,
+			memory_order_acquire));
+	return (uint32_t)head;
+}
+
+static inline __attribute__((always_inline)) void
+mrrc_stack_push(_Atomic uint64_t *stack, mrrc_stack_below *below, void *array,
+		uint32_t place)
+{
+	uint64_t head = atomic_load_explicit(stack, memory_order_relaxed);
+
+	do {
+		atomic_store_explicit(below(array, place), (uint32_t)head,
+				      memory_order_relaxed);
+	} while (!atomic_compare_exchange_weak_explicit(
+			stack, &head, ((head >> 32) + 1) << 32 | place,
+			memory_order_release, memory_order_relaxed));
+}
+
+#endif /* MRRC_STACK_H */
