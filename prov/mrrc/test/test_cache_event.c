@@ -218,6 +218,22 @@ START_TEST(test_raced_merge)
 }
 END_TEST
 
+/* The same of several pieces, which are pending one after the other. */
+START_TEST(test_raced_merge_pieces)
+{
+	touch(0, 1);
+	touch(3, 1);
+	touch(10, 1);
+	fault_at(FAULT_LOCK, after_lookup);
+	get_pieces(0, 12, MRRC_RW, 3);
+	ck_assert(plan.merged);
+	ck_assert_uint_gt(plan.count, 1);
+	ck_assert_uint_ge(stat_of(MRRC_STAT_UNCACHED_RACED), 1);
+	put_pieces();
+	touch(0, 1);
+}
+END_TEST
+
 static void hook_elsewhere(void *arg, uintptr_t start, size_t len)
 {
 	fake_mon_raise(mt_mon, start + len, start + len + page, MRRC_MON_UNMAP);
@@ -413,6 +429,7 @@ Suite *cache_event_suite(void)
 	tcase_add_test(tcase, test_busy_insertion);
 	tcase_add_test(tcase, test_invalidate_pending);
 	tcase_add_test(tcase, test_raced_merge);
+	tcase_add_test(tcase, test_raced_merge_pieces);
 	tcase_add_test(tcase, test_raced_elsewhere);
 	tcase_add_test(tcase, test_duplicate);
 	tcase_add_test(tcase, test_pending_stays_watched);

@@ -26,6 +26,7 @@
 #include "sys/patch.h"
 #include "sys/prove.h"
 #include "sys/vm.h"
+#include "sys/sites.h"
 
 #define ANON	(MAP_PRIVATE | MAP_ANONYMOUS)
 #define WAIT_MS	20000	/* or a tenth of FT_HANGS, seconds */
@@ -110,6 +111,8 @@ START_TEST(test_given)
 	ck_assert_msg(mrrc_trusted(), "%s", why);
 	ck_assert_str_eq(why, "");
 	ck_assert(mrrc_mon_told(mon));
+	/* libc and the loader were hooked at the start, as functions */
+	ck_assert_uint_eq(mrrc_sites_count(), 0);
 }
 END_TEST
 
