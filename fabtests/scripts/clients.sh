@@ -34,6 +34,9 @@ readonly NET_FAILS_RAW=unexpected,mprobe,rma
 # What ofi_rxm 1.17 over verbs does not: FI_CLAIM of more than short messages
 # (dies), mremap of memory that was registered.
 readonly VERBS_FAILS_RAW=mprobe,move
+# What MPICH 5.0.2 does not over tcp: mremap. On a busy machine a rank aborts
+# (munmap_chunk: invalid pointer), with and without us.
+readonly MPICH_FAILS_RAW=move
 
 usage()
 {
@@ -472,9 +475,10 @@ client_mpich()
 	local stack="tcp;ofi_mrrc"
 
 	compile mpich || return
-	check_data mpich "$stack" 2
-	check_data mpich "$stack" 2 -p
-	check_data mpich "tcp;ofi_rxm;ofi_mrrc" 2 -m 1048576
+	check_data mpich "$stack" 2 -x "$MPICH_FAILS_RAW"
+	check_data mpich "$stack" 2 -p -x "$MPICH_FAILS_RAW"
+	check_data mpich "tcp;ofi_rxm;ofi_mrrc" 2 -m 1048576 \
+		-x "$MPICH_FAILS_RAW"
 }
 
 # On an emulated device everything takes its time.  The programs may have been
