@@ -34,7 +34,7 @@ static void transfer(struct ft_pair *pair, char *to, char *from, unsigned i)
 	ft_release(&pair->dom[1]);
 }
 
-static bool is_board(const char *path)
+static bool is_segment(const char *path)
 {
 	char link[sizeof(LINK)];
 	const ssize_t len = readlink(path, link, sizeof(link));
@@ -42,8 +42,8 @@ static bool is_board(const char *path)
 	return len == sizeof(LINK) - 1 && !memcmp(link, LINK, len);
 }
 
-/* Boards of this process; none can be written to or made smaller. */
-static unsigned boards(void)
+/* Segments of this process; none can be written to or made smaller. */
+static unsigned segments(void)
 {
 	unsigned count = 0;
 	char path[64];
@@ -51,7 +51,7 @@ static unsigned boards(void)
 
 	for (i = 0; i < 1024; i++) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", i);
-		if (!is_board(path))
+		if (!is_segment(path))
 			continue;
 		count++;
 		fd = open(path, O_RDWR);
@@ -144,7 +144,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < ft_iters(20); i++)
 		transfer(&pair, to, from, i);
 	if (!ft_opts.raw)
-		FT_CHECK(boards() == 2, "%u boards of two domains", boards());
+		FT_CHECK(segments() == 2, "%u segments of two domains", segments());
 	if (wait && !ft_opts.raw)
 		wait_for_end(&pair);
 	if (leave) {
@@ -160,6 +160,6 @@ int main(int argc, char **argv)
 	ft_unmap(to, LEN);
 	ft_unmap(from, LEN);
 	if (!ft_opts.raw)
-		FT_CHECK(!boards(), "%u boards are left", boards());
+		FT_CHECK(!segments(), "%u segments are left", segments());
 	return ft_done();
 }

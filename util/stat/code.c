@@ -22,7 +22,7 @@
 
 #include "stat/proc.h"
 #include "sys/code.h"
-#include "sys/hooks.h"
+#include "sys/libc_hooks.h"
 #include "sys/patch.h"
 #include "sys/prove.h"
 #include "sys/sites.h"
@@ -107,7 +107,7 @@ static bool is_known(const struct one *one, const struct mrrc_code_site *site)
 
 	if (!one->own)
 		return is_providers(one, site);
-	return mrrc_hooks_has((uintptr_t)one->own->dli_fbase + site->at -
+	return mrrc_libc_hooks_has((uintptr_t)one->own->dli_fbase + site->at -
 			      one->elf->base) ||
 	       (one->own == &one->code->libc &&
 		site->number == MRRC_CODE_ANY &&
@@ -140,7 +140,7 @@ static bool can_hook(struct one *one, const struct mrrc_code_site *site)
 	unsigned i;
 
 	/* nothing is hooked where there is a sanitizer (sys/prove.c) */
-	if (one->own || !mrrc_hooks_knows(site->number) ||
+	if (one->own || !mrrc_libc_hooks_knows(site->number) ||
 	    strstr(one->name, "san.so"))
 		return false;
 	for (i = 0; i < one->hooks; i++) {
@@ -162,7 +162,7 @@ static bool look_site(void *arg, const struct mrrc_code_site *site)
 	struct one *one = arg;
 
 	if ((site->number != MRRC_CODE_ANY &&
-	     !mrrc_hooks_matters(site->number)) || is_known(one, site) ||
+	     !mrrc_libc_hooks_matters(site->number)) || is_known(one, site) ||
 	    can_hook(one, site))
 		return true;
 	one->code->asks++;
@@ -357,7 +357,7 @@ static void look_process(struct code *code, const char *what)
 }
 
 static bool tell_nothing(void *arg, uintptr_t start, uintptr_t end,
-			 enum mrrc_hooks_how how)
+			 enum mrrc_libc_hooks_how how)
 {
 	return true;
 }
@@ -367,7 +367,7 @@ static void hook_own(struct code *code)
 {
 	if (!dladdr((const void *)(uintptr_t)pthread_self, &code->libc) ||
 	    !dladdr((const void *)getauxval(AT_BASE), &code->loader) ||
-	    mrrc_hooks_add(tell_nothing, code, NULL))
+	    mrrc_libc_hooks_add(tell_nothing, code, NULL))
 		return;
 	mrrc_prove_seal();
 }
@@ -390,7 +390,7 @@ int stat_code(char *const *what, size_t count)
 	       code.calls, code.asks ? "ask the kernel" :
 	       code.failed ? "ask the kernel, where all has to be known" :
 			     "make no system call");
-	mrrc_hooks_remove(&code);
+	mrrc_libc_hooks_remove(&code);
 	free(code.file);
 	return code.asks || code.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "core/text.h"
-#include "sys/board.h"
+#include "sys/stats_shm.h"
 
-#define LINK	"/memfd:" MRRC_BOARD_NAME " (deleted)"
+#define LINK	"/memfd:" MRRC_STATS_SHM_NAME " (deleted)"
 #define DOMAINS_MAX	1024	/* of a process: others may make it many */
 
 /* A small file of /proc/PID as a string; false: it is gone. */
@@ -95,9 +95,9 @@ static double now(void)
 }
 
 /* Read what the link leads to; what it is may have changed meanwhile. */
-static int read_board(int dir, const char *name, struct stat_domain *domain)
+static int read_segment(int dir, const char *name, struct stat_domain *domain)
 {
-	static char data[STAT_BOARD_MAX];
+	static char data[STAT_SEGMENT_MAX];
 	struct stat stat;
 	ssize_t size = -1;
 	int fd;
@@ -112,10 +112,10 @@ static int read_board(int dir, const char *name, struct stat_domain *domain)
 	if (size < 0)
 		return -EPROTO;
 	domain->id = stat.st_ino;
-	return stat_board_parse(data, size, &domain->board);
+	return stat_segment_parse(data, size, &domain->segment);
 }
 
-static bool is_board(int dir, const char *name)
+static bool is_segment(int dir, const char *name)
 {
 	char link[sizeof(LINK)];
 	const ssize_t len = readlinkat(dir, name, link, sizeof(link));
@@ -161,12 +161,12 @@ static int read_fds(pid_t pid, DIR *dir, struct stat_sample *sample)
 	int rc = 0;
 
 	while (!rc && sample->domains < max && (entry = readdir(dir))) {
-		if (!is_board(dirfd(dir), entry->d_name))
+		if (!is_segment(dirfd(dir), entry->d_name))
 			continue;
-		rc = read_board(dirfd(dir), entry->d_name, &domain);
+		rc = read_segment(dirfd(dir), entry->d_name, &domain);
 		if (rc == -EPROTONOSUPPORT)
 			sample->unknown++;
-		if (rc || domain.board.pid != own) {
+		if (rc || domain.segment.pid != own) {
 			rc = 0;
 			continue;
 		}

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Processes and their boards, by way of /proc.
+ * Processes and their segments, by way of /proc.
  */
 #ifndef STAT_PROC_H
 #define STAT_PROC_H
 
 #include <stdbool.h>
 
-#include "stat/board.h"
+#include "stat/segment.h"
 
 /* One domain of a process, at one moment. */
 struct stat_domain {
 	pid_t pid;		/* in our name space */
 	char command[64];
-	ino_t id;		/* of the board, as long as it is open */
+	ino_t id;		/* of the segment, as long as it is open */
 	double when;		/* seconds of a clock that only goes on */
-	struct stat_board board;
+	struct stat_segment segment;
 };
 
 struct stat_sample {
 	struct stat_domain *domain;
 	size_t domains;
-	unsigned unknown;	/* boards of a version that is not known */
+	unsigned unknown;	/* segments of a version that is not known */
 };
 
 /*
  * Add what a process has open. -ESRCH: there is no such process, or it has
- * ended; -EACCES: it may not be looked at; -ENOMEM. Boards that make no sense
+ * ended; -EACCES: it may not be looked at; -ENOMEM. Segments that make no sense
  * are left out.
  */
 int stat_proc_read(pid_t pid, struct stat_sample *sample);

@@ -15,15 +15,15 @@ static json_t *number(uint64_t value)
 	return json_integer(value < INT64_MAX ? (json_int_t)value : INT64_MAX);
 }
 
-static json_t *counters(const struct stat_board *board)
+static json_t *counters(const struct stat_segment *segment)
 {
 	json_t *object = json_object();
 	int rc = object ? 0 : -1;
 	size_t i;
 
-	for (i = 0; !rc && i < board->counters; i++)
-		rc = json_object_set_new(object, board->counter[i].name,
-					 number(board->counter[i].value));
+	for (i = 0; !rc && i < segment->counters; i++)
+		rc = json_object_set_new(object, segment->counter[i].name,
+					 number(segment->counter[i].value));
 	if (rc)
 		json_decref(object);
 	return rc ? NULL : object;
@@ -31,19 +31,19 @@ static json_t *counters(const struct stat_board *board)
 
 static json_t *domain(const struct stat_domain *domain)
 {
-	const struct stat_board *board = &domain->board;
+	const struct stat_segment *segment = &domain->segment;
 
 	return json_pack("{s:i, s:s, s:f, s:s, s:s, s:s, s:s*, s:o, s:o, s:o}",
 			 "pid", (int)domain->pid,
 			 "command", domain->command,
-			 "opened", board->opened * 1e-9,
-			 "provider", board->provider,
-			 "policy", board->policy,
-			 "monitor", board->monitor,
-			 "asks", board->says_asks ? board->asks : NULL,
-			 "max_bytes", number(board->max_bytes),
-			 "max_regions", number(board->max_regions),
-			 "counters", counters(board));
+			 "opened", segment->opened * 1e-9,
+			 "provider", segment->provider,
+			 "policy", segment->policy,
+			 "monitor", segment->monitor,
+			 "asks", segment->says_asks ? segment->asks : NULL,
+			 "max_bytes", number(segment->max_bytes),
+			 "max_regions", number(segment->max_regions),
+			 "counters", counters(segment));
 }
 
 int stat_show_json(const struct stat_sample *sample, FILE *out)

@@ -14,8 +14,8 @@
 
 /* One domain now and before; the rates need both. */
 struct pair {
-	const struct stat_board *now;
-	const struct stat_board *before;	/* or NULL */
+	const struct stat_segment *now;
+	const struct stat_segment *before;	/* or NULL */
 	double seconds;
 };
 
@@ -28,7 +28,7 @@ static const struct stat_domain *find(const struct stat_sample *sample,
 	for (i = 0; i < sample->domains; i++) {
 		domain = &sample->domain[i];
 		if (domain->pid == like->pid && domain->id == like->id &&
-		    domain->board.opened == like->board.opened)
+		    domain->segment.opened == like->segment.opened)
 			return domain;
 	}
 	return NULL;
@@ -36,14 +36,14 @@ static const struct stat_domain *find(const struct stat_sample *sample,
 
 static uint64_t total(const struct pair *pair, enum mrrc_stat stat)
 {
-	return stat_board_value(pair->now, mrrc_stat_name(stat));
+	return stat_segment_value(pair->now, mrrc_stat_name(stat));
 }
 
 /* What came since; nothing where a counter went back, which none does. */
 static uint64_t since(const struct pair *pair, enum mrrc_stat stat)
 {
 	const uint64_t now = total(pair, stat);
-	const uint64_t then = stat_board_value(pair->before,
+	const uint64_t then = stat_segment_value(pair->before,
 					       mrrc_stat_name(stat));
 
 	return now > then ? now - then : 0;
@@ -117,22 +117,22 @@ static const char *bytes_text(uint64_t bytes, char *text, size_t size)
 static void show_domain(const struct stat_domain *domain,
 			const struct stat_domain *before, FILE *out)
 {
-	const struct stat_board *board = &domain->board;
+	const struct stat_segment *segment = &domain->segment;
 	const struct pair pair = {
-		.now = board,
-		.before = before ? &before->board : NULL,
+		.now = segment,
+		.before = before ? &before->segment : NULL,
 		.seconds = before ? domain->when - before->when : 0,
 	};
 	char text[32];
 
 	fprintf(out, "%d %s: %s, policy %s, monitor %s\n", (int)domain->pid,
-		domain->command, board->provider, board->policy,
-		board->monitor);
+		domain->command, segment->provider, segment->policy,
+		segment->monitor);
 	fprintf(out, "at most %s in %" PRIu64 " regions%s%s\n",
-		bytes_text(board->max_bytes, text, sizeof(text)),
-		board->max_regions, !board->says_asks ? "" :
-		*board->asks ? ", lookups of threads ask the kernel: " :
-			       ", lookups make no system call", board->asks);
+		bytes_text(segment->max_bytes, text, sizeof(text)),
+		segment->max_regions, !segment->says_asks ? "" :
+		*segment->asks ? ", lookups of threads ask the kernel: " :
+			       ", lookups make no system call", segment->asks);
 	fprintf(out, LABEL " %13s %13s\n", "", "total", "per second");
 	show_counter(&pair, "lookups", MRRC_STAT_LOOKUPS, out);
 	show_ratio(&pair, out);

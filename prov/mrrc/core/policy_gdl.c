@@ -3,7 +3,7 @@
  * Greedy-Dual with learned worth that never spends much more than LRU.
  *
  * As gdsf, a region is worth H = L + w, the least goes, and L becomes its H;
- * but w is learned (worth.h) from the uses that regions and those that have
+ * but w is learned (reuse.h) from the uses that regions and those that have
  * left (ghost.h) come to. Where the working set drifts, or is few buffers,
  * frequency misleads. So a shadow cache (shadow.h) simulates LRU, and worth
  * decides only while the cache can afford that the decision is wrong: what it
@@ -22,7 +22,7 @@
 
 #include "core/ghost.h"
 #include "core/shadow.h"
-#include "core/worth.h"
+#include "core/reuse.h"
 
 enum { GDL_DUEL };			/* param[] */
 
@@ -31,7 +31,7 @@ enum { GDL_DUEL };			/* param[] */
 
 struct mrrc_gdl_node {
 	RB_ENTRY(mrrc_gdl_node) node;
-	double worth;			/* H, when it was last judged */
+	double priority;			/* H, when it was last judged */
 	double floor;			/* L, when it was last used */
 	double weight;			/* what its size has to do with it */
 	uint64_t last;			/* use, by the pages registered */
@@ -51,14 +51,14 @@ struct mrrc_gdl {
 	struct mrrc_region_list aside;	/* in use when last seen */
 	size_t count;
 	const struct mrrc_cost *cost;
-	struct mrrc_worth learned;
+	struct mrrc_reuse learned;
 	struct mrrc_ghosts ghosts;
 	struct mrrc_shadow lru;
 	uintptr_t start, end;			/* of the last request */
 	const struct mrrc_region *victim;	/* the last one named */
 	uint64_t now;			/* pages registered so far */
 	double floor;			/* L */
-	bool by_worth;			/* chose the victim, not LRU */
+	bool by_estimate;			/* chose the victim, not LRU */
 };
 
 _Static_assert(sizeof(struct mrrc_gdl_node) <=
@@ -85,8 +85,8 @@ static int mrrc_gdl_cmp(struct mrrc_gdl_node *a, struct mrrc_gdl_node *b)
 	const struct mrrc_region *x = mrrc_gdl_region(a);
 	const struct mrrc_region *y = mrrc_gdl_region(b);
 
-	if (a->worth != b->worth)
-		return a->worth < b->worth ? -1 : 1;
+	if (a->priority != b->priority)
+		return a->priority < b->priority ? -1 : 1;
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
 	return (int) x->access - (int) y->access;
@@ -108,7 +108,7 @@ static int mrrc_gdl_init(struct mrrc_policy *policy,
 	TAILQ_INIT(&gdl->list);
 	TAILQ_INIT(&gdl->aside);
 	gdl->cost = attr->cost;
-	mrrc_worth_init(&gdl->learned);
+	mrrc_reuse_init(&gdl->learned);
 	rc = mrrc_ghosts_init(&gdl->ghosts, GHOSTS);
 	if (rc || !policy->param[GDL_DUEL])
 		return rc;
@@ -140,7 +140,7 @@ static void mrrc_gdl_request(struct mrrc_policy *policy, uintptr_t start,
 	struct mrrc_gdl *gdl = mrrc_gdl_of(policy);
 	const size_t mask = gdl->cost->page - 1;
 
-	mrrc_worth_request(&gdl->learned);
+	mrrc_reuse_request(&gdl->learned);
 	gdl->start = start;
 	gdl->end = (start + len + mask) & ~mask;
 }
@@ -177,7 +177,7 @@ static void mrrc_gdl_judge(const struct mrrc_gdl *gdl,
 			   struct mrrc_gdl_node *node)
 {
 	node->used = false;
-	node->worth = node->floor + mrrc_worth(&gdl->learned, node->uses,
+	node->priority = node->floor + mrrc_reuse_value(&gdl->learned, node->uses,
 					       node->here, node->weight);
 }
 
@@ -214,14 +214,14 @@ static void mrrc_gdl_insert(struct mrrc_policy *policy,
 	gdl->now += mrrc_cost_pages(gdl->cost, region->len);
 	if (mrrc_ghosts_take(&gdl->ghosts, mrrc_gdl_key(gdl, region->start),
 			     &ghost))
-		mrrc_worth_again(&gdl->learned, ghost.uses,
+		mrrc_reuse_again(&gdl->learned, ghost.uses,
 				 gdl->now - ghost.last);
 	*node = (struct mrrc_gdl_node) {
-		.weight = mrrc_worth_weight(gdl->cost, region->len),
-		.uses = ghost.uses < MRRC_WORTH_USES ? ghost.uses + 1 :
-						       MRRC_WORTH_USES,
+		.weight = mrrc_reuse_weight(gdl->cost, region->len),
+		.uses = ghost.uses < MRRC_REUSE_USES ? ghost.uses + 1 :
+						       MRRC_REUSE_USES,
 	};
-	mrrc_worth_enter(&gdl->learned, node->uses);
+	mrrc_reuse_enter(&gdl->learned, node->uses);
 	mrrc_gdl_place(gdl, region);
 	if (policy->param[GDL_DUEL])
 		mrrc_shadow_use(&gdl->lru,
@@ -252,11 +252,11 @@ static void mrrc_gdl_touch(struct mrrc_policy *policy,
 	struct mrrc_gdl *gdl = mrrc_gdl_of(policy);
 	struct mrrc_gdl_node *node = mrrc_gdl_node(region);
 
-	mrrc_worth_again(&gdl->learned, node->uses, gdl->now - node->last);
-	if (node->uses < MRRC_WORTH_USES)
+	mrrc_reuse_again(&gdl->learned, node->uses, gdl->now - node->last);
+	if (node->uses < MRRC_REUSE_USES)
 		node->uses++;
 	node->here++;
-	mrrc_worth_enter(&gdl->learned, node->uses);
+	mrrc_reuse_enter(&gdl->learned, node->uses);
 	if (node->aside) {
 		mrrc_gdl_unplace(gdl, region);
 		mrrc_gdl_place(gdl, region);
@@ -280,9 +280,9 @@ static void mrrc_gdl_remove(struct mrrc_policy *policy,
 		.uses = node->uses,
 	});
 	if (region == gdl->victim) {
-		mrrc_worth_leave(&gdl->learned, gdl->now - node->last);
-		if (gdl->by_worth && node->worth > gdl->floor)
-			gdl->floor = node->worth;
+		mrrc_reuse_leave(&gdl->learned, gdl->now - node->last);
+		if (gdl->by_estimate && node->priority > gdl->floor)
+			gdl->floor = node->priority;
 	} else if (policy->param[GDL_DUEL]) {
 		mrrc_shadow_forget(&gdl->lru,
 				   mrrc_gdl_shadow(region, region->start),
@@ -331,9 +331,9 @@ static struct mrrc_region *mrrc_gdl_least(struct mrrc_gdl *gdl)
 	if (!node)
 		return NULL;
 	region = mrrc_gdl_region(node);
-	gdl->by_worth = !gdl->policy.param[GDL_DUEL] ||
+	gdl->by_estimate = !gdl->policy.param[GDL_DUEL] ||
 			mrrc_shadow_affords(&gdl->lru, region->len);
-	return gdl->by_worth ? region : TAILQ_FIRST(&gdl->list);
+	return gdl->by_estimate ? region : TAILQ_FIRST(&gdl->list);
 }
 
 static struct mrrc_region *mrrc_gdl_victim(struct mrrc_policy *policy)
@@ -363,7 +363,7 @@ static bool mrrc_gdl_valid(const struct mrrc_policy *policy, size_t count)
 	RB_FOREACH(node, mrrc_gdl_tree, &gdl->tree) {
 		if (mrrc_gdl_region(node)->state != MRRC_REGION_INDEXED ||
 		    !node->uses || node->aside ||
-		    (before && before->worth > node->worth))
+		    (before && before->priority > node->priority))
 			return false;
 		before = node;
 		seen++;

@@ -37,7 +37,7 @@ struct mrrc_gdsf {
 
 /* A region's words. */
 struct mrrc_gdsf_node {
-	double worth;			/* H */
+	double priority;			/* H */
 	uint32_t class;
 	uint32_t uses;			/* f */
 };
@@ -115,7 +115,7 @@ static void mrrc_gdsf_enter(struct mrrc_gdsf *gdsf, struct mrrc_region *region)
 	node->class = mrrc_gdsf_class(node->uses * cost /
 				      mrrc_cost_pages(gdsf->cost,
 						      region->len));
-	node->worth = gdsf->floor + mrrc_gdsf_value(node->class);
+	node->priority = gdsf->floor + mrrc_gdsf_value(node->class);
 	TAILQ_INSERT_TAIL(&gdsf->class[node->class], region, link);
 	gdsf->used[node->class / 64] |= 1ULL << node->class % 64;
 }
@@ -201,14 +201,14 @@ static struct mrrc_region *mrrc_gdsf_victim(struct mrrc_policy *policy)
 		for (bits = gdsf->used[word]; bits; bits &= bits - 1) {
 			head = mrrc_gdsf_head(gdsf, 64 * word +
 					      __builtin_ctzll(bits));
-			if (head && (!best || mrrc_gdsf_node(head)->worth <
-					      mrrc_gdsf_node(best)->worth))
+			if (head && (!best || mrrc_gdsf_node(head)->priority <
+					      mrrc_gdsf_node(best)->priority))
 				best = head;
 		}
 	}
 	/* one that was in use for long may be worth less than others were */
-	if (best && mrrc_gdsf_node(best)->worth > gdsf->floor)
-		gdsf->floor = mrrc_gdsf_node(best)->worth;
+	if (best && mrrc_gdsf_node(best)->priority > gdsf->floor)
+		gdsf->floor = mrrc_gdsf_node(best)->priority;
 	return best;
 }
 
@@ -216,21 +216,21 @@ static bool mrrc_gdsf_valid(const struct mrrc_policy *policy, size_t count)
 {
 	const struct mrrc_gdsf *gdsf = (const struct mrrc_gdsf *) policy;
 	struct mrrc_region *region;
-	double worth;
+	double priority;
 	size_t seen = 0;
 	int i;
 
 	for (i = 0; i < CLASSES; i++) {
-		worth = 0;
+		priority = 0;
 		if (TAILQ_EMPTY(&gdsf->class[i]) !=
 		    !(gdsf->used[i / 64] >> i % 64 & 1))
 			return false;
 		TAILQ_FOREACH(region, &gdsf->class[i], link) {
 			if (region->state != MRRC_REGION_INDEXED ||
 			    mrrc_gdsf_node(region)->class != (uint32_t) i ||
-			    mrrc_gdsf_node(region)->worth < worth)
+			    mrrc_gdsf_node(region)->priority < priority)
 				return false;
-			worth = mrrc_gdsf_node(region)->worth;
+			priority = mrrc_gdsf_node(region)->priority;
 			seen++;
 		}
 	}

@@ -5,7 +5,7 @@
  * Counters only grow; gauges follow the present state or its maximum. Whoever
  * guards the cache guards its counters but those of conditional writes, which
  * are added to atomically; a snapshot is a copy made under that lock. Other
- * processes read them without (sys/board.h): each is whole, but they are not of
+ * processes read them without (sys/stats_shm.h): each is whole, but they are not of
  * one moment.
  */
 #ifndef MRRC_STATS_H

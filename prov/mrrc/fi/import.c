@@ -24,14 +24,14 @@
 #include "fi/mrrc_fi.h"
 #include "fi/param.h"
 #include "sys/mon.h"
-#include "sys/relay.h"
+#include "sys/notifier.h"
 
 static _Thread_local bool opening __attribute__((tls_model("initial-exec")));
 
 static struct {
 	pthread_once_t once;
 	struct mrrc_mon *mon;
-	struct mrrc_relay *relay;
+	struct mrrc_notifier *notifier;
 	struct fid_mem_monitor monitor;
 } import = { .once = PTHREAD_ONCE_INIT };
 
@@ -47,7 +47,7 @@ static void import_stop(struct fid_mem_monitor *monitor)
 static int import_subscribe(struct fid_mem_monitor *monitor, const void *addr,
 			    size_t len)
 {
-	return mrrc_relay_watch(import.relay, (uintptr_t) addr, len);
+	return mrrc_notifier_watch(import.notifier, (uintptr_t) addr, len);
 }
 
 /* libfabric never does: a watch ends with what it watches. */
@@ -59,7 +59,7 @@ static void import_unsubscribe(struct fid_mem_monitor *monitor,
 static bool import_valid(struct fid_mem_monitor *monitor, const void *addr,
 			 size_t len)
 {
-	return mrrc_relay_valid(import.relay, (uintptr_t) addr, len);
+	return mrrc_notifier_valid(import.notifier, (uintptr_t) addr, len);
 }
 
 static void import_tell(void *arg, uintptr_t start, size_t len)
@@ -96,7 +96,7 @@ static void import_once(void)
 		return;
 	if (!mrrc_mon_works(import.mon))
 		goto err_mon;
-	ret = mrrc_relay_open(import.mon, import_tell, NULL, &import.relay);
+	ret = mrrc_notifier_open(import.mon, import_tell, NULL, &import.notifier);
 	if (ret)
 		goto err_mon;
 	import.monitor.fid.fclass = FI_CLASS_MEM_MONITOR;
@@ -109,7 +109,7 @@ static void import_once(void)
 	}
 	MRRC_INFO(MR, "libfabric keeps its own memory monitor: %s\n",
 		  fi_strerror(-ret));
-	mrrc_relay_close(import.relay);
+	mrrc_notifier_close(import.notifier);
 err_mon:
 	mrrc_mon_close(import.mon);
 }

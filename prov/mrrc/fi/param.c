@@ -40,7 +40,7 @@ struct mrrc_params mrrc_params = {
 	.cost_text = "measure",
 	.bounce_size = BOUNCE_SIZE,
 	.monitor = "auto",
-	.hooks = MRRC_HOOKS_AUTO,
+	.hooks = MRRC_LIBC_HOOKS_AUTO,
 	.trace_size = (size_t) 256 << 20,
 };
 
@@ -161,11 +161,11 @@ static int set_probe(const char *value)
 static int set_hooks(const char *value)
 {
 	if (!strcmp(value, "auto"))
-		mrrc_params.hooks = MRRC_HOOKS_AUTO;
+		mrrc_params.hooks = MRRC_LIBC_HOOKS_AUTO;
 	else if (!strcmp(value, "1"))
-		mrrc_params.hooks = MRRC_HOOKS_ON;
+		mrrc_params.hooks = MRRC_LIBC_HOOKS_ON;
 	else if (!strcmp(value, "0"))
-		mrrc_params.hooks = MRRC_HOOKS_OFF;
+		mrrc_params.hooks = MRRC_LIBC_HOOKS_OFF;
 	else
 		return -FI_EINVAL;
 	return 0;

@@ -31,10 +31,10 @@ enum mrrc_helper {
 	MRRC_HELPER_NEVER,
 };
 
-enum mrrc_hooks {
-	MRRC_HOOKS_AUTO,
-	MRRC_HOOKS_ON,		/* warn where they cannot be placed */
-	MRRC_HOOKS_OFF,
+enum mrrc_libc_hooks {
+	MRRC_LIBC_HOOKS_AUTO,
+	MRRC_LIBC_HOOKS_ON,		/* warn where they cannot be placed */
+	MRRC_LIBC_HOOKS_OFF,
 };
 
 struct mrrc_params {
@@ -53,7 +53,7 @@ struct mrrc_params {
 	char cost_text[PATH_MAX];
 	size_t bounce_size;	/* of the largest buffer to be copied */
 	char monitor[16];	/* "auto", "uffd", "manual", "none" */
-	enum mrrc_hooks hooks;
+	enum mrrc_libc_hooks hooks;
 	char stats_file[PATH_MAX];	/* empty: none */
 	char trace[PATH_MAX];	/* empty: none */
 	size_t trace_size;	/* bytes */

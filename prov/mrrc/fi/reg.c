@@ -15,7 +15,7 @@
 #include "fi/reg.h"
 #include "fi/secret.h"
 #include "sys/cache_mt.h"
-#include "sys/hooks.h"
+#include "sys/libc_hooks.h"
 #include "sys/prove.h"
 
 #define MRRC_KEY_TRIES	64
@@ -170,9 +170,9 @@ static void mrrc_reg_asks(void *arg, char why[MRRC_TRUST_WHY])
 	mrrc_mon_asks(reg->mon, why);
 }
 
-void mrrc_reg_info(struct mrrc_reg *reg, struct mrrc_board_info *info)
+void mrrc_reg_info(struct mrrc_reg *reg, struct mrrc_stats_shm_info *info)
 {
-	*info = (struct mrrc_board_info) {
+	*info = (struct mrrc_stats_shm_info) {
 		.provider = reg->core_name,
 		.policy = mrrc_params.policy,
 		.monitor = mrrc_mon_title(reg->mon),
@@ -182,27 +182,27 @@ void mrrc_reg_info(struct mrrc_reg *reg, struct mrrc_board_info *info)
 	mrrc_cache_mt_limits(reg->cache, &info->max_bytes, &info->max_regions);
 }
 
-/* Without a board the cache counts all the same. */
+/* Without a segment the cache counts all the same. */
 static int mrrc_reg_open_cache(struct mrrc_reg *reg,
 			       struct mrrc_cache_attr *attr)
 {
-	struct mrrc_board_info info;
+	struct mrrc_stats_shm_info info;
 	int ret;
 
-	ret = mrrc_board_open(&reg->board);
+	ret = mrrc_stats_shm_open(&reg->segment);
 	if (ret)
 		MRRC_INFO(MR, "fi_mrrc_stat will not find this domain: %s\n",
 			  fi_strerror(-ret));
 	else
-		attr->stats = mrrc_board_stats(reg->board);
+		attr->stats = mrrc_stats_shm_stats(reg->segment);
 	ret = mrrc_cache_mt_open(attr, &reg->cache);
 	if (ret) {
-		mrrc_board_close(reg->board);
+		mrrc_stats_shm_close(reg->segment);
 		return ret;
 	}
 	mrrc_reg_info(reg, &info);
-	if (reg->board)
-		mrrc_board_publish(reg->board, &info);
+	if (reg->segment)
+		mrrc_stats_shm_publish(reg->segment, &info);
 	return 0;
 }
 
@@ -210,9 +210,9 @@ static int mrrc_reg_open_cache(struct mrrc_reg *reg,
 static void mrrc_reg_check_hooks(void)
 {
 	static atomic_bool said;
-	struct mrrc_hooks_state state;
+	struct mrrc_libc_hooks_state state;
 
-	mrrc_hooks_state(&state);
+	mrrc_libc_hooks_state(&state);
 	if (state.lost && !atomic_exchange(&said, true))
 		MRRC_WARN(MR, "another library has overwritten %u of our "
 			  "hooks: unmapping costs more, nothing else\n",
@@ -235,7 +235,7 @@ static void mrrc_reg_say_monitor(const struct mrrc_reg *reg, const char *why,
 	} else if (mrrc_mon_manual(reg->mon)) {
 		MRRC_INFO(MR, "memory monitor manual: the application tells "
 			  "of what it unmaps (fi_mrrc_invalidate)\n");
-	} else if (*hooks && mrrc_params.hooks == MRRC_HOOKS_ON) {
+	} else if (*hooks && mrrc_params.hooks == MRRC_LIBC_HOOKS_ON) {
 		MRRC_WARN(MR, "memory monitor %s%s%s\n", title, but, hooks);
 	} else {
 		MRRC_INFO(MR, "memory monitor %s%s%s\n", title, but, hooks);
@@ -250,13 +250,13 @@ static void mrrc_reg_say_trust(const char *why)
 	else
 		MRRC_INFO(MR, "lookups make no system call: no code is "
 			  "there that could unmap unannounced\n");
-	mrrc_board_update();
+	mrrc_stats_shm_update();
 }
 
 static int mrrc_reg_open_monitor(struct mrrc_reg *reg)
 {
 	char why[MRRC_MON_REASON] = "";
-	char hooks[MRRC_HOOKS_WHY] = "";
+	char hooks[MRRC_LIBC_HOOKS_WHY] = "";
 	int ret;
 
 	ret = mrrc_mon_open(mrrc_params.monitor, why, &reg->mon);
@@ -265,7 +265,7 @@ static int mrrc_reg_open_monitor(struct mrrc_reg *reg)
 			  mrrc_params.monitor, why);
 		return ret;
 	}
-	if (mrrc_params.hooks == MRRC_HOOKS_OFF)
+	if (mrrc_params.hooks == MRRC_LIBC_HOOKS_OFF)
 		strcpy(hooks, "FI_OFI_MRRC_HOOKS says so");
 	else if (mrrc_mon_hookable(reg->mon))
 		mrrc_mon_hook(reg->mon, hooks);
@@ -310,7 +310,7 @@ static void mrrc_reg_begin_trust(struct mrrc_reg *reg)
 	if (!mrrc_mon_set_probe(reg->mon, mrrc_params.probe))
 		MRRC_WARN(MR, "FI_OFI_MRRC_PROBE=hooked has no effect: not "
 			  "every call that unmaps is hooked\n");
-	mrrc_board_update();
+	mrrc_stats_shm_update();
 }
 
 void mrrc_reg_attach(struct mrrc_reg *reg, struct fid_domain *core)
@@ -398,7 +398,7 @@ int mrrc_reg_invalidate(struct mrrc_reg *reg, const void *addr, size_t len)
 void mrrc_reg_close(struct mrrc_reg *reg)
 {
 	mrrc_cache_mt_close(reg->cache);
-	mrrc_board_close(reg->board);
+	mrrc_stats_shm_close(reg->segment);
 	mrrc_mon_close(reg->mon);
 }
 
@@ -406,10 +406,10 @@ void mrrc_reg_stats(struct mrrc_reg *reg, struct fi_mrrc_stats *out)
 {
 	struct mrrc_stats stats;
 	const uint64_t *value = stats.value;
-	struct mrrc_hooks_state hooks;
+	struct mrrc_libc_hooks_state hooks;
 	size_t max_bytes, max_regions;
 
-	mrrc_hooks_state(&hooks);
+	mrrc_libc_hooks_state(&hooks);
 	mrrc_cache_mt_stats(reg->cache, &stats);
 	mrrc_cache_mt_limits(reg->cache, &max_bytes, &max_regions);
 	out->lookups = value[MRRC_STAT_LOOKUPS];

@@ -22,7 +22,7 @@
 #include "core/hash.h"
 #include "core/region.h"
 #include "core/stats.h"
-#include "sys/board.h"
+#include "sys/stats_shm.h"
 
 struct fi_mrrc_stats;
 struct mrrc_cache_mt;
@@ -52,7 +52,7 @@ struct mrrc_reg {
 	pid_t pid;		/* of the process that opened the domain */
 	unsigned traced;	/* record.c: its number from 1; 0: not */
 	struct mrrc_mon *mon;
-	struct mrrc_board *board;	/* NULL: counted where none can see */
+	struct mrrc_stats_shm *segment;	/* NULL: counted where none can see */
 	struct mrrc_alloc *_Atomic alloc;	/* once somebody allocates */
 	struct mrrc_heaps *_Atomic alloc_heaps;	/* alloc's */
 	/* and its own heaps, once there are, of pages of the default kind */
@@ -137,7 +137,7 @@ void mrrc_reg_flush(struct mrrc_reg *reg);
 void mrrc_reg_close(struct mrrc_reg *reg);
 
 /* What tells this cache from others; the strings live as long as it does. */
-void mrrc_reg_info(struct mrrc_reg *reg, struct mrrc_board_info *info);
+void mrrc_reg_info(struct mrrc_reg *reg, struct mrrc_stats_shm_info *info);
 
 /* Fill in what the cache knows. */
 void mrrc_reg_stats(struct mrrc_reg *reg, struct fi_mrrc_stats *stats);

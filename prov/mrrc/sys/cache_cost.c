@@ -66,7 +66,7 @@ size_t mrrc_cache_mt_make_room(struct mrrc_cache_mt *cache, size_t len,
 	if (count && !attempt)
 		return count;
 	mrrc_lock_acquire(&cache->lock);
-	mrrc_tlb_collect(&cache->tlbs);
+	mrrc_hints_collect(&cache->hints_list);
 	mrrc_cache_evict_some(&cache->cache, len << attempt,
 			      MRRC_ROOM_REGIONS << attempt, &list);
 	mrrc_lock_release(&cache->lock);

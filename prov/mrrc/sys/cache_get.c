@@ -32,10 +32,10 @@
 #define MRRC_SPIN	4	/* of these without giving up the processor */
 
 /* For those who look on. */
-void mrrc_cache_mt_count(struct mrrc_cache_mt *cache, struct mrrc_tlb *tlb)
+void mrrc_cache_mt_count(struct mrrc_cache_mt *cache, struct mrrc_hints *hints)
 {
 	mrrc_lock_acquire(&cache->lock);
-	mrrc_tlb_count(tlb, &cache->cache);
+	mrrc_hints_count(hints, &cache->cache);
 	mrrc_lock_release(&cache->lock);
 }
 
@@ -44,20 +44,20 @@ void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
 			    enum mrrc_access access,
 			    struct mrrc_region *region)
 {
-	const uintptr_t big = addr >> MRRC_TLB_BIG << MRRC_TLB_BIG;
+	const uintptr_t big = addr >> MRRC_HINTS_BIG << MRRC_HINTS_BIG;
 	const uint64_t tag = mrrc_region_tag(region);
-	struct mrrc_tlb *tlb;
+	struct mrrc_hints *hints;
 
 	/* one that is not indexed, as in a forked child, serves once */
 	if (!(tag & 1))
 		return;
-	tlb = mrrc_tlb_get(&cache->tlbs);
-	if (tlb)
-		mrrc_tlb_fill(tlb, cache->regions, addr, access, mrrc_tlb_ref(
+	hints = mrrc_hints_get(&cache->hints_list);
+	if (hints)
+		mrrc_hints_fill(hints, cache->regions, addr, access, mrrc_hints_ref(
 			((char *)region - cache->regions) /
 			MRRC_REGION_STRIDE, tag),
 			big >= region->start && mrrc_region_end(region) - big
-				>= (uintptr_t)1 << MRRC_TLB_BIG);
+				>= (uintptr_t)1 << MRRC_HINTS_BIG);
 }
 
 /* What this thread used before, if it is still true. */
@@ -65,9 +65,9 @@ static struct mrrc_region *mrrc_cache_mt_hit(struct mrrc_cache_mt *cache,
 					     uintptr_t addr, size_t len,
 					     enum mrrc_access access)
 {
-	struct mrrc_tlb *tlb = mrrc_tlb_mine(&cache->tlbs);
+	struct mrrc_hints *hints = mrrc_hints_mine(&cache->hints_list);
 
-	return tlb && len ? mrrc_cache_hit(cache, tlb, addr, len, access, true) :
+	return hints && len ? mrrc_cache_hit(cache, hints, addr, len, access, true) :
 			    NULL;
 }
 
@@ -140,7 +140,7 @@ static int mrrc_cache_mt_lookup(struct mrrc_cache_mt *cache,
 	rc = mrrc_cache_mt_quiet_lock(cache);
 	if (rc)
 		return rc;
-	mrrc_tlb_collect(&cache->tlbs);
+	mrrc_hints_collect(&cache->hints_list);
 	*changes = cache->changes;
 	mrrc_cache_lookup(&cache->cache, want->addr, want->len, want->access,
 			  want->pieces, plan);

@@ -12,17 +12,17 @@
 #include "sys/cache_mt_priv.h"
 
 /* cache_get.c: what is rare */
-void mrrc_cache_mt_count(struct mrrc_cache_mt *cache, struct mrrc_tlb *tlb);
+void mrrc_cache_mt_count(struct mrrc_cache_mt *cache, struct mrrc_hints *hints);
 void mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
 			      struct mrrc_region *region);
 void mrrc_cache_mt_put_last(struct mrrc_cache_mt *cache,
 			    struct mrrc_region *region);
 
 /* The calling thread's table, if this is the cache that it used last. */
-static inline struct mrrc_tlb *
+static inline struct mrrc_hints *
 mrrc_cache_hit_table(const struct mrrc_cache_mt *cache)
 {
-	return mrrc_tlb_last(&cache->tlbs);
+	return mrrc_hints_last(&cache->hints_list);
 }
 
 static inline __attribute__((always_inline)) void
@@ -48,19 +48,19 @@ mrrc_cache_hit_put(struct mrrc_cache_mt *cache, struct mrrc_region *region)
  * have to be asked. The range is not empty.
  */
 static inline __attribute__((always_inline)) struct mrrc_region *
-mrrc_cache_hit(struct mrrc_cache_mt *cache, struct mrrc_tlb *tlb,
+mrrc_cache_hit(struct mrrc_cache_mt *cache, struct mrrc_hints *hints,
 	       uintptr_t addr, size_t len, enum mrrc_access access, bool ask)
 {
-	const struct mrrc_tlb_entry *entry;
+	const struct mrrc_hint *entry;
 	struct mrrc_region *region;
 	uint64_t seq;
 
 	if (!ask && !mrrc_mon_is_told(cache->mon))
 		return NULL;
-	entry = mrrc_tlb_find(tlb, addr, access);
-	if (!entry || (ask && mrrc_mon_quiet(cache->mon, &seq, &tlb->probes)))
+	entry = mrrc_hints_find(hints, addr, access);
+	if (!entry || (ask && mrrc_mon_quiet(cache->mon, &seq, &hints->probes)))
 		return NULL;
-	region = mrrc_tlb_region(cache->regions, entry->ref);
+	region = mrrc_hints_region(cache->regions, entry->ref);
 	if (!mrrc_region_try_hold(region, entry->ref))
 		return NULL;
 	/* the entry is of the same region, and that covers the page */
@@ -69,8 +69,8 @@ mrrc_cache_hit(struct mrrc_cache_mt *cache, struct mrrc_tlb *tlb,
 		mrrc_cache_mt_put(cache, region);
 		return NULL;
 	}
-	if (mrrc_tlb_hit(tlb, addr, len, access))
-		mrrc_cache_mt_count(cache, tlb);
+	if (mrrc_hints_hit(hints, addr, len, access))
+		mrrc_cache_mt_count(cache, hints);
 	return region;
 }
 

@@ -298,7 +298,7 @@ static void mrrc_miss_insert(struct mrrc_miss *miss, struct mrrc_region **out)
 		cause = rc == -EAGAIN ? MRRC_STAT_UNCACHED_RACED :
 					MRRC_STAT_UNCACHED_NO_MONITOR;
 	} else {
-		mrrc_tlb_collect(&cache->tlbs);
+		mrrc_hints_collect(&cache->hints_list);
 		use = mrrc_miss_index(miss, &victims, &cause);
 	}
 	mrrc_cache_registered(&cache->cache, miss->region->len);

@@ -196,7 +196,7 @@ size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache)
 	if (mrrc_mon_forked(cache->mon))
 		return 0;
 	mrrc_lock_acquire(&cache->lock);
-	mrrc_tlb_collect(&cache->tlbs);
+	mrrc_hints_collect(&cache->hints_list);
 	mrrc_cache_evict_all(&cache->cache, &list);
 	mrrc_lock_release(&cache->lock);
 	count = mrrc_cache_mt_dereg_list(cache, &list);
@@ -237,7 +237,7 @@ void mrrc_cache_mt_stats(struct mrrc_cache_mt *cache, struct mrrc_stats *stats)
 		return;
 	}
 	mrrc_lock_acquire(&cache->lock);
-	mrrc_tlb_collect(&cache->tlbs);
+	mrrc_hints_collect(&cache->hints_list);
 	mrrc_stats_copy(stats, cache->cache.stats);
 	mrrc_lock_release(&cache->lock);
 }
@@ -266,7 +266,7 @@ bool mrrc_cache_mt_valid(struct mrrc_cache_mt *cache)
 	bool valid;
 
 	mrrc_lock_acquire(&cache->lock);
-	mrrc_tlb_collect(&cache->tlbs);
+	mrrc_hints_collect(&cache->hints_list);
 	valid = mrrc_cache_valid(&cache->cache);
 	mrrc_lock_release(&cache->lock);
 	return valid;
@@ -326,7 +326,7 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 	rc = -pthread_cond_init(&cache->settled, NULL);
 	if (rc)
 		goto err_lock;
-	mrrc_tlb_list_init(&cache->tlbs, &cache->lock, &cache->cache,
+	mrrc_hints_list_init(&cache->hints_list, &cache->lock, &cache->cache,
 			   attr->records);
 	rc = attr->helper ? mrrc_cache_mt_helper_start(cache) : 0;
 	if (rc)
@@ -356,7 +356,7 @@ int mrrc_cache_mt_close(struct mrrc_cache_mt *cache)
 		mrrc_cache_mt_flush(cache);
 		mrrc_mon_unsubscribe(cache->mon, &cache->sub);
 		mrrc_cache_mt_helper_stop(cache);
-		mrrc_tlb_detach(&cache->tlbs);
+		mrrc_hints_detach(&cache->hints_list);
 		mrrc_cache_fini(&cache->cache);
 		mrrc_pool_close(cache->pool);
 		pthread_cond_destroy(&cache->settled);

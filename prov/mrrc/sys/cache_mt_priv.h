@@ -9,7 +9,7 @@
 
 #include "sys/cache_mt.h"
 #include "sys/pool.h"
-#include "sys/tlb.h"
+#include "sys/region_hints.h"
 
 /* Pages on their way into the index; on the stack of the missing thread. */
 struct mrrc_pending {
@@ -28,7 +28,7 @@ struct mrrc_cache_mt {
 	struct mrrc_mon *mon;
 	mrrc_ours *ours;		/* the monitor's */
 	char *regions;			/* the first of the pool */
-	struct mrrc_tlb_list tlbs;
+	struct mrrc_hints_list hints_list;
 	struct mrrc_pool *pool;		/* memory that is regions for ever */
 	const struct mrrc_reg_ops *ops;
 	void *arg;

@@ -16,7 +16,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "sys/hooks.h"
+#include "sys/libc_hooks.h"
 #include "sys/mappings.h"
 
 #define COPY_CODES	16	/* executable mappings of one file */
@@ -184,7 +184,7 @@ int mrrc_code_copy(const struct mrrc_code_place *place,
 		mrrc_code_free(copy);
 		return rc;
 	}
-	mrrc_hooks_undo(copy->map, place->lo, place->hi);
+	mrrc_libc_hooks_undo(copy->map, place->lo, place->hi);
 	copy->hooked = mrrc_sites_undo(copy->map, place->lo, place->hi);
 	copy->image = (struct mrrc_code_image) {
 		.base = (uintptr_t)copy->map - copy_first(ehdr),

@@ -144,7 +144,7 @@ static uintptr_t take_magazine(struct mrrc_heap *heap, unsigned class)
 	uintptr_t object = 0;
 	unsigned n;
 
-	if (!tcache || !mrrc_gate_enter(&tcache->gate))
+	if (!tcache || !mrrc_biased_enter(&tcache->biased))
 		return 0;
 	mrrc_hot_tire(tcache);
 	mag = mrrc_mags_get(tcache, heap);
@@ -157,7 +157,7 @@ static uintptr_t take_magazine(struct mrrc_heap *heap, unsigned class)
 			mag->n[class] += MRRC_MAG_ALLOC;
 		}
 	}
-	mrrc_gate_leave(&tcache->gate);
+	mrrc_biased_leave(&tcache->biased);
 	return object;
 }
 
@@ -333,9 +333,9 @@ static void free_class(struct mrrc_heap *heap, uintptr_t object,
 	struct mrrc_tcache *tcache = mrrc_tcache_get();
 	bool put = false;
 
-	if (tcache && mrrc_gate_enter(&tcache->gate)) {
+	if (tcache && mrrc_biased_enter(&tcache->biased)) {
 		put = mrrc_mags_put(heap, tcache, class, &entry);
-		mrrc_gate_leave(&tcache->gate);
+		mrrc_biased_leave(&tcache->biased);
 	}
 	if (!put) {
 		mrrc_lock_acquire(&heap->lock);

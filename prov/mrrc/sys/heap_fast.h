@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Allocate and free (heap.h), the way of most: pass the thread's gate, and
+ * Allocate and free (heap.h), the way of most: pass the thread's biased lock, and
  * take or put one address, which is what the thread freed last or had last, or
  * is in its magazine for heap and class. All else, from an empty magazine to a
  * mistake, is for the functions named slow, which start from the beginning:
- * nothing has changed by then. Where tools watch (heap_watch.h) gates are shut,
+ * nothing has changed by then. Where tools watch (heap_watch.h) biased locks are shut,
  * so that they see each call.
  *
  * In pieces, so that who is in a hurry gives magazines a function of their own:
@@ -81,7 +81,7 @@ struct mrrc_heap_got {
 	void *cookie;
 };
 
-/* ---- allocate: inside the gate ------------------------------------------- */
+/* ---- allocate: inside the biased lock ------------------------------------------- */
 
 /* What was freed last, if it is what is wanted: then outside. */
 static mrrc_always_inline bool
@@ -99,7 +99,7 @@ mrrc_heap_get_hot(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 	__atomic_store_n(hot->mark, live, __ATOMIC_RELAXED);
 	mrrc_heap_debug_alloc(heap->domain, hot->rec->block, got->object, len,
 			      mrrc_class_size(live - 1));
-	mrrc_gate_leave(&tcache->gate);
+	mrrc_biased_leave(&tcache->biased);
 	return true;
 }
 
@@ -116,12 +116,12 @@ mrrc_heap_get_mag(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 	if (!mrrc_likely((word & MRRC_MAG_MASK) &&
 			 !(tcache->hot.key &&
 			   ++tcache->hot.missed >= MRRC_HOT_MISSES))) {
-		mrrc_gate_leave(&tcache->gate);
+		mrrc_biased_leave(&tcache->biased);
 		return (struct mrrc_heap_got) { 0 };
 	}
 	entry = mag->entry[class][(word & MRRC_MAG_MASK) - 1];
 	mag->n[class] = word + MRRC_MAG_ALLOC;
-	mrrc_gate_leave(&tcache->gate);
+	mrrc_biased_leave(&tcache->biased);
 	__atomic_store_n(mrrc_rec_mark(entry.rec, entry.object), live,
 			 __ATOMIC_RELAXED);
 	mrrc_heap_debug_alloc(heap->domain, entry.rec->block, entry.object,
@@ -130,7 +130,7 @@ mrrc_heap_get_mag(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 					entry.rec->block->cookie };
 }
 
-/* ---- free: inside the gate ----------------------------------------------- */
+/* ---- free: inside the biased lock ----------------------------------------------- */
 
 /*
  * What the thread freed last and has allocated again, or frees twice: what was
@@ -160,7 +160,7 @@ static mrrc_always_inline bool mrrc_heap_put_hot(struct mrrc_heaps *heaps,
 			      mrrc_class_size((uint8_t) id - 1));
 	__atomic_store_n(hot->mark, MRRC_OBJ_FREED, __ATOMIC_RELAXED);
 	hot->key = id;
-	mrrc_gate_leave(&tcache->gate);
+	mrrc_biased_leave(&tcache->biased);
 	return true;
 }
 
@@ -218,7 +218,7 @@ static mrrc_always_inline bool mrrc_heap_put_mag(struct mrrc_heaps *heaps,
 				      mrrc_class_size(class));
 		__atomic_store_n(mark, MRRC_OBJ_FREED, __ATOMIC_RELAXED);
 		mrrc_hot_fill(tcache, addr, rec, mark);
-		mrrc_gate_leave(&tcache->gate);
+		mrrc_biased_leave(&tcache->biased);
 		return true;
 	}
 	mag = tcache->mags[rec->slot];
@@ -230,10 +230,10 @@ static mrrc_always_inline bool mrrc_heap_put_mag(struct mrrc_heaps *heaps,
 	__atomic_store_n(mark, MRRC_OBJ_FREED, __ATOMIC_RELAXED);
 	mag->entry[class][n] = (struct mrrc_mag_entry) { addr, rec };
 	mag->n[class] = word + 1;
-	mrrc_gate_leave(&tcache->gate);
+	mrrc_biased_leave(&tcache->biased);
 	return true;
 other:
-	mrrc_gate_leave(&tcache->gate);
+	mrrc_biased_leave(&tcache->biased);
 	return false;
 }
 
@@ -251,7 +251,7 @@ static inline int mrrc_heap_alloc(struct mrrc_heap *heap, size_t align,
 		live = mrrc_likely(align <= MRRC_HEAP_GRAIN) ?
 		       mrrc_heap_live(len) :
 		       mrrc_heap_live_aligned(len, align);
-	if (mrrc_likely(live && mrrc_gate_enter(&tcache->gate)) &&
+	if (mrrc_likely(live && mrrc_biased_enter(&tcache->biased)) &&
 	    !mrrc_heap_get_hot(heap, tcache, live, len, &got))
 		got = mrrc_heap_get_mag(heap, tcache, live, len);
 	if (!mrrc_likely(got.object))
@@ -267,7 +267,7 @@ static inline bool mrrc_heap_free_try(struct mrrc_heaps *heaps, void *addr)
 {
 	struct mrrc_tcache *tcache = mrrc_tcache_self;
 
-	return mrrc_likely(mrrc_gate_enter(&tcache->gate)) &&
+	return mrrc_likely(mrrc_biased_enter(&tcache->biased)) &&
 	       (mrrc_heap_put_hot(heaps, tcache, (uintptr_t) addr) ||
 		mrrc_heap_put_mag(heaps, tcache, (uintptr_t) addr));
 }

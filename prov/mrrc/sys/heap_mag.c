@@ -3,11 +3,11 @@
  * Magazines: what each thread keeps of each heap's freed objects, and the
  * heap's own store behind them, the depot (heap_priv.h).
  *
- * A thread's are behind its gate (gate.h), which it passes with plain stores.
+ * A thread's are behind its biased lock (biased_lock.h), which it passes with plain stores.
  * Whoever trims, counts strictly or closes shuts it. The list of threads has a
  * lock of its own, without a rank because fork takes it in an order of
- * nobody's choice: under it gates are shut and heaps' locks taken, and no
- * thread takes it inside a gate or under another lock.
+ * nobody's choice: under it biased locks are shut and heaps' locks taken, and no
+ * thread takes it inside a biased lock or under another lock.
  */
 #include "config.h"
 #include "sys/heap_priv.h"
@@ -41,7 +41,7 @@ static struct {
 
 static char no_domain;	/* no domain's address, NULL included */
 
-struct mrrc_tcache mrrc_tcache_none = { .gate = MRRC_GATE_SHUT };
+struct mrrc_tcache mrrc_tcache_none = { .biased = MRRC_GATE_SHUT };
 _Thread_local struct mrrc_tcache *mrrc_tcache_self = &mrrc_tcache_none;
 
 /*
@@ -166,7 +166,7 @@ size_t mrrc_depot_kept(const struct mrrc_heap *heap)
 	return bytes;
 }
 
-/* ---- a thread's own: inside its gate ------------------------------------- */
+/* ---- a thread's own: inside its biased lock ------------------------------------- */
 
 static void mags_change(struct mrrc_mags *mag, unsigned class, int n,
 			uint64_t *counter)
@@ -231,7 +231,7 @@ void mrrc_hot_tire(struct mrrc_tcache *tcache)
 		hot->key = 0;
 }
 
-/* The class that is hot of this heap's, or MRRC_CLASSES. The gate shut. */
+/* The class that is hot of this heap's, or MRRC_CLASSES. The biased lock shut. */
 static unsigned hot_class(const struct mrrc_tcache *tcache, unsigned slot)
 {
 	const unsigned mark = tcache->hot.key - mrrc_hot_key(slot, 0);
@@ -239,7 +239,7 @@ static unsigned hot_class(const struct mrrc_tcache *tcache, unsigned slot)
 	return mark - 1 < MRRC_CLASSES ? mark - 1 : MRRC_CLASSES;
 }
 
-/* All of it, past the depot. The heap's lock held, the gate shut. */
+/* All of it, past the depot. The heap's lock held, the biased lock shut. */
 static void mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
 {
 	const unsigned hot = hot_class(tcache, heap->slot);
@@ -264,7 +264,7 @@ static void mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
 
 /*
  * What came in by the heap or by a free, and did not go out, is there. The
- * gate shut.
+ * biased lock shut.
  */
 static void mags_count(const struct mrrc_tcache *tcache, unsigned slot,
 		       uint64_t *allocs, uint64_t *frees, size_t *bytes)
@@ -292,7 +292,7 @@ static void mags_count(const struct mrrc_tcache *tcache, unsigned slot,
 
 /*
  * Empty, and counted; the caller unmaps the magazines. The list's lock held,
- * the gate shut or its owner's.
+ * the biased lock shut or its owner's.
  */
 static void mags_retire(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
 {
@@ -307,7 +307,7 @@ static void mags_retire(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
 	mrrc_lock_release(&heap->lock);
 }
 
-/* Something of the heap's, be it numbers. The gate shut, or its owner. */
+/* Something of the heap's, be it numbers. The biased lock shut, or its owner. */
 static bool mags_any(const struct mrrc_tcache *tcache, unsigned slot)
 {
 	return tcache->mags[slot] ||
@@ -382,7 +382,7 @@ static void mags_fork_child(void)
 	TAILQ_INIT(&mags.threads);
 	mrrc_tcache_self = &mrrc_tcache_none;
 	pthread_setspecific(mags.key, NULL);
-	mrrc_gate_setup();
+	mrrc_biased_setup();
 	pthread_mutex_unlock(&mags.lock);
 }
 
@@ -411,7 +411,7 @@ static void mags_init(void)
 	mags.ready = -pthread_key_create(&mags.key, tcache_end);
 	if (mags.ready)
 		return;
-	mrrc_gate_setup();
+	mrrc_biased_setup();
 	mags.ready = -pthread_atfork(mags_fork_prepare, mags_fork_parent,
 				     mags_fork_child);
 }
@@ -425,7 +425,7 @@ struct mrrc_tcache *mrrc_tcache_get(void)
 	tcache = tcache_map();
 	if (!tcache)
 		return NULL;
-	mrrc_gate_init(&tcache->gate, !mrrc_heap_watched);
+	mrrc_biased_init(&tcache->biased, !mrrc_heap_watched);
 	atomic_init(&tcache->hot.domain, &no_domain);
 	if (pthread_setspecific(mags.key, tcache)) {
 		tcache_unmap(tcache);
@@ -446,7 +446,7 @@ struct mrrc_mags *mrrc_mags_get(struct mrrc_tcache *tcache,
 	if (mag || !heap->slot)
 		return mag;
 	mag = mags_map(sizeof(*mag));
-	/* others read it under the list's lock, with this gate shut */
+	/* others read it under the list's lock, with this biased lock shut */
 	tcache->mags[heap->slot] = mag;
 	return mag;
 }
@@ -462,7 +462,7 @@ void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only)
 		return;
 	pthread_mutex_lock(&mags.lock);
 	TAILQ_FOREACH(tcache, &mags.threads, link) {
-		mrrc_gate_shut(&tcache->gate);
+		mrrc_biased_shut(&tcache->biased);
 		count = &tcache->count[heap->slot];
 		mags_count(tcache, heap->slot, &allocs, &frees, &bytes);
 		if (bytes && (!idle_only || allocs + frees == count->seen)) {
@@ -471,7 +471,7 @@ void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only)
 			mrrc_lock_release(&heap->lock);
 		}
 		count->seen = allocs + frees;
-		mrrc_gate_open(&tcache->gate);
+		mrrc_biased_open(&tcache->biased);
 	}
 	pthread_mutex_unlock(&mags.lock);
 }
@@ -491,9 +491,9 @@ size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs,
 	mrrc_lock_release(&heap->lock);
 	tcache = heap->slot ? TAILQ_FIRST(&mags.threads) : NULL;
 	for (; tcache; tcache = TAILQ_NEXT(tcache, link)) {
-		mrrc_gate_shut(&tcache->gate);
+		mrrc_biased_shut(&tcache->biased);
 		mags_count(tcache, heap->slot, &a, &f, &bytes);
-		mrrc_gate_open(&tcache->gate);
+		mrrc_biased_open(&tcache->biased);
 		*allocs += a;
 		*frees += f;
 		all += bytes;
@@ -508,7 +508,7 @@ struct mrrc_tcache *mrrc_heap_look(void)
 {
 	struct mrrc_tcache *tcache = mrrc_tcache_self;
 
-	if (tcache && mrrc_gate_enter(&tcache->gate))
+	if (tcache && mrrc_biased_enter(&tcache->biased))
 		return tcache;
 	pthread_mutex_lock(&mags.lock);
 	return NULL;
@@ -517,7 +517,7 @@ struct mrrc_tcache *mrrc_heap_look(void)
 void mrrc_heap_looked(struct mrrc_tcache *look)
 {
 	if (look)
-		mrrc_gate_leave(&look->gate);
+		mrrc_biased_leave(&look->biased);
 	else
 		pthread_mutex_unlock(&mags.lock);
 }
@@ -542,9 +542,9 @@ void mrrc_mags_settle(uintptr_t base, size_t len)
 	TAILQ_FOREACH(tcache, &mags.threads, link)
 		hot_forget(&tcache->hot, base, len);
 	/* who enters after this finds it neither there nor in the map */
-	mrrc_gate_barrier();
+	mrrc_biased_barrier();
 	TAILQ_FOREACH(tcache, &mags.threads, link)
-		mrrc_gate_wait(&tcache->gate);
+		mrrc_biased_wait(&tcache->biased);
 	pthread_mutex_unlock(&mags.lock);
 }
 
@@ -578,14 +578,14 @@ void mrrc_mags_detach(struct mrrc_heap *heap)
 		mag = NULL;
 		pthread_mutex_lock(&mags.lock);
 		TAILQ_FOREACH(tcache, &mags.threads, link) {
-			mrrc_gate_shut(&tcache->gate);
+			mrrc_biased_shut(&tcache->biased);
 			mag = tcache->mags[heap->slot];
 			if (mags_any(tcache, heap->slot))
 				mags_retire(heap, tcache);
 			tcache->mags[heap->slot] = NULL;
 			tcache->count[heap->slot] =
 				(struct mrrc_mag_count) { 0 };
-			mrrc_gate_open(&tcache->gate);
+			mrrc_biased_open(&tcache->biased);
 			if (mag)
 				break;
 		}

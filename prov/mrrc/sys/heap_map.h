@@ -37,8 +37,8 @@ extern MRRC_HIDDEN struct mrrc_map_leaf *_Atomic mrrc_heap_map_hot;
 /*
  * The page that addr lies in; it is a block's if that is not NULL. NULL: there
  * is none near. Good as long as something is allocated in that block, or the
- * memory there is not the allocator's, or in the thread's gate: a block that
- * goes leaves the map, and then waits for all gates (mrrc_mags_settle()).
+ * memory there is not the allocator's, or in the thread's biased lock: a block that
+ * goes leaves the map, and then waits for all biased locks (mrrc_mags_settle()).
  */
 static inline struct mrrc_heap_rec *mrrc_heap_map_rec(uintptr_t addr)
 {

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 #include "core/heap_arena.h"
-#include "sys/gate.h"
+#include "sys/biased_lock.h"
 #include "sys/heap_map.h"
 #include "sys/heap.h"
 #include "sys/lock.h"
@@ -86,7 +86,7 @@ struct mrrc_heap {
 
 /* ---- magazines (heap_mag.c) ---------------------------------------------- */
 
-/* One thread's for one heap. Behind the thread's gate. */
+/* One thread's for one heap. Behind the thread's biased lock. */
 struct mrrc_mags {
 	char pad[10 * 64];
 	/*
@@ -109,13 +109,13 @@ struct mrrc_mag_count {
  * of it, which stays when it is allocated anew, so that freeing it once more
  * finds that out by its address. Its place does not depend on what it is, so
  * that allocating it need not wait for any of what free looks up. Behind the
- * gate.
+ * biased lock.
  */
 struct mrrc_hot {
 	unsigned key;		/* id, 0: nothing, or it is allocated */
 	unsigned id;		/* mrrc_hot_key() */
 	unsigned missed;	/* allocations that wanted something else */
-	uintptr_t object;	/* hot_forget() reads it outside the gate */
+	uintptr_t object;	/* hot_forget() reads it outside the biased lock */
 	struct mrrc_heap_rec *rec;
 	uint8_t *mark;		/* mrrc_rec_mark() */
 	void *cookie;		/* its block's, as is domain: */
@@ -133,7 +133,7 @@ struct mrrc_hot {
 #define MRRC_TCACHE_PAD	(5 * 64)
 
 struct mrrc_tcache {
-	struct mrrc_gate gate;
+	struct mrrc_biased_lock biased;
 	struct mrrc_hot hot;
 	TAILQ_ENTRY(mrrc_tcache) link;	/* the list's lock */
 	/* by slot; that of 0 is none's, and stays NULL */
@@ -171,17 +171,17 @@ static inline unsigned mrrc_mag_n(const struct mrrc_mags *mags, unsigned class)
 
 /* This thread's; NULL: no memory, or the thread is about to end. */
 struct mrrc_tcache *mrrc_tcache_get(void);
-/* Inside the gate. NULL: none to be had. */
+/* Inside the biased lock. NULL: none to be had. */
 struct mrrc_mags *mrrc_mags_get(struct mrrc_tcache *tcache,
 				struct mrrc_heap *heap);
 
-/* Inside the gate, for an empty one: how many the heap gave. */
+/* Inside the biased lock, for an empty one: how many the heap gave. */
 unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 			  unsigned class);
-/* Inside the gate. false: no magazines to be had. */
+/* Inside the biased lock. false: no magazines to be had. */
 bool mrrc_mags_put(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 		   unsigned class, const struct mrrc_mag_entry *entry);
-/* Inside the gate: make room for what is freed next, if it is about time. */
+/* Inside the biased lock: make room for what is freed next, if it is about time. */
 void mrrc_hot_tire(struct mrrc_tcache *tcache);
 
 /* All threads' magazines of a heap, or those that were idle, to the arena. */

@@ -39,10 +39,10 @@ void mrrc_heap_debug_alloc(struct mrrc_heaps *heaps,
 /* Bytes behind it are what they were. */
 bool mrrc_heap_debug_intact(const struct mrrc_heap_block *block,
 			    uintptr_t addr, size_t size);
-/* Before the object is given. Says nothing: for inside a gate. */
+/* Before the object is given. Says nothing: for inside a biased lock. */
 void mrrc_heap_debug_freed(struct mrrc_heap_block *block, uintptr_t addr,
 			   size_t size);
-/* Both; if it is not intact it says so: -EOVERFLOW. No lock, no gate. */
+/* Both; if it is not intact it says so: -EOVERFLOW. No lock, no biased lock. */
 int mrrc_heap_debug_free(struct mrrc_heaps *heaps,
 			 struct mrrc_heap_block *block, uintptr_t addr,
 			 size_t size);

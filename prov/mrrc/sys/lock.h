@@ -32,8 +32,8 @@ enum mrrc_rank {
 	MRRC_RANK_TRACK,	/* a fabric's objects by the core's */
 	/* struct mrrc_lock */
 	MRRC_RANK_REGISTRY,	/* monitor registry: open and close */
-	MRRC_RANK_RELAY,	/* delivering, in order */
-	MRRC_RANK_TLB,		/* tables of threads */
+	MRRC_RANK_NOTIFIER,	/* delivering, in order */
+	MRRC_RANK_HINTS,	/* tables of threads */
 	MRRC_RANK_MONITOR,	/* subscribers, events, watched ranges */
 	MRRC_RANK_CACHE,
 	MRRC_RANK_LEAF,		/* holds nothing else */

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sys/hooks.h"
+#include "sys/libc_hooks.h"
 #include "sys/prove.h"
 
 /* In order of preference for "auto". */
@@ -83,7 +83,7 @@ static void mrrc_mon_fork_child(void)
 {
 	struct mrrc_mon *mon;
 
-	mrrc_hooks_forked();
+	mrrc_libc_hooks_forked();
 	mrrc_prove_forked();
 	while ((mon = TAILQ_FIRST(&mrrc_mon_registry.all))) {
 		TAILQ_REMOVE(&mrrc_mon_registry.all, mon, link);
@@ -252,7 +252,7 @@ void mrrc_mon_close(struct mrrc_mon *mon)
 	}
 	assert(TAILQ_EMPTY(&mon->subs));
 	if (mon->hooked && !mrrc_mon_forked(mon))
-		mrrc_hooks_remove(mon);
+		mrrc_libc_hooks_remove(mon);
 	/* a child that no fork handler knows of may keep what watches */
 	if (!mrrc_mon_forked(mon))
 		mrrc_mon_unwatch_idle(mon);
@@ -388,7 +388,7 @@ static int mrrc_mon_watch_locked(struct mrrc_mon *mon, uintptr_t start,
 	if (!mrrc_idle_seen(&mon->idle, start, start + len)) {
 		if (mrrc_mon_full(mon))
 			return -ENOMEM;
-		mrrc_hooks_mark(start, len);
+		mrrc_libc_hooks_mark(start, len);
 		rc = mon->ops->watch(mon, start, len);
 	}
 	if (!rc)
@@ -581,7 +581,7 @@ bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe)
 		mrrc_prove_seal();
 		mrrc_prove_start(&mrrc_mon_prove_ops);
 	}
-	can = mrrc_hooks_rely(!mon->trusting ? MRRC_TRUST_NOBODY :
+	can = mrrc_libc_hooks_rely(!mon->trusting ? MRRC_TRUST_NOBODY :
 			      probe == MRRC_PROBE_HOOKED ? MRRC_TRUST_HOOKED :
 							   MRRC_TRUST_PROVEN);
 	mrrc_lock_release(&mrrc_mon_registry.lock);
@@ -615,12 +615,12 @@ int mrrc_mon_hook(struct mrrc_mon *mon, char *why)
 		why[0] = '\0';
 	if (!mrrc_mon_works(mon)) {
 		if (why)
-			snprintf(why, MRRC_HOOKS_WHY, "nothing is watched");
+			snprintf(why, MRRC_LIBC_HOOKS_WHY, "nothing is watched");
 		return -ENODEV;
 	}
 	mrrc_lock_acquire(&mrrc_mon_registry.lock);
 	if (!mon->hooked) {
-		rc = mrrc_hooks_add(mrrc_mon_announce, mon, why);
+		rc = mrrc_libc_hooks_add(mrrc_mon_announce, mon, why);
 		mon->hooked = !rc;
 		if (!rc)
 			mrrc_mon_mark(mon);

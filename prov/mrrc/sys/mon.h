@@ -27,7 +27,7 @@
  * handler may do so in that thread all the same: events are read by a thread
  * that takes neither lock.
  *
- * Hooks (sys/hooks.h) tell of libc's unmaps before the system call: the range
+ * Hooks (sys/libc_hooks.h) tell of libc's unmaps before the system call: the range
  * is invalidated and unwatched, and the kernel has nothing to report. Nobody
  * has to notice that an unmap was announced and has not happened yet: an
  * insertion that was pending is stale, and one that begins afterwards watches
@@ -48,7 +48,7 @@
 #include <stdint.h>
 #include <bsd/sys/queue.h>
 
-#include "sys/hooks.h"
+#include "sys/libc_hooks.h"
 #include "sys/idle.h"
 #include "sys/lock.h"
 #include "sys/ours.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Private to mon.c (registry, events) and mon_hook.c (announcements).
+ * Private to mon.c (registry, events) and mon_libc.c (announcements).
  */
 #ifndef MRRC_MON_PRIV_H
 #define MRRC_MON_PRIV_H
@@ -10,9 +10,9 @@
 /* MONITOR lock held: everybody forgets the range, nobody watches it. */
 void mrrc_mon_forget(struct mrrc_mon *mon, uintptr_t start, uintptr_t end);
 
-/* A hook's (mrrc_hooks_cb). The kernel reports what is not done here. */
+/* A hook's (mrrc_libc_hooks_cb). The kernel reports what is not done here. */
 bool mrrc_mon_announce(void *mon, uintptr_t start, uintptr_t end,
-		       enum mrrc_hooks_how how);
+		       enum mrrc_libc_hooks_how how);
 
 /* MONITOR lock held: ranges that are kept watched, now no more. Any? */
 bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon);

@@ -8,7 +8,7 @@
 #include "config.h"
 #include "sys/mon_priv.h"
 
-#include "sys/hooks.h"
+#include "sys/libc_hooks.h"
 #include "sys/mappings.h"
 #include "sys/vm.h"
 
@@ -63,7 +63,7 @@ static void mrrc_mon_look(struct mrrc_mon *mon, size_t ranges)
 	room->look = room->mappings / 64;
 	if (calls < room->mappings / 1024)
 		calls = room->mappings / 1024;
-	mrrc_hooks_count(calls);
+	mrrc_libc_hooks_count(calls);
 }
 
 /* MONITOR lock held: is there no room for another? */
@@ -155,7 +155,7 @@ void mrrc_mon_crowded(struct mrrc_mon *mon)
 		/* so many that it is not time for it again at once */
 		mrrc_mon_shed(mon, room->most > least + some ?
 				   room->most - some : least);
-		mrrc_hooks_count(some / 2);
+		mrrc_libc_hooks_count(some / 2);
 	} else {
 		/* before there are more */
 		room->look = 0;

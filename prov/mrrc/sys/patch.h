@@ -37,7 +37,7 @@ struct mrrc_patch_call {
  * In the thread that calls libc, perhaps in a signal handler or under locks
  * of libc's; must keep errno. Returns whether the system call is still to be
  * made; if not, number is its result (or -errno). Defined by the user of this
- * (hooks_call.c). Called from assembly, which link-time optimization does not
+ * (libc_hooks_call.c). Called from assembly, which link-time optimization does not
  * look into.
  */
 #ifdef __clang__

@@ -30,7 +30,7 @@
 
 #include "sys/apart.h"
 #include "sys/code_copy.h"
-#include "sys/hooks.h"
+#include "sys/libc_hooks.h"
 #include "sys/mappings.h"
 #include "sys/patch.h"
 #include "sys/threads.h"
@@ -217,12 +217,12 @@ static bool prove_site(void *arg, const struct mrrc_code_site *site)
 	struct prove_code *code = look->code;
 	const uintptr_t at = mrrc_code_live(look->copy, site->at);
 	/* what nobody knows is not announced, however it is hooked */
-	const bool known = mrrc_hooks_knows(site->number);
+	const bool known = mrrc_libc_hooks_knows(site->number);
 	bool can;
 
-	if (site->number != MRRC_CODE_ANY && !mrrc_hooks_matters(site->number))
+	if (site->number != MRRC_CODE_ANY && !mrrc_libc_hooks_matters(site->number))
 		return true;
-	if (at == mrrc_patch_made() || mrrc_hooks_has(at))
+	if (at == mrrc_patch_made() || mrrc_libc_hooks_has(at))
 		return true;
 	if (known && mrrc_sites_on(look->copy->hooked, at))
 		return true;
@@ -307,7 +307,7 @@ static bool prove_found(void *arg, const struct mrrc_code_place *place)
 	struct prove_code *code;
 	size_t i;
 
-	mrrc_hooks_code(place->start, place->end);
+	mrrc_libc_hooks_code(place->start, place->end);
 	for (i = 0; i < prove.count; i++) {
 		if (!prove_same(&prove.code[i].place, place))
 			continue;
@@ -361,7 +361,7 @@ static void prove_hook(void *arg)
 	unsigned i;
 
 	mrrc_sites_sweep();
-	if (!mrrc_hooks_stop(*word))
+	if (!mrrc_libc_hooks_stop(*word))
 		return;
 	for (code = prove.code; code < prove.code + prove.count; code++) {
 		for (i = 0; i < code->wants; i++)
@@ -369,7 +369,7 @@ static void prove_hook(void *arg)
 					 code->want[i].filler);
 		code->decided = code->decided && !code->wants;
 	}
-	mrrc_hooks_go();
+	mrrc_libc_hooks_go();
 }
 
 /* Returns whether all is proven; if not, says why. */
@@ -383,9 +383,9 @@ static bool prove_all(uint64_t word)
 		prove_say("all that can be read can be executed");
 		return false;
 	}
-	mrrc_hooks_code_begin();
+	mrrc_libc_hooks_code_begin();
 	complete = mrrc_code_places(prove_found, &complete) && complete;
-	mrrc_hooks_code_end();
+	mrrc_libc_hooks_code_end();
 	if (!complete) {
 		prove_say("/proc/self/maps cannot be read");
 		return false;
@@ -516,7 +516,7 @@ static bool prove_seal_uses(void *arg, uintptr_t at, size_t len)
 	const struct prove_seal *seal = arg;
 	const uintptr_t live = mrrc_code_live(seal->copy, at);
 
-	return mrrc_hooks_use(live, len) ||
+	return mrrc_libc_hooks_use(live, len) ||
 	       memcmp((const void *)live, (const void *)at, len);
 }
 
@@ -526,13 +526,13 @@ static bool prove_seal_site(void *arg, const struct mrrc_code_site *site)
 	const uintptr_t at = mrrc_code_live(seal->copy, site->at);
 	uintptr_t filler;
 
-	if (!mrrc_hooks_knows(site->number) || mrrc_hooks_has(at))
+	if (!mrrc_libc_hooks_knows(site->number) || mrrc_libc_hooks_has(at))
 		return true;
 	filler = mrrc_sites_filler(&seal->copy->image, site->at, site->number,
 				   false, prove_seal_uses, seal);
 	if (filler)
 		filler = mrrc_code_live(seal->copy, filler);
-	mrrc_hooks_place((uint8_t *)at, site->number, seal->place->start,
+	mrrc_libc_hooks_place((uint8_t *)at, site->number, seal->place->start,
 			 seal->place->end, (uint8_t *)filler);
 	return true;
 }

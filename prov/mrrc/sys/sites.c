@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "sys/hooks.h"
+#include "sys/libc_hooks.h"
 #include "sys/mappings.h"
 #include "sys/patch.h"
 
@@ -53,7 +53,7 @@ bool mrrc_sites_use(mrrc_sites_set set, uintptr_t start, size_t len)
 		    mrrc_patch_uses(&sites[i].patch, start, len))
 			return true;
 	}
-	return mrrc_hooks_use(start, len);
+	return mrrc_libc_hooks_use(start, len);
 }
 
 /* ---- where a hook fits ---- */

@@ -53,7 +53,7 @@ bool mrrc_sites_refused(uintptr_t at);
 
 /*
  * Hooks the system call at @at, by way of the filler: both live addresses. The
- * code must not be unmapped meanwhile (mrrc_hooks_stop). 0 or -E*.
+ * code must not be unmapped meanwhile (mrrc_libc_hooks_stop). 0 or -E*.
  */
 int mrrc_sites_place(uintptr_t at, long number, uintptr_t filler);
 

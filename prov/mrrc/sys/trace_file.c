@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sys/board.h"
+#include "sys/stats_shm.h"
 #include "sys/own_file.h"
 #include "sys/vm.h"
 
@@ -324,7 +324,7 @@ static void trace_copy(char *to, size_t size, const char *from)
 }
 
 unsigned mrrc_trace_file_domain(struct mrrc_trace_file *file,
-				const struct mrrc_board_info *info,
+				const struct mrrc_stats_shm_info *info,
 				const struct mrrc_cost *cost)
 {
 	struct mrrc_trace_head *head = file->head;

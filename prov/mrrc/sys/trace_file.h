@@ -23,7 +23,7 @@
 
 #define MRRC_TRACE_LEFT	64	/* chunks of ended threads that are kept */
 
-struct mrrc_board_info;
+struct mrrc_stats_shm_info;
 
 struct mrrc_trace_file {
 	uint64_t id;			/* never used again */
@@ -58,7 +58,7 @@ void mrrc_trace_file_forked(struct mrrc_trace_file *file);
  * cost NULL: not known.
  */
 unsigned mrrc_trace_file_domain(struct mrrc_trace_file *file,
-				const struct mrrc_board_info *info,
+				const struct mrrc_stats_shm_info *info,
 				const struct mrrc_cost *cost);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Trust: may a lookup go without asking the kernel whether memory is quiet?
- * As long as each call that takes memory away is announced (hooks.h), and no
+ * As long as each call that takes memory away is announced (libc_hooks.h), and no
  * code is there that could make such a call by itself (prove.h).
  *
  * All that decides is one word: whether trust is given, how many threads are

@@ -12,7 +12,7 @@
 #include "core/cache.h"
 #include "core/ghost.h"
 #include "core/shadow.h"
-#include "core/worth.h"
+#include "core/reuse.h"
 
 #define PAGE	4096u
 #define SPACE	300u		/* pages that exist */
@@ -22,7 +22,7 @@ struct entry {
 	unsigned first, pages;
 	enum mrrc_access access;
 	double factor;		/* mre */
-	double worth, value;	/* gdsf */
+	double priority, value;	/* gdsf */
 	unsigned uses;
 	unsigned long turn;	/* when it came to its place in its class,
 				 * or aside */
@@ -42,12 +42,12 @@ struct model {
 	unsigned history[SPACE];
 	unsigned long added, turn;
 	/* gdl: its parts, which have tests of their own */
-	struct mrrc_worth learned;
+	struct mrrc_reuse learned;
 	struct mrrc_ghosts ghosts;
 	struct mrrc_shadow lru;
 	unsigned first, pages;	/* the last request */
 	uint64_t now;
-	bool by_worth;
+	bool by_estimate;
 	const struct mrrc_region *named;	/* the last victim */
 };
 

@@ -56,7 +56,7 @@ static void gdsf_place(struct model *model, struct entry *e)
 	e->value = quantised(e->uses * (mrrc_cost_reg(cost, len) +
 					mrrc_cost_dereg(cost, len)) /
 			     e->pages);
-	e->worth = model->floor + e->value;
+	e->priority = model->floor + e->value;
 	e->turn = ++model->turn;
 }
 
@@ -120,15 +120,15 @@ static unsigned gdsf_victim(struct model *model)
 		if (mrrc_region_held(e->region))
 			continue;
 		if (best == model->count ||
-		    e->worth < model->entry[best].worth ||
-		    (e->worth == model->entry[best].worth &&
+		    e->priority < model->entry[best].priority ||
+		    (e->priority == model->entry[best].priority &&
 		     (e->value < model->entry[best].value ||
 		      (e->value == model->entry[best].value &&
 		       e->turn < model->entry[best].turn))))
 			best = i;
 	}
-	if (best < model->count && model->entry[best].worth > model->floor)
-		model->floor = model->entry[best].worth;
+	if (best < model->count && model->entry[best].priority > model->floor)
+		model->floor = model->entry[best].priority;
 	return best;
 }
 
@@ -167,7 +167,7 @@ static void mre_resort(struct model *model)
 static void gdl_judge(struct model *model, struct entry *e)
 {
 	e->used = false;
-	e->worth = e->floor + mrrc_worth(&model->learned, e->uses, e->here,
+	e->priority = e->floor + mrrc_reuse_value(&model->learned, e->uses, e->here,
 					 e->weight);
 }
 
@@ -198,13 +198,13 @@ static void gdl_enter(struct model *model, struct entry *e)
 
 	model->now += e->pages;
 	if (mrrc_ghosts_take(&model->ghosts, e->first + 1, &ghost))
-		mrrc_worth_again(&model->learned, ghost.uses,
+		mrrc_reuse_again(&model->learned, ghost.uses,
 				 model->now - ghost.last);
-	e->uses = ghost.uses < MRRC_WORTH_USES ? ghost.uses + 1 :
-						 MRRC_WORTH_USES;
-	e->weight = mrrc_worth_weight(&model->cache->cost,
+	e->uses = ghost.uses < MRRC_REUSE_USES ? ghost.uses + 1 :
+						 MRRC_REUSE_USES;
+	e->weight = mrrc_reuse_weight(&model->cache->cost,
 				      (size_t) e->pages * PAGE);
-	mrrc_worth_enter(&model->learned, e->uses);
+	mrrc_reuse_enter(&model->learned, e->uses);
 	gdl_place(model, e);
 	gdl_compare(model, e, e->first, e->first + e->pages, true);
 	model->named = NULL;
@@ -214,10 +214,10 @@ static void gdl_touch(struct model *model, struct entry *e)
 {
 	unsigned first, end;
 
-	mrrc_worth_again(&model->learned, e->uses, model->now - e->last);
-	e->uses += e->uses < MRRC_WORTH_USES;
+	mrrc_reuse_again(&model->learned, e->uses, model->now - e->last);
+	e->uses += e->uses < MRRC_REUSE_USES;
 	e->here++;
-	mrrc_worth_enter(&model->learned, e->uses);
+	mrrc_reuse_enter(&model->learned, e->uses);
 	if (e->aside) {
 		gdl_place(model, e);
 	} else {
@@ -238,9 +238,9 @@ static void gdl_drop(struct model *model, const struct entry *e)
 		e->first + 1, e->last, e->uses,
 	});
 	if (e->region == model->named) {
-		mrrc_worth_leave(&model->learned, model->now - e->last);
-		if (model->by_worth && e->worth > model->floor)
-			model->floor = e->worth;
+		mrrc_reuse_leave(&model->learned, model->now - e->last);
+		if (model->by_estimate && e->priority > model->floor)
+			model->floor = e->priority;
 	} else if (param(model, 0)) {
 		mrrc_shadow_forget(&model->lru, (uintptr_t) e->first * PAGE +
 				   ((uintptr_t) e->access << 60),
@@ -264,8 +264,8 @@ static unsigned gdl_least(struct model *model)
 		if (oldest == model->count)
 			oldest = i;
 		b = &model->entry[best];
-		if (best == model->count || e->worth < b->worth ||
-		    (e->worth == b->worth &&
+		if (best == model->count || e->priority < b->priority ||
+		    (e->priority == b->priority &&
 		     (e->first < b->first || (e->first == b->first &&
 					      e->access < b->access))))
 			best = i;
@@ -276,9 +276,9 @@ static unsigned gdl_least(struct model *model)
 		gdl_judge(model, &model->entry[best]);
 		return gdl_least(model);
 	}
-	model->by_worth = !param(model, 0) || mrrc_shadow_affords(
+	model->by_estimate = !param(model, 0) || mrrc_shadow_affords(
 		&model->lru, (size_t) model->entry[best].pages * PAGE);
-	return model->by_worth ? best : oldest;
+	return model->by_estimate ? best : oldest;
 }
 
 /* Of those aside, the next so many: what is not in use is used now. */
@@ -326,7 +326,7 @@ void model_request(struct model *model, unsigned first, unsigned pages)
 {
 	if (!is(model, "gdl"))
 		return;
-	mrrc_worth_request(&model->learned);
+	mrrc_reuse_request(&model->learned);
 	model->first = first;
 	model->pages = pages;
 }
@@ -337,7 +337,7 @@ void model_open(struct model *model, const struct mrrc_cache *cache)
 {
 	memset(model, 0, sizeof(*model));
 	model->cache = cache;
-	mrrc_worth_init(&model->learned);
+	mrrc_reuse_init(&model->learned);
 	check(!mrrc_ghosts_init(&model->ghosts, 8192));
 	check(!mrrc_shadow_init(&model->lru, &cache->cost, cache->max_bytes,
 				cache->max_regions));

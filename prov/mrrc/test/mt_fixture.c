@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-#include "sys/tlb.h"
+#include "sys/region_hints.h"
 #include "sys/vm.h"
 
 size_t page;
@@ -94,9 +94,9 @@ bool pending_left(void)
 
 uint64_t quick(void)
 {
-	struct mrrc_tlb *tlb = mrrc_tlb_recent;
+	struct mrrc_hints *hints = mrrc_hints_recent;
 
-	return tlb ? atomic_load(&tlb->hits) : 0;
+	return hints ? atomic_load(&hints->hits) : 0;
 }
 
 int try_get(unsigned first, unsigned pages, enum mrrc_access access,

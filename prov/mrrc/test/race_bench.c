@@ -31,7 +31,7 @@
 
 #include "duel.h"
 #include "sys/cache_mt.h"
-#include "sys/hooks.h"
+#include "sys/libc_hooks.h"
 #include "sys/prove.h"
 #include "sys/vm.h"
 
@@ -293,7 +293,7 @@ static void count_default(unsigned long total, double seconds)
 /* Not one of these has gone past the hooks by its end. */
 static void count_hooked(unsigned long total, double seconds)
 {
-	struct mrrc_hooks_state state;
+	struct mrrc_libc_hooks_state state;
 	unsigned i, moves = 0;
 
 	for (i = 0; i < duel_count; i++)
@@ -304,7 +304,7 @@ static void count_hooked(unsigned long total, double seconds)
 			count_move(&duel_moves[i], MRRC_PROBE_HOOKED,
 				   total / moves, seconds / moves);
 	}
-	mrrc_hooks_state(&state);
+	mrrc_libc_hooks_state(&state);
 	printf("%s\n\n", state.surprised ?
 	       "(the kernel had something to report: probed from then on)" :
 	       "(the kernel had nothing to report: no hit was probed)");

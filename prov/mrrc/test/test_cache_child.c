@@ -169,13 +169,13 @@ static void *use_and_end(void *arg)
 
 static int make_table(void)
 {
-	struct mrrc_tlb_list list;
+	struct mrrc_hints_list list;
 	struct mrrc_lock lock;
 
 	end_in(20);
 	mrrc_lock_init(&lock, MRRC_RANK_CACHE);
-	mrrc_tlb_list_init(&list, &lock, &cache->cache, NULL);
-	return !mrrc_tlb_get(&list);
+	mrrc_hints_list_init(&list, &lock, &cache->cache, NULL);
+	return !mrrc_hints_get(&list);
 }
 
 START_TEST(test_tables_locked)

@@ -11,7 +11,7 @@ int main(void)
 		index_suite, cost_suite, cost_fit_suite, history_suite,
 		policy_suite,
 		policy_mre_suite, policy_gdsf_suite, plan_suite, stats_suite,
-		cache_suite, admit_suite, worth_suite, shadow_suite, cw_suite,
+		cache_suite, admit_suite, reuse_suite, shadow_suite, cw_suite,
 		cw_wire_suite, cw_cancel_suite, hash_suite,
 		heap_arena_suite,
 	};

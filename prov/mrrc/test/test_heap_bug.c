@@ -131,7 +131,7 @@ static void trim_meanwhile(void)
 	trimmed = !pthread_timedjoin_np(trimmer, NULL, &until);
 }
 
-START_TEST(said_outside_gates)
+START_TEST(said_outside_locks)
 {
 	static const size_t lens[] = { 100, 100000 };
 	unsigned i;
@@ -145,11 +145,11 @@ START_TEST(said_outside_gates)
 		addr = heap_get(heap, 1, lens[i], 0);
 		addr[lens[i]] ^= 1;
 		ck_assert_int_eq(mrrc_heap_free(heaps, addr), -EOVERFLOW);
-		ck_assert_msg(trimmed, "overflow, said inside a gate");
+		ck_assert_msg(trimmed, "overflow, said inside a biased lock");
 		addr[0] ^= 1;
 		trimmed = false;
 		heap_put(heap_get(heap, 1, lens[i], 0));
-		ck_assert_msg(trimmed, "use after free, said inside a gate");
+		ck_assert_msg(trimmed, "use after free, said inside a biased lock");
 		heap_fake.on_note = NULL;
 	}
 	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_OVERFLOW], 2);
@@ -198,7 +198,7 @@ Suite *heap_bug_suite(void)
 	tcase_add_test(tcase, foreign_and_inside);
 	tcase_add_test(tcase, other_domain);
 	tcase_add_test(tcase, overflow_and_use_after_free);
-	tcase_add_test(tcase, said_outside_gates);
+	tcase_add_test(tcase, said_outside_locks);
 	tcase_add_test(tcase, gigabytes);
 	suite_add_tcase(suite, tcase);
 	return suite;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What the allocator waits for before it takes something away: threads inside
- * their gates, and those that walk over a domain's heaps.
+ * their biased locks, and those that walk over a domain's heaps.
  */
 #include "config.h"
 #include "suites.h"
@@ -13,7 +13,7 @@
 #include "fault.h"
 #include "heap_fixture.h"
 
-/* ---- threads inside their gates ------------------------------------------ */
+/* ---- threads inside their biased locks ------------------------------------------ */
 
 static size_t deregs;	/* before */
 static bool waited;
@@ -21,14 +21,14 @@ static bool waited;
 /* What a thread stored becomes visible with the barrier: it is inside. */
 static void come_in(void)
 {
-	atomic_store(&mrrc_tcache_self->gate.inside, 1);
+	atomic_store(&mrrc_tcache_self->biased.inside, 1);
 }
 
 /* It is waited for, and what it looks at is still there. */
 static void go_out(void)
 {
 	waited = heap_fake.deregs == deregs;
-	mrrc_gate_leave(&mrrc_tcache_self->gate);
+	mrrc_biased_leave(&mrrc_tcache_self->biased);
 }
 
 static void *alone;
@@ -56,16 +56,16 @@ static void detach(void)
 }
 
 /* The thread inside and the waiting one, in one thread, step by step. */
-START_TEST(gates_are_waited_for)
+START_TEST(biased_locks_are_waited_for)
 {
 	static void (*const call[])(void) = { end_block, drain, count, detach };
 
 	heap_put(heap_get(heap, 1, 64, 0));
 	alone = heap_get(heap, 1, 64, MRRC_HEAP_ISOLATED);
 #ifdef __SANITIZE_THREAD__
-	skip("a gate is a lock there");
+	skip("a biased lock is a lock there");
 #endif
-	if (!mrrc_tcache_self->gate.works)
+	if (!mrrc_tcache_self->biased.works)
 		skip("no membarrier, or a tool watches");
 	deregs = heap_fake.deregs;
 	waited = false;
@@ -74,7 +74,7 @@ START_TEST(gates_are_waited_for)
 	call[_i]();
 	fault_at(FAULT_BARRIER, NULL);
 	fault_at(FAULT_YIELD, NULL);
-	mrrc_gate_leave(&mrrc_tcache_self->gate);
+	mrrc_biased_leave(&mrrc_tcache_self->biased);
 	ck_assert(waited);
 }
 END_TEST
@@ -135,7 +135,7 @@ Suite *heap_wait_suite(void)
 
 	tcase_add_checked_fixture(tcase, heap_setup, heap_teardown);
 	tcase_set_timeout(tcase, 60);
-	tcase_add_loop_test(tcase, gates_are_waited_for, 0, 4);
+	tcase_add_loop_test(tcase, biased_locks_are_waited_for, 0, 4);
 	tcase_add_test(tcase, walks_are_waited_for);
 	suite_add_tcase(suite, tcase);
 	return suite;

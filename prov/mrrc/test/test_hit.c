@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hits without a lock (sys/tlb.h, cache_get.c): what a thread remembers must
+ * Hits without a lock (sys/region_hints.h, cache_get.c): what a thread remembers must
  * be true, whoever evicted or unmapped meanwhile. test_hit_threads.c has those
  * who close, end or fork.
  */
@@ -12,7 +12,7 @@
 #include <pthread.h>
 
 #include "fault.h"
-#include "sys/tlb.h"
+#include "sys/region_hints.h"
 
 /* ---- what is remembered ---- */
 
@@ -215,7 +215,7 @@ END_TEST
 /* One entry for 2 MiB of a large region. */
 START_TEST(test_big)
 {
-	const size_t big = (size_t)1 << MRRC_TLB_BIG;
+	const size_t big = (size_t)1 << MRRC_HINTS_BIG;
 	const char *start = (const char *)(16 * big);
 	struct mrrc_region *region;
 	uint64_t before;

@@ -19,9 +19,9 @@
 #include "heap_fixture.h"
 #include "mt_fixture.h"
 #include "sys/cache_mt.h"
-#include "sys/gate.h"
-#include "sys/hooks.h"
-#include "sys/relay.h"
+#include "sys/biased_lock.h"
+#include "sys/libc_hooks.h"
+#include "sys/notifier.h"
 #include "sys/vm.h"
 
 #define SPUN_NS	500000000	/* more than any wait that lets others run */
@@ -139,56 +139,56 @@ static void wait_for(void (*taken)(void), void (*wait)(void))
 			skip("no real-time priority here");		\
 	} while (0)
 
-/* ---- gates ---- */
+/* ---- biased locks ---- */
 
-static struct mrrc_gate gate;
+static struct mrrc_biased_lock biased;
 
-static void gate_taken(void)
+static void biased_taken(void)
 {
-	ck_assert(mrrc_gate_enter(&gate));
+	ck_assert(mrrc_biased_enter(&biased));
 	hold();
-	mrrc_gate_leave(&gate);
+	mrrc_biased_leave(&biased);
 }
 
-static void gate_wait(void)
+static void biased_wait(void)
 {
-	mrrc_gate_wait(&gate);
+	mrrc_biased_wait(&biased);
 }
 
-static void gate_shut(void)
+static void biased_shut(void)
 {
-	mrrc_gate_shut(&gate);
-	mrrc_gate_open(&gate);
+	mrrc_biased_shut(&biased);
+	mrrc_biased_open(&biased);
 }
 
-static bool gate_setup(void)
+static bool biased_setup(void)
 {
-	mrrc_gate_setup();
-	mrrc_gate_init(&gate, true);
-	return gate.works;
+	mrrc_biased_setup();
+	mrrc_biased_init(&biased, true);
+	return biased.works;
 }
 
-START_TEST(waits_for_gate)
+START_TEST(waits_for_biased_lock)
 {
 	need_real_time();
-	if (!gate_setup())
+	if (!biased_setup())
 		skip("no membarrier here");
-	wait_for(gate_taken, gate_wait);
+	wait_for(biased_taken, biased_wait);
 }
 END_TEST
 
-START_TEST(shuts_gate)
+START_TEST(shuts_biased_lock)
 {
 	need_real_time();
-	if (!gate_setup())
+	if (!biased_setup())
 		skip("no membarrier here");
-	wait_for(gate_taken, gate_shut);
+	wait_for(biased_taken, biased_shut);
 }
 END_TEST
 
 static void *cancelled_main(void *arg)
 {
-	gate_wait();
+	biased_wait();
 	atomic_store(&came_back, true);
 	return NULL;
 }
@@ -196,11 +196,11 @@ static void *cancelled_main(void *arg)
 /* Whoever waits may hold locks: it is not ended there. */
 START_TEST(not_cancelled)
 {
-	void (*taken)(void) = gate_taken;
+	void (*taken)(void) = biased_taken;
 	pthread_t holder, thread;
 	int i;
 
-	if (!gate_setup())
+	if (!biased_setup())
 		skip("no membarrier here");
 	atomic_store(&held, false);
 	atomic_store(&let_go, false);
@@ -226,7 +226,7 @@ END_TEST
 static char *hooked;
 static char tag;
 
-static bool told(void *arg, uintptr_t start, uintptr_t end, enum mrrc_hooks_how how)
+static bool told(void *arg, uintptr_t start, uintptr_t end, enum mrrc_libc_hooks_how how)
 {
 	if (start == (uintptr_t)hooked)
 		hold();
@@ -240,20 +240,20 @@ static void hook_taken(void)
 
 static void hook_removed(void)
 {
-	mrrc_hooks_remove(&tag);
+	mrrc_libc_hooks_remove(&tag);
 }
 
 START_TEST(removes_hooks)
 {
-	char why[MRRC_HOOKS_WHY];
+	char why[MRRC_LIBC_HOOKS_WHY];
 
 	need_real_time();
-	if (mrrc_hooks_add(told, &tag, why))
+	if (mrrc_libc_hooks_add(told, &tag, why))
 		skip("no hooks here: %s", why);
 	hooked = mmap(NULL, mrrc_vm_page(), PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(hooked, MAP_FAILED);
-	mrrc_hooks_mark((uintptr_t)hooked, mrrc_vm_page());
+	mrrc_libc_hooks_mark((uintptr_t)hooked, mrrc_vm_page());
 	wait_for(hook_taken, hook_removed);
 }
 END_TEST
@@ -317,30 +317,30 @@ START_TEST(looks_up)
 }
 END_TEST
 
-static struct mrrc_relay *relay;
-static bool relay_known;
+static struct mrrc_notifier *notifier;
+static bool notifier_known;
 
-static void relay_tell(void *arg, uintptr_t start, size_t len)
+static void notifier_tell(void *arg, uintptr_t start, size_t len)
 {
 }
 
-static void relay_asked(void)
+static void notifier_asked(void)
 {
-	relay_known = mrrc_relay_valid(relay, base, page);
+	notifier_known = mrrc_notifier_valid(notifier, base, page);
 }
 
-START_TEST(relays)
+START_TEST(notifiers)
 {
 	unsigned i;
 
 	need_real_time();
 	mt_setup();
-	ck_assert_int_eq(mrrc_relay_open(mt_mon, relay_tell, NULL, &relay), 0);
-	ck_assert_int_eq(mrrc_relay_watch(relay, base, page), 0);
-	for (i = 0; i < ROUNDS && !relay_known; i++)
-		wait_for(mon_taken, relay_asked);
-	ck_assert(relay_known);
-	mrrc_relay_close(relay);
+	ck_assert_int_eq(mrrc_notifier_open(mt_mon, notifier_tell, NULL, &notifier), 0);
+	ck_assert_int_eq(mrrc_notifier_watch(notifier, base, page), 0);
+	for (i = 0; i < ROUNDS && !notifier_known; i++)
+		wait_for(mon_taken, notifier_asked);
+	ck_assert(notifier_known);
+	mrrc_notifier_close(notifier);
 	mt_teardown();
 }
 END_TEST
@@ -351,13 +351,13 @@ Suite *pause_suite(void)
 	TCase *tcase = tcase_create("pause");
 
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, waits_for_gate);
-	tcase_add_test(tcase, shuts_gate);
+	tcase_add_test(tcase, waits_for_biased_lock);
+	tcase_add_test(tcase, shuts_biased_lock);
 	tcase_add_test(tcase, not_cancelled);
 	tcase_add_test(tcase, removes_hooks);
 	tcase_add_test(tcase, closes_heap);
 	tcase_add_test(tcase, looks_up);
-	tcase_add_test(tcase, relays);
+	tcase_add_test(tcase, notifiers);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "sys/code_copy.h"
-#include "sys/hooks.h"
+#include "sys/libc_hooks.h"
 #include "sys/mon.h"
 #include "sys/patch.h"
 #include "sys/prove.h"
@@ -327,12 +327,12 @@ static void overwrite_all(void)
 /* Functions of libc begin with jumps to others, which end in syscall(). */
 START_TEST(test_patched)
 {
-	struct mrrc_hooks_state state;
+	struct mrrc_libc_hooks_state state;
 
 	overwrite_all();
 	ck_assert(!mrrc_trusted());
 	ck_assert_msg(trusted(true), "%s", why);
-	mrrc_hooks_state(&state);
+	mrrc_libc_hooks_state(&state);
 	ck_assert_uint_ge(state.lost, 1);
 	/* and another domain is opened */
 	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);

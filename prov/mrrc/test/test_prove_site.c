@@ -18,8 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sys/hooks.h"
-#include "sys/hooks_priv.h"
+#include "sys/libc_hooks.h"
+#include "sys/libc_hooks_priv.h"
 #include "sys/patch.h"
 #include "sys/prove.h"
 #include "sys/sites.h"
@@ -49,18 +49,18 @@ static raw_call find(void *lib, const char *name)
 
 static uint64_t told(void)
 {
-	struct mrrc_hooks_state state;
+	struct mrrc_libc_hooks_state state;
 
-	mrrc_hooks_state(&state);
+	mrrc_libc_hooks_state(&state);
 	return state.told;
 }
 
 static bool surprised(void)
 {
-	struct mrrc_hooks_state state;
+	struct mrrc_libc_hooks_state state;
 
 	mrrc_mon_drain(mon);
-	mrrc_hooks_state(&state);
+	mrrc_libc_hooks_state(&state);
 	return state.surprised;
 }
 
@@ -411,17 +411,17 @@ START_TEST(test_stop)
 	code = (const uint8_t *)(uintptr_t)find(lib, "raw_word");
 	never_trusted("raw_memory");
 	word = atomic_load(&mrrc_trust_word);
-	ck_assert(mrrc_hooks_stop(word));
+	ck_assert(mrrc_libc_hooks_stop(word));
 	pthread_create(&thread, NULL, close_main, lib);
 	usleep(50000);
 	ck_assert(!atomic_load(&gone_from));
 	ck_assert_uint_ne(code[0], 0xff);
-	mrrc_hooks_go();
+	mrrc_libc_hooks_go();
 	pthread_join(thread, NULL);
-	ck_assert(!mrrc_hooks_stop(word));
+	ck_assert(!mrrc_libc_hooks_stop(word));
 	word = atomic_load(&mrrc_trust_word);
 	ck_assert(mrrc_trust_begin());
-	ck_assert(!mrrc_hooks_stop(word));
+	ck_assert(!mrrc_libc_hooks_stop(word));
 	mrrc_trust_end(0, 0);
 	/* and nobody waits for what was not stopped */
 	dlclose(load("raw_site"));
@@ -437,7 +437,7 @@ START_TEST(test_stop_child)
 
 	load("raw_memory");
 	never_trusted("raw_memory");
-	ck_assert(mrrc_hooks_stop(atomic_load(&mrrc_trust_word)));
+	ck_assert(mrrc_libc_hooks_stop(atomic_load(&mrrc_trust_word)));
 	pid = syscall(SYS_fork);
 	if (!pid) {
 		dlclose(lib);
@@ -445,7 +445,7 @@ START_TEST(test_stop_child)
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
-	mrrc_hooks_go();
+	mrrc_libc_hooks_go();
 }
 END_TEST
 
@@ -505,7 +505,7 @@ START_TEST(test_unlisted)
 
 	load("raw_memory");
 	never_trusted("raw_memory");
-	mrrc_hooks_brought();
+	mrrc_libc_hooks_brought();
 	word = atomic_load(&mrrc_trust_word);
 	munmap(data, page);
 	ck_assert_uint_ne(atomic_load(&mrrc_trust_word), word);
@@ -515,11 +515,11 @@ END_TEST
 /* Also what comes before trust is wanted. */
 START_TEST(test_brought)
 {
-	ck_assert(!mrrc_hooks_is_new());
+	ck_assert(!mrrc_libc_hooks_is_new());
 	mrrc_mon_set_probe(mon, MRRC_PROBE_ALWAYS);
 	mrrc_prove_stop();
 	load("raw_memory");
-	ck_assert(mrrc_hooks_is_new());
+	ck_assert(mrrc_libc_hooks_is_new());
 }
 END_TEST
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "fault.h"
-#include "sys/board.h"
+#include "sys/stats_shm.h"
 #include "trace_fixture.h"
 
 /* ---- one thread ---- */
@@ -49,7 +49,7 @@ END_TEST
 
 START_TEST(test_written)
 {
-	const struct mrrc_board_info info = {
+	const struct mrrc_stats_shm_info info = {
 		.provider = "a;b", .policy = "lru:pieces=2",
 		.monitor = "none", .max_bytes = 1 << 20, .max_regions = 7,
 	};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_stat's parts: boards as the provider writes them, broken ones, where
+ * fi_mrrc_stat's parts: segments as the provider writes them, broken ones, where
  * they are found, and what is printed.
  */
 #include "config.h"
@@ -15,10 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "stat/board.h"
+#include "stat/segment.h"
 #include "stat/proc.h"
 #include "stat/show.h"
-#include "sys/board.h"
+#include "sys/stats_shm.h"
 
 static const char *asks = "libx.so: why";
 
@@ -27,7 +27,7 @@ static void asks_what(void *arg, char why[MRRC_TRUST_WHY])
 	strcpy(why, asks);
 }
 
-static const struct mrrc_board_info info = {
+static const struct mrrc_stats_shm_info info = {
 	.asks = asks_what,
 	.provider = "tcp",
 	.policy = "lru:pieces=2",
@@ -36,25 +36,25 @@ static const struct mrrc_board_info info = {
 	.max_regions = 7,
 };
 
-static struct mrrc_board *own;
-static struct stat_board board;
+static struct mrrc_stats_shm *own;
+static struct stat_segment segment;
 
 /* ---- the parser ---- */
 
 #define TWO	2
 
-/* A board of two counters, to be broken. */
+/* A segment of two counters, to be broken. */
 struct image {
-	struct mrrc_board_head head;
+	struct mrrc_stats_shm_head head;
 	uint64_t value[TWO];
 	char names[16];
 };
 
 static const struct image sound = {
 	.head = {
-		.magic = MRRC_BOARD_MAGIC,
-		.version = MRRC_BOARD_VERSION,
-		.head_size = sizeof(struct mrrc_board_head),
+		.magic = MRRC_STATS_SHM_MAGIC,
+		.version = MRRC_STATS_SHM_VERSION,
+		.head_size = sizeof(struct mrrc_stats_shm_head),
 		.size = sizeof(struct image),
 		.pid = 12,
 		.counters = TWO,
@@ -75,7 +75,7 @@ static int parse(const void *data, size_t size)
 
 	ck_assert_ptr_nonnull(copy);
 	memcpy(copy, data, size);
-	rc = stat_board_parse(copy, size, &board);
+	rc = stat_segment_parse(copy, size, &segment);
 	free(copy);
 	return rc;
 }
@@ -83,12 +83,12 @@ static int parse(const void *data, size_t size)
 START_TEST(test_sound)
 {
 	ck_assert_int_eq(parse(&sound, sizeof(sound)), 0);
-	ck_assert_int_eq(board.pid, 12);
-	ck_assert_uint_eq(board.counters, TWO);
-	ck_assert_str_eq(board.counter[1].name, "second_2");
-	ck_assert_uint_eq(stat_board_value(&board, "first"), 3);
-	ck_assert_uint_eq(stat_board_value(&board, "second_2"), UINT64_MAX);
-	ck_assert_uint_eq(stat_board_value(&board, "third"), 0);
+	ck_assert_int_eq(segment.pid, 12);
+	ck_assert_uint_eq(segment.counters, TWO);
+	ck_assert_str_eq(segment.counter[1].name, "second_2");
+	ck_assert_uint_eq(stat_segment_value(&segment, "first"), 3);
+	ck_assert_uint_eq(stat_segment_value(&segment, "second_2"), UINT64_MAX);
+	ck_assert_uint_eq(stat_segment_value(&segment, "third"), 0);
 }
 END_TEST
 
@@ -108,7 +108,7 @@ START_TEST(test_newer)
 	struct { char more[64]; struct image image; } newer = {
 		.image = sound,
 	};
-	struct mrrc_board_head head = sound.head;
+	struct mrrc_stats_shm_head head = sound.head;
 
 	head.head_size += 8;
 	head.size = sizeof(newer);
@@ -116,17 +116,17 @@ START_TEST(test_newer)
 	head.names += 64;
 	memcpy(&newer, &head, sizeof(head));
 	ck_assert_int_eq(parse(&newer, sizeof(newer)), 0);
-	ck_assert_uint_eq(stat_board_value(&board, "first"), 3);
+	ck_assert_uint_eq(stat_segment_value(&segment, "first"), 3);
 }
 END_TEST
 
 /* An older provider's is shorter, and its counters come sooner. */
 START_TEST(test_older)
 {
-	const size_t less = sizeof(struct mrrc_board_head) -
-			    offsetof(struct mrrc_board_head, asks_at);
+	const size_t less = sizeof(struct mrrc_stats_shm_head) -
+			    offsetof(struct mrrc_stats_shm_head, asks_at);
 	struct image older = sound;
-	struct mrrc_board_head *head = &older.head;
+	struct mrrc_stats_shm_head *head = &older.head;
 
 	head->head_size -= less;
 	head->size -= less;
@@ -135,9 +135,9 @@ START_TEST(test_older)
 	memmove(&head->asks_at, older.value, sizeof(older) -
 					     offsetof(struct image, value));
 	ck_assert_int_eq(parse(&older, head->size), 0);
-	ck_assert(!board.says_asks);
-	ck_assert_str_eq(board.asks, "");
-	ck_assert_uint_eq(stat_board_value(&board, "first"), 3);
+	ck_assert(!segment.says_asks);
+	ck_assert_str_eq(segment.asks, "");
+	ck_assert_uint_eq(stat_segment_value(&segment, "first"), 3);
 }
 END_TEST
 
@@ -157,9 +157,9 @@ static const struct {
 	FIELD(version, 0, -EPROTONOSUPPORT),
 	FIELD(version, 2, -EPROTONOSUPPORT),
 	FIELD(head_size, 0, -EPROTO),
-	FIELD(head_size, offsetof(struct mrrc_board_head, asks_at) - 1,
+	FIELD(head_size, offsetof(struct mrrc_stats_shm_head, asks_at) - 1,
 	      -EPROTO),
-	FIELD(head_size, sizeof(struct mrrc_board_head) + 1, -EPROTO),
+	FIELD(head_size, sizeof(struct mrrc_stats_shm_head) + 1, -EPROTO),
 	FIELD(head_size, UINT32_MAX, -EPROTO),
 	FIELD(size, 0, -EPROTO),
 	FIELD(size, sizeof(struct image) - 1, -EPROTO),
@@ -247,9 +247,9 @@ START_TEST(test_random)
 		if (parse(&image, rand_r(&seed) % 8 ? sizeof(image) :
 			  rand_r(&seed) % sizeof(image)))
 			continue;
-		ck_assert_uint_le(board.counters, TWO);
-		for (i = 0; i < board.counters; i++)
-			ck_assert_uint_lt(strlen(board.counter[i].name),
+		ck_assert_uint_le(segment.counters, TWO);
+		for (i = 0; i < segment.counters; i++)
+			ck_assert_uint_lt(strlen(segment.counter[i].name),
 					  STAT_NAME_MAX);
 	}
 }
@@ -259,16 +259,16 @@ END_TEST
 
 static void publish(void)
 {
-	ck_assert_int_eq(mrrc_board_open(&own), 0);
-	mrrc_board_publish(own, &info);
-	mrrc_board_stats(own)->value[MRRC_STAT_LOOKUPS] = 10;
-	mrrc_board_stats(own)->value[MRRC_STAT_HITS] = 9;
-	mrrc_board_stats(own)->value[MRRC_STAT_PINNED] = 3 << 20;
+	ck_assert_int_eq(mrrc_stats_shm_open(&own), 0);
+	mrrc_stats_shm_publish(own, &info);
+	mrrc_stats_shm_stats(own)->value[MRRC_STAT_LOOKUPS] = 10;
+	mrrc_stats_shm_stats(own)->value[MRRC_STAT_HITS] = 9;
+	mrrc_stats_shm_stats(own)->value[MRRC_STAT_PINNED] = 3 << 20;
 }
 
 static void unpublish(void)
 {
-	mrrc_board_close(own);
+	mrrc_stats_shm_close(own);
 }
 
 START_TEST(test_self)
@@ -279,14 +279,14 @@ START_TEST(test_self)
 	ck_assert_int_eq(stat_proc_read(getpid(), &sample), 0);
 	ck_assert_uint_eq(sample.domains, 1);
 	ck_assert_int_eq(sample.domain->pid, getpid());
-	ck_assert_str_eq(sample.domain->board.policy, info.policy);
-	ck_assert_uint_eq(sample.domain->board.max_regions, 7);
-	ck_assert_uint_eq(sample.domain->board.counters, MRRC_STAT_CNT);
+	ck_assert_str_eq(sample.domain->segment.policy, info.policy);
+	ck_assert_uint_eq(sample.domain->segment.max_regions, 7);
+	ck_assert_uint_eq(sample.domain->segment.counters, MRRC_STAT_CNT);
 	for (i = 0; i < MRRC_STAT_CNT; i++) {
-		ck_assert_str_eq(sample.domain->board.counter[i].name,
+		ck_assert_str_eq(sample.domain->segment.counter[i].name,
 				 mrrc_stat_name(i));
-		ck_assert_uint_eq(sample.domain->board.counter[i].value,
-				  mrrc_board_stats(own)->value[i]);
+		ck_assert_uint_eq(sample.domain->segment.counter[i].value,
+				  mrrc_stats_shm_stats(own)->value[i]);
 	}
 	stat_sample_fini(&sample);
 }
@@ -317,7 +317,7 @@ END_TEST
 /* The right name, and nothing in it, or something else. */
 START_TEST(test_impostor)
 {
-	const int fd = memfd_create(MRRC_BOARD_NAME, MFD_CLOEXEC);
+	const int fd = memfd_create(MRRC_STATS_SHM_NAME, MFD_CLOEXEC);
 	struct image image = sound;
 	struct stat_sample sample = { 0 };
 
@@ -404,8 +404,8 @@ START_TEST(test_table)
 
 	ck_assert_int_eq(stat_proc_read(getpid(), &before), 0);
 	before.domain->when -= 2;
-	mrrc_board_stats(own)->value[MRRC_STAT_LOOKUPS] += 30;
-	mrrc_board_stats(own)->value[MRRC_STAT_HITS] += 15;
+	mrrc_stats_shm_stats(own)->value[MRRC_STAT_LOOKUPS] += 30;
+	mrrc_stats_shm_stats(own)->value[MRRC_STAT_HITS] += 15;
 	ck_assert_int_eq(stat_proc_read(getpid(), &sample), 0);
 	sample.domain->when = before.domain->when + 2;
 	text = printed(show_table, &sample);
@@ -447,7 +447,7 @@ END_TEST
 
 START_TEST(test_table_cw)
 {
-	struct mrrc_stats *stats = mrrc_board_stats(own);
+	struct mrrc_stats *stats = mrrc_stats_shm_stats(own);
 	struct stat_sample sample = { 0 };
 	char *text;
 

@@ -321,7 +321,7 @@ alloc_get_slow(struct mrrc_heap *heap, size_t len)
 	return alloc_got(ret, addr, cookie);
 }
 
-/* In the thread's gate. */
+/* In the thread's biased lock. */
 static __attribute__((noinline)) struct fi_mrrc_got
 alloc_get_mag(struct mrrc_heap *heap, size_t len, struct mrrc_tcache *tcache,
 	      unsigned live)
@@ -351,7 +351,7 @@ struct fi_mrrc_got mrrc_alloc_get(struct fid_domain *domain, size_t len,
 		return alloc_get_first(domain, len, remote);
 	live = mrrc_heap_live(len);
 	if (!mrrc_likely(live != MRRC_OBJ_NONE &&
-			 mrrc_gate_enter(&tcache->gate)))
+			 mrrc_biased_enter(&tcache->biased)))
 		return alloc_get_slow(heap, len);
 	if (!mrrc_likely(mrrc_heap_get_hot(heap, tcache, live, len, &got)))
 		return alloc_get_mag(heap, len, tcache, live);
@@ -364,7 +364,7 @@ static __attribute__((noinline)) int alloc_put_slow(struct fid_domain *domain,
 	return alloc_free(domain, buf);
 }
 
-/* In the thread's gate. */
+/* In the thread's biased lock. */
 static __attribute__((noinline)) int
 alloc_put_mag(struct fid_domain *domain, void *buf, struct mrrc_heaps *heaps,
 	      struct mrrc_tcache *tcache)
@@ -381,7 +381,7 @@ int mrrc_alloc_put(struct fid_domain *domain, void *buf)
 	struct mrrc_tcache *tcache = mrrc_tcache_self;
 
 	/* nothing is hot of no domain */
-	if (!mrrc_likely(mrrc_gate_enter(&tcache->gate)))
+	if (!mrrc_likely(mrrc_biased_enter(&tcache->biased)))
 		return alloc_put_slow(domain, buf);
 	if (!mrrc_likely(mrrc_heap_put_hot(heaps, tcache, (uintptr_t) buf)))
 		return alloc_put_mag(domain, buf, heaps, tcache);

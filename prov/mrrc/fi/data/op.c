@@ -14,7 +14,7 @@
  */
 #define MRRC_SILENT_MAX	64
 
-static inline void mrrc_op_free(struct mrrc_op *op, struct mrrc_tlb *tlb)
+static inline void mrrc_op_free(struct mrrc_op *op, struct mrrc_hints *hints)
 {
 	if (mrrc_unlikely(op->more != NULL)) {
 		free(op->more);
@@ -25,7 +25,7 @@ static inline void mrrc_op_free(struct mrrc_op *op, struct mrrc_tlb *tlb)
 	/* until begun again it is nobody's, whatever its old fields say */
 	atomic_store_explicit(&op->flags, MRRC_OP_CLAIMED,
 			      memory_order_relaxed);
-	if (!tlb || !mrrc_tlb_keep_spare(tlb, op))
+	if (!hints || !mrrc_hints_keep_spare(hints, op))
 		mrrc_pool_free(op->domain->ops, op);
 }
 
@@ -249,21 +249,21 @@ void mrrc_op_end(struct mrrc_op *op)
 void mrrc_op_end_list(struct mrrc_op *list)
 {
 	struct mrrc_domain *domain;
-	struct mrrc_tlb *tlb;
+	struct mrrc_hints *hints;
 	struct mrrc_op *op;
 	unsigned count = 0;
 
 	if (!list)
 		return;
 	domain = list->domain;
-	tlb = mrrc_cache_hit_table(domain->reg.cache);
+	hints = mrrc_cache_hit_table(domain->reg.cache);
 	if (mrrc_unlikely(domain->reg.traced))
 		mrrc_record_end_begin();
 	while ((op = list)) {
 		list = op->next;
 		count++;
 		mrrc_op_put_regions(op, &domain->reg);
-		mrrc_op_free(op, tlb);
+		mrrc_op_free(op, hints);
 	}
 	atomic_fetch_add_explicit(&domain->completions, count,
 				  memory_order_relaxed);

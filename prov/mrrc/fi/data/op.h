@@ -16,7 +16,7 @@
 
 #define MRRC_OP_REGIONS	6	/* inline; more are allocated */
 #define MRRC_IOV_MAX	64	/* entries of one operation, all arrays */
-/* in flight on one domain, and spare (sys/tlb.h) */
+/* in flight on one domain, and spare (sys/region_hints.h) */
 #define MRRC_OPS_MAX	(1U << 20)
 
 /* three arrays: of an atomic that fetches and compares */
@@ -74,12 +74,12 @@ static inline struct mrrc_op *mrrc_op_of(struct mrrc_domain *domain,
 int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 		  void *context, struct mrrc_op **op);
 
-/* NULL: too many in flight. tlb: the calling thread's, or NULL. */
+/* NULL: too many in flight. hints: the calling thread's, or NULL. */
 static inline struct mrrc_op *mrrc_op_alloc(struct mrrc_domain *domain,
-					    struct mrrc_tlb *tlb)
+					    struct mrrc_hints *hints)
 {
-	return mrrc_likely(tlb && mrrc_tlb_has_spare(tlb)) ?
-	       mrrc_tlb_take_spare(tlb) : mrrc_pool_alloc(domain->ops);
+	return mrrc_likely(hints && mrrc_hints_has_spare(hints)) ?
+	       mrrc_hints_take_spare(hints) : mrrc_pool_alloc(domain->ops);
 }
 
 /* What counts the operations that a CQ reports, or none. */

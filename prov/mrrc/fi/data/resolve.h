@@ -61,19 +61,19 @@ mrrc_resolve_known(struct mrrc_ep *ep, const void *buf, size_t len,
 {
 	struct mrrc_domain *domain = ep->domain;
 	struct mrrc_cache_mt *cache = domain->reg.cache;
-	struct mrrc_tlb *tlb = mrrc_cache_hit_table(cache);
+	struct mrrc_hints *hints = mrrc_cache_hit_table(cache);
 	struct mrrc_region *region;
 	struct mrrc_op *op;
 
 	if (len < (calls ? ep->known_min : ep->quick_min) ||
-	    mrrc_unlikely(!tlb) ||
-	    (!calls && mrrc_unlikely(!mrrc_tlb_has_spare(tlb))))
+	    mrrc_unlikely(!hints) ||
+	    (!calls && mrrc_unlikely(!mrrc_hints_has_spare(hints))))
 		return NULL;
-	region = mrrc_cache_hit(cache, tlb, (uintptr_t) buf, len, access,
+	region = mrrc_cache_hit(cache, hints, (uintptr_t) buf, len, access,
 				calls);
 	if (mrrc_unlikely(!region))
 		return NULL;
-	op = calls ? mrrc_op_alloc(domain, tlb) : mrrc_tlb_take_spare(tlb);
+	op = calls ? mrrc_op_alloc(domain, hints) : mrrc_hints_take_spare(hints);
 	if (calls && mrrc_unlikely(!op)) {
 		mrrc_cache_mt_put(cache, region);
 		return NULL;

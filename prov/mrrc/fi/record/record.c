@@ -124,7 +124,7 @@ static void record_open_file(void)
 
 void mrrc_record_open(struct mrrc_reg *reg)
 {
-	struct mrrc_board_info info = { .provider = reg->core_name };
+	struct mrrc_stats_shm_info info = { .provider = reg->core_name };
 	struct mrrc_trace_file *file;
 
 	if (!*mrrc_params.trace)

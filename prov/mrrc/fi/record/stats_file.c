@@ -93,7 +93,7 @@ static void put_string(struct line *line, const char *key, const char *value)
 static void put_reg(struct line *line, struct mrrc_reg *reg,
 		    const struct mrrc_stats *stats)
 {
-	struct mrrc_board_info info;
+	struct mrrc_stats_shm_info info;
 	char asks[MRRC_TRUST_WHY];
 	int i;
 

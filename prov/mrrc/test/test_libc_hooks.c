@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/hooks under the userfaultfd monitor: nothing is lost where it is not
+ * sys/libc_hooks under the userfaultfd monitor: nothing is lost where it is not
  * announced: raw system calls, children that share or copy the memory, other
  * patchers.
  */
@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "fault.h"
-#include "hooks_fixture.h"
-#include "sys/hooks.h"
+#include "libc_hooks_fixture.h"
+#include "sys/libc_hooks.h"
 #include "sys/patch.h"
 #include "sys/vm.h"
 
@@ -39,7 +39,7 @@ START_TEST(test_mapping_inside)
 	need_hooks();
 	if (!mrrc_mon_set_probe(mon, MRRC_PROBE_HOOKED))
 		skip("hooks are not complete here");
-	mrrc_hooks_count(0);
+	mrrc_libc_hooks_count(0);
 	mrrc_lock_acquire(&mon->lock);
 	ptr = mmap(NULL, mon_page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		   0);
@@ -54,7 +54,7 @@ END_TEST
 /* Far apart, and yet with one mark: what goes is not the other's mark. */
 START_TEST(test_far)
 {
-	const uintptr_t apart = MRRC_HOOKS_CHUNK << 16;
+	const uintptr_t apart = MRRC_LIBC_HOOKS_CHUNK << 16;
 	uintptr_t at = (uintptr_t)1 << 40;
 	char *near, *far;
 	int i;
@@ -241,7 +241,7 @@ static void poke(uint64_t *word, uint64_t value)
 /* Somebody overwrites our hook with code of his, and keeps it. */
 START_TEST(test_overwritten)
 {
-	struct mrrc_hooks_state state;
+	struct mrrc_libc_hooks_state state;
 	uint64_t ours, plain, foreign;
 	uint64_t *word;
 	char *ptr;
@@ -255,13 +255,13 @@ START_TEST(test_overwritten)
 	hooks_setup();
 	ck_assert(hooked);
 	ck_assert_uint_eq(*word, ours);
-	mrrc_hooks_state(&state);
+	mrrc_libc_hooks_state(&state);
 	ck_assert_uint_eq(state.lost, 0);
 	ck_assert_uint_ge(state.placed, 1);
 	/* Runs, and is neither libc's nor ours. */
 	foreign = foreign_code(plain);
 	poke(word, foreign);
-	mrrc_hooks_state(&state);
+	mrrc_libc_hooks_state(&state);
 	ck_assert_uint_eq(state.lost, 1);
 	ptr = mon_map(4);
 	hooks_watch(ptr, 4);
@@ -321,7 +321,7 @@ END_TEST
 
 START_TEST(test_refused)
 {
-	char why[MRRC_HOOKS_WHY] = "";
+	char why[MRRC_LIBC_HOOKS_WHY] = "";
 	struct mrrc_mon *none;
 
 	ck_assert_int_eq(mrrc_mon_open("none", NULL, &none), 0);

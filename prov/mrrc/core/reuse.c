@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Learned worth (worth.h). The constants were chosen on the traces that
+ * Learned worth (reuse.h). The constants were chosen on the traces that
  * docs/policies.md names; between half and twice of each nothing changes by
  * more than 1 %.
  */
 #include "config.h"
-#include "core/worth.h"
+#include "core/reuse.h"
 
 #include <string.h>
 
@@ -18,14 +18,14 @@
 #define AGE_PART	.005	/* of a new age in the average */
 #define HERE_MAX	16
 
-void mrrc_worth_init(struct mrrc_worth *worth)
+void mrrc_reuse_init(struct mrrc_reuse *reuse)
 {
-	memset(worth, 0, sizeof(*worth));
-	worth->age = AGE_FIRST;
+	memset(reuse, 0, sizeof(*reuse));
+	reuse->age = AGE_FIRST;
 }
 
 /* 1, 2, 3, 4, 5-6, 7-10, 11-20, more. */
-static unsigned mrrc_worth_class(unsigned uses)
+static unsigned mrrc_reuse_class(unsigned uses)
 {
 	if (uses <= 4)
 		return uses - 1;
@@ -36,51 +36,51 @@ static unsigned mrrc_worth_class(unsigned uses)
 	return uses <= 20 ? 6 : 7;
 }
 
-void mrrc_worth_request(struct mrrc_worth *worth)
+void mrrc_reuse_request(struct mrrc_reuse *reuse)
 {
 	int i;
 
-	if (++worth->requests < PERIOD)
+	if (++reuse->requests < PERIOD)
 		return;
-	worth->requests = 0;
-	for (i = 0; i < MRRC_WORTH_CLASSES; i++) {
-		worth->hit[i] *= DECAY;
-		worth->occupied[i] *= DECAY;
+	reuse->requests = 0;
+	for (i = 0; i < MRRC_REUSE_CLASSES; i++) {
+		reuse->hit[i] *= DECAY;
+		reuse->occupied[i] *= DECAY;
 	}
 }
 
-void mrrc_worth_enter(struct mrrc_worth *worth, unsigned uses)
+void mrrc_reuse_enter(struct mrrc_reuse *reuse, unsigned uses)
 {
-	worth->occupied[mrrc_worth_class(uses)] += 1;
+	reuse->occupied[mrrc_reuse_class(uses)] += 1;
 }
 
-void mrrc_worth_again(struct mrrc_worth *worth, unsigned uses, uint64_t age)
+void mrrc_reuse_again(struct mrrc_reuse *reuse, unsigned uses, uint64_t age)
 {
-	const unsigned class = mrrc_worth_class(uses);
+	const unsigned class = mrrc_reuse_class(uses);
 
 	/* after that it would have gone: no use that counts */
-	if ((double) age >= worth->age)
+	if ((double) age >= reuse->age)
 		return;
-	worth->hit[class] += 1;
-	worth->occupied[class] -= 1 - (double) age / worth->age;
+	reuse->hit[class] += 1;
+	reuse->occupied[class] -= 1 - (double) age / reuse->age;
 }
 
-void mrrc_worth_leave(struct mrrc_worth *worth, uint64_t age)
+void mrrc_reuse_leave(struct mrrc_reuse *reuse, uint64_t age)
 {
 	const double pages = age ? (double) age : 1;
 
-	worth->age += (pages - worth->age) * AGE_PART;
+	reuse->age += (pages - reuse->age) * AGE_PART;
 }
 
-double mrrc_worth_reuse(const struct mrrc_worth *worth, unsigned uses)
+double mrrc_reuse_rate(const struct mrrc_reuse *reuse, unsigned uses)
 {
-	const unsigned class = mrrc_worth_class(uses);
+	const unsigned class = mrrc_reuse_class(uses);
 	const double prior = PRIOR * (1 + PRIOR_USE * (uses - 1));
-	double occupied = worth->occupied[class];
+	double occupied = reuse->occupied[class];
 
 	if (occupied < 0)
 		occupied = 0;
-	return (worth->hit[class] + PRIOR_WEIGHT * prior) /
+	return (reuse->hit[class] + PRIOR_WEIGHT * prior) /
 	       (occupied + PRIOR_WEIGHT);
 }
 
@@ -99,7 +99,7 @@ static double mrrc_sqrt(double x)
 	return root;
 }
 
-double mrrc_worth_weight(const struct mrrc_cost *cost, size_t len)
+double mrrc_reuse_weight(const struct mrrc_cost *cost, size_t len)
 {
 	const double page = (mrrc_cost_reg(cost, len) +
 			     mrrc_cost_dereg(cost, len)) /
@@ -108,9 +108,9 @@ double mrrc_worth_weight(const struct mrrc_cost *cost, size_t len)
 	return page > 0 ? page * mrrc_sqrt(page) : 0;
 }
 
-double mrrc_worth(const struct mrrc_worth *worth, unsigned uses,
+double mrrc_reuse_value(const struct mrrc_reuse *reuse, unsigned uses,
 		  unsigned here, double weight)
 {
-	return mrrc_worth_reuse(worth, uses) *
+	return mrrc_reuse_rate(reuse, uses) *
 	       (1 + (here < HERE_MAX ? here : HERE_MAX)) * weight;
 }

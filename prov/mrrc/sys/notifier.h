@@ -5,33 +5,33 @@
  *
  * The unmapping thread sleeps until its event is read, so whoever reads it
  * must not wait for such a lock. Hence events are queued here, and a thread
- * of the relay's own tells them. Between the two valid() says no, which is
+ * of the notifier's own tells them. Between the two valid() says no, which is
  * what makes it safe.
  *
  * Any thread, no lock of ours held.
  */
-#ifndef MRRC_RELAY_H
-#define MRRC_RELAY_H
+#ifndef MRRC_NOTIFIER_H
+#define MRRC_NOTIFIER_H
 
 #include "sys/mon.h"
 
-struct mrrc_relay;
+struct mrrc_notifier;
 
 /* Whatever is known of the range is wrong. May block. */
-typedef void (*mrrc_relay_cb)(void *arg, uintptr_t start, size_t len);
+typedef void (*mrrc_notifier_cb)(void *arg, uintptr_t start, size_t len);
 
-/* mon: outlives the relay. */
-int mrrc_relay_open(struct mrrc_mon *mon, mrrc_relay_cb tell, void *arg,
-		    struct mrrc_relay **relay);
-void mrrc_relay_close(struct mrrc_relay *relay);
+/* mon: outlives the notifier. */
+int mrrc_notifier_open(struct mrrc_mon *mon, mrrc_notifier_cb tell, void *arg,
+		    struct mrrc_notifier **notifier);
+void mrrc_notifier_close(struct mrrc_notifier *notifier);
 
 /*
  * From now on tell of changes in the pages of the range, which are pinned.
  * 0, or why changes could go unnoticed. A watch ends when it was told.
  */
-int mrrc_relay_watch(struct mrrc_relay *relay, uintptr_t start, size_t len);
+int mrrc_notifier_watch(struct mrrc_notifier *notifier, uintptr_t start, size_t len);
 
 /* Has nothing happened to a watched range so far? */
-bool mrrc_relay_valid(struct mrrc_relay *relay, uintptr_t start, size_t len);
+bool mrrc_notifier_valid(struct mrrc_notifier *notifier, uintptr_t start, size_t len);
 
-#endif /* MRRC_RELAY_H */
+#endif /* MRRC_NOTIFIER_H */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a board says (sys/board.h), checked: it comes from another process,
+ * What a segment says (sys/stats_shm.h), checked: it comes from another process,
  * perhaps of an older or newer provider. Strings are printable ASCII.
  */
-#ifndef STAT_BOARD_H
-#define STAT_BOARD_H
+#ifndef STAT_SEGMENT_H
+#define STAT_SEGMENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#define STAT_BOARD_MAX		65536	/* bytes that are looked at */
+#define STAT_SEGMENT_MAX		65536	/* bytes that are looked at */
 #define STAT_COUNTERS_MAX	256
 #define STAT_NAME_MAX		64
 
@@ -20,7 +20,7 @@ struct stat_counter {
 	uint64_t value;
 };
 
-struct stat_board {
+struct stat_segment {
 	pid_t pid;			/* in its own name space */
 	uint64_t opened;		/* nanoseconds since 1970 */
 	uint64_t max_bytes;
@@ -36,11 +36,11 @@ struct stat_board {
 
 /*
  * -EAGAIN: there is nothing on it yet; -EPROTONOSUPPORT: of a version that is
- * not known; -EPROTO: no board, or a broken one.
+ * not known; -EPROTO: no segment, or a broken one.
  */
-int stat_board_parse(const void *data, size_t size, struct stat_board *board);
+int stat_segment_parse(const void *data, size_t size, struct stat_segment *segment);
 
 /* The value of a counter; 0 if it has no such one. */
-uint64_t stat_board_value(const struct stat_board *board, const char *name);
+uint64_t stat_segment_value(const struct stat_segment *segment, const char *name);
 
-#endif /* STAT_BOARD_H */
+#endif /* STAT_SEGMENT_H */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which ranges a system call takes away (hooks.h): from libc's calls to what
+ * Which ranges a system call takes away (libc_hooks.h): from libc's calls to what
  * is told. Any thread, signal handlers included; errno is kept.
  */
 #include "config.h"
-#include "sys/hooks_priv.h"
+#include "sys/libc_hooks_priv.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -37,31 +37,31 @@
 #define HOOKS_ASK_PERSONALITY	0xffffffffu
 
 /*
- * Here, so that hooks.c needs this object file: link-time optimization does not
+ * Here, so that libc_hooks.c needs this object file: link-time optimization does not
  * see that assembly calls mrrc_patch_called.
  */
-size_t mrrc_hooks_page;
+size_t mrrc_libc_hooks_page;
 
 /* What the kernel refuses is not announced either. */
 static bool hooks_valid(uintptr_t start, size_t len)
 {
-	const uintptr_t mask = mrrc_hooks_page - 1;
+	const uintptr_t mask = mrrc_libc_hooks_page - 1;
 
 	return len && !(start & mask) && len <= UINTPTR_MAX - mask - start;
 }
 
 /* Returns whether it was announced, or need not be. So do all below. */
-static bool hooks_any(uintptr_t start, size_t len, enum mrrc_hooks_how how)
+static bool hooks_any(uintptr_t start, size_t len, enum mrrc_libc_hooks_how how)
 {
-	const uintptr_t mask = mrrc_hooks_page - 1;
+	const uintptr_t mask = mrrc_libc_hooks_page - 1;
 
 	return !hooks_valid(start, len) ||
-	       mrrc_hooks_tell(start, (start + len + mask) & ~mask, how);
+	       mrrc_libc_hooks_tell(start, (start + len + mask) & ~mask, how);
 }
 
 static bool hooks_range(uintptr_t start, size_t len)
 {
-	return hooks_any(start, len, MRRC_HOOKS_HINT);
+	return hooks_any(start, len, MRRC_LIBC_HOOKS_HINT);
 }
 
 /* ---- mremap ---- */
@@ -90,7 +90,7 @@ static long hooks_move(const struct mrrc_patch_call *call, size_t old_len)
 
 	for (tries = 0; tries < HOOKS_TRIES && to == -EFAULT; tries++) {
 		if (tries)
-			mrrc_hooks_clear(old, old + old_len);
+			mrrc_libc_hooks_clear(old, old + old_len);
 		to = mrrc_patch_make(call);
 	}
 	return to;
@@ -99,7 +99,7 @@ static long hooks_move(const struct mrrc_patch_call *call, size_t old_len)
 /* What moves is told of whatever it takes, so that it is in one piece. */
 static bool hooks_mremap(const struct mrrc_patch_call *call)
 {
-	const uintptr_t mask = mrrc_hooks_page - 1;
+	const uintptr_t mask = mrrc_libc_hooks_page - 1;
 	const uintptr_t old = call->arg[0];
 	const size_t old_len = (call->arg[1] + mask) & ~mask;
 	const size_t len = (call->arg[2] + mask) & ~mask;
@@ -108,7 +108,7 @@ static bool hooks_mremap(const struct mrrc_patch_call *call)
 	if (call->arg[3] & MREMAP_FIXED)
 		told = hooks_range(call->arg[4], len);
 	if (hooks_moves(call))
-		told &= hooks_any(old, old_len, MRRC_HOOKS_SILENT);
+		told &= hooks_any(old, old_len, MRRC_LIBC_HOOKS_SILENT);
 	else if (len < old_len)
 		told &= hooks_range(old + len, old_len - len);
 	return told;
@@ -126,7 +126,7 @@ static bool hooks_madvise(uintptr_t start, size_t len, long advice)
 		return hooks_range(start, len);
 	case HOOKS_MADV_GUARD_INSTALL:
 	case HOOKS_MADV_GUARD_REMOVE:
-		return hooks_any(start, len, MRRC_HOOKS_SILENT);
+		return hooks_any(start, len, MRRC_LIBC_HOOKS_SILENT);
 	default:
 		return true;
 	}
@@ -160,7 +160,7 @@ static bool hooks_process_madvise(const struct iovec *iov, size_t count,
 
 static __attribute__((noinline)) bool hooks_brk(uintptr_t end)
 {
-	const uintptr_t mask = mrrc_hooks_page - 1;
+	const uintptr_t mask = mrrc_libc_hooks_page - 1;
 	const uintptr_t start = (end + mask) & ~mask;
 	uintptr_t now;
 
@@ -181,8 +181,8 @@ static __attribute__((noinline)) bool hooks_shmat(uintptr_t addr, int flags)
 		return true;
 	if (flags & SHM_RND)
 		addr &= ~((uintptr_t)SHMLBA - 1);
-	return hooks_any(addr, UINTPTR_MAX - mrrc_hooks_page - addr,
-			 MRRC_HOOKS_SILENT);
+	return hooks_any(addr, UINTPTR_MAX - mrrc_libc_hooks_page - addr,
+			 MRRC_LIBC_HOOKS_SILENT);
 }
 
 static bool hooks_told(const struct mrrc_patch_call *call)
@@ -200,7 +200,7 @@ static bool hooks_told(const struct mrrc_patch_call *call)
 		return hooks_process_madvise((const struct iovec *)arg[1],
 					     arg[2], arg[3]);
 	case SYS_mmap:
-		mrrc_hooks_mapping();
+		mrrc_libc_hooks_mapping();
 		return !(arg[3] & MAP_FIXED) ||
 		       (arg[3] & MAP_FIXED_NOREPLACE) ||
 		       hooks_range(arg[0], arg[1]);
@@ -215,7 +215,7 @@ static bool hooks_told(const struct mrrc_patch_call *call)
 
 /* ---- code ---- */
 
-bool mrrc_hooks_knows(long number)
+bool mrrc_libc_hooks_knows(long number)
 {
 	static const long numbers[] = {
 		SYS_munmap, SYS_mremap, SYS_madvise, SYS_process_madvise,
@@ -232,10 +232,10 @@ bool mrrc_hooks_knows(long number)
 	return false;
 }
 
-bool mrrc_hooks_matters(long number)
+bool mrrc_libc_hooks_matters(long number)
 {
 	/* what the kernel will be able to do one day */
-	return mrrc_hooks_knows(number) || number < 0 ||
+	return mrrc_libc_hooks_knows(number) || number < 0 ||
 	       number > HOOKS_LAST_NUMBER;
 }
 
@@ -266,7 +266,7 @@ static bool hooks_changes(const struct mrrc_patch_call *call, uintptr_t *start,
 		return hooks_drops(arg[2]);
 	case SYS_shmat:
 		*start = arg[1] & ~((uintptr_t)SHMLBA - 1);
-		*len = UINTPTR_MAX - mrrc_hooks_page - *start;
+		*len = UINTPTR_MAX - mrrc_libc_hooks_page - *start;
 		return arg[2] & SHM_REMAP;
 	default:
 		return false;
@@ -291,13 +291,13 @@ static enum hooks_code hooks_takes(const struct mrrc_patch_call *call)
 	if (mrrc_trust_mode() != MRRC_TRUST_PROVEN || mrrc_trusted() ||
 	    !hooks_changes(call, &start, &len))
 		return HOOKS_CODE_NONE;
-	if (hooks_valid(start, len) && mrrc_hooks_is_code(start, len))
+	if (hooks_valid(start, len) && mrrc_libc_hooks_is_code(start, len))
 		return HOOKS_CODE_KNOWN;
 	if (call->number == SYS_mremap && call->arg[3] & MREMAP_FIXED &&
 	    hooks_valid(call->arg[4], call->arg[2]) &&
-	    mrrc_hooks_is_code(call->arg[4], call->arg[2]))
+	    mrrc_libc_hooks_is_code(call->arg[4], call->arg[2]))
 		return HOOKS_CODE_KNOWN;
-	return mrrc_hooks_is_new() ? HOOKS_CODE_NEW : HOOKS_CODE_NONE;
+	return mrrc_libc_hooks_is_new() ? HOOKS_CODE_NEW : HOOKS_CODE_NONE;
 }
 
 /* May it bring code that was not there? */
@@ -311,7 +311,7 @@ static bool hooks_brings(const struct mrrc_patch_call *call)
 	case SYS_pkey_mprotect:
 		return arg[2] & PROT_EXEC;
 	case SYS_mremap:
-		return hooks_moves(call) && mrrc_hooks_is_code(arg[0], arg[1]);
+		return hooks_moves(call) && mrrc_libc_hooks_is_code(arg[0], arg[1]);
 	case SYS_shmat:
 		return arg[2] & SHM_EXEC;
 	case SYS_remap_file_pages:
@@ -333,10 +333,10 @@ static void hooks_make(struct mrrc_patch_call *call, bool told, bool moves,
 	const long number = call->number;
 
 	if (ends)
-		mrrc_hooks_wait();
+		mrrc_libc_hooks_wait();
 	call->number = moves ? hooks_move(call, arg[1]) : mrrc_patch_make(call);
 	if (brings)
-		mrrc_hooks_brought();
+		mrrc_libc_hooks_brought();
 	if (!ends)
 		return;
 	if (!brings && takes != HOOKS_CODE_KNOWN)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What gdl learns by: core/ghost and core/worth. What it is
+ * What gdl learns by: core/ghost and core/reuse. What it is
  * compared by: test_shadow.c.
  */
 #include "config.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/ghost.h"
-#include "core/worth.h"
+#include "core/reuse.h"
 
 #define PAGE	4096u
 #define FILL	0x10		/* in each byte of what malloc gives out */
@@ -117,66 +117,66 @@ START_TEST(test_ghosts_model)
 }
 END_TEST
 
-/* ---- worth ---- */
+/* ---- reuse estimate ---- */
 
 START_TEST(test_learns)
 {
-	struct mrrc_worth worth;
+	struct mrrc_reuse reuse;
 	double first, often;
 	int i;
 
-	mrrc_worth_init(&worth);
-	first = mrrc_worth_reuse(&worth, 1);
-	often = mrrc_worth_reuse(&worth, 9);
+	mrrc_reuse_init(&reuse);
+	first = mrrc_reuse_rate(&reuse, 1);
+	often = mrrc_reuse_rate(&reuse, 9);
 	ck_assert_double_gt(often, first);
 	/* first uses that come to nothing */
 	for (i = 0; i < 1000; i++)
-		mrrc_worth_enter(&worth, 1);
-	ck_assert_double_lt(mrrc_worth_reuse(&worth, 1), first / 5);
-	ck_assert_double_eq(mrrc_worth_reuse(&worth, 9), often);
+		mrrc_reuse_enter(&reuse, 1);
+	ck_assert_double_lt(mrrc_reuse_rate(&reuse, 1), first / 5);
+	ck_assert_double_eq(mrrc_reuse_rate(&reuse, 9), often);
 	/* those of two uses come again, at once */
 	for (i = 0; i < 1000; i++) {
-		mrrc_worth_enter(&worth, 2);
-		mrrc_worth_again(&worth, 2, 0);
+		mrrc_reuse_enter(&reuse, 2);
+		mrrc_reuse_again(&reuse, 2, 0);
 	}
-	ck_assert_double_gt(mrrc_worth_reuse(&worth, 2), 10);
+	ck_assert_double_gt(mrrc_reuse_rate(&reuse, 2), 10);
 	/* too late is as good as never */
 	for (i = 0; i < 1000; i++) {
-		mrrc_worth_enter(&worth, 3);
-		mrrc_worth_again(&worth, 3, 100000);
+		mrrc_reuse_enter(&reuse, 3);
+		mrrc_reuse_again(&reuse, 3, 100000);
 	}
-	ck_assert_double_lt(mrrc_worth_reuse(&worth, 3), first);
+	ck_assert_double_lt(mrrc_reuse_rate(&reuse, 3), first);
 }
 END_TEST
 
 START_TEST(test_forgets)
 {
-	struct mrrc_worth worth;
+	struct mrrc_reuse reuse;
 	double first;
 	int i;
 
-	mrrc_worth_init(&worth);
-	first = mrrc_worth_reuse(&worth, 1);
+	mrrc_reuse_init(&reuse);
+	first = mrrc_reuse_rate(&reuse, 1);
 	for (i = 0; i < 1000; i++)
-		mrrc_worth_enter(&worth, 1);
+		mrrc_reuse_enter(&reuse, 1);
 	for (i = 0; i < 200 * 4000; i++)
-		mrrc_worth_request(&worth);
-	ck_assert_double_eq_tol(mrrc_worth_reuse(&worth, 1), first, 1e-6);
+		mrrc_reuse_request(&reuse);
+	ck_assert_double_eq_tol(mrrc_reuse_rate(&reuse, 1), first, 1e-6);
 }
 END_TEST
 
 START_TEST(test_age)
 {
-	struct mrrc_worth worth;
+	struct mrrc_reuse reuse;
 	int i;
 
-	mrrc_worth_init(&worth);
+	mrrc_reuse_init(&reuse);
 	for (i = 0; i < 5000; i++)
-		mrrc_worth_leave(&worth, 77);
-	ck_assert_double_eq_tol(worth.age, 77, .1);
+		mrrc_reuse_leave(&reuse, 77);
+	ck_assert_double_eq_tol(reuse.age, 77, .1);
 	for (i = 0; i < 5000; i++)
-		mrrc_worth_leave(&worth, 0);
-	ck_assert_double_ge(worth.age, 1);
+		mrrc_reuse_leave(&reuse, 0);
+	ck_assert_double_ge(reuse.age, 1);
 }
 END_TEST
 
@@ -190,33 +190,33 @@ START_TEST(test_weight)
 	for (i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
 		page = 2 + 14.0 / pages[i];
 		ck_assert_double_eq_tol(
-			mrrc_worth_weight(&cost, pages[i] * PAGE),
+			mrrc_reuse_weight(&cost, pages[i] * PAGE),
 			pow(page, 1.5), 1e-9);
-		ck_assert_double_lt(mrrc_worth_weight(&cost, pages[i] * PAGE),
+		ck_assert_double_lt(mrrc_reuse_weight(&cost, pages[i] * PAGE),
 				    last);
-		last = mrrc_worth_weight(&cost, pages[i] * PAGE);
+		last = mrrc_reuse_weight(&cost, pages[i] * PAGE);
 	}
-	ck_assert_double_eq(mrrc_worth_weight(&nothing, PAGE), 0);
+	ck_assert_double_eq(mrrc_reuse_weight(&nothing, PAGE), 0);
 }
 END_TEST
 
-START_TEST(test_worth)
+START_TEST(test_reuse)
 {
-	struct mrrc_worth worth;
+	struct mrrc_reuse reuse;
 
-	mrrc_worth_init(&worth);
-	ck_assert_double_eq(mrrc_worth(&worth, 1, 3, 10),
-			    4 * mrrc_worth(&worth, 1, 0, 10));
+	mrrc_reuse_init(&reuse);
+	ck_assert_double_eq(mrrc_reuse_value(&reuse, 1, 3, 10),
+			    4 * mrrc_reuse_value(&reuse, 1, 0, 10));
 	/* a use more or less does not matter any more */
-	ck_assert_double_eq(mrrc_worth(&worth, 1, 16, 10),
-			    mrrc_worth(&worth, 1, 1000, 10));
+	ck_assert_double_eq(mrrc_reuse_value(&reuse, 1, 16, 10),
+			    mrrc_reuse_value(&reuse, 1, 1000, 10));
 }
 END_TEST
 
-Suite *worth_suite(void)
+Suite *reuse_suite(void)
 {
-	Suite *suite = suite_create("worth");
-	TCase *tcase = tcase_create("worth");
+	Suite *suite = suite_create("reuse");
+	TCase *tcase = tcase_create("reuse");
 
 	tcase_add_test(tcase, test_ghosts);
 	tcase_add_test(tcase, test_ghosts_model);
@@ -224,7 +224,7 @@ Suite *worth_suite(void)
 	tcase_add_test(tcase, test_forgets);
 	tcase_add_test(tcase, test_age);
 	tcase_add_test(tcase, test_weight);
-	tcase_add_test(tcase, test_worth);
+	tcase_add_test(tcase, test_reuse);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

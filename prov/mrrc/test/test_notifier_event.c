@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/relay: events between two steps of a call, with a fake monitor.
+ * sys/notifier: events between two steps of a call, with a fake monitor.
  */
 #include "config.h"
 #include "suites.h"
@@ -10,14 +10,14 @@
 
 #include "fake_mon.h"
 #include "fault.h"
-#include "sys/relay.h"
+#include "sys/notifier.h"
 #include "sys/vm.h"
 
 static size_t page;
 static uintptr_t base;
 static struct mrrc_mon *mon;
 static struct fake_mon *fake;
-static struct mrrc_relay *relay;
+static struct mrrc_notifier *notifier;
 static sem_t in_tell, go_on;
 static unsigned outside;	/* threads of ours, as it tells */
 
@@ -40,24 +40,24 @@ static void setup(void)
 	ck_assert_int_eq(mrrc_mon_open_ops(&fake_mon_ops, NULL, &mon), 0);
 	fake = fake_mon_of(mon);
 	fake->base = base;
-	ck_assert_int_eq(mrrc_relay_open(mon, tell, NULL, &relay), 0);
+	ck_assert_int_eq(mrrc_notifier_open(mon, tell, NULL, &notifier), 0);
 }
 
 static void teardown(void)
 {
 	sem_post(&go_on);
-	mrrc_relay_close(relay);
+	mrrc_notifier_close(notifier);
 	mrrc_mon_close(mon);
 }
 
 static int watch(unsigned first, unsigned pages)
 {
-	return mrrc_relay_watch(relay, base + first * page, pages * page);
+	return mrrc_notifier_watch(notifier, base + first * page, pages * page);
 }
 
 static bool valid(unsigned first, unsigned pages)
 {
-	return mrrc_relay_valid(relay, base + first * page, pages * page);
+	return mrrc_notifier_valid(notifier, base + first * page, pages * page);
 }
 
 static void change(unsigned at)
@@ -98,9 +98,9 @@ START_TEST(test_watch_stays)
 	ck_assert_int_eq(watch(4, 4), 0);
 	ck_assert(fake_mon_all(mon, 4, 8));
 	ck_assert(fake_mon_all(mon, 20, 22));
-	mrrc_relay_close(relay);
+	mrrc_notifier_close(notifier);
 	ck_assert(fake_mon_none(mon, 0, 64));
-	ck_assert_int_eq(mrrc_relay_open(mon, tell, NULL, &relay), 0);
+	ck_assert_int_eq(mrrc_notifier_open(mon, tell, NULL, &notifier), 0);
 }
 END_TEST
 
@@ -176,10 +176,10 @@ START_TEST(test_valid_telling)
 }
 END_TEST
 
-Suite *relay_event_suite(void)
+Suite *notifier_event_suite(void)
 {
-	Suite *suite = suite_create("relay_event");
-	TCase *tcase = tcase_create("relay_event");
+	Suite *suite = suite_create("notifier_event");
+	TCase *tcase = tcase_create("notifier_event");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_watch_changed);

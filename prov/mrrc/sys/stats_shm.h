@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A board: the counters of one cache, where other processes of the same user
+ * A statistics segment: the counters of one cache, where other processes of the same user
  * read them while they are counted: a sealed memfd, by way of
  * /proc/PID/fd/N. It leaves no file, and says itself what is in it.
  *
  * The cache writes the values in place under its lock; the rest is written
  * once, but for why lookups ask the kernel. One thread opens, publishes and
- * closes a board.
+ * closes a segment.
  */
-#ifndef MRRC_BOARD_H
-#define MRRC_BOARD_H
+#ifndef MRRC_STATS_SHM_H
+#define MRRC_STATS_SHM_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,20 +17,20 @@
 #include "core/stats.h"
 #include "sys/trust.h"
 
-#define MRRC_BOARD_NAME		"ofi_mrrc"	/* of the memfd */
-#define MRRC_BOARD_MAGIC	0x6372726d5f69666fULL	/* "ofi_mrrc" */
+#define MRRC_STATS_SHM_NAME		"ofi_mrrc"	/* of the memfd */
+#define MRRC_STATS_SHM_MAGIC	0x6372726d5f69666fULL	/* "ofi_mrrc" */
 
 /*
  * 1. Fields are only added at the end, which head_size tells; another version
  * is for what an older reader would misunderstand.
  */
-#define MRRC_BOARD_VERSION	1
+#define MRRC_STATS_SHM_VERSION	1
 
 /*
  * At the start, in the machine's byte order. Offsets are from there. Strings
  * end with a NUL; the names of the counters follow one another.
  */
-struct mrrc_board_head {
+struct mrrc_stats_shm_head {
 	uint64_t magic;		/* written last: 0 until then */
 	uint32_t version;
 	uint32_t head_size;
@@ -52,7 +52,7 @@ struct mrrc_board_head {
 	char asks[2][MRRC_TRUST_WHY];
 };
 
-struct mrrc_board_info {
+struct mrrc_stats_shm_info {
 	const char *provider;
 	const char *policy;
 	const char *monitor;
@@ -63,22 +63,22 @@ struct mrrc_board_info {
 	void *arg;
 };
 
-struct mrrc_board;
+struct mrrc_stats_shm;
 
-/* Nobody takes it for a board yet. -E* of the call that failed. */
-int mrrc_board_open(struct mrrc_board **board);
+/* Nobody takes it for a segment yet. -E* of the call that failed. */
+int mrrc_stats_shm_open(struct mrrc_stats_shm **segment);
 
 /* For a cache to count in: zeroes. */
-struct mrrc_stats *mrrc_board_stats(struct mrrc_board *board);
+struct mrrc_stats *mrrc_stats_shm_stats(struct mrrc_stats_shm *segment);
 
 /* Say whose it is: from now on it can be read. */
-void mrrc_board_publish(struct mrrc_board *board,
-			const struct mrrc_board_info *info);
+void mrrc_stats_shm_publish(struct mrrc_stats_shm *segment,
+			const struct mrrc_stats_shm_info *info);
 
-/* Any thread: whether lookups ask may have changed. On all boards. */
-void mrrc_board_update(void);
+/* Any thread: whether lookups ask may have changed. On all segments. */
+void mrrc_stats_shm_update(void);
 
 /* After the cache. NULL is none. */
-void mrrc_board_close(struct mrrc_board *board);
+void mrrc_stats_shm_close(struct mrrc_stats_shm *segment);
 
-#endif /* MRRC_BOARD_H */
+#endif /* MRRC_STATS_SHM_H */

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Boards, read (stat/board.h). Nothing is believed that was not checked.
+ * Statistics segments, read (stat/segment.h). Nothing is believed that was not checked.
  */
 #include "config.h"
-#include "stat/board.h"
+#include "stat/segment.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "sys/board.h"
+#include "sys/stats_shm.h"
 
 /* The first version's head. */
-#define HEAD_MIN	offsetof(struct mrrc_board_head, asks_at)
+#define HEAD_MIN	offsetof(struct mrrc_stats_shm_head, asks_at)
 #define NAME_CHARS	"abcdefghijklmnopqrstuvwxyz0123456789_"
 
-/* Whether @count bytes from @offset lie behind the head and in the board. */
-static bool is_inside(const struct mrrc_board_head *head, uint64_t offset,
+/* Whether @count bytes from @offset lie behind the head and in the segment. */
+static bool is_inside(const struct mrrc_stats_shm_head *head, uint64_t offset,
 		      uint64_t count)
 {
 	return offset >= head->head_size && offset <= head->size &&
 	       count <= head->size - offset;
 }
 
-static bool is_sound(const struct mrrc_board_head *head, size_t size)
+static bool is_sound(const struct mrrc_stats_shm_head *head, size_t size)
 {
 	return head->head_size >= HEAD_MIN && head->size <= size &&
 	       head->head_size <= head->size && head->pid > 0 &&
@@ -51,57 +51,57 @@ static bool get_string(const char *from, size_t size, char *to)
 	return true;
 }
 
-static bool has_name(const struct stat_board *board, const char *name)
+static bool has_name(const struct stat_segment *segment, const char *name)
 {
 	size_t i;
 
-	for (i = 0; i < board->counters; i++) {
-		if (!strcmp(board->counter[i].name, name))
+	for (i = 0; i < segment->counters; i++) {
+		if (!strcmp(segment->counter[i].name, name))
 			return true;
 	}
 	return false;
 }
 
-/* Adds one counter to @board; moves @names on. */
+/* Adds one counter to @segment; moves @names on. */
 static bool get_counter(const char *value, const char **names, size_t *left,
-			struct stat_board *board)
+			struct stat_segment *segment)
 {
-	struct stat_counter *counter = &board->counter[board->counters];
+	struct stat_counter *counter = &segment->counter[segment->counters];
 	const size_t len = strnlen(*names, *left);
 
 	if (!len || len == *left || len >= sizeof(counter->name))
 		return false;
 	memcpy(counter->name, *names, len + 1);
 	if (strspn(counter->name, NAME_CHARS) != len ||
-	    has_name(board, counter->name))
+	    has_name(segment, counter->name))
 		return false;
 	memcpy(&counter->value, value, sizeof(counter->value));
-	board->counters++;
+	segment->counters++;
 	*names += len + 1;
 	*left -= len + 1;
 	return true;
 }
 
-static bool get_counters(const struct mrrc_board_head *head, const char *data,
-			 struct stat_board *board)
+static bool get_counters(const struct mrrc_stats_shm_head *head, const char *data,
+			 struct stat_segment *segment)
 {
 	const char *names = data + head->names;
 	const char *value = data + head->values;
 	size_t left = head->names_size;
 	size_t i;
 
-	board->counters = 0;
+	segment->counters = 0;
 	for (i = 0; i < head->counters; i++) {
 		if (!get_counter(value + i * sizeof(uint64_t), &names, &left,
-				 board))
+				 segment))
 			return false;
 	}
 	return true;
 }
 
-int stat_board_parse(const void *data, size_t size, struct stat_board *board)
+int stat_segment_parse(const void *data, size_t size, struct stat_segment *segment)
 {
-	struct mrrc_board_head head;
+	struct mrrc_stats_shm_head head;
 
 	if (!size)
 		return -EAGAIN;
@@ -110,40 +110,40 @@ int stat_board_parse(const void *data, size_t size, struct stat_board *board)
 	memcpy(&head, data, HEAD_MIN);
 	if (!head.magic)
 		return -EAGAIN;
-	if (head.magic != MRRC_BOARD_MAGIC)
+	if (head.magic != MRRC_STATS_SHM_MAGIC)
 		return -EPROTO;
-	if (head.version != MRRC_BOARD_VERSION)
+	if (head.version != MRRC_STATS_SHM_VERSION)
 		return -EPROTONOSUPPORT;
 	if (!is_sound(&head, size))
 		return -EPROTO;
-	board->says_asks = head.head_size >= sizeof(head);
-	board->asks[0] = '\0';
-	if (board->says_asks)
+	segment->says_asks = head.head_size >= sizeof(head);
+	segment->asks[0] = '\0';
+	if (segment->says_asks)
 		memcpy(&head, data, sizeof(head));
-	board->pid = head.pid;
-	board->opened = head.opened;
-	board->max_bytes = head.max_bytes;
-	board->max_regions = head.max_regions;
+	segment->pid = head.pid;
+	segment->opened = head.opened;
+	segment->max_bytes = head.max_bytes;
+	segment->max_regions = head.max_regions;
 	if (!get_string(head.provider, sizeof(head.provider),
-			board->provider) ||
-	    !get_string(head.policy, sizeof(head.policy), board->policy) ||
-	    !get_string(head.monitor, sizeof(head.monitor), board->monitor) ||
-	    (board->says_asks &&
+			segment->provider) ||
+	    !get_string(head.policy, sizeof(head.policy), segment->policy) ||
+	    !get_string(head.monitor, sizeof(head.monitor), segment->monitor) ||
+	    (segment->says_asks &&
 	     (head.asks_at > 1 || !get_string(head.asks[head.asks_at],
 					      sizeof(head.asks[0]),
-					      board->asks))) ||
-	    !get_counters(&head, data, board))
+					      segment->asks))) ||
+	    !get_counters(&head, data, segment))
 		return -EPROTO;
 	return 0;
 }
 
-uint64_t stat_board_value(const struct stat_board *board, const char *name)
+uint64_t stat_segment_value(const struct stat_segment *segment, const char *name)
 {
 	size_t i;
 
-	for (i = 0; i < board->counters; i++) {
-		if (!strcmp(board->counter[i].name, name))
-			return board->counter[i].value;
+	for (i = 0; i < segment->counters; i++) {
+		if (!strcmp(segment->counter[i].name, name))
+			return segment->counter[i].value;
 	}
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/board: what is on it, who may write, and what a cache counts there. How
+ * sys/stats_shm: what is on it, who may write, and what a cache counts there. How
  * it is read: util/stat/test.
  */
 #include "config.h"
@@ -20,13 +20,13 @@
 
 #include "fake_reg.h"
 #include "fault.h"
-#include "sys/board.h"
+#include "sys/stats_shm.h"
 #include "sys/cache_mt.h"
 #include "sys/vm.h"
 
-#define LINK	"/memfd:" MRRC_BOARD_NAME " (deleted)"
+#define LINK	"/memfd:" MRRC_STATS_SHM_NAME " (deleted)"
 
-static const struct mrrc_board_info info = {
+static const struct mrrc_stats_shm_info info = {
 	.provider = "a;b",
 	.policy = "lru:pieces=2",
 	.monitor = "none",
@@ -34,7 +34,7 @@ static const struct mrrc_board_info info = {
 	.max_regions = 7,
 };
 
-/* The path of the only board of this process, or false. */
+/* The path of the only segment of this process, or false. */
 static bool find(char *path, size_t size)
 {
 	unsigned found = 0;
@@ -59,7 +59,7 @@ static bool find(char *path, size_t size)
 	return found;
 }
 
-static size_t read_board(char *data, size_t size)
+static size_t read_segment(char *data, size_t size)
 {
 	char path[64];
 	ssize_t len;
@@ -77,21 +77,21 @@ static size_t read_board(char *data, size_t size)
 START_TEST(test_published)
 {
 	_Alignas(8) char data[65536];
-	const struct mrrc_board_head *head = (void *)data;
-	struct mrrc_board *board;
+	const struct mrrc_stats_shm_head *head = (void *)data;
+	struct mrrc_stats_shm *segment;
 	const uint64_t *value;
 	const char *name;
 	size_t size;
 	int i;
 
-	ck_assert_int_eq(mrrc_board_open(&board), 0);
-	read_board(data, sizeof(data));
+	ck_assert_int_eq(mrrc_stats_shm_open(&segment), 0);
+	read_segment(data, sizeof(data));
 	ck_assert_uint_eq(head->magic, 0);
-	mrrc_board_publish(board, &info);
-	mrrc_board_stats(board)->value[MRRC_STAT_HITS] = 5;
-	size = read_board(data, sizeof(data));
+	mrrc_stats_shm_publish(segment, &info);
+	mrrc_stats_shm_stats(segment)->value[MRRC_STAT_HITS] = 5;
+	size = read_segment(data, sizeof(data));
 	ck_assert_mem_eq(&head->magic, "ofi_mrrc", 8);
-	ck_assert_uint_eq(head->version, MRRC_BOARD_VERSION);
+	ck_assert_uint_eq(head->version, MRRC_STATS_SHM_VERSION);
 	ck_assert_uint_eq(head->size, size);
 	ck_assert_uint_eq(head->pid, getpid());
 	ck_assert_uint_eq(head->max_bytes, info.max_bytes);
@@ -108,18 +108,18 @@ START_TEST(test_published)
 		name += strlen(name) + 1;
 	}
 	ck_assert_ptr_eq(name, data + head->names + head->names_size);
-	mrrc_board_close(board);
+	mrrc_stats_shm_close(segment);
 	ck_assert(!find(data, 64));
 }
 END_TEST
 
 START_TEST(test_sealed)
 {
-	struct mrrc_board *board;
+	struct mrrc_stats_shm *segment;
 	char path[64];
 	int fd;
 
-	ck_assert_int_eq(mrrc_board_open(&board), 0);
+	ck_assert_int_eq(mrrc_stats_shm_open(&segment), 0);
 	ck_assert(find(path, sizeof(path)));
 	fd = open(path, O_RDWR);
 	ck_assert_int_ge(fd, 0);
@@ -129,7 +129,7 @@ START_TEST(test_sealed)
 	ck_assert_ptr_eq(mmap(NULL, mrrc_vm_page(), PROT_WRITE, MAP_SHARED,
 			      fd, 0), MAP_FAILED);
 	close(fd);
-	mrrc_board_close(board);
+	mrrc_stats_shm_close(segment);
 }
 END_TEST
 
@@ -141,9 +141,9 @@ static void asks_what(void *arg, char why[MRRC_TRUST_WHY])
 static void says_that_it_asks(const char *why)
 {
 	_Alignas(8) char data[65536];
-	const struct mrrc_board_head *head = (void *)data;
+	const struct mrrc_stats_shm_head *head = (void *)data;
 
-	read_board(data, sizeof(data));
+	read_segment(data, sizeof(data));
 	ck_assert_uint_le(head->asks_at, 1);
 	ck_assert_str_eq(head->asks[head->asks_at], why);
 }
@@ -152,35 +152,35 @@ static void says_that_it_asks(const char *why)
 START_TEST(test_asks)
 {
 	char why[MRRC_TRUST_WHY] = "lib\xc3\xb6.so+0x12: a\nb";
-	struct mrrc_board_info asking = info;
-	struct mrrc_board *board;
+	struct mrrc_stats_shm_info asking = info;
+	struct mrrc_stats_shm *segment;
 	int status;
 	pid_t pid;
 
 	asking.asks = asks_what;
 	asking.arg = why;
-	ck_assert_int_eq(mrrc_board_open(&board), 0);
-	mrrc_board_update();
-	mrrc_board_publish(board, &asking);
+	ck_assert_int_eq(mrrc_stats_shm_open(&segment), 0);
+	mrrc_stats_shm_update();
+	mrrc_stats_shm_publish(segment, &asking);
 	says_that_it_asks("lib??.so+0x12: a?b");
 	strcpy(why, "");
-	mrrc_board_update();
+	mrrc_stats_shm_update();
 	says_that_it_asks("");
 	memset(why, 'x', sizeof(why) - 1);
-	mrrc_board_update();
+	mrrc_stats_shm_update();
 	says_that_it_asks(why);
 	pid = fork();
 	if (!pid) {
 		strcpy(why, "no");
-		mrrc_board_update();
-		mrrc_board_close(board);
+		mrrc_stats_shm_update();
+		mrrc_stats_shm_close(segment);
 		raise(SIGKILL);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	says_that_it_asks(why);
-	mrrc_board_close(board);
-	mrrc_board_update();
+	mrrc_stats_shm_close(segment);
+	mrrc_stats_shm_update();
 }
 END_TEST
 
@@ -199,25 +199,25 @@ static void asks_slowly(void *arg, char why[MRRC_TRUST_WHY])
 
 static void *update(void *arg)
 {
-	mrrc_board_update();
+	mrrc_stats_shm_update();
 	return arg;
 }
 
-/* A board that is being written to is closed afterwards. */
+/* A segment that is being written to is closed afterwards. */
 START_TEST(test_close_asking)
 {
-	struct mrrc_board_info asking_info = info;
-	struct mrrc_board *board;
+	struct mrrc_stats_shm_info asking_info = info;
+	struct mrrc_stats_shm *segment;
 	pthread_t thread;
 
 	main_thread = pthread_self();
 	asking_info.asks = asks_slowly;
-	ck_assert_int_eq(mrrc_board_open(&board), 0);
-	mrrc_board_publish(board, &asking_info);
+	ck_assert_int_eq(mrrc_stats_shm_open(&segment), 0);
+	mrrc_stats_shm_publish(segment, &asking_info);
 	ck_assert_int_eq(pthread_create(&thread, NULL, update, NULL), 0);
 	while (!atomic_load(&asking))
 		usleep(100);
-	mrrc_board_close(board);
+	mrrc_stats_shm_close(segment);
 	ck_assert_int_eq(atomic_load(&asking), 2);
 	pthread_join(thread, NULL);
 }
@@ -226,16 +226,16 @@ END_TEST
 /* The number belongs to somebody else by now. */
 START_TEST(test_fd_reused)
 {
-	struct mrrc_board *board;
+	struct mrrc_stats_shm *segment;
 	char path[64];
 	int fd, other;
 
-	ck_assert_int_eq(mrrc_board_open(&board), 0);
+	ck_assert_int_eq(mrrc_stats_shm_open(&segment), 0);
 	ck_assert(find(path, sizeof(path)));
 	fd = atoi(path + strlen("/proc/self/fd/"));
 	other = open("/dev/null", O_RDONLY);
 	ck_assert_int_eq(dup2(other, fd), fd);
-	mrrc_board_close(board);
+	mrrc_stats_shm_close(segment);
 	ck_assert_int_ne(fcntl(fd, F_GETFD), -1);
 	close(fd);
 	close(other);
@@ -246,27 +246,27 @@ START_TEST(test_open_fails)
 {
 	static const int error[] = { ENOMEM, EMFILE, ENOSPC, ENOMEM, EPERM };
 	const unsigned fds = fault_fds();
-	struct mrrc_board *board = NULL;
+	struct mrrc_stats_shm *segment = NULL;
 	char path[64];
 	unsigned n;
 	int rc;
 
 	for (n = 1;; n++) {
 		fault_arm(n);
-		rc = mrrc_board_open(&board);
+		rc = mrrc_stats_shm_open(&segment);
 		if (!fault_disarm())
 			break;
 		ck_assert_uint_le(n, 5);
 		ck_assert_int_eq(rc, -error[n - 1]);
-		ck_assert_ptr_null(board);
+		ck_assert_ptr_null(segment);
 		ck_assert_uint_eq(fault_leaks(), 0);
 		ck_assert_uint_eq(fault_fds(), fds);
 		ck_assert(!find(path, sizeof(path)));
 	}
 	ck_assert_uint_eq(n, 6);
 	ck_assert_int_eq(rc, 0);
-	mrrc_board_close(board);
-	mrrc_board_close(NULL);
+	mrrc_stats_shm_close(segment);
+	mrrc_stats_shm_close(NULL);
 }
 END_TEST
 
@@ -286,12 +286,12 @@ static int use(const void *ptr)
 	return 0;
 }
 
-static void open_cache(struct mrrc_board *board)
+static void open_cache(struct mrrc_stats_shm *segment)
 {
 	struct mrrc_cache_attr attr = {
 		.ops = &fake_reg_ops,
 		.arg = &fake,
-		.stats = mrrc_board_stats(board),
+		.stats = mrrc_stats_shm_stats(segment),
 	};
 
 	fake = (struct fake_reg) { .fail_rc = -EINVAL };
@@ -303,19 +303,19 @@ static void open_cache(struct mrrc_board *board)
 /* Neither what a child does nor its end shows on its parent's. */
 START_TEST(test_cache)
 {
-	struct mrrc_board *board;
+	struct mrrc_stats_shm *segment;
 	struct mrrc_stats before, stats;
 	static char buf;
 	int status;
 	pid_t pid;
 
-	ck_assert_int_eq(mrrc_board_open(&board), 0);
-	open_cache(board);
-	mrrc_board_publish(board, &info);
+	ck_assert_int_eq(mrrc_stats_shm_open(&segment), 0);
+	open_cache(segment);
+	mrrc_stats_shm_publish(segment, &info);
 	ck_assert_int_eq(use(&buf), 0);
 	mrrc_cache_mt_stats(cache, &before);
 	ck_assert_uint_eq(before.value[MRRC_STAT_LOOKUPS], 1);
-	ck_assert_mem_eq(&before, mrrc_board_stats(board), sizeof(before));
+	ck_assert_mem_eq(&before, mrrc_stats_shm_stats(segment), sizeof(before));
 	pid = fork();
 	if (!pid) {
 		if (use(&buf) || mrrc_cache_mt_flush(cache))
@@ -325,26 +325,26 @@ START_TEST(test_cache)
 		if (mrrc_cache_mt_close(cache))
 			_exit(2);
 		mrrc_mon_close(mon);
-		mrrc_board_close(board);
+		mrrc_stats_shm_close(segment);
 		/* all is well; a checker would miss what a child leaves */
 		raise(SIGKILL);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-	ck_assert_mem_eq(&before, mrrc_board_stats(board), sizeof(before));
+	ck_assert_mem_eq(&before, mrrc_stats_shm_stats(segment), sizeof(before));
 	ck_assert_int_eq(use(&buf), 0);
-	ck_assert_uint_eq(mrrc_board_stats(board)->value[MRRC_STAT_LOOKUPS],
+	ck_assert_uint_eq(mrrc_stats_shm_stats(segment)->value[MRRC_STAT_LOOKUPS],
 			  2);
 	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
 	mrrc_mon_close(mon);
-	mrrc_board_close(board);
+	mrrc_stats_shm_close(segment);
 }
 END_TEST
 
-Suite *board_suite(void)
+Suite *stats_shm_suite(void)
 {
-	Suite *suite = suite_create("board");
-	TCase *tcase = tcase_create("board");
+	Suite *suite = suite_create("stats_shm");
+	TCase *tcase = tcase_create("stats_shm");
 
 	tcase_add_test(tcase, test_published);
 	tcase_add_test(tcase, test_sealed);

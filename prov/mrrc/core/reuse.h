@@ -11,45 +11,45 @@
  *
  * Not thread-safe; allocates nothing.
  */
-#ifndef MRRC_WORTH_H
-#define MRRC_WORTH_H
+#ifndef MRRC_REUSE_H
+#define MRRC_REUSE_H
 
 #include "core/cost.h"
 
 #include <stdint.h>
 
-#define MRRC_WORTH_CLASSES	8
-#define MRRC_WORTH_USES		255	/* more are not told apart */
+#define MRRC_REUSE_CLASSES	8
+#define MRRC_REUSE_USES		255	/* more are not told apart */
 
-struct mrrc_worth {
-	double hit[MRRC_WORTH_CLASSES];
-	double occupied[MRRC_WORTH_CLASSES];
+struct mrrc_reuse {
+	double hit[MRRC_REUSE_CLASSES];
+	double occupied[MRRC_REUSE_CLASSES];
 	double age;		/* of regions that leave, on average */
 	unsigned requests;	/* since the last decay */
 };
 
-void mrrc_worth_init(struct mrrc_worth *worth);
+void mrrc_reuse_init(struct mrrc_reuse *reuse);
 
 /* One more request: what was learned long ago fades. */
-void mrrc_worth_request(struct mrrc_worth *worth);
+void mrrc_reuse_request(struct mrrc_reuse *reuse);
 
 /* A region has so many uses from now on. */
-void mrrc_worth_enter(struct mrrc_worth *worth, unsigned uses);
+void mrrc_reuse_enter(struct mrrc_reuse *reuse, unsigned uses);
 
 /* One of so many uses is used again, so long after its last use. */
-void mrrc_worth_again(struct mrrc_worth *worth, unsigned uses, uint64_t age);
+void mrrc_reuse_again(struct mrrc_reuse *reuse, unsigned uses, uint64_t age);
 
 /* One has made room, so long after its last use. */
-void mrrc_worth_leave(struct mrrc_worth *worth, uint64_t age);
+void mrrc_reuse_leave(struct mrrc_reuse *reuse, uint64_t age);
 
 /* How likely, and how soon, one of so many uses is used again. */
-double mrrc_worth_reuse(const struct mrrc_worth *worth, unsigned uses);
+double mrrc_reuse_rate(const struct mrrc_reuse *reuse, unsigned uses);
 
 /* What its size has to do with it: (cost / pages) ^ 1.5. */
-double mrrc_worth_weight(const struct mrrc_cost *cost, size_t len);
+double mrrc_reuse_weight(const struct mrrc_cost *cost, size_t len);
 
 /* All in all; @here: uses since it was registered. */
-double mrrc_worth(const struct mrrc_worth *worth, unsigned uses,
+double mrrc_reuse_value(const struct mrrc_reuse *reuse, unsigned uses,
 		  unsigned here, double weight);
 
-#endif /* MRRC_WORTH_H */
+#endif /* MRRC_REUSE_H */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the tests of hooks share (hooks_fixture.h).
+ * What the tests of hooks share (libc_hooks_fixture.h).
  */
 #include "config.h"
-#include "hooks_fixture.h"
+#include "libc_hooks_fixture.h"
 #include "suites.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "sys/hooks.h"
+#include "sys/libc_hooks.h"
 
 struct hooks_watcher watcher;
 bool hooked;
@@ -41,7 +41,7 @@ static struct mrrc_range watcher_cover(struct mrrc_mon_sub *sub, uintptr_t pos)
 void hooks_setup(void)
 {
 	static bool ever;
-	char why[MRRC_HOOKS_WHY];
+	char why[MRRC_LIBC_HOOKS_WHY];
 
 	mon_setup();
 	hooked = false;

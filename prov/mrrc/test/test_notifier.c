@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/relay with the kernel's events: a listener that blocks, holds a lock
+ * sys/notifier with the kernel's events: a listener that blocks, holds a lock
  * under which it unmaps, or comes late. Skipped, and said so, where
  * userfaultfd is not to be had.
  */
@@ -17,7 +17,7 @@
 #include <time.h>
 
 #include "fault.h"
-#include "sys/relay.h"
+#include "sys/notifier.h"
 #include "sys/vm.h"
 
 #define RW	(PROT_READ | PROT_WRITE)
@@ -27,7 +27,7 @@
 
 static size_t page;
 static struct mrrc_mon *mon;
-static struct mrrc_relay *relay;
+static struct mrrc_notifier *notifier;
 
 /* What was told; each call takes the lock, as libfabric's caches do. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -48,23 +48,23 @@ static void tell(void *arg, uintptr_t start, size_t len)
 static void setup(void)
 {
 	page = mrrc_vm_page();
-	relay = NULL;
+	notifier = NULL;
 	atomic_store(&told_cnt, 0);
 	if (mrrc_mon_open("uffd", NULL, &mon))
 		return;
-	ck_assert_int_eq(mrrc_relay_open(mon, tell, NULL, &relay), 0);
+	ck_assert_int_eq(mrrc_notifier_open(mon, tell, NULL, &notifier), 0);
 }
 
 static void teardown(void)
 {
-	if (!relay)
+	if (!notifier)
 		return;
-	mrrc_relay_close(relay);
+	mrrc_notifier_close(notifier);
 	mrrc_mon_close(mon);
 }
 
 #define need_uffd()	do {						\
-		if (!relay)						\
+		if (!notifier)						\
 			skip("no userfaultfd here");			\
 	} while (0)
 
@@ -81,12 +81,12 @@ static char *map_at(void *addr, size_t pages)
 
 static int watch(const char *ptr, size_t pages)
 {
-	return mrrc_relay_watch(relay, (uintptr_t)ptr, pages * page);
+	return mrrc_notifier_watch(notifier, (uintptr_t)ptr, pages * page);
 }
 
 static bool valid(const char *ptr, size_t pages)
 {
-	return mrrc_relay_valid(relay, (uintptr_t)ptr, pages * page);
+	return mrrc_notifier_valid(notifier, (uintptr_t)ptr, pages * page);
 }
 
 static void wait_told(unsigned count)
@@ -202,8 +202,8 @@ START_TEST(test_refused)
 
 	need_uffd();
 	ck_assert_int_eq(watch(NULL, 1), -EINVAL);
-	ck_assert_int_eq(mrrc_relay_watch(relay, page, 0), -EINVAL);
-	ck_assert_int_eq(mrrc_relay_watch(relay, page, SIZE_MAX), -EINVAL);
+	ck_assert_int_eq(mrrc_notifier_watch(notifier, page, 0), -EINVAL);
+	ck_assert_int_eq(mrrc_notifier_watch(notifier, page, SIZE_MAX), -EINVAL);
 	/* shared memory changes unseen */
 	ptr = mmap(NULL, page, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(ptr, MAP_FAILED);
@@ -229,10 +229,10 @@ START_TEST(test_open_faults)
 	int rc;
 
 	need_uffd();
-	mrrc_relay_close(relay);
+	mrrc_notifier_close(notifier);
 	do {
 		fault_arm(++nth);
-		rc = mrrc_relay_open(mon, tell, NULL, &relay);
+		rc = mrrc_notifier_open(mon, tell, NULL, &notifier);
 		injected = fault_disarm();
 		leaks = fault_leaks();
 		ck_assert_int_eq(rc < 0, injected);
@@ -309,7 +309,7 @@ static void *watch_cancelled(void *arg)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	pthread_cancel(pthread_self());
 	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
-	mrrc_relay_watch(relay, (uintptr_t)arg, page);
+	mrrc_notifier_watch(notifier, (uintptr_t)arg, page);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	return arg;
 }
@@ -333,10 +333,10 @@ START_TEST(test_cancelled)
 }
 END_TEST
 
-Suite *relay_suite(void)
+Suite *notifier_suite(void)
 {
-	Suite *suite = suite_create("relay");
-	TCase *tcase = tcase_create("relay");
+	Suite *suite = suite_create("notifier");
+	TCase *tcase = tcase_create("notifier");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);

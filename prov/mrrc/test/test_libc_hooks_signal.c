@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "hooks_fixture.h"
+#include "libc_hooks_fixture.h"
 
 static char *target;
 static sigjmp_buf away;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a monitor does when a hook tells it of an unmap (hooks.h): what is
+ * What a monitor does when a hook tells it of an unmap (libc_hooks.h): what is
  * known of the range is invalidated and no longer watched.
  *
  * Runs in whichever thread unmaps, under that one's locks, signals blocked.
@@ -8,7 +8,7 @@
 #include "config.h"
 #include "sys/mon_priv.h"
 
-#include "sys/hooks.h"
+#include "sys/libc_hooks.h"
 
 #define MRRC_MON_SPIN	256	/* tries for the lock */
 
@@ -31,13 +31,13 @@ static bool mrrc_mon_known(struct mrrc_mon *mon, uintptr_t start,
 static void mrrc_mon_unmark(struct mrrc_mon *mon, uintptr_t start,
 			    uintptr_t end)
 {
-	uintptr_t addr = start & ~(MRRC_HOOKS_CHUNK - 1);
+	uintptr_t addr = start & ~(MRRC_LIBC_HOOKS_CHUNK - 1);
 
-	if (end - addr > MRRC_HOOKS_CHUNK * 4)
+	if (end - addr > MRRC_LIBC_HOOKS_CHUNK * 4)
 		return;
-	for (; addr < end; addr += MRRC_HOOKS_CHUNK) {
-		if (!mrrc_mon_known(mon, addr, addr + MRRC_HOOKS_CHUNK))
-			mrrc_hooks_unmark(addr);
+	for (; addr < end; addr += MRRC_LIBC_HOOKS_CHUNK) {
+		if (!mrrc_mon_known(mon, addr, addr + MRRC_LIBC_HOOKS_CHUNK))
+			mrrc_libc_hooks_unmark(addr);
 	}
 }
 
@@ -67,12 +67,12 @@ static bool mrrc_mon_try(struct mrrc_mon *mon)
 }
 
 bool mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end,
-		       enum mrrc_hooks_how how)
+		       enum mrrc_libc_hooks_how how)
 {
 	struct mrrc_mon *mon = arg;
 
 	if (!mrrc_mon_try(mon)) {
-		if (how == MRRC_HOOKS_HINT &&
+		if (how == MRRC_LIBC_HOOKS_HINT &&
 		    mrrc_trust_mode() != MRRC_TRUST_HOOKED)
 			return false;
 		/* Nothing else would tell: it is worth the wait. */
@@ -82,7 +82,7 @@ bool mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end,
 		;
 	else if (start == end)
 		mrrc_mon_crowded(mon);
-	else if (how == MRRC_HOOKS_CLEAR || mrrc_mon_known(mon, start, end))
+	else if (how == MRRC_LIBC_HOOKS_CLEAR || mrrc_mon_known(mon, start, end))
 		mrrc_mon_forget(mon, start, end);
 	else
 		mrrc_mon_unmark(mon, start, end);
@@ -102,7 +102,7 @@ void mrrc_mon_mark(struct mrrc_mon *mon)
 			range = sub->cover(sub, pos);
 			if (range.start == range.end || range.end <= pos)
 				break;
-			mrrc_hooks_mark(range.start, range.end - range.start);
+			mrrc_libc_hooks_mark(range.start, range.end - range.start);
 		}
 	}
 	mrrc_lock_release(&mon->lock);

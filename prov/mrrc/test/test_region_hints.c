@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/tlb: the table by itself, and the records that a thread keeps with it.
+ * sys/region_hints: the table by itself, and the records that a thread keeps with it.
  */
 #include "config.h"
 #include "sys/cache_hit.h"	/* before a global named cache */
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define RECORDS	(MRRC_TLB_SPARE + 10)
+#define RECORDS	(MRRC_HINTS_SPARE + 10)
 
 static struct mrrc_pool *records;
 
@@ -31,13 +31,13 @@ static void open_with_records(void)
 	}, &cache), 0);
 }
 
-static void tlb_setup(void)
+static void hints_setup(void)
 {
 	mt_setup();
 	open_with_records();
 }
 
-static void tlb_teardown(void)
+static void hints_teardown(void)
 {
 	mt_teardown();
 	mrrc_pool_close(records);
@@ -57,7 +57,7 @@ static unsigned keep_all(void)
 		ck_assert_ptr_nonnull(record[i]);
 	}
 	for (i = 0; i < RECORDS; i++) {
-		if (mrrc_tlb_keep_spare(mrrc_tlb_recent, record[i]))
+		if (mrrc_hints_keep_spare(mrrc_hints_recent, record[i]))
 			kept++;
 		else
 			mrrc_pool_free(records, record[i]);
@@ -67,24 +67,24 @@ static unsigned keep_all(void)
 
 START_TEST(test_spares)
 {
-	struct mrrc_tlb *tlb;
+	struct mrrc_hints *hints;
 	unsigned i;
 
-	ck_assert_uint_eq(keep_all(), MRRC_TLB_SPARE);
-	tlb = mrrc_tlb_recent;
+	ck_assert_uint_eq(keep_all(), MRRC_HINTS_SPARE);
+	hints = mrrc_hints_recent;
 	/* the last is the next: its lines are warm */
-	for (i = MRRC_TLB_SPARE; i-- > 0; ) {
-		ck_assert(mrrc_tlb_has_spare(tlb));
-		ck_assert_ptr_eq(mrrc_tlb_take_spare(tlb),
+	for (i = MRRC_HINTS_SPARE; i-- > 0; ) {
+		ck_assert(mrrc_hints_has_spare(hints));
+		ck_assert_ptr_eq(mrrc_hints_take_spare(hints),
 				 records->base + i * records->size);
 	}
-	ck_assert(!mrrc_tlb_has_spare(tlb));
+	ck_assert(!mrrc_hints_has_spare(hints));
 }
 END_TEST
 
 static void *keep_and_end(void *arg)
 {
-	ck_assert_uint_eq(keep_all(), MRRC_TLB_SPARE);
+	ck_assert_uint_eq(keep_all(), MRRC_HINTS_SPARE);
 	return NULL;
 }
 
@@ -107,17 +107,17 @@ END_TEST
 START_TEST(test_cache_closes)
 {
 	struct mrrc_pool *before = records;
-	struct mrrc_tlb *tlb;
+	struct mrrc_hints *hints;
 
 	keep_all();
-	tlb = mrrc_tlb_recent;
+	hints = mrrc_hints_recent;
 	open_with_records();
 	ck_assert_uint_eq(mrrc_pool_live(before), 0);
 	mrrc_pool_close(before);
 	touch(0, 1);
 	/* the table is the next cache's */
-	ck_assert_ptr_eq(mrrc_tlb_recent, tlb);
-	ck_assert(!mrrc_tlb_has_spare(tlb));
+	ck_assert_ptr_eq(mrrc_hints_recent, hints);
+	ck_assert(!mrrc_hints_has_spare(hints));
 }
 END_TEST
 
@@ -125,29 +125,29 @@ END_TEST
 START_TEST(test_fork)
 {
 	struct mrrc_region *region;
-	struct mrrc_tlb *tlb;
+	struct mrrc_hints *hints;
 	int status;
 	pid_t pid;
 
 	keep_all();
 	touch(0, 1);
-	tlb = mrrc_tlb_recent;
-	ck_assert_uint_ne(tlb->hits, 0);
+	hints = mrrc_hints_recent;
+	ck_assert_uint_ne(hints->hits, 0);
 	/* a hit that no look at the cache has counted yet */
 	ck_assert_int_eq(mrrc_cache_mt_get(cache, (void *)base, page, MRRC_RW,
 					   &region), 0);
 	mrrc_cache_mt_put(cache, region);
-	ck_assert_uint_lt(tlb->counted, tlb->hits);
+	ck_assert_uint_lt(hints->counted, hints->hits);
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	/* its hits so far are not to be counted for another cache */
 	if (!pid)
-		_exit(mrrc_tlb_has_spare(tlb) || mrrc_tlb_last(&cache->tlbs) ||
-		      tlb->list || tlb->counted != tlb->hits ||
-		      tlb->probes_counted != tlb->probes);
+		_exit(mrrc_hints_has_spare(hints) || mrrc_hints_last(&cache->hints_list) ||
+		      hints->list || hints->counted != hints->hits ||
+		      hints->probes_counted != hints->probes);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
-	ck_assert(mrrc_tlb_has_spare(tlb));
+	ck_assert(mrrc_hints_has_spare(hints));
 }
 END_TEST
 
@@ -158,18 +158,18 @@ END_TEST
 /* Their tag is 0: a @ref without a tag is true. */
 static _Alignas(64) char regions[1000 * MRRC_REGION_STRIDE];
 
-static void fill(struct mrrc_tlb *tlb, uintptr_t addr, uint64_t ref, bool big)
+static void fill(struct mrrc_hints *hints, uintptr_t addr, uint64_t ref, bool big)
 {
-	mrrc_tlb_fill(tlb, regions, addr, MRRC_RW, ref, big);
+	mrrc_hints_fill(hints, regions, addr, MRRC_RW, ref, big);
 }
 
-static unsigned found(const struct mrrc_tlb *tlb, uintptr_t addr,
+static unsigned found(const struct mrrc_hints *hints, uintptr_t addr,
 		      unsigned pages)
 {
 	unsigned i, n = 0;
 
 	for (i = 0; i < pages; i++)
-		n += !!mrrc_tlb_find(tlb, addr + i * 4096, MRRC_RW);
+		n += !!mrrc_hints_find(hints, addr + i * 4096, MRRC_RW);
 	return n;
 }
 
@@ -178,21 +178,21 @@ START_TEST(test_strides)
 {
 	const size_t stride = (size_t)4096 << _i;
 	const uintptr_t first = (uintptr_t)12345 << 20;
-	const struct mrrc_tlb_entry *entry;
-	struct mrrc_tlb *tlb;
+	const struct mrrc_hint *entry;
+	struct mrrc_hints *hints;
 	unsigned i, lost = 0;
 
-	tlb = mrrc_tlb_get(&cache->tlbs);
-	ck_assert_ptr_nonnull(tlb);
+	hints = mrrc_hints_get(&cache->hints_list);
+	ck_assert_ptr_nonnull(hints);
 	for (i = 0; i < 2 * SETS; i++)
-		fill(tlb, first + i * stride, i + 1, false);
+		fill(hints, first + i * stride, i + 1, false);
 	for (i = 0; i < 2 * SETS; i++) {
-		entry = mrrc_tlb_find(tlb, first + i * stride, MRRC_RW);
+		entry = mrrc_hints_find(hints, first + i * stride, MRRC_RW);
 		if (entry)
 			ck_assert_uint_eq(entry->ref, i + 1);
 		else
 			lost++;
-		ck_assert_ptr_null(mrrc_tlb_find(tlb, first + i * stride,
+		ck_assert_ptr_null(mrrc_hints_find(hints, first + i * stride,
 						 MRRC_RO));
 	}
 	ck_assert_uint_eq(lost, 0);
@@ -202,17 +202,17 @@ END_TEST
 START_TEST(test_replaced)
 {
 	const uintptr_t addr = (uintptr_t)1 << 30;
-	struct mrrc_tlb *tlb = mrrc_tlb_get(&cache->tlbs);
+	struct mrrc_hints *hints = mrrc_hints_get(&cache->hints_list);
 
-	ck_assert_ptr_null(mrrc_tlb_find(tlb, addr, MRRC_RW));
-	fill(tlb, addr, 1, false);
-	fill(tlb, addr, 2, false);
-	ck_assert_uint_eq(mrrc_tlb_find(tlb, addr + 4095, MRRC_RW)->ref, 2);
-	ck_assert_ptr_null(mrrc_tlb_find(tlb, addr + 4096, MRRC_RW));
-	fill(tlb, addr, 3, true);
-	ck_assert_uint_eq(mrrc_tlb_find(tlb, addr + 4096, MRRC_RW)->ref, 3);
+	ck_assert_ptr_null(mrrc_hints_find(hints, addr, MRRC_RW));
+	fill(hints, addr, 1, false);
+	fill(hints, addr, 2, false);
+	ck_assert_uint_eq(mrrc_hints_find(hints, addr + 4095, MRRC_RW)->ref, 2);
+	ck_assert_ptr_null(mrrc_hints_find(hints, addr + 4096, MRRC_RW));
+	fill(hints, addr, 3, true);
+	ck_assert_uint_eq(mrrc_hints_find(hints, addr + 4096, MRRC_RW)->ref, 3);
 	/* the smaller unit first */
-	ck_assert_uint_eq(mrrc_tlb_find(tlb, addr, MRRC_RW)->ref, 2);
+	ck_assert_uint_eq(mrrc_hints_find(hints, addr, MRRC_RW)->ref, 2);
 }
 END_TEST
 
@@ -222,57 +222,57 @@ END_TEST
  */
 START_TEST(test_growing)
 {
-	struct mrrc_tlb *tlb = mrrc_tlb_get(&cache->tlbs);
-	const unsigned bits = tlb->bits;
+	struct mrrc_hints *hints = mrrc_hints_get(&cache->hints_list);
+	const unsigned bits = hints->bits;
 	const uintptr_t first = (uintptr_t)1 << 40;
 	unsigned i, before = 0;
 
-	fill(tlb, (uintptr_t)1 << 41, 1, true);
-	for (i = 0; tlb->bits == bits && i < 999; i++) {
-		before = found(tlb, first, i);
-		fill(tlb, first + i * 4096, i + 1, false);
-		ck_assert_ptr_nonnull(mrrc_tlb_find(tlb, first + i * 4096,
+	fill(hints, (uintptr_t)1 << 41, 1, true);
+	for (i = 0; hints->bits == bits && i < 999; i++) {
+		before = found(hints, first, i);
+		fill(hints, first + i * 4096, i + 1, false);
+		ck_assert_ptr_nonnull(mrrc_hints_find(hints, first + i * 4096,
 						    MRRC_RW));
 	}
-	ck_assert_uint_gt(tlb->bits, bits);
-	ck_assert_uint_le(i, MRRC_TLB_WAYS * SETS + SETS / 16);
+	ck_assert_uint_gt(hints->bits, bits);
+	ck_assert_uint_le(i, MRRC_HINTS_WAYS * SETS + SETS / 16);
 	/* but for the one that was displaced */
-	ck_assert_uint_ge(found(tlb, first, i), before);
-	ck_assert(tlb->big);
+	ck_assert_uint_ge(found(hints, first, i), before);
+	ck_assert(hints->big);
 }
 END_TEST
 
 /* What has gone makes room, and the table stays as small as it is. */
 START_TEST(test_gone)
 {
-	struct mrrc_tlb *tlb = mrrc_tlb_get(&cache->tlbs);
-	const unsigned bits = tlb->bits;
+	struct mrrc_hints *hints = mrrc_hints_get(&cache->hints_list);
+	const unsigned bits = hints->bits;
 	const uintptr_t first = (uintptr_t)1 << 40;
 	unsigned i;
 
 	for (i = 0; i < 3 * SETS; i++)
-		fill(tlb, first + i * 4096, i + 1, false);
+		fill(hints, first + i * 4096, i + 1, false);
 	for (; i < 100000; i++)
-		fill(tlb, first + i * 4096, mrrc_tlb_ref(i % 1000, 1), false);
-	ck_assert_uint_eq(tlb->bits, bits);
-	ck_assert_uint_eq(found(tlb, first, 3 * SETS), 3 * SETS);
+		fill(hints, first + i * 4096, mrrc_hints_ref(i % 1000, 1), false);
+	ck_assert_uint_eq(hints->bits, bits);
+	ck_assert_uint_eq(found(hints, first, 3 * SETS), 3 * SETS);
 }
 END_TEST
 
 /* The first page of a larger unit is not all of it, wherever they meet. */
 START_TEST(test_units)
 {
-	const uintptr_t unit = (uintptr_t)1 << MRRC_TLB_BIG;
-	struct mrrc_tlb *tlb = mrrc_tlb_get(&cache->tlbs);
+	const uintptr_t unit = (uintptr_t)1 << MRRC_HINTS_BIG;
+	struct mrrc_hints *hints = mrrc_hints_get(&cache->hints_list);
 	uintptr_t addr;
 
-	fill(tlb, unit, 1, true);
-	for (addr = 2 * unit; mrrc_tlb_set(tlb, addr, 12) !=
-			      mrrc_tlb_set(tlb, addr, MRRC_TLB_BIG);)
+	fill(hints, unit, 1, true);
+	for (addr = 2 * unit; mrrc_hints_set(hints, addr, 12) !=
+			      mrrc_hints_set(hints, addr, MRRC_HINTS_BIG);)
 		addr += unit;
-	fill(tlb, addr, 2, false);
-	ck_assert_ptr_nonnull(mrrc_tlb_find(tlb, addr, MRRC_RW));
-	ck_assert_ptr_null(mrrc_tlb_find(tlb, addr + 4096, MRRC_RW));
+	fill(hints, addr, 2, false);
+	ck_assert_ptr_nonnull(mrrc_hints_find(hints, addr, MRRC_RW));
+	ck_assert_ptr_null(mrrc_hints_find(hints, addr + 4096, MRRC_RW));
 }
 END_TEST
 
@@ -280,7 +280,7 @@ END_TEST
 
 static struct mrrc_region *hit_unasked(void)
 {
-	return mrrc_cache_hit(cache, mrrc_tlb_recent, base, 1, MRRC_RW, false);
+	return mrrc_cache_hit(cache, mrrc_hints_recent, base, 1, MRRC_RW, false);
 }
 
 /* Where nobody may ask the kernel: if it need not be asked, and all is quiet. */
@@ -345,7 +345,7 @@ START_TEST(test_late_destructor)
 	pthread_t thread;
 
 	/* which have a key: destructors run in their order */
-	ck_assert_ptr_nonnull(mrrc_tlb_get(&cache->tlbs));
+	ck_assert_ptr_nonnull(mrrc_hints_get(&cache->hints_list));
 	ck_assert_int_eq(pthread_key_create(&late, look_up_late), 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, end_late, NULL), 0);
 	pthread_join(thread, NULL);
@@ -362,8 +362,8 @@ START_TEST(test_ref)
 
 	mrrc_region_renew(&region);
 	mrrc_region_publish(&region);
-	ref = mrrc_tlb_ref(0xabcdef, mrrc_region_tag(&region));
-	ck_assert_uint_eq(mrrc_tlb_ref_index(ref), 0xabcdef);
+	ref = mrrc_hints_ref(0xabcdef, mrrc_region_tag(&region));
+	ck_assert_uint_eq(mrrc_hints_ref_index(ref), 0xabcdef);
 	ck_assert(mrrc_region_try_hold(&region, ref));
 	ck_assert(mrrc_region_try_hold(&region, ref));
 	ck_assert_uint_eq(mrrc_region_held(&region), 2);
@@ -377,12 +377,12 @@ START_TEST(test_ref)
 }
 END_TEST
 
-Suite *tlb_suite(void)
+Suite *region_hints_suite(void)
 {
-	Suite *suite = suite_create("tlb");
-	TCase *tcase = tcase_create("tlb");
+	Suite *suite = suite_create("region_hints");
+	TCase *tcase = tcase_create("region_hints");
 
-	tcase_add_checked_fixture(tcase, tlb_setup, tlb_teardown);
+	tcase_add_checked_fixture(tcase, hints_setup, hints_teardown);
 	tcase_add_test(tcase, test_spares);
 	tcase_add_test(tcase, test_thread_ends);
 	tcase_add_test(tcase, test_cache_closes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/hooks: what happens while hooks tell, and when those that are relied on
+ * sys/libc_hooks: what happens while hooks tell, and when those that are relied on
  * (MRRC_PROBE_HOOKED) are not relied on any more. The latter is for good, so
  * it happens in children.
  */
@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "fault.h"
-#include "hooks_fixture.h"
-#include "sys/hooks.h"
+#include "libc_hooks_fixture.h"
+#include "sys/libc_hooks.h"
 
 /* ---- telling ---- */
 
@@ -72,17 +72,17 @@ END_TEST
 /* Whose unmap of another part of the chunk finds nothing there. */
 START_TEST(test_same_chunk)
 {
-	const uintptr_t mask = MRRC_HOOKS_CHUNK - 1;
+	const uintptr_t mask = MRRC_LIBC_HOOKS_CHUNK - 1;
 	char *map, *ptr;
 
 	need_hooks();
-	map = mon_map(2 * MRRC_HOOKS_CHUNK / mon_page);
+	map = mon_map(2 * MRRC_LIBC_HOOKS_CHUNK / mon_page);
 	ptr = (char *)(((uintptr_t)map + mask) & ~mask);
 	hooks_watch(ptr, 4);
 	munmap(ptr + 8 * mon_page, mon_page);
 	munmap(ptr, 4 * mon_page);
 	expect_hook();
-	munmap(map, 2 * MRRC_HOOKS_CHUNK);
+	munmap(map, 2 * MRRC_LIBC_HOOKS_CHUNK);
 }
 END_TEST
 
@@ -123,7 +123,7 @@ END_TEST
 /* Whatever cannot be had: hooks are there or not, and libc works. */
 START_TEST(test_place_fails)
 {
-	char why[MRRC_HOOKS_WHY];
+	char why[MRRC_LIBC_HOOKS_WHY];
 	bool fired = true;
 	unsigned n;
 	char *ptr;
@@ -151,7 +151,7 @@ static atomic_bool done;
 static pid_t teller;
 
 static bool tell_slowly(void *arg, uintptr_t start, uintptr_t end,
-			enum mrrc_hooks_how how)
+			enum mrrc_libc_hooks_how how)
 {
 	if (getpid() != teller)
 		_exit(2);
@@ -163,7 +163,7 @@ static bool tell_slowly(void *arg, uintptr_t start, uintptr_t end,
 }
 
 static bool tell_at_once(void *arg, uintptr_t start, uintptr_t end,
-			 enum mrrc_hooks_how how)
+			 enum mrrc_libc_hooks_how how)
 {
 	*(bool *)arg = true;
 	return true;
@@ -191,12 +191,12 @@ static int tell_in_child(void)
 	bool here = false;
 	char *ptr = mon_map(4);
 
-	if (mrrc_hooks_add(tell_at_once, &here, NULL))
+	if (mrrc_libc_hooks_add(tell_at_once, &here, NULL))
 		return 4;
-	mrrc_hooks_mark((uintptr_t)ptr, 4 * mon_page);
+	mrrc_libc_hooks_mark((uintptr_t)ptr, 4 * mon_page);
 	munmap(ptr, 4 * mon_page);
 	fault_at(FAULT_YIELD, waits_in_child);
-	mrrc_hooks_remove(&here);
+	mrrc_libc_hooks_remove(&here);
 	return here ? 0 : 5;
 }
 
@@ -213,8 +213,8 @@ START_TEST(test_telling)
 	atomic_store(&done, false);
 	teller = getpid();
 	ptr = mon_map(4);
-	ck_assert_int_eq(mrrc_hooks_add(tell_slowly, &done, NULL), 0);
-	mrrc_hooks_mark((uintptr_t)ptr, 4 * mon_page);
+	ck_assert_int_eq(mrrc_libc_hooks_add(tell_slowly, &done, NULL), 0);
+	mrrc_libc_hooks_mark((uintptr_t)ptr, 4 * mon_page);
 	ck_assert_int_eq(pthread_create(&thread, NULL, unmap_main, ptr), 0);
 	sem_wait(&told);
 	pid = fork();
@@ -222,7 +222,7 @@ START_TEST(test_telling)
 		_exit(tell_in_child());
 	/* once this thread waits */
 	fault_at(FAULT_YIELD, let_go);
-	mrrc_hooks_remove(&done);
+	mrrc_libc_hooks_remove(&done);
 	was = atomic_load(&done);
 	fault_at(FAULT_YIELD, NULL);
 	let_go();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Announcing libc's unmaps (hooks.h).
+ * Announcing libc's unmaps (libc_hooks.h).
  *
  * Flow: libc's function -> stub -> mrrc_patch_called (patch.h) -> is anything
  * watched there? -> block signals -> those who were added -> unblock -> stub
@@ -11,7 +11,7 @@
  * costs a lookup in the caches. A mark names its chunk, or says that there are
  * several. It is made before a range is watched, under the lock of the
  * monitor, and taken back when a telling finds nothing in its one chunk; never
- * a wrong "no", since somebody may rely on it (mrrc_hooks_rely).
+ * a wrong "no", since somebody may rely on it (mrrc_libc_hooks_rely).
  *
  * Signals are blocked while telling: nobody may jump out of it (siglongjmp, a
  * cancelled thread) with locks held, or unmap inside it.
@@ -21,7 +21,7 @@
  * tells. A forked child must not, since it would end the parent's watch.
  */
 #include "config.h"
-#include "sys/hooks_priv.h"
+#include "sys/libc_hooks_priv.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -71,7 +71,7 @@ static struct {
 	int found[HOOKS_CNT + HOOKS_MORE];
 	bool placed[HOOKS_CNT + HOOKS_MORE];	/* on, as far as we know */
 	/* any thread */
-	_Atomic(mrrc_hooks_cb) tell[HOOKS_TELL];
+	_Atomic(mrrc_libc_hooks_cb) tell[HOOKS_TELL];
 	_Atomic(void *) arg[HOOKS_TELL];
 	atomic_uint added;		/* changed under the REGISTRY lock */
 	atomic_uint inside;		/* threads that are telling */
@@ -95,7 +95,7 @@ static struct {
 	} list[2];
 } hooks;
 
-bool mrrc_hooks_rely(enum mrrc_trust_mode mode)
+bool mrrc_libc_hooks_rely(enum mrrc_trust_mode mode)
 {
 	bool hooked = hooks.added;
 	size_t i;
@@ -107,7 +107,7 @@ bool mrrc_hooks_rely(enum mrrc_trust_mode mode)
 	return mrrc_trust_set(mode, hooked);
 }
 
-void mrrc_hooks_count(size_t calls)
+void mrrc_libc_hooks_count(size_t calls)
 {
 	atomic_store(&hooks.left, (long)calls + 1);
 }
@@ -116,20 +116,20 @@ void mrrc_hooks_count(size_t calls)
 
 static inline _Atomic uint32_t *hooks_mark_of(uintptr_t addr)
 {
-	return &hooks.mark[addr / MRRC_HOOKS_CHUNK % HOOKS_MARKS];
+	return &hooks.mark[addr / MRRC_LIBC_HOOKS_CHUNK % HOOKS_MARKS];
 }
 
 /* Beyond the addresses that Linux gives unasked all chunks are one. */
 static inline uint32_t hooks_chunk(uintptr_t addr)
 {
-	const uintptr_t chunk = addr / MRRC_HOOKS_CHUNK + 1;
+	const uintptr_t chunk = addr / MRRC_LIBC_HOOKS_CHUNK + 1;
 
 	return chunk < HOOKS_SEVERAL ? chunk : HOOKS_SEVERAL;
 }
 
-void mrrc_hooks_mark(uintptr_t start, size_t len)
+void mrrc_libc_hooks_mark(uintptr_t start, size_t len)
 {
-	uintptr_t addr = start & ~(MRRC_HOOKS_CHUNK - 1);
+	uintptr_t addr = start & ~(MRRC_LIBC_HOOKS_CHUNK - 1);
 	_Atomic uint32_t *mark;
 	uint32_t chunk, old;
 	size_t n;
@@ -142,11 +142,11 @@ void mrrc_hooks_mark(uintptr_t start, size_t len)
 		       !atomic_compare_exchange_weak(mark, &old, old ?
 						     HOOKS_SEVERAL : chunk))
 			;
-		addr += MRRC_HOOKS_CHUNK;
+		addr += MRRC_LIBC_HOOKS_CHUNK;
 	}
 }
 
-void mrrc_hooks_unmark(uintptr_t addr)
+void mrrc_libc_hooks_unmark(uintptr_t addr)
 {
 	uint32_t chunk = hooks_chunk(addr);
 
@@ -157,12 +157,12 @@ void mrrc_hooks_unmark(uintptr_t addr)
 
 static inline bool hooks_marked(uintptr_t start, uintptr_t end)
 {
-	uintptr_t addr = start & ~(MRRC_HOOKS_CHUNK - 1);
+	uintptr_t addr = start & ~(MRRC_LIBC_HOOKS_CHUNK - 1);
 	uint32_t mark;
 
-	if ((end - addr) / MRRC_HOOKS_CHUNK >= HOOKS_LOOK)
+	if ((end - addr) / MRRC_LIBC_HOOKS_CHUNK >= HOOKS_LOOK)
 		return true;
-	for (; addr < end; addr += MRRC_HOOKS_CHUNK) {
+	for (; addr < end; addr += MRRC_LIBC_HOOKS_CHUNK) {
 		mark = atomic_load_explicit(hooks_mark_of(addr),
 					    memory_order_relaxed);
 		if (mark == HOOKS_SEVERAL || mark == hooks_chunk(addr))
@@ -173,7 +173,7 @@ static inline bool hooks_marked(uintptr_t start, uintptr_t end)
 
 /* ---- code ---- */
 
-void mrrc_hooks_code_begin(void)
+void mrrc_libc_hooks_code_begin(void)
 {
 	const unsigned next = (atomic_load(&hooks.code_seq) + 1) % 2;
 
@@ -181,7 +181,7 @@ void mrrc_hooks_code_begin(void)
 	atomic_store(&hooks.list[next].count, 0);
 }
 
-void mrrc_hooks_code(uintptr_t start, uintptr_t end)
+void mrrc_libc_hooks_code(uintptr_t start, uintptr_t end)
 {
 	const unsigned next = (atomic_load(&hooks.code_seq) + 1) % 2;
 	const unsigned i = atomic_load(&hooks.list[next].count);
@@ -193,12 +193,12 @@ void mrrc_hooks_code(uintptr_t start, uintptr_t end)
 	atomic_store(&hooks.list[next].count, i + 1);
 }
 
-void mrrc_hooks_code_end(void)
+void mrrc_libc_hooks_code_end(void)
 {
 	atomic_fetch_add(&hooks.code_seq, 1);
 }
 
-bool mrrc_hooks_is_code(uintptr_t start, size_t len)
+bool mrrc_libc_hooks_is_code(uintptr_t start, size_t len)
 {
 	const unsigned seq = atomic_load(&hooks.code_seq), last = seq % 2;
 	const unsigned count = atomic_load(&hooks.list[last].count);
@@ -215,12 +215,12 @@ bool mrrc_hooks_is_code(uintptr_t start, size_t len)
 	return atomic_load(&hooks.code_seq) != seq;
 }
 
-void mrrc_hooks_brought(void)
+void mrrc_libc_hooks_brought(void)
 {
 	atomic_fetch_add(&hooks.brought, 1);
 }
 
-bool mrrc_hooks_is_new(void)
+bool mrrc_libc_hooks_is_new(void)
 {
 	const unsigned last = atomic_load(&hooks.code_seq) % 2;
 
@@ -232,19 +232,19 @@ bool mrrc_hooks_is_new(void)
 
 /*
  * Either this sees in the word of trust that a call has begun, or the call sees
- * in mrrc_hooks_wait() that it has to wait.
+ * in mrrc_libc_hooks_wait() that it has to wait.
  */
-bool mrrc_hooks_stop(uint64_t word)
+bool mrrc_libc_hooks_stop(uint64_t word)
 {
 	atomic_store(&hooks.stopped, syscall(SYS_gettid));
 	if (atomic_load(&mrrc_trust_word) == word &&
 	    mrrc_trust_mode() == MRRC_TRUST_PROVEN)
 		return true;
-	mrrc_hooks_go();
+	mrrc_libc_hooks_go();
 	return false;
 }
 
-void mrrc_hooks_go(void)
+void mrrc_libc_hooks_go(void)
 {
 	atomic_store(&hooks.stopped, 0);
 }
@@ -253,7 +253,7 @@ void mrrc_hooks_go(void)
  * The thread that stopped waits for nothing but the kernel. It is not there in
  * a child that has a copy of the memory.
  */
-void mrrc_hooks_wait(void)
+void mrrc_libc_hooks_wait(void)
 {
 	const int error = errno;
 	unsigned tries = 0;
@@ -276,20 +276,20 @@ static void hooks_signals(int how, const uint64_t *set, uint64_t *old)
 
 /*
  * A change that was not announced, or a count of mappings that was not made.
- * Where trust is proven it ends for as long as the call takes (hooks_call.c).
+ * Where trust is proven it ends for as long as the call takes (libc_hooks_call.c).
  */
 static void hooks_missed(uintptr_t start, uintptr_t end)
 {
 	if (start == end)
-		mrrc_hooks_count(HOOKS_AGAIN);
+		mrrc_libc_hooks_count(HOOKS_AGAIN);
 	else if (mrrc_trust_mode() == MRRC_TRUST_HOOKED)
 		mrrc_trust_surprised();
 }
 
 static bool hooks_tell_all(uintptr_t start, uintptr_t end,
-			   enum mrrc_hooks_how how)
+			   enum mrrc_libc_hooks_how how)
 {
-	mrrc_hooks_cb tell;
+	mrrc_libc_hooks_cb tell;
 	bool done = true;
 	void *arg;
 	int i;
@@ -313,7 +313,7 @@ static bool hooks_tell_all(uintptr_t start, uintptr_t end,
 
 static __attribute__((noinline)) bool hooks_tell(uintptr_t start,
 						 uintptr_t end,
-						 enum mrrc_hooks_how how)
+						 enum mrrc_libc_hooks_how how)
 {
 	const uint64_t all = UINT64_MAX;
 	const int error = errno;
@@ -336,21 +336,21 @@ static __attribute__((noinline)) bool hooks_tell(uintptr_t start,
 	return done;
 }
 
-bool mrrc_hooks_tell(uintptr_t start, uintptr_t end, enum mrrc_hooks_how how)
+bool mrrc_libc_hooks_tell(uintptr_t start, uintptr_t end, enum mrrc_libc_hooks_how how)
 {
 	return !hooks_marked(start, end) || hooks_tell(start, end, how);
 }
 
-void mrrc_hooks_clear(uintptr_t start, uintptr_t end)
+void mrrc_libc_hooks_clear(uintptr_t start, uintptr_t end)
 {
-	hooks_tell(start, end, MRRC_HOOKS_CLEAR);
+	hooks_tell(start, end, MRRC_LIBC_HOOKS_CLEAR);
 }
 
-void mrrc_hooks_mapping(void)
+void mrrc_libc_hooks_mapping(void)
 {
 	if (atomic_fetch_sub_explicit(&hooks.left, 1,
 				      memory_order_relaxed) == 1)
-		hooks_tell(0, 0, MRRC_HOOKS_HINT);
+		hooks_tell(0, 0, MRRC_LIBC_HOOKS_HINT);
 }
 
 /* ---- placing ---- */
@@ -380,10 +380,10 @@ static void hooks_search(void)
 						 hooks_table[i].number,
 						 &hooks.patch[i]);
 	atomic_store(&hooks.count, HOOKS_CNT);
-	mrrc_hooks_page = mrrc_vm_page();
+	mrrc_libc_hooks_page = mrrc_vm_page();
 }
 
-int mrrc_hooks_place(uint8_t *at, long number, uintptr_t start, uintptr_t end,
+int mrrc_libc_hooks_place(uint8_t *at, long number, uintptr_t start, uintptr_t end,
 		     uint8_t *filler)
 {
 	const unsigned i = atomic_load(&hooks.count);
@@ -410,7 +410,7 @@ int mrrc_hooks_place(uint8_t *at, long number, uintptr_t start, uintptr_t end,
 	return 0;
 }
 
-bool mrrc_hooks_has(uintptr_t at)
+bool mrrc_libc_hooks_has(uintptr_t at)
 {
 	const unsigned count = atomic_load(&hooks.count);
 	unsigned i;
@@ -422,7 +422,7 @@ bool mrrc_hooks_has(uintptr_t at)
 	return false;
 }
 
-void mrrc_hooks_undo(uint8_t *copy, uintptr_t start, uintptr_t end)
+void mrrc_libc_hooks_undo(uint8_t *copy, uintptr_t start, uintptr_t end)
 {
 	const unsigned count = atomic_load(&hooks.count);
 	unsigned i;
@@ -431,7 +431,7 @@ void mrrc_hooks_undo(uint8_t *copy, uintptr_t start, uintptr_t end)
 		mrrc_patch_undo(&hooks.patch[i], copy, start, end);
 }
 
-bool mrrc_hooks_use(uintptr_t start, size_t len)
+bool mrrc_libc_hooks_use(uintptr_t start, size_t len)
 {
 	const unsigned count = atomic_load(&hooks.count);
 	unsigned i;
@@ -458,17 +458,17 @@ static unsigned hooks_place(char *why)
 		hooks.placed[i] = !rc;
 		count += !rc;
 		if (!rc || rc == -ESRCH || i >= HOOKS_CNT ||
-		    len >= MRRC_HOOKS_WHY)
+		    len >= MRRC_LIBC_HOOKS_WHY)
 			continue;
 		if (!first)
 			first = rc;
-		len += snprintf(why + len, MRRC_HOOKS_WHY - len, "%s%s",
+		len += snprintf(why + len, MRRC_LIBC_HOOKS_WHY - len, "%s%s",
 				len ? ", " : "not ", hooks_table[i].name);
 	}
 	if (!count)
 		len = 0;
-	if (first && len < MRRC_HOOKS_WHY)
-		snprintf(why + len, MRRC_HOOKS_WHY - len, "%s%s",
+	if (first && len < MRRC_LIBC_HOOKS_WHY)
+		snprintf(why + len, MRRC_LIBC_HOOKS_WHY - len, "%s%s",
 			 len ? ": " : "", hooks_words(first));
 	return count;
 }
@@ -495,9 +495,9 @@ static int hooks_slot(void)
 	return -1;
 }
 
-int mrrc_hooks_add(mrrc_hooks_cb tell, void *arg, char *why)
+int mrrc_libc_hooks_add(mrrc_libc_hooks_cb tell, void *arg, char *why)
 {
-	char text[MRRC_HOOKS_WHY] = "";
+	char text[MRRC_LIBC_HOOKS_WHY] = "";
 	const int slot = hooks_slot();
 	int rc = 0;
 
@@ -510,7 +510,7 @@ int mrrc_hooks_add(mrrc_hooks_cb tell, void *arg, char *why)
 		snprintf(text, sizeof(text), "too many memory monitors");
 		rc = -ENOSPC;
 	}
-	if (!rc && !mrrc_hooks_page)
+	if (!rc && !mrrc_libc_hooks_page)
 		hooks_search();
 	if (!rc) {
 		if (!hooks.ours)
@@ -531,7 +531,7 @@ int mrrc_hooks_add(mrrc_hooks_cb tell, void *arg, char *why)
 	return rc;
 }
 
-void mrrc_hooks_remove(void *arg)
+void mrrc_libc_hooks_remove(void *arg)
 {
 	unsigned tries = 0;
 	int i;
@@ -552,7 +552,7 @@ void mrrc_hooks_remove(void *arg)
 }
 
 /* The code stays patched: a new monitor here finds it so. */
-void mrrc_hooks_forked(void)
+void mrrc_libc_hooks_forked(void)
 {
 	int i;
 
@@ -565,11 +565,11 @@ void mrrc_hooks_forked(void)
 	hooks.added = 0;
 }
 
-void mrrc_hooks_state(struct mrrc_hooks_state *state)
+void mrrc_libc_hooks_state(struct mrrc_libc_hooks_state *state)
 {
 	size_t i;
 
-	*state = (struct mrrc_hooks_state) {
+	*state = (struct mrrc_libc_hooks_state) {
 		.told = atomic_load(&hooks.told),
 		.skipped = atomic_load(&hooks.skipped),
 		.surprised = atomic_load(&mrrc_trust_word) &

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/gate: nothing behind a gate changes while it is shut, and nobody is
+ * sys/biased_lock: nothing behind a biased lock changes while it is shut, and nobody is
  * where he was once he was waited for.
  *
- * What goes wrong without a barrier is that an owner looks whether the gate is
+ * What goes wrong without a barrier is that an owner looks whether the biased lock is
  * shut before others see that it is inside. So the owner is kept behind with
  * what it stores: it writes to lines that the other thread writes to as well,
  * on another processor.
@@ -26,7 +26,7 @@
 #include <linux/seccomp.h>
 
 #include "fault.h"
-#include "sys/gate.h"
+#include "sys/biased_lock.h"
 
 #define SKIPPED	77
 #define ROUNDS	100000
@@ -38,11 +38,11 @@ static struct {
 	_Alignas(64) _Atomic uint64_t word;
 } busy[LINES];
 
-static struct mrrc_gate gate;
+static struct mrrc_biased_lock biased;
 static atomic_bool stop;
 static _Atomic uint64_t entered;	/* the owner's */
 
-/* Behind the gate: as volatile as memory is to whoever looks at it. */
+/* Behind the biased lock: as volatile as memory is to whoever looks at it. */
 static volatile uint64_t begun, ended;
 
 static void keep_behind(void)
@@ -98,14 +98,14 @@ static void duel(void *(*owner)(void *), bool (*other)(void))
 	if (sched_getaffinity(0, sizeof(may), &may) || !pin(&may, 1) ||
 	    !pin(&may, 0))
 		skip("one processor");
-	mrrc_gate_setup();
-	mrrc_gate_init(&gate, true);
+	mrrc_biased_setup();
+	mrrc_biased_init(&biased, true);
 	atomic_store(&stop, false);
 	entered = 0;
 	ck_assert_int_eq(pthread_create(&thread, NULL, owner, NULL), 0);
 	for (i = 0; i < ROUNDS && fine; i++)
 		fine = other();
-	opens = !fine || !gate.works || enters();
+	opens = !fine || !biased.works || enters();
 	atomic_store(&stop, true);
 	pthread_join(thread, NULL);
 	sched_setaffinity(0, sizeof(may), &may);
@@ -119,12 +119,12 @@ static void *change(void *arg)
 	pin(&may, 1);
 	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
 		keep_behind();
-		if (!mrrc_gate_enter(&gate))
+		if (!mrrc_biased_enter(&biased))
 			continue;
 		begun = ++entered;
 		pause_for(PAUSES);
 		ended = entered;
-		mrrc_gate_leave(&gate);
+		mrrc_biased_leave(&biased);
 	}
 	return NULL;
 }
@@ -136,12 +136,12 @@ static bool look(void)
 	int i;
 
 	keep_behind();
-	mrrc_gate_shut(&gate);
+	mrrc_biased_shut(&biased);
 	was = begun;
 	fine = ended == was;
 	for (i = 0; i < LOOKS && fine; i++)
 		fine = begun == was && ended == was;
-	mrrc_gate_open(&gate);
+	mrrc_biased_open(&biased);
 	return fine;
 }
 
@@ -163,14 +163,14 @@ static void *use(void *arg)
 	pin(&may, 1);
 	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
 		keep_behind();
-		if (!mrrc_gate_enter(&gate))
+		if (!mrrc_biased_enter(&biased))
 			continue;
 		entered++;
 		found = atomic_load_explicit(&offered, memory_order_acquire);
 		pause_for(PAUSES);
 		if (found && *found)
 			atomic_fetch_add(&misused, 1);
-		mrrc_gate_leave(&gate);
+		mrrc_biased_leave(&biased);
 	}
 	return NULL;
 }
@@ -179,8 +179,8 @@ static bool take_away(void)
 {
 	keep_behind();
 	atomic_store_explicit(&offered, NULL, memory_order_relaxed);
-	mrrc_gate_barrier();
-	mrrc_gate_wait(&gate);
+	mrrc_biased_barrier();
+	mrrc_biased_wait(&biased);
 	taken = 1;
 	pause_for(LOOKS);
 	taken = 0;
@@ -199,7 +199,7 @@ END_TEST
 /* The owner's store becomes visible with the barrier: it is inside. */
 __attribute__((unused)) static void appear(void)
 {
-	atomic_store(&gate.inside, 1);
+	atomic_store(&biased.inside, 1);
 }
 
 static bool left;
@@ -207,19 +207,19 @@ static bool left;
 static void leave(void)
 {
 	left = true;
-	mrrc_gate_leave(&gate);
+	mrrc_biased_leave(&biased);
 }
 
-static void shut_gate(void)
+static void shut_it(void)
 {
-	mrrc_gate_shut(&gate);
-	mrrc_gate_open(&gate);
+	mrrc_biased_shut(&biased);
+	mrrc_biased_open(&biased);
 }
 
-static void wait_at_gate(void)
+static void wait_at_it(void)
 {
-	mrrc_gate_barrier();
-	mrrc_gate_wait(&gate);
+	mrrc_biased_barrier();
+	mrrc_biased_wait(&biased);
 }
 
 /* Returns whether it waits until the owner has left. */
@@ -235,33 +235,33 @@ static bool waits(void (*call)(void))
 /* The owner and the waiting side in one thread, step by step. */
 START_TEST(steps)
 {
-	void (*const call)(void) = _i ? wait_at_gate : shut_gate;
+	void (*const call)(void) = _i ? wait_at_it : shut_it;
 
-	mrrc_gate_setup();
-	mrrc_gate_init(&gate, true);
+	mrrc_biased_setup();
+	mrrc_biased_init(&biased, true);
 	ck_assert(!waits(call));
-	if (!mrrc_gate_enter(&gate))
+	if (!mrrc_biased_enter(&biased))
 		skip("no membarrier");
 	ck_assert(waits(call));
-#ifndef __SANITIZE_THREAD__	/* there a gate is a lock */
+#ifndef __SANITIZE_THREAD__	/* there a biased lock is a lock */
 	fault_at(FAULT_BARRIER, appear);
 	ck_assert(waits(call));
 #endif
-	mrrc_gate_shut(&gate);
-	ck_assert(!mrrc_gate_enter(&gate));
-	mrrc_gate_open(&gate);
-	ck_assert(mrrc_gate_enter(&gate));
-	mrrc_gate_leave(&gate);
+	mrrc_biased_shut(&biased);
+	ck_assert(!mrrc_biased_enter(&biased));
+	mrrc_biased_open(&biased);
+	ck_assert(mrrc_biased_enter(&biased));
+	mrrc_biased_leave(&biased);
 }
 END_TEST
 
 START_TEST(no_barrier)
 {
-	mrrc_gate_init(&gate, false);
-	ck_assert(!mrrc_gate_enter(&gate));
-	mrrc_gate_shut(&gate);
-	mrrc_gate_open(&gate);
-	ck_assert(!mrrc_gate_enter(&gate));
+	mrrc_biased_init(&biased, false);
+	ck_assert(!mrrc_biased_enter(&biased));
+	mrrc_biased_shut(&biased);
+	mrrc_biased_open(&biased);
+	ck_assert(!mrrc_biased_enter(&biased));
 }
 END_TEST
 
@@ -281,36 +281,36 @@ static bool forbid_barriers(void)
 	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
 }
 
-static bool opens(struct mrrc_gate *one)
+static bool opens(struct mrrc_biased_lock *one)
 {
-	mrrc_gate_shut(one);
-	mrrc_gate_open(one);
-	if (!mrrc_gate_enter(one))
+	mrrc_biased_shut(one);
+	mrrc_biased_open(one);
+	if (!mrrc_biased_enter(one))
 		return false;
-	mrrc_gate_leave(one);
+	mrrc_biased_leave(one);
 	return true;
 }
 
 static int forbidden_child(void)
 {
-	struct mrrc_gate one, other;
+	struct mrrc_biased_lock one, other;
 
-	mrrc_gate_setup();
-	mrrc_gate_init(&one, true);
-	mrrc_gate_init(&other, true);
+	mrrc_biased_setup();
+	mrrc_biased_init(&one, true);
+	mrrc_biased_init(&other, true);
 	if (!opens(&one) || !opens(&other) || !forbid_barriers())
 		return SKIPPED;
 	return opens(&one) || opens(&other);
 }
 
-/* A gate that no barrier guards any more does not open again. */
+/* A biased lock that no barrier guards any more does not open again. */
 START_TEST(forbidden)
 {
 	int status;
 	pid_t pid;
 
 #ifdef __SANITIZE_THREAD__
-	skip("a gate is a lock here");
+	skip("a biased lock is a lock here");
 #endif
 	pid = fork();
 	if (!pid)
@@ -322,10 +322,10 @@ START_TEST(forbidden)
 }
 END_TEST
 
-Suite *gate_suite(void)
+Suite *biased_lock_suite(void)
 {
-	Suite *suite = suite_create("gate");
-	TCase *tcase = tcase_create("gate");
+	Suite *suite = suite_create("biased_lock");
+	TCase *tcase = tcase_create("biased_lock");
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, shut);

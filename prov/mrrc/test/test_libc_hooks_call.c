@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/hooks_call under the userfaultfd monitor: which calls are announced, and
+ * sys/libc_hooks_call under the userfaultfd monitor: which calls are announced, and
  * that what the kernel moves is in one piece.
  */
 #include "config.h"
@@ -15,8 +15,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "hooks_fixture.h"
-#include "sys/hooks.h"
+#include "libc_hooks_fixture.h"
+#include "sys/libc_hooks.h"
 #include "sys/vm.h"
 
 #ifndef MREMAP_DONTUNMAP
@@ -295,11 +295,11 @@ END_TEST
 
 /* A lookup that watches the middle after it was unwatched, and no more. */
 static bool split_once(void *arg, uintptr_t start, uintptr_t end,
-		       enum mrrc_hooks_how how)
+		       enum mrrc_libc_hooks_how how)
 {
 	unsigned *const told = arg;
 
-	if (how != MRRC_HOOKS_HINT)
+	if (how != MRRC_LIBC_HOOKS_HINT)
 		ck_assert_int_eq(madvise((char *)start + 2 * mon_page, mon_page,
 					 (*told)++ ? MADV_DODUMP :
 						     MADV_DONTDUMP), 0);
@@ -314,9 +314,9 @@ START_TEST(test_mremap_again)
 
 	need_hooks();
 	hooks_watch(ptr, 8);
-	ck_assert_int_eq(mrrc_hooks_add(split_once, &told, NULL), 0);
+	ck_assert_int_eq(mrrc_libc_hooks_add(split_once, &told, NULL), 0);
 	ptr = mremap(ptr, 8 * mon_page, 528 * mon_page, MREMAP_MAYMOVE);
-	mrrc_hooks_remove(&told);
+	mrrc_libc_hooks_remove(&told);
 	ck_assert_msg(ptr != MAP_FAILED, "%s", strerror(errno));
 	ck_assert_uint_eq(told, 2);
 	munmap(ptr, 528 * mon_page);
@@ -367,10 +367,10 @@ END_TEST
 /* What takes memory away or brings code, and what is not known yet. */
 START_TEST(test_matters)
 {
-	ck_assert(mrrc_hooks_matters(SYS_munmap));
-	ck_assert(mrrc_hooks_matters(SYS_mprotect));
-	ck_assert(mrrc_hooks_matters(100000));
-	ck_assert(!mrrc_hooks_matters(SYS_futex));
+	ck_assert(mrrc_libc_hooks_matters(SYS_munmap));
+	ck_assert(mrrc_libc_hooks_matters(SYS_mprotect));
+	ck_assert(mrrc_libc_hooks_matters(100000));
+	ck_assert(!mrrc_libc_hooks_matters(SYS_futex));
 }
 END_TEST
 

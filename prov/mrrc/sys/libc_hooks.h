@@ -15,8 +15,8 @@
  * Threading: add, remove and forked under the REGISTRY lock (mon.c); the
  * rest anywhere, signal handlers included.
  */
-#ifndef MRRC_HOOKS_H
-#define MRRC_HOOKS_H
+#ifndef MRRC_LIBC_HOOKS_H
+#define MRRC_LIBC_HOOKS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -25,12 +25,12 @@
 
 #include "sys/trust.h"
 
-#define MRRC_HOOKS_WHY	128	/* bytes of a reason */
+#define MRRC_LIBC_HOOKS_WHY	128	/* bytes of a reason */
 
-enum mrrc_hooks_how {
-	MRRC_HOOKS_HINT,	/* else the kernel will report it */
-	MRRC_HOOKS_SILENT,	/* nothing else will: whatever it takes */
-	MRRC_HOOKS_CLEAR,	/* the same, also where nothing is known: no
+enum mrrc_libc_hooks_how {
+	MRRC_LIBC_HOOKS_HINT,	/* else the kernel will report it */
+	MRRC_LIBC_HOOKS_SILENT,	/* nothing else will: whatever it takes */
+	MRRC_LIBC_HOOKS_CLEAR,	/* the same, also where nothing is known: no
 				 * part of it may be watched after it */
 };
 
@@ -39,75 +39,75 @@ enum mrrc_hooks_how {
  * any lock but ours, all signals blocked; must not malloc, free, map or unmap,
  * nor wait for a thread that may. errno is kept for it. false: it was at a bad
  * moment, and nothing has been done. An empty range: as many mappings may have
- * been made as mrrc_hooks_count() was told.
+ * been made as mrrc_libc_hooks_count() was told.
  */
-typedef bool (*mrrc_hooks_cb)(void *arg, uintptr_t start, uintptr_t end,
-			      enum mrrc_hooks_how how);
+typedef bool (*mrrc_libc_hooks_cb)(void *arg, uintptr_t start, uintptr_t end,
+			      enum mrrc_libc_hooks_how how);
 
 /*
  * Tell @tell from now on, patching libc if that is not done yet. @why (NULL,
  * or MRRC_HOOKS_WHY bytes) says on failure why not, on success what could not
  * be hooked, or nothing.
  */
-int mrrc_hooks_add(mrrc_hooks_cb tell, void *arg, char *why);
+int mrrc_libc_hooks_add(mrrc_libc_hooks_cb tell, void *arg, char *why);
 
 /* From now on @tell is not called, nor running. The last one unpatches. */
-void mrrc_hooks_remove(void *arg);
+void mrrc_libc_hooks_remove(void *arg);
 
 /* In a forked child, which nobody tells anything. */
-void mrrc_hooks_forked(void);
+void mrrc_libc_hooks_forked(void);
 
 /* A range that is watched: without it, nothing is told there. */
-void mrrc_hooks_mark(uintptr_t start, size_t len);
+void mrrc_libc_hooks_mark(uintptr_t start, size_t len);
 
 /* Tell after so many calls of mmap(2), once. */
-void mrrc_hooks_count(size_t calls);
+void mrrc_libc_hooks_count(size_t calls);
 
 /* Nothing is watched in the chunk around @addr any more. */
-void mrrc_hooks_unmark(uintptr_t addr);
-#define MRRC_HOOKS_CHUNK	((uintptr_t)1 << 21)
+void mrrc_libc_hooks_unmark(uintptr_t addr);
+#define MRRC_LIBC_HOOKS_CHUNK	((uintptr_t)1 << 21)
 
 /* REGISTRY lock. Whether hooks can be relied on in that way. */
-bool mrrc_hooks_rely(enum mrrc_trust_mode mode);
+bool mrrc_libc_hooks_rely(enum mrrc_trust_mode mode);
 
 /* Must a call of that number be hooked before hooks are relied on? */
-bool mrrc_hooks_matters(long number);
+bool mrrc_libc_hooks_matters(long number);
 
 /* Is what such a call does known, so that a hook announces it? */
-bool mrrc_hooks_knows(long number);
+bool mrrc_libc_hooks_knows(long number);
 
 /*
  * REGISTRY lock: one more hook, at a system-call instruction of the mapping
  * [start, end). @filler: of struct mrrc_patch_code, or NULL: there is none. 0 or
  * -E*.
  */
-int mrrc_hooks_place(uint8_t *at, long number, uintptr_t start, uintptr_t end,
+int mrrc_libc_hooks_place(uint8_t *at, long number, uintptr_t start, uintptr_t end,
 		     uint8_t *filler);
 
 /* Before trust is given: all code that is there. One thread. */
-void mrrc_hooks_code_begin(void);
-void mrrc_hooks_code(uintptr_t start, uintptr_t end);
-void mrrc_hooks_code_end(void);
+void mrrc_libc_hooks_code_begin(void);
+void mrrc_libc_hooks_code(uintptr_t start, uintptr_t end);
+void mrrc_libc_hooks_code_end(void);
 
 /* Is the system-call instruction there hooked now? */
-bool mrrc_hooks_has(uintptr_t at);
+bool mrrc_libc_hooks_has(uintptr_t at);
 
 /* Does the patch of such a hook use any of these bytes? */
-bool mrrc_hooks_use(uintptr_t start, size_t len);
+bool mrrc_libc_hooks_use(uintptr_t start, size_t len);
 
 /*
  * REGISTRY lock, mode PROVEN: from here on no code goes, nor changes, by a call
- * that is hooked: threads that are about to make one wait until mrrc_hooks_go().
+ * that is hooked: threads that are about to make one wait until mrrc_libc_hooks_go().
  * @word: of mrrc_trust_wanted(), before the code was looked at. false, and none
  * waits: some has gone or changed since, or is about to.
  */
-bool mrrc_hooks_stop(uint64_t word);
-void mrrc_hooks_go(void);
+bool mrrc_libc_hooks_stop(uint64_t word);
+void mrrc_libc_hooks_go(void);
 
 /* In a copy of [start, end): the code as it is without hooks. */
-void mrrc_hooks_undo(uint8_t *copy, uintptr_t start, uintptr_t end);
+void mrrc_libc_hooks_undo(uint8_t *copy, uintptr_t start, uintptr_t end);
 
-struct mrrc_hooks_state {
+struct mrrc_libc_hooks_state {
 	unsigned placed;	/* functions that are hooked now */
 	unsigned lost;		/* of those once hooked, overwritten */
 	uint64_t told;		/* calls that were announced */
@@ -115,6 +115,6 @@ struct mrrc_hooks_state {
 	bool surprised;		/* trust has ended for good */
 };
 
-void mrrc_hooks_state(struct mrrc_hooks_state *state);
+void mrrc_libc_hooks_state(struct mrrc_libc_hooks_state *state);
 
 #endif /* MRRC_HOOKS_H */

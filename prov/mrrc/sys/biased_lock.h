@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A biased lock that its owner, one thread, passes for the price of two plain stores,
+ * and that others shut for the price of a system call: what belongs to a
+ * thread and is taken from it now and then.
+ *
+ * The owner says that it is inside and then looks whether the biased lock is shut;
+ * others shut it, make every running thread pass a barrier (membarrier(2)),
+ * and wait until the owner is outside. Where there is no membarrier the biased lock
+ * never opens: its owner does without what is behind it.
+ *
+ * Others serialise shutting. Whoever shuts holds nothing that the owner takes
+ * while it is inside.
+ */
+#ifndef MRRC_BIASED_LOCK_H
+#define MRRC_BIASED_LOCK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct mrrc_biased_lock {
+	atomic_int inside;
+	atomic_int shut;
+	bool works;
+};
+
+/* One that nobody gets through. */
+#define MRRC_GATE_SHUT		{ .shut = 1 }
+
+/* Before the first biased lock is made, and in a forked child. */
+void mrrc_biased_setup(void);
+
+/* works: else its owner never gets in. */
+void mrrc_biased_init(struct mrrc_biased_lock *biased, bool works);
+
+/* false: shut, do without. The owner, and not inside already. */
+static inline bool mrrc_biased_enter(struct mrrc_biased_lock *biased)
+{
+#ifdef __SANITIZE_THREAD__
+	/* it knows nothing of membarrier: a lock in its place */
+	int out = 0;
+
+	if (!biased->works)
+		return false;
+	return atomic_compare_exchange_strong(&biased->inside, &out, 1);
+#else
+	atomic_store_explicit(&biased->inside, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(!atomic_load_explicit(&biased->shut,
+						   memory_order_acquire), 1))
+		return true;
+	atomic_store_explicit(&biased->inside, 0, memory_order_release);
+	return false;
+#endif
+}
+
+static inline void mrrc_biased_leave(struct mrrc_biased_lock *biased)
+{
+	atomic_store_explicit(&biased->inside, 0, memory_order_release);
+}
+
+/* From now to open what is behind the biased lock belongs to the caller. */
+void mrrc_biased_shut(struct mrrc_biased_lock *biased);
+void mrrc_biased_open(struct mrrc_biased_lock *biased);
+
+/*
+ * To wait for those who are inside without shutting it: one barrier, then each
+ * biased lock. Whoever enters after the barrier sees what was written before it.
+ */
+void mrrc_biased_barrier(void);
+void mrrc_biased_wait(struct mrrc_biased_lock *biased);
+
+#endif /* MRRC_GATE_H */

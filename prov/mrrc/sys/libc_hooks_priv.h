@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Private to libc_hooks.c (telling, placing) and libc_hooks_call.c (what a call does).
+ */
+#ifndef MRRC_LIBC_HOOKS_PRIV_H
+#define MRRC_LIBC_HOOKS_PRIV_H
+
+#include "sys/libc_hooks.h"
+
+extern size_t mrrc_libc_hooks_page;	/* bytes; 0: nothing was hooked yet */
+
+/* Announce whole pages that are about to go, if anything is watched there.
+ * false: it was, and could not be announced. */
+bool mrrc_libc_hooks_tell(uintptr_t start, uintptr_t end, enum mrrc_libc_hooks_how how);
+
+/* Nothing is watched there after it, though no cache may know of it. */
+void mrrc_libc_hooks_clear(uintptr_t start, uintptr_t end);
+
+/* May code be there? "Yes" may be wrong. */
+bool mrrc_libc_hooks_is_code(uintptr_t start, size_t len);
+
+/* May code be there that was not listed yet? */
+bool mrrc_libc_hooks_is_new(void);
+
+/* A call has brought code. Before its mrrc_trust_end(). */
+void mrrc_libc_hooks_brought(void);
+
+/* Inside a call that ends trust: waits while code must not go. */
+void mrrc_libc_hooks_wait(void);
+
+/* One call more of mmap(2). */
+void mrrc_libc_hooks_mapping(void);
+
+#endif /* MRRC_HOOKS_PRIV_H */

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Tables of what threads used before (region_hints.h).
+ *
+ * Lock order: HINTS (which tables a cache has, and that it exists) -> CACHE.
+ * Memory is taken and given back under neither.
+ */
+#include "config.h"
+#include "sys/lock.h"
+#include "sys/region_hints.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MRRC_HINTS_MIN	6	/* log2 of the sets at first */
+#define MRRC_HINTS_MAX	18	/* and at most: 16 MiB, a million regions */
+
+struct mrrc_hints mrrc_hints_none;
+_Thread_local struct mrrc_hints *mrrc_hints_recent
+	__attribute__((tls_model("initial-exec"))) = &mrrc_hints_none;
+
+static struct {
+	pthread_once_t once;
+	int ready;
+	struct mrrc_lock lock;		/* HINTS */
+	pthread_key_t key;		/* ends a thread's tables */
+	_Atomic uint64_t next_id;
+} mrrc_hints_all = { .once = PTHREAD_ONCE_INIT };
+
+/* Empty; the former entries are the caller's. */
+static bool mrrc_hints_alloc(struct mrrc_hints *hints, unsigned bits)
+{
+	const size_t size = sizeof(*hints->entry) * MRRC_HINTS_WAYS << bits;
+	struct mrrc_hint *entry;
+
+	entry = aligned_alloc(64, size);
+	if (!entry)
+		return false;
+	memset(entry, 0, size);
+	hints->entry = entry;
+	hints->bits = bits;
+	hints->mask = ((1u << bits) - 1) * sizeof(*entry) * MRRC_HINTS_WAYS;
+	hints->displaced = 0;
+	hints->big = false;
+	return true;
+}
+
+static unsigned mrrc_hints_unit(uint64_t key)
+{
+	return key & MRRC_HINTS_IS_BIG ? MRRC_HINTS_BIG : 12;
+}
+
+/* The set that @key belongs to, and which entry of it has that, or is free. */
+static int mrrc_hints_way(const struct mrrc_hints *hints, uint64_t key,
+			struct mrrc_hint **set)
+{
+	int i;
+
+	*set = mrrc_hints_set(hints, key, mrrc_hints_unit(key));
+	for (i = 0; i < MRRC_HINTS_WAYS; i++) {
+		if (!(*set)[i].key || (*set)[i].key == key)
+			break;
+	}
+	return i;
+}
+
+/* Four times as large; what is in it stays, but for sets that run over. */
+static bool mrrc_hints_grow(struct mrrc_hints *hints)
+{
+	const size_t count = (size_t)MRRC_HINTS_WAYS << hints->bits;
+	struct mrrc_hint *const old = hints->entry, *set;
+	const bool big = hints->big;
+	size_t i;
+	int way;
+
+	if (hints->bits == MRRC_HINTS_MAX || !mrrc_hints_alloc(hints, hints->bits + 2))
+		return false;
+	for (i = 0; i < count; i++) {
+		if (!old[i].key)
+			continue;
+		way = mrrc_hints_way(hints, old[i].key, &set);
+		if (way < MRRC_HINTS_WAYS)
+			set[way] = old[i];
+	}
+	hints->big = big;
+	free(old);
+	return true;
+}
+
+static void mrrc_hints_free(struct mrrc_hints *hints)
+{
+	free(hints->entry);
+	free(hints);
+}
+
+/* ---- what the owner left for the cache ---- */
+
+void mrrc_hints_count(struct mrrc_hints *hints, struct mrrc_cache *core)
+{
+	const uint64_t hits = atomic_load_explicit(&hints->hits,
+						   memory_order_relaxed);
+	const uint64_t probes = atomic_load_explicit(&hints->probes,
+						     memory_order_relaxed);
+
+	core->stats->value[MRRC_STAT_LOOKUPS] += hits - hints->counted;
+	core->stats->value[MRRC_STAT_HITS] += hits - hints->counted;
+	core->stats->value[MRRC_STAT_PROBES] += probes - hints->probes_counted;
+	hints->counted = hits;
+	hints->probes_counted = probes;
+}
+
+static void mrrc_hints_collect_one(struct mrrc_hints *hints,
+				 struct mrrc_cache *core)
+{
+	const uint64_t hits = atomic_load_explicit(&hints->hits,
+						   memory_order_acquire);
+	struct mrrc_hints_note *note;
+	uintptr_t addr;
+	uint64_t what;
+	size_t len;
+
+	mrrc_hints_count(hints, core);
+	if (hits - hints->told > MRRC_HINTS_LOG)
+		hints->told = hits - MRRC_HINTS_LOG;
+	for (; hints->told != hits; hints->told++) {
+		note = &hints->note[hints->told % MRRC_HINTS_LOG];
+		addr = atomic_load_explicit(&note->addr, memory_order_relaxed);
+		what = atomic_load_explicit(&note->what, memory_order_relaxed);
+		len = what >> 3;
+		/* The owner may just be writing: any range will do. */
+		if (len && len < UINTPTR_MAX - addr)
+			mrrc_cache_served(core, addr, len, what & 7);
+	}
+}
+
+void mrrc_hints_collect(struct mrrc_hints_list *list)
+{
+	struct mrrc_hints *hints;
+
+	TAILQ_FOREACH(hints, &list->head, link)
+		mrrc_hints_collect_one(hints, list->core);
+}
+
+/* ---- threads ---- */
+
+/* HINTS lock held: the cache lives. */
+static void mrrc_hints_leave(struct mrrc_hints *hints)
+{
+	struct mrrc_hints_list *list = hints->list;
+
+	if (!list)
+		return;
+	mrrc_lock_acquire(list->lock);
+	mrrc_hints_collect_one(hints, list->core);
+	TAILQ_REMOVE(&list->head, hints, link);
+	mrrc_lock_release(list->lock);
+	while (hints->spares)
+		mrrc_pool_free(list->records, hints->spare[--hints->spares]);
+	hints->list = NULL;
+}
+
+static void mrrc_hints_thread_ends(void *arg)
+{
+	struct mrrc_hints *tables = arg;
+	struct mrrc_hints *hints;
+
+	/* Later destructors may look up; they begin anew. */
+	mrrc_hints_recent = &mrrc_hints_none;
+	mrrc_lock_acquire(&mrrc_hints_all.lock);
+	for (hints = tables; hints; hints = hints->next)
+		mrrc_hints_leave(hints);
+	mrrc_lock_release(&mrrc_hints_all.lock);
+	while ((hints = tables)) {
+		tables = hints->next;
+		mrrc_hints_free(hints);
+	}
+}
+
+/*
+ * The only thread of a child. Its parent's caches are not looked at again,
+ * and their locks may be anybody's.
+ */
+static void mrrc_hints_fork_child(void)
+{
+	struct mrrc_hints *hints;
+
+	mrrc_lock_reset(&mrrc_hints_all.lock, MRRC_RANK_HINTS);
+	for (hints = pthread_getspecific(mrrc_hints_all.key); hints;
+	     hints = hints->next) {
+		hints->list = NULL;
+		hints->spares = 0;
+		atomic_store(&hints->cache, 0);
+		/* its hits so far were the parent's cache's */
+		hints->counted = hints->told = atomic_load(&hints->hits);
+		hints->probes_counted = atomic_load(&hints->probes);
+	}
+}
+
+static void mrrc_hints_init(void)
+{
+	mrrc_hints_all.ready = mrrc_lock_init(&mrrc_hints_all.lock,
+					    MRRC_RANK_HINTS);
+	if (!mrrc_hints_all.ready)
+		mrrc_hints_all.ready = -pthread_key_create(
+			&mrrc_hints_all.key, mrrc_hints_thread_ends);
+	if (!mrrc_hints_all.ready)
+		mrrc_hints_all.ready = -pthread_atfork(NULL, NULL,
+						     mrrc_hints_fork_child);
+}
+
+static bool mrrc_hints_usable(void)
+{
+	pthread_once(&mrrc_hints_all.once, mrrc_hints_init);
+	return !mrrc_hints_all.ready;
+}
+
+static struct mrrc_hints *mrrc_hints_new(void)
+{
+	struct mrrc_hints *hints;
+
+	hints = aligned_alloc(64, (sizeof(*hints) + 63) & ~(size_t)63);
+	if (!hints)
+		return NULL;
+	memset(hints, 0, sizeof(*hints));
+	if (!mrrc_hints_alloc(hints, MRRC_HINTS_MIN)) {
+		free(hints);
+		return NULL;
+	}
+	return hints;
+}
+
+/* A table of a cache that is gone, with nothing in it, or a new one. */
+static struct mrrc_hints *mrrc_hints_take(struct mrrc_hints *tables)
+{
+	struct mrrc_hint *old;
+	struct mrrc_hints *hints;
+
+	for (hints = tables; hints; hints = hints->next) {
+		old = hints->entry;
+		if (!atomic_load_explicit(&hints->cache, memory_order_acquire) &&
+		    mrrc_hints_alloc(hints, MRRC_HINTS_MIN)) {
+			free(old);
+			return hints;
+		}
+	}
+	hints = mrrc_hints_new();
+	if (!hints)
+		return NULL;
+	hints->next = tables;
+	if (pthread_setspecific(mrrc_hints_all.key, hints)) {
+		mrrc_hints_free(hints);
+		return NULL;
+	}
+	return hints;
+}
+
+static struct mrrc_hints *mrrc_hints_attach(struct mrrc_hints_list *list,
+					struct mrrc_hints *tables)
+{
+	struct mrrc_hints *hints;
+
+	hints = mrrc_hints_take(tables);
+	if (!hints)
+		return NULL;
+	mrrc_lock_acquire(&mrrc_hints_all.lock);
+	mrrc_lock_acquire(list->lock);
+	hints->list = list;
+	TAILQ_INSERT_TAIL(&list->head, hints, link);
+	atomic_store(&hints->cache, list->id);
+	mrrc_lock_release(list->lock);
+	mrrc_lock_release(&mrrc_hints_all.lock);
+	return hints;
+}
+
+struct mrrc_hints *mrrc_hints_of(const struct mrrc_hints_list *list)
+{
+	struct mrrc_hints *hints;
+
+	if (mrrc_hints_recent == &mrrc_hints_none)
+		return NULL;
+	for (hints = pthread_getspecific(mrrc_hints_all.key); hints;
+	     hints = hints->next) {
+		if (atomic_load_explicit(&hints->cache, memory_order_relaxed) ==
+		    list->id) {
+			mrrc_hints_recent = hints;
+			break;
+		}
+	}
+	return hints;
+}
+
+struct mrrc_hints *mrrc_hints_get(struct mrrc_hints_list *list)
+{
+	struct mrrc_hints *hints = mrrc_hints_mine(list);
+
+	if (hints)
+		return hints;
+	if (!mrrc_hints_usable())
+		return NULL;
+	hints = mrrc_hints_attach(list, pthread_getspecific(mrrc_hints_all.key));
+	if (hints)
+		mrrc_hints_recent = hints;
+	return hints;
+}
+
+void mrrc_hints_list_init(struct mrrc_hints_list *list, struct mrrc_lock *lock,
+			struct mrrc_cache *core, struct mrrc_pool *records)
+{
+	TAILQ_INIT(&list->head);
+	list->records = records;
+	list->lock = lock;
+	list->core = core;
+	list->id = atomic_fetch_add(&mrrc_hints_all.next_id, 1) + 1;
+}
+
+void mrrc_hints_detach(struct mrrc_hints_list *list)
+{
+	struct mrrc_hints *hints;
+
+	if (!mrrc_hints_usable())
+		return;
+	/* Even without a table: a thread that ends may be just letting go. */
+	mrrc_lock_acquire(&mrrc_hints_all.lock);
+	while ((hints = TAILQ_FIRST(&list->head))) {
+		mrrc_hints_leave(hints);
+		atomic_store_explicit(&hints->cache, 0, memory_order_release);
+	}
+	mrrc_lock_release(&mrrc_hints_all.lock);
+}
+
+/* ---- filling ---- */
+
+/* Which entry of a full set goes: one whose region has gone, if there is one. */
+static int mrrc_hints_victim(struct mrrc_hints *hints, const char *regions,
+			   const struct mrrc_hint *set)
+{
+	int i;
+
+	for (i = 0; i < MRRC_HINTS_WAYS; i++) {
+		if (mrrc_region_tag(mrrc_hints_region(regions, set[i].ref)) !=
+		    set[i].ref >> MRRC_REGION_HOLDS)
+			return i;
+	}
+	return hints->displaced++ % MRRC_HINTS_WAYS;
+}
+
+void mrrc_hints_fill(struct mrrc_hints *hints, const char *regions, uintptr_t addr,
+		   enum mrrc_access access, uint64_t ref, bool big)
+{
+	const uint64_t key = big ? mrrc_hints_big_key(addr, access) :
+				   mrrc_hints_key(addr, access);
+	struct mrrc_hint *set;
+	int way = mrrc_hints_way(hints, key, &set);
+
+	if (way == MRRC_HINTS_WAYS) {
+		way = mrrc_hints_victim(hints, regions, set);
+		/* a sixteenth of the sets ran over: too small */
+		if (hints->displaced >> (hints->bits - 4) && mrrc_hints_grow(hints))
+			way = mrrc_hints_way(hints, key, &set) % MRRC_HINTS_WAYS;
+	}
+	hints->big |= big;
+	set[way] = (struct mrrc_hint) { key, ref };
+}
