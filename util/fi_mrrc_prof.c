@@ -82,17 +82,17 @@ static int profile(const struct prof_options *options,
 		.options = options, .device = device, .cells = &cells,
 		.model = &model,
 	};
-	int rc;
+	int ret;
 
-	rc = prof_cells_measure(options, device, &cells, &err);
-	if (rc) {
+	ret = prof_cells_measure(options, device, &cells, &err);
+	if (ret) {
 		complain(err.text);
 		return prof_stop ? STATUS_INTERRUPTED : EXIT_FAILURE;
 	}
 	prof_model_make(&cells, options->save, &model);
-	rc = write_all(&result);
+	ret = write_all(&result);
 	prof_cells_free(&cells);
-	return rc;
+	return ret;
 }
 
 int main(int argc, char **argv)
@@ -100,21 +100,21 @@ int main(int argc, char **argv)
 	struct prof_options options;
 	struct prof_device device;
 	struct prof_err err;
-	int rc;
+	int ret;
 
 	out_check_at_exit("fi_mrrc_prof");
 	prof_options_parse(argc, argv, &options);
 	prof_device_env();
 	catch_signals();
 	if (options.list) {
-		rc = prof_device_list(&err) ? complain(err.text) :
+		ret = prof_device_list(&err) ? complain(err.text) :
 					      EXIT_SUCCESS;
 	} else if (prof_device_open(&options, &device, &err)) {
-		rc = complain(err.text);
+		ret = complain(err.text);
 	} else {
-		rc = profile(&options, &device);
+		ret = profile(&options, &device);
 		prof_device_close(&device);
 	}
 	prof_options_free(&options);
-	return rc;
+	return ret;
 }

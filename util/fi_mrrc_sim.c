@@ -39,7 +39,7 @@ static int load_one(const struct sim_options *options, const char *source,
 		    struct sim_trace *trace)
 {
 	char err[SIM_ERR_MAX];
-	int rc;
+	int ret;
 
 	if (strncmp(source, "gen:", 4)) {
 		if (sim_trace_read(source, err, sizeof(err), trace)) {
@@ -47,15 +47,15 @@ static int load_one(const struct sim_options *options, const char *source,
 			return EXIT_FAILURE;
 		}
 	} else {
-		rc = sim_options_generate(source + 4, trace);
-		if (rc == -ENOENT)
+		ret = sim_options_generate(source + 4, trace);
+		if (ret == -ENOENT)
 			return complain(source, "no such generator; --list "
 					"lists them");
-		if (rc == -EINVAL)
+		if (ret == -EINVAL)
 			return complain(source, "it is gen:NAME[:seed=N]"
 					"[:requests=N]");
-		if (rc)
-			return complain(source, strerror(-rc));
+		if (ret)
+			return complain(source, strerror(-ret));
 		/* whoever reads the result sees that it is synthetic */
 		free(trace->name);
 		trace->name = strdup(source);
@@ -65,11 +65,11 @@ static int load_one(const struct sim_options *options, const char *source,
 	shorten(trace, options->min_len);
 	if (trace->count && (trace->priced || !options->priced))
 		return 0;
-	rc = complain(source, trace->count ? "no cost model was recorded "
+	ret = complain(source, trace->count ? "no cost model was recorded "
 			"with it; choose another one (--models)" :
 		      "no request is that long");
 	sim_trace_fini(trace);
-	return rc;
+	return ret;
 }
 
 static int merge(struct sim_grid *grid)
@@ -77,16 +77,16 @@ static int merge(struct sim_grid *grid)
 	const struct sim_trace **list;
 	struct sim_trace merged;
 	size_t i;
-	int rc = -ENOMEM;
+	int ret = -ENOMEM;
 
 	list = calloc(grid->traces, sizeof(*list));
 	for (i = 0; list && i < grid->traces; i++)
 		list[i] = &grid->trace[i];
 	if (list)
-		rc = sim_trace_merge(list, grid->traces, "together", &merged);
+		ret = sim_trace_merge(list, grid->traces, "together", &merged);
 	free(list);
-	if (rc)
-		return complain("--together", strerror(-rc));
+	if (ret)
+		return complain("--together", strerror(-ret));
 	for (i = 0; i < grid->traces; i++)
 		sim_trace_fini(&grid->trace[i]);
 	grid->trace[0] = merged;
@@ -98,15 +98,15 @@ static int load(struct sim_options *options)
 {
 	struct sim_grid *grid = &options->grid;
 	size_t i;
-	int rc;
+	int ret;
 
 	grid->trace = calloc(options->sources, sizeof(*grid->trace));
 	if (!grid->trace)
 		return complain("traces", strerror(ENOMEM));
 	for (i = 0; i < options->sources; i++) {
-		rc = load_one(options, options->source[i], &grid->trace[i]);
-		if (rc)
-			return rc;
+		ret = load_one(options, options->source[i], &grid->trace[i]);
+		if (ret)
+			return ret;
 		grid->traces++;
 	}
 	return options->together ? merge(grid) : 0;
@@ -135,33 +135,33 @@ static int simulate(const struct sim_options *options)
 {
 	struct sim_row *rows;
 	size_t cnt;
-	int rc;
+	int ret;
 
-	rc = sim_grid_run(&options->grid, &rows, &cnt);
-	if (rc)
-		return complain("simulation", rc == -E2BIG ?
+	ret = sim_grid_run(&options->grid, &rows, &cnt);
+	if (ret)
+		return complain("simulation", ret == -E2BIG ?
 				"an address is too high for such pages" :
-				strerror(-rc));
-	rc = sim_report(&options->grid, rows, cnt, options->format, stdout);
+				strerror(-ret));
+	ret = sim_report(&options->grid, rows, cnt, options->format, stdout);
 	free(rows);
-	return rc ? complain("standard output", strerror(-rc)) : EXIT_SUCCESS;
+	return ret ? complain("standard output", strerror(-ret)) : EXIT_SUCCESS;
 }
 
 int main(int argc, char **argv)
 {
 	struct sim_options options;
 	size_t i;
-	int rc;
+	int ret;
 
 	out_check_at_exit("fi_mrrc_sim");
 	sim_options_parse(argc, argv, &options);
-	rc = load(&options);
-	if (!rc)
-		rc = options.write ? write_trace(&options) :
+	ret = load(&options);
+	if (!ret)
+		ret = options.write ? write_trace(&options) :
 				     simulate(&options);
 	for (i = 0; i < options.grid.traces; i++)
 		sim_trace_fini(&options.grid.trace[i]);
 	free(options.grid.trace);
 	sim_options_free(&options);
-	return rc;
+	return ret;
 }

@@ -90,9 +90,9 @@ static bool is_alive(struct watch *watch)
 	return kept;
 }
 
-static int say_why(pid_t pid, int rc)
+static int say_why(pid_t pid, int ret)
 {
-	switch (-rc) {
+	switch (-ret) {
 	case ESRCH:
 		return complain("%d: there is no such process", (int)pid);
 	case EACCES:
@@ -100,7 +100,7 @@ static int say_why(pid_t pid, int rc)
 		return complain("%d: not permitted: run as the same user",
 				(int)pid);
 	default:
-		return complain("%d: %s", (int)pid, strerror(-rc));
+		return complain("%d: %s", (int)pid, strerror(-ret));
 	}
 }
 
@@ -109,25 +109,25 @@ static int read_given(const struct stat_options *options, bool first,
 		      struct stat_sample *sample)
 {
 	size_t i;
-	int rc;
+	int ret;
 
 	for (i = 0; i < options->pids; i++) {
-		rc = stat_proc_read(options->pid[i], sample);
+		ret = stat_proc_read(options->pid[i], sample);
 		/* the descriptors of who is ending are root's */
-		if (rc && (first || (rc != -ESRCH && rc != -EACCES)))
-			return say_why(options->pid[i], rc);
+		if (ret && (first || (ret != -ESRCH && ret != -EACCES)))
+			return say_why(options->pid[i], ret);
 	}
 	return 0;
 }
 
 static int read_all(struct stat_sample *sample, unsigned *denied)
 {
-	int rc = stat_proc_read_all(sample, denied);
+	int ret = stat_proc_read_all(sample, denied);
 
 	/* while processes come and go, one may be passed over */
-	if (!rc && !sample->domains && !sample->unknown)
-		rc = stat_proc_read_all(sample, denied);
-	return rc ? complain("/proc: %s", strerror(-rc)) : 0;
+	if (!ret && !sample->domains && !sample->unknown)
+		ret = stat_proc_read_all(sample, denied);
+	return ret ? complain("/proc: %s", strerror(-ret)) : 0;
 }
 
 static int nothing(const struct stat_options *options,
@@ -148,13 +148,13 @@ static int nothing(const struct stat_options *options,
 static int take(struct watch *watch, bool first, struct stat_sample *sample)
 {
 	unsigned denied = 0;
-	int rc;
+	int ret;
 
-	rc = watch->options->pids ?
+	ret = watch->options->pids ?
 	     read_given(watch->options, first, sample) :
 	     read_all(sample, &denied);
-	if (rc)
-		return rc;
+	if (ret)
+		return ret;
 	if (first && !sample->domains)
 		return nothing(watch->options, sample, denied);
 	if (see(watch, sample))
@@ -166,17 +166,17 @@ static int show(const struct stat_options *options,
 		const struct stat_sample *sample,
 		const struct stat_sample *before)
 {
-	int rc;
+	int ret;
 
 	if (options->json) {
-		rc = stat_show_json(sample, stdout);
+		ret = stat_show_json(sample, stdout);
 	} else {
 		/* home, and clear what is below */
 		if (options->count != 1 && isatty(STDOUT_FILENO))
 			fputs("\033[H\033[J", stdout);
-		rc = stat_show_table(sample, before, stdout);
+		ret = stat_show_table(sample, before, stdout);
 	}
-	return rc ? complain("standard output: %s", strerror(-rc)) : 0;
+	return ret ? complain("standard output: %s", strerror(-ret)) : 0;
 }
 
 static void pause_for(double seconds)
@@ -194,14 +194,14 @@ static int run(struct watch *watch)
 	struct stat_sample before = { 0 };
 	struct stat_sample sample = { 0 };
 	size_t taken = 0;
-	int rc;
+	int ret;
 
 	for (;;) {
-		rc = take(watch, !taken, &sample);
-		if (rc || (taken && !is_alive(watch)))
+		ret = take(watch, !taken, &sample);
+		if (ret || (taken && !is_alive(watch)))
 			break;
-		rc = show(options, &sample, &before);
-		if (rc || ++taken == options->count)
+		ret = show(options, &sample, &before);
+		if (ret || ++taken == options->count)
 			break;
 		stat_sample_fini(&before);
 		before = sample;
@@ -210,21 +210,21 @@ static int run(struct watch *watch)
 	}
 	stat_sample_fini(&before);
 	stat_sample_fini(&sample);
-	return rc;
+	return ret;
 }
 
 int main(int argc, char **argv)
 {
 	struct stat_options options;
 	struct watch watch = { .options = &options };
-	int rc;
+	int ret;
 
 	out_check_at_exit("fi_mrrc_stat");
 	stat_options_parse(argc, argv, &options);
 	if (options.code)
 		return stat_code(options.what, options.whats);
-	rc = run(&watch);
+	ret = run(&watch);
 	free(watch.seen);
 	free(options.pid);
-	return rc;
+	return ret;
 }

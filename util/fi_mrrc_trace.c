@@ -70,15 +70,15 @@ static int run(const struct trace_options *options,
 {
 	struct result result = { .options = options, .records = records };
 	char err[SIM_ERR_MAX];
-	int rc;
+	int ret;
 
-	rc = load(options, records);
-	if (rc)
-		return rc;
+	ret = load(options, records);
+	if (ret)
+		return ret;
 	if (options->summary) {
-		rc = trace_summary(records, &result.summary);
-		if (rc)
-			return complain(strerror(-rc));
+		ret = trace_summary(records, &result.summary);
+		if (ret)
+			return complain(strerror(-ret));
 	}
 	if (sim_write(options->output, show, &result, err, sizeof(err)))
 		return complain(err);
@@ -89,12 +89,12 @@ int main(int argc, char **argv)
 {
 	struct trace_records records = { 0 };
 	struct trace_options options;
-	int rc;
+	int ret;
 
 	out_check_at_exit("fi_mrrc_trace");
 	trace_options_parse(argc, argv, &options);
-	rc = run(&options, &records);
+	ret = run(&options, &records);
 	trace_records_fini(&records);
 	trace_options_free(&options);
-	return rc;
+	return ret;
 }

@@ -258,7 +258,7 @@ static void parse(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	struct worker workers[FT_MODES] = { 0 };
-	int i, status, rc = 0;
+	int i, status, ret = 0;
 	unsigned k;
 
 	ft_opts.timeout = 600;
@@ -286,8 +286,8 @@ int main(int argc, char **argv)
 			continue;
 		waitpid(workers[i].pid, &status, 0);
 		if (!WIFEXITED(status) || WEXITSTATUS(status))
-			rc = 1;
+			ret = 1;
 		free(workers[i].results);
 	}
-	return rc;
+	return ret;
 }

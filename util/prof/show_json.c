@@ -99,7 +99,7 @@ int prof_show_json(const struct prof_result *result, FILE *out)
 	struct utsname name = { 0 };
 	json_t *root = json_object();
 	char text[160];
-	int rc;
+	int ret;
 
 	uname(&name);
 	set_text(root, "provider", prof_device_provider(result->device));
@@ -121,10 +121,10 @@ int prof_show_json(const struct prof_result *result, FILE *out)
 		return -ENOMEM;
 	}
 	errno = 0;
-	rc = json_dumpf(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+	ret = json_dumpf(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
 	json_decref(root);
 	fputc('\n', out);
-	if (rc || fflush(out) || ferror(out))
+	if (ret || fflush(out) || ferror(out))
 		return errno ? -errno : -EIO;
 	return 0;
 }

@@ -168,20 +168,20 @@ static int sim_cache_init(struct sim_run *run, uint32_t proc)
 		.cost = cell->cost,
 	};
 	struct mrrc_cache *cache = &run->cache[proc];
-	int rc;
+	int ret;
 
 	if (cell->kind == SIM_OFFLINE) {
 		conf.policy_ops = &sim_offline_ops;
 		conf.policy_arg = run->offline;
 		sim_offline_proc(run->offline, proc);
 	}
-	rc = mrrc_cache_init(cache, &conf);
-	if (rc)
+	ret = mrrc_cache_init(cache, &conf);
+	if (ret)
 		goto err_none;
 	if (run->admit)
-		rc = mrrc_admit_init(&run->admit[proc], cell->cost,
+		ret = mrrc_admit_init(&run->admit[proc], cell->cost,
 				     cell->max_bytes, cell->max_regions);
-	if (rc)
+	if (ret)
 		goto err_fini;
 	run->result->dereg_on_path = cell->kind == SIM_NONE ||
 				     (cache->policy->batch == 1 &&
@@ -192,7 +192,7 @@ err_fini:
 	mrrc_cache_fini(cache);
 err_none:
 	cache->policy = NULL;
-	return rc;
+	return ret;
 }
 
 static int sim_request(struct sim_run *run, const struct sim_req *req,
@@ -203,12 +203,12 @@ static int sim_request(struct sim_run *run, const struct sim_req *req,
 	enum mrrc_admission admission;
 	struct mrrc_plan plan;
 	unsigned i;
-	int rc = 0;
+	int ret = 0;
 
 	if (!cache->policy) {
-		rc = sim_cache_init(run, req->proc);
-		if (rc)
-			return rc;
+		ret = sim_cache_init(run, req->proc);
+		if (ret)
+			return ret;
 	}
 	if (run->offline)
 		sim_offline_now(run->offline, now);
@@ -226,14 +226,14 @@ static int sim_request(struct sim_run *run, const struct sim_req *req,
 		if (plan.piece[i].region)
 			mrrc_cache_hold(cache, plan.piece[i].region);
 	}
-	for (i = 0; i < plan.count && !rc; i++) {
+	for (i = 0; i < plan.count && !ret; i++) {
 		if (!plan.piece[i].region)
-			rc = sim_register(run, cache, access,
+			ret = sim_register(run, cache, access,
 					  admission == MRRC_ADMIT_KEEP,
 					  &plan.piece[i]);
 	}
 	sim_put(run, cache, &plan);
-	return rc || !run->offline ? rc : sim_offline_error(run->offline);
+	return ret || !run->offline ? ret : sim_offline_error(run->offline);
 }
 
 static int sim_requests(struct sim_run *run)
@@ -243,12 +243,12 @@ static int sim_requests(struct sim_run *run)
 	double pinned = 0;
 	size_t part = 0;
 	size_t i;
-	int rc;
+	int ret;
 
 	for (i = 0; i < trace->count; i++) {
-		rc = sim_request(run, &trace->req[i], i);
-		if (rc)
-			return rc;
+		ret = sim_request(run, &trace->req[i], i);
+		if (ret)
+			return ret;
 		pinned += run->pinned;
 		while (part < SIM_SERIES &&
 		       (i + 1) * SIM_SERIES >= (part + 1) * trace->count)
@@ -286,7 +286,7 @@ int sim_run(const struct sim_cell *cell, struct sim_result *result)
 	const uint32_t procs = cell->trace->procs;
 	struct mrrc_region *region;
 	uint32_t i;
-	int rc = -ENOMEM;
+	int ret = -ENOMEM;
 
 	*result = (struct sim_result) { 0 };
 	TAILQ_INIT(&run.idle);
@@ -303,7 +303,7 @@ int sim_run(const struct sim_cell *cell, struct sim_result *result)
 		if (!run.offline)
 			goto out;
 	}
-	rc = sim_requests(&run);
+	ret = sim_requests(&run);
 	for (i = 0; i < procs; i++) {
 		if (run.cache[i].policy)
 			sim_add_stats(&result->stats, run.cache[i].stats);
@@ -320,5 +320,5 @@ out:
 	sim_offline_close(run.offline);
 	free(run.admit);
 	free(run.cache);
-	return rc;
+	return ret;
 }

@@ -185,7 +185,7 @@ static int sim_future_chain(struct sim_future *future)
 	struct tree tree = RB_INITIALIZER(&tree);
 	struct node *node, *before, *from;
 	size_t total = 0, max = 0, i;
-	int rc = 0;
+	int ret = 0;
 
 	future->at = calloc(count + 1, sizeof(size_t));
 	node = calloc(future->parts + 1, sizeof(*node));
@@ -194,13 +194,13 @@ static int sim_future_chain(struct sim_future *future)
 		return -ENOMEM;
 	}
 	tree_begin(&tree, node, SIM_NEVER);
-	for (i = count; !rc && i-- > 0;) {
+	for (i = count; !ret && i-- > 0;) {
 		tree_cut(&tree, &node[future->first[i]]);
 		tree_cut(&tree, &node[future->end[i]]);
 		from = tree_at(&tree, &node[future->end[i] - 1]);
-		for (; !rc && from && from >= &node[future->first[i]];
+		for (; !ret && from && from >= &node[future->first[i]];
 		     from = before) {
-			rc = add_stretch(future, &total, &max, from - node,
+			ret = add_stretch(future, &total, &max, from - node,
 					 from->next);
 			future->at[i + 1]++;
 			before = RB_PREV(tree, &tree, from);
@@ -209,25 +209,25 @@ static int sim_future_chain(struct sim_future *future)
 		tree_begin(&tree, &node[future->first[i]], i);
 	}
 	free(node);
-	if (!rc)
+	if (!ret)
 		turn_round(future, total);
-	return rc;
+	return ret;
 }
 
 int sim_future_make(const struct sim_trace *trace, size_t page,
 		    struct sim_future *future)
 {
-	int rc;
+	int ret;
 
 	*future = (struct sim_future) { .trace = trace, .page = page };
-	rc = sim_future_cut(future);
-	if (!rc)
-		rc = sim_future_place(future);
-	if (!rc)
-		rc = sim_future_chain(future);
-	if (rc)
+	ret = sim_future_cut(future);
+	if (!ret)
+		ret = sim_future_place(future);
+	if (!ret)
+		ret = sim_future_chain(future);
+	if (ret)
 		sim_future_free(future);
-	return rc;
+	return ret;
 }
 
 void sim_future_free(struct sim_future *future)

@@ -182,7 +182,7 @@ static int sim_work_rows(struct sim_work *work)
 	struct sim_row common = { 0 };
 	bool ahead = false;
 	size_t t, g, p;
-	int rc;
+	int ret;
 
 	for (p = 0; p < grid->policies; p++)
 		ahead |= sim_looks_ahead(grid->policy[p]);
@@ -190,17 +190,17 @@ static int sim_work_rows(struct sim_work *work)
 		for (g = 0; g < grid->pages; g++) {
 			common.trace = &grid->trace[t];
 			common.page = grid->page[g];
-			rc = sim_trace_footprint(common.trace, common.page,
+			ret = sim_trace_footprint(common.trace, common.page,
 						 &common.footprint);
-			if (rc)
-				return rc;
+			if (ret)
+				return ret;
 			if (ahead) {
 				common.future = &work->future[work->futures];
-				rc = sim_future_make(
+				ret = sim_future_make(
 					common.trace, common.page,
 					&work->future[work->futures]);
-				if (rc)
-					return rc;
+				if (ret)
+					return ret;
 				work->futures++;
 			}
 			row = sim_rows_of(grid, &common, row);
@@ -218,24 +218,24 @@ int sim_grid_run(const struct sim_grid *grid, struct sim_row **rows,
 			grid->limits * grid->counts * grid->policies,
 	};
 	size_t i;
-	int rc = -ENOMEM;
+	int ret = -ENOMEM;
 
 	work.row = calloc(work.rows, sizeof(*work.row));
 	work.future = calloc(grid->traces * grid->pages, sizeof(*work.future));
 	if (!work.row || !work.future)
 		goto out;
-	rc = sim_work_rows(&work);
-	if (!rc)
-		rc = sim_work_run(&work);
+	ret = sim_work_rows(&work);
+	if (!ret)
+		ret = sim_work_run(&work);
 out:
 	for (i = 0; i < work.futures; i++)
 		sim_future_free(&work.future[i]);
 	for (i = 0; work.row && i < work.rows; i++)
 		work.row[i].future = NULL;
 	free(work.future);
-	if (rc) {
+	if (ret) {
 		free(work.row);
-		return rc;
+		return ret;
 	}
 	*rows = work.row;
 	*cnt = work.rows;

@@ -55,29 +55,29 @@ static int lines_fill_xz(struct sim_lines *lines)
 {
 	lzma_stream *strm = &lines->strm;
 	lzma_action action = LZMA_RUN;
-	lzma_ret ret;
+	lzma_ret status;
 	size_t len;
-	int rc;
+	int ret;
 
 	strm->next_out = lines->text;
 	strm->avail_out = sizeof(lines->text);
 	while (strm->avail_out == sizeof(lines->text)) {
 		if (!strm->avail_in) {
-			rc = lines_read(lines, &len);
-			if (rc)
-				return rc;
+			ret = lines_read(lines, &len);
+			if (ret)
+				return ret;
 			strm->next_in = lines->raw;
 			strm->avail_in = len;
 			if (!len)
 				action = LZMA_FINISH;
 		}
-		ret = lzma_code(strm, action);
-		if (ret == LZMA_STREAM_END) {
+		status = lzma_code(strm, action);
+		if (status == LZMA_STREAM_END) {
 			lines->end = true;
 			break;
 		}
-		if (ret != LZMA_OK)
-			return xz_fail(lines, ret);
+		if (status != LZMA_OK)
+			return xz_fail(lines, status);
 	}
 	lines->next = lines->text;
 	lines->left = sizeof(lines->text) - strm->avail_out;
@@ -101,24 +101,24 @@ static int lines_fill(struct sim_lines *lines)
 /* The first bytes tell what the file is. */
 int sim_lines_open(struct sim_lines *lines, FILE *file)
 {
-	lzma_ret ret;
-	int rc;
+	lzma_ret status;
+	int ret;
 
 	lines->file = file;
 	lines->xz = false;
 	lines->end = false;
 	lines->number = 0;
 	lines->cause = NULL;
-	rc = lines_fill(lines);
-	if (rc)
-		return rc;
+	ret = lines_fill(lines);
+	if (ret)
+		return ret;
 	if (lines->left >= sizeof(xz_magic) &&
 	    !memcmp(lines->raw, xz_magic, sizeof(xz_magic))) {
 		lines->strm = (lzma_stream)LZMA_STREAM_INIT;
-		ret = lzma_stream_decoder(&lines->strm, XZ_MEMORY,
+		status = lzma_stream_decoder(&lines->strm, XZ_MEMORY,
 					  LZMA_CONCATENATED);
-		if (ret != LZMA_OK)
-			return xz_fail(lines, ret);
+		if (status != LZMA_OK)
+			return xz_fail(lines, status);
 		lines->xz = true;
 		lines->strm.next_in = lines->raw;
 		lines->strm.avail_in = lines->left;

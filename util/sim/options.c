@@ -99,13 +99,13 @@ static size_t parse_count(struct argp_state *state, const char *what,
 static void add_policy(struct argp_state *state, struct sim_grid *grid,
 		       const char *text)
 {
-	int rc = mrrc_policy_check(text);
+	int ret = mrrc_policy_check(text);
 
-	if (rc == -ENOENT && (!strcmp(text, SIM_NAME_NONE) ||
+	if (ret == -ENOENT && (!strcmp(text, SIM_NAME_NONE) ||
 			      !strcmp(text, SIM_NAME_OFFLINE) ||
 			      !strcmp(text, SIM_NAME_BOUND)))
-		rc = 0;
-	switch (rc) {
+		ret = 0;
+	switch (ret) {
 	case 0:
 		break;
 	case -ENOENT:
@@ -441,7 +441,7 @@ int sim_options_generate(const char *spec, struct sim_trace *trace)
 	char name[64], *rest = name, *part;
 	const struct sim_gen *gen;
 	size_t seed = 1, requests = 0;
-	int rc = 0;
+	int ret = 0;
 
 	if (strlen(spec) >= sizeof(name))
 		return -EINVAL;
@@ -449,15 +449,15 @@ int sim_options_generate(const char *spec, struct sim_trace *trace)
 	gen = sim_gen_find(strsep(&rest, ":"));
 	if (!gen)
 		return -ENOENT;
-	while (!rc && (part = strsep(&rest, ":"))) {
+	while (!ret && (part = strsep(&rest, ":"))) {
 		if (!strncmp(part, "seed=", 5))
-			rc = mrrc_text_count(part + 5, &seed);
+			ret = mrrc_text_count(part + 5, &seed);
 		else if (!strncmp(part, "requests=", 9) &&
 			 !mrrc_text_count(part + 9, &requests) &&
 			 requests && requests <= GEN_REQUESTS_MAX)
-			rc = 0;
+			ret = 0;
 		else
-			rc = -EINVAL;
+			ret = -EINVAL;
 	}
-	return rc ? -EINVAL : gen->make(seed, requests, trace);
+	return ret ? -EINVAL : gen->make(seed, requests, trace);
 }

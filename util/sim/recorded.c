@@ -23,11 +23,11 @@ static int read_head(struct sim_lines *lines, struct mrrc_trace_head *head,
 {
 	char page[MRRC_TRACE_HEAD];
 	size_t len;
-	int rc;
+	int ret;
 
-	rc = sim_lines_bytes(lines, page, sizeof(page), &len);
-	if (rc)
-		return rc;
+	ret = sim_lines_bytes(lines, page, sizeof(page), &len);
+	if (ret)
+		return ret;
 	if (len < sizeof(page)) {
 		*cause = "truncated header";
 		return -EINVAL;
@@ -80,21 +80,21 @@ static int read_chunks(struct sim_lines *lines, struct recorded *recorded,
 		       uint64_t *chunk, const char **cause)
 {
 	size_t len = MRRC_TRACE_CHUNK;
-	int rc;
+	int ret;
 
 	while (len == MRRC_TRACE_CHUNK) {
-		rc = grow(recorded);
-		if (rc)
-			return rc;
-		rc = sim_lines_bytes(lines, recorded->rec + recorded->count,
+		ret = grow(recorded);
+		if (ret)
+			return ret;
+		ret = sim_lines_bytes(lines, recorded->rec + recorded->count,
 				     MRRC_TRACE_CHUNK, &len);
-		if (rc)
-			return rc;
+		if (ret)
+			return ret;
 		++*chunk;
 		/* a copy may end anywhere: whole records count */
-		rc = take_chunk(recorded, len / sizeof(*recorded->rec), cause);
-		if (rc)
-			return rc;
+		ret = take_chunk(recorded, len / sizeof(*recorded->rec), cause);
+		if (ret)
+			return ret;
 	}
 	return 0;
 }
@@ -114,18 +114,18 @@ int sim_recorded(struct sim_lines *lines, struct mrrc_trace_head *head,
 		 const char **cause)
 {
 	struct recorded recorded = { 0 };
-	int rc;
+	int ret;
 
 	*chunk = 0;
 	*cause = NULL;
-	rc = read_head(lines, head, cause);
-	if (!rc)
-		rc = read_chunks(lines, &recorded, chunk, cause);
-	if (rc) {
+	ret = read_head(lines, head, cause);
+	if (!ret)
+		ret = read_chunks(lines, &recorded, chunk, cause);
+	if (ret) {
 		if (!*cause)
 			*cause = lines->cause;
 		free(recorded.rec);
-		return rc;
+		return ret;
 	}
 	qsort(recorded.rec, recorded.count, sizeof(*recorded.rec), by_time);
 	*recs = recorded.rec;

@@ -138,14 +138,14 @@ static int sim_json(const struct sim_row *rows, size_t cnt, FILE *out)
 {
 	json_t *array = json_array();
 	size_t i;
-	int rc;
+	int ret;
 
 	for (i = 0; i < cnt; i++)
 		json_array_append_new(array, sim_json_row(&rows[i]));
-	rc = json_dumpf(array, out, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
+	ret = json_dumpf(array, out, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
 	json_decref(array);
 	fputc('\n', out);
-	return rc ? -EIO : 0;
+	return ret ? -EIO : 0;
 }
 
 /* ---- table ---- */
@@ -208,20 +208,20 @@ static void sim_table(const struct sim_grid *grid, const struct sim_row *rows,
 int sim_report(const struct sim_grid *grid, const struct sim_row *rows,
 	       size_t cnt, enum sim_format format, FILE *out)
 {
-	int rc = 0;
+	int ret = 0;
 
 	switch (format) {
 	case SIM_CSV:
 		sim_csv(rows, cnt, out);
 		break;
 	case SIM_JSON:
-		rc = sim_json(rows, cnt, out);
+		ret = sim_json(rows, cnt, out);
 		break;
 	default:
 		sim_table(grid, rows, cnt, out);
 	}
 	errno = 0;
-	if (!rc && (fflush(out) || ferror(out)))
-		rc = errno ? -errno : -EIO;
-	return rc;
+	if (!ret && (fflush(out) || ferror(out)))
+		ret = errno ? -errno : -EIO;
+	return ret;
 }

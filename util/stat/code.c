@@ -186,7 +186,7 @@ static void look_file(struct code *code, const char *place, const char *path)
 	struct stat stat_;
 	unsigned nth;
 	size_t i;
-	int rc;
+	int ret;
 
 	if (stat(place, &stat_)) {
 		complain(code, path, strerror(errno));
@@ -206,10 +206,10 @@ static void look_file(struct code *code, const char *place, const char *path)
 	code->file[code->files].dev = stat_.st_dev;
 	code->file[code->files++].ino = stat_.st_ino;
 
-	rc = mrrc_code_open(place, &elf);
-	if (rc) {
-		complain(code, path, rc == -EINVAL ?
-			 "not a file of 64-bit code" : strerror(-rc));
+	ret = mrrc_code_open(place, &elf);
+	if (ret) {
+		complain(code, path, ret == -EINVAL ?
+			 "not a file of 64-bit code" : strerror(-ret));
 		return;
 	}
 	if (same_file(code->libc.dli_fname, &stat_))
@@ -219,9 +219,9 @@ static void look_file(struct code *code, const char *place, const char *path)
 	for (nth = 0; mrrc_code_segment(&elf, nth, &image); nth++) {
 		one.image = &image;
 		one.hooks = 0;
-		rc = mrrc_code_look(&image, look_site, &one, &counts);
-		if (rc) {
-			complain(code, path, strerror(-rc));
+		ret = mrrc_code_look(&image, look_site, &one, &counts);
+		if (ret) {
+			complain(code, path, strerror(-ret));
 			break;
 		}
 		code->calls += counts.instructions;
@@ -259,7 +259,7 @@ static void look_linked(struct code *code, char *path)
 	FILE *list;
 	int fd[2];
 	pid_t pid;
-	int rc;
+	int ret;
 
 	if (!code->loader.dli_fname || pipe(fd)) {
 		complain(code, path, "the loader cannot be asked");
@@ -270,7 +270,7 @@ static void look_linked(struct code *code, char *path)
 	posix_spawn_file_actions_addclose(&actions, fd[0]);
 	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null",
 					 O_WRONLY, 0);
-	rc = posix_spawn(&pid, code->loader.dli_fname, &actions, NULL, argv,
+	ret = posix_spawn(&pid, code->loader.dli_fname, &actions, NULL, argv,
 			 environ);
 	posix_spawn_file_actions_destroy(&actions);
 	close(fd[1]);
@@ -282,7 +282,7 @@ static void look_linked(struct code *code, char *path)
 	free(line);
 	if (list)
 		fclose(list);
-	if (rc || waitpid(pid, &rc, 0) < 0 || rc)
+	if (ret || waitpid(pid, &ret, 0) < 0 || ret)
 		complain(code, path, "the loader does not list what it is "
 			 "linked to");
 }

@@ -158,41 +158,41 @@ static int read_fds(pid_t pid, DIR *dir, struct stat_sample *sample)
 	struct stat_domain domain = { .pid = pid };
 	const size_t max = sample->domains + DOMAINS_MAX;
 	struct dirent *entry;
-	int rc = 0;
+	int ret = 0;
 
-	while (!rc && sample->domains < max && (entry = readdir(dir))) {
+	while (!ret && sample->domains < max && (entry = readdir(dir))) {
 		if (!is_segment(dirfd(dir), entry->d_name))
 			continue;
-		rc = read_segment(dirfd(dir), entry->d_name, &domain);
-		if (rc == -EPROTONOSUPPORT)
+		ret = read_segment(dirfd(dir), entry->d_name, &domain);
+		if (ret == -EPROTONOSUPPORT)
 			sample->unknown++;
-		if (rc || domain.segment.pid != own) {
-			rc = 0;
+		if (ret || domain.segment.pid != own) {
+			ret = 0;
 			continue;
 		}
 		read_command(pid, domain.command, sizeof(domain.command));
-		rc = add(sample, &domain);
+		ret = add(sample, &domain);
 	}
-	return rc;
+	return ret;
 }
 
 int stat_proc_read(pid_t pid, struct stat_sample *sample)
 {
 	char path[32];
 	DIR *dir;
-	int rc;
+	int ret;
 
 	if (!stat_proc_started(pid))
 		return -ESRCH;
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	dir = opendir(path);
 	if (!dir) {
-		rc = -errno;
-		return stat_proc_started(pid) ? rc : -ESRCH;
+		ret = -errno;
+		return stat_proc_started(pid) ? ret : -ESRCH;
 	}
-	rc = read_fds(pid, dir, sample);
+	ret = read_fds(pid, dir, sample);
 	closedir(dir);
-	return rc;
+	return ret;
 }
 
 int stat_proc_read_all(struct stat_sample *sample, unsigned *denied)
@@ -200,19 +200,19 @@ int stat_proc_read_all(struct stat_sample *sample, unsigned *denied)
 	DIR *dir = opendir("/proc");
 	struct dirent *entry;
 	size_t pid;
-	int rc = 0;
+	int ret = 0;
 
 	*denied = 0;
 	if (!dir)
 		return -errno;
-	while (rc != -ENOMEM && (entry = readdir(dir))) {
+	while (ret != -ENOMEM && (entry = readdir(dir))) {
 		if (mrrc_text_count(entry->d_name, &pid))
 			continue;
-		rc = stat_proc_read(pid, sample);
-		*denied += rc == -EACCES || rc == -EPERM;
+		ret = stat_proc_read(pid, sample);
+		*denied += ret == -EACCES || ret == -EPERM;
 	}
 	closedir(dir);
-	return rc == -ENOMEM ? rc : 0;
+	return ret == -ENOMEM ? ret : 0;
 }
 
 void stat_sample_fini(struct stat_sample *sample)

@@ -18,15 +18,15 @@ static json_t *number(uint64_t value)
 static json_t *counters(const struct stat_segment *segment)
 {
 	json_t *object = json_object();
-	int rc = object ? 0 : -1;
+	int ret = object ? 0 : -1;
 	size_t i;
 
-	for (i = 0; !rc && i < segment->counters; i++)
-		rc = json_object_set_new(object, segment->counter[i].name,
+	for (i = 0; !ret && i < segment->counters; i++)
+		ret = json_object_set_new(object, segment->counter[i].name,
 					 number(segment->counter[i].value));
-	if (rc)
+	if (ret)
 		json_decref(object);
-	return rc ? NULL : object;
+	return ret ? NULL : object;
 }
 
 static json_t *domain(const struct stat_domain *domain)
@@ -50,12 +50,12 @@ int stat_show_json(const struct stat_sample *sample, FILE *out)
 {
 	json_t *array = json_array();
 	char *text = NULL;
-	int rc = array ? 0 : -1;
+	int ret = array ? 0 : -1;
 	size_t i;
 
-	for (i = 0; !rc && i < sample->domains; i++)
-		rc = json_array_append_new(array, domain(&sample->domain[i]));
-	if (!rc)
+	for (i = 0; !ret && i < sample->domains; i++)
+		ret = json_array_append_new(array, domain(&sample->domain[i]));
+	if (!ret)
 		text = json_dumps(array, JSON_REAL_PRECISION(16));
 	json_decref(array);
 	if (!text)

@@ -17,7 +17,7 @@ struct reading {
 	size_t first;		/* of its requests */
 	uint32_t base;		/* of its processes */
 	uint64_t start;
-	int rc;			/* of head */
+	int ret;			/* of head */
 };
 
 static int grow(struct trace_records *records)
@@ -41,8 +41,8 @@ static int add(void *arg, const struct sim_rec *rec, const char **cause)
 	struct trace_records *records = reading->records;
 	int ret;
 
-	if (reading->rc)
-		return reading->rc;
+	if (reading->ret)
+		return reading->ret;
 	if (rec->proc + reading->base >= SIM_PROCS_MAX) {
 		*cause = "too many processes in all";
 		return -E2BIG;
@@ -75,7 +75,7 @@ static void head(void *arg, const struct mrrc_trace_head *head)
 	source = reallocarray(records->source, records->sources + domains + 1,
 			      sizeof(*source));
 	if (!source) {
-		reading->rc = -ENOMEM;
+		reading->ret = -ENOMEM;
 		return;
 	}
 	records->source = source;
@@ -153,8 +153,8 @@ static int read_records(struct trace_records *records, FILE *file,
 		records->page = 4096;
 	ret = file ? sim_read_file(file, path, err, err_len, &sink) :
 		     sim_read(path, err, err_len, &sink);
-	if (!ret && reading.rc) {
-		ret = reading.rc;
+	if (!ret && reading.ret) {
+		ret = reading.ret;
 		snprintf(err, err_len, "%s: %s", path, strerror(-ret));
 	}
 	if (!ret)

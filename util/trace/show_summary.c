@@ -315,7 +315,7 @@ int trace_show_summary_json(const struct trace_records *records,
 			    const struct trace_summary *summary, FILE *out)
 {
 	json_t *root = json_object();
-	int rc;
+	int ret;
 
 	json_object_set_new(root, "domains", json_sources(records));
 	set(root, "requests", summary->requests);
@@ -342,10 +342,10 @@ int trace_show_summary_json(const struct trace_records *records,
 		return -ENOMEM;
 	}
 	errno = 0;
-	rc = json_dumpf(root, out, JSON_INDENT(2));
+	ret = json_dumpf(root, out, JSON_INDENT(2));
 	json_decref(root);
 	fputc('\n', out);
-	if (rc || fflush(out) || ferror(out))
+	if (ret || fflush(out) || ferror(out))
 		return errno ? -errno : -EIO;
 	return 0;
 }

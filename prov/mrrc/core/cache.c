@@ -20,7 +20,7 @@ int mrrc_cache_init(struct mrrc_cache *cache,
 	const struct mrrc_cost *cost = conf->cost;
 	struct mrrc_policy_attr attr;
 	size_t ranges;
-	int i, rc;
+	int i, ret;
 
 	if (!conf->max_bytes || !conf->max_regions || !conf->page ||
 	    (conf->page & (conf->page - 1)))
@@ -46,21 +46,21 @@ int mrrc_cache_init(struct mrrc_cache *cache,
 		.arg = conf->policy_arg,
 	};
 	if (conf->policy_ops)
-		rc = mrrc_policy_open_ops(conf->policy_ops, NULL, &attr,
+		ret = mrrc_policy_open_ops(conf->policy_ops, NULL, &attr,
 					  &cache->policy);
 	else
-		rc = mrrc_policy_open(conf->policy, &attr, &cache->policy);
-	if (rc || !cache->policy->merge)
-		return rc;
+		ret = mrrc_policy_open(conf->policy, &attr, &cache->policy);
+	if (ret || !cache->policy->merge)
+		return ret;
 	ranges = conf->max_bytes / cost->page;
 	if (ranges > conf->max_regions)
 		ranges = conf->max_regions;
-	rc = mrrc_history_init(&cache->merged, ranges);
-	if (rc) {
+	ret = mrrc_history_init(&cache->merged, ranges);
+	if (ret) {
 		mrrc_policy_close(cache->policy);
 		cache->policy = NULL;
 	}
-	return rc;
+	return ret;
 }
 
 static size_t mrrc_cache_bytes(const struct mrrc_cache *cache)

@@ -55,15 +55,15 @@ static int mrrc_policy_value(const struct mrrc_policy_param *param,
 {
 	char digits[24];
 	size_t number;
-	int rc;
+	int ret;
 
 	if (len >= sizeof(digits))
 		return strspn(text, "0123456789") < len ? -EINVAL : -ERANGE;
 	memcpy(digits, text, len);
 	digits[len] = '\0';
-	rc = mrrc_text_count(digits, &number);
-	if (rc)
-		return rc;
+	ret = mrrc_text_count(digits, &number);
+	if (ret)
+		return ret;
 	if (number < param->min || number > param->max)
 		return -ERANGE;
 	*value = number;
@@ -102,13 +102,13 @@ static int mrrc_policy_set(struct mrrc_policy *policy, const char *text,
 static int mrrc_policy_set_all(struct mrrc_policy *policy, const char *text)
 {
 	size_t len;
-	int rc;
+	int ret;
 
 	while (text) {
 		len = strcspn(text, ":");
-		rc = mrrc_policy_set(policy, text, len);
-		if (rc)
-			return rc;
+		ret = mrrc_policy_set(policy, text, len);
+		if (ret)
+			return ret;
 		text = text[len] ? text + len + 1 : NULL;
 	}
 	return 0;
@@ -132,23 +132,23 @@ int mrrc_policy_open_ops(const struct mrrc_policy_ops *ops, const char *params,
 			 struct mrrc_policy **policy)
 {
 	struct mrrc_policy *pol;
-	int rc;
+	int ret;
 
 	pol = calloc(1, ops->size);
 	if (!pol)
 		return -ENOMEM;
 	mrrc_policy_defaults(pol, ops);
-	rc = mrrc_policy_set_all(pol, params);
-	if (!rc)
-		rc = ops->init(pol, attr);
-	if (rc)
+	ret = mrrc_policy_set_all(pol, params);
+	if (!ret)
+		ret = ops->init(pol, attr);
+	if (ret)
 		goto err_free;
 	*policy = pol;
 	return 0;
 
 err_free:
 	free(pol);
-	return rc;
+	return ret;
 }
 
 /* The policy that the text names; *params: what follows, or NULL. */

@@ -102,21 +102,21 @@ static int mrrc_gdl_init(struct mrrc_policy *policy,
 			 const struct mrrc_policy_attr *attr)
 {
 	struct mrrc_gdl *gdl = mrrc_gdl_of(policy);
-	int rc;
+	int ret;
 
 	RB_INIT(&gdl->tree);
 	TAILQ_INIT(&gdl->list);
 	TAILQ_INIT(&gdl->aside);
 	gdl->cost = attr->cost;
 	mrrc_reuse_init(&gdl->learned);
-	rc = mrrc_ghosts_init(&gdl->ghosts, GHOSTS);
-	if (rc || !policy->param[GDL_DUEL])
-		return rc;
-	rc = mrrc_shadow_init(&gdl->lru, gdl->cost, attr->max_bytes,
+	ret = mrrc_ghosts_init(&gdl->ghosts, GHOSTS);
+	if (ret || !policy->param[GDL_DUEL])
+		return ret;
+	ret = mrrc_shadow_init(&gdl->lru, gdl->cost, attr->max_bytes,
 			      attr->max_regions);
-	if (rc)
+	if (ret)
 		mrrc_ghosts_fini(&gdl->ghosts);
-	return rc;
+	return ret;
 }
 
 static void mrrc_gdl_fini(struct mrrc_policy *policy)

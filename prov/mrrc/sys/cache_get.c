@@ -78,11 +78,11 @@ int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache)
 	_Atomic uint64_t probes = 0;
 	uint64_t seq;
 	int tries;
-	int rc;
+	int ret;
 
 	for (tries = 0; tries < MRRC_TRIES; tries++) {
-		rc = mrrc_mon_quiet(cache->mon, &seq, &probes);
-		if (!rc) {
+		ret = mrrc_mon_quiet(cache->mon, &seq, &probes);
+		if (!ret) {
 			mrrc_lock_acquire(&cache->lock);
 			if (mrrc_mon_seq(cache->mon) != seq) {
 				mrrc_lock_release(&cache->lock);
@@ -94,8 +94,8 @@ int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache)
 						 MRRC_STAT_BUSY);
 			return 0;
 		}
-		if (rc != -EAGAIN)
-			return rc;
+		if (ret != -EAGAIN)
+			return ret;
 		mrrc_mon_drain(cache->mon);
 		/* The unmapping thread has yet to wake up, perhaps here. */
 		if (tries >= MRRC_SPIN)
@@ -135,11 +135,11 @@ static int mrrc_cache_mt_lookup(struct mrrc_cache_mt *cache,
 				uint64_t *changes)
 {
 	unsigned i;
-	int rc;
+	int ret;
 
-	rc = mrrc_cache_mt_quiet_lock(cache);
-	if (rc)
-		return rc;
+	ret = mrrc_cache_mt_quiet_lock(cache);
+	if (ret)
+		return ret;
 	mrrc_hints_collect(&cache->hints_list);
 	*changes = cache->changes;
 	mrrc_cache_lookup(&cache->cache, want->addr, want->len, want->access,
@@ -167,7 +167,7 @@ static int mrrc_cache_mt_lookup(struct mrrc_cache_mt *cache,
  * would be kept for it: only the copy itself can be cheaper.
  */
 static void mrrc_cache_mt_unseen(struct mrrc_cache_mt *cache,
-				 struct mrrc_want *want, int rc)
+				 struct mrrc_want *want, int ret)
 {
 	if (mrrc_mon_forked(cache->mon))
 		return;
@@ -176,7 +176,7 @@ static void mrrc_cache_mt_unseen(struct mrrc_cache_mt *cache,
 							 want->len);
 	mrrc_cache_count(&cache->cache, MRRC_STAT_LOOKUPS);
 	mrrc_cache_count(&cache->cache, MRRC_STAT_MISSES);
-	if (rc == -EAGAIN)
+	if (ret == -EAGAIN)
 		mrrc_cache_count(&cache->cache, MRRC_STAT_BUSY);
 	mrrc_lock_release(&cache->lock);
 }
@@ -191,7 +191,7 @@ static size_t mrrc_pages_len(uintptr_t addr, size_t len, size_t page)
 
 /* The whole request in one registration of its own. */
 static int mrrc_cache_mt_single(struct mrrc_cache_mt *cache,
-				const struct mrrc_want *want, int rc,
+				const struct mrrc_want *want, int ret,
 				struct mrrc_plan *plan)
 {
 	struct mrrc_piece *piece = &plan->piece[0];
@@ -200,9 +200,9 @@ static int mrrc_cache_mt_single(struct mrrc_cache_mt *cache,
 	piece->start = want->addr & ~(cache->cache.page - 1);
 	piece->len = mrrc_pages_len(want->addr, want->len, cache->cache.page);
 	plan->count = 1;
-	if (rc)
+	if (ret)
 		return mrrc_cache_mt_once(cache, want->addr, want->len,
-					  want->access, rc == -EAGAIN ?
+					  want->access, ret == -EAGAIN ?
 					  MRRC_STAT_UNCACHED_RACED :
 					  MRRC_STAT_UNCACHED_NO_MONITOR,
 					  &piece->region);
@@ -222,9 +222,9 @@ static int mrrc_cache_mt_complete(struct mrrc_cache_mt *cache,
 {
 	struct mrrc_piece *piece;
 	unsigned i;
-	int rc = 0;
+	int ret = 0;
 
-	for (i = 0; i < plan->count && !rc; i++) {
+	for (i = 0; i < plan->count && !ret; i++) {
 		piece = &plan->piece[i];
 		if (piece->region)
 			continue;
@@ -234,16 +234,16 @@ static int mrrc_cache_mt_complete(struct mrrc_cache_mt *cache,
 				.len = piece->len,
 				.access = pending->access,
 			};
-		rc = mrrc_cache_mt_fill(cache, pending,
+		ret = mrrc_cache_mt_fill(cache, pending,
 					plan->merged ? changes : NULL,
 					&piece->region);
 		pending->published = false;
 	}
-	for (i = 0; rc && i < plan->count; i++) {
+	for (i = 0; ret && i < plan->count; i++) {
 		if (plan->piece[i].region)
 			mrrc_cache_mt_put(cache, plan->piece[i].region);
 	}
-	return rc;
+	return ret;
 }
 
 static int mrrc_cache_mt_plan(struct mrrc_cache_mt *cache,
@@ -252,7 +252,7 @@ static int mrrc_cache_mt_plan(struct mrrc_cache_mt *cache,
 	struct mrrc_pending pending = { .access = want->access };
 	uint64_t changes;
 	bool alone;
-	int rc;
+	int ret;
 
 	if (!want->len)
 		return -EINVAL;
@@ -263,19 +263,19 @@ static int mrrc_cache_mt_plan(struct mrrc_cache_mt *cache,
 
 	mrrc_lock_assert_none();
 	mrrc_cache_mt_reap(cache);
-	rc = mrrc_cache_mt_lookup(cache, want, plan, &pending, &changes);
-	if (rc) {
-		mrrc_cache_mt_unseen(cache, want, rc);
+	ret = mrrc_cache_mt_lookup(cache, want, plan, &pending, &changes);
+	if (ret) {
+		mrrc_cache_mt_unseen(cache, want, ret);
 		return want->copy ? 0 :
-		       mrrc_cache_mt_single(cache, want, rc, plan);
+		       mrrc_cache_mt_single(cache, want, ret, plan);
 	}
 	if (!plan->missing || want->copy)
 		return 0;
 	alone = plan->count == 1 && plan->piece[0].len == mrrc_pages_len(
 		want->addr, want->len, cache->cache.page);
-	rc = mrrc_cache_mt_complete(cache, &pending, &changes, plan);
-	if (!rc || alone)
-		return rc;
+	ret = mrrc_cache_mt_complete(cache, &pending, &changes, plan);
+	if (!ret || alone)
+		return ret;
 	/* Neighbours that are cached may not be like what was asked for. */
 	return mrrc_cache_mt_single(cache, want, 0, plan);
 }
@@ -289,15 +289,15 @@ mrrc_cache_mt_get_slow(struct mrrc_cache_mt *cache, struct mrrc_want *want,
 		       struct mrrc_plan *plan)
 {
 	int cancel;
-	int rc;
+	int ret;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	rc = mrrc_cache_mt_plan(cache, want, plan);
+	ret = mrrc_cache_mt_plan(cache, want, plan);
 	pthread_setcancelstate(cancel, NULL);
-	if (!rc && !want->copy && plan->count == 1)
+	if (!ret && !want->copy && plan->count == 1)
 		mrrc_cache_mt_remember(cache, want->addr, want->access,
 				       plan->piece[0].region);
-	return rc;
+	return ret;
 }
 
 static __attribute__((noinline)) int
@@ -306,12 +306,12 @@ mrrc_cache_mt_get_one(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
 {
 	struct mrrc_want want = { addr, len, access, 1, .admit = NULL };
 	struct mrrc_plan plan;
-	int rc;
+	int ret;
 
-	rc = mrrc_cache_mt_get_slow(cache, &want, &plan);
-	if (!rc)
+	ret = mrrc_cache_mt_get_slow(cache, &want, &plan);
+	if (!ret)
 		*region = plan.piece[0].region;
-	return rc;
+	return ret;
 }
 
 static inline bool mrrc_cache_mt_known(struct mrrc_cache_mt *cache,
@@ -356,14 +356,14 @@ int mrrc_cache_mt_get_or_copy(struct mrrc_cache_mt *cache,
 	struct mrrc_want want = {
 		(uintptr_t)ptr, len, access, pieces, .admit = admit
 	};
-	int rc;
+	int ret;
 
 	*copy = false;
 	if (mrrc_cache_mt_known(cache, want.addr, len, access, plan))
 		return 0;
-	rc = mrrc_cache_mt_get_slow(cache, &want, plan);
+	ret = mrrc_cache_mt_get_slow(cache, &want, plan);
 	*copy = want.copy;
-	return rc;
+	return ret;
 }
 
 int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *ptr, size_t len,

@@ -52,13 +52,13 @@ static int mrrc_miss_reg_once(struct mrrc_miss *miss, uintptr_t start,
 	struct mrrc_region *region = miss->region;
 	void *cookie = NULL;
 	void *desc = NULL;
-	int rc;
+	int ret;
 
 	mrrc_lock_assert_none();
-	rc = cache->ops->reg(cache->arg, start, len, as, &cookie, &desc);
-	if (rc) {
+	ret = cache->ops->reg(cache->arg, start, len, as, &cookie, &desc);
+	if (ret) {
 		mrrc_miss_count(cache, MRRC_STAT_REG_FAILURES);
-		return rc;
+		return ret;
 	}
 	region->start = start;
 	region->len = len;
@@ -76,17 +76,17 @@ static int mrrc_miss_reg(struct mrrc_miss *miss, uintptr_t start, size_t len,
 			 enum mrrc_access as)
 {
 	unsigned attempt;
-	int rc;
+	int ret;
 
 	for (attempt = 0;; attempt++) {
-		rc = mrrc_miss_reg_once(miss, start, len, as);
-		if (!mrrc_reg_limited(rc))
-			return rc;
+		ret = mrrc_miss_reg_once(miss, start, len, as);
+		if (!mrrc_reg_limited(ret))
+			return ret;
 		if (attempt < MRRC_ROOM_TRIES ?
 		    !mrrc_cache_mt_make_room(miss->cache, len, attempt) :
 		    attempt > MRRC_ROOM_TRIES ||
 		    !mrrc_cache_mt_flush(miss->cache))
-			return rc;
+			return ret;
 	}
 }
 
@@ -198,12 +198,12 @@ static int mrrc_miss_watch(struct mrrc_miss *miss)
 {
 	struct mrrc_pending *pending = miss->pending;
 	unsigned attempt;
-	int rc;
+	int ret;
 
 	for (attempt = 0;; attempt++) {
-		rc = mrrc_mon_watch(miss->cache->mon, pending->start,
+		ret = mrrc_mon_watch(miss->cache->mon, pending->start,
 				    pending->len, &miss->token);
-		if (rc != -ENOMEM || attempt == MRRC_WATCH_TRIES ||
+		if (ret != -ENOMEM || attempt == MRRC_WATCH_TRIES ||
 		    (!mrrc_mon_make_room(miss->cache->mon,
 					 &miss->cache->sub) &&
 		     !mrrc_cache_mt_make_room(miss->cache, pending->len,
@@ -211,8 +211,8 @@ static int mrrc_miss_watch(struct mrrc_miss *miss)
 			break;
 	}
 	/* A refusal has changed nothing, and may concern another's. */
-	pending->watched = mrrc_mon_watched(rc);
-	return rc;
+	pending->watched = mrrc_mon_watched(ret);
+	return ret;
 }
 
 /* Watch and register the range; *watched: the first succeeded. */
@@ -220,23 +220,23 @@ static int mrrc_miss_try(struct mrrc_miss *miss, enum mrrc_access as,
 			 bool *watched)
 {
 	struct mrrc_pending *pending = miss->pending;
-	int rc = 0;
+	int ret = 0;
 
 	if (!*watched) {
-		rc = mrrc_miss_watch(miss);
-		*watched = !rc;
+		ret = mrrc_miss_watch(miss);
+		*watched = !ret;
 	}
-	if (!rc)
-		rc = mrrc_miss_reg(miss, pending->start, pending->len, as);
-	if (!rc)
+	if (!ret)
+		ret = mrrc_miss_reg(miss, pending->start, pending->len, as);
+	if (!ret)
 		miss->seen = mrrc_mon_sees(miss->cache->mon, pending->start,
 					   pending->len, miss->token);
-	return rc;
+	return ret;
 }
 
-static enum mrrc_stat mrrc_watch_cause(int rc)
+static enum mrrc_stat mrrc_watch_cause(int ret)
 {
-	switch (rc) {
+	switch (ret) {
 	case -ENOMEM:
 		return MRRC_STAT_UNCACHED_WATCH_LIMIT;
 	case -ENODEV:
@@ -290,12 +290,12 @@ static void mrrc_miss_insert(struct mrrc_miss *miss, struct mrrc_region **out)
 	struct mrrc_cache_mt *cache = miss->cache;
 	struct mrrc_region *use = miss->region;
 	enum mrrc_stat cause;
-	int rc;
+	int ret;
 
-	rc = mrrc_cache_mt_quiet_lock(cache);
-	if (rc) {
+	ret = mrrc_cache_mt_quiet_lock(cache);
+	if (ret) {
 		mrrc_lock_acquire(&cache->lock);
-		cause = rc == -EAGAIN ? MRRC_STAT_UNCACHED_RACED :
+		cause = ret == -EAGAIN ? MRRC_STAT_UNCACHED_RACED :
 					MRRC_STAT_UNCACHED_NO_MONITOR;
 	} else {
 		mrrc_hints_collect(&cache->hints_list);
@@ -323,14 +323,14 @@ int mrrc_cache_mt_once(struct mrrc_cache_mt *cache, uintptr_t addr,
 	const uintptr_t mask = cache->cache.page - 1;
 	const uintptr_t start = addr & ~mask;
 	struct mrrc_miss miss = { .cache = cache };
-	int rc;
+	int ret;
 
 	miss.region = mrrc_cache_mt_region(cache);
 	if (!miss.region)
 		return -ENOMEM;
-	rc = mrrc_miss_reg(&miss, start, ((addr + len - 1) | mask) - start + 1,
+	ret = mrrc_miss_reg(&miss, start, ((addr + len - 1) | mask) - start + 1,
 			   access);
-	if (rc)
+	if (ret)
 		goto err_free;
 	if (mrrc_mon_forked(cache->mon)) {
 		mrrc_region_hold(miss.region);
@@ -347,7 +347,7 @@ int mrrc_cache_mt_once(struct mrrc_cache_mt *cache, uintptr_t addr,
 
 err_free:
 	mrrc_cache_mt_region_free(cache, miss.region);
-	return rc;
+	return ret;
 }
 
 int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
@@ -357,7 +357,7 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
 	struct mrrc_miss miss = { .cache = cache, .pending = pending };
 	const enum mrrc_access access = pending->access;
 	bool watched = false;
-	int rc;
+	int ret;
 
 	if (pending->len > cache->cache.max_bytes)
 		return mrrc_cache_mt_once(cache, pending->start, pending->len,
@@ -366,18 +366,18 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
 	*out = pending->published ? NULL : mrrc_miss_begin(&miss, changes);
 	if (*out)
 		return 0;
-	rc = -ENOMEM;
+	ret = -ENOMEM;
 	miss.region = mrrc_cache_mt_region(cache);
 	if (!miss.region)
 		goto err_withdraw;
 	/* Buffers are mostly used both ways; not all memory allows it. */
-	rc = mrrc_miss_try(&miss, access == MRRC_RO ? MRRC_RW : access,
+	ret = mrrc_miss_try(&miss, access == MRRC_RO ? MRRC_RW : access,
 			   &watched);
-	if (watched && access == MRRC_RO && mrrc_reg_denied(rc)) {
+	if (watched && access == MRRC_RO && mrrc_reg_denied(ret)) {
 		mrrc_miss_count(cache, MRRC_STAT_RO_FALLBACKS);
-		rc = mrrc_miss_try(&miss, MRRC_RO, &watched);
+		ret = mrrc_miss_try(&miss, MRRC_RO, &watched);
 	}
-	if (rc)
+	if (ret)
 		goto err_withdraw;
 	mrrc_miss_insert(&miss, out);
 	return 0;
@@ -385,10 +385,10 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
 err_withdraw:
 	mrrc_miss_withdraw(&miss);
 	if (!miss.region)
-		return rc;
+		return ret;
 	mrrc_cache_mt_region_free(cache, miss.region);
 	if (watched)
-		return rc;
+		return ret;
 	return mrrc_cache_mt_once(cache, pending->start, pending->len, access,
-				  mrrc_watch_cause(rc), out);
+				  mrrc_watch_cause(ret), out);
 }

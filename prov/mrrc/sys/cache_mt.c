@@ -285,7 +285,7 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 {
 	struct mrrc_vm_limits limits;
 	struct mrrc_cache_mt *cache;
-	int rc;
+	int ret;
 
 	cache = aligned_alloc(_Alignof(struct mrrc_cache_mt), sizeof(*cache));
 	if (!cache)
@@ -306,30 +306,30 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 		limits.max_bytes = attr->max_bytes;
 	if (attr->max_regions)
 		limits.max_regions = attr->max_regions;
-	rc = mrrc_cache_init(&cache->cache, &(struct mrrc_cache_conf) {
+	ret = mrrc_cache_init(&cache->cache, &(struct mrrc_cache_conf) {
 		.max_bytes = limits.max_bytes,
 		.max_regions = limits.max_regions,
 		.page = mrrc_vm_page(),
 		.policy = attr->policy,
 		.stats = attr->stats,
 	});
-	if (rc)
+	if (ret)
 		goto err_free;
-	rc = mrrc_pool_open(MRRC_REGION_STRIDE,
+	ret = mrrc_pool_open(MRRC_REGION_STRIDE,
 			    mrrc_regions_at_most(&limits), &cache->pool);
-	if (rc)
+	if (ret)
 		goto err_cache;
 	cache->regions = cache->pool->base;
-	rc = mrrc_lock_init(&cache->lock, MRRC_RANK_CACHE);
-	if (rc)
+	ret = mrrc_lock_init(&cache->lock, MRRC_RANK_CACHE);
+	if (ret)
 		goto err_pool;
-	rc = -pthread_cond_init(&cache->settled, NULL);
-	if (rc)
+	ret = -pthread_cond_init(&cache->settled, NULL);
+	if (ret)
 		goto err_lock;
 	mrrc_hints_list_init(&cache->hints_list, &cache->lock, &cache->cache,
 			   attr->records);
-	rc = attr->helper ? mrrc_cache_mt_helper_start(cache) : 0;
-	if (rc)
+	ret = attr->helper ? mrrc_cache_mt_helper_start(cache) : 0;
+	if (ret)
 		goto err_cond;
 	mrrc_mon_subscribe(cache->mon, &cache->sub);
 	*out = cache;
@@ -345,7 +345,7 @@ err_cache:
 	mrrc_cache_fini(&cache->cache);
 err_free:
 	free(cache);
-	return rc;
+	return ret;
 }
 
 int mrrc_cache_mt_close(struct mrrc_cache_mt *cache)

@@ -276,12 +276,12 @@ int mrrc_code_look(const struct mrrc_code_image *image,
 {
 	struct mrrc_code code;
 	size_t i;
-	int rc;
+	int ret;
 
-	rc = mrrc_code_headers(&code, image);
-	if (!rc)
-		rc = look(&code);
-	if (!rc) {
+	ret = mrrc_code_headers(&code, image);
+	if (!ret)
+		ret = look(&code);
+	if (!ret) {
 		count(&code, counts);
 		for (i = 0; i < code.count; i++) {
 			if (!tell(&code.found[i], site, arg))
@@ -290,7 +290,7 @@ int mrrc_code_look(const struct mrrc_code_image *image,
 	}
 	mrrc_apart_free(code.found);
 	mrrc_apart_free(code.section);
-	return rc;
+	return ret;
 }
 
 /* Each thread makes one of set*id(2): number and arguments from a struct. */

@@ -262,13 +262,13 @@ int mrrc_code_look_aarch64(struct mrrc_code *code)
 	struct mrrc_code_range text;
 	uintptr_t at;
 	size_t i;
-	int rc;
+	int ret;
 
 	for (at = (code->image->start + 3) & ~(uintptr_t)3;
 	     at < code->image->end && code->image->end - at >= 4; at += 4) {
-		rc = arm_svc(arm_word(at)) ? mrrc_code_add(code, at) : 0;
-		if (rc)
-			return rc;
+		ret = arm_svc(arm_word(at)) ? mrrc_code_add(code, at) : 0;
+		if (ret)
+			return ret;
 	}
 	if (code->count)
 		mrrc_code_sections(code);

@@ -156,15 +156,15 @@ static int body_decode(struct mrrc_code_body *body, const uint8_t *code,
 	struct mrrc_code_insn *insn;
 	ZydisDecoder decoder;
 	uint32_t at;
-	int rc;
+	int ret;
 
 	body_decoder(&decoder);
 	insn = body->count ? &body->insn[body->count - 1] : NULL;
 	at = insn ? insn->at + insn->len : 0;
 	while (at < len && at <= until) {
-		rc = body_grow(body);
-		if (rc)
-			return rc;
+		ret = body_grow(body);
+		if (ret)
+			return ret;
 		insn = &body->insn[body->count];
 		if (!body_insn(&decoder, code, at, len, insn))
 			return 0;
@@ -241,19 +241,19 @@ int mrrc_code_body_reach(struct mrrc_code_body *body, uint32_t until)
 int mrrc_code_body_read(struct mrrc_code_body *body,
 			const struct mrrc_code_range *function)
 {
-	int rc = 0;
+	int ret = 0;
 
 	if (body->function.start != function->start ||
 	    body->function.end != function->end || !function->start)
-		rc = mrrc_code_body_begin(body, function);
-	if (!rc && body->linked)
+		ret = mrrc_code_body_begin(body, function);
+	if (!ret && body->linked)
 		return 0;
-	if (!rc)
-		rc = mrrc_code_body_reach(body, UINT32_MAX);
-	if (!rc)
+	if (!ret)
+		ret = mrrc_code_body_reach(body, UINT32_MAX);
+	if (!ret)
 		body_link(body, (const uint8_t *)function->start);
-	body->linked = !rc;
-	return rc;
+	body->linked = !ret;
+	return ret;
 }
 
 uintptr_t mrrc_code_body_to(const struct mrrc_code_body *body,

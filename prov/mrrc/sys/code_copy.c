@@ -166,7 +166,7 @@ int mrrc_code_copy(const struct mrrc_code_place *place,
 		   struct mrrc_code_copy *copy)
 {
 	const ElfW(Ehdr) *ehdr;
-	int rc;
+	int ret;
 
 	copy->live = place->lo;
 	copy->len = place->hi - place->lo;
@@ -176,13 +176,13 @@ int mrrc_code_copy(const struct mrrc_code_place *place,
 			 MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (copy->map == MAP_FAILED)
 		return -ENOMEM;
-	rc = copy_read(place, copy->map);
+	ret = copy_read(place, copy->map);
 	ehdr = copy_header(copy);
-	if (!rc && !ehdr)
-		rc = -EINVAL;
-	if (rc) {
+	if (!ret && !ehdr)
+		ret = -EINVAL;
+	if (ret) {
 		mrrc_code_free(copy);
-		return rc;
+		return ret;
 	}
 	mrrc_libc_hooks_undo(copy->map, place->lo, place->hi);
 	copy->hooked = mrrc_sites_undo(copy->map, place->lo, place->hi);

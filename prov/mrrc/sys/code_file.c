@@ -96,7 +96,7 @@ static int map_file(int fd, struct mrrc_code_file *file)
 	struct file_headers headers;
 	struct stat stat;
 	uint64_t lo, hi;
-	int rc;
+	int ret;
 
 	if (fstat(fd, &stat))
 		return -errno;
@@ -109,29 +109,29 @@ static int map_file(int fd, struct mrrc_code_file *file)
 	if (file->map == MAP_FAILED)
 		return -errno;
 	file->base = (uintptr_t)file->map - lo;
-	rc = map_segments(fd, &headers, page, file);
+	ret = map_segments(fd, &headers, page, file);
 	/* The headers are at the start of the first segment, as a rule. */
-	if (!rc && (mprotect(file->map, page, PROT_READ) ||
+	if (!ret && (mprotect(file->map, page, PROT_READ) ||
 		    memcmp(file->map, &headers.ehdr, sizeof(headers.ehdr))))
-		rc = -EINVAL;
-	if (rc)
+		ret = -EINVAL;
+	if (ret)
 		mrrc_code_close(file);
-	return rc;
+	return ret;
 }
 
 int mrrc_code_open(const char *path, struct mrrc_code_file *file)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct mrrc_code_file one = { .path = path };
-	int rc;
+	int ret;
 
 	if (fd < 0)
 		return -errno;
-	rc = map_file(fd, &one);
+	ret = map_file(fd, &one);
 	close(fd);
-	if (!rc)
+	if (!ret)
 		*file = one;
-	return rc;
+	return ret;
 }
 
 bool mrrc_code_segment(const struct mrrc_code_file *file, unsigned nth,

@@ -93,11 +93,11 @@ static int find_common(const struct mrrc_code *code, uintptr_t at,
 	struct frame_bytes bytes;
 	uint8_t version, personality;
 	uintptr_t name;
-	int rc;
+	int ret;
 
-	rc = open_entry(code, at, &bytes);
-	if (rc)
-		return rc;
+	ret = open_entry(code, at, &bytes);
+	if (ret)
+		return ret;
 	if (take(&bytes, 4))
 		return -EINVAL;
 	version = (uint8_t)take(&bytes, 1);
@@ -164,18 +164,18 @@ static int read_function(const struct mrrc_code *code, uintptr_t at,
 	uintptr_t place;
 	uint64_t len;
 	uint32_t back;
-	int rc;
+	int ret;
 
-	rc = open_entry(code, at, &bytes);
-	if (rc)
-		return rc;
+	ret = open_entry(code, at, &bytes);
+	if (ret)
+		return ret;
 	place = bytes.at;
 	back = (uint32_t)take(&bytes, sizeof(back));
 	if (!back || back > place)
 		return -EINVAL;
-	rc = find_common(code, place - back, &common);
-	if (rc)
-		return rc;
+	ret = find_common(code, place - back, &common);
+	if (ret)
+		return ret;
 	if (!form_len(common.encoding) ||
 	    (common.encoding & ~FORM && (common.encoding & ~FORM) != PCREL))
 		return -EINVAL;
@@ -256,11 +256,11 @@ int mrrc_code_function(const struct mrrc_code *code, uintptr_t at,
 	const struct mrrc_code_image *const image = code->image;
 	struct frame_table table;
 	size_t i;
-	int rc;
+	int ret;
 
-	rc = open_table(code, &table);
-	if (rc)
-		return rc;
+	ret = open_table(code, &table);
+	if (ret)
+		return ret;
 	*gap = (struct mrrc_code_range) { image->start, image->end };
 	*function = (struct mrrc_code_range) { 0 };
 	i = table_find(&table, at);
@@ -269,10 +269,10 @@ int mrrc_code_function(const struct mrrc_code *code, uintptr_t at,
 		gap->end = table_entry(&table, i, false);
 	if (!i)
 		return 0;
-	rc = read_function(code, table_entry(&table, i - 1, true),
+	ret = read_function(code, table_entry(&table, i - 1, true),
 			   table_entry(&table, i - 1, false), function);
-	if (rc)
-		return rc;
+	if (ret)
+		return ret;
 	if (function->start < image->start || function->end > gap->end ||
 	    function->start > at)
 		return -EINVAL;

@@ -62,22 +62,22 @@ static int x86_pairs(struct mrrc_code *code)
 	const uint8_t *at = (const uint8_t *)code->image->start;
 	const uint8_t *const end = (const uint8_t *)code->image->end;
 	const uint8_t *stop;
-	int rc = 0;
+	int ret = 0;
 
-	while (end - at > 1 && !rc) {
+	while (end - at > 1 && !ret) {
 		if (end - at > BLOCK && !x86_block(at)) {
 			at += BLOCK;
 			continue;
 		}
 		stop = end - at > BLOCK ? at + BLOCK : end - 1;
-		for (; at < stop && !rc; at++) {
+		for (; at < stop && !ret; at++) {
 			if (x86_pair(at))
-				rc = mrrc_code_add(code, (uintptr_t)at);
+				ret = mrrc_code_add(code, (uintptr_t)at);
 		}
 	}
-	if (!rc && x86_half(end[-1]))
-		rc = mrrc_code_add(code, (uintptr_t)(end - 1));
-	return rc;
+	if (!ret && x86_half(end[-1]))
+		ret = mrrc_code_add(code, (uintptr_t)(end - 1));
+	return ret;
 }
 
 #define ENTRIES	64	/* places that are led to from other functions */
@@ -151,11 +151,11 @@ static int x86_read(struct x86_look *look,
 	struct mrrc_code_body *const body = &look->body;
 	uint32_t i;
 	unsigned n;
-	int rc;
+	int ret;
 
-	rc = mrrc_code_body_read(body, function);
-	if (rc)
-		return rc;
+	ret = mrrc_code_body_read(body, function);
+	if (ret)
+		return ret;
 	mrrc_code_body_tables(body, look->code);
 	for (n = 0; n < look->entries; n++) {
 		if (look->entry[n] < function->start ||
@@ -223,23 +223,23 @@ static int x86_in_function(struct x86_look *look, struct mrrc_code_found *found)
 {
 	const struct mrrc_code_range function = look->body.function;
 	const uint32_t at = (uint32_t)(found->at - function.start);
-	int rc;
+	int ret;
 
 	if (x86_over(look)) {
 		found->kind = MRRC_CODE_INSIDE;
 		return 0;
 	}
-	rc = mrrc_code_body_reach(&look->body, at);
-	if (rc)
-		return rc;
+	ret = mrrc_code_body_reach(&look->body, at);
+	if (ret)
+		return ret;
 	if (x86_inside(look, at)) {
 		found->kind = MRRC_CODE_INSIDE;
 		return 0;
 	}
-	rc = x86_read(look, &function);
-	if (!rc)
+	ret = x86_read(look, &function);
+	if (!ret)
 		x86_in_body(look, found);
-	return rc;
+	return ret;
 }
 
 /* Does the function's last instruction lead to what is behind it? */
@@ -265,27 +265,27 @@ static int x86_in_gap(struct x86_look *look,
 			   (!look->body.whole || x86_goes_on(&look->body));
 	const struct mrrc_code_image *const image = look->code->image;
 	const char *why;
-	int rc = 0;
+	int ret = 0;
 
 	if (look->gap.range.start != range->start) {
-		rc = x86_spend(look, image->end - image->start);
-		if (!rc)
-			rc = mrrc_code_gap_read(&look->gap, look->code, range,
+		ret = x86_spend(look, image->end - image->start);
+		if (!ret)
+			ret = mrrc_code_gap_read(&look->gap, look->code, range,
 						falls);
 	}
-	if (rc)
-		return rc;
+	if (ret)
+		return ret;
 	why = mrrc_code_gap_why(&look->gap, found->at);
 	if (!why) {
 		found->kind = MRRC_CODE_DATA;
 		return 0;
 	}
 	if (falls) {
-		rc = x86_read(look, &both);
-		if (!rc)
+		ret = x86_read(look, &both);
+		if (!ret)
 			x86_in_body(look, found);
-		if (rc || found->kind == MRRC_CODE_CALL)
-			return rc;
+		if (ret || found->kind == MRRC_CODE_CALL)
+			return ret;
 	}
 	x86_unknown(found, why);
 	return 0;
@@ -296,7 +296,7 @@ static int x86_in_text(struct x86_look *look,
 		       struct mrrc_code_found *found)
 {
 	struct mrrc_code_range function, gap;
-	int rc;
+	int ret;
 
 	if (found->at >= look->body.function.start &&
 	    found->at < look->body.function.end)
@@ -305,16 +305,16 @@ static int x86_in_text(struct x86_look *look,
 		x86_unknown(found, "no table of functions");
 		return 0;
 	}
-	rc = x86_spend(look, DECODE * (function.end - function.start));
-	if (!rc)
-		rc = mrrc_code_body_begin(&look->body, &function);
-	if (rc)
-		return rc;
+	ret = x86_spend(look, DECODE * (function.end - function.start));
+	if (!ret)
+		ret = mrrc_code_body_begin(&look->body, &function);
+	if (ret)
+		return ret;
 	if (found->at < function.end)
 		return x86_in_function(look, found);
-	rc = x86_read(look, &function);
-	if (rc)
-		return rc;
+	ret = x86_read(look, &function);
+	if (ret)
+		return ret;
 	if (gap.start < text->start)
 		gap.start = text->start;
 	if (gap.end > text->end)
@@ -325,7 +325,7 @@ static int x86_in_text(struct x86_look *look,
 static int x86_decide(struct x86_look *look, struct mrrc_code_found *found)
 {
 	struct mrrc_code_range text;
-	int rc;
+	int ret;
 
 	if (!mrrc_code_text(look->code, found->at, &text)) {
 		found->kind = MRRC_CODE_DATA;
@@ -335,9 +335,9 @@ static int x86_decide(struct x86_look *look, struct mrrc_code_found *found)
 		x86_unknown(found, "at the end of the mapping");
 		return 0;
 	}
-	rc = x86_in_text(look, &text, found);
-	if (rc != -E2BIG)
-		return rc;
+	ret = x86_in_text(look, &text, found);
+	if (ret != -E2BIG)
+		return ret;
 	look->body.function = (struct mrrc_code_range) { 0 };
 	x86_unknown(found, "there is too much to look at");
 	return 0;
@@ -357,35 +357,35 @@ static void x86_entry(void *arg, uintptr_t at)
 static int x86_again(struct x86_look *look)
 {
 	struct mrrc_code_found *found;
-	int rc = 0;
+	int ret = 0;
 	size_t i;
 
 	look->body.function = (struct mrrc_code_range) { 0 };
-	for (i = 0; i < look->code->count && !rc; i++) {
+	for (i = 0; i < look->code->count && !ret; i++) {
 		found = &look->code->found[i];
 		if (found->kind != MRRC_CODE_CALL)
 			continue;
 		found->kind = MRRC_CODE_CALL_ANY;
 		found->why = "too many branches between functions";
 		if (look->entries <= ENTRIES)
-			rc = x86_decide(look, found);
+			ret = x86_decide(look, found);
 	}
-	return rc;
+	return ret;
 }
 
 static int x86_all(struct x86_look *look)
 {
 	struct mrrc_code *const code = look->code;
 	bool calls = false;
-	int rc = 0;
+	int ret = 0;
 	size_t i;
 
-	for (i = 0; i < code->count && !rc; i++) {
-		rc = x86_decide(look, &code->found[i]);
+	for (i = 0; i < code->count && !ret; i++) {
+		ret = x86_decide(look, &code->found[i]);
 		calls = calls || code->found[i].kind == MRRC_CODE_CALL;
 	}
-	if (rc || !calls)
-		return rc;
+	if (ret || !calls)
+		return ret;
 	mrrc_code_refs_guarded(code, look->guard, x86_entry, look);
 	return look->entries ? x86_again(look) : 0;
 }
@@ -394,18 +394,18 @@ int mrrc_code_look_x86_64(struct mrrc_code *code)
 {
 	const size_t len = code->image->end - code->image->start;
 	struct x86_look look = { .code = code, .left = PASSES * (uint64_t)len };
-	int rc;
+	int ret;
 
-	rc = x86_pairs(code);
-	if (rc || !code->count)
-		return rc;
+	ret = x86_pairs(code);
+	if (ret || !code->count)
+		return ret;
 	mrrc_code_sections(code);
 	look.guard = mrrc_apart_grow(NULL, len / 8 + 1);
-	rc = look.guard ? x86_all(&look) : -ENOMEM;
+	ret = look.guard ? x86_all(&look) : -ENOMEM;
 	mrrc_code_body_close(&look.body);
 	mrrc_code_gap_close(&look.gap);
 	mrrc_apart_free(look.guard);
-	return rc;
+	return ret;
 }
 
 #else

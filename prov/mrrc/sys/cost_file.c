@@ -16,16 +16,16 @@
 static int cost_file_load(int fd, char *text)
 {
 	size_t len = 0;
-	ssize_t rc;
+	ssize_t ret;
 
 	do {
-		rc = read(fd, text + len, FILE_MAX - len);
-		if (rc < 0 && errno != EINTR)
+		ret = read(fd, text + len, FILE_MAX - len);
+		if (ret < 0 && errno != EINTR)
 			return -errno;
-		len += rc > 0 ? (size_t) rc : 0;
+		len += ret > 0 ? (size_t) ret : 0;
 		if (len == FILE_MAX)
 			return -EFBIG;
-	} while (rc);
+	} while (ret);
 	text[len] = '\0';
 	return strlen(text) == len ? 0 : -EINVAL;
 }
@@ -33,13 +33,13 @@ static int cost_file_load(int fd, char *text)
 int mrrc_cost_file_read(const char *path, struct mrrc_cost *cost)
 {
 	char text[FILE_MAX];
-	int fd, rc;
+	int fd, ret;
 
 	/* a FIFO that nobody writes must not hold the process up */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	rc = cost_file_load(fd, text);
+	ret = cost_file_load(fd, text);
 	close(fd);
-	return rc ? rc : mrrc_cost_parse_file(text, cost);
+	return ret ? ret : mrrc_cost_parse_file(text, cost);
 }

@@ -355,9 +355,9 @@ void mrrc_libc_hooks_mapping(void)
 
 /* ---- placing ---- */
 
-static const char *hooks_words(int rc)
+static const char *hooks_words(int ret)
 {
-	switch (rc) {
+	switch (ret) {
 	case -EOPNOTSUPP:
 		return "not for this processor or libc";
 	case -ENOENT:
@@ -367,7 +367,7 @@ static const char *hooks_words(int rc)
 	case -EACCES:
 		return "code may not be changed here";
 	default:
-		return strerror(-rc);
+		return strerror(-ret);
 	}
 }
 
@@ -389,7 +389,7 @@ int mrrc_libc_hooks_place(uint8_t *at, long number, uintptr_t start, uintptr_t e
 	const unsigned i = atomic_load(&hooks.count);
 	const uintptr_t site = (uintptr_t)at;
 	struct mrrc_patch_code code = { .filler = filler };
-	int rc;
+	int ret;
 
 	if (!i || i == HOOKS_CNT + HOOKS_MORE)
 		return -ENOSPC;
@@ -400,11 +400,11 @@ int mrrc_libc_hooks_place(uint8_t *at, long number, uintptr_t start, uintptr_t e
 		end = site + HOOKS_AROUND;
 	code.start = (uint8_t *)start;
 	code.len = end - start;
-	rc = mrrc_patch_site(&code, at, number, &hooks.patch[i]);
-	if (!rc)
-		rc = mrrc_patch_on(&hooks.patch[i]);
-	if (rc)
-		return rc;
+	ret = mrrc_patch_site(&code, at, number, &hooks.patch[i]);
+	if (!ret)
+		ret = mrrc_patch_on(&hooks.patch[i]);
+	if (ret)
+		return ret;
 	hooks.placed[i] = true;
 	atomic_store(&hooks.count, i + 1);
 	return 0;
@@ -449,19 +449,19 @@ static unsigned hooks_place(char *why)
 	unsigned count = 0;
 	size_t i, len = 0;
 	int first = 0;
-	int rc;
+	int ret;
 
 	for (i = 0; i < hooks.count; i++) {
-		rc = hooks.found[i];
-		if (!rc)
-			rc = mrrc_patch_on(&hooks.patch[i]);
-		hooks.placed[i] = !rc;
-		count += !rc;
-		if (!rc || rc == -ESRCH || i >= HOOKS_CNT ||
+		ret = hooks.found[i];
+		if (!ret)
+			ret = mrrc_patch_on(&hooks.patch[i]);
+		hooks.placed[i] = !ret;
+		count += !ret;
+		if (!ret || ret == -ESRCH || i >= HOOKS_CNT ||
 		    len >= MRRC_LIBC_HOOKS_WHY)
 			continue;
 		if (!first)
-			first = rc;
+			first = ret;
 		len += snprintf(why + len, MRRC_LIBC_HOOKS_WHY - len, "%s%s",
 				len ? ", " : "not ", hooks_table[i].name);
 	}
@@ -499,20 +499,20 @@ int mrrc_libc_hooks_add(mrrc_libc_hooks_cb tell, void *arg, char *why)
 {
 	char text[MRRC_LIBC_HOOKS_WHY] = "";
 	const int slot = hooks_slot();
-	int rc = 0;
+	int ret = 0;
 
 #ifdef __SANITIZE_THREAD__
 	/* libc unmaps in threads that ThreadSanitizer has taken leave of. */
 	snprintf(text, sizeof(text), "built with ThreadSanitizer");
-	rc = -EOPNOTSUPP;
+	ret = -EOPNOTSUPP;
 #endif
-	if (!rc && slot < 0) {
+	if (!ret && slot < 0) {
 		snprintf(text, sizeof(text), "too many memory monitors");
-		rc = -ENOSPC;
+		ret = -ENOSPC;
 	}
-	if (!rc && !mrrc_libc_hooks_page)
+	if (!ret && !mrrc_libc_hooks_page)
 		hooks_search();
-	if (!rc) {
+	if (!ret) {
 		if (!hooks.ours)
 			hooks.ours = mrrc_ours_get();
 		*hooks.ours = 1;
@@ -523,12 +523,12 @@ int mrrc_libc_hooks_add(mrrc_libc_hooks_cb tell, void *arg, char *why)
 			hooks.added++;
 		} else {
 			atomic_store(&hooks.arg[slot], NULL);
-			rc = -EOPNOTSUPP;
+			ret = -EOPNOTSUPP;
 		}
 	}
 	if (why)
 		memcpy(why, text, sizeof(text));
-	return rc;
+	return ret;
 }
 
 void mrrc_libc_hooks_remove(void *arg)

@@ -125,7 +125,7 @@ static int mrrc_mon_create(const struct mrrc_mon_ops *ops, char *why,
 			   struct mrrc_mon **out)
 {
 	struct mrrc_mon *mon;
-	int rc;
+	int ret;
 
 	mon = calloc(1, sizeof(*mon));
 	if (!mon)
@@ -137,14 +137,14 @@ static int mrrc_mon_create(const struct mrrc_mon_ops *ops, char *why,
 	if (ops->lazy)
 		mrrc_mon_room_init(&mon->room);
 	TAILQ_INIT(&mon->subs);
-	rc = mrrc_lock_init(&mon->lock, MRRC_RANK_MONITOR);
-	if (rc)
+	ret = mrrc_lock_init(&mon->lock, MRRC_RANK_MONITOR);
+	if (ret)
 		goto err_free;
-	rc = ops->open(mon);
-	if (rc) {
+	ret = ops->open(mon);
+	if (ret) {
 		if (!mon->reason[0])
 			snprintf(mon->reason, sizeof(mon->reason), "%s: %s",
-				 ops->name, strerror(-rc));
+				 ops->name, strerror(-ret));
 		if (why)
 			memcpy(why, mon->reason, sizeof(mon->reason));
 		goto err_lock;
@@ -159,7 +159,7 @@ err_lock:
 err_free:
 	mrrc_ours_put(mon->ours);
 	free(mon);
-	return rc;
+	return ret;
 }
 
 /* REGISTRY lock held: the shared instance of a kind, made if need be. */
@@ -167,7 +167,7 @@ static int mrrc_mon_share(const struct mrrc_mon_ops *ops, char *why,
 			  struct mrrc_mon **out)
 {
 	struct mrrc_mon *mon;
-	int rc;
+	int ret;
 
 	TAILQ_FOREACH(mon, &mrrc_mon_registry.all, link) {
 		if (mon->shared && mon->ops == ops) {
@@ -176,10 +176,10 @@ static int mrrc_mon_share(const struct mrrc_mon_ops *ops, char *why,
 			return 0;
 		}
 	}
-	rc = mrrc_mon_create(ops, why, out);
-	if (!rc)
+	ret = mrrc_mon_create(ops, why, out);
+	if (!ret)
 		(*out)->shared = true;
-	return rc;
+	return ret;
 }
 
 /* REGISTRY lock held: the first kind that works, "none" with the reason. */
@@ -187,58 +187,58 @@ static int mrrc_mon_best(char *why, struct mrrc_mon **out)
 {
 	struct mrrc_mon *mon = NULL;
 	size_t i;
-	int rc = -ENODEV;
+	int ret = -ENODEV;
 
 	for (i = 0; i < MRRC_MON_KINDS; i++) {
-		rc = mrrc_mon_share(mrrc_mon_kinds[i], why, &mon);
-		if (!rc)
+		ret = mrrc_mon_share(mrrc_mon_kinds[i], why, &mon);
+		if (!ret)
 			break;
 	}
-	if (!rc)
+	if (!ret)
 		*out = mon;
-	return rc;
+	return ret;
 }
 
 int mrrc_mon_open(const char *name, char *why, struct mrrc_mon **mon)
 {
 	size_t i;
-	int rc;
+	int ret;
 
 	if (why)
 		why[0] = '\0';
-	rc = mrrc_mon_registry_ready();
-	if (rc)
-		return rc;
+	ret = mrrc_mon_registry_ready();
+	if (ret)
+		return ret;
 	mrrc_lock_acquire(&mrrc_mon_registry.lock);
 	if (!name || !strcmp(name, MRRC_MON_AUTO)) {
-		rc = mrrc_mon_best(why, mon);
+		ret = mrrc_mon_best(why, mon);
 	} else {
-		rc = -ENOENT;
+		ret = -ENOENT;
 		for (i = 0; i < MRRC_MON_KINDS; i++) {
 			if (strcmp(name, mrrc_mon_kinds[i]->name))
 				continue;
-			rc = mrrc_mon_share(mrrc_mon_kinds[i], why, mon);
+			ret = mrrc_mon_share(mrrc_mon_kinds[i], why, mon);
 			break;
 		}
 	}
 	mrrc_lock_release(&mrrc_mon_registry.lock);
-	return rc;
+	return ret;
 }
 
 int mrrc_mon_open_ops(const struct mrrc_mon_ops *ops, char *why,
 		      struct mrrc_mon **mon)
 {
-	int rc;
+	int ret;
 
 	if (why)
 		why[0] = '\0';
-	rc = mrrc_mon_registry_ready();
-	if (rc)
-		return rc;
+	ret = mrrc_mon_registry_ready();
+	if (ret)
+		return ret;
 	mrrc_lock_acquire(&mrrc_mon_registry.lock);
-	rc = mrrc_mon_create(ops, why, mon);
+	ret = mrrc_mon_create(ops, why, mon);
 	mrrc_lock_release(&mrrc_mon_registry.lock);
-	return rc;
+	return ret;
 }
 
 void mrrc_mon_close(struct mrrc_mon *mon)
@@ -383,35 +383,35 @@ bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon)
 static int mrrc_mon_watch_locked(struct mrrc_mon *mon, uintptr_t start,
 				 size_t len, uint64_t *token)
 {
-	int rc = 0;
+	int ret = 0;
 
 	if (!mrrc_idle_seen(&mon->idle, start, start + len)) {
 		if (mrrc_mon_full(mon))
 			return -ENOMEM;
 		mrrc_libc_hooks_mark(start, len);
-		rc = mon->ops->watch(mon, start, len);
+		ret = mon->ops->watch(mon, start, len);
 	}
-	if (!rc)
+	if (!ret)
 		*token = mrrc_idle_watch(&mon->idle, start, start + len);
-	return rc;
+	return ret;
 }
 
 int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		   uint64_t *token)
 {
-	int rc = -ENODEV;
+	int ret = -ENODEV;
 
 	mrrc_lock_acquire(&mon->lock);
 	/* What came before is not to be taken for news of this range. */
 	if (mrrc_mon_works(mon) && mrrc_mon_seq(mon) & 1)
 		mrrc_mon_handle(mon);
 	if (mrrc_mon_works(mon))
-		rc = mrrc_mon_watch_locked(mon, start, len, token);
+		ret = mrrc_mon_watch_locked(mon, start, len, token);
 	/* Each range takes mappings, of which there are so many. */
-	if (rc == -ENOMEM && mrrc_mon_unwatch_all_idle(mon))
-		rc = mrrc_mon_watch_locked(mon, start, len, token);
+	if (ret == -ENOMEM && mrrc_mon_unwatch_all_idle(mon))
+		ret = mrrc_mon_watch_locked(mon, start, len, token);
 	mrrc_lock_release(&mon->lock);
-	return rc;
+	return ret;
 }
 
 bool mrrc_mon_sees(struct mrrc_mon *mon, uintptr_t start, size_t len,
@@ -460,10 +460,10 @@ void mrrc_mon_unwatch_idle(struct mrrc_mon *mon)
 
 /* ---- events ---- */
 
-int mrrc_mon_refused(struct mrrc_mon *mon, int rc)
+int mrrc_mon_refused(struct mrrc_mon *mon, int ret)
 {
 	mrrc_mon_fail(mon, "%s: the probe answered \"%s\"", mon->ops->name,
-		      strerror(-rc));
+		      strerror(-ret));
 	return -ENODEV;
 }
 
@@ -609,7 +609,7 @@ void mrrc_mon_asks(struct mrrc_mon *mon, char why[MRRC_TRUST_WHY])
 
 int mrrc_mon_hook(struct mrrc_mon *mon, char *why)
 {
-	int rc = 0;
+	int ret = 0;
 
 	if (why)
 		why[0] = '\0';
@@ -620,11 +620,11 @@ int mrrc_mon_hook(struct mrrc_mon *mon, char *why)
 	}
 	mrrc_lock_acquire(&mrrc_mon_registry.lock);
 	if (!mon->hooked) {
-		rc = mrrc_libc_hooks_add(mrrc_mon_announce, mon, why);
-		mon->hooked = !rc;
-		if (!rc)
+		ret = mrrc_libc_hooks_add(mrrc_mon_announce, mon, why);
+		mon->hooked = !ret;
+		if (!ret)
 			mrrc_mon_mark(mon);
 	}
 	mrrc_lock_release(&mrrc_mon_registry.lock);
-	return rc;
+	return ret;
 }

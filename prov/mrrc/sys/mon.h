@@ -250,9 +250,9 @@ int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 bool mrrc_mon_make_room(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
 
 /* By what mrrc_mon_watch answered: is it to be unwatched? */
-static inline bool mrrc_mon_watched(int rc)
+static inline bool mrrc_mon_watched(int ret)
 {
-	return rc != -EINVAL && rc != -EBUSY && rc != -ENODEV;
+	return ret != -EINVAL && ret != -EBUSY && ret != -ENODEV;
 }
 
 /*
@@ -306,16 +306,16 @@ static inline bool mrrc_mon_is_told(struct mrrc_mon *mon)
 }
 
 /* The probe was refused: it is the end of the monitor. -ENODEV. */
-int mrrc_mon_refused(struct mrrc_mon *mon, int rc);
+int mrrc_mon_refused(struct mrrc_mon *mon, int ret);
 
 /* 0: quiet now. -EAGAIN: drain and ask again. -ENODEV: it has failed. */
 static inline int mrrc_mon_check(struct mrrc_mon *mon)
 {
-	int rc = mon->ops->check(mon);
+	int ret = mon->ops->check(mon);
 
 	/* The caller looks at seq next: not before the answer. */
 	mrrc_fence(acquire);
-	return !rc || rc == -EAGAIN ? rc : mrrc_mon_refused(mon, rc);
+	return !ret || ret == -EAGAIN ? ret : mrrc_mon_refused(mon, ret);
 }
 
 /*
@@ -328,7 +328,7 @@ static inline __attribute__((always_inline)) int
 mrrc_mon_quiet(struct mrrc_mon *mon, uint64_t *seq, _Atomic uint64_t *probes)
 {
 	const bool told = mrrc_mon_told(mon);
-	int rc;
+	int ret;
 
 	*seq = mrrc_mon_seq(mon);
 	if (*seq & 1)
@@ -338,10 +338,10 @@ mrrc_mon_quiet(struct mrrc_mon *mon, uint64_t *seq, _Atomic uint64_t *probes)
 	atomic_store_explicit(probes, 1 + atomic_load_explicit(
 				      probes, memory_order_relaxed),
 			      memory_order_relaxed);
-	rc = mrrc_mon_check(mon);
-	if (!rc && mrrc_mon_seq(mon) != *seq)
-		rc = -EAGAIN;
-	return rc;
+	ret = mrrc_mon_check(mon);
+	if (!ret && mrrc_mon_seq(mon) != *seq)
+		ret = -EAGAIN;
+	return ret;
 }
 
 /* Handle the events that are queued now. No lock held. */

@@ -174,7 +174,7 @@ static int mrrc_uffd_read(struct mrrc_uffd *uffd)
 	struct uffd_msg msg[MRRC_UFFD_EVENTS];
 	ssize_t len;
 	size_t i;
-	int rc;
+	int ret;
 
 	for (;;) {
 		len = read(uffd->fd, msg, sizeof(msg));
@@ -185,9 +185,9 @@ static int mrrc_uffd_read(struct mrrc_uffd *uffd)
 		if (len <= 0)
 			return -EIO;
 		for (i = 0; i < len / sizeof(msg[0]); i++) {
-			rc = mrrc_uffd_take(uffd, &msg[i]);
-			if (rc)
-				return rc;
+			ret = mrrc_uffd_take(uffd, &msg[i]);
+			if (ret)
+				return ret;
 		}
 	}
 }
@@ -199,15 +199,15 @@ static int mrrc_uffd_drain(struct mrrc_mon *mon)
 	unsigned i, count;
 	sigset_t old;
 	int cancel;
-	int rc;
+	int ret;
 
 	/* in read(2) it would leave with locks held */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	do {
 		mrrc_uffd_lock(uffd, &old);
-		rc = uffd->dead ? -EIO : mrrc_uffd_lost(uffd);
-		if (!rc)
-			rc = mrrc_uffd_read(uffd);
+		ret = uffd->dead ? -EIO : mrrc_uffd_lost(uffd);
+		if (!ret)
+			ret = mrrc_uffd_read(uffd);
 		for (count = 0; uffd->queued && count < MRRC_UFFD_EVENTS;)
 			event[count++] = uffd->queue[--uffd->queued];
 		mrrc_uffd_unlock(uffd, &old);
@@ -218,13 +218,13 @@ static int mrrc_uffd_drain(struct mrrc_mon *mon)
 			mrrc_trust_surprised();
 			mrrc_threads_look();
 		}
-	} while (count && !rc);
+	} while (count && !ret);
 	pthread_setcancelstate(cancel, NULL);
-	if (rc)
+	if (ret)
 		snprintf(mon->reason, sizeof(mon->reason),
-			 "userfaultfd: %s", rc == -EPROTO ?
+			 "userfaultfd: %s", ret == -EPROTO ?
 			 "an unexpected event" : "its events cannot be read");
-	return rc;
+	return ret;
 }
 
 static bool mrrc_uffd_settle(struct mrrc_mon *mon)
@@ -267,22 +267,22 @@ static int mrrc_uffd_fetch(struct mrrc_mon *mon)
 	struct mrrc_uffd *uffd = mon->impl;
 	struct pollfd left = { .fd = uffd->fd, .events = POLLIN };
 	sigset_t old;
-	int rc;
+	int ret;
 
 	mrrc_uffd_lock(uffd, &old);
 	/* What can be read there, and what not, says nothing of ours else. */
-	rc = mrrc_uffd_lost(uffd);
+	ret = mrrc_uffd_lost(uffd);
 	/* Somebody who drained may have been quicker. */
-	if (rc || !poll(&left, 1, 0)) {
+	if (ret || !poll(&left, 1, 0)) {
 		mrrc_uffd_unlock(uffd, &old);
-		return rc;
+		return ret;
 	}
 	/* Odd before the first read: see mon.h. */
 	atomic_fetch_or(&mon->seq, 1);
-	rc = mrrc_uffd_read(uffd);
+	ret = mrrc_uffd_read(uffd);
 	mrrc_uffd_unlock(uffd, &old);
 	sem_post(&uffd->work);
-	return rc;
+	return ret;
 }
 
 /* Closes in this table what is not ours. Makes system calls, nothing else. */
@@ -342,44 +342,44 @@ static void *mrrc_uffd_run(void *arg)
 		{ .fd = uffd->stop_fd, .events = POLLIN },
 	};
 	sigset_t old;
-	int n, rc = 0;
+	int n, ret = 0;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	mrrc_uffd_keep(uffd);
 	sem_post(&uffd->ready);
-	while (!rc && mrrc_mon_works(mon)) {
+	while (!ret && mrrc_mon_works(mon)) {
 		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
 		n = poll(fds, 2, -1);
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 		if (n < 0 && errno != EINTR)
-			rc = -errno;
+			ret = -errno;
 		else if (fds[1].revents && (atomic_load(&uffd->stop) ||
 					    !mrrc_mon_works(mon)))
 			break;
 		else if (fds[1].revents)
-			rc = -EBADF;	/* nobody asked: it is not ours */
+			ret = -EBADF;	/* nobody asked: it is not ours */
 		else if (fds[0].revents & POLLIN)
-			rc = mrrc_uffd_fetch(mon);
+			ret = mrrc_uffd_fetch(mon);
 		else if (fds[0].revents)
-			rc = -EIO;
+			ret = -EIO;
 	}
 	/*
 	 * The last reader leaves: from here on nobody may wait for one. Whoever
 	 * joins this thread may unmap while doing so, and a failure has to take
 	 * a lock.
 	 */
-	if (rc) {
+	if (ret) {
 		mrrc_uffd_lock(uffd, &old);
 		uffd->dead = true;
 		atomic_fetch_or(&mon->seq, 1);
 		mrrc_uffd_unlock(uffd, &old);
 	}
 	mrrc_uffd_replace(uffd);
-	if (rc) {
+	if (ret) {
 		atomic_store(&uffd->broken, true);
 		sem_post(&uffd->work);
 		mrrc_mon_fail(mon, "userfaultfd: reading events: %s",
-			      strerror(-rc));
+			      strerror(-ret));
 	}
 	return NULL;
 }
@@ -415,11 +415,11 @@ static void mrrc_uffd_stop(struct mrrc_mon *mon)
 	mrrc_uffd_replace(uffd);
 }
 
-static int mrrc_uffd_fail(struct mrrc_mon *mon, const char *what, int rc)
+static int mrrc_uffd_fail(struct mrrc_mon *mon, const char *what, int ret)
 {
 	snprintf(mon->reason, sizeof(mon->reason), "userfaultfd: %s: %s",
-		 what, strerror(-rc));
-	return rc;
+		 what, strerror(-ret));
+	return ret;
 }
 
 static int mrrc_uffd_setup(struct mrrc_mon *mon, int *out)
@@ -430,22 +430,22 @@ static int mrrc_uffd_setup(struct mrrc_mon *mon, int *out)
 	};
 	int tries = MRRC_UFFD_TRIES;
 	int fd;
-	int rc;
+	int ret;
 
 	fd = syscall(SYS_userfaultfd,
 		     O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
 	if (fd < 0)
 		return mrrc_uffd_fail(mon, "not to be had here", -errno);
 	if (ioctl(fd, UFFDIO_API, &api)) {
-		rc = mrrc_uffd_fail(mon, "lacks events", -errno);
+		ret = mrrc_uffd_fail(mon, "lacks events", -errno);
 		goto err_close;
 	}
 	/* A machine under load may not get through it in time. */
 	do {
-		rc = mrrc_uffd_test(fd);
-	} while (rc == -ETIMEDOUT && --tries);
-	if (rc) {
-		mrrc_uffd_fail(mon, "self-test of pending unmaps", rc);
+		ret = mrrc_uffd_test(fd);
+	} while (ret == -ETIMEDOUT && --tries);
+	if (ret) {
+		mrrc_uffd_fail(mon, "self-test of pending unmaps", ret);
 		goto err_close;
 	}
 	*out = fd;
@@ -453,29 +453,29 @@ static int mrrc_uffd_setup(struct mrrc_mon *mon, int *out)
 
 err_close:
 	close(fd);
-	return rc;
+	return ret;
 }
 
 /* The reader is there first: nothing is watched before both are. */
 static int mrrc_uffd_threads(struct mrrc_mon *mon)
 {
 	struct mrrc_uffd *uffd = mon->impl;
-	int rc;
+	int ret;
 
-	rc = mrrc_thread_start(&uffd->reader, MRRC_UFFD_STACK,
+	ret = mrrc_thread_start(&uffd->reader, MRRC_UFFD_STACK,
 			       mrrc_uffd_run, mon);
-	if (rc)
-		return mrrc_uffd_fail(mon, "reader thread", rc);
+	if (ret)
+		return mrrc_uffd_fail(mon, "reader thread", ret);
 	pthread_setname_np(uffd->reader, "mrrc-monitor");
 	while (sem_wait(&uffd->ready))
 		;
-	rc = mrrc_thread_start(&uffd->handler, MRRC_UFFD_STACK,
+	ret = mrrc_thread_start(&uffd->handler, MRRC_UFFD_STACK,
 			       mrrc_uffd_handle, mon);
-	if (rc) {
+	if (ret) {
 		atomic_store(&uffd->stop, true);
 		mrrc_uffd_wake(uffd);
 		mrrc_thread_join(uffd->reader);
-		return mrrc_uffd_fail(mon, "handler thread", rc);
+		return mrrc_uffd_fail(mon, "handler thread", ret);
 	}
 	pthread_setname_np(uffd->handler, "mrrc-handler");
 	return 0;
@@ -484,34 +484,34 @@ static int mrrc_uffd_threads(struct mrrc_mon *mon)
 static int mrrc_uffd_open(struct mrrc_mon *mon)
 {
 	struct mrrc_uffd *uffd;
-	int rc;
+	int ret;
 
 	uffd = calloc(1, sizeof(*uffd));
 	if (!uffd)
 		return -ENOMEM;
-	rc = mrrc_uffd_setup(mon, &uffd->fd);
-	if (rc)
+	ret = mrrc_uffd_setup(mon, &uffd->fd);
+	if (ret)
 		goto err_free;
 	/* not an eventfd, which could not be told from others */
 	uffd->stop_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (uffd->stop_fd < 0) {
-		rc = mrrc_uffd_fail(mon, "socket", -errno);
+		ret = mrrc_uffd_fail(mon, "socket", -errno);
 		goto err_close;
 	}
-	rc = mrrc_fd_id(uffd->fd, &uffd->id);
-	if (!rc)
-		rc = mrrc_fd_id(uffd->stop_fd, &uffd->stop_id);
-	if (rc)
+	ret = mrrc_fd_id(uffd->fd, &uffd->id);
+	if (!ret)
+		ret = mrrc_fd_id(uffd->stop_fd, &uffd->stop_id);
+	if (ret)
 		goto err_close_stop;
-	rc = -pthread_mutex_init(&uffd->lock, NULL);
-	if (rc)
+	ret = -pthread_mutex_init(&uffd->lock, NULL);
+	if (ret)
 		goto err_close_stop;
 	sem_init(&uffd->ready, 0, 0);
 	sem_init(&uffd->work, 0, 0);
 	uffd->huge = mrrc_vm_huge_page();
 	mon->impl = uffd;
-	rc = mrrc_uffd_threads(mon);
-	if (rc)
+	ret = mrrc_uffd_threads(mon);
+	if (ret)
 		goto err_sync;
 	return 0;
 
@@ -525,7 +525,7 @@ err_close:
 	close(uffd->fd);
 err_free:
 	free(uffd);
-	return rc;
+	return ret;
 }
 
 static void mrrc_uffd_close(struct mrrc_mon *mon)
@@ -620,18 +620,18 @@ static int mrrc_uffd_watch_huge(const struct mrrc_uffd *uffd, uintptr_t start,
 static int mrrc_uffd_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
 	struct mrrc_uffd *uffd = mon->impl;
-	int rc;
+	int ret;
 
 	/* somebody else's would take it, and keep what it is told to itself */
-	rc = mrrc_uffd_lost(uffd);
-	if (rc)
-		return rc;
-	rc = mrrc_uffd_register(uffd->fd, start, len);
-	if (rc == -EINVAL && mrrc_uffd_mapped(start, len))
-		rc = mrrc_uffd_watch_huge(uffd, start, len);
-	if (!rc && !mrrc_uffd_mapped(start, len))
-		rc = -EFAULT;
-	return rc;
+	ret = mrrc_uffd_lost(uffd);
+	if (ret)
+		return ret;
+	ret = mrrc_uffd_register(uffd->fd, start, len);
+	if (ret == -EINVAL && mrrc_uffd_mapped(start, len))
+		ret = mrrc_uffd_watch_huge(uffd, start, len);
+	if (!ret && !mrrc_uffd_mapped(start, len))
+		ret = -EFAULT;
+	return ret;
 }
 
 /* What is no longer mapped, or part of a huge page, is refused: let it be. */

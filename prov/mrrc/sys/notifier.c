@@ -182,15 +182,15 @@ static int notifier_try(struct mrrc_notifier *notifier, struct mrrc_range range)
 	const size_t len = range.end - range.start;
 	uint64_t token;
 	int cancel;
-	int rc;
+	int ret;
 
 	/* in open(2) or read(2) it would leave with serial held */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	rc = mrrc_mon_watch(notifier->mon, range.start, len, &token);
-	if (!rc && !mrrc_mon_sees(notifier->mon, range.start, len, token))
-		rc = -EOPNOTSUPP;
+	ret = mrrc_mon_watch(notifier->mon, range.start, len, &token);
+	if (!ret && !mrrc_mon_sees(notifier->mon, range.start, len, token))
+		ret = -EOPNOTSUPP;
 	pthread_setcancelstate(cancel, NULL);
-	return rc;
+	return ret;
 }
 
 /* Lock held: region becomes part of the index, with what it overlaps. */
@@ -221,7 +221,7 @@ int mrrc_notifier_watch(struct mrrc_notifier *notifier, uintptr_t start, size_t 
 	const uintptr_t mask = mrrc_vm_page() - 1;
 	struct mrrc_range range;
 	struct mrrc_region *region;
-	int rc;
+	int ret;
 
 	if (mrrc_mon_forked(notifier->mon))
 		return -ENODEV;
@@ -244,23 +244,23 @@ int mrrc_notifier_watch(struct mrrc_notifier *notifier, uintptr_t start, size_t 
 	notifier->adding_stale = false;
 	mrrc_lock_release(&notifier->lock);
 
-	rc = notifier_try(notifier, range);
+	ret = notifier_try(notifier, range);
 
 	mrrc_lock_acquire(&notifier->lock);
-	if (!rc && notifier->adding_stale)
-		rc = -EAGAIN;
-	if (!rc)
+	if (!ret && notifier->adding_stale)
+		ret = -EAGAIN;
+	if (!ret)
 		notifier_index(notifier, region);
 	notifier->adding = (struct mrrc_range) { 0, 0 };
 	mrrc_lock_release(&notifier->lock);
 	/* a refusal has changed nothing, and may concern another's range */
-	if (rc && mrrc_mon_watched(rc))
+	if (ret && mrrc_mon_watched(ret))
 		mrrc_mon_unwatch(notifier->mon, range.start,
 				 range.end - range.start);
 	mrrc_lock_release(&notifier->serial);
-	if (rc)
+	if (ret)
 		free(region);
-	return rc;
+	return ret;
 }
 
 /* Lock held, memory quiet. */
@@ -281,14 +281,14 @@ bool mrrc_notifier_valid(struct mrrc_notifier *notifier, uintptr_t start, size_t
 	struct mrrc_mon *mon = notifier->mon;
 	bool known;
 	uint64_t seq;
-	int tries, rc;
+	int tries, ret;
 
 	for (tries = 0; tries < NOTIFIER_TRIES; tries++) {
 		if (!mrrc_mon_works(mon))
 			return false;
 		seq = mrrc_mon_seq(mon);
-		rc = seq & 1 ? -EAGAIN : mrrc_mon_check(mon);
-		if (!rc) {
+		ret = seq & 1 ? -EAGAIN : mrrc_mon_check(mon);
+		if (!ret) {
 			mrrc_lock_acquire(&notifier->lock);
 			known = notifier_known(notifier, start, len);
 			if (mrrc_mon_seq(mon) == seq) {
@@ -298,7 +298,7 @@ bool mrrc_notifier_valid(struct mrrc_notifier *notifier, uintptr_t start, size_t
 			mrrc_lock_release(&notifier->lock);
 			continue;
 		}
-		if (rc != -EAGAIN)
+		if (ret != -EAGAIN)
 			return false;
 		mrrc_mon_drain(mon);
 		mrrc_pause_brief(NOTIFIER_TRIES - 1 - tries);
@@ -312,7 +312,7 @@ int mrrc_notifier_open(struct mrrc_mon *mon, mrrc_notifier_cb tell, void *arg,
 		    struct mrrc_notifier **out)
 {
 	struct mrrc_notifier *notifier;
-	int rc;
+	int ret;
 
 	notifier = calloc(1, sizeof(*notifier));
 	if (!notifier)
@@ -326,14 +326,14 @@ int mrrc_notifier_open(struct mrrc_mon *mon, mrrc_notifier_cb tell, void *arg,
 	mrrc_index_init(&notifier->watched);
 	TAILQ_INIT(&notifier->dead);
 	sem_init(&notifier->wake, 0, 0);
-	rc = mrrc_lock_init(&notifier->serial, MRRC_RANK_NOTIFIER);
-	if (rc)
+	ret = mrrc_lock_init(&notifier->serial, MRRC_RANK_NOTIFIER);
+	if (ret)
 		goto err_free;
-	rc = mrrc_lock_init(&notifier->lock, MRRC_RANK_CACHE);
-	if (rc)
+	ret = mrrc_lock_init(&notifier->lock, MRRC_RANK_CACHE);
+	if (ret)
 		goto err_serial;
-	rc = mrrc_thread_start(&notifier->thread, 0, notifier_main, notifier);
-	if (rc)
+	ret = mrrc_thread_start(&notifier->thread, 0, notifier_main, notifier);
+	if (ret)
 		goto err_lock;
 	mrrc_mon_subscribe(mon, &notifier->sub);
 	*out = notifier;
@@ -346,7 +346,7 @@ err_serial:
 err_free:
 	sem_destroy(&notifier->wake);
 	free(notifier);
-	return rc;
+	return ret;
 }
 
 void mrrc_notifier_close(struct mrrc_notifier *notifier)

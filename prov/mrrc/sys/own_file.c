@@ -25,7 +25,7 @@ static int own_file_check(int fd)
 /* What this call makes is the user's, whatever a file server says of it. */
 int mrrc_own_file_open(const char *path, int flags)
 {
-	int fd, rc, tries = OWN_TRIES;
+	int fd, ret, tries = OWN_TRIES;
 
 	flags |= O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW;
 	do {
@@ -38,10 +38,10 @@ int mrrc_own_file_open(const char *path, int flags)
 	} while (fd < 0 && errno == ENOENT && --tries);
 	if (fd < 0)
 		return -errno;
-	rc = own_file_check(fd);
-	if (rc) {
+	ret = own_file_check(fd);
+	if (ret) {
 		close(fd);
-		return rc;
+		return ret;
 	}
 	return fd;
 }

@@ -190,7 +190,7 @@ static int patch_stub(uintptr_t near, unsigned *page)
 {
 	uint8_t *at;
 	unsigned i;
-	int rc;
+	int ret;
 
 	for (i = 0; i < MRRC_PATCH_PAGES; i++) {
 		at = patch_stubs.page[i].at;
@@ -205,9 +205,9 @@ static int patch_stub(uintptr_t near, unsigned *page)
 	}
 	if (i == MRRC_PATCH_PAGES)
 		return -ENOMEM;
-	rc = patch_page(near, &at);
-	if (rc)
-		return rc;
+	ret = patch_page(near, &at);
+	if (ret)
+		return ret;
 	patch_stubs.page[i].used = 0;
 	patch_stubs.page[i].at = at;
 	*page = i;
@@ -219,16 +219,16 @@ static int patch_write(const struct mrrc_patch_code *code, uint8_t *site,
 		       long number, uint8_t *stub, struct mrrc_patch *patch)
 {
 	uint8_t *const page = patch_page_of(stub);
-	int rc;
+	int ret;
 
 	if (patch_protect(page, 1, PROT_READ | PROT_WRITE | PROT_EXEC))
 		return -EACCES;
-	rc = mrrc_patch_build(code, site, number, stub, patch);
+	ret = mrrc_patch_build(code, site, number, stub, patch);
 	__builtin___clear_cache((char *)stub, (char *)stub + MRRC_PATCH_STUB);
 	if (patch_protect(page, 1, PROT_READ | PROT_EXEC))
-		rc = -EACCES;
+		ret = -EACCES;
 	patch->stub = stub;
-	return rc;
+	return ret;
 }
 
 int mrrc_patch_site(const struct mrrc_patch_code *code, uint8_t *site,
@@ -236,35 +236,35 @@ int mrrc_patch_site(const struct mrrc_patch_code *code, uint8_t *site,
 {
 	uint8_t *stub = code->stub;
 	unsigned page = 0;
-	int rc = 0;
+	int ret = 0;
 
 	*patch = (struct mrrc_patch) { 0 };
 	if (!stub || !patch_near(stub, (uintptr_t)site)) {
-		rc = patch_stub((uintptr_t)site, &page);
-		if (rc)
-			return rc;
+		ret = patch_stub((uintptr_t)site, &page);
+		if (ret)
+			return ret;
 		stub = patch_stubs.page[page].at + patch_stubs.page[page].used;
 	}
-	rc = patch_write(code, site, number, stub, patch);
-	if (rc)
+	ret = patch_write(code, site, number, stub, patch);
+	if (ret)
 		*patch = (struct mrrc_patch) { 0 };
 	else if (stub != code->stub)
 		patch_stubs.page[page].used += MRRC_PATCH_STUB;
-	return rc;
+	return ret;
 }
 
 int mrrc_patch_find(const char *name, long number, struct mrrc_patch *patch)
 {
 	struct mrrc_patch_code function;
 	uint8_t *site;
-	int rc;
+	int ret;
 
 	*patch = (struct mrrc_patch) { 0 };
 	if (!mrrc_patch_reach)
 		return -EOPNOTSUPP;
-	rc = patch_function(name, &function);
-	if (rc)
-		return rc;
+	ret = patch_function(name, &function);
+	if (ret)
+		return ret;
 	site = mrrc_patch_search(&function, number);
 	return site ? mrrc_patch_site(&function, site, number, patch) : -ENOENT;
 }
@@ -287,26 +287,26 @@ bool mrrc_patch_stub(uintptr_t addr)
 static int patch_writable(const struct mrrc_patch *patch, bool on)
 {
 	const int prot = PROT_READ | PROT_EXEC | (on ? PROT_WRITE : 0);
-	int rc;
+	int ret;
 
-	rc = patch_protect(patch->word, sizeof(*patch->word), prot);
-	if (!rc && patch->filler)
-		rc = patch_protect(patch->filler, sizeof(patch->filling), prot);
-	return rc;
+	ret = patch_protect(patch->word, sizeof(*patch->word), prot);
+	if (!ret && patch->filler)
+		ret = patch_protect(patch->filler, sizeof(patch->filling), prot);
+	return ret;
 }
 
 static int patch_store(const struct mrrc_patch *patch, uint64_t from,
 		       uint64_t to)
 {
 	char *const at = (char *)patch->word;
-	int rc;
+	int ret;
 
 	if (__atomic_load_n(patch->word, __ATOMIC_RELAXED) != from)
 		return -EBUSY;
-	rc = patch_writable(patch, true);
-	if (rc) {
+	ret = patch_writable(patch, true);
+	if (ret) {
 		patch_writable(patch, false);
-		return rc;
+		return ret;
 	}
 	/* Once there it stays: somebody may be on the way through it. */
 	if (patch->filler && memcmp(patch->filler, patch->filling,
@@ -314,10 +314,10 @@ static int patch_store(const struct mrrc_patch *patch, uint64_t from,
 		memcpy(patch->filler, patch->filling, sizeof(patch->filling));
 	if (!__atomic_compare_exchange_n(patch->word, &from, to, false,
 					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-		rc = -EBUSY;
+		ret = -EBUSY;
 	patch_writable(patch, false);
 	__builtin___clear_cache(at, at + sizeof(*patch->word));
-	return rc;
+	return ret;
 }
 
 int mrrc_patch_on(const struct mrrc_patch *patch)

@@ -40,7 +40,7 @@ int mrrc_pool_open(size_t size, uint32_t capacity, struct mrrc_pool **out)
 	const size_t page = mrrc_vm_page();
 	struct mrrc_pool *pool;
 	size_t links;
-	int rc;
+	int ret;
 
 	if (!size || !capacity || capacity > MRRC_POOL_MAX ||
 	    size > SIZE_MAX / 4 / capacity)
@@ -57,17 +57,17 @@ int mrrc_pool_open(size_t size, uint32_t capacity, struct mrrc_pool **out)
 	pool->span = pool->size * capacity;
 	pool->map_len = links + mrrc_pool_round(pool->span, page);
 
-	rc = mrrc_lock_init(&pool->grow, MRRC_RANK_LEAF);
-	if (rc)
+	ret = mrrc_lock_init(&pool->grow, MRRC_RANK_LEAF);
+	if (ret)
 		goto err_free;
 	pool->map = mmap(NULL, pool->map_len, PROT_NONE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (pool->map == MAP_FAILED) {
-		rc = -errno;
+		ret = -errno;
 		goto err_lock;
 	}
 	if (mprotect(pool->map, links, PROT_READ | PROT_WRITE)) {
-		rc = -errno;
+		ret = -errno;
 		goto err_unmap;
 	}
 	pool->next = pool->map;
@@ -81,7 +81,7 @@ err_lock:
 	mrrc_lock_fini(&pool->grow);
 err_free:
 	free(pool);
-	return rc;
+	return ret;
 }
 
 void mrrc_pool_close(struct mrrc_pool *pool)

@@ -253,7 +253,7 @@ static void prove_look(struct prove_code *code)
 	struct mrrc_code_counts counts;
 	struct mrrc_code_copy copy;
 	struct prove_look look = { .copy = &copy, .code = code };
-	int rc;
+	int ret;
 
 	code->why[0] = '\0';
 	code->wants = 0;
@@ -269,17 +269,17 @@ static void prove_look(struct prove_code *code)
 		prove_unknown(code, "code of no file");
 	if (*code->why)
 		return;
-	rc = mrrc_code_copy(&code->place, &copy);
-	if (rc) {
-		prove_unknown(code, rc == -EFBIG ? "its file is too large" :
+	ret = mrrc_code_copy(&code->place, &copy);
+	if (ret) {
+		prove_unknown(code, ret == -EFBIG ? "its file is too large" :
 						   "it cannot be read");
 		return;
 	}
-	rc = mrrc_code_look(&copy.image, prove_site, &look, &counts);
+	ret = mrrc_code_look(&copy.image, prove_site, &look, &counts);
 	mrrc_code_free(&copy);
-	if (rc && !*code->why)
-		prove_unknown(code, rc == -EOPNOTSUPP ?
-			      "built without a decoder" : strerror(-rc));
+	if (ret && !*code->why)
+		prove_unknown(code, ret == -EOPNOTSUPP ?
+			      "built without a decoder" : strerror(-ret));
 }
 
 /* ---- all of them ---- */
@@ -457,7 +457,7 @@ static void *prove_main(void *arg)
 
 int mrrc_prove_start(const struct mrrc_prove_ops *ops)
 {
-	int rc = 0;
+	int ret = 0;
 
 	pthread_mutex_lock(&prove.lock);
 	if (mrrc_trust_mode() != MRRC_TRUST_PROVEN)
@@ -467,13 +467,13 @@ int mrrc_prove_start(const struct mrrc_prove_ops *ops)
 		prove.said_any = false;
 		atomic_store(&prove.stop, 0);
 		prove_say("code is being looked at");
-		rc = mrrc_thread_start(&prove.thread, 0, prove_main, NULL);
-		prove.runs = !rc;
-		if (rc)
+		ret = mrrc_thread_start(&prove.thread, 0, prove_main, NULL);
+		prove.runs = !ret;
+		if (ret)
 			prove_say("there is no thread to look at code");
 	}
 	pthread_mutex_unlock(&prove.lock);
-	return rc;
+	return ret;
 }
 
 void mrrc_prove_stop(void)

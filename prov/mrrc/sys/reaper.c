@@ -128,17 +128,17 @@ static void *mrrc_helper_run(void *arg)
 
 int mrrc_cache_mt_helper_start(struct mrrc_cache_mt *cache)
 {
-	int rc;
+	int ret;
 
-	rc = -pthread_cond_init(&cache->work, NULL);
-	if (rc)
-		return rc;
+	ret = -pthread_cond_init(&cache->work, NULL);
+	if (ret)
+		return ret;
 	cache->helped = true;
-	rc = mrrc_thread_start(&cache->helper, 0, mrrc_helper_run, cache);
-	if (rc) {
+	ret = mrrc_thread_start(&cache->helper, 0, mrrc_helper_run, cache);
+	if (ret) {
 		cache->helped = false;
 		pthread_cond_destroy(&cache->work);
-		return rc;
+		return ret;
 	}
 	pthread_setname_np(cache->helper, "mrrc-helper");
 	return 0;

@@ -9,15 +9,15 @@
 #include <stdbool.h>
 
 /* The memory does not allow this access. */
-static inline bool mrrc_reg_denied(int rc)
+static inline bool mrrc_reg_denied(int ret)
 {
-	return rc == -EFAULT || rc == -EACCES || rc == -EPERM;
+	return ret == -EFAULT || ret == -EACCES || ret == -EPERM;
 }
 
 /* A limit is reached: deregistering something else may help. */
-static inline bool mrrc_reg_limited(int rc)
+static inline bool mrrc_reg_limited(int ret)
 {
-	switch (-rc) {
+	switch (-ret) {
 	case ENOMEM:
 	case EAGAIN:
 	case EMFILE:

@@ -13,7 +13,7 @@
 
 static struct {
 	uintptr_t at;		/* 0: free */
-	int rc;			/* it cannot be hooked */
+	int ret;			/* it cannot be hooked */
 	uint8_t *stub;		/* stays when the site goes */
 	struct mrrc_patch patch;
 } sites[MRRC_SITES_MAX];
@@ -96,7 +96,7 @@ bool mrrc_sites_refused(uintptr_t at)
 	unsigned i;
 
 	for (i = 0; i < MRRC_SITES_MAX; i++) {
-		if (sites[i].at == at && sites[i].rc)
+		if (sites[i].at == at && sites[i].ret)
 			return true;
 	}
 	return false;
@@ -126,18 +126,18 @@ int mrrc_sites_place(uintptr_t at, long number, uintptr_t filler)
 		.filler = (uint8_t *)filler, .inside = true,
 		.stub = i < MRRC_SITES_MAX ? sites[i].stub : NULL,
 	};
-	int rc;
+	int ret;
 
 	if (i == MRRC_SITES_MAX)
 		return -ENOSPC;
 	sites[i].at = at;
-	rc = mrrc_patch_site(&code, (uint8_t *)at, number, &sites[i].patch);
-	if (!rc) {
+	ret = mrrc_patch_site(&code, (uint8_t *)at, number, &sites[i].patch);
+	if (!ret) {
 		sites[i].stub = sites[i].patch.stub;
-		rc = mrrc_patch_on(&sites[i].patch);
+		ret = mrrc_patch_on(&sites[i].patch);
 	}
-	sites[i].rc = rc;
-	return rc;
+	sites[i].ret = ret;
+	return ret;
 }
 
 static bool sites_there(void *arg, const struct mrrc_mapping *mapping)
@@ -164,7 +164,7 @@ void mrrc_sites_sweep(void)
 		if (there >> i & 1)
 			continue;
 		sites[i].at = 0;
-		sites[i].rc = 0;
+		sites[i].ret = 0;
 		sites[i].patch = (struct mrrc_patch) { 0 };
 	}
 }

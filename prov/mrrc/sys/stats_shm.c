@@ -119,21 +119,21 @@ static size_t segment_put_names(char *names)
 static int segment_map(struct mrrc_stats_shm *segment)
 {
 	void *map;
-	int rc;
+	int ret;
 
 	if (fallocate(segment->fd, 0, 0, segment->size))
 		return -errno;
-	rc = mrrc_fd_id(segment->fd, &segment->id);
-	if (rc)
-		return rc;
+	ret = mrrc_fd_id(segment->fd, &segment->id);
+	if (ret)
+		return ret;
 	map = mmap(NULL, segment->size, PROT_READ | PROT_WRITE, MAP_SHARED,
 		   segment->fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;
 	if (fcntl(segment->fd, F_ADD_SEALS, SEGMENT_SEALS)) {
-		rc = -errno;
+		ret = -errno;
 		munmap(map, segment->size);
-		return rc;
+		return ret;
 	}
 	segment->head = map;
 	return 0;
@@ -143,7 +143,7 @@ int mrrc_stats_shm_open(struct mrrc_stats_shm **out)
 {
 	const size_t page = mrrc_vm_page();
 	struct mrrc_stats_shm *segment;
-	int rc;
+	int ret;
 
 	pthread_once(&segments.once, segment_once);
 	segment = calloc(1, sizeof(*segment));
@@ -154,11 +154,11 @@ int mrrc_stats_shm_open(struct mrrc_stats_shm **out)
 	segment->fd = memfd_create(MRRC_STATS_SHM_NAME,
 				 MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (segment->fd < 0) {
-		rc = -errno;
+		ret = -errno;
 		goto err_free;
 	}
-	rc = segment_map(segment);
-	if (rc)
+	ret = segment_map(segment);
+	if (ret)
 		goto err_close;
 	*out = segment;
 	return 0;
@@ -167,7 +167,7 @@ err_close:
 	close(segment->fd);
 err_free:
 	free(segment);
-	return rc;
+	return ret;
 }
 
 struct mrrc_stats *mrrc_stats_shm_stats(struct mrrc_stats_shm *segment)

@@ -68,32 +68,32 @@ static int mrrc_thread_create(pthread_t *thread, size_t stack,
 	pthread_attr_t attr;
 	sigset_t all;
 	sigset_t old;
-	int rc;
+	int ret;
 
-	rc = pthread_attr_init(&attr);
-	if (rc)
-		return rc;
+	ret = pthread_attr_init(&attr);
+	if (ret)
+		return ret;
 	if (stack)
 		pthread_attr_setstacksize(&attr, stack);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(thread, &attr, run, arg);
+	ret = pthread_create(thread, &attr, run, arg);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
-	return rc;
+	return ret;
 }
 
 int mrrc_thread_start(pthread_t *thread, size_t stack, void *(*run)(void *),
 		      void *arg)
 {
-	int rc;
+	int ret;
 
 	mrrc_threads_init();
 	atomic_fetch_add(&mrrc_threads.ours, 1);
-	rc = mrrc_thread_create(thread, stack, run, arg);
-	if (rc)
+	ret = mrrc_thread_create(thread, stack, run, arg);
+	if (ret)
 		atomic_fetch_sub(&mrrc_threads.ours, 1);
-	return -rc;
+	return -ret;
 }
 
 void mrrc_thread_join(pthread_t thread)

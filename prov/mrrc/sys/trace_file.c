@@ -135,7 +135,7 @@ static int trace_write_zeroes(int fd, off_t offset, size_t len)
 {
 	static const char zero[4096];	/* small enough to stay in a cache */
 	struct iovec iov[MRRC_TRACE_CHUNK / sizeof(zero)];
-	ssize_t rc;
+	ssize_t ret;
 	size_t i;
 
 	for (i = 0; i < sizeof(iov) / sizeof(*iov); i++)
@@ -143,14 +143,14 @@ static int trace_write_zeroes(int fd, off_t offset, size_t len)
 	/* all lengths are multiples of it, what comes short need not be */
 	while (len) {
 		i = len / sizeof(zero);
-		rc = i ? pwritev(fd, iov, i, offset) :
+		ret = i ? pwritev(fd, iov, i, offset) :
 			 pwrite(fd, zero, len, offset);
-		if (rc < 0 && errno == EINTR)
+		if (ret < 0 && errno == EINTR)
 			continue;
-		if (rc <= 0)
-			return rc ? -errno : -ENOSPC;
-		offset += rc;
-		len -= rc;
+		if (ret <= 0)
+			return ret ? -errno : -ENOSPC;
+		offset += ret;
+		len -= ret;
 	}
 	return 0;
 }
@@ -162,7 +162,7 @@ static int trace_write_zeroes(int fd, off_t offset, size_t len)
 static int trace_grow(struct mrrc_trace_file *file, off_t offset, size_t len)
 {
 	struct rlimit limit;
-	int rc;
+	int ret;
 
 	/* beyond it there is a signal, not only an error */
 	if (!getrlimit(RLIMIT_FSIZE, &limit) &&
@@ -171,9 +171,9 @@ static int trace_grow(struct mrrc_trace_file *file, off_t offset, size_t len)
 		return -EFBIG;
 	if (!mrrc_fd_is(file->fd, &file->fd_id))
 		return -EBADF;
-	rc = trace_write_zeroes(file->fd, offset, len);
-	if (rc)
-		return rc;
+	ret = trace_write_zeroes(file->fd, offset, len);
+	if (ret)
+		return ret;
 	/* since Linux 5.14 */
 	if (file->head &&
 	    madvise((char *)file->head + offset, len, MADV_POPULATE_WRITE) &&
@@ -185,35 +185,35 @@ static int trace_grow(struct mrrc_trace_file *file, off_t offset, size_t len)
 static int trace_open_fd(const char *path, struct mrrc_trace_file *file)
 {
 	struct stat stat;
-	int rc;
+	int ret;
 
 	file->fd = mrrc_own_file_open(path, O_RDWR);
 	if (file->fd < 0)
 		return file->fd;
 	if (fstat(file->fd, &stat))
-		rc = -errno;
+		ret = -errno;
 	else if (!S_ISREG(stat.st_mode))
-		rc = -EINVAL;
+		ret = -EINVAL;
 	else if (flock(file->fd, LOCK_EX | LOCK_NB))
-		rc = errno == EWOULDBLOCK ? -EBUSY : -errno;
+		ret = errno == EWOULDBLOCK ? -EBUSY : -errno;
 	else if (ftruncate(file->fd, 0))
-		rc = -errno;
+		ret = -errno;
 	else
-		rc = mrrc_fd_id(file->fd, &file->fd_id);
-	if (!rc)
+		ret = mrrc_fd_id(file->fd, &file->fd_id);
+	if (!ret)
 		return 0;
 	close(file->fd);
-	return rc;
+	return ret;
 }
 
 static int trace_map(struct mrrc_trace_file *file)
 {
 	void *map;
-	int rc;
+	int ret;
 
-	rc = trace_grow(file, 0, MRRC_TRACE_HEAD);
-	if (rc)
-		return rc;
+	ret = trace_grow(file, 0, MRRC_TRACE_HEAD);
+	if (ret)
+		return ret;
 	map = mmap(NULL, file->len, PROT_READ | PROT_WRITE,
 		   MAP_SHARED | MAP_NORESERVE, file->fd, 0);
 	if (map == MAP_FAILED)
@@ -260,7 +260,7 @@ int mrrc_trace_file_open(const char *path, uint64_t max_bytes,
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct mrrc_trace_file *file;
-	int rc;
+	int ret;
 
 	pthread_once(&once, trace_key_make);
 	if (trace_key_rc)
@@ -273,15 +273,15 @@ int mrrc_trace_file_open(const char *path, uint64_t max_bytes,
 	if (!file->chunks)
 		file->chunks = 1;
 	if (file->chunks > SIZE_MAX / 2 / MRRC_TRACE_CHUNK) {
-		rc = -E2BIG;
+		ret = -E2BIG;
 		goto err_free;
 	}
 	file->len = MRRC_TRACE_HEAD + file->chunks * MRRC_TRACE_CHUNK;
-	rc = trace_open_fd(path, file);
-	if (rc)
+	ret = trace_open_fd(path, file);
+	if (ret)
 		goto err_free;
-	rc = trace_map(file);
-	if (rc)
+	ret = trace_map(file);
+	if (ret)
 		goto err_close;
 	trace_describe(file);
 	file->start = trace_clock(CLOCK_MONOTONIC) - 1;
@@ -294,7 +294,7 @@ err_close:
 	close(file->fd);
 err_free:
 	free(file);
-	return rc;
+	return ret;
 }
 
 void mrrc_trace_file_close(struct mrrc_trace_file *file)
@@ -365,7 +365,7 @@ static bool trace_new_chunk(struct mrrc_trace_file *file,
 {
 	uint64_t number;
 	off_t offset;
-	int rc;
+	int ret;
 
 	if (atomic_load(&file->error))
 		return false;
@@ -375,9 +375,9 @@ static bool trace_new_chunk(struct mrrc_trace_file *file,
 		return false;
 	}
 	offset = MRRC_TRACE_HEAD + number * MRRC_TRACE_CHUNK;
-	rc = trace_grow(file, offset, MRRC_TRACE_CHUNK);
-	if (rc) {
-		atomic_store(&file->error, rc);
+	ret = trace_grow(file, offset, MRRC_TRACE_CHUNK);
+	if (ret) {
+		atomic_store(&file->error, ret);
 		return false;
 	}
 	thread->next = trace_rec(file, RECS_HEAD + number * RECS_CHUNK);

@@ -28,14 +28,14 @@
 static inline long mrrc_uffd_ask(int fd, struct uffdio_writeprotect *wp)
 {
 #if defined(__x86_64__) && defined(__LP64__)
-	long rc;
+	long ret;
 
 	__asm__ volatile("syscall"
-			 : "=a" (rc)
+			 : "=a" (ret)
 			 : "0" ((long)SYS_ioctl), "D" ((long)fd),
 			   "S" (UFFDIO_WRITEPROTECT), "d" (wp)
 			 : "rcx", "r11", "memory");
-	return rc;
+	return ret;
 #elif defined(__aarch64__)
 	register long x8 __asm__("x8") = SYS_ioctl;
 	register long x0 __asm__("x0") = fd;
@@ -55,11 +55,11 @@ static inline long mrrc_uffd_ask(int fd, struct uffdio_writeprotect *wp)
 int mrrc_uffd_probe(int fd)
 {
 	struct uffdio_writeprotect wp = { .range.len = 0 };
-	const long rc = mrrc_uffd_ask(fd, &wp);
+	const long ret = mrrc_uffd_ask(fd, &wp);
 
-	if (!rc)
+	if (!ret)
 		return -EPROTO;
-	return rc == -EINVAL ? 0 : rc;
+	return ret == -EINVAL ? 0 : ret;
 }
 
 int mrrc_uffd_register(int fd, uintptr_t start, size_t len)
@@ -162,15 +162,15 @@ static void mrrc_uffd_test_unmap(int fd, void *page)
 static int mrrc_uffd_test_run(int fd, struct mrrc_uffd_unmapper *un)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
-	int rc = 0;
+	int ret = 0;
 	int started;
 	int i;
 
-	for (started = 0; started < 2 && !rc; started += !rc)
-		rc = mrrc_thread_start(&un[started].thread, MRRC_UFFD_STACK,
+	for (started = 0; started < 2 && !ret; started += !ret)
+		ret = mrrc_thread_start(&un[started].thread, MRRC_UFFD_STACK,
 				       mrrc_uffd_unmapper_run, &un[started]);
-	if (!rc)
-		rc = mrrc_uffd_test_steps(fd, un);
+	if (!ret)
+		ret = mrrc_uffd_test_steps(fd, un);
 	for (i = 0; i < started; i++) {
 		while (!atomic_load(&un[i].done)) {
 			poll(&poll_fd, 1, 1);
@@ -180,26 +180,26 @@ static int mrrc_uffd_test_run(int fd, struct mrrc_uffd_unmapper *un)
 	}
 	for (i = 0; i < 2; i++)
 		mrrc_uffd_test_unmap(fd, un[i].page);
-	return rc;
+	return ret;
 }
 
 int mrrc_uffd_test(int fd)
 {
 	const size_t page = mrrc_vm_page();
 	struct mrrc_uffd_unmapper un[2] = { 0 };
-	int rc;
+	int ret;
 	int i;
 
 	for (i = 0; i < 2; i++) {
 		un[i].page = mmap(NULL, page, PROT_READ | PROT_WRITE,
 				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (un[i].page == MAP_FAILED) {
-			rc = -errno;
+			ret = -errno;
 			goto err_unmap;
 		}
 		*(volatile char *)un[i].page = 1;
-		rc = mrrc_uffd_register(fd, (uintptr_t)un[i].page, page);
-		if (rc) {
+		ret = mrrc_uffd_register(fd, (uintptr_t)un[i].page, page);
+		if (ret) {
 			i++;
 			goto err_unmap;
 		}
@@ -209,5 +209,5 @@ int mrrc_uffd_test(int fd)
 err_unmap:
 	while (i--)
 		mrrc_uffd_test_unmap(fd, un[i].page);
-	return rc;
+	return ret;
 }

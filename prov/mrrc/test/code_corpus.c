@@ -56,30 +56,30 @@ static int look(struct mrrc_code_file *elf, struct file *file)
 	struct mrrc_code_image image;
 	const double start = now();
 	unsigned nth;
-	int rc = 0;
+	int ret = 0;
 
 	file->base = elf->base;
-	for (nth = 0; !rc && mrrc_code_segment(elf, nth, &image); nth++) {
-		rc = mrrc_code_look(&image, site, file, &counts);
-		if (rc)
+	for (nth = 0; !ret && mrrc_code_segment(elf, nth, &image); nth++) {
+		ret = mrrc_code_look(&image, site, file, &counts);
+		if (ret)
 			break;
 		sum.pairs += counts.pairs;
 		sum.instructions += counts.instructions;
 		sum.data += counts.data;
 		sum.unknown += counts.unknown;
 	}
-	if (rc)
-		printf("%s: %s\n", file->path, strerror(-rc));
+	if (ret)
+		printf("%s: %s\n", file->path, strerror(-ret));
 	else
 		printf("%s %u %u %u %u %u %.2f\n", file->path, sum.pairs,
 		       sum.instructions, file->knowns, sum.data, sum.unknown,
 		       now() - start);
-	return rc;
+	return ret;
 }
 
 int main(int argc, char **argv)
 {
-	int i = 1, rc, failed = 0;
+	int i = 1, ret, failed = 0;
 	bool verbose = false;
 	struct mrrc_code_file elf = { 0 };
 	struct file file;
@@ -91,9 +91,9 @@ int main(int argc, char **argv)
 	printf("file pairs instructions numbers-known data unknown ms\n");
 	for (; i < argc; i++) {
 		file = (struct file) { .path = argv[i], .verbose = verbose };
-		rc = mrrc_code_open(argv[i], &elf);
-		if (rc) {
-			printf("%s: %s\n", argv[i], strerror(-rc));
+		ret = mrrc_code_open(argv[i], &elf);
+		if (ret) {
+			printf("%s: %s\n", argv[i], strerror(-ret));
 			failed = 1;
 			continue;
 		}

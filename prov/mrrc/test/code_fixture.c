@@ -180,14 +180,14 @@ void elf_look(struct code_elf *one)
 	memcpy(was, one->bytes + one->over_at, one->over_len);
 	memcpy(one->bytes + one->over_at, one->over, one->over_len);
 	one->sites = 0;
-	one->rc = mrrc_code_look(&one->image, elf_site, one, &one->counts);
+	one->ret = mrrc_code_look(&one->image, elf_site, one, &one->counts);
 	memcpy(one->bytes + one->over_at, was, one->over_len);
 }
 
 void elf_none(struct code_elf *one, unsigned pairs)
 {
 	elf_look(one);
-	ck_assert_int_eq(one->rc, 0);
+	ck_assert_int_eq(one->ret, 0);
 	ck_assert_uint_eq(one->counts.pairs, pairs);
 	ck_assert_msg(!one->sites, "+0x%zx: %s",
 		      one->site[0].at - one->image.start,
@@ -198,7 +198,7 @@ void elf_none(struct code_elf *one, unsigned pairs)
 void elf_is(struct code_elf *one, unsigned pairs, size_t at, long number)
 {
 	elf_look(one);
-	ck_assert_int_eq(one->rc, 0);
+	ck_assert_int_eq(one->ret, 0);
 	ck_assert_uint_eq(one->counts.pairs, pairs);
 	ck_assert_uint_eq(one->sites, 1);
 	ck_assert_uint_eq(one->site[0].at, one->image.start + at);

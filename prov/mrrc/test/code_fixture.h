@@ -31,7 +31,7 @@ struct code_elf {
 	size_t over_at, over_len;
 	uint8_t over[16];
 	/* of the last look */
-	int rc;
+	int ret;
 	struct mrrc_code_site site[ELF_SITES];
 	unsigned sites;
 	struct mrrc_code_counts counts;

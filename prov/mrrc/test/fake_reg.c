@@ -48,15 +48,15 @@ static int fake_reg_reg(void *arg, uintptr_t start, size_t len,
 {
 	struct fake_reg *fake = arg;
 	struct fake_mr *mr;
-	int rc;
+	int ret;
 
 	if (fake->hook)
 		fake->hook(fake->hook_arg, start, len);
-	rc = fake_refuse(fake, start, len, access);
-	mr = rc ? NULL : malloc(sizeof(*mr));
+	ret = fake_refuse(fake, start, len, access);
+	mr = ret ? NULL : malloc(sizeof(*mr));
 	if (!mr) {
 		atomic_fetch_add(&fake->fails, 1);
-		return rc ? rc : -ENOMEM;
+		return ret ? ret : -ENOMEM;
 	}
 	*mr = (struct fake_mr) { FAKE_LIVE, start, len, access };
 	atomic_fetch_add(&fake->live, 1);

@@ -229,7 +229,7 @@ static void fill(const struct mrrc_plan *plan, enum mrrc_access access,
 {
 	struct mrrc_region *region;
 	unsigned i;
-	int rc;
+	int ret;
 
 	for (i = 0; i < plan->count; i++) {
 		if (plan->piece[i].region)
@@ -237,10 +237,10 @@ static void fill(const struct mrrc_plan *plan, enum mrrc_access access,
 		region = new_region(&plan->piece[i], access);
 		if (pick(2))
 			hold(region);
-		rc = model_insert(region);
-		check(rc == mrrc_cache_insert(&cache, region, victims));
+		ret = model_insert(region);
+		check(ret == mrrc_cache_insert(&cache, region, victims));
 		/* What stays out of the index goes with its last put. */
-		if (rc && !mrrc_region_held(region))
+		if (ret && !mrrc_region_held(region))
 			used[region - pool] = false;
 		reap(victims);
 	}

@@ -102,11 +102,11 @@ uint64_t quick(void)
 int try_get(unsigned first, unsigned pages, enum mrrc_access access,
 	    struct mrrc_region **region)
 {
-	int rc = mrrc_cache_mt_get(cache, (void *)(base + first * page),
+	int ret = mrrc_cache_mt_get(cache, (void *)(base + first * page),
 				   pages * page, access, region);
 
 	ck_assert(mrrc_cache_mt_valid(cache));
-	return rc;
+	return ret;
 }
 
 struct mrrc_region *get_as(unsigned first, unsigned pages,
@@ -166,11 +166,11 @@ bool covered(const struct mrrc_plan *got, unsigned first, unsigned pages,
 int try_pieces(unsigned first, unsigned pages, enum mrrc_access access,
 	       unsigned limit)
 {
-	int rc = mrrc_cache_mt_get_pieces(cache, (void *)(base + first * page),
+	int ret = mrrc_cache_mt_get_pieces(cache, (void *)(base + first * page),
 					  pages * page, access, limit, &plan);
 
 	ck_assert(mrrc_cache_mt_valid(cache));
-	return rc;
+	return ret;
 }
 
 void get_pieces(unsigned first, unsigned pages, enum mrrc_access access,

@@ -17,13 +17,13 @@ long raw_munmap(void *ptr, size_t len);
 __attribute__((visibility("default"))) long raw_munmap(void *ptr, size_t len)
 {
 #if defined(__x86_64__)
-	long rc;
+	long ret;
 
 	__asm__ volatile("syscall"
-			 : "=a" (rc)
+			 : "=a" (ret)
 			 : "0" (raw_number), "D" (ptr), "S" (len)
 			 : "rcx", "r11", "memory");
-	return rc;
+	return ret;
 #elif defined(__aarch64__)
 	register long x8 __asm__("x8") = raw_number;
 	register long x0 __asm__("x0") = (long)ptr;

@@ -200,12 +200,12 @@ END_TEST
 START_TEST(test_no_memory)
 {
 	struct mrrc_admit other;
-	int rc;
+	int ret;
 
 	fault_arm(1);
-	rc = mrrc_admit_init(&other, &cost, PAGE, 1);
+	ret = mrrc_admit_init(&other, &cost, PAGE, 1);
 	ck_assert(fault_disarm());
-	ck_assert_int_eq(rc, -ENOMEM);
+	ck_assert_int_eq(ret, -ENOMEM);
 	ck_assert_uint_eq(fault_leaks(), 0);
 }
 END_TEST

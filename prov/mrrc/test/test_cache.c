@@ -69,11 +69,11 @@ static struct mrrc_region *make(int i, unsigned page, unsigned pages,
 
 static int put(int i, unsigned page, unsigned pages, enum mrrc_access access)
 {
-	int rc = mrrc_cache_insert(&cache, make(i, page, pages, access),
+	int ret = mrrc_cache_insert(&cache, make(i, page, pages, access),
 				   &victims);
 
 	ck_assert(mrrc_cache_valid(&cache));
-	return rc;
+	return ret;
 }
 
 /* The region that serves all of it alone, after a lookup; or NULL. */
@@ -122,7 +122,7 @@ END_TEST
 
 static const struct {
 	struct mrrc_cache_conf conf;
-	int rc;
+	int ret;
 } confs[] = {
 	{ { 0, 1, PAGE, NULL, NULL, NULL, NULL, NULL }, -EINVAL },
 	{ { 1, 0, PAGE, NULL, NULL, NULL, NULL, NULL }, -EINVAL },
@@ -143,8 +143,8 @@ START_TEST(test_init)
 	struct mrrc_cache other;
 
 	ck_assert_int_eq(mrrc_cache_init(&other, &confs[_i].conf),
-			 confs[_i].rc);
-	if (confs[_i].rc)
+			 confs[_i].ret);
+	if (confs[_i].ret)
 		return;
 	ck_assert_str_eq(other.policy->ops->name, MRRC_POLICY_DEFAULT);
 	ck_assert_mem_eq(&other.cost, mrrc_cost_find(NULL),
@@ -161,18 +161,18 @@ START_TEST(test_init_fails)
 					      NULL, NULL };
 	struct mrrc_cache other;
 	bool fired;
-	int rc, n;
+	int ret, n;
 
 	for (n = 1;; n++) {
 		fault_arm(n);
-		rc = mrrc_cache_init(&other, &conf);
+		ret = mrrc_cache_init(&other, &conf);
 		fired = fault_disarm();
 		if (!fired)
 			break;
-		ck_assert_int_eq(rc, -ENOMEM);
+		ck_assert_int_eq(ret, -ENOMEM);
 		ck_assert_uint_eq(fault_leaks(), 0);
 	}
-	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(ret, 0);
 	ck_assert_int_eq(n, 4);
 	mrrc_cache_fini(&other);
 }

@@ -58,7 +58,7 @@ START_TEST(test_left_alone)
 {
 	struct mrrc_region *held = get(4, 1);
 	pid_t pid;
-	int rc;
+	int ret;
 
 	touch(8, 1);
 	touch(12, 1);
@@ -67,9 +67,9 @@ START_TEST(test_left_alone)
 	mrrc_mon_drain(mt_mon);
 	pid = fork();
 	if (!pid) {
-		rc = leave_alone(held);
-		if (rc)
-			_exit(rc);
+		ret = leave_alone(held);
+		if (ret)
+			_exit(ret);
 		raise(SIGKILL);
 	}
 	expect_killed(pid);
@@ -120,16 +120,16 @@ START_TEST(test_locked)
 	struct mrrc_region *held = get(4, 1);
 	pthread_t thread;
 	pid_t pid;
-	int rc;
+	int ret;
 
 	pthread_barrier_init(&barrier, NULL, 2);
 	ck_assert_int_eq(pthread_create(&thread, NULL, hold_main, NULL), 0);
 	pthread_barrier_wait(&barrier);
 	pid = fork();
 	if (!pid) {
-		rc = use_all(held);
-		if (rc)
-			_exit(rc);
+		ret = use_all(held);
+		if (ret)
+			_exit(ret);
 		raise(SIGKILL);
 	}
 	pthread_barrier_wait(&barrier);

@@ -280,19 +280,19 @@ START_TEST(test_open_fails)
 {
 	struct mrrc_cache_mt *other = NULL;
 	bool fired;
-	int rc, n;
+	int ret, n;
 
 	for (n = 1;; n++) {
 		fault_arm(n);
-		rc = open_cache(&other);
+		ret = open_cache(&other);
 		fired = fault_disarm();
 		if (!fired)
 			break;
-		ck_assert_int_eq(rc, -ENOMEM);
+		ck_assert_int_eq(ret, -ENOMEM);
 		ck_assert_ptr_null(other);
 		ck_assert_uint_eq(fault_leaks(), 0);
 	}
-	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(ret, 0);
 	/* The cache, its policy, what that learns by, the lock. */
 	ck_assert_int_ge(n, 5);
 	ck_assert_int_eq(mrrc_cache_mt_close(other), 0);
@@ -304,20 +304,20 @@ START_TEST(test_get_fails)
 	static const char where[] = "page";
 	struct mrrc_region *region;
 	bool fired;
-	int rc, n;
+	int ret, n;
 
 	/* _i: cacheable, or not. */
 	fake_mon_of(mt_mon)->watch_rc = _i ? -EINVAL : 0;
 	for (n = 1;; n++) {
 		region = NULL;
 		fault_arm(n);
-		rc = mrrc_cache_mt_get(cache, where, 1, MRRC_RO, &region);
+		ret = mrrc_cache_mt_get(cache, where, 1, MRRC_RO, &region);
 		fired = fault_disarm();
 		if (!fired)
 			break;
 		/* The fake's own want of memory is tried again. */
-		if (rc) {
-			ck_assert_int_eq(rc, -ENOMEM);
+		if (ret) {
+			ck_assert_int_eq(ret, -ENOMEM);
 			ck_assert_ptr_null(region);
 			ck_assert_uint_eq(fault_leaks(), 0);
 			ck_assert_uint_eq(fake.live, 0);
@@ -326,7 +326,7 @@ START_TEST(test_get_fails)
 			mrrc_cache_mt_flush(cache);
 		}
 	}
-	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(ret, 0);
 	put(region);
 	/* Memory for regions, then what the fake takes. */
 	ck_assert_int_eq(n, 3);
@@ -337,7 +337,7 @@ START_TEST(test_attr)
 {
 	static const struct {
 		const char *policy;
-		int rc;
+		int ret;
 	} bad[] = {
 		{ "no such", -ENOENT }, { "gdsf:no=1", -ESRCH },
 		{ "gdsf:history", -EINVAL }, { "gdsf:history=2", -ERANGE },
@@ -354,7 +354,7 @@ START_TEST(test_attr)
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		attr.policy = bad[i].policy;
-		ck_assert_int_eq(mrrc_cache_mt_open(&attr, &other), bad[i].rc);
+		ck_assert_int_eq(mrrc_cache_mt_open(&attr, &other), bad[i].ret);
 		ck_assert_ptr_null(other);
 	}
 	attr.policy = NULL;

@@ -233,16 +233,16 @@ END_TEST
 START_TEST(test_allocation_fails)
 {
 	bool fired;
-	int rc, n;
+	int ret, n;
 
 	for (n = 1;; n++) {
 		touch(10, 4);
 		fault_arm(n);
-		rc = mrrc_cache_mt_get_pieces(cache,
+		ret = mrrc_cache_mt_get_pieces(cache,
 					      (void *)(base + 8 * page),
 					      8 * page, MRRC_RW, 4, &plan);
 		fired = fault_disarm();
-		ck_assert_int_eq(rc, 0);
+		ck_assert_int_eq(ret, 0);
 		ck_assert(covered(&plan, 8, 8, MRRC_RW));
 		ck_assert_uint_eq(plan.count, fired ? 1 : 3);
 		put_pieces();

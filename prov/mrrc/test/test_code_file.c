@@ -85,7 +85,7 @@ START_TEST(test_frames_outside)
 	elf.image.hi = elf.image.end;
 	elf.image.lo = elf.image.start;
 	elf_look(&elf);
-	ck_assert_int_eq(elf.rc, -EINVAL);
+	ck_assert_int_eq(elf.ret, -EINVAL);
 }
 END_TEST
 
@@ -148,7 +148,7 @@ START_TEST(test_headers)
 	do {								\
 		ehdr->field = value;					\
 		elf_look(&elf);						\
-		ck_assert_int_eq(elf.rc, -EINVAL);			\
+		ck_assert_int_eq(elf.ret, -EINVAL);			\
 		*ehdr = was;						\
 	} while (0)
 	BAD(e_ident[0], 0);
@@ -163,7 +163,7 @@ START_TEST(test_headers)
 #undef BAD
 	ehdr->e_machine = EM_RISCV;
 	elf_look(&elf);
-	ck_assert_int_eq(elf.rc, -EOPNOTSUPP);
+	ck_assert_int_eq(elf.ret, -EOPNOTSUPP);
 }
 END_TEST
 

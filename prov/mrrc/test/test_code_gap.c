@@ -236,7 +236,7 @@ START_TEST(test_gap_many)
 	for (i = 0; i < 70; i++)
 		elf_bytes(&elf, 16 * i + 4 + i % 2, 0x0f, 0x05);
 	elf_look(&elf);
-	ck_assert_int_eq(elf.rc, 0);
+	ck_assert_int_eq(elf.ret, 0);
 	ck_assert_uint_eq(elf.counts.pairs, 70);
 	ck_assert_uint_gt(elf.sites, 0);
 	ck_assert_uint_eq(elf.site[elf.sites - 1].at,

@@ -73,7 +73,7 @@ START_TEST(test_syscall_clobbers)
 	elf_code(&elf, 0x100, 0xb9, 0xca, 0, 0, 0, 0x31, 0xc0, 0x0f, 0x05,
 		 0x89, 0xc8, 0x0f, 0x05, 0xc3);
 	elf_look(&elf);
-	ck_assert_int_eq(elf.rc, 0);
+	ck_assert_int_eq(elf.ret, 0);
 	ck_assert_uint_eq(elf.sites, 2);
 	ck_assert_int_eq(elf.site[0].number, 0);
 	ck_assert_int_eq(elf.site[1].number, ANY);
@@ -126,7 +126,7 @@ START_TEST(test_32_bit)
 	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0xcd, 0x80, 0xb8, 9, 0, 0, 0,
 		 0x0f, 0x34, 0xc3);
 	elf_look(&elf);
-	ck_assert_int_eq(elf.rc, 0);
+	ck_assert_int_eq(elf.ret, 0);
 	ck_assert_uint_eq(elf.sites, 2);
 	ck_assert_int_eq(elf.site[0].number, ANY);
 	ck_assert_int_eq(elf.site[1].number, ANY);
@@ -197,7 +197,7 @@ START_TEST(test_two_paths)
 	elf_code(&elf, 0x100, 0x85, 0xff, 0x74, 7, 0xb8, 1, 0, 0, 0, 0xeb, 5,
 		 0xb8, 2, 0, 0, 0, 0x0f, 0x05, 0xc3);
 	elf_look(&elf);
-	ck_assert_int_eq(elf.rc, 0);
+	ck_assert_int_eq(elf.ret, 0);
 	ck_assert_uint_eq(elf.sites, 2);
 	ck_assert_uint_eq(elf.site[0].at, elf.image.start + 0x110);
 	ck_assert_uint_eq(elf.site[1].at, elf.image.start + 0x110);

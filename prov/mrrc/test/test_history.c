@@ -172,12 +172,12 @@ END_TEST
 START_TEST(test_init_fails)
 {
 	struct mrrc_history other;
-	int rc;
+	int ret;
 
 	fault_arm(1);
-	rc = mrrc_history_init(&other, RANGES);
+	ret = mrrc_history_init(&other, RANGES);
 	ck_assert(fault_disarm());
-	ck_assert_int_eq(rc, -ENOMEM);
+	ck_assert_int_eq(ret, -ENOMEM);
 	ck_assert_uint_eq(fault_leaks(), 0);
 }
 END_TEST

@@ -289,12 +289,12 @@ static void *get_without(void *arg)
 {
 	struct mrrc_region *region;
 	bool fired;
-	int rc;
+	int ret;
 
 	fault_arm((uintptr_t)arg);
-	rc = mrrc_cache_mt_get(cache, (void *)base, 1, MRRC_RW, &region);
+	ret = mrrc_cache_mt_get(cache, (void *)base, 1, MRRC_RW, &region);
 	fired = fault_disarm();
-	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(ret, 0);
 	mrrc_cache_mt_put(cache, region);
 	ck_assert(!fired || !quick());
 	return fired ? arg : NULL;

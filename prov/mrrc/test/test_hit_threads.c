@@ -147,12 +147,12 @@ END_TEST
 static void *may_fail(void *arg)
 {
 	struct mrrc_region *region;
-	int rc;
+	int ret;
 
-	rc = mrrc_cache_mt_get(cache, (void *)base, 1, MRRC_RW, &region);
-	if (!rc)
+	ret = mrrc_cache_mt_get(cache, (void *)base, 1, MRRC_RW, &region);
+	if (!ret)
 		mrrc_cache_mt_put(cache, region);
-	return rc ? arg : NULL;
+	return ret ? arg : NULL;
 }
 
 /* The first one fails: the other tries itself, and does not wait on. */

@@ -157,10 +157,10 @@ static void do_guard(char *ptr)
 static long own_madvise(const struct iovec *iov, size_t count, int advice)
 {
 	const int fd = syscall(SYS_pidfd_open, getpid(), 0);
-	long rc = syscall(SYS_process_madvise, fd, iov, count, advice, 0);
+	long ret = syscall(SYS_process_madvise, fd, iov, count, advice, 0);
 
 	close(fd);
-	return rc;
+	return ret;
 }
 
 static void do_own_guard(char *ptr)

@@ -48,7 +48,7 @@ START_TEST(test_undisturbed)
 	const struct sigaction act = { .sa_handler = on_signal };
 	struct sigaction old;
 	char *ptr;
-	int rc, error;
+	int ret, error;
 
 	need_hooks();
 	ck_assert_int_eq(sigaction(SIGUSR1, &act, &old), 0);
@@ -58,11 +58,11 @@ START_TEST(test_undisturbed)
 	hooks_watch(ptr, 4);
 	watcher.sub.notify = disturb;
 	errno = 0;
-	rc = munmap(ptr, 4 * mon_page);
+	ret = munmap(ptr, 4 * mon_page);
 	error = errno;
 	watcher.sub.notify = plain_notify;
 	sigaction(SIGUSR1, &old, NULL);
-	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(ret, 0);
 	expect_hook();
 	ck_assert(handled && !handled_inside);
 	ck_assert_int_eq(error, 0);

@@ -102,12 +102,12 @@ END_TEST
 START_TEST(test_init_fails)
 {
 	struct mrrc_lock lock;
-	int rc;
+	int ret;
 
 	fault_arm(1);
-	rc = mrrc_lock_init(&lock, MRRC_RANK_LEAF);
+	ret = mrrc_lock_init(&lock, MRRC_RANK_LEAF);
 	ck_assert(fault_disarm());
-	ck_assert_int_lt(rc, 0);
+	ck_assert_int_lt(ret, 0);
 }
 END_TEST
 

@@ -26,13 +26,13 @@ START_TEST(test_registry)
 	char why[MRRC_MON_REASON];
 	struct mrrc_mon *a = NULL;
 	struct mrrc_mon *b = NULL;
-	int rc;
+	int ret;
 
 	ck_assert_int_eq(mrrc_mon_open("no such", why, &a), -ENOENT);
 	ck_assert_ptr_null(a);
 	for (name = mrrc_mon_names(); *name; name++) {
-		rc = mrrc_mon_open(*name, why, &a);
-		if (rc) {
+		ret = mrrc_mon_open(*name, why, &a);
+		if (ret) {
 			fprintf(stderr, "%s: %s\n", *name, why);
 			ck_assert_str_ne(why, "");
 			continue;
@@ -172,7 +172,7 @@ START_TEST(test_open_fails)
 	char why[MRRC_MON_REASON];
 	struct mrrc_mon *got = NULL;
 	unsigned fds, threads;
-	int rc, n;
+	int ret, n;
 
 	need_uffd();
 	mon_teardown();
@@ -180,11 +180,11 @@ START_TEST(test_open_fails)
 	threads = fault_threads_left(FAULT_THREADS);
 	for (n = 1;; n++) {
 		fault_arm(n);
-		rc = mrrc_mon_open("uffd", why, &got);
+		ret = mrrc_mon_open("uffd", why, &got);
 		if (!fault_disarm())
 			break;
 		/* A fault of the last probe is one more round of waiting. */
-		if (!rc) {
+		if (!ret) {
 			mrrc_mon_close(got);
 			got = NULL;
 		}
@@ -193,7 +193,7 @@ START_TEST(test_open_fails)
 		ck_assert_uint_eq(fault_fds(), fds);
 		ck_assert_uint_eq(fault_threads_left(threads), threads);
 	}
-	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(ret, 0);
 	ck_assert_int_gt(n, 8);
 	mrrc_mon_close(got);
 	ck_assert_uint_eq(fault_fds(), fds);
@@ -244,7 +244,7 @@ START_TEST(test_close_cloned)
 {
 	char *ptr = mon_map(4);
 	pid_t pid;
-	int rc;
+	int ret;
 
 	need_uffd();
 	ck_assert_int_eq(mon_watch(ptr, 4), 0);
@@ -258,10 +258,10 @@ START_TEST(test_close_cloned)
 	mon_teardown();
 	/* it would be refused where it is watched */
 	mon_setup();
-	rc = mon_watch(ptr, 4);
+	ret = mon_watch(ptr, 4);
 	kill(pid, SIGKILL);
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(ret, 0);
 	munmap(ptr, 4 * mon_page);
 }
 END_TEST

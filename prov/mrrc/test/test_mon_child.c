@@ -170,13 +170,13 @@ static int in_denied_child(void)
 {
 	char why[MRRC_MON_REASON];
 	struct mrrc_mon *other;
-	int rc;
+	int ret;
 
 	if (answer(SYS_userfaultfd, EPERM))
 		return 1;
 	/* Valgrind knows no userfaultfd to deny. */
-	rc = mrrc_mon_open("uffd", why, &other);
-	if ((rc != -EPERM && rc != -ENOSYS) || !why[0])
+	ret = mrrc_mon_open("uffd", why, &other);
+	if ((ret != -EPERM && ret != -ENOSYS) || !why[0])
 		return 2;
 	if (mrrc_mon_open(MRRC_MON_AUTO, why, &other))
 		return 3;

@@ -173,7 +173,7 @@ static int (*const closers[])(void) = {
 static void in_fresh_child(int (*run)(void))
 {
 	pid_t pid;
-	int rc;
+	int ret;
 
 	mon_setup();
 	need_uffd();
@@ -182,11 +182,11 @@ static void in_fresh_child(int (*run)(void))
 	if (!pid) {
 		/* it may be caught in the kernel for ever */
 		end_in(60);
-		rc = run();
+		ret = run();
 #ifndef __SANITIZE_ADDRESS__ /* it takes cancelled threads' ends for errors */
 		mon_teardown();
 #endif
-		_exit(rc);
+		_exit(ret);
 	}
 	mon_expect_child(pid);
 }

@@ -226,16 +226,16 @@ START_TEST(test_open_faults)
 {
 	unsigned leaks, nth = 0;
 	bool injected;
-	int rc;
+	int ret;
 
 	need_uffd();
 	mrrc_notifier_close(notifier);
 	do {
 		fault_arm(++nth);
-		rc = mrrc_notifier_open(mon, tell, NULL, &notifier);
+		ret = mrrc_notifier_open(mon, tell, NULL, &notifier);
 		injected = fault_disarm();
 		leaks = fault_leaks();
-		ck_assert_int_eq(rc < 0, injected);
+		ck_assert_int_eq(ret < 0, injected);
 		ck_assert(!injected || !leaks);
 	} while (injected);
 	ck_assert_uint_gt(nth, 3);

@@ -106,12 +106,12 @@ END_TEST
 
 START_TEST(test_watch_refused)
 {
-	static const struct { int rc; bool blind; unsigned unwatches; } no[] = {
+	static const struct { int ret; bool blind; unsigned unwatches; } no[] = {
 		{ -EINVAL, false, 0 }, { -EBUSY, false, 0 },
 		{ -ENOMEM, false, 1 }, { 0, true, 1 },
 	};
 
-	fake->watch_rc = no[_i].rc;
+	fake->watch_rc = no[_i].ret;
 	fake->blind = no[_i].blind;
 	ck_assert_int_lt(watch(0, 4), 0);
 	ck_assert_uint_eq(fake->unwatches, no[_i].unwatches);

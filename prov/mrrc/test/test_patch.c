@@ -86,17 +86,17 @@ static void turn(bool on)
 START_TEST(test_find)
 {
 	size_t i;
-	int rc;
+	int ret;
 
 	known = true;
 	for (i = 0; i < FUNCTIONS; i++) {
-		rc = mrrc_patch_find(functions[i].name, functions[i].number,
+		ret = mrrc_patch_find(functions[i].name, functions[i].number,
 				     &patch[i]);
-		if (!rc)
+		if (!ret)
 			continue;
 		known = false;
 		ck_assert_ptr_null(patch[i].word);
-		fprintf(stderr, "%s: %s\n", functions[i].name, strerror(-rc));
+		fprintf(stderr, "%s: %s\n", functions[i].name, strerror(-ret));
 	}
 	ck_assert_int_eq(mrrc_patch_find("no such function", SYS_munmap,
 					 &(struct mrrc_patch) { 0 }),
@@ -219,16 +219,16 @@ START_TEST(test_changed)
 		.word = own_code, .before = 1, .after = 2,
 		.filler = (uint8_t *)(own_code + 1), .filling = "ours",
 	};
-	int rc;
+	int ret;
 
 	own_set(&(uint64_t) { 1 }, 0, sizeof(uint64_t));
 	if (_i)
 		fault_at(FAULT_PROTECT, change_word);
 	else
 		change_word();
-	rc = mrrc_patch_on(&own);
+	ret = mrrc_patch_on(&own);
 	fault_at(FAULT_PROTECT, NULL);
-	ck_assert_int_eq(rc, -EBUSY);
+	ck_assert_int_eq(ret, -EBUSY);
 	ck_assert_uint_eq(*own_code, 3);
 	/* the filler may be in use, too; just before we write it is ours */
 	if (!_i)
@@ -242,13 +242,13 @@ START_TEST(test_denied)
 	const struct mrrc_patch own = {
 		.word = own_code, .before = 1, .after = 2,
 	};
-	int rc;
+	int ret;
 
 	own_set(&(uint64_t) { 1 }, 0, sizeof(uint64_t));
 	fault_arm(1);
-	rc = mrrc_patch_on(&own);
+	ret = mrrc_patch_on(&own);
 	ck_assert(fault_disarm());
-	ck_assert_int_eq(rc, -EACCES);
+	ck_assert_int_eq(ret, -EACCES);
 	ck_assert_uint_eq(*own_code, 1);
 }
 END_TEST
@@ -279,7 +279,7 @@ static int build(size_t at, size_t again, size_t filler,
 
 START_TEST(test_build)
 {
-	static const struct { size_t at, again, filler; int rc; } codes[] = {
+	static const struct { size_t at, again, filler; int ret; } codes[] = {
 		{ 16, 0, 64, 0 }, { 16, 32, 64, -ENOENT },
 		/* in two words: a short jump to the filler */
 		{ 20, 0, 64, 0 }, { 20, 0, 148, 0 }, { 20, 0, 149, -ENOENT },
@@ -290,8 +290,8 @@ START_TEST(test_build)
 	struct mrrc_patch own;
 
 	ck_assert_int_eq(build(codes[_i].at, codes[_i].again, codes[_i].filler,
-			       &own), codes[_i].rc);
-	if (!codes[_i].rc)
+			       &own), codes[_i].ret);
+	if (!codes[_i].ret)
 		ck_assert_ptr_eq(own.filler, codes[_i].at == 16 ? NULL :
 				 (uint8_t *)own_code + codes[_i].filler + 1);
 }
@@ -428,13 +428,13 @@ START_TEST(test_many)
 {
 	struct mrrc_patch many;
 	size_t i;
-	int rc = 0;
+	int ret = 0;
 
 	if (!known)
 		skip("another libc");
-	for (i = 0; i <= MRRC_PATCH_PAGES * page / MRRC_PATCH_STUB && !rc; i++)
-		rc = mrrc_patch_find("munmap", SYS_munmap, &many);
-	ck_assert_int_eq(rc, -ENOMEM);
+	for (i = 0; i <= MRRC_PATCH_PAGES * page / MRRC_PATCH_STUB && !ret; i++)
+		ret = mrrc_patch_find("munmap", SYS_munmap, &many);
+	ck_assert_int_eq(ret, -ENOMEM);
 	ck_assert_uint_gt(i, page / MRRC_PATCH_STUB);
 }
 END_TEST

@@ -98,19 +98,19 @@ START_TEST(test_open_fails)
 	};
 	struct mrrc_policy *other = NULL;
 	bool fired;
-	int rc, n;
+	int ret, n;
 
 	for (n = 1;; n++) {
 		fault_arm(n);
-		rc = mrrc_policy_open(kind[_i].spec, &attr, &other);
+		ret = mrrc_policy_open(kind[_i].spec, &attr, &other);
 		fired = fault_disarm();
 		if (!fired)
 			break;
-		ck_assert_int_eq(rc, -ENOMEM);
+		ck_assert_int_eq(ret, -ENOMEM);
 		ck_assert_ptr_null(other);
 		ck_assert_uint_eq(fault_leaks(), 0);
 	}
-	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(ret, 0);
 	ck_assert_int_eq(n, kind[_i].steps + 1);
 	mrrc_policy_close(other);
 }
@@ -120,7 +120,7 @@ END_TEST
 
 static const struct {
 	const char *spec;
-	int rc;
+	int ret;
 } specs[] = {
 	{ "no such", -ENOENT }, { "", -ENOENT }, { ":pieces=1", -ENOENT },
 	{ "lru2", -ENOENT }, { "lr", -ENOENT }, { "LRU", -ENOENT },
@@ -158,10 +158,10 @@ START_TEST(test_specs)
 {
 	struct mrrc_policy *other = NULL;
 
-	ck_assert_int_eq(mrrc_policy_check(specs[_i].spec), specs[_i].rc);
+	ck_assert_int_eq(mrrc_policy_check(specs[_i].spec), specs[_i].ret);
 	ck_assert_int_eq(mrrc_policy_open(specs[_i].spec, &attr, &other),
-			 specs[_i].rc);
-	if (specs[_i].rc)
+			 specs[_i].ret);
+	if (specs[_i].ret)
 		ck_assert_ptr_null(other);
 	else
 		mrrc_policy_close(other);

@@ -255,20 +255,20 @@ START_TEST(test_open_fails)
 {
 	struct mrrc_pool *pool = NULL;
 	bool fired;
-	int rc;
+	int ret;
 	int n;
 
 	for (n = 1;; n++) {
 		fault_arm(n);
-		rc = mrrc_pool_open(256, 1000, &pool);
+		ret = mrrc_pool_open(256, 1000, &pool);
 		fired = fault_disarm();
 		if (!fired)
 			break;
-		ck_assert_int_eq(rc, -ENOMEM);
+		ck_assert_int_eq(ret, -ENOMEM);
 		ck_assert_ptr_null(pool);
 		ck_assert_uint_eq(fault_leaks(), 0);
 	}
-	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(ret, 0);
 	ck_assert_int_eq(n, 5);
 	/* No memory to commit: no object; later there is. */
 	fault_arm(1);

@@ -156,12 +156,12 @@ START_TEST(test_vectors)
 	void *lib = load("raw_site");
 	raw_call call = find(lib, "raw_word");
 	long len = (long)page;
-	long rc;
+	long ret;
 	int i;
 
 	ck_assert_msg(trusted(true), "%s", why);
 	mrrc_mon_subscribe(mon, &kept_sub);
-	rc = (long)keep();
+	ret = (long)keep();
 	__asm__ volatile("movdqu %[in], %%xmm0\n"
 			 "movdqa %%xmm0, %%xmm1\n"
 			 "movdqa %%xmm0, %%xmm2\n"
@@ -181,7 +181,7 @@ START_TEST(test_vectors)
 			 "movdqu %%xmm5, 80(%[out])\n"
 			 "movdqu %%xmm6, 96(%[out])\n"
 			 "movdqu %%xmm7, 112(%[out])\n"
-			 : "+D" (rc), "+S" (len)
+			 : "+D" (ret), "+S" (len)
 			 : [in] "m" (in), [call] "r" (call), [out] "r" (out)
 			 : "rax", "rcx", "r11", "memory", "xmm0", "xmm1",
 			   "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7");

@@ -239,18 +239,18 @@ START_TEST(test_open_fails)
 	const unsigned ours = mrrc_threads.ours;
 	struct mrrc_cache_mt *other;
 	bool fired = true;
-	int n, rc = 0;
+	int n, ret = 0;
 
 	for (n = 1; fired; n++) {
 		other = NULL;
 		fault_arm(n);
-		rc = open_helped(&other);
+		ret = open_helped(&other);
 		fired = fault_disarm();
-		ck_assert(!fired == !rc);
+		ck_assert(!fired == !ret);
 		ck_assert(!fired || (!other && !fault_leaks()));
 		ck_assert_uint_eq(mrrc_threads.ours, ours + !fired);
 	}
-	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(ret, 0);
 	ck_assert_uint_eq(fault_threads_left(threads + 1), threads + 1);
 	ck_assert_int_eq(mrrc_cache_mt_close(other), 0);
 	ck_assert_uint_eq(fault_threads_left(threads), threads);

@@ -487,12 +487,12 @@ END_TEST
 
 START_TEST(test_no_memory)
 {
-	int rc;
+	int ret;
 
 	fault_arm(1);
-	rc = mrrc_shadow_init(&shadow, &cost, 4 * PAGE, 9);
+	ret = mrrc_shadow_init(&shadow, &cost, 4 * PAGE, 9);
 	ck_assert(fault_disarm());
-	ck_assert_int_eq(rc, -ENOMEM);
+	ck_assert_int_eq(ret, -ENOMEM);
 	ck_assert_uint_eq(fault_leaks(), 0);
 }
 END_TEST

@@ -249,22 +249,22 @@ START_TEST(test_open_fails)
 	struct mrrc_stats_shm *segment = NULL;
 	char path[64];
 	unsigned n;
-	int rc;
+	int ret;
 
 	for (n = 1;; n++) {
 		fault_arm(n);
-		rc = mrrc_stats_shm_open(&segment);
+		ret = mrrc_stats_shm_open(&segment);
 		if (!fault_disarm())
 			break;
 		ck_assert_uint_le(n, 5);
-		ck_assert_int_eq(rc, -error[n - 1]);
+		ck_assert_int_eq(ret, -error[n - 1]);
 		ck_assert_ptr_null(segment);
 		ck_assert_uint_eq(fault_leaks(), 0);
 		ck_assert_uint_eq(fault_fds(), fds);
 		ck_assert(!find(path, sizeof(path)));
 	}
 	ck_assert_uint_eq(n, 6);
-	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(ret, 0);
 	mrrc_stats_shm_close(segment);
 	mrrc_stats_shm_close(NULL);
 }

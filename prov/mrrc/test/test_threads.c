@@ -40,13 +40,13 @@ START_TEST(test_start_fails)
 	const unsigned ours = mrrc_threads.ours;
 	pthread_t thread;
 	sigset_t mask;
-	int rc;
+	int ret;
 
 	mrrc_threads_init();
 	fault_arm(1);
-	rc = mrrc_thread_start(&thread, 0, read_mask, &mask);
+	ret = mrrc_thread_start(&thread, 0, read_mask, &mask);
 	ck_assert(fault_disarm());
-	ck_assert_int_lt(rc, 0);
+	ck_assert_int_lt(ret, 0);
 	ck_assert_uint_eq(mrrc_threads.ours, ours);
 }
 END_TEST

@@ -124,11 +124,11 @@ static int child_full(void)
 
 START_TEST(test_full)
 {
-	const int rc = run_child(child_full);
+	const int ret = run_child(child_full);
 
-	if (rc == 77)
+	if (ret == 77)
 		skip("no file system can be mounted here");
-	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(ret, 0);
 }
 END_TEST
 

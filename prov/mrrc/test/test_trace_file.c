@@ -250,7 +250,7 @@ END_TEST
 
 START_TEST(test_refused)
 {
-	int rc;
+	int ret;
 	struct mrrc_trace_file *file = NULL, *other;
 	struct stat stat_of;
 	char path[128];
@@ -280,8 +280,8 @@ START_TEST(test_refused)
 	ck_assert_int_eq(mrrc_trace_file_open(trace_path, UINT64_MAX, &file),
 			 -E2BIG);
 	/* or more than a file can have */
-	rc = mrrc_trace_file_open(trace_path, 1ULL << 60, &file);
-	ck_assert(rc == -E2BIG || rc == -EINVAL);
+	ret = mrrc_trace_file_open(trace_path, 1ULL << 60, &file);
+	ck_assert(ret == -E2BIG || ret == -EINVAL);
 	ck_assert_ptr_null(file);
 	ck_assert_int_eq(mrrc_trace_file_open(trace_path, ROOM(1), &file), 0);
 	ck_assert(trace_put(file, 0));
@@ -330,21 +330,21 @@ START_TEST(test_open_fails)
 	const unsigned fds = fault_fds();
 	struct mrrc_trace_file *file = NULL;
 	unsigned n;
-	int rc;
+	int ret;
 
 	for (n = 1;; n++) {
 		fault_arm(n);
-		rc = mrrc_trace_file_open(trace_path, ROOM(1), &file);
+		ret = mrrc_trace_file_open(trace_path, ROOM(1), &file);
 		if (!fault_disarm())
 			break;
 		ck_assert_uint_le(n, 2);
-		ck_assert_int_lt(rc, 0);
+		ck_assert_int_lt(ret, 0);
 		ck_assert_ptr_null(file);
 		ck_assert_uint_eq(fault_leaks(), 0);
 		ck_assert_uint_eq(fault_fds(), fds);
 	}
 	ck_assert_uint_eq(n, 3);
-	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(ret, 0);
 	mrrc_trace_file_close(file);
 	ck_assert_uint_eq(fault_fds(), fds);
 }

@@ -343,7 +343,7 @@ START_TEST(test_probe)
 	pthread_t thread;
 	uint64_t seq, now;
 	unsigned count;
-	int rc, i;
+	int ret, i;
 
 	need_uffd();
 	ck_assert_int_eq(mon_watch(ptr, 1), 0);
@@ -352,11 +352,11 @@ START_TEST(test_probe)
 	pthread_mutex_lock(&mon->lock.mutex);
 	ck_assert_int_eq(pthread_create(&thread, NULL, unmapper, ptr), 0);
 	pthread_join(thread, NULL);
-	rc = mrrc_mon_check(mon);
+	ret = mrrc_mon_check(mon);
 	now = mrrc_mon_seq(mon);
 	count = atomic_load(&mon_probe.count);
 	pthread_mutex_unlock(&mon->lock.mutex);
-	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(ret, 0);
 	ck_assert_uint_eq(now, seq | 1);
 	ck_assert_uint_eq(count, 0);
 	expect(1, ptr, 1);

@@ -71,13 +71,13 @@ static const struct image sound = {
 static int parse(const void *data, size_t size)
 {
 	void *copy = malloc(size ? size : 1);
-	int rc;
+	int ret;
 
 	ck_assert_ptr_nonnull(copy);
 	memcpy(copy, data, size);
-	rc = stat_segment_parse(copy, size, &segment);
+	ret = stat_segment_parse(copy, size, &segment);
 	free(copy);
-	return rc;
+	return ret;
 }
 
 START_TEST(test_sound)
@@ -150,7 +150,7 @@ static const struct {
 	size_t offset;
 	size_t size;
 	uint64_t number;
-	int rc;
+	int ret;
 } broken[] = {
 	FIELD(magic, 0, -EAGAIN),
 	FIELD(magic, 1, -EPROTO),
@@ -196,7 +196,7 @@ START_TEST(test_broken)
 	const char *bytes = (const char *)&broken[_i].number;
 
 	memcpy((char *)&image + broken[_i].offset, bytes, broken[_i].size);
-	ck_assert_msg(parse(&image, sizeof(image)) == broken[_i].rc, "%s",
+	ck_assert_msg(parse(&image, sizeof(image)) == broken[_i].ret, "%s",
 		      broken[_i].name);
 }
 END_TEST
