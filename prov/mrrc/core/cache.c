@@ -63,7 +63,7 @@ int mrrc_cache_init(struct mrrc_cache *cache,
 	return ret;
 }
 
-static size_t mrrc_cache_bytes(const struct mrrc_cache *cache)
+static size_t cache_bytes(const struct mrrc_cache *cache)
 {
 	size_t bytes = 0;
 	int i;
@@ -91,7 +91,7 @@ void mrrc_cache_fini(struct mrrc_cache *cache)
 	mrrc_policy_close(cache->policy);
 }
 
-static void mrrc_cache_peak(struct mrrc_cache *cache, enum mrrc_stat now,
+static void cache_peak(struct mrrc_cache *cache, enum mrrc_stat now,
 			    enum mrrc_stat peak)
 {
 	uint64_t *value = cache->stats->value;
@@ -100,12 +100,12 @@ static void mrrc_cache_peak(struct mrrc_cache *cache, enum mrrc_stat now,
 		value[peak] = value[now];
 }
 
-static void mrrc_cache_gauge(struct mrrc_cache *cache)
+static void cache_gauge(struct mrrc_cache *cache)
 {
-	cache->stats->value[MRRC_STAT_BYTES] = mrrc_cache_bytes(cache);
+	cache->stats->value[MRRC_STAT_BYTES] = cache_bytes(cache);
 	cache->stats->value[MRRC_STAT_REGIONS] = mrrc_cache_regions(cache);
-	mrrc_cache_peak(cache, MRRC_STAT_BYTES, MRRC_STAT_BYTES_PEAK);
-	mrrc_cache_peak(cache, MRRC_STAT_REGIONS, MRRC_STAT_REGIONS_PEAK);
+	cache_peak(cache, MRRC_STAT_BYTES, MRRC_STAT_BYTES_PEAK);
+	cache_peak(cache, MRRC_STAT_REGIONS, MRRC_STAT_REGIONS_PEAK);
 }
 
 struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
@@ -122,7 +122,7 @@ struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
 }
 
 /* Out of the index: a victim, or DEAD until its last operation ends. */
-static void mrrc_cache_uncache(struct mrrc_cache *cache,
+static void cache_uncache(struct mrrc_cache *cache,
 			       struct mrrc_region *region,
 			       struct mrrc_region_list *victims)
 {
@@ -137,7 +137,7 @@ static void mrrc_cache_uncache(struct mrrc_cache *cache,
 }
 
 /* Uncache what the range touches in one index; returns how many. */
-static size_t mrrc_cache_drop(struct mrrc_cache *cache,
+static size_t cache_drop(struct mrrc_cache *cache,
 			      enum mrrc_access access, uintptr_t start,
 			      size_t len, struct mrrc_region_list *victims)
 {
@@ -148,26 +148,26 @@ static size_t mrrc_cache_drop(struct mrrc_cache *cache,
 	region = mrrc_index_first_overlap(&cache->index[access], start, len);
 	while (region) {
 		next = mrrc_index_next_overlap(region, start, len);
-		mrrc_cache_uncache(cache, region, victims);
+		cache_uncache(cache, region, victims);
 		region = next;
 		count++;
 	}
 	return count;
 }
 
-static bool mrrc_cache_full(const struct mrrc_cache *cache, size_t len)
+static bool cache_full(const struct mrrc_cache *cache, size_t len)
 {
 	return mrrc_cache_regions(cache) >= cache->max_regions ||
-	       mrrc_cache_bytes(cache) > cache->max_bytes - len;
+	       cache_bytes(cache) > cache->max_bytes - len;
 }
 
 bool mrrc_cache_room(const struct mrrc_cache *cache, size_t len)
 {
-	return len <= cache->max_bytes && !mrrc_cache_full(cache, len);
+	return len <= cache->max_bytes && !cache_full(cache, len);
 }
 
 /* There is room: should more go in the same batch? */
-static bool mrrc_cache_more(const struct mrrc_cache *cache, size_t gone)
+static bool cache_more(const struct mrrc_cache *cache, size_t gone)
 {
 	struct mrrc_policy *policy = cache->policy;
 
@@ -176,7 +176,7 @@ static bool mrrc_cache_more(const struct mrrc_cache *cache, size_t gone)
 }
 
 /* A policy that marks its batch out has decided on the bytes, too. */
-static bool mrrc_cache_batch_full(const struct mrrc_cache *cache,
+static bool cache_batch_full(const struct mrrc_cache *cache,
 				  size_t beyond)
 {
 	return !cache->policy->ops->more &&
@@ -184,7 +184,7 @@ static bool mrrc_cache_batch_full(const struct mrrc_cache *cache,
 }
 
 /* Room for @len bytes in one region more, unless too much is held. */
-static bool mrrc_cache_make_room(struct mrrc_cache *cache, size_t len,
+static bool cache_make_room(struct mrrc_cache *cache, size_t len,
 				 struct mrrc_region_list *victims)
 {
 	struct mrrc_policy *policy = cache->policy;
@@ -193,24 +193,24 @@ static bool mrrc_cache_make_room(struct mrrc_cache *cache, size_t len,
 	size_t gone = 0;
 	bool full;
 
-	while ((full = mrrc_cache_full(cache, len)) ||
-	       (gone && mrrc_cache_more(cache, gone))) {
+	while ((full = cache_full(cache, len)) ||
+	       (gone && cache_more(cache, gone))) {
 		victim = policy->ops->victim(policy);
 		if (!victim && full)
 			return false;
 		if (!victim)
 			break;
 		beyond += full ? 0 : victim->len;
-		if (mrrc_cache_batch_full(cache, beyond))
+		if (cache_batch_full(cache, beyond))
 			break;
 		gone++;
-		mrrc_cache_uncache(cache, victim, victims);
+		cache_uncache(cache, victim, victims);
 	}
 	cache->stats->value[MRRC_STAT_EVICTIONS] += gone;
 	return true;
 }
 
-static void mrrc_cache_index(struct mrrc_cache *cache,
+static void cache_index(struct mrrc_cache *cache,
 			     struct mrrc_region *region)
 {
 	mrrc_index_insert(&cache->index[region->access], region);
@@ -220,17 +220,17 @@ static void mrrc_cache_index(struct mrrc_cache *cache,
 }
 
 /* There is no room, for this time and some: they stay. */
-static void mrrc_cache_undo(struct mrrc_cache *cache,
+static void cache_undo(struct mrrc_cache *cache,
 			    struct mrrc_region_list *gone)
 {
 	struct mrrc_region *region;
 
 	while ((region = TAILQ_FIRST(gone))) {
 		TAILQ_REMOVE(gone, region, link);
-		mrrc_cache_index(cache, region);
+		cache_index(cache, region);
 	}
 	cache->tight = MRRC_TIGHT;
-	mrrc_cache_gauge(cache);
+	cache_gauge(cache);
 }
 
 int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
@@ -242,14 +242,14 @@ int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 	assert(region->state == MRRC_REGION_NEW);
 	if (region->len > cache->max_bytes)
 		return -E2BIG;
-	if (cache->tight && mrrc_cache_full(cache, region->len)) {
+	if (cache->tight && cache_full(cache, region->len)) {
 		cache->tight--;
 		return -ENOSPC;
 	}
-	overlaps = mrrc_cache_drop(cache, region->access, region->start,
+	overlaps = cache_drop(cache, region->access, region->start,
 				   region->len, &gone);
-	if (!mrrc_cache_make_room(cache, region->len, &gone)) {
-		mrrc_cache_undo(cache, &gone);
+	if (!cache_make_room(cache, region->len, &gone)) {
+		cache_undo(cache, &gone);
 		return -ENOSPC;
 	}
 	cache->tight = 0;
@@ -257,9 +257,9 @@ int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 	cache->stats->value[MRRC_STAT_OVERLAPS] += overlaps;
 	if (mrrc_region_held(region))
 		cache->loose--;
-	mrrc_cache_index(cache, region);
+	cache_index(cache, region);
 	mrrc_cache_count(cache, MRRC_STAT_INSERTIONS);
-	mrrc_cache_gauge(cache);
+	cache_gauge(cache);
 	return 0;
 }
 
@@ -307,9 +307,9 @@ size_t mrrc_cache_invalidate(struct mrrc_cache *cache, uintptr_t start,
 	int access;
 
 	for (access = 0; access < MRRC_ACCESS_CNT; access++)
-		count += mrrc_cache_drop(cache, access, start, len, victims);
+		count += cache_drop(cache, access, start, len, victims);
 	cache->stats->value[MRRC_STAT_INVALIDATIONS] += count;
-	mrrc_cache_gauge(cache);
+	cache_gauge(cache);
 	return count;
 }
 
@@ -322,11 +322,11 @@ size_t mrrc_cache_evict_some(struct mrrc_cache *cache, size_t bytes,
 	while ((gone < bytes || count < regions) &&
 	       (victim = cache->policy->ops->victim(cache->policy))) {
 		gone += victim->len;
-		mrrc_cache_uncache(cache, victim, victims);
+		cache_uncache(cache, victim, victims);
 		mrrc_cache_count(cache, MRRC_STAT_EVICTIONS);
 		count++;
 	}
-	mrrc_cache_gauge(cache);
+	cache_gauge(cache);
 	return count;
 }
 
@@ -344,12 +344,12 @@ size_t mrrc_cache_evict_all(struct mrrc_cache *cache,
 			next = mrrc_index_next(region);
 			if (mrrc_region_held(region))
 				continue;
-			mrrc_cache_uncache(cache, region, victims);
+			cache_uncache(cache, region, victims);
 			mrrc_cache_count(cache, MRRC_STAT_EVICTIONS);
 			count++;
 		}
 	}
-	mrrc_cache_gauge(cache);
+	cache_gauge(cache);
 	return count;
 }
 
@@ -357,7 +357,7 @@ void mrrc_cache_registered(struct mrrc_cache *cache, size_t len)
 {
 	mrrc_cache_count(cache, MRRC_STAT_REGISTRATIONS);
 	cache->stats->value[MRRC_STAT_PINNED] += len;
-	mrrc_cache_peak(cache, MRRC_STAT_PINNED, MRRC_STAT_PINNED_PEAK);
+	cache_peak(cache, MRRC_STAT_PINNED, MRRC_STAT_PINNED_PEAK);
 }
 
 void mrrc_cache_deregistered(struct mrrc_cache *cache, size_t len)
@@ -392,9 +392,9 @@ bool mrrc_cache_valid(const struct mrrc_cache *cache)
 				       mrrc_cache_regions(cache)))
 		return false;
 	/* C3 */
-	return mrrc_cache_bytes(cache) <= cache->max_bytes &&
+	return cache_bytes(cache) <= cache->max_bytes &&
 	       mrrc_cache_regions(cache) <= cache->max_regions &&
-	       value[MRRC_STAT_BYTES] == mrrc_cache_bytes(cache) &&
+	       value[MRRC_STAT_BYTES] == cache_bytes(cache) &&
 	       value[MRRC_STAT_REGIONS] == mrrc_cache_regions(cache) &&
 	       value[MRRC_STAT_LOOKUPS] ==
 	       value[MRRC_STAT_HITS] + value[MRRC_STAT_MISSES];

@@ -58,25 +58,25 @@ const struct mrrc_cost *mrrc_cost_find(const char *name)
 }
 
 /* Finite, and not negative; written so that NaN fails. */
-static bool mrrc_cost_sane(double ns)
+static bool cost_sane(double ns)
 {
 	return ns >= 0 && ns < 1e15;
 }
 
 int mrrc_cost_check(const struct mrrc_cost *cost)
 {
-	if (!mrrc_cost_sane(cost->reg_page) || !mrrc_cost_sane(cost->reg) ||
-	    !mrrc_cost_sane(cost->dereg_page) ||
-	    !mrrc_cost_sane(cost->dereg) ||
-	    !mrrc_cost_sane(cost->copy_page) ||
-	    !mrrc_cost_sane(cost->copy) || !cost->page ||
+	if (!cost_sane(cost->reg_page) || !cost_sane(cost->reg) ||
+	    !cost_sane(cost->dereg_page) ||
+	    !cost_sane(cost->dereg) ||
+	    !cost_sane(cost->copy_page) ||
+	    !cost_sane(cost->copy) || !cost->page ||
 	    (cost->page & (cost->page - 1)))
 		return -EINVAL;
 	return 0;
 }
 
 /* Digits, and perhaps a point and more of them; to the end of it. */
-static const char *mrrc_cost_number(const char *text, double *out)
+static const char *cost_number(const char *text, double *out)
 {
 	double value = 0, unit = 1;
 	size_t digits = 0;
@@ -119,7 +119,7 @@ int mrrc_cost_parse(const char *text, struct mrrc_cost *out)
 		if (i == count || (seen & 1u << i))
 			return -EINVAL;
 		seen |= 1u << i;
-		text = mrrc_cost_number(text + len, keys[i].value);
+		text = cost_number(text + len, keys[i].value);
 	} while (text && *text++ == ',');
 	/* all but the last */
 	if (!text || text[-1] || (seen & 15) != 15 || mrrc_cost_check(&cost))

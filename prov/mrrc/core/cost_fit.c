@@ -14,7 +14,7 @@ struct mrrc_line {
 	double w, x, y, xx, xy;
 };
 
-static void mrrc_line_add(struct mrrc_line *line, double x, double y)
+static void line_add(struct mrrc_line *line, double x, double y)
 {
 	const double w = 1 / (y * y);
 
@@ -25,7 +25,7 @@ static void mrrc_line_add(struct mrrc_line *line, double x, double y)
 	line->xy += w * x * y;
 }
 
-static void mrrc_line_fit(const struct mrrc_line *line, double *slope,
+static void line_fit(const struct mrrc_line *line, double *slope,
 			  double *base)
 {
 	const double det = line->w * line->xx - line->x * line->x;
@@ -42,7 +42,7 @@ static void mrrc_line_fit(const struct mrrc_line *line, double *slope,
 }
 
 /* Written so that NaN fails. */
-static bool mrrc_sample_sane(const struct mrrc_cost_sample *sample)
+static bool sample_sane(const struct mrrc_cost_sample *sample)
 {
 	return sample->pages && sample->reg > 0 && sample->reg < NS_MAX &&
 	       sample->dereg > 0 && sample->dereg < NS_MAX &&
@@ -60,25 +60,25 @@ int mrrc_cost_fit(const struct mrrc_cost_sample *sample, size_t count,
 	size_t i;
 
 	for (i = 0; i < count; i++) {
-		if (!mrrc_sample_sane(&sample[i]))
+		if (!sample_sane(&sample[i]))
 			return -EINVAL;
 		sizes |= sample[i].pages != sample[0].pages;
 		pages = (double) sample[i].pages;
-		mrrc_line_add(&reg, pages, sample[i].reg);
-		mrrc_line_add(&dereg, pages, sample[i].dereg);
+		line_add(&reg, pages, sample[i].reg);
+		line_add(&dereg, pages, sample[i].dereg);
 		if (sample[i].copy <= 0)
 			continue;
-		mrrc_line_add(&copy, pages, sample[i].copy);
+		line_add(&copy, pages, sample[i].copy);
 		if (!copied)
 			copied = &sample[i];
 		copies |= sample[i].pages != copied->pages;
 	}
 	if (!sizes)
 		return -EINVAL;
-	mrrc_line_fit(&reg, &cost.reg_page, &cost.reg);
-	mrrc_line_fit(&dereg, &cost.dereg_page, &cost.dereg);
+	line_fit(&reg, &cost.reg_page, &cost.reg);
+	line_fit(&dereg, &cost.dereg_page, &cost.dereg);
 	if (copies)
-		mrrc_line_fit(&copy, &cost.copy_page, &cost.copy);
+		line_fit(&copy, &cost.copy_page, &cost.copy);
 	else if (copied)
 		cost.copy_page = copied->copy / (double) copied->pages;
 	/* copies that take as long whatever they copy: a hair a page */
@@ -95,7 +95,7 @@ struct mrrc_residue {
 	double mean, total, left, worst;
 };
 
-static void mrrc_residue_add(struct mrrc_residue *residue, double is,
+static void residue_add(struct mrrc_residue *residue, double is,
 			     double want)
 {
 	const double off = is > want ? is - want : want - is;
@@ -107,7 +107,7 @@ static void mrrc_residue_add(struct mrrc_residue *residue, double is,
 }
 
 /* All the same: whoever is on it is right. */
-static double mrrc_residue_r2(const struct mrrc_residue *residue)
+static double residue_r2(const struct mrrc_residue *residue)
 {
 	if (residue->total > 0)
 		return 1 - residue->left / residue->total;
@@ -124,21 +124,21 @@ int mrrc_cost_error(const struct mrrc_cost_sample *sample, size_t count,
 	if (!count)
 		return -EINVAL;
 	for (i = 0; i < count; i++) {
-		if (!mrrc_sample_sane(&sample[i]))
+		if (!sample_sane(&sample[i]))
 			return -EINVAL;
 		reg.mean += sample[i].reg / (double) count;
 		dereg.mean += sample[i].dereg / (double) count;
 	}
 	for (i = 0; i < count; i++) {
 		pages = (double) sample[i].pages;
-		mrrc_residue_add(&reg, sample[i].reg,
+		residue_add(&reg, sample[i].reg,
 				 cost->reg_page * pages + cost->reg);
-		mrrc_residue_add(&dereg, sample[i].dereg,
+		residue_add(&dereg, sample[i].dereg,
 				 cost->dereg_page * pages + cost->dereg);
 	}
 	*out = (struct mrrc_cost_error) {
-		.reg_r2 = mrrc_residue_r2(&reg),
-		.dereg_r2 = mrrc_residue_r2(&dereg),
+		.reg_r2 = residue_r2(&reg),
+		.dereg_r2 = residue_r2(&dereg),
 		.reg_worst = reg.worst,
 		.dereg_worst = dereg.worst,
 	};

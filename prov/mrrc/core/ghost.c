@@ -13,7 +13,7 @@
 
 _Static_assert(MRRC_GHOSTS_MAX / WAYS <= UINT16_MAX, "a set's place");
 
-static void mrrc_ghosts_clear(struct mrrc_ghosts *ghosts, uint16_t place)
+static void ghosts_clear(struct mrrc_ghosts *ghosts, uint16_t place)
 {
 	memset(&ghosts->entry[(size_t)place * WAYS], 0,
 	       WAYS * sizeof(*ghosts->entry));
@@ -28,7 +28,7 @@ int mrrc_ghosts_init(struct mrrc_ghosts *ghosts, size_t entries)
 			       sets * sizeof(*ghosts->place));
 	if (!ghosts->entry)
 		return -ENOMEM;
-	mrrc_ghosts_clear(ghosts, 0);
+	ghosts_clear(ghosts, 0);
 	ghosts->place = (uint16_t *)(ghosts->entry + entries + WAYS);
 	memset(ghosts->place, 0, sets * sizeof(*ghosts->place));
 	ghosts->sets = sets;
@@ -41,30 +41,30 @@ void mrrc_ghosts_fini(struct mrrc_ghosts *ghosts)
 	free(ghosts->entry);
 }
 
-static uint16_t *mrrc_ghosts_place(const struct mrrc_ghosts *ghosts,
+static uint16_t *ghosts_place(const struct mrrc_ghosts *ghosts,
 				   uint64_t key)
 {
 	return &ghosts->place[mrrc_hash(key) & (ghosts->sets - 1)];
 }
 
-static struct mrrc_ghost *mrrc_ghosts_set(const struct mrrc_ghosts *ghosts,
+static struct mrrc_ghost *ghosts_set(const struct mrrc_ghosts *ghosts,
 					  uint64_t key)
 {
-	return &ghosts->entry[(size_t)*mrrc_ghosts_place(ghosts, key) * WAYS];
+	return &ghosts->entry[(size_t)*ghosts_place(ghosts, key) * WAYS];
 }
 
 void mrrc_ghosts_put(struct mrrc_ghosts *ghosts,
 		     const struct mrrc_ghost *ghost)
 {
-	uint16_t *place = mrrc_ghosts_place(ghosts, ghost->key);
+	uint16_t *place = ghosts_place(ghosts, ghost->key);
 	struct mrrc_ghost *set, *oldest;
 	int i;
 
 	if (!*place) {
 		*place = ++ghosts->used;
-		mrrc_ghosts_clear(ghosts, *place);
+		ghosts_clear(ghosts, *place);
 	}
-	set = oldest = mrrc_ghosts_set(ghosts, ghost->key);
+	set = oldest = ghosts_set(ghosts, ghost->key);
 	/* an empty one was last used at 0 */
 	for (i = 0; i < WAYS; i++) {
 		if (set[i].key == ghost->key) {
@@ -80,7 +80,7 @@ void mrrc_ghosts_put(struct mrrc_ghosts *ghosts,
 bool mrrc_ghosts_take(struct mrrc_ghosts *ghosts, uint64_t key,
 		      struct mrrc_ghost *ghost)
 {
-	struct mrrc_ghost *set = mrrc_ghosts_set(ghosts, key);
+	struct mrrc_ghost *set = ghosts_set(ghosts, key);
 	int i;
 
 	for (i = 0; i < WAYS; i++) {

@@ -39,7 +39,7 @@ void mrrc_history_fini(struct mrrc_history *history)
 }
 
 /* Where a row counts it: 32 bits of hash, turned differently for each. */
-static uint8_t *mrrc_history_at(const struct mrrc_history *history,
+static uint8_t *history_at(const struct mrrc_history *history,
 				uint64_t hash, int row)
 {
 	const size_t place = ((hash >> 32) * (2 * row + 1) + hash) >> row;
@@ -58,14 +58,14 @@ unsigned mrrc_history_get(const struct mrrc_history *history, uint64_t key)
 	if (!history->used)
 		return 0;
 	for (row = 0; row < ROWS; row++) {
-		count = *mrrc_history_at(history, hash, row);
+		count = *history_at(history, hash, row);
 		if (count < least)
 			least = count;
 	}
 	return least;
 }
 
-static void mrrc_history_halve(struct mrrc_history *history)
+static void history_halve(struct mrrc_history *history)
 {
 	const size_t entries = ROWS * (history->mask + 1);
 	size_t i;
@@ -87,12 +87,12 @@ unsigned mrrc_history_add(struct mrrc_history *history, uint64_t key)
 		history->used = true;
 	}
 	if (++history->added >= history->period)
-		mrrc_history_halve(history);
+		history_halve(history);
 	least = mrrc_history_get(history, key);
 	if (least == MRRC_HISTORY_MAX)
 		return least;
 	for (row = 0; row < ROWS; row++) {
-		count = mrrc_history_at(history, hash, row);
+		count = history_at(history, hash, row);
 		if (*count == least)
 			(*count)++;
 	}
@@ -109,7 +109,7 @@ void mrrc_history_clear(struct mrrc_history *history, uint64_t key)
 	if (!least)
 		return;
 	for (row = 0; row < ROWS; row++) {
-		count = mrrc_history_at(history, hash, row);
+		count = history_at(history, hash, row);
 		/* larger ones are others' */
 		if (*count == least)
 			*count = 0;

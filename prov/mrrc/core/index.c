@@ -10,16 +10,16 @@
 
 #include <assert.h>
 
-static int mrrc_region_cmp(struct mrrc_region *a, struct mrrc_region *b)
+static int region_cmp(struct mrrc_region *a, struct mrrc_region *b)
 {
 	return (a->start > b->start) - (a->start < b->start);
 }
 
 /* RB_GENERATE_STATIC of libbsd 0.11 wants a macro that it does not define. */
 #define MRRC_UNUSED_STATIC __attribute__((unused)) static
-RB_PROTOTYPE_INTERNAL(mrrc_index_tree, mrrc_region, node, mrrc_region_cmp,
+RB_PROTOTYPE_INTERNAL(mrrc_index_tree, mrrc_region, node, region_cmp,
 		      MRRC_UNUSED_STATIC)
-RB_GENERATE_INTERNAL(mrrc_index_tree, mrrc_region, node, mrrc_region_cmp,
+RB_GENERATE_INTERNAL(mrrc_index_tree, mrrc_region, node, region_cmp,
 		     MRRC_UNUSED_STATIC)
 
 void mrrc_index_init(struct mrrc_index *index)
@@ -49,7 +49,7 @@ mrrc_index_find(const struct mrrc_index *index, uintptr_t addr, size_t len)
 }
 
 /* Shares a byte; written so that neither end can wrap. */
-static bool mrrc_region_overlaps(const struct mrrc_region *region,
+static bool region_overlaps(const struct mrrc_region *region,
 				 uintptr_t addr, size_t len)
 {
 	return region->start < addr ? addr - region->start < region->len :
@@ -71,14 +71,14 @@ mrrc_index_first_overlap(const struct mrrc_index *index, uintptr_t addr,
 			region = RB_RIGHT(region, node);
 		}
 	}
-	return best && mrrc_region_overlaps(best, addr, len) ? best : NULL;
+	return best && region_overlaps(best, addr, len) ? best : NULL;
 }
 
 struct mrrc_region *
 mrrc_index_next_overlap(struct mrrc_region *region, uintptr_t addr, size_t len)
 {
 	region = mrrc_index_next(region);
-	return region && mrrc_region_overlaps(region, addr, len) ? region :
+	return region && region_overlaps(region, addr, len) ? region :
 								   NULL;
 }
 

@@ -11,14 +11,14 @@
 #define MRRC_MERGE_PART	4
 
 /* The lowest region at or after @pos that begins before @end. */
-static struct mrrc_region *mrrc_plan_next(const struct mrrc_index *index,
+static struct mrrc_region *plan_next(const struct mrrc_index *index,
 					  uintptr_t pos, uintptr_t end)
 {
 	return mrrc_index_first_overlap(index, pos, end - pos);
 }
 
 /* Append a piece; false if there is no room. */
-static bool mrrc_plan_add(struct mrrc_plan *plan, uintptr_t start,
+static bool plan_add(struct mrrc_plan *plan, uintptr_t start,
 			  uintptr_t end, struct mrrc_region *region)
 {
 	if (plan->count == MRRC_PIECES_MAX)
@@ -33,7 +33,7 @@ static bool mrrc_plan_add(struct mrrc_plan *plan, uintptr_t start,
  * Regions and gaps of [lo, hi) in turn. What may be written serves reading,
  * too, and comes first. False: too many.
  */
-static bool mrrc_plan_walk(const struct mrrc_cache *cache, uintptr_t lo,
+static bool plan_walk(const struct mrrc_cache *cache, uintptr_t lo,
 			   uintptr_t hi, enum mrrc_access access,
 			   struct mrrc_plan *plan)
 {
@@ -44,15 +44,15 @@ static bool mrrc_plan_walk(const struct mrrc_cache *cache, uintptr_t lo,
 	uintptr_t end;
 
 	while (pos < hi) {
-		region = mrrc_plan_next(&cache->index[first], pos, hi);
+		region = plan_next(&cache->index[first], pos, hi);
 		if (access == MRRC_RO && (!region || region->start > pos)) {
-			other = mrrc_plan_next(&cache->index[MRRC_RO], pos, hi);
+			other = plan_next(&cache->index[MRRC_RO], pos, hi);
 			if (!region || (other && other->start < region->start))
 				region = other;
 		}
 		if (!region || region->start > pos) {
 			end = region ? region->start : hi;
-			if (!mrrc_plan_add(plan, pos, end, NULL))
+			if (!plan_add(plan, pos, end, NULL))
 				return false;
 			pos = end;
 			continue;
@@ -60,7 +60,7 @@ static bool mrrc_plan_walk(const struct mrrc_cache *cache, uintptr_t lo,
 		end = mrrc_region_end(region);
 		if (end > hi)
 			end = hi;
-		if (!mrrc_plan_add(plan, pos, end, region))
+		if (!plan_add(plan, pos, end, region))
 			return false;
 		pos = end;
 	}
@@ -68,13 +68,13 @@ static bool mrrc_plan_walk(const struct mrrc_cache *cache, uintptr_t lo,
 }
 
 /* What is registered twice if piece @i is registered with a neighbour. */
-static size_t mrrc_plan_twice(const struct mrrc_plan *plan, unsigned i)
+static size_t plan_twice(const struct mrrc_plan *plan, unsigned i)
 {
 	return plan->piece[i].region ? plan->piece[i].region->len : 0;
 }
 
 /* Pieces @i to @last become one gap. */
-static void mrrc_plan_merge(struct mrrc_plan *plan, unsigned i, unsigned last)
+static void plan_merge(struct mrrc_plan *plan, unsigned i, unsigned last)
 {
 	struct mrrc_piece *piece = &plan->piece[i];
 	unsigned n;
@@ -89,7 +89,7 @@ static void mrrc_plan_merge(struct mrrc_plan *plan, unsigned i, unsigned last)
 }
 
 /* Piece @i has become a gap: gaps beside it are one with it. */
-static void mrrc_plan_join(struct mrrc_plan *plan, unsigned i)
+static void plan_join(struct mrrc_plan *plan, unsigned i)
 {
 	unsigned first = i;
 	unsigned last = i;
@@ -99,11 +99,11 @@ static void mrrc_plan_join(struct mrrc_plan *plan, unsigned i)
 	if (i + 1 < plan->count && !plan->piece[i + 1].region)
 		last++;
 	if (first < last)
-		mrrc_plan_merge(plan, first, last);
+		plan_merge(plan, first, last);
 }
 
 /* Between two gaps: is registering it again cheaper than one call more? */
-static bool mrrc_plan_bridges(const struct mrrc_cost *cost,
+static bool plan_bridges(const struct mrrc_cost *cost,
 			      const struct mrrc_plan *plan, unsigned i)
 {
 	return plan->piece[i].region && !plan->piece[i - 1].region &&
@@ -112,21 +112,21 @@ static bool mrrc_plan_bridges(const struct mrrc_cost *cost,
 	       cost->reg;
 }
 
-static void mrrc_plan_bridge(const struct mrrc_cost *cost,
+static void plan_bridge(const struct mrrc_cost *cost,
 			     struct mrrc_plan *plan)
 {
 	unsigned i;
 
 	for (i = 1; i + 1 < plan->count;) {
-		if (mrrc_plan_bridges(cost, plan, i))
-			mrrc_plan_merge(plan, i - 1, i + 1);
+		if (plan_bridges(cost, plan, i))
+			plan_merge(plan, i - 1, i + 1);
 		else
 			i++;
 	}
 }
 
 /* Merge the two neighbours that cost least. */
-static void mrrc_plan_shorten(struct mrrc_plan *plan)
+static void plan_shorten(struct mrrc_plan *plan)
 {
 	size_t least = SIZE_MAX;
 	size_t bytes;
@@ -134,15 +134,15 @@ static void mrrc_plan_shorten(struct mrrc_plan *plan)
 	unsigned i;
 
 	for (i = 0; i + 1 < plan->count; i++) {
-		bytes = mrrc_plan_twice(plan, i) +
-			mrrc_plan_twice(plan, i + 1);
+		bytes = plan_twice(plan, i) +
+			plan_twice(plan, i + 1);
 		if (bytes < least) {
 			least = bytes;
 			best = i;
 		}
 	}
-	mrrc_plan_merge(plan, best, best + 1);
-	mrrc_plan_join(plan, best);
+	plan_merge(plan, best, best + 1);
+	plan_join(plan, best);
 }
 
 /*
@@ -152,7 +152,7 @@ static void mrrc_plan_shorten(struct mrrc_plan *plan)
  * other for ever. A stream of new buffers that overlap by a page is neither,
  * and should not register the whole stream again and again.
  */
-static void mrrc_plan_extend(const struct mrrc_cache *cache,
+static void plan_extend(const struct mrrc_cache *cache,
 			     const struct mrrc_region *first,
 			     const struct mrrc_region *last, bool again,
 			     struct mrrc_plan *plan)
@@ -177,7 +177,7 @@ static void mrrc_plan_extend(const struct mrrc_cache *cache,
 }
 
 /* At most so many pieces. */
-static void mrrc_plan_fit(const struct mrrc_cache *cache, uintptr_t lo,
+static void plan_fit(const struct mrrc_cache *cache, uintptr_t lo,
 			  unsigned pieces, struct mrrc_plan *plan)
 {
 	const struct mrrc_region *first = plan->piece[0].region;
@@ -186,9 +186,9 @@ static void mrrc_plan_fit(const struct mrrc_cache *cache, uintptr_t lo,
 	if (plan->count <= pieces)
 		return;
 	while (plan->count > pieces)
-		mrrc_plan_shorten(plan);
+		plan_shorten(plan);
 	if (cache->policy->merge)
-		mrrc_plan_extend(cache, first, last,
+		plan_extend(cache, first, last,
 				 mrrc_history_get(&cache->merged,
 						  lo / cache->page), plan);
 }
@@ -211,24 +211,24 @@ void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr,
 	plan->merged = false;
 	region = mrrc_cache_find(cache, addr, len, access);
 	if (region) {
-		mrrc_plan_add(plan, lo, hi, region);
+		plan_add(plan, lo, hi, region);
 		return;
 	}
 	if (mrrc_access_remote(access) ||
-	    !mrrc_plan_walk(cache, lo, hi, access, plan)) {
-		plan->merged = plan->count || mrrc_plan_next(
+	    !plan_walk(cache, lo, hi, access, plan)) {
+		plan->merged = plan->count || plan_next(
 			&cache->index[access], lo, hi);
 		plan->count = 0;
-		mrrc_plan_add(plan, lo, hi, NULL);
+		plan_add(plan, lo, hi, NULL);
 	}
 	if (cache->policy->merge)
-		mrrc_plan_bridge(&cache->cost, plan);
-	mrrc_plan_fit(cache, lo, pieces, plan);
+		plan_bridge(&cache->cost, plan);
+	plan_fit(cache, lo, pieces, plan);
 	for (i = 0; i < plan->count; i++)
 		plan->missing += !plan->piece[i].region;
 }
 
-static void mrrc_cache_requested(struct mrrc_cache *cache, uintptr_t addr,
+static void cache_requested(struct mrrc_cache *cache, uintptr_t addr,
 				 size_t len)
 {
 	struct mrrc_policy *policy = cache->policy;
@@ -238,7 +238,7 @@ static void mrrc_cache_requested(struct mrrc_cache *cache, uintptr_t addr,
 				     (addr & (cache->page - 1)) + len);
 }
 
-static void mrrc_cache_used(struct mrrc_cache *cache,
+static void cache_used(struct mrrc_cache *cache,
 			    struct mrrc_region *region)
 {
 	region->reused = true;
@@ -250,10 +250,10 @@ void mrrc_cache_served(struct mrrc_cache *cache, uintptr_t addr, size_t len,
 {
 	struct mrrc_region *region;
 
-	mrrc_cache_requested(cache, addr, len);
+	cache_requested(cache, addr, len);
 	region = mrrc_cache_find(cache, addr, len, access);
 	if (region)
-		mrrc_cache_used(cache, region);
+		cache_used(cache, region);
 }
 
 void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
@@ -262,7 +262,7 @@ void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
 {
 	unsigned i;
 
-	mrrc_cache_requested(cache, addr, len);
+	cache_requested(cache, addr, len);
 	mrrc_cache_plan(cache, addr, len, access, pieces, plan);
 	mrrc_cache_count(cache, MRRC_STAT_LOOKUPS);
 	mrrc_cache_count(cache, plan->missing ? MRRC_STAT_MISSES :
@@ -276,6 +276,6 @@ void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
 	}
 	for (i = 0; i < plan->count; i++) {
 		if (plan->piece[i].region)
-			mrrc_cache_used(cache, plan->piece[i].region);
+			cache_used(cache, plan->piece[i].region);
 	}
 }

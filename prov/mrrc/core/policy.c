@@ -32,25 +32,25 @@ static const struct mrrc_policy_param mrrc_policy_common[] = {
 
 #define MRRC_COMMON_CNT	3
 
-static bool mrrc_policy_named(const char *name, const char *text, size_t len)
+static bool policy_named(const char *name, const char *text, size_t len)
 {
 	return strlen(name) == len && !strncmp(name, text, len);
 }
 
-static const struct mrrc_policy_ops *mrrc_policy_find(const char *name,
+static const struct mrrc_policy_ops *policy_find(const char *name,
 						      size_t len)
 {
 	const struct mrrc_policy_ops *const *ops;
 
 	for (ops = mrrc_policies; *ops; ops++) {
-		if (mrrc_policy_named((*ops)->name, name, len))
+		if (policy_named((*ops)->name, name, len))
 			break;
 	}
 	return *ops;
 }
 
 /* The value of a parameter: @len digits. */
-static int mrrc_policy_value(const struct mrrc_policy_param *param,
+static int policy_value(const struct mrrc_policy_param *param,
 			     const char *text, size_t len, size_t *value)
 {
 	char digits[24];
@@ -71,7 +71,7 @@ static int mrrc_policy_value(const struct mrrc_policy_param *param,
 }
 
 /* One "key=value" of @len characters. */
-static int mrrc_policy_set(struct mrrc_policy *policy, const char *text,
+static int policy_set(struct mrrc_policy *policy, const char *text,
 			   size_t len)
 {
 	const struct mrrc_policy_param *param = policy->ops->param;
@@ -85,28 +85,28 @@ static int mrrc_policy_set(struct mrrc_policy *policy, const char *text,
 		return -EINVAL;
 	key = equals - text;
 	for (i = 0; i < MRRC_COMMON_CNT; i++) {
-		if (mrrc_policy_named(mrrc_policy_common[i].name, text, key))
-			return mrrc_policy_value(&mrrc_policy_common[i],
+		if (policy_named(mrrc_policy_common[i].name, text, key))
+			return policy_value(&mrrc_policy_common[i],
 						 equals + 1, len - key - 1,
 						 common[i]);
 	}
 	for (i = 0; i < MRRC_POLICY_PARAMS && param[i].name; i++) {
-		if (mrrc_policy_named(param[i].name, text, key))
-			return mrrc_policy_value(&param[i], equals + 1,
+		if (policy_named(param[i].name, text, key))
+			return policy_value(&param[i], equals + 1,
 						 len - key - 1,
 						 &policy->param[i]);
 	}
 	return -ESRCH;
 }
 
-static int mrrc_policy_set_all(struct mrrc_policy *policy, const char *text)
+static int policy_set_all(struct mrrc_policy *policy, const char *text)
 {
 	size_t len;
 	int ret;
 
 	while (text) {
 		len = strcspn(text, ":");
-		ret = mrrc_policy_set(policy, text, len);
+		ret = policy_set(policy, text, len);
 		if (ret)
 			return ret;
 		text = text[len] ? text + len + 1 : NULL;
@@ -114,7 +114,7 @@ static int mrrc_policy_set_all(struct mrrc_policy *policy, const char *text)
 	return 0;
 }
 
-static void mrrc_policy_defaults(struct mrrc_policy *policy,
+static void policy_defaults(struct mrrc_policy *policy,
 				 const struct mrrc_policy_ops *ops)
 {
 	size_t i;
@@ -137,8 +137,8 @@ int mrrc_policy_open_ops(const struct mrrc_policy_ops *ops, const char *params,
 	pol = calloc(1, ops->size);
 	if (!pol)
 		return -ENOMEM;
-	mrrc_policy_defaults(pol, ops);
-	ret = mrrc_policy_set_all(pol, params);
+	policy_defaults(pol, ops);
+	ret = policy_set_all(pol, params);
 	if (!ret)
 		ret = ops->init(pol, attr);
 	if (ret)
@@ -152,7 +152,7 @@ err_free:
 }
 
 /* The policy that the text names; *params: what follows, or NULL. */
-static const struct mrrc_policy_ops *mrrc_policy_parse(const char *spec,
+static const struct mrrc_policy_ops *policy_parse(const char *spec,
 						       const char **params)
 {
 	size_t len;
@@ -161,7 +161,7 @@ static const struct mrrc_policy_ops *mrrc_policy_parse(const char *spec,
 		spec = MRRC_POLICY_DEFAULT;
 	len = strcspn(spec, ":");
 	*params = spec[len] ? spec + len + 1 : NULL;
-	return mrrc_policy_find(spec, len);
+	return policy_find(spec, len);
 }
 
 int mrrc_policy_open(const char *spec, const struct mrrc_policy_attr *attr,
@@ -170,7 +170,7 @@ int mrrc_policy_open(const char *spec, const struct mrrc_policy_attr *attr,
 	const struct mrrc_policy_ops *ops;
 	const char *params;
 
-	ops = mrrc_policy_parse(spec, &params);
+	ops = policy_parse(spec, &params);
 	return ops ? mrrc_policy_open_ops(ops, params, attr, policy) : -ENOENT;
 }
 
@@ -180,11 +180,11 @@ int mrrc_policy_check(const char *spec)
 	struct mrrc_policy policy;
 	const char *params;
 
-	ops = mrrc_policy_parse(spec, &params);
+	ops = policy_parse(spec, &params);
 	if (!ops)
 		return -ENOENT;
-	mrrc_policy_defaults(&policy, ops);
-	return mrrc_policy_set_all(&policy, params);
+	policy_defaults(&policy, ops);
+	return policy_set_all(&policy, params);
 }
 
 void mrrc_policy_close(struct mrrc_policy *policy)

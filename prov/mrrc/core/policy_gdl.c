@@ -29,8 +29,8 @@ enum { GDL_DUEL };			/* param[] */
 #define GHOSTS		8192
 #define PROBES		4		/* of what is aside, for a victim */
 
-struct mrrc_gdl_node {
-	RB_ENTRY(mrrc_gdl_node) node;
+struct gdl_node {
+	RB_ENTRY(gdl_node) node;
 	double priority;			/* H, when it was last judged */
 	double floor;			/* L, when it was last used */
 	double weight;			/* what its size has to do with it */
@@ -42,7 +42,7 @@ struct mrrc_gdl_node {
 	uint32_t shadow;		/* where its range was last */
 };
 
-RB_HEAD(mrrc_gdl_tree, mrrc_gdl_node);
+RB_HEAD(mrrc_gdl_tree, gdl_node);
 
 struct mrrc_gdl {
 	struct mrrc_policy policy;
@@ -61,29 +61,29 @@ struct mrrc_gdl {
 	bool by_estimate;			/* chose the victim, not LRU */
 };
 
-_Static_assert(sizeof(struct mrrc_gdl_node) <=
+_Static_assert(sizeof(struct gdl_node) <=
 	       sizeof(((struct mrrc_region *) NULL)->policy), "policy words");
 
-static struct mrrc_gdl *mrrc_gdl_of(struct mrrc_policy *policy)
+static struct mrrc_gdl *gdl_of(struct mrrc_policy *policy)
 {
 	return (struct mrrc_gdl *) policy;
 }
 
-static struct mrrc_gdl_node *mrrc_gdl_node(struct mrrc_region *region)
+static struct gdl_node *gdl_node(struct mrrc_region *region)
 {
-	return (struct mrrc_gdl_node *) region->policy;
+	return (struct gdl_node *) region->policy;
 }
 
-static struct mrrc_region *mrrc_gdl_region(const struct mrrc_gdl_node *node)
+static struct mrrc_region *gdl_region(const struct gdl_node *node)
 {
 	return (struct mrrc_region *)
 		((char *) node - offsetof(struct mrrc_region, policy));
 }
 
-static int mrrc_gdl_cmp(struct mrrc_gdl_node *a, struct mrrc_gdl_node *b)
+static int gdl_cmp(struct gdl_node *a, struct gdl_node *b)
 {
-	const struct mrrc_region *x = mrrc_gdl_region(a);
-	const struct mrrc_region *y = mrrc_gdl_region(b);
+	const struct mrrc_region *x = gdl_region(a);
+	const struct mrrc_region *y = gdl_region(b);
 
 	if (a->priority != b->priority)
 		return a->priority < b->priority ? -1 : 1;
@@ -93,15 +93,15 @@ static int mrrc_gdl_cmp(struct mrrc_gdl_node *a, struct mrrc_gdl_node *b)
 }
 
 #define MRRC_UNUSED_STATIC __attribute__((unused)) static
-RB_PROTOTYPE_INTERNAL(mrrc_gdl_tree, mrrc_gdl_node, node, mrrc_gdl_cmp,
+RB_PROTOTYPE_INTERNAL(mrrc_gdl_tree, gdl_node, node, gdl_cmp,
 		      MRRC_UNUSED_STATIC)
-RB_GENERATE_INTERNAL(mrrc_gdl_tree, mrrc_gdl_node, node, mrrc_gdl_cmp,
+RB_GENERATE_INTERNAL(mrrc_gdl_tree, gdl_node, node, gdl_cmp,
 		     MRRC_UNUSED_STATIC)
 
-static int mrrc_gdl_init(struct mrrc_policy *policy,
+static int gdl_init(struct mrrc_policy *policy,
 			 const struct mrrc_policy_attr *attr)
 {
-	struct mrrc_gdl *gdl = mrrc_gdl_of(policy);
+	struct mrrc_gdl *gdl = gdl_of(policy);
 	int ret;
 
 	RB_INIT(&gdl->tree);
@@ -119,9 +119,9 @@ static int mrrc_gdl_init(struct mrrc_policy *policy,
 	return ret;
 }
 
-static void mrrc_gdl_fini(struct mrrc_policy *policy)
+static void gdl_fini(struct mrrc_policy *policy)
 {
-	struct mrrc_gdl *gdl = mrrc_gdl_of(policy);
+	struct mrrc_gdl *gdl = gdl_of(policy);
 
 	if (policy->param[GDL_DUEL])
 		mrrc_shadow_fini(&gdl->lru);
@@ -129,15 +129,15 @@ static void mrrc_gdl_fini(struct mrrc_policy *policy)
 }
 
 /* Of no page 0: that is no key. */
-static uint64_t mrrc_gdl_key(const struct mrrc_gdl *gdl, uintptr_t addr)
+static uint64_t gdl_key(const struct mrrc_gdl *gdl, uintptr_t addr)
 {
 	return addr / gdl->cost->page + 1;
 }
 
-static void mrrc_gdl_request(struct mrrc_policy *policy, uintptr_t start,
+static void gdl_request(struct mrrc_policy *policy, uintptr_t start,
 			     size_t len)
 {
-	struct mrrc_gdl *gdl = mrrc_gdl_of(policy);
+	struct mrrc_gdl *gdl = gdl_of(policy);
 	const size_t mask = gdl->cost->page - 1;
 
 	mrrc_reuse_request(&gdl->learned);
@@ -146,7 +146,7 @@ static void mrrc_gdl_request(struct mrrc_policy *policy, uintptr_t start,
 }
 
 /* For the shadow cache, kinds of access lie apart: each is registered alone. */
-static uintptr_t mrrc_gdl_shadow(const struct mrrc_region *region,
+static uintptr_t gdl_shadow(const struct mrrc_region *region,
 				 uintptr_t addr)
 {
 	return addr + ((uintptr_t) region->access << 60);
@@ -156,7 +156,7 @@ static uintptr_t mrrc_gdl_shadow(const struct mrrc_region *region,
  * LRU serves as much of the last request as @region does: had LRU lost the
  * region, it would register that, and not all of the region.
  */
-static void mrrc_gdl_compare(struct mrrc_gdl *gdl,
+static void gdl_compare(struct mrrc_gdl *gdl,
 			     struct mrrc_region *region)
 {
 	uintptr_t start = region->start;
@@ -167,14 +167,14 @@ static void mrrc_gdl_compare(struct mrrc_gdl *gdl,
 	if (end > gdl->end)
 		end = gdl->end;
 	if (start < end)
-		mrrc_shadow_use(&gdl->lru, mrrc_gdl_shadow(region, start),
+		mrrc_shadow_use(&gdl->lru, gdl_shadow(region, start),
 				end - start, false,
-				&mrrc_gdl_node(region)->shadow);
+				&gdl_node(region)->shadow);
 }
 
 /* What a region is worth since its last use, by what is known now. */
-static void mrrc_gdl_judge(const struct mrrc_gdl *gdl,
-			   struct mrrc_gdl_node *node)
+static void gdl_judge(const struct mrrc_gdl *gdl,
+			   struct gdl_node *node)
 {
 	node->used = false;
 	node->priority = node->floor + mrrc_reuse_value(&gdl->learned, node->uses,
@@ -182,50 +182,50 @@ static void mrrc_gdl_judge(const struct mrrc_gdl *gdl,
 }
 
 /* As of now, the newest. */
-static void mrrc_gdl_place(struct mrrc_gdl *gdl, struct mrrc_region *region)
+static void gdl_place(struct mrrc_gdl *gdl, struct mrrc_region *region)
 {
-	struct mrrc_gdl_node *node = mrrc_gdl_node(region);
+	struct gdl_node *node = gdl_node(region);
 
 	node->aside = false;
 	node->last = gdl->now;
 	node->floor = gdl->floor;
-	mrrc_gdl_judge(gdl, node);
+	gdl_judge(gdl, node);
 	RB_INSERT(mrrc_gdl_tree, &gdl->tree, node);
 	TAILQ_INSERT_TAIL(&gdl->list, region, link);
 }
 
-static void mrrc_gdl_unplace(struct mrrc_gdl *gdl, struct mrrc_region *region)
+static void gdl_unplace(struct mrrc_gdl *gdl, struct mrrc_region *region)
 {
-	if (mrrc_gdl_node(region)->aside) {
+	if (gdl_node(region)->aside) {
 		TAILQ_REMOVE(&gdl->aside, region, link);
 		return;
 	}
-	RB_REMOVE(mrrc_gdl_tree, &gdl->tree, mrrc_gdl_node(region));
+	RB_REMOVE(mrrc_gdl_tree, &gdl->tree, gdl_node(region));
 	TAILQ_REMOVE(&gdl->list, region, link);
 }
 
-static void mrrc_gdl_insert(struct mrrc_policy *policy,
+static void gdl_insert(struct mrrc_policy *policy,
 			    struct mrrc_region *region)
 {
-	struct mrrc_gdl *gdl = mrrc_gdl_of(policy);
-	struct mrrc_gdl_node *node = mrrc_gdl_node(region);
+	struct mrrc_gdl *gdl = gdl_of(policy);
+	struct gdl_node *node = gdl_node(region);
 	struct mrrc_ghost ghost = { 0 };
 
 	gdl->now += mrrc_cost_pages(gdl->cost, region->len);
-	if (mrrc_ghosts_take(&gdl->ghosts, mrrc_gdl_key(gdl, region->start),
+	if (mrrc_ghosts_take(&gdl->ghosts, gdl_key(gdl, region->start),
 			     &ghost))
 		mrrc_reuse_again(&gdl->learned, ghost.uses,
 				 gdl->now - ghost.last);
-	*node = (struct mrrc_gdl_node) {
+	*node = (struct gdl_node) {
 		.weight = mrrc_reuse_weight(gdl->cost, region->len),
 		.uses = ghost.uses < MRRC_REUSE_USES ? ghost.uses + 1 :
 						       MRRC_REUSE_USES,
 	};
 	mrrc_reuse_enter(&gdl->learned, node->uses);
-	mrrc_gdl_place(gdl, region);
+	gdl_place(gdl, region);
 	if (policy->param[GDL_DUEL])
 		mrrc_shadow_use(&gdl->lru,
-				mrrc_gdl_shadow(region, region->start),
+				gdl_shadow(region, region->start),
 				region->len, true, &node->shadow);
 	gdl->victim = NULL;
 	gdl->count++;
@@ -235,9 +235,9 @@ static void mrrc_gdl_insert(struct mrrc_policy *policy,
  * The newest, and it stays in its place of the tree: hits are many, and it is
  * time enough to judge it when it is the next to go.
  */
-static void mrrc_gdl_used(struct mrrc_gdl *gdl, struct mrrc_region *region)
+static void gdl_used(struct mrrc_gdl *gdl, struct mrrc_region *region)
 {
-	struct mrrc_gdl_node *node = mrrc_gdl_node(region);
+	struct gdl_node *node = gdl_node(region);
 
 	node->used = true;
 	node->last = gdl->now;
@@ -246,11 +246,11 @@ static void mrrc_gdl_used(struct mrrc_gdl *gdl, struct mrrc_region *region)
 	TAILQ_INSERT_TAIL(&gdl->list, region, link);
 }
 
-static void mrrc_gdl_touch(struct mrrc_policy *policy,
+static void gdl_touch(struct mrrc_policy *policy,
 			   struct mrrc_region *region)
 {
-	struct mrrc_gdl *gdl = mrrc_gdl_of(policy);
-	struct mrrc_gdl_node *node = mrrc_gdl_node(region);
+	struct mrrc_gdl *gdl = gdl_of(policy);
+	struct gdl_node *node = gdl_node(region);
 
 	mrrc_reuse_again(&gdl->learned, node->uses, gdl->now - node->last);
 	if (node->uses < MRRC_REUSE_USES)
@@ -258,24 +258,24 @@ static void mrrc_gdl_touch(struct mrrc_policy *policy,
 	node->here++;
 	mrrc_reuse_enter(&gdl->learned, node->uses);
 	if (node->aside) {
-		mrrc_gdl_unplace(gdl, region);
-		mrrc_gdl_place(gdl, region);
+		gdl_unplace(gdl, region);
+		gdl_place(gdl, region);
 	} else {
-		mrrc_gdl_used(gdl, region);
+		gdl_used(gdl, region);
 	}
 	if (policy->param[GDL_DUEL])
-		mrrc_gdl_compare(gdl, region);
+		gdl_compare(gdl, region);
 }
 
-static void mrrc_gdl_remove(struct mrrc_policy *policy,
+static void gdl_remove(struct mrrc_policy *policy,
 			    struct mrrc_region *region)
 {
-	struct mrrc_gdl *gdl = mrrc_gdl_of(policy);
-	const struct mrrc_gdl_node *node = mrrc_gdl_node(region);
+	struct mrrc_gdl *gdl = gdl_of(policy);
+	const struct gdl_node *node = gdl_node(region);
 
-	mrrc_gdl_unplace(gdl, region);
+	gdl_unplace(gdl, region);
 	mrrc_ghosts_put(&gdl->ghosts, &(struct mrrc_ghost) {
-		.key = mrrc_gdl_key(gdl, region->start),
+		.key = gdl_key(gdl, region->start),
 		.last = node->last,
 		.uses = node->uses,
 	});
@@ -285,23 +285,23 @@ static void mrrc_gdl_remove(struct mrrc_policy *policy,
 			gdl->floor = node->priority;
 	} else if (policy->param[GDL_DUEL]) {
 		mrrc_shadow_forget(&gdl->lru,
-				   mrrc_gdl_shadow(region, region->start),
+				   gdl_shadow(region, region->start),
 				   region->len);
 	}
 	gdl->victim = NULL;
 	gdl->count--;
 }
 
-static void mrrc_gdl_set_aside(struct mrrc_gdl *gdl,
+static void gdl_set_aside(struct mrrc_gdl *gdl,
 			       struct mrrc_region *region)
 {
-	mrrc_gdl_unplace(gdl, region);
-	mrrc_gdl_node(region)->aside = true;
+	gdl_unplace(gdl, region);
+	gdl_node(region)->aside = true;
 	TAILQ_INSERT_TAIL(&gdl->aside, region, link);
 }
 
 /* Of the next @left that are aside, bring back what nothing uses any more. */
-static bool mrrc_gdl_bring_back(struct mrrc_gdl *gdl, size_t left)
+static bool gdl_bring_back(struct mrrc_gdl *gdl, size_t left)
 {
 	struct mrrc_region *region;
 	bool any = false;
@@ -312,56 +312,56 @@ static bool mrrc_gdl_bring_back(struct mrrc_gdl *gdl, size_t left)
 			TAILQ_INSERT_TAIL(&gdl->aside, region, link);
 			continue;
 		}
-		mrrc_gdl_place(gdl, region);
+		gdl_place(gdl, region);
 		any = true;
 	}
 	return any;
 }
 
-static struct mrrc_region *mrrc_gdl_least(struct mrrc_gdl *gdl)
+static struct mrrc_region *gdl_least(struct mrrc_gdl *gdl)
 {
-	struct mrrc_gdl_node *node;
+	struct gdl_node *node;
 	struct mrrc_region *region;
 
 	while ((node = RB_MIN(mrrc_gdl_tree, &gdl->tree)) && node->used) {
 		RB_REMOVE(mrrc_gdl_tree, &gdl->tree, node);
-		mrrc_gdl_judge(gdl, node);
+		gdl_judge(gdl, node);
 		RB_INSERT(mrrc_gdl_tree, &gdl->tree, node);
 	}
 	if (!node)
 		return NULL;
-	region = mrrc_gdl_region(node);
+	region = gdl_region(node);
 	gdl->by_estimate = !gdl->policy.param[GDL_DUEL] ||
 			mrrc_shadow_affords(&gdl->lru, region->len);
 	return gdl->by_estimate ? region : TAILQ_FIRST(&gdl->list);
 }
 
-static struct mrrc_region *mrrc_gdl_victim(struct mrrc_policy *policy)
+static struct mrrc_region *gdl_victim(struct mrrc_policy *policy)
 {
-	struct mrrc_gdl *gdl = mrrc_gdl_of(policy);
+	struct mrrc_gdl *gdl = gdl_of(policy);
 	struct mrrc_region *region;
 
-	mrrc_gdl_bring_back(gdl, PROBES);
+	gdl_bring_back(gdl, PROBES);
 	do {
-		while ((region = mrrc_gdl_least(gdl)) &&
+		while ((region = gdl_least(gdl)) &&
 		       mrrc_region_held(region))
-			mrrc_gdl_set_aside(gdl, region);
-	} while (!region && mrrc_gdl_bring_back(gdl, gdl->count));
+			gdl_set_aside(gdl, region);
+	} while (!region && gdl_bring_back(gdl, gdl->count));
 	gdl->victim = region;
 	return region;
 }
 
-static bool mrrc_gdl_valid(const struct mrrc_policy *policy, size_t count)
+static bool gdl_valid(const struct mrrc_policy *policy, size_t count)
 {
-	struct mrrc_gdl *gdl = mrrc_gdl_of((struct mrrc_policy *) policy);
-	const struct mrrc_gdl_node *before = NULL;
-	struct mrrc_gdl_node *node;
+	struct mrrc_gdl *gdl = gdl_of((struct mrrc_policy *) policy);
+	const struct gdl_node *before = NULL;
+	struct gdl_node *node;
 	struct mrrc_region *region;
 	size_t listed = 0;
 	size_t seen = 0;
 
 	RB_FOREACH(node, mrrc_gdl_tree, &gdl->tree) {
-		if (mrrc_gdl_region(node)->state != MRRC_REGION_INDEXED ||
+		if (gdl_region(node)->state != MRRC_REGION_INDEXED ||
 		    !node->uses || node->aside ||
 		    (before && before->priority > node->priority))
 			return false;
@@ -373,7 +373,7 @@ static bool mrrc_gdl_valid(const struct mrrc_policy *policy, size_t count)
 	if (seen != listed)
 		return false;
 	TAILQ_FOREACH(region, &gdl->aside, link) {
-		if (!mrrc_gdl_node(region)->aside)
+		if (!gdl_node(region)->aside)
 			return false;
 		seen++;
 	}
@@ -392,12 +392,12 @@ const struct mrrc_policy_ops mrrc_policy_gdl_ops = {
 	.param = {
 		{ "duel", "0: not compared with LRU", 1, 0, 1 },
 	},
-	.init = mrrc_gdl_init,
-	.fini = mrrc_gdl_fini,
-	.request = mrrc_gdl_request,
-	.insert = mrrc_gdl_insert,
-	.touch = mrrc_gdl_touch,
-	.remove = mrrc_gdl_remove,
-	.victim = mrrc_gdl_victim,
-	.valid = mrrc_gdl_valid,
+	.init = gdl_init,
+	.fini = gdl_fini,
+	.request = gdl_request,
+	.insert = gdl_insert,
+	.touch = gdl_touch,
+	.remove = gdl_remove,
+	.victim = gdl_victim,
+	.valid = gdl_valid,
 };

@@ -36,30 +36,30 @@ struct mrrc_gdsf {
 };
 
 /* A region's words. */
-struct mrrc_gdsf_node {
+struct gdsf_node {
 	double priority;			/* H */
 	uint32_t class;
 	uint32_t uses;			/* f */
 };
 
-_Static_assert(sizeof(struct mrrc_gdsf_node) <=
+_Static_assert(sizeof(struct gdsf_node) <=
 	       sizeof(((struct mrrc_region *) NULL)->policy), "policy words");
 
-static struct mrrc_gdsf *mrrc_gdsf_of(struct mrrc_policy *policy)
+static struct mrrc_gdsf *gdsf_of(struct mrrc_policy *policy)
 {
 	return (struct mrrc_gdsf *) policy;
 }
 
-static struct mrrc_gdsf_node *mrrc_gdsf_node(struct mrrc_region *region)
+static struct gdsf_node *gdsf_node(struct mrrc_region *region)
 {
-	return (struct mrrc_gdsf_node *) region->policy;
+	return (struct gdsf_node *) region->policy;
 }
 
 /*
  * The exponent and the first bits of the fraction of a double number the
  * classes; the rest set to zero gives the value that stands for one.
  */
-static uint32_t mrrc_gdsf_class(double value)
+static uint32_t gdsf_class(double value)
 {
 	const int64_t base = (int64_t) (1023 + OCTAVE_MIN) << STEP_BITS;
 	int64_t class;
@@ -72,7 +72,7 @@ static uint32_t mrrc_gdsf_class(double value)
 	return class < CLASSES ? class : CLASSES - 1;
 }
 
-static double mrrc_gdsf_value(uint32_t class)
+static double gdsf_value(uint32_t class)
 {
 	const uint64_t base = (uint64_t) (1023 + OCTAVE_MIN) << STEP_BITS;
 	const uint64_t bits = (base + class) << (52 - STEP_BITS);
@@ -82,10 +82,10 @@ static double mrrc_gdsf_value(uint32_t class)
 	return value;
 }
 
-static int mrrc_gdsf_init(struct mrrc_policy *policy,
+static int gdsf_init(struct mrrc_policy *policy,
 			  const struct mrrc_policy_attr *attr)
 {
-	struct mrrc_gdsf *gdsf = mrrc_gdsf_of(policy);
+	struct mrrc_gdsf *gdsf = gdsf_of(policy);
 	size_t ranges = attr->max_bytes / attr->cost->page;
 	int i;
 
@@ -99,30 +99,30 @@ static int mrrc_gdsf_init(struct mrrc_policy *policy,
 	return mrrc_history_init(&gdsf->history, ranges);
 }
 
-static void mrrc_gdsf_fini(struct mrrc_policy *policy)
+static void gdsf_fini(struct mrrc_policy *policy)
 {
 	if (policy->param[GDSF_HISTORY])
-		mrrc_history_fini(&mrrc_gdsf_of(policy)->history);
+		mrrc_history_fini(&gdsf_of(policy)->history);
 }
 
 /* To the end of its class, as of now. */
-static void mrrc_gdsf_enter(struct mrrc_gdsf *gdsf, struct mrrc_region *region)
+static void gdsf_enter(struct mrrc_gdsf *gdsf, struct mrrc_region *region)
 {
-	struct mrrc_gdsf_node *node = mrrc_gdsf_node(region);
+	struct gdsf_node *node = gdsf_node(region);
 	const double cost = mrrc_cost_reg(gdsf->cost, region->len) +
 			    mrrc_cost_dereg(gdsf->cost, region->len);
 
-	node->class = mrrc_gdsf_class(node->uses * cost /
+	node->class = gdsf_class(node->uses * cost /
 				      mrrc_cost_pages(gdsf->cost,
 						      region->len));
-	node->priority = gdsf->floor + mrrc_gdsf_value(node->class);
+	node->priority = gdsf->floor + gdsf_value(node->class);
 	TAILQ_INSERT_TAIL(&gdsf->class[node->class], region, link);
 	gdsf->used[node->class / 64] |= 1ULL << node->class % 64;
 }
 
-static void mrrc_gdsf_leave(struct mrrc_gdsf *gdsf, struct mrrc_region *region)
+static void gdsf_leave(struct mrrc_gdsf *gdsf, struct mrrc_region *region)
 {
-	const uint32_t class = mrrc_gdsf_node(region)->class;
+	const uint32_t class = gdsf_node(region)->class;
 
 	TAILQ_REMOVE(&gdsf->class[class], region, link);
 	if (TAILQ_EMPTY(&gdsf->class[class]))
@@ -130,9 +130,9 @@ static void mrrc_gdsf_leave(struct mrrc_gdsf *gdsf, struct mrrc_region *region)
 }
 
 /* One more use: as many as history knows, or one more than here. */
-static void mrrc_gdsf_use(struct mrrc_gdsf *gdsf, struct mrrc_region *region)
+static void gdsf_use(struct mrrc_gdsf *gdsf, struct mrrc_region *region)
 {
-	struct mrrc_gdsf_node *node = mrrc_gdsf_node(region);
+	struct gdsf_node *node = gdsf_node(region);
 
 	if (node->uses < UINT32_MAX)
 		node->uses++;
@@ -141,38 +141,38 @@ static void mrrc_gdsf_use(struct mrrc_gdsf *gdsf, struct mrrc_region *region)
 					      gdsf->cost->page);
 }
 
-static void mrrc_gdsf_insert(struct mrrc_policy *policy,
+static void gdsf_insert(struct mrrc_policy *policy,
 			     struct mrrc_region *region)
 {
-	struct mrrc_gdsf *gdsf = mrrc_gdsf_of(policy);
+	struct mrrc_gdsf *gdsf = gdsf_of(policy);
 
-	mrrc_gdsf_node(region)->uses = 0;
-	mrrc_gdsf_use(gdsf, region);
-	mrrc_gdsf_enter(gdsf, region);
+	gdsf_node(region)->uses = 0;
+	gdsf_use(gdsf, region);
+	gdsf_enter(gdsf, region);
 	gdsf->count++;
 }
 
-static void mrrc_gdsf_touch(struct mrrc_policy *policy,
+static void gdsf_touch(struct mrrc_policy *policy,
 			    struct mrrc_region *region)
 {
-	struct mrrc_gdsf *gdsf = mrrc_gdsf_of(policy);
+	struct mrrc_gdsf *gdsf = gdsf_of(policy);
 
-	mrrc_gdsf_leave(gdsf, region);
-	mrrc_gdsf_use(gdsf, region);
-	mrrc_gdsf_enter(gdsf, region);
+	gdsf_leave(gdsf, region);
+	gdsf_use(gdsf, region);
+	gdsf_enter(gdsf, region);
 }
 
-static void mrrc_gdsf_remove(struct mrrc_policy *policy,
+static void gdsf_remove(struct mrrc_policy *policy,
 			     struct mrrc_region *region)
 {
-	struct mrrc_gdsf *gdsf = mrrc_gdsf_of(policy);
+	struct mrrc_gdsf *gdsf = gdsf_of(policy);
 
-	mrrc_gdsf_leave(gdsf, region);
+	gdsf_leave(gdsf, region);
 	gdsf->count--;
 }
 
 /* The first of a class that is not in use: those that are count as used now. */
-static struct mrrc_region *mrrc_gdsf_head(struct mrrc_gdsf *gdsf, int class)
+static struct mrrc_region *gdsf_head(struct mrrc_gdsf *gdsf, int class)
 {
 	struct mrrc_region *first = NULL;
 	struct mrrc_region *region;
@@ -183,15 +183,15 @@ static struct mrrc_region *mrrc_gdsf_head(struct mrrc_gdsf *gdsf, int class)
 			return NULL;
 		if (!first)
 			first = region;
-		mrrc_gdsf_leave(gdsf, region);
-		mrrc_gdsf_enter(gdsf, region);
+		gdsf_leave(gdsf, region);
+		gdsf_enter(gdsf, region);
 	}
 	return region;
 }
 
-static struct mrrc_region *mrrc_gdsf_victim(struct mrrc_policy *policy)
+static struct mrrc_region *gdsf_victim(struct mrrc_policy *policy)
 {
-	struct mrrc_gdsf *gdsf = mrrc_gdsf_of(policy);
+	struct mrrc_gdsf *gdsf = gdsf_of(policy);
 	struct mrrc_region *best = NULL;
 	struct mrrc_region *head;
 	uint64_t bits;
@@ -199,20 +199,20 @@ static struct mrrc_region *mrrc_gdsf_victim(struct mrrc_policy *policy)
 
 	for (word = 0; word < WORDS; word++) {
 		for (bits = gdsf->used[word]; bits; bits &= bits - 1) {
-			head = mrrc_gdsf_head(gdsf, 64 * word +
+			head = gdsf_head(gdsf, 64 * word +
 					      __builtin_ctzll(bits));
-			if (head && (!best || mrrc_gdsf_node(head)->priority <
-					      mrrc_gdsf_node(best)->priority))
+			if (head && (!best || gdsf_node(head)->priority <
+					      gdsf_node(best)->priority))
 				best = head;
 		}
 	}
 	/* one that was in use for long may be worth less than others were */
-	if (best && mrrc_gdsf_node(best)->priority > gdsf->floor)
-		gdsf->floor = mrrc_gdsf_node(best)->priority;
+	if (best && gdsf_node(best)->priority > gdsf->floor)
+		gdsf->floor = gdsf_node(best)->priority;
 	return best;
 }
 
-static bool mrrc_gdsf_valid(const struct mrrc_policy *policy, size_t count)
+static bool gdsf_valid(const struct mrrc_policy *policy, size_t count)
 {
 	const struct mrrc_gdsf *gdsf = (const struct mrrc_gdsf *) policy;
 	struct mrrc_region *region;
@@ -227,10 +227,10 @@ static bool mrrc_gdsf_valid(const struct mrrc_policy *policy, size_t count)
 			return false;
 		TAILQ_FOREACH(region, &gdsf->class[i], link) {
 			if (region->state != MRRC_REGION_INDEXED ||
-			    mrrc_gdsf_node(region)->class != (uint32_t) i ||
-			    mrrc_gdsf_node(region)->priority < priority)
+			    gdsf_node(region)->class != (uint32_t) i ||
+			    gdsf_node(region)->priority < priority)
 				return false;
-			priority = mrrc_gdsf_node(region)->priority;
+			priority = gdsf_node(region)->priority;
 			seen++;
 		}
 	}
@@ -247,11 +247,11 @@ const struct mrrc_policy_ops mrrc_policy_gdsf_ops = {
 	.param = {
 		{ "history", "1: uses before an eviction count", 1, 0, 1 },
 	},
-	.init = mrrc_gdsf_init,
-	.fini = mrrc_gdsf_fini,
-	.insert = mrrc_gdsf_insert,
-	.touch = mrrc_gdsf_touch,
-	.remove = mrrc_gdsf_remove,
-	.victim = mrrc_gdsf_victim,
-	.valid = mrrc_gdsf_valid,
+	.init = gdsf_init,
+	.fini = gdsf_fini,
+	.insert = gdsf_insert,
+	.touch = gdsf_touch,
+	.remove = gdsf_remove,
+	.victim = gdsf_victim,
+	.valid = gdsf_valid,
 };

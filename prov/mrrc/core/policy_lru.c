@@ -19,38 +19,38 @@ struct mrrc_lru {
 	size_t count;
 };
 
-static struct mrrc_lru *mrrc_lru_of(struct mrrc_policy *policy)
+static struct mrrc_lru *lru_of(struct mrrc_policy *policy)
 {
 	return (struct mrrc_lru *)policy;
 }
 
-static int mrrc_lru_init(struct mrrc_policy *policy,
+static int lru_init(struct mrrc_policy *policy,
 			 const struct mrrc_policy_attr *attr)
 {
-	struct mrrc_lru *lru = mrrc_lru_of(policy);
+	struct mrrc_lru *lru = lru_of(policy);
 
 	TAILQ_INIT(&lru->list);
 	lru->count = 0;
 	return 0;
 }
 
-static void mrrc_lru_fini(struct mrrc_policy *policy)
+static void lru_fini(struct mrrc_policy *policy)
 {
 }
 
-static void mrrc_lru_insert(struct mrrc_policy *policy,
+static void lru_insert(struct mrrc_policy *policy,
 			    struct mrrc_region *region)
 {
-	struct mrrc_lru *lru = mrrc_lru_of(policy);
+	struct mrrc_lru *lru = lru_of(policy);
 
 	TAILQ_INSERT_TAIL(&lru->list, region, link);
 	lru->count++;
 }
 
-static void mrrc_lru_touch(struct mrrc_policy *policy,
+static void lru_touch(struct mrrc_policy *policy,
 			   struct mrrc_region *region)
 {
-	struct mrrc_lru *lru = mrrc_lru_of(policy);
+	struct mrrc_lru *lru = lru_of(policy);
 
 	if (!TAILQ_NEXT(region, link))
 		return;
@@ -58,18 +58,18 @@ static void mrrc_lru_touch(struct mrrc_policy *policy,
 	TAILQ_INSERT_TAIL(&lru->list, region, link);
 }
 
-static void mrrc_lru_remove(struct mrrc_policy *policy,
+static void lru_remove(struct mrrc_policy *policy,
 			    struct mrrc_region *region)
 {
-	struct mrrc_lru *lru = mrrc_lru_of(policy);
+	struct mrrc_lru *lru = lru_of(policy);
 
 	TAILQ_REMOVE(&lru->list, region, link);
 	lru->count--;
 }
 
-static struct mrrc_region *mrrc_lru_victim(struct mrrc_policy *policy)
+static struct mrrc_region *lru_victim(struct mrrc_policy *policy)
 {
-	struct mrrc_lru *lru = mrrc_lru_of(policy);
+	struct mrrc_lru *lru = lru_of(policy);
 	struct mrrc_region *region;
 	size_t left;
 
@@ -77,12 +77,12 @@ static struct mrrc_region *mrrc_lru_victim(struct mrrc_policy *policy)
 		region = TAILQ_FIRST(&lru->list);
 		if (!mrrc_region_held(region))
 			return region;
-		mrrc_lru_touch(policy, region);
+		lru_touch(policy, region);
 	}
 	return NULL;
 }
 
-static bool mrrc_lru_valid(const struct mrrc_policy *policy, size_t count)
+static bool lru_valid(const struct mrrc_policy *policy, size_t count)
 {
 	const struct mrrc_lru *lru = (const struct mrrc_lru *)policy;
 	struct mrrc_region *region;
@@ -98,13 +98,13 @@ static bool mrrc_lru_valid(const struct mrrc_policy *policy, size_t count)
 
 #define MRRC_LRU_OPS						\
 	.size = sizeof(struct mrrc_lru),			\
-	.init = mrrc_lru_init,					\
-	.fini = mrrc_lru_fini,					\
-	.insert = mrrc_lru_insert,				\
-	.touch = mrrc_lru_touch,				\
-	.remove = mrrc_lru_remove,				\
-	.victim = mrrc_lru_victim,				\
-	.valid = mrrc_lru_valid
+	.init = lru_init,					\
+	.fini = lru_fini,					\
+	.insert = lru_insert,				\
+	.touch = lru_touch,				\
+	.remove = lru_remove,				\
+	.victim = lru_victim,				\
+	.valid = lru_valid
 
 const struct mrrc_policy_ops mrrc_policy_lru_ops = {
 	.name = "lru",

@@ -32,12 +32,12 @@ struct mrrc_mre {
 	bool renew;			/* figure 4 */
 };
 
-static struct mrrc_mre *mrrc_mre_of(struct mrrc_policy *policy)
+static struct mrrc_mre *mre_of(struct mrrc_policy *policy)
 {
 	return (struct mrrc_mre *) policy;
 }
 
-static double mrrc_mre_factor(const struct mrrc_region *region)
+static double mre_factor(const struct mrrc_region *region)
 {
 	double factor;
 
@@ -45,15 +45,15 @@ static double mrrc_mre_factor(const struct mrrc_region *region)
 	return factor;
 }
 
-static void mrrc_mre_set_factor(struct mrrc_region *region, double factor)
+static void mre_set_factor(struct mrrc_region *region, double factor)
 {
 	memcpy(&region->policy[0], &factor, sizeof(factor));
 }
 
-static int mrrc_mre_open(struct mrrc_policy *policy,
+static int mre_open(struct mrrc_policy *policy,
 			 const struct mrrc_policy_attr *attr, bool renew)
 {
-	struct mrrc_mre *mre = mrrc_mre_of(policy);
+	struct mrrc_mre *mre = mre_of(policy);
 
 	TAILQ_INIT(&mre->list);
 	mre->page = (double) attr->cost->page;
@@ -61,55 +61,55 @@ static int mrrc_mre_open(struct mrrc_policy *policy,
 	return 0;
 }
 
-static int mrrc_mre_init_text(struct mrrc_policy *policy,
+static int mre_init_text(struct mrrc_policy *policy,
 			      const struct mrrc_policy_attr *attr)
 {
-	return mrrc_mre_open(policy, attr, false);
+	return mre_open(policy, attr, false);
 }
 
-static int mrrc_mre_init_fig4(struct mrrc_policy *policy,
+static int mre_init_fig4(struct mrrc_policy *policy,
 			      const struct mrrc_policy_attr *attr)
 {
-	return mrrc_mre_open(policy, attr, true);
+	return mre_open(policy, attr, true);
 }
 
-static void mrrc_mre_fini(struct mrrc_policy *policy)
+static void mre_fini(struct mrrc_policy *policy)
 {
 }
 
-static void mrrc_mre_insert(struct mrrc_policy *policy,
+static void mre_insert(struct mrrc_policy *policy,
 			    struct mrrc_region *region)
 {
-	struct mrrc_mre *mre = mrrc_mre_of(policy);
+	struct mrrc_mre *mre = mre_of(policy);
 
-	mrrc_mre_set_factor(region, 0);
+	mre_set_factor(region, 0);
 	TAILQ_INSERT_TAIL(&mre->list, region, link);
 	mre->count++;
 }
 
-static void mrrc_mre_touch(struct mrrc_policy *policy,
+static void mre_touch(struct mrrc_policy *policy,
 			   struct mrrc_region *region)
 {
-	struct mrrc_mre *mre = mrrc_mre_of(policy);
+	struct mrrc_mre *mre = mre_of(policy);
 
-	mrrc_mre_set_factor(region, 0);
+	mre_set_factor(region, 0);
 	if (!TAILQ_NEXT(region, link))
 		return;
 	TAILQ_REMOVE(&mre->list, region, link);
 	TAILQ_INSERT_TAIL(&mre->list, region, link);
 }
 
-static void mrrc_mre_remove(struct mrrc_policy *policy,
+static void mre_remove(struct mrrc_policy *policy,
 			    struct mrrc_region *region)
 {
-	struct mrrc_mre *mre = mrrc_mre_of(policy);
+	struct mrrc_mre *mre = mre_of(policy);
 
 	TAILQ_REMOVE(&mre->list, region, link);
 	mre->count--;
 }
 
 /* Merge two sorted lists; of equals, those of @a come first. */
-static void mrrc_mre_merge(struct mrrc_region_list *a,
+static void mre_merge(struct mrrc_region_list *a,
 			   struct mrrc_region_list *b)
 {
 	struct mrrc_region_list out = TAILQ_HEAD_INITIALIZER(out);
@@ -117,8 +117,8 @@ static void mrrc_mre_merge(struct mrrc_region_list *a,
 	struct mrrc_region *region;
 
 	while (!TAILQ_EMPTY(a) && !TAILQ_EMPTY(b)) {
-		from = mrrc_mre_factor(TAILQ_FIRST(b)) <
-		       mrrc_mre_factor(TAILQ_FIRST(a)) ? b : a;
+		from = mre_factor(TAILQ_FIRST(b)) <
+		       mre_factor(TAILQ_FIRST(a)) ? b : a;
 		region = TAILQ_FIRST(from);
 		TAILQ_REMOVE(from, region, link);
 		TAILQ_INSERT_TAIL(&out, region, link);
@@ -129,7 +129,7 @@ static void mrrc_mre_merge(struct mrrc_region_list *a,
 }
 
 /* Sort: runs of 1, 2, 4, ... wait for one of their own length. */
-static void mrrc_mre_sort(struct mrrc_region_list *list)
+static void mre_sort(struct mrrc_region_list *list)
 {
 	struct mrrc_region_list run[8 * sizeof(size_t)];
 	struct mrrc_region_list one;
@@ -142,7 +142,7 @@ static void mrrc_mre_sort(struct mrrc_region_list *list)
 		TAILQ_INIT(&one);
 		TAILQ_INSERT_TAIL(&one, region, link);
 		for (i = 0; i < top && !TAILQ_EMPTY(&run[i]); i++) {
-			mrrc_mre_merge(&run[i], &one);
+			mre_merge(&run[i], &one);
 			TAILQ_CONCAT(&one, &run[i], link);
 		}
 		if (i == top) {
@@ -152,13 +152,13 @@ static void mrrc_mre_sort(struct mrrc_region_list *list)
 		TAILQ_CONCAT(&run[i], &one, link);
 	}
 	for (i = 0; i < top; i++) {
-		mrrc_mre_merge(&run[i], list);
+		mre_merge(&run[i], list);
 		TAILQ_CONCAT(list, &run[i], link);
 	}
 }
 
 /* At least one, of so many regions. */
-static size_t mrrc_mre_part(size_t count, size_t percent)
+static size_t mre_part(size_t count, size_t percent)
 {
 	const size_t part = count / 100 * percent + count % 100 * percent / 100;
 
@@ -166,39 +166,39 @@ static size_t mrrc_mre_part(size_t count, size_t percent)
 }
 
 /* The cache is full: resort, and mark out the eviction segment. */
-static void mrrc_mre_resort(struct mrrc_mre *mre)
+static void mre_resort(struct mrrc_mre *mre)
 {
 	struct mrrc_region_list section = TAILQ_HEAD_INITIALIZER(section);
-	size_t left = mrrc_mre_part(mre->count,
+	size_t left = mre_part(mre->count,
 				    mre->policy.param[MRE_RESORT]);
 	struct mrrc_region *region;
 
-	mre->recency = mrrc_mre_factor(TAILQ_FIRST(&mre->list));
+	mre->recency = mre_factor(TAILQ_FIRST(&mre->list));
 	for (; left; left--) {
 		region = TAILQ_FIRST(&mre->list);
 		TAILQ_REMOVE(&mre->list, region, link);
 		TAILQ_INSERT_TAIL(&section, region, link);
-		if (mre->renew || mrrc_mre_factor(region) == 0)
-			mrrc_mre_set_factor(region, mre->recency + mre->page /
+		if (mre->renew || mre_factor(region) == 0)
+			mre_set_factor(region, mre->recency + mre->page /
 					    (double) region->len);
 	}
-	mrrc_mre_sort(&section);
+	mre_sort(&section);
 	TAILQ_CONCAT(&section, &mre->list, link);
 	TAILQ_CONCAT(&mre->list, &section, link);
-	mre->segment = mrrc_mre_part(mre->count,
+	mre->segment = mre_part(mre->count,
 				     mre->policy.param[MRE_EVICT]);
 }
 
-static struct mrrc_region *mrrc_mre_victim(struct mrrc_policy *policy)
+static struct mrrc_region *mre_victim(struct mrrc_policy *policy)
 {
-	struct mrrc_mre *mre = mrrc_mre_of(policy);
+	struct mrrc_mre *mre = mre_of(policy);
 	struct mrrc_region *region;
 	size_t left;
 
 	if (!mre->count)
 		return NULL;
 	if (!mre->segment)
-		mrrc_mre_resort(mre);
+		mre_resort(mre);
 	for (left = mre->count; left; left--) {
 		region = TAILQ_FIRST(&mre->list);
 		if (!mrrc_region_held(region)) {
@@ -206,17 +206,17 @@ static struct mrrc_region *mrrc_mre_victim(struct mrrc_policy *policy)
 			return region;
 		}
 		/* in use: used now */
-		mrrc_mre_touch(policy, region);
+		mre_touch(policy, region);
 	}
 	return NULL;
 }
 
-static bool mrrc_mre_more(struct mrrc_policy *policy, size_t gone)
+static bool mre_more(struct mrrc_policy *policy, size_t gone)
 {
-	return mrrc_mre_of(policy)->segment;
+	return mre_of(policy)->segment;
 }
 
-static bool mrrc_mre_valid(const struct mrrc_policy *policy, size_t count)
+static bool mre_valid(const struct mrrc_policy *policy, size_t count)
 {
 	const struct mrrc_mre *mre = (const struct mrrc_mre *) policy;
 	struct mrrc_region *region;
@@ -224,7 +224,7 @@ static bool mrrc_mre_valid(const struct mrrc_policy *policy, size_t count)
 
 	TAILQ_FOREACH(region, &mre->list, link) {
 		if (region->state != MRRC_REGION_INDEXED ||
-		    !(mrrc_mre_factor(region) >= 0))
+		    !(mre_factor(region) >= 0))
 			return false;
 		seen++;
 	}
@@ -241,24 +241,24 @@ static bool mrrc_mre_valid(const struct mrrc_policy *policy, size_t count)
 		{ "evict", "percent of the stack that goes at once",	\
 		  5, 1, 100 },					\
 	},							\
-	.fini = mrrc_mre_fini,					\
-	.insert = mrrc_mre_insert,				\
-	.touch = mrrc_mre_touch,				\
-	.remove = mrrc_mre_remove,				\
-	.victim = mrrc_mre_victim,				\
-	.more = mrrc_mre_more,					\
-	.valid = mrrc_mre_valid
+	.fini = mre_fini,					\
+	.insert = mre_insert,				\
+	.touch = mre_touch,				\
+	.remove = mre_remove,				\
+	.victim = mre_victim,				\
+	.more = mre_more,					\
+	.valid = mre_valid
 
 const struct mrrc_policy_ops mrrc_policy_mre_text_ops = {
 	.name = "mre-text",
 	.help = "MRE of ou2009, its text: factors kept until the next use",
-	.init = mrrc_mre_init_text,
+	.init = mre_init_text,
 	MRRC_MRE_OPS,
 };
 
 const struct mrrc_policy_ops mrrc_policy_mre_fig4_ops = {
 	.name = "mre-fig4",
 	.help = "MRE of ou2009, figure 4: factors renewed whenever full",
-	.init = mrrc_mre_init_fig4,
+	.init = mre_init_fig4,
 	MRRC_MRE_OPS,
 };

@@ -25,7 +25,7 @@ void mrrc_reuse_init(struct mrrc_reuse *reuse)
 }
 
 /* 1, 2, 3, 4, 5-6, 7-10, 11-20, more. */
-static unsigned mrrc_reuse_class(unsigned uses)
+static unsigned reuse_class(unsigned uses)
 {
 	if (uses <= 4)
 		return uses - 1;
@@ -51,12 +51,12 @@ void mrrc_reuse_request(struct mrrc_reuse *reuse)
 
 void mrrc_reuse_enter(struct mrrc_reuse *reuse, unsigned uses)
 {
-	reuse->occupied[mrrc_reuse_class(uses)] += 1;
+	reuse->occupied[reuse_class(uses)] += 1;
 }
 
 void mrrc_reuse_again(struct mrrc_reuse *reuse, unsigned uses, uint64_t age)
 {
-	const unsigned class = mrrc_reuse_class(uses);
+	const unsigned class = reuse_class(uses);
 
 	/* after that it would have gone: no use that counts */
 	if ((double) age >= reuse->age)
@@ -74,7 +74,7 @@ void mrrc_reuse_leave(struct mrrc_reuse *reuse, uint64_t age)
 
 double mrrc_reuse_rate(const struct mrrc_reuse *reuse, unsigned uses)
 {
-	const unsigned class = mrrc_reuse_class(uses);
+	const unsigned class = reuse_class(uses);
 	const double prior = PRIOR * (1 + PRIOR_USE * (uses - 1));
 	double occupied = reuse->occupied[class];
 

@@ -40,7 +40,7 @@ void mrrc_shadow_fini(struct mrrc_shadow *shadow)
 	free(shadow->range);
 }
 
-static bool mrrc_shadow_sampled(const struct mrrc_shadow *shadow,
+static bool shadow_sampled(const struct mrrc_shadow *shadow,
 				uintptr_t start)
 {
 	return !shadow->sample ||
@@ -48,7 +48,7 @@ static bool mrrc_shadow_sampled(const struct mrrc_shadow *shadow,
 }
 
 /* To register so much, and to deregister it. */
-static double mrrc_shadow_cost(const struct mrrc_shadow *shadow, size_t len)
+static double shadow_cost(const struct mrrc_shadow *shadow, size_t len)
 {
 	const struct mrrc_cost *cost = shadow->cost;
 
@@ -56,7 +56,7 @@ static double mrrc_shadow_cost(const struct mrrc_shadow *shadow, size_t len)
 	       (cost->batch ? (1 - SAVED) * cost->dereg : 0);
 }
 
-static void mrrc_shadow_drop(struct mrrc_shadow *shadow,
+static void shadow_drop(struct mrrc_shadow *shadow,
 			     struct mrrc_region *range)
 {
 	mrrc_index_remove(&shadow->index, range);
@@ -65,7 +65,7 @@ static void mrrc_shadow_drop(struct mrrc_shadow *shadow,
 	range->len = 0;
 }
 
-static void mrrc_shadow_touch(struct mrrc_shadow *shadow,
+static void shadow_touch(struct mrrc_shadow *shadow,
 			      struct mrrc_region *range)
 {
 	if (!TAILQ_NEXT(range, link))
@@ -75,7 +75,7 @@ static void mrrc_shadow_touch(struct mrrc_shadow *shadow,
 }
 
 /* Continue with half of the addresses. */
-static void mrrc_shadow_thin(struct mrrc_shadow *shadow)
+static void shadow_thin(struct mrrc_shadow *shadow)
 {
 	struct mrrc_region *range = TAILQ_FIRST(&shadow->list);
 	struct mrrc_region *next;
@@ -87,22 +87,22 @@ static void mrrc_shadow_thin(struct mrrc_shadow *shadow)
 	shadow->over /= 2;
 	for (; range; range = next) {
 		next = TAILQ_NEXT(range, link);
-		if (!mrrc_shadow_sampled(shadow, range->start))
-			mrrc_shadow_drop(shadow, range);
+		if (!shadow_sampled(shadow, range->start))
+			shadow_drop(shadow, range);
 	}
 	/* more than half of it may be sampled */
 	while (shadow->index.bytes > shadow->max_bytes ||
 	       shadow->index.count > shadow->max_ranges)
-		mrrc_shadow_drop(shadow, TAILQ_FIRST(&shadow->list));
+		shadow_drop(shadow, TAILQ_FIRST(&shadow->list));
 }
 
-static bool mrrc_shadow_full(const struct mrrc_shadow *shadow)
+static bool shadow_full(const struct mrrc_shadow *shadow)
 {
 	return shadow->used == RANGES && TAILQ_EMPTY(&shadow->unused);
 }
 
 /* What was never used is not touched: it takes no memory. */
-static struct mrrc_region *mrrc_shadow_take(struct mrrc_shadow *shadow)
+static struct mrrc_region *shadow_take(struct mrrc_shadow *shadow)
 {
 	struct mrrc_region *range = TAILQ_FIRST(&shadow->unused);
 
@@ -112,16 +112,16 @@ static struct mrrc_region *mrrc_shadow_take(struct mrrc_shadow *shadow)
 	return range;
 }
 
-static void mrrc_shadow_add(struct mrrc_shadow *shadow, uintptr_t start,
+static void shadow_add(struct mrrc_shadow *shadow, uintptr_t start,
 			    size_t len)
 {
 	struct mrrc_region *range;
 
 	while (shadow->index.bytes > shadow->max_bytes - len ||
 	       shadow->index.count >= shadow->max_ranges ||
-	       mrrc_shadow_full(shadow))
-		mrrc_shadow_drop(shadow, TAILQ_FIRST(&shadow->list));
-	range = mrrc_shadow_take(shadow);
+	       shadow_full(shadow))
+		shadow_drop(shadow, TAILQ_FIRST(&shadow->list));
+	range = shadow_take(shadow);
 	range->start = start;
 	range->len = len;
 	mrrc_index_insert(&shadow->index, range);
@@ -129,7 +129,7 @@ static void mrrc_shadow_add(struct mrrc_shadow *shadow, uintptr_t start,
 }
 
 /* Register each gap of the range; returns the cost. */
-static double mrrc_shadow_fill(struct mrrc_shadow *shadow, uintptr_t start,
+static double shadow_fill(struct mrrc_shadow *shadow, uintptr_t start,
 			       uintptr_t end)
 {
 	const struct mrrc_region *range;
@@ -144,15 +144,15 @@ static double mrrc_shadow_fill(struct mrrc_shadow *shadow, uintptr_t start,
 			continue;
 		}
 		to = range ? range->start : end;
-		cost += mrrc_shadow_cost(shadow, to - start);
-		mrrc_shadow_add(shadow, start, to - start);
+		cost += shadow_cost(shadow, to - start);
+		shadow_add(shadow, start, to - start);
 		start = to;
 	}
 	return cost;
 }
 
 /* One range that has all of it; *hint: which. */
-static bool mrrc_shadow_hit(struct mrrc_shadow *shadow, uintptr_t start,
+static bool shadow_hit(struct mrrc_shadow *shadow, uintptr_t start,
 			    size_t len, uint32_t *hint)
 {
 	/* the first one is set before it is used */
@@ -169,12 +169,12 @@ static bool mrrc_shadow_hit(struct mrrc_shadow *shadow, uintptr_t start,
 	if (start < range->start ||
 	    len > mrrc_region_end(range) - start)
 		return false;
-	mrrc_shadow_touch(shadow, range);
+	shadow_touch(shadow, range);
 	return true;
 }
 
 /* What there is of the range counts as used now, in the order of addresses. */
-static void mrrc_shadow_find(struct mrrc_shadow *shadow, uintptr_t start,
+static void shadow_find(struct mrrc_shadow *shadow, uintptr_t start,
 			     size_t len)
 {
 	struct mrrc_region *range;
@@ -182,7 +182,7 @@ static void mrrc_shadow_find(struct mrrc_shadow *shadow, uintptr_t start,
 	for (range = mrrc_index_first_overlap(&shadow->index, start, len);
 	     range;
 	     range = mrrc_index_next_overlap(range, start, len))
-		mrrc_shadow_touch(shadow, range);
+		shadow_touch(shadow, range);
 }
 
 void mrrc_shadow_use(struct mrrc_shadow *shadow, uintptr_t start, size_t len,
@@ -190,16 +190,16 @@ void mrrc_shadow_use(struct mrrc_shadow *shadow, uintptr_t start, size_t len,
 {
 	double cost;
 
-	if (mrrc_shadow_full(shadow))
-		mrrc_shadow_thin(shadow);
-	if (!mrrc_shadow_sampled(shadow, start) || len > shadow->max_bytes)
+	if (shadow_full(shadow))
+		shadow_thin(shadow);
+	if (!shadow_sampled(shadow, start) || len > shadow->max_bytes)
 		return;
 	if (fresh)
-		shadow->over += mrrc_shadow_cost(shadow, len);
-	if (mrrc_shadow_hit(shadow, start, len, hint))
+		shadow->over += shadow_cost(shadow, len);
+	if (shadow_hit(shadow, start, len, hint))
 		return;
-	mrrc_shadow_find(shadow, start, len);
-	cost = mrrc_shadow_fill(shadow, start, start + len);
+	shadow_find(shadow, start, len);
+	cost = shadow_fill(shadow, start, start + len);
 	if (cost <= 0)
 		return;
 	shadow->over = FADE * (shadow->over - cost);
@@ -212,12 +212,12 @@ void mrrc_shadow_forget(struct mrrc_shadow *shadow, uintptr_t start,
 	struct mrrc_region *range;
 
 	while ((range = mrrc_index_first_overlap(&shadow->index, start, len)))
-		mrrc_shadow_drop(shadow, range);
+		shadow_drop(shadow, range);
 }
 
 bool mrrc_shadow_affords(const struct mrrc_shadow *shadow, size_t len)
 {
-	return shadow->over + mrrc_shadow_cost(shadow, len) <=
+	return shadow->over + shadow_cost(shadow, len) <=
 	       ALLOWANCE * shadow->spent;
 }
 
@@ -227,7 +227,7 @@ bool mrrc_shadow_valid(const struct mrrc_shadow *shadow)
 	size_t count = 0;
 
 	TAILQ_FOREACH(range, &shadow->list, link) {
-		if (!mrrc_shadow_sampled(shadow, range->start) ||
+		if (!shadow_sampled(shadow, range->start) ||
 		    mrrc_index_find(&shadow->index, range->start,
 				    range->len) != range)
 			return false;

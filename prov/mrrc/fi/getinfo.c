@@ -23,7 +23,7 @@ static bool mrrc_reorders(const char *core, const struct fi_info *hints)
  * before those of ofi_rxm over the core, else last. ("net" in 1.x, "tcp" in
  * 2.x; the "tcp" of 1.x has none.)
  */
-static void mrrc_reorder(const char *core, struct fi_info **list)
+static void reorder(const char *core, struct fi_info **list)
 {
 	struct fi_info *info, *rdm = NULL, **last = &rdm, **next = list;
 	size_t len = strlen(core);
@@ -48,7 +48,7 @@ static void mrrc_reorder(const char *core, struct fi_info **list)
 	*list = rdm;
 }
 
-static void mrrc_drop_others(const char *name, struct fi_info **list)
+static void drop_others(const char *name, struct fi_info **list)
 {
 	struct fi_info *info;
 
@@ -68,7 +68,7 @@ static void mrrc_drop_others(const char *name, struct fi_info **list)
  * names it and not us. Where that order depends on ofi_rxm's answer, it is
  * asked, too.
  */
-static int mrrc_getinfo_ordered(uint32_t version, const char *node,
+static int getinfo_ordered(uint32_t version, const char *node,
 				const char *service, uint64_t flags,
 				const struct fi_info *hints, const char *below,
 				bool hidden, struct fi_info **info)
@@ -86,13 +86,13 @@ static int mrrc_getinfo_ordered(uint32_t version, const char *node,
 	if (ret || !reorders)
 		return ret;
 	if (hidden)
-		mrrc_reorder(below, info);
-	mrrc_drop_others(below, info);
+		reorder(below, info);
+	drop_others(below, info);
 	return *info ? 0 : -FI_ENODATA;
 }
 
 /* Ask the layering below for one name; append to the list at *tail. */
-static int mrrc_getinfo_below(uint32_t version, const char *node,
+static int getinfo_below(uint32_t version, const char *node,
 			      const char *service, uint64_t flags,
 			      const struct fi_info *hints, const char *below,
 			      bool hidden, struct fi_info **list)
@@ -107,7 +107,7 @@ static int mrrc_getinfo_below(uint32_t version, const char *node,
 		return -FI_ENOMEM;
 	core_handle = core_hints->handle;
 
-	ret = mrrc_getinfo_ordered(version, node, service, flags, core_hints,
+	ret = getinfo_ordered(version, node, service, flags, core_hints,
 				   below, hidden, &info);
 	fi_freeinfo(core_hints);
 	if (ret)
@@ -134,7 +134,7 @@ static int mrrc_getinfo_below(uint32_t version, const char *node,
 	return 0;
 }
 
-static bool mrrc_any_rdm(const struct fi_info *info)
+static bool any_rdm(const struct fi_info *info)
 {
 	while (info && info->ep_attr->type != FI_EP_RDM)
 		info = info->next;
@@ -142,7 +142,7 @@ static bool mrrc_any_rdm(const struct fi_info *info)
 }
 
 /* One core, and the first of its fellows that has reliable datagrams. */
-static void mrrc_getinfo_group(uint32_t version, const char *node,
+static void getinfo_group(uint32_t version, const char *node,
 			       const char *service, uint64_t flags,
 			       const struct fi_info *hints, bool hidden,
 			       const char *const *group, struct fi_info **list)
@@ -150,16 +150,16 @@ static void mrrc_getinfo_group(uint32_t version, const char *node,
 	struct fi_info *more;
 	size_t i;
 
-	mrrc_getinfo_below(version, node, service, flags, hints, group[0],
+	getinfo_below(version, node, service, flags, hints, group[0],
 			   hidden, list);
 	for (i = 1; i < MRRC_ALONE_MAX && group[i]; i++) {
-		if (mrrc_any_rdm(*list))
+		if (any_rdm(*list))
 			return;
 		/* ofi_rxm does not find a core that FI_PROVIDER leaves out */
 		if (hidden && strchr(group[i], ';'))
 			continue;
 		more = NULL;
-		mrrc_getinfo_below(version, node, service, flags, hints,
+		getinfo_below(version, node, service, flags, hints,
 				   group[i], hidden, &more);
 		while (*list)
 			list = &(*list)->next;
@@ -167,7 +167,7 @@ static void mrrc_getinfo_group(uint32_t version, const char *node,
 	}
 }
 
-static int mrrc_getinfo_alone(uint32_t version, const char *node,
+static int getinfo_alone(uint32_t version, const char *node,
 			      const char *service, uint64_t flags,
 			      const struct fi_info *hints, bool hidden,
 			      struct fi_info **list)
@@ -176,12 +176,12 @@ static int mrrc_getinfo_alone(uint32_t version, const char *node,
 	size_t i;
 
 	for (i = 0; !found && i < MRRC_ALONE_CNT; i++) {
-		mrrc_getinfo_group(version, node, service, flags, hints,
+		getinfo_group(version, node, service, flags, hints,
 				   hidden, mrrc_alone[i], &found);
 		if (found || !hidden || !hints || !hints->ep_attr ||
 		    hints->ep_attr->type != FI_EP_RDM)
 			continue;
-		mrrc_getinfo_below(version, NULL, NULL, 0, NULL,
+		getinfo_below(version, NULL, NULL, 0, NULL,
 				   mrrc_alone[i][0], hidden, &any);
 		if (!any)
 			continue;
@@ -206,7 +206,7 @@ static int mrrc_getinfo_alone(uint32_t version, const char *node,
  * Let FI_PROVIDER="ofi_mrrc" pass libfabric's filter, which compares whole
  * names: with a NULL name libfabric sets ours alone.
  */
-static void mrrc_info_name_alone(struct fi_info *info)
+static void info_name_alone(struct fi_info *info)
 {
 	for (; info; info = info->next) {
 		mrrc_fabric_name_mark(info->fabric_attr);
@@ -236,11 +236,11 @@ int mrrc_getinfo(uint32_t version, const char *node, const char *service,
 	inside = true;
 	for (i = 0; i < names.cnt; i++) {
 		if (*names.below[i]) {
-			ret = mrrc_getinfo_below(version, node, service, flags,
+			ret = getinfo_below(version, node, service, flags,
 						 hints, names.below[i],
 						 names.only, &list);
 		} else {
-			ret = mrrc_getinfo_alone(version, node, service,
+			ret = getinfo_alone(version, node, service,
 						 flags, hints, names.only,
 						 &list);
 		}
@@ -252,7 +252,7 @@ int mrrc_getinfo(uint32_t version, const char *node, const char *service,
 	}
 	inside = false;
 	if (list && names.alone)
-		mrrc_info_name_alone(list);
+		info_name_alone(list);
 	if (!names.cnt)
 		return -FI_ENODATA;	/* nobody named us */
 	mrrc_names_fini(&names);
@@ -282,10 +282,10 @@ int mrrc_getinfo_best(uint32_t version, const struct fi_info *hints,
 	below = mrrc_fabric_name_split(name);
 	*info = NULL;
 	if (below)
-		ret = mrrc_getinfo_below(version, NULL, NULL, 0, hints, below,
+		ret = getinfo_below(version, NULL, NULL, 0, hints, below,
 					 true, info);
 	for (i = 0; !below && ret && i < MRRC_ALONE_CNT; i++)
-		ret = mrrc_getinfo_below(version, NULL, NULL, 0, hints,
+		ret = getinfo_below(version, NULL, NULL, 0, hints,
 					 mrrc_alone[i][0], true, info);
 	free(name);
 	return ret;
@@ -319,7 +319,7 @@ int mrrc_getinfo_msg(uint32_t version, const struct fi_info *app,
 		memcpy(hints->src_addr, app->src_addr, app->src_addrlen);
 		hints->src_addrlen = app->src_addrlen;
 	}
-	ret = mrrc_getinfo_below(version, NULL, NULL, 0, hints, core_name,
+	ret = getinfo_below(version, NULL, NULL, 0, hints, core_name,
 				 true, info);
 out:
 	fi_freeinfo(hints);

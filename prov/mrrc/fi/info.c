@@ -21,7 +21,7 @@ void mrrc_info_add_local(struct fi_info *core)
  * No value that cores do not know is changed into one that they know. In 2.x
  * they know two levels less than its enumeration has.
  */
-static bool mrrc_threading_known(enum fi_threading threading)
+static bool threading_known(enum fi_threading threading)
 {
 	if (FI_MAJOR_VERSION >= 2 && (threading == FI_THREAD_FID ||
 				      threading == FI_THREAD_ENDPOINT))
@@ -33,7 +33,7 @@ static bool mrrc_threading_known(enum fi_threading threading)
  * The core's hints for an application that has none. Attributes of zeros would
  * be requests to some cores, as would the one mode that is a choice.
  */
-static struct fi_info *mrrc_no_hints(void)
+static struct fi_info *no_hints(void)
 {
 	struct fi_info *core = fi_allocinfo();
 
@@ -58,7 +58,7 @@ struct fi_info *mrrc_hints_to_core(uint32_t version,
 	struct fi_info *core;
 	struct fid *fid;
 
-	core = hints ? fi_dupinfo(hints) : mrrc_no_hints();
+	core = hints ? fi_dupinfo(hints) : no_hints();
 	if (!core)
 		return NULL;
 	if (!core->fabric_attr || !core->domain_attr)
@@ -74,7 +74,7 @@ struct fi_info *mrrc_hints_to_core(uint32_t version,
 		mrrc_info_add_local(core);
 	/* see mrrc_info_to_core() */
 	if (core->domain_attr->threading != FI_THREAD_DOMAIN &&
-	    mrrc_threading_known(core->domain_attr->threading))
+	    threading_known(core->domain_attr->threading))
 		core->domain_attr->threading = FI_THREAD_UNSPEC;
 
 	if (core->fabric_attr->fabric) {
@@ -173,7 +173,7 @@ int mrrc_info_to_core(const struct mrrc_domain *domain,
 		 */
 		if ((mrrc_info_thread_safe(info) ||
 		     (domain && domain->core_safe)) &&
-		    mrrc_threading_known(core->domain_attr->threading))
+		    threading_known(core->domain_attr->threading))
 			core->domain_attr->threading = FI_THREAD_SAFE;
 	}
 	if (domain && domain->core_local) {

@@ -23,7 +23,7 @@ const char *mrrc_fabric_name_split(char *name)
 	return mark + 1;
 }
 
-static bool mrrc_alone_core(const char *name)
+static bool alone_core(const char *name)
 {
 	size_t i;
 
@@ -38,7 +38,7 @@ void mrrc_fabric_name_mark(struct fi_fabric_attr *attr)
 {
 	char *name;
 
-	if (mrrc_alone_core(attr->prov_name) ||
+	if (alone_core(attr->prov_name) ||
 	    asprintf(&name, "%s%c%s", attr->name, MRRC_MARK,
 		     attr->prov_name) < 0)
 		return;
@@ -46,13 +46,13 @@ void mrrc_fabric_name_mark(struct fi_fabric_attr *attr)
 	attr->name = name;
 }
 
-static bool mrrc_is_us(const char *name, size_t len)
+static bool is_us(const char *name, size_t len)
 {
 	return len == strlen(MRRC_PROV_NAME) &&
 	       !strncasecmp(name, MRRC_PROV_NAME, len);
 }
 
-static bool mrrc_names_us(const char *name, size_t len)
+static bool names_us(const char *name, size_t len)
 {
 	const char *end = name + len, *sep;
 
@@ -60,14 +60,14 @@ static bool mrrc_names_us(const char *name, size_t len)
 		sep = memchr(name, ';', end - name);
 		if (!sep)
 			sep = end;
-		if (mrrc_is_us(name, sep - name))
+		if (is_us(name, sep - name))
 			return true;
 	}
 	return false;
 }
 
 /* malloc'd copy of a layering without our name */
-static char *mrrc_name_strip(const char *name, size_t len)
+static char *name_strip(const char *name, size_t len)
 {
 	const char *end = name + len, *sep;
 	char *below, *out;
@@ -80,7 +80,7 @@ static char *mrrc_name_strip(const char *name, size_t len)
 		sep = memchr(name, ';', end - name);
 		if (!sep)
 			sep = end;
-		if (mrrc_is_us(name, sep - name))
+		if (is_us(name, sep - name))
 			continue;
 		if (out != below)
 			*out++ = ';';
@@ -92,7 +92,7 @@ static char *mrrc_name_strip(const char *name, size_t len)
 
 char *mrrc_prov_name_below(const char *name)
 {
-	return mrrc_name_strip(name, strlen(name));
+	return name_strip(name, strlen(name));
 }
 
 void mrrc_names_fini(struct mrrc_names *names)
@@ -101,14 +101,14 @@ void mrrc_names_fini(struct mrrc_names *names)
 		free(names->below[--names->cnt]);
 }
 
-static int mrrc_names_add(struct mrrc_names *names, const char *name,
+static int names_add(struct mrrc_names *names, const char *name,
 			  size_t len)
 {
 	char *below;
 
 	if (names->cnt == MRRC_NAMES_MAX)
 		return 0;
-	below = mrrc_name_strip(name, len);
+	below = name_strip(name, len);
 	if (!below)
 		return -FI_ENOMEM;
 	names->below[names->cnt++] = below;
@@ -119,19 +119,19 @@ static int mrrc_names_add(struct mrrc_names *names, const char *name,
  * libfabric compares FI_PROVIDER with the names of what is found, and we are
  * last in these: of another order nothing is left, without a word.
  */
-static void mrrc_names_check(const char *name, size_t len, const char *below)
+static void names_check(const char *name, size_t len, const char *below)
 {
 	static atomic_bool said;
 	const size_t us = strlen(MRRC_PROV_NAME);
 
-	if (mrrc_is_us(name + len - us, us) || atomic_exchange(&said, true))
+	if (is_us(name + len - us, us) || atomic_exchange(&said, true))
 		return;
 	MRRC_WARN(CORE, "FI_PROVIDER: \"%.*s\" finds nothing: our name comes "
 		  "last, \"%s;" MRRC_PROV_NAME "\"\n", (int) len, name, below);
 }
 
 /* Add the layerings of us in FI_PROVIDER; wanted: only this one, or NULL */
-static int mrrc_names_env(struct mrrc_names *names, const char *wanted)
+static int names_env(struct mrrc_names *names, const char *wanted)
 {
 	const char *list = getenv("FI_PROVIDER"), *end;
 	size_t len;
@@ -144,20 +144,20 @@ static int mrrc_names_env(struct mrrc_names *names, const char *wanted)
 	for (; *list; list = *end ? end + 1 : end) {
 		end = strchrnul(list, ',');
 		len = end - list;
-		if (!mrrc_names_us(list, len))
+		if (!names_us(list, len))
 			continue;
-		if (mrrc_is_us(list, len))
+		if (is_us(list, len))
 			names->alone = true;
-		ret = mrrc_names_add(names, list, len);
+		ret = names_add(names, list, len);
 		if (ret)
 			return ret;
-		mrrc_names_check(list, len, names->below[names->cnt - 1]);
+		names_check(list, len, names->below[names->cnt - 1]);
 		if (!wanted)
 			continue;
 		/* the application wants this core, with or without us */
 		if (!*names->below[names->cnt - 1]) {
 			free(names->below[--names->cnt]);
-			ret = mrrc_names_add(names, wanted, strlen(wanted));
+			ret = names_add(names, wanted, strlen(wanted));
 			if (ret)
 				return ret;
 		} else if (strcasecmp(names->below[names->cnt - 1], wanted)) {
@@ -176,19 +176,19 @@ int mrrc_names_init(struct mrrc_names *names, const struct fi_info *hints)
 	if (hints && hints->fabric_attr)
 		prov_name = hints->fabric_attr->prov_name;
 
-	ret = mrrc_names_env(names, NULL);
+	ret = names_env(names, NULL);
 	if (ret)
 		goto err;
 	if (!prov_name)
 		return 0;
 
-	if (!mrrc_names_us(prov_name, strlen(prov_name))) {
+	if (!names_us(prov_name, strlen(prov_name))) {
 		mrrc_names_fini(names);
-		ret = mrrc_names_env(names, prov_name);
-	} else if (!mrrc_is_us(prov_name, strlen(prov_name)) || !names->cnt) {
+		ret = names_env(names, prov_name);
+	} else if (!is_us(prov_name, strlen(prov_name)) || !names->cnt) {
 		/* more precise than FI_PROVIDER, which filters afterwards */
 		mrrc_names_fini(names);
-		ret = mrrc_names_add(names, prov_name, strlen(prov_name));
+		ret = names_add(names, prov_name, strlen(prov_name));
 	}
 	if (ret)
 		goto err;

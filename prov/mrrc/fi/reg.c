@@ -20,7 +20,7 @@
 
 #define MRRC_KEY_TRIES	64
 
-static uint64_t mrrc_reg_rights(enum mrrc_access access)
+static uint64_t reg_rights(enum mrrc_access access)
 {
 	uint64_t rights = FI_SEND | FI_WRITE;
 
@@ -39,7 +39,7 @@ static uint64_t mrrc_reg_rights(enum mrrc_access access)
  * are a counter, hashed with the domain's secret: a peer that was given some
  * cannot tell others from them. One that is taken already is passed over.
  */
-static uint64_t mrrc_reg_key(struct mrrc_reg *reg)
+static uint64_t reg_key(struct mrrc_reg *reg)
 {
 	size_t bits = 8 * reg->key_size;
 	uint64_t next = atomic_fetch_add(&reg->next_key, 1);
@@ -66,7 +66,7 @@ int mrrc_reg_own(struct mrrc_reg *reg, const void *buf, size_t len,
 	int ret, tries = 0;
 
 	do {
-		attr->requested_key = mrrc_reg_key(reg);
+		attr->requested_key = reg_key(reg);
 		ret = reg->core_ops->regattr(&reg->core->fid, attr, flags, mr);
 	} while (ret == -FI_ENOKEY && !(reg->mr_mode & FI_MR_PROV_KEY) &&
 		 ++tries < MRRC_KEY_TRIES);
@@ -79,7 +79,7 @@ int mrrc_reg_own(struct mrrc_reg *reg, const void *buf, size_t len,
 int mrrc_reg_make(struct mrrc_reg *reg, uintptr_t start, size_t len,
 		  enum mrrc_access access, struct fid_mr **mr)
 {
-	return mrrc_reg_own(reg, (void *) start, len, mrrc_reg_rights(access),
+	return mrrc_reg_own(reg, (void *) start, len, reg_rights(access),
 			    mr);
 }
 
@@ -93,7 +93,7 @@ void mrrc_reg_unmake(struct fid_mr *mr, uintptr_t start, size_t len)
 			  fi_strerror(-ret));
 }
 
-static int mrrc_reg_core(void *arg, uintptr_t start, size_t len,
+static int reg_core(void *arg, uintptr_t start, size_t len,
 			 enum mrrc_access access, void **cookie, void **desc)
 {
 	struct fid_mr *mr;
@@ -107,7 +107,7 @@ static int mrrc_reg_core(void *arg, uintptr_t start, size_t len,
 	return 0;
 }
 
-static void mrrc_reg_dereg(void *arg, struct mrrc_region *const *regions,
+static void reg_dereg(void *arg, struct mrrc_region *const *regions,
 			   size_t count)
 {
 	size_t i;
@@ -118,11 +118,11 @@ static void mrrc_reg_dereg(void *arg, struct mrrc_region *const *regions,
 }
 
 static const struct mrrc_reg_ops mrrc_reg_ops = {
-	.reg = mrrc_reg_core,
-	.dereg = mrrc_reg_dereg,
+	.reg = reg_core,
+	.dereg = reg_dereg,
 };
 
-static bool mrrc_reg_helper(unsigned below, bool thread_safe)
+static bool reg_helper(unsigned below, bool thread_safe)
 {
 	switch (mrrc_params.helper) {
 	case MRRC_HELPER_ALWAYS:
@@ -147,7 +147,7 @@ void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 		.key_size = info->domain_attr->mr_key_size,
 		.hmem = (info->caps | info->domain_attr->caps) & FI_HMEM,
 		.below = below,
-		.helper = mrrc_reg_helper(below, thread_safe),
+		.helper = reg_helper(below, thread_safe),
 	};
 	if (info->domain_attr->name)
 		strncpy(reg->device, info->domain_attr->name,
@@ -156,14 +156,14 @@ void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 }
 
 /* In the cache's terms: 0 derives the limit, 1 keeps next to nothing. */
-static size_t mrrc_reg_limit(size_t param)
+static size_t reg_limit(size_t param)
 {
 	if (param == SIZE_MAX)
 		return 0;
 	return param ? param : 1;
 }
 
-static void mrrc_reg_asks(void *arg, char why[MRRC_TRUST_WHY])
+static void reg_asks(void *arg, char why[MRRC_TRUST_WHY])
 {
 	const struct mrrc_reg *reg = arg;
 
@@ -176,14 +176,14 @@ void mrrc_reg_info(struct mrrc_reg *reg, struct mrrc_stats_shm_info *info)
 		.provider = reg->core_name,
 		.policy = mrrc_params.policy,
 		.monitor = mrrc_mon_title(reg->mon),
-		.asks = mrrc_reg_asks,
+		.asks = reg_asks,
 		.arg = reg,
 	};
 	mrrc_cache_mt_limits(reg->cache, &info->max_bytes, &info->max_regions);
 }
 
 /* Without a segment the cache counts all the same. */
-static int mrrc_reg_open_cache(struct mrrc_reg *reg,
+static int reg_open_cache(struct mrrc_reg *reg,
 			       struct mrrc_cache_attr *attr)
 {
 	struct mrrc_stats_shm_info info;
@@ -207,7 +207,7 @@ static int mrrc_reg_open_cache(struct mrrc_reg *reg,
 }
 
 /* Somebody else patched over them: said once. */
-static void mrrc_reg_check_hooks(void)
+static void reg_check_hooks(void)
 {
 	static atomic_bool said;
 	struct mrrc_libc_hooks_state state;
@@ -220,7 +220,7 @@ static void mrrc_reg_check_hooks(void)
 }
 
 /* The one line that says what watches memory, and how. */
-static void mrrc_reg_say_monitor(const struct mrrc_reg *reg, const char *why,
+static void reg_say_monitor(const struct mrrc_reg *reg, const char *why,
 				 const char *hooks)
 {
 	const char *name = mrrc_mon_name(reg->mon);
@@ -242,7 +242,7 @@ static void mrrc_reg_say_monitor(const struct mrrc_reg *reg, const char *why,
 	}
 }
 
-static void mrrc_reg_say_trust(const char *why)
+static void reg_say_trust(const char *why)
 {
 	if (*why)
 		MRRC_INFO(MR, "lookups of a process with threads ask the "
@@ -253,7 +253,7 @@ static void mrrc_reg_say_trust(const char *why)
 	mrrc_stats_shm_update();
 }
 
-static int mrrc_reg_open_monitor(struct mrrc_reg *reg)
+static int reg_open_monitor(struct mrrc_reg *reg)
 {
 	char why[MRRC_MON_REASON] = "";
 	char hooks[MRRC_LIBC_HOOKS_WHY] = "";
@@ -269,16 +269,16 @@ static int mrrc_reg_open_monitor(struct mrrc_reg *reg)
 		strcpy(hooks, "FI_OFI_MRRC_HOOKS says so");
 	else if (mrrc_mon_hookable(reg->mon))
 		mrrc_mon_hook(reg->mon, hooks);
-	mrrc_reg_say_monitor(reg, why, hooks);
-	mrrc_reg_check_hooks();
+	reg_say_monitor(reg, why, hooks);
+	reg_check_hooks();
 	return 0;
 }
 
 int mrrc_reg_open(struct mrrc_reg *reg)
 {
 	struct mrrc_cache_attr attr = {
-		.max_bytes = mrrc_reg_limit(mrrc_params.cache_max_size),
-		.max_regions = mrrc_reg_limit(mrrc_params.cache_max_count),
+		.max_bytes = reg_limit(mrrc_params.cache_max_size),
+		.max_regions = reg_limit(mrrc_params.cache_max_count),
 		.policy = mrrc_params.policy,
 		.ops = &mrrc_reg_ops,
 		.arg = reg,
@@ -290,11 +290,11 @@ int mrrc_reg_open(struct mrrc_reg *reg)
 	/* no region at all: the cache has no such limit, but one of a byte */
 	if (!mrrc_params.cache_max_count)
 		attr.max_bytes = 1;
-	ret = mrrc_reg_open_monitor(reg);
+	ret = reg_open_monitor(reg);
 	if (ret)
 		return ret;
 	attr.mon = reg->mon;
-	ret = mrrc_reg_open_cache(reg, &attr);
+	ret = reg_open_cache(reg, &attr);
 	if (ret)
 		mrrc_mon_close(reg->mon);
 	return ret;
@@ -304,9 +304,9 @@ int mrrc_reg_open(struct mrrc_reg *reg)
  * Once the device is measured: looking at code takes some 50 ms of a processor,
  * which would be measured, too.
  */
-static void mrrc_reg_begin_trust(struct mrrc_reg *reg)
+static void reg_begin_trust(struct mrrc_reg *reg)
 {
-	mrrc_prove_tell(mrrc_reg_say_trust);
+	mrrc_prove_tell(reg_say_trust);
 	if (!mrrc_mon_set_probe(reg->mon, mrrc_params.probe))
 		MRRC_WARN(MR, "FI_OFI_MRRC_PROBE=hooked has no effect: not "
 			  "every call that unmaps is hooked\n");
@@ -323,7 +323,7 @@ void mrrc_reg_begin(struct mrrc_reg *reg, const struct mrrc_cost *cost)
 {
 	reg->cost = *cost;
 	mrrc_cache_mt_set_cost(reg->cache, cost);
-	mrrc_reg_begin_trust(reg);
+	reg_begin_trust(reg);
 }
 
 #define REG_LOCAL_RW	(FI_RECV | FI_READ)
@@ -359,7 +359,7 @@ void mrrc_reg_flush(struct mrrc_reg *reg)
 
 	mrrc_cache_mt_stats(reg->cache, &reg->last);
 	mrrc_cache_mt_flush(reg->cache);
-	mrrc_reg_check_hooks();
+	reg_check_hooks();
 	mrrc_reg_stats(reg, &stats);
 	MRRC_INFO(MR, "%s: %" PRIu64 " lookups, %" PRIu64 " hits, %" PRIu64
 		  " registrations, %" PRIu64 " evictions, %" PRIu64

@@ -61,7 +61,7 @@ void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
 }
 
 /* What this thread used before, if it is still true. */
-static struct mrrc_region *mrrc_cache_mt_hit(struct mrrc_cache_mt *cache,
+static struct mrrc_region *cache_mt_hit(struct mrrc_cache_mt *cache,
 					     uintptr_t addr, size_t len,
 					     enum mrrc_access access)
 {
@@ -114,7 +114,7 @@ struct mrrc_want {
 	bool copy;			/* that is cheaper: nothing is held */
 };
 
-static size_t mrrc_plan_missing(const struct mrrc_plan *plan)
+static size_t plan_missing(const struct mrrc_plan *plan)
 {
 	size_t missing = 0;
 	unsigned i;
@@ -129,7 +129,7 @@ static size_t mrrc_plan_missing(const struct mrrc_plan *plan)
  * that lacks, *pending is published, unless another thread makes it. What
  * quiet_lock says if there is no telling.
  */
-static int mrrc_cache_mt_lookup(struct mrrc_cache_mt *cache,
+static int cache_mt_lookup(struct mrrc_cache_mt *cache,
 				struct mrrc_want *want, struct mrrc_plan *plan,
 				struct mrrc_pending *pending,
 				uint64_t *changes)
@@ -146,7 +146,7 @@ static int mrrc_cache_mt_lookup(struct mrrc_cache_mt *cache,
 			  want->pieces, plan);
 	want->copy = plan->missing && want->admit &&
 		     mrrc_admit(want->admit, &cache->cache, want->addr,
-				want->len, mrrc_plan_missing(plan)) ==
+				want->len, plan_missing(plan)) ==
 		     MRRC_ADMIT_BOUNCE;
 	for (i = 0; i < plan->count && !want->copy; i++) {
 		if (plan->piece[i].region)
@@ -166,7 +166,7 @@ static int mrrc_cache_mt_lookup(struct mrrc_cache_mt *cache,
  * A request that could not even be looked up is a miss all the same. Nothing
  * would be kept for it: only the copy itself can be cheaper.
  */
-static void mrrc_cache_mt_unseen(struct mrrc_cache_mt *cache,
+static void cache_mt_unseen(struct mrrc_cache_mt *cache,
 				 struct mrrc_want *want, int ret)
 {
 	if (mrrc_mon_forked(cache->mon))
@@ -190,7 +190,7 @@ static size_t mrrc_pages_len(uintptr_t addr, size_t len, size_t page)
 }
 
 /* The whole request in one registration of its own. */
-static int mrrc_cache_mt_single(struct mrrc_cache_mt *cache,
+static int cache_mt_single(struct mrrc_cache_mt *cache,
 				const struct mrrc_want *want, int ret,
 				struct mrrc_plan *plan)
 {
@@ -215,7 +215,7 @@ static int mrrc_cache_mt_single(struct mrrc_cache_mt *cache,
  * Register what is missing; on failure nothing of the plan is held. A merged
  * plan has pages that are not of the request, hence perhaps no longer mapped.
  */
-static int mrrc_cache_mt_complete(struct mrrc_cache_mt *cache,
+static int cache_mt_complete(struct mrrc_cache_mt *cache,
 				  struct mrrc_pending *pending,
 				  const uint64_t *changes,
 				  struct mrrc_plan *plan)
@@ -246,7 +246,7 @@ static int mrrc_cache_mt_complete(struct mrrc_cache_mt *cache,
 	return ret;
 }
 
-static int mrrc_cache_mt_plan(struct mrrc_cache_mt *cache,
+static int cache_mt_plan(struct mrrc_cache_mt *cache,
 			      struct mrrc_want *want, struct mrrc_plan *plan)
 {
 	struct mrrc_pending pending = { .access = want->access };
@@ -263,21 +263,21 @@ static int mrrc_cache_mt_plan(struct mrrc_cache_mt *cache,
 
 	mrrc_lock_assert_none();
 	mrrc_cache_mt_reap(cache);
-	ret = mrrc_cache_mt_lookup(cache, want, plan, &pending, &changes);
+	ret = cache_mt_lookup(cache, want, plan, &pending, &changes);
 	if (ret) {
-		mrrc_cache_mt_unseen(cache, want, ret);
+		cache_mt_unseen(cache, want, ret);
 		return want->copy ? 0 :
-		       mrrc_cache_mt_single(cache, want, ret, plan);
+		       cache_mt_single(cache, want, ret, plan);
 	}
 	if (!plan->missing || want->copy)
 		return 0;
 	alone = plan->count == 1 && plan->piece[0].len == mrrc_pages_len(
 		want->addr, want->len, cache->cache.page);
-	ret = mrrc_cache_mt_complete(cache, &pending, &changes, plan);
+	ret = cache_mt_complete(cache, &pending, &changes, plan);
 	if (!ret || alone)
 		return ret;
 	/* Neighbours that are cached may not be like what was asked for. */
-	return mrrc_cache_mt_single(cache, want, 0, plan);
+	return cache_mt_single(cache, want, 0, plan);
 }
 
 /*
@@ -292,7 +292,7 @@ mrrc_cache_mt_get_slow(struct mrrc_cache_mt *cache, struct mrrc_want *want,
 	int ret;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	ret = mrrc_cache_mt_plan(cache, want, plan);
+	ret = cache_mt_plan(cache, want, plan);
 	pthread_setcancelstate(cancel, NULL);
 	if (!ret && !want->copy && plan->count == 1)
 		mrrc_cache_mt_remember(cache, want->addr, want->access,
@@ -314,14 +314,14 @@ mrrc_cache_mt_get_one(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
 	return ret;
 }
 
-static inline bool mrrc_cache_mt_known(struct mrrc_cache_mt *cache,
+static inline bool cache_mt_known(struct mrrc_cache_mt *cache,
 				       uintptr_t addr, size_t len,
 				       enum mrrc_access access,
 				       struct mrrc_plan *plan)
 {
 	struct mrrc_region *region;
 
-	region = mrrc_cache_mt_hit(cache, addr, len, access);
+	region = cache_mt_hit(cache, addr, len, access);
 	if (!region)
 		return false;
 	plan->count = 1;
@@ -343,7 +343,7 @@ int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *ptr,
 		(uintptr_t)ptr, len, access, pieces, .admit = NULL
 	};
 
-	return mrrc_cache_mt_known(cache, want.addr, len, access, plan) ? 0 :
+	return cache_mt_known(cache, want.addr, len, access, plan) ? 0 :
 	       mrrc_cache_mt_get_slow(cache, &want, plan);
 }
 
@@ -359,7 +359,7 @@ int mrrc_cache_mt_get_or_copy(struct mrrc_cache_mt *cache,
 	int ret;
 
 	*copy = false;
-	if (mrrc_cache_mt_known(cache, want.addr, len, access, plan))
+	if (cache_mt_known(cache, want.addr, len, access, plan))
 		return 0;
 	ret = mrrc_cache_mt_get_slow(cache, &want, plan);
 	*copy = want.copy;
@@ -372,7 +372,7 @@ int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *ptr, size_t len,
 	const uintptr_t addr = (uintptr_t)ptr;
 	struct mrrc_region *found;
 
-	found = mrrc_cache_mt_hit(cache, addr, len, access);
+	found = cache_mt_hit(cache, addr, len, access);
 	if (!found)
 		return mrrc_cache_mt_get_one(cache, addr, len, access, region);
 	*region = found;

@@ -32,7 +32,7 @@ struct mrrc_miss {
 };
 
 /* A forked child has no locks to take, and nobody counts there. */
-static void mrrc_miss_count(struct mrrc_cache_mt *cache, enum mrrc_stat stat)
+static void miss_count(struct mrrc_cache_mt *cache, enum mrrc_stat stat)
 {
 	if (mrrc_mon_forked(cache->mon))
 		return;
@@ -45,7 +45,7 @@ static void mrrc_miss_count(struct mrrc_cache_mt *cache, enum mrrc_stat stat)
  * One attempt on [start, start + len); fills miss->region, which whoever takes
  * the lock next counts.
  */
-static int mrrc_miss_reg_once(struct mrrc_miss *miss, uintptr_t start,
+static int miss_reg_once(struct mrrc_miss *miss, uintptr_t start,
 			      size_t len, enum mrrc_access as)
 {
 	struct mrrc_cache_mt *cache = miss->cache;
@@ -57,7 +57,7 @@ static int mrrc_miss_reg_once(struct mrrc_miss *miss, uintptr_t start,
 	mrrc_lock_assert_none();
 	ret = cache->ops->reg(cache->arg, start, len, as, &cookie, &desc);
 	if (ret) {
-		mrrc_miss_count(cache, MRRC_STAT_REG_FAILURES);
+		miss_count(cache, MRRC_STAT_REG_FAILURES);
 		return ret;
 	}
 	region->start = start;
@@ -72,14 +72,14 @@ static int mrrc_miss_reg_once(struct mrrc_miss *miss, uintptr_t start,
  * The same; when a limit is in the way, what is idle makes room first: little,
  * and more as long as that does not help.
  */
-static int mrrc_miss_reg(struct mrrc_miss *miss, uintptr_t start, size_t len,
+static int miss_reg(struct mrrc_miss *miss, uintptr_t start, size_t len,
 			 enum mrrc_access as)
 {
 	unsigned attempt;
 	int ret;
 
 	for (attempt = 0;; attempt++) {
-		ret = mrrc_miss_reg_once(miss, start, len, as);
+		ret = miss_reg_once(miss, start, len, as);
 		if (!mrrc_reg_limited(ret))
 			return ret;
 		if (attempt < MRRC_ROOM_TRIES ?
@@ -93,7 +93,7 @@ static int mrrc_miss_reg(struct mrrc_miss *miss, uintptr_t start, size_t len,
 /* ---- a miss that may be cached ---- */
 
 /* CACHE lock held. */
-static void mrrc_miss_settle(struct mrrc_miss *miss)
+static void miss_settle(struct mrrc_miss *miss)
 {
 	struct mrrc_cache_mt *cache = miss->cache;
 
@@ -103,7 +103,7 @@ static void mrrc_miss_settle(struct mrrc_miss *miss)
 }
 
 /* CACHE lock held: does another thread register what would do? */
-static bool mrrc_miss_under_way(struct mrrc_cache_mt *cache,
+static bool miss_under_way(struct mrrc_cache_mt *cache,
 				const struct mrrc_pending *pending)
 {
 	const struct mrrc_pending *other;
@@ -123,7 +123,7 @@ static bool mrrc_miss_under_way(struct mrrc_cache_mt *cache,
 }
 
 /* CACHE lock held. */
-static void mrrc_miss_publish(struct mrrc_cache_mt *cache,
+static void miss_publish(struct mrrc_cache_mt *cache,
 			      struct mrrc_pending *pending)
 {
 	pending->thread = pthread_self();
@@ -134,9 +134,9 @@ static void mrrc_miss_publish(struct mrrc_cache_mt *cache,
 bool mrrc_cache_mt_publish(struct mrrc_cache_mt *cache,
 			   struct mrrc_pending *pending)
 {
-	if (mrrc_miss_under_way(cache, pending))
+	if (miss_under_way(cache, pending))
 		return false;
-	mrrc_miss_publish(cache, pending);
+	miss_publish(cache, pending);
 	return true;
 }
 
@@ -146,7 +146,7 @@ bool mrrc_cache_mt_publish(struct mrrc_cache_mt *cache,
  * there is, held, or NULL. It waits for nobody meanwhile, as it waits before it
  * publishes.
  */
-static struct mrrc_region *mrrc_miss_begin(struct mrrc_miss *miss,
+static struct mrrc_region *miss_begin(struct mrrc_miss *miss,
 					   const uint64_t *changes)
 {
 	struct mrrc_pending *pending = miss->pending;
@@ -161,10 +161,10 @@ static struct mrrc_region *mrrc_miss_begin(struct mrrc_miss *miss,
 		}
 		found = mrrc_cache_find(&cache->cache, pending->start,
 					pending->len, pending->access);
-		if (found || waited || !mrrc_miss_under_way(cache, pending))
+		if (found || waited || !miss_under_way(cache, pending))
 			break;
 		cache->waiting++;
-		while (mrrc_miss_under_way(cache, pending))
+		while (miss_under_way(cache, pending))
 			mrrc_lock_wait(&cache->lock, &cache->settled);
 		cache->waiting--;
 		mrrc_lock_release(&cache->lock);
@@ -174,19 +174,19 @@ static struct mrrc_region *mrrc_miss_begin(struct mrrc_miss *miss,
 		mrrc_cache_count(&cache->cache, MRRC_STAT_JOINED);
 	} else {
 		pending->stale = changes && *changes != cache->changes;
-		mrrc_miss_publish(cache, pending);
+		miss_publish(cache, pending);
 	}
 	mrrc_lock_release(&cache->lock);
 	return found;
 }
 
 /* Give up without a registration. */
-static void mrrc_miss_withdraw(struct mrrc_miss *miss)
+static void miss_withdraw(struct mrrc_miss *miss)
 {
 	struct mrrc_cache_mt *cache = miss->cache;
 
 	mrrc_lock_acquire(&cache->lock);
-	mrrc_miss_settle(miss);
+	miss_settle(miss);
 	mrrc_lock_release(&cache->lock);
 	if (miss->pending->watched)
 		mrrc_mon_unwatch(cache->mon, miss->pending->start,
@@ -194,7 +194,7 @@ static void mrrc_miss_withdraw(struct mrrc_miss *miss)
 }
 
 /* As many ranges are watched as may be: others, or what is idle, make room. */
-static int mrrc_miss_watch(struct mrrc_miss *miss)
+static int miss_watch(struct mrrc_miss *miss)
 {
 	struct mrrc_pending *pending = miss->pending;
 	unsigned attempt;
@@ -216,25 +216,25 @@ static int mrrc_miss_watch(struct mrrc_miss *miss)
 }
 
 /* Watch and register the range; *watched: the first succeeded. */
-static int mrrc_miss_try(struct mrrc_miss *miss, enum mrrc_access as,
+static int miss_try(struct mrrc_miss *miss, enum mrrc_access as,
 			 bool *watched)
 {
 	struct mrrc_pending *pending = miss->pending;
 	int ret = 0;
 
 	if (!*watched) {
-		ret = mrrc_miss_watch(miss);
+		ret = miss_watch(miss);
 		*watched = !ret;
 	}
 	if (!ret)
-		ret = mrrc_miss_reg(miss, pending->start, pending->len, as);
+		ret = miss_reg(miss, pending->start, pending->len, as);
 	if (!ret)
 		miss->seen = mrrc_mon_sees(miss->cache->mon, pending->start,
 					   pending->len, miss->token);
 	return ret;
 }
 
-static enum mrrc_stat mrrc_watch_cause(int ret)
+static enum mrrc_stat watch_cause(int ret)
 {
 	switch (ret) {
 	case -ENOMEM:
@@ -252,7 +252,7 @@ static enum mrrc_stat mrrc_watch_cause(int ret)
  * that is not ours or is not indexed.
  */
 static struct mrrc_region *
-mrrc_miss_index(struct mrrc_miss *miss, struct mrrc_region_list *victims,
+miss_index(struct mrrc_miss *miss, struct mrrc_region_list *victims,
 		enum mrrc_stat *cause)
 {
 	const struct mrrc_pending *pending = miss->pending;
@@ -284,7 +284,7 @@ mrrc_miss_index(struct mrrc_miss *miss, struct mrrc_region_list *victims,
 	return region;
 }
 
-static void mrrc_miss_insert(struct mrrc_miss *miss, struct mrrc_region **out)
+static void miss_insert(struct mrrc_miss *miss, struct mrrc_region **out)
 {
 	struct mrrc_region_list victims = TAILQ_HEAD_INITIALIZER(victims);
 	struct mrrc_cache_mt *cache = miss->cache;
@@ -299,11 +299,11 @@ static void mrrc_miss_insert(struct mrrc_miss *miss, struct mrrc_region **out)
 					MRRC_STAT_UNCACHED_NO_MONITOR;
 	} else {
 		mrrc_hints_collect(&cache->hints_list);
-		use = mrrc_miss_index(miss, &victims, &cause);
+		use = miss_index(miss, &victims, &cause);
 	}
 	mrrc_cache_registered(&cache->cache, miss->region->len);
 	mrrc_cache_hold(&cache->cache, use);
-	mrrc_miss_settle(miss);
+	miss_settle(miss);
 	if (cause != MRRC_STAT_CNT)
 		mrrc_cache_count(&cache->cache, cause);
 	mrrc_cache_mt_queue(cache, &victims);
@@ -328,7 +328,7 @@ int mrrc_cache_mt_once(struct mrrc_cache_mt *cache, uintptr_t addr,
 	miss.region = mrrc_cache_mt_region(cache);
 	if (!miss.region)
 		return -ENOMEM;
-	ret = mrrc_miss_reg(&miss, start, ((addr + len - 1) | mask) - start + 1,
+	ret = miss_reg(&miss, start, ((addr + len - 1) | mask) - start + 1,
 			   access);
 	if (ret)
 		goto err_free;
@@ -363,7 +363,7 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
 		return mrrc_cache_mt_once(cache, pending->start, pending->len,
 					  access, MRRC_STAT_UNCACHED_TOO_BIG,
 					  out);
-	*out = pending->published ? NULL : mrrc_miss_begin(&miss, changes);
+	*out = pending->published ? NULL : miss_begin(&miss, changes);
 	if (*out)
 		return 0;
 	ret = -ENOMEM;
@@ -371,24 +371,24 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
 	if (!miss.region)
 		goto err_withdraw;
 	/* Buffers are mostly used both ways; not all memory allows it. */
-	ret = mrrc_miss_try(&miss, access == MRRC_RO ? MRRC_RW : access,
+	ret = miss_try(&miss, access == MRRC_RO ? MRRC_RW : access,
 			   &watched);
 	if (watched && access == MRRC_RO && mrrc_reg_denied(ret)) {
-		mrrc_miss_count(cache, MRRC_STAT_RO_FALLBACKS);
-		ret = mrrc_miss_try(&miss, MRRC_RO, &watched);
+		miss_count(cache, MRRC_STAT_RO_FALLBACKS);
+		ret = miss_try(&miss, MRRC_RO, &watched);
 	}
 	if (ret)
 		goto err_withdraw;
-	mrrc_miss_insert(&miss, out);
+	miss_insert(&miss, out);
 	return 0;
 
 err_withdraw:
-	mrrc_miss_withdraw(&miss);
+	miss_withdraw(&miss);
 	if (!miss.region)
 		return ret;
 	mrrc_cache_mt_region_free(cache, miss.region);
 	if (watched)
 		return ret;
 	return mrrc_cache_mt_once(cache, pending->start, pending->len, access,
-				  mrrc_watch_cause(ret), out);
+				  watch_cause(ret), out);
 }

@@ -25,13 +25,13 @@
 _Static_assert(MRRC_REGIONS_MAX <= MRRC_REGION_INDEX_BIT,
 	       "what tables of threads have for an index");
 
-static struct mrrc_cache_mt *mrrc_cache_mt_of(struct mrrc_mon_sub *sub)
+static struct mrrc_cache_mt *cache_mt_of(struct mrrc_mon_sub *sub)
 {
 	return (struct mrrc_cache_mt *)((char *)sub -
 					offsetof(struct mrrc_cache_mt, sub));
 }
 
-static bool mrrc_ranges_overlap(uintptr_t a, size_t alen, uintptr_t b,
+static bool ranges_overlap(uintptr_t a, size_t alen, uintptr_t b,
 				size_t blen)
 {
 	return a < b ? b - a < alen : a - b < blen;
@@ -39,10 +39,10 @@ static bool mrrc_ranges_overlap(uintptr_t a, size_t alen, uintptr_t b,
 
 /* ---- the monitor's side ---- */
 
-static struct mrrc_range mrrc_cache_mt_notify(struct mrrc_mon_sub *sub,
+static struct mrrc_range cache_mt_notify(struct mrrc_mon_sub *sub,
 					      uintptr_t start, uintptr_t end)
 {
-	struct mrrc_cache_mt *cache = mrrc_cache_mt_of(sub);
+	struct mrrc_cache_mt *cache = cache_mt_of(sub);
 	struct mrrc_range hull = { UINTPTR_MAX, 0 };
 	const size_t len = end - start;
 	struct mrrc_pending *pending;
@@ -52,7 +52,7 @@ static struct mrrc_range mrrc_cache_mt_notify(struct mrrc_mon_sub *sub,
 	mrrc_lock_acquire(&cache->lock);
 	cache->changes++;
 	TAILQ_FOREACH(pending, &cache->pending, link) {
-		if (mrrc_ranges_overlap(pending->start, pending->len, start,
+		if (ranges_overlap(pending->start, pending->len, start,
 					len))
 			pending->stale = true;
 	}
@@ -78,10 +78,10 @@ static struct mrrc_range mrrc_cache_mt_notify(struct mrrc_mon_sub *sub,
 	return hull;
 }
 
-static struct mrrc_range mrrc_cache_mt_cover(struct mrrc_mon_sub *sub,
+static struct mrrc_range cache_mt_cover(struct mrrc_mon_sub *sub,
 					     uintptr_t pos)
 {
-	struct mrrc_cache_mt *cache = mrrc_cache_mt_of(sub);
+	struct mrrc_cache_mt *cache = cache_mt_of(sub);
 	struct mrrc_range best = { 0, 0 };
 	struct mrrc_pending *pending;
 	struct mrrc_region *region;
@@ -107,9 +107,9 @@ static struct mrrc_range mrrc_cache_mt_cover(struct mrrc_mon_sub *sub,
 	return best;
 }
 
-static size_t mrrc_cache_mt_ranges(struct mrrc_mon_sub *sub)
+static size_t cache_mt_ranges(struct mrrc_mon_sub *sub)
 {
-	struct mrrc_cache_mt *cache = mrrc_cache_mt_of(sub);
+	struct mrrc_cache_mt *cache = cache_mt_of(sub);
 	size_t count;
 
 	mrrc_lock_acquire(&cache->lock);
@@ -214,7 +214,7 @@ void mrrc_cache_mt_invalidate(struct mrrc_cache_mt *cache, const void *addr,
 		return;
 	mrrc_lock_acquire(&cache->lock);
 	TAILQ_FOREACH(pending, &cache->pending, link) {
-		if (mrrc_ranges_overlap(pending->start, pending->len,
+		if (ranges_overlap(pending->start, pending->len,
 					(uintptr_t)addr, len))
 			pending->stale = true;
 	}
@@ -272,7 +272,7 @@ bool mrrc_cache_mt_valid(struct mrrc_cache_mt *cache)
 	return valid;
 }
 
-static uint32_t mrrc_regions_at_most(const struct mrrc_vm_limits *limits)
+static uint32_t regions_at_most(const struct mrrc_vm_limits *limits)
 {
 	const size_t most = MRRC_REGIONS_MAX - MRRC_REGIONS_MORE;
 
@@ -297,9 +297,9 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 	cache->ours = attr->mon->ours;
 	cache->ops = attr->ops;
 	cache->arg = attr->arg;
-	cache->sub.notify = mrrc_cache_mt_notify;
-	cache->sub.cover = mrrc_cache_mt_cover;
-	cache->sub.count = mrrc_cache_mt_ranges;
+	cache->sub.notify = cache_mt_notify;
+	cache->sub.cover = cache_mt_cover;
+	cache->sub.count = cache_mt_ranges;
 
 	mrrc_vm_default_limits(&limits);
 	if (attr->max_bytes)
@@ -316,7 +316,7 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 	if (ret)
 		goto err_free;
 	ret = mrrc_pool_open(MRRC_REGION_STRIDE,
-			    mrrc_regions_at_most(&limits), &cache->pool);
+			    regions_at_most(&limits), &cache->pool);
 	if (ret)
 		goto err_cache;
 	cache->regions = cache->pool->base;

@@ -7,16 +7,16 @@
 
 #include "core/hash.h"
 
-static struct mrrc_idle_known *mrrc_idle_set(struct mrrc_idle *idle,
+static struct mrrc_idle_known *idle_set(struct mrrc_idle *idle,
 					     uintptr_t start)
 {
 	return idle->known[mrrc_hash(start) & (MRRC_IDLE_SETS - 1)];
 }
 
-static struct mrrc_idle_known *mrrc_idle_find(struct mrrc_idle *idle,
+static struct mrrc_idle_known *idle_find(struct mrrc_idle *idle,
 					      uintptr_t start)
 {
-	struct mrrc_idle_known *set = mrrc_idle_set(idle, start);
+	struct mrrc_idle_known *set = idle_set(idle, start);
 	int i;
 
 	for (i = 0; i < MRRC_IDLE_WAYS; i++) {
@@ -26,13 +26,13 @@ static struct mrrc_idle_known *mrrc_idle_find(struct mrrc_idle *idle,
 	return NULL;
 }
 
-static struct mrrc_idle_known *mrrc_idle_make(struct mrrc_idle *idle,
+static struct mrrc_idle_known *idle_make(struct mrrc_idle *idle,
 					      uintptr_t start)
 {
-	struct mrrc_idle_known *known = mrrc_idle_find(idle, start);
+	struct mrrc_idle_known *known = idle_find(idle, start);
 
 	if (!known) {
-		known = &mrrc_idle_set(idle, start)[idle->way++ %
+		known = &idle_set(idle, start)[idle->way++ %
 						    MRRC_IDLE_WAYS];
 		*known = (struct mrrc_idle_known) { .start = start };
 	}
@@ -48,7 +48,7 @@ bool mrrc_idle_take(struct mrrc_idle *idle, struct mrrc_idle_range *out)
 	*out = idle->range[idle->first];
 	idle->first = (idle->first + 1) % MRRC_IDLE_MAX;
 	idle->count--;
-	known = mrrc_idle_find(idle, out->start);
+	known = idle_find(idle, out->start);
 	if (known)
 		known->queued = 0;
 	return true;
@@ -57,7 +57,7 @@ bool mrrc_idle_take(struct mrrc_idle *idle, struct mrrc_idle_range *out)
 bool mrrc_idle_add(struct mrrc_idle *idle, uintptr_t start, uintptr_t end,
 		   struct mrrc_idle_range *out)
 {
-	struct mrrc_idle_known *known = mrrc_idle_make(idle, start);
+	struct mrrc_idle_known *known = idle_make(idle, start);
 	bool full;
 
 	if (known->queued >= end)
@@ -86,7 +86,7 @@ bool mrrc_idle_overlaps(const struct mrrc_idle *idle, uintptr_t start,
 uint64_t mrrc_idle_watch(struct mrrc_idle *idle, uintptr_t start,
 			 uintptr_t end)
 {
-	struct mrrc_idle_known *known = mrrc_idle_make(idle, start);
+	struct mrrc_idle_known *known = idle_make(idle, start);
 
 	known->watched = end;
 	known->token = ++idle->tokens;
@@ -95,7 +95,7 @@ uint64_t mrrc_idle_watch(struct mrrc_idle *idle, uintptr_t start,
 
 void mrrc_idle_saw(struct mrrc_idle *idle, uintptr_t start, uint64_t token)
 {
-	struct mrrc_idle_known *known = mrrc_idle_find(idle, start);
+	struct mrrc_idle_known *known = idle_find(idle, start);
 
 	if (known && known->watched && known->token == token)
 		known->seen = known->watched;
@@ -103,7 +103,7 @@ void mrrc_idle_saw(struct mrrc_idle *idle, uintptr_t start, uint64_t token)
 
 bool mrrc_idle_seen(struct mrrc_idle *idle, uintptr_t start, uintptr_t end)
 {
-	const struct mrrc_idle_known *known = mrrc_idle_find(idle, start);
+	const struct mrrc_idle_known *known = idle_find(idle, start);
 
 	return known && known->seen >= end;
 }

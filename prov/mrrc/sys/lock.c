@@ -16,7 +16,7 @@ static _Thread_local unsigned mrrc_ranks_held
 
 _Static_assert(MRRC_RANK_CNT <= 32, "a rank is a bit of an unsigned");
 
-static void mrrc_lock_own(struct mrrc_lock *lock)
+static void lock_own(struct mrrc_lock *lock)
 {
 	lock->owner = pthread_self();
 	__atomic_store_n(&lock->owned, 1, __ATOMIC_RELEASE);
@@ -29,7 +29,7 @@ void mrrc_lock_acquire(struct mrrc_lock *lock)
 	assert(!(mrrc_ranks_held >> lock->rank));
 	mrrc_locks_inside++;
 	pthread_mutex_lock(&lock->mutex);
-	mrrc_lock_own(lock);
+	lock_own(lock);
 }
 
 bool mrrc_lock_try(struct mrrc_lock *lock)
@@ -37,7 +37,7 @@ bool mrrc_lock_try(struct mrrc_lock *lock)
 	assert(!(mrrc_ranks_held >> lock->rank));
 	mrrc_locks_inside++;
 	if (!pthread_mutex_trylock(&lock->mutex)) {
-		mrrc_lock_own(lock);
+		lock_own(lock);
 		return true;
 	}
 	mrrc_locks_inside--;
@@ -102,7 +102,7 @@ void mrrc_lock_wait(struct mrrc_lock *lock, pthread_cond_t *cond)
 	pthread_cond_wait(cond, &lock->mutex);
 	pthread_setcancelstate(cancel, NULL);
 #ifdef MRRC_DEBUG
-	mrrc_lock_own(lock);
+	lock_own(lock);
 #endif
 }
 

@@ -65,12 +65,12 @@ const char *mrrc_mon_reason(const struct mrrc_mon *mon)
 
 /* ---- fork: the child gets no events, and must not steal the parent's ---- */
 
-static void mrrc_mon_fork_prepare(void)
+static void mon_fork_prepare(void)
 {
 	mrrc_lock_acquire(&mrrc_mon_registry.lock);
 }
 
-static void mrrc_mon_fork_parent(void)
+static void mon_fork_parent(void)
 {
 	mrrc_lock_release(&mrrc_mon_registry.lock);
 }
@@ -79,7 +79,7 @@ static void mrrc_mon_fork_parent(void)
  * The only thread of the child. Another thread may have held the MONITOR or
  * a CACHE lock: what they guard is not looked at again (mrrc_mon_forked).
  */
-static void mrrc_mon_fork_child(void)
+static void mon_fork_child(void)
 {
 	struct mrrc_mon *mon;
 
@@ -99,21 +99,21 @@ static void mrrc_mon_fork_child(void)
 	mrrc_lock_release(&mrrc_mon_registry.lock);
 }
 
-static void mrrc_mon_registry_init(void)
+static void mon_registry_init(void)
 {
 	TAILQ_INIT(&mrrc_mon_registry.all);
 	mrrc_mon_registry.ready = mrrc_lock_init(&mrrc_mon_registry.lock,
 						 MRRC_RANK_REGISTRY);
 	if (!mrrc_mon_registry.ready)
 		mrrc_mon_registry.ready =
-			-pthread_atfork(mrrc_mon_fork_prepare,
-					mrrc_mon_fork_parent,
-					mrrc_mon_fork_child);
+			-pthread_atfork(mon_fork_prepare,
+					mon_fork_parent,
+					mon_fork_child);
 }
 
-static int mrrc_mon_registry_ready(void)
+static int mon_registry_ready(void)
 {
-	pthread_once(&mrrc_mon_registry.once, mrrc_mon_registry_init);
+	pthread_once(&mrrc_mon_registry.once, mon_registry_init);
 	mrrc_threads_init();
 	return mrrc_mon_registry.ready;
 }
@@ -121,7 +121,7 @@ static int mrrc_mon_registry_ready(void)
 /* ---- open and close ---- */
 
 /* REGISTRY lock held. */
-static int mrrc_mon_create(const struct mrrc_mon_ops *ops, char *why,
+static int mon_create(const struct mrrc_mon_ops *ops, char *why,
 			   struct mrrc_mon **out)
 {
 	struct mrrc_mon *mon;
@@ -163,7 +163,7 @@ err_free:
 }
 
 /* REGISTRY lock held: the shared instance of a kind, made if need be. */
-static int mrrc_mon_share(const struct mrrc_mon_ops *ops, char *why,
+static int mon_share(const struct mrrc_mon_ops *ops, char *why,
 			  struct mrrc_mon **out)
 {
 	struct mrrc_mon *mon;
@@ -176,21 +176,21 @@ static int mrrc_mon_share(const struct mrrc_mon_ops *ops, char *why,
 			return 0;
 		}
 	}
-	ret = mrrc_mon_create(ops, why, out);
+	ret = mon_create(ops, why, out);
 	if (!ret)
 		(*out)->shared = true;
 	return ret;
 }
 
 /* REGISTRY lock held: the first kind that works, "none" with the reason. */
-static int mrrc_mon_best(char *why, struct mrrc_mon **out)
+static int mon_best(char *why, struct mrrc_mon **out)
 {
 	struct mrrc_mon *mon = NULL;
 	size_t i;
 	int ret = -ENODEV;
 
 	for (i = 0; i < MRRC_MON_KINDS; i++) {
-		ret = mrrc_mon_share(mrrc_mon_kinds[i], why, &mon);
+		ret = mon_share(mrrc_mon_kinds[i], why, &mon);
 		if (!ret)
 			break;
 	}
@@ -206,18 +206,18 @@ int mrrc_mon_open(const char *name, char *why, struct mrrc_mon **mon)
 
 	if (why)
 		why[0] = '\0';
-	ret = mrrc_mon_registry_ready();
+	ret = mon_registry_ready();
 	if (ret)
 		return ret;
 	mrrc_lock_acquire(&mrrc_mon_registry.lock);
 	if (!name || !strcmp(name, MRRC_MON_AUTO)) {
-		ret = mrrc_mon_best(why, mon);
+		ret = mon_best(why, mon);
 	} else {
 		ret = -ENOENT;
 		for (i = 0; i < MRRC_MON_KINDS; i++) {
 			if (strcmp(name, mrrc_mon_kinds[i]->name))
 				continue;
-			ret = mrrc_mon_share(mrrc_mon_kinds[i], why, mon);
+			ret = mon_share(mrrc_mon_kinds[i], why, mon);
 			break;
 		}
 	}
@@ -232,11 +232,11 @@ int mrrc_mon_open_ops(const struct mrrc_mon_ops *ops, char *why,
 
 	if (why)
 		why[0] = '\0';
-	ret = mrrc_mon_registry_ready();
+	ret = mon_registry_ready();
 	if (ret)
 		return ret;
 	mrrc_lock_acquire(&mrrc_mon_registry.lock);
-	ret = mrrc_mon_create(ops, why, mon);
+	ret = mon_create(ops, why, mon);
 	mrrc_lock_release(&mrrc_mon_registry.lock);
 	return ret;
 }
@@ -289,7 +289,7 @@ void mrrc_mon_unsubscribe(struct mrrc_mon *mon, struct mrrc_mon_sub *sub)
 /* ---- handling ---- */
 
 /* MONITOR lock held, reason set. seq is odd and stays so. */
-static void mrrc_mon_fail_locked(struct mrrc_mon *mon)
+static void mon_fail_locked(struct mrrc_mon *mon)
 {
 	struct mrrc_mon_sub *sub;
 
@@ -303,7 +303,7 @@ static void mrrc_mon_fail_locked(struct mrrc_mon *mon)
 }
 
 /* MONITOR lock held: not now, from here until it has been settled. */
-static void mrrc_mon_unsettle(struct mrrc_mon *mon)
+static void mon_unsettle(struct mrrc_mon *mon)
 {
 	mrrc_lock_assert_held(&mon->lock);
 	/* Odd before the first read: see mon.h. */
@@ -311,7 +311,7 @@ static void mrrc_mon_unsettle(struct mrrc_mon *mon)
 	mrrc_fence(seq_cst);
 }
 
-static bool mrrc_mon_settle(struct mrrc_mon *mon)
+static bool mon_settle(struct mrrc_mon *mon)
 {
 	mrrc_lock_assert_held(&mon->lock);
 	if (mon->ops->settle)
@@ -321,21 +321,21 @@ static bool mrrc_mon_settle(struct mrrc_mon *mon)
 }
 
 /* MONITOR lock held: all events up to now. */
-static void mrrc_mon_handle(struct mrrc_mon *mon)
+static void mon_handle(struct mrrc_mon *mon)
 {
 	do {
-		mrrc_mon_unsettle(mon);
+		mon_unsettle(mon);
 		if (mon->ops->drain(mon)) {
-			mrrc_mon_fail_locked(mon);
+			mon_fail_locked(mon);
 			return;
 		}
-	} while (!mrrc_mon_settle(mon));
+	} while (!mon_settle(mon));
 }
 
 /* ---- watching ---- */
 
 /* MONITOR lock held: unwatch the parts of the range that nobody covers. */
-static void mrrc_mon_uncover(struct mrrc_mon *mon, uintptr_t start,
+static void mon_uncover(struct mrrc_mon *mon, uintptr_t start,
 			     uintptr_t end)
 {
 	struct mrrc_mon_sub *sub;
@@ -371,7 +371,7 @@ bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon)
 	bool any = false;
 
 	while (mrrc_idle_take(&mon->idle, &range)) {
-		mrrc_mon_uncover(mon, range.start, range.end);
+		mon_uncover(mon, range.start, range.end);
 		any = true;
 	}
 	return any;
@@ -380,7 +380,7 @@ bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon)
 /* ---- watching, the calls ---- */
 
 /* MONITOR lock held. What was seen is watched still. */
-static int mrrc_mon_watch_locked(struct mrrc_mon *mon, uintptr_t start,
+static int mon_watch_locked(struct mrrc_mon *mon, uintptr_t start,
 				 size_t len, uint64_t *token)
 {
 	int ret = 0;
@@ -404,12 +404,12 @@ int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 	mrrc_lock_acquire(&mon->lock);
 	/* What came before is not to be taken for news of this range. */
 	if (mrrc_mon_works(mon) && mrrc_mon_seq(mon) & 1)
-		mrrc_mon_handle(mon);
+		mon_handle(mon);
 	if (mrrc_mon_works(mon))
-		ret = mrrc_mon_watch_locked(mon, start, len, token);
+		ret = mon_watch_locked(mon, start, len, token);
 	/* Each range takes mappings, of which there are so many. */
 	if (ret == -ENOMEM && mrrc_mon_unwatch_all_idle(mon))
-		ret = mrrc_mon_watch_locked(mon, start, len, token);
+		ret = mon_watch_locked(mon, start, len, token);
 	mrrc_lock_release(&mon->lock);
 	return ret;
 }
@@ -446,7 +446,7 @@ void mrrc_mon_unwatch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	if (mrrc_mon_works(mon) &&
 	    (!mon->ops->lazy ||
 	     mrrc_idle_add(&mon->idle, start, start + len, &out)))
-		mrrc_mon_uncover(mon, out.start, out.end);
+		mon_uncover(mon, out.start, out.end);
 	mrrc_lock_release(&mon->lock);
 }
 
@@ -492,10 +492,10 @@ bool mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 			hull.end = range.end;
 	}
 	if (event == MRRC_MON_REMOVE) {
-		mrrc_mon_uncover(mon, hull.start, hull.end);
+		mon_uncover(mon, hull.start, hull.end);
 	} else {
-		mrrc_mon_uncover(mon, hull.start, start);
-		mrrc_mon_uncover(mon, end, hull.end);
+		mon_uncover(mon, hull.start, start);
+		mon_uncover(mon, end, hull.end);
 	}
 	return known;
 }
@@ -509,7 +509,7 @@ void mrrc_mon_fail(struct mrrc_mon *mon, const char *fmt, ...)
 		va_start(args, fmt);
 		vsnprintf(mon->reason, sizeof(mon->reason), fmt, args);
 		va_end(args);
-		mrrc_mon_fail_locked(mon);
+		mon_fail_locked(mon);
 	}
 	mrrc_lock_release(&mon->lock);
 }
@@ -518,16 +518,16 @@ void mrrc_mon_drain(struct mrrc_mon *mon)
 {
 	mrrc_lock_acquire(&mon->lock);
 	if (mrrc_mon_works(mon))
-		mrrc_mon_handle(mon);
+		mon_handle(mon);
 	mrrc_lock_release(&mon->lock);
 }
 
 /* What is read meanwhile is left to who drains. */
 void mrrc_mon_forget(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 {
-	mrrc_mon_unsettle(mon);
+	mon_unsettle(mon);
 	mrrc_mon_event(mon, start, end, MRRC_MON_REMOVE);
-	mrrc_mon_settle(mon);
+	mon_settle(mon);
 }
 
 void mrrc_mon_invalidate(struct mrrc_mon *mon, uintptr_t start, size_t len)
@@ -542,7 +542,7 @@ void mrrc_mon_invalidate(struct mrrc_mon *mon, uintptr_t start, size_t len)
 
 /* All events that are queued, of all monitors. The lock is not waited for: its
  * holder may be waiting for the thread that calls this. */
-static bool mrrc_mon_settle_all(void)
+static bool mon_settle_all(void)
 {
 	struct mrrc_mon *mon;
 
@@ -554,7 +554,7 @@ static bool mrrc_mon_settle_all(void)
 	return true;
 }
 
-static bool mrrc_mon_alone(void (*run)(void *arg), void *arg)
+static bool mon_alone(void (*run)(void *arg), void *arg)
 {
 	if (!mrrc_lock_try(&mrrc_mon_registry.lock))
 		return false;
@@ -564,7 +564,7 @@ static bool mrrc_mon_alone(void (*run)(void *arg), void *arg)
 }
 
 static const struct mrrc_prove_ops mrrc_mon_prove_ops = {
-	.settle = mrrc_mon_settle_all, .alone = mrrc_mon_alone,
+	.settle = mon_settle_all, .alone = mon_alone,
 };
 
 bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe)

@@ -13,7 +13,7 @@
 #define MRRC_MON_SPIN	256	/* tries for the lock */
 
 /* MONITOR lock held: does anybody know anything there, or is it watched? */
-static bool mrrc_mon_known(struct mrrc_mon *mon, uintptr_t start,
+static bool mon_known(struct mrrc_mon *mon, uintptr_t start,
 			   uintptr_t end)
 {
 	struct mrrc_mon_sub *sub;
@@ -28,7 +28,7 @@ static bool mrrc_mon_known(struct mrrc_mon *mon, uintptr_t start,
 }
 
 /* The same question need not be asked again. */
-static void mrrc_mon_unmark(struct mrrc_mon *mon, uintptr_t start,
+static void mon_unmark(struct mrrc_mon *mon, uintptr_t start,
 			    uintptr_t end)
 {
 	uintptr_t addr = start & ~(MRRC_LIBC_HOOKS_CHUNK - 1);
@@ -36,12 +36,12 @@ static void mrrc_mon_unmark(struct mrrc_mon *mon, uintptr_t start,
 	if (end - addr > MRRC_LIBC_HOOKS_CHUNK * 4)
 		return;
 	for (; addr < end; addr += MRRC_LIBC_HOOKS_CHUNK) {
-		if (!mrrc_mon_known(mon, addr, addr + MRRC_LIBC_HOOKS_CHUNK))
+		if (!mon_known(mon, addr, addr + MRRC_LIBC_HOOKS_CHUNK))
 			mrrc_libc_hooks_unmark(addr);
 	}
 }
 
-static inline void mrrc_mon_relax(void)
+static inline void mon_relax(void)
 {
 #if defined(__x86_64__)
 	__builtin_ia32_pause();
@@ -54,14 +54,14 @@ static inline void mrrc_mon_relax(void)
  * Not waited for longer than what the kernel's way would cost: whoever holds
  * the lock may be asleep, or in a signal handler.
  */
-static bool mrrc_mon_try(struct mrrc_mon *mon)
+static bool mon_try(struct mrrc_mon *mon)
 {
 	int tries;
 
 	for (tries = 0; tries < MRRC_MON_SPIN; tries++) {
 		if (mrrc_lock_try(&mon->lock))
 			return true;
-		mrrc_mon_relax();
+		mon_relax();
 	}
 	return false;
 }
@@ -71,7 +71,7 @@ bool mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end,
 {
 	struct mrrc_mon *mon = arg;
 
-	if (!mrrc_mon_try(mon)) {
+	if (!mon_try(mon)) {
 		if (how == MRRC_LIBC_HOOKS_HINT &&
 		    mrrc_trust_mode() != MRRC_TRUST_HOOKED)
 			return false;
@@ -82,10 +82,10 @@ bool mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end,
 		;
 	else if (start == end)
 		mrrc_mon_crowded(mon);
-	else if (how == MRRC_LIBC_HOOKS_CLEAR || mrrc_mon_known(mon, start, end))
+	else if (how == MRRC_LIBC_HOOKS_CLEAR || mon_known(mon, start, end))
 		mrrc_mon_forget(mon, start, end);
 	else
-		mrrc_mon_unmark(mon, start, end);
+		mon_unmark(mon, start, end);
 	mrrc_lock_release(&mon->lock);
 	return true;
 }

@@ -7,31 +7,31 @@
 #include "config.h"
 #include "sys/mon.h"
 
-static int mrrc_manual_open(struct mrrc_mon *mon)
+static int manual_open(struct mrrc_mon *mon)
 {
 	return 0;
 }
 
-static void mrrc_manual_close(struct mrrc_mon *mon)
+static void manual_close(struct mrrc_mon *mon)
 {
 }
 
-static int mrrc_manual_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
+static int manual_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
 	return 0;
 }
 
-static void mrrc_manual_unwatch(struct mrrc_mon *mon, uintptr_t start,
+static void manual_unwatch(struct mrrc_mon *mon, uintptr_t start,
 				size_t len)
 {
 }
 
-static int mrrc_manual_call(struct mrrc_mon *mon)
+static int manual_call(struct mrrc_mon *mon)
 {
 	return 0;
 }
 
-static bool mrrc_manual_sees(struct mrrc_mon *mon, uintptr_t start, size_t len)
+static bool manual_sees(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
 	return true;
 }
@@ -40,12 +40,12 @@ const struct mrrc_mon_ops mrrc_mon_manual_ops = {
 	.name = "manual",
 	.manual = true,
 	.ask = MRRC_ASK_NEVER,
-	.open = mrrc_manual_open,
-	.close = mrrc_manual_close,
-	.watch = mrrc_manual_watch,
-	.unwatch = mrrc_manual_unwatch,
-	.drain = mrrc_manual_call,
-	.check = mrrc_manual_call,
-	.sees = mrrc_manual_sees,
-	.stop = mrrc_manual_close,
+	.open = manual_open,
+	.close = manual_close,
+	.watch = manual_watch,
+	.unwatch = manual_unwatch,
+	.drain = manual_call,
+	.check = manual_call,
+	.sees = manual_sees,
+	.stop = manual_close,
 };

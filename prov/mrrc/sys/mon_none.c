@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-static int mrrc_none_open(struct mrrc_mon *mon)
+static int none_open(struct mrrc_mon *mon)
 {
 	snprintf(mon->reason, sizeof(mon->reason), "no memory monitor");
 	atomic_store(&mon->seq, 1);
@@ -16,38 +16,38 @@ static int mrrc_none_open(struct mrrc_mon *mon)
 	return 0;
 }
 
-static void mrrc_none_close(struct mrrc_mon *mon)
+static void none_close(struct mrrc_mon *mon)
 {
 }
 
-static int mrrc_none_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
+static int none_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
 	return -ENODEV;
 }
 
-static void mrrc_none_unwatch(struct mrrc_mon *mon, uintptr_t start,
+static void none_unwatch(struct mrrc_mon *mon, uintptr_t start,
 			      size_t len)
 {
 }
 
-static int mrrc_none_call(struct mrrc_mon *mon)
+static int none_call(struct mrrc_mon *mon)
 {
 	return -ENODEV;
 }
 
-static bool mrrc_none_sees(struct mrrc_mon *mon, uintptr_t start, size_t len)
+static bool none_sees(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
 	return false;
 }
 
 const struct mrrc_mon_ops mrrc_mon_none_ops = {
 	.name = "none",
-	.open = mrrc_none_open,
-	.close = mrrc_none_close,
-	.watch = mrrc_none_watch,
-	.unwatch = mrrc_none_unwatch,
-	.drain = mrrc_none_call,
-	.check = mrrc_none_call,
-	.sees = mrrc_none_sees,
-	.stop = mrrc_none_close,
+	.open = none_open,
+	.close = none_close,
+	.watch = none_watch,
+	.unwatch = none_unwatch,
+	.drain = none_call,
+	.check = none_call,
+	.sees = none_sees,
+	.stop = none_close,
 };

@@ -23,7 +23,7 @@ void mrrc_mon_room_init(struct mrrc_mon_room *room)
 }
 
 /* MONITOR lock held. */
-static size_t mrrc_mon_ranges(struct mrrc_mon *mon)
+static size_t mon_ranges(struct mrrc_mon *mon)
 {
 	size_t count = mon->idle.count;
 	struct mrrc_mon_sub *sub;
@@ -34,7 +34,7 @@ static size_t mrrc_mon_ranges(struct mrrc_mon *mon)
 }
 
 /* A little less than a twentieth of the mappings is for watching always. */
-static size_t mrrc_mon_least(const struct mrrc_mon_room *room)
+static size_t mon_least(const struct mrrc_mon_room *room)
 {
 	return room->mappings / 42;
 }
@@ -43,7 +43,7 @@ static size_t mrrc_mon_least(const struct mrrc_mon_room *room)
  * MONITOR lock held. @ranges are watched now, which take two mappings each at
  * most: neighbours are one.
  */
-static void mrrc_mon_look(struct mrrc_mon *mon, size_t ranges)
+static void mon_look(struct mrrc_mon *mon, size_t ranges)
 {
 	struct mrrc_mon_room *room = &mon->room;
 	const size_t half = room->mappings / 2;
@@ -58,8 +58,8 @@ static void mrrc_mon_look(struct mrrc_mon *mon, size_t ranges)
 	if (more > left / 2)
 		more = left / 2;
 	room->most = ranges > lack ? ranges - lack + more : 0;
-	if (room->most < mrrc_mon_least(room))
-		room->most = mrrc_mon_least(room);
+	if (room->most < mon_least(room))
+		room->most = mon_least(room);
 	room->look = room->mappings / 64;
 	if (calls < room->mappings / 1024)
 		calls = room->mappings / 1024;
@@ -73,14 +73,14 @@ bool mrrc_mon_full(struct mrrc_mon *mon)
 
 	if (!mon->room.mappings)
 		return false;
-	ranges = mrrc_mon_ranges(mon);
+	ranges = mon_ranges(mon);
 	if (!mon->room.look--)
-		mrrc_mon_look(mon, ranges);
+		mon_look(mon, ranges);
 	return ranges >= mon->room.most;
 }
 
 /* MONITOR lock held: the one with most, and how many; NULL: none has any. */
-static struct mrrc_mon_sub *mrrc_mon_richest(struct mrrc_mon *mon,
+static struct mrrc_mon_sub *mon_richest(struct mrrc_mon *mon,
 					     size_t *most)
 {
 	struct mrrc_mon_sub *sub, *richest = NULL;
@@ -98,7 +98,7 @@ static struct mrrc_mon_sub *mrrc_mon_richest(struct mrrc_mon *mon,
 }
 
 /* MONITOR lock held: so many ranges of @sub, as if they had been unmapped. */
-static void mrrc_mon_take(struct mrrc_mon *mon, struct mrrc_mon_sub *sub,
+static void mon_take(struct mrrc_mon *mon, struct mrrc_mon_sub *sub,
 			  size_t count)
 {
 	struct mrrc_range range = { 0, 0 };
@@ -118,42 +118,42 @@ bool mrrc_mon_make_room(struct mrrc_mon *mon, struct mrrc_mon_sub *sub)
 	bool taken;
 
 	mrrc_lock_acquire(&mon->lock);
-	richest = mrrc_mon_richest(mon, &most);
+	richest = mon_richest(mon, &most);
 	taken = mrrc_mon_works(mon) && richest && richest != sub &&
 		most > sub->count(sub) + MRRC_MON_SHARE;
 	if (taken)
-		mrrc_mon_take(mon, richest, MRRC_MON_SHARE / 4);
+		mon_take(mon, richest, MRRC_MON_SHARE / 4);
 	mrrc_lock_release(&mon->lock);
 	return taken;
 }
 
 /* MONITOR lock held: no more than @goal stay, of whom there are most. */
-static void mrrc_mon_shed(struct mrrc_mon *mon, size_t goal)
+static void mon_shed(struct mrrc_mon *mon, size_t goal)
 {
 	size_t ranges, before = SIZE_MAX, most;
 	struct mrrc_mon_sub *sub;
 
 	mrrc_mon_unwatch_all_idle(mon);
-	while ((ranges = mrrc_mon_ranges(mon)) > goal && ranges < before) {
+	while ((ranges = mon_ranges(mon)) > goal && ranges < before) {
 		before = ranges;
-		sub = mrrc_mon_richest(mon, &most);
+		sub = mon_richest(mon, &most);
 		if (sub)
-			mrrc_mon_take(mon, sub, ranges - goal);
+			mon_take(mon, sub, ranges - goal);
 	}
 }
 
 void mrrc_mon_crowded(struct mrrc_mon *mon)
 {
 	struct mrrc_mon_room *room = &mon->room;
-	const size_t least = mrrc_mon_least(room), some = room->mappings / 64;
-	const size_t ranges = room->mappings ? mrrc_mon_ranges(mon) : 0;
+	const size_t least = mon_least(room), some = room->mappings / 64;
+	const size_t ranges = room->mappings ? mon_ranges(mon) : 0;
 
 	if (ranges > least) {
-		mrrc_mon_look(mon, ranges);
+		mon_look(mon, ranges);
 		if (ranges <= room->most)
 			return;
 		/* so many that it is not time for it again at once */
-		mrrc_mon_shed(mon, room->most > least + some ?
+		mon_shed(mon, room->most > least + some ?
 				   room->most - some : least);
 		mrrc_libc_hooks_count(some / 2);
 	} else {

@@ -100,7 +100,7 @@ struct mrrc_uffd {
 	bool dead;		/* the reader reads no more: never settled */
 };
 
-static void mrrc_uffd_lock(struct mrrc_uffd *uffd, sigset_t *old)
+static void uffd_lock(struct mrrc_uffd *uffd, sigset_t *old)
 {
 	sigset_t all;
 
@@ -109,14 +109,14 @@ static void mrrc_uffd_lock(struct mrrc_uffd *uffd, sigset_t *old)
 	pthread_mutex_lock(&uffd->lock);
 }
 
-static void mrrc_uffd_unlock(struct mrrc_uffd *uffd, const sigset_t *old)
+static void uffd_unlock(struct mrrc_uffd *uffd, const sigset_t *old)
 {
 	pthread_mutex_unlock(&uffd->lock);
 	pthread_sigmask(SIG_SETMASK, old, NULL);
 }
 
 /* Locked. A range too large is invalidated for nothing, and that is all. */
-static void mrrc_uffd_queue(struct mrrc_uffd *uffd, uintptr_t start,
+static void uffd_queue(struct mrrc_uffd *uffd, uintptr_t start,
 			    uintptr_t end, enum mrrc_mon_event kind)
 {
 	struct mrrc_uffd_event *last;
@@ -136,26 +136,26 @@ static void mrrc_uffd_queue(struct mrrc_uffd *uffd, uintptr_t start,
 }
 
 /* Locked. */
-static int mrrc_uffd_take(struct mrrc_uffd *uffd, const struct uffd_msg *msg)
+static int uffd_take(struct mrrc_uffd *uffd, const struct uffd_msg *msg)
 {
 	uintptr_t from, to, len;
 
 	switch (msg->event) {
 	case UFFD_EVENT_UNMAP:
-		mrrc_uffd_queue(uffd, msg->arg.remove.start,
+		uffd_queue(uffd, msg->arg.remove.start,
 				msg->arg.remove.end, MRRC_MON_UNMAP);
 		return 0;
 	case UFFD_EVENT_REMOVE:
-		mrrc_uffd_queue(uffd, msg->arg.remove.start,
+		uffd_queue(uffd, msg->arg.remove.start,
 				msg->arg.remove.end, MRRC_MON_REMOVE);
 		return 0;
 	case UFFD_EVENT_REMAP:
 		from = msg->arg.remap.from;
 		to = msg->arg.remap.to;
 		len = msg->arg.remap.len;
-		mrrc_uffd_queue(uffd, from, from + len, MRRC_MON_UNMAP);
+		uffd_queue(uffd, from, from + len, MRRC_MON_UNMAP);
 		/* The kernel goes on watching where the pages went. */
-		mrrc_uffd_queue(uffd, to, to + len, MRRC_MON_REMOVE);
+		uffd_queue(uffd, to, to + len, MRRC_MON_REMOVE);
 		return 0;
 	default:
 		return -EPROTO;
@@ -163,13 +163,13 @@ static int mrrc_uffd_take(struct mrrc_uffd *uffd, const struct uffd_msg *msg)
 }
 
 /* 0, or -EBADF: the number is not ours any more */
-static int mrrc_uffd_lost(const struct mrrc_uffd *uffd)
+static int uffd_lost(const struct mrrc_uffd *uffd)
 {
 	return mrrc_fd_is(uffd->fd, &uffd->id) ? 0 : -EBADF;
 }
 
 /* Locked. Whatever there is to read; -EIO, -EPROTO: nothing more is. */
-static int mrrc_uffd_read(struct mrrc_uffd *uffd)
+static int uffd_read(struct mrrc_uffd *uffd)
 {
 	struct uffd_msg msg[MRRC_UFFD_EVENTS];
 	ssize_t len;
@@ -185,14 +185,14 @@ static int mrrc_uffd_read(struct mrrc_uffd *uffd)
 		if (len <= 0)
 			return -EIO;
 		for (i = 0; i < len / sizeof(msg[0]); i++) {
-			ret = mrrc_uffd_take(uffd, &msg[i]);
+			ret = uffd_take(uffd, &msg[i]);
 			if (ret)
 				return ret;
 		}
 	}
 }
 
-static int mrrc_uffd_drain(struct mrrc_mon *mon)
+static int uffd_drain(struct mrrc_mon *mon)
 {
 	struct mrrc_uffd_event event[MRRC_UFFD_EVENTS];
 	struct mrrc_uffd *uffd = mon->impl;
@@ -204,13 +204,13 @@ static int mrrc_uffd_drain(struct mrrc_mon *mon)
 	/* in read(2) it would leave with locks held */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	do {
-		mrrc_uffd_lock(uffd, &old);
-		ret = uffd->dead ? -EIO : mrrc_uffd_lost(uffd);
+		uffd_lock(uffd, &old);
+		ret = uffd->dead ? -EIO : uffd_lost(uffd);
 		if (!ret)
-			ret = mrrc_uffd_read(uffd);
+			ret = uffd_read(uffd);
 		for (count = 0; uffd->queued && count < MRRC_UFFD_EVENTS;)
 			event[count++] = uffd->queue[--uffd->queued];
-		mrrc_uffd_unlock(uffd, &old);
+		uffd_unlock(uffd, &old);
 		for (i = 0; i < count; i++) {
 			if (!mrrc_mon_event(mon, event[i].range.start,
 					    event[i].range.end, event[i].kind))
@@ -227,17 +227,17 @@ static int mrrc_uffd_drain(struct mrrc_mon *mon)
 	return ret;
 }
 
-static bool mrrc_uffd_settle(struct mrrc_mon *mon)
+static bool uffd_settle(struct mrrc_mon *mon)
 {
 	struct mrrc_uffd *uffd = mon->impl;
 	sigset_t old;
 	bool settled;
 
-	mrrc_uffd_lock(uffd, &old);
+	uffd_lock(uffd, &old);
 	settled = !uffd->queued && !uffd->dead;
 	if (settled)
 		atomic_fetch_add(&mon->seq, 1);
-	mrrc_uffd_unlock(uffd, &old);
+	uffd_unlock(uffd, &old);
 	return settled;
 }
 
@@ -245,9 +245,9 @@ static bool mrrc_uffd_settle(struct mrrc_mon *mon)
  * Closes the userfaultfd, yet keeps its number, so that probes of other
  * threads meet a file that refuses them rather than somebody else's.
  */
-static void mrrc_uffd_replace(struct mrrc_uffd *uffd)
+static void uffd_replace(struct mrrc_uffd *uffd)
 {
-	if (mrrc_uffd_lost(uffd))
+	if (uffd_lost(uffd))
 		return;
 	if (mrrc_fd_is(uffd->stop_fd, &uffd->stop_id))
 		dup3(uffd->stop_fd, uffd->fd, O_CLOEXEC);
@@ -256,37 +256,37 @@ static void mrrc_uffd_replace(struct mrrc_uffd *uffd)
 }
 
 /* From here on stop_fd can be read. */
-static void mrrc_uffd_wake(struct mrrc_uffd *uffd)
+static void uffd_wake(struct mrrc_uffd *uffd)
 {
 	shutdown(uffd->stop_fd, SHUT_RDWR);
 }
 
 /* The reader's part of draining. */
-static int mrrc_uffd_fetch(struct mrrc_mon *mon)
+static int uffd_fetch(struct mrrc_mon *mon)
 {
 	struct mrrc_uffd *uffd = mon->impl;
 	struct pollfd left = { .fd = uffd->fd, .events = POLLIN };
 	sigset_t old;
 	int ret;
 
-	mrrc_uffd_lock(uffd, &old);
+	uffd_lock(uffd, &old);
 	/* What can be read there, and what not, says nothing of ours else. */
-	ret = mrrc_uffd_lost(uffd);
+	ret = uffd_lost(uffd);
 	/* Somebody who drained may have been quicker. */
 	if (ret || !poll(&left, 1, 0)) {
-		mrrc_uffd_unlock(uffd, &old);
+		uffd_unlock(uffd, &old);
 		return ret;
 	}
 	/* Odd before the first read: see mon.h. */
 	atomic_fetch_or(&mon->seq, 1);
-	ret = mrrc_uffd_read(uffd);
-	mrrc_uffd_unlock(uffd, &old);
+	ret = uffd_read(uffd);
+	uffd_unlock(uffd, &old);
 	sem_post(&uffd->work);
 	return ret;
 }
 
 /* Closes in this table what is not ours. Makes system calls, nothing else. */
-static int mrrc_uffd_close_others(void *arg)
+static int uffd_close_others(void *arg)
 {
 	const struct mrrc_uffd *uffd = arg;
 	const bool order = uffd->fd < uffd->stop_fd;
@@ -301,7 +301,7 @@ static int mrrc_uffd_close_others(void *arg)
 	return 0;
 }
 
-static bool mrrc_uffd_tool(void)
+static bool uffd_tool(void)
 {
 #ifdef __SANITIZE_THREAD__
 	return true;
@@ -316,7 +316,7 @@ static bool mrrc_uffd_tool(void)
  * has there (mq_notify(3), XPMEM). So a child closes them, as those of any
  * fork do, in the reader's memory and table.
  */
-static void mrrc_uffd_keep(struct mrrc_uffd *uffd)
+static void uffd_keep(struct mrrc_uffd *uffd)
 {
 	_Alignas(16) char stack[MRRC_UFFD_CHILD_STACK];
 	pid_t pid = -1;
@@ -324,16 +324,16 @@ static void mrrc_uffd_keep(struct mrrc_uffd *uffd)
 	if (unshare(CLONE_FILES))
 		return;
 	/* tools take it for fork(2), or end programs that call it */
-	if (!mrrc_uffd_tool())
-		pid = clone(mrrc_uffd_close_others, stack + sizeof(stack),
+	if (!uffd_tool())
+		pid = clone(uffd_close_others, stack + sizeof(stack),
 			    CLONE_VM | CLONE_VFORK | CLONE_FILES, uffd);
 	if (pid < 0)
-		mrrc_uffd_close_others(uffd);
+		uffd_close_others(uffd);
 	else
 		waitpid(pid, NULL, __WCLONE);
 }
 
-static void *mrrc_uffd_run(void *arg)
+static void *uffd_run(void *arg)
 {
 	struct mrrc_mon *mon = arg;
 	struct mrrc_uffd *uffd = mon->impl;
@@ -345,7 +345,7 @@ static void *mrrc_uffd_run(void *arg)
 	int n, ret = 0;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-	mrrc_uffd_keep(uffd);
+	uffd_keep(uffd);
 	sem_post(&uffd->ready);
 	while (!ret && mrrc_mon_works(mon)) {
 		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
@@ -359,7 +359,7 @@ static void *mrrc_uffd_run(void *arg)
 		else if (fds[1].revents)
 			ret = -EBADF;	/* nobody asked: it is not ours */
 		else if (fds[0].revents & POLLIN)
-			ret = mrrc_uffd_fetch(mon);
+			ret = uffd_fetch(mon);
 		else if (fds[0].revents)
 			ret = -EIO;
 	}
@@ -369,12 +369,12 @@ static void *mrrc_uffd_run(void *arg)
 	 * a lock.
 	 */
 	if (ret) {
-		mrrc_uffd_lock(uffd, &old);
+		uffd_lock(uffd, &old);
 		uffd->dead = true;
 		atomic_fetch_or(&mon->seq, 1);
-		mrrc_uffd_unlock(uffd, &old);
+		uffd_unlock(uffd, &old);
 	}
-	mrrc_uffd_replace(uffd);
+	uffd_replace(uffd);
 	if (ret) {
 		atomic_store(&uffd->broken, true);
 		sem_post(&uffd->work);
@@ -384,7 +384,7 @@ static void *mrrc_uffd_run(void *arg)
 	return NULL;
 }
 
-static void *mrrc_uffd_handle(void *arg)
+static void *uffd_handle(void *arg)
 {
 	struct mrrc_mon *mon = arg;
 	struct mrrc_uffd *uffd = mon->impl;
@@ -393,7 +393,7 @@ static void *mrrc_uffd_handle(void *arg)
 		while (sem_wait(&uffd->work))
 			;
 		if (atomic_load(&uffd->broken))
-			mrrc_uffd_replace(uffd);
+			uffd_replace(uffd);
 		/* Others may have been quicker. */
 		if (mrrc_mon_seq(mon) & 1)
 			mrrc_mon_drain(mon);
@@ -405,24 +405,24 @@ static void *mrrc_uffd_handle(void *arg)
  * The reader's poll keeps the userfaultfd alive, hence wakes up first; in a
  * child what wakes it is the parent's as well.
  */
-static void mrrc_uffd_stop(struct mrrc_mon *mon)
+static void uffd_stop(struct mrrc_mon *mon)
 {
 	struct mrrc_uffd *uffd = mon->impl;
 
 	if (!mrrc_mon_forked(mon) &&
 	    mrrc_fd_is(uffd->stop_fd, &uffd->stop_id))
-		mrrc_uffd_wake(uffd);
-	mrrc_uffd_replace(uffd);
+		uffd_wake(uffd);
+	uffd_replace(uffd);
 }
 
-static int mrrc_uffd_fail(struct mrrc_mon *mon, const char *what, int ret)
+static int uffd_fail(struct mrrc_mon *mon, const char *what, int ret)
 {
 	snprintf(mon->reason, sizeof(mon->reason), "userfaultfd: %s: %s",
 		 what, strerror(-ret));
 	return ret;
 }
 
-static int mrrc_uffd_setup(struct mrrc_mon *mon, int *out)
+static int uffd_setup(struct mrrc_mon *mon, int *out)
 {
 	struct uffdio_api api = {
 		.api = UFFD_API,
@@ -435,9 +435,9 @@ static int mrrc_uffd_setup(struct mrrc_mon *mon, int *out)
 	fd = syscall(SYS_userfaultfd,
 		     O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
 	if (fd < 0)
-		return mrrc_uffd_fail(mon, "not to be had here", -errno);
+		return uffd_fail(mon, "not to be had here", -errno);
 	if (ioctl(fd, UFFDIO_API, &api)) {
-		ret = mrrc_uffd_fail(mon, "lacks events", -errno);
+		ret = uffd_fail(mon, "lacks events", -errno);
 		goto err_close;
 	}
 	/* A machine under load may not get through it in time. */
@@ -445,7 +445,7 @@ static int mrrc_uffd_setup(struct mrrc_mon *mon, int *out)
 		ret = mrrc_uffd_test(fd);
 	} while (ret == -ETIMEDOUT && --tries);
 	if (ret) {
-		mrrc_uffd_fail(mon, "self-test of pending unmaps", ret);
+		uffd_fail(mon, "self-test of pending unmaps", ret);
 		goto err_close;
 	}
 	*out = fd;
@@ -457,31 +457,31 @@ err_close:
 }
 
 /* The reader is there first: nothing is watched before both are. */
-static int mrrc_uffd_threads(struct mrrc_mon *mon)
+static int uffd_threads(struct mrrc_mon *mon)
 {
 	struct mrrc_uffd *uffd = mon->impl;
 	int ret;
 
 	ret = mrrc_thread_start(&uffd->reader, MRRC_UFFD_STACK,
-			       mrrc_uffd_run, mon);
+			       uffd_run, mon);
 	if (ret)
-		return mrrc_uffd_fail(mon, "reader thread", ret);
+		return uffd_fail(mon, "reader thread", ret);
 	pthread_setname_np(uffd->reader, "mrrc-monitor");
 	while (sem_wait(&uffd->ready))
 		;
 	ret = mrrc_thread_start(&uffd->handler, MRRC_UFFD_STACK,
-			       mrrc_uffd_handle, mon);
+			       uffd_handle, mon);
 	if (ret) {
 		atomic_store(&uffd->stop, true);
-		mrrc_uffd_wake(uffd);
+		uffd_wake(uffd);
 		mrrc_thread_join(uffd->reader);
-		return mrrc_uffd_fail(mon, "handler thread", ret);
+		return uffd_fail(mon, "handler thread", ret);
 	}
 	pthread_setname_np(uffd->handler, "mrrc-handler");
 	return 0;
 }
 
-static int mrrc_uffd_open(struct mrrc_mon *mon)
+static int uffd_open(struct mrrc_mon *mon)
 {
 	struct mrrc_uffd *uffd;
 	int ret;
@@ -489,13 +489,13 @@ static int mrrc_uffd_open(struct mrrc_mon *mon)
 	uffd = calloc(1, sizeof(*uffd));
 	if (!uffd)
 		return -ENOMEM;
-	ret = mrrc_uffd_setup(mon, &uffd->fd);
+	ret = uffd_setup(mon, &uffd->fd);
 	if (ret)
 		goto err_free;
 	/* not an eventfd, which could not be told from others */
 	uffd->stop_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (uffd->stop_fd < 0) {
-		ret = mrrc_uffd_fail(mon, "socket", -errno);
+		ret = uffd_fail(mon, "socket", -errno);
 		goto err_close;
 	}
 	ret = mrrc_fd_id(uffd->fd, &uffd->id);
@@ -510,7 +510,7 @@ static int mrrc_uffd_open(struct mrrc_mon *mon)
 	sem_init(&uffd->work, 0, 0);
 	uffd->huge = mrrc_vm_huge_page();
 	mon->impl = uffd;
-	ret = mrrc_uffd_threads(mon);
+	ret = uffd_threads(mon);
 	if (ret)
 		goto err_sync;
 	return 0;
@@ -528,7 +528,7 @@ err_free:
 	return ret;
 }
 
-static void mrrc_uffd_close(struct mrrc_mon *mon)
+static void uffd_close(struct mrrc_mon *mon)
 {
 	struct mrrc_uffd *uffd = mon->impl;
 
@@ -538,18 +538,18 @@ static void mrrc_uffd_close(struct mrrc_mon *mon)
 		sem_post(&uffd->work);
 		mrrc_thread_join(uffd->handler);
 		if (mrrc_fd_is(uffd->stop_fd, &uffd->stop_id))
-			mrrc_uffd_wake(uffd);
+			uffd_wake(uffd);
 		else
 			pthread_cancel(uffd->reader);
 		/* the reader's is the last, which it closes before it ends */
-		mrrc_uffd_replace(uffd);
+		uffd_replace(uffd);
 		mrrc_thread_join(uffd->reader);
 		sem_destroy(&uffd->work);
 		sem_destroy(&uffd->ready);
 		pthread_mutex_destroy(&uffd->lock);
 	}
 	/* or what replaced it */
-	if (!mrrc_uffd_lost(uffd) || mrrc_fd_is(uffd->fd, &uffd->stop_id))
+	if (!uffd_lost(uffd) || mrrc_fd_is(uffd->fd, &uffd->stop_id))
 		close(uffd->fd);
 	if (mrrc_fd_is(uffd->stop_fd, &uffd->stop_id))
 		close(uffd->stop_fd);
@@ -561,14 +561,14 @@ struct mrrc_uffd_part {
 	uintptr_t start, end;
 };
 
-static int mrrc_uffd_unregister_one(int fd, uintptr_t start, uintptr_t end)
+static int uffd_unregister_one(int fd, uintptr_t start, uintptr_t end)
 {
 	struct uffdio_range range = { .start = start, .len = end - start };
 
 	return ioctl(fd, UFFDIO_UNREGISTER, &range) ? -errno : 0;
 }
 
-static bool mrrc_uffd_unregister_part(void *arg,
+static bool uffd_unregister_part(void *arg,
 				      const struct mrrc_mapping *mapping)
 {
 	const struct mrrc_uffd_part *part = arg;
@@ -578,31 +578,31 @@ static bool mrrc_uffd_unregister_part(void *arg,
 			      mapping->end : part->end;
 
 	if (start < end)
-		mrrc_uffd_unregister_one(part->fd, start, end);
+		uffd_unregister_one(part->fd, start, end);
 	return mapping->end < part->end;
 }
 
 /* Where the kernel refuses one mapping it leaves the others as they are. */
-static void mrrc_uffd_unregister(const struct mrrc_uffd *uffd,
+static void uffd_unregister(const struct mrrc_uffd *uffd,
 				 uintptr_t start, uintptr_t end)
 {
 	struct mrrc_uffd_part part = { uffd->fd, start, end };
 
-	if (mrrc_uffd_unregister_one(uffd->fd, start, end) == -EINVAL)
-		mrrc_mappings_each(mrrc_uffd_unregister_part, &part);
+	if (uffd_unregister_one(uffd->fd, start, end) == -EINVAL)
+		mrrc_mappings_each(uffd_unregister_part, &part);
 }
 
 /*
  * Is every page of the range mapped? MS_ASYNC writes nothing back. Not by
  * msync(2), where a thread may be cancelled.
  */
-static bool mrrc_uffd_mapped(uintptr_t start, size_t len)
+static bool uffd_mapped(uintptr_t start, size_t len)
 {
 	return !syscall(SYS_msync, start, len, MS_ASYNC);
 }
 
 /* Huge pages are watched whole. Refusal changes nothing. */
-static int mrrc_uffd_watch_huge(const struct mrrc_uffd *uffd, uintptr_t start,
+static int uffd_watch_huge(const struct mrrc_uffd *uffd, uintptr_t start,
 				size_t len)
 {
 	const uintptr_t mask = uffd->huge - 1;
@@ -617,41 +617,41 @@ static int mrrc_uffd_watch_huge(const struct mrrc_uffd *uffd, uintptr_t start,
  * The kernel passes over what is not mapped, and does not watch what comes
  * there: such a range is watched in part.
  */
-static int mrrc_uffd_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
+static int uffd_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
 	struct mrrc_uffd *uffd = mon->impl;
 	int ret;
 
 	/* somebody else's would take it, and keep what it is told to itself */
-	ret = mrrc_uffd_lost(uffd);
+	ret = uffd_lost(uffd);
 	if (ret)
 		return ret;
 	ret = mrrc_uffd_register(uffd->fd, start, len);
-	if (ret == -EINVAL && mrrc_uffd_mapped(start, len))
-		ret = mrrc_uffd_watch_huge(uffd, start, len);
-	if (!ret && !mrrc_uffd_mapped(start, len))
+	if (ret == -EINVAL && uffd_mapped(start, len))
+		ret = uffd_watch_huge(uffd, start, len);
+	if (!ret && !uffd_mapped(start, len))
 		ret = -EFAULT;
 	return ret;
 }
 
 /* What is no longer mapped, or part of a huge page, is refused: let it be. */
-static void mrrc_uffd_unwatch(struct mrrc_mon *mon, uintptr_t start,
+static void uffd_unwatch(struct mrrc_mon *mon, uintptr_t start,
 			      size_t len)
 {
 	struct mrrc_uffd *uffd = mon->impl;
 
-	if (!mrrc_uffd_lost(uffd))
-		mrrc_uffd_unregister(uffd, start, start + len);
+	if (!uffd_lost(uffd))
+		uffd_unregister(uffd, start, start + len);
 }
 
-static int mrrc_uffd_check(struct mrrc_mon *mon)
+static int uffd_check(struct mrrc_mon *mon)
 {
 	const struct mrrc_uffd *uffd = mon->impl;
 
 	return mrrc_uffd_probe(uffd->fd);
 }
 
-static bool mrrc_uffd_sees(struct mrrc_mon *mon, uintptr_t start, size_t len)
+static bool uffd_sees(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
 	return mrrc_vm_private(start, len);
 }
@@ -661,13 +661,13 @@ const struct mrrc_mon_ops mrrc_mon_uffd_ops = {
 	.hookable = true,
 	.ask = MRRC_ASK_OTHERS,
 	.lazy = true,
-	.open = mrrc_uffd_open,
-	.close = mrrc_uffd_close,
-	.watch = mrrc_uffd_watch,
-	.unwatch = mrrc_uffd_unwatch,
-	.drain = mrrc_uffd_drain,
-	.settle = mrrc_uffd_settle,
-	.check = mrrc_uffd_check,
-	.sees = mrrc_uffd_sees,
-	.stop = mrrc_uffd_stop,
+	.open = uffd_open,
+	.close = uffd_close,
+	.watch = uffd_watch,
+	.unwatch = uffd_unwatch,
+	.drain = uffd_drain,
+	.settle = uffd_settle,
+	.check = uffd_check,
+	.sees = uffd_sees,
+	.stop = uffd_stop,
 };

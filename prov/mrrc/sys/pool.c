@@ -25,12 +25,12 @@
 #define MRRC_POOL_LIVE	UINT32_MAX
 #define MRRC_POOL_MAX	(UINT32_MAX - 2)
 
-static size_t mrrc_pool_round(size_t value, size_t unit)
+static size_t pool_round(size_t value, size_t unit)
 {
 	return (value + unit - 1) / unit * unit;
 }
 
-static void *mrrc_pool_object(const struct mrrc_pool *pool, uint32_t i)
+static void *pool_object(const struct mrrc_pool *pool, uint32_t i)
 {
 	return pool->base + (size_t)i * pool->size;
 }
@@ -50,12 +50,12 @@ int mrrc_pool_open(size_t size, uint32_t capacity, struct mrrc_pool **out)
 	if (!pool)
 		return -ENOMEM;
 	*pool = (struct mrrc_pool) {
-		.size = mrrc_pool_round(size, MRRC_POOL_ALIGN),
+		.size = pool_round(size, MRRC_POOL_ALIGN),
 		.capacity = capacity,
 	};
-	links = mrrc_pool_round(capacity * sizeof(*pool->next), page);
+	links = pool_round(capacity * sizeof(*pool->next), page);
 	pool->span = pool->size * capacity;
-	pool->map_len = links + mrrc_pool_round(pool->span, page);
+	pool->map_len = links + pool_round(pool->span, page);
 
 	ret = mrrc_lock_init(&pool->grow, MRRC_RANK_LEAF);
 	if (ret)
@@ -95,10 +95,10 @@ void mrrc_pool_close(struct mrrc_pool *pool)
  * Back object @i with memory. The kernel is asked under a leaf lock, which
  * is no danger here: no monitor watches this range and none takes this lock.
  */
-static bool mrrc_pool_commit(struct mrrc_pool *pool, uint32_t i)
+static bool pool_commit(struct mrrc_pool *pool, uint32_t i)
 {
 	const size_t page = mrrc_vm_page();
-	const size_t all = mrrc_pool_round(pool->span, page);
+	const size_t all = pool_round(pool->span, page);
 	size_t done;
 	size_t end;
 	bool ok = true;
@@ -108,7 +108,7 @@ static bool mrrc_pool_commit(struct mrrc_pool *pool, uint32_t i)
 		/* The committed part ends at a page or at the very end. */
 		done = (size_t)atomic_load(&pool->committed) * pool->size;
 		done = done / page * page;
-		end = mrrc_pool_round((size_t)(i + 1) * pool->size, page);
+		end = pool_round((size_t)(i + 1) * pool->size, page);
 		if (end < done + MRRC_POOL_CHUNK)
 			end = done + MRRC_POOL_CHUNK;
 		if (end > all)
@@ -124,11 +124,11 @@ static bool mrrc_pool_commit(struct mrrc_pool *pool, uint32_t i)
 	return ok;
 }
 
-static void *mrrc_pool_take(struct mrrc_pool *pool, uint32_t i)
+static void *pool_take(struct mrrc_pool *pool, uint32_t i)
 {
 	atomic_store_explicit(&pool->next[i], MRRC_POOL_LIVE,
 			      memory_order_relaxed);
-	return mrrc_pool_object(pool, i);
+	return pool_object(pool, i);
 }
 
 static void * __attribute__((noinline))
@@ -141,25 +141,25 @@ mrrc_pool_alloc_fresh(struct mrrc_pool *pool)
 			return NULL;
 		if (i >= atomic_load_explicit(&pool->committed,
 					      memory_order_acquire) &&
-		    !mrrc_pool_commit(pool, i))
+		    !pool_commit(pool, i))
 			return NULL;
 	} while (!atomic_compare_exchange_weak_explicit(
 			&pool->fresh, &i, i + 1, memory_order_acq_rel,
 			memory_order_relaxed));
-	return mrrc_pool_take(pool, i);
+	return pool_take(pool, i);
 }
 
-static _Atomic uint32_t *mrrc_pool_below(void *pool, uint32_t place)
+static _Atomic uint32_t *pool_below(void *pool, uint32_t place)
 {
 	return &((struct mrrc_pool *)pool)->next[place - 1];
 }
 
 void *mrrc_pool_alloc(struct mrrc_pool *pool)
 {
-	const uint32_t place = mrrc_stack_pop(&pool->head, mrrc_pool_below,
+	const uint32_t place = mrrc_stack_pop(&pool->head, pool_below,
 					      pool);
 
-	return place ? mrrc_pool_take(pool, place - 1) :
+	return place ? pool_take(pool, place - 1) :
 		       mrrc_pool_alloc_fresh(pool);
 }
 
@@ -171,7 +171,7 @@ void mrrc_pool_free(struct mrrc_pool *pool, void *object)
 	assert(mrrc_pool_owns(pool, object) && !(offset % pool->size));
 	assert(atomic_load_explicit(&pool->next[i], memory_order_relaxed) ==
 	       MRRC_POOL_LIVE);
-	mrrc_stack_push(&pool->head, mrrc_pool_below, pool, i + 1);
+	mrrc_stack_push(&pool->head, pool_below, pool, i + 1);
 }
 
 bool mrrc_pool_is_live(const struct mrrc_pool *pool, const void *ptr)
@@ -207,6 +207,6 @@ void mrrc_pool_foreach_live(struct mrrc_pool *pool, mrrc_pool_cb cb, void *arg)
 		if (atomic_load_explicit(&pool->next[i],
 					 memory_order_acquire) ==
 		    MRRC_POOL_LIVE)
-			cb(mrrc_pool_object(pool, i), arg);
+			cb(pool_object(pool, i), arg);
 	}
 }

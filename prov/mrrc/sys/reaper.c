@@ -19,7 +19,7 @@
 #define MRRC_QUEUE_NS	500000		/* of collecting */
 
 /* CACHE lock held. */
-static void mrrc_cache_mt_take(struct mrrc_cache_mt *cache,
+static void cache_mt_take(struct mrrc_cache_mt *cache,
 			       struct mrrc_region_list *list)
 {
 	TAILQ_CONCAT(list, &cache->victims, link);
@@ -36,7 +36,7 @@ size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache)
 	if (mrrc_mon_forked(cache->mon))
 		return 0;
 	mrrc_lock_acquire(&cache->lock);
-	mrrc_cache_mt_take(cache, &list);
+	cache_mt_take(cache, &list);
 	mrrc_lock_release(&cache->lock);
 	count = mrrc_cache_mt_dereg_list(cache, &list);
 
@@ -85,7 +85,7 @@ void mrrc_cache_mt_queue(struct mrrc_cache_mt *cache,
 /* ---- the helper ---- */
 
 /* CACHE lock held, but for a moment. */
-static void mrrc_helper_collect(struct mrrc_cache_mt *cache)
+static void helper_collect(struct mrrc_cache_mt *cache)
 {
 	const struct timespec moment = { .tv_nsec = MRRC_QUEUE_NS };
 
@@ -96,7 +96,7 @@ static void mrrc_helper_collect(struct mrrc_cache_mt *cache)
 	mrrc_lock_acquire(&cache->lock);
 }
 
-static void *mrrc_helper_run(void *arg)
+static void *helper_run(void *arg)
 {
 	struct mrrc_region_list list = TAILQ_HEAD_INITIALIZER(list);
 	struct mrrc_cache_mt *cache = arg;
@@ -107,10 +107,10 @@ static void *mrrc_helper_run(void *arg)
 			cache->idle = true;
 			mrrc_lock_wait(&cache->lock, &cache->work);
 			cache->idle = false;
-			mrrc_helper_collect(cache);
+			helper_collect(cache);
 			continue;
 		}
-		mrrc_cache_mt_take(cache, &list);
+		cache_mt_take(cache, &list);
 		cache->helping = true;
 		mrrc_lock_release(&cache->lock);
 		mrrc_thread_outside();
@@ -134,7 +134,7 @@ int mrrc_cache_mt_helper_start(struct mrrc_cache_mt *cache)
 	if (ret)
 		return ret;
 	cache->helped = true;
-	ret = mrrc_thread_start(&cache->helper, 0, mrrc_helper_run, cache);
+	ret = mrrc_thread_start(&cache->helper, 0, helper_run, cache);
 	if (ret) {
 		cache->helped = false;
 		pthread_cond_destroy(&cache->work);

@@ -29,7 +29,7 @@ static struct {
 } mrrc_hints_all = { .once = PTHREAD_ONCE_INIT };
 
 /* Empty; the former entries are the caller's. */
-static bool mrrc_hints_alloc(struct mrrc_hints *hints, unsigned bits)
+static bool hints_alloc(struct mrrc_hints *hints, unsigned bits)
 {
 	const size_t size = sizeof(*hints->entry) * MRRC_HINTS_WAYS << bits;
 	struct mrrc_hint *entry;
@@ -46,18 +46,18 @@ static bool mrrc_hints_alloc(struct mrrc_hints *hints, unsigned bits)
 	return true;
 }
 
-static unsigned mrrc_hints_unit(uint64_t key)
+static unsigned hints_unit(uint64_t key)
 {
 	return key & MRRC_HINTS_IS_BIG ? MRRC_HINTS_BIG : 12;
 }
 
 /* The set that @key belongs to, and which entry of it has that, or is free. */
-static int mrrc_hints_way(const struct mrrc_hints *hints, uint64_t key,
+static int hints_way(const struct mrrc_hints *hints, uint64_t key,
 			struct mrrc_hint **set)
 {
 	int i;
 
-	*set = mrrc_hints_set(hints, key, mrrc_hints_unit(key));
+	*set = mrrc_hints_set(hints, key, hints_unit(key));
 	for (i = 0; i < MRRC_HINTS_WAYS; i++) {
 		if (!(*set)[i].key || (*set)[i].key == key)
 			break;
@@ -66,7 +66,7 @@ static int mrrc_hints_way(const struct mrrc_hints *hints, uint64_t key,
 }
 
 /* Four times as large; what is in it stays, but for sets that run over. */
-static bool mrrc_hints_grow(struct mrrc_hints *hints)
+static bool hints_grow(struct mrrc_hints *hints)
 {
 	const size_t count = (size_t)MRRC_HINTS_WAYS << hints->bits;
 	struct mrrc_hint *const old = hints->entry, *set;
@@ -74,12 +74,12 @@ static bool mrrc_hints_grow(struct mrrc_hints *hints)
 	size_t i;
 	int way;
 
-	if (hints->bits == MRRC_HINTS_MAX || !mrrc_hints_alloc(hints, hints->bits + 2))
+	if (hints->bits == MRRC_HINTS_MAX || !hints_alloc(hints, hints->bits + 2))
 		return false;
 	for (i = 0; i < count; i++) {
 		if (!old[i].key)
 			continue;
-		way = mrrc_hints_way(hints, old[i].key, &set);
+		way = hints_way(hints, old[i].key, &set);
 		if (way < MRRC_HINTS_WAYS)
 			set[way] = old[i];
 	}
@@ -88,7 +88,7 @@ static bool mrrc_hints_grow(struct mrrc_hints *hints)
 	return true;
 }
 
-static void mrrc_hints_free(struct mrrc_hints *hints)
+static void hints_free(struct mrrc_hints *hints)
 {
 	free(hints->entry);
 	free(hints);
@@ -110,7 +110,7 @@ void mrrc_hints_count(struct mrrc_hints *hints, struct mrrc_cache *core)
 	hints->probes_counted = probes;
 }
 
-static void mrrc_hints_collect_one(struct mrrc_hints *hints,
+static void hints_collect_one(struct mrrc_hints *hints,
 				 struct mrrc_cache *core)
 {
 	const uint64_t hits = atomic_load_explicit(&hints->hits,
@@ -139,20 +139,20 @@ void mrrc_hints_collect(struct mrrc_hints_list *list)
 	struct mrrc_hints *hints;
 
 	TAILQ_FOREACH(hints, &list->head, link)
-		mrrc_hints_collect_one(hints, list->core);
+		hints_collect_one(hints, list->core);
 }
 
 /* ---- threads ---- */
 
 /* HINTS lock held: the cache lives. */
-static void mrrc_hints_leave(struct mrrc_hints *hints)
+static void hints_leave(struct mrrc_hints *hints)
 {
 	struct mrrc_hints_list *list = hints->list;
 
 	if (!list)
 		return;
 	mrrc_lock_acquire(list->lock);
-	mrrc_hints_collect_one(hints, list->core);
+	hints_collect_one(hints, list->core);
 	TAILQ_REMOVE(&list->head, hints, link);
 	mrrc_lock_release(list->lock);
 	while (hints->spares)
@@ -160,7 +160,7 @@ static void mrrc_hints_leave(struct mrrc_hints *hints)
 	hints->list = NULL;
 }
 
-static void mrrc_hints_thread_ends(void *arg)
+static void hints_thread_ends(void *arg)
 {
 	struct mrrc_hints *tables = arg;
 	struct mrrc_hints *hints;
@@ -169,11 +169,11 @@ static void mrrc_hints_thread_ends(void *arg)
 	mrrc_hints_recent = &mrrc_hints_none;
 	mrrc_lock_acquire(&mrrc_hints_all.lock);
 	for (hints = tables; hints; hints = hints->next)
-		mrrc_hints_leave(hints);
+		hints_leave(hints);
 	mrrc_lock_release(&mrrc_hints_all.lock);
 	while ((hints = tables)) {
 		tables = hints->next;
-		mrrc_hints_free(hints);
+		hints_free(hints);
 	}
 }
 
@@ -181,7 +181,7 @@ static void mrrc_hints_thread_ends(void *arg)
  * The only thread of a child. Its parent's caches are not looked at again,
  * and their locks may be anybody's.
  */
-static void mrrc_hints_fork_child(void)
+static void hints_fork_child(void)
 {
 	struct mrrc_hints *hints;
 
@@ -197,25 +197,25 @@ static void mrrc_hints_fork_child(void)
 	}
 }
 
-static void mrrc_hints_init(void)
+static void hints_init(void)
 {
 	mrrc_hints_all.ready = mrrc_lock_init(&mrrc_hints_all.lock,
 					    MRRC_RANK_HINTS);
 	if (!mrrc_hints_all.ready)
 		mrrc_hints_all.ready = -pthread_key_create(
-			&mrrc_hints_all.key, mrrc_hints_thread_ends);
+			&mrrc_hints_all.key, hints_thread_ends);
 	if (!mrrc_hints_all.ready)
 		mrrc_hints_all.ready = -pthread_atfork(NULL, NULL,
-						     mrrc_hints_fork_child);
+						     hints_fork_child);
 }
 
-static bool mrrc_hints_usable(void)
+static bool hints_usable(void)
 {
-	pthread_once(&mrrc_hints_all.once, mrrc_hints_init);
+	pthread_once(&mrrc_hints_all.once, hints_init);
 	return !mrrc_hints_all.ready;
 }
 
-static struct mrrc_hints *mrrc_hints_new(void)
+static struct mrrc_hints *hints_new(void)
 {
 	struct mrrc_hints *hints;
 
@@ -223,7 +223,7 @@ static struct mrrc_hints *mrrc_hints_new(void)
 	if (!hints)
 		return NULL;
 	memset(hints, 0, sizeof(*hints));
-	if (!mrrc_hints_alloc(hints, MRRC_HINTS_MIN)) {
+	if (!hints_alloc(hints, MRRC_HINTS_MIN)) {
 		free(hints);
 		return NULL;
 	}
@@ -231,7 +231,7 @@ static struct mrrc_hints *mrrc_hints_new(void)
 }
 
 /* A table of a cache that is gone, with nothing in it, or a new one. */
-static struct mrrc_hints *mrrc_hints_take(struct mrrc_hints *tables)
+static struct mrrc_hints *hints_take(struct mrrc_hints *tables)
 {
 	struct mrrc_hint *old;
 	struct mrrc_hints *hints;
@@ -239,28 +239,28 @@ static struct mrrc_hints *mrrc_hints_take(struct mrrc_hints *tables)
 	for (hints = tables; hints; hints = hints->next) {
 		old = hints->entry;
 		if (!atomic_load_explicit(&hints->cache, memory_order_acquire) &&
-		    mrrc_hints_alloc(hints, MRRC_HINTS_MIN)) {
+		    hints_alloc(hints, MRRC_HINTS_MIN)) {
 			free(old);
 			return hints;
 		}
 	}
-	hints = mrrc_hints_new();
+	hints = hints_new();
 	if (!hints)
 		return NULL;
 	hints->next = tables;
 	if (pthread_setspecific(mrrc_hints_all.key, hints)) {
-		mrrc_hints_free(hints);
+		hints_free(hints);
 		return NULL;
 	}
 	return hints;
 }
 
-static struct mrrc_hints *mrrc_hints_attach(struct mrrc_hints_list *list,
+static struct mrrc_hints *hints_attach(struct mrrc_hints_list *list,
 					struct mrrc_hints *tables)
 {
 	struct mrrc_hints *hints;
 
-	hints = mrrc_hints_take(tables);
+	hints = hints_take(tables);
 	if (!hints)
 		return NULL;
 	mrrc_lock_acquire(&mrrc_hints_all.lock);
@@ -296,9 +296,9 @@ struct mrrc_hints *mrrc_hints_get(struct mrrc_hints_list *list)
 
 	if (hints)
 		return hints;
-	if (!mrrc_hints_usable())
+	if (!hints_usable())
 		return NULL;
-	hints = mrrc_hints_attach(list, pthread_getspecific(mrrc_hints_all.key));
+	hints = hints_attach(list, pthread_getspecific(mrrc_hints_all.key));
 	if (hints)
 		mrrc_hints_recent = hints;
 	return hints;
@@ -318,12 +318,12 @@ void mrrc_hints_detach(struct mrrc_hints_list *list)
 {
 	struct mrrc_hints *hints;
 
-	if (!mrrc_hints_usable())
+	if (!hints_usable())
 		return;
 	/* Even without a table: a thread that ends may be just letting go. */
 	mrrc_lock_acquire(&mrrc_hints_all.lock);
 	while ((hints = TAILQ_FIRST(&list->head))) {
-		mrrc_hints_leave(hints);
+		hints_leave(hints);
 		atomic_store_explicit(&hints->cache, 0, memory_order_release);
 	}
 	mrrc_lock_release(&mrrc_hints_all.lock);
@@ -332,7 +332,7 @@ void mrrc_hints_detach(struct mrrc_hints_list *list)
 /* ---- filling ---- */
 
 /* Which entry of a full set goes: one whose region has gone, if there is one. */
-static int mrrc_hints_victim(struct mrrc_hints *hints, const char *regions,
+static int hints_victim(struct mrrc_hints *hints, const char *regions,
 			   const struct mrrc_hint *set)
 {
 	int i;
@@ -351,13 +351,13 @@ void mrrc_hints_fill(struct mrrc_hints *hints, const char *regions, uintptr_t ad
 	const uint64_t key = big ? mrrc_hints_big_key(addr, access) :
 				   mrrc_hints_key(addr, access);
 	struct mrrc_hint *set;
-	int way = mrrc_hints_way(hints, key, &set);
+	int way = hints_way(hints, key, &set);
 
 	if (way == MRRC_HINTS_WAYS) {
-		way = mrrc_hints_victim(hints, regions, set);
+		way = hints_victim(hints, regions, set);
 		/* a sixteenth of the sets ran over: too small */
-		if (hints->displaced >> (hints->bits - 4) && mrrc_hints_grow(hints))
-			way = mrrc_hints_way(hints, key, &set) % MRRC_HINTS_WAYS;
+		if (hints->displaced >> (hints->bits - 4) && hints_grow(hints))
+			way = hints_way(hints, key, &set) % MRRC_HINTS_WAYS;
 	}
 	hints->big |= big;
 	set[way] = (struct mrrc_hint) { key, ref };

@@ -16,7 +16,7 @@
 struct mrrc_threads mrrc_threads = { .many = true };
 
 /* By the kernel's account; 0 if it does not say. */
-static unsigned mrrc_threads_kernel(void)
+static unsigned threads_kernel(void)
 {
 	struct stat stat_;
 
@@ -28,21 +28,21 @@ static unsigned mrrc_threads_kernel(void)
 void mrrc_threads_look(void)
 {
 	if (!atomic_load(&mrrc_threads.many) &&
-	    mrrc_threads_kernel() > 1 + atomic_load(&mrrc_threads.ours))
+	    threads_kernel() > 1 + atomic_load(&mrrc_threads.ours))
 		atomic_store(&mrrc_threads.many, true);
 }
 
 /* The only thread of a child: ours stayed behind. */
-static void mrrc_threads_fork_child(void)
+static void threads_fork_child(void)
 {
 	atomic_store(&mrrc_threads.ours, 0);
 	atomic_store(&mrrc_threads.outside, 0);
 }
 
-static void mrrc_threads_find(void)
+static void threads_find(void)
 {
 	/* who cannot be told of a fork must assume many */
-	if (pthread_atfork(NULL, NULL, mrrc_threads_fork_child))
+	if (pthread_atfork(NULL, NULL, threads_fork_child))
 		return;
 #if defined(__GLIBC__) && !defined(__SANITIZE_THREAD__)
 	mrrc_threads.live = dlvsym(RTLD_DEFAULT, "__nptl_nthreads",
@@ -50,7 +50,7 @@ static void mrrc_threads_find(void)
 #endif
 	/* With one thread, there is no other that could change either figure. */
 	if (mrrc_threads.live && *mrrc_threads.live == 1 &&
-	    mrrc_threads_kernel() == 1)
+	    threads_kernel() == 1)
 		atomic_store(&mrrc_threads.many, false);
 }
 
@@ -58,11 +58,11 @@ void mrrc_threads_init(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, mrrc_threads_find);
+	pthread_once(&once, threads_find);
 }
 
 /* With all signals blocked: they are the application's threads'. */
-static int mrrc_thread_create(pthread_t *thread, size_t stack,
+static int thread_create(pthread_t *thread, size_t stack,
 			      void *(*run)(void *), void *arg)
 {
 	pthread_attr_t attr;
@@ -90,7 +90,7 @@ int mrrc_thread_start(pthread_t *thread, size_t stack, void *(*run)(void *),
 
 	mrrc_threads_init();
 	atomic_fetch_add(&mrrc_threads.ours, 1);
-	ret = mrrc_thread_create(thread, stack, run, arg);
+	ret = thread_create(thread, stack, run, arg);
 	if (ret)
 		atomic_fetch_sub(&mrrc_threads.ours, 1);
 	return -ret;

@@ -25,7 +25,7 @@
  * Returns -E*. Not through libc where that can be helped: its errno costs a
  * third of the call.
  */
-static inline long mrrc_uffd_ask(int fd, struct uffdio_writeprotect *wp)
+static inline long uffd_ask(int fd, struct uffdio_writeprotect *wp)
 {
 #if defined(__x86_64__) && defined(__LP64__)
 	long ret;
@@ -55,7 +55,7 @@ static inline long mrrc_uffd_ask(int fd, struct uffdio_writeprotect *wp)
 int mrrc_uffd_probe(int fd)
 {
 	struct uffdio_writeprotect wp = { .range.len = 0 };
-	const long ret = mrrc_uffd_ask(fd, &wp);
+	const long ret = uffd_ask(fd, &wp);
 
 	if (!ret)
 		return -EPROTO;
@@ -80,7 +80,7 @@ struct mrrc_uffd_unmapper {
 	atomic_bool done;
 };
 
-static void *mrrc_uffd_unmapper_run(void *arg)
+static void *uffd_unmapper_run(void *arg)
 {
 	struct mrrc_uffd_unmapper *un = arg;
 
@@ -92,14 +92,14 @@ static void *mrrc_uffd_unmapper_run(void *arg)
 }
 
 /* The page was there; nothing is in the mapping that replaced it. */
-static bool mrrc_uffd_unmapped(struct mrrc_uffd_unmapper *un)
+static bool uffd_unmapped(struct mrrc_uffd_unmapper *un)
 {
 	unsigned char vec;
 
 	return !mincore(un->page, mrrc_vm_page(), &vec) && !(vec & 1);
 }
 
-static int mrrc_uffd_read_one(int fd)
+static int uffd_read_one(int fd)
 {
 	struct uffd_msg msg;
 
@@ -108,18 +108,18 @@ static int mrrc_uffd_read_one(int fd)
 }
 
 /* Two unmappers sleep on @fd. Each step has a deadline. */
-static int mrrc_uffd_test_steps(int fd, struct mrrc_uffd_unmapper *un)
+static int uffd_test_steps(int fd, struct mrrc_uffd_unmapper *un)
 {
 	struct timespec nap = { .tv_nsec = 100000 };
 	int left = MRRC_UFFD_PATIENCE * 10;
 
-	while (!mrrc_uffd_unmapped(&un[0]) || !mrrc_uffd_unmapped(&un[1])) {
+	while (!uffd_unmapped(&un[0]) || !uffd_unmapped(&un[1])) {
 		if (!left--)
 			return -ETIMEDOUT;
 		nanosleep(&nap, NULL);
 	}
 	/* The mappings are gone; the events follow at once. */
-	while (mrrc_uffd_read_one(fd)) {
+	while (uffd_read_one(fd)) {
 		if (mrrc_uffd_probe(fd) != -EAGAIN)
 			return -EPROTO;
 		if (!left--)
@@ -133,7 +133,7 @@ static int mrrc_uffd_test_steps(int fd, struct mrrc_uffd_unmapper *un)
 	}
 	if (mrrc_uffd_probe(fd) != -EAGAIN)
 		return -ENOTSUP;
-	while (mrrc_uffd_read_one(fd)) {
+	while (uffd_read_one(fd)) {
 		if (!left--)
 			return -ETIMEDOUT;
 		nanosleep(&nap, NULL);
@@ -147,7 +147,7 @@ static int mrrc_uffd_test_steps(int fd, struct mrrc_uffd_unmapper *un)
 }
 
 /* An unmap that waits for no reader, watched still or not. */
-static void mrrc_uffd_test_unmap(int fd, void *page)
+static void uffd_test_unmap(int fd, void *page)
 {
 	struct uffdio_range range = {
 		.start = (uintptr_t)page,
@@ -159,7 +159,7 @@ static void mrrc_uffd_test_unmap(int fd, void *page)
 }
 
 /* Whatever comes of the test, nobody sleeps on it afterwards. */
-static int mrrc_uffd_test_run(int fd, struct mrrc_uffd_unmapper *un)
+static int uffd_test_run(int fd, struct mrrc_uffd_unmapper *un)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
 	int ret = 0;
@@ -168,18 +168,18 @@ static int mrrc_uffd_test_run(int fd, struct mrrc_uffd_unmapper *un)
 
 	for (started = 0; started < 2 && !ret; started += !ret)
 		ret = mrrc_thread_start(&un[started].thread, MRRC_UFFD_STACK,
-				       mrrc_uffd_unmapper_run, &un[started]);
+				       uffd_unmapper_run, &un[started]);
 	if (!ret)
-		ret = mrrc_uffd_test_steps(fd, un);
+		ret = uffd_test_steps(fd, un);
 	for (i = 0; i < started; i++) {
 		while (!atomic_load(&un[i].done)) {
 			poll(&poll_fd, 1, 1);
-			mrrc_uffd_read_one(fd);
+			uffd_read_one(fd);
 		}
 		mrrc_thread_join(un[i].thread);
 	}
 	for (i = 0; i < 2; i++)
-		mrrc_uffd_test_unmap(fd, un[i].page);
+		uffd_test_unmap(fd, un[i].page);
 	return ret;
 }
 
@@ -204,10 +204,10 @@ int mrrc_uffd_test(int fd)
 			goto err_unmap;
 		}
 	}
-	return mrrc_uffd_test_run(fd, un);
+	return uffd_test_run(fd, un);
 
 err_unmap:
 	while (i--)
-		mrrc_uffd_test_unmap(fd, un[i].page);
+		uffd_test_unmap(fd, un[i].page);
 	return ret;
 }

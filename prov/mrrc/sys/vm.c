@@ -38,7 +38,7 @@ size_t mrrc_vm_page(void)
  * strtoul(): of a glibc from 2.38 on, they would keep the provider from being
  * loaded where glibc is older, and nobody would be told why.
  */
-static size_t mrrc_vm_numbers(const char *text, size_t *value, size_t count)
+static size_t vm_numbers(const char *text, size_t *value, size_t count)
 {
 	size_t n;
 
@@ -53,7 +53,7 @@ static size_t mrrc_vm_numbers(const char *text, size_t *value, size_t count)
 }
 
 /* The numbers after @key in a small /proc file, at most @count. */
-static size_t mrrc_vm_proc(const char *path, const char *key, size_t *value,
+static size_t vm_proc(const char *path, const char *key, size_t *value,
 			   size_t count)
 {
 	char buf[4096];
@@ -75,14 +75,14 @@ static size_t mrrc_vm_proc(const char *path, const char *key, size_t *value,
 			return 0;
 		at += strlen(key);
 	}
-	return mrrc_vm_numbers(at, value, count);
+	return vm_numbers(at, value, count);
 }
 
 size_t mrrc_vm_huge_page(void)
 {
 	size_t kib;
 
-	return mrrc_vm_proc("/proc/meminfo", "Hugepagesize:", &kib, 1) ?
+	return vm_proc("/proc/meminfo", "Hugepagesize:", &kib, 1) ?
 	       kib << 10 : 0;
 }
 
@@ -95,7 +95,7 @@ size_t mrrc_vm_map_max(void)
 {
 	size_t max;
 
-	return mrrc_vm_proc("/proc/sys/vm/max_map_count", NULL, &max, 1) ?
+	return vm_proc("/proc/sys/vm/max_map_count", NULL, &max, 1) ?
 	       max : MRRC_MAP_MAX_DEFAULT;
 }
 
@@ -103,12 +103,12 @@ bool mrrc_vm_strict(void)
 {
 	size_t mode;
 
-	return mrrc_vm_proc("/proc/sys/vm/overcommit_memory", NULL, &mode,
+	return vm_proc("/proc/sys/vm/overcommit_memory", NULL, &mode,
 			    1) && mode == 2;
 }
 
 /* What one of the limits on address space leaves of @most, an eighth. */
-static size_t mrrc_vm_eighth(int which, size_t most)
+static size_t vm_eighth(int which, size_t most)
 {
 	struct rlimit limit;
 
@@ -123,12 +123,12 @@ size_t mrrc_vm_spare(void)
 	/* the stack is near the end of the addresses that there are */
 	const size_t all = (uintptr_t) __builtin_frame_address(0);
 
-	return mrrc_vm_eighth(RLIMIT_AS,
-			      mrrc_vm_eighth(RLIMIT_DATA, all / 128));
+	return vm_eighth(RLIMIT_AS,
+			      vm_eighth(RLIMIT_DATA, all / 128));
 }
 
 /* The kernel wants the capability of the first user namespace. */
-static bool mrrc_vm_ipc_lock(void)
+static bool vm_ipc_lock(void)
 {
 	struct __user_cap_header_struct head = {
 		.version = _LINUX_CAPABILITY_VERSION_3,
@@ -140,7 +140,7 @@ static bool mrrc_vm_ipc_lock(void)
 	    !(data[CAP_TO_INDEX(CAP_IPC_LOCK)].effective &
 	      CAP_TO_MASK(CAP_IPC_LOCK)))
 		return false;
-	return mrrc_vm_proc("/proc/self/uid_map", NULL, map, 3) == 3 &&
+	return vm_proc("/proc/self/uid_map", NULL, map, 3) == 3 &&
 	       !map[0] && !map[1] && map[2] == UINT32_MAX;
 }
 
@@ -149,7 +149,7 @@ size_t mrrc_vm_memlock(void)
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) ||
-	    limit.rlim_cur == RLIM_INFINITY || mrrc_vm_ipc_lock())
+	    limit.rlim_cur == RLIM_INFINITY || vm_ipc_lock())
 		return MRRC_VM_UNLIMITED;
 	return limit.rlim_cur;
 }
@@ -185,7 +185,7 @@ void mrrc_vm_default_limits(struct mrrc_vm_limits *limits)
 }
 
 /* Read the entries of @pages pages (at most a batch). */
-static bool mrrc_vm_pagemap(int fd, uintptr_t start, size_t pages,
+static bool vm_pagemap(int fd, uintptr_t start, size_t pages,
 			    uint64_t *entry)
 {
 	const size_t len = pages * sizeof(*entry);
@@ -196,7 +196,7 @@ static bool mrrc_vm_pagemap(int fd, uintptr_t start, size_t pages,
 
 enum mrrc_vm_kind { MRRC_VM_PRIVATE, MRRC_VM_OTHER, MRRC_VM_ABSENT };
 
-static enum mrrc_vm_kind mrrc_vm_classify(const uint64_t *entry, size_t pages)
+static enum mrrc_vm_kind vm_classify(const uint64_t *entry, size_t pages)
 {
 	enum mrrc_vm_kind kind = MRRC_VM_PRIVATE;
 	size_t i;
@@ -210,21 +210,21 @@ static enum mrrc_vm_kind mrrc_vm_classify(const uint64_t *entry, size_t pages)
 	return kind;
 }
 
-static bool mrrc_vm_batch_private(int fd, uintptr_t start, size_t pages)
+static bool vm_batch_private(int fd, uintptr_t start, size_t pages)
 {
 	uint64_t entry[MRRC_PM_BATCH];
 	enum mrrc_vm_kind kind;
 
-	if (!mrrc_vm_pagemap(fd, start, pages, entry))
+	if (!vm_pagemap(fd, start, pages, entry))
 		return false;
-	kind = mrrc_vm_classify(entry, pages);
+	kind = vm_classify(entry, pages);
 	if (kind != MRRC_VM_ABSENT)
 		return kind == MRRC_VM_PRIVATE;
 	/* What backs an absent page shows once it is there. */
 	if (madvise((void *)start, pages * mrrc_vm_page(), MADV_POPULATE_READ))
 		return false;
-	return mrrc_vm_pagemap(fd, start, pages, entry) &&
-	       mrrc_vm_classify(entry, pages) == MRRC_VM_PRIVATE;
+	return vm_pagemap(fd, start, pages, entry) &&
+	       vm_classify(entry, pages) == MRRC_VM_PRIVATE;
 }
 
 /* ---- what backs a mapping, as far as the kernel can be asked (6.11) ---- */
@@ -245,7 +245,7 @@ struct mrrc_vm_query {
 #define MRRC_VM_QUERY	_IOWR('f', 17, struct mrrc_vm_query)
 
 /* Huge pages without a file have one inside the kernel. */
-static bool mrrc_vm_anon_huge(int fd, uintptr_t addr)
+static bool vm_anon_huge(int fd, uintptr_t addr)
 {
 	static const char anon[] = "/anon_hugepage (deleted)";
 	char name[PATH_MAX];
@@ -264,7 +264,7 @@ static bool mrrc_vm_anon_huge(int fd, uintptr_t addr)
  * Whether somebody could truncate the file behind the range, which drops
  * private pages of it as well. false also where the kernel does not say.
  */
-static bool mrrc_vm_has_file(uintptr_t start, size_t len)
+static bool vm_has_file(uintptr_t start, size_t len)
 {
 	struct mrrc_vm_query query = { .size = sizeof(query) };
 	const uintptr_t end = start + len;
@@ -281,7 +281,7 @@ static bool mrrc_vm_has_file(uintptr_t start, size_t len)
 			file = errno == ENOENT;
 			break;
 		}
-		file = query.inode && !mrrc_vm_anon_huge(fd, start);
+		file = query.inode && !vm_anon_huge(fd, start);
 	}
 	close(fd);
 	return file;
@@ -302,8 +302,8 @@ bool mrrc_vm_private(uintptr_t start, size_t len)
 		return false;
 	for (; ok && pages; pages -= batch, start += batch * page) {
 		batch = pages < MRRC_PM_BATCH ? pages : MRRC_PM_BATCH;
-		ok = mrrc_vm_batch_private(fd, start, batch);
+		ok = vm_batch_private(fd, start, batch);
 	}
 	close(fd);
-	return ok && !mrrc_vm_has_file(all, len);
+	return ok && !vm_has_file(all, len);
 }

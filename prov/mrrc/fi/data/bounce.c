@@ -34,7 +34,7 @@ void mrrc_bounce_free(struct mrrc_op *op)
 	}
 }
 
-static void mrrc_bounce_add(struct mrrc_op *op, struct mrrc_block *block)
+static void bounce_add(struct mrrc_op *op, struct mrrc_block *block)
 {
 	block->next = op->bounces;
 	op->bounces = block;
@@ -60,7 +60,7 @@ int mrrc_bounce_out(struct mrrc_op *op, struct iovec *iov)
 	block->class = MRRC_BLOCK_HEAP;
 	block->in = false;
 	block->len = iov->iov_len;
-	mrrc_bounce_add(op, block);
+	bounce_add(op, block);
 	*iov = copy;
 	return 0;
 }
@@ -107,7 +107,7 @@ int mrrc_bounce_block(struct mrrc_op *op, const struct iovec *iov,
 	block->user = iov->iov_base;
 	block->len = iov->iov_len;
 	block->offset = offset;
-	mrrc_bounce_add(op, block);
+	bounce_add(op, block);
 	*base = mrrc_block_data(block);
 	*desc = block->desc;
 	return 0;

@@ -15,7 +15,7 @@
  * the last message known, and what is left is too little for another one, or
  * the flag came with a message, which is then the last one placed.
  */
-static bool mrrc_multi_over(struct mrrc_op *op, uint32_t *state,
+static bool multi_over(struct mrrc_op *op, uint32_t *state,
 			    const struct fi_cq_data_entry *entry, int err)
 {
 	uintptr_t place = (uintptr_t) entry->buf - op->multi_base;
@@ -61,7 +61,7 @@ void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
  * is closed, so its buffers are no longer ours to write, nor is there any use
  * in telling.
  */
-static bool mrrc_claim_copies(struct mrrc_cq *cq, struct mrrc_op *op,
+static bool claim_copies(struct mrrc_cq *cq, struct mrrc_op *op,
 			      uint32_t state, struct fi_cq_data_entry *entry,
 			      int err)
 {
@@ -104,7 +104,7 @@ bool mrrc_op_claim_any(struct mrrc_cq *cq, struct mrrc_op *op, void *entry,
 		return !silent;
 	}
 	if (state & MRRC_OP_MULTI) {
-		if (mrrc_multi_over(op, &state, entry, err))
+		if (multi_over(op, &state, entry, err))
 			state |= MRRC_OP_OVER;
 		if (!(state & MRRC_OP_OVER) || (state & MRRC_OP_POSTING)) {
 			atomic_store_explicit(&op->flags, state,
@@ -114,7 +114,7 @@ bool mrrc_op_claim_any(struct mrrc_cq *cq, struct mrrc_op *op, void *entry,
 	}
 
 	if (mrrc_unlikely(op->bounces != NULL) &&
-	    !mrrc_claim_copies(cq, op, state, entry, err))
+	    !claim_copies(cq, op, state, entry, err))
 		silent = true;
 	mrrc_op_retire_silent(op);
 	if ((state & MRRC_OP_ZOMBIE) && op->cq)

@@ -18,7 +18,7 @@ struct mrrc_search {
 };
 
 /* Of several under one context: a receive before a send, then the oldest. */
-static bool mrrc_search_better(const struct mrrc_op *op,
+static bool search_better(const struct mrrc_op *op,
 			       const struct mrrc_op *than)
 {
 	uint32_t rx, than_rx;
@@ -30,7 +30,7 @@ static bool mrrc_search_better(const struct mrrc_op *op,
 	return rx != than_rx ? rx != 0 : op->seq < than->seq;
 }
 
-static void mrrc_search_cb(void *object, void *arg)
+static void search_cb(void *object, void *arg)
 {
 	struct mrrc_search *search = arg;
 	struct mrrc_op *op = object;
@@ -38,7 +38,7 @@ static void mrrc_search_cb(void *object, void *arg)
 	if (!(atomic_load(&op->flags) & (MRRC_OP_CLAIMED | MRRC_OP_ZOMBIE |
 					 MRRC_OP_FOUND | MRRC_OP_FULL)) &&
 	    op->ep == search->ep && op->context == search->context &&
-	    mrrc_search_better(op, search->op))
+	    search_better(op, search->op))
 		search->op = op;
 }
 
@@ -57,7 +57,7 @@ ssize_t mrrc_ep_cancel(struct fid *fid, void *context)
 
 	/* under the locks no record found can be completed and used again */
 	mrrc_domain_lock_cqs(ep->domain);
-	mrrc_pool_foreach_live(ep->domain->ops, mrrc_search_cb, &search);
+	mrrc_pool_foreach_live(ep->domain->ops, search_cb, &search);
 	ret = fi_cancel(&ep->core->fid, search.op ? search.op : context);
 	mrrc_domain_unlock_cqs(ep->domain);
 	return ret;
@@ -70,7 +70,7 @@ struct mrrc_flush {
 	struct mrrc_op *done;
 };
 
-static void mrrc_flush_end(struct mrrc_flush *flush, struct mrrc_op *op,
+static void flush_end(struct mrrc_flush *flush, struct mrrc_op *op,
 			   uint32_t flags)
 {
 	mrrc_op_retire_silent(op);
@@ -79,7 +79,7 @@ static void mrrc_flush_end(struct mrrc_flush *flush, struct mrrc_op *op,
 	flush->done = op;
 }
 
-static void mrrc_flush_ep_cb(void *object, void *arg)
+static void flush_ep_cb(void *object, void *arg)
 {
 	struct mrrc_flush *flush = arg;
 	struct mrrc_op *op = object;
@@ -93,11 +93,11 @@ static void mrrc_flush_ep_cb(void *object, void *arg)
 		if (op->cq)
 			op->cq->zombies++;
 	} else {
-		mrrc_flush_end(flush, op, flags);
+		flush_end(flush, op, flags);
 	}
 }
 
-static void mrrc_flush_zombie_cb(void *object, void *arg)
+static void flush_zombie_cb(void *object, void *arg)
 {
 	struct mrrc_flush *flush = arg;
 	struct mrrc_op *op = object;
@@ -105,7 +105,7 @@ static void mrrc_flush_zombie_cb(void *object, void *arg)
 
 	if (!(flags & MRRC_OP_CLAIMED) && (flags & MRRC_OP_ZOMBIE) &&
 	    op->cq == flush->cq)
-		mrrc_flush_end(flush, op, flags);
+		flush_end(flush, op, flags);
 }
 
 void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done)
@@ -114,7 +114,7 @@ void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done)
 
 	mrrc_cq_read_ahead(cq, SIZE_MAX, &flush.done);
 	if (cq->zombies)
-		mrrc_pool_foreach_live(cq->domain->ops, mrrc_flush_zombie_cb,
+		mrrc_pool_foreach_live(cq->domain->ops, flush_zombie_cb,
 				       &flush);
 	cq->zombies = 0;
 	if (cq->awaited) {
@@ -122,7 +122,7 @@ void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done)
 		flush.cq = NULL;
 		if (atomic_fetch_sub(&cq->domain->awaited_cqs, 1) == 1)
 			mrrc_pool_foreach_live(cq->domain->ops,
-					       mrrc_flush_zombie_cb, &flush);
+					       flush_zombie_cb, &flush);
 	}
 	*done = flush.done;
 }
@@ -155,7 +155,7 @@ void mrrc_ep_flush_ops(struct mrrc_ep *ep)
 			mrrc_cq_read_ahead(cq, SIZE_MAX, &flush.done);
 		}
 	}
-	mrrc_pool_foreach_live(domain->ops, mrrc_flush_ep_cb, &flush);
+	mrrc_pool_foreach_live(domain->ops, flush_ep_cb, &flush);
 	for (cq = domain->cqs; cq; cq = cq->next)
 		mrrc_cq_unlock(cq);
 	for (cq = domain->cqs; cq; cq = cq->next)
@@ -164,7 +164,7 @@ void mrrc_ep_flush_ops(struct mrrc_ep *ep)
 	mrrc_op_end_list(flush.done);
 }
 
-static void mrrc_flush_all_cb(void *object, void *arg)
+static void flush_all_cb(void *object, void *arg)
 {
 	struct mrrc_op *op = object;
 
@@ -178,5 +178,5 @@ static void mrrc_flush_all_cb(void *object, void *arg)
 
 void mrrc_domain_flush_ops(struct mrrc_domain *domain)
 {
-	mrrc_pool_foreach_live(domain->ops, mrrc_flush_all_cb, NULL);
+	mrrc_pool_foreach_live(domain->ops, flush_all_cb, NULL);
 }

@@ -14,7 +14,7 @@
  */
 #define MRRC_SILENT_MAX	64
 
-static inline void mrrc_op_free(struct mrrc_op *op, struct mrrc_hints *hints)
+static inline void op_free(struct mrrc_op *op, struct mrrc_hints *hints)
 {
 	if (mrrc_unlikely(op->more != NULL)) {
 		free(op->more);
@@ -147,7 +147,7 @@ int mrrc_op_hold(struct mrrc_op *op, struct mrrc_region *region)
 	return 0;
 }
 
-static inline void mrrc_op_put_regions(struct mrrc_op *op,
+static inline void op_put_regions(struct mrrc_op *op,
 				       const struct mrrc_reg *reg)
 {
 	struct mrrc_region **region = op->region;
@@ -170,7 +170,7 @@ ssize_t mrrc_op_refused(struct mrrc_op *op, ssize_t ret)
 	if (ret == -FI_EAGAIN)
 		mrrc_op_make_room(op);
 	mrrc_op_retire_silent(op);
-	mrrc_op_put_regions(op, &domain->reg);
+	op_put_regions(op, &domain->reg);
 	if (atomic_load_explicit(&op->flags, memory_order_relaxed) &
 	    MRRC_OP_RETRIEVE) {
 		/* the message is still there */
@@ -180,7 +180,7 @@ ssize_t mrrc_op_refused(struct mrrc_op *op, ssize_t ret)
 	}
 	atomic_fetch_sub_explicit(mrrc_op_posts(domain, op->cq), 1,
 				  memory_order_relaxed);
-	mrrc_op_free(op, mrrc_cache_hit_table(domain->reg.cache));
+	op_free(op, mrrc_cache_hit_table(domain->reg.cache));
 	return ret;
 }
 
@@ -262,8 +262,8 @@ void mrrc_op_end_list(struct mrrc_op *list)
 	while ((op = list)) {
 		list = op->next;
 		count++;
-		mrrc_op_put_regions(op, &domain->reg);
-		mrrc_op_free(op, hints);
+		op_put_regions(op, &domain->reg);
+		op_free(op, hints);
 	}
 	atomic_fetch_add_explicit(&domain->completions, count,
 				  memory_order_relaxed);

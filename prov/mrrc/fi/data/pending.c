@@ -68,7 +68,7 @@ void mrrc_domain_unlock_cqs(struct mrrc_domain *domain)
  * Copy an error entry as the core would: no more than the application's
  * version of it has, err_data into its buffer, if it gave one.
  */
-static void mrrc_pending_copy_err(struct mrrc_cq *cq, struct mrrc_comp *comp,
+static void pending_copy_err(struct mrrc_cq *cq, struct mrrc_comp *comp,
 				struct fi_cq_err_entry *entry)
 {
 	uint32_t version = cq->domain->fabric->fabric.api_version;
@@ -104,19 +104,19 @@ static void mrrc_pending_copy_err(struct mrrc_cq *cq, struct mrrc_comp *comp,
 	entry->err_data_size = cq->err_data ? comp->entry.err_data_size : 0;
 }
 
-static void mrrc_pending_count(struct mrrc_cq *cq, int change)
+static void pending_count(struct mrrc_cq *cq, int change)
 {
 	atomic_fetch_add(&cq->pending_cnt, change);
 	if (cq->wait_set)
 		atomic_fetch_add(&cq->wait_set->pending_cnt, change);
 }
 
-static void mrrc_pending_pop(struct mrrc_cq *cq)
+static void pending_pop(struct mrrc_cq *cq)
 {
 	struct mrrc_comp *comp = STAILQ_FIRST(&cq->pending);
 
 	STAILQ_REMOVE_HEAD(&cq->pending, link);
-	mrrc_pending_count(cq, -1);
+	pending_count(cq, -1);
 	free(comp);
 }
 
@@ -134,7 +134,7 @@ ssize_t mrrc_pending_read(struct mrrc_cq *cq, void *buf, size_t count,
 		if (src)
 			src[i] = comp->src;
 		i++;
-		mrrc_pending_pop(cq);
+		pending_pop(cq);
 	}
 	return i;
 }
@@ -145,15 +145,15 @@ ssize_t mrrc_pending_readerr(struct mrrc_cq *cq, struct fi_cq_err_entry *entry)
 
 	if (!comp->error)
 		return -FI_EAGAIN;
-	mrrc_pending_copy_err(cq, comp, entry);
-	mrrc_pending_pop(cq);
+	pending_copy_err(cq, comp, entry);
+	pending_pop(cq);
 	return 1;
 }
 
 void mrrc_pending_clear(struct mrrc_cq *cq)
 {
 	while (!STAILQ_EMPTY(&cq->pending))
-		mrrc_pending_pop(cq);
+		pending_pop(cq);
 	free(cq->err_data);
 	cq->err_data = NULL;
 }
@@ -162,7 +162,7 @@ void mrrc_pending_clear(struct mrrc_cq *cq)
  * Read one completion of the core into comp. 1: the application sees it,
  * 0: it does not, or a core's error code. Lock held.
  */
-static ssize_t mrrc_pending_fetch(struct mrrc_cq *cq, struct mrrc_comp *comp,
+static ssize_t pending_fetch(struct mrrc_cq *cq, struct mrrc_comp *comp,
 				struct mrrc_op **done)
 {
 	struct mrrc_op *op;
@@ -210,14 +210,14 @@ void mrrc_cq_read_ahead(struct mrrc_cq *cq, size_t max, struct mrrc_op **done)
 		comp = malloc(sizeof(*comp));
 		if (!comp)
 			break;
-		while (!(ret = mrrc_pending_fetch(cq, comp, done)))
+		while (!(ret = pending_fetch(cq, comp, done)))
 			;
 		if (ret < 0) {
 			free(comp);
 			break;
 		}
 		STAILQ_INSERT_TAIL(&cq->pending, comp, link);
-		mrrc_pending_count(cq, 1);
+		pending_count(cq, 1);
 	}
 }
 
@@ -241,12 +241,12 @@ void mrrc_pending_write(struct mrrc_cq *cq, struct mrrc_comp *comp,
 	       &(fi_addr_t) { FI_ADDR_NOTAVAIL }, sizeof(fi_addr_t));
 	mrrc_cq_lock(cq);
 	STAILQ_INSERT_TAIL(&cq->pending, comp, link);
-	mrrc_pending_count(cq, 1);
+	pending_count(cq, 1);
 	mrrc_cq_unlock(cq);
 	mrrc_cq_wake(cq);
 }
 
-static void mrrc_cq_collect(struct mrrc_cq *cq, struct mrrc_op **done)
+static void cq_collect(struct mrrc_cq *cq, struct mrrc_op **done)
 {
 	mrrc_cq_lock(cq);
 	/* a thread asleep in the core is woken by what comes, and reads it */
@@ -260,7 +260,7 @@ void mrrc_cq_drain(struct mrrc_cq *cq)
 {
 	struct mrrc_op *done = NULL;
 
-	mrrc_cq_collect(cq, &done);
+	cq_collect(cq, &done);
 	mrrc_op_end_list(done);
 }
 
@@ -294,7 +294,7 @@ void mrrc_domain_drain(struct mrrc_domain *domain)
 	mrrc_mutex_lock(&domain->cq_lock);
 	for (cq = domain->cqs; cq; cq = cq->next) {
 		if (cq->internal)
-			mrrc_cq_collect(cq, &done);
+			cq_collect(cq, &done);
 	}
 	mrrc_mutex_unlock(&domain->cq_lock);
 	mrrc_op_end_list(done);

@@ -12,7 +12,7 @@
 #include "fi/data/resolve.h"
 
 /* Say once per domain and cause why memory could not be registered. */
-static void mrrc_resolve_warn(struct mrrc_domain *domain,
+static void resolve_warn(struct mrrc_domain *domain,
 			      const struct iovec *iov, enum mrrc_access access,
 			      int err)
 {
@@ -39,7 +39,7 @@ static void mrrc_resolve_warn(struct mrrc_domain *domain,
 		  stats.value[MRRC_STAT_REGIONS], (uint64_t) limit.rlim_cur);
 }
 
-static inline int mrrc_resolve_pieces(struct mrrc_op *op,
+static inline int resolve_pieces(struct mrrc_op *op,
 				      const struct iovec *iov,
 				      enum mrrc_access access,
 				      unsigned pieces, struct mrrc_plan *plan)
@@ -53,7 +53,7 @@ static inline int mrrc_resolve_pieces(struct mrrc_op *op,
 					iov->iov_len, access, pieces, plan);
 }
 
-static inline int mrrc_resolve_or_copy(struct mrrc_op *op,
+static inline int resolve_or_copy(struct mrrc_op *op,
 				       const struct iovec *iov,
 				       enum mrrc_access access,
 				       unsigned pieces, struct mrrc_plan *plan,
@@ -69,7 +69,7 @@ static inline int mrrc_resolve_or_copy(struct mrrc_op *op,
 					 pieces, plan, copy);
 }
 
-static int mrrc_resolve_get(struct mrrc_op *op, const struct iovec *iov,
+static int resolve_get(struct mrrc_op *op, const struct iovec *iov,
 			    enum mrrc_access access, void **core_desc)
 {
 	struct mrrc_region *region;
@@ -91,7 +91,7 @@ static int mrrc_resolve_get(struct mrrc_op *op, const struct iovec *iov,
 	return 0;
 }
 
-static void mrrc_bufs_add(struct mrrc_bufs *core, void *base, size_t len,
+static void bufs_add(struct mrrc_bufs *core, void *base, size_t len,
 			  void *desc)
 {
 	core->iov[core->count] = (struct iovec) { base, len };
@@ -99,7 +99,7 @@ static void mrrc_bufs_add(struct mrrc_bufs *core, void *base, size_t len,
 }
 
 /* The regions of a plan, held, and what each has of the buffer. */
-static int mrrc_resolve_plan(struct mrrc_op *op, const struct iovec *iov,
+static int resolve_plan(struct mrrc_op *op, const struct iovec *iov,
 			     const struct mrrc_plan *plan,
 			     struct mrrc_bufs *core)
 {
@@ -119,7 +119,7 @@ static int mrrc_resolve_plan(struct mrrc_op *op, const struct iovec *iov,
 		end = piece->start + piece->len;
 		if (end > hi)
 			end = hi;
-		mrrc_bufs_add(core, (void *) start, end - start,
+		bufs_add(core, (void *) start, end - start,
 			      piece->region->desc);
 	}
 	return 0;
@@ -132,7 +132,7 @@ err_put:
 }
 
 /* Through a block instead. 0, or the buffer is as it was. */
-static int mrrc_resolve_block(struct mrrc_op *op, const struct iovec *iov,
+static int resolve_block(struct mrrc_op *op, const struct iovec *iov,
 			      size_t offset, enum mrrc_access access,
 			      struct mrrc_bufs *core)
 {
@@ -141,12 +141,12 @@ static int mrrc_resolve_block(struct mrrc_op *op, const struct iovec *iov,
 
 	ret = mrrc_bounce_block(op, iov, offset, access, &base, &desc);
 	if (!ret)
-		mrrc_bufs_add(core, base, iov->iov_len, desc);
+		bufs_add(core, base, iov->iov_len, desc);
 	return ret;
 }
 
 /* A limit of the core's or the system's, as opposed to the memory's fault. */
-static bool mrrc_resolve_limited(int ret)
+static bool resolve_limited(int ret)
 {
 	return ret && ret != -FI_EFAULT && ret != -FI_EACCES &&
 	       ret != -FI_EINVAL;
@@ -156,7 +156,7 @@ static bool mrrc_resolve_limited(int ret)
  * In at most so many pieces, or by a copy: where that is cheaper, or where
  * registering fails.
  */
-static int mrrc_resolve_one(struct mrrc_op *op, const struct iovec *iov,
+static int resolve_one(struct mrrc_op *op, const struct iovec *iov,
 			    size_t offset, enum mrrc_access access,
 			    unsigned pieces, struct mrrc_bufs *core)
 {
@@ -170,42 +170,42 @@ static int mrrc_resolve_one(struct mrrc_op *op, const struct iovec *iov,
 	int ret = 0;
 
 	if (!iov->iov_len) {
-		mrrc_bufs_add(core, iov->iov_base, 0, NULL);
+		bufs_add(core, iov->iov_base, 0, NULL);
 		return 0;
 	}
 	/* born registered: nothing to hold, since who allocated it frees it */
 	if (mrrc_alloc_desc(&op->domain->reg, iov->iov_base, iov->iov_len,
 			    &desc)) {
-		mrrc_bufs_add(core, iov->iov_base, iov->iov_len, desc);
+		bufs_add(core, iov->iov_base, iov->iov_len, desc);
 		return 0;
 	}
 	if (small)
-		ret = mrrc_resolve_or_copy(op, iov, access, pieces, &plan,
+		ret = resolve_or_copy(op, iov, access, pieces, &plan,
 					   &cheaper);
 	if (cheaper &&
-	    !mrrc_resolve_block(op, iov, offset, access, core))
+	    !resolve_block(op, iov, offset, access, core))
 		return 0;
 	if (!small || cheaper)
-		ret = mrrc_resolve_pieces(op, iov, access, pieces, &plan);
-	if (mrrc_unlikely(mrrc_resolve_limited(ret)) && small &&
-	    !mrrc_resolve_block(op, iov, offset, access, core))
+		ret = resolve_pieces(op, iov, access, pieces, &plan);
+	if (mrrc_unlikely(resolve_limited(ret)) && small &&
+	    !resolve_block(op, iov, offset, access, core))
 		return 0;
 	if (mrrc_unlikely((ret == -FI_EFAULT || ret == -FI_EACCES ||
 			   ret == -FI_EPERM) && access == MRRC_RO) &&
 	    !mrrc_bounce_out(op, &copy))
-		ret = mrrc_resolve_pieces(op, &copy, access, pieces, &plan);
+		ret = resolve_pieces(op, &copy, access, pieces, &plan);
 	if (mrrc_unlikely(ret)) {
-		mrrc_resolve_warn(op->domain, iov, access, ret);
+		resolve_warn(op->domain, iov, access, ret);
 		return ret;
 	}
-	return mrrc_resolve_plan(op, &copy, &plan, core);
+	return resolve_plan(op, &copy, &plan, core);
 }
 
 int mrrc_resolve_nothing(struct mrrc_op *op, void **core_desc)
 {
 	struct iovec iov = { &op->domain->nothing, 1 };
 
-	return mrrc_resolve_get(op, &iov, MRRC_RW, core_desc);
+	return resolve_get(op, &iov, MRRC_RW, core_desc);
 }
 
 int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov,
@@ -222,13 +222,13 @@ int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov,
 	core->count = 0;
 	for (i = 0; i < count; offset += iov[i++].iov_len) {
 		if (desc && desc[i]) {
-			mrrc_bufs_add(core, iov[i].iov_base, iov[i].iov_len,
+			bufs_add(core, iov[i].iov_base, iov[i].iov_len,
 				      desc[i]);
 			continue;
 		}
 		/* what the buffers after it leave */
 		pieces = limit - (count - 1 - i) - core->count;
-		ret = mrrc_resolve_one(op, &iov[i], offset, access, pieces,
+		ret = resolve_one(op, &iov[i], offset, access, pieces,
 				       core);
 		if (ret)
 			return ret;
@@ -291,9 +291,9 @@ int mrrc_resolve_ioc(struct mrrc_op *op, const struct fi_ioc *ioc,
 		core_desc[i] = NULL;
 		if (!iov.iov_len)
 			continue;
-		ret = mrrc_resolve_get(op, &iov, access, &core_desc[i]);
+		ret = resolve_get(op, &iov, access, &core_desc[i]);
 		if (ret) {
-			mrrc_resolve_warn(op->domain, &iov, access, ret);
+			resolve_warn(op->domain, &iov, access, ret);
 			return ret;
 		}
 	}

@@ -52,7 +52,7 @@ mrrc_cq_map(struct mrrc_cq *cq, char *to, char *from, ssize_t n,
 }
 
 /* Is one of the n completions at buf of an operation that we touch? */
-static inline bool mrrc_cq_any_ours(const struct mrrc_cq *cq, const char *buf,
+static inline bool cq_any_ours(const struct mrrc_cq *cq, const char *buf,
 				    ssize_t n)
 {
 	do {
@@ -63,7 +63,7 @@ static inline bool mrrc_cq_any_ours(const struct mrrc_cq *cq, const char *buf,
 	return false;
 }
 
-static inline ssize_t mrrc_cq_core_read(struct mrrc_cq *cq, void *buf,
+static inline ssize_t cq_core_read(struct mrrc_cq *cq, void *buf,
 					size_t count, fi_addr_t *src)
 {
 	return src ? fi_cq_readfrom(cq->core, buf, count, src) :
@@ -82,7 +82,7 @@ mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count, fi_addr_t *src)
 
 	if (mrrc_unlikely(!count)) {
 		/* drives progress; nothing can be returned */
-		ret = mrrc_cq_core_read(cq, buf, 0, src);
+		ret = cq_core_read(cq, buf, 0, src);
 		if (ret == -FI_EAGAIN && atomic_load(&cq->pending_cnt))
 			return 0;
 		return !ret && !mrrc_cq_ready(cq) ? -FI_EAGAIN : ret;
@@ -96,7 +96,7 @@ mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count, fi_addr_t *src)
 		ret = mrrc_pending_read(cq, buf, count, src);
 	} else {
 		do {
-			ret = n = mrrc_cq_core_read(cq, core_buf, count, src);
+			ret = n = cq_core_read(cq, core_buf, count, src);
 			if (n > 0)
 				ret = mrrc_cq_map(cq, buf, core_buf, n, src,
 						  &done);
@@ -131,7 +131,7 @@ mrrc_cq_read_nothing(struct mrrc_cq *cq)
 	return mrrc_cq_ready(cq) ? 0 : -FI_EAGAIN;
 }
 
-static ssize_t mrrc_cq_read(struct fid_cq *cq_fid, void *buf, size_t count)
+static ssize_t cq_read(struct fid_cq *cq_fid, void *buf, size_t count)
 {
 	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
 	ssize_t ret;
@@ -142,26 +142,26 @@ static ssize_t mrrc_cq_read(struct fid_cq *cq_fid, void *buf, size_t count)
 		ret = mrrc_pending_read(cq, buf, count, NULL);
 	} else {
 		ret = fi_cq_read(cq->core, buf, count);
-		if (ret > 0 && mrrc_cq_any_ours(cq, buf, ret))
+		if (ret > 0 && cq_any_ours(cq, buf, ret))
 			return mrrc_cq_read_ours(cq, buf, count, ret);
 	}
 	mrrc_cq_unlock(cq);
 	return mrrc_unlikely(!ret) ? mrrc_cq_read_nothing(cq) : ret;
 }
 
-static ssize_t mrrc_cq_read_narrow(struct fid_cq *cq_fid, void *buf,
+static ssize_t cq_read_narrow(struct fid_cq *cq_fid, void *buf,
 				   size_t count)
 {
 	return mrrc_cq_poll(mrrc_cq_of(cq_fid), buf, count, NULL);
 }
 
-static ssize_t mrrc_cq_readfrom(struct fid_cq *cq_fid, void *buf,
+static ssize_t cq_readfrom(struct fid_cq *cq_fid, void *buf,
 				size_t count, fi_addr_t *src)
 {
 	return mrrc_cq_poll(mrrc_cq_of(cq_fid), buf, count, src);
 }
 
-static ssize_t mrrc_cq_readerr(struct fid_cq *cq_fid,
+static ssize_t cq_readerr(struct fid_cq *cq_fid,
 			       struct fi_cq_err_entry *entry, uint64_t flags)
 {
 	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
@@ -187,7 +187,7 @@ static ssize_t mrrc_cq_readerr(struct fid_cq *cq_fid,
 }
 
 /* A thread comes out of the core's sread. Unlocks. */
-static void mrrc_cq_sread_end(struct mrrc_cq *cq, struct mrrc_op *done)
+static void cq_sread_end(struct mrrc_cq *cq, struct mrrc_op *done)
 {
 	if (!--cq->sreaders && mrrc_unlikely(cq->zombies || cq->awaited))
 		mrrc_cq_reap(cq, &done);
@@ -205,22 +205,22 @@ void mrrc_cq_leave_alone(struct mrrc_cq *cq)
 void mrrc_cq_leave_alone_end(struct mrrc_cq *cq)
 {
 	mrrc_cq_lock(cq);
-	mrrc_cq_sread_end(cq, NULL);
+	cq_sread_end(cq, NULL);
 }
 
-static void mrrc_cq_sread_cancelled(void *cq)
+static void cq_sread_cancelled(void *cq)
 {
 	mrrc_cq_leave_alone_end(cq);
 }
 
 /* Where a thread waits it may be cancelled. */
-static ssize_t mrrc_cq_core_wait(struct mrrc_cq *cq, void *buf, size_t count,
+static ssize_t cq_core_wait(struct mrrc_cq *cq, void *buf, size_t count,
 				 fi_addr_t *src, const void *cond,
 				 int timeout)
 {
 	ssize_t ret;
 
-	pthread_cleanup_push(mrrc_cq_sread_cancelled, cq);
+	pthread_cleanup_push(cq_sread_cancelled, cq);
 	ret = src ? fi_cq_sreadfrom(cq->core, buf, count, src, cond,
 				    timeout) :
 		    fi_cq_sread(cq->core, buf, count, cond, timeout);
@@ -229,7 +229,7 @@ static ssize_t mrrc_cq_core_wait(struct mrrc_cq *cq, void *buf, size_t count,
 }
 
 /* One wait in the core. No lock held. */
-static ssize_t mrrc_cq_core_sread(struct mrrc_cq *cq, void *buf, size_t count,
+static ssize_t cq_core_sread(struct mrrc_cq *cq, void *buf, size_t count,
 				  fi_addr_t *src, const void *cond,
 				  int timeout)
 {
@@ -250,16 +250,16 @@ static ssize_t mrrc_cq_core_sread(struct mrrc_cq *cq, void *buf, size_t count,
 	cq->sreaders++;
 	mrrc_cq_unlock(cq);
 
-	ret = mrrc_cq_core_wait(cq, core_buf, count, src, cond, timeout);
+	ret = cq_core_wait(cq, core_buf, count, src, cond, timeout);
 
 	mrrc_cq_lock(cq);
 	if (ret > 0)
 		ret = mrrc_cq_map(cq, buf, core_buf, ret, src, &done);
-	mrrc_cq_sread_end(cq, done);
+	cq_sread_end(cq, done);
 	return ret;
 }
 
-static ssize_t mrrc_cq_sreadfrom(struct fid_cq *cq_fid, void *buf,
+static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf,
 				 size_t count, fi_addr_t *src,
 				 const void *cond, int timeout)
 {
@@ -284,7 +284,7 @@ static ssize_t mrrc_cq_sreadfrom(struct fid_cq *cq_fid, void *buf,
 		rest = cq->threshold ? (void *) (uintptr_t) (want - cur) : cond;
 		/* others were put over it meanwhile: the rest as those do */
 		ops = __atomic_load_n(&cq_fid->ops, __ATOMIC_ACQUIRE);
-		if (mrrc_unlikely(ops->sreadfrom != mrrc_cq_sreadfrom) &&
+		if (mrrc_unlikely(ops->sreadfrom != cq_sreadfrom) &&
 		    (timeout < 0 || timeout > MRRC_CQ_BRIEF)) {
 			ret = ops->sreadfrom(cq_fid, (char *) buf +
 					     cur * cq->entry_size, count - cur,
@@ -296,7 +296,7 @@ static ssize_t mrrc_cq_sreadfrom(struct fid_cq *cq_fid, void *buf,
 		ret = mrrc_cq_poll(cq, (char *) buf + cur * cq->entry_size,
 				   count - cur, src ? src + cur : NULL);
 		if (ret == -FI_EAGAIN) {
-			ret = mrrc_cq_core_sread(cq, (char *) buf +
+			ret = cq_core_sread(cq, (char *) buf +
 					cur * cq->entry_size, count - cur,
 					src ? src + cur : NULL, rest, timeout);
 			/* ours stick: only the application's signals end it */
@@ -319,13 +319,13 @@ static ssize_t mrrc_cq_sreadfrom(struct fid_cq *cq_fid, void *buf,
 	return cur ? (ssize_t) cur : ret;
 }
 
-static ssize_t mrrc_cq_sread(struct fid_cq *cq_fid, void *buf, size_t count,
+static ssize_t cq_sread(struct fid_cq *cq_fid, void *buf, size_t count,
 			     const void *cond, int timeout)
 {
-	return mrrc_cq_sreadfrom(cq_fid, buf, count, NULL, cond, timeout);
+	return cq_sreadfrom(cq_fid, buf, count, NULL, cond, timeout);
 }
 
-static int mrrc_cq_signal_ours(struct fid_cq *cq_fid)
+static int cq_signal_ours(struct fid_cq *cq_fid)
 {
 	atomic_store(&mrrc_cq_of(cq_fid)->signalled, 1);
 	return mrrc_cq_signal(cq_fid);
@@ -333,28 +333,28 @@ static int mrrc_cq_signal_ours(struct fid_cq *cq_fid)
 
 static struct fi_ops_cq mrrc_cq_ops = {
 	.size = sizeof(struct fi_ops_cq),
-	.read = mrrc_cq_read,
-	.readfrom = mrrc_cq_readfrom,
-	.readerr = mrrc_cq_readerr,
-	.sread = mrrc_cq_sread,
-	.sreadfrom = mrrc_cq_sreadfrom,
-	.signal = mrrc_cq_signal_ours,
+	.read = cq_read,
+	.readfrom = cq_readfrom,
+	.readerr = cq_readerr,
+	.sread = cq_sread,
+	.sreadfrom = cq_sreadfrom,
+	.signal = cq_signal_ours,
 	.strerror = mrrc_cq_strerror,
 };
 
 /* of a CQ whose entries are wider in the core, or all looked at */
 static struct fi_ops_cq mrrc_cq_narrow_ops = {
 	.size = sizeof(struct fi_ops_cq),
-	.read = mrrc_cq_read_narrow,
-	.readfrom = mrrc_cq_readfrom,
-	.readerr = mrrc_cq_readerr,
-	.sread = mrrc_cq_sread,
-	.sreadfrom = mrrc_cq_sreadfrom,
-	.signal = mrrc_cq_signal_ours,
+	.read = cq_read_narrow,
+	.readfrom = cq_readfrom,
+	.readerr = cq_readerr,
+	.sread = cq_sread,
+	.sreadfrom = cq_sreadfrom,
+	.signal = cq_signal_ours,
 	.strerror = mrrc_cq_strerror,
 };
 
-static int mrrc_cq_close(struct fid *fid)
+static int cq_close(struct fid *fid)
 {
 	struct mrrc_cq *cq = container_of(fid, struct mrrc_cq, cq.fid);
 	struct mrrc_domain *domain = cq->domain;
@@ -390,7 +390,7 @@ static int mrrc_cq_close(struct fid *fid)
 }
 
 /* The core's own is no use once other calls are put over these. */
-static int mrrc_cq_getwait(struct mrrc_cq *cq, void *arg)
+static int cq_getwait(struct mrrc_cq *cq, void *arg)
 {
 	const struct mrrc_cq_over *over = NULL;
 	int ret = 0;
@@ -406,25 +406,25 @@ static int mrrc_cq_getwait(struct mrrc_cq *cq, void *arg)
 	return over ? over->getwait(cq, arg) : ret;
 }
 
-static int mrrc_cq_control(struct fid *fid, int command, void *arg)
+static int cq_control(struct fid *fid, int command, void *arg)
 {
 	struct mrrc_cq *cq = container_of(fid, struct mrrc_cq, cq.fid);
 
-	return command == FI_GETWAIT ? mrrc_cq_getwait(cq, arg) :
+	return command == FI_GETWAIT ? cq_getwait(cq, arg) :
 				       mrrc_fid_control(fid, command, arg);
 }
 
 static struct fi_ops mrrc_cq_fid_ops = {
 	.size = sizeof(struct fi_ops),
-	.close = mrrc_cq_close,
+	.close = cq_close,
 	.bind = mrrc_fid_bind,
-	.control = mrrc_cq_control,
+	.control = cq_control,
 	.ops_open = mrrc_fid_ops_open,
 	.tostr = mrrc_fid_tostr,
 	.ops_set = mrrc_fid_ops_set,
 };
 
-static size_t mrrc_format_size(enum fi_cq_format format)
+static size_t format_size(enum fi_cq_format format)
 {
 	switch (format) {
 	case FI_CQ_FORMAT_MSG:
@@ -438,7 +438,7 @@ static size_t mrrc_format_size(enum fi_cq_format format)
 	}
 }
 
-static int mrrc_cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
+static int cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 			bool internal, void *context, struct mrrc_cq **cq_out)
 {
 	struct fi_cq_attr core_attr = *attr;
@@ -484,8 +484,8 @@ static int mrrc_cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 	/* as cores do for a size left open; the rest of attr stays as it is */
 	if (attr->size != core_attr.size)
 		attr->size = core_attr.size;
-	cq->entry_size = mrrc_format_size(attr->format);
-	cq->core_entry_size = mrrc_format_size(core_attr.format);
+	cq->entry_size = format_size(attr->format);
+	cq->core_entry_size = format_size(core_attr.format);
 
 	if (domain->implicit) {
 		cq->ops_base = (uintptr_t) domain->ops->base;
@@ -519,7 +519,7 @@ int mrrc_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 	struct mrrc_cq *cq;
 	int ret;
 
-	ret = mrrc_cq_init(mrrc_domain_of(domain), attr, false, context, &cq);
+	ret = cq_init(mrrc_domain_of(domain), attr, false, context, &cq);
 	if (!ret)
 		*cq_fid = &cq->cq;
 	return ret;
@@ -553,5 +553,5 @@ int mrrc_cq_open_internal(struct mrrc_domain *domain, struct mrrc_cq **cq)
 		.wait_obj = FI_WAIT_NONE,
 	};
 
-	return mrrc_cq_init(domain, &attr, true, NULL, cq);
+	return cq_init(domain, &attr, true, NULL, cq);
 }

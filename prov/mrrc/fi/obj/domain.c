@@ -19,7 +19,7 @@
 #include "fi/obj/attach.h"
 #include "fi/data/flush.h"
 
-static void mrrc_domain_cache_close(struct mrrc_domain *domain)
+static void domain_cache_close(struct mrrc_domain *domain)
 {
 	if (!domain->implicit)
 		return;
@@ -30,7 +30,7 @@ static void mrrc_domain_cache_close(struct mrrc_domain *domain)
 	mrrc_pool_close(domain->ops);
 }
 
-static int mrrc_domain_close(struct fid *fid)
+static int domain_close(struct fid *fid)
 {
 	struct mrrc_domain *domain =
 		container_of(fid, struct mrrc_domain, domain.fid);
@@ -53,7 +53,7 @@ static int mrrc_domain_close(struct fid *fid)
 	ret = fi_close(&domain->core->fid);
 	if (ret)
 		return ret;
-	mrrc_domain_cache_close(domain);
+	domain_cache_close(domain);
 	if (domain->mr_eq)
 		mrrc_ref_put(&domain->mr_eq->ref);
 	mrrc_mutex_fini(&domain->cq_lock);
@@ -67,7 +67,7 @@ static int mrrc_domain_close(struct fid *fid)
  * has such. With FI_REG_MR the core would report our cache's registrations as
  * well: mr.c writes the events of the application's own.
  */
-static int mrrc_domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct mrrc_domain *domain =
 		container_of(fid, struct mrrc_domain, domain.fid);
@@ -90,7 +90,7 @@ static int mrrc_domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	return 0;
 }
 
-static int mrrc_domain_ops_open(struct fid *fid, const char *name,
+static int domain_ops_open(struct fid *fid, const char *name,
 				uint64_t flags, void **ops, void *context)
 {
 	void *ours;
@@ -114,10 +114,10 @@ _Static_assert(offsetof(struct mrrc_domain_fid_ops, tail) == FI_MRRC_TAIL &&
 struct mrrc_domain_fid_ops mrrc_domain_fid_ops = {
 	.ops = {
 		.size = FI_MRRC_TAIL_SIZE,
-		.close = mrrc_domain_close,
-		.bind = mrrc_domain_bind,
+		.close = domain_close,
+		.bind = domain_bind,
 		.control = mrrc_fid_control,
-		.ops_open = mrrc_domain_ops_open,
+		.ops_open = domain_ops_open,
 		.tostr = mrrc_fid_tostr,
 		.ops_set = mrrc_fid_ops_set,
 	},
@@ -166,7 +166,7 @@ struct fi_ops_domain mrrc_domain_ops = {
 	.endpoint2 = mrrc_ep_open2,
 };
 
-static int mrrc_domain_cache_open(struct mrrc_domain *domain)
+static int domain_cache_open(struct mrrc_domain *domain)
 {
 	int ret;
 
@@ -189,7 +189,7 @@ static int mrrc_domain_cache_open(struct mrrc_domain *domain)
  * Without blocks everything is registered, so failing is no error. Device
  * memory is not ours to copy.
  */
-static void mrrc_domain_open_blocks(struct mrrc_domain *domain)
+static void domain_open_blocks(struct mrrc_domain *domain)
 {
 	struct mrrc_reg *reg = &domain->reg;
 	size_t max = mrrc_params.bounce_size;
@@ -214,7 +214,7 @@ static void mrrc_domain_open_blocks(struct mrrc_domain *domain)
 	domain->bounce_max = mrrc_blocks_max(domain->blocks);
 }
 
-static bool mrrc_domain_implicit(const struct mrrc_domain *domain)
+static bool domain_implicit(const struct mrrc_domain *domain)
 {
 	switch (mrrc_params.reg) {
 	case MRRC_REGISTER_ALWAYS:
@@ -255,12 +255,12 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 	domain->automatic =
 		info->domain_attr->data_progress == FI_PROGRESS_AUTO &&
 		info->domain_attr->threading != FI_THREAD_DOMAIN;
-	domain->implicit = mrrc_domain_implicit(domain);
+	domain->implicit = domain_implicit(domain);
 	if (mrrc_params.reg == MRRC_REGISTER_NEVER)
 		domain->core_local = false;	/* the application's matter */
 	mrrc_mutex_init(&domain->cq_lock, MRRC_RANK_CQS);
 	if (domain->implicit) {
-		ret = mrrc_domain_cache_open(domain);
+		ret = domain_cache_open(domain);
 		if (ret)
 			goto err_lock;
 	}
@@ -278,7 +278,7 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 
 	mrrc_attach(&domain->reg, domain->core);
 	if (domain->implicit)
-		mrrc_domain_open_blocks(domain);
+		domain_open_blocks(domain);
 	domain->domain.fid.fclass = FI_CLASS_DOMAIN;
 	domain->domain.fid.context = context;
 	domain->domain.fid.ops = &mrrc_domain_fid_ops.ops;
@@ -289,7 +289,7 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 	return 0;
 
 err_cache:
-	mrrc_domain_cache_close(domain);
+	domain_cache_close(domain);
 err_lock:
 	mrrc_mutex_fini(&domain->cq_lock);
 err_free:

@@ -15,7 +15,7 @@
  * rxm_handle_credit(), 1.17): leave it as few of them as can be. And it
  * cannot be read before it is enabled.
  */
-static void mrrc_ep_settle(struct mrrc_ep *ep)
+static void ep_settle(struct mrrc_ep *ep)
 {
 	if (!ep->desc_always || !ep->domain->implicit || !ep->connecting)
 		return;
@@ -30,7 +30,7 @@ static void mrrc_ep_settle(struct mrrc_ep *ep)
  * binding to enabling the provider does not read the CQ by itself, as it does
  * when another endpoint closes or posts.
  */
-static void mrrc_ep_hold_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir)
+static void ep_hold_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir)
 {
 	if (!ep->desc_always || !ep->domain->implicit || ep->connecting ||
 	    ep->base != ep || dir->holds_cq)
@@ -39,7 +39,7 @@ static void mrrc_ep_hold_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir)
 	mrrc_cq_leave_alone(dir->cq);
 }
 
-static void mrrc_ep_release_cqs(struct mrrc_ep *ep)
+static void ep_release_cqs(struct mrrc_ep *ep)
 {
 	struct mrrc_ep_dir *dirs[] = { &ep->base->tx, &ep->base->rx };
 	size_t i;
@@ -52,7 +52,7 @@ static void mrrc_ep_release_cqs(struct mrrc_ep *ep)
 	}
 }
 
-static int mrrc_ep_close(struct fid *fid)
+static int ep_close(struct fid *fid)
 {
 	struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
 	struct mrrc_ep *base = ep->base != ep ? ep->base : NULL;
@@ -61,7 +61,7 @@ static int mrrc_ep_close(struct fid *fid)
 	if (mrrc_ref_busy(&ep->ref))
 		return -FI_EBUSY;
 	if (!base)
-		mrrc_ep_settle(ep);
+		ep_settle(ep);
 	ret = fi_close(&ep->core->fid);
 	if (ret)
 		return ret;
@@ -73,7 +73,7 @@ static int mrrc_ep_close(struct fid *fid)
 		return 0;
 	}
 	mrrc_fid_untrack(ep->domain->fabric, &ep->track);
-	mrrc_ep_release_cqs(ep);
+	ep_release_cqs(ep);
 	if (ep->domain->implicit)
 		mrrc_ep_flush_ops(ep);
 	if (ep->tx.cq)
@@ -88,7 +88,7 @@ static int mrrc_ep_close(struct fid *fid)
 	return 0;
 }
 
-static void mrrc_ep_set_cq(struct mrrc_ep_dir *dir, struct mrrc_cq *cq,
+static void ep_set_cq(struct mrrc_ep_dir *dir, struct mrrc_cq *cq,
 			   uint64_t flags)
 {
 	mrrc_ref_get(&cq->ref);
@@ -98,7 +98,7 @@ static void mrrc_ep_set_cq(struct mrrc_ep_dir *dir, struct mrrc_cq *cq,
 	dir->selective = flags & FI_SELECTIVE_COMPLETION;
 }
 
-static int mrrc_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
 	const uint64_t all_flags = flags;
@@ -135,13 +135,13 @@ static int mrrc_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_CQ:
 		cq = container_of(bfid, struct mrrc_cq, cq.fid);
 		if (flags & FI_TRANSMIT)
-			mrrc_ep_set_cq(&ep->tx, cq, flags);
+			ep_set_cq(&ep->tx, cq, flags);
 		if (all_flags & FI_RECV)
-			mrrc_ep_set_cq(&ep->rx, cq, all_flags);
+			ep_set_cq(&ep->rx, cq, all_flags);
 		if (flags & FI_TRANSMIT)
-			mrrc_ep_hold_cq(ep, &ep->tx);
+			ep_hold_cq(ep, &ep->tx);
 		if (all_flags & FI_RECV)
-			mrrc_ep_hold_cq(ep, &ep->rx);
+			ep_hold_cq(ep, &ep->rx);
 		if (flags != all_flags)
 			ep->rx_bind_late = true;
 		break;
@@ -164,7 +164,7 @@ static int mrrc_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	return 0;
 }
 
-static bool mrrc_dir_lacks(const struct mrrc_ep_dir *dir, uint64_t caps,
+static bool dir_lacks(const struct mrrc_ep_dir *dir, uint64_t caps,
 			   uint64_t wanted)
 {
 	const uint64_t any = FI_SEND | FI_RECV | FI_READ | FI_WRITE |
@@ -175,18 +175,18 @@ static bool mrrc_dir_lacks(const struct mrrc_ep_dir *dir, uint64_t caps,
 }
 
 /* Is something not bound yet without which the core does not enable it? */
-static bool mrrc_ep_lacks(const struct mrrc_ep *ep)
+static bool ep_lacks(const struct mrrc_ep *ep)
 {
 	const struct fi_info *info = ep->base->info;
 
-	if (mrrc_dir_lacks(&ep->tx, info->caps, FI_SEND | FI_READ | FI_WRITE) ||
-	    mrrc_dir_lacks(&ep->rx, info->caps, FI_RECV))
+	if (dir_lacks(&ep->tx, info->caps, FI_SEND | FI_READ | FI_WRITE) ||
+	    dir_lacks(&ep->rx, info->caps, FI_RECV))
 		return true;
 	return info->ep_attr->type == FI_EP_MSG ? !ep->eq : !ep->av;
 }
 
 /* A direction that only counts: completions of ours need a CQ to go to. */
-static int mrrc_ep_bind_own_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir,
+static int ep_bind_own_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir,
 			       uint64_t flags)
 {
 	int ret;
@@ -202,7 +202,7 @@ static int mrrc_ep_bind_own_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir,
 		flags |= FI_SELECTIVE_COMPLETION;
 	ret = fi_ep_bind(ep->core, &ep->own_cq->core->fid, flags);
 	if (!ret)
-		mrrc_ep_set_cq(dir, ep->own_cq, flags);
+		ep_set_cq(dir, ep->own_cq, flags);
 	return ret;
 }
 
@@ -210,7 +210,7 @@ static int mrrc_ep_bind_own_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir,
  * What arrives in a block is in its place only when its completion is read: a
  * counter must not tell before, and of a receive the length must be known.
  */
-static void mrrc_ep_allow_copies(struct mrrc_ep *ep)
+static void ep_allow_copies(struct mrrc_ep *ep)
 {
 	if (!ep->domain->blocks || !ep->plain)
 		return;
@@ -226,7 +226,7 @@ static void mrrc_ep_allow_copies(struct mrrc_ep *ep)
  * added: those that complete by default, on a CQ that somebody reads, and that
  * the core does not copy.
  */
-static void mrrc_ep_set_known(struct mrrc_ep *ep)
+static void ep_set_known(struct mrrc_ep *ep)
 {
 	const uint64_t flags = ep->tx.op_flags;
 
@@ -257,15 +257,15 @@ int mrrc_ep_prepare(struct mrrc_ep *ep)
 		ep->rx_bind_late = false;
 	}
 	/* it stays bound: the application could not bind its own any more */
-	if (ep->domain->implicit && !ep->is_srx && !mrrc_ep_lacks(ep)) {
-		ret = mrrc_ep_bind_own_cq(ep, &ep->tx, FI_TRANSMIT);
+	if (ep->domain->implicit && !ep->is_srx && !ep_lacks(ep)) {
+		ret = ep_bind_own_cq(ep, &ep->tx, FI_TRANSMIT);
 		if (!ret)
-			ret = mrrc_ep_bind_own_cq(ep, &ep->rx, FI_RECV);
+			ret = ep_bind_own_cq(ep, &ep->rx, FI_RECV);
 		if (ret)
 			return ret;
 	}
-	mrrc_ep_allow_copies(ep);
-	mrrc_ep_set_known(ep);
+	ep_allow_copies(ep);
+	ep_set_known(ep);
 	if (ep->shared_rx && ep->rx.cq && ep->rx.selective &&
 	    !(ep->domain->reg.below & MRRC_BELOW_RX_ALWAYS))
 		ep->rx.cq->rx_selective = true;
@@ -274,18 +274,18 @@ int mrrc_ep_prepare(struct mrrc_ep *ep)
 	return 0;
 }
 
-static void mrrc_ep_set_op_flags(struct mrrc_ep *ep, uint64_t flags)
+static void ep_set_op_flags(struct mrrc_ep *ep, uint64_t flags)
 {
 	if (flags & FI_TRANSMIT)
 		ep->tx.op_flags = flags & ~(FI_TRANSMIT | FI_RECV);
 	if (flags & FI_RECV)
 		ep->rx.op_flags = flags & ~(FI_TRANSMIT | FI_RECV);
-	mrrc_ep_set_known(ep);
+	ep_set_known(ep);
 }
 
-static int mrrc_ep_alias(struct mrrc_ep *ep, struct fi_alias *arg);
+static int ep_alias(struct mrrc_ep *ep, struct fi_alias *arg);
 
-static int mrrc_ep_control(struct fid *fid, int command, void *arg)
+static int ep_control(struct fid *fid, int command, void *arg)
 {
 	struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
 	int ret;
@@ -298,14 +298,14 @@ static int mrrc_ep_control(struct fid *fid, int command, void *arg)
 		if (!ret && ep->av)
 			ep->connecting = true;
 		if (!ret)
-			mrrc_ep_release_cqs(ep);
+			ep_release_cqs(ep);
 		return ret;
 	case FI_ALIAS:
-		return mrrc_ep_alias(ep, arg);
+		return ep_alias(ep, arg);
 	case FI_SETOPSFLAG:
 		ret = fi_control(&ep->core->fid, command, arg);
 		if (!ret)
-			mrrc_ep_set_op_flags(ep, *(uint64_t *) arg);
+			ep_set_op_flags(ep, *(uint64_t *) arg);
 		return ret;
 	default:
 		return mrrc_fid_control(fid, command, arg);
@@ -314,34 +314,34 @@ static int mrrc_ep_control(struct fid *fid, int command, void *arg)
 
 struct fi_ops mrrc_ep_fid_ops = {
 	.size = sizeof(struct fi_ops),
-	.close = mrrc_ep_close,
-	.bind = mrrc_ep_bind,
-	.control = mrrc_ep_control,
+	.close = ep_close,
+	.bind = ep_bind,
+	.control = ep_control,
 	.ops_open = mrrc_fid_ops_open,
 	.tostr = mrrc_fid_tostr,
 	.ops_set = mrrc_fid_ops_set,
 };
 
-static int mrrc_ep_getopt(fid_t fid, int level, int optname, void *optval,
+static int ep_getopt(fid_t fid, int level, int optname, void *optval,
 			  size_t *optlen)
 {
 	return fi_getopt(mrrc_fid_core(fid), level, optname, optval, optlen);
 }
 
-static int mrrc_ep_setopt(fid_t fid, int level, int optname,
+static int ep_setopt(fid_t fid, int level, int optname,
 			  const void *optval, size_t optlen)
 {
 	return fi_setopt(mrrc_fid_core(fid), level, optname, optval, optlen);
 }
 
-static int mrrc_ep_tx_ctx(struct fid_ep *sep, int index,
+static int ep_tx_ctx(struct fid_ep *sep, int index,
 			  struct fi_tx_attr *attr, struct fid_ep **tx_ep,
 			  void *context)
 {
 	return -FI_ENOSYS;
 }
 
-static int mrrc_ep_rx_ctx(struct fid_ep *sep, int index,
+static int ep_rx_ctx(struct fid_ep *sep, int index,
 			  struct fi_rx_attr *attr, struct fid_ep **rx_ep,
 			  void *context)
 {
@@ -349,14 +349,14 @@ static int mrrc_ep_rx_ctx(struct fid_ep *sep, int index,
 }
 
 /* deprecated calls, of the core's table and not of fi_endpoint.h */
-static ssize_t mrrc_ep_rx_size_left(struct fid_ep *ep)
+static ssize_t ep_rx_size_left(struct fid_ep *ep)
 {
 	struct fid_ep *core = mrrc_ep_of(ep)->core;
 
 	return core->ops->rx_size_left(core);
 }
 
-static ssize_t mrrc_ep_tx_size_left(struct fid_ep *ep)
+static ssize_t ep_tx_size_left(struct fid_ep *ep)
 {
 	struct fid_ep *core = mrrc_ep_of(ep)->core;
 
@@ -366,15 +366,15 @@ static ssize_t mrrc_ep_tx_size_left(struct fid_ep *ep)
 struct fi_ops_ep mrrc_ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
 	.cancel = mrrc_ep_cancel,
-	.getopt = mrrc_ep_getopt,
-	.setopt = mrrc_ep_setopt,
-	.tx_ctx = mrrc_ep_tx_ctx,
-	.rx_ctx = mrrc_ep_rx_ctx,
-	.rx_size_left = mrrc_ep_rx_size_left,
-	.tx_size_left = mrrc_ep_tx_size_left,
+	.getopt = ep_getopt,
+	.setopt = ep_setopt,
+	.tx_ctx = ep_tx_ctx,
+	.rx_ctx = ep_rx_ctx,
+	.rx_size_left = ep_rx_size_left,
+	.tx_size_left = ep_tx_size_left,
 };
 
-static void mrrc_ep_record(struct mrrc_ep *ep)
+static void ep_record(struct mrrc_ep *ep)
 {
 	ep->ep.msg = &mrrc_recorded_msg_ops;
 	ep->ep.rma = &mrrc_recorded_rma_ops;
@@ -383,7 +383,7 @@ static void mrrc_ep_record(struct mrrc_ep *ep)
 }
 
 /* Everything but the core's endpoint. */
-static void mrrc_ep_init(struct mrrc_ep *ep, struct mrrc_domain *domain,
+static void ep_init(struct mrrc_ep *ep, struct mrrc_domain *domain,
 			 size_t fclass, void *context)
 {
 	ep->domain = domain;
@@ -403,7 +403,7 @@ static void mrrc_ep_init(struct mrrc_ep *ep, struct mrrc_domain *domain,
 		ep->ep.tagged = &mrrc_tagged_ops;
 		ep->ep.atomic = &mrrc_atomic_ops;
 		if (domain->reg.traced)
-			mrrc_ep_record(ep);
+			ep_record(ep);
 	} else {
 		ep->ep.msg = &mrrc_msg_fwd_ops;
 		ep->ep.rma = &mrrc_rma_fwd_ops;
@@ -413,7 +413,7 @@ static void mrrc_ep_init(struct mrrc_ep *ep, struct mrrc_domain *domain,
 }
 
 /* What the core's endpoint lacks stays NULL, as the application expects. */
-static void mrrc_ep_trim(struct mrrc_ep *ep)
+static void ep_trim(struct mrrc_ep *ep)
 {
 	if (!ep->core->msg)
 		ep->ep.msg = NULL;
@@ -434,7 +434,7 @@ static size_t mrrc_iov_limit(size_t limit)
 	return limit && limit < MRRC_IOV_MAX ? limit : MRRC_IOV_MAX;
 }
 
-static void mrrc_ep_init_attr(struct mrrc_ep *ep, const struct fi_info *info)
+static void ep_init_attr(struct mrrc_ep *ep, const struct fi_info *info)
 {
 	const bool connected = info->ep_attr &&
 			       info->ep_attr->type == FI_EP_MSG;
@@ -470,7 +470,7 @@ static void mrrc_ep_init_attr(struct mrrc_ep *ep, const struct fi_info *info)
 	}
 }
 
-static int mrrc_ep_alias(struct mrrc_ep *ep, struct fi_alias *arg)
+static int ep_alias(struct mrrc_ep *ep, struct fi_alias *arg)
 {
 	struct fi_alias core_alias = *arg;
 	struct mrrc_ep *alias;
@@ -491,7 +491,7 @@ static int mrrc_ep_alias(struct mrrc_ep *ep, struct fi_alias *arg)
 	alias->own_cq = NULL;
 	alias->info = NULL;
 	atomic_init(&alias->ref, 0);
-	mrrc_ep_set_op_flags(alias, arg->flags);
+	ep_set_op_flags(alias, arg->flags);
 	mrrc_ref_get(&alias->base->ref);
 	*arg->fid = &alias->ep.fid;
 	return 0;
@@ -513,8 +513,8 @@ int mrrc_ep_open2(struct fid_domain *domain_fid, struct fi_info *info,
 	if (!ep)
 		return -FI_ENOMEM;
 
-	mrrc_ep_init(ep, domain, FI_CLASS_EP, context);
-	mrrc_ep_init_attr(ep, info);
+	ep_init(ep, domain, FI_CLASS_EP, context);
+	ep_init_attr(ep, info);
 	ep->eq = domain->eq;
 	ep->buffered = info->mode & FI_BUFFERED_RECV;
 	ret = mrrc_info_to_core(domain, domain->fabric, info, &core_info);
@@ -534,7 +534,7 @@ int mrrc_ep_open2(struct fid_domain *domain_fid, struct fi_info *info,
 	core_info->handle = NULL;	/* is used up */
 	ep->info = core_info;
 
-	mrrc_ep_trim(ep);
+	ep_trim(ep);
 	mrrc_fid_track(domain->fabric, &ep->track, &ep->core->fid,
 		       &ep->ep.fid);
 	mrrc_ref_get(&domain->ref);
@@ -555,14 +555,14 @@ int mrrc_ep_stand_in(struct mrrc_domain *domain, const struct fi_info *info,
 	ep = calloc(1, sizeof(*ep));
 	if (!ep)
 		return -FI_ENOMEM;
-	mrrc_ep_init(ep, domain, FI_CLASS_EP, NULL);
-	mrrc_ep_init_attr(ep, info);
+	ep_init(ep, domain, FI_CLASS_EP, NULL);
+	ep_init_attr(ep, info);
 	ret = mrrc_info_to_core(domain, domain->fabric, info, &ep->info);
 	if (ret) {
 		free(ep);
 		return ret;
 	}
-	mrrc_ep_allow_copies(ep);
+	ep_allow_copies(ep);
 	mrrc_ref_get(&domain->ref);
 	*ep_out = ep;
 	return 0;
@@ -593,7 +593,7 @@ int mrrc_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr,
 	srx = calloc(1, sizeof(*srx));
 	if (!srx)
 		return -FI_ENOMEM;
-	mrrc_ep_init(srx, domain, FI_CLASS_SRX_CTX, context);
+	ep_init(srx, domain, FI_CLASS_SRX_CTX, context);
 	srx->is_srx = true;
 	/*
 	 * Every receive gets a record, also with a descriptor: whether its
@@ -611,7 +611,7 @@ int mrrc_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr,
 		free(srx);
 		return ret;
 	}
-	mrrc_ep_trim(srx);
+	ep_trim(srx);
 	mrrc_fid_track(domain->fabric, &srx->track, &srx->core->fid,
 		       &srx->ep.fid);
 	mrrc_ref_get(&domain->ref);

@@ -7,7 +7,7 @@
 #include "fi/mrrc_fi.h"
 #include "fi/names.h"
 
-static int mrrc_fabric_close(struct fid *fid)
+static int fabric_close(struct fid *fid)
 {
 	struct mrrc_fabric *fabric =
 		container_of(fid, struct mrrc_fabric, fabric.fid);
@@ -27,7 +27,7 @@ static int mrrc_fabric_close(struct fid *fid)
 
 static struct fi_ops mrrc_fabric_fid_ops = {
 	.size = sizeof(struct fi_ops),
-	.close = mrrc_fabric_close,
+	.close = fabric_close,
 	.bind = mrrc_fid_bind,
 	.control = mrrc_fid_control,
 	.ops_open = mrrc_fid_ops_open,
@@ -49,7 +49,7 @@ static struct fi_ops_fabric mrrc_fabric_ops = {
  * The core's attributes for an application's. Named "ofi_mrrc" alone, we do
  * not know which core had the fabric: ask which has one of that name.
  */
-static int mrrc_fabric_core_attr(const struct fi_fabric_attr *attr,
+static int fabric_core_attr(const struct fi_fabric_attr *attr,
 				 struct fi_info **core_info)
 {
 	struct fi_info *hints, *info;
@@ -110,7 +110,7 @@ int mrrc_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 	if (attr->fabric)
 		return -FI_EINVAL;
 
-	ret = mrrc_fabric_core_attr(attr, &core_info);
+	ret = fabric_core_attr(attr, &core_info);
 	if (ret)
 		return ret;
 

@@ -13,12 +13,12 @@
  * Hooking providers (FI_HOOK) hand out our table but keep our fid: such a
  * call comes with a domain that is not ours.
  */
-static struct mrrc_domain *mrrc_domain_check(struct fid_domain *domain)
+static struct mrrc_domain *domain_check(struct fid_domain *domain)
 {
 	return mrrc_fid_core(&domain->fid) ? mrrc_domain_of(domain) : NULL;
 }
 
-static void mrrc_stats_fill(struct mrrc_domain *domain,
+static void stats_fill(struct mrrc_domain *domain,
 			    struct fi_mrrc_stats *out)
 {
 	struct mrrc_cq *cq;
@@ -50,21 +50,21 @@ int mrrc_stats_out(const struct fi_mrrc_stats *full,
 	return 0;
 }
 
-static int mrrc_ext_stats(struct fid_domain *domain_fid,
+static int ext_stats(struct fid_domain *domain_fid,
 			  struct fi_mrrc_stats *stats)
 {
-	struct mrrc_domain *domain = mrrc_domain_check(domain_fid);
+	struct mrrc_domain *domain = domain_check(domain_fid);
 	struct fi_mrrc_stats full = { 0 };
 
 	if (!domain)
 		return -FI_EINVAL;
-	mrrc_stats_fill(domain, &full);
+	stats_fill(domain, &full);
 	return mrrc_stats_out(&full, stats);
 }
 
-static int mrrc_ext_flush(struct fid_domain *domain_fid)
+static int ext_flush(struct fid_domain *domain_fid)
 {
-	struct mrrc_domain *domain = mrrc_domain_check(domain_fid);
+	struct mrrc_domain *domain = domain_check(domain_fid);
 
 	if (!domain)
 		return -FI_EINVAL;
@@ -73,18 +73,18 @@ static int mrrc_ext_flush(struct fid_domain *domain_fid)
 	return 0;
 }
 
-static int mrrc_ext_invalidate(struct fid_domain *domain_fid,
+static int ext_invalidate(struct fid_domain *domain_fid,
 			       const void *addr, size_t len)
 {
-	struct mrrc_domain *domain = mrrc_domain_check(domain_fid);
+	struct mrrc_domain *domain = domain_check(domain_fid);
 
 	return domain ? mrrc_reg_invalidate(&domain->reg, addr, len) :
 			-FI_EINVAL;
 }
 
-static int mrrc_ext_feature(struct fid_domain *domain_fid, const char *name)
+static int ext_feature(struct fid_domain *domain_fid, const char *name)
 {
-	struct mrrc_domain *domain = mrrc_domain_check(domain_fid);
+	struct mrrc_domain *domain = domain_check(domain_fid);
 
 	if (!domain || !name)
 		return -FI_EINVAL;
@@ -95,8 +95,8 @@ static int mrrc_ext_feature(struct fid_domain *domain_fid, const char *name)
 
 struct fi_mrrc_ops_domain mrrc_domain_ext_ops = {
 	.size = sizeof(struct fi_mrrc_ops_domain),
-	.stats = mrrc_ext_stats,
-	.flush = mrrc_ext_flush,
-	.invalidate = mrrc_ext_invalidate,
-	.feature = mrrc_ext_feature,
+	.stats = ext_stats,
+	.flush = ext_flush,
+	.invalidate = ext_invalidate,
+	.feature = ext_feature,
 };
