@@ -15,7 +15,7 @@
 #include "sim/trace.h"
 #include "sim/write.h"
 
-#define STATUS_INTERRUPTED	130
+#define STATUS_INTERRUPTED 130
 
 static int complain(const char *text)
 {
@@ -43,9 +43,12 @@ static int put_result(FILE *out, void *arg)
 	const struct prof_result *result = arg;
 
 	switch (result->options->format) {
-	case PROF_CSV: return prof_show_csv(result, out);
-	case PROF_JSON: return prof_show_json(result, out);
-	default: return prof_show_table(result, out);
+	case PROF_CSV:
+		return prof_show_csv(result, out);
+	case PROF_JSON:
+		return prof_show_json(result, out);
+	default:
+		return prof_show_table(result, out);
 	}
 }
 
@@ -64,8 +67,8 @@ static int write_all(struct prof_result *result)
 	if (options->save && !result->model->best)
 		return complain("--save: there is no model: pages of 4k and "
 				"two sizes are needed");
-	if (options->save && sim_write(options->save, put_model, result, err,
-				       sizeof(err)))
+	if (options->save &&
+	    sim_write(options->save, put_model, result, err, sizeof(err)))
 		return complain(err);
 	if (sim_write(options->output, put_result, result, err, sizeof(err)))
 		return complain(err);
@@ -79,7 +82,9 @@ static int profile(const struct prof_options *options,
 	struct prof_model model;
 	struct prof_err err;
 	struct prof_result result = {
-		.options = options, .device = device, .cells = &cells,
+		.options = options,
+		.device = device,
+		.cells = &cells,
 		.model = &model,
 	};
 	int ret;
@@ -108,7 +113,7 @@ int main(int argc, char **argv)
 	catch_signals();
 	if (options.list) {
 		ret = prof_device_list(&err) ? complain(err.text) :
-					      EXIT_SUCCESS;
+					       EXIT_SUCCESS;
 	} else if (prof_device_open(&options, &device, &err)) {
 		ret = complain(err.text);
 	} else {

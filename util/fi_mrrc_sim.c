@@ -50,10 +50,10 @@ static int load_one(const struct sim_options *options, const char *source,
 		ret = sim_options_generate(source + 4, trace);
 		if (ret == -ENOENT)
 			return complain(source, "no such generator; --list "
-					"lists them");
+						"lists them");
 		if (ret == -EINVAL)
 			return complain(source, "it is gen:NAME[:seed=N]"
-					"[:requests=N]");
+						"[:requests=N]");
 		if (ret)
 			return complain(source, strerror(-ret));
 		/* whoever reads the result sees that it is synthetic */
@@ -65,9 +65,10 @@ static int load_one(const struct sim_options *options, const char *source,
 	shorten(trace, options->min_len);
 	if (trace->count && (trace->priced || !options->priced))
 		return 0;
-	ret = complain(source, trace->count ? "no cost model was recorded "
-			"with it; choose another one (--models)" :
-		      "no request is that long");
+	ret = complain(source,
+		       trace->count ? "no cost model was recorded "
+				      "with it; choose another one (--models)" :
+				      "no request is that long");
 	sim_trace_fini(trace);
 	return ret;
 }
@@ -120,9 +121,8 @@ static int write_trace(const struct sim_options *options)
 
 	if (options->grid.traces != 1)
 		return complain("--write", "writes one trace; --together "
-				"makes one of several");
-	snprintf(comment, sizeof(comment), "synthetic: %s",
-		 options->source[0]);
+					   "makes one of several");
+	snprintf(comment, sizeof(comment), "synthetic: %s", options->source[0]);
 	if (sim_trace_write(options->grid.trace, made ? comment : NULL,
 			    options->write, err, sizeof(err))) {
 		fprintf(stderr, "fi_mrrc_sim: %s\n", err);
@@ -139,7 +139,9 @@ static int simulate(const struct sim_options *options)
 
 	ret = sim_grid_run(&options->grid, &rows, &cnt);
 	if (ret)
-		return complain("simulation", ret == -E2BIG ?
+		return complain(
+			"simulation",
+			ret == -E2BIG ?
 				"an address is too high for such pages" :
 				strerror(-ret));
 	ret = sim_report(&options->grid, rows, cnt, options->format, stdout);
@@ -158,7 +160,7 @@ int main(int argc, char **argv)
 	ret = load(&options);
 	if (!ret)
 		ret = options.write ? write_trace(&options) :
-				     simulate(&options);
+				      simulate(&options);
 	for (i = 0; i < options.grid.traces; i++)
 		sim_trace_fini(&options.grid.trace[i]);
 	free(options.grid.trace);

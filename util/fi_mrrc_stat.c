@@ -24,7 +24,7 @@ struct watch {
 	struct {
 		pid_t pid;
 		unsigned long long started;
-	} *seen;
+	} * seen;
 	size_t count;
 };
 
@@ -83,7 +83,7 @@ static bool is_alive(struct watch *watch)
 	for (i = 0; i < watch->count; i++) {
 		if (watch->seen[i].started &&
 		    stat_proc_started(watch->seen[i].pid) ==
-		    watch->seen[i].started)
+			    watch->seen[i].started)
 			watch->seen[kept++] = watch->seen[i];
 	}
 	watch->count = kept;
@@ -94,13 +94,13 @@ static int say_why(pid_t pid, int ret)
 {
 	switch (-ret) {
 	case ESRCH:
-		return complain("%d: there is no such process", (int)pid);
+		return complain("%d: there is no such process", (int) pid);
 	case EACCES:
 	case EPERM:
 		return complain("%d: not permitted: run as the same user",
-				(int)pid);
+				(int) pid);
 	default:
-		return complain("%d: %s", (int)pid, strerror(-ret));
+		return complain("%d: %s", (int) pid, strerror(-ret));
 	}
 }
 
@@ -141,7 +141,8 @@ static int nothing(const struct stat_options *options,
 	if (denied)
 		return complain("no domain of ofi_mrrc is open in the "
 				"processes of this user; %u others could not "
-				"be looked at: run as the same user", denied);
+				"be looked at: run as the same user",
+				denied);
 	return complain("no domain of ofi_mrrc is open in any process");
 }
 
@@ -150,9 +151,8 @@ static int take(struct watch *watch, bool first, struct stat_sample *sample)
 	unsigned denied = 0;
 	int ret;
 
-	ret = watch->options->pids ?
-	     read_given(watch->options, first, sample) :
-	     read_all(sample, &denied);
+	ret = watch->options->pids ? read_given(watch->options, first, sample) :
+				     read_all(sample, &denied);
 	if (ret)
 		return ret;
 	if (first && !sample->domains)
@@ -181,9 +181,9 @@ static int show(const struct stat_options *options,
 
 static void pause_for(double seconds)
 {
-	struct timespec ts = { .tv_sec = (time_t)seconds };
+	struct timespec ts = { .tv_sec = (time_t) seconds };
 
-	ts.tv_nsec = (long)((seconds - (double)ts.tv_sec) * 1e9);
+	ts.tv_nsec = (long) ((seconds - (double) ts.tv_sec) * 1e9);
 	while (nanosleep(&ts, &ts) && errno == EINTR)
 		;
 }
@@ -205,7 +205,7 @@ static int run(struct watch *watch)
 			break;
 		stat_sample_fini(&before);
 		before = sample;
-		sample = (struct stat_sample) { 0 };
+		sample = (struct stat_sample){ 0 };
 		pause_for(options->interval);
 	}
 	stat_sample_fini(&before);

@@ -33,10 +33,10 @@ static int show(FILE *out, void *arg)
 
 	if (result->options->summary)
 		return result->options->format == TRACE_JSON ?
-		       trace_show_summary_json(result->records,
-					       &result->summary, out) :
-		       trace_show_summary(result->records, &result->summary,
-					  out);
+			       trace_show_summary_json(result->records,
+						       &result->summary, out) :
+			       trace_show_summary(result->records,
+						  &result->summary, out);
 	switch (result->options->format) {
 	case TRACE_CSV:
 		return trace_show_csv(result->records, out);

@@ -18,12 +18,12 @@ static void out_check(int status, void *program)
 	/* who fails has said why */
 	if (status || (!fflush(stdout) && !failed_before))
 		return;
-	fprintf(stderr, "%s: standard output: %s\n", (const char *)program,
+	fprintf(stderr, "%s: standard output: %s\n", (const char *) program,
 		strerror(failed_before ? EIO : errno));
 	_exit(EXIT_FAILURE);
 }
 
 void out_check_at_exit(const char *program)
 {
-	on_exit(out_check, (void *)program);
+	on_exit(out_check, (void *) program);
 }

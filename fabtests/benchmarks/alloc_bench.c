@@ -18,11 +18,11 @@
 
 #include "ft_mrrc.h"
 
-#define BATCH	16
-#define ROUNDS	201
-#define NS	60000		/* of one measurement: less than a time slice */
-#define MIN	64
-#define MAX	(2 << 20)
+#define BATCH  16
+#define ROUNDS 201
+#define NS     60000 /* of one measurement: less than a time slice */
+#define MIN    64
+#define MAX    (2 << 20)
 
 struct allocator {
 	void *(*get)(size_t len);
@@ -36,7 +36,7 @@ static struct fid_domain *domain;
  * measured: each pattern is compiled for each allocator, with its calls as an
  * application has them.
  */
-#define INLINE	static inline __attribute__((always_inline))
+#define INLINE static inline __attribute__((always_inline))
 
 /* Opaque, or pairs of them are optimised away. */
 static void *(*volatile libc_malloc)(size_t) = malloc;
@@ -84,8 +84,8 @@ static double now_ns(clockid_t clock)
 	return ts.tv_sec * 1e9 + ts.tv_nsec;
 }
 
-#define CPU	CLOCK_THREAD_CPUTIME_ID
-#define WALL	CLOCK_MONOTONIC
+#define CPU  CLOCK_THREAD_CPUTIME_ID
+#define WALL CLOCK_MONOTONIC
 
 static _Noreturn void no_memory(size_t len)
 {
@@ -134,8 +134,8 @@ INLINE double run_batch(const struct allocator *by, size_t len, long pairs)
  * first batches, in which allocators set up what they keep for a thread, do
  * not count, on either side.
  */
-#define RING	4		/* batches under way */
-#define WARM	16
+#define RING 4 /* batches under way */
+#define WARM 16
 
 static struct {
 	void *buf[RING][BATCH];
@@ -190,8 +190,7 @@ INLINE double run_remote(const struct allocator *by, size_t len, long pairs)
 	pthread_create(&thread, NULL, by == &by_mr ? free_mr : free_malloc,
 		       &remote);
 	for (n = 0; n < remote.batches; n++) {
-		while (n - __atomic_load_n(&ring.got, __ATOMIC_ACQUIRE) ==
-		       RING)
+		while (n - __atomic_load_n(&ring.got, __ATOMIC_ACQUIRE) == RING)
 			sched_yield();
 		begin = now_ns(WALL);
 		for (i = 0; i < BATCH; i++)
@@ -208,18 +207,17 @@ INLINE double run_remote(const struct allocator *by, size_t len, long pairs)
 
 typedef double (*run_fn)(size_t len, long pairs);
 
-#define PATTERN(name)							\
-	static double name##_malloc(size_t len, long pairs)		\
-	{								\
-		return run_##name(&by_malloc, len, pairs);		\
-	}								\
-	static double name##_mr(size_t len, long pairs)			\
-	{								\
-		return run_##name(&by_mr, len, pairs);			\
-	}								\
-	static const struct pattern name = {				\
-		#name, { name##_malloc, name##_mr }			\
-	}
+#define PATTERN(name)                                       \
+	static double name##_malloc(size_t len, long pairs) \
+	{                                                   \
+		return run_##name(&by_malloc, len, pairs);  \
+	}                                                   \
+	static double name##_mr(size_t len, long pairs)     \
+	{                                                   \
+		return run_##name(&by_mr, len, pairs);      \
+	}                                                   \
+	static const struct pattern name = { #name,         \
+					     { name##_malloc, name##_mr } }
 
 struct pattern {
 	const char *name;

@@ -23,9 +23,9 @@
 
 #include "ft_mrrc.h"
 
-#define THREADS	2
+#define THREADS 2
 
-static struct fid_domain *domain;	/* NULL: malloc */
+static struct fid_domain *domain; /* NULL: malloc */
 
 static inline void *get(size_t len)
 {
@@ -75,7 +75,8 @@ static void run(void *(*call)(void *), struct worker *worker)
 
 	for (i = 0; i < THREADS; i++)
 		FT_CHECK(!pthread_create(&worker[i].thread, NULL, call,
-					 &worker[i]), "no thread");
+					 &worker[i]),
+			 "no thread");
 	for (i = 0; i < THREADS; i++)
 		pthread_join(worker[i].thread, NULL);
 }
@@ -85,16 +86,16 @@ static void workers_init(struct worker *worker, unsigned long steps)
 	unsigned i;
 
 	for (i = 0; i < THREADS; i++)
-		worker[i] = (struct worker) {
-			.id = i, .steps = steps, .seed = 88172645463325252 + i
-		};
+		worker[i] = (struct worker){ .id = i,
+					     .steps = steps,
+					     .seed = 88172645463325252 + i };
 }
 
 /* ---- larson -------------------------------------------------------------- */
 
-#define LARSON_SLOTS	5000
-#define LARSON_MAX	1000
-#define GENERATIONS	20
+#define LARSON_SLOTS 5000
+#define LARSON_MAX   1000
+#define GENERATIONS  20
 
 static void *larson_thread(void *arg)
 {
@@ -130,8 +131,8 @@ static void larson(unsigned long steps)
 
 /* ---- scratch ------------------------------------------------------------- */
 
-#define SCRATCH_LEN	16
-#define SCRATCH_WRITES	100
+#define SCRATCH_LEN    16
+#define SCRATCH_WRITES 100
 
 static void *scratch_thread(void *arg)
 {
@@ -166,8 +167,8 @@ static void scratch(unsigned long steps)
 
 /* ---- xmalloc ------------------------------------------------------------- */
 
-#define XMALLOC_BATCH	4096
-#define XMALLOC_MAX	512
+#define XMALLOC_BATCH 4096
+#define XMALLOC_MAX   512
 
 /* What a thread has for the other one: a batch at a time. */
 static struct box {
@@ -237,7 +238,7 @@ static void xmalloc(unsigned long steps)
 /* ---- mixed --------------------------------------------------------------- */
 
 #define MIXED_SLOTS	2000
-#define MIXED_DOUBLINGS	14		/* from 16 bytes on */
+#define MIXED_DOUBLINGS 14 /* from 16 bytes on */
 
 /* Each doubling 1.5 times as seldom as the one before. */
 static size_t mixed_len(uint64_t *seed)
@@ -281,8 +282,8 @@ static void mixed(unsigned long steps)
 
 /* ---- sparse -------------------------------------------------------------- */
 
-#define SPARSE_SLOTS	32
-#define SPARSE_STRIDE	(256 << 10)
+#define SPARSE_SLOTS  32
+#define SPARSE_STRIDE (256 << 10)
 
 static void sparse(unsigned long steps)
 {
@@ -310,10 +311,8 @@ static const struct load {
 	void (*call)(unsigned long steps);
 	unsigned steps;
 } loads[] = {
-	{ "larson", larson, 4000000 },
-	{ "scratch", scratch, 2000000 },
-	{ "xmalloc", xmalloc, 4000000 },
-	{ "mixed", mixed, 400000 },
+	{ "larson", larson, 4000000 },	 { "scratch", scratch, 2000000 },
+	{ "xmalloc", xmalloc, 4000000 }, { "mixed", mixed, 400000 },
 	{ "sparse", sparse, 40000 },
 };
 
@@ -369,7 +368,7 @@ static const struct load *load_of(const char *name)
 			return &loads[i];
 	}
 	fprintf(stderr, "alloc_load: larson, scratch, xmalloc, mixed or "
-		"sparse\n");
+			"sparse\n");
 	exit(EXIT_FAILURE);
 }
 

@@ -24,7 +24,7 @@
 
 struct worker {
 	pid_t pid;
-	int to, from;		/* pipes; -1: not there */
+	int to, from; /* pipes; -1: not there */
 	double *results;
 };
 
@@ -36,8 +36,13 @@ static struct {
 	enum ft_bench_op op;
 	bool lat, bw, csv, quick;
 } opts = {
-	.core = "tcp", .rounds = 7, .bufs = 16, .window = 8, .op = FT_WRITE,
-	.lat = true, .bw = true,
+	.core = "tcp",
+	.rounds = 7,
+	.bufs = 16,
+	.window = 8,
+	.op = FT_WRITE,
+	.lat = true,
+	.bw = true,
 };
 
 static void usage(const char *name)
@@ -55,7 +60,8 @@ static void usage(const char *name)
 	       "  -q           quick: 3 rounds, a quarter of the transfers\n"
 	       "  -R           leave ofi_mrrc out\n"
 	       "  -t SECONDS   deadline (default 600)\n"
-	       "  --csv        lines for programs\n", name);
+	       "  --csv        lines for programs\n",
+	       name);
 }
 
 static void worker_main(enum ft_mode mode, int in, int out, char *name)
@@ -73,8 +79,8 @@ static void worker_main(enum ft_mode mode, int in, int out, char *name)
 	ft_bench_open(&b, mode, max, opts.bufs);
 	while (read(in, &task, sizeof(task)) == sizeof(task)) {
 		result = ft_bench_run(&b, &task);
-		FT_CHECK(write(out, &result, sizeof(result)) ==
-			 sizeof(result), "write: %s", strerror(errno));
+		FT_CHECK(write(out, &result, sizeof(result)) == sizeof(result),
+			 "write: %s", strerror(errno));
 	}
 	ft_bench_close(&b);
 	exit(0);
@@ -150,8 +156,8 @@ static void print_ratio(enum ft_metric metric, double other, double ours)
 	if (other <= 0 || ours <= 0)
 		printf(" %9s", "-");
 	else
-		printf(" %8.2fx", metric == FT_LAT ? other / ours :
-						     ours / other);
+		printf(" %8.2fx",
+		       metric == FT_LAT ? other / ours : ours / other);
 }
 
 static void report(const struct ft_task *task, const double *median)
@@ -184,8 +190,11 @@ static void report(const struct ft_task *task, const double *median)
 static void measure(struct worker *workers, enum ft_metric metric, size_t len)
 {
 	struct ft_task task = {
-		.op = opts.op, .metric = metric, .len = len,
-		.iters = iters_for(len), .window = opts.window,
+		.op = opts.op,
+		.metric = metric,
+		.len = len,
+		.iters = iters_for(len),
+		.window = opts.window,
 	};
 	double median[FT_MODES] = { 0 };
 	unsigned round;
@@ -211,36 +220,59 @@ static void measure(struct worker *workers, enum ft_metric metric, size_t len)
 
 static void parse(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "csv", no_argument, NULL, 'C' }, { "help", 0, NULL, 'h' },
-		{ 0 }
-	};
+	static const struct option longs[] = { { "csv", no_argument, NULL,
+						 'C' },
+					       { "help", 0, NULL, 'h' },
+					       { 0 } };
 	int op;
 
 	while ((op = getopt_long(argc, argv, "c:s:o:m:l:i:n:b:w:t:qRvh", longs,
 				 NULL)) != -1) {
 		switch (op) {
-		case 'c': opts.core = optarg; break;
-		case 'o': opts.op = ft_parse_op(optarg); break;
+		case 'c':
+			opts.core = optarg;
+			break;
+		case 'o':
+			opts.op = ft_parse_op(optarg);
+			break;
 		case 'm':
 			opts.lat = !strcmp(optarg, "lat");
 			opts.bw = !strcmp(optarg, "bw");
 			break;
 		case 'l':
-			opts.sizes_cnt = ft_parse_sizes(optarg, opts.sizes,
-							MAX_SIZES);
+			opts.sizes_cnt =
+				ft_parse_sizes(optarg, opts.sizes, MAX_SIZES);
 			break;
-		case 'i': opts.rounds = (unsigned) atoi(optarg); break;
-		case 'n': opts.iters = (unsigned) atoi(optarg); break;
-		case 'b': opts.bufs = (unsigned) atoi(optarg); break;
-		case 'w': opts.window = (unsigned) atoi(optarg); break;
-		case 'q': opts.quick = true; break;
-		case 'C': opts.csv = true; break;
-		case 'h': usage(argv[0]); exit(0);
-		case 's': case 't': case 'R': case 'v':
+		case 'i':
+			opts.rounds = (unsigned) atoi(optarg);
+			break;
+		case 'n':
+			opts.iters = (unsigned) atoi(optarg);
+			break;
+		case 'b':
+			opts.bufs = (unsigned) atoi(optarg);
+			break;
+		case 'w':
+			opts.window = (unsigned) atoi(optarg);
+			break;
+		case 'q':
+			opts.quick = true;
+			break;
+		case 'C':
+			opts.csv = true;
+			break;
+		case 'h':
+			usage(argv[0]);
+			exit(0);
+		case 's':
+		case 't':
+		case 'R':
+		case 'v':
 			ft_parse_opt(argv[0], op, optarg);
 			break;
-		default: usage(argv[0]); exit(2);
+		default:
+			usage(argv[0]);
+			exit(2);
 		}
 	}
 	if (opts.quick)
@@ -251,8 +283,8 @@ static void parse(int argc, char **argv)
 		exit(2);
 	}
 	if (!opts.sizes_cnt)
-		opts.sizes_cnt = ft_parse_sizes("64,4K,64K,1M", opts.sizes,
-						MAX_SIZES);
+		opts.sizes_cnt =
+			ft_parse_sizes("64,4K,64K,1M", opts.sizes, MAX_SIZES);
 }
 
 int main(int argc, char **argv)

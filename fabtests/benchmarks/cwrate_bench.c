@@ -32,8 +32,8 @@ struct note {
 
 static struct ft_pair pair;
 static char *out, *in;
-static struct fid_mr *mr;		/* of in */
-static struct note *sent, *received;	/* two each side for each place */
+static struct fid_mr *mr;	     /* of in */
+static struct note *sent, *received; /* two each side for each place */
 static unsigned depth, total;
 static size_t len;
 static unsigned target_us, writer_us;
@@ -63,13 +63,13 @@ static ssize_t take(struct fid_cq *cq, struct fi_cq_tagged_entry *entry)
 	return ret;
 }
 
-#define POST(ep, call)							\
-	do {								\
-		ssize_t rc_;						\
-		struct fi_cq_tagged_entry none_;			\
-		while ((rc_ = (call)) == -FI_EAGAIN)			\
-			fi_cq_read((ep)->cq[FT_TX], &none_, 0);		\
-		FT_CHECK(!rc_, "%s: %zd", #call, rc_);			\
+#define POST(ep, call)                                          \
+	do {                                                    \
+		ssize_t rc_;                                    \
+		struct fi_cq_tagged_entry none_;                \
+		while ((rc_ = (call)) == -FI_EAGAIN)            \
+			fi_cq_read((ep)->cq[FT_TX], &none_, 0); \
+		FT_CHECK(!rc_, "%s: %zd", #call, rc_);          \
 	} while (0)
 
 /* ---- the target's side --------------------------------------------------- */
@@ -78,8 +78,9 @@ static void tell(struct note *note)
 {
 	if (!note->cnt)
 		return;
-	POST(&pair.s, fi_send(pair.s.ep, note, (1 + note->cnt) *
-			      sizeof(uint32_t), NULL, 0, note));
+	POST(&pair.s,
+	     fi_send(pair.s.ep, note, (1 + note->cnt) * sizeof(uint32_t), NULL,
+		     0, note));
 }
 
 /* more: another one follows at once */
@@ -95,7 +96,7 @@ static void expose(unsigned slot, bool more)
 
 	POST(&pair.s, fi_cwtagmsg(pair.s.ep, &msg,
 				  FI_COMPLETION | FI_MRRC_CW_KEEP |
-				  (more ? FI_MORE : 0)));
+					  (more ? FI_MORE : 0)));
 }
 
 static void *target_main(void *arg)
@@ -168,8 +169,8 @@ static void write_ahead(unsigned n, char *from, bool more)
 		.context = from,
 	};
 
-	POST(&pair.c, fi_cwritemsg(pair.c.ep, &msg, FI_COMPLETION |
-				   (more ? FI_MORE : 0)));
+	POST(&pair.c, fi_cwritemsg(pair.c.ep, &msg,
+				   FI_COMPLETION | (more ? FI_MORE : 0)));
 }
 
 static void listen_for(struct note *note)
@@ -258,7 +259,10 @@ int main(int argc, char **argv)
 	static const unsigned depths[] = { 1, 4, 16, 64, 128 };
 	/* us between the looks of target and writer */
 	static const unsigned us[][2] = {
-		{ 0, 0 }, { 100, 100 }, { 100, 1000 }, { 100, 5000 },
+		{ 0, 0 },
+		{ 100, 100 },
+		{ 100, 1000 },
+		{ 100, 5000 },
 	};
 	static const size_t lens[] = { 64, 4096 };
 	struct ft_attr attr = FT_ATTR;

@@ -19,11 +19,11 @@ static struct fid_domain *domain;
 static bool by_malloc;
 
 struct op {
-	uint32_t number;	/* of the allocation */
-	uint32_t len;		/* 0: free */
+	uint32_t number; /* of the allocation */
+	uint32_t len;	 /* 0: free */
 };
 
-#define OPS_MAX	((size_t) 1 << 23)
+#define OPS_MAX ((size_t) 1 << 23)
 
 static struct op *ops;
 static size_t ops_cnt, numbers, peak_at, peak_live;
@@ -39,13 +39,13 @@ static void read_trace(void)
 	while (scanf("%lld", &value) == 1) {
 		FT_CHECK(ops_cnt < OPS_MAX, "more than %zu lines", OPS_MAX);
 		if (value > 0) {
-			op = (struct op) { numbers, value };
+			op = (struct op){ numbers, value };
 			lens[numbers++] = value;
 			live += value;
 		} else {
 			FT_CHECK(-value <= (long long) numbers,
 				 "line %zu frees what is not", ops_cnt + 1);
-			op = (struct op) { numbers + value, 0 };
+			op = (struct op){ numbers + value, 0 };
 			live -= lens[op.number];
 		}
 		ops[ops_cnt++] = op;

@@ -22,9 +22,9 @@
 #include <sys/wait.h>
 
 #define ROUNDS_MAX 41
-#define LEN_MAX (4UL << 20)
-#define CLIENT "FT_FRRWP_CLIENT"	/* its environment: the listener */
-#define SHARED "FT_FRRWP_SHARED"	/* descriptor of struct shared */
+#define LEN_MAX	   (4UL << 20)
+#define CLIENT	   "FT_FRRWP_CLIENT" /* its environment: the listener */
+#define SHARED	   "FT_FRRWP_SHARED" /* descriptor of struct shared */
 
 enum process { TYPICAL, FAST, CRW, PROCESSES };
 static const char *const process_name[] = { "typical", "fast", "crw" };
@@ -36,22 +36,22 @@ struct message {
 
 /* Of both processes. */
 struct shared {
-	struct message msg;	/* what comes next */
+	struct message msg; /* what comes next */
 	atomic_uint next, ready, served;
-	double at[STEP_CNT];	/* each is one side's */
+	double at[STEP_CNT]; /* each is one side's */
 };
 
 static struct shared *sh;
 static struct ft_pair pair;
 /* This side's. */
-static int me;			/* 0: the server, 1: the client */
+static int me; /* 0: the server, 1: the client */
 static char *buf, *warm;
-static struct fid_mr *warm_mr;	/* ... as a target */
+static struct fid_mr *warm_mr; /* ... as a target */
 /* Mapped: what lies in a program's file is registered each time. */
 static struct {
 	struct message mail[2], sent, asked;
-} *box;
-static bool asking;		/* its completion is to come */
+} * box;
+static bool asking; /* its completion is to come */
 static unsigned turn;
 
 static struct ft_ep *my_ep(void)
@@ -80,8 +80,8 @@ static void wait_for(enum ft_dir dir, void *ctx)
 			continue;
 		}
 		FT_CHECK(!comp.err && comp.ctx == ctx,
-			 "side %d: error %d, context %p, not %p", me,
-			 comp.err, comp.ctx, ctx);
+			 "side %d: error %d, context %p, not %p", me, comp.err,
+			 comp.ctx, ctx);
 		return;
 	}
 }
@@ -190,8 +190,8 @@ static void cond_tag(const struct message *msg)
 	};
 
 	stamp(S_treg);
-	FT_CALL(fi_cwtagmsg(my_ep()->ep, &tag, FI_COMPLETION |
-			    (msg->cold ? 0 : FI_MRRC_CW_KEEP)));
+	FT_CALL(fi_cwtagmsg(my_ep()->ep, &tag,
+			    FI_COMPLETION | (msg->cold ? 0 : FI_MRRC_CW_KEEP)));
 	stamp(S_tregd);
 	wait_for(FT_RX, buf);
 	stamp(S_told);
@@ -343,8 +343,7 @@ static void transaction(struct message *msg, double *times)
 /* The three in turn. */
 static void measure(bool is_read, bool cold, size_t len)
 {
-	const unsigned rounds = len <= 65536 ? ROUNDS_MAX :
-				ROUNDS_MAX / 4;
+	const unsigned rounds = len <= 65536 ? ROUNDS_MAX : ROUNDS_MAX / 4;
 	struct ft_steps best[PROCESSES] = { 0 };
 	double times[STEP_CNT];
 	struct message msg = { .is_read = is_read, .cold = cold, .len = len };

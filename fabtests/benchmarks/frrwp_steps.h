@@ -13,19 +13,19 @@
  * At the target, but for what the writer does. Of crw, register is the call
  * that does it and more.
  */
-#define STEPS(X)							\
-	X(asked)	/* the core has the request */			\
-	X(heard)	/* ... and has arrived */			\
-	X(treg)		/* the target begins to register */		\
-	X(tregd)	/* ... and has */				\
-	X(key)		/* the key is said */				\
-	X(keyin)	/* ... and has arrived */			\
-	X(wreg)		/* the writer begins to register */		\
-	X(wregd)	/* ... and has */				\
-	X(posted)	/* the core gets the write */			\
-	X(free)		/* the writer's application is free */		\
-	X(done)		/* the writer has its completion */		\
-	X(told)		/* the target knows that the data is there */
+#define STEPS(X)                                         \
+	X(asked)  /* the core has the request */         \
+	X(heard)  /* ... and has arrived */              \
+	X(treg)	  /* the target begins to register */    \
+	X(tregd)  /* ... and has */                      \
+	X(key)	  /* the key is said */                  \
+	X(keyin)  /* ... and has arrived */              \
+	X(wreg)	  /* the writer begins to register */    \
+	X(wregd)  /* ... and has */                      \
+	X(posted) /* the core gets the write */          \
+	X(free)	  /* the writer's application is free */ \
+	X(done)	  /* the writer has its completion */    \
+	X(told)	  /* the target knows that the data is there */
 
 #define STEP_ENUM(name) S_##name,
 
@@ -33,8 +33,8 @@ enum step { STEPS(STEP_ENUM) STEP_CNT };
 
 struct ft_steps {
 	bool any;
-	double at[STEP_CNT];		/* since the start; -1: is no step */
-	double soonest[STEP_CNT];	/* after the write was posted */
+	double at[STEP_CNT];	  /* since the start; -1: is no step */
+	double soonest[STEP_CNT]; /* after the write was posted */
 };
 
 /* One transaction more. */

@@ -23,24 +23,31 @@ using Space = fi_mrrc::KokkosSpace;
 using Clock = std::chrono::steady_clock;
 
 static const size_t min_size = 128, max_size = 2 << 20;
-static const size_t max_bytes = 48 << 20;	/* written of a size */
+static const size_t max_bytes = 48 << 20; /* written of a size */
 static struct ft_pair pair;
 static struct fid_domain *domain;
 static struct fid_mr *target_mr;
 static uint64_t target;
 
-class Stopwatch {
-public:
-	void start() { begin_ = Clock::now(); }
+class Stopwatch
+{
+      public:
+	void start()
+	{
+		begin_ = Clock::now();
+	}
 	void stop()
 	{
 		std::chrono::duration<double, std::micro> took =
 			Clock::now() - begin_;
 		us_ += took.count();
 	}
-	double us() const { return us_; }
+	double us() const
+	{
+		return us_;
+	}
 
-private:
+      private:
 	Clock::time_point begin_;
 	double us_ = 0;
 };
@@ -67,7 +74,8 @@ static double registered(size_t len)
 	watch.start();
 	Kokkos::View<char *, Space> view(
 		Kokkos::view_alloc(Kokkos::WithoutInitializing, "registered",
-				   Space(domain, FI_REMOTE_WRITE)), len);
+				   Space(domain, FI_REMOTE_WRITE)),
+		len);
 	watch.stop();
 	fill(view);
 	watch.start();
@@ -88,9 +96,8 @@ static double host(size_t len)
 	watch.stop();
 	fill(view);
 	watch.start();
-	FT_CALL(fi_mr_reg(domain, view.data(), len,
-			  FI_WRITE | FI_REMOTE_WRITE, 0, key++, 0, &mr,
-			  nullptr));
+	FT_CALL(fi_mr_reg(domain, view.data(), len, FI_WRITE | FI_REMOTE_WRITE,
+			  0, key++, 0, &mr, nullptr));
 	send(view.data(), len, fi_mr_desc(mr));
 	watch.stop();
 	FT_CALL(fi_close(&mr->fid));
@@ -105,8 +112,7 @@ static double serial(size_t len)
 
 	watch.start();
 	Kokkos::View<char *, Kokkos::HostSpace> view(
-		Kokkos::view_alloc(Kokkos::WithoutInitializing, "serial"),
-		len);
+		Kokkos::view_alloc(Kokkos::WithoutInitializing, "serial"), len);
 	watch.stop();
 	fill(view);
 	watch.start();

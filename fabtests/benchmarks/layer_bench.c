@@ -11,16 +11,16 @@
  */
 #include "ft_mrrc.h"
 
-#define ROUNDS		801
-#define BATCH		500	/* messages between two readings of the clock */
-#define MSG		8	/* bytes */
-#define BUFS		64	/* that writes go out from in turn */
+#define ROUNDS 801
+#define BATCH  500 /* messages between two readings of the clock */
+#define MSG    8   /* bytes */
+#define BUFS   64  /* that writes go out from in turn */
 
 enum side { RAW, STACK, SIDES };
 
 struct stack {
 	struct ft_pair pair;
-	char *buf[2];			/* server's, client's */
+	char *buf[2]; /* server's, client's */
 	struct fid_mr *mr[2];
 	void *desc[2];
 };
@@ -41,7 +41,7 @@ static void use(enum side side)
 #else
 #define MEASURED static __attribute__((noipa))
 #endif
-#define END()	 __asm__ volatile("" : : : "memory")
+#define END() __asm__ volatile("" : : : "memory")
 
 MEASURED ssize_t layer_send(struct fid_ep *ep, void *buf, void *desc)
 {
@@ -92,7 +92,7 @@ static void stack_open(struct stack *st, enum side side)
 		st->buf[i] = ft_map(NULL, FT_PAGE);
 		st->mr[i] = ft_reg(&st->pair.dom[i], st->buf[i], FT_PAGE,
 				   FI_SEND | FI_RECV | FI_READ | FI_WRITE |
-				   FI_REMOTE_READ | FI_REMOTE_WRITE);
+					   FI_REMOTE_READ | FI_REMOTE_WRITE);
 		st->desc[i] = fi_mr_desc(st->mr[i]);
 		FT_CHECK(st->desc[i], "%s gives no descriptor", prov[side]);
 	}
@@ -155,8 +155,9 @@ static void repeat(struct stack *st, unsigned cnt, bool write)
 		ft_stage("operation %u", i);
 		if (write) {
 			FT_POST(c, layer_write(c->ep, st->buf[1], st->desc[1],
-					ft_raddr(&st->pair.dom[0], st->buf[0]),
-					fi_mr_key(st->mr[0])));
+					       ft_raddr(&st->pair.dom[0],
+							st->buf[0]),
+					       fi_mr_key(st->mr[0])));
 			take(c->cq[FT_TX], s);
 		} else {
 			FT_POST(s, layer_recv(s->ep, st->buf[0], st->desc[0]));
@@ -244,9 +245,9 @@ static uint64_t batch_write(struct stack *st, char *buf, unsigned window)
 
 	for (done = 0; done < BATCH; done += window) {
 		for (i = 0; i < window; i++)
-			FT_CALL(fi_write(c->ep, buf + (done + i) % BUFS *
-					 FT_PAGE, MSG, NULL, 0, addr, key,
-					 NULL));
+			FT_CALL(fi_write(c->ep,
+					 buf + (done + i) % BUFS * FT_PAGE, MSG,
+					 NULL, 0, addr, key, NULL));
 		reap(c, FT_TX, window, s);
 	}
 	return ft_now_us() - start;
@@ -317,7 +318,8 @@ static void usage(const char *name)
 {
 	ft_usage(name);
 	printf("\n  -m OP        for callgrind: repeat OP (send or write) over "
-	       "PROVIDER\n  -N           with null descriptors; without -m: time "
+	       "PROVIDER\n  -N           with null descriptors; without -m: "
+	       "time "
 	       "writes over PROVIDER\n  -A           with null descriptors of "
 	       "fi_mr_alloc()'s memory\n");
 }
@@ -357,8 +359,7 @@ int main(int argc, char **argv)
 		if (born)
 			FT_CALL(fi_mr_alloc(st[side].pair.dom[1].domain, MSG,
 					    FI_WRITE, 0,
-					    (void **) &st[side].buf[1],
-					    NULL));
+					    (void **) &st[side].buf[1], NULL));
 		repeat(&st[side], ft_iters(1000), !strcmp(mode, "write"));
 		if (born)
 			fi_mr_free(st[side].pair.dom[1].domain,

@@ -23,10 +23,10 @@
 
 #include <malloc.h>
 
-#define ACCESS	 (FI_WRITE | FI_REMOTE_WRITE)
-#define MIN_SIZE 128UL
-#define MAX_SIZE (2UL << 20)
-#define NEW_BYTES (512UL << 20)	/* at once, at most */
+#define ACCESS	  (FI_WRITE | FI_REMOTE_WRITE)
+#define MIN_SIZE  128UL
+#define MAX_SIZE  (2UL << 20)
+#define NEW_BYTES (512UL << 20) /* at once, at most */
 #define PUT_BYTES (48UL << 20)	/* written, at most */
 
 static struct ft_pair pair;
@@ -133,9 +133,9 @@ static double acquire_and_write(const struct side *side, size_t len,
 	struct ft_comp comp;
 
 	side->get(len, memory);
-	FT_POST(&pair.c, fi_write(pair.c.ep, memory->buf, len,
-				  fi_mr_desc(memory->mr), 0, target,
-				  fi_mr_key(target_mr), memory));
+	FT_POST(&pair.c,
+		fi_write(pair.c.ep, memory->buf, len, fi_mr_desc(memory->mr), 0,
+			 target, fi_mr_key(target_mr), memory));
 	ft_wait(&pair.c, FT_TX, &comp);
 	return since(start);
 }
@@ -251,9 +251,14 @@ int main(int argc, char **argv)
 	ft_opts.timeout = 1800;
 	while ((op = getopt(argc, argv, "n:o:" FT_OPTS)) != -1) {
 		switch (op) {
-		case 'n': trials = (unsigned) atoi(optarg); break;
-		case 'o': only = optarg; break;
-		default: ft_parse_opt(argv[0], op, optarg);
+		case 'n':
+			trials = (unsigned) atoi(optarg);
+			break;
+		case 'o':
+			only = optarg;
+			break;
+		default:
+			ft_parse_opt(argv[0], op, optarg);
 		}
 	}
 	setenv("FI_MR_CACHE_MAX_COUNT", "0", 1);

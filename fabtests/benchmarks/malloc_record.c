@@ -26,17 +26,17 @@ extern void *__libc_realloc(void *ptr, size_t len);
 extern void *__libc_memalign(size_t align, size_t len);
 extern void __libc_free(void *ptr);
 
-#define SLOTS	(1u << 24)	/* open addressing: address and number */
+#define SLOTS (1u << 24) /* open addressing: address and number */
 
 static struct slot {
 	uintptr_t addr;
 	uint64_t number;
-} *slots;
+} * slots;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char out[1 << 16];
 static size_t used;
 static uint64_t count;
-static int fd = -2;		/* -1: nothing is recorded */
+static int fd = -2; /* -1: nothing is recorded */
 
 static struct slot *slot_of(uintptr_t addr)
 {
@@ -65,8 +65,10 @@ static int ready(void)
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
 			     0);
 		fd = name && slots != MAP_FAILED ?
-		     open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-			  0644) : -1;
+			     open(name,
+				  O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+				  0644) :
+			     -1;
 	}
 	return fd >= 0;
 }

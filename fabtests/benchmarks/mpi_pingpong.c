@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LEN	65536
-#define ROUNDS	101
-#define BATCH	50
-#define BUFS	16	/* in turn */
+#define LEN    65536
+#define ROUNDS 101
+#define BATCH  50
+#define BUFS   16 /* in turn */
 
 static char buf[BUFS][LEN];
 

@@ -14,14 +14,12 @@
 
 #define PARTS_MAX 6
 
-static const size_t sizes[] = {
-	64UL << 10, 256UL << 10, 1UL << 20, 4UL << 20
-};
+static const size_t sizes[] = { 64UL << 10, 256UL << 10, 1UL << 20, 4UL << 20 };
 static const unsigned ways[] = { 1, 2, 3, 4, PARTS_MAX };
 
-#define SIZES	(sizeof(sizes) / sizeof(sizes[0]))
-#define WAYS	(sizeof(ways) / sizeof(ways[0]))
-#define ROUNDS	41
+#define SIZES  (sizeof(sizes) / sizeof(sizes[0]))
+#define WAYS   (sizeof(ways) / sizeof(ways[0]))
+#define ROUNDS 41
 
 static struct ft_pair pair;
 static struct fid_mr *target;
@@ -48,8 +46,7 @@ static double once(size_t len, unsigned parts, double *registering)
 			*registering = (double) (ft_now_us() - start);
 		FT_POST(&pair.c, fi_write(pair.c.ep, from + pos, n,
 					  fi_mr_desc(mr[i]), pair.c.to,
-					  addr + pos, fi_mr_key(target),
-					  NULL));
+					  addr + pos, fi_mr_key(target), NULL));
 	}
 	for (n = 0; n < i; n++)
 		ft_wait(&pair.c, FT_TX, &comp);

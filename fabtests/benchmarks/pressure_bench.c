@@ -22,15 +22,15 @@
 #define MIN_SIZE 4096UL
 #define MAX_SIZE (4UL << 20)
 
-#define TURNS	 25
-#define MODES	 3
+#define TURNS 25
+#define MODES 3
 
 struct work {
 	const char *name;
-	size_t size;		/* 0: mixed */
-	unsigned uses, warm;	/* of a buffer before the first turn; at most */
-	unsigned ops;		/* writes of a turn */
-	bool few;		/* slow: not every set, and a third as often */
+	size_t size;	     /* 0: mixed */
+	unsigned uses, warm; /* of a buffer before the first turn; at most */
+	unsigned ops;	     /* writes of a turn */
+	bool few;	     /* slow: not every set, and a third as often */
 };
 
 static const struct work works[] = {
@@ -42,8 +42,14 @@ static const struct work works[] = {
 	{ "mixed", 0, 1, 50, 2, false },
 };
 
-static const struct { const char *name; unsigned halves; bool few; } sets[] = {
-	{ "0.5", 1, true }, { "1", 2, false }, { "2", 4, true },
+static const struct {
+	const char *name;
+	unsigned halves;
+	bool few;
+} sets[] = {
+	{ "0.5", 1, true },
+	{ "1", 2, false },
+	{ "2", 4, true },
 	{ "4", 8, false },
 };
 
@@ -57,7 +63,10 @@ static struct {
 static const char *const modes[MODES] = { "each", "cache", "null" };
 
 /* To and from a child: a byte asks for a turn, a double is what it took. */
-static struct { int ask, told; pid_t pid; } child[MODES];
+static struct {
+	int ask, told;
+	pid_t pid;
+} child[MODES];
 
 static struct ft_pair pair;
 static struct fid_mr *target_mr;
@@ -77,11 +86,11 @@ static void write_one(char *buf, size_t len)
 	struct ft_comp comp;
 
 	if (!opts.null)
-		FT_CALL(fi_mr_reg(pair.c.dom->domain, buf, len, FI_WRITE, 0,
-				  0, 0, &mr, NULL));
-	FT_POST(&pair.c, fi_write(pair.c.ep, buf, len,
-				  mr ? fi_mr_desc(mr) : NULL, 0, target,
-				  fi_mr_key(target_mr), buf));
+		FT_CALL(fi_mr_reg(pair.c.dom->domain, buf, len, FI_WRITE, 0, 0,
+				  0, &mr, NULL));
+	FT_POST(&pair.c,
+		fi_write(pair.c.ep, buf, len, mr ? fi_mr_desc(mr) : NULL, 0,
+			 target, fi_mr_key(target_mr), buf));
 	ft_wait(&pair.c, FT_TX, &comp);
 	if (mr)
 		FT_CALL(fi_close(&mr->fid));
@@ -92,7 +101,7 @@ struct set {
 	unsigned count;
 	char **buf;
 	size_t *len;
-	double *upto;	/* Zipf: the sum of 1/rank so far */
+	double *upto; /* Zipf: the sum of 1/rank so far */
 	char *map;
 	size_t map_len;
 };
@@ -117,9 +126,9 @@ static void set_open(struct set *set, const struct work *work, unsigned halves)
 	size_t bytes = 0, pos = 0;
 	unsigned i;
 
-	*set = (struct set) { .buf = calloc(max, sizeof(char *)),
-			      .len = calloc(max, sizeof(size_t)),
-			      .upto = calloc(max, sizeof(double)) };
+	*set = (struct set){ .buf = calloc(max, sizeof(char *)),
+			     .len = calloc(max, sizeof(size_t)),
+			     .upto = calloc(max, sizeof(double)) };
 	FT_CHECK(set->buf && set->len && set->upto, "calloc");
 	while (set->count < max) {
 		set->len[set->count] = size_of(work);
@@ -244,7 +253,7 @@ static void child_main(unsigned mode)
 	dest = ft_map(NULL, MAX_SIZE);
 	target_mr = ft_reg(&pair.dom[0], dest, MAX_SIZE, FI_REMOTE_WRITE);
 	target = ft_raddr(&pair.dom[0], dest);
-	say_time(0);	/* the next one may start */
+	say_time(0); /* the next one may start */
 	for (w = 0; w < sizeof(works) / sizeof(works[0]); w++) {
 		for (s = 0; s < sizeof(sets) / sizeof(sets[0]); s++) {
 			for (zipf = 0; zipf < 2 && !skipped(w, s); zipf++)
@@ -312,8 +321,7 @@ static void parent_cell(unsigned w, unsigned s, bool zipf)
 			us[m % MODES][t] = turn(m % MODES);
 		ratio[t] = us[2][t] / us[1][t];
 	}
-	printf("%s %s %s", works[w].name, sets[s].name,
-	       zipf ? "zipf" : "even");
+	printf("%s %s %s", works[w].name, sets[s].name, zipf ? "zipf" : "even");
 	for (m = 0; m < MODES; m++)
 		printf(" %.2f", ft_median(us[m], turns));
 	printf(" %.3f\n", ft_median(ratio, turns));
@@ -327,11 +335,20 @@ int main(int argc, char **argv)
 	ft_opts.timeout = 1200;
 	while ((op = getopt(argc, argv, "b:n:c:l:" FT_OPTS)) != -1) {
 		switch (op) {
-		case 'b': ft_parse_sizes(optarg, &opts.bytes, 1); break;
-		case 'n': opts.regions = (unsigned) atoi(optarg); break;
-		case 'c': opts.core = optarg; break;
-		case 'l': opts.only = optarg; break;
-		default: ft_parse_opt(argv[0], op, optarg);
+		case 'b':
+			ft_parse_sizes(optarg, &opts.bytes, 1);
+			break;
+		case 'n':
+			opts.regions = (unsigned) atoi(optarg);
+			break;
+		case 'c':
+			opts.core = optarg;
+			break;
+		case 'l':
+			opts.only = optarg;
+			break;
+		default:
+			ft_parse_opt(argv[0], op, optarg);
 		}
 	}
 	if (opts.regions < 2 || opts.bytes < 2 * MAX_SIZE) {

@@ -14,7 +14,7 @@
  */
 #include "ft_bench.h"
 
-#define BATCH 32	/* receives posted before the peer completes them */
+#define BATCH	  32 /* receives posted before the peer completes them */
 #define MAX_SIZES 32
 
 enum column { REGISTER, DEREGISTER, GIVEN, HIT, MISS, COPY, COLUMNS };
@@ -139,21 +139,29 @@ static char *map(size_t len)
 static void parse(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "csv", no_argument, NULL, 'C' }, { "help", 0, NULL, 'h' },
-		{ "huge", no_argument, NULL, 'H' }, { 0 }
+		{ "csv", no_argument, NULL, 'C' },
+		{ "help", 0, NULL, 'h' },
+		{ "huge", no_argument, NULL, 'H' },
+		{ 0 }
 	};
 	int op;
 
-	while ((op = getopt_long(argc, argv, "p:s:l:i:t:vh", longs,
-				 NULL)) != -1) {
+	while ((op = getopt_long(argc, argv, "p:s:l:i:t:vh", longs, NULL)) !=
+	       -1) {
 		switch (op) {
 		case 'l':
-			opts.sizes_cnt = ft_parse_sizes(optarg, opts.sizes,
-							MAX_SIZES);
+			opts.sizes_cnt =
+				ft_parse_sizes(optarg, opts.sizes, MAX_SIZES);
 			break;
-		case 'i': opts.rounds = (unsigned) atoi(optarg); break;
-		case 'C': opts.csv = true; break;
-		case 'H': opts.huge = true; break;
+		case 'i':
+			opts.rounds = (unsigned) atoi(optarg);
+			break;
+		case 'C':
+			opts.csv = true;
+			break;
+		case 'H':
+			opts.huge = true;
+			break;
 		case 'h':
 			printf("Usage: %s [-p PROVIDER] [-s ADDRESS] [-l "
 			       "SIZES] [-i ROUNDS] [-t SECONDS] [--csv] "
@@ -167,8 +175,8 @@ static void parse(int argc, char **argv)
 	if (!opts.rounds)
 		opts.rounds = 1;
 	if (!opts.sizes_cnt)
-		opts.sizes_cnt = ft_parse_sizes("4K,64K,1M,16M", opts.sizes,
-						MAX_SIZES);
+		opts.sizes_cnt =
+			ft_parse_sizes("4K,64K,1M,16M", opts.sizes, MAX_SIZES);
 }
 
 int main(int argc, char **argv)

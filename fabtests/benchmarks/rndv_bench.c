@@ -19,7 +19,7 @@ int main(int argc, char **argv)
 	double *times;
 	bool hooked;
 
-	setenv("FI_MR_CACHE_MAX_COUNT", "1024", 0);	/* its default */
+	setenv("FI_MR_CACHE_MAX_COUNT", "1024", 0); /* its default */
 	ft_init(argc, argv);
 	iters = ft_iters(ITERS);
 	/* no descriptors over a raw core either */

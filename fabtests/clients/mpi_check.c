@@ -13,16 +13,16 @@
 #include <signal.h>
 #include <unistd.h>
 
-#define DEADLINE	170	/* seconds, for all tests together */
+#define DEADLINE 170 /* seconds, for all tests together */
 
-static bool mc_broken;	/* -b: tests have to fail */
+static bool mc_broken; /* -b: tests have to fail */
 
 static const struct mc_test *const groups[] = {
-	mc_pt2pt_tests, mc_match_tests, mc_mem_tests, mc_coll_tests,
-	mc_type_tests, mc_rma_tests, mc_thread_tests,
+	mc_pt2pt_tests, mc_match_tests, mc_mem_tests,	 mc_coll_tests,
+	mc_type_tests,	mc_rma_tests,	mc_thread_tests,
 };
 
-static bool parallel;		/* -p: tests with threads */
+static bool parallel; /* -p: tests with threads */
 
 static const char *only, *except;
 static int passed, failed, skipped;
@@ -74,8 +74,8 @@ static bool run(const struct mc_test *test)
 		mine = 0;
 	MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	if (mc.rank == 0)
-		printf("%s %-18s %6.2f s\n", all ? "FAIL" : "PASS",
-		       test->name, MPI_Wtime() - start);
+		printf("%s %-18s %6.2f s\n", all ? "FAIL" : "PASS", test->name,
+		       MPI_Wtime() - start);
 	fflush(stdout);
 	return !all;
 }
@@ -159,8 +159,8 @@ int main(int argc, char **argv)
 
 	mc.test = "MPI_Init";
 	parse(argc, argv);
-	MPI_Init_thread(&argc, &argv, parallel ? MPI_THREAD_MULTIPLE :
-						 MPI_THREAD_SINGLE,
+	MPI_Init_thread(&argc, &argv,
+			parallel ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE,
 			&mc.thread_level);
 	MPI_Comm_rank(MPI_COMM_WORLD, &mc.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &mc.ranks);

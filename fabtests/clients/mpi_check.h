@@ -21,18 +21,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MC_ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
-#define MC_KIB(n)		((size_t) (n) << 10)
-#define MC_MIB(n)		((size_t) (n) << 20)
+#define MC_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define MC_KIB(n)	 ((size_t) (n) << 10)
+#define MC_MIB(n)	 ((size_t) (n) << 20)
 
 struct mc {
 	int rank;
 	int ranks;
-	int next;		/* neighbours on the ring of ranks */
+	int next; /* neighbours on the ring of ranks */
 	int prev;
-	int thread_level;	/* what the library provides */
-	size_t max_size;	/* of a message */
-	const char *test;	/* that runs now */
+	int thread_level; /* what the library provides */
+	size_t max_size;  /* of a message */
+	const char *test; /* that runs now */
 };
 
 extern struct mc mc;
@@ -40,9 +40,9 @@ extern struct mc mc;
 struct mc_test {
 	const char *name;
 	void (*run)(void);
-	bool threads;		/* needs MPI_THREAD_MULTIPLE */
+	bool threads; /* needs MPI_THREAD_MULTIPLE */
 	bool rma;
-	bool local;		/* each rank by itself */
+	bool local; /* each rank by itself */
 };
 
 /* Sizes around the limits of ofi_rxm and tcp, none above mc.max_size. */
@@ -63,20 +63,17 @@ size_t mc_random(uint64_t *state, size_t n);
 void mc_fill(void *buf, size_t len, uint64_t seed);
 bool mc_check(const void *buf, size_t len, uint64_t seed, const char *what);
 /* Is all of it this byte? */
-bool mc_check_byte(const void *buf, size_t len, uint8_t byte,
-		   const char *what);
+bool mc_check_byte(const void *buf, size_t len, uint8_t byte, const char *what);
 /* The same deception for a test that fills no buffer: a value to send. */
 int64_t mc_value(int64_t value);
 
-void mc_fail(const char *format, ...)
-	__attribute__((format(printf, 1, 2)));
+void mc_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Does a status tell of this message? */
-void mc_check_status(const MPI_Status *status, int source, int tag,
-		     size_t len);
+void mc_check_status(const MPI_Status *status, int source, int tag, size_t len);
 
 /* Memory from malloc at an odd address if skew says so, between guards. */
-#define MC_POISON	0x5a
+#define MC_POISON 0x5a
 struct mc_buf {
 	uint8_t *base;
 	uint8_t *data;

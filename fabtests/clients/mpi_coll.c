@@ -110,8 +110,7 @@ static void test_reduce(void)
 			MPI_Reduce(out, in, n, MPI_INT64_T, MPI_SUM, root,
 				   MPI_COMM_WORLD);
 			if (mc.rank == root)
-				check_sums(in, 0, mc.ranks - 1, 0, n,
-					   "reduce");
+				check_sums(in, 0, mc.ranks - 1, 0, n, "reduce");
 			free(out);
 			free(in);
 		}
@@ -128,8 +127,7 @@ static void test_allreduce(void)
 		n = coll_count(c);
 		out = elements_of(mc.rank, 0, n);
 		in = elements_new(n);
-		MPI_Allreduce(out, in, n, MPI_INT64_T, MPI_SUM,
-			      MPI_COMM_WORLD);
+		MPI_Allreduce(out, in, n, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
 		check_sums(in, 0, mc.ranks - 1, 0, n, "allreduce");
 		MPI_Allreduce(MPI_IN_PLACE, out, n, MPI_INT64_T, MPI_SUM,
 			      MPI_COMM_WORLD);
@@ -205,8 +203,8 @@ static void layout(int n, int *parts, int *places)
 	}
 }
 
-static void check_layout(const int64_t *in, const int *parts,
-			 const int *places, const char *what)
+static void check_layout(const int64_t *in, const int *parts, const int *places,
+			 const char *what)
 {
 	int r;
 
@@ -232,9 +230,8 @@ static void test_gather(void)
 		out = elements_of(mc.rank, 0, parts[mc.rank]);
 		for (root = 0; root < mc.ranks; root++) {
 			in = elements_new(room);
-			MPI_Gatherv(out, parts[mc.rank], MPI_INT64_T, in,
-				    parts, places, MPI_INT64_T, root,
-				    MPI_COMM_WORLD);
+			MPI_Gatherv(out, parts[mc.rank], MPI_INT64_T, in, parts,
+				    places, MPI_INT64_T, root, MPI_COMM_WORLD);
 			if (mc.rank == root)
 				check_layout(in, parts, places, "gatherv");
 			free(in);
@@ -313,8 +310,8 @@ static void test_alltoall(void)
 				want[r] = n + mc.rank;
 				at[r] = r * want[r];
 			}
-			MPI_Alltoallv(out, parts, places, MPI_INT64_T, in,
-				      want, at, MPI_INT64_T, MPI_COMM_WORLD);
+			MPI_Alltoallv(out, parts, places, MPI_INT64_T, in, want,
+				      at, MPI_INT64_T, MPI_COMM_WORLD);
 			for (r = 0; r < mc.ranks; r++)
 				check_elements(in + at[r], r, places[mc.rank],
 					       want[r], "alltoallv");

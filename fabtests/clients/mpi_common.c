@@ -8,19 +8,45 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 
-#define GUARD		64
-#define GUARD_BYTE	0xa5
-#define MAX_REPORTS	8	/* of one test and rank: the rest is counted */
+#define GUARD	    64
+#define GUARD_BYTE  0xa5
+#define MAX_REPORTS 8 /* of one test and rank: the rest is counted */
 
 struct mc mc;
 
 static atomic_int failures;
-static bool deceiver;	/* set between tests */
+static bool deceiver; /* set between tests */
 
 static const size_t sizes[] = {
-	0, 1, 3, 8, 63, 64, 65, 255, 1000, 4095, 4096, 4097, 16300, 16384,
-	16385, 16448, 40000, 65536, 100003, 131071, 131072, 131073, 200001,
-	262144, 524289, MC_MIB(1), MC_MIB(1) + 1, MC_MIB(4) - 3, MC_MIB(8),
+	0,
+	1,
+	3,
+	8,
+	63,
+	64,
+	65,
+	255,
+	1000,
+	4095,
+	4096,
+	4097,
+	16300,
+	16384,
+	16385,
+	16448,
+	40000,
+	65536,
+	100003,
+	131071,
+	131072,
+	131073,
+	200001,
+	262144,
+	524289,
+	MC_MIB(1),
+	MC_MIB(1) + 1,
+	MC_MIB(4) - 3,
+	MC_MIB(8),
 };
 
 size_t mc_size_count(void)
@@ -89,8 +115,8 @@ void mc_fill(void *buf, size_t len, uint64_t seed)
 
 	for (i = 0; i < len; i += sizeof(word)) {
 		word = mc_word(seed, i / sizeof(word));
-		memcpy(p + i, &word, len - i < sizeof(word) ? len - i :
-							      sizeof(word));
+		memcpy(p + i, &word,
+		       len - i < sizeof(word) ? len - i : sizeof(word));
 	}
 	if (len && deceiver)
 		p[len / 2] ^= 1;
@@ -125,7 +151,8 @@ static void mc_mismatch(const uint8_t *p, size_t len, uint64_t seed,
 	}
 	if (wrong)
 		mc_fail("%s: %zu of %zu bytes are wrong, first byte %zu: "
-			"%02x for %02x", what, wrong, len, first, p[first],
+			"%02x for %02x",
+			what, wrong, len, first, p[first],
 			mc_byte(seed, first));
 }
 
@@ -146,8 +173,7 @@ bool mc_check(const void *buf, size_t len, uint64_t seed, const char *what)
 	return true;
 }
 
-bool mc_check_byte(const void *buf, size_t len, uint8_t byte,
-		   const char *what)
+bool mc_check_byte(const void *buf, size_t len, uint8_t byte, const char *what)
 {
 	const uint8_t *p = buf;
 	size_t i;
@@ -162,8 +188,7 @@ bool mc_check_byte(const void *buf, size_t len, uint8_t byte,
 	return true;
 }
 
-void mc_check_status(const MPI_Status *status, int source, int tag,
-		     size_t len)
+void mc_check_status(const MPI_Status *status, int source, int tag, size_t len)
 {
 	int count = -1;
 
@@ -171,8 +196,9 @@ void mc_check_status(const MPI_Status *status, int source, int tag,
 	if (status->MPI_SOURCE != source || status->MPI_TAG != tag ||
 	    count < 0 || (size_t) count != len)
 		mc_fail("status tells of %d bytes from %d, tag %d; they are "
-			"%zu from %d, tag %d", count, status->MPI_SOURCE,
-			status->MPI_TAG, len, source, tag);
+			"%zu from %d, tag %d",
+			count, status->MPI_SOURCE, status->MPI_TAG, len, source,
+			tag);
 }
 
 void mc_buf_get(struct mc_buf *buf, size_t len, size_t skew)
@@ -204,9 +230,8 @@ void mc_ring(const void *out, size_t out_len, uint64_t out_seed, void *in,
 {
 	MPI_Status status;
 
-	MPI_Sendrecv(out, (int) out_len, MPI_BYTE, mc.next, 7, in,
-		     (int) in_len, MPI_BYTE, mc.prev, 7, MPI_COMM_WORLD,
-		     &status);
+	MPI_Sendrecv(out, (int) out_len, MPI_BYTE, mc.next, 7, in, (int) in_len,
+		     MPI_BYTE, mc.prev, 7, MPI_COMM_WORLD, &status);
 	mc_check_status(&status, mc.prev, 7, in_len);
 	mc_check(in, in_len, in_seed, what);
 	mc_check(out, out_len, out_seed, "a source after its send");

@@ -5,7 +5,7 @@
  */
 #include "mpi_check.h"
 
-#define MANY	40
+#define MANY 40
 
 static const size_t mixed[] = {
 	0, 12, 70000, 1, 16384, 300000, 64, 17000, 131073, 5,
@@ -102,8 +102,8 @@ static void receive_any(bool probe_first)
 		}
 		len = mixed_size((size_t) seen[source]);
 		mc_check_status(&status, source, seen[source], len);
-		mc_check(in.data, len,
-			 mc_seed(source, (uint64_t) seen[source]), "message");
+		mc_check(in.data, len, mc_seed(source, (uint64_t) seen[source]),
+			 "message");
 		seen[source]++;
 		mc_buf_put(&in);
 	}
@@ -201,8 +201,8 @@ static void test_mprobe(void)
 		for (k = 0; k < 2; k++) {
 			mc_buf_get(&out[k], len, k);
 			mc_fill(out[k].data, len, mc_seed(mc.rank, 2 * i + k));
-			MPI_Isend(out[k].data, (int) len, MPI_BYTE, mc.next,
-				  4, MPI_COMM_WORLD, &req[k]);
+			MPI_Isend(out[k].data, (int) len, MPI_BYTE, mc.next, 4,
+				  MPI_COMM_WORLD, &req[k]);
 		}
 		claim(i);
 		MPI_Waitall(2, req, MPI_STATUSES_IGNORE);

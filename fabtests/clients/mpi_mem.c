@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define ROUNDS	12
+#define ROUNDS 12
 
 static size_t large(size_t want)
 {
@@ -183,8 +183,8 @@ static void *map_file(size_t len)
 	if (fd >= 0) {
 		unlink(path);
 		if (!ftruncate(fd, (off_t) len))
-			p = mmap(NULL, len, PROT_READ | PROT_WRITE,
-				 MAP_SHARED, fd, 0);
+			p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED,
+				 fd, 0);
 		close(fd);
 	}
 	return p;

@@ -4,8 +4,8 @@
  */
 #include "mpi_check.h"
 
-#define WINDOW	12
-#define ROUNDS	4
+#define WINDOW 12
+#define ROUNDS 4
 
 /* One after the other, round the ring, at addresses of all alignments. */
 static void test_blocking(void)
@@ -57,8 +57,7 @@ static void test_pingpong(void)
 	}
 }
 
-typedef int (*mc_send_fn)(const void *, int, MPI_Datatype, int, int,
-			  MPI_Comm);
+typedef int (*mc_send_fn)(const void *, int, MPI_Datatype, int, int, MPI_Comm);
 
 /* Synchronous, buffered and ready sends, to a receive that waits already. */
 static void test_modes(void)
@@ -134,12 +133,11 @@ static void window(int round, bool one_by_one)
 	for (k = 0; one_by_one && k < 2 * WINDOW; k++) {
 		MPI_Waitany(2 * WINDOW, req, &which, &status);
 		if (which >= 0 && which < WINDOW)
-			mc_check_status(&status, mc.prev, which,
-					in[which].len);
+			mc_check_status(&status, mc.prev, which, in[which].len);
 	}
 	for (i = 0; i < WINDOW; i++) {
-		mc_check(in[i].data, in[i].len,
-			 mc_seed(mc.prev, (uint64_t) i), "message");
+		mc_check(in[i].data, in[i].len, mc_seed(mc.prev, (uint64_t) i),
+			 "message");
 		mc_buf_put(&in[i]);
 		mc_buf_put(&out[i]);
 	}
@@ -200,21 +198,20 @@ static void test_persistent(void)
 		mc_buf_get(&out[i], lens[i], 0);
 		MPI_Recv_init(in[i].data, (int) lens[i], MPI_BYTE, mc.prev, i,
 			      MPI_COMM_WORLD, &req[i]);
-		MPI_Send_init(out[i].data, (int) lens[i], MPI_BYTE, mc.next,
-			      i, MPI_COMM_WORLD, &req[n + i]);
+		MPI_Send_init(out[i].data, (int) lens[i], MPI_BYTE, mc.next, i,
+			      MPI_COMM_WORLD, &req[n + i]);
 	}
 	for (round = 0; round < 10; round++) {
 		for (i = 0; i < n; i++) {
 			number = (uint64_t) (round * n + i);
-			mc_fill(out[i].data, lens[i],
-				mc_seed(mc.rank, number));
+			mc_fill(out[i].data, lens[i], mc_seed(mc.rank, number));
 		}
 		MPI_Startall(2 * n, req);
 		MPI_Waitall(2 * n, req, MPI_STATUSES_IGNORE);
 		for (i = 0; i < n; i++) {
 			number = (uint64_t) (round * n + i);
-			mc_check(in[i].data, lens[i],
-				 mc_seed(mc.prev, number), "message");
+			mc_check(in[i].data, lens[i], mc_seed(mc.prev, number),
+				 "message");
 		}
 	}
 	for (i = 0; i < 2 * n; i++)

@@ -5,8 +5,8 @@
  */
 #include "mpi_check.h"
 
-#define ROUNDS		3
-#define INCREMENTS	40
+#define ROUNDS	   3
+#define INCREMENTS 40
 
 /* A window with room for the largest message at two places, each poisoned. */
 struct window {
@@ -101,10 +101,10 @@ static void put_get(struct window *window, enum sync sync, size_t len,
 	mc_fill(second, len, mc_seed(mc.rank, number + 1));
 	MPI_Win_unlock(mc.rank, window->win);
 	epoch_begin(sync, window->win);
-	MPI_Put(out.data, (int) len, MPI_BYTE, mc.next, 0, (int) len,
-		MPI_BYTE, window->win);
-	MPI_Get(in.data, (int) len, MPI_BYTE, mc.next,
-		(MPI_Aint) window->half, (int) len, MPI_BYTE, window->win);
+	MPI_Put(out.data, (int) len, MPI_BYTE, mc.next, 0, (int) len, MPI_BYTE,
+		window->win);
+	MPI_Get(in.data, (int) len, MPI_BYTE, mc.next, (MPI_Aint) window->half,
+		(int) len, MPI_BYTE, window->win);
 	epoch_end(sync, window->win);
 	mc_check(window->base, len, mc_seed(mc.prev, number), "put");
 	mc_check(in.data, len, mc_seed(mc.next, number + 1), "got");
@@ -290,8 +290,7 @@ static void test_compare_and_swap(void)
 static void test_rput(void)
 {
 	enum { PARTS = 8 };
-	size_t part = mc.max_size / PARTS < 40000 ? mc.max_size / PARTS :
-						    40000;
+	size_t part = mc.max_size / PARTS < 40000 ? mc.max_size / PARTS : 40000;
 	struct mc_buf out, in;
 	struct window window;
 	MPI_Request req[PARTS];
@@ -335,7 +334,8 @@ const struct mc_test mc_rma_tests[] = {
 	{ .name = "accumulate", .run = test_accumulate, .rma = true },
 	{ .name = "get_accumulate", .run = test_get_accumulate, .rma = true },
 	{ .name = "fetch_and_op", .run = test_fetch_and_op, .rma = true },
-	{ .name = "compare_and_swap", .run = test_compare_and_swap,
+	{ .name = "compare_and_swap",
+	  .run = test_compare_and_swap,
 	  .rma = true },
 	{ .name = "rput", .run = test_rput, .rma = true },
 	{ .name = NULL },

@@ -10,8 +10,8 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-#define THREADS		3
-#define ROUNDS		30
+#define THREADS 3
+#define ROUNDS	30
 
 struct worker {
 	pthread_t thread;
@@ -26,8 +26,8 @@ static void *worker_run(void *arg)
 {
 	struct worker *worker = arg;
 	uint64_t state = (uint64_t) worker->index + 1, number;
-	size_t len, limit = mc.max_size < MC_KIB(300) ? mc.max_size :
-							MC_KIB(300);
+	size_t len,
+		limit = mc.max_size < MC_KIB(300) ? mc.max_size : MC_KIB(300);
 	struct mc_buf in, out;
 	MPI_Request req;
 	MPI_Status status;
@@ -39,10 +39,10 @@ static void *worker_run(void *arg)
 		mc_buf_get(&out, len, 0);
 		mc_buf_get(&in, len, 1);
 		mc_fill(out.data, len, mc_seed(mc.rank, number));
-		MPI_Irecv(in.data, (int) len, MPI_BYTE, mc.prev,
-			  worker->index, worker->comm, &req);
-		MPI_Send(out.data, (int) len, MPI_BYTE, mc.next,
-			 worker->index, worker->comm);
+		MPI_Irecv(in.data, (int) len, MPI_BYTE, mc.prev, worker->index,
+			  worker->comm, &req);
+		MPI_Send(out.data, (int) len, MPI_BYTE, mc.next, worker->index,
+			 worker->comm);
 		MPI_Wait(&req, &status);
 		mc_check_status(&status, mc.prev, worker->index, len);
 		mc_check(in.data, len, mc_seed(mc.prev, number), "message");

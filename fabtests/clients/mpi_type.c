@@ -13,8 +13,9 @@ struct shape {
 };
 
 static const struct shape shapes[] = {
-	{ 3, 1, 2 }, { 10, 8, 24 }, { 100, 100, 301 }, { 64, 4096, 8192 },
-	{ 7, 30000, 30001 }, { 2000, 64, 128 }, { 3, 400000, 500000 },
+	{ 3, 1, 2 },	       { 10, 8, 24 },	    { 100, 100, 301 },
+	{ 64, 4096, 8192 },    { 7, 30000, 30001 }, { 2000, 64, 128 },
+	{ 3, 400000, 500000 },
 };
 
 static size_t shape_data(const struct shape *shape)
@@ -125,7 +126,10 @@ static void record_type(MPI_Datatype *type)
 		offsetof(struct record, large),
 	};
 	MPI_Datatype types[] = {
-		MPI_CHAR, MPI_DOUBLE, MPI_SHORT, MPI_INT64_T,
+		MPI_CHAR,
+		MPI_DOUBLE,
+		MPI_SHORT,
+		MPI_INT64_T,
 	};
 	MPI_Datatype packed;
 
@@ -137,7 +141,7 @@ static void record_type(MPI_Datatype *type)
 
 static struct record record_of(int rank, int i)
 {
-	return (struct record) {
+	return (struct record){
 		.letter = (char) ('a' + (rank + i) % 26),
 		.number = rank * 1000.0 + i / 3.0,
 		.pair = { (short) i, (short) -i },
@@ -164,14 +168,13 @@ static void test_struct(void)
 		for (i = 0; i < n; i++)
 			out[i] = record_of(mc.rank, i);
 		out[n / 2].large = mc_value(out[n / 2].large);
-		MPI_Sendrecv(out, n, type, mc.next, 2, in, n, type, mc.prev,
-			     2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Sendrecv(out, n, type, mc.next, 2, in, n, type, mc.prev, 2,
+			     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		for (i = 0; i < n; i++) {
 			want = record_of(mc.prev, i);
 			if (in[i].letter == want.letter &&
 			    in[i].number == want.number &&
-			    !memcmp(in[i].pair, want.pair,
-				    sizeof(want.pair)) &&
+			    !memcmp(in[i].pair, want.pair, sizeof(want.pair)) &&
 			    in[i].large == want.large)
 				continue;
 			mc_fail("record %d of %d is wrong", i, n);
@@ -243,8 +246,7 @@ static void test_pack(void)
 		out[n / 2] = (double) mc_value((int64_t) out[n / 2]) +
 			     out[n / 2] - (double) (int64_t) out[n / 2];
 		at = 0;
-		MPI_Pack(out, n, MPI_DOUBLE, packed, room, &at,
-			 MPI_COMM_WORLD);
+		MPI_Pack(out, n, MPI_DOUBLE, packed, room, &at, MPI_COMM_WORLD);
 		MPI_Sendrecv_replace(packed, at, MPI_PACKED, mc.next, 3,
 				     mc.prev, 3, MPI_COMM_WORLD,
 				     MPI_STATUS_IGNORE);

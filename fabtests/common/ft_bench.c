@@ -8,9 +8,8 @@
  */
 #include "ft_bench.h"
 
-const char *const ft_mode_names[FT_MODES] = {
-	"register-each", "core-cache", "ofi_mrrc"
-};
+const char *const ft_mode_names[FT_MODES] = { "register-each", "core-cache",
+					      "ofi_mrrc" };
 
 /* One transfer in flight. */
 struct xfer {
@@ -86,8 +85,8 @@ static void post(struct ft_bench *b, const struct ft_task *task, unsigned i,
 		return;
 	}
 	if (b->mode != FT_NULL_DESC) {
-		x->remote_mr = ft_reg(s->dom, b->remote + off, task->len,
-				      FI_RECV);
+		x->remote_mr =
+			ft_reg(s->dom, b->remote + off, task->len, FI_RECV);
 		rdesc = fi_mr_desc(x->remote_mr);
 	}
 	FT_POST(c, fi_recv(s->ep, b->remote + off, task->len, rdesc, FT_ANY,
@@ -167,15 +166,14 @@ double ft_bench_run(struct ft_bench *b, const struct ft_task *task)
 
 	FT_CHECK(task->len <= b->max && task->iters, "wrong task");
 	FT_CHECK(task->metric == FT_LAT ||
-		 (task->window && task->window <= b->bufs &&
-		  task->window <= task->iters),
+			 (task->window && task->window <= b->bufs &&
+			  task->window <= task->iters),
 		 "a window of %u, with %u buffers and %u transfers",
 		 task->window, b->bufs, task->iters);
 	ft_stage("%s: %s of %zu bytes", ft_mode_names[b->mode],
 		 ft_op_name(task->op), task->len);
 	fill(b, task);
-	result = task->metric == FT_LAT ? latency(b, task) :
-					  bandwidth(b, task);
+	result = task->metric == FT_LAT ? latency(b, task) : bandwidth(b, task);
 	for (i = 0; i < b->bufs && i < task->iters; i++)
 		ft_wait_buf(&b->pair.c, b->remote + i * b->max, task->len,
 			    b->round * 1000 + i);

@@ -9,9 +9,9 @@
 #include "ft_mrrc.h"
 
 enum ft_mode {
-	FT_REG_EACH,	/* raw core: register, transfer, deregister */
-	FT_CORE_CACHE,	/* the same, through the core's own cache */
-	FT_NULL_DESC,	/* over ofi_mrrc, null descriptors */
+	FT_REG_EACH,   /* raw core: register, transfer, deregister */
+	FT_CORE_CACHE, /* the same, through the core's own cache */
+	FT_NULL_DESC,  /* over ofi_mrrc, null descriptors */
 	FT_MODES
 };
 extern const char *const ft_mode_names[FT_MODES];
@@ -23,15 +23,15 @@ struct ft_task {
 	enum ft_bench_op op;
 	enum ft_metric metric;
 	size_t len;
-	unsigned iters;		/* transfers */
-	unsigned window;	/* FT_BW: at once */
+	unsigned iters;	 /* transfers */
+	unsigned window; /* FT_BW: at once */
 };
 
 struct ft_bench {
 	struct ft_pair pair;
 	enum ft_mode mode;
-	size_t max;		/* bytes of a buffer */
-	unsigned bufs;		/* used in turn */
+	size_t max;    /* bytes of a buffer */
+	unsigned bufs; /* used in turn */
 	char *local, *remote;
 	struct fid_mr *target;
 	uint64_t round;
@@ -49,7 +49,7 @@ void ft_bench_open(struct ft_bench *b, enum ft_mode mode, size_t max,
 double ft_bench_run(struct ft_bench *b, const struct ft_task *task);
 void ft_bench_close(struct ft_bench *b);
 
-double ft_median(double *values, unsigned count);	/* sorts */
+double ft_median(double *values, unsigned count); /* sorts */
 /* "64,4096,1M"; returns how many */
 unsigned ft_parse_sizes(const char *text, size_t *sizes, unsigned max);
 const char *ft_op_name(enum ft_bench_op op);

@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-#define BATCH	  8
+#define BATCH 8
 
 static size_t entry_size(enum fi_cq_format format)
 {
@@ -80,8 +80,8 @@ static void poll_cq(struct ft_ep *ep, enum ft_dir dir)
 	fi_addr_t src[BATCH];
 	ssize_t i, ret;
 
-	ret = ep->source ? fi_cq_readfrom(ep->cq[dir], buf, BATCH, src)
-			 : fi_cq_read(ep->cq[dir], buf, BATCH);
+	ret = ep->source ? fi_cq_readfrom(ep->cq[dir], buf, BATCH, src) :
+			   fi_cq_read(ep->cq[dir], buf, BATCH);
 	if (ret == -FI_EAGAIN)
 		return;
 	if (ret == -FI_EAVAIL) {
@@ -172,8 +172,8 @@ void ft_expect_none(struct ft_ep *ep, int msec)
 		for (dir = FT_TX; dir < FT_DIRS; dir++)
 			FT_CHECK(!ft_take(ep, dir, &comp),
 				 "a completion that nobody asked for: context "
-				 "%p flags 0x%" PRIx64 " error %d", comp.ctx,
-				 comp.flags, comp.err);
+				 "%p flags 0x%" PRIx64 " error %d",
+				 comp.ctx, comp.flags, comp.err);
 	} while (ft_now_us() < end);
 }
 
@@ -200,11 +200,11 @@ void ft_wait_cntr(struct ft_ep *ep, enum ft_dir dir, uint64_t value)
 		FT_CHECK(!fi_cntr_readerr(ep->cntr[dir]),
 			 "the counter counted %" PRIu64 " errors",
 			 fi_cntr_readerr(ep->cntr[dir]));
-		FT_CHECK(ft_limit_us() < end, "counter stays at %" PRIu64
-			 ", not %" PRIu64, now, value);
+		FT_CHECK(ft_limit_us() < end,
+			 "counter stays at %" PRIu64 ", not %" PRIu64, now,
+			 value);
 	}
-	FT_CHECK(now == value, "counter %" PRIu64 ", not %" PRIu64, now,
-		 value);
+	FT_CHECK(now == value, "counter %" PRIu64 ", not %" PRIu64, now, value);
 }
 
 size_t ft_iov_limit(struct ft_ep *ep)
@@ -217,8 +217,7 @@ size_t ft_iov_limit(struct ft_ep *ep)
 	return limit < FT_IOV_MAX ? limit : FT_IOV_MAX;
 }
 
-void ft_send_recv(struct ft_ep *from, const void *sbuf, void *rbuf,
-		  size_t len)
+void ft_send_recv(struct ft_ep *from, const void *sbuf, void *rbuf, size_t len)
 {
 	struct ft_ep *to = from->peer;
 	struct fid_ep *rx = to->srx ? to->srx : to->ep;
@@ -236,8 +235,7 @@ void ft_send_recv(struct ft_ep *from, const void *sbuf, void *rbuf,
 		FT_CHECK(comp.len == len, "received %zu, not %zu", comp.len,
 			 len);
 	ft_wait(from, FT_TX, &comp);
-	FT_CHECK(comp.ctx == sbuf, "send's context %p, not %p", comp.ctx,
-		 sbuf);
+	FT_CHECK(comp.ctx == sbuf, "send's context %p, not %p", comp.ctx, sbuf);
 }
 
 void ft_verify_pair(struct ft_ep *from, void *sbuf, void *rbuf, size_t len,

@@ -5,7 +5,6 @@
  */
 #include "ft_conn.h"
 
-
 struct fi_info *ft_hints(const struct ft_attr *attr)
 {
 	enum fi_ep_type type = attr->type ? attr->type : ft_ep_type();
@@ -24,19 +23,18 @@ struct fi_info *ft_hints(const struct ft_attr *attr)
 	hints->domain_attr->data_progress = attr->progress;
 	if (!attr->scalable_mr)
 		hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR |
-					      FI_MR_ALLOCATED |
-					      FI_MR_PROV_KEY;
+					      FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	if (ft_opts.raw)
 		hints->domain_attr->mr_mode |= FI_MR_LOCAL;
 	if (type != FI_EP_DGRAM)
 		hints->addr_format = strchr(ft_opts.addr, ':') ?
-				     FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+					     FI_SOCKADDR_IN6 :
+					     FI_SOCKADDR_IN;
 	return hints;
 }
 
 static struct fi_info *getinfo(const struct ft_attr *attr, const char *node,
-			       uint64_t flags, const void *dest,
-			       size_t destlen)
+			       uint64_t flags, const void *dest, size_t destlen)
 {
 	struct fi_info *hints = ft_hints(attr), *info = NULL;
 	int ret;
@@ -139,8 +137,7 @@ static void bind_srx(struct ft_pair *pair, struct ft_ep *ep)
 		ret = fi_ep_bind(pair->srx, &pair->srx_cq->fid, FI_RECV);
 		ft_log("binding a queue to the srx: %d", ret);
 		ret = fi_enable(pair->srx);
-		FT_CHECK(!ret || ret == -FI_ENOSYS, "enabling an srx: %d",
-			 ret);
+		FT_CHECK(!ret || ret == -FI_ENOSYS, "enabling an srx: %d", ret);
 	}
 	ep->cq[FT_RX] = pair->srx_cq;
 	ep->srx = pair->srx;
@@ -174,9 +171,9 @@ void ft_bind_queues(struct ft_pair *pair, struct ft_ep *ep)
 		FT_CALL_OR_SKIP(fi_cntr_open(ep->dom->domain, &cntr_attr,
 					     &ep->cntr[dir], NULL));
 		rma = attr->caps & FI_RMA ? FI_READ | FI_WRITE : 0;
-		FT_CALL_OR_SKIP(fi_ep_bind(ep->ep, &ep->cntr[dir]->fid,
-					   dir == FT_TX ? FI_SEND | rma :
-							  FI_RECV));
+		FT_CALL_OR_SKIP(
+			fi_ep_bind(ep->ep, &ep->cntr[dir]->fid,
+				   dir == FT_TX ? FI_SEND | rma : FI_RECV));
 	}
 }
 
@@ -268,7 +265,8 @@ static void connect_halves(struct ft_pair *pair, struct ft_ep *s,
 	while (!up[0] || !up[1]) {
 		FT_CHECK(ft_limit_us() < end,
 			 "no connection: request seen %d, server up %d, "
-			 "client up %d", accepted, up[0], up[1]);
+			 "client up %d",
+			 accepted, up[0], up[1]);
 		if (!accepted && event(pair->peq, FI_CONNREQ, &entry)) {
 			accept_one(pair, s, &entry);
 			accepted = true;

@@ -30,7 +30,7 @@ void ft_core_ops(const char *name, struct ft_core_ops *ops)
 	FT_CALL(fi_domain(fabric, info, &domain, NULL));
 	FT_CALL(fi_cq_open(domain, &cq_attr, &cq, NULL));
 	FT_CALL(fi_endpoint(domain, info, &ep, NULL));
-	if (rxm) {	/* which does not close without */
+	if (rxm) { /* which does not close without */
 		FT_CALL(fi_av_open(domain, &av_attr, &av, NULL));
 		FT_CALL(fi_ep_bind(ep, &av->fid, 0));
 		FT_CALL(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV));

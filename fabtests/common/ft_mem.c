@@ -58,8 +58,8 @@ void ft_check_buf(const char *file, int line, const void *buf, size_t len,
 	if (at >= 0)
 		ft_fail(file, line,
 			"wrong data: %s: byte %zd of %zu at %p (seed %" PRIu64
-			") is 0x%02x", what, at, len, buf, seed,
-			((const uint8_t *) buf)[at]);
+			") is 0x%02x",
+			what, at, len, buf, seed, ((const uint8_t *) buf)[at]);
 }
 
 void *ft_map(void *addr, size_t len)
@@ -77,8 +77,8 @@ bool ft_map_hole(void *addr, size_t len)
 {
 	void *p;
 
-	p = mmap(addr, len, PROT_READ | PROT_WRITE, MAP_PRIVATE |
-		 MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	p = mmap(addr, len, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	FT_CHECK(p != MAP_FAILED || errno == EEXIST, "mmap of %zu: %s", len,
 		 strerror(errno));
 	return p != MAP_FAILED;
@@ -91,8 +91,8 @@ bool ft_map_hole(void *addr, size_t len)
 void *ft_map_apart(size_t len)
 {
 	const size_t far = 1 << 30;
-	void *p = mmap(NULL, far, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
-		       MAP_NORESERVE, -1, 0);
+	void *p = mmap(NULL, far, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	FT_CHECK(p != MAP_FAILED, "mmap of %zu: %s", far, strerror(errno));
 	ft_unmap(p, far);
@@ -101,8 +101,7 @@ void *ft_map_apart(size_t len)
 
 void ft_unmap(void *addr, size_t len)
 {
-	FT_CHECK(!munmap(addr, len), "munmap of %zu: %s", len,
-		 strerror(errno));
+	FT_CHECK(!munmap(addr, len), "munmap of %zu: %s", len, strerror(errno));
 }
 
 bool ft_valgrind(void)

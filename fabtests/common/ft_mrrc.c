@@ -79,8 +79,8 @@ static double started;
 
 static void on_alarm(int sig)
 {
-	double left = ft_opts.timeout * ft_load() -
-		      (ft_time_us() - started) / 1e6;
+	double left =
+		ft_opts.timeout * ft_load() - (ft_time_us() - started) / 1e6;
 	char msg[256];
 	int len;
 

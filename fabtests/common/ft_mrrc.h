@@ -48,7 +48,7 @@
 #if FI_MAJOR_VERSION >= 2
 /* deprecated there, with a warning at each use */
 #undef FI_REG_MR
-#define FI_REG_MR    (1ULL << 59)
+#define FI_REG_MR (1ULL << 59)
 #endif
 
 #ifndef FI_BUFFERED_RECV /* not in libfabric 2.x */
@@ -60,23 +60,23 @@
 #define FT_PAGE	     4096UL
 #define FT_ANY	     FI_ADDR_UNSPEC
 #define FT_IOV_MAX   4	/* most that a test uses, see ft_iov_limit() */
-#define FT_NAME_MAX  64	/* bytes of a listener's name */
+#define FT_NAME_MAX  64 /* bytes of a listener's name */
 #define FT_HEX_MAX   (2 * FT_NAME_MAX + 1)
 
 /* ---- ft_mrrc.c: options, environment, checks -------------------------- */
 
 struct ft_opts {
-	const char *prov;	/* "tcp;ofi_mrrc" */
-	const char *addr;	/* both sides' address */
-	enum fi_ep_type type;	/* FI_EP_UNSPEC: by the provider's name */
+	const char *prov;     /* "tcp;ofi_mrrc" */
+	const char *addr;     /* both sides' address */
+	enum fi_ep_type type; /* FI_EP_UNSPEC: by the provider's name */
 	bool raw;
 	bool verbose;
-	int timeout;		/* of the whole test, seconds */
-	unsigned iters;		/* 0: the test's own number */
+	int timeout;	/* of the whole test, seconds */
+	unsigned iters; /* 0: the test's own number */
 	unsigned seed;
 };
 extern struct ft_opts ft_opts;
-extern uint32_t ft_fiversion;	/* the API that fi_getinfo() is asked for */
+extern uint32_t ft_fiversion; /* the API that fi_getinfo() is asked for */
 
 #define FT_OPTS "p:s:e:Rvt:I:S:h"
 
@@ -104,7 +104,7 @@ struct ft_core_ops {
 	struct fi_ops_tagged *tagged;
 	struct fi_ops_cq *cq;
 	struct fi_ops_mr *mr;
-	struct fi_ops_cm *cm, *pep_cm;	/* not with ofi_rxm */
+	struct fi_ops_cm *cm, *pep_cm; /* not with ofi_rxm */
 };
 void ft_core_ops(const char *name, struct ft_core_ops *ops);
 /* Over ofi_rxm? */
@@ -128,46 +128,43 @@ void ft_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Of a clock that nobody sets; with a fraction, and without. */
 double ft_time_us(void);
 uint64_t ft_now_us(void);
-uint64_t ft_cpu_us(void);	/* used by all threads of the process */
-uint64_t ft_thread_us(void);	/* used by this one */
+uint64_t ft_cpu_us(void);    /* used by all threads of the process */
+uint64_t ft_thread_us(void); /* used by this one */
 /* How many tasks there are for each processor that may be used, at least 1 */
 double ft_load(void);
 /* For limits, by a clock of this thread: ft_limit.c */
 uint64_t ft_limit_us(void);
-uint64_t ft_deadline(void);	/* by it: what is not done by then hangs */
+uint64_t ft_deadline(void); /* by it: what is not done by then hangs */
 /* Races are tried n times, or for 3 s since begin, and n / 20 times at least. */
 bool ft_round(unsigned i, unsigned n, uint64_t begin);
-uint64_t ft_rand(void);		/* any thread; each has its own sequence */
+uint64_t ft_rand(void); /* any thread; each has its own sequence */
 
-#define FT_CHECK(cond, ...)						\
-	do {								\
-		if (!(cond))						\
-			ft_fail(__FILE__, __LINE__, __VA_ARGS__);	\
+#define FT_CHECK(cond, ...)                                       \
+	do {                                                      \
+		if (!(cond))                                      \
+			ft_fail(__FILE__, __LINE__, __VA_ARGS__); \
 	} while (0)
 
 /* A call that must answer 0. */
-#define FT_CALL(call)							\
-	do {								\
-		long ft_ret_ = (long) (call);				\
-									\
-		if (ft_ret_)						\
-			ft_fail(__FILE__, __LINE__, "%s: %ld (%s)",	\
-				#call, ft_ret_,				\
-				fi_strerror((int) -ft_ret_));		\
+#define FT_CALL(call)                                                      \
+	do {                                                               \
+		long ft_ret_ = (long) (call);                              \
+                                                                           \
+		if (ft_ret_)                                               \
+			ft_fail(__FILE__, __LINE__, "%s: %ld (%s)", #call, \
+				ft_ret_, fi_strerror((int) -ft_ret_));     \
 	} while (0)
 
 /* A call that a core need not offer. */
-#define FT_CALL_OR_SKIP(call)						\
-	do {								\
-		long ft_ret_ = (long) (call);				\
-									\
-		if (ft_ret_ == -FI_ENOSYS || ft_ret_ == -FI_EOPNOTSUPP) \
-			ft_skip("%s: %s", #call,			\
-				fi_strerror((int) -ft_ret_));		\
-		if (ft_ret_)						\
-			ft_fail(__FILE__, __LINE__, "%s: %ld (%s)",	\
-				#call, ft_ret_,				\
-				fi_strerror((int) -ft_ret_));		\
+#define FT_CALL_OR_SKIP(call)                                                  \
+	do {                                                                   \
+		long ft_ret_ = (long) (call);                                  \
+                                                                               \
+		if (ft_ret_ == -FI_ENOSYS || ft_ret_ == -FI_EOPNOTSUPP)        \
+			ft_skip("%s: %s", #call, fi_strerror((int) -ft_ret_)); \
+		if (ft_ret_)                                                   \
+			ft_fail(__FILE__, __LINE__, "%s: %ld (%s)", #call,     \
+				ft_ret_, fi_strerror((int) -ft_ret_));         \
 	} while (0)
 
 /* ---- ft_mem.c: buffers ------------------------------------------------ */
@@ -178,7 +175,7 @@ void ft_fill(void *buf, size_t len, uint64_t seed);
 ssize_t ft_differs(const void *buf, size_t len, uint64_t seed);
 void ft_check_buf(const char *file, int line, const void *buf, size_t len,
 		  uint64_t seed, const char *what);
-#define FT_CHECK_BUF(buf, len, seed, what)				\
+#define FT_CHECK_BUF(buf, len, seed, what) \
 	ft_check_buf(__FILE__, __LINE__, buf, len, seed, what)
 /* Anonymous pages, read and write; at addr if that is not NULL. */
 void *ft_map(void *addr, size_t len);
@@ -196,29 +193,29 @@ unsigned ft_fd_count(void);
 
 struct ft_attr {
 	uint64_t caps, mode;
-	enum fi_ep_type type;	/* FI_EP_UNSPEC: ft_ep_type() */
+	enum fi_ep_type type; /* FI_EP_UNSPEC: ft_ep_type() */
 	enum fi_cq_format format;
-	size_t cq_size;		/* 0: the provider's default */
+	size_t cq_size; /* 0: the provider's default */
 	enum fi_wait_obj wait_obj;
 	enum fi_threading threading;
-	enum fi_progress progress;	/* of data */
-	bool tx_selective;	/* bind with FI_SELECTIVE_COMPLETION */
+	enum fi_progress progress; /* of data */
+	bool tx_selective;	   /* bind with FI_SELECTIVE_COMPLETION */
 	bool rx_selective;
-	bool one_cq;		/* both directions: cq[FT_TX] is cq[FT_RX] */
-	bool no_cq;		/* over ofi_mrrc; a raw core gets one still */
+	bool one_cq; /* both directions: cq[FT_TX] is cq[FT_RX] */
+	bool no_cq;  /* over ofi_mrrc; a raw core gets one still */
 	bool cntr;
 	bool srx;
-	bool scalable_mr;	/* offsets and keys of the application's */
-	enum fi_av_type av_type;	/* of reliable datagrams */
-	bool abandons;		/* closes what is half transferred */
-	bool cw, cw_pep;	/* fi_cw_enable(): endpoints, listener */
+	bool scalable_mr;	 /* offsets and keys of the application's */
+	enum fi_av_type av_type; /* of reliable datagrams */
+	bool abandons;		 /* closes what is half transferred */
+	bool cw, cw_pep;	 /* fi_cw_enable(): endpoints, listener */
 };
 
-#define FT_ATTR								\
-	(struct ft_attr)						\
-	{								\
-		.caps = FI_MSG | FI_RMA,				\
-		.format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_NONE,	\
+#define FT_ATTR                                                       \
+	(struct ft_attr)                                              \
+	{                                                             \
+		.caps = FI_MSG | FI_RMA, .format = FI_CQ_FORMAT_DATA, \
+		.wait_obj = FI_WAIT_NONE,                             \
 	}
 
 struct ft_mr;
@@ -227,7 +224,7 @@ struct ft_dom {
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
-	struct ft_mr *mrs;	/* of ft_desc(), raw mode */
+	struct ft_mr *mrs; /* of ft_desc(), raw mode */
 };
 
 /* A completion, whatever the queue's format. */
@@ -237,8 +234,8 @@ struct ft_comp {
 	size_t len;
 	uint64_t data;
 	uint64_t tag;
-	fi_addr_t src;		/* where asked for (FI_SOURCE) */
-	int err;		/* 0: success */
+	fi_addr_t src; /* where asked for (FI_SOURCE) */
+	int err;       /* 0: success */
 	struct ft_comp *next;
 };
 
@@ -249,24 +246,24 @@ struct ft_ep {
 	struct ft_ep *peer;
 	struct fid_eq *eq;
 	struct fid_ep *ep;
-	struct fid_ep *srx;	/* shared: closed by ft_pair_close() */
-	struct fid_av *av;	/* reliable datagrams */
-	fi_addr_t to;		/* the peer; connected: ignored by the core */
-	bool source;		/* completions have a source */
+	struct fid_ep *srx; /* shared: closed by ft_pair_close() */
+	struct fid_av *av;  /* reliable datagrams */
+	fi_addr_t to;	    /* the peer; connected: ignored by the core */
+	bool source;	    /* completions have a source */
 	struct fid_cq *cq[FT_DIRS];
 	struct fid_cntr *cntr[FT_DIRS];
 	enum fi_cq_format format;
-	bool quiet[FT_DIRS];	/* ft_poll() leaves this queue alone */
+	bool quiet[FT_DIRS]; /* ft_poll() leaves this queue alone */
 	struct ft_comp *head[FT_DIRS], **tail[FT_DIRS];
 };
 
 struct ft_pair {
 	struct ft_attr attr;
-	struct ft_dom dom[2];	/* server, client */
+	struct ft_dom dom[2]; /* server, client */
 	struct fid_eq *peq;
 	struct fid_pep *pep;
 	struct fid_ep *srx;
-	struct fid_cq *srx_cq;	/* all endpoints on the srx share it */
+	struct fid_cq *srx_cq; /* all endpoints on the srx share it */
 	struct ft_ep s, c;
 };
 
@@ -337,23 +334,22 @@ void ft_expect_none(struct ft_ep *ep, int msec);
 void ft_wait_buf(struct ft_ep *ep, const void *buf, size_t len, uint64_t seed);
 void ft_wait_cntr(struct ft_ep *ep, enum ft_dir dir, uint64_t value);
 /* Post, and on -FI_EAGAIN make progress and post again. */
-#define FT_POST(ep, call)						\
-	do {								\
-		uint64_t ft_end_ = ft_deadline();				\
-		ssize_t ft_rc_;						\
-									\
-		while ((ft_rc_ = (call)) == -FI_EAGAIN) {		\
-			ft_progress(ep);				\
-			FT_CHECK(ft_limit_us() < ft_end_,		\
-				 "%s: still -FI_EAGAIN", #call);	\
-		}							\
-		FT_CHECK(!ft_rc_, "%s: %zd (%s)", #call, ft_rc_,	\
-			 fi_strerror((int) -ft_rc_));			\
+#define FT_POST(ep, call)                                        \
+	do {                                                     \
+		uint64_t ft_end_ = ft_deadline();                \
+		ssize_t ft_rc_;                                  \
+                                                                 \
+		while ((ft_rc_ = (call)) == -FI_EAGAIN) {        \
+			ft_progress(ep);                         \
+			FT_CHECK(ft_limit_us() < ft_end_,        \
+				 "%s: still -FI_EAGAIN", #call); \
+		}                                                \
+		FT_CHECK(!ft_rc_, "%s: %zd (%s)", #call, ft_rc_, \
+			 fi_strerror((int) -ft_rc_));            \
 	} while (0)
 
 /* Sends sbuf to the peer's rbuf and waits for both completions. */
-void ft_send_recv(struct ft_ep *from, const void *sbuf, void *rbuf,
-		  size_t len);
+void ft_send_recv(struct ft_ep *from, const void *sbuf, void *rbuf, size_t len);
 /* The same with contents of this seed written, and checked. */
 void ft_verify_pair(struct ft_ep *from, void *sbuf, void *rbuf, size_t len,
 		    uint64_t seed);
@@ -369,8 +365,8 @@ size_t ft_hex_name(const char *hex, void *name);
 pid_t ft_again(char **argv, int out);
 /* Writes and exposes what there may be no partner for, until it is killed. */
 __attribute__((noreturn)) void ft_cw_victim(struct ft_ep *ep, fi_addr_t to,
-					    void *out, size_t out_len,
-					    void *in, size_t in_len);
+					    void *out, size_t out_len, void *in,
+					    size_t in_len);
 /*
  * Who does the same with it, and kills it in between: until nothing can be
  * posted any more, and all that was has ended. progress is of this side.

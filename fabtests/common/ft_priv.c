@@ -39,7 +39,8 @@ void ft_deny_uffd(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog prog = {
-		.len = sizeof(code) / sizeof(*code), .filter = code,
+		.len = sizeof(code) / sizeof(*code),
+		.filter = code,
 	};
 
 	FT_CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs: %s",
@@ -49,6 +50,6 @@ void ft_deny_uffd(void)
 	/* valgrind has none to deny: ENOSYS */
 	errno = 0;
 	FT_CHECK(syscall(SYS_userfaultfd, 0) == -1 &&
-		 (errno == EPERM || errno == ENOSYS),
+			 (errno == EPERM || errno == ENOSYS),
 		 "userfaultfd is not denied: %s", strerror(errno));
 }

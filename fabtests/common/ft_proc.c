@@ -72,7 +72,8 @@ static void wait_killed(pid_t pid)
 	int status;
 
 	FT_CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) &&
-		 WTERMSIG(status) == SIGKILL, "the victim: %#x", status);
+			 WTERMSIG(status) == SIGKILL,
+		 "the victim: %#x", status);
 }
 
 void ft_cw_survivor(struct ft_ep *ep, fi_addr_t to, void *out, size_t out_len,
@@ -104,11 +105,12 @@ void ft_cw_survivor(struct ft_ep *ep, fi_addr_t to, void *out, size_t out_len,
 		progress(ep);
 		while (ft_take(ep, FT_TX, &comp) || ft_take(ep, FT_RX, &comp)) {
 			FT_CHECK(!comp.err || comp.err == FI_ECONNABORTED ||
-				 comp.err == FI_ETRUNC, "error %d", comp.err);
+					 comp.err == FI_ETRUNC,
+				 "error %d", comp.err);
 			ended++;
 		}
-		FT_CHECK(ft_limit_us() < end, "%" PRIu64 " of %" PRIu64
-			 " ended", ended, posted);
+		FT_CHECK(ft_limit_us() < end,
+			 "%" PRIu64 " of %" PRIu64 " ended", ended, posted);
 	}
 	FT_CHECK(killed, "ended before");
 	wait_killed(pid);

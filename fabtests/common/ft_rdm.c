@@ -6,7 +6,6 @@
  */
 #include "ft_conn.h"
 
-
 void ft_rdm_open(struct ft_pair *pair, struct ft_dom *dom)
 {
 	dom->info = ft_getinfo(&pair->attr);
@@ -16,7 +15,7 @@ void ft_rdm_open(struct ft_pair *pair, struct ft_dom *dom)
 
 void ft_rdm_ep_open(struct ft_pair *pair, struct ft_ep *ep, struct ft_dom *dom)
 {
-	struct fi_av_attr attr = {.type = pair->attr.av_type};
+	struct fi_av_attr attr = { .type = pair->attr.av_type };
 
 	ft_ep_init(pair, ep, dom);
 	ep->source = pair->attr.caps & FI_SOURCE;
@@ -58,8 +57,11 @@ static void meet(struct ft_pair *pair, struct ft_ep *from)
 	struct iovec iov = { NULL, 0 };
 	void *desc = NULL;
 	struct fi_msg msg = {
-		.msg_iov = &iov, .desc = &desc, .iov_count = 1,
-		.addr = FT_ANY, .context = to,
+		.msg_iov = &iov,
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = FT_ANY,
+		.context = to,
 	};
 	struct ft_comp comp;
 

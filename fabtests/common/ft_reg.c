@@ -10,8 +10,8 @@ struct ft_mr {
 /* Keys of an application, where the core lets it choose. */
 static uint64_t next_key = 1;
 
-static int reg(struct ft_dom *dom, const void *buf, size_t len,
-	       uint64_t access, struct fid_mr **mr)
+static int reg(struct ft_dom *dom, const void *buf, size_t len, uint64_t access,
+	       struct fid_mr **mr)
 {
 	uint64_t key = __atomic_fetch_add(&next_key, 1, __ATOMIC_RELAXED);
 
@@ -65,5 +65,6 @@ struct fid_mr *ft_reg(struct ft_dom *dom, const void *buf, size_t len,
 uint64_t ft_raddr(struct ft_dom *dom, const void *buf)
 {
 	return dom->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ?
-		       (uintptr_t) buf : 0;
+		       (uintptr_t) buf :
+		       0;
 }

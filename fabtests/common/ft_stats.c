@@ -9,8 +9,7 @@ bool ft_stats(struct ft_dom *dom, struct fi_mrrc_stats *st)
 	if (ft_opts.raw)
 		return false;
 	FT_CALL(fi_mrrc_stats(dom->domain, st));
-	FT_CHECK(st->size == sizeof(*st), "stats: %zu bytes filled",
-		 st->size);
+	FT_CHECK(st->size == sizeof(*st), "stats: %zu bytes filled", st->size);
 	return true;
 }
 
@@ -40,11 +39,10 @@ void ft_print_stats(struct ft_dom *dom, const char *who)
 	printf("%s: lookups %" PRIu64 " hits %" PRIu64 " misses %" PRIu64
 	       " registrations %" PRIu64 " deregistrations %" PRIu64
 	       " failures %" PRIu64 " evictions %" PRIu64
-	       " invalidations %" PRIu64 " uncached %" PRIu64
-	       " posts %" PRIu64 " completions %" PRIu64
-	       " regions %" PRIu64 " bytes %" PRIu64 " held %" PRIu64
-	       " peak %" PRIu64 "/%" PRIu64 " max %" PRIu64 "/%" PRIu64
-	       " monitor %.16s policy %.16s\n",
+	       " invalidations %" PRIu64 " uncached %" PRIu64 " posts %" PRIu64
+	       " completions %" PRIu64 " regions %" PRIu64 " bytes %" PRIu64
+	       " held %" PRIu64 " peak %" PRIu64 "/%" PRIu64 " max %" PRIu64
+	       "/%" PRIu64 " monitor %.16s policy %.16s\n",
 	       who, st.lookups, st.hits, st.misses, st.registrations,
 	       st.deregistrations, st.registration_failures, st.evictions,
 	       st.invalidations, st.uncached, st.posts, st.completions,
@@ -66,11 +64,12 @@ void ft_check_idle(struct ft_dom *dom, const char *when)
 		 st.held_regions);
 	FT_CHECK(st.lookups == st.hits + st.misses,
 		 "%s: %" PRIu64 " lookups, %" PRIu64 " hits, %" PRIu64
-		 " misses", when, st.lookups, st.hits, st.misses);
+		 " misses",
+		 when, st.lookups, st.hits, st.misses);
 	FT_CHECK(st.regions <= st.max_regions && st.bytes <= st.max_bytes,
 		 "%s: %" PRIu64 " regions of %" PRIu64 ", %" PRIu64
-		 " bytes of %" PRIu64, when, st.regions, st.max_regions,
-		 st.bytes, st.max_bytes);
+		 " bytes of %" PRIu64,
+		 when, st.regions, st.max_regions, st.bytes, st.max_bytes);
 }
 
 void ft_check_flushed(struct ft_dom *dom, const char *when)
@@ -83,10 +82,10 @@ void ft_check_flushed(struct ft_dom *dom, const char *when)
 	FT_CALL(fi_mrrc_flush(dom->domain));
 	ft_stats(dom, &st);
 	FT_CHECK(!st.regions && !st.bytes,
-		 "%s: after flush %" PRIu64 " regions, %" PRIu64 " bytes",
-		 when, st.regions, st.bytes);
+		 "%s: after flush %" PRIu64 " regions, %" PRIu64 " bytes", when,
+		 st.regions, st.bytes);
 	FT_CHECK(st.registrations == st.deregistrations,
 		 "%s: after flush %" PRIu64 " registrations, %" PRIu64
-		 " deregistrations", when, st.registrations,
-		 st.deregistrations);
+		 " deregistrations",
+		 when, st.registrations, st.deregistrations);
 }

@@ -15,7 +15,11 @@ static struct {
 	enum ft_bench_op op;
 	bool cached, csv;
 } opts = {
-	.rounds = 5, .iters = 500, .bufs = 16, .window = 8, .op = FT_WRITE,
+	.rounds = 5,
+	.iters = 500,
+	.bufs = 16,
+	.window = 8,
+	.op = FT_WRITE,
 };
 
 static void usage(const char *name)
@@ -33,36 +37,58 @@ static void usage(const char *name)
 	       "  -b COUNT     buffers used in turn (default 16)\n"
 	       "  -w COUNT     transfers at once for bandwidth (default 8)\n"
 	       "  -t SECONDS   deadline (default 600)\n"
-	       "  --csv        lines for programs\n", name);
+	       "  --csv        lines for programs\n",
+	       name);
 }
 
 static void parse(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "csv", no_argument, NULL, 'C' }, { "help", 0, NULL, 'h' },
-		{ 0 }
-	};
+	static const struct option longs[] = { { "csv", no_argument, NULL,
+						 'C' },
+					       { "help", 0, NULL, 'h' },
+					       { 0 } };
 	int op;
 
 	while ((op = getopt_long(argc, argv, "p:ks:o:l:i:n:b:w:t:vh", longs,
 				 NULL)) != -1) {
 		switch (op) {
-		case 'k': opts.cached = true; break;
-		case 'o': opts.op = ft_parse_op(optarg); break;
-		case 'l':
-			opts.sizes_cnt = ft_parse_sizes(optarg, opts.sizes,
-							MAX_SIZES);
+		case 'k':
+			opts.cached = true;
 			break;
-		case 'i': opts.rounds = (unsigned) atoi(optarg); break;
-		case 'n': opts.iters = (unsigned) atoi(optarg); break;
-		case 'b': opts.bufs = (unsigned) atoi(optarg); break;
-		case 'w': opts.window = (unsigned) atoi(optarg); break;
-		case 'C': opts.csv = true; break;
-		case 'h': usage(argv[0]); exit(0);
-		case 'p': case 's': case 't': case 'v':
+		case 'o':
+			opts.op = ft_parse_op(optarg);
+			break;
+		case 'l':
+			opts.sizes_cnt =
+				ft_parse_sizes(optarg, opts.sizes, MAX_SIZES);
+			break;
+		case 'i':
+			opts.rounds = (unsigned) atoi(optarg);
+			break;
+		case 'n':
+			opts.iters = (unsigned) atoi(optarg);
+			break;
+		case 'b':
+			opts.bufs = (unsigned) atoi(optarg);
+			break;
+		case 'w':
+			opts.window = (unsigned) atoi(optarg);
+			break;
+		case 'C':
+			opts.csv = true;
+			break;
+		case 'h':
+			usage(argv[0]);
+			exit(0);
+		case 'p':
+		case 's':
+		case 't':
+		case 'v':
 			ft_parse_opt(argv[0], op, optarg);
 			break;
-		default: usage(argv[0]); exit(2);
+		default:
+			usage(argv[0]);
+			exit(2);
 		}
 	}
 	if (!opts.rounds || !opts.window || opts.bufs < opts.window ||
@@ -71,12 +97,11 @@ static void parse(int argc, char **argv)
 		exit(2);
 	}
 	if (!opts.sizes_cnt)
-		opts.sizes_cnt = ft_parse_sizes("64,4K,64K,1M", opts.sizes,
-						MAX_SIZES);
+		opts.sizes_cnt =
+			ft_parse_sizes("64,4K,64K,1M", opts.sizes, MAX_SIZES);
 }
 
-static void report(struct ft_bench *b, const struct ft_task *task,
-		   double value)
+static void report(struct ft_bench *b, const struct ft_task *task, double value)
 {
 	const char *unit = task->metric == FT_LAT ? "us" : "MB/s";
 

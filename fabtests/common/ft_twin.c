@@ -15,19 +15,19 @@
 #include <stdarg.h>
 #include <sys/wait.h>
 
-#define MAX_REPORTED 20		/* rounds with unexplained differences */
-#define ROUND_END "."
+#define MAX_REPORTED 20 /* rounds with unexplained differences */
+#define ROUND_END    "."
 
 struct side {
 	pid_t pid;
 	FILE *in;
-	char **line;		/* of the current round */
+	char **line; /* of the current round */
 	unsigned cnt, room;
-	char died[64];		/* "", or how the child ended in this round */
+	char died[64]; /* "", or how the child ended in this round */
 };
 
 static struct side sides[FT_SIDES];
-static FILE *out;		/* in a child */
+static FILE *out; /* in a child */
 static uint64_t rand_state;
 
 void ft_twin_seed(unsigned round)
@@ -76,11 +76,11 @@ void ft_twin_say(const char *key, const char *fmt, ...)
 	putc('\n', out);
 }
 
-static void child(const struct ft_twin *twin, enum ft_side side,
-		  unsigned round, unsigned end, int fd)
+static void child(const struct ft_twin *twin, enum ft_side side, unsigned round,
+		  unsigned end, int fd)
 {
-	const int signals[] = { SIGALRM, SIGSEGV, SIGBUS, SIGABRT, SIGILL,
-				SIGFPE };
+	const int signals[] = { SIGALRM, SIGSEGV, SIGBUS,
+				SIGABRT, SIGILL,  SIGFPE };
 	size_t i;
 
 	out = fdopen(fd, "w");
@@ -105,8 +105,8 @@ static void child(const struct ft_twin *twin, enum ft_side side,
 	_exit(0);
 }
 
-static void start(const struct ft_twin *twin, enum ft_side side,
-		  unsigned round, unsigned end)
+static void start(const struct ft_twin *twin, enum ft_side side, unsigned round,
+		  unsigned end)
 {
 	struct side *s = &sides[side];
 	int fds[2];
@@ -168,8 +168,7 @@ static void read_round(struct side *s)
 		}
 		if (s->cnt == s->room) {
 			s->room = s->room ? 2 * s->room : 1024;
-			s->line = realloc(s->line,
-					  s->room * sizeof(*s->line));
+			s->line = realloc(s->line, s->room * sizeof(*s->line));
 			FT_CHECK(s->line, "no memory");
 		}
 		s->line[s->cnt] = strdup(line);
@@ -241,9 +240,10 @@ static void unexplained(const struct ft_twin *twin, unsigned round,
 {
 	if (reported < MAX_REPORTED) {
 		if (!diff->failed) {
-			fprintf(stderr, "round %u of seed %u (FT_ROUND=%u, "
-				"-S %u repeats it):\n", round, ft_opts.seed,
-				round, ft_opts.seed);
+			fprintf(stderr,
+				"round %u of seed %u (FT_ROUND=%u, "
+				"-S %u repeats it):\n",
+				round, ft_opts.seed, round, ft_opts.seed);
 			describe(twin, round);
 			if (twin->batch == 1)
 				transcript(&sides[FT_OURS], nr);
@@ -281,8 +281,8 @@ static void compare(struct ft_twin *twin, unsigned round, struct diff *diff,
 			continue;
 		snprintf(key, sizeof(key), "%.*s", (int) key_len(a ? a : b),
 			 a ? a : b);
-		if (a && b && (key_len(a) != key_len(b) ||
-			       strncmp(a, b, key_len(a)))) {
+		if (a && b &&
+		    (key_len(a) != key_len(b) || strncmp(a, b, key_len(a)))) {
 			unexplained(twin, round, diff, result->failed, i, key,
 				    a, b);
 			return;
@@ -360,6 +360,6 @@ void ft_twin_run(struct ft_twin *twin, struct ft_twin_result *result)
 	}
 	for (why = twin->whys; why->key; why++)
 		if (why->cnt)
-			ft_log("explained %u times: %s: %s", why->cnt,
-			       why->key, why->why);
+			ft_log("explained %u times: %s: %s", why->cnt, why->key,
+			       why->why);
 }

@@ -16,18 +16,18 @@ enum ft_side { FT_RAW, FT_OURS, FT_SIDES };
 
 /* An explained difference. */
 struct ft_twin_why {
-	const char *key;	/* pattern of fnmatch(3); NULL ends the list */
+	const char *key; /* pattern of fnmatch(3); NULL ends the list */
 	const char *why;
 	/* Does it explain these two values? NULL: any. raw, ours: NULL: none */
 	bool (*holds)(unsigned round, const char *raw, const char *ours);
-	bool ends;		/* the rest of the round is not comparable */
-	unsigned cnt;		/* set by ft_twin_run() */
+	bool ends;    /* the rest of the round is not comparable */
+	unsigned cnt; /* set by ft_twin_run() */
 };
 
 struct ft_twin {
 	unsigned rounds;
-	unsigned batch;		/* rounds of a child, from a multiple of it */
-	unsigned limit_s;	/* of a round */
+	unsigned batch;	  /* rounds of a child, from a multiple of it */
+	unsigned limit_s; /* of a round */
 	/* In a child: once, before its first round; may be NULL */
 	void (*setup)(enum ft_side side, unsigned round);
 	/* In a child: one round */
@@ -39,8 +39,8 @@ struct ft_twin {
 
 struct ft_twin_result {
 	unsigned rounds, lines;
-	unsigned explained, failed;	/* rounds with such differences */
-	unsigned raw_died;		/* rounds in which the raw side crashed */
+	unsigned explained, failed; /* rounds with such differences */
+	unsigned raw_died;	    /* rounds in which the raw side crashed */
 };
 
 /* Prints each unexplained difference, and with -v how often each other was. */

@@ -9,8 +9,8 @@
 
 #include "ft_mrrc.h"
 
-#define LEN	40000
-#define REMOTE	(FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define LEN    40000
+#define REMOTE (FI_REMOTE_READ | FI_REMOTE_WRITE)
 
 static struct ft_pair pair;
 
@@ -66,8 +66,10 @@ static void answers(void)
 	buf = get(0, LEN, FI_REMOTE_READ, 0, &mr);
 	attr = query(0, buf + 100);
 	FT_CHECK(attr.base == buf && attr.len >= LEN && attr.mr == mr &&
-		 attr.key == fi_mr_key(mr) && attr.desc == fi_mr_desc(mr) &&
-		 attr.access == FI_REMOTE_READ && attr.page_size >= FT_PAGE,
+			 attr.key == fi_mr_key(mr) &&
+			 attr.desc == fi_mr_desc(mr) &&
+			 attr.access == FI_REMOTE_READ &&
+			 attr.page_size >= FT_PAGE,
 		 "query of %p answers %p, %zu bytes", buf, attr.base, attr.len);
 	FT_CHECK(attr.block_len >= 1 << 20 && (char *) attr.block_base <= buf,
 		 "a block of %zu bytes", attr.block_len);
@@ -82,13 +84,17 @@ static void answers(void)
 	put(0, NULL);
 	FT_CHECK(heap_stats(0).mistakes >= 3, "mistakes are not counted");
 	FT_CHECK(fi_mr_alloc(dom(0), 0, 0, 0, (void **) &buf, &mr) ==
-			 -FI_EINVAL, "no bytes at all");
+			 -FI_EINVAL,
+		 "no bytes at all");
 	FT_CHECK(fi_mr_alloc(dom(0), 1, 1, 0, (void **) &buf, &mr) ==
-			 -FI_EINVAL, "unknown access");
+			 -FI_EINVAL,
+		 "unknown access");
 	FT_CHECK(fi_mr_alloc(dom(0), 1, 0, 1ULL << 40, (void **) &buf, &mr) ==
-			 -FI_EINVAL, "unknown flags");
+			 -FI_EINVAL,
+		 "unknown flags");
 	FT_CHECK(fi_mr_memalign(dom(0), 3, 1, 0, 0, (void **) &buf, &mr) ==
-			 -FI_EINVAL, "an alignment of 3");
+			 -FI_EINVAL,
+		 "an alignment of 3");
 	FT_CALL(fi_mr_memalign(dom(0), 1 << 16, 1, 0, FI_MR_ALLOC_ZERO,
 			       (void **) &buf, NULL));
 	FT_CHECK(!((uintptr_t) buf & 0xffff) && !*buf, "aligned and zero");
@@ -110,12 +116,12 @@ static void check_untouched(const struct fi_mrrc_stats *before, int i)
 	struct fi_mrrc_stats now = cache_stats(i);
 
 	FT_CHECK(now.registrations == before->registrations &&
-		 now.lookups == before->lookups &&
-		 now.uncached == before->uncached &&
-		 now.evictions == before->evictions,
+			 now.lookups == before->lookups &&
+			 now.uncached == before->uncached &&
+			 now.evictions == before->evictions,
 		 "side %d: %" PRIu64 " registrations and %" PRIu64
-		 " lookups for memory that was registered", i,
-		 now.registrations - before->registrations,
+		 " lookups for memory that was registered",
+		 i, now.registrations - before->registrations,
 		 now.lookups - before->lookups);
 	FT_CHECK(now.held_regions == 0, "side %d holds regions", i);
 }
@@ -159,8 +165,8 @@ static void given_descriptors(void)
 	out = get(1, LEN, 0, 0, &mr[1]);
 	in = get(0, LEN, 0, 0, &mr[0]);
 	ft_fill(out, LEN, 5);
-	FT_POST(&pair.s, fi_recv(pair.s.ep, in, LEN, fi_mr_desc(mr[0]),
-				 FT_ANY, in));
+	FT_POST(&pair.s,
+		fi_recv(pair.s.ep, in, LEN, fi_mr_desc(mr[0]), FT_ANY, in));
 	FT_POST(&pair.c, fi_send(pair.c.ep, out, LEN, fi_mr_desc(mr[1]),
 				 pair.c.to, out));
 	ft_wait_ctx(&pair.c, FT_TX, out, FI_SEND);
@@ -184,13 +190,17 @@ static void write_to(const char *out, size_t len, uint64_t raddr, uint64_t key)
 	const struct fi_rma_iov rma = { raddr, len, key };
 	const struct iovec iov = { (void *) out, len };
 	const struct fi_msg_rma msg = {
-		.msg_iov = &iov, .desc = &desc, .iov_count = 1,
-		.addr = pair.c.to, .rma_iov = &rma, .rma_iov_count = 1,
+		.msg_iov = &iov,
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = pair.c.to,
+		.rma_iov = &rma,
+		.rma_iov_count = 1,
 		.context = (void *) out,
 	};
 
-	FT_POST(&pair.c, fi_writemsg(pair.c.ep, &msg, FI_COMPLETION |
-					     FI_DELIVERY_COMPLETE));
+	FT_POST(&pair.c, fi_writemsg(pair.c.ep, &msg,
+				     FI_COMPLETION | FI_DELIVERY_COMPLETE));
 }
 
 static void peers(void)
@@ -211,9 +221,9 @@ static void peers(void)
 		ft_wait_ctx(&pair.c, FT_TX, out, FI_WRITE);
 		FT_CHECK_BUF(target, lens[i], 10 + i, "written by key");
 		ft_fill(target, lens[i], 20 + i);
-		FT_POST(&pair.c, fi_read(pair.c.ep, back, lens[i],
-					 desc_of(back), pair.c.to, attr.raddr,
-					 attr.key, back));
+		FT_POST(&pair.c,
+			fi_read(pair.c.ep, back, lens[i], desc_of(back),
+				pair.c.to, attr.raddr, attr.key, back));
 		ft_wait_ctx(&pair.c, FT_TX, back, FI_READ);
 		FT_CHECK_BUF(back, lens[i], 20 + i, "read by key");
 		put(0, target);
@@ -292,7 +302,8 @@ static void classes(void)
 		FT_CHECK(attr[i].access == access[i], "access %u", i);
 		for (k = 0; k < i; k++)
 			FT_CHECK(attr[i].mr != attr[k].mr &&
-				 attr[i].block_base != attr[k].block_base,
+					 attr[i].block_base !=
+						 attr[k].block_base,
 				 "rights %u and %u share a block", i, k);
 	}
 	for (i = 0; i < 4; i++)
@@ -315,10 +326,12 @@ static void newer(void)
 	FT_CALL(fi_mr_heap_close(heap));
 	newer.more = 1;
 	FT_CHECK(fi_mr_heap_open(dom(0), &newer.attr, &heap, NULL) ==
-			 -FI_EINVAL, "an unknown property");
+			 -FI_EINVAL,
+		 "an unknown property");
 	newer.attr.size = SIZE_MAX;
 	FT_CHECK(fi_mr_heap_open(dom(0), &newer.attr, &heap, NULL) ==
-			 -FI_EINVAL, "no size at all");
+			 -FI_EINVAL,
+		 "no size at all");
 }
 
 static void heaps(void)
@@ -346,15 +359,17 @@ static void heaps(void)
 	one = query(0, buf[1]);
 	two = query(0, buf[2]);
 	FT_CHECK(one.access == FI_REMOTE_WRITE && two.access == 0 &&
-		 one.mr != two.mr, "a heap's rights");
+			 one.mr != two.mr,
+		 "a heap's rights");
 	FT_CHECK(one.page_size == FT_PAGE, "pages of %zu", one.page_size);
-	FT_CHECK(fi_mr_heap_alloc(heap, 700000, 0, &none, NULL) ==
-			 -FI_ENOMEM, "beyond the limit");
+	FT_CHECK(fi_mr_heap_alloc(heap, 700000, 0, &none, NULL) == -FI_ENOMEM,
+		 "beyond the limit");
 	FT_CHECK(fi_mr_heap_alloc(heap, 1, FI_MR_ALLOC_2M, &none, NULL) ==
-			 -FI_EINVAL, "pages from a heap");
+			 -FI_EINVAL,
+		 "pages from a heap");
 	FT_CALL(fi_mr_heap_stats(heap, &stats));
 	FT_CHECK(stats.live == 2 && stats.bytes <= attr.max_bytes &&
-		 stats.limit == attr.max_bytes,
+			 stats.limit == attr.max_bytes,
 		 "%" PRIu64 " live, %" PRIu64 " bytes", stats.live,
 		 stats.bytes);
 	put(0, buf[0]);
@@ -388,8 +403,7 @@ static void only_a_heap(void)
 	struct fid_domain *domain;
 
 	ft_stage("a domain with a heap");
-	FT_CALL(fi_domain(pair.dom[0].fabric, pair.dom[0].info, &domain,
-			  NULL));
+	FT_CALL(fi_domain(pair.dom[0].fabric, pair.dom[0].info, &domain, NULL));
 	FT_CALL(fi_mr_heap_open(domain, NULL, &heap, NULL));
 	FT_CHECK(fi_close(&domain->fid) == -FI_EBUSY,
 		 "a domain was closed under its heap");
@@ -402,7 +416,8 @@ static void pages(void)
 	static const uint64_t kinds[] = { FI_MR_ALLOC_4K, FI_MR_ALLOC_THP,
 					  FI_MR_ALLOC_2M, FI_MR_ALLOC_1G };
 	struct fi_mr_heap_attr attr = {
-		.size = sizeof(attr), .max_bytes = 1 << 20,
+		.size = sizeof(attr),
+		.max_bytes = 1 << 20,
 	};
 	struct fid_mr_heap *heap;
 	void *none = &heap;
@@ -437,7 +452,8 @@ static void absent(void)
 
 	if (ft_opts.raw && !getenv("FI_HOOK")) {
 		FT_CHECK(fi_mr_alloc(dom(0), 100, 0, 0, &buf, NULL) < 0 &&
-			 buf == &buf, "a raw core allocates");
+				 buf == &buf,
+			 "a raw core allocates");
 		FT_CHECK(fi_mrrc_feature(dom(0), "alloc") < 0, "a feature");
 		ft_pair_close(&pair);
 		exit(ft_done());

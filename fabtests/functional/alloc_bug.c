@@ -13,7 +13,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_ext_mrrc.h>
 
-#define LEN	100
+#define LEN 100
 
 static struct fid_domain *open_domain(void)
 {

@@ -121,8 +121,8 @@ static ssize_t post_compare(struct ft_ep *ep, struct bufs *b, enum form form,
 					  1, &res, &b->rd, 1, ADDR(ep, b),
 					  taddr, rma.key, FI_UINT64, op, b);
 	default:
-		return fi_compare_atomicmsg(ep->ep, &msg, &cmp, &b->cd, 1,
-					    &res, &b->rd, 1, FI_COMPLETION);
+		return fi_compare_atomicmsg(ep->ep, &msg, &cmp, &b->cd, 1, &res,
+					    &b->rd, 1, FI_COMPLETION);
 	}
 }
 
@@ -244,10 +244,10 @@ static const struct {
 	enum fi_datatype type;
 	size_t size;
 } types[] = {
-	{ FI_INT8, 1 }, { FI_UINT8, 1 }, { FI_INT16, 2 }, { FI_UINT16, 2 },
-	{ FI_INT32, 4 }, { FI_UINT32, 4 }, { FI_INT64, 8 }, { FI_UINT64, 8 },
-	{ FI_FLOAT, 4 }, { FI_DOUBLE, 8 }, { FI_FLOAT_COMPLEX, 8 },
-	{ FI_DOUBLE_COMPLEX, 16 },
+	{ FI_INT8, 1 },	  { FI_UINT8, 1 },	   { FI_INT16, 2 },
+	{ FI_UINT16, 2 }, { FI_INT32, 4 },	   { FI_UINT32, 4 },
+	{ FI_INT64, 8 },  { FI_UINT64, 8 },	   { FI_FLOAT, 4 },
+	{ FI_DOUBLE, 8 }, { FI_FLOAT_COMPLEX, 8 }, { FI_DOUBLE_COMPLEX, 16 },
 };
 
 /* Arrays, as many elements as the core takes: all of them are transferred. */
@@ -277,8 +277,7 @@ static void array(struct ft_ep *ep, struct bufs *b, unsigned t, uint64_t seed)
 	memset(result, 0, FT_PAGE);
 	FT_POST(ep, fi_fetch_atomic(ep->ep, NULL, len / types[t].size, NULL,
 				    result, b->rd, ep->to, taddr,
-				    fi_mr_key(b->mr), type, FI_ATOMIC_READ,
-				    b));
+				    fi_mr_key(b->mr), type, FI_ATOMIC_READ, b));
 	ft_wait_ctx(ep, FT_TX, b, 0);
 	FT_CHECK_BUF(result, len, seed, "fetched");
 }
@@ -350,8 +349,10 @@ int main(int argc, char **argv)
 	if (!done)
 		ft_skip("%s has none of the atomics", ft_opts.prov);
 	if (ft_stats(&pair.dom[1], &st))
-		FT_CHECK(st.lookups >= done, "%" PRIu64 " lookups for %u "
-			 "atomics", st.lookups, done);
+		FT_CHECK(st.lookups >= done,
+			 "%" PRIu64 " lookups for %u "
+			 "atomics",
+			 st.lookups, done);
 	FT_CALL(fi_close(&b.mr->fid));
 	ft_unmap(pages, 8 * FT_PAGE);
 	ft_pair_close(&pair);

@@ -7,8 +7,8 @@
  */
 #include "ft_mrrc.h"
 
-#define LEN	8
-#define PEERS	4
+#define LEN   8
+#define PEERS 4
 
 static struct ft_pair pair;
 static struct ft_ep target[PEERS], origin[PEERS];
@@ -61,7 +61,7 @@ static void round_of(const struct ft_attr *attr)
 	int i;
 
 	memset(mem, 0xff, sizeof(mem));
-	pair = (struct ft_pair) { .attr = *attr };
+	pair = (struct ft_pair){ .attr = *attr };
 	for (i = 0; i < 2; i++)
 		ft_rdm_open(&pair, &pair.dom[i]);
 	for (i = 0; i < PEERS; i++) {

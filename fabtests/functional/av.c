@@ -10,9 +10,9 @@
 #define LEN   5000
 #define LONG  200000 /* beyond what a core copies */
 
-static struct ft_pair pair;	/* the domains; no endpoint of its own */
+static struct ft_pair pair; /* the domains; no endpoint of its own */
 static struct ft_ep hub, peers[PEERS];
-static fi_addr_t addrs[PEERS];	/* of the peers, in hub's */
+static fi_addr_t addrs[PEERS]; /* of the peers, in hub's */
 static char *out, *in;
 
 /* ---- what does not need messages --------------------------------------- */
@@ -63,7 +63,8 @@ static void one_av(enum fi_av_type type)
 	/* libfabric's own keep no context */
 	if (!ft_opts.raw)
 		FT_CHECK(av->fid.context == &pair &&
-			 av->fid.fclass == FI_CLASS_AV, "context or class");
+				 av->fid.fclass == FI_CLASS_AV,
+			 "context or class");
 	FT_CHECK(attr.type == type, "type %d", attr.type);
 	for (i = 0; i < PEERS; i++) {
 		names(&peers[i], name[i], &len);
@@ -149,8 +150,9 @@ static void with_events(void)
 	FT_CHECK(ret == sizeof(entry) && event == FI_AV_COMPLETE,
 		 "fi_eq_read: %zd, event %u", ret, event);
 	FT_CHECK(entry.fid == &av->fid && entry.context == &addr &&
-		 entry.data == 1, "fid %p, context %p, data %" PRIu64,
-		 (void *) entry.fid, entry.context, entry.data);
+			 entry.data == 1,
+		 "fid %p, context %p, data %" PRIu64, (void *) entry.fid,
+		 entry.context, entry.data);
 	lookup(av, addr, name, len);
 	FT_CALL(fi_close(&av->fid));
 	FT_CALL(fi_close(&eq->fid));
@@ -201,17 +203,17 @@ static void poll_all(void)
 		ft_poll(&peers[i]);
 }
 
-#define POST_ALL(call)							\
-	do {								\
-		uint64_t end_ = ft_deadline();				\
-		ssize_t rc_;						\
-									\
-		while ((rc_ = (call)) == -FI_EAGAIN) {			\
-			poll_all();					\
-			FT_CHECK(ft_limit_us() < end_,			\
-				 "%s: still -FI_EAGAIN", #call);	\
-		}							\
-		FT_CHECK(!rc_, "%s: %zd", #call, rc_);			\
+#define POST_ALL(call)                                                         \
+	do {                                                                   \
+		uint64_t end_ = ft_deadline();                                 \
+		ssize_t rc_;                                                   \
+                                                                               \
+		while ((rc_ = (call)) == -FI_EAGAIN) {                         \
+			poll_all();                                            \
+			FT_CHECK(ft_limit_us() < end_, "%s: still -FI_EAGAIN", \
+				 #call);                                       \
+		}                                                              \
+		FT_CHECK(!rc_, "%s: %zd", #call, rc_);                         \
 	} while (0)
 
 static void wait_all(struct ft_ep *ep, enum ft_dir dir, struct ft_comp *comp)

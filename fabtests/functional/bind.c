@@ -104,8 +104,9 @@ static void one_cq(uint64_t flags)
 		FT_CHECK(ret == -FI_EINVAL, "bound again, plain: %d", ret);
 	}
 	if (flags == FI_TRANSMIT) {
-		ret = fi_ep_bind(ep, &cq[1]->fid, FI_TRANSMIT | FI_RECV |
-				 FI_SELECTIVE_COMPLETION);
+		ret = fi_ep_bind(ep, &cq[1]->fid,
+				 FI_TRANSMIT | FI_RECV |
+					 FI_SELECTIVE_COMPLETION);
 		FT_CHECK(ret == -FI_EINVAL, "bound again, with more: %d", ret);
 		/* nothing of it was done */
 		FT_CALL(fi_ep_bind(ep, &cq[1]->fid, FI_RECV));
@@ -139,7 +140,7 @@ static void counter_first(bool parts)
 
 	ft_stage("a counter, %s", parts ? "alone in its direction" : "alone");
 	if (fi_cntr_open(dom->domain, &cntr_attr, &cntr, NULL))
-		return;		/* verbs has none */
+		return; /* verbs has none */
 	FT_CALL(fi_cq_open(dom->domain, &cq_attr, &cq, NULL));
 	FT_CALL(fi_endpoint(dom->domain, dom->info, &ep, NULL));
 	FT_CALL(fi_ep_bind(ep, &cntr->fid, FI_SEND | (parts ? 0 : FI_RECV)));

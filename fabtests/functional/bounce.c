@@ -9,15 +9,32 @@
  */
 #include "ft_mrrc.h"
 
-#define COST	"a=1000,b=19000,c=0,d=1000,copy=4000"
-#define PAGES	6		/* 26000 to register, 24000 to copy */
-#define COPIES	5		/* of one page, before it is registered */
-#define GUARD	64
-#define SLOT	(32 * FT_PAGE)
+#define COST   "a=1000,b=19000,c=0,d=1000,copy=4000"
+#define PAGES  6 /* 26000 to register, 24000 to copy */
+#define COPIES 5 /* of one page, before it is registered */
+#define GUARD  64
+#define SLOT   (32 * FT_PAGE)
 
 static const size_t sizes[] = {
-	1, 63, 64, 65, 255, 256, 257, 1023, 1025, 4095, 4096, 4097, 16384,
-	16385, PAGES * FT_PAGE, PAGES * FT_PAGE + 1, 65535, 65536, 65537,
+	1,
+	63,
+	64,
+	65,
+	255,
+	256,
+	257,
+	1023,
+	1025,
+	4095,
+	4096,
+	4097,
+	16384,
+	16385,
+	PAGES *FT_PAGE,
+	PAGES *FT_PAGE + 1,
+	65535,
+	65536,
+	65537,
 };
 
 static struct ft_pair pair;
@@ -101,8 +118,9 @@ static void expect(int side, bool copy, bool nothing, const char *what,
 
 	if (ft_opts.raw)
 		return;
-	FT_CHECK(copied(side) == want, "%s, %zu bytes: %" PRIu64
-		 " copies instead of %" PRIu64, what, len, copied(side), want);
+	FT_CHECK(copied(side) == want,
+		 "%s, %zu bytes: %" PRIu64 " copies instead of %" PRIu64, what,
+		 len, copied(side), want);
 	FT_CHECK(!!registered(side) == (!copy && !nothing),
 		 "%s, %zu bytes: %" PRIu64 " registrations", what, len,
 		 registered(side));
@@ -129,11 +147,11 @@ static void msg(size_t len, bool tagged, bool vector)
 		FT_POST(&pair.s, fi_trecvv(pair.s.ep, iov_in, desc_in, 2,
 					   FT_ANY, 7, 0, in));
 	else if (tagged)
-		FT_POST(&pair.s, fi_trecv(pair.s.ep, in, len, di, FT_ANY, 7, 0,
-					  in));
+		FT_POST(&pair.s,
+			fi_trecv(pair.s.ep, in, len, di, FT_ANY, 7, 0, in));
 	else if (vector)
-		FT_POST(&pair.s, fi_recvv(pair.s.ep, iov_in, desc_in, 2,
-					  FT_ANY, in));
+		FT_POST(&pair.s,
+			fi_recvv(pair.s.ep, iov_in, desc_in, 2, FT_ANY, in));
 	else
 		FT_POST(&pair.s, fi_recv(pair.s.ep, in, len, di, FT_ANY, in));
 	if (!vector)
@@ -142,14 +160,14 @@ static void msg(size_t len, bool tagged, bool vector)
 		FT_POST(&pair.c, fi_tsendv(pair.c.ep, iov_out, desc_out, 2,
 					   pair.c.to, 7, out));
 	else if (tagged)
-		FT_POST(&pair.c, fi_tsend(pair.c.ep, out, len, dout, pair.c.to,
-					  7, out));
+		FT_POST(&pair.c,
+			fi_tsend(pair.c.ep, out, len, dout, pair.c.to, 7, out));
 	else if (vector)
 		FT_POST(&pair.c, fi_sendv(pair.c.ep, iov_out, desc_out, 2,
 					  pair.c.to, out));
 	else
-		FT_POST(&pair.c, fi_send(pair.c.ep, out, len, dout, pair.c.to,
-					 out));
+		FT_POST(&pair.c,
+			fi_send(pair.c.ep, out, len, dout, pair.c.to, out));
 	if (!vector)
 		expect(1, small(len), injected(&pair.c, len), what, len);
 	ft_wait(&pair.s, FT_RX, &comp);
@@ -262,9 +280,9 @@ static void short_message(void)
 		in = fresh(posted);
 		out = fresh(posted);
 		mark();
-		FT_POST(&pair.s, fi_recv(pair.s.ep, in, posted,
-					 ft_desc(&pair.dom[0], in, posted),
-					 FT_ANY, in));
+		FT_POST(&pair.s,
+			fi_recv(pair.s.ep, in, posted,
+				ft_desc(&pair.dom[0], in, posted), FT_ANY, in));
 		FT_CHECK(ft_opts.raw || copied(0) == 1, "not copied");
 		ft_fill(out, sent[i], ++seed);
 		FT_POST(&pair.c, fi_send(pair.c.ep, out, sent[i],
@@ -293,9 +311,9 @@ static void too_long(void)
 	ft_stage("a message that is cut off");
 	FT_POST(&pair.s, fi_recv(pair.s.ep, in, 1000,
 				 ft_desc(&pair.dom[0], in, 1000), FT_ANY, in));
-	FT_POST(&pair.c, fi_send(pair.c.ep, out, 3000,
-				 ft_desc(&pair.dom[1], out, 3000), pair.c.to,
-				 out));
+	FT_POST(&pair.c,
+		fi_send(pair.c.ep, out, 3000, ft_desc(&pair.dom[1], out, 3000),
+			pair.c.to, out));
 	ft_wait_any(&pair.s, FT_RX, &comp);
 	FT_CHECK(comp.err && comp.ctx == in, "error %d, context %p", comp.err,
 		 comp.ctx);
@@ -325,10 +343,10 @@ static void write_takes_receive(void)
 	FT_POST(&pair.s, fi_recv(pair.s.ep, in, 1000,
 				 ft_desc(&pair.dom[0], in, 1000), FT_ANY, in));
 	ft_fill(out, 1000, ++seed);
-	FT_POST(&pair.c, fi_writedata(pair.c.ep, out, 1000,
-				      ft_desc(&pair.dom[1], out, 1000), 77,
-				      pair.c.to, ft_raddr(&pair.dom[0], in),
-				      fi_mr_key(mr), out));
+	FT_POST(&pair.c,
+		fi_writedata(pair.c.ep, out, 1000,
+			     ft_desc(&pair.dom[1], out, 1000), 77, pair.c.to,
+			     ft_raddr(&pair.dom[0], in), fi_mr_key(mr), out));
 	ft_wait(&pair.s, FT_RX, &comp);
 	FT_CHECK(comp.flags & FI_REMOTE_CQ_DATA && comp.data == 77,
 		 "flags %" PRIx64 ", data %" PRIu64, comp.flags, comp.data);
@@ -355,8 +373,8 @@ static void cancelled(void)
 	ret = fi_cancel(&pair.s.ep->fid, in);
 	if (!ret) {
 		ft_wait_any(&pair.s, FT_RX, &comp);
-		FT_CHECK(comp.err == FI_ECANCELED && comp.ctx == in,
-			 "error %d", comp.err);
+		FT_CHECK(comp.err == FI_ECANCELED && comp.ctx == in, "error %d",
+			 comp.err);
 	} else {
 		ft_reconnect(&pair);
 	}
@@ -450,8 +468,9 @@ static void many(void)
 			break;
 	}
 	if (!ft_opts.raw && n == COUNT)
-		FT_CHECK(copied(0) && registered(0), "%" PRIu64 " copied, %"
-			 PRIu64 " registered", copied(0), registered(0));
+		FT_CHECK(copied(0) && registered(0),
+			 "%" PRIu64 " copied, %" PRIu64 " registered",
+			 copied(0), registered(0));
 	for (i = 0; i < n; i++) {
 		ft_fill(out, 4096, seed + i);
 		FT_POST(&pair.c, fi_send(pair.c.ep, out, 4096,
@@ -495,12 +514,14 @@ static void mixed(void)
 			}
 			memset(in[i], 0x5a, len[i]);
 			ft_fill(out[i], len[i], seed + i);
-			FT_POST(&pair.s, fi_recv(pair.s.ep, in[i], len[i],
+			FT_POST(&pair.s,
+				fi_recv(pair.s.ep, in[i], len[i],
 					ft_desc(&pair.dom[0], in[i], len[i]),
 					FT_ANY, in[i]));
 		}
 		for (i = 0; i < WINDOW; i++)
-			FT_POST(&pair.c, fi_send(pair.c.ep, out[i], len[i],
+			FT_POST(&pair.c,
+				fi_send(pair.c.ep, out[i], len[i],
 					ft_desc(&pair.dom[1], out[i], len[i]),
 					pair.c.to, out[i]));
 		for (i = 0; i < WINDOW; i++) {
@@ -556,7 +577,7 @@ static void multi_recv(void)
 	void *desc;
 
 	if (!ft_rxm())
-		return;	/* the others have none */
+		return; /* the others have none */
 	ft_stage("multi-receive");
 	attr.caps = FI_MSG | FI_MULTI_RECV;
 	ft_pair_open(&pair, &attr);
@@ -593,9 +614,9 @@ static void not_in(bool counters, bool queues)
 	mark();
 	for (i = 0; i < 3; i++) {
 		ft_fill(out, 1000, ++seed);
-		FT_POST(&pair.s, fi_recv(pair.s.ep, in, 1000,
-					 ft_desc(&pair.dom[0], in, 1000),
-					 FT_ANY, in));
+		FT_POST(&pair.s,
+			fi_recv(pair.s.ep, in, 1000,
+				ft_desc(&pair.dom[0], in, 1000), FT_ANY, in));
 		FT_POST(&pair.c, fi_send(pair.c.ep, out, 1000,
 					 ft_desc(&pair.dom[1], out, 1000),
 					 pair.c.to, out));
@@ -650,7 +671,7 @@ int main(int argc, char **argv)
 	conditional();
 	multi_recv();
 	not_in(false, true);
-	if (!ft_core("verbs") || ft_rxm()) {	/* which has no counters */
+	if (!ft_core("verbs") || ft_rxm()) { /* which has no counters */
 		not_in(true, false);
 		not_in(true, true);
 	}

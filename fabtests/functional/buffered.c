@@ -7,8 +7,8 @@
  */
 #include "ft_mrrc.h"
 
-#define LONG  300000 /* beyond what a core copies */
-#define MANY  512 /* no endpoint takes so many buffers */
+#define LONG 300000 /* beyond what a core copies */
+#define MANY 512    /* no endpoint takes so many buffers */
 
 static const size_t sizes[] = { 0, 8, 100, 5000, LONG };
 static struct ft_pair pair;
@@ -23,8 +23,8 @@ static void send_one(size_t len, uint64_t seed, bool tagged)
 		FT_POST(&pair.c, fi_tsend(pair.c.ep, out, len, desc, pair.c.to,
 					  seed, out));
 	else
-		FT_POST(&pair.c, fi_send(pair.c.ep, out, len, desc, pair.c.to,
-					 out));
+		FT_POST(&pair.c,
+			fi_send(pair.c.ep, out, len, desc, pair.c.to, out));
 }
 
 /* What arrives first is not a receive of ours, but a place to ask from. */
@@ -39,8 +39,8 @@ static struct fi_recv_context *arrived(size_t len)
 	FT_CHECK(comp.len == len, "%zu bytes of %zu", comp.len, len);
 	rc = comp.ctx;
 	/* raw, it is a core's endpoint that the application opened */
-	FT_CHECK(rc->ep == pair.s.ep, "of endpoint %p, not %p",
-		 (void *) rc->ep, (void *) pair.s.ep);
+	FT_CHECK(rc->ep == pair.s.ep, "of endpoint %p, not %p", (void *) rc->ep,
+		 (void *) pair.s.ep);
 	return rc;
 }
 
@@ -50,12 +50,18 @@ static ssize_t ask(struct fi_recv_context *rc, size_t len, uint64_t flags,
 	struct iovec iov = { in, len };
 	void *desc = ft_desc(&pair.dom[0], in, len);
 	struct fi_msg msg = {
-		.msg_iov = &iov, .desc = &desc, .iov_count = 1,
-		.addr = FT_ANY, .context = rc,
+		.msg_iov = &iov,
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = FT_ANY,
+		.context = rc,
 	};
 	struct fi_msg_tagged tmsg = {
-		.msg_iov = &iov, .desc = &desc, .iov_count = 1,
-		.addr = FT_ANY, .context = rc,
+		.msg_iov = &iov,
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = FT_ANY,
+		.context = rc,
 	};
 
 	return tagged ? fi_trecvmsg(rc->ep, &tmsg, flags) :
@@ -67,18 +73,22 @@ static void ask_too_many(struct fi_recv_context *rc, bool tagged)
 {
 	struct iovec iov[MANY];
 	struct fi_msg msg = {
-		.msg_iov = iov, .iov_count = MANY, .addr = FT_ANY,
+		.msg_iov = iov,
+		.iov_count = MANY,
+		.addr = FT_ANY,
 		.context = rc,
 	};
 	struct fi_msg_tagged tmsg = {
-		.msg_iov = iov, .iov_count = MANY, .addr = FT_ANY,
+		.msg_iov = iov,
+		.iov_count = MANY,
+		.addr = FT_ANY,
 		.context = rc,
 	};
 	ssize_t ret;
 	unsigned i;
 
 	for (i = 0; i < MANY; i++)
-		iov[i] = (struct iovec) { in + i, 1 };
+		iov[i] = (struct iovec){ in + i, 1 };
 	ret = tagged ? fi_trecvmsg(rc->ep, &tmsg, FI_CLAIM) :
 		       fi_recvmsg(rc->ep, &msg, FI_CLAIM);
 	FT_CHECK(ret == -FI_EINVAL, "%d buffers: %zd", MANY, ret);
@@ -131,10 +141,16 @@ static void post_plain(void)
 {
 	struct iovec iov = { in, 8 };
 	struct fi_msg msg = {
-		.msg_iov = &iov, .iov_count = 1, .addr = FT_ANY, .context = in,
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.addr = FT_ANY,
+		.context = in,
 	};
 	struct fi_msg_tagged tmsg = {
-		.msg_iov = &iov, .iov_count = 1, .addr = FT_ANY, .context = in,
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.addr = FT_ANY,
+		.context = in,
 	};
 	struct fid_ep *ep = pair.s.ep;
 	struct ft_comp comp;

@@ -8,12 +8,12 @@
 
 #define COUNT 32
 #define LEN   2000
-#define LONG  100000 /* beyond what ofi_rxm copies */
+#define LONG  100000	   /* beyond what ofi_rxm copies */
 #define BIG   (64UL << 20) /* more than a connection buffers, twice */
 
 static struct ft_pair pair;
 static char *in, *out;
-static size_t len = LEN;	/* of messages */
+static size_t len = LEN; /* of messages */
 
 static void post_recv(uintptr_t ctx, size_t slot)
 {
@@ -65,8 +65,7 @@ static void all(void)
 		ft_wait_any(&pair.s, FT_RX, &comp);
 		k = (uintptr_t) comp.ctx;
 		FT_CHECK(comp.err == FI_ECANCELED, "error %d", comp.err);
-		FT_CHECK(comp.flags & FI_RECV, "flags 0x%" PRIx64,
-			 comp.flags);
+		FT_CHECK(comp.flags & FI_RECV, "flags 0x%" PRIx64, comp.flags);
 		FT_CHECK(k < COUNT && !seen[k], "context %p %s", comp.ctx,
 			 k < COUNT ? "twice" : "is nobody's");
 		seen[k] = true;
@@ -89,7 +88,7 @@ static void every_other(void)
 		FT_CALL(fi_cancel(&pair.s.ep->fid, (void *) (100 + i)));
 		ft_wait_any(&pair.s, FT_RX, &comp);
 		FT_CHECK(comp.err == FI_ECANCELED &&
-			 comp.ctx == (void *) (100 + i),
+				 comp.ctx == (void *) (100 + i),
 			 "error %d, context %p", comp.err, comp.ctx);
 	}
 	for (i = 1; i < COUNT; i += 2) {

@@ -12,9 +12,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define SMALL	1000		/* is copied */
-#define BIG	(1UL << 20)
-#define COST	"a=1000,b=19000,c=0,d=1000,copy=4000"
+#define SMALL 1000 /* is copied */
+#define BIG   (1UL << 20)
+#define COST  "a=1000,b=19000,c=0,d=1000,copy=4000"
 
 static struct ft_pair pair;
 static char *out, *in;
@@ -22,7 +22,7 @@ static char *out, *in;
 /* ---- the core ------------------------------------------------------------ */
 
 static struct fi_ops_cq core;
-static struct fid_cq *queue;	/* of which all that is */
+static struct fid_cq *queue; /* of which all that is */
 
 /* Completes once more what it has completed. */
 static struct fi_cq_data_entry last;
@@ -128,8 +128,8 @@ static void check_posted(struct ft_dom *dom, uint64_t want, const char *when)
 	struct fi_mrrc_stats st;
 
 	ft_stats(dom, &st);
-	FT_CHECK(st.posts - st.completions == want, "%s: %" PRIu64
-		 " operations under way, not %" PRIu64, when,
+	FT_CHECK(st.posts - st.completions == want,
+		 "%s: %" PRIu64 " operations under way, not %" PRIu64, when,
 		 st.posts - st.completions, want);
 }
 
@@ -374,7 +374,9 @@ static void silent_error(void)
 {
 	struct iovec iov = { in, BIG };
 	struct fi_msg msg = {
-		.msg_iov = &iov, .iov_count = 1, .context = in,
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.context = in,
 	};
 	struct ft_attr attr = FT_ATTR;
 

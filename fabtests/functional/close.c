@@ -7,11 +7,11 @@
  */
 #include "ft_mrrc.h"
 
-#define RECVS 12
-#define SENDS 12
-#define LEN   8192
+#define RECVS  12
+#define SENDS  12
+#define LEN    8192
 #define HALVES 4
-#define LONG  100000 /* beyond what ofi_rxm copies */
+#define LONG   100000 /* beyond what ofi_rxm copies */
 
 struct seen {
 	bool recv[RECVS], send[SENDS], write[SENDS];
@@ -69,14 +69,14 @@ static unsigned drain(struct ft_ep *ep, struct seen *seen)
 					continue;
 				count++;
 				if (ctx - 1000 < RECVS)
-					mark(&seen->recv[ctx - 1000],
-					     "receive", &comp);
+					mark(&seen->recv[ctx - 1000], "receive",
+					     &comp);
 				else if (ctx - 2000 < SENDS)
 					mark(&seen->send[ctx - 2000], "send",
 					     &comp);
 				else if (ctx - 3000 < SENDS)
-					mark(&seen->write[ctx - 3000],
-					     "write", &comp);
+					mark(&seen->write[ctx - 3000], "write",
+					     &comp);
 				else
 					FT_CHECK(0, "context %p is nobody's",
 						 comp.ctx);
@@ -168,9 +168,8 @@ static void bounded(struct ft_pair *pair, struct fid_mr *mr)
 	}
 	after = ft_rss();
 	ft_log("memory: %zu KiB, then %zu", before / 1024, after / 1024);
-	FT_CHECK(after < before + (most << 20),
-		 "%zu KiB more after %u closes", (after - before) / 1024,
-		 n - n / 4);
+	FT_CHECK(after < before + (most << 20), "%zu KiB more after %u closes",
+		 (after - before) / 1024, n - n / 4);
 }
 
 static void post_half(struct ft_ep *ep, char *p)
@@ -264,7 +263,8 @@ static void refused(void)
 	core.msg->sendmsg = full_sendmsg;
 	for (i = 0; i < 200; i++)
 		FT_CHECK(fi_send(pair.c.ep, p, LEN, NULL, pair.c.to, p) ==
-			 -FI_EAGAIN, "taken");
+				 -FI_EAGAIN,
+			 "taken");
 	*core.msg = ops;
 	ft_check_idle(pair.c.dom, "refused");
 	ft_verify_pair(&pair.c, p, p + LEN, LEN, 5);

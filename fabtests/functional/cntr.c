@@ -64,9 +64,9 @@ static void still(struct ft_pair *pair)
 	while (ft_now_us() < end)
 		ft_progress(&pair->c);
 	FT_CHECK(fi_cntr_read(pair->c.cntr[FT_TX]) == sent &&
-		 fi_cntr_read(pair->s.cntr[FT_RX]) == received &&
-		 !fi_cntr_read(pair->c.cntr[FT_RX]) &&
-		 !fi_cntr_read(pair->s.cntr[FT_TX]),
+			 fi_cntr_read(pair->s.cntr[FT_RX]) == received &&
+			 !fi_cntr_read(pair->c.cntr[FT_RX]) &&
+			 !fi_cntr_read(pair->s.cntr[FT_TX]),
 		 "counters moved by themselves");
 }
 

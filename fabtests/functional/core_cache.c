@@ -10,8 +10,8 @@
 
 #include <sys/wait.h>
 
-#define LEN	(16 * FT_PAGE)
-#define ROUNDS	20
+#define LEN    (16 * FT_PAGE)
+#define ROUNDS 20
 
 static struct ft_pair pair;
 
@@ -49,8 +49,8 @@ static uint64_t key_of(struct fid_domain *domain, void *buf)
 	struct fid_mr *mr;
 	uint64_t key;
 
-	FT_CALL(fi_mr_reg(domain, buf, LEN, FI_REMOTE_READ | FI_REMOTE_WRITE,
-			  0, 0, 0, &mr, NULL));
+	FT_CALL(fi_mr_reg(domain, buf, LEN, FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
+			  0, 0, &mr, NULL));
 	key = fi_mr_key(mr);
 	FT_CALL(fi_close(&mr->fid));
 	return key;

@@ -20,8 +20,8 @@ static char *out, *in;
 
 static ssize_t (*core_writemsg)(struct fid_ep *ep, const struct fi_msg_rma *msg,
 				uint64_t flags);
-static atomic_int taken;	/* writes, before */
-static atomic_int full;		/* so many are not */
+static atomic_int taken; /* writes, before */
+static atomic_int full;	 /* so many are not */
 
 static ssize_t full_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
 			     uint64_t flags)
@@ -38,7 +38,7 @@ static ssize_t full_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
 static int (*core_accept)(struct fid_ep *ep, const void *param, size_t len);
 static int (*core_reject)(struct fid_pep *pep, struct fid *handle,
 			  const void *param, size_t len);
-static atomic_int refuse;	/* the call of fi_accept() that fails; 0: none */
+static atomic_int refuse; /* the call of fi_accept() that fails; 0: none */
 static atomic_int rejects;
 
 static int refuse_accept(struct fid_ep *ep, const void *param, size_t len)
@@ -98,7 +98,8 @@ static void transfer(enum how how, bool tag_first, size_t segs, int first,
 {
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
 	struct iovec iov[2] = {
-		{ in, LEN / segs }, { in + LEN / segs, LEN - LEN / segs },
+		{ in, LEN / segs },
+		{ in + LEN / segs, LEN - LEN / segs },
 	};
 	const struct fi_msg_cw msg = {
 		.msg_iov = iov,
@@ -144,7 +145,7 @@ static void closes(bool writer)
 		FT_CHECK(ft_limit_us() < end, "not asked again");
 	}
 	ft_ep_close(writer ? &pair.c : &pair.s);
-	for (end = ft_now_us() + 20000; ft_now_us() < end; )
+	for (end = ft_now_us() + 20000; ft_now_us() < end;)
 		ft_poll(writer ? &pair.s : &pair.c);
 	atomic_store(&full, 0);
 	ft_pair_close(&pair);
@@ -184,11 +185,10 @@ static void pending(void)
 		msg.cwtag = 2;
 		FT_CALL(fi_cwtagmsg(pair.c.ep, &msg, 0));
 	}
-	iov = (struct iovec) { out, LEN };
+	iov = (struct iovec){ out, LEN };
 	FT_CHECK(fi_cwritemsg(pair.c.ep, &msg, 0) == -FI_EAGAIN,
 		 "one write more");
-	FT_CHECK(fi_cwtagmsg(pair.c.ep, &msg, 0) == -FI_EAGAIN,
-		 "one tag more");
+	FT_CHECK(fi_cwtagmsg(pair.c.ep, &msg, 0) == -FI_EAGAIN, "one tag more");
 	ft_ep_close(&pair.c);
 	ft_check_idle(&pair.dom[1], "refused");
 	ft_pair_close(&pair);

@@ -61,8 +61,8 @@ void automatic_error(void)
 	} while (st.tags != st.tags_ended);
 	usleep(10000);
 	ret = fi_cq_readerr(pair.s.cq[FT_RX], &err, 0);
-	FT_CHECK(ret == 1 && err.op_context == &err &&
-		 err.err == FI_ECANCELED, "fi_cq_readerr: %zd", ret);
+	FT_CHECK(ret == 1 && err.op_context == &err && err.err == FI_ECANCELED,
+		 "fi_cq_readerr: %zd", ret);
 	ft_wait(&pair.c, FT_TX, &comp);
 	ft_wait(&pair.s, FT_RX, &comp);
 }
@@ -70,7 +70,7 @@ void automatic_error(void)
 /* How many posts, and no reads, until a write that was held is over? */
 static unsigned posts(void)
 {
-	static char buf[1 << 19];	/* more than there is time for */
+	static char buf[1 << 19]; /* more than there is time for */
 	uint64_t end = ft_deadline();
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
 	struct ft_comp comp;

@@ -48,7 +48,8 @@ static void names(void)
 	ft_stage("names");
 	len = name_of(&pair.c, name);
 	FT_CHECK(len == sizeof(struct sockaddr_in) ||
-		 len == sizeof(struct sockaddr_in6), "%zu bytes", len);
+			 len == sizeof(struct sockaddr_in6),
+		 "%zu bytes", len);
 	FT_CHECK(!plain(name, core, len), "the name says nothing");
 	/* no room: as the core answers it */
 	for (room = 0; room < len; room += 5) {
@@ -102,7 +103,8 @@ static void arrays(enum fi_av_type type)
 	FT_CALL(fi_av_remove(av, addr, 3, 0));
 	n = NAME;
 	FT_CHECK(addr[0] != addr[3] || (!fi_av_lookup(av, addr[3], got, &n) &&
-		 !memcmp(got, name[0], len)), "inserted twice, removed once");
+					!memcmp(got, name[0], len)),
+		 "inserted twice, removed once");
 	FT_CALL(fi_av_remove(av, addr + 3, 1, 0));
 	if (type == FI_AV_TABLE) {
 		ret = fi_av_insert(av, all, 3, NULL, 0, NULL);
@@ -135,8 +137,8 @@ static void message(struct ft_ep *from)
 	FT_POST(from, fi_send(from->ep, buf, 64, NULL, from->to, buf));
 	ft_wait(from, FT_TX, &comp);
 	ft_wait(to, FT_RX, &comp);
-	FT_CHECK(comp.src == to->to, "from %" PRIu64 ", not %" PRIu64,
-		 comp.src, to->to);
+	FT_CHECK(comp.src == to->to, "from %" PRIu64 ", not %" PRIu64, comp.src,
+		 to->to);
 }
 
 /* Whom there are none with */
@@ -272,8 +274,9 @@ static void events(void)
 		FT_CALL(fi_av_insert(av, name, 1, &addr, 0, &addr));
 		ret = fi_eq_sread(eq, &event, &entry, sizeof(entry), 5000, 0);
 		FT_CHECK(ret == sizeof(entry) && event == FI_AV_COMPLETE &&
-			 entry.fid == &av->fid && entry.data == 1 &&
-			 entry.context == &addr, "event %u: %zd", event, ret);
+				 entry.fid == &av->fid && entry.data == 1 &&
+				 entry.context == &addr,
+			 "event %u: %zd", event, ret);
 		FT_CALL(fi_av_lookup(av, addr, got, &room));
 		FT_CHECK(room == len && !memcmp(got, name, len), "the name");
 		FT_CALL(fi_av_remove(av, &addr, 1, 0));

@@ -20,8 +20,7 @@ static void check_data(const struct raw_event *event, uint8_t seed, size_t len,
 	size_t i;
 
 	/* some cores fill up */
-	FT_CHECK(event->len == len ||
-		 (ft_core("verbs") && event->len > len),
+	FT_CHECK(event->len == len || (ft_core("verbs") && event->len > len),
 		 "%s: %zu bytes of private data, not %zu", what, event->len,
 		 len);
 	for (i = 0; i < len; i++)
@@ -128,7 +127,7 @@ static void raw_join(struct raw_side *c, struct raw_side *s, const void *name,
 		 "no mark of accept");
 	memcpy(cookie, event.cm.data + 8, 8);
 	memcpy(dest, name, len);
-	memcpy(dest + 2, event.cm.data + 16, 2);	/* the port */
+	memcpy(dest + 2, event.cm.data + 16, 2); /* the port */
 	raw_wait_event(s, c, FI_CONNECTED, &event);
 }
 
@@ -147,8 +146,7 @@ static void raw_connect(struct raw_side *c, struct raw_side *ctl,
 	raw_open_fabric(ctl, raw_core_name(), dest, len);
 	raw_open_ep(ctl, ctl->info, false);
 	raw_post_room(ctl);
-	FT_CALL(fi_connect(ctl->ep, ctl->info->dest_addr, mark,
-			   sizeof(mark)));
+	FT_CALL(fi_connect(ctl->ep, ctl->info->dest_addr, mark, sizeof(mark)));
 	if (!wrong_cookie)
 		raw_wait_event(ctl, s, FI_CONNECTED, &event);
 }
@@ -163,7 +161,7 @@ static void check_apps(struct raw_side *c, struct raw_side *s)
 	FT_CALL(fi_inject(c->ep, "alive", 6, 0));
 	ret = raw_wait_comp(s, c, &entry);
 	FT_CHECK(ret == 1 && entry.op_context == buf + 128 &&
-		 !memcmp(buf + 128, "alive", 6),
+			 !memcmp(buf + 128, "alive", 6),
 		 "the application's connection: %zd", ret);
 }
 
@@ -186,10 +184,11 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 		memcpy(copy, msg[i], len[i]);
 		/* in network order in the mark, little endian here */
 		if (copy[0] == 1 && len[i] == 32)
-			memcpy(copy + 24, (uint8_t[]) {
-				cookie[7], cookie[6], cookie[5], cookie[4],
-				cookie[3], cookie[2], cookie[1], cookie[0] },
-				8);
+			memcpy(copy + 24,
+			       (uint8_t[]){ cookie[7], cookie[6], cookie[5],
+					    cookie[4], cookie[3], cookie[2],
+					    cookie[1], cookie[0] },
+			       8);
 		ret = fi_inject(ctl.ep, copy, len[i], 0);
 		/* it may be gone already */
 		if (ret)
@@ -201,8 +200,9 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 		/* tcp's are done when they are sent, and fail afterwards */
 		if (ret == 1 && bad_key && ft_core("tcp")) {
 			ret = fi_cwtag(s->ep, buf, 8, NULL, 0, 2, buf);
-			ret = ret == -FI_ENOTCONN ? -FI_ECONNABORTED :
-				raw_wait_comp(s, &ctl, &entry);
+			ret = ret == -FI_ENOTCONN ?
+				      -FI_ECONNABORTED :
+				      raw_wait_comp(s, &ctl, &entry);
 		}
 		FT_CHECK(ret == -FI_ECONNABORTED, "it goes on: %zd", ret);
 		ret = fi_cwrite(s->ep, buf, 8, NULL, 0, 1, buf);
@@ -242,7 +242,7 @@ static void honest(struct raw_side *s, const void *name, size_t len)
 static void strangers(struct raw_side *s, const void *name, size_t len)
 {
 	struct raw_side c = { 0 }, ctl = { 0 };
-	struct fi_eq_err_entry err = { 0 };	/* no room for data */
+	struct fi_eq_err_entry err = { 0 }; /* no room for data */
 	uint64_t end = ft_deadline();
 	struct fi_eq_cm_entry entry;
 	uint8_t cookie[8];
@@ -350,7 +350,8 @@ static unsigned sleep_for(struct raw_side *s, struct fi_cq_err_entry *err)
 	while ((ret = fi_cq_read(s->cq, &entry, 1)) == -FI_EAGAIN) {
 		if (fi_trywait(s->fabric, &fid, 1))
 			continue;
-		FT_CHECK(poll(&pfd, 1, 60000) > 0, "the sleeping thread is not woken");
+		FT_CHECK(poll(&pfd, 1, 60000) > 0,
+			 "the sleeping thread is not woken");
 		wakes++;
 	}
 	FT_CHECK(ret == -FI_EAVAIL && fi_cq_readerr(s->cq, err, 0) == 1,
@@ -433,8 +434,7 @@ static void *sleep_main(void *arg)
 	uint32_t event = 0;
 	ssize_t ret;
 
-	ret = fi_eq_sread(side->eq, &event, &entry, sizeof(entry),
-			  30000, 0);
+	ret = fi_eq_sread(side->eq, &event, &entry, sizeof(entry), 30000, 0);
 	FT_CHECK(ret == sizeof(entry) && event == FI_CONNECTED,
 		 "event %u, %zd bytes", event, ret);
 	return NULL;

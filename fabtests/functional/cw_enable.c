@@ -97,7 +97,8 @@ static void at_once(enum fi_wait_obj obj)
 	FT_CHECK(!pthread_create(&reader, NULL, read_main, NULL), "thread");
 	for (i = 0; i < EPS; i++)
 		FT_CHECK(!pthread_create(&thread[i], NULL, enable_main,
-					 &ep[i]->fid), "thread");
+					 &ep[i]->fid),
+			 "thread");
 	for (i = 0; i < EPS; i++)
 		pthread_join(thread[i], NULL);
 	atomic_store(&stop, true);
@@ -135,7 +136,8 @@ static void same(void)
 		open_ep(0);
 		for (k = 0; k < EPS; k++)
 			FT_CHECK(!pthread_create(&thread[k], NULL, enable_main,
-						 &ep[0]->fid), "thread");
+						 &ep[0]->fid),
+				 "thread");
 		for (k = 0; k < EPS; k++)
 			pthread_join(thread[k], NULL);
 		FT_CALL(fi_close(&ep[0]->fid));
@@ -310,9 +312,10 @@ static void check_calls(bool enabled)
 	FT_CHECK(ret == no, "fi_cw_tag_alloc, enabled %d: %d", enabled, ret);
 	/* what the provider has, whatever the endpoint has asked for */
 	FT_CHECK(fi_cw_feature(&ep[0]->fid, "msg") == 1 &&
-		 fi_cw_feature(&ep[0]->fid, "rdm") == 1 &&
-		 fi_cw_feature(&ep[0]->fid, "cancel") == 1 &&
-		 fi_cw_feature(&ep[0]->fid, "keep") == 1, "features");
+			 fi_cw_feature(&ep[0]->fid, "rdm") == 1 &&
+			 fi_cw_feature(&ep[0]->fid, "cancel") == 1 &&
+			 fi_cw_feature(&ep[0]->fid, "keep") == 1,
+		 "features");
 	FT_CHECK(!fi_cw_feature(&ep[0]->fid, "no such feature"), "a feature");
 	FT_CHECK(enabled || !fi_cw_feature(&ep[0]->fid, "auto_progress"),
 		 "progress of an endpoint that is not enabled");

@@ -56,7 +56,7 @@ static void check_over(struct ft_ep *ep)
 	if (!ret && ft_rdm()) {
 		while (!ft_take(ep, FT_TX, &comp)) {
 			ft_poll(ep);
-			ft_poll(ep->peer);	/* its domain refuses */
+			ft_poll(ep->peer); /* its domain refuses */
 		}
 		FT_CHECK(comp.ctx == out && comp.err == FI_ECONNABORTED,
 			 "fi_cwrite after the end: error %d", comp.err);
@@ -169,8 +169,8 @@ static void hasty(struct ft_pair *pair)
 	for (i = 0; i < n; i++) {
 		ft_stage("hasty, round %u", i);
 		if (i % 3)
-			FT_CALL(fi_cwtag(pair->c.ep, in, LEN, NULL,
-					 pair->c.to, 1, in));
+			FT_CALL(fi_cwtag(pair->c.ep, in, LEN, NULL, pair->c.to,
+					 1, in));
 		if (i % 2)
 			mingle(&pair->c);
 		ft_reconnect(pair);
@@ -180,11 +180,11 @@ static void hasty(struct ft_pair *pair)
 
 /* ---- what was said to the peer ------------------------------------------- */
 
-#define MANY 300	/* more than a peer that reads nothing has room for */
+#define MANY 300 /* more than a peer that reads nothing has room for */
 #define BIT  64
 #define ROOM (64 * LEN)
-_Static_assert(MANY * BIT <= ROOM, "buffers too small");
-#define LINGER_US 190000	/* what the writer waits, or a little less */
+_Static_assert(MANY *BIT <= ROOM, "buffers too small");
+#define LINGER_US 190000 /* what the writer waits, or a little less */
 
 struct told {
 	struct ft_ep *ep;
@@ -255,7 +255,7 @@ static unsigned unheard(struct ft_pair *pair, bool close, uint64_t *took)
 		cnt = succeeded(&pair->c);
 		FT_CHECK(ft_limit_us() < end, "no write is over");
 	}
-	for (end = ft_now_us() + 20000; ft_now_us() < end; )
+	for (end = ft_now_us() + 20000; ft_now_us() < end;)
 		cnt += succeeded(&pair->c);
 	FT_CHECK(cnt < MANY, "%u of %u writes are over", cnt, MANY);
 	FT_CHECK(!pthread_create(&reader, NULL, read_main, &told), "thread");
@@ -269,8 +269,8 @@ static unsigned unheard(struct ft_pair *pair, bool close, uint64_t *took)
 	*took = ft_now_us() - *took;
 	pthread_join(reader, NULL);
 	cnt += succeeded(&pair->c);
-	FT_CHECK(told.unheard || told.done == cnt,
-		 "%u writes, %u tags succeed", cnt, told.done);
+	FT_CHECK(told.unheard || told.done == cnt, "%u writes, %u tags succeed",
+		 cnt, told.done);
 	return told.unheard;
 }
 
@@ -298,7 +298,8 @@ static void lingers(bool close)
 		cnt = unheard(&pair, close, &took);
 		if (cnt)
 			ft_log("round %u: %u writes not heard of, %" PRIu64
-			       " us", i, cnt, took);
+			       " us",
+			       i, cnt, took);
 		if (!cnt || took < LINGER_US) {
 			said++;
 			bad += cnt != 0;
@@ -307,14 +308,16 @@ static void lingers(bool close)
 	}
 	FT_CHECK(said, "the target was never told in time");
 	/* without waiting it is each of them */
-	FT_CHECK(bad <= n * 4 / 5, "in %u of %u rounds the target had the bytes "
-		 "of writes and did not know", bad, n);
+	FT_CHECK(bad <= n * 4 / 5,
+		 "in %u of %u rounds the target had the bytes "
+		 "of writes and did not know",
+		 bad, n);
 	ft_pair_close(&pair);
 }
 
 /* ---- kill -9 ------------------------------------------------------------- */
 
-#define VICTIM "FT_CW_VICTIM"	/* the listener's name, in hexadecimal */
+#define VICTIM "FT_CW_VICTIM" /* the listener's name, in hexadecimal */
 
 /* The client, in a process of its own, until it is killed. */
 static void victim(const char *hex)
@@ -410,8 +413,8 @@ static void realtime(void)
 	ft_pair_open(&pair, &attr);
 	for (i = 0; i < n; i++) {
 		for (k = 0; k < OPS; k++) {
-			FT_CALL(fi_cwrite(pair.c.ep, out, ROOM, NULL,
-					  pair.c.to, k, out));
+			FT_CALL(fi_cwrite(pair.c.ep, out, ROOM, NULL, pair.c.to,
+					  k, out));
 			FT_CALL(fi_cwtag(pair.s.ep, in, ROOM, NULL, pair.s.to,
 					 k, in));
 		}
@@ -449,7 +452,7 @@ int main(int argc, char **argv)
 			lingers(false);
 		realtime();
 	}
-	if (!ft_rdm())	/* those are in cw_peers.c */
+	if (!ft_rdm()) /* those are in cw_peers.c */
 		kills(argv);
 	ft_pair_open(&pair, &attr);
 	reconnects(&pair);

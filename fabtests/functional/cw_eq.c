@@ -20,7 +20,7 @@ static void check_event(struct fid_eq *eq, uint32_t event, const void *data,
 			size_t len, uint64_t flags)
 {
 	char room[2 * LONG + 1];
-	char *buf = room + 1;		/* unaligned */
+	char *buf = room + 1; /* unaligned */
 	uint32_t got = 77;
 	ssize_t ret;
 
@@ -178,8 +178,7 @@ static void *connected_main(void *arg)
 	return NULL;
 }
 
-static void open_end(struct ft_ep *ep, struct ft_dom *dom,
-		     struct fi_info *info)
+static void open_end(struct ft_ep *ep, struct ft_dom *dom, struct fi_info *info)
 {
 	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_UNSPEC };
 
@@ -224,8 +223,7 @@ static void connecting(void)
 		ft_stage("connecting, round %u", i);
 		atomic_store(&connected, 0);
 		open_end(&c, &pair.dom[1], pair.dom[1].info);
-		FT_CALL(fi_connect(c.ep, pair.dom[1].info->dest_addr, NULL,
-				   0));
+		FT_CALL(fi_connect(c.ep, pair.dom[1].info->dest_addr, NULL, 0));
 		FT_CHECK(!pthread_create(&reader[0], NULL, connected_main, &c),
 			 "thread");
 		wait_event(pair.peq, FI_CONNREQ, &entry);

@@ -39,8 +39,8 @@ static void post(uint64_t tag)
 	for (i = 0; i < OPS; i++) {
 		FT_CALL(fi_cwrite(pair.c.ep, out + i * LEN, LEN, NULL,
 				  pair.c.to, tag + i, out));
-		FT_CALL(fi_cwtag(pair.s.ep, in + i * LEN, LEN, NULL,
-				 pair.s.to, tag + i, in));
+		FT_CALL(fi_cwtag(pair.s.ep, in + i * LEN, LEN, NULL, pair.s.to,
+				 tag + i, in));
 	}
 }
 
@@ -95,7 +95,8 @@ static void domain_closes(void)
 		/* of which one listens for control endpoints */
 		for (i = 0; i < 2; i++)
 			FT_CHECK(fi_close(&pair.dom[i].domain->fid) ==
-				 -FI_EBUSY, "closing the domain");
+					 -FI_EBUSY,
+				 "closing the domain");
 		_exit(0);
 	}
 	FT_CHECK(waitpid(pid, &status, 0) == pid && !status,

@@ -10,16 +10,16 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#define LEN	 64
+#define LEN 64
 
 static struct ft_pair pair;
-static struct sockaddr_in server;	/* its name */
+static struct sockaddr_in server; /* its name */
 static char buf[4096];
 static uint32_t attempts;
-static struct raw_side witness;	/* of names that are not there */
+static struct raw_side witness; /* of names that are not there */
 static uint16_t witness_port;
 static bool witness_says = true;
-static in_addr_t dial_from;	/* 0: anywhere */
+static in_addr_t dial_from; /* 0: anywhere */
 
 /* Where the control protocol's fields are in a name: see fi/cw/name.c */
 static uint16_t *ctl_port(struct sockaddr_in *name)
@@ -63,8 +63,7 @@ static void transfer(uint64_t tag)
 
 	ft_fill(buf, LEN, tag);
 	FT_CALL(fi_cwrite(pair.c.ep, buf, LEN, NULL, pair.c.to, tag, buf));
-	FT_CALL(fi_cwtag(pair.s.ep, buf + LEN, LEN, NULL, pair.s.to, tag,
-			 buf));
+	FT_CALL(fi_cwtag(pair.s.ep, buf + LEN, LEN, NULL, pair.s.to, tag, buf));
 	ft_wait(&pair.c, FT_TX, &comp);
 	ft_wait(&pair.s, FT_RX, &comp);
 	FT_CHECK_BUF(buf + LEN, LEN, tag, "the honest peer's");
@@ -111,8 +110,8 @@ static bool answered(struct raw_side *ctl)
 	uint32_t got;
 	ssize_t ret;
 
-	while ((ret = fi_eq_read(ctl->eq, &got, event.room,
-				 sizeof(event.room), 0)) == -FI_EAGAIN) {
+	while ((ret = fi_eq_read(ctl->eq, &got, event.room, sizeof(event.room),
+				 0)) == -FI_EAGAIN) {
 		raw_progress(ctl);
 		ft_poll(&pair.s);
 		ft_poll(&pair.c);
@@ -177,7 +176,7 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 		if (copy[0] == 1 && len[i] >= 32)
 			raw_put(copy + 24, number(&name), 8);
 		if (fi_inject(ctl.ep, copy, len[i], 0))
-			break;	/* it may be gone already */
+			break; /* it may be gone already */
 		raw_progress(&ctl);
 	}
 	if (bad) {
@@ -270,8 +269,11 @@ static void written_data(void)
 	const struct iovec iov = { buf, 0 };
 	const struct fi_rma_iov rma = { 0, 0, 0 };
 	struct fi_msg_rma msg = {
-		.msg_iov = &iov, .iov_count = 1, .rma_iov = &rma,
-		.rma_iov_count = ft_core("verbs"), .data = 1,
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.rma_iov = &rma,
+		.rma_iov_count = ft_core("verbs"),
+		.data = 1,
 	};
 	struct sockaddr_in name = fake_name(witness_port, 1000 + attempts);
 	const fi_addr_t addr = insert(&name);
@@ -395,18 +397,18 @@ static void dead_ends(void)
 	FT_CALL(fi_passive_ep(other.fabric, other.info, &other.pep, NULL));
 	FT_CALL(fi_pep_bind(other.pep, &other.eq->fid, 0));
 	FT_CALL(fi_listen(other.pep));
-	FT_CALL(fi_getname(&other.pep->fid, &at, (size_t[]) { sizeof(at) }));
+	FT_CALL(fi_getname(&other.pep->fid, &at, (size_t[]){ sizeof(at) }));
 	name = fake_name(ntohs(at.sin_port), 78);
 	addr = insert(&name);
 	cwrite_to(addr, 1);
-	while (fi_eq_read(other.eq, (uint32_t[]) { 0 }, event.room,
+	while (fi_eq_read(other.eq, (uint32_t[]){ 0 }, event.room,
 			  sizeof(event.room), 0) == -FI_EAGAIN)
 		ft_poll(&pair.s);
 	raw_open_ep(&other, event.cm.info, false);
 	FT_CALL(fi_accept(other.ep, NULL, 0));
 	fi_freeinfo(event.cm.info);
-	for (begin = ft_now_us(); ft_now_us() < begin + 100000; ) {
-		fi_eq_read(other.eq, (uint32_t[]) { 0 }, event.room,
+	for (begin = ft_now_us(); ft_now_us() < begin + 100000;) {
+		fi_eq_read(other.eq, (uint32_t[]){ 0 }, event.room,
 			   sizeof(event.room), 0);
 		raw_progress(&other);
 		ft_poll(&pair.s);
@@ -422,8 +424,9 @@ static void dead_ends(void)
 	inet_pton(AF_INET, ft_opts.addr, &at.sin_addr);
 	at.sin_port = 0;
 	FT_CHECK(fd >= 0 && !bind(fd, (struct sockaddr *) &at, len) &&
-		 !listen(fd, 5) &&
-		 !getsockname(fd, (struct sockaddr *) &at, &len), "listen");
+			 !listen(fd, 5) &&
+			 !getsockname(fd, (struct sockaddr *) &at, &len),
+		 "listen");
 	name = fake_name(ntohs(at.sin_port), 79);
 	addr = insert(&name);
 	begin = ft_now_us();

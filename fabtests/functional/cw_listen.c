@@ -16,10 +16,10 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#define LEN	 64
-#define FDS	 1024	/* of this process, in this test */
-#define SILENT	 600	/* connections at once */
-#define KEPT	 64	/* of those, in the end */
+#define LEN    64
+#define FDS    1024 /* of this process, in this test */
+#define SILENT 600  /* connections at once */
+#define KEPT   64   /* of those, in the end */
 
 static struct ft_pair pair;
 static char buf[2 * LEN];
@@ -30,8 +30,7 @@ static void transfer(uint64_t tag)
 
 	ft_fill(buf, LEN, tag);
 	FT_CALL(fi_cwrite(pair.c.ep, buf, LEN, NULL, pair.c.to, tag, buf));
-	FT_CALL(fi_cwtag(pair.s.ep, buf + LEN, LEN, NULL, pair.s.to, tag,
-			 buf));
+	FT_CALL(fi_cwtag(pair.s.ep, buf + LEN, LEN, NULL, pair.s.to, tag, buf));
 	ft_wait(&pair.c, FT_TX, &comp);
 	ft_wait(&pair.s, FT_RX, &comp);
 	FT_CHECK_BUF(buf + LEN, LEN, tag, "conditional write");

@@ -10,16 +10,16 @@
  */
 #include "ft_mrrc.h"
 
-#define FEW	1000
-#define MANY	30000
-#define FACTOR	12
-#define LEN	8
-#define TRIES	3
+#define FEW    1000
+#define MANY   30000
+#define FACTOR 12
+#define LEN    8
+#define TRIES  3
 
 static struct ft_pair pair;
 static char *out, *in;
-static unsigned many;	/* MANY, unless the user says otherwise */
-static bool made;	/* tags that would meet */
+static unsigned many; /* MANY, unless the user says otherwise */
+static bool made;     /* tags that would meet */
 
 /* ---- tags ---------------------------------------------------------------- */
 
@@ -91,7 +91,7 @@ static uint64_t cancels(struct ft_ep *ep, unsigned count)
 	for (i = 0; i < count; i++)
 		post(ep, i);
 	begin = ft_cpu_us();
-	for (i = count; i--; )
+	for (i = count; i--;)
 		FT_CALL(fi_cw_cancel(ep->ep, contexts + (size_t) i * LEN));
 	begin = ft_cpu_us() - begin;
 	check_cancelled(ep, count);
@@ -108,7 +108,7 @@ static uint64_t reverse(struct ft_ep *ep, unsigned count)
 	for (i = 0; i < count; i++)
 		post(ep, i);
 	begin = ft_cpu_us();
-	for (i = count; i--; )
+	for (i = count; i--;)
 		post(ep->peer, i);
 	for (i = 0; i < count; i++) {
 		ft_wait(&pair.c, FT_TX, &comp);
@@ -117,8 +117,8 @@ static uint64_t reverse(struct ft_ep *ep, unsigned count)
 	return ft_cpu_us() - begin;
 }
 
-static double best(uint64_t (*run)(struct ft_ep *, unsigned),
-		   struct ft_ep *ep, unsigned count)
+static double best(uint64_t (*run)(struct ft_ep *, unsigned), struct ft_ep *ep,
+		   unsigned count)
 {
 	double us, least = 0;
 	unsigned i;
@@ -131,8 +131,7 @@ static double best(uint64_t (*run)(struct ft_ep *, unsigned),
 	return least;
 }
 
-static void compare(const char *what,
-		    uint64_t (*run)(struct ft_ep *, unsigned),
+static void compare(const char *what, uint64_t (*run)(struct ft_ep *, unsigned),
 		    struct ft_ep *ep)
 {
 	double of_few, of_many;
@@ -140,11 +139,13 @@ static void compare(const char *what,
 	ft_stage("%s", what);
 	of_few = best(run, ep, FEW);
 	of_many = best(run, ep, many);
-	ft_log("%s: %.2f us with %u pending, %.2f us with %u", what,
-	       of_few, FEW, of_many, many);
+	ft_log("%s: %.2f us with %u pending, %.2f us with %u", what, of_few,
+	       FEW, of_many, many);
 	/* processor time may come in ticks; what is linear takes 100 us */
-	FT_CHECK(of_many < FACTOR * of_few + 10, "%s: %.2f us with %u pending, "
-		 "%.2f us with %u", what, of_few, FEW, of_many, many);
+	FT_CHECK(of_many < FACTOR * of_few + 10,
+		 "%s: %.2f us with %u pending, "
+		 "%.2f us with %u",
+		 what, of_few, FEW, of_many, many);
 }
 
 static void compare_tags(struct ft_ep *ep)
@@ -157,8 +158,10 @@ static void compare_tags(struct ft_ep *ep)
 	chosen = best(reverse, ep, many / 3);
 	made = false;
 	ft_log("tags: %.2f us in a row, %.2f us chosen", plain, chosen);
-	FT_CHECK(chosen < FACTOR * plain, "tags: %.2f us in a row, %.2f us "
-		 "chosen", plain, chosen);
+	FT_CHECK(chosen < FACTOR * plain,
+		 "tags: %.2f us in a row, %.2f us "
+		 "chosen",
+		 plain, chosen);
 }
 
 int main(int argc, char **argv)

@@ -104,6 +104,7 @@ void check_none(int i)
 
 	FT_CALL(fi_cw_stats(node[i].ep.ep, &st));
 	FT_CHECK(!st.pending_writes && !st.pending_tags &&
-		 st.writes == st.writes_ended && st.tags == st.tags_ended,
+			 st.writes == st.writes_ended &&
+			 st.tags == st.tags_ended,
 		 "endpoint %d: something is left", i);
 }

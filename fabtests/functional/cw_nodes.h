@@ -8,8 +8,8 @@
 
 #include "ft_mrrc.h"
 
-#define EPS	8	/* that know each other */
-#define LEN	256
+#define EPS 8 /* that know each other */
+#define LEN 256
 
 struct node {
 	struct ft_ep ep;
@@ -19,7 +19,7 @@ struct node {
 extern struct ft_attr attr;
 extern struct ft_pair pair;
 extern struct node node[EPS];
-extern char *out, *in;	/* 1024 times LEN: one for each tag */
+extern char *out, *in; /* 1024 times LEN: one for each tag */
 
 /* Endpoint i: in one domain or the other, alone, */
 void open_node(int i);
@@ -43,7 +43,7 @@ void transfer(int w, int t, uint64_t tag);
 void check_none(int i);
 
 /* cw_peers.c: who is in the address vector, and who dies */
-#define VICTIM "FT_CW_RDM_VICTIM"	/* the survivor's name, as text */
+#define VICTIM "FT_CW_RDM_VICTIM" /* the survivor's name, as text */
 void victim(const char *hex);
 void peers(char **argv);
 

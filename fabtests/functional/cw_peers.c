@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#define STRANGERS 64	/* as fi_cwrite(3) says */
+#define STRANGERS 64 /* as fi_cwrite(3) says */
 #define TAGS	  (FI_CW_PENDING * 5 / 8)
 
 /* ---- who is in the address vector ---------------------------------------- */
@@ -30,8 +30,9 @@ static void unknown(void)
 	for (i = 0; i < 2000; i++)
 		poll_all();
 	FT_CHECK(!ft_take(&node[0].ep, FT_RX, &comp) &&
-		 !ft_take(&node[1].ep, FT_TX, &comp) &&
-		 !ft_take(&node[1].ep, FT_RX, &comp), "something completes");
+			 !ft_take(&node[1].ep, FT_TX, &comp) &&
+			 !ft_take(&node[1].ep, FT_RX, &comp),
+		 "something completes");
 	know(0, 1);
 	write_to(0, 1, 0);
 	expose(0, 1, 1);
@@ -110,8 +111,11 @@ static void expose_kept(int i, int k, uint64_t tag)
 {
 	const struct iovec iov = { in, LEN };
 	const struct fi_msg_cw msg = {
-		.msg_iov = &iov, .iov_count = 1, .addr = node[i].peer[k],
-		.cwtag = tag, .context = in,
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.addr = node[i].peer[k],
+		.cwtag = tag,
+		.context = in,
 	};
 
 	FT_CALL(fi_cwtagmsg(node[i].ep.ep, &msg, FI_MRRC_CW_KEEP | FI_MORE));
@@ -171,7 +175,7 @@ static void removes(void)
 		expose(0, 1, 11);
 		write_to(1, 0, 20);
 		expose(1, 0, 21);
-		write_to(0, 2, 30);	/* stays */
+		write_to(0, 2, 30); /* stays */
 		if (i % 2)
 			poll_all();
 		FT_CALL(fi_av_remove(node[0].ep.av, &node[0].peer[1], 1, 0));
@@ -226,19 +230,20 @@ static void remove_races(void)
 			/* what waits for a partner ends with its peer */
 			addr = node[0].peer[1];
 			FT_CALL(fi_av_remove(node[0].ep.av, &addr, 1, 0));
-			FT_CALL(fi_av_remove(node[1].ep.av, &node[1].peer[0],
-					     1, 0));
+			FT_CALL(fi_av_remove(node[1].ep.av, &node[1].peer[0], 1,
+					     0));
 		}
 		for (k = 0; !over && k < 2; k++) {
 			addr = __atomic_load_n(&node[k].peer[1 - k],
 					       __ATOMIC_RELAXED);
 			ret = i % 2 ? fi_cwrite(node[k].ep.ep, out, 8, NULL,
 						addr, 1, out) :
-				      fi_cwtag(node[k].ep.ep, in, 8, NULL,
-					       addr, 1, in);
+				      fi_cwtag(node[k].ep.ep, in, 8, NULL, addr,
+					       1, in);
 			posted[k] += !ret;
 			FT_CHECK(!ret || ret == -FI_EOPNOTSUPP ||
-				 ret == -FI_EAGAIN, "posting: %zd", ret);
+					 ret == -FI_EAGAIN,
+				 "posting: %zd", ret);
 		}
 		poll_all();
 		for (k = 0; k < 2; k++) {
@@ -248,8 +253,9 @@ static void remove_races(void)
 		}
 	}
 	for (k = 0; k < 2; k++) {
-		FT_CHECK(ended[k] == posted[k], "%" PRIu64 " of %" PRIu64
-			 " ended", ended[k], posted[k]);
+		FT_CHECK(ended[k] == posted[k],
+			 "%" PRIu64 " of %" PRIu64 " ended", ended[k],
+			 posted[k]);
 		check_none(k);
 	}
 	close_all();
@@ -287,8 +293,9 @@ static void restarts(void)
 		/* it has another number: the write was not for it */
 		wait_comp(0, FT_TX, &comp);
 		FT_CHECK(comp.ctx == out + 100 * LEN &&
-			 (comp.err == FI_ECANCELED ||
-			  comp.err == FI_ECONNABORTED), "error %d", comp.err);
+				 (comp.err == FI_ECANCELED ||
+				  comp.err == FI_ECONNABORTED),
+			 "error %d", comp.err);
 	}
 	transfer(0, 1, i);
 	transfer(1, 0, i + 1);

@@ -8,12 +8,11 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-
 enum fi_threading raw_threading;
 enum fi_wait_obj raw_wait_obj = FI_WAIT_NONE;
 
 void raw_open_fabric(struct raw_side *side, const char *prov, const void *dest,
-			size_t destlen)
+		     size_t destlen)
 {
 	struct ft_attr attr = FT_ATTR;
 	struct fi_info *hints = ft_hints(&attr);
@@ -116,7 +115,7 @@ void raw_close_side(struct raw_side *side)
 }
 
 ssize_t raw_wait_comp(struct raw_side *side, struct raw_side *other,
-			 struct fi_cq_data_entry *entry)
+		      struct fi_cq_data_entry *entry)
 {
 	uint64_t end = ft_deadline();
 	struct fi_cq_err_entry err = { 0 };
@@ -194,8 +193,8 @@ static void raw_mark(uint8_t *mark, uint8_t kind, size_t len, uint64_t cookie,
 	memcpy(mark + 16, &number, sizeof(number));
 }
 
-size_t raw_peer_mark(uint8_t *mark, const void *as, size_t len,
-		     uint64_t nonce, uint32_t number)
+size_t raw_peer_mark(uint8_t *mark, const void *as, size_t len, uint64_t nonce,
+		     uint32_t number)
 {
 	raw_mark(mark, 4, len, nonce, number);
 	memcpy(mark + RAW_MARK, as, len);

@@ -9,7 +9,7 @@
 
 #include "ft_mrrc.h"
 
-#define RAW_MARK 20	/* FI_CW_CM_DATA, as on the wire */
+#define RAW_MARK 20 /* FI_CW_CM_DATA, as on the wire */
 
 struct raw_side {
 	struct fi_info *info;
@@ -25,7 +25,7 @@ struct raw_side {
 #define RAW_DATA 256
 
 struct raw_event {
-	size_t len;		/* of cm.data */
+	size_t len; /* of cm.data */
 	union {
 		struct fi_eq_cm_entry cm;
 		uint8_t room[sizeof(struct fi_eq_cm_entry) + RAW_DATA];
@@ -60,9 +60,9 @@ void raw_post_room(struct raw_side *ctl);
  * Private data that asks for a control connection as a reliable datagram
  * endpoint does, in the name as; number: of whom it is for. Its length
  */
-#define RAW_PEER_MARK 128	/* at most */
-size_t raw_peer_mark(uint8_t *mark, const void *as, size_t len,
-		     uint64_t nonce, uint32_t number);
+#define RAW_PEER_MARK 128 /* at most */
+size_t raw_peer_mark(uint8_t *mark, const void *as, size_t len, uint64_t nonce,
+		     uint32_t number);
 /* Where made-up names say that they listen; its port */
 uint16_t raw_witness_open(struct raw_side *witness);
 /* Each question whether a connection is theirs gets this answer. Their number */

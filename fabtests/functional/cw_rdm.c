@@ -23,7 +23,10 @@ static void some_polls(void)
 static void simultaneous(void)
 {
 	/* ofi_rxm's endpoints take longer to open */
-	unsigned i, k, n = ft_iters(ft_core("verbs") ? 20 : ft_rxm() ? 60 : 200);
+	unsigned i, k,
+		n = ft_iters(ft_core("verbs") ? 20 :
+			     ft_rxm()	      ? 60 :
+						200);
 
 	for (i = 0; i < n; i++) {
 		ft_stage("both begin, round %u", i);
@@ -100,7 +103,8 @@ static void all_to_all(bool threads)
 		atomic_store(&busy, EPS);
 		for (i = 0; i < EPS; i++)
 			FT_CHECK(!pthread_create(&thread[i], NULL, thread_main,
-						 &node[i]), "thread");
+						 &node[i]),
+				 "thread");
 		for (i = 0; i < EPS; i++)
 			pthread_join(thread[i], NULL);
 		pthread_barrier_destroy(&barrier);
@@ -153,7 +157,7 @@ static void cancels(void)
 
 /* ---- many times ---------------------------------------------------------- */
 
-#define REOPENS_US 30000000	/* on a busy machine: those of ofi_rxm cost */
+#define REOPENS_US 30000000 /* on a busy machine: those of ofi_rxm cost */
 
 static void reopens(void)
 {

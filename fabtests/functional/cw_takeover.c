@@ -10,11 +10,11 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#define LEN	 64
-#define ROUNDS	 5
+#define LEN    64
+#define ROUNDS 5
 
 static struct ft_pair pair;
-static struct sockaddr_in names[2];	/* the server's, the client's */
+static struct sockaddr_in names[2]; /* the server's, the client's */
 static char buf[4096];
 
 static uint32_t number(const struct sockaddr_in *name)
@@ -102,8 +102,7 @@ static void attack(void)
 static void expose(uint64_t tag)
 {
 	memset(buf + LEN, 0, LEN);
-	FT_CALL(fi_cwtag(pair.s.ep, buf + LEN, LEN, NULL, pair.s.to, tag,
-			 buf));
+	FT_CALL(fi_cwtag(pair.s.ep, buf + LEN, LEN, NULL, pair.s.to, tag, buf));
 }
 
 static void write_exposed(uint64_t tag)

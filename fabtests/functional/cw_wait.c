@@ -16,14 +16,14 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
-#define CROWD (34 * 16)	/* in more groups than a call could poll */
+#define CROWD	(34 * 16) /* in more groups than a call could poll */
 #define SIGNALS 20000U
 
 struct ft_pair pair;
 char *out, *in;
 
 static atomic_uint rounds;
-static int wait_fd[2] = { -1, -1 };	/* writer's, target's */
+static int wait_fd[2] = { -1, -1 }; /* writer's, target's */
 
 /* A completion of cq, asleep until there is one; -1: interrupted */
 static bool sleep_for(struct ft_ep *ep, enum ft_dir dir, int fd, void *ctx)
@@ -100,7 +100,7 @@ static void *signal_main(void *arg)
 	return NULL;
 }
 
-static atomic_uint sreads;	/* of fi_cq_sread() */
+static atomic_uint sreads; /* of fi_cq_sread() */
 
 static void *signals_main(void *arg)
 {
@@ -118,7 +118,7 @@ static void *signals_main(void *arg)
 	}
 }
 
-static atomic_uint ticks;	/* of a clock that stands still if all do */
+static atomic_uint ticks; /* of a clock that stands still if all do */
 static atomic_bool ticking;
 
 static void *ticks_main(void *arg)
@@ -144,7 +144,8 @@ static void signals(void)
 	atomic_store(&ticking, true);
 	FT_CHECK(!pthread_create(&thread, NULL, signals_main,
 				 pair.c.cq[FT_TX]) &&
-		 !pthread_create(&clock, NULL, ticks_main, NULL), "thread");
+			 !pthread_create(&clock, NULL, ticks_main, NULL),
+		 "thread");
 	for (round = 0; ft_round(round, ft_races(SIGNALS), start); round++) {
 		begin = atomic_load(&ticks);
 		atomic_store(&sreads, round + 1);
@@ -173,8 +174,8 @@ static void times(void)
 	FT_CHECK(ret == -FI_EAGAIN && took > 190000 && took < 30000000,
 		 "%zd after %" PRIu64 " us", ret, took);
 	begin = ft_now_us();
-	FT_CHECK(!pthread_create(&thread, NULL, signal_main,
-				 pair.c.cq[FT_TX]), "thread");
+	FT_CHECK(!pthread_create(&thread, NULL, signal_main, pair.c.cq[FT_TX]),
+		 "thread");
 	ret = fi_cq_sread(pair.c.cq[FT_TX], &entry, 1, NULL, 60000);
 	took = ft_now_us() - begin;
 	FT_CHECK(ret == -FI_EAGAIN && took > 90000 && took < 30000000,
@@ -243,14 +244,14 @@ static void shared(void)
 			 "thread");
 	for (i = 0; ft_round(i, ft_races(10000), begin); i++) {
 		for (k = 0; k < 2; k++)
-			FT_CALL(fi_cwtag(pair.s.ep, in, LEN, NULL, pair.s.to,
-					 k, in));
+			FT_CALL(fi_cwtag(pair.s.ep, in, LEN, NULL, pair.s.to, k,
+					 in));
 		pthread_barrier_wait(&both);
 		for (k = ft_rand() % 20000; k; k--)
-			__asm__ volatile ("");
+			__asm__ volatile("");
 		for (msg.cwtag = 0; msg.cwtag < 2; msg.cwtag++)
-			FT_CALL(fi_cwritemsg(pair.c.ep, &msg, msg.cwtag ? 0 :
-					     FI_MORE));
+			FT_CALL(fi_cwritemsg(pair.c.ep, &msg,
+					     msg.cwtag ? 0 : FI_MORE));
 		for (k = 0; k < 2; k++)
 			ft_wait(&pair.c, FT_TX, &comp);
 		pthread_barrier_wait(&both);
@@ -362,7 +363,7 @@ static void *try_main(void *arg)
 			atomic_store(&rests, false);
 			fi_trywait(pair.s.dom->fabric, &fid, 1);
 			for (i = ft_rand() % 500; i; i--)
-				__asm__ volatile ("");
+				__asm__ volatile("");
 		}
 	}
 	return NULL;
@@ -397,7 +398,7 @@ static void more(void)
 	for (round = 0; ft_round(round, ft_races(2000), begin); round++) {
 		atomic_store(&tries, true);
 		for (i = ft_rand() % 20000; i; i--)
-			__asm__ volatile ("");
+			__asm__ volatile("");
 		FT_CALL(fi_cwtagmsg(pair.s.ep, &msg, FI_MORE));
 		while (fi_trywait(pair.s.dom->fabric, &fid, 1))
 			;
@@ -413,7 +414,7 @@ static void more(void)
 			ft_poll(&pair.c);
 			FT_CALL(fi_cw_stats(pair.c.ep, &st));
 			FT_CHECK(ft_limit_us() < end, "asleep, with a tag that "
-				 "the peer does not know");
+						      "the peer does not know");
 		} while (!st.known_tags);
 		FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, pair.c.to, 0,
 				  out));

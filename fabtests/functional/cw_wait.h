@@ -11,7 +11,7 @@
 #define LEN 4096
 
 extern struct ft_pair pair;
-extern char *out, *in;	/* LEN each */
+extern char *out, *in; /* LEN each */
 
 /* cw_auto.c */
 void automatic(void);

@@ -7,8 +7,8 @@
  */
 #include "ft_mrrc.h"
 
-#define MAX   (1 << 20)
-#define DATA  UINT64_C(0x123456789abcdef0)
+#define MAX  (1 << 20)
+#define DATA UINT64_C(0x123456789abcdef0)
 
 static struct ft_pair pair;
 static char *out, *in;
@@ -31,8 +31,7 @@ static void check_none(struct ft_ep *ep)
 		 "%" PRIu64 " writes, %" PRIu64 " ended", st.writes,
 		 st.writes_ended);
 	FT_CHECK(st.tags == st.tags_ended && !st.pending_tags,
-		 "%" PRIu64 " tags, %" PRIu64 " ended", st.tags,
-		 st.tags_ended);
+		 "%" PRIu64 " tags, %" PRIu64 " ended", st.tags, st.tags_ended);
 }
 
 static void write_to(struct ft_ep *ep, const void *buf, size_t len,
@@ -85,10 +84,9 @@ static void check_tag(struct ft_ep *ep, void *ctx, size_t len, uint64_t tag,
 		 "tag %p: context %p, error %d, not %d", ctx, comp.ctx,
 		 comp.err, err);
 	FT_CHECK((comp.flags & (FI_RMA | FI_REMOTE_WRITE)) ==
-		 (FI_RMA | FI_REMOTE_WRITE), "tag: flags %#" PRIx64,
-		 comp.flags);
-	FT_CHECK(comp.tag == tag ||
-		 (!err && ep->format != FI_CQ_FORMAT_TAGGED),
+			 (FI_RMA | FI_REMOTE_WRITE),
+		 "tag: flags %#" PRIx64, comp.flags);
+	FT_CHECK(comp.tag == tag || (!err && ep->format != FI_CQ_FORMAT_TAGGED),
 		 "tag %#" PRIx64, comp.tag);
 	FT_CHECK(err || comp.len == len, "%zu bytes, not %zu", comp.len, len);
 	FT_CHECK(!(comp.flags & FI_REMOTE_CQ_DATA) == !data, "data or not");
@@ -121,7 +119,7 @@ static void one(struct ft_ep *w, struct ft_ep *t, size_t len, size_t room,
 	stats(w, &after);
 	FT_CHECK(after.last_issued > before.last_issued, "last_issued");
 	FT_CHECK(after.immediate - before.immediate == tag_first &&
-		 after.held - before.held == !tag_first,
+			 after.held - before.held == !tag_first,
 		 "immediate %" PRIu64 ", held %" PRIu64,
 		 after.immediate - before.immediate, after.held - before.held);
 }
@@ -156,12 +154,12 @@ static void vectors(unsigned parts, bool keep, bool data, bool msgs)
 		 keep ? "kept" : "revoked", data ? "with data" : "without");
 	memset(in, 0, MAX);
 	for (i = 0; i < parts; i++)
-		dst[i] = (struct iovec) { in + i * 5000, 1000 + 100 * i };
+		dst[i] = (struct iovec){ in + i * 5000, 1000 + 100 * i };
 	for (i = 0; i < srcs; i++) {
-		src[i] = (struct iovec) { out + i * 9000, 200 * parts };
+		src[i] = (struct iovec){ out + i * 9000, 200 * parts };
 		ft_fill(src[i].iov_base, src[i].iov_len, 50 + i);
-		desc[i] = ft_desc(&pair.dom[1], src[i].iov_base,
-				  src[i].iov_len);
+		desc[i] =
+			ft_desc(&pair.dom[1], src[i].iov_base, src[i].iov_len);
 		len += src[i].iov_len;
 	}
 	msg.msg_iov = dst;
@@ -169,8 +167,9 @@ static void vectors(unsigned parts, bool keep, bool data, bool msgs)
 	msg.addr = pair.s.to;
 	msg.cwtag = tag;
 	msg.context = dst;
-	FT_POST(&pair.s, fi_cwtagmsg(pair.s.ep, &msg, FI_COMPLETION |
-				     (keep ? FI_MRRC_CW_KEEP : 0)));
+	FT_POST(&pair.s,
+		fi_cwtagmsg(pair.s.ep, &msg,
+			    FI_COMPLETION | (keep ? FI_MRRC_CW_KEEP : 0)));
 	msg.msg_iov = src;
 	msg.desc = desc;
 	msg.iov_count = srcs;
@@ -178,8 +177,10 @@ static void vectors(unsigned parts, bool keep, bool data, bool msgs)
 	msg.context = src;
 	msg.data = DATA;
 	if (msgs)
-		FT_POST(&pair.c, fi_cwritemsg(pair.c.ep, &msg, FI_COMPLETION |
-					      (data ? FI_REMOTE_CQ_DATA : 0)));
+		FT_POST(&pair.c,
+			fi_cwritemsg(pair.c.ep, &msg,
+				     FI_COMPLETION |
+					     (data ? FI_REMOTE_CQ_DATA : 0)));
 	else
 		FT_POST(&pair.c, fi_cwritev(pair.c.ep, src, desc, srcs,
 					    pair.c.to, tag, src));
@@ -191,8 +192,9 @@ static void vectors(unsigned parts, bool keep, bool data, bool msgs)
 
 		for (k = 0; k < n && off < len; k++, off++)
 			FT_CHECK(((char *) dst[i].iov_base)[k] ==
-				 ((char *) src[off / each].iov_base)
-				 [off % each], "byte %zu differs", off);
+					 ((char *) src[off / each]
+						  .iov_base)[off % each],
+				 "byte %zu differs", off);
 	}
 }
 
@@ -266,8 +268,7 @@ static void cancel_races(void)
 			FT_CALL(fi_cw_cancel(pair.s.ep, in));
 		ft_wait_any(i % 2 ? &pair.c : &pair.s, i % 2 ? FT_TX : FT_RX,
 			    i % 2 ? &w : &t);
-		FT_CHECK(w.err == t.err &&
-			 (!w.err || w.err == FI_ECANCELED),
+		FT_CHECK(w.err == t.err && (!w.err || w.err == FI_ECANCELED),
 			 "write %d, tag %d", w.err, t.err);
 		done += !w.err;
 	}
@@ -319,8 +320,8 @@ static void pending(unsigned n, bool writes_first)
 		while (ft_take(&pair.s, FT_RX, &comp)) {
 			k = (uint32_t *) comp.ctx - dst;
 			FT_CHECK(!comp.err && comp.len == 4 && !seen[k] &&
-				 (comp.tag == k ||
-				  pair.s.format != FI_CQ_FORMAT_TAGGED),
+					 (comp.tag == k ||
+					  pair.s.format != FI_CQ_FORMAT_TAGGED),
 				 "tag %u: error %d", k, comp.err);
 			FT_CHECK(dst[k] == src[k], "tag %u: other data", k);
 			seen[k] = true;
@@ -408,7 +409,8 @@ static void tag_alloc(void)
 	FT_CALL(fi_cw_tag_alloc(pair.s.ep, &tag[2]));
 	FT_CALL(fi_cw_tag_alloc(pair.s.ep, &tag[3]));
 	FT_CHECK(tag[0] != tag[1] && tag[0] != tag[2] && tag[0] != tag[3] &&
-		 tag[1] != tag[2] && tag[1] != tag[3] && tag[2] != tag[3],
+			 tag[1] != tag[2] && tag[1] != tag[3] &&
+			 tag[2] != tag[3],
 		 "a tag is given twice");
 	FT_CHECK((tag[0] & tag[1] & tag[2] & tag[3]) >> 63, "bit 63");
 }
@@ -423,7 +425,8 @@ static ssize_t post(bool tag, const struct fi_msg_cw *msg)
 static void wrong_buffers(bool tag)
 {
 	struct iovec iov[2] = {
-		{ out, SIZE_MAX / 2 + 1 }, { out, SIZE_MAX / 2 + 1 },
+		{ out, SIZE_MAX / 2 + 1 },
+		{ out, SIZE_MAX / 2 + 1 },
 	};
 	struct fi_msg_cw msg = {
 		.msg_iov = iov,
@@ -436,9 +439,9 @@ static void wrong_buffers(bool tag)
 		FT_CHECK(post(tag, &msg) == -FI_EINVAL, "a sum of 0");
 	msg.iov_count = 1;
 	FT_CHECK(post(tag, &msg) == -FI_EINVAL, "half of all bytes");
-	iov[0] = (struct iovec) { (void *) (UINTPTR_MAX - 9), 11 };
+	iov[0] = (struct iovec){ (void *) (UINTPTR_MAX - 9), 11 };
 	FT_CHECK(post(tag, &msg) == -FI_EFAULT, "beyond all addresses");
-	iov[0] = (struct iovec) { NULL, 1 };
+	iov[0] = (struct iovec){ NULL, 1 };
 	FT_CHECK(post(tag, &msg) == -FI_EFAULT, "NULL");
 	one(&pair.c, &pair.s, 100, 100, tag, 9000 + tag);
 	one(&pair.s, &pair.c, 100, 100, tag, 9002 + tag);
@@ -457,7 +460,8 @@ static void wrong_calls(void)
 	FT_CHECK(fi_cwritemsg(pair.c.ep, &msg, FI_FENCE) == -FI_EBADFLAGS,
 		 "FI_FENCE");
 	FT_CHECK(fi_cwtagmsg(pair.c.ep, &msg, FI_REMOTE_CQ_DATA) ==
-		 -FI_EBADFLAGS, "FI_REMOTE_CQ_DATA of a tag");
+			 -FI_EBADFLAGS,
+		 "FI_REMOTE_CQ_DATA of a tag");
 	msg.iov_count = FI_CW_SEGS + 1;
 	FT_CHECK(fi_cwtagmsg(pair.c.ep, &msg, 0) == -FI_EINVAL, "segments");
 	FT_CHECK(fi_cw_enable(&pair.c.ep->fid, 1) == -FI_EBADFLAGS, "flags");
@@ -465,14 +469,17 @@ static void wrong_calls(void)
 	FT_CHECK(fi_cw_feature(&pair.c.ep->fid, "msg") == 1, "feature");
 	FT_CHECK(!fi_cw_feature(&pair.c.ep->fid, "nonsense"), "feature");
 	FT_CHECK(fi_cwritev(pair.c.ep, iov, NULL, 100, pair.c.to, 1, NULL) ==
-		 -FI_EINVAL, "fi_cwritev of too many");
+			 -FI_EINVAL,
+		 "fi_cwritev of too many");
 	if (!ft_rdm())
 		return;
 	FT_CHECK(fi_cw_feature(&pair.c.ep->fid, "rdm") == 1, "feature");
 	FT_CHECK(fi_cwrite(pair.c.ep, out, 1, NULL, FT_ANY, 1, NULL) ==
-		 -FI_EINVAL, "fi_cwrite to anybody");
+			 -FI_EINVAL,
+		 "fi_cwrite to anybody");
 	FT_CHECK(fi_cwtag(pair.c.ep, in, 1, NULL, FT_ANY, 1, NULL) ==
-		 -FI_EINVAL, "fi_cwtag for anybody");
+			 -FI_EINVAL,
+		 "fi_cwtag for anybody");
 }
 
 static void selective(void)

@@ -32,7 +32,8 @@ static const char *provider = "tcp;ofi_mrrc";
 
 static struct fi_mr_heap_stats stats_of(fid_domain *domain)
 {
-	struct fi_mr_heap_stats stats{};
+	struct fi_mr_heap_stats stats {
+	};
 
 	stats.size = sizeof(stats);
 	CHECK(!fi_mr_alloc_stats(domain, &stats));

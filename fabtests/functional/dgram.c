@@ -14,7 +14,7 @@ struct end {
 	struct ft_ep ep;
 	struct fid_av *av;
 	fi_addr_t peer;
-	size_t prefix[FT_DIRS];	/* bytes before the payload */
+	size_t prefix[FT_DIRS]; /* bytes before the payload */
 	size_t max;		/* bytes of payload */
 	char *tx, *rx;		/* SLOTS buffers each */
 	size_t buf_len;
@@ -88,8 +88,8 @@ static size_t cut(struct end *e, enum ft_dir dir, char *buf, size_t len,
 	size_t total = e->prefix[dir] + len;
 	size_t first = count == 1 ? total : e->prefix[dir] + len / 3;
 
-	iov[0] = (struct iovec) { buf, first };
-	iov[1] = (struct iovec) { buf + first, total - first };
+	iov[0] = (struct iovec){ buf, first };
+	iov[1] = (struct iovec){ buf + first, total - first };
 	desc[0] = ft_desc(&e->dom, buf, first);
 	desc[1] = ft_desc(&e->dom, buf + first, total - first);
 	return count;
@@ -102,7 +102,9 @@ static void post_recv(struct end *e, unsigned i, size_t len)
 	struct iovec iov[2];
 	void *desc[2];
 	struct fi_msg msg = {
-		.msg_iov = iov, .desc = desc, .addr = FI_ADDR_UNSPEC,
+		.msg_iov = iov,
+		.desc = desc,
+		.addr = FI_ADDR_UNSPEC,
 		.context = buf,
 	};
 
@@ -131,15 +133,17 @@ static bool post_send(struct end *e, unsigned i, size_t len)
 	struct iovec iov[2];
 	void *desc[2], *d = ft_desc(&e->dom, buf, total);
 	struct fi_msg msg = {
-		.msg_iov = iov, .desc = desc, .addr = e->peer, .context = buf,
+		.msg_iov = iov,
+		.desc = desc,
+		.addr = e->peer,
+		.context = buf,
 	};
 
 	ft_fill(buf + e->prefix[FT_TX], len, i);
 	msg.iov_count = cut(e, FT_TX, buf, len, iov, desc);
 	switch (i % 4) {
 	case 0:
-		FT_POST(&e->ep, fi_send(e->ep.ep, buf, total, d, e->peer,
-					buf));
+		FT_POST(&e->ep, fi_send(e->ep.ep, buf, total, d, e->peer, buf));
 		return true;
 	case 1:
 		FT_POST(&e->ep, fi_sendv(e->ep.ep, iov, desc, msg.iov_count,
@@ -175,8 +179,8 @@ static void exchange(struct end *from, struct end *to, unsigned i, size_t len)
 		 "%zu bytes of %zu", comp.len, len);
 	FT_CHECK_BUF(rx + to->prefix[FT_RX], len, seed, "datagram");
 	if (completes)
-		ft_wait_ctx(&from->ep, FT_TX, from->tx +
-			    seed % SLOTS * from->buf_len, FI_SEND);
+		ft_wait_ctx(&from->ep, FT_TX,
+			    from->tx + seed % SLOTS * from->buf_len, FI_SEND);
 	ft_release(&from->dom);
 	ft_release(&to->dom);
 }
@@ -193,8 +197,8 @@ int main(int argc, char **argv)
 	attr.type = FI_EP_DGRAM;
 	end_open(&a, &attr);
 	end_open(&b, &attr);
-	ft_log("prefixes %zu and %zu, payload up to %zu",
-	       a.prefix[FT_TX], a.prefix[FT_RX], a.max);
+	ft_log("prefixes %zu and %zu, payload up to %zu", a.prefix[FT_TX],
+	       a.prefix[FT_RX], a.max);
 	introduce(&a, &b);
 	introduce(&b, &a);
 	for (i = 0; i < ft_iters(2000); i++)
@@ -203,10 +207,11 @@ int main(int argc, char **argv)
 	ft_expect_none(&a.ep, 10);
 	if (ft_stats(&a.dom, &st))
 		FT_CHECK(st.lookups && st.posts, "nothing went through the "
-			 "cache");
+						 "cache");
 	if (ft_caches(&a.dom))
-		FT_CHECK(st.hits > st.misses * 10, "%" PRIu64 " hits, %" PRIu64
-			 " misses", st.hits, st.misses);
+		FT_CHECK(st.hits > st.misses * 10,
+			 "%" PRIu64 " hits, %" PRIu64 " misses", st.hits,
+			 st.misses);
 	end_close(&a);
 	end_close(&b);
 	return ft_done();

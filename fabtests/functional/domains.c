@@ -10,9 +10,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define DOMAINS	32
-#define MOST	(64 << 10)	/* bytes of a domain */
-#define BLOCK	(512UL << 10)	/* large: glibc maps it by itself */
+#define DOMAINS 32
+#define MOST	(64 << 10)    /* bytes of a domain */
+#define BLOCK	(512UL << 10) /* large: glibc maps it by itself */
 
 static struct fi_info *info;
 static struct fid_fabric *fabric;
@@ -104,7 +104,8 @@ int main(int argc, char **argv)
 	settle();
 	/* the drivers of verbs do it themselves */
 	FT_CHECK(strstr(info->fabric_attr->prov_name, "verbs") ||
-		 malloc_maps() == maps, "malloc has changed");
+			 malloc_maps() == maps,
+		 "malloc has changed");
 	open_all("at first");
 	close_all();
 	malloc_trim(0);

@@ -107,8 +107,7 @@ static void end_busy(void)
 {
 	pthread_t thread;
 
-	FT_CHECK(!pthread_create(&thread, NULL, churn, NULL),
-		 "pthread_create");
+	FT_CHECK(!pthread_create(&thread, NULL, churn, NULL), "pthread_create");
 	usleep(2000);
 	exit(0);
 }
@@ -196,7 +195,7 @@ static void unload(void)
 	snprintf(path, sizeof(path), "%s/libmrrc-fi.so", dir ? dir : "");
 	lib = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
 	if (!lib)
-		return;		/* found elsewhere */
+		return; /* found elsewhere */
 	for (i = 0; i < 8; i++)
 		dlclose(lib);
 	lib = dlopen(path, RTLD_NOW | RTLD_NOLOAD);

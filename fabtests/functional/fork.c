@@ -14,7 +14,12 @@
 #define LEN (20 * FT_PAGE)
 
 enum ending {
-	END_EXIT, END_SCRIBBLE, END_UNMAP, END_CHURN, END_KILLED, END_EXEC,
+	END_EXIT,
+	END_SCRIBBLE,
+	END_UNMAP,
+	END_CHURN,
+	END_KILLED,
+	END_EXEC,
 	ENDS
 };
 
@@ -139,7 +144,8 @@ static void beside_a_child(unsigned rounds)
 	if (ft_caches(&pair.dom[1])) {
 		ft_stats(&pair.dom[1], &after);
 		FT_CHECK(after.invalidations - before.invalidations >=
-			 2 * rounds, "%" PRIu64 " invalidations of %u",
+				 2 * rounds,
+			 "%" PRIu64 " invalidations of %u",
 			 after.invalidations - before.invalidations,
 			 2 * rounds);
 	}
@@ -267,9 +273,10 @@ static void own_fabric(void)
 	ft_verify_pair(&own.c, out, in, LEN, ++seed);
 	if (ft_caches(&own.dom[1])) {
 		ft_stats(&own.dom[1], &st);
-		FT_CHECK(st.hits && st.invalidations, "%" PRIu64 " hits, %"
-			 PRIu64 " invalidations in a child", st.hits,
-			 st.invalidations);
+		FT_CHECK(st.hits && st.invalidations,
+			 "%" PRIu64 " hits, %" PRIu64
+			 " invalidations in a child",
+			 st.hits, st.invalidations);
 	}
 	ft_release(&own.dom[0]);
 	ft_release(&own.dom[1]);

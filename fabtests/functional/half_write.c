@@ -14,16 +14,16 @@
 #include <stdatomic.h>
 #include <sys/socket.h>
 
-#define LEN	((size_t) 4 << 20)
-#define READ_LEN ((size_t) 16 << 20)	/* more than sockets hold */
-#define HDR	40			/* of a write, in tcp's protocol */
-#define REMOTE	(FI_REMOTE_READ | FI_REMOTE_WRITE)
-#define FRESH	4
-#define OLD	1
-#define SECRET	1000
+#define LEN	 ((size_t) 4 << 20)
+#define READ_LEN ((size_t) 16 << 20) /* more than sockets hold */
+#define HDR	 40		     /* of a write, in tcp's protocol */
+#define REMOTE	 (FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define FRESH	 4
+#define OLD	 1
+#define SECRET	 1000
 
 static struct ft_pair pair;
-static char *out;		/* the client's, READ_LEN */
+static char *out; /* the client's, READ_LEN */
 
 /* ---- the relay ----------------------------------------------------------- */
 
@@ -33,7 +33,7 @@ enum { TO_SERVER, TO_CLIENT };
 static struct relay {
 	int listener;
 	struct sockaddr_in server;
-	atomic_size_t left[2];	/* bytes that it may pass on; SIZE_MAX: all */
+	atomic_size_t left[2]; /* bytes that it may pass on; SIZE_MAX: all */
 	atomic_bool stop;
 	pthread_t thread;
 } relay;
@@ -119,8 +119,9 @@ static void relay_start(struct sockaddr_in *name)
 	relay.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	FT_CHECK(relay.listener >= 0, "socket");
 	FT_CHECK(!bind(relay.listener, (struct sockaddr *) &own, sizeof(own)) &&
-		 !listen(relay.listener, 8) &&
-		 !getsockname(relay.listener, (struct sockaddr *) &own, &len),
+			 !listen(relay.listener, 8) &&
+			 !getsockname(relay.listener, (struct sockaddr *) &own,
+				      &len),
 		 "a listener: %s", strerror(errno));
 	FT_CHECK(!pthread_create(&relay.thread, NULL, relay_run, NULL),
 		 "pthread_create");
@@ -197,7 +198,8 @@ static void get_huge(struct target *target)
 static void get_heap(struct target *target)
 {
 	struct fi_mr_heap_attr attr = {
-		.size = sizeof(attr), .access = REMOTE,
+		.size = sizeof(attr),
+		.access = REMOTE,
 		.numa_node = FI_MR_HEAP_NODE(0),
 	};
 
@@ -307,13 +309,17 @@ static void post_write(const struct target *target)
 					target->key };
 	const struct iovec iov = { out, target->len };
 	const struct fi_msg_rma msg = {
-		.msg_iov = &iov, .desc = &desc, .iov_count = 1,
-		.addr = pair.c.to, .rma_iov = &rma, .rma_iov_count = 1,
+		.msg_iov = &iov,
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = pair.c.to,
+		.rma_iov = &rma,
+		.rma_iov_count = 1,
 		.context = out,
 	};
 
-	FT_POST(&pair.c, fi_writemsg(pair.c.ep, &msg, FI_COMPLETION |
-					     FI_DELIVERY_COMPLETE));
+	FT_POST(&pair.c, fi_writemsg(pair.c.ep, &msg,
+				     FI_COMPLETION | FI_DELIVERY_COMPLETE));
 }
 
 /* All but the rest arrives before the memory is freed. */

@@ -11,8 +11,8 @@
 
 #define ROUNDS 10000
 
-static unsigned half;		/* first round with FI_PROVIDER */
-static uint64_t threading;	/* of the hints */
+static unsigned half;	   /* first round with FI_PROVIDER */
+static uint64_t threading; /* of the hints */
 
 static void say_bytes(const char *key, const void *buf, size_t len)
 {
@@ -42,7 +42,8 @@ static void say_info(unsigned n, const struct fi_info *info)
 	if (info->domain_attr && threading && threading <= FI_THREAD_ENDPOINT)
 		ft_twin_say(KEY("threading"), "%s",
 			    info->domain_attr->threading == threading ?
-			    "as asked" : "another");
+				    "as asked" :
+				    "another");
 	say_bytes(KEY("src_addr"), info->src_addr, info->src_addrlen);
 	say_bytes(KEY("dest_addr"), info->dest_addr, info->dest_addrlen);
 	say_str(KEY("handle"), info->handle ? "set" : NULL);
@@ -71,7 +72,8 @@ static void ask(enum ft_side side, unsigned round)
 
 	make_call(side, round >= half, &call);
 	threading = call.hints && call.hints->domain_attr ?
-		    call.hints->domain_attr->threading : 0;
+			    call.hints->domain_attr->threading :
+			    0;
 	named = call.hints && call.hints->fabric_attr &&
 		call.hints->fabric_attr->prov_name;
 	ret = fi_getinfo(call.version, call.node, call.service, call.flags,
@@ -141,10 +143,14 @@ static bool rxm_has_more(unsigned round, const char *raw, const char *ours)
 }
 
 static struct ft_twin_why whys[] = {
-	{ "infos.unnamed", "ofi_rxm offers one variant more where FI_PROVIDER "
-	  "alone names its core", rxm_has_more, true, 0 },
-	{ "*.DOMAIN.threading", "what is FI_THREAD_SAFE is offered as the "
-	  "level that was asked for", raw_safe, false, 0 },
+	{ "infos.unnamed",
+	  "ofi_rxm offers one variant more where FI_PROVIDER "
+	  "alone names its core",
+	  rxm_has_more, true, 0 },
+	{ "*.DOMAIN.threading",
+	  "what is FI_THREAD_SAFE is offered as the "
+	  "level that was asked for",
+	  raw_safe, false, 0 },
 	{ "*.threading", "the same", as_asked, false, 0 },
 	{ "*.FABRIC.prov_name", "the provider appends its name", our_name,
 	  false, 0 },
@@ -174,8 +180,8 @@ int main(int argc, char **argv)
 	twin.batch = half = (twin.rounds + 1) / 2;
 	ft_twin_run(&twin, &result);
 	ft_log("%u calls, %u lines, %u with explained differences, %u in which "
-	       "the raw core crashed", result.rounds, result.lines,
-	       result.explained, result.raw_died);
+	       "the raw core crashed",
+	       result.rounds, result.lines, result.explained, result.raw_died);
 	FT_CHECK(!result.failed, "%u of %u calls have unexplained differences",
 		 result.failed, result.rounds);
 	return ft_done();

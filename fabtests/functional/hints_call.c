@@ -10,7 +10,7 @@
 #include <ctype.h>
 #include <netinet/in.h>
 
-#define ANY_MR_MODE 0xffc	/* FI_MR_LOCAL ... FI_MR_COLLECTIVE */
+#define ANY_MR_MODE 0xffc /* FI_MR_LOCAL ... FI_MR_COLLECTIVE */
 
 static bool once_in(unsigned n)
 {
@@ -26,9 +26,11 @@ static uint64_t below(uint64_t n)
 
 /* ---- attributes ------------------------------------------------------- */
 
-#define ATTR(part, type, member, kind)					\
-	{ #part "." #member, part, kind, offsetof(struct type, member),	\
-	  sizeof(((struct type *) NULL)->member) }
+#define ATTR(part, type, member, kind)                                        \
+	{                                                                     \
+#part "." #member, part, kind, offsetof(struct type, member), \
+			sizeof(((struct type *) NULL)->member)                \
+	}
 
 const struct attr attrs[] = {
 	ATTR(INFO, fi_info, caps, CAPS),
@@ -96,8 +98,8 @@ const size_t attr_cnt = sizeof(attrs) / sizeof(*attrs);
 void *attr_of(const struct fi_info *info, const struct attr *attr)
 {
 	void *parts[] = {
-		[INFO] = (void *) info, [TX] = info->tx_attr,
-		[RX] = info->rx_attr, [EP] = info->ep_attr,
+		[INFO] = (void *) info,	      [TX] = info->tx_attr,
+		[RX] = info->rx_attr,	      [EP] = info->ep_attr,
 		[DOMAIN] = info->domain_attr, [FABRIC] = info->fabric_attr,
 	};
 
@@ -132,13 +134,34 @@ static void put(struct fi_info *info, const struct attr *attr, uint64_t value)
 static uint64_t random_caps(void)
 {
 	static const uint64_t caps[] = {
-		FI_MSG, FI_RMA, FI_TAGGED, FI_ATOMIC, FI_MULTICAST,
-		FI_NAMED_RX_CTX, FI_DIRECTED_RECV, FI_VARIABLE_MSG, FI_HMEM,
-		FI_COLLECTIVE, FI_READ, FI_WRITE, FI_RECV, FI_SEND,
-		FI_REMOTE_READ, FI_REMOTE_WRITE, FI_MULTI_RECV,
-		FI_REMOTE_COMM, FI_LOCAL_COMM, FI_FENCE, FI_RMA_EVENT,
-		FI_SOURCE, FI_SOURCE_ERR, FI_TRIGGER, FI_RMA_PMEM,
-		FI_MSG | FI_RMA, FI_MSG | FI_TAGGED, FI_MSG | FI_RMA | FI_READ,
+		FI_MSG,
+		FI_RMA,
+		FI_TAGGED,
+		FI_ATOMIC,
+		FI_MULTICAST,
+		FI_NAMED_RX_CTX,
+		FI_DIRECTED_RECV,
+		FI_VARIABLE_MSG,
+		FI_HMEM,
+		FI_COLLECTIVE,
+		FI_READ,
+		FI_WRITE,
+		FI_RECV,
+		FI_SEND,
+		FI_REMOTE_READ,
+		FI_REMOTE_WRITE,
+		FI_MULTI_RECV,
+		FI_REMOTE_COMM,
+		FI_LOCAL_COMM,
+		FI_FENCE,
+		FI_RMA_EVENT,
+		FI_SOURCE,
+		FI_SOURCE_ERR,
+		FI_TRIGGER,
+		FI_RMA_PMEM,
+		FI_MSG | FI_RMA,
+		FI_MSG | FI_TAGGED,
+		FI_MSG | FI_RMA | FI_READ,
 	};
 
 	return once_in(10) ? 1ULL << below(64) : ONE_OF(caps);
@@ -147,9 +170,16 @@ static uint64_t random_caps(void)
 static uint64_t random_op_flags(void)
 {
 	static const uint64_t flags[] = {
-		FI_COMPLETION, FI_INJECT, FI_INJECT_COMPLETE,
-		FI_TRANSMIT_COMPLETE, FI_DELIVERY_COMPLETE, FI_COMMIT_COMPLETE,
-		FI_MULTI_RECV, FI_MORE, FI_FENCE, FI_REMOTE_CQ_DATA,
+		FI_COMPLETION,
+		FI_INJECT,
+		FI_INJECT_COMPLETE,
+		FI_TRANSMIT_COMPLETE,
+		FI_DELIVERY_COMPLETE,
+		FI_COMMIT_COMPLETE,
+		FI_MULTI_RECV,
+		FI_MORE,
+		FI_FENCE,
+		FI_REMOTE_CQ_DATA,
 	};
 
 	return once_in(10) ? 1ULL << below(64) : ONE_OF(flags);
@@ -158,8 +188,9 @@ static uint64_t random_op_flags(void)
 static uint64_t random_count(uint64_t old)
 {
 	static const uint64_t counts[] = {
-		0, 1, 2, 4, 8, 16, 64, 128, 256, 1024, 65536, 1 << 20,
-		UINT32_MAX, UINT64_MAX, FI_SHARED_CONTEXT,
+		0,     1,	2,	    4,		8,
+		16,    64,	128,	    256,	1024,
+		65536, 1 << 20, UINT32_MAX, UINT64_MAX, FI_SHARED_CONTEXT,
 	};
 
 	switch (below(4)) {
@@ -176,11 +207,16 @@ static uint64_t random_value(const struct attr *attr, uint64_t old)
 {
 	static const uint32_t formats[] = {
 		FI_FORMAT_UNSPEC, FI_SOCKADDR, FI_SOCKADDR_IN, FI_SOCKADDR_IN6,
-		FI_SOCKADDR_IB, FI_ADDR_STR, FI_ADDR_PSMX, 77,
+		FI_SOCKADDR_IB,	  FI_ADDR_STR, FI_ADDR_PSMX,   77,
 	};
 	static const uint32_t versions[] = {
-		0, FI_VERSION(0, 1), FI_VERSION(1, 0), FI_VERSION(1, 5),
-		FI_VERSION(1, 17), FI_VERSION(117, 0), FI_VERSION(999, 0),
+		0,
+		FI_VERSION(0, 1),
+		FI_VERSION(1, 0),
+		FI_VERSION(1, 5),
+		FI_VERSION(1, 17),
+		FI_VERSION(117, 0),
+		FI_VERSION(999, 0),
 	};
 
 	switch (attr->kind) {
@@ -415,7 +451,8 @@ void make_call(enum ft_side side, bool env, struct call *call)
 		call->naming = IN_ENVIRONMENT + below(ft_rxm() ? 2 : 3);
 	else
 		call->naming = once_in(10) ? UPPER_CASE :
-			       once_in(50) ? UNKNOWN_CORE : IN_HINTS;
+			       once_in(50) ? UNKNOWN_CORE :
+					     IN_HINTS;
 	if (call->naming == IN_ENVIRONMENT && once_in(10))
 		return;
 	call->hints = once_in(2) ? blank(side, call->naming) :

@@ -9,10 +9,10 @@
 
 /* Where the provider is named. */
 enum naming {
-	IN_HINTS,		/* "tcp", "tcp;ofi_mrrc" */
+	IN_HINTS, /* "tcp", "tcp;ofi_mrrc" */
 	UPPER_CASE,
 	UNKNOWN_CORE,
-	IN_ENVIRONMENT,		/* FI_PROVIDER alone */
+	IN_ENVIRONMENT, /* FI_PROVIDER alone */
 	IN_BOTH,
 	/*
 	 * "tcp" on both sides, and FI_PROVIDER. Asked for "tcp;ofi_rxm",
@@ -25,15 +25,21 @@ struct call {
 	uint32_t version;
 	const char *node, *service;
 	uint64_t flags;
-	struct fi_info *hints;	/* NULL is allowed */
+	struct fi_info *hints; /* NULL is allowed */
 	enum naming naming;
 };
 
 enum part { INFO, TX, RX, EP, DOMAIN, FABRIC };
 
 enum kind {
-	CAPS, MODE, ORDER, OP_FLAGS, MR_MODE,	/* bits */
-	ENUM, FORMAT, VERSION,
+	CAPS,
+	MODE,
+	ORDER,
+	OP_FLAGS,
+	MR_MODE, /* bits */
+	ENUM,
+	FORMAT,
+	VERSION,
 	COUNT,
 };
 

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 
 #define LEN	(16 * FT_PAGE)
-#define BIG	(1UL << 20)	/* ofi_rxm makes a rendezvous of it */
+#define BIG	(1UL << 20) /* ofi_rxm makes a rendezvous of it */
 #define ROUNDS	20
 #define THREADS 4
 #define LOCAL	(FI_SEND | FI_RECV | FI_READ | FI_WRITE)
@@ -35,8 +35,7 @@ static struct fid_mr *reg_key(void *buf, size_t len, uint64_t access,
 
 	FT_CALL(fi_mr_reg(pair.dom[1].domain, buf, len, access, 0, key, 0, &mr,
 			  buf));
-	FT_CHECK(mr->fid.context == buf, "its context is %p",
-		 mr->fid.context);
+	FT_CHECK(mr->fid.context == buf, "its context is %p", mr->fid.context);
 	return mr;
 }
 
@@ -65,10 +64,9 @@ static void again(void)
 	for (i = 0; i < ROUNDS; i++)
 		mr[i] = reg_key(out + i * 100, LEN / 2, LOCAL, 1000 + i);
 	for (i = 0; i < ROUNDS; i++) {
-		if (!(pair.dom[1].info->domain_attr->mr_mode &
-		      FI_MR_PROV_KEY))
-			FT_CHECK(fi_mr_key(mr[i]) == 1000UL + i,
-				 "key %" PRIu64, fi_mr_key(mr[i]));
+		if (!(pair.dom[1].info->domain_attr->mr_mode & FI_MR_PROV_KEY))
+			FT_CHECK(fi_mr_key(mr[i]) == 1000UL + i, "key %" PRIu64,
+				 fi_mr_key(mr[i]));
 		FT_CALL(fi_close(&mr[i]->fid));
 	}
 	hook_stats(&pair.dom[1], &after);
@@ -155,8 +153,8 @@ static void read_only(void)
 	memset(in, 0, LEN);
 	FT_POST(&pair.s, fi_recv(pair.s.ep, in, LEN,
 				 ft_desc(&pair.dom[0], in, LEN), FT_ANY, in));
-	FT_POST(&pair.c, fi_send(pair.c.ep, p, LEN, fi_mr_desc(mr), pair.c.to,
-				 p));
+	FT_POST(&pair.c,
+		fi_send(pair.c.ep, p, LEN, fi_mr_desc(mr), pair.c.to, p));
 	ft_wait_ctx(&pair.s, FT_RX, in, FI_RECV);
 	ft_wait_ctx(&pair.c, FT_TX, p, FI_SEND);
 	FT_CHECK_BUF(in, LEN, 7, "from read-only memory");
@@ -172,8 +170,8 @@ static void send_from(char *p, struct fid_mr *mr, unsigned seed)
 	memset(in, 0, LEN);
 	FT_POST(&pair.s, fi_recv(pair.s.ep, in, LEN,
 				 ft_desc(&pair.dom[0], in, LEN), FT_ANY, in));
-	FT_POST(&pair.c, fi_send(pair.c.ep, p, LEN, fi_mr_desc(mr), pair.c.to,
-				 p));
+	FT_POST(&pair.c,
+		fi_send(pair.c.ep, p, LEN, fi_mr_desc(mr), pair.c.to, p));
 	ft_wait_ctx(&pair.s, FT_RX, in, FI_RECV);
 	ft_wait_ctx(&pair.c, FT_TX, p, FI_SEND);
 	FT_CHECK_BUF(in, LEN, seed, "from an allocation");
@@ -204,14 +202,14 @@ static void allocated(void)
 	FT_CALL(fi_mr_alloc_stats(used, &stats));
 	FT_CHECK(stats.allocs == 1 && !stats.live && !stats.blocks,
 		 "%" PRIu64 " allocations, %" PRIu64 " live, %" PRIu64
-		 " blocks", stats.allocs, stats.live, stats.blocks);
+		 " blocks",
+		 stats.allocs, stats.live, stats.blocks);
 	FT_CALL(fi_mr_alloc(used, LEN, 0, 0, &p, &mr));
 	send_from(p, mr, 3);
 	FT_CALL(fi_mr_free(used, p));
 
 	ft_stage("a domain with nothing but an allocation");
-	FT_CALL(fi_domain(pair.dom[1].fabric, pair.dom[1].info, &domain,
-			  NULL));
+	FT_CALL(fi_domain(pair.dom[1].fabric, pair.dom[1].info, &domain, NULL));
 	FT_CALL(fi_mr_alloc(domain, LEN, 0, 0, &p, NULL));
 	FT_CHECK(fi_close(&domain->fid) == -FI_EBUSY,
 		 "a domain closes over an allocation");
@@ -253,7 +251,7 @@ static void threads(void)
 	FT_CALL(fi_mrrc_flush(pair.dom[1].domain));
 	hook_stats(&pair.dom[1], &st);
 	FT_CHECK(!st.held_regions && !st.regions &&
-		 st.registrations == st.deregistrations,
+			 st.registrations == st.deregistrations,
 		 "%" PRIu64 " held, %" PRIu64 " regions, %" PRIu64
 		 " registrations, %" PRIu64 " deregistrations",
 		 st.held_regions, st.regions, st.registrations,
@@ -279,14 +277,14 @@ static void events(void)
 	FT_CALL(fi_eq_open(dom->fabric, &attr, &eq, NULL));
 	ret = fi_domain_bind(domain, &eq->fid, FI_REG_MR);
 	for (i = 0; !ret && i < 3; i++) {
-		FT_CALL(fi_mr_reg(domain, out, LEN, LOCAL, 0, i, 0, &mr,
-				  &mr));
+		FT_CALL(fi_mr_reg(domain, out, LEN, LOCAL, 0, i, 0, &mr, &mr));
 		do {
 			ret = fi_eq_read(eq, &event, &entry, sizeof(entry), 0);
 			FT_CHECK(ft_limit_us() < end, "no event");
 		} while (ret == -FI_EAGAIN);
 		FT_CHECK(ret == sizeof(entry) && event == FI_MR_COMPLETE &&
-			 entry.context == &mr, "%zd, event %u", ret, event);
+				 entry.context == &mr,
+			 "%zd, event %u", ret, event);
 		FT_CALL(fi_close(&mr->fid));
 		ret = 0;
 	}
@@ -341,7 +339,7 @@ static void rendezvous(void)
 	int i;
 
 	attr.caps = FI_MSG | FI_TAGGED;
-	ft_opts.raw = false;	/* no descriptors; there are no statistics */
+	ft_opts.raw = false; /* no descriptors; there are no statistics */
 	ft_pair_open(&pair, &attr);
 	out = ft_map(NULL, BIG);
 	in = ft_map(NULL, BIG);
@@ -375,8 +373,9 @@ static void both(void)
 	in = ft_map(NULL, BIG);
 	for (i = 0; i < ROUNDS; i++)
 		ft_verify_pair(&pair.c, out, in, BIG, i);
-	FT_CHECK(!ft_caches(&pair.dom[1]) || (ft_stats(&pair.dom[1], &st) &&
-		 st.hits >= ROUNDS - 2), "%" PRIu64 " hits", st.hits);
+	FT_CHECK(!ft_caches(&pair.dom[1]) ||
+			 (ft_stats(&pair.dom[1], &st) && st.hits >= ROUNDS - 2),
+		 "%" PRIu64 " hits", st.hits);
 	ft_pair_close(&pair);
 	FT_CHECK(!log_lines("registrations are cached", &lookups, &hits),
 		 "two caches");

@@ -10,7 +10,7 @@
 
 #include <sys/wait.h>
 
-#define LEN	(16 * FT_PAGE)
+#define LEN (16 * FT_PAGE)
 
 static struct ft_pair pair;
 static char *out, *in;
@@ -45,16 +45,17 @@ static bool arrives(uint64_t key, unsigned seed)
 
 	ft_fill(in, LEN, seed + 1);
 	ft_fill(out, LEN, seed);
-	FT_POST(&pair.c, fi_writemsg(pair.c.ep, &msg, FI_COMPLETION |
-				     FI_DELIVERY_COMPLETE));
+	FT_POST(&pair.c, fi_writemsg(pair.c.ep, &msg,
+				     FI_COMPLETION | FI_DELIVERY_COMPLETE));
 	while (!ft_take(&pair.c, FT_TX, &comp)) {
 		FT_CHECK(ft_limit_us() < end, "a write does not end");
 		ft_progress(&pair.c);
 	}
 	for (i = 0; i < 1000; i++)
 		ft_progress(&pair.c);
-	FT_CHECK_BUF(in, LEN, comp.err ? seed + 1 : seed, comp.err ?
-		     "a write that failed" : "a write that succeeded");
+	FT_CHECK_BUF(in, LEN, comp.err ? seed + 1 : seed,
+		     comp.err ? "a write that failed" :
+				"a write that succeeded");
 	if (!comp.err)
 		return true;
 	ft_release(&pair.dom[1]);

@@ -8,7 +8,7 @@
 
 #include <sys/wait.h>
 
-static char output[65536];	/* of the latest child */
+static char output[65536]; /* of the latest child */
 
 struct fi_info *info_hints(const char *prov)
 {
@@ -248,7 +248,7 @@ static void handle_in_hints(void)
 	struct fid_ep *ep;
 
 	if (ft_rdm())
-		return;		/* there are no listeners */
+		return; /* there are no listeners */
 	FT_CALL(ask(ft_opts.prov, &info));
 	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
 	FT_CALL(fi_eq_open(fabric, &eq_attr, &eq, NULL));
@@ -344,8 +344,9 @@ static void check_monitor(const char *name, const char *hooks,
 	/* where there is no userfaultfd: uffd_denied.c */
 	if (!strncmp(title, "uffd", 4) && !strcmp(st.monitor, "none"))
 		title = "none";
-	FT_CHECK(!strcmp(st.monitor, title) || (!strcmp(title, "uffd+hooks") &&
-		 !strcmp(st.monitor, "uffd") && !st.hooks),
+	FT_CHECK(!strcmp(st.monitor, title) ||
+			 (!strcmp(title, "uffd+hooks") &&
+			  !strcmp(st.monitor, "uffd") && !st.hooks),
 		 "FI_OFI_MRRC_MONITOR=%s, HOOKS=%s: %s", name, hooks,
 		 st.monitor);
 	FT_CHECK(!st.hooks == !strstr(st.monitor, "hooks"),
@@ -421,7 +422,7 @@ static void invalidate_nothing(void)
 
 	setenv("FI_OFI_MRRC_REGISTER", "never", 1);
 	if (ft_core("verbs"))
-		return;		/* which needs FI_MR_LOCAL then */
+		return; /* which needs FI_MR_LOCAL then */
 	FT_CALL(ask(ft_opts.prov, &info));
 	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
 	FT_CALL(fi_domain(fabric, info, &domain, NULL));
@@ -457,8 +458,7 @@ static void ext_ops(void)
 	FT_CHECK(ret == -FI_ENOSYS || ret == -FI_EINVAL,
 		 "ops that nobody has: %d", ret);
 	ret = fi_open_ops(&pair.dom[0].domain->fid, NULL, 0, &ops, NULL);
-	FT_CHECK(ret == -FI_ENOSYS, "ops without a name, of a domain: %d",
-		 ret);
+	FT_CHECK(ret == -FI_ENOSYS, "ops without a name, of a domain: %d", ret);
 	ret = fi_open_ops(&pair.s.ep->fid, NULL, 0, &ops, NULL);
 	FT_CHECK(ret == -FI_ENOSYS, "ops without a name, of an endpoint: %d",
 		 ret);
@@ -470,7 +470,7 @@ static void ext_ops(void)
 struct test_case {
 	const char *name;
 	void (*run)(void);
-	const char *says;	/* in the child's output */
+	const char *says; /* in the child's output */
 };
 
 static const struct test_case cases[] = {
@@ -482,7 +482,8 @@ static const struct test_case cases[] = {
 	{ "core named in FI_PROVIDER", core_in_environment, NULL },
 	{ "named in FI_PROVIDER", in_environment, NULL },
 	{ "FI_PROVIDER=ofi_mrrc", alone_in_environment, NULL },
-	{ "FI_PROVIDER in the wrong order", wrong_order, "our name comes last" },
+	{ "FI_PROVIDER in the wrong order", wrong_order,
+	  "our name comes last" },
 	{ "FI_PROVIDER=^ofi_mrrc", excluded, NULL },
 	{ "unknown core", unknown_core, NULL },
 	{ "impossible", impossible, NULL },

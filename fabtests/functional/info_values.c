@@ -61,7 +61,7 @@ static const struct bad {
 	{ "address format", bad_addr_format },
 	{ "mr_mode", bad_mr_mode },
 };
-#define BADS (sizeof(bads) / sizeof(*bads))
+#define BADS	    (sizeof(bads) / sizeof(*bads))
 #define BAD_OBJECTS 8
 
 struct answers {
@@ -81,7 +81,9 @@ static int open_cq(struct fid_domain *domain, enum fi_cq_format format,
 		   enum fi_wait_obj wait_obj, enum fi_cq_wait_cond cond)
 {
 	struct fi_cq_attr attr = {
-		.format = format, .wait_obj = wait_obj, .wait_cond = cond,
+		.format = format,
+		.wait_obj = wait_obj,
+		.wait_cond = cond,
 	};
 	struct fid_cq *cq = NULL;
 	int ret = fi_cq_open(domain, &attr, &cq, NULL);
@@ -108,7 +110,7 @@ static void open_objects(struct fid_fabric *fabric, struct fid_domain *domain,
 	*ret = CLOSE_OPENED(eq, *ret);
 	*++ret = fi_cntr_open(domain, &cntr_attr, &cntr, NULL);
 	*ret = CLOSE_OPENED(cntr, *ret);
-	cntr_attr = (struct fi_cntr_attr) {
+	cntr_attr = (struct fi_cntr_attr){
 		.events = (enum fi_cntr_events) NO_SUCH,
 		.wait_obj = FI_WAIT_NONE,
 	};
@@ -151,8 +153,8 @@ static void ask_bad(const char *prov, struct answers *answers)
 		hints = bad_hints(prov);
 		bads[i].set(hints);
 		bad = NULL;
-		answers->hints[i] = fi_getinfo(FT_FIVERSION, ft_opts.addr,
-					       NULL, FI_SOURCE, hints, &bad);
+		answers->hints[i] = fi_getinfo(FT_FIVERSION, ft_opts.addr, NULL,
+					       FI_SOURCE, hints, &bad);
 		fi_freeinfo(bad);
 	}
 	FT_CALL(fi_domain(fabric, info, &domain, NULL));
@@ -177,13 +179,14 @@ void unknown_values(void)
 			 bads[i].name, ours.hints[i], core.hints[i]);
 		/* ofi_rxm's own domain looks at less than its endpoints do */
 		FT_CHECK(ours.domain[i] == core.domain[i] || !core.domain[i],
-			 "%s of a domain: %d, and of the core %d",
-			 bads[i].name, ours.domain[i], core.domain[i]);
+			 "%s of a domain: %d, and of the core %d", bads[i].name,
+			 ours.domain[i], core.domain[i]);
 	}
 	for (i = 0; i < BAD_OBJECTS; i++)
 		/* verbs has an error of its own for each */
 		FT_CHECK(ours.object[i] == core.object[i] ||
-			 (ft_core("verbs") && ours.object[i] && core.object[i]),
+				 (ft_core("verbs") && ours.object[i] &&
+				  core.object[i]),
 			 "object %zu: %d, and of the core %d", i,
 			 ours.object[i], core.object[i]);
 }

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #define LEN	4096
-#define GUESSES	1000
+#define GUESSES 1000
 #define KEYS	256
 
 static struct ft_pair pair;
@@ -21,7 +21,8 @@ static char *out, *in;
 static char *alloc(struct fid_mr_heap **heap, uint64_t *key)
 {
 	struct fi_mr_heap_attr attr = {
-		.size = sizeof(attr), .access = FI_REMOTE_WRITE,
+		.size = sizeof(attr),
+		.access = FI_REMOTE_WRITE,
 	};
 	struct fid_mr *mr;
 	void *buf;
@@ -50,8 +51,8 @@ static bool arrives(const char *at, uint64_t key)
 
 	FT_CALL(fi_mr_query(pair.dom[0].domain, at, &attr));
 	rma.addr = attr.raddr;
-	FT_POST(&pair.c, fi_writemsg(pair.c.ep, &msg, FI_COMPLETION |
-				     FI_DELIVERY_COMPLETE));
+	FT_POST(&pair.c, fi_writemsg(pair.c.ep, &msg,
+				     FI_COMPLETION | FI_DELIVERY_COMPLETE));
 	ft_wait_any(&pair.c, FT_TX, &comp);
 	if (comp.err)
 		ft_reconnect(&pair);
@@ -78,8 +79,8 @@ static void far_apart(void)
 		alloc(&heap[i], &key[i]);
 	qsort(key, KEYS, sizeof(*key), compare);
 	for (i = 1; i < KEYS; i++)
-		FT_CHECK(key[i] - key[i - 1] > GUESSES, "keys %#" PRIx64
-			 " and %#" PRIx64, key[i - 1], key[i]);
+		FT_CHECK(key[i] - key[i - 1] > GUESSES,
+			 "keys %#" PRIx64 " and %#" PRIx64, key[i - 1], key[i]);
 	for (i = 0; i < KEYS; i++)
 		FT_CALL(fi_mr_heap_close(heap[i]));
 }
@@ -119,10 +120,10 @@ static void guess_heaps(void)
 
 static ssize_t (*core_writemsg)(struct fid_ep *ep, const struct fi_msg_rma *msg,
 				uint64_t flags);
-static atomic_int wrong;	/* keys are by this */
+static atomic_int wrong; /* keys are by this */
 
-static ssize_t hostile_writemsg(struct fid_ep *ep,
-				const struct fi_msg_rma *msg, uint64_t flags)
+static ssize_t hostile_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
+				uint64_t flags)
 {
 	struct fi_rma_iov rma = *msg->rma_iov;
 	struct fi_msg_rma other = *msg;
@@ -134,8 +135,8 @@ static ssize_t hostile_writemsg(struct fid_ep *ep,
 
 static void expose(unsigned i)
 {
-	FT_POST(&pair.s, fi_cwtag(pair.s.ep, in + i * LEN, LEN, NULL,
-				  pair.s.to, i, in + i * LEN));
+	FT_POST(&pair.s, fi_cwtag(pair.s.ep, in + i * LEN, LEN, NULL, pair.s.to,
+				  i, in + i * LEN));
 }
 
 /* The second of three that are exposed is the peer's. */
@@ -150,8 +151,8 @@ static void guess_exposed(int by)
 	for (i = 0; i < 3; i++)
 		expose(i);
 	atomic_store(&wrong, by);
-	FT_POST(&pair.c, fi_cwrite(pair.c.ep, out, LEN, NULL, pair.c.to, 1,
-				   out));
+	FT_POST(&pair.c,
+		fi_cwrite(pair.c.ep, out, LEN, NULL, pair.c.to, 1, out));
 	ft_wait_any(&pair.c, FT_TX, &comp);
 	ft_wait_any(&pair.s, FT_RX, &comp);
 	atomic_store(&wrong, 0);

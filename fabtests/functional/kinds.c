@@ -13,7 +13,7 @@
 #include <sys/shm.h>
 #include <sys/utsname.h>
 
-#define LEN (8 * FT_PAGE)
+#define LEN  (8 * FT_PAGE)
 #define HUGE (2UL << 20)
 
 #ifndef MREMAP_DONTUNMAP
@@ -28,7 +28,7 @@ struct kind {
 	 * may be there, and nothing is left to end. */
 	bool (*change)(char *p, size_t len);
 	void (*end)(char *p, size_t len);
-	bool kept;		/* registrations are */
+	bool kept; /* registrations are */
 };
 
 static uint64_t seed;
@@ -57,19 +57,17 @@ static void end_map(char *p, size_t len)
 
 static bool by_free(char *p, size_t len)
 {
-	FT_CHECK(!madvise(p, len, MADV_FREE), "MADV_FREE: %s",
-		 strerror(errno));
+	FT_CHECK(!madvise(p, len, MADV_FREE), "MADV_FREE: %s", strerror(errno));
 	return true;
 }
 
 /* The pages move away and leave the mapping behind. */
 static bool by_dontunmap(char *p, size_t len)
 {
-	char *to = mremap(p, len, len, MREMAP_MAYMOVE | MREMAP_DONTUNMAP,
-			  NULL);
+	char *to = mremap(p, len, len, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
 
 	if (to == MAP_FAILED)
-		return true;	/* before Linux 5.7 */
+		return true; /* before Linux 5.7 */
 	ft_unmap(to, len);
 	return true;
 }
@@ -86,7 +84,8 @@ static char *map_huge(char *at)
 {
 	char *p = mmap(at, HUGE, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB |
-		       (at ? MAP_FIXED : 0), -1, 0);
+			       (at ? MAP_FIXED : 0),
+		       -1, 0);
 
 	return p == MAP_FAILED ? NULL : p;
 }
@@ -144,8 +143,7 @@ static char *map_file(int fd, int flags, size_t len)
 
 	FT_CHECK(fd >= 0, "no file: %s", strerror(errno));
 	file = fd;
-	FT_CHECK(!ftruncate(fd, (off_t) len), "ftruncate: %s",
-		 strerror(errno));
+	FT_CHECK(!ftruncate(fd, (off_t) len), "ftruncate: %s", strerror(errno));
 	p = mmap(NULL, len, PROT_READ | PROT_WRITE, flags, fd, 0);
 	if (p == MAP_FAILED) {
 		/* a file system that cannot */
@@ -195,8 +193,9 @@ static bool by_truncate(char *p, size_t len)
 
 static bool by_punch(char *p, size_t len)
 {
-	FT_CHECK(!fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			    0, (off_t) len) || errno == EOPNOTSUPP,
+	FT_CHECK(!fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+			    (off_t) len) ||
+			 errno == EOPNOTSUPP,
 		 "PUNCH_HOLE: %s", strerror(errno));
 	return true;
 }
@@ -252,8 +251,7 @@ static const struct kind kinds[] = {
 	{ "anonymous, MADV_FREE", make_anon, by_free, end_map, true },
 	{ "anonymous, DONTUNMAP", make_anon, by_dontunmap, end_map, true },
 	{ "huge pages, MAP_FIXED", make_huge, by_huge, end_map, true },
-	{ "transparent huge pages, in part", make_thp, by_part, end_thp,
-	  true },
+	{ "transparent huge pages, in part", make_thp, by_part, end_thp, true },
 	{ "memfd, private, truncated", make_memfd_private, by_truncate,
 	  end_file, false },
 	{ "memfd, shared, truncated", make_memfd_shared, by_truncate, end_file,
@@ -277,8 +275,7 @@ static bool told(const struct kind *kind)
 	struct utsname name;
 	int major = 0, minor = 0;
 
-	if (kind->make != make_memfd_private &&
-	    kind->make != make_file_private)
+	if (kind->make != make_memfd_private && kind->make != make_file_private)
 		return true;
 	uname(&name);
 	sscanf(name.release, "%d.%d", &major, &minor);
@@ -318,8 +315,8 @@ static void run(struct ft_pair *pair, const struct kind *kind, char *other)
 		FT_CHECK(kind->kept == (after.uncached == before.uncached),
 			 "%s: %" PRIu64 " registered for one operation",
 			 kind->name, after.uncached - before.uncached);
-		FT_CHECK(!kind->kept || after.hits > before.hits,
-			 "%s: no hits", kind->name);
+		FT_CHECK(!kind->kept || after.hits > before.hits, "%s: no hits",
+			 kind->name);
 	}
 	if (told(kind)) {
 		if (!kind->change(p, len))

@@ -12,7 +12,7 @@
 #define MAX_SIZE  (1024 * 1024)
 #define BUFS	  200
 #define BUF_LEN	  (3 * FT_PAGE)
-#define HELD	  40	/* more operations at once than regions allowed */
+#define HELD	  40 /* more operations at once than regions allowed */
 
 static void check_limits(struct ft_dom *dom, const char *when)
 {
@@ -58,8 +58,8 @@ static void by_size(struct ft_pair *pair, char *base, char *other)
 
 	for (i = 0; i < n; i++) {
 		ft_stage("by size: transfer %u", i);
-		ft_verify_pair(&pair->c, base + (i % 6) * (MAX_SIZE / 2),
-			       other, len, i);
+		ft_verify_pair(&pair->c, base + (i % 6) * (MAX_SIZE / 2), other,
+			       len, i);
 		ft_release(&pair->dom[0]);
 		ft_release(&pair->dom[1]);
 		check_limits(&pair->dom[1], "by size");
@@ -106,8 +106,7 @@ static void many_held(struct ft_pair *pair, char *base, char *other)
 				pair->c.to, NULL));
 		ft_wait_ctx(&pair->c, FT_TX, NULL, FI_SEND);
 		ft_wait(&pair->s, FT_RX, &comp);
-		FT_CHECK(comp.ctx == buf_at(base, i), "receive %u: context",
-			 i);
+		FT_CHECK(comp.ctx == buf_at(base, i), "receive %u: context", i);
 		FT_CHECK_BUF(comp.ctx, BUF_LEN, 1000 + i, "many held");
 	}
 	ft_release(&pair->dom[0]);
@@ -157,8 +156,9 @@ static void nothing(int argc, char **argv, const char *limit)
 	ft_verify_pair(&pair.c, buf, buf + BUF_LEN, BUF_LEN, 1);
 	ft_verify_pair(&pair.c, buf, buf + BUF_LEN, BUF_LEN, 2);
 	if (ft_stats(&pair.dom[1], &st))
-		FT_CHECK(!st.hits && !st.regions, "%" PRIu64 " hits, %" PRIu64
-			 " regions", st.hits, st.regions);
+		FT_CHECK(!st.hits && !st.regions,
+			 "%" PRIu64 " hits, %" PRIu64 " regions", st.hits,
+			 st.regions);
 	ft_unmap(buf, 2 * BUF_LEN);
 	ft_pair_close(&pair);
 	exit(0);

@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define LEN	(4 * FT_PAGE)
-#define LINK	"/memfd:ofi_mrrc (deleted)"
+#define LEN  (4 * FT_PAGE)
+#define LINK "/memfd:ofi_mrrc (deleted)"
 
 static void transfer(struct ft_pair *pair, char *to, char *from, unsigned i)
 {
@@ -25,8 +25,7 @@ static void transfer(struct ft_pair *pair, char *to, char *from, unsigned i)
 	ft_stage("message %u", i);
 	ft_fill(from, LEN, i);
 	FT_POST(&pair->s, fi_recv(pair->s.ep, to, LEN, d0, FT_ANY, to));
-	FT_POST(&pair->c, fi_send(pair->c.ep, from, LEN, d1, pair->c.to,
-				  from));
+	FT_POST(&pair->c, fi_send(pair->c.ep, from, LEN, d1, pair->c.to, from));
 	ft_wait_ctx(&pair->c, FT_TX, from, FI_MSG | FI_SEND);
 	ft_wait_ctx(&pair->s, FT_RX, to, FI_MSG | FI_RECV);
 	FT_CHECK_BUF(to, LEN, i, "received");
@@ -74,11 +73,11 @@ static void print_counters(struct ft_dom *dom, const char *who)
 	       " invalidations %" PRIu64 " regions %" PRIu64 " bytes %" PRIu64
 	       " regions_peak %" PRIu64 " bytes_peak %" PRIu64
 	       " splits %" PRIu64 " merges %" PRIu64 " max_regions %" PRIu64
-	       " max_bytes %" PRIu64 "\n", who, st.lookups, st.hits,
-	       st.misses, st.registrations, st.deregistrations,
-	       st.registration_failures, st.evictions, st.invalidations,
-	       st.regions, st.bytes, st.regions_peak, st.bytes_peak,
-	       st.splits, st.merges, st.max_regions,
+	       " max_bytes %" PRIu64 "\n",
+	       who, st.lookups, st.hits, st.misses, st.registrations,
+	       st.deregistrations, st.registration_failures, st.evictions,
+	       st.invalidations, st.regions, st.bytes, st.regions_peak,
+	       st.bytes_peak, st.splits, st.merges, st.max_regions,
 	       st.max_bytes);
 }
 
@@ -144,7 +143,8 @@ int main(int argc, char **argv)
 	for (i = 0; i < ft_iters(20); i++)
 		transfer(&pair, to, from, i);
 	if (!ft_opts.raw)
-		FT_CHECK(segments() == 2, "%u segments of two domains", segments());
+		FT_CHECK(segments() == 2, "%u segments of two domains",
+			 segments());
 	if (wait && !ft_opts.raw)
 		wait_for_end(&pair);
 	if (leave) {

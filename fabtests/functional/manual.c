@@ -21,8 +21,7 @@ static void use(char *p, char *other)
 
 static void check_count(const char *what, uint64_t got, uint64_t want)
 {
-	FT_CHECK(got == want, "%s: %" PRIu64 ", not %" PRIu64, what, got,
-		 want);
+	FT_CHECK(got == want, "%s: %" PRIu64 ", not %" PRIu64, what, got, want);
 }
 
 /* p is the client's alone, domain 1; other the server's. */
@@ -37,8 +36,7 @@ static void round_of(char *p, char *other)
 	use(p, other);
 	/* part of it: all that overlaps is forgotten */
 	if (!ft_opts.raw)
-		FT_CALL(fi_mrrc_invalidate(pair.dom[0].domain, p + FT_PAGE,
-					   1));
+		FT_CALL(fi_mrrc_invalidate(pair.dom[0].domain, p + FT_PAGE, 1));
 	ft_map(p, LEN);
 	for (i = 0; i < 2 && !ft_opts.raw; i++) {
 		ft_stats(&pair.dom[i], &t[i]);
@@ -78,7 +76,8 @@ static void copies(char *in)
 	FT_CHECK(!memcmp(in, p, LEN), "wrong data");
 	ft_stats(&pair.dom[1], &after);
 	FT_CHECK(after.bounces == before.bounces ||
-		 after.regions <= before.regions, "a copy is kept registered");
+			 after.regions <= before.regions,
+		 "a copy is kept registered");
 	FT_CALL(fi_mrrc_invalidate(pair.dom[1].domain, p, LEN));
 	ft_unmap(p, LEN);
 }
@@ -87,18 +86,19 @@ static void bad_calls(void)
 {
 	struct fid_domain *domain = pair.dom[0].domain;
 
-	check_count("no address", (uint64_t) -fi_mrrc_invalidate(domain, NULL,
-								 LEN),
+	check_count("no address",
+		    (uint64_t) -fi_mrrc_invalidate(domain, NULL, LEN),
 		    FI_EINVAL);
-	check_count("no length", (uint64_t) -fi_mrrc_invalidate(domain, domain,
-								0), FI_EINVAL);
-	check_count("too long", (uint64_t) -fi_mrrc_invalidate(domain, domain,
-							       SIZE_MAX),
+	check_count("no length",
+		    (uint64_t) -fi_mrrc_invalidate(domain, domain, 0),
+		    FI_EINVAL);
+	check_count("too long",
+		    (uint64_t) -fi_mrrc_invalidate(domain, domain, SIZE_MAX),
 		    FI_EINVAL);
 	check_count("beyond the end",
-		    (uint64_t) -fi_mrrc_invalidate(domain,
-						   (void *) (UINTPTR_MAX - 9),
-						   20), FI_EINVAL);
+		    (uint64_t) -fi_mrrc_invalidate(
+			    domain, (void *) (UINTPTR_MAX - 9), 20),
+		    FI_EINVAL);
 	/* nothing there: nothing to do */
 	FT_CALL(fi_mrrc_invalidate(domain, (void *) FT_PAGE, FT_PAGE));
 }

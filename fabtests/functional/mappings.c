@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#define BUFS	10000	/* of each domain; more than there is room for */
-#define MANY	300000	/* mappings: too many to try */
-#define THREADS	20
+#define BUFS	10000  /* of each domain; more than there is room for */
+#define MANY	300000 /* mappings: too many to try */
+#define THREADS 20
 
 static char **own;
 
@@ -95,8 +95,8 @@ static void check_share(struct ft_pair *pair, size_t max)
 			 st.regions, st.uncached);
 		regions += st.regions;
 	}
-	FT_CHECK(regions > max / 8 && regions <= max / 4,
-		 "%" PRIu64 " regions", regions);
+	FT_CHECK(regions > max / 8 && regions <= max / 4, "%" PRIu64 " regions",
+		 regions);
 }
 
 int main(int argc, char **argv)

@@ -130,8 +130,8 @@ static void all_held(struct ft_pair *pair, char *p, char *q)
 	ft_stats(&pair->dom[1], &before);
 	for (i = 0; i < n; i++) {
 		ft_fill(q, 2000, i);
-		FT_POST(&pair->c, fi_send(pair->c.ep, q, 2000, NULL,
-					  pair->c.to, q));
+		FT_POST(&pair->c,
+			fi_send(pair->c.ep, q, 2000, NULL, pair->c.to, q));
 		ft_wait(&pair->s, FT_RX, &comp);
 		FT_CHECK(comp.ctx == p + i * 2 * SMALL, "order");
 		FT_CHECK_BUF(p + i * 2 * SMALL, 2000, i, "while all is held");
@@ -166,8 +166,8 @@ static void beyond(void)
 	ft_stats(&pair.dom[1], &st);
 	FT_CHECK(st.registration_failures && st.evictions && st.bounces,
 		 "%" PRIu64 " failures, %" PRIu64 " evictions, %" PRIu64
-		 " copies", st.registration_failures, st.evictions,
-		 st.bounces);
+		 " copies",
+		 st.registration_failures, st.evictions, st.bounces);
 	/* not everything goes each time */
 	FT_CHECK(st.regions > 1, "%" PRIu64 " regions", st.regions);
 	all_held(&pair, p, q);

@@ -28,8 +28,7 @@ static void given_descriptors(void)
 {
 	struct fid_mr *omr = ft_reg(&pair.dom[1], out, LEN,
 				    FI_SEND | FI_RECV | FI_WRITE | FI_READ);
-	struct fid_mr *imr = ft_reg(&pair.dom[0], in, LEN,
-				    FI_SEND | FI_RECV);
+	struct fid_mr *imr = ft_reg(&pair.dom[0], in, LEN, FI_SEND | FI_RECV);
 	struct fi_mrrc_stats before, after;
 	unsigned i;
 
@@ -48,8 +47,8 @@ static void given_descriptors(void)
 		FT_CHECK_BUF(in, LEN, i, "with descriptors");
 	}
 	if (ft_stats(&pair.dom[1], &after))
-		FT_CHECK(after.lookups == before.lookups, "%" PRIu64
-			 " lookups for given descriptors",
+		FT_CHECK(after.lookups == before.lookups,
+			 "%" PRIu64 " lookups for given descriptors",
 			 after.lookups - before.lookups);
 	FT_CALL(fi_close(&omr->fid));
 	FT_CALL(fi_close(&imr->fid));
@@ -62,8 +61,9 @@ static void given_descriptors(void)
 static void peers_descriptors(void)
 {
 	static const uint64_t access[] = {
-		FI_REMOTE_READ, FI_REMOTE_WRITE, FI_SEND | FI_REMOTE_READ,
-		FI_REMOTE_READ | FI_REMOTE_WRITE, FI_RECV | FI_READ,
+		FI_REMOTE_READ,		  FI_REMOTE_WRITE,
+		FI_SEND | FI_REMOTE_READ, FI_REMOTE_READ | FI_REMOTE_WRITE,
+		FI_RECV | FI_READ,
 	};
 	struct fid_mr *omr, *imr;
 	unsigned i;
@@ -141,8 +141,8 @@ static void chosen_keys(void)
 		FT_CALL(reg_key(key, &mrs[i]));
 		if (chosen)
 			FT_CHECK(fi_mr_key(mrs[i]) == key,
-				 "asked for 0x%" PRIx64 ", got 0x%" PRIx64,
-				 key, fi_mr_key(mrs[i]));
+				 "asked for 0x%" PRIx64 ", got 0x%" PRIx64, key,
+				 fi_mr_key(mrs[i]));
 		ft_release(&pair.dom[0]);
 		ft_release(&pair.dom[1]);
 		if (i % 2)
@@ -201,8 +201,9 @@ static void all_keys(void)
 		key = any_key(i);
 		ft_stage("key %u: 0x%" PRIx64, i, key);
 		FT_CALL(reg_key(key, &mrs[i]));
-		FT_CHECK(fi_mr_key(mrs[i]) == key, "asked for 0x%" PRIx64
-			 ", got 0x%" PRIx64, key, fi_mr_key(mrs[i]));
+		FT_CHECK(fi_mr_key(mrs[i]) == key,
+			 "asked for 0x%" PRIx64 ", got 0x%" PRIx64, key,
+			 fi_mr_key(mrs[i]));
 	}
 	for (i = 0; i < n; i++)
 		FT_CALL(fi_close(&mrs[i]->fid));
@@ -214,7 +215,7 @@ static void all_keys(void)
 /* ---- a core where keys are taken ----------------------------------------- */
 
 static struct fi_ops_mr core;
-static unsigned taken;		/* so many from now on */
+static unsigned taken; /* so many from now on */
 
 static int taken_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 			 uint64_t flags, struct fid_mr **mr)
@@ -298,8 +299,8 @@ static void revoked(void)
 
 	ft_fill(out, LEN, 1);
 	memset(in, 0, LEN);
-	FT_POST(&pair.c, write_flags(out, key,
-				     FI_COMPLETION | FI_DELIVERY_COMPLETE));
+	FT_POST(&pair.c,
+		write_flags(out, key, FI_COMPLETION | FI_DELIVERY_COMPLETE));
 	ft_wait_ctx(&pair.c, FT_TX, out, FI_WRITE);
 	FT_CHECK_BUF(in, LEN, 1, "written while the key was good");
 	/* the memory is in the cache too, for another use of it */
@@ -308,8 +309,8 @@ static void revoked(void)
 
 	ft_fill(in, LEN, 3);
 	ft_fill(out, LEN, 4);
-	FT_POST(&pair.c, write_flags(out, key,
-				     FI_COMPLETION | FI_DELIVERY_COMPLETE));
+	FT_POST(&pair.c,
+		write_flags(out, key, FI_COMPLETION | FI_DELIVERY_COMPLETE));
 	while (!ft_take(&pair.c, FT_TX, &comp) && ft_limit_us() < end)
 		ft_progress(&pair.c);
 	FT_CHECK(comp.err, "a write with a revoked key did not fail");
@@ -326,8 +327,11 @@ static void forms(void)
 {
 	struct iovec iov = { in, LEN };
 	struct fi_mr_attr attr = {
-		.mr_iov = &iov, .iov_count = 1, .access = FI_RECV | FI_SEND,
-		.requested_key = 777777, .context = &pair,
+		.mr_iov = &iov,
+		.iov_count = 1,
+		.access = FI_RECV | FI_SEND,
+		.requested_key = 777777,
+		.context = &pair,
 	};
 	struct fid_domain *dom = pair.dom[0].domain;
 	struct fid_mr *mr;
@@ -376,8 +380,7 @@ static bool slower(uint64_t first, const uint64_t *last, unsigned count)
 /* Views of one buffer, all at once, again and again. */
 static void views(void)
 {
-	const unsigned count = ft_core("verbs") ? 300 :
-			       ft_rdm() ? 2000 : 10000;
+	const unsigned count = ft_core("verbs") ? 300 : ft_rdm() ? 2000 : 10000;
 	struct fid_mr **mrs = calloc(count, sizeof(*mrs));
 	uint64_t us = 0, first = UINT64_MAX, last[LOOPS / 4] = { 0 };
 	char *p = ft_map(NULL, count * FT_PAGE);
@@ -386,8 +389,9 @@ static void views(void)
 
 	FT_CHECK(mrs, "calloc");
 	/* others run on this machine: what grows stays slow */
-	for (loop = 0; loop < LOOPS || (slower(first, last, LOOPS / 4) &&
-					loop < 5 * LOOPS); loop++) {
+	for (loop = 0; loop < LOOPS ||
+		       (slower(first, last, LOOPS / 4) && loop < 5 * LOOPS);
+	     loop++) {
 		ft_stage("%u views, loop %u", count, loop);
 		us = ft_cpu_us();
 		for (i = 0; i < count; i++)
@@ -402,8 +406,9 @@ static void views(void)
 		last[loop % (LOOPS / 4)] = us;
 	}
 	ft_log("%u views: %" PRIu64 " us, later %" PRIu64, count, first, us);
-	FT_CHECK(!slower(first, last, LOOPS / 4), "%u views took %" PRIu64
-		 " us, later %" PRIu64, count, first, us);
+	FT_CHECK(!slower(first, last, LOOPS / 4),
+		 "%u views took %" PRIu64 " us, later %" PRIu64, count, first,
+		 us);
 	FT_CHECK(open_files() == files, "%u files are open, %u were",
 		 open_files(), files);
 	ft_unmap(p, count * FT_PAGE);

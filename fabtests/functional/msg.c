@@ -11,17 +11,24 @@
 #define BIG (1024 * 1024 + 3)
 
 enum send_kind {
-	SEND, SENDV, SENDMSG, SENDMSG_DATA, SENDMSG_INJECT, SENDDATA,
-	INJECT, INJECTDATA, SEND_KINDS
+	SEND,
+	SENDV,
+	SENDMSG,
+	SENDMSG_DATA,
+	SENDMSG_INJECT,
+	SENDDATA,
+	INJECT,
+	INJECTDATA,
+	SEND_KINDS
 };
 enum recv_kind { RECV, RECVV, RECVMSG, RECV_KINDS };
 /* what stands for "no descriptor", and mixtures with given ones */
 enum desc_kind { DESC_NULL, DESC_ARRAY_OF_NULL, DESC_MIXED, DESC_KINDS };
 
-static const char *const send_names[] = {
-	"send", "sendv", "sendmsg", "sendmsg+data", "sendmsg+inject",
-	"senddata", "inject", "injectdata"
-};
+static const char *const send_names[] = { "send",	    "sendv",
+					  "sendmsg",	    "sendmsg+data",
+					  "sendmsg+inject", "senddata",
+					  "inject",	    "injectdata" };
 static const char *const recv_names[] = { "recv", "recvv", "recvmsg" };
 static const size_t sizes[] = { 0, 1, 8, 64, 4095, 4096, 4097, 65536, BIG };
 
@@ -107,8 +114,9 @@ static ssize_t post_send(struct side *s, enum send_kind kind, uint64_t data,
 	case SENDMSG:
 		return fi_sendmsg(ep, &msg, FI_COMPLETION);
 	case SENDMSG_DATA:
-		return fi_sendmsg(ep, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA |
-						    FI_DELIVERY_COMPLETE);
+		return fi_sendmsg(ep, &msg,
+				  FI_COMPLETION | FI_REMOTE_CQ_DATA |
+					  FI_DELIVERY_COMPLETE);
 	case SENDMSG_INJECT:
 		return fi_sendmsg(ep, &msg, FI_COMPLETION | FI_INJECT);
 	case SENDDATA:
@@ -142,9 +150,8 @@ static ssize_t post_recv(struct side *r, enum recv_kind kind, void *ctx)
 	}
 }
 
-static void check_entry(struct ft_ep *ep, const struct ft_comp *comp,
-			void *ctx, uint64_t kind, size_t len, bool has,
-			uint64_t data)
+static void check_entry(struct ft_ep *ep, const struct ft_comp *comp, void *ctx,
+			uint64_t kind, size_t len, bool has, uint64_t data)
 {
 	uint64_t mask = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_RMA |
 			FI_ATOMIC | FI_TAGGED;
@@ -163,8 +170,9 @@ static void check_entry(struct ft_ep *ep, const struct ft_comp *comp,
 	FT_CHECK(!(comp->flags & FI_REMOTE_CQ_DATA) == !has,
 		 "flags 0x%" PRIx64 " and remote data %d", comp->flags, has);
 	if (has)
-		FT_CHECK(comp->data == data, "remote data %" PRIu64
-			 ", not %" PRIu64, comp->data, data);
+		FT_CHECK(comp->data == data,
+			 "remote data %" PRIu64 ", not %" PRIu64, comp->data,
+			 data);
 }
 
 /* One message; contexts are numbers, NULL among them, never addresses. */
@@ -223,9 +231,9 @@ static void all_variants(struct ft_pair *pair, char *out, char *in)
 				dk = (sk + rk + i) % DESC_KINDS;
 				from = i % 2 ? &pair->s : &pair->c;
 				ft_stage("format %d: %s to %s, %zu bytes, "
-					 "descriptors %u", pair->attr.format,
-					 send_names[sk], recv_names[rk],
-					 sizes[i], dk);
+					 "descriptors %u",
+					 pair->attr.format, send_names[sk],
+					 recv_names[rk], sizes[i], dk);
 				variant(from, out, in, sk, rk, sizes[i], dk);
 				variant(from, out, in, sk, rk, sizes[i],
 					(dk + 1) % DESC_KINDS);
@@ -274,7 +282,9 @@ static void injected(struct ft_pair *pair)
 	char buf[16] = "injected", got[16];
 	struct iovec iov = { buf, sizeof(buf) };
 	const struct fi_msg msg = {
-		.msg_iov = &iov, .iov_count = 1, .addr = pair->c.to,
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.addr = pair->c.to,
 		.context = buf,
 	};
 	struct fi_mrrc_stats before, after;
@@ -282,17 +292,16 @@ static void injected(struct ft_pair *pair)
 
 	ft_stage("FI_INJECT");
 	ft_stats(&pair->dom[1], &before);
-	FT_POST(&pair->s, fi_recv(pair->s.ep, got, sizeof(got),
-				  ft_desc(&pair->dom[0], got, sizeof(got)),
-				  FT_ANY, got));
-	FT_POST(&pair->c, fi_sendmsg(pair->c.ep, &msg,
-				     FI_INJECT | FI_COMPLETION));
+	FT_POST(&pair->s,
+		fi_recv(pair->s.ep, got, sizeof(got),
+			ft_desc(&pair->dom[0], got, sizeof(got)), FT_ANY, got));
+	FT_POST(&pair->c,
+		fi_sendmsg(pair->c.ep, &msg, FI_INJECT | FI_COMPLETION));
 	ft_stats(&pair->dom[1], &after);
 	memset(buf, 0, sizeof(buf));
-	FT_CHECK(after.posts == before.posts &&
-		 after.lookups == before.lookups, "%" PRIu64 " posts, %" PRIu64
-		 " lookups", after.posts - before.posts,
-		 after.lookups - before.lookups);
+	FT_CHECK(after.posts == before.posts && after.lookups == before.lookups,
+		 "%" PRIu64 " posts, %" PRIu64 " lookups",
+		 after.posts - before.posts, after.lookups - before.lookups);
 	ft_wait(&pair->s, FT_RX, &comp);
 	ft_wait(&pair->c, FT_TX, &comp);
 	FT_CHECK(!strcmp(got, "injected"), "other data");
@@ -316,9 +325,10 @@ static void run(enum fi_cq_format format)
 		FT_CHECK(st.lookups && st.posts && st.registrations,
 			 "nothing went through the cache");
 		if (ft_caches(&pair.dom[1]))
-			FT_CHECK(st.hits > st.misses, "%" PRIu64 " hits, %"
-				 PRIu64 " misses for a few buffers", st.hits,
-				 st.misses);
+			FT_CHECK(st.hits > st.misses,
+				 "%" PRIu64 " hits, %" PRIu64
+				 " misses for a few buffers",
+				 st.hits, st.misses);
 	}
 	ft_pair_close(&pair);
 }

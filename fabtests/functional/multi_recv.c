@@ -9,17 +9,17 @@
 
 #include <sys/wait.h>
 
-#define BUFS  3
-#define ROOM  (256 * 1024)
-#define LEAST 48000 /* FI_OPT_MIN_MULTI_RECV: what is too little */
-#define SHORT 4000
-#define LONG  40000 /* beyond what ofi_rxm copies */
-#define WINDOW 40
+#define BUFS	3
+#define ROOM	(256 * 1024)
+#define LEAST	48000 /* FI_OPT_MIN_MULTI_RECV: what is too little */
+#define SHORT	4000
+#define LONG	40000 /* beyond what ofi_rxm copies */
+#define WINDOW	40
 #define RX_SIZE 4 /* of refused() */
 
 struct room {
 	char *base;
-	size_t used;		/* messages lie close */
+	size_t used; /* messages lie close */
 	bool over;
 };
 
@@ -43,8 +43,11 @@ static void post(struct room *r)
 	void *desc = ft_desc(&pair.dom[0], r->base, ROOM);
 	struct iovec iov = { r->base, ROOM };
 	struct fi_msg msg = {
-		.msg_iov = &iov, .desc = &desc, .iov_count = 1,
-		.addr = FT_ANY, .context = r,
+		.msg_iov = &iov,
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = FT_ANY,
+		.context = r,
 	};
 
 	r->used = 0;
@@ -218,7 +221,7 @@ static void settle(void)
 		memset(&err, 0, sizeof(err));
 		ret = fi_cq_readerr(pair.s.cq[FT_RX], &err, 0);
 		FT_CHECK(ret == 1 && err.err == FI_ECANCELED &&
-			 err.op_context == &rooms[i],
+				 err.op_context == &rooms[i],
 			 "fi_cq_readerr: %zd, error %d", ret, err.err);
 	}
 	ft_release(&pair.dom[0]);
@@ -249,8 +252,7 @@ static void released(bool longer)
 		send_one(longer);
 		while (received < sent && ft_limit_us() < end)
 			progress();
-		FT_CHECK(received == sent, "%u of %u messages", received,
-			 sent);
+		FT_CHECK(received == sent, "%u of %u messages", received, sent);
 	}
 	/* the end may be told by an entry of its own */
 	while (!empty(&rooms[0]) && ft_limit_us() < end)
@@ -286,8 +288,8 @@ static void cut_off(void)
 	FT_CHECK(ret == -FI_EAVAIL, "fi_cq_read: %zd", ret);
 	ret = fi_cq_readerr(pair.s.cq[FT_RX], &err, 0);
 	FT_CHECK(ret == 1 && err.err == FI_ETRUNC &&
-		 err.op_context == &rooms[0], "error %d, context %p", err.err,
-		 err.op_context);
+			 err.op_context == &rooms[0],
+		 "error %d, context %p", err.err, err.op_context);
 	ft_wait_ctx(&pair.c, FT_TX, out, FI_SEND);
 	ft_release(&pair.dom[0]);
 	ft_release(&pair.dom[1]);
@@ -309,8 +311,7 @@ static void cancelled(void)
 		send_one(false);
 		while (received < sent && ft_limit_us() < end)
 			progress();
-		FT_CHECK(received == sent, "%u of %u messages", received,
-			 sent);
+		FT_CHECK(received == sent, "%u of %u messages", received, sent);
 		settle();
 	}
 }
@@ -341,10 +342,13 @@ static void shared(void)
 	begin();
 	for (i = 0; i < 10; i++) {
 		desc = ft_desc(&pair.dom[0], rooms[0].base, ROOM);
-		iov = (struct iovec) { rooms[0].base, ROOM };
-		msg = (struct fi_msg) {
-			.msg_iov = &iov, .desc = &desc, .iov_count = 1,
-			.addr = FT_ANY, .context = &rooms[0],
+		iov = (struct iovec){ rooms[0].base, ROOM };
+		msg = (struct fi_msg){
+			.msg_iov = &iov,
+			.desc = &desc,
+			.iov_count = 1,
+			.addr = FT_ANY,
+			.context = &rooms[0],
 		};
 		rooms[0].used = 0;
 		rooms[0].over = false;
@@ -387,7 +391,9 @@ static void used_up(void)
 {
 	struct iovec iov = { rooms[0].base, ROOM };
 	struct fi_msg msg = {
-		.msg_iov = &iov, .iov_count = 1, .addr = FT_ANY,
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.addr = FT_ANY,
 		.context = &rooms[0],
 	};
 	struct ft_core_ops ops;
@@ -403,8 +409,8 @@ static void used_up(void)
 	begin();
 	lens[0] = ROOM - 100;
 	ft_fill(out, lens[0], 0);
-	FT_POST(&pair.c, fi_send(pair.c.ep, out, lens[0], NULL, pair.c.to,
-				 out));
+	FT_POST(&pair.c,
+		fi_send(pair.c.ep, out, lens[0], NULL, pair.c.to, out));
 	sent++;
 	ft_core_ops("tcp;ofi_rxm", &ops);
 	core = *ops.msg;
@@ -430,8 +436,11 @@ static void refused(void)
 	void *desc;
 	struct iovec iov;
 	struct fi_msg msg = {
-		.msg_iov = &iov, .desc = &desc, .iov_count = 1,
-		.addr = FT_ANY, .context = &rooms[0],
+		.msg_iov = &iov,
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = FT_ANY,
+		.context = &rooms[0],
 	};
 	uint64_t end;
 	unsigned i;
@@ -444,7 +453,7 @@ static void refused(void)
 	pair.s.quiet[FT_RX] = true;
 	rooms[0].base = ft_map(NULL, ROOM);
 	out = ft_map(NULL, WINDOW * 2 * LONG);
-	iov = (struct iovec) { rooms[0].base, ROOM };
+	iov = (struct iovec){ rooms[0].base, ROOM };
 	desc = ft_desc(&pair.dom[0], rooms[0].base, ROOM);
 	begin();
 	for (i = 0; i < RX_SIZE + 1; i++) {
@@ -463,8 +472,8 @@ static void refused(void)
 	while (ft_now_us() < end)
 		progress();
 	ft_log("%u messages of %u", received, sent);
-	FT_CHECK(ret != -FI_ENOMEM || received >= RX_SIZE,
-		 "%u messages of %u", received, sent);
+	FT_CHECK(ret != -FI_ENOMEM || received >= RX_SIZE, "%u messages of %u",
+		 received, sent);
 	ft_ep_close(&pair.s);
 	ft_check_idle(&pair.dom[0], "endpoint closed");
 	ft_release(&pair.dom[0]);
@@ -492,7 +501,8 @@ static void refused_elsewhere(void)
 		_exit(5);
 	}
 	FT_CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
-		 !WEXITSTATUS(status), "child: status 0x%x", status);
+			 !WEXITSTATUS(status),
+		 "child: status 0x%x", status);
 }
 
 int main(int argc, char **argv)

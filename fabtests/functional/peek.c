@@ -6,8 +6,8 @@
  */
 #include "ft_mrrc.h"
 
-#define LONG  (300 * 1000)
-#define KEPT  6
+#define LONG (300 * 1000)
+#define KEPT 6
 
 static const size_t sizes[] = { 0, 100, 5000, LONG };
 static struct ft_pair pair;
@@ -19,8 +19,12 @@ static ssize_t trecvmsg(uint64_t tag, char *p, size_t len, void *ctx,
 	struct iovec iov = { p, len };
 	void *desc = p ? ft_desc(&pair.dom[0], p, len) : NULL;
 	struct fi_msg_tagged msg = {
-		.msg_iov = &iov, .desc = &desc, .iov_count = p ? 1 : 0,
-		.addr = FT_ANY, .tag = tag, .context = ctx,
+		.msg_iov = &iov,
+		.desc = &desc,
+		.iov_count = p ? 1 : 0,
+		.addr = FT_ANY,
+		.tag = tag,
+		.context = ctx,
 	};
 
 	return fi_trecvmsg(pair.s.ep, &msg, flags);
@@ -34,8 +38,7 @@ static void send_one(uint64_t tag, size_t len, uint64_t seed)
 
 	ft_fill(p, len, seed);
 	desc = ft_desc(&pair.dom[1], p, len);
-	FT_POST(&pair.c, fi_tsend(pair.c.ep, p, len, desc, pair.c.to, tag,
-				  p));
+	FT_POST(&pair.c, fi_tsend(pair.c.ep, p, len, desc, pair.c.to, tag, p));
 }
 
 static void sent(uint64_t tag)
@@ -120,8 +123,7 @@ static void claim(size_t len)
 	send_one(3, len, 10 + len);
 	peek_found(3, &ctx, FI_CLAIM, len);
 	peek_nothing(3, in, 0);
-	FT_POST(&pair.s, trecvmsg(3, in + LONG, 100, in + LONG,
-				  FI_COMPLETION));
+	FT_POST(&pair.s, trecvmsg(3, in + LONG, 100, in + LONG, FI_COMPLETION));
 	ft_expect_none(&pair.s, 2);
 	memset(in, 0, len);
 	FT_POST(&pair.s, trecvmsg(3, in, len, &ctx, FI_CLAIM | FI_COMPLETION));
@@ -148,12 +150,12 @@ static void held(void)
 	ft_stats(&pair.dom[0], &st);
 	FT_CHECK(!st.held_regions && st.posts == st.completions + 1,
 		 "%" PRIu64 " regions held before", st.held_regions);
-	FT_POST(&pair.s, trecvmsg(9, in, LONG, &ctx, FI_CLAIM |
-				  FI_COMPLETION));
+	FT_POST(&pair.s, trecvmsg(9, in, LONG, &ctx, FI_CLAIM | FI_COMPLETION));
 	ft_stats(&pair.dom[0], &st);
 	FT_CHECK(st.held_regions == 1 && st.posts == st.completions + 1,
 		 "%" PRIu64 " regions held, %" PRIu64 " posts, %" PRIu64
-		 " completions", st.held_regions, st.posts, st.completions);
+		 " completions",
+		 st.held_regions, st.posts, st.completions);
 	received(&ctx, in, LONG, 9);
 	sent(9);
 	release();
@@ -201,8 +203,8 @@ static void discard(size_t len)
 	sent(4);
 	send_one(5, len, 2);
 	peek_found(5, &ctx, FI_CLAIM, len);
-	FT_POST(&pair.s, trecvmsg(5, NULL, 0, &ctx, FI_CLAIM | FI_DISCARD |
-				  FI_COMPLETION));
+	FT_POST(&pair.s, trecvmsg(5, NULL, 0, &ctx,
+				  FI_CLAIM | FI_DISCARD | FI_COMPLETION));
 	ft_wait(&pair.s, FT_RX, &comp);
 	FT_CHECK(comp.ctx == &ctx, "context %p", comp.ctx);
 	peek_nothing(5, &ctx, 0);
@@ -218,16 +220,20 @@ static void given(void)
 	struct iovec iov = { in, LONG };
 	struct fi_context ctx;
 	struct fi_msg_tagged msg = {
-		.msg_iov = &iov, .desc = &desc, .iov_count = 1,
-		.addr = FT_ANY, .tag = 6, .context = &ctx,
+		.msg_iov = &iov,
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = FT_ANY,
+		.tag = 6,
+		.context = &ctx,
 	};
 
 	ft_stage("a claim with a descriptor");
 	send_one(6, LONG, 6);
 	peek_found(6, &ctx, FI_CLAIM, LONG);
 	memset(in, 0, LONG);
-	FT_POST(&pair.s, fi_trecvmsg(pair.s.ep, &msg, FI_CLAIM |
-				     FI_COMPLETION));
+	FT_POST(&pair.s,
+		fi_trecvmsg(pair.s.ep, &msg, FI_CLAIM | FI_COMPLETION));
 	received(&ctx, in, LONG, 6);
 	sent(6);
 	FT_CALL(fi_close(&mr->fid));
@@ -256,8 +262,7 @@ static void wrong(void)
 	copy = ctx;
 	ret = trecvmsg(7, in, 100, &copy, FI_CLAIM | FI_COMPLETION);
 	FT_CHECK(ret == -FI_EINVAL, "another context: %zd", ret);
-	FT_POST(&pair.s, trecvmsg(7, in, 100, &ctx, FI_CLAIM |
-				  FI_COMPLETION));
+	FT_POST(&pair.s, trecvmsg(7, in, 100, &ctx, FI_CLAIM | FI_COMPLETION));
 	ret = trecvmsg(7, in, 100, &ctx, FI_CLAIM | FI_COMPLETION);
 	FT_CHECK(ret == -FI_EINVAL, "claimed twice: %zd", ret);
 	received(&ctx, in, 100, 7);
@@ -265,8 +270,8 @@ static void wrong(void)
 	release();
 }
 
-static ssize_t full_trecvmsg(struct fid_ep *ep,
-			     const struct fi_msg_tagged *msg, uint64_t flags)
+static ssize_t full_trecvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg,
+			     uint64_t flags)
 {
 	return -FI_EAGAIN;
 }
@@ -290,8 +295,7 @@ static void refused(void)
 	ret = trecvmsg(10, in, 100, &ctx, FI_CLAIM | FI_COMPLETION);
 	*core.tagged = ops;
 	FT_CHECK(ret == -FI_EAGAIN, "taken: %zd", ret);
-	FT_POST(&pair.s, trecvmsg(10, in, 100, &ctx, FI_CLAIM |
-				  FI_COMPLETION));
+	FT_POST(&pair.s, trecvmsg(10, in, 100, &ctx, FI_CLAIM | FI_COMPLETION));
 	received(&ctx, in, 100, 10);
 	sent(10);
 	release();

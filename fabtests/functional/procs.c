@@ -10,8 +10,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#define LEN    (16 * FT_PAGE)
-#define WINDOW 16
+#define LEN	(16 * FT_PAGE)
+#define WINDOW	16
 #define CLIENTS 4
 
 #define REPLY_FD 3 /* of the client's process */
@@ -215,9 +215,11 @@ static void crowd(struct ft_pair *pair, char *out, char *in, unsigned rounds)
 			ft_fill(from, len[k], i * CLIENTS + k);
 			memset(to, 0, len[k]);
 			FT_POST(&s[k], fi_recv(s[k].ep, to, LEN,
-				ft_desc(s[k].dom, to, LEN), FT_ANY, to));
+					       ft_desc(s[k].dom, to, LEN),
+					       FT_ANY, to));
 			FT_POST(&s[k], fi_send(s[k].ep, from, len[k],
-				ft_desc(s[k].dom, from, LEN), s[k].to, from));
+					       ft_desc(s[k].dom, from, LEN),
+					       s[k].to, from));
 		}
 		for (k = 0; k < CLIENTS; k++) {
 			from = out + k * LEN, to = in + k * LEN;
@@ -230,7 +232,8 @@ static void crowd(struct ft_pair *pair, char *out, char *in, unsigned rounds)
 	if (ft_caches(&pair->dom[0])) {
 		ft_stats(&pair->dom[0], &after);
 		FT_CHECK(after.invalidations - before.invalidations >=
-			 rounds / 2, "%" PRIu64 " invalidations in %u rounds",
+				 rounds / 2,
+			 "%" PRIu64 " invalidations in %u rounds",
 			 after.invalidations - before.invalidations, rounds);
 	}
 	for (k = 0; k < CLIENTS; k++)
@@ -308,8 +311,8 @@ static void killed(struct ft_pair *pair, char *out, char *in, pid_t pid)
 
 static void server_main(void)
 {
-	char *out = ft_map(NULL, WINDOW * LEN), *in = ft_map(NULL,
-							     WINDOW * LEN);
+	char *out = ft_map(NULL, WINDOW * LEN),
+	     *in = ft_map(NULL, WINDOW * LEN);
 	struct ft_pair pair;
 	unsigned i;
 	pid_t pid;

@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 
 #define BLOCKS 48
-#define BIG (768UL << 10)
+#define BIG    (768UL << 10)
 
 struct block {
 	char *p;
@@ -28,7 +28,7 @@ struct block {
 struct worker {
 	pthread_t thread;
 	struct ft_ep *ep[2];
-	pthread_mutex_t *lock;	/* of the endpoints, both threads' */
+	pthread_mutex_t *lock; /* of the endpoints, both threads' */
 	struct block block[BLOCKS];
 	uint64_t sent;
 };
@@ -216,19 +216,21 @@ int main(int argc, char **argv)
 		worker[i].ep[1] = &pair.s;
 		worker[i].lock = &lock;
 		FT_CHECK(!pthread_create(&worker[i].thread, NULL, work,
-					 &worker[i]), "pthread_create");
+					 &worker[i]),
+			 "pthread_create");
 	}
 	for (i = 0; i < 2; i++)
 		pthread_join(worker[i].thread, NULL);
 	if (ft_stats(&pair.dom[1], &st) && ft_caches(&pair.dom[1])) {
 		FT_CHECK(st.hits && st.invalidations,
 			 "%" PRIu64 " hits, %" PRIu64 " invalidations: nothing "
-			 "was tested", st.hits, st.invalidations);
+			 "was tested",
+			 st.hits, st.invalidations);
 		ft_log("%s (%" PRIu64 " hooked, %" PRIu64 " lost), %" PRIu64
-		       " announced, %" PRIu64 " lookups, %" PRIu64 " hits, %"
-		       PRIu64 " invalidations", st.monitor, st.hooks,
-		       st.hooks_lost, st.announced, st.lookups, st.hits,
-		       st.invalidations);
+		       " announced, %" PRIu64 " lookups, %" PRIu64
+		       " hits, %" PRIu64 " invalidations",
+		       st.monitor, st.hooks, st.hooks_lost, st.announced,
+		       st.lookups, st.hits, st.invalidations);
 	}
 	if (ucm) {
 		ft_log("libucm saw %u events", atomic_load(&ucm_events));

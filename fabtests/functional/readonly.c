@@ -14,7 +14,8 @@ static struct ft_pair pair;
 static char *in;
 static struct fid_mr *mr;
 
-static const char text[] = "A string literal may be sent from, as any other "
+static const char text[] =
+	"A string literal may be sent from, as any other "
 	"memory that can be read; it is long enough not to be injected by any "
 	"provider that we know, so that it has to be registered or copied on "
 	"its way, and that with nothing but the right to read it. Two hundred "
@@ -247,14 +248,17 @@ static void bad_sends(void)
 	if (!ft_rxm() || ft_core("verbs")) {
 		expect_error(&pair.c, FT_TX,
 			     fi_send(pair.c.ep, hole, 3 * LEN, NULL, pair.c.to,
-				     hole), hole, "sending memory with a hole");
+				     hole),
+			     hole, "sending memory with a hole");
 		alive("a send of memory with a hole");
 	}
 	/* but up to the hole nothing is wrong */
 	send_from(hole + LEN / 2, LEN / 2, "what ends at a hole");
 	send_from(hole + 2 * LEN, LEN, "what begins after a hole");
-	FT_CHECK(mmap(hole + LEN, LEN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
-		      MAP_FIXED, -1, 0) != MAP_FAILED, "mmap");
+	FT_CHECK(mmap(hole + LEN, LEN, PROT_NONE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		      0) != MAP_FAILED,
+		 "mmap");
 	send_from(hole + LEN / 2, LEN / 2, "what ends at PROT_NONE");
 	send_from(hole + 2 * LEN, LEN, "what begins after PROT_NONE");
 	ft_unmap(hole, 3 * LEN);
@@ -268,7 +272,9 @@ static void bad_arguments(void)
 	struct iovec many[4096];
 	char context[1024] = { 0 };
 	const struct fi_msg trigger = {
-		.msg_iov = iov, .iov_count = 1, .addr = pair.c.to,
+		.msg_iov = iov,
+		.iov_count = 1,
+		.addr = pair.c.to,
 		.context = context,
 	};
 	size_t i;
@@ -295,7 +301,7 @@ static void bad_arguments(void)
 		     fi_sendv(pair.c.ep, wrap, NULL, 2, pair.c.to, wrap), wrap,
 		     "lengths whose sum wraps");
 	for (i = 0; i < 4096; i++)
-		many[i] = (struct iovec) { in, 1 };
+		many[i] = (struct iovec){ in, 1 };
 	ret = fi_sendv(pair.c.ep, many, NULL, 4096, pair.c.to, many);
 	FT_CHECK(ret < 0 && ret != -FI_EAGAIN, "4096 iovs: %zd", ret);
 	ret = fi_sendmsg(pair.c.ep, &trigger, FI_TRIGGER);

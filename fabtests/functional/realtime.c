@@ -11,7 +11,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#define SPUN_US	500000
+#define SPUN_US 500000
 
 static struct ft_pair pair;
 static atomic_bool ended;
@@ -67,8 +67,10 @@ static void *urgent_main(void *arg)
 		took = ft_thread_us();
 		read_once();
 		took = ft_thread_us() - took;
-		FT_CHECK(took < SPUN_US, "round %u: a read took %" PRIu64
-			 " us of the processor", i, took);
+		FT_CHECK(took < SPUN_US,
+			 "round %u: a read took %" PRIu64
+			 " us of the processor",
+			 i, took);
 	}
 	return NULL;
 }

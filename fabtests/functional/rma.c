@@ -9,16 +9,35 @@
 #define BIG (1024 * 1024 + 3)
 
 enum kind {
-	WRITE, WRITEV, WRITEMSG, WRITEMSG_DELIVERY, WRITEMSG_TRANSMIT,
-	WRITEMSG_INJECT, WRITEDATA, WRITEMSG_DATA, INJECT_WRITE,
-	INJECT_WRITEDATA, READ, READV, READMSG, KINDS
+	WRITE,
+	WRITEV,
+	WRITEMSG,
+	WRITEMSG_DELIVERY,
+	WRITEMSG_TRANSMIT,
+	WRITEMSG_INJECT,
+	WRITEDATA,
+	WRITEMSG_DATA,
+	INJECT_WRITE,
+	INJECT_WRITEDATA,
+	READ,
+	READV,
+	READMSG,
+	KINDS
 };
 
-static const char *const names[] = {
-	"write", "writev", "writemsg", "writemsg+delivery",
-	"writemsg+transmit", "writemsg+inject", "writedata", "writemsg+data",
-	"inject_write", "inject_writedata", "read", "readv", "readmsg"
-};
+static const char *const names[] = { "write",
+				     "writev",
+				     "writemsg",
+				     "writemsg+delivery",
+				     "writemsg+transmit",
+				     "writemsg+inject",
+				     "writedata",
+				     "writemsg+data",
+				     "inject_write",
+				     "inject_writedata",
+				     "read",
+				     "readv",
+				     "readmsg" };
 static const size_t sizes[] = { 1, 8, 64, 4095, 4096, 4097, 65536, BIG };
 
 struct op {
@@ -139,7 +158,7 @@ static void check_data(struct ft_ep *ep, uint64_t data)
 
 	ft_wait(ep, FT_RX, &comp);
 	FT_CHECK((comp.flags & FI_REMOTE_CQ_DATA) &&
-		 (comp.flags & FI_REMOTE_WRITE),
+			 (comp.flags & FI_REMOTE_WRITE),
 		 "flags 0x%" PRIx64 " for remote data", comp.flags);
 	FT_CHECK(comp.data == data, "remote data %" PRIu64 ", not %" PRIu64,
 		 comp.data, data);
@@ -169,7 +188,7 @@ static void one(struct op *op, enum kind kind, char *local, char *remote,
 		FT_CHECK(comp.ctx == op->ctx, "context %p, not %p", comp.ctx,
 			 op->ctx);
 		FT_CHECK((comp.flags & mask) ==
-			 (FI_RMA | (reads(kind) ? FI_READ : FI_WRITE)),
+				 (FI_RMA | (reads(kind) ? FI_READ : FI_WRITE)),
 			 "flags 0x%" PRIx64, comp.flags);
 	}
 	if (reads(kind) || kind == WRITEMSG_DELIVERY)
@@ -187,7 +206,8 @@ static void variant(struct ft_ep *ep, enum kind kind, char *local, size_t len,
 	struct op op = {
 		.ep = ep,
 		.target = { .addr = ft_raddr(ep->peer->dom, remote) + off,
-			    .len = len, .key = fi_mr_key(mr) },
+			    .len = len,
+			    .key = fi_mr_key(mr) },
 		.data = (round * 2654435761ULL) & 0xffffffff,
 		.ctx = (void *) (uintptr_t) (round % 4 ? round : 0),
 	};
@@ -220,8 +240,8 @@ static void all_variants(struct ft_ep *ep, char *local, char *remote,
 }
 
 /* Many at once, completing in order, all to places of their own. */
-static void many(struct ft_ep *ep, char *local, char *remote,
-		 struct fid_mr *mr, bool read)
+static void many(struct ft_ep *ep, char *local, char *remote, struct fid_mr *mr,
+		 bool read)
 {
 	const size_t count = 64, len = 5000;
 	uint64_t addr = ft_raddr(ep->peer->dom, remote);
@@ -284,8 +304,9 @@ int main(int argc, char **argv)
 		FT_CHECK(st.lookups && st.posts && st.registrations,
 			 "nothing went through the cache");
 	if (ft_caches(&pair.dom[1]))
-		FT_CHECK(st.hits > st.misses, "%" PRIu64 " hits, %" PRIu64
-			 " misses for one buffer", st.hits, st.misses);
+		FT_CHECK(st.hits > st.misses,
+			 "%" PRIu64 " hits, %" PRIu64 " misses for one buffer",
+			 st.hits, st.misses);
 	ft_pair_close(&pair);
 	return ft_done();
 }

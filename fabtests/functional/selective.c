@@ -10,9 +10,9 @@
 #define MAXLEN 4096
 
 struct bufs {
-	char *out, *in;		/* SLOTS buffers of MAXLEN each */
+	char *out, *in; /* SLOTS buffers of MAXLEN each */
 	void *out_desc, *in_desc;
-	struct fid_mr *mr;	/* of in */
+	struct fid_mr *mr; /* of in */
 };
 
 static ssize_t sendmsg_flags(struct ft_ep *ep, void *buf, size_t len,
@@ -36,7 +36,8 @@ static ssize_t writemsg_flags(struct ft_ep *ep, struct bufs *b, size_t slot,
 	struct iovec iov = { b->out + slot * MAXLEN, len };
 	struct fi_rma_iov rma = {
 		.addr = ft_raddr(ep->peer->dom, b->in) + slot * MAXLEN,
-		.len = len, .key = fi_mr_key(b->mr),
+		.len = len,
+		.key = fi_mr_key(b->mr),
 	};
 	struct fi_msg_rma msg = {
 		.msg_iov = &iov,
@@ -162,13 +163,13 @@ static void unseen(struct ft_pair *pair, struct bufs *b)
 	pair->c.quiet[FT_TX] = true;
 	for (i = 0; i < 100; i++) {
 		ft_fill(b->out, MAXLEN, i);
-		FT_POST(&pair->c, writemsg_flags(&pair->c, b, 0, MAXLEN, NULL,
-						 0));
+		FT_POST(&pair->c,
+			writemsg_flags(&pair->c, b, 0, MAXLEN, NULL, 0));
 		end = ft_now_us() + 2000;
 		do {
 			ft_poll(&pair->s);
 			ret = i % 2 ? fi_cq_read(cq, NULL, 0) :
-			      set->ops->poll(set, found, 2);
+				      set->ops->poll(set, found, 2);
 			FT_CHECK(ret == (i % 2 ? -FI_EAGAIN : 0),
 				 "silent write %u shows: %ld", i, ret);
 		} while (ft_now_us() < end);
@@ -189,18 +190,19 @@ static void unseen(struct ft_pair *pair, struct bufs *b)
 }
 
 /* Post without ever reading the sender's queue. */
-#define POST_QUIET(ep_, call)						\
-	do {								\
-		uint64_t end_ = ft_deadline();				\
-		ssize_t rc_;						\
-									\
-		while ((rc_ = (call)) == -FI_EAGAIN) {			\
-			ft_poll((ep_)->peer);				\
-			FT_CHECK(ft_limit_us() < end_,			\
-				 "%s: still -FI_EAGAIN, unread "	\
-				 "queue", #call);			\
-		}							\
-		FT_CHECK(!rc_, "%s: %zd", #call, rc_);			\
+#define POST_QUIET(ep_, call)                                    \
+	do {                                                     \
+		uint64_t end_ = ft_deadline();                   \
+		ssize_t rc_;                                     \
+                                                                 \
+		while ((rc_ = (call)) == -FI_EAGAIN) {           \
+			ft_poll((ep_)->peer);                    \
+			FT_CHECK(ft_limit_us() < end_,           \
+				 "%s: still -FI_EAGAIN, unread " \
+				 "queue",                        \
+				 #call);                         \
+		}                                                \
+		FT_CHECK(!rc_, "%s: %zd", #call, rc_);           \
 	} while (0)
 
 /* Records of silent operations are retired as the flood goes on. */
@@ -225,8 +227,8 @@ static void flood_writes(struct ft_pair *pair, struct bufs *b, unsigned n,
 	for (i = 0; i < n; i++) {
 		if (i >= n - SLOTS)
 			ft_fill(b->out + i % SLOTS * MAXLEN, len, i);
-		POST_QUIET(&pair->c, writemsg_flags(&pair->c, b, i % SLOTS,
-						    len, NULL, 0));
+		POST_QUIET(&pair->c, writemsg_flags(&pair->c, b, i % SLOTS, len,
+						    NULL, 0));
 		if (i % 16 == 0)
 			ft_poll(&pair->s);
 	}
@@ -257,7 +259,7 @@ static void flood_sends(struct ft_pair *pair, struct bufs *b, unsigned n,
 		FT_POST(&pair->s, fi_recv(pair->s.ep, b->in + posted * MAXLEN,
 					  MAXLEN, b->in_desc, FT_ANY, NULL));
 	ft_fill(b->out, len, len);
-	for (i = 0; i < n || got < n; ) {
+	for (i = 0; i < n || got < n;) {
 		if (i < n && i - got < SLOTS * 2) {
 			POST_QUIET(&pair->c,
 				   sendmsg_flags(&pair->c, b->out, len,

@@ -13,8 +13,8 @@
 #include <limits.h>
 
 #define SEQUENCES 500
-#define STEPS 80
-#define PEER (1ULL << 43)	/* FI_PEER, which older headers lack */
+#define STEPS	  80
+#define PEER	  (1ULL << 43) /* FI_PEER, which older headers lack */
 
 struct obj objs[OBJS_MAX];
 unsigned obj_cnt;
@@ -27,8 +27,8 @@ bool async;
 static char contexts[8];
 static unsigned step;
 static const char *const class_names[CLASSES] = {
-	"fabric", "domain", "eq", "cq", "cntr", "av", "ep", "srx", "stx",
-	"pep", "mr",
+	"fabric", "domain", "eq",  "cq",  "cntr", "av",
+	"ep",	  "srx",    "stx", "pep", "mr",
 };
 
 uint64_t below(uint64_t n)
@@ -182,7 +182,7 @@ static void close_all(void)
 	unsigned pass, i, left = 0;
 
 	for (pass = 0; pass < CLASSES; pass++)
-		for (i = obj_cnt; i--; )
+		for (i = obj_cnt; i--;)
 			if (objs[i].fid && objs[i].class == order[pass])
 				close_obj(&objs[i]);
 	for (i = 0; i < obj_cnt; i++)
@@ -232,7 +232,7 @@ static void get_infos(enum ft_side of)
 
 	FT_CHECK(hints, "no memory");
 	hints->mode = ~(uint64_t) FI_BUFFERED_RECV;
-	hints->domain_attr->mr_mode = 0xffc;	/* all there are */
+	hints->domain_attr->mr_mode = 0xffc; /* all there are */
 	hints->ep_attr->type = ft_ep_type();
 	hints->addr_format = FI_SOCKADDR_IN;
 	hints->fabric_attr->prov_name = strdup(ft_twin_prov(of));
@@ -310,8 +310,8 @@ static bool net_eq(unsigned round, const char *raw, const char *ours)
 
 static bool claimed(unsigned round, const char *raw, const char *ours)
 {
-	return flags_of(ours) & FI_CLAIM && (ret_of(ours) == -FI_EINVAL ||
-					     ret_of(ours) == -FI_EOPNOTSUPP);
+	return flags_of(ours) & FI_CLAIM &&
+	       (ret_of(ours) == -FI_EINVAL || ret_of(ours) == -FI_EOPNOTSUPP);
 }
 
 static bool multi_recv(unsigned round, const char *raw, const char *ours)
@@ -333,26 +333,41 @@ static struct ft_twin_why whys[] = {
 	  peer_opened, true, 0 },
 	{ "*.bind", "FI_REG_MR is ofi_mrrc's own matter", reg_mr_flag, true,
 	  0 },
-	{ "*.bind", "a domain for FI_THREAD_COMPLETION is FI_THREAD_SAFE in "
+	{ "*.bind",
+	  "a domain for FI_THREAD_COMPLETION is FI_THREAD_SAFE in "
 	  "the core: to its own kind of those tcp (2.x) binds nothing",
 	  threaded_domain, true, 0 },
-	{ "*.close", "what has anything open is busy; for tcp and net not a "
+	{ "*.close",
+	  "what has anything open is busy; for tcp and net not a "
 	  "fabric with a passive endpoint, nor a domain with a shared receive "
-	  "context", busy_parent, true, 0 },
-	{ "*.enable", "an endpoint with counters alone needs no queue: it gets "
-	  "one", counted, true, 0 },
-	{ "*.mr.local_key", "a local registration has the key that was asked "
-	  "for, whatever the core would choose", NULL, false, 0 },
-	{ "*.close", "net closes an event queue or not, depending on its "
-	  "domains", net_eq, true, 0 },
-	{ "*.receive", "FI_CLAIM of what was not claimed is an error; cores "
-	  "may ignore the flag", claimed, true, 0 },
-	{ "*.receive", "FI_MULTI_RECV without that capability is an error; "
-	  "cores may ignore the flag", multi_recv, true, 0 },
+	  "context",
+	  busy_parent, true, 0 },
+	{ "*.enable",
+	  "an endpoint with counters alone needs no queue: it gets "
+	  "one",
+	  counted, true, 0 },
+	{ "*.mr.local_key",
+	  "a local registration has the key that was asked "
+	  "for, whatever the core would choose",
+	  NULL, false, 0 },
+	{ "*.close",
+	  "net closes an event queue or not, depending on its "
+	  "domains",
+	  net_eq, true, 0 },
+	{ "*.receive",
+	  "FI_CLAIM of what was not claimed is an error; cores "
+	  "may ignore the flag",
+	  claimed, true, 0 },
+	{ "*.receive",
+	  "FI_MULTI_RECV without that capability is an error; "
+	  "cores may ignore the flag",
+	  multi_recv, true, 0 },
 	{ "*.receive", "FI_TRIGGER is not supported", triggered, true, 0 },
 	{ "*.send", "FI_TRIGGER is not supported", triggered, true, 0 },
-	{ "*.bind.late", "fi_enable() and fi_connect() bind a completion queue "
-	  "where there is a counter alone", NULL, true, 0 },
+	{ "*.bind.late",
+	  "fi_enable() and fi_connect() bind a completion queue "
+	  "where there is a counter alone",
+	  NULL, true, 0 },
 	{ NULL, NULL, NULL, false, 0 },
 };
 
@@ -379,11 +394,15 @@ int main(int argc, char **argv)
 	twin.rounds = ft_iters(SEQUENCES);
 	ft_twin_run(&twin, &result);
 	ft_log("%u sequences, %u results, %u with explained differences, %u in "
-	       "which the raw core crashed", result.rounds, result.lines,
-	       result.explained, result.raw_died);
-	FT_CHECK(!result.failed, "%u of %u sequences have unexplained "
-		 "differences", result.failed, result.rounds);
-	FT_CHECK(result.raw_died * 3 <= result.rounds, "the raw core crashed "
-		 "in %u of %u", result.raw_died, result.rounds);
+	       "which the raw core crashed",
+	       result.rounds, result.lines, result.explained, result.raw_died);
+	FT_CHECK(!result.failed,
+		 "%u of %u sequences have unexplained "
+		 "differences",
+		 result.failed, result.rounds);
+	FT_CHECK(result.raw_died * 3 <= result.rounds,
+		 "the raw core crashed "
+		 "in %u of %u",
+		 result.raw_died, result.rounds);
 	return ft_done();
 }

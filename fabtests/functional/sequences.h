@@ -7,23 +7,34 @@
 
 #include <stdarg.h>
 
-#define OBJS_MAX 64
+#define OBJS_MAX  64
 #define INFOS_MAX 16
 
 enum class {
-	FABRIC, DOMAIN, EQ, CQ, CNTR, AV, EP, SRX, STX, PEP, MR,
-	CLASSES, ANY_CLASS,
+	FABRIC,
+	DOMAIN,
+	EQ,
+	CQ,
+	CNTR,
+	AV,
+	EP,
+	SRX,
+	STX,
+	PEP,
+	MR,
+	CLASSES,
+	ANY_CLASS,
 };
 
 struct obj {
 	enum class class;
-	struct fid *fid;	/* NULL: closed */
-	bool enabled;		/* of endpoints */
-	unsigned inserted;	/* addresses, of address vectors */
-	bool has_eq;		/* of endpoints, passive ones, too */
-	bool has_queue;		/* of endpoints: a queue or counter is bound */
+	struct fid *fid;   /* NULL: closed */
+	bool enabled;	   /* of endpoints */
+	unsigned inserted; /* addresses, of address vectors */
+	bool has_eq;	   /* of endpoints, passive ones, too */
+	bool has_queue;	   /* of endpoints: a queue or counter is bound */
 	bool connect_failed;
-	bool waits;		/* of completion queues: it has a wait object */
+	bool waits; /* of completion queues: it has a wait object */
 };
 
 extern struct obj objs[OBJS_MAX];
@@ -31,7 +42,7 @@ extern unsigned obj_cnt;
 /* Of 127.0.0.1, as fi_getinfo() gave them to each side */
 extern struct fi_info *infos[FT_SIDES][INFOS_MAX];
 extern unsigned info_cnt[FT_SIDES];
-extern enum ft_side side;	/* of this child */
+extern enum ft_side side; /* of this child */
 
 uint64_t below(uint64_t n);
 bool once_in(unsigned n);
@@ -64,7 +75,10 @@ struct random_call {
 	void (*call)(void);
 	unsigned weight;
 };
-#define CALL(name, weight) { #name, name, weight }
+#define CALL(name, weight)          \
+	{                           \
+#name, name, weight \
+	}
 extern const struct random_call open_calls[], use_calls[], comm_calls[];
 
 #endif /* SEQUENCES_H */

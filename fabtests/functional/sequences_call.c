@@ -6,8 +6,8 @@
 #include "sequences.h"
 
 #define ONE_OF(list) ((list)[below(sizeof(list) / sizeof(*(list)))])
-#define BUF_SIZE (1UL << 16)
-#define KEY_MIN 1000		/* above what cores choose by counting */
+#define BUF_SIZE     (1UL << 16)
+#define KEY_MIN	     1000 /* above what cores choose by counting */
 
 static char buf[BUF_SIZE] __attribute__((aligned(4096)));
 static uint64_t next_key = KEY_MIN + 8;
@@ -24,11 +24,11 @@ static char changed[64];
 
 static void change(struct fi_info *info)
 {
-#define CHANGE(member, type, fmt, value)				\
-	do {								\
-		info->member = (type) (value);				\
-		snprintf(changed, sizeof(changed), #member " " fmt,	\
-			 info->member);					\
+#define CHANGE(member, type, fmt, value)                            \
+	do {                                                        \
+		info->member = (type) (value);                      \
+		snprintf(changed, sizeof(changed), #member " " fmt, \
+			 info->member);                             \
 	} while (0)
 	switch (below(24)) {
 	case 0:
@@ -309,9 +309,14 @@ static void open_pep(void)
 static void open_mr(void)
 {
 	static const uint64_t rights[] = {
-		FI_SEND, FI_RECV, FI_SEND | FI_RECV, FI_REMOTE_READ,
-		FI_REMOTE_WRITE, FI_READ | FI_WRITE,
-		FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
+		FI_SEND,
+		FI_RECV,
+		FI_SEND | FI_RECV,
+		FI_REMOTE_READ,
+		FI_REMOTE_WRITE,
+		FI_READ | FI_WRITE,
+		FI_REMOTE_READ | FI_REMOTE_WRITE,
+		0,
 	};
 	struct obj *in = pick(DOMAIN);
 	uint64_t access = ONE_OF(rights) | random_bit();
@@ -322,8 +327,10 @@ static void open_mr(void)
 	size_t at = below(BUF_SIZE), len = below(BUF_SIZE - at);
 	const struct iovec iov[] = { { buf + at, len }, { buf, 1 + at } };
 	struct fi_mr_attr attr = {
-		.mr_iov = iov, .iov_count = 1 + once_in(8),
-		.access = access, .requested_key = key,
+		.mr_iov = iov,
+		.iov_count = 1 + once_in(8),
+		.access = access,
+		.requested_key = key,
 	};
 	void *context = random_context();
 	unsigned how = below(3);
@@ -341,16 +348,17 @@ static void open_mr(void)
 				 attr.iov_count, access, 0, key, flags, &mr,
 				 context);
 	else
-		ret = fi_mr_regattr((struct fid_domain *) in->fid, &attr,
-				    flags, &mr);
-	say(remote ? "mr_reg.remote" : "mr_reg.local", "%s how %u len %zu count %zu access %#" PRIx64
-	    " key %" PRIu64 " flags %#" PRIx64 " = %d", name(in), how, len,
-	    attr.iov_count, access, key, flags, ret);
+		ret = fi_mr_regattr((struct fid_domain *) in->fid, &attr, flags,
+				    &mr);
+	say(remote ? "mr_reg.remote" : "mr_reg.local",
+	    "%s how %u len %zu count %zu access %#" PRIx64 " key %" PRIu64
+	    " flags %#" PRIx64 " = %d",
+	    name(in), how, len, attr.iov_count, access, key, flags, ret);
 	if (ret)
 		return;
 	opened(MR, &mr->fid);
-	say(remote ? "mr.remote_key" : "mr.local_key", "%d, context %d", fi_mr_key(mr) == key,
-	    mr->fid.context == context);
+	say(remote ? "mr.remote_key" : "mr.local_key", "%d, context %d",
+	    fi_mr_key(mr) == key, mr->fid.context == context);
 }
 
 /* ---- bind, enable, close ---------------------------------------------- */
@@ -358,7 +366,8 @@ static void open_mr(void)
 static void say_bind(struct obj *obj, struct obj *to, uint64_t flags, int ret)
 {
 	say((obj->enabled || obj->connect_failed) && to->class == CQ ?
-	    "bind.late" : "bind",
+		    "bind.late" :
+		    "bind",
 	    "%s to %s flags %#" PRIx64 " = %d", name(obj), name(to), flags,
 	    ret);
 	obj->has_eq |= !ret && to->class == EQ;
@@ -368,14 +377,18 @@ static void say_bind(struct obj *obj, struct obj *to, uint64_t flags, int ret)
 static void bind(void)
 {
 	static const uint64_t cq_flags[] = {
-		FI_TRANSMIT, FI_RECV, FI_TRANSMIT | FI_RECV,
-		FI_TRANSMIT | FI_RECV, FI_SEND, 0,
+		FI_TRANSMIT,
+		FI_RECV,
+		FI_TRANSMIT | FI_RECV,
+		FI_TRANSMIT | FI_RECV,
+		FI_SEND,
+		0,
 		FI_TRANSMIT | FI_SELECTIVE_COMPLETION,
 		FI_RECV | FI_SELECTIVE_COMPLETION,
 	};
 	static const uint64_t cntr_flags[] = {
-		FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ,
-		FI_REMOTE_WRITE, FI_SEND | FI_RECV, 0,
+		FI_SEND,	FI_RECV,	 FI_READ,	    FI_WRITE,
+		FI_REMOTE_READ, FI_REMOTE_WRITE, FI_SEND | FI_RECV, 0,
 	};
 	struct obj *obj = pick(once_in(2) ? EP : ANY_CLASS);
 	struct obj *to = pick(ANY_CLASS);
@@ -442,10 +455,9 @@ static void close_one(void)
 
 const struct random_call open_calls[] = {
 	CALL(open_fabric, 1), CALL(open_domain, 2), CALL(open_eq, 4),
-	CALL(open_cq, 6), CALL(open_cntr, 4), CALL(open_av, 3),
-	CALL(open_ep, 8), CALL(open_srx, 3), CALL(open_stx, 1),
-	CALL(open_sep, 1), CALL(open_pep, 3), CALL(open_mr, 8),
-	CALL(bind, 12), CALL(bind_all, 6), CALL(enable, 6),
-	CALL(close_one, 6),
-	{ NULL, NULL, 0 },
+	CALL(open_cq, 6),     CALL(open_cntr, 4),   CALL(open_av, 3),
+	CALL(open_ep, 8),     CALL(open_srx, 3),    CALL(open_stx, 1),
+	CALL(open_sep, 1),    CALL(open_pep, 3),    CALL(open_mr, 8),
+	CALL(bind, 12),	      CALL(bind_all, 6),    CALL(enable, 6),
+	CALL(close_one, 6),   { NULL, NULL, 0 },
 };

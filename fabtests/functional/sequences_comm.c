@@ -77,8 +77,9 @@ static void av_lookup(void)
 	say("av_lookup", "%s %" PRIu64 " = %d, len %zu family %d", name(obj),
 	    fi_addr, ret, len, ret ? 0 : addr.ss_family);
 	if (!ret && addr.ss_family == AF_INET)
-		say("av_straddr", "%.20s", fi_av_straddr((struct fid_av *)
-			obj->fid, &addr, data, &text_len));
+		say("av_straddr", "%.20s",
+		    fi_av_straddr((struct fid_av *) obj->fid, &addr, data,
+				  &text_len));
 }
 
 static void av_remove(void)
@@ -153,9 +154,19 @@ static void shutdown_call(void)
 static uint64_t random_flags(void)
 {
 	static const uint64_t flags[] = {
-		0, 0, FI_COMPLETION, FI_MORE, FI_MULTI_RECV, FI_PEEK, FI_CLAIM,
-		FI_DISCARD, FI_PEEK | FI_DISCARD, FI_INJECT,
-		FI_INJECT_COMPLETE, FI_DELIVERY_COMPLETE, FI_REMOTE_CQ_DATA,
+		0,
+		0,
+		FI_COMPLETION,
+		FI_MORE,
+		FI_MULTI_RECV,
+		FI_PEEK,
+		FI_CLAIM,
+		FI_DISCARD,
+		FI_PEEK | FI_DISCARD,
+		FI_INJECT,
+		FI_INJECT_COMPLETE,
+		FI_DELIVERY_COMPLETE,
+		FI_REMOTE_CQ_DATA,
 	};
 
 	return once_in(16) ? 1ULL << below(60) : ONE_OF(flags);
@@ -166,11 +177,16 @@ static void receive_call(void)
 	struct obj *obj = pick(once_in(4) ? SRX : EP);
 	size_t len = below(sizeof(data)), count = below(5);
 	const struct iovec iov[] = {
-		{ data, len }, { data, 8 }, { data + 8, 0 }, { data + 9, 3 },
+		{ data, len },
+		{ data, 8 },
+		{ data + 8, 0 },
+		{ data + 9, 3 },
 	};
 	struct fi_msg msg = { .msg_iov = iov, .iov_count = count };
 	struct fi_msg_tagged tmsg = {
-		.msg_iov = iov, .iov_count = count, .tag = below(4),
+		.msg_iov = iov,
+		.iov_count = count,
+		.tag = below(4),
 	};
 	void *context = random_context();
 	uint64_t flags = random_flags();
@@ -199,8 +215,8 @@ static void receive_call(void)
 		ret = fi_recvmsg(ep, &msg, flags);
 		break;
 	case 3:
-		ret = fi_trecv(ep, data, len, NULL, FI_ADDR_UNSPEC, below(4),
-			       0, context);
+		ret = fi_trecv(ep, data, len, NULL, FI_ADDR_UNSPEC, below(4), 0,
+			       context);
 		break;
 	case 4:
 		ret = fi_trecvv(ep, iov, NULL, count, FI_ADDR_UNSPEC, below(4),
@@ -211,8 +227,9 @@ static void receive_call(void)
 		ret = fi_trecvmsg(ep, &tmsg, flags);
 	}
 	if (!async)
-		say("receive", "%s how %u len %zu count %zu flags %#" PRIx64
-		    " = %zd", name(obj), how, len, count, flags, ret);
+		say("receive",
+		    "%s how %u len %zu count %zu flags %#" PRIx64 " = %zd",
+		    name(obj), how, len, count, flags, ret);
 }
 
 static void send_call(void)
@@ -282,9 +299,8 @@ static void cancel_call(void)
 }
 
 const struct random_call comm_calls[] = {
-	CALL(av_insert, 4), CALL(av_insertsvc, 1), CALL(av_lookup, 3),
-	CALL(av_remove, 1), CALL(listen_call, 1), CALL(connect_call, 2),
+	CALL(av_insert, 4),	CALL(av_insertsvc, 1),	CALL(av_lookup, 3),
+	CALL(av_remove, 1),	CALL(listen_call, 1),	CALL(connect_call, 2),
 	CALL(shutdown_call, 1), CALL(receive_call, 10), CALL(send_call, 3),
-	CALL(cancel_call, 4),
-	{ NULL, NULL, 0 },
+	CALL(cancel_call, 4),	{ NULL, NULL, 0 },
 };

@@ -89,13 +89,17 @@ static void control_call(void)
 {
 	static const int commands[] = {
 		FI_GETFIDFLAG, FI_SETFIDFLAG, FI_GETOPSFLAG, FI_SETOPSFLAG,
-		FI_GETWAIT, FI_ENABLE, FI_BACKLOG, FI_GET_RAW_MR,
-		FI_MAP_RAW_MR, FI_UNMAP_KEY, FI_QUEUE_WORK, FI_CANCEL_WORK,
-		FI_FLUSH_WORK, FI_REFRESH, FI_DUP, FI_GETWAITOBJ,
+		FI_GETWAIT,    FI_ENABLE,     FI_BACKLOG,    FI_GET_RAW_MR,
+		FI_MAP_RAW_MR, FI_UNMAP_KEY,  FI_QUEUE_WORK, FI_CANCEL_WORK,
+		FI_FLUSH_WORK, FI_REFRESH,    FI_DUP,	     FI_GETWAITOBJ,
 	};
 	static const uint64_t flags[] = {
-		FI_TRANSMIT, FI_RECV, FI_TRANSMIT | FI_RECV, 0,
-		FI_TRANSMIT | FI_COMPLETION, FI_RECV | FI_COMPLETION,
+		FI_TRANSMIT,
+		FI_RECV,
+		FI_TRANSMIT | FI_RECV,
+		0,
+		FI_TRANSMIT | FI_COMPLETION,
+		FI_RECV | FI_COMPLETION,
 		FI_TRANSMIT | FI_DELIVERY_COMPLETE,
 	};
 	struct obj *obj = pick(ANY_CLASS);
@@ -120,8 +124,12 @@ static void control_call(void)
 static void alias_call(void)
 {
 	static const uint64_t flags[] = {
-		FI_TRANSMIT, FI_RECV, FI_TRANSMIT | FI_RECV, 0,
-		FI_TRANSMIT | FI_INJECT, FI_RECV | FI_COMPLETION,
+		FI_TRANSMIT,
+		FI_RECV,
+		FI_TRANSMIT | FI_RECV,
+		0,
+		FI_TRANSMIT | FI_INJECT,
+		FI_RECV | FI_COMPLETION,
 	};
 	struct obj *obj = pick(EP), *made;
 	uint64_t flag = ONE_OF(flags);
@@ -147,8 +155,7 @@ static void open_ops_call(void)
 
 	if (!obj)
 		return;
-	ret = fi_open_ops(obj->fid, "no such operations", below(2), &ops,
-			  NULL);
+	ret = fi_open_ops(obj->fid, "no such operations", below(2), &ops, NULL);
 	say("open_ops", "%s = %d", name(obj), ret);
 	ret = fi_set_ops(obj->fid, "no such operations", 0, data, NULL);
 	say("set_ops", "%s = %d", name(obj), ret);
@@ -158,8 +165,9 @@ static void query_call(void)
 {
 	struct obj *obj = pick(DOMAIN);
 	int type = (int) below(16), op = (int) below(20);
-	uint64_t flags = once_in(2) ? 0 : once_in(2) ? FI_FETCH_ATOMIC :
-						       FI_COMPARE_ATOMIC;
+	uint64_t flags = once_in(2) ? 0 :
+			 once_in(2) ? FI_FETCH_ATOMIC :
+				      FI_COMPARE_ATOMIC;
 	struct fi_atomic_attr attr = { 0, 0 };
 	int ret;
 
@@ -227,8 +235,8 @@ static void cq_call(void)
 	say("cq", "%s how %u count %u = %zd", name(obj), how, n, ret);
 	if (ret > 0)
 		say("cq.entry", "%s context %s err %d flags %#" PRIx64,
-		    name(obj), context_name(how > 3 ? err.op_context :
-					    *(void **) entries),
+		    name(obj),
+		    context_name(how > 3 ? err.op_context : *(void **) entries),
 		    err.err, err.flags);
 }
 
@@ -236,7 +244,8 @@ static void eq_call(void)
 {
 	struct obj *obj = pick(EQ), *of = pick(ANY_CLASS), *read;
 	struct fi_eq_entry entry = {
-		.fid = of ? of->fid : NULL, .context = random_context(),
+		.fid = of ? of->fid : NULL,
+		.context = random_context(),
 		.data = below(1000),
 	};
 	/* of a closed object another one may have the address by then */
@@ -257,8 +266,8 @@ static void eq_call(void)
 	if (how < 2) {
 		ret = fi_eq_write(eq, once_in(8) ? 99 : FI_NOTIFY, &entry, len,
 				  once_in(8) ? 1 : 0);
-		say("eq_write", "%s %s len %zu = %zd", name(obj), name(of),
-		    len, ret);
+		say("eq_write", "%s %s len %zu = %zd", name(obj), name(of), len,
+		    ret);
 		return;
 	}
 	memset(&entry, 0, sizeof(entry));
@@ -319,15 +328,17 @@ static void cntr_call(void)
 		ret = (uint64_t) fi_cntr_wait(cntr, value, (int) below(3));
 	}
 	if (!async)
-		say("cntr", "%s how %u value %" PRIu64 " = %" PRId64 ", %"
-		    PRIu64 " %" PRIu64, name(obj), how, value, (int64_t) ret,
-		    fi_cntr_read(cntr), fi_cntr_readerr(cntr));
+		say("cntr",
+		    "%s how %u value %" PRIu64 " = %" PRId64 ", %" PRIu64
+		    " %" PRIu64,
+		    name(obj), how, value, (int64_t) ret, fi_cntr_read(cntr),
+		    fi_cntr_readerr(cntr));
 }
 
 const struct random_call use_calls[] = {
-	CALL(getopt_call, 4), CALL(setopt_call, 2), CALL(getname_call, 4),
-	CALL(setname_call, 1), CALL(control_call, 6), CALL(alias_call, 2),
-	CALL(open_ops_call, 2), CALL(query_call, 2), CALL(trywait_call, 2),
-	CALL(cq_call, 8), CALL(eq_call, 8), CALL(cntr_call, 6),
+	CALL(getopt_call, 4),	CALL(setopt_call, 2),  CALL(getname_call, 4),
+	CALL(setname_call, 1),	CALL(control_call, 6), CALL(alias_call, 2),
+	CALL(open_ops_call, 2), CALL(query_call, 2),   CALL(trywait_call, 2),
+	CALL(cq_call, 8),	CALL(eq_call, 8),      CALL(cntr_call, 6),
 	{ NULL, NULL, 0 },
 };

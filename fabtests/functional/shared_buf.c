@@ -14,10 +14,10 @@
 
 struct lane {
 	pthread_t thread;
-	struct ft_dom dom[2];	/* own lists of registrations, raw mode */
+	struct ft_dom dom[2]; /* own lists of registrations, raw mode */
 	struct ft_ep s, c;
-	const char *out;	/* shared, filled with seed 1 */
-	char *in;		/* own */
+	const char *out; /* shared, filled with seed 1 */
+	char *in;	 /* own */
 	unsigned rounds;
 };
 
@@ -91,16 +91,17 @@ static void one_thread(struct ft_pair *pair, char *out, char *in)
 	for (d = 0; d < 2 && ft_caches(&pair->dom[d]); d++) {
 		ft_stats(&pair->dom[d], &after[d]);
 		FT_CHECK(after[d].misses == before[d].misses &&
-			 after[d].registrations == before[d].registrations,
+				 after[d].registrations ==
+					 before[d].registrations,
 			 "%" PRIu64 " misses, %" PRIu64 " registrations for "
 			 "windows of a registered buffer",
 			 after[d].misses - before[d].misses,
 			 after[d].registrations - before[d].registrations);
 		/* small ones may be injected, without a lookup */
 		FT_CHECK(after[d].hits - before[d].hits ==
-			 after[d].lookups - before[d].lookups &&
-			 after[d].hits - before[d].hits >=
-			 1ULL * BATCH * ft_iters(50),
+					 after[d].lookups - before[d].lookups &&
+				 after[d].hits - before[d].hits >=
+					 1ULL * BATCH * ft_iters(50),
 			 "%" PRIu64 " hits", after[d].hits - before[d].hits);
 	}
 }
@@ -138,7 +139,8 @@ static void two_threads(struct ft_pair *pair, char *out, char *in)
 	}
 	for (i = 0; i < 2; i++)
 		FT_CHECK(!pthread_create(&lanes[i].thread, NULL, lane_main,
-					 &lanes[i]), "pthread_create");
+					 &lanes[i]),
+			 "pthread_create");
 	for (i = 0; i < 2; i++) {
 		pthread_join(lanes[i].thread, NULL);
 		ft_ep_close(&lanes[i].s);
@@ -148,7 +150,7 @@ static void two_threads(struct ft_pair *pair, char *out, char *in)
 		return;
 	ft_stats(&pair->dom[1], &after);
 	FT_CHECK(after.hits - before.hits >=
-		 (after.lookups - before.lookups) * 95 / 100,
+			 (after.lookups - before.lookups) * 95 / 100,
 		 "%" PRIu64 " hits of %" PRIu64 " lookups",
 		 after.hits - before.hits, after.lookups - before.lookups);
 }
@@ -202,7 +204,7 @@ static void sweep(struct ft_pair *pair, char *out, char *in)
 		 "%" PRIu64 " registrations of %u pages",
 		 after.registrations - before.registrations, pages);
 	FT_CHECK(after.lookups - before.lookups == words / 2 &&
-		 (after.hits - before.hits) * 100 > words / 2 * 99,
+			 (after.hits - before.hits) * 100 > words / 2 * 99,
 		 "%" PRIu64 " hits of %u reads", after.hits - before.hits,
 		 words / 2);
 }

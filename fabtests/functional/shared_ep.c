@@ -15,14 +15,14 @@
 
 /* A message under way; its address is the context of both its operations. */
 struct note {
-	atomic_int ends;	/* completions seen, of two */
-	size_t len;		/* received */
+	atomic_int ends; /* completions seen, of two */
+	size_t len;	 /* received */
 	uint64_t tag;
 };
 
 struct worker {
 	pthread_t thread;
-	struct ft_dom dom[2];	/* own lists of registrations, raw mode */
+	struct ft_dom dom[2]; /* own lists of registrations, raw mode */
 	uint64_t tag;
 	unsigned rounds;
 };
@@ -31,17 +31,17 @@ static struct ft_pair pair;
 static atomic_bool ended;
 
 /* Posts, trying again while another thread makes progress. */
-#define POST(call)							\
-	do {								\
-		uint64_t end_ = ft_deadline();				\
-		ssize_t rc_;						\
-									\
-		while ((rc_ = (call)) == -FI_EAGAIN) {			\
-			sched_yield();					\
-			FT_CHECK(ft_limit_us() < end_,			\
-				 "%s: -FI_EAGAIN", #call);		\
-		}							\
-		FT_CHECK(!rc_, "%s: %zd", #call, rc_);			\
+#define POST(call)                                                       \
+	do {                                                             \
+		uint64_t end_ = ft_deadline();                           \
+		ssize_t rc_;                                             \
+                                                                         \
+		while ((rc_ = (call)) == -FI_EAGAIN) {                   \
+			sched_yield();                                   \
+			FT_CHECK(ft_limit_us() < end_, "%s: -FI_EAGAIN", \
+				 #call);                                 \
+		}                                                        \
+		FT_CHECK(!rc_, "%s: %zd", #call, rc_);                   \
 	} while (0)
 
 static void read_queue(struct fid_cq *cq)
@@ -98,8 +98,10 @@ static void one(struct worker *w, struct ft_ep *from, char *out, char *in,
 		POST(fi_trecv(to->ep, in, len, rd, FT_ANY, w->tag, 0, &note));
 	while (atomic_load(&note.ends) < 2) {
 		sched_yield();
-		FT_CHECK(ft_limit_us() < end, "thread %" PRIu64 ": %d of 2 "
-			 "completions", w->tag, atomic_load(&note.ends));
+		FT_CHECK(ft_limit_us() < end,
+			 "thread %" PRIu64 ": %d of 2 "
+			 "completions",
+			 w->tag, atomic_load(&note.ends));
 	}
 	FT_CHECK(note.len == len && note.tag == w->tag,
 		 "%zu bytes with tag %" PRIu64, note.len, note.tag);
@@ -157,7 +159,8 @@ int main(int argc, char **argv)
 		workers[i].dom[0] = pair.dom[0];
 		workers[i].dom[1] = pair.dom[1];
 		FT_CHECK(!pthread_create(&workers[i].thread, NULL, worker_main,
-					 &workers[i]), "pthread_create");
+					 &workers[i]),
+			 "pthread_create");
 	}
 	for (i = 0; i < THREADS; i++)
 		pthread_join(workers[i].thread, NULL);

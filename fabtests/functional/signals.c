@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 
-#define LEN (6 * FT_PAGE)
+#define LEN	(6 * FT_PAGE)
 #define VICTIMS 8
 
 static struct ft_pair pair;
@@ -110,8 +110,8 @@ int main(int argc, char **argv)
 	FT_CHECK(!pthread_create(&thread, NULL, other_thread, &stop),
 		 "pthread_create");
 	FT_CHECK(!sigaction(SIGALRM, &action, NULL) &&
-		 !setitimer(ITIMER_REAL, &timer, NULL), "no timer: %s",
-		 strerror(errno));
+			 !setitimer(ITIMER_REAL, &timer, NULL),
+		 "no timer: %s", strerror(errno));
 	for (i = 0; i < rounds; i++) {
 		ft_stage("round %u, %u signals", i, atomic_load(&handled));
 		refill(b, i);
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
 		ft_release(&pair.dom[0]);
 		ft_release(&pair.dom[1]);
 	}
-	timer = (struct itimerval) { 0 };
+	timer = (struct itimerval){ 0 };
 	setitimer(ITIMER_REAL, &timer, NULL);
 	atomic_store(&stop, true);
 	pthread_join(thread, NULL);

@@ -9,9 +9,9 @@
  */
 #include "ft_mrrc.h"
 
-#define ARENA	1024	/* pages */
-#define PAGES	24	/* of a transfer, at most */
-#define LEN	(PAGES * FT_PAGE)
+#define ARENA 1024 /* pages */
+#define PAGES 24   /* of a transfer, at most */
+#define LEN   (PAGES * FT_PAGE)
 
 static FILE *trace;
 
@@ -88,9 +88,8 @@ static void run(struct ft_pair *pair, char *arena, char *target)
 		transfer(pair, mr, arena + page * FT_PAGE + head, target, len,
 			 i, write);
 		if (trace)
-			record(&pair->dom[1], i,
-			       arena + page * FT_PAGE + head, len, write,
-			       before);
+			record(&pair->dom[1], i, arena + page * FT_PAGE + head,
+			       len, write, before);
 	}
 	ft_check_idle(&pair->dom[1], "after all transfers");
 	FT_CALL(fi_close(&mr->fid));

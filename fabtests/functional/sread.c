@@ -11,17 +11,17 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#define LEN    2000
-#define WINDOW 64
-#define BURST  4
-#define SILENT 1000
-#define WAIT_MS 200
+#define LEN	 2000
+#define WINDOW	 64
+#define BURST	 4
+#define SILENT	 1000
+#define WAIT_MS	 200
 #define LIMIT_US 1000000 /* of in_order() */
-#define OUT_LEN ((1 + WINDOW) * LEN)
+#define OUT_LEN	 ((1 + WINDOW) * LEN)
 
 static struct ft_pair pair;
-static char *out, *in;		/* the client's, the server's */
-static struct fid_mr *mr;	/* of in */
+static char *out, *in;	  /* the client's, the server's */
+static struct fid_mr *mr; /* of in */
 static void *out_desc;
 static atomic_uint messages, taken;
 static atomic_bool flooded;
@@ -128,10 +128,13 @@ static unsigned check_entries(const struct fi_cq_data_entry *entry, ssize_t n,
 	ssize_t i;
 
 	for (i = 0; i < n; i++, next++) {
-		FT_CHECK(entry[i].flags & FI_RECV, "completion of a silent "
-			 "operation: context %p", entry[i].op_context);
-		FT_CHECK(entry[i].data == next, "message %" PRIu64
-			 " where %u is due", entry[i].data, next);
+		FT_CHECK(entry[i].flags & FI_RECV,
+			 "completion of a silent "
+			 "operation: context %p",
+			 entry[i].op_context);
+		FT_CHECK(entry[i].data == next,
+			 "message %" PRIu64 " where %u is due", entry[i].data,
+			 next);
 		FT_CHECK(entry[i].op_context ==
 				 (void *) (uintptr_t) (1 + next % WINDOW),
 			 "message %u in the receive of context %p", next,

@@ -80,7 +80,9 @@ static void post_flags(uintptr_t slot, uint64_t flags)
 	void *desc = ft_desc(&pair.dom[0], p, LEN);
 	struct iovec iov = { p, LEN };
 	struct fi_msg msg = {
-		.msg_iov = &iov, .desc = &desc, .iov_count = 1,
+		.msg_iov = &iov,
+		.desc = &desc,
+		.iov_count = 1,
 		.context = (void *) slot,
 	};
 

@@ -12,19 +12,24 @@
 #define LONG  (200 * 1000) /* beyond what a core copies */
 
 enum send_kind {
-	TSEND, TSENDV, TSENDMSG, TSENDMSG_DATA, TSENDDATA, TINJECT,
-	TINJECTDATA, SEND_KINDS
+	TSEND,
+	TSENDV,
+	TSENDMSG,
+	TSENDMSG_DATA,
+	TSENDDATA,
+	TINJECT,
+	TINJECTDATA,
+	SEND_KINDS
 };
 enum recv_kind { TRECV, TRECVV, TRECVMSG, RECV_KINDS };
 
-static const char *const send_names[] = {
-	"tsend", "tsendv", "tsendmsg", "tsendmsg+data", "tsenddata",
-	"tinject", "tinjectdata"
-};
+static const char *const send_names[] = { "tsend",	"tsendv",
+					  "tsendmsg",	"tsendmsg+data",
+					  "tsenddata",	"tinject",
+					  "tinjectdata" };
 /* around what ofi_rxm injects, copies, cuts into segments, and fetches */
-static const size_t sizes[] = {
-	0, 1, 100, 4096, 16384, 16385, 65536, 131072, 131073, 1000000, BIG
-};
+static const size_t sizes[] = { 0,     1,      100,    4096,	16384, 16385,
+				65536, 131072, 131073, 1000000, BIG };
 
 struct buf {
 	struct iovec iov[FT_IOV_MAX];
@@ -66,8 +71,13 @@ static ssize_t post_send(struct ft_ep *ep, struct buf *b, enum send_kind kind,
 	void *p = b->iov[0].iov_base, *desc = b->descs[0];
 	size_t len = b->iov[0].iov_len;
 	struct fi_msg_tagged msg = {
-		.msg_iov = b->iov, .desc = b->descs, .iov_count = b->count,
-		.addr = ep->to, .tag = tag, .context = ctx, .data = data,
+		.msg_iov = b->iov,
+		.desc = b->descs,
+		.iov_count = b->count,
+		.addr = ep->to,
+		.tag = tag,
+		.context = ctx,
+		.data = data,
 	};
 
 	switch (kind) {
@@ -95,8 +105,13 @@ static ssize_t post_recv(struct ft_ep *ep, struct buf *b, enum recv_kind kind,
 			 uint64_t tag, uint64_t ignore, void *ctx)
 {
 	struct fi_msg_tagged msg = {
-		.msg_iov = b->iov, .desc = b->descs, .iov_count = b->count,
-		.addr = FT_ANY, .tag = tag, .ignore = ignore, .context = ctx,
+		.msg_iov = b->iov,
+		.desc = b->descs,
+		.iov_count = b->count,
+		.addr = FT_ANY,
+		.tag = tag,
+		.ignore = ignore,
+		.context = ctx,
 	};
 
 	switch (kind) {
@@ -113,8 +128,8 @@ static ssize_t post_recv(struct ft_ep *ep, struct buf *b, enum recv_kind kind,
 
 static void check_recv(const struct ft_comp *comp, size_t len, uint64_t tag)
 {
-	FT_CHECK((comp->flags & (FI_TAGGED | FI_RECV)) ==
-		 (FI_TAGGED | FI_RECV), "flags 0x%" PRIx64, comp->flags);
+	FT_CHECK((comp->flags & (FI_TAGGED | FI_RECV)) == (FI_TAGGED | FI_RECV),
+		 "flags 0x%" PRIx64, comp->flags);
 	FT_CHECK(comp->len == len, "%zu bytes of %zu", comp->len, len);
 	FT_CHECK(comp->tag == tag, "tag 0x%" PRIx64 ", not 0x%" PRIx64,
 		 comp->tag, tag);
@@ -178,8 +193,8 @@ static void all_calls(void)
 			for (late = false;; late = true) {
 				rk = (sk + i + late) % RECV_KINDS;
 				ft_stage("%s of %zu bytes, %s", send_names[sk],
-					 sizes[i], late ? "unexpected" :
-							  "expected");
+					 sizes[i],
+					 late ? "unexpected" : "expected");
 				one(i % 2 ? &pair.s : &pair.c, out, in, sk, rk,
 				    sizes[i], late);
 				if (late)
@@ -195,17 +210,16 @@ static void tsend(char *p, size_t len, uint64_t tag, void *ctx)
 {
 	void *desc = ft_desc(&pair.dom[1], p, len);
 
-	FT_POST(&pair.c, fi_tsend(pair.c.ep, p, len, desc, pair.c.to, tag,
-				  ctx));
+	FT_POST(&pair.c,
+		fi_tsend(pair.c.ep, p, len, desc, pair.c.to, tag, ctx));
 }
 
-static void trecv(char *p, size_t len, uint64_t tag, uint64_t ignore,
-		  void *ctx)
+static void trecv(char *p, size_t len, uint64_t tag, uint64_t ignore, void *ctx)
 {
 	void *desc = ft_desc(&pair.dom[0], p, len);
 
-	FT_POST(&pair.s, fi_trecv(pair.s.ep, p, len, desc, FT_ANY, tag,
-				  ignore, ctx));
+	FT_POST(&pair.s,
+		fi_trecv(pair.s.ep, p, len, desc, FT_ANY, tag, ignore, ctx));
 }
 
 static void shuffle(unsigned *order)
@@ -241,12 +255,12 @@ static void matching(char *out, char *in, size_t len)
 		tsend(out + order[i] * len, len,
 		      (uint64_t) order[i] << 40 | (ft_rand() & 0xffff), NULL);
 	for (i = 0; i < SLOTS; i++)
-		trecv(in + i * len, len, (uint64_t) i << 40 |
-		      (ft_rand() & 0xffff), 0xffff, (void *) (uintptr_t) i);
+		trecv(in + i * len, len,
+		      (uint64_t) i << 40 | (ft_rand() & 0xffff), 0xffff,
+		      (void *) (uintptr_t) i);
 	for (; i > early; i--) {
 		k = order[i - 1];
-		tsend(out + k * len, len, k << 40 | (ft_rand() & 0xffff),
-		      NULL);
+		tsend(out + k * len, len, k << 40 | (ft_rand() & 0xffff), NULL);
 	}
 	for (i = 0; i < SLOTS; i++) {
 		ft_wait(&pair.s, FT_RX, &comp);
@@ -371,8 +385,9 @@ static void check_stats(void)
 		FT_CHECK(st.posts && st.lookups && st.registrations,
 			 "nothing went through the cache");
 		if (ft_caches(&pair.dom[i]))
-			FT_CHECK(st.hits > st.misses, "%" PRIu64 " hits, %"
-				 PRIu64 " misses", st.hits, st.misses);
+			FT_CHECK(st.hits > st.misses,
+				 "%" PRIu64 " hits, %" PRIu64 " misses",
+				 st.hits, st.misses);
 	}
 }
 

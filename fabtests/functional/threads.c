@@ -17,9 +17,9 @@
 struct worker {
 	pthread_t thread;
 	unsigned id, rounds;
-	struct ft_dom dom[2];	/* own lists of registrations, raw mode */
+	struct ft_dom dom[2]; /* own lists of registrations, raw mode */
 	struct ft_ep s, c;
-	char *in;		/* registered target of writes and reads */
+	char *in; /* registered target of writes and reads */
 	struct fid_mr *mr;
 };
 
@@ -128,7 +128,8 @@ static void *spinner_main(void *arg)
 		p = ft_map(NULL, 4 * FT_PAGE);
 		memset(p, 1, 4 * FT_PAGE);
 		FT_CHECK(!madvise(p, FT_PAGE, MADV_DONTNEED) && !p[0] &&
-			 p[FT_PAGE] == 1, "madvise: %s", strerror(errno));
+				 p[FT_PAGE] == 1,
+			 "madvise: %s", strerror(errno));
 		q = mremap(p, 4 * FT_PAGE, 8 * FT_PAGE, MREMAP_MAYMOVE);
 		FT_CHECK(q != MAP_FAILED && q[FT_PAGE] == 1, "mremap: %s",
 			 strerror(errno));
@@ -155,14 +156,13 @@ static void domains(unsigned rounds)
 
 	atomic_store(&ended, false);
 	for (i = 0; i < THREADS; i++)
-		FT_CHECK(!pthread_create(&spinner[i], NULL, spinner_main,
-					 NULL), "pthread_create");
+		FT_CHECK(!pthread_create(&spinner[i], NULL, spinner_main, NULL),
+			 "pthread_create");
 	for (i = 0; i < rounds; i++) {
 		ft_stage("domain %u", i);
 		FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
 		FT_CALL(fi_domain(fabric, info, &domain, NULL));
-		FT_CALL(fi_mr_reg(domain, p, MAX, FI_SEND, 0, i, 0, &mr,
-				  NULL));
+		FT_CALL(fi_mr_reg(domain, p, MAX, FI_SEND, 0, i, 0, &mr, NULL));
 		FT_CALL(fi_close(&mr->fid));
 		if (i % 2)
 			ft_map(p, MAX);
@@ -198,7 +198,8 @@ int main(int argc, char **argv)
 		 "pthread_create");
 	for (i = 0; i < THREADS; i++)
 		FT_CHECK(!pthread_create(&workers[i].thread, NULL, worker_main,
-					 &workers[i]), "pthread_create");
+					 &workers[i]),
+			 "pthread_create");
 	for (i = 0; i < THREADS; i++)
 		pthread_join(workers[i].thread, NULL);
 	atomic_store(&ended, true);
@@ -207,8 +208,9 @@ int main(int argc, char **argv)
 		worker_close(&workers[i]);
 	if (ft_caches(&pair.dom[1])) {
 		ft_stats(&pair.dom[1], &st);
-		FT_CHECK(st.hits && st.invalidations, "%" PRIu64 " hits, %"
-			 PRIu64 " invalidations", st.hits, st.invalidations);
+		FT_CHECK(st.hits && st.invalidations,
+			 "%" PRIu64 " hits, %" PRIu64 " invalidations", st.hits,
+			 st.invalidations);
 	}
 	ft_pair_close(&pair);
 	if (!ft_opts.raw)

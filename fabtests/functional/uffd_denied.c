@@ -47,13 +47,15 @@ static void session(bool denied)
 	}
 	ft_log("monitor %s, %" PRIu64 " hits", st.monitor, st.hits);
 	if (denied) {
-		FT_CHECK(!strcmp(st.monitor, "none"), "monitor %s",
-			 st.monitor);
+		FT_CHECK(!strcmp(st.monitor, "none"), "monitor %s", st.monitor);
 		FT_CHECK(!st.hits && !st.regions && !st.bytes,
 			 "%" PRIu64 " hits, %" PRIu64 " regions without a "
-			 "monitor", st.hits, st.regions);
-		FT_CHECK(st.uncached == st.misses && st.registrations ==
-			 st.deregistrations + st.registration_failures,
+			 "monitor",
+			 st.hits, st.regions);
+		FT_CHECK(st.uncached == st.misses &&
+				 st.registrations ==
+					 st.deregistrations +
+						 st.registration_failures,
 			 "%" PRIu64 " uncached of %" PRIu64, st.uncached,
 			 st.misses);
 	} else if (!strcmp(st.monitor, "none")) {
@@ -99,15 +101,14 @@ static void nothing_kept(void)
 	ft_check_idle(&pair.dom[1], "idle");
 	if (ft_stats(&pair.dom[1], &st))
 		FT_CHECK(!st.hits && !st.regions && st.misses &&
-			 st.uncached == st.misses,
+				 st.uncached == st.misses,
 			 "%" PRIu64 " hits, %" PRIu64 " regions, %" PRIu64
-			 " of %" PRIu64 " uncached", st.hits, st.regions,
-			 st.uncached, st.misses);
+			 " of %" PRIu64 " uncached",
+			 st.hits, st.regions, st.uncached, st.misses);
 	ft_pair_close(&pair);
 }
 
-static void in_child(const char *name, bool deny, bool drop,
-		     void (*run)(void))
+static void in_child(const char *name, bool deny, bool drop, void (*run)(void))
 {
 	int status;
 	pid_t pid;

@@ -137,16 +137,13 @@ static void by_mprotect(struct ft_pair *pair, char *other)
 struct way {
 	const char *name;
 	void (*run)(struct ft_pair *pair, char *other);
-	unsigned uses;		/* invalidations of one round, at least */
+	unsigned uses; /* invalidations of one round, at least */
 };
 
 static const struct way ways[] = {
-	{ "munmap", by_munmap, 2 },
-	{ "MAP_FIXED", by_map_fixed, 3 },
-	{ "mremap", by_mremap, 4 },
-	{ "MADV_DONTNEED", by_dontneed, 2 },
-	{ "free", by_free, 2 },
-	{ "sbrk", by_sbrk, 0 },
+	{ "munmap", by_munmap, 2 },	{ "MAP_FIXED", by_map_fixed, 3 },
+	{ "mremap", by_mremap, 4 },	{ "MADV_DONTNEED", by_dontneed, 2 },
+	{ "free", by_free, 2 },		{ "sbrk", by_sbrk, 0 },
 	{ "mprotect", by_mprotect, 1 },
 };
 
@@ -176,8 +173,8 @@ static void run_way(struct ft_pair *pair, const struct way *way, char *other,
 		       after.uncached - before.uncached;
 	} while (gone < (uint64_t) way->uses * rounds && ft_limit_us() < end);
 	ft_log("%s: %" PRIu64 " invalidations, %" PRIu64 " hits, %" PRIu64
-	       " registrations in %u rounds", way->name,
-	       after.invalidations - before.invalidations,
+	       " registrations in %u rounds",
+	       way->name, after.invalidations - before.invalidations,
 	       after.hits - before.hits,
 	       after.registrations - before.registrations, rounds);
 	/* what was never cached, for another unmap was under way, cannot be */

@@ -7,21 +7,21 @@
  */
 #include "ft_mrrc.h"
 
-#ifndef FI_AUTH_KEY		/* since 1.20 */
-#define FI_AUTH_KEY	(1ULL << 57)
+#ifndef FI_AUTH_KEY /* since 1.20 */
+#define FI_AUTH_KEY (1ULL << 57)
 #endif
 
 #include <sys/wait.h>
 
-#define LEN    (2 * FT_PAGE)
-#define CANARY 0xa5
-#define BEYOND 64		/* bytes after an entry that are looked at */
-#define API_LONGER FI_VERSION(1, 19) /* the first that appended fields */
+#define LEN	     (2 * FT_PAGE)
+#define CANARY	     0xa5
+#define BEYOND	     64 /* bytes after an entry that are looked at */
+#define API_LONGER   FI_VERSION(1, 19) /* the first that appended fields */
 #define API_SRC_ADDR FI_VERSION(1, 20)
 
 /* of API 1.5, the same in all versions */
-#define ERR_LEN	(offsetof(struct fi_cq_err_entry, err_data_size) + \
-		 sizeof(size_t))
+#define ERR_LEN \
+	(offsetof(struct fi_cq_err_entry, err_data_size) + sizeof(size_t))
 
 #if FI_MAJOR_VERSION >= 2
 #define MR_ATTR_LEN offsetof(struct fi_mr_attr, hmem_data)
@@ -74,8 +74,10 @@ static void read_error(const char *what)
 	FT_CHECK(err->err == FI_ECANCELED && err->op_context == buf,
 		 "error %d, context %p", err->err, err->op_context);
 	for (; len < sizeof(room); len++)
-		FT_CHECK(room[len] == CANARY, "%s: byte %zu of an entry of %zu"
-			 " was written", what, len, ERR_LEN);
+		FT_CHECK(room[len] == CANARY,
+			 "%s: byte %zu of an entry of %zu"
+			 " was written",
+			 what, len, ERR_LEN);
 }
 
 /* Attributes as short as 1.17's, with nothing readable after them. */
@@ -108,7 +110,9 @@ static void peers(void)
 	struct fi_av_attr av_attr = { .flags = FI_PEER };
 	struct iovec iov = { buf, LEN };
 	struct fi_mr_attr mr_attr = {
-		.mr_iov = &iov, .iov_count = 1, .access = FI_SEND,
+		.mr_iov = &iov,
+		.iov_count = 1,
+		.access = FI_SEND,
 	};
 	struct ft_dom *dom = &pair.dom[0];
 	struct fid_domain *domain;
@@ -135,8 +139,10 @@ static void base_mr(void)
 {
 	struct iovec iov = { buf, LEN }, half = { buf, LEN / 2 };
 	struct fi_mr_attr attr = {
-		.mr_iov = &iov, .iov_count = 1,
-		.access = FI_SEND | FI_RECV, .requested_key = 78,
+		.mr_iov = &iov,
+		.iov_count = 1,
+		.access = FI_SEND | FI_RECV,
+		.requested_key = 78,
 	};
 	struct fi_ops ops = { .size = sizeof(ops) };
 	struct fid_mr *base, *mr, stranger = { .fid.ops = &ops };
@@ -191,7 +197,7 @@ static void run(void)
 	buf = ft_map(NULL, LEN);
 	make_error();
 	read_error("an error of the core");
-	if (ft_stats(&pair.dom[0], &(struct fi_mrrc_stats) { .size = 0 }))
+	if (ft_stats(&pair.dom[0], &(struct fi_mrrc_stats){ .size = 0 }))
 		peers();
 	/* ofi_rxm of 2.x itself reads beyond */
 	if (FI_VERSION_LT(ft_fiversion, API_LONGER) &&
@@ -237,7 +243,8 @@ static void in_child(uint32_t version, const char *reg)
 int main(int argc, char **argv)
 {
 	const uint32_t versions[] = {
-		FI_VERSION(1, 5), FI_VERSION(1, 17),
+		FI_VERSION(1, 5),
+		FI_VERSION(1, 17),
 		FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
 	};
 	size_t i;

@@ -159,7 +159,8 @@ static void signalled(void)
 	}
 	FT_CHECK(!ret, "fi_cq_signal: %d", ret);
 	FT_CHECK(fi_cq_sread(pair.c.cq[FT_TX], &entry, 1, NULL, 10000) ==
-		 -FI_EAGAIN, "fi_cq_sread after fi_cq_signal");
+			 -FI_EAGAIN,
+		 "fi_cq_sread after fi_cq_signal");
 }
 
 /* What event loops do: trywait, poll, read. */
@@ -210,7 +211,7 @@ static void full(bool cw)
 	void *desc;
 
 	if (ft_core("verbs"))
-		return;		/* there it must not happen */
+		return; /* there it must not happen */
 	ft_stage("a queue that is full%s", cw ? ", conditional writes" : "");
 	attr.cq_size = size;
 	attr.cw = cw;
@@ -221,12 +222,12 @@ static void full(bool cw)
 	FT_CALL(fi_control(fids[0], FI_GETWAIT, &pfd.fd));
 	desc = ft_desc(&pair.dom[0], in, 16 * LEN);
 	for (i = 0; i < count; i++)
-		FT_POST(&pair.s, fi_recv(pair.s.ep, in, LEN, desc, FT_ANY,
-					 in + i));
+		FT_POST(&pair.s,
+			fi_recv(pair.s.ep, in, LEN, desc, FT_ANY, in + i));
 	desc = ft_desc(&pair.dom[1], out, LEN);
 	for (i = 0; i < count; i++) {
-		FT_POST(&pair.c, fi_send(pair.c.ep, out, LEN, desc, pair.c.to,
-					 NULL));
+		FT_POST(&pair.c,
+			fi_send(pair.c.ep, out, LEN, desc, pair.c.to, NULL));
 		ft_wait(&pair.c, FT_TX, &comp);
 	}
 	while (got < count) {

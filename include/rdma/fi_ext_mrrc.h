@@ -36,42 +36,42 @@ struct fi_mrrc_stats {
 	uint64_t lookups;	/* buffers resolved without a descriptor */
 	uint64_t hits;		/* ... found registered */
 	uint64_t misses;	/* ... not found, or not permitted to be used */
-	uint64_t registrations;	/* by the core provider, on our behalf */
+	uint64_t registrations; /* by the core provider, on our behalf */
 	uint64_t deregistrations;
 	uint64_t registration_failures;
 	uint64_t evictions;	/* regions that made room for others */
-	uint64_t invalidations;	/* regions whose memory went or changed */
+	uint64_t invalidations; /* regions whose memory went or changed */
 	uint64_t uncached;	/* registered for one operation only */
 	uint64_t posts;		/* operations with buffers resolved and held */
 	uint64_t completions;	/* of those, completed, cancelled or flushed */
 	uint64_t bounces;	/* buffers copied instead of registered */
 	/* now */
-	uint64_t regions;	/* registered regions */
-	uint64_t bytes;		/* bytes in them */
-	uint64_t held_regions;	/* in use by operations, kept or not */
+	uint64_t regions;      /* registered regions */
+	uint64_t bytes;	       /* bytes in them */
+	uint64_t held_regions; /* in use by operations, kept or not */
 	uint64_t regions_peak;
 	uint64_t bytes_peak;
-	uint64_t max_regions;	/* the limits in force */
+	uint64_t max_regions; /* the limits in force */
 	uint64_t max_bytes;
-	char monitor[16];	/* "uffd+hooks", "uffd", "manual" or "none" */
-	char policy[16];	/* eviction policy in use */
-	uint64_t splits;	/* buffers that several regions served */
-	uint64_t merges;	/* registered with what was registered before */
+	char monitor[16]; /* "uffd+hooks", "uffd", "manual" or "none" */
+	char policy[16];  /* eviction policy in use */
+	uint64_t splits;  /* buffers that several regions served */
+	uint64_t merges;  /* registered with what was registered before */
 	/* of the whole process */
-	uint64_t hooks;		/* calls of libc that are hooked now */
-	uint64_t hooks_lost;	/* that somebody else has overwritten */
-	uint64_t announced;	/* unmaps that hooks told of */
+	uint64_t hooks;	     /* calls of libc that are hooked now */
+	uint64_t hooks_lost; /* that somebody else has overwritten */
+	uint64_t announced;  /* unmaps that hooks told of */
 	/* of the domain again */
 	uint64_t bounced_bytes;
-	uint64_t bounce_memory;	/* bytes registered for copies, now */
+	uint64_t bounce_memory; /* bytes registered for copies, now */
 	/* what p pages cost by the model in force, nanoseconds */
-	uint64_t cost_register_page;	/* this * p */
-	uint64_t cost_register;		/* + this */
+	uint64_t cost_register_page; /* this * p */
+	uint64_t cost_register;	     /* + this */
 	uint64_t cost_deregister_page;
 	uint64_t cost_deregister;
-	uint64_t cost_copy_page;	/* 0: not known */
-	uint64_t probes;	/* times that lookups asked the kernel */
-	char asks[160];		/* why those of threads ask; empty: they do not */
+	uint64_t cost_copy_page; /* 0: not known */
+	uint64_t probes;	 /* times that lookups asked the kernel */
+	char asks[160]; /* why those of threads ask; empty: they do not */
 };
 
 /* Any thread may call these. */
@@ -88,8 +88,8 @@ struct fi_mrrc_ops_domain {
 	int (*feature)(struct fid_domain *domain, const char *name);
 };
 
-static inline int
-fi_mrrc_stats(struct fid_domain *domain, struct fi_mrrc_stats *stats)
+static inline int fi_mrrc_stats(struct fid_domain *domain,
+				struct fi_mrrc_stats *stats)
 {
 	struct fi_mrrc_ops_domain *ops;
 	int ret;
@@ -100,8 +100,8 @@ fi_mrrc_stats(struct fid_domain *domain, struct fi_mrrc_stats *stats)
 }
 
 /* -FI_ENOSYS, too, from a provider that is older than the call. */
-static inline int
-fi_mrrc_invalidate(struct fid_domain *domain, const void *addr, size_t len)
+static inline int fi_mrrc_invalidate(struct fid_domain *domain,
+				     const void *addr, size_t len)
 {
 	struct fi_mrrc_ops_domain *ops;
 	int ret;
@@ -111,7 +111,8 @@ fi_mrrc_invalidate(struct fid_domain *domain, const void *addr, size_t len)
 	if (ret)
 		return ret;
 	return ops->size > offsetof(struct fi_mrrc_ops_domain, invalidate) ?
-	       ops->invalidate(domain, addr, len) : -FI_ENOSYS;
+		       ops->invalidate(domain, addr, len) :
+		       -FI_ENOSYS;
 }
 
 static inline int fi_mrrc_flush(struct fid_domain *domain)
@@ -129,12 +130,12 @@ static inline int fi_mrrc_flush(struct fid_domain *domain)
 /* Name for fi_open_ops() on endpoints, active and passive. */
 #define FI_MRRC_CW_OPS "ofi_mrrc conditional write ops v1"
 
-#define FI_CW_SEGS	8	/* buffers that one tag exposes, at most */
-#define FI_CW_PENDING	65536	/* operations of each kind on an endpoint */
-#define FI_CW_CM_DATA	20	/* of the private data, taken by the provider */
+#define FI_CW_SEGS    8	    /* buffers that one tag exposes, at most */
+#define FI_CW_PENDING 65536 /* operations of each kind on an endpoint */
+#define FI_CW_CM_DATA 20    /* of the private data, taken by the provider */
 
 /* Flag of fi_cwtagmsg(): the registration may outlive the operation. */
-#define FI_MRRC_CW_KEEP	(1ULL << 60)
+#define FI_MRRC_CW_KEEP (1ULL << 60)
 
 struct fi_msg_cw {
 	const struct iovec *msg_iov;
@@ -149,21 +150,21 @@ struct fi_msg_cw {
 /* Of one endpoint; size as in struct fi_mrrc_stats. */
 struct fi_mrrc_cw_stats {
 	size_t size;
-	uint64_t writes;	/* posted */
+	uint64_t writes; /* posted */
 	uint64_t tags;
-	uint64_t immediate;	/* writes issued in the posting call */
-	uint64_t held;		/* ... and later */
+	uint64_t immediate; /* writes issued in the posting call */
+	uint64_t held;	    /* ... and later */
 	uint64_t writes_ended;
 	uint64_t tags_ended;
-	uint64_t truncated;	/* operations of this side that ended so */
+	uint64_t truncated; /* operations of this side that ended so */
 	uint64_t cancelled;
-	uint64_t pending_writes;	/* now */
+	uint64_t pending_writes; /* now */
 	uint64_t pending_tags;
-	uint64_t known_tags;	/* of the peer, without a write */
+	uint64_t known_tags; /* of the peer, without a write */
 	uint64_t messages_sent;
 	uint64_t messages_received;
-	uint64_t stalls;	/* a message waited for room at the peer */
-	uint64_t last_issued;	/* CLOCK_MONOTONIC, ns: the latest write */
+	uint64_t stalls;      /* a message waited for room at the peer */
+	uint64_t last_issued; /* CLOCK_MONOTONIC, ns: the latest write */
 };
 
 /* Any thread may call these, as far as the domain's threading allows. */
@@ -209,30 +210,31 @@ static inline int fi_cw_enable(struct fid *fid, uint64_t flags)
 	return ret ? ret : ops->enable(fid, flags);
 }
 
-static inline ssize_t
-fi_cwrite(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-	  fi_addr_t dest_addr, uint64_t cwtag, void *context)
+static inline ssize_t fi_cwrite(struct fid_ep *ep, const void *buf, size_t len,
+				void *desc, fi_addr_t dest_addr, uint64_t cwtag,
+				void *context)
 {
 	struct fi_mrrc_ops_cw *ops;
 	int ret = fi_cw_open(&ep->fid, &ops);
 
-	return ret ? ret : ops->cwrite(ep, buf, len, desc, dest_addr, cwtag,
-				       context);
+	return ret ? ret :
+		     ops->cwrite(ep, buf, len, desc, dest_addr, cwtag, context);
 }
 
-static inline ssize_t
-fi_cwritev(struct fid_ep *ep, const struct iovec *iov, void **desc,
-	   size_t count, fi_addr_t dest_addr, uint64_t cwtag, void *context)
+static inline ssize_t fi_cwritev(struct fid_ep *ep, const struct iovec *iov,
+				 void **desc, size_t count, fi_addr_t dest_addr,
+				 uint64_t cwtag, void *context)
 {
 	struct fi_mrrc_ops_cw *ops;
 	int ret = fi_cw_open(&ep->fid, &ops);
 
-	return ret ? ret : ops->cwritev(ep, iov, desc, count, dest_addr,
-					cwtag, context);
+	return ret ? ret :
+		     ops->cwritev(ep, iov, desc, count, dest_addr, cwtag,
+				  context);
 }
 
-static inline ssize_t
-fi_cwritemsg(struct fid_ep *ep, const struct fi_msg_cw *msg, uint64_t flags)
+static inline ssize_t fi_cwritemsg(struct fid_ep *ep,
+				   const struct fi_msg_cw *msg, uint64_t flags)
 {
 	struct fi_mrrc_ops_cw *ops;
 	int ret = fi_cw_open(&ep->fid, &ops);
@@ -240,19 +242,19 @@ fi_cwritemsg(struct fid_ep *ep, const struct fi_msg_cw *msg, uint64_t flags)
 	return ret ? ret : ops->cwritemsg(ep, msg, flags);
 }
 
-static inline ssize_t
-fi_cwtag(struct fid_ep *ep, void *buf, size_t len, void *desc,
-	 fi_addr_t src_addr, uint64_t cwtag, void *context)
+static inline ssize_t fi_cwtag(struct fid_ep *ep, void *buf, size_t len,
+			       void *desc, fi_addr_t src_addr, uint64_t cwtag,
+			       void *context)
 {
 	struct fi_mrrc_ops_cw *ops;
 	int ret = fi_cw_open(&ep->fid, &ops);
 
-	return ret ? ret : ops->cwtag(ep, buf, len, desc, src_addr, cwtag,
-				      context);
+	return ret ? ret :
+		     ops->cwtag(ep, buf, len, desc, src_addr, cwtag, context);
 }
 
-static inline ssize_t
-fi_cwtagmsg(struct fid_ep *ep, const struct fi_msg_cw *msg, uint64_t flags)
+static inline ssize_t fi_cwtagmsg(struct fid_ep *ep,
+				  const struct fi_msg_cw *msg, uint64_t flags)
 {
 	struct fi_mrrc_ops_cw *ops;
 	int ret = fi_cw_open(&ep->fid, &ops);
@@ -276,8 +278,7 @@ static inline int fi_cw_cancel(struct fid_ep *ep, void *context)
 	return ret ? ret : ops->cancel(ep, context);
 }
 
-static inline int
-fi_cw_stats(struct fid_ep *ep, struct fi_mrrc_cw_stats *stats)
+static inline int fi_cw_stats(struct fid_ep *ep, struct fi_mrrc_cw_stats *stats)
 {
 	struct fi_mrrc_ops_cw *ops;
 	int ret = fi_cw_open(&ep->fid, &ops);
@@ -285,8 +286,7 @@ fi_cw_stats(struct fid_ep *ep, struct fi_mrrc_cw_stats *stats)
 	return ret ? ret : ops->stats(ep, stats);
 }
 
-static inline int
-fi_mrrc_feature(struct fid_domain *domain, const char *name)
+static inline int fi_mrrc_feature(struct fid_domain *domain, const char *name)
 {
 	struct fi_mrrc_ops_domain *ops;
 	int ret;
@@ -297,7 +297,8 @@ fi_mrrc_feature(struct fid_domain *domain, const char *name)
 		return ret;
 	/* older providers have less */
 	return FI_CHECK_OP(ops, struct fi_mrrc_ops_domain, feature) ?
-	       ops->feature(domain, name) : 0;
+		       ops->feature(domain, name) :
+		       0;
 }
 
 /*
@@ -306,27 +307,27 @@ fi_mrrc_feature(struct fid_domain *domain, const char *name)
 #define FI_MRRC_ALLOC_OPS "ofi_mrrc alloc ops v1"
 
 /* flags of allocations and heaps */
-#define FI_MR_ALLOC_ISOLATED	(1ULL << 0)	/* a registration of its own */
-#define FI_MR_ALLOC_ZERO	(1ULL << 1)
-#define FI_MR_HEAP_PREFAULT	(1ULL << 2)	/* heaps only */
+#define FI_MR_ALLOC_ISOLATED (1ULL << 0) /* a registration of its own */
+#define FI_MR_ALLOC_ZERO     (1ULL << 1)
+#define FI_MR_HEAP_PREFAULT  (1ULL << 2) /* heaps only */
 /* kind of pages: one of them at most; not for allocations from a heap */
-#define FI_MR_ALLOC_4K		(1ULL << 4)
-#define FI_MR_ALLOC_THP		(1ULL << 5)
-#define FI_MR_ALLOC_2M		(1ULL << 6)
-#define FI_MR_ALLOC_1G		(1ULL << 7)
+#define FI_MR_ALLOC_4K	(1ULL << 4)
+#define FI_MR_ALLOC_THP (1ULL << 5)
+#define FI_MR_ALLOC_2M	(1ULL << 6)
+#define FI_MR_ALLOC_1G	(1ULL << 7)
 
-#define FI_MR_HEAP_NODE(n)	((n) + 1)	/* for numa_node */
-#define FI_MR_HEAP_KEEP		UINT32_MAX	/* for idle_ms */
+#define FI_MR_HEAP_NODE(n) ((n) + 1)  /* for numa_node */
+#define FI_MR_HEAP_KEEP	   UINT32_MAX /* for idle_ms */
 
 struct fi_mr_query_attr {
 	size_t size;
-	void *base;		/* the allocation */
+	void *base; /* the allocation */
 	size_t len;
 	struct fid_mr *mr;
 	void *desc;
 	uint64_t key;
-	uint64_t raddr;		/* of base, as peers name it */
-	void *block_base;	/* what the registration covers */
+	uint64_t raddr;	  /* of base, as peers name it */
+	void *block_base; /* what the registration covers */
 	size_t block_len;
 	uint64_t access;
 	size_t page_size;
@@ -334,33 +335,33 @@ struct fi_mr_query_attr {
 
 struct fi_mr_heap_attr {
 	size_t size;
-	uint64_t access;	/* FI_REMOTE_READ, FI_REMOTE_WRITE */
+	uint64_t access; /* FI_REMOTE_READ, FI_REMOTE_WRITE */
 	uint64_t flags;
-	size_t block_size;	/* at least; 0: default */
-	size_t max_bytes;	/* 0: no limit but the domain's */
-	int numa_node;		/* FI_MR_HEAP_NODE(n), or 0 */
-	uint32_t idle_ms;	/* 0: default */
+	size_t block_size; /* at least; 0: default */
+	size_t max_bytes;  /* 0: no limit but the domain's */
+	int numa_node;	   /* FI_MR_HEAP_NODE(n), or 0 */
+	uint32_t idle_ms;  /* 0: default */
 };
 
 struct fi_mr_heap_stats {
 	size_t size;
 	uint64_t allocs;
 	uint64_t frees;
-	uint64_t live;		/* allocations now */
+	uint64_t live; /* allocations now */
 	uint64_t live_bytes;
-	uint64_t kept_bytes;	/* freed, at hand for one size only */
-	uint64_t blocks;	/* registered now */
+	uint64_t kept_bytes; /* freed, at hand for one size only */
+	uint64_t blocks;     /* registered now */
 	uint64_t bytes;
 	uint64_t bytes_peak;
-	uint64_t idle_blocks;	/* of them, without allocations */
+	uint64_t idle_blocks; /* of them, without allocations */
 	uint64_t idle_bytes;
-	uint64_t limit;		/* on bytes */
+	uint64_t limit; /* on bytes */
 	uint64_t registrations;
 	uint64_t deregistrations;
 	uint64_t registration_failures;
-	uint64_t huge_bytes;	/* of bytes: hugetlbfs */
-	uint64_t thp_bytes;	/* of bytes: transparent huge pages allowed */
-	uint64_t mistakes;	/* of the application, found */
+	uint64_t huge_bytes; /* of bytes: hugetlbfs */
+	uint64_t thp_bytes;  /* of bytes: transparent huge pages allowed */
+	uint64_t mistakes;   /* of the application, found */
 };
 
 struct fid_mr_heap;
@@ -389,8 +390,7 @@ struct fi_mrrc_ops_alloc {
 	int (*query)(struct fid_domain *domain, const void *addr,
 		     struct fi_mr_query_attr *attr);
 	int (*trim)(struct fid_domain *domain);
-	int (*stats)(struct fid_domain *domain,
-		     struct fi_mr_heap_stats *stats);
+	int (*stats)(struct fid_domain *domain, struct fi_mr_heap_stats *stats);
 	int (*heap_open)(struct fid_domain *domain,
 			 const struct fi_mr_heap_attr *attr,
 			 struct fid_mr_heap **heap, void *context);
@@ -402,8 +402,8 @@ struct fi_mrrc_ops_alloc {
  * there, and what it consists of, is what the table's size says: an odd
  * number, which a table of calls alone never has.
  */
-#define FI_MRRC_TAIL		256
-#define FI_MRRC_TAIL_SIZE	(FI_MRRC_TAIL + 129)
+#define FI_MRRC_TAIL	  256
+#define FI_MRRC_TAIL_SIZE (FI_MRRC_TAIL + 129)
 
 /* addr: or a negative error */
 struct fi_mrrc_got {
@@ -429,8 +429,10 @@ fi_mrrc_alloc_tail(struct fid_domain *domain)
 	const struct fi_ops *ops = domain->fid.ops;
 
 	return ops->size == FI_MRRC_TAIL_SIZE ?
-	       (const struct fi_mrrc_tail *) (const void *)
-		       ((const char *) ops + FI_MRRC_TAIL) : NULL;
+		       (const struct fi_mrrc_tail
+				*) (const void *) ((const char *) ops +
+						   FI_MRRC_TAIL) :
+		       NULL;
 }
 
 static inline int fi_mrrc_alloc_ops(struct fid_domain *domain,
@@ -446,15 +448,15 @@ static inline int fi_mrrc_alloc_ops(struct fid_domain *domain,
 			   NULL);
 }
 
-static inline int
-fi_mr_memalign(struct fid_domain *domain, size_t align, size_t len,
-	       uint64_t access, uint64_t flags, void **buf, struct fid_mr **mr)
+static inline int fi_mr_memalign(struct fid_domain *domain, size_t align,
+				 size_t len, uint64_t access, uint64_t flags,
+				 void **buf, struct fid_mr **mr)
 {
 	struct fi_mrrc_ops_alloc *ops;
 	int ret = fi_mrrc_alloc_ops(domain, &ops);
 
-	return ret ? ret : ops->alloc(domain, align, len, access, flags, buf,
-				      mr);
+	return ret ? ret :
+		     ops->alloc(domain, align, len, access, flags, buf, mr);
 }
 
 /* Apart, so that the way of most needs little of its caller. */
@@ -474,11 +476,11 @@ fi_mrrc_free_other(struct fid_domain *domain, void *buf)
 	return ret ? ret : ops->free(domain, buf);
 }
 
-#define FI_MRRC_LOCAL	(FI_SEND | FI_RECV | FI_READ | FI_WRITE)
+#define FI_MRRC_LOCAL (FI_SEND | FI_RECV | FI_READ | FI_WRITE)
 
-static inline int
-fi_mr_alloc(struct fid_domain *domain, size_t len, uint64_t access,
-	    uint64_t flags, void **buf, struct fid_mr **mr)
+static inline int fi_mr_alloc(struct fid_domain *domain, size_t len,
+			      uint64_t access, uint64_t flags, void **buf,
+			      struct fid_mr **mr)
 {
 	const uint64_t remote = access / FI_REMOTE_READ;
 	const struct fi_mrrc_tail *tail = fi_mrrc_alloc_tail(domain);
@@ -537,9 +539,9 @@ static inline int fi_mr_alloc_stats(struct fid_domain *domain,
 	return ret ? ret : ops->stats(domain, stats);
 }
 
-static inline int
-fi_mr_heap_open(struct fid_domain *domain, const struct fi_mr_heap_attr *attr,
-		struct fid_mr_heap **heap, void *context)
+static inline int fi_mr_heap_open(struct fid_domain *domain,
+				  const struct fi_mr_heap_attr *attr,
+				  struct fid_mr_heap **heap, void *context)
 {
 	struct fi_mrrc_ops_alloc *ops;
 	int ret = fi_mrrc_alloc_ops(domain, &ops);
@@ -552,16 +554,16 @@ static inline int fi_mr_heap_close(struct fid_mr_heap *heap)
 	return fi_close(&heap->fid);
 }
 
-static inline int
-fi_mr_heap_memalign(struct fid_mr_heap *heap, size_t align, size_t len,
-		    uint64_t flags, void **buf, struct fid_mr **mr)
+static inline int fi_mr_heap_memalign(struct fid_mr_heap *heap, size_t align,
+				      size_t len, uint64_t flags, void **buf,
+				      struct fid_mr **mr)
 {
 	return heap->ops->alloc(heap, align, len, flags, buf, mr);
 }
 
-static inline int
-fi_mr_heap_alloc(struct fid_mr_heap *heap, size_t len, uint64_t flags,
-		 void **buf, struct fid_mr **mr)
+static inline int fi_mr_heap_alloc(struct fid_mr_heap *heap, size_t len,
+				   uint64_t flags, void **buf,
+				   struct fid_mr **mr)
 {
 	return heap->ops->alloc(heap, 1, len, flags, buf, mr);
 }

@@ -25,21 +25,25 @@
 
 #include <rdma/fi_ext_mrrc.h>
 
-namespace fi_mrrc {
+namespace fi_mrrc
+{
 
 /* A call failed otherwise than for want of memory. */
-class error : public std::runtime_error {
-public:
+class error : public std::runtime_error
+{
+      public:
 	error(const char *what, int ret)
-		: std::runtime_error(std::string(what) + ": " +
-				     fi_strerror(-ret)),
-		  ret_(ret)
+	    : std::runtime_error(std::string(what) + ": " + fi_strerror(-ret)),
+	      ret_(ret)
 	{
 	}
 	/* -FI_E* */
-	int code() const noexcept { return ret_; }
+	int code() const noexcept
+	{
+		return ret_;
+	}
 
-private:
+      private:
 	int ret_;
 };
 
@@ -62,26 +66,32 @@ inline fi_mr_query_attr query(fid_domain *domain, const void *addr)
 }
 
 /* A heap where an argument is one: 0 is not, but an access. */
-class heap_ref {
-public:
-	heap_ref(fid_mr_heap *heap) noexcept : heap_(heap) {}
-	operator fid_mr_heap *() const noexcept { return heap_; }
+class heap_ref
+{
+      public:
+	heap_ref(fid_mr_heap *heap) noexcept : heap_(heap)
+	{
+	}
+	operator fid_mr_heap *() const noexcept
+	{
+		return heap_;
+	}
 
-private:
+      private:
 	fid_mr_heap *heap_;
 };
 
 /* Where from: the domain's own heaps, or one of the application's. */
-class source {
-public:
+class source
+{
+      public:
 	explicit source(fid_domain *domain, uint64_t access = 0,
 			uint64_t flags = 0) noexcept
-		: domain_(domain), access_(access), flags_(flags)
+	    : domain_(domain), access_(access), flags_(flags)
 	{
 	}
-	source(fid_domain *domain, heap_ref heap,
-	       uint64_t flags = 0) noexcept
-		: domain_(domain), heap_(heap), flags_(flags)
+	source(fid_domain *domain, heap_ref heap, uint64_t flags = 0) noexcept
+	    : domain_(domain), heap_(heap), flags_(flags)
 	{
 	}
 
@@ -117,9 +127,12 @@ public:
 	{
 		return domain_ == other.domain_;
 	}
-	fid_domain *domain() const noexcept { return domain_; }
+	fid_domain *domain() const noexcept
+	{
+		return domain_;
+	}
 
-private:
+      private:
 	static constexpr std::uint64_t max_bytes = std::uint64_t(1) << 46;
 
 	fid_domain *domain_;
@@ -128,20 +141,21 @@ private:
 	uint64_t flags_;
 };
 
-class memory_resource : public std::pmr::memory_resource {
-public:
+class memory_resource : public std::pmr::memory_resource
+{
+      public:
 	explicit memory_resource(fid_domain *domain, uint64_t access = 0,
 				 uint64_t flags = 0) noexcept
-		: source_(domain, access, flags)
+	    : source_(domain, access, flags)
 	{
 	}
 	memory_resource(fid_domain *domain, heap_ref heap,
 			uint64_t flags = 0) noexcept
-		: source_(domain, heap, flags)
+	    : source_(domain, heap, flags)
 	{
 	}
 
-private:
+      private:
 	void *do_allocate(std::size_t bytes, std::size_t align) override
 	{
 		return source_.allocate(bytes, align);
@@ -150,9 +164,8 @@ private:
 	{
 		source_.deallocate(buf);
 	}
-	bool
-	do_is_equal(const std::pmr::memory_resource &other) const
-		noexcept override
+	bool do_is_equal(
+		const std::pmr::memory_resource &other) const noexcept override
 	{
 		auto ours = dynamic_cast<const memory_resource *>(&other);
 
@@ -162,18 +175,19 @@ private:
 	source source_;
 };
 
-template <class T> class allocator {
-public:
+template <class T> class allocator
+{
+      public:
 	using value_type = T;
 
 	explicit allocator(fid_domain *domain, uint64_t access = 0,
 			   uint64_t flags = 0) noexcept
-		: source_(domain, access, flags)
+	    : source_(domain, access, flags)
 	{
 	}
 	allocator(fid_domain *domain, heap_ref heap,
 		  uint64_t flags = 0) noexcept
-		: source_(domain, heap, flags)
+	    : source_(domain, heap, flags)
 	{
 	}
 	template <class U>
@@ -204,7 +218,7 @@ public:
 		return !(*this == other);
 	}
 
-private:
+      private:
 	template <class U> friend class allocator;
 	source source_;
 };

@@ -28,24 +28,28 @@
 
 #include <rdma/fi_mrrc.hpp>
 
-namespace fi_mrrc {
+namespace fi_mrrc
+{
 
-class KokkosSpace {
-public:
+class KokkosSpace
+{
+      public:
 	using memory_space = KokkosSpace;
 	using size_type = std::size_t;
 	using execution_space = Kokkos::HostSpace::execution_space;
 	using device_type = Kokkos::Device<execution_space, memory_space>;
 
 	/* As of set_default(). */
-	KokkosSpace() : source_(default_source()) {}
+	KokkosSpace() : source_(default_source())
+	{
+	}
 	explicit KokkosSpace(fid_domain *domain, uint64_t access = 0,
 			     uint64_t flags = 0)
-		: source_(domain, access, flags)
+	    : source_(domain, access, flags)
 	{
 	}
 	KokkosSpace(fid_domain *domain, heap_ref heap, uint64_t flags = 0)
-		: source_(domain, heap, flags)
+	    : source_(domain, heap, flags)
 	{
 	}
 
@@ -71,9 +75,9 @@ public:
 		/* Kokkos promises that much of its spaces on hosts */
 		buf = source_.allocate(bytes, Kokkos::Impl::MEMORY_ALIGNMENT);
 		if (Kokkos::Profiling::profileLibraryLoaded())
-			Kokkos::Profiling::allocateData(
-				handle(), label, buf,
-				logical ? logical : bytes);
+			Kokkos::Profiling::allocateData(handle(), label, buf,
+							logical ? logical :
+								  bytes);
 		return buf;
 	}
 	void deallocate(void *buf, size_type bytes) const
@@ -86,16 +90,22 @@ public:
 		if (!buf)
 			return;
 		if (Kokkos::Profiling::profileLibraryLoaded())
-			Kokkos::Profiling::deallocateData(
-				handle(), label, buf,
-				logical ? logical : bytes);
+			Kokkos::Profiling::deallocateData(handle(), label, buf,
+							  logical ? logical :
+								    bytes);
 		source_.deallocate(buf);
 	}
 
-	fid_domain *domain() const noexcept { return source_.domain(); }
-	static constexpr const char *name() { return "Registered"; }
+	fid_domain *domain() const noexcept
+	{
+		return source_.domain();
+	}
+	static constexpr const char *name()
+	{
+		return "Registered";
+	}
 
-private:
+      private:
 	static source &default_source()
 	{
 		static source none(nullptr);
@@ -112,8 +122,10 @@ private:
 
 } // namespace fi_mrrc
 
-namespace Kokkos {
-namespace Impl {
+namespace Kokkos
+{
+namespace Impl
+{
 
 /* It is host memory; but host memory is not of it. */
 template <> struct MemorySpaceAccess<HostSpace, fi_mrrc::KokkosSpace> {
@@ -125,7 +137,8 @@ template <> struct MemorySpaceAccess<fi_mrrc::KokkosSpace, HostSpace> {
 
 template <>
 class SharedAllocationRecord<fi_mrrc::KokkosSpace, void>
-	: public SharedAllocationRecordCommon<fi_mrrc::KokkosSpace> {
+    : public SharedAllocationRecordCommon<fi_mrrc::KokkosSpace>
+{
 	using base = SharedAllocationRecordCommon<fi_mrrc::KokkosSpace>;
 	using record = SharedAllocationRecord<void, void>;
 
@@ -140,7 +153,7 @@ class SharedAllocationRecord<fi_mrrc::KokkosSpace, void>
 #endif
 	const fi_mrrc::KokkosSpace m_space;
 
-protected:
+      protected:
 	~SharedAllocationRecord()
 	{
 		m_space.deallocate(get_label().c_str(), m_alloc_ptr,
@@ -152,17 +165,15 @@ protected:
 		const fi_mrrc::KokkosSpace &space, const std::string &label,
 		std::size_t size,
 		const record::function_type dealloc = &base::deallocate)
-		: base(
+	    : base(
 #ifdef KOKKOS_ENABLE_DEBUG
-			  &s_root_record,
+		      &s_root_record,
 #endif
-			  static_cast<SharedAllocationHeader *>(
-				  space.allocate(
-					  label.c_str(),
-					  size + sizeof(SharedAllocationHeader),
-					  size)),
-			  size + sizeof(SharedAllocationHeader), dealloc),
-		  m_space(space)
+		      static_cast<SharedAllocationHeader *>(space.allocate(
+			      label.c_str(),
+			      size + sizeof(SharedAllocationHeader), size)),
+		      size + sizeof(SharedAllocationHeader), dealloc),
+	      m_space(space)
 	{
 		m_alloc_ptr->m_record = this;
 		std::snprintf(m_alloc_ptr->m_label,
@@ -174,17 +185,17 @@ protected:
 /* All of it is host memory to copies. */
 template <class Exec>
 struct DeepCopy<fi_mrrc::KokkosSpace, fi_mrrc::KokkosSpace, Exec>
-	: DeepCopy<HostSpace, HostSpace, Exec> {
+    : DeepCopy<HostSpace, HostSpace, Exec> {
 	using DeepCopy<HostSpace, HostSpace, Exec>::DeepCopy;
 };
 template <class Exec>
 struct DeepCopy<HostSpace, fi_mrrc::KokkosSpace, Exec>
-	: DeepCopy<HostSpace, HostSpace, Exec> {
+    : DeepCopy<HostSpace, HostSpace, Exec> {
 	using DeepCopy<HostSpace, HostSpace, Exec>::DeepCopy;
 };
 template <class Exec>
 struct DeepCopy<fi_mrrc::KokkosSpace, HostSpace, Exec>
-	: DeepCopy<HostSpace, HostSpace, Exec> {
+    : DeepCopy<HostSpace, HostSpace, Exec> {
 	using DeepCopy<HostSpace, HostSpace, Exec>::DeepCopy;
 };
 

@@ -15,17 +15,17 @@
 
 #include "prof/pair.h"
 
-#define MESSAGE_MIN	((size_t) 32 << 10)
-#define MESSAGE_MAX	((size_t) 4 << 20)
-#define ROUNDS_MIN	5
-#define ROUNDS_MAX	200
-#define SHARE		.2	/* of the time there is */
+#define MESSAGE_MIN ((size_t) 32 << 10)
+#define MESSAGE_MAX ((size_t) 4 << 20)
+#define ROUNDS_MIN  5
+#define ROUNDS_MAX  200
+#define SHARE	    .2 /* of the time there is */
 
 struct bandwidth {
 	struct prof_device *device;
 	struct prof_pair pair;
 	char *from, *to;
-	size_t mapped;		/* of each */
+	size_t mapped; /* of each */
 	struct prof_err *err;
 };
 
@@ -39,8 +39,11 @@ static int reg_both(struct bandwidth *b, size_t size, struct fid_mr *mr[2])
 		if (ret)
 			fi_close(&mr[0]->fid);
 	}
-	return ret ? prof_fail(b->err, ret, "registering two buffers of %zu "
-			       "bytes: %s", size, fi_strerror(-ret)) : 0;
+	return ret ? prof_fail(b->err, ret,
+			       "registering two buffers of %zu "
+			       "bytes: %s",
+			       size, fi_strerror(-ret)) :
+		     0;
 }
 
 static void dereg_both(struct fid_mr *mr[2])
@@ -116,14 +119,14 @@ static bool is_message(const struct prof_cell *cell)
 static int map_buffers(struct bandwidth *b, size_t size)
 {
 	const struct mrrc_pages_attr attr = {
-		.kind = MRRC_PAGES_4K, .node = -1,
+		.kind = MRRC_PAGES_4K,
+		.node = -1,
 	};
 	enum mrrc_pages got;
 	void *from, *to;
 	int ret;
 
-	ret = mrrc_pages_map(size, MESSAGE_MAX, &attr, &from, &b->mapped,
-			     &got);
+	ret = mrrc_pages_map(size, MESSAGE_MAX, &attr, &from, &b->mapped, &got);
 	if (ret)
 		return prof_fail(b->err, ret, "%s", strerror(-ret));
 	ret = mrrc_pages_map(size, MESSAGE_MAX, &attr, &to, &b->mapped, &got);
@@ -193,8 +196,9 @@ int prof_bandwidth(const struct prof_options *options,
 		fprintf(stderr, "\rbandwidth          ");
 	ret = map_buffers(&b, largest);
 	if (!ret) {
-		ret = measure_all(&b, cells, SHARE * options->seconds * 1e6 /
-				  (double) messages);
+		ret = measure_all(&b, cells,
+				  SHARE * options->seconds * 1e6 /
+					  (double) messages);
 		mrrc_pages_unmap(b.from, b.mapped);
 		mrrc_pages_unmap(b.to, b.mapped);
 	}

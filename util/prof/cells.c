@@ -52,8 +52,8 @@ void prof_cell_settle(struct prof_cell *cell)
 			continue;
 		qsort(times->us, count, sizeof(*times->us), by_value);
 		cell->least[i] = times->us[0];
-		cell->value[i] = (times->us[(count - 1) / 2] +
-				  times->us[count / 2]) / 2;
+		cell->value[i] =
+			(times->us[(count - 1) / 2] + times->us[count / 2]) / 2;
 	}
 	cell->rounds = cell->times[PROF_REGISTER].count;
 }
@@ -83,5 +83,5 @@ void prof_cells_free(struct prof_cells *cells)
 			free(cells->cell[i].times[k].us);
 	}
 	free(cells->cell);
-	*cells = (struct prof_cells) { 0 };
+	*cells = (struct prof_cells){ 0 };
 }

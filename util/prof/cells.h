@@ -13,27 +13,27 @@
 #include "prof/device.h"
 
 /* X(ENUM, "name"): columns, in microseconds or MB/s. */
-#define PROF_VALUES(X)							\
-	X(MAP, "map_us")						\
-	X(REGISTER, "register_us")					\
-	X(DEREGISTER, "deregister_us")					\
-	X(POPULATE, "populate_us")					\
-	X(MLOCK, "mlock_us")						\
-	X(COPY, "copy_us")						\
-	X(TRACED, "traced_us")						\
-	X(PIN, "pin_us")						\
-	X(TRANSLATE, "translate_us")					\
-	X(DEVICE, "device_us")						\
-	X(UNPIN, "unpin_us")						\
-	X(UNDEVICE, "undevice_us")					\
-	X(GIVEN, "bandwidth_mbs")					\
+#define PROF_VALUES(X)                 \
+	X(MAP, "map_us")               \
+	X(REGISTER, "register_us")     \
+	X(DEREGISTER, "deregister_us") \
+	X(POPULATE, "populate_us")     \
+	X(MLOCK, "mlock_us")           \
+	X(COPY, "copy_us")             \
+	X(TRACED, "traced_us")         \
+	X(PIN, "pin_us")               \
+	X(TRANSLATE, "translate_us")   \
+	X(DEVICE, "device_us")         \
+	X(UNPIN, "unpin_us")           \
+	X(UNDEVICE, "undevice_us")     \
+	X(GIVEN, "bandwidth_mbs")      \
 	X(REGISTERING, "registering_mbs")
 
 enum prof_value {
 #define X(id, name) PROF_##id,
 	PROF_VALUES(X)
 #undef X
-	PROF_VALUE_CNT
+		PROF_VALUE_CNT
 };
 
 extern const char *const prof_value_names[PROF_VALUE_CNT];
@@ -48,24 +48,24 @@ struct prof_cell {
 	bool touched;
 	size_t size;
 	unsigned rounds;
-	double value[PROF_VALUE_CNT];	/* medians; NaN: not measured */
+	double value[PROF_VALUE_CNT]; /* medians; NaN: not measured */
 	double least[PROF_VALUE_CNT];
-	struct prof_times times[PROF_VALUE_CNT];	/* so far */
-	double spent;			/* us so far */
+	struct prof_times times[PROF_VALUE_CNT]; /* so far */
+	double spent;				 /* us so far */
 };
 
 struct prof_cells {
 	struct prof_cell *cell;
 	size_t count;
-	bool lacking[MRRC_PAGES_CNT];	/* asked for, and not there */
-	char untraced[160];		/* why; empty: traced */
-	char no_bandwidth[160];		/* likewise */
+	bool lacking[MRRC_PAGES_CNT]; /* asked for, and not there */
+	char untraced[160];	      /* why; empty: traced */
+	char no_bandwidth[160];	      /* likewise */
 };
 
 /* Set by a signal: what measures gives up with -EINTR. */
 extern volatile sig_atomic_t prof_stop;
 
-double prof_now(void);	/* microseconds */
+double prof_now(void); /* microseconds */
 
 /* One time more; -ENOMEM. */
 int prof_cell_add(struct prof_cell *cell, enum prof_value id, double value);

@@ -85,8 +85,8 @@ static struct fi_info *get_info(const char *provider, const char *domain,
 		return NULL;
 	}
 	hints->ep_attr->type = type;
-	*ret = fi_getinfo(PROF_FIVERSION, source, NULL,
-			  source ? FI_SOURCE : 0, hints, &info);
+	*ret = fi_getinfo(PROF_FIVERSION, source, NULL, source ? FI_SOURCE : 0,
+			  hints, &info);
 	fi_freeinfo(hints);
 	if (*ret || !provider)
 		return *ret ? NULL : info;
@@ -101,7 +101,9 @@ static struct fi_info *find_info(const char *provider,
 				 const struct prof_options *options, int *ret)
 {
 	static const enum fi_ep_type types[] = {
-		FI_EP_MSG, FI_EP_RDM, FI_EP_UNSPEC,
+		FI_EP_MSG,
+		FI_EP_RDM,
+		FI_EP_UNSPEC,
 	};
 	struct fi_info *info = NULL;
 	size_t i;
@@ -153,17 +155,20 @@ static int find_device(const struct prof_options *options,
 		if (!device->info)
 			device->info = find_info("tcp", options, &ret);
 	}
-	if (device->info && options->source &&
-	    is_elsewhere(options->source)) {
+	if (device->info && options->source && is_elsewhere(options->source)) {
 		fi_freeinfo(device->info);
-		return prof_fail(err, -FI_EADDRNOTAVAIL, "--source: %s is no "
-				 "address of this machine", options->source);
+		return prof_fail(err, -FI_EADDRNOTAVAIL,
+				 "--source: %s is no "
+				 "address of this machine",
+				 options->source);
 	}
 	if (device->info)
 		return 0;
-	return prof_fail(err, ret, "%s%s%s%s%s: %s; --list shows what there "
-			 "is", options->provider ? options->provider :
-			 "verbs or tcp", options->domain ? ", domain " : "",
+	return prof_fail(err, ret,
+			 "%s%s%s%s%s: %s; --list shows what there "
+			 "is",
+			 options->provider ? options->provider : "verbs or tcp",
+			 options->domain ? ", domain " : "",
 			 options->domain ? options->domain : "",
 			 options->source ? ", address " : "",
 			 options->source ? options->source : "",
@@ -176,7 +181,7 @@ int prof_device_open(const struct prof_options *options,
 {
 	int ret;
 
-	*device = (struct prof_device) { .key = 1 };
+	*device = (struct prof_device){ .key = 1 };
 	ret = find_device(options, device, err);
 	if (ret)
 		return ret;
@@ -216,7 +221,8 @@ const char *prof_device_provider(const struct prof_device *device)
 const char *prof_device_name(const struct prof_device *device)
 {
 	return device->info->domain_attr->name ?
-	       device->info->domain_attr->name : "?";
+		       device->info->domain_attr->name :
+		       "?";
 }
 
 int prof_device_reg(struct prof_device *device, void *buf, size_t len,
@@ -248,8 +254,7 @@ int prof_device_list(struct prof_err *err)
 
 	info = get_info(NULL, NULL, NULL, FI_EP_UNSPEC, &ret);
 	if (!info)
-		return prof_fail(err, ret, "fi_getinfo: %s",
-				 fi_strerror(-ret));
+		return prof_fail(err, ret, "fi_getinfo: %s", fi_strerror(-ret));
 	printf("%-24s %s\n", "PROVIDER", "DOMAIN");
 	for (at = info; at; at = at->next) {
 		if (!at->domain_attr->name || is_listed(info, at) ||

@@ -11,7 +11,7 @@
 
 #include "prof/options.h"
 
-#define PROF_FIVERSION	FI_VERSION(1, 17)
+#define PROF_FIVERSION FI_VERSION(1, 17)
 
 /* What went wrong, and what to do about it. */
 struct prof_err {
@@ -26,7 +26,7 @@ struct prof_device {
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
-	uint64_t key;		/* next one to ask for */
+	uint64_t key; /* next one to ask for */
 };
 
 /* Before libfabric starts: its own cache, and hooks, off. */

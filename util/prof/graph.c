@@ -32,7 +32,7 @@ static const struct {
 	{ "ib_umem_release", PROF_FUNC_RELEASE, false },
 };
 
-#define FUNCS	(sizeof(graph_funcs) / sizeof(*graph_funcs))
+#define FUNCS (sizeof(graph_funcs) / sizeof(*graph_funcs))
 
 /* ---- tracefs ---- */
 
@@ -47,7 +47,7 @@ static int put(const struct prof_graph *graph, const char *name, int flags,
 	fd = open(path, O_WRONLY | O_CLOEXEC | flags);
 	if (fd < 0)
 		return -errno;
-	if (len && write(fd, text, len) != (ssize_t)len)
+	if (len && write(fd, text, len) != (ssize_t) len)
 		ret = -errno;
 	close(fd);
 	return ret;
@@ -64,7 +64,7 @@ static int get(const struct prof_graph *graph, const char *name, char *text,
 	file = fopen(path, "re");
 	if (!file)
 		return -errno;
-	if (!fgets(text, (int)size, file))
+	if (!fgets(text, (int) size, file))
 		text[0] = '\0';
 	fclose(file);
 	text[strcspn(text, "\n")] = '\0';
@@ -101,7 +101,8 @@ static bool is_busy(const struct prof_graph *graph)
 static int find_dir(struct prof_graph *graph)
 {
 	static const char *const dirs[] = {
-		"/sys/kernel/tracing", "/sys/kernel/debug/tracing",
+		"/sys/kernel/tracing",
+		"/sys/kernel/debug/tracing",
 	};
 	char text[64];
 	int ret, first = 0;
@@ -112,8 +113,7 @@ static int find_dir(struct prof_graph *graph)
 		ret = get(graph, "current_tracer", text, sizeof(text));
 		if (!ret)
 			return is_busy(graph) ? -EBUSY : 0;
-		if ((ret == -EACCES || ret == -EPERM) &&
-		    (!i || geteuid()))
+		if ((ret == -EACCES || ret == -EPERM) && (!i || geteuid()))
 			return ret;
 		if (!i)
 			first = ret;
@@ -132,9 +132,9 @@ static const char *graph_why(int ret)
 				   "where the kernel is locked down";
 	case ENOENT:
 		return access("/sys/kernel/tracing", F_OK) ?
-			"this kernel has no tracefs" :
-			"no tracefs: mount -t tracefs nodev "
-			"/sys/kernel/tracing";
+			       "this kernel has no tracefs" :
+			       "no tracefs: mount -t tracefs nodev "
+			       "/sys/kernel/tracing";
 	case EBUSY:
 		return "somebody else traces, or events, a filter, a pid or "
 		       "tracing_on were left other than they are at first";
@@ -234,7 +234,7 @@ static const char *line_name(const char *line, size_t *len)
 			return NULL;
 		at += 3;
 	} else if (!strstr(at, ");") && !strstr(at, ";")) {
-		return NULL;	/* it begins */
+		return NULL; /* it begins */
 	}
 	*len = strcspn(at, " (*\n");
 	return at;
@@ -249,8 +249,7 @@ static bool line_us(const char *line, double *us)
 
 	if (!unit || !bar || unit > bar)
 		return false;
-	while (at > line && (at[-1] == '.' ||
-			     (at[-1] >= '0' && at[-1] <= '9')))
+	while (at > line && (at[-1] == '.' || (at[-1] >= '0' && at[-1] <= '9')))
 		at--;
 	*us = strtod(at, &end);
 	return end == unit && end != at;
@@ -298,7 +297,7 @@ static void read_calls(struct prof_graph *graph, FILE *file)
 		if (func != PROF_FUNC_CALL)
 			continue;
 		graph->call[graph->calls++] = call;
-		call = (struct prof_call) { 0 };
+		call = (struct prof_call){ 0 };
 	}
 }
 

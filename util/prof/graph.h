@@ -13,14 +13,14 @@
 
 /* What is looked at, by whatever name the kernel has for it. */
 enum prof_func {
-	PROF_FUNC_CALL,		/* the system call of the device */
-	PROF_FUNC_UMEM,		/* pages found, pinned and translated */
-	PROF_FUNC_PIN,		/* of that, found and pinned */
-	PROF_FUNC_RELEASE,	/* the end of it */
+	PROF_FUNC_CALL,	   /* the system call of the device */
+	PROF_FUNC_UMEM,	   /* pages found, pinned and translated */
+	PROF_FUNC_PIN,	   /* of that, found and pinned */
+	PROF_FUNC_RELEASE, /* the end of it */
 	PROF_FUNC_CNT
 };
 
-#define PROF_CALLS	64	/* system calls that are kept */
+#define PROF_CALLS 64 /* system calls that are kept */
 
 /* One system call: what it took, and of that the others; 0: not called. */
 struct prof_call {
@@ -29,7 +29,7 @@ struct prof_call {
 
 struct prof_graph {
 	char dir[64];
-	struct prof_call call[PROF_CALLS];	/* since the last start */
+	struct prof_call call[PROF_CALLS]; /* since the last start */
 	unsigned calls;
 };
 

@@ -17,12 +17,12 @@
 #include <rdma/fi_errno.h>
 
 #ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ	22
-#define MADV_POPULATE_WRITE	23
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
 #endif
 
-#define ROUNDS_MIN	3
-#define SHARE_PLAIN	.6	/* of the time there is */
+#define ROUNDS_MIN  3
+#define SHARE_PLAIN .6 /* of the time there is */
 
 volatile sig_atomic_t prof_stop;
 
@@ -39,9 +39,11 @@ double prof_now(void)
 static int fail_reg(struct prof_measure *m, size_t size, int ret)
 {
 	const char *what = ret == -FI_ENOMEM || ret == -FI_EAGAIN ||
-			   ret == -FI_EPERM ?
-		"; raise the limit on locked memory (ulimit -l), or leave out "
-		"such sizes (--sizes)" : "";
+					   ret == -FI_EPERM ?
+				   "; raise the limit on locked memory (ulimit "
+				   "-l), or leave out "
+				   "such sizes (--sizes)" :
+				   "";
 
 	return prof_fail(m->err, ret, "registering %zu bytes: %s%s", size,
 			 fi_strerror(-ret), what);
@@ -78,8 +80,8 @@ int prof_reg_once(struct prof_measure *m, char *buf, size_t size, double *reg,
 	return 0;
 }
 
-int prof_add(struct prof_measure *m, struct prof_cell *cell,
-	     enum prof_value id, double value)
+int prof_add(struct prof_measure *m, struct prof_cell *cell, enum prof_value id,
+	     double value)
 {
 	int ret = prof_cell_add(cell, id, value);
 
@@ -197,8 +199,8 @@ int prof_rounds(struct prof_measure *m, const char *what, unsigned least,
 		int (*once)(struct prof_measure *, struct prof_cell *))
 {
 	struct prof_cells *cells = m->cells;
-	const double budget = share * m->options->seconds * 1e6 /
-			      (double) cells->count;
+	const double budget =
+		share * m->options->seconds * 1e6 / (double) cells->count;
 	struct prof_cell *cell;
 	unsigned round;
 	double start;
@@ -212,8 +214,7 @@ int prof_rounds(struct prof_measure *m, const char *what, unsigned least,
 		for (i = 0; i < cells->count; i++) {
 			cell = &cells->cell[i];
 			if (prof_stop)
-				return prof_fail(m->err, -EINTR,
-						 "interrupted");
+				return prof_fail(m->err, -EINTR, "interrupted");
 			if (round >= least && cell->spent > budget)
 				continue;
 			start = prof_now();
@@ -256,13 +257,15 @@ int prof_cells_measure(const struct prof_options *options,
 		       struct prof_err *err)
 {
 	struct prof_measure m = {
-		.options = options, .device = device, .cells = cells,
+		.options = options,
+		.device = device,
+		.cells = cells,
 		.err = err,
 	};
 	size_t i;
 	int ret;
 
-	*cells = (struct prof_cells) { 0 };
+	*cells = (struct prof_cells){ 0 };
 	ret = prof_map_all(&m);
 	if (ret)
 		return ret;

@@ -9,17 +9,17 @@
 #include "prof/cells.h"
 #include "prof/graph.h"
 
-#define PROF_COPY_MAX	((size_t) 64 << 10)
+#define PROF_COPY_MAX ((size_t) 64 << 10)
 
 /* What measuring needs besides. */
 struct prof_measure {
 	const struct prof_options *options;
 	struct prof_device *device;
 	struct prof_cells *cells;
-	char *touched[MRRC_PAGES_CNT];	/* of the largest size; NULL: none */
+	char *touched[MRRC_PAGES_CNT]; /* of the largest size; NULL: none */
 	size_t mapped[MRRC_PAGES_CNT];
-	char *copy;			/* PROF_COPY_MAX */
-	struct prof_graph *graph;	/* NULL: not traced */
+	char *copy;		  /* PROF_COPY_MAX */
+	struct prof_graph *graph; /* NULL: not traced */
 	struct prof_err *err;
 };
 
@@ -44,8 +44,8 @@ char *prof_touched_at(const struct prof_measure *m,
 int prof_reg_once(struct prof_measure *m, char *buf, size_t size, double *reg,
 		  double *dereg);
 /* One time more. */
-int prof_add(struct prof_measure *m, struct prof_cell *cell,
-	     enum prof_value id, double value);
+int prof_add(struct prof_measure *m, struct prof_cell *cell, enum prof_value id,
+	     double value);
 
 /* traced.c: where the time goes, if the kernel can be traced. */
 int prof_traced(struct prof_measure *m);

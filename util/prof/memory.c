@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIGN		((size_t) 1 << 20)
+#define ALIGN ((size_t) 1 << 20)
 
 /* In exactly these pages, or -ENOENT. */
 static int map(enum mrrc_pages kind, size_t size, char **out, size_t *mapped)
@@ -36,9 +36,11 @@ int prof_map_absent(struct prof_measure *m, const struct prof_cell *cell,
 {
 	const int ret = map(cell->kind, cell->size, buf, mapped);
 
-	return ret ? prof_fail(m->err, ret, "mapping %zu bytes in pages of "
-			       "%s: %s", cell->size,
-			       prof_pages_name(cell->kind), strerror(-ret)) :
+	return ret ? prof_fail(m->err, ret,
+			       "mapping %zu bytes in pages of "
+			       "%s: %s",
+			       cell->size, prof_pages_name(cell->kind),
+			       strerror(-ret)) :
 		     0;
 }
 
@@ -112,10 +114,11 @@ static int check_memory(struct prof_measure *m, size_t largest)
 
 	if (!touched || !available || largest <= available / buffers)
 		return 0;
-	return prof_fail(m->err, -ENOMEM, "%zu buffers of %zu bytes are more "
+	return prof_fail(m->err, -ENOMEM,
+			 "%zu buffers of %zu bytes are more "
 			 "than the %zu bytes of memory that are available; "
-			 "leave out such sizes (--sizes)", buffers, largest,
-			 available);
+			 "leave out such sizes (--sizes)",
+			 buffers, largest, available);
 }
 
 void prof_unmap_all(struct prof_measure *m)
@@ -154,7 +157,8 @@ int prof_map_all(struct prof_measure *m)
 	if (any)
 		return 0;
 	prof_unmap_all(m);
-	return prof_fail(m->err, -ENOENT, "no pages of the kind: reserve huge "
+	return prof_fail(m->err, -ENOENT,
+			 "no pages of the kind: reserve huge "
 			 "pages (as root: sysctl vm.nr_hugepages=%zu), or "
 			 "measure others by --pages",
 			 2 * ((largest >> 21) + 1));

@@ -10,13 +10,12 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-
-#define SAMPLES_MAX	64
-#define BOUNCE_MAX	16	/* pages that the provider copies at most */
-#define HELPER_US	5	/* a deregistration that is worth a thread */
-#define HELPER_SIZE	((size_t) 64 << 10)
-#define BLOCK_SIZE	((size_t) 2 << 20)
-#define PAGES_GAIN	.9	/* of the default's time, to be worth it */
+#define SAMPLES_MAX 64
+#define BOUNCE_MAX  16 /* pages that the provider copies at most */
+#define HELPER_US   5  /* a deregistration that is worth a thread */
+#define HELPER_SIZE ((size_t) 64 << 10)
+#define BLOCK_SIZE  ((size_t) 2 << 20)
+#define PAGES_GAIN  .9 /* of the default's time, to be worth it */
 
 /* ---- lines ---- */
 
@@ -26,12 +25,13 @@
  */
 static double copy_ns(const struct prof_cells *cells, size_t size)
 {
-	const struct prof_cell *cell = prof_cell_find(cells, MRRC_PAGES_4K,
-						      true, size);
+	const struct prof_cell *cell =
+		prof_cell_find(cells, MRRC_PAGES_4K, true, size);
 
 	return cell && prof_has(cell, PROF_COPY) &&
-	       size <= BOUNCE_MAX * PROF_PAGE ?
-	       cell->least[PROF_COPY] * 1e3 : 0;
+			       size <= BOUNCE_MAX * PROF_PAGE ?
+		       cell->least[PROF_COPY] * 1e3 :
+		       0;
 }
 
 static bool fit_one(const struct prof_cells *cells, enum mrrc_pages kind,
@@ -46,15 +46,17 @@ static bool fit_one(const struct prof_cells *cells, enum mrrc_pages kind,
 		if (cell->kind != kind || cell->touched != touched ||
 		    !prof_has(cell, PROF_REGISTER))
 			continue;
-		sample[count++] = (struct mrrc_cost_sample) {
+		sample[count++] = (struct mrrc_cost_sample){
 			.pages = cell->size / PROF_PAGE,
 			.reg = cell->least[PROF_REGISTER] * 1e3,
 			.dereg = cell->least[PROF_DEREGISTER] * 1e3,
 			.copy = copy_ns(cells, cell->size),
 		};
 	}
-	*fit = (struct prof_fit) {
-		.kind = kind, .touched = touched, .sizes = count,
+	*fit = (struct prof_fit){
+		.kind = kind,
+		.touched = touched,
+		.sizes = count,
 	};
 	return !mrrc_cost_fit(sample, count, PROF_PAGE, &fit->cost) &&
 	       !mrrc_cost_error(sample, count, &fit->cost, &fit->error);
@@ -78,8 +80,7 @@ static void fit_all(const struct prof_cells *cells, struct prof_model *model)
 
 /* ---- settings ---- */
 
-static struct prof_setting *setting(struct prof_model *model,
-				    const char *name)
+static struct prof_setting *setting(struct prof_model *model, const char *name)
 {
 	struct prof_setting *next = &model->setting[model->settings++];
 
@@ -97,16 +98,15 @@ static void set_cost(struct prof_model *model, const char *file)
 	else
 		prof_model_text(&model->best->cost, set->value,
 				sizeof(set->value));
-	snprintf(set->why, sizeof(set->why), "R^2 %.4f and %.4f",
-		 error->reg_r2, error->dereg_r2);
+	snprintf(set->why, sizeof(set->why), "R^2 %.4f and %.4f", error->reg_r2,
+		 error->dereg_r2);
 }
 
 /* Where copying p pages once costs what registering them once does. */
 static void set_bounce(struct prof_model *model)
 {
 	const struct mrrc_cost *cost = &model->best->cost;
-	const double page = cost->copy_page - cost->reg_page -
-			    cost->dereg_page;
+	const double page = cost->copy_page - cost->reg_page - cost->dereg_page;
 	const double once = cost->reg + cost->dereg - cost->copy;
 	struct prof_setting *set = setting(model, "FI_OFI_MRRC_BOUNCE_SIZE");
 	size_t pages = BOUNCE_MAX;
@@ -115,18 +115,19 @@ static void set_bounce(struct prof_model *model)
 		pages = once > 0 ? (size_t) (once / page) : 0;
 	snprintf(set->value, sizeof(set->value), pages ? "%zuK" : "%zu",
 		 pages * PROF_PAGE / 1024);
-	snprintf(set->why, sizeof(set->why), "copying a page takes %.2f us, "
+	snprintf(set->why, sizeof(set->why),
+		 "copying a page takes %.2f us, "
 		 "registering and deregistering it %.2f",
 		 mrrc_cost_copy(cost, PROF_PAGE) / 1e3,
 		 (mrrc_cost_reg(cost, PROF_PAGE) +
-		  mrrc_cost_dereg(cost, PROF_PAGE)) / 1e3);
+		  mrrc_cost_dereg(cost, PROF_PAGE)) /
+			 1e3);
 }
 
 static double block_us(const struct prof_cells *cells, enum mrrc_pages kind,
 		       size_t size)
 {
-	const struct prof_cell *cell = prof_cell_find(cells, kind, false,
-						      size);
+	const struct prof_cell *cell = prof_cell_find(cells, kind, false, size);
 
 	if (!cell || !prof_has(cell, PROF_REGISTER))
 		return NAN;
@@ -156,28 +157,32 @@ static void set_pages(const struct prof_cells *cells, struct prof_model *model)
 		}
 	}
 	set = setting(model, "FI_OFI_MRRC_ALLOC_PAGES");
-	snprintf(set->value, sizeof(set->value), "%s", best == MRRC_PAGES_THP ?
-		 "auto" : prof_pages_name(best));
-	snprintf(set->why, sizeof(set->why), "a block of %zu KiB takes %.0f us "
-		 "in pages of %s", size / 1024, least, prof_pages_name(best));
+	snprintf(set->value, sizeof(set->value), "%s",
+		 best == MRRC_PAGES_THP ? "auto" : prof_pages_name(best));
+	snprintf(set->why, sizeof(set->why),
+		 "a block of %zu KiB takes %.0f us "
+		 "in pages of %s",
+		 size / 1024, least, prof_pages_name(best));
 }
 
 static void set_helper(struct prof_model *model)
 {
-	const double us = mrrc_cost_dereg(&model->best->cost, HELPER_SIZE) /
-			  1e3;
+	const double us =
+		mrrc_cost_dereg(&model->best->cost, HELPER_SIZE) / 1e3;
 	struct prof_setting *set = setting(model, "FI_OFI_MRRC_HELPER");
 
-	snprintf(set->value, sizeof(set->value), "%s", us >= HELPER_US ?
-		 "always" : "auto");
-	snprintf(set->why, sizeof(set->why), "deregistering 64 KiB takes %.2f "
-		 "us", us);
+	snprintf(set->value, sizeof(set->value), "%s",
+		 us >= HELPER_US ? "always" : "auto");
+	snprintf(set->why, sizeof(set->why),
+		 "deregistering 64 KiB takes %.2f "
+		 "us",
+		 us);
 }
 
 void prof_model_make(const struct prof_cells *cells, const char *file,
 		     struct prof_model *model)
 {
-	*model = (struct prof_model) { 0 };
+	*model = (struct prof_model){ 0 };
 	fit_all(cells, model);
 	if (model->best) {
 		set_cost(model, file);
@@ -200,8 +205,8 @@ void prof_model_text(const struct mrrc_cost *cost, char *text, size_t size)
 		 cost->copy_page, copy);
 }
 
-int prof_model_put(const struct prof_device *device,
-		   const struct prof_fit *fit, FILE *file)
+int prof_model_put(const struct prof_device *device, const struct prof_fit *fit,
+		   FILE *file)
 {
 	struct utsname name = { 0 };
 	char text[160], day[32] = "";
@@ -213,7 +218,8 @@ int prof_model_put(const struct prof_device *device,
 	if (gmtime_r(&now, &tm))
 		strftime(day, sizeof(day), "%Y-%m-%d", &tm);
 	prof_model_text(&fit->cost, text, sizeof(text));
-	fprintf(file, "# fi_mrrc_prof: %s, %s; Linux %s, %s\n"
+	fprintf(file,
+		"# fi_mrrc_prof: %s, %s; Linux %s, %s\n"
 		"# ns of p pages of 4 KiB: registration a * p + b, "
 		"deregistration c * p + d, copy\n"
 		"# R^2 %.4f and %.4f, %zu sizes\n%s\n",

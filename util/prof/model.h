@@ -11,7 +11,7 @@
 #include "core/cost_fit.h"
 #include "prof/cells.h"
 
-#define PROF_SETTINGS	4	/* at most */
+#define PROF_SETTINGS 4 /* at most */
 
 struct prof_fit {
 	enum mrrc_pages kind;
@@ -30,7 +30,7 @@ struct prof_setting {
 struct prof_model {
 	struct prof_fit fit[2 * MRRC_PAGES_CNT];
 	size_t fits;
-	const struct prof_fit *best;	/* touched, 4 KiB; NULL: none */
+	const struct prof_fit *best; /* touched, 4 KiB; NULL: none */
 	struct prof_setting setting[PROF_SETTINGS];
 	size_t settings;
 };
@@ -43,7 +43,7 @@ void prof_model_make(const struct prof_cells *cells, const char *file,
 void prof_model_text(const struct mrrc_cost *cost, char *text, size_t size);
 
 /* The file of --save. */
-int prof_model_put(const struct prof_device *device,
-		   const struct prof_fit *fit, FILE *file);
+int prof_model_put(const struct prof_device *device, const struct prof_fit *fit,
+		   FILE *file);
 
 #endif /* PROF_MODEL_H */

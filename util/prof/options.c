@@ -12,11 +12,11 @@
 
 #include "core/text.h"
 
-#define SIZES_DEFAULT	"4K-16M"
-#define SIZES_MAX	64
-#define SIZE_MAX_BYTES	((size_t) 1 << 40)
-#define ROUNDS_MAX	100000
-#define SECONDS_MAX	86400
+#define SIZES_DEFAULT  "4K-16M"
+#define SIZES_MAX      64
+#define SIZE_MAX_BYTES ((size_t) 1 << 40)
+#define ROUNDS_MAX     100000
+#define SECONDS_MAX    86400
 
 enum { KEY_SKIP = 256, KEY_SAVE, KEY_CSV, KEY_JSON, KEY_LIST };
 
@@ -35,24 +35,33 @@ static const char doc[] =
 	"See fi_mrrc_prof(1).";
 
 static const struct argp_option option_table[] = {
-	{ "provider", 'p', "NAME", 0, "The core provider (default verbs, else "
-	  "tcp)", 0 },
+	{ "provider", 'p', "NAME", 0,
+	  "The core provider (default verbs, else "
+	  "tcp)",
+	  0 },
 	{ "domain", 'd', "NAME", 0, "The device (default the provider's first)",
 	  0 },
 	{ "source", 's', "ADDRESS", 0, "This machine's address on it", 0 },
-	{ "sizes", 'l', "LIST", 0, "Bytes (K, M, G), separated by commas, or "
-	  "MIN-MAX for powers of two (default " SIZES_DEFAULT ")", 0 },
-	{ "pages", 'k', "LIST", 0, "4k, thp, 2m, 1g (default 4k,thp,2m, of "
-	  "those that there are)", 0 },
+	{ "sizes", 'l', "LIST", 0,
+	  "Bytes (K, M, G), separated by commas, or "
+	  "MIN-MAX for powers of two (default " SIZES_DEFAULT ")",
+	  0 },
+	{ "pages", 'k', "LIST", 0,
+	  "4k, thp, 2m, 1g (default 4k,thp,2m, of "
+	  "those that there are)",
+	  0 },
 	{ "rounds", 'n', "N", 0, "Most measurements of a size (default 30)",
 	  0 },
 	{ "time", 't', "SECONDS", 0, "About how long in all (default 20)", 0 },
-	{ "skip", KEY_SKIP, "LIST", 0, "Leave out trace (the kernel's "
-	  "functions) or bandwidth", 0 },
-	{ "save", KEY_SAVE, "FILE", 0, "Write the model there, for "
-	  "FI_OFI_MRRC_COST=file:FILE", 0 },
-	{ "format", 'f', "FORMAT", 0, "table, csv or json (default table)",
+	{ "skip", KEY_SKIP, "LIST", 0,
+	  "Leave out trace (the kernel's "
+	  "functions) or bandwidth",
 	  0 },
+	{ "save", KEY_SAVE, "FILE", 0,
+	  "Write the model there, for "
+	  "FI_OFI_MRRC_COST=file:FILE",
+	  0 },
+	{ "format", 'f', "FORMAT", 0, "table, csv or json (default table)", 0 },
 	{ "csv", KEY_CSV, NULL, 0, "The same as --format=csv", 0 },
 	{ "json", KEY_JSON, NULL, 0, "The same as --format=json", 0 },
 	{ "output", 'o', "FILE", 0, "Write there, whole or not at all", 0 },
@@ -63,7 +72,7 @@ static const struct argp_option option_table[] = {
 
 static const char *const pages_names[MRRC_PAGES_CNT] = {
 	[MRRC_PAGES_AUTO] = "auto", [MRRC_PAGES_4K] = "4k",
-	[MRRC_PAGES_THP] = "thp", [MRRC_PAGES_2M] = "2m",
+	[MRRC_PAGES_THP] = "thp",   [MRRC_PAGES_2M] = "2m",
 	[MRRC_PAGES_1G] = "1g",
 };
 
@@ -79,8 +88,10 @@ static size_t get_size(struct argp_state *state, const char *text)
 	size_t bytes = 0;
 
 	if (mrrc_text_size(text, &bytes) || !bytes || bytes > SIZE_MAX_BYTES)
-		argp_error(state, "sizes: '%s' is no size up to 1T; try 4096, "
-			   "64K, or 4K-16M", text);
+		argp_error(state,
+			   "sizes: '%s' is no size up to 1T; try 4096, "
+			   "64K, or 4K-16M",
+			   text);
 	return (bytes + PROF_PAGE - 1) / PROF_PAGE * PROF_PAGE;
 }
 
@@ -186,8 +197,10 @@ static void set_seconds(struct argp_state *state, const char *text,
 
 	*seconds = strtod(text, &end);
 	if (end == text || *end || !(*seconds > 0 && *seconds <= SECONDS_MAX))
-		argp_error(state, "time: '%s' is no number of seconds up to "
-			   "%d", text, SECONDS_MAX);
+		argp_error(state,
+			   "time: '%s' is no number of seconds up to "
+			   "%d",
+			   text, SECONDS_MAX);
 }
 
 static void set_format(struct argp_state *state, struct prof_options *options,
@@ -206,17 +219,18 @@ static void set_format(struct argp_state *state, struct prof_options *options,
 }
 
 /* The name of ofi_mrrc itself would measure its hits. */
-static void set_provider(struct argp_state *state,
-			 struct prof_options *options, const char *text)
+static void set_provider(struct argp_state *state, struct prof_options *options,
+			 const char *text)
 {
 	if (strstr(text, "ofi_mrrc"))
-		argp_error(state, "provider: '%s' keeps registrations; name "
-			   "what is beneath ofi_mrrc", text);
+		argp_error(state,
+			   "provider: '%s' keeps registrations; name "
+			   "what is beneath ofi_mrrc",
+			   text);
 	options->provider = text;
 }
 
-static void set_defaults(struct argp_state *state,
-			 struct prof_options *options)
+static void set_defaults(struct argp_state *state, struct prof_options *options)
 {
 	if (!options->sizes)
 		set_list(state, options, SIZES_DEFAULT, add_sizes);
@@ -228,7 +242,7 @@ static void set_defaults(struct argp_state *state,
 	if (options->save &&
 	    (!options->pages[MRRC_PAGES_4K] || options->sizes < 2))
 		argp_error(state, "save: a model needs pages of 4k and two "
-			   "sizes");
+				  "sizes");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -236,23 +250,56 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct prof_options *options = state->input;
 
 	switch (key) {
-	case 'p': set_provider(state, options, arg); break;
-	case 'd': options->domain = arg; break;
-	case 's': options->source = arg; break;
-	case 'l': set_list(state, options, arg, add_sizes); break;
-	case 'k': set_list(state, options, arg, add_pages); break;
-	case 'n': set_rounds(state, arg, &options->rounds); break;
-	case 't': set_seconds(state, arg, &options->seconds); break;
-	case KEY_SKIP: set_list(state, options, arg, add_skip); break;
-	case KEY_SAVE: options->save = arg; break;
-	case 'f': set_format(state, options, arg); break;
-	case KEY_CSV: options->format = PROF_CSV; break;
-	case KEY_JSON: options->format = PROF_JSON; break;
-	case 'o': options->output = arg; break;
-	case 'q': options->quiet = true; break;
-	case KEY_LIST: options->list = true; break;
-	case ARGP_KEY_END: set_defaults(state, options); break;
-	default: return ARGP_ERR_UNKNOWN;
+	case 'p':
+		set_provider(state, options, arg);
+		break;
+	case 'd':
+		options->domain = arg;
+		break;
+	case 's':
+		options->source = arg;
+		break;
+	case 'l':
+		set_list(state, options, arg, add_sizes);
+		break;
+	case 'k':
+		set_list(state, options, arg, add_pages);
+		break;
+	case 'n':
+		set_rounds(state, arg, &options->rounds);
+		break;
+	case 't':
+		set_seconds(state, arg, &options->seconds);
+		break;
+	case KEY_SKIP:
+		set_list(state, options, arg, add_skip);
+		break;
+	case KEY_SAVE:
+		options->save = arg;
+		break;
+	case 'f':
+		set_format(state, options, arg);
+		break;
+	case KEY_CSV:
+		options->format = PROF_CSV;
+		break;
+	case KEY_JSON:
+		options->format = PROF_JSON;
+		break;
+	case 'o':
+		options->output = arg;
+		break;
+	case 'q':
+		options->quiet = true;
+		break;
+	case KEY_LIST:
+		options->list = true;
+		break;
+	case ARGP_KEY_END:
+		set_defaults(state, options);
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
 }
@@ -265,7 +312,7 @@ void prof_options_parse(int argc, char **argv, struct prof_options *options)
 		.doc = doc,
 	};
 
-	*options = (struct prof_options) {
+	*options = (struct prof_options){
 		.rounds = 30,
 		.seconds = 20,
 		.trace = true,

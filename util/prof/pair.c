@@ -13,7 +13,7 @@
 
 #include "prof/cells.h"
 
-#define LIMIT_US	20e6	/* for whatever has to come */
+#define LIMIT_US 20e6 /* for whatever has to come */
 
 static int fail(struct prof_err *err, const char *what, int ret)
 {
@@ -37,15 +37,14 @@ static int open_end(struct prof_pair *pair, struct fi_info *info,
 		return fail(err, "fi_endpoint", ret);
 	ret = fi_cq_open(device->domain, &cq, &end->cq, NULL);
 	if (!ret)
-		ret = fi_ep_bind(end->ep, &end->cq->fid,
-				 FI_TRANSMIT | FI_RECV);
+		ret = fi_ep_bind(end->ep, &end->cq->fid, FI_TRANSMIT | FI_RECV);
 	if (!ret && pair->pep)
 		ret = fi_eq_open(device->fabric, &eq, &end->eq, NULL);
 	else if (!ret)
 		ret = fi_av_open(device->domain, &av, &end->av, NULL);
 	if (!ret)
-		ret = fi_ep_bind(end->ep, pair->pep ? &end->eq->fid :
-						      &end->av->fid, 0);
+		ret = fi_ep_bind(end->ep,
+				 pair->pep ? &end->eq->fid : &end->av->fid, 0);
 	if (!ret)
 		ret = fi_enable(end->ep);
 	return ret ? fail(err, "opening an endpoint", ret) : 0;
@@ -161,8 +160,7 @@ static int connect_ends(struct prof_pair *pair, struct prof_err *err)
 
 	while (!ret && (!up[0] || !up[1])) {
 		if (prof_stop || prof_now() > end)
-			return fail(err, "connecting to itself",
-				    -FI_ETIMEDOUT);
+			return fail(err, "connecting to itself", -FI_ETIMEDOUT);
 		if (!accepted) {
 			ret = read_event(pair->peq, FI_CONNREQ, &entry, &got,
 					 err);
@@ -237,13 +235,14 @@ int prof_pair_open(struct prof_device *device, struct prof_pair *pair,
 	const enum fi_ep_type type = device->info->ep_attr->type;
 	int ret;
 
-	*pair = (struct prof_pair) { .device = device };
+	*pair = (struct prof_pair){ .device = device };
 	if (type == FI_EP_MSG)
 		ret = open_connected(pair, err);
 	else if (type == FI_EP_RDM)
 		ret = open_datagram(pair, err);
 	else
-		return prof_fail(err, -FI_ENOSYS, "neither connected "
+		return prof_fail(err, -FI_ENOSYS,
+				 "neither connected "
 				 "endpoints nor reliable datagrams");
 	if (ret)
 		prof_pair_close(pair);
@@ -285,19 +284,17 @@ static int read_done(struct fid_cq *cq, bool *done, struct prof_err *err)
 int prof_pair_send(struct prof_pair *pair, const void *from, void *from_desc,
 		   void *to, void *to_desc, size_t len, struct prof_err *err)
 {
-	struct fi_context context[2][2];	/* FI_CONTEXT2 is two */
+	struct fi_context context[2][2]; /* FI_CONTEXT2 is two */
 	const double end = prof_now() + LIMIT_US;
 	bool sent = false, done[2] = { false, false };
 	ssize_t ret;
 
-	ret = fi_recv(pair->to.ep, to, len, to_desc, pair->to.peer,
-		      context[0]);
+	ret = fi_recv(pair->to.ep, to, len, to_desc, pair->to.peer, context[0]);
 	if (ret)
 		return fail(err, "fi_recv", (int) ret);
 	while (!done[0] || !done[1]) {
 		if (prof_now() > end)
-			return fail(err, "a message to itself",
-				    -FI_ETIMEDOUT);
+			return fail(err, "a message to itself", -FI_ETIMEDOUT);
 		if (!sent) {
 			ret = fi_send(pair->from.ep, from, len, from_desc,
 				      pair->from.peer, context[1]);

@@ -14,8 +14,8 @@
 struct prof_end {
 	struct fid_ep *ep;
 	struct fid_cq *cq;
-	struct fid_eq *eq;	/* connected ones */
-	struct fid_av *av;	/* the others */
+	struct fid_eq *eq; /* connected ones */
+	struct fid_av *av; /* the others */
 	fi_addr_t peer;
 };
 

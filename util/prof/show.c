@@ -36,7 +36,10 @@ static void put_us(double us, int width, FILE *out)
 	if (isnan(us))
 		fprintf(out, " %*s", width, "-");
 	else
-		fprintf(out, " %*.*f", width, us < 100 ? 2 : us < 10000 ? 1 : 0,
+		fprintf(out, " %*.*f", width,
+			us < 100   ? 2 :
+			us < 10000 ? 1 :
+				     0,
 			us);
 }
 
@@ -77,9 +80,11 @@ static void put_head(const struct prof_result *result, FILE *out)
 	for (kind = 0; kind < MRRC_PAGES_CNT; kind++) {
 		if (cells->lacking[kind])
 			fprintf(out, "No pages of %s: %s.\n",
-				prof_pages_name(kind), kind == MRRC_PAGES_THP ?
-				"transparent huge pages are off" :
-				"too few are reserved (vm.nr_hugepages)");
+				prof_pages_name(kind),
+				kind == MRRC_PAGES_THP ?
+					"transparent huge pages are off" :
+					"too few are reserved "
+					"(vm.nr_hugepages)");
 	}
 }
 
@@ -88,9 +93,11 @@ static void put_registration(const struct prof_cells *cells, FILE *out)
 	const struct prof_cell *cell;
 	size_t i;
 
-	fprintf(out, "\nRegistration\n  %-5s %-8s %6s %6s %10s %10s %10s %10s "
-		"%10s %10s\n", "pages", "state", "bytes", "rounds", "map",
-		"register", "deregister", "populate", "mlock", "copy");
+	fprintf(out,
+		"\nRegistration\n  %-5s %-8s %6s %6s %10s %10s %10s %10s "
+		"%10s %10s\n",
+		"pages", "state", "bytes", "rounds", "map", "register",
+		"deregister", "populate", "mlock", "copy");
 	for (i = 0; i < cells->count; i++) {
 		cell = &cells->cell[i];
 		put_cell_name(cell, out);
@@ -174,8 +181,8 @@ static void put_traced(const struct prof_cells *cells, FILE *out)
 		put_percent(cell->value[PROF_DEVICE], cell->value[PROF_TRACED],
 			    out);
 		put_percent(cell->value[PROF_TRACED] - cell->value[PROF_PIN] -
-			    cell->value[PROF_TRANSLATE] -
-			    cell->value[PROF_DEVICE],
+				    cell->value[PROF_TRANSLATE] -
+				    cell->value[PROF_DEVICE],
 			    cell->value[PROF_TRACED], out);
 		fputs("  ", out);
 		put_us(cell->value[PROF_REGISTER], 10, out);
@@ -206,7 +213,7 @@ static void put_bandwidth(const struct prof_cells *cells, FILE *out)
 				cell->value[PROF_REGISTERING],
 				cell->value[PROF_GIVEN],
 				cell->value[PROF_GIVEN] /
-				cell->value[PROF_REGISTERING]);
+					cell->value[PROF_REGISTERING]);
 	}
 }
 
@@ -215,14 +222,18 @@ static void put_model(const struct prof_model *model, FILE *out)
 	const struct prof_fit *fit;
 	size_t i;
 
-	fprintf(out, "\nModel: registering p pages of 4 KiB takes a * p + b "
+	fprintf(out,
+		"\nModel: registering p pages of 4 KiB takes a * p + b "
 		"ns, deregistering c * p + d\n  %-5s %-8s %9s %9s %7s %6s "
-		"%9s %9s %7s %6s\n", "pages", "state", "a", "b", "R^2",
-		"worst", "c", "d", "R^2", "worst");
+		"%9s %9s %7s %6s\n",
+		"pages", "state", "a", "b", "R^2", "worst", "c", "d", "R^2",
+		"worst");
 	for (i = 0; i < model->fits; i++) {
 		fit = &model->fit[i];
-		fprintf(out, "  %-5s %-8s %9.2f %9.0f %7.4f %5.0f%% %9.2f "
-			"%9.0f %7.4f %5.0f%%\n", prof_pages_name(fit->kind),
+		fprintf(out,
+			"  %-5s %-8s %9.2f %9.0f %7.4f %5.0f%% %9.2f "
+			"%9.0f %7.4f %5.0f%%\n",
+			prof_pages_name(fit->kind),
 			prof_state_name(fit->touched), fit->cost.reg_page,
 			fit->cost.reg, fit->error.reg_r2,
 			100 * fit->error.reg_worst, fit->cost.dereg_page,

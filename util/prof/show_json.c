@@ -41,8 +41,7 @@ static json_t *json_cells(const struct prof_cells *cells)
 		json_object_set_new(object, "rounds",
 				    json_integer(cell->rounds));
 		for (id = 0; id < PROF_VALUE_CNT; id++)
-			set_real(object, prof_value_names[id],
-				 cell->value[id]);
+			set_real(object, prof_value_names[id], cell->value[id]);
 		set_real(object, "least_register_us",
 			 cell->least[PROF_REGISTER]);
 		set_real(object, "least_deregister_us",

@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ROUNDS_TRACED	9
-#define ROUNDS_TRACED_MIN	3	/* of a batch each */
-#define BATCH		4
-#define SHARE_TRACED	.2	/* of the time there is */
+#define ROUNDS_TRACED	  9
+#define ROUNDS_TRACED_MIN 3 /* of a batch each */
+#define BATCH		  4
+#define SHARE_TRACED	  .2 /* of the time there is */
 
 /* A new least time takes the place of what was. */
 static void forget(struct prof_cell *cell, enum prof_value first,
@@ -42,11 +42,11 @@ static int add_reg(struct prof_measure *m, struct prof_cell *cell,
 	if (!ret)
 		ret = prof_add(m, cell, PROF_TRANSLATE,
 			       call->us[PROF_FUNC_UMEM] -
-			       call->us[PROF_FUNC_PIN]);
+				       call->us[PROF_FUNC_PIN]);
 	if (!ret)
 		ret = prof_add(m, cell, PROF_DEVICE,
 			       call->us[PROF_FUNC_CALL] -
-			       call->us[PROF_FUNC_UMEM]);
+				       call->us[PROF_FUNC_UMEM]);
 	return ret;
 }
 
@@ -62,9 +62,10 @@ static int add_dereg(struct prof_measure *m, struct prof_cell *cell,
 		return 0;
 	forget(cell, PROF_UNPIN, PROF_UNDEVICE);
 	ret = prof_add(m, cell, PROF_UNPIN, call->us[PROF_FUNC_RELEASE]);
-	return ret ? ret : prof_add(m, cell, PROF_UNDEVICE,
-				    call->us[PROF_FUNC_CALL] -
-				    call->us[PROF_FUNC_RELEASE]);
+	return ret ? ret :
+		     prof_add(m, cell, PROF_UNDEVICE,
+			      call->us[PROF_FUNC_CALL] -
+				      call->us[PROF_FUNC_RELEASE]);
 }
 
 /*

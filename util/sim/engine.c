@@ -16,10 +16,10 @@ struct sim_run {
 	const struct sim_cell *cell;
 	struct sim_result *result;
 	/* one for each process, opened when it first asks */
-	struct mrrc_cache *cache;		/* no policy: not opened */
-	struct mrrc_admit *admit;		/* or NULL */
+	struct mrrc_cache *cache; /* no policy: not opened */
+	struct mrrc_admit *admit; /* or NULL */
 	struct sim_offline *offline;
-	struct mrrc_region_list idle;		/* regions to use again */
+	struct mrrc_region_list idle; /* regions to use again */
 	size_t pinned;
 };
 
@@ -58,8 +58,9 @@ static void sim_dereg(struct sim_run *run, struct mrrc_cache *cache,
 			result->deregistrations += count;
 			result->deregistered_pages += pages;
 			result->batches++;
-			result->dereg_ns += mrrc_cost_dereg_batch(
-				run->cell->cost, count, pages);
+			result->dereg_ns +=
+				mrrc_cost_dereg_batch(run->cell->cost, count,
+						      pages);
 			pages = 0;
 			count = 0;
 		}
@@ -78,7 +79,7 @@ static int sim_register(struct sim_run *run, struct mrrc_cache *cache,
 
 	if (!region)
 		return -ENOMEM;
-	*region = (struct mrrc_region) {
+	*region = (struct mrrc_region){
 		.start = piece->start,
 		.len = piece->len,
 		.access = access == MRRC_RO ? MRRC_RW : access,
@@ -180,12 +181,12 @@ static int sim_cache_init(struct sim_run *run, uint32_t proc)
 		goto err_none;
 	if (run->admit)
 		ret = mrrc_admit_init(&run->admit[proc], cell->cost,
-				     cell->max_bytes, cell->max_regions);
+				      cell->max_bytes, cell->max_regions);
 	if (ret)
 		goto err_fini;
-	run->result->dereg_on_path = cell->kind == SIM_NONE ||
-				     (cache->policy->batch == 1 &&
-				      !cache->policy->ops->more);
+	run->result->dereg_on_path =
+		cell->kind == SIM_NONE ||
+		(cache->policy->batch == 1 && !cache->policy->ops->more);
 	return 0;
 
 err_fini:
@@ -217,9 +218,9 @@ static int sim_request(struct sim_run *run, const struct sim_req *req,
 	admission = sim_admit(run, req, &plan);
 	if (admission == MRRC_ADMIT_BOUNCE) {
 		run->result->bounced++;
-		run->result->copy_ns += run->cell->cost->copy +
-					run->cell->cost->copy_page *
-					sim_pages(run, req->len);
+		run->result->copy_ns +=
+			run->cell->cost->copy +
+			run->cell->cost->copy_page * sim_pages(run, req->len);
 		return 0;
 	}
 	for (i = 0; i < plan.count; i++) {
@@ -229,8 +230,8 @@ static int sim_request(struct sim_run *run, const struct sim_req *req,
 	for (i = 0; i < plan.count && !ret; i++) {
 		if (!plan.piece[i].region)
 			ret = sim_register(run, cache, access,
-					  admission == MRRC_ADMIT_KEEP,
-					  &plan.piece[i]);
+					   admission == MRRC_ADMIT_KEEP,
+					   &plan.piece[i]);
 	}
 	sim_put(run, cache, &plan);
 	return ret || !run->offline ? ret : sim_offline_error(run->offline);
@@ -288,7 +289,7 @@ int sim_run(const struct sim_cell *cell, struct sim_result *result)
 	uint32_t i;
 	int ret = -ENOMEM;
 
-	*result = (struct sim_result) { 0 };
+	*result = (struct sim_result){ 0 };
 	TAILQ_INIT(&run.idle);
 	run.cache = calloc(procs, sizeof(*run.cache));
 	if (!run.cache)

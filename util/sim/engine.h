@@ -16,36 +16,36 @@
 #include "sim/offline.h"
 #include "sim/trace.h"
 
-#define SIM_SERIES	200	/* points of pinned bytes over time */
+#define SIM_SERIES 200 /* points of pinned bytes over time */
 
 enum sim_kind {
-	SIM_CACHE,		/* a policy of the provider */
-	SIM_NONE,		/* registered for each request, then gone */
-	SIM_OFFLINE,		/* a heuristic that knows the future */
+	SIM_CACHE,   /* a policy of the provider */
+	SIM_NONE,    /* registered for each request, then gone */
+	SIM_OFFLINE, /* a heuristic that knows the future */
 };
 
 struct sim_cell {
 	const struct sim_trace *trace;
 	enum sim_kind kind;
-	const char *policy;		/* SIM_CACHE */
-	const struct sim_future *future;	/* SIM_OFFLINE: of this page */
+	const char *policy;		 /* SIM_CACHE */
+	const struct sim_future *future; /* SIM_OFFLINE: of this page */
 	size_t max_bytes;
 	size_t max_regions;
 	size_t page;
 	const struct mrrc_cost *cost;
-	bool bounce;			/* copy where that is cheaper */
+	bool bounce; /* copy where that is cheaper */
 };
 
 struct sim_result {
 	uint64_t requests;
-	uint64_t hits;			/* nothing had to be registered */
-	uint64_t bytes;			/* requested, in whole pages */
-	uint64_t hit_bytes;		/* of these, registered before */
-	uint64_t pieces;		/* over all requests */
-	uint64_t bounced;		/* requests that were copied */
-	uint64_t used_once;		/* registrations that were not kept */
+	uint64_t hits;	    /* nothing had to be registered */
+	uint64_t bytes;	    /* requested, in whole pages */
+	uint64_t hit_bytes; /* of these, registered before */
+	uint64_t pieces;    /* over all requests */
+	uint64_t bounced;   /* requests that were copied */
+	uint64_t used_once; /* registrations that were not kept */
 	uint64_t registrations;
-	uint64_t registered_pages;	/* of the cost model's */
+	uint64_t registered_pages; /* of the cost model's */
 	uint64_t deregistrations;
 	uint64_t deregistered_pages;
 	uint64_t batches;
@@ -54,9 +54,9 @@ struct sim_result {
 	double copy_ns;
 	bool dereg_on_path;
 	size_t pinned_peak;
-	double pinned_mean;		/* over requests */
-	size_t pinned[SIM_SERIES];	/* after each part of the trace */
-	struct mrrc_stats stats;	/* summed over processes */
+	double pinned_mean;	   /* over requests */
+	size_t pinned[SIM_SERIES]; /* after each part of the trace */
+	struct mrrc_stats stats;   /* summed over processes */
 };
 
 /* -ENOMEM, or what mrrc_cache_init() says. */

@@ -90,10 +90,11 @@ static int sim_future_place(struct sim_future *future)
 		return -ENOMEM;
 	for (i = 0; i < trace->count; i++) {
 		req = &trace->req[i];
-		end = sim_key(req, (req->addr + req->len - 1) / future->page +
-			      1);
-		future->first[i] = sim_future_find(
-			future, sim_key(req, req->addr / future->page));
+		end = sim_key(req,
+			      (req->addr + req->len - 1) / future->page + 1);
+		future->first[i] =
+			sim_future_find(future,
+					sim_key(req, req->addr / future->page));
 		future->end[i] = sim_future_find(future, end);
 	}
 	return 0;
@@ -159,7 +160,7 @@ static int add_stretch(struct sim_future *future, size_t *count, size_t *max,
 			return -ENOMEM;
 		future->stretch = more;
 	}
-	future->stretch[(*count)++] = (struct sim_stretch) { part, next };
+	future->stretch[(*count)++] = (struct sim_stretch){ part, next };
 	return 0;
 }
 
@@ -201,7 +202,7 @@ static int sim_future_chain(struct sim_future *future)
 		for (; !ret && from && from >= &node[future->first[i]];
 		     from = before) {
 			ret = add_stretch(future, &total, &max, from - node,
-					 from->next);
+					  from->next);
 			future->at[i + 1]++;
 			before = RB_PREV(tree, &tree, from);
 			RB_REMOVE(tree, &tree, from);
@@ -219,7 +220,7 @@ int sim_future_make(const struct sim_trace *trace, size_t page,
 {
 	int ret;
 
-	*future = (struct sim_future) { .trace = trace, .page = page };
+	*future = (struct sim_future){ .trace = trace, .page = page };
 	ret = sim_future_cut(future);
 	if (!ret)
 		ret = sim_future_place(future);
@@ -237,5 +238,5 @@ void sim_future_free(struct sim_future *future)
 	free(future->end);
 	free(future->at);
 	free(future->stretch);
-	*future = (struct sim_future) { 0 };
+	*future = (struct sim_future){ 0 };
 }

@@ -12,12 +12,12 @@
 
 #include "sim/trace.h"
 
-#define SIM_PAGE	4096	/* ou2009, section 7 */
+#define SIM_PAGE 4096 /* ou2009, section 7 */
 
 struct sim_gen {
 	const char *name;
 	const char *help;
-	size_t requests;	/* by default */
+	size_t requests; /* by default */
 	/* A trace of that many requests, 0: the default; -ENOMEM, -EFBIG. */
 	int (*make)(uint64_t seed, size_t requests, struct sim_trace *trace);
 };

@@ -25,24 +25,24 @@
 #include <stdlib.h>
 #include <bsd/sys/queue.h>
 
-#define CELLO_REQUESTS	500000
-#define BLOCK		(2 * SIM_PAGE)
-#define BLOCKS		(UINT64_C(10400000000) / BLOCK)
-#define CACHE_PAGES	(30 * 256)
-#define GROUP		2048	/* blocks */
-#define GROUP_INODES	16	/* of them, at its start */
-#define BLOCK_INODES	32
-#define USERS		24
-#define USER_FILES	32
-#define IO_US		15000
-#define OP_US		900000
-#define SYNC_US		30000000
-#define SAME_USER	4	/* all but one in so many operations */
+#define CELLO_REQUESTS 500000
+#define BLOCK	       (2 * SIM_PAGE)
+#define BLOCKS	       (UINT64_C(10400000000) / BLOCK)
+#define CACHE_PAGES    (30 * 256)
+#define GROUP	       2048 /* blocks */
+#define GROUP_INODES   16   /* of them, at its start */
+#define BLOCK_INODES   32
+#define USERS	       24
+#define USER_FILES     32
+#define IO_US	       15000
+#define OP_US	       900000
+#define SYNC_US	       30000000
+#define SAME_USER      4 /* all but one in so many operations */
 
 /* Files of 1, 2-3, 4-7, ... 128-255 pages, of 100. */
 static const unsigned int size_weights[] = { 14, 20, 22, 18, 12, 8, 4, 2 };
 
-#define CLASS_CNT	(sizeof(size_weights) / sizeof(size_weights[0]))
+#define CLASS_CNT (sizeof(size_weights) / sizeof(size_weights[0]))
 
 enum op { READ_ALL, READ_PART, WRITE_ALL, WRITE_PART, OP_CNT };
 
@@ -51,8 +51,8 @@ static const unsigned int op_weights[OP_CNT] = { 62, 12, 10, 16 };
 static const unsigned int source_weights[] = { 62, 38 };
 
 struct file {
-	uint32_t block;		/* the first */
-	uint32_t inode;		/* the block of it */
+	uint32_t block; /* the first */
+	uint32_t inode; /* the block of it */
 	uint32_t pages;
 };
 
@@ -68,19 +68,19 @@ TAILQ_HEAD(entry_list, entry);
 struct cello {
 	struct sim_rng rng;
 	struct sim_zipf zipf;
-	struct file *file;	/* by popularity */
+	struct file *file; /* by popularity */
 	size_t files;
-	size_t user[USERS][USER_FILES];	/* indices of file */
+	size_t user[USERS][USER_FILES]; /* indices of file */
 	size_t last_user;
 	struct entry *entry;
-	uint16_t *entry_of;	/* by block: index of entry + 1, or 0 */
-	struct entry_list lru;	/* oldest first */
+	uint16_t *entry_of;    /* by block: index of entry + 1, or 0 */
+	struct entry_list lru; /* oldest first */
 	struct entry_list unused;
-	uint32_t pages;		/* of lru's entries */
+	uint32_t pages; /* of lru's entries */
 	uint64_t time;
-	uint64_t sync;		/* time of the next */
+	uint64_t sync; /* time of the next */
 	struct sim_trace *out;
-	size_t requests;	/* what out shall have */
+	size_t requests; /* what out shall have */
 };
 
 /* ---- the client's cache -------------------------------------------------- */
@@ -90,12 +90,13 @@ static int cello_io(struct cello *cello, uint32_t block, uint32_t pages)
 	if (cello->out->count == cello->requests)
 		return 0;
 	cello->time += sim_rng_about(&cello->rng, IO_US);
-	return sim_trace_append(cello->out, &(struct sim_req) {
-		.time = cello->time,
-		.addr = (uint64_t)block * BLOCK,
-		.len = (uint64_t)pages * SIM_PAGE,
-		.access = SIM_RW,
-	});
+	return sim_trace_append(cello->out,
+				&(struct sim_req){
+					.time = cello->time,
+					.addr = (uint64_t) block * BLOCK,
+					.len = (uint64_t) pages * SIM_PAGE,
+					.access = SIM_RW,
+				});
 }
 
 static int cello_clean(struct cello *cello, struct entry *entry)
@@ -239,7 +240,7 @@ static void cello_files(struct cello *cello)
 			pages = (1 << class) + sim_rng_below(rng, 1 << class);
 			if (next + (pages + 1) / 2 > group + GROUP)
 				break;
-			cello->file[cello->files++] = (struct file) {
+			cello->file[cello->files++] = (struct file){
 				.block = next,
 				.inode = group + inodes / BLOCK_INODES,
 				.pages = pages,
@@ -286,8 +287,8 @@ static int cello_init(struct cello *cello, uint64_t seed)
 		TAILQ_INSERT_TAIL(&cello->unused, &cello->entry[i], link);
 	for (i = 0; i < USERS; i++) {
 		for (j = 0; j < USER_FILES; j++)
-			cello->user[i][j] = sim_zipf_next(&cello->zipf,
-							  &cello->rng);
+			cello->user[i][j] =
+				sim_zipf_next(&cello->zipf, &cello->rng);
 	}
 	cello->sync = SYNC_US;
 	return 0;

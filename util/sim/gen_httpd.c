@@ -23,33 +23,33 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define HTTPD_REQUESTS	1100000
-#define DATA_PAGES	(524 * 256)
-#define BASE		UINT64_C(0x100000000)
-#define GAP_US		10000
-#define RECENT		1024	/* requests that may be repeated, */
-#define RECENT_MIN	64	/* except so many of the last */
-#define REPEAT		20	/* one in so many is */
+#define HTTPD_REQUESTS 1100000
+#define DATA_PAGES     (524 * 256)
+#define BASE	       UINT64_C(0x100000000)
+#define GAP_US	       10000
+#define RECENT	       1024 /* requests that may be repeated, */
+#define RECENT_MIN     64   /* except so many of the last */
+#define REPEAT	       20   /* one in so many is */
 /* Popularity: at random, times this and 1 more for each doubling in size. */
-#define KEY_SPREAD	1000
-#define KEY_CLASS	12
+#define KEY_SPREAD 1000
+#define KEY_CLASS  12
 
 /* Files of 1, 2-3, 4-7, 8-15, 16-31 and 32 pages, of 100. */
 static const unsigned int size_weights[] = { 20, 20, 20, 16, 12, 12 };
 
-#define CLASS_CNT	(sizeof(size_weights) / sizeof(size_weights[0]))
+#define CLASS_CNT (sizeof(size_weights) / sizeof(size_weights[0]))
 
 struct file {
 	uint64_t addr, len;
-	uint64_t key;		/* most popular first */
+	uint64_t key; /* most popular first */
 };
 
 struct httpd {
 	struct sim_rng rng;
 	struct sim_zipf zipf;
-	struct file *file;	/* by popularity */
+	struct file *file; /* by popularity */
 	size_t files;
-	uint32_t recent[RECENT];	/* a ring, by the count of requests */
+	uint32_t recent[RECENT]; /* a ring, by the count of requests */
 };
 
 static int file_cmp(const void *left, const void *right)
@@ -110,12 +110,12 @@ static int httpd_request(struct httpd *httpd, struct sim_trace *trace,
 	}
 	httpd->recent[trace->count % RECENT] = i;
 	*time += sim_rng_about(rng, GAP_US);
-	return sim_trace_append(trace, &(struct sim_req) {
-		.time = *time,
-		.addr = httpd->file[i].addr,
-		.len = httpd->file[i].len,
-		.access = SIM_RO,
-	});
+	return sim_trace_append(trace, &(struct sim_req){
+					       .time = *time,
+					       .addr = httpd->file[i].addr,
+					       .len = httpd->file[i].len,
+					       .access = SIM_RO,
+				       });
 }
 
 static int httpd_make(uint64_t seed, size_t requests, struct sim_trace *trace)

@@ -23,38 +23,38 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define KV_REQUESTS	100000
-#define LAYERS		32
-#define BLOCK		(UINT64_C(64) << 10)
-#define POOL		4096	/* blocks */
-#define POOL_GAP	(UINT64_C(2) << 20)	/* between two layers' */
-#define BASE		UINT64_C(0x7e0000000000)
-#define TRANSFER_MAX	64	/* blocks: 4 MiB */
-#define PREFIXES	256
-#define PREFIX_MIN	4
-#define PREFIX_MAX	64
-#define OWN_MIN		2
-#define OWN_MAX		96
-#define SEQUENCES	8	/* at a time */
-#define NO_PREFIX	5	/* one in so many */
-#define LAYER_US	2000
-#define BLOCK_US	5	/* to send one */
+#define KV_REQUESTS  100000
+#define LAYERS	     32
+#define BLOCK	     (UINT64_C(64) << 10)
+#define POOL	     4096		 /* blocks */
+#define POOL_GAP     (UINT64_C(2) << 20) /* between two layers' */
+#define BASE	     UINT64_C(0x7e0000000000)
+#define TRANSFER_MAX 64 /* blocks: 4 MiB */
+#define PREFIXES     256
+#define PREFIX_MIN   4
+#define PREFIX_MAX   64
+#define OWN_MIN	     2
+#define OWN_MAX	     96
+#define SEQUENCES    8 /* at a time */
+#define NO_PREFIX    5 /* one in so many */
+#define LAYER_US     2000
+#define BLOCK_US     5 /* to send one */
 
 struct prefix {
-	uint32_t len;		/* blocks */
-	uint32_t users;		/* sequences */
-	uint64_t used;		/* when last */
+	uint32_t len;	/* blocks */
+	uint32_t users; /* sequences */
+	uint64_t used;	/* when last */
 	bool present;
 	uint16_t block[PREFIX_MAX];
 };
 
 struct sequence {
 	uint64_t time;
-	struct prefix *prefix;	/* or NULL */
-	uint32_t layer;		/* the next to send */
-	uint32_t sent;		/* blocks of it */
+	struct prefix *prefix; /* or NULL */
+	uint32_t layer;	       /* the next to send */
+	uint32_t sent;	       /* blocks of it */
 	uint32_t len;
-	uint32_t shared;	/* the first of them are the prefix's */
+	uint32_t shared; /* the first of them are the prefix's */
 	uint16_t block[PREFIX_MAX + OWN_MAX];
 };
 
@@ -63,7 +63,7 @@ struct kv {
 	struct sim_zipf zipf;
 	struct prefix prefix[PREFIXES];
 	struct sequence seq[SEQUENCES];
-	uint16_t ring[POOL];	/* the free list */
+	uint16_t ring[POOL]; /* the free list */
 	uint32_t head, free;
 };
 
@@ -164,7 +164,7 @@ static int kv_request(struct kv *kv, struct sim_trace *trace)
 		kv_begin(kv, seq);
 	}
 	cnt = seq_run(seq);
-	req = (struct sim_req) {
+	req = (struct sim_req){
 		.time = seq->time,
 		.addr = BASE + seq->layer * (POOL * BLOCK + POOL_GAP) +
 			seq->block[seq->sent] * BLOCK,
@@ -192,7 +192,8 @@ static int kv_init(struct kv *kv, uint64_t seed)
 		kv_give(kv, &block, 1);
 	}
 	for (i = 0; i < PREFIXES; i++)
-		kv->prefix[i].len = PREFIX_MIN +
+		kv->prefix[i].len =
+			PREFIX_MIN +
 			sim_rng_below(&kv->rng, PREFIX_MAX - PREFIX_MIN + 1);
 	if (sim_zipf_init(&kv->zipf, PREFIXES))
 		return -ENOMEM;

@@ -26,38 +26,38 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define NAS_REQUESTS	200000
-#define PROCS		4
-#define SLOT		(UINT64_C(16) << 20)	/* for a buffer */
-#define SLOTS		16	/* of a message */
-#define MESSAGES	8	/* of a kernel, at most */
-#define STATIC_BASE	UINT64_C(0x10000000000)
-#define HEAP_BASE	UINT64_C(0x7f0000000000)
-#define HEAP_BYTES	(UINT64_C(64) << 20)
-#define BASE_SHIFT	30	/* processes' bases differ by multiples */
-#define MSG_US		20	/* a message takes this, */
-#define PAGE_US		1	/* and this for each page */
-#define KIB		1024
+#define NAS_REQUESTS 200000
+#define PROCS	     4
+#define SLOT	     (UINT64_C(16) << 20) /* for a buffer */
+#define SLOTS	     16			  /* of a message */
+#define MESSAGES     8			  /* of a kernel, at most */
+#define STATIC_BASE  UINT64_C(0x10000000000)
+#define HEAP_BASE    UINT64_C(0x7f0000000000)
+#define HEAP_BYTES   (UINT64_C(64) << 20)
+#define BASE_SHIFT   30 /* processes' bases differ by multiples */
+#define MSG_US	     20 /* a message takes this, */
+#define PAGE_US	     1	/* and this for each page */
+#define KIB	     1024
 
 enum kind {
-	FIXED,			/* the same buffer each time */
-	RING,			/* buffers in turn, one an iteration */
-	ONCE,			/* allocated, used and forgotten */
+	FIXED, /* the same buffer each time */
+	RING,  /* buffers in turn, one an iteration */
+	ONCE,  /* allocated, used and forgotten */
 };
 
 struct message {
 	enum kind kind;
 	enum sim_access access;
 	uint32_t len;
-	uint8_t count;		/* buffers; all each time unless RING */
-	uint8_t every;		/* iterations */
-	uint8_t inner;		/* times in such an iteration; 0 is 1 */
+	uint8_t count; /* buffers; all each time unless RING */
+	uint8_t every; /* iterations */
+	uint8_t inner; /* times in such an iteration; 0 is 1 */
 };
 
 struct kernel {
 	uint32_t iterations;
-	uint32_t compute_us;	/* after each */
-	struct message message[MESSAGES];	/* up to one without a count */
+	uint32_t compute_us;		  /* after each */
+	struct message message[MESSAGES]; /* up to one without a count */
 };
 
 static const struct kernel kernels[] = {
@@ -108,17 +108,17 @@ static const struct kernel kernels[] = {
 	},
 };
 
-#define KERNEL_CNT	(sizeof(kernels) / sizeof(kernels[0]))
+#define KERNEL_CNT (sizeof(kernels) / sizeof(kernels[0]))
 
 /* Where a process is in its program. */
 struct proc {
 	uint64_t time;
-	uint64_t base;		/* added to static addresses */
-	uint64_t heap;		/* the next allocation, from the base */
+	uint64_t base; /* added to static addresses */
+	uint64_t heap; /* the next allocation, from the base */
 	uint32_t kernel;
 	uint32_t iteration;
 	uint32_t message;
-	uint32_t step;		/* of the message's inner * buffers */
+	uint32_t step; /* of the message's inner * buffers */
 };
 
 struct nas {
@@ -198,7 +198,7 @@ static int nas_request(struct nas *nas, struct sim_trace *trace)
 			proc = &nas->proc[i];
 	}
 	message = proc_message(proc);
-	req = (struct sim_req) {
+	req = (struct sim_req){
 		.time = proc->time,
 		.addr = proc_addr(proc, &nas->rng),
 		.len = message->len,
@@ -216,7 +216,7 @@ static void nas_init(struct nas *nas, uint64_t seed)
 
 	sim_rng_init(&nas->rng, seed);
 	for (i = 0; i < PROCS; i++) {
-		nas->proc[i] = (struct proc) {
+		nas->proc[i] = (struct proc){
 			.time = sim_rng_below(&nas->rng, 1000),
 			.base = sim_rng_below(&nas->rng, 256) << BASE_SHIFT,
 		};

@@ -13,14 +13,14 @@
 #include <string.h>
 #include <time.h>
 
-#define PROGRESS_NS	200000000L
-#define BAR		30
+#define PROGRESS_NS 200000000L
+#define BAR	    30
 
 struct sim_work {
 	const struct sim_grid *grid;
 	struct sim_row *row;
 	size_t rows;
-	struct sim_future *future;	/* by trace and page */
+	struct sim_future *future; /* by trace and page */
 	size_t futures;
 	atomic_size_t taken;
 	atomic_size_t done;
@@ -127,8 +127,8 @@ static int sim_work_run(struct sim_work *work)
 }
 
 /* At least one page, whole pages, rounded down. */
-static size_t sim_limit_bytes(const struct sim_limit *limit,
-			      uint64_t footprint, size_t page)
+static size_t sim_limit_bytes(const struct sim_limit *limit, uint64_t footprint,
+			      size_t page)
 {
 	const double part = footprint * limit->percent / 100;
 	size_t bytes = limit->bytes;
@@ -165,9 +165,10 @@ static struct sim_row *sim_rows_of(const struct sim_grid *grid,
 					row->limit = &grid->limit[l];
 					row->count = grid->count[c];
 					row->policy = grid->policy[p];
-					row->max_bytes = sim_limit_bytes(
-						row->limit, row->footprint,
-						row->page);
+					row->max_bytes =
+						sim_limit_bytes(row->limit,
+								row->footprint,
+								row->page);
 				}
 			}
 		}
@@ -191,7 +192,7 @@ static int sim_work_rows(struct sim_work *work)
 			common.trace = &grid->trace[t];
 			common.page = grid->page[g];
 			ret = sim_trace_footprint(common.trace, common.page,
-						 &common.footprint);
+						  &common.footprint);
 			if (ret)
 				return ret;
 			if (ahead) {

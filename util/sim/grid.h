@@ -10,22 +10,22 @@
 #include "sim/engine.h"
 
 /* Names beside the provider's policies. */
-#define SIM_NAME_NONE		"none"
-#define SIM_NAME_OFFLINE	"offline"
-#define SIM_NAME_BOUND		"bound"
+#define SIM_NAME_NONE	 "none"
+#define SIM_NAME_OFFLINE "offline"
+#define SIM_NAME_BOUND	 "bound"
 
 /* The model of a trace itself, where it was recorded. */
-#define SIM_MODEL_TRACE		"trace"
+#define SIM_MODEL_TRACE "trace"
 
 struct sim_model {
 	char *name;
-	bool recorded;		/* SIM_MODEL_TRACE; without it, cost */
+	bool recorded; /* SIM_MODEL_TRACE; without it, cost */
 	struct mrrc_cost cost;
 };
 
 struct sim_limit {
-	size_t bytes;		/* of each process's cache, or */
-	double percent;		/* of the trace's footprint */
+	size_t bytes;	/* of each process's cache, or */
+	double percent; /* of the trace's footprint */
 };
 
 struct sim_grid {
@@ -37,13 +37,13 @@ struct sim_grid {
 	size_t models;
 	struct sim_limit *limit;
 	size_t limits;
-	size_t *count;		/* regions of each process's cache */
+	size_t *count; /* regions of each process's cache */
 	size_t counts;
-	char **policy;		/* core/policy.h, or one of the names above */
+	char **policy; /* core/policy.h, or one of the names above */
 	size_t policies;
 	bool bounce;
 	unsigned jobs;
-	bool progress;		/* on stderr */
+	bool progress; /* on stderr */
 };
 
 struct sim_row {
@@ -54,10 +54,10 @@ struct sim_row {
 	const struct sim_limit *limit;
 	size_t count;
 	const char *policy;
-	uint64_t footprint;	/* bytes */
-	size_t max_bytes;	/* what the limit comes to */
+	uint64_t footprint; /* bytes */
+	size_t max_bytes;   /* what the limit comes to */
 	const struct sim_future *future;
-	struct sim_result result;	/* of "bound": only reg_ns, the total */
+	struct sim_result result; /* of "bound": only reg_ns, the total */
 	int error;
 };
 

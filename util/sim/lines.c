@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* xz -9 needs 65 MiB */
-#define XZ_MEMORY	(UINT64_C(256) << 20)
+#define XZ_MEMORY (UINT64_C(256) << 20)
 
 static const uint8_t xz_magic[] = { 0xfd, '7', 'z', 'X', 'Z', 0 };
 static const uint8_t bom[] = { 0xef, 0xbb, 0xbf };
@@ -114,9 +114,9 @@ int sim_lines_open(struct sim_lines *lines, FILE *file)
 		return ret;
 	if (lines->left >= sizeof(xz_magic) &&
 	    !memcmp(lines->raw, xz_magic, sizeof(xz_magic))) {
-		lines->strm = (lzma_stream)LZMA_STREAM_INIT;
+		lines->strm = (lzma_stream) LZMA_STREAM_INIT;
 		status = lzma_stream_decoder(&lines->strm, XZ_MEMORY,
-					  LZMA_CONCATENATED);
+					     LZMA_CONCATENATED);
 		if (status != LZMA_OK)
 			return xz_fail(lines, status);
 		lines->xz = true;
@@ -155,7 +155,7 @@ int sim_lines_bytes(struct sim_lines *lines, void *buf, size_t size,
 			continue;
 		}
 		part = lines->left < size - *len ? lines->left : size - *len;
-		memcpy((char *)buf + *len, lines->next, part);
+		memcpy((char *) buf + *len, lines->next, part);
 		*len += part;
 		lines->next += part;
 		lines->left -= part;
@@ -201,7 +201,7 @@ int sim_lines_next(struct sim_lines *lines)
 			lines->number++;
 		any = true;
 		lf = memchr(lines->next, '\n', lines->left);
-		part = lf ? (size_t)(lf - lines->next) : lines->left;
+		part = lf ? (size_t) (lf - lines->next) : lines->left;
 		if (part > SIM_LINE_MAX - len) {
 			lines->cause = "line longer than 4096 bytes";
 			return -EINVAL;

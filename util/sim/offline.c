@@ -13,41 +13,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUND_PART	32	/* of the regions wait after a round */
+#define ROUND_PART 32 /* of the regions wait after a round */
 
 /* Shared by the caches of a run's processes. */
 struct sim_offline {
 	const struct sim_future *future;
-	struct sim_span *span;		/* children of i: 2 * i, 2 * i + 1 */
+	struct sim_span *span; /* children of i: 2 * i, 2 * i + 1 */
 	size_t leaves;
 	size_t now;
 	int error;
-	uint32_t proc;			/* whose cache is opened next */
+	uint32_t proc; /* whose cache is opened next */
 };
 
 /* Parts, halved by its children; the root is span 1. */
 struct sim_span {
-	uint32_t soonest;		/* use of any of them, as of now */
-	bool same;			/* of all: children are out of date */
+	uint32_t soonest; /* use of any of them, as of now */
+	bool same;	  /* of all: children are out of date */
 };
 
 struct sim_belady {
 	struct mrrc_policy policy;
-	struct mrrc_region_list list;	/* those that wait, then the others */
+	struct mrrc_region_list list; /* those that wait, then the others */
 	struct sim_offline *offline;
 	const struct mrrc_cost *cost;
 	uint32_t proc;
 	size_t count;
 	size_t waiting;
-	struct sim_judged *judged;	/* room for a round */
+	struct sim_judged *judged; /* room for a round */
 	size_t room;
 };
 
 /* A region's words. */
 struct sim_node {
-	uint32_t first;			/* of its parts */
+	uint32_t first; /* of its parts */
 	uint32_t parts;
-	uint32_t soonest;		/* use of any, unless it has passed */
+	uint32_t soonest; /* use of any, unless it has passed */
 	bool waits;
 };
 
@@ -57,7 +57,8 @@ struct sim_judged {
 };
 
 _Static_assert(sizeof(struct sim_node) <=
-	       sizeof(((struct mrrc_region *) NULL)->policy), "policy words");
+		       sizeof(((struct mrrc_region *) NULL)->policy),
+	       "policy words");
 
 static struct sim_belady *sim_belady_of(struct mrrc_policy *policy)
 {
@@ -83,7 +84,7 @@ struct sim_offline *sim_offline_open(const struct sim_future *future)
 		free(offline);
 		return NULL;
 	}
-	offline->span[1] = (struct sim_span) { SIM_NEVER, true };
+	offline->span[1] = (struct sim_span){ SIM_NEVER, true };
 	return offline;
 }
 
@@ -96,24 +97,24 @@ void sim_offline_close(struct sim_offline *offline)
 }
 
 /* Parts [from, to) are used next then; span i is parts [lo, lo + len). */
-static void sim_span_set(struct sim_span *span, size_t i, size_t lo,
-			 size_t len, size_t from, size_t to, uint32_t next)
+static void sim_span_set(struct sim_span *span, size_t i, size_t lo, size_t len,
+			 size_t from, size_t to, uint32_t next)
 {
 	struct sim_span *left = &span[2 * i], *right = left + 1;
 
 	if (to <= lo || lo + len <= from)
 		return;
 	if (from <= lo && lo + len <= to) {
-		span[i] = (struct sim_span) { next, true };
+		span[i] = (struct sim_span){ next, true };
 		return;
 	}
 	if (span[i].same)
 		*left = *right = span[i];
 	sim_span_set(span, 2 * i, lo, len / 2, from, to, next);
 	sim_span_set(span, 2 * i + 1, lo + len / 2, len / 2, from, to, next);
-	span[i] = (struct sim_span) {
-		left->soonest < right->soonest ? left->soonest :
-						 right->soonest, false,
+	span[i] = (struct sim_span){
+		left->soonest < right->soonest ? left->soonest : right->soonest,
+		false,
 	};
 }
 
@@ -207,7 +208,7 @@ static void sim_belady_insert(struct mrrc_policy *policy,
 	const size_t first = sim_part(belady, region->start);
 	const size_t end = sim_part(belady, mrrc_region_end(region));
 
-	*sim_node(region) = (struct sim_node) { first, end - first, 0, false };
+	*sim_node(region) = (struct sim_node){ first, end - first, 0, false };
 	TAILQ_INSERT_TAIL(&belady->list, region, link);
 	belady->count++;
 }
@@ -248,14 +249,17 @@ static double sim_score(const struct sim_belady *belady,
 			    mrrc_cost_dereg(belady->cost, region->len);
 
 	if (node->soonest <= offline->now)
-		node->soonest = !node->parts ? SIM_NEVER :
-			sim_span_soonest(offline->span, 1, 0, offline->leaves,
-					 node->first,
-					 (size_t) node->first + node->parts);
+		node->soonest = !node->parts ?
+					SIM_NEVER :
+					sim_span_soonest(offline->span, 1, 0,
+							 offline->leaves,
+							 node->first,
+							 (size_t) node->first +
+								 node->parts);
 	if (node->soonest == SIM_NEVER)
 		return 1e300;
-	return (double) (node->soonest - offline->now) *
-	       (double) region->len / cost;
+	return (double) (node->soonest - offline->now) * (double) region->len /
+	       cost;
 }
 
 static int sim_judged_compare(const void *a, const void *b)
@@ -300,8 +304,9 @@ static bool sim_round(struct sim_belady *belady)
 	}
 	TAILQ_FOREACH(region, &belady->list, link) {
 		if (!mrrc_region_held(region))
-			judged[n++] = (struct sim_judged) {
-				sim_score(belady, region), region,
+			judged[n++] = (struct sim_judged){
+				sim_score(belady, region),
+				region,
 			};
 	}
 	if (!n)
@@ -355,8 +360,8 @@ const struct mrrc_policy_ops sim_offline_ops = {
 
 /* One reuse of a stretch, which some cache might have kept until then. */
 struct sim_reuse {
-	double density;		/* ns saved for a page and a request's time */
-	double room;		/* pages times requests */
+	double density; /* ns saved for a page and a request's time */
+	double room;	/* pages times requests */
 };
 
 static int sim_reuse_compare(const void *a, const void *b)
@@ -377,8 +382,8 @@ static double sim_request_pages(const struct sim_future *future, size_t i)
 
 /* What all requests are judged by. */
 struct sim_price {
-	double page, call;	/* of registering, and of giving up again */
-	bool copy;		/* where that is cheaper */
+	double page, call; /* of registering, and of giving up again */
+	bool copy;	   /* where that is cheaper */
 	const struct mrrc_cost *cost;
 };
 
@@ -388,16 +393,15 @@ static double sim_price(const struct sim_future *future,
 {
 	const double pages = sim_request_pages(future, i);
 	const double reg = price->page + price->call / pages;
-	const double copy = mrrc_cost_copy(price->cost,
-					   future->trace->req[i].len) / pages;
+	const double copy =
+		mrrc_cost_copy(price->cost, future->trace->req[i].len) / pages;
 
 	return price->copy && copy < reg ? copy : reg;
 }
 
 /* All reuses; returns how many. */
 static size_t sim_reuses(const struct sim_future *future,
-			 const struct sim_price *price,
-			 struct sim_reuse *reuse)
+			 const struct sim_price *price, struct sim_reuse *reuse)
 {
 	const size_t count = future->trace->count;
 	uint64_t pages;
@@ -412,8 +416,8 @@ static size_t sim_reuses(const struct sim_future *future,
 				continue;
 			pages = future->part[sim_stretch_end(future, i, k)] -
 				future->part[future->stretch[k].part];
-			reuse[n].density = sim_price(future, price, next) /
-					   (next - i);
+			reuse[n].density =
+				sim_price(future, price, next) / (next - i);
 			reuse[n++].room = (double) pages * (next - i);
 		}
 	}
@@ -432,8 +436,8 @@ int sim_bound(const struct sim_future *future, const struct mrrc_cost *cost,
 		.cost = cost,
 	};
 	/* a cache for each process */
-	const double capacity = (double) max_bytes / future->page *
-				future->trace->procs;
+	const double capacity =
+		(double) max_bytes / future->page * future->trace->procs;
 	struct sim_reuse *reuse;
 	double room = capacity * count;
 	double total = 0;
@@ -454,8 +458,8 @@ int sim_bound(const struct sim_future *future, const struct mrrc_cost *cost,
 		room -= part;
 	}
 	/* what is left at the end was not deregistered */
-	total -= capacity * (cost->dereg_page * scale +
-			     (cost->batch ? 0 : cost->dereg));
+	total -= capacity *
+		 (cost->dereg_page * scale + (cost->batch ? 0 : cost->dereg));
 	*ns = total > 0 ? total : 0;
 	free(reuse);
 	return 0;

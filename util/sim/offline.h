@@ -15,8 +15,8 @@
 #include "core/policy.h"
 #include "sim/trace.h"
 
-#define SIM_NEVER	UINT32_MAX
-#define SIM_PROC_SHIFT	48	/* the process is above the page */
+#define SIM_NEVER      UINT32_MAX
+#define SIM_PROC_SHIFT 48 /* the process is above the page */
 
 /*
  * When each part of memory is used next. Parts are the finest that requests
@@ -25,18 +25,18 @@
 struct sim_future {
 	const struct sim_trace *trace;
 	size_t page;
-	uint64_t *part;		/* proc, page: their starts, ascending */
+	uint64_t *part; /* proc, page: their starts, ascending */
 	size_t parts;
-	uint32_t *first;	/* of a request's parts */
-	uint32_t *end;		/* after them */
-	size_t *at;		/* a request's stretches; one more at the end */
+	uint32_t *first; /* of a request's parts */
+	uint32_t *end;	 /* after them */
+	size_t *at;	 /* a request's stretches; one more at the end */
 	struct sim_stretch *stretch;
 };
 
 /* Parts of a request, up to its next stretch, whose next use is the same. */
 struct sim_stretch {
 	uint32_t part;
-	uint32_t next;		/* the request that uses them next */
+	uint32_t next; /* the request that uses them next */
 };
 
 /* After stretch @k, one of request @i's. */
@@ -54,7 +54,7 @@ void sim_future_free(struct sim_future *future);
 
 /* The heuristic, a policy for core/cache.h; one for each run. */
 struct sim_offline;
-extern const struct mrrc_policy_ops sim_offline_ops;	/* arg: below */
+extern const struct mrrc_policy_ops sim_offline_ops; /* arg: below */
 
 /* NULL: no memory. */
 struct sim_offline *sim_offline_open(const struct sim_future *future);

@@ -15,9 +15,9 @@
 #include "sim/gen.h"
 #include "sys/cost_file.h"
 
-#define DEFAULT_POLICIES	"lru,fmrd,mre-text,mre-fig4,gdsf,gdl"
-#define DEFAULT_LIMITS		"5%,10%,20%"
-#define JOBS_MAX		1024
+#define DEFAULT_POLICIES "lru,fmrd,mre-text,mre-fig4,gdsf,gdl"
+#define DEFAULT_LIMITS	 "5%,10%,20%"
+#define JOBS_MAX	 1024
 
 enum { KEY_COUNT = 256, KEY_MIN_LEN, KEY_TOGETHER, KEY_BOUNCE };
 
@@ -35,25 +35,33 @@ static const char doc[] =
 	"See fi_mrrc_sim(1).";
 
 static const struct argp_option option_table[] = {
-	{ "policies", 'p', "LIST", 0, "Policies with their parameters, as "
-	  "gdl:pieces=2, or none, offline, bound (default "
-	  DEFAULT_POLICIES ")", 0 },
-	{ "sizes", 's', "LIST", 0, "Limits of a cache: bytes (K, M, G, T) or "
-	  "percent of the trace's footprint (default " DEFAULT_LIMITS ")", 0 },
+	{ "policies", 'p', "LIST", 0,
+	  "Policies with their parameters, as "
+	  "gdl:pieces=2, or none, offline, bound (default " DEFAULT_POLICIES
+	  ")",
+	  0 },
+	{ "sizes", 's', "LIST", 0,
+	  "Limits of a cache: bytes (K, M, G, T) or "
+	  "percent of the trace's footprint (default " DEFAULT_LIMITS ")",
+	  0 },
 	{ "counts", KEY_COUNT, "LIST", 0, "Limits in regions (default none)",
 	  0 },
-	{ "models", 'm', "LIST", 0, "Cost models, trace for the recorded one, "
+	{ "models", 'm', "LIST", 0,
+	  "Cost models, trace for the recorded one, "
 	  "file:PATH, or one as reg_page=NS:reg=NS:dereg_page=NS:dereg=NS "
-	  "(default trace, else " MRRC_COST_DEFAULT ")", 0 },
+	  "(default trace, else " MRRC_COST_DEFAULT ")",
+	  0 },
 	{ "pages", 'P', "LIST", 0, "Page sizes (default 4K)", 0 },
-	{ "bounce", KEY_BOUNCE, NULL, 0, "Copy where that is cheaper, by a "
-	  "model with copy_page", 0 },
-	{ "together", KEY_TOGETHER, NULL, 0, "The traces are processes of one "
-	  "run, each with a cache of its own", 0 },
-	{ "min-len", KEY_MIN_LEN, "BYTES", 0, "Leave out shorter requests",
+	{ "bounce", KEY_BOUNCE, NULL, 0,
+	  "Copy where that is cheaper, by a "
+	  "model with copy_page",
 	  0 },
-	{ "format", 'f', "FORMAT", 0, "table, csv or json (default table)",
+	{ "together", KEY_TOGETHER, NULL, 0,
+	  "The traces are processes of one "
+	  "run, each with a cache of its own",
 	  0 },
+	{ "min-len", KEY_MIN_LEN, "BYTES", 0, "Leave out shorter requests", 0 },
+	{ "format", 'f', "FORMAT", 0, "table, csv or json (default table)", 0 },
 	{ "write", 'w', "FILE", 0, "Write the trace and stop", 0 },
 	{ "jobs", 'j', "N", 0, "Threads (default one for each processor)", 0 },
 	{ "quiet", 'q', NULL, 0, "No progress bar", 0 },
@@ -101,9 +109,9 @@ static void add_policy(struct argp_state *state, struct sim_grid *grid,
 {
 	int ret = mrrc_policy_check(text);
 
-	if (ret == -ENOENT && (!strcmp(text, SIM_NAME_NONE) ||
-			      !strcmp(text, SIM_NAME_OFFLINE) ||
-			      !strcmp(text, SIM_NAME_BOUND)))
+	if (ret == -ENOENT &&
+	    (!strcmp(text, SIM_NAME_NONE) || !strcmp(text, SIM_NAME_OFFLINE) ||
+	     !strcmp(text, SIM_NAME_BOUND)))
 		ret = 0;
 	switch (ret) {
 	case 0:
@@ -113,12 +121,16 @@ static void add_policy(struct argp_state *state, struct sim_grid *grid,
 			   text);
 		break;
 	case -ESRCH:
-		argp_error(state, "'%s': the policy has no such parameter; "
-			   "--list lists them", text);
+		argp_error(state,
+			   "'%s': the policy has no such parameter; "
+			   "--list lists them",
+			   text);
 		break;
 	case -ERANGE:
-		argp_error(state, "'%s': a parameter is out of its range; "
-			   "--list shows it", text);
+		argp_error(state,
+			   "'%s': a parameter is out of its range; "
+			   "--list shows it",
+			   text);
 		break;
 	default:
 		argp_error(state, "'%s': parameters are NAME:KEY=NUMBER", text);
@@ -140,13 +152,15 @@ static void add_limit(struct argp_state *state, struct sim_grid *grid,
 		limit.percent = strtod(text, &end);
 		if (end == text || strcmp(end, "%") ||
 		    !(limit.percent > 0 && limit.percent <= 100))
-			argp_error(state, "'%s': percent are more than 0, and "
-				   "at most 100", text);
+			argp_error(state,
+				   "'%s': percent are more than 0, and "
+				   "at most 100",
+				   text);
 	} else {
 		limit.bytes = parse_size(state, "sizes", text);
 	}
-	grid->limit = grow(state, grid->limit, grid->limits,
-			   sizeof(*grid->limit));
+	grid->limit =
+		grow(state, grid->limit, grid->limits, sizeof(*grid->limit));
 	grid->limit[grid->limits++] = limit;
 }
 
@@ -165,8 +179,8 @@ static void add_page(struct argp_state *state, struct sim_grid *grid,
 static void add_count(struct argp_state *state, struct sim_grid *grid,
 		      const char *text)
 {
-	grid->count = grow(state, grid->count, grid->counts,
-			   sizeof(*grid->count));
+	grid->count =
+		grow(state, grid->count, grid->counts, sizeof(*grid->count));
 	grid->count[grid->counts++] = parse_count(state, "counts", text);
 }
 
@@ -174,10 +188,15 @@ static void add_count(struct argp_state *state, struct sim_grid *grid,
 static void set_model(struct argp_state *state, const char *text,
 		      struct mrrc_cost *cost)
 {
-	const struct { const char *key; double *value; } ns[] = {
-		{ "reg_page=", &cost->reg_page }, { "reg=", &cost->reg },
+	const struct {
+		const char *key;
+		double *value;
+	} ns[] = {
+		{ "reg_page=", &cost->reg_page },
+		{ "reg=", &cost->reg },
 		{ "dereg_page=", &cost->dereg_page },
-		{ "dereg=", &cost->dereg }, { "copy_page=", &cost->copy_page },
+		{ "dereg=", &cost->dereg },
+		{ "copy_page=", &cost->copy_page },
 		{ "copy=", &cost->copy },
 	};
 	size_t i, len;
@@ -198,9 +217,11 @@ static void set_model(struct argp_state *state, const char *text,
 	else if (!strcmp(text, "batch=1") || !strcmp(text, "batch=0"))
 		cost->batch = text[6] == '1';
 	else
-		argp_error(state, "models: '%s' is neither a model nor one of "
+		argp_error(state,
+			   "models: '%s' is neither a model nor one of "
 			   "reg_page, reg, dereg_page, dereg, copy_page, "
-			   "copy, page and batch with a value", text);
+			   "copy, page and batch with a value",
+			   text);
 }
 
 static void set_models(struct argp_state *state, const char *text,
@@ -223,8 +244,8 @@ static void read_model(struct argp_state *state, const char *text,
 	const int ret = mrrc_cost_file_read(path, cost);
 
 	if (ret)
-		argp_error(state, "models: %s: %s", path, ret == -EINVAL ?
-			   "is no model" : strerror(-ret));
+		argp_error(state, "models: %s: %s", path,
+			   ret == -EINVAL ? "is no model" : strerror(-ret));
 }
 
 static void add_model(struct argp_state *state, struct sim_grid *grid,
@@ -240,7 +261,7 @@ static void add_model(struct argp_state *state, struct sim_grid *grid,
 	if (!model.name)
 		argp_failure(state, 1, ENOMEM, "options");
 	if (model.recorded)
-		known = mrrc_cost_find(NULL);	/* where none was recorded */
+		known = mrrc_cost_find(NULL); /* where none was recorded */
 	if (known)
 		model.cost = *known;
 	else if (!strncmp(text, MRRC_COST_FILE, strlen(MRRC_COST_FILE)))
@@ -248,17 +269,18 @@ static void add_model(struct argp_state *state, struct sim_grid *grid,
 	else
 		set_models(state, text, &model.cost);
 	if (mrrc_cost_check(&model.cost))
-		argp_error(state, "models: '%s': times are from 0, a page is "
-			   "a power of two", text);
-	grid->model = grow(state, grid->model, grid->models,
-			   sizeof(*grid->model));
+		argp_error(state,
+			   "models: '%s': times are from 0, a page is "
+			   "a power of two",
+			   text);
+	grid->model =
+		grow(state, grid->model, grid->models, sizeof(*grid->model));
 	grid->model[grid->models++] = model;
 }
 
-static void add_list(struct argp_state *state, struct sim_grid *grid,
-		     const char *text,
-		     void (*add)(struct argp_state *, struct sim_grid *,
-				 const char *))
+static void
+add_list(struct argp_state *state, struct sim_grid *grid, const char *text,
+	 void (*add)(struct argp_state *, struct sim_grid *, const char *))
 {
 	char *copy = strdup(text);
 	char *rest = copy;
@@ -280,7 +302,8 @@ static void list_policies(void)
 	int i;
 
 	printf("Policies (all have pieces, 1 to %d; batch, 1 to 65536; and "
-	       "merge, 0 or 1):\n", MRRC_PIECES_MAX);
+	       "merge, 0 or 1):\n",
+	       MRRC_PIECES_MAX);
 	for (ops = mrrc_policies; *ops; ops++) {
 		printf("  %-10s %s\n%13spieces=%zu, batch=%zu, merge=%zu\n",
 		       (*ops)->name, (*ops)->help, "", (*ops)->pieces,
@@ -295,8 +318,8 @@ static void list_policies(void)
 	}
 	printf("  %-10s registered for each request, and then gone\n"
 	       "  %-10s a heuristic that knows the future\n"
-	       "  %-10s what nobody goes below\n", SIM_NAME_NONE,
-	       SIM_NAME_OFFLINE, SIM_NAME_BOUND);
+	       "  %-10s what nobody goes below\n",
+	       SIM_NAME_NONE, SIM_NAME_OFFLINE, SIM_NAME_BOUND);
 }
 
 static void list(void)
@@ -374,27 +397,54 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	size_t jobs;
 
 	switch (key) {
-	case 'p': add_list(state, grid, arg, add_policy); break;
-	case 's': add_list(state, grid, arg, add_limit); break;
-	case 'm': add_list(state, grid, arg, add_model); break;
-	case 'P': add_list(state, grid, arg, add_page); break;
-	case KEY_COUNT: add_list(state, grid, arg, add_count); break;
-	case KEY_TOGETHER: options->together = true; break;
-	case KEY_BOUNCE: grid->bounce = true; break;
+	case 'p':
+		add_list(state, grid, arg, add_policy);
+		break;
+	case 's':
+		add_list(state, grid, arg, add_limit);
+		break;
+	case 'm':
+		add_list(state, grid, arg, add_model);
+		break;
+	case 'P':
+		add_list(state, grid, arg, add_page);
+		break;
+	case KEY_COUNT:
+		add_list(state, grid, arg, add_count);
+		break;
+	case KEY_TOGETHER:
+		options->together = true;
+		break;
+	case KEY_BOUNCE:
+		grid->bounce = true;
+		break;
 	case KEY_MIN_LEN:
 		options->min_len = parse_size(state, "min-len", arg);
 		break;
-	case 'f': set_format(state, options, arg); break;
-	case 'w': options->write = arg; break;
+	case 'f':
+		set_format(state, options, arg);
+		break;
+	case 'w':
+		options->write = arg;
+		break;
 	case 'j':
 		jobs = parse_count(state, "jobs", arg);
 		grid->jobs = jobs < JOBS_MAX ? jobs : JOBS_MAX;
 		break;
-	case 'q': grid->progress = false; break;
-	case 'l': list(); exit(EXIT_SUCCESS);
-	case ARGP_KEY_ARG: add_source(state, options, arg); break;
-	case ARGP_KEY_END: set_defaults(state, options); break;
-	default: return ARGP_ERR_UNKNOWN;
+	case 'q':
+		grid->progress = false;
+		break;
+	case 'l':
+		list();
+		exit(EXIT_SUCCESS);
+	case ARGP_KEY_ARG:
+		add_source(state, options, arg);
+		break;
+	case ARGP_KEY_END:
+		set_defaults(state, options);
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
 }
@@ -409,7 +459,7 @@ void sim_options_parse(int argc, char **argv, struct sim_options *options)
 	};
 	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-	*options = (struct sim_options) {
+	*options = (struct sim_options){
 		.grid.jobs = cpus > 0 ? cpus : 1,
 		.grid.progress = isatty(STDERR_FILENO),
 	};
@@ -434,7 +484,7 @@ void sim_options_free(struct sim_options *options)
 	free(options->source);
 }
 
-#define GEN_REQUESTS_MAX	1000000000	/* 32 GB */
+#define GEN_REQUESTS_MAX 1000000000 /* 32 GB */
 
 int sim_options_generate(const char *spec, struct sim_trace *trace)
 {
@@ -453,8 +503,8 @@ int sim_options_generate(const char *spec, struct sim_trace *trace)
 		if (!strncmp(part, "seed=", 5))
 			ret = mrrc_text_count(part + 5, &seed);
 		else if (!strncmp(part, "requests=", 9) &&
-			 !mrrc_text_count(part + 9, &requests) &&
-			 requests && requests <= GEN_REQUESTS_MAX)
+			 !mrrc_text_count(part + 9, &requests) && requests &&
+			 requests <= GEN_REQUESTS_MAX)
 			ret = 0;
 		else
 			ret = -EINVAL;

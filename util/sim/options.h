@@ -9,14 +9,14 @@
 #include "sim/report.h"
 
 struct sim_options {
-	struct sim_grid grid;	/* without traces */
+	struct sim_grid grid; /* without traces */
 	enum sim_format format;
-	char **source;		/* files, "-", or "gen:..." */
+	char **source; /* files, "-", or "gen:..." */
 	size_t sources;
-	bool together;		/* the traces are processes of one run */
-	bool priced;		/* asked for the model of the trace */
-	uint64_t min_len;	/* shorter requests are left out */
-	const char *write;	/* where to write the trace, or NULL */
+	bool together;	   /* the traces are processes of one run */
+	bool priced;	   /* asked for the model of the trace */
+	uint64_t min_len;  /* shorter requests are left out */
+	const char *write; /* where to write the trace, or NULL */
 };
 
 void sim_options_parse(int argc, char **argv, struct sim_options *options);

@@ -16,7 +16,7 @@
 
 #include <bsd/sys/tree.h>
 
-#define SHOWN	32	/* characters of a field that a message shows */
+#define SHOWN 32 /* characters of a field that a message shows */
 
 enum column {
 	COL_TIME,
@@ -35,25 +35,18 @@ enum column {
 	COL_SITE,
 	COL_PREVIOUS,
 	COL_CNT,
-	COL_REQUIRED = COL_PROC,	/* those before it */
+	COL_REQUIRED = COL_PROC, /* those before it */
 	COL_SIM = COL_BEGIN,
 };
 
 static const char *const column_names[COL_CNT] = {
-	[COL_TIME] = "time_us",
-	[COL_ADDR] = "addr",
-	[COL_LEN] = "len",
-	[COL_PROC] = "proc",
-	[COL_ACCESS] = "access",
-	[COL_RESULT] = "result",
-	[COL_BEGIN] = "begin_ns",
-	[COL_END] = "end_ns",
-	[COL_THREAD] = "thread",
-	[COL_OP] = "op",
-	[COL_PEER] = "peer",
-	[COL_COST] = "cost_ns",
-	[COL_SITE] = "site",
-	[COL_PREVIOUS] = "previous",
+	[COL_TIME] = "time_us",	  [COL_ADDR] = "addr",
+	[COL_LEN] = "len",	  [COL_PROC] = "proc",
+	[COL_ACCESS] = "access",  [COL_RESULT] = "result",
+	[COL_BEGIN] = "begin_ns", [COL_END] = "end_ns",
+	[COL_THREAD] = "thread",  [COL_OP] = "op",
+	[COL_PEER] = "peer",	  [COL_COST] = "cost_ns",
+	[COL_SITE] = "site",	  [COL_PREVIOUS] = "previous",
 };
 
 /* enum mrrc_access; the second half of each is what peers may do. */
@@ -63,13 +56,13 @@ static const char *const access_names[] = {
 
 struct reader {
 	struct sim_lines lines;
-	const char *path;	/* as messages name it */
+	const char *path; /* as messages name it */
 	char *err;
 	size_t err_len;
-	unsigned int fields;	/* of each line */
-	int at[COL_CNT];	/* the field of each column, or -1 */
-	uint64_t count;		/* requests */
-	uint64_t last;		/* time of the one before */
+	unsigned int fields; /* of each line */
+	int at[COL_CNT];     /* the field of each column, or -1 */
+	uint64_t count;	     /* requests */
+	uint64_t last;	     /* time of the one before */
 	const struct sim_sink *sink;
 };
 
@@ -80,8 +73,8 @@ const char *sim_access_name(unsigned access)
 
 /* ---- messages ------------------------------------------------------------ */
 
-__attribute__((format(printf, 3, 4)))
-static int fail(struct reader *reader, int ret, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static int
+fail(struct reader *reader, int ret, const char *format, ...)
 {
 	char cause[SIM_ERR_MAX];
 	va_list args;
@@ -159,8 +152,8 @@ static int parse_number(struct reader *reader, enum column col,
 		digit = digit_of(*text);
 		if (digit >= base)
 			goto err_number;
-		if (__builtin_mul_overflow(sum, (uint64_t)base, &sum) ||
-		    __builtin_add_overflow(sum, (uint64_t)digit, &sum))
+		if (__builtin_mul_overflow(sum, (uint64_t) base, &sum) ||
+		    __builtin_add_overflow(sum, (uint64_t) digit, &sum))
 			return fail(reader, -EINVAL, "%s %s: too large",
 				    column_names[col], shown(field, buf));
 	}
@@ -168,8 +161,8 @@ static int parse_number(struct reader *reader, enum column col,
 	return 0;
 
 err_number:
-	return fail(reader, -EINVAL, "%s '%s': not a number",
-		    column_names[col], shown(field, buf));
+	return fail(reader, -EINVAL, "%s '%s': not a number", column_names[col],
+		    shown(field, buf));
 }
 
 static int parse_access(struct reader *reader, const char *field,
@@ -220,8 +213,9 @@ static int parse_result(struct reader *reader, const char *field,
 		}
 	}
 	return reader->sink->full ?
-	       fail(reader, -EINVAL, "result '%s': not known",
-		    shown(field, buf)) : 0;
+		       fail(reader, -EINVAL, "result '%s': not known",
+			    shown(field, buf)) :
+		       0;
 }
 
 /* Nothing, a number, or ep and a number. */
@@ -372,7 +366,7 @@ static int read_request(struct reader *reader)
 			return fail(reader, -EINVAL,
 				    "more than the %u fields of the header", i);
 		for (col = 0; col < COL_CNT; col++) {
-			if (reader->at[col] == (int)i)
+			if (reader->at[col] == (int) i)
 				break;
 		}
 		switch (col) {
@@ -440,8 +434,9 @@ static int read_lines(struct reader *reader)
 		if (ret == -ENODATA)
 			break;
 		if (ret)
-			return fail(reader, ret, "%s", lines->cause ?
-				    lines->cause : strerror(-ret));
+			return fail(reader, ret, "%s",
+				    lines->cause ? lines->cause :
+						   strerror(-ret));
 		ret = read_line(reader);
 		if (ret)
 			return ret;
@@ -550,8 +545,9 @@ static int read_recorded(struct reader *reader)
 	if (ret)
 		return ret;
 	reader->lines.number = 0;
-	return reader->count || reader->sink->full ? 0 :
-	       fail(reader, -EINVAL, "no requests in it");
+	return reader->count || reader->sink->full ?
+		       0 :
+		       fail(reader, -EINVAL, "no requests in it");
 }
 
 /* ---- files --------------------------------------------------------------- */
@@ -567,8 +563,8 @@ static int read_all(struct reader *reader, FILE *file)
 		ret = sim_lines_begin(lines, MRRC_TRACE_MAGIC,
 				      strlen(MRRC_TRACE_MAGIC), &recorded);
 	if (ret)
-		ret = fail(reader, ret, "%s", lines->cause ? lines->cause :
-			   strerror(-ret));
+		ret = fail(reader, ret, "%s",
+			   lines->cause ? lines->cause : strerror(-ret));
 	else
 		ret = recorded ? read_recorded(reader) : read_lines(reader);
 	sim_lines_close(lines);

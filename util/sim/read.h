@@ -20,9 +20,9 @@
  */
 struct sim_rec {
 	uint64_t time_us;
-	uint64_t previous;	/* call site of the thread's request before */
+	uint64_t previous; /* call site of the thread's request before */
 	uint32_t proc;
-	struct mrrc_trace_rec rec;	/* domain: see proc */
+	struct mrrc_trace_rec rec; /* domain: see proc */
 };
 
 struct sim_sink {
@@ -41,7 +41,7 @@ struct sim_sink {
  * added is the caller's to drop. Errors: as sim_trace_read.
  */
 int sim_read(const char *path, char *err, size_t err_len,
-	     const struct sim_sink *sink);	/* "-" is stdin */
+	     const struct sim_sink *sink); /* "-" is stdin */
 int sim_read_file(FILE *file, const char *path, char *err, size_t err_len,
 		  const struct sim_sink *sink);
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RECS_CHUNK	(MRRC_TRACE_CHUNK / sizeof(struct mrrc_trace_rec))
+#define RECS_CHUNK (MRRC_TRACE_CHUNK / sizeof(struct mrrc_trace_rec))
 
 struct recorded {
 	struct mrrc_trace_rec *rec;
@@ -87,7 +87,7 @@ static int read_chunks(struct sim_lines *lines, struct recorded *recorded,
 		if (ret)
 			return ret;
 		ret = sim_lines_bytes(lines, recorded->rec + recorded->count,
-				     MRRC_TRACE_CHUNK, &len);
+				      MRRC_TRACE_CHUNK, &len);
 		if (ret)
 			return ret;
 		++*chunk;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MS(ns)	((ns) / 1e6)
+#define MS(ns) ((ns) / 1e6)
 
 static double sim_share(uint64_t part, uint64_t whole)
 {
@@ -18,30 +18,30 @@ static double sim_share(uint64_t part, uint64_t whole)
 }
 
 /* What a row says beside its settings, in the order of the columns. */
-#define SIM_FIGURES(X)							\
-	X("requests", r->requests)					\
-	X("hits", r->hits)						\
-	X("hit_ratio", sim_share(r->hits, r->requests))			\
-	X("byte_hit_ratio", sim_share(r->hit_bytes, r->bytes))		\
-	X("pieces_per_request", sim_share(r->pieces, r->requests))	\
-	X("registrations", r->registrations)				\
-	X("registered_pages", r->registered_pages)			\
-	X("deregistrations", r->deregistrations)			\
-	X("deregistered_pages", r->deregistered_pages)			\
-	X("batches", r->batches)					\
-	X("bounced", r->bounced)					\
-	X("used_once", r->used_once)					\
-	X("evictions", r->stats.value[MRRC_STAT_EVICTIONS])		\
-	X("splits", r->stats.value[MRRC_STAT_SPLITS])			\
-	X("merges", r->stats.value[MRRC_STAT_MERGES])			\
-	X("overlaps", r->stats.value[MRRC_STAT_OVERLAPS])		\
-	X("registration_ms", MS(r->reg_ns))				\
-	X("deregistration_ms", MS(r->dereg_ns))				\
-	X("copy_ms", MS(r->copy_ns))					\
-	X("on_path_ms", MS(sim_on_path(r)))				\
-	X("off_path_ms", MS(sim_total(r) - sim_on_path(r)))		\
-	X("total_ms", MS(sim_total(r)))					\
-	X("pinned_mean_bytes", r->pinned_mean)				\
+#define SIM_FIGURES(X)                                             \
+	X("requests", r->requests)                                 \
+	X("hits", r->hits)                                         \
+	X("hit_ratio", sim_share(r->hits, r->requests))            \
+	X("byte_hit_ratio", sim_share(r->hit_bytes, r->bytes))     \
+	X("pieces_per_request", sim_share(r->pieces, r->requests)) \
+	X("registrations", r->registrations)                       \
+	X("registered_pages", r->registered_pages)                 \
+	X("deregistrations", r->deregistrations)                   \
+	X("deregistered_pages", r->deregistered_pages)             \
+	X("batches", r->batches)                                   \
+	X("bounced", r->bounced)                                   \
+	X("used_once", r->used_once)                               \
+	X("evictions", r->stats.value[MRRC_STAT_EVICTIONS])        \
+	X("splits", r->stats.value[MRRC_STAT_SPLITS])              \
+	X("merges", r->stats.value[MRRC_STAT_MERGES])              \
+	X("overlaps", r->stats.value[MRRC_STAT_OVERLAPS])          \
+	X("registration_ms", MS(r->reg_ns))                        \
+	X("deregistration_ms", MS(r->dereg_ns))                    \
+	X("copy_ms", MS(r->copy_ns))                               \
+	X("on_path_ms", MS(sim_on_path(r)))                        \
+	X("off_path_ms", MS(sim_total(r) - sim_on_path(r)))        \
+	X("total_ms", MS(sim_total(r)))                            \
+	X("pinned_mean_bytes", r->pinned_mean)                     \
 	X("pinned_peak_bytes", r->pinned_peak)
 
 /* ---- CSV ---- */
@@ -69,8 +69,8 @@ static void sim_csv_row(const struct sim_row *row, FILE *out)
 	sim_csv_text(row->trace->name, out);
 	fprintf(out, ",%zu,", row->page);
 	sim_csv_text(row->model, out);
-	fprintf(out, ",%.10g,%zu,", row->limit->bytes ? 0 :
-		row->limit->percent, row->max_bytes);
+	fprintf(out, ",%.10g,%zu,", row->limit->bytes ? 0 : row->limit->percent,
+		row->max_bytes);
 	if (row->count != SIZE_MAX)
 		fprintf(out, "%zu", row->count);
 	fputc(',', out);
@@ -111,20 +111,17 @@ static json_t *sim_json_row(const struct sim_row *row)
 	json_t *pinned = json_array();
 	size_t i;
 
-	json_object_set_new(object, "trace",
-			    sim_json_text(row->trace->name));
+	json_object_set_new(object, "trace", sim_json_text(row->trace->name));
 	json_object_set_new(object, "footprint_bytes",
 			    json_integer(row->footprint));
 	json_object_set_new(object, "page", json_integer(row->page));
-	json_object_set_new(object, "model",
-			    sim_json_text(row->model));
-	json_object_set_new(object, "max_bytes",
-			    json_integer(row->max_bytes));
+	json_object_set_new(object, "model", sim_json_text(row->model));
+	json_object_set_new(object, "max_bytes", json_integer(row->max_bytes));
 	if (row->count != SIZE_MAX)
 		json_object_set_new(object, "max_regions",
 				    json_integer(row->count));
 	json_object_set_new(object, "policy", json_string(row->policy));
-#define X(name, value)							\
+#define X(name, value) \
 	json_object_set_new(object, name, json_real((double) (value)));
 	SIM_FIGURES(X)
 #undef X
@@ -152,8 +149,7 @@ static int sim_json(const struct sim_row *rows, size_t cnt, FILE *out)
 
 static void sim_table_head(const struct sim_row *row, FILE *out)
 {
-	fprintf(out, "\n%s: %zu requests", row->trace->name,
-		row->trace->count);
+	fprintf(out, "\n%s: %zu requests", row->trace->name, row->trace->count);
 	if (row->trace->procs > 1)
 		fprintf(out, " of %u processes", row->trace->procs);
 	fprintf(out, ", footprint %.1f MiB; limit %.1f MiB",
@@ -164,8 +160,7 @@ static void sim_table_head(const struct sim_row *row, FILE *out)
 		fprintf(out, ", %zu regions", row->count);
 	if (row->trace->procs > 1)
 		fputs(" each", out);
-	fprintf(out, "; pages of %zu; model %s\n", row->page,
-		row->model);
+	fprintf(out, "; pages of %zu; model %s\n", row->page, row->model);
 	fprintf(out, "  %-28s %6s %6s %6s %10s %10s %10s %6s\n", "policy",
 		"hits", "bytes", "pieces", "on path", "off path", "total",
 		"ratio");
@@ -182,8 +177,10 @@ static void sim_table_row(const struct sim_row *row, double first, FILE *out)
 			first > 0 ? total / first : 0);
 		return;
 	}
-	fprintf(out, "  %-28s %5.1f%% %5.1f%% %6.2f %8.1fms %8.1fms %8.1fms "
-		"%6.3f\n", row->policy, 100 * sim_share(r->hits, r->requests),
+	fprintf(out,
+		"  %-28s %5.1f%% %5.1f%% %6.2f %8.1fms %8.1fms %8.1fms "
+		"%6.3f\n",
+		row->policy, 100 * sim_share(r->hits, r->requests),
 		100 * sim_share(r->hit_bytes, r->bytes),
 		sim_share(r->pieces, r->requests), MS(sim_on_path(r)),
 		MS(total - sim_on_path(r)), MS(total),

@@ -29,7 +29,7 @@ size_t sim_rng_pick(struct sim_rng *rng, const unsigned int *weights,
 
 /* Ranks 0 .. count - 1, rank r as often as (r + 1)^-0.75. */
 struct sim_zipf {
-	uint64_t *sum;		/* of the weights up to a rank, with it */
+	uint64_t *sum; /* of the weights up to a rank, with it */
 	size_t count;
 };
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRACE_ROOM	1024	/* requests, at first */
+#define TRACE_ROOM 1024 /* requests, at first */
 
 int sim_trace_init(struct sim_trace *trace, const char *name)
 {
@@ -17,7 +17,7 @@ int sim_trace_init(struct sim_trace *trace, const char *name)
 
 	if (!copy)
 		return -ENOMEM;
-	*trace = (struct sim_trace) { .name = copy };
+	*trace = (struct sim_trace){ .name = copy };
 	return 0;
 }
 
@@ -25,7 +25,7 @@ void sim_trace_fini(struct sim_trace *trace)
 {
 	free(trace->req);
 	free(trace->name);
-	*trace = (struct sim_trace) { 0 };
+	*trace = (struct sim_trace){ 0 };
 }
 
 static int trace_grow(struct sim_trace *trace, size_t max)
@@ -47,7 +47,8 @@ static int trace_grow(struct sim_trace *trace, size_t max)
 static bool req_valid(const struct sim_req *req)
 {
 	return req->len && req->len <= SIM_ADDR_MAX &&
-	       req->addr <= SIM_ADDR_MAX - req->len && req->access < SIM_ACCESS_CNT;
+	       req->addr <= SIM_ADDR_MAX - req->len &&
+	       req->access < SIM_ACCESS_CNT;
 }
 
 int sim_trace_append(struct sim_trace *trace, const struct sim_req *req)
@@ -81,13 +82,13 @@ bool sim_trace_valid(const struct sim_trace *trace)
 
 	for (i = 0; i < trace->count; i++) {
 		if (i && trace->req[i].time < trace->req[i - 1].time)
-			return false;	/* T1 */
+			return false; /* T1 */
 		if (!req_valid(&trace->req[i]))
-			return false;	/* T2 */
+			return false; /* T2 */
 		if (trace->req[i].proc >= procs)
 			procs = trace->req[i].proc + 1;
 	}
-	return procs == trace->procs && procs <= SIM_PROCS_MAX;	/* T3 */
+	return procs == trace->procs && procs <= SIM_PROCS_MAX; /* T3 */
 }
 
 /* ---- footprint ----------------------------------------------------------- */
@@ -174,7 +175,7 @@ static size_t merge_first(const struct sim_trace *const *traces, size_t cnt,
 		if (at[i] == traces[i]->count)
 			continue;
 		if (best == cnt || traces[i]->req[at[i]].time <
-				   traces[best]->req[at[best]].time)
+					   traces[best]->req[at[best]].time)
 			best = i;
 	}
 	return best;

@@ -22,11 +22,11 @@
 #include "core/cost.h"
 
 /* So that the end of a range can be rounded up to any page. */
-#define SIM_ADDR_MAX	(UINT64_C(1) << 63)
-#define SIM_REQ_MAX	(UINT64_C(1) << 32)
-#define SIM_PROCS_MAX	65536
-#define SIM_LINE_MAX	4096	/* bytes of a line without its LF */
-#define SIM_ERR_MAX	512	/* enough for every message */
+#define SIM_ADDR_MAX  (UINT64_C(1) << 63)
+#define SIM_REQ_MAX   (UINT64_C(1) << 32)
+#define SIM_PROCS_MAX 65536
+#define SIM_LINE_MAX  4096 /* bytes of a line without its LF */
+#define SIM_ERR_MAX   512  /* enough for every message */
 
 /* Of enum mrrc_access (core/region.h); the others are peers' as well. */
 enum sim_access {
@@ -36,20 +36,20 @@ enum sim_access {
 };
 
 struct sim_req {
-	uint64_t time;		/* us */
+	uint64_t time; /* us */
 	uint64_t addr;
-	uint64_t len;		/* bytes */
-	uint32_t proc;		/* each has its own addresses */
-	uint32_t access;	/* enum mrrc_access */
+	uint64_t len;	 /* bytes */
+	uint32_t proc;	 /* each has its own addresses */
+	uint32_t access; /* enum mrrc_access */
 };
 
 struct sim_trace {
 	char *name;
 	struct sim_req *req;
 	size_t count;
-	size_t max;		/* requests that req has room for */
+	size_t max; /* requests that req has room for */
 	uint32_t procs;
-	bool priced;		/* cost: as it was recorded */
+	bool priced; /* cost: as it was recorded */
 	struct mrrc_cost cost;
 };
 
@@ -97,9 +97,9 @@ int sim_trace_merge(const struct sim_trace *const *traces, size_t cnt,
  * The trace's name is the file's, without its folder, .xz and .csv.
  */
 int sim_trace_read(const char *path, char *err, size_t err_len,
-		   struct sim_trace *trace);	/* "-" is stdin */
-int sim_trace_read_file(FILE *file, const char *path, char *err,
-			size_t err_len, struct sim_trace *trace);
+		   struct sim_trace *trace); /* "-" is stdin */
+int sim_trace_read_file(FILE *file, const char *path, char *err, size_t err_len,
+			struct sim_trace *trace);
 
 /*
  * Writes what sim_trace_read reads; @comment, a line or NULL, goes first. The

@@ -12,7 +12,7 @@
 struct reading {
 	struct sim_trace trace;
 	struct mrrc_trace_cost cost[MRRC_TRACE_COSTS];
-	uint64_t requests[MRRC_TRACE_COSTS];	/* of each of these */
+	uint64_t requests[MRRC_TRACE_COSTS]; /* of each of these */
 };
 
 static void head(void *arg, const struct mrrc_trace_head *from)
@@ -45,13 +45,14 @@ static int add(void *arg, const struct sim_rec *rec, const char **cause)
 
 	if (rec->proc < MRRC_TRACE_COSTS)
 		reading->requests[rec->proc]++;
-	ret = sim_trace_append(&reading->trace, &(struct sim_req) {
-		.time = rec->time_us,
-		.addr = rec->rec.addr,
-		.len = rec->rec.len,
-		.proc = rec->proc,
-		.access = mrrc_trace_access(&rec->rec),
-	});
+	ret = sim_trace_append(&reading->trace,
+			       &(struct sim_req){
+				       .time = rec->time_us,
+				       .addr = rec->rec.addr,
+				       .len = rec->rec.len,
+				       .proc = rec->proc,
+				       .access = mrrc_trace_access(&rec->rec),
+			       });
 	if (ret == -EFBIG)
 		*cause = "more than 2^32 requests";
 	return ret;
@@ -84,7 +85,9 @@ static int read_trace(FILE *file, const char *path, char *err, size_t err_len,
 {
 	struct reading reading = { 0 };
 	const struct sim_sink sink = {
-		.add = add, .head = head, .arg = &reading,
+		.add = add,
+		.head = head,
+		.arg = &reading,
 	};
 	int ret;
 
@@ -104,8 +107,8 @@ static int read_trace(FILE *file, const char *path, char *err, size_t err_len,
 	return 0;
 }
 
-int sim_trace_read_file(FILE *file, const char *path, char *err,
-			size_t err_len, struct sim_trace *trace)
+int sim_trace_read_file(FILE *file, const char *path, char *err, size_t err_len,
+			struct sim_trace *trace)
 {
 	return read_trace(file, path, err, err_len, trace);
 }

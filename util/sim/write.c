@@ -69,7 +69,7 @@ static int put_renamed(sim_put *put, void *arg, const char *path)
 {
 	int fd, ret;
 
-	if (asprintf(&temporary, "%s.%ld.tmp", path, (long)getpid()) < 0)
+	if (asprintf(&temporary, "%s.%ld.tmp", path, (long) getpid()) < 0)
 		return -ENOMEM;
 	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (fd < 0) {

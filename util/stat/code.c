@@ -27,12 +27,12 @@
 #include "sys/prove.h"
 #include "sys/sites.h"
 
-#define SITES		4	/* of a file that are told, at most */
-#define HOOKS		8	/* of a mapping: as in sys/prove.c */
+#define SITES 4 /* of a file that are told, at most */
+#define HOOKS 8 /* of a mapping: as in sys/prove.c */
 
 /* Bytes before the instruction by which the provider calls, and from there. */
-#define PROVIDERS_BEFORE	28
-#define PROVIDERS_FROM		3
+#define PROVIDERS_BEFORE 28
+#define PROVIDERS_FROM	 3
 
 extern char **environ;
 
@@ -40,12 +40,12 @@ struct code {
 	struct {
 		dev_t dev;
 		ino_t ino;
-	} *file;			/* looked at so far */
+	} * file; /* looked at so far */
 	size_t files;
-	size_t calls;			/* instructions that enter the kernel */
-	size_t asks;			/* of them, or of mappings: why to ask */
+	size_t calls; /* instructions that enter the kernel */
+	size_t asks;  /* of them, or of mappings: why to ask */
 	bool failed;
-	Dl_info libc, loader;		/* of this program, with hooks */
+	Dl_info libc, loader; /* of this program, with hooks */
 };
 
 /* The file that is being looked at. */
@@ -53,7 +53,7 @@ struct one {
 	struct code *code;
 	const struct mrrc_code_file *elf;
 	const char *name;
-	const Dl_info *own;	/* where it is loaded here, or NULL */
+	const Dl_info *own; /* where it is loaded here, or NULL */
 	size_t asks;
 	const struct mrrc_code_image *image;
 	/* what the provider would hook in it */
@@ -90,12 +90,12 @@ static bool same_file(const char *path, const struct stat *as)
 static bool is_providers(const struct one *one,
 			 const struct mrrc_code_site *site)
 {
-	const uint8_t *const own = (const uint8_t *)mrrc_patch_made();
-	const uintptr_t at = site->at - (uintptr_t)one->elf->map;
+	const uint8_t *const own = (const uint8_t *) mrrc_patch_made();
+	const uintptr_t at = site->at - (uintptr_t) one->elf->map;
 
 	return site->number == MRRC_CODE_ANY && at >= PROVIDERS_BEFORE &&
 	       one->elf->len - at >= PROVIDERS_FROM &&
-	       !memcmp((const uint8_t *)site->at - PROVIDERS_BEFORE,
+	       !memcmp((const uint8_t *) site->at - PROVIDERS_BEFORE,
 		       own - PROVIDERS_BEFORE,
 		       PROVIDERS_BEFORE + PROVIDERS_FROM);
 }
@@ -103,15 +103,14 @@ static bool is_providers(const struct one *one,
 /* In libc and the loader: hooked in this process, or known by its bytes. */
 static bool is_known(const struct one *one, const struct mrrc_code_site *site)
 {
-	const uintptr_t map = (uintptr_t)one->elf->map;
+	const uintptr_t map = (uintptr_t) one->elf->map;
 
 	if (!one->own)
 		return is_providers(one, site);
-	return mrrc_libc_hooks_has((uintptr_t)one->own->dli_fbase + site->at -
-			      one->elf->base) ||
-	       (one->own == &one->code->libc &&
-		site->number == MRRC_CODE_ANY &&
-		mrrc_code_glibc((const uint8_t *)site->at, site->at - map,
+	return mrrc_libc_hooks_has((uintptr_t) one->own->dli_fbase + site->at -
+				   one->elf->base) ||
+	       (one->own == &one->code->libc && site->number == MRRC_CODE_ANY &&
+		mrrc_code_glibc((const uint8_t *) site->at, site->at - map,
 				map + one->elf->len - site->at));
 }
 
@@ -148,8 +147,9 @@ static bool can_hook(struct one *one, const struct mrrc_code_site *site)
 			return true;
 	}
 	filler = one->hooks < HOOKS ?
-		 mrrc_sites_filler(one->image, site->at, site->number, true,
-				   is_used, one) : 0;
+			 mrrc_sites_filler(one->image, site->at, site->number,
+					   true, is_used, one) :
+			 0;
 	if (!filler)
 		return false;
 	one->hook[one->hooks].at = site->at;
@@ -162,8 +162,8 @@ static bool look_site(void *arg, const struct mrrc_code_site *site)
 	struct one *one = arg;
 
 	if ((site->number != MRRC_CODE_ANY &&
-	     !mrrc_libc_hooks_matters(site->number)) || is_known(one, site) ||
-	    can_hook(one, site))
+	     !mrrc_libc_hooks_matters(site->number)) ||
+	    is_known(one, site) || can_hook(one, site))
 		return true;
 	one->code->asks++;
 	if (one->asks++ >= SITES)
@@ -197,8 +197,8 @@ static void look_file(struct code *code, const char *place, const char *path)
 		    code->file[i].ino == stat_.st_ino)
 			return;
 	}
-	code->file = reallocarray(code->file, code->files + 1,
-				  sizeof(*code->file));
+	code->file =
+		reallocarray(code->file, code->files + 1, sizeof(*code->file));
 	if (!code->file) {
 		complain(code, path, strerror(ENOMEM));
 		exit(EXIT_FAILURE);
@@ -208,8 +208,9 @@ static void look_file(struct code *code, const char *place, const char *path)
 
 	ret = mrrc_code_open(place, &elf);
 	if (ret) {
-		complain(code, path, ret == -EINVAL ?
-			 "not a file of 64-bit code" : strerror(-ret));
+		complain(code, path,
+			 ret == -EINVAL ? "not a file of 64-bit code" :
+					  strerror(-ret));
 		return;
 	}
 	if (same_file(code->libc.dli_fname, &stat_))
@@ -241,7 +242,8 @@ static void look_listed(struct code *code, char *line)
 	char *end = strstr(line, " (0x");
 
 	if (strstr(line, "=> not found"))
-		complain(code, line + strspn(line, "\t"), "it is linked to that");
+		complain(code, line + strspn(line, "\t"),
+			 "it is linked to that");
 	if (!path || !end || end < path)
 		return;
 	*end = '\0';
@@ -250,9 +252,8 @@ static void look_listed(struct code *code, char *line)
 
 static void look_linked(struct code *code, char *path)
 {
-	char *const argv[] = {
-		(char *)code->loader.dli_fname, "--list", path, NULL
-	};
+	char *const argv[] = { (char *) code->loader.dli_fname, "--list", path,
+			       NULL };
 	posix_spawn_file_actions_t actions;
 	char *line = NULL;
 	size_t size = 0;
@@ -271,7 +272,7 @@ static void look_linked(struct code *code, char *path)
 	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null",
 					 O_WRONLY, 0);
 	ret = posix_spawn(&pid, code->loader.dli_fname, &actions, NULL, argv,
-			 environ);
+			  environ);
 	posix_spawn_file_actions_destroy(&actions);
 	close(fd[1]);
 	list = fdopen(fd[0], "r");
@@ -283,7 +284,8 @@ static void look_linked(struct code *code, char *path)
 	if (list)
 		fclose(list);
 	if (ret || waitpid(pid, &ret, 0) < 0 || ret)
-		complain(code, path, "the loader does not list what it is "
+		complain(code, path,
+			 "the loader does not list what it is "
 			 "linked to");
 }
 
@@ -295,7 +297,7 @@ static bool is_ours(pid_t pid, unsigned long start, unsigned long end)
 	struct stat_sample sample = { 0 };
 	bool ours = false;
 
-	if (end - start == (unsigned long)sysconf(_SC_PAGESIZE) &&
+	if (end - start == (unsigned long) sysconf(_SC_PAGESIZE) &&
 	    !stat_proc_read(pid, &sample))
 		ours = sample.domains;
 	stat_sample_fini(&sample);
@@ -311,7 +313,8 @@ static void look_mapping(struct code *code, pid_t pid, char *line)
 
 	line[strcspn(line, "\n")] = '\0';
 	if (sscanf(line, "%lx-%lx %4s %*s %*s %lu %n", &start, &end, perms,
-		   &inode, &at) != 4 || perms[2] != 'x')
+		   &inode, &at) != 4 ||
+	    perms[2] != 'x')
 		return;
 	name = line + at;
 	if (!strcmp(name, "[vdso]") || !strcmp(name, "[vsyscall]"))
@@ -323,11 +326,11 @@ static void look_mapping(struct code *code, pid_t pid, char *line)
 	else if (!inode && !is_ours(pid, start, end))
 		why = "code of no file";
 	if (why) {
-		printf("%s: %s\n", *name ? base_name(name) :
-		       "anonymous memory", why);
+		printf("%s: %s\n", *name ? base_name(name) : "anonymous memory",
+		       why);
 		code->asks++;
 	} else if (inode) {
-		snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid,
+		snprintf(path, sizeof(path), "/proc/%d/root%s", (int) pid,
 			 name);
 		look_file(code, path, name);
 	}
@@ -341,11 +344,12 @@ static void look_process(struct code *code, const char *what)
 	size_t size = 0;
 	FILE *maps;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int) pid);
 	maps = fopen(path, "re");
 	if (!maps) {
-		complain(code, what, errno == ENOENT ?
-			 "there is no such process" : strerror(errno));
+		complain(code, what,
+			 errno == ENOENT ? "there is no such process" :
+					   strerror(errno));
 		return;
 	}
 	while (getline(&line, &size, maps) > 0)
@@ -365,8 +369,8 @@ static bool tell_nothing(void *arg, uintptr_t start, uintptr_t end,
 /* Hooks libc and the loader of this process, as the provider does. */
 static void hook_own(struct code *code)
 {
-	if (!dladdr((const void *)(uintptr_t)pthread_self, &code->libc) ||
-	    !dladdr((const void *)getauxval(AT_BASE), &code->loader) ||
+	if (!dladdr((const void *) (uintptr_t) pthread_self, &code->libc) ||
+	    !dladdr((const void *) getauxval(AT_BASE), &code->loader) ||
 	    mrrc_libc_hooks_add(tell_nothing, code, NULL))
 		return;
 	mrrc_prove_seal();
@@ -387,7 +391,8 @@ int stat_code(char *const *what, size_t count)
 		look_linked(&code, what[i]);
 	}
 	printf("%zu files, %zu system calls: lookups %s\n", code.files,
-	       code.calls, code.asks ? "ask the kernel" :
+	       code.calls,
+	       code.asks   ? "ask the kernel" :
 	       code.failed ? "ask the kernel, where all has to be known" :
 			     "make no system call");
 	mrrc_libc_hooks_remove(&code);

@@ -14,8 +14,8 @@
 #include "core/stats.h"
 #include "core/text.h"
 
-#define INTERVAL_MIN	0.01
-#define INTERVAL_MAX	86400
+#define INTERVAL_MIN 0.01
+#define INTERVAL_MAX 86400
 
 static const char doc[] =
 	"Shows what the registration caches of ofi_mrrc do in running "
@@ -29,8 +29,10 @@ static const struct argp_option option_table[] = {
 	{ "count", 'n', "N", 0, "End after N samples", 0 },
 	{ "once", '1', NULL, 0, "The same as --count=1", 0 },
 	{ "json", 'j', NULL, 0, "Each sample is a line with a JSON array", 0 },
-	{ "code", 'c', NULL, 0, "Look at the code of the arguments, each a "
-	  "file or a PID, and end", 0 },
+	{ "code", 'c', NULL, 0,
+	  "Look at the code of the arguments, each a "
+	  "file or a PID, and end",
+	  0 },
 	{ "list", 'l', NULL, 0, "List the counters and what they mean", 0 },
 	{ 0 },
 };
@@ -51,8 +53,10 @@ static void set_interval(struct argp_state *state, const char *text,
 	*interval = strtod(text, &end);
 	if (end == text || *end ||
 	    !(*interval >= INTERVAL_MIN && *interval <= INTERVAL_MAX))
-		argp_error(state, "interval: '%s' is not from %g to %d "
-			   "seconds", text, INTERVAL_MIN, INTERVAL_MAX);
+		argp_error(state,
+			   "interval: '%s' is not from %g to %d "
+			   "seconds",
+			   text, INTERVAL_MIN, INTERVAL_MAX);
 }
 
 static size_t get_count(struct argp_state *state, const char *what,
@@ -83,14 +87,24 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	size_t i;
 
 	switch (key) {
-	case 'i': set_interval(state, arg, &options->interval); break;
+	case 'i':
+		set_interval(state, arg, &options->interval);
+		break;
 	case 'n':
 		options->count = get_count(state, "count", arg, SIZE_MAX);
 		break;
-	case '1': options->count = 1; break;
-	case 'j': options->json = true; break;
-	case 'l': list(); exit(EXIT_SUCCESS);
-	case 'c': options->code = true; break;
+	case '1':
+		options->count = 1;
+		break;
+	case 'j':
+		options->json = true;
+		break;
+	case 'l':
+		list();
+		exit(EXIT_SUCCESS);
+	case 'c':
+		options->code = true;
+		break;
 	case ARGP_KEY_ARGS:
 		options->what = state->argv + state->next;
 		options->whats = state->argc - state->next;
@@ -101,7 +115,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		for (i = 0; !options->code && i < options->whats; i++)
 			add_pid(state, options, options->what[i]);
 		break;
-	default: return ARGP_ERR_UNKNOWN;
+	default:
+		return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
 }
@@ -115,7 +130,7 @@ void stat_options_parse(int argc, char **argv, struct stat_options *options)
 		.doc = doc,
 	};
 
-	*options = (struct stat_options) { .interval = 1 };
+	*options = (struct stat_options){ .interval = 1 };
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, options);
 }

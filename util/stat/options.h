@@ -11,13 +11,13 @@
 #include <sys/types.h>
 
 struct stat_options {
-	pid_t *pid;		/* none: all processes */
+	pid_t *pid; /* none: all processes */
 	size_t pids;
-	double interval;	/* seconds */
-	size_t count;		/* samples; 0: until the processes end */
+	double interval; /* seconds */
+	size_t count;	 /* samples; 0: until the processes end */
 	bool json;
-	bool code;		/* look at the code of: */
-	char **what;		/* all arguments, as they are */
+	bool code;   /* look at the code of: */
+	char **what; /* all arguments, as they are */
 	size_t whats;
 };
 

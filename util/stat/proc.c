@@ -18,8 +18,8 @@
 #include "core/text.h"
 #include "sys/stats_shm.h"
 
-#define LINK	"/memfd:" MRRC_STATS_SHM_NAME " (deleted)"
-#define DOMAINS_MAX	1024	/* of a process: others may make it many */
+#define LINK	    "/memfd:" MRRC_STATS_SHM_NAME " (deleted)"
+#define DOMAINS_MAX 1024 /* of a process: others may make it many */
 
 /* A small file of /proc/PID as a string; false: it is gone. */
 static bool read_text(pid_t pid, const char *name, char *text, size_t size)
@@ -28,7 +28,7 @@ static bool read_text(pid_t pid, const char *name, char *text, size_t size)
 	ssize_t len;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int) pid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
@@ -62,7 +62,8 @@ unsigned long long stat_proc_started(pid_t pid)
 		return 0;
 	/* the name may have anything in it, the rest has no bracket */
 	rest = strrchr(text, ')');
-	if (!rest || sscanf(rest, ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+	if (!rest || sscanf(rest,
+			    ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s "
 			    "%*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
 			    &state, &started) != 2)
 		return 0;
@@ -143,8 +144,7 @@ static int add(struct stat_sample *sample, const struct stat_domain *domain)
 
 	if (is_known(sample, domain))
 		return 0;
-	more = reallocarray(sample->domain, sample->domains + 1,
-			    sizeof(*more));
+	more = reallocarray(sample->domain, sample->domains + 1, sizeof(*more));
 	if (!more)
 		return -ENOMEM;
 	more[sample->domains++] = *domain;
@@ -184,7 +184,7 @@ int stat_proc_read(pid_t pid, struct stat_sample *sample)
 
 	if (!stat_proc_started(pid))
 		return -ESRCH;
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int) pid);
 	dir = opendir(path);
 	if (!dir) {
 		ret = -errno;
@@ -218,5 +218,5 @@ int stat_proc_read_all(struct stat_sample *sample, unsigned *denied)
 void stat_sample_fini(struct stat_sample *sample)
 {
 	free(sample->domain);
-	*sample = (struct stat_sample) { 0 };
+	*sample = (struct stat_sample){ 0 };
 }

@@ -13,8 +13,8 @@
 #include "sys/stats_shm.h"
 
 /* The first version's head. */
-#define HEAD_MIN	offsetof(struct mrrc_stats_shm_head, asks_at)
-#define NAME_CHARS	"abcdefghijklmnopqrstuvwxyz0123456789_"
+#define HEAD_MIN   offsetof(struct mrrc_stats_shm_head, asks_at)
+#define NAME_CHARS "abcdefghijklmnopqrstuvwxyz0123456789_"
 
 /* Whether @count bytes from @offset lie behind the head and in the segment. */
 static bool is_inside(const struct mrrc_stats_shm_head *head, uint64_t offset,
@@ -82,8 +82,8 @@ static bool get_counter(const char *value, const char **names, size_t *left,
 	return true;
 }
 
-static bool get_counters(const struct mrrc_stats_shm_head *head, const char *data,
-			 struct stat_segment *segment)
+static bool get_counters(const struct mrrc_stats_shm_head *head,
+			 const char *data, struct stat_segment *segment)
 {
 	const char *names = data + head->names;
 	const char *value = data + head->values;
@@ -99,7 +99,8 @@ static bool get_counters(const struct mrrc_stats_shm_head *head, const char *dat
 	return true;
 }
 
-int stat_segment_parse(const void *data, size_t size, struct stat_segment *segment)
+int stat_segment_parse(const void *data, size_t size,
+		       struct stat_segment *segment)
 {
 	struct mrrc_stats_shm_head head;
 
@@ -129,15 +130,16 @@ int stat_segment_parse(const void *data, size_t size, struct stat_segment *segme
 	    !get_string(head.policy, sizeof(head.policy), segment->policy) ||
 	    !get_string(head.monitor, sizeof(head.monitor), segment->monitor) ||
 	    (segment->says_asks &&
-	     (head.asks_at > 1 || !get_string(head.asks[head.asks_at],
-					      sizeof(head.asks[0]),
-					      segment->asks))) ||
+	     (head.asks_at > 1 ||
+	      !get_string(head.asks[head.asks_at], sizeof(head.asks[0]),
+			  segment->asks))) ||
 	    !get_counters(&head, data, segment))
 		return -EPROTO;
 	return 0;
 }
 
-uint64_t stat_segment_value(const struct stat_segment *segment, const char *name)
+uint64_t stat_segment_value(const struct stat_segment *segment,
+			    const char *name)
 {
 	size_t i;
 

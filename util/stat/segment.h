@@ -11,24 +11,24 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define STAT_SEGMENT_MAX		65536	/* bytes that are looked at */
-#define STAT_COUNTERS_MAX	256
-#define STAT_NAME_MAX		64
+#define STAT_SEGMENT_MAX  65536 /* bytes that are looked at */
+#define STAT_COUNTERS_MAX 256
+#define STAT_NAME_MAX	  64
 
 struct stat_counter {
-	char name[STAT_NAME_MAX];	/* [a-z0-9_]+, no two the same */
+	char name[STAT_NAME_MAX]; /* [a-z0-9_]+, no two the same */
 	uint64_t value;
 };
 
 struct stat_segment {
-	pid_t pid;			/* in its own name space */
-	uint64_t opened;		/* nanoseconds since 1970 */
+	pid_t pid;	 /* in its own name space */
+	uint64_t opened; /* nanoseconds since 1970 */
 	uint64_t max_bytes;
 	uint64_t max_regions;
 	char provider[32];
 	char policy[64];
 	char monitor[16];
-	bool says_asks;			/* of an older provider: not */
+	bool says_asks; /* of an older provider: not */
 	char asks[160];
 	size_t counters;
 	struct stat_counter counter[STAT_COUNTERS_MAX];
@@ -38,9 +38,11 @@ struct stat_segment {
  * -EAGAIN: there is nothing on it yet; -EPROTONOSUPPORT: of a version that is
  * not known; -EPROTO: no segment, or a broken one.
  */
-int stat_segment_parse(const void *data, size_t size, struct stat_segment *segment);
+int stat_segment_parse(const void *data, size_t size,
+		       struct stat_segment *segment);
 
 /* The value of a counter; 0 if it has no such one. */
-uint64_t stat_segment_value(const struct stat_segment *segment, const char *name);
+uint64_t stat_segment_value(const struct stat_segment *segment,
+			    const char *name);
 
 #endif /* STAT_SEGMENT_H */

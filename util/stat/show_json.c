@@ -12,7 +12,7 @@
 /* JSON knows no unsigned numbers; nothing counts as far. */
 static json_t *number(uint64_t value)
 {
-	return json_integer(value < INT64_MAX ? (json_int_t)value : INT64_MAX);
+	return json_integer(value < INT64_MAX ? (json_int_t) value : INT64_MAX);
 }
 
 static json_t *counters(const struct stat_segment *segment)
@@ -23,7 +23,7 @@ static json_t *counters(const struct stat_segment *segment)
 
 	for (i = 0; !ret && i < segment->counters; i++)
 		ret = json_object_set_new(object, segment->counter[i].name,
-					 number(segment->counter[i].value));
+					  number(segment->counter[i].value));
 	if (ret)
 		json_decref(object);
 	return ret ? NULL : object;
@@ -34,16 +34,14 @@ static json_t *domain(const struct stat_domain *domain)
 	const struct stat_segment *segment = &domain->segment;
 
 	return json_pack("{s:i, s:s, s:f, s:s, s:s, s:s, s:s*, s:o, s:o, s:o}",
-			 "pid", (int)domain->pid,
-			 "command", domain->command,
-			 "opened", segment->opened * 1e-9,
-			 "provider", segment->provider,
-			 "policy", segment->policy,
-			 "monitor", segment->monitor,
-			 "asks", segment->says_asks ? segment->asks : NULL,
-			 "max_bytes", number(segment->max_bytes),
-			 "max_regions", number(segment->max_regions),
-			 "counters", counters(segment));
+			 "pid", (int) domain->pid, "command", domain->command,
+			 "opened", segment->opened * 1e-9, "provider",
+			 segment->provider, "policy", segment->policy,
+			 "monitor", segment->monitor, "asks",
+			 segment->says_asks ? segment->asks : NULL, "max_bytes",
+			 number(segment->max_bytes), "max_regions",
+			 number(segment->max_regions), "counters",
+			 counters(segment));
 }
 
 int stat_show_json(const struct stat_sample *sample, FILE *out)

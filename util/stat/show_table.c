@@ -10,12 +10,12 @@
 
 #include "core/stats.h"
 
-#define LABEL	"%-14s"
+#define LABEL "%-14s"
 
 /* One domain now and before; the rates need both. */
 struct pair {
 	const struct stat_segment *now;
-	const struct stat_segment *before;	/* or NULL */
+	const struct stat_segment *before; /* or NULL */
 	double seconds;
 };
 
@@ -43,8 +43,8 @@ static uint64_t total(const struct pair *pair, enum mrrc_stat stat)
 static uint64_t since(const struct pair *pair, enum mrrc_stat stat)
 {
 	const uint64_t now = total(pair, stat);
-	const uint64_t then = stat_segment_value(pair->before,
-					       mrrc_stat_name(stat));
+	const uint64_t then =
+		stat_segment_value(pair->before, mrrc_stat_name(stat));
 
 	return now > then ? now - then : 0;
 }
@@ -125,14 +125,16 @@ static void show_domain(const struct stat_domain *domain,
 	};
 	char text[32];
 
-	fprintf(out, "%d %s: %s, policy %s, monitor %s\n", (int)domain->pid,
+	fprintf(out, "%d %s: %s, policy %s, monitor %s\n", (int) domain->pid,
 		domain->command, segment->provider, segment->policy,
 		segment->monitor);
 	fprintf(out, "at most %s in %" PRIu64 " regions%s%s\n",
 		bytes_text(segment->max_bytes, text, sizeof(text)),
-		segment->max_regions, !segment->says_asks ? "" :
-		*segment->asks ? ", lookups of threads ask the kernel: " :
-			       ", lookups make no system call", segment->asks);
+		segment->max_regions,
+		!segment->says_asks ? "" :
+		*segment->asks	    ? ", lookups of threads ask the kernel: " :
+				      ", lookups make no system call",
+		segment->asks);
 	fprintf(out, LABEL " %13s %13s\n", "", "total", "per second");
 	show_counter(&pair, "lookups", MRRC_STAT_LOOKUPS, out);
 	show_ratio(&pair, out);
@@ -141,8 +143,7 @@ static void show_domain(const struct stat_domain *domain,
 	show_counter(&pair, "evictions", MRRC_STAT_EVICTIONS, out);
 	show_counter(&pair, "invalidations", MRRC_STAT_INVALIDATIONS, out);
 	fprintf(out, LABEL " %13s\n", "pinned",
-		bytes_text(total(&pair, MRRC_STAT_PINNED), text,
-			   sizeof(text)));
+		bytes_text(total(&pair, MRRC_STAT_PINNED), text, sizeof(text)));
 	fprintf(out, LABEL " %13" PRIu64 "\n", "regions",
 		total(&pair, MRRC_STAT_REGIONS));
 	show_cw(&pair, out);

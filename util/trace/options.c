@@ -12,8 +12,15 @@
 
 #include "core/text.h"
 
-enum { KEY_OP = 256, KEY_RESULT, KEY_THREAD, KEY_PEER, KEY_PROC, KEY_SIZE,
-	KEY_TIME };
+enum {
+	KEY_OP = 256,
+	KEY_RESULT,
+	KEY_THREAD,
+	KEY_PEER,
+	KEY_PROC,
+	KEY_SIZE,
+	KEY_TIME
+};
 
 static const char doc[] =
 	"Shows requests for registered memory that FI_OFI_MRRC_TRACE recorded, "
@@ -30,25 +37,41 @@ static const char doc[] =
 	"See fi_mrrc_trace(1).";
 
 static const struct argp_option option_table[] = {
-	{ "summary", 's', NULL, 0, "Counts, and histograms of sizes, reuse "
-	  "distances and overlaps, instead of the requests", 0 },
-	{ "format", 'f', "FORMAT", 0, "table, csv, json, or raw as it was "
-	  "recorded (default table)", 0 },
+	{ "summary", 's', NULL, 0,
+	  "Counts, and histograms of sizes, reuse "
+	  "distances and overlaps, instead of the requests",
+	  0 },
+	{ "format", 'f', "FORMAT", 0,
+	  "table, csv, json, or raw as it was "
+	  "recorded (default table)",
+	  0 },
 	{ "output", 'o', "FILE", 0, "Write there, whole or not at all", 0 },
-	{ "op", KEY_OP, "LIST", 0, "Only these operations: send, recv, tsend, "
-	  "trecv, write, read, atomic, reg, expose, cwrite", 1 },
-	{ "result", KEY_RESULT, "LIST", 0, "Only these: hit, miss, core, "
-	  "failed, copy", 1 },
+	{ "op", KEY_OP, "LIST", 0,
+	  "Only these operations: send, recv, tsend, "
+	  "trecv, write, read, atomic, reg, expose, cwrite",
+	  1 },
+	{ "result", KEY_RESULT, "LIST", 0,
+	  "Only these: hit, miss, core, "
+	  "failed, copy",
+	  1 },
 	{ "thread", KEY_THREAD, "LIST", 0, "Only these threads", 1 },
-	{ "peer", KEY_PEER, "LIST", 0, "Only these peers: numbers, or epN for "
-	  "connected endpoints", 1 },
+	{ "peer", KEY_PEER, "LIST", 0,
+	  "Only these peers: numbers, or epN for "
+	  "connected endpoints",
+	  1 },
 	{ "proc", KEY_PROC, "LIST", 0, "Only these processes or domains", 1 },
-	{ "size", KEY_SIZE, "MIN-MAX", 0, "Only from MIN to MAX bytes (K, M, "
-	  "G, T); either may be left out", 1 },
-	{ "time", KEY_TIME, "FROM-TO", 0, "Only from FROM to TO seconds after "
-	  "the first request; either may be left out", 1 },
-	{ "list", 'l', NULL, 0, "List operations and results, and what they "
-	  "mean", 0 },
+	{ "size", KEY_SIZE, "MIN-MAX", 0,
+	  "Only from MIN to MAX bytes (K, M, "
+	  "G, T); either may be left out",
+	  1 },
+	{ "time", KEY_TIME, "FROM-TO", 0,
+	  "Only from FROM to TO seconds after "
+	  "the first request; either may be left out",
+	  1 },
+	{ "list", 'l', NULL, 0,
+	  "List operations and results, and what they "
+	  "mean",
+	  0 },
 	{ 0 },
 };
 
@@ -115,9 +138,9 @@ static void add_peer(struct argp_state *state, struct trace_filter *filter,
 	const bool ep = !strncmp(text, "ep", 2);
 	const uint64_t peer = get_number(state, "peer", text + (ep ? 2 : 0));
 
-	filter->peer = grow(state, filter->peer, filter->peers,
-			    sizeof(*filter->peer));
-	filter->peer[filter->peers++] = (struct trace_peer) {
+	filter->peer =
+		grow(state, filter->peer, filter->peers, sizeof(*filter->peer));
+	filter->peer[filter->peers++] = (struct trace_peer){
 		.kind = ep ? MRRC_TRACE_EP : MRRC_TRACE_ADDR,
 		.peer = peer,
 	};
@@ -154,8 +177,7 @@ static void add_result(struct argp_state *state, struct trace_filter *filter,
 static void add_list(struct argp_state *state, struct trace_filter *filter,
 		     char *text,
 		     void (*add)(struct argp_state *state,
-				 struct trace_filter *filter,
-				 const char *text))
+				 struct trace_filter *filter, const char *text))
 {
 	char *part;
 
@@ -224,8 +246,7 @@ static void set_format(struct argp_state *state, struct trace_options *options,
 	argp_error(state, "'%s' is not table, csv, json or raw", text);
 }
 
-static void check(struct argp_state *state,
-		  const struct trace_options *options)
+static void check(struct argp_state *state, const struct trace_options *options)
 {
 	if (!options->paths)
 		argp_error(state, "a TRACE is missing");
@@ -240,14 +261,30 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct trace_filter *filter = &options->filter;
 
 	switch (key) {
-	case 's': options->summary = true; break;
-	case 'f': set_format(state, options, arg); break;
-	case 'o': options->output = arg; break;
-	case KEY_OP: add_list(state, filter, arg, add_op); break;
-	case KEY_RESULT: add_list(state, filter, arg, add_result); break;
-	case KEY_THREAD: add_list(state, filter, arg, add_thread); break;
-	case KEY_PEER: add_list(state, filter, arg, add_peer); break;
-	case KEY_PROC: add_list(state, filter, arg, add_proc); break;
+	case 's':
+		options->summary = true;
+		break;
+	case 'f':
+		set_format(state, options, arg);
+		break;
+	case 'o':
+		options->output = arg;
+		break;
+	case KEY_OP:
+		add_list(state, filter, arg, add_op);
+		break;
+	case KEY_RESULT:
+		add_list(state, filter, arg, add_result);
+		break;
+	case KEY_THREAD:
+		add_list(state, filter, arg, add_thread);
+		break;
+	case KEY_PEER:
+		add_list(state, filter, arg, add_peer);
+		break;
+	case KEY_PROC:
+		add_list(state, filter, arg, add_proc);
+		break;
 	case KEY_SIZE:
 		set_range(state, "size", arg, get_size, &filter->min_len,
 			  &filter->max_len);
@@ -256,14 +293,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		set_range(state, "time", arg, get_seconds, &filter->from,
 			  &filter->to);
 		break;
-	case 'l': list(); exit(EXIT_SUCCESS);
+	case 'l':
+		list();
+		exit(EXIT_SUCCESS);
 	case ARGP_KEY_ARG:
 		options->path = grow(state, options->path, options->paths,
 				     sizeof(*options->path));
 		options->path[options->paths++] = arg;
 		break;
-	case ARGP_KEY_END: check(state, options); break;
-	default: return ARGP_ERR_UNKNOWN;
+	case ARGP_KEY_END:
+		check(state, options);
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
 }
@@ -277,7 +319,7 @@ void trace_options_parse(int argc, char **argv, struct trace_options *options)
 		.doc = doc,
 	};
 
-	*options = (struct trace_options) {
+	*options = (struct trace_options){
 		.output = "-",
 		.filter.max_len = UINT64_MAX,
 		.filter.to = UINT64_MAX,

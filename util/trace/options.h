@@ -15,12 +15,11 @@ struct trace_options {
 	size_t paths;
 	enum trace_format format;
 	bool summary;
-	const char *output;	/* "-": standard output */
+	const char *output; /* "-": standard output */
 	struct trace_filter filter;
 };
 
-void trace_options_parse(int argc, char **argv,
-			 struct trace_options *options);
+void trace_options_parse(int argc, char **argv, struct trace_options *options);
 void trace_options_free(struct trace_options *options);
 
 #endif /* TRACE_OPTIONS_H */

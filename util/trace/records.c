@@ -9,15 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOM	1024	/* requests, at first */
+#define ROOM 1024 /* requests, at first */
 
 /* One file that is read. */
 struct reading {
 	struct trace_records *records;
-	size_t first;		/* of its requests */
-	uint32_t base;		/* of its processes */
+	size_t first;  /* of its requests */
+	uint32_t base; /* of its processes */
 	uint64_t start;
-	int ret;			/* of head */
+	int ret; /* of head */
 };
 
 static int grow(struct trace_records *records)
@@ -83,11 +83,11 @@ static void head(void *arg, const struct mrrc_trace_head *head)
 		source = &records->source[records->sources++];
 		source->proc = reading->base + i;
 		source->pid = head->pid;
-		memcpy(source->program, head->program,
-		       sizeof(source->program));
+		memcpy(source->program, head->program, sizeof(source->program));
 		source->domain = head->domain[i];
-		source->cost = i < MRRC_TRACE_COSTS ? head->cost[i] :
-			       (struct mrrc_trace_cost) { 0 };
+		source->cost = i < MRRC_TRACE_COSTS ?
+				       head->cost[i] :
+				       (struct mrrc_trace_cost){ 0 };
 	}
 	/* those without requests count as well */
 	if (reading->base + domains > records->procs &&
@@ -103,8 +103,7 @@ static void shift(struct trace_records *records, size_t from, size_t to,
 
 	for (; from < to; from++) {
 		rec = &records->rec[from];
-		if (__builtin_add_overflow(rec->rec.begin, ns,
-					   &rec->rec.begin))
+		if (__builtin_add_overflow(rec->rec.begin, ns, &rec->rec.begin))
 			rec->rec.begin = UINT64_MAX;
 		if (rec->rec.end &&
 		    __builtin_add_overflow(rec->rec.end, ns, &rec->rec.end))
@@ -203,7 +202,7 @@ void trace_records_fini(struct trace_records *records)
 {
 	free(records->rec);
 	free(records->source);
-	*records = (struct trace_records) { 0 };
+	*records = (struct trace_records){ 0 };
 }
 
 /* ---- filter ---- */

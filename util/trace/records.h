@@ -14,18 +14,18 @@ struct trace_records {
 	struct sim_rec *rec;
 	size_t count;
 	size_t max;
-	uint32_t procs;		/* processes and their domains */
-	uint64_t start;		/* ns since 1970; 0: not known */
-	uint64_t page;		/* bytes */
-	uint64_t dropped;	/* when they were recorded */
+	uint32_t procs;	  /* processes and their domains */
+	uint64_t start;	  /* ns since 1970; 0: not known */
+	uint64_t page;	  /* bytes */
+	uint64_t dropped; /* when they were recorded */
 	/* of the recorded files, as many as there were domains; to free */
 	struct trace_source {
 		uint32_t proc;
 		uint32_t pid;
 		char program[64];
 		struct mrrc_trace_domain domain;
-		struct mrrc_trace_cost cost;	/* of page 0: not known */
-	} *source;
+		struct mrrc_trace_cost cost; /* of page 0: not known */
+	} * source;
 	size_t sources;
 };
 
@@ -45,17 +45,17 @@ void trace_records_fini(struct trace_records *records);
 
 /* Which requests are wanted. */
 struct trace_filter {
-	unsigned ops;		/* bits; 0: all */
+	unsigned ops; /* bits; 0: all */
 	unsigned results;
 	uint64_t min_len, max_len;
-	uint64_t from, to;	/* ns since the first request */
+	uint64_t from, to; /* ns since the first request */
 	/* each empty for all */
 	uint64_t *thread, *proc;
 	size_t threads, procs;
 	struct trace_peer {
 		enum mrrc_trace_peer kind;
 		uint64_t peer;
-	} *peer;
+	} * peer;
 	size_t peers;
 };
 

@@ -37,10 +37,11 @@ int trace_show_table(const struct trace_records *records, FILE *out)
 	size_t i;
 
 	errno = 0;
-	fprintf(out, "%14s %11s %4s %8s %-6s %-6s %-18s %12s %-5s %-6s "
-		"%10s %-18s %s\n", "time us", "held us", "proc", "thread",
-		"op", "peer", "address", "bytes", "acc.", "result", "cost ns",
-		"site", "previous");
+	fprintf(out,
+		"%14s %11s %4s %8s %-6s %-6s %-18s %12s %-5s %-6s "
+		"%10s %-18s %s\n",
+		"time us", "held us", "proc", "thread", "op", "peer", "address",
+		"bytes", "acc.", "result", "cost ns", "site", "previous");
 	for (i = 0; i < records->count; i++) {
 		rec = &records->rec[i].rec;
 		fprintf(out, "%14.3f ", (double) (rec->begin - first) / 1e3);
@@ -49,9 +50,10 @@ int trace_show_table(const struct trace_records *records, FILE *out)
 				(double) (rec->end - rec->begin) / 1e3);
 		else
 			fprintf(out, "%11s", "-");
-		fprintf(out, " %4" PRIu32 " %8" PRIu32 " %-6s %-6s 0x%-16"
-			PRIx64 " %12" PRIu64 " %-5s %-6s %10" PRIu64
-			" 0x%-16" PRIx64 " 0x%" PRIx64 "\n",
+		fprintf(out,
+			" %4" PRIu32 " %8" PRIu32 " %-6s %-6s 0x%-16" PRIx64
+			" %12" PRIu64 " %-5s %-6s %10" PRIu64 " 0x%-16" PRIx64
+			" 0x%" PRIx64 "\n",
 			records->rec[i].proc, rec->thread,
 			mrrc_trace_op_name(rec->op), peer_text(rec, buf),
 			rec->addr, rec->len,
@@ -73,14 +75,16 @@ int trace_show_csv(const struct trace_records *records, FILE *out)
 
 	errno = 0;
 	fputs("time_us,addr,len,proc,access,result,begin_ns,end_ns,thread,op,"
-	      "peer,cost_ns,site,previous\n", out);
+	      "peer,cost_ns,site,previous\n",
+	      out);
 	for (i = 0; i < records->count; i++) {
 		at = &records->rec[i];
 		rec = &at->rec;
-		fprintf(out, "%" PRIu64 ",0x%" PRIx64 ",%" PRIu64 ",%" PRIu32
-			",%s,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu32 ",%s,%s,%"
-			PRIu64 ",0x%" PRIx64 ",0x%" PRIx64 "\n", at->time_us,
-			rec->addr, rec->len, at->proc,
+		fprintf(out,
+			"%" PRIu64 ",0x%" PRIx64 ",%" PRIu64 ",%" PRIu32
+			",%s,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu32
+			",%s,%s,%" PRIu64 ",0x%" PRIx64 ",0x%" PRIx64 "\n",
+			at->time_us, rec->addr, rec->len, at->proc,
 			sim_access_name(mrrc_trace_access(rec)),
 			mrrc_trace_result_name(mrrc_trace_result(rec)),
 			rec->begin, rec->end, rec->thread,
@@ -104,13 +108,14 @@ int trace_show_json(const struct trace_records *records, FILE *out)
 	for (i = 0; i < records->count; i++) {
 		at = &records->rec[i];
 		rec = &at->rec;
-		fprintf(out, "{\"begin_ns\": %" PRIu64 ", \"end_ns\": %" PRIu64
+		fprintf(out,
+			"{\"begin_ns\": %" PRIu64 ", \"end_ns\": %" PRIu64
 			", \"proc\": %" PRIu32 ", \"thread\": %" PRIu32
-			", \"op\": \"%s\", \"peer\": \"%s\", \"addr\": %"
-			PRIu64 ", \"len\": %" PRIu64 ", \"access\": \"%s\", "
+			", \"op\": \"%s\", \"peer\": \"%s\", \"addr\": %" PRIu64
+			", \"len\": %" PRIu64 ", \"access\": \"%s\", "
 			"\"result\": \"%s\", \"cost_ns\": %" PRIu64
-			", \"site\": %" PRIu64 ", \"previous\": %" PRIu64
-			"}\n", rec->begin, rec->end, at->proc, rec->thread,
+			", \"site\": %" PRIu64 ", \"previous\": %" PRIu64 "}\n",
+			rec->begin, rec->end, at->proc, rec->thread,
 			mrrc_trace_op_name(rec->op), peer_text(rec, buf),
 			rec->addr, rec->len,
 			sim_access_name(mrrc_trace_access(rec)),
@@ -130,15 +135,15 @@ static int put_head(const struct trace_records *records, FILE *out)
 		struct mrrc_trace_head head;
 		char page[MRRC_TRACE_HEAD];
 	} head = { .head = {
-		.version = MRRC_TRACE_VERSION,
-		.head_size = MRRC_TRACE_HEAD,
-		.rec_size = sizeof(struct mrrc_trace_rec),
-		.chunk_size = MRRC_TRACE_CHUNK,
-		.page = records->page,
-		.start = records->start,
-		.dropped = records->dropped,
-		.domains = records->procs,
-	} };
+			   .version = MRRC_TRACE_VERSION,
+			   .head_size = MRRC_TRACE_HEAD,
+			   .rec_size = sizeof(struct mrrc_trace_rec),
+			   .chunk_size = MRRC_TRACE_CHUNK,
+			   .page = records->page,
+			   .start = records->start,
+			   .dropped = records->dropped,
+			   .domains = records->procs,
+		   } };
 	const struct trace_source *source;
 	size_t i;
 
@@ -151,8 +156,9 @@ static int put_head(const struct trace_records *records, FILE *out)
 			head.head.cost[source->proc] = source->cost;
 	}
 	/* of several programs, none */
-	if (records->sources && records->source[0].pid ==
-	    records->source[records->sources - 1].pid) {
+	if (records->sources &&
+	    records->source[0].pid ==
+		    records->source[records->sources - 1].pid) {
 		head.head.pid = records->source[0].pid;
 		memcpy(head.head.program, records->source[0].program,
 		       sizeof(head.head.program));

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BAR	40	/* characters of the longest bar */
+#define BAR 40 /* characters of the longest bar */
 
 static double share(uint64_t part, uint64_t whole)
 {
@@ -27,8 +27,9 @@ static const char *size_text(uint64_t bytes, char buf[16])
 
 	for (; value >= 1024 && i < 6; i++)
 		value /= 1024;
-	snprintf(buf, 16, value == (double) (uint64_t) value ? "%.0f%c" :
-		 "%.1f%c", value, unit[i]);
+	snprintf(buf, 16,
+		 value == (double) (uint64_t) value ? "%.0f%c" : "%.1f%c",
+		 value, unit[i]);
 	if (!i)
 		buf[strlen(buf) - 1] = '\0';
 	return buf;
@@ -36,8 +37,9 @@ static const char *size_text(uint64_t bytes, char buf[16])
 
 static void put_bar(uint64_t count, uint64_t most, FILE *out)
 {
-	unsigned len = most ? (unsigned) ((double) count / (double) most *
-					  BAR + .5) : 0;
+	unsigned len =
+		most ? (unsigned) ((double) count / (double) most * BAR + .5) :
+		       0;
 
 	fputs("  ", out);
 	if (count && !len)
@@ -78,8 +80,8 @@ static void put_log2(const uint64_t *count, const char *first,
 		else
 			snprintf(from, sizeof(from), "%" PRIu64,
 				 trace_log2_from(i));
-		fprintf(out, "  %s %-14s %10" PRIu64,
-			i ? "from   " : "       ", from, count[i]);
+		fprintf(out, "  %s %-14s %10" PRIu64, i ? "from   " : "       ",
+			from, count[i]);
 		put_bar(count[i], most, out);
 	}
 }
@@ -109,18 +111,20 @@ static void put_sources(const struct trace_records *records, FILE *out)
 			source->proc, source->program, source->pid,
 			source->domain.provider);
 		if (*source->domain.policy)
-			fprintf(out, ", policy %s, monitor %s, at most %s in %"
-				PRIu64 " regions", source->domain.policy,
-				source->domain.monitor,
+			fprintf(out,
+				", policy %s, monitor %s, at most %s in "
+				"%" PRIu64 " regions",
+				source->domain.policy, source->domain.monitor,
 				size_text(source->domain.max_bytes, size),
 				source->domain.max_regions);
 		fputc('\n', out);
 		if (mrrc_trace_get_cost(&source->cost, &cost))
-			fprintf(out, "  registering p pages takes %.0f * p + "
+			fprintf(out,
+				"  registering p pages takes %.0f * p + "
 				"%.0f ns, deregistering %.0f * p + %.0f, "
-				"copying %.0f * p + %.0f\n", cost.reg_page,
-				cost.reg, cost.dereg_page, cost.dereg,
-				cost.copy_page, cost.copy);
+				"copying %.0f * p + %.0f\n",
+				cost.reg_page, cost.reg, cost.dereg_page,
+				cost.dereg, cost.copy_page, cost.copy);
 	}
 }
 
@@ -137,8 +141,7 @@ static void put_counts(const struct trace_summary *summary, FILE *out)
 			continue;
 		fprintf(out, "%-10s", mrrc_trace_op_name(op));
 		for (result = 0; result < MRRC_TRACE_RESULT_CNT; result++)
-			fprintf(out, " %10" PRIu64,
-				summary->count[op][result]);
+			fprintf(out, " %10" PRIu64, summary->count[op][result]);
 		fputc('\n', out);
 	}
 }
@@ -171,15 +174,18 @@ int trace_show_summary(const struct trace_records *records,
 		summary->requests, (double) summary->ns / 1e9,
 		size_text(summary->bytes, bytes),
 		share(hits, hits + total(summary, MRRC_TRACE_MISS)));
-	fprintf(out, "%" PRIu64 " processes or domains, %" PRIu64
+	fprintf(out,
+		"%" PRIu64 " processes or domains, %" PRIu64
 		" threads, %" PRIu64 " peers, %" PRIu64 " call sites\n",
 		summary->procs, summary->threads, summary->peers,
 		summary->sites);
 	fprintf(out, "%" PRIu64 " different buffers, on %s of pages\n",
 		summary->buffers, size_text(summary->footprint, footprint));
 	if (summary->priced)
-		fprintf(out, "%" PRIu64 " that were no hits took %.3f us on "
-			"average, %.3f at most\n", summary->priced,
+		fprintf(out,
+			"%" PRIu64 " that were no hits took %.3f us on "
+			"average, %.3f at most\n",
+			summary->priced,
 			mean(summary->cost_ns, summary->priced) / 1e3,
 			(double) summary->cost_max / 1e3);
 	if (summary->ended)
@@ -187,13 +193,16 @@ int trace_show_summary(const struct trace_records *records,
 			summary->ended,
 			mean(summary->held_ns, summary->ended) / 1e3);
 	if (records->dropped)
-		fprintf(out, "%" PRIu64 " more were not recorded for want of "
-			"room\n", records->dropped);
+		fprintf(out,
+			"%" PRIu64 " more were not recorded for want of "
+			"room\n",
+			records->dropped);
 	put_counts(summary, out);
 	fputs("\nBytes\n", out);
 	put_log2(summary->size, NULL, 0, true, out);
 	fputs("\nReuse distance: other buffers until the same one comes "
-	      "again\n", out);
+	      "again\n",
+	      out);
 	put_log2(summary->reuse, "first time", summary->first, false, out);
 	fputs("\nOverlap: pages that an earlier request had\n", out);
 	put_overlap(summary, out);
@@ -207,9 +216,10 @@ int trace_show_summary(const struct trace_records *records,
 static int set(json_t *to, const char *key, uint64_t value)
 {
 	/* beyond that it would be negative */
-	return json_object_set_new(to, key, value <= INT64_MAX ?
-				   json_integer((json_int_t) value) :
-				   json_real((double) value));
+	return json_object_set_new(to, key,
+				   value <= INT64_MAX ?
+					   json_integer((json_int_t) value) :
+					   json_real((double) value));
 }
 
 static json_t *json_log2(const uint64_t *count)
@@ -330,9 +340,9 @@ int trace_show_summary_json(const struct trace_records *records,
 	set(root, "footprint_bytes", summary->footprint);
 	set(root, "cost_max_ns", summary->cost_max);
 	json_object_set_new(root, "cost_mean_ns",
-		json_real(mean(summary->cost_ns, summary->priced)));
+			    json_real(mean(summary->cost_ns, summary->priced)));
 	json_object_set_new(root, "held_mean_ns",
-		json_real(mean(summary->held_ns, summary->ended)));
+			    json_real(mean(summary->held_ns, summary->ended)));
 	json_object_set_new(root, "counts", json_counts(summary));
 	json_object_set_new(root, "size", json_log2(summary->size));
 	set(root, "first_time", summary->first);

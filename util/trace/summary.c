@@ -17,16 +17,16 @@
 #include <bsd/sys/tree.h>
 
 const char *const trace_share_names[TRACE_SHARES] = {
-	"none", "up to 25 %", "up to 50 %", "up to 75 %", "less than all",
-	"all",
+	"none",	      "up to 25 %",    "up to 50 %",
+	"up to 75 %", "less than all", "all",
 };
 
 /* A request's pages. */
 struct buffer {
-	uint64_t lo, hi;	/* pages [lo, hi) */
+	uint64_t lo, hi; /* pages [lo, hi) */
 	uint32_t proc;
-	size_t at;		/* which request */
-	size_t before;		/* the same buffer's last; SIZE_MAX: none */
+	size_t at;     /* which request */
+	size_t before; /* the same buffer's last; SIZE_MAX: none */
 };
 
 unsigned trace_log2(uint64_t number)
@@ -242,8 +242,7 @@ static int count_different(const struct trace_records *records,
 		number[i] = rec[i].proc;
 	summary->procs = different(number, count);
 	for (i = 0; i < count; i++)
-		number[i] = rec[i].rec.peer << 2 |
-			    mrrc_trace_peer(&rec[i].rec);
+		number[i] = rec[i].rec.peer << 2 | mrrc_trace_peer(&rec[i].rec);
 	summary->peers = different(number, count);
 	free(number);
 	return 0;
@@ -279,28 +278,29 @@ int trace_summary(const struct trace_records *records,
 	size_t i, count = 0;
 	int ret;
 
-	*summary = (struct trace_summary) { 0 };
+	*summary = (struct trace_summary){ 0 };
 	buffer = calloc(records->count + 1, sizeof(*buffer));
 	if (!buffer)
 		return -ENOMEM;
 	for (i = 0; i < records->count; i++) {
 		count_one(&rec[i].rec, summary);
 		if (mrrc_trace_result(&rec[i].rec) == MRRC_TRACE_FAILED ||
-		    !rec[i].rec.len || rec[i].rec.addr >
-		    UINT64_MAX - rec[i].rec.len)
+		    !rec[i].rec.len ||
+		    rec[i].rec.addr > UINT64_MAX - rec[i].rec.len)
 			continue;
-		buffer[count] = (struct buffer) {
+		buffer[count] = (struct buffer){
 			.lo = rec[i].rec.addr / records->page,
 			.hi = (rec[i].rec.addr + rec[i].rec.len - 1) /
-			      records->page + 1,
+				      records->page +
+			      1,
 			.proc = rec[i].proc,
 			.at = count,
 		};
 		count++;
 	}
 	if (records->count)
-		summary->ns = rec[records->count - 1].rec.begin -
-			      rec[0].rec.begin;
+		summary->ns =
+			rec[records->count - 1].rec.begin - rec[0].rec.begin;
 	summary->buffers = link_buffers(buffer, count);
 	ret = count_reuse(buffer, count, summary);
 	if (!ret)

@@ -8,21 +8,21 @@
 
 #include "trace/records.h"
 
-#define TRACE_LOG2	65	/* 0, then [2^(i-1), 2^i) */
-#define TRACE_SHARES	6	/* none, four quarters but all, all */
+#define TRACE_LOG2   65 /* 0, then [2^(i-1), 2^i) */
+#define TRACE_SHARES 6	/* none, four quarters but all, all */
 
 struct trace_summary {
 	uint64_t requests;
 	uint64_t bytes;
-	uint64_t ns;		/* from the first to the last */
+	uint64_t ns; /* from the first to the last */
 	uint64_t count[MRRC_TRACE_OP_CNT][MRRC_TRACE_RESULT_CNT];
-	uint64_t threads, peers, sites, procs;	/* that differ */
-	uint64_t buffers;	/* ranges of pages that differ */
-	uint64_t footprint;	/* bytes of the pages, each once */
-	uint64_t ended;		/* requests whose end is known */
-	double held_ns;		/* their sum */
-	uint64_t priced;	/* not hits */
-	double cost_ns;		/* their sum */
+	uint64_t threads, peers, sites, procs; /* that differ */
+	uint64_t buffers;		       /* ranges of pages that differ */
+	uint64_t footprint; /* bytes of the pages, each once */
+	uint64_t ended;	    /* requests whose end is known */
+	double held_ns;	    /* their sum */
+	uint64_t priced;    /* not hits */
+	double cost_ns;	    /* their sum */
 	uint64_t cost_max;
 	uint64_t size[TRACE_LOG2];
 	/* other buffers between two requests for the same; first: the rest */

@@ -6,14 +6,14 @@
 #include "core/admit.h"
 
 /* What was never seen may not displace more than this part of the cache. */
-#define NEW_PART	4
+#define NEW_PART 4
 
 /* Registrations that tell something; and so many, then they count half. */
-#define TELLING		8
-#define FADING		256
+#define TELLING 8
+#define FADING	256
 /* Of those, fewer than this part were lost; and a few have most of the hits. */
-#define LOST_PART	16
-#define MARGIN		2
+#define LOST_PART 16
+#define MARGIN	  2
 
 int mrrc_admit_init(struct mrrc_admit *admit, const struct mrrc_cost *cost,
 		    size_t max_bytes, size_t max_regions)
@@ -22,7 +22,7 @@ int mrrc_admit_init(struct mrrc_admit *admit, const struct mrrc_cost *cost,
 
 	if (ranges > max_regions)
 		ranges = max_regions;
-	*admit = (struct mrrc_admit) { .cost = *cost, .max_bytes = max_bytes };
+	*admit = (struct mrrc_admit){ .cost = *cost, .max_bytes = max_bytes };
 	return mrrc_history_init(&admit->history, ranges);
 }
 
@@ -37,7 +37,7 @@ bool mrrc_admit_copy_once(const struct mrrc_admit *admit, size_t len)
 
 	return cost->copy_page > 0 &&
 	       mrrc_cost_copy(cost, len) <
-	       mrrc_cost_reg(cost, len) + mrrc_cost_dereg(cost, len);
+		       mrrc_cost_reg(cost, len) + mrrc_cost_dereg(cost, len);
 }
 
 /* Have registrations of this price been worth it lately, in place of copies? */
@@ -55,7 +55,7 @@ static bool admit_pays(struct mrrc_admit *admit, const uint64_t *value,
 		admit->lost += lost /= 2;
 	}
 	return made >= TELLING && lost < made / LOST_PART &&
-	       (double)hits * copy >= MARGIN * (double)made * price;
+	       (double) hits * copy >= MARGIN * (double) made * price;
 }
 
 enum mrrc_admission mrrc_admit(struct mrrc_admit *admit,
@@ -63,11 +63,11 @@ enum mrrc_admission mrrc_admit(struct mrrc_admit *admit,
 			       size_t len, size_t missing)
 {
 	const struct mrrc_cost *cost = &admit->cost;
-	const unsigned uses = mrrc_history_add(&admit->history,
-					       addr / cost->page);
+	const unsigned uses =
+		mrrc_history_add(&admit->history, addr / cost->page);
 	const double copy = mrrc_cost_copy(cost, len);
-	const double price = mrrc_cost_reg(cost, missing) +
-			     mrrc_cost_dereg(cost, missing);
+	const double price =
+		mrrc_cost_reg(cost, missing) + mrrc_cost_dereg(cost, missing);
 
 	if (cost->copy_page > 0 && copy < price) {
 		/* history knows no more uses: often enough, then */

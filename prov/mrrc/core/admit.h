@@ -24,14 +24,14 @@
 #include "core/history.h"
 
 enum mrrc_admission {
-	MRRC_ADMIT_KEEP,	/* register it and index it */
-	MRRC_ADMIT_ONCE,	/* register it for this operation */
-	MRRC_ADMIT_BOUNCE,	/* copy it */
+	MRRC_ADMIT_KEEP,   /* register it and index it */
+	MRRC_ADMIT_ONCE,   /* register it for this operation */
+	MRRC_ADMIT_BOUNCE, /* copy it */
 };
 
 struct mrrc_admit {
 	struct mrrc_cost cost;
-	struct mrrc_history history;	/* of ranges that missed */
+	struct mrrc_history history; /* of ranges that missed */
 	size_t max_bytes;
 	/* the cache's counters as they were: later ones are looked at */
 	uint64_t hits, registrations, lost;

@@ -9,10 +9,10 @@
 #include <errno.h>
 
 /* More than was needed goes in a batch, up to this part of the byte limit. */
-#define MRRC_BATCH_PART	32
+#define MRRC_BATCH_PART 32
 
 /* Insertions that fail at once after one that found too much held. */
-#define MRRC_TIGHT	16
+#define MRRC_TIGHT 16
 
 int mrrc_cache_init(struct mrrc_cache *cache,
 		    const struct mrrc_cache_conf *conf)
@@ -30,7 +30,7 @@ int mrrc_cache_init(struct mrrc_cache *cache,
 	if (mrrc_cost_check(cost))
 		return -EINVAL;
 
-	*cache = (struct mrrc_cache) {
+	*cache = (struct mrrc_cache){
 		.cost = *cost,
 		.max_bytes = conf->max_bytes,
 		.max_regions = conf->max_regions,
@@ -39,7 +39,7 @@ int mrrc_cache_init(struct mrrc_cache *cache,
 	};
 	for (i = 0; i < MRRC_ACCESS_CNT; i++)
 		mrrc_index_init(&cache->index[i]);
-	attr = (struct mrrc_policy_attr) {
+	attr = (struct mrrc_policy_attr){
 		.cost = &cache->cost,
 		.max_bytes = conf->max_bytes,
 		.max_regions = conf->max_regions,
@@ -47,7 +47,7 @@ int mrrc_cache_init(struct mrrc_cache *cache,
 	};
 	if (conf->policy_ops)
 		ret = mrrc_policy_open_ops(conf->policy_ops, NULL, &attr,
-					  &cache->policy);
+					   &cache->policy);
 	else
 		ret = mrrc_policy_open(conf->policy, &attr, &cache->policy);
 	if (ret || !cache->policy->merge)
@@ -92,7 +92,7 @@ void mrrc_cache_fini(struct mrrc_cache *cache)
 }
 
 static void cache_peak(struct mrrc_cache *cache, enum mrrc_stat now,
-			    enum mrrc_stat peak)
+		       enum mrrc_stat peak)
 {
 	uint64_t *value = cache->stats->value;
 
@@ -122,9 +122,8 @@ struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
 }
 
 /* Out of the index: a victim, or DEAD until its last operation ends. */
-static void cache_uncache(struct mrrc_cache *cache,
-			       struct mrrc_region *region,
-			       struct mrrc_region_list *victims)
+static void cache_uncache(struct mrrc_cache *cache, struct mrrc_region *region,
+			  struct mrrc_region_list *victims)
 {
 	assert(region->state == MRRC_REGION_INDEXED);
 	cache->policy->ops->remove(cache->policy, region);
@@ -137,9 +136,9 @@ static void cache_uncache(struct mrrc_cache *cache,
 }
 
 /* Uncache what the range touches in one index; returns how many. */
-static size_t cache_drop(struct mrrc_cache *cache,
-			      enum mrrc_access access, uintptr_t start,
-			      size_t len, struct mrrc_region_list *victims)
+static size_t cache_drop(struct mrrc_cache *cache, enum mrrc_access access,
+			 uintptr_t start, size_t len,
+			 struct mrrc_region_list *victims)
 {
 	struct mrrc_region *region;
 	struct mrrc_region *next;
@@ -176,8 +175,7 @@ static bool cache_more(const struct mrrc_cache *cache, size_t gone)
 }
 
 /* A policy that marks its batch out has decided on the bytes, too. */
-static bool cache_batch_full(const struct mrrc_cache *cache,
-				  size_t beyond)
+static bool cache_batch_full(const struct mrrc_cache *cache, size_t beyond)
 {
 	return !cache->policy->ops->more &&
 	       beyond > cache->max_bytes / MRRC_BATCH_PART;
@@ -185,7 +183,7 @@ static bool cache_batch_full(const struct mrrc_cache *cache,
 
 /* Room for @len bytes in one region more, unless too much is held. */
 static bool cache_make_room(struct mrrc_cache *cache, size_t len,
-				 struct mrrc_region_list *victims)
+			    struct mrrc_region_list *victims)
 {
 	struct mrrc_policy *policy = cache->policy;
 	struct mrrc_region *victim;
@@ -210,8 +208,7 @@ static bool cache_make_room(struct mrrc_cache *cache, size_t len,
 	return true;
 }
 
-static void cache_index(struct mrrc_cache *cache,
-			     struct mrrc_region *region)
+static void cache_index(struct mrrc_cache *cache, struct mrrc_region *region)
 {
 	mrrc_index_insert(&cache->index[region->access], region);
 	cache->policy->ops->insert(cache->policy, region);
@@ -220,8 +217,7 @@ static void cache_index(struct mrrc_cache *cache,
 }
 
 /* There is no room, for this time and some: they stay. */
-static void cache_undo(struct mrrc_cache *cache,
-			    struct mrrc_region_list *gone)
+static void cache_undo(struct mrrc_cache *cache, struct mrrc_region_list *gone)
 {
 	struct mrrc_region *region;
 
@@ -246,8 +242,8 @@ int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 		cache->tight--;
 		return -ENOSPC;
 	}
-	overlaps = cache_drop(cache, region->access, region->start,
-				   region->len, &gone);
+	overlaps = cache_drop(cache, region->access, region->start, region->len,
+			      &gone);
 	if (!cache_make_room(cache, region->len, &gone)) {
 		cache_undo(cache, &gone);
 		return -ENOSPC;
@@ -380,7 +376,7 @@ bool mrrc_cache_valid(const struct mrrc_cache *cache)
 		     region = mrrc_index_next(region)) {
 			/* C1, first half */
 			if (region->state != MRRC_REGION_INDEXED ||
-			    region->access != (enum mrrc_access)access ||
+			    region->access != (enum mrrc_access) access ||
 			    (region->start | region->len) & (cache->page - 1))
 				return false;
 			if (!(mrrc_region_tag(region) & 1))
@@ -397,5 +393,5 @@ bool mrrc_cache_valid(const struct mrrc_cache *cache)
 	       value[MRRC_STAT_BYTES] == cache_bytes(cache) &&
 	       value[MRRC_STAT_REGIONS] == mrrc_cache_regions(cache) &&
 	       value[MRRC_STAT_LOOKUPS] ==
-	       value[MRRC_STAT_HITS] + value[MRRC_STAT_MISSES];
+		       value[MRRC_STAT_HITS] + value[MRRC_STAT_MISSES];
 }

@@ -25,30 +25,30 @@
 #include "core/stats.h"
 
 /* Regions of one batch when they are deregistered. */
-#define MRRC_DEREG_BATCH	32
+#define MRRC_DEREG_BATCH 32
 
 struct mrrc_cache_conf {
 	size_t max_bytes;
 	size_t max_regions;
-	size_t page;			/* page size, a power of two */
-	const char *policy;		/* policy.h; NULL: default */
-	const struct mrrc_policy_ops *policy_ops;	/* in its place */
-	void *policy_arg;		/* of policy_ops */
-	const struct mrrc_cost *cost;	/* copied; NULL: default */
-	struct mrrc_stats *stats;	/* zeroes, not owned; NULL: its own */
+	size_t page;	    /* page size, a power of two */
+	const char *policy; /* policy.h; NULL: default */
+	const struct mrrc_policy_ops *policy_ops; /* in its place */
+	void *policy_arg;			  /* of policy_ops */
+	const struct mrrc_cost *cost;		  /* copied; NULL: default */
+	struct mrrc_stats *stats; /* zeroes, not owned; NULL: its own */
 };
 
 struct mrrc_cache {
 	struct mrrc_index index[MRRC_ACCESS_CNT];
 	struct mrrc_policy *policy;
 	struct mrrc_cost cost;
-	struct mrrc_history merged;	/* requests, by their first page */
+	struct mrrc_history merged; /* requests, by their first page */
 	size_t max_bytes;
 	size_t max_regions;
 	size_t page;
-	size_t loose;			/* held and not indexed */
-	unsigned tight;			/* insertions not worth a try */
-	struct mrrc_stats *stats;	/* own, or its owner's */
+	size_t loose;		  /* held and not indexed */
+	unsigned tight;		  /* insertions not worth a try */
+	struct mrrc_stats *stats; /* own, or its owner's */
 	struct mrrc_stats own;
 };
 
@@ -59,13 +59,13 @@ struct mrrc_cache {
 struct mrrc_piece {
 	uintptr_t start;
 	size_t len;
-	struct mrrc_region *region;	/* covers it; not held yet */
+	struct mrrc_region *region; /* covers it; not held yet */
 };
 
 struct mrrc_plan {
 	unsigned count;
-	unsigned missing;		/* pieces without a region */
-	bool merged;			/* registers what is registered */
+	unsigned missing; /* pieces without a region */
+	bool merged;	  /* registers what is registered */
 	struct mrrc_piece piece[MRRC_PIECES_MAX];
 };
 
@@ -104,8 +104,8 @@ void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
  * limit. More than MRRC_PIECES_MAX become one. What peers may reach is one
  * piece, and exactly the pages of the request.
  */
-void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr,
-		     size_t len, enum mrrc_access access, unsigned pieces,
+void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr, size_t len,
+		     enum mrrc_access access, unsigned pieces,
 		     struct mrrc_plan *plan);
 
 /* The region that covers all of the range and allows the access, or NULL. */

@@ -8,38 +8,44 @@
 #include <errno.h>
 #include <string.h>
 
-#define K4	4096u
-#define M2	(2048u * 1024)
+#define K4 4096u
+#define M2 (2048u * 1024)
 
-#define MRRC_COST_LINE	256	/* longer is no model */
+#define MRRC_COST_LINE 256 /* longer is no model */
 
 const struct mrrc_cost_model mrrc_cost_models[] = {
 	/* Wu et al. 2003b, as ou2009 sections 5 and 8 quote it */
-	{ "ou2009", "InfiniBand of 2003, batches save (ou2009, section 5)",
+	{ "ou2009",
+	  "InfiniBand of 2003, batches save (ou2009, section 5)",
 	  { 770, 7420, 220, 1100, 0, 0, K4, true } },
-	{ "ou2009-nobatch", "the same, where a batch saves nothing",
+	{ "ou2009-nobatch",
+	  "the same, where a batch saves nothing",
 	  { 770, 7420, 220, 1100, 0, 0, K4, false } },
 	/*
 	 * UCX's default for InfiniBand: 16 us + .06 ns a byte; it has none for
 	 * deregistration, which is given the shares that ou2009 has.
 	 */
-	{ "ucx", "UCX's default for today's InfiniBand; no batches",
+	{ "ucx",
+	  "UCX's default for today's InfiniBand; no batches",
 	  { 246, 16000, 70, 2400, 0, 0, K4, false } },
 	/*
 	 * mietke2006, table 3: the line through the smallest and the largest
 	 * buffer, pages not present; its overhead is within the error. No
 	 * figure for deregistration: ou2009's shares again.
 	 */
-	{ "mietke2006", "pages of 4 KiB, not present (mietke2006, table 3)",
+	{ "mietke2006",
+	  "pages of 4 KiB, not present (mietke2006, table 3)",
 	  { 3534, 7420, 1010, 1100, 0, 0, K4, false } },
-	{ "mietke2006-huge", "the same in pages of 2 MiB",
+	{ "mietke2006-huge",
+	  "the same in pages of 2 MiB",
 	  { 1403000, 97000, 401000, 14400, 0, 0, M2, false } },
 	/*
 	 * fi_mrrc_reg_lat over raw verbs in the virtual machine, pages present:
 	 * 9 sizes from 4 KiB to 16 MiB, medians of three runs. Under emulation:
 	 * for what is measured there, and nothing else.
 	 */
-	{ "rxe", "Soft-RoCE in an emulated guest, measured",
+	{ "rxe",
+	  "Soft-RoCE in an emulated guest, measured",
 	  { 370, 56000, 120, 24000, 1500, 0, K4, false } },
 	{ 0 },
 };
@@ -66,11 +72,9 @@ static bool cost_sane(double ns)
 int mrrc_cost_check(const struct mrrc_cost *cost)
 {
 	if (!cost_sane(cost->reg_page) || !cost_sane(cost->reg) ||
-	    !cost_sane(cost->dereg_page) ||
-	    !cost_sane(cost->dereg) ||
-	    !cost_sane(cost->copy_page) ||
-	    !cost_sane(cost->copy) || !cost->page ||
-	    (cost->page & (cost->page - 1)))
+	    !cost_sane(cost->dereg_page) || !cost_sane(cost->dereg) ||
+	    !cost_sane(cost->copy_page) || !cost_sane(cost->copy) ||
+	    !cost->page || (cost->page & (cost->page - 1)))
 		return -EINVAL;
 	return 0;
 }
@@ -96,9 +100,12 @@ static const char *cost_number(const char *text, double *out)
 int mrrc_cost_parse(const char *text, struct mrrc_cost *out)
 {
 	struct mrrc_cost cost = { .page = K4 };
-	const struct { const char *key; double *value; } keys[] = {
-		{ "a=", &cost.reg_page }, { "b=", &cost.reg },
-		{ "c=", &cost.dereg_page }, { "d=", &cost.dereg },
+	const struct {
+		const char *key;
+		double *value;
+	} keys[] = {
+		{ "a=", &cost.reg_page },     { "b=", &cost.reg },
+		{ "c=", &cost.dereg_page },   { "d=", &cost.dereg },
 		{ "copy=", &cost.copy_page }, { "copy0=", &cost.copy },
 	};
 	const size_t count = sizeof(keys) / sizeof(keys[0]);

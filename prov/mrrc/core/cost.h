@@ -16,14 +16,14 @@
 #include <stddef.h>
 
 struct mrrc_cost {
-	double reg_page;	/* a */
-	double reg;		/* b */
-	double dereg_page;	/* c */
-	double dereg;		/* d */
-	double copy_page;	/* copying one page; 0: not known */
-	double copy;		/* a request that is copied, besides */
-	size_t page;		/* bytes, a power of two */
-	bool batch;		/* one d for a batch */
+	double reg_page;   /* a */
+	double reg;	   /* b */
+	double dereg_page; /* c */
+	double dereg;	   /* d */
+	double copy_page;  /* copying one page; 0: not known */
+	double copy;	   /* a request that is copied, besides */
+	size_t page;	   /* bytes, a power of two */
+	bool batch;	   /* one d for a batch */
 };
 
 struct mrrc_cost_model {

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#define NS_MAX	1e10	/* longer took none */
+#define NS_MAX 1e10 /* longer took none */
 
 /* Weighted sums of a line y = slope * x + base. */
 struct mrrc_line {
@@ -25,8 +25,7 @@ static void line_add(struct mrrc_line *line, double x, double y)
 	line->xy += w * x * y;
 }
 
-static void line_fit(const struct mrrc_line *line, double *slope,
-			  double *base)
+static void line_fit(const struct mrrc_line *line, double *slope, double *base)
 {
 	const double det = line->w * line->xx - line->x * line->x;
 
@@ -95,8 +94,7 @@ struct mrrc_residue {
 	double mean, total, left, worst;
 };
 
-static void residue_add(struct mrrc_residue *residue, double is,
-			     double want)
+static void residue_add(struct mrrc_residue *residue, double is, double want)
 {
 	const double off = is > want ? is - want : want - is;
 
@@ -132,11 +130,11 @@ int mrrc_cost_error(const struct mrrc_cost_sample *sample, size_t count,
 	for (i = 0; i < count; i++) {
 		pages = (double) sample[i].pages;
 		residue_add(&reg, sample[i].reg,
-				 cost->reg_page * pages + cost->reg);
+			    cost->reg_page * pages + cost->reg);
 		residue_add(&dereg, sample[i].dereg,
-				 cost->dereg_page * pages + cost->dereg);
+			    cost->dereg_page * pages + cost->dereg);
 	}
-	*out = (struct mrrc_cost_error) {
+	*out = (struct mrrc_cost_error){
 		.reg_r2 = residue_r2(&reg),
 		.dereg_r2 = residue_r2(&dereg),
 		.reg_worst = reg.worst,

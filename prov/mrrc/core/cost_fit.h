@@ -12,8 +12,8 @@
 /* Times of one size: of several the least, as what disturbs adds. */
 struct mrrc_cost_sample {
 	size_t pages;
-	double reg, dereg;	/* nanoseconds */
-	double copy;		/* the same; 0: not measured */
+	double reg, dereg; /* nanoseconds */
+	double copy;	   /* the same; 0: not measured */
 };
 
 /*
@@ -27,9 +27,9 @@ int mrrc_cost_fit(const struct mrrc_cost_sample *sample, size_t count,
 
 /* How well a model describes what was measured. */
 struct mrrc_cost_error {
-	double reg_r2, dereg_r2;	/* R^2; 1: on the line, 0: no better
+	double reg_r2, dereg_r2;       /* R^2; 1: on the line, 0: no better
 					 * than the mean; it can be less */
-	double reg_worst, dereg_worst;	/* largest error, of the time */
+	double reg_worst, dereg_worst; /* largest error, of the time */
 };
 
 /* -EINVAL: no samples. */

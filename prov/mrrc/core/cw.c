@@ -11,14 +11,14 @@
 /* test/explore_world.c compiles a copy of this file with faults to find. */
 #ifdef MRRC_CW_FAULTS
 extern int mrrc_cw_fault;
-#define FAULT(n)	(mrrc_cw_fault == (n))
+#define FAULT(n) (mrrc_cw_fault == (n))
 #else
-#define FAULT(n)	false
+#define FAULT(n) false
 #endif
 
 #define NODE_OF(ptr, type, field) \
-	((struct type *)((char *)(ptr) - offsetof(struct type, field)))
-#define OUT_OF(ptr, type)	NODE_OF(ptr, type, out)
+	((struct type *) ((char *) (ptr) -offsetof(struct type, field)))
+#define OUT_OF(ptr, type) NODE_OF(ptr, type, out)
 
 /* The first error counts. */
 static void cw_error(struct mrrc_cw *cw, int err)
@@ -185,8 +185,7 @@ static void cw_told(struct mrrc_cw *cw, struct mrrc_cw_rtag *rtag)
 	struct mrrc_cw_wr *wr = rtag->wr;
 
 	cw_rtag_free(cw, rtag);
-	if (wr && cw_wr_step(cw, wr, WR_TELL) &&
-	    wr->state == MRRC_CW_WR_ENDED)
+	if (wr && cw_wr_step(cw, wr, WR_TELL) && wr->state == MRRC_CW_WR_ENDED)
 		cw_wr_end(cw, wr, 0);
 }
 
@@ -428,8 +427,7 @@ static void cw_receive_tag(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)
  * Too late for a tag that the peer has been, or will be, told about: that
  * message answers this one.
  */
-static void cw_receive_revoke(struct mrrc_cw *cw,
-			      const struct mrrc_cw_msg *msg)
+static void cw_receive_revoke(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)
 {
 	struct mrrc_cw_node *node;
 	struct mrrc_cw_rtag *rtag;

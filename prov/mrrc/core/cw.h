@@ -35,46 +35,42 @@
 #include "cw_wire.h"
 #include "stats.h"
 
-#define MRRC_CW_WR_STATES(X)						\
-	X(HELD)		/* no tag yet */				\
-	X(READY)	/* a tag, but the network is full */		\
-	X(ISSUED)	/* on its way, the target not told */		\
-	X(TOLD)		/* on its way, the target told */		\
-	X(LANDED)	/* completed, the target not told */		\
+#define MRRC_CW_WR_STATES(X)                            \
+	X(HELD)	  /* no tag yet */                      \
+	X(READY)  /* a tag, but the network is full */  \
+	X(ISSUED) /* on its way, the target not told */ \
+	X(TOLD)	  /* on its way, the target told */     \
+	X(LANDED) /* completed, the target not told */  \
 	X(ENDED)
 
-#define MRRC_CW_TARGET_STATES(X)					\
-	X(QUEUED)	/* the peer does not know */			\
-	X(EXPOSED)	/* the peer may write */			\
-	X(WITHDRAWN)	/* cancelled, the peer does not know */		\
-	X(REVOKING)	/* the peer has to confirm */			\
+#define MRRC_CW_TARGET_STATES(X)                             \
+	X(QUEUED)    /* the peer does not know */            \
+	X(EXPOSED)   /* the peer may write */                \
+	X(WITHDRAWN) /* cancelled, the peer does not know */ \
+	X(REVOKING)  /* the peer has to confirm */           \
 	X(ENDED)
 
-#define MRRC_CW_WR_ENUM(name)		MRRC_CW_WR_##name,
-#define MRRC_CW_TARGET_ENUM(name)	MRRC_CW_TARGET_##name,
+#define MRRC_CW_WR_ENUM(name)	  MRRC_CW_WR_##name,
+#define MRRC_CW_TARGET_ENUM(name) MRRC_CW_TARGET_##name,
 
-enum mrrc_cw_wr_state {
-	MRRC_CW_WR_STATES(MRRC_CW_WR_ENUM)
-	MRRC_CW_WR_CNT
-};
+enum mrrc_cw_wr_state { MRRC_CW_WR_STATES(MRRC_CW_WR_ENUM) MRRC_CW_WR_CNT };
 
 enum mrrc_cw_target_state {
-	MRRC_CW_TARGET_STATES(MRRC_CW_TARGET_ENUM)
-	MRRC_CW_TARGET_CNT
+	MRRC_CW_TARGET_STATES(MRRC_CW_TARGET_ENUM) MRRC_CW_TARGET_CNT
 };
 
 /* A message that waits for credits or for the network. */
 struct mrrc_cw_out {
 	TAILQ_ENTRY(mrrc_cw_out) link;
-	enum mrrc_cw_msg_type type;	/* 0: none */
+	enum mrrc_cw_msg_type type; /* 0: none */
 };
 TAILQ_HEAD(mrrc_cw_outq, mrrc_cw_out);
 
 /* A write. The caller sets len, and data with has_data. */
 struct mrrc_cw_wr {
-	struct mrrc_cw_node node;	/* HELD or READY: by tag */
+	struct mrrc_cw_node node; /* HELD or READY: by tag */
 	TAILQ_ENTRY(mrrc_cw_wr) all, ready;
-	struct mrrc_cw_rtag *rtag;	/* READY and after, till told */
+	struct mrrc_cw_rtag *rtag; /* READY and after, till told */
 	uint64_t cwtag, len, data;
 	bool has_data;
 	enum mrrc_cw_wr_state state;
@@ -84,7 +80,7 @@ TAILQ_HEAD(mrrc_cw_wrq, mrrc_cw_wr);
 
 /* An exposed buffer. The caller sets len, count and seg. */
 struct mrrc_cw_target {
-	struct mrrc_cw_node node;	/* by id */
+	struct mrrc_cw_node node; /* by id */
 	TAILQ_ENTRY(mrrc_cw_target) all;
 	struct mrrc_cw_out out;
 	uint64_t id, cwtag, len;
@@ -95,11 +91,11 @@ struct mrrc_cw_target {
 
 /* A tag of the peer's. */
 struct mrrc_cw_rtag {
-	struct mrrc_cw_node by_tag;	/* while no write has it */
-	struct mrrc_cw_node by_id;	/* until REVOKED, or told */
+	struct mrrc_cw_node by_tag; /* while no write has it */
+	struct mrrc_cw_node by_id;  /* until REVOKED, or told */
 	TAILQ_ENTRY(mrrc_cw_rtag) all;
 	struct mrrc_cw_out out;
-	struct mrrc_cw_wr *wr;		/* that has it, if any */
+	struct mrrc_cw_wr *wr; /* that has it, if any */
 	uint64_t id, cwtag, len, wr_len, data;
 	bool known, has_data;
 	uint16_t count;
@@ -107,7 +103,7 @@ struct mrrc_cw_rtag {
 };
 
 /* libfabric's FI_ETRUNC: no errno says it */
-#define MRRC_CW_ETRUNC	265
+#define MRRC_CW_ETRUNC 265
 
 /* How an operation ended: err is 0, a positive errno, or MRRC_CW_ETRUNC. */
 struct mrrc_cw_end {
@@ -134,34 +130,34 @@ struct mrrc_cw_stats {
 };
 
 struct mrrc_cw_attr {
-	uint16_t credits;	/* messages that fit here, beside HELLO */
-	uint32_t pending;	/* operations and tags, of each kind */
-	uint64_t cookie;	/* what the peer has to say in HELLO */
-	uint64_t my_cookie;	/* and what it is told */
-	struct mrrc_stats *stats;	/* counted there, too; or NULL */
-	struct mrrc_secret secret;	/* random: of the maps */
+	uint16_t credits;	   /* messages that fit here, beside HELLO */
+	uint32_t pending;	   /* operations and tags, of each kind */
+	uint64_t cookie;	   /* what the peer has to say in HELLO */
+	uint64_t my_cookie;	   /* and what it is told */
+	struct mrrc_stats *stats;  /* counted there, too; or NULL */
+	struct mrrc_secret secret; /* random: of the maps */
 };
 
 struct mrrc_cw {
 	const struct mrrc_cw_ops *ops;
 	void *arg;
 	struct mrrc_cw_attr attr;
-	int err;		/* negative: the connection is to be ended */
-	bool down, greeted, heard;	/* HELLO sent; received */
-	bool stalled;		/* the last message found no room */
-	const struct mrrc_cw_wr *posting;	/* inside mrrc_cw_post_wr() */
-	uint16_t room;		/* messages that fit at the peer */
-	uint16_t peer_credits, consumed;	/* taken here, not returned */
-	uint32_t peer_tags;	/* that it keeps */
+	int err;		   /* negative: the connection is to be ended */
+	bool down, greeted, heard; /* HELLO sent; received */
+	bool stalled;		   /* the last message found no room */
+	const struct mrrc_cw_wr *posting; /* inside mrrc_cw_post_wr() */
+	uint16_t room;			  /* messages that fit at the peer */
+	uint16_t peer_credits, consumed;  /* taken here, not returned */
+	uint32_t peer_tags;		  /* that it keeps */
 	uint64_t next_id;
-	uint32_t announced;	/* of our tags, those that it has */
+	uint32_t announced; /* of our tags, those that it has */
 	uint32_t wr_cnt, target_cnt, rtag_cnt, known_cnt;
 	struct mrrc_cw_wrq wrs, ready;
 	TAILQ_HEAD(, mrrc_cw_target) targets;
 	TAILQ_HEAD(, mrrc_cw_rtag) rtags;
-	struct mrrc_cw_map held, matched, known;	/* by tag */
+	struct mrrc_cw_map held, matched, known; /* by tag */
 	struct mrrc_cw_map by_id, rtag_by_id;
-	struct mrrc_cw_outq replies, tags;	/* messages that wait */
+	struct mrrc_cw_outq replies, tags; /* messages that wait */
 	struct mrrc_cw_stats stats;
 };
 

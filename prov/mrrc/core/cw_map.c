@@ -9,14 +9,13 @@
 
 static uint64_t cw_hash_of(const struct mrrc_cw_map *map, uint64_t key)
 {
-	return map->keyed ? mrrc_hash_keyed(&map->secret, key) :
-			    mrrc_hash(key);
+	return map->keyed ? mrrc_hash_keyed(&map->secret, key) : mrrc_hash(key);
 }
 
 /* What is looked up is added next, and looked up again. */
 static uint64_t cw_hash(const struct mrrc_cw_map *map, uint64_t key)
 {
-	struct mrrc_cw_map *memo = (struct mrrc_cw_map *)map;
+	struct mrrc_cw_map *memo = (struct mrrc_cw_map *) map;
 
 	if (key != map->last_key) {
 		memo->last_hash = cw_hash_of(map, key);
@@ -25,8 +24,7 @@ static uint64_t cw_hash(const struct mrrc_cw_map *map, uint64_t key)
 	return map->last_hash;
 }
 
-void mrrc_cw_map_init(struct mrrc_cw_map *map,
-		      const struct mrrc_secret *secret)
+void mrrc_cw_map_init(struct mrrc_cw_map *map, const struct mrrc_secret *secret)
 {
 	memset(map, 0, sizeof(*map));
 	map->keyed = secret;
@@ -95,9 +93,8 @@ static void cw_map_grow(struct mrrc_cw_map *map)
 }
 
 /* After the last, that is before the first, of its ring. */
-static struct mrrc_cw_node **cw_map_link(struct mrrc_cw_map *map,
-					 struct mrrc_cw_node *node,
-					 uint64_t key)
+static struct mrrc_cw_node **
+cw_map_link(struct mrrc_cw_map *map, struct mrrc_cw_node *node, uint64_t key)
 {
 	struct mrrc_cw_node **place, *first;
 

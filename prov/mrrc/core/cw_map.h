@@ -18,20 +18,20 @@
 
 struct mrrc_cw_node {
 	uint64_t key, hash;
-	struct mrrc_cw_node *chain;	/* next first of the same bucket */
-	struct mrrc_cw_node *next, *prev;	/* of the same key: a ring */
+	struct mrrc_cw_node *chain;	  /* next first of the same bucket */
+	struct mrrc_cw_node *next, *prev; /* of the same key: a ring */
 	bool first;
 };
 
-#define MRRC_CW_MAP_SMALL	16
+#define MRRC_CW_MAP_SMALL 16
 
 struct mrrc_cw_map {
-	struct mrrc_cw_node **bucket;	/* small, or allocated */
-	size_t mask;			/* buckets - 1 */
+	struct mrrc_cw_node **bucket; /* small, or allocated */
+	size_t mask;		      /* buckets - 1 */
 	size_t keys, nodes;
 	struct mrrc_secret secret;
-	bool keyed;			/* with the secret */
-	uint64_t last_key, last_hash;	/* the latest that was computed */
+	bool keyed;		      /* with the secret */
+	uint64_t last_key, last_hash; /* the latest that was computed */
 	struct mrrc_cw_node *small[MRRC_CW_MAP_SMALL];
 };
 

@@ -5,8 +5,8 @@
 #include "cw_state.h"
 
 #define NEVER	0xff
-#define W(name)	MRRC_CW_WR_##name
-#define T(name)	MRRC_CW_TARGET_##name
+#define W(name) MRRC_CW_WR_##name
+#define T(name) MRRC_CW_TARGET_##name
 
 static const uint8_t cw_wr_next[MRRC_CW_WR_CNT][WR_EVENTS] = {
 	/*	MATCH		UNMATCH		ISSUE
@@ -69,20 +69,20 @@ static const uint8_t cw_target_next[MRRC_CW_TARGET_CNT][TG_EVENTS] = {
 	},
 };
 
-#define CW_NAME(name)	#name,
+#define CW_NAME(name) #name,
 
 const char *mrrc_cw_wr_name(enum mrrc_cw_wr_state state)
 {
 	static const char *const name[] = { MRRC_CW_WR_STATES(CW_NAME) };
 
-	return (unsigned)state < MRRC_CW_WR_CNT ? name[state] : "?";
+	return (unsigned) state < MRRC_CW_WR_CNT ? name[state] : "?";
 }
 
 const char *mrrc_cw_target_name(enum mrrc_cw_target_state state)
 {
 	static const char *const name[] = { MRRC_CW_TARGET_STATES(CW_NAME) };
 
-	return (unsigned)state < MRRC_CW_TARGET_CNT ? name[state] : "?";
+	return (unsigned) state < MRRC_CW_TARGET_CNT ? name[state] : "?";
 }
 
 bool mrrc_cw_wr_step(struct mrrc_cw_wr *wr, enum mrrc_cw_wr_event event)

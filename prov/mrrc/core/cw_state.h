@@ -9,13 +9,27 @@
 #include "cw.h"
 
 enum mrrc_cw_wr_event {
-	WR_MATCH, WR_UNMATCH, WR_ISSUE, WR_TELL, WR_LAND, WR_CANCEL, WR_TRUNC,
-	WR_FAIL, WR_DOWN, WR_EVENTS
+	WR_MATCH,
+	WR_UNMATCH,
+	WR_ISSUE,
+	WR_TELL,
+	WR_LAND,
+	WR_CANCEL,
+	WR_TRUNC,
+	WR_FAIL,
+	WR_DOWN,
+	WR_EVENTS
 };
 
 enum mrrc_cw_target_event {
-	TG_ANNOUNCE, TG_DONE, TG_TRUNC, TG_CANCEL, TG_REVOKE, TG_REVOKED,
-	TG_DOWN, TG_EVENTS
+	TG_ANNOUNCE,
+	TG_DONE,
+	TG_TRUNC,
+	TG_CANCEL,
+	TG_REVOKE,
+	TG_REVOKED,
+	TG_DOWN,
+	TG_EVENTS
 };
 
 /* The next state; false: must not happen, or the peer's fault */

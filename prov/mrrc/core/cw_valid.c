@@ -15,12 +15,12 @@ static bool cw_valid_wrs(const struct mrrc_cw *cw)
 			return false;
 		if (wr->state == MRRC_CW_WR_HELD) {
 			held++;
-			if (wr->rtag || mrrc_cw_map_first(&cw->known,
-							  wr->cwtag))
-				return false;	/* W1 */
+			if (wr->rtag ||
+			    mrrc_cw_map_first(&cw->known, wr->cwtag))
+				return false; /* W1 */
 		}
 		if (wr->rtag && wr->rtag->wr != wr)
-			return false;		/* W2 */
+			return false; /* W2 */
 		if (wr->state == MRRC_CW_WR_READY) {
 			ready++;
 			if (!wr->rtag || wr->rtag->out.type)
@@ -29,8 +29,8 @@ static bool cw_valid_wrs(const struct mrrc_cw *cw)
 	}
 	TAILQ_FOREACH(wr, &cw->ready, ready)
 		listed++;
-	return cnt == cw->wr_cnt && held == cw->held.nodes &&
-	       ready == listed && ready == cw->matched.nodes;	/* W3 */
+	return cnt == cw->wr_cnt && held == cw->held.nodes && ready == listed &&
+	       ready == cw->matched.nodes; /* W3 */
 }
 
 static bool cw_valid_tags(const struct mrrc_cw *cw)
@@ -60,7 +60,7 @@ static bool cw_valid_tags(const struct mrrc_cw *cw)
 	return targets == cw->target_cnt && targets == cw->by_id.nodes &&
 	       announced == cw->announced && rtags == cw->rtag_cnt &&
 	       rtags == cw->rtag_by_id.nodes && known == cw->known_cnt &&
-	       known == cw->known.nodes && !waiting;	/* W3, W4 */
+	       known == cw->known.nodes && !waiting; /* W3, W4 */
 }
 
 bool mrrc_cw_valid(const struct mrrc_cw *cw)

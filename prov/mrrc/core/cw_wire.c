@@ -7,13 +7,13 @@
 #include <errno.h>
 #include <string.h>
 
-#define CW_MAGIC	0x5743524d	/* "MRCW" */
-#define CW_HEADER	8
-#define CW_AT_LEN	2
-#define CW_HELLO_LEN	(CW_HEADER + 24)
-#define CW_TAG_LEN	(CW_HEADER + 32)
-#define CW_SEG_LEN	24
-#define CW_DONE_DATA	1
+#define CW_MAGIC     0x5743524d /* "MRCW" */
+#define CW_HEADER    8
+#define CW_AT_LEN    2
+#define CW_HELLO_LEN (CW_HEADER + 24)
+#define CW_TAG_LEN   (CW_HEADER + 32)
+#define CW_SEG_LEN   24
+#define CW_DONE_DATA 1
 
 _Static_assert(CW_TAG_LEN + MRRC_CW_SEGS * CW_SEG_LEN <= MRRC_CW_MSG_MAX,
 	       "the longest message fits");
@@ -37,7 +37,7 @@ static uint64_t cw_get(struct cw_cursor *cur, unsigned bytes)
 	unsigned i;
 
 	for (i = 0; i < bytes; i++)
-		value |= (uint64_t)*cur->at++ << (8 * i);
+		value |= (uint64_t) *cur->at++ << (8 * i);
 	return value;
 }
 
@@ -70,7 +70,7 @@ static void cw_put_tag(struct cw_cursor *cur, const struct mrrc_cw_msg *msg)
 
 size_t mrrc_cw_encode(const struct mrrc_cw_msg *msg, void *buf)
 {
-	struct cw_cursor cur = { (uint8_t *)buf + CW_HEADER };
+	struct cw_cursor cur = { (uint8_t *) buf + CW_HEADER };
 	struct cw_cursor head = { buf };
 	size_t len;
 
@@ -98,7 +98,7 @@ size_t mrrc_cw_encode(const struct mrrc_cw_msg *msg, void *buf)
 	default:
 		break;
 	}
-	len = cur.at - (uint8_t *)buf;
+	len = cur.at - (uint8_t *) buf;
 	cw_put(&head, msg->type, 1);
 	cw_put(&head, msg->type == MRRC_CW_HELLO ? 0 : MRRC_CW_VERSION_MAX, 1);
 	cw_put(&head, len, 2);
@@ -119,8 +119,10 @@ static int cw_get_hello(struct cw_cursor *cur, struct mrrc_cw_msg *msg)
 		return -EPROTO;
 	msg->hello.cookie = cw_get(cur, 8);
 	return msg->credits || !msg->hello.min ||
-	       msg->hello.max < msg->hello.min || msg->hello.credits < 4 ||
-	       !msg->hello.tags ? -EPROTO : 0;
+			       msg->hello.max < msg->hello.min ||
+			       msg->hello.credits < 4 || !msg->hello.tags ?
+		       -EPROTO :
+		       0;
 }
 
 static int cw_get_tag(struct cw_cursor *cur, size_t len,
@@ -135,7 +137,7 @@ static int cw_get_tag(struct cw_cursor *cur, size_t len,
 	msg->len = cw_get(cur, 8);
 	msg->tag.count = cw_get(cur, 2);
 	if (cw_get(cur, 6) || msg->tag.count > MRRC_CW_SEGS ||
-	    len != CW_TAG_LEN + (size_t)msg->tag.count * CW_SEG_LEN)
+	    len != CW_TAG_LEN + (size_t) msg->tag.count * CW_SEG_LEN)
 		return -EPROTO;
 	for (i = 0; i < msg->tag.count; i++) {
 		seg = &msg->tag.seg[i];
@@ -160,8 +162,10 @@ static int cw_get_done(struct cw_cursor *cur, struct mrrc_cw_msg *msg)
 	msg->done.data = cw_get(cur, 8);
 	flags = cw_get(cur, 8);
 	msg->done.has_data = flags & CW_DONE_DATA;
-	return (flags & ~(uint64_t)CW_DONE_DATA) ||
-	       (!flags && msg->done.data) ? -EPROTO : 0;
+	return (flags & ~(uint64_t) CW_DONE_DATA) ||
+			       (!flags && msg->done.data) ?
+		       -EPROTO :
+		       0;
 }
 
 /* Of a type whose length does not vary; 0: there is no such type */
@@ -184,7 +188,7 @@ static size_t cw_fixed_len(enum mrrc_cw_msg_type type)
 
 size_t mrrc_cw_first(const void *buf, size_t len)
 {
-	struct cw_cursor cur = { (uint8_t *)buf + CW_AT_LEN };
+	struct cw_cursor cur = { (uint8_t *) buf + CW_AT_LEN };
 	size_t first = len;
 
 	if (len >= CW_HEADER)
@@ -194,7 +198,7 @@ size_t mrrc_cw_first(const void *buf, size_t len)
 
 int mrrc_cw_decode(const void *buf, size_t len, struct mrrc_cw_msg *msg)
 {
-	struct cw_cursor cur = { (uint8_t *)buf };
+	struct cw_cursor cur = { (uint8_t *) buf };
 	uint8_t version;
 
 	if (len < CW_HEADER || len > MRRC_CW_MSG_MAX)

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAYS	4
+#define WAYS 4
 
 _Static_assert(MRRC_GHOSTS_MAX / WAYS <= UINT16_MAX, "a set's place");
 
 static void ghosts_clear(struct mrrc_ghosts *ghosts, uint16_t place)
 {
-	memset(&ghosts->entry[(size_t)place * WAYS], 0,
+	memset(&ghosts->entry[(size_t) place * WAYS], 0,
 	       WAYS * sizeof(*ghosts->entry));
 }
 
@@ -29,7 +29,7 @@ int mrrc_ghosts_init(struct mrrc_ghosts *ghosts, size_t entries)
 	if (!ghosts->entry)
 		return -ENOMEM;
 	ghosts_clear(ghosts, 0);
-	ghosts->place = (uint16_t *)(ghosts->entry + entries + WAYS);
+	ghosts->place = (uint16_t *) (ghosts->entry + entries + WAYS);
 	memset(ghosts->place, 0, sets * sizeof(*ghosts->place));
 	ghosts->sets = sets;
 	ghosts->used = 0;
@@ -41,20 +41,18 @@ void mrrc_ghosts_fini(struct mrrc_ghosts *ghosts)
 	free(ghosts->entry);
 }
 
-static uint16_t *ghosts_place(const struct mrrc_ghosts *ghosts,
-				   uint64_t key)
+static uint16_t *ghosts_place(const struct mrrc_ghosts *ghosts, uint64_t key)
 {
 	return &ghosts->place[mrrc_hash(key) & (ghosts->sets - 1)];
 }
 
 static struct mrrc_ghost *ghosts_set(const struct mrrc_ghosts *ghosts,
-					  uint64_t key)
+				     uint64_t key)
 {
-	return &ghosts->entry[(size_t)*ghosts_place(ghosts, key) * WAYS];
+	return &ghosts->entry[(size_t) *ghosts_place(ghosts, key) * WAYS];
 }
 
-void mrrc_ghosts_put(struct mrrc_ghosts *ghosts,
-		     const struct mrrc_ghost *ghost)
+void mrrc_ghosts_put(struct mrrc_ghosts *ghosts, const struct mrrc_ghost *ghost)
 {
 	uint16_t *place = ghosts_place(ghosts, ghost->key);
 	struct mrrc_ghost *set, *oldest;
@@ -86,7 +84,7 @@ bool mrrc_ghosts_take(struct mrrc_ghosts *ghosts, uint64_t key,
 	for (i = 0; i < WAYS; i++) {
 		if (set[i].key == key) {
 			*ghost = set[i];
-			set[i] = (struct mrrc_ghost) { 0 };
+			set[i] = (struct mrrc_ghost){ 0 };
 			return true;
 		}
 	}

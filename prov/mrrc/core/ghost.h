@@ -16,21 +16,21 @@
 #include <stdint.h>
 
 struct mrrc_ghost {
-	uint64_t key;		/* 0: none */
-	uint64_t last;		/* of its last use */
+	uint64_t key;  /* 0: none */
+	uint64_t last; /* of its last use */
 	uint32_t uses;
 };
 
 struct mrrc_ghosts {
 	/* sets by place; place 0 is an empty set, beyond `used` nothing is set */
 	struct mrrc_ghost *entry;
-	uint16_t *place;	/* of each set; 0: not used yet */
-	size_t sets;		/* a power of two */
-	uint16_t used;		/* sets with a place of their own */
+	uint16_t *place; /* of each set; 0: not used yet */
+	size_t sets;	 /* a power of two */
+	uint16_t used;	 /* sets with a place of their own */
 };
 
 /* For about so many, a power of two of 4 to MRRC_GHOSTS_MAX. -ENOMEM. */
-#define MRRC_GHOSTS_MAX	(1 << 17)
+#define MRRC_GHOSTS_MAX (1 << 17)
 int mrrc_ghosts_init(struct mrrc_ghosts *ghosts, size_t entries);
 void mrrc_ghosts_fini(struct mrrc_ghosts *ghosts);
 

@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-#define BIN_EXACT	16u
-#define BIN_TRIES	8	/* spans looked at in a bin that may be short */
+#define BIN_EXACT 16u
+#define BIN_TRIES 8 /* spans looked at in a bin that may be short */
 
 static unsigned bin_of(uint32_t pages)
 {
@@ -115,9 +115,8 @@ static struct mrrc_heap_page *free_find(const struct mrrc_arena *arena,
 
 /* Pages of it, from at on; the rest stays free. */
 static struct mrrc_heap_page *span_cut(struct mrrc_arena *arena,
-				       struct mrrc_heap_page *head,
-				       uint32_t at, uint32_t pages,
-				       enum mrrc_page_use use)
+				       struct mrrc_heap_page *head, uint32_t at,
+				       uint32_t pages, enum mrrc_page_use use)
 {
 	struct mrrc_heap_block *block = head->block;
 	uint32_t start = head->head, end = start + head->count;
@@ -387,7 +386,7 @@ void mrrc_arena_give(struct mrrc_arena *arena, struct mrrc_heap_block *block,
 		run_give(arena, run_of(block, object), object);
 	else
 		span_give(arena, page_at(block, (object - block->base) /
-						MRRC_HEAP_PAGE));
+							MRRC_HEAP_PAGE));
 }
 
 struct mrrc_heap_block *mrrc_arena_idle(struct mrrc_arena *arena,
@@ -454,7 +453,7 @@ bool mrrc_arena_next(const struct mrrc_heap_block *block, size_t *pos,
 	for (i = *pos; i < block->pages * grains; i++) {
 		rec = &block->rec[i / grains];
 		if (!mrrc_rec_run(rec) && i % grains) {
-			i |= grains - 1;	/* the next page */
+			i |= grains - 1; /* the next page */
 			continue;
 		}
 		mark = rec->mark[i % grains];

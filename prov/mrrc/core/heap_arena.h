@@ -13,30 +13,30 @@
 
 #include "core/heap_class.h"
 
-#define MRRC_RUN_OBJECTS	256u	/* at most */
-#define MRRC_ARENA_BINS		160u	/* free spans by their length */
+#define MRRC_RUN_OBJECTS 256u /* at most */
+#define MRRC_ARENA_BINS	 160u /* free spans by their length */
 
 /*
  * Marks: what lies where an object may begin. Between take and give they are
  * the caller's to set: LIVE(class) while allocated, FREED after that. A mark is
  * never LIVE otherwise.
  */
-#define MRRC_OBJ_NONE		0u
-#define MRRC_OBJ_LIVE(class)	((class) + 1u)
-#define MRRC_OBJ_OWN		0xfdu	/* live, of a block that is one object */
-#define MRRC_OBJ_NEVER		0xfeu	/* no mark is this */
-#define MRRC_OBJ_FREED		0xffu
+#define MRRC_OBJ_NONE	     0u
+#define MRRC_OBJ_LIVE(class) ((class) + 1u)
+#define MRRC_OBJ_OWN	     0xfdu /* live, of a block that is one object */
+#define MRRC_OBJ_NEVER	     0xfeu /* no mark is this */
+#define MRRC_OBJ_FREED	     0xffu
 
 /* What the hot path has to know of a page. */
 struct mrrc_heap_rec {
-	struct mrrc_heap_block *block;	/* NULL: none of a block's */
-	void *domain;			/* the block's */
+	struct mrrc_heap_block *block; /* NULL: none of a block's */
+	void *domain;		       /* the block's */
 	/* for each grain where one may begin: the block's state, or first */
 	uint8_t *mark;
-	uint32_t slot;			/* the caller's */
-	uint16_t inner;		/* bits that no address of an object has */
-	uint8_t live;		/* mark of objects here that are live */
-	uint8_t first;		/* of objects that are whole pages */
+	uint32_t slot;	/* the caller's */
+	uint16_t inner; /* bits that no address of an object has */
+	uint8_t live;	/* mark of objects here that are live */
+	uint8_t first;	/* of objects that are whole pages */
 };
 
 /* A page that small objects share */
@@ -61,21 +61,21 @@ static inline void mrrc_rec_whole(struct mrrc_heap_rec *rec, unsigned live)
 }
 
 enum mrrc_page_use {
-	MRRC_PAGE_INNER,	/* no beginning of anything */
-	MRRC_PAGE_FREE,		/* ... and end of a free span */
+	MRRC_PAGE_INNER, /* no beginning of anything */
+	MRRC_PAGE_FREE,	 /* ... and end of a free span */
 	MRRC_PAGE_RUN,
-	MRRC_PAGE_SPAN,		/* one large object */
+	MRRC_PAGE_SPAN, /* one large object */
 };
 
 struct mrrc_heap_page {
-	TAILQ_ENTRY(mrrc_heap_page) link;	/* FREE: bin; RUN: partial */
+	TAILQ_ENTRY(mrrc_heap_page) link; /* FREE: bin; RUN: partial */
 	struct mrrc_heap_block *block;
-	uint32_t head;		/* first page of run or free span */
-	uint32_t count;		/* at the head: pages */
+	uint32_t head;	/* first page of run or free span */
+	uint32_t count; /* at the head: pages */
 	/* RUN, at its head */
 	uint64_t free[MRRC_RUN_OBJECTS / 64];
 	uint16_t nfree;
-	uint8_t class;		/* SPAN, too */
+	uint8_t class; /* SPAN, too */
 	uint8_t use;
 };
 
@@ -83,25 +83,25 @@ TAILQ_HEAD(mrrc_heap_pages, mrrc_heap_page);
 
 struct mrrc_heap_block {
 	/* constant while it exists */
-	uintptr_t base;		/* a multiple of 1 MiB */
+	uintptr_t base; /* a multiple of 1 MiB */
 	size_t len;
-	struct mrrc_heap_rec *rec;	/* pages */
-	uint8_t *state;		/* len / 16; not of an own block */
-	void *domain;		/* whose memory it is */
+	struct mrrc_heap_rec *rec; /* pages */
+	uint8_t *state;		   /* len / 16; not of an own block */
+	void *domain;		   /* whose memory it is */
 	void *heap;
-	void *cookie;		/* its registration */
-	struct mrrc_heap_page *page;	/* pages; not of an own block */
-	uint32_t *asked;	/* debug: bytes asked for, where state is */
+	void *cookie;		     /* its registration */
+	struct mrrc_heap_page *page; /* pages; not of an own block */
+	uint32_t *asked; /* debug: bytes asked for, where state is */
 	uint32_t pages;
-	bool own;		/* one object alone */
-	bool isolated;		/* likewise, and gone once it is freed */
+	bool own;      /* one object alone */
+	bool isolated; /* likewise, and gone once it is freed */
 	uint8_t page_kind;
-	void *meta;		/* rec, state, page, asked */
+	void *meta; /* rec, state, page, asked */
 	size_t meta_len;
 	/* by the heap's lock */
-	uint32_t used;		/* pages in runs and spans */
-	uint64_t idle_since;	/* when used became 0 */
-	size_t own_len;		/* bytes asked for */
+	uint32_t used;	     /* pages in runs and spans */
+	uint64_t idle_since; /* when used became 0 */
+	size_t own_len;	     /* bytes asked for */
 	TAILQ_ENTRY(mrrc_heap_block) link;
 };
 
@@ -110,13 +110,13 @@ TAILQ_HEAD(mrrc_heap_blocks, mrrc_heap_block);
 struct mrrc_arena {
 	struct mrrc_heap_blocks blocks;
 	struct mrrc_heap_pages bin[MRRC_ARENA_BINS];
-	uint64_t bins[(MRRC_ARENA_BINS + 63) / 64];	/* those not empty */
+	uint64_t bins[(MRRC_ARENA_BINS + 63) / 64]; /* those not empty */
 	struct mrrc_heap_pages partial[MRRC_CLASS_SMALL];
 	uint8_t run_pages[MRRC_CLASS_SMALL];
-	size_t out[MRRC_CLASSES];	/* objects taken and not given */
+	size_t out[MRRC_CLASSES]; /* objects taken and not given */
 	size_t out_bytes;
-	size_t pages, used;		/* of all blocks */
-	uint64_t now;			/* the caller's clock, for idle_since */
+	size_t pages, used; /* of all blocks */
+	uint64_t now;	    /* the caller's clock, for idle_since */
 };
 
 void mrrc_arena_init(struct mrrc_arena *arena);

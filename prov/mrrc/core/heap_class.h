@@ -13,16 +13,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MRRC_HEAP_PAGE		((size_t) 4096)	/* unit of blocks */
-#define MRRC_HEAP_GRAIN		16u		/* every object's alignment */
-#define MRRC_CLASS_STEPS	8u		/* classes in a doubling */
-#define MRRC_CLASS_DOUBLINGS	14u		/* 128 bytes to 2 MiB */
-#define MRRC_CLASSES \
-	(MRRC_CLASS_STEPS * (MRRC_CLASS_DOUBLINGS + 1))
-#define MRRC_CLASS_MAX		((size_t) 2 << 20)
+#define MRRC_HEAP_PAGE	     ((size_t) 4096) /* unit of blocks */
+#define MRRC_HEAP_GRAIN	     16u	     /* every object's alignment */
+#define MRRC_CLASS_STEPS     8u		     /* classes in a doubling */
+#define MRRC_CLASS_DOUBLINGS 14u	     /* 128 bytes to 2 MiB */
+#define MRRC_CLASSES	     (MRRC_CLASS_STEPS * (MRRC_CLASS_DOUBLINGS + 1))
+#define MRRC_CLASS_MAX	     ((size_t) 2 << 20)
 /* of these, several objects share a run of pages */
-#define MRRC_CLASS_SMALL	(MRRC_CLASS_STEPS * 9u)
-#define MRRC_CLASS_SMALL_MAX	((size_t) 32 << 10)
+#define MRRC_CLASS_SMALL     (MRRC_CLASS_STEPS * 9u)
+#define MRRC_CLASS_SMALL_MAX ((size_t) 32 << 10)
 
 /* The smallest class that holds len, 1 to MRRC_CLASS_MAX. */
 static inline unsigned mrrc_class_of(size_t len)
@@ -52,7 +51,7 @@ static inline unsigned mrrc_class_aligned(size_t len, size_t align)
 	unsigned class = mrrc_class_of(len > align ? len : align);
 
 	while (mrrc_class_size(class) & (align - 1))
-		class++;
+		class ++;
 	return class;
 }
 

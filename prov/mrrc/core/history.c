@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS		4
-#define ROW_MIN		1024
-#define ROW_MAX		(64 * 1024)	/* halved in some microseconds */
-#define PERIOD		10	/* additions an entry of a row: TinyLFU's */
+#define ROWS	4
+#define ROW_MIN 1024
+#define ROW_MAX (64 * 1024) /* halved in some microseconds */
+#define PERIOD	10	    /* additions an entry of a row: TinyLFU's */
 
 int mrrc_history_init(struct mrrc_history *history, size_t ranges)
 {
@@ -39,8 +39,8 @@ void mrrc_history_fini(struct mrrc_history *history)
 }
 
 /* Where a row counts it: 32 bits of hash, turned differently for each. */
-static uint8_t *history_at(const struct mrrc_history *history,
-				uint64_t hash, int row)
+static uint8_t *history_at(const struct mrrc_history *history, uint64_t hash,
+			   int row)
 {
 	const size_t place = ((hash >> 32) * (2 * row + 1) + hash) >> row;
 

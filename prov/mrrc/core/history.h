@@ -16,14 +16,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MRRC_HISTORY_MAX	255	/* counts stay there */
+#define MRRC_HISTORY_MAX 255 /* counts stay there */
 
 struct mrrc_history {
-	uint8_t *count;		/* several rows; not set before `used` */
-	size_t mask;		/* entries of a row, less one */
-	size_t added;		/* since the last halving */
+	uint8_t *count; /* several rows; not set before `used` */
+	size_t mask;	/* entries of a row, less one */
+	size_t added;	/* since the last halving */
 	size_t period;
-	bool used;		/* something was added */
+	bool used; /* something was added */
 };
 
 /* For about so many ranges at a time. -ENOMEM. */

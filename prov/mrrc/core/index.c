@@ -29,8 +29,8 @@ void mrrc_index_init(struct mrrc_index *index)
 	index->bytes = 0;
 }
 
-struct mrrc_region *
-mrrc_index_find(const struct mrrc_index *index, uintptr_t addr, size_t len)
+struct mrrc_region *mrrc_index_find(const struct mrrc_index *index,
+				    uintptr_t addr, size_t len)
 {
 	struct mrrc_region *region = RB_ROOT(&index->tree);
 	size_t offset;
@@ -49,16 +49,15 @@ mrrc_index_find(const struct mrrc_index *index, uintptr_t addr, size_t len)
 }
 
 /* Shares a byte; written so that neither end can wrap. */
-static bool region_overlaps(const struct mrrc_region *region,
-				 uintptr_t addr, size_t len)
+static bool region_overlaps(const struct mrrc_region *region, uintptr_t addr,
+			    size_t len)
 {
 	return region->start < addr ? addr - region->start < region->len :
 				      region->start - addr < len;
 }
 
-struct mrrc_region *
-mrrc_index_first_overlap(const struct mrrc_index *index, uintptr_t addr,
-			 size_t len)
+struct mrrc_region *mrrc_index_first_overlap(const struct mrrc_index *index,
+					     uintptr_t addr, size_t len)
 {
 	struct mrrc_region *region = RB_ROOT(&index->tree);
 	struct mrrc_region *best = NULL;
@@ -74,18 +73,17 @@ mrrc_index_first_overlap(const struct mrrc_index *index, uintptr_t addr,
 	return best && region_overlaps(best, addr, len) ? best : NULL;
 }
 
-struct mrrc_region *
-mrrc_index_next_overlap(struct mrrc_region *region, uintptr_t addr, size_t len)
+struct mrrc_region *mrrc_index_next_overlap(struct mrrc_region *region,
+					    uintptr_t addr, size_t len)
 {
 	region = mrrc_index_next(region);
-	return region && region_overlaps(region, addr, len) ? region :
-								   NULL;
+	return region && region_overlaps(region, addr, len) ? region : NULL;
 }
 
 struct mrrc_region *mrrc_index_first(const struct mrrc_index *index)
 {
 	/* RB_MIN takes a mutable head, yet only reads it. */
-	return RB_MIN(mrrc_index_tree, (struct mrrc_index_tree *)&index->tree);
+	return RB_MIN(mrrc_index_tree, (struct mrrc_index_tree *) &index->tree);
 }
 
 struct mrrc_region *mrrc_index_next(struct mrrc_region *region)
@@ -99,7 +97,7 @@ void mrrc_index_insert(struct mrrc_index *index, struct mrrc_region *region)
 
 	other = RB_INSERT(mrrc_index_tree, &index->tree, region);
 	assert(!other);
-	(void)other;
+	(void) other;
 	index->count++;
 	index->bytes += region->len;
 }
@@ -128,5 +126,5 @@ bool mrrc_index_valid(const struct mrrc_index *index)
 		count++;
 		bytes += region->len;
 	}
-	return count == index->count && bytes == index->bytes;	/* I2 */
+	return count == index->count && bytes == index->bytes; /* I2 */
 }

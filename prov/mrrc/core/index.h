@@ -18,25 +18,23 @@ RB_HEAD(mrrc_index_tree, mrrc_region);
 
 struct mrrc_index {
 	struct mrrc_index_tree tree;
-	size_t count;		/* regions */
-	size_t bytes;		/* sum of their lengths */
+	size_t count; /* regions */
+	size_t bytes; /* sum of their lengths */
 };
 
 void mrrc_index_init(struct mrrc_index *index);
 
 /* The region that contains all of [addr, addr + len), or NULL. */
-struct mrrc_region *
-mrrc_index_find(const struct mrrc_index *index, uintptr_t addr, size_t len);
+struct mrrc_region *mrrc_index_find(const struct mrrc_index *index,
+				    uintptr_t addr, size_t len);
 
 /* The lowest region that shares a byte with [addr, addr + len), or NULL. */
-struct mrrc_region *
-mrrc_index_first_overlap(const struct mrrc_index *index, uintptr_t addr,
-			 size_t len);
+struct mrrc_region *mrrc_index_first_overlap(const struct mrrc_index *index,
+					     uintptr_t addr, size_t len);
 
 /* The one after @region that does, or NULL. */
-struct mrrc_region *
-mrrc_index_next_overlap(struct mrrc_region *region, uintptr_t addr,
-			size_t len);
+struct mrrc_region *mrrc_index_next_overlap(struct mrrc_region *region,
+					    uintptr_t addr, size_t len);
 
 /* All regions by address; safe against removal only if next is taken first. */
 struct mrrc_region *mrrc_index_first(const struct mrrc_index *index);

@@ -8,23 +8,25 @@
 #include <assert.h>
 
 /* A merge that goes beyond the request takes this part of the byte limit. */
-#define MRRC_MERGE_PART	4
+#define MRRC_MERGE_PART 4
 
 /* The lowest region at or after @pos that begins before @end. */
 static struct mrrc_region *plan_next(const struct mrrc_index *index,
-					  uintptr_t pos, uintptr_t end)
+				     uintptr_t pos, uintptr_t end)
 {
 	return mrrc_index_first_overlap(index, pos, end - pos);
 }
 
 /* Append a piece; false if there is no room. */
-static bool plan_add(struct mrrc_plan *plan, uintptr_t start,
-			  uintptr_t end, struct mrrc_region *region)
+static bool plan_add(struct mrrc_plan *plan, uintptr_t start, uintptr_t end,
+		     struct mrrc_region *region)
 {
 	if (plan->count == MRRC_PIECES_MAX)
 		return false;
-	plan->piece[plan->count++] = (struct mrrc_piece) {
-		start, end - start, region,
+	plan->piece[plan->count++] = (struct mrrc_piece){
+		start,
+		end - start,
+		region,
 	};
 	return true;
 }
@@ -34,8 +36,8 @@ static bool plan_add(struct mrrc_plan *plan, uintptr_t start,
  * too, and comes first. False: too many.
  */
 static bool plan_walk(const struct mrrc_cache *cache, uintptr_t lo,
-			   uintptr_t hi, enum mrrc_access access,
-			   struct mrrc_plan *plan)
+		      uintptr_t hi, enum mrrc_access access,
+		      struct mrrc_plan *plan)
 {
 	const enum mrrc_access first = access == MRRC_RO ? MRRC_RW : access;
 	struct mrrc_region *region;
@@ -79,8 +81,8 @@ static void plan_merge(struct mrrc_plan *plan, unsigned i, unsigned last)
 	struct mrrc_piece *piece = &plan->piece[i];
 	unsigned n;
 
-	piece->len = plan->piece[last].start + plan->piece[last].len -
-		     piece->start;
+	piece->len =
+		plan->piece[last].start + plan->piece[last].len - piece->start;
 	piece->region = NULL;
 	for (n = last + 1; n < plan->count; n++)
 		plan->piece[i + n - last] = plan->piece[n];
@@ -104,16 +106,15 @@ static void plan_join(struct mrrc_plan *plan, unsigned i)
 
 /* Between two gaps: is registering it again cheaper than one call more? */
 static bool plan_bridges(const struct mrrc_cost *cost,
-			      const struct mrrc_plan *plan, unsigned i)
+			 const struct mrrc_plan *plan, unsigned i)
 {
 	return plan->piece[i].region && !plan->piece[i - 1].region &&
 	       !plan->piece[i + 1].region &&
 	       cost->reg_page * mrrc_cost_pages(cost, plan->piece[i].len) <=
-	       cost->reg;
+		       cost->reg;
 }
 
-static void plan_bridge(const struct mrrc_cost *cost,
-			     struct mrrc_plan *plan)
+static void plan_bridge(const struct mrrc_cost *cost, struct mrrc_plan *plan)
 {
 	unsigned i;
 
@@ -134,8 +135,7 @@ static void plan_shorten(struct mrrc_plan *plan)
 	unsigned i;
 
 	for (i = 0; i + 1 < plan->count; i++) {
-		bytes = plan_twice(plan, i) +
-			plan_twice(plan, i + 1);
+		bytes = plan_twice(plan, i) + plan_twice(plan, i + 1);
 		if (bytes < least) {
 			least = bytes;
 			best = i;
@@ -153,9 +153,9 @@ static void plan_shorten(struct mrrc_plan *plan)
  * and should not register the whole stream again and again.
  */
 static void plan_extend(const struct mrrc_cache *cache,
-			     const struct mrrc_region *first,
-			     const struct mrrc_region *last, bool again,
-			     struct mrrc_plan *plan)
+			const struct mrrc_region *first,
+			const struct mrrc_region *last, bool again,
+			struct mrrc_plan *plan)
 {
 	const size_t most = cache->max_bytes / MRRC_MERGE_PART;
 	struct mrrc_piece *piece = &plan->piece[0];
@@ -178,7 +178,7 @@ static void plan_extend(const struct mrrc_cache *cache,
 
 /* At most so many pieces. */
 static void plan_fit(const struct mrrc_cache *cache, uintptr_t lo,
-			  unsigned pieces, struct mrrc_plan *plan)
+		     unsigned pieces, struct mrrc_plan *plan)
 {
 	const struct mrrc_region *first = plan->piece[0].region;
 	const struct mrrc_region *last = plan->piece[plan->count - 1].region;
@@ -189,12 +189,12 @@ static void plan_fit(const struct mrrc_cache *cache, uintptr_t lo,
 		plan_shorten(plan);
 	if (cache->policy->merge)
 		plan_extend(cache, first, last,
-				 mrrc_history_get(&cache->merged,
-						  lo / cache->page), plan);
+			    mrrc_history_get(&cache->merged, lo / cache->page),
+			    plan);
 }
 
-void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr,
-		     size_t len, enum mrrc_access access, unsigned pieces,
+void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr, size_t len,
+		     enum mrrc_access access, unsigned pieces,
 		     struct mrrc_plan *plan)
 {
 	const uintptr_t mask = cache->page - 1;
@@ -216,8 +216,8 @@ void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr,
 	}
 	if (mrrc_access_remote(access) ||
 	    !plan_walk(cache, lo, hi, access, plan)) {
-		plan->merged = plan->count || plan_next(
-			&cache->index[access], lo, hi);
+		plan->merged = plan->count ||
+			       plan_next(&cache->index[access], lo, hi);
 		plan->count = 0;
 		plan_add(plan, lo, hi, NULL);
 	}
@@ -229,7 +229,7 @@ void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr,
 }
 
 static void cache_requested(struct mrrc_cache *cache, uintptr_t addr,
-				 size_t len)
+			    size_t len)
 {
 	struct mrrc_policy *policy = cache->policy;
 
@@ -238,8 +238,7 @@ static void cache_requested(struct mrrc_cache *cache, uintptr_t addr,
 				     (addr & (cache->page - 1)) + len);
 }
 
-static void cache_used(struct mrrc_cache *cache,
-			    struct mrrc_region *region)
+static void cache_used(struct mrrc_cache *cache, struct mrrc_region *region)
 {
 	region->reused = true;
 	cache->policy->ops->touch(cache->policy, region);
@@ -265,8 +264,8 @@ void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
 	cache_requested(cache, addr, len);
 	mrrc_cache_plan(cache, addr, len, access, pieces, plan);
 	mrrc_cache_count(cache, MRRC_STAT_LOOKUPS);
-	mrrc_cache_count(cache, plan->missing ? MRRC_STAT_MISSES :
-						MRRC_STAT_HITS);
+	mrrc_cache_count(cache,
+			 plan->missing ? MRRC_STAT_MISSES : MRRC_STAT_HITS);
 	if (plan->count > 1)
 		mrrc_cache_count(cache, MRRC_STAT_SPLITS);
 	if (plan->merged) {

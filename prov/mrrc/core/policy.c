@@ -11,7 +11,7 @@
 
 #include "core/text.h"
 
-#define MRRC_BATCH_MAX	65536
+#define MRRC_BATCH_MAX 65536
 
 const struct mrrc_policy_ops *const mrrc_policies[] = {
 	&mrrc_policy_lru_ops,
@@ -30,15 +30,14 @@ static const struct mrrc_policy_param mrrc_policy_common[] = {
 	{ "merge", "1: overlaps are merged by their cost", 0, 0, 1 },
 };
 
-#define MRRC_COMMON_CNT	3
+#define MRRC_COMMON_CNT 3
 
 static bool policy_named(const char *name, const char *text, size_t len)
 {
 	return strlen(name) == len && !strncmp(name, text, len);
 }
 
-static const struct mrrc_policy_ops *policy_find(const char *name,
-						      size_t len)
+static const struct mrrc_policy_ops *policy_find(const char *name, size_t len)
 {
 	const struct mrrc_policy_ops *const *ops;
 
@@ -50,8 +49,8 @@ static const struct mrrc_policy_ops *policy_find(const char *name,
 }
 
 /* The value of a parameter: @len digits. */
-static int policy_value(const struct mrrc_policy_param *param,
-			     const char *text, size_t len, size_t *value)
+static int policy_value(const struct mrrc_policy_param *param, const char *text,
+			size_t len, size_t *value)
 {
 	char digits[24];
 	size_t number;
@@ -71,13 +70,14 @@ static int policy_value(const struct mrrc_policy_param *param,
 }
 
 /* One "key=value" of @len characters. */
-static int policy_set(struct mrrc_policy *policy, const char *text,
-			   size_t len)
+static int policy_set(struct mrrc_policy *policy, const char *text, size_t len)
 {
 	const struct mrrc_policy_param *param = policy->ops->param;
 	const char *equals = memchr(text, '=', len);
 	size_t *const common[MRRC_COMMON_CNT] = {
-		&policy->pieces, &policy->batch, &policy->merge,
+		&policy->pieces,
+		&policy->batch,
+		&policy->merge,
 	};
 	size_t key, i;
 
@@ -86,15 +86,13 @@ static int policy_set(struct mrrc_policy *policy, const char *text,
 	key = equals - text;
 	for (i = 0; i < MRRC_COMMON_CNT; i++) {
 		if (policy_named(mrrc_policy_common[i].name, text, key))
-			return policy_value(&mrrc_policy_common[i],
-						 equals + 1, len - key - 1,
-						 common[i]);
+			return policy_value(&mrrc_policy_common[i], equals + 1,
+					    len - key - 1, common[i]);
 	}
 	for (i = 0; i < MRRC_POLICY_PARAMS && param[i].name; i++) {
 		if (policy_named(param[i].name, text, key))
 			return policy_value(&param[i], equals + 1,
-						 len - key - 1,
-						 &policy->param[i]);
+					    len - key - 1, &policy->param[i]);
 	}
 	return -ESRCH;
 }
@@ -115,7 +113,7 @@ static int policy_set_all(struct mrrc_policy *policy, const char *text)
 }
 
 static void policy_defaults(struct mrrc_policy *policy,
-				 const struct mrrc_policy_ops *ops)
+			    const struct mrrc_policy_ops *ops)
 {
 	size_t i;
 
@@ -153,7 +151,7 @@ err_free:
 
 /* The policy that the text names; *params: what follows, or NULL. */
 static const struct mrrc_policy_ops *policy_parse(const char *spec,
-						       const char **params)
+						  const char **params)
 {
 	size_t len;
 

@@ -16,16 +16,16 @@
 #include "core/cost.h"
 #include "core/region.h"
 
-#define MRRC_POLICY_DEFAULT	"gdl"
-#define MRRC_POLICY_PARAMS	3
+#define MRRC_POLICY_DEFAULT "gdl"
+#define MRRC_POLICY_PARAMS  3
 
 struct mrrc_policy;
 
 struct mrrc_policy_attr {
-	const struct mrrc_cost *cost;	/* outlives the policy */
+	const struct mrrc_cost *cost; /* outlives the policy */
 	size_t max_bytes;
 	size_t max_regions;
-	void *arg;			/* for policies of simulators */
+	void *arg; /* for policies of simulators */
 };
 
 struct mrrc_policy_param {
@@ -37,10 +37,10 @@ struct mrrc_policy_param {
 struct mrrc_policy_ops {
 	const char *name;
 	const char *help;
-	size_t pieces;		/* regions for one request, at most */
-	size_t batch;		/* victims at a time, at most */
-	size_t merge;		/* 1: overlaps are merged by their cost */
-	size_t size;		/* of the state, a struct mrrc_policy first */
+	size_t pieces; /* regions for one request, at most */
+	size_t batch;  /* victims at a time, at most */
+	size_t merge;  /* 1: overlaps are merged by their cost */
+	size_t size;   /* of the state, a struct mrrc_policy first */
 	struct mrrc_policy_param param[MRRC_POLICY_PARAMS];
 	int (*init)(struct mrrc_policy *policy,
 		    const struct mrrc_policy_attr *attr);

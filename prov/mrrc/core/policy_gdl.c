@@ -24,45 +24,46 @@
 #include "core/shadow.h"
 #include "core/reuse.h"
 
-enum { GDL_DUEL };			/* param[] */
+enum { GDL_DUEL }; /* param[] */
 
-#define GHOSTS		8192
-#define PROBES		4		/* of what is aside, for a victim */
+#define GHOSTS 8192
+#define PROBES 4 /* of what is aside, for a victim */
 
 struct gdl_node {
 	RB_ENTRY(gdl_node) node;
-	double priority;			/* H, when it was last judged */
-	double floor;			/* L, when it was last used */
-	double weight;			/* what its size has to do with it */
-	uint64_t last;			/* use, by the pages registered */
-	uint32_t uses;			/* with those before it had left */
-	uint32_t here;			/* since it was registered */
-	bool aside;			/* in that list, and nowhere else */
-	bool used;			/* since it was judged */
-	uint32_t shadow;		/* where its range was last */
+	double priority; /* H, when it was last judged */
+	double floor;	 /* L, when it was last used */
+	double weight;	 /* what its size has to do with it */
+	uint64_t last;	 /* use, by the pages registered */
+	uint32_t uses;	 /* with those before it had left */
+	uint32_t here;	 /* since it was registered */
+	bool aside;	 /* in that list, and nowhere else */
+	bool used;	 /* since it was judged */
+	uint32_t shadow; /* where its range was last */
 };
 
 RB_HEAD(mrrc_gdl_tree, gdl_node);
 
 struct mrrc_gdl {
 	struct mrrc_policy policy;
-	struct mrrc_gdl_tree tree;	/* by worth */
-	struct mrrc_region_list list;	/* oldest use first */
-	struct mrrc_region_list aside;	/* in use when last seen */
+	struct mrrc_gdl_tree tree;     /* by worth */
+	struct mrrc_region_list list;  /* oldest use first */
+	struct mrrc_region_list aside; /* in use when last seen */
 	size_t count;
 	const struct mrrc_cost *cost;
 	struct mrrc_reuse learned;
 	struct mrrc_ghosts ghosts;
 	struct mrrc_shadow lru;
-	uintptr_t start, end;			/* of the last request */
-	const struct mrrc_region *victim;	/* the last one named */
-	uint64_t now;			/* pages registered so far */
-	double floor;			/* L */
-	bool by_estimate;			/* chose the victim, not LRU */
+	uintptr_t start, end;		  /* of the last request */
+	const struct mrrc_region *victim; /* the last one named */
+	uint64_t now;			  /* pages registered so far */
+	double floor;			  /* L */
+	bool by_estimate;		  /* chose the victim, not LRU */
 };
 
 _Static_assert(sizeof(struct gdl_node) <=
-	       sizeof(((struct mrrc_region *) NULL)->policy), "policy words");
+		       sizeof(((struct mrrc_region *) NULL)->policy),
+	       "policy words");
 
 static struct mrrc_gdl *gdl_of(struct mrrc_policy *policy)
 {
@@ -76,8 +77,8 @@ static struct gdl_node *gdl_node(struct mrrc_region *region)
 
 static struct mrrc_region *gdl_region(const struct gdl_node *node)
 {
-	return (struct mrrc_region *)
-		((char *) node - offsetof(struct mrrc_region, policy));
+	return (struct mrrc_region *) ((char *) node -
+				       offsetof(struct mrrc_region, policy));
 }
 
 static int gdl_cmp(struct gdl_node *a, struct gdl_node *b)
@@ -95,11 +96,10 @@ static int gdl_cmp(struct gdl_node *a, struct gdl_node *b)
 #define MRRC_UNUSED_STATIC __attribute__((unused)) static
 RB_PROTOTYPE_INTERNAL(mrrc_gdl_tree, gdl_node, node, gdl_cmp,
 		      MRRC_UNUSED_STATIC)
-RB_GENERATE_INTERNAL(mrrc_gdl_tree, gdl_node, node, gdl_cmp,
-		     MRRC_UNUSED_STATIC)
+RB_GENERATE_INTERNAL(mrrc_gdl_tree, gdl_node, node, gdl_cmp, MRRC_UNUSED_STATIC)
 
 static int gdl_init(struct mrrc_policy *policy,
-			 const struct mrrc_policy_attr *attr)
+		    const struct mrrc_policy_attr *attr)
 {
 	struct mrrc_gdl *gdl = gdl_of(policy);
 	int ret;
@@ -113,7 +113,7 @@ static int gdl_init(struct mrrc_policy *policy,
 	if (ret || !policy->param[GDL_DUEL])
 		return ret;
 	ret = mrrc_shadow_init(&gdl->lru, gdl->cost, attr->max_bytes,
-			      attr->max_regions);
+			       attr->max_regions);
 	if (ret)
 		mrrc_ghosts_fini(&gdl->ghosts);
 	return ret;
@@ -134,8 +134,7 @@ static uint64_t gdl_key(const struct mrrc_gdl *gdl, uintptr_t addr)
 	return addr / gdl->cost->page + 1;
 }
 
-static void gdl_request(struct mrrc_policy *policy, uintptr_t start,
-			     size_t len)
+static void gdl_request(struct mrrc_policy *policy, uintptr_t start, size_t len)
 {
 	struct mrrc_gdl *gdl = gdl_of(policy);
 	const size_t mask = gdl->cost->page - 1;
@@ -146,8 +145,7 @@ static void gdl_request(struct mrrc_policy *policy, uintptr_t start,
 }
 
 /* For the shadow cache, kinds of access lie apart: each is registered alone. */
-static uintptr_t gdl_shadow(const struct mrrc_region *region,
-				 uintptr_t addr)
+static uintptr_t gdl_shadow(const struct mrrc_region *region, uintptr_t addr)
 {
 	return addr + ((uintptr_t) region->access << 60);
 }
@@ -156,8 +154,7 @@ static uintptr_t gdl_shadow(const struct mrrc_region *region,
  * LRU serves as much of the last request as @region does: had LRU lost the
  * region, it would register that, and not all of the region.
  */
-static void gdl_compare(struct mrrc_gdl *gdl,
-			     struct mrrc_region *region)
+static void gdl_compare(struct mrrc_gdl *gdl, struct mrrc_region *region)
 {
 	uintptr_t start = region->start;
 	uintptr_t end = mrrc_region_end(region);
@@ -168,17 +165,16 @@ static void gdl_compare(struct mrrc_gdl *gdl,
 		end = gdl->end;
 	if (start < end)
 		mrrc_shadow_use(&gdl->lru, gdl_shadow(region, start),
-				end - start, false,
-				&gdl_node(region)->shadow);
+				end - start, false, &gdl_node(region)->shadow);
 }
 
 /* What a region is worth since its last use, by what is known now. */
-static void gdl_judge(const struct mrrc_gdl *gdl,
-			   struct gdl_node *node)
+static void gdl_judge(const struct mrrc_gdl *gdl, struct gdl_node *node)
 {
 	node->used = false;
-	node->priority = node->floor + mrrc_reuse_value(&gdl->learned, node->uses,
-					       node->here, node->weight);
+	node->priority = node->floor + mrrc_reuse_value(&gdl->learned,
+							node->uses, node->here,
+							node->weight);
 }
 
 /* As of now, the newest. */
@@ -204,19 +200,17 @@ static void gdl_unplace(struct mrrc_gdl *gdl, struct mrrc_region *region)
 	TAILQ_REMOVE(&gdl->list, region, link);
 }
 
-static void gdl_insert(struct mrrc_policy *policy,
-			    struct mrrc_region *region)
+static void gdl_insert(struct mrrc_policy *policy, struct mrrc_region *region)
 {
 	struct mrrc_gdl *gdl = gdl_of(policy);
 	struct gdl_node *node = gdl_node(region);
 	struct mrrc_ghost ghost = { 0 };
 
 	gdl->now += mrrc_cost_pages(gdl->cost, region->len);
-	if (mrrc_ghosts_take(&gdl->ghosts, gdl_key(gdl, region->start),
-			     &ghost))
+	if (mrrc_ghosts_take(&gdl->ghosts, gdl_key(gdl, region->start), &ghost))
 		mrrc_reuse_again(&gdl->learned, ghost.uses,
 				 gdl->now - ghost.last);
-	*node = (struct gdl_node) {
+	*node = (struct gdl_node){
 		.weight = mrrc_reuse_weight(gdl->cost, region->len),
 		.uses = ghost.uses < MRRC_REUSE_USES ? ghost.uses + 1 :
 						       MRRC_REUSE_USES,
@@ -224,8 +218,7 @@ static void gdl_insert(struct mrrc_policy *policy,
 	mrrc_reuse_enter(&gdl->learned, node->uses);
 	gdl_place(gdl, region);
 	if (policy->param[GDL_DUEL])
-		mrrc_shadow_use(&gdl->lru,
-				gdl_shadow(region, region->start),
+		mrrc_shadow_use(&gdl->lru, gdl_shadow(region, region->start),
 				region->len, true, &node->shadow);
 	gdl->victim = NULL;
 	gdl->count++;
@@ -246,8 +239,7 @@ static void gdl_used(struct mrrc_gdl *gdl, struct mrrc_region *region)
 	TAILQ_INSERT_TAIL(&gdl->list, region, link);
 }
 
-static void gdl_touch(struct mrrc_policy *policy,
-			   struct mrrc_region *region)
+static void gdl_touch(struct mrrc_policy *policy, struct mrrc_region *region)
 {
 	struct mrrc_gdl *gdl = gdl_of(policy);
 	struct gdl_node *node = gdl_node(region);
@@ -267,33 +259,31 @@ static void gdl_touch(struct mrrc_policy *policy,
 		gdl_compare(gdl, region);
 }
 
-static void gdl_remove(struct mrrc_policy *policy,
-			    struct mrrc_region *region)
+static void gdl_remove(struct mrrc_policy *policy, struct mrrc_region *region)
 {
 	struct mrrc_gdl *gdl = gdl_of(policy);
 	const struct gdl_node *node = gdl_node(region);
 
 	gdl_unplace(gdl, region);
-	mrrc_ghosts_put(&gdl->ghosts, &(struct mrrc_ghost) {
-		.key = gdl_key(gdl, region->start),
-		.last = node->last,
-		.uses = node->uses,
-	});
+	mrrc_ghosts_put(&gdl->ghosts,
+			&(struct mrrc_ghost){
+				.key = gdl_key(gdl, region->start),
+				.last = node->last,
+				.uses = node->uses,
+			});
 	if (region == gdl->victim) {
 		mrrc_reuse_leave(&gdl->learned, gdl->now - node->last);
 		if (gdl->by_estimate && node->priority > gdl->floor)
 			gdl->floor = node->priority;
 	} else if (policy->param[GDL_DUEL]) {
-		mrrc_shadow_forget(&gdl->lru,
-				   gdl_shadow(region, region->start),
+		mrrc_shadow_forget(&gdl->lru, gdl_shadow(region, region->start),
 				   region->len);
 	}
 	gdl->victim = NULL;
 	gdl->count--;
 }
 
-static void gdl_set_aside(struct mrrc_gdl *gdl,
-			       struct mrrc_region *region)
+static void gdl_set_aside(struct mrrc_gdl *gdl, struct mrrc_region *region)
 {
 	gdl_unplace(gdl, region);
 	gdl_node(region)->aside = true;
@@ -332,7 +322,7 @@ static struct mrrc_region *gdl_least(struct mrrc_gdl *gdl)
 		return NULL;
 	region = gdl_region(node);
 	gdl->by_estimate = !gdl->policy.param[GDL_DUEL] ||
-			mrrc_shadow_affords(&gdl->lru, region->len);
+			   mrrc_shadow_affords(&gdl->lru, region->len);
 	return gdl->by_estimate ? region : TAILQ_FIRST(&gdl->list);
 }
 
@@ -343,8 +333,7 @@ static struct mrrc_region *gdl_victim(struct mrrc_policy *policy)
 
 	gdl_bring_back(gdl, PROBES);
 	do {
-		while ((region = gdl_least(gdl)) &&
-		       mrrc_region_held(region))
+		while ((region = gdl_least(gdl)) && mrrc_region_held(region))
 			gdl_set_aside(gdl, region);
 	} while (!region && gdl_bring_back(gdl, gdl->count));
 	gdl->victim = region;

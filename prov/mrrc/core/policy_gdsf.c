@@ -17,33 +17,34 @@
 
 #include "core/history.h"
 
-enum { GDSF_HISTORY };			/* param[] */
+enum { GDSF_HISTORY }; /* param[] */
 
-#define STEP_BITS	2		/* 4 classes an octave */
-#define OCTAVE_MIN	(-8)		/* of ns for a page */
-#define OCTAVES		48
-#define CLASSES		(OCTAVES << STEP_BITS)
-#define WORDS		(CLASSES / 64)
+#define STEP_BITS  2	/* 4 classes an octave */
+#define OCTAVE_MIN (-8) /* of ns for a page */
+#define OCTAVES	   48
+#define CLASSES	   (OCTAVES << STEP_BITS)
+#define WORDS	   (CLASSES / 64)
 
 struct mrrc_gdsf {
 	struct mrrc_policy policy;
-	struct mrrc_region_list class[CLASSES];	/* least H first */
-	uint64_t used[WORDS];		/* classes with regions */
+	struct mrrc_region_list class[CLASSES]; /* least H first */
+	uint64_t used[WORDS];			/* classes with regions */
 	const struct mrrc_cost *cost;
 	struct mrrc_history history;
-	double floor;			/* L */
+	double floor; /* L */
 	size_t count;
 };
 
 /* A region's words. */
 struct gdsf_node {
-	double priority;			/* H */
+	double priority; /* H */
 	uint32_t class;
-	uint32_t uses;			/* f */
+	uint32_t uses; /* f */
 };
 
 _Static_assert(sizeof(struct gdsf_node) <=
-	       sizeof(((struct mrrc_region *) NULL)->policy), "policy words");
+		       sizeof(((struct mrrc_region *) NULL)->policy),
+	       "policy words");
 
 static struct mrrc_gdsf *gdsf_of(struct mrrc_policy *policy)
 {
@@ -83,7 +84,7 @@ static double gdsf_value(uint32_t class)
 }
 
 static int gdsf_init(struct mrrc_policy *policy,
-			  const struct mrrc_policy_attr *attr)
+		     const struct mrrc_policy_attr *attr)
 {
 	struct mrrc_gdsf *gdsf = gdsf_of(policy);
 	size_t ranges = attr->max_bytes / attr->cost->page;
@@ -113,8 +114,7 @@ static void gdsf_enter(struct mrrc_gdsf *gdsf, struct mrrc_region *region)
 			    mrrc_cost_dereg(gdsf->cost, region->len);
 
 	node->class = gdsf_class(node->uses * cost /
-				      mrrc_cost_pages(gdsf->cost,
-						      region->len));
+				 mrrc_cost_pages(gdsf->cost, region->len));
 	node->priority = gdsf->floor + gdsf_value(node->class);
 	TAILQ_INSERT_TAIL(&gdsf->class[node->class], region, link);
 	gdsf->used[node->class / 64] |= 1ULL << node->class % 64;
@@ -137,12 +137,11 @@ static void gdsf_use(struct mrrc_gdsf *gdsf, struct mrrc_region *region)
 	if (node->uses < UINT32_MAX)
 		node->uses++;
 	if (gdsf->policy.param[GDSF_HISTORY])
-		node->uses = mrrc_history_add(&gdsf->history, region->start /
-					      gdsf->cost->page);
+		node->uses = mrrc_history_add(&gdsf->history,
+					      region->start / gdsf->cost->page);
 }
 
-static void gdsf_insert(struct mrrc_policy *policy,
-			     struct mrrc_region *region)
+static void gdsf_insert(struct mrrc_policy *policy, struct mrrc_region *region)
 {
 	struct mrrc_gdsf *gdsf = gdsf_of(policy);
 
@@ -152,8 +151,7 @@ static void gdsf_insert(struct mrrc_policy *policy,
 	gdsf->count++;
 }
 
-static void gdsf_touch(struct mrrc_policy *policy,
-			    struct mrrc_region *region)
+static void gdsf_touch(struct mrrc_policy *policy, struct mrrc_region *region)
 {
 	struct mrrc_gdsf *gdsf = gdsf_of(policy);
 
@@ -162,8 +160,7 @@ static void gdsf_touch(struct mrrc_policy *policy,
 	gdsf_enter(gdsf, region);
 }
 
-static void gdsf_remove(struct mrrc_policy *policy,
-			     struct mrrc_region *region)
+static void gdsf_remove(struct mrrc_policy *policy, struct mrrc_region *region)
 {
 	struct mrrc_gdsf *gdsf = gdsf_of(policy);
 
@@ -199,9 +196,10 @@ static struct mrrc_region *gdsf_victim(struct mrrc_policy *policy)
 
 	for (word = 0; word < WORDS; word++) {
 		for (bits = gdsf->used[word]; bits; bits &= bits - 1) {
-			head = gdsf_head(gdsf, 64 * word +
-					      __builtin_ctzll(bits));
-			if (head && (!best || gdsf_node(head)->priority <
+			head = gdsf_head(gdsf,
+					 64 * word + __builtin_ctzll(bits));
+			if (head &&
+			    (!best || gdsf_node(head)->priority <
 					      gdsf_node(best)->priority))
 				best = head;
 		}

@@ -15,17 +15,17 @@
 
 struct mrrc_lru {
 	struct mrrc_policy policy;
-	struct mrrc_region_list list;	/* oldest use first */
+	struct mrrc_region_list list; /* oldest use first */
 	size_t count;
 };
 
 static struct mrrc_lru *lru_of(struct mrrc_policy *policy)
 {
-	return (struct mrrc_lru *)policy;
+	return (struct mrrc_lru *) policy;
 }
 
 static int lru_init(struct mrrc_policy *policy,
-			 const struct mrrc_policy_attr *attr)
+		    const struct mrrc_policy_attr *attr)
 {
 	struct mrrc_lru *lru = lru_of(policy);
 
@@ -38,8 +38,7 @@ static void lru_fini(struct mrrc_policy *policy)
 {
 }
 
-static void lru_insert(struct mrrc_policy *policy,
-			    struct mrrc_region *region)
+static void lru_insert(struct mrrc_policy *policy, struct mrrc_region *region)
 {
 	struct mrrc_lru *lru = lru_of(policy);
 
@@ -47,8 +46,7 @@ static void lru_insert(struct mrrc_policy *policy,
 	lru->count++;
 }
 
-static void lru_touch(struct mrrc_policy *policy,
-			   struct mrrc_region *region)
+static void lru_touch(struct mrrc_policy *policy, struct mrrc_region *region)
 {
 	struct mrrc_lru *lru = lru_of(policy);
 
@@ -58,8 +56,7 @@ static void lru_touch(struct mrrc_policy *policy,
 	TAILQ_INSERT_TAIL(&lru->list, region, link);
 }
 
-static void lru_remove(struct mrrc_policy *policy,
-			    struct mrrc_region *region)
+static void lru_remove(struct mrrc_policy *policy, struct mrrc_region *region)
 {
 	struct mrrc_lru *lru = lru_of(policy);
 
@@ -84,7 +81,7 @@ static struct mrrc_region *lru_victim(struct mrrc_policy *policy)
 
 static bool lru_valid(const struct mrrc_policy *policy, size_t count)
 {
-	const struct mrrc_lru *lru = (const struct mrrc_lru *)policy;
+	const struct mrrc_lru *lru = (const struct mrrc_lru *) policy;
 	struct mrrc_region *region;
 	size_t seen = 0;
 
@@ -96,15 +93,10 @@ static bool lru_valid(const struct mrrc_policy *policy, size_t count)
 	return seen == count && lru->count == count;
 }
 
-#define MRRC_LRU_OPS						\
-	.size = sizeof(struct mrrc_lru),			\
-	.init = lru_init,					\
-	.fini = lru_fini,					\
-	.insert = lru_insert,				\
-	.touch = lru_touch,				\
-	.remove = lru_remove,				\
-	.victim = lru_victim,				\
-	.valid = lru_valid
+#define MRRC_LRU_OPS                                                         \
+	.size = sizeof(struct mrrc_lru), .init = lru_init, .fini = lru_fini, \
+	.insert = lru_insert, .touch = lru_touch, .remove = lru_remove,      \
+	.victim = lru_victim, .valid = lru_valid
 
 const struct mrrc_policy_ops mrrc_policy_lru_ops = {
 	.name = "lru",

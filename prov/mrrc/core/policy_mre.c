@@ -20,16 +20,16 @@
 
 #include <string.h>
 
-enum { MRE_RESORT, MRE_EVICT };		/* param[] */
+enum { MRE_RESORT, MRE_EVICT }; /* param[] */
 
 struct mrrc_mre {
 	struct mrrc_policy policy;
-	struct mrrc_region_list list;	/* bottom of the stack first */
+	struct mrrc_region_list list; /* bottom of the stack first */
 	size_t count;
-	size_t segment;			/* of the eviction segment, left */
-	double recency;			/* r */
-	double page;			/* bytes */
-	bool renew;			/* figure 4 */
+	size_t segment; /* of the eviction segment, left */
+	double recency; /* r */
+	double page;	/* bytes */
+	bool renew;	/* figure 4 */
 };
 
 static struct mrrc_mre *mre_of(struct mrrc_policy *policy)
@@ -51,7 +51,7 @@ static void mre_set_factor(struct mrrc_region *region, double factor)
 }
 
 static int mre_open(struct mrrc_policy *policy,
-			 const struct mrrc_policy_attr *attr, bool renew)
+		    const struct mrrc_policy_attr *attr, bool renew)
 {
 	struct mrrc_mre *mre = mre_of(policy);
 
@@ -62,13 +62,13 @@ static int mre_open(struct mrrc_policy *policy,
 }
 
 static int mre_init_text(struct mrrc_policy *policy,
-			      const struct mrrc_policy_attr *attr)
+			 const struct mrrc_policy_attr *attr)
 {
 	return mre_open(policy, attr, false);
 }
 
 static int mre_init_fig4(struct mrrc_policy *policy,
-			      const struct mrrc_policy_attr *attr)
+			 const struct mrrc_policy_attr *attr)
 {
 	return mre_open(policy, attr, true);
 }
@@ -77,8 +77,7 @@ static void mre_fini(struct mrrc_policy *policy)
 {
 }
 
-static void mre_insert(struct mrrc_policy *policy,
-			    struct mrrc_region *region)
+static void mre_insert(struct mrrc_policy *policy, struct mrrc_region *region)
 {
 	struct mrrc_mre *mre = mre_of(policy);
 
@@ -87,8 +86,7 @@ static void mre_insert(struct mrrc_policy *policy,
 	mre->count++;
 }
 
-static void mre_touch(struct mrrc_policy *policy,
-			   struct mrrc_region *region)
+static void mre_touch(struct mrrc_policy *policy, struct mrrc_region *region)
 {
 	struct mrrc_mre *mre = mre_of(policy);
 
@@ -99,8 +97,7 @@ static void mre_touch(struct mrrc_policy *policy,
 	TAILQ_INSERT_TAIL(&mre->list, region, link);
 }
 
-static void mre_remove(struct mrrc_policy *policy,
-			    struct mrrc_region *region)
+static void mre_remove(struct mrrc_policy *policy, struct mrrc_region *region)
 {
 	struct mrrc_mre *mre = mre_of(policy);
 
@@ -109,16 +106,16 @@ static void mre_remove(struct mrrc_policy *policy,
 }
 
 /* Merge two sorted lists; of equals, those of @a come first. */
-static void mre_merge(struct mrrc_region_list *a,
-			   struct mrrc_region_list *b)
+static void mre_merge(struct mrrc_region_list *a, struct mrrc_region_list *b)
 {
 	struct mrrc_region_list out = TAILQ_HEAD_INITIALIZER(out);
 	struct mrrc_region_list *from;
 	struct mrrc_region *region;
 
 	while (!TAILQ_EMPTY(a) && !TAILQ_EMPTY(b)) {
-		from = mre_factor(TAILQ_FIRST(b)) <
-		       mre_factor(TAILQ_FIRST(a)) ? b : a;
+		from = mre_factor(TAILQ_FIRST(b)) < mre_factor(TAILQ_FIRST(a)) ?
+			       b :
+			       a;
 		region = TAILQ_FIRST(from);
 		TAILQ_REMOVE(from, region, link);
 		TAILQ_INSERT_TAIL(&out, region, link);
@@ -169,8 +166,7 @@ static size_t mre_part(size_t count, size_t percent)
 static void mre_resort(struct mrrc_mre *mre)
 {
 	struct mrrc_region_list section = TAILQ_HEAD_INITIALIZER(section);
-	size_t left = mre_part(mre->count,
-				    mre->policy.param[MRE_RESORT]);
+	size_t left = mre_part(mre->count, mre->policy.param[MRE_RESORT]);
 	struct mrrc_region *region;
 
 	mre->recency = mre_factor(TAILQ_FIRST(&mre->list));
@@ -179,14 +175,15 @@ static void mre_resort(struct mrrc_mre *mre)
 		TAILQ_REMOVE(&mre->list, region, link);
 		TAILQ_INSERT_TAIL(&section, region, link);
 		if (mre->renew || mre_factor(region) == 0)
-			mre_set_factor(region, mre->recency + mre->page /
-					    (double) region->len);
+			mre_set_factor(region,
+				       mre->recency +
+					       mre->page /
+						       (double) region->len);
 	}
 	mre_sort(&section);
 	TAILQ_CONCAT(&section, &mre->list, link);
 	TAILQ_CONCAT(&mre->list, &section, link);
-	mre->segment = mre_part(mre->count,
-				     mre->policy.param[MRE_EVICT]);
+	mre->segment = mre_part(mre->count, mre->policy.param[MRE_EVICT]);
 }
 
 static struct mrrc_region *mre_victim(struct mrrc_policy *policy)
@@ -231,7 +228,7 @@ static bool mre_valid(const struct mrrc_policy *policy, size_t count)
 	return seen == count && mre->count == count;
 }
 
-#define MRRC_MRE_OPS						\
+#define MRRC_MRE_OPS \
 	.pieces = MRRC_PIECES_MAX,				\
 	.batch = 1,						\
 	.size = sizeof(struct mrrc_mre),			\

@@ -23,18 +23,18 @@
  * their own kind alone. One index per value: regions of one are disjoint.
  */
 enum mrrc_access {
-	MRRC_RO = 0,		/* source of sends and writes */
-	MRRC_RW = 1,		/* source and target */
+	MRRC_RO = 0, /* source of sends and writes */
+	MRRC_RW = 1, /* source and target */
 	/* with one of those; the second with MRRC_RW */
-	MRRC_REMOTE_READ = 2,	/* source of peers' reads */
-	MRRC_REMOTE_WRITE = 4,	/* target of peers' writes */
+	MRRC_REMOTE_READ = 2,  /* source of peers' reads */
+	MRRC_REMOTE_WRITE = 4, /* target of peers' writes */
 	MRRC_ACCESS_CNT = 8
 };
 
 enum mrrc_region_state {
-	MRRC_REGION_NEW,	/* registered, not (yet) in an index */
-	MRRC_REGION_INDEXED,	/* lookups find it */
-	MRRC_REGION_DEAD,	/* left the index; deregister when unheld */
+	MRRC_REGION_NEW,     /* registered, not (yet) in an index */
+	MRRC_REGION_INDEXED, /* lookups find it */
+	MRRC_REGION_DEAD,    /* left the index; deregister when unheld */
 };
 
 /*
@@ -44,28 +44,28 @@ enum mrrc_region_state {
  * without a lock, or learns that it is gone. Without INDEXED nobody new can
  * hold it, so the last put knows that it was the last.
  */
-#define MRRC_REGION_HOLDS	28	/* bits */
-#define MRRC_REGION_INDEX_BIT	(1ULL << MRRC_REGION_HOLDS)
+#define MRRC_REGION_HOLDS     28 /* bits */
+#define MRRC_REGION_INDEX_BIT (1ULL << MRRC_REGION_HOLDS)
 
 struct mrrc_region {
 	_Atomic uint64_t word;
-	uintptr_t start;	/* page-aligned */
-	size_t len;		/* bytes, whole pages */
-	void *desc;		/* local descriptor of the registration */
-	void *cookie;		/* the registration: a fid_mr in fi */
+	uintptr_t start; /* page-aligned */
+	size_t len;	 /* bytes, whole pages */
+	void *desc;	 /* local descriptor of the registration */
+	void *cookie;	 /* the registration: a fid_mr in fi */
 	enum mrrc_access access;
 	enum mrrc_region_state state;
-	bool watched;		/* a monitor has to be told when it leaves */
-	bool reused;		/* served a request after its first */
-	uint64_t policy[10];	/* while INDEXED: whatever the policy likes */
-	RB_ENTRY(mrrc_region) node;	/* while INDEXED: index */
-	TAILQ_ENTRY(mrrc_region) link;	/* INDEXED: policy; DEAD: victim list */
+	bool watched;	     /* a monitor has to be told when it leaves */
+	bool reused;	     /* served a request after its first */
+	uint64_t policy[10]; /* while INDEXED: whatever the policy likes */
+	RB_ENTRY(mrrc_region) node;    /* while INDEXED: index */
+	TAILQ_ENTRY(mrrc_region) link; /* INDEXED: policy; DEAD: victim list */
 };
 
 TAILQ_HEAD(mrrc_region_list, mrrc_region);
 
 /* Regions that one request may be served by, at the very most. */
-#define MRRC_PIECES_MAX	32
+#define MRRC_PIECES_MAX 32
 
 static inline bool mrrc_access_remote(enum mrrc_access access)
 {
@@ -87,13 +87,14 @@ static inline unsigned mrrc_word_held(uint64_t word)
 static inline unsigned mrrc_region_held(const struct mrrc_region *region)
 {
 	return mrrc_word_held(atomic_load_explicit(
-		&((struct mrrc_region *)region)->word, memory_order_relaxed));
+		&((struct mrrc_region *) region)->word, memory_order_relaxed));
 }
 
 static inline uint64_t mrrc_region_tag(const struct mrrc_region *region)
 {
-	return atomic_load_explicit(&((struct mrrc_region *)region)->word,
-				    memory_order_relaxed) >> MRRC_REGION_HOLDS;
+	return atomic_load_explicit(&((struct mrrc_region *) region)->word,
+				    memory_order_relaxed) >>
+	       MRRC_REGION_HOLDS;
 }
 
 /* One more operation, of somebody who knows that it cannot be gone. */
@@ -110,15 +111,16 @@ static inline uint64_t mrrc_region_hold(struct mrrc_region *region)
 static inline bool mrrc_region_try_hold(struct mrrc_region *region,
 					uint64_t had)
 {
-	uint64_t word = atomic_load_explicit(&region->word,
-					     memory_order_relaxed);
+	uint64_t word =
+		atomic_load_explicit(&region->word, memory_order_relaxed);
 
 	do {
 		if ((word ^ had) >> MRRC_REGION_HOLDS)
 			return false;
-	} while (!atomic_compare_exchange_weak_explicit(
-			&region->word, &word, word + 1,
-			memory_order_acquire, memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(&region->word, &word,
+							word + 1,
+							memory_order_acquire,
+							memory_order_relaxed));
 	return true;
 }
 
@@ -141,8 +143,7 @@ static inline void mrrc_region_publish(struct mrrc_region *region)
 
 static inline uint64_t mrrc_region_retire(struct mrrc_region *region)
 {
-	return atomic_fetch_and_explicit(&region->word,
-					 ~MRRC_REGION_INDEX_BIT,
+	return atomic_fetch_and_explicit(&region->word, ~MRRC_REGION_INDEX_BIT,
 					 memory_order_acq_rel);
 }
 

@@ -9,14 +9,14 @@
 
 #include <string.h>
 
-#define PRIOR_WEIGHT	50.0	/* as many observations */
-#define PRIOR		.3	/* of a first use */
-#define PRIOR_USE	.3	/* more for each further use */
-#define PERIOD		4000	/* requests between decays */
-#define DECAY		.9
-#define AGE_FIRST	1000.0
-#define AGE_PART	.005	/* of a new age in the average */
-#define HERE_MAX	16
+#define PRIOR_WEIGHT 50.0 /* as many observations */
+#define PRIOR	     .3	  /* of a first use */
+#define PRIOR_USE    .3	  /* more for each further use */
+#define PERIOD	     4000 /* requests between decays */
+#define DECAY	     .9
+#define AGE_FIRST    1000.0
+#define AGE_PART     .005 /* of a new age in the average */
+#define HERE_MAX     16
 
 void mrrc_reuse_init(struct mrrc_reuse *reuse)
 {
@@ -101,15 +101,15 @@ static double mrrc_sqrt(double x)
 
 double mrrc_reuse_weight(const struct mrrc_cost *cost, size_t len)
 {
-	const double page = (mrrc_cost_reg(cost, len) +
-			     mrrc_cost_dereg(cost, len)) /
-			    mrrc_cost_pages(cost, len);
+	const double page =
+		(mrrc_cost_reg(cost, len) + mrrc_cost_dereg(cost, len)) /
+		mrrc_cost_pages(cost, len);
 
 	return page > 0 ? page * mrrc_sqrt(page) : 0;
 }
 
 double mrrc_reuse_value(const struct mrrc_reuse *reuse, unsigned uses,
-		  unsigned here, double weight)
+			unsigned here, double weight)
 {
 	return mrrc_reuse_rate(reuse, uses) *
 	       (1 + (here < HERE_MAX ? here : HERE_MAX)) * weight;

@@ -18,14 +18,14 @@
 
 #include <stdint.h>
 
-#define MRRC_REUSE_CLASSES	8
-#define MRRC_REUSE_USES		255	/* more are not told apart */
+#define MRRC_REUSE_CLASSES 8
+#define MRRC_REUSE_USES	   255 /* more are not told apart */
 
 struct mrrc_reuse {
 	double hit[MRRC_REUSE_CLASSES];
 	double occupied[MRRC_REUSE_CLASSES];
-	double age;		/* of regions that leave, on average */
-	unsigned requests;	/* since the last decay */
+	double age;	   /* of regions that leave, on average */
+	unsigned requests; /* since the last decay */
 };
 
 void mrrc_reuse_init(struct mrrc_reuse *reuse);
@@ -50,6 +50,6 @@ double mrrc_reuse_weight(const struct mrrc_cost *cost, size_t len);
 
 /* All in all; @here: uses since it was registered. */
 double mrrc_reuse_value(const struct mrrc_reuse *reuse, unsigned uses,
-		  unsigned here, double weight);
+			unsigned here, double weight);
 
 #endif /* MRRC_REUSE_H */

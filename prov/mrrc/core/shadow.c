@@ -10,16 +10,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define RANGES		4096
-#define BLOCK		(64 * 1024)	/* bytes that are sampled together */
-#define ALLOWANCE	.03		/* of what LRU spends */
-#define FADE		.999		/* of old costs, a request LRU misses */
-#define SAVED		.1		/* of an overhead, where batches save */
+#define RANGES	  4096
+#define BLOCK	  (64 * 1024) /* bytes that are sampled together */
+#define ALLOWANCE .03	      /* of what LRU spends */
+#define FADE	  .999	      /* of old costs, a request LRU misses */
+#define SAVED	  .1	      /* of an overhead, where batches save */
 
 int mrrc_shadow_init(struct mrrc_shadow *shadow, const struct mrrc_cost *cost,
 		     size_t max_bytes, size_t max_regions)
 {
-	*shadow = (struct mrrc_shadow) {
+	*shadow = (struct mrrc_shadow){
 		.cost = cost,
 		.max_bytes = max_bytes,
 		.max_ranges = max_regions,
@@ -31,7 +31,7 @@ int mrrc_shadow_init(struct mrrc_shadow *shadow, const struct mrrc_cost *cost,
 	shadow->range = malloc(RANGES * sizeof(*shadow->range));
 	if (!shadow->range)
 		return -ENOMEM;
-	*shadow->range = (struct mrrc_region) { 0 };
+	*shadow->range = (struct mrrc_region){ 0 };
 	return 0;
 }
 
@@ -40,8 +40,7 @@ void mrrc_shadow_fini(struct mrrc_shadow *shadow)
 	free(shadow->range);
 }
 
-static bool shadow_sampled(const struct mrrc_shadow *shadow,
-				uintptr_t start)
+static bool shadow_sampled(const struct mrrc_shadow *shadow, uintptr_t start)
 {
 	return !shadow->sample ||
 	       !(mrrc_hash(start / BLOCK + 1) & shadow->sample);
@@ -56,8 +55,7 @@ static double shadow_cost(const struct mrrc_shadow *shadow, size_t len)
 	       (cost->batch ? (1 - SAVED) * cost->dereg : 0);
 }
 
-static void shadow_drop(struct mrrc_shadow *shadow,
-			     struct mrrc_region *range)
+static void shadow_drop(struct mrrc_shadow *shadow, struct mrrc_region *range)
 {
 	mrrc_index_remove(&shadow->index, range);
 	TAILQ_REMOVE(&shadow->list, range, link);
@@ -65,8 +63,7 @@ static void shadow_drop(struct mrrc_shadow *shadow,
 	range->len = 0;
 }
 
-static void shadow_touch(struct mrrc_shadow *shadow,
-			      struct mrrc_region *range)
+static void shadow_touch(struct mrrc_shadow *shadow, struct mrrc_region *range)
 {
 	if (!TAILQ_NEXT(range, link))
 		return;
@@ -112,14 +109,12 @@ static struct mrrc_region *shadow_take(struct mrrc_shadow *shadow)
 	return range;
 }
 
-static void shadow_add(struct mrrc_shadow *shadow, uintptr_t start,
-			    size_t len)
+static void shadow_add(struct mrrc_shadow *shadow, uintptr_t start, size_t len)
 {
 	struct mrrc_region *range;
 
 	while (shadow->index.bytes > shadow->max_bytes - len ||
-	       shadow->index.count >= shadow->max_ranges ||
-	       shadow_full(shadow))
+	       shadow->index.count >= shadow->max_ranges || shadow_full(shadow))
 		shadow_drop(shadow, TAILQ_FIRST(&shadow->list));
 	range = shadow_take(shadow);
 	range->start = start;
@@ -130,7 +125,7 @@ static void shadow_add(struct mrrc_shadow *shadow, uintptr_t start,
 
 /* Register each gap of the range; returns the cost. */
 static double shadow_fill(struct mrrc_shadow *shadow, uintptr_t start,
-			       uintptr_t end)
+			  uintptr_t end)
 {
 	const struct mrrc_region *range;
 	double cost = 0;
@@ -152,8 +147,8 @@ static double shadow_fill(struct mrrc_shadow *shadow, uintptr_t start,
 }
 
 /* One range that has all of it; *hint: which. */
-static bool shadow_hit(struct mrrc_shadow *shadow, uintptr_t start,
-			    size_t len, uint32_t *hint)
+static bool shadow_hit(struct mrrc_shadow *shadow, uintptr_t start, size_t len,
+		       uint32_t *hint)
 {
 	/* the first one is set before it is used */
 	struct mrrc_region *range =
@@ -166,22 +161,19 @@ static bool shadow_hit(struct mrrc_shadow *shadow, uintptr_t start,
 			return false;
 		*hint = range - shadow->range;
 	}
-	if (start < range->start ||
-	    len > mrrc_region_end(range) - start)
+	if (start < range->start || len > mrrc_region_end(range) - start)
 		return false;
 	shadow_touch(shadow, range);
 	return true;
 }
 
 /* What there is of the range counts as used now, in the order of addresses. */
-static void shadow_find(struct mrrc_shadow *shadow, uintptr_t start,
-			     size_t len)
+static void shadow_find(struct mrrc_shadow *shadow, uintptr_t start, size_t len)
 {
 	struct mrrc_region *range;
 
 	for (range = mrrc_index_first_overlap(&shadow->index, start, len);
-	     range;
-	     range = mrrc_index_next_overlap(range, start, len))
+	     range; range = mrrc_index_next_overlap(range, start, len))
 		shadow_touch(shadow, range);
 }
 
@@ -206,8 +198,7 @@ void mrrc_shadow_use(struct mrrc_shadow *shadow, uintptr_t start, size_t len,
 	shadow->spent = FADE * (shadow->spent + cost);
 }
 
-void mrrc_shadow_forget(struct mrrc_shadow *shadow, uintptr_t start,
-			size_t len)
+void mrrc_shadow_forget(struct mrrc_shadow *shadow, uintptr_t start, size_t len)
 {
 	struct mrrc_region *range;
 
@@ -228,8 +219,8 @@ bool mrrc_shadow_valid(const struct mrrc_shadow *shadow)
 
 	TAILQ_FOREACH(range, &shadow->list, link) {
 		if (!shadow_sampled(shadow, range->start) ||
-		    mrrc_index_find(&shadow->index, range->start,
-				    range->len) != range)
+		    mrrc_index_find(&shadow->index, range->start, range->len) !=
+			    range)
 			return false;
 		count++;
 	}

@@ -21,15 +21,15 @@
 
 struct mrrc_shadow {
 	const struct mrrc_cost *cost;
-	struct mrrc_region *range;		/* all; the first `used` are set */
-	struct mrrc_index index;		/* ranges that LRU would have */
-	struct mrrc_region_list list;		/* these, oldest use first */
+	struct mrrc_region *range;    /* all; the first `used` are set */
+	struct mrrc_index index;      /* ranges that LRU would have */
+	struct mrrc_region_list list; /* these, oldest use first */
 	struct mrrc_region_list unused;
-	size_t used;				/* of the array, ever */
+	size_t used; /* of the array, ever */
 	size_t max_bytes, max_ranges;
-	uint64_t sample;	/* an address counts if its hash has no such bit */
-	double spent;		/* ns, by LRU; old costs fade */
-	double over;		/* ns that the policy has spent beyond that */
+	uint64_t sample; /* an address counts if its hash has no such bit */
+	double spent;	 /* ns, by LRU; old costs fade */
+	double over;	 /* ns that the policy has spent beyond that */
 };
 
 /* For a cache of so many bytes and regions. -ENOMEM. */

@@ -19,8 +19,8 @@ void mrrc_stats_copy(struct mrrc_stats *to, const struct mrrc_stats *from)
 	int i;
 
 	for (i = 0; i < MRRC_STAT_CNT; i++)
-		to->value[i] = __atomic_load_n(&from->value[i],
-					       __ATOMIC_RELAXED);
+		to->value[i] =
+			__atomic_load_n(&from->value[i], __ATOMIC_RELAXED);
 }
 
 const char *mrrc_stat_name(enum mrrc_stat stat)

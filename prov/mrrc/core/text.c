@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define TEXT_MAX 64	/* characters compared: no parameter's name is longer */
+#define TEXT_MAX 64 /* characters compared: no parameter's name is longer */
 
 static char lower(char c)
 {
@@ -102,8 +102,7 @@ size_t mrrc_text_distance(const char *a, const char *b)
 	return row[len];
 }
 
-size_t mrrc_text_nearest(const char *text, const char *const *names,
-			 size_t cnt)
+size_t mrrc_text_nearest(const char *text, const char *const *names, size_t cnt)
 {
 	size_t i, distance, best = 0, best_distance = SIZE_MAX;
 

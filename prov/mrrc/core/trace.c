@@ -38,8 +38,7 @@ const char *mrrc_trace_result_name(enum mrrc_trace_result result)
 
 const char *mrrc_trace_result_help(enum mrrc_trace_result result)
 {
-	return result < MRRC_TRACE_RESULT_CNT ? trace_results[result].help :
-						"";
+	return result < MRRC_TRACE_RESULT_CNT ? trace_results[result].help : "";
 }
 
 void mrrc_trace_swap_rec(struct mrrc_trace_rec *rec)
@@ -82,8 +81,8 @@ void mrrc_trace_swap_head(struct mrrc_trace_head *head)
 	head->max_bytes = le64toh(head->max_bytes);
 	head->dropped = le64toh(head->dropped);
 	head->domains = le32toh(head->domains);
-	for (domain = head->domain;
-	     domain < head->domain + MRRC_TRACE_DOMAINS; domain++) {
+	for (domain = head->domain; domain < head->domain + MRRC_TRACE_DOMAINS;
+	     domain++) {
 		domain->max_bytes = le64toh(domain->max_bytes);
 		domain->max_regions = le64toh(domain->max_regions);
 	}
@@ -110,7 +109,7 @@ static double trace_double(uint64_t bits)
 void mrrc_trace_put_cost(const struct mrrc_cost *cost,
 			 struct mrrc_trace_cost *to)
 {
-	*to = (struct mrrc_trace_cost) {
+	*to = (struct mrrc_trace_cost){
 		.reg_page = trace_bits(cost->reg_page),
 		.reg = trace_bits(cost->reg),
 		.dereg_page = trace_bits(cost->dereg_page),
@@ -175,8 +174,8 @@ const char *mrrc_trace_check_head(const struct mrrc_trace_head *head)
 	    head->chunk_size != MRRC_TRACE_CHUNK ||
 	    !trace_text(head->program, sizeof(head->program)))
 		return "damaged header";
-	for (domain = head->domain;
-	     domain < head->domain + MRRC_TRACE_DOMAINS; domain++) {
+	for (domain = head->domain; domain < head->domain + MRRC_TRACE_DOMAINS;
+	     domain++) {
 		if (!trace_text(domain->provider, sizeof(domain->provider)) ||
 		    !trace_text(domain->policy, sizeof(domain->policy)) ||
 		    !trace_text(domain->monitor, sizeof(domain->monitor)))

@@ -21,57 +21,57 @@
 
 #include "core/cost.h"
 
-#define MRRC_TRACE_MAGIC	"mrrctrac"	/* 8 bytes, no NUL */
+#define MRRC_TRACE_MAGIC "mrrctrac" /* 8 bytes, no NUL */
 /*
  * 1. What is added takes bytes that were 0, which then mean that it is not
  * known; another version is for what an older reader would misunderstand.
  */
-#define MRRC_TRACE_VERSION	1
-#define MRRC_TRACE_HEAD		4096
-#define MRRC_TRACE_CHUNK	65536
-#define MRRC_TRACE_DOMAINS	24	/* described in the header */
-#define MRRC_TRACE_COSTS	16	/* of these, with their costs */
+#define MRRC_TRACE_VERSION 1
+#define MRRC_TRACE_HEAD	   4096
+#define MRRC_TRACE_CHUNK   65536
+#define MRRC_TRACE_DOMAINS 24 /* described in the header */
+#define MRRC_TRACE_COSTS   16 /* of these, with their costs */
 
 /* X(ENUM, "name", "help"): who asked. Numbers stay as they are. */
-#define MRRC_TRACE_OPS(X)						\
-	X(NONE, "none", "not written")					\
-	X(SEND, "send", "a message")					\
-	X(RECV, "recv", "a receive")					\
-	X(TSEND, "tsend", "a tagged message")				\
-	X(TRECV, "trecv", "a tagged receive")				\
-	X(WRITE, "write", "a write to a peer")				\
-	X(READ, "read", "a read from a peer")				\
-	X(ATOMIC, "atomic", "an atomic operation")			\
-	X(REG, "reg", "fi_mr_reg and its kin")				\
-	X(EXPOSE, "expose", "the target of conditional writes, kept")	\
+#define MRRC_TRACE_OPS(X)                                             \
+	X(NONE, "none", "not written")                                \
+	X(SEND, "send", "a message")                                  \
+	X(RECV, "recv", "a receive")                                  \
+	X(TSEND, "tsend", "a tagged message")                         \
+	X(TRECV, "trecv", "a tagged receive")                         \
+	X(WRITE, "write", "a write to a peer")                        \
+	X(READ, "read", "a read from a peer")                         \
+	X(ATOMIC, "atomic", "an atomic operation")                    \
+	X(REG, "reg", "fi_mr_reg and its kin")                        \
+	X(EXPOSE, "expose", "the target of conditional writes, kept") \
 	X(CWRITE, "cwrite", "a conditional write")
 
 enum mrrc_trace_op {
 #define X(id, name, help) MRRC_TRACE_##id,
 	MRRC_TRACE_OPS(X)
 #undef X
-	MRRC_TRACE_OP_CNT
+		MRRC_TRACE_OP_CNT
 };
 
 /* X(ENUM, "name", "help"): what came of it. */
-#define MRRC_TRACE_RESULTS(X)						\
-	X(HIT, "hit", "served by what was registered")			\
-	X(MISS, "miss", "something had to be registered")		\
-	X(CORE, "core", "the core's own registration, past the cache")	\
-	X(FAILED, "failed", "could not be registered")			\
+#define MRRC_TRACE_RESULTS(X)                                          \
+	X(HIT, "hit", "served by what was registered")                 \
+	X(MISS, "miss", "something had to be registered")              \
+	X(CORE, "core", "the core's own registration, past the cache") \
+	X(FAILED, "failed", "could not be registered")                 \
 	X(COPY, "copy", "a miss for which copying is cheaper")
 
 enum mrrc_trace_result {
 #define X(id, name, help) MRRC_TRACE_##id,
 	MRRC_TRACE_RESULTS(X)
 #undef X
-	MRRC_TRACE_RESULT_CNT
+		MRRC_TRACE_RESULT_CNT
 };
 
 enum mrrc_trace_peer {
 	MRRC_TRACE_NOBODY,
-	MRRC_TRACE_ADDR,	/* a fi_addr_t */
-	MRRC_TRACE_EP,		/* an endpoint of the process, from 1 */
+	MRRC_TRACE_ADDR, /* a fi_addr_t */
+	MRRC_TRACE_EP,	 /* an endpoint of the process, from 1 */
 	MRRC_TRACE_PEER_CNT
 };
 
@@ -81,22 +81,22 @@ enum mrrc_trace_peer {
  */
 struct mrrc_trace_rec {
 	uint64_t begin;
-	uint64_t end;	/* the hold ended; 0, or OPEN in it: it did not */
+	uint64_t end; /* the hold ended; 0, or OPEN in it: it did not */
 	uint64_t addr;
 	uint64_t len;
 	uint64_t peer;
-	uint64_t site;	/* return address of the call */
-	uint64_t cost;	/* nanoseconds, unless it was a hit */
+	uint64_t site; /* return address of the call */
+	uint64_t cost; /* nanoseconds, unless it was a hit */
 	uint32_t thread;
-	uint16_t domain;	/* from 0, in the order of opening */
-	uint8_t op;	/* enum mrrc_trace_op, written last */
-	uint8_t how;	/* access | result << 3 | kind of peer << 6 */
+	uint16_t domain; /* from 0, in the order of opening */
+	uint8_t op;	 /* enum mrrc_trace_op, written last */
+	uint8_t how;	 /* access | result << 3 | kind of peer << 6 */
 };
 
-#define MRRC_TRACE_OPEN	(1ULL << 63)
+#define MRRC_TRACE_OPEN (1ULL << 63)
 
 struct mrrc_trace_domain {
-	char provider[32];	/* strings end with a NUL */
+	char provider[32]; /* strings end with a NUL */
 	char policy[64];
 	char monitor[16];
 	uint64_t max_bytes;
@@ -106,7 +106,7 @@ struct mrrc_trace_domain {
 /* The model in force (core/cost.h); doubles as IEEE 754 has them. */
 struct mrrc_trace_cost {
 	uint64_t reg_page, reg, dereg_page, dereg, copy_page, copy;
-	uint32_t page;		/* 0: not known */
+	uint32_t page; /* 0: not known */
 	uint32_t batch;
 };
 
@@ -117,15 +117,15 @@ struct mrrc_trace_head {
 	uint32_t rec_size;
 	uint32_t chunk_size;
 	uint32_t pid;
-	uint32_t page;		/* bytes */
-	uint64_t start;		/* nanoseconds since 1970 */
-	uint64_t max_bytes;	/* of the file */
-	uint64_t dropped;	/* requests that found no room */
-	uint32_t domains;	/* opened so far */
+	uint32_t page;	    /* bytes */
+	uint64_t start;	    /* nanoseconds since 1970 */
+	uint64_t max_bytes; /* of the file */
+	uint64_t dropped;   /* requests that found no room */
+	uint32_t domains;   /* opened so far */
 	uint32_t reserved;
 	char program[64];
 	struct mrrc_trace_domain domain[MRRC_TRACE_DOMAINS];
-	struct mrrc_trace_cost cost[MRRC_TRACE_COSTS];	/* by domain */
+	struct mrrc_trace_cost cost[MRRC_TRACE_COSTS]; /* by domain */
 };
 
 _Static_assert(sizeof(struct mrrc_trace_rec) == 64, "a cache line");

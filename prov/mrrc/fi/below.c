@@ -9,11 +9,11 @@
 #include <string.h>
 #include <strings.h>
 
-#define ALONE	""
+#define ALONE ""
 
 /* A core provider, the utility providers over it, and what they have. */
 static const struct below_row {
-	const char *core, *over;	/* NULL: any, or none */
+	const char *core, *over; /* NULL: any, or none */
 	unsigned has;
 } below_rows[] = {
 	{ "verbs", NULL, MRRC_BELOW_CACHES | MRRC_BELOW_DEREG_SLOW },

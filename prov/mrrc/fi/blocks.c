@@ -18,30 +18,30 @@
 #include "sys/vm.h"
 
 #ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ	22
-#define MADV_POPULATE_WRITE	23
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
 #endif
 
-#define SLABS_MAX	128
-#define SLAB_LEN	((size_t) 256 * 1024)	/* at most, with two blocks */
-#define FAILURES_MAX	8	/* to register a slab, then no more is tried */
+#define SLABS_MAX    128
+#define SLAB_LEN     ((size_t) 256 * 1024) /* at most, with two blocks */
+#define FAILURES_MAX 8 /* to register a slab, then no more is tried */
 
 static const size_t block_sizes[] = { 256, 1024, 4096, 16384, 65536 };
-#define CLASSES	count_of(block_sizes)
+#define CLASSES count_of(block_sizes)
 
 _Static_assert(sizeof(struct mrrc_block) <= MRRC_BLOCK_HEAD, "block head");
 
 struct mrrc_blocks {
 	struct mrrc_reg *reg;
-	size_t max;			/* of one block */
-	size_t bytes;			/* of all slabs, at most */
-	char *base;			/* NULL until the first */
-	atomic_bool growing;		/* guards the rest */
+	size_t max;	     /* of one block */
+	size_t bytes;	     /* of all slabs, at most */
+	char *base;	     /* NULL until the first */
+	atomic_bool growing; /* guards the rest */
 	size_t used;
 	unsigned failures;
 	unsigned slabs;
 	struct fid_mr *slab[SLABS_MAX];
-	_Alignas(64) _Atomic uint64_t head[CLASSES];	/* sys/stack.h */
+	_Alignas(64) _Atomic uint64_t head[CLASSES]; /* sys/stack.h */
 };
 
 int mrrc_blocks_touch(const void *addr, size_t len, bool write)
@@ -50,9 +50,10 @@ int mrrc_blocks_touch(const void *addr, size_t len, bool write)
 	const uintptr_t start = (uintptr_t) addr & ~mask;
 	const uintptr_t end = ((uintptr_t) addr + len + mask) & ~mask;
 
-	return madvise((void *) start, end - start, write ?
-		       MADV_POPULATE_WRITE : MADV_POPULATE_READ) ?
-	       -FI_EFAULT : 0;
+	return madvise((void *) start, end - start,
+		       write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) ?
+		       -FI_EFAULT :
+		       0;
 }
 
 int mrrc_blocks_copy(void *to, const void *from, size_t len, bool to_user)
@@ -97,7 +98,7 @@ int mrrc_blocks_open(struct mrrc_reg *reg, size_t max, size_t bytes,
 	blocks = aligned_alloc(64, sizeof(*blocks));
 	if (!blocks)
 		return -FI_ENOMEM;
-	*blocks = (struct mrrc_blocks) {
+	*blocks = (struct mrrc_blocks){
 		.reg = reg,
 		.max = max,
 		.bytes = bytes,
@@ -119,7 +120,8 @@ void mrrc_blocks_flush(struct mrrc_blocks *blocks)
 	while (blocks->slabs) {
 		ret = fi_close(&blocks->slab[--blocks->slabs]->fid);
 		if (ret)
-			MRRC_WARN(MR, "the core provider does not deregister "
+			MRRC_WARN(MR,
+				  "the core provider does not deregister "
 				  "memory for copies: %s\n",
 				  fi_strerror(-ret));
 	}
@@ -144,8 +146,7 @@ size_t mrrc_blocks_max(const struct mrrc_blocks *blocks)
 static struct mrrc_block *block_at(const struct mrrc_blocks *blocks,
 				   uint32_t place)
 {
-	return (void *) (blocks->base +
-			 (size_t) (place - 1) * MRRC_BLOCK_HEAD);
+	return (void *) (blocks->base + (size_t) (place - 1) * MRRC_BLOCK_HEAD);
 }
 
 static _Atomic uint32_t *block_below(void *blocks, uint32_t place)
@@ -155,8 +156,8 @@ static _Atomic uint32_t *block_below(void *blocks, uint32_t place)
 
 static struct mrrc_block *blocks_pop(struct mrrc_blocks *blocks, unsigned i)
 {
-	const uint32_t place = mrrc_stack_pop(&blocks->head[i], block_below,
-					      blocks);
+	const uint32_t place =
+		mrrc_stack_pop(&blocks->head[i], block_below, blocks);
 
 	return place ? block_at(blocks, place) : NULL;
 }
@@ -166,9 +167,9 @@ void mrrc_blocks_free(struct mrrc_blocks *blocks, struct mrrc_block *block)
 	if (block->class == MRRC_BLOCK_HEAP)
 		free(block);
 	else
-		mrrc_stack_push(&blocks->head[block->class], block_below,
-				blocks, ((char *) block - blocks->base) /
-				MRRC_BLOCK_HEAD + 1);
+		mrrc_stack_push(
+			&blocks->head[block->class], block_below, blocks,
+			((char *) block - blocks->base) / MRRC_BLOCK_HEAD + 1);
 }
 
 /* Register one more slab of this size; growing is ours. */

@@ -19,18 +19,18 @@ struct mrrc_blocks;
 
 /* Before each block's data: 64 bytes. */
 struct mrrc_block {
-	struct mrrc_block *next;	/* the operation's list */
-	char *user;			/* whose data it is */
+	struct mrrc_block *next; /* the operation's list */
+	char *user;		 /* whose data it is */
 	size_t len;
-	size_t offset;			/* of it in the message */
+	size_t offset; /* of it in the message */
 	void *desc;
 	_Atomic uint32_t free_next;
-	uint8_t class;			/* MRRC_BLOCK_HEAP: by malloc */
-	bool in;			/* to be copied to the user */
+	uint8_t class; /* MRRC_BLOCK_HEAP: by malloc */
+	bool in;       /* to be copied to the user */
 };
 
-#define MRRC_BLOCK_HEAD	64
-#define MRRC_BLOCK_HEAP	UINT8_MAX
+#define MRRC_BLOCK_HEAD 64
+#define MRRC_BLOCK_HEAP UINT8_MAX
 
 static inline char *mrrc_block_data(struct mrrc_block *block)
 {

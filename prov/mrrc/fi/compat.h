@@ -12,47 +12,47 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 
-#ifndef container_of		/* in fabric.h until libfabric 2.x */
+#ifndef container_of /* in fabric.h until libfabric 2.x */
 #define container_of(ptr, type, field) \
-	((type *) ((char *) (ptr) - offsetof(type, field)))
+	((type *) ((char *) (ptr) -offsetof(type, field)))
 #endif
 #ifndef count_of
-#define count_of(x)	(sizeof(x) / sizeof((x)[0]))
+#define count_of(x) (sizeof(x) / sizeof((x)[0]))
 #endif
 
 /* the libfabric whose headers these are */
-#define MRRC_FI_HEADERS	FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
+#define MRRC_FI_HEADERS FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
 
-#ifndef FI_AUTH_KEY		/* since 1.20 */
-#define FI_AUTH_KEY	(1ULL << 57)
+#ifndef FI_AUTH_KEY /* since 1.20 */
+#define FI_AUTH_KEY (1ULL << 57)
 #endif
 #if FI_MAJOR_VERSION >= 2
 /* deprecated there: each use would warn; older applications still have them */
 #undef FI_LOCAL_MR
-#define FI_LOCAL_MR	(1ULL << 55)
+#define FI_LOCAL_MR (1ULL << 55)
 #undef FI_MR_BASIC
-#define FI_MR_BASIC	(1 << 0)
+#define FI_MR_BASIC (1 << 0)
 #undef FI_MR_SCALABLE
-#define FI_MR_SCALABLE	(1 << 1)
+#define FI_MR_SCALABLE (1 << 1)
 #undef FI_REG_MR
-#define FI_REG_MR	(1ULL << 59)
+#define FI_REG_MR (1ULL << 59)
 #endif
-#ifndef FI_BUFFERED_RECV	/* gone in 2.x: no endpoint has it */
-#define FI_BUFFERED_RECV	0
+#ifndef FI_BUFFERED_RECV /* gone in 2.x: no endpoint has it */
+#define FI_BUFFERED_RECV 0
 #endif
 
 /*
  * Bits of libfabric's own src/fabric.c and util layer, the same from v1.10 to
  * v2.5, in no public header.
  */
-#define MRRC_GETINFO_INTERNAL	(1ULL << 58)	/* a provider asks */
-#define MRRC_GETINFO_CORE_ONLY	(1ULL << 59)	/* no utility providers */
-#define MRRC_GETINFO_HIDDEN	(1ULL << 60)	/* in spite of FI_PROVIDER */
-#define MRRC_MR_NOCACHE		(1ULL << 60)	/* past the core's cache */
+#define MRRC_GETINFO_INTERNAL  (1ULL << 58) /* a provider asks */
+#define MRRC_GETINFO_CORE_ONLY (1ULL << 59) /* no utility providers */
+#define MRRC_GETINFO_HIDDEN    (1ULL << 60) /* in spite of FI_PROVIDER */
+#define MRRC_MR_NOCACHE	       (1ULL << 60) /* past the core's cache */
 
-#define MRRC_ALL_MR_MODES \
+#define MRRC_ALL_MR_MODES                                              \
 	(FI_MR_LOCAL | FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | \
-	 FI_MR_PROV_KEY | FI_MR_MMU_NOTIFY | FI_MR_RMA_EVENT | \
+	 FI_MR_PROV_KEY | FI_MR_MMU_NOTIFY | FI_MR_RMA_EVENT |         \
 	 FI_MR_ENDPOINT | FI_MR_HMEM | FI_MR_COLLECTIVE)
 
 #endif /* MRRC_COMPAT_H */

@@ -139,14 +139,14 @@ int mrrc_fid_tostr(const struct fid *fid, char *buf, size_t len)
 
 	if (used < len)
 		snprintf(buf + used, len - used, MRRC_PROV_NAME ": %p\n",
-			 (const void *)fid);
+			 (const void *) fid);
 	return 0;
 }
 
-static struct mrrc_track **
-track_bucket(struct mrrc_fabric *fabric, const struct fid *core)
+static struct mrrc_track **track_bucket(struct mrrc_fabric *fabric,
+					const struct fid *core)
 {
-	uint64_t hash = (uintptr_t)core * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t hash = (uintptr_t) core * UINT64_C(0x9e3779b97f4a7c15);
 
 	_Static_assert(MRRC_TRACK_BUCKETS == 256, "the hash's top byte");
 	return &fabric->tracks[hash >> 56];

@@ -39,10 +39,9 @@ static void reorder(const char *core, struct fi_info **list)
 		*last = info;
 		last = &info->next;
 	}
-	while (*list && (strncasecmp((*list)->fabric_attr->prov_name, core,
-				     len) ||
-			 strcasecmp((*list)->fabric_attr->prov_name + len,
-				    ";ofi_rxm")))
+	while (*list &&
+	       (strncasecmp((*list)->fabric_attr->prov_name, core, len) ||
+		strcasecmp((*list)->fabric_attr->prov_name + len, ";ofi_rxm")))
 		list = &(*list)->next;
 	*last = *list;
 	*list = rdm;
@@ -69,9 +68,9 @@ static void drop_others(const char *name, struct fi_info **list)
  * asked, too.
  */
 static int getinfo_ordered(uint32_t version, const char *node,
-				const char *service, uint64_t flags,
-				const struct fi_info *hints, const char *below,
-				bool hidden, struct fi_info **info)
+			   const char *service, uint64_t flags,
+			   const struct fi_info *hints, const char *below,
+			   bool hidden, struct fi_info **info)
 {
 	bool reorders = mrrc_reorders(below, hints);
 	int ret;
@@ -93,9 +92,9 @@ static int getinfo_ordered(uint32_t version, const char *node,
 
 /* Ask the layering below for one name; append to the list at *tail. */
 static int getinfo_below(uint32_t version, const char *node,
-			      const char *service, uint64_t flags,
-			      const struct fi_info *hints, const char *below,
-			      bool hidden, struct fi_info **list)
+			 const char *service, uint64_t flags,
+			 const struct fi_info *hints, const char *below,
+			 bool hidden, struct fi_info **list)
 {
 	struct fi_info *core_hints, *info, *cur;
 	enum fi_threading threading = FI_THREAD_UNSPEC;
@@ -107,8 +106,8 @@ static int getinfo_below(uint32_t version, const char *node,
 		return -FI_ENOMEM;
 	core_handle = core_hints->handle;
 
-	ret = getinfo_ordered(version, node, service, flags, core_hints,
-				   below, hidden, &info);
+	ret = getinfo_ordered(version, node, service, flags, core_hints, below,
+			      hidden, &info);
 	fi_freeinfo(core_hints);
 	if (ret)
 		return ret;
@@ -143,15 +142,15 @@ static bool any_rdm(const struct fi_info *info)
 
 /* One core, and the first of its fellows that has reliable datagrams. */
 static void getinfo_group(uint32_t version, const char *node,
-			       const char *service, uint64_t flags,
-			       const struct fi_info *hints, bool hidden,
-			       const char *const *group, struct fi_info **list)
+			  const char *service, uint64_t flags,
+			  const struct fi_info *hints, bool hidden,
+			  const char *const *group, struct fi_info **list)
 {
 	struct fi_info *more;
 	size_t i;
 
-	getinfo_below(version, node, service, flags, hints, group[0],
-			   hidden, list);
+	getinfo_below(version, node, service, flags, hints, group[0], hidden,
+		      list);
 	for (i = 1; i < MRRC_ALONE_MAX && group[i]; i++) {
 		if (any_rdm(*list))
 			return;
@@ -159,8 +158,8 @@ static void getinfo_group(uint32_t version, const char *node,
 		if (hidden && strchr(group[i], ';'))
 			continue;
 		more = NULL;
-		getinfo_below(version, node, service, flags, hints,
-				   group[i], hidden, &more);
+		getinfo_below(version, node, service, flags, hints, group[i],
+			      hidden, &more);
 		while (*list)
 			list = &(*list)->next;
 		*list = more;
@@ -168,26 +167,27 @@ static void getinfo_group(uint32_t version, const char *node,
 }
 
 static int getinfo_alone(uint32_t version, const char *node,
-			      const char *service, uint64_t flags,
-			      const struct fi_info *hints, bool hidden,
-			      struct fi_info **list)
+			 const char *service, uint64_t flags,
+			 const struct fi_info *hints, bool hidden,
+			 struct fi_info **list)
 {
 	struct fi_info *found = NULL, *any = NULL;
 	size_t i;
 
 	for (i = 0; !found && i < MRRC_ALONE_CNT; i++) {
-		getinfo_group(version, node, service, flags, hints,
-				   hidden, mrrc_alone[i], &found);
+		getinfo_group(version, node, service, flags, hints, hidden,
+			      mrrc_alone[i], &found);
 		if (found || !hidden || !hints || !hints->ep_attr ||
 		    hints->ep_attr->type != FI_EP_RDM)
 			continue;
-		getinfo_below(version, NULL, NULL, 0, NULL,
-				   mrrc_alone[i][0], hidden, &any);
+		getinfo_below(version, NULL, NULL, 0, NULL, mrrc_alone[i][0],
+			      hidden, &any);
 		if (!any)
 			continue;
 		/* rather nothing than a slower network, unnoticed */
 		if (mrrc_alone[i][1] && strchr(mrrc_alone[i][1], ';'))
-			MRRC_WARN(CORE, "for reliable datagrams over %s, "
+			MRRC_WARN(CORE,
+				  "for reliable datagrams over %s, "
 				  "FI_PROVIDER must name all of it: "
 				  "\"%s;" MRRC_PROV_NAME "\"\n",
 				  mrrc_alone[i][0], mrrc_alone[i][1]);
@@ -237,12 +237,11 @@ int mrrc_getinfo(uint32_t version, const char *node, const char *service,
 	for (i = 0; i < names.cnt; i++) {
 		if (*names.below[i]) {
 			ret = getinfo_below(version, node, service, flags,
-						 hints, names.below[i],
-						 names.only, &list);
+					    hints, names.below[i], names.only,
+					    &list);
 		} else {
-			ret = getinfo_alone(version, node, service,
-						 flags, hints, names.only,
-						 &list);
+			ret = getinfo_alone(version, node, service, flags,
+					    hints, names.only, &list);
 		}
 		if (ret) {
 			err = ret;
@@ -254,11 +253,12 @@ int mrrc_getinfo(uint32_t version, const char *node, const char *service,
 	if (list && names.alone)
 		info_name_alone(list);
 	if (!names.cnt)
-		return -FI_ENODATA;	/* nobody named us */
+		return -FI_ENODATA; /* nobody named us */
 	mrrc_names_fini(&names);
 
 	if (!list) {
-		MRRC_WARN(CORE, "no core provider answers: is the one named "
+		MRRC_WARN(CORE,
+			  "no core provider answers: is the one named "
 			  "in FI_PROVIDER or in the hints spelt right, and has "
 			  "it a device? (fi_info -l lists providers, fi_info "
 			  "-p NAME what one offers)\n");
@@ -282,11 +282,11 @@ int mrrc_getinfo_best(uint32_t version, const struct fi_info *hints,
 	below = mrrc_fabric_name_split(name);
 	*info = NULL;
 	if (below)
-		ret = getinfo_below(version, NULL, NULL, 0, hints, below,
-					 true, info);
+		ret = getinfo_below(version, NULL, NULL, 0, hints, below, true,
+				    info);
 	for (i = 0; !below && ret && i < MRRC_ALONE_CNT; i++)
 		ret = getinfo_below(version, NULL, NULL, 0, hints,
-					 mrrc_alone[i][0], true, info);
+				    mrrc_alone[i][0], true, info);
 	free(name);
 	return ret;
 }
@@ -319,16 +319,16 @@ int mrrc_getinfo_msg(uint32_t version, const struct fi_info *app,
 		memcpy(hints->src_addr, app->src_addr, app->src_addrlen);
 		hints->src_addrlen = app->src_addrlen;
 	}
-	ret = getinfo_below(version, NULL, NULL, 0, hints, core_name,
-				 true, info);
+	ret = getinfo_below(version, NULL, NULL, 0, hints, core_name, true,
+			    info);
 out:
 	fi_freeinfo(hints);
 	return ret;
 }
 
 int mrrc_info_core_needs(const struct mrrc_fabric *fabric,
-			 const struct fi_info *info, int *mr_mode,
-			 bool *local, bool *safe)
+			 const struct fi_info *info, int *mr_mode, bool *local,
+			 bool *safe)
 {
 	uint32_t version = fabric->fabric.api_version;
 	struct fi_info *hints, *core;
@@ -363,7 +363,8 @@ int mrrc_info_core_needs(const struct mrrc_fabric *fabric,
 
 	flags = MRRC_GETINFO_HIDDEN |
 		(mrrc_below(fabric->core_prov_name) & MRRC_BELOW_LAYERED ?
-		 MRRC_GETINFO_INTERNAL : MRRC_GETINFO_CORE_ONLY);
+			 MRRC_GETINFO_INTERNAL :
+			 MRRC_GETINFO_CORE_ONLY);
 	ret = fi_getinfo(version, NULL, NULL, flags, hints, &core);
 	if (ret == -FI_ENODATA) {
 		/* cores open a domain whatever else its info asks for */
@@ -372,10 +373,13 @@ int mrrc_info_core_needs(const struct mrrc_fabric *fabric,
 		ret = fi_getinfo(version, NULL, NULL, flags, hints, &core);
 	}
 	if (ret) {
-		MRRC_WARN(DOMAIN, "core provider %s does not know domain %s: "
-			  "%s\n", fabric->core_prov_name,
+		MRRC_WARN(DOMAIN,
+			  "core provider %s does not know domain %s: "
+			  "%s\n",
+			  fabric->core_prov_name,
 			  hints->domain_attr->name ? hints->domain_attr->name :
-			  "(unnamed)", fi_strerror(-ret));
+						     "(unnamed)",
+			  fi_strerror(-ret));
 		goto out;
 	}
 	*mr_mode = core->domain_attr->mr_mode;

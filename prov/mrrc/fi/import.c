@@ -64,8 +64,7 @@ static bool import_valid(struct fid_mem_monitor *monitor, const void *addr,
 
 static void import_tell(void *arg, uintptr_t start, size_t len)
 {
-	import.monitor.import_ops->notify(&import.monitor, (void *) start,
-					  len);
+	import.monitor.import_ops->notify(&import.monitor, (void *) start, len);
 }
 
 static struct fi_ops_mem_monitor import_ops = {
@@ -96,7 +95,8 @@ static void import_once(void)
 		return;
 	if (!mrrc_mon_works(import.mon))
 		goto err_mon;
-	ret = mrrc_notifier_open(import.mon, import_tell, NULL, &import.notifier);
+	ret = mrrc_notifier_open(import.mon, import_tell, NULL,
+				 &import.notifier);
 	if (ret)
 		goto err_mon;
 	import.monitor.fid.fclass = FI_CLASS_MEM_MONITOR;

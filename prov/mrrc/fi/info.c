@@ -23,8 +23,8 @@ void mrrc_info_add_local(struct fi_info *core)
  */
 static bool threading_known(enum fi_threading threading)
 {
-	if (FI_MAJOR_VERSION >= 2 && (threading == FI_THREAD_FID ||
-				      threading == FI_THREAD_ENDPOINT))
+	if (FI_MAJOR_VERSION >= 2 &&
+	    (threading == FI_THREAD_FID || threading == FI_THREAD_ENDPOINT))
 		return false;
 	return (unsigned) threading <= FI_THREAD_ENDPOINT;
 }
@@ -79,13 +79,13 @@ struct fi_info *mrrc_hints_to_core(uint32_t version,
 
 	if (core->fabric_attr->fabric) {
 		fid = mrrc_fid_core(&core->fabric_attr->fabric->fid);
-		core->fabric_attr->fabric = fid ? container_of(fid,
-					struct fid_fabric, fid) : NULL;
+		core->fabric_attr->fabric =
+			fid ? container_of(fid, struct fid_fabric, fid) : NULL;
 	}
 	if (core->domain_attr->domain) {
 		fid = mrrc_fid_core(&core->domain_attr->domain->fid);
-		core->domain_attr->domain = fid ? container_of(fid,
-					struct fid_domain, fid) : NULL;
+		core->domain_attr->domain =
+			fid ? container_of(fid, struct fid_domain, fid) : NULL;
 	}
 	if (core->handle) {
 		fid = mrrc_fid_core(core->handle);

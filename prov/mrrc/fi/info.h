@@ -22,8 +22,8 @@ int mrrc_getinfo_msg(uint32_t version, const struct fi_info *app,
  * of registrations? Does it answer FI_THREAD_SAFE to this threading (*safe)?
  */
 int mrrc_info_core_needs(const struct mrrc_fabric *fabric,
-			 const struct fi_info *info, int *mr_mode,
-			 bool *local, bool *safe);
+			 const struct fi_info *info, int *mr_mode, bool *local,
+			 bool *safe);
 
 /* info.c: the caller's hints as the core should see them; fi_freeinfo() */
 struct fi_info *mrrc_hints_to_core(uint32_t version,

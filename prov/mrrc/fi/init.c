@@ -49,7 +49,8 @@ struct fi_provider *mrrc_prov_ini(struct fi_provider *prov)
 	 */
 	if (FI_MAJOR(version) != FI_MAJOR_VERSION ||
 	    FI_VERSION_LT(version, FI_VERSION(1, 17))) {
-		fprintf(stderr, "%s: built for libfabric %d.x%s, but %d.%d "
+		fprintf(stderr,
+			"%s: built for libfabric %d.x%s, but %d.%d "
 			"loaded it: not used; rebuild with --with-libfabric\n",
 			prov->name, FI_MAJOR_VERSION,
 			FI_MAJOR_VERSION == 1 ? " (1.17 or newer)" : "",
@@ -57,9 +58,10 @@ struct fi_provider *mrrc_prov_ini(struct fi_provider *prov)
 		return NULL;
 	}
 	if (!mrrc_abi_bind()) {
-		fprintf(stderr, "%s: libfabric %d.%d loaded it, and its "
-			"fi_getinfo() cannot be found: not used\n", prov->name,
-			FI_MAJOR(version), FI_MINOR(version));
+		fprintf(stderr,
+			"%s: libfabric %d.%d loaded it, and its "
+			"fi_getinfo() cannot be found: not used\n",
+			prov->name, FI_MAJOR(version), FI_MINOR(version));
 		return NULL;
 	}
 	prov->fi_version = version;

@@ -22,16 +22,16 @@
 #include "sys/mon.h"
 #include "sys/vm.h"
 
-#define BUDGET_NS	4e6	/* then what there is must do */
-#define ROUNDS		8
-#define PAGES		64	/* of the largest */
+#define BUDGET_NS 4e6 /* then what there is must do */
+#define ROUNDS	  8
+#define PAGES	  64 /* of the largest */
 
 /* The last one only where there is plenty of time: it says more of a page. */
 static const size_t measure_pages[] = { 1, 16, PAGES };
-#define SIZES		count_of(measure_pages)
-#define ALWAYS		2
-#define COPY_PAGES	16	/* of the largest copy */
-#define ROUNDS_ALWAYS	5	/* the first ones find caches cold */
+#define SIZES	      count_of(measure_pages)
+#define ALWAYS	      2
+#define COPY_PAGES    16 /* of the largest copy */
+#define ROUNDS_ALWAYS 5	 /* the first ones find caches cold */
 
 /* Devices that were measured; only ever added to. */
 struct mrrc_device {
@@ -41,7 +41,6 @@ struct mrrc_device {
 };
 
 static struct mrrc_device *_Atomic measure_devices;
-
 
 static double now_ns(void)
 {
@@ -75,12 +74,14 @@ static int measure_rent_open(struct mrrc_reg *reg, size_t page,
 			     struct measure_rent *rent)
 {
 	const struct mrrc_cost dear = {
-		.reg = 1e12, .copy_page = .001, .page = page,
+		.reg = 1e12,
+		.copy_page = .001,
+		.page = page,
 	};
 	struct mrrc_cache_attr attr = {
 		.max_bytes = PAGES * page,
 		.max_regions = PAGES,
-		.policy = "lru",	/* the least memory */
+		.policy = "lru", /* the least memory */
 		.ops = &measure_ops,
 		.mon = reg->mon,
 	};
@@ -168,8 +169,9 @@ static int measure_rounds(struct mrrc_reg *reg, struct measure_rent *rent,
 	for (round = 0; round < ROUNDS; round++) {
 		if (round == ROUNDS / 2 && now_ns() < plenty)
 			sizes = SIZES;
-		for (i = 0; i < sizes && (round < ROUNDS_ALWAYS ||
-					  now_ns() < end); i++) {
+		for (i = 0;
+		     i < sizes && (round < ROUNDS_ALWAYS || now_ns() < end);
+		     i++) {
 			for (k = 0; k < least[i].pages; k++)
 				map[k * page] = 1;
 			for (k = 0; k < COPY_PAGES; k++)
@@ -250,9 +252,11 @@ static void measure_keep(const char *name, const struct mrrc_cost *cost)
 static void measure_say(const char *whose, const struct mrrc_cost *cost,
 			const char *how)
 {
-	MRRC_INFO(MR, "%s: registering p pages takes %.0f * p + %.0f ns, "
+	MRRC_INFO(MR,
+		  "%s: registering p pages takes %.0f * p + %.0f ns, "
 		  "deregistering %.0f * p + %.0f, copying %.0f * p + %.0f; "
-		  "%s\n", whose, cost->reg_page, cost->reg, cost->dereg_page,
+		  "%s\n",
+		  whose, cost->reg_page, cost->reg, cost->dereg_page,
 		  cost->dereg, cost->copy_page, cost->copy, how);
 }
 
@@ -278,9 +282,10 @@ void mrrc_measure_cost(struct mrrc_reg *reg, struct mrrc_cost *cost)
 	ret = measure_device(reg, cost);
 	if (ret) {
 		*cost = *mrrc_cost_find(NULL);
-		MRRC_INFO(MR, "%s: registering could not be measured (%s); "
-			  "cost model: %s\n", name, fi_strerror(-ret),
-			  MRRC_COST_DEFAULT);
+		MRRC_INFO(MR,
+			  "%s: registering could not be measured (%s); "
+			  "cost model: %s\n",
+			  name, fi_strerror(-ret), MRRC_COST_DEFAULT);
 		return;
 	}
 	measure_keep(name, cost);

@@ -50,17 +50,14 @@
 
 extern struct fi_provider mrrc_prov;
 
-#define MRRC_WARN(subsys, ...)	\
-	FI_WARN(&mrrc_prov, FI_LOG_##subsys, __VA_ARGS__)
-#define MRRC_INFO(subsys, ...)	\
-	FI_INFO(&mrrc_prov, FI_LOG_##subsys, __VA_ARGS__)
-#define MRRC_DBG(subsys, ...)	\
-	FI_DBG(&mrrc_prov, FI_LOG_##subsys, __VA_ARGS__)
+#define MRRC_WARN(subsys, ...) FI_WARN(&mrrc_prov, FI_LOG_##subsys, __VA_ARGS__)
+#define MRRC_INFO(subsys, ...) FI_INFO(&mrrc_prov, FI_LOG_##subsys, __VA_ARGS__)
+#define MRRC_DBG(subsys, ...)  FI_DBG(&mrrc_prov, FI_LOG_##subsys, __VA_ARGS__)
 
-#define mrrc_likely(x)		__builtin_expect(!!(x), 1)
-#define mrrc_unlikely(x)	__builtin_expect(!!(x), 0)
+#define mrrc_likely(x)	 __builtin_expect(!!(x), 1)
+#define mrrc_unlikely(x) __builtin_expect(!!(x), 0)
 
-typedef atomic_int mrrc_ref;	/* children of an object */
+typedef atomic_int mrrc_ref; /* children of an object */
 
 struct mrrc_blocks;
 struct mrrc_pool;
@@ -86,11 +83,11 @@ struct mrrc_track {
 struct mrrc_fabric {
 	struct fid_fabric fabric;
 	struct fid_fabric *core;
-	char *core_prov_name;	/* "verbs" of "verbs;ofi_mrrc" */
+	char *core_prov_name; /* "verbs" of "verbs;ofi_mrrc" */
 	mrrc_ref ref;
-	struct mrrc_mutex track_lock;	/* guards what follows; a leaf */
+	struct mrrc_mutex track_lock; /* guards what follows; a leaf */
 	struct mrrc_track *tracks[MRRC_TRACK_BUCKETS];
-	struct mrrc_request *requests;	/* noted: obj/request.c */
+	struct mrrc_request *requests; /* noted: obj/request.c */
 };
 
 struct mrrc_domain {
@@ -98,31 +95,31 @@ struct mrrc_domain {
 	struct fid_domain *core;
 	struct mrrc_fabric *fabric;
 	mrrc_ref ref;
-	struct mrrc_reg reg;	/* its cache when implicit */
-	bool core_local;	/* the core requires local descriptors */
+	struct mrrc_reg reg; /* its cache when implicit */
+	bool core_local;     /* the core requires local descriptors */
 	/* the core has threads of its own: FI_THREAD_SAFE whatever is asked */
 	bool core_safe;
-	bool implicit;		/* null descriptors are ours to resolve */
-	bool multi_recv;	/* opened with FI_MULTI_RECV */
-	char nothing;		/* what stands for empty buffers */
+	bool implicit;	 /* null descriptors are ours to resolve */
+	bool multi_recv; /* opened with FI_MULTI_RECV */
+	char nothing;	 /* what stands for empty buffers */
 	uint32_t addr_format;
-	bool automatic;		/* a thread of ours may make progress */
-	struct mrrc_eq *eq;	/* bound, of endpoints without one */
-	struct mrrc_eq *mr_eq;	/* bound with FI_REG_MR */
+	bool automatic;	       /* a thread of ours may make progress */
+	struct mrrc_eq *eq;    /* bound, of endpoints without one */
+	struct mrrc_eq *mr_eq; /* bound with FI_REG_MR */
 	/* records in flight, when implicit: a context in it is ours */
 	struct mrrc_pool *ops;
 	/* copies: blocks, and when to use them (the cache's lock) */
 	struct mrrc_blocks *blocks;
-	size_t bounce_max;	/* bytes of a buffer; 0: never */
+	size_t bounce_max; /* bytes of a buffer; 0: never */
 	struct mrrc_admit admit;
-	atomic_uint_fast64_t warned;	/* bit per error said once */
-	atomic_uint_fast64_t posts;	/* but for those of its CQs */
+	atomic_uint_fast64_t warned; /* bit per error said once */
+	atomic_uint_fast64_t posts;  /* but for those of its CQs */
 	atomic_uint_fast64_t completions;
 	/* guards cqs, and changes of their ops, cw and wait_taken */
 	struct mrrc_mutex cq_lock;
-	struct mrrc_cq *cqs;	/* every CQ of the domain, linked by next */
-	atomic_int internal_cqs;	/* of them, opened by us */
-	atomic_int awaited_cqs;		/* see data/flush.c; under their locks */
+	struct mrrc_cq *cqs;	 /* every CQ of the domain, linked by next */
+	atomic_int internal_cqs; /* of them, opened by us */
+	atomic_int awaited_cqs;	 /* see data/flush.c; under their locks */
 	/* conditional writes, once an endpoint has them; or NULL */
 	const struct mrrc_domain_over *_Atomic over;
 	struct mrrc_cw_domain *_Atomic cw;
@@ -140,12 +137,12 @@ struct mrrc_eq {
 	struct fid_eq eq;
 	struct fid_eq *core;
 	struct mrrc_fabric *fabric;
-	mrrc_ref ref;		/* domains bound to it */
-	const struct mrrc_eq_over *_Atomic over;	/* or NULL */
+	mrrc_ref ref;				 /* domains bound to it */
+	const struct mrrc_eq_over *_Atomic over; /* or NULL */
 };
 
 /* The most private data that an event brings, as the cores have it. */
-#define MRRC_EQ_CM_DATA	512
+#define MRRC_EQ_CM_DATA 512
 
 /* What else is done with events before the application has them. */
 struct mrrc_eq_over {
@@ -160,16 +157,16 @@ struct mrrc_wait {
 	struct fid_wait wait;
 	struct fid_wait *core;
 	struct mrrc_fabric *fabric;
-	mrrc_ref ref;		/* queues opened with it */
-	atomic_size_t pending_cnt;	/* sum of its CQs' */
+	mrrc_ref ref;		   /* queues opened with it */
+	atomic_size_t pending_cnt; /* sum of its CQs' */
 };
 
 struct mrrc_poll {
 	struct fid_poll poll;
 	struct fid_poll *core;
 	struct mrrc_domain *domain;
-	struct mrrc_mutex lock;	/* guards cqs */
-	struct mrrc_poll_cq *cqs;	/* the CQs in the set: see poll.c */
+	struct mrrc_mutex lock;	  /* guards cqs */
+	struct mrrc_poll_cq *cqs; /* the CQs in the set: see poll.c */
 };
 
 struct mrrc_pep {
@@ -185,17 +182,17 @@ struct mrrc_av {
 	struct fid_av *core;
 	struct mrrc_domain *domain;
 	struct mrrc_track track;
-	struct mrrc_cw_av *cw;	/* names of endpoints: cw/av.c */
+	struct mrrc_cw_av *cw; /* names of endpoints: cw/av.c */
 };
 
 struct mrrc_mr {
 	struct fid_mr mr;
 	struct fid_mr *core;
 	struct mrrc_domain *domain;
-	struct mrrc_region *region;	/* of a local one, from the cache */
-	uint64_t key;			/* then: as it was requested */
-	bool no_desc;			/* the core's is not given */
-	uint64_t trace;			/* what record.c ends; else 0 */
+	struct mrrc_region *region; /* of a local one, from the cache */
+	uint64_t key;		    /* then: as it was requested */
+	bool no_desc;		    /* the core's is not given */
+	uint64_t trace;		    /* what record.c ends; else 0 */
 };
 
 struct mrrc_cntr {
@@ -217,32 +214,32 @@ struct mrrc_cq {
 	struct mrrc_cq *next;	/* domain's list */
 	mrrc_ref ref;		/* endpoints bound to it */
 	size_t entry_size;	/* of the application's format */
-	size_t core_entry_size;	/* >= entry_size: formats are prefixes */
+	size_t core_entry_size; /* >= entry_size: formats are prefixes */
 	bool internal;		/* opened by us: nobody reads it but us */
 	bool rx_selective;	/* of endpoints with a shared context */
 	bool wait;		/* it can be slept on */
 	bool wait_taken;	/* FI_GETWAIT was answered */
 	enum fi_wait_obj wait_obj;
-	const struct mrrc_cq_over *_Atomic over;	/* or NULL */
-	struct mrrc_cw_cq *_Atomic cw;	/* then: what it has */
-	struct mrrc_wait *wait_set;	/* or NULL */
-	bool no_source;		/* the core has no readfrom */
-	bool threshold;		/* sread's cond is a count */
-	bool buffered;		/* of endpoints with FI_BUFFERED_RECV */
+	const struct mrrc_cq_over *_Atomic over; /* or NULL */
+	struct mrrc_cw_cq *_Atomic cw;		 /* then: what it has */
+	struct mrrc_wait *wait_set;		 /* or NULL */
+	bool no_source;				 /* the core has no readfrom */
+	bool threshold;				 /* sread's cond is a count */
+	bool buffered; /* of endpoints with FI_BUFFERED_RECV */
 	/* the range of domain->ops, copied for the hit path */
 	uintptr_t ops_base;
 	size_t ops_len;
-	atomic_int lock;	/* spin; guards reading of core, and pending */
-	atomic_int signalled;	/* by the application, for sread to return */
+	atomic_int lock;      /* spin; guards reading of core, and pending */
+	atomic_int signalled; /* by the application, for sread to return */
 	/* threads inside the core's sread, and mrrc_cq_leave_alone(); lock */
 	int sreaders;
-	int zombies;		/* records left for them, see data/flush.c; lock */
-	bool awaited;		/* shared contexts' are, too; lock */
-	atomic_int silent;	/* unsignalled operations outstanding */
+	int zombies;	   /* records left for them, see data/flush.c; lock */
+	bool awaited;	   /* shared contexts' are, too; lock */
+	atomic_int silent; /* unsignalled operations outstanding */
 	/* completions read on behalf of the application, oldest first */
 	STAILQ_HEAD(, mrrc_comp) pending;
 	atomic_size_t pending_cnt;
-	void *err_data;		/* of the last pending error that was read */
+	void *err_data; /* of the last pending error that was read */
 	/* operations that it is to report; not where its readers write */
 	_Alignas(64) atomic_uint_fast64_t posts;
 };
@@ -250,12 +247,12 @@ struct mrrc_cq {
 /* One direction of an endpoint. */
 struct mrrc_ep_dir {
 	struct mrrc_cq *cq;
-	bool selective;		/* FI_SELECTIVE_COMPLETION */
-	bool counter;		/* a counter is bound */
-	bool holds_cq;		/* mrrc_cq_leave_alone() was called for it */
-	uint64_t op_flags;	/* defaults of the calls without flags */
+	bool selective;	   /* FI_SELECTIVE_COMPLETION */
+	bool counter;	   /* a counter is bound */
+	bool holds_cq;	   /* mrrc_cq_leave_alone() was called for it */
+	uint64_t op_flags; /* defaults of the calls without flags */
 	size_t iov_limit;
-	size_t split_limit;	/* buffers that a message may become; 0: none */
+	size_t split_limit; /* buffers that a message may become; 0: none */
 };
 
 /* FI_CLASS_EP, FI_CLASS_SRX_CTX, and scalable endpoints' contexts */
@@ -272,26 +269,26 @@ struct mrrc_ep {
 		bool out, recv, read;
 	} copies;
 	size_t write_split_limit, read_split_limit;
-	bool shared_rx;		/* receives come from a shared context */
-	bool is_srx;		/* this is the shared context */
-	bool rx_bind_late;	/* rx.cq is yet to be bound to the core */
-	bool buffered;		/* FI_BUFFERED_RECV */
-	bool plain;		/* messages are data and nothing else */
-	bool desc_always;	/* the core uses descriptors of empty buffers */
+	bool shared_rx;	   /* receives come from a shared context */
+	bool is_srx;	   /* this is the shared context */
+	bool rx_bind_late; /* rx.cq is yet to be bound to the core */
+	bool buffered;	   /* FI_BUFFERED_RECV */
+	bool plain;	   /* messages are data and nothing else */
+	bool desc_always;  /* the core uses descriptors of empty buffers */
 	size_t inject_size;
 	size_t known_min;	/* mrrc_resolve_known() takes so many bytes */
 	size_t quick_min;	/* the same without calls */
-	struct mrrc_cq *own_cq;	/* bound by us where a counter alone was */
+	struct mrrc_cq *own_cq; /* bound by us where a counter alone was */
 	struct mrrc_ep *base;	/* itself, or what it is an alias of */
 	uint64_t trace_ep;	/* record.c: its number; 0: peers have one */
 	struct mrrc_track track;
 	mrrc_ref ref;
-	struct fi_info *info;	/* the core's view, of FI_EP_MSG */
+	struct fi_info *info; /* the core's view, of FI_EP_MSG */
 	struct mrrc_eq *eq;
-	bool accepts;		/* made of a connection request */
-	bool request_noted;	/* so was that request: obj/request.c */
+	bool accepts;	    /* made of a connection request */
+	bool request_noted; /* so was that request: obj/request.c */
 	struct mrrc_av *av;
-	bool connecting;	/* or connected, or enabled with an AV */
+	bool connecting; /* or connected, or enabled with an AV */
 	/* fi_cw_enable(): of connected ones, of reliable datagrams */
 	struct mrrc_cw_ep *cw;
 	struct mrrc_cw_rdm *cw_rdm;

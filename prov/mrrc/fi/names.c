@@ -39,8 +39,8 @@ void mrrc_fabric_name_mark(struct fi_fabric_attr *attr)
 	char *name;
 
 	if (alone_core(attr->prov_name) ||
-	    asprintf(&name, "%s%c%s", attr->name, MRRC_MARK,
-		     attr->prov_name) < 0)
+	    asprintf(&name, "%s%c%s", attr->name, MRRC_MARK, attr->prov_name) <
+		    0)
 		return;
 	free(attr->name);
 	attr->name = name;
@@ -101,8 +101,7 @@ void mrrc_names_fini(struct mrrc_names *names)
 		free(names->below[--names->cnt]);
 }
 
-static int names_add(struct mrrc_names *names, const char *name,
-			  size_t len)
+static int names_add(struct mrrc_names *names, const char *name, size_t len)
 {
 	char *below;
 
@@ -126,8 +125,10 @@ static void names_check(const char *name, size_t len, const char *below)
 
 	if (is_us(name + len - us, us) || atomic_exchange(&said, true))
 		return;
-	MRRC_WARN(CORE, "FI_PROVIDER: \"%.*s\" finds nothing: our name comes "
-		  "last, \"%s;" MRRC_PROV_NAME "\"\n", (int) len, name, below);
+	MRRC_WARN(CORE,
+		  "FI_PROVIDER: \"%.*s\" finds nothing: our name comes "
+		  "last, \"%s;" MRRC_PROV_NAME "\"\n",
+		  (int) len, name, below);
 }
 
 /* Add the layerings of us in FI_PROVIDER; wanted: only this one, or NULL */

@@ -10,14 +10,14 @@
 
 #include "fi/mrrc_fi.h"
 
-#define MRRC_NAMES_MAX 16	/* layerings of us in FI_PROVIDER */
+#define MRRC_NAMES_MAX 16 /* layerings of us in FI_PROVIDER */
 
 /* Layerings to ask for, by the names of what lies under us. */
 struct mrrc_names {
-	char *below[MRRC_NAMES_MAX];	/* "": the best core there is */
+	char *below[MRRC_NAMES_MAX]; /* "": the best core there is */
 	size_t cnt;
-	bool alone;	/* FI_PROVIDER has "ofi_mrrc": only that name passes */
-	bool only;	/* FI_PROVIDER is a positive list */
+	bool alone; /* FI_PROVIDER has "ofi_mrrc": only that name passes */
+	bool only;  /* FI_PROVIDER is a positive list */
 };
 
 /* Which layerings of us does the caller ask for? None: names->cnt == 0. */

@@ -22,10 +22,10 @@
 #include "fi/param.h"
 #include "sys/cost_file.h"
 
-#define PARAM_PREFIX	"FI_OFI_MRRC_"
-#define PARAM_NAME_MAX	64	/* with the prefix */
+#define PARAM_PREFIX   "FI_OFI_MRRC_"
+#define PARAM_NAME_MAX 64 /* with the prefix */
 
-#define BOUNCE_SIZE	((size_t) 64 * 1024)	/* what blocks are for */
+#define BOUNCE_SIZE ((size_t) 64 * 1024) /* what blocks are for */
 
 extern char **environ;
 
@@ -127,8 +127,7 @@ static int set_monitor(const char *value)
 	if (strcmp(value, "auto") && strcmp(value, "uffd") &&
 	    strcmp(value, "manual") && strcmp(value, "none"))
 		return -FI_EINVAL;
-	snprintf(mrrc_params.monitor, sizeof(mrrc_params.monitor), "%s",
-		 value);
+	snprintf(mrrc_params.monitor, sizeof(mrrc_params.monitor), "%s", value);
 	return 0;
 }
 
@@ -180,7 +179,7 @@ static int set_alloc_pages(const char *value)
 {
 	static const char *const names[MRRC_PAGES_CNT] = {
 		[MRRC_PAGES_AUTO] = "auto", [MRRC_PAGES_4K] = "4k",
-		[MRRC_PAGES_THP] = "thp", [MRRC_PAGES_2M] = "2m",
+		[MRRC_PAGES_THP] = "thp",   [MRRC_PAGES_2M] = "2m",
 		[MRRC_PAGES_1G] = "1g",
 	};
 	int i;
@@ -235,36 +234,41 @@ static const struct mrrc_param {
 	const char *name;
 	enum fi_param_type type;
 	const char *accepts;
-	const char *otherwise;	/* the default */
+	const char *otherwise; /* the default */
 	const char *help;
-	int (*set)(const char *value);	/* changes nothing on failure */
-	bool file;			/* may name one */
+	int (*set)(const char *value); /* changes nothing on failure */
+	bool file;		       /* may name one */
 } param_table[] = {
-	{ .name = "register", .type = FI_PARAM_STRING,
+	{ .name = "register",
+	  .type = FI_PARAM_STRING,
 	  .accepts = "auto, always or never",
 	  .otherwise = "auto",
 	  .help = "Register buffers passed without a descriptor: where the "
 		  "core provider requires it (auto), everywhere (always), or "
 		  "nowhere (never)",
 	  .set = set_register },
-	{ .name = "cache_max_size", .type = FI_PARAM_STRING,
+	{ .name = "cache_max_size",
+	  .type = FI_PARAM_STRING,
 	  .accepts = "bytes, or a number followed by K, M, G or T",
 	  .otherwise = "derived from the system's limits",
 	  .help = "Most memory that a domain's cache keeps registered",
 	  .set = set_cache_max_size },
-	{ .name = "cache_max_count", .type = FI_PARAM_STRING,
+	{ .name = "cache_max_count",
+	  .type = FI_PARAM_STRING,
 	  .accepts = "a number",
 	  .otherwise = "derived from the system's limits",
 	  .help = "Most regions that a domain's cache keeps registered",
 	  .set = set_cache_max_count },
-	{ .name = "policy", .type = FI_PARAM_STRING,
+	{ .name = "policy",
+	  .type = FI_PARAM_STRING,
 	  .accepts = "gdl, gdsf, lru, fmrd, mre-text or mre-fig4, and perhaps "
 		     "parameters of it, as gdl:pieces=2",
 	  .otherwise = MRRC_POLICY_DEFAULT,
 	  .help = "Which region the cache evicts to make room, how many may "
 		  "serve one buffer (pieces), and how many go at once (batch)",
 	  .set = set_policy },
-	{ .name = "cost", .type = FI_PARAM_STRING,
+	{ .name = "cost",
+	  .type = FI_PARAM_STRING,
 	  .accepts = "measure, ou2009, ou2009-nobatch, ucx, mietke2006, "
 		     "mietke2006-huge, rxe, nanoseconds as a=770,b=7420,"
 		     "c=220,d=1100,copy=300, or file:PATH with such a line, "
@@ -273,28 +277,33 @@ static const struct mrrc_param {
 	  .help = "What registering a buffer of p pages takes, a * p + b, "
 		  "deregistering it, c * p + d, and copying it, copy * p: by "
 		  "this the cache evicts and copies",
-	  .set = set_cost, .file = true },
-	{ .name = "bounce_size", .type = FI_PARAM_STRING,
+	  .set = set_cost,
+	  .file = true },
+	{ .name = "bounce_size",
+	  .type = FI_PARAM_STRING,
 	  .accepts = "bytes, at most 64K; 0: none",
 	  .otherwise = "64K",
 	  .help = "The largest buffer that is copied instead of registered, "
 		  "where that is cheaper",
 	  .set = set_bounce_size },
-	{ .name = "lazy_dereg", .type = FI_PARAM_STRING,
+	{ .name = "lazy_dereg",
+	  .type = FI_PARAM_STRING,
 	  .accepts = "auto, always or never",
 	  .otherwise = "auto",
 	  .help = "Keep registrations that peers can reach when they are "
 		  "closed, in the hooking form: those that ofi_rxm makes for "
 		  "a rendezvous (auto), all (always), or none (never)",
 	  .set = set_lazy_dereg },
-	{ .name = "monitor", .type = FI_PARAM_STRING,
+	{ .name = "monitor",
+	  .type = FI_PARAM_STRING,
 	  .accepts = "auto, uffd, manual or none",
 	  .otherwise = "auto",
 	  .help = "What tells the cache that memory was unmapped: the kernel "
 		  "(uffd), or the application by fi_mrrc_invalidate (manual); "
 		  "with none, nothing is kept beyond its operation",
 	  .set = set_monitor },
-	{ .name = "helper", .type = FI_PARAM_STRING,
+	{ .name = "helper",
+	  .type = FI_PARAM_STRING,
 	  .accepts = "auto, always or never",
 	  .otherwise = "auto",
 	  .help = "Deregister in a thread of its own: over verbs, where the "
@@ -302,14 +311,16 @@ static const struct mrrc_param {
 		  "wherever it can be opened like that (always), or nowhere "
 		  "(never)",
 	  .set = set_helper },
-	{ .name = "hooks", .type = FI_PARAM_STRING,
+	{ .name = "hooks",
+	  .type = FI_PARAM_STRING,
 	  .accepts = "auto, 1 or 0",
 	  .otherwise = "auto",
 	  .help = "Patch libc in memory so that its unmaps are announced, "
 		  "which makes them cheaper: where possible (auto), with a "
 		  "warning where it is not (1), or never (0)",
 	  .set = set_hooks },
-	{ .name = "probe", .type = FI_PARAM_STRING,
+	{ .name = "probe",
+	  .type = FI_PARAM_STRING,
 	  .accepts = "auto, always or hooked",
 	  .otherwise = "auto",
 	  .help = "Ask the kernel before a cached registration is used "
@@ -317,36 +328,44 @@ static const struct mrrc_param {
 		  "could (auto), always, or not as long as hooks have "
 		  "announced every unmap (hooked)",
 	  .set = set_probe },
-	{ .name = "alloc_max_size", .type = FI_PARAM_STRING,
+	{ .name = "alloc_max_size",
+	  .type = FI_PARAM_STRING,
 	  .accepts = "bytes, or a number followed by K, M, G or T; 0: no limit",
 	  .otherwise = "derived from the system's limits",
 	  .help = "Most memory that fi_mr_alloc registers for a domain",
 	  .set = set_alloc_max_size },
-	{ .name = "alloc_pages", .type = FI_PARAM_STRING,
+	{ .name = "alloc_pages",
+	  .type = FI_PARAM_STRING,
 	  .accepts = "auto, 4k, thp, 2m or 1g",
 	  .otherwise = "auto",
 	  .help = "Pages that fi_mr_alloc takes memory in, where the call or "
 		  "the heap does not say",
 	  .set = set_alloc_pages },
-	{ .name = "alloc_idle", .type = FI_PARAM_STRING,
+	{ .name = "alloc_idle",
+	  .type = FI_PARAM_STRING,
 	  .accepts = "milliseconds",
 	  .otherwise = "10000",
 	  .help = "How long a block of fi_mr_alloc without allocations stays "
 		  "registered",
 	  .set = set_alloc_idle },
-	{ .name = "stats_file", .type = FI_PARAM_STRING,
+	{ .name = "stats_file",
+	  .type = FI_PARAM_STRING,
 	  .accepts = "a path, in which %p is the process",
 	  .otherwise = "none",
 	  .help = "Append a line of JSON with its counters to this file when "
 		  "a domain is closed, or when the process exits",
-	  .set = set_stats_file, .file = true },
-	{ .name = "trace", .type = FI_PARAM_STRING,
+	  .set = set_stats_file,
+	  .file = true },
+	{ .name = "trace",
+	  .type = FI_PARAM_STRING,
 	  .accepts = "a path, in which %p is the process",
 	  .otherwise = "none",
 	  .help = "Record every request for registered memory in this file, "
 		  "for fi_mrrc_trace and fi_mrrc_sim",
-	  .set = set_trace, .file = true },
-	{ .name = "trace_size", .type = FI_PARAM_STRING,
+	  .set = set_trace,
+	  .file = true },
+	{ .name = "trace_size",
+	  .type = FI_PARAM_STRING,
 	  .accepts = "bytes, or a number followed by K, M, G or T",
 	  .otherwise = "256M",
 	  .help = "Most bytes of that file; further requests are only "
@@ -400,8 +419,10 @@ static void param_check_name(const char *variable, const char *const *names,
 	snprintf(name, sizeof(name), "%.*s", len, variable);
 	nearest = mrrc_text_nearest(name, names, cnt);
 	if (strcmp(name, names[nearest]))
-		MRRC_WARN(CORE, "%s is not a parameter and has no effect; "
-			  "the nearest is %s\n", name, names[nearest]);
+		MRRC_WARN(CORE,
+			  "%s is not a parameter and has no effect; "
+			  "the nearest is %s\n",
+			  name, names[nearest]);
 }
 
 static void param_check_environ(void)
@@ -423,9 +444,12 @@ static void param_check_environ(void)
 static const char *param_why(int ret)
 {
 	switch (-ret) {
-	case ERANGE: return "too large";
-	case EINVAL: return "not understood";
-	default: return fi_strerror(-ret);	/* of a file */
+	case ERANGE:
+		return "too large";
+	case EINVAL:
+		return "not understood";
+	default:
+		return fi_strerror(-ret); /* of a file */
 	}
 }
 
@@ -440,8 +464,10 @@ static bool param_allowed(const struct mrrc_param *param)
 	if (!param->file || !getauxval(AT_SECURE))
 		return true;
 	param_variable(param, variable);
-	MRRC_WARN(CORE, "%s is ignored: this program has rights that its "
-		  "caller lacks\n", variable);
+	MRRC_WARN(CORE,
+		  "%s is ignored: this program has rights that its "
+		  "caller lacks\n",
+		  variable);
 	return false;
 }
 
@@ -462,21 +488,23 @@ void mrrc_params_init(void)
 			return;
 		ret = fi_param_get_str(&mrrc_prov, param->name, &value);
 		if (ret || !param_allowed(param))
-			continue;	/* not set */
+			continue; /* not set */
 		ret = param->set(value);
 		if (!ret)
 			continue;
 		param_variable(param, variable);
-		MRRC_WARN(CORE, "%s: \"%s\" is %s%s; it takes %s; the "
-			  "default is used: %s\n", variable, value,
-			  ret == -ERANGE || ret == -EINVAL ? "" :
-							     "of no use: ",
+		MRRC_WARN(CORE,
+			  "%s: \"%s\" is %s%s; it takes %s; the "
+			  "default is used: %s\n",
+			  variable, value,
+			  ret == -ERANGE || ret == -EINVAL ? "" : "of no use: ",
 			  param_why(ret), param->accepts, param->otherwise);
 	}
 	param_check_environ();
 	if (mrrc_params.stats_file[0] &&
 	    !strcmp(mrrc_params.stats_file, mrrc_params.trace)) {
-		MRRC_WARN(CORE, PARAM_PREFIX "STATS_FILE and " PARAM_PREFIX
+		MRRC_WARN(CORE, PARAM_PREFIX
+			  "STATS_FILE and " PARAM_PREFIX
 			  "TRACE are the same file: no statistics are "
 			  "written\n");
 		mrrc_params.stats_file[0] = '\0';

@@ -14,49 +14,49 @@
 #include "sys/pages.h"
 
 enum mrrc_register {
-	MRRC_REGISTER_AUTO,	/* where the core requires FI_MR_LOCAL */
-	MRRC_REGISTER_ALWAYS,	/* also where it does not: for tests */
-	MRRC_REGISTER_NEVER,	/* descriptors are the application's matter */
+	MRRC_REGISTER_AUTO,   /* where the core requires FI_MR_LOCAL */
+	MRRC_REGISTER_ALWAYS, /* also where it does not: for tests */
+	MRRC_REGISTER_NEVER,  /* descriptors are the application's matter */
 };
 
 enum mrrc_lazy {
-	MRRC_LAZY_AUTO,		/* ofi_rxm's for a rendezvous */
-	MRRC_LAZY_ALWAYS,	/* whatever peers can reach */
+	MRRC_LAZY_AUTO,	  /* ofi_rxm's for a rendezvous */
+	MRRC_LAZY_ALWAYS, /* whatever peers can reach */
 	MRRC_LAZY_NEVER,
 };
 
 enum mrrc_helper {
-	MRRC_HELPER_AUTO,	/* where the core can be called by it */
-	MRRC_HELPER_ALWAYS,	/* and is made to */
+	MRRC_HELPER_AUTO,   /* where the core can be called by it */
+	MRRC_HELPER_ALWAYS, /* and is made to */
 	MRRC_HELPER_NEVER,
 };
 
 enum mrrc_libc_hooks {
 	MRRC_LIBC_HOOKS_AUTO,
-	MRRC_LIBC_HOOKS_ON,		/* warn where they cannot be placed */
+	MRRC_LIBC_HOOKS_ON, /* warn where they cannot be placed */
 	MRRC_LIBC_HOOKS_OFF,
 };
 
 struct mrrc_params {
 	enum mrrc_register reg;
-	enum mrrc_lazy lazy;	/* of the hooking form */
-	size_t cache_max_size;	/* bytes; SIZE_MAX: not set, derive */
-	size_t alloc_max_size;	/* likewise, of fi_mr_alloc */
-	size_t alloc_idle;	/* ms */
+	enum mrrc_lazy lazy;   /* of the hooking form */
+	size_t cache_max_size; /* bytes; SIZE_MAX: not set, derive */
+	size_t alloc_max_size; /* likewise, of fi_mr_alloc */
+	size_t alloc_idle;     /* ms */
 	enum mrrc_pages alloc_pages;
-	size_t cache_max_count;	/* regions; SIZE_MAX: not set, derive */
+	size_t cache_max_count; /* regions; SIZE_MAX: not set, derive */
 	enum mrrc_helper helper;
 	enum mrrc_mon_probe probe;
 	char policy[64];
 	bool cost_measure;
-	struct mrrc_cost cost;	/* unless measured */
+	struct mrrc_cost cost; /* unless measured */
 	char cost_text[PATH_MAX];
-	size_t bounce_size;	/* of the largest buffer to be copied */
-	char monitor[16];	/* "auto", "uffd", "manual", "none" */
+	size_t bounce_size; /* of the largest buffer to be copied */
+	char monitor[16];   /* "auto", "uffd", "manual", "none" */
 	enum mrrc_libc_hooks hooks;
-	char stats_file[PATH_MAX];	/* empty: none */
-	char trace[PATH_MAX];	/* empty: none */
-	size_t trace_size;	/* bytes */
+	char stats_file[PATH_MAX]; /* empty: none */
+	char trace[PATH_MAX];	   /* empty: none */
+	size_t trace_size;	   /* bytes */
 };
 extern struct mrrc_params mrrc_params;
 void mrrc_params_init(void);

@@ -18,7 +18,7 @@
 #include "sys/libc_hooks.h"
 #include "sys/prove.h"
 
-#define MRRC_KEY_TRIES	64
+#define MRRC_KEY_TRIES 64
 
 static uint64_t reg_rights(enum mrrc_access access)
 {
@@ -71,16 +71,15 @@ int mrrc_reg_own(struct mrrc_reg *reg, const void *buf, size_t len,
 	} while (ret == -FI_ENOKEY && !(reg->mr_mode & FI_MR_PROV_KEY) &&
 		 ++tries < MRRC_KEY_TRIES);
 	if (ret)
-		MRRC_DBG(MR, "%zu bytes at %p, rights %#" PRIx64 ": %s\n",
-			 len, buf, rights, fi_strerror(-ret));
+		MRRC_DBG(MR, "%zu bytes at %p, rights %#" PRIx64 ": %s\n", len,
+			 buf, rights, fi_strerror(-ret));
 	return ret;
 }
 
 int mrrc_reg_make(struct mrrc_reg *reg, uintptr_t start, size_t len,
 		  enum mrrc_access access, struct fid_mr **mr)
 {
-	return mrrc_reg_own(reg, (void *) start, len, reg_rights(access),
-			    mr);
+	return mrrc_reg_own(reg, (void *) start, len, reg_rights(access), mr);
 }
 
 void mrrc_reg_unmake(struct fid_mr *mr, uintptr_t start, size_t len)
@@ -88,13 +87,14 @@ void mrrc_reg_unmake(struct fid_mr *mr, uintptr_t start, size_t len)
 	int ret = fi_close(&mr->fid);
 
 	if (ret)
-		MRRC_WARN(MR, "the core provider does not deregister %zu "
-			  "bytes at %p: %s\n", len, (void *) start,
-			  fi_strerror(-ret));
+		MRRC_WARN(MR,
+			  "the core provider does not deregister %zu "
+			  "bytes at %p: %s\n",
+			  len, (void *) start, fi_strerror(-ret));
 }
 
 static int reg_core(void *arg, uintptr_t start, size_t len,
-			 enum mrrc_access access, void **cookie, void **desc)
+		    enum mrrc_access access, void **cookie, void **desc)
 {
 	struct fid_mr *mr;
 	int ret;
@@ -108,7 +108,7 @@ static int reg_core(void *arg, uintptr_t start, size_t len,
 }
 
 static void reg_dereg(void *arg, struct mrrc_region *const *regions,
-			   size_t count)
+		      size_t count)
 {
 	size_t i;
 
@@ -140,7 +140,7 @@ void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 {
 	const unsigned below = mrrc_below(core_name);
 
-	*reg = (struct mrrc_reg) {
+	*reg = (struct mrrc_reg){
 		.core_name = core_name,
 		.pid = getpid(),
 		.mr_mode = mr_mode,
@@ -172,7 +172,7 @@ static void reg_asks(void *arg, char why[MRRC_TRUST_WHY])
 
 void mrrc_reg_info(struct mrrc_reg *reg, struct mrrc_stats_shm_info *info)
 {
-	*info = (struct mrrc_stats_shm_info) {
+	*info = (struct mrrc_stats_shm_info){
 		.provider = reg->core_name,
 		.policy = mrrc_params.policy,
 		.monitor = mrrc_mon_title(reg->mon),
@@ -183,8 +183,7 @@ void mrrc_reg_info(struct mrrc_reg *reg, struct mrrc_stats_shm_info *info)
 }
 
 /* Without a segment the cache counts all the same. */
-static int reg_open_cache(struct mrrc_reg *reg,
-			       struct mrrc_cache_attr *attr)
+static int reg_open_cache(struct mrrc_reg *reg, struct mrrc_cache_attr *attr)
 {
 	struct mrrc_stats_shm_info info;
 	int ret;
@@ -214,27 +213,30 @@ static void reg_check_hooks(void)
 
 	mrrc_libc_hooks_state(&state);
 	if (state.lost && !atomic_exchange(&said, true))
-		MRRC_WARN(MR, "another library has overwritten %u of our "
+		MRRC_WARN(MR,
+			  "another library has overwritten %u of our "
 			  "hooks: unmapping costs more, nothing else\n",
 			  state.lost);
 }
 
 /* The one line that says what watches memory, and how. */
 static void reg_say_monitor(const struct mrrc_reg *reg, const char *why,
-				 const char *hooks)
+			    const char *hooks)
 {
 	const char *name = mrrc_mon_name(reg->mon);
 	const char *title = mrrc_mon_title(reg->mon);
-	const char *but = !*hooks ? "" : strcmp(title, name) ? ": " :
-							       ", no hooks: ";
+	const char *but = !*hooks	      ? "" :
+			  strcmp(title, name) ? ": " :
+						", no hooks: ";
 
 	if (!mrrc_mon_works(reg->mon)) {
-		MRRC_WARN(MR, "memory monitor %s: registrations are used "
-			  "once and never kept: %s\n", name,
-			  *why ? why : mrrc_mon_reason(reg->mon));
+		MRRC_WARN(MR,
+			  "memory monitor %s: registrations are used "
+			  "once and never kept: %s\n",
+			  name, *why ? why : mrrc_mon_reason(reg->mon));
 	} else if (mrrc_mon_manual(reg->mon)) {
 		MRRC_INFO(MR, "memory monitor manual: the application tells "
-			  "of what it unmaps (fi_mrrc_invalidate)\n");
+			      "of what it unmaps (fi_mrrc_invalidate)\n");
 	} else if (*hooks && mrrc_params.hooks == MRRC_LIBC_HOOKS_ON) {
 		MRRC_WARN(MR, "memory monitor %s%s%s\n", title, but, hooks);
 	} else {
@@ -245,11 +247,13 @@ static void reg_say_monitor(const struct mrrc_reg *reg, const char *why,
 static void reg_say_trust(const char *why)
 {
 	if (*why)
-		MRRC_INFO(MR, "lookups of a process with threads ask the "
-			  "kernel: %s\n", why);
+		MRRC_INFO(MR,
+			  "lookups of a process with threads ask the "
+			  "kernel: %s\n",
+			  why);
 	else
 		MRRC_INFO(MR, "lookups make no system call: no code is "
-			  "there that could unmap unannounced\n");
+			      "there that could unmap unannounced\n");
 	mrrc_stats_shm_update();
 }
 
@@ -309,7 +313,7 @@ static void reg_begin_trust(struct mrrc_reg *reg)
 	mrrc_prove_tell(reg_say_trust);
 	if (!mrrc_mon_set_probe(reg->mon, mrrc_params.probe))
 		MRRC_WARN(MR, "FI_OFI_MRRC_PROBE=hooked has no effect: not "
-			  "every call that unmaps is hooked\n");
+			      "every call that unmaps is hooked\n");
 	mrrc_stats_shm_update();
 }
 
@@ -326,9 +330,9 @@ void mrrc_reg_begin(struct mrrc_reg *reg, const struct mrrc_cost *cost)
 	reg_begin_trust(reg);
 }
 
-#define REG_LOCAL_RW	(FI_RECV | FI_READ)
-#define REG_RIGHTS	(FI_SEND | FI_WRITE | REG_LOCAL_RW | \
-			 FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define REG_LOCAL_RW (FI_RECV | FI_READ)
+#define REG_RIGHTS \
+	(FI_SEND | FI_WRITE | REG_LOCAL_RW | FI_REMOTE_READ | FI_REMOTE_WRITE)
 
 bool mrrc_reg_kind(const struct mrrc_reg *reg, const struct fi_mr_attr *attr,
 		   uint64_t flags, enum mrrc_access *kind)
@@ -337,8 +341,8 @@ bool mrrc_reg_kind(const struct mrrc_reg *reg, const struct fi_mr_attr *attr,
 	unsigned bits = MRRC_RO;
 
 	if (flags || attr->iov_count != 1 || !attr->mr_iov->iov_len ||
-	    attr->offset || !mrrc_reg_is_system(reg, attr) ||
-	    !attr->access || (attr->access & ~REG_RIGHTS) ||
+	    attr->offset || !mrrc_reg_is_system(reg, attr) || !attr->access ||
+	    (attr->access & ~REG_RIGHTS) ||
 	    (reg->mr_mode & (FI_MR_ENDPOINT | FI_MR_RAW)))
 		return false;
 	if (attr->access & REG_LOCAL_RW)
@@ -361,11 +365,13 @@ void mrrc_reg_flush(struct mrrc_reg *reg)
 	mrrc_cache_mt_flush(reg->cache);
 	reg_check_hooks();
 	mrrc_reg_stats(reg, &stats);
-	MRRC_INFO(MR, "%s: %" PRIu64 " lookups, %" PRIu64 " hits, %" PRIu64
+	MRRC_INFO(MR,
+		  "%s: %" PRIu64 " lookups, %" PRIu64 " hits, %" PRIu64
 		  " registrations, %" PRIu64 " evictions, %" PRIu64
-		  " invalidations, %" PRIu64 " uncached\n", reg->core_name,
-		  stats.lookups, stats.hits, stats.registrations,
-		  stats.evictions, stats.invalidations, stats.uncached);
+		  " invalidations, %" PRIu64 " uncached\n",
+		  reg->core_name, stats.lookups, stats.hits,
+		  stats.registrations, stats.evictions, stats.invalidations,
+		  stats.uncached);
 }
 
 void mrrc_reg_forget(struct mrrc_reg *reg, const void *addr, size_t len)
@@ -387,7 +393,7 @@ int mrrc_reg_invalidate(struct mrrc_reg *reg, const void *addr, size_t len)
 	if (!addr || !len || len > UINTPTR_MAX - mask ||
 	    (uintptr_t) addr > UINTPTR_MAX - mask - len)
 		return -FI_EINVAL;
-	if (!reg->cache)	/* nothing is registered here */
+	if (!reg->cache) /* nothing is registered here */
 		return 0;
 	end = ((uintptr_t) addr + len + mask) & ~mask;
 	mrrc_cache_mt_invalidate(reg->cache, (void *) start, end - start);

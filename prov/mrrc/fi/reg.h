@@ -31,34 +31,34 @@ struct mrrc_alloc;
 struct mrrc_heap;
 struct mrrc_heaps;
 
-#define MRRC_ALLOC_RIGHTS	4	/* combinations of remote rights */
+#define MRRC_ALLOC_RIGHTS 4 /* combinations of remote rights */
 
 struct mrrc_reg {
 	struct fid_domain *core;
-	struct fi_ops_mr *core_ops;	/* its own, whatever core->mr is */
-	const char *core_name;		/* the provider's, for messages */
-	char device[64];		/* the domain's name */
-	struct mrrc_cost cost;		/* of registering there */
-	int mr_mode;			/* what the core asks of us */
+	struct fi_ops_mr *core_ops; /* its own, whatever core->mr is */
+	const char *core_name;	    /* the provider's, for messages */
+	char device[64];	    /* the domain's name */
+	struct mrrc_cost cost;	    /* of registering there */
+	int mr_mode;		    /* what the core asks of us */
 	size_t key_size;
-	unsigned below;		/* enum mrrc_below, of the core */
-	bool hmem;		/* opened with FI_HMEM */
-	bool helper;		/* a thread of ours deregisters */
-	struct mrrc_pool *records;	/* of operations, or NULL */
+	unsigned below;		   /* enum mrrc_below, of the core */
+	bool hmem;		   /* opened with FI_HMEM */
+	bool helper;		   /* a thread of ours deregisters */
+	struct mrrc_pool *records; /* of operations, or NULL */
 	/* where keys are ours to choose */
 	atomic_uint_fast64_t next_key;
 	struct mrrc_secret secret;
 	struct mrrc_cache_mt *cache;
-	pid_t pid;		/* of the process that opened the domain */
-	unsigned traced;	/* record.c: its number from 1; 0: not */
+	pid_t pid;	 /* of the process that opened the domain */
+	unsigned traced; /* record.c: its number from 1; 0: not */
 	struct mrrc_mon *mon;
-	struct mrrc_stats_shm *segment;	/* NULL: counted where none can see */
-	struct mrrc_alloc *_Atomic alloc;	/* once somebody allocates */
-	struct mrrc_heaps *_Atomic alloc_heaps;	/* alloc's */
+	struct mrrc_stats_shm *segment;	  /* NULL: counted where none can see */
+	struct mrrc_alloc *_Atomic alloc; /* once somebody allocates */
+	struct mrrc_heaps *_Atomic alloc_heaps; /* alloc's */
 	/* and its own heaps, once there are, of pages of the default kind */
 	struct mrrc_heap *_Atomic alloc_usual[MRRC_ALLOC_RIGHTS];
-	struct mrrc_stats last;		/* before the last flush */
-	bool listed;			/* with link: stats_file.c's lock */
+	struct mrrc_stats last; /* before the last flush */
+	bool listed;		/* with link: stats_file.c's lock */
 	TAILQ_ENTRY(mrrc_reg) link;
 };
 
@@ -89,17 +89,17 @@ int mrrc_reg_own(struct mrrc_reg *reg, const void *buf, size_t len,
 		 uint64_t rights, struct fid_mr **mr);
 
 /* The rights of memory that operations of ours go through. */
-#define MRRC_REG_BOUNCE	(FI_SEND | FI_WRITE | FI_RECV | FI_READ)
+#define MRRC_REG_BOUNCE (FI_SEND | FI_WRITE | FI_RECV | FI_READ)
 
 /* The rights of a buffer that peers write to, on every core. */
-#define MRRC_REG_EXPOSE	(FI_RECV | FI_READ | FI_REMOTE_WRITE)
+#define MRRC_REG_EXPOSE (FI_RECV | FI_READ | FI_REMOTE_WRITE)
 
 /* How a peer addresses buf in a registration that starts at start. */
 static inline uint64_t mrrc_reg_remote(const struct mrrc_reg *reg,
 				       const void *buf, uintptr_t start)
 {
 	bool absolute = (reg->mr_mode & FI_MR_VIRT_ADDR) ||
-			reg->mr_mode == 1;	/* FI_MR_BASIC */
+			reg->mr_mode == 1; /* FI_MR_BASIC */
 
 	return (uintptr_t) buf - (absolute ? 0 : start);
 }

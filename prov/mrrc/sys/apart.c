@@ -12,13 +12,13 @@
 
 #include "sys/vm.h"
 
-#define FRONT	64	/* bytes */
+#define FRONT 64 /* bytes */
 
 #ifdef __SANITIZE_ADDRESS__
 /* By malloc, as AddressSanitizer sees what lies around that. */
 void *mrrc_apart_grow(void *old, size_t size)
 {
-	size_t *const was = old ? (size_t *)((char *)old - FRONT) : NULL;
+	size_t *const was = old ? (size_t *) ((char *) old - FRONT) : NULL;
 	size_t *const front = calloc(1, FRONT + size);
 
 	if (!front)
@@ -27,19 +27,19 @@ void *mrrc_apart_grow(void *old, size_t size)
 		memcpy(front, was, FRONT + (*was < size ? *was : size));
 	*front = size;
 	free(was);
-	return (char *)front + FRONT;
+	return (char *) front + FRONT;
 }
 
 void mrrc_apart_free(void *array)
 {
 	if (array)
-		free((char *)array - FRONT);
+		free((char *) array - FRONT);
 }
 #else
 void *mrrc_apart_grow(void *old, size_t size)
 {
 	const size_t page = mrrc_vm_page();
-	size_t *front = old ? (size_t *)((char *)old - FRONT) : NULL;
+	size_t *front = old ? (size_t *) ((char *) old - FRONT) : NULL;
 	size_t len;
 
 	if (size > SIZE_MAX - FRONT - page)
@@ -48,17 +48,18 @@ void *mrrc_apart_grow(void *old, size_t size)
 	if (front && *front >= len)
 		return old;
 	front = front ? mremap(front, *front, len, MREMAP_MAYMOVE) :
-			mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE |
-			     MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+			mmap(NULL, len, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			     0);
 	if (front == MAP_FAILED)
 		return NULL;
 	*front = len;
-	return (char *)front + FRONT;
+	return (char *) front + FRONT;
 }
 
 void mrrc_apart_free(void *array)
 {
-	size_t *const front = (size_t *)((char *)array - FRONT);
+	size_t *const front = (size_t *) ((char *) array - FRONT);
 
 	if (array)
 		munmap(front, *front);

@@ -12,10 +12,10 @@
 
 #include "sys/pause.h"
 
-#define BARRIER_LATER_NS	10000000
+#define BARRIER_LATER_NS 10000000
 
-static bool biased_works;		/* set before there are any */
-static atomic_bool biased_lost;	/* the call was forbidden since */
+static bool biased_works;	/* set before there are any */
+static atomic_bool biased_lost; /* the call was forbidden since */
 
 static bool biased_barrier_call(int command)
 {
@@ -24,8 +24,9 @@ static bool biased_barrier_call(int command)
 
 void mrrc_biased_setup(void)
 {
-	biased_works = biased_barrier_call(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
-		     biased_barrier_call(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	biased_works = biased_barrier_call(
+			       MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
+		       biased_barrier_call(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
 void mrrc_biased_init(struct mrrc_biased_lock *biased, bool works)
@@ -60,7 +61,8 @@ void mrrc_biased_open(struct mrrc_biased_lock *biased)
 #else
 	if (atomic_load(&biased_lost))
 		biased->works = false;
-	atomic_store_explicit(&biased->shut, !biased->works, memory_order_release);
+	atomic_store_explicit(&biased->shut, !biased->works,
+			      memory_order_release);
 #endif
 }
 
@@ -73,7 +75,8 @@ void mrrc_biased_barrier(void)
 {
 	const struct timespec later = { .tv_nsec = BARRIER_LATER_NS };
 
-	if (!biased_works || biased_barrier_call(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+	if (!biased_works ||
+	    biased_barrier_call(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
 		return;
 	atomic_store(&biased_lost, true);
 	nanosleep(&later, NULL);

@@ -25,7 +25,10 @@ struct mrrc_biased_lock {
 };
 
 /* One that nobody gets through. */
-#define MRRC_GATE_SHUT		{ .shut = 1 }
+#define MRRC_GATE_SHUT    \
+	{                 \
+		.shut = 1 \
+	}
 
 /* Before the first biased lock is made, and in a forked child. */
 void mrrc_biased_setup(void);
@@ -47,7 +50,8 @@ static inline bool mrrc_biased_enter(struct mrrc_biased_lock *biased)
 	atomic_store_explicit(&biased->inside, 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(!atomic_load_explicit(&biased->shut,
-						   memory_order_acquire), 1))
+						   memory_order_acquire),
+			     1))
 		return true;
 	atomic_store_explicit(&biased->inside, 0, memory_order_release);
 	return false;

@@ -7,7 +7,7 @@
 #include "sys/cache_mt_priv.h"
 
 /* What is evicted when a registration failed, at least; then twice that. */
-#define MRRC_ROOM_REGIONS	4
+#define MRRC_ROOM_REGIONS 4
 
 void mrrc_cache_mt_set_cost(struct mrrc_cache_mt *cache,
 			    const struct mrrc_cost *cost)
@@ -16,11 +16,11 @@ void mrrc_cache_mt_set_cost(struct mrrc_cache_mt *cache,
 
 	mrrc_lock_acquire(&cache->lock);
 	cache->cache.cost = *cost;
-	value[MRRC_STAT_COST_REG_PAGE] = (uint64_t)(cost->reg_page + .5);
-	value[MRRC_STAT_COST_REG] = (uint64_t)(cost->reg + .5);
-	value[MRRC_STAT_COST_DEREG_PAGE] = (uint64_t)(cost->dereg_page + .5);
-	value[MRRC_STAT_COST_DEREG] = (uint64_t)(cost->dereg + .5);
-	value[MRRC_STAT_COST_COPY_PAGE] = (uint64_t)(cost->copy_page + .5);
+	value[MRRC_STAT_COST_REG_PAGE] = (uint64_t) (cost->reg_page + .5);
+	value[MRRC_STAT_COST_REG] = (uint64_t) (cost->reg + .5);
+	value[MRRC_STAT_COST_DEREG_PAGE] = (uint64_t) (cost->dereg_page + .5);
+	value[MRRC_STAT_COST_DEREG] = (uint64_t) (cost->dereg + .5);
+	value[MRRC_STAT_COST_COPY_PAGE] = (uint64_t) (cost->copy_page + .5);
 	mrrc_lock_release(&cache->lock);
 }
 

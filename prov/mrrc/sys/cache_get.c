@@ -28,8 +28,8 @@
 
 #include "sys/pause.h"
 
-#define MRRC_TRIES	32	/* probes before an operation goes uncached */
-#define MRRC_SPIN	4	/* of these without giving up the processor */
+#define MRRC_TRIES 32 /* probes before an operation goes uncached */
+#define MRRC_SPIN  4  /* of these without giving up the processor */
 
 /* For those who look on. */
 void mrrc_cache_mt_count(struct mrrc_cache_mt *cache, struct mrrc_hints *hints)
@@ -41,8 +41,7 @@ void mrrc_cache_mt_count(struct mrrc_cache_mt *cache, struct mrrc_hints *hints)
 
 /* For the next time. The region is held. */
 void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
-			    enum mrrc_access access,
-			    struct mrrc_region *region)
+			    enum mrrc_access access, struct mrrc_region *region)
 {
 	const uintptr_t big = addr >> MRRC_HINTS_BIG << MRRC_HINTS_BIG;
 	const uint64_t tag = mrrc_region_tag(region);
@@ -53,22 +52,26 @@ void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
 		return;
 	hints = mrrc_hints_get(&cache->hints_list);
 	if (hints)
-		mrrc_hints_fill(hints, cache->regions, addr, access, mrrc_hints_ref(
-			((char *)region - cache->regions) /
-			MRRC_REGION_STRIDE, tag),
-			big >= region->start && mrrc_region_end(region) - big
-				>= (uintptr_t)1 << MRRC_HINTS_BIG);
+		mrrc_hints_fill(
+			hints, cache->regions, addr, access,
+			mrrc_hints_ref(((char *) region - cache->regions) /
+					       MRRC_REGION_STRIDE,
+				       tag),
+			big >= region->start &&
+				mrrc_region_end(region) - big >=
+					(uintptr_t) 1 << MRRC_HINTS_BIG);
 }
 
 /* What this thread used before, if it is still true. */
 static struct mrrc_region *cache_mt_hit(struct mrrc_cache_mt *cache,
-					     uintptr_t addr, size_t len,
-					     enum mrrc_access access)
+					uintptr_t addr, size_t len,
+					enum mrrc_access access)
 {
 	struct mrrc_hints *hints = mrrc_hints_mine(&cache->hints_list);
 
-	return hints && len ? mrrc_cache_hit(cache, hints, addr, len, access, true) :
-			    NULL;
+	return hints && len ?
+		       mrrc_cache_hit(cache, hints, addr, len, access, true) :
+		       NULL;
 }
 
 /* ---- with the lock ---- */
@@ -90,8 +93,7 @@ int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache)
 			}
 			cache->cache.stats->value[MRRC_STAT_PROBES] += probes;
 			if (tries)
-				mrrc_cache_count(&cache->cache,
-						 MRRC_STAT_BUSY);
+				mrrc_cache_count(&cache->cache, MRRC_STAT_BUSY);
 			return 0;
 		}
 		if (ret != -EAGAIN)
@@ -110,8 +112,8 @@ struct mrrc_want {
 	size_t len;
 	enum mrrc_access access;
 	unsigned pieces;
-	struct mrrc_admit *admit;	/* NULL: it cannot be copied */
-	bool copy;			/* that is cheaper: nothing is held */
+	struct mrrc_admit *admit; /* NULL: it cannot be copied */
+	bool copy;		  /* that is cheaper: nothing is held */
 };
 
 static size_t plan_missing(const struct mrrc_plan *plan)
@@ -129,10 +131,9 @@ static size_t plan_missing(const struct mrrc_plan *plan)
  * that lacks, *pending is published, unless another thread makes it. What
  * quiet_lock says if there is no telling.
  */
-static int cache_mt_lookup(struct mrrc_cache_mt *cache,
-				struct mrrc_want *want, struct mrrc_plan *plan,
-				struct mrrc_pending *pending,
-				uint64_t *changes)
+static int cache_mt_lookup(struct mrrc_cache_mt *cache, struct mrrc_want *want,
+			   struct mrrc_plan *plan, struct mrrc_pending *pending,
+			   uint64_t *changes)
 {
 	unsigned i;
 	int ret;
@@ -146,8 +147,8 @@ static int cache_mt_lookup(struct mrrc_cache_mt *cache,
 			  want->pieces, plan);
 	want->copy = plan->missing && want->admit &&
 		     mrrc_admit(want->admit, &cache->cache, want->addr,
-				want->len, plan_missing(plan)) ==
-		     MRRC_ADMIT_BOUNCE;
+				want->len,
+				plan_missing(plan)) == MRRC_ADMIT_BOUNCE;
 	for (i = 0; i < plan->count && !want->copy; i++) {
 		if (plan->piece[i].region)
 			mrrc_cache_hold(&cache->cache, plan->piece[i].region);
@@ -166,14 +167,14 @@ static int cache_mt_lookup(struct mrrc_cache_mt *cache,
  * A request that could not even be looked up is a miss all the same. Nothing
  * would be kept for it: only the copy itself can be cheaper.
  */
-static void cache_mt_unseen(struct mrrc_cache_mt *cache,
-				 struct mrrc_want *want, int ret)
+static void cache_mt_unseen(struct mrrc_cache_mt *cache, struct mrrc_want *want,
+			    int ret)
 {
 	if (mrrc_mon_forked(cache->mon))
 		return;
 	mrrc_lock_acquire(&cache->lock);
-	want->copy = want->admit && mrrc_admit_copy_once(want->admit,
-							 want->len);
+	want->copy = want->admit &&
+		     mrrc_admit_copy_once(want->admit, want->len);
 	mrrc_cache_count(&cache->cache, MRRC_STAT_LOOKUPS);
 	mrrc_cache_count(&cache->cache, MRRC_STAT_MISSES);
 	if (ret == -EAGAIN)
@@ -191,8 +192,8 @@ static size_t mrrc_pages_len(uintptr_t addr, size_t len, size_t page)
 
 /* The whole request in one registration of its own. */
 static int cache_mt_single(struct mrrc_cache_mt *cache,
-				const struct mrrc_want *want, int ret,
-				struct mrrc_plan *plan)
+			   const struct mrrc_want *want, int ret,
+			   struct mrrc_plan *plan)
 {
 	struct mrrc_piece *piece = &plan->piece[0];
 	struct mrrc_pending pending = { .access = want->access };
@@ -202,9 +203,10 @@ static int cache_mt_single(struct mrrc_cache_mt *cache,
 	plan->count = 1;
 	if (ret)
 		return mrrc_cache_mt_once(cache, want->addr, want->len,
-					  want->access, ret == -EAGAIN ?
-					  MRRC_STAT_UNCACHED_RACED :
-					  MRRC_STAT_UNCACHED_NO_MONITOR,
+					  want->access,
+					  ret == -EAGAIN ?
+						  MRRC_STAT_UNCACHED_RACED :
+						  MRRC_STAT_UNCACHED_NO_MONITOR,
 					  &piece->region);
 	pending.start = piece->start;
 	pending.len = piece->len;
@@ -216,9 +218,8 @@ static int cache_mt_single(struct mrrc_cache_mt *cache,
  * plan has pages that are not of the request, hence perhaps no longer mapped.
  */
 static int cache_mt_complete(struct mrrc_cache_mt *cache,
-				  struct mrrc_pending *pending,
-				  const uint64_t *changes,
-				  struct mrrc_plan *plan)
+			     struct mrrc_pending *pending,
+			     const uint64_t *changes, struct mrrc_plan *plan)
 {
 	struct mrrc_piece *piece;
 	unsigned i;
@@ -229,14 +230,14 @@ static int cache_mt_complete(struct mrrc_cache_mt *cache,
 		if (piece->region)
 			continue;
 		if (!pending->published)
-			*pending = (struct mrrc_pending) {
+			*pending = (struct mrrc_pending){
 				.start = piece->start,
 				.len = piece->len,
 				.access = pending->access,
 			};
 		ret = mrrc_cache_mt_fill(cache, pending,
-					plan->merged ? changes : NULL,
-					&piece->region);
+					 plan->merged ? changes : NULL,
+					 &piece->region);
 		pending->published = false;
 	}
 	for (i = 0; ret && i < plan->count; i++) {
@@ -246,8 +247,8 @@ static int cache_mt_complete(struct mrrc_cache_mt *cache,
 	return ret;
 }
 
-static int cache_mt_plan(struct mrrc_cache_mt *cache,
-			      struct mrrc_want *want, struct mrrc_plan *plan)
+static int cache_mt_plan(struct mrrc_cache_mt *cache, struct mrrc_want *want,
+			 struct mrrc_plan *plan)
 {
 	struct mrrc_pending pending = { .access = want->access };
 	uint64_t changes;
@@ -266,13 +267,13 @@ static int cache_mt_plan(struct mrrc_cache_mt *cache,
 	ret = cache_mt_lookup(cache, want, plan, &pending, &changes);
 	if (ret) {
 		cache_mt_unseen(cache, want, ret);
-		return want->copy ? 0 :
-		       cache_mt_single(cache, want, ret, plan);
+		return want->copy ? 0 : cache_mt_single(cache, want, ret, plan);
 	}
 	if (!plan->missing || want->copy)
 		return 0;
-	alone = plan->count == 1 && plan->piece[0].len == mrrc_pages_len(
-		want->addr, want->len, cache->cache.page);
+	alone = plan->count == 1 &&
+		plan->piece[0].len == mrrc_pages_len(want->addr, want->len,
+						     cache->cache.page);
 	ret = cache_mt_complete(cache, &pending, &changes, plan);
 	if (!ret || alone)
 		return ret;
@@ -314,10 +315,9 @@ mrrc_cache_mt_get_one(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
 	return ret;
 }
 
-static inline bool cache_mt_known(struct mrrc_cache_mt *cache,
-				       uintptr_t addr, size_t len,
-				       enum mrrc_access access,
-				       struct mrrc_plan *plan)
+static inline bool cache_mt_known(struct mrrc_cache_mt *cache, uintptr_t addr,
+				  size_t len, enum mrrc_access access,
+				  struct mrrc_plan *plan)
 {
 	struct mrrc_region *region;
 
@@ -327,7 +327,7 @@ static inline bool cache_mt_known(struct mrrc_cache_mt *cache,
 	plan->count = 1;
 	plan->missing = 0;
 	plan->merged = false;
-	plan->piece[0] = (struct mrrc_piece) {
+	plan->piece[0] = (struct mrrc_piece){
 		.start = region->start,
 		.len = region->len,
 		.region = region,
@@ -339,12 +339,12 @@ int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *ptr,
 			     size_t len, enum mrrc_access access,
 			     unsigned pieces, struct mrrc_plan *plan)
 {
-	struct mrrc_want want = {
-		(uintptr_t)ptr, len, access, pieces, .admit = NULL
-	};
+	struct mrrc_want want = { (uintptr_t) ptr, len, access, pieces,
+				  .admit = NULL };
 
-	return cache_mt_known(cache, want.addr, len, access, plan) ? 0 :
-	       mrrc_cache_mt_get_slow(cache, &want, plan);
+	return cache_mt_known(cache, want.addr, len, access, plan) ?
+		       0 :
+		       mrrc_cache_mt_get_slow(cache, &want, plan);
 }
 
 int mrrc_cache_mt_get_or_copy(struct mrrc_cache_mt *cache,
@@ -353,9 +353,8 @@ int mrrc_cache_mt_get_or_copy(struct mrrc_cache_mt *cache,
 			      unsigned pieces, struct mrrc_plan *plan,
 			      bool *copy)
 {
-	struct mrrc_want want = {
-		(uintptr_t)ptr, len, access, pieces, .admit = admit
-	};
+	struct mrrc_want want = { (uintptr_t) ptr, len, access, pieces,
+				  .admit = admit };
 	int ret;
 
 	*copy = false;
@@ -369,7 +368,7 @@ int mrrc_cache_mt_get_or_copy(struct mrrc_cache_mt *cache,
 int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *ptr, size_t len,
 		      enum mrrc_access access, struct mrrc_region **region)
 {
-	const uintptr_t addr = (uintptr_t)ptr;
+	const uintptr_t addr = (uintptr_t) ptr;
 	struct mrrc_region *found;
 
 	found = cache_mt_hit(cache, addr, len, access);

@@ -37,7 +37,8 @@ mrrc_cache_hit_put(struct mrrc_cache_mt *cache, struct mrrc_region *region)
 	word = mrrc_region_unhold(region);
 	assert(mrrc_word_held(word));
 	if (__builtin_expect(mrrc_word_held(word) == 1 &&
-			     !(word & MRRC_REGION_INDEX_BIT), 0))
+				     !(word & MRRC_REGION_INDEX_BIT),
+			     0))
 		mrrc_cache_mt_put_last(cache, region);
 	mrrc_cache_mt_reap(cache);
 }

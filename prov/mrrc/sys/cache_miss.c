@@ -18,16 +18,16 @@
 #include <stdlib.h>
 
 /* Evictions before everything that is idle goes. */
-#define MRRC_ROOM_TRIES	6
+#define MRRC_ROOM_TRIES 6
 /* And before a range that cannot be watched goes uncached. */
 #define MRRC_WATCH_TRIES 2
 
 /* One miss. */
 struct mrrc_miss {
 	struct mrrc_cache_mt *cache;
-	struct mrrc_pending *pending;	/* NULL: not to be cached */
-	uint64_t token;			/* of the watch */
-	bool seen;			/* every change would be reported */
+	struct mrrc_pending *pending; /* NULL: not to be cached */
+	uint64_t token;		      /* of the watch */
+	bool seen;		      /* every change would be reported */
 	struct mrrc_region *region;
 };
 
@@ -45,8 +45,8 @@ static void miss_count(struct mrrc_cache_mt *cache, enum mrrc_stat stat)
  * One attempt on [start, start + len); fills miss->region, which whoever takes
  * the lock next counts.
  */
-static int miss_reg_once(struct mrrc_miss *miss, uintptr_t start,
-			      size_t len, enum mrrc_access as)
+static int miss_reg_once(struct mrrc_miss *miss, uintptr_t start, size_t len,
+			 enum mrrc_access as)
 {
 	struct mrrc_cache_mt *cache = miss->cache;
 	struct mrrc_region *region = miss->region;
@@ -73,7 +73,7 @@ static int miss_reg_once(struct mrrc_miss *miss, uintptr_t start,
  * and more as long as that does not help.
  */
 static int miss_reg(struct mrrc_miss *miss, uintptr_t start, size_t len,
-			 enum mrrc_access as)
+		    enum mrrc_access as)
 {
 	unsigned attempt;
 	int ret;
@@ -83,9 +83,10 @@ static int miss_reg(struct mrrc_miss *miss, uintptr_t start, size_t len,
 		if (!mrrc_reg_limited(ret))
 			return ret;
 		if (attempt < MRRC_ROOM_TRIES ?
-		    !mrrc_cache_mt_make_room(miss->cache, len, attempt) :
-		    attempt > MRRC_ROOM_TRIES ||
-		    !mrrc_cache_mt_flush(miss->cache))
+			    !mrrc_cache_mt_make_room(miss->cache, len,
+						     attempt) :
+			    attempt > MRRC_ROOM_TRIES ||
+				    !mrrc_cache_mt_flush(miss->cache))
 			return ret;
 	}
 }
@@ -104,7 +105,7 @@ static void miss_settle(struct mrrc_miss *miss)
 
 /* CACHE lock held: does another thread register what would do? */
 static bool miss_under_way(struct mrrc_cache_mt *cache,
-				const struct mrrc_pending *pending)
+			   const struct mrrc_pending *pending)
 {
 	const struct mrrc_pending *other;
 
@@ -113,8 +114,8 @@ static bool miss_under_way(struct mrrc_cache_mt *cache,
 		    !pthread_equal(other->thread, pthread_self()) &&
 		    other->start <= pending->start &&
 		    pending->start - other->start < other->len &&
-		    pending->len <= other->len -
-				    (pending->start - other->start) &&
+		    pending->len <=
+			    other->len - (pending->start - other->start) &&
 		    (other->access == pending->access ||
 		     !mrrc_access_remote(other->access | pending->access)))
 			return true;
@@ -124,7 +125,7 @@ static bool miss_under_way(struct mrrc_cache_mt *cache,
 
 /* CACHE lock held. */
 static void miss_publish(struct mrrc_cache_mt *cache,
-			      struct mrrc_pending *pending)
+			 struct mrrc_pending *pending)
 {
 	pending->thread = pthread_self();
 	pending->published = true;
@@ -147,7 +148,7 @@ bool mrrc_cache_mt_publish(struct mrrc_cache_mt *cache,
  * publishes.
  */
 static struct mrrc_region *miss_begin(struct mrrc_miss *miss,
-					   const uint64_t *changes)
+				      const uint64_t *changes)
 {
 	struct mrrc_pending *pending = miss->pending;
 	struct mrrc_cache_mt *cache = miss->cache;
@@ -202,10 +203,9 @@ static int miss_watch(struct mrrc_miss *miss)
 
 	for (attempt = 0;; attempt++) {
 		ret = mrrc_mon_watch(miss->cache->mon, pending->start,
-				    pending->len, &miss->token);
+				     pending->len, &miss->token);
 		if (ret != -ENOMEM || attempt == MRRC_WATCH_TRIES ||
-		    (!mrrc_mon_make_room(miss->cache->mon,
-					 &miss->cache->sub) &&
+		    (!mrrc_mon_make_room(miss->cache->mon, &miss->cache->sub) &&
 		     !mrrc_cache_mt_make_room(miss->cache, pending->len,
 					      attempt)))
 			break;
@@ -216,8 +216,7 @@ static int miss_watch(struct mrrc_miss *miss)
 }
 
 /* Watch and register the range; *watched: the first succeeded. */
-static int miss_try(struct mrrc_miss *miss, enum mrrc_access as,
-			 bool *watched)
+static int miss_try(struct mrrc_miss *miss, enum mrrc_access as, bool *watched)
 {
 	struct mrrc_pending *pending = miss->pending;
 	int ret = 0;
@@ -251,9 +250,9 @@ static enum mrrc_stat watch_cause(int ret)
  * thread indexed meanwhile. Returns what the operation uses; *cause says why
  * that is not ours or is not indexed.
  */
-static struct mrrc_region *
-miss_index(struct mrrc_miss *miss, struct mrrc_region_list *victims,
-		enum mrrc_stat *cause)
+static struct mrrc_region *miss_index(struct mrrc_miss *miss,
+				      struct mrrc_region_list *victims,
+				      enum mrrc_stat *cause)
 {
 	const struct mrrc_pending *pending = miss->pending;
 	struct mrrc_cache *cache = &miss->cache->cache;
@@ -296,7 +295,7 @@ static void miss_insert(struct mrrc_miss *miss, struct mrrc_region **out)
 	if (ret) {
 		mrrc_lock_acquire(&cache->lock);
 		cause = ret == -EAGAIN ? MRRC_STAT_UNCACHED_RACED :
-					MRRC_STAT_UNCACHED_NO_MONITOR;
+					 MRRC_STAT_UNCACHED_NO_MONITOR;
 	} else {
 		mrrc_hints_collect(&cache->hints_list);
 		use = miss_index(miss, &victims, &cause);
@@ -316,9 +315,9 @@ static void miss_insert(struct mrrc_miss *miss, struct mrrc_region **out)
 	*out = use;
 }
 
-int mrrc_cache_mt_once(struct mrrc_cache_mt *cache, uintptr_t addr,
-		       size_t len, enum mrrc_access access,
-		       enum mrrc_stat cause, struct mrrc_region **out)
+int mrrc_cache_mt_once(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
+		       enum mrrc_access access, enum mrrc_stat cause,
+		       struct mrrc_region **out)
 {
 	const uintptr_t mask = cache->cache.page - 1;
 	const uintptr_t start = addr & ~mask;
@@ -329,7 +328,7 @@ int mrrc_cache_mt_once(struct mrrc_cache_mt *cache, uintptr_t addr,
 	if (!miss.region)
 		return -ENOMEM;
 	ret = miss_reg(&miss, start, ((addr + len - 1) | mask) - start + 1,
-			   access);
+		       access);
 	if (ret)
 		goto err_free;
 	if (mrrc_mon_forked(cache->mon)) {
@@ -371,8 +370,7 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
 	if (!miss.region)
 		goto err_withdraw;
 	/* Buffers are mostly used both ways; not all memory allows it. */
-	ret = miss_try(&miss, access == MRRC_RO ? MRRC_RW : access,
-			   &watched);
+	ret = miss_try(&miss, access == MRRC_RO ? MRRC_RW : access, &watched);
 	if (watched && access == MRRC_RO && mrrc_reg_denied(ret)) {
 		miss_count(cache, MRRC_STAT_RO_FALLBACKS);
 		ret = miss_try(&miss, MRRC_RO, &watched);

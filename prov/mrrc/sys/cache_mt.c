@@ -19,20 +19,19 @@
 #include "sys/vm.h"
 
 /* Beyond what may be indexed: those that operations still use. */
-#define MRRC_REGIONS_MORE	((size_t)1 << 16)
-#define MRRC_REGIONS_MAX	((size_t)1 << 24)
+#define MRRC_REGIONS_MORE ((size_t) 1 << 16)
+#define MRRC_REGIONS_MAX  ((size_t) 1 << 24)
 
 _Static_assert(MRRC_REGIONS_MAX <= MRRC_REGION_INDEX_BIT,
 	       "what tables of threads have for an index");
 
 static struct mrrc_cache_mt *cache_mt_of(struct mrrc_mon_sub *sub)
 {
-	return (struct mrrc_cache_mt *)((char *)sub -
-					offsetof(struct mrrc_cache_mt, sub));
+	return (struct mrrc_cache_mt *) ((char *) sub -
+					 offsetof(struct mrrc_cache_mt, sub));
 }
 
-static bool ranges_overlap(uintptr_t a, size_t alen, uintptr_t b,
-				size_t blen)
+static bool ranges_overlap(uintptr_t a, size_t alen, uintptr_t b, size_t blen)
 {
 	return a < b ? b - a < alen : a - b < blen;
 }
@@ -40,7 +39,7 @@ static bool ranges_overlap(uintptr_t a, size_t alen, uintptr_t b,
 /* ---- the monitor's side ---- */
 
 static struct mrrc_range cache_mt_notify(struct mrrc_mon_sub *sub,
-					      uintptr_t start, uintptr_t end)
+					 uintptr_t start, uintptr_t end)
 {
 	struct mrrc_cache_mt *cache = cache_mt_of(sub);
 	struct mrrc_range hull = { UINTPTR_MAX, 0 };
@@ -52,13 +51,12 @@ static struct mrrc_range cache_mt_notify(struct mrrc_mon_sub *sub,
 	mrrc_lock_acquire(&cache->lock);
 	cache->changes++;
 	TAILQ_FOREACH(pending, &cache->pending, link) {
-		if (ranges_overlap(pending->start, pending->len, start,
-					len))
+		if (ranges_overlap(pending->start, pending->len, start, len))
 			pending->stale = true;
 	}
 	for (i = 0; i < MRRC_ACCESS_CNT; i++) {
-		region = mrrc_index_first_overlap(&cache->cache.index[i],
-						  start, len);
+		region = mrrc_index_first_overlap(&cache->cache.index[i], start,
+						  len);
 		while (region) {
 			/* The monitor unwatches what is left of it. */
 			region->watched = false;
@@ -74,12 +72,11 @@ static struct mrrc_range cache_mt_notify(struct mrrc_mon_sub *sub,
 	mrrc_lock_release(&cache->lock);
 
 	if (hull.start > hull.end)
-		hull = (struct mrrc_range) { 0, 0 };
+		hull = (struct mrrc_range){ 0, 0 };
 	return hull;
 }
 
-static struct mrrc_range cache_mt_cover(struct mrrc_mon_sub *sub,
-					     uintptr_t pos)
+static struct mrrc_range cache_mt_cover(struct mrrc_mon_sub *sub, uintptr_t pos)
 {
 	struct mrrc_cache_mt *cache = cache_mt_of(sub);
 	struct mrrc_range best = { 0, 0 };
@@ -92,14 +89,13 @@ static struct mrrc_range cache_mt_cover(struct mrrc_mon_sub *sub,
 		region = mrrc_index_first_overlap(&cache->cache.index[i], pos,
 						  UINTPTR_MAX - pos);
 		if (region && (!best.end || region->start < best.start))
-			best = (struct mrrc_range) {
-				region->start, mrrc_region_end(region)
-			};
+			best = (struct mrrc_range){ region->start,
+						    mrrc_region_end(region) };
 	}
 	TAILQ_FOREACH(pending, &cache->pending, link) {
 		if (pending->start + pending->len > pos &&
 		    (!best.end || pending->start < best.start))
-			best = (struct mrrc_range) {
+			best = (struct mrrc_range){
 				pending->start, pending->start + pending->len
 			};
 	}
@@ -130,7 +126,7 @@ struct mrrc_region *mrrc_cache_mt_region(struct mrrc_cache_mt *cache)
 	region = mrrc_pool_alloc(cache->pool);
 	if (region) {
 		mrrc_region_renew(region);
-		memset((char *)region + sizeof(region->word), 0,
+		memset((char *) region + sizeof(region->word), 0,
 		       sizeof(*region) - sizeof(region->word));
 	}
 	return region;
@@ -215,10 +211,10 @@ void mrrc_cache_mt_invalidate(struct mrrc_cache_mt *cache, const void *addr,
 	mrrc_lock_acquire(&cache->lock);
 	TAILQ_FOREACH(pending, &cache->pending, link) {
 		if (ranges_overlap(pending->start, pending->len,
-					(uintptr_t)addr, len))
+				   (uintptr_t) addr, len))
 			pending->stale = true;
 	}
-	mrrc_cache_invalidate(&cache->cache, (uintptr_t)addr, len, &list);
+	mrrc_cache_invalidate(&cache->cache, (uintptr_t) addr, len, &list);
 	mrrc_lock_release(&cache->lock);
 	mrrc_cache_mt_dereg_list(cache, &list);
 	/* mremap(2) refuses what is watched in part */
@@ -306,17 +302,18 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 		limits.max_bytes = attr->max_bytes;
 	if (attr->max_regions)
 		limits.max_regions = attr->max_regions;
-	ret = mrrc_cache_init(&cache->cache, &(struct mrrc_cache_conf) {
-		.max_bytes = limits.max_bytes,
-		.max_regions = limits.max_regions,
-		.page = mrrc_vm_page(),
-		.policy = attr->policy,
-		.stats = attr->stats,
-	});
+	ret = mrrc_cache_init(&cache->cache,
+			      &(struct mrrc_cache_conf){
+				      .max_bytes = limits.max_bytes,
+				      .max_regions = limits.max_regions,
+				      .page = mrrc_vm_page(),
+				      .policy = attr->policy,
+				      .stats = attr->stats,
+			      });
 	if (ret)
 		goto err_free;
-	ret = mrrc_pool_open(MRRC_REGION_STRIDE,
-			    regions_at_most(&limits), &cache->pool);
+	ret = mrrc_pool_open(MRRC_REGION_STRIDE, regions_at_most(&limits),
+			     &cache->pool);
 	if (ret)
 		goto err_cache;
 	cache->regions = cache->pool->base;
@@ -327,7 +324,7 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 	if (ret)
 		goto err_lock;
 	mrrc_hints_list_init(&cache->hints_list, &cache->lock, &cache->cache,
-			   attr->records);
+			     attr->records);
 	ret = attr->helper ? mrrc_cache_mt_helper_start(cache) : 0;
 	if (ret)
 		goto err_cond;

@@ -33,14 +33,14 @@ struct mrrc_reg_ops {
 };
 
 struct mrrc_cache_attr {
-	size_t max_bytes;		/* 0: mrrc_vm_default_limits */
-	size_t max_regions;		/* 0: the same; both 1: next to none */
-	const char *policy;		/* core/policy.h; NULL: default */
+	size_t max_bytes;   /* 0: mrrc_vm_default_limits */
+	size_t max_regions; /* 0: the same; both 1: next to none */
+	const char *policy; /* core/policy.h; NULL: default */
 	const struct mrrc_reg_ops *ops;
-	void *arg;			/* for ops */
-	struct mrrc_mon *mon;		/* not owned: outlives the cache */
-	struct mrrc_stats *stats;	/* likewise, zeroes; NULL: its own */
-	bool helper;			/* dereg is for a thread of its own */
+	void *arg;		  /* for ops */
+	struct mrrc_mon *mon;	  /* not owned: outlives the cache */
+	struct mrrc_stats *stats; /* likewise, zeroes; NULL: its own */
+	bool helper;		  /* dereg is for a thread of its own */
 	/* what the user has one of for each use of a region; threads keep
 	 * some (cache_hit.h). Outlives the cache. NULL: nothing */
 	struct mrrc_pool *records;
@@ -59,9 +59,8 @@ int mrrc_cache_mt_close(struct mrrc_cache_mt *cache);
  * for the caller until put; region->desc and region->cookie are its to read.
  * -EINVAL: empty; -EFAULT: NULL or wrapping; else the registration's error.
  */
-int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *addr,
-		      size_t len, enum mrrc_access access,
-		      struct mrrc_region **region);
+int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *addr, size_t len,
+		      enum mrrc_access access, struct mrrc_region **region);
 
 /*
  * The same in at most @pieces regions: those of the plan, each held, cover the
@@ -95,8 +94,7 @@ void mrrc_cache_mt_bounced(struct mrrc_cache_mt *cache, size_t len);
 void mrrc_cache_mt_bounce_memory(struct mrrc_cache_mt *cache, size_t bytes);
 
 /* Once per region, when the operation has completed. Any thread. */
-void mrrc_cache_mt_put(struct mrrc_cache_mt *cache,
-		       struct mrrc_region *region);
+void mrrc_cache_mt_put(struct mrrc_cache_mt *cache, struct mrrc_region *region);
 
 /*
  * Deregister what is not in use, and wait for what is being deregistered.
@@ -111,15 +109,14 @@ void mrrc_cache_mt_invalidate(struct mrrc_cache_mt *cache, const void *addr,
 /* To be added to with mrrc_stats_add(), until the cache is closed. */
 struct mrrc_stats *mrrc_cache_mt_shared_stats(struct mrrc_cache_mt *cache);
 
-void mrrc_cache_mt_stats(struct mrrc_cache_mt *cache,
-			 struct mrrc_stats *stats);
+void mrrc_cache_mt_stats(struct mrrc_cache_mt *cache, struct mrrc_stats *stats);
 
 /* How many regions operations use now; walks the index. */
 size_t mrrc_cache_mt_held(struct mrrc_cache_mt *cache);
 
 /* The limits in force. */
-void mrrc_cache_mt_limits(const struct mrrc_cache_mt *cache,
-			  size_t *max_bytes, size_t *max_regions);
+void mrrc_cache_mt_limits(const struct mrrc_cache_mt *cache, size_t *max_bytes,
+			  size_t *max_regions);
 
 /* For tests and debug builds. */
 bool mrrc_cache_mt_valid(struct mrrc_cache_mt *cache);

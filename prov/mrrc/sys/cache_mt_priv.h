@@ -15,39 +15,39 @@
 struct mrrc_pending {
 	uintptr_t start;
 	size_t len;
-	enum mrrc_access access;	/* asked for */
-	bool published;			/* in the cache's list: lock */
-	pthread_t thread;		/* that registers it */
-	bool stale;			/* an event touched the range */
-	bool watched;			/* to be unwatched unless indexed */
+	enum mrrc_access access; /* asked for */
+	bool published;		 /* in the cache's list: lock */
+	pthread_t thread;	 /* that registers it */
+	bool stale;		 /* an event touched the range */
+	bool watched;		 /* to be unwatched unless indexed */
 	TAILQ_ENTRY(mrrc_pending) link;
 };
 
 struct mrrc_cache_mt {
 	/* constant, read by hits; the list's head: lock */
 	struct mrrc_mon *mon;
-	mrrc_ours *ours;		/* the monitor's */
-	char *regions;			/* the first of the pool */
+	mrrc_ours *ours; /* the monitor's */
+	char *regions;	 /* the first of the pool */
 	struct mrrc_hints_list hints_list;
-	struct mrrc_pool *pool;		/* memory that is regions for ever */
+	struct mrrc_pool *pool; /* memory that is regions for ever */
 	const struct mrrc_reg_ops *ops;
 	void *arg;
-	_Alignas(64) struct mrrc_lock lock;	/* CACHE */
-	struct mrrc_cache cache;	/* lock */
-	TAILQ_HEAD(, mrrc_pending) pending;	/* lock */
-	uint64_t changes;		/* lock: that the monitor told of */
-	pthread_cond_t settled;		/* lock: a pending range is no more */
-	unsigned waiting;		/* lock: for that */
-	struct mrrc_region_list victims;	/* lock: to be deregistered */
-	atomic_bool has_victims;	/* lock; read without. Ours to reap */
-	bool helped;			/* constant until close: by helper */
+	_Alignas(64) struct mrrc_lock lock; /* CACHE */
+	struct mrrc_cache cache;	    /* lock */
+	TAILQ_HEAD(, mrrc_pending) pending; /* lock */
+	uint64_t changes;		    /* lock: that the monitor told of */
+	pthread_cond_t settled;		 /* lock: a pending range is no more */
+	unsigned waiting;		 /* lock: for that */
+	struct mrrc_region_list victims; /* lock: to be deregistered */
+	atomic_bool has_victims;	 /* lock; read without. Ours to reap */
+	bool helped;			 /* constant until close: by helper */
 	pthread_t helper;
-	pthread_cond_t work;		/* lock: there are victims, or stop */
-	size_t queued;			/* lock: bytes of victims queued */
-	bool idle;			/* lock: the helper waits for work */
-	bool helping;			/* lock: it has taken victims */
-	uint64_t rounds;		/* lock: times that it was done */
-	bool stop;			/* lock: it is to end */
+	pthread_cond_t work; /* lock: there are victims, or stop */
+	size_t queued;	     /* lock: bytes of victims queued */
+	bool idle;	     /* lock: the helper waits for work */
+	bool helping;	     /* lock: it has taken victims */
+	uint64_t rounds;     /* lock: times that it was done */
+	bool stop;	     /* lock: it is to end */
 	struct mrrc_mon_sub sub;
 };
 
@@ -113,15 +113,15 @@ size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache);
 
 static inline size_t mrrc_cache_mt_reap(struct mrrc_cache_mt *cache)
 {
-	return atomic_load_explicit(&cache->has_victims,
-				    memory_order_relaxed) ?
-	       mrrc_cache_mt_reap_now(cache) : 0;
+	return atomic_load_explicit(&cache->has_victims, memory_order_relaxed) ?
+		       mrrc_cache_mt_reap_now(cache) :
+		       0;
 }
 
 /* Register for one operation, counting why (CNT: already counted). */
-int mrrc_cache_mt_once(struct mrrc_cache_mt *cache, uintptr_t addr,
-		       size_t len, enum mrrc_access access,
-		       enum mrrc_stat cause, struct mrrc_region **region);
+int mrrc_cache_mt_once(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
+		       enum mrrc_access access, enum mrrc_stat cause,
+		       struct mrrc_region **region);
 
 /*
  * A registration of @len bytes failed for want of room: deregister what waits

@@ -19,9 +19,9 @@
 
 #include "sys/apart.h"
 
-#define PHDRS		64	/* program headers, at most */
-#define SHDRS		4096	/* section headers, at most */
-#define PAIRS		65536	/* byte pairs, at most */
+#define PHDRS 64    /* program headers, at most */
+#define SHDRS 4096  /* section headers, at most */
+#define PAIRS 65536 /* byte pairs, at most */
 
 bool mrrc_code_readable(const struct mrrc_code *code, uintptr_t at, size_t len)
 {
@@ -56,21 +56,19 @@ bool mrrc_code_text(const struct mrrc_code *code, uintptr_t at,
 			return true;
 		}
 	}
-	*text = (struct mrrc_code_range) {
-		code->image->start, code->image->end
-	};
+	*text = (struct mrrc_code_range){ code->image->start,
+					  code->image->end };
 	return !code->sections;
 }
 
 static bool headers_fit(const struct mrrc_code *code)
 {
 	const struct mrrc_code_image *const image = code->image;
-	const uintptr_t at = (uintptr_t)code->ehdr;
+	const uintptr_t at = (uintptr_t) code->ehdr;
 
 	if (image->lo >= image->hi || image->start >= image->end ||
 	    at < image->lo || at > image->hi ||
-	    image->hi - at < sizeof(*code->ehdr) ||
-	    at % _Alignof(Elf64_Ehdr) ||
+	    image->hi - at < sizeof(*code->ehdr) || at % _Alignof(Elf64_Ehdr) ||
 	    memcmp(code->ehdr->e_ident, ELFMAG, SELFMAG) ||
 	    code->ehdr->e_ident[EI_CLASS] != ELFCLASS64 ||
 	    code->ehdr->e_ident[EI_DATA] != ELFDATA2LSB ||
@@ -89,17 +87,17 @@ int mrrc_code_headers(struct mrrc_code *code,
 	uintptr_t start;
 	unsigned i;
 
-	*code = (struct mrrc_code) { .image = image, .ehdr = image->ehdr };
+	*code = (struct mrrc_code){ .image = image, .ehdr = image->ehdr };
 	if (!headers_fit(code))
 		return -EINVAL;
-	code->phdr = (const void *)((const char *)image->ehdr +
-				    code->ehdr->e_phoff);
+	code->phdr = (const void *) ((const char *) image->ehdr +
+				     code->ehdr->e_phoff);
 	code->phdrs = code->ehdr->e_phnum;
 	for (i = 0; i < code->phdrs; i++) {
 		start = image->base + code->phdr[i].p_vaddr;
 		if (code->phdr[i].p_type == PT_GNU_EH_FRAME &&
 		    mrrc_code_readable(code, start, code->phdr[i].p_memsz))
-			code->frames = (struct mrrc_code_range) {
+			code->frames = (struct mrrc_code_range){
 				start, start + code->phdr[i].p_memsz
 			};
 	}
@@ -108,7 +106,7 @@ int mrrc_code_headers(struct mrrc_code *code,
 
 static bool read_at(int fd, void *to, size_t len, off_t offset)
 {
-	return pread(fd, to, len, offset) == (ssize_t)len;
+	return pread(fd, to, len, offset) == (ssize_t) len;
 }
 
 /* Does the file begin as the image does? The build ID is in its notes. */
@@ -125,15 +123,15 @@ static bool same_file(const struct mrrc_code *code, int fd)
 		return false;
 	for (i = 0; i < code->phdrs; i++) {
 		if (!read_at(fd, &phdr, sizeof(phdr),
-			     (off_t)(ehdr.e_phoff + i * sizeof(phdr))) ||
+			     (off_t) (ehdr.e_phoff + i * sizeof(phdr))) ||
 		    memcmp(&phdr, &code->phdr[i], sizeof(phdr)))
 			return false;
 		at = code->image->base + phdr.p_vaddr;
 		if (phdr.p_type != PT_NOTE || phdr.p_filesz > sizeof(notes) ||
 		    !mrrc_code_readable(code, at, phdr.p_filesz))
 			continue;
-		if (!read_at(fd, notes, phdr.p_filesz, (off_t)phdr.p_offset) ||
-		    memcmp(notes, (const void *)at, phdr.p_filesz))
+		if (!read_at(fd, notes, phdr.p_filesz, (off_t) phdr.p_offset) ||
+		    memcmp(notes, (const void *) at, phdr.p_filesz))
 			return false;
 	}
 	return true;
@@ -153,9 +151,9 @@ static void keep_sections(struct mrrc_code *code, const Elf64_Shdr *shdr,
 		    shdr[i].sh_size > UINTPTR_MAX - start)
 			continue;
 		section = &code->section[kept++];
-		section->range = (struct mrrc_code_range) {
-			start, start + shdr[i].sh_size
-		};
+		section->range =
+			(struct mrrc_code_range){ start,
+						  start + shdr[i].sh_size };
 		section->type = shdr[i].sh_type;
 		section->text = shdr[i].sh_flags & SHF_EXECINSTR;
 		texts += section->text && start < code->image->end &&
@@ -180,8 +178,8 @@ void mrrc_code_sections(struct mrrc_code *code)
 	code->section = mrrc_apart_grow(NULL, count * sizeof(*code->section));
 	if (shdr && code->section && same_file(code, fd) &&
 	    read_at(fd, shdr, count * sizeof(*shdr),
-		    (off_t)code->ehdr->e_shoff))
-		keep_sections(code, shdr, (unsigned)count);
+		    (off_t) code->ehdr->e_shoff))
+		keep_sections(code, shdr, (unsigned) count);
 	mrrc_apart_free(shdr);
 	close(fd);
 }
@@ -200,7 +198,7 @@ int mrrc_code_add(struct mrrc_code *code, uintptr_t at)
 		code->found = found;
 		code->room = room;
 	}
-	code->found[code->count++] = (struct mrrc_code_found) {
+	code->found[code->count++] = (struct mrrc_code_found){
 		.at = at, .kind = MRRC_CODE_UNKNOWN, .why = "not looked at"
 	};
 	return 0;
@@ -222,7 +220,7 @@ static void count(const struct mrrc_code *code, struct mrrc_code_counts *counts)
 {
 	size_t i;
 
-	*counts = (struct mrrc_code_counts) { .pairs = (unsigned)code->count };
+	*counts = (struct mrrc_code_counts){ .pairs = (unsigned) code->count };
 	for (i = 0; i < code->count; i++) {
 		switch (code->found[i].kind) {
 		case MRRC_CODE_CALL:
@@ -296,11 +294,12 @@ int mrrc_code_look(const struct mrrc_code_image *image,
 /* Each thread makes one of set*id(2): number and arguments from a struct. */
 static bool glibc_setxid(const uint8_t *site, size_t before)
 {
-	static const uint8_t loads[] = {	/* from a register: + its number */
-		0x48, 0x8b, 0x70, 0x10,		/* mov 16(), %rsi */
-		0x48, 0x8b, 0x78, 0x08,		/* mov 8(), %rdi */
-		0x48, 0x8b, 0x50, 0x18,		/* mov 24(), %rdx */
-		0x8b, 0x00,			/* mov (), %eax */
+	static const uint8_t loads[] = {
+		/* from a register: + its number */
+		0x48, 0x8b, 0x70, 0x10, /* mov 16(), %rsi */
+		0x48, 0x8b, 0x78, 0x08, /* mov 8(), %rdi */
+		0x48, 0x8b, 0x50, 0x18, /* mov 24(), %rdx */
+		0x8b, 0x00,		/* mov (), %eax */
 	};
 	const uint8_t *code = site - sizeof(loads);
 	uint8_t from;
@@ -322,15 +321,15 @@ static bool glibc_setxid(const uint8_t *site, size_t before)
 static bool glibc_cancel(const uint8_t *site, size_t before)
 {
 	static const uint8_t code[] = {
-		0x49, 0x89, 0xfb,		/* mov %rdi, %r11 */
-		0x48, 0x89, 0xf0,		/* mov %rsi, %rax */
-		0x48, 0x89, 0xd7,		/* mov %rdx, %rdi */
-		0x48, 0x89, 0xce,		/* mov %rcx, %rsi */
-		0x4c, 0x89, 0xc2,		/* mov %r8, %rdx */
-		0x4d, 0x89, 0xca,		/* mov %r9, %r10 */
-		0x4c, 0x8b, 0x44, 0x24, 0x08,	/* mov 8(%rsp), %r8 */
-		0x4c, 0x8b, 0x4c, 0x24, 0x10,	/* mov 16(%rsp), %r9 */
-		0x4c, 0x89, 0x5c, 0x24, 0x08,	/* mov %r11, 8(%rsp) */
+		0x49, 0x89, 0xfb,	      /* mov %rdi, %r11 */
+		0x48, 0x89, 0xf0,	      /* mov %rsi, %rax */
+		0x48, 0x89, 0xd7,	      /* mov %rdx, %rdi */
+		0x48, 0x89, 0xce,	      /* mov %rcx, %rsi */
+		0x4c, 0x89, 0xc2,	      /* mov %r8, %rdx */
+		0x4d, 0x89, 0xca,	      /* mov %r9, %r10 */
+		0x4c, 0x8b, 0x44, 0x24, 0x08, /* mov 8(%rsp), %r8 */
+		0x4c, 0x8b, 0x4c, 0x24, 0x10, /* mov 16(%rsp), %r9 */
+		0x4c, 0x89, 0x5c, 0x24, 0x08, /* mov %r11, 8(%rsp) */
 	};
 
 	return before >= sizeof(code) &&
@@ -341,9 +340,9 @@ static bool glibc_cancel(const uint8_t *site, size_t before)
 static bool glibc_direct(const uint8_t *site, size_t before, size_t after)
 {
 	static const uint8_t code[] = {
-		0x48, 0x8b, 0x44, 0x24, 0x10,	/* mov 16(%rsp), %rax */
-		0x0f, 0x05,			/* syscall */
-		0x5b, 0xc3,			/* pop %rbx; ret */
+		0x48, 0x8b, 0x44, 0x24, 0x10, /* mov 16(%rsp), %rax */
+		0x0f, 0x05,		      /* syscall */
+		0x5b, 0xc3,		      /* pop %rbx; ret */
 	};
 
 	return before >= 5 && after >= sizeof(code) - 5 &&

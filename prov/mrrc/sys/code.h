@@ -14,30 +14,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MRRC_CODE_ANY	(-1L)	/* the number is not known */
+#define MRRC_CODE_ANY (-1L) /* the number is not known */
 
 /* One executable mapping of an ELF file, as it lies in memory. */
 struct mrrc_code_image {
-	uintptr_t base;		/* a header's p_vaddr is at base + p_vaddr */
-	const void *ehdr;	/* the ELF header */
-	uintptr_t lo, hi;	/* of the whole file's memory: the segments that
+	uintptr_t base;	      /* a header's p_vaddr is at base + p_vaddr */
+	const void *ehdr;     /* the ELF header */
+	uintptr_t lo, hi;     /* of the whole file's memory: the segments that
 				 * the program headers tell are readable as far
 				 * as they lie in here; nothing else is read */
-	uintptr_t start, end;	/* the mapping; readable */
-	const char *path;	/* for the section headers; NULL: none */
+	uintptr_t start, end; /* the mapping; readable */
+	const char *path;     /* for the section headers; NULL: none */
 };
 
 struct mrrc_code_site {
-	uintptr_t at;		/* of the instruction, or of the byte pair */
-	long number;		/* of the system call, or MRRC_CODE_ANY */
-	const char *why;	/* ANY: why; else NULL. Static */
+	uintptr_t at;	 /* of the instruction, or of the byte pair */
+	long number;	 /* of the system call, or MRRC_CODE_ANY */
+	const char *why; /* ANY: why; else NULL. Static */
 };
 
 struct mrrc_code_counts {
-	unsigned pairs;		/* that look like a system-call instruction */
-	unsigned instructions;	/* of them that are one */
-	unsigned data;		/* that are data */
-	unsigned unknown;	/* that may be one, or pass any number */
+	unsigned pairs;	       /* that look like a system-call instruction */
+	unsigned instructions; /* of them that are one */
+	unsigned data;	       /* that are data */
+	unsigned unknown;      /* that may be one, or pass any number */
 };
 
 /*
@@ -68,9 +68,9 @@ uintptr_t mrrc_code_filler(const struct mrrc_code_image *image, uintptr_t at,
 /* A file as the loader would lay it out, but not to be executed. */
 struct mrrc_code_file {
 	const char *path;
-	uint8_t *map;		/* of @len bytes: its segments, to be read */
+	uint8_t *map; /* of @len bytes: its segments, to be read */
 	size_t len;
-	uintptr_t base;		/* as an image's */
+	uintptr_t base; /* as an image's */
 };
 
 /* @path has to stay until it is closed. */

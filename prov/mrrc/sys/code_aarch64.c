@@ -19,9 +19,9 @@
 #include <string.h>
 
 #define X8	8
-#define PATHS	256		/* words of a function, that are followed */
-#define PASSES	64		/* over the mapping, in sum */
-#define LONGEST	((uintptr_t)1 << 20)	/* bytes of a function */
+#define PATHS	256 /* words of a function, that are followed */
+#define PASSES	64  /* over the mapping, in sum */
+#define LONGEST ((uintptr_t) 1 << 20) /* bytes of a function */
 
 /* A register's value before the word at @at. */
 struct arm_path {
@@ -33,16 +33,16 @@ struct arm_walk {
 	struct mrrc_code_range function;
 	struct mrrc_code_found *found;
 	struct arm_path path[PATHS];
-	unsigned paths;		/* that were come to */
-	unsigned done;		/* of them that were followed */
-	uint64_t *left;		/* bytes that may still be passed over */
+	unsigned paths; /* that were come to */
+	unsigned done;	/* of them that were followed */
+	uint64_t *left; /* bytes that may still be passed over */
 };
 
 static uint32_t arm_word(uintptr_t at)
 {
 	uint32_t word;
 
-	memcpy(&word, (const void *)at, sizeof(word));
+	memcpy(&word, (const void *) at, sizeof(word));
 	return word;
 }
 
@@ -55,10 +55,10 @@ static bool arm_svc(uint32_t word)
 static uintptr_t arm_to(uintptr_t at, uint32_t word, unsigned shift,
 			unsigned bits)
 {
-	const uint64_t top = (uint64_t)word << (64 - shift - bits);
-	const int64_t words = (int64_t)top >> (64 - bits);
+	const uint64_t top = (uint64_t) word << (64 - shift - bits);
+	const int64_t words = (int64_t) top >> (64 - bits);
 
-	return at + (uintptr_t)(words * 4);
+	return at + (uintptr_t) (words * 4);
 }
 
 enum arm_flow { ARM_NEXT, ARM_BRANCH, ARM_JUMP, ARM_CALL, ARM_AWAY };
@@ -66,22 +66,22 @@ enum arm_flow { ARM_NEXT, ARM_BRANCH, ARM_JUMP, ARM_CALL, ARM_AWAY };
 /* What the word does next; @to: where else, of BRANCH and JUMP. */
 static enum arm_flow arm_flow(uintptr_t at, uint32_t word, uintptr_t *to)
 {
-	if ((word & 0xfc000000) == 0x14000000) {	/* b */
+	if ((word & 0xfc000000) == 0x14000000) { /* b */
 		*to = arm_to(at, word, 0, 26);
 		return ARM_JUMP;
 	}
-	if ((word & 0xfc000000) == 0x94000000)		/* bl */
+	if ((word & 0xfc000000) == 0x94000000) /* bl */
 		return ARM_CALL;
-	if ((word & 0xff000000) == 0x54000000 ||	/* b.cond, bc.cond */
-	    (word & 0x7e000000) == 0x34000000) {	/* cbz, cbnz */
+	if ((word & 0xff000000) == 0x54000000 || /* b.cond, bc.cond */
+	    (word & 0x7e000000) == 0x34000000) { /* cbz, cbnz */
 		*to = arm_to(at, word, 5, 19);
 		return ARM_BRANCH;
 	}
-	if ((word & 0x7e000000) == 0x36000000) {	/* tbz, tbnz */
+	if ((word & 0x7e000000) == 0x36000000) { /* tbz, tbnz */
 		*to = arm_to(at, word, 5, 14);
 		return ARM_BRANCH;
 	}
-	if ((word & 0xfe000000) == 0xd6000000)		/* br, blr, ret ... */
+	if ((word & 0xfe000000) == 0xd6000000) /* br, blr, ret ... */
 		return (word & 0x00600000) == 0x00200000 ? ARM_CALL : ARM_AWAY;
 	return ARM_NEXT;
 }
@@ -89,9 +89,9 @@ static enum arm_flow arm_flow(uintptr_t at, uint32_t word, uintptr_t *to)
 /* Does it write registers that no field in it names? */
 static bool arm_pairs(uint32_t word)
 {
-	return (word & 0xbfa07c00) == 0x08207c00 ||	/* casp */
-	       (word & 0xfffffc00) == 0xf83fd000 ||	/* ld64b */
-	       (word & 0xfff00000) == 0xd5700000;	/* mrrs */
+	return (word & 0xbfa07c00) == 0x08207c00 || /* casp */
+	       (word & 0xfffffc00) == 0xf83fd000 || /* ld64b */
+	       (word & 0xfff00000) == 0xd5700000;   /* mrrs */
 }
 
 /* Does an instruction with no known effect leave the register alone? */
@@ -100,10 +100,8 @@ static bool arm_keeps(uint32_t word, unsigned reg)
 	/* nop, bti and others of the kind, some of which write these */
 	if ((word & 0xfffff01f) == 0xd503201f)
 		return reg != 16 && reg != 17 && reg != 30;
-	return !arm_pairs(word) &&
-	       (word & 0x1f) != reg &&
-	       (word >> 5 & 0x1f) != reg &&
-	       (word >> 10 & 0x1f) != reg &&
+	return !arm_pairs(word) && (word & 0x1f) != reg &&
+	       (word >> 5 & 0x1f) != reg && (word >> 10 & 0x1f) != reg &&
 	       (word >> 16 & 0x1f) != reg;
 }
 
@@ -136,17 +134,17 @@ static bool arm_constant(struct arm_walk *walk, uint32_t value)
 
 	if (found->kind != MRRC_CODE_CALL) {
 		found->kind = MRRC_CODE_CALL;
-		found->number[0] = (long)value;
+		found->number[0] = (long) value;
 		found->more = 0;
 		return true;
 	}
 	for (i = 0; i <= found->more; i++) {
-		if (found->number[i] == (long)value)
+		if (found->number[i] == (long) value)
 			return true;
 	}
 	if (i == MRRC_CODE_NUMBERS)
 		return arm_any(walk, "the numbers are too many");
-	found->number[i] = (long)value;
+	found->number[i] = (long) value;
 	found->more++;
 	return true;
 }
@@ -161,7 +159,7 @@ static bool arm_push(struct arm_walk *walk, uintptr_t at, unsigned reg)
 	}
 	if (walk->paths == PATHS)
 		return arm_any(walk, "the paths are too many");
-	walk->path[walk->paths++] = (struct arm_path) { at, reg };
+	walk->path[walk->paths++] = (struct arm_path){ at, reg };
 	return true;
 }
 
@@ -176,8 +174,10 @@ static bool arm_back(struct arm_walk *walk, uintptr_t at, unsigned reg)
 	case ARM_JUMP:
 		return arm_push(walk, at, reg);
 	case ARM_CALL:
-		return reg >= 19 && reg <= 29 ? arm_push(walk, at, reg) :
-			arm_any(walk, "the number is what a function leaves");
+		return reg >= 19 && reg <= 29 ?
+			       arm_push(walk, at, reg) :
+			       arm_any(walk,
+				       "the number is what a function leaves");
 	default:
 		break;
 	}
@@ -186,11 +186,13 @@ static bool arm_back(struct arm_walk *walk, uintptr_t at, unsigned reg)
 		return arm_constant(walk, word >> 5 & 0xffff);
 	/* mov of a register: orr with the zero register, not shifted */
 	if ((word & 0x7fe0ffff) == (0x2a0003e0 | reg))
-		return (word >> 16 & 0x1f) == 31 ? arm_constant(walk, 0) :
-			arm_push(walk, at, word >> 16 & 0x1f);
+		return (word >> 16 & 0x1f) == 31 ?
+			       arm_constant(walk, 0) :
+			       arm_push(walk, at, word >> 16 & 0x1f);
 	if (arm_svc(word))
 		return reg ? arm_push(walk, at, reg) :
-			arm_any(walk, "the number is a system call's result");
+			     arm_any(walk,
+				     "the number is a system call's result");
 	if (arm_keeps(word, reg) || arm_reads_only(word, reg))
 		return arm_push(walk, at, reg);
 	return arm_any(walk, "the number is computed");
@@ -257,14 +259,14 @@ static void arm_number(struct mrrc_code *code, struct mrrc_code_found *found,
 
 int mrrc_code_look_aarch64(struct mrrc_code *code)
 {
-	uint64_t left = PASSES * (uint64_t)(code->image->end -
-					    code->image->start);
+	uint64_t left =
+		PASSES * (uint64_t) (code->image->end - code->image->start);
 	struct mrrc_code_range text;
 	uintptr_t at;
 	size_t i;
 	int ret;
 
-	for (at = (code->image->start + 3) & ~(uintptr_t)3;
+	for (at = (code->image->start + 3) & ~(uintptr_t) 3;
 	     at < code->image->end && code->image->end - at >= 4; at += 4) {
 		ret = arm_svc(arm_word(at)) ? mrrc_code_add(code, at) : 0;
 		if (ret)

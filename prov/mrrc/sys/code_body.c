@@ -14,7 +14,7 @@
 
 #include "sys/apart.h"
 
-#define LONGEST	((uint32_t)1 << 24)	/* bytes of a function */
+#define LONGEST ((uint32_t) 1 << 24) /* bytes of a function */
 #define LOCK	0xf0
 
 static int body_grow(struct mrrc_code_body *body)
@@ -60,8 +60,8 @@ static bool body_flow(const ZydisDecodedInstruction *zydis,
 		      struct mrrc_code_insn *insn)
 {
 	const bool relative = zydis->raw.imm[0].is_relative;
-	const int64_t to = (int64_t)insn->at + insn->len +
-			   zydis->raw.imm[0].value.s;
+	const int64_t to =
+		(int64_t) insn->at + insn->len + zydis->raw.imm[0].value.s;
 
 	insn->to = MRRC_CODE_NONE;
 	insn->flow = MRRC_CODE_NEXT;
@@ -69,7 +69,7 @@ static bool body_flow(const ZydisDecodedInstruction *zydis,
 		if (body_odd_branch(zydis))
 			return false;
 		if (to >= 0 && to < LONGEST)
-			insn->to = (uint32_t)to;
+			insn->to = (uint32_t) to;
 		insn->flow = MRRC_CODE_BRANCH;
 	}
 	insn->scaled = zydis->raw.modrm.rm == 4 && zydis->raw.modrm.mod != 3 &&
@@ -93,7 +93,7 @@ static bool body_flow(const ZydisDecodedInstruction *zydis,
 	case ZYDIS_MNEMONIC_IRETQ:
 	case ZYDIS_MNEMONIC_SYSRET:
 	case ZYDIS_MNEMONIC_SYSEXIT:
-		insn->flow = MRRC_CODE_JUMP;	/* with no place named */
+		insn->flow = MRRC_CODE_JUMP; /* with no place named */
 		break;
 	case ZYDIS_MNEMONIC_SYSCALL:
 		insn->flow = MRRC_CODE_SYSCALL;
@@ -102,7 +102,7 @@ static bool body_flow(const ZydisDecodedInstruction *zydis,
 		insn->flow = MRRC_CODE_SYSCALL32;
 		break;
 	case ZYDIS_MNEMONIC_INT:
-		if ((uint8_t)zydis->raw.imm[0].value.u == 0x80)
+		if ((uint8_t) zydis->raw.imm[0].value.u == 0x80)
 			insn->flow = MRRC_CODE_SYSCALL32;
 		break;
 	default:
@@ -126,9 +126,11 @@ static bool body_insn(const ZydisDecoder *decoder, const uint8_t *code,
 	if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
 		    decoder, NULL, code + at, len - at, &zydis)))
 		return false;
-	*insn = (struct mrrc_code_insn) {
-		.at = at, .len = zydis.length,
-		.first = MRRC_CODE_NONE, .next = MRRC_CODE_NONE,
+	*insn = (struct mrrc_code_insn){
+		.at = at,
+		.len = zydis.length,
+		.first = MRRC_CODE_NONE,
+		.next = MRRC_CODE_NONE,
 	};
 	if (zydis.raw.imm[0].is_relative) {
 		insn->field = zydis.raw.imm[0].offset;
@@ -201,8 +203,9 @@ static void body_link(struct mrrc_code_body *body, const uint8_t *code)
 
 	for (i = 0; i < body->count; i++) {
 		insn = &body->insn[i];
-		j = insn->to == MRRC_CODE_NONE ? MRRC_CODE_NONE :
-			mrrc_code_body_find(body, insn->to);
+		j = insn->to == MRRC_CODE_NONE ?
+			    MRRC_CODE_NONE :
+			    mrrc_code_body_find(body, insn->to);
 		if (j == MRRC_CODE_NONE) {
 			insn->to = MRRC_CODE_NONE;
 			continue;
@@ -211,7 +214,7 @@ static void body_link(struct mrrc_code_body *body, const uint8_t *code)
 		inside = insn->to - to->at;
 		if (inside && !(inside == 1 && code[to->at] == LOCK) &&
 		    (!to->split || inside < to->split))
-			to->split = (uint8_t)inside;
+			to->split = (uint8_t) inside;
 		insn->next = to->first;
 		to->first = i;
 	}
@@ -233,9 +236,10 @@ int mrrc_code_body_reach(struct mrrc_code_body *body, uint32_t until)
 
 	if (len > LONGEST)
 		return -E2BIG;
-	return body->whole ? 0 :
-		body_decode(body, (const uint8_t *)body->function.start,
-			    (uint32_t)len, until);
+	return body->whole ?
+		       0 :
+		       body_decode(body, (const uint8_t *) body->function.start,
+				   (uint32_t) len, until);
 }
 
 int mrrc_code_body_read(struct mrrc_code_body *body,
@@ -251,7 +255,7 @@ int mrrc_code_body_read(struct mrrc_code_body *body,
 	if (!ret)
 		ret = mrrc_code_body_reach(body, UINT32_MAX);
 	if (!ret)
-		body_link(body, (const uint8_t *)function->start);
+		body_link(body, (const uint8_t *) function->start);
 	body->linked = !ret;
 	return ret;
 }
@@ -260,16 +264,16 @@ uintptr_t mrrc_code_body_to(const struct mrrc_code_body *body,
 			    const struct mrrc_code_insn *insn)
 {
 	const uintptr_t at = body->function.start + insn->at;
-	const uint8_t *const field = (const uint8_t *)at + insn->field;
+	const uint8_t *const field = (const uint8_t *) at + insn->field;
 	int32_t distance = 0;
 
 	if (!insn->field)
 		return 0;
 	if (insn->size == 1)
-		distance = *(const int8_t *)field;
+		distance = *(const int8_t *) field;
 	else
 		memcpy(&distance, field, sizeof(distance));
-	return at + insn->len + (uintptr_t)(intptr_t)distance;
+	return at + insn->len + (uintptr_t) (intptr_t) distance;
 }
 
 /* The table at @table has the distances from it of places in the function. */
@@ -283,14 +287,14 @@ static void body_table(struct mrrc_code_body *body,
 
 	for (at = table; mrrc_code_readable(code, at, sizeof(distance));
 	     at += sizeof(distance)) {
-		memcpy(&distance, (const void *)at, sizeof(distance));
-		to = table + (uintptr_t)(intptr_t)distance;
+		memcpy(&distance, (const void *) at, sizeof(distance));
+		to = table + (uintptr_t) (intptr_t) distance;
 		if (to < image->start || to >= image->end)
 			return;
 		if (to < body->function.start || to >= body->function.end)
 			continue;
 		i = mrrc_code_body_find(body,
-					(uint32_t)(to - body->function.start));
+					(uint32_t) (to - body->function.start));
 		if (i != MRRC_CODE_NONE)
 			body->insn[i].indirect = true;
 	}
@@ -321,14 +325,14 @@ void mrrc_code_body_guard(const struct mrrc_code_body *body,
 			continue;
 		at = body->function.start + body->insn[i].at -
 		     code->image->start;
-		guard[at / 8] |= (uint8_t)(1u << at % 8);
+		guard[at / 8] |= (uint8_t) (1u << at % 8);
 	}
 }
 
 void mrrc_code_body_close(struct mrrc_code_body *body)
 {
 	mrrc_apart_free(body->insn);
-	*body = (struct mrrc_code_body) { 0 };
+	*body = (struct mrrc_code_body){ 0 };
 }
 
 #endif /* HAVE_ZYDIS */

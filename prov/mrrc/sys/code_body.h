@@ -9,49 +9,49 @@
 
 #include "sys/code_priv.h"
 
-#define MRRC_CODE_NONE	UINT32_MAX
+#define MRRC_CODE_NONE UINT32_MAX
 
 /* Where an instruction leads. */
 enum mrrc_code_flow {
-	MRRC_CODE_NEXT,		/* to the one behind it */
-	MRRC_CODE_BRANCH,	/* there, or to a place that it names */
-	MRRC_CODE_JUMP,		/* to a place that it names */
-	MRRC_CODE_CALLS,	/* behind it, after a function */
-	MRRC_CODE_AWAY,		/* to a place that it does not name */
-	MRRC_CODE_SYSCALL,	/* behind it, after a system call */
-	MRRC_CODE_SYSCALL32,	/* the same, by sysenter or int */
+	MRRC_CODE_NEXT,	     /* to the one behind it */
+	MRRC_CODE_BRANCH,    /* there, or to a place that it names */
+	MRRC_CODE_JUMP,	     /* to a place that it names */
+	MRRC_CODE_CALLS,     /* behind it, after a function */
+	MRRC_CODE_AWAY,	     /* to a place that it does not name */
+	MRRC_CODE_SYSCALL,   /* behind it, after a system call */
+	MRRC_CODE_SYSCALL32, /* the same, by sysenter or int */
 };
 
 struct mrrc_code_insn {
-	uint32_t at;		/* from the start of the function */
-	uint32_t to;		/* what it names, if in the function; or NONE */
-	uint32_t first;		/* of those that name this one; or NONE */
-	uint32_t next;		/* that names what this one does; or NONE */
-	uint32_t walk;		/* that @seen is of */
-	uint16_t seen;		/* registers followed to before this one */
+	uint32_t at;	/* from the start of the function */
+	uint32_t to;	/* what it names, if in the function; or NONE */
+	uint32_t first; /* of those that name this one; or NONE */
+	uint32_t next;	/* that names what this one does; or NONE */
+	uint32_t walk;	/* that @seen is of */
+	uint16_t seen;	/* registers followed to before this one */
 	uint8_t len;
-	uint8_t flow;		/* enum mrrc_code_flow */
-	uint8_t split;		/* first byte in here that a branch leads to, or
+	uint8_t flow;  /* enum mrrc_code_flow */
+	uint8_t split; /* first byte in here that a branch leads to, or
 				 * 0; a jump over a lock prefix is none */
-	uint8_t field;		/* where in it the distance is of a place that
+	uint8_t field; /* where in it the distance is of a place that
 				 * it branches to or computes, or 0 */
-	uint8_t size;		/* of that, in bytes */
-	bool entered;		/* something else leads here than is seen in the
+	uint8_t size;  /* of that, in bytes */
+	bool entered;  /* something else leads here than is seen in the
 				 * function */
-	bool indirect;		/* one that leads AWAY may lead here */
-	bool scaled;		/* its operand is an element of an array */
-	bool filler;		/* does nothing: aligns what is behind it */
+	bool indirect; /* one that leads AWAY may lead here */
+	bool scaled;   /* its operand is an element of an array */
+	bool filler;   /* does nothing: aligns what is behind it */
 };
 
 struct mrrc_code_body {
 	struct mrrc_code_range function;
 	struct mrrc_code_insn *insn;
 	uint32_t count, room;
-	uint32_t walk;		/* the last one */
-	bool whole;		/* it decodes to its end, and was */
-	bool linked;		/* branches are known */
-	bool away;		/* some instruction leads AWAY, */
-	bool scaled;		/* and gets the place from an array */
+	uint32_t walk; /* the last one */
+	bool whole;    /* it decodes to its end, and was */
+	bool linked;   /* branches are known */
+	bool away;     /* some instruction leads AWAY, */
+	bool scaled;   /* and gets the place from an array */
 };
 
 /* Reads the instruction at code[@at]; false: there is none within @len. */

@@ -19,8 +19,8 @@
 #include "sys/libc_hooks.h"
 #include "sys/mappings.h"
 
-#define COPY_CODES	16	/* executable mappings of one file */
-#define COPY_MAX	((size_t)512 << 20)	/* memory, for some time */
+#define COPY_CODES 16			/* executable mappings of one file */
+#define COPY_MAX   ((size_t) 512 << 20) /* memory, for some time */
 
 /* ---- the mappings ---- */
 
@@ -75,7 +75,7 @@ static bool copy_next(void *arg, const struct mrrc_mapping *mapping)
 		return true;
 	}
 	code = &search->code[search->codes++];
-	*code = (struct mrrc_code_place) {
+	*code = (struct mrrc_code_place){
 		.start = mapping->start,
 		.end = mapping->end,
 		.offset = mapping->offset,
@@ -108,9 +108,11 @@ static const char *copy_path(const struct mrrc_code_place *place)
 	struct stat stat_;
 
 	return place->name[0] == '/' && !stat(place->name, &stat_) &&
-	       stat_.st_ino == place->inode &&
-	       ((uint64_t)major(stat_.st_dev) << 32 |
-		minor(stat_.st_dev)) == place->device ? place->name : NULL;
+			       stat_.st_ino == place->inode &&
+			       ((uint64_t) major(stat_.st_dev) << 32 |
+				minor(stat_.st_dev)) == place->device ?
+		       place->name :
+		       NULL;
 }
 
 /* By the kernel: it may be gone. What lies between segments cannot be read. */
@@ -125,7 +127,7 @@ static int copy_read(const struct mrrc_code_place *place, uint8_t *map)
 		return -errno;
 	while (done < len) {
 		got = pread(fd, map + done, len - done,
-			    (off_t)(place->lo + done));
+			    (off_t) (place->lo + done));
 		if (got > 0)
 			done += got;
 		else
@@ -135,7 +137,7 @@ static int copy_read(const struct mrrc_code_place *place, uint8_t *map)
 	return 0;
 }
 
-static const ElfW(Ehdr) *copy_header(const struct mrrc_code_copy *copy)
+static const ElfW(Ehdr) * copy_header(const struct mrrc_code_copy *copy)
 {
 	const ElfW(Ehdr) *ehdr = copy->map;
 
@@ -149,10 +151,10 @@ static const ElfW(Ehdr) *copy_header(const struct mrrc_code_copy *copy)
 }
 
 /* The address that the file gives to its first byte. */
-static uintptr_t copy_first(const ElfW(Ehdr) *ehdr)
+static uintptr_t copy_first(const ElfW(Ehdr) * ehdr)
 {
-	const ElfW(Phdr) *phdr = (const void *)((const uint8_t *)ehdr +
-						ehdr->e_phoff);
+	const ElfW(Phdr) *phdr =
+		(const void *) ((const uint8_t *) ehdr + ehdr->e_phoff);
 	unsigned i;
 
 	for (i = 0; i < ehdr->e_phnum; i++) {
@@ -165,15 +167,15 @@ static uintptr_t copy_first(const ElfW(Ehdr) *ehdr)
 int mrrc_code_copy(const struct mrrc_code_place *place,
 		   struct mrrc_code_copy *copy)
 {
-	const ElfW(Ehdr) *ehdr;
+	const ElfW(Ehdr) * ehdr;
 	int ret;
 
 	copy->live = place->lo;
 	copy->len = place->hi - place->lo;
 	if (copy->len > COPY_MAX)
 		return -EFBIG;
-	copy->map = mmap(NULL, copy->len, PROT_READ | PROT_WRITE, MAP_PRIVATE |
-			 MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	copy->map = mmap(NULL, copy->len, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (copy->map == MAP_FAILED)
 		return -ENOMEM;
 	ret = copy_read(place, copy->map);
@@ -186,13 +188,13 @@ int mrrc_code_copy(const struct mrrc_code_place *place,
 	}
 	mrrc_libc_hooks_undo(copy->map, place->lo, place->hi);
 	copy->hooked = mrrc_sites_undo(copy->map, place->lo, place->hi);
-	copy->image = (struct mrrc_code_image) {
-		.base = (uintptr_t)copy->map - copy_first(ehdr),
+	copy->image = (struct mrrc_code_image){
+		.base = (uintptr_t) copy->map - copy_first(ehdr),
 		.ehdr = ehdr,
-		.lo = (uintptr_t)copy->map,
-		.hi = (uintptr_t)copy->map + copy->len,
-		.start = (uintptr_t)copy->map + place->start - place->lo,
-		.end = (uintptr_t)copy->map + place->end - place->lo,
+		.lo = (uintptr_t) copy->map,
+		.hi = (uintptr_t) copy->map + copy->len,
+		.start = (uintptr_t) copy->map + place->start - place->lo,
+		.end = (uintptr_t) copy->map + place->end - place->lo,
 		.path = copy_path(place),
 	};
 	return 0;

@@ -12,12 +12,12 @@
 #include "sys/code.h"
 #include "sys/sites.h"
 
-#define MRRC_CODE_NAME	480	/* bytes of a path */
+#define MRRC_CODE_NAME 480 /* bytes of a path */
 
 /* An executable mapping, and its file's others next to it. */
 struct mrrc_code_place {
 	uintptr_t start, end;
-	uintptr_t lo, hi;	/* of all mappings of the file; lo: its begin */
+	uintptr_t lo, hi; /* of all mappings of the file; lo: its begin */
 	uintptr_t offset;
 	uint64_t device, inode;
 	bool write, shared;
@@ -33,8 +33,8 @@ struct mrrc_code_copy {
 	struct mrrc_code_image image;
 	void *map;
 	size_t len;
-	uintptr_t live;		/* the address of which map is the copy */
-	mrrc_sites_set hooked;	/* sites that were hooked in it */
+	uintptr_t live;	       /* the address of which map is the copy */
+	mrrc_sites_set hooked; /* sites that were hooked in it */
 };
 
 /* -EFBIG: its file is too large; else -E*: it cannot be read. */
@@ -46,7 +46,7 @@ void mrrc_code_free(struct mrrc_code_copy *copy);
 static inline uintptr_t mrrc_code_live(const struct mrrc_code_copy *copy,
 				       uintptr_t at)
 {
-	return at - (uintptr_t)copy->map + copy->live;
+	return at - (uintptr_t) copy->map + copy->live;
 }
 
 #endif /* MRRC_CODE_COPY_H */

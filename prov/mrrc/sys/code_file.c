@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PHDRS	64
-#define SPAN	((uint64_t)4 << 30)	/* of a file's segments, at most */
+#define PHDRS 64
+#define SPAN  ((uint64_t) 4 << 30) /* of a file's segments, at most */
 
 struct file_headers {
 	Elf64_Ehdr ehdr;
@@ -25,7 +25,7 @@ struct file_headers {
 
 static bool read_at(int fd, void *to, size_t len, uint64_t offset)
 {
-	return pread(fd, to, len, (off_t)offset) == (ssize_t)len;
+	return pread(fd, to, len, (off_t) offset) == (ssize_t) len;
 }
 
 static bool read_headers(int fd, struct file_headers *headers)
@@ -37,8 +37,8 @@ static bool read_headers(int fd, struct file_headers *headers)
 	       ehdr->e_ident[EI_CLASS] == ELFCLASS64 &&
 	       ehdr->e_phentsize == sizeof(Elf64_Phdr) &&
 	       ehdr->e_phnum <= PHDRS &&
-	       read_at(fd, headers->phdr,
-		       ehdr->e_phnum * sizeof(Elf64_Phdr), ehdr->e_phoff);
+	       read_at(fd, headers->phdr, ehdr->e_phnum * sizeof(Elf64_Phdr),
+		       ehdr->e_phoff);
 }
 
 /* From the first segment's page to the end of the last; false: bad ones. */
@@ -56,8 +56,8 @@ static bool find_span(const struct file_headers *headers, uint64_t size,
 			continue;
 		if (phdr->p_offset > size ||
 		    phdr->p_filesz > size - phdr->p_offset ||
-		    phdr->p_filesz > phdr->p_memsz ||
-		    phdr->p_memsz > SPAN || phdr->p_vaddr > UINT64_MAX / 2 ||
+		    phdr->p_filesz > phdr->p_memsz || phdr->p_memsz > SPAN ||
+		    phdr->p_vaddr > UINT64_MAX / 2 ||
 		    (phdr->p_vaddr - phdr->p_offset) % page)
 			return false;
 		if (phdr->p_vaddr < *lo)
@@ -81,10 +81,10 @@ static int map_segments(int fd, const struct file_headers *headers,
 		if (phdr->p_type != PT_LOAD || !phdr->p_filesz)
 			continue;
 		before = phdr->p_vaddr % page;
-		at = (uint8_t *)(file->base + phdr->p_vaddr - before);
+		at = (uint8_t *) (file->base + phdr->p_vaddr - before);
 		if (mmap(at, phdr->p_filesz + before, PROT_READ,
 			 MAP_PRIVATE | MAP_FIXED, fd,
-			 (off_t)(phdr->p_offset - before)) == MAP_FAILED)
+			 (off_t) (phdr->p_offset - before)) == MAP_FAILED)
 			return -errno;
 	}
 	return 0;
@@ -92,7 +92,7 @@ static int map_segments(int fd, const struct file_headers *headers,
 
 static int map_file(int fd, struct mrrc_code_file *file)
 {
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	const uint64_t page = (uint64_t) sysconf(_SC_PAGESIZE);
 	struct file_headers headers;
 	struct stat stat;
 	uint64_t lo, hi;
@@ -101,18 +101,18 @@ static int map_file(int fd, struct mrrc_code_file *file)
 	if (fstat(fd, &stat))
 		return -errno;
 	if (!read_headers(fd, &headers) ||
-	    !find_span(&headers, (uint64_t)stat.st_size, page, &lo, &hi))
+	    !find_span(&headers, (uint64_t) stat.st_size, page, &lo, &hi))
 		return -EINVAL;
 	file->len = hi - lo;
 	file->map = mmap(NULL, file->len, PROT_NONE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (file->map == MAP_FAILED)
 		return -errno;
-	file->base = (uintptr_t)file->map - lo;
+	file->base = (uintptr_t) file->map - lo;
 	ret = map_segments(fd, &headers, page, file);
 	/* The headers are at the start of the first segment, as a rule. */
 	if (!ret && (mprotect(file->map, page, PROT_READ) ||
-		    memcmp(file->map, &headers.ehdr, sizeof(headers.ehdr))))
+		     memcmp(file->map, &headers.ehdr, sizeof(headers.ehdr))))
 		ret = -EINVAL;
 	if (ret)
 		mrrc_code_close(file);
@@ -140,8 +140,8 @@ bool mrrc_code_segment(const struct mrrc_code_file *file, unsigned nth,
 	struct mrrc_code_image one = {
 		.base = file->base,
 		.ehdr = file->map,
-		.lo = (uintptr_t)file->map,
-		.hi = (uintptr_t)file->map + file->len,
+		.lo = (uintptr_t) file->map,
+		.hi = (uintptr_t) file->map + file->len,
 		.path = file->path,
 	};
 	struct mrrc_code code;

@@ -13,9 +13,9 @@
 #ifdef HAVE_ZYDIS
 
 struct filler_look {
-	uintptr_t at, end;	/* where they are looked for */
+	uintptr_t at, end; /* where they are looked for */
 	size_t size;
-	uintptr_t start;	/* of the filler that is being passed, or 0 */
+	uintptr_t start; /* of the filler that is being passed, or 0 */
 };
 
 /* Does nothing lead to it but what is before it? */
@@ -63,13 +63,14 @@ static bool filler_inside(struct filler_look *look,
 static bool filler_between(struct filler_look *look,
 			   const struct mrrc_code_range *gap)
 {
-	const uint32_t len = (uint32_t)(gap->end - gap->start);
+	const uint32_t len = (uint32_t) (gap->end - gap->start);
 	struct mrrc_code_insn insn;
 	uint32_t at;
 
 	for (at = 0; at < len; at += insn.len) {
-		if (!mrrc_code_insn_read((const uint8_t *)gap->start, at, len,
-					 &insn) || !insn.filler)
+		if (!mrrc_code_insn_read((const uint8_t *) gap->start, at, len,
+					 &insn) ||
+		    !insn.filler)
 			return false;
 	}
 	look->start = gap->start;

@@ -12,17 +12,17 @@
 #include <string.h>
 
 /* DW_EH_PE_* */
-#define ABSPTR		0x00
-#define UDATA4		0x03
-#define SDATA4		0x0b
-#define SDATA8		0x0c
-#define UDATA8		0x04
-#define FORM		0x0f
-#define PCREL		0x10
-#define DATAREL		0x30
-#define PLACE		0x70
-#define ALIGNED		0x50
-#define OMIT		0xff
+#define ABSPTR	0x00
+#define UDATA4	0x03
+#define SDATA4	0x0b
+#define SDATA8	0x0c
+#define UDATA8	0x04
+#define FORM	0x0f
+#define PCREL	0x10
+#define DATAREL 0x30
+#define PLACE	0x70
+#define ALIGNED 0x50
+#define OMIT	0xff
 
 /* What is read next, and where it ends; after a failure, nothing. */
 struct frame_bytes {
@@ -37,7 +37,7 @@ static uint64_t take(struct frame_bytes *bytes, size_t len)
 		bytes->at = bytes->end = 0;
 		return 0;
 	}
-	memcpy(&value, (const void *)bytes->at, len);
+	memcpy(&value, (const void *) bytes->at, len);
 	bytes->at += len;
 	return value;
 }
@@ -73,18 +73,18 @@ static int open_entry(const struct mrrc_code *code, uintptr_t at,
 
 	if (!mrrc_code_readable(code, at, sizeof(len)))
 		return -EINVAL;
-	memcpy(&len, (const void *)at, sizeof(len));
+	memcpy(&len, (const void *) at, sizeof(len));
 	at += sizeof(len);
 	if (len < 8 || len == UINT32_MAX || !mrrc_code_readable(code, at, len))
 		return -EINVAL;
-	*bytes = (struct frame_bytes) { at, at + len };
+	*bytes = (struct frame_bytes){ at, at + len };
 	return 0;
 }
 
 /* What functions have in common. */
 struct frame_common {
-	uint8_t encoding;	/* of their addresses */
-	bool signal;		/* they return from a signal's handler */
+	uint8_t encoding; /* of their addresses */
+	bool signal;	  /* they return from a signal's handler */
 };
 
 static int find_common(const struct mrrc_code *code, uintptr_t at,
@@ -100,31 +100,31 @@ static int find_common(const struct mrrc_code *code, uintptr_t at,
 		return ret;
 	if (take(&bytes, 4))
 		return -EINVAL;
-	version = (uint8_t)take(&bytes, 1);
+	version = (uint8_t) take(&bytes, 1);
 	name = bytes.at;
 	while (take(&bytes, 1))
 		;
 	if ((version != 1 && version != 3) || !bytes.at)
 		return -EINVAL;
-	*common = (struct frame_common) { .encoding = ABSPTR };
-	if (!*(const char *)name)
+	*common = (struct frame_common){ .encoding = ABSPTR };
+	if (!*(const char *) name)
 		return 0;
-	if (*(const char *)name++ != 'z')
+	if (*(const char *) name++ != 'z')
 		return -EINVAL;
-	skip_leb(&bytes);		/* alignment of code */
-	skip_leb(&bytes);		/* and of data */
+	skip_leb(&bytes); /* alignment of code */
+	skip_leb(&bytes); /* and of data */
 	if (version == 1)
-		take(&bytes, 1);	/* register of the return address */
+		take(&bytes, 1); /* register of the return address */
 	else
 		skip_leb(&bytes);
-	skip_leb(&bytes);		/* length of what follows */
-	for (; *(const char *)name; name++) {
-		switch (*(const char *)name) {
+	skip_leb(&bytes); /* length of what follows */
+	for (; *(const char *) name; name++) {
+		switch (*(const char *) name) {
 		case 'R':
-			common->encoding = (uint8_t)take(&bytes, 1);
+			common->encoding = (uint8_t) take(&bytes, 1);
 			break;
 		case 'P':
-			personality = (uint8_t)take(&bytes, 1);
+			personality = (uint8_t) take(&bytes, 1);
 			if (!form_len(personality) ||
 			    (personality & PLACE) == ALIGNED)
 				return -EINVAL;
@@ -151,7 +151,7 @@ static uint64_t take_form(struct frame_bytes *bytes, uint8_t encoding)
 	const uint64_t value = take(bytes, form_len(encoding));
 
 	if ((encoding & FORM) == SDATA4)
-		return (uint64_t)(int64_t)(int32_t)value;
+		return (uint64_t) (int64_t) (int32_t) value;
 	return value;
 }
 
@@ -170,7 +170,7 @@ static int read_function(const struct mrrc_code *code, uintptr_t at,
 	if (ret)
 		return ret;
 	place = bytes.at;
-	back = (uint32_t)take(&bytes, sizeof(back));
+	back = (uint32_t) take(&bytes, sizeof(back));
 	if (!back || back > place)
 		return -EINVAL;
 	ret = find_common(code, place - back, &common);
@@ -185,7 +185,7 @@ static int read_function(const struct mrrc_code *code, uintptr_t at,
 	len = take_form(&bytes, common.encoding & FORM);
 	if (!bytes.at || len > UINTPTR_MAX - start)
 		return -EINVAL;
-	*function = (struct mrrc_code_range) { start, start + len };
+	*function = (struct mrrc_code_range){ start, start + len };
 	/*
 	 * Unwinding looks for the byte before a return address. There is no
 	 * call before a signal's return, so its entry begins a byte early.
@@ -208,10 +208,10 @@ static int open_table(const struct mrrc_code *code, struct frame_table *table)
 
 	if (!bytes.at)
 		return -ENOENT;
-	version = (uint8_t)take(&bytes, 1);
-	eh = (uint8_t)take(&bytes, 1);
-	count = (uint8_t)take(&bytes, 1);
-	entries = (uint8_t)take(&bytes, 1);
+	version = (uint8_t) take(&bytes, 1);
+	eh = (uint8_t) take(&bytes, 1);
+	count = (uint8_t) take(&bytes, 1);
+	entries = (uint8_t) take(&bytes, 1);
 	if (!bytes.at || version != 1 || count != UDATA4 ||
 	    entries != (DATAREL | SDATA4) || eh == OMIT || !form_len(eh))
 		return -EINVAL;
@@ -229,9 +229,9 @@ static uintptr_t table_entry(const struct frame_table *table, size_t i,
 {
 	int32_t value;
 
-	memcpy(&value, (const void *)(table->entries + i * 8 + (fde ? 4 : 0)),
+	memcpy(&value, (const void *) (table->entries + i * 8 + (fde ? 4 : 0)),
 	       sizeof(value));
-	return table->base + (uintptr_t)(intptr_t)value;
+	return table->base + (uintptr_t) (intptr_t) value;
 }
 
 /* How many entries are of functions that begin at @at or before. */
@@ -261,8 +261,8 @@ int mrrc_code_function(const struct mrrc_code *code, uintptr_t at,
 	ret = open_table(code, &table);
 	if (ret)
 		return ret;
-	*gap = (struct mrrc_code_range) { image->start, image->end };
-	*function = (struct mrrc_code_range) { 0 };
+	*gap = (struct mrrc_code_range){ image->start, image->end };
+	*function = (struct mrrc_code_range){ 0 };
 	i = table_find(&table, at);
 	if (i < table.count && table_entry(&table, i, false) > at &&
 	    table_entry(&table, i, false) < image->end)
@@ -270,7 +270,7 @@ int mrrc_code_function(const struct mrrc_code *code, uintptr_t at,
 	if (!i)
 		return 0;
 	ret = read_function(code, table_entry(&table, i - 1, true),
-			   table_entry(&table, i - 1, false), function);
+			    table_entry(&table, i - 1, false), function);
 	if (ret)
 		return ret;
 	if (function->start < image->start || function->end > gap->end ||

@@ -38,8 +38,8 @@
 
 #include "sys/apart.h"
 
-#define LONGEST	((uintptr_t)1 << 24)	/* bytes of a gap */
-#define PATHS	256			/* that wait to be followed */
+#define LONGEST ((uintptr_t) 1 << 24) /* bytes of a gap */
+#define PATHS	256		      /* that wait to be followed */
 
 static bool gap_has(const struct mrrc_code_gap *gap, uintptr_t at)
 {
@@ -64,7 +64,7 @@ struct gap_trip {
 static void trip_push(struct mrrc_code_gap *gap, struct gap_trip *trip,
 		      uint32_t at)
 {
-	const uint8_t bit = (uint8_t)(1u << at % 8);
+	const uint8_t bit = (uint8_t) (1u << at % 8);
 
 	if (at >= gap->range.end - gap->range.start || gap->seen[at / 8] & bit)
 		return;
@@ -78,10 +78,10 @@ static void trip_push(struct mrrc_code_gap *gap, struct gap_trip *trip,
 static void trip_step(struct mrrc_code_gap *gap, struct gap_trip *trip,
 		      uint32_t at)
 {
-	const uint8_t *const code = (const uint8_t *)gap->range.start;
-	const uint32_t len = (uint32_t)(gap->range.end - gap->range.start);
+	const uint8_t *const code = (const uint8_t *) gap->range.start;
+	const uint32_t len = (uint32_t) (gap->range.end - gap->range.start);
 	const uintptr_t more = gap->code->image->end - gap->range.end;
-	const uint32_t end = len + (uint32_t)(more < 15 ? more : 15);
+	const uint32_t end = len + (uint32_t) (more < 15 ? more : 15);
 	struct mrrc_code_insn insn;
 
 	if (!mrrc_code_insn_read(code, at, end, &insn))
@@ -117,7 +117,7 @@ static void gap_enter(struct mrrc_code_gap *gap, uintptr_t at, uintptr_t field,
 		return;
 	trip.paths = trip.calls = 0;
 	trip.unknown = NULL;
-	trip_push(gap, &trip, (uint32_t)(at - gap->range.start));
+	trip_push(gap, &trip, (uint32_t) (at - gap->range.start));
 	while (trip.paths && !trip.unknown)
 		trip_step(gap, &trip, trip.path[--trip.paths]);
 	if (!trip.unknown && !trip.calls)
@@ -129,7 +129,7 @@ static void gap_enter(struct mrrc_code_gap *gap, uintptr_t at, uintptr_t field,
 	}
 	if (trip.unknown || trip.calls > MRRC_CODE_GAP_CALLS - gap->calls) {
 		gap_unknown(gap, trip.unknown ? trip.unknown :
-			    "in no function, among many");
+						"in no function, among many");
 		return;
 	}
 	memcpy(gap->call + gap->calls, trip.call,
@@ -150,9 +150,8 @@ static void gap_close(void *arg, uintptr_t to, uintptr_t field)
 static void gap_branches(struct mrrc_code_gap *gap)
 {
 	const struct mrrc_code_image *const image = gap->code->image;
-	const struct mrrc_code_range before = {
-		image->start, gap->range.start
-	};
+	const struct mrrc_code_range before = { image->start,
+						gap->range.start };
 	const struct mrrc_code_range behind = { gap->range.end, image->end };
 
 	mrrc_code_refs_far(&before, &gap->range, gap_far, gap);
@@ -186,7 +185,7 @@ int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
 	gap->code = code;
 	gap->calls = 0;
 	gap->unknown = NULL;
-	gap->body.function = (struct mrrc_code_range) { 0 };
+	gap->body.function = (struct mrrc_code_range){ 0 };
 	mrrc_apart_free(gap->seen);
 	gap->seen = NULL;
 	if (!code->sections)
@@ -211,7 +210,7 @@ int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
 
 const char *mrrc_code_gap_why(const struct mrrc_code_gap *gap, uintptr_t at)
 {
-	const uint32_t offset = (uint32_t)(at - gap->range.start);
+	const uint32_t offset = (uint32_t) (at - gap->range.start);
 	unsigned i;
 
 	if (gap->unknown)

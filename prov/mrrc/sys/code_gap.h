@@ -10,17 +10,17 @@
 
 #include "sys/code_body.h"
 
-#define MRRC_CODE_GAP_CALLS	16
+#define MRRC_CODE_GAP_CALLS 16
 
 struct mrrc_code_gap {
 	struct mrrc_code_range range;
 	const struct mrrc_code *code;
-	struct mrrc_code_body body;	/* of a function that may lead here */
-	uint8_t *seen;			/* a bit for each byte: an instruction
+	struct mrrc_code_body body; /* of a function that may lead here */
+	uint8_t *seen;		    /* a bit for each byte: an instruction
 					 * that may be executed begins there */
-	uint32_t call[MRRC_CODE_GAP_CALLS];	/* these make system calls */
+	uint32_t call[MRRC_CODE_GAP_CALLS]; /* these make system calls */
 	unsigned calls;
-	const char *unknown;		/* why nothing is known, or NULL */
+	const char *unknown; /* why nothing is known, or NULL */
 };
 
 /*

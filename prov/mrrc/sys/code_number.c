@@ -17,22 +17,22 @@
 #include <string.h>
 #include <Zydis/Zydis.h>
 
-#define RAX	0
-#define RCX	1
-#define R11	11
-#define PATHS	512		/* at most so many wait to be followed */
-#define STEPS	65536		/* at most, for a number */
-#define X32	0x40000000	/* numbers of another ABI have this bit */
+#define RAX   0
+#define RCX   1
+#define R11   11
+#define PATHS 512	 /* at most so many wait to be followed */
+#define STEPS 65536	 /* at most, for a number */
+#define X32   0x40000000 /* numbers of another ABI have this bit */
 
 /* rbx, rbp, r12 to r15 */
-#define SAVED	(1u << 3 | 1u << 5 | 0xf000u)
+#define SAVED (1u << 3 | 1u << 5 | 0xf000u)
 
 /* What an instruction does to a register. */
 struct number_effect {
 	enum { KEEPS, SETS, COPIES, LOSES } does;
-	int64_t value;		/* SETS */
-	unsigned from;		/* COPIES: this register */
-	const char *why;	/* LOSES */
+	int64_t value;	 /* SETS */
+	unsigned from;	 /* COPIES: this register */
+	const char *why; /* LOSES */
 };
 
 /* A register's value before an instruction. */
@@ -53,8 +53,9 @@ struct number_walk {
 /* The number of the register that @reg is a part of; -1: none of these. */
 static int number_gpr(ZydisRegister reg)
 {
-	const ZydisRegister whole = ZydisRegisterGetLargestEnclosing(
-		ZYDIS_MACHINE_MODE_LONG_64, reg);
+	const ZydisRegister whole =
+		ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64,
+						 reg);
 
 	if (whole < ZYDIS_REGISTER_RAX || whole > ZYDIS_REGISTER_R15)
 		return -1;
@@ -69,23 +70,21 @@ static bool number_writes(const ZydisDecodedInstruction *zydis,
 	for (i = 0; i < zydis->operand_count; i++) {
 		if (operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER &&
 		    operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE &&
-		    number_gpr(operands[i].reg.value) == (int)reg)
+		    number_gpr(operands[i].reg.value) == (int) reg)
 			return true;
 	}
 	return false;
 }
 
 /* Of an instruction that writes the register and nothing else of note. */
-static struct number_effect
-number_written(const ZydisDecodedInstruction *zydis,
-	       const ZydisDecodedOperand *operands)
+static struct number_effect number_written(const ZydisDecodedInstruction *zydis,
+					   const ZydisDecodedOperand *operands)
 {
 	const bool wide = operands[0].size >= 32;
 	const bool same = operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
 			  operands[0].reg.value == operands[1].reg.value;
-	struct number_effect effect = {
-		.does = LOSES, .why = "the number is computed"
-	};
+	struct number_effect effect = { .does = LOSES,
+					.why = "the number is computed" };
 	int from;
 
 	switch (zydis->mnemonic) {
@@ -97,14 +96,15 @@ number_written(const ZydisDecodedInstruction *zydis,
 		if (operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
 			effect.does = SETS;
 			effect.value = operands[0].size == 32 ?
-				(int64_t)(uint32_t)operands[1].imm.value.u :
-				operands[1].imm.value.s;
+					       (int64_t) (uint32_t) operands[1]
+						       .imm.value.u :
+					       operands[1].imm.value.s;
 		} else if (operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER) {
 			from = number_gpr(operands[1].reg.value);
 			if (from < 0)
 				break;
 			effect.does = COPIES;
-			effect.from = (unsigned)from;
+			effect.from = (unsigned) from;
 		}
 		break;
 	case ZYDIS_MNEMONIC_XOR:
@@ -128,24 +128,25 @@ static struct number_effect number_effect(struct number_walk *walk,
 					  unsigned reg)
 {
 	const uint8_t *const code =
-		(const uint8_t *)walk->body->function.start + insn->at;
+		(const uint8_t *) walk->body->function.start + insn->at;
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 	ZydisDecodedInstruction zydis;
 
 	switch (insn->flow) {
 	case MRRC_CODE_CALLS:
 		return SAVED & 1u << reg ?
-			(struct number_effect) { .does = KEEPS } :
-			(struct number_effect) {
-				.does = LOSES,
-				.why = "the number is what a function returns"
-			};
+			       (struct number_effect){ .does = KEEPS } :
+			       (struct number_effect){
+				       .does = LOSES,
+				       .why = "the number is what a function "
+					      "returns"
+			       };
 	case MRRC_CODE_SYSCALL:
 		if (reg != RAX && reg != RCX && reg != R11)
-			return (struct number_effect) { .does = KEEPS };
+			return (struct number_effect){ .does = KEEPS };
 		/* fall through */
 	case MRRC_CODE_SYSCALL32:
-		return (struct number_effect) {
+		return (struct number_effect){
 			.does = LOSES,
 			.why = "the number is another system call's result"
 		};
@@ -154,11 +155,11 @@ static struct number_effect number_effect(struct number_walk *walk,
 	}
 	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&walk->decoder, code,
 						 insn->len, &zydis, operands)))
-		return (struct number_effect) {
+		return (struct number_effect){
 			.does = LOSES, .why = "the function does not decode"
 		};
 	if (!number_writes(&zydis, operands, reg))
-		return (struct number_effect) { .does = KEEPS };
+		return (struct number_effect){ .does = KEEPS };
 	return number_written(&zydis, operands);
 }
 
@@ -181,7 +182,7 @@ static bool number_constant(struct number_walk *walk, int64_t value)
 		return number_any(walk, "an x32 system call");
 	if (found->kind != MRRC_CODE_CALL) {
 		found->kind = MRRC_CODE_CALL;
-		found->number[0] = (long)value;
+		found->number[0] = (long) value;
 		found->more = 0;
 		return true;
 	}
@@ -191,7 +192,7 @@ static bool number_constant(struct number_walk *walk, int64_t value)
 	}
 	if (i == MRRC_CODE_NUMBERS)
 		return number_any(walk, "the numbers are too many");
-	found->number[i] = (long)value;
+	found->number[i] = (long) value;
 	found->more++;
 	return true;
 }
@@ -207,10 +208,10 @@ static bool number_push(struct number_walk *walk, uint32_t i, unsigned reg)
 	}
 	if (insn->seen & 1u << reg)
 		return true;
-	insn->seen |= (uint16_t)(1u << reg);
+	insn->seen |= (uint16_t) (1u << reg);
 	if (walk->paths == PATHS || walk->steps++ == STEPS)
 		return number_any(walk, "the paths are too many");
-	walk->path[walk->paths++] = (struct number_path) { i, reg };
+	walk->path[walk->paths++] = (struct number_path){ i, reg };
 	return true;
 }
 
@@ -250,8 +251,9 @@ static bool number_ends(const struct number_walk *walk,
 			const struct mrrc_code_insn *insn, unsigned reg)
 {
 	const uintptr_t to = insn->flow == MRRC_CODE_CALLS &&
-				     !(SAVED & 1u << reg) ?
-		mrrc_code_body_to(walk->body, insn) : 0;
+					     !(SAVED & 1u << reg) ?
+				     mrrc_code_body_to(walk->body, insn) :
+				     0;
 
 	return to && mrrc_code_returns_not(walk->code, to);
 }
@@ -283,13 +285,12 @@ static bool number_step(struct number_walk *walk, struct number_path path)
 		any = true;
 		/* A call to a place in here leaves its registers alone. */
 		if (all[i].flow == MRRC_CODE_CALLS ?
-		    !number_push(walk, i, path.reg) :
-		    !number_back(walk, i, path.reg))
+			    !number_push(walk, i, path.reg) :
+			    !number_back(walk, i, path.reg))
 			return false;
 	}
 	/* What only aligns is not jumped to: nothing comes this way. */
-	return any || insn->filler ||
-	       mrrc_code_body_falls(insn - 1) ||
+	return any || insn->filler || mrrc_code_body_falls(insn - 1) ||
 	       number_any(walk, "no way to the instruction is seen");
 }
 
@@ -297,9 +298,9 @@ void mrrc_code_body_number(const struct mrrc_code *code,
 			   struct mrrc_code_body *body, uint32_t i,
 			   struct mrrc_code_found *found)
 {
-	struct number_walk walk = {
-		.code = code, .body = body, .found = found
-	};
+	struct number_walk walk = { .code = code,
+				    .body = body,
+				    .found = found };
 
 	ZydisDecoderInit(&walk.decoder, ZYDIS_MACHINE_MODE_LONG_64,
 			 ZYDIS_STACK_WIDTH_64);

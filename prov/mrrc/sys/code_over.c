@@ -27,14 +27,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHUNK	4096	/* bytes of the file that are read at a time */
+#define CHUNK 4096 /* bytes of the file that are read at a time */
 
 struct over_look {
 	const struct mrrc_code *code;
-	struct mrrc_code_range rest;	/* but the function's first byte */
+	struct mrrc_code_range rest; /* but the function's first byte */
 	struct mrrc_code_body body;
-	unsigned size;			/* of the distances looked at */
-	bool led;			/* something leads to the rest */
+	unsigned size; /* of the distances looked at */
+	bool led;      /* something leads to the rest */
 };
 
 /* The bytes of the jump that a function begins with; 0: there is none. */
@@ -54,14 +54,14 @@ static size_t over_jump(const uint8_t *at, size_t len)
 /* Does a near jump lead to another place in the function? */
 static bool over_loops(const struct mrrc_code_range *function)
 {
-	const uint8_t *const at = (const uint8_t *)function->start;
+	const uint8_t *const at = (const uint8_t *) function->start;
 	uintptr_t to = function->start + 5;
 	int32_t distance;
 
 	if (at[0] != 0xe9)
 		return false;
 	memcpy(&distance, at + 1, sizeof(distance));
-	to += (uintptr_t)(intptr_t)distance;
+	to += (uintptr_t) (intptr_t) distance;
 	return to >= function->start && to < function->end;
 }
 
@@ -80,7 +80,7 @@ static bool over_offset(const struct mrrc_code *code, uintptr_t at, size_t len,
 		    at - start > phdr->p_filesz ||
 		    len > phdr->p_filesz - (at - start))
 			continue;
-		*offset = (off_t)(phdr->p_offset + (at - start));
+		*offset = (off_t) (phdr->p_offset + (at - start));
 		return true;
 	}
 	return false;
@@ -94,9 +94,9 @@ static int over_compare(const struct mrrc_code *code, int fd, uintptr_t at,
 	off_t offset;
 
 	if (!over_offset(code, at, len, &offset) ||
-	    pread(fd, bytes, len, offset) != (ssize_t)len)
+	    pread(fd, bytes, len, offset) != (ssize_t) len)
 		return -1;
-	return memcmp(bytes, (const void *)at, len) != 0;
+	return memcmp(bytes, (const void *) at, len) != 0;
 }
 
 /*
@@ -106,7 +106,7 @@ static int over_compare(const struct mrrc_code *code, int fd, uintptr_t at,
 static bool over_differs(const struct mrrc_code *code, int fd,
 			 const struct mrrc_code_range *function, size_t jump)
 {
-	uintptr_t at = (function->start + jump + 7) & ~(uintptr_t)7;
+	uintptr_t at = (function->start + jump + 7) & ~(uintptr_t) 7;
 	size_t len;
 
 	if (over_compare(code, fd, function->start, jump) != 1)
@@ -139,15 +139,14 @@ static void over_data(struct over_look *look, int fd)
 			len = phdr->p_filesz - done;
 			if (len > sizeof(words))
 				len = sizeof(words);
-			if (pread(fd, words, len, (off_t)(phdr->p_offset +
-							  done)) !=
-			    (ssize_t)len)
+			if (pread(fd, words, len,
+				  (off_t) (phdr->p_offset + done)) !=
+			    (ssize_t) len)
 				look->led = true;
 			for (i = 0; i < len / sizeof(*words); i++)
-				look->led |= base + words[i] -
-					     look->rest.start <
-					     look->rest.end -
-					     look->rest.start;
+				look->led |=
+					base + words[i] - look->rest.start <
+					look->rest.end - look->rest.start;
 		}
 	}
 }
@@ -176,14 +175,14 @@ static void over_ref(void *arg, uintptr_t to, uintptr_t field)
 	look->led = true;
 	if (mrrc_code_function(look->code, field, &from, &gap))
 		return;
-	jump = over_jump((const uint8_t *)from.start, from.end - from.start);
+	jump = over_jump((const uint8_t *) from.start, from.end - from.start);
 	if (field - from.start < jump)
 		look->led = jump == 5 && field == from.start + 1;
 	else if (jump)
 		look->led = field - from.start < jump + 2 ||
-			    mrrc_code_refs_size((const uint8_t *)from.start,
+			    mrrc_code_refs_size((const uint8_t *) from.start,
 						field - from.start - 1) ==
-			    look->size;
+				    look->size;
 	else
 		look->led = mrrc_code_refs_real(look->code, &look->body, field,
 						look->size);
@@ -221,7 +220,7 @@ static bool over_tables(struct over_look *look)
 		     section->type == SHT_DYNAMIC) &&
 		    !mrrc_code_readable(code, section->range.start,
 					section->range.end -
-					section->range.start))
+						section->range.start))
 			return false;
 	}
 	mrrc_code_refs_tables(code, over_entry, look);
@@ -230,7 +229,7 @@ static bool over_tables(struct over_look *look)
 
 bool mrrc_code_over_jumps(const struct mrrc_code_range *function)
 {
-	return over_jump((const uint8_t *)function->start,
+	return over_jump((const uint8_t *) function->start,
 			 function->end - function->start) &&
 	       !over_loops(function);
 }
@@ -239,9 +238,10 @@ bool mrrc_code_over(const struct mrrc_code *code,
 		    const struct mrrc_code_range *function)
 {
 	struct over_look look = {
-		.code = code, .rest = { function->start + 1, function->end },
+		.code = code,
+		.rest = { function->start + 1, function->end },
 	};
-	const size_t jump = over_jump((const uint8_t *)function->start,
+	const size_t jump = over_jump((const uint8_t *) function->start,
 				      function->end - function->start);
 	bool over = false;
 	int fd;

@@ -19,38 +19,38 @@ struct mrrc_code_range {
 /* A section that lies in memory. */
 struct mrrc_code_section {
 	struct mrrc_code_range range;
-	uint32_t type;		/* SHT_* */
-	bool text;		/* it holds code */
+	uint32_t type; /* SHT_* */
+	bool text;     /* it holds code */
 };
 
 enum mrrc_code_kind {
-	MRRC_CODE_INSIDE,	/* of another instruction */
+	MRRC_CODE_INSIDE, /* of another instruction */
 	MRRC_CODE_DATA,
-	MRRC_CODE_CALL,		/* an instruction, of a known number */
-	MRRC_CODE_CALL_ANY,	/* an instruction, of a number not known */
-	MRRC_CODE_UNKNOWN,	/* may be an instruction */
+	MRRC_CODE_CALL,	    /* an instruction, of a known number */
+	MRRC_CODE_CALL_ANY, /* an instruction, of a number not known */
+	MRRC_CODE_UNKNOWN,  /* may be an instruction */
 };
 
 /* A byte pair, or what stands for it. */
 struct mrrc_code_found {
 	uintptr_t at;
 	enum mrrc_code_kind kind;
-	unsigned more;		/* numbers but the first */
-	long number[8];		/* CALL */
-	const char *why;	/* CALL_ANY and UNKNOWN */
+	unsigned more;	 /* numbers but the first */
+	long number[8];	 /* CALL */
+	const char *why; /* CALL_ANY and UNKNOWN */
 };
 
 #define MRRC_CODE_NUMBERS \
-	(sizeof(((struct mrrc_code_found *)0)->number) / sizeof(long))
+	(sizeof(((struct mrrc_code_found *) 0)->number) / sizeof(long))
 
 struct mrrc_code {
 	const struct mrrc_code_image *image;
 	const Elf64_Ehdr *ehdr;
 	const Elf64_Phdr *phdr;
 	unsigned phdrs;
-	struct mrrc_code_range frames;	/* .eh_frame_hdr, or empty */
+	struct mrrc_code_range frames; /* .eh_frame_hdr, or empty */
 	struct mrrc_code_section *section;
-	unsigned sections;		/* 0: there are no section headers */
+	unsigned sections; /* 0: there are no section headers */
 	struct mrrc_code_found *found;
 	size_t count, room;
 };

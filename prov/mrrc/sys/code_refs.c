@@ -13,10 +13,10 @@
 #include <errno.h>
 #include <string.h>
 
-#define FILLER	64	/* bytes of it, at most */
-#define BLOCK	64	/* bytes that are compared at a time */
-#define NEAR	128	/* how far a near branch leads, at most */
-#define SIGN	0x80000000u	/* makes comparisons unsigned */
+#define FILLER 64	   /* bytes of it, at most */
+#define BLOCK  64	   /* bytes that are compared at a time */
+#define NEAR   128	   /* how far a near branch leads, at most */
+#define SIGN   0x80000000u /* makes comparisons unsigned */
 
 typedef int32_t refs_words __attribute__((vector_size(16)));
 typedef uint32_t refs_unsigned __attribute__((vector_size(16)));
@@ -33,12 +33,12 @@ static void refs_symbols(const struct refs_each *refs, uintptr_t at,
 	Elf64_Sym symbol;
 
 	for (; end - at >= sizeof(symbol); at += sizeof(symbol)) {
-		memcpy(&symbol, (const void *)at, sizeof(symbol));
+		memcpy(&symbol, (const void *) at, sizeof(symbol));
 		if (symbol.st_shndx != SHN_UNDEF &&
 		    ELF64_ST_TYPE(symbol.st_info) != STT_OBJECT &&
 		    ELF64_ST_TYPE(symbol.st_info) != STT_TLS)
-			refs->each(refs->arg, refs->code->image->base +
-				   symbol.st_value);
+			refs->each(refs->arg,
+				   refs->code->image->base + symbol.st_value);
 	}
 }
 
@@ -48,9 +48,9 @@ static void refs_relocations(const struct refs_each *refs, uintptr_t at,
 	Elf64_Rela rela;
 
 	for (; end - at >= sizeof(rela); at += sizeof(rela)) {
-		memcpy(&rela, (const void *)at, sizeof(rela));
-		refs->each(refs->arg, refs->code->image->base +
-			   (uintptr_t)rela.r_addend);
+		memcpy(&rela, (const void *) at, sizeof(rela));
+		refs->each(refs->arg,
+			   refs->code->image->base + (uintptr_t) rela.r_addend);
 	}
 }
 
@@ -60,10 +60,10 @@ static void refs_dynamic(const struct refs_each *refs, uintptr_t at,
 	Elf64_Dyn dyn;
 
 	for (; end - at >= sizeof(dyn); at += sizeof(dyn)) {
-		memcpy(&dyn, (const void *)at, sizeof(dyn));
+		memcpy(&dyn, (const void *) at, sizeof(dyn));
 		if (dyn.d_tag == DT_INIT || dyn.d_tag == DT_FINI)
-			refs->each(refs->arg, refs->code->image->base +
-				   dyn.d_un.d_ptr);
+			refs->each(refs->arg,
+				   refs->code->image->base + dyn.d_un.d_ptr);
 	}
 }
 
@@ -102,15 +102,16 @@ const char *mrrc_code_refs_tables(const struct mrrc_code *code,
 /* Is what lies between two functions only filler as far as @to? */
 static bool refs_filler(const struct mrrc_code_range *range, uintptr_t to)
 {
-	const uint32_t len = (uint32_t)(range->end - range->start);
+	const uint32_t len = (uint32_t) (range->end - range->start);
 	struct mrrc_code_insn insn;
 	uint32_t at;
 
 	if (range->end - range->start > FILLER)
 		return false;
 	for (at = 0; range->start + at <= to; at += insn.len) {
-		if (!mrrc_code_insn_read((const uint8_t *)range->start, at, len,
-					 &insn) || !insn.filler)
+		if (!mrrc_code_insn_read((const uint8_t *) range->start, at,
+					 len, &insn) ||
+		    !insn.filler)
 			return false;
 	}
 	return true;
@@ -131,7 +132,7 @@ bool mrrc_code_refs_real(const struct mrrc_code *code,
 	if (body->function.start != function.start &&
 	    mrrc_code_body_read(body, &function))
 		return true;
-	i = mrrc_code_body_find(body, (uint32_t)(field - function.start));
+	i = mrrc_code_body_find(body, (uint32_t) (field - function.start));
 	if (!body->whole || i == MRRC_CODE_NONE)
 		return true;
 	insn = &body->insn[i];
@@ -146,25 +147,25 @@ bool mrrc_code_refs_real(const struct mrrc_code *code,
  */
 static bool refs_block(uintptr_t at, uintptr_t start, uint32_t len)
 {
-	const uint32_t from = (uint32_t)(at + 4 - start) + SIGN;
-	const refs_words limit = (refs_words) { 0 } + (int32_t)(len + SIGN);
+	const uint32_t from = (uint32_t) (at + 4 - start) + SIGN;
+	const refs_words limit = (refs_words){ 0 } + (int32_t) (len + SIGN);
 	const refs_words step = { 16, 16, 16, 16 };
 	refs_words base[4], distance, any = { 0 };
 	uint64_t words[2];
 	unsigned i, j;
 
 	for (j = 0; j < 4; j++)
-		base[j] = (refs_words)((refs_unsigned) { 0, 4, 8, 12 } +
-				       (from + j));
+		base[j] = (refs_words) ((refs_unsigned){ 0, 4, 8, 12 } +
+					(from + j));
 	for (i = 0; i < BLOCK; i += sizeof(distance)) {
 		for (j = 0; j < 4; j++) {
-			memcpy(&distance, (const void *)(at + i + j),
+			memcpy(&distance, (const void *) (at + i + j),
 			       sizeof(distance));
-			distance = (refs_words)((refs_unsigned)distance +
-						(refs_unsigned)base[j]);
+			distance = (refs_words) ((refs_unsigned) distance +
+						 (refs_unsigned) base[j]);
 			any |= distance < limit;
-			base[j] = (refs_words)((refs_unsigned)base[j] +
-					       (refs_unsigned)step);
+			base[j] = (refs_words) ((refs_unsigned) base[j] +
+						(refs_unsigned) step);
 		}
 	}
 	memcpy(words, &any, sizeof(words));
@@ -183,7 +184,7 @@ void mrrc_code_refs_far(const struct mrrc_code_range *in,
 	while (in->end > at && in->end - at >= sizeof(distance)) {
 		if (in->end - at >= BLOCK + sizeof(distance)) {
 			stop = at + BLOCK;
-			if (!refs_block(at, to->start, (uint32_t)len)) {
+			if (!refs_block(at, to->start, (uint32_t) len)) {
 				at = stop;
 				continue;
 			}
@@ -191,9 +192,9 @@ void mrrc_code_refs_far(const struct mrrc_code_range *in,
 			stop = in->end - sizeof(distance) + 1;
 		}
 		for (; at < stop; at++) {
-			memcpy(&distance, (const void *)at, sizeof(distance));
+			memcpy(&distance, (const void *) at, sizeof(distance));
 			there = at + sizeof(distance) +
-				(uintptr_t)(intptr_t)distance;
+				(uintptr_t) (intptr_t) distance;
 			if (there - to->start < len)
 				each(arg, there, at);
 		}
@@ -212,7 +213,7 @@ void mrrc_code_refs_near(const struct mrrc_code_range *in,
 	if (to->start > in->start && before > NEAR + 1)
 		at = to->start - NEAR - 1;
 	for (; at < in->end && at < to->end + NEAR + 1; at++) {
-		there = at + 1 + (uintptr_t)(intptr_t)*(const int8_t *)at;
+		there = at + 1 + (uintptr_t) (intptr_t) * (const int8_t *) at;
 		if (there - to->start < len)
 			each(arg, there, at);
 	}
@@ -263,16 +264,16 @@ unsigned mrrc_code_refs_size(const uint8_t *code, size_t at)
 	const uint8_t byte = code[at], before = at ? code[at - 1] : 0;
 
 	switch (byte >> 4) {
-	case 0x7:					/* jcc */
+	case 0x7: /* jcc */
 		return 1;
-	case 0x8:					/* jcc */
+	case 0x8: /* jcc */
 		return before == 0x0f ? 4 : 0;
 	case 0xe:
-		if (byte == 0xe8 || byte == 0xe9)	/* call, jmp */
+		if (byte == 0xe8 || byte == 0xe9) /* call, jmp */
 			return 4;
-		return byte == 0xeb || byte <= 0xe3;	/* jmp, loop, jrcxz */
+		return byte == 0xeb || byte <= 0xe3; /* jmp, loop, jrcxz */
 	case 0xf:
-		return byte == 0xf8 && before == 0xc7 ? 4 : 0;	/* xbegin */
+		return byte == 0xf8 && before == 0xc7 ? 4 : 0; /* xbegin */
 	case 0x0:
 	case 0x1:
 	case 0x2:
@@ -290,7 +291,7 @@ static void refs_bytes(bool any[256])
 	uint8_t code[2];
 
 	for (byte = 0; byte < 256; byte++) {
-		code[1] = (uint8_t)byte;
+		code[1] = (uint8_t) byte;
 		code[0] = byte >= 0xf0 ? 0xc7 : byte >= 0x80 ? 0x0f : 0x8d;
 		any[byte] = mrrc_code_refs_size(code, 1) != 0;
 	}
@@ -302,7 +303,7 @@ void mrrc_code_refs_guarded(const struct mrrc_code *code, const uint8_t *guard,
 	struct refs_guard refs = {
 		.code = code, .bits = guard, .each = each, .arg = arg
 	};
-	const uint8_t *const bytes = (const uint8_t *)code->image->start;
+	const uint8_t *const bytes = (const uint8_t *) code->image->start;
 	const size_t len = code->image->end - code->image->start;
 	int32_t distance;
 	uintptr_t field, to;
@@ -318,13 +319,13 @@ void mrrc_code_refs_guarded(const struct mrrc_code *code, const uint8_t *guard,
 		size = mrrc_code_refs_size(bytes, at);
 		if (!size || len - at <= size)
 			continue;
-		field = (uintptr_t)bytes + at + 1;
+		field = (uintptr_t) bytes + at + 1;
 		if (size == 1)
-			distance = *(const int8_t *)field;
+			distance = *(const int8_t *) field;
 		else
-			memcpy(&distance, (const void *)field,
+			memcpy(&distance, (const void *) field,
 			       sizeof(distance));
-		to = field + size + (uintptr_t)(intptr_t)distance;
+		to = field + size + (uintptr_t) (intptr_t) distance;
 		if (refs_has(&refs, to))
 			refs_distance(&refs, to, field, size);
 	}

@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-#define DEPTH	6	/* functions that call each other */
-#define PATHS	256	/* instructions that wait to be followed */
+#define DEPTH 6	  /* functions that call each other */
+#define PATHS 256 /* instructions that wait to be followed */
 
 struct return_look {
 	const struct mrrc_code *code;
@@ -85,9 +85,10 @@ static bool return_follow(struct return_look *look)
 		    insn->flow != MRRC_CODE_BRANCH)
 			continue;
 		/* A return, or a jump to another function. */
-		if (insn->to == MRRC_CODE_NONE ? !return_there(look, insn) :
-		    !return_push(look, mrrc_code_body_find(&look->body,
-							   insn->to)))
+		if (insn->to == MRRC_CODE_NONE ?
+			    !return_there(look, insn) :
+			    !return_push(look, mrrc_code_body_find(&look->body,
+								   insn->to)))
 			return false;
 	}
 	return true;

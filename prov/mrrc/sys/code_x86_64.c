@@ -21,7 +21,7 @@
 
 #ifdef HAVE_ZYDIS
 
-#define BLOCK	64	/* bytes that are compared at a time */
+#define BLOCK 64 /* bytes that are compared at a time */
 
 typedef uint8_t code_bytes __attribute__((vector_size(16)));
 
@@ -35,11 +35,11 @@ static bool x86_block(const uint8_t *at)
 	for (i = 0; i < BLOCK; i += sizeof(first)) {
 		memcpy(&first, at + i, sizeof(first));
 		memcpy(&second, at + i + 1, sizeof(second));
-		any |= (code_bytes)(first == 0x0f) &
-		       ((code_bytes)(second == 0x05) |
-			(code_bytes)(second == 0x34));
-		any |= (code_bytes)(first == 0xcd) &
-		       (code_bytes)(second == 0x80);
+		any |= (code_bytes) (first == 0x0f) &
+		       ((code_bytes) (second == 0x05) |
+			(code_bytes) (second == 0x34));
+		any |= (code_bytes) (first == 0xcd) &
+		       (code_bytes) (second == 0x80);
 	}
 	memcpy(words, &any, sizeof(words));
 	return words[0] | words[1];
@@ -59,8 +59,8 @@ static bool x86_half(uint8_t byte)
 
 static int x86_pairs(struct mrrc_code *code)
 {
-	const uint8_t *at = (const uint8_t *)code->image->start;
-	const uint8_t *const end = (const uint8_t *)code->image->end;
+	const uint8_t *at = (const uint8_t *) code->image->start;
+	const uint8_t *const end = (const uint8_t *) code->image->end;
 	const uint8_t *stop;
 	int ret = 0;
 
@@ -72,30 +72,30 @@ static int x86_pairs(struct mrrc_code *code)
 		stop = end - at > BLOCK ? at + BLOCK : end - 1;
 		for (; at < stop && !ret; at++) {
 			if (x86_pair(at))
-				ret = mrrc_code_add(code, (uintptr_t)at);
+				ret = mrrc_code_add(code, (uintptr_t) at);
 		}
 	}
 	if (!ret && x86_half(end[-1]))
-		ret = mrrc_code_add(code, (uintptr_t)(end - 1));
+		ret = mrrc_code_add(code, (uintptr_t) (end - 1));
 	return ret;
 }
 
-#define ENTRIES	64	/* places that are led to from other functions */
-#define PASSES	64	/* over the mapping, in sum */
-#define DECODE	8	/* what decoding costs, in bytes passed over */
+#define ENTRIES 64 /* places that are led to from other functions */
+#define PASSES	64 /* over the mapping, in sum */
+#define DECODE	8  /* what decoding costs, in bytes passed over */
 
 /* What the pairs of a mapping are decided by: the last function and gap. */
 struct x86_look {
 	struct mrrc_code *code;
 	struct mrrc_code_body body;
 	struct mrrc_code_gap gap;
-	uint8_t *guard;		/* a bit for each byte: that nothing comes here
+	uint8_t *guard; /* a bit for each byte: that nothing comes here
 				 * from elsewhere, is relied on */
 	uintptr_t entry[ENTRIES];
-	unsigned entries;	/* one more than there is room for: too many */
-	uint64_t left;		/* bytes that may still be passed over */
-	struct mrrc_code_range over;	/* the last that was asked about */
-	bool dead;		/* it is overwritten, and the rest not executed */
+	unsigned entries; /* one more than there is room for: too many */
+	uint64_t left;	  /* bytes that may still be passed over */
+	struct mrrc_code_range over; /* the last that was asked about */
+	bool dead; /* it is overwritten, and the rest not executed */
 };
 
 static void x86_unknown(struct mrrc_code_found *found, const char *why)
@@ -117,7 +117,7 @@ static int x86_spend(struct x86_look *look, uint64_t bytes)
 static void x86_in_body(struct x86_look *look, struct mrrc_code_found *found)
 {
 	struct mrrc_code_body *const body = &look->body;
-	const uint32_t at = (uint32_t)(found->at - body->function.start);
+	const uint32_t at = (uint32_t) (found->at - body->function.start);
 	const uint32_t i = mrrc_code_body_find(body, at);
 	const struct mrrc_code_insn *insn;
 
@@ -161,8 +161,8 @@ static int x86_read(struct x86_look *look,
 		if (look->entry[n] < function->start ||
 		    look->entry[n] >= function->end)
 			continue;
-		i = mrrc_code_body_find(body, (uint32_t)(look->entry[n] -
-							 function->start));
+		i = mrrc_code_body_find(body, (uint32_t) (look->entry[n] -
+							  function->start));
 		if (i != MRRC_CODE_NONE)
 			body->insn[i].entered = true;
 	}
@@ -222,7 +222,7 @@ static bool x86_over(struct x86_look *look)
 static int x86_in_function(struct x86_look *look, struct mrrc_code_found *found)
 {
 	const struct mrrc_code_range function = look->body.function;
-	const uint32_t at = (uint32_t)(found->at - function.start);
+	const uint32_t at = (uint32_t) (found->at - function.start);
 	int ret;
 
 	if (x86_over(look)) {
@@ -258,9 +258,8 @@ static int x86_in_gap(struct x86_look *look,
 		      const struct mrrc_code_range *range,
 		      struct mrrc_code_found *found)
 {
-	const struct mrrc_code_range both = {
-		look->body.function.start, range->end
-	};
+	const struct mrrc_code_range both = { look->body.function.start,
+					      range->end };
 	const bool falls = look->body.function.end == range->start &&
 			   (!look->body.whole || x86_goes_on(&look->body));
 	const struct mrrc_code_image *const image = look->code->image;
@@ -271,7 +270,7 @@ static int x86_in_gap(struct x86_look *look,
 		ret = x86_spend(look, image->end - image->start);
 		if (!ret)
 			ret = mrrc_code_gap_read(&look->gap, look->code, range,
-						falls);
+						 falls);
 	}
 	if (ret)
 		return ret;
@@ -338,7 +337,7 @@ static int x86_decide(struct x86_look *look, struct mrrc_code_found *found)
 	ret = x86_in_text(look, &text, found);
 	if (ret != -E2BIG)
 		return ret;
-	look->body.function = (struct mrrc_code_range) { 0 };
+	look->body.function = (struct mrrc_code_range){ 0 };
 	x86_unknown(found, "there is too much to look at");
 	return 0;
 }
@@ -360,7 +359,7 @@ static int x86_again(struct x86_look *look)
 	int ret = 0;
 	size_t i;
 
-	look->body.function = (struct mrrc_code_range) { 0 };
+	look->body.function = (struct mrrc_code_range){ 0 };
 	for (i = 0; i < look->code->count && !ret; i++) {
 		found = &look->code->found[i];
 		if (found->kind != MRRC_CODE_CALL)
@@ -393,7 +392,8 @@ static int x86_all(struct x86_look *look)
 int mrrc_code_look_x86_64(struct mrrc_code *code)
 {
 	const size_t len = code->image->end - code->image->start;
-	struct x86_look look = { .code = code, .left = PASSES * (uint64_t)len };
+	struct x86_look look = { .code = code,
+				 .left = PASSES * (uint64_t) len };
 	int ret;
 
 	ret = x86_pairs(code);

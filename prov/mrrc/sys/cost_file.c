@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FILE_MAX	8192	/* one line and some remarks */
+#define FILE_MAX 8192 /* one line and some remarks */
 
 /* All of it, with a NUL behind. */
 static int cost_file_load(int fd, char *text)

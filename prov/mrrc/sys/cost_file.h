@@ -9,7 +9,7 @@
 #include "core/cost.h"
 
 /* How a model in a file is named where models are. */
-#define MRRC_COST_FILE	"file:"
+#define MRRC_COST_FILE "file:"
 
 /*
  * -EINVAL: no model, or several; -EFBIG: far too long; -EISDIR and the like,

@@ -25,7 +25,7 @@ static inline int mrrc_fd_id(int fd, struct mrrc_fd_id *id)
 
 	if (fstat(fd, &stat))
 		return -errno;
-	*id = (struct mrrc_fd_id) { stat.st_dev, stat.st_ino };
+	*id = (struct mrrc_fd_id){ stat.st_dev, stat.st_ino };
 	return 0;
 }
 

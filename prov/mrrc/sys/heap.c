@@ -19,9 +19,8 @@
 /* ---- allocate ------------------------------------------------------------ */
 
 /* The object is the caller's: mark it, tell the tools. */
-static void alloc_done(struct mrrc_heap *heap, uintptr_t object,
-			      unsigned class, size_t asked, bool zero,
-			      void **addr, void **cookie)
+static void alloc_done(struct mrrc_heap *heap, uintptr_t object, unsigned class,
+		       size_t asked, bool zero, void **addr, void **cookie)
 {
 	struct mrrc_heap_rec *rec = mrrc_heap_map_rec(object);
 
@@ -56,7 +55,8 @@ static size_t heap_growth(const struct mrrc_heap *heap, size_t len)
 			size /= 2;
 	}
 	return size > len ? size :
-	       (len + MRRC_HEAP_BLOCK_MIN - 1) & ~(MRRC_HEAP_BLOCK_MIN - 1);
+			    (len + MRRC_HEAP_BLOCK_MIN - 1) &
+				    ~(MRRC_HEAP_BLOCK_MIN - 1);
 }
 
 /*
@@ -188,8 +188,8 @@ static uintptr_t take(struct mrrc_heap *heap, unsigned class, size_t align)
 static int alloc_class(struct mrrc_heap *heap, unsigned class, size_t align,
 		       uintptr_t *object)
 {
-	const size_t room = mrrc_class_size(class) +
-			    (align > MRRC_HEAP_PAGE ? align : 0);
+	const size_t room =
+		mrrc_class_size(class) + (align > MRRC_HEAP_PAGE ? align : 0);
 	bool drained = false;
 	int ret;
 
@@ -286,8 +286,9 @@ int mrrc_heap_alloc_slow(struct mrrc_heap *heap, size_t align, size_t asked,
 	else if (align <= MRRC_HEAP_PAGE)
 		class = mrrc_class_aligned(len, align);
 	else
-		class = mrrc_class_of(len > MRRC_CLASS_SMALL_MAX ? len :
-				      MRRC_CLASS_SMALL_MAX + 1);
+		class = mrrc_class_of(len > MRRC_CLASS_SMALL_MAX ?
+					      len :
+					      MRRC_CLASS_SMALL_MAX + 1);
 	ret = alloc_class(heap, class, align, &object);
 	if (ret)
 		return ret;
@@ -324,12 +325,10 @@ static int free_own(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 }
 
 /* Past the thread's magazine, or into it once there is room. */
-static void free_class(struct mrrc_heap *heap, uintptr_t object,
-		       unsigned class)
+static void free_class(struct mrrc_heap *heap, uintptr_t object, unsigned class)
 {
-	const struct mrrc_mag_entry entry = {
-		object, mrrc_heap_map_rec(object)
-	};
+	const struct mrrc_mag_entry entry = { object,
+					      mrrc_heap_map_rec(object) };
 	struct mrrc_tcache *tcache = mrrc_tcache_get();
 	bool put = false;
 
@@ -367,7 +366,8 @@ static int free_claim(struct mrrc_heaps *heaps, uintptr_t addr,
 		return -EDOM;
 	}
 	*mark = addr & rec->inner ? MRRC_OBJ_NONE :
-		__atomic_load_n(mrrc_rec_mark(rec, addr), __ATOMIC_RELAXED);
+				    __atomic_load_n(mrrc_rec_mark(rec, addr),
+						    __ATOMIC_RELAXED);
 	*out = block;
 	if (*mark == MRRC_OBJ_OWN || *mark - 1 < MRRC_CLASSES) {
 		if (mrrc_object_claim(rec, addr, *mark))
@@ -449,7 +449,7 @@ int mrrc_heap_query(struct mrrc_heaps *heaps, uintptr_t addr,
 		len = mrrc_heap_debug_asked(block, object,
 					    mrrc_class_size(class));
 	}
-	*place = (struct mrrc_heap_place) {
+	*place = (struct mrrc_heap_place){
 		.base = object,
 		.len = len,
 		.block = block->base,

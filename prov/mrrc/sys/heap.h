@@ -27,16 +27,16 @@ struct mrrc_tcache;
 
 /* What happened that somebody should read about. */
 enum mrrc_heap_event {
-	MRRC_HEAP_FALLBACK,	/* size: of pages that there are none of */
-	MRRC_HEAP_LIMIT_HEAP,	/* size more than limit allows; err */
+	MRRC_HEAP_FALLBACK,   /* size: of pages that there are none of */
+	MRRC_HEAP_LIMIT_HEAP, /* size more than limit allows; err */
 	MRRC_HEAP_LIMIT_DOMAIN,
-	MRRC_HEAP_NO_MEMORY,	/* size cannot be mapped: err */
-	MRRC_HEAP_NO_REG,	/* size at addr cannot be registered: err */
+	MRRC_HEAP_NO_MEMORY, /* size cannot be mapped: err */
+	MRRC_HEAP_NO_REG,    /* size at addr cannot be registered: err */
 	/* mistakes of the application */
 	MRRC_HEAP_DOUBLE_FREE,	/* addr */
 	MRRC_HEAP_FOREIGN,	/* addr */
 	MRRC_HEAP_INSIDE,	/* addr, of the allocation at base */
-	MRRC_HEAP_OTHER_DOMAIN,	/* addr */
+	MRRC_HEAP_OTHER_DOMAIN, /* addr */
 	MRRC_HEAP_OVERFLOW,	/* addr, size, at offset */
 	MRRC_HEAP_USED_FREED,	/* addr, size, at offset */
 	MRRC_HEAP_LEAK,		/* size at addr */
@@ -48,7 +48,7 @@ struct mrrc_heap_note {
 	uintptr_t addr, base;
 	size_t size, offset, count, limit;
 	int err;
-	bool again;	/* this heap's limit was in the way before */
+	bool again; /* this heap's limit was in the way before */
 };
 
 /* Called with no lock held, by several threads at once. */
@@ -65,7 +65,7 @@ struct mrrc_heap_ops {
 };
 
 /* Leaks that are named one by one. */
-#define MRRC_HEAP_LEAKS_MAX	16
+#define MRRC_HEAP_LEAKS_MAX 16
 
 /* Domain */
 
@@ -83,28 +83,27 @@ void mrrc_heaps_trim(struct mrrc_heaps *heaps);
 
 /* Heap */
 
-#define MRRC_HEAP_BLOCK_MIN	((size_t) 1 << 20)
-#define MRRC_HEAP_BLOCK_MAX	((size_t) 1 << 30)
-#define MRRC_HEAP_LEN_MAX	((size_t) 1 << 46)
-#define MRRC_HEAP_ALIGN_MAX	((size_t) 1 << 40)
-#define MRRC_HEAP_IDLE_KEEP	UINT32_MAX
+#define MRRC_HEAP_BLOCK_MIN ((size_t) 1 << 20)
+#define MRRC_HEAP_BLOCK_MAX ((size_t) 1 << 30)
+#define MRRC_HEAP_LEN_MAX   ((size_t) 1 << 46)
+#define MRRC_HEAP_ALIGN_MAX ((size_t) 1 << 40)
+#define MRRC_HEAP_IDLE_KEEP UINT32_MAX
 
 struct mrrc_heap_attr {
 	enum mrrc_access access;
 	enum mrrc_pages pages;
 	bool prefault;
-	bool populated;		/* registering brings each page of a block */
-	bool isolated;		/* every allocation */
-	int node;		/* -1: any */
-	size_t block_size;	/* at least; 0: as the heap grows */
-	size_t max_bytes;	/* 0: none */
-	uint32_t idle_ms;	/* until an idle block goes */
-	void *context;		/* the owner's */
+	bool populated;	   /* registering brings each page of a block */
+	bool isolated;	   /* every allocation */
+	int node;	   /* -1: any */
+	size_t block_size; /* at least; 0: as the heap grows */
+	size_t max_bytes;  /* 0: none */
+	uint32_t idle_ms;  /* until an idle block goes */
+	void *context;	   /* the owner's */
 };
 
 /* -EINVAL: out of range; -EOPNOTSUPP: forked */
-int mrrc_heap_open(struct mrrc_heaps *heaps,
-		   const struct mrrc_heap_attr *attr,
+int mrrc_heap_open(struct mrrc_heaps *heaps, const struct mrrc_heap_attr *attr,
 		   struct mrrc_heap **heap);
 
 /* With what is allocated, which is noted. The last call for it. */
@@ -115,8 +114,8 @@ const struct mrrc_heap_attr *mrrc_heap_attr(const struct mrrc_heap *heap);
 
 /* Allocation */
 
-#define MRRC_HEAP_ISOLATED	1u
-#define MRRC_HEAP_ZERO		2u
+#define MRRC_HEAP_ISOLATED 1u
+#define MRRC_HEAP_ZERO	   2u
 
 /*
  * The calls are inline, in sys/heap_fast.h:
@@ -133,9 +132,9 @@ int mrrc_heap_alloc_slow(struct mrrc_heap *heap, size_t align, size_t len,
 int mrrc_heap_free_slow(struct mrrc_heaps *heaps, uintptr_t addr);
 
 struct mrrc_heap_place {
-	uintptr_t base;		/* the allocation */
+	uintptr_t base; /* the allocation */
 	size_t len;
-	uintptr_t block;	/* what is registered */
+	uintptr_t block; /* what is registered */
 	size_t block_len;
 	void *cookie;
 	struct mrrc_heap *heap;
@@ -169,8 +168,7 @@ struct mrrc_heap_stats {
 
 void mrrc_heap_stats(struct mrrc_heap *heap, struct mrrc_heap_stats *stats);
 /* Sums; bytes_peak and limit are the domain's. */
-void mrrc_heaps_stats(struct mrrc_heaps *heaps,
-		      struct mrrc_heap_stats *stats);
+void mrrc_heaps_stats(struct mrrc_heaps *heaps, struct mrrc_heap_stats *stats);
 
 /* For tests and debug builds; other threads are outside. */
 bool mrrc_heap_valid(struct mrrc_heap *heap);

@@ -75,7 +75,7 @@ static int block_reserve(struct mrrc_heap *heap, size_t len,
 {
 	int ret = -ENOMEM;
 
-	*note = (struct mrrc_heap_note) {
+	*note = (struct mrrc_heap_note){
 		.event = MRRC_HEAP_LIMIT_HEAP,
 		.size = len,
 		.limit = heap->attr.max_bytes,
@@ -112,8 +112,8 @@ static void block_made(struct mrrc_heap *heap,
 	size_t all = atomic_load(&heaps->bytes);
 	size_t peak = atomic_load(&heaps->bytes_peak);
 
-	while (all > peak && !atomic_compare_exchange_weak(
-				     &heaps->bytes_peak, &peak, all))
+	while (all > peak &&
+	       !atomic_compare_exchange_weak(&heaps->bytes_peak, &peak, all))
 		;
 	mrrc_lock_acquire(&heap->lock);
 	heap->blocks++;
@@ -192,8 +192,7 @@ static void count_reg_fail(struct mrrc_heap *heap)
  * First the cache's idle regions go, then the domain's idle blocks; more than
  * once only if the first did help somebody, perhaps another thread.
  */
-static int block_register(struct mrrc_heap *heap,
-			  struct mrrc_heap_block *block)
+static int block_register(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 {
 	struct mrrc_heaps *heaps = heap->domain;
 	int ret, tries;
@@ -242,26 +241,25 @@ static int block_map(struct mrrc_heap *heap, struct mrrc_heap_block *block,
 	return 0;
 }
 
-size_t mrrc_heap_block_len(const struct mrrc_heap *heap, size_t len,
-			   bool exact)
+size_t mrrc_heap_block_len(const struct mrrc_heap *heap, size_t len, bool exact)
 {
 	enum mrrc_pages kind = heap->attr.pages;
 
 	if (kind == MRRC_PAGES_AUTO)
 		kind = !exact && len >= mrrc_pages_size(MRRC_PAGES_THP) ?
-		       MRRC_PAGES_THP : MRRC_PAGES_4K;
+			       MRRC_PAGES_THP :
+			       MRRC_PAGES_4K;
 	if (exact && kind == MRRC_PAGES_THP)
 		kind = MRRC_PAGES_4K;
 	return mrrc_pages_round(len, kind);
 }
 
 /* Its pages are counted in 32 bits, whatever kind they are. */
-#define BLOCK_LEN_MAX	(((size_t) 1 << 44) - MRRC_HEAP_BLOCK_MAX)
+#define BLOCK_LEN_MAX (((size_t) 1 << 44) - MRRC_HEAP_BLOCK_MAX)
 
 /* Everything but the count of bytes. */
 static int block_make(struct mrrc_heap *heap, size_t len, size_t align,
-		      size_t asked, bool isolated,
-		      struct mrrc_heap_note *note,
+		      size_t asked, bool isolated, struct mrrc_heap_note *note,
 		      struct mrrc_heap_block **out)
 {
 	struct mrrc_heap_block *block;
@@ -271,7 +269,7 @@ static int block_make(struct mrrc_heap *heap, size_t len, size_t align,
 				      mrrc_pool_alloc(heap->domain->blocks);
 	if (!block)
 		goto err;
-	*block = (struct mrrc_heap_block) {
+	*block = (struct mrrc_heap_block){
 		.domain = heap->domain,
 		.heap = heap,
 		.own = asked != 0,
@@ -337,7 +335,7 @@ int mrrc_heap_block_new(struct mrrc_heap *heap, size_t len, size_t align,
 		mrrc_heap_say(heap->domain, &note);
 		return ret;
 	}
-	note = (struct mrrc_heap_note) {
+	note = (struct mrrc_heap_note){
 		.event = MRRC_HEAP_NO_MEMORY,
 		.size = want,
 	};
@@ -354,8 +352,7 @@ int mrrc_heap_block_new(struct mrrc_heap *heap, size_t len, size_t align,
 	return 0;
 }
 
-void mrrc_heap_block_end(struct mrrc_heap *heap,
-			 struct mrrc_heap_block *block)
+void mrrc_heap_block_end(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 {
 	struct mrrc_heaps *heaps = heap->domain;
 	const size_t len = block->len;
@@ -378,7 +375,7 @@ void mrrc_heap_block_end(struct mrrc_heap *heap,
 	mrrc_heap_retire(heaps, block);
 }
 
-#define TELL_MS		100u	/* how old the numbers told become */
+#define TELL_MS 100u /* how old the numbers told become */
 
 /* ---- idle blocks --------------------------------------------------------- */
 

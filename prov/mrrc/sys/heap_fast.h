@@ -16,15 +16,15 @@
 #include "sys/heap_priv.h"
 #include "sys/heap_watch.h"
 
-#define mrrc_always_inline	inline __attribute__((always_inline))
+#define mrrc_always_inline inline __attribute__((always_inline))
 
 /*
  * Filled by heap_mag.c: the mark of what is allocated of a class, by length,
  * for lack of a quick bit scan.
  */
 extern MRRC_HIDDEN struct mrrc_live_table {
-	uint8_t by_16[64];	/* to 1 KiB */
-	uint8_t by_128[256];	/* to 32 KiB */
+	uint8_t by_16[64];   /* to 1 KiB */
+	uint8_t by_128[256]; /* to 32 KiB */
 	uint8_t by_4096[512];
 } mrrc_live_table;
 
@@ -32,7 +32,8 @@ extern MRRC_HIDDEN struct mrrc_live_table {
 static mrrc_always_inline size_t mrrc_heap_last(size_t len)
 {
 	return MRRC_HEAP_CANARY && len - 1 >= MRRC_HEAP_LEN_MAX ?
-	       SIZE_MAX : len - 1 + MRRC_HEAP_CANARY;
+		       SIZE_MAX :
+		       len - 1 + MRRC_HEAP_CANARY;
 }
 
 /* The table is filled once there is a heap: no need to look at that. */
@@ -77,16 +78,17 @@ static inline unsigned mrrc_heap_live_aligned(size_t len, size_t align)
 }
 
 struct mrrc_heap_got {
-	uintptr_t object;	/* 0: none, not this way */
+	uintptr_t object; /* 0: none, not this way */
 	void *cookie;
 };
 
 /* ---- allocate: inside the biased lock ------------------------------------------- */
 
 /* What was freed last, if it is what is wanted: then outside. */
-static mrrc_always_inline bool
-mrrc_heap_get_hot(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
-		  unsigned live, size_t len, struct mrrc_heap_got *got)
+static mrrc_always_inline bool mrrc_heap_get_hot(struct mrrc_heap *heap,
+						 struct mrrc_tcache *tcache,
+						 unsigned live, size_t len,
+						 struct mrrc_heap_got *got)
 {
 	struct mrrc_hot *hot = &tcache->hot;
 
@@ -117,17 +119,16 @@ mrrc_heap_get_mag(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 			 !(tcache->hot.key &&
 			   ++tcache->hot.missed >= MRRC_HOT_MISSES))) {
 		mrrc_biased_leave(&tcache->biased);
-		return (struct mrrc_heap_got) { 0 };
+		return (struct mrrc_heap_got){ 0 };
 	}
 	entry = mag->entry[class][(word & MRRC_MAG_MASK) - 1];
 	mag->n[class] = word + MRRC_MAG_ALLOC;
 	mrrc_biased_leave(&tcache->biased);
 	__atomic_store_n(mrrc_rec_mark(entry.rec, entry.object), live,
 			 __ATOMIC_RELAXED);
-	mrrc_heap_debug_alloc(heap->domain, entry.rec->block, entry.object,
-			      len, mrrc_class_size(class));
-	return (struct mrrc_heap_got) { entry.object,
-					entry.rec->block->cookie };
+	mrrc_heap_debug_alloc(heap->domain, entry.rec->block, entry.object, len,
+			      mrrc_class_size(class));
+	return (struct mrrc_heap_got){ entry.object, entry.rec->block->cookie };
 }
 
 /* ---- free: inside the biased lock ----------------------------------------------- */
@@ -153,8 +154,7 @@ static mrrc_always_inline bool mrrc_heap_put_hot(struct mrrc_heaps *heaps,
 			 (uint8_t) id))
 		return false;
 	if (!mrrc_likely(mrrc_heap_debug_intact(
-		    hot->rec->block, addr,
-		    mrrc_class_size((uint8_t) id - 1))))
+		    hot->rec->block, addr, mrrc_class_size((uint8_t) id - 1))))
 		return false;
 	mrrc_heap_debug_freed(hot->rec->block, addr,
 			      mrrc_class_size((uint8_t) id - 1));
@@ -178,8 +178,7 @@ static mrrc_always_inline void mrrc_hot_fill(struct mrrc_tcache *tcache,
 	hot->mark = mark;
 	hot->cookie = rec->block->cookie;
 	hot->count = &tcache->count[rec->slot].hot;
-	atomic_store_explicit(&hot->domain, rec->domain,
-			      memory_order_relaxed);
+	atomic_store_explicit(&hot->domain, rec->domain, memory_order_relaxed);
 	__atomic_store_n(&hot->object, addr, __ATOMIC_RELAXED);
 }
 
@@ -214,8 +213,7 @@ static mrrc_always_inline bool mrrc_heap_put_mag(struct mrrc_heaps *heaps,
 						mrrc_class_size(class))))
 		goto other;
 	if (!tcache->hot.key && rec->slot) {
-		mrrc_heap_debug_freed(rec->block, addr,
-				      mrrc_class_size(class));
+		mrrc_heap_debug_freed(rec->block, addr, mrrc_class_size(class));
 		__atomic_store_n(mark, MRRC_OBJ_FREED, __ATOMIC_RELAXED);
 		mrrc_hot_fill(tcache, addr, rec, mark);
 		mrrc_biased_leave(&tcache->biased);
@@ -228,7 +226,7 @@ static mrrc_always_inline bool mrrc_heap_put_mag(struct mrrc_heaps *heaps,
 		goto other;
 	mrrc_heap_debug_freed(rec->block, addr, mrrc_class_size(class));
 	__atomic_store_n(mark, MRRC_OBJ_FREED, __ATOMIC_RELAXED);
-	mag->entry[class][n] = (struct mrrc_mag_entry) { addr, rec };
+	mag->entry[class][n] = (struct mrrc_mag_entry){ addr, rec };
 	mag->n[class] = word + 1;
 	mrrc_biased_leave(&tcache->biased);
 	return true;
@@ -249,8 +247,8 @@ static inline int mrrc_heap_alloc(struct mrrc_heap *heap, size_t align,
 
 	if (mrrc_likely(!flags && align && !(align & (align - 1))))
 		live = mrrc_likely(align <= MRRC_HEAP_GRAIN) ?
-		       mrrc_heap_live(len) :
-		       mrrc_heap_live_aligned(len, align);
+			       mrrc_heap_live(len) :
+			       mrrc_heap_live_aligned(len, align);
 	if (mrrc_likely(live && mrrc_biased_enter(&tcache->biased)) &&
 	    !mrrc_heap_get_hot(heap, tcache, live, len, &got))
 		got = mrrc_heap_get_mag(heap, tcache, live, len);
@@ -274,8 +272,9 @@ static inline bool mrrc_heap_free_try(struct mrrc_heaps *heaps, void *addr)
 
 static inline int mrrc_heap_free(struct mrrc_heaps *heaps, void *addr)
 {
-	return mrrc_likely(mrrc_heap_free_try(heaps, addr)) ? 0 :
-	       mrrc_heap_free_slow(heaps, (uintptr_t) addr);
+	return mrrc_likely(mrrc_heap_free_try(heaps, addr)) ?
+		       0 :
+		       mrrc_heap_free_slow(heaps, (uintptr_t) addr);
 }
 
 #endif /* MRRC_HEAP_FAST_H */

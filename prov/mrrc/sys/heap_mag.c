@@ -25,11 +25,11 @@
 static struct {
 	pthread_once_t once;
 	int ready;
-	pthread_key_t key;	/* a thread's end */
-	pthread_mutex_t lock;	/* guards the rest */
+	pthread_key_t key;    /* a thread's end */
+	pthread_mutex_t lock; /* guards the rest */
 	TAILQ_HEAD(, mrrc_tcache) threads;
 	TAILQ_HEAD(, mrrc_heaps) domains;
-	struct mrrc_heap *slot[MRRC_SLOTS];	/* 0: none's */
+	struct mrrc_heap *slot[MRRC_SLOTS]; /* 0: none's */
 	bool taken[MRRC_SLOTS];
 } mags = {
 	.once = PTHREAD_ONCE_INIT,
@@ -39,7 +39,7 @@ static struct {
 	.domains = TAILQ_HEAD_INITIALIZER(mags.domains),
 };
 
-static char no_domain;	/* no domain's address, NULL included */
+static char no_domain; /* no domain's address, NULL included */
 
 struct mrrc_tcache mrrc_tcache_none = { .biased = MRRC_GATE_SHUT };
 _Thread_local struct mrrc_tcache *mrrc_tcache_self = &mrrc_tcache_none;
@@ -49,14 +49,14 @@ _Thread_local struct mrrc_tcache *mrrc_tcache_self = &mrrc_tcache_none;
  * kept serves no other size and no other thread, and leaves the caches.
  */
 const uint8_t mrrc_mag_cap[MRRC_CLASSES] = {
-	[0 ... 31] = MRRC_MAG,			/* to 1 KiB */
-	[32 ... 39] = 48,			/* to 2 KiB */
-	[40 ... 55] = 32,			/* to 8 KiB */
+	[0 ... 31] = MRRC_MAG, /* to 1 KiB */
+	[32 ... 39] = 48,      /* to 2 KiB */
+	[40 ... 55] = 32,      /* to 8 KiB */
 	[56 ... MRRC_CLASSES - 1] = 20,
 };
 
 /* A magazine takes so many bytes of the arena at once, or one object. */
-#define REFILL_BYTES	((size_t) 32 << 10)
+#define REFILL_BYTES ((size_t) 32 << 10)
 
 /* What the depot holds beside: less of what is large. */
 static unsigned depot_cap(unsigned class)
@@ -99,9 +99,9 @@ static unsigned arena_take(struct mrrc_heap *heap, unsigned class,
 
 	count = mrrc_arena_take(&heap->arena, class, count, object);
 	for (i = 0; i < count; i++)
-		entry[i] = (struct mrrc_mag_entry) {
-			object[i], mrrc_heap_map_rec(object[i])
-		};
+		entry[i] =
+			(struct mrrc_mag_entry){ object[i],
+						 mrrc_heap_map_rec(object[i]) };
 	return count;
 }
 
@@ -123,7 +123,7 @@ void mrrc_depot_drain(struct mrrc_heap *heap)
 	struct mrrc_depot *depot = heap->depot;
 	unsigned class;
 
-	for (class = 0; class < MRRC_CLASSES; class++) {
+	for (class = 0; class < MRRC_CLASSES; class ++) {
 		arena_give(heap, class, depot->entry[class], depot->n[class]);
 		depot->n[class] = 0;
 	}
@@ -144,8 +144,7 @@ static unsigned depot_take(struct mrrc_heap *heap, unsigned class,
 	if (count > n)
 		count = n;
 	depot->n[class] = n - count;
-	memcpy(entry, &depot->entry[class][n - count],
-	       count * sizeof(*entry));
+	memcpy(entry, &depot->entry[class][n - count], count * sizeof(*entry));
 	return count;
 }
 
@@ -161,7 +160,7 @@ size_t mrrc_depot_kept(const struct mrrc_heap *heap)
 	size_t bytes = 0;
 	unsigned class;
 
-	for (class = 0; class < MRRC_CLASSES; class++)
+	for (class = 0; class < MRRC_CLASSES; class ++)
 		bytes += heap->depot->n[class] * mrrc_class_size(class);
 	return bytes;
 }
@@ -191,7 +190,7 @@ unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 
 /* The half that has been there longest. */
 static void mags_flush(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
-		     unsigned class)
+		       unsigned class)
 {
 	struct mrrc_mags *mag = tcache->mags[heap->slot];
 	const unsigned n = mrrc_mag_n(mag, class), half = (n + 1) / 2;
@@ -226,8 +225,8 @@ void mrrc_hot_tire(struct mrrc_tcache *tcache)
 	if (!hot->key || hot->missed < MRRC_HOT_MISSES)
 		return;
 	hot->missed = 0;
-	if (mrrc_mags_put(hot->rec->block->heap, tcache,
-			  (uint8_t) hot->id - 1u, &entry))
+	if (mrrc_mags_put(hot->rec->block->heap, tcache, (uint8_t) hot->id - 1u,
+			  &entry))
 		hot->key = 0;
 }
 
@@ -248,15 +247,14 @@ static void mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
 	struct mrrc_mag_entry entry;
 	unsigned class, n;
 
-	for (class = 0; mag && class < MRRC_CLASSES; class++) {
+	for (class = 0; mag && class < MRRC_CLASSES; class ++) {
 		n = mrrc_mag_n(mag, class);
 		arena_give(heap, class, mag->entry[class], n);
 		mags_change(mag, class, -(int) n, out);
 	}
 	if (hot == MRRC_CLASSES)
 		return;
-	entry = (struct mrrc_mag_entry) { tcache->hot.object,
-					  tcache->hot.rec };
+	entry = (struct mrrc_mag_entry){ tcache->hot.object, tcache->hot.rec };
 	tcache->hot.key = 0;
 	arena_give(heap, hot, &entry, 1);
 	++*out;
@@ -280,7 +278,7 @@ static void mags_count(const struct mrrc_tcache *tcache, unsigned slot,
 		*bytes = mrrc_class_size(hot);
 		here = 1;
 	}
-	for (class = 0; mag && class < MRRC_CLASSES; class++) {
+	for (class = 0; mag && class < MRRC_CLASSES; class ++) {
 		word = mag->n[class];
 		sum += word >> MRRC_MAG_BITS;
 		here += word & MRRC_MAG_MASK;
@@ -310,8 +308,7 @@ static void mags_retire(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
 /* Something of the heap's, be it numbers. The biased lock shut, or its owner. */
 static bool mags_any(const struct mrrc_tcache *tcache, unsigned slot)
 {
-	return tcache->mags[slot] ||
-	       hot_class(tcache, slot) != MRRC_CLASSES ||
+	return tcache->mags[slot] || hot_class(tcache, slot) != MRRC_CLASSES ||
 	       tcache->count[slot].hot || tcache->count[slot].out;
 }
 
@@ -476,8 +473,7 @@ void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only)
 	pthread_mutex_unlock(&mags.lock);
 }
 
-size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs,
-		      uint64_t *frees)
+size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs, uint64_t *frees)
 {
 	struct mrrc_tcache *tcache;
 	uint64_t a, f;
@@ -584,7 +580,7 @@ void mrrc_mags_detach(struct mrrc_heap *heap)
 				mags_retire(heap, tcache);
 			tcache->mags[heap->slot] = NULL;
 			tcache->count[heap->slot] =
-				(struct mrrc_mag_count) { 0 };
+				(struct mrrc_mag_count){ 0 };
 			mrrc_biased_open(&tcache->biased);
 			if (mag)
 				break;

@@ -13,24 +13,24 @@
 
 #include "core/heap_arena.h"
 
-#define MRRC_MAP_SLOT	20u	/* log2 of what an entry stands for */
-#define MRRC_MAP_LEAF	13u	/* log2 of entries in a leaf */
-#define MRRC_MAP_TOP	15u	/* addresses have 48 bits */
+#define MRRC_MAP_SLOT 20u /* log2 of what an entry stands for */
+#define MRRC_MAP_LEAF 13u /* log2 of entries in a leaf */
+#define MRRC_MAP_TOP  15u /* addresses have 48 bits */
 
 /* pages of what an entry stands for */
-#define MRRC_MAP_PAGES	((1u << MRRC_MAP_SLOT) / MRRC_HEAP_PAGE)
+#define MRRC_MAP_PAGES ((1u << MRRC_MAP_SLOT) / MRRC_HEAP_PAGE)
 
 /* a variable of this module: no table of addresses is asked where it is */
-#define MRRC_HIDDEN	__attribute__((visibility("hidden")))
+#define MRRC_HIDDEN __attribute__((visibility("hidden")))
 
 struct mrrc_map_leaf {
 	struct mrrc_heap_rec *_Atomic rec[1u << MRRC_MAP_LEAF];
 	char pad[15 * 64];
-	uintptr_t tag;		/* which of them all; constant */
+	uintptr_t tag; /* which of them all; constant */
 };
 
-extern MRRC_HIDDEN struct mrrc_map_leaf *_Atomic
-	mrrc_heap_map[1u << MRRC_MAP_TOP];
+extern MRRC_HIDDEN struct mrrc_map_leaf
+	*_Atomic mrrc_heap_map[1u << MRRC_MAP_TOP];
 /* Most addresses are here, so that a branch is foretold in place of a load. */
 extern MRRC_HIDDEN struct mrrc_map_leaf *_Atomic mrrc_heap_map_hot;
 
@@ -43,8 +43,8 @@ extern MRRC_HIDDEN struct mrrc_map_leaf *_Atomic mrrc_heap_map_hot;
 static inline struct mrrc_heap_rec *mrrc_heap_map_rec(uintptr_t addr)
 {
 	const uintptr_t slot = addr >> MRRC_MAP_SLOT;
-	struct mrrc_map_leaf *leaf = atomic_load_explicit(
-		&mrrc_heap_map_hot, memory_order_acquire);
+	struct mrrc_map_leaf *leaf =
+		atomic_load_explicit(&mrrc_heap_map_hot, memory_order_acquire);
 	struct mrrc_heap_rec *rec;
 
 	if (__builtin_expect(leaf->tag != slot >> MRRC_MAP_LEAF, 0)) {
@@ -60,7 +60,8 @@ static inline struct mrrc_heap_rec *mrrc_heap_map_rec(uintptr_t addr)
 		&leaf->rec[slot & ((1u << MRRC_MAP_LEAF) - 1)],
 		memory_order_acquire);
 	return __builtin_expect(rec != NULL, 1) ?
-	       rec + addr / MRRC_HEAP_PAGE % MRRC_MAP_PAGES : NULL;
+		       rec + addr / MRRC_HEAP_PAGE % MRRC_MAP_PAGES :
+		       NULL;
 }
 
 static inline struct mrrc_heap_block *mrrc_heap_map_find(uintptr_t addr)

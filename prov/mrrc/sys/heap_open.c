@@ -14,7 +14,7 @@
 #include "sys/pause.h"
 #include "sys/pool.h"
 
-#define HEAP_BLOCKS_MAX	(1u << 18)	/* of a domain; isolated ones, too */
+#define HEAP_BLOCKS_MAX (1u << 18) /* of a domain; isolated ones, too */
 
 /* ---- domains ------------------------------------------------------------- */
 
@@ -95,8 +95,7 @@ static struct mrrc_heap *heaps_next(struct mrrc_heaps *heaps,
 }
 
 void mrrc_heaps_each(struct mrrc_heaps *heaps,
-		     void (*call)(struct mrrc_heap *heap, void *arg),
-		     void *arg)
+		     void (*call)(struct mrrc_heap *heap, void *arg), void *arg)
 {
 	struct mrrc_heap *heap = NULL;
 
@@ -109,13 +108,12 @@ void mrrc_heaps_each(struct mrrc_heaps *heaps,
 
 static bool attr_valid(const struct mrrc_heap_attr *attr)
 {
-	return !attr->block_size ||
-	       (attr->block_size >= MRRC_HEAP_BLOCK_MIN &&
-		attr->block_size <= MRRC_HEAP_BLOCK_MAX);
+	return !attr->block_size || (attr->block_size >= MRRC_HEAP_BLOCK_MIN &&
+				     attr->block_size <= MRRC_HEAP_BLOCK_MAX);
 }
 
-int mrrc_heap_open(struct mrrc_heaps *heaps,
-		   const struct mrrc_heap_attr *attr, struct mrrc_heap **out)
+int mrrc_heap_open(struct mrrc_heaps *heaps, const struct mrrc_heap_attr *attr,
+		   struct mrrc_heap **out)
 {
 	struct mrrc_heap *heap;
 	int ret;
@@ -313,7 +311,7 @@ void mrrc_heap_stats(struct mrrc_heap *heap, struct mrrc_heap_stats *stats)
 	uint64_t allocs, frees;
 	size_t kept;
 
-	*stats = (struct mrrc_heap_stats) { 0 };
+	*stats = (struct mrrc_heap_stats){ 0 };
 	if (mrrc_heaps_forked(heaps))
 		return;
 	kept = mrrc_mags_kept(heap, &allocs, &frees);
@@ -326,15 +324,14 @@ void mrrc_heap_stats(struct mrrc_heap *heap, struct mrrc_heap_stats *stats)
 	stats->kept_bytes = kept + mrrc_depot_kept(heap);
 	stats->live_bytes = heap->own_bytes;
 	if (heap->arena.out_bytes > stats->kept_bytes)
-		stats->live_bytes += heap->arena.out_bytes -
-				     stats->kept_bytes;
+		stats->live_bytes += heap->arena.out_bytes - stats->kept_bytes;
 	stats->blocks = heap->blocks;
 	stats->bytes = heap->bytes;
 	stats->bytes_peak = heap->bytes_peak;
 	count_idle(heap, stats);
 	stats->limit = heap->attr.max_bytes;
-	if (!stats->limit || (heaps->max_bytes &&
-			      heaps->max_bytes < stats->limit))
+	if (!stats->limit ||
+	    (heaps->max_bytes && heaps->max_bytes < stats->limit))
 		stats->limit = heaps->max_bytes;
 	stats->regs = heap->regs;
 	stats->deregs = heap->deregs;
@@ -369,7 +366,7 @@ static void sum_one(struct mrrc_heap *heap, void *arg)
 
 void mrrc_heaps_stats(struct mrrc_heaps *heaps, struct mrrc_heap_stats *stats)
 {
-	*stats = (struct mrrc_heap_stats) { 0 };
+	*stats = (struct mrrc_heap_stats){ 0 };
 	if (mrrc_heaps_forked(heaps))
 		return;
 	mrrc_heaps_each(heaps, sum_one, stats);

@@ -14,11 +14,11 @@
 #include "sys/heap.h"
 #include "sys/lock.h"
 
-#define MRRC_SLOTS	256u	/* heaps with magazines; 0 is none's */
-#define MRRC_MAG	64u	/* objects of a class that a thread keeps */
-#define MRRC_DEPOT	128u	/* and that a heap keeps */
+#define MRRC_SLOTS 256u /* heaps with magazines; 0 is none's */
+#define MRRC_MAG   64u	/* objects of a class that a thread keeps */
+#define MRRC_DEPOT 128u /* and that a heap keeps */
 
-#define mrrc_likely(x)		__builtin_expect(!!(x), 1)
+#define mrrc_likely(x) __builtin_expect(!!(x), 1)
 
 struct mrrc_pool;
 
@@ -26,10 +26,10 @@ struct mrrc_heaps {
 	const struct mrrc_heap_ops *ops;
 	void *arg;
 	size_t max_bytes;
-	struct mrrc_pool *blocks;	/* of struct mrrc_heap_block */
+	struct mrrc_pool *blocks; /* of struct mrrc_heap_block */
 	atomic_size_t bytes, bytes_peak;
 	atomic_uint_fast64_t mistakes;
-	atomic_uint said_pages;		/* bit per kind fallen back from */
+	atomic_uint said_pages; /* bit per kind fallen back from */
 	atomic_bool forked;
 	/* constant (heap_retire.c) */
 	size_t retired_max_bytes, retired_purge;
@@ -38,11 +38,11 @@ struct mrrc_heaps {
 	/* LEAF: heaps, walkers, closing, retired from here on */
 	struct mrrc_lock lock;
 	TAILQ_HEAD(, mrrc_heap) heaps;
-	struct mrrc_heap_blocks retired;	/* the oldest first */
+	struct mrrc_heap_blocks retired; /* the oldest first */
 	unsigned retired_cnt;
-	size_t retired_bytes;		/* of address space */
-	size_t retired_new;		/* of blocks, since the last purge */
-	TAILQ_ENTRY(mrrc_heaps) link;	/* the list of threads' lock */
+	size_t retired_bytes;	      /* of address space */
+	size_t retired_new;	      /* of blocks, since the last purge */
+	TAILQ_ENTRY(mrrc_heaps) link; /* the list of threads' lock */
 };
 
 /* An object, and its page's record, which spares looking for it. */
@@ -60,28 +60,28 @@ struct mrrc_depot {
 struct mrrc_heap {
 	struct mrrc_heaps *domain;
 	struct mrrc_heap_attr attr;
-	unsigned slot;		/* in mrrc_tcache; 0: no magazines */
-	unsigned key;		/* of slot: mrrc_hot_key() */
-	struct mrrc_lock lock;	/* LEAF: from here on */
+	unsigned slot;	       /* in mrrc_tcache; 0: no magazines */
+	unsigned key;	       /* of slot: mrrc_hot_key() */
+	struct mrrc_lock lock; /* LEAF: from here on */
 	struct mrrc_arena arena;
 	struct mrrc_depot *depot;
-	struct mrrc_heap_blocks own;	/* blocks of one object, live */
+	struct mrrc_heap_blocks own; /* blocks of one object, live */
 	struct mrrc_heap_blocks own_idle;
-	size_t own_bytes;		/* asked for, of those live */
-	uint64_t allocs, frees;		/* of threads gone, or past magazines */
-	uint64_t told_allocs, told_frees;	/* by mrrc_heap_tell() */
+	size_t own_bytes;	/* asked for, of those live */
+	uint64_t allocs, frees; /* of threads gone, or past magazines */
+	uint64_t told_allocs, told_frees; /* by mrrc_heap_tell() */
 	size_t bytes, bytes_peak, blocks;
-	unsigned growing;		/* threads that add a block */
-	unsigned grown;			/* blocks added, ever */
+	unsigned growing; /* threads that add a block */
+	unsigned grown;	  /* blocks added, ever */
 	size_t kind_bytes[MRRC_PAGES_CNT];
 	uint64_t regs, deregs, reg_fails;
-	atomic_bool limited;		/* its limit was in the way */
+	atomic_bool limited; /* its limit was in the way */
 	/* the domain's lock */
-	unsigned walkers;		/* threads that trim or count it */
+	unsigned walkers; /* threads that trim or count it */
 	bool closing;
 	TAILQ_ENTRY(mrrc_heap) link;
-	atomic_uint_fast64_t tick;	/* when idle blocks were last sought */
-	atomic_uint_fast64_t tell;	/* when its numbers were last told */
+	atomic_uint_fast64_t tick; /* when idle blocks were last sought */
+	atomic_uint_fast64_t tell; /* when its numbers were last told */
 };
 
 /* ---- magazines (heap_mag.c) ---------------------------------------------- */
@@ -99,9 +99,9 @@ struct mrrc_mags {
 
 /* Of a thread and a heap; likewise. */
 struct mrrc_mag_count {
-	uint64_t in, out;	/* objects from the heap, and to it */
-	uint64_t hot;		/* allocations from mrrc_tcache.hot */
-	uint64_t seen;		/* allocations and frees at the last tick */
+	uint64_t in, out; /* objects from the heap, and to it */
+	uint64_t hot;	  /* allocations from mrrc_tcache.hot */
+	uint64_t seen;	  /* allocations and frees at the last tick */
 };
 
 /*
@@ -112,30 +112,30 @@ struct mrrc_mag_count {
  * biased lock.
  */
 struct mrrc_hot {
-	unsigned key;		/* id, 0: nothing, or it is allocated */
-	unsigned id;		/* mrrc_hot_key() */
-	unsigned missed;	/* allocations that wanted something else */
-	uintptr_t object;	/* hot_forget() reads it outside the biased lock */
+	unsigned key;	  /* id, 0: nothing, or it is allocated */
+	unsigned id;	  /* mrrc_hot_key() */
+	unsigned missed;  /* allocations that wanted something else */
+	uintptr_t object; /* hot_forget() reads it outside the biased lock */
 	struct mrrc_heap_rec *rec;
-	uint8_t *mark;		/* mrrc_rec_mark() */
-	void *cookie;		/* its block's, as is domain: */
-	void *_Atomic domain;	/* no domain's: its block may be gone */
-	uint64_t *count;	/* mrrc_mag_count.hot, of its heap */
+	uint8_t *mark;	      /* mrrc_rec_mark() */
+	void *cookie;	      /* its block's, as is domain: */
+	void *_Atomic domain; /* no domain's: its block may be gone */
+	uint64_t *count;      /* mrrc_mag_count.hot, of its heap */
 };
 
 /* After so many of them it goes to its magazine. */
-#define MRRC_HOT_MISSES	64u
+#define MRRC_HOT_MISSES 64u
 
 /*
  * What is touched all the time lies at different places of a page each: else
  * a processor takes one for the other at first. So this one begins there:
  */
-#define MRRC_TCACHE_PAD	(5 * 64)
+#define MRRC_TCACHE_PAD (5 * 64)
 
 struct mrrc_tcache {
 	struct mrrc_biased_lock biased;
 	struct mrrc_hot hot;
-	TAILQ_ENTRY(mrrc_tcache) link;	/* the list's lock */
+	TAILQ_ENTRY(mrrc_tcache) link; /* the list's lock */
 	/* by slot; that of 0 is none's, and stays NULL */
 	struct mrrc_mags *mags[MRRC_SLOTS];
 	struct mrrc_mag_count count[MRRC_SLOTS];
@@ -153,10 +153,10 @@ extern MRRC_HIDDEN _Thread_local struct mrrc_tcache *mrrc_tcache_self
 
 extern MRRC_HIDDEN const uint8_t mrrc_mag_cap[MRRC_CLASSES];
 
-#define MRRC_MAG_BITS	8u	/* of n, for the objects */
-#define MRRC_MAG_MASK	((1u << MRRC_MAG_BITS) - 1)
+#define MRRC_MAG_BITS 8u /* of n, for the objects */
+#define MRRC_MAG_MASK ((1u << MRRC_MAG_BITS) - 1)
 /* an allocation: one of them, and one object less */
-#define MRRC_MAG_ALLOC	((UINT64_C(1) << MRRC_MAG_BITS) - 1)
+#define MRRC_MAG_ALLOC ((UINT64_C(1) << MRRC_MAG_BITS) - 1)
 
 /* mark: MRRC_OBJ_LIVE(class) */
 static inline unsigned mrrc_hot_key(unsigned slot, unsigned mark)
@@ -224,8 +224,7 @@ size_t mrrc_heap_block_len(const struct mrrc_heap *heap, size_t len,
 /* Bytes that the limits have left. The heap's lock held. */
 size_t mrrc_heap_left(const struct mrrc_heap *heap);
 /* Nothing of it is in use, and nothing links to it. */
-void mrrc_heap_block_end(struct mrrc_heap *heap,
-			 struct mrrc_heap_block *block);
+void mrrc_heap_block_end(struct mrrc_heap *heap, struct mrrc_heap_block *block);
 /* Blocks without objects since then or longer. Returns how many went. */
 size_t mrrc_heap_release(struct mrrc_heap *heap, uint64_t since);
 
@@ -240,14 +239,13 @@ void mrrc_heap_retire(struct mrrc_heaps *heaps, struct mrrc_heap_block *block);
 /* Give all addresses back. false: there were none. */
 bool mrrc_heap_retired_release(struct mrrc_heaps *heaps);
 
-uint64_t mrrc_heap_now(void);	/* ms */
+uint64_t mrrc_heap_now(void); /* ms */
 /* Its allocations and frees, all threads added up, to the owner. */
 void mrrc_heap_tell(struct mrrc_heap *heap);
 /* Now and then: tell, and release what has been idle for too long. */
 void mrrc_heap_tick(struct mrrc_heap *heap);
 
-void mrrc_heap_say(struct mrrc_heaps *heaps,
-		   const struct mrrc_heap_note *note);
+void mrrc_heap_say(struct mrrc_heaps *heaps, const struct mrrc_heap_note *note);
 
 /* For each heap of the domain that is not being closed, no lock held. */
 void mrrc_heaps_each(struct mrrc_heaps *heaps,

@@ -25,8 +25,8 @@
 #include "sys/pool.h"
 #include "sys/vm.h"
 
-#define RETIRED_MAX	4096u
-#define PURGE_MAX	((size_t) 1 << 30)
+#define RETIRED_MAX 4096u
+#define PURGE_MAX   ((size_t) 1 << 30)
 
 void mrrc_heap_retire_open(struct mrrc_heaps *heaps)
 {
@@ -40,15 +40,13 @@ void mrrc_heap_retire_open(struct mrrc_heaps *heaps)
 	heaps->retired_access = !mrrc_heap_watched && !mrrc_vm_strict();
 }
 
-static void block_unmap(struct mrrc_heaps *heaps,
-			struct mrrc_heap_block *block)
+static void block_unmap(struct mrrc_heaps *heaps, struct mrrc_heap_block *block)
 {
 	mrrc_pages_unmap((void *) block->base, block->len);
 	mrrc_pool_free(heaps->blocks, block);
 }
 
-static bool unmap_list(struct mrrc_heaps *heaps,
-		       struct mrrc_heap_blocks *list)
+static bool unmap_list(struct mrrc_heaps *heaps, struct mrrc_heap_blocks *list)
 {
 	struct mrrc_heap_block *block;
 	bool any = false;

@@ -17,8 +17,8 @@
 /* AddressSanitizer's: the program has them, or nobody has */
 extern void __asan_poison_memory_region(const volatile void *addr, size_t len)
 	__attribute__((weak));
-extern void __asan_unpoison_memory_region(const volatile void *addr,
-					  size_t len) __attribute__((weak));
+extern void __asan_unpoison_memory_region(const volatile void *addr, size_t len)
+	__attribute__((weak));
 
 bool mrrc_heap_watched;
 
@@ -77,12 +77,12 @@ void mrrc_heap_watch_free(uintptr_t addr, size_t size)
 
 #ifdef MRRC_DEBUG
 
-#define CANARY		0xca
-#define CANARY_MAX	256u	/* looked at, of what is behind */
-#define POISON		0xdf
-#define POISON_MAX	4096u	/* looked at, of what is freed */
+#define CANARY	   0xca
+#define CANARY_MAX 256u /* looked at, of what is behind */
+#define POISON	   0xdf
+#define POISON_MAX 4096u /* looked at, of what is freed */
 
-#define DEBUG_FREED	(UINT32_C(1) << 31)	/* in asked[] */
+#define DEBUG_FREED (UINT32_C(1) << 31) /* in asked[] */
 
 static uint32_t *debug_asked(const struct mrrc_heap_block *block,
 			     uintptr_t addr)
@@ -155,8 +155,8 @@ void mrrc_heap_debug_alloc(struct mrrc_heaps *heaps,
 }
 
 /* The first byte behind it that has changed, or end. */
-static size_t debug_changed(const struct mrrc_heap_block *block,
-			    uintptr_t addr, size_t size, size_t *end)
+static size_t debug_changed(const struct mrrc_heap_block *block, uintptr_t addr,
+			    size_t size, size_t *end)
 {
 	const size_t asked = mrrc_heap_debug_asked(block, addr, size);
 
@@ -165,8 +165,8 @@ static size_t debug_changed(const struct mrrc_heap_block *block,
 				   debug_differs(addr, asked, *end, CANARY);
 }
 
-bool mrrc_heap_debug_intact(const struct mrrc_heap_block *block,
-			    uintptr_t addr, size_t size)
+bool mrrc_heap_debug_intact(const struct mrrc_heap_block *block, uintptr_t addr,
+			    size_t size)
 {
 	size_t end;
 

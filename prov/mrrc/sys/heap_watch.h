@@ -19,7 +19,7 @@
 
 struct mrrc_heaps;
 
-extern bool mrrc_heap_watched;	/* set once, by mrrc_heap_watch_init() */
+extern bool mrrc_heap_watched; /* set once, by mrrc_heap_watch_init() */
 
 void mrrc_heap_watch_init(void);
 /* Nobody may touch it yet; it will be unmapped. */
@@ -31,14 +31,14 @@ void mrrc_heap_watch_free(uintptr_t addr, size_t size);
 #ifdef MRRC_DEBUG
 
 /* What is asked for behind an allocation, to see whether it is overwritten */
-#define MRRC_HEAP_CANARY	16u
+#define MRRC_HEAP_CANARY 16u
 
 void mrrc_heap_debug_alloc(struct mrrc_heaps *heaps,
 			   struct mrrc_heap_block *block, uintptr_t addr,
 			   size_t asked, size_t size);
 /* Bytes behind it are what they were. */
-bool mrrc_heap_debug_intact(const struct mrrc_heap_block *block,
-			    uintptr_t addr, size_t size);
+bool mrrc_heap_debug_intact(const struct mrrc_heap_block *block, uintptr_t addr,
+			    size_t size);
 /* Before the object is given. Says nothing: for inside a biased lock. */
 void mrrc_heap_debug_freed(struct mrrc_heap_block *block, uintptr_t addr,
 			   size_t size);
@@ -54,7 +54,7 @@ size_t mrrc_heap_debug_asked(const struct mrrc_heap_block *block,
 
 #else
 
-#define MRRC_HEAP_CANARY	0u
+#define MRRC_HEAP_CANARY 0u
 
 static inline void mrrc_heap_debug_alloc(struct mrrc_heaps *heaps,
 					 struct mrrc_heap_block *block,
@@ -63,9 +63,8 @@ static inline void mrrc_heap_debug_alloc(struct mrrc_heaps *heaps,
 {
 }
 
-static inline bool
-mrrc_heap_debug_intact(const struct mrrc_heap_block *block, uintptr_t addr,
-		       size_t size)
+static inline bool mrrc_heap_debug_intact(const struct mrrc_heap_block *block,
+					  uintptr_t addr, size_t size)
 {
 	return true;
 }
@@ -87,9 +86,8 @@ static inline void mrrc_heap_debug_given(struct mrrc_heap_block *block,
 {
 }
 
-static inline size_t
-mrrc_heap_debug_asked(const struct mrrc_heap_block *block, uintptr_t addr,
-		      size_t size)
+static inline size_t mrrc_heap_debug_asked(const struct mrrc_heap_block *block,
+					   uintptr_t addr, size_t size)
 {
 	return size;
 }

@@ -7,14 +7,13 @@
 
 #include "core/hash.h"
 
-static struct mrrc_idle_known *idle_set(struct mrrc_idle *idle,
-					     uintptr_t start)
+static struct mrrc_idle_known *idle_set(struct mrrc_idle *idle, uintptr_t start)
 {
 	return idle->known[mrrc_hash(start) & (MRRC_IDLE_SETS - 1)];
 }
 
 static struct mrrc_idle_known *idle_find(struct mrrc_idle *idle,
-					      uintptr_t start)
+					 uintptr_t start)
 {
 	struct mrrc_idle_known *set = idle_set(idle, start);
 	int i;
@@ -27,14 +26,13 @@ static struct mrrc_idle_known *idle_find(struct mrrc_idle *idle,
 }
 
 static struct mrrc_idle_known *idle_make(struct mrrc_idle *idle,
-					      uintptr_t start)
+					 uintptr_t start)
 {
 	struct mrrc_idle_known *known = idle_find(idle, start);
 
 	if (!known) {
-		known = &idle_set(idle, start)[idle->way++ %
-						    MRRC_IDLE_WAYS];
-		*known = (struct mrrc_idle_known) { .start = start };
+		known = &idle_set(idle, start)[idle->way++ % MRRC_IDLE_WAYS];
+		*known = (struct mrrc_idle_known){ .start = start };
 	}
 	return known;
 }
@@ -65,7 +63,7 @@ bool mrrc_idle_add(struct mrrc_idle *idle, uintptr_t start, uintptr_t end,
 	full = idle->count == MRRC_IDLE_MAX && mrrc_idle_take(idle, out);
 	known->queued = end;
 	idle->range[(idle->first + idle->count++) % MRRC_IDLE_MAX] =
-		(struct mrrc_idle_range) { .start = start, .end = end };
+		(struct mrrc_idle_range){ .start = start, .end = end };
 	return full;
 }
 
@@ -83,8 +81,7 @@ bool mrrc_idle_overlaps(const struct mrrc_idle *idle, uintptr_t start,
 	return false;
 }
 
-uint64_t mrrc_idle_watch(struct mrrc_idle *idle, uintptr_t start,
-			 uintptr_t end)
+uint64_t mrrc_idle_watch(struct mrrc_idle *idle, uintptr_t start, uintptr_t end)
 {
 	struct mrrc_idle_known *known = idle_make(idle, start);
 

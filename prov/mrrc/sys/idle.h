@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MRRC_IDLE_MAX	1024
-#define MRRC_IDLE_SETS	256	/* a power of two */
-#define MRRC_IDLE_WAYS	4
+#define MRRC_IDLE_MAX  1024
+#define MRRC_IDLE_SETS 256 /* a power of two */
+#define MRRC_IDLE_WAYS 4
 
 struct mrrc_idle_range {
 	uintptr_t start, end;
@@ -23,9 +23,9 @@ struct mrrc_idle_range {
 
 struct mrrc_idle_known {
 	uintptr_t start;
-	uintptr_t seen;		/* looked at up to there; 0: not */
-	uintptr_t queued;	/* the ring has it up to there; 0: not */
-	uintptr_t watched;	/* by the watch that has this token; 0: not */
+	uintptr_t seen;	   /* looked at up to there; 0: not */
+	uintptr_t queued;  /* the ring has it up to there; 0: not */
+	uintptr_t watched; /* by the watch that has this token; 0: not */
 	uint64_t token;
 };
 
@@ -35,8 +35,8 @@ struct mrrc_idle {
 	struct mrrc_idle_range range[MRRC_IDLE_MAX];
 	unsigned first, count;
 	struct mrrc_idle_known known[MRRC_IDLE_SETS][MRRC_IDLE_WAYS];
-	unsigned way;		/* that makes room next */
-	uint64_t tokens;	/* given so far */
+	unsigned way;	 /* that makes room next */
+	uint64_t tokens; /* given so far */
 };
 
 /* No longer needed. true: another one is, and is to be unwatched: *out. */

@@ -37,13 +37,13 @@
 #include "sys/pause.h"
 #include "sys/vm.h"
 
-#define HOOKS_TELL	8		/* monitors that can be told */
-#define HOOKS_MARKS	((size_t)1 << 16)
-#define HOOKS_CODES	512
-#define HOOKS_LOOK	512		/* of these to look at, at most */
-#define HOOKS_AROUND	8		/* bytes before and behind a call */
-#define HOOKS_AGAIN	64		/* calls of mmap, if it was not told */
-#define HOOKS_SEVERAL	UINT32_MAX	/* a mark of several chunks */
+#define HOOKS_TELL    8 /* monitors that can be told */
+#define HOOKS_MARKS   ((size_t) 1 << 16)
+#define HOOKS_CODES   512
+#define HOOKS_LOOK    512	 /* of these to look at, at most */
+#define HOOKS_AROUND  8		 /* bytes before and behind a call */
+#define HOOKS_AGAIN   64	 /* calls of mmap, if it was not told */
+#define HOOKS_SEVERAL UINT32_MAX /* a mark of several chunks */
 
 static const struct {
 	const char *name;
@@ -55,40 +55,40 @@ static const struct {
 	{ "mmap", SYS_mmap },
 	{ "brk", SYS_brk },
 	{ "shmat", SYS_shmat },
-	{ "process_madvise", SYS_process_madvise },	/* glibc 2.36 */
+	{ "process_madvise", SYS_process_madvise }, /* glibc 2.36 */
 	{ "syscall", MRRC_PATCH_ANY },
 };
 
-#define HOOKS_CNT	(sizeof(hooks_table) / sizeof(hooks_table[0]))
-#define HOOKS_MORE	24	/* at other places */
+#define HOOKS_CNT  (sizeof(hooks_table) / sizeof(hooks_table[0]))
+#define HOOKS_MORE 24 /* at other places */
 
 static struct {
 	/* REGISTRY lock; below count read by any thread */
 	struct mrrc_patch patch[HOOKS_CNT + HOOKS_MORE];
-	atomic_uint count;		/* HOOKS_CNT and more; 0: not yet */
+	atomic_uint count; /* HOOKS_CNT and more; 0: not yet */
 	/* REGISTRY lock */
 	/* 0, or why it cannot be patched; -ESRCH: there is no such function */
 	int found[HOOKS_CNT + HOOKS_MORE];
-	bool placed[HOOKS_CNT + HOOKS_MORE];	/* on, as far as we know */
+	bool placed[HOOKS_CNT + HOOKS_MORE]; /* on, as far as we know */
 	/* any thread */
 	_Atomic(mrrc_libc_hooks_cb) tell[HOOKS_TELL];
 	_Atomic(void *) arg[HOOKS_TELL];
-	atomic_uint added;		/* changed under the REGISTRY lock */
-	atomic_uint inside;		/* threads that are telling */
+	atomic_uint added;  /* changed under the REGISTRY lock */
+	atomic_uint inside; /* threads that are telling */
 	/* the process that tells, and none that shares its memory */
-	mrrc_ours *ours;		/* changed under the REGISTRY lock */
+	mrrc_ours *ours; /* changed under the REGISTRY lock */
 	atomic_long pid;
 	_Atomic uint64_t told;
 	_Atomic uint64_t skipped;
-	atomic_long left;		/* calls of mmap until it is told */
-	_Atomic uint32_t mark[HOOKS_MARKS];	/* 0: no chunk */
-	atomic_long stopped;		/* by that thread; 0: code may go */
-	atomic_uint brought;		/* calls that brought code */
+	atomic_long left;		    /* calls of mmap until it is told */
+	_Atomic uint32_t mark[HOOKS_MARKS]; /* 0: no chunk */
+	atomic_long stopped;		    /* by that thread; 0: code may go */
+	atomic_uint brought;		    /* calls that brought code */
 	/* two lists of code: one is read while the other one is written */
-	atomic_uint code_seq;		/* lists so far: the last is read */
+	atomic_uint code_seq; /* lists so far: the last is read */
 	struct {
-		atomic_uint listed;	/* brought, before it was written */
-		atomic_uint count;	/* 0: none; over HOOKS_CODES: too many */
+		atomic_uint listed; /* brought, before it was written */
+		atomic_uint count;  /* 0: none; over HOOKS_CODES: too many */
 		struct {
 			_Atomic uintptr_t start, end;
 		} code[HOOKS_CODES];
@@ -109,7 +109,7 @@ bool mrrc_libc_hooks_rely(enum mrrc_trust_mode mode)
 
 void mrrc_libc_hooks_count(size_t calls)
 {
-	atomic_store(&hooks.left, (long)calls + 1);
+	atomic_store(&hooks.left, (long) calls + 1);
 }
 
 /* ---- marks ---- */
@@ -139,8 +139,8 @@ void mrrc_libc_hooks_mark(uintptr_t start, size_t len)
 		chunk = hooks_chunk(addr);
 		old = atomic_load_explicit(mark, memory_order_relaxed);
 		while (old != chunk && old != HOOKS_SEVERAL &&
-		       !atomic_compare_exchange_weak(mark, &old, old ?
-						     HOOKS_SEVERAL : chunk))
+		       !atomic_compare_exchange_weak(
+			       mark, &old, old ? HOOKS_SEVERAL : chunk))
 			;
 		addr += MRRC_LIBC_HOOKS_CHUNK;
 	}
@@ -311,8 +311,7 @@ static bool hooks_tell_all(uintptr_t start, uintptr_t end,
 	return done;
 }
 
-static __attribute__((noinline)) bool hooks_tell(uintptr_t start,
-						 uintptr_t end,
+static __attribute__((noinline)) bool hooks_tell(uintptr_t start, uintptr_t end,
 						 enum mrrc_libc_hooks_how how)
 {
 	const uint64_t all = UINT64_MAX;
@@ -336,7 +335,8 @@ static __attribute__((noinline)) bool hooks_tell(uintptr_t start,
 	return done;
 }
 
-bool mrrc_libc_hooks_tell(uintptr_t start, uintptr_t end, enum mrrc_libc_hooks_how how)
+bool mrrc_libc_hooks_tell(uintptr_t start, uintptr_t end,
+			  enum mrrc_libc_hooks_how how)
 {
 	return !hooks_marked(start, end) || hooks_tell(start, end, how);
 }
@@ -348,8 +348,8 @@ void mrrc_libc_hooks_clear(uintptr_t start, uintptr_t end)
 
 void mrrc_libc_hooks_mapping(void)
 {
-	if (atomic_fetch_sub_explicit(&hooks.left, 1,
-				      memory_order_relaxed) == 1)
+	if (atomic_fetch_sub_explicit(&hooks.left, 1, memory_order_relaxed) ==
+	    1)
 		hooks_tell(0, 0, MRRC_LIBC_HOOKS_HINT);
 }
 
@@ -383,11 +383,11 @@ static void hooks_search(void)
 	mrrc_libc_hooks_page = mrrc_vm_page();
 }
 
-int mrrc_libc_hooks_place(uint8_t *at, long number, uintptr_t start, uintptr_t end,
-		     uint8_t *filler)
+int mrrc_libc_hooks_place(uint8_t *at, long number, uintptr_t start,
+			  uintptr_t end, uint8_t *filler)
 {
 	const unsigned i = atomic_load(&hooks.count);
-	const uintptr_t site = (uintptr_t)at;
+	const uintptr_t site = (uintptr_t) at;
 	struct mrrc_patch_code code = { .filler = filler };
 	int ret;
 
@@ -398,7 +398,7 @@ int mrrc_libc_hooks_place(uint8_t *at, long number, uintptr_t start, uintptr_t e
 		start = site - HOOKS_AROUND;
 	if (end - site > HOOKS_AROUND)
 		end = site + HOOKS_AROUND;
-	code.start = (uint8_t *)start;
+	code.start = (uint8_t *) start;
 	code.len = end - start;
 	ret = mrrc_patch_site(&code, at, number, &hooks.patch[i]);
 	if (!ret)
@@ -416,7 +416,7 @@ bool mrrc_libc_hooks_has(uintptr_t at)
 	unsigned i;
 
 	for (i = 0; i < count; i++) {
-		if ((uintptr_t)hooks.patch[i].at == at && at)
+		if ((uintptr_t) hooks.patch[i].at == at && at)
 			return mrrc_patch_is_on(&hooks.patch[i]);
 	}
 	return false;
@@ -569,11 +569,10 @@ void mrrc_libc_hooks_state(struct mrrc_libc_hooks_state *state)
 {
 	size_t i;
 
-	*state = (struct mrrc_libc_hooks_state) {
+	*state = (struct mrrc_libc_hooks_state){
 		.told = atomic_load(&hooks.told),
 		.skipped = atomic_load(&hooks.skipped),
-		.surprised = atomic_load(&mrrc_trust_word) &
-			     MRRC_TRUST_BROKEN,
+		.surprised = atomic_load(&mrrc_trust_word) & MRRC_TRUST_BROKEN,
 	};
 	for (i = 0; i < HOOKS_CNT; i++) {
 		if (!hooks.placed[i])

@@ -25,11 +25,11 @@
 
 #include "sys/trust.h"
 
-#define MRRC_LIBC_HOOKS_WHY	128	/* bytes of a reason */
+#define MRRC_LIBC_HOOKS_WHY 128 /* bytes of a reason */
 
 enum mrrc_libc_hooks_how {
 	MRRC_LIBC_HOOKS_HINT,	/* else the kernel will report it */
-	MRRC_LIBC_HOOKS_SILENT,	/* nothing else will: whatever it takes */
+	MRRC_LIBC_HOOKS_SILENT, /* nothing else will: whatever it takes */
 	MRRC_LIBC_HOOKS_CLEAR,	/* the same, also where nothing is known: no
 				 * part of it may be watched after it */
 };
@@ -42,7 +42,7 @@ enum mrrc_libc_hooks_how {
  * been made as mrrc_libc_hooks_count() was told.
  */
 typedef bool (*mrrc_libc_hooks_cb)(void *arg, uintptr_t start, uintptr_t end,
-			      enum mrrc_libc_hooks_how how);
+				   enum mrrc_libc_hooks_how how);
 
 /*
  * Tell @tell from now on, patching libc if that is not done yet. @why (NULL,
@@ -65,7 +65,7 @@ void mrrc_libc_hooks_count(size_t calls);
 
 /* Nothing is watched in the chunk around @addr any more. */
 void mrrc_libc_hooks_unmark(uintptr_t addr);
-#define MRRC_LIBC_HOOKS_CHUNK	((uintptr_t)1 << 21)
+#define MRRC_LIBC_HOOKS_CHUNK ((uintptr_t) 1 << 21)
 
 /* REGISTRY lock. Whether hooks can be relied on in that way. */
 bool mrrc_libc_hooks_rely(enum mrrc_trust_mode mode);
@@ -81,8 +81,8 @@ bool mrrc_libc_hooks_knows(long number);
  * [start, end). @filler: of struct mrrc_patch_code, or NULL: there is none. 0 or
  * -E*.
  */
-int mrrc_libc_hooks_place(uint8_t *at, long number, uintptr_t start, uintptr_t end,
-		     uint8_t *filler);
+int mrrc_libc_hooks_place(uint8_t *at, long number, uintptr_t start,
+			  uintptr_t end, uint8_t *filler);
 
 /* Before trust is given: all code that is there. One thread. */
 void mrrc_libc_hooks_code_begin(void);
@@ -108,11 +108,11 @@ void mrrc_libc_hooks_go(void);
 void mrrc_libc_hooks_undo(uint8_t *copy, uintptr_t start, uintptr_t end);
 
 struct mrrc_libc_hooks_state {
-	unsigned placed;	/* functions that are hooked now */
-	unsigned lost;		/* of those once hooked, overwritten */
-	uint64_t told;		/* calls that were announced */
-	uint64_t skipped;	/* that came at a bad moment */
-	bool surprised;		/* trust has ended for good */
+	unsigned placed;  /* functions that are hooked now */
+	unsigned lost;	  /* of those once hooked, overwritten */
+	uint64_t told;	  /* calls that were announced */
+	uint64_t skipped; /* that came at a bad moment */
+	bool surprised;	  /* trust has ended for good */
 };
 
 void mrrc_libc_hooks_state(struct mrrc_libc_hooks_state *state);

@@ -19,22 +19,22 @@
 #include "sys/patch.h"
 
 #ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE	0x100000
+#define MAP_FIXED_NOREPLACE 0x100000
 #endif
 #ifndef MREMAP_DONTUNMAP
-#define MREMAP_DONTUNMAP	4
+#define MREMAP_DONTUNMAP 4
 #endif
 /* these two drop pages, yet make no event: Linux 6.13 */
-#define HOOKS_MADV_GUARD_INSTALL	102
-#define HOOKS_MADV_GUARD_REMOVE		103
+#define HOOKS_MADV_GUARD_INSTALL 102
+#define HOOKS_MADV_GUARD_REMOVE	 103
 #ifndef MADV_DONTNEED_LOCKED
-#define MADV_DONTNEED_LOCKED	24
+#define MADV_DONTNEED_LOCKED 24
 #endif
 
-#define HOOKS_TRIES	64	/* to have a mapping in one piece */
-#define HOOKS_LAST_NUMBER	470	/* of the system calls that are known */
+#define HOOKS_TRIES	  64  /* to have a mapping in one piece */
+#define HOOKS_LAST_NUMBER 470 /* of the system calls that are known */
 
-#define HOOKS_ASK_PERSONALITY	0xffffffffu
+#define HOOKS_ASK_PERSONALITY 0xffffffffu
 
 /*
  * Here, so that libc_hooks.c needs this object file: link-time optimization does not
@@ -72,7 +72,7 @@ static bool hooks_moves(const struct mrrc_patch_call *call)
 	return call->number == SYS_mremap &&
 	       hooks_valid(call->arg[0], call->arg[1]) &&
 	       (call->arg[3] & (MREMAP_FIXED | MREMAP_DONTUNMAP) ||
-		(size_t)call->arg[2] > (size_t)call->arg[1]);
+		(size_t) call->arg[2] > (size_t) call->arg[1]);
 }
 
 /*
@@ -135,8 +135,8 @@ static bool hooks_madvise(uintptr_t start, size_t len, long advice)
 /* No such way of changing the signal mask: all it does is to read. */
 static bool hooks_readable(const void *word)
 {
-	return !syscall(SYS_rt_sigprocmask, -1, word, NULL,
-			sizeof(uint64_t)) || errno != EFAULT;
+	return !syscall(SYS_rt_sigprocmask, -1, word, NULL, sizeof(uint64_t)) ||
+	       errno != EFAULT;
 }
 
 /* Whose process it is about is not looked at. */
@@ -151,7 +151,7 @@ static bool hooks_process_madvise(const struct iovec *iov, size_t count,
 		if (!hooks_readable(&iov[i].iov_base) ||
 		    !hooks_readable(&iov[i].iov_len))
 			break;
-		told &= hooks_madvise((uintptr_t)iov[i].iov_base,
+		told &= hooks_madvise((uintptr_t) iov[i].iov_base,
 				      iov[i].iov_len, advice);
 	}
 	errno = error;
@@ -180,7 +180,7 @@ static __attribute__((noinline)) bool hooks_shmat(uintptr_t addr, int flags)
 	if (!(flags & SHM_REMAP) || !addr)
 		return true;
 	if (flags & SHM_RND)
-		addr &= ~((uintptr_t)SHMLBA - 1);
+		addr &= ~((uintptr_t) SHMLBA - 1);
 	return hooks_any(addr, UINTPTR_MAX - mrrc_libc_hooks_page - addr,
 			 MRRC_LIBC_HOOKS_SILENT);
 }
@@ -197,7 +197,7 @@ static bool hooks_told(const struct mrrc_patch_call *call)
 	case SYS_madvise:
 		return hooks_madvise(arg[0], arg[1], arg[2]);
 	case SYS_process_madvise:
-		return hooks_process_madvise((const struct iovec *)arg[1],
+		return hooks_process_madvise((const struct iovec *) arg[1],
 					     arg[2], arg[3]);
 	case SYS_mmap:
 		mrrc_libc_hooks_mapping();
@@ -218,9 +218,12 @@ static bool hooks_told(const struct mrrc_patch_call *call)
 bool mrrc_libc_hooks_knows(long number)
 {
 	static const long numbers[] = {
-		SYS_munmap, SYS_mremap, SYS_madvise, SYS_process_madvise,
-		SYS_mmap, SYS_brk, SYS_shmat, SYS_mprotect, SYS_pkey_mprotect,
-		SYS_remap_file_pages, SYS_personality, SYS_io_uring_setup,
+		SYS_munmap,	    SYS_mremap,
+		SYS_madvise,	    SYS_process_madvise,
+		SYS_mmap,	    SYS_brk,
+		SYS_shmat,	    SYS_mprotect,
+		SYS_pkey_mprotect,  SYS_remap_file_pages,
+		SYS_personality,    SYS_io_uring_setup,
 		SYS_io_uring_enter,
 	};
 	size_t i;
@@ -265,7 +268,7 @@ static bool hooks_changes(const struct mrrc_patch_call *call, uintptr_t *start,
 	case SYS_madvise:
 		return hooks_drops(arg[2]);
 	case SYS_shmat:
-		*start = arg[1] & ~((uintptr_t)SHMLBA - 1);
+		*start = arg[1] & ~((uintptr_t) SHMLBA - 1);
 		*len = UINTPTR_MAX - mrrc_libc_hooks_page - *start;
 		return arg[2] & SHM_REMAP;
 	default:
@@ -275,8 +278,8 @@ static bool hooks_changes(const struct mrrc_patch_call *call, uintptr_t *start,
 
 enum hooks_code {
 	HOOKS_CODE_NONE,
-	HOOKS_CODE_NEW,		/* it may be there, and will be listed */
-	HOOKS_CODE_KNOWN,	/* it is there, as far as is known */
+	HOOKS_CODE_NEW,	  /* it may be there, and will be listed */
+	HOOKS_CODE_KNOWN, /* it is there, as far as is known */
 };
 
 /*
@@ -311,7 +314,8 @@ static bool hooks_brings(const struct mrrc_patch_call *call)
 	case SYS_pkey_mprotect:
 		return arg[2] & PROT_EXEC;
 	case SYS_mremap:
-		return hooks_moves(call) && mrrc_libc_hooks_is_code(arg[0], arg[1]);
+		return hooks_moves(call) &&
+		       mrrc_libc_hooks_is_code(arg[0], arg[1]);
 	case SYS_shmat:
 		return arg[2] & SHM_EXEC;
 	case SYS_remap_file_pages:
@@ -360,7 +364,7 @@ static void hooks_ends(const struct mrrc_patch_call *call)
 		mrrc_trust_break("io_uring is in use");
 		break;
 	case SYS_personality:
-		if ((unsigned)call->arg[0] != HOOKS_ASK_PERSONALITY &&
+		if ((unsigned) call->arg[0] != HOOKS_ASK_PERSONALITY &&
 		    call->arg[0] & READ_IMPLIES_EXEC)
 			mrrc_trust_break("what can be read can be executed");
 		break;

@@ -7,11 +7,12 @@
 
 #include "sys/libc_hooks.h"
 
-extern size_t mrrc_libc_hooks_page;	/* bytes; 0: nothing was hooked yet */
+extern size_t mrrc_libc_hooks_page; /* bytes; 0: nothing was hooked yet */
 
 /* Announce whole pages that are about to go, if anything is watched there.
  * false: it was, and could not be announced. */
-bool mrrc_libc_hooks_tell(uintptr_t start, uintptr_t end, enum mrrc_libc_hooks_how how);
+bool mrrc_libc_hooks_tell(uintptr_t start, uintptr_t end,
+			  enum mrrc_libc_hooks_how how);
 
 /* Nothing is watched there after it, though no cache may know of it. */
 void mrrc_libc_hooks_clear(uintptr_t start, uintptr_t end);

@@ -131,8 +131,8 @@ int mrrc_lock_init(struct mrrc_lock *lock, enum mrrc_rank rank)
 	/* what is held for a moment is worth a moment's spinning */
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_settype(&attr, rank == MRRC_RANK_LEAF ?
-					 PTHREAD_MUTEX_ADAPTIVE_NP :
-					 PTHREAD_MUTEX_DEFAULT);
+						 PTHREAD_MUTEX_ADAPTIVE_NP :
+						 PTHREAD_MUTEX_DEFAULT);
 	ret = -pthread_mutex_init(&lock->mutex, &attr);
 	pthread_mutexattr_destroy(&attr);
 	return ret;

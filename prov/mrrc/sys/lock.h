@@ -22,21 +22,21 @@
 /* Taken in this order. */
 enum mrrc_rank {
 	/* struct mrrc_mutex */
-	MRRC_RANK_FILES,	/* of records, of statistics */
-	MRRC_RANK_CW_ENABLE,	/* an endpoint of a domain opts in */
-	MRRC_RANK_CW_DOMAIN,	/* groups, CQs and endpoints that did */
-	MRRC_RANK_CW_AV,	/* names, links of endpoints */
-	MRRC_RANK_CW_GROUP,	/* control endpoints */
-	MRRC_RANK_CQS,		/* a domain's list; then each CQ's spin lock */
-	MRRC_RANK_POLL,		/* CQs of a poll set */
-	MRRC_RANK_TRACK,	/* a fabric's objects by the core's */
+	MRRC_RANK_FILES,     /* of records, of statistics */
+	MRRC_RANK_CW_ENABLE, /* an endpoint of a domain opts in */
+	MRRC_RANK_CW_DOMAIN, /* groups, CQs and endpoints that did */
+	MRRC_RANK_CW_AV,     /* names, links of endpoints */
+	MRRC_RANK_CW_GROUP,  /* control endpoints */
+	MRRC_RANK_CQS,	     /* a domain's list; then each CQ's spin lock */
+	MRRC_RANK_POLL,	     /* CQs of a poll set */
+	MRRC_RANK_TRACK,     /* a fabric's objects by the core's */
 	/* struct mrrc_lock */
-	MRRC_RANK_REGISTRY,	/* monitor registry: open and close */
-	MRRC_RANK_NOTIFIER,	/* delivering, in order */
-	MRRC_RANK_HINTS,	/* tables of threads */
-	MRRC_RANK_MONITOR,	/* subscribers, events, watched ranges */
+	MRRC_RANK_REGISTRY, /* monitor registry: open and close */
+	MRRC_RANK_NOTIFIER, /* delivering, in order */
+	MRRC_RANK_HINTS,    /* tables of threads */
+	MRRC_RANK_MONITOR,  /* subscribers, events, watched ranges */
 	MRRC_RANK_CACHE,
-	MRRC_RANK_LEAF,		/* holds nothing else */
+	MRRC_RANK_LEAF, /* holds nothing else */
 	MRRC_RANK_CNT
 };
 
@@ -44,8 +44,8 @@ struct mrrc_lock {
 	pthread_mutex_t mutex;
 #ifdef MRRC_DEBUG
 	enum mrrc_rank rank;
-	pthread_t owner;	/* written by the owner only */
-	int owned;		/* atomic */
+	pthread_t owner; /* written by the owner only */
+	int owned;	 /* atomic */
 #endif
 };
 
@@ -57,9 +57,15 @@ struct mrrc_mutex {
 };
 
 #ifdef MRRC_DEBUG
-#define MRRC_MUTEX_INIT(rank)	{ PTHREAD_MUTEX_INITIALIZER, rank }
+#define MRRC_MUTEX_INIT(rank)                   \
+	{                                       \
+		PTHREAD_MUTEX_INITIALIZER, rank \
+	}
 #else
-#define MRRC_MUTEX_INIT(rank)	{ PTHREAD_MUTEX_INITIALIZER }
+#define MRRC_MUTEX_INIT(rank)             \
+	{                                 \
+		PTHREAD_MUTEX_INITIALIZER \
+	}
 #endif
 
 void mrrc_mutex_init(struct mrrc_mutex *mutex, enum mrrc_rank rank);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LINE	512	/* bytes of a line that are looked at */
+#define LINE 512 /* bytes of a line that are looked at */
 
 struct mappings_file {
 	int fd;
@@ -34,7 +34,7 @@ static int mappings_byte(struct mappings_file *file)
 		file->at = 0;
 		file->len = len;
 	}
-	return (unsigned char)file->buf[file->at++];
+	return (unsigned char) file->buf[file->at++];
 }
 
 /* The next line, its end cut off if it is long. */
@@ -45,7 +45,7 @@ static bool mappings_line(struct mappings_file *file)
 
 	while ((byte = mappings_byte(file)) >= 0 && byte != '\n') {
 		if (len < LINE - 1)
-			file->line[len++] = (char)byte;
+			file->line[len++] = (char) byte;
 	}
 	file->line[len] = '\0';
 	return byte >= 0;
@@ -60,9 +60,9 @@ static const char *mappings_hex(const char *text, uintptr_t *value)
 	*value = 0;
 	for (;; text++) {
 		if (*text >= '0' && *text <= '9')
-			*value = *value << 4 | (uintptr_t)(*text - '0');
+			*value = *value << 4 | (uintptr_t) (*text - '0');
 		else if (*text >= 'a' && *text <= 'f')
-			*value = *value << 4 | (uintptr_t)(*text - 'a' + 10);
+			*value = *value << 4 | (uintptr_t) (*text - 'a' + 10);
 		else
 			return text;
 	}
@@ -71,7 +71,7 @@ static const char *mappings_hex(const char *text, uintptr_t *value)
 static const char *mappings_decimal(const char *text, uint64_t *value)
 {
 	for (*value = 0; *text >= '0' && *text <= '9'; text++)
-		*value = *value * 10 + (uint64_t)(*text - '0');
+		*value = *value * 10 + (uint64_t) (*text - '0');
 	return text;
 }
 
@@ -96,7 +96,7 @@ static void mappings_parse(const char *line, struct mrrc_mapping *mapping)
 	at = mappings_skip(mappings_hex(at, &mapping->offset), ' ');
 	at = mappings_skip(mappings_hex(at, &major), ':');
 	at = mappings_skip(mappings_hex(at, &minor), ' ');
-	mapping->device = (uint64_t)major << 32 | minor;
+	mapping->device = (uint64_t) major << 32 | minor;
 	at = mappings_decimal(at, &mapping->inode);
 	mapping->name = at + strspn(at, " ");
 }

@@ -16,7 +16,7 @@ struct mrrc_mapping {
 	uintptr_t start, end;
 	bool read, write, execute, shared;
 	uintptr_t offset;	/* in the file, bytes */
-	uint64_t device, inode;	/* of the file; inode 0: there is none */
+	uint64_t device, inode; /* of the file; inode 0: there is none */
 	const char *name;	/* "[heap]", the beginning of a path, or "" */
 };
 

@@ -26,19 +26,21 @@ static const struct mrrc_mon_ops *const mrrc_mon_kinds[] = {
 	&mrrc_mon_manual_ops,
 };
 
-#define MRRC_MON_KINDS	(sizeof(mrrc_mon_kinds) / sizeof(mrrc_mon_kinds[0]))
+#define MRRC_MON_KINDS (sizeof(mrrc_mon_kinds) / sizeof(mrrc_mon_kinds[0]))
 
 static const char *const mrrc_mon_name_list[MRRC_MON_KINDS + 1] = {
-	"uffd", "none", "manual",
+	"uffd",
+	"none",
+	"manual",
 };
 
-#define MRRC_MON_CHILD	"this is a forked child"
+#define MRRC_MON_CHILD "this is a forked child"
 
 static struct {
 	pthread_once_t once;
-	int ready;			/* 0, or why the registry is not */
-	struct mrrc_lock lock;		/* REGISTRY */
-	TAILQ_HEAD(, mrrc_mon) all;	/* every instance of this process */
+	int ready;		    /* 0, or why the registry is not */
+	struct mrrc_lock lock;	    /* REGISTRY */
+	TAILQ_HEAD(, mrrc_mon) all; /* every instance of this process */
 } mrrc_mon_registry = { .once = PTHREAD_ONCE_INIT };
 
 const char *const *mrrc_mon_names(void)
@@ -58,7 +60,7 @@ const char *mrrc_mon_title(const struct mrrc_mon *mon)
 
 const char *mrrc_mon_reason(const struct mrrc_mon *mon)
 {
-	if (atomic_load(&((struct mrrc_mon *)mon)->failed))
+	if (atomic_load(&((struct mrrc_mon *) mon)->failed))
 		return mon->reason;
 	return mrrc_mon_forked(mon) ? MRRC_MON_CHILD : "";
 }
@@ -102,13 +104,12 @@ static void mon_fork_child(void)
 static void mon_registry_init(void)
 {
 	TAILQ_INIT(&mrrc_mon_registry.all);
-	mrrc_mon_registry.ready = mrrc_lock_init(&mrrc_mon_registry.lock,
-						 MRRC_RANK_REGISTRY);
+	mrrc_mon_registry.ready =
+		mrrc_lock_init(&mrrc_mon_registry.lock, MRRC_RANK_REGISTRY);
 	if (!mrrc_mon_registry.ready)
-		mrrc_mon_registry.ready =
-			-pthread_atfork(mon_fork_prepare,
-					mon_fork_parent,
-					mon_fork_child);
+		mrrc_mon_registry.ready = -pthread_atfork(mon_fork_prepare,
+							  mon_fork_parent,
+							  mon_fork_child);
 }
 
 static int mon_registry_ready(void)
@@ -122,7 +123,7 @@ static int mon_registry_ready(void)
 
 /* REGISTRY lock held. */
 static int mon_create(const struct mrrc_mon_ops *ops, char *why,
-			   struct mrrc_mon **out)
+		      struct mrrc_mon **out)
 {
 	struct mrrc_mon *mon;
 	int ret;
@@ -164,7 +165,7 @@ err_free:
 
 /* REGISTRY lock held: the shared instance of a kind, made if need be. */
 static int mon_share(const struct mrrc_mon_ops *ops, char *why,
-			  struct mrrc_mon **out)
+		     struct mrrc_mon **out)
 {
 	struct mrrc_mon *mon;
 	int ret;
@@ -335,8 +336,7 @@ static void mon_handle(struct mrrc_mon *mon)
 /* ---- watching ---- */
 
 /* MONITOR lock held: unwatch the parts of the range that nobody covers. */
-static void mon_uncover(struct mrrc_mon *mon, uintptr_t start,
-			     uintptr_t end)
+static void mon_uncover(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 {
 	struct mrrc_mon_sub *sub;
 	struct mrrc_range range;
@@ -380,8 +380,8 @@ bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon)
 /* ---- watching, the calls ---- */
 
 /* MONITOR lock held. What was seen is watched still. */
-static int mon_watch_locked(struct mrrc_mon *mon, uintptr_t start,
-				 size_t len, uint64_t *token)
+static int mon_watch_locked(struct mrrc_mon *mon, uintptr_t start, size_t len,
+			    uint64_t *token)
 {
 	int ret = 0;
 
@@ -564,7 +564,8 @@ static bool mon_alone(void (*run)(void *arg), void *arg)
 }
 
 static const struct mrrc_prove_ops mrrc_mon_prove_ops = {
-	.settle = mon_settle_all, .alone = mon_alone,
+	.settle = mon_settle_all,
+	.alone = mon_alone,
 };
 
 bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe)
@@ -582,8 +583,9 @@ bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe)
 		mrrc_prove_start(&mrrc_mon_prove_ops);
 	}
 	can = mrrc_libc_hooks_rely(!mon->trusting ? MRRC_TRUST_NOBODY :
-			      probe == MRRC_PROBE_HOOKED ? MRRC_TRUST_HOOKED :
-							   MRRC_TRUST_PROVEN);
+				   probe == MRRC_PROBE_HOOKED ?
+						    MRRC_TRUST_HOOKED :
+						    MRRC_TRUST_PROVEN);
 	mrrc_lock_release(&mrrc_mon_registry.lock);
 	return (can && mon->trusting) || probe != MRRC_PROBE_HOOKED;
 }
@@ -615,7 +617,8 @@ int mrrc_mon_hook(struct mrrc_mon *mon, char *why)
 		why[0] = '\0';
 	if (!mrrc_mon_works(mon)) {
 		if (why)
-			snprintf(why, MRRC_LIBC_HOOKS_WHY, "nothing is watched");
+			snprintf(why, MRRC_LIBC_HOOKS_WHY,
+				 "nothing is watched");
 		return -ENODEV;
 	}
 	mrrc_lock_acquire(&mrrc_mon_registry.lock);

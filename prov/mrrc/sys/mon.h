@@ -56,17 +56,17 @@
 
 /* ThreadSanitizer knows no fences; it runs where loads are ordered anyway. */
 #ifdef __SANITIZE_THREAD__
-#define mrrc_fence(order)	__asm__ volatile("" ::: "memory")
+#define mrrc_fence(order) __asm__ volatile("" ::: "memory")
 #else
-#define mrrc_fence(order)	atomic_thread_fence(memory_order_##order)
+#define mrrc_fence(order) atomic_thread_fence(memory_order_##order)
 #endif
 
 #define MRRC_MON_AUTO	"auto"
-#define MRRC_MON_REASON	128	/* bytes of a reason */
+#define MRRC_MON_REASON 128 /* bytes of a reason */
 
 enum mrrc_mon_event {
-	MRRC_MON_UNMAP,		/* mapping gone, nothing is watched there */
-	MRRC_MON_REMOVE,	/* pages dropped, the mapping stays watched */
+	MRRC_MON_UNMAP,	 /* mapping gone, nothing is watched there */
+	MRRC_MON_REMOVE, /* pages dropped, the mapping stays watched */
 };
 
 /* [start, end), empty where both are equal. */
@@ -80,13 +80,13 @@ struct mrrc_range {
 struct mrrc_mon_sub {
 	/* Forget the range. Returns the hull of the regions that this hit:
 	 * they need no watching any more. */
-	struct mrrc_range (*notify)(struct mrrc_mon_sub *sub,
-				    uintptr_t start, uintptr_t end);
+	struct mrrc_range (*notify)(struct mrrc_mon_sub *sub, uintptr_t start,
+				    uintptr_t end);
 	/* The lowest range that ends after @pos and must stay watched. */
 	struct mrrc_range (*cover)(struct mrrc_mon_sub *sub, uintptr_t pos);
 	/* How many those are. */
 	size_t (*count)(struct mrrc_mon_sub *sub);
-	TAILQ_ENTRY(mrrc_mon_sub) link;	/* MONITOR lock */
+	TAILQ_ENTRY(mrrc_mon_sub) link; /* MONITOR lock */
 };
 
 struct mrrc_mon;
@@ -94,8 +94,8 @@ struct mrrc_mon;
 /* When lookups have to ask (ops->check) whether memory is quiet. */
 enum mrrc_mon_ask {
 	MRRC_ASK_ALWAYS,
-	MRRC_ASK_OTHERS,	/* if another thread could have unmapped */
-	MRRC_ASK_NEVER,		/* the application tells, nobody else knows */
+	MRRC_ASK_OTHERS, /* if another thread could have unmapped */
+	MRRC_ASK_NEVER,	 /* the application tells, nobody else knows */
 };
 
 /* All calls are there, but for settle. */
@@ -139,29 +139,29 @@ struct mrrc_mon_ops {
  * in twenty, but the last twentieth always.
  */
 struct mrrc_mon_room {
-	size_t mappings;	/* that a process can have; 0: no matter */
-	size_t most;		/* ranges, by the last look at what there is */
-	size_t look;		/* ranges to be watched before the next look */
+	size_t mappings; /* that a process can have; 0: no matter */
+	size_t most;	 /* ranges, by the last look at what there is */
+	size_t look;	 /* ranges to be watched before the next look */
 };
 
 struct mrrc_mon {
 	const struct mrrc_mon_ops *ops;
-	void *impl;			/* the kind's own state */
-	_Atomic uint64_t seq;		/* odd: not now; made even under lock */
-	_Atomic enum mrrc_mon_ask ask;	/* ops->ask, or more often */
-	atomic_bool trusting;		/* goes without asking on trust */
-	atomic_bool failed;		/* for good; set after reason */
-	mrrc_ours *ours;		/* cleared in a child, which has a copy */
-	char reason[MRRC_MON_REASON];	/* why it failed or cannot watch */
-	struct mrrc_lock lock;		/* MONITOR: subs, events, watches */
+	void *impl;		       /* the kind's own state */
+	_Atomic uint64_t seq;	       /* odd: not now; made even under lock */
+	_Atomic enum mrrc_mon_ask ask; /* ops->ask, or more often */
+	atomic_bool trusting;	       /* goes without asking on trust */
+	atomic_bool failed;	       /* for good; set after reason */
+	mrrc_ours *ours;	      /* cleared in a child, which has a copy */
+	char reason[MRRC_MON_REASON]; /* why it failed or cannot watch */
+	struct mrrc_lock lock;	      /* MONITOR: subs, events, watches */
 	TAILQ_HEAD(, mrrc_mon_sub) subs;
-	struct mrrc_idle idle;		/* MONITOR lock; of lazy kinds */
-	struct mrrc_mon_room room;	/* MONITOR lock */
-	bool shared;			/* REGISTRY lock: opened by name */
-	bool hooked;			/* REGISTRY lock */
-	bool listed;			/* REGISTRY lock */
-	unsigned refs;			/* REGISTRY lock */
-	TAILQ_ENTRY(mrrc_mon) link;	/* REGISTRY lock */
+	struct mrrc_idle idle;	    /* MONITOR lock; of lazy kinds */
+	struct mrrc_mon_room room;  /* MONITOR lock */
+	bool shared;		    /* REGISTRY lock: opened by name */
+	bool hooked;		    /* REGISTRY lock */
+	bool listed;		    /* REGISTRY lock */
+	unsigned refs;		    /* REGISTRY lock */
+	TAILQ_ENTRY(mrrc_mon) link; /* REGISTRY lock */
 };
 
 extern const struct mrrc_mon_ops mrrc_mon_uffd_ops;
@@ -287,8 +287,8 @@ static inline bool mrrc_mon_works(struct mrrc_mon *mon)
 /* Is seq, looked at afterwards, told of every unmap without asking? */
 static inline bool mrrc_mon_told(struct mrrc_mon *mon)
 {
-	const enum mrrc_mon_ask ask = atomic_load_explicit(
-		&mon->ask, memory_order_relaxed);
+	const enum mrrc_mon_ask ask =
+		atomic_load_explicit(&mon->ask, memory_order_relaxed);
 
 	if (ask == MRRC_ASK_NEVER)
 		return true;
@@ -335,9 +335,9 @@ mrrc_mon_quiet(struct mrrc_mon *mon, uint64_t *seq, _Atomic uint64_t *probes)
 		return mrrc_mon_works(mon) ? -EAGAIN : -ENODEV;
 	if (told)
 		return 0;
-	atomic_store_explicit(probes, 1 + atomic_load_explicit(
-				      probes, memory_order_relaxed),
-			      memory_order_relaxed);
+	atomic_store_explicit(
+		probes, 1 + atomic_load_explicit(probes, memory_order_relaxed),
+		memory_order_relaxed);
 	ret = mrrc_mon_check(mon);
 	if (!ret && mrrc_mon_seq(mon) != *seq)
 		ret = -EAGAIN;

@@ -10,11 +10,10 @@
 
 #include "sys/libc_hooks.h"
 
-#define MRRC_MON_SPIN	256	/* tries for the lock */
+#define MRRC_MON_SPIN 256 /* tries for the lock */
 
 /* MONITOR lock held: does anybody know anything there, or is it watched? */
-static bool mon_known(struct mrrc_mon *mon, uintptr_t start,
-			   uintptr_t end)
+static bool mon_known(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 {
 	struct mrrc_mon_sub *sub;
 	struct mrrc_range range;
@@ -28,8 +27,7 @@ static bool mon_known(struct mrrc_mon *mon, uintptr_t start,
 }
 
 /* The same question need not be asked again. */
-static void mon_unmark(struct mrrc_mon *mon, uintptr_t start,
-			    uintptr_t end)
+static void mon_unmark(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 {
 	uintptr_t addr = start & ~(MRRC_LIBC_HOOKS_CHUNK - 1);
 
@@ -102,7 +100,8 @@ void mrrc_mon_mark(struct mrrc_mon *mon)
 			range = sub->cover(sub, pos);
 			if (range.start == range.end || range.end <= pos)
 				break;
-			mrrc_libc_hooks_mark(range.start, range.end - range.start);
+			mrrc_libc_hooks_mark(range.start,
+					     range.end - range.start);
 		}
 	}
 	mrrc_lock_release(&mon->lock);

@@ -21,8 +21,7 @@ static int manual_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	return 0;
 }
 
-static void manual_unwatch(struct mrrc_mon *mon, uintptr_t start,
-				size_t len)
+static void manual_unwatch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
 }
 

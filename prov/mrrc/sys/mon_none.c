@@ -25,8 +25,7 @@ static int none_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	return -ENODEV;
 }
 
-static void none_unwatch(struct mrrc_mon *mon, uintptr_t start,
-			      size_t len)
+static void none_unwatch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
 }
 

@@ -13,7 +13,7 @@
 #include "sys/vm.h"
 
 /* A subscriber gives up ranges to one that has so many less. */
-#define MRRC_MON_SHARE	256
+#define MRRC_MON_SHARE 256
 
 void mrrc_mon_room_init(struct mrrc_mon_room *room)
 {
@@ -53,7 +53,7 @@ static void mon_look(struct mrrc_mon *mon, size_t ranges)
 	const size_t left = all < most ? most - all : 0;
 	const size_t lack = all > most ? (all - most) / 2 : 0;
 	size_t more = ours < half ? (half - ours) / 2 : 0;
-	size_t calls = left / 4;	/* two each, and what is not counted */
+	size_t calls = left / 4; /* two each, and what is not counted */
 
 	if (more > left / 2)
 		more = left / 2;
@@ -80,8 +80,7 @@ bool mrrc_mon_full(struct mrrc_mon *mon)
 }
 
 /* MONITOR lock held: the one with most, and how many; NULL: none has any. */
-static struct mrrc_mon_sub *mon_richest(struct mrrc_mon *mon,
-					     size_t *most)
+static struct mrrc_mon_sub *mon_richest(struct mrrc_mon *mon, size_t *most)
 {
 	struct mrrc_mon_sub *sub, *richest = NULL;
 	size_t count;
@@ -99,7 +98,7 @@ static struct mrrc_mon_sub *mon_richest(struct mrrc_mon *mon,
 
 /* MONITOR lock held: so many ranges of @sub, as if they had been unmapped. */
 static void mon_take(struct mrrc_mon *mon, struct mrrc_mon_sub *sub,
-			  size_t count)
+		     size_t count)
 {
 	struct mrrc_range range = { 0, 0 };
 
@@ -153,8 +152,8 @@ void mrrc_mon_crowded(struct mrrc_mon *mon)
 		if (ranges <= room->most)
 			return;
 		/* so many that it is not time for it again at once */
-		mon_shed(mon, room->most > least + some ?
-				   room->most - some : least);
+		mon_shed(mon,
+			 room->most > least + some ? room->most - some : least);
 		mrrc_libc_hooks_count(some / 2);
 	} else {
 		/* before there are more */

@@ -46,7 +46,7 @@
 #ifdef HAVE_VALGRIND_MEMCHECK_H
 #include <valgrind/valgrind.h>
 #else
-#define RUNNING_ON_VALGRIND	0
+#define RUNNING_ON_VALGRIND 0
 #endif
 
 #include "sys/fd_id.h"
@@ -56,21 +56,21 @@
 #include "sys/vm.h"
 
 #ifndef UFFD_USER_MODE_ONLY
-#define UFFD_USER_MODE_ONLY	1
+#define UFFD_USER_MODE_ONLY 1
 #endif
 
 #ifndef SYS_close_range
-#define SYS_close_range		436
+#define SYS_close_range 436
 #endif
 
-#define MRRC_UFFD_FEATURES						\
-	(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_EVENT_UNMAP |	\
+#define MRRC_UFFD_FEATURES                                           \
+	(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_EVENT_UNMAP | \
 	 UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_REMAP)
 
-#define MRRC_UFFD_EVENTS	16		/* read at a time */
-#define MRRC_UFFD_QUEUE		64		/* more become one */
-#define MRRC_UFFD_TRIES		3
-#define MRRC_UFFD_CHILD_STACK	((size_t)16 << 10)
+#define MRRC_UFFD_EVENTS      16 /* read at a time */
+#define MRRC_UFFD_QUEUE	      64 /* more become one */
+#define MRRC_UFFD_TRIES	      3
+#define MRRC_UFFD_CHILD_STACK ((size_t) 16 << 10)
 
 struct mrrc_uffd_event {
 	struct mrrc_range range;
@@ -78,18 +78,18 @@ struct mrrc_uffd_event {
 };
 
 struct mrrc_uffd {
-	int fd;			/* the userfaultfd; after stop, a stand-in */
-	int stop_fd;		/* readable once the reader has to end */
+	int fd;	     /* the userfaultfd; after stop, a stand-in */
+	int stop_fd; /* readable once the reader has to end */
 	/* a program may have closed them, and got their numbers again */
 	struct mrrc_fd_id id;
 	struct mrrc_fd_id stop_id;
-	size_t huge;		/* huge page size, 0 if none */
+	size_t huge; /* huge page size, 0 if none */
 	pthread_t reader;
 	pthread_t handler;
-	sem_t ready;		/* the reader keeps its descriptors */
-	sem_t work;		/* for the handler */
-	atomic_bool broken;	/* the reader has left: its number is to go */
-	atomic_bool stop;	/* it has to end */
+	sem_t ready;	    /* the reader keeps its descriptors */
+	sem_t work;	    /* for the handler */
+	atomic_bool broken; /* the reader has left: its number is to go */
+	atomic_bool stop;   /* it has to end */
 	/*
 	 * Held with all signals blocked, for reading and queuing only: guards
 	 * what is below, and seq of an empty queue becoming even.
@@ -97,7 +97,7 @@ struct mrrc_uffd {
 	pthread_mutex_t lock;
 	struct mrrc_uffd_event queue[MRRC_UFFD_QUEUE];
 	unsigned queued;
-	bool dead;		/* the reader reads no more: never settled */
+	bool dead; /* the reader reads no more: never settled */
 };
 
 static void uffd_lock(struct mrrc_uffd *uffd, sigset_t *old)
@@ -116,15 +116,14 @@ static void uffd_unlock(struct mrrc_uffd *uffd, const sigset_t *old)
 }
 
 /* Locked. A range too large is invalidated for nothing, and that is all. */
-static void uffd_queue(struct mrrc_uffd *uffd, uintptr_t start,
-			    uintptr_t end, enum mrrc_mon_event kind)
+static void uffd_queue(struct mrrc_uffd *uffd, uintptr_t start, uintptr_t end,
+		       enum mrrc_mon_event kind)
 {
 	struct mrrc_uffd_event *last;
 
 	if (uffd->queued < MRRC_UFFD_QUEUE) {
-		uffd->queue[uffd->queued++] = (struct mrrc_uffd_event) {
-			{ start, end }, kind
-		};
+		uffd->queue[uffd->queued++] =
+			(struct mrrc_uffd_event){ { start, end }, kind };
 		return;
 	}
 	last = &uffd->queue[MRRC_UFFD_QUEUE - 1];
@@ -142,12 +141,12 @@ static int uffd_take(struct mrrc_uffd *uffd, const struct uffd_msg *msg)
 
 	switch (msg->event) {
 	case UFFD_EVENT_UNMAP:
-		uffd_queue(uffd, msg->arg.remove.start,
-				msg->arg.remove.end, MRRC_MON_UNMAP);
+		uffd_queue(uffd, msg->arg.remove.start, msg->arg.remove.end,
+			   MRRC_MON_UNMAP);
 		return 0;
 	case UFFD_EVENT_REMOVE:
-		uffd_queue(uffd, msg->arg.remove.start,
-				msg->arg.remove.end, MRRC_MON_REMOVE);
+		uffd_queue(uffd, msg->arg.remove.start, msg->arg.remove.end,
+			   MRRC_MON_REMOVE);
 		return 0;
 	case UFFD_EVENT_REMAP:
 		from = msg->arg.remap.from;
@@ -221,9 +220,9 @@ static int uffd_drain(struct mrrc_mon *mon)
 	} while (count && !ret);
 	pthread_setcancelstate(cancel, NULL);
 	if (ret)
-		snprintf(mon->reason, sizeof(mon->reason),
-			 "userfaultfd: %s", ret == -EPROTO ?
-			 "an unexpected event" : "its events cannot be read");
+		snprintf(mon->reason, sizeof(mon->reason), "userfaultfd: %s",
+			 ret == -EPROTO ? "an unexpected event" :
+					  "its events cannot be read");
 	return ret;
 }
 
@@ -353,11 +352,11 @@ static void *uffd_run(void *arg)
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 		if (n < 0 && errno != EINTR)
 			ret = -errno;
-		else if (fds[1].revents && (atomic_load(&uffd->stop) ||
-					    !mrrc_mon_works(mon)))
+		else if (fds[1].revents &&
+			 (atomic_load(&uffd->stop) || !mrrc_mon_works(mon)))
 			break;
 		else if (fds[1].revents)
-			ret = -EBADF;	/* nobody asked: it is not ours */
+			ret = -EBADF; /* nobody asked: it is not ours */
 		else if (fds[0].revents & POLLIN)
 			ret = uffd_fetch(mon);
 		else if (fds[0].revents)
@@ -409,16 +408,15 @@ static void uffd_stop(struct mrrc_mon *mon)
 {
 	struct mrrc_uffd *uffd = mon->impl;
 
-	if (!mrrc_mon_forked(mon) &&
-	    mrrc_fd_is(uffd->stop_fd, &uffd->stop_id))
+	if (!mrrc_mon_forked(mon) && mrrc_fd_is(uffd->stop_fd, &uffd->stop_id))
 		uffd_wake(uffd);
 	uffd_replace(uffd);
 }
 
 static int uffd_fail(struct mrrc_mon *mon, const char *what, int ret)
 {
-	snprintf(mon->reason, sizeof(mon->reason), "userfaultfd: %s: %s",
-		 what, strerror(-ret));
+	snprintf(mon->reason, sizeof(mon->reason), "userfaultfd: %s: %s", what,
+		 strerror(-ret));
 	return ret;
 }
 
@@ -462,15 +460,14 @@ static int uffd_threads(struct mrrc_mon *mon)
 	struct mrrc_uffd *uffd = mon->impl;
 	int ret;
 
-	ret = mrrc_thread_start(&uffd->reader, MRRC_UFFD_STACK,
-			       uffd_run, mon);
+	ret = mrrc_thread_start(&uffd->reader, MRRC_UFFD_STACK, uffd_run, mon);
 	if (ret)
 		return uffd_fail(mon, "reader thread", ret);
 	pthread_setname_np(uffd->reader, "mrrc-monitor");
 	while (sem_wait(&uffd->ready))
 		;
-	ret = mrrc_thread_start(&uffd->handler, MRRC_UFFD_STACK,
-			       uffd_handle, mon);
+	ret = mrrc_thread_start(&uffd->handler, MRRC_UFFD_STACK, uffd_handle,
+				mon);
 	if (ret) {
 		atomic_store(&uffd->stop, true);
 		uffd_wake(uffd);
@@ -568,14 +565,13 @@ static int uffd_unregister_one(int fd, uintptr_t start, uintptr_t end)
 	return ioctl(fd, UFFDIO_UNREGISTER, &range) ? -errno : 0;
 }
 
-static bool uffd_unregister_part(void *arg,
-				      const struct mrrc_mapping *mapping)
+static bool uffd_unregister_part(void *arg, const struct mrrc_mapping *mapping)
 {
 	const struct mrrc_uffd_part *part = arg;
-	const uintptr_t start = mapping->start > part->start ?
-				mapping->start : part->start;
-	const uintptr_t end = mapping->end < part->end ?
-			      mapping->end : part->end;
+	const uintptr_t start = mapping->start > part->start ? mapping->start :
+							       part->start;
+	const uintptr_t end = mapping->end < part->end ? mapping->end :
+							 part->end;
 
 	if (start < end)
 		uffd_unregister_one(part->fd, start, end);
@@ -583,8 +579,8 @@ static bool uffd_unregister_part(void *arg,
 }
 
 /* Where the kernel refuses one mapping it leaves the others as they are. */
-static void uffd_unregister(const struct mrrc_uffd *uffd,
-				 uintptr_t start, uintptr_t end)
+static void uffd_unregister(const struct mrrc_uffd *uffd, uintptr_t start,
+			    uintptr_t end)
 {
 	struct mrrc_uffd_part part = { uffd->fd, start, end };
 
@@ -603,7 +599,7 @@ static bool uffd_mapped(uintptr_t start, size_t len)
 
 /* Huge pages are watched whole. Refusal changes nothing. */
 static int uffd_watch_huge(const struct mrrc_uffd *uffd, uintptr_t start,
-				size_t len)
+			   size_t len)
 {
 	const uintptr_t mask = uffd->huge - 1;
 	const uintptr_t lo = start & ~mask, hi = (start + len + mask) & ~mask;
@@ -635,8 +631,7 @@ static int uffd_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 }
 
 /* What is no longer mapped, or part of a huge page, is refused: let it be. */
-static void uffd_unwatch(struct mrrc_mon *mon, uintptr_t start,
-			      size_t len)
+static void uffd_unwatch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
 	struct mrrc_uffd *uffd = mon->impl;
 

@@ -20,19 +20,19 @@
 #include "sys/threads.h"
 #include "sys/vm.h"
 
-#define NOTIFIER_QUEUE	64	/* ranges yet to be told; more become one */
-#define NOTIFIER_TRIES	32	/* probes before a range counts as changed */
+#define NOTIFIER_QUEUE 64 /* ranges yet to be told; more become one */
+#define NOTIFIER_TRIES 32 /* probes before a range counts as changed */
 
 struct mrrc_notifier {
 	struct mrrc_mon *mon;
 	struct mrrc_mon_sub sub;
 	mrrc_notifier_cb tell;
 	void *arg;
-	struct mrrc_lock serial;	/* NOTIFIER: one watch at a time */
-	struct mrrc_lock lock;		/* CACHE: all below */
+	struct mrrc_lock serial; /* NOTIFIER: one watch at a time */
+	struct mrrc_lock lock;	 /* CACHE: all below */
 	struct mrrc_index watched;
-	struct mrrc_region_list dead;	/* to be freed by who may */
-	struct mrrc_range adding;	/* being watched, not in the index */
+	struct mrrc_region_list dead; /* to be freed by who may */
+	struct mrrc_range adding;     /* being watched, not in the index */
 	bool adding_stale;
 	struct mrrc_range queue[NOTIFIER_QUEUE];
 	size_t queued;
@@ -44,8 +44,8 @@ struct mrrc_notifier {
 
 static struct mrrc_notifier *notifier_of(struct mrrc_mon_sub *sub)
 {
-	return (struct mrrc_notifier *)((char *)sub -
-				     offsetof(struct mrrc_notifier, sub));
+	return (struct mrrc_notifier *) ((char *) sub -
+					 offsetof(struct mrrc_notifier, sub));
 }
 
 static bool range_overlaps(struct mrrc_range range, uintptr_t start,
@@ -64,18 +64,18 @@ static void range_add(struct mrrc_range *range, uintptr_t start, uintptr_t end)
 
 /* Lock held. */
 static void notifier_queue(struct mrrc_notifier *notifier, uintptr_t start,
-			uintptr_t end)
+			   uintptr_t end)
 {
 	if (notifier->queued == NOTIFIER_QUEUE) {
 		range_add(&notifier->queue[NOTIFIER_QUEUE - 1], start, end);
 		return;
 	}
-	notifier->queue[notifier->queued++] = (struct mrrc_range) { start, end };
+	notifier->queue[notifier->queued++] = (struct mrrc_range){ start, end };
 	sem_post(&notifier->wake);
 }
 
 static struct mrrc_range notifier_notify(struct mrrc_mon_sub *sub,
-				      uintptr_t start, uintptr_t end)
+					 uintptr_t start, uintptr_t end)
 {
 	struct mrrc_notifier *notifier = notifier_of(sub);
 	struct mrrc_range hull = { start, end };
@@ -84,10 +84,11 @@ static struct mrrc_range notifier_notify(struct mrrc_mon_sub *sub,
 	mrrc_lock_acquire(&notifier->lock);
 	if (range_overlaps(notifier->adding, start, end))
 		notifier->adding_stale = true;
-	region = mrrc_index_first_overlap(&notifier->watched, start, end - start);
+	region = mrrc_index_first_overlap(&notifier->watched, start,
+					  end - start);
 	if (!region) {
 		mrrc_lock_release(&notifier->lock);
-		return (struct mrrc_range) { 0, 0 };
+		return (struct mrrc_range){ 0, 0 };
 	}
 	while (region) {
 		next = mrrc_index_next_overlap(region, start, end - start);
@@ -111,9 +112,8 @@ static struct mrrc_range notifier_cover(struct mrrc_mon_sub *sub, uintptr_t pos)
 	region = mrrc_index_first_overlap(&notifier->watched, pos,
 					  UINTPTR_MAX - pos);
 	if (region)
-		best = (struct mrrc_range) {
-			region->start, mrrc_region_end(region)
-		};
+		best = (struct mrrc_range){ region->start,
+					    mrrc_region_end(region) };
 	if (notifier->adding.end > pos &&
 	    (!best.end || notifier->adding.start < best.start))
 		best = notifier->adding;
@@ -135,7 +135,7 @@ static size_t notifier_count(struct mrrc_mon_sub *sub)
 /* ---- telling ---- */
 
 static bool notifier_next(struct mrrc_notifier *notifier,
-		       struct mrrc_region_list *dead)
+			  struct mrrc_region_list *dead)
 {
 	bool any;
 
@@ -145,7 +145,7 @@ static bool notifier_next(struct mrrc_notifier *notifier,
 	if (any) {
 		notifier->telling = notifier->queue[--notifier->queued];
 	} else {
-		notifier->telling = (struct mrrc_range) { 0, 0 };
+		notifier->telling = (struct mrrc_range){ 0, 0 };
 	}
 	mrrc_lock_release(&notifier->lock);
 	return any;
@@ -163,7 +163,8 @@ static void *notifier_main(void *arg)
 		mrrc_thread_outside();
 		while (notifier_next(notifier, &dead))
 			notifier->tell(notifier->arg, notifier->telling.start,
-				    notifier->telling.end - notifier->telling.start);
+				       notifier->telling.end -
+					       notifier->telling.start);
 		while ((region = TAILQ_FIRST(&dead))) {
 			TAILQ_REMOVE(&dead, region, link);
 			free(region);
@@ -194,11 +195,10 @@ static int notifier_try(struct mrrc_notifier *notifier, struct mrrc_range range)
 }
 
 /* Lock held: region becomes part of the index, with what it overlaps. */
-static void notifier_index(struct mrrc_notifier *notifier, struct mrrc_region *region)
+static void notifier_index(struct mrrc_notifier *notifier,
+			   struct mrrc_region *region)
 {
-	struct mrrc_range hull = {
-		region->start, mrrc_region_end(region)
-	};
+	struct mrrc_range hull = { region->start, mrrc_region_end(region) };
 	struct mrrc_region *other, *next;
 
 	other = mrrc_index_first_overlap(&notifier->watched, region->start,
@@ -216,7 +216,8 @@ static void notifier_index(struct mrrc_notifier *notifier, struct mrrc_region *r
 	mrrc_index_insert(&notifier->watched, region);
 }
 
-int mrrc_notifier_watch(struct mrrc_notifier *notifier, uintptr_t start, size_t len)
+int mrrc_notifier_watch(struct mrrc_notifier *notifier, uintptr_t start,
+			size_t len)
 {
 	const uintptr_t mask = mrrc_vm_page() - 1;
 	struct mrrc_range range;
@@ -251,7 +252,7 @@ int mrrc_notifier_watch(struct mrrc_notifier *notifier, uintptr_t start, size_t 
 		ret = -EAGAIN;
 	if (!ret)
 		notifier_index(notifier, region);
-	notifier->adding = (struct mrrc_range) { 0, 0 };
+	notifier->adding = (struct mrrc_range){ 0, 0 };
 	mrrc_lock_release(&notifier->lock);
 	/* a refusal has changed nothing, and may concern another's range */
 	if (ret && mrrc_mon_watched(ret))
@@ -264,7 +265,8 @@ int mrrc_notifier_watch(struct mrrc_notifier *notifier, uintptr_t start, size_t 
 }
 
 /* Lock held, memory quiet. */
-static bool notifier_known(struct mrrc_notifier *notifier, uintptr_t start, size_t len)
+static bool notifier_known(struct mrrc_notifier *notifier, uintptr_t start,
+			   size_t len)
 {
 	size_t i;
 
@@ -276,7 +278,8 @@ static bool notifier_known(struct mrrc_notifier *notifier, uintptr_t start, size
 	       mrrc_index_find(&notifier->watched, start, len);
 }
 
-bool mrrc_notifier_valid(struct mrrc_notifier *notifier, uintptr_t start, size_t len)
+bool mrrc_notifier_valid(struct mrrc_notifier *notifier, uintptr_t start,
+			 size_t len)
 {
 	struct mrrc_mon *mon = notifier->mon;
 	bool known;
@@ -309,7 +312,7 @@ bool mrrc_notifier_valid(struct mrrc_notifier *notifier, uintptr_t start, size_t
 /* ---- life ---- */
 
 int mrrc_notifier_open(struct mrrc_mon *mon, mrrc_notifier_cb tell, void *arg,
-		    struct mrrc_notifier **out)
+		       struct mrrc_notifier **out)
 {
 	struct mrrc_notifier *notifier;
 	int ret;

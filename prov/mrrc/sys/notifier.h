@@ -22,16 +22,18 @@ typedef void (*mrrc_notifier_cb)(void *arg, uintptr_t start, size_t len);
 
 /* mon: outlives the notifier. */
 int mrrc_notifier_open(struct mrrc_mon *mon, mrrc_notifier_cb tell, void *arg,
-		    struct mrrc_notifier **notifier);
+		       struct mrrc_notifier **notifier);
 void mrrc_notifier_close(struct mrrc_notifier *notifier);
 
 /*
  * From now on tell of changes in the pages of the range, which are pinned.
  * 0, or why changes could go unnoticed. A watch ends when it was told.
  */
-int mrrc_notifier_watch(struct mrrc_notifier *notifier, uintptr_t start, size_t len);
+int mrrc_notifier_watch(struct mrrc_notifier *notifier, uintptr_t start,
+			size_t len);
 
 /* Has nothing happened to a watched range so far? */
-bool mrrc_notifier_valid(struct mrrc_notifier *notifier, uintptr_t start, size_t len);
+bool mrrc_notifier_valid(struct mrrc_notifier *notifier, uintptr_t start,
+			 size_t len);
 
 #endif /* MRRC_NOTIFIER_H */

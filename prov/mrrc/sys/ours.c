@@ -9,15 +9,15 @@
 #include <sys/mman.h>
 
 #ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK	18
+#define MADV_WIPEONFORK 18
 #endif
 
-#define OURS	256	/* at once */
+#define OURS 256 /* at once */
 
-static mrrc_ours *ours_page;	/* cleared in a child */
-static unsigned char ours_plain[OURS];	/* where the kernel clears none */
-static bool ours_used[OURS];	/* in a child, by copies as well */
-static mrrc_ours ours_last = 1;	/* for all that come then */
+static mrrc_ours *ours_page;	       /* cleared in a child */
+static unsigned char ours_plain[OURS]; /* where the kernel clears none */
+static bool ours_used[OURS];	       /* in a child, by copies as well */
+static mrrc_ours ours_last = 1;	       /* for all that come then */
 
 static void ours_map(void)
 {

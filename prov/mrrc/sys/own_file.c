@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define OWN_TRIES	3	/* it may come and go meanwhile */
+#define OWN_TRIES 3 /* it may come and go meanwhile */
 
 static int own_file_check(int fd)
 {
@@ -18,8 +18,10 @@ static int own_file_check(int fd)
 
 	if (fstat(fd, &stat))
 		return -errno;
-	return S_ISCHR(stat.st_mode) ||
-	       (stat.st_uid == geteuid() && stat.st_nlink == 1) ? 0 : -EPERM;
+	return S_ISCHR(stat.st_mode) || (stat.st_uid == geteuid() &&
+					 stat.st_nlink == 1) ?
+		       0 :
+		       -EPERM;
 }
 
 /* What this call makes is the user's, whatever a file server says of it. */

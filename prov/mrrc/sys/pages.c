@@ -16,16 +16,16 @@
 #include "sys/vm.h"
 
 #ifndef MAP_HUGE_SHIFT
-#define MAP_HUGE_SHIFT		26
+#define MAP_HUGE_SHIFT 26
 #endif
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE	23
+#define MADV_POPULATE_WRITE 23
 #endif
 
-#define PAGES_2M	((size_t) 2 << 20)
-#define PAGES_1G	((size_t) 1 << 30)
-#define NODES_MAX	1024
-#define PAGES_UNIT	((size_t) 1 << 20)	/* of address space */
+#define PAGES_2M   ((size_t) 2 << 20)
+#define PAGES_1G   ((size_t) 1 << 30)
+#define NODES_MAX  1024
+#define PAGES_UNIT ((size_t) 1 << 20) /* of address space */
 
 size_t mrrc_pages_size(enum mrrc_pages kind)
 {
@@ -103,7 +103,8 @@ static int pages_bind(void *addr, size_t len, int node)
 		return -EINVAL;
 	mask[node / (8 * sizeof(long))] = 1UL << node % (8 * sizeof(long));
 	if (!syscall(SYS_mbind, addr, len, MPOL_PREFERRED, mask, NODES_MAX,
-		     0) || errno == ENOSYS || errno == EPERM)
+		     0) ||
+	    errno == ENOSYS || errno == EPERM)
 		return 0;
 	return -errno;
 }
@@ -127,8 +128,8 @@ static void *pages_try(size_t len, size_t align, enum mrrc_pages kind)
 	void *addr;
 
 	if (kind >= MRRC_PAGES_2M)
-		return align > mrrc_pages_size(kind) ?
-		       MAP_FAILED : map_hugetlb(len, kind);
+		return align > mrrc_pages_size(kind) ? MAP_FAILED :
+						       map_hugetlb(len, kind);
 	if (kind == MRRC_PAGES_THP && align < PAGES_2M)
 		align = PAGES_2M;
 	addr = map_aligned(len, align);
@@ -139,9 +140,8 @@ static void *pages_try(size_t len, size_t align, enum mrrc_pages kind)
 	return addr;
 }
 
-int mrrc_pages_map(size_t len, size_t align,
-		   const struct mrrc_pages_attr *attr, void **addr_out,
-		   size_t *mapped, enum mrrc_pages *got)
+int mrrc_pages_map(size_t len, size_t align, const struct mrrc_pages_attr *attr,
+		   void **addr_out, size_t *mapped, enum mrrc_pages *got)
 {
 	enum mrrc_pages kind = attr->kind;
 	size_t want;
@@ -149,8 +149,8 @@ int mrrc_pages_map(size_t len, size_t align,
 	int ret;
 
 	if (kind == MRRC_PAGES_AUTO)
-		kind = len >= PAGES_2M && !attr->exact ?
-		       MRRC_PAGES_THP : MRRC_PAGES_4K;
+		kind = len >= PAGES_2M && !attr->exact ? MRRC_PAGES_THP :
+							 MRRC_PAGES_4K;
 	if (attr->exact && kind == MRRC_PAGES_THP)
 		kind = MRRC_PAGES_4K;
 	for (;; kind--) {
@@ -207,8 +207,9 @@ bool mrrc_pages_retire(void *addr, size_t mapped, bool access)
 	const int prot = access ? PROT_READ | PROT_WRITE : PROT_NONE;
 	const size_t len = whole_units(mapped);
 
-	if (mmap(addr, len, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
-		 MAP_FIXED, -1, 0) == MAP_FAILED)
+	if (mmap(addr, len, prot,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+		 0) == MAP_FAILED)
 		return false;
 	/* after mlockall(), its pages are there and locked */
 	munlock(addr, len);

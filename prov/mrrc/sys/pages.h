@@ -10,19 +10,19 @@
 #include <stddef.h>
 
 enum mrrc_pages {
-	MRRC_PAGES_AUTO,	/* THP where a block fills some, else 4K */
+	MRRC_PAGES_AUTO, /* THP where a block fills some, else 4K */
 	MRRC_PAGES_4K,
 	MRRC_PAGES_THP,
-	MRRC_PAGES_2M,		/* hugetlbfs */
+	MRRC_PAGES_2M, /* hugetlbfs */
 	MRRC_PAGES_1G,
 	MRRC_PAGES_CNT
 };
 
 struct mrrc_pages_attr {
 	enum mrrc_pages kind;
-	int node;		/* preferred; -1: any */
+	int node; /* preferred; -1: any */
 	bool prefault;
-	bool exact;		/* no longer than len, in small pages */
+	bool exact; /* no longer than len, in small pages */
 };
 
 /* What len becomes in such pages: as much as must be there. */
@@ -35,9 +35,8 @@ size_t mrrc_pages_size(enum mrrc_pages kind);
  * are what it became. The rest of its last MiB is nobody's: it cannot be
  * touched, and nothing else comes to lie there.
  */
-int mrrc_pages_map(size_t len, size_t align,
-		   const struct mrrc_pages_attr *attr, void **addr,
-		   size_t *mapped, enum mrrc_pages *kind);
+int mrrc_pages_map(size_t len, size_t align, const struct mrrc_pages_attr *attr,
+		   void **addr, size_t *mapped, enum mrrc_pages *kind);
 void mrrc_pages_unmap(void *addr, size_t mapped);
 /* A private mapping, or a part of one: as munmap(2), which may fail. */
 void mrrc_pages_return(void *addr, size_t len);

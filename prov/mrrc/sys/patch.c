@@ -17,15 +17,15 @@
 #include "sys/vm.h"
 
 #ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE	0x100000
+#define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-#define FILLER	16	/* behind a function, before the next one */
+#define FILLER 16 /* behind a function, before the next one */
 
 /* One at a time writes; the thread that proves reads. */
 static struct {
 	struct {
-		_Atomic(uint8_t *) at;	/* near what its stubs serve, or NULL */
+		_Atomic(uint8_t *) at; /* near what its stubs serve, or NULL */
 		size_t used;
 	} page[MRRC_PATCH_PAGES];
 } patch_stubs;
@@ -81,7 +81,7 @@ static size_t patch_distance(uintptr_t a, uintptr_t b)
 
 struct patch_search {
 	uintptr_t near, best;
-	uintptr_t end;		/* of the last mapping; 0: it may grow */
+	uintptr_t end; /* of the last mapping; 0: it may grow */
 };
 
 /* Holes at the ends are left for the heap and the stack to grow into. */
@@ -93,8 +93,9 @@ static bool patch_look(void *arg, const struct mrrc_mapping *mapping)
 	if (search->end && strcmp(mapping->name, "[stack]"))
 		fit = patch_fit(search->end, mapping->start, search->near,
 				mrrc_vm_page());
-	if (fit && (!search->best || patch_distance(fit, search->near) <
-				     patch_distance(search->best, search->near)))
+	if (fit && (!search->best ||
+		    patch_distance(fit, search->near) <
+			    patch_distance(search->best, search->near)))
 		search->best = fit;
 	search->end = strcmp(mapping->name, "[heap]") ? mapping->end : 0;
 	return true;
@@ -106,9 +107,10 @@ static uintptr_t patch_hole(uintptr_t near)
 	struct patch_search search = { .near = near };
 
 	mrrc_mappings_each(patch_look, &search);
-	return search.best &&
-	       patch_distance(search.best, near) < mrrc_patch_reach ?
-	       search.best : 0;
+	return search.best && patch_distance(search.best, near) <
+				       mrrc_patch_reach ?
+		       search.best :
+		       0;
 }
 
 /* Executable, hence not written to; another one while stubs are made. */
@@ -124,10 +126,10 @@ static int patch_page(uintptr_t near, uint8_t **out)
 		at = patch_hole(near);
 		if (!at)
 			return -ENOMEM;
-		got = mmap((void *)at, page, PROT_READ | PROT_WRITE,
+		got = mmap((void *) at, page, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
 			   -1, 0);
-		if (got == (void *)at) {
+		if (got == (void *) at) {
 			*out = got;
 			return 0;
 		}
@@ -140,10 +142,10 @@ static int patch_page(uintptr_t near, uint8_t **out)
 static int patch_protect(void *at, size_t len, int prot)
 {
 	const size_t page = mrrc_vm_page();
-	const uintptr_t start = (uintptr_t)at & ~(page - 1);
-	const uintptr_t end = ((uintptr_t)at + len + page - 1) & ~(page - 1);
+	const uintptr_t start = (uintptr_t) at & ~(page - 1);
+	const uintptr_t end = ((uintptr_t) at + len + page - 1) & ~(page - 1);
 
-	return mprotect((void *)start, end - start, prot) ? -EACCES : 0;
+	return mprotect((void *) start, end - start, prot) ? -EACCES : 0;
 }
 
 /* ---- finding ---- */
@@ -151,7 +153,7 @@ static int patch_protect(void *at, size_t len, int prot)
 /* As libc itself has it, whoever may have taken the name before it. */
 static int patch_function(const char *name, struct mrrc_patch_code *out)
 {
-	const ElfW(Sym) *sym;
+	const ElfW(Sym) * sym;
 	Dl_info info;
 	void *libc, *code;
 	void *extra = NULL;
@@ -169,20 +171,21 @@ static int patch_function(const char *name, struct mrrc_patch_code *out)
 	if (ELF64_ST_TYPE(sym->st_info) != STT_FUNC || !sym->st_size ||
 	    info.dli_saddr != code)
 		return -ENOENT;
-	*out = (struct mrrc_patch_code) {
-		.start = code, .len = sym->st_size + FILLER,
+	*out = (struct mrrc_patch_code){
+		.start = code,
+		.len = sym->st_size + FILLER,
 	};
 	return 0;
 }
 
 static bool patch_near(const uint8_t *stub, uintptr_t near)
 {
-	return patch_distance((uintptr_t)stub, near) < mrrc_patch_reach;
+	return patch_distance((uintptr_t) stub, near) < mrrc_patch_reach;
 }
 
 static uint8_t *patch_page_of(const uint8_t *stub)
 {
-	return (uint8_t *)((uintptr_t)stub & ~(mrrc_vm_page() - 1));
+	return (uint8_t *) ((uintptr_t) stub & ~(mrrc_vm_page() - 1));
 }
 
 /* Room for a stub near @near. */
@@ -224,7 +227,7 @@ static int patch_write(const struct mrrc_patch_code *code, uint8_t *site,
 	if (patch_protect(page, 1, PROT_READ | PROT_WRITE | PROT_EXEC))
 		return -EACCES;
 	ret = mrrc_patch_build(code, site, number, stub, patch);
-	__builtin___clear_cache((char *)stub, (char *)stub + MRRC_PATCH_STUB);
+	__builtin___clear_cache((char *) stub, (char *) stub + MRRC_PATCH_STUB);
 	if (patch_protect(page, 1, PROT_READ | PROT_EXEC))
 		ret = -EACCES;
 	patch->stub = stub;
@@ -238,16 +241,16 @@ int mrrc_patch_site(const struct mrrc_patch_code *code, uint8_t *site,
 	unsigned page = 0;
 	int ret = 0;
 
-	*patch = (struct mrrc_patch) { 0 };
-	if (!stub || !patch_near(stub, (uintptr_t)site)) {
-		ret = patch_stub((uintptr_t)site, &page);
+	*patch = (struct mrrc_patch){ 0 };
+	if (!stub || !patch_near(stub, (uintptr_t) site)) {
+		ret = patch_stub((uintptr_t) site, &page);
 		if (ret)
 			return ret;
 		stub = patch_stubs.page[page].at + patch_stubs.page[page].used;
 	}
 	ret = patch_write(code, site, number, stub, patch);
 	if (ret)
-		*patch = (struct mrrc_patch) { 0 };
+		*patch = (struct mrrc_patch){ 0 };
 	else if (stub != code->stub)
 		patch_stubs.page[page].used += MRRC_PATCH_STUB;
 	return ret;
@@ -259,7 +262,7 @@ int mrrc_patch_find(const char *name, long number, struct mrrc_patch *patch)
 	uint8_t *site;
 	int ret;
 
-	*patch = (struct mrrc_patch) { 0 };
+	*patch = (struct mrrc_patch){ 0 };
 	if (!mrrc_patch_reach)
 		return -EOPNOTSUPP;
 	ret = patch_function(name, &function);
@@ -275,7 +278,7 @@ bool mrrc_patch_stub(uintptr_t addr)
 
 	for (i = 0; i < MRRC_PATCH_PAGES; i++) {
 		if (patch_stubs.page[i].at &&
-		    addr - (uintptr_t)patch_stubs.page[i].at < mrrc_vm_page())
+		    addr - (uintptr_t) patch_stubs.page[i].at < mrrc_vm_page())
 			return true;
 	}
 	return false;
@@ -291,14 +294,15 @@ static int patch_writable(const struct mrrc_patch *patch, bool on)
 
 	ret = patch_protect(patch->word, sizeof(*patch->word), prot);
 	if (!ret && patch->filler)
-		ret = patch_protect(patch->filler, sizeof(patch->filling), prot);
+		ret = patch_protect(patch->filler, sizeof(patch->filling),
+				    prot);
 	return ret;
 }
 
 static int patch_store(const struct mrrc_patch *patch, uint64_t from,
 		       uint64_t to)
 {
-	char *const at = (char *)patch->word;
+	char *const at = (char *) patch->word;
 	int ret;
 
 	if (__atomic_load_n(patch->word, __ATOMIC_RELAXED) != from)
@@ -309,8 +313,8 @@ static int patch_store(const struct mrrc_patch *patch, uint64_t from,
 		return ret;
 	}
 	/* Once there it stays: somebody may be on the way through it. */
-	if (patch->filler && memcmp(patch->filler, patch->filling,
-				    sizeof(patch->filling)))
+	if (patch->filler &&
+	    memcmp(patch->filler, patch->filling, sizeof(patch->filling)))
 		memcpy(patch->filler, patch->filling, sizeof(patch->filling));
 	if (!__atomic_compare_exchange_n(patch->word, &from, to, false,
 					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
@@ -323,7 +327,8 @@ static int patch_store(const struct mrrc_patch *patch, uint64_t from,
 int mrrc_patch_on(const struct mrrc_patch *patch)
 {
 	return mrrc_patch_is_on(patch) ?
-	       0 : patch_store(patch, patch->before, patch->after);
+		       0 :
+		       patch_store(patch, patch->before, patch->after);
 }
 
 int mrrc_patch_off(const struct mrrc_patch *patch)
@@ -340,15 +345,16 @@ bool mrrc_patch_is_on(const struct mrrc_patch *patch)
 static uint8_t *patch_in(uint8_t *copy, uintptr_t start, uintptr_t end,
 			 const void *at, size_t len)
 {
-	return (uintptr_t)at >= start && (uintptr_t)at + len <= end ?
-	       copy + ((uintptr_t)at - start) : NULL;
+	return (uintptr_t) at >= start && (uintptr_t) at + len <= end ?
+		       copy + ((uintptr_t) at - start) :
+		       NULL;
 }
 
 bool mrrc_patch_undo(const struct mrrc_patch *patch, uint8_t *copy,
 		     uintptr_t start, uintptr_t end)
 {
-	uint8_t *word = patch_in(copy, start, end, patch->word,
-				 sizeof(*patch->word));
+	uint8_t *word =
+		patch_in(copy, start, end, patch->word, sizeof(*patch->word));
 	uint8_t *filler = patch_in(copy, start, end, patch->filler,
 				   sizeof(patch->filling));
 	bool on;
@@ -373,9 +379,9 @@ bool mrrc_patch_uses(const struct mrrc_patch *patch, uintptr_t start,
 		     size_t len)
 {
 	return (patch->word &&
-		patch_overlaps(start, len, (uintptr_t)patch->word,
+		patch_overlaps(start, len, (uintptr_t) patch->word,
 			       sizeof(*patch->word))) ||
 	       (patch->filler &&
-		patch_overlaps(start, len, (uintptr_t)patch->filler,
+		patch_overlaps(start, len, (uintptr_t) patch->filler,
 			       sizeof(patch->filling)));
 }

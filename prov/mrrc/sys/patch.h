@@ -23,9 +23,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MRRC_PATCH_STUB	64	/* bytes of a stub, at most */
-#define MRRC_PATCH_PAGES	8	/* of stubs, at most */
-#define MRRC_PATCH_ANY	(-1L)	/* any system call: syscall(2) */
+#define MRRC_PATCH_STUB	 64    /* bytes of a stub, at most */
+#define MRRC_PATCH_PAGES 8     /* of stubs, at most */
+#define MRRC_PATCH_ANY	 (-1L) /* any system call: syscall(2) */
 
 /* As the kernel is about to get them, or gets them in their place. */
 struct mrrc_patch_call {
@@ -54,22 +54,24 @@ bool mrrc_patch_called(struct mrrc_patch_call *call);
 long mrrc_patch_make(const struct mrrc_patch_call *call);
 uintptr_t mrrc_patch_made(void);
 
-#define MRRC_PATCH_FILLER	5	/* bytes that lead to a stub */
-#define MRRC_PATCH_NEAR		122	/* bytes from a system call to such, at
+#define MRRC_PATCH_FILLER 5 /* bytes that lead to a stub */
+#define MRRC_PATCH_NEAR \
+	122 /* bytes from a system call to such, at
 					 * most, either way */
-#define MRRC_PATCH_FIXED	7	/* exactly, if only its first byte can
+#define MRRC_PATCH_FIXED \
+	7 /* exactly, if only its first byte can
 					 * be changed */
 
 /* A word of code, and another that leads to a stub. Empty: no word. */
 struct mrrc_patch {
-	uint8_t *at;		/* the system-call instruction */
+	uint8_t *at; /* the system-call instruction */
 	uint64_t *word;
 	uint64_t before;
 	uint64_t after;
 	/* What leads on where the word has no room for it; never run before. */
 	uint8_t *filler;
 	uint8_t filling[MRRC_PATCH_FILLER];
-	uint8_t filled[MRRC_PATCH_FILLER];	/* what was there */
+	uint8_t filled[MRRC_PATCH_FILLER]; /* what was there */
 	uint8_t *stub;
 };
 
@@ -96,7 +98,7 @@ struct mrrc_patch_code {
 	 * kept. -EOPNOTSUPP: not on this processor.
 	 */
 	bool inside;
-	uint8_t *stub;		/* one that served unmapped code, or NULL */
+	uint8_t *stub; /* one that served unmapped code, or NULL */
 };
 
 /*

@@ -19,13 +19,13 @@
 #include <errno.h>
 #include <string.h>
 
-#define SVC		0xd4000001u
-#define MOV_X8(nr)	(0xd2800008u | (uint32_t)(nr) << 5)
-#define MOV_X6_X7	0xaa0703e6u
-#define BRANCH		0x14000000u
+#define SVC	   0xd4000001u
+#define MOV_X8(nr) (0xd2800008u | (uint32_t) (nr) << 5)
+#define MOV_X6_X7  0xaa0703e6u
+#define BRANCH	   0x14000000u
 
 /* A branch reaches 128 MiB; the function has some length, too. */
-const size_t mrrc_patch_reach = (size_t)127 << 20;
+const size_t mrrc_patch_reach = (size_t) 127 << 20;
 
 /*
  * Keeps all general registers and flags; those of vectors no caller of the
@@ -38,7 +38,7 @@ __asm__(".text\n"
 	".type mrrc_patch_entry, %function\n"
 	"mrrc_patch_entry:\n"
 	".cfi_startproc\n"
-	"	hint #34\n"			/* bti c */
+	"	hint #34\n" /* bti c */
 	"	sub sp, sp, #192\n"
 	".cfi_adjust_cfa_offset 192\n"
 	"	str x30, [sp, #176]\n"
@@ -98,7 +98,7 @@ __asm__(".text\n"
 	".type mrrc_patch_raw, %function\n"
 	"mrrc_patch_raw:\n"
 	".cfi_startproc\n"
-	"	hint #34\n"			/* bti c */
+	"	hint #34\n" /* bti c */
 	"	mov x9, x0\n"
 	"	ldp x8, x0, [x9]\n"
 	"	ldp x1, x2, [x9, #16]\n"
@@ -123,42 +123,42 @@ long mrrc_patch_make(const struct mrrc_patch_call *call)
 
 uintptr_t mrrc_patch_made(void)
 {
-	return (uintptr_t)mrrc_patch_raw_at;
+	return (uintptr_t) mrrc_patch_raw_at;
 }
 
 static const uint32_t stub_call[] = {
-	0xa9be7bfd,	/* stp x29, x30, [sp, #-32]! */
-	0xf9000bf0,	/* str x16, [sp, #16] */
-	0x58000190,	/* ldr x16, entry */
-	0xd63f0200,	/* blr x16 */
-	0xf9400ff0,	/* ldr x16, [sp, #24] */
-	0xb40000b0,	/* cbz x16, made */
-	0xf9400bf0,	/* ldr x16, [sp, #16] */
-	0xa8c27bfd,	/* ldp x29, x30, [sp], #32 */
-	SVC,
-	0,		/* the branch back */
-	0xf9400bf0,	/* made: ldr x16, [sp, #16] */
-	0xa8c27bfd,	/* ldp x29, x30, [sp], #32 */
-	0,		/* the branch back */
+	0xa9be7bfd,    /* stp x29, x30, [sp, #-32]! */
+	0xf9000bf0,    /* str x16, [sp, #16] */
+	0x58000190,    /* ldr x16, entry */
+	0xd63f0200,    /* blr x16 */
+	0xf9400ff0,    /* ldr x16, [sp, #24] */
+	0xb40000b0,    /* cbz x16, made */
+	0xf9400bf0,    /* ldr x16, [sp, #16] */
+	0xa8c27bfd,    /* ldp x29, x30, [sp], #32 */
+	SVC,	    0, /* the branch back */
+	0xf9400bf0,    /* made: ldr x16, [sp, #16] */
+	0xa8c27bfd,    /* ldp x29, x30, [sp], #32 */
+	0,	       /* the branch back */
 };
 
-static const size_t stub_back[] = { 9, 12 };	/* words */
-#define STUB_ENTRY	14	/* words: the address to call */
+static const size_t stub_back[] = { 9, 12 }; /* words */
+#define STUB_ENTRY 14			     /* words: the address to call */
 
 static uint32_t branch(const uint32_t *at, const uint32_t *to)
 {
-	return BRANCH | ((uint32_t)(to - at) & 0x3ffffff);
+	return BRANCH | ((uint32_t) (to - at) & 0x3ffffff);
 }
 
 static bool is_known(const uint32_t *at, long number)
 {
-	return at[0] == SVC && at[-1] == (number == MRRC_PATCH_ANY ?
-					  MOV_X6_X7 : MOV_X8(number));
+	return at[0] == SVC &&
+	       at[-1] ==
+		       (number == MRRC_PATCH_ANY ? MOV_X6_X7 : MOV_X8(number));
 }
 
 uint8_t *mrrc_patch_search(const struct mrrc_patch_code *code, long number)
 {
-	uint32_t *const insn = (uint32_t *)code->start;
+	uint32_t *const insn = (uint32_t *) code->start;
 	uint8_t *found = NULL;
 	size_t i;
 
@@ -167,7 +167,7 @@ uint8_t *mrrc_patch_search(const struct mrrc_patch_code *code, long number)
 			continue;
 		if (found)
 			return NULL;
-		found = (uint8_t *)&insn[i];
+		found = (uint8_t *) &insn[i];
 	}
 	return found;
 }
@@ -176,8 +176,8 @@ int mrrc_patch_build(const struct mrrc_patch_code *code, uint8_t *site,
 		     long number, uint8_t *stub_at, struct mrrc_patch *patch)
 {
 	void (*const entry)(void) = mrrc_patch_entry;
-	uint32_t *const stub = (uint32_t *)stub_at;
-	uint32_t *const place = (uint32_t *)site;
+	uint32_t *const stub = (uint32_t *) stub_at;
+	uint32_t *const place = (uint32_t *) site;
 	uint32_t half[2];
 	size_t i;
 
@@ -190,9 +190,10 @@ int mrrc_patch_build(const struct mrrc_patch_code *code, uint8_t *site,
 		stub[stub_back[i]] = branch(&stub[stub_back[i]], place + 1);
 	memcpy(&stub[STUB_ENTRY], &entry, sizeof(entry));
 
-	i = (uintptr_t)place / sizeof(*place) % 2;
-	*patch = (struct mrrc_patch) {
-		.word = (uint64_t *)(place - i), .at = site,
+	i = (uintptr_t) place / sizeof(*place) % 2;
+	*patch = (struct mrrc_patch){
+		.word = (uint64_t *) (place - i),
+		.at = site,
 	};
 	memcpy(half, place - i, sizeof(half));
 	memcpy(&patch->before, half, sizeof(half));

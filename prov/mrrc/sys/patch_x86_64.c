@@ -32,68 +32,62 @@
 #include <errno.h>
 #include <string.h>
 
-#define FIRST	5	/* bytes of the instruction that is replaced */
-#define SECOND	2	/* of the syscall after it */
-#define LAST	(sizeof(uint64_t) - 1)	/* byte of a word */
-#define OSXSAVE	(1u << 27)	/* cpuid 1, ecx */
+#define FIRST	5 /* bytes of the instruction that is replaced */
+#define SECOND	2 /* of the syscall after it */
+#define LAST	(sizeof(uint64_t) - 1) /* byte of a word */
+#define OSXSAVE (1u << 27)	       /* cpuid 1, ecx */
 
-const size_t mrrc_patch_reach = (size_t)1 << 30;
+const size_t mrrc_patch_reach = (size_t) 1 << 30;
 
-#define ENTRY(name, before, after) \
-	".text\n" \
-	".p2align 4\n" \
-	".hidden " name "\n" \
-	".globl " name "\n" \
-	".type " name ", @function\n" \
-	name ":\n" \
-	".cfi_startproc\n" \
-	"	pushfq\n" \
-	".cfi_adjust_cfa_offset 8\n" \
-	"	push %rbp\n" \
-	".cfi_adjust_cfa_offset 8\n" \
-	".cfi_rel_offset %rbp, 0\n" \
-	"	push %rcx\n" \
-	"	push %r11\n" \
-	".cfi_adjust_cfa_offset 16\n" \
-	/* struct mrrc_patch_call, from its end */ \
-	"	push %r9\n" \
-	"	push %r8\n" \
-	"	push %r10\n" \
-	"	push %rdx\n" \
-	"	push %rsi\n" \
-	"	push %rdi\n" \
-	"	push %rax\n" \
-	".cfi_adjust_cfa_offset 56\n" \
-	"	mov %rsp, %rdi\n" \
-	"	mov %rsp, %rbp\n" \
-	".cfi_def_cfa_register %rbp\n" \
-	"	and $-64, %rsp\n" \
-	"	cld\n" \
-	before \
-	"	call mrrc_patch_called\n" \
-	/* for the stub, in rcx: a system call changes it anyway */ \
-	"	movzbl %al, %ecx\n" \
-	"	mov %rcx, 64(%rbp)\n" \
-	after \
-	"	mov %rbp, %rsp\n" \
-	".cfi_def_cfa_register %rsp\n" \
-	"	pop %rax\n" \
-	"	pop %rdi\n" \
-	"	pop %rsi\n" \
-	"	pop %rdx\n" \
-	"	pop %r10\n" \
-	"	pop %r8\n" \
-	"	pop %r9\n" \
-	"	pop %r11\n" \
-	"	pop %rcx\n" \
-	"	pop %rbp\n" \
-	".cfi_adjust_cfa_offset -80\n" \
-	".cfi_restore %rbp\n" \
-	"	popfq\n" \
-	".cfi_adjust_cfa_offset -8\n" \
-	"	ret\n" \
-	".cfi_endproc\n" \
-	".size " name ", . - " name "\n" \
+#define ENTRY(name, before, after)                                                                    \
+	".text\n"                                                                                     \
+	".p2align 4\n"                                                                                \
+	".hidden " name "\n"                                                                          \
+	".globl " name "\n"                                                                           \
+	".type " name ", @function\n" name ":\n"                                                      \
+	".cfi_startproc\n"                                                                            \
+	"	pushfq\n"                                                                                   \
+	".cfi_adjust_cfa_offset 8\n"                                                                  \
+	"	push %rbp\n"                                                                                \
+	".cfi_adjust_cfa_offset 8\n"                                                                  \
+	".cfi_rel_offset %rbp, 0\n"                                                                   \
+	"	push %rcx\n"                                                                                \
+	"	push %r11\n"                                                                                \
+	".cfi_adjust_cfa_offset 16\n" /* struct mrrc_patch_call, from its end */                      \
+	"	push %r9\n"                                                                                 \
+	"	push %r8\n"                                                                                 \
+	"	push %r10\n"                                                                                \
+	"	push %rdx\n"                                                                                \
+	"	push %rsi\n"                                                                                \
+	"	push %rdi\n"                                                                                \
+	"	push %rax\n"                                                                                \
+	".cfi_adjust_cfa_offset 56\n"                                                                 \
+	"	mov %rsp, %rdi\n"                                                                           \
+	"	mov %rsp, %rbp\n"                                                                           \
+	".cfi_def_cfa_register %rbp\n"                                                                \
+	"	and $-64, %rsp\n"                                                                           \
+	"	cld\n" before                                                                         \
+	"	call mrrc_patch_called\n" /* for the stub, in rcx: a system call changes it anyway */ \
+	"	movzbl %al, %ecx\n"                                                                         \
+	"	mov %rcx, 64(%rbp)\n" after "	mov %rbp, %rsp\n"                                       \
+	".cfi_def_cfa_register %rsp\n"                                                                \
+	"	pop %rax\n"                                                                                 \
+	"	pop %rdi\n"                                                                                 \
+	"	pop %rsi\n"                                                                                 \
+	"	pop %rdx\n"                                                                                 \
+	"	pop %r10\n"                                                                                 \
+	"	pop %r8\n"                                                                                  \
+	"	pop %r9\n"                                                                                  \
+	"	pop %r11\n"                                                                                 \
+	"	pop %rcx\n"                                                                                 \
+	"	pop %rbp\n"                                                                                 \
+	".cfi_adjust_cfa_offset -80\n"                                                                \
+	".cfi_restore %rbp\n"                                                                         \
+	"	popfq\n"                                                                                    \
+	".cfi_adjust_cfa_offset -8\n"                                                                 \
+	"	ret\n"                                                                                      \
+	".cfi_endproc\n"                                                                              \
+	".size " name ", . - " name "\n"                                                              \
 	".hidden mrrc_patch_called\n"
 
 /*
@@ -108,21 +102,21 @@ __asm__(ENTRY("mrrc_patch_entry", "", ""));
  * AVX-512 (0xe6), which end within 2688 bytes; the header has to be clear.
  */
 __asm__(ENTRY("mrrc_patch_entry_all",
-	"	sub $2688, %rsp\n"
-	"	xor %edx, %edx\n"
-	"	mov %rdx, 512(%rsp)\n"
-	"	mov %rdx, 520(%rsp)\n"
-	"	mov %rdx, 528(%rsp)\n"
-	"	mov %rdx, 536(%rsp)\n"
-	"	mov %rdx, 544(%rsp)\n"
-	"	mov %rdx, 552(%rsp)\n"
-	"	mov %rdx, 560(%rsp)\n"
-	"	mov %rdx, 568(%rsp)\n"
-	"	mov $0xe6, %eax\n"
-	"	xsave64 (%rsp)\n",
-	"	xor %edx, %edx\n"
-	"	mov $0xe6, %eax\n"
-	"	xrstor64 (%rsp)\n"));
+	      "	sub $2688, %rsp\n"
+	      "	xor %edx, %edx\n"
+	      "	mov %rdx, 512(%rsp)\n"
+	      "	mov %rdx, 520(%rsp)\n"
+	      "	mov %rdx, 528(%rsp)\n"
+	      "	mov %rdx, 536(%rsp)\n"
+	      "	mov %rdx, 544(%rsp)\n"
+	      "	mov %rdx, 552(%rsp)\n"
+	      "	mov %rdx, 560(%rsp)\n"
+	      "	mov %rdx, 568(%rsp)\n"
+	      "	mov $0xe6, %eax\n"
+	      "	xsave64 (%rsp)\n",
+	      "	xor %edx, %edx\n"
+	      "	mov $0xe6, %eax\n"
+	      "	xrstor64 (%rsp)\n"));
 
 void mrrc_patch_entry(void);
 void mrrc_patch_entry_all(void);
@@ -162,20 +156,20 @@ long mrrc_patch_make(const struct mrrc_patch_call *call)
 
 uintptr_t mrrc_patch_made(void)
 {
-	return (uintptr_t)mrrc_patch_raw_at;
+	return (uintptr_t) mrrc_patch_raw_at;
 }
 
 /* Around the call; the functions' own data may lie below the stack pointer. */
 static const uint8_t stub_call[] = {
 	0x48, 0x8d, 0x64, 0x24, 0x80,			/* lea -128(%rsp) */
 	0xff, 0x15, 0x18, 0x00, 0x00, 0x00,		/* call *entry */
-	0x48, 0x8d, 0xa4, 0x24, 0x80, 0x00, 0x00, 0x00,	/* lea 128(%rsp) */
+	0x48, 0x8d, 0xa4, 0x24, 0x80, 0x00, 0x00, 0x00, /* lea 128(%rsp) */
 	0xe3, 0x02,					/* jrcxz over */
 	0x0f, 0x05,					/* syscall */
 };
 
-#define STUB_BACK	(FIRST + sizeof(stub_call))
-#define STUB_ENTRY	40	/* where the address to call is */
+#define STUB_BACK  (FIRST + sizeof(stub_call))
+#define STUB_ENTRY 40 /* where the address to call is */
 
 _Static_assert(STUB_ENTRY == FIRST + 5 + 6 + 0x18, "where call looks");
 _Static_assert(STUB_BACK + FIRST <= STUB_ENTRY, "its room");
@@ -184,7 +178,7 @@ _Static_assert(STUB_ENTRY + sizeof(void *) <= MRRC_PATCH_STUB, "its room");
 /* jmp from @at to @to, within reach. */
 static void put_jump(uint8_t *out, const uint8_t *at, const uint8_t *to)
 {
-	const int32_t offset = (int32_t)(to - (at + FIRST));
+	const int32_t offset = (int32_t) (to - (at + FIRST));
 
 	out[0] = 0xe9;
 	memcpy(out + 1, &offset, sizeof(offset));
@@ -209,7 +203,7 @@ struct known {
 static struct known known_bytes(long number)
 {
 	struct known known = { { 0x4c, 0x8b, 0x4c, 0x24, 0x08, 0x0f, 0x05 } };
-	const uint32_t imm = (uint32_t)number;
+	const uint32_t imm = (uint32_t) number;
 
 	if (number != MRRC_PATCH_ANY) {
 		known.bytes[0] = 0xb8;
@@ -246,10 +240,8 @@ static bool is_short(ptrdiff_t offset)
 static uint8_t *find_filler(const struct mrrc_patch_code *code,
 			    const uint8_t *place)
 {
-	static const uint8_t want[] = {
-		0xc3, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00,
-		0x00
-	};
+	static const uint8_t want[] = { 0xc3, 0x66, 0x2e, 0x0f, 0x1f, 0x84,
+					0x00, 0x00, 0x00, 0x00, 0x00 };
 	ptrdiff_t offset;
 	size_t i;
 
@@ -266,8 +258,8 @@ static uint8_t *find_filler(const struct mrrc_patch_code *code,
 
 static bool is_inside(const uint8_t *at, const void *word)
 {
-	return at + FIRST > (const uint8_t *)word &&
-	       at < (const uint8_t *)word + sizeof(uint64_t);
+	return at + FIRST > (const uint8_t *) word &&
+	       at < (const uint8_t *) word + sizeof(uint64_t);
 }
 
 /*
@@ -278,7 +270,7 @@ static bool put_short(const struct mrrc_patch_code *code, const uint8_t *from,
 		      uint8_t bytes[sizeof(uint64_t)], const uint8_t *stub,
 		      struct mrrc_patch *patch)
 {
-	const size_t at = (uintptr_t)from % sizeof(uint64_t);
+	const size_t at = (uintptr_t) from % sizeof(uint64_t);
 	ptrdiff_t offset;
 
 	patch->filler = find_filler(code, from);
@@ -291,7 +283,7 @@ static bool put_short(const struct mrrc_patch_code *code, const uint8_t *from,
 	put_jump(patch->filling, patch->filler, stub);
 	bytes[at] = 0xeb;
 	if (at != LAST)
-		bytes[at + 1] = (uint8_t)offset;
+		bytes[at + 1] = (uint8_t) offset;
 	return true;
 }
 
@@ -307,17 +299,17 @@ static const uint8_t *find_from(const uint8_t *site, size_t before, long number,
 		return NULL;
 	if (inside)
 		return site;
-	if (whole && (uintptr_t)(site - FIRST) % sizeof(uint64_t) != LAST)
+	if (whole && (uintptr_t) (site - FIRST) % sizeof(uint64_t) != LAST)
 		return site - FIRST;
-	return before >= FIRST && (whole || number != MRRC_PATCH_ANY) ?
-	       site : NULL;
+	return before >= FIRST && (whole || number != MRRC_PATCH_ANY) ? site :
+									NULL;
 }
 
 uintptr_t mrrc_patch_word(const uint8_t *site, size_t before, long number,
 			  bool inside)
 {
-	return (uintptr_t)find_from(site, before, number, inside) &
-	       ~(uintptr_t)LAST;
+	return (uintptr_t) find_from(site, before, number, inside) &
+	       ~(uintptr_t) LAST;
 }
 
 static bool has_xsave(void)
@@ -339,13 +331,14 @@ int mrrc_patch_build(const struct mrrc_patch_code *code, uint8_t *site,
 		return -ENOENT;
 	if (code->inside && !has_xsave())
 		return -EOPNOTSUPP;
-	from = find_from(site, (size_t)(site - code->start), number,
+	from = find_from(site, (size_t) (site - code->start), number,
 			 code->inside);
 	if (!from)
 		return -ENOENT;
-	at = (uintptr_t)from % sizeof(uint64_t);
-	*patch = (struct mrrc_patch) {
-		.word = (uint64_t *)(from - at), .at = site,
+	at = (uintptr_t) from % sizeof(uint64_t);
+	*patch = (struct mrrc_patch){
+		.word = (uint64_t *) (from - at),
+		.at = site,
 	};
 	memcpy(bytes, from - at, sizeof(bytes));
 	memcpy(&patch->before, bytes, sizeof(bytes));

@@ -9,9 +9,9 @@
 #include <sched.h>
 #include <time.h>
 
-#define PAUSE_YIELDS	100
-#define PAUSE_NAPS	4	/* before something is given up */
-#define PAUSE_NS	50000
+#define PAUSE_YIELDS 100
+#define PAUSE_NAPS   4 /* before something is given up */
+#define PAUSE_NS     50000
 
 static void nap(void)
 {

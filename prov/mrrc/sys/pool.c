@@ -20,8 +20,8 @@
 
 #include "sys/vm.h"
 
-#define MRRC_POOL_ALIGN	64u
-#define MRRC_POOL_CHUNK	((size_t)256 << 10)	/* committed at a time */
+#define MRRC_POOL_ALIGN 64u
+#define MRRC_POOL_CHUNK ((size_t) 256 << 10) /* committed at a time */
 #define MRRC_POOL_LIVE	UINT32_MAX
 #define MRRC_POOL_MAX	(UINT32_MAX - 2)
 
@@ -32,7 +32,7 @@ static size_t pool_round(size_t value, size_t unit)
 
 static void *pool_object(const struct mrrc_pool *pool, uint32_t i)
 {
-	return pool->base + (size_t)i * pool->size;
+	return pool->base + (size_t) i * pool->size;
 }
 
 int mrrc_pool_open(size_t size, uint32_t capacity, struct mrrc_pool **out)
@@ -49,7 +49,7 @@ int mrrc_pool_open(size_t size, uint32_t capacity, struct mrrc_pool **out)
 	pool = aligned_alloc(MRRC_POOL_ALIGN, sizeof(*pool));
 	if (!pool)
 		return -ENOMEM;
-	*pool = (struct mrrc_pool) {
+	*pool = (struct mrrc_pool){
 		.size = pool_round(size, MRRC_POOL_ALIGN),
 		.capacity = capacity,
 	};
@@ -71,7 +71,7 @@ int mrrc_pool_open(size_t size, uint32_t capacity, struct mrrc_pool **out)
 		goto err_unmap;
 	}
 	pool->next = pool->map;
-	pool->base = (char *)pool->map + links;
+	pool->base = (char *) pool->map + links;
 	*out = pool;
 	return 0;
 
@@ -106,9 +106,9 @@ static bool pool_commit(struct mrrc_pool *pool, uint32_t i)
 	mrrc_lock_acquire(&pool->grow);
 	if (i >= atomic_load(&pool->committed)) {
 		/* The committed part ends at a page or at the very end. */
-		done = (size_t)atomic_load(&pool->committed) * pool->size;
+		done = (size_t) atomic_load(&pool->committed) * pool->size;
 		done = done / page * page;
-		end = pool_round((size_t)(i + 1) * pool->size, page);
+		end = pool_round((size_t) (i + 1) * pool->size, page);
 		if (end < done + MRRC_POOL_CHUNK)
 			end = done + MRRC_POOL_CHUNK;
 		if (end > all)
@@ -131,7 +131,7 @@ static void *pool_take(struct mrrc_pool *pool, uint32_t i)
 	return pool_object(pool, i);
 }
 
-static void * __attribute__((noinline))
+static void *__attribute__((noinline))
 mrrc_pool_alloc_fresh(struct mrrc_pool *pool)
 {
 	uint32_t i = atomic_load_explicit(&pool->fresh, memory_order_relaxed);
@@ -143,29 +143,27 @@ mrrc_pool_alloc_fresh(struct mrrc_pool *pool)
 					      memory_order_acquire) &&
 		    !pool_commit(pool, i))
 			return NULL;
-	} while (!atomic_compare_exchange_weak_explicit(
-			&pool->fresh, &i, i + 1, memory_order_acq_rel,
-			memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(&pool->fresh, &i, i + 1,
+							memory_order_acq_rel,
+							memory_order_relaxed));
 	return pool_take(pool, i);
 }
 
 static _Atomic uint32_t *pool_below(void *pool, uint32_t place)
 {
-	return &((struct mrrc_pool *)pool)->next[place - 1];
+	return &((struct mrrc_pool *) pool)->next[place - 1];
 }
 
 void *mrrc_pool_alloc(struct mrrc_pool *pool)
 {
-	const uint32_t place = mrrc_stack_pop(&pool->head, pool_below,
-					      pool);
+	const uint32_t place = mrrc_stack_pop(&pool->head, pool_below, pool);
 
-	return place ? pool_take(pool, place - 1) :
-		       mrrc_pool_alloc_fresh(pool);
+	return place ? pool_take(pool, place - 1) : mrrc_pool_alloc_fresh(pool);
 }
 
 void mrrc_pool_free(struct mrrc_pool *pool, void *object)
 {
-	const size_t offset = (char *)object - pool->base;
+	const size_t offset = (char *) object - pool->base;
 	const uint32_t i = offset / pool->size;
 
 	assert(mrrc_pool_owns(pool, object) && !(offset % pool->size));
@@ -176,7 +174,7 @@ void mrrc_pool_free(struct mrrc_pool *pool, void *object)
 
 bool mrrc_pool_is_live(const struct mrrc_pool *pool, const void *ptr)
 {
-	const size_t offset = (uintptr_t)ptr - (uintptr_t)pool->base;
+	const size_t offset = (uintptr_t) ptr - (uintptr_t) pool->base;
 
 	return offset < pool->span && !(offset % pool->size) &&
 	       atomic_load_explicit(&pool->next[offset / pool->size],
@@ -185,8 +183,8 @@ bool mrrc_pool_is_live(const struct mrrc_pool *pool, const void *ptr)
 
 uint32_t mrrc_pool_live(const struct mrrc_pool *pool)
 {
-	const uint32_t end = atomic_load_explicit(&pool->fresh,
-						  memory_order_acquire);
+	const uint32_t end =
+		atomic_load_explicit(&pool->fresh, memory_order_acquire);
 	uint32_t live = 0;
 	uint32_t i;
 
@@ -199,8 +197,8 @@ uint32_t mrrc_pool_live(const struct mrrc_pool *pool)
 
 void mrrc_pool_foreach_live(struct mrrc_pool *pool, mrrc_pool_cb cb, void *arg)
 {
-	const uint32_t end = atomic_load_explicit(&pool->fresh,
-						  memory_order_acquire);
+	const uint32_t end =
+		atomic_load_explicit(&pool->fresh, memory_order_acquire);
 	uint32_t i;
 
 	for (i = 0; i < end; i++) {

@@ -25,13 +25,13 @@ struct mrrc_pool {
 	size_t span;		/* bytes from base that are objects */
 	size_t size;		/* of one object, a multiple of 64 */
 	uint32_t capacity;	/* objects at most */
-	_Atomic uint32_t *next;	/* per object: LIVE, or the next free one */
+	_Atomic uint32_t *next; /* per object: LIVE, or the next free one */
 	void *map;		/* the whole reservation */
 	size_t map_len;
-	struct mrrc_lock grow;	/* guards committing; LEAF */
-	_Atomic uint32_t committed;	/* objects with memory */
-	_Alignas(64) _Atomic uint64_t head;	/* sys/stack.h */
-	_Atomic uint32_t fresh;	/* objects ever used; the rest follow */
+	struct mrrc_lock grow;		    /* guards committing; LEAF */
+	_Atomic uint32_t committed;	    /* objects with memory */
+	_Alignas(64) _Atomic uint64_t head; /* sys/stack.h */
+	_Atomic uint32_t fresh; /* objects ever used; the rest follow */
 };
 
 typedef void (*mrrc_pool_cb)(void *object, void *arg);
@@ -49,10 +49,9 @@ void mrrc_pool_close(struct mrrc_pool *pool);
 void *mrrc_pool_alloc(struct mrrc_pool *pool);
 void mrrc_pool_free(struct mrrc_pool *pool, void *object);
 
-static inline bool mrrc_pool_owns(const struct mrrc_pool *pool,
-				  const void *ptr)
+static inline bool mrrc_pool_owns(const struct mrrc_pool *pool, const void *ptr)
 {
-	return (uintptr_t)ptr - (uintptr_t)pool->base < pool->span;
+	return (uintptr_t) ptr - (uintptr_t) pool->base < pool->span;
 }
 
 /* Is this, whatever it points to, an object that is taken? */
@@ -65,7 +64,6 @@ uint32_t mrrc_pool_live(const struct mrrc_pool *pool);
  * Calls @cb for each live object in address order; @cb may free it. Objects
  * that other threads take or free meanwhile may or may not be seen.
  */
-void mrrc_pool_foreach_live(struct mrrc_pool *pool, mrrc_pool_cb cb,
-			    void *arg);
+void mrrc_pool_foreach_live(struct mrrc_pool *pool, mrrc_pool_cb cb, void *arg);
 
 #endif /* MRRC_POOL_H */

@@ -40,38 +40,38 @@
  * Calls that bring code come in bursts: so long, at first, until it is looked
  * at. A process that makes code all the time is not worth looking at often.
  */
-#define PROVE_PAUSE_MIN_NS	1000000
-#define PROVE_PAUSE_MAX_NS	500000000
+#define PROVE_PAUSE_MIN_NS 1000000
+#define PROVE_PAUSE_MAX_NS 500000000
 /* what is in the kernel when hooks are placed takes less */
-#define PROVE_FIRST_NS		10000000
-#define PROVE_WANTS		8	/* of a mapping */
+#define PROVE_FIRST_NS 10000000
+#define PROVE_WANTS    8 /* of a mapping */
 
 /* A system call that can be hooked. */
 struct prove_want {
 	uintptr_t at, filler;
-	uintptr_t word;		/* of it */
+	uintptr_t word; /* of it */
 	long number;
 };
 
 /* An executable mapping, and what was found. */
 struct prove_code {
 	struct mrrc_code_place place;
-	bool there;		/* in this look */
+	bool there; /* in this look */
 	bool decided;
-	char why[MRRC_TRUST_WHY];	/* it is unknown; "": it is proven */
+	char why[MRRC_TRUST_WHY]; /* it is unknown; "": it is proven */
 	/* what is to be hooked, if that is all that is unknown */
 	struct prove_want want[PROVE_WANTS];
 	unsigned wants;
 };
 
 static struct {
-	pthread_mutex_t lock;		/* start and stop */
+	pthread_mutex_t lock; /* start and stop */
 	pthread_t thread;
 	bool runs;
-	_Atomic uint32_t stop;		/* a futex */
-	atomic_bool afresh;		/* calls may have gone past the hooks */
+	_Atomic uint32_t stop; /* a futex */
+	atomic_bool afresh;    /* calls may have gone past the hooks */
 	const struct mrrc_prove_ops *ops;
-	pthread_mutex_t why_lock;	/* why */
+	pthread_mutex_t why_lock; /* why */
 	char why[MRRC_TRUST_WHY];
 	void (*tell)(const char *why);
 	/* the thread's alone */
@@ -79,10 +79,10 @@ static struct {
 	bool said_any;
 	struct prove_code *code;
 	size_t count, room;
-	bool dirty;			/* code came since it was looked at */
-	bool again;			/* calls are being hooked: look soon */
-	bool sanitized;			/* before the thread starts */
-	void *left_behind;		/* by the parent, in a child */
+	bool dirty;	   /* code came since it was looked at */
+	bool again;	   /* calls are being hooked: look soon */
+	bool sanitized;	   /* before the thread starts */
+	void *left_behind; /* by the parent, in a child */
 } prove = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.why_lock = PTHREAD_MUTEX_INITIALIZER,
@@ -138,17 +138,18 @@ static const char *prove_name(const struct prove_code *code)
 {
 	const char *slash = strrchr(code->place.name, '/');
 
-	return slash ? slash + 1 : *code->place.name ? code->place.name :
-						       "anonymous memory";
+	return slash		 ? slash + 1 :
+	       *code->place.name ? code->place.name :
+				   "anonymous memory";
 }
 
 static bool prove_glibc(const struct prove_look *look,
 			const struct mrrc_code_site *site)
 {
-	const uintptr_t libc = (uintptr_t)pthread_self;
+	const uintptr_t libc = (uintptr_t) pthread_self;
 
 	return libc >= look->code->place.lo && libc < look->code->place.hi &&
-	       mrrc_code_glibc((const uint8_t *)site->at,
+	       mrrc_code_glibc((const uint8_t *) site->at,
 			       site->at - look->copy->image.start,
 			       look->copy->image.end - site->at);
 }
@@ -198,14 +199,15 @@ static bool prove_want(struct prove_look *look,
 	if (prove_wants(code, at))
 		return true;
 	filler = code->wants < PROVE_WANTS ?
-		 mrrc_sites_filler(image, site->at, site->number, true,
-				   prove_uses, look) : 0;
+			 mrrc_sites_filler(image, site->at, site->number, true,
+					   prove_uses, look) :
+			 0;
 	if (!filler)
 		return false;
-	code->want[code->wants++] = (struct prove_want) {
+	code->want[code->wants++] = (struct prove_want){
 		.at = at,
 		.filler = mrrc_code_live(look->copy, filler),
-		.word = at & ~(uintptr_t)(sizeof(uint64_t) - 1),
+		.word = at & ~(uintptr_t) (sizeof(uint64_t) - 1),
 		.number = site->number,
 	};
 	return true;
@@ -220,7 +222,8 @@ static bool prove_site(void *arg, const struct mrrc_code_site *site)
 	const bool known = mrrc_libc_hooks_knows(site->number);
 	bool can;
 
-	if (site->number != MRRC_CODE_ANY && !mrrc_libc_hooks_matters(site->number))
+	if (site->number != MRRC_CODE_ANY &&
+	    !mrrc_libc_hooks_matters(site->number))
 		return true;
 	if (at == mrrc_patch_made() || mrrc_libc_hooks_has(at))
 		return true;
@@ -231,12 +234,14 @@ static bool prove_site(void *arg, const struct mrrc_code_site *site)
 	can = known && prove_want(look, site);
 	if (site->number == MRRC_CODE_ANY)
 		snprintf(code->why, sizeof(code->why), "%.60s+0x%lx: %s",
-			 prove_name(code), (long)(at - code->place.lo),
+			 prove_name(code), (long) (at - code->place.lo),
 			 site->why);
 	else
-		snprintf(code->why, sizeof(code->why), "%.60s+0x%lx: system "
-			 "call %ld is not hooked", prove_name(code),
-			 (long)(at - code->place.lo), site->number);
+		snprintf(code->why, sizeof(code->why),
+			 "%.60s+0x%lx: system "
+			 "call %ld is not hooked",
+			 prove_name(code), (long) (at - code->place.lo),
+			 site->number);
 	if (!can)
 		code->wants = 0;
 	return can;
@@ -272,14 +277,15 @@ static void prove_look(struct prove_code *code)
 	ret = mrrc_code_copy(&code->place, &copy);
 	if (ret) {
 		prove_unknown(code, ret == -EFBIG ? "its file is too large" :
-						   "it cannot be read");
+						    "it cannot be read");
 		return;
 	}
 	ret = mrrc_code_look(&copy.image, prove_site, &look, &counts);
 	mrrc_code_free(&copy);
 	if (ret && !*code->why)
 		prove_unknown(code, ret == -EOPNOTSUPP ?
-			      "built without a decoder" : strerror(-ret));
+					    "built without a decoder" :
+					    strerror(-ret));
 }
 
 /* ---- all of them ---- */
@@ -324,8 +330,9 @@ static bool prove_found(void *arg, const struct mrrc_code_place *place)
 		}
 		prove.code = code;
 	}
-	prove.code[prove.count++] = (struct prove_code) {
-		.place = *place, .there = true,
+	prove.code[prove.count++] = (struct prove_code){
+		.place = *place,
+		.there = true,
 	};
 	return true;
 }
@@ -517,7 +524,7 @@ static bool prove_seal_uses(void *arg, uintptr_t at, size_t len)
 	const uintptr_t live = mrrc_code_live(seal->copy, at);
 
 	return mrrc_libc_hooks_use(live, len) ||
-	       memcmp((const void *)live, (const void *)at, len);
+	       memcmp((const void *) live, (const void *) at, len);
 }
 
 static bool prove_seal_site(void *arg, const struct mrrc_code_site *site)
@@ -532,8 +539,8 @@ static bool prove_seal_site(void *arg, const struct mrrc_code_site *site)
 				   false, prove_seal_uses, seal);
 	if (filler)
 		filler = mrrc_code_live(seal->copy, filler);
-	mrrc_libc_hooks_place((uint8_t *)at, site->number, seal->place->start,
-			 seal->place->end, (uint8_t *)filler);
+	mrrc_libc_hooks_place((uint8_t *) at, site->number, seal->place->start,
+			      seal->place->end, (uint8_t *) filler);
 	return true;
 }
 
@@ -556,7 +563,7 @@ static bool prove_seal_place(void *arg, const struct mrrc_code_place *place)
 void mrrc_prove_seal(void)
 {
 	static bool done;
-	uintptr_t addr[] = { (uintptr_t)pthread_self, getauxval(AT_BASE) };
+	uintptr_t addr[] = { (uintptr_t) pthread_self, getauxval(AT_BASE) };
 	size_t i;
 
 	if (done)

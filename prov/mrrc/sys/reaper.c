@@ -15,12 +15,12 @@
 
 #include <time.h>
 
-#define MRRC_QUEUE_PART	8		/* of the byte limit */
-#define MRRC_QUEUE_NS	500000		/* of collecting */
+#define MRRC_QUEUE_PART 8      /* of the byte limit */
+#define MRRC_QUEUE_NS	500000 /* of collecting */
 
 /* CACHE lock held. */
 static void cache_mt_take(struct mrrc_cache_mt *cache,
-			       struct mrrc_region_list *list)
+			  struct mrrc_region_list *list)
 {
 	TAILQ_CONCAT(list, &cache->victims, link);
 	cache->queued = 0;
@@ -48,7 +48,7 @@ size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache)
 		while (cache->helping && cache->rounds == round)
 			mrrc_lock_wait(&cache->lock, &cache->settled);
 		cache->waiting--;
-		count++;	/* one at least */
+		count++; /* one at least */
 	}
 	mrrc_lock_release(&cache->lock);
 	return count;
@@ -74,8 +74,7 @@ void mrrc_cache_mt_queue(struct mrrc_cache_mt *cache,
 		return;
 	TAILQ_FOREACH(region, list, link)
 		bytes += region->len;
-	if (cache->queued + bytes >
-	    cache->cache.max_bytes / MRRC_QUEUE_PART)
+	if (cache->queued + bytes > cache->cache.max_bytes / MRRC_QUEUE_PART)
 		return;
 	cache->queued += bytes;
 	TAILQ_CONCAT(&cache->victims, list, link);

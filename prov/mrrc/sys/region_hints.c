@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MRRC_HINTS_MIN	6	/* log2 of the sets at first */
-#define MRRC_HINTS_MAX	18	/* and at most: 16 MiB, a million regions */
+#define MRRC_HINTS_MIN 6  /* log2 of the sets at first */
+#define MRRC_HINTS_MAX 18 /* and at most: 16 MiB, a million regions */
 
 struct mrrc_hints mrrc_hints_none;
 _Thread_local struct mrrc_hints *mrrc_hints_recent
@@ -23,8 +23,8 @@ _Thread_local struct mrrc_hints *mrrc_hints_recent
 static struct {
 	pthread_once_t once;
 	int ready;
-	struct mrrc_lock lock;		/* HINTS */
-	pthread_key_t key;		/* ends a thread's tables */
+	struct mrrc_lock lock; /* HINTS */
+	pthread_key_t key;     /* ends a thread's tables */
 	_Atomic uint64_t next_id;
 } mrrc_hints_all = { .once = PTHREAD_ONCE_INIT };
 
@@ -53,7 +53,7 @@ static unsigned hints_unit(uint64_t key)
 
 /* The set that @key belongs to, and which entry of it has that, or is free. */
 static int hints_way(const struct mrrc_hints *hints, uint64_t key,
-			struct mrrc_hint **set)
+		     struct mrrc_hint **set)
 {
 	int i;
 
@@ -68,13 +68,14 @@ static int hints_way(const struct mrrc_hints *hints, uint64_t key,
 /* Four times as large; what is in it stays, but for sets that run over. */
 static bool hints_grow(struct mrrc_hints *hints)
 {
-	const size_t count = (size_t)MRRC_HINTS_WAYS << hints->bits;
+	const size_t count = (size_t) MRRC_HINTS_WAYS << hints->bits;
 	struct mrrc_hint *const old = hints->entry, *set;
 	const bool big = hints->big;
 	size_t i;
 	int way;
 
-	if (hints->bits == MRRC_HINTS_MAX || !hints_alloc(hints, hints->bits + 2))
+	if (hints->bits == MRRC_HINTS_MAX ||
+	    !hints_alloc(hints, hints->bits + 2))
 		return false;
 	for (i = 0; i < count; i++) {
 		if (!old[i].key)
@@ -98,10 +99,10 @@ static void hints_free(struct mrrc_hints *hints)
 
 void mrrc_hints_count(struct mrrc_hints *hints, struct mrrc_cache *core)
 {
-	const uint64_t hits = atomic_load_explicit(&hints->hits,
-						   memory_order_relaxed);
-	const uint64_t probes = atomic_load_explicit(&hints->probes,
-						     memory_order_relaxed);
+	const uint64_t hits =
+		atomic_load_explicit(&hints->hits, memory_order_relaxed);
+	const uint64_t probes =
+		atomic_load_explicit(&hints->probes, memory_order_relaxed);
 
 	core->stats->value[MRRC_STAT_LOOKUPS] += hits - hints->counted;
 	core->stats->value[MRRC_STAT_HITS] += hits - hints->counted;
@@ -110,11 +111,10 @@ void mrrc_hints_count(struct mrrc_hints *hints, struct mrrc_cache *core)
 	hints->probes_counted = probes;
 }
 
-static void hints_collect_one(struct mrrc_hints *hints,
-				 struct mrrc_cache *core)
+static void hints_collect_one(struct mrrc_hints *hints, struct mrrc_cache *core)
 {
-	const uint64_t hits = atomic_load_explicit(&hints->hits,
-						   memory_order_acquire);
+	const uint64_t hits =
+		atomic_load_explicit(&hints->hits, memory_order_acquire);
 	struct mrrc_hints_note *note;
 	uintptr_t addr;
 	uint64_t what;
@@ -199,14 +199,14 @@ static void hints_fork_child(void)
 
 static void hints_init(void)
 {
-	mrrc_hints_all.ready = mrrc_lock_init(&mrrc_hints_all.lock,
-					    MRRC_RANK_HINTS);
+	mrrc_hints_all.ready =
+		mrrc_lock_init(&mrrc_hints_all.lock, MRRC_RANK_HINTS);
 	if (!mrrc_hints_all.ready)
-		mrrc_hints_all.ready = -pthread_key_create(
-			&mrrc_hints_all.key, hints_thread_ends);
+		mrrc_hints_all.ready = -pthread_key_create(&mrrc_hints_all.key,
+							   hints_thread_ends);
 	if (!mrrc_hints_all.ready)
-		mrrc_hints_all.ready = -pthread_atfork(NULL, NULL,
-						     hints_fork_child);
+		mrrc_hints_all.ready =
+			-pthread_atfork(NULL, NULL, hints_fork_child);
 }
 
 static bool hints_usable(void)
@@ -219,7 +219,7 @@ static struct mrrc_hints *hints_new(void)
 {
 	struct mrrc_hints *hints;
 
-	hints = aligned_alloc(64, (sizeof(*hints) + 63) & ~(size_t)63);
+	hints = aligned_alloc(64, (sizeof(*hints) + 63) & ~(size_t) 63);
 	if (!hints)
 		return NULL;
 	memset(hints, 0, sizeof(*hints));
@@ -238,7 +238,8 @@ static struct mrrc_hints *hints_take(struct mrrc_hints *tables)
 
 	for (hints = tables; hints; hints = hints->next) {
 		old = hints->entry;
-		if (!atomic_load_explicit(&hints->cache, memory_order_acquire) &&
+		if (!atomic_load_explicit(&hints->cache,
+					  memory_order_acquire) &&
 		    hints_alloc(hints, MRRC_HINTS_MIN)) {
 			free(old);
 			return hints;
@@ -256,7 +257,7 @@ static struct mrrc_hints *hints_take(struct mrrc_hints *tables)
 }
 
 static struct mrrc_hints *hints_attach(struct mrrc_hints_list *list,
-					struct mrrc_hints *tables)
+				       struct mrrc_hints *tables)
 {
 	struct mrrc_hints *hints;
 
@@ -305,7 +306,7 @@ struct mrrc_hints *mrrc_hints_get(struct mrrc_hints_list *list)
 }
 
 void mrrc_hints_list_init(struct mrrc_hints_list *list, struct mrrc_lock *lock,
-			struct mrrc_cache *core, struct mrrc_pool *records)
+			  struct mrrc_cache *core, struct mrrc_pool *records)
 {
 	TAILQ_INIT(&list->head);
 	list->records = records;
@@ -333,7 +334,7 @@ void mrrc_hints_detach(struct mrrc_hints_list *list)
 
 /* Which entry of a full set goes: one whose region has gone, if there is one. */
 static int hints_victim(struct mrrc_hints *hints, const char *regions,
-			   const struct mrrc_hint *set)
+			const struct mrrc_hint *set)
 {
 	int i;
 
@@ -345,8 +346,9 @@ static int hints_victim(struct mrrc_hints *hints, const char *regions,
 	return hints->displaced++ % MRRC_HINTS_WAYS;
 }
 
-void mrrc_hints_fill(struct mrrc_hints *hints, const char *regions, uintptr_t addr,
-		   enum mrrc_access access, uint64_t ref, bool big)
+void mrrc_hints_fill(struct mrrc_hints *hints, const char *regions,
+		     uintptr_t addr, enum mrrc_access access, uint64_t ref,
+		     bool big)
 {
 	const uint64_t key = big ? mrrc_hints_big_key(addr, access) :
 				   mrrc_hints_key(addr, access);
@@ -360,5 +362,5 @@ void mrrc_hints_fill(struct mrrc_hints *hints, const char *regions, uintptr_t ad
 			way = hints_way(hints, key, &set) % MRRC_HINTS_WAYS;
 	}
 	hints->big |= big;
-	set[way] = (struct mrrc_hint) { key, ref };
+	set[way] = (struct mrrc_hint){ key, ref };
 }

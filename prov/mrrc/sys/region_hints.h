@@ -30,57 +30,57 @@
 #include "sys/lock.h"
 #include "sys/pool.h"
 
-#define MRRC_HINTS_WAYS	4	/* entries of a set, one cache line */
-#define MRRC_HINTS_LOG	256	/* requests, a power of two */
-#define MRRC_HINTS_COUNT	1024	/* hits that observers may not see yet */
-#define MRRC_HINTS_BIG	21	/* log2 of the larger unit that is looked up */
-#define MRRC_HINTS_IS_BIG	(1u << 11)	/* in a key */
-#define MRRC_HINTS_SPARE	64	/* records that a thread keeps */
+#define MRRC_HINTS_WAYS	  4    /* entries of a set, one cache line */
+#define MRRC_HINTS_LOG	  256  /* requests, a power of two */
+#define MRRC_HINTS_COUNT  1024 /* hits that observers may not see yet */
+#define MRRC_HINTS_BIG	  21   /* log2 of the larger unit that is looked up */
+#define MRRC_HINTS_IS_BIG (1u << 11) /* in a key */
+#define MRRC_HINTS_SPARE  64	     /* records that a thread keeps */
 
 /* From one region of a cache to the next. */
-#define MRRC_REGION_STRIDE	((sizeof(struct mrrc_region) + 63) & ~(size_t)63)
+#define MRRC_REGION_STRIDE ((sizeof(struct mrrc_region) + 63) & ~(size_t) 63)
 
 struct mrrc_hint {
-	uint64_t key;		/* what was looked up; 0: nothing */
-	uint64_t ref;		/* which region, and its tag */
+	uint64_t key; /* what was looked up; 0: nothing */
+	uint64_t ref; /* which region, and its tag */
 };
 
 struct mrrc_hints_note {
 	_Atomic uintptr_t addr;
-	_Atomic uint64_t what;	/* length << 3 | access */
+	_Atomic uint64_t what; /* length << 3 | access */
 };
 
 struct mrrc_hints {
 	/* hits: written by the owner, read by whoever collects */
 	struct mrrc_hints_note note[MRRC_HINTS_LOG];
-	_Atomic uint64_t hits;		/* each has left a note */
-	_Atomic uint64_t probes;	/* of lookups that tried it */
-	_Atomic uint64_t cache;		/* id; 0: the cache is gone */
+	_Atomic uint64_t hits;	 /* each has left a note */
+	_Atomic uint64_t probes; /* of lookups that tried it */
+	_Atomic uint64_t cache;	 /* id; 0: the cache is gone */
 	struct mrrc_hint *entry;
-	uint64_t mask;			/* of a set's offset in entry */
-	unsigned bits;			/* log2 of the sets */
-	bool big;			/* holds entries of the larger unit */
+	uint64_t mask; /* of a set's offset in entry */
+	unsigned bits; /* log2 of the sets */
+	bool big;      /* holds entries of the larger unit */
 	/* the cache's lock */
-	uint64_t counted;		/* hits in the cache's counters */
-	uint64_t probes_counted;	/* probes there */
-	uint64_t told;			/* hits that the policy knows of */
+	uint64_t counted;	 /* hits in the cache's counters */
+	uint64_t probes_counted; /* probes there */
+	uint64_t told;		 /* hits that the policy knows of */
 	TAILQ_ENTRY(mrrc_hints) link;
 	/* the owner's */
 	unsigned spares;
-	void *spare[MRRC_HINTS_SPARE];	/* free, though live to the pool */
-	size_t displaced;		/* since the table grew */
-	struct mrrc_hints *next;		/* its tables */
+	void *spare[MRRC_HINTS_SPARE]; /* free, though live to the pool */
+	size_t displaced;	       /* since the table grew */
+	struct mrrc_hints *next;       /* its tables */
 	/* HINTS lock */
-	struct mrrc_hints_list *list;	/* where link is; NULL: detached */
+	struct mrrc_hints_list *list; /* where link is; NULL: detached */
 };
 
 /* The tables of a cache. */
 struct mrrc_hints_list {
-	TAILQ_HEAD(, mrrc_hints) head;	/* the cache's lock */
-	struct mrrc_lock *lock;		/* the cache's */
+	TAILQ_HEAD(, mrrc_hints) head; /* the cache's lock */
+	struct mrrc_lock *lock;	       /* the cache's */
 	struct mrrc_cache *core;
-	struct mrrc_pool *records;	/* that spares are of, or NULL */
-	uint64_t id;			/* of the cache, never used again */
+	struct mrrc_pool *records; /* that spares are of, or NULL */
+	uint64_t id;		   /* of the cache, never used again */
 };
 
 /* That of no cache, where the thread has none. */
@@ -90,7 +90,7 @@ extern _Thread_local struct mrrc_hints *mrrc_hints_recent
 
 /* @records: NULL, or a pool that outlives the list. */
 void mrrc_hints_list_init(struct mrrc_hints_list *list, struct mrrc_lock *lock,
-			struct mrrc_cache *core, struct mrrc_pool *records);
+			  struct mrrc_cache *core, struct mrrc_pool *records);
 
 /* The cache ends: no thread uses it, no lock is held; not in a child. */
 void mrrc_hints_detach(struct mrrc_hints_list *list);
@@ -108,24 +108,29 @@ void mrrc_hints_collect(struct mrrc_hints_list *list);
 void mrrc_hints_count(struct mrrc_hints *hints, struct mrrc_cache *core);
 
 /* Remember a region of the cache's; @ref of mrrc_hints_ref. No lock. */
-void mrrc_hints_fill(struct mrrc_hints *hints, const char *regions, uintptr_t addr,
-		   enum mrrc_access access, uint64_t ref, bool big);
+void mrrc_hints_fill(struct mrrc_hints *hints, const char *regions,
+		     uintptr_t addr, enum mrrc_access access, uint64_t ref,
+		     bool big);
 
 /* If it is the one that the thread used last; else NULL. */
-static inline struct mrrc_hints *mrrc_hints_last(const struct mrrc_hints_list *list)
+static inline struct mrrc_hints *
+mrrc_hints_last(const struct mrrc_hints_list *list)
 {
 	struct mrrc_hints *hints = mrrc_hints_recent;
 
 	/* it never is; saying so spares tests of what this returns */
 	if (!hints)
 		__builtin_unreachable();
-	return __builtin_expect(list->id ==
-				atomic_load_explicit(&hints->cache,
-						     memory_order_relaxed), 1) ?
-	       hints : NULL;
+	return __builtin_expect(
+		       list->id == atomic_load_explicit(&hints->cache,
+							memory_order_relaxed),
+		       1) ?
+		       hints :
+		       NULL;
 }
 
-static inline struct mrrc_hints *mrrc_hints_mine(const struct mrrc_hints_list *list)
+static inline struct mrrc_hints *
+mrrc_hints_mine(const struct mrrc_hints_list *list)
 {
 	struct mrrc_hints *hints = mrrc_hints_last(list);
 
@@ -165,22 +170,24 @@ static inline uint32_t mrrc_hints_ref_index(uint64_t ref)
 
 /* @regions: where the cache has them. */
 static inline struct mrrc_region *mrrc_hints_region(const char *regions,
-						  uint64_t ref)
+						    uint64_t ref)
 {
-	return (struct mrrc_region *)(uintptr_t)
-	       (regions + mrrc_hints_ref_index(ref) * MRRC_REGION_STRIDE);
+	return (struct mrrc_region *) (uintptr_t) (regions +
+						   mrrc_hints_ref_index(ref) *
+							   MRRC_REGION_STRIDE);
 }
 
 /* Never 0: the first page is nobody's. */
 static inline uint64_t mrrc_hints_key(uintptr_t addr, enum mrrc_access access)
 {
-	return (addr & ~(uintptr_t)4095) | access;
+	return (addr & ~(uintptr_t) 4095) | access;
 }
 
 static inline uint64_t mrrc_hints_big_key(uintptr_t addr,
-					enum mrrc_access access)
+					  enum mrrc_access access)
 {
-	return addr >> MRRC_HINTS_BIG << MRRC_HINTS_BIG | MRRC_HINTS_IS_BIG | access;
+	return addr >> MRRC_HINTS_BIG << MRRC_HINTS_BIG | MRRC_HINTS_IS_BIG |
+	       access;
 }
 
 /*
@@ -188,8 +195,8 @@ static inline uint64_t mrrc_hints_big_key(uintptr_t addr,
  * than not, and those never meet in a set as long as there is room. Multiplied
  * they are looked up with fewer instructions, but a quarter slower.
  */
-static inline struct mrrc_hint *
-mrrc_hints_set(const struct mrrc_hints *hints, uintptr_t addr, unsigned unit)
+static inline struct mrrc_hint *mrrc_hints_set(const struct mrrc_hints *hints,
+					       uintptr_t addr, unsigned unit)
 {
 	/* an offset in sets of 64 bytes, with what the mask takes off */
 	uintptr_t set = addr >> (unit - 6);
@@ -197,13 +204,13 @@ mrrc_hints_set(const struct mrrc_hints *hints, uintptr_t addr, unsigned unit)
 
 	set ^= more;
 	set ^= more >> hints->bits;
-	return (struct mrrc_hint *)
-	       ((char *)hints->entry + (set & hints->mask));
+	return (struct mrrc_hint *) ((char *) hints->entry +
+				     (set & hints->mask));
 }
 
 static inline __attribute__((always_inline)) const struct mrrc_hint *
 mrrc_hints_look(const struct mrrc_hints *hints, uintptr_t addr, unsigned unit,
-	      uint64_t key)
+		uint64_t key)
 {
 	const struct mrrc_hint *set = mrrc_hints_set(hints, addr, unit);
 	int i;
@@ -219,7 +226,7 @@ mrrc_hints_look(const struct mrrc_hints *hints, uintptr_t addr, unsigned unit,
 /* What is known of the page of addr, or NULL. */
 static inline __attribute__((always_inline)) const struct mrrc_hint *
 mrrc_hints_find(const struct mrrc_hints *hints, uintptr_t addr,
-	      enum mrrc_access access)
+		enum mrrc_access access)
 {
 	const struct mrrc_hint *entry;
 
@@ -228,20 +235,20 @@ mrrc_hints_find(const struct mrrc_hints *hints, uintptr_t addr,
 	__asm__("" : "+r"(hints));
 	if (!entry && hints->big)
 		entry = mrrc_hints_look(hints, addr, MRRC_HINTS_BIG,
-				      mrrc_hints_big_key(addr, access));
+					mrrc_hints_big_key(addr, access));
 	return entry;
 }
 
 /* A request was served from here. Returns whether it is time to count. */
 static inline bool mrrc_hints_hit(struct mrrc_hints *hints, uintptr_t addr,
-				size_t len, enum mrrc_access access)
+				  size_t len, enum mrrc_access access)
 {
-	const uint64_t at = atomic_load_explicit(&hints->hits,
-						 memory_order_relaxed);
+	const uint64_t at =
+		atomic_load_explicit(&hints->hits, memory_order_relaxed);
 	struct mrrc_hints_note *note = &hints->note[at % MRRC_HINTS_LOG];
 
 	atomic_store_explicit(&note->addr, addr, memory_order_relaxed);
-	atomic_store_explicit(&note->what, (uint64_t)len << 3 | access,
+	atomic_store_explicit(&note->what, (uint64_t) len << 3 | access,
 			      memory_order_relaxed);
 	atomic_store_explicit(&hints->hits, at + 1, memory_order_release);
 	return __builtin_expect(!((at + 1) % MRRC_HINTS_COUNT), 0);

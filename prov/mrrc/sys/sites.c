@@ -12,9 +12,9 @@
 #include "sys/patch.h"
 
 static struct {
-	uintptr_t at;		/* 0: free */
-	int ret;			/* it cannot be hooked */
-	uint8_t *stub;		/* stays when the site goes */
+	uintptr_t at;  /* 0: free */
+	int ret;       /* it cannot be hooked */
+	uint8_t *stub; /* stays when the site goes */
 	struct mrrc_patch patch;
 } sites[MRRC_SITES_MAX];
 
@@ -64,7 +64,7 @@ uintptr_t mrrc_sites_filler(const struct mrrc_code_image *image, uintptr_t at,
 			    void *arg)
 {
 	const size_t near = MRRC_PATCH_NEAR, size = MRRC_PATCH_FILLER;
-	const uintptr_t word = mrrc_patch_word((const uint8_t *)at,
+	const uintptr_t word = mrrc_patch_word((const uint8_t *) at,
 					       at - image->start, number,
 					       inside);
 	uintptr_t found = image->start, end = image->end;
@@ -81,7 +81,8 @@ uintptr_t mrrc_sites_filler(const struct mrrc_code_image *image, uintptr_t at,
 		end = found + size <= end ? found + size : found;
 	}
 	while ((found = mrrc_code_filler(image, found, end, size))) {
-		if ((found + size <= word || found >= word + sizeof(uint64_t)) &&
+		if ((found + size <= word ||
+		     found >= word + sizeof(uint64_t)) &&
 		    !used(arg, found, size))
 			break;
 		found++;
@@ -122,8 +123,10 @@ int mrrc_sites_place(uintptr_t at, long number, uintptr_t filler)
 {
 	const unsigned i = sites_slot(at);
 	const struct mrrc_patch_code code = {
-		.start = (uint8_t *)at, .len = 2,
-		.filler = (uint8_t *)filler, .inside = true,
+		.start = (uint8_t *) at,
+		.len = 2,
+		.filler = (uint8_t *) filler,
+		.inside = true,
 		.stub = i < MRRC_SITES_MAX ? sites[i].stub : NULL,
 	};
 	int ret;
@@ -131,7 +134,7 @@ int mrrc_sites_place(uintptr_t at, long number, uintptr_t filler)
 	if (i == MRRC_SITES_MAX)
 		return -ENOSPC;
 	sites[i].at = at;
-	ret = mrrc_patch_site(&code, (uint8_t *)at, number, &sites[i].patch);
+	ret = mrrc_patch_site(&code, (uint8_t *) at, number, &sites[i].patch);
 	if (!ret) {
 		sites[i].stub = sites[i].patch.stub;
 		ret = mrrc_patch_on(&sites[i].patch);
@@ -165,7 +168,7 @@ void mrrc_sites_sweep(void)
 			continue;
 		sites[i].at = 0;
 		sites[i].ret = 0;
-		sites[i].patch = (struct mrrc_patch) { 0 };
+		sites[i].patch = (struct mrrc_patch){ 0 };
 	}
 }
 

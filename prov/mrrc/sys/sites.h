@@ -27,7 +27,7 @@
 /* Which of the hooks are in a copy. */
 typedef uint64_t mrrc_sites_set;
 
-#define MRRC_SITES_MAX	64	/* bits of it */
+#define MRRC_SITES_MAX 64 /* bits of it */
 
 /* In a copy of [start, end): the code as it is without hooks. Which it had. */
 mrrc_sites_set mrrc_sites_undo(uint8_t *copy, uintptr_t start, uintptr_t end);

@@ -19,10 +19,10 @@
 
 #include "sockets.h"
 
-#define SOCKETS_FDS	65536	/* at most, where they cannot be listed */
+#define SOCKETS_FDS		  65536 /* at most, where they cannot be listed */
 #define SOCKETS_STATE_ESTABLISHED 1	/* <netinet/tcp.h> has it, but less */
-#define SOCKETS_STATE_CLOSE_WAIT 8
-#define SOCKETS_STATE_LISTEN	10
+#define SOCKETS_STATE_CLOSE_WAIT  8
+#define SOCKETS_STATE_LISTEN	  10
 
 /* Not atoi(): of glibc 2.38 or newer that is a function older ones lack. */
 static int sockets_number(const char *text)
@@ -57,8 +57,8 @@ static void sockets_each(void (*fn)(int fd, void *arg), void *arg)
 /* Is addr a local address of who came to at? */
 static bool sockets_here(const struct sockaddr *at, const void *addr)
 {
-	const struct sockaddr_in *in = addr, *at_in = (const void *)at;
-	const struct sockaddr_in6 *in6 = addr, *at_in6 = (const void *)at;
+	const struct sockaddr_in *in = addr, *at_in = (const void *) at;
+	const struct sockaddr_in6 *in6 = addr, *at_in6 = (const void *) at;
 
 	if (in->sin_family != at->sa_family)
 		return false;
@@ -78,13 +78,13 @@ static bool sockets_info(int fd, const struct sockaddr *at,
 	struct sockaddr_storage addr;
 	socklen_t len = sizeof(addr);
 
-	if (getsockname(fd, (struct sockaddr *)&addr, &len) ||
+	if (getsockname(fd, (struct sockaddr *) &addr, &len) ||
 	    !sockets_here(at, &addr))
 		return false;
 	len = sizeof(*info);
 	return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len) &&
 	       len >= offsetof(struct tcp_info, tcpi_bytes_received) +
-		      sizeof(info->tcpi_bytes_received);
+			       sizeof(info->tcpi_bytes_received);
 }
 
 /* ---- the listener -------------------------------------------------------- */
@@ -100,7 +100,7 @@ static void sockets_set_cloexec(int fd, void *arg)
 
 void mrrc_sockets_cloexec(const struct sockaddr *at)
 {
-	sockets_each(sockets_set_cloexec, (void *)at);
+	sockets_each(sockets_set_cloexec, (void *) at);
 }
 
 /* ---- who is silent ------------------------------------------------------- */
@@ -164,7 +164,7 @@ static void sockets_count(int fd, void *arg)
 	/* the peer's end counts as a byte received */
 	if (info.tcpi_state == SOCKETS_STATE_CLOSE_WAIT)
 		queued++;
-	if (info.tcpi_bytes_received == (uint64_t)queued)
+	if (info.tcpi_bytes_received == (uint64_t) queued)
 		unread->cnt++;
 }
 

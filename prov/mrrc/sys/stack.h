@@ -24,15 +24,15 @@ mrrc_stack_pop(_Atomic uint64_t *stack, mrrc_stack_below *below, void *array)
 	uint64_t rest;
 
 	do {
-		if (!(uint32_t)head)
+		if (!(uint32_t) head)
 			return 0;
 		rest = head >> 32 << 32 |
-		       atomic_load_explicit(below(array, (uint32_t)head),
+		       atomic_load_explicit(below(array, (uint32_t) head),
 					    memory_order_relaxed);
-	} while (!atomic_compare_exchange_weak_explicit(
-			stack, &head, rest, memory_order_acquire,
-			memory_order_acquire));
-	return (uint32_t)head;
+	} while (!atomic_compare_exchange_weak_explicit(stack, &head, rest,
+							memory_order_acquire,
+							memory_order_acquire));
+	return (uint32_t) head;
 }
 
 static inline __attribute__((always_inline)) void
@@ -42,11 +42,11 @@ mrrc_stack_push(_Atomic uint64_t *stack, mrrc_stack_below *below, void *array,
 	uint64_t head = atomic_load_explicit(stack, memory_order_relaxed);
 
 	do {
-		atomic_store_explicit(below(array, place), (uint32_t)head,
+		atomic_store_explicit(below(array, place), (uint32_t) head,
 				      memory_order_relaxed);
 	} while (!atomic_compare_exchange_weak_explicit(
-			stack, &head, ((head >> 32) + 1) << 32 | place,
-			memory_order_release, memory_order_relaxed));
+		stack, &head, ((head >> 32) + 1) << 32 | place,
+		memory_order_release, memory_order_relaxed));
 }
 
 #endif /* MRRC_STACK_H */

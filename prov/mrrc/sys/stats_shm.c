@@ -25,24 +25,24 @@
 #include "sys/fd_id.h"
 #include "sys/vm.h"
 
-#define SEGMENT_ALIGN	64
+#define SEGMENT_ALIGN 64
 
 #ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE	0x0010
+#define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 /* The size stays, and only the mapping that exists may write. */
-#define SEGMENT_SEALS	(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | \
-			 F_SEAL_SEAL)
+#define SEGMENT_SEALS \
+	(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
 
 struct mrrc_stats_shm {
 	struct mrrc_stats_shm_head *head;
 	size_t size;
 	int fd;
-	struct mrrc_fd_id id;	/* of fd */
+	struct mrrc_fd_id id; /* of fd */
 	void (*asks)(void *arg, char why[MRRC_TRUST_WHY]);
 	void *arg;
-	bool listed;		/* segments.lock */
-	TAILQ_ENTRY(mrrc_stats_shm) link;	/* segments.lock */
+	bool listed;			  /* segments.lock */
+	TAILQ_ENTRY(mrrc_stats_shm) link; /* segments.lock */
 };
 
 /* That are published, and say why lookups ask. */
@@ -86,7 +86,7 @@ static void segment_once(void)
 
 static size_t segment_align(size_t size)
 {
-	return (size + SEGMENT_ALIGN - 1) & ~(size_t)(SEGMENT_ALIGN - 1);
+	return (size + SEGMENT_ALIGN - 1) & ~(size_t) (SEGMENT_ALIGN - 1);
 }
 
 static size_t segment_values(void)
@@ -150,9 +150,9 @@ int mrrc_stats_shm_open(struct mrrc_stats_shm **out)
 	if (!segment)
 		return -ENOMEM;
 	segment->size = (segment_names() + segment_put_names(NULL) + page - 1) &
-		      ~(page - 1);
+			~(page - 1);
 	segment->fd = memfd_create(MRRC_STATS_SHM_NAME,
-				 MFD_CLOEXEC | MFD_ALLOW_SEALING);
+				   MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (segment->fd < 0) {
 		ret = -errno;
 		goto err_free;
@@ -172,7 +172,8 @@ err_free:
 
 struct mrrc_stats *mrrc_stats_shm_stats(struct mrrc_stats_shm *segment)
 {
-	return (struct mrrc_stats *)((char *)segment->head + segment_values());
+	return (struct mrrc_stats *) ((char *) segment->head +
+				      segment_values());
 }
 
 /* segments.lock held. A reader finds the one or the other whole. */
@@ -202,7 +203,7 @@ void mrrc_stats_shm_update(void)
 }
 
 static void segment_list(struct mrrc_stats_shm *segment,
-		       const struct mrrc_stats_shm_info *info)
+			 const struct mrrc_stats_shm_info *info)
 {
 	segment->asks = info->asks;
 	segment->arg = info->arg;
@@ -214,7 +215,7 @@ static void segment_list(struct mrrc_stats_shm *segment,
 }
 
 void mrrc_stats_shm_publish(struct mrrc_stats_shm *segment,
-			const struct mrrc_stats_shm_info *info)
+			    const struct mrrc_stats_shm_info *info)
 {
 	struct mrrc_stats_shm_head *head = segment->head;
 	struct timespec now;
@@ -230,14 +231,14 @@ void mrrc_stats_shm_publish(struct mrrc_stats_shm *segment,
 	head->counters = MRRC_STAT_CNT;
 	head->values = segment_values();
 	head->names = segment_names();
-	head->names_size = segment_put_names((char *)head + segment_names());
+	head->names_size = segment_put_names((char *) head + segment_names());
 	snprintf(head->provider, sizeof(head->provider), "%s", info->provider);
 	snprintf(head->policy, sizeof(head->policy), "%s", info->policy);
 	snprintf(head->monitor, sizeof(head->monitor), "%s", info->monitor);
 	if (info->asks)
 		segment_list(segment, info);
 	atomic_thread_fence(memory_order_release);
-	*(volatile uint64_t *)&head->magic = MRRC_STATS_SHM_MAGIC;
+	*(volatile uint64_t *) &head->magic = MRRC_STATS_SHM_MAGIC;
 }
 
 void mrrc_stats_shm_close(struct mrrc_stats_shm *segment)

@@ -17,38 +17,38 @@
 #include "core/stats.h"
 #include "sys/trust.h"
 
-#define MRRC_STATS_SHM_NAME		"ofi_mrrc"	/* of the memfd */
-#define MRRC_STATS_SHM_MAGIC	0x6372726d5f69666fULL	/* "ofi_mrrc" */
+#define MRRC_STATS_SHM_NAME  "ofi_mrrc"		   /* of the memfd */
+#define MRRC_STATS_SHM_MAGIC 0x6372726d5f69666fULL /* "ofi_mrrc" */
 
 /*
  * 1. Fields are only added at the end, which head_size tells; another version
  * is for what an older reader would misunderstand.
  */
-#define MRRC_STATS_SHM_VERSION	1
+#define MRRC_STATS_SHM_VERSION 1
 
 /*
  * At the start, in the machine's byte order. Offsets are from there. Strings
  * end with a NUL; the names of the counters follow one another.
  */
 struct mrrc_stats_shm_head {
-	uint64_t magic;		/* written last: 0 until then */
+	uint64_t magic; /* written last: 0 until then */
 	uint32_t version;
 	uint32_t head_size;
-	uint32_t size;		/* of everything */
-	uint32_t pid;		/* in the process's own name space */
-	uint64_t opened;	/* nanoseconds since 1970 */
+	uint32_t size;	 /* of everything */
+	uint32_t pid;	 /* in the process's own name space */
+	uint64_t opened; /* nanoseconds since 1970 */
 	uint64_t max_bytes;
 	uint64_t max_regions;
 	uint32_t counters;
-	uint32_t values;	/* offset of uint64_t[counters], aligned */
-	uint32_t names;		/* offset */
+	uint32_t values; /* offset of uint64_t[counters], aligned */
+	uint32_t names;	 /* offset */
 	uint32_t names_size;
-	char provider[32];	/* the core provider */
-	char policy[64];	/* with its parameters */
+	char provider[32]; /* the core provider */
+	char policy[64];   /* with its parameters */
 	char monitor[16];
 	/* why lookups of a process with threads ask the kernel: printable
 	 * ASCII, empty if they do not. The one that is not in force changes */
-	uint32_t asks_at;	/* 0 or 1 */
+	uint32_t asks_at; /* 0 or 1 */
 	char asks[2][MRRC_TRUST_WHY];
 };
 
@@ -73,7 +73,7 @@ struct mrrc_stats *mrrc_stats_shm_stats(struct mrrc_stats_shm *segment);
 
 /* Say whose it is: from now on it can be read. */
 void mrrc_stats_shm_publish(struct mrrc_stats_shm *segment,
-			const struct mrrc_stats_shm_info *info);
+			    const struct mrrc_stats_shm_info *info);
 
 /* Any thread: whether lookups ask may have changed. On all segments. */
 void mrrc_stats_shm_update(void);

@@ -22,7 +22,8 @@ static unsigned threads_kernel(void)
 
 	/* a directory of directories: itself, "." and those of threads */
 	return !stat("/proc/self/task", &stat_) && stat_.st_nlink > 2 ?
-	       stat_.st_nlink - 2 : 0;
+		       stat_.st_nlink - 2 :
+		       0;
 }
 
 void mrrc_threads_look(void)
@@ -45,8 +46,8 @@ static void threads_find(void)
 	if (pthread_atfork(NULL, NULL, threads_fork_child))
 		return;
 #if defined(__GLIBC__) && !defined(__SANITIZE_THREAD__)
-	mrrc_threads.live = dlvsym(RTLD_DEFAULT, "__nptl_nthreads",
-				   "GLIBC_PRIVATE");
+	mrrc_threads.live =
+		dlvsym(RTLD_DEFAULT, "__nptl_nthreads", "GLIBC_PRIVATE");
 #endif
 	/* With one thread, there is no other that could change either figure. */
 	if (mrrc_threads.live && *mrrc_threads.live == 1 &&
@@ -62,8 +63,8 @@ void mrrc_threads_init(void)
 }
 
 /* With all signals blocked: they are the application's threads'. */
-static int thread_create(pthread_t *thread, size_t stack,
-			      void *(*run)(void *), void *arg)
+static int thread_create(pthread_t *thread, size_t stack, void *(*run)(void *),
+			 void *arg)
 {
 	pthread_attr_t attr;
 	sigset_t all;

@@ -21,10 +21,10 @@
 #include <stddef.h>
 
 struct mrrc_threads {
-	const unsigned *live;		/* libc's count; NULL: unknown */
+	const unsigned *live; /* libc's count; NULL: unknown */
 	_Atomic unsigned ours;
-	_Atomic unsigned outside;	/* of ours, in code that may unmap */
-	atomic_bool many;		/* for good; true until init */
+	_Atomic unsigned outside; /* of ours, in code that may unmap */
+	atomic_bool many;	  /* for good; true until init */
 };
 
 extern struct mrrc_threads mrrc_threads;
@@ -65,8 +65,7 @@ static inline bool mrrc_threads_alone(void)
 	if (atomic_load_explicit(&mrrc_threads.many, memory_order_relaxed))
 		return false;
 	if (__atomic_load_n(mrrc_threads.live, __ATOMIC_ACQUIRE) <=
-	    1 + atomic_load_explicit(&mrrc_threads.ours,
-				     memory_order_relaxed))
+	    1 + atomic_load_explicit(&mrrc_threads.ours, memory_order_relaxed))
 		return !atomic_load_explicit(&mrrc_threads.outside,
 					     memory_order_acquire);
 	atomic_store_explicit(&mrrc_threads.many, true, memory_order_relaxed);

@@ -24,20 +24,20 @@
 #include "sys/vm.h"
 
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE	23
+#define MADV_POPULATE_WRITE 23
 #endif
 
-#define RECS_HEAD	(MRRC_TRACE_HEAD / sizeof(struct mrrc_trace_rec))
-#define RECS_CHUNK	(MRRC_TRACE_CHUNK / sizeof(struct mrrc_trace_rec))
+#define RECS_HEAD  (MRRC_TRACE_HEAD / sizeof(struct mrrc_trace_rec))
+#define RECS_CHUNK (MRRC_TRACE_CHUNK / sizeof(struct mrrc_trace_rec))
 
 /* A chain is a number, and above it whose: a forked child has its parent's. */
-#define CHAIN_BITS	48
-#define CHAIN_IDS	((1ULL << (64 - CHAIN_BITS)) - 1)
+#define CHAIN_BITS 48
+#define CHAIN_IDS  ((1ULL << (64 - CHAIN_BITS)) - 1)
 
 /* What the calling thread writes to. */
 struct trace_thread {
 	struct mrrc_trace_file *file;
-	uint64_t id;			/* its id; 0: nothing */
+	uint64_t id; /* its id; 0: nothing */
 	struct mrrc_trace_rec *next;
 	struct mrrc_trace_rec *end;
 	uint32_t tid;
@@ -57,13 +57,13 @@ static int trace_key_rc;
 static uint64_t trace_number(const struct mrrc_trace_file *file,
 			     const struct mrrc_trace_rec *rec)
 {
-	return rec - (const struct mrrc_trace_rec *)file->head;
+	return rec - (const struct mrrc_trace_rec *) file->head;
 }
 
 static struct mrrc_trace_rec *trace_rec(const struct mrrc_trace_file *file,
 					uint64_t number)
 {
-	return (struct mrrc_trace_rec *)file->head + number;
+	return (struct mrrc_trace_rec *) file->head + number;
 }
 
 /* Where the chunk of a record ends. */
@@ -112,8 +112,7 @@ static bool trace_take_left(struct mrrc_trace_file *file,
 	int i;
 
 	for (i = 0; i < MRRC_TRACE_LEFT; i++) {
-		if (!atomic_load_explicit(&file->left[i],
-					  memory_order_relaxed))
+		if (!atomic_load_explicit(&file->left[i], memory_order_relaxed))
 			continue;
 		number = atomic_exchange(&file->left[i], 0);
 		if (!number)
@@ -133,18 +132,18 @@ static bool trace_take_left(struct mrrc_trace_file *file,
  */
 static int trace_write_zeroes(int fd, off_t offset, size_t len)
 {
-	static const char zero[4096];	/* small enough to stay in a cache */
+	static const char zero[4096]; /* small enough to stay in a cache */
 	struct iovec iov[MRRC_TRACE_CHUNK / sizeof(zero)];
 	ssize_t ret;
 	size_t i;
 
 	for (i = 0; i < sizeof(iov) / sizeof(*iov); i++)
-		iov[i] = (struct iovec) { (void *)zero, sizeof(zero) };
+		iov[i] = (struct iovec){ (void *) zero, sizeof(zero) };
 	/* all lengths are multiples of it, what comes short need not be */
 	while (len) {
 		i = len / sizeof(zero);
 		ret = i ? pwritev(fd, iov, i, offset) :
-			 pwrite(fd, zero, len, offset);
+			  pwrite(fd, zero, len, offset);
 		if (ret < 0 && errno == EINTR)
 			continue;
 		if (ret <= 0)
@@ -167,7 +166,7 @@ static int trace_grow(struct mrrc_trace_file *file, off_t offset, size_t len)
 	/* beyond it there is a signal, not only an error */
 	if (!getrlimit(RLIMIT_FSIZE, &limit) &&
 	    limit.rlim_cur != RLIM_INFINITY &&
-	    limit.rlim_cur < (rlim_t)offset + len)
+	    limit.rlim_cur < (rlim_t) offset + len)
 		return -EFBIG;
 	if (!mrrc_fd_is(file->fd, &file->fd_id))
 		return -EBADF;
@@ -176,7 +175,7 @@ static int trace_grow(struct mrrc_trace_file *file, off_t offset, size_t len)
 		return ret;
 	/* since Linux 5.14 */
 	if (file->head &&
-	    madvise((char *)file->head + offset, len, MADV_POPULATE_WRITE) &&
+	    madvise((char *) file->head + offset, len, MADV_POPULATE_WRITE) &&
 	    errno != EINVAL)
 		return errno == EFAULT ? -EIO : -errno;
 	return 0;
@@ -235,7 +234,7 @@ static void trace_describe(struct mrrc_trace_file *file)
 {
 	struct mrrc_trace_head *head = file->head;
 
-	*head = (struct mrrc_trace_head) {
+	*head = (struct mrrc_trace_head){
 		.version = MRRC_TRACE_VERSION,
 		.head_size = MRRC_TRACE_HEAD,
 		.rec_size = sizeof(struct mrrc_trace_rec),
@@ -268,8 +267,9 @@ int mrrc_trace_file_open(const char *path, uint64_t max_bytes,
 	file = calloc(1, sizeof(*file));
 	if (!file)
 		return -ENOMEM;
-	file->chunks = max_bytes <= MRRC_TRACE_HEAD ? 0 :
-		       (max_bytes - MRRC_TRACE_HEAD) / MRRC_TRACE_CHUNK;
+	file->chunks = max_bytes <= MRRC_TRACE_HEAD ?
+			       0 :
+			       (max_bytes - MRRC_TRACE_HEAD) / MRRC_TRACE_CHUNK;
 	if (!file->chunks)
 		file->chunks = 1;
 	if (file->chunks > SIZE_MAX / 2 / MRRC_TRACE_CHUNK) {
@@ -335,10 +335,11 @@ unsigned mrrc_trace_file_domain(struct mrrc_trace_file *file,
 	/* in the file's byte order, so no atomic addition */
 	number = le32toh(__atomic_load_n(&head->domains, __ATOMIC_RELAXED));
 	while (!__atomic_compare_exchange_n(&head->domains,
-			&(uint32_t) { htole32(number) }, htole32(number + 1),
-			false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		number = le32toh(__atomic_load_n(&head->domains,
-						 __ATOMIC_RELAXED));
+					    &(uint32_t){ htole32(number) },
+					    htole32(number + 1), false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		number = le32toh(
+			__atomic_load_n(&head->domains, __ATOMIC_RELAXED));
 	if (number < MRRC_TRACE_DOMAINS) {
 		domain = &head->domain[number];
 		trace_copy(domain->provider, sizeof(domain->provider),
@@ -386,8 +387,8 @@ static bool trace_new_chunk(struct mrrc_trace_file *file,
 }
 
 /* Somewhere to write; counts what is dropped. */
-static __attribute__((noinline)) bool
-trace_refill(struct mrrc_trace_file *file, struct trace_thread *thread)
+static __attribute__((noinline)) bool trace_refill(struct mrrc_trace_file *file,
+						   struct trace_thread *thread)
 {
 	uint64_t *dropped = &file->head->dropped;
 	uint64_t old;
@@ -405,8 +406,9 @@ trace_refill(struct mrrc_trace_file *file, struct trace_thread *thread)
 	do {
 		old = __atomic_load_n(dropped, __ATOMIC_RELAXED);
 	} while (!__atomic_compare_exchange_n(dropped, &old,
-			htole64(le64toh(old) + 1), true, __ATOMIC_RELAXED,
-			__ATOMIC_RELAXED));
+					      htole64(le64toh(old) + 1), true,
+					      __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
 	return false;
 }
 
@@ -415,8 +417,8 @@ struct mrrc_trace_rec *mrrc_trace_file_next(struct mrrc_trace_file *file)
 	struct trace_thread *thread = &trace_thread;
 	struct mrrc_trace_rec *rec;
 
-	if (__builtin_expect(thread->id != file->id ||
-			     thread->next == thread->end, 0) &&
+	if (__builtin_expect(
+		    thread->id != file->id || thread->next == thread->end, 0) &&
 	    !trace_refill(file, thread))
 		return NULL;
 	rec = thread->next++;
@@ -434,15 +436,15 @@ static uint64_t trace_chained(const struct mrrc_trace_file *file,
 			      uint64_t chain)
 {
 	return chain >> CHAIN_BITS == (file->id & CHAIN_IDS) ?
-	       chain & (((uint64_t)1 << CHAIN_BITS) - 1) : 0;
+		       chain & (((uint64_t) 1 << CHAIN_BITS) - 1) :
+		       0;
 }
 
 void mrrc_trace_file_chain(struct mrrc_trace_file *file,
 			   struct mrrc_trace_rec *rec, uint64_t *chain)
 {
 	rec->end = htole64(MRRC_TRACE_OPEN | trace_chained(file, *chain));
-	*chain = (file->id & CHAIN_IDS) << CHAIN_BITS |
-		 trace_number(file, rec);
+	*chain = (file->id & CHAIN_IDS) << CHAIN_BITS | trace_number(file, rec);
 }
 
 void mrrc_trace_file_end(struct mrrc_trace_file *file, uint64_t *chain,

@@ -21,21 +21,21 @@
 #include "core/trace.h"
 #include "sys/fd_id.h"
 
-#define MRRC_TRACE_LEFT	64	/* chunks of ended threads that are kept */
+#define MRRC_TRACE_LEFT 64 /* chunks of ended threads that are kept */
 
 struct mrrc_stats_shm_info;
 
 struct mrrc_trace_file {
-	uint64_t id;			/* never used again */
+	uint64_t id; /* never used again */
 	int fd;
 	struct mrrc_fd_id fd_id;
-	struct mrrc_trace_head *head;	/* the mapping */
-	size_t len;			/* of it */
-	uint64_t chunks;		/* at most */
-	uint64_t start;			/* ns, CLOCK_MONOTONIC */
-	_Atomic uint64_t next;		/* chunk that nobody has */
-	_Atomic int error;		/* -E*: it does not get longer */
-	_Atomic uint64_t left[MRRC_TRACE_LEFT];	/* records; 0: none */
+	struct mrrc_trace_head *head; /* the mapping */
+	size_t len;		      /* of it */
+	uint64_t chunks;	      /* at most */
+	uint64_t start;		      /* ns, CLOCK_MONOTONIC */
+	_Atomic uint64_t next;	      /* chunk that nobody has */
+	_Atomic int error;	      /* -E*: it does not get longer */
+	_Atomic uint64_t left[MRRC_TRACE_LEFT]; /* records; 0: none */
 };
 
 /*

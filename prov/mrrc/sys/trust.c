@@ -11,16 +11,16 @@
 
 #include "sys/patch.h"
 
-#define TRUST_RANGES	64
+#define TRUST_RANGES 64
 
 _Atomic uint64_t mrrc_trust_word;
 
 static struct {
-	_Atomic int mode;		/* enum mrrc_trust_mode */
-	_Atomic uint32_t wake;		/* a futex */
-	atomic_uint count;		/* of ranges so far */
-	_Atomic(const char *) why;	/* it is broken */
-	unsigned seen;			/* of them, by the thread that looks */
+	_Atomic int mode;	   /* enum mrrc_trust_mode */
+	_Atomic uint32_t wake;	   /* a futex */
+	atomic_uint count;	   /* of ranges so far */
+	_Atomic(const char *) why; /* it is broken */
+	unsigned seen;		   /* of them, by the thread that looks */
 	struct {
 		_Atomic uintptr_t start, end;
 	} range[TRUST_RANGES];
@@ -31,7 +31,7 @@ static void trust_futex(long op, long value)
 {
 	const struct mrrc_patch_call call = {
 		.number = SYS_futex,
-		.arg = { (long)&trust.wake, op, value },
+		.arg = { (long) &trust.wake, op, value },
 	};
 
 	mrrc_patch_make(&call);
@@ -66,8 +66,8 @@ static uint64_t trust_change(uint64_t away, uint64_t add)
 
 bool mrrc_trust_set(enum mrrc_trust_mode mode, bool hooked)
 {
-	bool can = hooked && !(atomic_load(&mrrc_trust_word) &
-			       MRRC_TRUST_BROKEN);
+	bool can = hooked &&
+		   !(atomic_load(&mrrc_trust_word) & MRRC_TRUST_BROKEN);
 
 	if (!can)
 		mode = MRRC_TRUST_NOBODY;
@@ -121,7 +121,8 @@ void mrrc_trust_break(const char *why)
 const char *mrrc_trust_broken(void)
 {
 	return atomic_load(&mrrc_trust_word) & MRRC_TRUST_BROKEN ?
-	       atomic_load(&trust.why) : NULL;
+		       atomic_load(&trust.why) :
+		       NULL;
 }
 
 void mrrc_trust_surprised(void)
@@ -155,7 +156,8 @@ bool mrrc_trust_give(uint64_t word)
 }
 
 void mrrc_trust_touched(void (*touched)(void *arg, uintptr_t start,
-					uintptr_t end), void *arg)
+					uintptr_t end),
+			void *arg)
 {
 	const unsigned count = atomic_load(&trust.count);
 
@@ -164,8 +166,9 @@ void mrrc_trust_touched(void (*touched)(void *arg, uintptr_t start,
 		trust.seen = count;
 	}
 	for (; trust.seen != count; trust.seen++)
-		touched(arg, atomic_load(&trust.range[trust.seen %
-						      TRUST_RANGES].start),
-			atomic_load(&trust.range[trust.seen %
-						 TRUST_RANGES].end));
+		touched(arg,
+			atomic_load(
+				&trust.range[trust.seen % TRUST_RANGES].start),
+			atomic_load(
+				&trust.range[trust.seen % TRUST_RANGES].end));
 }

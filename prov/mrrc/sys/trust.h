@@ -26,17 +26,17 @@
 
 enum mrrc_trust_mode {
 	MRRC_TRUST_NOBODY,
-	MRRC_TRUST_PROVEN,	/* given when all code has been looked at */
-	MRRC_TRUST_HOOKED,	/* given: the application unmaps by libc alone */
+	MRRC_TRUST_PROVEN, /* given when all code has been looked at */
+	MRRC_TRUST_HOOKED, /* given: the application unmaps by libc alone */
 };
 
-#define MRRC_TRUST_WHY	160	/* bytes of a reason why it is not given */
+#define MRRC_TRUST_WHY 160 /* bytes of a reason why it is not given */
 
-#define MRRC_TRUST_GIVEN	UINT64_C(1)
-#define MRRC_TRUST_BROKEN	UINT64_C(2)	/* for good */
-#define MRRC_TRUST_INSIDE	UINT64_C(4)	/* one thread more */
-#define MRRC_TRUST_CHANGE	(UINT64_C(1) << 24)	/* one call more */
-#define MRRC_TRUST_INSIDE_MASK	(MRRC_TRUST_CHANGE - MRRC_TRUST_INSIDE)
+#define MRRC_TRUST_GIVEN       UINT64_C(1)
+#define MRRC_TRUST_BROKEN      UINT64_C(2)	   /* for good */
+#define MRRC_TRUST_INSIDE      UINT64_C(4)	   /* one thread more */
+#define MRRC_TRUST_CHANGE      (UINT64_C(1) << 24) /* one call more */
+#define MRRC_TRUST_INSIDE_MASK (MRRC_TRUST_CHANGE - MRRC_TRUST_INSIDE)
 
 extern _Atomic uint64_t mrrc_trust_word;
 
@@ -87,7 +87,8 @@ bool mrrc_trust_give(uint64_t word);
  * nothing.
  */
 void mrrc_trust_touched(void (*touched)(void *arg, uintptr_t start,
-					uintptr_t end), void *arg);
+					uintptr_t end),
+			void *arg);
 
 /* Sleeps until something has happened since the ticket was taken. */
 uint32_t mrrc_trust_ticket(void);

@@ -19,7 +19,7 @@
 #include "sys/threads.h"
 #include "sys/vm.h"
 
-#define MRRC_UFFD_PATIENCE	1000		/* ms the self-test may wait */
+#define MRRC_UFFD_PATIENCE 1000 /* ms the self-test may wait */
 
 /*
  * Returns -E*. Not through libc where that can be helped: its errno costs a
@@ -31,9 +31,9 @@ static inline long uffd_ask(int fd, struct uffdio_writeprotect *wp)
 	long ret;
 
 	__asm__ volatile("syscall"
-			 : "=a" (ret)
-			 : "0" ((long)SYS_ioctl), "D" ((long)fd),
-			   "S" (UFFDIO_WRITEPROTECT), "d" (wp)
+			 : "=a"(ret)
+			 : "0"((long) SYS_ioctl), "D"((long) fd),
+			   "S"(UFFDIO_WRITEPROTECT), "d"(wp)
 			 : "rcx", "r11", "memory");
 	return ret;
 #elif defined(__aarch64__)
@@ -43,8 +43,8 @@ static inline long uffd_ask(int fd, struct uffdio_writeprotect *wp)
 	register void *x2 __asm__("x2") = wp;
 
 	__asm__ volatile("svc 0"
-			 : "+r" (x0)
-			 : "r" (x8), "r" (x1), "r" (x2)
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x2)
 			 : "memory");
 	return x0;
 #else
@@ -104,7 +104,9 @@ static int uffd_read_one(int fd)
 	struct uffd_msg msg;
 
 	return read(fd, &msg, sizeof(msg)) == sizeof(msg) &&
-	       msg.event == UFFD_EVENT_UNMAP ? 0 : -EPROTO;
+			       msg.event == UFFD_EVENT_UNMAP ?
+		       0 :
+		       -EPROTO;
 }
 
 /* Two unmappers sleep on @fd. Each step has a deadline. */
@@ -150,7 +152,7 @@ static int uffd_test_steps(int fd, struct mrrc_uffd_unmapper *un)
 static void uffd_test_unmap(int fd, void *page)
 {
 	struct uffdio_range range = {
-		.start = (uintptr_t)page,
+		.start = (uintptr_t) page,
 		.len = mrrc_vm_page(),
 	};
 
@@ -168,7 +170,7 @@ static int uffd_test_run(int fd, struct mrrc_uffd_unmapper *un)
 
 	for (started = 0; started < 2 && !ret; started += !ret)
 		ret = mrrc_thread_start(&un[started].thread, MRRC_UFFD_STACK,
-				       uffd_unmapper_run, &un[started]);
+					uffd_unmapper_run, &un[started]);
 	if (!ret)
 		ret = uffd_test_steps(fd, un);
 	for (i = 0; i < started; i++) {
@@ -197,8 +199,8 @@ int mrrc_uffd_test(int fd)
 			ret = -errno;
 			goto err_unmap;
 		}
-		*(volatile char *)un[i].page = 1;
-		ret = mrrc_uffd_register(fd, (uintptr_t)un[i].page, page);
+		*(volatile char *) un[i].page = 1;
+		ret = mrrc_uffd_register(fd, (uintptr_t) un[i].page, page);
 		if (ret) {
 			i++;
 			goto err_unmap;

@@ -17,7 +17,7 @@ int mrrc_uffd_probe(int fd);
 /* Write-protect mode, with nothing protected. */
 int mrrc_uffd_register(int fd, uintptr_t start, size_t len);
 
-#define MRRC_UFFD_STACK		((size_t)256 << 10)	/* of our threads */
+#define MRRC_UFFD_STACK ((size_t) 256 << 10) /* of our threads */
 
 /*
  * Two threads unmap, one event is read: memory must still be busy. Kernels

@@ -17,16 +17,16 @@
 #include <linux/capability.h>
 
 #ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ	22
+#define MADV_POPULATE_READ 22
 #endif
 
-#define MRRC_PM_PRESENT	(UINT64_C(1) << 63)
-#define MRRC_PM_FILE	(UINT64_C(1) << 61)	/* or shared anonymous */
-#define MRRC_PM_BATCH	512			/* entries read at a time */
+#define MRRC_PM_PRESENT (UINT64_C(1) << 63)
+#define MRRC_PM_FILE	(UINT64_C(1) << 61) /* or shared anonymous */
+#define MRRC_PM_BATCH	512		    /* entries read at a time */
 
-#define MRRC_MAP_MAX_DEFAULT	65530		/* the kernel's own default */
-#define MRRC_REGIONS_MIN	64
-#define MRRC_REGIONS_MAX	65536
+#define MRRC_MAP_MAX_DEFAULT 65530 /* the kernel's own default */
+#define MRRC_REGIONS_MIN     64
+#define MRRC_REGIONS_MAX     65536
 
 size_t mrrc_vm_page(void)
 {
@@ -54,7 +54,7 @@ static size_t vm_numbers(const char *text, size_t *value, size_t count)
 
 /* The numbers after @key in a small /proc file, at most @count. */
 static size_t vm_proc(const char *path, const char *key, size_t *value,
-			   size_t count)
+		      size_t count)
 {
 	char buf[4096];
 	const char *at = buf;
@@ -82,13 +82,13 @@ size_t mrrc_vm_huge_page(void)
 {
 	size_t kib;
 
-	return vm_proc("/proc/meminfo", "Hugepagesize:", &kib, 1) ?
-	       kib << 10 : 0;
+	return vm_proc("/proc/meminfo", "Hugepagesize:", &kib, 1) ? kib << 10 :
+								    0;
 }
 
 size_t mrrc_vm_memory(void)
 {
-	return (size_t)sysconf(_SC_PHYS_PAGES) * mrrc_vm_page();
+	return (size_t) sysconf(_SC_PHYS_PAGES) * mrrc_vm_page();
 }
 
 size_t mrrc_vm_map_max(void)
@@ -96,15 +96,16 @@ size_t mrrc_vm_map_max(void)
 	size_t max;
 
 	return vm_proc("/proc/sys/vm/max_map_count", NULL, &max, 1) ?
-	       max : MRRC_MAP_MAX_DEFAULT;
+		       max :
+		       MRRC_MAP_MAX_DEFAULT;
 }
 
 bool mrrc_vm_strict(void)
 {
 	size_t mode;
 
-	return vm_proc("/proc/sys/vm/overcommit_memory", NULL, &mode,
-			    1) && mode == 2;
+	return vm_proc("/proc/sys/vm/overcommit_memory", NULL, &mode, 1) &&
+	       mode == 2;
 }
 
 /* What one of the limits on address space leaves of @most, an eighth. */
@@ -123,8 +124,7 @@ size_t mrrc_vm_spare(void)
 	/* the stack is near the end of the addresses that there are */
 	const size_t all = (uintptr_t) __builtin_frame_address(0);
 
-	return vm_eighth(RLIMIT_AS,
-			      vm_eighth(RLIMIT_DATA, all / 128));
+	return vm_eighth(RLIMIT_AS, vm_eighth(RLIMIT_DATA, all / 128));
 }
 
 /* The kernel wants the capability of the first user namespace. */
@@ -134,14 +134,14 @@ static bool vm_ipc_lock(void)
 		.version = _LINUX_CAPABILITY_VERSION_3,
 	};
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
-	size_t map[3];	/* inside, outside, count */
+	size_t map[3]; /* inside, outside, count */
 
 	if (syscall(SYS_capget, &head, data) ||
 	    !(data[CAP_TO_INDEX(CAP_IPC_LOCK)].effective &
 	      CAP_TO_MASK(CAP_IPC_LOCK)))
 		return false;
-	return vm_proc("/proc/self/uid_map", NULL, map, 3) == 3 &&
-	       !map[0] && !map[1] && map[2] == UINT32_MAX;
+	return vm_proc("/proc/self/uid_map", NULL, map, 3) == 3 && !map[0] &&
+	       !map[1] && map[2] == UINT32_MAX;
 }
 
 size_t mrrc_vm_memlock(void)
@@ -179,19 +179,17 @@ void mrrc_vm_default_limits(struct mrrc_vm_limits *limits)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
-	mrrc_vm_derive_limits(mrrc_vm_memory(),
-			      processors > 0 ? processors : 1,
+	mrrc_vm_derive_limits(mrrc_vm_memory(), processors > 0 ? processors : 1,
 			      mrrc_vm_memlock(), mrrc_vm_map_max(), limits);
 }
 
 /* Read the entries of @pages pages (at most a batch). */
-static bool vm_pagemap(int fd, uintptr_t start, size_t pages,
-			    uint64_t *entry)
+static bool vm_pagemap(int fd, uintptr_t start, size_t pages, uint64_t *entry)
 {
 	const size_t len = pages * sizeof(*entry);
 	const off_t at = start / mrrc_vm_page() * sizeof(*entry);
 
-	return pread(fd, entry, len, at) == (ssize_t)len;
+	return pread(fd, entry, len, at) == (ssize_t) len;
 }
 
 enum mrrc_vm_kind { MRRC_VM_PRIVATE, MRRC_VM_OTHER, MRRC_VM_ABSENT };
@@ -221,7 +219,7 @@ static bool vm_batch_private(int fd, uintptr_t start, size_t pages)
 	if (kind != MRRC_VM_ABSENT)
 		return kind == MRRC_VM_PRIVATE;
 	/* What backs an absent page shows once it is there. */
-	if (madvise((void *)start, pages * mrrc_vm_page(), MADV_POPULATE_READ))
+	if (madvise((void *) start, pages * mrrc_vm_page(), MADV_POPULATE_READ))
 		return false;
 	return vm_pagemap(fd, start, pages, entry) &&
 	       vm_classify(entry, pages) == MRRC_VM_PRIVATE;
@@ -231,18 +229,18 @@ static bool vm_batch_private(int fd, uintptr_t start, size_t pages)
 
 struct mrrc_vm_query {
 	uint64_t size;
-	uint64_t flags;			/* 0: what covers addr */
+	uint64_t flags; /* 0: what covers addr */
 	uint64_t addr;
-	uint64_t start, end;		/* answers, from here on */
+	uint64_t start, end; /* answers, from here on */
 	uint64_t vma_flags, page_size, offset;
-	uint64_t inode;			/* 0: no file */
+	uint64_t inode; /* 0: no file */
 	uint32_t major, minor;
-	uint32_t name_size;		/* 0: not wanted */
+	uint32_t name_size; /* 0: not wanted */
 	uint32_t build_id_size;
 	uint64_t name, build_id;
 };
 
-#define MRRC_VM_QUERY	_IOWR('f', 17, struct mrrc_vm_query)
+#define MRRC_VM_QUERY _IOWR('f', 17, struct mrrc_vm_query)
 
 /* Huge pages without a file have one inside the kernel. */
 static bool vm_anon_huge(int fd, uintptr_t addr)
@@ -252,7 +250,7 @@ static bool vm_anon_huge(int fd, uintptr_t addr)
 	struct mrrc_vm_query query = {
 		.size = sizeof(query),
 		.addr = addr,
-		.name = (uintptr_t)name,
+		.name = (uintptr_t) name,
 		.name_size = sizeof(name),
 	};
 

@@ -35,19 +35,19 @@
 #include "sys/prove.h"
 #include "sys/threads.h"
 
-#define ROUNDS		15u	/* at most */
-#define LOOKUPS		20000	/* of a thread in a round */
-#define THREADS_MAX	4
-#define PAGES		4u	/* of a region */
-#define REGIONS_MAX	1000000u
-#define ORDER		4096u	/* regions looked up in this order, */
-#define FEW		10000u	/* where there are not more than these */
-#define COUNTS		4u
+#define ROUNDS	    15u	  /* at most */
+#define LOOKUPS	    20000 /* of a thread in a round */
+#define THREADS_MAX 4
+#define PAGES	    4u /* of a region */
+#define REGIONS_MAX 1000000u
+#define ORDER	    4096u  /* regions looked up in this order, */
+#define FEW	    10000u /* where there are not more than these */
+#define COUNTS	    4u
 
 static unsigned rounds = ROUNDS;
 static const unsigned counts[COUNTS] = { 10, 100, 1000, FEW };
 static const unsigned many[] = { 30000, 100000, 300000, REGIONS_MAX };
-#define MANY		(sizeof(many) / sizeof(many[0]))
+#define MANY (sizeof(many) / sizeof(many[0]))
 
 static void fail(const char *what)
 {
@@ -65,10 +65,10 @@ struct tree_entry {
 	uintptr_t start;
 	size_t len;
 	unsigned refs;
-	TAILQ_ENTRY(tree_entry) link;	/* refs == 0 */
+	TAILQ_ENTRY(tree_entry) link; /* refs == 0 */
 };
 
-static void *tree;			/* of tsearch(3): red-black */
+static void *tree; /* of tsearch(3): red-black */
 static TAILQ_HEAD(, tree_entry) unused = TAILQ_HEAD_INITIALIZER(unused);
 static struct tree_entry entries[REGIONS_MAX];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -79,7 +79,7 @@ static int tree_cmp(const void *p, const void *q)
 	const struct tree_entry *b = q;
 
 	return a->start + a->len <= b->start ? -1 :
-	       b->start + b->len <= a->start;
+					       b->start + b->len <= a->start;
 }
 
 static void tree_insert(struct tree_entry *entry)
@@ -146,8 +146,8 @@ static char *memory;
 static size_t page;
 static unsigned regions;
 static uint32_t order[REGIONS_MAX];
-static unsigned ordered;		/* of these */
-static unsigned first;			/* of this round */
+static unsigned ordered; /* of these */
+static unsigned first;	 /* of this round */
 
 static double now(void)
 {
@@ -159,13 +159,13 @@ static double now(void)
 
 static char *region_at(unsigned i)
 {
-	return memory + (size_t)i * PAGES * page;
+	return memory + (size_t) i * PAGES * page;
 }
 
 static void set_up(unsigned count)
 {
 	struct mrrc_cache_attr attr = {
-		.max_bytes = (size_t)64 << 30,
+		.max_bytes = (size_t) 64 << 30,
 		.max_regions = 2 * REGIONS_MAX,
 		.ops = &ops,
 		.mon = mon,
@@ -177,8 +177,8 @@ static void set_up(unsigned count)
 	if (mrrc_cache_mt_open(&attr, &cache))
 		fail("no cache");
 	for (i = 0; i < count; i++) {
-		entries[i] = (struct tree_entry) {
-			.start = (uintptr_t)region_at(i),
+		entries[i] = (struct tree_entry){
+			.start = (uintptr_t) region_at(i),
 			.len = PAGES * page,
 		};
 		tree_insert(&entries[i]);
@@ -220,7 +220,7 @@ static void run_tree(unsigned at)
 
 	at %= ordered;
 	for (i = 0; i < LOOKUPS; i++) {
-		entry = tree_get((uintptr_t)region_next(&at), 64);
+		entry = tree_get((uintptr_t) region_next(&at), 64);
 		if (!entry)
 			fail("not in the tree");
 		tree_put(entry);
@@ -258,7 +258,7 @@ static atomic_bool writing;
 
 static void *run_thread(void *arg)
 {
-	const unsigned at = (uintptr_t)arg * (ORDER / THREADS_MAX);
+	const unsigned at = (uintptr_t) arg * (ORDER / THREADS_MAX);
 
 	for (;;) {
 		pthread_barrier_wait(&barrier);
@@ -283,8 +283,8 @@ static void *run_writer(void *arg)
 		if (ptr == MAP_FAILED)
 			fail("no memory");
 		if (side == run_tree) {
-			entry = (struct tree_entry) {
-				.start = (uintptr_t)ptr,
+			entry = (struct tree_entry){
+				.start = (uintptr_t) ptr,
 				.len = len,
 			};
 			tree_insert(&entry);
@@ -303,8 +303,8 @@ static void *run_writer(void *arg)
 
 static int by_value(const void *a, const void *b)
 {
-	const double x = *(const double *)a;
-	const double y = *(const double *)b;
+	const double x = *(const double *) a;
+	const double y = *(const double *) b;
 
 	return (x > y) - (x < y);
 }
@@ -366,7 +366,7 @@ static void measure(unsigned count, unsigned threads, bool writer)
 		pthread_barrier_init(&barrier, NULL, threads + 1);
 	for (i = 0; i < threads; i++) {
 		if (pthread_create(&thread[i], NULL, run_thread,
-				   (void *)(uintptr_t)i))
+				   (void *) (uintptr_t) i))
 			fail("no thread");
 	}
 	if (writer && pthread_create(&write_thread, NULL, run_writer, NULL))
@@ -429,7 +429,7 @@ int main(int argc, char **argv)
 		return 77;
 	}
 	page = sysconf(_SC_PAGESIZE);
-	memory = mmap(NULL, (size_t)REGIONS_MAX * PAGES * page,
+	memory = mmap(NULL, (size_t) REGIONS_MAX * PAGES * page,
 		      PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)

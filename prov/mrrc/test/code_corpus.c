@@ -11,14 +11,14 @@
 #include <string.h>
 #include <time.h>
 
-#define NUMBERS	1024
+#define NUMBERS 1024
 
 struct file {
 	const char *path;
 	uintptr_t base;
 	bool verbose;
-	bool has[NUMBERS];	/* numbers that are passed */
-	uintptr_t known;	/* the last site that passes known ones */
+	bool has[NUMBERS]; /* numbers that are passed */
+	uintptr_t known;   /* the last site that passes known ones */
 	unsigned knowns;
 };
 
@@ -27,7 +27,7 @@ static double now(void)
 	struct timespec time;
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-	return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
+	return (double) time.tv_sec * 1e3 + (double) time.tv_nsec / 1e6;
 }
 
 static bool site(void *arg, const struct mrrc_code_site *one)
@@ -90,7 +90,7 @@ int main(int argc, char **argv)
 	}
 	printf("file pairs instructions numbers-known data unknown ms\n");
 	for (; i < argc; i++) {
-		file = (struct file) { .path = argv[i], .verbose = verbose };
+		file = (struct file){ .path = argv[i], .verbose = verbose };
 		ret = mrrc_code_open(argv[i], &elf);
 		if (ret) {
 			printf("%s: %s\n", argv[i], strerror(-ret));

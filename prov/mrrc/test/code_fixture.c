@@ -14,36 +14,35 @@
 
 struct code_elf elf;
 
-#define ENTRIES	0x800		/* .eh_frame */
-#define SIGNAL	(ENTRIES + 24)	/* the second CIE */
+#define ENTRIES 0x800	       /* .eh_frame */
+#define SIGNAL	(ENTRIES + 24) /* the second CIE */
 #define GUARD	0x1000
 
 /* CIE: length, 0, version 1, "zR" or "zRS", factors 1 and -8, register 16 */
 static const uint8_t common[] = {
-	20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b,
-	0, 0, 0, 0, 0, 0, 0,
-	20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 'S', 0, 1, 0x78, 16, 1, 0x1b,
-	0, 0, 0, 0, 0, 0,
+	20,   0,   0,	0,   0, 0, 0,	 0,  1,	 'z',  'R', 0, 1, 0x78, 16, 1,
+	0x1b, 0,   0,	0,   0, 0, 0,	 0,  20, 0,    0,   0, 0, 0,	0,  0,
+	1,    'z', 'R', 'S', 0, 1, 0x78, 16, 1,	 0x1b, 0,   0, 0, 0,	0,  0,
 };
 
 Elf64_Ehdr *elf_ehdr(struct code_elf *one)
 {
-	return (Elf64_Ehdr *)one->bytes;
+	return (Elf64_Ehdr *) one->bytes;
 }
 
 Elf64_Phdr *elf_phdr(struct code_elf *one, unsigned n)
 {
-	return (Elf64_Phdr *)(one->bytes + sizeof(Elf64_Ehdr)) + n;
+	return (Elf64_Phdr *) (one->bytes + sizeof(Elf64_Ehdr)) + n;
 }
 
 Elf64_Shdr *elf_shdr(struct code_elf *one, unsigned n)
 {
-	return (Elf64_Shdr *)(one->bytes + ELF_SECTIONS) + n;
+	return (Elf64_Shdr *) (one->bytes + ELF_SECTIONS) + n;
 }
 
 static void put_word(struct code_elf *one, size_t at, int64_t word)
 {
-	const int32_t value = (int32_t)word;
+	const int32_t value = (int32_t) word;
 
 	memcpy(one->bytes + at, &value, sizeof(value));
 }
@@ -56,27 +55,28 @@ static void put_headers(struct code_elf *one, unsigned machine)
 	ehdr->e_ident[EI_CLASS] = ELFCLASS64;
 	ehdr->e_ident[EI_DATA] = ELFDATA2LSB;
 	ehdr->e_type = ET_DYN;
-	ehdr->e_machine = (Elf64_Half)machine;
+	ehdr->e_machine = (Elf64_Half) machine;
 	ehdr->e_phoff = sizeof(*ehdr);
 	ehdr->e_phentsize = sizeof(Elf64_Phdr);
 	ehdr->e_phnum = 4;
 	ehdr->e_shoff = ELF_SECTIONS;
 	ehdr->e_shentsize = sizeof(Elf64_Shdr);
-	*elf_phdr(one, 0) = (Elf64_Phdr) {
-		.p_type = PT_LOAD, .p_flags = PF_R,
-		.p_filesz = ELF_LEN, .p_memsz = ELF_LEN
-	};
-	*elf_phdr(one, 1) = (Elf64_Phdr) {
-		.p_type = PT_LOAD, .p_flags = PF_R | PF_X,
-		.p_offset = ELF_TEXT, .p_vaddr = ELF_TEXT,
-		.p_filesz = ELF_TEXT_LEN, .p_memsz = ELF_TEXT_LEN
-	};
-	*elf_phdr(one, 2) = (Elf64_Phdr) {
-		.p_type = PT_GNU_EH_FRAME, .p_flags = PF_R,
-		.p_offset = ELF_FRAMES, .p_vaddr = ELF_FRAMES,
-		.p_filesz = ENTRIES - ELF_FRAMES,
-		.p_memsz = ENTRIES - ELF_FRAMES
-	};
+	*elf_phdr(one, 0) = (Elf64_Phdr){ .p_type = PT_LOAD,
+					  .p_flags = PF_R,
+					  .p_filesz = ELF_LEN,
+					  .p_memsz = ELF_LEN };
+	*elf_phdr(one, 1) = (Elf64_Phdr){ .p_type = PT_LOAD,
+					  .p_flags = PF_R | PF_X,
+					  .p_offset = ELF_TEXT,
+					  .p_vaddr = ELF_TEXT,
+					  .p_filesz = ELF_TEXT_LEN,
+					  .p_memsz = ELF_TEXT_LEN };
+	*elf_phdr(one, 2) = (Elf64_Phdr){ .p_type = PT_GNU_EH_FRAME,
+					  .p_flags = PF_R,
+					  .p_offset = ELF_FRAMES,
+					  .p_vaddr = ELF_FRAMES,
+					  .p_filesz = ENTRIES - ELF_FRAMES,
+					  .p_memsz = ENTRIES - ELF_FRAMES };
 	elf_phdr(one, 3)->p_type = PT_NOTE;
 }
 
@@ -102,12 +102,13 @@ void elf_open(struct code_elf *one, unsigned machine)
 	/* Where nothing is put, there is a return. */
 	if (machine == EM_X86_64)
 		memset(one->bytes + ELF_TEXT, 0xc3, ELF_TEXT_LEN);
-	one->image = (struct mrrc_code_image) {
-		.base = (uintptr_t)one->bytes, .ehdr = one->bytes,
-		.lo = (uintptr_t)one->bytes,
-		.hi = (uintptr_t)one->bytes + ELF_LEN,
-		.start = (uintptr_t)one->bytes + ELF_TEXT,
-		.end = (uintptr_t)one->bytes + ELF_TEXT + ELF_TEXT_LEN,
+	one->image = (struct mrrc_code_image){
+		.base = (uintptr_t) one->bytes,
+		.ehdr = one->bytes,
+		.lo = (uintptr_t) one->bytes,
+		.hi = (uintptr_t) one->bytes + ELF_LEN,
+		.start = (uintptr_t) one->bytes + ELF_TEXT,
+		.end = (uintptr_t) one->bytes + ELF_TEXT + ELF_TEXT_LEN,
 		.path = one->path,
 	};
 }
@@ -139,25 +140,26 @@ void elf_function(struct code_elf *one, size_t at, size_t len, bool signal)
 	const size_t entry = ELF_FRAMES + 12 + 8 * one->functions;
 
 	put_word(one, fde, 16);
-	put_word(one, fde + 4, (int64_t)(fde + 4 -
-					 (signal ? SIGNAL : ENTRIES)));
-	put_word(one, fde + 8, (int64_t)(start - (fde + 8)));
-	put_word(one, fde + 12, (int64_t)len);
+	put_word(one, fde + 4,
+		 (int64_t) (fde + 4 - (signal ? SIGNAL : ENTRIES)));
+	put_word(one, fde + 8, (int64_t) (start - (fde + 8)));
+	put_word(one, fde + 12, (int64_t) len);
 	put_word(one, fde + 16, 0);
 	one->fde += 20;
-	put_word(one, entry, (int64_t)(start - ELF_FRAMES));
-	put_word(one, entry + 4, (int64_t)(fde - ELF_FRAMES));
+	put_word(one, entry, (int64_t) (start - ELF_FRAMES));
+	put_word(one, entry + 4, (int64_t) (fde - ELF_FRAMES));
 	put_word(one, ELF_FRAMES + 8, ++one->functions);
 }
 
 void elf_section(struct code_elf *one, unsigned type, unsigned long flags,
 		 size_t at, size_t len)
 {
-	*elf_shdr(one, one->shdrs++) = (Elf64_Shdr) {
-		.sh_type = type, .sh_flags = flags, .sh_addr = at,
-		.sh_offset = at, .sh_size = len
-	};
-	elf_ehdr(one)->e_shnum = (Elf64_Half)one->shdrs;
+	*elf_shdr(one, one->shdrs++) = (Elf64_Shdr){ .sh_type = type,
+						     .sh_flags = flags,
+						     .sh_addr = at,
+						     .sh_offset = at,
+						     .sh_size = len };
+	elf_ehdr(one)->e_shnum = (Elf64_Half) one->shdrs;
 }
 
 static bool elf_site(void *arg, const struct mrrc_code_site *site)

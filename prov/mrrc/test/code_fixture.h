@@ -10,21 +10,21 @@
 
 #include "sys/code.h"
 
-#define ELF_FRAMES	0x400	/* .eh_frame_hdr */
-#define ELF_TEXT	0x1000	/* the mapping that holds code */
-#define ELF_TEXT_LEN	0x1000
-#define ELF_TABLES	0x2000	/* relocations and symbols */
-#define ELF_SECTIONS	0x3000	/* section headers */
-#define ELF_LEN		0x4000
-#define ELF_SITES	16
-#define ANY		MRRC_CODE_ANY
+#define ELF_FRAMES   0x400  /* .eh_frame_hdr */
+#define ELF_TEXT     0x1000 /* the mapping that holds code */
+#define ELF_TEXT_LEN 0x1000
+#define ELF_TABLES   0x2000 /* relocations and symbols */
+#define ELF_SECTIONS 0x3000 /* section headers */
+#define ELF_LEN	     0x4000
+#define ELF_SITES    16
+#define ANY	     MRRC_CODE_ANY
 
 struct code_elf {
 	uint8_t *bytes;
-	int fd;			/* of the file */
+	int fd; /* of the file */
 	char path[32];
-	unsigned functions;	/* in the order of addresses */
-	size_t fde;		/* where the next goes */
+	unsigned functions; /* in the order of addresses */
+	size_t fde;	    /* where the next goes */
 	unsigned shdrs;
 	struct mrrc_code_image image;
 	/* what the memory has in place of the file's bytes, in a look */
@@ -62,20 +62,20 @@ void elf_put(struct code_elf *one, size_t at, const void *bytes, size_t len);
 void elf_function(struct code_elf *one, size_t at, size_t len, bool signal);
 
 /* These bytes are a function. */
-#define elf_code(elf, at, ...)						\
-	do {								\
-		static const uint8_t code_[] = { __VA_ARGS__ };		\
-									\
-		elf_put(elf, at, code_, sizeof(code_));			\
-		elf_function(elf, at, sizeof(code_), false);		\
+#define elf_code(elf, at, ...)                                  \
+	do {                                                    \
+		static const uint8_t code_[] = { __VA_ARGS__ }; \
+                                                                \
+		elf_put(elf, at, code_, sizeof(code_));         \
+		elf_function(elf, at, sizeof(code_), false);    \
 	} while (0)
 
 /* These bytes are in no function. */
-#define elf_bytes(elf, at, ...)						\
-	do {								\
-		static const uint8_t bytes_[] = { __VA_ARGS__ };	\
-									\
-		elf_put(elf, at, bytes_, sizeof(bytes_));		\
+#define elf_bytes(elf, at, ...)                                  \
+	do {                                                     \
+		static const uint8_t bytes_[] = { __VA_ARGS__ }; \
+                                                                 \
+		elf_put(elf, at, bytes_, sizeof(bytes_));        \
 	} while (0)
 
 /* A section at an offset from the start of the file. */

@@ -17,13 +17,13 @@
 #include "sys/vm.h"
 
 #ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE	0x100000
+#define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-#define RW	(PROT_READ | PROT_WRITE)
-#define ANON	(MAP_PRIVATE | MAP_ANONYMOUS)
+#define RW   (PROT_READ | PROT_WRITE)
+#define ANON (MAP_PRIVATE | MAP_ANONYMOUS)
 
-#define SPINS	64
+#define SPINS 64
 
 static size_t page;
 
@@ -34,7 +34,7 @@ static void change_munmap(struct duel *duel)
 
 static void change_raw(struct duel *duel)
 {
-	duel_raw(SYS_munmap, (long)duel->ptr, duel->len, 0, 0, 0, 0);
+	duel_raw(SYS_munmap, (long) duel->ptr, duel->len, 0, 0, 0, 0);
 }
 
 static void change_syscall(struct duel *duel)
@@ -44,27 +44,27 @@ static void change_syscall(struct duel *duel)
 
 static void change_mremap(struct duel *duel)
 {
-	mremap(duel->ptr, duel->len, duel->len,
-	       MREMAP_MAYMOVE | MREMAP_FIXED, duel->spare);
+	mremap(duel->ptr, duel->len, duel->len, MREMAP_MAYMOVE | MREMAP_FIXED,
+	       duel->spare);
 }
 
 static void change_raw_mremap(struct duel *duel)
 {
-	duel_raw(SYS_mremap, (long)duel->ptr, duel->len, duel->len,
-		 MREMAP_MAYMOVE | MREMAP_FIXED, (long)duel->spare, 0);
+	duel_raw(SYS_mremap, (long) duel->ptr, duel->len, duel->len,
+		 MREMAP_MAYMOVE | MREMAP_FIXED, (long) duel->spare, 0);
 }
 
 static bool mine_remap(struct duel *duel)
 {
-	return mmap(duel->ptr, duel->len, RW, ANON | MAP_FIXED_NOREPLACE,
-		    -1, 0) == duel->ptr;
+	return mmap(duel->ptr, duel->len, RW, ANON | MAP_FIXED_NOREPLACE, -1,
+		    0) == duel->ptr;
 }
 
 /* The other side of it raw as well: no hook sees anything. */
 static bool mine_raw(struct duel *duel)
 {
-	return duel_raw(SYS_mmap, (long)duel->ptr, duel->len, RW,
-			ANON | MAP_FIXED_NOREPLACE, -1, 0) == (long)duel->ptr;
+	return duel_raw(SYS_mmap, (long) duel->ptr, duel->len, RW,
+			ANON | MAP_FIXED_NOREPLACE, -1, 0) == (long) duel->ptr;
 }
 
 static void change_middle(struct duel *duel)
@@ -74,13 +74,13 @@ static void change_middle(struct duel *duel)
 
 static void change_raw_middle(struct duel *duel)
 {
-	duel_raw(SYS_munmap, (long)duel->ptr + page, page, 0, 0, 0, 0);
+	duel_raw(SYS_munmap, (long) duel->ptr + page, page, 0, 0, 0, 0);
 }
 
 static bool mine_middle(struct duel *duel)
 {
-	return mmap(duel->ptr + page, page, RW, ANON | MAP_FIXED_NOREPLACE,
-		    -1, 0) == duel->ptr + page;
+	return mmap(duel->ptr + page, page, RW, ANON | MAP_FIXED_NOREPLACE, -1,
+		    0) == duel->ptr + page;
 }
 
 /* By libc ThreadSanitizer would take it for a write of ours. */
@@ -95,17 +95,16 @@ static void change_fixed(struct duel *duel)
 
 static void change_raw_fixed(struct duel *duel)
 {
-	duel_raw(SYS_mmap, (long)duel->ptr, duel->len, RW, ANON | MAP_FIXED,
+	duel_raw(SYS_mmap, (long) duel->ptr, duel->len, RW, ANON | MAP_FIXED,
 		 -1, 0);
 }
 
 static void change_onto(struct duel *duel)
 {
-	char *from = mmap(duel->spare, duel->len, RW, ANON | MAP_FIXED, -1,
-			  0);
+	char *from = mmap(duel->spare, duel->len, RW, ANON | MAP_FIXED, -1, 0);
 
-	mremap(from, duel->len, duel->len,
-	       MREMAP_MAYMOVE | MREMAP_FIXED, duel->ptr);
+	mremap(from, duel->len, duel->len, MREMAP_MAYMOVE | MREMAP_FIXED,
+	       duel->ptr);
 }
 
 static void change_dontneed(struct duel *duel)
@@ -115,14 +114,14 @@ static void change_dontneed(struct duel *duel)
 
 static void change_raw_dontneed(struct duel *duel)
 {
-	duel_raw(SYS_madvise, (long)duel->ptr, duel->len, MADV_DONTNEED, 0, 0,
+	duel_raw(SYS_madvise, (long) duel->ptr, duel->len, MADV_DONTNEED, 0, 0,
 		 0);
 }
 
 /* The mapping never goes away; its last page becomes a new one. */
 static bool mine_zero(struct duel *duel)
 {
-	return !*(volatile uint64_t *)(duel->ptr + duel->len - page);
+	return !*(volatile uint64_t *) (duel->ptr + duel->len - page);
 }
 
 /* Of a larger buffer, the rest of which stays. */
@@ -143,7 +142,7 @@ static bool mine_brk(struct duel *duel)
 
 	if (!mincore(end - page, page, &vec) || errno != ENOMEM)
 		return false;
-	return (char *)syscall(SYS_brk, end) == end;
+	return (char *) syscall(SYS_brk, end) == end;
 }
 
 const struct duel_move duel_moves[] = {
@@ -166,9 +165,7 @@ const struct duel_move duel_moves[] = {
 
 const unsigned duel_count = sizeof(duel_moves) / sizeof(duel_moves[0]);
 
-const struct duel_move duel_blind = {
-	"blind", 1, change_raw, mine_raw
-};
+const struct duel_move duel_blind = { "blind", 1, change_raw, mine_raw };
 
 static void *changer(void *arg)
 {
@@ -222,7 +219,7 @@ void duel_fight(const struct duel_move *move, duel_use use,
 	} while (!over(arg));
 	atomic_store(&duel.turn, -1);
 	pthread_join(thread, NULL);
-	if (heap && sbrk(-(long)duel.len) != duel.ptr + duel.len)
+	if (heap && sbrk(-(long) duel.len) != duel.ptr + duel.len)
 		die("sbrk");
 	if (!heap)
 		munmap(duel.ptr, duel.len);

@@ -16,9 +16,9 @@ struct duel;
 
 struct duel_move {
 	const char *name;
-	unsigned pages;		/* few, to be quick */
-	void (*change)(struct duel *duel);	/* one thread */
-	bool (*mine)(struct duel *duel);	/* the other, until true */
+	unsigned pages;			   /* few, to be quick */
+	void (*change)(struct duel *duel); /* one thread */
+	bool (*mine)(struct duel *duel);   /* the other, until true */
 };
 
 struct duel {
@@ -26,13 +26,13 @@ struct duel {
 	char *ptr;
 	char *spare;
 	size_t len;
-	atomic_int turn;	/* 1: change it; -1: end */
+	atomic_int turn; /* 1: change it; -1: end */
 };
 
 /* The ways there are, by libc and by system calls of their own. */
 extern const struct duel_move duel_moves[];
 extern const unsigned duel_count;
-extern const struct duel_move duel_blind;	/* the one to go astray by */
+extern const struct duel_move duel_blind; /* the one to go astray by */
 
 /* The pages of a duel, by the thread whose they are; fresh: just replaced. */
 typedef void (*duel_use)(void *arg, char *ptr, unsigned pages, bool fresh);

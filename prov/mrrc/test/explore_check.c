@@ -100,15 +100,16 @@ static void check_pairs(unsigned w)
 			continue;
 		ok--;
 		MUST(fate->data < from->wrs &&
-		     from->wr[fate->data].tag == fate->tag,
+			     from->wr[fate->data].tag == fate->tag,
 		     "a target got another tag's write");
 		MUST(last[fate->tag] == UINT64_MAX ||
-		     last[fate->tag] < fate->data, "out of order");
+			     last[fate->tag] < fate->data,
+		     "out of order");
 		last[fate->tag] = fate->data;
 		MUST(fate->len == from->wr[fate->data].len,
 		     "a target is told another length");
 	}
-	MUST(!ok, "writes and targets that succeeded differ by %d", (int)ok);
+	MUST(!ok, "writes and targets that succeeded differ by %d", (int) ok);
 	MUST(!trunc, "truncated writes and targets differ");
 }
 
@@ -122,8 +123,7 @@ static void check_ended(void)
 		for (i = 0; i < side->wrs; i++)
 			MUST(side->wr[i].ended == 1, "a write never ends");
 		for (i = 0; i < side->targets; i++)
-			MUST(side->target[i].ended == 1,
-			     "a target never ends");
+			MUST(side->target[i].ended == 1, "a target never ends");
 	}
 	check_valid();
 	MUST(!world_blocks(), "%lu blocks are left", world_blocks());

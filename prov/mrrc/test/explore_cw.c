@@ -30,8 +30,8 @@ struct node {
 	struct step step;
 };
 
-#define NODES_MAX	(3U << 20)
-#define DEPTH_MAX	256
+#define NODES_MAX (3U << 20)
+#define DEPTH_MAX 256
 
 static struct node *nodes;
 static uint32_t node_cnt;
@@ -61,7 +61,9 @@ static unsigned list_steps(struct step *steps)
 	for (step.kind = 0; step.kind < S_KINDS; step.kind++) {
 		for (step.side = 0; step.side < 2; step.side++) {
 			last = step.kind == S_CANCEL_WR ||
-			       step.kind == S_CANCEL_TARGET ? 8 : 1;
+					       step.kind == S_CANCEL_TARGET ?
+				       8 :
+				       1;
 			for (step.index = 0; step.index < last; step.index++)
 				if (enabled(step))
 					steps[cnt++] = step;
@@ -71,8 +73,8 @@ static unsigned list_steps(struct step *steps)
 }
 
 /* not inline: with setjmp() its variables would be lost */
-static __attribute__((noinline)) void
-explore_from(const struct script *script, uint32_t at)
+static __attribute__((noinline)) void explore_from(const struct script *script,
+						   uint32_t at)
 {
 	struct step steps[64];
 	unsigned cnt, i;
@@ -99,9 +101,9 @@ explore_from(const struct script *script, uint32_t at)
 static void print_path(uint32_t at)
 {
 	static const char *const name[] = {
-		"post write", "post target", "deliver from", "land", "fail",
-		"cancel write", "cancel target", "room", "close", "notice",
-		"garble",
+		"post write", "post target",  "deliver from",  "land",
+		"fail",	      "cancel write", "cancel target", "room",
+		"close",      "notice",	      "garble",
 	};
 
 	if (!at)
@@ -150,13 +152,12 @@ static const struct script small[] = {
 	{ "losses", "two of each, one tag, losses", .wrs = { 2, 0 },
 	  .targets = { 0, 2 }, .tags = 1, .credits = 4, .cancels = 1,
 	  .closes = 1, .fails = 1, .rooms = 1 },
-	{ "tags", "two of each, two tags", .wrs = { 2, 0 },
-	  .targets = { 0, 2 }, .tags = 2, .credits = 4, .cancels = 2,
-	  .rooms = 2 },
-	{ "ways", "both ways", .wrs = { 1, 1 }, .targets = { 1, 1 },
-	  .tags = 1, .credits = 4, .cancels = 1, .rooms = 1 },
-	{ "long", "too long", .wrs = { 2, 0 }, .targets = { 0, 2 },
-	  .tags = 1, .credits = 4, .cancels = 2, .rooms = 1, .longer = 1 },
+	{ "tags", "two of each, two tags", .wrs = { 2, 0 }, .targets = { 0, 2 },
+	  .tags = 2, .credits = 4, .cancels = 2, .rooms = 2 },
+	{ "ways", "both ways", .wrs = { 1, 1 }, .targets = { 1, 1 }, .tags = 1,
+	  .credits = 4, .cancels = 1, .rooms = 1 },
+	{ "long", "too long", .wrs = { 2, 0 }, .targets = { 0, 2 }, .tags = 1,
+	  .credits = 4, .cancels = 2, .rooms = 1, .longer = 1 },
 	{ "credits", "three of each, credits run out", .wrs = { 3, 0 },
 	  .targets = { 0, 3 }, .tags = 1, .credits = 4, .rooms = 1 },
 	{ "order", "three of each, one cancelled", .wrs = { 3, 0 },
@@ -185,14 +186,15 @@ static uint64_t x_rand(void)
 	return mrrc_hash(x_seed);
 }
 
-static __attribute__((noinline)) void
-random_run(const struct script *script, unsigned steps)
+static __attribute__((noinline)) void random_run(const struct script *script,
+						 unsigned steps)
 {
 	/* in proportion to what they should be */
 	static const uint8_t kinds[] = {
-		S_POST_WR, S_POST_WR, S_POST_TARGET, S_POST_TARGET, S_DELIVER,
-		S_DELIVER, S_DELIVER, S_DELIVER, S_DELIVER, S_LAND, S_LAND,
-		S_CANCEL_WR, S_CANCEL_TARGET, S_ROOM,
+		S_POST_WR,	 S_POST_WR, S_POST_TARGET, S_POST_TARGET,
+		S_DELIVER,	 S_DELIVER, S_DELIVER,	   S_DELIVER,
+		S_DELIVER,	 S_LAND,    S_LAND,	   S_CANCEL_WR,
+		S_CANCEL_TARGET, S_ROOM,
 	};
 	struct step step;
 	unsigned i;
@@ -242,7 +244,7 @@ static bool random_ok(uint64_t seed, bool loud)
 		return true;
 	}
 	if (loud)
-		fprintf(stderr, "seed %lu: %s\n", (unsigned long)seed,
+		fprintf(stderr, "seed %lu: %s\n", (unsigned long) seed,
 			violation);
 	world_fini();
 	return false;
@@ -252,10 +254,10 @@ START_TEST(at_random)
 {
 	const char *given = getenv("MRRC_TEST_SEED");
 	uint64_t seed = given ? strtoull(given, NULL, 0) :
-				(uint64_t)getpid() * 1000003;
+				(uint64_t) getpid() * 1000003;
 	unsigned i;
 
-	fprintf(stderr, "MRRC_TEST_SEED=%lu\n", (unsigned long)seed);
+	fprintf(stderr, "MRRC_TEST_SEED=%lu\n", (unsigned long) seed);
 	for (i = 0; i < 60; i++)
 		ck_assert(random_ok(seed + i, true));
 }

@@ -15,8 +15,8 @@ static void x_free(void *ptr);
 
 int mrrc_cw_fault;
 #define MRRC_CW_FAULTS
-#define calloc	x_calloc
-#define free	x_free
+#define calloc x_calloc
+#define free   x_free
 #include "core/cw.c"
 #undef calloc
 #undef free
@@ -52,7 +52,7 @@ static void x_free(void *ptr)
 
 	if (!ptr)
 		return;
-	block = (struct block *)((char *)ptr - offsetof(struct block, data));
+	block = (struct block *) ((char *) ptr - offsetof(struct block, data));
 	TAILQ_REMOVE(&blocks, block, link);
 	block_cnt--;
 	free(block);
@@ -103,7 +103,7 @@ static int x_send(void *arg, const struct mrrc_cw_msg *msg)
 static int x_issue(void *arg, struct mrrc_cw_wr *wr,
 		   const struct mrrc_cw_rtag *rtag)
 {
-	struct xop *op = (struct xop *)wr;
+	struct xop *op = (struct xop *) wr;
 	struct side *side = arg;
 	struct item *item;
 
@@ -137,7 +137,7 @@ static void x_wr_end(void *arg, struct mrrc_cw_wr *wr,
 		     const struct mrrc_cw_end *end)
 {
 	struct side *side = arg;
-	struct fate *fate = &side->wr[((struct xop *)wr)->index];
+	struct fate *fate = &side->wr[((struct xop *) wr)->index];
 
 	if (!end->err)
 		MUST(target_of(side, fate->id)->told,
@@ -149,7 +149,7 @@ static void x_target_end(void *arg, struct mrrc_cw_target *target,
 			 const struct mrrc_cw_end *end)
 {
 	struct side *side = arg;
-	struct fate *fate = &side->target[((struct xop *)target)->index];
+	struct fate *fate = &side->target[((struct xop *) target)->index];
 
 	x_end(fate, end, "a target");
 	if (!end->err)
@@ -208,7 +208,7 @@ static void post_target(unsigned s)
 	target = &fate->op->target;
 	target->len = 100;
 	target->count = 1;
-	target->seg[0] = (struct mrrc_cw_seg) { 4096 * i, i, 100 };
+	target->seg[0] = (struct mrrc_cw_seg){ 4096 * i, i, 100 };
 	fate->tag = i % world.script->tags;
 	fate->posted = true;
 	fate->id = side->cw.next_id + 1;
@@ -225,8 +225,7 @@ static void deliver(unsigned s)
 
 	if (item->kind == X_WRITE) {
 		/* ids are given from 1 on */
-		MUST(item->id && item->id <= to->targets,
-		     "a write to nowhere");
+		MUST(item->id && item->id <= to->targets, "a write to nowhere");
 		fate = &to->target[item->id - 1];
 		MUST(fate->op, "a write to what is exposed no longer");
 		MUST(!fate->landed, "two writes to one target");
@@ -406,7 +405,7 @@ void world_init(const struct script *script)
 		side->head = side->tail = side->msgs = 0;
 		side->fly_head = side->fly_tail = 0;
 		side->open = true;
-		side->counted = (struct mrrc_stats) { 0 };
+		side->counted = (struct mrrc_stats){ 0 };
 		attr.stats = &side->counted;
 		mrrc_cw_init(&side->cw, &attr, &x_ops, side);
 	}
@@ -432,21 +431,20 @@ static uint64_t digest_side(const struct side *side, uint64_t hash)
 	unsigned i, k;
 
 	hash = mix(hash, side->full | side->hard << 1 | side->wrs << 2 |
-		   side->targets << 16);
+				 side->targets << 16);
 	for (i = 0; i < side->wrs; i++) {
 		const struct fate *f = &side->wr[i];
 
-		hash = mix(hash, f->ended ? 100 + f->err :
-					    (int)f->op->wr.state);
+		hash = mix(hash,
+			   f->ended ? 100 + f->err : (int) f->op->wr.state);
 		hash = mix(hash, f->cancelled);
 	}
 	for (i = 0; i < side->targets; i++) {
 		const struct fate *f = &side->target[i];
 
-		hash = mix(hash, f->ended ? 100 + f->err :
-					    (int)f->op->target.state);
-		hash = mix(hash, f->cancelled | f->landed << 1 |
-			   f->data << 2);
+		hash = mix(hash,
+			   f->ended ? 100 + f->err : (int) f->op->target.state);
+		hash = mix(hash, f->cancelled | f->landed << 1 | f->data << 2);
 	}
 	for (k = side->head; k != side->tail; k++) {
 		item = &side->chan[k % CHAN_MAX];
@@ -458,14 +456,14 @@ static uint64_t digest_side(const struct side *side, uint64_t hash)
 	for (k = side->fly_head; k != side->fly_tail; k++)
 		hash = mix(hash, side->fly[k % OPS_MAX]);
 	TAILQ_FOREACH(rtag, &cw->rtags, all)
-		hash = mix(hash, rtag->id << 4 | rtag->out.type << 1 |
-			   rtag->known);
+		hash = mix(hash,
+			   rtag->id << 4 | rtag->out.type << 1 | rtag->known);
 	TAILQ_FOREACH(out, &cw->replies, link)
 		hash = mix(hash, out->type == MRRC_CW_REVOKE ?
-			   OUT_OF(out, mrrc_cw_target)->id :
-			   OUT_OF(out, mrrc_cw_rtag)->id << 8);
+					 OUT_OF(out, mrrc_cw_target)->id :
+					 OUT_OF(out, mrrc_cw_rtag)->id << 8);
 	hash = mix(hash, cw->room | cw->consumed << 8 | cw->heard << 16 |
-		   cw->greeted << 17 | cw->down << 18);
+				 cw->greeted << 17 | cw->down << 18);
 	return hash;
 }
 
@@ -475,7 +473,7 @@ uint64_t world_digest(void)
 	uint64_t hash = world.cut;
 
 	hash = mix(hash, left->cancels | left->fails << 4 | left->closes << 8 |
-		   left->rooms << 12 | left->garbles << 16);
+				 left->rooms << 12 | left->garbles << 16);
 	hash = digest_side(&world.side[0], hash);
 	return digest_side(&world.side[1], hash);
 }

@@ -13,22 +13,22 @@
 #include "core/cw.h"
 
 /* cw.c is compiled with faults: the one that is switched on, or 0. */
-#define FAULTS	8
+#define FAULTS 8
 extern int mrrc_cw_fault;
 
-#define OPS_MAX		4096
-#define CHAN_MAX	4096
+#define OPS_MAX	 4096
+#define CHAN_MAX 4096
 
 /* What the sides do, and what may go wrong how often. */
 struct script {
-	const char *id;		/* Check's case */
+	const char *id; /* Check's case */
 	const char *name;
 	unsigned wrs[2], targets[2];
-	unsigned tags;		/* op i has tag i % tags */
+	unsigned tags; /* op i has tag i % tags */
 	unsigned credits;
-	bool greet;		/* HELLO is yet to be delivered */
+	bool greet; /* HELLO is yet to be delivered */
 	unsigned cancels, fails, closes, rooms, garbles;
-	uint8_t longer;		/* write that is longer than its target */
+	uint8_t longer; /* write that is longer than its target */
 };
 
 enum xkind { X_MSG, X_WRITE };
@@ -51,20 +51,20 @@ struct xop {
 
 /* What is known of an operation from outside. */
 struct fate {
-	struct xop *op;		/* until it ends */
+	struct xop *op; /* until it ends */
 	bool posted, cancelled, landed, told;
 	unsigned ended;
 	int err;
-	uint64_t id, len, data, tag;	/* a write's id: its target's */
+	uint64_t id, len, data, tag; /* a write's id: its target's */
 };
 
 struct side {
 	struct mrrc_cw cw;
-	struct mrrc_stats counted;	/* as others see it */
-	bool full;		/* the network takes nothing */
-	bool hard;		/* closed or noticed */
+	struct mrrc_stats counted; /* as others see it */
+	bool full;		   /* the network takes nothing */
+	bool hard;		   /* closed or noticed */
 	bool open;
-	unsigned wrs, targets;	/* posted */
+	unsigned wrs, targets; /* posted */
 	struct fate wr[OPS_MAX], target[OPS_MAX];
 	/* on the way to the other side */
 	struct item chan[CHAN_MAX];
@@ -76,14 +76,24 @@ struct side {
 struct world {
 	const struct script *script;
 	struct side side[2];
-	struct script left;	/* budgets */
-	bool cut;		/* nothing is delivered any more */
+	struct script left; /* budgets */
+	bool cut;	    /* nothing is delivered any more */
 };
 extern struct world world;
 
 enum step_kind {
-	S_POST_WR, S_POST_TARGET, S_DELIVER, S_LAND, S_FAIL, S_CANCEL_WR,
-	S_CANCEL_TARGET, S_ROOM, S_CLOSE, S_NOTICE, S_GARBLE, S_KINDS
+	S_POST_WR,
+	S_POST_TARGET,
+	S_DELIVER,
+	S_LAND,
+	S_FAIL,
+	S_CANCEL_WR,
+	S_CANCEL_TARGET,
+	S_ROOM,
+	S_CLOSE,
+	S_NOTICE,
+	S_GARBLE,
+	S_KINDS
 };
 
 struct step {
@@ -95,13 +105,12 @@ struct step {
 extern jmp_buf violated;
 extern char violation[256];
 
-#define MUST(cond, ...)							\
-	do {								\
-		if (!(cond)) {						\
-			snprintf(violation, sizeof(violation),		\
-				 __VA_ARGS__);				\
-			longjmp(violated, 1);				\
-		}							\
+#define MUST(cond, ...)                                                      \
+	do {                                                                 \
+		if (!(cond)) {                                               \
+			snprintf(violation, sizeof(violation), __VA_ARGS__); \
+			longjmp(violated, 1);                                \
+		}                                                            \
 	} while (0)
 
 void world_init(const struct script *script);

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define FAKE_LIVE	0x6c697665u
-#define FAKE_GONE	0x676f6e65u
+#define FAKE_LIVE 0x6c697665u
+#define FAKE_GONE 0x676f6e65u
 
 struct fake_mr {
 	unsigned magic;
@@ -48,8 +48,9 @@ static int fake_reg(void *arg, uintptr_t start, size_t len,
 	int nth = atomic_load(&fake->fail_in);
 	struct fake_mr *mr;
 
-	if (nth && atomic_compare_exchange_strong(&fake->fail_in, &nth,
-						  nth - 1) && nth == 1)
+	if (nth &&
+	    atomic_compare_exchange_strong(&fake->fail_in, &nth, nth - 1) &&
+	    nth == 1)
 		return fake->fail_rc;
 	if (fake->max_live_bytes &&
 	    atomic_load(&fake->live_bytes) + len > fake->max_live_bytes)
@@ -59,7 +60,7 @@ static int fake_reg(void *arg, uintptr_t start, size_t len,
 	mr = malloc(sizeof(*mr));
 	if (!mr)
 		return -ENOMEM;
-	*mr = (struct fake_mr) { FAKE_LIVE, start, len, access };
+	*mr = (struct fake_mr){ FAKE_LIVE, start, len, access };
 	atomic_fetch_add(&fake->live, 1);
 	atomic_fetch_add(&fake->live_bytes, len);
 	atomic_fetch_add(&fake->regs, 1);

@@ -12,22 +12,22 @@
 
 #include "sys/heap.h"
 
-#define FAKE_HEAP_EVENTS	(MRRC_HEAP_LEAKS + 1)
+#define FAKE_HEAP_EVENTS (MRRC_HEAP_LEAKS + 1)
 
 struct fake_heap {
-	atomic_size_t allocs, frees;	/* as told */
+	atomic_size_t allocs, frees; /* as told */
 	atomic_size_t live, live_bytes, regs, deregs, reaps;
-	atomic_int fail_in;		/* the nth from now fails; 0: none */
+	atomic_int fail_in; /* the nth from now fails; 0: none */
 	int fail_rc;
-	size_t max_live_bytes;		/* then -ENOMEM; 0: no limit */
-	atomic_int reapable;		/* reap() has this often something */
+	size_t max_live_bytes; /* then -ENOMEM; 0: no limit */
+	atomic_int reapable;   /* reap() has this often something */
 	atomic_size_t events[FAKE_HEAP_EVENTS];
-	pthread_mutex_t lock;		/* guards note */
-	void (*on_note)(void);		/* what is done where it is told */
-	struct mrrc_heap_note note[FAKE_HEAP_EVENTS];	/* the last ones */
+	pthread_mutex_t lock;  /* guards note */
+	void (*on_note)(void); /* what is done where it is told */
+	struct mrrc_heap_note note[FAKE_HEAP_EVENTS]; /* the last ones */
 };
 
-#define FAKE_HEAP	((struct fake_heap) { .lock = PTHREAD_MUTEX_INITIALIZER })
+#define FAKE_HEAP ((struct fake_heap){ .lock = PTHREAD_MUTEX_INITIALIZER })
 
 extern const struct mrrc_heap_ops fake_heap_ops;
 

@@ -78,7 +78,7 @@ static int fake_mon_drain(struct mrrc_mon *mon)
 static void fake_mon_call(struct mrrc_mon *mon,
 			  void (**call)(struct mrrc_mon *mon))
 {
-	void (*const once)(struct mrrc_mon *mon) = *call;
+	void (*const once)(struct mrrc_mon * mon) = *call;
 
 	/* not written to where several threads ask */
 	if (!once)

@@ -8,24 +8,24 @@
 
 #include "sys/mon.h"
 
-#define FAKE_MON_EVENTS	64
+#define FAKE_MON_EVENTS 64
 
 struct fake_mon {
-	int check_rc;		/* the probe's answer while none is queued */
+	int check_rc; /* the probe's answer while none is queued */
 	int watch_rc;
-	bool blind;		/* sees() answers no */
+	bool blind; /* sees() answers no */
 	/* Called once, inside the next check() or sees(): another thread. */
 	void (*in_check)(struct mrrc_mon *mon);
 	void (*in_sees)(struct mrrc_mon *mon);
 	int drain_rc;
-	atomic_uint busy;	/* so many drains leave the probe busy */
+	atomic_uint busy; /* so many drains leave the probe busy */
 	unsigned queued;
 	struct {
 		uintptr_t start, end;
 		enum mrrc_mon_event event;
 	} queue[FAKE_MON_EVENTS];
 	unsigned watches, unwatches, drains, stops;
-	unsigned early;		/* drains while seq was even */
+	unsigned early; /* drains while seq was even */
 	/* The page-wise state of one window of addresses. */
 	uintptr_t base;
 	bool watched[64];

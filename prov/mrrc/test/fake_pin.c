@@ -17,16 +17,16 @@
 #include "sys/vm.h"
 
 #ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ	22
-#define MADV_POPULATE_WRITE	23
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
 #endif
 
-#define PIN_SLOTS	16	/* of a new pipe */
+#define PIN_SLOTS 16 /* of a new pipe */
 
 struct pin {
 	int pipe[2];
 	int tee[2];
-	pthread_mutex_t lock;		/* tee */
+	pthread_mutex_t lock; /* tee */
 	unsigned pages;
 };
 
@@ -47,7 +47,7 @@ static int pin_pages(struct pin *pin, uintptr_t start)
 	     fcntl(pin->tee[1], F_SETPIPE_SZ, pin->pages * page) < 0))
 		pin_die("F_SETPIPE_SZ");
 	for (i = 0; i < pin->pages; i++) {
-		iov.iov_base = (void *)(start + i * page);
+		iov.iov_base = (void *) (start + i * page);
 		iov.iov_len = sizeof(uint64_t);
 		if (vmsplice(pin->pipe[1], &iov, 1, SPLICE_F_NONBLOCK) !=
 		    sizeof(uint64_t))
@@ -73,8 +73,9 @@ static int fake_pin_reg(void *arg, uintptr_t start, size_t len,
 	struct pin *pin;
 
 	/* A device pins for writing: no page of zeros, no copy on write. */
-	if (madvise((void *)start, len, access == MRRC_RW ?
-		    MADV_POPULATE_WRITE : MADV_POPULATE_READ))
+	if (madvise((void *) start, len,
+		    access == MRRC_RW ? MADV_POPULATE_WRITE :
+					MADV_POPULATE_READ))
 		return -EFAULT;
 	pin = malloc(sizeof(*pin));
 	if (!pin)
@@ -115,15 +116,15 @@ uint64_t fake_pin_read(const struct mrrc_region *region, uintptr_t addr)
 
 	/* Regions are shared between threads: a copy of the references. */
 	pthread_mutex_lock(&pin->lock);
-	if (tee(pin->pipe[0], pin->tee[1], len, 0) != (ssize_t)len ||
-	    read(pin->tee[0], word, len) != (ssize_t)len)
+	if (tee(pin->pipe[0], pin->tee[1], len, 0) != (ssize_t) len ||
+	    read(pin->tee[0], word, len) != (ssize_t) len)
 		pin_die("tee");
 	pthread_mutex_unlock(&pin->lock);
 	return word[page];
 }
 
-bool fake_pin_sees(const struct mrrc_plan *plan, uintptr_t addr,
-		   unsigned pages, uint64_t word)
+bool fake_pin_sees(const struct mrrc_plan *plan, uintptr_t addr, unsigned pages,
+		   uint64_t word)
 {
 	const struct mrrc_piece *piece = plan->piece;
 	const struct mrrc_piece *end = piece + plan->count;

@@ -25,7 +25,7 @@ extern const struct mrrc_reg_ops fake_pin_ops;
 uint64_t fake_pin_read(const struct mrrc_region *region, uintptr_t addr);
 
 /* Whether it sees @word and those that follow it, one a page, through a plan. */
-bool fake_pin_sees(const struct mrrc_plan *plan, uintptr_t addr,
-		   unsigned pages, uint64_t word);
+bool fake_pin_sees(const struct mrrc_plan *plan, uintptr_t addr, unsigned pages,
+		   uint64_t word);
 
 #endif /* MRRC_TEST_FAKE_PIN_H */

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FAKE_LIVE	0x6c697665u
-#define FAKE_GONE	0x676f6e65u
+#define FAKE_LIVE 0x6c697665u
+#define FAKE_GONE 0x676f6e65u
 
 struct fake_mr {
 	unsigned magic;
@@ -19,8 +19,7 @@ struct fake_mr {
 	enum mrrc_access access;
 };
 
-static bool fake_hits(uintptr_t start, size_t len, uintptr_t from,
-		      uintptr_t to)
+static bool fake_hits(uintptr_t start, size_t len, uintptr_t from, uintptr_t to)
 {
 	return from < to && start < to && from < start + len;
 }
@@ -30,8 +29,9 @@ static int fake_refuse(struct fake_reg *fake, uintptr_t start, size_t len,
 {
 	int nth = atomic_load(&fake->fail_in);
 
-	if (nth && atomic_compare_exchange_strong(&fake->fail_in, &nth,
-						  nth - 1) && nth == 1)
+	if (nth &&
+	    atomic_compare_exchange_strong(&fake->fail_in, &nth, nth - 1) &&
+	    nth == 1)
 		return fake->fail_rc;
 	if (fake_hits(start, len, fake->bad_start, fake->bad_end))
 		return -EFAULT;
@@ -58,7 +58,7 @@ static int fake_reg_reg(void *arg, uintptr_t start, size_t len,
 		atomic_fetch_add(&fake->fails, 1);
 		return ret ? ret : -ENOMEM;
 	}
-	*mr = (struct fake_mr) { FAKE_LIVE, start, len, access };
+	*mr = (struct fake_mr){ FAKE_LIVE, start, len, access };
 	atomic_fetch_add(&fake->live, 1);
 	atomic_fetch_add(&fake->live_bytes, len);
 	atomic_fetch_add(&fake->regs, 1);
@@ -93,17 +93,17 @@ static void fake_reg_dereg(void *arg, struct mrrc_region *const *regions,
 
 uintptr_t fake_reg_start(const struct mrrc_region *region)
 {
-	return ((struct fake_mr *)region->cookie)->start;
+	return ((struct fake_mr *) region->cookie)->start;
 }
 
 size_t fake_reg_len(const struct mrrc_region *region)
 {
-	return ((struct fake_mr *)region->cookie)->len;
+	return ((struct fake_mr *) region->cookie)->len;
 }
 
 enum mrrc_access fake_reg_access(const struct mrrc_region *region)
 {
-	return ((struct fake_mr *)region->cookie)->access;
+	return ((struct fake_mr *) region->cookie)->access;
 }
 
 const struct mrrc_reg_ops fake_reg_ops = {

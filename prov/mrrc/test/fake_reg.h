@@ -13,14 +13,14 @@
 struct fake_reg {
 	atomic_size_t live;
 	atomic_size_t live_bytes;
-	atomic_size_t regs;		/* successful */
+	atomic_size_t regs; /* successful */
 	atomic_size_t fails;
 	atomic_size_t deregs;
-	atomic_size_t batches;		/* calls of dereg */
-	size_t max_live;		/* then -ENOMEM; 0: no limit */
-	uintptr_t ro_start, ro_end;	/* -EFAULT for MRRC_RW there */
-	uintptr_t bad_start, bad_end;	/* -EFAULT for any access there */
-	atomic_int fail_in;		/* the nth from now fails; 0: none */
+	atomic_size_t batches;	      /* calls of dereg */
+	size_t max_live;	      /* then -ENOMEM; 0: no limit */
+	uintptr_t ro_start, ro_end;   /* -EFAULT for MRRC_RW there */
+	uintptr_t bad_start, bad_end; /* -EFAULT for any access there */
+	atomic_int fail_in;	      /* the nth from now fails; 0: none */
 	int fail_rc;
 	/* Called before a registration: a test's chance to interfere. */
 	void (*hook)(void *arg, uintptr_t start, size_t len);

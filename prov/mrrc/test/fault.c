@@ -29,7 +29,7 @@ static _Thread_local void (*fault_once[FAULT_PLACES])(void);
 static _Atomic(void (*)(void)) fault_read;
 
 /* What was allocated while armed. */
-#define FAULT_BLOCKS	64
+#define FAULT_BLOCKS 64
 static _Thread_local void *fault_block[FAULT_BLOCKS];
 static _Thread_local bool fault_tracking;
 
@@ -207,7 +207,8 @@ void *__wrap_calloc(size_t count, size_t size)
 void *__wrap_aligned_alloc(size_t align, size_t size)
 {
 	return fault_now(ENOMEM) ?
-	       NULL : fault_track(__real_aligned_alloc(align, size));
+		       NULL :
+		       fault_track(__real_aligned_alloc(align, size));
 }
 
 void __wrap_free(void *ptr)
@@ -221,7 +222,8 @@ void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		  off_t offset)
 {
 	return fault_now(ENOMEM) ?
-	       (void *)-1 : __real_mmap(addr, len, prot, flags, fd, offset);
+		       (void *) -1 :
+		       __real_mmap(addr, len, prot, flags, fd, offset);
 }
 
 int __wrap_mprotect(void *addr, size_t len, int prot)
@@ -258,7 +260,7 @@ struct fault_thread {
 	void (*end)(void);
 };
 
-static struct fault_thread fault_thread[16];	/* used once each */
+static struct fault_thread fault_thread[16]; /* used once each */
 static unsigned fault_thread_cnt;
 
 void fault_at_thread_end(void (*call)(void))
@@ -285,7 +287,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	if (!fault_thread_end || fault_thread_cnt == 16)
 		return __real_pthread_create(thread, attr, run, arg);
 	own = &fault_thread[fault_thread_cnt++];
-	*own = (struct fault_thread) { run, arg, fault_thread_end };
+	*own = (struct fault_thread){ run, arg, fault_thread_end };
 	return __real_pthread_create(thread, attr, fault_thread_run, own);
 }
 
@@ -362,8 +364,7 @@ int __wrap_memfd_create(const char *name, unsigned flags)
 
 int __wrap_fallocate(int fd, int mode, off_t offset, off_t len)
 {
-	return fault_now(ENOSPC) ? -1 :
-				   __real_fallocate(fd, mode, offset, len);
+	return fault_now(ENOSPC) ? -1 : __real_fallocate(fd, mode, offset, len);
 }
 
 int __wrap_fcntl(int fd, int command, ...)

@@ -39,7 +39,11 @@ void fault_unmap(bool fails);
  * pass a barrier or calls mprotect for the next time. NULL: nothing.
  */
 enum fault_place {
-	FAULT_LOCK, FAULT_WAIT, FAULT_YIELD, FAULT_BARRIER, FAULT_PROTECT,
+	FAULT_LOCK,
+	FAULT_WAIT,
+	FAULT_YIELD,
+	FAULT_BARRIER,
+	FAULT_PROTECT,
 	FAULT_PLACES
 };
 void fault_at(enum fault_place place, void (*call)(void));
@@ -55,9 +59,9 @@ unsigned fault_leaks(void);
 
 /* Threads of a process that started none: ThreadSanitizer has its own. */
 #ifdef __SANITIZE_THREAD__
-#define FAULT_THREADS	2
+#define FAULT_THREADS 2
 #else
-#define FAULT_THREADS	1
+#define FAULT_THREADS 1
 #endif
 
 /* Open descriptors and threads of this process. */

@@ -19,13 +19,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define OPS	16
-#define must(condition)							\
-	do {								\
-		if (!(condition)) {					\
-			fprintf(stderr, "not so: %s\n", #condition);	\
-			abort();					\
-		}							\
+#define OPS 16
+#define must(condition)                                              \
+	do {                                                         \
+		if (!(condition)) {                                  \
+			fprintf(stderr, "not so: %s\n", #condition); \
+			abort();                                     \
+		}                                                    \
 	} while (0)
 
 struct fuzz {
@@ -96,7 +96,7 @@ static void fuzz_post_target(struct fuzz *fuzz, unsigned i)
 
 	target->len = 64;
 	target->count = 1;
-	target->seg[0] = (struct mrrc_cw_seg) { 0, 1, 64 };
+	target->seg[0] = (struct mrrc_cw_seg){ 0, 1, 64 };
 	fuzz->target_live[i] = !mrrc_cw_post_target(&fuzz->cw, target, i % 4);
 }
 
@@ -110,7 +110,8 @@ static void fuzz_act(struct fuzz *fuzz, uint8_t what)
 			fuzz->wr[i].len = i * 8;
 			fuzz->wr_live[i] = true;
 			fuzz->wr_live[i] &= !mrrc_cw_post_wr(&fuzz->cw,
-						&fuzz->wr[i], i % 4) ||
+							     &fuzz->wr[i],
+							     i % 4) ||
 					    fuzz->issued[i];
 		}
 		break;
@@ -139,8 +140,7 @@ static void fuzz_act(struct fuzz *fuzz, uint8_t what)
 	}
 }
 
-static void check_message(const uint8_t *data, size_t size,
-			  struct fuzz *fuzz)
+static void check_message(const uint8_t *data, size_t size, struct fuzz *fuzz)
 {
 	struct mrrc_cw_msg msg, again;
 	uint8_t buf[MRRC_CW_MSG_MAX];
@@ -178,7 +178,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz_act(fuzz, data[0]);
 		len = data[1];
 		data += 2;
-		if (len > (size_t)(end - data))
+		if (len > (size_t) (end - data))
 			len = end - data;
 		while (len) {
 			first = mrrc_cw_first(data, len);
@@ -222,7 +222,7 @@ int main(int argc, char **argv)
 	size_t i;
 
 	if (argc > 1) {
-		for (i = 1; i < (size_t)argc; i++)
+		for (i = 1; i < (size_t) argc; i++)
 			fuzz_file(argv[i]);
 		return EXIT_SUCCESS;
 	}

@@ -23,7 +23,8 @@ void heap_domain(size_t max_bytes)
 {
 	heap_fake = FAKE_HEAP;
 	ck_assert_int_eq(mrrc_heaps_open(&fake_heap_ops, &heap_fake, max_bytes,
-					 &heaps), 0);
+					 &heaps),
+			 0);
 	heap = heap_open(&heap_plain);
 }
 
@@ -39,13 +40,12 @@ void heap_teardown(void)
 	ck_assert_uint_eq(heap_fake.regs, heap_fake.deregs);
 }
 
-void *heap_get(struct mrrc_heap *from, size_t align, size_t len,
-	       unsigned flags)
+void *heap_get(struct mrrc_heap *from, size_t align, size_t len, unsigned flags)
 {
 	void *addr, *cookie;
 
-	ck_assert_int_eq(mrrc_heap_alloc(from, align, len, flags, &addr,
-					 &cookie), 0);
+	ck_assert_int_eq(
+		mrrc_heap_alloc(from, align, len, flags, &addr, &cookie), 0);
 	ck_assert_ptr_nonnull(cookie);
 	ck_assert_ptr_eq(mrrc_heap_cookie(heaps, addr, len), cookie);
 	return addr;

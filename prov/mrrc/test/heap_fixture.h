@@ -9,12 +9,12 @@
 #include "fake_heap.h"
 #include "sys/heap_fast.h"
 
-#define MIB	((size_t) 1 << 20)
+#define MIB ((size_t) 1 << 20)
 
 extern struct fake_heap heap_fake;
 extern struct mrrc_heaps *heaps;
 extern struct mrrc_heap *heap;
-extern const struct mrrc_heap_attr heap_plain;	/* what it was opened with */
+extern const struct mrrc_heap_attr heap_plain; /* what it was opened with */
 
 void heap_setup(void);
 void heap_teardown(void);

@@ -14,7 +14,7 @@
 struct hooks_watcher watcher;
 bool hooked;
 
-static unsigned before;	/* what mon_probe, which hears everything, heard */
+static unsigned before; /* what mon_probe, which hears everything, heard */
 
 static struct mrrc_range watcher_notify(struct mrrc_mon_sub *sub,
 					uintptr_t start, uintptr_t end)
@@ -24,10 +24,10 @@ static struct mrrc_range watcher_notify(struct mrrc_mon_sub *sub,
 	mrrc_lock_acquire(&watcher.lock);
 	mrrc_lock_release(&watcher.lock);
 	if (gone.start >= end || start >= gone.end)
-		return (struct mrrc_range) { 0 };
-	atomic_store(&watcher.here, pthread_equal(watcher.thread,
-						  pthread_self()));
-	watcher.range = (struct mrrc_range) { 0 };
+		return (struct mrrc_range){ 0 };
+	atomic_store(&watcher.here,
+		     pthread_equal(watcher.thread, pthread_self()));
+	watcher.range = (struct mrrc_range){ 0 };
 	atomic_fetch_add(&watcher.told, 1);
 	return gone;
 }
@@ -35,7 +35,7 @@ static struct mrrc_range watcher_notify(struct mrrc_mon_sub *sub,
 static struct mrrc_range watcher_cover(struct mrrc_mon_sub *sub, uintptr_t pos)
 {
 	return watcher.range.end > pos ? watcher.range :
-					 (struct mrrc_range) { 0 };
+					 (struct mrrc_range){ 0 };
 }
 
 void hooks_setup(void)
@@ -47,7 +47,7 @@ void hooks_setup(void)
 	hooked = false;
 	if (!mon)
 		return;
-	watcher = (struct hooks_watcher) {
+	watcher = (struct hooks_watcher){
 		.sub = { .notify = watcher_notify, .cover = watcher_cover },
 	};
 	mrrc_lock_init(&watcher.lock, MRRC_RANK_CACHE);
@@ -72,14 +72,16 @@ void hooks_teardown(void)
 
 void hooks_watch(char *ptr, size_t pages)
 {
-	watcher.range = (struct mrrc_range) { (uintptr_t)ptr,
-		(uintptr_t)ptr + pages * mon_page };
+	watcher.range =
+		(struct mrrc_range){ (uintptr_t) ptr,
+				     (uintptr_t) ptr + pages * mon_page };
 	watcher.thread = pthread_self();
 	atomic_store(&watcher.told, 0);
 	atomic_store(&watcher.here, false);
 	before = mon_events();
-	ck_assert_int_eq(mrrc_mon_watch(mon, (uintptr_t)ptr,
-					pages * mon_page, &mon_token), 0);
+	ck_assert_int_eq(mrrc_mon_watch(mon, (uintptr_t) ptr, pages * mon_page,
+					&mon_token),
+			 0);
 }
 
 void expect_hook(void)

@@ -13,21 +13,22 @@ struct hooks_watcher {
 	struct mrrc_mon_sub sub;
 	struct mrrc_range range;
 	atomic_uint told;
-	atomic_bool here;	/* by the thread that unmaps */
+	atomic_bool here; /* by the thread that unmaps */
 	pthread_t thread;
-	struct mrrc_lock lock;	/* CACHE: what a cache would take */
+	struct mrrc_lock lock; /* CACHE: what a cache would take */
 };
 
-extern struct hooks_watcher watcher;	/* subscribed to mon */
-extern bool hooked;			/* hooks are in place */
+extern struct hooks_watcher watcher; /* subscribed to mon */
+extern bool hooked;		     /* hooks are in place */
 
 void hooks_setup(void);
 void hooks_teardown(void);
 
-#define need_hooks()	do {						\
-		need_uffd();						\
-		if (!hooked)						\
-			skip("no hooks here");				\
+#define need_hooks()                           \
+	do {                                   \
+		need_uffd();                   \
+		if (!hooked)                   \
+			skip("no hooks here"); \
 	} while (0)
 
 /* From now on the watcher knows of the range, and of nothing else. */

@@ -14,19 +14,19 @@
 #include "core/shadow.h"
 #include "core/reuse.h"
 
-#define PAGE	4096u
-#define SPACE	300u		/* pages that exist */
+#define PAGE  4096u
+#define SPACE 300u /* pages that exist */
 
 struct entry {
 	struct mrrc_region *region;
 	unsigned first, pages;
 	enum mrrc_access access;
 	double factor;		/* mre */
-	double priority, value;	/* gdsf */
+	double priority, value; /* gdsf */
 	unsigned uses;
-	unsigned long turn;	/* when it came to its place in its class,
+	unsigned long turn; /* when it came to its place in its class,
 				 * or aside */
-	double weight;		/* gdl */
+	double weight;	    /* gdl */
 	unsigned here;
 	uint64_t last;
 	double floor;
@@ -37,29 +37,30 @@ struct model {
 	const struct mrrc_cache *cache;
 	struct entry entry[64];
 	unsigned count;
-	unsigned segment;	/* mre */
-	double floor;		/* gdsf */
+	unsigned segment; /* mre */
+	double floor;	  /* gdsf */
 	unsigned history[SPACE];
 	unsigned long added, turn;
 	/* gdl: its parts, which have tests of their own */
 	struct mrrc_reuse learned;
 	struct mrrc_ghosts ghosts;
 	struct mrrc_shadow lru;
-	unsigned first, pages;	/* the last request */
+	unsigned first, pages; /* the last request */
 	uint64_t now;
 	bool by_estimate;
-	const struct mrrc_region *named;	/* the last victim */
+	const struct mrrc_region *named; /* the last victim */
 };
 
 extern unsigned long seed;
 extern unsigned long step;
 
-#define check(what)	do {						\
-		if (!(what)) {						\
-			printf("step %lu: %s (MRRC_SEED=%lu)\n",	\
-			       step, #what, seed);			\
-			exit(EXIT_FAILURE);				\
-		}							\
+#define check(what)                                                           \
+	do {                                                                  \
+		if (!(what)) {                                                \
+			printf("step %lu: %s (MRRC_SEED=%lu)\n", step, #what, \
+			       seed);                                         \
+			exit(EXIT_FAILURE);                                   \
+		}                                                             \
 	} while (0)
 
 void model_open(struct model *model, const struct mrrc_cache *cache);

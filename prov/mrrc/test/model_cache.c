@@ -22,11 +22,11 @@
 
 #include "model.h"
 
-#define MAX_PAGES	80u
-#define MAX_REGIONS	12u
-#define POOL		80u		/* regions alive at once */
-#define BATCH_PART	32u
-#define TIGHT		16u		/* failures after one for want of room */
+#define MAX_PAGES   80u
+#define MAX_REGIONS 12u
+#define POOL	    80u /* regions alive at once */
+#define BATCH_PART  32u
+#define TIGHT	    16u /* failures after one for want of room */
 
 struct model model;
 unsigned long seed;
@@ -35,7 +35,7 @@ unsigned long step;
 static struct mrrc_cache cache;
 static struct mrrc_region pool[POOL];
 static bool used[POOL];
-static unsigned out[POOL];	/* held by the test, by pool slot */
+static unsigned out[POOL]; /* held by the test, by pool slot */
 static unsigned tight;
 static uint64_t hits, evictions, splits, merges;
 
@@ -80,7 +80,7 @@ static int model_insert(struct mrrc_region *region)
 {
 	const unsigned first = region->start / PAGE;
 	const unsigned pages = region->len / PAGE;
-	struct mrrc_region *left[POOL];		/* and come back on failure */
+	struct mrrc_region *left[POOL]; /* and come back on failure */
 	unsigned beyond = 0, gone = 0, leaving = 0;
 	struct entry *e;
 	bool full;
@@ -204,8 +204,10 @@ static struct mrrc_region *new_region(const struct mrrc_piece *piece,
 	while (used[slot])
 		slot++;
 	used[slot] = true;
-	pool[slot] = (struct mrrc_region) {
-		.start = piece->start, .len = piece->len, .access = access,
+	pool[slot] = (struct mrrc_region){
+		.start = piece->start,
+		.len = piece->len,
+		.access = access,
 	};
 	return &pool[slot];
 }
@@ -354,7 +356,13 @@ static void run_ops(unsigned long ops)
 			if (!pick(40))
 				do_evict_all(&victims);
 			break;
-		case 2: case 3: case 4: case 5: case 6: case 7: case 8:
+		case 2:
+		case 3:
+		case 4:
+		case 5:
+		case 6:
+		case 7:
+		case 8:
 			do_put();
 			break;
 		default:
@@ -398,10 +406,19 @@ static void run(const char *policy, unsigned long ops)
 int main(void)
 {
 	static const char *const policies[] = {
-		"lru", "lru:pieces=4", "lru:merge=1", "fmrd:batch=3:pieces=32",
-		"mre-text", "mre-text:resort=100:evict=30", "mre-fig4",
-		"mre-fig4:resort=20:evict=50", "gdsf", "gdsf:history=0:merge=0",
-		"gdsf:pieces=2:batch=1", "gdl", "gdl:duel=0:merge=0",
+		"lru",
+		"lru:pieces=4",
+		"lru:merge=1",
+		"fmrd:batch=3:pieces=32",
+		"mre-text",
+		"mre-text:resort=100:evict=30",
+		"mre-fig4",
+		"mre-fig4:resort=20:evict=50",
+		"gdsf",
+		"gdsf:history=0:merge=0",
+		"gdsf:pieces=2:batch=1",
+		"gdl",
+		"gdl:duel=0:merge=0",
 		"gdl:pieces=1",
 	};
 	const char *text = getenv("MRRC_SEED");
@@ -409,8 +426,8 @@ int main(void)
 	size_t i;
 
 	seed = text ? strtoul(text, NULL, 0) :
-		      (unsigned long) time(NULL) ^
-		      (unsigned long) getpid() << 16;
+		      (unsigned long) time(NULL) ^ (unsigned long) getpid()
+							   << 16;
 	printf("MRRC_SEED=%lu\n", seed);
 	fflush(stdout);
 	for (i = 0; i < sizeof(policies) / sizeof(policies[0]); i++)

@@ -20,8 +20,8 @@
 #include "model_heap.h"
 #include "suites.h"
 
-#define THREADS		4
-#define SLOTS		512	/* allocations that threads share */
+#define THREADS 4
+#define SLOTS	512 /* allocations that threads share */
 
 struct fake_heap fake;
 struct mrrc_heaps *heaps;
@@ -320,8 +320,8 @@ START_TEST(heaps_come_and_go)
 
 	open_all(50);
 	for (i = 0; i < THREADS; i++)
-		ck_assert(!pthread_create(&thread[i], NULL,
-					  i ? opener : churn, (void *) i));
+		ck_assert(!pthread_create(&thread[i], NULL, i ? opener : churn,
+					  (void *) i));
 	for (i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
 	empty_slots();
@@ -341,8 +341,7 @@ static int child(struct item *mine)
 
 	alarm(300);
 	item_check(mine);
-	if (mrrc_heap_alloc(heap[0], 1, 100, 0, &addr, &cookie) !=
-	    -EOPNOTSUPP)
+	if (mrrc_heap_alloc(heap[0], 1, 100, 0, &addr, &cookie) != -EOPNOTSUPP)
 		return 2;
 	if (mrrc_heap_free(heaps, mine))
 		return 3;
@@ -353,14 +352,14 @@ static int child(struct item *mine)
 		return 4;
 	/* a domain of its own works */
 	if (mrrc_heaps_open(&fake_heap_ops, &fake, 0, &heaps) ||
-	    mrrc_heap_open(heaps, &(struct mrrc_heap_attr) { .node = -1 },
+	    mrrc_heap_open(heaps, &(struct mrrc_heap_attr){ .node = -1 },
 			   &other) ||
 	    mrrc_heap_alloc(other, 1, 100, 0, &addr, &cookie))
 		return 5;
 	/* and takes nothing of the parent's */
 	if (mrrc_heap_free(theirs, mine) ||
 	    mrrc_heap_alloc(heap[0], 1, mine->len, 0, &cookie, &cookie) !=
-	    -EOPNOTSUPP)
+		    -EOPNOTSUPP)
 		return 6;
 	item_check(mine);
 	if (mrrc_heap_free(heaps, addr))
@@ -445,7 +444,8 @@ static Suite *model_heap_suite(void)
 int main(int argc, char **argv)
 {
 	static Suite *(*const suites[])(void) = {
-		model_heap_suite, model_heap_race_suite,
+		model_heap_suite,
+		model_heap_race_suite,
 	};
 
 	if (getenv("HEAP_OPERATIONS"))

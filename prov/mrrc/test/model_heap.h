@@ -11,12 +11,12 @@
 #include "fake_heap.h"
 #include "sys/heap_fast.h"
 
-#define HEAPS	3
+#define HEAPS 3
 
 extern struct fake_heap fake;
 extern struct mrrc_heaps *heaps;
 extern struct mrrc_heap *heap[HEAPS];
-extern unsigned long operations;	/* of each thread */
+extern unsigned long operations; /* of each thread */
 
 /* Says what, and where, and ends it all: other threads run. */
 void broken(const char *what, const void *addr, size_t at);

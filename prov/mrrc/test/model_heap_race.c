@@ -78,7 +78,7 @@ END_TEST
 
 /* ---- told ---------------------------------------------------------------- */
 
-static atomic_size_t begun;	/* allocations, of those that are told */
+static atomic_size_t begun; /* allocations, of those that are told */
 
 static void alloc_free(struct mrrc_heap *from, unsigned n)
 {
@@ -135,12 +135,12 @@ START_TEST(told_what_was)
 	atomic_store(&stop, false);
 	atomic_store(&begun, 0);
 	for (i = 0; i < 3; i++)
-		ck_assert(!pthread_create(&thread[i], NULL,
-					  i ? closer : asker, NULL));
+		ck_assert(!pthread_create(&thread[i], NULL, i ? closer : asker,
+					  NULL));
 	for (k = 0; k < rounds; k++) {
 		for (i = 0; i < 2; i++)
-			ck_assert(!pthread_create(&brief[i], NULL, ender,
-						  NULL));
+			ck_assert(
+				!pthread_create(&brief[i], NULL, ender, NULL));
 		for (i = 0; i < 2; i++)
 			pthread_join(brief[i], NULL);
 	}
@@ -167,7 +167,7 @@ static void *looker(void *arg)
 	int ret;
 
 	/* one with magazines, and one without */
-	if (arg && mrrc_heap_alloc(heap[1], 1, 64, 0, &arg, &(void *) { 0 }))
+	if (arg && mrrc_heap_alloc(heap[1], 1, 64, 0, &arg, &(void *){ 0 }))
 		broken("no memory", NULL, 64);
 	while (!atomic_load(&stop)) {
 		addr = atomic_load(&gone);
@@ -210,8 +210,7 @@ START_TEST(looked_at_when_it_goes)
 		ck_assert(!pthread_create(&thread[i], NULL, looker,
 					  i ? &stop : NULL));
 	for (i = 0; i < rounds; i++) {
-		if (mrrc_heap_alloc(heap[0], 1, lens[i % 3], 0, &addr,
-				    &cookie))
+		if (mrrc_heap_alloc(heap[0], 1, lens[i % 3], 0, &addr, &cookie))
 			broken("no memory", NULL, lens[i % 3]);
 		atomic_store(&gone, addr);
 		if (mrrc_heap_free(heaps, addr))
@@ -270,8 +269,7 @@ START_TEST(freed_twice_at_once)
 	atomic_store(&turns, 0);
 	ck_assert(!pthread_create(&thread, NULL, double_freer, NULL));
 	for (i = 0; i < rounds; i++) {
-		if (mrrc_heap_alloc(heap[0], 1, 3 << 20, flags, &addr,
-				    &cookie))
+		if (mrrc_heap_alloc(heap[0], 1, 3 << 20, flags, &addr, &cookie))
 			broken("no memory", NULL, i);
 		atomic_store(&victim, addr);
 		meet();
@@ -288,10 +286,11 @@ START_TEST(freed_twice_at_once)
 	atomic_store(&victim, NULL);
 	meet();
 	pthread_join(thread, NULL);
-	ck_assert_int_eq(mrrc_heap_alloc(heap[0], 1, 3 << 20, flags, &addr,
-					 &cookie), 0);
+	ck_assert_int_eq(
+		mrrc_heap_alloc(heap[0], 1, 3 << 20, flags, &addr, &cookie), 0);
 	ck_assert_int_eq(mrrc_heap_alloc(heap[0], 1, 3 << 20, flags, &again,
-					 &cookie), 0);
+					 &cookie),
+			 0);
 	ck_assert_ptr_ne(addr, again);
 	mrrc_heaps_close(heaps);
 	ck_assert_uint_eq(fake.live, 0);
@@ -365,7 +364,7 @@ END_TEST
 /* One at a time, so that each is what was freed last. */
 static void *owner(void *arg)
 {
-	const uintptr_t me = (uintptr_t)&arg;
+	const uintptr_t me = (uintptr_t) &arg;
 	_Atomic uintptr_t *mine;
 	void *addr, *cookie;
 	unsigned k;

@@ -88,8 +88,7 @@ void model_check_plan(const struct model *model, const struct mrrc_plan *plan,
 	struct mrrc_region *by_page[SPACE];
 	const struct mrrc_piece *piece = plan->piece;
 	const struct mrrc_piece *last = &piece[plan->count - 1];
-	const unsigned least = alternate(model, first, pages, access,
-					 by_page);
+	const unsigned least = alternate(model, first, pages, access, by_page);
 	const bool single = whole(model, first, pages, access);
 	unsigned missing = 0;
 	unsigned i, page;
@@ -99,8 +98,8 @@ void model_check_plan(const struct model *model, const struct mrrc_plan *plan,
 	check(last->start + last->len >= (uintptr_t) (first + pages) * PAGE);
 	for (i = 0; i < plan->count; i++) {
 		check(piece[i].len && !(piece[i].len % PAGE));
-		check(!i || piece[i].start ==
-			    piece[i - 1].start + piece[i - 1].len);
+		check(!i ||
+		      piece[i].start == piece[i - 1].start + piece[i - 1].len);
 		missing += !piece[i].region;
 		if (!piece[i].region)
 			continue;
@@ -108,8 +107,7 @@ void model_check_plan(const struct model *model, const struct mrrc_plan *plan,
 		check(mrrc_region_end(piece[i].region) >=
 		      piece[i].start + piece[i].len);
 		check(entry_of(model, piece[i].region));
-		check(piece[i].region->access == MRRC_RW ||
-		      access == MRRC_RO);
+		check(piece[i].region->access == MRRC_RW || access == MRRC_RO);
 	}
 	check(missing == plan->missing);
 	if (single) {

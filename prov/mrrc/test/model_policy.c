@@ -8,8 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#define HISTORY_PERIOD	10240	/* of the smallest sketch */
-
+#define HISTORY_PERIOD 10240 /* of the smallest sketch */
 
 static bool is(const struct model *model, const char *name)
 {
@@ -53,9 +52,10 @@ static void gdsf_place(struct model *model, struct entry *e)
 	const struct mrrc_cost *cost = &model->cache->cost;
 	const size_t len = (size_t) e->pages * PAGE;
 
-	e->value = quantised(e->uses * (mrrc_cost_reg(cost, len) +
-					mrrc_cost_dereg(cost, len)) /
-			     e->pages);
+	e->value = quantised(
+		e->uses *
+		(mrrc_cost_reg(cost, len) + mrrc_cost_dereg(cost, len)) /
+		e->pages);
 	e->priority = model->floor + e->value;
 	e->turn = ++model->turn;
 }
@@ -101,7 +101,8 @@ static void gdsf_rotate(struct model *model)
 	for (i = 0; i < model->count; i++) {
 		left = model->count;
 		head = gdsf_head(model, model->entry[i].value);
-		for (; left && mrrc_region_held(model->entry[head].region); left--) {
+		for (; left && mrrc_region_held(model->entry[head].region);
+		     left--) {
 			gdsf_place(model, &model->entry[head]);
 			head = gdsf_head(model, model->entry[i].value);
 		}
@@ -167,8 +168,8 @@ static void mre_resort(struct model *model)
 static void gdl_judge(struct model *model, struct entry *e)
 {
 	e->used = false;
-	e->priority = e->floor + mrrc_reuse_value(&model->learned, e->uses, e->here,
-					 e->weight);
+	e->priority = e->floor + mrrc_reuse_value(&model->learned, e->uses,
+						  e->here, e->weight);
 }
 
 static void gdl_place(struct model *model, struct entry *e)
@@ -183,8 +184,8 @@ static void gdl_place(struct model *model, struct entry *e)
 static void gdl_compare(struct model *model, const struct entry *e,
 			unsigned first, unsigned end, bool fresh)
 {
-	const uintptr_t start = (uintptr_t) first * PAGE +
-				((uintptr_t) e->access << 60);
+	const uintptr_t start =
+		(uintptr_t) first * PAGE + ((uintptr_t) e->access << 60);
 	uint32_t hint = 4095;
 
 	if (param(model, 0) && first < end)
@@ -234,16 +235,19 @@ static void gdl_touch(struct model *model, struct entry *e)
 
 static void gdl_drop(struct model *model, const struct entry *e)
 {
-	mrrc_ghosts_put(&model->ghosts, &(struct mrrc_ghost) {
-		e->first + 1, e->last, e->uses,
-	});
+	mrrc_ghosts_put(&model->ghosts, &(struct mrrc_ghost){
+						e->first + 1,
+						e->last,
+						e->uses,
+					});
 	if (e->region == model->named) {
 		mrrc_reuse_leave(&model->learned, model->now - e->last);
 		if (model->by_estimate && e->priority > model->floor)
 			model->floor = e->priority;
 	} else if (param(model, 0)) {
-		mrrc_shadow_forget(&model->lru, (uintptr_t) e->first * PAGE +
-				   ((uintptr_t) e->access << 60),
+		mrrc_shadow_forget(&model->lru,
+				   (uintptr_t) e->first * PAGE +
+					   ((uintptr_t) e->access << 60),
 				   (size_t) e->pages * PAGE);
 	}
 	model->named = NULL;
@@ -266,8 +270,8 @@ static unsigned gdl_least(struct model *model)
 		b = &model->entry[best];
 		if (best == model->count || e->priority < b->priority ||
 		    (e->priority == b->priority &&
-		     (e->first < b->first || (e->first == b->first &&
-					      e->access < b->access))))
+		     (e->first < b->first ||
+		      (e->first == b->first && e->access < b->access))))
 			best = i;
 	}
 	if (best == model->count)
@@ -276,8 +280,10 @@ static unsigned gdl_least(struct model *model)
 		gdl_judge(model, &model->entry[best]);
 		return gdl_least(model);
 	}
-	model->by_estimate = !param(model, 0) || mrrc_shadow_affords(
-		&model->lru, (size_t) model->entry[best].pages * PAGE);
+	model->by_estimate =
+		!param(model, 0) ||
+		mrrc_shadow_affords(&model->lru,
+				    (size_t) model->entry[best].pages * PAGE);
 	return model->by_estimate ? best : oldest;
 }
 
@@ -291,8 +297,8 @@ static bool gdl_bring_back(struct model *model, unsigned left)
 		next = model->count;
 		for (i = 0; i < model->count; i++) {
 			if (model->entry[i].aside &&
-			    (next == model->count || model->entry[i].turn <
-						     model->entry[next].turn))
+			    (next == model->count ||
+			     model->entry[i].turn < model->entry[next].turn))
 				next = i;
 		}
 		if (next == model->count)
@@ -360,7 +366,7 @@ void model_enter(struct model *model, struct mrrc_region *region)
 {
 	struct entry *e = &model->entry[model->count++];
 
-	*e = (struct entry) {
+	*e = (struct entry){
 		.region = region,
 		.first = region->start / PAGE,
 		.pages = region->len / PAGE,

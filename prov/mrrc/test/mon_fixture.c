@@ -20,25 +20,25 @@ uint64_t mon_token;
 static struct mrrc_range note(struct mrrc_mon_sub *sub, uintptr_t start,
 			      uintptr_t end)
 {
-	struct mon_probe *self = (struct mon_probe *)sub;
+	struct mon_probe *self = (struct mon_probe *) sub;
 	const unsigned i = atomic_load(&self->count);
 
 	if (i < MON_SEEN)
-		self->got[i] = (struct mrrc_range) { start, end };
+		self->got[i] = (struct mrrc_range){ start, end };
 	atomic_store(&self->count, i + 1);
 	return self->hull;
 }
 
 static struct mrrc_range keep(struct mrrc_mon_sub *sub, uintptr_t pos)
 {
-	struct mon_probe *self = (struct mon_probe *)sub;
+	struct mon_probe *self = (struct mon_probe *) sub;
 
-	return self->keep.end > pos ? self->keep : (struct mrrc_range) { 0 };
+	return self->keep.end > pos ? self->keep : (struct mrrc_range){ 0 };
 }
 
 void mon_probe_init(struct mon_probe *probe)
 {
-	*probe = (struct mon_probe) {
+	*probe = (struct mon_probe){
 		.sub = { .notify = note, .cover = keep },
 	};
 }
@@ -74,7 +74,7 @@ char *mon_map(size_t pages)
 
 int mon_watch(void *ptr, size_t pages)
 {
-	return mrrc_mon_watch(mon, (uintptr_t)ptr, pages * mon_page,
+	return mrrc_mon_watch(mon, (uintptr_t) ptr, pages * mon_page,
 			      &mon_token);
 }
 
@@ -92,8 +92,8 @@ bool mon_told(void *ptr, size_t pages)
 	unsigned i;
 
 	for (i = 0; i < count && i < MON_SEEN; i++) {
-		if (mon_probe.got[i].start == (uintptr_t)ptr &&
-		    mon_probe.got[i].end == (uintptr_t)ptr + pages * mon_page)
+		if (mon_probe.got[i].start == (uintptr_t) ptr &&
+		    mon_probe.got[i].end == (uintptr_t) ptr + pages * mon_page)
 			return true;
 	}
 	return false;

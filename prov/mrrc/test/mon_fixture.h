@@ -10,19 +10,19 @@
 
 #include "sys/mon.h"
 
-#define MON_SEEN	16
+#define MON_SEEN 16
 
 struct mon_probe {
 	struct mrrc_mon_sub sub;
 	atomic_uint count;
-	struct mrrc_range got[MON_SEEN];	/* read once all is quiet */
-	struct mrrc_range hull;		/* what notify answers */
-	struct mrrc_range keep;		/* what cover answers */
+	struct mrrc_range got[MON_SEEN]; /* read once all is quiet */
+	struct mrrc_range hull;		 /* what notify answers */
+	struct mrrc_range keep;		 /* what cover answers */
 };
 
 extern size_t mon_page;
-extern struct mrrc_mon *mon;		/* userfaultfd, NULL: not here */
-extern struct mon_probe mon_probe;	/* subscribed to it */
+extern struct mrrc_mon *mon;	   /* userfaultfd, NULL: not here */
+extern struct mon_probe mon_probe; /* subscribed to it */
 
 void mon_setup(void);
 void mon_teardown(void);
@@ -33,7 +33,7 @@ void mon_probe_init(struct mon_probe *probe);
 /* Private anonymous pages, written to. */
 char *mon_map(size_t pages);
 int mon_watch(void *ptr, size_t pages);
-extern uint64_t mon_token;		/* of the last */
+extern uint64_t mon_token; /* of the last */
 
 /* How many events so far, all of them handled. */
 unsigned mon_events(void);
@@ -47,9 +47,10 @@ void *mon_churn(void *arg);
 /* It ends, and says that all is well. */
 void mon_expect_child(pid_t pid);
 
-#define need_uffd()	do {						\
-		if (!mon)						\
-			skip("no userfaultfd here");			\
+#define need_uffd()                                  \
+	do {                                         \
+		if (!mon)                            \
+			skip("no userfaultfd here"); \
 	} while (0)
 
 #endif /* MRRC_TEST_MON_FIXTURE_H */

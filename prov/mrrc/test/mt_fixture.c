@@ -49,7 +49,7 @@ void mt_setup(void)
 {
 	page = mrrc_vm_page();
 	base = 1024 * page;
-	fake = (struct fake_reg) { .fail_rc = -EINVAL };
+	fake = (struct fake_reg){ .fail_rc = -EINVAL };
 	ck_assert_int_eq(mrrc_mon_open_ops(&fake_mon_ops, NULL, &mt_mon), 0);
 	fake_mon_of(mt_mon)->base = base;
 	ck_assert_int_eq(open_cache(&cache), 0);
@@ -102,8 +102,8 @@ uint64_t quick(void)
 int try_get(unsigned first, unsigned pages, enum mrrc_access access,
 	    struct mrrc_region **region)
 {
-	int ret = mrrc_cache_mt_get(cache, (void *)(base + first * page),
-				   pages * page, access, region);
+	int ret = mrrc_cache_mt_get(cache, (void *) (base + first * page),
+				    pages * page, access, region);
 
 	ck_assert(mrrc_cache_mt_valid(cache));
 	return ret;
@@ -157,7 +157,8 @@ bool covered(const struct mrrc_plan *got, unsigned first, unsigned pages,
 			return false;
 		at += piece[i].len;
 		if (fake_reg_start(piece[i].region) +
-		    fake_reg_len(piece[i].region) < at)
+			    fake_reg_len(piece[i].region) <
+		    at)
 			return false;
 	}
 	return at >= base + (first + pages) * page;
@@ -166,8 +167,9 @@ bool covered(const struct mrrc_plan *got, unsigned first, unsigned pages,
 int try_pieces(unsigned first, unsigned pages, enum mrrc_access access,
 	       unsigned limit)
 {
-	int ret = mrrc_cache_mt_get_pieces(cache, (void *)(base + first * page),
-					  pages * page, access, limit, &plan);
+	int ret = mrrc_cache_mt_get_pieces(cache,
+					   (void *) (base + first * page),
+					   pages * page, access, limit, &plan);
 
 	ck_assert(mrrc_cache_mt_valid(cache));
 	return ret;

@@ -9,15 +9,15 @@
 #include "fake_mon.h"
 #include "fake_reg.h"
 
-#define MT_PAGES	64	/* the cache's limits */
-#define MT_REGIONS	8
+#define MT_PAGES   64 /* the cache's limits */
+#define MT_REGIONS 8
 
 extern size_t page;
-extern uintptr_t base;		/* of the window, 64 pages */
+extern uintptr_t base; /* of the window, 64 pages */
 extern struct fake_reg fake;
 extern struct mrrc_mon *mt_mon;
 extern struct mrrc_cache_mt *cache;
-extern struct mrrc_plan plan;	/* of the last request in pieces */
+extern struct mrrc_plan plan; /* of the last request in pieces */
 
 void mt_setup(void);
 /* No piece and no merge more than a test asks for. */
@@ -43,9 +43,9 @@ int try_get(unsigned first, unsigned pages, enum mrrc_access access,
 	    struct mrrc_region **region);
 struct mrrc_region *get_as(unsigned first, unsigned pages,
 			   enum mrrc_access access);
-struct mrrc_region *get(unsigned first, unsigned pages);	/* to write */
+struct mrrc_region *get(unsigned first, unsigned pages); /* to write */
 void put(struct mrrc_region *region);
-void touch(unsigned first, unsigned pages);	/* get and put */
+void touch(unsigned first, unsigned pages); /* get and put */
 
 /* Whether the pieces cover the pages in order, each with a registration. */
 bool covered(const struct mrrc_plan *got, unsigned first, unsigned pages,

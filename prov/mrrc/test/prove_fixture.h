@@ -26,8 +26,8 @@ bool trusted(bool wanted);
 /* Not now, and not once it has been looked at: @text says why. */
 void never_trusted(const char *text);
 
-void *load(const char *name);	/* next to this program */
-char *map(int prot);		/* a page */
+void *load(const char *name); /* next to this program */
+char *map(int prot);	      /* a page */
 
 /* Libraries with system calls of their own (test_prove_site.c). */
 TCase *prove_site_tcase(void);

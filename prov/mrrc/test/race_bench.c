@@ -35,26 +35,25 @@
 #include "sys/prove.h"
 #include "sys/vm.h"
 
-#define RW		(PROT_READ | PROT_WRITE)
-#define ANON		(MAP_PRIVATE | MAP_ANONYMOUS)
-#define BURST		24u		/* lookups at each side of a change */
-#define BLIND_SECONDS	60
-#define BLOCK		((size_t)256 << 10)
-#define ROUNDS		15u
-#define SAMPLES		100u		/* of a round */
-#define HITS		100u		/* of a sample */
+#define RW	      (PROT_READ | PROT_WRITE)
+#define ANON	      (MAP_PRIVATE | MAP_ANONYMOUS)
+#define BURST	      24u /* lookups at each side of a change */
+#define BLIND_SECONDS 60
+#define BLOCK	      ((size_t) 256 << 10)
+#define ROUNDS	      15u
+#define SAMPLES	      100u /* of a round */
+#define HITS	      100u /* of a sample */
 
 enum guard { GUARD_NONE, GUARD_UFFD, GUARD_HOOKS, GUARDS };
-static const char *const guard_names[GUARDS] = {
-	"unmonitored", "uffd alone", "uffd + hooks"
-};
+static const char *const guard_names[GUARDS] = { "unmonitored", "uffd alone",
+						 "uffd + hooks" };
 
 /* The one with several threads is the last: so many there are ever after. */
 enum price { PRICE_HIT, PRICE_MUNMAP, PRICE_MALLOC, PRICE_THREADS, PRICES };
-static const char *const price_names[PRICES] = {
-	"hit, one thread", "munmap of 256 KiB", "malloc + free, 256 KiB",
-	"hit, several threads"
-};
+static const char *const price_names[PRICES] = { "hit, one thread",
+						 "munmap of 256 KiB",
+						 "malloc + free, 256 KiB",
+						 "hit, several threads" };
 
 struct setup {
 	struct mrrc_mon *mon;
@@ -63,7 +62,7 @@ struct setup {
 
 static size_t page;
 static struct mrrc_mon_ops blind_ops;
-static uint64_t word;		/* each owner's own, and never again */
+static uint64_t word; /* each owner's own, and never again */
 static unsigned long lookups, stale;
 
 static uint64_t now_ns(void)
@@ -88,15 +87,15 @@ static void check(bool right, const char *what)
 static int note_reg(void *arg, uintptr_t start, size_t len,
 		    enum mrrc_access access, void **cookie, void **desc)
 {
-	const uint64_t first = *(volatile uint64_t *)start;
+	const uint64_t first = *(volatile uint64_t *) start;
 	uint64_t same = first;
 	uintptr_t at;
 
 	for (at = start; at < start + len; at += page) {
-		if (*(volatile uint64_t *)at != first)
+		if (*(volatile uint64_t *) at != first)
 			same = 0;
 	}
-	*cookie = (void *)same;
+	*cookie = (void *) same;
 	*desc = NULL;
 	return 0;
 }
@@ -153,9 +152,9 @@ static struct mrrc_region *get(struct setup *setup, void *ptr, size_t len)
 
 struct run {
 	struct setup setup;
-	unsigned long until;	/* lookups */
-	uint64_t end;		/* or this moment */
-	bool once;		/* or the first stale hit */
+	unsigned long until; /* lookups */
+	uint64_t end;	     /* or this moment */
+	bool once;	     /* or the first stale hit */
 };
 
 static void run_use(void *arg, char *ptr, unsigned pages, bool fresh)
@@ -167,16 +166,16 @@ static void run_use(void *arg, char *ptr, unsigned pages, bool fresh)
 	word++;
 	if (fresh) {
 		for (i = 0; i < pages; i++)
-			*(volatile uint64_t *)(ptr + i * page) = word;
+			*(volatile uint64_t *) (ptr + i * page) = word;
 	} else {
 		/* as it was left, or new */
-		word = *(volatile uint64_t *)ptr;
+		word = *(volatile uint64_t *) ptr;
 		if (!word)
 			run_use(arg, ptr, pages, true);
 	}
 	for (i = 0; i < BURST; i++) {
 		region = get(&run->setup, ptr, pages * page);
-		stale += (uint64_t)region->cookie != word;
+		stale += (uint64_t) region->cookie != word;
 		mrrc_cache_mt_put(run->setup.cache, region);
 	}
 	lookups += BURST;
@@ -217,8 +216,8 @@ static void *raw_load(void)
 	snprintf(strrchr(path, '/'), 64, "/.libs/raw_any.so");
 	lib = dlopen(path, RTLD_NOW);
 	check(lib, dlerror());
-	raw = (long (*)(long, long, long, long, long, long, long))
-	      dlsym(lib, "duel_raw");
+	raw = (long (*)(long, long, long, long, long, long,
+			long)) dlsym(lib, "duel_raw");
 	check(raw, "raw_any.so is another");
 	return lib;
 }
@@ -257,7 +256,7 @@ static void count_move(const struct duel_move *move, enum mrrc_mon_probe probe,
 	const uint64_t began = now_ns();
 	struct run run = {
 		.until = first + total,
-		.end = began + (uint64_t)(seconds * 1e9),
+		.end = began + (uint64_t) (seconds * 1e9),
 	};
 	struct mrrc_stats stats;
 	void *lib;
@@ -286,8 +285,8 @@ static void count_default(unsigned long total, double seconds)
 
 	count_heading("the default");
 	for (i = 0; i < duel_count; i++)
-		count_move(&duel_moves[i], MRRC_PROBE_AUTO,
-			   total / duel_count, seconds / duel_count);
+		count_move(&duel_moves[i], MRRC_PROBE_AUTO, total / duel_count,
+			   seconds / duel_count);
 }
 
 /* Not one of these has gone past the hooks by its end. */
@@ -305,9 +304,11 @@ static void count_hooked(unsigned long total, double seconds)
 				   total / moves, seconds / moves);
 	}
 	mrrc_libc_hooks_state(&state);
-	printf("%s\n\n", state.surprised ?
-	       "(the kernel had something to report: probed from then on)" :
-	       "(the kernel had nothing to report: no hit was probed)");
+	printf("%s\n\n",
+	       state.surprised ?
+		       "(the kernel had something to report: probed from then "
+		       "on)" :
+		       "(the kernel had nothing to report: no hit was probed)");
 }
 
 static unsigned long count_blind(void)
@@ -347,9 +348,8 @@ static void price_hit(struct setup *setup, double *sample)
 	for (i = 0; i < SAMPLES; i++) {
 		began = now_ns();
 		for (k = 0; k < HITS; k++)
-			mrrc_cache_mt_put(setup->cache,
-					  get(setup, ptr, BLOCK));
-		sample[i] = (double)(now_ns() - began) / HITS;
+			mrrc_cache_mt_put(setup->cache, get(setup, ptr, BLOCK));
+		sample[i] = (double) (now_ns() - began) / HITS;
 	}
 }
 
@@ -393,7 +393,7 @@ static void price_munmap(struct setup *setup, double *sample)
 
 static void price_malloc(struct setup *setup, double *sample)
 {
-	volatile uintptr_t at;	/* the compiler knows of free() */
+	volatile uintptr_t at; /* the compiler knows of free() */
 	uint64_t began;
 	unsigned i;
 	char *ptr;
@@ -402,13 +402,13 @@ static void price_malloc(struct setup *setup, double *sample)
 		began = now_ns();
 		ptr = malloc(BLOCK);
 		sample[i] = now_ns() - began;
-		at = (uintptr_t)ptr;
+		at = (uintptr_t) ptr;
 		memset(ptr, 1, BLOCK);
 		mrrc_cache_mt_put(setup->cache, get(setup, ptr, BLOCK));
 		began = now_ns();
 		free(ptr);
 		sample[i] += now_ns() - began;
-		mrrc_cache_mt_invalidate(setup->cache, (void *)at, BLOCK);
+		mrrc_cache_mt_invalidate(setup->cache, (void *) at, BLOCK);
 	}
 }
 
@@ -418,8 +418,8 @@ static void (*const price_of[PRICES])(struct setup *setup, double *sample) = {
 
 static int by_size(const void *a, const void *b)
 {
-	const double x = *(const double *)a;
-	const double y = *(const double *)b;
+	const double x = *(const double *) a;
+	const double y = *(const double *) b;
 
 	return (x > y) - (x < y);
 }
@@ -436,8 +436,9 @@ static void prices(double median[PRICES][GUARDS])
 		for (round = 0; round < ROUNDS * GUARDS; round++) {
 			guard = round % GUARDS;
 			check(!setup_open(&setup, guard, false), "set-up");
-			price_of[price](&setup, sample[guard] +
-					round / GUARDS * SAMPLES);
+			price_of[price](&setup,
+					sample[guard] +
+						round / GUARDS * SAMPLES);
 			setup_close(&setup);
 		}
 		for (guard = 0; guard < GUARDS; guard++) {

@@ -32,12 +32,12 @@
 #include "fake_pin.h"
 #include "sys/vm.h"
 
-#define RW		(PROT_READ | PROT_WRITE)
-#define ANON		(MAP_PRIVATE | MAP_ANONYMOUS)
-#define PAGES		4u
-#define SLOTS		8u
-#define THREADS		4
-#define BLIND_MS	120000
+#define RW	 (PROT_READ | PROT_WRITE)
+#define ANON	 (MAP_PRIVATE | MAP_ANONYMOUS)
+#define PAGES	 4u
+#define SLOTS	 8u
+#define THREADS	 4
+#define BLIND_MS 120000
 
 static size_t page;
 static long race_ms;
@@ -45,7 +45,7 @@ static struct mrrc_mon *mon;
 static struct mrrc_mon_ops blind_ops;
 static struct mrrc_cache_mt *cache;
 static struct fake_pin fake;
-static atomic_ulong words;	/* each is written once */
+static atomic_ulong words; /* each is written once */
 static atomic_ulong checks;
 static atomic_ulong stale;
 
@@ -101,9 +101,9 @@ static void close_all(const char *name)
 	ck_assert_uint_eq(fake.live, 0);
 	mrrc_mon_close(mon);
 	printf("%-14s %-10s %7lu checks %7lu hits %5lu split %6lu busy "
-	       "%6lu raced %lu stale\n", name, title, atomic_load(&checks),
-	       stats.value[MRRC_STAT_HITS], stats.value[MRRC_STAT_SPLITS],
-	       stats.value[MRRC_STAT_BUSY],
+	       "%6lu raced %lu stale\n",
+	       name, title, atomic_load(&checks), stats.value[MRRC_STAT_HITS],
+	       stats.value[MRRC_STAT_SPLITS], stats.value[MRRC_STAT_BUSY],
 	       stats.value[MRRC_STAT_UNCACHED_RACED], atomic_load(&stale));
 }
 
@@ -120,10 +120,11 @@ static void verify(char *ptr, unsigned pages, struct mrrc_plan *plan)
 	unsigned i;
 
 	for (i = 0; i < pages; i++)
-		*(volatile uint64_t *)(ptr + i * page) = word + i;
+		*(volatile uint64_t *) (ptr + i * page) = word + i;
 	ck_assert_int_eq(mrrc_cache_mt_get_pieces(cache, ptr, pages * page,
-						  MRRC_RW, PAGES, plan), 0);
-	if (!fake_pin_sees(plan, (uintptr_t)ptr, pages, word))
+						  MRRC_RW, PAGES, plan),
+			 0);
+	if (!fake_pin_sees(plan, (uintptr_t) ptr, pages, word))
 		atomic_fetch_add(&stale, 1);
 	atomic_fetch_add(&checks, 1);
 }
@@ -169,7 +170,7 @@ START_TEST(test_duel)
 	const struct duel_move *move = &duel_moves[_i / 2];
 	const char *not = getenv("MRRC_RACE_NOT");
 
-	if (not && strstr(move->name, not))
+	if (not &&strstr(move->name, not ))
 		skip("%s", move->name);
 	if (!open_all(false, 64))
 		return;
@@ -200,13 +201,13 @@ END_TEST
 struct walker {
 	pthread_t thread;
 	unsigned seed;
-	char *arena;		/* of this thread alone, or everybody's */
+	char *arena; /* of this thread alone, or everybody's */
 	uint64_t end;
 };
 
 static unsigned pick(struct walker *walker, unsigned count)
 {
-	return (unsigned)rand_r(&walker->seed) / 7 % count;
+	return (unsigned) rand_r(&walker->seed) / 7 % count;
 }
 
 static void map_slot(char *ptr)
@@ -276,7 +277,7 @@ static void *allocate(void *arg)
 		block[slot] = malloc(pages * page);
 		ck_assert_ptr_nonnull(block[slot]);
 		/* Pages that are wholly ours. */
-		ptr = (char *)(((uintptr_t)block[slot] + page) & ~(page - 1));
+		ptr = (char *) (((uintptr_t) block[slot] + page) & ~(page - 1));
 		verify_put(ptr, pages - 2);
 		if (!pick(walker, 16))
 			malloc_trim(0);
@@ -295,9 +296,11 @@ static void *share(void *arg)
 
 	while (now_ms() < walker->end) {
 		for (i = 0; i < 4; i++)
-			ck_assert_int_eq(mrrc_cache_mt_get(cache,
-					walker->arena + i * page, page,
-					MRRC_RW, &region[i]), 0);
+			ck_assert_int_eq(
+				mrrc_cache_mt_get(cache,
+						  walker->arena + i * page,
+						  page, MRRC_RW, &region[i]),
+				0);
 		for (i = 0; i < 4; i++)
 			mrrc_cache_mt_put(cache, region[i]);
 		atomic_fetch_add(&checks, 4);
@@ -313,13 +316,14 @@ static void start(struct walker *walker, void *(*run)(void *), char *arena,
 	int i;
 
 	for (i = 0; i < THREADS; i++) {
-		walker[i] = (struct walker) {
+		walker[i] = (struct walker){
 			.seed = i + 1,
 			.arena = arena + i * stride,
 			.end = now_ms() + ms,
 		};
 		ck_assert_int_eq(pthread_create(&walker[i].thread, NULL, run,
-						&walker[i]), 0);
+						&walker[i]),
+				 0);
 	}
 	for (i = 0; i < THREADS; i++)
 		pthread_join(walker[i].thread, NULL);
@@ -360,8 +364,7 @@ static Suite *race_suite(void)
 	Suite *suite = suite_create("race");
 	TCase *tcase = tcase_create("race");
 
-	tcase_add_loop_test(tcase, test_duel, 0,
-			    2 * duel_count);
+	tcase_add_loop_test(tcase, test_duel, 0, 2 * duel_count);
 	tcase_add_test(tcase, test_blind);
 	tcase_add_loop_test(tcase, test_crowd, 0,
 			    sizeof(crowds) / sizeof(crowds[0]));

@@ -9,7 +9,7 @@
 #ifdef RAW_MEMORY
 long raw_number = SYS_munmap;
 #else
-#define raw_number	((long)SYS_munmap)
+#define raw_number ((long) SYS_munmap)
 #endif
 
 long raw_munmap(void *ptr, size_t len);
@@ -20,16 +20,16 @@ __attribute__((visibility("default"))) long raw_munmap(void *ptr, size_t len)
 	long ret;
 
 	__asm__ volatile("syscall"
-			 : "=a" (ret)
-			 : "0" (raw_number), "D" (ptr), "S" (len)
+			 : "=a"(ret)
+			 : "0"(raw_number), "D"(ptr), "S"(len)
 			 : "rcx", "r11", "memory");
 	return ret;
 #elif defined(__aarch64__)
 	register long x8 __asm__("x8") = raw_number;
-	register long x0 __asm__("x0") = (long)ptr;
-	register long x1 __asm__("x1") = (long)len;
+	register long x0 __asm__("x0") = (long) ptr;
+	register long x1 __asm__("x1") = (long) len;
 
-	__asm__ volatile("svc 0" : "+r" (x0) : "r" (x8), "r" (x1) : "memory");
+	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1) : "memory");
 	return x0;
 #else
 	return -1;

@@ -8,40 +8,37 @@
 #ifdef __x86_64__
 
 /* @name begins at a multiple of 32 bytes, behind which @skip bytes come. */
-#define SITE(name, skip, number, behind) \
-	__asm__(".text\n" \
-		".p2align 5\n" \
-		".globl " name "\n" \
-		".type " name ", @function\n" \
-		name ":\n" \
-		".cfi_startproc\n" \
-		".nops " #skip "\n" \
-		"	mov $" #number ", %eax\n" \
-		"	syscall\n" \
-		"	ret\n" \
-		".cfi_endproc\n" \
-		".size " name ", . - " name "\n" \
-		behind)
+#define SITE(name, skip, number, behind)                 \
+	__asm__(".text\n"                                \
+		".p2align 5\n"                           \
+		".globl " name "\n"                      \
+		".type " name ", @function\n" name ":\n" \
+		".cfi_startproc\n"                       \
+		".nops " #skip "\n"                      \
+		"	mov $" #number ", %eax\n"        \
+		"	syscall\n"                             \
+		"	ret\n"                                 \
+		".cfi_endproc\n"                         \
+		".size " name ", . - " name "\n" behind)
 
 /* code that leaves no room */
-#define NEXT(name) \
-	".globl " name "\n" \
-	".type " name ", @function\n" \
-	name ":\n" \
-	".cfi_startproc\n" \
-	".rept 64\n" \
-	"	lea 1(%rdi), %rdi\n" \
-	".endr\n" \
-	"	ret\n" \
-	".cfi_endproc\n" \
+#define NEXT(name)                               \
+	".globl " name "\n"                      \
+	".type " name ", @function\n" name ":\n" \
+	".cfi_startproc\n"                       \
+	".rept 64\n"                             \
+	"	lea 1(%rdi), %rdi\n"                   \
+	".endr\n"                                \
+	"	ret\n"                                 \
+	".cfi_endproc\n"                         \
 	".size " name ", . - " name "\n"
 
 #if defined(RAW_FUTURE)
 SITE("raw_future", 8, 4095, "");
 SITE("raw_getpid", 8, 39, "");
 #elif defined(RAW_SANITIZER)
-__attribute__((visibility("default")))
-void __sanitizer_set_report_path(const char *path);
+__attribute__((visibility("default"))) void
+__sanitizer_set_report_path(const char *path);
 
 void __sanitizer_set_report_path(const char *path)
 {

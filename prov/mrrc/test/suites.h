@@ -92,12 +92,12 @@ int run_suite(Suite *suite, enum fork_status fork);
 void end_in(unsigned seconds);
 
 /* Says why and leaves the test, which then counts as passed. */
-#define skip(...)							\
-	do {								\
-		fprintf(stderr, "skip %s: ", __func__);			\
-		fprintf(stderr, __VA_ARGS__);				\
-		fprintf(stderr, "\n");					\
-		return;							\
+#define skip(...)                                       \
+	do {                                            \
+		fprintf(stderr, "skip %s: ", __func__); \
+		fprintf(stderr, __VA_ARGS__);           \
+		fprintf(stderr, "\n");                  \
+		return;                                 \
 	} while (0)
 
 /*
@@ -105,9 +105,9 @@ void end_in(unsigned seconds);
  * AddressSanitizer's allocator may have been locked by one of those.
  */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define CHILD_MAY_THREAD	0
+#define CHILD_MAY_THREAD 0
 #else
-#define CHILD_MAY_THREAD	1
+#define CHILD_MAY_THREAD 1
 #endif
 
 #endif /* MRRC_TEST_SUITES_H */

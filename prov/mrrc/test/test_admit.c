@@ -10,12 +10,16 @@
 #include "core/admit.h"
 #include "fault.h"
 
-#define PAGE	4096u
+#define PAGE 4096u
 
 /* 1000 and 100 a page to register, 200 to copy a page */
 static const struct mrrc_cost cost = {
-	.reg_page = 100, .reg = 900, .dereg_page = 0, .dereg = 0,
-	.copy_page = 200, .page = PAGE,
+	.reg_page = 100,
+	.reg = 900,
+	.dereg_page = 0,
+	.dereg = 0,
+	.copy_page = 200,
+	.page = PAGE,
 };
 static struct mrrc_admit admit;
 static struct mrrc_cache cache;
@@ -23,7 +27,9 @@ static struct mrrc_cache cache;
 static void setup(void)
 {
 	const struct mrrc_cache_conf conf = {
-		.max_bytes = 64 * PAGE, .max_regions = 100, .page = PAGE,
+		.max_bytes = 64 * PAGE,
+		.max_regions = 100,
+		.page = PAGE,
 		.policy = "lru",
 	};
 
@@ -45,7 +51,8 @@ START_TEST(test_rent_then_buy)
 	for (i = 0; i < 4; i++)
 		ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 10, PAGE),
 				 MRRC_ADMIT_BOUNCE);
-	ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 10, PAGE), MRRC_ADMIT_KEEP);
+	ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 10, PAGE),
+			 MRRC_ADMIT_KEEP);
 	/* another range starts anew */
 	ck_assert_int_eq(mrrc_admit(&admit, &cache, 9 * PAGE, 10, PAGE),
 			 MRRC_ADMIT_BOUNCE);
@@ -59,7 +66,8 @@ START_TEST(test_anew)
 
 	for (round = 0; round < 3; round++) {
 		for (i = 0; i < 4; i++)
-			ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 10, PAGE),
+			ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 10,
+						    PAGE),
 					 MRRC_ADMIT_BOUNCE);
 		ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 10, PAGE),
 				 MRRC_ADMIT_KEEP);
@@ -181,7 +189,8 @@ START_TEST(test_once)
 			 MRRC_ADMIT_ONCE);
 	ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 17 * PAGE, 17 * PAGE),
 			 MRRC_ADMIT_KEEP);
-	ck_assert_int_eq(mrrc_admit(&admit, &cache, 99 * PAGE, 16 * PAGE, 16 * PAGE),
+	ck_assert_int_eq(mrrc_admit(&admit, &cache, 99 * PAGE, 16 * PAGE,
+				    16 * PAGE),
 			 MRRC_ADMIT_KEEP);
 }
 END_TEST
@@ -193,7 +202,8 @@ START_TEST(test_no_copies)
 	mrrc_admit_fini(&admit);
 	unknown.copy_page = 0;
 	ck_assert_int_eq(mrrc_admit_init(&admit, &unknown, 64 * PAGE, 100), 0);
-	ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 10, PAGE), MRRC_ADMIT_KEEP);
+	ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 10, PAGE),
+			 MRRC_ADMIT_KEEP);
 }
 END_TEST
 

@@ -7,16 +7,16 @@
 #include "fi/below.h"
 #include "suites.h"
 
-#define ANY_VERBS	(MRRC_BELOW_CACHES | MRRC_BELOW_DEREG_SLOW)
-#define ANY_RXM		(MRRC_BELOW_LAYERED | MRRC_BELOW_PEERS_READ |	\
-			 MRRC_BELOW_RECVV_TWICE)
+#define ANY_VERBS (MRRC_BELOW_CACHES | MRRC_BELOW_DEREG_SLOW)
+#define ANY_RXM \
+	(MRRC_BELOW_LAYERED | MRRC_BELOW_PEERS_READ | MRRC_BELOW_RECVV_TWICE)
 
 static const struct {
 	const char *name, *connected;
 	unsigned has;
 } providers[] = {
-	{ "verbs", "verbs", ANY_VERBS | MRRC_BELOW_RX_ALWAYS |
-			    MRRC_BELOW_DEREG_SAFE },
+	{ "verbs", "verbs",
+	  ANY_VERBS | MRRC_BELOW_RX_ALWAYS | MRRC_BELOW_DEREG_SAFE },
 	{ "VERBS;OFI_RXM", "VERBS", ANY_VERBS | ANY_RXM },
 	{ "verbs;ofi_rxd", "verbs", ANY_VERBS | MRRC_BELOW_LAYERED },
 	{ "verbsy", "verbsy", 0 },

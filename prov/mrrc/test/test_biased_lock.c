@@ -28,11 +28,11 @@
 #include "fault.h"
 #include "sys/biased_lock.h"
 
-#define SKIPPED	77
+#define SKIPPED 77
 #define ROUNDS	100000
 #define LINES	16
-#define PAUSES	30	/* inside */
-#define LOOKS	200	/* of the other: longer than that */
+#define PAUSES	30  /* inside */
+#define LOOKS	200 /* of the other: longer than that */
 
 static struct {
 	_Alignas(64) _Atomic uint64_t word;
@@ -40,7 +40,7 @@ static struct {
 
 static struct mrrc_biased_lock biased;
 static atomic_bool stop;
-static _Atomic uint64_t entered;	/* the owner's */
+static _Atomic uint64_t entered; /* the owner's */
 
 /* Behind the biased lock: as volatile as memory is to whoever looks at it. */
 static volatile uint64_t begun, ended;
@@ -243,7 +243,7 @@ START_TEST(steps)
 	if (!mrrc_biased_enter(&biased))
 		skip("no membarrier");
 	ck_assert(waits(call));
-#ifndef __SANITIZE_THREAD__	/* there a biased lock is a lock */
+#ifndef __SANITIZE_THREAD__ /* there a biased lock is a lock */
 	fault_at(FAULT_BARRIER, appear);
 	ck_assert(waits(call));
 #endif

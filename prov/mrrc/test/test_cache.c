@@ -12,9 +12,9 @@
 #include "core/cache.h"
 #include "fault.h"
 
-#define PAGE		4096u
-#define MAX_BYTES	(64 * PAGE)
-#define MAX_REGIONS	8
+#define PAGE	    4096u
+#define MAX_BYTES   (64 * PAGE)
+#define MAX_REGIONS 8
 
 static struct mrrc_cache cache;
 static struct mrrc_region region[32];
@@ -26,19 +26,24 @@ static uint64_t stat(enum mrrc_stat id)
 }
 
 static const struct mrrc_cost cost = {
-	.reg_page = 1, .reg = 4, .dereg_page = 1, .dereg = 1, .page = PAGE,
+	.reg_page = 1,
+	.reg = 4,
+	.dereg_page = 1,
+	.dereg = 1,
+	.page = PAGE,
 };
 
-static void open_cache(size_t max_bytes, size_t max_regions,
-		       const char *policy)
+static void open_cache(size_t max_bytes, size_t max_regions, const char *policy)
 {
-	ck_assert_int_eq(mrrc_cache_init(&cache, &(struct mrrc_cache_conf) {
-		.max_bytes = max_bytes,
-		.max_regions = max_regions,
-		.page = PAGE,
-		.policy = policy,
-		.cost = &cost,
-	}), 0);
+	ck_assert_int_eq(mrrc_cache_init(&cache,
+					 &(struct mrrc_cache_conf){
+						 .max_bytes = max_bytes,
+						 .max_regions = max_regions,
+						 .page = PAGE,
+						 .policy = policy,
+						 .cost = &cost,
+					 }),
+			 0);
 }
 
 static void setup(void)
@@ -59,7 +64,7 @@ static void teardown(void)
 static struct mrrc_region *make(int i, unsigned page, unsigned pages,
 				enum mrrc_access access)
 {
-	region[i] = (struct mrrc_region) {
+	region[i] = (struct mrrc_region){
 		.start = page * PAGE,
 		.len = pages * PAGE,
 		.access = access,
@@ -70,7 +75,7 @@ static struct mrrc_region *make(int i, unsigned page, unsigned pages,
 static int put(int i, unsigned page, unsigned pages, enum mrrc_access access)
 {
 	int ret = mrrc_cache_insert(&cache, make(i, page, pages, access),
-				   &victims);
+				    &victims);
 
 	ck_assert(mrrc_cache_valid(&cache));
 	return ret;
@@ -110,8 +115,9 @@ START_TEST(test_remote)
 	ck_assert_int_eq(put(1, 10, 2, MRRC_REMOTE_READ), 0);
 	for (i = 0; i < MRRC_ACCESS_CNT; i++) {
 		ck_assert_ptr_eq(mrrc_cache_find(&cache, 10 * PAGE, 5, i),
-				 i == all ? &region[0] :
-				 i == MRRC_REMOTE_READ ? &region[1] : NULL);
+				 i == all	       ? &region[0] :
+				 i == MRRC_REMOTE_READ ? &region[1] :
+							 NULL);
 		ck_assert_int_eq(mrrc_access_remote(i), i > MRRC_RW);
 	}
 	mrrc_cache_invalidate(&cache, 10 * PAGE, 1, &victims);
@@ -131,9 +137,10 @@ static const struct {
 	{ { 1, 1, PAGE, "x", NULL, NULL, NULL, NULL }, -ENOENT },
 	{ { 1, 1, PAGE, "lru:x=1", NULL, NULL, NULL, NULL }, -ESRCH },
 	{ { 1, 1, PAGE, NULL, NULL, NULL,
-	    &(const struct mrrc_cost) { .page = 3 }, NULL }, -EINVAL },
+	    &(const struct mrrc_cost){ .page = 3 }, NULL },
+	  -EINVAL },
 	{ { 1, 1, PAGE, NULL, NULL, NULL,
-	    &(const struct mrrc_cost) { .page = 1, .reg = -1 }, NULL },
+	    &(const struct mrrc_cost){ .page = 1, .reg = -1 }, NULL },
 	  -EINVAL },
 	{ { 1, 1, 1, NULL, NULL, NULL, NULL, NULL }, 0 },
 };
@@ -147,8 +154,7 @@ START_TEST(test_init)
 	if (confs[_i].ret)
 		return;
 	ck_assert_str_eq(other.policy->ops->name, MRRC_POLICY_DEFAULT);
-	ck_assert_mem_eq(&other.cost, mrrc_cost_find(NULL),
-			 sizeof(other.cost));
+	ck_assert_mem_eq(&other.cost, mrrc_cost_find(NULL), sizeof(other.cost));
 	ck_assert(mrrc_cache_valid(&other));
 	mrrc_cache_fini(&other);
 }
@@ -157,8 +163,8 @@ END_TEST
 /* The policy's state, and its history. */
 START_TEST(test_init_fails)
 {
-	const struct mrrc_cache_conf conf = { 1, 1, PAGE, "gdsf", NULL, NULL,
-					      NULL, NULL };
+	const struct mrrc_cache_conf conf = { 1,    1,	  PAGE, "gdsf",
+					      NULL, NULL, NULL, NULL };
 	struct mrrc_cache other;
 	bool fired;
 	int ret, n;
@@ -195,8 +201,8 @@ START_TEST(test_own_policy)
 {
 	struct mrrc_policy_ops own = mrrc_policy_lru_ops;
 	const struct mrrc_cache_conf conf = {
-		MAX_BYTES, MAX_REGIONS, PAGE, "not looked at", &own, &own, NULL,
-		NULL,
+		MAX_BYTES, MAX_REGIONS, PAGE, "not looked at",
+		&own,	   &own,	NULL, NULL,
 	};
 
 	mrrc_cache_fini(&cache);
@@ -238,13 +244,10 @@ START_TEST(test_access)
 {
 	ck_assert_int_eq(put(0, 10, 2, MRRC_RO), 0);
 	ck_assert_int_eq(put(1, 20, 2, MRRC_RW), 0);
-	ck_assert_ptr_eq(lookup(10 * PAGE, 5, MRRC_RO),
-			 &region[0]);
+	ck_assert_ptr_eq(lookup(10 * PAGE, 5, MRRC_RO), &region[0]);
 	ck_assert_ptr_null(lookup(10 * PAGE, 5, MRRC_RW));
-	ck_assert_ptr_eq(lookup(20 * PAGE, 5, MRRC_RO),
-			 &region[1]);
-	ck_assert_ptr_eq(lookup(20 * PAGE, 5, MRRC_RW),
-			 &region[1]);
+	ck_assert_ptr_eq(lookup(20 * PAGE, 5, MRRC_RO), &region[1]);
+	ck_assert_ptr_eq(lookup(20 * PAGE, 5, MRRC_RW), &region[1]);
 	ck_assert_uint_eq(stat(MRRC_STAT_LOOKUPS), 4);
 	ck_assert_uint_eq(stat(MRRC_STAT_HITS), 3);
 	ck_assert_uint_eq(stat(MRRC_STAT_MISSES), 1);
@@ -350,13 +353,13 @@ START_TEST(test_batch_bytes)
 		unsigned pages;
 		int regions, gone;
 	} kind[] = {
-		{ 1, 20, 11 }, { 2, 20, 6 }, { 3, 20, 4 }, { 5, 20, 3 },
-		{ 6, 20, 2 }, { 10, 20, 2 }, { 11, 20, 1 }, { 16, 20, 1 },
-		{ 80, 4, 1 },
+		{ 1, 20, 11 }, { 2, 20, 6 },  { 3, 20, 4 },
+		{ 5, 20, 3 },  { 6, 20, 2 },  { 10, 20, 2 },
+		{ 11, 20, 1 }, { 16, 20, 1 }, { 80, 4, 1 },
 	};
 
-	reopen(320, kind[_i].regions, _i % 2 ? "gdsf:batch=64" :
-					       "fmrd:batch=64");
+	reopen(320, kind[_i].regions,
+	       _i % 2 ? "gdsf:batch=64" : "fmrd:batch=64");
 	fill(kind[_i].regions, kind[_i].pages);
 	ck_assert_int_eq(put(31, 9000, 1, MRRC_RW), 0);
 	ck_assert_int_eq(count_victims(), kind[_i].gone);
@@ -400,8 +403,8 @@ START_TEST(test_evict_some)
 		ck_assert_int_eq(put(i, 10 * i, 1, MRRC_RW), 0);
 	ck_assert_uint_eq(mrrc_cache_evict_some(&cache, 0, 1, &victims), 1);
 	ck_assert_ptr_eq(TAILQ_FIRST(&victims), &region[0]);
-	ck_assert_uint_eq(mrrc_cache_evict_some(&cache, 2 * PAGE, 1,
-						&victims), 2);
+	ck_assert_uint_eq(mrrc_cache_evict_some(&cache, 2 * PAGE, 1, &victims),
+			  2);
 	/* the last one is in use */
 	mrrc_cache_hold(&cache, &region[3]);
 	ck_assert_uint_eq(mrrc_cache_evict_some(&cache, PAGE, 1, &victims), 0);
@@ -478,18 +481,19 @@ START_TEST(test_invalidate)
 	put(1, 12, 2, MRRC_RO);
 	put(2, 20, 1, MRRC_RW);
 	mrrc_cache_hold(&cache, &region[1]);
-	ck_assert_uint_eq(mrrc_cache_invalidate(&cache, 9 * PAGE, PAGE,
-						&victims), 0);
+	ck_assert_uint_eq(
+		mrrc_cache_invalidate(&cache, 9 * PAGE, PAGE, &victims), 0);
 	ck_assert_uint_eq(mrrc_cache_invalidate(&cache, 11 * PAGE + 4095, 2,
-						&victims), 2);
+						&victims),
+			  2);
 	ck_assert_int_eq(count_victims(), 1);
 	ck_assert_int_eq(region[1].state, MRRC_REGION_DEAD);
 	ck_assert_uint_eq(stat(MRRC_STAT_INVALIDATIONS), 2);
 	ck_assert_ptr_null(mrrc_cache_find(&cache, 10 * PAGE, 1, MRRC_RO));
 	ck_assert_ptr_nonnull(mrrc_cache_find(&cache, 20 * PAGE, 1, MRRC_RO));
 	ck_assert(mrrc_cache_put(&cache, &region[1]));
-	ck_assert_uint_eq(mrrc_cache_invalidate(&cache, 0, SIZE_MAX,
-						&victims), 1);
+	ck_assert_uint_eq(mrrc_cache_invalidate(&cache, 0, SIZE_MAX, &victims),
+			  1);
 }
 END_TEST
 
@@ -508,7 +512,7 @@ END_TEST
 START_TEST(test_valid_notices)
 {
 	put(0, 10, 2, MRRC_RW);
-	region[0].state = MRRC_REGION_DEAD;	/* C1 */
+	region[0].state = MRRC_REGION_DEAD; /* C1 */
 	ck_assert(!mrrc_cache_valid(&cache));
 	region[0].state = MRRC_REGION_INDEXED;
 	region[0].access = MRRC_RO;
@@ -517,7 +521,7 @@ START_TEST(test_valid_notices)
 	mrrc_region_retire(&region[0]);
 	ck_assert(!mrrc_cache_valid(&cache));
 	mrrc_region_publish(&region[0]);
-	cache.max_bytes = PAGE;			/* C3 */
+	cache.max_bytes = PAGE; /* C3 */
 	ck_assert(!mrrc_cache_valid(&cache));
 	cache.max_bytes = MAX_BYTES;
 	ck_assert(mrrc_cache_valid(&cache));
@@ -526,15 +530,15 @@ END_TEST
 
 /* ---- working sets around the limit ---- */
 
-#define CYCLE		200
-#define CAPACITY	100
-#define ROUNDS		100
+#define CYCLE	 200
+#define CAPACITY 100
+#define ROUNDS	 100
 
 static const struct {
 	unsigned size;
-	unsigned percent;	/* of hits in the end, at least */
+	unsigned percent; /* of hits in the end, at least */
 } working[] = {
-	{ CAPACITY / 2, 100 }, { CAPACITY, 100 }, { CAPACITY + 1, 80 },
+	{ CAPACITY / 2, 100 },	  { CAPACITY, 100 },   { CAPACITY + 1, 80 },
 	{ CAPACITY * 3 / 2, 15 }, { 2 * CAPACITY, 5 },
 };
 
@@ -547,7 +551,7 @@ START_TEST(test_cycle)
 	struct mrrc_region *one;
 
 	mrrc_cache_fini(&cache);
-	open_cache((size_t)1 << 30, CAPACITY, NULL);
+	open_cache((size_t) 1 << 30, CAPACITY, NULL);
 	memset(all, 0, sizeof(all));
 	for (round = 0; round < ROUNDS; round++) {
 		for (i = 0; i < size; i++) {
@@ -556,13 +560,14 @@ START_TEST(test_cycle)
 				hits += round >= ROUNDS / 2;
 				continue;
 			}
-			all[i] = (struct mrrc_region) {
+			all[i] = (struct mrrc_region){
 				.start = (i + 1) * 16 * PAGE,
 				.len = 4 * PAGE,
 				.access = MRRC_RW,
 			};
 			ck_assert_int_eq(mrrc_cache_insert(&cache, &all[i],
-							   &victims), 0);
+							   &victims),
+					 0);
 			while ((one = TAILQ_FIRST(&victims)))
 				TAILQ_REMOVE(&victims, one, link);
 		}

@@ -30,7 +30,7 @@ static void expect_killed(pid_t pid)
 
 static int get_in_child(struct mrrc_region **region)
 {
-	return mrrc_cache_mt_get(cache, (void *)base, 1, MRRC_RW, region);
+	return mrrc_cache_mt_get(cache, (void *) base, 1, MRRC_RW, region);
 }
 
 /* Idle, held, or left by an event: none is deregistered. */
@@ -43,7 +43,7 @@ static int leave_alone(struct mrrc_region *held)
 		return 4;
 	mrrc_cache_mt_put(cache, region);
 	mrrc_cache_mt_flush(cache);
-	mrrc_cache_mt_invalidate(cache, (void *)base, 64 * page);
+	mrrc_cache_mt_invalidate(cache, (void *) base, 64 * page);
 	mrrc_cache_mt_put(cache, held);
 	if (fake.live != live)
 		return 1;
@@ -103,14 +103,14 @@ static int use_all(struct mrrc_region *held)
 	mrrc_cache_mt_put(cache, region);
 	mrrc_cache_mt_put(cache, held);
 	mrrc_admit_init(&admit, mrrc_cost_find(NULL), page, 1);
-	if (mrrc_cache_mt_get_or_copy(cache, &admit, (void *)base, 1, MRRC_RW,
+	if (mrrc_cache_mt_get_or_copy(cache, &admit, (void *) base, 1, MRRC_RW,
 				      1, &plan, &copy))
 		return 2;
 	mrrc_cache_mt_bounced(cache, 1);
 	mrrc_cache_mt_bounce_memory(cache, 1);
 	mrrc_cache_mt_stat(cache, MRRC_STAT_BUSY, 1);
 	mrrc_cache_mt_flush(cache);
-	mrrc_cache_mt_invalidate(cache, (void *)base, 1);
+	mrrc_cache_mt_invalidate(cache, (void *) base, 1);
 	mrrc_cache_mt_stats(cache, &stats);
 	return mrrc_cache_mt_held(cache) || mrrc_cache_mt_close(cache) ? 3 : 0;
 }
@@ -160,7 +160,7 @@ static void *use_and_end(void *arg)
 {
 	struct mrrc_region *region;
 
-	if (!mrrc_cache_mt_get(cache, (void *)base, 1, MRRC_RW, &region))
+	if (!mrrc_cache_mt_get(cache, (void *) base, 1, MRRC_RW, &region))
 		mrrc_cache_mt_put(cache, region);
 	/* the lock of all tables, then the cache's */
 	fault_at(FAULT_LOCK, at_second);

@@ -12,10 +12,14 @@
 
 /* 10000 to register a page, 1000 to copy it */
 static const struct mrrc_cost cost = {
-	.reg_page = 1000, .reg = 8000, .dereg_page = 0, .dereg = 1000,
-	.copy_page = 1000, .page = 4096,
+	.reg_page = 1000,
+	.reg = 8000,
+	.dereg_page = 0,
+	.dereg = 1000,
+	.copy_page = 1000,
+	.page = 4096,
 };
-#define COPIES	9
+#define COPIES 9
 
 static struct mrrc_admit admit;
 
@@ -23,8 +27,8 @@ static void setup(void)
 {
 	mt_setup();
 	mrrc_cache_mt_set_cost(cache, &cost);
-	ck_assert_int_eq(mrrc_admit_init(&admit, &cost, MT_PAGES * page,
-					 MT_REGIONS), 0);
+	ck_assert_int_eq(
+		mrrc_admit_init(&admit, &cost, MT_PAGES * page, MT_REGIONS), 0);
 }
 
 static void teardown(void)
@@ -39,9 +43,10 @@ static bool copies(unsigned first, size_t len)
 	bool copy;
 	unsigned i;
 
-	ck_assert_int_eq(mrrc_cache_mt_get_or_copy(cache, &admit,
-			(void *)(base + first * page), len, MRRC_RW, 4, &plan,
-			&copy), 0);
+	ck_assert_int_eq(mrrc_cache_mt_get_or_copy(
+				 cache, &admit, (void *) (base + first * page),
+				 len, MRRC_RW, 4, &plan, &copy),
+			 0);
 	ck_assert(mrrc_cache_mt_valid(cache));
 	for (i = 0; !copy && i < plan.count; i++)
 		put(plan.piece[i].region);
@@ -88,8 +93,9 @@ START_TEST(test_partly)
 	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
 	/* nothing is, and it is held */
 	ck_assert_int_eq(mrrc_cache_mt_get_or_copy(cache, &admit,
-			(void *)(base + 15 * page), 1, MRRC_RW, 4, &plan,
-			&copy), 0);
+						   (void *) (base + 15 * page),
+						   1, MRRC_RW, 4, &plan, &copy),
+			 0);
 	ck_assert(!copy);
 	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 1);
 	put_pieces();
@@ -108,9 +114,14 @@ START_TEST(test_no_monitor)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_LOOKUPS), 3 * COPIES);
 	/* and where that is cheaper it is registered */
 	mrrc_admit_fini(&admit);
-	ck_assert_int_eq(mrrc_admit_init(&admit, &(struct mrrc_cost) {
-		.reg = 10, .copy_page = 1000, .page = 4096,
-	}, MT_PAGES * page, MT_REGIONS), 0);
+	ck_assert_int_eq(mrrc_admit_init(&admit,
+					 &(struct mrrc_cost){
+						 .reg = 10,
+						 .copy_page = 1000,
+						 .page = 4096,
+					 },
+					 MT_PAGES * page, MT_REGIONS),
+			 0);
 	ck_assert(!copies(3, 100));
 	ck_assert_uint_eq(fake.live, 0);
 }
@@ -121,12 +132,15 @@ START_TEST(test_arguments)
 	bool copy = true;
 
 	ck_assert_int_eq(mrrc_cache_mt_get_or_copy(cache, &admit, NULL, 1,
-			MRRC_RW, 1, &plan, &copy), -EFAULT);
+						   MRRC_RW, 1, &plan, &copy),
+			 -EFAULT);
 	ck_assert(!copy);
-	ck_assert_int_eq(mrrc_cache_mt_get_or_copy(cache, &admit,
-			(void *)base, 0, MRRC_RW, 1, &plan, &copy), -EINVAL);
-	ck_assert_int_eq(mrrc_cache_mt_get_or_copy(cache, &admit,
-			(void *)-2, 9, MRRC_RW, 1, &plan, &copy), -EFAULT);
+	ck_assert_int_eq(mrrc_cache_mt_get_or_copy(cache, &admit, (void *) base,
+						   0, MRRC_RW, 1, &plan, &copy),
+			 -EINVAL);
+	ck_assert_int_eq(mrrc_cache_mt_get_or_copy(cache, &admit, (void *) -2,
+						   9, MRRC_RW, 1, &plan, &copy),
+			 -EFAULT);
 }
 END_TEST
 
@@ -215,7 +229,7 @@ START_TEST(test_nth)
 
 	fake.fail_rc = -ENOMEM;
 	for (i = 0; i < 500; i++) {
-		if (i % (unsigned)_i == 0)
+		if (i % (unsigned) _i == 0)
 			atomic_store(&fake.fail_in, 1 + i % 3);
 		if (!try_get(i * 7 % 31 * 2, 1 + i % 2, MRRC_RW, &region)) {
 			put(region);

@@ -174,7 +174,7 @@ END_TEST
 static void hook_invalidate(void *arg, uintptr_t start, size_t len)
 {
 	fake.hook = NULL;
-	mrrc_cache_mt_invalidate(cache, (void *)(start + page), page);
+	mrrc_cache_mt_invalidate(cache, (void *) (start + page), page);
 }
 
 /* The application tells of a range while it is registered. */
@@ -378,8 +378,7 @@ START_TEST(test_refused)
 	put(region);
 	ck_assert_uint_eq(fake.live, !room);
 	/* Another's userfaultfd may own a range that was refused. */
-	if (refusals[_i].watch_rc == -EINVAL ||
-	    refusals[_i].watch_rc == -EBUSY)
+	if (refusals[_i].watch_rc == -EINVAL || refusals[_i].watch_rc == -EBUSY)
 		ck_assert_uint_eq(state->unwatches, unwatches);
 	state->watch_rc = 0;
 	state->blind = false;

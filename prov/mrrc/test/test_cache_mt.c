@@ -16,7 +16,7 @@
 START_TEST(test_arguments)
 {
 	struct mrrc_region *region = NULL;
-	char *ptr = (char *)base;
+	char *ptr = (char *) base;
 
 	ck_assert_int_eq(mrrc_cache_mt_get(cache, ptr, 0, MRRC_RO, &region),
 			 -EINVAL);
@@ -25,11 +25,14 @@ START_TEST(test_arguments)
 	ck_assert_int_eq(mrrc_cache_mt_get(cache, NULL, 1, MRRC_RO, &region),
 			 -EFAULT);
 	ck_assert_int_eq(mrrc_cache_mt_get(cache, ptr, SIZE_MAX, MRRC_RO,
-					   &region), -EFAULT);
+					   &region),
+			 -EFAULT);
 	ck_assert_int_eq(mrrc_cache_mt_get(cache, ptr, UINTPTR_MAX - base,
-					   MRRC_RO, &region), -EFAULT);
-	ck_assert_int_eq(mrrc_cache_mt_get(cache, (void *)UINTPTR_MAX, 1,
-					   MRRC_RO, &region), -EFAULT);
+					   MRRC_RO, &region),
+			 -EFAULT);
+	ck_assert_int_eq(mrrc_cache_mt_get(cache, (void *) UINTPTR_MAX, 1,
+					   MRRC_RO, &region),
+			 -EFAULT);
 	ck_assert_ptr_null(region);
 	ck_assert_uint_eq(fake.regs, 0);
 }
@@ -68,15 +71,16 @@ START_TEST(test_bytes_of_a_page)
 
 	/* Small neighbours share the registration of their page. */
 	for (i = 0; i < page; i += 8) {
-		ck_assert_int_eq(mrrc_cache_mt_get(cache,
-						   (void *)(base + i), 8,
-						   MRRC_RO, &region), 0);
+		ck_assert_int_eq(mrrc_cache_mt_get(cache, (void *) (base + i),
+						   8, MRRC_RO, &region),
+				 0);
 		put(region);
 	}
 	ck_assert_uint_eq(fake.regs, 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), page / 8 - 1);
-	ck_assert_int_eq(mrrc_cache_mt_get(cache, (void *)(base + page - 1),
-					   2, MRRC_RO, &region), 0);
+	ck_assert_int_eq(mrrc_cache_mt_get(cache, (void *) (base + page - 1), 2,
+					   MRRC_RO, &region),
+			 0);
 	ck_assert_uint_eq(region->len, 2 * page);
 	put(region);
 }
@@ -120,7 +124,7 @@ START_TEST(test_merge_fails)
 {
 	touch(0, 4);
 	touch(0, 4);
-	fake.bad_start = base;		/* can no longer be registered */
+	fake.bad_start = base; /* can no longer be registered */
 	fake.bad_end = base + 2 * page;
 	touch(3, 4);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_MERGES), 1);
@@ -268,7 +272,7 @@ START_TEST(test_close_busy)
 	struct mrrc_region *region = get(0, 1);
 
 	ck_assert_int_eq(mrrc_cache_mt_close(cache), -EBUSY);
-	mrrc_cache_mt_invalidate(cache, (void *)base, 1);
+	mrrc_cache_mt_invalidate(cache, (void *) base, 1);
 	ck_assert_int_eq(mrrc_cache_mt_close(cache), -EBUSY);
 	put(region);
 }
@@ -339,8 +343,10 @@ START_TEST(test_attr)
 		const char *policy;
 		int ret;
 	} bad[] = {
-		{ "no such", -ENOENT }, { "gdsf:no=1", -ESRCH },
-		{ "gdsf:history", -EINVAL }, { "gdsf:history=2", -ERANGE },
+		{ "no such", -ENOENT },
+		{ "gdsf:no=1", -ESRCH },
+		{ "gdsf:history", -EINVAL },
+		{ "gdsf:history=2", -ERANGE },
 	};
 	struct mrrc_cache_attr attr = {
 		.ops = &fake_reg_ops,

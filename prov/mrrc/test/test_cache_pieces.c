@@ -239,8 +239,8 @@ START_TEST(test_allocation_fails)
 		touch(10, 4);
 		fault_arm(n);
 		ret = mrrc_cache_mt_get_pieces(cache,
-					      (void *)(base + 8 * page),
-					      8 * page, MRRC_RW, 4, &plan);
+					       (void *) (base + 8 * page),
+					       8 * page, MRRC_RW, 4, &plan);
 		fired = fault_disarm();
 		ck_assert_int_eq(ret, 0);
 		ck_assert(covered(&plan, 8, 8, MRRC_RW));

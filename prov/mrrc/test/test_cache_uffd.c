@@ -25,9 +25,9 @@
 #include "sys/mappings.h"
 #include "sys/vm.h"
 
-#define RW	(PROT_READ | PROT_WRITE)
-#define ANON	(MAP_PRIVATE | MAP_ANONYMOUS)
-#define MANY	10000u
+#define RW   (PROT_READ | PROT_WRITE)
+#define ANON (MAP_PRIVATE | MAP_ANONYMOUS)
+#define MANY 10000u
 
 static size_t page;
 static struct fake_reg fake;
@@ -38,14 +38,14 @@ static struct mrrc_cache_mt *cache;
 static void setup(void)
 {
 	struct mrrc_cache_attr attr = {
-		.max_bytes = (size_t)1 << 30,
+		.max_bytes = (size_t) 1 << 30,
 		.max_regions = MANY + 100,
 		.ops = &ops,
 		.arg = &fake,
 	};
 
 	page = mrrc_vm_page();
-	fake = (struct fake_reg) { 0 };
+	fake = (struct fake_reg){ 0 };
 	ops = fake_reg_ops;
 	cache = NULL;
 	if (mrrc_mon_open("uffd", NULL, &mon))
@@ -64,9 +64,10 @@ static void teardown(void)
 	mrrc_mon_close(mon);
 }
 
-#define need_uffd()	do {						\
-		if (!cache)						\
-			skip("no userfaultfd here");			\
+#define need_uffd()                                  \
+	do {                                         \
+		if (!cache)                          \
+			skip("no userfaultfd here"); \
 	} while (0)
 
 static uint64_t stat_of(enum mrrc_stat id)
@@ -118,7 +119,7 @@ START_TEST(test_child_puts)
 		mrrc_cache_mt_put(cache, region);
 		if (fake.live != live)
 			_exit(1);
-		raise(SIGKILL);		/* past the checkers of leaks */
+		raise(SIGKILL); /* past the checkers of leaks */
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	mrrc_cache_mt_put(cache, region);
@@ -175,7 +176,7 @@ START_TEST(test_kinds)
 	}
 	ck_assert_uint_eq(stat_of(MRRC_STAT_INSERTIONS), 2);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_NOT_PRIVATE) +
-			  stat_of(MRRC_STAT_UNCACHED_UNWATCHABLE),
+				  stat_of(MRRC_STAT_UNCACHED_UNWATCHABLE),
 			  id >= 0 ? 5 : 4);
 	ck_assert_uint_le(fake.live, 2);
 }
@@ -214,7 +215,8 @@ START_TEST(test_mappings)
 		touch(ptr + 2 * i * page, page);
 	ck_assert_uint_gt(mrrc_mappings_count(), before + 1000);
 	mrrc_cache_mt_flush(cache);
-	ck_assert_uint_le(mrrc_mappings_count(), before + 16 + 2 * MRRC_IDLE_MAX);
+	ck_assert_uint_le(mrrc_mappings_count(),
+			  before + 16 + 2 * MRRC_IDLE_MAX);
 	mrrc_mon_unwatch_idle(mon);
 	ck_assert_uint_le(mrrc_mappings_count(), before + 16);
 	munmap(ptr, 2000 * page);
@@ -232,13 +234,14 @@ START_TEST(test_mappings_bounded)
 
 	need_uffd();
 	for (i = 0; i < 50000; i++) {
-		at = (size_t)rand_r(&seed) % pages;
+		at = (size_t) rand_r(&seed) % pages;
 		touch(ptr + at * page, page);
 		if (i % keep == 0)
 			mrrc_cache_mt_flush(cache);
 		if (i % 1000 == 0)
-			ck_assert_uint_le(mrrc_mappings_count(), before + 16 +
-					  2 * (keep + MRRC_IDLE_MAX));
+			ck_assert_uint_le(mrrc_mappings_count(),
+					  before + 16 +
+						  2 * (keep + MRRC_IDLE_MAX));
 	}
 	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_WATCH_LIMIT), 0);
 	munmap(ptr, pages * page);
@@ -253,7 +256,7 @@ START_TEST(test_room)
 	unsigned i;
 
 	need_uffd();
-	mon->room = (struct mrrc_mon_room) { 4000, 50, SIZE_MAX };
+	mon->room = (struct mrrc_mon_room){ 4000, 50, SIZE_MAX };
 	for (i = 0; i < 200; i++)
 		touch(ptr + 2 * i * page, page);
 	ck_assert_uint_le(stat_of(MRRC_STAT_REGIONS), 50);
@@ -279,7 +282,7 @@ START_TEST(test_room_left)
 
 	need_uffd();
 	most = mrrc_mappings_count() + 200;
-	mon->room = (struct mrrc_mon_room) { most / 19 * 20, SIZE_MAX, 0 };
+	mon->room = (struct mrrc_mon_room){ most / 19 * 20, SIZE_MAX, 0 };
 	for (i = 0; i < 1000; i++)
 		touch(ptr + 2 * i * page, page);
 	ck_assert_uint_le(mrrc_mappings_count(), most + most / 19 + 16);
@@ -299,7 +302,7 @@ START_TEST(test_room_given_back)
 	need_uffd();
 	if (mrrc_mon_hook(mon, NULL))
 		skip("libc cannot be hooked here");
-	mon->room = (struct mrrc_mon_room) { all, SIZE_MAX, 0 };
+	mon->room = (struct mrrc_mon_room){ all, SIZE_MAX, 0 };
 	for (i = 0; i < regions; i++)
 		touch(ptr + 2 * i * page, page);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), regions);
@@ -337,7 +340,7 @@ START_TEST(test_forgotten_moves)
 	mrrc_cache_mt_invalidate(cache, ptr, 8 * page);
 	to = move_raw(ptr, 8);
 	ck_assert_int_ne(to, -1);
-	munmap((void *)to, 16 * page);
+	munmap((void *) to, 16 * page);
 }
 END_TEST
 
@@ -452,8 +455,7 @@ START_TEST(test_cancelled)
 
 	need_uffd();
 	ptr = map(1);
-	ck_assert_int_eq(pthread_create(&thread, NULL, call_cancelled, ptr),
-			 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, call_cancelled, ptr), 0);
 	pthread_join(thread, &region);
 	ck_assert_ptr_nonnull(region);
 	ck_assert_ptr_ne(region, PTHREAD_CANCELED);
@@ -474,7 +476,7 @@ static int in_child(char *ptr, struct mrrc_region *held)
 	for (i = 0; i < 2; i++) {
 		if (mrrc_cache_mt_get(cache, ptr, page, MRRC_RW, &region))
 			return 1;
-		if (fake.live != live + 1)	/* its own, for one use */
+		if (fake.live != live + 1) /* its own, for one use */
 			return 2;
 		mrrc_cache_mt_put(cache, region);
 		if (fake.live != live)

@@ -9,8 +9,8 @@
 
 /* ---- 64-bit ARM ---------------------------------------------------------- */
 
-#define SVC	0xd4000001
-#define RET	0xd65f03c0
+#define SVC 0xd4000001
+#define RET 0xd65f03c0
 
 static void look_arm(const uint32_t *words, size_t count)
 {
@@ -20,11 +20,11 @@ static void look_arm(const uint32_t *words, size_t count)
 	elf_function(&elf, 0x100, count * sizeof(*words), false);
 }
 
-#define arm(...)							\
-	do {								\
-		static const uint32_t words_[] = { __VA_ARGS__ };	\
-									\
-		look_arm(words_, sizeof(words_) / sizeof(words_[0]));	\
+#define arm(...)                                                      \
+	do {                                                          \
+		static const uint32_t words_[] = { __VA_ARGS__ };     \
+                                                                      \
+		look_arm(words_, sizeof(words_) / sizeof(words_[0])); \
 	} while (0)
 
 START_TEST(test_arm_known)

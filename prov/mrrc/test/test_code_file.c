@@ -14,7 +14,7 @@
 
 #include "code_fixture.h"
 
-#define FLIPS	20000
+#define FLIPS 20000
 
 #ifdef HAVE_ZYDIS
 
@@ -26,23 +26,23 @@ START_TEST(test_frames)
 	static const struct {
 		size_t at;
 		uint8_t byte;
-	} bad[] = {
-		{ 0, 2 }, { 1, 0xff }, { 1, 0x01 }, { 2, 0x0b }, { 3, 0x1b },
-		{ 11, 0x80 },		/* too many entries */
-		{ 15, 0x70 },		/* the function is elsewhere */
-		{ 19, 0x70 },		/* its FDE is */
-		{ 0x400, 3 },		/* length of the CIE */
-		{ 0x404, 1 },		/* no CIE */
-		{ 0x408, 2 },		/* its version */
-		{ 0x409, 'x' }, { 0x40a, 'x' },
-		{ 0x410, 0x2b },	/* encoding of addresses */
-		{ 0x410, 0x01 },
-		{ 0x430, 3 },		/* length of the FDE */
-		{ 0x433, 0x80 },
-		{ 0x434, 0 },		/* its CIE */
-		{ 0x438, 1 },		/* its function, not as in the table */
-		{ 0x43d, 0x10 }, { 0x43f, 0x70 },	/* its length */
-	};
+	} bad
+		[] = {
+			{ 0, 2 },	 { 1, 0xff },
+			{ 1, 0x01 },	 { 2, 0x0b },
+			{ 3, 0x1b },	 { 11, 0x80 }, /* too many entries */
+			{ 15, 0x70 }, /* the function is elsewhere */
+			{ 19, 0x70 }, /* its FDE is */
+			{ 0x400, 3 }, /* length of the CIE */
+			{ 0x404, 1 }, /* no CIE */
+			{ 0x408, 2 }, /* its version */
+			{ 0x409, 'x' },	 { 0x40a, 'x' },
+			{ 0x410, 0x2b }, /* encoding of addresses */
+			{ 0x410, 0x01 }, { 0x430, 3 }, /* length of the FDE */
+			{ 0x433, 0x80 }, { 0x434, 0 }, /* its CIE */
+			{ 0x438, 1 }, /* its function, not as in the table */
+			{ 0x43d, 0x10 }, { 0x43f, 0x70 }, /* its length */
+		};
 	uint8_t was;
 	size_t i;
 
@@ -100,13 +100,13 @@ END_TEST
 
 START_TEST(test_flips)
 {
-	const unsigned seed = (unsigned)time(NULL);
+	const unsigned seed = (unsigned) time(NULL);
 	static uint8_t whole[ELF_LEN];
 	unsigned i, j;
 	size_t at;
 
-	elf_code(&elf, 0x100, 0x41, 0xbc, 0xca, 0, 0, 0, 0xe8, 0, 2, 0, 0,
-		 0x44, 0x89, 0xe0, 0x0f, 0x05, 0x74, 0xf9, 0xc3);
+	elf_code(&elf, 0x100, 0x41, 0xbc, 0xca, 0, 0, 0, 0xe8, 0, 2, 0, 0, 0x44,
+		 0x89, 0xe0, 0x0f, 0x05, 0x74, 0xf9, 0xc3);
 	elf_gap();
 	elf_data();
 	elf_section(&elf, SHT_DYNSYM, SHF_ALLOC, ELF_TABLES, 48);
@@ -117,10 +117,10 @@ START_TEST(test_flips)
 	srandom(seed);
 	for (i = 0; i < FLIPS; i++) {
 		for (j = 0; j <= i % 4; j++) {
-			at = (size_t)random() % 5 * 0x1000;
+			at = (size_t) random() % 5 * 0x1000;
 			at = at == 0x4000 ? ELF_FRAMES : at;
-			at += (size_t)random() % 0x200;
-			elf.bytes[at] ^= (uint8_t)(1u << random() % 8);
+			at += (size_t) random() % 0x200;
+			elf.bytes[at] ^= (uint8_t) (1u << random() % 8);
 			if (random() % 4 == 0)
 				elf.bytes[at] = 0xff;
 		}
@@ -128,8 +128,7 @@ START_TEST(test_flips)
 		if (i % 3)
 			elf_look(&elf);
 		else
-			mrrc_code_look(&elf.image, elf_count, &j,
-				       &elf.counts);
+			mrrc_code_look(&elf.image, elf_count, &j, &elf.counts);
 		memcpy(elf.bytes, whole, ELF_LEN);
 	}
 }
@@ -144,12 +143,12 @@ START_TEST(test_headers)
 	Elf64_Ehdr *const ehdr = elf_ehdr(&elf);
 	const Elf64_Ehdr was = *ehdr;
 
-#define BAD(field, value)						\
-	do {								\
-		ehdr->field = value;					\
-		elf_look(&elf);						\
-		ck_assert_int_eq(elf.ret, -EINVAL);			\
-		*ehdr = was;						\
+#define BAD(field, value)                           \
+	do {                                        \
+		ehdr->field = value;                \
+		elf_look(&elf);                     \
+		ck_assert_int_eq(elf.ret, -EINVAL); \
+		*ehdr = was;                        \
 	} while (0)
 	BAD(e_ident[0], 0);
 	BAD(e_ident[EI_CLASS], ELFCLASS32);
@@ -175,13 +174,18 @@ START_TEST(test_glibc)
 		size_t before, after;
 	} calls[] = {
 		{ { 0x48, 0x8b, 0x73, 0x10, 0x48, 0x8b, 0x7b, 0x08, 0x48, 0x8b,
-		    0x53, 0x18, 0x8b, 0x03, 0x0f, 0x05 }, 14, 2 },
-		{ { 0x49, 0x89, 0xfb, 0x48, 0x89, 0xf0, 0x48, 0x89, 0xd7, 0x48,
-		    0x89, 0xce, 0x4c, 0x89, 0xc2, 0x4d, 0x89, 0xca, 0x4c, 0x8b,
-		    0x44, 0x24, 0x08, 0x4c, 0x8b, 0x4c, 0x24, 0x10, 0x4c, 0x89,
-		    0x5c, 0x24, 0x08, 0x0f, 0x05 }, 33, 2 },
+		    0x53, 0x18, 0x8b, 0x03, 0x0f, 0x05 },
+		  14,
+		  2 },
+		{ { 0x49, 0x89, 0xfb, 0x48, 0x89, 0xf0, 0x48, 0x89, 0xd7,
+		    0x48, 0x89, 0xce, 0x4c, 0x89, 0xc2, 0x4d, 0x89, 0xca,
+		    0x4c, 0x8b, 0x44, 0x24, 0x08, 0x4c, 0x8b, 0x4c, 0x24,
+		    0x10, 0x4c, 0x89, 0x5c, 0x24, 0x08, 0x0f, 0x05 },
+		  33,
+		  2 },
 		{ { 0x48, 0x8b, 0x44, 0x24, 0x10, 0x0f, 0x05, 0x5b, 0xc3 },
-		  5, 4 },
+		  5,
+		  4 },
 	};
 	const size_t before = calls[_i].before, after = calls[_i].after;
 	uint8_t bytes[48];
@@ -207,11 +211,11 @@ START_TEST(test_file)
 	struct mrrc_code_image image;
 	struct mrrc_code_file file;
 
-	elf_look(&elf);		/* writes the file */
+	elf_look(&elf); /* writes the file */
 	ck_assert_int_eq(mrrc_code_open(elf.path, &file), 0);
 	ck_assert(mrrc_code_segment(&file, 0, &image));
 	ck_assert_uint_eq(image.end - image.start, ELF_TEXT_LEN);
-	ck_assert_mem_eq((void *)image.start, elf.bytes + ELF_TEXT,
+	ck_assert_mem_eq((void *) image.start, elf.bytes + ELF_TEXT,
 			 ELF_TEXT_LEN);
 	ck_assert(!mrrc_code_segment(&file, 1, &image));
 	mrrc_code_close(&file);

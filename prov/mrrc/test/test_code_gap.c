@@ -32,7 +32,7 @@ END_TEST
 
 START_TEST(test_gap_branch)
 {
-	elf_code(&elf, 0x100, 0xe8, 0xff, 0x02, 0, 0, 0xc3);	/* 0x404 */
+	elf_code(&elf, 0x100, 0xe8, 0xff, 0x02, 0, 0, 0xc3); /* 0x404 */
 	elf_gap();
 	elf_is(&elf, 1, 0x404, ANY);
 }
@@ -41,7 +41,7 @@ END_TEST
 /* The branch leads to what comes before it, or to a branch there. */
 START_TEST(test_gap_path)
 {
-	elf_code(&elf, 0x100, 0xe9, 0xfb, 0x02, 0, 0, 0xc3);	/* 0x400 */
+	elf_code(&elf, 0x100, 0xe9, 0xfb, 0x02, 0, 0, 0xc3); /* 0x400 */
 	elf_gap();
 	elf_bytes(&elf, 0x400, 0x90, 0x66, 0x90, 0x90);
 	elf_is(&elf, 1, 0x404, ANY);
@@ -110,8 +110,8 @@ END_TEST
 /* A constant leads to the pair, and a call to the middle of the same way. */
 START_TEST(test_gap_again)
 {
-	elf_code(&elf, 0x100, 0xb8, 0xfb, 0x02, 0, 0, 0xc3);	/* 0x400 */
-	elf_code(&elf, 0x110, 0xe8, 0xed, 0x02, 0, 0, 0xc3);	/* 0x402 */
+	elf_code(&elf, 0x100, 0xb8, 0xfb, 0x02, 0, 0, 0xc3); /* 0x400 */
+	elf_code(&elf, 0x110, 0xe8, 0xed, 0x02, 0, 0, 0xc3); /* 0x402 */
 	elf_gap();
 	elf_bytes(&elf, 0x400, 0x90, 0x90, 0x90, 0x90);
 	elf_is(&elf, 1, 0x404, ANY);
@@ -121,7 +121,7 @@ END_TEST
 /* An instruction ends in the next function: that is not as it was decoded. */
 START_TEST(test_gap_over)
 {
-	elf_code(&elf, 0x100, 0xe9, 0xfa, 0x03, 0, 0, 0xc3);	/* 0x4ff */
+	elf_code(&elf, 0x100, 0xe9, 0xfa, 0x03, 0, 0, 0xc3); /* 0x4ff */
 	elf_gap();
 	elf_none(&elf, 1);
 	elf_bytes(&elf, 0x4ff, 0xb8);
@@ -147,15 +147,14 @@ END_TEST
 
 START_TEST(test_gap_symbol)
 {
-	Elf64_Sym *const symbol = (void *)(elf.bytes + ELF_TABLES);
+	Elf64_Sym *const symbol = (void *) (elf.bytes + ELF_TABLES);
 
 	elf_gap();
 	elf_section(&elf, SHT_DYNSYM, SHF_ALLOC, ELF_TABLES,
 		    2 * sizeof(*symbol));
-	symbol[1] = (Elf64_Sym) {
-		.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
-		.st_shndx = 1, .st_value = ELF_TEXT + 0x404
-	};
+	symbol[1] = (Elf64_Sym){ .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+				 .st_shndx = 1,
+				 .st_value = ELF_TEXT + 0x404 };
 	elf_is(&elf, 1, 0x404, ANY);
 	symbol[1].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_NOTYPE);
 	elf_is(&elf, 1, 0x404, ANY);
@@ -166,7 +165,7 @@ END_TEST
 
 START_TEST(test_gap_relocation)
 {
-	Elf64_Rela *const rela = (void *)(elf.bytes + ELF_TABLES);
+	Elf64_Rela *const rela = (void *) (elf.bytes + ELF_TABLES);
 
 	elf_gap();
 	elf_section(&elf, SHT_RELA, SHF_ALLOC, ELF_TABLES, sizeof(*rela));
@@ -187,11 +186,11 @@ END_TEST
 
 START_TEST(test_gap_entries)
 {
-	Elf64_Dyn *const dyn = (void *)(elf.bytes + ELF_TABLES);
+	Elf64_Dyn *const dyn = (void *) (elf.bytes + ELF_TABLES);
 
 	elf_gap();
 	elf_section(&elf, SHT_DYNAMIC, SHF_ALLOC, ELF_TABLES, sizeof(*dyn));
-	*dyn = (Elf64_Dyn) { DT_INIT, { ELF_TEXT + 0x404 } };
+	*dyn = (Elf64_Dyn){ DT_INIT, { ELF_TEXT + 0x404 } };
 	elf_is(&elf, 1, 0x404, ANY);
 	dyn->d_tag = DT_FINI;
 	elf_is(&elf, 1, 0x404, ANY);
@@ -216,11 +215,11 @@ END_TEST
 
 START_TEST(test_gap_indirect)
 {
-	elf_code(&elf, 0x100, 0xe9, 0xfb, 0x02, 0, 0, 0xc3);	/* 0x400 */
+	elf_code(&elf, 0x100, 0xe9, 0xfb, 0x02, 0, 0, 0xc3); /* 0x400 */
 	elf_gap();
-	elf_bytes(&elf, 0x400, 0xff, 0xe0);		/* jmp *%rax */
+	elf_bytes(&elf, 0x400, 0xff, 0xe0); /* jmp *%rax */
 	elf_is(&elf, 1, 0x404, ANY);
-	elf_bytes(&elf, 0x400, 0xff, 0x25, 0, 0);	/* jmp *x(%rip) */
+	elf_bytes(&elf, 0x400, 0xff, 0x25, 0, 0); /* jmp *x(%rip) */
 	elf_bytes(&elf, 0x404, 0xcd, 0x80);
 	elf_none(&elf, 1);
 }

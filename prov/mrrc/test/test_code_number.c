@@ -20,28 +20,30 @@ START_TEST(test_unknown_number)
 		uint8_t code[16];
 		size_t len, at;
 	} functions[] = {
-		{ { 0x0f, 0x05 }, 2, 0 },			/* argument */
-		{ { 0x8b, 0x07, 0x0f, 0x05 }, 4, 2 },		/* memory */
+		{ { 0x0f, 0x05 }, 2, 0 },	      /* argument */
+		{ { 0x8b, 0x07, 0x0f, 0x05 }, 4, 2 }, /* memory */
 		{ { 0xb8, 9, 0, 0, 0, 0x01, 0xf8, 0x0f, 0x05 },
-		  9, 7 },					/* add */
-		{ { 0xb8, 9, 0, 0, 0, 0xb0, 1, 0x0f, 0x05 }, 9, 7 },	/* al */
+		  9,
+		  7 },						     /* add */
+		{ { 0xb8, 9, 0, 0, 0, 0xb0, 1, 0x0f, 0x05 }, 9, 7 }, /* al */
 		{ { 0xb8, 9, 0, 0, 0, 0x0f, 0x44, 0xc7, 0x0f, 0x05 },
-		  10, 8 },					/* cmove */
+		  10,
+		  8 }, /* cmove */
 		{ { 0xb8, 9, 0, 0, 0, 0x0f, 0xa2, 0x0f, 0x05 },
-		  9, 7 },					/* cpuid */
-		{ { 0xb8, 9, 0, 0, 0, 0x93, 0x0f, 0x05 },
-		  8, 6 },					/* xchg */
-		{ { 0x58, 0x0f, 0x05 }, 3, 1 },			/* pop */
-		{ { 0x31, 0xf8, 0x0f, 0x05 }, 4, 2 },		/* xor edi */
-		{ { 0x83, 0xc8, 0xff, 0x0f, 0x05 }, 5, 3 },	/* or -1 */
+		  9,
+		  7 },						  /* cpuid */
+		{ { 0xb8, 9, 0, 0, 0, 0x93, 0x0f, 0x05 }, 8, 6 }, /* xchg */
+		{ { 0x58, 0x0f, 0x05 }, 3, 1 },			  /* pop */
+		{ { 0x31, 0xf8, 0x0f, 0x05 }, 4, 2 },		  /* xor edi */
+		{ { 0x83, 0xc8, 0xff, 0x0f, 0x05 }, 5, 3 },	  /* or -1 */
 		{ { 0xb8, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x05 }, 7, 5 },
 		{ { 0xb8, 9, 0, 0, 0x80, 0x0f, 0x05 }, 7, 5 },
-		{ { 0xb8, 9, 0, 0, 0x40, 0x0f, 0x05 }, 7, 5 },	/* x32 */
-		{ { 0x66, 0xb8, 9, 0, 0x0f, 0x05 }, 6, 4 },	/* ax */
+		{ { 0xb8, 9, 0, 0, 0x40, 0x0f, 0x05 }, 7, 5 }, /* x32 */
+		{ { 0x66, 0xb8, 9, 0, 0x0f, 0x05 }, 6, 4 },    /* ax */
 		{ { 0xb8, 9, 0, 0, 0, 0xe8, 0, 1, 0, 0, 0x0f, 0x05 },
-		  12, 10 },					/* call */
-		{ { 0xb8, 9, 0, 0, 0, 0xcd, 0x81, 0x58, 0x0f, 0x05 },
-		  10, 8 },
+		  12,
+		  10 }, /* call */
+		{ { 0xb8, 9, 0, 0, 0, 0xcd, 0x81, 0x58, 0x0f, 0x05 }, 10, 8 },
 	};
 	size_t i;
 
@@ -61,8 +63,8 @@ END_TEST
 START_TEST(test_call_clobbers)
 {
 	/* mov $202, %r8d; call; mov %r8d, %eax; syscall */
-	elf_code(&elf, 0x100, 0x41, 0xb8, 0xca, 0, 0, 0, 0xe8, 0, 1, 0, 0,
-		 0x44, 0x89, 0xc0, 0x0f, 0x05, 0xc3);
+	elf_code(&elf, 0x100, 0x41, 0xb8, 0xca, 0, 0, 0, 0xe8, 0, 1, 0, 0, 0x44,
+		 0x89, 0xc0, 0x0f, 0x05, 0xc3);
 	elf_is(&elf, 1, 0x10e, ANY);
 }
 END_TEST
@@ -70,8 +72,8 @@ END_TEST
 START_TEST(test_syscall_clobbers)
 {
 	/* mov $202, %ecx; xor %eax, %eax; syscall; mov %ecx, %eax; syscall */
-	elf_code(&elf, 0x100, 0xb9, 0xca, 0, 0, 0, 0x31, 0xc0, 0x0f, 0x05,
-		 0x89, 0xc8, 0x0f, 0x05, 0xc3);
+	elf_code(&elf, 0x100, 0xb9, 0xca, 0, 0, 0, 0x31, 0xc0, 0x0f, 0x05, 0x89,
+		 0xc8, 0x0f, 0x05, 0xc3);
 	elf_look(&elf);
 	ck_assert_int_eq(elf.ret, 0);
 	ck_assert_uint_eq(elf.sites, 2);
@@ -94,8 +96,8 @@ END_TEST
 START_TEST(test_one_path_unknown)
 {
 	/* test; je 1f; mov $9, %eax; 1: syscall */
-	elf_code(&elf, 0x100, 0x85, 0xff, 0x74, 5, 0xb8, 9, 0, 0, 0, 0x0f,
-		 0x05, 0xc3);
+	elf_code(&elf, 0x100, 0x85, 0xff, 0x74, 5, 0xb8, 9, 0, 0, 0, 0x0f, 0x05,
+		 0xc3);
 	elf_is(&elf, 1, 0x109, ANY);
 }
 END_TEST
@@ -114,8 +116,8 @@ END_TEST
 START_TEST(test_no_way)
 {
 	/* mov $9, %eax; je 1f; ret; mov %edi, %edi; 1: syscall */
-	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x74, 3, 0xc3, 0x89, 0xff,
-		 0x0f, 0x05, 0xc3);
+	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x74, 3, 0xc3, 0x89, 0xff, 0x0f,
+		 0x05, 0xc3);
 	elf_is(&elf, 1, 0x10a, ANY);
 }
 END_TEST
@@ -143,8 +145,9 @@ START_TEST(test_many_numbers)
 	/* je 1f; mov $I, %eax; jmp 2f; 1: ... 2: syscall */
 	for (i = 0; i < 16; i++) {
 		const uint8_t one[] = {
-			0x74, 7, 0xb8, (uint8_t)i, 0, 0, 0, 0xeb,
-			(uint8_t)(16 * 9 - 9 * (i + 1))
+			0x74,	     7,	   0xb8,
+			(uint8_t) i, 0,	   0,
+			0,	     0xeb, (uint8_t) (16 * 9 - 9 * (i + 1))
 		};
 
 		memcpy(code + 9 * i, one, sizeof(one));
@@ -186,8 +189,8 @@ END_TEST
 START_TEST(test_saved)
 {
 	/* mov $202, %r12d; call; mov %r12d, %eax; syscall */
-	elf_code(&elf, 0x100, 0x41, 0xbc, 0xca, 0, 0, 0, 0xe8, 0, 1, 0, 0,
-		 0x44, 0x89, 0xe0, 0x0f, 0x05, 0xc3);
+	elf_code(&elf, 0x100, 0x41, 0xbc, 0xca, 0, 0, 0, 0xe8, 0, 1, 0, 0, 0x44,
+		 0x89, 0xe0, 0x0f, 0x05, 0xc3);
 	elf_is(&elf, 1, 0x10e, 202);
 }
 END_TEST
@@ -220,8 +223,8 @@ END_TEST
 START_TEST(test_lock)
 {
 	/* mov $9, %eax; je 1f; lock; 1: incl (%rdi); syscall */
-	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x74, 1, 0xf0, 0xff, 0x07,
-		 0x0f, 0x05, 0xc3);
+	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x74, 1, 0xf0, 0xff, 0x07, 0x0f,
+		 0x05, 0xc3);
 	elf_is(&elf, 1, 0x10a, 9);
 }
 END_TEST
@@ -230,8 +233,8 @@ END_TEST
 START_TEST(test_split)
 {
 	/* je 1f; mov $9, %eax, into which it leads; syscall */
-	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x74, 1, 0xb9, 1, 0, 0, 0,
-		 0x0f, 0x05, 0xc3);
+	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x74, 1, 0xb9, 1, 0, 0, 0, 0x0f,
+		 0x05, 0xc3);
 	elf_is(&elf, 1, 0x10c, ANY);
 }
 END_TEST
@@ -249,12 +252,12 @@ END_TEST
 START_TEST(test_no_return)
 {
 	/* mov $202, %r8d; jmp 2f; 1: call; 2: mov %r8d, %eax; syscall */
-	elf_code(&elf, 0x100, 0x41, 0xb8, 0xca, 0, 0, 0, 0x74, 5, 0xe8, 0xf3,
-		 0, 0, 0, 0x44, 0x89, 0xc0, 0x0f, 0x05, 0xc3);
+	elf_code(&elf, 0x100, 0x41, 0xb8, 0xca, 0, 0, 0, 0x74, 5, 0xe8, 0xf3, 0,
+		 0, 0, 0x44, 0x89, 0xc0, 0x0f, 0x05, 0xc3);
 	elf_bytes(&elf, 0x200, 0x90, 0xeb, 0xfd, 0xc3);
 	elf_function(&elf, 0x200, 3, false);
 	elf_is(&elf, 1, 0x110, 202);
-	elf_bytes(&elf, 0x201, 0x74);	/* a branch, and a return behind it */
+	elf_bytes(&elf, 0x201, 0x74); /* a branch, and a return behind it */
 	elf_is(&elf, 1, 0x110, ANY);
 	elf_bytes(&elf, 0x200, 0xc3);
 	elf_is(&elf, 1, 0x110, ANY);
@@ -307,14 +310,13 @@ END_TEST
 /* So does a symbol, or a relocation. */
 START_TEST(test_entered_symbol)
 {
-	Elf64_Sym *const symbol = (void *)(elf.bytes + ELF_TABLES);
+	Elf64_Sym *const symbol = (void *) (elf.bytes + ELF_TABLES);
 
 	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0xc3);
 	elf_section(&elf, SHT_DYNSYM, SHF_ALLOC, ELF_TABLES, sizeof(*symbol));
-	*symbol = (Elf64_Sym) {
-		.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
-		.st_shndx = 1, .st_value = ELF_TEXT + 0x100
-	};
+	*symbol = (Elf64_Sym){ .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+			       .st_shndx = 1,
+			       .st_value = ELF_TEXT + 0x100 };
 	elf_is(&elf, 1, 0x105, 9);
 	symbol->st_value = ELF_TEXT + 0x105;
 	elf_is(&elf, 1, 0x105, ANY);

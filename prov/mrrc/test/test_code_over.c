@@ -12,14 +12,14 @@
 
 #ifdef HAVE_ZYDIS
 
-#define SITE	0x10e	/* in the function at 0x100, of 17 bytes */
+#define SITE 0x10e /* in the function at 0x100, of 17 bytes */
 
-#define elf_over(...)							\
-	do {								\
-		static const uint8_t over_[] = { __VA_ARGS__ };		\
-									\
-		memcpy(elf.over, over_, sizeof(over_));			\
-		elf.over_len = sizeof(over_);				\
+#define elf_over(...)                                           \
+	do {                                                    \
+		static const uint8_t over_[] = { __VA_ARGS__ }; \
+                                                                \
+		memcpy(elf.over, over_, sizeof(over_));         \
+		elf.over_len = sizeof(over_);                   \
 	} while (0)
 
 /* mov $11, %eax; push %rbx, 9 times; syscall; ret; over it, a jump. Behind it,
@@ -27,8 +27,8 @@
 static void over_setup(void)
 {
 	elf_setup();
-	elf_code(&elf, 0x100, 0xb8, 0x0b, 0, 0, 0, 0x53, 0x53, 0x53, 0x53,
-		 0x53, 0x53, 0x53, 0x53, 0x53, 0x0f, 0x05, 0xc3);
+	elf_code(&elf, 0x100, 0xb8, 0x0b, 0, 0, 0, 0x53, 0x53, 0x53, 0x53, 0x53,
+		 0x53, 0x53, 0x53, 0x53, 0x0f, 0x05, 0xc3);
 	elf_function(&elf, 0x111, 0x80, false);
 	elf.over_at = ELF_TEXT + 0x100;
 	elf_over(0xe9, 0, 0x10, 0, 0);
@@ -118,14 +118,14 @@ START_TEST(test_over_branch)
 		uint8_t code[5];
 		bool led;
 	} froms[] = {
-		{ 0x080, { 0xe9, 0x80, 0, 0, 0 }, true },	/* 0x105 */
-		{ 0x080, { 0xe9, 0x7c, 0, 0, 0 }, true },	/* 0x101 */
-		{ 0x080, { 0xe9, 0x7b, 0, 0, 0 }, false },	/* 0x100 */
-		{ 0x080, { 0xb8, 0x80, 0, 0, 0 }, false },	/* no branch */
-		{ 0x200, { 0xe9, 0x0b, 0xff, 0xff, 0xff }, true },	/* 0x110 */
-		{ 0x200, { 0xe9, 0x0c, 0xff, 0xff, 0xff }, false },	/* 0x111 */
-		{ 0x0c0, { 0x74, 0x4c, 0x90, 0x90, 0xc3 }, true },	/* SITE */
-		{ 0x120, { 0x74, 0xec, 0x90, 0x90, 0xc3 }, true },	/* SITE */
+		{ 0x080, { 0xe9, 0x80, 0, 0, 0 }, true },  /* 0x105 */
+		{ 0x080, { 0xe9, 0x7c, 0, 0, 0 }, true },  /* 0x101 */
+		{ 0x080, { 0xe9, 0x7b, 0, 0, 0 }, false }, /* 0x100 */
+		{ 0x080, { 0xb8, 0x80, 0, 0, 0 }, false }, /* no branch */
+		{ 0x200, { 0xe9, 0x0b, 0xff, 0xff, 0xff }, true },  /* 0x110 */
+		{ 0x200, { 0xe9, 0x0c, 0xff, 0xff, 0xff }, false }, /* 0x111 */
+		{ 0x0c0, { 0x74, 0x4c, 0x90, 0x90, 0xc3 }, true },  /* SITE */
+		{ 0x120, { 0x74, 0xec, 0x90, 0x90, 0xc3 }, true },  /* SITE */
 	};
 	size_t i;
 
@@ -153,7 +153,7 @@ END_TEST
 START_TEST(test_over_other)
 {
 	elf_code(&elf, 0x200, 0xe9, 0, 1, 0, 0, 0xb8, 0xe9, 0xfa, 0xfe, 0xff,
-		 0xff, 0xc3);			/* as data: jmp 0x105 */
+		 0xff, 0xc3); /* as data: jmp 0x105 */
 	elf_is(&elf, 1, SITE, ANY);
 	/* the byte before it was not overwritten, the one before that was */
 	elf_code(&elf, 0x200, 0xe9, 0, 1, 0, 0, 0x90, 0xfb, 0xfe, 0xff, 0xff);
@@ -172,7 +172,7 @@ END_TEST
 /* A symbol; a table that cannot be read. */
 START_TEST(test_over_table)
 {
-	Elf64_Sym *symbol = (Elf64_Sym *)(elf.bytes + ELF_TABLES);
+	Elf64_Sym *symbol = (Elf64_Sym *) (elf.bytes + ELF_TABLES);
 
 	symbol->st_info = STT_FUNC;
 	symbol->st_shndx = 1;
@@ -189,13 +189,14 @@ END_TEST
 /* A pointer in the data, as packed relocations leave it. */
 START_TEST(test_over_pointer)
 {
-	uint64_t *word = (uint64_t *)(elf.bytes + ELF_TABLES + 8);
+	uint64_t *word = (uint64_t *) (elf.bytes + ELF_TABLES + 8);
 
-	*elf_phdr(&elf, 3) = (Elf64_Phdr) {
-		.p_type = PT_LOAD, .p_flags = PF_R | PF_W,
-		.p_offset = ELF_TABLES, .p_vaddr = ELF_TABLES,
-		.p_filesz = 16, .p_memsz = 16
-	};
+	*elf_phdr(&elf, 3) = (Elf64_Phdr){ .p_type = PT_LOAD,
+					   .p_flags = PF_R | PF_W,
+					   .p_offset = ELF_TABLES,
+					   .p_vaddr = ELF_TABLES,
+					   .p_filesz = 16,
+					   .p_memsz = 16 };
 	elf_section(&elf, SHT_RELR, SHF_ALLOC, ELF_TABLES + 64, 8);
 	*word = ELF_TEXT + 0x100;
 	elf_none(&elf, 1);

@@ -92,9 +92,9 @@ END_TEST
 /* No pair is passed over, wherever it lies. */
 START_TEST(test_each_place)
 {
-	static const uint8_t pair[][2] = {
-		{ 0x0f, 0x05 }, { 0x0f, 0x34 }, { 0xcd, 0x80 }
-	};
+	static const uint8_t pair[][2] = { { 0x0f, 0x05 },
+					   { 0x0f, 0x34 },
+					   { 0xcd, 0x80 } };
 	size_t at, i;
 
 	elf.image.path = NULL;
@@ -104,8 +104,7 @@ START_TEST(test_each_place)
 			elf_look(&elf);
 			ck_assert_uint_eq(elf.counts.pairs, 1);
 			ck_assert_uint_eq(elf.sites, 1);
-			ck_assert_uint_eq(elf.site[0].at,
-					  elf.image.start + at);
+			ck_assert_uint_eq(elf.site[0].at, elf.image.start + at);
 		}
 		elf_bytes(&elf, at, 0xc3, 0xc3);
 	}
@@ -136,25 +135,27 @@ START_TEST(test_replaced_file)
 	struct mrrc_code_counts counts;
 	unsigned count = 0;
 
-	*elf_phdr(&elf, 3) = (Elf64_Phdr) {
-		.p_type = PT_NOTE, .p_flags = PF_R, .p_offset = 0x300,
-		.p_vaddr = 0x300, .p_filesz = 16, .p_memsz = 16
-	};
+	*elf_phdr(&elf, 3) = (Elf64_Phdr){ .p_type = PT_NOTE,
+					   .p_flags = PF_R,
+					   .p_offset = 0x300,
+					   .p_vaddr = 0x300,
+					   .p_filesz = 16,
+					   .p_memsz = 16 };
 	elf_data();
 	elf_none(&elf, 1);
 	elf.bytes[0x305] ^= 1;
-	ck_assert_int_eq(mrrc_code_look(&elf.image, elf_count, &count,
-					&counts), 0);
+	ck_assert_int_eq(mrrc_code_look(&elf.image, elf_count, &count, &counts),
+			 0);
 	ck_assert_uint_eq(count, 1);
 	elf.bytes[0x305] ^= 1;
 	elf_phdr(&elf, 3)->p_align ^= 1;
-	ck_assert_int_eq(mrrc_code_look(&elf.image, elf_count, &count,
-					&counts), 0);
+	ck_assert_int_eq(mrrc_code_look(&elf.image, elf_count, &count, &counts),
+			 0);
 	ck_assert_uint_eq(count, 2);
 	elf_phdr(&elf, 3)->p_align ^= 1;
 	elf_ehdr(&elf)->e_version ^= 1;
-	ck_assert_int_eq(mrrc_code_look(&elf.image, elf_count, &count,
-					&counts), 0);
+	ck_assert_int_eq(mrrc_code_look(&elf.image, elf_count, &count, &counts),
+			 0);
 	ck_assert_uint_eq(count, 3);
 }
 END_TEST
@@ -162,8 +163,8 @@ END_TEST
 /* ---- this process -------------------------------------------------------- */
 
 struct own {
-	uintptr_t at;		/* of a function */
-	long number;		/* of the first site in it */
+	uintptr_t at; /* of a function */
+	long number;  /* of the first site in it */
 	const char *object;
 	struct mrrc_code_counts counts;
 	bool looked;
@@ -173,18 +174,16 @@ static bool own_site(void *arg, const struct mrrc_code_site *site)
 {
 	struct own *own = arg;
 
-	if (site->at >= own->at && site->at < own->at + 64 &&
-	    own->number == -2)
+	if (site->at >= own->at && site->at < own->at + 64 && own->number == -2)
 		own->number = site->number;
 	return true;
 }
 
 static int own_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct mrrc_code_image image = {
-		.base = info->dlpi_addr, .path = info->dlpi_name,
-		.lo = UINTPTR_MAX
-	};
+	struct mrrc_code_image image = { .base = info->dlpi_addr,
+					 .path = info->dlpi_name,
+					 .lo = UINTPTR_MAX };
 	struct own *own = arg;
 	uintptr_t at, end;
 	unsigned i;
@@ -204,7 +203,7 @@ static int own_object(struct dl_phdr_info *info, size_t size, void *arg)
 			image.end = end;
 		}
 	}
-	image.ehdr = (const void *)image.lo;
+	image.ehdr = (const void *) image.lo;
 	ck_assert_int_eq(mrrc_code_look(&image, own_site, own, &own->counts),
 			 0);
 	own->looked = true;
@@ -216,7 +215,7 @@ static void look_own(const char *object, const char *function, long number)
 	struct own own = { .object = object, .number = -2 };
 
 	if (function)
-		own.at = (uintptr_t)dlsym(RTLD_DEFAULT, function);
+		own.at = (uintptr_t) dlsym(RTLD_DEFAULT, function);
 	dl_iterate_phdr(own_object, &own);
 	if (!own.looked)
 		skip("another libc");
@@ -243,8 +242,8 @@ START_TEST(test_ends)
 	unsigned count = 0;
 
 	elf_code(&elf, 0x100, 0x0f, 0x05, 0x0f, 0x05, 0xc3);
-	ck_assert_int_eq(mrrc_code_look(&elf.image, elf_count, &count,
-					&counts), 0);
+	ck_assert_int_eq(mrrc_code_look(&elf.image, elf_count, &count, &counts),
+			 0);
 	ck_assert_uint_eq(count, 1);
 	ck_assert_uint_eq(counts.instructions, 2);
 }

@@ -13,7 +13,10 @@
 
 /* Every sum here is exact. */
 static const struct mrrc_cost simple = {
-	.reg_page = 100, .reg = 1000, .dereg_page = 10, .dereg = 50,
+	.reg_page = 100,
+	.reg = 1000,
+	.dereg_page = 10,
+	.dereg = 50,
 	.page = 4096,
 };
 
@@ -61,11 +64,23 @@ END_TEST
 START_TEST(test_parse)
 {
 	static const char *const bad[] = {
-		"", "measure", "rxee", "a=1", "a=1,b=2,c=3", "a=1,b=2,c=3,d=",
-		"a=1,b=2,c=3,d=4,", "a=1,b=2,c=3,d=4,e=5", "a=1,a=1,b=2,c=3",
-		"a=1,b=2,c=3,d=4 ", "a=-1,b=2,c=3,d=4", "a=x,b=2,c=3,d=4",
-		"a=1,b=2,c=3,d=9999999999999999", "a=.,b=2,c=3,d=4",
-		"a=1;b=2;c=3;d=4", "a=1,b=2,c=3,copy=4", "a=1e3,b=2,c=3,d=4",
+		"",
+		"measure",
+		"rxee",
+		"a=1",
+		"a=1,b=2,c=3",
+		"a=1,b=2,c=3,d=",
+		"a=1,b=2,c=3,d=4,",
+		"a=1,b=2,c=3,d=4,e=5",
+		"a=1,a=1,b=2,c=3",
+		"a=1,b=2,c=3,d=4 ",
+		"a=-1,b=2,c=3,d=4",
+		"a=x,b=2,c=3,d=4",
+		"a=1,b=2,c=3,d=9999999999999999",
+		"a=.,b=2,c=3,d=4",
+		"a=1;b=2;c=3;d=4",
+		"a=1,b=2,c=3,copy=4",
+		"a=1e3,b=2,c=3,d=4",
 	};
 	struct mrrc_cost cost;
 	size_t i;
@@ -76,8 +91,7 @@ START_TEST(test_parse)
 	ck_assert(cost.reg_page == 1.5 && cost.reg == 2 &&
 		  cost.dereg_page == .25 && cost.dereg == 4);
 	ck_assert(!cost.copy_page && cost.page == 4096 && !cost.batch);
-	ck_assert_int_eq(mrrc_cost_parse("a=0,b=1,c=0,d=0,copy=300", &cost),
-			 0);
+	ck_assert_int_eq(mrrc_cost_parse("a=0,b=1,c=0,d=0,copy=300", &cost), 0);
 	ck_assert_double_eq(cost.copy_page, 300);
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ck_assert_msg(mrrc_cost_parse(bad[i], &cost) == -EINVAL,
@@ -89,17 +103,26 @@ END_TEST
 START_TEST(test_parse_file)
 {
 	static const char *const bad[] = {
-		"", "\n", "# a=1,b=2,c=3,d=4\n", "a=1,b=2,c=3\n",
-		"a=1,b=2,c=3,d=4\na=1,b=2,c=3,d=4\n", "ucx\nrxe\n",
-		" a=1,b=2,c=3,d=4\n", "a=1,b=2,c=3,d=4\r\n",
-		"measure\n", "file:/x\n",
+		"",
+		"\n",
+		"# a=1,b=2,c=3,d=4\n",
+		"a=1,b=2,c=3\n",
+		"a=1,b=2,c=3,d=4\na=1,b=2,c=3,d=4\n",
+		"ucx\nrxe\n",
+		" a=1,b=2,c=3,d=4\n",
+		"a=1,b=2,c=3,d=4\r\n",
+		"measure\n",
+		"file:/x\n",
 	};
 	struct mrrc_cost cost;
 	char text[600];
 	size_t i;
 
-	ck_assert_int_eq(mrrc_cost_parse_file("# of a device\n\n"
-		"a=1.5,b=2,c=.25,d=4,copy=9\n# end", &cost), 0);
+	ck_assert_int_eq(
+		mrrc_cost_parse_file("# of a device\n\n"
+				     "a=1.5,b=2,c=.25,d=4,copy=9\n# end",
+				     &cost),
+		0);
 	ck_assert(cost.reg_page == 1.5 && cost.reg == 2 &&
 		  cost.dereg_page == .25 && cost.dereg == 4 &&
 		  cost.copy_page == 9 && cost.page == 4096);
@@ -122,8 +145,8 @@ START_TEST(test_check)
 	static const size_t pages[] = { 0, 3, 5000, SIZE_MAX };
 	struct mrrc_cost cost = simple;
 	double *const field[] = {
-		&cost.reg_page, &cost.reg, &cost.dereg_page, &cost.dereg,
-		&cost.copy_page,
+		&cost.reg_page, &cost.reg,	 &cost.dereg_page,
+		&cost.dereg,	&cost.copy_page,
 	};
 	size_t i, k;
 

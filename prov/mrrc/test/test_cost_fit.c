@@ -10,20 +10,21 @@
 
 #include "core/cost_fit.h"
 
-#define PAGE	4096u
+#define PAGE 4096u
 
 static const struct mrrc_cost untouched = { .reg = 77, .page = 1 };
 
 static void near(double is, double want)
 {
-	ck_assert_msg(fabs(is - want) <= want * .001 + .001,
-		      "%g instead of %g", is, want);
+	ck_assert_msg(fabs(is - want) <= want * .001 + .001, "%g instead of %g",
+		      is, want);
 }
 
 START_TEST(test_line)
 {
 	const struct mrrc_cost_sample sample[] = {
-		{ 1, 8190, 1320, 1000 }, { 16, 19740, 4620, 4000 },
+		{ 1, 8190, 1320, 1000 },
+		{ 16, 19740, 4620, 4000 },
 		{ 64, 56700, 15180, 0 },
 	};
 	struct mrrc_cost cost;
@@ -51,9 +52,11 @@ START_TEST(test_noise)
 		const double pages = (double) (1u << i);
 		const double off = i % 2 ? 1.1 : .9;
 
-		sample[i] = (struct mrrc_cost_sample) {
-			1u << i, (100 * pages + 1000) * off,
-			(10 * pages + 500) * off, 30 * pages,
+		sample[i] = (struct mrrc_cost_sample){
+			1u << i,
+			(100 * pages + 1000) * off,
+			(10 * pages + 500) * off,
+			30 * pages,
 		};
 	}
 	ck_assert_int_eq(mrrc_cost_fit(sample, 8, PAGE, &cost), 0);
@@ -66,7 +69,8 @@ END_TEST
 START_TEST(test_clamped)
 {
 	const struct mrrc_cost_sample falls[] = {
-		{ 1, 1000, 1, 1 }, { 16, 900, 160, 1 },
+		{ 1, 1000, 1, 1 },
+		{ 16, 900, 160, 1 },
 	};
 	struct mrrc_cost cost;
 
@@ -83,7 +87,8 @@ START_TEST(test_garbage)
 {
 	static const double bad[] = { 0, -1, NAN, INFINITY, 1e11 };
 	const struct mrrc_cost_sample good[] = {
-		{ 1, 1000, 100, 10 }, { 16, 2000, 200, 160 },
+		{ 1, 1000, 100, 10 },
+		{ 16, 2000, 200, 160 },
 	};
 	struct mrrc_cost_sample sample[2];
 	struct mrrc_cost cost = untouched;
@@ -119,11 +124,16 @@ END_TEST
 START_TEST(test_error)
 {
 	const struct mrrc_cost cost = {
-		.reg_page = 100, .reg = 1000, .dereg_page = 0, .dereg = 50,
+		.reg_page = 100,
+		.reg = 1000,
+		.dereg_page = 0,
+		.dereg = 50,
 		.page = PAGE,
 	};
 	struct mrrc_cost_sample sample[] = {
-		{ 1, 1100, 50, 1 }, { 10, 2000, 50, 1 }, { 19, 2900, 50, 1 },
+		{ 1, 1100, 50, 1 },
+		{ 10, 2000, 50, 1 },
+		{ 19, 2900, 50, 1 },
 	};
 	struct mrrc_cost_error error = { .reg_r2 = 7 };
 

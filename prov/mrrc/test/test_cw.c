@@ -14,15 +14,15 @@
 
 #include "core/cw.h"
 
-#define N	3000
-#define KEYS	97
+#define N    3000
+#define KEYS 97
 
 static const struct mrrc_secret secret = { { 1, 2 } };
 
 struct item {
 	struct mrrc_cw_node node;
 	uint64_t key;
-	long order;		/* among its key's; 0: not in the map */
+	long order; /* among its key's; 0: not in the map */
 };
 
 static struct item items[N];
@@ -67,8 +67,10 @@ START_TEST(map_is_queues_by_key)
 		}
 		if (!(step % 16)) {
 			node = mrrc_cw_map_first(&map, step % KEYS);
-			ck_assert_ptr_eq(node, oldest(step % KEYS) ?
-					 &oldest(step % KEYS)->node : NULL);
+			ck_assert_ptr_eq(node,
+					 oldest(step % KEYS) ?
+						 &oldest(step % KEYS)->node :
+						 NULL);
 			ck_assert(mrrc_cw_map_valid(&map));
 		}
 	}
@@ -181,7 +183,9 @@ static const struct mrrc_cw_ops open_ops = {
 static void lied_to(struct mrrc_cw *cw, struct mrrc_cw_target *target)
 {
 	static const struct mrrc_cw_attr attr = {
-		.credits = 4, .pending = 2, .cookie = 5,
+		.credits = 4,
+		.pending = 2,
+		.cookie = 5,
 	};
 	unsigned i;
 
@@ -195,12 +199,19 @@ static void lied_to(struct mrrc_cw *cw, struct mrrc_cw_target *target)
 	}
 }
 
-#define SAID_HELLO(said)						\
-	{ .type = MRRC_CW_HELLO, .hello = { .min = 1, .max = 1,		\
-	  .credits = 4, .tags = 1, .cookie = (said) } }
+#define SAID_HELLO(said)                          \
+	{                                         \
+		.type = MRRC_CW_HELLO, .hello = { \
+			.min = 1,                 \
+			.max = 1,                 \
+			.credits = 4,             \
+			.tags = 1,                \
+			.cookie = (said)          \
+		}                                 \
+	}
 
 static const struct lie {
-	struct mrrc_cw_msg said[6];	/* the last one is the lie */
+	struct mrrc_cw_msg said[6]; /* the last one is the lie */
 } lies[] = {
 	{ { SAID_HELLO(6) } },
 	{ { SAID_HELLO(5), SAID_HELLO(5) } },
@@ -211,15 +222,18 @@ static const struct lie {
 	{ { SAID_HELLO(5), { .type = MRRC_CW_DONE, .id = 1, .len = 101 } } },
 	{ { SAID_HELLO(5), { .type = MRRC_CW_TRUNC, .id = 1, .len = 100 } } },
 	/* twice, never, and before it was asked */
-	{ { SAID_HELLO(5), { .type = MRRC_CW_DONE, .id = 1, .len = 1 },
+	{ { SAID_HELLO(5),
+	    { .type = MRRC_CW_DONE, .id = 1, .len = 1 },
 	    { .type = MRRC_CW_DONE, .id = 1, .len = 1 } } },
 	{ { SAID_HELLO(5), { .type = MRRC_CW_DONE, .id = 9, .len = 1 } } },
 	{ { SAID_HELLO(5), { .type = MRRC_CW_DONE, .id = 2, .len = 1 } } },
 	{ { SAID_HELLO(5), { .type = MRRC_CW_REVOKED, .id = 1 } } },
 	/* the same tag again, and more than there is room for */
-	{ { SAID_HELLO(5), { .type = MRRC_CW_TAG, .id = 1 },
+	{ { SAID_HELLO(5),
+	    { .type = MRRC_CW_TAG, .id = 1 },
 	    { .type = MRRC_CW_TAG, .id = 1 } } },
-	{ { SAID_HELLO(5), { .type = MRRC_CW_TAG, .id = 1 },
+	{ { SAID_HELLO(5),
+	    { .type = MRRC_CW_TAG, .id = 1 },
 	    { .type = MRRC_CW_TAG, .id = 2 },
 	    { .type = MRRC_CW_TAG, .id = 3 } } },
 };
@@ -270,7 +284,10 @@ START_TEST(tags_wait_for_the_peer)
 {
 	const struct mrrc_cw_msg hello = SAID_HELLO(5);
 	const struct mrrc_cw_msg done = {
-		.type = MRRC_CW_DONE, .id = 1, .len = 100, .credits = 1,
+		.type = MRRC_CW_DONE,
+		.id = 1,
+		.len = 100,
+		.credits = 1,
 	};
 	struct mrrc_cw_target target[2];
 	struct mrrc_cw cw;

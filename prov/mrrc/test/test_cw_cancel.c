@@ -13,9 +13,9 @@
 
 #include "core/cw.h"
 
-#define FEW	300
-#define MANY	10000
-#define FACTOR	8
+#define FEW    300
+#define MANY   10000
+#define FACTOR 8
 
 static unsigned ended;
 
@@ -46,13 +46,15 @@ static const struct mrrc_cw_ops ops = {
 static void open_side(struct mrrc_cw *cw)
 {
 	const struct mrrc_cw_attr attr = {
-		.credits = UINT16_MAX, .pending = MANY,
+		.credits = UINT16_MAX,
+		.pending = MANY,
 	};
 	const struct mrrc_cw_msg hello = {
 		.type = MRRC_CW_HELLO,
 		.hello = { .min = MRRC_CW_VERSION_MIN,
 			   .max = MRRC_CW_VERSION_MAX,
-			   .credits = UINT16_MAX, .tags = MANY },
+			   .credits = UINT16_MAX,
+			   .tags = MANY },
 	};
 
 	ended = 0;
@@ -73,10 +75,12 @@ static void make_ready(struct mrrc_cw *cw, struct mrrc_cw_wr *wr,
 		       uint64_t cwtag, uint64_t id)
 {
 	const struct mrrc_cw_msg tag = {
-		.type = MRRC_CW_TAG, .id = id, .tag.cwtag = cwtag,
+		.type = MRRC_CW_TAG,
+		.id = id,
+		.tag.cwtag = cwtag,
 	};
 
-	*wr = (struct mrrc_cw_wr) { 0 };
+	*wr = (struct mrrc_cw_wr){ 0 };
 	mrrc_cw_receive(cw, &tag);
 	ck_assert_int_eq(mrrc_cw_post_wr(cw, wr, cwtag), 0);
 	ck_assert_int_eq(wr->state, MRRC_CW_WR_READY);
@@ -137,7 +141,7 @@ static double cost(unsigned count, bool tags)
 		for (i = 0; i < count; i++)
 			make_ready(&cw, &wr[i], i, i + 1);
 		us = now_us();
-		for (i = count; i--; ) {
+		for (i = count; i--;) {
 			if (tags)
 				revoke(&cw, i + 1);
 			else
@@ -156,8 +160,8 @@ START_TEST(cost_is_constant)
 {
 	const double few = cost(FEW, _i), many = cost(MANY, _i);
 
-	ck_assert_msg(many < FACTOR * few + 1, "%f us of %u, %f us of %u",
-		      few, FEW, many, MANY);
+	ck_assert_msg(many < FACTOR * few + 1, "%f us of %u, %f us of %u", few,
+		      FEW, many, MANY);
 }
 END_TEST
 

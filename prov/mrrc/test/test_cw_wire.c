@@ -67,9 +67,8 @@ START_TEST(messages_there_and_back)
 		msg.tag.count = i;
 		msg.len = i * 10;
 		if (i)
-			msg.tag.seg[i - 1] = (struct mrrc_cw_seg) {
-				~0ULL - 9, 5, 10
-			};
+			msg.tag.seg[i - 1] =
+				(struct mrrc_cw_seg){ ~0ULL - 9, 5, 10 };
 		there_and_back(&msg);
 	}
 	memset(&msg, 0, sizeof(msg));
@@ -116,7 +115,10 @@ static void bit_is_heeded(const uint8_t *msg, size_t len, unsigned bit)
 START_TEST(no_bit_is_ignored)
 {
 	struct mrrc_cw_msg msg = {
-		.type = _i, .credits = 7, .id = 1ULL << 40, .len = 10,
+		.type = _i,
+		.credits = 7,
+		.id = 1ULL << 40,
+		.len = 10,
 	};
 	uint8_t buf[MRRC_CW_MSG_MAX];
 	unsigned bit;
@@ -124,7 +126,7 @@ START_TEST(no_bit_is_ignored)
 
 	if (_i == MRRC_CW_TAG) {
 		msg.tag.count = 1;
-		msg.tag.seg[0] = (struct mrrc_cw_seg) { 4096, 5, 10 };
+		msg.tag.seg[0] = (struct mrrc_cw_seg){ 4096, 5, 10 };
 	} else if (_i == MRRC_CW_DONE) {
 		msg.done.has_data = true;
 		msg.done.data = 1;
@@ -142,9 +144,9 @@ START_TEST(segments_are_checked)
 		struct mrrc_cw_seg last;
 		uint64_t len;
 	} cases[] = {
-		{ { 4096, 1, 0 }, 10 },		/* empty */
-		{ { ~0ULL - 8, 1, 10 }, 20 },	/* beyond all addresses */
-		{ { 0, 1, ~0ULL }, 9 },		/* the sum overflows */
+		{ { 4096, 1, 0 }, 10 },	      /* empty */
+		{ { ~0ULL - 8, 1, 10 }, 20 }, /* beyond all addresses */
+		{ { 0, 1, ~0ULL }, 9 },	      /* the sum overflows */
 		{ { 4096, 1, 10 }, 19 },
 	};
 	struct mrrc_cw_msg msg = {
@@ -164,7 +166,8 @@ END_TEST
 START_TEST(too_many_segments)
 {
 	struct mrrc_cw_msg msg = {
-		.type = MRRC_CW_TAG, .len = (MRRC_CW_SEGS + 1) * 10,
+		.type = MRRC_CW_TAG,
+		.len = (MRRC_CW_SEGS + 1) * 10,
 		.tag = { .count = MRRC_CW_SEGS },
 	};
 	struct {
@@ -176,7 +179,7 @@ START_TEST(too_many_segments)
 	size_t len;
 
 	for (i = 0; i < MRRC_CW_SEGS; i++)
-		msg.tag.seg[i] = (struct mrrc_cw_seg) { 0, 1, 10 };
+		msg.tag.seg[i] = (struct mrrc_cw_seg){ 0, 1, 10 };
 	len = mrrc_cw_encode(&msg, buf) + 24;
 	ck_assert_uint_le(len, MRRC_CW_MSG_MAX);
 	buf[2] = len;
@@ -196,7 +199,9 @@ START_TEST(versions)
 		uint8_t min, max;
 		int want;
 	} cases[] = {
-		{ 1, 1, 1 }, { 1, 9, 1 }, { 2, 9, -EPROTONOSUPPORT },
+		{ 1, 1, 1 },
+		{ 1, 9, 1 },
+		{ 2, 9, -EPROTONOSUPPORT },
 	};
 	struct mrrc_cw_msg hello = { .type = MRRC_CW_HELLO };
 

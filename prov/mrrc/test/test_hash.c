@@ -8,11 +8,10 @@
 
 #include "core/cw_map.h"
 
-#define KEYS	4096
+#define KEYS 4096
 
-static const struct mrrc_secret secret = { {
-	0x0706050403020100, 0x0f0e0d0c0b0a0908
-} };
+static const struct mrrc_secret secret = { { 0x0706050403020100,
+					     0x0f0e0d0c0b0a0908 } };
 
 /* SipHash-1-3 of bytes 0 to 7; with no secret as Python 3.11 computes it. */
 START_TEST(keyed_is_siphash)

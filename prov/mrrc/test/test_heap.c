@@ -24,8 +24,10 @@ START_TEST(every_length)
 		addr = heap_get(heap, 1, len, 0);
 		ck_assert_uint_eq((uintptr_t) addr % 16, 0);
 		memset(addr, 0xaa, len);
-		ck_assert_int_eq(mrrc_heap_query(heaps, (uintptr_t) addr +
-						 len - 1, &place), 0);
+		ck_assert_int_eq(mrrc_heap_query(heaps,
+						 (uintptr_t) addr + len - 1,
+						 &place),
+				 0);
 		ck_assert_uint_eq(place.base, (uintptr_t) addr);
 		ck_assert_uint_ge(place.len, len);
 		ck_assert_ptr_eq(place.heap, heap);
@@ -75,18 +77,22 @@ START_TEST(refused_arguments)
 	ck_assert_int_eq(mrrc_heap_alloc(heap, 3, 1, 0, &addr, &cookie),
 			 -EINVAL);
 	ck_assert_int_eq(mrrc_heap_alloc(heap, (size_t) 1 << 41, 1, 0, &addr,
-					 &cookie), -EINVAL);
+					 &cookie),
+			 -EINVAL);
 	/* where there are magazines to take it from, too */
 	heap_put(heap_get(heap, 1, 1, 0));
 	heap_put(heap_get(heap, 64, 1, 0));
 	for (i = 0; i < 64; i++) {
 		ck_assert_int_eq(mrrc_heap_alloc(heap, 1, SIZE_MAX - i, 0,
-						 &addr, &cookie), -EINVAL);
+						 &addr, &cookie),
+				 -EINVAL);
 		ck_assert_int_eq(mrrc_heap_alloc(heap, 64, SIZE_MAX - i, 0,
-						 &addr, &cookie), -EINVAL);
+						 &addr, &cookie),
+				 -EINVAL);
 	}
 	ck_assert_int_eq(mrrc_heap_alloc(heap, 1, SIZE_MAX / 2, 0, &addr,
-					 &cookie), -EINVAL);
+					 &cookie),
+			 -EINVAL);
 	attr.block_size = 4096;
 	ck_assert_int_eq(mrrc_heap_open(heaps, &attr, &other), -EINVAL);
 	attr.block_size = (size_t) 2 << 30;
@@ -124,8 +130,8 @@ END_TEST
 /* The same thread gets back what it freed last, and nothing is registered. */
 START_TEST(reuse_registers_nothing)
 {
-	static const size_t lens[] = { 64, 4096, 65536, 1 << 20, 2000000,
-				       5000000 };
+	static const size_t lens[] = { 64,	4096,	 65536,
+				       1 << 20, 2000000, 5000000 };
 	unsigned i, k;
 	size_t regs;
 	void *addr;

@@ -12,14 +12,14 @@
 
 #include "core/heap_arena.h"
 
-#define MIB	((size_t) 1 << 20)
-#define BASE	((uintptr_t) 1 << 40)
+#define MIB  ((size_t) 1 << 20)
+#define BASE ((uintptr_t) 1 << 40)
 
 /* In loops: Check writes to a file for each assertion that holds. */
-#define must(cond, ...)							\
-	do {								\
-		if (!(cond))						\
-			ck_abort_msg(__VA_ARGS__);			\
+#define must(cond, ...)                            \
+	do {                                       \
+		if (!(cond))                       \
+			ck_abort_msg(__VA_ARGS__); \
 	} while (0)
 
 static struct mrrc_arena arena;
@@ -91,8 +91,8 @@ START_TEST(classes_hold_and_are_close)
 		must(size >= len, "%zu gets %zu", len, size);
 		must(!class || mrrc_class_size(class - 1) < len,
 		     "%zu gets %zu, not the smallest", len, size);
-		must(len <= 128 || 8 * (size - len) < len, "%zu gets %zu",
-		     len, size);
+		must(len <= 128 || 8 * (size - len) < len, "%zu gets %zu", len,
+		     size);
 	}
 	ck_assert_uint_eq(mrrc_class_of(MRRC_CLASS_MAX), MRRC_CLASSES - 1);
 	ck_assert_uint_eq(mrrc_class_size(MRRC_CLASSES - 1), MRRC_CLASS_MAX);
@@ -104,13 +104,12 @@ START_TEST(classes_keep_alignment)
 	unsigned class;
 	size_t align, len;
 
-	for (class = 0; class < MRRC_CLASSES; class++) {
+	for (class = 0; class < MRRC_CLASSES; class ++) {
 		ck_assert_uint_eq(mrrc_class_size(class) % MRRC_HEAP_GRAIN, 0);
-		ck_assert_uint_eq(mrrc_class_of(mrrc_class_size(class)),
-				  class);
+		ck_assert_uint_eq(mrrc_class_of(mrrc_class_size(class)), class);
 		if (class >= MRRC_CLASS_SMALL)
-			ck_assert_uint_eq(mrrc_class_size(class) %
-						  MRRC_HEAP_PAGE, 0);
+			ck_assert_uint_eq(
+				mrrc_class_size(class) % MRRC_HEAP_PAGE, 0);
 	}
 	ck_assert_uint_eq(mrrc_class_size(MRRC_CLASS_SMALL - 1),
 			  MRRC_CLASS_SMALL_MAX);
@@ -147,18 +146,19 @@ START_TEST(each_class_fills_a_block)
 
 	mrrc_arena_add(&arena, block_at(BASE, 4 * MIB));
 	block = TAILQ_FIRST(&arena.blocks);
-	for (class = 0; class < MRRC_CLASSES; class++) {
+	for (class = 0; class < MRRC_CLASSES; class ++) {
 		size = mrrc_class_size(class);
 		for (n = 0; n < 65536; n++) {
 			if (!mrrc_arena_take(&arena, class, 1, &object[n]))
 				break;
 			must(object[n] >= BASE &&
-			     object[n] + size <= BASE + 4 * MIB,
+				     object[n] + size <= BASE + 4 * MIB,
 			     "class %u: %#lx", class, object[n]);
 		}
 		/* a 32nd is lost, and what is at the end */
 		ck_assert_msg(n == 65536 ||
-			      n * size + 4 * size + 4 * MIB / 32 >= 4 * MIB,
+				      n * size + 4 * size + 4 * MIB / 32 >=
+					      4 * MIB,
 			      "class %u: %u of %zu bytes", class, n, size);
 		ck_assert(mrrc_arena_valid(&arena));
 		for (i = 0; i < n; i++)
@@ -213,8 +213,8 @@ END_TEST
 
 START_TEST(find_by_any_address)
 {
-	static const size_t lens[] = { 1, 48, 1000, 5000, 30000, 40000,
-				       300000, 1 << 20 };
+	static const size_t lens[] = { 1,     48,    1000,   5000,
+				       30000, 40000, 300000, 1 << 20 };
 	struct mrrc_heap_block *block;
 	uintptr_t object[8], found, at;
 	unsigned i, class, c;
@@ -229,8 +229,8 @@ START_TEST(find_by_any_address)
 		ck_assert(!mrrc_arena_find(block, object[i], &found, &c));
 		set_mark(block, object[i], MRRC_OBJ_LIVE(class));
 		for (at = 0; at < size; at += at + 1 < size ? size - 1 : 1) {
-			ck_assert(mrrc_arena_find(block, object[i] + at,
-						  &found, &c));
+			ck_assert(mrrc_arena_find(block, object[i] + at, &found,
+						  &c));
 			ck_assert_uint_eq(found, object[i]);
 			ck_assert_uint_eq(c, class);
 		}
@@ -253,9 +253,9 @@ END_TEST
 
 /* ---- against a naive model ----------------------------------------------- */
 
-#define MODEL_BLOCKS	4
-#define MODEL_LEN	(8 * MIB)
-#define MODEL_LIVE	4000
+#define MODEL_BLOCKS 4
+#define MODEL_LEN    (8 * MIB)
+#define MODEL_LIVE   4000
 
 struct model {
 	struct mrrc_heap_block *block[MODEL_BLOCKS];

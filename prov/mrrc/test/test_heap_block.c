@@ -43,12 +43,14 @@ START_TEST(heap_limit)
 	heap_put(addr[1]);
 	heap_put(heap_get(small, 1, 2 * MIB - 65536, 0));
 	ck_assert_int_eq(mrrc_heap_alloc(small, 1, 3 * MIB, 0, &addr[0],
-					 &cookie), -ENOMEM);
+					 &cookie),
+			 -ENOMEM);
 	ck_assert(heap_fake.note[MRRC_HEAP_LIMIT_HEAP].again);
 	/* other heaps have their own */
 	heap_put(heap_get(heap, 1, 3 * MIB, 0));
 	ck_assert_int_eq(mrrc_heap_alloc(heap_open(&attr), 1, 3 * MIB, 0,
-					 &addr[0], &cookie), -ENOMEM);
+					 &addr[0], &cookie),
+			 -ENOMEM);
 	ck_assert(!heap_fake.note[MRRC_HEAP_LIMIT_HEAP].again);
 }
 END_TEST
@@ -61,7 +63,8 @@ START_TEST(domain_limit)
 	heap_domain(4 * MIB);
 	addr = heap_get(heap, 1, 3 * MIB, 0);
 	ck_assert_int_eq(mrrc_heap_alloc(heap_open(&heap_plain), 1, 2 * MIB, 0,
-					 &cookie, &cookie), -ENOMEM);
+					 &cookie, &cookie),
+			 -ENOMEM);
 	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_LIMIT_DOMAIN], 1);
 	heap_put(addr);
 	/* the other heap's idle block goes */
@@ -175,7 +178,7 @@ START_TEST(freed_makes_room_at_limits)
 }
 END_TEST
 
-#define AT_ONCE	8
+#define AT_ONCE 8
 
 static pthread_barrier_t at_once;
 
@@ -203,7 +206,8 @@ START_TEST(one_block_for_all)
 		small = heap_open(&attr);
 		for (i = 0; i < AT_ONCE; i++)
 			ck_assert_int_eq(pthread_create(&thread[i], NULL,
-							take_one, small), 0);
+							take_one, small),
+					 0);
 		for (i = 0; i < AT_ONCE; i++) {
 			pthread_join(thread[i], &ret);
 			failed += ret != NULL;
@@ -224,12 +228,12 @@ START_TEST(peaks_are_of_what_was)
 	mrrc_heaps_close(heaps);
 	heap_domain(64 * MIB);
 	heap_put(heap_get(heap, 1, 4 * MIB, MRRC_HEAP_ISOLATED));
-	ck_assert_int_eq(mrrc_heap_alloc(heap, 1, 100 * MIB, 0, &addr,
-					 &cookie), -ENOMEM);
+	ck_assert_int_eq(mrrc_heap_alloc(heap, 1, 100 * MIB, 0, &addr, &cookie),
+			 -ENOMEM);
 	heap_fake.fail_in = 1;
 	heap_fake.fail_rc = -EOPNOTSUPP;
-	ck_assert_int_eq(mrrc_heap_alloc(heap, 1, 20 * MIB, 0, &addr,
-					 &cookie), -EOPNOTSUPP);
+	ck_assert_int_eq(mrrc_heap_alloc(heap, 1, 20 * MIB, 0, &addr, &cookie),
+			 -EOPNOTSUPP);
 	ck_assert_uint_eq(heap_stats_of(heap).bytes_peak, 4 * MIB);
 	mrrc_heaps_stats(heaps, &stats);
 	ck_assert_uint_eq(stats.bytes_peak, 4 * MIB);
@@ -240,9 +244,8 @@ END_TEST
 /* More pages than a block can count. Address space there is. */
 START_TEST(longer_than_any_block)
 {
-	static const size_t lens[] = {
-		((size_t) 1 << 44) + 4096, MRRC_HEAP_LEN_MAX
-	};
+	static const size_t lens[] = { ((size_t) 1 << 44) + 4096,
+				       MRRC_HEAP_LEN_MAX };
 	struct mrrc_heap_place place;
 	void *addr, *cookie;
 	unsigned i;
@@ -252,8 +255,11 @@ START_TEST(longer_than_any_block)
 				    i % 2 ? MRRC_HEAP_ISOLATED : 0, &addr,
 				    &cookie))
 			continue;
-		ck_assert_int_eq(mrrc_heap_query(heaps, (uintptr_t) addr +
-						 lens[i / 2] / 2, &place), 0);
+		ck_assert_int_eq(mrrc_heap_query(heaps,
+						 (uintptr_t) addr +
+							 lens[i / 2] / 2,
+						 &place),
+				 0);
 		heap_put(addr);
 	}
 	ck_assert_uint_eq(heap_stats_of(heap).bytes, 0);
@@ -476,7 +482,10 @@ END_TEST
 START_TEST(page_kinds)
 {
 	static const enum mrrc_pages kinds[] = {
-		MRRC_PAGES_4K, MRRC_PAGES_THP, MRRC_PAGES_2M, MRRC_PAGES_1G,
+		MRRC_PAGES_4K,
+		MRRC_PAGES_THP,
+		MRRC_PAGES_2M,
+		MRRC_PAGES_1G,
 	};
 	struct mrrc_heap_attr attr = heap_plain;
 	struct mrrc_heap_place place;
@@ -492,14 +501,17 @@ START_TEST(page_kinds)
 			addr = heap_get(paged, 1, 100000, 0);
 			memset(addr, i, 100000);
 			ck_assert_int_eq(mrrc_heap_query(heaps,
-					(uintptr_t) addr, &place), 0);
+							 (uintptr_t) addr,
+							 &place),
+					 0);
 			/* or what there is in its place */
 			ck_assert_int_le(place.pages, kinds[i]);
 			ck_assert_int_ne(place.pages, MRRC_PAGES_AUTO);
 			ck_assert_uint_eq(place.block_len %
-					  mrrc_pages_size(place.pages), 0);
-			ck_assert_uint_eq(place.block %
-					  mrrc_pages_size(place.pages), 0);
+						  mrrc_pages_size(place.pages),
+					  0);
+			ck_assert_uint_eq(
+				place.block % mrrc_pages_size(place.pages), 0);
 			ck_assert_uint_eq(heap_stats_of(paged).bytes,
 					  place.block_len);
 			ck_assert_uint_eq(heap_fake.live_bytes,

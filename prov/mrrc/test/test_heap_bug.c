@@ -45,10 +45,9 @@ START_TEST(foreign_and_inside)
 	heap_put(NULL);
 	ck_assert_int_eq(mrrc_heap_free(heaps, &local), -EINVAL);
 	ck_assert_int_eq(mrrc_heap_free(heaps, (void *) 16), -EINVAL);
-	ck_assert_int_eq(mrrc_heap_free(heaps, (void *) UINTPTR_MAX),
-			 -EINVAL);
-	mapped = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		      0);
+	ck_assert_int_eq(mrrc_heap_free(heaps, (void *) UINTPTR_MAX), -EINVAL);
+	mapped =
+		mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ck_assert_int_eq(mrrc_heap_free(heaps, mapped), -EINVAL);
 	munmap(mapped, 4096);
 	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_FOREIGN], 4);
@@ -73,8 +72,8 @@ START_TEST(other_domain)
 	struct mrrc_heap_place place;
 	void *addr = heap_get(heap, 1, 100, 0);
 
-	ck_assert_int_eq(mrrc_heaps_open(&fake_heap_ops, &heap_fake, 0,
-					 &others), 0);
+	ck_assert_int_eq(
+		mrrc_heaps_open(&fake_heap_ops, &heap_fake, 0, &others), 0);
 	ck_assert_int_eq(mrrc_heap_free(others, addr), -EDOM);
 	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_OTHER_DOMAIN], 1);
 	ck_assert_int_eq(mrrc_heap_query(others, (uintptr_t) addr, &place),
@@ -149,7 +148,8 @@ START_TEST(said_outside_locks)
 		addr[0] ^= 1;
 		trimmed = false;
 		heap_put(heap_get(heap, 1, lens[i], 0));
-		ck_assert_msg(trimmed, "use after free, said inside a biased lock");
+		ck_assert_msg(trimmed,
+			      "use after free, said inside a biased lock");
 		heap_fake.on_note = NULL;
 	}
 	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_OVERFLOW], 2);
@@ -171,7 +171,9 @@ START_TEST(gigabytes)
 		for (round = 0; round < 2; round++) {
 			addr = heap_get(heap, 1, lens[i], 0);
 			ck_assert_int_eq(mrrc_heap_query(heaps,
-					(uintptr_t) addr + 1, &place), 0);
+							 (uintptr_t) addr + 1,
+							 &place),
+					 0);
 			ck_assert_uint_eq(place.len, lens[i]);
 			heap_put(addr);
 		}

@@ -40,8 +40,8 @@ START_TEST(freed_last_stays_in_its_heap)
 	for (i = 0; i < 100; i++) {
 		heap_put(addr);
 		addr = heap_get(i % 2 ? heap : other, 1, 64, 0);
-		ck_assert_int_eq(mrrc_heap_query(heaps, (uintptr_t) addr,
-						 &place), 0);
+		ck_assert_int_eq(
+			mrrc_heap_query(heaps, (uintptr_t) addr, &place), 0);
 		ck_assert_ptr_eq(place.heap, i % 2 ? heap : other);
 	}
 	heap_put(addr);
@@ -70,8 +70,8 @@ START_TEST(freed_last_by_a_thread_that_ends)
 
 	for (i = 0; i < 20; i++) {
 		addr = heap_get(heap, 1, 100000, 0);
-		ck_assert_int_eq(pthread_create(&thread, NULL, only_free,
-						addr), 0);
+		ck_assert_int_eq(pthread_create(&thread, NULL, only_free, addr),
+				 0);
 		pthread_join(thread, NULL);
 	}
 	ck_assert_uint_eq(heap_stats_of(heap).frees, 20);
@@ -123,8 +123,8 @@ START_TEST(freed_last_and_by_another_thread)
 	unsigned i, k;
 	void *addr;
 
-	ck_assert_int_eq(mrrc_heaps_open(&fake_heap_ops, &heap_fake, 0,
-					 &others), 0);
+	ck_assert_int_eq(
+		mrrc_heaps_open(&fake_heap_ops, &heap_fake, 0, &others), 0);
 	for (i = 0; i < 3; i++) {
 		addr = freed_by_another(lens[i]);
 		ck_assert_int_eq(mrrc_heap_free(heaps, addr), -EALREADY);
@@ -246,8 +246,8 @@ END_TEST
 
 /* ---- children of children ------------------------------------------------ */
 
-#define GENERATIONS	10
-#define HEAPS		40	/* of each: more in all than there are slots */
+#define GENERATIONS 10
+#define HEAPS	    40 /* of each: more in all than there are slots */
 
 /*
  * A domain and heap of this process's own, with magazines, whatever its
@@ -264,7 +264,8 @@ static int descend(unsigned generation)
 	pid = fork();
 	if (pid)
 		return pid < 0 || waitpid(pid, &status, 0) != pid ? 1 :
-		       WIFSIGNALED(status) ? 2 : WEXITSTATUS(status);
+		       WIFSIGNALED(status)			  ? 2 :
+					     WEXITSTATUS(status);
 	end_in(60);
 	heap_domain(0);
 	for (i = 1; i < HEAPS && heap->slot; i++)
@@ -275,7 +276,8 @@ static int descend(unsigned generation)
 	heap_put(object);
 	/* what this thread freed last, and its magazine, are of this heap */
 	if (mrrc_heap_alloc(their_heap, 1, 64, 0, &got, &cookie) !=
-	    -EOPNOTSUPP || mrrc_heap_free(theirs, their_object))
+		    -EOPNOTSUPP ||
+	    mrrc_heap_free(theirs, their_object))
 		_exit(4);
 	if (heap_get(heap, 1, 64, 0) != object ||
 	    heap_get(heap, 1, 64, 0) == their_object)

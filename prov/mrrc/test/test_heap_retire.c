@@ -18,8 +18,8 @@
 #include "sys/heap_priv.h"
 #include "sys/vm.h"
 
-#define PAGE	((size_t) 4096)
-#define REMOTE	(MRRC_RW | MRRC_REMOTE_WRITE)
+#define PAGE   ((size_t) 4096)
+#define REMOTE (MRRC_RW | MRRC_REMOTE_WRITE)
 
 static struct mrrc_heap *remote;
 
@@ -71,7 +71,9 @@ START_TEST(addresses_stay)
 {
 	const size_t lens[] = { 1, 300000, 5 * MIB };
 	const enum mrrc_access access[] = {
-		REMOTE, MRRC_RO | MRRC_REMOTE_READ, MRRC_RW,
+		REMOTE,
+		MRRC_RO | MRRC_REMOTE_READ,
+		MRRC_RW,
 	};
 	struct mrrc_heap_place place;
 	struct mrrc_heap *of;
@@ -251,7 +253,7 @@ START_TEST(children_have_none)
 }
 END_TEST
 
-#define THREADS	4
+#define THREADS 4
 #define ROUNDS	200
 
 static void *race_run(void *arg)
@@ -274,8 +276,8 @@ START_TEST(threads_retire)
 	heaps->retired_max = 8;
 	heaps->retired_purge = 2 * MIB;
 	for (i = 0; i < THREADS; i++)
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, race_run,
-						NULL), 0);
+		ck_assert_int_eq(
+			pthread_create(&thread[i], NULL, race_run, NULL), 0);
 	for (i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
 	retire(1);

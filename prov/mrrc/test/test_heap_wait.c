@@ -15,7 +15,7 @@
 
 /* ---- threads inside their biased locks ------------------------------------------ */
 
-static size_t deregs;	/* before */
+static size_t deregs; /* before */
 static bool waited;
 
 /* What a thread stored becomes visible with the barrier: it is inside. */

@@ -12,9 +12,9 @@
 #include "core/history.h"
 #include "fault.h"
 
-#define RANGES	500u
-#define ADDS	10000u		/* of the smallest sketch: before it halves */
-#define PERIOD	10240u
+#define RANGES 500u
+#define ADDS   10000u /* of the smallest sketch: before it halves */
+#define PERIOD 10240u
 
 static struct mrrc_history history;
 
@@ -63,9 +63,11 @@ START_TEST(test_never_less)
 	static const struct {
 		unsigned keys;
 		unsigned step;
-		unsigned wrong;		/* percent that may be too many */
+		unsigned wrong; /* percent that may be too many */
 	} kind[] = {
-		{ RANGES, 1, 5 }, { RANGES, 512, 5 }, { 4 * RANGES, 1, 29 },
+		{ RANGES, 1, 5 },
+		{ RANGES, 512, 5 },
+		{ 4 * RANGES, 1, 29 },
 	};
 	static unsigned truth[4 * RANGES];
 	const uint64_t base = 0x7f1234567;
@@ -76,8 +78,7 @@ START_TEST(test_never_less)
 	for (i = 0; i < ADDS; i++) {
 		/* Few are asked for often. */
 		key = pick(1 + pick(kind[_i].keys));
-		said = mrrc_history_add(&history,
-					base + key * kind[_i].step);
+		said = mrrc_history_add(&history, base + key * kind[_i].step);
 		truth[key] += truth[key] < MRRC_HISTORY_MAX;
 		ck_assert_uint_ge(said, truth[key]);
 	}

@@ -82,7 +82,7 @@ START_TEST(test_reused_memory)
 	put(a);
 	mrrc_cache_mt_flush(cache);
 	b = get(8, 1);
-	ck_assert_ptr_eq(a, b);		/* else this proves nothing */
+	ck_assert_ptr_eq(a, b); /* else this proves nothing */
 	before = quick();
 	a = get(0, 1);
 	ck_assert_uint_eq(quick(), before);
@@ -100,7 +100,7 @@ START_TEST(test_invalidated)
 	touch(0, 4);
 	touch(0, 4);
 	before = quick();
-	mrrc_cache_mt_invalidate(cache, (void *)(base + 2 * page), 1);
+	mrrc_cache_mt_invalidate(cache, (void *) (base + 2 * page), 1);
 	touch(0, 4);
 	ck_assert_uint_eq(quick(), before);
 	ck_assert_uint_eq(fake.regs, 2);
@@ -133,7 +133,7 @@ START_TEST(test_held)
 	ck_assert_int_eq(region->state, MRRC_REGION_INDEXED);
 	ck_assert_int_eq(mrrc_cache_mt_close(cache), -EBUSY);
 	/* The last put of what was invalidated deregisters it. */
-	mrrc_cache_mt_invalidate(cache, (void *)base, 1);
+	mrrc_cache_mt_invalidate(cache, (void *) base, 1);
 	ck_assert_uint_eq(fake.live, 1);
 	put(region);
 	ck_assert_uint_eq(fake.live, 0);
@@ -181,29 +181,34 @@ END_TEST
 START_TEST(test_growth)
 {
 	struct mrrc_region *region = get(0, 64);
-	const char *far = (const char *)base;
+	const char *far = (const char *) base;
 	unsigned i, round;
 	uint64_t before;
 
 	put(region);
 	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
-	ck_assert_int_eq(mrrc_cache_mt_open(&(struct mrrc_cache_attr) {
-		.max_bytes = (size_t)1 << 40,
-		.max_regions = 5000,
-		.policy = "lru",
-		.ops = &fake_reg_ops,
-		.arg = &fake,
-		.mon = mt_mon,
-	}, &cache), 0);
+	ck_assert_int_eq(mrrc_cache_mt_open(
+				 &(struct mrrc_cache_attr){
+					 .max_bytes = (size_t) 1 << 40,
+					 .max_regions = 5000,
+					 .policy = "lru",
+					 .ops = &fake_reg_ops,
+					 .arg = &fake,
+					 .mon = mt_mon,
+				 },
+				 &cache),
+			 0);
 	for (round = 0; round < 8; round++) {
 		before = quick();
 		/* a power of two apart, as buffers often are */
 		for (i = 0; i < 4000; i++) {
-			ck_assert_int_eq(mrrc_cache_mt_get(
-				cache, far + ((size_t)i << 20), 1, MRRC_RW,
-				&region), 0);
+			ck_assert_int_eq(mrrc_cache_mt_get(cache,
+							   far + ((size_t) i
+								  << 20),
+							   1, MRRC_RW, &region),
+					 0);
 			ck_assert_uint_eq(region->start,
-					  base + ((size_t)i << 20));
+					  base + ((size_t) i << 20));
 			mrrc_cache_mt_put(cache, region);
 		}
 	}
@@ -215,39 +220,45 @@ END_TEST
 /* One entry for 2 MiB of a large region. */
 START_TEST(test_big)
 {
-	const size_t big = (size_t)1 << MRRC_HINTS_BIG;
-	const char *start = (const char *)(16 * big);
+	const size_t big = (size_t) 1 << MRRC_HINTS_BIG;
+	const char *start = (const char *) (16 * big);
 	struct mrrc_region *region;
 	uint64_t before;
 
 	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
-	ck_assert_int_eq(mrrc_cache_mt_open(&(struct mrrc_cache_attr) {
-		.max_bytes = (size_t)1 << 40,
-		.ops = &fake_reg_ops,
-		.arg = &fake,
-		.mon = mt_mon,
-	}, &cache), 0);
-	ck_assert_int_eq(mrrc_cache_mt_get(cache, start, 3 * big, MRRC_RW,
-					   &region), 0);
+	ck_assert_int_eq(mrrc_cache_mt_open(
+				 &(struct mrrc_cache_attr){
+					 .max_bytes = (size_t) 1 << 40,
+					 .ops = &fake_reg_ops,
+					 .arg = &fake,
+					 .mon = mt_mon,
+				 },
+				 &cache),
+			 0);
+	ck_assert_int_eq(
+		mrrc_cache_mt_get(cache, start, 3 * big, MRRC_RW, &region), 0);
 	mrrc_cache_mt_put(cache, region);
 	before = quick();
 	ck_assert_int_eq(mrrc_cache_mt_get(cache, start + big - 1, 2, MRRC_RW,
-					   &region), 0);
+					   &region),
+			 0);
 	mrrc_cache_mt_put(cache, region);
 	ck_assert_uint_eq(quick(), before + 1);
 	/* its end is not in it */
 	ck_assert_int_eq(mrrc_cache_mt_get(cache, start + 3 * big - 1, 2,
-					   MRRC_RW, &region), 0);
+					   MRRC_RW, &region),
+			 0);
 	mrrc_cache_mt_put(cache, region);
 	ck_assert_uint_eq(quick(), before + 1);
 	/* nor what comes before it in the same unit */
 	start += 16 * big;
 	ck_assert_int_eq(mrrc_cache_mt_get(cache, start + big / 2, 3 * big,
-					   MRRC_RW, &region), 0);
+					   MRRC_RW, &region),
+			 0);
 	mrrc_cache_mt_put(cache, region);
-	ck_assert_int_eq(mrrc_cache_mt_get(cache, start, 1, MRRC_RW,
-					   &region), 0);
-	ck_assert_uint_eq(region->start, (uintptr_t)start);
+	ck_assert_int_eq(mrrc_cache_mt_get(cache, start, 1, MRRC_RW, &region),
+			 0);
+	ck_assert_uint_eq(region->start, (uintptr_t) start);
 	mrrc_cache_mt_put(cache, region);
 	ck_assert_uint_eq(quick(), before + 1);
 }
@@ -259,15 +270,15 @@ START_TEST(test_two_caches)
 {
 	struct mrrc_cache_mt *other;
 	struct mrrc_region *a, *b;
-	const char *ptr = (const char *)base;
+	const char *ptr = (const char *) base;
 	int i;
 
 	ck_assert_int_eq(open_cache(&other), 0);
 	for (i = 0; i < 4; i++) {
-		ck_assert_int_eq(mrrc_cache_mt_get(cache, ptr, 1, MRRC_RW,
-						   &a), 0);
-		ck_assert_int_eq(mrrc_cache_mt_get(other, ptr, 1, MRRC_RW,
-						   &b), 0);
+		ck_assert_int_eq(mrrc_cache_mt_get(cache, ptr, 1, MRRC_RW, &a),
+				 0);
+		ck_assert_int_eq(mrrc_cache_mt_get(other, ptr, 1, MRRC_RW, &b),
+				 0);
 		ck_assert_ptr_ne(a, b);
 		mrrc_cache_mt_put(other, b);
 		mrrc_cache_mt_put(cache, a);
@@ -291,8 +302,8 @@ static void *get_without(void *arg)
 	bool fired;
 	int ret;
 
-	fault_arm((uintptr_t)arg);
-	ret = mrrc_cache_mt_get(cache, (void *)base, 1, MRRC_RW, &region);
+	fault_arm((uintptr_t) arg);
+	ret = mrrc_cache_mt_get(cache, (void *) base, 1, MRRC_RW, &region);
 	fired = fault_disarm();
 	ck_assert_int_eq(ret, 0);
 	mrrc_cache_mt_put(cache, region);
@@ -310,7 +321,8 @@ START_TEST(test_no_table)
 	touch(0, 1);
 	for (n = 1; fired; n++) {
 		ck_assert_int_eq(pthread_create(&thread, NULL, get_without,
-						(void *)n), 0);
+						(void *) n),
+				 0);
 		pthread_join(thread, &fired);
 	}
 	/* the table, and its entries */

@@ -33,8 +33,9 @@ static void *use_and_end(void *arg)
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		ck_assert_int_eq(mrrc_cache_mt_get(cache, (void *)base, 1,
-						   MRRC_RW, &region), 0);
+		ck_assert_int_eq(mrrc_cache_mt_get(cache, (void *) base, 1,
+						   MRRC_RW, &region),
+				 0);
 		if (i < 2 || !arg)
 			mrrc_cache_mt_put(cache, region);
 	}
@@ -47,8 +48,7 @@ START_TEST(test_thread_ends)
 	pthread_t thread;
 	void *region;
 
-	ck_assert_int_eq(pthread_create(&thread, NULL, use_and_end, &go),
-			 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, use_and_end, &go), 0);
 	pthread_join(thread, &region);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_LOOKUPS), 3);
 	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 1);
@@ -73,8 +73,7 @@ START_TEST(test_cache_closes)
 
 	sem_init(&ready, 0, 0);
 	sem_init(&go, 0, 0);
-	ck_assert_int_eq(pthread_create(&thread, NULL, use_close_use, NULL),
-			 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, use_close_use, NULL), 0);
 	sem_wait(&ready);
 	reopen("lru");
 	sem_post(&go);
@@ -84,7 +83,7 @@ START_TEST(test_cache_closes)
 }
 END_TEST
 
-#define CROWD	4
+#define CROWD 4
 
 static void slow_reg(void *arg, uintptr_t start, size_t len)
 {
@@ -99,13 +98,13 @@ START_TEST(test_joined)
 
 	fake.hook = slow_reg;
 	for (i = 0; i < CROWD; i++)
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, use_and_end,
-						NULL), 0);
+		ck_assert_int_eq(
+			pthread_create(&thread[i], NULL, use_and_end, NULL), 0);
 	for (i = 0; i < CROWD; i++)
 		pthread_join(thread[i], NULL);
 	ck_assert_uint_eq(fake.regs, 1);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_JOINED) +
-			  stat_of(MRRC_STAT_HITS), 3 * CROWD - 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_JOINED) + stat_of(MRRC_STAT_HITS),
+			  3 * CROWD - 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_DUPLICATES), 0);
 	fake.hook = NULL;
 }
@@ -115,7 +114,7 @@ static void *join_and_end(void *arg)
 {
 	struct mrrc_region *region = NULL;
 
-	mrrc_cache_mt_get(cache, (void *)base, 1, MRRC_RW, &region);
+	mrrc_cache_mt_get(cache, (void *) base, 1, MRRC_RW, &region);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	return region;
 }
@@ -130,7 +129,8 @@ START_TEST(test_joined_cancelled)
 	fake.hook = slow_reg;
 	for (i = 0; i < 2; i++) {
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, join_and_end,
-						NULL), 0);
+						NULL),
+				 0);
 		usleep(5000);
 	}
 	pthread_cancel(thread[1]);
@@ -149,7 +149,7 @@ static void *may_fail(void *arg)
 	struct mrrc_region *region;
 	int ret;
 
-	ret = mrrc_cache_mt_get(cache, (void *)base, 1, MRRC_RW, &region);
+	ret = mrrc_cache_mt_get(cache, (void *) base, 1, MRRC_RW, &region);
 	if (!ret)
 		mrrc_cache_mt_put(cache, region);
 	return ret ? arg : NULL;
@@ -186,7 +186,7 @@ START_TEST(test_fork)
 	pid = fork();
 	if (!pid) {
 		/* Of its own, and never remembered. */
-		if (mrrc_cache_mt_get(cache, (void *)base, 1, MRRC_RW,
+		if (mrrc_cache_mt_get(cache, (void *) base, 1, MRRC_RW,
 				      &region) ||
 		    region->state != MRRC_REGION_NEW || quick() != before)
 			_exit(1);
@@ -205,13 +205,13 @@ END_TEST
 
 /* ---- alone: one thread, no probe, the kernel's events ---- */
 
-#define ALONE_PAGES	8u
-#define ALONE_STEPS	3000
+#define ALONE_PAGES 8u
+#define ALONE_STEPS 3000
 /* ThreadSanitizer has a thread that may map where there is a hole. */
 #ifdef __SANITIZE_THREAD__
-#define CHANGES		4
+#define CHANGES 4
 #else
-#define CHANGES		6
+#define CHANGES 6
 #endif
 
 static struct fake_pin pin;
@@ -226,10 +226,11 @@ static bool true_now(char *ptr, unsigned pages)
 
 	word += pages;
 	for (i = 0; i < pages; i++)
-		*(volatile uint64_t *)(ptr + i * page) = word + i;
+		*(volatile uint64_t *) (ptr + i * page) = word + i;
 	ck_assert_int_eq(mrrc_cache_mt_get_pieces(cache, ptr, pages * page,
-						  MRRC_RW, 4, &got), 0);
-	seen = fake_pin_sees(&got, (uintptr_t)ptr, pages, word);
+						  MRRC_RW, 4, &got),
+			 0);
+	seen = fake_pin_sees(&got, (uintptr_t) ptr, pages, word);
 	while (got.count)
 		mrrc_cache_mt_put(cache, got.piece[--got.count].region);
 	return seen;
@@ -288,13 +289,16 @@ START_TEST(test_alone)
 	if (mrrc_mon_open("uffd", NULL, &mon))
 		return;
 	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
-	ck_assert_int_eq(mrrc_cache_mt_open(&(struct mrrc_cache_attr) {
-		.max_bytes = 64 * page,
-		.max_regions = 16,
-		.ops = &fake_pin_ops,
-		.arg = &pin,
-		.mon = mon,
-	}, &cache), 0);
+	ck_assert_int_eq(mrrc_cache_mt_open(
+				 &(struct mrrc_cache_attr){
+					 .max_bytes = 64 * page,
+					 .max_regions = 16,
+					 .ops = &fake_pin_ops,
+					 .arg = &pin,
+					 .mon = mon,
+				 },
+				 &cache),
+			 0);
 	if (mrrc_threads_alone()) {
 		mrrc_thread_outside();
 		ck_assert(!mrrc_threads_alone());
@@ -302,7 +306,7 @@ START_TEST(test_alone)
 		ck_assert(mrrc_threads_alone());
 	} else {
 		fprintf(stderr, "test_hit_threads: not alone, so every hit "
-			"probes\n");
+				"probes\n");
 	}
 	ptr = mmap(NULL, 128 * page, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -336,7 +340,7 @@ static unsigned *live_page;
 static void thread_leaves(int sig)
 {
 	mprotect(live_page, page, PROT_READ | PROT_WRITE);
-	atomic_fetch_or(&mt_mon->seq, 1);	/* its event has been read */
+	atomic_fetch_or(&mt_mon->seq, 1); /* its event has been read */
 	*live_page = 1;
 }
 
@@ -424,7 +428,7 @@ static void *use_and_tell(void *arg)
 {
 	struct mrrc_region *region;
 
-	if (!mrrc_cache_mt_get(cache, (void *)base, 1, MRRC_RW, &region))
+	if (!mrrc_cache_mt_get(cache, (void *) base, 1, MRRC_RW, &region))
 		mrrc_cache_mt_put(cache, region);
 	sem_post(&ready);
 	return arg;
@@ -438,8 +442,8 @@ START_TEST(test_end_and_close)
 
 	sem_init(&ready, 0, 0);
 	for (i = 0; i < 1000; i++) {
-		ck_assert_int_eq(pthread_create(&thread, NULL, use_and_tell,
-						NULL), 0);
+		ck_assert_int_eq(
+			pthread_create(&thread, NULL, use_and_tell, NULL), 0);
 		sem_wait(&ready);
 		reopen("lru");
 		pthread_join(thread, NULL);
@@ -461,8 +465,7 @@ START_TEST(test_alone_no_more)
 	ck_assert_int_eq(mrrc_threads_alone(), alone);
 	sem_init(&ready, 0, 0);
 	sem_init(&go, 0, 0);
-	ck_assert_int_eq(pthread_create(&thread, NULL, use_close_use, NULL),
-			 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, use_close_use, NULL), 0);
 	ck_assert(!mrrc_threads_alone());
 	sem_wait(&ready);
 	sem_post(&go);

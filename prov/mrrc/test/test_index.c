@@ -12,7 +12,7 @@ static struct mrrc_region region[8];
 
 static struct mrrc_region *put(unsigned i, uintptr_t start, size_t len)
 {
-	region[i] = (struct mrrc_region) { .start = start, .len = len };
+	region[i] = (struct mrrc_region){ .start = start, .len = len };
 	mrrc_index_insert(&index_, &region[i]);
 	return &region[i];
 }
@@ -39,25 +39,25 @@ END_TEST
 static const struct {
 	uintptr_t addr;
 	size_t len;
-	int found;	/* region that contains it, or -1 */
-	int first;	/* of those that overlap, or -1 */
+	int found; /* region that contains it, or -1 */
+	int first; /* of those that overlap, or -1 */
 	int count;
 } cases[] = {
-	{ 100, 100, 0, 0, 1 },		/* exact */
-	{ 120, 10, 0, 0, 1 },		/* subset */
+	{ 100, 100, 0, 0, 1 }, /* exact */
+	{ 120, 10, 0, 0, 1 },  /* subset */
 	{ 199, 1, 0, 0, 1 },
 	{ 200, 1, 1, 1, 1 },
-	{ 150, 100, -1, 0, 2 },		/* across two neighbours */
+	{ 150, 100, -1, 0, 2 }, /* across two neighbours */
 	{ 100, 200, -1, 0, 2 },
-	{ 50, 50, -1, -1, 0 },		/* ends where one begins */
+	{ 50, 50, -1, -1, 0 }, /* ends where one begins */
 	{ 50, 51, -1, 0, 1 },
-	{ 300, 100, -1, -1, 0 },	/* the gap, exactly */
+	{ 300, 100, -1, -1, 0 }, /* the gap, exactly */
 	{ 299, 102, -1, 1, 2 },
-	{ 450, 100, -1, 2, 1 },		/* partial at the end */
+	{ 450, 100, -1, 2, 1 }, /* partial at the end */
 	{ 500, 1, -1, -1, 0 },
 	{ 0, SIZE_MAX, -1, 0, 3 },
 	{ 10, SIZE_MAX - 10, -1, 0, 3 },
-	{ 450, SIZE_MAX, -1, 2, 1 },	/* a length that would wrap */
+	{ 450, SIZE_MAX, -1, 2, 1 }, /* a length that would wrap */
 };
 
 START_TEST(test_cases)
@@ -66,12 +66,12 @@ START_TEST(test_cases)
 	int count = 0;
 
 	found = mrrc_index_find(&index_, cases[_i].addr, cases[_i].len);
-	ck_assert_ptr_eq(found, cases[_i].found < 0 ?
-				NULL : &region[cases[_i].found]);
+	ck_assert_ptr_eq(found,
+			 cases[_i].found < 0 ? NULL : &region[cases[_i].found]);
 	found = mrrc_index_first_overlap(&index_, cases[_i].addr,
 					 cases[_i].len);
-	ck_assert_ptr_eq(found, cases[_i].first < 0 ?
-				NULL : &region[cases[_i].first]);
+	ck_assert_ptr_eq(found,
+			 cases[_i].first < 0 ? NULL : &region[cases[_i].first]);
 	for (; found; found = mrrc_index_next_overlap(found, cases[_i].addr,
 						      cases[_i].len))
 		count++;
@@ -110,9 +110,9 @@ END_TEST
 
 START_TEST(test_valid_notices)
 {
-	region[1].len = 201;	/* I1: runs into the next */
+	region[1].len = 201; /* I1: runs into the next */
 	ck_assert(!mrrc_index_valid(&index_));
-	region[1].len = 99;	/* I2: the sum is wrong */
+	region[1].len = 99; /* I2: the sum is wrong */
 	ck_assert(!mrrc_index_valid(&index_));
 	region[1].len = 0;
 	ck_assert(!mrrc_index_valid(&index_));

@@ -55,14 +55,14 @@ END_TEST
 START_TEST(test_far)
 {
 	const uintptr_t apart = MRRC_LIBC_HOOKS_CHUNK << 16;
-	uintptr_t at = (uintptr_t)1 << 40;
+	uintptr_t at = (uintptr_t) 1 << 40;
 	char *near, *far;
 	int i;
 
 	need_hooks();
-	near = mmap((void *)at, 4 * mon_page, PROT_READ | PROT_WRITE,
+	near = mmap((void *) at, 4 * mon_page, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	far = mmap((void *)(at + apart), 4 * mon_page, PROT_READ | PROT_WRITE,
+	far = mmap((void *) (at + apart), 4 * mon_page, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	if (near == MAP_FAILED || far == MAP_FAILED)
 		skip("no such addresses");
@@ -89,7 +89,7 @@ START_TEST(test_raw)
 	need_hooks();
 	ptr = mon_map(4);
 	hooks_watch(ptr, 4);
-	ck_assert_int_eq(raw(SYS_munmap, (long)ptr, 4 * mon_page, 0), 0);
+	ck_assert_int_eq(raw(SYS_munmap, (long) ptr, 4 * mon_page, 0), 0);
 	expect_kernel();
 	/* Watched again after the announcement. */
 	ptr = mon_map(4);
@@ -97,7 +97,7 @@ START_TEST(test_raw)
 	madvise(ptr, 2 * mon_page, MADV_DONTNEED);
 	expect_hook();
 	hooks_watch(ptr, 4);
-	ck_assert_int_eq(raw(SYS_madvise, (long)ptr, mon_page, MADV_DONTNEED),
+	ck_assert_int_eq(raw(SYS_madvise, (long) ptr, mon_page, MADV_DONTNEED),
 			 0);
 	expect_kernel();
 	munmap(ptr, 4 * mon_page);
@@ -125,7 +125,7 @@ START_TEST(test_raw_fork)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 	ck_assert(!mrrc_mon_forked(mon) && mrrc_mon_works(mon));
-	ck_assert_int_eq(raw(SYS_munmap, (long)ptr, 4 * mon_page, 0), 0);
+	ck_assert_int_eq(raw(SYS_munmap, (long) ptr, 4 * mon_page, 0), 0);
 	expect_kernel();
 }
 END_TEST
@@ -201,12 +201,12 @@ static uint64_t *munmap_word(void)
 	uintptr_t code;
 
 	ck_assert_ptr_nonnull(libc);
-	code = (uintptr_t)dlsym(libc, "munmap");
+	code = (uintptr_t) dlsym(libc, "munmap");
 	dlclose(libc);
 #ifdef __aarch64__
 	code += 2 * sizeof(uint32_t);
 #endif
-	return (uint64_t *)(code & ~7UL);
+	return (uint64_t *) (code & ~7UL);
 }
 
 /* The same system call in other words. */
@@ -214,10 +214,8 @@ static uint64_t foreign_code(uint64_t plain)
 {
 #ifdef __x86_64__
 	/* mov $nr, %al in place of mov $nr, %eax; with what clears it */
-	const uint8_t code[8] = {
-		0x31, 0xc0, 0xb0, SYS_munmap, 0x90, 0x0f, 0x05,
-		(uint8_t)(plain >> 56)
-	};
+	const uint8_t code[8] = { 0x31, 0xc0, 0xb0, SYS_munmap,
+				  0x90, 0x0f, 0x05, (uint8_t) (plain >> 56) };
 	uint64_t word;
 
 	memcpy(&word, code, sizeof(word));
@@ -229,12 +227,12 @@ static uint64_t foreign_code(uint64_t plain)
 
 static void poke(uint64_t *word, uint64_t value)
 {
-	void *at = (void *)((uintptr_t)word & ~(mon_page - 1));
+	void *at = (void *) ((uintptr_t) word & ~(mon_page - 1));
 
-	ck_assert_int_eq(mprotect(at, mon_page, PROT_READ | PROT_WRITE |
-				  PROT_EXEC), 0);
+	ck_assert_int_eq(
+		mprotect(at, mon_page, PROT_READ | PROT_WRITE | PROT_EXEC), 0);
 	__atomic_store_n(word, value, __ATOMIC_SEQ_CST);
-	__builtin___clear_cache((char *)word, (char *)(word + 1));
+	__builtin___clear_cache((char *) word, (char *) (word + 1));
 	ck_assert_int_eq(mprotect(at, mon_page, PROT_READ | PROT_EXEC), 0);
 }
 
@@ -288,7 +286,7 @@ static void *churn(void *arg)
 		ptr = mmap(NULL, 2 * mon_page, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		memset(ptr, 1, 2 * mon_page);
-		mrrc_mon_watch(mon, (uintptr_t)ptr, mon_page, &mon_token);
+		mrrc_mon_watch(mon, (uintptr_t) ptr, mon_page, &mon_token);
 		munmap(ptr, 2 * mon_page);
 		free(malloc(300 * 1024));
 	}
@@ -308,8 +306,8 @@ START_TEST(test_reopen)
 	fds = fault_fds();
 	ck_assert_int_eq(pthread_create(&thread, NULL, churn, &stop), 0);
 	for (i = 0; i < 100; i++) {
-		ck_assert_int_eq(mrrc_mon_open_ops(&mrrc_mon_uffd_ops, NULL,
-						   &again), 0);
+		ck_assert_int_eq(
+			mrrc_mon_open_ops(&mrrc_mon_uffd_ops, NULL, &again), 0);
 		ck_assert_int_eq(mrrc_mon_hook(again, NULL), 0);
 		mrrc_mon_close(again);
 	}

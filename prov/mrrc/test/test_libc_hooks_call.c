@@ -20,7 +20,7 @@
 #include "sys/vm.h"
 
 #ifndef MREMAP_DONTUNMAP
-#define MREMAP_DONTUNMAP	4
+#define MREMAP_DONTUNMAP 4
 #endif
 
 static void do_munmap(char *ptr)
@@ -46,7 +46,8 @@ static void do_shrink(char *ptr)
 static void do_grow(char *ptr)
 {
 	ck_assert_ptr_ne(mremap(ptr, 4 * mon_page, 64 * mon_page,
-				MREMAP_MAYMOVE), MAP_FAILED);
+				MREMAP_MAYMOVE),
+			 MAP_FAILED);
 }
 
 static void do_dontunmap(char *ptr)
@@ -63,7 +64,8 @@ static void do_away(char *ptr)
 	char *to = mon_map(4);
 
 	ck_assert_ptr_eq(mremap(ptr, 4 * mon_page, 4 * mon_page,
-				MREMAP_MAYMOVE | MREMAP_FIXED, to), to);
+				MREMAP_MAYMOVE | MREMAP_FIXED, to),
+			 to);
 }
 
 static void do_onto(char *ptr)
@@ -71,14 +73,15 @@ static void do_onto(char *ptr)
 	char *from = mon_map(4);
 
 	ck_assert_ptr_eq(mremap(from, 4 * mon_page, 4 * mon_page,
-				MREMAP_MAYMOVE | MREMAP_FIXED, ptr), ptr);
+				MREMAP_MAYMOVE | MREMAP_FIXED, ptr),
+			 ptr);
 }
 #endif
 
 static void do_fixed(char *ptr)
 {
-	ck_assert_ptr_eq(mmap(ptr + mon_page, mon_page, PROT_NONE, MAP_PRIVATE |
-			      MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+	ck_assert_ptr_eq(mmap(ptr + mon_page, mon_page, PROT_NONE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
 			 ptr + mon_page);
 }
 
@@ -98,17 +101,16 @@ static void do_shmat(char *ptr)
 	const int id = shmget(IPC_PRIVATE, 2 * mon_page, IPC_CREAT | 0600);
 
 	ck_assert_int_ge(id, 0);
-	ck_assert_ptr_eq(shmat(id, ptr + mon_page, SHM_REMAP),
-			 ptr + mon_page);
+	ck_assert_ptr_eq(shmat(id, ptr + mon_page, SHM_REMAP), ptr + mon_page);
 	shmctl(id, IPC_RMID, NULL);
 }
 
 static void (*const announced[])(char *) = {
-	do_munmap, do_part, do_syscall, do_shrink, do_grow, do_dontunmap,
+	do_munmap, do_part,	do_syscall, do_shrink, do_grow, do_dontunmap,
 #ifdef __x86_64__
-	do_away, do_onto,
+	do_away,   do_onto,
 #endif
-	do_fixed, do_dontneed, do_free, do_shmat,
+	do_fixed,  do_dontneed, do_free,    do_shmat,
 };
 
 START_TEST(test_announced)
@@ -133,11 +135,12 @@ START_TEST(test_shmat_huge)
 
 	need_hooks();
 	id = huge ? shmget(IPC_PRIVATE, mon_page,
-			   IPC_CREAT | SHM_HUGETLB | 0600) : -1;
+			   IPC_CREAT | SHM_HUGETLB | 0600) :
+		    -1;
 	if (id < 0)
 		skip("no huge page free");
 	map = mon_map(2 * huge / mon_page);
-	at = (char *)(((uintptr_t)map + huge - 1) & ~(huge - 1));
+	at = (char *) (((uintptr_t) map + huge - 1) & ~(huge - 1));
 	hooks_watch(at + huge - 4 * mon_page, 4);
 	ck_assert_ptr_eq(shmat(id, at, SHM_REMAP), at);
 	shmctl(id, IPC_RMID, NULL);
@@ -165,9 +168,7 @@ static long own_madvise(const struct iovec *iov, size_t count, int advice)
 
 static void do_own_guard(char *ptr)
 {
-	const struct iovec iov[] = {
-		{ ptr, 0 }, { ptr, 2 * mon_page }
-	};
+	const struct iovec iov[] = { { ptr, 0 }, { ptr, 2 * mon_page } };
 
 	if (own_madvise(iov, 2, 102) < 0)
 		skip("no guard pages");
@@ -201,8 +202,8 @@ START_TEST(test_silent_busy)
 	ptr = mon_map(4);
 	hooks_watch(ptr, 4);
 	pthread_barrier_init(&holder.held, NULL, 2);
-	ck_assert_int_eq(pthread_create(&holder.thread, NULL, hold_main,
-					&holder), 0);
+	ck_assert_int_eq(
+		pthread_create(&holder.thread, NULL, hold_main, &holder), 0);
 	pthread_barrier_wait(&holder.held);
 	silent[_i](ptr);
 	expect_hook();
@@ -222,7 +223,8 @@ START_TEST(test_own_madvise)
 	munmap(ptr + mon_page, mon_page);
 	errno = 0;
 	ck_assert_int_eq(syscall(SYS_process_madvise, fd, ptr + mon_page - 16,
-				 2, MADV_COLD, 0), -1);
+				 2, MADV_COLD, 0),
+			 -1);
 	ck_assert(errno == EFAULT || errno == ENOSYS || errno == EPERM);
 	munmap(ptr, mon_page);
 	close(fd);
@@ -240,9 +242,9 @@ static void *look_main(void *arg)
 
 	while (!atomic_load(stop)) {
 		ptr = atomic_load(&moving);
-		if (!mrrc_mon_watch(mon, (uintptr_t)ptr + 2 * mon_page,
+		if (!mrrc_mon_watch(mon, (uintptr_t) ptr + 2 * mon_page,
 				    mon_page, &token))
-			mrrc_mon_unwatch(mon, (uintptr_t)ptr + 2 * mon_page,
+			mrrc_mon_unwatch(mon, (uintptr_t) ptr + 2 * mon_page,
 					 mon_page);
 	}
 	return NULL;
@@ -260,11 +262,11 @@ START_TEST(test_mremap_part)
 	atomic_store(&moving, ptr);
 	ck_assert_int_eq(pthread_create(&thread, NULL, look_main, &stop), 0);
 	for (i = 0; i < 2000; i++) {
-		ptr[0] = ptr[8 * mon_page - 1] = (char)i;
+		ptr[0] = ptr[8 * mon_page - 1] = (char) i;
 		ptr = mremap(ptr, 8 * mon_page, (16 + i % 2 * 512) * mon_page,
 			     MREMAP_MAYMOVE);
-		if (ptr == MAP_FAILED || ptr[0] != (char)i ||
-		    ptr[8 * mon_page - 1] != (char)i)
+		if (ptr == MAP_FAILED || ptr[0] != (char) i ||
+		    ptr[8 * mon_page - 1] != (char) i)
 			break;
 		atomic_store(&moving, ptr);
 		if (mremap(ptr, (16 + i % 2 * 512) * mon_page, 8 * mon_page,
@@ -288,7 +290,7 @@ START_TEST(test_mremap_limbo)
 	ck_assert_int_eq(madvise(ptr, mon_page, MADV_DONTNEED), 0);
 	ptr = mremap(ptr, 8 * mon_page, 528 * mon_page, MREMAP_MAYMOVE);
 	ck_assert_msg(ptr != MAP_FAILED, "%s", strerror(errno));
-	mrrc_mon_unwatch(mon, (uintptr_t)ptr + 2 * mon_page, mon_page);
+	mrrc_mon_unwatch(mon, (uintptr_t) ptr + 2 * mon_page, mon_page);
 	munmap(ptr, 528 * mon_page);
 }
 END_TEST
@@ -300,9 +302,10 @@ static bool split_once(void *arg, uintptr_t start, uintptr_t end,
 	unsigned *const told = arg;
 
 	if (how != MRRC_LIBC_HOOKS_HINT)
-		ck_assert_int_eq(madvise((char *)start + 2 * mon_page, mon_page,
-					 (*told)++ ? MADV_DODUMP :
-						     MADV_DONTDUMP), 0);
+		ck_assert_int_eq(
+			madvise((char *) start + 2 * mon_page, mon_page,
+				(*told)++ ? MADV_DODUMP : MADV_DONTDUMP),
+			0);
 	return true;
 }
 
@@ -329,13 +332,13 @@ START_TEST(test_brk)
 	char *end = sbrk(0), *ptr;
 
 	need_hooks();
-	ptr = (char *)(((uintptr_t)end + mask) & ~mask);
+	ptr = (char *) (((uintptr_t) end + mask) & ~mask);
 	ck_assert_ptr_eq(sbrk(ptr - end + 4 * mon_page), end);
 	memset(ptr, 1, 4 * mon_page);
 	hooks_watch(ptr, 4);
 	ck_assert_ptr_eq(sbrk(-4L * mon_page), ptr + 4 * mon_page);
 	expect_hook();
-	ck_assert_ptr_eq(sbrk(-(long)(ptr - end)), ptr);
+	ck_assert_ptr_eq(sbrk(-(long) (ptr - end)), ptr);
 }
 END_TEST
 
@@ -351,12 +354,13 @@ START_TEST(test_harmless)
 	ck_assert_int_eq(munmap(ptr + 1, mon_page), -1);
 	ck_assert_int_eq(errno, EINVAL);
 	ck_assert_int_eq(munmap(ptr, 0), -1);
-	ck_assert_ptr_eq(mmap(ptr, mon_page, PROT_NONE, MAP_PRIVATE |
-			      MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
+	ck_assert_ptr_eq(mmap(ptr, mon_page, PROT_NONE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+			      -1, 0),
 			 MAP_FAILED);
 	ck_assert_int_eq(errno, EEXIST);
-	ck_assert_ptr_eq(mremap(ptr, 4 * mon_page, 4 * mon_page,
-				MREMAP_MAYMOVE), ptr);
+	ck_assert_ptr_eq(
+		mremap(ptr, 4 * mon_page, 4 * mon_page, MREMAP_MAYMOVE), ptr);
 	munmap(mon_map(4), 4 * mon_page);
 	ck_assert_uint_eq(atomic_load(&watcher.told), 0);
 	munmap(ptr, 4 * mon_page);

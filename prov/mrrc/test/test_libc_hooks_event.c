@@ -77,7 +77,7 @@ START_TEST(test_same_chunk)
 
 	need_hooks();
 	map = mon_map(2 * MRRC_LIBC_HOOKS_CHUNK / mon_page);
-	ptr = (char *)(((uintptr_t)map + mask) & ~mask);
+	ptr = (char *) (((uintptr_t) map + mask) & ~mask);
 	hooks_watch(ptr, 4);
 	munmap(ptr + 8 * mon_page, mon_page);
 	munmap(ptr, 4 * mon_page);
@@ -113,8 +113,8 @@ START_TEST(test_failed)
 	ptr = mon_map(4);
 	hooks_watch(ptr, 4);
 	mrrc_mon_fail(mon, "for a test");
-	watcher.range = (struct mrrc_range) { (uintptr_t)ptr,
-		(uintptr_t)ptr + 4 * mon_page };
+	watcher.range = (struct mrrc_range){ (uintptr_t) ptr,
+					     (uintptr_t) ptr + 4 * mon_page };
 	munmap(ptr, 4 * mon_page);
 	ck_assert_uint_eq(mrrc_mon_seq(mon) & 1, 1);
 }
@@ -165,7 +165,7 @@ static bool tell_slowly(void *arg, uintptr_t start, uintptr_t end,
 static bool tell_at_once(void *arg, uintptr_t start, uintptr_t end,
 			 enum mrrc_libc_hooks_how how)
 {
-	*(bool *)arg = true;
+	*(bool *) arg = true;
 	return true;
 }
 
@@ -193,7 +193,7 @@ static int tell_in_child(void)
 
 	if (mrrc_libc_hooks_add(tell_at_once, &here, NULL))
 		return 4;
-	mrrc_libc_hooks_mark((uintptr_t)ptr, 4 * mon_page);
+	mrrc_libc_hooks_mark((uintptr_t) ptr, 4 * mon_page);
 	munmap(ptr, 4 * mon_page);
 	fault_at(FAULT_YIELD, waits_in_child);
 	mrrc_libc_hooks_remove(&here);
@@ -214,7 +214,7 @@ START_TEST(test_telling)
 	teller = getpid();
 	ptr = mon_map(4);
 	ck_assert_int_eq(mrrc_libc_hooks_add(tell_slowly, &done, NULL), 0);
-	mrrc_libc_hooks_mark((uintptr_t)ptr, 4 * mon_page);
+	mrrc_libc_hooks_mark((uintptr_t) ptr, 4 * mon_page);
 	ck_assert_int_eq(pthread_create(&thread, NULL, unmap_main, ptr), 0);
 	sem_wait(&told);
 	pid = fork();
@@ -240,7 +240,7 @@ static char *watched;
 static void watch_unknown(void)
 {
 	hooks_watch(watched, 4);
-	watcher.range = (struct mrrc_range) { 0 };
+	watcher.range = (struct mrrc_range){ 0 };
 }
 
 static void watch_known(void)
@@ -255,7 +255,7 @@ static void unmap(void)
 
 static void unmap_raw(void)
 {
-	duel_raw(SYS_munmap, (long)watched, 4 * mon_page, 0, 0, 0, 0);
+	duel_raw(SYS_munmap, (long) watched, 4 * mon_page, 0, 0, 0, 0);
 	mrrc_mon_drain(mon);
 }
 
@@ -337,7 +337,9 @@ static int rely_in_child(int i)
 	if (rely() != unmaps[i].complete)
 		return 3;
 	return unmaps[i].complete && unmaps[i].watch == watch_known &&
-	       !atomic_load(&watcher.here) ? 4 : 0;
+			       !atomic_load(&watcher.here) ?
+		       4 :
+		       0;
 }
 
 START_TEST(test_rely)

@@ -26,7 +26,7 @@ static void on_munmap(int sig)
 
 static void on_raw(int sig)
 {
-	duel_raw(SYS_munmap, (long)target, 4 * mon_page, 0, 0, 0, 0);
+	duel_raw(SYS_munmap, (long) target, 4 * mon_page, 0, 0, 0, 0);
 }
 
 static void on_jump(int sig)
@@ -44,7 +44,7 @@ static void on(void (*handler)(int))
 
 static void *unmap_other(void *arg)
 {
-	duel_raw(SYS_munmap, (long)arg, mon_page, 0, 0, 0, 0);
+	duel_raw(SYS_munmap, (long) arg, mon_page, 0, 0, 0, 0);
 	return NULL;
 }
 

@@ -15,7 +15,7 @@
 #include "fault.h"
 #include "sys/lock.h"
 
-#define ROUNDS	20000
+#define ROUNDS 20000
 
 static struct mrrc_lock low, high;
 static struct mrrc_mutex outer = MRRC_MUTEX_INIT(MRRC_RANK_CW_GROUP);
@@ -179,8 +179,8 @@ static void still_held(void)
 }
 
 static void (*const faults[])(void) = {
-	wrong_order, twice, not_held, release_not_held, still_held,
-	wrong_mutexes, mutex_inside, mutex_not_held,
+	wrong_order, twice,	    not_held,	  release_not_held,
+	still_held,  wrong_mutexes, mutex_inside, mutex_not_held,
 };
 
 START_TEST(test_asserts)

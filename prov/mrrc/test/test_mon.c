@@ -66,7 +66,8 @@ START_TEST(test_none)
 	ck_assert(!mrrc_mon_works(none));
 	ck_assert(mrrc_mon_seq(none) & 1);
 	ck_assert_str_ne(mrrc_mon_reason(none), "");
-	ck_assert_int_eq(mrrc_mon_watch(none, mon_page, mon_page, &mon_token), -ENODEV);
+	ck_assert_int_eq(mrrc_mon_watch(none, mon_page, mon_page, &mon_token),
+			 -ENODEV);
 	ck_assert_int_eq(mrrc_mon_check(none), -ENODEV);
 	mrrc_mon_unwatch(none, mon_page, mon_page);
 	mrrc_mon_drain(none);
@@ -122,11 +123,12 @@ START_TEST(test_cover)
 		mon_probe_init(&sub[i]);
 		mrrc_mon_subscribe(fake, &sub[i].sub);
 	}
-	ck_assert_int_eq(mrrc_mon_watch(fake, base, 40 * mon_page, &mon_token), 0);
-	sub[0].keep = (struct mrrc_range) { base + 5 * mon_page,
-					    base + 9 * mon_page };
-	sub[1].keep = (struct mrrc_range) { base + 7 * mon_page,
-					    base + 12 * mon_page };
+	ck_assert_int_eq(mrrc_mon_watch(fake, base, 40 * mon_page, &mon_token),
+			 0);
+	sub[0].keep =
+		(struct mrrc_range){ base + 5 * mon_page, base + 9 * mon_page };
+	sub[1].keep = (struct mrrc_range){ base + 7 * mon_page,
+					   base + 12 * mon_page };
 	mrrc_mon_unwatch(fake, base, 20 * mon_page);
 	ck_assert(fake_mon_none(fake, 0, 5));
 	ck_assert(fake_mon_all(fake, 5, 12));
@@ -141,8 +143,8 @@ START_TEST(test_cover)
 	ck_assert(fake_mon_all(fake, 25, 40));
 
 	/* An unmap in the middle of a region: its rest goes, not the hole. */
-	sub[0].hull = (struct mrrc_range) { base + 26 * mon_page,
-					    base + 36 * mon_page };
+	sub[0].hull = (struct mrrc_range){ base + 26 * mon_page,
+					   base + 36 * mon_page };
 	fake_mon_raise(fake, base + 30 * mon_page, base + 32 * mon_page,
 		       MRRC_MON_UNMAP);
 	mrrc_mon_drain(fake);
@@ -152,8 +154,8 @@ START_TEST(test_cover)
 	ck_assert(fake_mon_none(fake, 32, 36));
 	ck_assert(fake_mon_all(fake, 36, 40));
 	/* Dropped pages stay mapped: all of it goes. */
-	sub[0].hull = (struct mrrc_range) { base + 36 * mon_page,
-					    base + 38 * mon_page };
+	sub[0].hull = (struct mrrc_range){ base + 36 * mon_page,
+					   base + 38 * mon_page };
 	fake_mon_raise(fake, base + 37 * mon_page, base + 38 * mon_page,
 		       MRRC_MON_REMOVE);
 	mrrc_mon_drain(fake);
@@ -214,8 +216,8 @@ START_TEST(test_reopen)
 	/* Opening and closing others, while memory is in motion. */
 	ck_assert_int_eq(pthread_create(&thread, NULL, mon_churn, &stop), 0);
 	for (i = 0; i < 50; i++) {
-		ck_assert_int_eq(mrrc_mon_open_ops(&mrrc_mon_uffd_ops, NULL,
-						   &again), 0);
+		ck_assert_int_eq(
+			mrrc_mon_open_ops(&mrrc_mon_uffd_ops, NULL, &again), 0);
 		mrrc_mon_close(again);
 	}
 	atomic_store(&stop, true);
@@ -248,7 +250,7 @@ START_TEST(test_close_cloned)
 
 	need_uffd();
 	ck_assert_int_eq(mon_watch(ptr, 4), 0);
-	mrrc_mon_unwatch(mon, (uintptr_t)ptr, 4 * mon_page);
+	mrrc_mon_unwatch(mon, (uintptr_t) ptr, 4 * mon_page);
 	pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -38,7 +38,7 @@ static int try_new_monitor(void)
 	mrrc_mon_subscribe(fresh, &own.sub);
 	ptr = mmap(NULL, mon_page, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (mrrc_mon_watch(fresh, (uintptr_t)ptr, mon_page, &mon_token))
+	if (mrrc_mon_watch(fresh, (uintptr_t) ptr, mon_page, &mon_token))
 		return 11;
 	munmap(ptr, mon_page);
 	mrrc_mon_drain(fresh);
@@ -55,7 +55,7 @@ static int in_child(char *ptr)
 		return 1;
 	if (mrrc_mon_check(mon) != -ENODEV)
 		return 2;
-	munmap(ptr, mon_page);		/* no event, no thread to wait for */
+	munmap(ptr, mon_page); /* no event, no thread to wait for */
 	mrrc_mon_unsubscribe(mon, &mon_probe.sub);
 	mrrc_mon_close(mon);
 	return try_new_monitor();
@@ -134,8 +134,7 @@ START_TEST(test_fork_locked)
 
 	need_uffd();
 	pthread_barrier_init(&barrier, NULL, 2);
-	ck_assert_int_eq(pthread_create(&thread, NULL, hold_main, &barrier),
-			 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, hold_main, &barrier), 0);
 	pthread_barrier_wait(&barrier);
 	pid = fork();
 	if (!pid)
@@ -199,8 +198,12 @@ END_TEST
 /* One answer alone means that memory is quiet. */
 START_TEST(test_probe_answers)
 {
-	static const struct { int kernel, probe; } answers[] = {
-		{ EINVAL, 0 }, { EAGAIN, -EAGAIN }, { EPERM, -EPERM },
+	static const struct {
+		int kernel, probe;
+	} answers[] = {
+		{ EINVAL, 0 },
+		{ EAGAIN, -EAGAIN },
+		{ EPERM, -EPERM },
 		{ 0, -EPROTO },
 	};
 	pid_t pid;

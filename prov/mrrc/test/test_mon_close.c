@@ -165,8 +165,8 @@ static int close_and_stop(void)
 }
 
 static int (*const closers[])(void) = {
-	close_everything, close_and_reuse, close_and_idle, close_and_watch,
-	close_and_stop,
+	close_everything, close_and_reuse, close_and_idle,
+	close_and_watch,  close_and_stop,
 };
 
 /* No thread is left when it forks: the child starts some. */
@@ -211,7 +211,7 @@ static int close_unmapping(void)
 	fault_at_thread_end(unmap_leftover);
 	mon_setup();
 	leftovers = mon_map(8);
-	if (mrrc_mon_watch(mon, (uintptr_t)leftovers, 8 * mon_page,
+	if (mrrc_mon_watch(mon, (uintptr_t) leftovers, 8 * mon_page,
 			   &mon_token))
 		return 2;
 	mon_teardown();
@@ -238,9 +238,9 @@ START_TEST(test_no_flush)
 #ifdef __SANITIZE_THREAD__
 	skip("it takes clone(2) for fork(2)");
 #endif
-	snprintf(name, sizeof(name), "/mrrc-%d", (int)getpid());
+	snprintf(name, sizeof(name), "/mrrc-%d", (int) getpid());
 	queue = mq_open(name, O_RDONLY | O_CREAT | O_EXCL, 0600, NULL);
-	if (queue == (mqd_t)-1)
+	if (queue == (mqd_t) -1)
 		skip("no message queues here");
 	mq_unlink(name);
 	ck_assert_int_eq(mq_notify(queue, &quiet), 0);

@@ -258,7 +258,7 @@ START_TEST(test_settle)
 }
 END_TEST
 
-#define OVERFLOW	80	/* more events than the queue has room for */
+#define OVERFLOW 80 /* more events than the queue has room for */
 
 /* What finds no room makes the last one larger, up or down. */
 START_TEST(test_overflow)
@@ -278,7 +278,7 @@ START_TEST(test_overflow)
 	ck_assert_uint_lt(mon_events(), OVERFLOW);
 	/* which is handled first */
 	ck_assert_uint_eq(_i ? last->end : last->start,
-			  (uintptr_t)at + (_i ? mon_page : 0));
+			  (uintptr_t) at + (_i ? mon_page : 0));
 	count = mon_probe.count;
 	ck_assert_uint_eq(last->end - last->start,
 			  (2 * (OVERFLOW - count) + 1) * mon_page);
@@ -361,7 +361,7 @@ END_TEST
 
 static void *write_main(void *arg)
 {
-	*(volatile char *)arg = 1;
+	*(volatile char *) arg = 1;
 	return NULL;
 }
 
@@ -384,7 +384,7 @@ START_TEST(test_dead_reader)
 	need_uffd();
 	ptr = mon_map(1);
 	ck_assert_int_eq(mon_watch(ptr, 1), 0);
-	wp.range.start = (uintptr_t)ptr;
+	wp.range.start = (uintptr_t) ptr;
 	wp.range.len = mon_page;
 	for (fd = 0; fd < 64 && ioctl(fd, UFFDIO_WRITEPROTECT, &wp); fd++)
 		;

@@ -20,10 +20,10 @@
 #include "sys/notifier.h"
 #include "sys/vm.h"
 
-#define RW	(PROT_READ | PROT_WRITE)
-#define ANON	(MAP_PRIVATE | MAP_ANONYMOUS)
-#define ROUNDS	3000
-#define MANY	200
+#define RW     (PROT_READ | PROT_WRITE)
+#define ANON   (MAP_PRIVATE | MAP_ANONYMOUS)
+#define ROUNDS 3000
+#define MANY   200
 
 static size_t page;
 static struct mrrc_mon *mon;
@@ -40,7 +40,7 @@ static void tell(void *arg, uintptr_t start, size_t len)
 
 	pthread_mutex_lock(&lock);
 	n = atomic_load(&told_cnt);
-	told[n % (2 * MANY)] = (struct mrrc_range) { start, start + len };
+	told[n % (2 * MANY)] = (struct mrrc_range){ start, start + len };
 	atomic_store(&told_cnt, n + 1);
 	pthread_mutex_unlock(&lock);
 }
@@ -63,16 +63,17 @@ static void teardown(void)
 	mrrc_mon_close(mon);
 }
 
-#define need_uffd()	do {						\
-		if (!notifier)						\
-			skip("no userfaultfd here");			\
+#define need_uffd()                                  \
+	do {                                         \
+		if (!notifier)                       \
+			skip("no userfaultfd here"); \
 	} while (0)
 
 /* Pages that are there, as pinned ones are. */
 static char *map_at(void *addr, size_t pages)
 {
-	char *ptr = mmap(addr, pages * page, RW,
-			 ANON | (addr ? MAP_FIXED : 0), -1, 0);
+	char *ptr = mmap(addr, pages * page, RW, ANON | (addr ? MAP_FIXED : 0),
+			 -1, 0);
 
 	ck_assert_ptr_ne(ptr, MAP_FAILED);
 	memset(ptr, 1, pages * page);
@@ -81,12 +82,12 @@ static char *map_at(void *addr, size_t pages)
 
 static int watch(const char *ptr, size_t pages)
 {
-	return mrrc_notifier_watch(notifier, (uintptr_t)ptr, pages * page);
+	return mrrc_notifier_watch(notifier, (uintptr_t) ptr, pages * page);
 }
 
 static bool valid(const char *ptr, size_t pages)
 {
-	return mrrc_notifier_valid(notifier, (uintptr_t)ptr, pages * page);
+	return mrrc_notifier_valid(notifier, (uintptr_t) ptr, pages * page);
 }
 
 static void wait_told(unsigned count)
@@ -102,7 +103,7 @@ static void wait_told(unsigned count)
 /* Was all of it told, in whatever pieces? */
 static bool was_told(const char *ptr, size_t pages)
 {
-	const uintptr_t start = (uintptr_t)ptr;
+	const uintptr_t start = (uintptr_t) ptr;
 	unsigned i;
 
 	for (i = 0; i < atomic_load(&told_cnt); i++) {
@@ -203,7 +204,8 @@ START_TEST(test_refused)
 	need_uffd();
 	ck_assert_int_eq(watch(NULL, 1), -EINVAL);
 	ck_assert_int_eq(mrrc_notifier_watch(notifier, page, 0), -EINVAL);
-	ck_assert_int_eq(mrrc_notifier_watch(notifier, page, SIZE_MAX), -EINVAL);
+	ck_assert_int_eq(mrrc_notifier_watch(notifier, page, SIZE_MAX),
+			 -EINVAL);
 	/* shared memory changes unseen */
 	ptr = mmap(NULL, page, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(ptr, MAP_FAILED);
@@ -309,7 +311,7 @@ static void *watch_cancelled(void *arg)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	pthread_cancel(pthread_self());
 	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
-	mrrc_notifier_watch(notifier, (uintptr_t)arg, page);
+	mrrc_notifier_watch(notifier, (uintptr_t) arg, page);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	return arg;
 }

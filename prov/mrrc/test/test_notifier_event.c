@@ -19,7 +19,7 @@ static struct mrrc_mon *mon;
 static struct fake_mon *fake;
 static struct mrrc_notifier *notifier;
 static sem_t in_tell, go_on;
-static unsigned outside;	/* threads of ours, as it tells */
+static unsigned outside; /* threads of ours, as it tells */
 
 /* Waits where it is told of the first page. */
 static void tell(void *arg, uintptr_t start, size_t len)
@@ -106,9 +106,15 @@ END_TEST
 
 START_TEST(test_watch_refused)
 {
-	static const struct { int ret; bool blind; unsigned unwatches; } no[] = {
-		{ -EINVAL, false, 0 }, { -EBUSY, false, 0 },
-		{ -ENOMEM, false, 1 }, { 0, true, 1 },
+	static const struct {
+		int ret;
+		bool blind;
+		unsigned unwatches;
+	} no[] = {
+		{ -EINVAL, false, 0 },
+		{ -EBUSY, false, 0 },
+		{ -ENOMEM, false, 1 },
+		{ 0, true, 1 },
 	};
 
 	fake->watch_rc = no[_i].ret;

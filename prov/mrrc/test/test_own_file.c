@@ -15,7 +15,7 @@
 
 #include "sys/own_file.h"
 
-#define NOBODY	65534
+#define NOBODY 65534
 
 static char dir[64], path[96], other[96];
 
@@ -118,8 +118,7 @@ END_TEST
 
 START_TEST(other_errors)
 {
-	ck_assert_int_eq(mrrc_own_file_open("/nonexistent/f", O_RDWR),
-			 -ENOENT);
+	ck_assert_int_eq(mrrc_own_file_open("/nonexistent/f", O_RDWR), -ENOENT);
 	ck_assert_int_eq(mrrc_own_file_open(dir, O_RDWR), -EISDIR);
 	ck_assert_ptr_null(mrrc_own_file_why(-ENOENT));
 	ck_assert_ptr_nonnull(mrrc_own_file_why(-ELOOP));

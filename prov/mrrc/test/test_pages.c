@@ -13,11 +13,11 @@
 #include "fault.h"
 #include "sys/pages.h"
 
-#define MIB	((size_t) 1 << 20)
+#define MIB ((size_t) 1 << 20)
 
 static char *others;
 static bool others_done;
-static char *failed;	/* what was being mapped */
+static char *failed; /* what was being mapped */
 
 /* Another thread maps what has been given back, right behind. */
 static void map_behind(char *addr, size_t len)
@@ -34,7 +34,9 @@ static void map_behind(char *addr, size_t len)
 START_TEST(others_memory_stays)
 {
 	const struct mrrc_pages_attr attr = {
-		.kind = MRRC_PAGES_4K, .node = -1, .exact = true,
+		.kind = MRRC_PAGES_4K,
+		.node = -1,
+		.exact = true,
 	};
 	enum mrrc_pages got;
 	unsigned char there;
@@ -62,7 +64,8 @@ END_TEST
 START_TEST(memory_goes_unmapped_or_not)
 {
 	const struct mrrc_pages_attr attr = {
-		.kind = MRRC_PAGES_4K, .node = -1,
+		.kind = MRRC_PAGES_4K,
+		.node = -1,
 	};
 	enum mrrc_pages got;
 	unsigned char there[64];
@@ -70,8 +73,8 @@ START_TEST(memory_goes_unmapped_or_not)
 	char *addr;
 	void *map;
 
-	ck_assert_int_eq(mrrc_pages_map(64 * 4096, MIB, &attr, &map, &mapped,
-					&got), 0);
+	ck_assert_int_eq(
+		mrrc_pages_map(64 * 4096, MIB, &attr, &map, &mapped, &got), 0);
 	addr = map;
 	memset(addr, 42, mapped);
 	fault_unmap(true);

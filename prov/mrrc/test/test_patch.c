@@ -23,22 +23,19 @@
 
 #define RW	(PROT_READ | PROT_WRITE)
 #define ANON	(MAP_PRIVATE | MAP_ANONYMOUS)
-#define TOGGLES	500
-#define THREADS	2
+#define TOGGLES 500
+#define THREADS 2
 
 static const struct {
 	const char *name;
 	long number;
 } functions[] = {
-	{ "munmap", SYS_munmap },
-	{ "mremap", SYS_mremap },
-	{ "madvise", SYS_madvise },
-	{ "mmap", SYS_mmap },
-	{ "brk", SYS_brk },
-	{ "syscall", MRRC_PATCH_ANY },
+	{ "munmap", SYS_munmap },   { "mremap", SYS_mremap },
+	{ "madvise", SYS_madvise }, { "mmap", SYS_mmap },
+	{ "brk", SYS_brk },	    { "syscall", MRRC_PATCH_ANY },
 };
 
-#define FUNCTIONS	(sizeof(functions) / sizeof(functions[0]))
+#define FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
 
 static struct mrrc_patch patch[FUNCTIONS];
 static bool known;
@@ -47,7 +44,7 @@ static _Thread_local struct mrrc_patch_call last;
 static _Thread_local bool mine;
 static size_t page;
 
-static _Thread_local bool make;	/* here, and not in libc */
+static _Thread_local bool make; /* here, and not in libc */
 
 bool mrrc_patch_called(struct mrrc_patch_call *call)
 {
@@ -57,7 +54,7 @@ bool mrrc_patch_called(struct mrrc_patch_call *call)
 	last = *call;
 	if (make)
 		call->number = mrrc_patch_make(call);
-	errno = EXDEV;		/* libc sets it afterwards, or not at all */
+	errno = EXDEV; /* libc sets it afterwards, or not at all */
 	return !make;
 }
 
@@ -69,7 +66,7 @@ static void seen(long number, long a, long b, long c, long d, long e)
 	ck_assert_int_eq(last.arg[1], b);
 	ck_assert_int_eq(last.arg[2], c);
 	ck_assert_int_eq(last.arg[3], d);
-	ck_assert(last.arg[4] == e || (int)last.arg[4] == e);
+	ck_assert(last.arg[4] == e || (int) last.arg[4] == e);
 	last.number = -2;
 }
 
@@ -79,7 +76,8 @@ static void turn(bool on)
 
 	for (i = 0; i < FUNCTIONS; i++)
 		ck_assert_int_eq(on ? mrrc_patch_on(&patch[i]) :
-				      mrrc_patch_off(&patch[i]), 0);
+				      mrrc_patch_off(&patch[i]),
+				 0);
 }
 
 /* Whoever patches must look first whether there is anything to patch. */
@@ -91,7 +89,7 @@ START_TEST(test_find)
 	known = true;
 	for (i = 0; i < FUNCTIONS; i++) {
 		ret = mrrc_patch_find(functions[i].name, functions[i].number,
-				     &patch[i]);
+				      &patch[i]);
 		if (!ret)
 			continue;
 		known = false;
@@ -99,13 +97,15 @@ START_TEST(test_find)
 		fprintf(stderr, "%s: %s\n", functions[i].name, strerror(-ret));
 	}
 	ck_assert_int_eq(mrrc_patch_find("no such function", SYS_munmap,
-					 &(struct mrrc_patch) { 0 }),
+					 &(struct mrrc_patch){ 0 }),
 			 mrrc_patch_reach ? -ESRCH : -EOPNOTSUPP);
 	/* A function that makes another system call. */
 	ck_assert_int_ne(mrrc_patch_find("munmap", SYS_mremap,
-					 &(struct mrrc_patch) { 0 }), 0);
+					 &(struct mrrc_patch){ 0 }),
+			 0);
 	ck_assert_int_ne(mrrc_patch_find("printf", MRRC_PATCH_ANY,
-					 &(struct mrrc_patch) { 0 }), 0);
+					 &(struct mrrc_patch){ 0 }),
+			 0);
 }
 END_TEST
 
@@ -125,24 +125,25 @@ START_TEST(test_calls)
 	/* With MREMAP_FIXED it has another system call on 64-bit ARM. */
 	ck_assert_ptr_eq(mremap(ptr, 4 * page, 3 * page, 0), ptr);
 	ck_assert_int_eq(last.number, SYS_mremap);
-	ck_assert_int_eq(last.arg[0], (long)ptr);
+	ck_assert_int_eq(last.arg[0], (long) ptr);
 	ck_assert_int_eq(last.arg[2], 3 * page);
 	ck_assert_int_eq(madvise(to, page, MADV_DONTNEED), 0);
 	ck_assert_int_eq(last.number, SYS_madvise);
 	ck_assert_int_eq(last.arg[2], MADV_DONTNEED);
 	ck_assert_int_eq(munmap(to, page), 0);
 	ck_assert_int_eq(last.number, SYS_munmap);
-	ck_assert_int_eq(last.arg[0], (long)to);
-	ck_assert_ptr_ne(sbrk(page), (void *)-1);
+	ck_assert_int_eq(last.arg[0], (long) to);
+	ck_assert_ptr_ne(sbrk(page), (void *) -1);
 	ck_assert_int_eq(last.number, SYS_brk);
-	ck_assert_ptr_ne(sbrk(-(long)page), (void *)-1);
+	ck_assert_ptr_ne(sbrk(-(long) page), (void *) -1);
 	ck_assert_int_eq(last.number, SYS_brk);
 	ck_assert_int_eq(syscall(SYS_munmap, ptr, page, 1, 2, 3), 0);
-	seen(SYS_munmap, (long)ptr, page, 1, 2, 3);
+	seen(SYS_munmap, (long) ptr, page, 1, 2, 3);
 	/* All six arguments, the last of them from the stack. */
-	ck_assert_int_eq(syscall(SYS_mmap, ptr, page, RW, ANON | MAP_FIXED,
-				 -1, 0L), (long)ptr);
-	seen(SYS_mmap, (long)ptr, page, RW, ANON | MAP_FIXED, -1);
+	ck_assert_int_eq(syscall(SYS_mmap, ptr, page, RW, ANON | MAP_FIXED, -1,
+				 0L),
+			 (long) ptr);
+	seen(SYS_mmap, (long) ptr, page, RW, ANON | MAP_FIXED, -1);
 	ck_assert_int_eq(last.arg[5], 0);
 	/* Errors are libc's: the result, and errno after it. */
 	ck_assert_int_eq(munmap(ptr + 1, page), -1);
@@ -192,12 +193,12 @@ END_TEST
 
 /* ---- code of our own ---- */
 
-static uint64_t *own_code;		/* a page, as libc's is */
+static uint64_t *own_code; /* a page, as libc's is */
 
 static void own_set(const void *bytes, size_t at, size_t len)
 {
 	ck_assert_int_eq(mprotect(own_code, page, RW), 0);
-	memcpy((char *)own_code + at, bytes, len);
+	memcpy((char *) own_code + at, bytes, len);
 	ck_assert_int_eq(mprotect(own_code, page, PROT_READ | PROT_EXEC), 0);
 }
 
@@ -209,19 +210,22 @@ static void own_setup(void)
 
 static void change_word(void)
 {
-	own_set(&(uint64_t) { 3 }, 0, sizeof(uint64_t));
+	own_set(&(uint64_t){ 3 }, 0, sizeof(uint64_t));
 }
 
 /* Others change the word, before we look or just before we write. */
 START_TEST(test_changed)
 {
 	const struct mrrc_patch own = {
-		.word = own_code, .before = 1, .after = 2,
-		.filler = (uint8_t *)(own_code + 1), .filling = "ours",
+		.word = own_code,
+		.before = 1,
+		.after = 2,
+		.filler = (uint8_t *) (own_code + 1),
+		.filling = "ours",
 	};
 	int ret;
 
-	own_set(&(uint64_t) { 1 }, 0, sizeof(uint64_t));
+	own_set(&(uint64_t){ 1 }, 0, sizeof(uint64_t));
 	if (_i)
 		fault_at(FAULT_PROTECT, change_word);
 	else
@@ -240,11 +244,13 @@ END_TEST
 START_TEST(test_denied)
 {
 	const struct mrrc_patch own = {
-		.word = own_code, .before = 1, .after = 2,
+		.word = own_code,
+		.before = 1,
+		.after = 2,
 	};
 	int ret;
 
-	own_set(&(uint64_t) { 1 }, 0, sizeof(uint64_t));
+	own_set(&(uint64_t){ 1 }, 0, sizeof(uint64_t));
 	fault_arm(1);
 	ret = mrrc_patch_on(&own);
 	ck_assert(fault_disarm());
@@ -255,15 +261,14 @@ END_TEST
 
 #ifdef __x86_64__
 /* Code at @at, another at @again unless that is 0, filler at @filler. */
-static int build(size_t at, size_t again, size_t filler,
-		 struct mrrc_patch *own)
+static int build(size_t at, size_t again, size_t filler, struct mrrc_patch *own)
 {
 	static const uint8_t call[] = { 0xb8, SYS_munmap, 0, 0, 0, 0x0f, 5 };
-	static const uint8_t end[] = {
-		0xc3, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0
-	};
+	static const uint8_t end[] = { 0xc3, 0x66, 0x2e, 0x0f, 0x1f, 0x84,
+				       0,    0,	   0,	 0,    0 };
 	const struct mrrc_patch_code code = {
-		.start = (uint8_t *)own_code, .len = 1024,
+		.start = (uint8_t *) own_code,
+		.len = 1024,
 	};
 	uint8_t stub[MRRC_PATCH_STUB];
 	uint8_t *site;
@@ -279,56 +284,69 @@ static int build(size_t at, size_t again, size_t filler,
 
 START_TEST(test_build)
 {
-	static const struct { size_t at, again, filler; int ret; } codes[] = {
-		{ 16, 0, 64, 0 }, { 16, 32, 64, -ENOENT },
+	static const struct {
+		size_t at, again, filler;
+		int ret;
+	} codes[] = {
+		{ 16, 0, 64, 0 },
+		{ 16, 32, 64, -ENOENT },
 		/* in two words: a short jump to the filler */
-		{ 20, 0, 64, 0 }, { 20, 0, 148, 0 }, { 20, 0, 149, -ENOENT },
-		{ 180, 0, 53, 0 }, { 180, 0, 52, -ENOENT },
+		{ 20, 0, 64, 0 },
+		{ 20, 0, 148, 0 },
+		{ 20, 0, 149, -ENOENT },
+		{ 180, 0, 53, 0 },
+		{ 180, 0, 52, -ENOENT },
 		/* the second instruction is what jumps */
-		{ 23, 0, 64, 0 }, { 23, 0, 180, -ENOENT },
+		{ 23, 0, 64, 0 },
+		{ 23, 0, 180, -ENOENT },
 	};
 	struct mrrc_patch own;
 
 	ck_assert_int_eq(build(codes[_i].at, codes[_i].again, codes[_i].filler,
-			       &own), codes[_i].ret);
+			       &own),
+			 codes[_i].ret);
 	if (!codes[_i].ret)
-		ck_assert_ptr_eq(own.filler, codes[_i].at == 16 ? NULL :
-				 (uint8_t *)own_code + codes[_i].filler + 1);
+		ck_assert_ptr_eq(own.filler, codes[_i].at == 16 ?
+						     NULL :
+						     (uint8_t *) own_code +
+							     codes[_i].filler +
+							     1);
 }
 END_TEST
 
 /* The number is not put there by the instruction before. */
 START_TEST(test_build_apart)
 {
-	static const uint8_t call[] = {
-		0xb8, SYS_munmap, 0, 0, 0, 0x41, 0x83, 0xca, 0x40, 0x0f, 5
-	};
-	static const uint8_t end[] = {
-		0xc3, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0
-	};
+	static const uint8_t call[] = { 0xb8, SYS_munmap, 0,	0,    0, 0x41,
+					0x83, 0xca,	  0x40, 0x0f, 5 };
+	static const uint8_t end[] = { 0xc3, 0x66, 0x2e, 0x0f, 0x1f, 0x84,
+				       0,    0,	   0,	 0,    0 };
 	const struct mrrc_patch_code code = {
-		.start = (uint8_t *)own_code, .len = 1024,
+		.start = (uint8_t *) own_code,
+		.len = 1024,
 	};
-	uint8_t *const site = (uint8_t *)own_code + 32 + _i;
+	uint8_t *const site = (uint8_t *) own_code + 32 + _i;
 	uint8_t stub[MRRC_PATCH_STUB];
 	struct mrrc_patch own;
 
 	own_set(call, 32 + _i + 2 - sizeof(call), sizeof(call));
 	own_set(end, 64, sizeof(end));
 	ck_assert_int_eq(mrrc_patch_build(&code, site, MRRC_PATCH_ANY, stub,
-					  &own), -ENOENT);
+					  &own),
+			 -ENOENT);
 	ck_assert_int_eq(mrrc_patch_build(&code, site + 1, SYS_munmap, stub,
-					  &own), -ENOENT);
+					  &own),
+			 -ENOENT);
 	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
 			 _i == 7 ? -ENOENT : 0);
 	if (_i == 7)
 		return;
 	ck_assert_ptr_eq(own.at, site);
-	ck_assert_ptr_eq(own.filler, (uint8_t *)own_code + 65);
+	ck_assert_ptr_eq(own.filler, (uint8_t *) own_code + 65);
 	/* a short jump in place of the system call, and nothing else */
-	ck_assert_int_eq(((uint8_t *)&own.after)[_i], 0xeb);
-	((uint8_t *)&own.after)[_i] = 0x0f;
-	((uint8_t *)&own.after)[_i + 1] = 0x05;
+	ck_assert_int_eq(((uint8_t *) &own.after)[_i], 0xeb);
+	((uint8_t *) &own.after)[_i] = 0x0f;
+	((uint8_t *) &own.after)[_i + 1] = 0x05;
 	ck_assert_uint_eq(own.after, own.before);
 }
 END_TEST
@@ -336,9 +354,11 @@ END_TEST
 START_TEST(test_build_inside)
 {
 	static const uint8_t call[] = { 0xb8, SYS_munmap, 0, 0, 0, 0x0f, 5 };
-	uint8_t *const site = (uint8_t *)own_code + 32 + _i;
+	uint8_t *const site = (uint8_t *) own_code + 32 + _i;
 	struct mrrc_patch_code code = {
-		.start = site, .len = 2, .inside = true,
+		.start = site,
+		.len = 2,
+		.inside = true,
 		.filler = site + (_i == 7 ? MRRC_PATCH_FIXED : 40),
 	};
 	uint8_t stub[MRRC_PATCH_STUB];
@@ -349,24 +369,24 @@ START_TEST(test_build_inside)
 			 0);
 	/* a jump in place of the system call, and nothing else */
 	ck_assert_ptr_eq(own.word, own_code + 4);
-	ck_assert_int_eq(((uint8_t *)&own.after)[_i], 0xeb);
-	((uint8_t *)&own.after)[_i] = 0x0f;
+	ck_assert_int_eq(((uint8_t *) &own.after)[_i], 0xeb);
+	((uint8_t *) &own.after)[_i] = 0x0f;
 	if (_i < 7)
-		((uint8_t *)&own.after)[_i + 1] = 0x05;
+		((uint8_t *) &own.after)[_i + 1] = 0x05;
 	ck_assert_uint_eq(own.after, own.before);
 	/* across two words, one byte changes, and so the place is given */
 	code.filler = site + 41;
 	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
 			 _i == 7 ? -ENOENT : 0);
 	/* what is written first must not be in the word */
-	code.filler = (uint8_t *)own_code + 32 - MRRC_PATCH_FILLER + 1;
+	code.filler = (uint8_t *) own_code + 32 - MRRC_PATCH_FILLER + 1;
 	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
 			 -ENOENT);
-	code.filler = (uint8_t *)own_code + 32 - MRRC_PATCH_FILLER;
+	code.filler = (uint8_t *) own_code + 32 - MRRC_PATCH_FILLER;
 	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
 			 _i == 7 ? -ENOENT : 0);
 	/* none of ours */
-	own_set((uint8_t[]) { 0xcd, 0x80 }, 32 + _i, 2);
+	own_set((uint8_t[]){ 0xcd, 0x80 }, 32 + _i, 2);
 	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
 			 -ENOENT);
 }
@@ -378,25 +398,29 @@ START_TEST(test_undo_both)
 {
 	uint64_t at[3] = { 0 }, copy[3];
 	const struct mrrc_patch own = {
-		.word = at, .before = 1, .after = 2,
-		.filler = (uint8_t *)&at[1], .filling = "ours", .filled = "was",
+		.word = at,
+		.before = 1,
+		.after = 2,
+		.filler = (uint8_t *) &at[1],
+		.filling = "ours",
+		.filled = "was",
 	};
-	const uintptr_t start = (uintptr_t)at, end = (uintptr_t)(at + 3);
+	const uintptr_t start = (uintptr_t) at, end = (uintptr_t) (at + 3);
 
 	copy[0] = 2;
 	copy[2] = 3;
 	memcpy(&copy[1], "ours\0\0\0", 8);
-	ck_assert(mrrc_patch_undo(&own, (uint8_t *)copy, start, end));
+	ck_assert(mrrc_patch_undo(&own, (uint8_t *) copy, start, end));
 	ck_assert_uint_eq(copy[0], 1);
 	ck_assert_uint_eq(copy[2], 3);
-	ck_assert_str_eq((char *)&copy[1], "was");
-	ck_assert(!mrrc_patch_undo(&own, (uint8_t *)copy, start, end));
+	ck_assert_str_eq((char *) &copy[1], "was");
+	ck_assert(!mrrc_patch_undo(&own, (uint8_t *) copy, start, end));
 	copy[0] = 2;
-	ck_assert(!mrrc_patch_undo(&own, (uint8_t *)copy, start, end));
+	ck_assert(!mrrc_patch_undo(&own, (uint8_t *) copy, start, end));
 	ck_assert_uint_eq(copy[0], 2);
 	/* the filler is not in the copy */
 	memcpy(&copy[1], "ours\0\0\0", 8);
-	ck_assert(!mrrc_patch_undo(&own, (uint8_t *)copy, start, start + 8));
+	ck_assert(!mrrc_patch_undo(&own, (uint8_t *) copy, start, start + 8));
 }
 END_TEST
 
@@ -404,7 +428,8 @@ END_TEST
 START_TEST(test_uses)
 {
 	const struct mrrc_patch own = {
-		.word = (uint64_t *)64, .filler = (uint8_t *)101,
+		.word = (uint64_t *) 64,
+		.filler = (uint8_t *) 101,
 	};
 
 	ck_assert(!mrrc_patch_uses(&own, 60, 4));
@@ -414,7 +439,7 @@ START_TEST(test_uses)
 	ck_assert(mrrc_patch_uses(&own, 72, 30));
 	ck_assert(mrrc_patch_uses(&own, 105, 1));
 	ck_assert(!mrrc_patch_uses(&own, 106, 9));
-	ck_assert(!mrrc_patch_uses(&(struct mrrc_patch) { 0 }, 0, 100));
+	ck_assert(!mrrc_patch_uses(&(struct mrrc_patch){ 0 }, 0, 100));
 }
 END_TEST
 
@@ -441,7 +466,7 @@ END_TEST
 
 /* ---- what is not ours ---- */
 
-#define SEGMENTS	256
+#define SEGMENTS 256
 
 struct segment {
 	uintptr_t start, end;
@@ -449,12 +474,13 @@ struct segment {
 };
 
 /* FNV-1a, by words. What lies between variables is read as well. */
-static __attribute__((no_sanitize_address)) uint64_t sum_of(uintptr_t at, uintptr_t end)
+static __attribute__((no_sanitize_address)) uint64_t sum_of(uintptr_t at,
+							    uintptr_t end)
 {
 	uint64_t sum = 0xcbf29ce484222325;
 
 	for (; at < end; at += sizeof(uint64_t))
-		sum = (sum ^ *(const uint64_t *)at) * 0x100000001b3;
+		sum = (sum ^ *(const uint64_t *) at) * 0x100000001b3;
 	return sum;
 }
 
@@ -491,7 +517,7 @@ static bool has_patch(const struct segment *segment)
 	size_t i;
 
 	for (i = 0; i < FUNCTIONS; i++) {
-		at = (uintptr_t)patch[i].word;
+		at = (uintptr_t) patch[i].word;
 		if (at >= segment->start && at < segment->end)
 			return true;
 	}
@@ -518,8 +544,7 @@ START_TEST(test_restored)
 		ck_assert_uint_eq(before[i].start, after[i].start);
 		ck_assert_uint_eq(before[i].end, after[i].end);
 		ck_assert_uint_eq(before[i].sum, after[i].sum);
-		ck_assert_int_eq(before[i].sum != on[i].sum,
-				 has_patch(&on[i]));
+		ck_assert_int_eq(before[i].sum != on[i].sum, has_patch(&on[i]));
 	}
 }
 END_TEST
@@ -534,7 +559,8 @@ START_TEST(test_undo)
 	if (!known)
 		skip("another libc");
 	for (i = 0; i < FUNCTIONS; i++) {
-		code = (uint8_t *)((uintptr_t)patch[i].at & ~(page - 1)) - page;
+		code = (uint8_t *) ((uintptr_t) patch[i].at & ~(page - 1)) -
+		       page;
 		memcpy(was, code, 2 * page);
 		/* what leads on was there already */
 		if (patch[i].filler)
@@ -544,8 +570,8 @@ START_TEST(test_undo)
 		memcpy(copy, code, 2 * page);
 		ck_assert_int_eq(mrrc_patch_off(&patch[i]), 0);
 		ck_assert_int_ne(memcmp(was, copy, 2 * page), 0);
-		mrrc_patch_undo(&patch[i], copy, (uintptr_t)code,
-				(uintptr_t)code + 2 * page);
+		mrrc_patch_undo(&patch[i], copy, (uintptr_t) code,
+				(uintptr_t) code + 2 * page);
 		ck_assert_int_eq(memcmp(was, copy, 2 * page), 0);
 	}
 	free(was);
@@ -606,7 +632,8 @@ START_TEST(test_toggle)
 	atomic_store(&calls, 0);
 	for (i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&spinner[i].thread, NULL, spin,
-						&spinner[i]), 0);
+						&spinner[i]),
+				 0);
 	for (i = 0; i < TOGGLES || !all_called(spinner); i++) {
 		turn(true);
 		usleep(10);

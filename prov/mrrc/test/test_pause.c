@@ -24,8 +24,8 @@
 #include "sys/notifier.h"
 #include "sys/vm.h"
 
-#define SPUN_NS	500000000	/* more than any wait that lets others run */
-#define ROUNDS	50	/* of waits that do not wait for ever */
+#define SPUN_NS 500000000 /* more than any wait that lets others run */
+#define ROUNDS	50	  /* of waits that do not wait for ever */
 
 static atomic_bool held, let_go, came_back;
 
@@ -75,7 +75,7 @@ static void pin(void)
 
 struct waiter {
 	void (*wait)(void);
-	int64_t cost;		/* of the processor's time */
+	int64_t cost; /* of the processor's time */
 };
 
 static void *wait_main(void *arg)
@@ -131,12 +131,13 @@ static void wait_for(void (*taken)(void), void (*wait)(void))
 	pthread_join(thread, NULL);
 	pthread_join(holder, NULL);
 	ck_assert_msg(waiter.cost < SPUN_NS, "it spun for %ld ms",
-		      (long)(waiter.cost / 1000000));
+		      (long) (waiter.cost / 1000000));
 }
 
-#define need_real_time()	do {					\
-		if (!possible())					\
-			skip("no real-time priority here");		\
+#define need_real_time()                                    \
+	do {                                                \
+		if (!possible())                            \
+			skip("no real-time priority here"); \
 	} while (0)
 
 /* ---- biased locks ---- */
@@ -226,9 +227,10 @@ END_TEST
 static char *hooked;
 static char tag;
 
-static bool told(void *arg, uintptr_t start, uintptr_t end, enum mrrc_libc_hooks_how how)
+static bool told(void *arg, uintptr_t start, uintptr_t end,
+		 enum mrrc_libc_hooks_how how)
 {
-	if (start == (uintptr_t)hooked)
+	if (start == (uintptr_t) hooked)
 		hold();
 	return true;
 }
@@ -253,7 +255,7 @@ START_TEST(removes_hooks)
 	hooked = mmap(NULL, mrrc_vm_page(), PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(hooked, MAP_FAILED);
-	mrrc_libc_hooks_mark((uintptr_t)hooked, mrrc_vm_page());
+	mrrc_libc_hooks_mark((uintptr_t) hooked, mrrc_vm_page());
 	wait_for(hook_taken, hook_removed);
 }
 END_TEST
@@ -310,8 +312,7 @@ START_TEST(looks_up)
 	mt_setup();
 	do {
 		wait_for(mon_taken, cache_asked);
-	} while (stat_of(MRRC_STAT_UNCACHED_RACED) > raced &&
-		 ++raced < ROUNDS);
+	} while (stat_of(MRRC_STAT_UNCACHED_RACED) > raced && ++raced < ROUNDS);
 	ck_assert_uint_lt(raced, ROUNDS);
 	mt_teardown();
 }
@@ -335,7 +336,8 @@ START_TEST(notifiers)
 
 	need_real_time();
 	mt_setup();
-	ck_assert_int_eq(mrrc_notifier_open(mt_mon, notifier_tell, NULL, &notifier), 0);
+	ck_assert_int_eq(
+		mrrc_notifier_open(mt_mon, notifier_tell, NULL, &notifier), 0);
 	ck_assert_int_eq(mrrc_notifier_watch(notifier, base, page), 0);
 	for (i = 0; i < ROUNDS && !notifier_known; i++)
 		wait_for(mon_taken, notifier_asked);

@@ -11,7 +11,7 @@
 
 #include "mt_fixture.h"
 
-#define THREADS	4
+#define THREADS 4
 #define STEPS	4000
 
 static unsigned event_page;
@@ -148,7 +148,8 @@ START_TEST(test_unseen)
 	piece_is(0, 8, 8, NULL);
 	ck_assert_int_eq(plan.piece[0].region->state, MRRC_REGION_NEW);
 	ck_assert_uint_eq(stat_of(_i ? MRRC_STAT_UNCACHED_NO_MONITOR :
-				       MRRC_STAT_UNCACHED_RACED), 1);
+				       MRRC_STAT_UNCACHED_RACED),
+			  1);
 	put_pieces();
 	fake_mon_of(mt_mon)->busy = 0;
 }
@@ -168,7 +169,7 @@ static unsigned pick(uint64_t *state, unsigned n)
 
 static void *walk(void *arg)
 {
-	uint64_t state = 2 * (uintptr_t)arg + 1;
+	uint64_t state = 2 * (uintptr_t) arg + 1;
 	struct mrrc_plan mine[2] = { { 0 }, { 0 } };
 	struct mrrc_plan *got;
 	unsigned first, pages, i, step;
@@ -187,7 +188,7 @@ static void *walk(void *arg)
 		if (first + pages > 48)
 			access = MRRC_RO;
 		if (mrrc_cache_mt_get_pieces(cache,
-					     (void *)(base + first * page),
+					     (void *) (base + first * page),
 					     pages * page, access,
 					     1 + pick(&state, 6), got) ||
 		    !covered(got, first, pages, access)) {
@@ -198,7 +199,7 @@ static void *walk(void *arg)
 			mrrc_cache_mt_flush(cache);
 		if (!pick(&state, 10))
 			mrrc_cache_mt_invalidate(cache,
-						 (void *)(base + first * page),
+						 (void *) (base + first * page),
 						 page);
 	}
 	for (step = 0; step < 2; step++) {
@@ -211,7 +212,9 @@ static void *walk(void *arg)
 START_TEST(test_threads)
 {
 	static const char *const kinds[] = {
-		"lru:pieces=32", "gdsf", "mre-fig4:merge=1",
+		"lru:pieces=32",
+		"gdsf",
+		"mre-fig4:merge=1",
 	};
 	pthread_t thread[THREADS];
 	uintptr_t i;
@@ -222,7 +225,8 @@ START_TEST(test_threads)
 	atomic_store(&wrong, 0);
 	for (i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, walk,
-						(void *)(i + 1)), 0);
+						(void *) (i + 1)),
+				 0);
 	for (i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
 	ck_assert_uint_eq(wrong, 0);

@@ -14,14 +14,18 @@
 
 #include "core/cache.h"
 
-#define PAGE		4096u
-#define MAX_PAGES	128u
-#define RO		MRRC_RO
-#define RW		MRRC_RW
+#define PAGE	  4096u
+#define MAX_PAGES 128u
+#define RO	  MRRC_RO
+#define RW	  MRRC_RW
 
 /* Up to four pages are registered again rather than called for once more. */
 static const struct mrrc_cost cost = {
-	.reg_page = 1, .reg = 4, .dereg_page = 1, .dereg = 1, .page = PAGE,
+	.reg_page = 1,
+	.reg = 4,
+	.dereg_page = 1,
+	.dereg = 1,
+	.page = PAGE,
 };
 
 static struct mrrc_cache cache;
@@ -31,13 +35,15 @@ static char text[2048];
 
 static void open_cache(const char *policy)
 {
-	ck_assert_int_eq(mrrc_cache_init(&cache, &(struct mrrc_cache_conf) {
-		.max_bytes = MAX_PAGES * PAGE,
-		.max_regions = 128,
-		.page = PAGE,
-		.policy = policy,
-		.cost = &cost,
-	}), 0);
+	ck_assert_int_eq(mrrc_cache_init(&cache,
+					 &(struct mrrc_cache_conf){
+						 .max_bytes = MAX_PAGES * PAGE,
+						 .max_regions = 128,
+						 .page = PAGE,
+						 .policy = policy,
+						 .cost = &cost,
+					 }),
+			 0);
 	TAILQ_INIT(&victims);
 }
 
@@ -63,8 +69,10 @@ static void put(int i, unsigned page, unsigned pages, enum mrrc_access access)
 {
 	/* A region of that number would be lost to the index. */
 	ck_assert_int_ne(region[i].state, MRRC_REGION_INDEXED);
-	region[i] = (struct mrrc_region) {
-		.start = page * PAGE, .len = pages * PAGE, .access = access,
+	region[i] = (struct mrrc_region){
+		.start = page * PAGE,
+		.len = pages * PAGE,
+		.access = access,
 	};
 	ck_assert_int_eq(mrrc_cache_insert(&cache, &region[i], &victims), 0);
 }
@@ -86,7 +94,9 @@ static const char *plan_text(const struct mrrc_plan *plan)
 		piece = &plan->piece[i];
 		ck_assert_uint_eq((piece->start | piece->len) % PAGE, 0);
 		at += snprintf(text + at, sizeof(text) - at, "%s%zu+%zu",
-			       i ? " " : plan->merged ? "!" : "",
+			       i	    ? " " :
+			       plan->merged ? "!" :
+					      "",
 			       piece->start / PAGE, piece->len / PAGE);
 		missing += !piece->region;
 		if (piece->region)
@@ -129,16 +139,16 @@ START_TEST(test_cases)
 {
 	expect(10, 4, RW, "10+4");
 	put(0, 10, 4, RW);
-	expect(10, 4, RW, "10+4:0");		/* exact */
-	expect(11, 2, RW, "11+2:0");		/* subset */
+	expect(10, 4, RW, "10+4:0"); /* exact */
+	expect(11, 2, RW, "11+2:0"); /* subset */
 	expect(10, 1, RW, "10+1:0");
 	expect(13, 1, RW, "13+1:0");
-	expect(8, 4, RW, "8+2 10+2:0");		/* partial */
+	expect(8, 4, RW, "8+2 10+2:0"); /* partial */
 	expect(13, 4, RW, "13+1:0 14+3");
-	expect(8, 8, RW, "8+2 10+4:0 14+2");	/* contains */
+	expect(8, 8, RW, "8+2 10+4:0 14+2"); /* contains */
 	expect(9, 5, RW, "9+1 10+4:0");
 	expect(10, 5, RW, "10+4:0 14+1");
-	expect(14, 3, RW, "14+3");		/* disjoint */
+	expect(14, 3, RW, "14+3"); /* disjoint */
 	expect(8, 2, RW, "8+2");
 	expect(100, 1, RW, "100+1");
 }
@@ -149,7 +159,7 @@ START_TEST(test_several)
 	put(0, 10, 4, RW);
 	put(1, 14, 2, RW);
 	put(2, 20, 1, RW);
-	expect(11, 4, RW, "11+3:0 14+1:1");	/* nothing is missing */
+	expect(11, 4, RW, "11+3:0 14+1:1"); /* nothing is missing */
 	expect(10, 6, RW, "10+4:0 14+2:1");
 	expect(12, 10, RW, "12+2:0 14+2:1 16+4 20+1:2 21+1");
 	expect(1, 30, RW, "1+9 10+4:0 14+2:1 16+4 20+1:2 21+10");
@@ -176,8 +186,7 @@ START_TEST(test_rounding)
 	bytes(14 * PAGE - 1, 2, RW, 0, "13+1:0 14+1");
 	bytes(14 * PAGE, 1, RW, 0, "14+1");
 	/* The page below the last: the last is nobody's (cache_mt). */
-	bytes(UINTPTR_MAX - 2 * PAGE + 1, PAGE, RW, 0,
-	      "4503599627370494+1");
+	bytes(UINTPTR_MAX - 2 * PAGE + 1, PAGE, RW, 0, "4503599627370494+1");
 }
 END_TEST
 
@@ -244,7 +253,7 @@ START_TEST(test_bridges)
 	put(1, 20, 5, RW);
 	expect(8, 8, RW, "!8+8");
 	expect(18, 8, RW, "18+2 20+5:1 25+1");
-	expect(10, 6, RW, "10+4:0 14+2");	/* not between */
+	expect(10, 6, RW, "10+4:0 14+2"); /* not between */
 	expect(8, 6, RW, "8+2 10+4:0");
 	put(2, 26, 1, RW);
 	put(3, 28, 4, RW);
@@ -420,7 +429,8 @@ START_TEST(test_too_many)
 		put(i, 10 + 2 * i, 2, RW);
 	for (i = 0; i < 40; i++)
 		reuse(i);
-	expect(10, 64, RW, "10+2:0 12+2:1 14+2:2 16+2:3 18+2:4 20+2:5 22+2:6 "
+	expect(10, 64, RW,
+	       "10+2:0 12+2:1 14+2:2 16+2:3 18+2:4 20+2:5 22+2:6 "
 	       "24+2:7 26+2:8 28+2:9 30+2:10 32+2:11 34+2:12 36+2:13 38+2:14 "
 	       "40+2:15 42+2:16 44+2:17 46+2:18 48+2:19 50+2:20 52+2:21 "
 	       "54+2:22 56+2:23 58+2:24 60+2:25 62+2:26 64+2:27 66+2:28 "

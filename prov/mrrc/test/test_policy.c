@@ -13,16 +13,22 @@
 #include "core/policy.h"
 #include "fault.h"
 
-#define PAGE	4096u
-#define COUNT	5
-#define MANY	40
+#define PAGE  4096u
+#define COUNT 5
+#define MANY  40
 
 static const struct mrrc_cost cost = {
-	.reg_page = 770, .reg = 7420, .dereg_page = 220, .dereg = 1100,
-	.page = PAGE, .batch = true,
+	.reg_page = 770,
+	.reg = 7420,
+	.dereg_page = 220,
+	.dereg = 1100,
+	.page = PAGE,
+	.batch = true,
 };
 static const struct mrrc_policy_attr attr = {
-	.cost = &cost, .max_bytes = 1000 * PAGE, .max_regions = 100,
+	.cost = &cost,
+	.max_bytes = 1000 * PAGE,
+	.max_regions = 100,
 };
 
 static struct mrrc_policy *policy;
@@ -30,7 +36,7 @@ static struct mrrc_region region[MANY];
 
 static void insert(int i, unsigned pages)
 {
-	region[i] = (struct mrrc_region) {
+	region[i] = (struct mrrc_region){
 		.start = (1 + 1000u * i) * PAGE,
 		.len = pages * PAGE,
 		.state = MRRC_REGION_INDEXED,
@@ -93,8 +99,9 @@ START_TEST(test_open_fails)
 		const char *spec;
 		int steps;
 	} kind[] = {
-		{ "lru", 1 }, { "mre-fig4", 1 }, { "gdsf", 2 },
-		{ "gdsf:history=0", 1 }, { "gdl", 3 }, { "gdl:duel=0", 2 },
+		{ "lru", 1 },  { "mre-fig4", 1 },
+		{ "gdsf", 2 }, { "gdsf:history=0", 1 },
+		{ "gdl", 3 },  { "gdl:duel=0", 2 },
 	};
 	struct mrrc_policy *other = NULL;
 	bool fired;
@@ -122,34 +129,62 @@ static const struct {
 	const char *spec;
 	int ret;
 } specs[] = {
-	{ "no such", -ENOENT }, { "", -ENOENT }, { ":pieces=1", -ENOENT },
-	{ "lru2", -ENOENT }, { "lr", -ENOENT }, { "LRU", -ENOENT },
-	{ " lru", -ENOENT }, { "gdsf-history=0", -ENOENT },
-	{ "lru:no=1", -ESRCH }, { "lru:history=1", -ESRCH },
-	{ "lru:piece=1", -ESRCH }, { "lru:piecess=1", -ESRCH },
-	{ "lru:=1", -ESRCH }, { "gdsf:resort=1", -ESRCH },
-	{ "lru:pieces=1:no=1", -ESRCH }, { "mre-text:history=1", -ESRCH },
-	{ "lru:", -EINVAL }, { "lru::", -EINVAL }, { "lru:pieces", -EINVAL },
-	{ "lru:pieces=", -EINVAL }, { "lru:pieces=x", -EINVAL },
-	{ "lru:pieces=-1", -EINVAL }, { "lru:pieces=+1", -EINVAL },
-	{ "lru:pieces=1 ", -EINVAL }, { "lru:pieces= 1", -EINVAL },
-	{ "lru:pieces=1x", -EINVAL }, { "lru:pieces==1", -EINVAL },
-	{ "lru:pieces=1:", -EINVAL }, { "lru:pieces=1::batch=1", -EINVAL },
+	{ "no such", -ENOENT },
+	{ "", -ENOENT },
+	{ ":pieces=1", -ENOENT },
+	{ "lru2", -ENOENT },
+	{ "lr", -ENOENT },
+	{ "LRU", -ENOENT },
+	{ " lru", -ENOENT },
+	{ "gdsf-history=0", -ENOENT },
+	{ "lru:no=1", -ESRCH },
+	{ "lru:history=1", -ESRCH },
+	{ "lru:piece=1", -ESRCH },
+	{ "lru:piecess=1", -ESRCH },
+	{ "lru:=1", -ESRCH },
+	{ "gdsf:resort=1", -ESRCH },
+	{ "lru:pieces=1:no=1", -ESRCH },
+	{ "mre-text:history=1", -ESRCH },
+	{ "lru:", -EINVAL },
+	{ "lru::", -EINVAL },
+	{ "lru:pieces", -EINVAL },
+	{ "lru:pieces=", -EINVAL },
+	{ "lru:pieces=x", -EINVAL },
+	{ "lru:pieces=-1", -EINVAL },
+	{ "lru:pieces=+1", -EINVAL },
+	{ "lru:pieces=1 ", -EINVAL },
+	{ "lru:pieces= 1", -EINVAL },
+	{ "lru:pieces=1x", -EINVAL },
+	{ "lru:pieces==1", -EINVAL },
+	{ "lru:pieces=1:", -EINVAL },
+	{ "lru:pieces=1::batch=1", -EINVAL },
 	{ "lru:pieces=1,batch=1", -EINVAL },
 	{ "lru:pieces=1111111111111111111111111x", -EINVAL },
-	{ "lru:pieces=0", -ERANGE }, { "lru:pieces=33", -ERANGE },
-	{ "lru:batch=0", -ERANGE }, { "lru:batch=65537", -ERANGE },
-	{ "lru:merge=2", -ERANGE }, { "gdsf:history=2", -ERANGE },
-	{ "gdl:duel=2", -ERANGE }, { "gdl:history=1", -ESRCH },
-	{ "mre-text:resort=0", -ERANGE }, { "mre-text:resort=101", -ERANGE },
-	{ "mre-fig4:evict=0", -ERANGE }, { "mre-fig4:evict=101", -ERANGE },
+	{ "lru:pieces=0", -ERANGE },
+	{ "lru:pieces=33", -ERANGE },
+	{ "lru:batch=0", -ERANGE },
+	{ "lru:batch=65537", -ERANGE },
+	{ "lru:merge=2", -ERANGE },
+	{ "gdsf:history=2", -ERANGE },
+	{ "gdl:duel=2", -ERANGE },
+	{ "gdl:history=1", -ESRCH },
+	{ "mre-text:resort=0", -ERANGE },
+	{ "mre-text:resort=101", -ERANGE },
+	{ "mre-fig4:evict=0", -ERANGE },
+	{ "mre-fig4:evict=101", -ERANGE },
 	{ "lru:pieces=18446744073709551615", -ERANGE },
 	{ "lru:pieces=18446744073709551616", -ERANGE },
 	{ "lru:pieces=10000000000000000000000000000000", -ERANGE },
-	{ "lru", 0 }, { "lru:pieces=1", 0 }, { "lru:pieces=32", 0 },
-	{ "lru:batch=1", 0 }, { "lru:batch=65536", 0 }, { "lru:merge=0", 0 },
-	{ "lru:merge=1", 0 }, { "lru:pieces=007", 0 },
-	{ "lru:merge=1:batch=2:pieces=3", 0 }, { "gdsf:history=0", 0 },
+	{ "lru", 0 },
+	{ "lru:pieces=1", 0 },
+	{ "lru:pieces=32", 0 },
+	{ "lru:batch=1", 0 },
+	{ "lru:batch=65536", 0 },
+	{ "lru:merge=0", 0 },
+	{ "lru:merge=1", 0 },
+	{ "lru:pieces=007", 0 },
+	{ "lru:merge=1:batch=2:pieces=3", 0 },
+	{ "gdsf:history=0", 0 },
 	{ "mre-text:resort=1:evict=100", 0 },
 	{ "mre-fig4:evict=1:resort=100:pieces=4", 0 },
 };
@@ -173,7 +208,8 @@ START_TEST(test_values)
 	struct mrrc_policy *other;
 
 	ck_assert_int_eq(mrrc_policy_open("mre-text:pieces=3:evict=7:batch=11:"
-					  "merge=1:resort=13", &attr, &other),
+					  "merge=1:resort=13",
+					  &attr, &other),
 			 0);
 	ck_assert_uint_eq(other->pieces, 3);
 	ck_assert_uint_eq(other->batch, 11);
@@ -182,19 +218,21 @@ START_TEST(test_values)
 	ck_assert_uint_eq(other->param[1], 7);
 	mrrc_policy_close(other);
 	/* What is not said is as the table has it; the last one counts. */
-	ck_assert_int_eq(mrrc_policy_open("gdsf:batch=2:batch=5", &attr,
-					  &other), 0);
+	ck_assert_int_eq(
+		mrrc_policy_open("gdsf:batch=2:batch=5", &attr, &other), 0);
 	ck_assert_uint_eq(other->batch, 5);
 	ck_assert_uint_eq(other->pieces, mrrc_policy_gdsf_ops.pieces);
 	ck_assert_uint_eq(other->param[0], 1);
 	mrrc_policy_close(other);
 	/* One that is not registered. */
 	ck_assert_int_eq(mrrc_policy_open_ops(&mrrc_policy_mre_text_ops,
-					      "evict=9", &attr, &other), 0);
+					      "evict=9", &attr, &other),
+			 0);
 	ck_assert_uint_eq(other->param[1], 9);
 	mrrc_policy_close(other);
 	ck_assert_int_eq(mrrc_policy_open_ops(&mrrc_policy_lru_ops, "evict=9",
-					      &attr, &other), -ESRCH);
+					      &attr, &other),
+			 -ESRCH);
 }
 END_TEST
 
@@ -211,8 +249,8 @@ static unsigned pick(unsigned n)
 }
 
 static const char *const kinds[] = {
-	"lru", "fmrd", "mre-text", "mre-fig4:resort=100:evict=40", "gdsf",
-	"gdsf:history=0", "gdl", "gdl:duel=0",
+	"lru",	"fmrd",		  "mre-text", "mre-fig4:resort=100:evict=40",
+	"gdsf", "gdsf:history=0", "gdl",      "gdl:duel=0",
 };
 
 /* Inserted, used and removed at random; no victim is held or unknown. */

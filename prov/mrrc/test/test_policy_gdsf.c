@@ -13,10 +13,13 @@
 
 #include "core/policy.h"
 
-#define PAGE	4096u
+#define PAGE 4096u
 
 static const struct mrrc_cost plain = {
-	.reg_page = 70, .reg = 900, .dereg_page = 30, .dereg = 100,
+	.reg_page = 70,
+	.reg = 900,
+	.dereg_page = 30,
+	.dereg = 100,
 	.page = PAGE,
 };
 
@@ -28,7 +31,9 @@ static unsigned count;
 static void open_gdsf(const char *spec)
 {
 	const struct mrrc_policy_attr attr = {
-		.cost = &cost, .max_bytes = 1000 * PAGE, .max_regions = 100,
+		.cost = &cost,
+		.max_bytes = 1000 * PAGE,
+		.max_regions = 100,
 	};
 
 	ck_assert_int_eq(mrrc_policy_open(spec, &attr, &policy), 0);
@@ -48,7 +53,7 @@ static void teardown(void)
 
 static void insert_at(int i, int place, unsigned pages)
 {
-	region[i] = (struct mrrc_region) {
+	region[i] = (struct mrrc_region){
 		.start = (1 + 1000u * place) * PAGE,
 		.len = pages * PAGE,
 		.state = MRRC_REGION_INDEXED,
@@ -100,8 +105,10 @@ END_TEST
 /* Deregistration counts like registration. */
 START_TEST(test_cost)
 {
-	cost = (struct mrrc_cost) {
-		.dereg_page = 100, .dereg = 1000, .page = PAGE,
+	cost = (struct mrrc_cost){
+		.dereg_page = 100,
+		.dereg = 1000,
+		.page = PAGE,
 	};
 	insert(0, 1);
 	insert(1, 10);
@@ -113,8 +120,10 @@ END_TEST
 /* One class by time of use: 1100 and 1050 a page are the same. */
 START_TEST(test_class)
 {
-	cost = (struct mrrc_cost) {
-		.reg_page = 1000, .reg = 100, .page = PAGE,
+	cost = (struct mrrc_cost){
+		.reg_page = 1000,
+		.reg = 100,
+		.page = PAGE,
 	};
 	insert(0, 1);
 	insert(1, 2);
@@ -250,7 +259,7 @@ START_TEST(test_extremes)
 	static const double ns[] = { 0, 1e-9, 9e14 };
 	int i;
 
-	cost = (struct mrrc_cost) { .reg = ns[_i], .page = PAGE };
+	cost = (struct mrrc_cost){ .reg = ns[_i], .page = PAGE };
 	for (i = 0; i < 8; i++)
 		insert(i, 1);
 	for (i = 0; i < 8; i++) {

@@ -10,12 +10,14 @@
 
 #include "core/policy.h"
 
-#define PAGE	4096u
-#define MANY	200
+#define PAGE 4096u
+#define MANY 200
 
 static const struct mrrc_cost cost = { .page = PAGE };
 static const struct mrrc_policy_attr attr = {
-	.cost = &cost, .max_bytes = 1000 * PAGE, .max_regions = MANY,
+	.cost = &cost,
+	.max_bytes = 1000 * PAGE,
+	.max_regions = MANY,
 };
 
 static struct mrrc_policy *policy;
@@ -28,7 +30,7 @@ static void open_mre(const char *spec)
 
 static void insert(int i, unsigned pages)
 {
-	region[i] = (struct mrrc_region) {
+	region[i] = (struct mrrc_region){
 		.start = (1 + 1000u * i) * PAGE,
 		.len = pages * PAGE,
 		.state = MRRC_REGION_INDEXED,

@@ -40,7 +40,7 @@ START_TEST(test_capacity)
 	for (i = 0; i < 100; i++) {
 		object[i] = mrrc_pool_alloc(pool);
 		ck_assert_ptr_nonnull(object[i]);
-		ck_assert_uint_eq((uintptr_t)object[i] % 64, 0);
+		ck_assert_uint_eq((uintptr_t) object[i] % 64, 0);
 		ck_assert(mrrc_pool_owns(pool, object[i]));
 		ck_assert(mrrc_pool_owns(pool, object[i] + size - 1));
 		memset(object[i], i, size);
@@ -73,9 +73,9 @@ START_TEST(test_owns)
 	ck_assert(!mrrc_pool_owns(pool, NULL));
 	ck_assert(!mrrc_pool_owns(pool, &local));
 	ck_assert(!mrrc_pool_owns(pool, object - 1));
-	ck_assert(mrrc_pool_owns(pool, object + ((size_t)256 << 20) - 1));
-	ck_assert(!mrrc_pool_owns(pool, object + ((size_t)256 << 20)));
-	ck_assert(!mrrc_pool_owns(pool, (void *)UINTPTR_MAX));
+	ck_assert(mrrc_pool_owns(pool, object + ((size_t) 256 << 20) - 1));
+	ck_assert(!mrrc_pool_owns(pool, object + ((size_t) 256 << 20)));
+	ck_assert(!mrrc_pool_owns(pool, (void *) UINTPTR_MAX));
 	mrrc_pool_close(pool);
 }
 END_TEST
@@ -91,7 +91,7 @@ static void see(void *object, void *arg)
 {
 	struct seen *seen = arg;
 
-	ck_assert((char *)object > (char *)seen->last);
+	ck_assert((char *) object > (char *) seen->last);
 	seen->last = object;
 	seen->count++;
 	if (seen->free)
@@ -138,7 +138,7 @@ START_TEST(test_foreach)
 		mrrc_pool_free(pool, object[i]);
 	mrrc_pool_foreach_live(pool, see, &seen);
 	ck_assert_uint_eq(seen.count, 2500);
-	seen = (struct seen) { .pool = pool, .free = true };
+	seen = (struct seen){ .pool = pool, .free = true };
 	mrrc_pool_foreach_live(pool, see, &seen);
 	ck_assert_uint_eq(seen.count, 2500);
 	ck_assert_uint_eq(mrrc_pool_live(pool), 0);
@@ -146,16 +146,16 @@ START_TEST(test_foreach)
 }
 END_TEST
 
-#define THREADS		4
-#define HELD		16
-#define ROUNDS		20000
+#define THREADS 4
+#define HELD	16
+#define ROUNDS	20000
 
 /* Each thread writes its name on what it holds and finds it unchanged. */
 static void *churn(void *arg)
 {
 	struct mrrc_pool *pool = arg;
 	uint64_t *object[HELD] = { NULL };
-	const uint64_t name = (uintptr_t)&object;
+	const uint64_t name = (uintptr_t) &object;
 	int i, slot;
 
 	for (i = 0; i < ROUNDS; i++) {
@@ -188,8 +188,8 @@ START_TEST(test_threads)
 	/* Too few objects for all: exhaustion is part of it. */
 	ck_assert_int_eq(mrrc_pool_open(64, THREADS * HELD / 2, &pool), 0);
 	for (i = 0; i < THREADS; i++)
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, churn,
-						pool), 0);
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, churn, pool),
+				 0);
 	for (i = 0; i < THREADS; i++) {
 		pthread_join(thread[i], &bad);
 		ck_assert_ptr_null(bad);
@@ -201,7 +201,7 @@ END_TEST
 
 /* ---- another thread between the load and the exchange of the head ---- */
 
-static struct mrrc_pool *aba;		/* in a page of its own */
+static struct mrrc_pool *aba; /* in a page of its own */
 static void *aba_second;
 
 /* The first write to the head: take two, and give back the first. */

@@ -29,7 +29,7 @@
 #include "sys/sites.h"
 
 #define ANON	(MAP_PRIVATE | MAP_ANONYMOUS)
-#define WAIT_MS	20000	/* or a tenth of FT_HANGS, seconds */
+#define WAIT_MS 20000 /* or a tenth of FT_HANGS, seconds */
 
 struct mrrc_mon *mon;
 size_t page;
@@ -171,15 +171,15 @@ static void code_writable(char **ptr)
 
 static void code_syscall(char **ptr)
 {
-	*ptr = (char *)syscall(SYS_mmap, NULL, page, PROT_READ | PROT_EXEC,
-			       ANON, -1, 0L);
+	*ptr = (char *) syscall(SYS_mmap, NULL, page, PROT_READ | PROT_EXEC,
+				ANON, -1, 0L);
 }
 
 static void code_shared(char **ptr)
 {
 	const int fd = memfd_create("code", MFD_CLOEXEC);
 
-	ck_assert_int_eq(ftruncate(fd, (off_t)page), 0);
+	ck_assert_int_eq(ftruncate(fd, (off_t) page), 0);
 	*ptr = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
 	close(fd);
 }
@@ -196,9 +196,12 @@ static const struct {
 	void (*bring)(char **ptr);
 	const char *why;
 } codes[] = {
-	{ code_mmap, "code of no file" }, { code_mprotect, "code of no file" },
-	{ code_writable, "can be written" }, { code_syscall, "of no file" },
-	{ code_shared, "is shared" }, { code_shmat, "can be written" },
+	{ code_mmap, "code of no file" },
+	{ code_mprotect, "code of no file" },
+	{ code_writable, "can be written" },
+	{ code_syscall, "of no file" },
+	{ code_shared, "is shared" },
+	{ code_shmat, "can be written" },
 };
 
 /* What cannot be looked at, until it has gone. */
@@ -249,17 +252,18 @@ END_TEST
 START_TEST(test_rewritten)
 {
 #ifdef __x86_64__
-	uint8_t *code = (uint8_t *)((uintptr_t)dlsym(RTLD_DEFAULT, "shmdt") &
-				    ~(uintptr_t)(page - 1));
+	uint8_t *code = (uint8_t *) ((uintptr_t) dlsym(RTLD_DEFAULT, "shmdt") &
+				     ~(uintptr_t) (page - 1));
 	const uint8_t unmap[] = { 0x31, 0xc0, 0xb0, 0x0b, 0x0f, 0x05, 0xc3 };
 	uint8_t *at = dlsym(RTLD_DEFAULT, "shmctl");
 	uint8_t was[sizeof(unmap)];
 
 	/* as another patcher writes to the beginning of a function */
-	code = (uint8_t *)((uintptr_t)at & ~(uintptr_t)(page - 1));
+	code = (uint8_t *) ((uintptr_t) at & ~(uintptr_t) (page - 1));
 	memcpy(was, at, sizeof(was));
-	ck_assert_int_eq(mprotect(code, 2 * page, PROT_READ | PROT_WRITE |
-				  PROT_EXEC), 0);
+	ck_assert_int_eq(mprotect(code, 2 * page,
+				  PROT_READ | PROT_WRITE | PROT_EXEC),
+			 0);
 	ck_assert(!mrrc_trusted());
 	memcpy(at, unmap, sizeof(unmap));
 	mprotect(code, 2 * page, PROT_READ | PROT_EXEC);
@@ -281,12 +285,12 @@ static long other_munmap(void *ptr, size_t len)
 static void *other_mmap(void *ptr, size_t len, int prot, int flags, int fd,
 			long offset)
 {
-	return (void *)syscall(SYS_mmap, ptr, len, prot, flags, fd, offset);
+	return (void *) syscall(SYS_mmap, ptr, len, prot, flags, fd, offset);
 }
 
 static void rewrite(uint8_t *at, const void *bytes, size_t len)
 {
-	uint8_t *code = (uint8_t *)((uintptr_t)at & ~(uintptr_t)(page - 1));
+	uint8_t *code = (uint8_t *) ((uintptr_t) at & ~(uintptr_t) (page - 1));
 
 	mprotect(code, 2 * page, PROT_READ | PROT_WRITE | PROT_EXEC);
 	memcpy(at, bytes, len);
@@ -296,7 +300,9 @@ static void rewrite(uint8_t *at, const void *bytes, size_t len)
 /* As Open MPI's patcher does. */
 static void overwrite(const char *name, const void *to)
 {
-	uint8_t jump[] = { 0x49, 0xbb, 0, 0, 0, 0, 0, 0, 0, 0, 0x41, 0xff, 0xe3 };
+	uint8_t jump[] = {
+		0x49, 0xbb, 0, 0, 0, 0, 0, 0, 0, 0, 0x41, 0xff, 0xe3
+	};
 
 	memcpy(jump + 2, &to, sizeof(to));
 	rewrite(dlsym(RTLD_DEFAULT, name), jump, sizeof(jump));
@@ -306,8 +312,8 @@ static void overwrite(const char *name, const void *to)
 static void overwrite_near(const char *name, const char *to)
 {
 	uint8_t *at = dlsym(RTLD_DEFAULT, name);
-	const int32_t distance = (int32_t)((uint8_t *)dlsym(RTLD_DEFAULT, to) -
-					   (at + 5));
+	const int32_t distance =
+		(int32_t) ((uint8_t *) dlsym(RTLD_DEFAULT, to) - (at + 5));
 	uint8_t jump[5] = { 0xe9 };
 
 	memcpy(jump + 1, &distance, sizeof(distance));
@@ -320,8 +326,8 @@ static void overwrite_all(void)
 	void *(*const to_mmap)(void *, size_t, int, int, int, long) =
 		other_mmap;
 
-	overwrite("munmap", (const void *)to_munmap);
-	overwrite("mmap", (const void *)to_mmap);
+	overwrite("munmap", (const void *) to_munmap);
+	overwrite("mmap", (const void *) to_mmap);
 }
 
 /* Functions of libc begin with jumps to others, which end in syscall(). */
@@ -361,7 +367,7 @@ START_TEST(test_patched_rest)
 {
 	uint8_t *at = dlsym(RTLD_DEFAULT, "shmdt");
 	uint8_t *to = dlsym(RTLD_DEFAULT, "shmat");
-	const int32_t distance = (int32_t)(to + 5 - (at + 5));
+	const int32_t distance = (int32_t) (to + 5 - (at + 5));
 	uint8_t jump[5] = { 0xe9 };
 
 	overwrite_near("shmat", "shmctl");
@@ -387,12 +393,12 @@ END_TEST
 static struct mrrc_range gone(struct mrrc_mon_sub *sub, uintptr_t start,
 			      uintptr_t end)
 {
-	return (struct mrrc_range) { start, end };
+	return (struct mrrc_range){ start, end };
 }
 
 static struct mrrc_range cover(struct mrrc_mon_sub *sub, uintptr_t pos)
 {
-	return (struct mrrc_range) { 0 };
+	return (struct mrrc_range){ 0 };
 }
 
 static size_t none(struct mrrc_mon_sub *sub)
@@ -401,7 +407,9 @@ static size_t none(struct mrrc_mon_sub *sub)
 }
 
 static struct mrrc_mon_sub sub = {
-	.notify = gone, .cover = cover, .count = none,
+	.notify = gone,
+	.cover = cover,
+	.count = none,
 };
 
 static char *watch(void)
@@ -410,7 +418,7 @@ static char *watch(void)
 	char *ptr = map(PROT_READ | PROT_WRITE);
 
 	mrrc_mon_subscribe(mon, &sub);
-	ck_assert_int_eq(mrrc_mon_watch(mon, (uintptr_t)ptr, page, &token), 0);
+	ck_assert_int_eq(mrrc_mon_watch(mon, (uintptr_t) ptr, page, &token), 0);
 	return ptr;
 }
 
@@ -447,7 +455,8 @@ END_TEST
 START_TEST(test_surprised)
 {
 	const struct mrrc_patch_call call = {
-		.number = SYS_munmap, .arg = { (long)watch(), (long)page },
+		.number = SYS_munmap,
+		.arg = { (long) watch(), (long) page },
 	};
 
 	mrrc_patch_make(&call);
@@ -545,7 +554,7 @@ END_TEST
 
 static void some(void *arg, uintptr_t start, uintptr_t end)
 {
-	*(bool *)arg |= start < end;
+	*(bool *) arg |= start < end;
 }
 
 /* Code that comes before trust is wanted is noticed, too. */
@@ -568,8 +577,10 @@ END_TEST
 START_TEST(test_large)
 {
 	const struct mrrc_code_place place = {
-		.start = page, .end = 2 * page,
-		.lo = page, .hi = (uintptr_t)514 << 20,
+		.start = page,
+		.end = 2 * page,
+		.lo = page,
+		.hi = (uintptr_t) 514 << 20,
 	};
 	struct mrrc_code_copy copy;
 

@@ -27,21 +27,21 @@
 #ifdef __x86_64__
 
 #define LOADS	100
-#define PLACES	4	/* where it cannot be loaded again */
-#define THREADS	4
+#define PLACES	4 /* where it cannot be loaded again */
+#define THREADS 4
 
 typedef long (*raw_call)(void *ptr, size_t len);
 
 static const char *const unmaps[] = {
-	"raw_word", "raw_across", "raw_first", "raw_second", "raw_third",
-	"raw_fourth",
+	"raw_word",   "raw_across", "raw_first",
+	"raw_second", "raw_third",  "raw_fourth",
 };
 
-#define UNMAPS	(sizeof(unmaps) / sizeof(unmaps[0]))
+#define UNMAPS (sizeof(unmaps) / sizeof(unmaps[0]))
 
 static raw_call find(void *lib, const char *name)
 {
-	raw_call call = (raw_call)(uintptr_t)dlsym(lib, name);
+	raw_call call = (raw_call) (uintptr_t) dlsym(lib, name);
 
 	ck_assert_msg(call, "%s", dlerror());
 	return call;
@@ -74,14 +74,14 @@ static struct mrrc_range kept_gone(struct mrrc_mon_sub *sub, uintptr_t start,
 	const struct mrrc_range was = kept;
 
 	if (start >= kept.end || end <= kept.start)
-		return (struct mrrc_range) { 0 };
-	kept = (struct mrrc_range) { 0 };
+		return (struct mrrc_range){ 0 };
+	kept = (struct mrrc_range){ 0 };
 	return was;
 }
 
 static struct mrrc_range kept_cover(struct mrrc_mon_sub *sub, uintptr_t pos)
 {
-	return pos < kept.end ? kept : (struct mrrc_range) { 0 };
+	return pos < kept.end ? kept : (struct mrrc_range){ 0 };
 }
 
 static size_t kept_count(struct mrrc_mon_sub *sub)
@@ -90,7 +90,9 @@ static size_t kept_count(struct mrrc_mon_sub *sub)
 }
 
 static struct mrrc_mon_sub kept_sub = {
-	.notify = kept_gone, .cover = kept_cover, .count = kept_count,
+	.notify = kept_gone,
+	.cover = kept_cover,
+	.count = kept_count,
 };
 
 static char *keep(void)
@@ -98,8 +100,8 @@ static char *keep(void)
 	char *ptr = map(PROT_READ | PROT_WRITE);
 	uint64_t token;
 
-	ck_assert_int_eq(mrrc_mon_watch(mon, (uintptr_t)ptr, page, &token), 0);
-	kept = (struct mrrc_range) { (uintptr_t)ptr, (uintptr_t)ptr + page };
+	ck_assert_int_eq(mrrc_mon_watch(mon, (uintptr_t) ptr, page, &token), 0);
+	kept = (struct mrrc_range){ (uintptr_t) ptr, (uintptr_t) ptr + page };
 	return ptr;
 }
 
@@ -139,11 +141,11 @@ START_TEST(test_hooked)
 	ck_assert(!atomic_load(&told_site));
 	for (i = 0; i < UNMAPS; i++) {
 		ck_assert_msg(hooked(unmaps[i], lib), "%s", unmaps[i]);
-		ck_assert_int_eq(find(lib, unmaps[i])((void *)1, page),
+		ck_assert_int_eq(find(lib, unmaps[i])((void *) 1, page),
 				 -EINVAL);
 	}
 	ck_assert_uint_eq(mrrc_sites_count(), UNMAPS + 1);
-	ck_assert_ptr_eq((void *)find(lib, "raw_brk")(NULL, 0), sbrk(0));
+	ck_assert_ptr_eq((void *) find(lib, "raw_brk")(NULL, 0), sbrk(0));
 	ck_assert(mrrc_trusted());
 }
 END_TEST
@@ -151,17 +153,18 @@ END_TEST
 /* The kernel keeps vector registers, so compilers rely on it. */
 START_TEST(test_vectors)
 {
-	static const uint64_t in[2] = { 0x0123456789abcdef, 0xfedcba9876543210 };
+	static const uint64_t in[2] = { 0x0123456789abcdef,
+					0xfedcba9876543210 };
 	uint64_t out[16][2] = { 0 };
 	void *lib = load("raw_site");
 	raw_call call = find(lib, "raw_word");
-	long len = (long)page;
+	long len = (long) page;
 	long ret;
 	int i;
 
 	ck_assert_msg(trusted(true), "%s", why);
 	mrrc_mon_subscribe(mon, &kept_sub);
-	ret = (long)keep();
+	ret = (long) keep();
 	__asm__ volatile("movdqu %[in], %%xmm0\n"
 			 "movdqa %%xmm0, %%xmm1\n"
 			 "movdqa %%xmm0, %%xmm2\n"
@@ -181,8 +184,8 @@ START_TEST(test_vectors)
 			 "movdqu %%xmm5, 80(%[out])\n"
 			 "movdqu %%xmm6, 96(%[out])\n"
 			 "movdqu %%xmm7, 112(%[out])\n"
-			 : "+D" (ret), "+S" (len)
-			 : [in] "m" (in), [call] "r" (call), [out] "r" (out)
+			 : "+D"(ret), "+S"(len)
+			 : [in] "m"(in), [call] "r"(call), [out] "r"(out)
 			 : "rax", "rcx", "r11", "memory", "xmm0", "xmm1",
 			   "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7");
 	for (i = 0; i < 8; i++)
@@ -203,7 +206,7 @@ START_TEST(test_reload)
 
 	for (i = 0; i < LOADS; i++) {
 		lib = load("raw_site");
-		at = (uintptr_t)find(lib, "raw_word") & ~(page - 1);
+		at = (uintptr_t) find(lib, "raw_word") & ~(page - 1);
 		first = first ? first : at;
 		same += at == first;
 		ck_assert_msg(trusted(true), "%d: %s", i, why);
@@ -212,7 +215,7 @@ START_TEST(test_reload)
 		ck_assert_msg(trusted(true), "%d: %s", i, why);
 		if (block[i % PLACES])
 			munmap(block[i % PLACES], page);
-		block[i % PLACES] = mmap((void *)at, page, PROT_NONE,
+		block[i % PLACES] = mmap((void *) at, page, PROT_NONE,
 					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	}
 	for (i = 0; i < PLACES; i++)
@@ -304,12 +307,12 @@ static void *loaded;
 
 static void *run_main(void *arg)
 {
-	const raw_call call = find(loaded, unmaps[(size_t)arg % UNMAPS]);
+	const raw_call call = find(loaded, unmaps[(size_t) arg % UNMAPS]);
 	const raw_call to = find(loaded, "raw_brk");
 
 	while (!atomic_load(&stop)) {
-		if (call((void *)1, page) != -EINVAL ||
-		    call(map(PROT_READ), page) || to(NULL, 0) < (long)page)
+		if (call((void *) 1, page) != -EINVAL ||
+		    call(map(PROT_READ), page) || to(NULL, 0) < (long) page)
 			atomic_fetch_add(&wrong, 1);
 		atomic_fetch_add(&rounds, 1);
 	}
@@ -339,7 +342,7 @@ START_TEST(test_running)
 		atomic_store(&stop, false);
 		atomic_store(&rounds, 0);
 		for (i = 0; i < THREADS; i++)
-			pthread_create(&thread[i], NULL, run_main, (void *)i);
+			pthread_create(&thread[i], NULL, run_main, (void *) i);
 		while (atomic_load(&rounds) < 1000)
 			usleep(100);
 		mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
@@ -358,7 +361,7 @@ END_TEST
 
 static void *churn_main(void *arg)
 {
-	unsigned seed = (unsigned)(size_t)arg, i;
+	unsigned seed = (unsigned) (size_t) arg, i;
 	void *lib;
 
 	for (i = 0; i < 300; i++) {
@@ -379,7 +382,7 @@ START_TEST(test_unloading)
 	size_t i;
 
 	for (i = 0; i < 2; i++)
-		pthread_create(&thread[i], NULL, churn_main, (void *)i);
+		pthread_create(&thread[i], NULL, churn_main, (void *) i);
 	for (i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
 	ck_assert_uint_eq(atomic_load(&wrong), 0);
@@ -408,7 +411,7 @@ START_TEST(test_stop)
 	uint64_t word;
 
 	load("raw_memory");
-	code = (const uint8_t *)(uintptr_t)find(lib, "raw_word");
+	code = (const uint8_t *) (uintptr_t) find(lib, "raw_word");
 	never_trusted("raw_memory");
 	word = atomic_load(&mrrc_trust_word);
 	ck_assert(mrrc_libc_hooks_stop(word));
@@ -530,8 +533,8 @@ START_TEST(test_sanitizer)
 	void *lib = load("raw_sanitizer");
 
 	ck_assert(dladdr(dlsym(lib, "__sanitizer_set_report_path"), &info));
-	ck_assert_ptr_nonnull(dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD |
-				     RTLD_GLOBAL));
+	ck_assert_ptr_nonnull(
+		dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL));
 	setup();
 	ck_assert_msg(mrrc_trusted(), "%s", why);
 	load("raw_site");

@@ -20,12 +20,12 @@
 
 static struct mrrc_reg_ops ops;
 static pthread_t mine;
-static atomic_uint by_me;	/* regions deregistered by this thread */
+static atomic_uint by_me; /* regions deregistered by this thread */
 static atomic_uint by_other;
-static atomic_bool gate;	/* the other waits for `open` first */
+static atomic_bool gate; /* the other waits for `open` first */
 static sem_t open_gate;
 static sem_t at_gate;
-static bool alone_there;	/* mrrc_threads_alone() of the other */
+static bool alone_there; /* mrrc_threads_alone() of the other */
 static unsigned outside_there;
 
 static void dereg(void *arg, struct mrrc_region *const *regions, size_t count)
@@ -154,7 +154,7 @@ static void *post_later(void *arg)
 }
 
 /* Flush while the helper has one, and another thread does this. */
-static pthread_t flush_while(void *(*other)(void *))
+static pthread_t flush_while(void *(*other)(void *) )
 {
 	pthread_t thread;
 
@@ -289,8 +289,10 @@ START_TEST(test_open_close)
 		ck_assert_int_eq(open_helped(&other), 0);
 		for (j = 0; j < i % 20; j++) {
 			ck_assert_int_eq(mrrc_cache_mt_get(
-				other, (void *)(base + 2 * j * page), 1,
-				MRRC_RW, &region), 0);
+						 other,
+						 (void *) (base + 2 * j * page),
+						 1, MRRC_RW, &region),
+					 0);
 			mrrc_cache_mt_put(other, region);
 		}
 		if (i % 3 == 1)

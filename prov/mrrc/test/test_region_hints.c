@@ -3,7 +3,7 @@
  * sys/region_hints: the table by itself, and the records that a thread keeps with it.
  */
 #include "config.h"
-#include "sys/cache_hit.h"	/* before a global named cache */
+#include "sys/cache_hit.h" /* before a global named cache */
 
 #include "mt_fixture.h"
 #include "suites.h"
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define RECORDS	(MRRC_HINTS_SPARE + 10)
+#define RECORDS (MRRC_HINTS_SPARE + 10)
 
 static struct mrrc_pool *records;
 
@@ -20,15 +20,18 @@ static void open_with_records(void)
 {
 	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
 	ck_assert_int_eq(mrrc_pool_open(64, RECORDS, &records), 0);
-	ck_assert_int_eq(mrrc_cache_mt_open(&(struct mrrc_cache_attr) {
-		.max_bytes = (size_t)1 << 40,
-		.max_regions = 5000,
-		.policy = "lru",
-		.ops = &fake_reg_ops,
-		.arg = &fake,
-		.mon = mt_mon,
-		.records = records,
-	}, &cache), 0);
+	ck_assert_int_eq(mrrc_cache_mt_open(
+				 &(struct mrrc_cache_attr){
+					 .max_bytes = (size_t) 1 << 40,
+					 .max_regions = 5000,
+					 .policy = "lru",
+					 .ops = &fake_reg_ops,
+					 .arg = &fake,
+					 .mon = mt_mon,
+					 .records = records,
+				 },
+				 &cache),
+			 0);
 }
 
 static void hints_setup(void)
@@ -73,7 +76,7 @@ START_TEST(test_spares)
 	ck_assert_uint_eq(keep_all(), MRRC_HINTS_SPARE);
 	hints = mrrc_hints_recent;
 	/* the last is the next: its lines are warm */
-	for (i = MRRC_HINTS_SPARE; i-- > 0; ) {
+	for (i = MRRC_HINTS_SPARE; i-- > 0;) {
 		ck_assert(mrrc_hints_has_spare(hints));
 		ck_assert_ptr_eq(mrrc_hints_take_spare(hints),
 				 records->base + i * records->size);
@@ -95,8 +98,8 @@ START_TEST(test_thread_ends)
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		ck_assert_int_eq(pthread_create(&thread, NULL, keep_and_end,
-						NULL), 0);
+		ck_assert_int_eq(
+			pthread_create(&thread, NULL, keep_and_end, NULL), 0);
 		pthread_join(thread, NULL);
 		ck_assert_uint_eq(mrrc_pool_live(records), 0);
 	}
@@ -134,16 +137,18 @@ START_TEST(test_fork)
 	hints = mrrc_hints_recent;
 	ck_assert_uint_ne(hints->hits, 0);
 	/* a hit that no look at the cache has counted yet */
-	ck_assert_int_eq(mrrc_cache_mt_get(cache, (void *)base, page, MRRC_RW,
-					   &region), 0);
+	ck_assert_int_eq(mrrc_cache_mt_get(cache, (void *) base, page, MRRC_RW,
+					   &region),
+			 0);
 	mrrc_cache_mt_put(cache, region);
 	ck_assert_uint_lt(hints->counted, hints->hits);
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	/* its hits so far are not to be counted for another cache */
 	if (!pid)
-		_exit(mrrc_hints_has_spare(hints) || mrrc_hints_last(&cache->hints_list) ||
-		      hints->list || hints->counted != hints->hits ||
+		_exit(mrrc_hints_has_spare(hints) ||
+		      mrrc_hints_last(&cache->hints_list) || hints->list ||
+		      hints->counted != hints->hits ||
 		      hints->probes_counted != hints->probes);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
@@ -153,12 +158,13 @@ END_TEST
 
 /* ---- the table ---- */
 
-#define SETS	64	/* of a new table */
+#define SETS 64 /* of a new table */
 
 /* Their tag is 0: a @ref without a tag is true. */
 static _Alignas(64) char regions[1000 * MRRC_REGION_STRIDE];
 
-static void fill(struct mrrc_hints *hints, uintptr_t addr, uint64_t ref, bool big)
+static void fill(struct mrrc_hints *hints, uintptr_t addr, uint64_t ref,
+		 bool big)
 {
 	mrrc_hints_fill(hints, regions, addr, MRRC_RW, ref, big);
 }
@@ -176,8 +182,8 @@ static unsigned found(const struct mrrc_hints *hints, uintptr_t addr,
 /* So many buffers, a power of two of pages apart, have room: up to 1 GiB. */
 START_TEST(test_strides)
 {
-	const size_t stride = (size_t)4096 << _i;
-	const uintptr_t first = (uintptr_t)12345 << 20;
+	const size_t stride = (size_t) 4096 << _i;
+	const uintptr_t first = (uintptr_t) 12345 << 20;
 	const struct mrrc_hint *entry;
 	struct mrrc_hints *hints;
 	unsigned i, lost = 0;
@@ -192,8 +198,8 @@ START_TEST(test_strides)
 			ck_assert_uint_eq(entry->ref, i + 1);
 		else
 			lost++;
-		ck_assert_ptr_null(mrrc_hints_find(hints, first + i * stride,
-						 MRRC_RO));
+		ck_assert_ptr_null(
+			mrrc_hints_find(hints, first + i * stride, MRRC_RO));
 	}
 	ck_assert_uint_eq(lost, 0);
 }
@@ -201,7 +207,7 @@ END_TEST
 
 START_TEST(test_replaced)
 {
-	const uintptr_t addr = (uintptr_t)1 << 30;
+	const uintptr_t addr = (uintptr_t) 1 << 30;
 	struct mrrc_hints *hints = mrrc_hints_get(&cache->hints_list);
 
 	ck_assert_ptr_null(mrrc_hints_find(hints, addr, MRRC_RW));
@@ -224,15 +230,15 @@ START_TEST(test_growing)
 {
 	struct mrrc_hints *hints = mrrc_hints_get(&cache->hints_list);
 	const unsigned bits = hints->bits;
-	const uintptr_t first = (uintptr_t)1 << 40;
+	const uintptr_t first = (uintptr_t) 1 << 40;
 	unsigned i, before = 0;
 
-	fill(hints, (uintptr_t)1 << 41, 1, true);
+	fill(hints, (uintptr_t) 1 << 41, 1, true);
 	for (i = 0; hints->bits == bits && i < 999; i++) {
 		before = found(hints, first, i);
 		fill(hints, first + i * 4096, i + 1, false);
-		ck_assert_ptr_nonnull(mrrc_hints_find(hints, first + i * 4096,
-						    MRRC_RW));
+		ck_assert_ptr_nonnull(
+			mrrc_hints_find(hints, first + i * 4096, MRRC_RW));
 	}
 	ck_assert_uint_gt(hints->bits, bits);
 	ck_assert_uint_le(i, MRRC_HINTS_WAYS * SETS + SETS / 16);
@@ -247,13 +253,14 @@ START_TEST(test_gone)
 {
 	struct mrrc_hints *hints = mrrc_hints_get(&cache->hints_list);
 	const unsigned bits = hints->bits;
-	const uintptr_t first = (uintptr_t)1 << 40;
+	const uintptr_t first = (uintptr_t) 1 << 40;
 	unsigned i;
 
 	for (i = 0; i < 3 * SETS; i++)
 		fill(hints, first + i * 4096, i + 1, false);
 	for (; i < 100000; i++)
-		fill(hints, first + i * 4096, mrrc_hints_ref(i % 1000, 1), false);
+		fill(hints, first + i * 4096, mrrc_hints_ref(i % 1000, 1),
+		     false);
 	ck_assert_uint_eq(hints->bits, bits);
 	ck_assert_uint_eq(found(hints, first, 3 * SETS), 3 * SETS);
 }
@@ -262,7 +269,7 @@ END_TEST
 /* The first page of a larger unit is not all of it, wherever they meet. */
 START_TEST(test_units)
 {
-	const uintptr_t unit = (uintptr_t)1 << MRRC_HINTS_BIG;
+	const uintptr_t unit = (uintptr_t) 1 << MRRC_HINTS_BIG;
 	struct mrrc_hints *hints = mrrc_hints_get(&cache->hints_list);
 	uintptr_t addr;
 
@@ -280,7 +287,8 @@ END_TEST
 
 static struct mrrc_region *hit_unasked(void)
 {
-	return mrrc_cache_hit(cache, mrrc_hints_recent, base, 1, MRRC_RW, false);
+	return mrrc_cache_hit(cache, mrrc_hints_recent, base, 1, MRRC_RW,
+			      false);
 }
 
 /* Where nobody may ask the kernel: if it need not be asked, and all is quiet. */

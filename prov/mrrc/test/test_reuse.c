@@ -13,12 +13,16 @@
 #include "core/ghost.h"
 #include "core/reuse.h"
 
-#define PAGE	4096u
-#define FILL	0x10		/* in each byte of what malloc gives out */
-#define FILLED	0x1010101010101010
+#define PAGE   4096u
+#define FILL   0x10 /* in each byte of what malloc gives out */
+#define FILLED 0x1010101010101010
 
 static const struct mrrc_cost cost = {
-	.reg_page = 1, .reg = 9, .dereg_page = 1, .dereg = 5, .page = PAGE,
+	.reg_page = 1,
+	.reg = 9,
+	.dereg_page = 1,
+	.dereg = 5,
+	.page = PAGE,
 };
 
 /* ---- ghosts ---- */
@@ -32,15 +36,14 @@ START_TEST(test_ghosts)
 	ck_assert_int_eq(mrrc_ghosts_init(&ghosts, 4), 0);
 	ck_assert(!mrrc_ghosts_take(&ghosts, 5, &ghost));
 	ck_assert_uint_eq(ghost.key, 99);
-	mrrc_ghosts_put(&ghosts, &(struct mrrc_ghost) { 5, 1, 7 });
-	mrrc_ghosts_put(&ghosts, &(struct mrrc_ghost) { 5, 2, 8 });
+	mrrc_ghosts_put(&ghosts, &(struct mrrc_ghost){ 5, 1, 7 });
+	mrrc_ghosts_put(&ghosts, &(struct mrrc_ghost){ 5, 2, 8 });
 	ck_assert(mrrc_ghosts_take(&ghosts, 5, &ghost));
 	ck_assert_uint_eq(ghost.uses, 8);
 	ck_assert(!mrrc_ghosts_take(&ghosts, 5, &ghost));
 	/* one set of four: the oldest goes */
 	for (i = 1; i <= 6; i++)
-		mrrc_ghosts_put(&ghosts, &(struct mrrc_ghost) { i, 10 - i,
-								1 });
+		mrrc_ghosts_put(&ghosts, &(struct mrrc_ghost){ i, 10 - i, 1 });
 	for (i = 1; i <= 6; i++)
 		left += mrrc_ghosts_take(&ghosts, i, &ghost) ? 1 << i : 0;
 	ck_assert_int_eq(left, 1 << 1 | 1 << 2 | 1 << 3 | 1 << 6);
@@ -48,7 +51,7 @@ START_TEST(test_ghosts)
 }
 END_TEST
 
-#define ENTRIES	64u
+#define ENTRIES 64u
 #define KEYS	300u
 
 /* A plain table: all of it is cleared, and each set has its own place. */
@@ -71,8 +74,8 @@ static void table_put(const struct mrrc_ghost *ghost)
 	int i;
 
 	if (!at) {
-		set = at = &table[(mrrc_hash(ghost->key) &
-				   (ENTRIES / 4 - 1)) * 4];
+		set = at =
+			&table[(mrrc_hash(ghost->key) & (ENTRIES / 4 - 1)) * 4];
 		for (i = 1; i < 4; i++)
 			at = set[i].last < at->last ? &set[i] : at;
 	}
@@ -99,7 +102,7 @@ START_TEST(test_ghosts_model)
 		seed = seed * 6364136223846793005 + 1442695040888963407;
 		key = (seed >> 33) % KEYS ? (seed >> 33) % KEYS : FILLED;
 		if (seed >> 60) {
-			ghost = (struct mrrc_ghost) { key, i, i % 255 };
+			ghost = (struct mrrc_ghost){ key, i, i % 255 };
 			mrrc_ghosts_put(&ghosts, &ghost);
 			table_put(&ghost);
 			continue;
@@ -111,7 +114,7 @@ START_TEST(test_ghosts_model)
 		ck_assert_uint_eq(ghost.key, at->key);
 		ck_assert_uint_eq(ghost.last, at->last);
 		ck_assert_uint_eq(ghost.uses, at->uses);
-		*at = (struct mrrc_ghost) { 0 };
+		*at = (struct mrrc_ghost){ 0 };
 	}
 	mrrc_ghosts_fini(&ghosts);
 }
@@ -189,9 +192,9 @@ START_TEST(test_weight)
 
 	for (i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
 		page = 2 + 14.0 / pages[i];
-		ck_assert_double_eq_tol(
-			mrrc_reuse_weight(&cost, pages[i] * PAGE),
-			pow(page, 1.5), 1e-9);
+		ck_assert_double_eq_tol(mrrc_reuse_weight(&cost,
+							  pages[i] * PAGE),
+					pow(page, 1.5), 1e-9);
 		ck_assert_double_lt(mrrc_reuse_weight(&cost, pages[i] * PAGE),
 				    last);
 		last = mrrc_reuse_weight(&cost, pages[i] * PAGE);

@@ -14,14 +14,18 @@
 #include "core/shadow.h"
 #include "fault.h"
 
-#define PAGE	4096u
-#define SPACE	64		/* pages of the model */
-#define LIMIT	24		/* pages that fit */
-#define RANGES	6		/* ranges that fit */
-#define STEPS	20000
+#define PAGE   4096u
+#define SPACE  64 /* pages of the model */
+#define LIMIT  24 /* pages that fit */
+#define RANGES 6  /* ranges that fit */
+#define STEPS  20000
 
 static const struct mrrc_cost cost = {
-	.reg_page = 1, .reg = 9, .dereg_page = 2, .dereg = 5, .page = PAGE,
+	.reg_page = 1,
+	.reg = 9,
+	.dereg_page = 2,
+	.dereg = 5,
+	.page = PAGE,
 };
 
 static struct mrrc_shadow shadow;
@@ -30,8 +34,8 @@ static uint32_t hint;
 static void open_with(size_t pages, size_t ranges)
 {
 	hint = 0;
-	ck_assert_int_eq(mrrc_shadow_init(&shadow, &cost, pages * PAGE,
-					  ranges), 0);
+	ck_assert_int_eq(mrrc_shadow_init(&shadow, &cost, pages * PAGE, ranges),
+			 0);
 }
 
 static void close_it(void)
@@ -62,8 +66,8 @@ static double price(size_t pages)
 /* ---- the model ---- */
 
 struct model {
-	unsigned owner[SPACE];		/* of a page: its range; 0: none */
-	unsigned long turn[SPACE * STEPS + 1];	/* of a range: last use */
+	unsigned owner[SPACE]; /* of a page: its range; 0: none */
+	unsigned long turn[SPACE * STEPS + 1]; /* of a range: last use */
 	unsigned ranges;
 	unsigned long now;
 	double over, spent;
@@ -76,8 +80,7 @@ static unsigned model_pages(unsigned range)
 	unsigned count = 0, i;
 
 	for (i = 0; i < SPACE; i++)
-		count += range ? model.owner[i] == range :
-				 model.owner[i] != 0;
+		count += range ? model.owner[i] == range : model.owner[i] != 0;
 	return count;
 }
 
@@ -107,9 +110,8 @@ static void model_evict(void)
 	unsigned oldest = 0, i;
 
 	for (i = 0; i < SPACE; i++) {
-		if (model.owner[i] &&
-		    (!oldest ||
-		     model.turn[model.owner[i]] < model.turn[oldest]))
+		if (model.owner[i] && (!oldest || model.turn[model.owner[i]] <
+							  model.turn[oldest]))
 			oldest = model.owner[i];
 	}
 	model_drop(oldest);
@@ -203,8 +205,7 @@ START_TEST(test_model)
 					seed >> 60 & 1, &hints[first % 8]);
 			model_use(first, pages, seed >> 60 & 1);
 		} else {
-			mrrc_shadow_forget(&shadow, first * PAGE,
-					   pages * PAGE);
+			mrrc_shadow_forget(&shadow, first * PAGE, pages * PAGE);
 			model_forget(first, pages);
 		}
 		ck_assert(mrrc_shadow_valid(&shadow));
@@ -221,8 +222,8 @@ START_TEST(test_lru)
 	open_with(4, SIZE_MAX);
 	use(10, 2, true);
 	use(20, 2, true);
-	ck_assert(has(10, 1));		/* a part of it */
-	use(30, 1, true);		/* 20 goes */
+	ck_assert(has(10, 1)); /* a part of it */
+	use(30, 1, true);      /* 20 goes */
 	ck_assert(has(10, 2));
 	ck_assert(!has(20, 2));
 	close_it();
@@ -357,8 +358,8 @@ START_TEST(test_thin_block)
 	size_t i;
 
 	fine.page = 8;
-	ck_assert_int_eq(mrrc_shadow_init(&shadow, &fine, 1 << 20,
-					  SIZE_MAX), 0);
+	ck_assert_int_eq(mrrc_shadow_init(&shadow, &fine, 1 << 20, SIZE_MAX),
+			 0);
 	for (i = 0; i < 8000; i++)
 		mrrc_shadow_use(&shadow, block + i * 8, 8, true, &hint);
 	ck_assert(mrrc_shadow_valid(&shadow));
@@ -389,7 +390,7 @@ END_TEST
 
 /* ---- gdl, which is compared with it ---- */
 
-#define BUFFERS		600
+#define BUFFERS 600
 
 static struct mrrc_cache cache;
 static struct mrrc_region region[BUFFERS];
@@ -397,13 +398,15 @@ static struct mrrc_region region[BUFFERS];
 static void open_cache(size_t pages, size_t regions, const char *policy)
 {
 	memset(region, 0, sizeof(region));
-	ck_assert_int_eq(mrrc_cache_init(&cache, &(struct mrrc_cache_conf) {
-		.max_bytes = pages * PAGE,
-		.max_regions = regions,
-		.page = PAGE,
-		.policy = policy,
-		.cost = &cost,
-	}), 0);
+	ck_assert_int_eq(mrrc_cache_init(&cache,
+					 &(struct mrrc_cache_conf){
+						 .max_bytes = pages * PAGE,
+						 .max_regions = regions,
+						 .page = PAGE,
+						 .policy = policy,
+						 .cost = &cost,
+					 }),
+			 0);
 }
 
 static void close_cache(void)
@@ -424,7 +427,7 @@ static double ask(unsigned buffer, unsigned pages)
 	mrrc_cache_lookup(&cache, start, pages * PAGE, MRRC_RW, 0, &plan);
 	if (!plan.missing)
 		return 0;
-	region[buffer] = (struct mrrc_region) {
+	region[buffer] = (struct mrrc_region){
 		.start = start,
 		.len = pages * PAGE,
 		.access = MRRC_RW,
@@ -447,8 +450,8 @@ static double few_buffers(const char *policy)
 	for (i = 0; i < 20000; i++) {
 		seed = seed * 6364136223846793005 + 1442695040888963407;
 		/* low ones more often */
-		buffer = __builtin_ctzl(seed >> 33 | 1 << 11) +
-			 (seed >> 30) % 4;
+		buffer =
+			__builtin_ctzl(seed >> 33 | 1 << 11) + (seed >> 30) % 4;
 		buffer = buffer % 12 + i / 2000 * 12;
 		sum += ask(buffer, sizes[buffer % 12]);
 	}
@@ -476,8 +479,7 @@ START_TEST(test_invalidated)
 	for (i = 0; i < 20000; i++) {
 		hits += ask(i % 110, 4) == 0;
 		ask(500, 4);
-		mrrc_cache_invalidate(&cache, 501 * 1000ul * PAGE, PAGE,
-				      &gone);
+		mrrc_cache_invalidate(&cache, 501 * 1000ul * PAGE, PAGE, &gone);
 	}
 	/* around and around; LRU has no hit */
 	ck_assert_uint_ge(hits, 20000 / 3);

@@ -16,13 +16,13 @@
 #include "sys/sockets.h"
 
 #define PAIRS	4
-#define LONG_MS	600000
-#define FDS	256	/* where none is left */
+#define LONG_MS 600000
+#define FDS	256 /* where none is left */
 
 static int listener, spare, from[PAIRS], to[PAIRS];
 static struct sockaddr_in where;
 
-#define AT ((struct sockaddr *)&where)
+#define AT ((struct sockaddr *) &where)
 
 static void setup(void)
 {
@@ -32,14 +32,14 @@ static void setup(void)
 
 	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	listener = socket(AF_INET, SOCK_STREAM, 0);
-	ck_assert_int_eq(bind(listener, (struct sockaddr *)&at, len), 0);
+	ck_assert_int_eq(bind(listener, (struct sockaddr *) &at, len), 0);
 	ck_assert_int_eq(listen(listener, PAIRS), 0);
-	ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&at, &len),
+	ck_assert_int_eq(getsockname(listener, (struct sockaddr *) &at, &len),
 			 0);
 	where = at;
 	for (i = 0; i < PAIRS; i++) {
 		from[i] = socket(AF_INET, SOCK_STREAM, 0);
-		ck_assert_int_eq(connect(from[i], (struct sockaddr *)&at, len),
+		ck_assert_int_eq(connect(from[i], (struct sockaddr *) &at, len),
 				 0);
 		to[i] = accept(listener, NULL, NULL);
 		ck_assert_int_ge(to[i], 0);
@@ -71,7 +71,7 @@ static void say(int i)
 {
 	ck_assert_int_eq(send(from[i], "x", 1, 0), 1);
 	/* it has arrived */
-	ck_assert_int_eq(recv(to[i], &(char) { 0 }, 1, MSG_PEEK), 1);
+	ck_assert_int_eq(recv(to[i], &(char){ 0 }, 1, MSG_PEEK), 1);
 }
 
 START_TEST(test_cloexec)

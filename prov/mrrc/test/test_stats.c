@@ -15,8 +15,7 @@ START_TEST(test_names)
 		ck_assert_str_ne(mrrc_stat_name(i), "");
 		ck_assert_str_ne(mrrc_stat_help(i), "");
 		for (j = 0; j < i; j++)
-			ck_assert_str_ne(mrrc_stat_name(i),
-					 mrrc_stat_name(j));
+			ck_assert_str_ne(mrrc_stat_name(i), mrrc_stat_name(j));
 	}
 }
 END_TEST

@@ -24,7 +24,7 @@
 #include "sys/cache_mt.h"
 #include "sys/vm.h"
 
-#define LINK	"/memfd:" MRRC_STATS_SHM_NAME " (deleted)"
+#define LINK "/memfd:" MRRC_STATS_SHM_NAME " (deleted)"
 
 static const struct mrrc_stats_shm_info info = {
 	.provider = "a;b",
@@ -77,7 +77,7 @@ static size_t read_segment(char *data, size_t size)
 START_TEST(test_published)
 {
 	_Alignas(8) char data[65536];
-	const struct mrrc_stats_shm_head *head = (void *)data;
+	const struct mrrc_stats_shm_head *head = (void *) data;
 	struct mrrc_stats_shm *segment;
 	const uint64_t *value;
 	const char *name;
@@ -100,7 +100,7 @@ START_TEST(test_published)
 	ck_assert_str_eq(head->policy, info.policy);
 	ck_assert_str_eq(head->monitor, info.monitor);
 	ck_assert_uint_eq(head->counters, MRRC_STAT_CNT);
-	value = (const void *)(data + head->values);
+	value = (const void *) (data + head->values);
 	name = data + head->names;
 	for (i = 0; i < MRRC_STAT_CNT; i++) {
 		ck_assert_uint_eq(value[i], i == MRRC_STAT_HITS ? 5 : 0);
@@ -126,8 +126,9 @@ START_TEST(test_sealed)
 	ck_assert_int_eq(ftruncate(fd, 0), -1);
 	ck_assert_int_eq(ftruncate(fd, 1 << 20), -1);
 	ck_assert_int_eq(write(fd, "x", 1), -1);
-	ck_assert_ptr_eq(mmap(NULL, mrrc_vm_page(), PROT_WRITE, MAP_SHARED,
-			      fd, 0), MAP_FAILED);
+	ck_assert_ptr_eq(mmap(NULL, mrrc_vm_page(), PROT_WRITE, MAP_SHARED, fd,
+			      0),
+			 MAP_FAILED);
 	close(fd);
 	mrrc_stats_shm_close(segment);
 }
@@ -135,13 +136,13 @@ END_TEST
 
 static void asks_what(void *arg, char why[MRRC_TRUST_WHY])
 {
-	snprintf(why, MRRC_TRUST_WHY, "%s", (const char *)arg);
+	snprintf(why, MRRC_TRUST_WHY, "%s", (const char *) arg);
 }
 
 static void says_that_it_asks(const char *why)
 {
 	_Alignas(8) char data[65536];
-	const struct mrrc_stats_shm_head *head = (void *)data;
+	const struct mrrc_stats_shm_head *head = (void *) data;
 
 	read_segment(data, sizeof(data));
 	ck_assert_uint_le(head->asks_at, 1);
@@ -185,7 +186,7 @@ START_TEST(test_asks)
 END_TEST
 
 static pthread_t main_thread;
-static atomic_int asking;	/* 1: inside, 2: about to leave */
+static atomic_int asking; /* 1: inside, 2: about to leave */
 
 static void asks_slowly(void *arg, char why[MRRC_TRUST_WHY])
 {
@@ -294,7 +295,7 @@ static void open_cache(struct mrrc_stats_shm *segment)
 		.stats = mrrc_stats_shm_stats(segment),
 	};
 
-	fake = (struct fake_reg) { .fail_rc = -EINVAL };
+	fake = (struct fake_reg){ .fail_rc = -EINVAL };
 	ck_assert_int_eq(mrrc_mon_open("none", NULL, &mon), 0);
 	attr.mon = mon;
 	ck_assert_int_eq(mrrc_cache_mt_open(&attr, &cache), 0);
@@ -315,7 +316,8 @@ START_TEST(test_cache)
 	ck_assert_int_eq(use(&buf), 0);
 	mrrc_cache_mt_stats(cache, &before);
 	ck_assert_uint_eq(before.value[MRRC_STAT_LOOKUPS], 1);
-	ck_assert_mem_eq(&before, mrrc_stats_shm_stats(segment), sizeof(before));
+	ck_assert_mem_eq(&before, mrrc_stats_shm_stats(segment),
+			 sizeof(before));
 	pid = fork();
 	if (!pid) {
 		if (use(&buf) || mrrc_cache_mt_flush(cache))
@@ -331,10 +333,11 @@ START_TEST(test_cache)
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-	ck_assert_mem_eq(&before, mrrc_stats_shm_stats(segment), sizeof(before));
+	ck_assert_mem_eq(&before, mrrc_stats_shm_stats(segment),
+			 sizeof(before));
 	ck_assert_int_eq(use(&buf), 0);
-	ck_assert_uint_eq(mrrc_stats_shm_stats(segment)->value[MRRC_STAT_LOOKUPS],
-			  2);
+	ck_assert_uint_eq(
+		mrrc_stats_shm_stats(segment)->value[MRRC_STAT_LOOKUPS], 2);
 	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
 	mrrc_mon_close(mon);
 	mrrc_stats_shm_close(segment);

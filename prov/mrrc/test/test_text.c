@@ -113,8 +113,8 @@ END_TEST
 START_TEST(test_nearest)
 {
 	static const char *const names[] = {
-		"register", "cache_max_size", "cache_max_count", "policy",
-		"monitor",
+		"register", "cache_max_size", "cache_max_count",
+		"policy",   "monitor",
 	};
 
 	ck_assert_uint_eq(mrrc_text_nearest("REGISTER", names, 5), 0);

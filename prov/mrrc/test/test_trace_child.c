@@ -27,8 +27,8 @@ static int run_child(int (*child)(void))
 	pid = fork();
 	if (!pid) {
 		status = child();
-		fprintf(stderr, "%s", status ? "the child is not content\n" :
-					       "");
+		fprintf(stderr, "%s",
+			status ? "the child is not content\n" : "");
 		/* a checker would miss what a child leaves */
 		if (!status)
 			raise(SIGKILL);
@@ -236,8 +236,8 @@ static int child_inherits(void)
 	snprintf(own, sizeof(own), "%s.child", trace_path);
 	if (mrrc_trace_file_open(own, ROOM(4), &file))
 		return 1;
-	mrrc_trace_file_end(file, &chain, 5);	/* not so long yet */
-	trace_put_chained(file, 0, &open);	/* where the parent's is */
+	mrrc_trace_file_end(file, &chain, 5); /* not so long yet */
+	trace_put_chained(file, 0, &open);    /* where the parent's is */
 	chain = parents_chain;
 	mrrc_trace_file_end(file, &chain, 5);
 	trace_put_chained(file, 1, &mixed);

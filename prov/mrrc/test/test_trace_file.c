@@ -36,9 +36,9 @@ START_TEST(test_bad_cost)
 	cost.reg = -1;
 	mrrc_trace_put_cost(&cost, &head.cost[MRRC_TRACE_COSTS - 1]);
 	ck_assert_str_eq(mrrc_trace_check_head(&head), "damaged header");
-	ck_assert(!mrrc_trace_get_cost(&head.cost[MRRC_TRACE_COSTS - 1],
-				       &cost));
-	head.cost[MRRC_TRACE_COSTS - 1].reg = ~0ULL;	/* not a number */
+	ck_assert(
+		!mrrc_trace_get_cost(&head.cost[MRRC_TRACE_COSTS - 1], &cost));
+	head.cost[MRRC_TRACE_COSTS - 1].reg = ~0ULL; /* not a number */
 	ck_assert_ptr_nonnull(mrrc_trace_check_head(&head));
 	head.cost[MRRC_TRACE_COSTS - 1].page = 0;
 	ck_assert_ptr_null(mrrc_trace_check_head(&head));
@@ -50,12 +50,19 @@ END_TEST
 START_TEST(test_written)
 {
 	const struct mrrc_stats_shm_info info = {
-		.provider = "a;b", .policy = "lru:pieces=2",
-		.monitor = "none", .max_bytes = 1 << 20, .max_regions = 7,
+		.provider = "a;b",
+		.policy = "lru:pieces=2",
+		.monitor = "none",
+		.max_bytes = 1 << 20,
+		.max_regions = 7,
 	};
 	const struct mrrc_cost cost = {
-		.reg_page = 1.5, .reg = 1e9, .dereg_page = .1, .page = 4096,
-		.copy_page = 300, .batch = true,
+		.reg_page = 1.5,
+		.reg = 1e9,
+		.dereg_page = .1,
+		.page = 4096,
+		.copy_page = 300,
+		.batch = true,
 	};
 	const size_t count = 2 * CHUNK + 3;
 	struct mrrc_trace_file *file;
@@ -124,8 +131,8 @@ START_TEST(test_limit)
 	size_t i;
 
 	/* less than a chunk is one */
-	ck_assert_int_eq(mrrc_trace_file_open(trace_path, _i ? ROOM(2) : 1,
-					      &file), 0);
+	ck_assert_int_eq(
+		mrrc_trace_file_open(trace_path, _i ? ROOM(2) : 1, &file), 0);
 	for (i = 0; i < 3000; i++)
 		ck_assert_int_eq(trace_put(file, i), i < (1u + _i) * CHUNK);
 	ck_assert_int_eq(file->error, -EOVERFLOW);
@@ -139,7 +146,7 @@ END_TEST
 
 /* ---- threads ---- */
 
-#define THREADS	8
+#define THREADS 8
 #define EACH	5000
 
 struct job {
@@ -155,7 +162,7 @@ static void *run_job(void *arg)
 
 	for (i = 0; i < job->count; i++)
 		done += trace_put(job->file, job->first + i);
-	return (void *)done;
+	return (void *) done;
 }
 
 START_TEST(test_threads)
@@ -168,13 +175,13 @@ START_TEST(test_threads)
 
 	ck_assert_int_eq(mrrc_trace_file_open(trace_path, ROOM(64), &file), 0);
 	for (i = 0; i < THREADS; i++) {
-		job[i] = (struct job) { file, i * EACH, EACH };
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, run_job,
-						&job[i]), 0);
+		job[i] = (struct job){ file, i * EACH, EACH };
+		ck_assert_int_eq(
+			pthread_create(&thread[i], NULL, run_job, &job[i]), 0);
 	}
 	for (i = 0; i < THREADS; i++) {
 		pthread_join(thread[i], &done);
-		ck_assert_uint_eq((size_t)done, EACH);
+		ck_assert_uint_eq((size_t) done, EACH);
 	}
 	mrrc_trace_file_close(file);
 	trace_load(trace_path);
@@ -204,7 +211,7 @@ START_TEST(test_short_threads)
 
 	ck_assert_int_eq(mrrc_trace_file_open(trace_path, ROOM(64), &file), 0);
 	for (i = 0; i < 400; i++) {
-		job = (struct job) { file, 3 * i, 3 };
+		job = (struct job){ file, 3 * i, 3 };
 		ck_assert_int_eq(pthread_create(&thread, NULL, run_job, &job),
 				 0);
 		pthread_join(thread, NULL);
@@ -227,13 +234,13 @@ START_TEST(test_threads_limit)
 
 	ck_assert_int_eq(mrrc_trace_file_open(trace_path, ROOM(9), &file), 0);
 	for (i = 0; i < THREADS; i++) {
-		job[i] = (struct job) { file, i * EACH, EACH };
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, run_job,
-						&job[i]), 0);
+		job[i] = (struct job){ file, i * EACH, EACH };
+		ck_assert_int_eq(
+			pthread_create(&thread[i], NULL, run_job, &job[i]), 0);
 	}
 	for (i = 0; i < THREADS; i++) {
 		pthread_join(thread[i], &done);
-		sum += (size_t)done;
+		sum += (size_t) done;
 	}
 	mrrc_trace_file_close(file);
 	trace_load(trace_path);
@@ -255,8 +262,8 @@ START_TEST(test_refused)
 	struct stat stat_of;
 	char path[128];
 
-	ck_assert_int_eq(mrrc_trace_file_open("/nonexistent/t", ROOM(1),
-					      &file), -ENOENT);
+	ck_assert_int_eq(mrrc_trace_file_open("/nonexistent/t", ROOM(1), &file),
+			 -ENOENT);
 	ck_assert_int_eq(mrrc_trace_file_open("/dev/null", ROOM(1), &file),
 			 -EINVAL);
 	ck_assert_int_eq(mrrc_trace_file_open(trace_dir, ROOM(1), &file),

@@ -67,7 +67,7 @@ START_TEST(test_ranges)
 
 	ck_assert(mrrc_trust_set(MRRC_TRUST_PROVEN, true));
 	mrrc_trust_touched(hull, &range);
-	range = (struct mrrc_range) { UINTPTR_MAX, 0 };
+	range = (struct mrrc_range){ UINTPTR_MAX, 0 };
 	for (i = 0; i < 100; i++) {
 		ck_assert(mrrc_trust_begin());
 		mrrc_trust_end(i ? 2 : 1, 3);
@@ -75,7 +75,7 @@ START_TEST(test_ranges)
 	mrrc_trust_touched(hull, &range);
 	ck_assert_uint_le(range.start, 1);
 	ck_assert_uint_ge(range.end, 3);
-	range = (struct mrrc_range) { UINTPTR_MAX, 0 };
+	range = (struct mrrc_range){ UINTPTR_MAX, 0 };
 	mrrc_trust_touched(hull, &range);
 	ck_assert_uint_eq(range.end, 0);
 }

@@ -18,7 +18,7 @@
 #include "sys/vm.h"
 
 #ifndef MREMAP_DONTUNMAP
-#define MREMAP_DONTUNMAP	4
+#define MREMAP_DONTUNMAP 4
 #endif
 
 static void expect(unsigned count, void *ptr, size_t pages)
@@ -81,7 +81,8 @@ START_TEST(test_remap)
 	need_uffd();
 	ck_assert_int_eq(mon_watch(ptr, 4), 0);
 	ck_assert_ptr_eq(mremap(ptr, 4 * mon_page, 4 * mon_page,
-				MREMAP_MAYMOVE | MREMAP_FIXED, to), to);
+				MREMAP_MAYMOVE | MREMAP_FIXED, to),
+			 to);
 	/* Where it was, and where it is. */
 	ck_assert(mon_told(ptr, 4));
 	ck_assert(mon_told(to, 4));
@@ -128,9 +129,9 @@ START_TEST(test_unwatched)
 
 	need_uffd();
 	ck_assert_int_eq(mon_watch(ptr, 4), 0);
-	mon_probe.keep = (struct mrrc_range) { (uintptr_t)ptr + mon_page,
-					   (uintptr_t)ptr + 2 * mon_page };
-	mrrc_mon_unwatch(mon, (uintptr_t)ptr, 4 * mon_page);
+	mon_probe.keep = (struct mrrc_range){ (uintptr_t) ptr + mon_page,
+					      (uintptr_t) ptr + 2 * mon_page };
+	mrrc_mon_unwatch(mon, (uintptr_t) ptr, 4 * mon_page);
 	mrrc_mon_unwatch_idle(mon);
 	munmap(ptr + 2 * mon_page, 2 * mon_page);
 	munmap(ptr, mon_page);
@@ -148,11 +149,9 @@ START_TEST(test_idle)
 
 	need_uffd();
 	ck_assert_int_eq(mon_watch(ptr, 4), 0);
-	ck_assert(mrrc_mon_sees(mon, (uintptr_t)ptr, 4 * mon_page,
-				mon_token));
-	mrrc_mon_unwatch(mon, (uintptr_t)ptr, 4 * mon_page);
-	ck_assert(mrrc_mon_sees(mon, (uintptr_t)ptr, 4 * mon_page,
-				mon_token));
+	ck_assert(mrrc_mon_sees(mon, (uintptr_t) ptr, 4 * mon_page, mon_token));
+	mrrc_mon_unwatch(mon, (uintptr_t) ptr, 4 * mon_page);
+	ck_assert(mrrc_mon_sees(mon, (uintptr_t) ptr, 4 * mon_page, mon_token));
 	munmap(ptr + 3 * mon_page, mon_page);
 	expect(1, ptr + 3 * mon_page, 1);
 	/* what is there now is another's, and not private */
@@ -161,20 +160,20 @@ START_TEST(test_idle)
 			 ptr);
 	expect(2, ptr, 4);
 	mon_watch(ptr, 4);
-	ck_assert(!mrrc_mon_sees(mon, (uintptr_t)ptr, 4 * mon_page,
-				mon_token));
+	ck_assert(
+		!mrrc_mon_sees(mon, (uintptr_t) ptr, 4 * mon_page, mon_token));
 	munmap(ptr, 4 * mon_page);
 	known = mon_events();
 
 	/* until there are too many */
 	ptr = mon_map(1);
 	ck_assert_int_eq(mon_watch(ptr, 1), 0);
-	mrrc_mon_unwatch(mon, (uintptr_t)ptr, mon_page);
+	mrrc_mon_unwatch(mon, (uintptr_t) ptr, mon_page);
 	many = mon_map(MRRC_IDLE_MAX + 3);
 	/* the same again and again are one, and as long as the longest */
 	for (i = 0; i < 3 * MRRC_IDLE_MAX; i++) {
 		ck_assert_int_eq(mon_watch(many, 1 + i % 3), 0);
-		mrrc_mon_unwatch(mon, (uintptr_t)many, (1 + i % 3) * mon_page);
+		mrrc_mon_unwatch(mon, (uintptr_t) many, (1 + i % 3) * mon_page);
 	}
 	munmap(ptr, mon_page);
 	ck_assert_uint_eq(mon_events(), ++known);
@@ -185,10 +184,10 @@ START_TEST(test_idle)
 
 	ptr = mon_map(1);
 	ck_assert_int_eq(mon_watch(ptr, 1), 0);
-	mrrc_mon_unwatch(mon, (uintptr_t)ptr, mon_page);
+	mrrc_mon_unwatch(mon, (uintptr_t) ptr, mon_page);
 	for (i = 0; i < MRRC_IDLE_MAX; i++) {
 		ck_assert_int_eq(mon_watch(many + i * mon_page, 1), 0);
-		mrrc_mon_unwatch(mon, (uintptr_t)many + i * mon_page,
+		mrrc_mon_unwatch(mon, (uintptr_t) many + i * mon_page,
 				 mon_page);
 	}
 	munmap(ptr, mon_page);
@@ -219,15 +218,15 @@ END_TEST
 
 static void unwatch_now(char *ptr, size_t pages)
 {
-	mrrc_mon_unwatch(mon, (uintptr_t)ptr, pages * mon_page);
+	mrrc_mon_unwatch(mon, (uintptr_t) ptr, pages * mon_page);
 	mrrc_mon_unwatch_idle(mon);
 }
 
 static bool refused(char *ptr, size_t pages)
 {
 	return mon_watch(ptr, pages) ||
-	       !mrrc_mon_sees(mon, (uintptr_t)ptr, pages * mon_page,
-				mon_token);
+	       !mrrc_mon_sees(mon, (uintptr_t) ptr, pages * mon_page,
+			      mon_token);
 }
 
 /* What comes into a hole later would not be watched. */

@@ -67,7 +67,8 @@ int main(int argc, char **argv)
 
 	for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		if (ini(prov_ini, refused[i][0], refused[i][1], text,
-			sizeof(text)) || !strstr(text, "rebuild")) {
+			sizeof(text)) ||
+		    !strstr(text, "rebuild")) {
 			printf("version %u.%u: not refused in words: %s\n",
 			       refused[i][0], refused[i][1], text);
 			failed++;

@@ -37,7 +37,7 @@ static char *map(size_t pages, int prot, int flags, int fd)
 
 static bool private(const void *ptr, size_t pages)
 {
-	return mrrc_vm_private((uintptr_t)ptr, pages * page);
+	return mrrc_vm_private((uintptr_t) ptr, pages * page);
 }
 
 START_TEST(test_private)
@@ -120,7 +120,7 @@ START_TEST(test_shared)
 	ck_assert_int_eq(ftruncate(fd, 4 * page), 0);
 	ptr = map(4, rw, MAP_PRIVATE, fd);
 	ck_assert(!private(ptr, 4));
-	ptr[0] = 1;				/* one page of our own */
+	ptr[0] = 1; /* one page of our own */
 	ck_assert(!private(ptr, 4));
 	munmap(ptr, 4 * page);
 	close(fd);
@@ -129,12 +129,12 @@ START_TEST(test_shared)
 	if (id >= 0) {
 		ptr = shmat(id, NULL, 0);
 		shmctl(id, IPC_RMID, NULL);
-		ck_assert_ptr_ne(ptr, (void *)-1);
+		ck_assert_ptr_ne(ptr, (void *) -1);
 		ck_assert(!private(ptr, 4));
 		shmdt(ptr);
 	}
 	/* The program itself is a file. */
-	ptr = (char *)((uintptr_t)setup & ~(page - 1));
+	ptr = (char *) ((uintptr_t) setup & ~(page - 1));
 	ck_assert(!private(ptr, 1));
 }
 END_TEST
@@ -176,8 +176,9 @@ START_TEST(test_second_file)
 
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(ftruncate(fd, page), 0);
-	ck_assert_ptr_ne(mmap(ptr + page, page, rw, MAP_PRIVATE | MAP_FIXED,
-			      fd, 0), MAP_FAILED);
+	ck_assert_ptr_ne(mmap(ptr + page, page, rw, MAP_PRIVATE | MAP_FIXED, fd,
+			      0),
+			 MAP_FAILED);
 	memset(ptr, 1, 2 * page);
 	if (kernel_at_least(6, 11))
 		ck_assert(!private(ptr, 2));
@@ -200,9 +201,9 @@ START_TEST(test_mixed)
 }
 END_TEST
 
-#define MIB	((size_t)1 << 20)
-#define GIB	((size_t)1 << 30)
-#define NO	MRRC_VM_UNLIMITED
+#define MIB ((size_t) 1 << 20)
+#define GIB ((size_t) 1 << 30)
+#define NO  MRRC_VM_UNLIMITED
 
 static const struct {
 	size_t memory, processors, memlock, map_max;

@@ -74,7 +74,7 @@ void trace_load(const char *name)
 	found->rec = malloc(len);
 	found->count = 0;
 	for (at = MRRC_TRACE_HEAD; at < found->size; at += MRRC_TRACE_CHUNK) {
-		rec = (const void *)(data + at);
+		rec = (const void *) (data + at);
 		/* who is killed while the file grows leaves part of a chunk */
 		count = (found->size - at) / sizeof(*rec);
 		if (count > CHUNK)

@@ -9,7 +9,7 @@
 #include "sys/trace_file.h"
 
 #define CHUNK	(MRRC_TRACE_CHUNK / sizeof(struct mrrc_trace_rec))
-#define ROOM(n)	(MRRC_TRACE_HEAD + (uint64_t)(n) * MRRC_TRACE_CHUNK)
+#define ROOM(n) (MRRC_TRACE_HEAD + (uint64_t) (n) *MRRC_TRACE_CHUNK)
 
 extern char trace_dir[64], trace_path[96];
 
@@ -27,7 +27,7 @@ struct trace_found {
 	struct mrrc_trace_head head;
 	struct mrrc_trace_rec *rec;
 	size_t count;
-	size_t size;		/* bytes */
+	size_t size; /* bytes */
 };
 extern struct trace_found trace_found;
 

@@ -62,8 +62,8 @@ START_TEST(test_lines)
 		ck_assert_msg(is == lines[i].is, "%s", lines[i].line);
 		if (is)
 			ck_assert_msg(func == lines[i].func &&
-				      us == lines[i].us, "%s: %d %g",
-				      lines[i].line, func, us);
+					      us == lines[i].us,
+				      "%s: %d %g", lines[i].line, func, us);
 	}
 }
 END_TEST
@@ -120,8 +120,8 @@ static void settle(void)
 
 static void setup(void)
 {
-	cells = (struct prof_cells) { .cell = calloc(64, sizeof(struct
-							       prof_cell)) };
+	cells = (struct prof_cells){ .cell = calloc(64,
+						    sizeof(struct prof_cell)) };
 	ck_assert_ptr_nonnull(cells.cell);
 }
 
@@ -145,10 +145,10 @@ START_TEST(test_settle)
 	ck_assert_double_eq(to->value[PROF_DEREGISTER], 6);
 	ck_assert_uint_eq(to->rounds, 3);
 	ck_assert(!prof_has(to, PROF_MLOCK));
-	ck_assert_ptr_eq(prof_cell_find(&cells, MRRC_PAGES_4K, true,
-					PROF_PAGE), to);
-	ck_assert_ptr_null(prof_cell_find(&cells, MRRC_PAGES_4K, false,
-					  PROF_PAGE));
+	ck_assert_ptr_eq(prof_cell_find(&cells, MRRC_PAGES_4K, true, PROF_PAGE),
+			 to);
+	ck_assert_ptr_null(
+		prof_cell_find(&cells, MRRC_PAGES_4K, false, PROF_PAGE));
 }
 END_TEST
 
@@ -233,7 +233,8 @@ END_TEST
 static struct fi_fabric_attr fabric_attr;
 static struct fi_domain_attr domain_attr;
 static struct fi_info info = {
-	.fabric_attr = &fabric_attr, .domain_attr = &domain_attr,
+	.fabric_attr = &fabric_attr,
+	.domain_attr = &domain_attr,
 };
 static const struct prof_device device = { .info = &info };
 
@@ -262,7 +263,9 @@ START_TEST(test_shown)
 {
 	static const struct prof_options options = { .format = PROF_TABLE };
 	struct prof_result result = {
-		.options = &options, .device = &device, .cells = &cells,
+		.options = &options,
+		.device = &device,
+		.cells = &cells,
 	};
 	struct prof_model model;
 	json_error_t error;
@@ -285,8 +288,7 @@ START_TEST(test_shown)
 	ck_assert_msg(root != NULL, "%s", error.text);
 	ck_assert_uint_eq(json_array_size(json_object_get(root, "cells")),
 			  cells.count);
-	ck_assert_str_eq(json_string_value(json_object_get(root,
-							   "not_traced")),
+	ck_assert_str_eq(json_string_value(json_object_get(root, "not_traced")),
 			 cells.untraced);
 	json_decref(root);
 	free(text);

@@ -16,18 +16,18 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define must(condition)							\
-	do {								\
-		if (!(condition)) {					\
-			fprintf(stderr, "not so: %s\n", #condition);	\
-			abort();					\
-		}							\
+#define must(condition)                                              \
+	do {                                                         \
+		if (!(condition)) {                                  \
+			fprintf(stderr, "not so: %s\n", #condition); \
+			abort();                                     \
+		}                                                    \
 	} while (0)
 
 static int read_mem(const void *data, size_t size, char *err,
 		    struct sim_trace *trace)
 {
-	FILE *file = fmemopen((void *)data, size, "rb");
+	FILE *file = fmemopen((void *) data, size, "rb");
 	int ret;
 
 	must(file);
@@ -79,11 +79,11 @@ static void check_message(const char *err)
 static int read_records(const void *data, size_t size, char *err,
 			struct trace_records *records)
 {
-	FILE *file = fmemopen((void *)data, size, "rb");
+	FILE *file = fmemopen((void *) data, size, "rb");
 	int ret;
 
 	must(file);
-	*records = (struct trace_records) { 0 };
+	*records = (struct trace_records){ 0 };
 	ret = trace_records_read_file(records, file, "fuzz", err, SIM_ERR_MAX);
 	fclose(file);
 	return ret;
@@ -91,7 +91,8 @@ static int read_records(const void *data, size_t size, char *err,
 
 static void check_records_again(const struct trace_records *records,
 				int (*show)(const struct trace_records *records,
-					    FILE *out), bool raw)
+					    FILE *out),
+				bool raw)
 {
 	struct trace_records again;
 	char err[SIM_ERR_MAX];
@@ -138,8 +139,7 @@ static void check_records(const void *data, size_t size)
 	}
 	trace_records_sort(&records);
 	for (i = 1; i < records.count; i++)
-		must(records.rec[i].rec.begin >=
-		     records.rec[i - 1].rec.begin);
+		must(records.rec[i].rec.begin >= records.rec[i - 1].rec.begin);
 	must(!trace_summary(&records, &summary));
 	must(summary.requests == records.count);
 	for (i = 0; i < TRACE_SHARES; i++)
@@ -178,7 +178,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 #ifndef SIM_LIBFUZZER
 
-#define FILE_MAX	(1 << 20)
+#define FILE_MAX (1 << 20)
 
 static int replay(const char *path)
 {

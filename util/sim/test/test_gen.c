@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASHED	10000
+#define HASHED 10000
 
 static struct sim_trace trace;
 
@@ -63,7 +63,7 @@ static uint64_t hash_trace(void)
 
 static const struct {
 	const char *name;
-	uint64_t hash;		/* of seed 1 */
+	uint64_t hash; /* of seed 1 */
 } hashes[] = {
 	{ "cello", UINT64_C(0xfff78a2e2482cd5a) },
 	{ "httpd", UINT64_C(0xc42629b118d1b03c) },
@@ -80,7 +80,7 @@ START_TEST(test_hash)
 	make(name, 1, HASHED);
 	hash = hash_trace();
 	ck_assert_msg(hash == hashes[_i].hash, "%s: %#llx", name,
-		      (unsigned long long)hash);
+		      (unsigned long long) hash);
 	sim_trace_fini(&trace);
 	/* the start of a longer one is the same, another seed is not */
 	make(name, 1, 2 * HASHED);
@@ -111,7 +111,9 @@ END_TEST
 START_TEST(test_rng)
 {
 	static const uint64_t first[] = {
-		UINT64_C(11520), UINT64_C(0), UINT64_C(1509978240),
+		UINT64_C(11520),
+		UINT64_C(0),
+		UINT64_C(1509978240),
 		UINT64_C(1215971899390074240),
 	};
 	struct sim_rng rng = { { 1, 2, 3, 4 } };
@@ -125,8 +127,7 @@ START_TEST(test_rng)
 	/* 16^-0.75 is 1/8, 65536^-0.75 is 1/4096 */
 	ck_assert_uint_eq(zipf.sum[0], UINT64_C(1) << 32);
 	ck_assert_uint_eq(zipf.sum[15] - zipf.sum[14], UINT64_C(1) << 29);
-	ck_assert_uint_eq(zipf.sum[65535] - zipf.sum[65534],
-			  UINT64_C(1) << 20);
+	ck_assert_uint_eq(zipf.sum[65535] - zipf.sum[65534], UINT64_C(1) << 20);
 	for (i = 0; i < 200000; i++) {
 		rank = sim_zipf_next(&zipf, &rng);
 		beyond += rank >= 100000;
@@ -305,8 +306,8 @@ START_TEST(test_kv)
 	/* and blocks get other neighbours when they are used again */
 	for (i = 1; i < trace.count; i++)
 		far += !same_range(&trace.req[i - 1], &trace.req[i]) &&
-		       trace.req[i].addr < trace.req[i - 1].addr +
-					   trace.req[i - 1].len;
+		       trace.req[i].addr <
+			       trace.req[i - 1].addr + trace.req[i - 1].len;
 	ck_assert_uint_ge(far * 10, trace.count);
 	sim_trace_fini(&trace);
 }

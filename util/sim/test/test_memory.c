@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static unsigned int left;	/* the allocation to fail, 0: none */
+static unsigned int left; /* the allocation to fail, 0: none */
 static bool failed_one;
 
 void *__real_malloc(size_t size);
@@ -55,12 +55,12 @@ char *__wrap_strdup(const char *text)
 
 /* ---- what is tried, without Check's calls: they allocate ------------------ */
 
-static struct sim_trace input;	/* some requests, made before */
+static struct sim_trace input; /* some requests, made before */
 
 static int try_read(struct sim_trace *trace)
 {
 	static const char text[] = "time_us,addr,len\n1,2,3\n4,5,6\n";
-	FILE *file = fmemopen((void *)text, sizeof(text) - 1, "rb");
+	FILE *file = fmemopen((void *) text, sizeof(text) - 1, "rb");
 	char err[SIM_ERR_MAX] = "";
 	int ret;
 
@@ -85,7 +85,7 @@ static int try_footprint(struct sim_trace *trace)
 
 	ret = sim_trace_footprint(&input, SIM_PAGE, &bytes);
 	if (!ret)
-		*trace = (struct sim_trace) { 0 };
+		*trace = (struct sim_trace){ 0 };
 	return ret;
 }
 
@@ -115,9 +115,14 @@ static int try_run(const char *policy, struct sim_trace *trace)
 	struct sim_future future = { 0 };
 	struct sim_result result;
 	struct sim_cell cell = {
-		.trace = &input, .policy = policy, .future = &future,
-		.kind = policy ? SIM_CACHE : SIM_OFFLINE, .cost = &cost,
-		.max_bytes = 64 << 20, .max_regions = 12, .page = 4096,
+		.trace = &input,
+		.policy = policy,
+		.future = &future,
+		.kind = policy ? SIM_CACHE : SIM_OFFLINE,
+		.cost = &cost,
+		.max_bytes = 64 << 20,
+		.max_regions = 12,
+		.page = 4096,
 		.bounce = true,
 	};
 	int ret = 0;
@@ -141,8 +146,8 @@ static int try_offline(struct sim_trace *trace)
 }
 
 static int (*const tries[])(struct sim_trace *trace) = {
-	try_read, try_merge, try_footprint, try_cello, try_httpd, try_nas,
-	try_kv, try_gdl, try_offline,
+	try_read, try_merge, try_footprint, try_cello,	 try_httpd,
+	try_nas,  try_kv,    try_gdl,	    try_offline,
 };
 
 START_TEST(test_memory)

@@ -15,7 +15,7 @@
 #include "sim/gen.h"
 #include "sim/grid.h"
 
-#define PAGE	4096u
+#define PAGE 4096u
 
 /* Round figures: 10 a page and 100 a call, 1 and 50. */
 static const struct mrrc_cost cost = { 10, 100, 1, 50, 0, 0, PAGE, false };
@@ -36,8 +36,10 @@ static void teardown(void)
 static void add(uint32_t proc, unsigned page, unsigned pages)
 {
 	const struct sim_req req = {
-		.time = trace.count, .addr = (uint64_t) page * PAGE,
-		.len = (uint64_t) pages * PAGE, .proc = proc,
+		.time = trace.count,
+		.addr = (uint64_t) page * PAGE,
+		.len = (uint64_t) pages * PAGE,
+		.proc = proc,
 		.access = SIM_RW,
 	};
 
@@ -64,11 +66,11 @@ START_TEST(test_by_hand)
 {
 	struct sim_result result;
 
-	add(0, 0, 4);		/* missing */
-	add(0, 1, 2);		/* a part of it */
-	add(0, 2, 4);		/* half of it: 2 pages more */
-	add(0, 0, 6);		/* both */
-	add(0, 10, 1);		/* the older goes, or both as a batch */
+	add(0, 0, 4);  /* missing */
+	add(0, 1, 2);  /* a part of it */
+	add(0, 2, 4);  /* half of it: 2 pages more */
+	add(0, 0, 6);  /* both */
+	add(0, 10, 1); /* the older goes, or both as a batch */
 	run("lru:pieces=4", 6, 9, &cost, &result);
 	ck_assert_uint_eq(result.requests, 5);
 	ck_assert_uint_eq(result.hits, 2);
@@ -85,8 +87,8 @@ START_TEST(test_by_hand)
 	ck_assert_double_eq(sim_on_path(&result), 424);
 	/* the victim goes after the new region has come, as in the provider */
 	ck_assert_uint_eq(result.pinned_peak, 7 * PAGE);
-	ck_assert_double_eq(result.pinned_mean, PAGE * (4 + 4 + 6 + 6 + 3) /
-			    5.0);
+	ck_assert_double_eq(result.pinned_mean,
+			    PAGE * (4 + 4 + 6 + 6 + 3) / 5.0);
 	ck_assert_uint_eq(result.pinned[SIM_SERIES - 1], 3 * PAGE);
 }
 END_TEST
@@ -161,8 +163,12 @@ START_TEST(test_processes_far)
 	struct sim_future future;
 	struct sim_result result;
 	struct sim_cell cell = {
-		.trace = &trace, .kind = SIM_OFFLINE, .future = &future,
-		.max_bytes = 2 * PAGE, .max_regions = 9, .page = PAGE,
+		.trace = &trace,
+		.kind = SIM_OFFLINE,
+		.future = &future,
+		.max_bytes = 2 * PAGE,
+		.max_regions = 9,
+		.page = PAGE,
 		.cost = &cost,
 	};
 	struct rusage before, after;
@@ -188,8 +194,12 @@ START_TEST(test_errors)
 {
 	struct sim_result result;
 	struct sim_cell cell = {
-		.trace = &trace, .policy = "nothing", .max_bytes = PAGE,
-		.max_regions = 1, .page = PAGE, .cost = &cost,
+		.trace = &trace,
+		.policy = "nothing",
+		.max_bytes = PAGE,
+		.max_regions = 1,
+		.page = PAGE,
+		.cost = &cost,
 	};
 
 	add(0, 0, 1);
@@ -243,8 +253,12 @@ START_TEST(test_future_nested)
 	struct sim_future future;
 	struct sim_result result;
 	struct sim_cell cell = {
-		.trace = &trace, .kind = SIM_OFFLINE, .future = &future,
-		.max_bytes = count * PAGE, .max_regions = 9, .page = PAGE,
+		.trace = &trace,
+		.kind = SIM_OFFLINE,
+		.future = &future,
+		.max_bytes = count * PAGE,
+		.max_regions = 9,
+		.page = PAGE,
 		.cost = &cost,
 	};
 	struct rusage before, after;
@@ -258,8 +272,8 @@ START_TEST(test_future_nested)
 	ck_assert_uint_eq(future.parts, 2 * count);
 	ck_assert_uint_le(future.at[count], 3 * count);
 	ck_assert_int_eq(sim_run(&cell, &result), 0);
-	ck_assert_int_eq(sim_bound(&future, &cost, cell.max_bytes, false,
-				   &bound), 0);
+	ck_assert_int_eq(
+		sim_bound(&future, &cost, cell.max_bytes, false, &bound), 0);
 	ck_assert_double_ge(sim_total(&result), bound);
 	sim_future_free(&future);
 	getrusage(RUSAGE_SELF, &after);
@@ -274,8 +288,12 @@ START_TEST(test_offline)
 	struct sim_future future;
 	struct sim_result lru, offline;
 	struct sim_cell cell = {
-		.trace = &trace, .kind = SIM_OFFLINE, .future = &future,
-		.max_bytes = 2 * PAGE, .max_regions = 9, .page = PAGE,
+		.trace = &trace,
+		.kind = SIM_OFFLINE,
+		.future = &future,
+		.max_bytes = 2 * PAGE,
+		.max_regions = 9,
+		.page = PAGE,
 		.cost = &cost,
 	};
 	unsigned i;
@@ -296,20 +314,26 @@ END_TEST
 START_TEST(test_bound)
 {
 	static const char *const policies[] = {
-		"lru", "lru:pieces=4", "fmrd", "mre-text", "mre-fig4", "gdsf",
-		"gdl",
+		"lru",	    "lru:pieces=4", "fmrd", "mre-text",
+		"mre-fig4", "gdsf",	    "gdl",
 	};
 	/* the third is cheaper to copy now and then, the fourth always */
 	const struct mrrc_cost copied = { 10, 100, 1, 50, 30, 0, PAGE, false };
 	const struct mrrc_cost cheap = { 10, 100, 1, 50, 1, 0, PAGE, true };
 	const struct mrrc_cost *models[] = {
-		&cost, &batched, &copied, &cheap,
+		&cost,
+		&batched,
+		&copied,
+		&cheap,
 	};
 	struct sim_future future;
 	struct sim_result result;
 	struct sim_cell cell = {
-		.trace = &trace, .max_bytes = 64 * PAGE, .page = PAGE,
-		.max_regions = SIZE_MAX, .future = &future,
+		.trace = &trace,
+		.max_bytes = 64 * PAGE,
+		.page = PAGE,
+		.max_regions = SIZE_MAX,
+		.future = &future,
 	};
 	uint32_t state = 1;
 	unsigned i, m;
@@ -325,7 +349,8 @@ START_TEST(test_bound)
 		cell.cost = models[m];
 		cell.bounce = cell.cost->copy_page > 0;
 		ck_assert_int_eq(sim_bound(&future, cell.cost, cell.max_bytes,
-					   cell.bounce, &bound), 0);
+					   cell.bounce, &bound),
+				 0);
 		ck_assert_double_gt(bound, 0);
 		cell.kind = SIM_OFFLINE;
 		ck_assert_int_eq(sim_run(&cell, &result), 0);
@@ -351,10 +376,19 @@ static void grid_run(unsigned jobs, struct sim_row **rows, size_t *cnt)
 	char *policies[] = { "lru", "gdsf", "offline", "bound", "none" };
 	size_t page = PAGE, count = SIZE_MAX;
 	const struct sim_grid grid = {
-		.trace = &trace, .traces = 1, .page = &page, .pages = 1,
-		.model = &model, .models = 1, .limit = limits, .limits = 2,
-		.count = &count, .counts = 1, .policy = policies,
-		.policies = 5, .jobs = jobs,
+		.trace = &trace,
+		.traces = 1,
+		.page = &page,
+		.pages = 1,
+		.model = &model,
+		.models = 1,
+		.limit = limits,
+		.limits = 2,
+		.count = &count,
+		.counts = 1,
+		.policy = policies,
+		.policies = 5,
+		.jobs = jobs,
 	};
 
 	ck_assert_int_eq(sim_grid_run(&grid, rows, cnt), 0);

@@ -14,14 +14,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define H	"time_us,addr,len\n"
-#define P63	"9223372036854775808"	/* 2^63 */
+#define H   "time_us,addr,len\n"
+#define P63 "9223372036854775808" /* 2^63 */
 
 static char err[SIM_ERR_MAX];
 
 static int read_mem(const void *data, size_t len, struct sim_trace *trace)
 {
-	FILE *file = fmemopen((void *)data, len, "rb");
+	FILE *file = fmemopen((void *) data, len, "rb");
 	int ret;
 
 	ck_assert_ptr_nonnull(file);
@@ -50,29 +50,35 @@ static uint8_t *compress(const void *data, size_t len, size_t *out_len)
 
 static const struct {
 	const char *text;
-	struct sim_req req[3];	/* up to one without a length */
+	struct sim_req req[3]; /* up to one without a length */
 	uint32_t procs;
 } good[] = {
 	{ H "1,4096,10\n", { { 1, 4096, 10, 0, 1 } }, 1 },
 	{ H "1,4096,10", { { 1, 4096, 10, 0, 1 } }, 1 },
-	{ "1,4096,10\n1,0,5\n", { { 1, 4096, 10, 0, 1 }, { 1, 0, 5, 0, 1 } },
+	{ "1,4096,10\n1,0,5\n",
+	  { { 1, 4096, 10, 0, 1 }, { 1, 0, 5, 0, 1 } },
 	  1 },
 	{ "time_us,addr,len\r\n1,2,3\r\n\r\n4,5,6\r\n",
-	  { { 1, 2, 3, 0, 1 }, { 4, 5, 6, 0, 1 } }, 1 },
+	  { { 1, 2, 3, 0, 1 }, { 4, 5, 6, 0, 1 } },
+	  1 },
 	{ "\xef\xbb\xbf" H "1,2,3\n", { { 1, 2, 3, 0, 1 } }, 1 },
 	{ "# made by hand\n\n \t\n" H " # another\n1,2,3\n#\n",
-	  { { 1, 2, 3, 0, 1 } }, 1 },
+	  { { 1, 2, 3, 0, 1 } },
+	  1 },
 	{ H " 1 ,\t2, 3 \n", { { 1, 2, 3, 0, 1 } }, 1 },
 	{ H "0x10,0xaB,0XfF\n", { { 16, 171, 255, 0, 1 } }, 1 },
 	{ H "0,0,010\n", { { 0, 0, 10, 0, 1 } }, 1 },
 	{ "len,op,access,proc,addr,name,time_us\n"
 	  "3,put,r,2,1,a b,0\n4,,w,0,5,\x80,6\n9,?,ro,1,8,,7\n",
-	  { { 0, 1, 3, 2, 0 }, { 6, 5, 4, 0, 1 }, { 7, 8, 9, 1, 0 } }, 3 },
+	  { { 0, 1, 3, 2, 0 }, { 6, 5, 4, 0, 1 }, { 7, 8, 9, 1, 0 } },
+	  3 },
 	{ "time_us,addr,len,access\n1,2,3,rw\n", { { 1, 2, 3, 0, 1 } }, 1 },
-	{ "time_us,addr,len,proc\n1,2,3,65535\n", { { 1, 2, 3, 65535, 1 } },
+	{ "time_us,addr,len,proc\n1,2,3,65535\n",
+	  { { 1, 2, 3, 65535, 1 } },
 	  65536 },
 	{ H "18446744073709551615,9223372036854775807,1\n",
-	  { { UINT64_MAX, INT64_MAX, 1, 0, 1 } }, 1 },
+	  { { UINT64_MAX, INT64_MAX, 1, 0, 1 } },
+	  1 },
 	{ H "0,0," P63 "\n", { { 0, 0, SIM_ADDR_MAX, 0, 1 } }, 1 },
 };
 
@@ -101,7 +107,7 @@ START_TEST(test_good)
 	check_good(_i, &trace);
 	sim_trace_fini(&trace);
 	/* a byte order mark is not looked for in xz */
-	if ((uint8_t)*text == 0xef)
+	if ((uint8_t) *text == 0xef)
 		return;
 	xz = compress(text, strlen(text), &len);
 	ck_assert_int_eq(read_mem(xz, len, &trace), 0);
@@ -182,8 +188,8 @@ static const struct {
 	  -EINVAL },
 	{ H "1,2,18446744073709551615\n", ":2: addr + len beyond 2^63",
 	  -EINVAL },
-	{ H "5,2,3\n#\n5,2,3\n4,2,3\n",
-	  ":5: time runs backwards: 4 after 5", -EINVAL },
+	{ H "5,2,3\n#\n5,2,3\n4,2,3\n", ":5: time runs backwards: 4 after 5",
+	  -EINVAL },
 	{ "time_us,addr,len,proc\n1,2,3,65536\n",
 	  ":2: proc 65536: beyond 65535", -E2BIG },
 	{ "time_us,addr,len,access\n1,2,3,x\n",
@@ -247,7 +253,8 @@ START_TEST(test_bad_xz)
 		xz[cut] ^= 0x55;
 		ret = read_mem(xz, len, &trace);
 		ck_assert_msg(ret == -EBADMSG || ret == -ENOMEM ||
-			      ret == -EINVAL, "byte %zu: %d", cut, ret);
+				      ret == -EINVAL,
+			      "byte %zu: %d", cut, ret);
 		xz[cut] ^= 0x55;
 	}
 	xz[len - 1] ^= 1;
@@ -262,7 +269,8 @@ START_TEST(test_no_file)
 	struct sim_trace trace;
 
 	ck_assert_int_eq(sim_trace_read("/nonexistent/t.csv", err, sizeof(err),
-					&trace), -ENOENT);
+					&trace),
+			 -ENOENT);
 	ck_assert_str_eq(err, "/nonexistent/t.csv: No such file or directory");
 	ck_assert_int_eq(sim_trace_read("/", err, sizeof(err), &trace),
 			 -EISDIR);
@@ -299,10 +307,11 @@ START_TEST(test_round_trip)
 
 	ck_assert_int_eq(read_mem(text, strlen(text), &trace), 0);
 	ck_assert_int_eq(sim_trace_write(&trace, "a comment", path, err,
-					 sizeof(err)), 0);
+					 sizeof(err)),
+			 0);
 	/* over what is there */
-	ck_assert_int_eq(sim_trace_write(&trace, NULL, path, err,
-					 sizeof(err)), 0);
+	ck_assert_int_eq(sim_trace_write(&trace, NULL, path, err, sizeof(err)),
+			 0);
 	ck_assert_int_eq(sim_trace_read(path, err, sizeof(err), &again), 0);
 	ck_assert_str_eq(again.name, "out");
 	ck_assert_uint_eq(again.count, trace.count);
@@ -340,15 +349,18 @@ START_TEST(test_write_fails)
 
 	ck_assert_int_eq(read_mem("1,2,3", 5, &trace), 0);
 	ck_assert_int_eq(sim_trace_write(&trace, NULL, "/dev/full", err,
-					 sizeof(err)), -ENOSPC);
+					 sizeof(err)),
+			 -ENOSPC);
 	ck_assert_str_eq(err, "/dev/full: No space left on device");
 	/* devices stay what they are */
 	ck_assert_int_eq(sim_trace_write(&trace, NULL, "/dev/null", err,
-					 sizeof(err)), 0);
+					 sizeof(err)),
+			 0);
 	ck_assert_int_eq(stat("/dev/null", &st), 0);
 	ck_assert(S_ISCHR(st.st_mode));
 	ck_assert_int_eq(sim_trace_write(&trace, NULL, "/nonexistent/t", err,
-					 sizeof(err)), -ENOENT);
+					 sizeof(err)),
+			 -ENOENT);
 	/* a folder */
 	ck_assert_int_eq(sim_trace_write(&trace, NULL, dir, err, sizeof(err)),
 			 -EISDIR);
@@ -366,8 +378,8 @@ START_TEST(test_write_link)
 	ck_assert_int_eq(read_mem("1,2,3", 5, &trace), 0);
 	ck_assert_int_eq(close(creat(path, 0600)), 0);
 	ck_assert_int_eq(symlink("out.csv", name), 0);
-	ck_assert_int_eq(sim_trace_write(&trace, NULL, name, err,
-					 sizeof(err)), 0);
+	ck_assert_int_eq(sim_trace_write(&trace, NULL, name, err, sizeof(err)),
+			 0);
 	ck_assert_int_eq(lstat(name, &st), 0);
 	ck_assert(S_ISLNK(st.st_mode));
 	ck_assert_int_eq(stat(path, &st), 0);
@@ -377,7 +389,7 @@ START_TEST(test_write_link)
 }
 END_TEST
 
-#define CNT(array)	(sizeof(array) / sizeof((array)[0]))
+#define CNT(array) (sizeof(array) / sizeof((array)[0]))
 
 int main(void)
 {

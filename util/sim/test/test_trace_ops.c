@@ -9,8 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static void make(struct sim_trace *trace, const struct sim_req *req,
-		 size_t cnt)
+static void make(struct sim_trace *trace, const struct sim_req *req, size_t cnt)
 {
 	size_t i;
 
@@ -23,30 +22,38 @@ START_TEST(test_append)
 {
 	struct sim_trace trace;
 
-	make(&trace, &(struct sim_req) { 5, 0, 1, 3, 0 }, 1);
-	ck_assert_int_eq(sim_trace_append(&trace, &(struct sim_req) {
-		4, 0, 1, 0, 0 }), -EINVAL);
-	ck_assert_int_eq(sim_trace_append(&trace, &(struct sim_req) {
-		5, 0, 0, 0, 0 }), -EINVAL);
-	ck_assert_int_eq(sim_trace_append(&trace, &(struct sim_req) {
-		5, SIM_ADDR_MAX, 1, 0, 0 }), -EINVAL);
-	ck_assert_int_eq(sim_trace_append(&trace, &(struct sim_req) {
-		5, 0, 1, 0, 8 }), -EINVAL);
-	ck_assert_int_eq(sim_trace_append(&trace, &(struct sim_req) {
-		5, 0, 1, SIM_PROCS_MAX, 0 }), -E2BIG);
+	make(&trace, &(struct sim_req){ 5, 0, 1, 3, 0 }, 1);
+	ck_assert_int_eq(sim_trace_append(&trace,
+					  &(struct sim_req){ 4, 0, 1, 0, 0 }),
+			 -EINVAL);
+	ck_assert_int_eq(sim_trace_append(&trace,
+					  &(struct sim_req){ 5, 0, 0, 0, 0 }),
+			 -EINVAL);
+	ck_assert_int_eq(sim_trace_append(&trace,
+					  &(struct sim_req){ 5, SIM_ADDR_MAX, 1,
+							     0, 0 }),
+			 -EINVAL);
+	ck_assert_int_eq(sim_trace_append(&trace,
+					  &(struct sim_req){ 5, 0, 1, 0, 8 }),
+			 -EINVAL);
+	ck_assert_int_eq(sim_trace_append(&trace,
+					  &(struct sim_req){
+						  5, 0, 1, SIM_PROCS_MAX, 0 }),
+			 -E2BIG);
 	ck_assert_uint_eq(trace.count, 1);
 	ck_assert_uint_eq(trace.procs, 4);
 	ck_assert(sim_trace_valid(&trace));
-	trace.procs = 3;	/* T3 */
+	trace.procs = 3; /* T3 */
 	ck_assert(!sim_trace_valid(&trace));
 	trace.procs = 4;
-	trace.req[0].len = 0;	/* T2 */
+	trace.req[0].len = 0; /* T2 */
 	ck_assert(!sim_trace_valid(&trace));
 	trace.req[0].len = 1;
-	ck_assert_int_eq(sim_trace_append(&trace, &(struct sim_req) {
-		6, 0, 1, 0, 0 }), 0);
+	ck_assert_int_eq(sim_trace_append(&trace,
+					  &(struct sim_req){ 6, 0, 1, 0, 0 }),
+			 0);
 	ck_assert(sim_trace_valid(&trace));
-	trace.req[0].time = 7;	/* T1 */
+	trace.req[0].time = 7; /* T1 */
 	ck_assert(!sim_trace_valid(&trace));
 	sim_trace_fini(&trace);
 }
@@ -62,14 +69,25 @@ static const struct {
 	{ { { 0, 0, 1, 0, 0 }, { 0, 5, 1, 0, 0 } }, 1, 2 },
 	{ { { 0, 0, 1, 0, 0 }, { 0, 5, 1, 1, 0 } }, 4096, 8192 },
 	/* one within another, later one before it, one across both */
-	{ { { 0, 40960, 4096, 0, 0 }, { 0, 0, 8192, 0, 0 },
-	    { 0, 4096, 1, 0, 0 } }, 4096, 12288 },
-	{ { { 0, 40960, 4096, 0, 0 }, { 0, 0, 8192, 0, 0 },
-	    { 0, 4096, 40000, 0, 0 } }, 4096, 45056 },
-	{ { { 0, 0, 100, 0, 0 }, { 0, 10, 10, 0, 0 }, { 0, 50, 100, 0, 0 },
-	    { 0, 150, 50, 0, 0 } }, 1, 200 },
+	{ { { 0, 40960, 4096, 0, 0 },
+	    { 0, 0, 8192, 0, 0 },
+	    { 0, 4096, 1, 0, 0 } },
+	  4096,
+	  12288 },
+	{ { { 0, 40960, 4096, 0, 0 },
+	    { 0, 0, 8192, 0, 0 },
+	    { 0, 4096, 40000, 0, 0 } },
+	  4096,
+	  45056 },
+	{ { { 0, 0, 100, 0, 0 },
+	    { 0, 10, 10, 0, 0 },
+	    { 0, 50, 100, 0, 0 },
+	    { 0, 150, 50, 0, 0 } },
+	  1,
+	  200 },
 	{ { { 0, 0, SIM_ADDR_MAX, 0, 0 } }, 4096, SIM_ADDR_MAX },
-	{ { { 0, 0, SIM_ADDR_MAX, 0, 0 }, { 0, 0, SIM_ADDR_MAX, 1, 0 } }, 4096,
+	{ { { 0, 0, SIM_ADDR_MAX, 0, 0 }, { 0, 0, SIM_ADDR_MAX, 1, 0 } },
+	  4096,
 	  UINT64_MAX },
 	{ { { 0, 1, 1, 0, 0 } }, SIM_ADDR_MAX, SIM_ADDR_MAX },
 };

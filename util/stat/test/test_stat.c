@@ -41,7 +41,7 @@ static struct stat_segment segment;
 
 /* ---- the parser ---- */
 
-#define TWO	2
+#define TWO 2
 
 /* A segment of two counters, to be broken. */
 struct image {
@@ -105,7 +105,10 @@ END_TEST
 /* A newer provider's head is longer, and it counts what is not known here. */
 START_TEST(test_newer)
 {
-	struct { char more[64]; struct image image; } newer = {
+	struct {
+		char more[64];
+		struct image image;
+	} newer = {
 		.image = sound,
 	};
 	struct mrrc_stats_shm_head head = sound.head;
@@ -132,8 +135,8 @@ START_TEST(test_older)
 	head->size -= less;
 	head->values -= less;
 	head->names -= less;
-	memmove(&head->asks_at, older.value, sizeof(older) -
-					     offsetof(struct image, value));
+	memmove(&head->asks_at, older.value,
+		sizeof(older) - offsetof(struct image, value));
 	ck_assert_int_eq(parse(&older, head->size), 0);
 	ck_assert(!segment.says_asks);
 	ck_assert_str_eq(segment.asks, "");
@@ -141,9 +144,12 @@ START_TEST(test_older)
 }
 END_TEST
 
-#define FIELD(field, number, error)					\
-	{ #field, offsetof(struct image, head.field),			\
-	  sizeof(((struct image *)0)->head.field), number, error }
+#define FIELD(field, number, error)                                       \
+	{                                                                 \
+#field, offsetof(struct image, head.field),               \
+			sizeof(((struct image *) 0)->head.field), number, \
+			error                                             \
+	}
 
 static const struct {
 	const char *name;
@@ -193,9 +199,9 @@ static const struct {
 START_TEST(test_broken)
 {
 	struct image image = sound;
-	const char *bytes = (const char *)&broken[_i].number;
+	const char *bytes = (const char *) &broken[_i].number;
 
-	memcpy((char *)&image + broken[_i].offset, bytes, broken[_i].size);
+	memcpy((char *) &image + broken[_i].offset, bytes, broken[_i].size);
 	ck_assert_msg(parse(&image, sizeof(image)) == broken[_i].ret, "%s",
 		      broken[_i].name);
 }
@@ -217,8 +223,8 @@ END_TEST
 START_TEST(test_names)
 {
 	static const char bad[][16] = {
-		"first\0first\0", "\0second\0", "First\0second\0",
-		"a b\0second\0", "a\"\0second\0", "\033[2J\0second\0",
+		"first\0first\0", "\0second\0",	   "First\0second\0",
+		"a b\0second\0",  "a\"\0second\0", "\033[2J\0second\0",
 	};
 	struct image image = sound;
 	size_t i;
@@ -242,10 +248,11 @@ START_TEST(test_random)
 		image = sound;
 		for (changes = rand_r(&seed) % 4; changes >= 0; changes--) {
 			at = rand_r(&seed) % sizeof(image);
-			((char *)&image)[at] = rand_r(&seed);
+			((char *) &image)[at] = rand_r(&seed);
 		}
-		if (parse(&image, rand_r(&seed) % 8 ? sizeof(image) :
-			  rand_r(&seed) % sizeof(image)))
+		if (parse(&image, rand_r(&seed) % 8 ?
+					  sizeof(image) :
+					  rand_r(&seed) % sizeof(image)))
 			continue;
 		ck_assert_uint_le(segment.counters, TWO);
 		for (i = 0; i < segment.counters; i++)
@@ -368,15 +375,14 @@ START_TEST(test_json)
 	ck_assert_uint_eq(json_array_size(array), 1);
 	object = json_array_get(array, 0);
 	ck_assert_int_eq(json_unpack(object, "{s:I, s:s, s:I, s:{s:I}}", "pid",
-				     &pid, "asks", &why,
-				     "max_regions", &max_regions,
-				     "counters", "hits", &hits), 0);
+				     &pid, "asks", &why, "max_regions",
+				     &max_regions, "counters", "hits", &hits),
+			 0);
 	ck_assert_str_eq(why, asks);
 	ck_assert_int_eq(pid, getpid());
 	ck_assert_int_eq(max_regions, 7);
 	ck_assert_int_eq(hits, 9);
-	ck_assert_uint_eq(json_object_size(json_object_get(object,
-							   "counters")),
+	ck_assert_uint_eq(json_object_size(json_object_get(object, "counters")),
 			  MRRC_STAT_CNT);
 	json_decref(array);
 	free(text);
@@ -409,7 +415,8 @@ START_TEST(test_table)
 	ck_assert_int_eq(stat_proc_read(getpid(), &sample), 0);
 	sample.domain->when = before.domain->when + 2;
 	text = printed(show_table, &sample);
-	has(text, ": tcp, policy lru:pieces=2, monitor none\n"
+	has(text,
+	    ": tcp, policy lru:pieces=2, monitor none\n"
 	    "at most 1.0 MiB in 7 regions, lookups of threads ask the kernel: "
 	    "libx.so: why\n");
 	has(text, "\nlookups                   40          15.0\n");
@@ -456,7 +463,8 @@ START_TEST(test_table_cw)
 	mrrc_stats_add(stats, MRRC_STAT_CW_TAGS, 2);
 	ck_assert_int_eq(stat_proc_read(getpid(), &sample), 0);
 	text = printed(show_table, &sample);
-	has(text, "\ncond. writes               9\n  pending                  5\n"
+	has(text,
+	    "\ncond. writes               9\n  pending                  5\n"
 	    "tags                       2\n  pending                  2\n\n");
 	free(text);
 	stat_sample_fini(&sample);

@@ -12,12 +12,13 @@
 #include "sys/heap_fast.h"
 #include "sys/vm.h"
 
-#define ALLOC_ACCESS	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | \
-			 FI_REMOTE_READ | FI_REMOTE_WRITE)
-#define ALLOC_FLAGS	(FI_MR_ALLOC_ISOLATED | FI_MR_ALLOC_ZERO | \
-			 MRRC_ALLOC_PAGE_FLAGS)
+#define ALLOC_ACCESS                                               \
+	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | \
+	 FI_REMOTE_WRITE)
+#define ALLOC_FLAGS \
+	(FI_MR_ALLOC_ISOLATED | FI_MR_ALLOC_ZERO | MRRC_ALLOC_PAGE_FLAGS)
 
-#define KINDS	2
+#define KINDS 2
 
 static struct mrrc_reg *(*alloc_kind[KINDS])(struct fid_domain *domain);
 static unsigned alloc_kinds;
@@ -108,7 +109,8 @@ bool mrrc_alloc_trim(struct mrrc_reg *reg)
 	mrrc_heaps_stats(alloc->heaps, &stats);
 	if (!stats.blocks)
 		return true;
-	MRRC_WARN(MR, "the domain is not closed: %" PRIu64 " allocations of "
+	MRRC_WARN(MR,
+		  "the domain is not closed: %" PRIu64 " allocations of "
 		  "fi_mr_alloc, %" PRIu64 " bytes: free them first\n",
 		  stats.live, stats.live_bytes);
 	return false;
@@ -245,8 +247,8 @@ static int alloc_slow(struct mrrc_reg *reg, size_t align, size_t len,
 	if (!ret)
 		ret = alloc_own_heap(reg, rights, pages, &heap);
 	if (!ret)
-		ret = mrrc_heap_alloc(heap, align, len,
-				      mrrc_alloc_flags(flags), &addr, &cookie);
+		ret = mrrc_heap_alloc(heap, align, len, mrrc_alloc_flags(flags),
+				      &addr, &cookie);
 	if (ret)
 		return ret;
 	*buf = addr;
@@ -293,7 +295,7 @@ static int alloc_free(struct fid_domain *domain, void *buf)
  */
 static struct fi_mrrc_got alloc_got(int ret, void *addr, void *cookie)
 {
-	return (struct fi_mrrc_got) {
+	return (struct fi_mrrc_got){
 		.addr = ret ? ret : (intptr_t) addr,
 		.mr = cookie,
 	};
@@ -329,8 +331,8 @@ alloc_get_mag(struct mrrc_heap *heap, size_t len, struct mrrc_tcache *tcache,
 	struct mrrc_heap_got got = mrrc_heap_get_mag(heap, tcache, live, len);
 
 	return mrrc_likely(got.object) ?
-	       alloc_got(0, (void *) got.object, got.cookie) :
-	       alloc_get_slow(heap, len);
+		       alloc_got(0, (void *) got.object, got.cookie) :
+		       alloc_get_slow(heap, len);
 }
 
 struct fi_mrrc_got mrrc_alloc_get(struct fid_domain *domain, size_t len,
@@ -344,8 +346,8 @@ struct fi_mrrc_got mrrc_alloc_get(struct fid_domain *domain, size_t len,
 	_Static_assert(FI_REMOTE_WRITE == 2 * FI_REMOTE_READ,
 		       "two bits side by side");
 	heap = atomic_load_explicit(
-		&mrrc_domain_of(domain)->reg.
-			alloc_usual[remote % MRRC_ALLOC_RIGHTS],
+		&mrrc_domain_of(domain)
+			 ->reg.alloc_usual[remote % MRRC_ALLOC_RIGHTS],
 		memory_order_acquire);
 	if (!mrrc_likely(heap))
 		return alloc_get_first(domain, len, remote);
@@ -355,7 +357,7 @@ struct fi_mrrc_got mrrc_alloc_get(struct fid_domain *domain, size_t len,
 		return alloc_get_slow(heap, len);
 	if (!mrrc_likely(mrrc_heap_get_hot(heap, tcache, live, len, &got)))
 		return alloc_get_mag(heap, len, tcache, live);
-	return (struct fi_mrrc_got) { got.object, got.cookie };
+	return (struct fi_mrrc_got){ got.object, got.cookie };
 }
 
 static __attribute__((noinline)) int alloc_put_slow(struct fid_domain *domain,
@@ -365,19 +367,21 @@ static __attribute__((noinline)) int alloc_put_slow(struct fid_domain *domain,
 }
 
 /* In the thread's biased lock. */
-static __attribute__((noinline)) int
-alloc_put_mag(struct fid_domain *domain, void *buf, struct mrrc_heaps *heaps,
-	      struct mrrc_tcache *tcache)
+static __attribute__((noinline)) int alloc_put_mag(struct fid_domain *domain,
+						   void *buf,
+						   struct mrrc_heaps *heaps,
+						   struct mrrc_tcache *tcache)
 {
 	return mrrc_likely(mrrc_heap_put_mag(heaps, tcache, (uintptr_t) buf)) ?
-	       0 : alloc_put_slow(domain, buf);
+		       0 :
+		       alloc_put_slow(domain, buf);
 }
 
 int mrrc_alloc_put(struct fid_domain *domain, void *buf)
 {
-	struct mrrc_heaps *heaps = atomic_load_explicit(
-		&mrrc_domain_of(domain)->reg.alloc_heaps,
-		memory_order_acquire);
+	struct mrrc_heaps *heaps =
+		atomic_load_explicit(&mrrc_domain_of(domain)->reg.alloc_heaps,
+				     memory_order_acquire);
 	struct mrrc_tcache *tcache = mrrc_tcache_self;
 
 	/* nothing is hot of no domain */
@@ -407,7 +411,7 @@ static int alloc_describe(const struct mrrc_reg *reg, struct mrrc_alloc *alloc,
 		return -FI_ENOENT;
 	mr = place.cookie;
 	access = mrrc_heap_attr(place.heap)->access;
-	*full = (struct fi_mr_query_attr) {
+	*full = (struct fi_mr_query_attr){
 		.base = (void *) place.base,
 		.len = place.len,
 		.mr = mr,

@@ -14,11 +14,10 @@
 struct mrrc_alloc {
 	struct mrrc_reg *reg;
 	struct mrrc_heaps *heaps;
-	atomic_int open;		/* heaps of the application */
-	atomic_uint_fast32_t said;	/* bit per event said once */
+	atomic_int open;	   /* heaps of the application */
+	atomic_uint_fast32_t said; /* bit per event said once */
 	/* the domain's own, as they are needed */
-	struct mrrc_heap *_Atomic
-		heap[MRRC_ALLOC_RIGHTS][MRRC_PAGES_CNT];
+	struct mrrc_heap *_Atomic heap[MRRC_ALLOC_RIGHTS][MRRC_PAGES_CNT];
 };
 
 /* A block's registration, as the application has it. */
@@ -52,7 +51,7 @@ int mrrc_alloc_stats_out(const struct mrrc_heap_stats *from,
 static inline unsigned mrrc_alloc_flags(uint64_t flags)
 {
 	_Static_assert(FI_MR_ALLOC_ISOLATED == MRRC_HEAP_ISOLATED &&
-		       FI_MR_ALLOC_ZERO == MRRC_HEAP_ZERO,
+			       FI_MR_ALLOC_ZERO == MRRC_HEAP_ZERO,
 		       "the same bits in sys");
 
 	return flags & (FI_MR_ALLOC_ISOLATED | FI_MR_ALLOC_ZERO);

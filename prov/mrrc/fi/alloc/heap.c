@@ -8,9 +8,9 @@
 #include "fi/param.h"
 #include "sys/heap_fast.h"
 
-#define HEAP_FLAGS	(FI_MR_ALLOC_ISOLATED | FI_MR_HEAP_PREFAULT | \
-			 MRRC_ALLOC_PAGE_FLAGS)
-#define HEAP_ALLOC	(FI_MR_ALLOC_ISOLATED | FI_MR_ALLOC_ZERO)
+#define HEAP_FLAGS \
+	(FI_MR_ALLOC_ISOLATED | FI_MR_HEAP_PREFAULT | MRRC_ALLOC_PAGE_FLAGS)
+#define HEAP_ALLOC (FI_MR_ALLOC_ISOLATED | FI_MR_ALLOC_ZERO)
 
 struct mrrc_fi_heap {
 	struct fid_mr_heap fid;
@@ -91,7 +91,7 @@ static struct fi_ops_mr_heap heap_ops = {
 };
 
 /* More than any header will have: size was not set. */
-#define HEAP_ATTR_MAX	4096
+#define HEAP_ATTR_MAX 4096
 
 /* Properties that we do not know are asked for in vain, unless they are 0. */
 static bool heap_attr_known(const struct fi_mr_heap_attr *user)
@@ -118,20 +118,19 @@ static int heap_attr(const struct mrrc_reg *reg,
 	if (user) {
 		if (!heap_attr_known(user))
 			return -FI_EINVAL;
-		memcpy(&full, user, user->size < sizeof(full) ?
-		       user->size : sizeof(full));
+		memcpy(&full, user,
+		       user->size < sizeof(full) ? user->size : sizeof(full));
 	}
 	if ((full.flags & ~HEAP_FLAGS) || full.numa_node < 0)
 		return -FI_EINVAL;
-	*attr = (struct mrrc_heap_attr) {
+	*attr = (struct mrrc_heap_attr){
 		.prefault = full.flags & FI_MR_HEAP_PREFAULT,
 		.populated = reg->mr_mode & FI_MR_ALLOCATED,
 		.isolated = full.flags & FI_MR_ALLOC_ISOLATED,
 		.node = full.numa_node - 1,
 		.block_size = full.block_size,
 		.max_bytes = full.max_bytes,
-		.idle_ms = full.idle_ms ? full.idle_ms :
-					  mrrc_params.alloc_idle,
+		.idle_ms = full.idle_ms ? full.idle_ms : mrrc_params.alloc_idle,
 	};
 	if (!mrrc_alloc_access(full.access, &attr->access))
 		return -FI_EINVAL;

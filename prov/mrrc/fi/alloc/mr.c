@@ -13,7 +13,7 @@
 
 static int alloc_mr_close(struct fid *fid)
 {
-	return -FI_EBUSY;	/* others' allocations are in it */
+	return -FI_EBUSY; /* others' allocations are in it */
 }
 
 static int alloc_mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
@@ -71,8 +71,7 @@ static int alloc_mr_reg(void *arg, uintptr_t start, size_t len,
 	return 0;
 }
 
-static void alloc_mr_dereg(void *arg, void *cookie, uintptr_t start,
-			   size_t len)
+static void alloc_mr_dereg(void *arg, void *cookie, uintptr_t start, size_t len)
 {
 	struct mrrc_alloc *alloc = arg;
 	struct mrrc_alloc_mr *mr = cookie;
@@ -113,27 +112,33 @@ static void say_limit(struct mrrc_alloc *alloc,
 		return;
 	switch (note->event) {
 	case MRRC_HEAP_LIMIT_HEAP:
-		MRRC_WARN(MR, "fi_mr_alloc: %zu bytes more would exceed the "
+		MRRC_WARN(MR,
+			  "fi_mr_alloc: %zu bytes more would exceed the "
 			  "heap's limit of %zu: raise max_bytes of "
-			  "fi_mr_heap_open()\n", note->size, note->limit);
+			  "fi_mr_heap_open()\n",
+			  note->size, note->limit);
 		break;
 	case MRRC_HEAP_LIMIT_DOMAIN:
-		MRRC_WARN(MR, "fi_mr_alloc: %zu bytes more would exceed the "
+		MRRC_WARN(MR,
+			  "fi_mr_alloc: %zu bytes more would exceed the "
 			  "domain's limit of %zu: raise "
-			  "FI_OFI_MRRC_ALLOC_MAX_SIZE\n", note->size,
-			  note->limit);
+			  "FI_OFI_MRRC_ALLOC_MAX_SIZE\n",
+			  note->size, note->limit);
 		break;
 	case MRRC_HEAP_NO_MEMORY:
-		MRRC_WARN(MR, "fi_mr_alloc: no memory for a block of %zu "
+		MRRC_WARN(MR,
+			  "fi_mr_alloc: no memory for a block of %zu "
 			  "bytes: %s; free some, or raise vm.max_map_count\n",
 			  note->size, fi_strerror(-note->err));
 		break;
 	default:
-		MRRC_WARN(MR, "fi_mr_alloc: the core provider cannot register "
+		MRRC_WARN(MR,
+			  "fi_mr_alloc: the core provider cannot register "
 			  "a block of %zu bytes: %s; the limit on locked "
 			  "memory is %zu bytes: raise it (ulimit -l), or the "
-			  "device's limit of regions is reached\n", note->size,
-			  fi_strerror(-note->err), mrrc_vm_memlock());
+			  "device's limit of regions is reached\n",
+			  note->size, fi_strerror(-note->err),
+			  mrrc_vm_memlock());
 	}
 }
 
@@ -146,24 +151,32 @@ static void say_mistake(const struct mrrc_heap_note *note)
 		MRRC_WARN(MR, "fi_mr_free: double free of %p\n", addr);
 		break;
 	case MRRC_HEAP_FOREIGN:
-		MRRC_WARN(MR, "fi_mr_free: %p was not allocated by "
-			  "fi_mr_alloc, or was freed and given back\n", addr);
+		MRRC_WARN(MR,
+			  "fi_mr_free: %p was not allocated by "
+			  "fi_mr_alloc, or was freed and given back\n",
+			  addr);
 		break;
 	case MRRC_HEAP_INSIDE:
-		MRRC_WARN(MR, "fi_mr_free: %p lies inside the allocation at "
-			  "%p: free that\n", addr, (void *) note->base);
+		MRRC_WARN(MR,
+			  "fi_mr_free: %p lies inside the allocation at "
+			  "%p: free that\n",
+			  addr, (void *) note->base);
 		break;
 	case MRRC_HEAP_OTHER_DOMAIN:
-		MRRC_WARN(MR, "fi_mr_free: %p belongs to another domain: free "
-			  "it there\n", addr);
+		MRRC_WARN(MR,
+			  "fi_mr_free: %p belongs to another domain: free "
+			  "it there\n",
+			  addr);
 		break;
 	case MRRC_HEAP_OVERFLOW:
-		MRRC_WARN(MR, "fi_mr_free: overflow: byte %zu behind the %zu "
+		MRRC_WARN(MR,
+			  "fi_mr_free: overflow: byte %zu behind the %zu "
 			  "bytes at %p was written\n",
 			  note->offset - note->size, note->size, addr);
 		break;
 	default:
-		MRRC_WARN(MR, "fi_mr_alloc: use after free: byte %zu of the "
+		MRRC_WARN(MR,
+			  "fi_mr_alloc: use after free: byte %zu of the "
 			  "memory at %p was written after it was freed\n",
 			  note->offset, addr);
 	}
@@ -175,16 +188,19 @@ static void alloc_note(void *arg, const struct mrrc_heap_note *note)
 
 	switch (note->event) {
 	case MRRC_HEAP_FALLBACK:
-		MRRC_WARN(MR, "fi_mr_alloc: no pages of %zu MiB are free (see "
+		MRRC_WARN(MR,
+			  "fi_mr_alloc: no pages of %zu MiB are free (see "
 			  "/proc/sys/vm/nr_hugepages): smaller ones are "
-			  "used\n", note->size >> 20);
+			  "used\n",
+			  note->size >> 20);
 		break;
 	case MRRC_HEAP_LEAK:
 		MRRC_WARN(MR, "fi_mr_alloc: leak: %zu bytes at %p\n",
 			  note->size, (void *) note->addr);
 		break;
 	case MRRC_HEAP_LEAKS:
-		MRRC_WARN(MR, "fi_mr_alloc: %zu allocations of a heap, %zu "
+		MRRC_WARN(MR,
+			  "fi_mr_alloc: %zu allocations of a heap, %zu "
 			  "bytes, were not freed before it was closed\n",
 			  note->count, note->size);
 		break;

@@ -20,7 +20,7 @@
 
 #include "fi/cw/cw.h"
 
-#define CW_REQUESTS	1024	/* that wait, of a group */
+#define CW_REQUESTS 1024 /* that wait, of a group */
 
 void mrrc_cw_greet_later(struct mrrc_cw_group *group,
 			 struct cw_request *request)
@@ -228,8 +228,7 @@ static int cw_greet_proven(struct mrrc_cw_rdm *rdm, struct cw_request *request)
 	return 0;
 }
 
-static int cw_greet_one(struct mrrc_cw_group *group,
-			struct cw_request *request)
+static int cw_greet_one(struct mrrc_cw_group *group, struct cw_request *request)
 {
 	struct mrrc_cw_rdm *rdm = cw_greet_whom(group->cwd, request->to);
 	int ret;
@@ -254,7 +253,9 @@ static struct cw_request *cw_greet_next(struct mrrc_cw_group *group)
 	struct cw_request *request = STAILQ_FIRST(&group->requests);
 
 	return request && (request->asks || request->proven ||
-			   mrrc_cw_ask_room(group)) ? request : NULL;
+			   mrrc_cw_ask_room(group)) ?
+		       request :
+		       NULL;
 }
 
 void mrrc_cw_greet(struct mrrc_cw_group *group)
@@ -272,8 +273,10 @@ void mrrc_cw_greet(struct mrrc_cw_group *group)
 		mrrc_mutex_unlock(&group->lock);
 		ret = cw_greet_one(group, request);
 		if (ret && !request->asks)
-			MRRC_WARN(EP_CTRL, "a stranger's connection is "
-				  "refused: %s\n", fi_strerror(-ret));
+			MRRC_WARN(EP_CTRL,
+				  "a stranger's connection is "
+				  "refused: %s\n",
+				  fi_strerror(-ret));
 		if (ret)
 			mrrc_cw_refuse(request);
 		if (rdm)

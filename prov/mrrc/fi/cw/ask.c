@@ -13,10 +13,10 @@
 #include "config.h"
 #include "fi/cw/cw.h"
 
-#define CW_ASKS		256	/* at a time, of a group */
+#define CW_ASKS 256 /* at a time, of a group */
 /* where others wait: who was not answered for that long makes room */
-#define CW_ASK_MS	1000
-#define CW_ASK_TRIES	3	/* where the network fails */
+#define CW_ASK_MS    1000
+#define CW_ASK_TRIES 3 /* where the network fails */
 
 /* The question is over. */
 static void cw_ask_end(struct mrrc_cw_group *group, struct cw_request *request)
@@ -60,8 +60,9 @@ int64_t mrrc_cw_ask_until(const struct mrrc_cw_group *group)
 
 	if (!oldest)
 		return 0;
-	return STAILQ_EMPTY(&group->requests) ? oldest->ask_by :
-	       oldest->ask_by - CW_MEET_MS + CW_ASK_MS;
+	return STAILQ_EMPTY(&group->requests) ?
+		       oldest->ask_by :
+		       oldest->ask_by - CW_MEET_MS + CW_ASK_MS;
 }
 
 static int cw_ask_connect(struct mrrc_cw_group *group,

@@ -14,10 +14,10 @@
 
 /* An address of the core's with a name */
 struct cw_av_entry {
-	struct mrrc_cw_node by_addr;	/* its key is the address */
+	struct mrrc_cw_node by_addr; /* its key is the address */
 	struct mrrc_cw_node by_name;
 	struct mrrc_cw_name name;
-	unsigned uses;			/* inserted so often */
+	unsigned uses; /* inserted so often */
 };
 
 static struct cw_av_entry *cw_av_entry(struct mrrc_av *av, fi_addr_t addr)
@@ -42,9 +42,11 @@ bool mrrc_cw_av_knows(struct mrrc_av *av, const struct mrrc_cw_name *name)
 	struct mrrc_cw_node *first, *node;
 
 	first = mrrc_cw_map_first(&av->cw->by_name, mrrc_cw_name_key(name));
-	for (node = first; node; ) {
-		if (mrrc_cw_name_same(name, &container_of(node,
-				struct cw_av_entry, by_name)->name))
+	for (node = first; node;) {
+		if (mrrc_cw_name_same(name,
+				      &container_of(node, struct cw_av_entry,
+						    by_name)
+					       ->name))
 			return true;
 		node = node->next != first ? node->next : NULL;
 	}
@@ -106,7 +108,7 @@ static void cw_av_note_all(struct mrrc_av *av, const char *addr, size_t count,
 		    fi_addr[i] != FI_ADDR_NOTAVAIL) {
 			if (cw_av_note(av, fi_addr[i], &name, &old))
 				MRRC_WARN(AV, "no memory for a name: no "
-					  "conditional writes with it\n");
+					      "conditional writes with it\n");
 			if (old.sa.sa_family)
 				mrrc_cw_rdm_forget(av, &old);
 		}
@@ -144,8 +146,8 @@ static int cw_av_insert(struct mrrc_av *av, const char *addr, size_t span,
 	for (i = 0; i < count; i++) {
 		mrrc_cw_name_strip(pos);
 		pos += mrrc_cw_addr_len((struct sockaddr *) pos);
-		own[i] = fi_addr && (flags & FI_AV_USER_ID) ?
-			 fi_addr[i] : FI_ADDR_NOTAVAIL;
+		own[i] = fi_addr && (flags & FI_AV_USER_ID) ? fi_addr[i] :
+							      FI_ADDR_NOTAVAIL;
 	}
 	/*
 	 * With FI_EVENT as well: the cores that can have such names (libfabric's

@@ -55,8 +55,10 @@ static int cw_param_check(const struct mrrc_ep *ep, size_t len)
 		  &size);
 	if (len <= UINT16_MAX && len + FI_CW_CM_DATA <= max)
 		return 0;
-	MRRC_WARN(EP_CTRL, "%zu bytes of private data are more than "
-		  "FI_OPT_CM_DATA_SIZE\n", len);
+	MRRC_WARN(EP_CTRL,
+		  "%zu bytes of private data are more than "
+		  "FI_OPT_CM_DATA_SIZE\n",
+		  len);
 	return -FI_EINVAL;
 }
 
@@ -105,8 +107,10 @@ static int cw_expect(struct mrrc_cw_ep *cw, uint16_t *port)
 	}
 	mrrc_cw_group_unlock(cw->group);
 	if (ret)
-		MRRC_WARN(EP_CTRL, "cannot listen for conditional writes: "
-			  "%s\n", fi_strerror(-ret));
+		MRRC_WARN(EP_CTRL,
+			  "cannot listen for conditional writes: "
+			  "%s\n",
+			  fi_strerror(-ret));
 	return ret;
 }
 
@@ -185,8 +189,10 @@ static void cw_accepted(struct mrrc_cw_ep *cw, const struct cw_mark *mark)
 	} else if (cw->phase == CW_OPTED) {
 		ret = cw_connect(cw, mark);
 		if (ret) {
-			MRRC_WARN(EP_CTRL, "no control endpoint to a peer: "
-				  "%s\n", fi_strerror(-ret));
+			MRRC_WARN(EP_CTRL,
+				  "no control endpoint to a peer: "
+				  "%s\n",
+				  fi_strerror(-ret));
 			mrrc_cw_lose(cw, fi_strerror(-ret));
 		}
 	}
@@ -212,8 +218,8 @@ static void cw_gone(struct mrrc_fabric *fabric, const struct fid *core)
 
 /* Does the connecting side's event have a mark? */
 static bool cw_eq_connected(struct mrrc_eq *eq,
-			    const struct fi_eq_cm_entry *entry,
-			    size_t data_len, bool peek, struct cw_mark *mark)
+			    const struct fi_eq_cm_entry *entry, size_t data_len,
+			    bool peek, struct cw_mark *mark)
 {
 	struct mrrc_cw_ep *cw = cw_get(eq->fabric, entry->fid);
 	bool marked = false;

@@ -8,12 +8,12 @@
 
 #include "fi/cw/cw.h"
 
-#define CW_MARK_MAGIC	0x4d43524d	/* "MRCM" */
+#define CW_MARK_MAGIC 0x4d43524d /* "MRCM" */
 
-void mrrc_cw_mark_make(struct cw_mark *mark, enum cw_mark_kind kind,
-		       size_t len, uint64_t cookie, uint16_t port)
+void mrrc_cw_mark_make(struct cw_mark *mark, enum cw_mark_kind kind, size_t len,
+		       uint64_t cookie, uint16_t port)
 {
-	*mark = (struct cw_mark) {
+	*mark = (struct cw_mark){
 		.magic = htonl(CW_MARK_MAGIC),
 		.version = MRRC_CW_VERSION_MAX,
 		.kind = kind,
@@ -35,6 +35,5 @@ bool mrrc_cw_mark_read(const void *data, size_t len, enum cw_mark_kind kind,
 
 uint64_t mrrc_cw_mark_cookie(const struct cw_mark *mark)
 {
-	return (uint64_t) ntohl(mark->cookie[0]) << 32 |
-	       ntohl(mark->cookie[1]);
+	return (uint64_t) ntohl(mark->cookie[0]) << 32 | ntohl(mark->cookie[1]);
 }

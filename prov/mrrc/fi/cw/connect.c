@@ -12,7 +12,7 @@
 
 #include "fi/cw/cw.h"
 
-#define CW_EVENT_DATA	512
+#define CW_EVENT_DATA 512
 
 /*
  * For a control endpoint: the application's, less what it made of it. A
@@ -92,8 +92,8 @@ void mrrc_cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase)
 
 	/* reliable datagrams' listener is awaited as long as their endpoint */
 	if (!cw->rdm)
-		cw->group->awaited += (phase == CW_LISTENING) -
-				      (cw->phase == CW_LISTENING);
+		cw->group->awaited +=
+			(phase == CW_LISTENING) - (cw->phase == CW_LISTENING);
 	cw->phase = phase;
 	if (met == meets)
 		return;
@@ -271,7 +271,7 @@ static void cw_event(struct mrrc_cw_group *group, uint32_t event,
 	case FI_CONNECTED:
 		if (cw)
 			cw_connected(cw, entry->data, len - sizeof(*entry));
-		else	/* nobody accepts a question */
+		else /* nobody accepts a question */
 			mrrc_cw_ask_event(group, entry->fid, NULL, 0, 0);
 		break;
 	case FI_SHUTDOWN:

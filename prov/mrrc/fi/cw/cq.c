@@ -18,13 +18,13 @@
 
 #include "fi/cw/cw.h"
 
-#define CW_FDS		64
-#define CW_SLICE_MS	500	/* the core may have others meanwhile */
+#define CW_FDS	    64
+#define CW_SLICE_MS 500 /* the core may have others meanwhile */
 
 static struct mrrc_cq *cw_cq_of(struct fid_cq *cq_fid)
 {
 	/* the caller's own load of it orders nothing */
-	(void)__atomic_load_n(&cq_fid->ops, __ATOMIC_ACQUIRE);
+	(void) __atomic_load_n(&cq_fid->ops, __ATOMIC_ACQUIRE);
 	return mrrc_cq_of(cq_fid);
 }
 
@@ -78,7 +78,7 @@ static ssize_t cw_cq_readerr(struct fid_cq *cq_fid,
 	mrrc_cq_unlock(cq);
 	/* pending since the core told of an error: that one is meant */
 	return ret != -FI_EAGAIN ? ret :
-	       cq->cw->below->readerr(cq_fid, entry, flags);
+				   cq->cw->below->readerr(cq_fid, entry, flags);
 }
 
 /* ---- waiting ------------------------------------------------------------- */
@@ -88,7 +88,7 @@ static void cw_cq_clear(const struct mrrc_cw_cq *ccq)
 	uint64_t value;
 	ssize_t ret = read(ccq->wake_fd, &value, sizeof(value));
 
-	(void)ret;
+	(void) ret;
 }
 
 static void cw_cq_wake(struct mrrc_cq *cq)
@@ -96,7 +96,7 @@ static void cw_cq_wake(struct mrrc_cq *cq)
 	uint64_t one = 1;
 	ssize_t ret = write(cq->cw->wake_fd, &one, sizeof(one));
 
-	(void)ret;
+	(void) ret;
 }
 
 static int cw_cq_trywait(struct mrrc_cq *cq)
@@ -144,8 +144,8 @@ static int cw_cq_fds(struct mrrc_cq *cq, struct pollfd *fds, int *core_cnt)
 	if (ret)
 		return ret;
 	*core_cnt = cnt;
-	fds[cnt++] = (struct pollfd) { cq->cw->wake_fd, POLLIN, 0 };
-	fds[cnt++] = (struct pollfd) { cq->domain->cw->wake_fd, POLLIN, 0 };
+	fds[cnt++] = (struct pollfd){ cq->cw->wake_fd, POLLIN, 0 };
+	fds[cnt++] = (struct pollfd){ cq->domain->cw->wake_fd, POLLIN, 0 };
 	return cnt;
 }
 
@@ -209,9 +209,9 @@ static ssize_t cw_cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 	if (want > count)
 		want = count;
 	for (;;) {
-		ret = cw_cq_readfrom(cq_fid, (char *) buf +
-				     cur * cq->entry_size, count - cur,
-				     src ? src + cur : NULL);
+		ret = cw_cq_readfrom(cq_fid,
+				     (char *) buf + cur * cq->entry_size,
+				     count - cur, src ? src + cur : NULL);
 		if (ret == -FI_EAGAIN && atomic_exchange(&cq->cw->signalled, 0))
 			break;
 		/*
@@ -219,10 +219,9 @@ static ssize_t cw_cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 		 * only a wait of their own resets.
 		 */
 		if (ret == -FI_EAGAIN && ready)
-			ret = cw_cq_below_sread(cq, (char *) buf +
-						cur * cq->entry_size,
-						count - cur,
-						src ? src + cur : NULL);
+			ret = cw_cq_below_sread(
+				cq, (char *) buf + cur * cq->entry_size,
+				count - cur, src ? src + cur : NULL);
 		ready = false;
 		if (ret > 0) {
 			cur += ret;
@@ -321,8 +320,10 @@ void mrrc_cw_cq_add_group(struct mrrc_cw_cq *ccq, struct mrrc_cw_group *group)
 		return;
 	ret = mrrc_cw_epoll_group(ccq->epoll_fd, group);
 	if (ret)
-		MRRC_WARN(CQ, "a wait descriptor will miss conditional "
-			  "writes: %s\n", fi_strerror(-ret));
+		MRRC_WARN(CQ,
+			  "a wait descriptor will miss conditional "
+			  "writes: %s\n",
+			  fi_strerror(-ret));
 }
 
 static int cw_cq_getwait(struct mrrc_cq *cq, int *fd)
@@ -374,7 +375,7 @@ static int cw_cq_open(struct mrrc_cq *cq, struct mrrc_cw_cq **ccq_out)
 
 	if (obj != FI_WAIT_NONE && obj != FI_WAIT_UNSPEC && obj != FI_WAIT_FD) {
 		MRRC_WARN(CQ, "conditional writes need completion queues with "
-			  "FI_WAIT_NONE, FI_WAIT_UNSPEC or FI_WAIT_FD\n");
+			      "FI_WAIT_NONE, FI_WAIT_UNSPEC or FI_WAIT_FD\n");
 		return -FI_EOPNOTSUPP;
 	}
 	ccq = calloc(1, sizeof(*ccq));
@@ -438,7 +439,7 @@ static int cw_cq_publish(struct mrrc_cq *cq, struct mrrc_cw_cq *ccq)
 	mrrc_mutex_unlock(&cq->domain->cq_lock);
 	if (taken)
 		MRRC_WARN(CQ, "FI_GETWAIT of a completion queue comes after "
-			  "fi_cw_enable() of its endpoints\n");
+			      "fi_cw_enable() of its endpoints\n");
 	return taken ? -FI_EBUSY : 0;
 }
 

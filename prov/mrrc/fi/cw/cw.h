@@ -49,26 +49,26 @@
 #include "fi/obj/cq.h"
 #include "fi/data/op.h"
 
-#define CW_RX		128	/* messages that fit here, and HELLO */
-#define CW_TX		64	/* transfers of one endpoint under way */
-#define CW_SLOTS	32	/* of messages, of those */
-#define CW_GROUP	16	/* links that share a CQ */
+#define CW_RX	 128 /* messages that fit here, and HELLO */
+#define CW_TX	 64  /* transfers of one endpoint under way */
+#define CW_SLOTS 32  /* of messages, of those */
+#define CW_GROUP 16  /* links that share a CQ */
 
 /* registrations of other kinds than ours can do with */
-#define CW_NO_MODES	(FI_MR_RAW | FI_MR_ENDPOINT | FI_MR_RMA_EVENT)
+#define CW_NO_MODES (FI_MR_RAW | FI_MR_ENDPOINT | FI_MR_RMA_EVENT)
 
 /* What the core gives back: which of the transfers. */
 enum cw_kind { CW_RECV, CW_SEND, CW_WRITE };
 
 struct cw_context {
-	struct fi_context2 core;	/* first */
+	struct fi_context2 core; /* first */
 	enum cw_kind kind;
 	struct mrrc_cw_ep *cw;
 };
 
 struct cw_slot {
 	struct cw_context context;
-	struct cw_slot *next;		/* free ones */
+	struct cw_slot *next; /* free ones */
 	char *buf;
 };
 
@@ -76,28 +76,28 @@ struct cw_rec;
 
 /* A part of a write: one for each of the target's segments */
 struct cw_piece {
-	struct cw_context context;	/* first */
+	struct cw_context context; /* first */
 	struct cw_rec *rec;
 };
 
 /* An operation, from posting until its completion is written. */
 struct cw_rec {
 	union {
-		struct mrrc_cw_wr wr;		/* first */
+		struct mrrc_cw_wr wr; /* first */
 		struct mrrc_cw_target target;
 	};
 	bool is_wr;
 	struct mrrc_cw_ep *cw;
-	STAILQ_ENTRY(cw_rec) link;	/* ended, or empty and landed */
-	struct mrrc_comp *comp;		/* for the application's CQ */
+	STAILQ_ENTRY(cw_rec) link; /* ended, or empty and landed */
+	struct mrrc_comp *comp;	   /* for the application's CQ */
 	void *context;
 	void *buf;
 	uint64_t flags;
-	uint64_t seq;			/* of reliable datagrams: its age */
+	uint64_t seq; /* of reliable datagrams: its age */
 	struct mrrc_cw_node by_context;
 	struct mrrc_cw_end end;
 	/* a write */
-	struct mrrc_op *op;		/* holds its buffers, or NULL */
+	struct mrrc_op *op; /* holds its buffers, or NULL */
 	size_t iov_cnt;
 	struct iovec *iov;
 	void **desc;
@@ -109,7 +109,7 @@ struct cw_rec {
 	unsigned mr_cnt;
 	struct fid_mr *mr[MRRC_CW_SEGS];
 	struct mrrc_region *region[MRRC_CW_SEGS];
-	uint64_t trace;			/* what record.c ends; else 0 */
+	uint64_t trace; /* what record.c ends; else 0 */
 };
 STAILQ_HEAD(cw_list, cw_rec);
 
@@ -119,7 +119,7 @@ enum cw_mark_kind {
 	CW_MARK_CONTROL,
 	/* of reliable datagrams; the sender's name follows */
 	CW_MARK_PEER,
-	CW_MARK_ASK,	/* is this nonce yours? */
+	CW_MARK_ASK, /* is this nonce yours? */
 	CW_MARK_YES,
 };
 
@@ -127,13 +127,13 @@ enum cw_mark_kind {
 struct cw_mark {
 	uint32_t magic;
 	uint8_t version, kind;
-	uint16_t len;		/* of the application's data */
+	uint16_t len; /* of the application's data */
 	uint32_t cookie[2];
 	union {
 		struct {
 			uint16_t port, zero;
 		};
-		uint32_t number;	/* PEER, ASK: as in the name */
+		uint32_t number; /* PEER, ASK: as in the name */
 	};
 };
 
@@ -159,24 +159,24 @@ struct cw_request {
 	struct fid_pep *pep;
 	struct fi_info *info;
 	struct mrrc_cw_name from;
-	uint32_t to;		/* our number */
+	uint32_t to; /* our number */
 	uint64_t nonce;
-	bool asks;		/* wants to know, not to connect */
-	bool proven;		/* who it names says so */
-	struct mrrc_cw_rdm *rdm;	/* that waits for its end, or NULL */
-	struct fid_ep *ask;	/* that goes there meanwhile, not after */
+	bool asks;		 /* wants to know, not to connect */
+	bool proven;		 /* who it names says so */
+	struct mrrc_cw_rdm *rdm; /* that waits for its end, or NULL */
+	struct fid_ep *ask;	 /* that goes there meanwhile, not after */
 	int64_t ask_by;
 	unsigned tries;
 };
 STAILQ_HEAD(cw_requests, cw_request);
 
 enum cw_phase {
-	CW_OPTED,	/* enabled, not connected */
-	CW_LISTENING,	/* the peer's control endpoint is to come */
+	CW_OPTED,     /* enabled, not connected */
+	CW_LISTENING, /* the peer's control endpoint is to come */
 	CW_CONNECTING,
 	CW_UP,
-	CW_LOST,	/* was, or could not be */
-	CW_ALONE,	/* the peer does not take part */
+	CW_LOST,  /* was, or could not be */
+	CW_ALONE, /* the peer does not take part */
 };
 
 /* A link */
@@ -184,18 +184,18 @@ struct mrrc_cw_ep {
 	struct mrrc_ep *ep;
 	/* whose domain and info are the control endpoint's: ep, or of below */
 	struct mrrc_ep *via;
-	struct mrrc_cw_rdm *rdm;	/* reliable datagrams; else NULL */
+	struct mrrc_cw_rdm *rdm; /* reliable datagrams; else NULL */
 	struct mrrc_cw_group *group;
 	TAILQ_ENTRY(mrrc_cw_ep) link;
 	/* read without the lock for a first look */
 	_Atomic enum cw_phase phase;
-	int64_t meet_by;	/* listening or connecting: no longer */
-	atomic_bool lost;	/* on the group's list of those */
+	int64_t meet_by;  /* listening or connecting: no longer */
+	atomic_bool lost; /* on the group's list of those */
 	TAILQ_ENTRY(mrrc_cw_ep) lost_link;
 	uint64_t cookie;
-	uint64_t tags;		/* given by fi_cw_tag_alloc() */
-	bool accepts;		/* the passive side */
-	struct sockaddr_storage dest;	/* as the application connects */
+	uint64_t tags;		      /* given by fi_cw_tag_alloc() */
+	bool accepts;		      /* the passive side */
+	struct sockaddr_storage dest; /* as the application connects */
 	struct mrrc_cw sm;
 	bool sm_live;
 	struct fid_ep *ctl;
@@ -203,102 +203,102 @@ struct mrrc_cw_ep {
 	char *mem;
 	struct cw_slot rx[CW_RX + 1], tx[CW_SLOTS];
 	struct cw_slot *tx_free;
-	struct cw_slot *filling;	/* what is said next, or NULL */
+	struct cw_slot *filling; /* what is said next, or NULL */
 	size_t filled;
 	TAILQ_ENTRY(mrrc_cw_ep) unsent_link;
 	unsigned busy;		/* transfers under way, but for receives */
-	struct cw_rec *partial;	/* a write that the core took in part */
+	struct cw_rec *partial; /* a write that the core took in part */
 	bool full;		/* the core took none: on the group's list */
 	TAILQ_ENTRY(mrrc_cw_ep) full_link;
-	struct cw_list empty;	/* writes of nothing, issued */
-	struct mrrc_cw_map by_context;	/* those that have not ended */
-	uint64_t issued_ns;	/* when the core got the latest write */
+	struct cw_list empty;	       /* writes of nothing, issued */
+	struct mrrc_cw_map by_context; /* those that have not ended */
+	uint64_t issued_ns;	       /* when the core got the latest write */
 	/* ended, not finished; and threads that have it to do with */
 	atomic_int ending;
 
 	/* of reliable datagrams; first the AV's lock's */
 	struct mrrc_cw_node by_name;
 	TAILQ_ENTRY(mrrc_cw_ep) of_rdm;
-	atomic_bool stranger;	/* its name is not in the AV */
+	atomic_bool stranger; /* its name is not in the AV */
 	/* the group's lock's */
 	struct mrrc_cw_name peer;
-	atomic_bool hostile;	/* quarantined; read without it */
-	uint32_t counted;	/* of its tags, in strange_tags */
-	bool gone;		/* about to be freed */
-	uint64_t nonce;		/* of our latest attempt to connect */
-	uint64_t stale;		/* of one of the peer's that is void */
-	struct cw_request *deferred;	/* until ours has failed or not */
+	atomic_bool hostile;	     /* quarantined; read without it */
+	uint32_t counted;	     /* of its tags, in strange_tags */
+	bool gone;		     /* about to be freed */
+	uint64_t nonce;		     /* of our latest attempt to connect */
+	uint64_t stale;		     /* of one of the peer's that is void */
+	struct cw_request *deferred; /* until ours has failed or not */
 };
 
 /* Of an address vector */
 struct mrrc_cw_av {
 	bool inet;		/* its addresses could have names */
-	struct mrrc_mutex lock;	/* guards what follows */
+	struct mrrc_mutex lock; /* guards what follows */
 	struct mrrc_cw_map by_addr, by_name;
-	LIST_HEAD(, mrrc_cw_rdm) rdms;	/* bound to it */
+	LIST_HEAD(, mrrc_cw_rdm) rdms; /* bound to it */
 };
 
-#define CW_STRANGERS	64	/* links to those, of one endpoint */
+#define CW_STRANGERS 64 /* links to those, of one endpoint */
 
 /* Of a reliable datagram endpoint. Guarded by its AV's lock, but for atomics */
 struct mrrc_cw_rdm {
 	struct mrrc_ep *ep;
 	LIST_ENTRY(mrrc_cw_rdm) of_av;
-	LIST_ENTRY(mrrc_cw_rdm) of_domain;	/* the domain's cw->lock */
-	struct mrrc_cw_group *home;	/* that listens for it */
-	atomic_int users;	/* threads that have it to do with */
+	LIST_ENTRY(mrrc_cw_rdm) of_domain; /* the domain's cw->lock */
+	struct mrrc_cw_group *home;	   /* that listens for it */
+	atomic_int users;		   /* threads that have it to do with */
 	uint32_t number;
-	atomic_bool started;	/* it has a name, fixed from then on */
+	atomic_bool started; /* it has a name, fixed from then on */
 	struct mrrc_cw_name name;
 	TAILQ_HEAD(, mrrc_cw_ep) links;
 	struct mrrc_cw_map by_name;
 	atomic_uint strangers;
-	atomic_uint strange_tags;	/* those that they exposed */
+	atomic_uint strange_tags; /* those that they exposed */
 	_Atomic uint64_t seq, tags;
-	struct fi_mrrc_cw_stats past;	/* of links that are no more */
+	struct fi_mrrc_cw_stats past; /* of links that are no more */
 };
 
 struct mrrc_cw_group {
-	struct mrrc_cw_group *next;	/* the domain's; never removed */
+	struct mrrc_cw_group *next; /* the domain's; never removed */
 	struct mrrc_cw_domain *cwd;
-	struct mrrc_domain *domain;	/* of the control endpoints */
+	struct mrrc_domain *domain; /* of the control endpoints */
 	struct mrrc_mutex lock;
 	struct fid_cq *cq;
 	struct fid_eq *eq;
 	int cq_fd, eq_fd;
-	int timer_fd;			/* nobody has come for too long */
-	struct sockaddr_storage at;	/* where it listens; port 0 */
-	struct fid_pep *pep;		/* listens, while somebody is awaited */
-	_Atomic uint16_t port;		/* there, in network order */
-	unsigned awaited;		/* links that listen, and homes */
-	int spare_fd;			/* for sys/sockets */
-	unsigned vain;			/* wakes of its EQ without an event */
+	int timer_fd;		    /* nobody has come for too long */
+	struct sockaddr_storage at; /* where it listens; port 0 */
+	struct fid_pep *pep;	    /* listens, while somebody is awaited */
+	_Atomic uint16_t port;	    /* there, in network order */
+	unsigned awaited;	    /* links that listen, and homes */
+	int spare_fd;		    /* for sys/sockets */
+	unsigned vain;		    /* wakes of its EQ without an event */
 	/* in ms; 0: not. See cw/listen.c */
 	int64_t sweep_at, muted_until, close_at;
 	unsigned polls;
-	atomic_uint cnt;		/* of eps */
-	atomic_uint meeting;		/* listening, connecting, or asking */
+	atomic_uint cnt;     /* of eps */
+	atomic_uint meeting; /* listening, connecting, or asking */
 	TAILQ_HEAD(, mrrc_cw_ep) eps, lost;
-	TAILQ_HEAD(, mrrc_cw_ep) unsent;	/* filling a slot */
-	bool more;			/* FI_MORE: it is not full yet */
-	TAILQ_HEAD(, mrrc_cw_ep) full;	/* ask the core again */
+	TAILQ_HEAD(, mrrc_cw_ep) unsent; /* filling a slot */
+	bool more;			 /* FI_MORE: it is not full yet */
+	TAILQ_HEAD(, mrrc_cw_ep) full;	 /* ask the core again */
 	struct cw_list ended;
-	bool finishing;			/* some thread does, unlocked */
+	bool finishing; /* some thread does, unlocked */
 	struct cw_requests requests, asks;
 	unsigned request_cnt, ask_cnt;
-	bool greeting;			/* as finishing, of requests */
+	bool greeting; /* as finishing, of requests */
 };
 
 /* Of a domain, from the first endpoint that takes part until it closes. */
 struct mrrc_cw_domain {
-	pid_t pid;			/* whose it is */
-	struct mrrc_mutex enabling;	/* an endpoint; before other locks */
-	struct mrrc_mutex lock;		/* guards what follows */
+	pid_t pid;		    /* whose it is */
+	struct mrrc_mutex enabling; /* an endpoint; before other locks */
+	struct mrrc_mutex lock;	    /* guards what follows */
 	struct mrrc_cw_group *_Atomic groups;
 	struct mrrc_cw_cq *cqs;
-	int wake_fd;			/* epoll: a group has something */
-	struct mrrc_cw_auto *_Atomic automatic;	/* NULL: none */
-	struct mrrc_ep *below;		/* of reliable datagrams: cw/msg_domain.c */
+	int wake_fd; /* epoll: a group has something */
+	struct mrrc_cw_auto *_Atomic automatic; /* NULL: none */
+	struct mrrc_ep *below; /* of reliable datagrams: cw/msg_domain.c */
 	LIST_HEAD(, mrrc_cw_rdm) rdms;
 	/* when the application read a CQ last, and last after a gap: ns */
 	_Atomic uint64_t seen, missed;
@@ -307,12 +307,12 @@ struct mrrc_cw_domain {
 /* Of a CQ that such endpoints are bound to. */
 struct mrrc_cw_cq {
 	struct mrrc_cq *cq;
-	struct mrrc_cw_cq *next;	/* the domain's */
-	struct fi_ops_cq *_Atomic below;	/* the CQ's own calls */
-	int wake_fd;			/* eventfd: completions are pending */
-	int epoll_fd;			/* core, groups, wake_fd; -1 */
-	bool pollfd;			/* the core's wait object is a set */
-	atomic_int signalled;		/* as the CQ's own, for our sread */
+	struct mrrc_cw_cq *next;	 /* the domain's */
+	struct fi_ops_cq *_Atomic below; /* the CQ's own calls */
+	int wake_fd;			 /* eventfd: completions are pending */
+	int epoll_fd;			 /* core, groups, wake_fd; -1 */
+	bool pollfd;			 /* the core's wait object is a set */
+	atomic_int signalled;		 /* as the CQ's own, for our sread */
 };
 
 /* Of a clock that nobody sets. */
@@ -324,7 +324,7 @@ static inline uint64_t mrrc_cw_now_ns(void)
 	return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
 }
 
-#define CW_GAP_NS	500000	/* between reads: it does other things */
+#define CW_GAP_NS 500000 /* between reads: it does other things */
 
 /* The application makes progress. A post makes none, or for itself alone. */
 static inline void mrrc_cw_seen(struct mrrc_cw_domain *cwd)
@@ -366,18 +366,18 @@ void mrrc_cw_shutdown(struct mrrc_ep *ep);
 void mrrc_cw_eq_join(struct mrrc_eq *eq);
 
 /* cw/cm_data.c */
-void mrrc_cw_mark_make(struct cw_mark *mark, enum cw_mark_kind kind,
-		       size_t len, uint64_t cookie, uint16_t port);
+void mrrc_cw_mark_make(struct cw_mark *mark, enum cw_mark_kind kind, size_t len,
+		       uint64_t cookie, uint16_t port);
 /* Is there one of this kind at data? A later version begins like this one. */
 bool mrrc_cw_mark_read(const void *data, size_t len, enum cw_mark_kind kind,
 		       struct cw_mark *mark);
 uint64_t mrrc_cw_mark_cookie(const struct cw_mark *mark);
 
 /* cw/name.c. Ports and numbers as they are in the name. */
-uint16_t *mrrc_cw_addr_port(void *addr);	/* NULL: no such address */
+uint16_t *mrrc_cw_addr_port(void *addr); /* NULL: no such address */
 size_t mrrc_cw_addr_len(const struct sockaddr *addr);
 uint32_t mrrc_cw_addr_format(const struct sockaddr *addr);
-bool mrrc_cw_addr_known(const void *addr);	/* some host's, not any */
+bool mrrc_cw_addr_known(const void *addr); /* some host's, not any */
 bool mrrc_cw_addr_same_host(const void *addr, const void *other);
 /* Is this a name? A copy, unless name is NULL */
 bool mrrc_cw_name_read(const void *addr, struct mrrc_cw_name *name);
@@ -399,7 +399,7 @@ static inline bool mrrc_cw_name_same(const struct mrrc_cw_name *name,
 }
 
 /* cw/connect.c. Lock held. */
-#define CW_MEET_MS	10000	/* nobody is waited for longer */
+#define CW_MEET_MS 10000 /* nobody is waited for longer */
 
 static inline bool mrrc_cw_meets(enum cw_phase phase)
 {
@@ -484,8 +484,7 @@ void mrrc_cw_greet(struct mrrc_cw_group *group);
 
 /* cw/listen.c. Lock held. */
 /* Where an endpoint with this info listens: its address, without a port */
-void mrrc_cw_listen_at(const struct fi_info *info,
-		       struct sockaddr_storage *at);
+void mrrc_cw_listen_at(const struct fi_info *info, struct sockaddr_storage *at);
 /* The group listens from then on; via: as in struct mrrc_cw_ep */
 int mrrc_cw_listen(struct mrrc_cw_group *group, struct mrrc_ep *via);
 /* No more, unless somebody has just come; always: whoever has */
@@ -570,7 +569,7 @@ void mrrc_cw_link_init(struct mrrc_cw_ep *cw);
 bool mrrc_cw_inherited(const struct mrrc_domain *domain);
 /* Before its connection is ended from here; not after end, in ms. */
 void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end);
-#define CW_LINGER_MS	200
+#define CW_LINGER_MS 200
 
 /* cw/op.c. No lock held. */
 ssize_t mrrc_cw_post_write(struct mrrc_ep *ep, const struct fi_msg_cw *msg,

@@ -9,7 +9,7 @@ static int cw_enable_pep(struct mrrc_pep *pep)
 {
 	if (!pep->eq) {
 		MRRC_WARN(EP_CTRL, "fi_cw_enable() comes after the listener's "
-			  "event queue is bound\n");
+				   "event queue is bound\n");
 		return -FI_ENOEQ;
 	}
 	mrrc_cw_eq_join(pep->eq);
@@ -44,7 +44,7 @@ static const char *cw_lacks(const struct mrrc_ep *ep)
 	if (!cw_inet(info))
 		return "addresses of FI_SOCKADDR_IN or FI_SOCKADDR_IN6";
 	if (info->ep_attr->type == FI_EP_RDM)
-		return NULL;	/* the rest is the domain's below */
+		return NULL; /* the rest is the domain's below */
 	if (!ep->core->rma || !(info->caps & FI_RMA))
 		return "an endpoint with FI_RMA";
 	if (ep->domain->reg.mr_mode & CW_NO_MODES)
@@ -65,8 +65,8 @@ static int cw_check_ep(const struct mrrc_ep *ep)
 	}
 	if (ep->connecting)
 		return -FI_EBUSY;
-	if (!ep->tx.cq || ep->tx.cq->internal ||
-	    !ep->rx.cq || ep->rx.cq->internal)
+	if (!ep->tx.cq || ep->tx.cq->internal || !ep->rx.cq ||
+	    ep->rx.cq->internal)
 		return -FI_ENOCQ;
 	if (ep->info->ep_attr->type == FI_EP_RDM)
 		return ep->av ? 0 : -FI_ENOAV;
@@ -141,8 +141,8 @@ int mrrc_cw_enable(struct fid *fid, uint64_t flags)
 		return -FI_EBADFLAGS;
 	switch (fid->fclass) {
 	case FI_CLASS_PEP:
-		return cw_enable_pep(container_of(fid, struct mrrc_pep,
-						  pep.fid));
+		return cw_enable_pep(
+			container_of(fid, struct mrrc_pep, pep.fid));
 	case FI_CLASS_EP:
 		return cw_enable_ep(container_of(fid, struct mrrc_ep, ep.fid));
 	default:

@@ -73,7 +73,7 @@ static int cw_ep_getopt(struct fid *fid, int level, int optname, void *optval,
 	int ret = mrrc_ep_ops.getopt(fid, level, optname, optval, optlen);
 
 	return ret || !cw_ep_of(fid)->cw ? ret :
-	       cw_cm_data(level, optname, optval);
+					   cw_cm_data(level, optname, optval);
 }
 
 static int cw_ep_getname(struct fid *fid, void *addr, size_t *addrlen)

@@ -35,7 +35,7 @@ static uint64_t cw_ops_flags(struct fid_ep *ep_fid, bool tx)
 
 	if (!cw_ops_ep(ep_fid))
 		return 0;
-	ep = mrrc_ep_of(ep_fid);	/* an alias has its own */
+	ep = mrrc_ep_of(ep_fid); /* an alias has its own */
 	return (tx ? ep->tx.op_flags : ep->rx.op_flags) & FI_COMPLETION;
 }
 

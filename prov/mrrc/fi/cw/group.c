@@ -47,8 +47,7 @@ static void cw_group_free(struct mrrc_cw_group *group)
 	free(group);
 }
 
-static int cw_group_open(struct mrrc_cw_domain *cwd,
-			 struct mrrc_domain *domain,
+static int cw_group_open(struct mrrc_cw_domain *cwd, struct mrrc_domain *domain,
 			 const struct sockaddr_storage *at,
 			 struct mrrc_cw_group **group_out)
 {
@@ -83,12 +82,11 @@ static int cw_group_open(struct mrrc_cw_domain *cwd,
 		ret = fi_control(&group->cq->fid, FI_GETWAIT, &group->cq_fd);
 	if (!ret)
 		ret = fi_control(&group->eq->fid, FI_GETWAIT, &group->eq_fd);
-	group->timer_fd = timerfd_create(CLOCK_MONOTONIC,
-					 TFD_NONBLOCK | TFD_CLOEXEC);
+	group->timer_fd =
+		timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (!ret && group->timer_fd < 0)
 		ret = -errno;
-	group->spare_fd = ret ? -1 : fcntl(group->timer_fd, F_DUPFD_CLOEXEC,
-					   0);
+	group->spare_fd = ret ? -1 : fcntl(group->timer_fd, F_DUPFD_CLOEXEC, 0);
 	if (!ret && group->spare_fd < 0)
 		ret = -errno;
 	if (!ret)
@@ -102,8 +100,7 @@ static int cw_group_open(struct mrrc_cw_domain *cwd,
 }
 
 /* One with room for one more that has this address. cw->lock held */
-static int cw_group_find(struct mrrc_cw_domain *cwd,
-			 struct mrrc_domain *domain,
+static int cw_group_find(struct mrrc_cw_domain *cwd, struct mrrc_domain *domain,
 			 const struct fi_info *info,
 			 struct mrrc_cw_group **group_out)
 {
@@ -113,8 +110,8 @@ static int cw_group_find(struct mrrc_cw_domain *cwd,
 	int ret;
 
 	mrrc_cw_listen_at(info, &at);
-	while (group && (group->cnt >= CW_GROUP ||
-			 memcmp(&group->at, &at, sizeof(at))))
+	while (group &&
+	       (group->cnt >= CW_GROUP || memcmp(&group->at, &at, sizeof(at))))
 		group = group->next;
 	if (!group) {
 		ret = cw_group_open(cwd, domain, &at, &group);
@@ -185,8 +182,10 @@ int mrrc_cw_group_home(struct mrrc_ep *ep, struct mrrc_ep *via,
 	}
 	mrrc_mutex_unlock(&cwd->lock);
 	if (ret)
-		MRRC_WARN(EP_CTRL, "cannot listen for conditional writes: "
-			  "%s\n", fi_strerror(-ret));
+		MRRC_WARN(EP_CTRL,
+			  "cannot listen for conditional writes: "
+			  "%s\n",
+			  fi_strerror(-ret));
 	else
 		*group_out = group;
 	return ret;

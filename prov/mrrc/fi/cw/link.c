@@ -8,9 +8,9 @@
 
 #include "fi/cw/cw.h"
 
-#define CW_BATCH	16
-#define CW_EQ_EVERY	64	/* polls of a group that meets nobody */
-#define CW_EQ_ASLEEP	16	/* who sleeps in between counts for so many */
+#define CW_BATCH     16
+#define CW_EQ_EVERY  64 /* polls of a group that meets nobody */
+#define CW_EQ_ASLEEP 16 /* who sleeps in between counts for so many */
 
 static void cw_slots_init(struct mrrc_cw_ep *cw)
 {
@@ -274,8 +274,7 @@ static int cw_issue(void *arg, struct mrrc_cw_wr *wr,
 	unsigned i;
 	int ret;
 
-	if (cw->phase != CW_UP || cw->partial ||
-	    cw->busy + rtag->count > CW_TX)
+	if (cw->phase != CW_UP || cw->partial || cw->busy + rtag->count > CW_TX)
 		return -FI_EAGAIN;
 	for (i = 0; left; i++) {
 		rec->seg[i] = rtag->seg[i];
@@ -350,7 +349,7 @@ static void cw_blame(struct mrrc_cw_ep *cw, int err)
 		return;
 	cw->hostile = true;
 	MRRC_WARN(EP_CTRL, "a peer's address is quarantined: it said what is "
-		  "not of the protocol of conditional writes\n");
+			   "not of the protocol of conditional writes\n");
 }
 
 void mrrc_cw_after(struct mrrc_cw_ep *cw)
@@ -372,8 +371,7 @@ void mrrc_cw_after(struct mrrc_cw_ep *cw)
 
 /* ---- completions --------------------------------------------------------- */
 
-static void cw_received(struct mrrc_cw_ep *cw, struct cw_slot *slot,
-			size_t len)
+static void cw_received(struct mrrc_cw_ep *cw, struct cw_slot *slot, size_t len)
 {
 	char buf[MRRC_CW_FRAME_MAX];
 	const char *at = buf;
@@ -392,7 +390,8 @@ static void cw_received(struct mrrc_cw_ep *cw, struct cw_slot *slot,
 		first = len ? mrrc_cw_first(at, len) : 0;
 		ret = mrrc_cw_decode(at, first, &msg);
 		if (ret) {
-			MRRC_WARN(EP_CTRL, "a peer does not speak this "
+			MRRC_WARN(EP_CTRL,
+				  "a peer does not speak this "
 				  "protocol of conditional writes: %s\n",
 				  fi_strerror(-ret));
 			cw_blame(cw, ret);
@@ -442,8 +441,8 @@ static void cw_complete(struct cw_context *context, size_t len, int err)
 		cw_sent(cw, slot);
 		break;
 	case CW_WRITE:
-		cw_piece_done(cw, container_of(context, struct cw_piece,
-					       context));
+		cw_piece_done(cw,
+			      container_of(context, struct cw_piece, context));
 		break;
 	}
 	mrrc_cw_after(cw);
@@ -462,7 +461,7 @@ static void cw_stray(struct cw_context *context)
 static void cw_read(struct mrrc_cw_group *group, unsigned max)
 {
 	struct fi_cq_msg_entry entry[CW_BATCH];
-	struct fi_cq_err_entry err[2] = { 0 };	/* two: see reg.c */
+	struct fi_cq_err_entry err[2] = { 0 }; /* two: see reg.c */
 	ssize_t ret, i;
 
 	while (max--) {
@@ -495,8 +494,10 @@ static void cw_link_close(struct mrrc_cw_ep *cw)
 	if (cw->ctl) {
 		ret = fi_close(&cw->ctl->fid);
 		if (ret)
-			MRRC_WARN(EP_CTRL, "a control endpoint does not "
-				  "close: %s\n", fi_strerror(-ret));
+			MRRC_WARN(EP_CTRL,
+				  "a control endpoint does not "
+				  "close: %s\n",
+				  fi_strerror(-ret));
 	}
 	cw->ctl = NULL;
 }

@@ -23,13 +23,13 @@
 #include "fi/cw/cw.h"
 #include "sys/sockets.h"
 
-#define CW_SILENT	64	/* at a time */
-#define CW_SWEEP_MS	1000	/* looked for so often */
-#define CW_SWEEP_BLIND_MS 5000	/* where nothing tells of them */
-#define CW_VAIN		256	/* wakes in a row for nothing */
-#define CW_VAIN_AGAIN	8	/* after having been mute */
-#define CW_MUTE_MS	100
-#define CW_CLOSE_MS	1000	/* after the last who was awaited */
+#define CW_SILENT	  64   /* at a time */
+#define CW_SWEEP_MS	  1000 /* looked for so often */
+#define CW_SWEEP_BLIND_MS 5000 /* where nothing tells of them */
+#define CW_VAIN		  256  /* wakes in a row for nothing */
+#define CW_VAIN_AGAIN	  8    /* after having been mute */
+#define CW_MUTE_MS	  100
+#define CW_CLOSE_MS	  1000 /* after the last who was awaited */
 
 void mrrc_cw_listen_at(const struct fi_info *info, struct sockaddr_storage *at)
 {
@@ -202,7 +202,8 @@ int64_t mrrc_cw_listen_until(const struct mrrc_cw_group *group)
 	int64_t at = group->muted_until ? group->muted_until : group->sweep_at;
 
 	return at && (!group->close_at || at < group->close_at) ?
-	       at : group->close_at;
+		       at :
+		       group->close_at;
 }
 
 static void cw_listen_mute(struct mrrc_cw_group *group, int64_t now)

@@ -24,9 +24,11 @@ static int cw_below_info(const struct mrrc_domain *domain,
 		ret = mrrc_getinfo_msg(domain->fabric->fabric.api_version, app,
 				       name, info);
 	if (ret)
-		MRRC_WARN(EP_CTRL, "conditional writes between reliable "
+		MRRC_WARN(EP_CTRL,
+			  "conditional writes between reliable "
 			  "datagram endpoints need connected ones of \"%s\", "
-			  "too: %s\n", name ? name : "?", fi_strerror(-ret));
+			  "too: %s\n",
+			  name ? name : "?", fi_strerror(-ret));
 	free(name);
 	return ret == -FI_ENODATA ? -FI_EOPNOTSUPP : ret;
 }
@@ -52,9 +54,11 @@ int mrrc_cw_below_open(struct mrrc_domain *domain, const struct fi_info *app)
 		goto err_fabric;
 	/* nobody could give it the descriptors of its own */
 	ret = mrrc_domain_of(below)->reg.mr_mode & CW_NO_MODES ||
-	      (mrrc_params.reg == MRRC_REGISTER_NEVER &&
-	       mrrc_domain_of(below)->reg.mr_mode & FI_MR_LOCAL) ?
-	      -FI_EOPNOTSUPP : 0;
+			      (mrrc_params.reg == MRRC_REGISTER_NEVER &&
+			       mrrc_domain_of(below)->reg.mr_mode &
+				       FI_MR_LOCAL) ?
+		      -FI_EOPNOTSUPP :
+		      0;
 	if (!ret)
 		ret = mrrc_ep_stand_in(mrrc_domain_of(below), info,
 				       &cwd->below);
@@ -85,6 +89,8 @@ void mrrc_cw_below_close(struct mrrc_cw_domain *cwd)
 	if (!ret)
 		ret = fi_close(&fabric->fid);
 	if (ret)
-		MRRC_WARN(DOMAIN, "the domain of control endpoints does not "
-			  "close: %s\n", fi_strerror(-ret));
+		MRRC_WARN(DOMAIN,
+			  "the domain of control endpoints does not "
+			  "close: %s\n",
+			  fi_strerror(-ret));
 }

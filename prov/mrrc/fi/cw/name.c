@@ -16,7 +16,7 @@
 
 #include "fi/cw/cw.h"
 
-#define CW_NAME_MAGIC	0x4d57		/* "MW"; another layout, another one */
+#define CW_NAME_MAGIC 0x4d57 /* "MW"; another layout, another one */
 
 struct cw_name_fields {
 	uint16_t magic, port;
@@ -24,7 +24,8 @@ struct cw_name_fields {
 };
 
 _Static_assert(sizeof(struct cw_name_fields) ==
-	       sizeof(((struct sockaddr_in *) 0)->sin_zero), "the idle bytes");
+		       sizeof(((struct sockaddr_in *) 0)->sin_zero),
+	       "the idle bytes");
 
 uint16_t *mrrc_cw_addr_port(void *addr)
 {
@@ -140,9 +141,8 @@ void mrrc_cw_name_strip(void *addr)
 bool mrrc_cw_name_make(const void *addr, uint16_t port, uint32_t number,
 		       struct mrrc_cw_name *name)
 {
-	const struct cw_name_fields fields = {
-		htons(CW_NAME_MAGIC), port, number
-	};
+	const struct cw_name_fields fields = { htons(CW_NAME_MAGIC), port,
+					       number };
 	const struct sockaddr_in6 *in6 = addr;
 
 	if (!mrrc_cw_addr_port((void *) addr) ||
@@ -179,7 +179,6 @@ uint64_t mrrc_cw_name_key(const struct mrrc_cw_name *name)
 	struct cw_name_fields fields;
 
 	cw_name_get(name, &fields);
-	return (uint64_t) fields.number << 32 |
-	       (uint32_t) fields.port << 16 |
+	return (uint64_t) fields.number << 32 | (uint32_t) fields.port << 16 |
 	       *mrrc_cw_addr_port((void *) name);
 }

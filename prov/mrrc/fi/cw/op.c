@@ -37,8 +37,10 @@ static int cw_check_bufs(const struct iovec *iov, size_t count)
 		if (iov->iov_len > SSIZE_MAX - sum)
 			return -FI_EINVAL;
 		sum += iov->iov_len;
-		if (iov->iov_len && (!iov->iov_base ||
-		    iov->iov_len - 1 > UINTPTR_MAX - (uintptr_t) iov->iov_base))
+		if (iov->iov_len &&
+		    (!iov->iov_base ||
+		     iov->iov_len - 1 >
+			     UINTPTR_MAX - (uintptr_t) iov->iov_base))
 			return -FI_EFAULT;
 	}
 	return 0;
@@ -51,8 +53,8 @@ static struct cw_rec *cw_rec_new(struct mrrc_cw_ep *cw,
 {
 	struct cw_rec *rec;
 
-	rec = calloc(1, sizeof(*rec) +
-		     iovs * (sizeof(*rec->iov) + sizeof(*rec->desc)));
+	rec = calloc(1, sizeof(*rec) + iovs * (sizeof(*rec->iov) +
+					       sizeof(*rec->desc)));
 	if (!rec)
 		return NULL;
 	rec->comp = mrrc_comp_new();
@@ -288,8 +290,7 @@ static int cw_expose_one(struct mrrc_domain *domain, struct cw_rec *rec,
 
 	if ((rec->flags & FI_MRRC_CW_KEEP) && domain->implicit) {
 		ret = mrrc_record_get_one(&domain->reg, &rec->trace, iov,
-					  MRRC_RW | MRRC_REMOTE_WRITE,
-					  &region);
+					  MRRC_RW | MRRC_REMOTE_WRITE, &region);
 		if (ret)
 			return ret;
 		mr = region->cookie;
@@ -300,7 +301,7 @@ static int cw_expose_one(struct mrrc_domain *domain, struct cw_rec *rec,
 		if (ret)
 			return ret;
 	}
-	*seg = (struct mrrc_cw_seg) {
+	*seg = (struct mrrc_cw_seg){
 		.addr = mrrc_reg_remote(&domain->reg, iov->iov_base, start),
 		.key = fi_mr_key(mr),
 		.len = iov->iov_len,
@@ -323,8 +324,10 @@ static int cw_expose(struct mrrc_domain *domain, struct cw_rec *rec,
 			continue;
 		ret = cw_expose_one(domain, rec, &msg->msg_iov[i]);
 		if (ret) {
-			MRRC_WARN(MR, "%zu bytes at %p cannot be exposed: "
-				  "%s\n", msg->msg_iov[i].iov_len,
+			MRRC_WARN(MR,
+				  "%zu bytes at %p cannot be exposed: "
+				  "%s\n",
+				  msg->msg_iov[i].iov_len,
 				  msg->msg_iov[i].iov_base, fi_strerror(-ret));
 			cw_conceal(domain, rec);
 			return ret;
@@ -454,8 +457,7 @@ static void cw_report(struct cw_rec *rec)
 	};
 
 	if (dir->cq->internal ||
-	    (!rec->end.err && dir->selective &&
-	     !(rec->flags & FI_COMPLETION)))
+	    (!rec->end.err && dir->selective && !(rec->flags & FI_COMPLETION)))
 		return;
 	if (rec->end.has_data) {
 		entry.flags |= FI_REMOTE_CQ_DATA;

@@ -24,12 +24,12 @@
 #include "fi/cw/cw.h"
 
 #define CW_AUTO_FDS	2
-#define CW_AUTO_LOOK_NS	1000000	/* between looks at who makes progress */
-#define CW_AUTO_WAIT_MS	500	/* should a core forget to wake */
+#define CW_AUTO_LOOK_NS 1000000 /* between looks at who makes progress */
+#define CW_AUTO_WAIT_MS 500	/* should a core forget to wake */
 /* for the application to come first; longer where it does */
-#define CW_AUTO_GRACE_NS 20000
+#define CW_AUTO_GRACE_NS    20000
 #define CW_AUTO_PATIENCE_NS 160000
-#define CW_AUTO_SLICE_NS 100000	/* a turn of the processor */
+#define CW_AUTO_SLICE_NS    100000 /* a turn of the processor */
 
 struct mrrc_cw_auto {
 	struct mrrc_domain *domain;
@@ -50,11 +50,11 @@ static void cw_auto_nap(long ns)
  * inherited, and locks that a thread held, the core's too, would stay locked
  * there. Not without end: who forks may hold what the thread waits for.
  */
-#define CW_AUTO_FORK_NS	200000000
+#define CW_AUTO_FORK_NS 200000000
 #define CW_AUTO_TRY_NS	50000
 
 static pthread_rwlock_t cw_auto_work = PTHREAD_RWLOCK_INITIALIZER;
-static atomic_int cw_auto_forks;	/* that wait */
+static atomic_int cw_auto_forks; /* that wait */
 static _Thread_local bool cw_auto_forking;
 
 /* A thread is at work until pthread_rwlock_unlock(). Forks go first. */
@@ -112,8 +112,8 @@ static int cw_auto_fds(struct mrrc_cw_auto *cwa, struct pollfd *fds)
 	struct fid *fids[2];
 	int ret = 0;
 
-	fds[0] = (struct pollfd) { cwa->stop_fd, POLLIN, 0 };
-	fds[1] = (struct pollfd) { cwd->wake_fd, POLLIN, 0 };
+	fds[0] = (struct pollfd){ cwa->stop_fd, POLLIN, 0 };
+	fds[1] = (struct pollfd){ cwd->wake_fd, POLLIN, 0 };
 	for (; group; group = group->next) {
 		fids[0] = &group->cq->fid;
 		fids[1] = &group->eq->fid;
@@ -265,7 +265,7 @@ void mrrc_cw_auto_stop(struct mrrc_cw_domain *cwd)
 		return;
 	atomic_store(&cwa->stop, true);
 	ret = write(cwa->stop_fd, &one, sizeof(one));
-	(void)ret;
+	(void) ret;
 	pthread_join(cwa->thread, NULL);
 	close(cwa->stop_fd);
 	free(cwa);

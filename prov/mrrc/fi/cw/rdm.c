@@ -27,7 +27,7 @@ static struct mrrc_cw_ep *cw_link_of(const struct mrrc_cw_rdm *rdm,
 	struct mrrc_cw_ep *cw;
 
 	first = mrrc_cw_map_first(&rdm->by_name, mrrc_cw_name_key(name));
-	for (node = first; node; ) {
+	for (node = first; node;) {
 		cw = container_of(node, struct mrrc_cw_ep, by_name);
 		if (mrrc_cw_name_same(&cw->peer, name))
 			return cw;
@@ -57,8 +57,7 @@ static void cw_link_remove(struct mrrc_cw_ep *cw)
 	mrrc_cw_map_remove(&rdm->by_name, &cw->by_name);
 }
 
-static int cw_link_new(struct mrrc_cw_rdm *rdm,
-		       const struct mrrc_cw_name *name,
+static int cw_link_new(struct mrrc_cw_rdm *rdm, const struct mrrc_cw_name *name,
 		       struct mrrc_cw_ep **cw_out)
 {
 	struct mrrc_cw_ep *cw;
@@ -220,7 +219,7 @@ int mrrc_cw_rdm_get(struct mrrc_ep *ep, fi_addr_t addr,
 		mrrc_cw_link_free(fresh, FI_ECANCELED);
 	if (ret)
 		return ret;
-	if (!cw)	/* removed meanwhile, or plain */
+	if (!cw) /* removed meanwhile, or plain */
 		return -FI_EOPNOTSUPP;
 	*cw_out = cw;
 	return 0;
@@ -423,12 +422,14 @@ void mrrc_cw_rdm_start(struct mrrc_ep *ep)
 	int ret;
 
 	ret = fi_getname(&ep->core->fid, &addr, &len);
-	if (!ret && !mrrc_cw_name_make(&addr, rdm->home->port, rdm->number,
-				       &rdm->name))
+	if (!ret &&
+	    !mrrc_cw_name_make(&addr, rdm->home->port, rdm->number, &rdm->name))
 		ret = -FI_EOPNOTSUPP;
 	if (ret)
-		MRRC_WARN(EP_CTRL, "this endpoint's address cannot tell of "
-			  "conditional writes: %s\n", fi_strerror(-ret));
+		MRRC_WARN(EP_CTRL,
+			  "this endpoint's address cannot tell of "
+			  "conditional writes: %s\n",
+			  fi_strerror(-ret));
 	atomic_store(&rdm->started, true);
 }
 

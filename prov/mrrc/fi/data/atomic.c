@@ -49,8 +49,8 @@ static int mrrc_atomic_resolve(struct mrrc_op *op,
 				       MRRC_RO, desc->compare);
 	if (!ret)
 		ret = mrrc_resolve_ioc(op, bufs->result, bufs->result_desc,
-				       bufs->result_cnt, msg->datatype,
-				       MRRC_RW, desc->result);
+				       bufs->result_cnt, msg->datatype, MRRC_RW,
+				       desc->result);
 	return ret;
 }
 
@@ -77,8 +77,9 @@ static ssize_t mrrc_atomic_call(struct mrrc_ep *ep,
 
 	if (bufs->compare)
 		return fi_compare_atomicmsg(ep->core, msg, bufs->compare,
-				compare_desc, bufs->compare_cnt, result,
-				result_desc, bufs->result_cnt, flags);
+					    compare_desc, bufs->compare_cnt,
+					    result, result_desc,
+					    bufs->result_cnt, flags);
 	if (bufs->result)
 		return fi_fetch_atomicmsg(ep->core, msg, result, result_desc,
 					  bufs->result_cnt, flags);
@@ -118,24 +119,27 @@ static ssize_t mrrc_post_atomic(struct mrrc_ep *ep,
 }
 
 static ssize_t mrrc_atomic_write(struct fid_ep *ep_fid, const void *buf,
-				 size_t count, void *desc,
-				 fi_addr_t dest_addr, uint64_t addr,
-				 uint64_t key, enum fi_datatype datatype,
-				 enum fi_op op, void *context)
+				 size_t count, void *desc, fi_addr_t dest_addr,
+				 uint64_t addr, uint64_t key,
+				 enum fi_datatype datatype, enum fi_op op,
+				 void *context)
 {
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 
-	return mrrc_post_atomic(ep, &(struct fi_msg_atomic) {
-		.msg_iov = &(struct fi_ioc) { (void *) buf, count },
-		.desc = &desc,
-		.iov_count = 1,
-		.addr = dest_addr,
-		.rma_iov = &(struct fi_rma_ioc) { addr, count, key },
-		.rma_iov_count = 1,
-		.datatype = datatype,
-		.op = op,
-		.context = context,
-	}, &(struct mrrc_atomic_bufs) { 0 }, ep->tx.op_flags);
+	return mrrc_post_atomic(
+		ep,
+		&(struct fi_msg_atomic){
+			.msg_iov = &(struct fi_ioc){ (void *) buf, count },
+			.desc = &desc,
+			.iov_count = 1,
+			.addr = dest_addr,
+			.rma_iov = &(struct fi_rma_ioc){ addr, count, key },
+			.rma_iov_count = 1,
+			.datatype = datatype,
+			.op = op,
+			.context = context,
+		},
+		&(struct mrrc_atomic_bufs){ 0 }, ep->tx.op_flags);
 }
 
 static size_t mrrc_ioc_count(const struct fi_ioc *ioc, size_t n)
@@ -156,18 +160,22 @@ static ssize_t mrrc_atomic_writev(struct fid_ep *ep_fid,
 {
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 
-	return mrrc_post_atomic(ep, &(struct fi_msg_atomic) {
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = dest_addr,
-		.rma_iov = &(struct fi_rma_ioc) {
-			addr, mrrc_ioc_count(iov, count), key },
-		.rma_iov_count = 1,
-		.datatype = datatype,
-		.op = op,
-		.context = context,
-	}, &(struct mrrc_atomic_bufs) { 0 }, ep->tx.op_flags);
+	return mrrc_post_atomic(
+		ep,
+		&(struct fi_msg_atomic){
+			.msg_iov = iov,
+			.desc = desc,
+			.iov_count = count,
+			.addr = dest_addr,
+			.rma_iov =
+				&(struct fi_rma_ioc){
+					addr, mrrc_ioc_count(iov, count), key },
+			.rma_iov_count = 1,
+			.datatype = datatype,
+			.op = op,
+			.context = context,
+		},
+		&(struct mrrc_atomic_bufs){ 0 }, ep->tx.op_flags);
 }
 
 static ssize_t mrrc_atomic_writemsg(struct fid_ep *ep_fid,
@@ -175,7 +183,7 @@ static ssize_t mrrc_atomic_writemsg(struct fid_ep *ep_fid,
 				    uint64_t flags)
 {
 	return mrrc_post_atomic(mrrc_ep_of(ep_fid), msg,
-				&(struct mrrc_atomic_bufs) { 0 }, flags);
+				&(struct mrrc_atomic_bufs){ 0 }, flags);
 }
 
 static ssize_t mrrc_atomic_inject(struct fid_ep *ep_fid, const void *buf,
@@ -183,8 +191,8 @@ static ssize_t mrrc_atomic_inject(struct fid_ep *ep_fid, const void *buf,
 				  uint64_t addr, uint64_t key,
 				  enum fi_datatype datatype, enum fi_op op)
 {
-	return fi_inject_atomic(mrrc_ep_of(ep_fid)->core, buf, count,
-				dest_addr, addr, key, datatype, op);
+	return fi_inject_atomic(mrrc_ep_of(ep_fid)->core, buf, count, dest_addr,
+				addr, key, datatype, op);
 }
 
 static ssize_t mrrc_atomic_readwrite(struct fid_ep *ep_fid, const void *buf,
@@ -196,62 +204,75 @@ static ssize_t mrrc_atomic_readwrite(struct fid_ep *ep_fid, const void *buf,
 {
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 
-	return mrrc_post_atomic(ep, &(struct fi_msg_atomic) {
-		.msg_iov = &(struct fi_ioc) { (void *) buf, count },
-		.desc = &desc,
-		.iov_count = 1,
-		.addr = dest_addr,
-		.rma_iov = &(struct fi_rma_ioc) { addr, count, key },
-		.rma_iov_count = 1,
-		.datatype = datatype,
-		.op = op,
-		.context = context,
-	}, &(struct mrrc_atomic_bufs) {
-		.result = &(struct fi_ioc) { result, count },
-		.result_desc = &result_desc,
-		.result_cnt = 1,
-	}, ep->tx.op_flags & ~FI_INJECT);
+	return mrrc_post_atomic(
+		ep,
+		&(struct fi_msg_atomic){
+			.msg_iov = &(struct fi_ioc){ (void *) buf, count },
+			.desc = &desc,
+			.iov_count = 1,
+			.addr = dest_addr,
+			.rma_iov = &(struct fi_rma_ioc){ addr, count, key },
+			.rma_iov_count = 1,
+			.datatype = datatype,
+			.op = op,
+			.context = context,
+		},
+		&(struct mrrc_atomic_bufs){
+			.result = &(struct fi_ioc){ result, count },
+			.result_desc = &result_desc,
+			.result_cnt = 1,
+		},
+		ep->tx.op_flags & ~FI_INJECT);
 }
 
-static ssize_t
-mrrc_atomic_readwritev(struct fid_ep *ep_fid, const struct fi_ioc *iov,
-		       void **desc, size_t count, struct fi_ioc *resultv,
-		       void **result_desc, size_t result_count,
-		       fi_addr_t dest_addr, uint64_t addr, uint64_t key,
-		       enum fi_datatype datatype, enum fi_op op, void *context)
+static ssize_t mrrc_atomic_readwritev(struct fid_ep *ep_fid,
+				      const struct fi_ioc *iov, void **desc,
+				      size_t count, struct fi_ioc *resultv,
+				      void **result_desc, size_t result_count,
+				      fi_addr_t dest_addr, uint64_t addr,
+				      uint64_t key, enum fi_datatype datatype,
+				      enum fi_op op, void *context)
 {
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 
-	return mrrc_post_atomic(ep, &(struct fi_msg_atomic) {
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = dest_addr,
-		.rma_iov = &(struct fi_rma_ioc) {
-			addr, mrrc_ioc_count(resultv, result_count), key },
-		.rma_iov_count = 1,
-		.datatype = datatype,
-		.op = op,
-		.context = context,
-	}, &(struct mrrc_atomic_bufs) {
-		.result = resultv,
-		.result_desc = result_desc,
-		.result_cnt = result_count,
-	}, ep->tx.op_flags & ~FI_INJECT);
+	return mrrc_post_atomic(
+		ep,
+		&(struct fi_msg_atomic){
+			.msg_iov = iov,
+			.desc = desc,
+			.iov_count = count,
+			.addr = dest_addr,
+			.rma_iov =
+				&(struct fi_rma_ioc){
+					addr,
+					mrrc_ioc_count(resultv, result_count),
+					key },
+			.rma_iov_count = 1,
+			.datatype = datatype,
+			.op = op,
+			.context = context,
+		},
+		&(struct mrrc_atomic_bufs){
+			.result = resultv,
+			.result_desc = result_desc,
+			.result_cnt = result_count,
+		},
+		ep->tx.op_flags & ~FI_INJECT);
 }
 
-static ssize_t
-mrrc_atomic_readwritemsg(struct fid_ep *ep_fid,
-			 const struct fi_msg_atomic *msg,
-			 struct fi_ioc *resultv, void **result_desc,
-			 size_t result_count, uint64_t flags)
+static ssize_t mrrc_atomic_readwritemsg(struct fid_ep *ep_fid,
+					const struct fi_msg_atomic *msg,
+					struct fi_ioc *resultv,
+					void **result_desc, size_t result_count,
+					uint64_t flags)
 {
 	return mrrc_post_atomic(mrrc_ep_of(ep_fid), msg,
-				&(struct mrrc_atomic_bufs) {
-		.result = resultv,
-		.result_desc = result_desc,
-		.result_cnt = result_count,
-	}, flags);
+				&(struct mrrc_atomic_bufs){
+					.result = resultv,
+					.result_desc = result_desc,
+					.result_cnt = result_count,
+				},
+				flags);
 }
 
 static ssize_t mrrc_atomic_compwrite(struct fid_ep *ep_fid, const void *buf,
@@ -264,75 +285,82 @@ static ssize_t mrrc_atomic_compwrite(struct fid_ep *ep_fid, const void *buf,
 {
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 
-	return mrrc_post_atomic(ep, &(struct fi_msg_atomic) {
-		.msg_iov = &(struct fi_ioc) { (void *) buf, count },
-		.desc = &desc,
-		.iov_count = 1,
-		.addr = dest_addr,
-		.rma_iov = &(struct fi_rma_ioc) { addr, count, key },
-		.rma_iov_count = 1,
-		.datatype = datatype,
-		.op = op,
-		.context = context,
-	}, &(struct mrrc_atomic_bufs) {
-		.compare = &(struct fi_ioc) { (void *) compare, count },
-		.compare_desc = &compare_desc,
-		.compare_cnt = 1,
-		.result = &(struct fi_ioc) { result, count },
-		.result_desc = &result_desc,
-		.result_cnt = 1,
-	}, ep->tx.op_flags & ~FI_INJECT);
+	return mrrc_post_atomic(
+		ep,
+		&(struct fi_msg_atomic){
+			.msg_iov = &(struct fi_ioc){ (void *) buf, count },
+			.desc = &desc,
+			.iov_count = 1,
+			.addr = dest_addr,
+			.rma_iov = &(struct fi_rma_ioc){ addr, count, key },
+			.rma_iov_count = 1,
+			.datatype = datatype,
+			.op = op,
+			.context = context,
+		},
+		&(struct mrrc_atomic_bufs){
+			.compare = &(struct fi_ioc){ (void *) compare, count },
+			.compare_desc = &compare_desc,
+			.compare_cnt = 1,
+			.result = &(struct fi_ioc){ result, count },
+			.result_desc = &result_desc,
+			.result_cnt = 1,
+		},
+		ep->tx.op_flags & ~FI_INJECT);
 }
 
-static ssize_t
-mrrc_atomic_compwritev(struct fid_ep *ep_fid, const struct fi_ioc *iov,
-		       void **desc, size_t count,
-		       const struct fi_ioc *comparev, void **compare_desc,
-		       size_t compare_count, struct fi_ioc *resultv,
-		       void **result_desc, size_t result_count,
-		       fi_addr_t dest_addr, uint64_t addr, uint64_t key,
-		       enum fi_datatype datatype, enum fi_op op, void *context)
+static ssize_t mrrc_atomic_compwritev(
+	struct fid_ep *ep_fid, const struct fi_ioc *iov, void **desc,
+	size_t count, const struct fi_ioc *comparev, void **compare_desc,
+	size_t compare_count, struct fi_ioc *resultv, void **result_desc,
+	size_t result_count, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+	enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 
-	return mrrc_post_atomic(ep, &(struct fi_msg_atomic) {
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = dest_addr,
-		.rma_iov = &(struct fi_rma_ioc) {
-			addr, mrrc_ioc_count(iov, count), key },
-		.rma_iov_count = 1,
-		.datatype = datatype,
-		.op = op,
-		.context = context,
-	}, &(struct mrrc_atomic_bufs) {
-		.compare = comparev,
-		.compare_desc = compare_desc,
-		.compare_cnt = compare_count,
-		.result = resultv,
-		.result_desc = result_desc,
-		.result_cnt = result_count,
-	}, ep->tx.op_flags & ~FI_INJECT);
+	return mrrc_post_atomic(
+		ep,
+		&(struct fi_msg_atomic){
+			.msg_iov = iov,
+			.desc = desc,
+			.iov_count = count,
+			.addr = dest_addr,
+			.rma_iov =
+				&(struct fi_rma_ioc){
+					addr, mrrc_ioc_count(iov, count), key },
+			.rma_iov_count = 1,
+			.datatype = datatype,
+			.op = op,
+			.context = context,
+		},
+		&(struct mrrc_atomic_bufs){
+			.compare = comparev,
+			.compare_desc = compare_desc,
+			.compare_cnt = compare_count,
+			.result = resultv,
+			.result_desc = result_desc,
+			.result_cnt = result_count,
+		},
+		ep->tx.op_flags & ~FI_INJECT);
 }
 
 static ssize_t
-mrrc_atomic_compwritemsg(struct fid_ep *ep_fid,
-			 const struct fi_msg_atomic *msg,
+mrrc_atomic_compwritemsg(struct fid_ep *ep_fid, const struct fi_msg_atomic *msg,
 			 const struct fi_ioc *comparev, void **compare_desc,
 			 size_t compare_count, struct fi_ioc *resultv,
 			 void **result_desc, size_t result_count,
 			 uint64_t flags)
 {
 	return mrrc_post_atomic(mrrc_ep_of(ep_fid), msg,
-				&(struct mrrc_atomic_bufs) {
-		.compare = comparev,
-		.compare_desc = compare_desc,
-		.compare_cnt = compare_count,
-		.result = resultv,
-		.result_desc = result_desc,
-		.result_cnt = result_count,
-	}, flags);
+				&(struct mrrc_atomic_bufs){
+					.compare = comparev,
+					.compare_desc = compare_desc,
+					.compare_cnt = compare_count,
+					.result = resultv,
+					.result_desc = result_desc,
+					.result_cnt = result_count,
+				},
+				flags);
 }
 
 static int mrrc_atomic_writevalid(struct fid_ep *ep_fid,
@@ -343,16 +371,16 @@ static int mrrc_atomic_writevalid(struct fid_ep *ep_fid,
 }
 
 static int mrrc_atomic_readwritevalid(struct fid_ep *ep_fid,
-				      enum fi_datatype datatype,
-				      enum fi_op op, size_t *count)
+				      enum fi_datatype datatype, enum fi_op op,
+				      size_t *count)
 {
 	return fi_fetch_atomicvalid(mrrc_ep_of(ep_fid)->core, datatype, op,
 				    count);
 }
 
 static int mrrc_atomic_compwritevalid(struct fid_ep *ep_fid,
-				      enum fi_datatype datatype,
-				      enum fi_op op, size_t *count)
+				      enum fi_datatype datatype, enum fi_op op,
+				      size_t *count)
 {
 	return fi_compare_atomicvalid(mrrc_ep_of(ep_fid)->core, datatype, op,
 				      count);

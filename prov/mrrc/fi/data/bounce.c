@@ -67,10 +67,10 @@ int mrrc_bounce_out(struct mrrc_op *op, struct iovec *iov)
 
 bool mrrc_bounce_allowed(const struct mrrc_op *op, enum mrrc_access access)
 {
-	const struct mrrc_ep *ep = atomic_load_explicit(&op->ep,
-							memory_order_relaxed);
-	const uint32_t flags = atomic_load_explicit(&op->flags,
-						    memory_order_relaxed);
+	const struct mrrc_ep *ep =
+		atomic_load_explicit(&op->ep, memory_order_relaxed);
+	const uint32_t flags =
+		atomic_load_explicit(&op->flags, memory_order_relaxed);
 
 	/* conditional writes, which end in their own time */
 	if (flags & MRRC_OP_CLAIMED)
@@ -96,10 +96,9 @@ int mrrc_bounce_block(struct mrrc_op *op, const struct iovec *iov,
 	if (!block)
 		return -FI_ENOMEM;
 	block->in = access != MRRC_RO;
-	ret = block->in ?
-	      mrrc_blocks_touch(iov->iov_base, iov->iov_len, true) :
-	      mrrc_blocks_copy(mrrc_block_data(block), iov->iov_base,
-			       iov->iov_len, false);
+	ret = block->in ? mrrc_blocks_touch(iov->iov_base, iov->iov_len, true) :
+			  mrrc_blocks_copy(mrrc_block_data(block),
+					   iov->iov_base, iov->iov_len, false);
 	if (ret) {
 		mrrc_blocks_free(blocks, block);
 		return ret;

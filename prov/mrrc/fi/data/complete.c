@@ -16,7 +16,7 @@
  * the flag came with a message, which is then the last one placed.
  */
 static bool multi_over(struct mrrc_op *op, uint32_t *state,
-			    const struct fi_cq_data_entry *entry, int err)
+		       const struct fi_cq_data_entry *entry, int err)
 {
 	uintptr_t place = (uintptr_t) entry->buf - op->multi_base;
 	size_t len = entry->len;
@@ -53,7 +53,9 @@ void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
 					 memory_order_release);
 	/* shared contexts do not tell: the last message does */
 	op->multi_min = fi_getopt(&ep->core->fid, FI_OPT_ENDPOINT,
-				  FI_OPT_MIN_MULTI_RECV, &min, &size) ? 0 : min;
+				  FI_OPT_MIN_MULTI_RECV, &min, &size) ?
+				0 :
+				min;
 }
 
 /*
@@ -61,9 +63,8 @@ void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
  * is closed, so its buffers are no longer ours to write, nor is there any use
  * in telling.
  */
-static bool claim_copies(struct mrrc_cq *cq, struct mrrc_op *op,
-			      uint32_t state, struct fi_cq_data_entry *entry,
-			      int err)
+static bool claim_copies(struct mrrc_cq *cq, struct mrrc_op *op, uint32_t state,
+			 struct fi_cq_data_entry *entry, int err)
 {
 	if (cq->core_entry_size >= sizeof(*entry) || err)
 		entry->buf = mrrc_bounce_user(op, entry->buf);
@@ -78,10 +79,9 @@ static bool claim_copies(struct mrrc_cq *cq, struct mrrc_op *op,
 bool mrrc_op_claim_any(struct mrrc_cq *cq, struct mrrc_op *op, void *entry,
 		       int err, void **context, struct mrrc_op **done)
 {
-	uint32_t state = atomic_load_explicit(&op->flags,
-					      memory_order_acquire);
-	struct mrrc_ep *ep = atomic_load_explicit(&op->ep,
-						  memory_order_relaxed);
+	uint32_t state = atomic_load_explicit(&op->flags, memory_order_acquire);
+	struct mrrc_ep *ep =
+		atomic_load_explicit(&op->ep, memory_order_relaxed);
 	bool silent;
 
 	if (mrrc_unlikely(state & MRRC_OP_CLAIMED)) {
@@ -98,8 +98,9 @@ bool mrrc_op_claim_any(struct mrrc_cq *cq, struct mrrc_op *op, void *entry,
 	if (mrrc_unlikely(state & MRRC_OP_PEEK) && !err) {
 		/* ends when the message is claimed, or the endpoint closed */
 		mrrc_op_retire_silent(op);
-		atomic_store_explicit(&op->flags, MRRC_OP_FOUND | MRRC_OP_RX |
-				      (state & MRRC_OP_ZOMBIE),
+		atomic_store_explicit(&op->flags,
+				      MRRC_OP_FOUND | MRRC_OP_RX |
+					      (state & MRRC_OP_ZOMBIE),
 				      memory_order_release);
 		return !silent;
 	}

@@ -18,8 +18,7 @@ struct mrrc_search {
 };
 
 /* Of several under one context: a receive before a send, then the oldest. */
-static bool search_better(const struct mrrc_op *op,
-			       const struct mrrc_op *than)
+static bool search_better(const struct mrrc_op *op, const struct mrrc_op *than)
 {
 	uint32_t rx, than_rx;
 
@@ -64,14 +63,14 @@ ssize_t mrrc_ep_cancel(struct fid *fid, void *context)
 }
 
 struct mrrc_flush {
-	const struct mrrc_ep *ep;	/* its records; NULL: zombies' */
-	const struct mrrc_cq *cq;	/* zombies that this CQ reports */
-	bool busy;	/* some thread is inside a core's sread */
+	const struct mrrc_ep *ep; /* its records; NULL: zombies' */
+	const struct mrrc_cq *cq; /* zombies that this CQ reports */
+	bool busy;		  /* some thread is inside a core's sread */
 	struct mrrc_op *done;
 };
 
 static void flush_end(struct mrrc_flush *flush, struct mrrc_op *op,
-			   uint32_t flags)
+		      uint32_t flags)
 {
 	mrrc_op_retire_silent(op);
 	atomic_store(&op->flags, flags | MRRC_OP_CLAIMED);
@@ -121,8 +120,8 @@ void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done)
 		cq->awaited = false;
 		flush.cq = NULL;
 		if (atomic_fetch_sub(&cq->domain->awaited_cqs, 1) == 1)
-			mrrc_pool_foreach_live(cq->domain->ops,
-					       flush_zombie_cb, &flush);
+			mrrc_pool_foreach_live(cq->domain->ops, flush_zombie_cb,
+					       &flush);
 	}
 	*done = flush.done;
 }

@@ -14,53 +14,47 @@
 #include "fi/data/calls.h"
 #include "fi/mrrc_fi.h"
 
-#define FWD(type, group, call, params, ...)				\
-static type fwd_##group##_##call params					\
-{									\
-	struct fid_ep *core = mrrc_ep_of(ep)->core;			\
-									\
-	return core->group->call(core, __VA_ARGS__);			\
-}
-#define FWD_CALL(group, call, what, peer, params, ...)			\
+#define FWD(type, group, call, params, ...)                  \
+	static type fwd_##group##_##call params              \
+	{                                                    \
+		struct fid_ep *core = mrrc_ep_of(ep)->core;  \
+                                                             \
+		return core->group->call(core, __VA_ARGS__); \
+	}
+#define FWD_CALL(group, call, what, peer, params, ...) \
 	FWD(ssize_t, group, call, params, __VA_ARGS__)
 
-#define ENTRY(type, group, call, ...)	.call = fwd_##group##_##call,
-#define ENTRY_CALL(group, call, ...)	.call = fwd_##group##_##call,
+#define ENTRY(type, group, call, ...) .call = fwd_##group##_##call,
+#define ENTRY_CALL(group, call, ...)  .call = fwd_##group##_##call,
 
 MRRC_MSG_CALLS(FWD_CALL)
 MRRC_MSG_PLAIN_CALLS(FWD)
 
-struct fi_ops_msg mrrc_msg_fwd_ops = {
-	.size = sizeof(struct fi_ops_msg),
-	MRRC_MSG_CALLS(ENTRY_CALL)
-	MRRC_MSG_PLAIN_CALLS(ENTRY)
-};
+struct fi_ops_msg mrrc_msg_fwd_ops = { .size = sizeof(struct fi_ops_msg),
+				       MRRC_MSG_CALLS(ENTRY_CALL)
+					       MRRC_MSG_PLAIN_CALLS(ENTRY) };
 
 MRRC_TAGGED_CALLS(FWD_CALL)
 MRRC_TAGGED_PLAIN_CALLS(FWD)
 
 struct fi_ops_tagged mrrc_tagged_fwd_ops = {
 	.size = sizeof(struct fi_ops_tagged),
-	MRRC_TAGGED_CALLS(ENTRY_CALL)
-	MRRC_TAGGED_PLAIN_CALLS(ENTRY)
+	MRRC_TAGGED_CALLS(ENTRY_CALL) MRRC_TAGGED_PLAIN_CALLS(ENTRY)
 };
 
 MRRC_RMA_CALLS(FWD_CALL)
 MRRC_RMA_PLAIN_CALLS(FWD)
 
-struct fi_ops_rma mrrc_rma_fwd_ops = {
-	.size = sizeof(struct fi_ops_rma),
-	MRRC_RMA_CALLS(ENTRY_CALL)
-	MRRC_RMA_PLAIN_CALLS(ENTRY)
-};
+struct fi_ops_rma mrrc_rma_fwd_ops = { .size = sizeof(struct fi_ops_rma),
+				       MRRC_RMA_CALLS(ENTRY_CALL)
+					       MRRC_RMA_PLAIN_CALLS(ENTRY) };
 
 MRRC_ATOMIC_CALLS(FWD_CALL)
 MRRC_ATOMIC_PLAIN_CALLS(FWD)
 
 struct fi_ops_atomic mrrc_atomic_fwd_ops = {
 	.size = sizeof(struct fi_ops_atomic),
-	MRRC_ATOMIC_CALLS(ENTRY_CALL)
-	MRRC_ATOMIC_PLAIN_CALLS(ENTRY)
+	MRRC_ATOMIC_CALLS(ENTRY_CALL) MRRC_ATOMIC_PLAIN_CALLS(ENTRY)
 };
 
 MRRC_COLLECTIVE_CALLS(FWD)
@@ -78,6 +72,5 @@ static ssize_t fwd_collective_barrier2(struct fid_ep *ep, fi_addr_t coll_addr,
 
 struct fi_ops_collective mrrc_collective_fwd_ops = {
 	.size = sizeof(struct fi_ops_collective),
-	MRRC_COLLECTIVE_CALLS(ENTRY)
-	.barrier2 = fwd_collective_barrier2,
+	MRRC_COLLECTIVE_CALLS(ENTRY).barrier2 = fwd_collective_barrier2,
 };

@@ -96,18 +96,19 @@ mrrc_post_recv(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
 	if (ret)
 		return ret;
 	ret = mrrc_unlikely(nowhere) ?
-	      mrrc_resolve_nowhere(op, msg, &core) :
-	      mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
-			   flags & FI_MULTI_RECV ? 0 : ep->rx.split_limit,
-			   MRRC_RW, &core, &any);
+		      mrrc_resolve_nowhere(op, msg, &core) :
+		      mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
+				   flags & FI_MULTI_RECV ? 0 :
+							   ep->rx.split_limit,
+				   MRRC_RW, &core, &any);
 	if (ret)
 		return mrrc_op_posted(op, ret);
 	MRRC_POST_MSG(&core_msg, &core, op);
 	if (mrrc_unlikely(flags & FI_MULTI_RECV)) {
 		mrrc_op_multi(op, ep, msg->msg_iov, msg->iov_count);
-		return mrrc_op_posted_multi(op, MRRC_OP_TRY(op,
-				fi_recvmsg(ep->core, &core_msg,
-					   flags | FI_COMPLETION)));
+		return mrrc_op_posted_multi(
+			op, MRRC_OP_TRY(op, fi_recvmsg(ep->core, &core_msg,
+						       flags | FI_COMPLETION)));
 	}
 	return MRRC_OP_POST(op, fi_recvmsg(ep->core, &core_msg,
 					   flags | FI_COMPLETION));
@@ -119,13 +120,15 @@ mrrc_recv_null(struct mrrc_ep *ep, void *buf, size_t len, void *desc,
 {
 	if (mrrc_resolve_born(ep, buf, len, context, &desc))
 		return fi_recv(ep->core, buf, len, desc, src_addr, context);
-	return mrrc_post_recv(ep, &(struct fi_msg) {
-		.msg_iov = &(struct iovec) { buf, len },
-		.desc = &desc,
-		.iov_count = 1,
-		.addr = src_addr,
-		.context = context,
-	}, ep->rx.op_flags);
+	return mrrc_post_recv(ep,
+			      &(struct fi_msg){
+				      .msg_iov = &(struct iovec){ buf, len },
+				      .desc = &desc,
+				      .iov_count = 1,
+				      .addr = src_addr,
+				      .context = context,
+			      },
+			      ep->rx.op_flags);
 }
 
 static ssize_t mrrc_recv(struct fid_ep *ep_fid, void *buf, size_t len,
@@ -147,13 +150,15 @@ static ssize_t mrrc_recvv(struct fid_ep *ep_fid, const struct iovec *iov,
 	if (mrrc_given_iov(ep, desc, count, context))
 		return fi_recvv(ep->core, iov, desc, count, src_addr, context);
 
-	return mrrc_post_recv(ep, &(struct fi_msg) {
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = src_addr,
-		.context = context,
-	}, ep->rx.op_flags);
+	return mrrc_post_recv(ep,
+			      &(struct fi_msg){
+				      .msg_iov = iov,
+				      .desc = desc,
+				      .iov_count = count,
+				      .addr = src_addr,
+				      .context = context,
+			      },
+			      ep->rx.op_flags);
 }
 
 static ssize_t mrrc_recvmsg(struct fid_ep *ep_fid, const struct fi_msg *msg,
@@ -166,9 +171,9 @@ static ssize_t mrrc_recvmsg(struct fid_ep *ep_fid, const struct fi_msg *msg,
 	return mrrc_post_recv(ep, msg, flags);
 }
 
-MRRC_ONE_BUFFER(send, fi_send, const void *, MRRC_RO,
-		(fi_addr_t dest_addr), (dest_addr),
-		mrrc_post_send, fi_msg, ep->tx.op_flags, .addr = dest_addr)
+MRRC_ONE_BUFFER(send, fi_send, const void *, MRRC_RO, (fi_addr_t dest_addr),
+		(dest_addr), mrrc_post_send, fi_msg, ep->tx.op_flags,
+		.addr = dest_addr)
 
 static ssize_t mrrc_sendv(struct fid_ep *ep_fid, const struct iovec *iov,
 			  void **desc, size_t count, fi_addr_t dest_addr,
@@ -177,16 +182,17 @@ static ssize_t mrrc_sendv(struct fid_ep *ep_fid, const struct iovec *iov,
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 
 	if (mrrc_given_iov(ep, desc, count, context))
-		return fi_sendv(ep->core, iov, desc, count, dest_addr,
-				context);
+		return fi_sendv(ep->core, iov, desc, count, dest_addr, context);
 
-	return mrrc_post_send(ep, &(struct fi_msg) {
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = dest_addr,
-		.context = context,
-	}, ep->tx.op_flags);
+	return mrrc_post_send(ep,
+			      &(struct fi_msg){
+				      .msg_iov = iov,
+				      .desc = desc,
+				      .iov_count = count,
+				      .addr = dest_addr,
+				      .context = context,
+			      },
+			      ep->tx.op_flags);
 }
 
 static ssize_t mrrc_sendmsg(struct fid_ep *ep_fid, const struct fi_msg *msg,
@@ -207,21 +213,24 @@ static ssize_t mrrc_inject(struct fid_ep *ep_fid, const void *buf, size_t len,
 
 static ssize_t __attribute__((noinline))
 mrrc_senddata_null(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
-		uint64_t data, fi_addr_t dest_addr, void *context)
+		   uint64_t data, fi_addr_t dest_addr, void *context)
 {
-	return mrrc_post_send(ep, &(struct fi_msg) {
-		.msg_iov = &(struct iovec) { (void *) buf, len },
-		.desc = &desc,
-		.iov_count = 1,
-		.addr = dest_addr,
-		.context = context,
-		.data = data,
-	}, ep->tx.op_flags | FI_REMOTE_CQ_DATA);
+	return mrrc_post_send(ep,
+			      &(struct fi_msg){
+				      .msg_iov = &(struct iovec){ (void *) buf,
+								  len },
+				      .desc = &desc,
+				      .iov_count = 1,
+				      .addr = dest_addr,
+				      .context = context,
+				      .data = data,
+			      },
+			      ep->tx.op_flags | FI_REMOTE_CQ_DATA);
 }
 
-static ssize_t mrrc_senddata(struct fid_ep *ep_fid, const void *buf,
-			     size_t len, void *desc, uint64_t data,
-			     fi_addr_t dest_addr, void *context)
+static ssize_t mrrc_senddata(struct fid_ep *ep_fid, const void *buf, size_t len,
+			     void *desc, uint64_t data, fi_addr_t dest_addr,
+			     void *context)
 {
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 

@@ -12,7 +12,7 @@
  * Unsignalled operations are signalled internally; nobody may ever read their
  * CQ, so posting reads it for them every so many.
  */
-#define MRRC_SILENT_MAX	64
+#define MRRC_SILENT_MAX 64
 
 static inline void op_free(struct mrrc_op *op, struct mrrc_hints *hints)
 {
@@ -71,7 +71,7 @@ int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 	op_flags = mrrc_op_flags(ep, dir, flags);
 	if ((op_flags & MRRC_OP_SILENT) && dir->cq &&
 	    atomic_load_explicit(&dir->cq->silent, memory_order_relaxed) >=
-	    MRRC_SILENT_MAX)
+		    MRRC_SILENT_MAX)
 		mrrc_cq_drain(dir->cq);
 
 	op = mrrc_op_alloc(domain, mrrc_cache_hit_table(domain->reg.cache));
@@ -88,8 +88,8 @@ int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 	return 0;
 }
 
-int mrrc_op_peek(struct mrrc_ep *ep, uint64_t flags,
-		 struct fi_context *context, struct mrrc_op **op_out)
+int mrrc_op_peek(struct mrrc_ep *ep, uint64_t flags, struct fi_context *context,
+		 struct mrrc_op **op_out)
 {
 	struct mrrc_op *op;
 	int ret;
@@ -112,14 +112,13 @@ int mrrc_op_retrieve(struct mrrc_ep *ep, uint64_t flags,
 	struct mrrc_op *op = context->internal[0];
 	uint32_t state = MRRC_OP_FOUND | MRRC_OP_RX;
 
-	if (!mrrc_pool_is_live(ep->domain->ops, op) ||
-	    op->context != context ||
-	    atomic_load_explicit(&op->ep, memory_order_relaxed) !=
-	    ep->base)
+	if (!mrrc_pool_is_live(ep->domain->ops, op) || op->context != context ||
+	    atomic_load_explicit(&op->ep, memory_order_relaxed) != ep->base)
 		return -FI_EINVAL;
 	/* only one of several may have it */
 	if (!atomic_compare_exchange_strong(&op->flags, &state,
-			mrrc_op_flags(ep, &ep->rx, flags) | MRRC_OP_RETRIEVE))
+					    mrrc_op_flags(ep, &ep->rx, flags) |
+						    MRRC_OP_RETRIEVE))
 		return -FI_EINVAL;
 	if (op->cq && (atomic_load(&op->flags) & MRRC_OP_SILENT))
 		atomic_fetch_add_explicit(&op->cq->silent, 1,
@@ -148,7 +147,7 @@ int mrrc_op_hold(struct mrrc_op *op, struct mrrc_region *region)
 }
 
 static inline void op_put_regions(struct mrrc_op *op,
-				       const struct mrrc_reg *reg)
+				  const struct mrrc_reg *reg)
 {
 	struct mrrc_region **region = op->region;
 	uint32_t i;
@@ -225,8 +224,7 @@ ssize_t mrrc_op_posted_multi(struct mrrc_op *op, ssize_t ret)
 
 bool mrrc_op_make_room(struct mrrc_op *op)
 {
-	uint32_t flags = atomic_load_explicit(&op->flags,
-					      memory_order_relaxed);
+	uint32_t flags = atomic_load_explicit(&op->flags, memory_order_relaxed);
 	struct mrrc_cq *cq = op->cq;
 	int before;
 
@@ -236,8 +234,7 @@ bool mrrc_op_make_room(struct mrrc_op *op)
 			      memory_order_relaxed);
 	before = atomic_load_explicit(&cq->silent, memory_order_relaxed);
 	mrrc_cq_drain(cq);
-	return atomic_load_explicit(&cq->silent, memory_order_relaxed) <
-	       before;
+	return atomic_load_explicit(&cq->silent, memory_order_relaxed) < before;
 }
 
 void mrrc_op_end(struct mrrc_op *op)

@@ -14,51 +14,51 @@
 #include "fi/mrrc_fi.h"
 #include "sys/cache_hit.h"
 
-#define MRRC_OP_REGIONS	6	/* inline; more are allocated */
-#define MRRC_IOV_MAX	64	/* entries of one operation, all arrays */
+#define MRRC_OP_REGIONS 6  /* inline; more are allocated */
+#define MRRC_IOV_MAX	64 /* entries of one operation, all arrays */
 /* in flight on one domain, and spare (sys/region_hints.h) */
-#define MRRC_OPS_MAX	(1U << 20)
+#define MRRC_OPS_MAX (1U << 20)
 
 /* three arrays: of an atomic that fetches and compares */
 _Static_assert(3ULL * MRRC_IOV_MAX * MRRC_OPS_MAX < MRRC_REGION_INDEX_BIT,
 	       "all operations may hold the same region");
 
 enum {
-	MRRC_OP_SILENT	= 1 << 0,	/* no completion is expected */
-	MRRC_OP_PLAIN	= 1 << 1,	/* posted without FI_COMPLETION */
-	MRRC_OP_MULTI	= 1 << 2,	/* FI_MULTI_RECV: several completions */
-	MRRC_OP_CLAIMED	= 1 << 3,	/* completed, or not in use */
-	MRRC_OP_ZOMBIE	= 1 << 4,	/* endpoint closed; see data/flush.c */
-	MRRC_OP_RETRIED	= 1 << 5,	/* room was made for it once */
-	MRRC_OP_RX	= 1 << 6,	/* a receive */
-	MRRC_OP_FULL	= 1 << 7,	/* MULTI, and FI_MULTI_RECV was seen */
-	MRRC_OP_PEEK	= 1 << 8,	/* FI_PEEK | FI_CLAIM */
-	MRRC_OP_FOUND	= 1 << 9,	/* that found a message: see op.c */
-	MRRC_OP_RETRIEVE = 1 << 10,	/* FI_CLAIM of it */
-	MRRC_OP_POSTING	= 1 << 11,	/* MULTI, with the core: see op.c */
-	MRRC_OP_OVER	= 1 << 12,	/* MULTI, and would have ended */
+	MRRC_OP_SILENT = 1 << 0,    /* no completion is expected */
+	MRRC_OP_PLAIN = 1 << 1,	    /* posted without FI_COMPLETION */
+	MRRC_OP_MULTI = 1 << 2,	    /* FI_MULTI_RECV: several completions */
+	MRRC_OP_CLAIMED = 1 << 3,   /* completed, or not in use */
+	MRRC_OP_ZOMBIE = 1 << 4,    /* endpoint closed; see data/flush.c */
+	MRRC_OP_RETRIED = 1 << 5,   /* room was made for it once */
+	MRRC_OP_RX = 1 << 6,	    /* a receive */
+	MRRC_OP_FULL = 1 << 7,	    /* MULTI, and FI_MULTI_RECV was seen */
+	MRRC_OP_PEEK = 1 << 8,	    /* FI_PEEK | FI_CLAIM */
+	MRRC_OP_FOUND = 1 << 9,	    /* that found a message: see op.c */
+	MRRC_OP_RETRIEVE = 1 << 10, /* FI_CLAIM of it */
+	MRRC_OP_POSTING = 1 << 11,  /* MULTI, with the core: see op.c */
+	MRRC_OP_OVER = 1 << 12,	    /* MULTI, and would have ended */
 };
 
 struct mrrc_op {
 	struct fi_context2 core_context; /* the core's; its address is ours */
-	void *context;			/* the application's */
-	struct mrrc_ep *_Atomic ep;	/* read by flushes of any endpoint */
+	void *context;			 /* the application's */
+	struct mrrc_ep *_Atomic ep;	 /* read by flushes of any endpoint */
 	struct mrrc_domain *domain;
-	struct mrrc_op *next;		/* list of its claimer */
-	struct mrrc_cq *cq;		/* reports it; NULL: a shared context */
-	uint64_t seq;			/* age in its CQ: smaller is older */
+	struct mrrc_op *next; /* list of its claimer */
+	struct mrrc_cq *cq;   /* reports it; NULL: a shared context */
+	uint64_t seq;	      /* age in its CQ: smaller is older */
 	/* NULL and 0 in a free record, as in a new one: bounces, region_cnt,
 	 * more */
-	struct mrrc_block *bounces;	/* copies instead of buffers */
+	struct mrrc_block *bounces; /* copies instead of buffers */
 	/* of a multi-receive buffer, see complete.c */
 	uintptr_t multi_base;
 	size_t multi_len, multi_min, multi_done, multi_end;
-	_Atomic uint32_t flags;		/* once posted: under a CQ's lock */
+	_Atomic uint32_t flags; /* once posted: under a CQ's lock */
 	uint32_t region_cnt;
 	uint32_t more_max;
-	uint64_t trace;			/* what record.c ends; else 0 */
+	uint64_t trace; /* what record.c ends; else 0 */
 	struct mrrc_region *region[MRRC_OP_REGIONS];
-	struct mrrc_region **more;	/* in place of region; allocated */
+	struct mrrc_region **more; /* in place of region; allocated */
 };
 
 static inline struct mrrc_op *mrrc_op_of(struct mrrc_domain *domain,
@@ -79,7 +79,8 @@ static inline struct mrrc_op *mrrc_op_alloc(struct mrrc_domain *domain,
 					    struct mrrc_hints *hints)
 {
 	return mrrc_likely(hints && mrrc_hints_has_spare(hints)) ?
-	       mrrc_hints_take_spare(hints) : mrrc_pool_alloc(domain->ops);
+		       mrrc_hints_take_spare(hints) :
+		       mrrc_pool_alloc(domain->ops);
 }
 
 /* What counts the operations that a CQ reports, or none. */
@@ -118,8 +119,8 @@ static inline void mrrc_op_retire_silent(struct mrrc_op *op)
  * and the application's struct fi_context tells where it is. -FI_EINVAL when
  * there is no message under this context.
  */
-int mrrc_op_peek(struct mrrc_ep *ep, uint64_t flags,
-		 struct fi_context *context, struct mrrc_op **op);
+int mrrc_op_peek(struct mrrc_ep *ep, uint64_t flags, struct fi_context *context,
+		 struct mrrc_op **op);
 int mrrc_op_retrieve(struct mrrc_ep *ep, uint64_t flags,
 		     const struct fi_context *context, struct mrrc_op **op);
 
@@ -153,16 +154,15 @@ void mrrc_op_end(struct mrrc_op *op);
 void mrrc_op_end_list(struct mrrc_op *list);
 
 /* Post to the core, making room once. */
-#define MRRC_OP_TRY(op, call)						\
-({									\
-	ssize_t mrrc_ret;						\
-	do {								\
-		mrrc_ret = (call);					\
-	} while (mrrc_ret == -FI_EAGAIN && mrrc_op_make_room(op));	\
-	mrrc_ret;							\
-})
-#define MRRC_OP_POST(op, call)						\
-	mrrc_op_posted(op, MRRC_OP_TRY(op, call))
+#define MRRC_OP_TRY(op, call)                                              \
+	({                                                                 \
+		ssize_t mrrc_ret;                                          \
+		do {                                                       \
+			mrrc_ret = (call);                                 \
+		} while (mrrc_ret == -FI_EAGAIN && mrrc_op_make_room(op)); \
+		mrrc_ret;                                                  \
+	})
+#define MRRC_OP_POST(op, call) mrrc_op_posted(op, MRRC_OP_TRY(op, call))
 
 /*
  * bounce.c: copy a source that cannot be registered, and let iov point to the
@@ -203,8 +203,8 @@ static inline bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op,
 				 struct mrrc_op **done)
 {
 	/* a transmission that is reported, and nothing else to do */
-	if (mrrc_unlikely(atomic_load_explicit(&op->flags,
-					       memory_order_acquire)) ||
+	if (mrrc_unlikely(
+		    atomic_load_explicit(&op->flags, memory_order_acquire)) ||
 	    mrrc_unlikely(op->bounces != NULL))
 		return mrrc_op_claim_any(cq, op, entry, err, context, done);
 	*context = op->context;

@@ -15,18 +15,18 @@
  * The error entry as applications of an API have it: 1.20 appended src_addr,
  * which this header, or the application's, may lack.
  */
-#define MRRC_CQ_ERR_SIZE	(offsetof(struct fi_cq_err_entry, \
-					  err_data_size) + sizeof(size_t))
-#define MRRC_CQ_ERR_SIZE_1_20	(MRRC_CQ_ERR_SIZE + sizeof(fi_addr_t))
+#define MRRC_CQ_ERR_SIZE \
+	(offsetof(struct fi_cq_err_entry, err_data_size) + sizeof(size_t))
+#define MRRC_CQ_ERR_SIZE_1_20 (MRRC_CQ_ERR_SIZE + sizeof(fi_addr_t))
 
-#define MRRC_SPINS	200	/* before giving the processor away */
+#define MRRC_SPINS 200 /* before giving the processor away */
 
 struct mrrc_comp {
 	STAILQ_ENTRY(mrrc_comp) link;
 	bool error;
 	fi_addr_t src;
 	union {
-		struct fi_cq_err_entry entry;	/* begins as all formats do */
+		struct fi_cq_err_entry entry; /* begins as all formats do */
 		/* for the core, which may know of more fields */
 		char room[2 * sizeof(struct fi_cq_err_entry)];
 	};
@@ -69,7 +69,7 @@ void mrrc_domain_unlock_cqs(struct mrrc_domain *domain)
  * version of it has, err_data into its buffer, if it gave one.
  */
 static void pending_copy_err(struct mrrc_cq *cq, struct mrrc_comp *comp,
-				struct fi_cq_err_entry *entry)
+			     struct fi_cq_err_entry *entry)
 {
 	uint32_t version = cq->domain->fabric->fabric.api_version;
 	size_t size;
@@ -83,8 +83,10 @@ static void pending_copy_err(struct mrrc_cq *cq, struct mrrc_comp *comp,
 	}
 	buf = entry->err_data;
 	size = entry->err_data_size;
-	memcpy(entry, comp->room, FI_VERSION_LT(version, FI_VERSION(1, 20)) ?
-	       MRRC_CQ_ERR_SIZE : MRRC_CQ_ERR_SIZE_1_20);
+	memcpy(entry, comp->room,
+	       FI_VERSION_LT(version, FI_VERSION(1, 20)) ?
+		       MRRC_CQ_ERR_SIZE :
+		       MRRC_CQ_ERR_SIZE_1_20);
 	if (comp->entry.err_data != comp->err_data)
 		return;
 	if (size && buf) {
@@ -121,7 +123,7 @@ static void pending_pop(struct mrrc_cq *cq)
 }
 
 ssize_t mrrc_pending_read(struct mrrc_cq *cq, void *buf, size_t count,
-			fi_addr_t *src)
+			  fi_addr_t *src)
 {
 	struct mrrc_comp *comp;
 	size_t i = 0;
@@ -163,7 +165,7 @@ void mrrc_pending_clear(struct mrrc_cq *cq)
  * 0: it does not, or a core's error code. Lock held.
  */
 static ssize_t pending_fetch(struct mrrc_cq *cq, struct mrrc_comp *comp,
-				struct mrrc_op **done)
+			     struct mrrc_op **done)
 {
 	struct mrrc_op *op;
 	ssize_t ret = -FI_ENOSYS;
@@ -181,7 +183,7 @@ static ssize_t pending_fetch(struct mrrc_cq *cq, struct mrrc_comp *comp,
 		comp->error = true;
 		/* older cores do not set it */
 		memcpy(comp->room + MRRC_CQ_ERR_SIZE,
-		       &(fi_addr_t) { FI_ADDR_NOTAVAIL }, sizeof(fi_addr_t));
+		       &(fi_addr_t){ FI_ADDR_NOTAVAIL }, sizeof(fi_addr_t));
 		comp->entry.err_data = comp->err_data;
 		comp->entry.err_data_size = sizeof(comp->err_data);
 		ret = fi_cq_readerr(cq->core, &comp->entry, 0);
@@ -199,7 +201,7 @@ static ssize_t pending_fetch(struct mrrc_cq *cq, struct mrrc_comp *comp,
 }
 
 /* What one drain may read: a fast peer must not hold up who posts. */
-#define MRRC_DRAIN_MAX	1024
+#define MRRC_DRAIN_MAX 1024
 
 void mrrc_cq_read_ahead(struct mrrc_cq *cq, size_t max, struct mrrc_op **done)
 {
@@ -232,13 +234,13 @@ void mrrc_comp_free(struct mrrc_comp *comp)
 }
 
 void mrrc_pending_write(struct mrrc_cq *cq, struct mrrc_comp *comp,
-		      const struct fi_cq_err_entry *entry)
+			const struct fi_cq_err_entry *entry)
 {
 	comp->entry = *entry;
 	comp->error = entry->err;
 	comp->src = FI_ADDR_NOTAVAIL;
-	memcpy(comp->room + MRRC_CQ_ERR_SIZE,
-	       &(fi_addr_t) { FI_ADDR_NOTAVAIL }, sizeof(fi_addr_t));
+	memcpy(comp->room + MRRC_CQ_ERR_SIZE, &(fi_addr_t){ FI_ADDR_NOTAVAIL },
+	       sizeof(fi_addr_t));
 	mrrc_cq_lock(cq);
 	STAILQ_INSERT_TAIL(&cq->pending, comp, link);
 	pending_count(cq, 1);
@@ -288,8 +290,7 @@ void mrrc_domain_drain(struct mrrc_domain *domain)
 	struct mrrc_op *done = NULL;
 	struct mrrc_cq *cq;
 
-	if (!atomic_load_explicit(&domain->internal_cqs,
-				  memory_order_relaxed))
+	if (!atomic_load_explicit(&domain->internal_cqs, memory_order_relaxed))
 		return;
 	mrrc_mutex_lock(&domain->cq_lock);
 	for (cq = domain->cqs; cq; cq = cq->next) {

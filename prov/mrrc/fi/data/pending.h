@@ -11,7 +11,7 @@
 #include "fi/mrrc_fi.h"
 
 /* ms: who waits no longer does not look what became of the CQ meanwhile. */
-#define MRRC_CQ_BRIEF	1
+#define MRRC_CQ_BRIEF 1
 
 /* Of a clock that nobody sets. */
 static inline int64_t mrrc_now_ms(void)
@@ -67,11 +67,11 @@ static inline void mrrc_cq_unlock(struct mrrc_cq *cq)
 struct mrrc_comp *mrrc_comp_new(void);
 void mrrc_comp_free(struct mrrc_comp *comp);
 void mrrc_pending_write(struct mrrc_cq *cq, struct mrrc_comp *comp,
-		      const struct fi_cq_err_entry *entry);
+			const struct fi_cq_err_entry *entry);
 
 /* Serve the application from what is pending, which is something. Lock held. */
 ssize_t mrrc_pending_read(struct mrrc_cq *cq, void *buf, size_t count,
-			fi_addr_t *src);
+			  fi_addr_t *src);
 ssize_t mrrc_pending_readerr(struct mrrc_cq *cq, struct fi_cq_err_entry *entry);
 
 /*

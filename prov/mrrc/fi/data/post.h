@@ -34,50 +34,50 @@ mrrc_post_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 }
 
 /* The message that the core gets in place of the application's. */
-#define MRRC_POST_MSG(core_msg, core, op)				\
-({									\
-	(core_msg)->msg_iov = (core)->iov;				\
-	(core_msg)->iov_count = (core)->count;				\
-	(core_msg)->desc = (core)->desc;				\
-	(core_msg)->context = (op);					\
-})
+#define MRRC_POST_MSG(core_msg, core, op)              \
+	({                                             \
+		(core_msg)->msg_iov = (core)->iov;     \
+		(core_msg)->iov_count = (core)->count; \
+		(core_msg)->desc = (core)->desc;       \
+		(core_msg)->context = (op);            \
+	})
 
 /*
  * ssize_t name(ep, msg, flags): a transmission by @call, the core's form for
  * struct @type. What the core copies in the call needs no record.
  */
-#define MRRC_POST_TX(name, type, call, split, access)			\
-static ssize_t __attribute__((noinline))				\
-name(struct mrrc_ep *ep, const struct type *msg, uint64_t flags)	\
-{									\
-	struct type core_msg = *msg;					\
-	struct mrrc_bufs core;						\
-	struct mrrc_op *op;						\
-	ssize_t ret;							\
-	bool any;							\
-									\
-	if (!mrrc_post_fits(&ep->tx, msg->iov_count))			\
-		return -FI_EINVAL;					\
-	if ((access) == MRRC_RO &&					\
-	    mrrc_injectable(ep, msg->msg_iov, msg->desc, msg->iov_count, \
-			    msg->context, flags)) {			\
-		if (!ep->domain->reg.hmem)				\
-			core_msg.desc = NULL;				\
-		return call(ep->core, &core_msg, flags | FI_INJECT);	\
-	}								\
-	ret = mrrc_post_begin(ep, &ep->tx, flags, msg->context,		\
-			      msg->msg_iov, msg->desc, msg->iov_count,	\
-			      split, access, &core, &any, &op);		\
-	if (ret)							\
-		return ret;						\
-	MRRC_POST_MSG(&core_msg, &core, op);				\
-	if ((access) == MRRC_RO && !any)				\
-		core_msg.desc = NULL;					\
-	return MRRC_OP_POST(op, call(ep->core, &core_msg,		\
-				     flags | FI_COMPLETION));		\
-}
+#define MRRC_POST_TX(name, type, call, split, access)                          \
+	static ssize_t __attribute__((noinline))                               \
+	name(struct mrrc_ep *ep, const struct type *msg, uint64_t flags)       \
+	{                                                                      \
+		struct type core_msg = *msg;                                   \
+		struct mrrc_bufs core;                                         \
+		struct mrrc_op *op;                                            \
+		ssize_t ret;                                                   \
+		bool any;                                                      \
+                                                                               \
+		if (!mrrc_post_fits(&ep->tx, msg->iov_count))                  \
+			return -FI_EINVAL;                                     \
+		if ((access) == MRRC_RO &&                                     \
+		    mrrc_injectable(ep, msg->msg_iov, msg->desc,               \
+				    msg->iov_count, msg->context, flags)) {    \
+			if (!ep->domain->reg.hmem)                             \
+				core_msg.desc = NULL;                          \
+			return call(ep->core, &core_msg, flags | FI_INJECT);   \
+		}                                                              \
+		ret = mrrc_post_begin(ep, &ep->tx, flags, msg->context,        \
+				      msg->msg_iov, msg->desc, msg->iov_count, \
+				      split, access, &core, &any, &op);        \
+		if (ret)                                                       \
+			return ret;                                            \
+		MRRC_POST_MSG(&core_msg, &core, op);                           \
+		if ((access) == MRRC_RO && !any)                               \
+			core_msg.desc = NULL;                                  \
+		return MRRC_OP_POST(op, call(ep->core, &core_msg,              \
+					     flags | FI_COMPLETION));          \
+	}
 
-#define MRRC_IN(...)	__VA_ARGS__
+#define MRRC_IN(...) __VA_ARGS__
 
 /*
  * ssize_t mrrc_NAME(ep, buf, len, desc, @params, context): one buffer. A call
@@ -86,57 +86,60 @@ name(struct mrrc_ep *ep, const struct type *msg, uint64_t flags)	\
  * used before; the same where that takes calls, or memory of fi_mr_alloc(3);
  * @post, with a struct @type of what follows.
  */
-#define MRRC_ONE_BUFFER(name, call, pointer, access, params, args, post,	\
-			type, flags, ...)				\
-static ssize_t __attribute__((noinline))				\
-mrrc_##name##_ask(struct mrrc_ep *ep, pointer buf, size_t len,		\
-		  void *desc, MRRC_IN params, void *context)		\
-{									\
-	struct mrrc_op *op;						\
-									\
-	if (mrrc_resolve_born(ep, buf, len, context, &desc))		\
-		return call(ep->core, buf, len, desc, MRRC_IN args,	\
-			    context);					\
-	op = mrrc_resolve_known(ep, buf, len, access, context, &desc,	\
-				true);					\
-	if (op)								\
-		return MRRC_OP_POST(op, call(ep->core, buf, len, desc,	\
-					     MRRC_IN args, op));	\
-	return post(ep, &(struct type) {				\
-		.msg_iov = &(struct iovec) { (void *) buf, len },	\
-		.desc = &desc,						\
-		.iov_count = 1,						\
-		.context = context,					\
-		__VA_ARGS__						\
-	}, flags);							\
-}									\
-									\
-static ssize_t __attribute__((noinline))				\
-mrrc_##name##_null(struct mrrc_ep *ep, pointer buf, size_t len,		\
-		   void *desc, MRRC_IN params, void *context)		\
-{									\
-	struct mrrc_op *op;						\
-									\
-	op = mrrc_resolve_known(ep, buf, len, access, context, &desc,	\
-				false);					\
-	if (op)								\
-		return mrrc_op_posted(op, call(ep->core, buf, len, desc, \
-					       MRRC_IN args, op));	\
-	return mrrc_##name##_ask(ep, buf, len, desc, MRRC_IN args,	\
-				 context);				\
-}									\
-									\
-static ssize_t mrrc_##name(struct fid_ep *ep_fid, pointer buf,		\
-			   size_t len, void *desc, MRRC_IN params,	\
-			   void *context)				\
-{									\
-	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);			\
-									\
-	if (mrrc_given(ep, desc, context))				\
-		return call(ep->core, buf, len, desc, MRRC_IN args,	\
-			    context);					\
-	return mrrc_##name##_null(ep, buf, len, desc, MRRC_IN args,	\
-				  context);				\
-}
+#define MRRC_ONE_BUFFER(name, call, pointer, access, params, args, post, type, \
+			flags, ...)                                            \
+	static ssize_t __attribute__((noinline))                               \
+	mrrc_##name##_ask(struct mrrc_ep *ep, pointer buf, size_t len,         \
+			  void *desc, MRRC_IN params, void *context)           \
+	{                                                                      \
+		struct mrrc_op *op;                                            \
+                                                                               \
+		if (mrrc_resolve_born(ep, buf, len, context, &desc))           \
+			return call(ep->core, buf, len, desc, MRRC_IN args,    \
+				    context);                                  \
+		op = mrrc_resolve_known(ep, buf, len, access, context, &desc,  \
+					true);                                 \
+		if (op)                                                        \
+			return MRRC_OP_POST(op, call(ep->core, buf, len, desc, \
+						     MRRC_IN args, op));       \
+		return post(ep,                                                \
+			    &(struct type){                                    \
+				    .msg_iov = &(struct iovec){ (void *) buf,  \
+								len },         \
+				    .desc = &desc,                             \
+				    .iov_count = 1,                            \
+				    .context = context,                        \
+				    __VA_ARGS__ },                             \
+			    flags);                                            \
+	}                                                                      \
+                                                                               \
+	static ssize_t __attribute__((noinline))                               \
+	mrrc_##name##_null(struct mrrc_ep *ep, pointer buf, size_t len,        \
+			   void *desc, MRRC_IN params, void *context)          \
+	{                                                                      \
+		struct mrrc_op *op;                                            \
+                                                                               \
+		op = mrrc_resolve_known(ep, buf, len, access, context, &desc,  \
+					false);                                \
+		if (op)                                                        \
+			return mrrc_op_posted(op,                              \
+					      call(ep->core, buf, len, desc,   \
+						   MRRC_IN args, op));         \
+		return mrrc_##name##_ask(ep, buf, len, desc, MRRC_IN args,     \
+					 context);                             \
+	}                                                                      \
+                                                                               \
+	static ssize_t mrrc_##name(struct fid_ep *ep_fid, pointer buf,         \
+				   size_t len, void *desc, MRRC_IN params,     \
+				   void *context)                              \
+	{                                                                      \
+		struct mrrc_ep *ep = mrrc_ep_of(ep_fid);                       \
+                                                                               \
+		if (mrrc_given(ep, desc, context))                             \
+			return call(ep->core, buf, len, desc, MRRC_IN args,    \
+				    context);                                  \
+		return mrrc_##name##_null(ep, buf, len, desc, MRRC_IN args,    \
+					  context);                            \
+	}
 
 #endif /* MRRC_POST_H */

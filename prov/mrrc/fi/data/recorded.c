@@ -25,46 +25,40 @@ static void record_call(enum mrrc_trace_op op, struct fid_ep *ep_fid,
 		mrrc_record_by(op, MRRC_TRACE_ADDR, addr, site);
 }
 
-#define RECORD(group, call, what, peer, params, ...)			\
-static ssize_t record_##group##_##call params				\
-{									\
-	record_call(MRRC_TRACE_##what, ep, peer,			\
-		    __builtin_return_address(0));			\
-	return mrrc_##group##_ops.call(ep, __VA_ARGS__);		\
-}
+#define RECORD(group, call, what, peer, params, ...)             \
+	static ssize_t record_##group##_##call params            \
+	{                                                        \
+		record_call(MRRC_TRACE_##what, ep, peer,         \
+			    __builtin_return_address(0));        \
+		return mrrc_##group##_ops.call(ep, __VA_ARGS__); \
+	}
 
-#define ENTRY(group, call, ...)	.call = record_##group##_##call,
+#define ENTRY(group, call, ...) .call = record_##group##_##call,
 
 MRRC_MSG_CALLS(RECORD)
 
-struct fi_ops_msg mrrc_recorded_msg_ops = {
-	.size = sizeof(struct fi_ops_msg),
-	MRRC_MSG_CALLS(ENTRY)
-};
+struct fi_ops_msg mrrc_recorded_msg_ops = { .size = sizeof(struct fi_ops_msg),
+					    MRRC_MSG_CALLS(ENTRY) };
 
 MRRC_TAGGED_CALLS(RECORD)
 
 struct fi_ops_tagged mrrc_recorded_tagged_ops = {
-	.size = sizeof(struct fi_ops_tagged),
-	MRRC_TAGGED_CALLS(ENTRY)
+	.size = sizeof(struct fi_ops_tagged), MRRC_TAGGED_CALLS(ENTRY)
 };
 
 MRRC_RMA_CALLS(RECORD)
 
-struct fi_ops_rma mrrc_recorded_rma_ops = {
-	.size = sizeof(struct fi_ops_rma),
-	MRRC_RMA_CALLS(ENTRY)
-};
+struct fi_ops_rma mrrc_recorded_rma_ops = { .size = sizeof(struct fi_ops_rma),
+					    MRRC_RMA_CALLS(ENTRY) };
 
 MRRC_ATOMIC_CALLS(RECORD)
 
 struct fi_ops_atomic mrrc_recorded_atomic_ops = {
-	.size = sizeof(struct fi_ops_atomic),
-	MRRC_ATOMIC_CALLS(ENTRY)
+	.size = sizeof(struct fi_ops_atomic), MRRC_ATOMIC_CALLS(ENTRY)
 };
 
 /* Those that name no such memory are the usual ones. */
-#define SAME(type, group, call, ...)					\
+#define SAME(type, group, call, ...) \
 	mrrc_recorded_##group##_ops.call = mrrc_##group##_ops.call;
 
 void mrrc_recorded_init(void)

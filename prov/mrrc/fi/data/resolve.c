@@ -12,9 +12,8 @@
 #include "fi/data/resolve.h"
 
 /* Say once per domain and cause why memory could not be registered. */
-static void resolve_warn(struct mrrc_domain *domain,
-			      const struct iovec *iov, enum mrrc_access access,
-			      int err)
+static void resolve_warn(struct mrrc_domain *domain, const struct iovec *iov,
+			 enum mrrc_access access, int err)
 {
 	uint64_t bit = 1ULL << (-err & 63);
 	struct mrrc_stats stats;
@@ -23,41 +22,41 @@ static void resolve_warn(struct mrrc_domain *domain,
 	if (atomic_fetch_or(&domain->warned, bit) & bit)
 		return;
 	if (err == -FI_EFAULT || err == -FI_EACCES || err == -FI_EPERM) {
-		MRRC_WARN(MR, "%zu bytes at %p cannot be registered: not "
-			  "mapped, or not %s\n", iov->iov_len, iov->iov_base,
+		MRRC_WARN(MR,
+			  "%zu bytes at %p cannot be registered: not "
+			  "mapped, or not %s\n",
+			  iov->iov_len, iov->iov_base,
 			  access == MRRC_RW ? "writable" : "readable");
 		return;
 	}
 	mrrc_cache_mt_stats(domain->reg.cache, &stats);
 	getrlimit(RLIMIT_MEMLOCK, &limit);
-	MRRC_WARN(MR, "the core provider cannot register %zu bytes at %p: %s; "
+	MRRC_WARN(MR,
+		  "the core provider cannot register %zu bytes at %p: %s; "
 		  "%" PRIu64 " bytes in %" PRIu64 " regions are registered, "
 		  "RLIMIT_MEMLOCK is %" PRIu64 " bytes: raise it (ulimit -l), "
 		  "or the device's limit of regions is reached\n",
 		  iov->iov_len, iov->iov_base, fi_strerror(-err),
-		  stats.value[MRRC_STAT_PINNED],
-		  stats.value[MRRC_STAT_REGIONS], (uint64_t) limit.rlim_cur);
+		  stats.value[MRRC_STAT_PINNED], stats.value[MRRC_STAT_REGIONS],
+		  (uint64_t) limit.rlim_cur);
 }
 
-static inline int resolve_pieces(struct mrrc_op *op,
-				      const struct iovec *iov,
-				      enum mrrc_access access,
-				      unsigned pieces, struct mrrc_plan *plan)
+static inline int resolve_pieces(struct mrrc_op *op, const struct iovec *iov,
+				 enum mrrc_access access, unsigned pieces,
+				 struct mrrc_plan *plan)
 {
 	struct mrrc_reg *reg = &op->domain->reg;
 
 	if (mrrc_unlikely(reg->traced))
 		return mrrc_record_get(reg, &op->trace, iov, access, pieces,
 				       plan, NULL, NULL);
-	return mrrc_cache_mt_get_pieces(reg->cache, iov->iov_base,
-					iov->iov_len, access, pieces, plan);
+	return mrrc_cache_mt_get_pieces(reg->cache, iov->iov_base, iov->iov_len,
+					access, pieces, plan);
 }
 
-static inline int resolve_or_copy(struct mrrc_op *op,
-				       const struct iovec *iov,
-				       enum mrrc_access access,
-				       unsigned pieces, struct mrrc_plan *plan,
-				       bool *copy)
+static inline int resolve_or_copy(struct mrrc_op *op, const struct iovec *iov,
+				  enum mrrc_access access, unsigned pieces,
+				  struct mrrc_plan *plan, bool *copy)
 {
 	struct mrrc_domain *domain = op->domain;
 
@@ -70,7 +69,7 @@ static inline int resolve_or_copy(struct mrrc_op *op,
 }
 
 static int resolve_get(struct mrrc_op *op, const struct iovec *iov,
-			    enum mrrc_access access, void **core_desc)
+		       enum mrrc_access access, void **core_desc)
 {
 	struct mrrc_region *region;
 	int ret;
@@ -91,17 +90,15 @@ static int resolve_get(struct mrrc_op *op, const struct iovec *iov,
 	return 0;
 }
 
-static void bufs_add(struct mrrc_bufs *core, void *base, size_t len,
-			  void *desc)
+static void bufs_add(struct mrrc_bufs *core, void *base, size_t len, void *desc)
 {
-	core->iov[core->count] = (struct iovec) { base, len };
+	core->iov[core->count] = (struct iovec){ base, len };
 	core->desc[core->count++] = desc;
 }
 
 /* The regions of a plan, held, and what each has of the buffer. */
 static int resolve_plan(struct mrrc_op *op, const struct iovec *iov,
-			     const struct mrrc_plan *plan,
-			     struct mrrc_bufs *core)
+			const struct mrrc_plan *plan, struct mrrc_bufs *core)
 {
 	const uintptr_t lo = (uintptr_t) iov->iov_base;
 	const uintptr_t hi = lo + iov->iov_len;
@@ -120,21 +117,20 @@ static int resolve_plan(struct mrrc_op *op, const struct iovec *iov,
 		if (end > hi)
 			end = hi;
 		bufs_add(core, (void *) start, end - start,
-			      piece->region->desc);
+			 piece->region->desc);
 	}
 	return 0;
 
 err_put:
 	for (; i < plan->count; i++)
-		mrrc_cache_mt_put(op->domain->reg.cache,
-				  plan->piece[i].region);
+		mrrc_cache_mt_put(op->domain->reg.cache, plan->piece[i].region);
 	return ret;
 }
 
 /* Through a block instead. 0, or the buffer is as it was. */
 static int resolve_block(struct mrrc_op *op, const struct iovec *iov,
-			      size_t offset, enum mrrc_access access,
-			      struct mrrc_bufs *core)
+			 size_t offset, enum mrrc_access access,
+			 struct mrrc_bufs *core)
 {
 	void *base, *desc;
 	int ret;
@@ -157,8 +153,8 @@ static bool resolve_limited(int ret)
  * registering fails.
  */
 static int resolve_one(struct mrrc_op *op, const struct iovec *iov,
-			    size_t offset, enum mrrc_access access,
-			    unsigned pieces, struct mrrc_bufs *core)
+		       size_t offset, enum mrrc_access access, unsigned pieces,
+		       struct mrrc_bufs *core)
 {
 	struct mrrc_domain *domain = op->domain;
 	const bool small = iov->iov_len <= domain->bounce_max &&
@@ -180,10 +176,8 @@ static int resolve_one(struct mrrc_op *op, const struct iovec *iov,
 		return 0;
 	}
 	if (small)
-		ret = resolve_or_copy(op, iov, access, pieces, &plan,
-					   &cheaper);
-	if (cheaper &&
-	    !resolve_block(op, iov, offset, access, core))
+		ret = resolve_or_copy(op, iov, access, pieces, &plan, &cheaper);
+	if (cheaper && !resolve_block(op, iov, offset, access, core))
 		return 0;
 	if (!small || cheaper)
 		ret = resolve_pieces(op, iov, access, pieces, &plan);
@@ -191,7 +185,8 @@ static int resolve_one(struct mrrc_op *op, const struct iovec *iov,
 	    !resolve_block(op, iov, offset, access, core))
 		return 0;
 	if (mrrc_unlikely((ret == -FI_EFAULT || ret == -FI_EACCES ||
-			   ret == -FI_EPERM) && access == MRRC_RO) &&
+			   ret == -FI_EPERM) &&
+			  access == MRRC_RO) &&
 	    !mrrc_bounce_out(op, &copy))
 		ret = resolve_pieces(op, &copy, access, pieces, &plan);
 	if (mrrc_unlikely(ret)) {
@@ -208,9 +203,9 @@ int mrrc_resolve_nothing(struct mrrc_op *op, void **core_desc)
 	return resolve_get(op, &iov, MRRC_RW, core_desc);
 }
 
-int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov,
-		 void *const *desc, size_t count, size_t limit,
-		 enum mrrc_access access, struct mrrc_bufs *core, bool *any)
+int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov, void *const *desc,
+		 size_t count, size_t limit, enum mrrc_access access,
+		 struct mrrc_bufs *core, bool *any)
 {
 	unsigned pieces;
 	void *some = NULL;
@@ -223,13 +218,12 @@ int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov,
 	for (i = 0; i < count; offset += iov[i++].iov_len) {
 		if (desc && desc[i]) {
 			bufs_add(core, iov[i].iov_base, iov[i].iov_len,
-				      desc[i]);
+				 desc[i]);
 			continue;
 		}
 		/* what the buffers after it leave */
 		pieces = limit - (count - 1 - i) - core->count;
-		ret = resolve_one(op, &iov[i], offset, access, pieces,
-				       core);
+		ret = resolve_one(op, &iov[i], offset, access, pieces, core);
 		if (ret)
 			return ret;
 	}
@@ -251,18 +245,27 @@ int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov,
 size_t mrrc_datatype_size(enum fi_datatype datatype)
 {
 	static const uint8_t size[] = {
-		[FI_INT8] = 1, [FI_UINT8] = 1, [FI_INT16] = 2,
-		[FI_UINT16] = 2, [FI_INT32] = 4, [FI_UINT32] = 4,
-		[FI_INT64] = 8, [FI_UINT64] = 8,
-		[FI_FLOAT] = sizeof(float), [FI_DOUBLE] = sizeof(double),
+		[FI_INT8] = 1,
+		[FI_UINT8] = 1,
+		[FI_INT16] = 2,
+		[FI_UINT16] = 2,
+		[FI_INT32] = 4,
+		[FI_UINT32] = 4,
+		[FI_INT64] = 8,
+		[FI_UINT64] = 8,
+		[FI_FLOAT] = sizeof(float),
+		[FI_DOUBLE] = sizeof(double),
 		[FI_FLOAT_COMPLEX] = sizeof(float complex),
 		[FI_DOUBLE_COMPLEX] = sizeof(double complex),
 		[FI_LONG_DOUBLE] = sizeof(long double),
 		[FI_LONG_DOUBLE_COMPLEX] = sizeof(long double complex),
-		[FI_INT128] = 16, [FI_UINT128] = 16,
+		[FI_INT128] = 16,
+		[FI_UINT128] = 16,
 #if FI_MAJOR_VERSION >= 2
-		[FI_FLOAT16] = 2, [FI_BFLOAT16] = 2,
-		[FI_FLOAT8_E4M3] = 1, [FI_FLOAT8_E5M2] = 1,
+		[FI_FLOAT16] = 2,
+		[FI_BFLOAT16] = 2,
+		[FI_FLOAT8_E4M3] = 1,
+		[FI_FLOAT8_E5M2] = 1,
 #endif
 	};
 
@@ -270,9 +273,8 @@ size_t mrrc_datatype_size(enum fi_datatype datatype)
 }
 
 int mrrc_resolve_ioc(struct mrrc_op *op, const struct fi_ioc *ioc,
-		     void *const *desc, size_t count,
-		     enum fi_datatype datatype, enum mrrc_access access,
-		     void **core_desc)
+		     void *const *desc, size_t count, enum fi_datatype datatype,
+		     enum mrrc_access access, void **core_desc)
 {
 	size_t size = mrrc_datatype_size(datatype), i;
 	struct iovec iov;
@@ -283,7 +285,7 @@ int mrrc_resolve_ioc(struct mrrc_op *op, const struct fi_ioc *ioc,
 			core_desc[i] = desc[i];
 			continue;
 		}
-		if (!size)	/* a type that only the core may know */
+		if (!size) /* a type that only the core may know */
 			return -FI_EOPNOTSUPP;
 		iov.iov_base = ioc[i].addr;
 		if (__builtin_mul_overflow(ioc[i].count, size, &iov.iov_len))

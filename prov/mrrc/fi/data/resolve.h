@@ -73,7 +73,8 @@ mrrc_resolve_known(struct mrrc_ep *ep, const void *buf, size_t len,
 				calls);
 	if (mrrc_unlikely(!region))
 		return NULL;
-	op = calls ? mrrc_op_alloc(domain, hints) : mrrc_hints_take_spare(hints);
+	op = calls ? mrrc_op_alloc(domain, hints) :
+		     mrrc_hints_take_spare(hints);
 	if (calls && mrrc_unlikely(!op)) {
 		mrrc_cache_mt_put(cache, region);
 		return NULL;
@@ -118,15 +119,14 @@ int mrrc_resolve_nothing(struct mrrc_op *op, void **core_desc);
  * is given. *any is false if there was none, for the same reason; where the
  * core cannot do without, there always is one.
  */
-int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov,
-		 void *const *desc, size_t count, size_t limit,
-		 enum mrrc_access access, struct mrrc_bufs *core, bool *any);
+int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov, void *const *desc,
+		 size_t count, size_t limit, enum mrrc_access access,
+		 struct mrrc_bufs *core, bool *any);
 
 /* The same for atomics, whose buffers count elements of datatype. */
 int mrrc_resolve_ioc(struct mrrc_op *op, const struct fi_ioc *ioc,
-		     void *const *desc, size_t count,
-		     enum fi_datatype datatype, enum mrrc_access access,
-		     void **core_desc);
+		     void *const *desc, size_t count, enum fi_datatype datatype,
+		     enum mrrc_access access, void **core_desc);
 
 size_t mrrc_datatype_size(enum fi_datatype datatype);
 

@@ -5,8 +5,8 @@
 #include "config.h"
 #include "fi/data/post.h"
 
-MRRC_POST_TX(mrrc_post_tsend, fi_msg_tagged, fi_tsendmsg,
-	     ep->tx.split_limit, MRRC_RO)
+MRRC_POST_TX(mrrc_post_tsend, fi_msg_tagged, fi_tsendmsg, ep->tx.split_limit,
+	     MRRC_RO)
 
 /* Post with this record, for the buffers of msg. */
 static ssize_t mrrc_trecv_op(struct mrrc_ep *ep, struct mrrc_op *op,
@@ -25,9 +25,10 @@ static ssize_t mrrc_trecv_op(struct mrrc_ep *ep, struct mrrc_op *op,
 	MRRC_POST_MSG(&core_msg, &core, op);
 	if (mrrc_unlikely(flags & FI_MULTI_RECV)) {
 		mrrc_op_multi(op, ep, msg->msg_iov, msg->iov_count);
-		return mrrc_op_posted_multi(op, MRRC_OP_TRY(op,
-				fi_trecvmsg(ep->core, &core_msg,
-					    flags | FI_COMPLETION)));
+		return mrrc_op_posted_multi(
+			op,
+			MRRC_OP_TRY(op, fi_trecvmsg(ep->core, &core_msg,
+						    flags | FI_COMPLETION)));
 	}
 	return MRRC_OP_POST(op, fi_trecvmsg(ep->core, &core_msg,
 					    flags | FI_COMPLETION));
@@ -88,9 +89,8 @@ mrrc_trecv_peek(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
 	if (!msg->context ||
 	    (!(flags & FI_PEEK) && !mrrc_post_fits(&ep->rx, msg->iov_count)))
 		return -FI_EINVAL;
-	ret = flags & FI_PEEK ?
-	      mrrc_op_peek(ep, flags, msg->context, &op) :
-	      mrrc_op_retrieve(ep, flags, msg->context, &op);
+	ret = flags & FI_PEEK ? mrrc_op_peek(ep, flags, msg->context, &op) :
+				mrrc_op_retrieve(ep, flags, msg->context, &op);
 	if (ret)
 		return ret;
 	if (!(flags & (FI_PEEK | FI_DISCARD)))
@@ -122,17 +122,19 @@ mrrc_trecv_null(struct mrrc_ep *ep, void *buf, size_t len, void *desc,
 		void *context)
 {
 	if (mrrc_resolve_born(ep, buf, len, context, &desc))
-		return fi_trecv(ep->core, buf, len, desc, src_addr, tag,
-				ignore, context);
-	return mrrc_post_trecv(ep, &(struct fi_msg_tagged) {
-		.msg_iov = &(struct iovec) { buf, len },
-		.desc = &desc,
-		.iov_count = 1,
-		.addr = src_addr,
-		.tag = tag,
-		.ignore = ignore,
-		.context = context,
-	}, ep->rx.op_flags);
+		return fi_trecv(ep->core, buf, len, desc, src_addr, tag, ignore,
+				context);
+	return mrrc_post_trecv(ep,
+			       &(struct fi_msg_tagged){
+				       .msg_iov = &(struct iovec){ buf, len },
+				       .desc = &desc,
+				       .iov_count = 1,
+				       .addr = src_addr,
+				       .tag = tag,
+				       .ignore = ignore,
+				       .context = context,
+			       },
+			       ep->rx.op_flags);
 }
 
 static ssize_t mrrc_trecv(struct fid_ep *ep_fid, void *buf, size_t len,
@@ -142,10 +144,10 @@ static ssize_t mrrc_trecv(struct fid_ep *ep_fid, void *buf, size_t len,
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 
 	if (mrrc_given(ep, desc, context))
-		return fi_trecv(ep->core, buf, len, desc, src_addr, tag,
-				ignore, context);
+		return fi_trecv(ep->core, buf, len, desc, src_addr, tag, ignore,
+				context);
 	return mrrc_trecv_null(ep, buf, len, desc, src_addr, tag, ignore,
-			context);
+			       context);
 }
 
 static ssize_t mrrc_trecvv(struct fid_ep *ep_fid, const struct iovec *iov,
@@ -158,15 +160,17 @@ static ssize_t mrrc_trecvv(struct fid_ep *ep_fid, const struct iovec *iov,
 		return fi_trecvv(ep->core, iov, desc, count, src_addr, tag,
 				 ignore, context);
 
-	return mrrc_post_trecv(ep, &(struct fi_msg_tagged) {
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = src_addr,
-		.tag = tag,
-		.ignore = ignore,
-		.context = context,
-	}, ep->rx.op_flags);
+	return mrrc_post_trecv(ep,
+			       &(struct fi_msg_tagged){
+				       .msg_iov = iov,
+				       .desc = desc,
+				       .iov_count = count,
+				       .addr = src_addr,
+				       .tag = tag,
+				       .ignore = ignore,
+				       .context = context,
+			       },
+			       ep->rx.op_flags);
 }
 
 static ssize_t mrrc_trecvmsg(struct fid_ep *ep_fid,
@@ -196,14 +200,16 @@ static ssize_t mrrc_tsendv(struct fid_ep *ep_fid, const struct iovec *iov,
 		return fi_tsendv(ep->core, iov, desc, count, dest_addr, tag,
 				 context);
 
-	return mrrc_post_tsend(ep, &(struct fi_msg_tagged) {
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = dest_addr,
-		.tag = tag,
-		.context = context,
-	}, ep->tx.op_flags);
+	return mrrc_post_tsend(ep,
+			       &(struct fi_msg_tagged){
+				       .msg_iov = iov,
+				       .desc = desc,
+				       .iov_count = count,
+				       .addr = dest_addr,
+				       .tag = tag,
+				       .context = context,
+			       },
+			       ep->tx.op_flags);
 }
 
 static ssize_t mrrc_tsendmsg(struct fid_ep *ep_fid,
@@ -216,26 +222,29 @@ static ssize_t mrrc_tsendmsg(struct fid_ep *ep_fid,
 	return mrrc_post_tsend(ep, msg, flags);
 }
 
-static ssize_t mrrc_tinject(struct fid_ep *ep_fid, const void *buf,
-			    size_t len, fi_addr_t dest_addr, uint64_t tag)
+static ssize_t mrrc_tinject(struct fid_ep *ep_fid, const void *buf, size_t len,
+			    fi_addr_t dest_addr, uint64_t tag)
 {
 	return fi_tinject(mrrc_ep_of(ep_fid)->core, buf, len, dest_addr, tag);
 }
 
 static ssize_t __attribute__((noinline))
-mrrc_tsenddata_null(struct mrrc_ep *ep, const void *buf, size_t len,
-		void *desc, uint64_t data, fi_addr_t dest_addr, uint64_t tag,
-		void *context)
+mrrc_tsenddata_null(struct mrrc_ep *ep, const void *buf, size_t len, void *desc,
+		    uint64_t data, fi_addr_t dest_addr, uint64_t tag,
+		    void *context)
 {
-	return mrrc_post_tsend(ep, &(struct fi_msg_tagged) {
-		.msg_iov = &(struct iovec) { (void *) buf, len },
-		.desc = &desc,
-		.iov_count = 1,
-		.addr = dest_addr,
-		.tag = tag,
-		.context = context,
-		.data = data,
-	}, ep->tx.op_flags | FI_REMOTE_CQ_DATA);
+	return mrrc_post_tsend(ep,
+			       &(struct fi_msg_tagged){
+				       .msg_iov = &(struct iovec){ (void *) buf,
+								   len },
+				       .desc = &desc,
+				       .iov_count = 1,
+				       .addr = dest_addr,
+				       .tag = tag,
+				       .context = context,
+				       .data = data,
+			       },
+			       ep->tx.op_flags | FI_REMOTE_CQ_DATA);
 }
 
 static ssize_t mrrc_tsenddata(struct fid_ep *ep_fid, const void *buf,
@@ -248,12 +257,12 @@ static ssize_t mrrc_tsenddata(struct fid_ep *ep_fid, const void *buf,
 		return fi_tsenddata(ep->core, buf, len, desc, data, dest_addr,
 				    tag, context);
 	return mrrc_tsenddata_null(ep, buf, len, desc, data, dest_addr, tag,
-			context);
+				   context);
 }
 
 static ssize_t mrrc_tinjectdata(struct fid_ep *ep_fid, const void *buf,
-				size_t len, uint64_t data,
-				fi_addr_t dest_addr, uint64_t tag)
+				size_t len, uint64_t data, fi_addr_t dest_addr,
+				uint64_t tag)
 {
 	return fi_tinjectdata(mrrc_ep_of(ep_fid)->core, buf, len, data,
 			      dest_addr, tag);

@@ -15,11 +15,10 @@
 #include "sys/cache_mt.h"
 #include "sys/pool.h"
 
-#define MRRC_HOOK_MRS_MAX (1U << 20)	/* open on one domain */
+#define MRRC_HOOK_MRS_MAX (1U << 20) /* open on one domain */
 
 /* What FI_MR_BASIC stands for, where it is still known. */
-#define MRRC_MR_BASIC_MODES \
-	(FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
+#define MRRC_MR_BASIC_MODES (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
 static int hook_mr_mode(const struct fi_info *info)
 {
@@ -215,8 +214,8 @@ int mrrc_hook_domain_install(struct mrrc_hook_fabric *fabric,
 		return -FI_ENOMEM;
 	domain->core = core;
 	domain->inner = by_provider;
-	mrrc_reg_init(&domain->reg, fabric->core_name, hook_mr_mode(info),
-		      info, info->domain_attr->threading == FI_THREAD_SAFE);
+	mrrc_reg_init(&domain->reg, fabric->core_name, hook_mr_mode(info), info,
+		      info->domain_attr->threading == FI_THREAD_SAFE);
 	ret = mrrc_pool_open(mrrc_hook_mr_size(), MRRC_HOOK_MRS_MAX,
 			     &domain->mrs);
 	if (ret)
@@ -228,8 +227,7 @@ int mrrc_hook_domain_install(struct mrrc_hook_fabric *fabric,
 	ret = hook_domain_tables(domain);
 	if (ret)
 		goto err_reg;
-	MRRC_INFO(DOMAIN, "%s: registrations are cached\n",
-		  fabric->core_name);
+	MRRC_INFO(DOMAIN, "%s: registrations are cached\n", fabric->core_name);
 	return 0;
 
 err_reg:

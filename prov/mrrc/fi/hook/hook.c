@@ -79,8 +79,8 @@ static int hook_domain(struct mrrc_hook_fabric *fabric, struct fi_info *info,
 static int hook_fabric_domain(struct fid_fabric *core, struct fi_info *info,
 			      struct fid_domain **domain, void *context)
 {
-	return hook_domain(mrrc_hook_owner(core->ops), info, domain, 0,
-			   context, __builtin_return_address(0));
+	return hook_domain(mrrc_hook_owner(core->ops), info, domain, 0, context,
+			   __builtin_return_address(0));
 }
 
 static int hook_fabric_domain2(struct fid_fabric *core, struct fi_info *info,
@@ -130,7 +130,7 @@ static int hook_fabric(struct fi_fabric_attr *attr, struct fid_fabric **out,
 	if (hook_has_prefix(core_prov->name, "ofi_") ||
 	    hook_has_prefix(core_prov->name, "off_") ||
 	    core->fid.ops->close == hook_fabric_close)
-		return -FI_EINVAL;	/* libfabric goes on without us */
+		return -FI_EINVAL; /* libfabric goes on without us */
 
 	fabric = calloc(1, sizeof(*fabric));
 	if (!fabric)
@@ -165,7 +165,7 @@ static void hook_cleanup(void)
 static struct fi_provider hook_prov = {
 	.version = FI_VERSION(0, 1),
 	.name = MRRC_HOOK_NAME,
-	.getinfo = NULL,	/* which makes it a hook */
+	.getinfo = NULL, /* which makes it a hook */
 	.fabric = hook_fabric,
 	.cleanup = hook_cleanup,
 };

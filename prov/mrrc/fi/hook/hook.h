@@ -16,8 +16,7 @@
 #include "fi/mrrc_fi.h"
 
 /* For libhook_mrrc-fi.so, libfabric's way in. */
-__attribute__((visibility("default")))
-struct fi_provider *mrrc_hook_ini(void);
+__attribute__((visibility("default"))) struct fi_provider *mrrc_hook_ini(void);
 
 struct mrrc_hook_fabric {
 	struct fid_fabric *core;
@@ -30,7 +29,7 @@ struct mrrc_hook_fabric {
 struct mrrc_hook_domain {
 	struct fid_domain *core;
 	struct mrrc_reg reg;
-	struct fi_ops *fid_ops;	/* the core's */
+	struct fi_ops *fid_ops; /* the core's */
 	struct mrrc_pool *mrs;	/* struct mrrc_hook_mr, those open */
 	bool inner;		/* opened by another provider, as ofi_rxm */
 	atomic_bool events;	/* registrations are reported: none of ours */

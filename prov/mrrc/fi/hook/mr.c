@@ -16,16 +16,16 @@
 #include "sys/cache_mt.h"
 #include "sys/pool.h"
 
-#define HOOK_REMOTE	(FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define HOOK_REMOTE (FI_REMOTE_READ | FI_REMOTE_WRITE)
 
 /* ofi_rxm's own keys have it (rxm_msg_mr_reg_internal) */
-#define HOOK_RXM_KEY	(1ULL << 31)
+#define HOOK_RXM_KEY (1ULL << 31)
 
 struct mrrc_hook_mr {
 	struct fid_mr mr;
 	struct mrrc_hook_domain *domain;
 	struct mrrc_region *region;
-	uint64_t trace;		/* what record.c ends; else 0 */
+	uint64_t trace; /* what record.c ends; else 0 */
 };
 
 size_t mrrc_hook_mr_size(void)
@@ -35,8 +35,8 @@ size_t mrrc_hook_mr_size(void)
 
 static int hook_mr_close(struct fid *fid)
 {
-	struct mrrc_hook_mr *mr = container_of(fid, struct mrrc_hook_mr,
-					       mr.fid);
+	struct mrrc_hook_mr *mr =
+		container_of(fid, struct mrrc_hook_mr, mr.fid);
 	struct mrrc_hook_domain *domain = mr->domain;
 
 	mrrc_cache_mt_put(domain->reg.cache, mr->region);
@@ -54,8 +54,8 @@ static int hook_mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 static int hook_mr_control(struct fid *fid, int command, void *arg)
 {
-	struct mrrc_hook_mr *mr = container_of(fid, struct mrrc_hook_mr,
-					       mr.fid);
+	struct mrrc_hook_mr *mr =
+		container_of(fid, struct mrrc_hook_mr, mr.fid);
 	struct fid_mr *core = mr->region->cookie;
 
 	return fi_control(&core->fid, command, arg);
@@ -123,8 +123,8 @@ static bool hook_kind(const struct mrrc_hook_domain *domain,
 }
 
 static int hook_mr_cached(struct mrrc_hook_domain *domain,
-			  const struct fi_mr_attr *attr,
-			  enum mrrc_access kind, struct fid_mr **mr_fid)
+			  const struct fi_mr_attr *attr, enum mrrc_access kind,
+			  struct fid_mr **mr_fid)
 {
 	struct mrrc_region *region;
 	struct mrrc_hook_mr *mr;
@@ -143,7 +143,7 @@ static int hook_mr_cached(struct mrrc_hook_domain *domain,
 		return -FI_ENOMEM;
 	}
 	core = region->cookie;
-	*mr = (struct mrrc_hook_mr) {
+	*mr = (struct mrrc_hook_mr){
 		.mr.fid.fclass = FI_CLASS_MR,
 		.mr.fid.context = attr->context,
 		.mr.fid.ops = &hook_mr_fid_ops,
@@ -193,14 +193,14 @@ static int hook_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	    !hook_mr_cached(domain, attr, kind, mr))
 		return 0;
 	start = mrrc_record_start(&domain->reg);
-	ret = domain->reg.core_ops->regattr(fid, attr,
-			hook_core_flags(domain, attr->access, flags), mr);
+	ret = domain->reg.core_ops->regattr(
+		fid, attr, hook_core_flags(domain, attr->access, flags), mr);
 	mrrc_record_own(&domain->reg, start, attr, ret, NULL);
 	return ret;
 }
 
-static int hook_register(struct fid *fid, const struct iovec *iov,
-			 size_t count, uint64_t access, uint64_t offset,
+static int hook_register(struct fid *fid, const struct iovec *iov, size_t count,
+			 uint64_t access, uint64_t offset,
 			 uint64_t requested_key, uint64_t flags,
 			 struct fid_mr **mr, void *context)
 {
@@ -223,8 +223,9 @@ static int hook_register(struct fid *fid, const struct iovec *iov,
 		return 0;
 	start = mrrc_record_start(&domain->reg);
 	ret = domain->reg.core_ops->regv(fid, iov, count, access, offset,
-			requested_key, hook_core_flags(domain, access, flags),
-			mr, context);
+					 requested_key,
+					 hook_core_flags(domain, access, flags),
+					 mr, context);
 	mrrc_record_own(&domain->reg, start, &attr, ret, NULL);
 	return ret;
 }
@@ -236,8 +237,8 @@ static int hook_reg(struct fid *fid, const void *buf, size_t len,
 	const struct iovec iov = { (void *) buf, len };
 
 	MRRC_RECORD_REG(&hook_domain_of(fid)->reg);
-	return hook_register(fid, &iov, 1, access, offset, requested_key,
-			     flags, mr, context);
+	return hook_register(fid, &iov, 1, access, offset, requested_key, flags,
+			     mr, context);
 }
 
 static int hook_regv(struct fid *fid, const struct iovec *iov, size_t count,

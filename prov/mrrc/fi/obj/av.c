@@ -20,16 +20,16 @@ static int av_insert(struct fid_av *av, const void *addr, size_t count,
 }
 
 static int av_insertsvc(struct fid_av *av, const char *node,
-			const char *service, fi_addr_t *fi_addr,
-			uint64_t flags, void *context)
+			const char *service, fi_addr_t *fi_addr, uint64_t flags,
+			void *context)
 {
 	return fi_av_insertsvc(av_core(av), node, service, fi_addr, flags,
 			       context);
 }
 
 static int av_insertsym(struct fid_av *av, const char *node, size_t nodecnt,
-			const char *service, size_t svccnt,
-			fi_addr_t *fi_addr, uint64_t flags, void *context)
+			const char *service, size_t svccnt, fi_addr_t *fi_addr,
+			uint64_t flags, void *context)
 {
 	return fi_av_insertsym(av_core(av), node, nodecnt, service, svccnt,
 			       fi_addr, flags, context);

@@ -28,7 +28,8 @@ static int cm_setname(struct fid *fid, void *addr, size_t addrlen)
 	struct fid_ep *core = ep_core(fid);
 
 	return HAS_CM(core, setname) ?
-	       core->cm->setname(&core->fid, addr, addrlen) : -FI_ENOSYS;
+		       core->cm->setname(&core->fid, addr, addrlen) :
+		       -FI_ENOSYS;
 }
 
 static int cm_getname(struct fid *fid, void *addr, size_t *addrlen)
@@ -36,15 +37,16 @@ static int cm_getname(struct fid *fid, void *addr, size_t *addrlen)
 	struct fid_ep *core = ep_core(fid);
 
 	return HAS_CM(core, getname) ?
-	       core->cm->getname(&core->fid, addr, addrlen) : -FI_ENOSYS;
+		       core->cm->getname(&core->fid, addr, addrlen) :
+		       -FI_ENOSYS;
 }
 
 static int cm_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen)
 {
 	struct fid_ep *core = mrrc_ep_of(ep)->core;
 
-	return HAS_CM(core, getpeer) ?
-	       core->cm->getpeer(core, addr, addrlen) : -FI_ENOSYS;
+	return HAS_CM(core, getpeer) ? core->cm->getpeer(core, addr, addrlen) :
+				       -FI_ENOSYS;
 }
 
 static int cm_connect(struct fid_ep *ep, const void *addr, const void *param,
@@ -58,7 +60,8 @@ static int cm_connect(struct fid_ep *ep, const void *addr, const void *param,
 		return ret;
 	mrrc_ep_of(ep)->connecting = true;
 	return HAS_CM(core, connect) ?
-	       core->cm->connect(core, addr, param, paramlen) : -FI_ENOSYS;
+		       core->cm->connect(core, addr, param, paramlen) :
+		       -FI_ENOSYS;
 }
 
 static int cm_accept(struct fid_ep *ep, const void *param, size_t paramlen)
@@ -70,16 +73,16 @@ static int cm_accept(struct fid_ep *ep, const void *param, size_t paramlen)
 	if (ret)
 		return ret;
 	mrrc_ep_of(ep)->connecting = true;
-	return HAS_CM(core, accept) ?
-	       core->cm->accept(core, param, paramlen) : -FI_ENOSYS;
+	return HAS_CM(core, accept) ? core->cm->accept(core, param, paramlen) :
+				      -FI_ENOSYS;
 }
 
 static int cm_shutdown(struct fid_ep *ep, uint64_t flags)
 {
 	struct fid_ep *core = mrrc_ep_of(ep)->core;
 
-	return HAS_CM(core, shutdown) ?
-	       core->cm->shutdown(core, flags) : -FI_ENOSYS;
+	return HAS_CM(core, shutdown) ? core->cm->shutdown(core, flags) :
+					-FI_ENOSYS;
 }
 
 static int cm_join(struct fid_ep *ep, const void *addr, uint64_t flags,
@@ -88,7 +91,8 @@ static int cm_join(struct fid_ep *ep, const void *addr, uint64_t flags,
 	struct fid_ep *core = mrrc_ep_of(ep)->core;
 
 	return HAS_CM(core, join) ?
-	       core->cm->join(core, addr, flags, mc, context) : -FI_ENOSYS;
+		       core->cm->join(core, addr, flags, mc, context) :
+		       -FI_ENOSYS;
 }
 
 static int cm_no_listen(struct fid_pep *pep)
@@ -120,7 +124,8 @@ static int pep_setname(struct fid *fid, void *addr, size_t addrlen)
 	struct fid_pep *core = pep_core(fid);
 
 	return HAS_CM(core, setname) ?
-	       core->cm->setname(&core->fid, addr, addrlen) : -FI_ENOSYS;
+		       core->cm->setname(&core->fid, addr, addrlen) :
+		       -FI_ENOSYS;
 }
 
 static int pep_getname(struct fid *fid, void *addr, size_t *addrlen)
@@ -128,7 +133,8 @@ static int pep_getname(struct fid *fid, void *addr, size_t *addrlen)
 	struct fid_pep *core = pep_core(fid);
 
 	return HAS_CM(core, getname) ?
-	       core->cm->getname(&core->fid, addr, addrlen) : -FI_ENOSYS;
+		       core->cm->getname(&core->fid, addr, addrlen) :
+		       -FI_ENOSYS;
 }
 
 static int pep_listen(struct fid_pep *pep)
@@ -146,7 +152,8 @@ static int pep_reject(struct fid_pep *pep, struct fid *handle,
 	mrrc_request_take(container_of(pep, struct mrrc_pep, pep)->fabric,
 			  handle);
 	return HAS_CM(core, reject) ?
-	       core->cm->reject(core, handle, param, paramlen) : -FI_ENOSYS;
+		       core->cm->reject(core, handle, param, paramlen) :
+		       -FI_ENOSYS;
 }
 
 static int pep_no_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen)
@@ -160,8 +167,7 @@ static int pep_no_connect(struct fid_ep *ep, const void *addr,
 	return -FI_ENOSYS;
 }
 
-static int pep_no_accept(struct fid_ep *ep, const void *param,
-			 size_t paramlen)
+static int pep_no_accept(struct fid_ep *ep, const void *param, size_t paramlen)
 {
 	return -FI_ENOSYS;
 }

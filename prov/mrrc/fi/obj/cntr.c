@@ -39,8 +39,7 @@ static int cntr_set(struct fid_cntr *cntr_fid, uint64_t value)
 	return fi_cntr_set(cntr->core, value);
 }
 
-static int cntr_wait(struct fid_cntr *cntr_fid, uint64_t threshold,
-		     int timeout)
+static int cntr_wait(struct fid_cntr *cntr_fid, uint64_t threshold, int timeout)
 {
 	struct mrrc_cntr *cntr = container_of(cntr_fid, struct mrrc_cntr, cntr);
 
@@ -112,7 +111,8 @@ int mrrc_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 		core_attr = *attr;
 		if (attr->wait_obj == FI_WAIT_SET) {
 			wait = attr->wait_set ?
-			       mrrc_fid_core(&attr->wait_set->fid) : NULL;
+				       mrrc_fid_core(&attr->wait_set->fid) :
+				       NULL;
 			if (!wait)
 				return -FI_EINVAL;
 			core_attr.wait_set =

@@ -18,15 +18,15 @@
 #include "fi/obj/cq.h"
 #include "fi/data/op.h"
 
-#define MRRC_CQ_BATCH	16	/* entries of a wider format read at once */
+#define MRRC_CQ_BATCH 16 /* entries of a wider format read at once */
 
 /*
  * Map n entries as the core gave them at from to what the application gets at
  * to (the same place, or one with smaller entries). Lock held.
  */
 static inline __attribute__((always_inline)) ssize_t
-mrrc_cq_map(struct mrrc_cq *cq, char *to, char *from, ssize_t n,
-	    fi_addr_t *src, struct mrrc_op **done)
+mrrc_cq_map(struct mrrc_cq *cq, char *to, char *from, ssize_t n, fi_addr_t *src,
+	    struct mrrc_op **done)
 {
 	const size_t in = cq->core_entry_size, out = cq->entry_size;
 	struct mrrc_op *op;
@@ -53,7 +53,7 @@ mrrc_cq_map(struct mrrc_cq *cq, char *to, char *from, ssize_t n,
 
 /* Is one of the n completions at buf of an operation that we touch? */
 static inline bool cq_any_ours(const struct mrrc_cq *cq, const char *buf,
-				    ssize_t n)
+			       ssize_t n)
 {
 	do {
 		if (*(const uintptr_t *) buf - cq->ops_base < cq->ops_len)
@@ -63,8 +63,8 @@ static inline bool cq_any_ours(const struct mrrc_cq *cq, const char *buf,
 	return false;
 }
 
-static inline ssize_t cq_core_read(struct mrrc_cq *cq, void *buf,
-					size_t count, fi_addr_t *src)
+static inline ssize_t cq_core_read(struct mrrc_cq *cq, void *buf, size_t count,
+				   fi_addr_t *src)
 {
 	return src ? fi_cq_readfrom(cq->core, buf, count, src) :
 		     fi_cq_read(cq->core, buf, count);
@@ -149,20 +149,19 @@ static ssize_t cq_read(struct fid_cq *cq_fid, void *buf, size_t count)
 	return mrrc_unlikely(!ret) ? mrrc_cq_read_nothing(cq) : ret;
 }
 
-static ssize_t cq_read_narrow(struct fid_cq *cq_fid, void *buf,
-				   size_t count)
+static ssize_t cq_read_narrow(struct fid_cq *cq_fid, void *buf, size_t count)
 {
 	return mrrc_cq_poll(mrrc_cq_of(cq_fid), buf, count, NULL);
 }
 
-static ssize_t cq_readfrom(struct fid_cq *cq_fid, void *buf,
-				size_t count, fi_addr_t *src)
+static ssize_t cq_readfrom(struct fid_cq *cq_fid, void *buf, size_t count,
+			   fi_addr_t *src)
 {
 	return mrrc_cq_poll(mrrc_cq_of(cq_fid), buf, count, src);
 }
 
-static ssize_t cq_readerr(struct fid_cq *cq_fid,
-			       struct fi_cq_err_entry *entry, uint64_t flags)
+static ssize_t cq_readerr(struct fid_cq *cq_fid, struct fi_cq_err_entry *entry,
+			  uint64_t flags)
 {
 	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
 	struct mrrc_op *op, *done = NULL;
@@ -179,7 +178,7 @@ static ssize_t cq_readerr(struct fid_cq *cq_fid,
 		    (op = mrrc_op_of(cq->domain, entry->op_context)) &&
 		    !mrrc_op_claim(cq, op, entry, entry->err,
 				   &entry->op_context, &done))
-			ret = -FI_EAGAIN;	/* of nobody any more */
+			ret = -FI_EAGAIN; /* of nobody any more */
 	}
 	mrrc_cq_unlock(cq);
 	mrrc_op_end_list(done);
@@ -215,14 +214,12 @@ static void cq_sread_cancelled(void *cq)
 
 /* Where a thread waits it may be cancelled. */
 static ssize_t cq_core_wait(struct mrrc_cq *cq, void *buf, size_t count,
-				 fi_addr_t *src, const void *cond,
-				 int timeout)
+			    fi_addr_t *src, const void *cond, int timeout)
 {
 	ssize_t ret;
 
 	pthread_cleanup_push(cq_sread_cancelled, cq);
-	ret = src ? fi_cq_sreadfrom(cq->core, buf, count, src, cond,
-				    timeout) :
+	ret = src ? fi_cq_sreadfrom(cq->core, buf, count, src, cond, timeout) :
 		    fi_cq_sread(cq->core, buf, count, cond, timeout);
 	pthread_cleanup_pop(0);
 	return ret;
@@ -230,8 +227,7 @@ static ssize_t cq_core_wait(struct mrrc_cq *cq, void *buf, size_t count,
 
 /* One wait in the core. No lock held. */
 static ssize_t cq_core_sread(struct mrrc_cq *cq, void *buf, size_t count,
-				  fi_addr_t *src, const void *cond,
-				  int timeout)
+			     fi_addr_t *src, const void *cond, int timeout)
 {
 	struct fi_cq_tagged_entry wide[MRRC_CQ_BATCH];
 	bool narrow = cq->core_entry_size != cq->entry_size;
@@ -259,9 +255,8 @@ static ssize_t cq_core_sread(struct mrrc_cq *cq, void *buf, size_t count,
 	return ret;
 }
 
-static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf,
-				 size_t count, fi_addr_t *src,
-				 const void *cond, int timeout)
+static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
+			    fi_addr_t *src, const void *cond, int timeout)
 {
 	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
 	int64_t end = timeout > 0 ? mrrc_now_ms() + timeout : 0;
@@ -286,19 +281,20 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf,
 		ops = __atomic_load_n(&cq_fid->ops, __ATOMIC_ACQUIRE);
 		if (mrrc_unlikely(ops->sreadfrom != cq_sreadfrom) &&
 		    (timeout < 0 || timeout > MRRC_CQ_BRIEF)) {
-			ret = ops->sreadfrom(cq_fid, (char *) buf +
-					     cur * cq->entry_size, count - cur,
-					     src ? src + cur : NULL, rest,
-					     timeout);
+			ret = ops->sreadfrom(
+				cq_fid, (char *) buf + cur * cq->entry_size,
+				count - cur, src ? src + cur : NULL, rest,
+				timeout);
 			cur += ret > 0 ? ret : 0;
 			break;
 		}
 		ret = mrrc_cq_poll(cq, (char *) buf + cur * cq->entry_size,
 				   count - cur, src ? src + cur : NULL);
 		if (ret == -FI_EAGAIN) {
-			ret = cq_core_sread(cq, (char *) buf +
-					cur * cq->entry_size, count - cur,
-					src ? src + cur : NULL, rest, timeout);
+			ret = cq_core_sread(cq,
+					    (char *) buf + cur * cq->entry_size,
+					    count - cur, src ? src + cur : NULL,
+					    rest, timeout);
 			/* ours stick: only the application's signals end it */
 			if (ret == -FI_EAGAIN && timeout &&
 			    !atomic_exchange(&cq->signalled, 0) &&
@@ -320,7 +316,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf,
 }
 
 static ssize_t cq_sread(struct fid_cq *cq_fid, void *buf, size_t count,
-			     const void *cond, int timeout)
+			const void *cond, int timeout)
 {
 	return cq_sreadfrom(cq_fid, buf, count, NULL, cond, timeout);
 }
@@ -439,7 +435,7 @@ static size_t format_size(enum fi_cq_format format)
 }
 
 static int cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
-			bool internal, void *context, struct mrrc_cq **cq_out)
+		   bool internal, void *context, struct mrrc_cq **cq_out)
 {
 	struct fi_cq_attr core_attr = *attr;
 	struct fid *wait = NULL;
@@ -468,8 +464,8 @@ static int cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 			return -FI_EINVAL;
 		}
 		core_attr.wait_set = container_of(wait, struct fid_wait, fid);
-		cq->wait_set = container_of(attr->wait_set, struct mrrc_wait,
-					    wait);
+		cq->wait_set =
+			container_of(attr->wait_set, struct mrrc_wait, wait);
 	}
 	/* complete.c looks at flags, length and place of multi-receives */
 	if (domain->implicit && domain->multi_recv &&

@@ -17,8 +17,8 @@ static ssize_t fwd_cq_readfrom(struct fid_cq *cq, void *buf, size_t count,
 	return fi_cq_readfrom(mrrc_cq_of(cq)->core, buf, count, src);
 }
 
-static ssize_t fwd_cq_readerr(struct fid_cq *cq,
-			      struct fi_cq_err_entry *entry, uint64_t flags)
+static ssize_t fwd_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry,
+			      uint64_t flags)
 {
 	struct fid_cq *core = mrrc_cq_of(cq)->core;
 

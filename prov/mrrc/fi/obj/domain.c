@@ -90,8 +90,8 @@ static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	return 0;
 }
 
-static int domain_ops_open(struct fid *fid, const char *name,
-				uint64_t flags, void **ops, void *context)
+static int domain_ops_open(struct fid *fid, const char *name, uint64_t flags,
+			   void **ops, void *context)
 {
 	void *ours;
 
@@ -108,7 +108,7 @@ static int domain_ops_open(struct fid *fid, const char *name,
 }
 
 _Static_assert(offsetof(struct mrrc_domain_fid_ops, tail) == FI_MRRC_TAIL &&
-	       sizeof(struct mrrc_domain_fid_ops) >= FI_MRRC_TAIL_SIZE,
+		       sizeof(struct mrrc_domain_fid_ops) >= FI_MRRC_TAIL_SIZE,
 	       "where programs look for it");
 
 struct mrrc_domain_fid_ops mrrc_domain_fid_ops = {
@@ -131,15 +131,16 @@ struct mrrc_domain_fid_ops mrrc_domain_fid_ops = {
 struct mrrc_reg *mrrc_domain_reg(struct fid_domain *domain)
 {
 	return domain->fid.ops == &mrrc_domain_fid_ops.ops ?
-	       &mrrc_domain_of(domain)->reg : NULL;
+		       &mrrc_domain_of(domain)->reg :
+		       NULL;
 }
 
 static int mrrc_query_atomic(struct fid_domain *domain,
 			     enum fi_datatype datatype, enum fi_op op,
 			     struct fi_atomic_attr *attr, uint64_t flags)
 {
-	return fi_query_atomic(mrrc_domain_of(domain)->core, datatype, op,
-			       attr, flags);
+	return fi_query_atomic(mrrc_domain_of(domain)->core, datatype, op, attr,
+			       flags);
 }
 
 static int mrrc_query_collective(struct fid_domain *domain,
@@ -181,9 +182,9 @@ static int domain_cache_open(struct mrrc_domain *domain)
 	return ret;
 }
 
-#define BOUNCE_PART	8	/* of the cache's limit, for blocks */
-#define BOUNCE_BYTES	((size_t) 8 << 20)	/* at most */
-#define EAGER	16384	/* longer messages of ofi_rxm are read by peers */
+#define BOUNCE_PART  8			/* of the cache's limit, for blocks */
+#define BOUNCE_BYTES ((size_t) 8 << 20) /* at most */
+#define EAGER	     16384 /* longer messages of ofi_rxm are read by peers */
 
 /*
  * Without blocks everything is registered, so failing is no error. Device
@@ -244,20 +245,20 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 		return -FI_ENOMEM;
 
 	domain->fabric = fabric;
-	ret = mrrc_info_core_needs(fabric, info, &mr_mode,
-				   &domain->core_local, &domain->core_safe);
+	ret = mrrc_info_core_needs(fabric, info, &mr_mode, &domain->core_local,
+				   &domain->core_safe);
 	if (ret)
 		goto err_free;
 	mrrc_reg_init(&domain->reg, fabric->core_prov_name, mr_mode, info,
 		      mrrc_info_thread_safe(info) || domain->core_safe);
 	domain->multi_recv = info->caps & FI_MULTI_RECV;
 	domain->addr_format = info->addr_format;
-	domain->automatic =
-		info->domain_attr->data_progress == FI_PROGRESS_AUTO &&
-		info->domain_attr->threading != FI_THREAD_DOMAIN;
+	domain->automatic = info->domain_attr->data_progress ==
+				    FI_PROGRESS_AUTO &&
+			    info->domain_attr->threading != FI_THREAD_DOMAIN;
 	domain->implicit = domain_implicit(domain);
 	if (mrrc_params.reg == MRRC_REGISTER_NEVER)
-		domain->core_local = false;	/* the application's matter */
+		domain->core_local = false; /* the application's matter */
 	mrrc_mutex_init(&domain->cq_lock, MRRC_RANK_CQS);
 	if (domain->implicit) {
 		ret = domain_cache_open(domain);

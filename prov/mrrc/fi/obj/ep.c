@@ -89,7 +89,7 @@ static int ep_close(struct fid *fid)
 }
 
 static void ep_set_cq(struct mrrc_ep_dir *dir, struct mrrc_cq *cq,
-			   uint64_t flags)
+		      uint64_t flags)
 {
 	mrrc_ref_get(&cq->ref);
 	if (dir->cq)
@@ -110,8 +110,8 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	 * endpoint: whether there is one is known when it is enabled.
 	 */
 	if (ep->domain->implicit && !ep->is_srx &&
-	    bfid->fclass == FI_CLASS_CQ &&
-	    (flags & FI_RECV) && (flags & FI_SELECTIVE_COMPLETION)) {
+	    bfid->fclass == FI_CLASS_CQ && (flags & FI_RECV) &&
+	    (flags & FI_SELECTIVE_COMPLETION)) {
 		/* what the core would say */
 		if (!mrrc_fid_core(bfid))
 			return -FI_EINVAL;
@@ -165,13 +165,12 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 }
 
 static bool dir_lacks(const struct mrrc_ep_dir *dir, uint64_t caps,
-			   uint64_t wanted)
+		      uint64_t wanted)
 {
 	const uint64_t any = FI_SEND | FI_RECV | FI_READ | FI_WRITE |
 			     FI_REMOTE_READ | FI_REMOTE_WRITE;
 
-	return !dir->cq && !dir->counter &&
-	       (caps & wanted || !(caps & any));
+	return !dir->cq && !dir->counter && (caps & wanted || !(caps & any));
 }
 
 /* Is something not bound yet without which the core does not enable it? */
@@ -187,7 +186,7 @@ static bool ep_lacks(const struct mrrc_ep *ep)
 
 /* A direction that only counts: completions of ours need a CQ to go to. */
 static int ep_bind_own_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir,
-			       uint64_t flags)
+			  uint64_t flags)
 {
 	int ret;
 
@@ -217,8 +216,9 @@ static void ep_allow_copies(struct mrrc_ep *ep)
 	ep->copies.out = true;
 	ep->copies.read = ep->tx.cq && !ep->tx.counter;
 	ep->copies.recv = ep->rx.cq && !ep->rx.counter && !ep->buffered &&
-			  !ep->shared_rx && ep->rx.cq->core_entry_size >=
-			  sizeof(struct fi_cq_msg_entry);
+			  !ep->shared_rx &&
+			  ep->rx.cq->core_entry_size >=
+				  sizeof(struct fi_cq_msg_entry);
 }
 
 /*
@@ -250,8 +250,10 @@ int mrrc_ep_prepare(struct mrrc_ep *ep)
 	int ret;
 
 	if (ep->rx_bind_late) {
-		ret = fi_ep_bind(ep->core, &ep->rx.cq->core->fid, FI_RECV |
-				 (ep->shared_rx ? 0 : FI_SELECTIVE_COMPLETION));
+		ret = fi_ep_bind(ep->core, &ep->rx.cq->core->fid,
+				 FI_RECV | (ep->shared_rx ?
+						    0 :
+						    FI_SELECTIVE_COMPLETION));
 		if (ret)
 			return ret;
 		ep->rx_bind_late = false;
@@ -323,27 +325,25 @@ struct fi_ops mrrc_ep_fid_ops = {
 };
 
 static int ep_getopt(fid_t fid, int level, int optname, void *optval,
-			  size_t *optlen)
+		     size_t *optlen)
 {
 	return fi_getopt(mrrc_fid_core(fid), level, optname, optval, optlen);
 }
 
-static int ep_setopt(fid_t fid, int level, int optname,
-			  const void *optval, size_t optlen)
+static int ep_setopt(fid_t fid, int level, int optname, const void *optval,
+		     size_t optlen)
 {
 	return fi_setopt(mrrc_fid_core(fid), level, optname, optval, optlen);
 }
 
-static int ep_tx_ctx(struct fid_ep *sep, int index,
-			  struct fi_tx_attr *attr, struct fid_ep **tx_ep,
-			  void *context)
+static int ep_tx_ctx(struct fid_ep *sep, int index, struct fi_tx_attr *attr,
+		     struct fid_ep **tx_ep, void *context)
 {
 	return -FI_ENOSYS;
 }
 
-static int ep_rx_ctx(struct fid_ep *sep, int index,
-			  struct fi_rx_attr *attr, struct fid_ep **rx_ep,
-			  void *context)
+static int ep_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr,
+		     struct fid_ep **rx_ep, void *context)
 {
 	return -FI_ENOSYS;
 }
@@ -384,7 +384,7 @@ static void ep_record(struct mrrc_ep *ep)
 
 /* Everything but the core's endpoint. */
 static void ep_init(struct mrrc_ep *ep, struct mrrc_domain *domain,
-			 size_t fclass, void *context)
+		    size_t fclass, void *context)
 {
 	ep->domain = domain;
 	ep->base = ep;
@@ -445,8 +445,8 @@ static void ep_init_attr(struct mrrc_ep *ep, const struct fi_info *info)
 	/* adapters there read into one buffer, whatever tx_attr says */
 	const bool splits_reads = splits &&
 				  info->ep_attr->protocol != FI_PROTO_IWARP;
-	const bool splits_msgs = splits && !(ep->domain->reg.below &
-					     MRRC_BELOW_RECVV_TWICE);
+	const bool splits_msgs =
+		splits && !(ep->domain->reg.below & MRRC_BELOW_RECVV_TWICE);
 
 	ep->plain = splits;
 	if (connected && ep->domain->reg.traced)
@@ -528,15 +528,14 @@ int mrrc_ep_open2(struct fid_domain *domain_fid, struct fi_info *info,
 	}
 	if (core_info->handle) {
 		ep->accepts = core_info->handle->fclass == FI_CLASS_CONNREQ;
-		ep->request_noted = mrrc_request_take(domain->fabric,
-						      core_info->handle);
+		ep->request_noted =
+			mrrc_request_take(domain->fabric, core_info->handle);
 	}
-	core_info->handle = NULL;	/* is used up */
+	core_info->handle = NULL; /* is used up */
 	ep->info = core_info;
 
 	ep_trim(ep);
-	mrrc_fid_track(domain->fabric, &ep->track, &ep->core->fid,
-		       &ep->ep.fid);
+	mrrc_fid_track(domain->fabric, &ep->track, &ep->core->fid, &ep->ep.fid);
 	mrrc_ref_get(&domain->ref);
 	*ep_fid = &ep->ep;
 	return 0;

@@ -31,8 +31,9 @@ static void connreq_info(struct mrrc_eq *eq, struct fi_info *info)
 	size_t len;
 
 	/* also when it was peeked at before: the core gives the same info */
-	if (!info || !info->fabric_attr || (info->fabric_attr->prov_name &&
-	    name_has_us(info->fabric_attr->prov_name)))
+	if (!info || !info->fabric_attr ||
+	    (info->fabric_attr->prov_name &&
+	     name_has_us(info->fabric_attr->prov_name)))
 		return;
 
 	len = strlen(below) + sizeof(";" MRRC_PROV_NAME);
@@ -153,8 +154,8 @@ static ssize_t eq_readerr(struct fid_eq *eq_fid, struct fi_eq_err_entry *entry,
 	return ret;
 }
 
-static ssize_t eq_write(struct fid_eq *eq_fid, uint32_t event,
-			const void *buf, size_t len, uint64_t flags)
+static ssize_t eq_write(struct fid_eq *eq_fid, uint32_t event, const void *buf,
+			size_t len, uint64_t flags)
 {
 	struct mrrc_eq *eq = container_of(eq_fid, struct mrrc_eq, eq);
 
@@ -218,7 +219,7 @@ int mrrc_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
 	if (attr->flags & FI_PEER)
 		return -FI_ENOSYS;
 	core_attr = *attr;
-	core_attr.flags |= FI_WRITE;	/* mr.c writes events */
+	core_attr.flags |= FI_WRITE; /* mr.c writes events */
 	if (attr->wait_obj == FI_WAIT_SET) {
 		wait = attr->wait_set ? mrrc_fid_core(&attr->wait_set->fid) :
 					NULL;

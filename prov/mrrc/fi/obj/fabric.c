@@ -50,7 +50,7 @@ static struct fi_ops_fabric mrrc_fabric_ops = {
  * not know which core had the fabric: ask which has one of that name.
  */
 static int fabric_core_attr(const struct fi_fabric_attr *attr,
-				 struct fi_info **core_info)
+			    struct fi_info **core_info)
 {
 	struct fi_info *hints, *info;
 	char *name;
@@ -126,9 +126,10 @@ int mrrc_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 	}
 	ret = fi_fabric(core_info->fabric_attr, &fab->core, fab);
 	if (ret) {
-		MRRC_WARN(FABRIC, "core provider %s cannot open fabric %s: "
-			  "%s\n", fab->core_prov_name, attr->name,
-			  fi_strerror(-ret));
+		MRRC_WARN(FABRIC,
+			  "core provider %s cannot open fabric %s: "
+			  "%s\n",
+			  fab->core_prov_name, attr->name, fi_strerror(-ret));
 		goto err_name;
 	}
 

@@ -105,9 +105,8 @@ static struct mrrc_mr *mr_alloc(struct mrrc_domain *domain,
  * From the cache. false: not this one, or the cache cannot; the core says why
  * in its own words.
  */
-static bool mr_cached(struct mrrc_domain *domain,
-		      const struct fi_mr_attr *attr, uint64_t flags,
-		      struct mrrc_mr *mr)
+static bool mr_cached(struct mrrc_domain *domain, const struct fi_mr_attr *attr,
+		      uint64_t flags, struct mrrc_mr *mr)
 {
 	enum mrrc_access kind;
 
@@ -142,8 +141,8 @@ static int mr_finish(struct mrrc_mr *mr, int ret, struct fid_mr **mr_fid)
 	memset(&entry, 0, sizeof(entry));
 	entry.fid = &mr->mr.fid;
 	entry.context = mr->mr.fid.context;
-	written = fi_eq_write(&eq->eq, FI_MR_COMPLETE, &entry, sizeof(entry),
-			      0);
+	written =
+		fi_eq_write(&eq->eq, FI_MR_COMPLETE, &entry, sizeof(entry), 0);
 	if (written < 0)
 		MRRC_WARN(MR, "cannot report a registration: %s\n",
 			  fi_strerror(-written));
@@ -206,9 +205,9 @@ static int mr_register(struct mrrc_domain *domain, const struct iovec *iov,
 	return mr_finish(mr, ret, mr_fid);
 }
 
-static int mr_reg(struct fid *fid, const void *buf, size_t len,
-		  uint64_t access, uint64_t offset, uint64_t requested_key,
-		  uint64_t flags, struct fid_mr **mr_fid, void *context)
+static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
+		  uint64_t offset, uint64_t requested_key, uint64_t flags,
+		  struct fid_mr **mr_fid, void *context)
 {
 	const struct iovec iov = { (void *) buf, len };
 
@@ -279,8 +278,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	start = mrrc_record_start(&domain->reg);
 	do {
 		ret = fi_mr_regattr(domain->core, attr,
-				    mr_core_flags(domain, flags),
-				    &mr->core);
+				    mr_core_flags(domain, flags), &mr->core);
 	} while (mr_make_way(domain, ret));
 	mrrc_record_own(&domain->reg, start, attr, ret, &mr->trace);
 	return mr_finish(mr, ret, mr_fid);

@@ -68,7 +68,7 @@ static int poll_poll(struct fid_poll *poll_fid, void **context, int count)
 	cnt = ret > 0 ? poll_drop_unready(context, ret) : 0;
 	cnt = poll_add_pending(poll, context, cnt, count);
 	for (i = 0; i < cnt; i++)
-		context[i] = ((struct fid *)context[i])->context;
+		context[i] = ((struct fid *) context[i])->context;
 	return cnt || ret > 0 ? cnt : ret;
 }
 

@@ -18,8 +18,7 @@ static struct mrrc_domain *domain_check(struct fid_domain *domain)
 	return mrrc_fid_core(&domain->fid) ? mrrc_domain_of(domain) : NULL;
 }
 
-static void stats_fill(struct mrrc_domain *domain,
-			    struct fi_mrrc_stats *out)
+static void stats_fill(struct mrrc_domain *domain, struct fi_mrrc_stats *out)
 {
 	struct mrrc_cq *cq;
 
@@ -50,8 +49,7 @@ int mrrc_stats_out(const struct fi_mrrc_stats *full,
 	return 0;
 }
 
-static int ext_stats(struct fid_domain *domain_fid,
-			  struct fi_mrrc_stats *stats)
+static int ext_stats(struct fid_domain *domain_fid, struct fi_mrrc_stats *stats)
 {
 	struct mrrc_domain *domain = domain_check(domain_fid);
 	struct fi_mrrc_stats full = { 0 };
@@ -73,8 +71,8 @@ static int ext_flush(struct fid_domain *domain_fid)
 	return 0;
 }
 
-static int ext_invalidate(struct fid_domain *domain_fid,
-			       const void *addr, size_t len)
+static int ext_invalidate(struct fid_domain *domain_fid, const void *addr,
+			  size_t len)
 {
 	struct mrrc_domain *domain = domain_check(domain_fid);
 

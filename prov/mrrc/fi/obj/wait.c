@@ -9,7 +9,7 @@
 #include "config.h"
 #include "fi/data/pending.h"
 
-#define TRYWAIT_CHUNK 32	/* fids handed on at once */
+#define TRYWAIT_CHUNK 32 /* fids handed on at once */
 
 static int wait_wait(struct fid_wait *wait_fid, int timeout)
 {

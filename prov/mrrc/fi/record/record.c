@@ -18,10 +18,10 @@
 
 static struct {
 	pthread_once_t once;
-	struct mrrc_mutex lock;	/* before any with a rank; guards opening */
+	struct mrrc_mutex lock; /* before any with a rank; guards opening */
 	bool tried;		/* in this process */
 	bool child;		/* forked since libfabric loaded us */
-	struct mrrc_trace_file *_Atomic file;	/* NULL: none */
+	struct mrrc_trace_file *_Atomic file; /* NULL: none */
 	atomic_bool warned;
 	_Atomic uint64_t eps;
 } recorder = {
@@ -33,7 +33,7 @@ static struct {
 static _Thread_local struct {
 	const void *site;
 	uint64_t peer;
-	uint64_t now;		/* of several ends, while there are some */
+	uint64_t now; /* of several ends, while there are some */
 	enum mrrc_trace_op op;
 	enum mrrc_trace_peer kind;
 } recorded_call __attribute__((tls_model("initial-exec")));
@@ -101,20 +101,24 @@ static void record_open_file(void)
 
 	recorder.tried = true;
 	if (recorder.child && !strstr(mrrc_params.trace, "%p")) {
-		MRRC_INFO(DOMAIN, "requests of a forked process are not "
-			  "recorded: no %%p in %s\n", mrrc_params.trace);
+		MRRC_INFO(DOMAIN,
+			  "requests of a forked process are not "
+			  "recorded: no %%p in %s\n",
+			  mrrc_params.trace);
 		return;
 	}
 	ret = mrrc_param_path(mrrc_params.trace, path, sizeof(path));
 	if (ret) {
-		MRRC_WARN(DOMAIN, "requests are not recorded: %s is too "
-			  "long\n", mrrc_params.trace);
+		MRRC_WARN(DOMAIN,
+			  "requests are not recorded: %s is too "
+			  "long\n",
+			  mrrc_params.trace);
 		return;
 	}
 	ret = mrrc_trace_file_open(path, mrrc_params.trace_size, &file);
 	if (ret) {
-		MRRC_WARN(DOMAIN, "requests are not recorded in %s: %s\n",
-			  path, record_why(ret));
+		MRRC_WARN(DOMAIN, "requests are not recorded in %s: %s\n", path,
+			  record_why(ret));
 		return;
 	}
 	MRRC_INFO(DOMAIN, "requests are recorded in %s\n", path);
@@ -137,8 +141,10 @@ void mrrc_record_open(struct mrrc_reg *reg)
 	if (file) {
 		if (reg->cache)
 			mrrc_reg_info(reg, &info);
-		reg->traced = 1 + mrrc_trace_file_domain(file, &info,
-				reg->cache ? &reg->cost : NULL);
+		reg->traced =
+			1 +
+			mrrc_trace_file_domain(file, &info,
+					       reg->cache ? &reg->cost : NULL);
 	}
 	mrrc_mutex_unlock(&recorder.lock);
 }
@@ -165,12 +171,13 @@ record_warn(const struct mrrc_trace_file *file)
 	const int error = atomic_load(&file->error);
 
 	if (!atomic_exchange(&recorder.warned, true))
-		MRRC_WARN(DOMAIN, "no more requests are recorded, only "
-			  "counted: %s\n", record_why(error));
+		MRRC_WARN(DOMAIN,
+			  "no more requests are recorded, only "
+			  "counted: %s\n",
+			  record_why(error));
 }
 
-static void record_put(struct mrrc_trace_file *file,
-		       const struct mrrc_reg *reg,
+static void record_put(struct mrrc_trace_file *file, const struct mrrc_reg *reg,
 		       const struct mrrc_trace_rec *what,
 		       enum mrrc_trace_result result, unsigned access,
 		       uint64_t *chain)
@@ -221,14 +228,15 @@ int mrrc_record_get(struct mrrc_reg *reg, uint64_t *chain,
 	struct mrrc_trace_rec rec = { 0 };
 	int ret;
 
-	if (!file)	/* a forked child */
+	if (!file) /* a forked child */
 		return record_lookup(reg, iov, access, pieces, plan, admit,
 				     copy);
 	rec.begin = mrrc_trace_file_now(file);
 	ret = record_lookup(reg, iov, access, pieces, plan, admit, copy);
 	if (mrrc_unlikely(ret || plan->missing)) {
-		result = ret ? MRRC_TRACE_FAILED :
-			 copy && *copy ? MRRC_TRACE_COPY : MRRC_TRACE_MISS;
+		result = ret	       ? MRRC_TRACE_FAILED :
+			 copy && *copy ? MRRC_TRACE_COPY :
+					 MRRC_TRACE_MISS;
 		rec.cost = mrrc_trace_file_now(file) - rec.begin;
 	}
 	rec.addr = (uintptr_t) iov->iov_base;
@@ -290,7 +298,7 @@ void mrrc_record_own(const struct mrrc_reg *reg, uint64_t start,
 		record_put(file, reg, &rec,
 			   ret ? MRRC_TRACE_FAILED : MRRC_TRACE_CORE,
 			   record_access(attr->access), ret ? NULL : chain);
-		rec.cost = 0;	/* it was one call */
+		rec.cost = 0; /* it was one call */
 	}
 }
 
@@ -311,8 +319,9 @@ void mrrc_record_end(uint64_t *chain)
 	struct mrrc_trace_file *file = record_file();
 
 	if (*chain && file)
-		mrrc_trace_file_end(file, chain, recorded_call.now ?
-				    recorded_call.now :
-				    mrrc_trace_file_now(file));
+		mrrc_trace_file_end(file, chain,
+				    recorded_call.now ?
+					    recorded_call.now :
+					    mrrc_trace_file_now(file));
 	*chain = 0;
 }

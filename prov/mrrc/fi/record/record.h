@@ -78,11 +78,11 @@ void mrrc_record_end_begin(void);
 void mrrc_record_end_done(void);
 
 /* In a call that registers memory: its caller asks next. */
-#define MRRC_RECORD_REG(reg)						\
-({									\
-	if ((reg)->traced)						\
-		mrrc_record_by(MRRC_TRACE_REG, MRRC_TRACE_NOBODY, 0,	\
-			       __builtin_return_address(0));		\
-})
+#define MRRC_RECORD_REG(reg)                                                 \
+	({                                                                   \
+		if ((reg)->traced)                                           \
+			mrrc_record_by(MRRC_TRACE_REG, MRRC_TRACE_NOBODY, 0, \
+				       __builtin_return_address(0));         \
+	})
 
 #endif /* MRRC_RECORD_H */

@@ -16,12 +16,12 @@
 #include "sys/cache_mt.h"
 #include "sys/own_file.h"
 
-#define LINE_MAX_LEN	8192
+#define LINE_MAX_LEN 8192
 
 static struct {
 	pthread_once_t once;
 	int ready;		/* 0, or why not */
-	struct mrrc_mutex lock;	/* before any with a rank; guards the list */
+	struct mrrc_mutex lock; /* before any with a rank; guards the list */
 	TAILQ_HEAD(, mrrc_reg) open;
 	atomic_bool warned;
 } stats_file = {
@@ -51,8 +51,8 @@ static void fork_child(void)
 static void stats_file_init(void)
 {
 	TAILQ_INIT(&stats_file.open);
-	stats_file.ready = -pthread_atfork(fork_prepare, fork_parent,
-					   fork_child);
+	stats_file.ready =
+		-pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
 /* ---- the line ---- */
@@ -131,8 +131,7 @@ static int file_append(const char *path, const struct line *line)
 	return ret;
 }
 
-static void write_reg(struct mrrc_reg *reg,
-		      const struct mrrc_stats *stats)
+static void write_reg(struct mrrc_reg *reg, const struct mrrc_stats *stats)
 {
 	char path[PATH_MAX];
 	struct line line;
