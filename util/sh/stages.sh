@@ -136,6 +136,21 @@ stage_unit()
 	need_build unit || return
 	check_in unit
 	check "shellcheck finds nothing" lint
+	check "clang-format changes nothing" formatted
+}
+
+# sources NAME...: the tree's files of these names, without builds.
+sources()
+{
+	local names=()
+
+	while [ $# -gt 0 ]; do
+		names+=(-name "$1" -print ${2+-o})
+		shift
+	done
+	find "$TOP" \( -path "$BUILD" -o -name 'build*' -o -name .git -o \
+		-name config -o -name m4 -o -name 'config.h' \) -prune -o \
+		\( "${names[@]}" \)
 }
 
 # Every script of the tree; shellcheck says what it dislikes.
@@ -143,10 +158,24 @@ lint()
 {
 	local scripts
 
-	mapfile -t scripts < <(find "$TOP" \( -path "$BUILD" -o \
-		-name 'build*' -o -name .git -o -name config -o -name m4 \) \
-		-prune -o -name '*.sh' -print)
+	mapfile -t scripts < <(sources '*.sh')
 	shellcheck -x -P "$TOP" "${scripts[@]}" "$TOP/.ci/run"
+}
+
+# Other versions of clang-format would lay out some lines differently.
+formatted()
+{
+	local files version
+
+	version=$(sed -n '1s/^# //p' "$TOP/.clang-format")
+	version=${version##* }
+	clang-format --version | grep -q "version $version\." || {
+		say "not compared: .clang-format is for version $version"
+		return 0
+	}
+	mapfile -t files < <(sources '*.c' '*.h' '*.cc' '*.hpp')
+	clang-format --dry-run -Werror --style=file:"$TOP/.clang-format" \
+		"${files[@]}"
 }
 
 stage_tcp()
