@@ -30,6 +30,7 @@ struct allocator {
 };
 
 static struct fid_domain *domain;
+static struct fi_mrrc_ops_alloc *ops;
 
 /*
  * A pair takes so little that calls of ours around it would be half of what is
@@ -57,14 +58,14 @@ INLINE void *get_mr(size_t len)
 	struct fid_mr *mr;
 	void *buf;
 
-	if (fi_mr_alloc(domain, len, 0, 0, &buf, &mr))
+	if (fi_mrrc_alloc(ops, domain, len, 0, 0, &buf, &mr))
 		return NULL;
 	return buf;
 }
 
 INLINE void put_mr(void *buf)
 {
-	if (fi_mr_free(domain, buf))
+	if (ops->free(domain, buf))
 		abort();
 }
 
@@ -341,6 +342,7 @@ int main(int argc, char **argv)
 	info = ft_getinfo(&attr);
 	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
 	FT_CALL(fi_domain(fabric, info, &domain, NULL));
+	FT_CALL(fi_mrrc_alloc_open(domain, &ops));
 	all(false);
 	FT_CALL(fi_close(&domain->fid));
 	FT_CALL(fi_close(&fabric->fid));

@@ -26,6 +26,7 @@
 #define THREADS 2
 
 static struct fid_domain *domain; /* NULL: malloc */
+static struct fi_mrrc_ops_alloc *ops;
 
 static inline void *get(size_t len)
 {
@@ -33,7 +34,7 @@ static inline void *get(size_t len)
 
 	if (!domain)
 		buf = malloc(len);
-	else if (fi_mr_alloc(domain, len, 0, 0, &buf, NULL))
+	else if (fi_mrrc_alloc(ops, domain, len, 0, 0, &buf, NULL))
 		buf = NULL;
 	if (!buf) {
 		fprintf(stderr, "alloc_load: no %zu bytes\n", len);
@@ -47,7 +48,7 @@ static inline void put(void *buf)
 {
 	if (!domain)
 		free(buf);
-	else if (buf && fi_mr_free(domain, buf))
+	else if (buf && ops->free(domain, buf))
 		abort();
 }
 
@@ -396,6 +397,7 @@ int main(int argc, char **argv)
 	info = ft_getinfo(&attr);
 	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
 	FT_CALL(fi_domain(fabric, info, &domain, NULL));
+	FT_CALL(fi_mrrc_alloc_open(domain, &ops));
 	measure(load);
 	FT_CALL(fi_close(&domain->fid));
 	FT_CALL(fi_close(&fabric->fid));

@@ -310,6 +310,54 @@ static void classes(void)
 		put(0, buf[i]);
 }
 
+/* ---- operations that are opened once -------------------------------------- */
+
+static void kept(void)
+{
+	struct fi_ops calls = *dom(0)->fid.ops;
+	struct fid_domain *foreign;
+	struct fi_mrrc_ops_alloc *ops;
+	struct fi_mr_query_attr attr;
+	void *buf, *none = &none;
+	struct fid_mr *mr;
+
+	ft_stage("operations that are opened once");
+	FT_CALL(fi_mrrc_alloc_open(dom(0), &ops));
+	FT_CALL(fi_mrrc_alloc(ops, dom(0), 100, FI_SEND | FI_REMOTE_WRITE, 0,
+			      &buf, &mr));
+	attr = query(0, buf);
+	FT_CHECK(attr.mr == mr && attr.access == FI_REMOTE_WRITE,
+		 "the registration, or its rights");
+	FT_CALL(ops->free(dom(0), buf));
+	FT_CALL(fi_mrrc_alloc(ops, dom(0), 100, 0, FI_MR_ALLOC_ISOLATED, &buf,
+			      NULL));
+	FT_CALL(ops->free(dom(0), buf));
+	FT_CHECK(fi_mrrc_alloc(ops, dom(0), 0, 0, 0, &none, NULL) ==
+				 -FI_EINVAL &&
+			 fi_mrrc_alloc(ops, dom(0), 1, FI_REMOTE_WRITE << 1, 0,
+				       &none, NULL) == -FI_EINVAL &&
+			 fi_mrrc_alloc(ops, dom(0), 1, 1, 0, &none, NULL) ==
+				 -FI_EINVAL &&
+			 none == &none,
+		 "no length, or unknown rights");
+	if (ft_opts.raw)
+		return;
+	/* as of a hooking provider before this one; nothing lies behind it */
+	buf = ft_map(NULL, 2 * FT_PAGE);
+	FT_CHECK(!mprotect((char *) buf + FT_PAGE, FT_PAGE, PROT_NONE),
+		 "mprotect");
+	foreign = (struct fid_domain *) ((char *) buf + FT_PAGE) - 1;
+	*foreign = *dom(0);
+	foreign->fid.ops = &calls;
+	FT_CHECK(fi_mrrc_alloc(ops, foreign, 100, 0, 0, &none, NULL) ==
+				 -FI_EINVAL &&
+			 none == &none,
+		 "a domain that is not ofi_mrrc's");
+	FT_CHECK(ops->free(foreign, buf) == -FI_EINVAL,
+		 "a free by a domain that is not ofi_mrrc's");
+	ft_unmap(buf, 2 * FT_PAGE);
+}
+
 /* ---- heaps --------------------------------------------------------------- */
 
 /* From a newer header: what is not known here must not be asked for. */
@@ -352,6 +400,7 @@ static void heaps(void)
 	FT_CALL(fi_mr_heap_open(dom(0), &attr, &heap, &pair));
 	FT_CALL(fi_mr_heap_open(dom(0), NULL, &other, NULL));
 	FT_CHECK(heap->fid.context == &pair, "context");
+	FT_CHECK(heap->fid.fclass == FI_MRRC_CLASS_MR_HEAP, "class");
 	FT_CALL(fi_mr_heap_alloc(heap, 700000, 0, &buf[0], NULL));
 	FT_CALL(fi_mr_heap_memalign(heap, 4096, 700000, FI_MR_ALLOC_ZERO,
 				    &buf[1], NULL));
@@ -474,6 +523,7 @@ int main(int argc, char **argv)
 	peers();
 	classes();
 	neighbours();
+	kept();
 	heaps();
 	only_a_heap();
 	newer();

@@ -4,7 +4,15 @@
  *
  * Nothing here needs linking: every call goes through fi_open_ops(3), so a
  * program built with this header also runs where the provider is absent, and
- * is then told -FI_ENOSYS (or what the provider in use answers).
+ * is then told -FI_ENOSYS (or what the provider in use answers). The inline
+ * functions open the operations at each call; a program may open them once
+ * and keep them as long as the object is open.
+ *
+ * How it grows: each structure begins with its size. A table of operations and
+ * a structure that the provider fills grow at their ends; FI_CHECK_OP tells
+ * whether a table has an operation, and fi_mrrc_feature() whether the provider
+ * has a feature. What cannot be added in that way has a new name, "... v2", and
+ * providers go on answering the old one. No flag or constant changes its value.
  */
 #ifndef FI_EXT_MRRC_H
 #define FI_EXT_MRRC_H
@@ -375,12 +383,24 @@ struct fi_ops_mr_heap {
 	int (*stats)(struct fid_mr_heap *heap, struct fi_mr_heap_stats *stats);
 };
 
+/* fid.fclass of a heap; libfabric has no class for it */
+#define FI_MRRC_CLASS_MR_HEAP (1 << 16)
+
 struct fid_mr_heap {
 	struct fid fid;
 	struct fi_ops_mr_heap *ops;
 };
 
-/* Any thread. */
+/* An address, or a negative error, and what covers it. */
+struct fi_mr_place {
+	intptr_t addr;
+	struct fid_mr *mr;
+};
+
+/*
+ * Operations of one domain, good until it is closed. A program that allocates
+ * often opens them once and calls these. Any thread.
+ */
 struct fi_mrrc_ops_alloc {
 	size_t size;
 	int (*alloc)(struct fid_domain *domain, size_t align, size_t len,
@@ -394,58 +414,35 @@ struct fi_mrrc_ops_alloc {
 	int (*heap_open)(struct fid_domain *domain,
 			 const struct fi_mr_heap_attr *attr,
 			 struct fid_mr_heap **heap, void *context);
+	/* As alloc with align 1 and no flags, by value: the fastest way. */
+	struct fi_mr_place (*place)(struct fid_domain *domain, size_t len,
+				    uint64_t access);
 };
 
-/*
- * What an ofi_mrrc domain has behind its table of calls (fid.ops), at
- * FI_MRRC_TAIL bytes: saves fi_open_ops() for each allocation. That it is
- * there, and what it consists of, is what the table's size says: an odd
- * number, which a table of calls alone never has.
- */
-#define FI_MRRC_TAIL	  256
-#define FI_MRRC_TAIL_SIZE (FI_MRRC_TAIL + 129)
-
-/* addr: or a negative error */
-struct fi_mrrc_got {
-	intptr_t addr;
-	struct fid_mr *mr;
-};
-
-struct fi_mrrc_tail {
-	struct fi_mrrc_ops_alloc *alloc;
-	/*
-	 * fi_mr_alloc() without flags, by value; remote: FI_REMOTE_READ,
-	 * FI_REMOTE_WRITE as bits 0 and 1.
-	 */
-	struct fi_mrrc_got (*get)(struct fid_domain *domain, size_t len,
-				  unsigned int remote);
-	int (*put)(struct fid_domain *domain, void *buf);
-};
-
-/* NULL: another provider's domain, or the hooking form. */
-static inline const struct fi_mrrc_tail *
-fi_mrrc_alloc_tail(struct fid_domain *domain)
+static inline int fi_mrrc_alloc_open(struct fid_domain *domain,
+				     struct fi_mrrc_ops_alloc **ops)
 {
-	const struct fi_ops *ops = domain->fid.ops;
-
-	return ops->size == FI_MRRC_TAIL_SIZE ?
-		       (const struct fi_mrrc_tail
-				*) (const void *) ((const char *) ops +
-						   FI_MRRC_TAIL) :
-		       NULL;
-}
-
-static inline int fi_mrrc_alloc_ops(struct fid_domain *domain,
-				    struct fi_mrrc_ops_alloc **ops)
-{
-	const struct fi_mrrc_tail *tail = fi_mrrc_alloc_tail(domain);
-
-	if (tail) {
-		*ops = tail->alloc;
-		return 0;
-	}
 	return fi_open_ops(&domain->fid, FI_MRRC_ALLOC_OPS, 0, (void **) ops,
 			   NULL);
+}
+
+/* fi_mr_alloc() of a program that has opened the operations. */
+static inline int fi_mrrc_alloc(struct fi_mrrc_ops_alloc *ops,
+				struct fid_domain *domain, size_t len,
+				uint64_t access, uint64_t flags, void **buf,
+				struct fid_mr **mr)
+{
+	struct fi_mr_place place;
+
+	if (flags)
+		return ops->alloc(domain, 1, len, access, flags, buf, mr);
+	place = ops->place(domain, len, access);
+	if (place.addr < 0) /* never 0, which compilers cannot know */
+		return (int) place.addr ? (int) place.addr : -FI_EOTHER;
+	*buf = (void *) place.addr;
+	if (mr)
+		*mr = place.mr;
+	return 0;
 }
 
 static inline int fi_mr_memalign(struct fid_domain *domain, size_t align,
@@ -453,71 +450,36 @@ static inline int fi_mr_memalign(struct fid_domain *domain, size_t align,
 				 void **buf, struct fid_mr **mr)
 {
 	struct fi_mrrc_ops_alloc *ops;
-	int ret = fi_mrrc_alloc_ops(domain, &ops);
+	int ret = fi_mrrc_alloc_open(domain, &ops);
 
 	return ret ? ret :
 		     ops->alloc(domain, align, len, access, flags, buf, mr);
 }
 
-/* Apart, so that the way of most needs little of its caller. */
-static __attribute__((noinline, unused)) int
-fi_mrrc_alloc_other(struct fid_domain *domain, size_t len, uint64_t access,
-		    uint64_t flags, void **buf, struct fid_mr **mr)
-{
-	return fi_mr_memalign(domain, 1, len, access, flags, buf, mr);
-}
-
-static __attribute__((noinline, unused)) int
-fi_mrrc_free_other(struct fid_domain *domain, void *buf)
-{
-	struct fi_mrrc_ops_alloc *ops;
-	int ret = fi_mrrc_alloc_ops(domain, &ops);
-
-	return ret ? ret : ops->free(domain, buf);
-}
-
-#define FI_MRRC_LOCAL (FI_SEND | FI_RECV | FI_READ | FI_WRITE)
-
 static inline int fi_mr_alloc(struct fid_domain *domain, size_t len,
 			      uint64_t access, uint64_t flags, void **buf,
 			      struct fid_mr **mr)
 {
-	const uint64_t remote = access / FI_REMOTE_READ;
-	const struct fi_mrrc_tail *tail = fi_mrrc_alloc_tail(domain);
-	struct fi_mrrc_got got;
-	void *other;
-	int ret;
+	struct fi_mrrc_ops_alloc *ops;
+	int ret = fi_mrrc_alloc_open(domain, &ops);
 
-	if (__builtin_expect(!tail, 0) || flags || remote > 3 ||
-	    (access % FI_REMOTE_READ & ~FI_MRRC_LOCAL)) {
-		ret = fi_mrrc_alloc_other(domain, len, access, flags, &other,
-					  mr);
-		if (!ret)
-			*buf = other;
-		return ret;
-	}
-	got = tail->get(domain, len, (unsigned int) remote);
-	if (__builtin_expect(got.addr < 0, 0))
-		return (int) got.addr ? (int) got.addr : -FI_EOTHER;
-	*buf = (void *) got.addr;
-	if (mr)
-		*mr = got.mr;
-	return 0;
+	return ret ? ret :
+		     fi_mrrc_alloc(ops, domain, len, access, flags, buf, mr);
 }
 
 static inline int fi_mr_free(struct fid_domain *domain, void *buf)
 {
-	const struct fi_mrrc_tail *tail = fi_mrrc_alloc_tail(domain);
+	struct fi_mrrc_ops_alloc *ops;
+	int ret = fi_mrrc_alloc_open(domain, &ops);
 
-	return __builtin_expect(!!tail, 1) ? tail->put(domain, buf) :
-					     fi_mrrc_free_other(domain, buf);
+	return ret ? ret : ops->free(domain, buf);
 }
 
 static inline int fi_mr_query(struct fid_domain *domain, const void *addr,
 			      struct fi_mr_query_attr *attr)
 {
 	struct fi_mrrc_ops_alloc *ops;
-	int ret = fi_mrrc_alloc_ops(domain, &ops);
+	int ret = fi_mrrc_alloc_open(domain, &ops);
 
 	return ret ? ret : ops->query(domain, addr, attr);
 }
@@ -525,7 +487,7 @@ static inline int fi_mr_query(struct fid_domain *domain, const void *addr,
 static inline int fi_mr_trim(struct fid_domain *domain)
 {
 	struct fi_mrrc_ops_alloc *ops;
-	int ret = fi_mrrc_alloc_ops(domain, &ops);
+	int ret = fi_mrrc_alloc_open(domain, &ops);
 
 	return ret ? ret : ops->trim(domain);
 }
@@ -534,7 +496,7 @@ static inline int fi_mr_alloc_stats(struct fid_domain *domain,
 				    struct fi_mr_heap_stats *stats)
 {
 	struct fi_mrrc_ops_alloc *ops;
-	int ret = fi_mrrc_alloc_ops(domain, &ops);
+	int ret = fi_mrrc_alloc_open(domain, &ops);
 
 	return ret ? ret : ops->stats(domain, stats);
 }
@@ -544,7 +506,7 @@ static inline int fi_mr_heap_open(struct fid_domain *domain,
 				  struct fid_mr_heap **heap, void *context)
 {
 	struct fi_mrrc_ops_alloc *ops;
-	int ret = fi_mrrc_alloc_ops(domain, &ops);
+	int ret = fi_mrrc_alloc_open(domain, &ops);
 
 	return ret ? ret : ops->heap_open(domain, attr, heap, context);
 }

@@ -89,10 +89,12 @@ class source
 			uint64_t flags = 0) noexcept
 	    : domain_(domain), access_(access), flags_(flags)
 	{
+		open();
 	}
 	source(fid_domain *domain, heap_ref heap, uint64_t flags = 0) noexcept
 	    : domain_(domain), heap_(heap), flags_(flags)
 	{
+		open();
 	}
 
 	void *allocate(std::size_t bytes, std::size_t align) const
@@ -109,6 +111,10 @@ class source
 			check("fi_mr_heap_memalign",
 			      fi_mr_heap_memalign(heap_, align, bytes, flags_,
 						  &buf, nullptr));
+		else if (ops_ && align <= 16)
+			check("fi_mr_alloc",
+			      fi_mrrc_alloc(ops_, domain_, bytes, access_,
+					    flags_, &buf, nullptr));
 		else
 			check("fi_mr_memalign",
 			      fi_mr_memalign(domain_, align, bytes, access_,
@@ -119,7 +125,8 @@ class source
 	void deallocate(void *buf) const noexcept
 	{
 		/* what goes wrong is in the provider's log */
-		(void) fi_mr_free(domain_, buf);
+		if (ops_)
+			(void) ops_->free(domain_, buf);
 	}
 
 	/* One may free what the other allocated. */
@@ -135,7 +142,15 @@ class source
       private:
 	static constexpr std::uint64_t max_bytes = std::uint64_t(1) << 46;
 
+	/* What is not ofi_mrrc's domain is found out when it allocates. */
+	void open() noexcept
+	{
+		if (domain_ && fi_mrrc_alloc_open(domain_, &ops_))
+			ops_ = nullptr;
+	}
+
 	fid_domain *domain_;
+	fi_mrrc_ops_alloc *ops_ = nullptr;
 	fid_mr_heap *heap_ = nullptr;
 	uint64_t access_ = 0;
 	uint64_t flags_;

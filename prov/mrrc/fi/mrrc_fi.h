@@ -418,17 +418,8 @@ extern struct fi_ops_tagged mrrc_recorded_tagged_ops;
 extern struct fi_ops_atomic mrrc_recorded_atomic_ops;
 void mrrc_recorded_init(void);
 
-/* domain.c: calls of a domain, and what fi_ext_mrrc.h looks for behind them */
-struct mrrc_domain_fid_ops {
-	union {
-		struct fi_ops ops;
-		char room[FI_MRRC_TAIL];
-	};
-	struct fi_mrrc_tail tail;
-	char end[FI_MRRC_TAIL_SIZE - FI_MRRC_TAIL -
-		 sizeof(struct fi_mrrc_tail)];
-};
-extern struct mrrc_domain_fid_ops mrrc_domain_fid_ops;
+/* domain.c: the calls of struct mrrc_domain, and of nothing else */
+extern struct fi_ops mrrc_domain_fid_ops;
 
 /* Of one of ours; NULL: it is not */
 struct mrrc_reg *mrrc_domain_reg(struct fid_domain *domain);

@@ -22,11 +22,17 @@
 
 static struct mrrc_reg *(*alloc_kind[KINDS])(struct fid_domain *domain);
 static unsigned alloc_kinds;
+static const struct fi_ops *alloc_own;
 
 void mrrc_alloc_add_kind(struct mrrc_reg *(*reg)(struct fid_domain *domain))
 {
 	assert(alloc_kinds < KINDS);
 	alloc_kind[alloc_kinds++] = reg;
+}
+
+void mrrc_alloc_set_own(const struct fi_ops *ops)
+{
+	alloc_own = ops;
 }
 
 struct mrrc_reg *mrrc_alloc_reg(struct fid_domain *domain)
@@ -270,7 +276,7 @@ static int alloc_error(int ret)
 	return ret == -EDOM ? -FI_EDOMAIN : ret;
 }
 
-static int alloc_free(struct fid_domain *domain, void *buf)
+static int alloc_free_any(struct fid_domain *domain, void *buf)
 {
 	struct mrrc_reg *reg = mrrc_alloc_reg(domain);
 	struct mrrc_alloc *alloc;
@@ -288,33 +294,31 @@ static int alloc_free(struct fid_domain *domain, void *buf)
 }
 
 /*
- * By way of the domain's own table (struct fi_mrrc_tail), so that there is no
- * doubt whose domain it is. What these calls take is mostly jumps and what
- * waits for them, so the way of most is straight on, down to the return, and
- * what is less usual goes on in functions of their own.
+ * Most of the time of these calls is jumps and what waits for them. So the
+ * usual case runs straight on to the return, and the others go on in functions
+ * of their own.
  */
-static struct fi_mrrc_got alloc_got(int ret, void *addr, void *cookie)
+static struct fi_mr_place alloc_got(int ret, void *addr, void *cookie)
 {
-	return (struct fi_mrrc_got){
+	return (struct fi_mr_place){
 		.addr = ret ? ret : (intptr_t) addr,
 		.mr = cookie,
 	};
 }
 
-static __attribute__((noinline)) struct fi_mrrc_got
-alloc_get_first(struct fid_domain *domain, size_t len, unsigned remote)
+static __attribute__((noinline)) struct fi_mr_place
+alloc_place_first(struct fid_domain *domain, size_t len, uint64_t access)
 {
 	struct fid_mr *mr;
 	void *buf;
 	int ret;
 
-	ret = alloc_alloc(domain, 1, len, remote * FI_REMOTE_READ, 0, &buf,
-			  &mr);
+	ret = alloc_alloc(domain, 1, len, access, 0, &buf, &mr);
 	return alloc_got(ret, buf, mr);
 }
 
-static __attribute__((noinline)) struct fi_mrrc_got
-alloc_get_slow(struct mrrc_heap *heap, size_t len)
+static __attribute__((noinline)) struct fi_mr_place
+alloc_place_slow(struct mrrc_heap *heap, size_t len)
 {
 	void *addr, *cookie;
 	int ret;
@@ -324,19 +328,19 @@ alloc_get_slow(struct mrrc_heap *heap, size_t len)
 }
 
 /* In the thread's biased lock. */
-static __attribute__((noinline)) struct fi_mrrc_got
-alloc_get_mag(struct mrrc_heap *heap, size_t len, struct mrrc_tcache *tcache,
-	      unsigned live)
+static __attribute__((noinline)) struct fi_mr_place
+alloc_place_mag(struct mrrc_heap *heap, size_t len, struct mrrc_tcache *tcache,
+		unsigned live)
 {
 	struct mrrc_heap_got got = mrrc_heap_get_mag(heap, tcache, live, len);
 
 	return mrrc_likely(got.object) ?
 		       alloc_got(0, (void *) got.object, got.cookie) :
-		       alloc_get_slow(heap, len);
+		       alloc_place_slow(heap, len);
 }
 
-struct fi_mrrc_got mrrc_alloc_get(struct fid_domain *domain, size_t len,
-				  unsigned remote)
+static struct fi_mr_place alloc_place(struct fid_domain *domain, size_t len,
+				      uint64_t access)
 {
 	struct mrrc_tcache *tcache = mrrc_tcache_self;
 	struct mrrc_heap_got got;
@@ -345,50 +349,56 @@ struct fi_mrrc_got mrrc_alloc_get(struct fid_domain *domain, size_t len,
 
 	_Static_assert(FI_REMOTE_WRITE == 2 * FI_REMOTE_READ,
 		       "two bits side by side");
+	if (!mrrc_likely(domain->fid.ops == alloc_own &&
+			 access / FI_REMOTE_READ < MRRC_ALLOC_RIGHTS &&
+			 !(access % FI_REMOTE_READ & ~ALLOC_ACCESS)))
+		return alloc_place_first(domain, len, access);
 	heap = atomic_load_explicit(
 		&mrrc_domain_of(domain)
-			 ->reg.alloc_usual[remote % MRRC_ALLOC_RIGHTS],
+			 ->reg.alloc_usual[access / FI_REMOTE_READ],
 		memory_order_acquire);
 	if (!mrrc_likely(heap))
-		return alloc_get_first(domain, len, remote);
+		return alloc_place_first(domain, len, access);
 	live = mrrc_heap_live(len);
 	if (!mrrc_likely(live != MRRC_OBJ_NONE &&
 			 mrrc_biased_enter(&tcache->biased)))
-		return alloc_get_slow(heap, len);
+		return alloc_place_slow(heap, len);
 	if (!mrrc_likely(mrrc_heap_get_hot(heap, tcache, live, len, &got)))
-		return alloc_get_mag(heap, len, tcache, live);
-	return (struct fi_mrrc_got){ got.object, got.cookie };
+		return alloc_place_mag(heap, len, tcache, live);
+	return (struct fi_mr_place){ got.object, got.cookie };
 }
 
-static __attribute__((noinline)) int alloc_put_slow(struct fid_domain *domain,
-						    void *buf)
+static __attribute__((noinline)) int alloc_free_slow(struct fid_domain *domain,
+						     void *buf)
 {
-	return alloc_free(domain, buf);
+	return alloc_free_any(domain, buf);
 }
 
 /* In the thread's biased lock. */
-static __attribute__((noinline)) int alloc_put_mag(struct fid_domain *domain,
-						   void *buf,
-						   struct mrrc_heaps *heaps,
-						   struct mrrc_tcache *tcache)
+static __attribute__((noinline)) int alloc_free_mag(struct fid_domain *domain,
+						    void *buf,
+						    struct mrrc_heaps *heaps,
+						    struct mrrc_tcache *tcache)
 {
 	return mrrc_likely(mrrc_heap_put_mag(heaps, tcache, (uintptr_t) buf)) ?
 		       0 :
-		       alloc_put_slow(domain, buf);
+		       alloc_free_slow(domain, buf);
 }
 
-int mrrc_alloc_put(struct fid_domain *domain, void *buf)
+static int alloc_free(struct fid_domain *domain, void *buf)
 {
-	struct mrrc_heaps *heaps =
-		atomic_load_explicit(&mrrc_domain_of(domain)->reg.alloc_heaps,
-				     memory_order_acquire);
 	struct mrrc_tcache *tcache = mrrc_tcache_self;
+	struct mrrc_heaps *heaps;
 
+	if (!mrrc_likely(domain->fid.ops == alloc_own))
+		return alloc_free_slow(domain, buf);
+	heaps = atomic_load_explicit(&mrrc_domain_of(domain)->reg.alloc_heaps,
+				     memory_order_acquire);
 	/* nothing is hot of no domain */
 	if (!mrrc_likely(mrrc_biased_enter(&tcache->biased)))
-		return alloc_put_slow(domain, buf);
+		return alloc_free_slow(domain, buf);
 	if (!mrrc_likely(mrrc_heap_put_hot(heaps, tcache, (uintptr_t) buf)))
-		return alloc_put_mag(domain, buf, heaps, tcache);
+		return alloc_free_mag(domain, buf, heaps, tcache);
 	return 0;
 }
 
@@ -519,4 +529,5 @@ struct fi_mrrc_ops_alloc mrrc_alloc_ops = {
 	.trim = alloc_trim,
 	.stats = alloc_stats,
 	.heap_open = mrrc_alloc_heap_open,
+	.place = alloc_place,
 };

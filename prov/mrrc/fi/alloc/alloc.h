@@ -14,20 +14,18 @@
 #include "fi/reg.h"
 
 struct fi_mrrc_ops_alloc;
-struct fi_mrrc_got;
 
 /* FI_MRRC_ALLOC_OPS */
 extern struct fi_mrrc_ops_alloc mrrc_alloc_ops;
-/* Of struct fi_mrrc_tail: the domain is surely the utility provider's. */
-struct fi_mrrc_got mrrc_alloc_get(struct fid_domain *domain, size_t len,
-				  unsigned remote);
-int mrrc_alloc_put(struct fid_domain *domain, void *buf);
 
 /*
  * There are domains of this kind: @reg finds their registrations, or NULL for
  * other domains. Once for each kind, before any is open.
  */
 void mrrc_alloc_add_kind(struct mrrc_reg *(*reg)(struct fid_domain *domain));
+
+/* The table of struct mrrc_domain, which tells one from other domains. */
+void mrrc_alloc_set_own(const struct fi_ops *ops);
 
 /* Heaps of the application are open: the domain cannot be closed. */
 bool mrrc_alloc_busy(struct mrrc_reg *reg);

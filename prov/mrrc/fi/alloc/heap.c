@@ -162,6 +162,7 @@ int mrrc_alloc_heap_open(struct fid_domain *domain,
 		return ret;
 	}
 	atomic_fetch_add(&heap->alloc->open, 1);
+	heap->fid.fid.fclass = FI_MRRC_CLASS_MR_HEAP;
 	heap->fid.fid.context = context;
 	heap->fid.fid.ops = &heap_fid_ops;
 	heap->fid.ops = &heap_ops;

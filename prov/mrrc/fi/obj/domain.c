@@ -95,10 +95,11 @@ static int domain_ops_open(struct fid *fid, const char *name, uint64_t flags,
 {
 	void *ours;
 
-	if (name && !strcmp(name, FI_MRRC_DOMAIN_OPS))
-		ours = &mrrc_domain_ext_ops;
-	else if (name && !strcmp(name, FI_MRRC_ALLOC_OPS))
+	/* first what programs may open at each allocation */
+	if (name && !strcmp(name, FI_MRRC_ALLOC_OPS))
 		ours = &mrrc_alloc_ops;
+	else if (name && !strcmp(name, FI_MRRC_DOMAIN_OPS))
+		ours = &mrrc_domain_ext_ops;
 	else
 		return mrrc_fid_ops_open(fid, name, flags, ops, context);
 	if (flags)
@@ -107,30 +108,19 @@ static int domain_ops_open(struct fid *fid, const char *name, uint64_t flags,
 	return 0;
 }
 
-_Static_assert(offsetof(struct mrrc_domain_fid_ops, tail) == FI_MRRC_TAIL &&
-		       sizeof(struct mrrc_domain_fid_ops) >= FI_MRRC_TAIL_SIZE,
-	       "where programs look for it");
-
-struct mrrc_domain_fid_ops mrrc_domain_fid_ops = {
-	.ops = {
-		.size = FI_MRRC_TAIL_SIZE,
-		.close = domain_close,
-		.bind = domain_bind,
-		.control = mrrc_fid_control,
-		.ops_open = domain_ops_open,
-		.tostr = mrrc_fid_tostr,
-		.ops_set = mrrc_fid_ops_set,
-	},
-	.tail = {
-		.alloc = &mrrc_alloc_ops,
-		.get = mrrc_alloc_get,
-		.put = mrrc_alloc_put,
-	},
+struct fi_ops mrrc_domain_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = domain_close,
+	.bind = domain_bind,
+	.control = mrrc_fid_control,
+	.ops_open = domain_ops_open,
+	.tostr = mrrc_fid_tostr,
+	.ops_set = mrrc_fid_ops_set,
 };
 
 struct mrrc_reg *mrrc_domain_reg(struct fid_domain *domain)
 {
-	return domain->fid.ops == &mrrc_domain_fid_ops.ops ?
+	return domain->fid.ops == &mrrc_domain_fid_ops ?
 		       &mrrc_domain_of(domain)->reg :
 		       NULL;
 }
@@ -282,7 +272,7 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 		domain_open_blocks(domain);
 	domain->domain.fid.fclass = FI_CLASS_DOMAIN;
 	domain->domain.fid.context = context;
-	domain->domain.fid.ops = &mrrc_domain_fid_ops.ops;
+	domain->domain.fid.ops = &mrrc_domain_fid_ops;
 	domain->domain.ops = &mrrc_domain_ops;
 	domain->domain.mr = &mrrc_mr_ops;
 	mrrc_ref_get(&fabric->ref);
