@@ -29,7 +29,8 @@ compile()
 }
 
 compile "${CC:-cc}" -std=c11 -c -o "$dir/example.o" "$dir/example.c"
-compile "${CC:-cc}" -std=c99 -pedantic -fsyntax-only "$dir/header.c"
+compile "${CC:-cc}" -std=c99 -pedantic -Wextra -Wshadow -fsyntax-only \
+	"$dir/header.c"
 if command -v c++ >/dev/null; then
 	compile c++ -x c++ -fsyntax-only "$dir/header.c"
 	compile c++ -x c++ -fpermissive -w -fsyntax-only "$dir/example.c"

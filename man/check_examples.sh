@@ -76,8 +76,11 @@ done
 if command -v "${CXX:-g++}" >/dev/null; then
 	echo '#include <rdma/fi_ext_mrrc.h>' >"$dir/header.cc"
 	echo 'int main() { return 0; }' >>"$dir/header.cc"
-	compile "${CXX:-g++}" "$dir/header.cc" "$dir/program" -std=c++17 ||
-		fail "the header does not compile as C++"
+	for std in c++11 c++14 c++17 c++20; do
+		compile "${CXX:-g++}" "$dir/header.cc" "$dir/program" \
+			-std=$std -pedantic -Wextra -Wshadow ||
+			fail "the header does not compile as $std"
+	done
 fi
 
 [ $failed = 0 ] && echo "PASS: $found examples"

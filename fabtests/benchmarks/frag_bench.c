@@ -62,7 +62,7 @@ static struct fi_mr_heap_stats stats_of(void)
 {
 	struct fi_mr_heap_stats stats = { .size = sizeof(stats) };
 
-	FT_CALL(fi_mr_alloc_stats(domain, &stats));
+	FT_CALL(fi_mr_alloc_stats_read(domain, &stats));
 	return stats;
 }
 

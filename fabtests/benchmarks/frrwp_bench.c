@@ -162,7 +162,7 @@ static void cond_write(const struct message *msg)
 	stamp(S_free);
 	wait_for(FT_TX, buf);
 	stamp(S_done);
-	FT_CALL(fi_cw_stats(ep->ep, &st));
+	FT_CALL(fi_cw_stats_read(ep->ep, &st));
 	at[S_posted] = st.last_issued / 1e3;
 	at[S_wregd] = at[S_posted] < at[S_free] ? at[S_posted] : at[S_free];
 }

@@ -8,7 +8,7 @@ bool ft_stats(struct ft_dom *dom, struct fi_mrrc_stats *st)
 	st->size = sizeof(*st);
 	if (ft_opts.raw)
 		return false;
-	FT_CALL(fi_mrrc_stats(dom->domain, st));
+	FT_CALL(fi_mrrc_stats_read(dom->domain, st));
 	FT_CHECK(st->size == sizeof(*st), "stats: %zu bytes filled", st->size);
 	return true;
 }

@@ -47,7 +47,7 @@ static struct fi_mr_heap_stats heap_stats(int i)
 {
 	struct fi_mr_heap_stats stats = { .size = sizeof(stats) };
 
-	FT_CALL(fi_mr_alloc_stats(dom(i), &stats));
+	FT_CALL(fi_mr_alloc_stats_read(dom(i), &stats));
 	return stats;
 }
 
@@ -416,7 +416,7 @@ static void heaps(void)
 	FT_CHECK(fi_mr_heap_alloc(heap, 1, FI_MR_ALLOC_2M, &none, NULL) ==
 			 -FI_EINVAL,
 		 "pages from a heap");
-	FT_CALL(fi_mr_heap_stats(heap, &stats));
+	FT_CALL(fi_mr_heap_stats_read(heap, &stats));
 	FT_CHECK(stats.live == 2 && stats.bytes <= attr.max_bytes &&
 			 stats.limit == attr.max_bytes,
 		 "%" PRIu64 " live, %" PRIu64 " bytes", stats.live,
@@ -425,7 +425,7 @@ static void heaps(void)
 	put(0, buf[1]);
 	FT_CALL(fi_mr_heap_trim(heap));
 	stats.size = sizeof(stats);
-	FT_CALL(fi_mr_heap_stats(heap, &stats));
+	FT_CALL(fi_mr_heap_stats_read(heap, &stats));
 	FT_CHECK(!stats.blocks, "%" PRIu64 " blocks after trim", stats.blocks);
 	FT_CALL(fi_mr_heap_close(heap));
 	/* with what is in it */

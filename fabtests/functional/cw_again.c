@@ -76,7 +76,7 @@ static void ended(enum how how)
 			 atomic_load(&full));
 		if (how == NOTHING) {
 			usleep(1000);
-			FT_CALL(fi_cw_stats(pair.c.ep, &st));
+			FT_CALL(fi_cw_stats_read(pair.c.ep, &st));
 			done = st.writes == st.writes_ended;
 			continue;
 		}
@@ -118,7 +118,7 @@ static void transfer(enum how how, bool tag_first, size_t segs, int first,
 	while (tag_first && !st.known_tags) {
 		ft_poll(&pair.s);
 		ft_poll(&pair.c);
-		FT_CALL(fi_cw_stats(pair.c.ep, &st));
+		FT_CALL(fi_cw_stats_read(pair.c.ep, &st));
 	}
 	if (tag_first)
 		FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, 0, tag, out));

@@ -25,7 +25,7 @@ void automatic(void)
 	FT_CALL(fi_cwtag(pair.s.ep, in, LEN, NULL, pair.s.to, 99, in));
 	do {
 		usleep(1000);
-		FT_CALL(fi_cw_stats(pair.s.ep, &st));
+		FT_CALL(fi_cw_stats_read(pair.s.ep, &st));
 		FT_CHECK(ft_limit_us() < end, "nothing happens");
 	} while (st.tags != st.tags_ended);
 	FT_CHECK_BUF(in, LEN, 99, "conditional write");
@@ -56,7 +56,7 @@ void automatic_error(void)
 	FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, pair.c.to, 97, out));
 	do {
 		usleep(1000);
-		FT_CALL(fi_cw_stats(pair.s.ep, &st));
+		FT_CALL(fi_cw_stats_read(pair.s.ep, &st));
 		FT_CHECK(ft_limit_us() < end, "nothing happens");
 	} while (st.tags != st.tags_ended);
 	usleep(10000);
@@ -89,7 +89,7 @@ static unsigned posts(void)
 		FT_CHECK(!ret || ret == -FI_EAGAIN, "fi_cwtag: %zd", ret);
 		posted += !ret;
 		usleep(100);
-		FT_CALL(fi_cw_stats(pair.s.ep, &st));
+		FT_CALL(fi_cw_stats_read(pair.s.ep, &st));
 		FT_CHECK(ft_limit_us() < end, "nothing happens");
 	} while (calls <= 100 || st.tags != st.tags_ended);
 	FT_CHECK_BUF(in, LEN, 98, "conditional write");

@@ -306,8 +306,8 @@ static void check_calls(bool enabled)
 	ret = fi_cw_cancel(ep[0], &st);
 	FT_CHECK(ret == (enabled ? -FI_ENOENT : -FI_EOPNOTSUPP),
 		 "fi_cw_cancel, enabled %d: %d", enabled, ret);
-	ret = fi_cw_stats(ep[0], &st);
-	FT_CHECK(ret == no, "fi_cw_stats, enabled %d: %d", enabled, ret);
+	ret = fi_cw_stats_read(ep[0], &st);
+	FT_CHECK(ret == no, "fi_cw_stats_read, enabled %d: %d", enabled, ret);
 	ret = fi_cw_tag_alloc(ep[0], &tag);
 	FT_CHECK(ret == no, "fi_cw_tag_alloc, enabled %d: %d", enabled, ret);
 	/* what the provider has, whatever the endpoint has asked for */

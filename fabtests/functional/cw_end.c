@@ -245,7 +245,7 @@ static unsigned unheard(struct ft_pair *pair, bool close, uint64_t *took)
 				 pair->s.to, i, in + i * BIT));
 	while (st.known_tags < MANY) {
 		ft_progress(&pair->c);
-		FT_CALL(fi_cw_stats(pair->c.ep, &st));
+		FT_CALL(fi_cw_stats_read(pair->c.ep, &st));
 		FT_CHECK(ft_limit_us() < end, "no tags");
 	}
 	for (i = 0; i < MANY; i++)
@@ -347,7 +347,7 @@ static void survivor(struct ft_pair *pair, pid_t pid)
 	struct ft_ep *ep = &pair->s;
 
 	ft_cw_survivor(ep, 0, out, LEN, in, 16 * LEN, pid, poll_events);
-	FT_CALL(fi_cw_stats(ep->ep, &st));
+	FT_CALL(fi_cw_stats_read(ep->ep, &st));
 	FT_CHECK(!st.pending_tags && !st.pending_writes && !st.known_tags,
 		 "something is left");
 	ft_check_idle(ep->dom, "peer killed");

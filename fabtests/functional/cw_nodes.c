@@ -102,7 +102,7 @@ void check_none(int i)
 {
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
 
-	FT_CALL(fi_cw_stats(node[i].ep.ep, &st));
+	FT_CALL(fi_cw_stats_read(node[i].ep.ep, &st));
 	FT_CHECK(!st.pending_writes && !st.pending_tags &&
 			 st.writes == st.writes_ended &&
 			 st.tags == st.tags_ended,

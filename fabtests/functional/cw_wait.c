@@ -87,7 +87,7 @@ static uint64_t both_sleep(const char *what)
 		sleep_for(&pair.c, FT_TX, wait_fd[0], out);
 	}
 	pthread_join(target, NULL);
-	FT_CALL(fi_cw_stats(pair.c.ep, &st));
+	FT_CALL(fi_cw_stats_read(pair.c.ep, &st));
 	ft_log("%s: %" PRIu64 " at once, %" PRIu64 " held", what, st.immediate,
 	       st.held);
 	return (ft_now_us() - begin) / rounds;
@@ -412,7 +412,7 @@ static void more(void)
 			if (poll(&pfd, 1, 0) > 0)
 				ft_poll(&pair.s);
 			ft_poll(&pair.c);
-			FT_CALL(fi_cw_stats(pair.c.ep, &st));
+			FT_CALL(fi_cw_stats_read(pair.c.ep, &st));
 			FT_CHECK(ft_limit_us() < end, "asleep, with a tag that "
 						      "the peer does not know");
 		} while (!st.known_tags);

@@ -17,7 +17,7 @@ static void stats(struct ft_ep *ep, struct fi_mrrc_cw_stats *st)
 {
 	memset(st, 0, sizeof(*st));
 	st->size = sizeof(*st);
-	FT_CALL(fi_cw_stats(ep->ep, st));
+	FT_CALL(fi_cw_stats_read(ep->ep, st));
 	FT_CHECK(st->size == sizeof(*st), "stats: %zu bytes", st->size);
 }
 

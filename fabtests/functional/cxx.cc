@@ -36,7 +36,7 @@ static struct fi_mr_heap_stats stats_of(fid_domain *domain)
 	};
 
 	stats.size = sizeof(stats);
-	CHECK(!fi_mr_alloc_stats(domain, &stats));
+	CHECK(!fi_mr_alloc_stats_read(domain, &stats));
 	return stats;
 }
 

@@ -25,7 +25,7 @@ static void hook_stats(struct ft_dom *dom, struct fi_mrrc_stats *st)
 {
 	memset(st, 0, sizeof(*st));
 	st->size = sizeof(*st);
-	FT_CALL(fi_mrrc_stats(dom->domain, st));
+	FT_CALL(fi_mrrc_stats_read(dom->domain, st));
 }
 
 static struct fid_mr *reg_key(void *buf, size_t len, uint64_t access,
@@ -199,7 +199,7 @@ static void allocated(void)
 	FT_CALL(fi_mr_free(used, p));
 	/* nothing is allocated, and the core refuses all the same */
 	FT_CHECK(fi_close(&used->fid) == -FI_EBUSY, "a domain in use closes");
-	FT_CALL(fi_mr_alloc_stats(used, &stats));
+	FT_CALL(fi_mr_alloc_stats_read(used, &stats));
 	FT_CHECK(stats.allocs == 1 && !stats.live && !stats.blocks,
 		 "%" PRIu64 " allocations, %" PRIu64 " live, %" PRIu64
 		 " blocks",

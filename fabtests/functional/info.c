@@ -447,11 +447,11 @@ static void ext_ops(void)
 	int ret;
 
 	ft_pair_open(&pair, &attr);
-	ret = fi_mrrc_stats(pair.dom[0].domain, &st);
+	ret = fi_mrrc_stats_read(pair.dom[0].domain, &st);
 	FT_CHECK(ret == -FI_EINVAL, "statistics of 4 bytes: %d", ret);
 	st.size = offsetof(struct fi_mrrc_stats, hits);
 	st.hits = 4242;
-	FT_CALL(fi_mrrc_stats(pair.dom[0].domain, &st));
+	FT_CALL(fi_mrrc_stats_read(pair.dom[0].domain, &st));
 	FT_CHECK(st.hits == 4242, "written beyond what was asked for");
 	ret = fi_open_ops(&pair.dom[0].domain->fid, "no such ops", 0, &ops,
 			  NULL);

@@ -23,7 +23,7 @@ static uint64_t live(void)
 	struct fi_mr_heap_stats stats = {};
 
 	stats.size = sizeof(stats);
-	FT_CALL(fi_mr_alloc_stats(pair.c.dom->domain, &stats));
+	FT_CALL(fi_mr_alloc_stats_read(pair.c.dom->domain, &stats));
 	return stats.live;
 }
 

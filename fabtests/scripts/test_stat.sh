@@ -3,7 +3,7 @@
 #
 # test_stat.sh: what fi_mrrc_stat shows of a running process, and what
 # FI_OFI_MRRC_STATS_FILE leaves of one that has ended, is what the process was
-# told by fi_mrrc_stats().  Ends with "N passed, N failed".
+# told by fi_mrrc_stats_read().  Ends with "N passed, N failed".
 
 # shellcheck source=fabtests/scripts/testlib.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/testlib.sh"

@@ -96,8 +96,8 @@ struct fi_mrrc_ops_domain {
 	int (*feature)(struct fid_domain *domain, const char *name);
 };
 
-static inline int fi_mrrc_stats(struct fid_domain *domain,
-				struct fi_mrrc_stats *stats)
+static inline int fi_mrrc_stats_read(struct fid_domain *domain,
+				     struct fi_mrrc_stats *stats)
 {
 	struct fi_mrrc_ops_domain *ops;
 	int ret;
@@ -286,7 +286,8 @@ static inline int fi_cw_cancel(struct fid_ep *ep, void *context)
 	return ret ? ret : ops->cancel(ep, context);
 }
 
-static inline int fi_cw_stats(struct fid_ep *ep, struct fi_mrrc_cw_stats *stats)
+static inline int fi_cw_stats_read(struct fid_ep *ep,
+				   struct fi_mrrc_cw_stats *stats)
 {
 	struct fi_mrrc_ops_cw *ops;
 	int ret = fi_cw_open(&ep->fid, &ops);
@@ -492,8 +493,8 @@ static inline int fi_mr_trim(struct fid_domain *domain)
 	return ret ? ret : ops->trim(domain);
 }
 
-static inline int fi_mr_alloc_stats(struct fid_domain *domain,
-				    struct fi_mr_heap_stats *stats)
+static inline int fi_mr_alloc_stats_read(struct fid_domain *domain,
+					 struct fi_mr_heap_stats *stats)
 {
 	struct fi_mrrc_ops_alloc *ops;
 	int ret = fi_mrrc_alloc_open(domain, &ops);
@@ -535,8 +536,8 @@ static inline int fi_mr_heap_trim(struct fid_mr_heap *heap)
 	return heap->ops->trim(heap);
 }
 
-static inline int fi_mr_heap_stats(struct fid_mr_heap *heap,
-				   struct fi_mr_heap_stats *stats)
+static inline int fi_mr_heap_stats_read(struct fid_mr_heap *heap,
+					struct fi_mr_heap_stats *stats)
 {
 	return heap->ops->stats(heap, stats);
 }
