@@ -67,7 +67,7 @@ struct fi_mrrc_stats {
 	uint64_t merges;  /* registered with what was registered before */
 	/* of the whole process */
 	uint64_t hooks;	     /* calls of libc that are hooked now */
-	uint64_t hooks_lost; /* that somebody else has overwritten */
+	uint64_t hooks_lost; /* overwritten by another patcher */
 	uint64_t announced;  /* unmaps that hooks told of */
 	/* of the domain again */
 	uint64_t bounced_bytes;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whether a request that misses should be registered: copying it through
- * registered memory may be cheaper, and keeping it may cost others more.
+ * Admission: whether a request that misses is registered. Copying it through
+ * registered memory may be cheaper, and keeping it may evict other regions.
  *
- * Copying is renting: a request is copied until the copies so far have cost
- * what registering would have, and then registered. Whatever comes, that
- * costs at most twice what the better of the two would have (Karlin and
- * others 1988, ski rental). What is lost afterwards is new again: memory that
- * keeps going away is never worth more than copies.
+ * The rule is that of ski rental (Karlin and others 1988): a request is copied
+ * until the copies so far have cost what registering would have, and then
+ * registered. Whatever requests follow, this costs at most twice the optimum
+ * (2-competitive). A region that is lost afterwards starts anew: memory that
+ * keeps being unmapped is copied again.
  *
- * While nothing has to be evicted for it, there is more to go by: what became
- * of the registrations before it. Where those were used so often on average
- * that each would have been worth it twice from its first request, and next to
- * none was lost again, the next one is made at once.
+ * While nothing has to be evicted for it, the past decides: if registrations so
+ * far were used so often on average that registering each at its first request
+ * would have paid twice, and almost none was lost again, the next one is made
+ * at once.
  *
  * Not thread-safe. Only init allocates.
  */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The cache proper: an index per access, a policy, and a budget in bytes and
- * regions. It decides and keeps the books; it registers nothing. Whatever
- * has to be deregistered is handed to the caller, who does it outside locks.
+ * regions. It decides and keeps the accounts; it registers nothing.
+ * Registrations to be dropped are handed to the caller, which deregisters them
+ * outside locks.
  *
  * Not thread-safe, but for the words of regions, which other threads may
  * change at any time: sys/cache_mt.h is the front for threads, simulators use
@@ -165,7 +166,7 @@ size_t mrrc_cache_evict_some(struct mrrc_cache *cache, size_t bytes,
 size_t mrrc_cache_evict_all(struct mrrc_cache *cache,
 			    struct mrrc_region_list *victims);
 
-/* Bookkeeping of the registrations themselves, by whoever makes them. */
+/* Account for registrations; called by the code that makes them. */
 void mrrc_cache_registered(struct mrrc_cache *cache, size_t len);
 void mrrc_cache_deregistered(struct mrrc_cache *cache, size_t len);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What registering memory costs: linear in pages, as ou2009 section 5 and
- * mietke2006 have it.
+ * What registering memory costs: linear in pages (ou2009, section 5;
+ * mietke2006).
  *
  *   registration   T(p) = a * p + b
  *   deregistration T(p) = c * p + d, and where the device has a batched call

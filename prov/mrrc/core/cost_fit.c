@@ -104,7 +104,9 @@ static void residue_add(struct mrrc_residue *residue, double is, double want)
 		residue->worst = off / is;
 }
 
-/* All the same: whoever is on it is right. */
+/*
+ * r2. If all measured values are equal (total 0): 1 for an exact model, else 0.
+ */
 static double residue_r2(const struct mrrc_residue *residue)
 {
 	if (residue->total > 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * From measured times to a model (cost.h).
+ * Fits the cost model (cost.h) to measured times.
  *
  * Pure functions of their arguments.
  */

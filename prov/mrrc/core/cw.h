@@ -4,9 +4,9 @@
  * and the peer's tags that they wait for (the writer's part), its own exposed
  * buffers (the target's part), and the messages between, with their credits.
  *
- * Knows no network: what it decides it does by struct mrrc_cw_ops; what
- * happens it is told. The two are ordered like this: what ops->issue sent
- * arrives before what ops->send sends after it.
+ * Independent of the network: it acts by struct mrrc_cw_ops, and the caller
+ * reports what happens. The order that the caller guarantees: what ops->issue
+ * sent arrives before what ops->send sends after it.
  *
  * Life of a write: held until a tag matches, ready until the network takes
  * it, issued until it has completed and the target was told. Of a target:

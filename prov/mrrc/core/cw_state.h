@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * States of conditional writes and their targets, as tables: cw.h has what
- * each state means, and cw.c what is done where one follows another.
+ * States of conditional writes and their targets, as tables: cw.h says what
+ * each state means, and cw.c what is done on each transition.
  */
 #ifndef MRRC_CW_STATE_H
 #define MRRC_CW_STATE_H

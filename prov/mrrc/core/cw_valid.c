@@ -49,7 +49,7 @@ static bool cw_valid_tags(const struct mrrc_cw *cw)
 		rtags++;
 		known += rtag->known;
 		waiting += rtag->out.type != 0;
-		/* without a write, and nobody to be told: it is known */
+		/* no write and no message to send: the tag must be known */
 		if (!rtag->wr && !rtag->known && !rtag->out.type && !cw->err)
 			return false;
 	}

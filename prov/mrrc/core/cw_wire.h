@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What two sides of conditional writes say to each other: messages, as many
- * in one transfer as were due at once and fit. Little endian, each:
+ * The messages between the two sides of conditional writes. A transfer has as
+ * many messages as were due at once and fit. Each, little-endian:
  *
  *   0  type          1  version (0 in HELLO, whose beginning never changes)
  *   2  length        4  credits returned        6  0

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is remembered of regions that have left: how often they were used, and
- * when last. A table of fixed size where the oldest of a few gives way.
+ * Ghost entries: what is remembered of regions that have left, namely how often
+ * they were used, and when last. The table has a fixed size; in a full set the
+ * oldest entry is replaced.
  *
- * Not thread-safe. Only init allocates. Sets are laid out in the order in
- * which they are first used, so memory is touched only as regions leave.
+ * Not thread-safe. Only init allocates. Sets are laid out in the order in which
+ * they are first used, so memory is touched only as regions leave.
  */
 #ifndef MRRC_GHOST_H
 #define MRRC_GHOST_H

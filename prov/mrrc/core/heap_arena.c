@@ -3,8 +3,9 @@
  * Blocks cut into objects (heap_arena.h).
  *
  * Free spans lie in bins by length, exact to 16 pages, then eight to a
- * doubling; a request takes the shortest that is near at hand. A span that
- * is freed joins its free neighbours. A run's free objects are bits.
+ * doubling; a request tries BIN_TRIES spans of its own bin, then takes one of
+ * the next bin. A span that is freed joins its free neighbours. A run's free
+ * objects are bits.
  */
 #include "config.h"
 #include "core/heap_arena.h"

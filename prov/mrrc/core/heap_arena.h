@@ -3,8 +3,8 @@
  * An arena: blocks of memory cut into objects of the size classes. Small
  * objects share runs of pages, larger ones are spans of pages.
  *
- * It only does the bookkeeping, which lies outside the memory: a peer of the
- * network may write there. The caller maps blocks and serialises all calls.
+ * It only keeps accounts, which lie outside the memory: peers may write into
+ * the memory. The caller maps blocks and serialises all calls.
  */
 #ifndef MRRC_HEAP_ARENA_H
 #define MRRC_HEAP_ARENA_H

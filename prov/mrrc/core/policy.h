@@ -51,7 +51,7 @@ struct mrrc_policy_ops {
 	void (*insert)(struct mrrc_policy *policy, struct mrrc_region *region);
 	void (*touch)(struct mrrc_policy *policy, struct mrrc_region *region);
 	void (*remove)(struct mrrc_policy *policy, struct mrrc_region *region);
-	/* A region that nobody held when asked, still known to the policy;
+	/* The region to evict: not held when asked, still known to the policy;
 	 * NULL if none. */
 	struct mrrc_region *(*victim)(struct mrrc_policy *policy);
 	/*

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Greedy-Dual with learned worth that never spends much more than LRU.
+ * Greedy-Dual with a learned reuse estimate, which never spends much more than
+ * LRU.
  *
- * As gdsf, a region is worth H = L + w, the least goes, and L becomes its H;
- * but w is learned (reuse.h) from the uses that regions and those that have
- * left (ghost.h) come to. Where the working set drifts, or is few buffers,
- * frequency misleads. So a shadow cache (shadow.h) simulates LRU, and worth
- * decides only while the cache can afford that the decision is wrong: what it
- * has spent beyond LRU, and the victim's registration, have to stay within a
- * fixed part of LRU's cost. Otherwise the oldest use goes.
+ * As in gdsf, a region has the value H = L + w, the region with the least H is
+ * evicted, and L becomes its H; but w is learned (reuse.h) from the uses of
+ * present and departed regions (ghost.h), since frequency misleads where the
+ * working set drifts or has few buffers. A shadow cache (shadow.h) simulates
+ * LRU, and the estimate decides only while the cache can afford that it is
+ * wrong: what the cache has spent beyond LRU, and the victim's registration,
+ * have to stay within a fixed part of LRU's cost. Otherwise the least recently
+ * used region is evicted.
  *
- * What is in use when a victim is sought is set aside, so that it is not met
- * again and again, and comes back as used now.
+ * A region that is in use when a victim is sought is set aside, so that it is
+ * not met again and again, and comes back as used now.
  *
  * docs/policies.md compares it with the others. A use is O(1) beside the shadow
  * cache, a victim O(log n) for each region that is judged for it, and a region

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Greedy-Dual-Size-Frequency with the true cost (Cherkasova 1998; Cao, Irani
- * 1997): a region is worth H = L + f * cost / size, the least goes, and L
- * becomes its H. cost is what registering and deregistering takes; f counts
- * uses, with history=1 also those before it was evicted.
+ * 1997): a region has the value H = L + f * cost / size, the region with the
+ * least H is evicted, and L becomes its H. cost is what registering and
+ * deregistering takes; f counts uses, with history=1 also those before it was
+ * evicted.
  *
  * f * cost / size is quantised to a quarter of an octave: regions of one
  * class then differ in L alone, which never falls, so a class is a list by

@@ -2,9 +2,9 @@
 /*
  * A registered region: the value that index, policy and cache share.
  *
- * Part of core: no libfabric, threads or clock. Whoever holds the cache
- * guards every field (sys/cache_mt.h names the lock), but for two: `word` is
- * atomic, and what tells the registration does not change while it is held.
+ * Part of core: no libfabric, threads or clock. The cache's lock
+ * (sys/cache_mt.h) guards every field but two: `word` is atomic, and the fields
+ * that describe the registration do not change while the region is held.
  */
 #ifndef MRRC_REGION_H
 #define MRRC_REGION_H
@@ -38,11 +38,11 @@ enum mrrc_region_state {
 };
 
 /*
- * The word of a region: operations in flight | INDEXED | generation. Its
- * upper part, the tag, is odd while the region is indexed, and no other life
- * of the same memory has the same: who knows the tag can hold the region
- * without a lock, or learns that it is gone. Without INDEXED nobody new can
- * hold it, so the last put knows that it was the last.
+ * The word of a region: operations in flight | INDEXED | generation. Its upper
+ * part, the tag, is odd while the region is indexed, and is never used again
+ * for a later region in the same memory. So a thread that remembers the tag can
+ * hold the region without a lock, or finds that it is gone. Without INDEXED no
+ * new hold is possible, so the last put knows that it is the last.
  */
 #define MRRC_REGION_HOLDS     28 /* bits */
 #define MRRC_REGION_INDEX_BIT (1ULL << MRRC_REGION_HOLDS)
@@ -97,7 +97,7 @@ static inline uint64_t mrrc_region_tag(const struct mrrc_region *region)
 	       MRRC_REGION_HOLDS;
 }
 
-/* One more operation, of somebody who knows that it cannot be gone. */
+/* One more operation; the caller knows that the region cannot be gone. */
 static inline uint64_t mrrc_region_hold(struct mrrc_region *region)
 {
 	return atomic_fetch_add_explicit(&region->word, 1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Learned worth (reuse.h). The constants were chosen on the traces that
+ * The reuse estimate (reuse.h). The constants were chosen on the traces that
  * docs/policies.md names; between half and twice of each nothing changes by
  * more than 1 %.
  */

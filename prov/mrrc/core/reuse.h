@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What keeping a region is worth: how likely it is used again, learned for
- * each frequency of use, times what registering it costs for its size.
+ * The reuse estimate: what keeping a region is worth, that is how likely it is
+ * used again, learned for each frequency of use, times what registering it
+ * costs for its size.
  *
- * Regions are classed by how often they were used. A class counts the uses
- * that came in time and the room that was occupied for them, so
- * hit / (hit + occupied in vain) is learned as the program runs, from a prior
- * that grows with the uses. Time is counted in pages registered: it stands
- * still while everything hits.
+ * Regions are classed by how often they were used. A class counts the uses that
+ * came in time, and the room that was occupied for them, so hit / (hit +
+ * occupied in vain) is learned as the program runs, from a prior that grows
+ * with the uses. Time is counted in pages registered: it stands still while
+ * everything hits.
  *
  * Not thread-safe; allocates nothing.
  */

@@ -2,11 +2,11 @@
 /*
  * What a cache counts: one list for the enum and the names.
  *
- * Counters only grow; gauges follow the present state or its maximum. Whoever
- * guards the cache guards its counters but those of conditional writes, which
- * are added to atomically; a snapshot is a copy made under that lock. Other
- * processes read them without (sys/stats_shm.h): each is whole, but they are not of
- * one moment.
+ * Counters only grow; gauges follow the present state or its maximum. The
+ * cache's lock guards them, but for those of conditional writes, which are
+ * added to atomically; a snapshot is a copy made under that lock. Other
+ * processes read them without the lock (sys/stats_shm.h): each value is whole,
+ * but they are not of one moment.
  */
 #ifndef MRRC_STATS_H
 #define MRRC_STATS_H

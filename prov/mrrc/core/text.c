@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reading what people type.
+ * Parsing text that users write (text.h).
  *
  * Locale-free: an application may have set one.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reading what people type: numbers, sizes, and misspelt names.
+ * Parsing text that users write: numbers, sizes, and misspelt names.
  *
  * Part of core: pure functions of their arguments.
  */

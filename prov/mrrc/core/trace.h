@@ -3,10 +3,10 @@
  * The file of recorded requests, as it is on disk: what sys/trace_file writes
  * and fi_mrrc_trace(1) and fi_mrrc_sim(1) read.
  *
- * A header of head_size bytes, then chunks of chunk_size bytes. Each chunk is
- * one thread's at a time: records of rec_size bytes in the order of their
- * time, valid up to the first whose op is 0. That byte is written last, so
- * whatever ends the process, what was recorded is whole. Everything is
+ * A header of head_size bytes, then chunks of chunk_size bytes. Each chunk
+ * belongs to one thread at a time: records of rec_size bytes in the order of
+ * their time, valid up to the first whose op is 0. That byte is written last,
+ * so each valid record is complete however the process ended. Everything is
  * little-endian. Offsets from the start of the file are multiples of rec_size,
  * so a record is one cache line.
  *
@@ -32,7 +32,10 @@
 #define MRRC_TRACE_DOMAINS 24 /* described in the header */
 #define MRRC_TRACE_COSTS   16 /* of these, with their costs */
 
-/* X(ENUM, "name", "help"): who asked. Numbers stay as they are. */
+/*
+ * X(ENUM, "name", "help"): the call that asked. Files contain the numbers:
+ * never change one.
+ */
 #define MRRC_TRACE_OPS(X)                                             \
 	X(NONE, "none", "not written")                                \
 	X(SEND, "send", "a message")                                  \
