@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Arrays apart from malloc (apart.h). How long one is lies in front of it.
+ * Arrays apart from malloc (apart.h). The length of an array lies in front of
+ * it.
  */
 #include "config.h"
 #include "sys/apart.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Arrays in pages of their own, apart from malloc: for what is large for a
- * moment. malloc remembers the size of such blocks when they are freed, and
- * serves the application's by other means from then on; and a thread that
- * uses it leaves a heap behind.
+ * Arrays in pages of their own, apart from malloc: for arrays that are large
+ * and short-lived. malloc would remember their size when they are freed and
+ * serve the application's allocations differently from then on; and a thread
+ * that uses malloc leaves a heap behind.
  *
  * Any thread. Not while a lock is held (sys/lock.h).
  */

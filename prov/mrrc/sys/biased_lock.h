@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A biased lock that its owner, one thread, passes for the price of two plain stores,
- * and that others shut for the price of a system call: what belongs to a
- * thread and is taken from it now and then.
+ * A biased lock, for what belongs to one thread and is taken from it now and
+ * then: the owner enters for two plain stores, other threads shut it for the
+ * price of a system call.
  *
- * The owner says that it is inside and then looks whether the biased lock is shut;
- * others shut it, make every running thread pass a barrier (membarrier(2)),
- * and wait until the owner is outside. Where there is no membarrier the biased lock
- * never opens: its owner does without what is behind it.
+ * The owner stores that it is inside and then looks whether the lock is shut;
+ * another thread shuts it, makes every running thread pass a barrier
+ * (membarrier(2)), and waits until the owner is outside. Where there is no
+ * membarrier the lock never opens: its owner takes the slow path instead.
  *
- * Others serialise shutting. Whoever shuts holds nothing that the owner takes
- * while it is inside.
+ * The callers serialise shutting. A thread that shuts holds no lock that the
+ * owner takes while it is inside.
  */
 #ifndef MRRC_BIASED_LOCK_H
 #define MRRC_BIASED_LOCK_H
@@ -24,7 +24,7 @@ struct mrrc_biased_lock {
 	bool works;
 };
 
-/* One that nobody gets through. */
+/* Initially shut: the owner cannot enter. */
 #define MRRC_GATE_SHUT    \
 	{                 \
 		.shut = 1 \
@@ -68,8 +68,9 @@ void mrrc_biased_shut(struct mrrc_biased_lock *biased);
 void mrrc_biased_open(struct mrrc_biased_lock *biased);
 
 /*
- * To wait for those who are inside without shutting it: one barrier, then each
- * biased lock. Whoever enters after the barrier sees what was written before it.
+ * Waits for the owners that are inside without shutting: one barrier, then each
+ * biased lock. An owner that enters after the barrier sees what was written
+ * before it.
  */
 void mrrc_biased_barrier(void);
 void mrrc_biased_wait(struct mrrc_biased_lock *biased);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Costs of the cache for threads (cache_mt.h): what registering costs, what was
- * copied instead, and who makes room when a limit of the system is reached.
+ * copied instead, and the caches that make room when a limit of the system is
+ * reached.
  */
 #include "config.h"
 #include "sys/cache_mt_priv.h"

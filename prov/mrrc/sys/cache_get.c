@@ -13,13 +13,13 @@
  *       insert, unless an event touched the pending range. Otherwise the
  *       registration serves this operation only.
  *
- * Why a hit is right: what was unmapped before the call has left the index
- * once memory is found quiet, hence its word has no INDEXED, hence it is not
- * held. Why an insertion is right: the range was watched before it was pinned
- * and pending before it was watched. An unmap of it since then has either
- * been read, so the pending range is stale, or is unfinished, so the probe
- * says so. Two threads at once: the second waits for the first where that is
- * registering all it wants, and looks again in any case.
+ * A hit is right: what was unmapped before the call has left the index once
+ * memory is found quiet, hence its word has no INDEXED, hence it is not held.
+ * An insertion is right: the range was watched before it was pinned and pending
+ * before it was watched. An unmap of it since then has either been read, so the
+ * pending range is stale, or is unfinished, so the probe says so. Two threads
+ * at once: the second waits for the first where that is registering all it
+ * wants, and looks again in any case.
  */
 #include "config.h"
 #include "sys/cache_hit.h"
@@ -31,7 +31,7 @@
 #define MRRC_TRIES 32 /* probes before an operation goes uncached */
 #define MRRC_SPIN  4  /* of these without giving up the processor */
 
-/* For those who look on. */
+/* Add the thread's hits to the cache's counters, so that readers see them. */
 void mrrc_cache_mt_count(struct mrrc_cache_mt *cache, struct mrrc_hints *hints)
 {
 	mrrc_lock_acquire(&cache->lock);
@@ -257,7 +257,7 @@ static int cache_mt_plan(struct mrrc_cache_mt *cache, struct mrrc_want *want,
 
 	if (!want->len)
 		return -EINVAL;
-	/* The last page of the address space is nobody's. */
+	/* The last page of the address space is never registered. */
 	if (!want->addr || want->len > UINTPTR_MAX - want->addr ||
 	    want->addr + want->len > UINTPTR_MAX - cache->cache.page)
 		return -EFAULT;
@@ -393,7 +393,7 @@ void mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
 	mrrc_cache_mt_region_free(cache, region);
 }
 
-/* Nobody holds the region, nor will. */
+/* The region is not held, and cannot be held again. */
 void mrrc_cache_mt_put_last(struct mrrc_cache_mt *cache,
 			    struct mrrc_region *region)
 {

@@ -2,7 +2,7 @@
 /*
  * The part of the cache (cache_mt.h) that is compiled into the calls of the
  * hit path: holding a region that this thread used before, and letting it go.
- * Why a hit is right: cache_get.c.
+ * cache_get.c says why a hit is right.
  *
  * Any thread, no lock held.
  */

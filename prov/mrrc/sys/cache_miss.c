@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How a missed range comes to be registered (cache_mt_priv.h).
+ * Registration of a missed range (cache_mt_priv.h).
  *
- * The range is published as pending before it is watched: events mark
- * it stale, and nobody unwatches it. Then watch, register, insert. Whatever
- * stands in the way of caching, the operation still gets a registration of
- * its own, in state NEW, which goes with its last put.
+ * The range is published as pending before it is watched: from then on events
+ * mark it stale, and no thread ends its watch. Then watch, register, insert. If
+ * the range cannot be cached, the operation still gets a registration of its
+ * own, in state NEW, which is deregistered with its last put.
  *
  * Runs in the thread of the application that missed; no lock is held across
  * calls out.
@@ -31,7 +31,7 @@ struct mrrc_miss {
 	struct mrrc_region *region;
 };
 
-/* A forked child has no locks to take, and nobody counts there. */
+/* A forked child must not take locks, and its counters are not read. */
 static void miss_count(struct mrrc_cache_mt *cache, enum mrrc_stat stat)
 {
 	if (mrrc_mon_forked(cache->mon))
@@ -42,8 +42,8 @@ static void miss_count(struct mrrc_cache_mt *cache, enum mrrc_stat stat)
 }
 
 /*
- * One attempt on [start, start + len); fills miss->region, which whoever takes
- * the lock next counts.
+ * One attempt on [start, start + len); fills miss->region. It is counted by the
+ * next thread that takes the lock.
  */
 static int miss_reg_once(struct mrrc_miss *miss, uintptr_t start, size_t len,
 			 enum mrrc_access as)
@@ -142,10 +142,10 @@ bool mrrc_cache_mt_publish(struct mrrc_cache_mt *cache,
 }
 
 /*
- * Publish the range, unless another thread has it registered by now, or does
- * so: that is waited for, once, as what comes of it may not be indexed. What
- * there is, held, or NULL. It waits for nobody meanwhile, as it waits before it
- * publishes.
+ * Publish the range as pending. If another thread has registered it, returns
+ * that region, held; if another thread is registering it, waits for that once,
+ * as the result may not be indexed. Else NULL. It waits before it publishes, so
+ * no thread waits for a waiting one.
  */
 static struct mrrc_region *miss_begin(struct mrrc_miss *miss,
 				      const uint64_t *changes)

@@ -2,12 +2,12 @@
 /*
  * The cache for threads (cache_mt.h): life, events, deregistration.
  *
- * Event: notify marks pending ranges stale and uncaches; regions that nobody
- * holds wait in `victims` for the next call of the application, as the
+ * Event: notify marks pending ranges stale and uncaches regions; those that are
+ * not held wait in `victims` for the next call of the application, as the
  * thread that reads events must not call out.
  *
- * Regions live in a pool whose memory is never anything else, so that a
- * thread that knows one from before can look at its word without a lock.
+ * Regions live in a pool whose memory is never used for anything else, so that
+ * a thread that remembers a region can look at its word without a lock.
  */
 #include "config.h"
 #include "sys/cache_mt_priv.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The cache for threads: core/cache.h behind a lock, a monitor that keeps it
- * honest, and the registration calls that it decides on.
+ * The cache for threads: core/cache.h with a lock, a monitor that reports
+ * changed mappings, and the registration calls.
  *
  * All calls are for any thread that holds no lock (sys/lock.h asserts it in
- * debug builds). A hit takes none (cache_hit.h).
- * Registration happens outside locks, in the calling thread; so does
- * deregistration, or in a thread of the cache's own (attr.helper).
+ * debug builds). A hit takes none (cache_hit.h). Registration happens outside
+ * locks, in the calling thread; so does deregistration, or in a thread of the
+ * cache's own (attr.helper).
  */
 #ifndef MRRC_CACHE_MT_H
 #define MRRC_CACHE_MT_H

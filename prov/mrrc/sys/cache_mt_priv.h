@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Private to cache_mt.c (life, events, deregistration), cache_get.c (lookups)
- * and cache_miss.c (how a range comes to be registered): the state all work
- * on.
+ * Private to cache_mt.c (life, events, deregistration), cache_get.c (lookups),
+ * cache_cost.c (costs), cache_miss.c (registration of a missed range) and
+ * reaper.c (deregistration): the state that all of them use.
  */
 #ifndef MRRC_CACHE_MT_PRIV_H
 #define MRRC_CACHE_MT_PRIV_H
@@ -67,7 +67,7 @@ struct mrrc_region *mrrc_cache_mt_region(struct mrrc_cache_mt *cache);
 void mrrc_cache_mt_region_free(struct mrrc_cache_mt *cache,
 			       struct mrrc_region *region);
 
-/* No lock held: of no use to anybody any more. */
+/* Deregister a region that has left the index and is not held. No lock held. */
 void mrrc_cache_mt_dereg(struct mrrc_cache_mt *cache,
 			 struct mrrc_region **batch, size_t count);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The system calls that code can make (code.h): the image's headers, its
- * sections, the byte pairs in the mapping, and what is told of them.
+ * The system calls that code can make (code.h): reads the image's headers and
+ * sections, finds the byte pairs in the mapping, and reports each.
  *
  * The order: headers -> pairs -> sections tell data from code -> the functions
  * around the pairs are decoded (code_x86_64.c, code_aarch64.c) -> the caller
- * is told. Nothing that stands in the image is believed before it was compared
- * with the image's bounds.
+ * is told. Every offset and length in the image is checked against the image's
+ * bounds before it is used.
  */
 #include "config.h"
 #include "sys/code_priv.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which system calls can the code of an executable mapping make? It is decided
- * from the bytes: each system-call instruction is found, and the number that
- * it passes is followed back to the constant that it comes from.
+ * Which system calls the code of an executable mapping can make, decided from
+ * the bytes: each system-call instruction is found, and the number that it
+ * passes is followed back to the constant that it comes from.
  *
  * Any thread. Allocates memory; reads the file for its section headers. The
- * mapping has to stay as it is meanwhile.
+ * mapping must not change meanwhile.
  */
 #ifndef MRRC_CODE_H
 #define MRRC_CODE_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fillers of x86-64 code (code.h): instructions that do nothing, which align
- * what is behind them, behind an instruction that leads elsewhere. A byte that
- * ends another instruction may look as a return: it is decoded from the start
- * of the function.
+ * Fillers of x86-64 code (code.h): instructions that do nothing, and follow an
+ * instruction after which execution does not continue, to align what comes
+ * next. A byte that ends another instruction may look like a return: code is
+ * decoded from the start of the function.
  */
 #include "config.h"
 #include "sys/code_body.h"

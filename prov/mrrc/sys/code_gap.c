@@ -17,15 +17,16 @@
  *
  * From each of them, instructions are followed to all places that they lead
  * to. Bytes that decode to no instruction end a path, as what is executed
- * decodes. A pair that no path comes to as an instruction is none.
+ * decodes. A pair that no path reaches as an instruction is not a system call.
  *
- * If a path comes to a pair, and the place it began at was taken from a
- * distance: that is looked at again. It does not count if it is another part
- * of an instruction of a function, or in filler between two functions.
+ * If a path reaches a pair from a start that was taken from a distance, that
+ * distance is checked: it does not count if its bytes are another part of an
+ * instruction of a function, or filler between two functions.
  *
- * Not known: without section headers, where relocations are packed (RELR) or
- * absent (programs that are not position-independent), with two mappings of
- * code in a file, or if an indirect jump in the gap is come to.
+ * The answer is "not known" without section headers, where relocations are
+ * packed (RELR) or absent (programs that are not position-independent), with
+ * two mappings of code in a file, or if a path reaches an indirect jump in the
+ * gap.
  */
 #include "config.h"
 #include "sys/code_gap.h"

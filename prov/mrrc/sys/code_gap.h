@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Bytes of x86-64 code that belong to no function: what of them can be
+ * Bytes of x86-64 code that belong to no function: which of them can be
  * executed.
  *
  * Threading: a gap is one thread's.

@@ -8,9 +8,9 @@
  *	49 bb IMM64  41 ff e3		mov, %r11; jmp *%r11	Open MPI
  *
  * The jump may end in the middle of an instruction, so the rest cannot be
- * decoded from there; it need not be, if nothing leads to it. Compilers make
- * functions that begin with a jump, too, whose rest is reached in ways that
- * are not seen (landing pads): there the file has the same jump.
+ * decoded from there; it need not be, if nothing leads to it. Compilers, too,
+ * make functions that begin with a jump, and reach the rest in ways that are
+ * not seen (landing pads): such a function has the same jump in the file.
  *
  * What leads to the rest is looked for in the whole mapping and its tables. A
  * patcher that keeps a way to the original function has a jump to the rest in

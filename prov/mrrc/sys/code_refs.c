@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What leads to places in code (code_refs.h). Branches are found without
- * decoding the mapping: what comes behind any bytes that end the opcode of a
- * branch or lea is taken for the distance of one. If it leads to a place of
- * interest, it is looked at again in its function.
+ * References to places in code (code_refs.h). Branches are found without
+ * decoding the mapping: the bytes after any byte that could end the opcode of a
+ * branch or lea are taken for its distance. If that leads to a place of
+ * interest, it is verified by decoding the function around it.
  */
 #include "config.h"
 #include "sys/code_refs.h"

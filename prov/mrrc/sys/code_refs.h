@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What leads to places in x86-64 code from elsewhere: a file's tables, and
- * branches and address computations that other code has.
+ * References to places in x86-64 code from elsewhere: a file's tables, and
+ * branches and address computations in other code.
  *
  * Any thread.
  */

@@ -35,7 +35,7 @@ int mrrc_cost_file_read(const char *path, struct mrrc_cost *cost)
 	char text[FILE_MAX];
 	int fd, ret;
 
-	/* a FIFO that nobody writes must not hold the process up */
+	/* O_NONBLOCK: opening a FIFO without a writer must not block */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;

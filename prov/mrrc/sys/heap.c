@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The allocator's calls (heap.h): allocate and free. heap_open.c has those
- * that are rare.
+ * The allocator's calls (heap.h): allocate and free. heap_open.c has the rare
+ * ones.
  *
- * The way of most is inline (heap_fast.h). Whatever is unusual, from an empty
- * magazine to a mistake, comes here.
+ * The fast path is inline (heap_fast.h). All other cases, from an empty
+ * magazine to a mistake, come here.
  */
 #include "config.h"
 #include "sys/heap_priv.h"

@@ -25,7 +25,7 @@ struct mrrc_heap;
 struct mrrc_heap_block;
 struct mrrc_tcache;
 
-/* What happened that somebody should read about. */
+/* Events that the log reports. */
 enum mrrc_heap_event {
 	MRRC_HEAP_FALLBACK,   /* size: of pages that there are none of */
 	MRRC_HEAP_LIMIT_HEAP, /* size more than limit allows; err */
@@ -143,8 +143,8 @@ struct mrrc_heap_place {
 
 /*
  * The live allocation around addr. -ENOENT: none. Unless it is surely live,
- * and stays so, between look and looked; *place is good for so long. In there
- * nothing else of the allocator is called, and nobody waited for.
+ * and stays so, between look and looked; *place is good for so long. Between
+ * the two, call nothing else of the allocator and wait for no other thread.
  */
 struct mrrc_tcache *mrrc_heap_look(void);
 void mrrc_heap_looked(struct mrrc_tcache *look);

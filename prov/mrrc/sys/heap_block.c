@@ -189,8 +189,8 @@ static void count_reg_fail(struct mrrc_heap *heap)
 }
 
 /*
- * First the cache's idle regions go, then the domain's idle blocks; more than
- * once only if the first did help somebody, perhaps another thread.
+ * First the cache's idle regions go, then the domain's idle blocks. Repeated
+ * only if the first freed something, perhaps for another thread.
  */
 static int block_register(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 {
@@ -282,7 +282,7 @@ static int block_make(struct mrrc_heap *heap, size_t len, size_t align,
 	ret = block_meta(block, heap->slot);
 	if (ret)
 		goto err_unmap;
-	/* before the tools think that nobody may touch it */
+	/* before the tools mark it as inaccessible */
 	ret = block_register(heap, block);
 	if (ret) {
 		note->event = MRRC_HEAP_NO_REG;
@@ -358,7 +358,10 @@ void mrrc_heap_block_end(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 	const size_t len = block->len;
 
 	mrrc_lock_assert_none();
-	/* nobody finds it from here on, or has found it */
+	/*
+	 * from here on no thread finds the block; those that found it are
+	 * waited for
+	 */
 	mrrc_heap_map_set(block->base, len, NULL);
 	mrrc_mags_settle(block->base, len);
 	heaps->ops->dereg(heaps->arg, block->cookie, block->base, len);
@@ -419,7 +422,7 @@ void mrrc_heap_tell(struct mrrc_heap *heap)
 		return;
 	mrrc_mags_kept(heap, &allocs, &frees);
 	mrrc_lock_acquire(&heap->lock);
-	/* else somebody told more in the meantime */
+	/* else another thread told higher counts meanwhile */
 	if (allocs >= heap->told_allocs && frees >= heap->told_frees) {
 		more_allocs = allocs - heap->told_allocs;
 		more_frees = frees - heap->told_frees;
@@ -441,9 +444,9 @@ static bool tick_due(atomic_uint_fast64_t *last, uint64_t now, uint64_t ms)
 }
 
 /*
- * Called by whoever had to take the heap's lock: twice in the time that a
- * block may be idle, what nobody used meanwhile goes back to the arena, and
- * blocks that were idle for all of that time go.
+ * Called by a thread that has taken the heap's lock for other reasons. Twice in
+ * the time that a block may be idle, objects that were not used meanwhile go
+ * back to the arena, and blocks that were idle for all of that time end.
  */
 void mrrc_heap_tick(struct mrrc_heap *heap)
 {

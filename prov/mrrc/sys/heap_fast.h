@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Allocate and free (heap.h), the way of most: pass the thread's biased lock, and
- * take or put one address, which is what the thread freed last or had last, or
- * is in its magazine for heap and class. All else, from an empty magazine to a
- * mistake, is for the functions named slow, which start from the beginning:
- * nothing has changed by then. Where tools watch (heap_watch.h) biased locks are shut,
- * so that they see each call.
+ * Allocate and free (heap.h), the fast path: enter the thread's biased lock,
+ * and take or put one address, which is in the hot slot (what the thread freed
+ * last) or in its magazine for heap and class. Everything else, from an empty
+ * magazine to a mistake, is for the functions named slow, which start from the
+ * beginning: the fast path has changed nothing by then. Where tools watch
+ * (heap_watch.h) biased locks stay shut, so that the tools see each call.
  *
- * In pieces, so that who is in a hurry gives magazines a function of their own:
- * what a function saves of its caller's it saves on all ways through it.
+ * Split so that the magazine path stays out of line: registers that a function
+ * saves are saved on all its paths.
  */
 #ifndef MRRC_HEAP_FAST_H
 #define MRRC_HEAP_FAST_H
@@ -134,9 +134,10 @@ mrrc_heap_get_mag(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 /* ---- free: inside the biased lock ----------------------------------------------- */
 
 /*
- * What the thread freed last and has allocated again, or frees twice: what was
- * found out about it is good as long as its block is there, and who ends the
- * block makes this forget it (mrrc_mags_settle()). Then outside.
+ * Free of the hot slot's object, which the thread has allocated again or frees
+ * twice. What the slot holds is valid as long as the object's block exists:
+ * ending a block empties the slots (mrrc_mags_settle()). Leaves the biased
+ * lock.
  */
 static mrrc_always_inline bool mrrc_heap_put_hot(struct mrrc_heaps *heaps,
 						 struct mrrc_tcache *tcache,

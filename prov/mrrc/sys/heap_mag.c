@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Magazines: what each thread keeps of each heap's freed objects, and the
+ * Magazines: the freed objects of each heap that each thread keeps, and the
  * heap's own store behind them, the depot (heap_priv.h).
  *
- * A thread's are behind its biased lock (biased_lock.h), which it passes with plain stores.
- * Whoever trims, counts strictly or closes shuts it. The list of threads has a
- * lock of its own, without a rank because fork takes it in an order of
- * nobody's choice: under it biased locks are shut and heaps' locks taken, and no
- * thread takes it inside a biased lock or under another lock.
+ * A thread's magazines are behind its biased lock (biased_lock.h), which it
+ * enters with plain stores. Trimming, counting strictly and closing shut it.
+ * The list of threads has a lock of its own, without a rank because fork takes
+ * it in an order that we do not choose: under it biased locks are shut and
+ * heaps' locks taken, and no thread takes it inside a biased lock or under
+ * another lock.
  */
 #include "config.h"
 #include "sys/heap_priv.h"
@@ -537,7 +538,9 @@ void mrrc_mags_settle(uintptr_t base, size_t len)
 	pthread_mutex_lock(&mags.lock);
 	TAILQ_FOREACH(tcache, &mags.threads, link)
 		hot_forget(&tcache->hot, base, len);
-	/* who enters after this finds it neither there nor in the map */
+	/*
+	 * a thread that enters after this finds it neither there nor in the map
+	 */
 	mrrc_biased_barrier();
 	TAILQ_FOREACH(tcache, &mags.threads, link)
 		mrrc_biased_wait(&tcache->biased);
@@ -562,7 +565,10 @@ void mrrc_mags_attach(struct mrrc_heap *heap)
 	pthread_mutex_unlock(&mags.lock);
 }
 
-/* Threads may end meanwhile: one magazine at a time is nobody's but ours. */
+/*
+ * Threads may end meanwhile, so detach one magazine at a time: it is ours
+ * alone.
+ */
 void mrrc_mags_detach(struct mrrc_heap *heap)
 {
 	struct mrrc_tcache *tcache;

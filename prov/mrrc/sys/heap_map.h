@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * From an address to the allocator's page there: a table of two levels, an
- * entry for each MiB, which is a block's alone. Any thread reads it, without a
- * lock; parts of it come as they are needed and stay.
+ * Maps an address to its page's record in the allocator: a table of two levels,
+ * with an entry for each MiB, which belongs to one block. Any thread reads it,
+ * without a lock; parts of it are made as they are needed and stay.
  */
 #ifndef MRRC_HEAP_MAP_H
 #define MRRC_HEAP_MAP_H

@@ -193,8 +193,8 @@ size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs,
 void mrrc_mags_attach(struct mrrc_heap *heap);
 void mrrc_mags_detach(struct mrrc_heap *heap);
 /*
- * A block is in the map no more: no thread remembers what was in it, and who
- * looked (heap.h) before this is done with what it saw.
+ * A block has left the map: make all threads forget what was in it, and wait
+ * until every thread that looked (heap.h) before this has finished.
  */
 void mrrc_mags_settle(uintptr_t base, size_t len);
 /* Domains that a fork must mark. */

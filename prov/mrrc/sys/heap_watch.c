@@ -14,7 +14,7 @@
 
 #include "sys/heap_priv.h"
 
-/* AddressSanitizer's: the program has them, or nobody has */
+/* AddressSanitizer's; weak: absent unless the program has it */
 extern void __asan_poison_memory_region(const volatile void *addr, size_t len)
 	__attribute__((weak));
 extern void __asan_unpoison_memory_region(const volatile void *addr, size_t len)

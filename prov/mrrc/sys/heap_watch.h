@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tools that watch what a program does with its memory are told what is
- * allocated: valgrind by its client requests, AddressSanitizer, which is the
- * program's, by calls that are there or not. Where nobody watches it is one
- * load.
- *
- * Builds with MRRC_DEBUG do by themselves what they can where no tool does:
- * bytes behind an allocation and what is freed are filled, and looked at.
+ * Tells memory checkers what is allocated: valgrind by its client requests,
+ * AddressSanitizer, which is linked to the program, by weak functions. Without
+ * a checker this is one load. Builds with MRRC_DEBUG check by themselves where
+ * no tool does: they fill the bytes behind an allocation and freed objects, and
+ * look later whether these have changed.
  */
 #ifndef MRRC_HEAP_WATCH_H
 #define MRRC_HEAP_WATCH_H
@@ -22,7 +20,7 @@ struct mrrc_heaps;
 extern bool mrrc_heap_watched; /* set once, by mrrc_heap_watch_init() */
 
 void mrrc_heap_watch_init(void);
-/* Nobody may touch it yet; it will be unmapped. */
+/* Not accessible yet; it may be unmapped again. */
 void mrrc_heap_watch_map(uintptr_t addr, size_t len);
 void mrrc_heap_watch_unmap(uintptr_t addr, size_t len);
 void mrrc_heap_watch_alloc(uintptr_t addr, size_t asked, bool zeroed);

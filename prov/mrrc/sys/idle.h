@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a monitor remembers of ranges: those that are watched still though
- * nobody needs it, as whoever evicts often comes back, and those that were
- * looked at and have been watched since, so that nothing can have changed.
- *
- * Guarded by its owner; allocates nothing.
+ * What a monitor remembers of ranges: those that are still watched although no
+ * cache needs it (evicted memory is often registered again), and those found to
+ * be private and watched since, so that nothing can have changed. Guarded by
+ * its owner; allocates nothing.
  */
 #ifndef MRRC_IDLE_H
 #define MRRC_IDLE_H

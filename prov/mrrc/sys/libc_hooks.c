@@ -3,22 +3,24 @@
  * Announcing libc's unmaps (libc_hooks.h).
  *
  * Flow: libc's function -> stub -> mrrc_patch_called (patch.h) -> is anything
- * watched there? -> block signals -> those who were added -> unblock -> stub
+ * watched there? -> block signals -> the monitors' callbacks -> unblock -> stub
  * -> the system call.
  *
- * The question is answered by a table of marks, one for all chunks of the
- * address space that fall on it: no lock, no system call, and a wrong "yes"
- * costs a lookup in the caches. A mark names its chunk, or says that there are
- * several. It is made before a range is watched, under the lock of the
- * monitor, and taken back when a telling finds nothing in its one chunk; never
- * a wrong "no", since somebody may rely on it (mrrc_libc_hooks_rely).
+ * "Is anything watched there?" is answered by a table of marks, one for all
+ * chunks of the address space that hash to it: no lock, no system call, and a
+ * wrong "yes" costs a lookup in the caches. A mark names its chunk, or says
+ * that there are several. It is made before a range is watched, under the
+ * monitor's lock, and removed when an announcement finds nothing in its one
+ * chunk. There is never a wrong "no", since a monitor may rely on announcements
+ * (mrrc_libc_hooks_rely).
  *
- * Signals are blocked while telling: nobody may jump out of it (siglongjmp, a
- * cancelled thread) with locks held, or unmap inside it.
+ * Signals are blocked during an announcement: otherwise a handler could jump
+ * out of it (siglongjmp, a cancelled thread) with locks held, or unmap inside
+ * it.
  *
- * A process that was made by a raw clone(2) or vfork(2) runs this code with
+ * A process made by a raw clone(2) or vfork(2) runs this code with a copy of
  * the parent's data, or shares its memory: only the process that was added
- * tells. A forked child must not, since it would end the parent's watch.
+ * announces. A forked child must not, since it would end the parent's watch.
  */
 #include "config.h"
 #include "sys/libc_hooks_priv.h"
@@ -294,7 +296,7 @@ static bool hooks_tell_all(uintptr_t start, uintptr_t end,
 	void *arg;
 	int i;
 
-	/* Whoever removes itself waits for this to be zero. */
+	/* Removal waits for this to become zero. */
 	atomic_fetch_add(&hooks.inside, 1);
 	for (i = 0; i < HOOKS_TELL; i++) {
 		/* Written the other way round. */

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hooks: libc's calls that take memory away, announced before the system call.
+ * Hooks of libc: its calls that take memory away are announced before the
+ * system call.
  *
- * They only make unmapping cheap. Whoever is told in time can end its watch
- * of the range, and the kernel has nothing to wait for; whatever goes past
- * them (raw system calls, another patcher, contention, a signal at a bad
- * moment) is reported by the kernel as if there were no hooks.
+ * They only make unmapping cheap. A monitor that is told in time ends its watch
+ * of the range, and the kernel has no event to wait for. Calls that go past the
+ * hooks (raw system calls, another patcher, contention, a signal at a bad
+ * moment) are reported by the kernel as if there were no hooks.
  *
  * Announced: munmap(), mremap(), madvise() that drops pages, mmap() with
  * MAP_FIXED, brk() and sbrk() that shrink, and the same by way of syscall().
- * shmat() with SHM_REMAP, and guard pages by madvise(), make no event at all:
- * of those they are the only news. Not shmdt(): no shared memory is ever kept.
+ * For shmat() with SHM_REMAP, and guard pages by madvise(), the kernel makes no
+ * event: the announcement is the only report. Not shmdt(): shared memory is
+ * never kept.
  *
- * Threading: add, remove and forked under the REGISTRY lock (mon.c); the
- * rest anywhere, signal handlers included.
+ * Threading: add, remove and forked under the REGISTRY lock (mon.c); the rest
+ * anywhere, signal handlers included.
  */
 #ifndef MRRC_LIBC_HOOKS_H
 #define MRRC_LIBC_HOOKS_H
@@ -54,7 +56,7 @@ int mrrc_libc_hooks_add(mrrc_libc_hooks_cb tell, void *arg, char *why);
 /* From now on @tell is not called, nor running. The last one unpatches. */
 void mrrc_libc_hooks_remove(void *arg);
 
-/* In a forked child, which nobody tells anything. */
+/* In a forked child: nothing is announced there any more. */
 void mrrc_libc_hooks_forked(void);
 
 /* A range that is watched: without it, nothing is told there. */

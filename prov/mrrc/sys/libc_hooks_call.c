@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which ranges a system call takes away (libc_hooks.h): from libc's calls to what
- * is told. Any thread, signal handlers included; errno is kept.
+ * Which ranges a system call takes away (libc_hooks.h): turns libc's calls into
+ * announcements. Any thread, signal handlers included; errno is kept.
  */
 #include "config.h"
 #include "sys/libc_hooks_priv.h"

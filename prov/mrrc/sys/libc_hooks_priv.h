@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Private to libc_hooks.c (telling, placing) and libc_hooks_call.c (what a call does).
+ * Private to libc_hooks.c (announcing, placing) and libc_hooks_call.c (what a
+ * call takes away).
  */
 #ifndef MRRC_LIBC_HOOKS_PRIV_H
 #define MRRC_LIBC_HOOKS_PRIV_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The mappings of the process, as /proc/self/maps lists them. Others may
+ * The mappings of the process, as /proc/self/maps lists them. Other threads may
  * change them meanwhile.
  *
  * Any thread. Allocates and maps no memory.

@@ -335,7 +335,7 @@ static void mon_handle(struct mrrc_mon *mon)
 
 /* ---- watching ---- */
 
-/* MONITOR lock held: unwatch the parts of the range that nobody covers. */
+/* MONITOR lock held: unwatch the parts of the range that no cache covers. */
 static void mon_uncover(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 {
 	struct mrrc_mon_sub *sub;
@@ -437,7 +437,7 @@ bool mrrc_mon_sees(struct mrrc_mon *mon, uintptr_t start, size_t len,
 	return true;
 }
 
-/* Who evicts often comes back: kinds that are slow at it unwatch later. */
+/* Evicted memory often comes back: monitors that unwatch slowly do it later. */
 void mrrc_mon_unwatch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
 	struct mrrc_idle_range out = { .start = start, .end = start + len };
@@ -468,8 +468,8 @@ int mrrc_mon_refused(struct mrrc_mon *mon, int ret)
 }
 
 /*
- * Tell everybody to forget the range. The invalidated regions may be larger;
- * what is left of them is still mapped, perhaps, and watched for nobody.
+ * Tell all subscribers to forget the range. The invalidated regions may be
+ * larger; what is left of them may still be mapped, and watched without need.
  */
 bool mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 		    enum mrrc_mon_event event)
@@ -522,7 +522,7 @@ void mrrc_mon_drain(struct mrrc_mon *mon)
 	mrrc_lock_release(&mon->lock);
 }
 
-/* What is read meanwhile is left to who drains. */
+/* Events read meanwhile are left to the next drain. */
 void mrrc_mon_forget(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 {
 	mon_unsettle(mon);

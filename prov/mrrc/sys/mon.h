@@ -1,42 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory monitors: who tells the caches that a mapping changed.
- *
- * One table per kind (mon_*.c), one instance per kind and process, shared by
- * all caches and counted. A cache subscribes, watches ranges before they are
+ * Memory monitors: they tell the caches that a mapping changed. One table of
+ * calls per kind (mon_*.c), one instance per kind and process, shared by all
+ * caches and counted. A cache subscribes, watches ranges before they are
  * pinned, and asks before every hit whether memory is quiet.
  *
- * How a lookup is made safe. The kernel queues an unmap event after the
- * mapping is gone, so another thread may own the address before anybody has
- * read the event. Hence:
+ * How a lookup is made safe. The kernel queues an unmap event after the mapping
+ * is gone, so another thread may own the address before the event has been
+ * read. Hence:
  *
- *	seq = mrrc_mon_seq(mon)		odd: events are being handled
- *	mrrc_mon_check(mon) == 0	no unmap is under way anywhere
- *	mrrc_mon_seq(mon) == seq	no event was read in between
- *	what was unmapped before the check is forgotten everywhere
+ *   seq = mrrc_mon_seq(mon)        odd: events are being handled
+ *   mrrc_mon_check(mon) == 0       no unmap is under way anywhere
+ *   mrrc_mon_seq(mon) == seq       no event was read in between
  *
- * mrrc_mon_quiet() does this. Whoever asks with a cache's lock held, or looks
- * at seq again once it has the lock, can trust the index for as long as it
- * holds the lock. Where no other thread could unmap, it is seq alone.
+ *   what was unmapped before the check is forgotten everywhere
+ *
+ * mrrc_mon_quiet() does this. A caller that holds a cache's lock, or compares
+ * seq again once it has the lock, can trust the index for as long as it holds
+ * the lock. Where no other thread could unmap, comparing seq alone is enough.
  *
  * Events are read with seq odd, and handled under the monitor's lock before it
  * becomes even again, by a thread of the monitor's or by any that finds memory
- * busy (mrrc_mon_drain).
- * The unmapping thread sleeps until its event is read: whoever holds the
- * MONITOR or a CACHE lock must not malloc, free, map or unmap. A signal
- * handler may do so in that thread all the same: events are read by a thread
- * that takes neither lock.
+ * busy (mrrc_mon_drain). The unmapping thread sleeps until its event is read: a
+ * thread that holds the MONITOR or a CACHE lock must not malloc, free, map or
+ * unmap. A signal handler may do so in that thread all the same: events are
+ * read by a thread that takes neither lock.
  *
- * Hooks (sys/libc_hooks.h) tell of libc's unmaps before the system call: the range
- * is invalidated and unwatched, and the kernel has nothing to report. Nobody
- * has to notice that an unmap was announced and has not happened yet: an
+ * Hooks (sys/libc_hooks.h) tell of libc's unmaps before the system call: the
+ * range is invalidated and unwatched, and the kernel has nothing to report. An
+ * unmap that was announced and has not happened yet needs no record: an
  * insertion that was pending is stale, and one that begins afterwards watches
- * the range anew, so that the unmap is reported after all.
+ * the range anew, so that the kernel reports the unmap after all.
  *
- * A monitor that failed, or cannot watch at all, leaves seq odd for ever:
- * no hit, nothing cached, mrrc_mon_reason() says why.
- *
- * After fork the child's instance has failed; monitors opened there are new.
+ * A monitor that failed, or cannot watch at all, leaves seq odd for ever: no
+ * hit, nothing cached, mrrc_mon_reason() says why. After fork the child's
+ * instance has failed; monitors opened there are new.
  */
 #ifndef MRRC_MON_H
 #define MRRC_MON_H
@@ -95,20 +93,20 @@ struct mrrc_mon;
 enum mrrc_mon_ask {
 	MRRC_ASK_ALWAYS,
 	MRRC_ASK_OTHERS, /* if another thread could have unmapped */
-	MRRC_ASK_NEVER,	 /* the application tells, nobody else knows */
+	MRRC_ASK_NEVER,	 /* only the application tells */
 };
 
 /* All calls are there, but for settle. */
 struct mrrc_mon_ops {
-	/* Watching takes a while: what nobody needs is kept for later. */
+	/* Watching is slow: ranges no longer needed stay watched for later. */
 	bool lazy;
 	/* Hooks may announce what it would see (mrrc_mon_hook). */
 	bool hookable;
 	/* It sees nothing: the application tells of what it unmaps. */
 	bool manual;
 	const char *name;
-	/* OTHERS: whoever unmaps goes on only when seq is odd, or the event
-	 * handled. */
+	/* OTHERS: an unmapping thread continues only when seq is odd, or the
+	 * event handled. */
 	enum mrrc_mon_ask ask;
 	/* Sets mon->impl; on failure mon->reason may say why. */
 	int (*open)(struct mrrc_mon *mon);
@@ -127,8 +125,8 @@ struct mrrc_mon_ops {
 	int (*check)(struct mrrc_mon *mon);
 	/* No lock: would every change of this watched range be reported? */
 	bool (*sees)(struct mrrc_mon *mon, uintptr_t start, size_t len);
-	/* It failed, or this is a forked child: let go of whoever waits for
-	 * an event. Others may be in check. */
+	/* The monitor failed, or this is a forked child: release the threads
+	 * that wait for an event. Other threads may be in check. */
 	void (*stop)(struct mrrc_mon *mon);
 };
 
@@ -245,7 +243,7 @@ void mrrc_mon_unsubscribe(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
 int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		   uint64_t *token);
 
-/* There is no room: those who have many more than @sub give some up. false:
+/* No room: subscribers with many more ranges than @sub give some up. false:
  * there are none. No lock held. */
 bool mrrc_mon_make_room(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
 
@@ -348,8 +346,8 @@ mrrc_mon_quiet(struct mrrc_mon *mon, uint64_t *seq, _Atomic uint64_t *probes)
 void mrrc_mon_drain(struct mrrc_mon *mon);
 
 /*
- * Everybody forgets the range, as if it had been unmapped: for what is told
- * by other means. No lock held.
+ * All caches forget the range, as if it had been unmapped: for changes that are
+ * told by other means. No lock held.
  */
 void mrrc_mon_invalidate(struct mrrc_mon *mon, uintptr_t start, size_t len);
 
@@ -358,8 +356,8 @@ void mrrc_mon_fail(struct mrrc_mon *mon, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * For drain: one event, to all subscribers. Returns whether anybody knew the
- * range. MONITOR lock held.
+ * For drain: one event, to all subscribers. Returns whether any of them knew
+ * the range. MONITOR lock held.
  */
 bool mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 		    enum mrrc_mon_event event);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a monitor does when a hook tells it of an unmap (libc_hooks.h): what is
- * known of the range is invalidated and no longer watched.
+ * A monitor's reaction to an unmap that a hook announces (libc_hooks.h): the
+ * range is invalidated and no longer watched.
  *
- * Runs in whichever thread unmaps, under that one's locks, signals blocked.
+ * Runs in the thread that unmaps, with the locks that the thread holds, signals
+ * blocked.
  */
 #include "config.h"
 #include "sys/mon_priv.h"
@@ -12,7 +13,7 @@
 
 #define MRRC_MON_SPIN 256 /* tries for the lock */
 
-/* MONITOR lock held: does anybody know anything there, or is it watched? */
+/* MONITOR lock held: does any subscriber know the range, or is it watched? */
 static bool mon_known(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 {
 	struct mrrc_mon_sub *sub;
@@ -49,8 +50,8 @@ static inline void mon_relax(void)
 }
 
 /*
- * Not waited for longer than what the kernel's way would cost: whoever holds
- * the lock may be asleep, or in a signal handler.
+ * Does not wait longer than the kernel's own report would take: the lock's
+ * holder may be asleep, or in a signal handler.
  */
 static bool mon_try(struct mrrc_mon *mon)
 {

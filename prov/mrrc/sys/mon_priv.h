@@ -7,7 +7,7 @@
 
 #include "sys/mon.h"
 
-/* MONITOR lock held: everybody forgets the range, nobody watches it. */
+/* MONITOR lock held: all caches forget the range, and its watch ends. */
 void mrrc_mon_forget(struct mrrc_mon *mon, uintptr_t start, uintptr_t end);
 
 /* A hook's (mrrc_libc_hooks_cb). The kernel reports what is not done here. */

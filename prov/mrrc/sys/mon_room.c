@@ -126,7 +126,10 @@ bool mrrc_mon_make_room(struct mrrc_mon *mon, struct mrrc_mon_sub *sub)
 	return taken;
 }
 
-/* MONITOR lock held: no more than @goal stay, of whom there are most. */
+/*
+ * MONITOR lock held: at most @goal ranges stay; the largest subscriber gives up
+ * first.
+ */
 static void mon_shed(struct mrrc_mon *mon, size_t goal)
 {
 	size_t ranges, before = SIZE_MAX, most;

@@ -2,25 +2,26 @@
 /*
  * The userfaultfd monitor (mon.h).
  *
- * Ranges are registered in write-protect mode and never protected: no page
- * ever faults, and the kernel reports unmaps, remaps and dropped pages of
- * them, whoever causes these and however. Works unprivileged.
+ * Ranges are registered in write-protect mode and never protected: no page ever
+ * faults, and the kernel reports unmaps, remaps and dropped pages in them, by
+ * any code and any call. Works unprivileged.
  *
- * The probe: UFFDIO_WRITEPROTECT of an empty range fails with EAGAIN as long
- * as any such change is unfinished, then with EINVAL. Kernels before 5.15
- * forget unfinished changes too early, so each start tests it.
+ * The probe: UFFDIO_WRITEPROTECT of an empty range fails with EAGAIN as long as
+ * any such change is unfinished, then with EINVAL. Kernels before 5.15 forget
+ * unfinished changes too early, so each start tests it.
  *
- * Threads. The reader does nothing but read, into a queue, and waits for no
- * lock that anybody holds for long or with signals unblocked: an unmapping
- * thread sleeps until its event is read, and may be a signal handler in the
- * middle of our locks. What is in the queue is handled by the handler, or by
- * whoever finds memory busy (mrrc_mon_drain); until then seq is odd.
+ * Threads. The reader does nothing but read, into a queue, and takes no lock
+ * that is held for long or with signals unblocked: an unmapping thread sleeps
+ * until its event is read, and may be a signal handler that interrupted the
+ * holder of one of our locks. The queue is handled by the handler thread, or by
+ * a thread that finds memory busy (mrrc_mon_drain); until then seq is odd.
  *
  * The reader has a table of descriptors of its own. Programs that turn into
- * daemons close what they do not know; in the reader's it stays, so that
- * events are read, and whoever handles them finds out. poll(2) looks numbers
- * up each time it is woken: else it would sleep on with a file that is not
- * ours, and whoever unmaps would wait for ever.
+ * daemons close descriptors that they do not know; in the reader's table the
+ * userfaultfd stays open, so that events are read, and the thread that handles
+ * them finds out. poll(2) looks numbers up each time it is woken: with a shared
+ * table it would sleep on with a file that is not ours, and an unmapping thread
+ * would wait for ever.
  */
 #include "config.h"
 #include "sys/mon.h"
@@ -241,8 +242,8 @@ static bool uffd_settle(struct mrrc_mon *mon)
 }
 
 /*
- * Closes the userfaultfd, yet keeps its number, so that probes of other
- * threads meet a file that refuses them rather than somebody else's.
+ * Closes the userfaultfd, yet keeps its number, so that probes of other threads
+ * meet a file that refuses them rather than a file of the application's.
  */
 static void uffd_replace(struct mrrc_uffd *uffd)
 {
@@ -271,7 +272,7 @@ static int uffd_fetch(struct mrrc_mon *mon)
 	uffd_lock(uffd, &old);
 	/* What can be read there, and what not, says nothing of ours else. */
 	ret = uffd_lost(uffd);
-	/* Somebody who drained may have been quicker. */
+	/* Another thread may have drained it first. */
 	if (ret || !poll(&left, 1, 0)) {
 		uffd_unlock(uffd, &old);
 		return ret;
@@ -356,16 +357,16 @@ static void *uffd_run(void *arg)
 			 (atomic_load(&uffd->stop) || !mrrc_mon_works(mon)))
 			break;
 		else if (fds[1].revents)
-			ret = -EBADF; /* nobody asked: it is not ours */
+			ret = -EBADF; /* no stop request: not ours */
 		else if (fds[0].revents & POLLIN)
 			ret = uffd_fetch(mon);
 		else if (fds[0].revents)
 			ret = -EIO;
 	}
 	/*
-	 * The last reader leaves: from here on nobody may wait for one. Whoever
-	 * joins this thread may unmap while doing so, and a failure has to take
-	 * a lock.
+	 * The last reader leaves: from here on no thread may wait for one. The
+	 * thread that joins this one may unmap while doing so, and a failure
+	 * has to take a lock.
 	 */
 	if (ret) {
 		uffd_lock(uffd, &old);
@@ -530,7 +531,7 @@ static void uffd_close(struct mrrc_mon *mon)
 	struct mrrc_uffd *uffd = mon->impl;
 
 	if (!mrrc_mon_forked(mon)) {
-		/* while there is a reader: who ends may unmap */
+		/* while there is a reader: a thread that ends may unmap */
 		atomic_store(&uffd->stop, true);
 		sem_post(&uffd->work);
 		mrrc_thread_join(uffd->handler);
@@ -618,7 +619,7 @@ static int uffd_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	struct mrrc_uffd *uffd = mon->impl;
 	int ret;
 
-	/* somebody else's would take it, and keep what it is told to itself */
+	/* under a reused number another userfaultfd would keep the events */
 	ret = uffd_lost(uffd);
 	if (ret)
 		return ret;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A monitor's events for somebody who may block (notifier.h).
+ * A monitor's events for callbacks that may block (notifier.h).
  *
- * Ranges that overlap become one, which keeps their number bounded although
- * nobody ever ends a watch; a change then ends the watch of all of it, and
- * all of it is told.
- *
- * Locks: serial (one watch at a time) -> MONITOR -> lock.
+ * Ranges that overlap become one, which bounds their number although their
+ * watches are never ended by the caller; a change then ends the watch of the
+ * whole range, and the callback is told the whole range. Locks: serial (one
+ * watch at a time) -> MONITOR -> lock.
  */
 #include "config.h"
 #include "sys/notifier.h"
@@ -31,7 +30,7 @@ struct mrrc_notifier {
 	struct mrrc_lock serial; /* NOTIFIER: one watch at a time */
 	struct mrrc_lock lock;	 /* CACHE: all below */
 	struct mrrc_index watched;
-	struct mrrc_region_list dead; /* to be freed by who may */
+	struct mrrc_region_list dead; /* to free without locks held */
 	struct mrrc_range adding;     /* being watched, not in the index */
 	bool adding_stale;
 	struct mrrc_range queue[NOTIFIER_QUEUE];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Watches memory for somebody who may block when told that it changed:
+ * Watches memory for a callback that may block when told of a change:
  * libfabric's own caches take a lock under which they register and unmap.
  *
- * The unmapping thread sleeps until its event is read, so whoever reads it
- * must not wait for such a lock. Hence events are queued here, and a thread
- * of the notifier's own tells them. Between the two valid() says no, which is
- * what makes it safe.
+ * The unmapping thread sleeps until its event is read, so the reading thread
+ * must not wait for such a lock. Hence events are queued here, and a thread of
+ * the notifier's own tells them. Between reading and telling, valid() says no,
+ * which is what makes it safe.
  *
  * Any thread, no lock of ours held.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whether this is the process that made something, or a child with a copy of
- * it, however that was forked, and whatever process number it has: a byte that
- * the kernel clears in a child.
+ * Whether this process made something, or is a forked child with a copy of it,
+ * however it was forked and whatever its process number is: a byte that the
+ * kernel clears in a child tells.
  *
  * Callers serialise get and put.
  */

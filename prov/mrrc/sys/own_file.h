@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Files that the environment names and the process writes: they must not be
- * another user's, nor lead to another file, or a directory that others can
- * write to (/tmp) would let them choose what is overwritten, or read it.
+ * Opens files that the environment names and the process writes. They must not
+ * belong to another user, nor be links to another file: in a directory that
+ * others can write to (/tmp) another user could otherwise choose what is
+ * overwritten, or read it.
  *
  * All calls: any thread.
  */

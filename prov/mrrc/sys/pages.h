@@ -32,8 +32,8 @@ size_t mrrc_pages_size(enum mrrc_pages kind);
 
 /*
  * At a multiple of align, a power of two of at least 1 MiB. *kind and *mapped
- * are what it became. The rest of its last MiB is nobody's: it cannot be
- * touched, and nothing else comes to lie there.
+ * are what it became. The rest of its last MiB is reserved: it cannot be
+ * touched, and no other mapping is placed there.
  */
 int mrrc_pages_map(size_t len, size_t align, const struct mrrc_pages_attr *attr,
 		   void **addr, size_t *mapped, enum mrrc_pages *kind);

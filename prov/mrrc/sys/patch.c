@@ -150,7 +150,7 @@ static int patch_protect(void *at, size_t len, int prot)
 
 /* ---- finding ---- */
 
-/* As libc itself has it, whoever may have taken the name before it. */
+/* libc's own function, even if another library defines the same name. */
 static int patch_function(const char *name, struct mrrc_patch_code *out)
 {
 	const ElfW(Sym) * sym;
@@ -312,7 +312,7 @@ static int patch_store(const struct mrrc_patch *patch, uint64_t from,
 		patch_writable(patch, false);
 		return ret;
 	}
-	/* Once there it stays: somebody may be on the way through it. */
+	/* Once written it stays: a thread may be executing it. */
 	if (patch->filler &&
 	    memcmp(patch->filler, patch->filling, sizeof(patch->filling)))
 		memcpy(patch->filler, patch->filling, sizeof(patch->filling));

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Patching libc's system calls in place: where a function of the running libc
- * enters the kernel, it calls mrrc_patch_called() first, and goes on.
+ * Patching libc's system calls in place: a patched function of the running libc
+ * calls mrrc_patch_called() before it enters the kernel.
  *
  * What is replaced is one instruction, by one atomic store within an aligned
  * word, so that a thread which executes it meanwhile sees the old one or the
  * new one. It leads to a stub of ours near libc, which keeps every register,
  * runs the instruction that was replaced, then mrrc_patch_called(),
- * makes the system call unless that was done, and returns behind it; errors and
- * errno stay libc's matter. Only code
- * that looks exactly as known is touched (patch_x86_64.c, patch_aarch64.c).
+ * makes the system call unless that was done, and returns behind it; libc
+ * handles errors and errno as before. Only code that looks exactly as known is
+ * patched (patch_x86_64.c, patch_aarch64.c).
  *
  * Stubs and the pages that they are in stay for good: a thread may be in one.
  * A stub may serve another place once the code that it was for is unmapped.
@@ -79,9 +79,9 @@ struct mrrc_patch {
  * The one place in the function @name of libc that makes system call @number
  * as we know it. What else there is in the function is not looked for.
  * -EOPNOTSUPP: not known on this processor or not the GNU libc; -ENOENT: the
- * code is not as known, perhaps since somebody else has patched it; -ESRCH:
- * there is no such function; -ENOMEM,
- * -EACCES: no memory of ours near it, or none that may be executed.
+ * code is not as known, perhaps because another patcher changed it; -ESRCH:
+ * there is no such function; -ENOMEM, -EACCES: no memory of ours near it, or
+ * none that may be executed.
  */
 int mrrc_patch_find(const char *name, long number, struct mrrc_patch *patch);
 
@@ -112,7 +112,7 @@ bool mrrc_patch_stub(uintptr_t addr);
 
 /*
  * Patch, and take it back. -EACCES: code may not be changed here (SELinux,
- * MemoryDenyWriteExecute); -EBUSY: somebody else has changed it.
+ * MemoryDenyWriteExecute); -EBUSY: other code has changed it.
  */
 int mrrc_patch_on(const struct mrrc_patch *patch);
 int mrrc_patch_off(const struct mrrc_patch *patch);

@@ -10,13 +10,14 @@
  * the second in syscall(2), the first everywhere else. Its first instruction
  * has the five bytes that a jump needs, depends on no place, and is in the
  * stub what it was here; a jump to it or to the second still works. The stub
- * makes the system call itself, or not: then rax is what it was told.
+ * makes the system call itself, unless mrrc_patch_called() has made it and set
+ * rax.
  *
- * Where these bytes lie in two aligned words, two bytes become a short jump to
- * bytes that nothing runs (assemblers align labels with such), and the long jump
- * goes there. Where even those two bytes do, or
- * the number is put elsewhere (mmap in glibc 2.41), it is the syscall, of two
- * bytes, that becomes the short jump.
+ * Where these bytes lie in two aligned words, their first two become a short
+ * jump to filler (bytes that align labels and are never executed), and the long
+ * jump goes there. Where the first two also lie in two words, or the number is
+ * loaded elsewhere (mmap in glibc 2.41), the syscall, of two bytes, becomes the
+ * short jump.
  *
  * In code that threads may be running it is always the syscall: a thread that
  * is between the two instructions then executes the jump. Where the syscall

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Waiting for a moment (pause.h).
- */
+/* Short waits (pause.h). */
 #include "config.h"
 #include "sys/pause.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Waiting for a thread that will be done in a moment, where it is not worth
- * being woken. Yielding alone is not enough: it lets none run that has less of
- * a real-time priority, so one that waits for such a thread on its own
- * processor would wait for ever.
+ * Short waits: for a thread that will be done in a moment, where sleeping and
+ * being woken would take longer. Yielding alone is not enough: it does not let
+ * threads of lower real-time priority run, so a thread that waits for such a
+ * thread on its own processor would wait for ever.
  *
- * Any thread. Neither is a point of cancellation: locks may be held, but none
+ * Any thread. Neither call is a cancellation point: locks may be held, but none
  * that the other thread needs.
  */
 #ifndef MRRC_PAUSE_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Event-free object pool (pool.h).
+ * Object pool that raises no memory events (pool.h).
  *
  *	map:  | next[capacity] | pad | object 0 | object 1 | ... | reserved |
  *
  * Freed objects form a stack linked by index through next[], outside the
- * objects; its head carries a tag that each free increments, so that a
- * thread that slept between load and exchange cannot take a stale link: an
- * object that left the head comes back by a free only.
- * Objects never used yet follow `fresh`.
+ * objects; its head carries a tag that each free increments, so that a thread
+ * that slept between load and exchange cannot take a stale link: an object that
+ * left the head comes back only by a free. Objects never used yet follow
+ * `fresh`.
  */
 #include "config.h"
 #include "sys/pool.h"

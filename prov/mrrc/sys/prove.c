@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The thread that proves (prove.h).
+ * The thread that proves that no unmap goes unannounced (prove.h).
  *
- * What was found of a mapping is kept until a call brings code there. It looks
- * at copies: another thread may unload a library meanwhile.
+ * The result for a mapping is kept until a call brings code there. The thread
+ * reads copies of the code: another thread may unload a library meanwhile.
  *
  * Libraries that unmap by a system call of their own are hooked there (sites.h)
- * when nothing else is left to prove, so that all that could unload them is
- * hooked and can be made to wait.
+ * when nothing else is left to prove: by then all calls that could unload them
+ * are hooked and can be made to wait.
  */
 #include "config.h"
 #include "sys/prove.h"
@@ -218,7 +218,7 @@ static bool prove_site(void *arg, const struct mrrc_code_site *site)
 	struct prove_look *look = arg;
 	struct prove_code *code = look->code;
 	const uintptr_t at = mrrc_code_live(look->copy, site->at);
-	/* what nobody knows is not announced, however it is hooked */
+	/* a call whose effect is unknown cannot be announced, hooked or not */
 	const bool known = mrrc_libc_hooks_knows(site->number);
 	bool can;
 

@@ -9,15 +9,16 @@
  * The argument is an induction. Code that was looked at can take memory away
  * through hooks alone, and bring new code through hooks alone: mmap, mprotect,
  * pkey_mprotect, mremap and shmat, which end trust before the call is made.
- * What cannot be looked at is unknown, and lookups ask the kernel: code that
- * is writable, or shared so that another process may write to it, or of no
- * file, or in a file of more than 512 MiB.
+ * Some code cannot be looked at: code that is writable, or shared so that
+ * another process may write to it, or of no file, or in a file of more than 512
+ * MiB. While there is such code, lookups ask the kernel.
  *
  * It begins when the hooks are placed: a call of a thread that had entered the
  * kernel before is given 10 ms to be over.
  *
- * Outside of it: another process (process_vm_writev, ptrace, process_madvise,
- * /proc/PID/mem) and code that is changed in its file while it runs.
+ * The proof does not cover other processes (process_vm_writev, ptrace,
+ * process_madvise, /proc/PID/mem), nor code that is changed in its file while
+ * it runs.
  */
 #ifndef MRRC_PROVE_H
 #define MRRC_PROVE_H

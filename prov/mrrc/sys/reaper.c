@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who deregisters what left the index (cache_mt_priv.h).
+ * Deregisters regions that left the index (cache_mt_priv.h).
  *
- * With a helper (li2011, section 5): a thread that misses appends its victims
- * and goes on. The helper sleeps for a moment once it has been woken, so that
- * it is woken once for many. What waits is still registered: beyond a part
- * of the byte limit the thread that misses deregisters its own.
- *
- * Without: a thread that misses deregisters its victims, and those that the
- * monitor leaves are for the next call.
+ * With a helper thread (li2011, section 5) a thread that misses appends its
+ * victims and goes on. The helper sleeps for a moment once it has been woken,
+ * so that it is woken once for many victims. Victims that wait are still
+ * registered: beyond a part of the byte limit the thread that misses
+ * deregisters its own. Without a helper a thread that misses deregisters its
+ * victims, and those that the monitor leaves are deregistered by the next call.
  */
 #include "config.h"
 #include "sys/cache_mt_priv.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * What the error of a registration says. Any thread.
- */
+/* Classifies the error of a registration. Any thread. */
 #ifndef MRRC_REG_ERROR_H
 #define MRRC_REG_ERROR_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tables of what threads used before (region_hints.h).
+ * Region hints: tables of the regions that threads used before
+ * (region_hints.h).
  *
  * Lock order: HINTS (which tables a cache has, and that it exists) -> CACHE.
  * Memory is taken and given back under neither.
@@ -178,8 +179,8 @@ static void hints_thread_ends(void *arg)
 }
 
 /*
- * The only thread of a child. Its parent's caches are not looked at again,
- * and their locks may be anybody's.
+ * The only thread of a child. Its parent's caches are not looked at again, and
+ * their locks may be held for ever.
  */
 static void hints_fork_child(void)
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a thread used before: a table of regions of one cache, by page, that
- * its thread alone reads and writes, so that a hit takes no lock and shares no
- * line but the region's own. An entry is a hint: the region's word says
- * whether it is still true (core/region.h).
+ * Region hints: a table, of each thread and cache, of the regions that the
+ * thread used before, by page. Only its thread reads and writes it, so that a
+ * hit takes no lock and shares no cache line but the region's own. An entry is
+ * a hint: the region's word says whether it is still true (core/region.h).
  *
- * The owner also counts here what it did without the cache, and notes its
- * requests for the policy; whoever holds the cache's lock collects both. The
- * last MRRC_HINTS_LOG requests before a miss are known, more are forgotten.
+ * The owner also counts here what it did without the cache's lock, and notes
+ * its requests for the policy; the next thread that takes the cache's lock
+ * collects both. The last MRRC_HINTS_LOG requests before a miss are known,
+ * older ones are forgotten.
  *
- * A thread has a table for each cache that it used, made by the first slow
- * lookup, given up when the thread or the cache ends. With it come some of
- * the records of whoever uses the cache, to be taken and given back without
- * asking the pool that all threads share.
+ * The first slow lookup makes the table, and the end of the thread or of the
+ * cache frees it. The table includes operation records of the cache's user, to
+ * be taken and given back without the pool that all threads share.
  *
- * Threads: find and what needs a table is the owner's; collect and detach
+ * Threads: finding, and what needs a table, is the owner's; collect and detach
  * say which lock they need.
  */
 #ifndef MRRC_REGION_HINTS_H
@@ -51,7 +51,7 @@ struct mrrc_hints_note {
 };
 
 struct mrrc_hints {
-	/* hits: written by the owner, read by whoever collects */
+	/* hits: written by the owner, read by the thread that collects */
 	struct mrrc_hints_note note[MRRC_HINTS_LOG];
 	_Atomic uint64_t hits;	 /* each has left a note */
 	_Atomic uint64_t probes; /* of lookups that tried it */
@@ -177,7 +177,7 @@ static inline struct mrrc_region *mrrc_hints_region(const char *regions,
 							   MRRC_REGION_STRIDE);
 }
 
-/* Never 0: the first page is nobody's. */
+/* Never 0: the first page is never mapped. */
 static inline uint64_t mrrc_hints_key(uintptr_t addr, enum mrrc_access access)
 {
 	return (addr & ~(uintptr_t) 4095) | access;

@@ -4,13 +4,13 @@
  * threads may be running when it is patched (patch.h), and that may be unloaded
  * at any time.
  *
- * What is hooked is never read from the live code, which may be gone. A copy of
- * the code decides (code_copy.h): a site is hooked if word and filler are those
- * of its patch, in the same copy. So nothing has to be forgotten when a library
- * is unloaded, and another one at its place is not taken for patched.
+ * Whether a site is hooked is never read from the live code, which may be gone,
+ * but from a copy (code_copy.h): a site is hooked if word and filler are those
+ * of its patch, in the same copy. So no record has to be dropped when a library
+ * is unloaded, and another library at its place is not taken for patched.
  *
  * These patches are not taken back: the library may go meanwhile. Its stubs
- * then announce to nobody.
+ * then announce nothing.
  *
  * Threading: the thread that proves, which holds the REGISTRY lock where it
  * writes; mrrc_sites_undo and _on also under the REGISTRY lock.

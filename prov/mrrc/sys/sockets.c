@@ -54,7 +54,7 @@ static void sockets_each(void (*fn)(int fd, void *arg), void *arg)
 		closedir(dir);
 }
 
-/* Is addr a local address of who came to at? */
+/* Is addr, the local address of a connection, one that the listener has? */
 static bool sockets_here(const struct sockaddr *at, const void *addr)
 {
 	const struct sockaddr_in *in = addr, *at_in = (const void *) at;
@@ -103,7 +103,7 @@ void mrrc_sockets_cloexec(const struct sockaddr *at)
 	sockets_each(sockets_set_cloexec, (void *) at);
 }
 
-/* ---- who is silent ------------------------------------------------------- */
+/* ---- silent connections -------------------------------------------------- */
 
 struct sockets_silent {
 	const struct sockaddr *at;
@@ -144,7 +144,7 @@ unsigned mrrc_sockets_end_silent(const struct sockaddr *at, unsigned max_ms,
 	}
 }
 
-/* ---- what nobody has read ------------------------------------------------ */
+/* ---- connections with unread bytes --------------------------------------- */
 
 struct sockets_unread {
 	const struct sockaddr *at;

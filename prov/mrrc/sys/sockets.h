@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The TCP sockets of this process that were accepted at one of its addresses.
- * libfabric's tcp keeps who connects and says nothing for as long as it
+ * libfabric's tcp keeps a connection that sends nothing for as long as it
  * listens, and shows no socket, so they are found among the descriptors.
  *
  * at: where the listener is, IPv4 or IPv6, with its port; the unspecified

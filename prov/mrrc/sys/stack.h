@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A lock-free stack of free places in an array, numbered from 1. The head has
- * the number of the top place, 0 if there is none, and how often something was
- * pushed: a thread that was interrupted in a pop sees that the top is another
- * time there. Places stay readable for ever.
+ * the number of the top place, 0 if there is none, and a count of pushes: a
+ * thread that was interrupted in a pop sees by the count that the same top was
+ * popped and pushed again. Places stay readable for ever.
  *
  * Threading: any.
  */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A statistics segment: the counters of one cache, where other processes of the same user
- * read them while they are counted: a sealed memfd, by way of
- * /proc/PID/fd/N. It leaves no file, and says itself what is in it.
+ * A statistics segment: the counters of one cache, in a sealed memfd, where
+ * other processes of the same user read them while they are counted
+ * (/proc/PID/fd/N). It leaves no file, and describes its own content.
  *
  * The cache writes the values in place under its lock; the rest is written
- * once, but for why lookups ask the kernel. One thread opens, publishes and
- * closes a segment.
+ * once, except the reason why lookups ask the kernel. One thread opens,
+ * publishes and closes a segment.
  */
 #ifndef MRRC_STATS_SHM_H
 #define MRRC_STATS_SHM_H
@@ -65,7 +65,7 @@ struct mrrc_stats_shm_info {
 
 struct mrrc_stats_shm;
 
-/* Nobody takes it for a segment yet. -E* of the call that failed. */
+/* Readers do not accept it as a segment yet. -E* of the call that failed. */
 int mrrc_stats_shm_open(struct mrrc_stats_shm **segment);
 
 /* For a cache to count in: zeroes. */

@@ -42,7 +42,7 @@ static void threads_fork_child(void)
 
 static void threads_find(void)
 {
-	/* who cannot be told of a fork must assume many */
+	/* without fork handlers, assume many threads */
 	if (pthread_atfork(NULL, NULL, threads_fork_child))
 		return;
 #if defined(__GLIBC__) && !defined(__SANITIZE_THREAD__)

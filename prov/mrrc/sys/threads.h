@@ -4,11 +4,11 @@
  *
  * A process with one thread cannot unmap while it looks something up, which
  * saves a system call for each lookup. libc counts the threads that pthread
- * knows; it is asked only as long as its figure proves right: other C
- * libraries, other linker namespaces and sanitizers have us assume many. A
- * process that had two threads once is not trusted with one again. What
- * libc does not know, threads made by a bare clone(), is seen by whoever looks:
- * each time that something unmaps without a hook's telling.
+ * knows; its count is used only as long as it proves right: with other C
+ * libraries, other linker namespaces and sanitizers many threads are assumed. A
+ * process that had two threads once is not trusted with one again. Threads that
+ * libc does not know, made by a bare clone(), are looked for each time that
+ * something unmaps without being announced by a hook.
  *
  * All calls: any thread.
  */
@@ -55,10 +55,11 @@ static inline void mrrc_thread_inside(void)
 }
 
 /*
- * Is there no thread but this one and those that we started, and none of them
- * outside? Whoever got an address that another thread let go has been in the
- * kernel since, and finds that thread here, unless it has ended or is inside
- * again: then what it did is seen by what is loaded after this.
+ * Is there no thread but this one and those that we started, and are none of
+ * ours in code that may unmap? Reusing an address that another thread unmapped
+ * takes a system call, after which that thread is counted here, unless it has
+ * ended or is inside again: then its effects are visible to what is loaded
+ * after this.
  */
 static inline bool mrrc_threads_alone(void)
 {

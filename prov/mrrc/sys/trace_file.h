@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Where requests are recorded: a file of core/trace.h, mapped and shared, so
- * that what is written is there whatever becomes of the process.
+ * The file of recorded requests (format: core/trace.h), mapped shared, so that
+ * what is written survives the end of the process.
  *
- * A thread appends to a chunk of its own, without a lock or a system call;
- * for each new chunk one is reserved by an atomic addition, and the file made
- * that much longer, with the space on disk, before anybody writes to it. What
- * a thread leaves of its chunk when it ends is used by the next. The mapping
- * is made once and stays: nothing is unmapped while it is recorded.
+ * A thread appends to a chunk of its own, without a lock or a system call. Each
+ * new chunk is reserved by an atomic addition, and the file is made longer,
+ * with the space on disk, before a thread writes to it. When a thread ends, the
+ * next one uses the rest of its chunk. The mapping is made once and stays:
+ * recording unmaps nothing.
  *
  * next, commit and end: any thread, any lock held.
  */
@@ -33,7 +33,7 @@ struct mrrc_trace_file {
 	size_t len;		      /* of it */
 	uint64_t chunks;	      /* at most */
 	uint64_t start;		      /* ns, CLOCK_MONOTONIC */
-	_Atomic uint64_t next;	      /* chunk that nobody has */
+	_Atomic uint64_t next;	      /* first chunk that is not assigned */
 	_Atomic int error;	      /* -E*: it does not get longer */
 	_Atomic uint64_t left[MRRC_TRACE_LEFT]; /* records; 0: none */
 };

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Trust: may a lookup go without asking the kernel whether memory is quiet?
- * As long as each call that takes memory away is announced (libc_hooks.h), and no
- * code is there that could make such a call by itself (prove.h).
+ * Trust: whether a lookup may go without asking the kernel if memory is quiet.
+ * It may as long as each call that takes memory away is announced
+ * (libc_hooks.h), and no code is present that could make such a call by itself
+ * (prove.h).
  *
- * All that decides is one word: whether trust is given, how many threads are
- * inside a call that ends it, and how many such calls there were. So it is
- * given only for the state that was looked at, and it has ended before the
- * call is made: what new code does, or a call that could not be announced, no
- * lookup takes on trust.
+ * One word decides: whether trust is given, how many threads are inside a call
+ * that ends it, and how many such calls there were. So trust is given only for
+ * the state that was looked at, and it has ended before the call is made: no
+ * lookup relies on it while new code runs or an unannounced call is under way.
  *
- * An unmap that nothing announced, reported by the kernel while trust was
+ * An unmap that was not announced, reported by the kernel while trust was
  * given, ends it for good.
  *
  * Threading: set under the REGISTRY lock (mon.c), all else anywhere, signal

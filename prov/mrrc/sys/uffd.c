@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * userfaultfd without the monitor around it (uffd.h).
- */
+/* userfaultfd calls without the monitor's state (uffd.h). */
 #include "config.h"
 #include "sys/uffd.h"
 
@@ -84,7 +82,9 @@ static void *uffd_unmapper_run(void *arg)
 {
 	struct mrrc_uffd_unmapper *un = arg;
 
-	/* In its place comes another: a hole would be anybody's to map. */
+	/*
+	 * Replaced by another mapping: a hole could be mapped by other threads.
+	 */
 	mmap(un->page, mrrc_vm_page(), PROT_NONE,
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	atomic_store(&un->done, true);
@@ -160,7 +160,7 @@ static void uffd_test_unmap(int fd, void *page)
 	munmap(page, range.len);
 }
 
-/* Whatever comes of the test, nobody sleeps on it afterwards. */
+/* Whatever the test's result, no thread sleeps on it afterwards. */
 static int uffd_test_run(int fd, struct mrrc_uffd_unmapper *un)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * userfaultfd without the monitor around it: the probe, registration, and
+ * userfaultfd calls without the monitor's state: the probe, registration, and
  * the self-test that tells whether this kernel's probe can be trusted.
  *
  * Stateless; any thread, no lock needed.

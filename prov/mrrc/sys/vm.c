@@ -34,9 +34,10 @@ size_t mrrc_vm_page(void)
 }
 
 /*
- * The numbers at text, at most count; how many there are. Not scanf() or
- * strtoul(): of a glibc from 2.38 on, they would keep the provider from being
- * loaded where glibc is older, and nobody would be told why.
+ * Parses at most count numbers at text; returns how many there are. Not scanf()
+ * or strtoul(): from glibc 2.38 on these have new symbol versions, and a
+ * provider that uses them does not load where glibc is older, without a
+ * message.
  */
 static size_t vm_numbers(const char *text, size_t *value, size_t count)
 {
@@ -259,8 +260,8 @@ static bool vm_anon_huge(int fd, uintptr_t addr)
 }
 
 /*
- * Whether somebody could truncate the file behind the range, which drops
- * private pages of it as well. false also where the kernel does not say.
+ * Whether a file behind the range could be truncated, which drops private pages
+ * of it as well. false also where the kernel does not say.
  */
 static bool vm_has_file(uintptr_t start, size_t len)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the machine and the process allow: page size, memory, limits, and
- * what kind of memory a range is. Stateless; any thread, no lock held.
+ * Limits of the machine and the process: page size, memory, rlimits, and what
+ * kind of memory a range is. Stateless; any thread, no lock held.
  */
 #ifndef MRRC_VM_H
 #define MRRC_VM_H
@@ -35,13 +35,14 @@ struct mrrc_vm_limits {
 };
 
 /*
- * What to cache at most where nobody said.
- * Bytes: the smaller of memory / (2 * processors), as one process a processor
- * is the densest usual layout, memory / 4, and three quarters of the memlock
- * limit, whose rest the core provider needs for its own queues.
+ * The default limits of a cache.
+ *
+ * Bytes: the smallest of memory / (2 * processors), as one process per
+ * processor is the densest usual layout; memory / 4; and three quarters of the
+ * memlock limit, the rest of which the core provider needs for its own queues.
  * Regions: an eighth of the mappings a process may have, since watching one
- * scattered region can split a mapping in three, at most 64 Ki.
- * Never unlimited, never zero.
+ * scattered region can split a mapping in three, at most 64 Ki. Never
+ * unlimited, never zero.
  */
 void mrrc_vm_default_limits(struct mrrc_vm_limits *limits);
 
@@ -56,8 +57,8 @@ void mrrc_vm_derive_limits(size_t memory, size_t processors, size_t memlock,
  * private mappings of files, which truncation empties; the kernel tells these
  * from anonymous memory since Linux 6.11, and before that only as long as one
  * page has not been written to. Faults
- * absent pages in for reading. Any doubt (no /proc, unmapped page, a page
- * that is nobody's) answers false.
+ * absent pages in for reading. Any doubt (no /proc, an unmapped page, a page
+ * shared by all, as the zero page) answers false.
  */
 bool mrrc_vm_private(uintptr_t start, size_t len);
 
