@@ -4,15 +4,15 @@
  * fi_info points to, as the libfabric that loaded us has them.
  *
  * Linked as usual they would be of the version that we were built with. An
- * older libfabric has no such version, and does not load us without a word
- * about it; a newer one has it for old applications, and leaves out the
- * attributes that it has since added. These structures grow at their ends, so
- * what the newest version allocates and copies is right for us too.
+ * older libfabric has no such version, and does not load us, without a message;
+ * a newer one keeps it for old applications, and leaves out the attributes that
+ * were added since. These structures grow at their ends, so what the newest
+ * version allocates and copies is right for us too.
  *
  * The definitions below are for the provider alone, which finds them before
  * libfabric's.
  *
- * Threading: bound once, before libfabric knows of us.
+ * Threading: bound once, before the provider is registered with libfabric.
  */
 #include "config.h"
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the providers below differ in where fi_getinfo() does not tell. All that
- * depends on a provider's name is in below.c.
+ * Differences between the providers below that fi_getinfo() does not tell. All
+ * decisions by a provider's name are in below.c.
  *
  * Threading: any.
  */

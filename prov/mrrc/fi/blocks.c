@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Blocks to copy through (blocks.h).
+ * Bounce blocks (blocks.h).
  *
  *	range: | slab | slab | ... | not used yet |
  *	slab:  | head, data | head, data | ...      one size, one registration

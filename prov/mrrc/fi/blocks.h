@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registered memory to copy through: blocks of a few sizes, in a bounded
- * range, registered a slab at a time as they are needed.
+ * Bounce blocks: registered memory that data are copied through. Blocks of a
+ * few sizes, in a bounded range, registered a slab at a time as needed.
  *
  * alloc and free are for any thread, lock-free, and call out only when a slab
  * is added, which one thread at a time does, holding no lock.
@@ -20,7 +20,7 @@ struct mrrc_blocks;
 /* Before each block's data: 64 bytes. */
 struct mrrc_block {
 	struct mrrc_block *next; /* the operation's list */
-	char *user;		 /* whose data it is */
+	char *user;		 /* where the data belong */
 	size_t len;
 	size_t offset; /* of it in the message */
 	void *desc;

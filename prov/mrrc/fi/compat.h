@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What libfabric's public headers lack: what some of its versions have, what
- * others call deprecated, and a few bits of its own.
+ * Definitions that libfabric's public headers lack: what only some versions
+ * have, what others call deprecated, and a few internal bits of libfabric.
  */
 #ifndef MRRC_COMPAT_H
 #define MRRC_COMPAT_H

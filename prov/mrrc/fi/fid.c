@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What all wrapped objects share: the way from one of ours to the core's,
- * the generic calls of struct fi_ops, and the way back from an object of the
- * core that an event names (mrrc_fid_track and its fellows).
+ * What all wrapped objects share: finding the core's object of one of ours, the
+ * generic calls of struct fi_ops, and finding our object for an object of the
+ * core that an event names (mrrc_fid_track and related calls).
  *
- * One of ours is known by its ops table, whose tostr is mrrc_fid_tostr: every
- * table of the fi layer has it, and nothing else in the process can.
+ * Our objects are recognised by their table of calls, in which tostr is
+ * mrrc_fid_tostr: every table of the fi layer has it, and no other in the
+ * process.
  *
- * The way back is a table of addresses, never a look into the core's object:
- * an event may outlive the object it names, and an application may write an
- * event that names anything.
+ * The core's objects are looked up in a table of addresses, never by reading
+ * the object: an event may outlive the object it names, and an application may
+ * write an event that names anything.
  *
  * Threading: any thread; fabric->track_lock is a leaf lock, held for a walk
  * of one bucket.

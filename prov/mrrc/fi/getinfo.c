@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_getinfo(): what the core provider offers, less FI_MR_LOCAL. And what we
- * ask of it ourselves.
+ * fi_getinfo(): offers what the core provider offers, without FI_MR_LOCAL; and
+ * the queries that the provider itself makes to the core.
  *
- * We answer only where we are named: in hints->fabric_attr->prov_name or in
- * FI_PROVIDER (names.h). Any thread.
+ * The provider answers only where it is named: in hints->fabric_attr->prov_name
+ * or in FI_PROVIDER (names.h). Any thread.
  */
 #include "config.h"
 #include "fi/below.h"
@@ -253,7 +253,7 @@ int mrrc_getinfo(uint32_t version, const char *node, const char *service,
 	if (list && names.alone)
 		info_name_alone(list);
 	if (!names.cnt)
-		return -FI_ENODATA; /* nobody named us */
+		return -FI_ENODATA; /* our name was not asked for */
 	mrrc_names_fini(&names);
 
 	if (!list) {

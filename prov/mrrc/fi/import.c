@@ -3,16 +3,16 @@
  * Cores such as verbs cache registrations themselves: with all rights, so
  * that memory mapped read-only cannot be registered, with keys that outlive
  * fi_close(), and with a monitor that collides with ours. libfabric's public
- * way to be rid of that is to import a memory monitor (fi_import(3)), which
+ * way to avoid that is to import a memory monitor (fi_import(3)), which
  * replaces its own:
  *
  *  - start() refuses while a domain of ours is being opened, which then has
  *    no cache at all;
- *  - for everybody else it accepts, and our monitor tells their caches what
+ *  - for all other domains it accepts, and our monitor tells their caches what
  *    changes, so that a process has one monitor.
  *
- * Once a core's cache is in use nothing can be imported (-FI_EBUSY); ours are
- * then registered past it, one by one (MRRC_MR_NOCACHE). An import is for
+ * Once a core's cache is in use nothing can be imported (-FI_EBUSY); our
+ * registrations then bypass it, one by one (MRRC_MR_NOCACHE). An import is for
  * the rest of the process.
  */
 #include "config.h"
@@ -76,7 +76,7 @@ static struct fi_ops_mem_monitor import_ops = {
 	.valid = import_valid,
 };
 
-/* Who chose a monitor for libfabric, or none, keeps it. */
+/* A monitor chosen for libfabric in the environment, or none, stays. */
 static bool import_unwanted(void)
 {
 	const char *count = getenv("FI_MR_CACHE_MAX_COUNT");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Keeping a core's own registration cache away from what is ours, without
- * taking it from others in the process (import.c).
+ * Keeps a core's own registration cache away from our domains, without
+ * disabling it for others in the process (import.c).
  */
 #ifndef MRRC_IMPORT_H
 #define MRRC_IMPORT_H

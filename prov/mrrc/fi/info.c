@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An application's fi_info or hints made the core's, and the core's made what
- * the application sees. Any thread.
+ * Converts an application's fi_info or hints into the core's, and the core's
+ * into what the application sees. Any thread.
  */
 #include "config.h"
 #include "fi/info.h"

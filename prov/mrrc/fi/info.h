@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * struct fi_info, ours and the core's, and what is asked about the core.
- */
+/* Conversion of struct fi_info to and from the core's, and queries about it. */
 #ifndef MRRC_INFO_H
 #define MRRC_INFO_H
 

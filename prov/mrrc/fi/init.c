@@ -3,8 +3,8 @@
  * Entry point of the provider: libfabric loads us and calls fi_prov_ini(). The
  * hooking provider comes in here by way of its own library (hook/hook.c).
  *
- * The only file that knows all folders: what one of them has for another that
- * may not include it is handed over here.
+ * The only file that may include all folders: here one folder's functions are
+ * passed to another that may not include it.
  */
 #include "config.h"
 #include <stdio.h>

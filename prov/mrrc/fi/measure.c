@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Measuring the cost model (measure.h): what a miss does, with a few sizes of
- * a private mapping, in turn, until there is enough of it or time is up.
+ * Measures the cost model (measure.h): times what a miss does, with a few sizes
+ * of a private mapping, in turn, until there are enough samples or time is up.
  *
- * Watching memory and looking whose it is are part of a miss, so they are in.
+ * A miss also watches the memory and asks whether it is private, so these are
+ * timed, too.
  *
  * Any thread.
  */

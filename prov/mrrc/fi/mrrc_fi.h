@@ -215,7 +215,7 @@ struct mrrc_cq {
 	mrrc_ref ref;		/* endpoints bound to it */
 	size_t entry_size;	/* of the application's format */
 	size_t core_entry_size; /* >= entry_size: formats are prefixes */
-	bool internal;		/* opened by us: nobody reads it but us */
+	bool internal;		/* opened by us: only we read it */
 	bool rx_selective;	/* of endpoints with a shared context */
 	bool wait;		/* it can be slept on */
 	bool wait_taken;	/* FI_GETWAIT was answered */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Names of providers, where ours is in them: "verbs;ofi_mrrc" in FI_PROVIDER
- * and in hints, and "ofi_mrrc" alone, for the best core there is.
+ * Parses provider names that contain ours: "verbs;ofi_mrrc" in FI_PROVIDER and
+ * in hints, and "ofi_mrrc" alone, for the best core available.
  *
  * Any thread.
  */

@@ -4,7 +4,7 @@
  * loads us. The table below is all there are; man/check_params.sh compares
  * it with fi_mrrc(7).
  *
- * Values are strings to libfabric: it reads a size of "4M" as 4.
+ * libfabric is told that all are strings: as a size it would read "4M" as 4.
  *
  * Threading: before anything else runs; constant afterwards.
  */

@@ -205,7 +205,7 @@ static int reg_open_cache(struct mrrc_reg *reg, struct mrrc_cache_attr *attr)
 	return 0;
 }
 
-/* Somebody else patched over them: said once. */
+/* Another library has patched over our hooks: warn once. */
 static void reg_check_hooks(void)
 {
 	static atomic_bool said;
@@ -381,8 +381,8 @@ void mrrc_reg_forget(struct mrrc_reg *reg, const void *addr, size_t len)
 }
 
 /*
- * What nobody holds is deregistered here. The other domains that share the
- * monitor, and libfabric's caches if they do, forget the range as well.
+ * Regions that are not held are deregistered here. The other domains that share
+ * the monitor, and libfabric's caches if they do, forget the range as well.
  */
 int mrrc_reg_invalidate(struct mrrc_reg *reg, const void *addr, size_t len)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Registrations of ours on one domain of a core provider, and the cache that
- * decides on them. Embedded by whatever stands for the domain: domain.c, the
- * utility provider's, and hook/domain.c.
+ * decides on them. Embedded in the domains of the provider (obj/domain.c) and
+ * of the hook (hook/domain.c).
  *
  * Any thread, no lock held, except init, open and close.
  */
@@ -53,7 +53,7 @@ struct mrrc_reg {
 	unsigned traced; /* record.c: its number from 1; 0: not */
 	struct mrrc_mon *mon;
 	struct mrrc_stats_shm *segment;	  /* NULL: counted where none can see */
-	struct mrrc_alloc *_Atomic alloc; /* once somebody allocates */
+	struct mrrc_alloc *_Atomic alloc; /* at first use */
 	struct mrrc_heaps *_Atomic alloc_heaps; /* alloc's */
 	/* and its own heaps, once there are, of pages of the default kind */
 	struct mrrc_heap *_Atomic alloc_usual[MRRC_ALLOC_RIGHTS];
@@ -132,7 +132,7 @@ int mrrc_reg_make(struct mrrc_reg *reg, uintptr_t start, size_t len,
 		  enum mrrc_access access, struct fid_mr **mr);
 void mrrc_reg_unmake(struct fid_mr *mr, uintptr_t start, size_t len);
 
-/* Before the core's domain is closed: deregister what nobody holds. */
+/* Before the core's domain is closed: deregister the regions not held. */
 void mrrc_reg_flush(struct mrrc_reg *reg);
 void mrrc_reg_close(struct mrrc_reg *reg);
 

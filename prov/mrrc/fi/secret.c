@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * See secret.h.
- */
+/* Random numbers from the kernel (secret.h). */
 #include "config.h"
 
 #include <stdatomic.h>

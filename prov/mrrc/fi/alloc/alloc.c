@@ -286,7 +286,9 @@ static int alloc_free_any(struct fid_domain *domain, void *buf)
 		return -FI_EINVAL;
 	if (!buf)
 		return 0;
-	/* if nothing was allocated: to say whose it is not */
+	/*
+	 * opened even if nothing was allocated: to answer that buf is not ours
+	 */
 	ret = mrrc_alloc_open(reg, &alloc);
 	if (ret)
 		return reg->pid != getpid() ? 0 : ret;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory that is born registered: fi_mr_alloc(3) over sys/heap.h, for the
- * domains of both forms.
+ * Preregistered memory: fi_mr_alloc(3) over sys/heap.h, for the domains of the
+ * provider and of the hook.
  *
  * Any thread, no lock held, but for close.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Blocks of the allocator at the core: registered, deregistered, and what
- * happens to them said. The application gets a block's registration as a
+ * Blocks of the allocator at the core: registers and deregisters them, and logs
+ * the allocator's events. The application gets a block's registration as a
  * struct fid_mr that it cannot close.
  */
 #include "config.h"

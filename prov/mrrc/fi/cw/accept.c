@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who connects to reliable datagram endpoints with conditional writes: see
- * cw/cw.h. A request says for which endpoint it is, by its number, the name of
- * who comes, and a nonce of this attempt of theirs. Nothing is done for it
- * before who it names has said that it is theirs (cw/ask.c).
+ * Incoming connection requests for reliable datagram endpoints with conditional
+ * writes: see cw/cw.h. A request has the number of the endpoint that it is for,
+ * the sender's name, and a nonce of this attempt. Nothing is done for it before
+ * the endpoint that it names as sender has confirmed it (cw/ask.c).
  *
- * Each pair has one connection. Where both begin at once, that of the side
- * whose name is less counts: that side leaves the other's request unanswered
- * until its own has come about, or failed; the other side gives its own up for
- * the request that it gets. Who accepts tells the nonce of its own attempt,
- * which is void by that, so that it does not replace the connection that they
- * agreed on; a newer one does: there they have lost it.
+ * Each pair has one connection. If both sides begin at once, the request of the
+ * side with the lesser name counts: that side leaves the other's request
+ * unanswered until its own has succeeded or failed; the other side drops its
+ * own request for the one that it receives. The accepting side sends the nonce
+ * of its own attempt, which makes that attempt void: it does not replace the
+ * connection that they agreed on. A newer nonce does replace it: that peer has
+ * lost the connection.
  *
- * Requests are read under their listener's group's lock, and looked at without
+ * Requests are read under their listener's group's lock, and handled without
  * it, since they are for links in other groups.
  */
 #include "config.h"
@@ -25,7 +26,7 @@
 void mrrc_cw_greet_later(struct mrrc_cw_group *group,
 			 struct cw_request *request)
 {
-	/* first what need not wait until somebody can be asked */
+	/* first those that need not wait until a question can be asked */
 	if (request->asks || request->proven)
 		STAILQ_INSERT_HEAD(&group->requests, request, link);
 	else
@@ -156,7 +157,7 @@ static void cw_greet_link(struct mrrc_cw_ep *cw, struct cw_request *request)
 	cw_greet_accept(cw, request);
 }
 
-/* ---- whose is it? -------------------------------------------------------- */
+/* ---- the endpoint that a request is for ---------------------------------- */
 
 /* It stays until its users are less. */
 static struct mrrc_cw_rdm *cw_greet_whom(struct mrrc_cw_domain *cwd,
@@ -175,7 +176,7 @@ static struct mrrc_cw_rdm *cw_greet_whom(struct mrrc_cw_domain *cwd,
 	return rdm;
 }
 
-/* Does it come from where its name says? Nobody is asked in vain. */
+/* Does it come from where its name says? If not, no question is asked. */
 static bool cw_greet_credible(const struct mrrc_cw_rdm *rdm,
 			      const struct cw_request *request)
 {
@@ -283,7 +284,7 @@ void mrrc_cw_greet(struct mrrc_cw_group *group)
 			atomic_fetch_sub(&rdm->users, 1);
 		mrrc_mutex_lock(&group->lock);
 		group->greeting = false;
-		/* when the oldest question ends goes by who waits */
+		/* the group's timer depends on whether requests wait */
 		if (group->ask_cnt)
 			mrrc_cw_alarm(group);
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whether a request for a reliable datagram endpoint comes from the one that it
- * names: see cw.h. A name is no secret: any process could connect in it. The
- * endpoint that is named is asked, at the port where its name says that it
- * listens, which no other process has as long as that one lives. It says yes
- * if it is connecting to this endpoint with the nonce of the request just now.
- * So a connection that exists is not given up for the claim of another.
+ * Verifies the sender of a request for a reliable datagram endpoint: see cw.h.
+ * A name is no secret: any process could connect in it. So the named endpoint
+ * is asked, at the port where its name says that it listens, which no other
+ * process has as long as that endpoint lives. It says yes if it is at this
+ * moment connecting to this endpoint with the nonce of the request. So an
+ * existing connection is not given up for a forged request.
  *
  * A question is a connection that is always refused, and the answer is in the
  * refusal: that takes neither an endpoint there nor a message.
@@ -14,7 +14,7 @@
 #include "fi/cw/cw.h"
 
 #define CW_ASKS 256 /* at a time, of a group */
-/* where others wait: who was not answered for that long makes room */
+/* while others wait, a question unanswered for that long is dropped */
 #define CW_ASK_MS    1000
 #define CW_ASK_TRIES 3 /* where the network fails */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Address vectors that are given names of endpoints with conditional writes:
- * the core gets its plain addresses, and which of them had what name is kept
- * here. See cw.h, name.c. Each address vector is one: names may come before an
+ * Address vectors with names of endpoints with conditional writes: the core
+ * gets its plain addresses, and the name of each is kept here. See cw.h,
+ * name.c. Every address vector is of this kind: names may come before an
  * endpoint opts in.
  *
  * Threading: any; the lock guards the names, and what endpoints have of links
@@ -62,8 +62,8 @@ static void cw_av_unlink(struct mrrc_cw_av *names, struct cw_av_entry *entry)
 /* ---- inserting ----------------------------------------------------------- */
 
 /*
- * This address of the core's has this name from now on. *old: a name that
- * nobody has any more, or zero
+ * The core's address addr has this name from now on. *old: a name that no
+ * address has any more, or zero
  */
 static int cw_av_note(struct mrrc_av *av, fi_addr_t addr,
 		      const struct mrrc_cw_name *name, struct mrrc_cw_name *old)

@@ -3,13 +3,13 @@
  * The application's connection, of endpoints with conditional writes: how the
  * two sides' control endpoints learn of each other. See cw/cw.h.
  *
- * It is told in front of the application's own private data:
- * the connecting side says that it takes part, the accepting side that it
- * does too, the port where it listens for the control endpoint, and a cookie
- * that this one has to bring. A listener of our own needs nothing of the
- * application's, who may close its own, or never look at it again.
+ * Marks in front of the application's own private data tell: the connecting
+ * side says that it takes part; the accepting side says the same, and adds the
+ * port where it listens for the control endpoint, and a cookie that the control
+ * endpoint has to bring. The listener is our own, as the application may close
+ * its listener, or never look at it again.
  *
- * That a request had a mark is noted by its handle (obj/request.c).
+ * The handle of a request is noted if it had a mark (obj/request.c).
  */
 #include "config.h"
 #include <arpa/inet.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Private data of connections that have to do with conditional writes: see
- * cw/cw.h. Any thread, no state.
+ * Marks in the private data of connections for conditional writes: see cw/cw.h.
+ * Any thread, no state.
  */
 #include "config.h"
 #include <arpa/inet.h>

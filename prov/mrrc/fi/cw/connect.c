@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How two control endpoints meet: one listens, the other connects, and who
- * does not come is not waited for. See cw/cw.h.
+ * Connecting two control endpoints: one side listens, the other connects, and
+ * either gives up after CW_MEET_MS. See cw/cw.h.
  *
- * A group listens at a port of its own (cw/listen.c), for all that are to come
- * to its members and, on reliable datagrams, to endpoints that have their home
+ * A group listens at a port of its own (cw/listen.c), for all connections to
+ * its members and, on reliable datagrams, to endpoints that have their home
  * there.
  */
 #include "config.h"
@@ -26,7 +26,7 @@ static void cw_info_adapt(struct fi_info *info)
 		*port = 0;
 	info->tx_attr->op_flags = 0;
 	info->rx_attr->op_flags = 0;
-	/* a message follows its write: who cannot do that opens none */
+	/* a message must follow its write: not every core grants this order */
 	info->tx_attr->msg_order |= FI_ORDER_SAS | FI_ORDER_SAW;
 	info->rx_attr->msg_order |= FI_ORDER_SAS | FI_ORDER_SAW;
 	info->tx_attr->size = CW_TX;
@@ -60,9 +60,9 @@ struct fi_info *mrrc_cw_info(const struct mrrc_ep *via,
 }
 
 /*
- * Somebody may sleep until the group has something, with no other clock: its
- * timer goes off when the first of those that meet have done so for too long,
- * or the listener is to be looked after.
+ * A thread may sleep until the group has something, with no other clock. So set
+ * the group's timer to the first deadline of links that are connecting, or of
+ * the listener.
  */
 void mrrc_cw_alarm(struct mrrc_cw_group *group)
 {
@@ -106,7 +106,7 @@ void mrrc_cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase)
 	mrrc_cw_alarm(cw->group);
 }
 
-/* Who does not come need not be waited for. */
+/* Give up links whose peer has not come in time. */
 static void cw_meeting(struct mrrc_cw_group *group)
 {
 	struct mrrc_cw_ep *cw;
@@ -189,7 +189,7 @@ int mrrc_cw_answer(struct mrrc_cw_ep *cw, struct fi_info *info,
 	return ret;
 }
 
-/* Somebody came to where we listen: by the cookie, for whom? */
+/* A connection request at our listener: find the link by its cookie. */
 static void cw_connreq(struct mrrc_cw_group *group, struct fi_info *info,
 		       const void *data, size_t len)
 {
@@ -239,7 +239,7 @@ static void cw_connected(struct mrrc_cw_ep *cw, const void *data, size_t len)
 	mrrc_cw_after(cw);
 }
 
-/* Whose event: an object named by it may be closed. */
+/* The link of an event, by address: the object that it names may be closed. */
 static struct mrrc_cw_ep *cw_find(struct mrrc_cw_group *group,
 				  const struct fid *fid)
 {
@@ -271,7 +271,7 @@ static void cw_event(struct mrrc_cw_group *group, uint32_t event,
 	case FI_CONNECTED:
 		if (cw)
 			cw_connected(cw, entry->data, len - sizeof(*entry));
-		else /* nobody accepts a question */
+		else /* a question is never accepted */
 			mrrc_cw_ask_event(group, entry->fid, NULL, 0, 0);
 		break;
 	case FI_SHUTDOWN:
@@ -311,7 +311,7 @@ unsigned mrrc_cw_events(struct mrrc_cw_group *group)
 		errno = 0;
 		if (fi_eq_readerr(group->eq, &err, 0) <= 0)
 			return cnt;
-		/* a listener goes on: one who came did not stay */
+		/* a listener continues: one connection to it has failed */
 		cw = cw_find(group, err.fid);
 		if (cw)
 			mrrc_cw_lose(cw, fi_strerror(err.err));
@@ -321,13 +321,18 @@ unsigned mrrc_cw_events(struct mrrc_cw_group *group)
 	}
 }
 
-/* Who was held up for long finds first who has come meanwhile. */
+/*
+ * Reads the events first: after a delay, peers may have come that would
+ * otherwise count as late.
+ */
 void mrrc_cw_group_events(struct mrrc_cw_group *group)
 {
 	struct fid *fid = &group->eq->fid;
 	bool woken = mrrc_cw_listen_woken(group);
 
-	/* an event that was read leaves it readable until somebody is to wait */
+	/*
+	 * the EQ stays readable after its events are read, until fi_trywait()
+	 */
 	if (woken) {
 		fi_trywait(group->domain->fabric->core, &fid, 1);
 		woken = mrrc_cw_listen_woken(group);

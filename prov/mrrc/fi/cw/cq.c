@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Completion queues of endpoints with conditional writes: see cw/cw.h. Reading
- * one makes progress with those, and serves their completions first, which
- * are pending; all else is as without (the table below). A wait is for the
- * core's CQ, the control endpoints' and pending completions alike.
+ * one makes progress with conditional writes, and serves their completions,
+ * which are pending, first; all else is as without (the table below). A wait
+ * covers the core's CQ, the control endpoints' and pending completions alike.
  *
- * Threading: any, as for the CQ. The list of a domain's CQs is guarded by its
- * cw->lock, and whether one of them takes part by the domain's cq_lock, too,
- * which is taken under it. A CQ begins to while others read it: who gets here
- * by the new table finds what was there before it.
+ * Threading: any, as for the CQ. The domain's cw->lock guards its list of CQs;
+ * whether one of them takes part is also guarded by the domain's cq_lock, which
+ * is taken under it. A CQ may begin to take part while other threads read it: a
+ * thread that uses the new table of calls finds all that was set up before it.
  */
 #include "config.h"
 #include <poll.h>
@@ -118,7 +118,10 @@ static int cw_cq_trywait(struct mrrc_cq *cq)
 		fids[0] = &group->cq->fid;
 		fids[1] = &group->eq->fid;
 		mrrc_mutex_lock(&group->lock);
-		/* FI_MORE, and whoever had the lock just now sent nothing */
+		/*
+		 * FI_MORE held messages back, and the last holder of the lock
+		 * sent none
+		 */
 		if (mrrc_cw_group_waits(group))
 			ret = -FI_EAGAIN;
 		else
@@ -463,7 +466,7 @@ int mrrc_cw_cq_join(struct mrrc_cq *cq)
 	ccq->next = cwd->cqs;
 	cwd->cqs = ccq;
 	mrrc_mutex_unlock(&cwd->lock);
-	/* whoever is inside the core's sread does not know yet */
+	/* a thread inside the core's sread does not know of it yet */
 	if (cq->wait)
 		fi_cq_signal(cq->core);
 	return 0;

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Conditional writes on libfabric: what the files of this folder share. The
- * protocol and its states are core/cw.h. Others call none of this, but for
- * mrrc_cw_calls_init(): fi_cw_enable() puts other calls over those of objects.
+ * protocol and its states are core/cw.h. Other folders call nothing of it but
+ * mrrc_cw_calls_init(): fi_cw_enable() replaces the calls of objects.
  *
- *   enable.c      opt-in
- *   ep.c          calls of endpoints that did
- *   cm.c          the application's connection, and what its private data says
+ *   enable.c      opting in
+ *   ep.c          calls of endpoints that have opted in
+ *   cm.c          the application's connection, and marks in its private data
  *   rdm.c         reliable datagrams: a link for each peer, made on demand
- *   accept.c      who connects to such an endpoint
- *   ask.c         whether they are who they say
+ *   accept.c      incoming requests for such an endpoint
+ *   ask.c         verifies the sender of such a request
  *   av.c          address vectors with names of such endpoints
  *   name.c        those names
- *   cm_data.c     private data
+ *   cm_data.c     marks in private data
  *   msg_domain.c  the domain of control endpoints beside reliable datagrams
- *   connect.c     how two control endpoints meet
- *   listen.c      where they come: a group's listener
+ *   connect.c     connecting two control endpoints
+ *   listen.c      a group's listener
  *   link.c        the control endpoint: buffers, sending, writing, progress
- *   group.c       groups of those, progress, closing
+ *   group.c       groups of control endpoints, progress, closing
  *   op.c          operations: posting, their end, cancel
  *   cq.c          completion queues of endpoints that take part, and waiting
- *   progress.c    progress without calls
+ *   progress.c    automatic progress
  *   ext_ops.c     the extension's table of calls
  *
  * A link is what one endpoint has with one peer (struct mrrc_cw_ep): the only
@@ -28,14 +28,14 @@
  *
  * A control endpoint is one of the core's, beside the application's, to the
  * same peer. Messages and the writes themselves go over it, in order: the
- * message that a write is done follows the write, and a write that fails
- * breaks no connection of the application's.
+ * message that a write is done follows the write, and a write that fails breaks
+ * no connection of the application's.
  *
- * Control endpoints of a domain share CQ and EQ by groups, so that whoever
- * polls looks at few of them. A group's lock guards all that its members
- * have; the core is called under it, but nothing is registered, and nobody
- * takes a CQ's lock under it. What has ended is put on the member's list
- * there, and finished by one thread at a time after the lock is released.
+ * Control endpoints of a domain share CQ and EQ by groups, so that a poll looks
+ * at few of them. A group's lock guards all that its members have. The core is
+ * called under it, but no memory is registered and no CQ's lock is taken.
+ * Operations that have ended are put on the member's list, and finished by one
+ * thread at a time after the lock is released.
  */
 #ifndef MRRC_CW_FI_H
 #define MRRC_CW_FI_H
@@ -153,7 +153,7 @@ struct cw_peer_mark {
 	struct mrrc_cw_name name;
 };
 
-/* Somebody at a group's listener, for one of reliable datagrams */
+/* A connection request at a group's listener, of reliable datagrams */
 struct cw_request {
 	STAILQ_ENTRY(cw_request) link;
 	struct fid_pep *pep;
@@ -162,9 +162,9 @@ struct cw_request {
 	uint32_t to; /* our number */
 	uint64_t nonce;
 	bool asks;		 /* wants to know, not to connect */
-	bool proven;		 /* who it names says so */
+	bool proven;		 /* its sender has confirmed it */
 	struct mrrc_cw_rdm *rdm; /* that waits for its end, or NULL */
-	struct fid_ep *ask;	 /* that goes there meanwhile, not after */
+	struct fid_ep *ask;	 /* to the sender, until it answers */
 	int64_t ask_by;
 	unsigned tries;
 };
@@ -182,7 +182,7 @@ enum cw_phase {
 /* A link */
 struct mrrc_cw_ep {
 	struct mrrc_ep *ep;
-	/* whose domain and info are the control endpoint's: ep, or of below */
+	/* the control endpoint's domain and info are its: ep, or of below */
 	struct mrrc_ep *via;
 	struct mrrc_cw_rdm *rdm; /* reliable datagrams; else NULL */
 	struct mrrc_cw_group *group;
@@ -266,9 +266,9 @@ struct mrrc_cw_group {
 	struct fid_cq *cq;
 	struct fid_eq *eq;
 	int cq_fd, eq_fd;
-	int timer_fd;		    /* nobody has come for too long */
+	int timer_fd;		    /* a deadline of the group passed */
 	struct sockaddr_storage at; /* where it listens; port 0 */
-	struct fid_pep *pep;	    /* listens, while somebody is awaited */
+	struct fid_pep *pep;	    /* open while a peer is expected */
 	_Atomic uint16_t port;	    /* there, in network order */
 	unsigned awaited;	    /* links that listen, and homes */
 	int spare_fd;		    /* for sys/sockets */
@@ -291,7 +291,7 @@ struct mrrc_cw_group {
 
 /* Of a domain, from the first endpoint that takes part until it closes. */
 struct mrrc_cw_domain {
-	pid_t pid;		    /* whose it is */
+	pid_t pid;		    /* the process that opened it */
 	struct mrrc_mutex enabling; /* an endpoint; before other locks */
 	struct mrrc_mutex lock;	    /* guards what follows */
 	struct mrrc_cw_group *_Atomic groups;
@@ -315,7 +315,7 @@ struct mrrc_cw_cq {
 	atomic_int signalled;		 /* as the CQ's own, for our sread */
 };
 
-/* Of a clock that nobody sets. */
+/* CLOCK_MONOTONIC: it is never set. */
 static inline uint64_t mrrc_cw_now_ns(void)
 {
 	struct timespec now;
@@ -399,7 +399,7 @@ static inline bool mrrc_cw_name_same(const struct mrrc_cw_name *name,
 }
 
 /* cw/connect.c. Lock held. */
-#define CW_MEET_MS 10000 /* nobody is waited for longer */
+#define CW_MEET_MS 10000 /* to connect, before it is given up */
 
 static inline bool mrrc_cw_meets(enum cw_phase phase)
 {
@@ -411,7 +411,7 @@ void mrrc_cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase);
 /* For a control endpoint to dest, or for a listener (NULL) */
 struct fi_info *mrrc_cw_info(const struct mrrc_ep *via,
 			     const struct sockaddr *dest);
-/* When who meets or asks is late, the group's timer goes off. */
+/* Sets the group's timer to the next deadline of links and questions. */
 void mrrc_cw_alarm(struct mrrc_cw_group *group);
 /* What connects to dest, from where from's address is, if that is not NULL */
 int mrrc_cw_info_to(const struct mrrc_ep *via, const struct sockaddr *dest,
@@ -434,10 +434,13 @@ int mrrc_cw_rdm_open(struct mrrc_ep *ep);
 /* The link to a peer, which stays until mrrc_cw_put(). */
 int mrrc_cw_rdm_get(struct mrrc_ep *ep, fi_addr_t addr,
 		    struct mrrc_cw_ep **cw_out);
-/* That to whom has this name, likewise, or NULL */
+/* The link to the peer of this name, likewise, or NULL */
 struct mrrc_cw_ep *mrrc_cw_rdm_find(struct mrrc_cw_rdm *rdm,
 				    const struct mrrc_cw_name *name);
-/* To whom a request comes, likewise; -FI_ENOSPC: too many strangers */
+/*
+ * The link for a request from this name, likewise; -FI_ENOSPC: too many
+ * strangers
+ */
 int mrrc_cw_rdm_get_from(struct mrrc_cw_rdm *rdm,
 			 const struct mrrc_cw_name *name,
 			 struct mrrc_cw_ep **cw_out);
@@ -450,9 +453,9 @@ void mrrc_cw_rdm_meet(struct mrrc_av *av, const struct mrrc_cw_name *name);
 /* It has lost it: the links to it end. */
 void mrrc_cw_rdm_forget(struct mrrc_av *av, const struct mrrc_cw_name *name);
 /*
- * After a change of its tags: strangers have no more together than one peer
- * may have; beyond that, who has more than a share loses its connection. The
- * group's lock held
+ * After a change of its tags: all strangers together may have no more than one
+ * peer may have; beyond that, a stranger with more than a share loses its
+ * connection. The group's lock held
  */
 void mrrc_cw_rdm_count(struct mrrc_cw_ep *cw);
 void mrrc_cw_rdm_stats(struct mrrc_ep *ep, struct fi_mrrc_cw_stats *sum);
@@ -487,7 +490,7 @@ void mrrc_cw_greet(struct mrrc_cw_group *group);
 void mrrc_cw_listen_at(const struct fi_info *info, struct sockaddr_storage *at);
 /* The group listens from then on; via: as in struct mrrc_cw_ep */
 int mrrc_cw_listen(struct mrrc_cw_group *group, struct mrrc_ep *via);
-/* No more, unless somebody has just come; always: whoever has */
+/* Stops listening, unless a connection has just come; always: also then */
 void mrrc_cw_unlisten(struct mrrc_cw_group *group, bool always);
 /* Has its EQ something to read while it listens? */
 bool mrrc_cw_listen_woken(const struct mrrc_cw_group *group);
@@ -496,7 +499,7 @@ void mrrc_cw_listen_tend(struct mrrc_cw_group *group, bool in_vain);
 /* When that is to be called next, in ms; 0: with other things */
 int64_t mrrc_cw_listen_until(const struct mrrc_cw_group *group);
 
-/* Is it time? Then the group's timer has woken whoever sleeps. */
+/* Is it time? Then the group's timer has woken the sleeping threads. */
 static inline bool mrrc_cw_listen_due(const struct mrrc_cw_group *group)
 {
 	int64_t at = mrrc_cw_listen_until(group);
@@ -505,7 +508,10 @@ static inline bool mrrc_cw_listen_due(const struct mrrc_cw_group *group)
 }
 
 /* cw/ask.c. Lock held. */
-/* Ask who request names; it comes to be proven, or is refused. No lock held */
+/*
+ * Ask the sender that request names; it gets proven, or is refused. No lock
+ * held
+ */
 int mrrc_cw_ask(struct mrrc_cw_group *group, const struct mrrc_cw_rdm *rdm,
 		struct cw_request *request);
 /* May another be asked? One that does not answer makes room. */
@@ -532,7 +538,7 @@ int mrrc_cw_link_open(struct mrrc_cw_ep *cw, struct fi_info *info);
 void mrrc_cw_lose(struct mrrc_cw_ep *cw, const char *why);
 /* After any call of the state machine's. */
 void mrrc_cw_after(struct mrrc_cw_ep *cw);
-/* asleep: for somebody who sleeps until there is something */
+/* asleep: on behalf of a thread that sleeps until there is something */
 void mrrc_cw_group_poll(struct mrrc_cw_group *group, bool asleep);
 /* Close its connection, end its operations. */
 void mrrc_cw_end_all(struct mrrc_cw_ep *cw, int err);
@@ -548,8 +554,7 @@ extern const struct mrrc_cw_ops mrrc_cw_sm_ops;
 void mrrc_cw_group_unlock(struct mrrc_cw_group *group);
 
 /* cw/group.c. Any thread, no lock held. */
-/* asleep: what may wake who is about to sleep is looked at everywhere, and not
- * only where something is under way. */
+/* asleep: the caller is about to block, so idle groups are polled, too. */
 void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep);
 void mrrc_cw_ep_close(struct mrrc_ep *ep);
 int mrrc_cw_domain_open(struct mrrc_domain *domain);
@@ -558,13 +563,13 @@ int mrrc_cw_group_join(struct mrrc_cw_ep *cw);
 int mrrc_cw_group_home(struct mrrc_ep *ep, struct mrrc_ep *via,
 		       struct mrrc_cw_group **group_out);
 void mrrc_cw_group_leave_home(struct mrrc_cw_group *group);
-/* End its operations, and it; nobody finds it any more. */
+/* Ends its operations and removes it: it is not found any more. */
 void mrrc_cw_link_free(struct mrrc_cw_ep *cw, int err);
 /* Its state machine, as of a new connection */
 void mrrc_cw_link_init(struct mrrc_cw_ep *cw);
 /*
- * In a child of fork(2): what it has is the parent's, as some thread of the
- * parent's may have left it, with locks held that nobody will release.
+ * In a child of fork(2): its state is the parent's, as a thread of the parent
+ * may have left it, with locks held that are never released.
  */
 bool mrrc_cw_inherited(const struct mrrc_domain *domain);
 /* Before its connection is ended from here; not after end, in ms. */
@@ -592,7 +597,9 @@ int mrrc_cw_cq_join(struct mrrc_cq *cq);
 void mrrc_cw_cq_add_group(struct mrrc_cw_cq *ccq, struct mrrc_cw_group *group);
 /* What a group wakes by, into an epoll set; 0 or -E* */
 int mrrc_cw_epoll_group(int epoll_fd, const struct mrrc_cw_group *group);
-/* Its EQ wakes nobody, or does again; false: not now. The group's lock held */
+/*
+ * Its EQ wakes no thread, or does again; false: not now. The group's lock held
+ */
 bool mrrc_cw_epoll_mute(struct mrrc_cw_group *group, bool mute);
 
 /* cw/ext_ops.c: as fi_open_ops() of endpoints */
@@ -604,8 +611,8 @@ void mrrc_cw_stats_add(struct fi_mrrc_cw_stats *sum,
 		       const struct mrrc_cw_ep *cw);
 
 /*
- * Has something for the core that no event need come for: who would sleep asks
- * the core again instead. Lock held
+ * Has something for the core that no event will announce: instead of sleeping,
+ * a thread asks the core again. Lock held
  */
 static inline bool mrrc_cw_group_waits(const struct mrrc_cw_group *group)
 {
@@ -613,8 +620,8 @@ static inline bool mrrc_cw_group_waits(const struct mrrc_cw_group *group)
 }
 
 /*
- * Something can happen there; who comes in vain has to be told. Elsewhere the
- * end of a connection that was closed may be left to read, and wakes.
+ * Something can happen there, or a peer that connects in vain must be told. In
+ * other groups the end of a closed connection may stay unread, and wakes.
  */
 static inline bool mrrc_cw_group_used(const struct mrrc_cw_group *group)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The calls of endpoints and passive endpoints that fi_cw_enable() was called
- * for: they do their part and go on to the usual ones (obj/ep.c, obj/cm.c,
+ * The calls of endpoints and passive endpoints on which fi_cw_enable() was
+ * called: they do their part and then call the usual ones (obj/ep.c, obj/cm.c,
  * obj/pep.c).
  *
- * Threading: the usual ones'.
+ * Threading: as for the usual calls.
  */
 #include "config.h"
 #include "fi/cw/cw.h"

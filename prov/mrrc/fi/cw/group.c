@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Groups of control endpoints, and what a domain and an endpoint have of
- * conditional writes: see cw/cw.h.
+ * Groups of control endpoints, and the state that a domain and an endpoint have
+ * for conditional writes: see cw/cw.h.
  *
  * Lock order: the domain's cw->lock, then a group's.
  */
@@ -20,7 +20,7 @@ void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep)
 	struct mrrc_cw_group *group = atomic_load(&domain->groups);
 
 	for (; group; group = group->next) {
-		/* whoever has it makes progress */
+		/* the lock's holder makes progress */
 		if ((!asleep && !mrrc_cw_group_used(group)) ||
 		    !mrrc_mutex_try(&group->lock))
 			continue;
@@ -206,8 +206,9 @@ bool mrrc_cw_inherited(const struct mrrc_domain *domain)
 }
 
 /*
- * What was said to the peer goes out first: it has the bytes and would not
- * know. It may be slow to make room; whoever shares the group goes on.
+ * Sends what is queued for the peer first: the peer has received the bytes and
+ * would not know. It may be slow to make room; other links of the group
+ * continue.
  */
 void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end)
 {

@@ -9,8 +9,8 @@
 #include "fi/cw/cw.h"
 
 #define CW_BATCH     16
-#define CW_EQ_EVERY  64 /* polls of a group that meets nobody */
-#define CW_EQ_ASLEEP 16 /* who sleeps in between counts for so many */
+#define CW_EQ_EVERY  64 /* polls of a group that is not connecting */
+#define CW_EQ_ASLEEP 16 /* a poll before sleeping counts for so many */
 
 static void cw_slots_init(struct mrrc_cw_ep *cw)
 {
@@ -342,7 +342,7 @@ static void cw_push_partial(struct mrrc_cw_ep *cw)
 	}
 }
 
-/* Who says what is not of the protocol is not listened to any more. */
+/* A peer that sends what is not of the protocol is refused from now on. */
 static void cw_blame(struct mrrc_cw_ep *cw, int err)
 {
 	if (!cw->rdm || err != -EPROTO || cw->hostile)
@@ -448,7 +448,7 @@ static void cw_complete(struct cw_context *context, size_t len, int err)
 	mrrc_cw_after(cw);
 }
 
-/* A peer wrote with data: tcp names nobody, verbs the receive that it took. */
+/* A peer's write with data: tcp names no peer, verbs the receive it took. */
 static void cw_stray(struct cw_context *context)
 {
 	if (!context || context->cw->phase == CW_LOST || context->cw->lost)
@@ -584,7 +584,7 @@ void mrrc_cw_group_unlock(struct mrrc_cw_group *group)
 	struct mrrc_cw_ep *cw;
 	int cancel;
 
-	/* nobody else would greet and finish, which write to descriptors */
+	/* no other thread would greet and finish, which write to descriptors */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	do {
 		while ((cw = TAILQ_FIRST(&group->lost)))

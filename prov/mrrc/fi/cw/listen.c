@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Where control endpoints come: a group's listener. See cw/cw.h. It has the
- * address of the application's endpoints and a port of its own, is open while
- * somebody is awaited, a second longer for who follows, and not passed on to
- * programs that are executed.
+ * A group's listener, for control endpoints: see cw/cw.h. It has the address of
+ * the application's endpoints and a port of its own, stays open while a
+ * connection is expected and a second longer, and is not passed on to programs
+ * that are executed.
  *
- * tcp keeps who connects and says nothing, without a limit of time or number,
- * and tells nobody. So when its event queue had something and no event came of
- * it, those are looked for, and ended after a while or beyond a number. Where
- * that goes on, since no descriptor is left, or many more come, the event queue
- * wakes nobody for a while: who sleeps would be awake for nothing.
+ * tcp keeps silent connections without a limit of time or number, and reports
+ * none. So when its event queue was readable and no event came of it, silent
+ * connections are looked for, and ended after a while or beyond a number. If
+ * that repeats, since no descriptor is left, or many more come, the event queue
+ * is muted for a while, as it would wake threads for nothing.
  *
  * tcp of libfabric 2.x may accept in a thread of its own, and its event queue
- * tells nothing of it: there they are looked for all the time, less often, and
- * the listener stays open, as it could not be closed between two of them.
+ * does not become readable then: there silent connections are looked for all
+ * the time, less often, and the listener stays open, as it cannot be closed
+ * safely between two accepts.
  */
 #include "config.h"
 #include <fcntl.h>
@@ -29,7 +30,7 @@
 #define CW_VAIN		  256  /* wakes in a row for nothing */
 #define CW_VAIN_AGAIN	  8    /* after having been mute */
 #define CW_MUTE_MS	  100
-#define CW_CLOSE_MS	  1000 /* after the last who was awaited */
+#define CW_CLOSE_MS	  1000 /* after the last expected connection */
 
 void mrrc_cw_listen_at(const struct fi_info *info, struct sockaddr_storage *at)
 {
@@ -152,9 +153,9 @@ static unsigned cw_listen_sweep(struct mrrc_cw_group *group, unsigned max_ms)
 }
 
 /*
- * tcp looks into a listener that is closed for who is about to connect to it,
- * and (1.17) forgets their sockets when the event queue closes. So they are
- * accepted, ended, and their end is read first.
+ * A closed listener of tcp is still used for the connections that are half set
+ * up, and tcp (1.17) loses their sockets when the event queue closes. So these
+ * are accepted, ended, and their end is read first.
  */
 void mrrc_cw_unlisten(struct mrrc_cw_group *group, bool always)
 {
@@ -175,7 +176,7 @@ void mrrc_cw_unlisten(struct mrrc_cw_group *group, bool always)
 	    mrrc_sockets_unread((struct sockaddr *) &at))
 		return;
 	mrrc_cw_ask_free(group);
-	/* others are of links here whose endpoint has its home elsewhere */
+	/* others: of links here whose endpoint has its home in another group */
 	STAILQ_FOREACH_SAFE(request, &group->requests, link, next) {
 		if (request->pep != group->pep)
 			continue;

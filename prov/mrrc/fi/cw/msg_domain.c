@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Beside a domain of reliable datagrams: one of the same device's connected
- * endpoints, where its control endpoints are. See cw/cw.h.
+ * The MSG domain beside a domain of reliable datagrams: connected endpoints of
+ * the same device, for control endpoints. See cw/cw.h.
  *
- * The datagrams' own domain hides its connections: it tells of no peer's
- * death, and a write that fails in it breaks what the application sends by. So
- * buffers are registered here, by a cache of its own. An endpoint that the
- * core does not have stands for the application's when they are resolved.
+ * The datagrams' own domain hides its connections: it reports no peer's death,
+ * and a write that fails in it breaks the application's connection. So buffers
+ * are registered here, by a cache of its own. When they are resolved, an
+ * endpoint without a core's object stands in for the application's.
  */
 #include "config.h"
 #include "fi/below.h"
@@ -52,7 +52,7 @@ int mrrc_cw_below_open(struct mrrc_domain *domain, const struct fi_info *app)
 	ret = mrrc_domain_open(fabric, info, &below, NULL);
 	if (ret)
 		goto err_fabric;
-	/* nobody could give it the descriptors of its own */
+	/* the application could not pass descriptors of this domain */
 	ret = mrrc_domain_of(below)->reg.mr_mode & CW_NO_MODES ||
 			      (mrrc_params.reg == MRRC_REGISTER_NEVER &&
 			       mrrc_domain_of(below)->reg.mr_mode &

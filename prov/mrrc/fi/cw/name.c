@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Names of reliable datagram endpoints with conditional writes: see cw.h. The
- * core's socket address, in whose idle fields there are a magic number, the
- * port where the provider listens, and the endpoint's own number. So it keeps
- * its length and format, and arrays of names, marked or not, their stride.
+ * Names of reliable datagram endpoints with conditional writes: see cw.h. A
+ * name is the core's socket address with a magic number, the port where the
+ * provider listens, and the endpoint's own number in its unused fields. So it
+ * keeps its length and format, and arrays of names, marked or not, keep their
+ * stride.
  *
  *   IPv4   sin_zero       magic (2), port (2), number (4)
  *   IPv6   sin6_flowinfo  magic (2), port (2)

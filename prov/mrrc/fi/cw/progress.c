@@ -4,12 +4,12 @@
  * promises FI_PROGRESS_AUTO, from its first endpoint with conditional writes
  * until it closes.
  *
- * While the application reads its completion queues so often that nothing waits
- * for long it makes the progress, and the thread only looks now and then
- * whether it still does: with both at it, each is in the other's way. Else, as
- * when it computes between reads, the thread sleeps until a control endpoint
- * has something. The application must not have asked for FI_THREAD_DOMAIN: this
- * is another thread in the core.
+ * While the application reads its completion queues often enough, reading makes
+ * the progress, and the thread only checks now and then that it still does:
+ * with both polling, each is in the other's way. Otherwise, as when the
+ * application computes between reads, the thread sleeps until a control
+ * endpoint has something. The application must not have asked for
+ * FI_THREAD_DOMAIN: this is another thread in the core.
  */
 #include "config.h"
 #include <poll.h>
@@ -24,7 +24,7 @@
 #include "fi/cw/cw.h"
 
 #define CW_AUTO_FDS	2
-#define CW_AUTO_LOOK_NS 1000000 /* between looks at who makes progress */
+#define CW_AUTO_LOOK_NS 1000000 /* between checks whether reads make progress */
 #define CW_AUTO_WAIT_MS 500	/* should a core forget to wake */
 /* for the application to come first; longer where it does */
 #define CW_AUTO_GRACE_NS    20000
@@ -48,7 +48,8 @@ static void cw_auto_nap(long ns)
 /*
  * Forks wait until no such thread is at work: a child may close what it
  * inherited, and locks that a thread held, the core's too, would stay locked
- * there. Not without end: who forks may hold what the thread waits for.
+ * there. The wait is bounded: the forking thread may hold what this one waits
+ * for.
  */
 #define CW_AUTO_FORK_NS 200000000
 #define CW_AUTO_TRY_NS	50000
@@ -102,8 +103,9 @@ static void cw_auto_init(void)
 }
 
 /*
- * Nothing to do for any group: its descriptors may be slept on. Who has a
- * group's lock makes progress with it, and is not to wait for this thread.
+ * No group has work: the descriptors may be slept on. A group's lock is not
+ * waited for: its holder makes progress, and would wait for this thread in
+ * turn.
  */
 static int cw_auto_fds(struct mrrc_cw_auto *cwa, struct pollfd *fds)
 {
@@ -131,8 +133,8 @@ static int cw_auto_fds(struct mrrc_cw_auto *cwa, struct pollfd *fds)
 }
 
 /*
- * All processors are busy where the application computes. Who takes short turns
- * is let in at once, by Linux 6.12 or newer; others know nothing of it.
+ * The application may compute on all processors. Linux 6.12 or newer lets a
+ * thread with short turns run at once; older kernels ignore the attribute.
  */
 static void cw_auto_short_turns(void)
 {
@@ -183,7 +185,7 @@ static void *cw_auto_main(void *arg)
 		pthread_rwlock_unlock(&cw_auto_work);
 		if (!ret)
 			poll(fds, CW_AUTO_FDS, CW_AUTO_WAIT_MS);
-		/* who reads now has it already */
+		/* an application that is reading has it already */
 		seen = atomic_load(&cwd->seen);
 		cw_auto_nap(grace);
 		if (atomic_load(&cwd->seen) != seen) {

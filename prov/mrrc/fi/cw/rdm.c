@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Reliable datagram endpoints with conditional writes: a link for each peer
- * that there are operations with, found by the peer's name and connected when
- * it is first needed, or when the peer does (cw/accept.c). See cw/cw.h.
+ * that there are operations with, found by the peer's name. It is connected
+ * when it is first needed, or when the peer connects (cw/accept.c). See
+ * cw/cw.h.
  *
- * A link outlives its connections: what was lost is connected anew by the next
- * operation. It goes with the peer's address, or with the endpoint.
+ * A link outlives its connections: the next operation connects a lost one anew.
+ * It ends with the peer's address, or with the endpoint.
  *
  * Lock order: the AV's lock of names, then a group's. A link is found under the
  * first, held by its count (ending), and used under the second.
@@ -47,7 +48,7 @@ static void cw_link_add(struct mrrc_cw_ep *cw, bool stranger)
 			mrrc_cw_name_key(&cw->peer));
 }
 
-/* Nobody finds it any more. */
+/* It is not found any more. */
 static void cw_link_remove(struct mrrc_cw_ep *cw)
 {
 	struct mrrc_cw_rdm *rdm = cw->rdm;
@@ -125,9 +126,9 @@ static unsigned cw_stranger_kin(const struct mrrc_cw_rdm *rdm,
 }
 
 /*
- * The stranger that makes room for another: whose connection is gone, or never
- * was; else who has said nothing; else who is quarantined, as that is forgotten
- * then; else one of the host that most are from. The oldest of those.
+ * The stranger that makes room for another: one without a connection; else one
+ * that has sent nothing; else a quarantined one, whose quarantine is forgotten
+ * then; else one of the host with most strangers. Of equals the oldest.
  */
 static struct mrrc_cw_ep *cw_stranger_least(const struct mrrc_cw_rdm *rdm)
 {
@@ -448,7 +449,7 @@ static void cw_rdm_linger(struct mrrc_cw_rdm *rdm)
 	int64_t end = mrrc_now_ms() + CW_LINGER_MS;
 	struct mrrc_cw_ep *cw;
 
-	/* nobody adds or removes any more */
+	/* the list does not change any more */
 	TAILQ_FOREACH(cw, &rdm->links, of_rdm)
 		mrrc_cw_linger(cw, end);
 }

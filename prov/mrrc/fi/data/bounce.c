@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Copies that operations hold in place of buffers: because a copy is cheaper
- * than a registration, or because there is none to be had.
+ * than a registration, or because no registration can be made.
  *
  * Small ones are blocks of registered memory (blocks.h). What arrives in them
- * is copied on under the lock of the CQ that reports it, so that nobody reads
- * of a completion before the data are there.
+ * is copied to the buffer under the lock of the CQ that reports it, so that the
+ * data are there before the completion is read.
  *
- * Sources of any size that can be read and not registered go out from memory
+ * Sources of any size that can be read but not registered are sent from memory
  * by malloc that is registered instead: verbs' own cache registers with all
  * rights, whatever is asked for, so with it memory mapped read-only cannot be
- * registered at all (verbs_mr.c, 1.17). The kernel makes that copy, and says
- * so where memory is not mapped.
+ * registered at all (verbs_mr.c, 1.17). The kernel makes that copy, and returns
+ * an error where memory is not mapped.
  */
 #include "config.h"
 #include <limits.h>
@@ -123,7 +123,10 @@ void mrrc_bounce_in(struct mrrc_op *op, size_t len)
 		part = len - block->offset;
 		if (part > block->len)
 			part = block->len;
-		/* unmapped meanwhile: as lost as in pages that nobody has */
+		/*
+		 * unmapped meanwhile: the data are lost, as in a registered
+		 * buffer
+		 */
 		mrrc_blocks_copy(block->user, mrrc_block_data(block), part,
 				 true);
 	}

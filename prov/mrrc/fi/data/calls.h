@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * libfabric's data calls, for those who do the same with each of a group.
+ * libfabric's data calls as lists, for code that does the same with each of a
+ * group.
  *
- * MRRC_*_CALLS: those that name memory to be registered, as
- * X(group, call, what the recorder calls it, peer, (parameters), arguments
- * behind the endpoint). They return ssize_t.
+ * MRRC_*_CALLS: calls that name memory to be registered, as X(group, call, what
+ * the recorder calls it, peer, (parameters), arguments behind the endpoint).
+ * They return ssize_t.
  *
- * MRRC_*_PLAIN_CALLS, and collective ones: the others, as
- * X(type, group, call, (parameters), arguments).
+ * MRRC_*_PLAIN_CALLS, and collective ones: the others, as X(type, group, call,
+ * (parameters), arguments).
  */
 #ifndef MRRC_CALLS_H
 #define MRRC_CALLS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * From a core's completion to the application's: whose it is, whether it is
- * seen, and when the operation behind it is over.
+ * Turns a core's completion into the application's: which record it belongs to,
+ * whether the application sees it, and when the operation is over.
  */
 #include "config.h"
 #include "fi/blocks.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Operations by their endpoint: cancelling one, and what an endpoint leaves
- * behind when it is closed.
+ * Operations by their endpoint: cancelling one, and ending those in flight when
+ * an endpoint is closed.
  *
- * All this is rare, so it takes the locks of every CQ of the domain and looks
- * at every operation in flight; posting and completing keep no lists for it.
+ * Both are rare, so they take the locks of every CQ of the domain and look at
+ * every operation in flight; posting and completing keep no lists for them.
  */
 #include "config.h"
 #include "fi/data/pending.h"

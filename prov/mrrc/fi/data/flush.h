@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Operations by their endpoint.
- */
+/* Operations by their endpoint: cancel, and the end of those in flight. */
 #ifndef MRRC_SWEEP_H
 #define MRRC_SWEEP_H
 

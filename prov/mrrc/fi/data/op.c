@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Operation records: taken before posting, ended after completion.
- * Any thread; see op.h for who owns a record when.
+ * Operation records: taken before posting, ended after completion. Any thread;
+ * op.h says which thread owns a record when.
  */
 #include "config.h"
 #include "fi/data/pending.h"
@@ -9,8 +9,8 @@
 #include "fi/record/record.h"
 
 /*
- * Unsignalled operations are signalled internally; nobody may ever read their
- * CQ, so posting reads it for them every so many.
+ * Unsignalled operations are signalled internally. The application may never
+ * read their CQ, so posting reads it for them every so many.
  */
 #define MRRC_SILENT_MAX 64
 
@@ -22,7 +22,9 @@ static inline void op_free(struct mrrc_op *op, struct mrrc_hints *hints)
 	}
 	if (mrrc_unlikely(op->bounces != NULL))
 		mrrc_bounce_free(op);
-	/* until begun again it is nobody's, whatever its old fields say */
+	/*
+	 * until it begins again it is claimed, so its old fields are not used
+	 */
 	atomic_store_explicit(&op->flags, MRRC_OP_CLAIMED,
 			      memory_order_relaxed);
 	if (!hints || !mrrc_hints_keep_spare(hints, op))
@@ -94,7 +96,7 @@ int mrrc_op_peek(struct mrrc_ep *ep, uint64_t flags, struct fi_context *context,
 	struct mrrc_op *op;
 	int ret;
 
-	/* whoever peeks wants to know: always told, as ofi_rxm does */
+	/* a peek always completes to the application, as with ofi_rxm */
 	ret = mrrc_op_begin(ep, &ep->rx, (flags & ~FI_CLAIM) | FI_COMPLETION,
 			    context, &op);
 	if (ret)

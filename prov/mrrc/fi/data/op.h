@@ -3,10 +3,10 @@
  * An operation that we touch: the record that travels through the core as
  * operation context, from posting until completion, cancel or close.
  *
- * Life: mrrc_op_begin() -> resolve buffers -> posted. From then on the record
- * belongs to whoever claims it under the lock of the CQ that reports it, or
- * to the close of its endpoint (ep.c), exactly one of them; the claimer calls
- * mrrc_op_end() outside all locks, because that may deregister.
+ * Life: mrrc_op_begin() -> resolve buffers -> posted. From then on exactly one
+ * thread claims the record: the one that reads its completion, under that CQ's
+ * lock, or the one that closes its endpoint (ep.c). It then calls mrrc_op_end()
+ * outside all locks, because that may deregister.
  */
 #ifndef MRRC_OP_H
 #define MRRC_OP_H
@@ -184,7 +184,10 @@ int mrrc_bounce_block(struct mrrc_op *op, const struct iovec *iov,
 /* So much of a message has come: to where it belongs. */
 void mrrc_bounce_in(struct mrrc_op *op, size_t len);
 
-/* Whose data are there? What is none of a block's stays. */
+/*
+ * The user's address for an address in one of the record's blocks; any other
+ * address is returned unchanged.
+ */
 void *mrrc_bounce_user(const struct mrrc_op *op, const void *addr);
 void mrrc_bounce_free(struct mrrc_op *op);
 

@@ -200,7 +200,10 @@ static ssize_t pending_fetch(struct mrrc_cq *cq, struct mrrc_comp *comp,
 	return !cq->internal;
 }
 
-/* What one drain may read: a fast peer must not hold up who posts. */
+/*
+ * Most completions that one drain reads, so that a fast peer does not hold up
+ * posting.
+ */
 #define MRRC_DRAIN_MAX 1024
 
 void mrrc_cq_read_ahead(struct mrrc_cq *cq, size_t max, struct mrrc_op **done)

@@ -10,10 +10,10 @@
 
 #include "fi/mrrc_fi.h"
 
-/* ms: who waits no longer does not look what became of the CQ meanwhile. */
+/* ms: waits this short do not check the CQ's operations again. */
 #define MRRC_CQ_BRIEF 1
 
-/* Of a clock that nobody sets. */
+/* CLOCK_MONOTONIC: it is never set. */
 static inline int64_t mrrc_now_ms(void)
 {
 	struct timespec now;
@@ -28,11 +28,11 @@ static inline struct mrrc_cq *mrrc_cq_of(struct fid_cq *cq)
 }
 
 /*
- * Of a CQ whose calls others than its own are put over, and may be while it is
- * in use: what its own, and calls on other objects, ask those for.
+ * Calls that replace a CQ's own, possibly while it is in use: its own calls,
+ * and calls on other objects, call these.
  */
 struct mrrc_cq_over {
-	/* there are pending completions, for who sleeps */
+	/* pending completions came: wake the sleeping threads */
 	void (*wake)(struct mrrc_cq *cq);
 	/* before fi_trywait(): 0 or -FI_EAGAIN */
 	int (*trywait)(struct mrrc_cq *cq);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What messages, tagged messages and remote memory access have in common: the
- * way from a call to the core's, from the shortest to the one that takes all.
+ * path from an application's call to the core's, from the shortest (one buffer,
+ * a hit) to the general one.
  */
 #ifndef MRRC_POST_H
 #define MRRC_POST_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Data calls where something is recorded: each notes who asks, and goes on to
- * the usual one, so that those know nothing of it and cost nothing more
- * where nothing is recorded.
+ * Data calls of recorded objects: each notes which call asks, and then makes
+ * the usual one, so that the usual ones need no code for recording and cost
+ * nothing more where nothing is recorded.
  *
  * The call site is the return address of the application's call, or of the
  * library's in between: cheap, and good enough to tell calls apart.

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Resolve null descriptors through the cache. Any thread.
- */
+/* Resolves null descriptors through the cache. Any thread. */
 #include "config.h"
 #include <complex.h>
 #include <inttypes.h>
@@ -169,7 +167,7 @@ static int resolve_one(struct mrrc_op *op, const struct iovec *iov,
 		bufs_add(core, iov->iov_base, 0, NULL);
 		return 0;
 	}
-	/* born registered: nothing to hold, since who allocated it frees it */
+	/* preregistered: nothing to hold, its owner frees it after use */
 	if (mrrc_alloc_desc(&op->domain->reg, iov->iov_base, iov->iov_len,
 			    &desc)) {
 		bufs_add(core, iov->iov_base, iov->iov_len, desc);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * From an application's buffers to the core's descriptors.
- */
+/* Resolves an application's buffers to the core's descriptors. */
 #ifndef MRRC_RESOLVE_H
 #define MRRC_RESOLVE_H
 
@@ -89,9 +87,9 @@ mrrc_resolve_known(struct mrrc_ep *ep, const void *buf, size_t len,
 }
 
 /*
- * One buffer in what was allocated of the domain: the call can go to the core
- * with this descriptor, and nothing has to be held, since who allocated the
- * memory frees it.
+ * One buffer in fi_mr_alloc() memory of this domain: the call can go to the
+ * core with its descriptor. Nothing has to be held, since the application frees
+ * the memory only after use.
  */
 static inline bool mrrc_resolve_born(const struct mrrc_ep *ep, const void *buf,
 				     size_t len, const void *context,

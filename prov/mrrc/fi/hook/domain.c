@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Domains of the hooking provider: the core's own, with its registration
- * calls replaced.
+ * Domains of the hooking provider: the core's own, with its registration calls
+ * replaced.
  *
- * Threading: open, bind and close as the application does them.
+ * Threading: open, bind and close as the application calls them.
  */
 #include "config.h"
 #include <rdma/fi_ext_mrrc.h>

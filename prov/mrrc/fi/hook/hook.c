@@ -3,8 +3,8 @@
  * The hooking provider's entry, and fabrics: libfabric shows us every fabric
  * that is opened, by an application or by another provider.
  *
- * Utility providers (ofi_*, off_*) pass: what they register comes to the core
- * below them, which is hooked as well.
+ * Utility providers (ofi_*, off_*) are left alone: their registrations reach
+ * the core below them, which is hooked as well.
  *
  * libhook_mrrc-fi.so only calls mrrc_hook_ini(): both providers are one
  * library, so that a process has one monitor and each knows of the other.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The hooking provider, ofi_hook_mrrc (FI_HOOK=mrrc): registrations made on a
- * core provider's domains come from the cache, whoever makes them, and
- * nothing else changes.
+ * The hooking provider, ofi_hook_mrrc (FI_HOOK=mrrc): all registrations made on
+ * a core provider's domains, by the application or another provider, come from
+ * the cache, and nothing else changes.
  *
  * libfabric's own hooking providers wrap every object. Data calls need no
  * change here, and a wrapped domain would have to be unwrapped wherever an

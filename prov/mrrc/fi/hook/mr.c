@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registrations on a hooked domain. One that the cache can serve is an object
- * of ours that holds a region; the others are the core's own.
+ * Registrations on a hooked domain. Those that the cache serves are objects of
+ * ours that hold a region; the others are the core's own.
  *
- * Local ones are always cached. Closing one that peers can reach must revoke
- * its key, so those are not, but for what ofi_rxm lets peers reach for a
- * rendezvous, unless FI_OFI_MRRC_LAZY_DEREG says otherwise.
+ * Local ones are always cached. Remotely accessible ones are not, as closing
+ * one must revoke its key; except those that ofi_rxm makes for a rendezvous,
+ * unless FI_OFI_MRRC_LAZY_DEREG says otherwise.
  *
  * Any thread, as far as the core allows.
  */
@@ -153,7 +153,7 @@ static int hook_mr_cached(struct mrrc_hook_domain *domain,
 		.region = region,
 		.trace = trace,
 	};
-	/* nobody can use it, but it is what was asked for */
+	/* of no use to peers, but the key that was asked for */
 	if (!mrrc_access_remote(kind) &&
 	    !(domain->reg.mr_mode & FI_MR_PROV_KEY))
 		mr->mr.key = attr->requested_key;

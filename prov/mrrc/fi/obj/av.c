@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Address vectors: the core's. AV sets are handed out as the core's own: no
- * call takes one but theirs and fi_join().
+ * Address vectors: the core's. AV sets are handed out as the core's own: only
+ * their own calls and fi_join() take one.
  *
  * Threading: the core's.
  */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Counters: the core's. Where an application binds a counter and no CQ, we
- * bind a CQ of our own that somebody must read; whoever looks at a counter
- * does.
+ * Counters: the core's. Where an application binds a counter and no CQ, the
+ * provider binds a CQ of its own, which each look at a counter reads.
  *
  * Threading: the core's; mrrc_domain_drain() is for any thread.
  */

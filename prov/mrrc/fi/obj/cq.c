@@ -10,8 +10,8 @@
  * this CQ, so that order is kept and no thread sleeps
  * while completions are pending.
  *
- * data/pending.c reads a CQ on the application's behalf: what it read is
- * pending, and served first.
+ * data/pending.c reads a CQ on the application's behalf: the completions that
+ * it read are pending, and the application gets these first.
  */
 #include "config.h"
 
@@ -178,7 +178,7 @@ static ssize_t cq_readerr(struct fid_cq *cq_fid, struct fi_cq_err_entry *entry,
 		    (op = mrrc_op_of(cq->domain, entry->op_context)) &&
 		    !mrrc_op_claim(cq, op, entry, entry->err,
 				   &entry->op_context, &done))
-			ret = -FI_EAGAIN; /* of nobody any more */
+			ret = -FI_EAGAIN; /* not reported */
 	}
 	mrrc_cq_unlock(cq);
 	mrrc_op_end_list(done);

@@ -223,8 +223,8 @@ static void ep_allow_copies(struct mrrc_ep *ep)
 
 /*
  * Which transmissions without flags can go out with nothing but a descriptor
- * added: those that complete by default, on a CQ that somebody reads, and that
- * the core does not copy.
+ * added: those that complete by default, on a CQ that the application reads,
+ * and that the core does not copy.
  */
 static void ep_set_known(struct mrrc_ep *ep)
 {

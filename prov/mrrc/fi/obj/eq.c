@@ -2,10 +2,10 @@
 /*
  * Event queues: the core's, with what its events name changed into ours.
  *
- * mrrc_fid_find() tells what is the core's. What it does not know passes as
- * it is: events that the application wrote, which name its own objects, and
- * multicast groups, which it holds unwrapped. FI_MR_COMPLETE is written by
- * mr.c, so it names ours from the start.
+ * mrrc_fid_find() finds our object for the core's. Events that name others pass
+ * unchanged: those that the application wrote, which name its own objects, and
+ * those of multicast groups, which it holds unwrapped. FI_MR_COMPLETE is
+ * written by mr.c, so it names ours from the start.
  *
  * Threading: any thread, as far as the core's queue allows.
  */
@@ -76,9 +76,9 @@ static void eq_from_core(struct mrrc_eq *eq, uint32_t event, void *buf,
 }
 
 /*
- * Others may be put over it while it is read, who need all of an event: it is
- * read into a buffer with room for that, if the caller has room for one
- * without private data, and as much as fits is handed on.
+ * Conditional writes may replace the calls while it is read, and need all of an
+ * event. So it is read into a buffer with room for private data, if the caller
+ * has room for an event without, and as much as fits is passed on.
  */
 static ssize_t eq_read_any(struct mrrc_eq *eq, uint32_t *event, void *buf,
 			   size_t len, bool wait, int timeout, uint64_t flags)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Poll sets: the core's, plus those of our CQs in the set that hold
- * completions which the core no longer knows of, less those where it sees
- * only what the application never will. The core reports an object by its
- * context, and that is our fid.
+ * Poll sets: the core's, with two corrections. Our CQs with pending
+ * completions, which the core no longer has, are added; CQs for which the core
+ * has only completions that the application does not see are left out. The core
+ * reports an object by its context, which is our fid.
  *
- * Threading: any thread, as far as the core allows; poll->lock guards the
- * list of CQs and is held for a walk only.
+ * Threading: any thread, as far as the core allows; poll->lock guards the list
+ * of CQs and is held for a walk only.
  */
 #include "config.h"
 #include "fi/data/pending.h"

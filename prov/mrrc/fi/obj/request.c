@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connection requests that something was noted of when their event was read:
- * by their handle, until an endpoint is opened with it or it is rejected. A
- * request that is neither stays noted until the fabric closes, as the core
- * keeps the handle.
+ * Notes about connection requests, taken when their event is read, by handle:
+ * until an endpoint is opened with the handle or the request is rejected. A
+ * request for which neither happens stays noted until the fabric closes, as the
+ * core keeps the handle.
  *
  * Threading: any; the fabric's track_lock guards the list.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Shared transmit contexts: the core's. Endpoints post, not the context, so
- * there is nothing here to resolve.
+ * Shared transmit contexts: the core's. Data calls are made on endpoints, not
+ * on the context, so there is nothing here to resolve.
  *
  * Threading: the core's.
  */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Wait sets and fi_trywait(): the core's, but nobody may sleep while one of
- * our CQs holds completions that were read on the application's behalf.
+ * Wait sets and fi_trywait(): the core's, but a thread may not sleep while one
+ * of our CQs has pending completions, which were read on the application's
+ * behalf.
  *
- * Threading: any thread, as far as the core allows. The sum wait->pending_cnt
- * is data/pending.c's, which signals the CQ, and so the wait set, too.
+ * Threading: any thread, as far as the core allows. data/pending.c keeps the
+ * sum wait->pending_cnt, and signals the CQ, and so the wait set, too.
  */
 #include "config.h"
 #include "fi/data/pending.h"

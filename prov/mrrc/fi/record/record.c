@@ -2,7 +2,7 @@
 /*
  * The recorder (record.h): from requests to records.
  *
- * One file a process, opened with its first domain and closed by its end.
+ * One file per process, opened with its first domain and closed at its exit.
  */
 #include "config.h"
 #include <endian.h>

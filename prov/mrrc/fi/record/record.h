@@ -3,10 +3,10 @@
  * The recorder: every request for registered memory, in a file of the process
  * (FI_OFI_MRRC_TRACE; core/trace.h has the format).
  *
- * Who asks is noted by the calls of an application as they come in: where
- * something is recorded, endpoints get tables of calls (data/recorded.c) that
- * note it and go on to the usual ones. What is asked for is recorded where the
- * cache is asked, or the core; until when it is held, where it is put.
+ * Which call asks is noted when the application makes it: recorded endpoints
+ * have tables of calls (data/recorded.c) that note it and then make the usual
+ * ones. The request is recorded where the cache, or the core, is asked, and its
+ * end where the region is put.
  *
  * A forked child records into a file of its own if the path has %p, when it
  * opens a domain; else nothing.
@@ -26,7 +26,7 @@ void mrrc_record_open(struct mrrc_reg *reg);
 /* A number for an endpoint, from 1. */
 uint64_t mrrc_record_ep(void);
 
-/* Who asks next in this thread. */
+/* Notes which call asks next in this thread. */
 void mrrc_record_by(enum mrrc_trace_op op, enum mrrc_trace_peer kind,
 		    uint64_t peer, const void *site);
 
@@ -64,7 +64,7 @@ static inline int mrrc_record_get_one(struct mrrc_reg *reg, uint64_t *chain,
 
 /*
  * A registration of the core's own. start() before it; @start 0: it is not
- * recorded. chain NULL: nobody sees its end.
+ * recorded. chain NULL: its end is not seen.
  */
 uint64_t mrrc_record_start(const struct mrrc_reg *reg);
 void mrrc_record_own(const struct mrrc_reg *reg, uint64_t start,

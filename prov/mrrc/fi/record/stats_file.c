@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Counters of what is over, in a file (stats_file.h).
- */
+/* Counters of closed domains, in a file (stats_file.h). */
 #include "config.h"
 #include <fcntl.h>
 #include <inttypes.h>
@@ -179,7 +177,10 @@ void mrrc_stats_file_close(struct mrrc_reg *reg)
 		write_reg(reg, &reg->last);
 }
 
-/* At exit: what is still open. Whoever closes it now does not write again. */
+/*
+ * At exit: domains that are still open. One that is closed meanwhile is not
+ * written twice.
+ */
 __attribute__((destructor)) static void stats_file_exit(void)
 {
 	struct mrrc_stats stats;
