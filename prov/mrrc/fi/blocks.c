@@ -121,8 +121,8 @@ void mrrc_blocks_flush(struct mrrc_blocks *blocks)
 		ret = fi_close(&blocks->slab[--blocks->slabs]->fid);
 		if (ret)
 			MRRC_WARN(MR,
-				  "the core provider does not deregister "
-				  "memory for copies: %s\n",
+				  "the core provider cannot deregister "
+				  "bounce blocks: %s\n",
 				  fi_strerror(-ret));
 	}
 	blocks->used = 0;

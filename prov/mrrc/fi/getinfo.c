@@ -245,7 +245,9 @@ int mrrc_getinfo(uint32_t version, const char *node, const char *service,
 		}
 		if (ret) {
 			err = ret;
-			MRRC_INFO(CORE, "nothing under us from \"%s\": %s\n",
+			MRRC_INFO(CORE,
+				  "core provider \"%s\" offers nothing: "
+				  "%s\n",
 				  names.below[i], fi_strerror(-ret));
 		}
 	}
@@ -254,16 +256,16 @@ int mrrc_getinfo(uint32_t version, const char *node, const char *service,
 		info_name_alone(list);
 	if (!names.cnt)
 		return -FI_ENODATA; /* our name was not asked for */
-	mrrc_names_fini(&names);
-
-	if (!list) {
+	if (!list)
 		MRRC_WARN(CORE,
-			  "no core provider answers: is the one named "
-			  "in FI_PROVIDER or in the hints spelt right, and has "
-			  "it a device? (fi_info -l lists providers, fi_info "
-			  "-p NAME what one offers)\n");
+			  "no core provider matched \"%s\": check "
+			  "FI_PROVIDER and the hints, and that a device is "
+			  "present (fi_info -l lists providers, fi_info -p "
+			  "NAME what one offers)\n",
+			  *names.below[0] ? names.below[0] : MRRC_PROV_NAME);
+	mrrc_names_fini(&names);
+	if (!list)
 		return err;
-	}
 	*info = list;
 	return 0;
 }

@@ -104,7 +104,7 @@ static void import_once(void)
 	ret = fi_import(FI_VERSION(1, 13), "mr_cache", NULL, 0, 0,
 			&import.monitor.fid, NULL);
 	if (!ret) {
-		MRRC_INFO(MR, "libfabric's caches are told by our monitor\n");
+		MRRC_INFO(MR, "libfabric's caches use our memory monitor\n");
 		return;
 	}
 	MRRC_INFO(MR, "libfabric keeps its own memory monitor: %s\n",

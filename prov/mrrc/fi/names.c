@@ -126,8 +126,8 @@ static void names_check(const char *name, size_t len, const char *below)
 	if (is_us(name + len - us, us) || atomic_exchange(&said, true))
 		return;
 	MRRC_WARN(CORE,
-		  "FI_PROVIDER: \"%.*s\" finds nothing: our name comes "
-		  "last, \"%s;" MRRC_PROV_NAME "\"\n",
+		  "FI_PROVIDER=\"%.*s\" matches nothing: " MRRC_PROV_NAME
+		  " must come last: \"%s;" MRRC_PROV_NAME "\"\n",
 		  (int) len, name, below);
 }
 

@@ -215,7 +215,7 @@ static void reg_check_hooks(void)
 	if (state.lost && !atomic_exchange(&said, true))
 		MRRC_WARN(MR,
 			  "another library has overwritten %u of our "
-			  "hooks: unmapping costs more, nothing else\n",
+			  "hooks: unmapping is slower, lookups stay safe\n",
 			  state.lost);
 }
 

@@ -107,7 +107,10 @@ static void cw_greet_accept(struct mrrc_cw_ep *cw, struct cw_request *request)
 	mrrc_cw_set_phase(cw, CW_LISTENING);
 	ret = mrrc_cw_answer(cw, request->info, &mark, sizeof(mark));
 	if (ret) {
-		MRRC_WARN(EP_CTRL, "no control endpoint for a peer: %s\n",
+		MRRC_WARN(EP_CTRL,
+			  "cannot accept a control connection from "
+			  "%s: %s\n",
+			  mrrc_cw_addr_text(&request->from).text,
 			  fi_strerror(-ret));
 		mrrc_cw_lose(cw, fi_strerror(-ret));
 		mrrc_cw_refuse(request);
@@ -275,8 +278,9 @@ void mrrc_cw_greet(struct mrrc_cw_group *group)
 		ret = cw_greet_one(group, request);
 		if (ret && !request->asks)
 			MRRC_WARN(EP_CTRL,
-				  "a stranger's connection is "
+				  "control connection from %s is "
 				  "refused: %s\n",
+				  mrrc_cw_addr_text(&request->from).text,
 				  fi_strerror(-ret));
 		if (ret)
 			mrrc_cw_refuse(request);

@@ -24,7 +24,7 @@ static void cw_ask_end(struct mrrc_cw_group *group, struct cw_request *request)
 	int ret = fi_close(&request->ask->fid);
 
 	if (ret)
-		MRRC_WARN(EP_CTRL, "a control endpoint does not close: %s\n",
+		MRRC_WARN(EP_CTRL, "cannot close a control endpoint: %s\n",
 			  fi_strerror(-ret));
 	request->ask = NULL;
 	STAILQ_REMOVE(&group->asks, request, cw_request, link);
@@ -37,8 +37,9 @@ static void cw_ask_no(struct mrrc_cw_group *group, struct cw_request *request,
 		      const char *why)
 {
 	cw_ask_end(group, request);
-	/* so it is, too, when both begin */
-	MRRC_INFO(EP_CTRL, "a connection is refused: %s\n", why);
+	/* usual, too, when both sides connect at once */
+	MRRC_INFO(EP_CTRL, "control connection from %s is refused: %s\n",
+		  mrrc_cw_addr_text(&request->from).text, why);
 	mrrc_cw_refuse(request);
 }
 
@@ -50,7 +51,7 @@ bool mrrc_cw_ask_room(struct mrrc_cw_group *group)
 		return true;
 	if (mrrc_now_ms() < oldest->ask_by - CW_MEET_MS + CW_ASK_MS)
 		return false;
-	cw_ask_no(group, oldest, "who it names does not answer");
+	cw_ask_no(group, oldest, "the endpoint there does not answer");
 	return true;
 }
 
@@ -151,7 +152,7 @@ void mrrc_cw_ask_event(struct mrrc_cw_group *group, const struct fid *fid,
 	}
 	if (!mrrc_cw_mark_read(data, len, CW_MARK_YES, &mark) ||
 	    mrrc_cw_mark_cookie(&mark) != request->nonce) {
-		cw_ask_no(group, request, "who it names knows nothing of it");
+		cw_ask_no(group, request, "the endpoint there denies it");
 		return;
 	}
 	cw_ask_end(group, request);
@@ -165,7 +166,7 @@ void mrrc_cw_ask_late(struct mrrc_cw_group *group)
 
 	while ((oldest = STAILQ_FIRST(&group->asks)) &&
 	       mrrc_now_ms() > oldest->ask_by)
-		cw_ask_no(group, oldest, "who it names does not answer");
+		cw_ask_no(group, oldest, "the endpoint there does not answer");
 }
 
 void mrrc_cw_ask_free(struct mrrc_cw_group *group)

@@ -107,8 +107,10 @@ static void cw_av_note_all(struct mrrc_av *av, const char *addr, size_t count,
 		if (mrrc_cw_name_read(addr, &name) &&
 		    fi_addr[i] != FI_ADDR_NOTAVAIL) {
 			if (cw_av_note(av, fi_addr[i], &name, &old))
-				MRRC_WARN(AV, "no memory for a name: no "
-					      "conditional writes with it\n");
+				MRRC_WARN(AV,
+					  "no memory for the name of %s: "
+					  "no conditional writes with it\n",
+					  mrrc_cw_addr_text(&name).text);
 			if (old.sa.sa_family)
 				mrrc_cw_rdm_forget(av, &old);
 		}

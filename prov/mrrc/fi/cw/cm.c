@@ -56,9 +56,10 @@ static int cw_param_check(const struct mrrc_ep *ep, size_t len)
 	if (len <= UINT16_MAX && len + FI_CW_CM_DATA <= max)
 		return 0;
 	MRRC_WARN(EP_CTRL,
-		  "%zu bytes of private data are more than "
-		  "FI_OPT_CM_DATA_SIZE\n",
-		  len);
+		  "%zu bytes of private data and %d for conditional "
+		  "writes are more than the core provider takes, %zu (see "
+		  "FI_OPT_CM_DATA_SIZE)\n",
+		  len, FI_CW_CM_DATA, max);
 	return -FI_EINVAL;
 }
 
@@ -108,8 +109,9 @@ static int cw_expect(struct mrrc_cw_ep *cw, uint16_t *port)
 	mrrc_cw_group_unlock(cw->group);
 	if (ret)
 		MRRC_WARN(EP_CTRL,
-			  "cannot listen for conditional writes: "
-			  "%s\n",
+			  "cannot listen for control connections at "
+			  "%s: %s\n",
+			  mrrc_cw_addr_text(&cw->group->at).text,
 			  fi_strerror(-ret));
 	return ret;
 }
@@ -190,8 +192,9 @@ static void cw_accepted(struct mrrc_cw_ep *cw, const struct cw_mark *mark)
 		ret = cw_connect(cw, mark);
 		if (ret) {
 			MRRC_WARN(EP_CTRL,
-				  "no control endpoint to a peer: "
-				  "%s\n",
+				  "cannot open a control connection "
+				  "to %s: %s\n",
+				  mrrc_cw_addr_text(&cw->dest).text,
 				  fi_strerror(-ret));
 			mrrc_cw_lose(cw, fi_strerror(-ret));
 		}

@@ -205,7 +205,10 @@ static void cw_connreq(struct mrrc_cw_group *group, struct fi_info *info,
 		}
 	}
 	if (!cw) {
-		MRRC_WARN(EP_CTRL, "a stranger's connection is refused\n");
+		MRRC_WARN(EP_CTRL,
+			  "connection from %s is refused: no control "
+			  "connection is expected from there\n",
+			  mrrc_cw_addr_text(info->dest_addr).text);
 		fi_reject(group->pep, info->handle, NULL, 0);
 		return;
 	}
@@ -213,7 +216,10 @@ static void cw_connreq(struct mrrc_cw_group *group, struct fi_info *info,
 	if (ret) {
 		/* cores free a request when it is accepted or rejected */
 		fi_reject(group->pep, info->handle, NULL, 0);
-		MRRC_WARN(EP_CTRL, "no control endpoint for a peer: %s\n",
+		MRRC_WARN(EP_CTRL,
+			  "cannot accept a control connection from "
+			  "%s: %s\n",
+			  mrrc_cw_addr_text(info->dest_addr).text,
 			  fi_strerror(-ret));
 		mrrc_cw_lose(cw, fi_strerror(-ret));
 	}

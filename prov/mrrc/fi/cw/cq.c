@@ -324,8 +324,8 @@ void mrrc_cw_cq_add_group(struct mrrc_cw_cq *ccq, struct mrrc_cw_group *group)
 	ret = mrrc_cw_epoll_group(ccq->epoll_fd, group);
 	if (ret)
 		MRRC_WARN(CQ,
-			  "a wait descriptor will miss conditional "
-			  "writes: %s\n",
+			  "conditional writes will not wake the wait "
+			  "descriptor of a completion queue: %s\n",
 			  fi_strerror(-ret));
 }
 
@@ -441,8 +441,8 @@ static int cw_cq_publish(struct mrrc_cq *cq, struct mrrc_cw_cq *ccq)
 	}
 	mrrc_mutex_unlock(&cq->domain->cq_lock);
 	if (taken)
-		MRRC_WARN(CQ, "FI_GETWAIT of a completion queue comes after "
-			      "fi_cw_enable() of its endpoints\n");
+		MRRC_WARN(CQ, "fi_cw_enable() of an endpoint must come before "
+			      "FI_GETWAIT of its completion queue\n");
 	return taken ? -FI_EBUSY : 0;
 }
 

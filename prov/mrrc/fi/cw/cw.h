@@ -148,6 +148,10 @@ struct mrrc_cw_name {
 	};
 };
 
+struct cw_addr_text {
+	char text[INET6_ADDRSTRLEN + sizeof(" port 65535")];
+};
+
 struct cw_peer_mark {
 	struct cw_mark mark;
 	struct mrrc_cw_name name;
@@ -375,6 +379,8 @@ uint64_t mrrc_cw_mark_cookie(const struct cw_mark *mark);
 
 /* cw/name.c. Ports and numbers as they are in the name. */
 uint16_t *mrrc_cw_addr_port(void *addr); /* NULL: no such address */
+/* For log messages; addr may be NULL */
+struct cw_addr_text mrrc_cw_addr_text(const void *addr);
 size_t mrrc_cw_addr_len(const struct sockaddr *addr);
 uint32_t mrrc_cw_addr_format(const struct sockaddr *addr);
 bool mrrc_cw_addr_known(const void *addr); /* some host's, not any */

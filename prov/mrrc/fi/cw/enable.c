@@ -8,8 +8,8 @@
 static int cw_enable_pep(struct mrrc_pep *pep)
 {
 	if (!pep->eq) {
-		MRRC_WARN(EP_CTRL, "fi_cw_enable() comes after the listener's "
-				   "event queue is bound\n");
+		MRRC_WARN(EP_CTRL, "fi_cw_enable() of a passive endpoint must "
+				   "come after its event queue is bound\n");
 		return -FI_ENOEQ;
 	}
 	mrrc_cw_eq_join(pep->eq);

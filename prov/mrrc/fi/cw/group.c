@@ -183,7 +183,7 @@ int mrrc_cw_group_home(struct mrrc_ep *ep, struct mrrc_ep *via,
 	mrrc_mutex_unlock(&cwd->lock);
 	if (ret)
 		MRRC_WARN(EP_CTRL,
-			  "cannot listen for conditional writes: "
+			  "cannot listen for control connections: "
 			  "%s\n",
 			  fi_strerror(-ret));
 	else

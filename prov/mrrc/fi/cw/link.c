@@ -98,7 +98,7 @@ void mrrc_cw_lose(struct mrrc_cw_ep *cw, const char *why)
 {
 	if (cw->lost || cw->phase == CW_LOST)
 		return;
-	MRRC_INFO(EP_CTRL, "conditional writes end: %s\n", why);
+	MRRC_INFO(EP_CTRL, "a control connection ends: %s\n", why);
 	cw->lost = true;
 	TAILQ_INSERT_TAIL(&cw->group->lost, cw, lost_link);
 }
@@ -348,8 +348,10 @@ static void cw_blame(struct mrrc_cw_ep *cw, int err)
 	if (!cw->rdm || err != -EPROTO || cw->hostile)
 		return;
 	cw->hostile = true;
-	MRRC_WARN(EP_CTRL, "a peer's address is quarantined: it said what is "
-			   "not of the protocol of conditional writes\n");
+	MRRC_WARN(EP_CTRL,
+		  "peer %s sent an invalid message: its address is "
+		  "quarantined, operations with it fail with FI_EACCES\n",
+		  mrrc_cw_addr_text(&cw->peer).text);
 }
 
 void mrrc_cw_after(struct mrrc_cw_ep *cw)
@@ -391,9 +393,10 @@ static void cw_received(struct mrrc_cw_ep *cw, struct cw_slot *slot, size_t len)
 		ret = mrrc_cw_decode(at, first, &msg);
 		if (ret) {
 			MRRC_WARN(EP_CTRL,
-				  "a peer does not speak this "
-				  "protocol of conditional writes: %s\n",
-				  fi_strerror(-ret));
+				  "a peer's message of %zu bytes is "
+				  "not of this protocol of conditional writes: "
+				  "%s\n",
+				  len, fi_strerror(-ret));
 			cw_blame(cw, ret);
 			mrrc_cw_lose(cw, "bad message");
 			return;
@@ -495,8 +498,8 @@ static void cw_link_close(struct mrrc_cw_ep *cw)
 		ret = fi_close(&cw->ctl->fid);
 		if (ret)
 			MRRC_WARN(EP_CTRL,
-				  "a control endpoint does not "
-				  "close: %s\n",
+				  "cannot close a control endpoint: "
+				  "%s\n",
 				  fi_strerror(-ret));
 	}
 	cw->ctl = NULL;

@@ -90,7 +90,7 @@ void mrrc_cw_below_close(struct mrrc_cw_domain *cwd)
 		ret = fi_close(&fabric->fid);
 	if (ret)
 		MRRC_WARN(DOMAIN,
-			  "the domain of control endpoints does not "
-			  "close: %s\n",
+			  "cannot close the domain of control "
+			  "endpoints: %s\n",
 			  fi_strerror(-ret));
 }

@@ -14,6 +14,7 @@
  */
 #include "config.h"
 #include <arpa/inet.h>
+#include <stdio.h>
 
 #include "fi/cw/cw.h"
 
@@ -27,6 +28,26 @@ struct cw_name_fields {
 _Static_assert(sizeof(struct cw_name_fields) ==
 		       sizeof(((struct sockaddr_in *) 0)->sin_zero),
 	       "the idle bytes");
+
+struct cw_addr_text mrrc_cw_addr_text(const void *addr)
+{
+	const struct sockaddr *sa = addr;
+	struct cw_addr_text out = { "an unknown address" };
+	const void *host;
+	size_t len;
+
+	if (!mrrc_cw_addr_port((void *) addr))
+		return out;
+	host = sa->sa_family == AF_INET ?
+		       (const void *) &((const struct sockaddr_in *) addr)
+			       ->sin_addr :
+		       &((const struct sockaddr_in6 *) addr)->sin6_addr;
+	inet_ntop(sa->sa_family, host, out.text, INET6_ADDRSTRLEN);
+	len = strlen(out.text);
+	snprintf(out.text + len, sizeof(out.text) - len, " port %u",
+		 ntohs(*mrrc_cw_addr_port((void *) addr)));
+	return out;
+}
 
 uint16_t *mrrc_cw_addr_port(void *addr)
 {

@@ -274,8 +274,12 @@ static void cw_conceal(struct mrrc_domain *domain, struct cw_rec *rec)
 		}
 		ret = fi_close(&rec->mr[rec->mr_cnt]->fid);
 		if (ret)
-			MRRC_WARN(MR, "a buffer stays exposed: %s\n",
-				  fi_strerror(-ret));
+			MRRC_WARN(
+				MR,
+				"cannot close the registration of an "
+				"exposed buffer: peers can still write to it: "
+				"%s\n",
+				fi_strerror(-ret));
 	}
 }
 

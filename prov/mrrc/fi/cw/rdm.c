@@ -299,8 +299,8 @@ static int cw_rdm_dial(struct mrrc_cw_ep *cw)
 			   sizeof(data.mark) + len);
 	if (!ret)
 		return 0;
-	MRRC_WARN(EP_CTRL, "no control endpoint to a peer: %s\n",
-		  fi_strerror(-ret));
+	MRRC_WARN(EP_CTRL, "cannot open a control connection to %s: %s\n",
+		  mrrc_cw_addr_text(&dest).text, fi_strerror(-ret));
 	mrrc_cw_unlink(cw);
 	return ret;
 }
@@ -428,9 +428,9 @@ void mrrc_cw_rdm_start(struct mrrc_ep *ep)
 		ret = -FI_EOPNOTSUPP;
 	if (ret)
 		MRRC_WARN(EP_CTRL,
-			  "this endpoint's address cannot tell of "
+			  "the address %s has no room to announce "
 			  "conditional writes: %s\n",
-			  fi_strerror(-ret));
+			  mrrc_cw_addr_text(&addr).text, fi_strerror(-ret));
 	atomic_store(&rdm->started, true);
 }
 

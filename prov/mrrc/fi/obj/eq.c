@@ -39,7 +39,8 @@ static void connreq_info(struct mrrc_eq *eq, struct fi_info *info)
 	len = strlen(below) + sizeof(";" MRRC_PROV_NAME);
 	name = malloc(len);
 	if (!name) {
-		MRRC_WARN(EQ, "no memory to name a connection request\n");
+		MRRC_WARN(EQ, "no memory for the name in a connection "
+			      "request's info\n");
 		return;
 	}
 	snprintf(name, len, "%s;" MRRC_PROV_NAME, below);

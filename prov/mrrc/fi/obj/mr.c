@@ -144,7 +144,9 @@ static int mr_finish(struct mrrc_mr *mr, int ret, struct fid_mr **mr_fid)
 	written =
 		fi_eq_write(&eq->eq, FI_MR_COMPLETE, &entry, sizeof(entry), 0);
 	if (written < 0)
-		MRRC_WARN(MR, "cannot report a registration: %s\n",
+		MRRC_WARN(MR,
+			  "cannot write FI_MR_COMPLETE to the event queue: "
+			  "%s\n",
 			  fi_strerror(-written));
 	return 0;
 }
