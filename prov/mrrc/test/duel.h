@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Duels over a mapping: one thread changes it; another waits for the very
- * moment at which the address is its own again, with other pages, and uses
- * it. What is known of the address must not be believed there.
+ * moment at which the address is its own again, with other pages, and uses it.
+ * Nothing remembered about the address may be used there.
  */
 #ifndef MRRC_TEST_DUEL_H
 #define MRRC_TEST_DUEL_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What must hold between two sides of conditional writes: invariants and
- * counters in any state; and from each, when the network has done its work,
- * whatever can end has ended, in order, once, at both sides.
+ * counters in any state; and from each state, when the network has done its
+ * work, every operation that can end has ended, in order, once, at both sides.
  */
 #include "config.h"
 #include "explore_world.h"

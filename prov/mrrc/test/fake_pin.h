@@ -4,8 +4,8 @@
  *
  * Each page's first bytes are spliced into a pipe by reference, so the
  * physical page stays ours whatever becomes of the mapping, and reading the
- * pipe shows what is in that page now. A registration whose page differs
- * from the one mapped is stale, and this tells.
+ * pipe shows what is in that page now. A registration whose page differs from
+ * the one mapped is stale, and the test sees it.
  */
 #ifndef MRRC_TEST_FAKE_PIN_H
 #define MRRC_TEST_FAKE_PIN_H

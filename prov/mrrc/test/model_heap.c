@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The allocator under threads: random sizes, contents checked, freed by
- * whoever comes by; trims, thread storms, heaps that come and go, forks in
- * the middle.
+ * The allocator under threads: random sizes, contents checked, freed by any
+ * thread; trims, thread storms, heaps that come and go, forks in the middle.
  *
  * usage: model_heap [OPERATIONS] [SEED]	for each thread; also HEAP_OPERATIONS
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The allocator under threads that come in each other's way: what is counted
- * and told meanwhile, what is freed twice, looked at when it goes, or taken
- * from whom it belongs to.
+ * The allocator under threads that interfere with each other: counts taken
+ * meanwhile, double frees, queries of what is being freed, objects trimmed from
+ * the thread that owns them.
  */
 #include "config.h"
 

@@ -38,7 +38,7 @@ static bool covers(const struct mrrc_region *region, unsigned page)
 	       mrrc_region_end(region) > (uintptr_t) page * PAGE;
 }
 
-/* Who serves a page, if @before serves the one in front of it. */
+/* The region that serves a page, if @before serves the page in front of it. */
 static struct mrrc_region *server(const struct model *model, unsigned page,
 				  enum mrrc_access access,
 				  struct mrrc_region *before)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Policies as they are defined, at any cost (model.h).
- */
+/* Policies as they are defined, without regard to time (model.h). */
 #include "config.h"
 #include "model.h"
 

@@ -4,9 +4,9 @@
  * that safety costs.
  *
  * A registration here remembers the words that the pages held when it was
- * made. Whoever owns an address writes a new word into each page as soon as
- * the old ones are gone; a lookup that begins after that and is served by a
- * registration with another word is a stale hit.
+ * made. The thread that owns an address writes a new word into each page as
+ * soon as the old ones are gone; a lookup that begins after that and is served
+ * by a registration with another word is a stale hit.
  *
  * Prices: a hit and its release, an munmap and a malloc/free of 256 KiB
  * without a monitor, with userfaultfd alone, and with hooks; in turn, medians.
@@ -386,7 +386,7 @@ static void price_munmap(struct setup *setup, double *sample)
 		began = now_ns();
 		munmap(ptr, BLOCK);
 		sample[i] = now_ns() - began;
-		/* where nobody else says so */
+		/* no other report comes */
 		mrrc_cache_mt_invalidate(setup->cache, ptr, BLOCK);
 	}
 }

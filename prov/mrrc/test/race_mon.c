@@ -3,9 +3,9 @@
  * No stale hit, ever: lookups against every way to change a mapping, with
  * the real monitor and registrations that pin (fake_pin.h).
  *
- * Duels (duel.h): whose the address is writes a new word there and asks the
- * cache. The word that the "device" sees must be the new one. Against a
- * monitor whose probe is blind, this finds stale hits within moments; else
+ * Duels (duel.h): the thread that owns the address writes a new word there and
+ * asks the cache. The word that the "device" sees must be the new one. Against
+ * a monitor whose probe is blind, this finds stale hits within moments; else
  * the test would prove nothing.
  *
  * Crowds: threads that map, allocate, unmap, hold and evict at random.
@@ -201,7 +201,7 @@ END_TEST
 struct walker {
 	pthread_t thread;
 	unsigned seed;
-	char *arena; /* of this thread alone, or everybody's */
+	char *arena; /* of this thread alone, or shared by all */
 	uint64_t end;
 };
 

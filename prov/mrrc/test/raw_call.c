@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A library that unmaps by itself: the number of its system call is a constant,
- * or, with RAW_MEMORY, in memory that anything may write.
+ * A library that unmaps by a system call of its own, with a constant number or,
+ * with RAW_MEMORY, a number in writable memory.
  */
 #include <stddef.h>
 #include <sys/syscall.h>

@@ -2,7 +2,7 @@
 /*
  * A library that unmaps by system calls of its own, with constant numbers, at
  * places where they can be hooked. With RAW_NONE there is no room for the hook,
- * with RAW_FUTURE nobody knows what the call does. With RAW_SANITIZER there is no
+ * with RAW_FUTURE the call's effect is unknown. With RAW_SANITIZER there is no
  * call, but a function that sanitizers have.
  */
 #ifdef __x86_64__

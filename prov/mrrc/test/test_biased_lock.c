@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/biased_lock: nothing behind a biased lock changes while it is shut, and nobody is
- * where he was once he was waited for.
+ * sys/biased_lock: nothing behind a biased lock changes while it is shut, and
+ * no owner is inside once it was waited for.
  *
- * What goes wrong without a barrier is that an owner looks whether the biased lock is
- * shut before others see that it is inside. So the owner is kept behind with
- * what it stores: it writes to lines that the other thread writes to as well,
- * on another processor.
+ * Without a barrier an owner could look whether the biased lock is shut before
+ * other threads see that it is inside. So the test delays the owner's stores:
+ * the owner writes to cache lines that the other thread writes to as well, on
+ * another processor.
  */
 #include "config.h"
 #include "suites.h"
@@ -42,7 +42,7 @@ static struct mrrc_biased_lock biased;
 static atomic_bool stop;
 static _Atomic uint64_t entered; /* the owner's */
 
-/* Behind the biased lock: as volatile as memory is to whoever looks at it. */
+/* Protected by the biased lock; volatile, so that each access is made. */
 static volatile uint64_t begun, ended;
 
 static void keep_behind(void)
@@ -77,7 +77,7 @@ static bool pin(const cpu_set_t *may, int nth)
 
 static cpu_set_t may;
 
-/* Open for good: whoever comes enters, on a busy machine some time later. */
+/* Opened again: the owner can enter, on a busy machine some time later. */
 static bool enters(void)
 {
 	const uint64_t was = entered;
@@ -111,7 +111,7 @@ static void duel(void *(*owner)(void *), bool (*other)(void))
 	sched_setaffinity(0, sizeof(may), &may);
 	ck_assert_msg(fine, "%lu entered: it was inside",
 		      (unsigned long) entered);
-	ck_assert_msg(opens, "nobody enters");
+	ck_assert_msg(opens, "the owner cannot enter");
 }
 
 static void *change(void *arg)
@@ -151,7 +151,7 @@ START_TEST(shut)
 }
 END_TEST
 
-/* What is taken away, and is used by those who found it before. */
+/* Taken away, and used by threads that found it before. */
 static volatile int taken;
 static volatile int *_Atomic offered = &taken;
 static atomic_uint misused;

@@ -105,7 +105,7 @@ static int count_victims(void)
 	return count;
 }
 
-/* What peers may reach is for those who asked for that. */
+/* Regions that peers may reach serve only requests for remote access. */
 START_TEST(test_remote)
 {
 	const unsigned all = MRRC_RW | MRRC_REMOTE_READ | MRRC_REMOTE_WRITE;

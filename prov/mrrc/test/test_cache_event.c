@@ -41,7 +41,7 @@ START_TEST(test_invalidate_idle)
 	touch(10, 4);
 	fake_mon_raise(mt_mon, base + page, base + 2 * page, MRRC_MON_UNMAP);
 	mrrc_mon_drain(mt_mon);
-	/* Whoever reads events may not call out; the next caller does. */
+	/* A thread that reads events may not call out; the next caller does. */
 	ck_assert_uint_eq(fake.live, 2);
 	ck_assert(fake_mon_none(mt_mon, 0, 1));
 	ck_assert(fake_mon_none(mt_mon, 2, 4));
@@ -59,7 +59,7 @@ END_TEST
 
 START_TEST(test_pending_event)
 {
-	/* Nobody has read it yet: the lookup does. */
+	/* The event was not read yet: the lookup reads it. */
 	touch(0, 1);
 	fake_mon_raise(mt_mon, base, base + page, MRRC_MON_UNMAP);
 	touch(0, 1);
@@ -242,7 +242,7 @@ static void hook_elsewhere(void *arg, uintptr_t start, size_t len)
 
 START_TEST(test_raced_elsewhere)
 {
-	/* Somebody else's unmap costs a drain, not the registration. */
+	/* An unmap elsewhere costs a drain, not the registration. */
 	fake.hook = hook_elsewhere;
 	touch(4, 2);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), 1);

@@ -427,7 +427,7 @@ END_TEST
 
 /* ---- threads that are cancelled ---- */
 
-/* Whoever calls is to be cancelled at the first opportunity. */
+/* The calling thread is cancelled at the first opportunity. */
 static void be_cancelled(void)
 {
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);

@@ -221,7 +221,7 @@ START_TEST(isolated_ones_are_alone)
 	ck_assert_uint_eq(a.block_len, 4096);
 	ck_assert_uint_eq(a.len, 100);
 	ck_assert_uint_eq(heap_fake.live, 2);
-	/* and what is behind it is nobody's */
+	/* and what is behind it is in no block */
 	ck_assert_ptr_null(mrrc_heap_cookie(heaps, one, a.block_len + 1));
 	ck_assert(under_valgrind() || !readable(one + a.block_len));
 	/* its key is dead when free returns */

@@ -259,7 +259,7 @@ END_TEST
 
 struct model {
 	struct mrrc_heap_block *block[MODEL_BLOCKS];
-	/* who owns each grain */
+	/* the object that owns each grain */
 	uint16_t owner[MODEL_BLOCKS * MODEL_LEN / MRRC_HEAP_GRAIN];
 	uintptr_t object[MODEL_LIVE];
 	uint8_t class[MODEL_LIVE];

@@ -169,7 +169,7 @@ START_TEST(freed_makes_room_at_limits)
 
 	attr.max_bytes = MIB;
 	freed_makes_room(heap_open(&attr));
-	/* the core's, which nobody knows before */
+	/* the core's limit, which is not known before */
 	heap_fake.max_live_bytes = MIB;
 	freed_makes_room(heap);
 	mrrc_heaps_close(heaps);
@@ -190,7 +190,7 @@ static void *take_one(void *from)
 	return mrrc_heap_alloc(from, 1, 64, 0, &addr, &cookie) ? from : NULL;
 }
 
-/* Threads share the one block that there may be, whoever comes first. */
+/* Threads share the one block that there may be, in any order. */
 START_TEST(one_block_for_all)
 {
 	struct mrrc_heap_attr attr = heap_plain;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * What the allocator says of the application's mistakes.
- */
+/* What the allocator reports of the application's mistakes. */
 #include "config.h"
 #include "suites.h"
 

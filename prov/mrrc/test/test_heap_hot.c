@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What each thread freed last, and gets first (sys/heap_fast.h).
+ * The hot slot: what each thread freed last, and allocates first
+ * (sys/heap_fast.h).
  */
 #include "config.h"
 #include "suites.h"
@@ -181,7 +182,7 @@ START_TEST(freed_last_and_cut_anew)
 }
 END_TEST
 
-/* What nobody wants any more is not in the way of what is wanted. */
+/* An object that is not wanted any more leaves the hot slot. */
 START_TEST(freed_last_gives_way)
 {
 	const struct mrrc_hot *hot;
@@ -215,8 +216,8 @@ static void *trim_on(void *arg)
 }
 
 /*
- * Whoever trims takes it away: one of the two has it, never both. How long a
- * loop takes is the scheduler's affair.
+ * A trim takes it away: either the trim or the thread has it, never both. The
+ * scheduler decides how long a loop takes.
  */
 START_TEST(freed_last_is_taken_away)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hits without a lock (sys/region_hints.h, cache_get.c): what a thread remembers must
- * be true, whoever evicted or unmapped meanwhile. test_hit_threads.c has those
- * who close, end or fork.
+ * Hits without a lock (sys/region_hints.h, cache_get.c): a thread's hint must
+ * be true when it is used, although other threads evict and unmap meanwhile.
+ * test_hit_threads.c has threads that close, end or fork.
  */
 #include "config.h"
 #include "mt_fixture.h"
@@ -156,7 +156,7 @@ START_TEST(test_held_by_many)
 }
 END_TEST
 
-/* What threads did without the lock decides who leaves. */
+/* Requests that threads served without the lock decide what is evicted. */
 START_TEST(test_policy_is_told)
 {
 	struct mrrc_region *region;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Hits without a lock, and other threads and processes: they end, close the
- * cache, miss the same range, fork; and there are none, so that nobody has to
- * be asked whether memory is quiet (sys/threads.h).
+ * cache, miss the same range, fork; and without other threads the kernel need
+ * not be asked whether memory is quiet (sys/threads.h).
  */
 #include "config.h"
 #include "mt_fixture.h"
@@ -90,7 +90,7 @@ static void slow_reg(void *arg, uintptr_t start, size_t len)
 	usleep(20000);
 }
 
-/* Those who miss the same range at once register it once. */
+/* Threads that miss the same range at once register it once. */
 START_TEST(test_joined)
 {
 	pthread_t thread[CROWD];
@@ -331,9 +331,9 @@ START_TEST(test_alone)
 END_TEST
 
 /*
- * The other thread's unmap and its end both fall between two looks of a
- * lookup: whoever finds itself alone must see what came before that. The
- * count of threads is in a page that nobody may read until then.
+ * The other thread's unmap and its end both fall between two steps of a lookup:
+ * a thread that finds itself alone must see what came before that. The count of
+ * threads is in a page that may not be read until then.
  */
 static unsigned *live_page;
 

@@ -30,7 +30,7 @@ static long raw(long number, long a, long b, long c)
 	return duel_raw(number, a, b, c, 0, 0, 0);
 }
 
-/* Inside a lock of ours nobody counts mappings; nothing else is lost. */
+/* Inside a lock of ours mappings are not counted; nothing else is lost. */
 START_TEST(test_mapping_inside)
 {
 	bool complete;
@@ -116,7 +116,7 @@ START_TEST(test_raw_fork)
 	need_hooks();
 	ptr = mon_map(4);
 	hooks_watch(ptr, 4);
-	/* Not by libc: nobody tells us in the child. */
+	/* A raw call, past libc: the child has no fork handlers. */
 	pid = raw(SYS_clone, SIGCHLD, 0, 0);
 	if (!pid) {
 		munmap(ptr, 4 * mon_page);
@@ -236,7 +236,7 @@ static void poke(uint64_t *word, uint64_t value)
 	ck_assert_int_eq(mprotect(at, mon_page, PROT_READ | PROT_EXEC), 0);
 }
 
-/* Somebody overwrites our hook with code of his, and keeps it. */
+/* Another patcher overwrites our hook with code of its own, and keeps it. */
 START_TEST(test_overwritten)
 {
 	struct mrrc_libc_hooks_state state;
@@ -271,7 +271,7 @@ START_TEST(test_overwritten)
 	hooks_setup();
 	ck_assert_uint_eq(*word, foreign);
 	ck_assert(hooked);
-	/* Of what remains, nobody can rely on. */
+	/* The hooks that remain cannot be relied on. */
 	ck_assert(!mrrc_mon_set_probe(mon, MRRC_PROBE_HOOKED));
 	poke(word, plain);
 }

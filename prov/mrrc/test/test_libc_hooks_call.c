@@ -192,7 +192,7 @@ static void *hold_main(void *arg)
 
 static void (*const silent[])(char *) = { do_shmat, do_guard, do_own_guard };
 
-/* Nobody else would tell: worth the wait for whoever has the lock. */
+/* The kernel reports nothing here, so the hook waits for the lock's holder. */
 START_TEST(test_silent_busy)
 {
 	struct holder holder;

@@ -185,7 +185,7 @@ static void waits_in_child(void)
 	_exit(3);
 }
 
-/* The parent's are not told, and nobody waits for the parent's threads. */
+/* The parent's monitors are not told, nor its threads waited for. */
 static int tell_in_child(void)
 {
 	bool here = false;

@@ -226,7 +226,7 @@ START_TEST(test_reopen)
 }
 END_TEST
 
-/* The last close with ranges watched: nobody waits for the dead. */
+/* The last close with ranges watched does not wait for ended threads. */
 START_TEST(test_close_watched)
 {
 	char *ptr = mon_map(4);
@@ -239,8 +239,8 @@ START_TEST(test_close_watched)
 END_TEST
 
 /*
- * A child that no fork handler knows of keeps what it inherited: nothing may
- * wait for somebody to read there what is unmapped here.
+ * A child without fork handlers keeps what it inherited: an unmap here must not
+ * wait for a reader there.
  */
 START_TEST(test_close_cloned)
 {

@@ -126,7 +126,7 @@ static int close_and_idle(void)
 	return numbers_taken(64) ? 0 : 4;
 }
 
-/* The same, with a userfaultfd of somebody else's. */
+/* The same, with a userfaultfd of the application's. */
 static int close_and_watch(void)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -149,7 +149,7 @@ static int close_and_watch(void)
 	return numbers_taken(64) ? 0 : 5;
 }
 
-/* What stops the reader is somebody else's by now. */
+/* The descriptor that stops the reader is reused by the application. */
 static int close_and_stop(void)
 {
 	uint64_t value;

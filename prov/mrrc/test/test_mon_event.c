@@ -90,7 +90,7 @@ START_TEST(test_seen_meanwhile)
 }
 END_TEST
 
-/* Nor what nobody watched any more when it was. */
+/* Nor if the range was not watched when the pages were looked at. */
 START_TEST(test_seen_unwatched)
 {
 	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &token), 0);
@@ -102,7 +102,7 @@ START_TEST(test_seen_unwatched)
 }
 END_TEST
 
-/* Nor by whoever looked before it was watched anew. */
+/* Nor if they were looked at before the range was watched anew. */
 START_TEST(test_seen_too_early)
 {
 	uint64_t early;
@@ -339,7 +339,7 @@ static void look_at_seq(void)
 		atomic_fetch_add(&early, 1);
 }
 
-/* Whoever looks at seq once an event was read must find it odd. */
+/* A thread that looks at seq once an event was read must find it odd. */
 START_TEST(test_uffd_odd_before_read)
 {
 	char *ptr = mon_map(2);
@@ -349,7 +349,7 @@ START_TEST(test_uffd_odd_before_read)
 	mon_events();
 	atomic_store(&early, 0);
 	fault_at_read(look_at_seq);
-	/* read by the reader, then by whoever drains */
+	/* read by the reader, then by the draining thread */
 	munmap(ptr, mon_page);
 	mrrc_mon_drain(mon);
 	fault_at_read(NULL);
@@ -367,7 +367,7 @@ static void *write_main(void *arg)
 
 /*
  * The reader meets an event that it does not know, and ends. From then on
- * nothing is settled, whoever was about to.
+ * memory is never found quiet, not even by a call under way.
  */
 START_TEST(test_dead_reader)
 {

@@ -142,7 +142,7 @@ START_TEST(test_changes)
 }
 END_TEST
 
-/* Who watches parts that overlap hears of all of them. */
+/* A watcher of parts that overlap is told of all of them. */
 START_TEST(test_overlap)
 {
 	char *ptr;
@@ -182,7 +182,7 @@ START_TEST(test_locked)
 		ck_assert(!valid(ptr + 2 * i * page, 1));
 		map_at(ptr + 2 * i * page, 1);
 		ck_assert_int_eq(watch(ptr + 2 * i * page, 1), 0);
-		/* somebody may still know the old one */
+		/* another thread may still know the old one */
 		ck_assert(!valid(ptr + 2 * i * page, 1));
 	}
 	ck_assert_uint_eq(atomic_load(&told_cnt), 0);

@@ -80,7 +80,7 @@ static void turn(bool on)
 				 0);
 }
 
-/* Whoever patches must look first whether there is anything to patch. */
+/* Every caller must look first whether there is anything to patch. */
 START_TEST(test_find)
 {
 	size_t i;
@@ -177,7 +177,7 @@ START_TEST(test_taken)
 	ck_assert_int_eq(mrrc_patch_find("munmap", SYS_munmap, &other),
 			 -ENOENT);
 	ck_assert_ptr_null(other.word);
-	/* Somebody else puts back what was there, and we see it. */
+	/* Another patcher puts back the old code, and the check sees it. */
 	other = patch[0];
 	ck_assert_int_eq(mrrc_patch_off(&other), 0);
 	ck_assert(!mrrc_patch_is_on(&patch[0]));
@@ -484,7 +484,7 @@ static __attribute__((no_sanitize_address)) uint64_t sum_of(uintptr_t at,
 	return sum;
 }
 
-/* What files have that nobody writes: code, PLTs, GOTs after relocation. */
+/* Segments that are not written: code, PLTs, GOTs after relocation. */
 static size_t read_segments(struct segment *segment)
 {
 	char line[512], mode[5];

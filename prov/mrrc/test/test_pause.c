@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who waits for another thread lets it run: one of real-time priority waits on
- * the processor of one that has none, for whatever sys waits for without being
- * woken. Linux ends such a spin after a second, by which time it has cost
- * nearly that of the processor (sched(7)); so that is what is looked at.
- * Skipped, and said so, where there is no such priority to be had.
+ * A thread that waits for another lets it run: a thread of real-time priority
+ * waits, on the same processor, for one without, in each place where sys waits
+ * without being woken. Linux ends such a spin after a second, by which time it
+ * has cost nearly a second of processor time (sched(7)); so the processor time
+ * is checked. Skipped, with a message, where real-time priority is not
+ * available.
  */
 #include "config.h"
 #include "suites.h"
@@ -194,7 +195,7 @@ static void *cancelled_main(void *arg)
 	return NULL;
 }
 
-/* Whoever waits may hold locks: it is not ended there. */
+/* The waiting thread may hold locks: it is not cancelled there. */
 START_TEST(not_cancelled)
 {
 	void (*taken)(void) = biased_taken;

@@ -41,7 +41,7 @@ START_TEST(test_unmap_held)
 	event_skip = 0;
 	fake.hook = hook_event;
 	get_pieces(8, 8, MRRC_RW, 4);
-	/* The operation keeps what it was given, nobody else gets it. */
+	/* The operation keeps what it was given, no other one gets it. */
 	ck_assert_uint_eq(plan.count, 3);
 	piece_is(1, 10, 4, middle);
 	ck_assert_int_eq(middle->state, MRRC_REGION_DEAD);
@@ -113,7 +113,7 @@ static void hook_get(void *arg, uintptr_t start, size_t len)
 	other = get(6, 12);
 }
 
-/* Somebody else registers all of it while a gap is being registered. */
+/* Another thread registers all of it while a gap is being registered. */
 START_TEST(test_duplicate)
 {
 	struct mrrc_region *middle = get(10, 4);

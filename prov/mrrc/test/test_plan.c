@@ -185,7 +185,9 @@ START_TEST(test_rounding)
 	bytes(14 * PAGE - 1, 1, RW, 0, "13+1:0");
 	bytes(14 * PAGE - 1, 2, RW, 0, "13+1:0 14+1");
 	bytes(14 * PAGE, 1, RW, 0, "14+1");
-	/* The page below the last: the last is nobody's (cache_mt). */
+	/*
+	 * The page below the last: the last is never registered (cache_get.c).
+	 */
 	bytes(UINTPTR_MAX - 2 * PAGE + 1, PAGE, RW, 0, "4503599627370494+1");
 }
 END_TEST
@@ -204,7 +206,7 @@ START_TEST(test_access)
 	expect(10, 4, RO, "10+4:0");
 	expect(9, 4, RO, "9+1 10+2:2 12+1:0");
 	expect(10, 5, RO, "10+2:2 12+2:0 14+1");
-	/* Who serves goes on serving. */
+	/* Regions that serve go on serving. */
 	put(3, 30, 6, RO);
 	put(4, 32, 2, RW);
 	expect(29, 6, RO, "29+1 30+5:3");
@@ -232,7 +234,7 @@ START_TEST(test_remote)
 	expect(8, 8, peers, "!8+8");
 	expect(13, 3, peers, "!13+3");
 	expect(14, 2, peers, "14+2");
-	/* Nor do they serve anybody else. */
+	/* Nor do they serve other requests. */
 	expect(8, 4, RW, "8+2 10+2:0");
 	expect(10, 4, RW | MRRC_REMOTE_WRITE, "10+4");
 	expect(8, 4, MRRC_REMOTE_READ, "8+4");

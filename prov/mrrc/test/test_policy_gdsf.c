@@ -190,7 +190,7 @@ START_TEST(test_history)
 }
 END_TEST
 
-/* The place counts, whoever is registered there. */
+/* The address counts, in whatever region it is registered. */
 START_TEST(test_history_place)
 {
 	teardown();

@@ -402,7 +402,9 @@ static void *close_main(void *arg)
 	return NULL;
 }
 
-/* A thread that unloads waits, and whoever hooks sees one that has begun. */
+/*
+ * A thread that unloads waits, and the hooking thread sees one that has begun.
+ */
 START_TEST(test_stop)
 {
 	void *lib = load("raw_site");
@@ -426,7 +428,7 @@ START_TEST(test_stop)
 	ck_assert(mrrc_trust_begin());
 	ck_assert(!mrrc_libc_hooks_stop(word));
 	mrrc_trust_end(0, 0);
-	/* and nobody waits for what was not stopped */
+	/* and no thread waits for what was not stopped */
 	dlclose(load("raw_site"));
 }
 END_TEST

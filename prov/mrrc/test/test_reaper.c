@@ -111,7 +111,7 @@ START_TEST(test_invalidated)
 }
 END_TEST
 
-/* However long it takes, those who miss go on, but not without end. */
+/* However long it takes, threads that miss go on, but not without end. */
 START_TEST(test_slow)
 {
 	unsigned i;
@@ -169,7 +169,7 @@ static pthread_t flush_while(void *(*other)(void *) )
 	return thread;
 }
 
-/* Whoever flushes may close what registrations need. */
+/* The caller of a flush may close what registrations need. */
 START_TEST(test_flush_waits)
 {
 	pthread_t thread = flush_while(post_later);

@@ -291,7 +291,9 @@ static struct mrrc_region *hit_unasked(void)
 			      false);
 }
 
-/* Where nobody may ask the kernel: if it need not be asked, and all is quiet. */
+/*
+ * Where the kernel must not be asked: if it need not be, and memory is quiet.
+ */
 START_TEST(test_unasked)
 {
 	struct mrrc_region *region;

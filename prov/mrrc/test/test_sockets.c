@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/sockets: on real connections, of which some have said something; also
+ * sys/sockets: on real connections, some of which have sent something; also
  * where no descriptor is left.
  */
 #include "config.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/stats_shm: what is on it, who may write, and what a cache counts there. How
- * it is read: util/stat/test.
+ * sys/stats_shm: what is in a segment, which processes may write, and what a
+ * cache counts there. How it is read: util/stat/test.
  */
 #include "config.h"
 #include "suites.h"
@@ -224,7 +224,7 @@ START_TEST(test_close_asking)
 }
 END_TEST
 
-/* The number belongs to somebody else by now. */
+/* The number is another file's by now. */
 START_TEST(test_fd_reused)
 {
 	struct mrrc_stats_shm *segment;

@@ -42,7 +42,7 @@ static int run_child(int (*child)(void))
 
 /* ---- damage and limits ---- */
 
-/* Damage, as by somebody else who writes to the file: it leads beyond it. */
+/* Damage, as by another process that writes to the file: it leads beyond it. */
 static int child_damaged(void)
 {
 	struct mrrc_trace_file *file;

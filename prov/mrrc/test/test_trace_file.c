@@ -20,7 +20,7 @@
 
 /* ---- one thread ---- */
 
-/* Costs are of files, which anybody may have written. */
+/* Costs come from files, which any user may have written. */
 START_TEST(test_bad_cost)
 {
 	struct mrrc_trace_head head;

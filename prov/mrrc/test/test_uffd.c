@@ -87,7 +87,7 @@ START_TEST(test_remap)
 	ck_assert(mon_told(ptr, 4));
 	ck_assert(mon_told(to, 4));
 	count = mon_events();
-	/* Nobody asked to watch the new place. */
+	/* The new place was not to be watched. */
 	munmap(to, 8 * mon_page);
 	ck_assert_uint_eq(mon_events(), count);
 }
@@ -333,8 +333,8 @@ static void *unmapper(void *arg)
 }
 
 /*
- * Somebody sleeps in our lock for as long as it takes: events are read all
- * the same, and until they are handled memory does not count as quiet.
+ * A thread sleeps in our lock for as long as it takes: events are read all the
+ * same, and until they are handled memory does not count as quiet.
  */
 START_TEST(test_probe)
 {
@@ -384,9 +384,9 @@ START_TEST(test_fail)
 	ck_assert_int_eq(mon_watch(ptr, 4), -ENODEV);
 	mrrc_mon_fail(mon, "again");
 	ck_assert_str_eq(mrrc_mon_reason(mon), "for a test");
-	/* Nobody listens, so nobody may wait. */
+	/* No thread reads events, so none may wait for it. */
 	munmap(ptr, 4 * mon_page);
-	/* While in use, it is the one that everybody gets. */
+	/* While in use, every open returns the same monitor. */
 	ck_assert_int_eq(mrrc_mon_open("uffd", NULL, &other), 0);
 	ck_assert_ptr_eq(other, mon);
 	mrrc_mon_close(other);

@@ -52,7 +52,7 @@ START_TEST(test_private)
 	close(pagemap);
 	/*
 	 * Not touched yet. Where it might become a huge page, older kernels
-	 * show the huge page of zeroes, which is nobody's: either answer.
+	 * show the shared huge page of zeroes: either answer is right.
 	 */
 	private(ptr, 2000);
 	memset(ptr, 1, 2000 * page);

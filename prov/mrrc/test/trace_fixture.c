@@ -75,7 +75,9 @@ void trace_load(const char *name)
 	found->count = 0;
 	for (at = MRRC_TRACE_HEAD; at < found->size; at += MRRC_TRACE_CHUNK) {
 		rec = (const void *) (data + at);
-		/* who is killed while the file grows leaves part of a chunk */
+		/*
+		 * a process killed while the file grows leaves part of a chunk
+		 */
 		count = (found->size - at) / sizeof(*rec);
 		if (count > CHUNK)
 			count = CHUNK;
