@@ -47,7 +47,7 @@ compile()
 		${EXAMPLE_LIBS--lfabric}
 }
 
-# The provider is where nobody looks: the program has to say so, and end.
+# The provider is not found: the program has to say so, and end.
 absent()
 {
 	local rc

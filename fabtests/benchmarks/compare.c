@@ -200,7 +200,7 @@ static void measure(struct worker *workers, enum ft_metric metric, size_t len)
 	unsigned round;
 	int i, k;
 
-	/* round 0 warms up; who begins changes from round to round */
+	/* round 0 warms up; the sides take turns in going first */
 	for (round = 0; round <= opts.rounds; round++) {
 		for (k = 0; k < FT_MODES; k++) {
 			i = (int) ((round + (unsigned) k) % FT_MODES);

@@ -86,7 +86,7 @@ static void wait_for(enum ft_dir dir, void *ctx)
 	}
 }
 
-/* An application that looks at its queues: nobody need do it for it. */
+/* An application that reads its queues: no progress thread is needed. */
 static void idle_until(atomic_uint *what, unsigned value)
 {
 	while (atomic_load(what) != value) {

@@ -133,7 +133,7 @@ static void measure(size_t len, unsigned trials)
 	if (trials * len > max_bytes)
 		trials = max_bytes / len;
 	for (unsigned i = 0; i < trials + 5; i++) {
-		/* nobody always comes first, or after the same other */
+		/* all orders, so that no side gains by its place */
 		for (unsigned n = 0; n < 3; n++) {
 			unsigned way = (i + (i / 3 % 2 ? 3 - n : n)) % 3;
 

@@ -279,7 +279,9 @@ static void compare(const char *name, struct stack *st,
 	FT_CHECK(us[RAW] && us[STACK] && ratio, "calloc");
 	for (i = 0; i < rounds + 5; i++) {
 		ft_stage("%s, round %u", name, i);
-		/* who goes first changes; the first rounds warm up */
+		/*
+		 * the sides take turns in going first; the first rounds warm up
+		 */
 		first = i % 2;
 		unsigned at = i < 5 ? 0 : i - 5;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * levy_bench: what it takes to have registered memory, by fi_mr_alloc and by
- * malloc + fi_mr_reg, as in levy2020; and the allocator's blocks in pages of
- * each kind, as in mietke2006, table 3.
+ * levy_bench: the time to get registered memory, by fi_mr_alloc and by malloc +
+ * fi_mr_reg, as in levy2020; and the allocator's blocks in pages of each kind,
+ * as in mietke2006, table 3.
  *
  *	reg	malloc, then register and deregister	(figures 1, 2)
  *	new	acquire, nothing is released in between	(figures 3, 4)
@@ -10,14 +10,13 @@
  *	put	acquire, and write it to the peer	(figure 6)
  *	pages	a block of a heap: map and register
  *
- * One process with both ends. Sides alternate trial by trial, and so does who
- * comes first. Registrations
- * are for remote writing, as those of the paper are, which the provider does
- * not cache; libfabric's own cache is off.
+ * One process with both ends. Sides alternate trial by trial, and so does the
+ * one that comes first. Registrations are for remote writing, as those of the
+ * paper are, which the provider does not cache; libfabric's own cache is off.
  *
  * Prints "reg SIZE register deregister", "new|reuse|put SIZE alloc malloc",
- * microseconds of one trial, and "pages SIZE KIND us deregister". What the
- * clock takes is subtracted.
+ * microseconds of one trial, and "pages SIZE KIND us deregister". The time of
+ * reading the clock is subtracted.
  */
 #include "ft_bench.h"
 

@@ -65,7 +65,7 @@ static void size_row(size_t len)
 	FT_CHECK(rounds && rounds <= ROUNDS, "%u rounds", rounds);
 	for (round = 0; round < rounds; round++) {
 		ft_stage("%zu bytes, round %u", len, round);
-		/* nobody always comes first */
+		/* each way comes first in turn */
 		for (w = round; w < round + WAYS; w++) {
 			us[w % WAYS][round] = once(len, ways[w % WAYS], &reg);
 			if (w % WAYS == 0)

@@ -73,7 +73,7 @@ static struct fid_mr *target_mr;
 static uint64_t target;
 static uint64_t rng;
 
-/* The same sequence for everybody. */
+/* The same sequence for all processes. */
 static double draw(void)
 {
 	rng = rng * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -187,7 +187,7 @@ static void wait_turn(void)
 {
 	char c;
 
-	/* whoever asks has gone */
+	/* the parent has gone */
 	if (read(STDIN_FILENO, &c, 1) != 1)
 		exit(1);
 }
@@ -264,7 +264,7 @@ static void child_main(unsigned mode)
 	ft_pair_close(&pair);
 }
 
-/* ---- the parent: whose turn it is ---- */
+/* ---- the parent: one process at a time ---- */
 
 static double hear(unsigned mode)
 {
@@ -316,7 +316,7 @@ static void parent_cell(unsigned w, unsigned s, bool zipf)
 	for (m = 0; m < MODES; m++)
 		turn(m);
 	for (t = 0; t < turns; t++) {
-		/* nobody always comes first */
+		/* each mode comes first in turn */
 		for (m = t; m < t + MODES; m++)
 			us[m % MODES][t] = turn(m % MODES);
 		ratio[t] = us[2][t] / us[1][t];

@@ -49,7 +49,7 @@ struct mc_test {
 size_t mc_size_count(void);
 size_t mc_size(size_t i);
 
-/* A seed for one message: who sends it, which one it is. */
+/* A seed for one message: its sender and its number. */
 uint64_t mc_seed(int rank, uint64_t number);
 
 /* One number out of it, for what is not a buffer; and at random, below n. */

@@ -39,7 +39,7 @@ static int64_t *elements_of(int rank, int from, int n)
 
 	for (i = 0; i < n; i++)
 		p[i] = element(rank, from + i);
-	/* whoever is given a part of it, the last one is not the root */
+	/* some rank has a part, and the last rank is not the root */
 	if (n)
 		p[n - 1] = mc_value(p[n - 1]);
 	return p;

@@ -71,8 +71,8 @@ static void send_many(int to)
 }
 
 /*
- * The last rank takes what comes from anybody: of each sender, it must come
- * in the order in which it was sent, large behind small or not.
+ * The last rank receives from any source: messages of one sender must come in
+ * the order in which they were sent, large behind small or not.
  */
 static void receive_any(bool probe_first)
 {

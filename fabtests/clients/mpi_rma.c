@@ -149,7 +149,7 @@ static void test_pscw(void)
 	put_get_all(PSCW);
 }
 
-/* Everybody adds to everybody's numbers, all at once. */
+/* All ranks add to all ranks' numbers, all at once. */
 static void test_accumulate(void)
 {
 	static const int counts[] = { 1, 100, 3000, 50000, 200000 };
@@ -223,7 +223,7 @@ static void test_get_accumulate(void)
 	free(in);
 }
 
-/* A counter that everybody increments: nobody gets a number twice. */
+/* A counter that all ranks increment: each value is returned once. */
 static void test_fetch_and_op(void)
 {
 	int64_t counter = 0, one = mc_value(1), old, last = -1, zero = 0, mine;

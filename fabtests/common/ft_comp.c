@@ -171,7 +171,7 @@ void ft_expect_none(struct ft_ep *ep, int msec)
 		ft_progress(ep);
 		for (dir = FT_TX; dir < FT_DIRS; dir++)
 			FT_CHECK(!ft_take(ep, dir, &comp),
-				 "a completion that nobody asked for: context "
+				 "a completion that was not asked for: context "
 				 "%p flags 0x%" PRIx64 " error %d",
 				 comp.ctx, comp.flags, comp.err);
 	} while (ft_now_us() < end);

@@ -122,7 +122,10 @@ static void open_cq(struct ft_pair *pair, struct ft_ep *ep, enum ft_dir dir)
 	FT_CALL(fi_cq_open(ep->dom->domain, &attr, &ep->cq[dir], NULL));
 }
 
-/* The shared context and its queue belong to the first who needs them. */
+/*
+ * The shared context and its queue belong to the first endpoint that needs
+ * them.
+ */
 static void bind_srx(struct ft_pair *pair, struct ft_ep *ep)
 {
 	int ret;

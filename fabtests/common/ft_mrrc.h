@@ -125,7 +125,7 @@ void ft_fail(const char *file, int line, const char *fmt, ...)
 void ft_skip(const char *fmt, ...)
 	__attribute__((format(printf, 1, 2), noreturn));
 void ft_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Of a clock that nobody sets; with a fraction, and without. */
+/* CLOCK_MONOTONIC, which is never set; with a fraction, and without. */
 double ft_time_us(void);
 uint64_t ft_now_us(void);
 uint64_t ft_cpu_us(void);    /* used by all threads of the process */
@@ -293,8 +293,8 @@ void ft_ep_close(struct ft_ep *ep);
 /* Closes what is open and checks that nothing is left behind. */
 void ft_pair_close(struct ft_pair *pair);
 /*
- * The parts of reliable datagrams: a domain, an endpoint, and what it calls
- * whom.
+ * The parts of reliable datagrams: a domain, an endpoint, and the address that
+ * one endpoint has for another.
  */
 void ft_rdm_open(struct ft_pair *pair, struct ft_dom *dom);
 void ft_rdm_ep_open(struct ft_pair *pair, struct ft_ep *ep, struct ft_dom *dom);
@@ -368,8 +368,9 @@ __attribute__((noreturn)) void ft_cw_victim(struct ft_ep *ep, fi_addr_t to,
 					    void *out, size_t out_len, void *in,
 					    size_t in_len);
 /*
- * Who does the same with it, and kills it in between: until nothing can be
- * posted any more, and all that was has ended. progress is of this side.
+ * Exchanges with a process that does the same, and kills it in between: until
+ * nothing can be posted any more, and all operations have ended. progress is of
+ * this side.
  */
 void ft_cw_survivor(struct ft_ep *ep, fi_addr_t to, void *out, size_t out_len,
 		    void *in, size_t in_len, pid_t pid,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tests of two processes: this program again, names that one tells the other,
- * a victim, and who survives it.
+ * Tests of two processes: this program starts itself again, and they exchange
+ * names; one process is killed, and the other checks what it sees.
  */
 #include "ft_mrrc.h"
 
@@ -92,7 +92,7 @@ void ft_cw_survivor(struct ft_ep *ep, fi_addr_t to, void *out, size_t out_len,
 			kill(pid, SIGKILL);
 			killed = true;
 		}
-		/* datagrams can be, whoever is dead: no end of that */
+		/* datagrams can still be posted to a dead peer, without end */
 		if (!killed || !ft_rdm()) {
 			ret = fi_cwtag(ep->ep, in, in_len, NULL, to, 1 + tag++,
 				       NULL);

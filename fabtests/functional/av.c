@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_av: address vectors, maps and tables, filled at once or with
- * events; what is looked up, printed and removed; and whom messages come
- * from: FI_SOURCE, and receives for one sender (FI_DIRECTED_RECV).
+ * events; what is looked up, printed and removed; and the sources of messages:
+ * FI_SOURCE, and receives for one sender (FI_DIRECTED_RECV).
  */
 #include "ft_mrrc.h"
 
@@ -158,7 +158,7 @@ static void with_events(void)
 	FT_CALL(fi_close(&eq->fid));
 }
 
-/* ---- whom messages come from ------------------------------------------- */
+/* ---- sources of messages ----------------------------------------------- */
 
 static void open_peers(const struct ft_attr *attr)
 {
@@ -193,7 +193,7 @@ static void close_peers(void)
 	ft_pair_close(&pair);
 }
 
-/* The hub takes part although it is nobody's only peer. */
+/* The hub takes part although it has several peers. */
 static void poll_all(void)
 {
 	int i;
@@ -254,7 +254,7 @@ static void recv_from(int k, size_t len, fi_addr_t from, bool tagged)
 		POST_ALL(fi_recv(hub.ep, p, len, desc, from, p));
 }
 
-/* Any receive will do; the completion says who it was. */
+/* Any receive will do; the completion names the source. */
 static void sources(size_t len, bool tagged)
 {
 	struct ft_comp comp;
@@ -282,7 +282,7 @@ static void directed(size_t len, bool tagged)
 	struct ft_comp comp;
 	int i, k;
 
-	/* tcp of 2.1 gives the early one to whoever asks first */
+	/* tcp of 2.1 gives the early one to the first receive */
 	if (!tagged && !ft_rxm() && ft_core("tcp"))
 		return;
 	ft_stage("receives from one sender, %zu bytes%s", len,
@@ -344,7 +344,7 @@ static void strangers(void)
 	struct ft_attr attr = FT_ATTR;
 	struct ft_comp comp;
 
-	ft_stage("a message from whom we do not know");
+	ft_stage("a message from an unknown source");
 	attr.caps = FI_MSG | FI_SOURCE;
 	open_peers(&attr);
 	FT_CALL(fi_av_remove(hub.av, &addrs[1], 1, 0));

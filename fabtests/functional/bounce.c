@@ -41,7 +41,7 @@ static struct ft_pair pair;
 static struct fi_mrrc_stats before[2];
 static uint64_t seed;
 
-/* ---- memory that nobody has used, with guard bytes around a buffer ---- */
+/* ---- memory never used before, with guard bytes around a buffer ---- */
 
 static char *fresh(size_t len)
 {
@@ -65,7 +65,7 @@ static void check_guards(const char *buf, size_t len, const char *what)
 	}
 }
 
-/* Its address stays taken, or the next would not be one that nobody used. */
+/* Its address stays mapped, so that the next buffer is at a new address. */
 static void done(char *buf)
 {
 	FT_CHECK(!madvise(buf - GUARD, SLOT, MADV_DONTNEED), "madvise");
@@ -95,7 +95,7 @@ static uint64_t registered(int side)
 	return st.registrations - before[side].registrations;
 }
 
-/* A buffer in memory that nobody has used: does the model copy it? */
+/* A buffer in memory never used before: does the model copy it? */
 static bool small(size_t len)
 {
 	size_t max = ft_rxm() ? 16384 : 65536;

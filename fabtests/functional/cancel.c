@@ -67,7 +67,7 @@ static void all(void)
 		FT_CHECK(comp.err == FI_ECANCELED, "error %d", comp.err);
 		FT_CHECK(comp.flags & FI_RECV, "flags 0x%" PRIx64, comp.flags);
 		FT_CHECK(k < COUNT && !seen[k], "context %p %s", comp.ctx,
-			 k < COUNT ? "twice" : "is nobody's");
+			 k < COUNT ? "twice" : "is of no operation");
 		seen[k] = true;
 	}
 	ft_expect_none(&pair.s, 10);
@@ -173,13 +173,13 @@ static void one_context(void)
 	ft_unmap(big, BIG);
 }
 
-/* Contexts of nobody, of what has completed, of what was cancelled. */
+/* Contexts that no operation has, that have completed, that were cancelled. */
 static void nobody(void)
 {
 	static const uintptr_t ctxs[] = { 0, 1, 4242, UINTPTR_MAX };
 	size_t i;
 
-	ft_stage("contexts of nobody");
+	ft_stage("contexts of no operation");
 	for (i = 0; i < sizeof(ctxs) / sizeof(*ctxs); i++)
 		fi_cancel(&pair.s.ep->fid, (void *) ctxs[i]);
 	fi_cancel(&pair.s.ep->fid, in);

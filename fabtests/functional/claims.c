@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_claims: each operation ends once, whoever reads its completion. A
- * core that completes one twice; threads that read a queue, or close its
- * endpoint, at the same time; an endpoint that is closed while a thread has a
- * completion of it that is not told yet; and what is not to end.
- *
- * The core's table of calls, which all its queues have, is made to.
+ * fi_mrrc_claims: each operation ends once, whichever thread reads its
+ * completion. A core that completes one twice; threads that read a queue, or
+ * close its endpoint, at the same time; an endpoint that is closed while a
+ * thread has read a completion of it but not yet reported it; and operations
+ * that must not end. The core's table of calls, which all its queues share, is
+ * made to do these.
  */
 #include "ft_mrrc.h"
 

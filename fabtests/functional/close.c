@@ -32,7 +32,7 @@ static void post_pending(struct ft_pair *pair, struct fid_mr *mr,
 				   (void *) (1000 + i)));
 	if (!with_sends)
 		return;
-	/* nobody receives these, and the server makes no progress */
+	/* never received, and the server makes no progress */
 	for (i = 0; i < SENDS; i++) {
 		FT_CALL(fi_send(c->ep, buf + (20 + i) * LEN, LEN, d, c->to,
 				(void *) (2000 + i)));
@@ -50,7 +50,7 @@ static void mark(bool *flag, const char *what, const struct ft_comp *comp)
 	*flag = true;
 }
 
-/* Whatever comes is somebody's, and comes once. */
+/* Each completion belongs to an operation, and comes once. */
 static unsigned drain(struct ft_ep *ep, struct seen *seen)
 {
 	unsigned count = 0, idle = 0;
@@ -64,7 +64,10 @@ static unsigned drain(struct ft_ep *ep, struct seen *seen)
 			while (ft_take(ep, dir, &comp)) {
 				idle = 0;
 				ctx = (uintptr_t) comp.ctx;
-				/* tcp reports injected writes, nobody's */
+				/*
+				 * tcp reports injected writes, without a
+				 * context
+				 */
 				if (!ctx && comp.err)
 					continue;
 				count++;
@@ -78,7 +81,7 @@ static unsigned drain(struct ft_ep *ep, struct seen *seen)
 					mark(&seen->write[ctx - 3000], "write",
 					     &comp);
 				else
-					FT_CHECK(0, "context %p is nobody's",
+					FT_CHECK(0, "context %p is unknown",
 						 comp.ctx);
 			}
 		}
@@ -86,7 +89,7 @@ static unsigned drain(struct ft_ep *ep, struct seen *seen)
 	return count;
 }
 
-/* Who closes everything need not read what is left in the queues. */
+/* An application that closes all need not read what is left in the queues. */
 static void close_pending(struct ft_pair *pair, struct fid_mr *mr,
 			  bool with_sends, bool read)
 {
@@ -101,7 +104,7 @@ static void close_pending(struct ft_pair *pair, struct fid_mr *mr,
 	ft_check_idle(c->dom, "endpoint closed");
 	ft_ep_close(c);
 	ft_release(&pair->dom[1]);
-	/* behind messages that nobody receives, tcp sees no end */
+	/* behind messages that are not received, tcp sees no end */
 	if (!with_sends)
 		ft_wait_shutdown(&pair->s);
 	ft_ep_close(&pair->s);

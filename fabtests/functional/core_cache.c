@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_core_cache: libfabric's own cache, which verbs has, stays away from
- * ofi_mrrc's domains, and others in the process keep theirs, whoever comes
- * first.
+ * fi_mrrc_core_cache: libfabric's own cache, which verbs has, is not used in
+ * ofi_mrrc's domains, and other domains of the process keep it, in any order of
+ * opening.
  *
  * A registration that comes from that cache has the key that it had before.
  */

@@ -103,7 +103,7 @@ static unsigned posts(void)
 	return calls - 100;
 }
 
-/* Who posts all the time and reads nothing leaves progress to the provider. */
+/* An application that posts and never reads leaves progress to the provider. */
 void automatic_posts(void)
 {
 	unsigned i, cnt, best = UINT_MAX;

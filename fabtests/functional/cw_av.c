@@ -83,7 +83,7 @@ static void arrays(enum fi_av_type type)
 	name_of(&pair.c, name[1]);
 	memcpy(all, name[0], len);
 	plain(name[1], all + len, len);
-	/* a third address, which nobody has */
+	/* a third address, of no endpoint */
 	memcpy(all + 2 * len, name[1], len);
 	all[2 * len + 3] ^= 1;
 	memcpy(all + 3 * len, name[0], len);
@@ -141,7 +141,7 @@ static void message(struct ft_ep *from)
 		 to->to);
 }
 
-/* Whom there are none with */
+/* Addresses that conditional writes are not possible with */
 static void wrong_ones(void)
 {
 	char name[NAME], core[NAME];
@@ -176,7 +176,9 @@ static void wrong_ones(void)
 	FT_CHECK(ret == -FI_EOPNOTSUPP, "fi_cwrite to itself: %zd", ret);
 }
 
-/* Who has not asked has the core's name, and is found under it. */
+/*
+ * An endpoint that did not opt in has the core's name, and is found under it.
+ */
 static void not_asked(const struct ft_attr *with)
 {
 	struct ft_attr attr = *with;
@@ -198,7 +200,7 @@ static void not_asked(const struct ft_attr *with)
 	addr = ft_rdm_insert(&pair.c, &other);
 	ret = fi_cwrite(pair.c.ep, buf, 1, NULL, addr, 1, buf);
 	FT_CHECK(ret == -FI_EOPNOTSUPP, "fi_cwrite: %zd", ret);
-	/* it takes names of those who have */
+	/* it takes names of endpoints that did */
 	addr = ft_rdm_insert(&other, &pair.c);
 	ret = fi_cwrite(other.ep, buf, 1, NULL, addr, 1, buf);
 	FT_CHECK(ret == -FI_EOPNOTSUPP, "fi_cwrite from it: %zd", ret);

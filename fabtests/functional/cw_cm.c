@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_cm: connections of endpoints with conditional writes. Who asked
- * for them and who did not, in every combination; the application's private
- * data, which is its own; and a peer that speaks the protocol wrongly, in
- * every byte: it loses, others go on.
+ * fi_mrrc_cw_cm: connections of endpoints with conditional writes. Sides that
+ * opted in and that did not, in every combination; the application's private
+ * data, which is its own; and a peer that speaks the protocol wrongly, in every
+ * byte: it loses, others go on.
  */
 #include "cw_raw.h"
 
@@ -365,7 +365,7 @@ static unsigned sleep_for(struct raw_side *s, struct fi_cq_err_entry *err)
 	return wakes;
 }
 
-/* A control connection that never comes, and nobody who makes progress */
+/* A control connection that never comes, and no thread that makes progress */
 static void silent(void)
 {
 	uint8_t name[64], cookie[8], dest[64];

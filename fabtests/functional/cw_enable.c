@@ -82,7 +82,7 @@ static void *read_main(void *arg)
 	return NULL;
 }
 
-/* Whoever comes first changes what all of them and the reader call. */
+/* The first one changes the calls that all of them and the reader make. */
 static void at_once(enum fi_wait_obj obj)
 {
 	struct fi_cq_data_entry entry;
@@ -123,7 +123,7 @@ static void threads(void)
 	pthread_barrier_destroy(&barrier);
 }
 
-/* One endpoint: whoever is not first finds it done. */
+/* One endpoint: all but the first find it done. */
 static void same(void)
 {
 	unsigned i, k, n = ft_iters(2000), fds = 0;
@@ -142,7 +142,7 @@ static void same(void)
 			pthread_join(thread[k], NULL);
 		FT_CALL(fi_close(&ep[0]->fid));
 		FT_CALL(fi_close(&cq->fid));
-		/* links that nobody closes fill groups */
+		/* links that are not closed fill groups */
 		if (!i)
 			fds = ft_fd_count();
 	}
@@ -199,7 +199,7 @@ static void *sleep_main(void *arg)
 	return NULL;
 }
 
-/* Who sleeps already is woken by what comes afterwards, too. */
+/* A thread that sleeps already is woken by later events, too. */
 static void asleep(enum fi_wait_obj obj)
 {
 	pthread_t thread;
@@ -234,7 +234,7 @@ static void too_late(void)
 	FT_CALL(fi_close(&cq->fid));
 }
 
-/* Nobody would see how writes end. */
+/* Without a completion queue the end of writes could not be seen. */
 static void counter_only(void)
 {
 	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP };

@@ -43,10 +43,10 @@ static void note(struct seen *seen, const struct ft_comp *comp, int err)
 	else if (ctx - 2000 < OPS)
 		seen->tag[ctx - 2000]++;
 	else
-		FT_CHECK(0, "context %zu is nobody's", (size_t) ctx);
+		FT_CHECK(0, "context %zu is of no operation", (size_t) ctx);
 }
 
-/* Nothing can be posted; datagrams find nobody who answers. */
+/* Nothing can be posted; datagrams get no answer. */
 static void check_over(struct ft_ep *ep)
 {
 	struct ft_comp comp;
@@ -288,7 +288,7 @@ static void lingers(bool close)
 	struct ft_pair pair;
 	uint64_t took;
 
-	/* nobody else makes progress for either side */
+	/* no other thread makes progress for either side */
 	domain_attr.threading = FI_THREAD_DOMAIN;
 	ft_pair_open(&pair, &domain_attr);
 	for (i = 0; said < n && i < 10 * n; i++) {

@@ -35,7 +35,7 @@ static uint32_t number(const struct sockaddr_in *name)
 	return value;
 }
 
-/* Somebody who is not there, yet */
+/* The name of an endpoint that does not exist, yet */
 static struct sockaddr_in fake_name(uint16_t port, uint32_t value)
 {
 	struct sockaddr_in name = { .sin_family = AF_INET };
@@ -231,7 +231,7 @@ static void messages(void)
 		/* identity, tag, address and key are the peer's to choose */
 		if ((i >= 8 && i < 24) || (i >= 40 && i < 56))
 			continue;
-		/* of a version that nobody speaks: no lie */
+		/* an unknown version is no lie */
 		if (i == 1)
 			continue;
 		says(msg, lens, 2, true);
@@ -263,7 +263,7 @@ static void messages(void)
 	says(msg, lens, 1, true);
 }
 
-/* On tcp it is nobody's; on verbs it takes a receive. */
+/* On tcp it takes no receive; on verbs it takes one. */
 static void written_data(void)
 {
 	const struct iovec iov = { buf, 0 };
@@ -311,7 +311,7 @@ static void liars(void)
 	const uint32_t to = number(&server);
 	struct sockaddr_in name = fake_name(witness_port, 5);
 
-	ft_stage("for nobody");
+	ft_stage("for no endpoint");
 	FT_CHECK(!accepted(&name, sizeof(name), to + 1), "a wrong number");
 	ft_stage("no name");
 	memset(name.sin_zero, 0, sizeof(name.sin_zero));
@@ -341,7 +341,7 @@ static void liars(void)
 	witness_says = true;
 }
 
-/* Who is not in the address vector stays in quarantine, whoever else comes. */
+/* A stranger stays in quarantine although others come. */
 static void strangers(void)
 {
 	struct sockaddr_in bad = fake_name(witness_port, 100), name;
@@ -373,7 +373,7 @@ static void strangers(void)
 		 "out of quarantine as others came");
 }
 
-/* Nobody listens there, or it is somebody else. */
+/* No process listens there, or another one does. */
 static void dead_ends(void)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET }, name;
@@ -384,7 +384,7 @@ static void dead_ends(void)
 	uint64_t begin;
 	int fd;
 
-	ft_stage("nobody listens");
+	ft_stage("no listener");
 	name = fake_name(1, 77);
 	addr = insert(&name);
 	cwrite_to(addr, 1);
@@ -392,7 +392,7 @@ static void dead_ends(void)
 	cwrite_to(addr, 1);
 	check_ends(FI_ECONNABORTED);
 
-	ft_stage("somebody else listens");
+	ft_stage("another listener");
 	raw_open_fabric(&other, raw_core_name(), NULL, 0);
 	FT_CALL(fi_passive_ep(other.fabric, other.info, &other.pep, NULL));
 	FT_CALL(fi_pep_bind(other.pep, &other.eq->fid, 0));
@@ -419,7 +419,7 @@ static void dead_ends(void)
 	/* it takes ten seconds: once is enough */
 	if (ft_core("verbs") || ft_rxm())
 		return;
-	ft_stage("nobody answers");
+	ft_stage("no answer");
 	fd = socket(AF_INET, SOCK_STREAM, 0);
 	inet_pton(AF_INET, ft_opts.addr, &at.sin_addr);
 	at.sin_port = 0;

@@ -2,7 +2,7 @@
 /*
  * fi_mrrc_cw_modes: conditional writes where there is no thread for their
  * progress, by the threading or the progress that was asked for, and over
- * IPv6: in both orders, and for who sleeps.
+ * IPv6: in both orders, and for a thread that sleeps.
  */
 #include "ft_mrrc.h"
 

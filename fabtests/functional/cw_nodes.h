@@ -25,7 +25,7 @@ extern char *out, *in; /* 1024 times LEN: one for each tag */
 void open_node(int i);
 /* and with k's address. */
 void know(int i, int k);
-/* The first n, who know each other. */
+/* The first n, each with all addresses. */
 void open_all(int n);
 void close_all(void);
 void poll_all(void);
@@ -42,7 +42,7 @@ void transfer(int w, int t, uint64_t tag);
 /* Nothing is pending at endpoint i. */
 void check_none(int i);
 
-/* cw_peers.c: who is in the address vector, and who dies */
+/* cw_peers.c: peers in the address vector, and peers that die */
 #define VICTIM "FT_CW_RDM_VICTIM" /* the survivor's name, as text */
 void victim(const char *hex);
 void peers(char **argv);

@@ -11,7 +11,9 @@
 #define STRANGERS 64 /* as fi_cwrite(3) says */
 #define TAGS	  (FI_CW_PENDING * 5 / 8)
 
-/* ---- who is in the address vector ---------------------------------------- */
+/*
+ * ---- peers in the address vector ------------------------------------------
+ */
 
 static void unknown(void)
 {
@@ -40,8 +42,8 @@ static void unknown(void)
 	wait_err(1, FT_RX, in, 0);
 	wait_err(1, FT_TX, out + LEN, 0);
 	wait_err(0, FT_RX, in + LEN, 0);
-	FT_CHECK_BUF(in, LEN, 0, "to whom was unknown");
-	FT_CHECK_BUF(in + LEN, LEN, 1, "from whom was unknown");
+	FT_CHECK_BUF(in, LEN, 0, "to an unknown peer");
+	FT_CHECK_BUF(in + LEN, LEN, 1, "from an unknown peer");
 	close_all();
 }
 
@@ -57,7 +59,7 @@ static void strangers(void)
 
 	ft_stage("%u unknown sources", n);
 	open_node(0);
-	/* which may take long: nobody waits for a connection yet */
+	/* which may take long: no connection is waited for yet */
 	for (i = 0; i < n; i++) {
 		ft_rdm_ep_open(&pair, &ep[i], &pair.dom[1]);
 		to[i] = ft_rdm_insert(&ep[i], &node[0].ep);

@@ -58,7 +58,8 @@ const char *raw_core_name(void);
 void raw_post_room(struct raw_side *ctl);
 /*
  * Private data that asks for a control connection as a reliable datagram
- * endpoint does, in the name as; number: of whom it is for. Its length
+ * endpoint does, in the name as; number: the endpoint that it is for. Returns
+ * its length
  */
 #define RAW_PEER_MARK 128 /* at most */
 size_t raw_peer_mark(uint8_t *mark, const void *as, size_t len, uint64_t nonce,

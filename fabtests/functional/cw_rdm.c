@@ -19,7 +19,7 @@ static void some_polls(void)
 		ft_poll(&node[ft_rand() % 2].ep);
 }
 
-/* Whoever begins, and however much the other has seen of it by then */
+/* Either side begins, and the other has seen any part of it by then */
 static void simultaneous(void)
 {
 	/* ofi_rxm's endpoints take longer to open */

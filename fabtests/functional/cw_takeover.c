@@ -94,7 +94,7 @@ static void attack(void)
 	FT_CHECK(!claims(&names[0], &names[1]), "taken for the client");
 	FT_CHECK(!claims(&names[1], &names[0]), "taken for the server");
 	any.sin_addr.s_addr = htonl(INADDR_ANY);
-	FT_CHECK(!claims(&names[0], &any), "taken for anybody");
+	FT_CHECK(!claims(&names[0], &any), "taken for any endpoint");
 	FT_CHECK(!asks(&names[0], &names[1], 0), "an answer");
 	FT_CHECK(!asks(&names[1], &names[0], ft_rand()), "an answer");
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_wait: who waits for conditional writes. The writer sleeps, in
+ * fi_mrrc_cw_wait: waiting for conditional writes. The writer sleeps, in
  * fi_cq_sread() or on a wait descriptor, with a write that is held; another
- * thread exposes the buffer. So the sleeper has to be woken by a tag, send
- * the write, and get its completion; and the target sleeps likewise. So with
- * many endpoints of the same domains, which only sleep. cw_auto.c is about who
- * does not wait.
+ * thread exposes the buffer. So the sleeper has to be woken by a tag, send the
+ * write, and get its completion; and the target sleeps likewise. The same with
+ * many endpoints of the same domains, which only sleep. cw_auto.c is about
+ * applications that do not wait.
  */
 #include "cw_wait.h"
 
@@ -35,7 +35,7 @@ static bool sleep_for(struct ft_ep *ep, enum ft_dir dir, int fd, void *ctx)
 	ssize_t ret;
 
 	do {
-		FT_CHECK(ft_limit_us() < end, "nobody wakes the sleeper");
+		FT_CHECK(ft_limit_us() < end, "the sleeper is not woken");
 		if (fd < 0) {
 			ret = fi_cq_sread(ep->cq[dir], &entry, 1, NULL, 3000);
 			continue;
@@ -264,7 +264,7 @@ static void shared(void)
 	pair.s.quiet[FT_RX] = false;
 }
 
-/* Who waits, and the provider's threads, sleep. */
+/* Waiting threads, and the provider's own, sleep. */
 static void idle(void)
 {
 	struct fi_cq_data_entry entry;
@@ -322,7 +322,7 @@ static void crowd_open(void)
 	}
 }
 
-/* Whoever sleeps is woken at once, by the first endpoint as by the last. */
+/* A sleeping thread is woken at once, by the first endpoint as by the last. */
 static void crowded(enum fi_wait_obj obj, enum fi_progress progress)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -369,7 +369,7 @@ static void *try_main(void *arg)
 	return NULL;
 }
 
-/* Who waits has said what FI_MORE held back, though another thread tries. */
+/* A thread that waits has sent what FI_MORE held back, though another tries. */
 static void more(void)
 {
 	const struct iovec iov = { in, LEN };
@@ -457,8 +457,8 @@ static void run(enum fi_wait_obj obj, bool fds, const char *what)
 }
 
 /*
- * The last endpoint is closed, with an event of its connection's end that
- * nobody has read: that wakes no one for ever.
+ * The last endpoint is closed, and the event of its connection's end stays
+ * unread: it does not wake threads for ever.
  */
 static void left(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who waits for conditional writes, and who leaves them to the provider: what
+ * Waiting for conditional writes, and leaving progress to the provider: what
  * the parts of fi_mrrc_cw_wait share.
  */
 #ifndef CW_WAIT_H

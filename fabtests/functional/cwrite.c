@@ -3,7 +3,7 @@
  * fi_mrrc_cwrite: conditional writes, in both orders: data, lengths, remote
  * CQ data, several buffers on each side, truncation, cancel on each side,
  * selective completions, thousands pending with tags in random order. See
- * cw_end.c for losses, cw_wait.c for who waits.
+ * cw_end.c for losses, cw_wait.c for waiting.
  */
 #include "ft_mrrc.h"
 
@@ -476,10 +476,10 @@ static void wrong_calls(void)
 	FT_CHECK(fi_cw_feature(&pair.c.ep->fid, "rdm") == 1, "feature");
 	FT_CHECK(fi_cwrite(pair.c.ep, out, 1, NULL, FT_ANY, 1, NULL) ==
 			 -FI_EINVAL,
-		 "fi_cwrite to anybody");
+		 "fi_cwrite to any peer");
 	FT_CHECK(fi_cwtag(pair.c.ep, in, 1, NULL, FT_ANY, 1, NULL) ==
 			 -FI_EINVAL,
-		 "fi_cwtag for anybody");
+		 "fi_cwtag for any peer");
 }
 
 static void selective(void)

@@ -98,7 +98,7 @@ static void allocators(fid_domain *domain)
 		CHECK(!"so much memory");
 	} catch (const std::bad_alloc &) {
 	}
-	/* it could be counted, but is more than anybody has */
+	/* it could be counted, but is more than any machine has */
 	for (int bits = 46; bits < 62; bits++) {
 		try {
 			ints.allocate(std::size_t(1) << bits);

@@ -258,7 +258,7 @@ static void threads(void)
 		 st.deregistrations);
 }
 
-/* Who wants to hear of registrations gets one event for each. */
+/* An application that asks for registration events gets one for each. */
 static void events(void)
 {
 	struct ft_dom *dom = &pair.dom[1];

@@ -456,7 +456,7 @@ static void ext_ops(void)
 	ret = fi_open_ops(&pair.dom[0].domain->fid, "no such ops", 0, &ops,
 			  NULL);
 	FT_CHECK(ret == -FI_ENOSYS || ret == -FI_EINVAL,
-		 "ops that nobody has: %d", ret);
+		 "unknown operations: %d", ret);
 	ret = fi_open_ops(&pair.dom[0].domain->fid, NULL, 0, &ops, NULL);
 	FT_CHECK(ret == -FI_ENOSYS, "ops without a name, of a domain: %d", ret);
 	ret = fi_open_ops(&pair.s.ep->fid, NULL, 0, &ops, NULL);

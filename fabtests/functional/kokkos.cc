@@ -88,7 +88,7 @@ static void views(void)
 	Kokkos::deep_copy(other, view);
 	FT_CHECK(other(500) == 500, "deep_copy");
 
-	/* both live as long as somebody looks at them */
+	/* both live as long as a view of them does */
 	auto part = Kokkos::subview(other, std::make_pair(10, 20));
 	other = View();
 	FT_CHECK(part(0) == 10 && live() == 2, "%" PRIu64 " live", live());

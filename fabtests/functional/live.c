@@ -104,7 +104,7 @@ static void flush(struct ft_pair *pair)
 	FT_CALL(fi_mrrc_flush(pair->dom[1].domain));
 }
 
-/* An end like ours, of somebody who has nothing open. */
+/* Exits as we do, from a process that has nothing open. */
 static void end_child(void)
 {
 	pid_t pid;

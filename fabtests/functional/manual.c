@@ -57,8 +57,8 @@ static void round_of(char *p, char *other)
 }
 
 /*
- * What cannot be registered goes out from a copy (verbs, memory shared
- * read-only, Linux before 6.2 or so): whose memory that was, nobody tells.
+ * A buffer that cannot be registered is sent from a copy (verbs, memory shared
+ * read-only, Linux before 6.2 or so), and which memory that was is not shown.
  */
 static void copies(char *in)
 {

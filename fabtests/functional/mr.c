@@ -55,8 +55,8 @@ static void given_descriptors(void)
 }
 
 /*
- * Who need not register may pass the descriptor of what is registered for
- * peers, whatever rights that has.
+ * Without FI_MR_LOCAL the application may pass the descriptor of a registration
+ * for peers, with any rights.
  */
 static void peers_descriptors(void)
 {

@@ -87,7 +87,7 @@ static unsigned which(const char *p)
 		if (lens[i] && ft_differs(p, 8, i) < 0)
 			return i;
 	}
-	FT_CHECK(0, "a message that nobody sent");
+	FT_CHECK(0, "a message that was not sent");
 	return 0;
 }
 

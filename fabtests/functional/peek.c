@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_peek: FI_PEEK, FI_CLAIM and FI_DISCARD: what is seen, what is kept
- * for whom, what is gone; claimed messages are received with null
+ * fi_mrrc_peek: FI_PEEK, FI_CLAIM and FI_DISCARD: which messages are seen, kept
+ * for the claiming receive, or gone; claimed messages are received with null
  * descriptors, and their buffers are held until then.
  */
 #include "ft_mrrc.h"
@@ -113,7 +113,7 @@ static void look(size_t len)
 	release();
 }
 
-/* A claimed message is nobody else's. */
+/* No other receive gets a claimed message. */
 static void claim(size_t len)
 {
 	struct fi_context ctx;

@@ -245,7 +245,7 @@ static void mark(bool *flags, const struct ft_comp *comp, uintptr_t base)
 	uintptr_t k = (uintptr_t) comp->ctx - base;
 
 	FT_CHECK(k < WINDOW && !flags[k], "context %p %s", comp->ctx,
-		 k < WINDOW ? "twice" : "is nobody's");
+		 k < WINDOW ? "twice" : "is of no operation");
 	flags[k] = true;
 }
 
@@ -330,7 +330,7 @@ static void server_main(void)
 		if (!ft_rdm())
 			ft_connect_server(&pair, &pair.s);
 		echo(&pair, out, in, 25);
-		/* ofi_rxm of 2.1 calls nobody when a peer dies */
+		/* ofi_rxm of 2.1 reports no error when a peer dies */
 		if (i % 2 || (ft_rxm() && FI_MAJOR_VERSION >= 2))
 			goodbye(&pair.s, pid);
 		else

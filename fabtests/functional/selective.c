@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_selective: FI_SELECTIVE_COMPLETION. No completion for operations
- * that ask for none, exactly one for those that do; floods of silent
- * operations with a small queue that nobody reads until the end.
+ * that ask for none, exactly one for those that do; floods of silent operations
+ * with a small queue that is not read until the end.
  */
 #include "ft_mrrc.h"
 
@@ -140,7 +140,7 @@ static void plain_calls(struct ft_pair *pair, struct bufs *b)
 	ft_expect_none(&pair->c, 20);
 }
 
-/* What nobody asked for is nowhere to be seen either. */
+/* Completions that were not asked for do not appear elsewhere either. */
 static void unseen(struct ft_pair *pair, struct bufs *b)
 {
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA };

@@ -19,7 +19,7 @@ static uint64_t random_bit(void)
 
 /* ---- open ------------------------------------------------------------- */
 
-/* What random_info() changed, for who reads the transcript. */
+/* What random_info() changed, for the transcript. */
 static char changed[64];
 
 static void change(struct fi_info *info)

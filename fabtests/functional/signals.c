@@ -76,7 +76,7 @@ static void *other_thread(void *arg)
 	return NULL;
 }
 
-/* Used, hence registered, and then anybody's to throw away. */
+/* Used, hence registered; then a handler may drop it. */
 static void refill(char *other, uint64_t seed)
 {
 	unsigned i = (unsigned) ft_rand() % VICTIMS;

@@ -198,7 +198,7 @@ static void read_wanted(void *ctx)
 		 "fi_cq_read: %zd, context %p", ret, entry.op_context);
 }
 
-/* Who posts may retire silent operations: that wakes nobody later. */
+/* Posting may retire silent operations: that wakes no thread later. */
 static void after_flood(void)
 {
 	unsigned i;

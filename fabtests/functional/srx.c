@@ -109,7 +109,7 @@ static unsigned take_flagged(bool *seen, const bool *flagged)
 		slot = (uintptr_t) comp.ctx;
 		FT_CHECK(!comp.err, "error %d", comp.err);
 		FT_CHECK(slot < SLOTS && !seen[slot], "context %p %s", comp.ctx,
-			 slot < SLOTS ? "twice" : "is nobody's");
+			 slot < SLOTS ? "twice" : "is of no operation");
 		FT_CHECK(flagged[slot] || ft_core("verbs"),
 			 "receive %p asked for no completion", comp.ctx);
 		FT_CHECK(comp.len == LEN, "%zu bytes", comp.len);
@@ -256,7 +256,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < CONNS; i++) {
 		if (i)
 			ft_connect(&pair, &s[i], &c[i]);
-		/* one reader for the common queue, driven by everybody */
+		/* one reader for the common queue, driven by all endpoints */
 		s[i].tail[FT_RX] = &s[i].head[FT_RX];
 		s[i].tail[FT_TX] = &s[i].head[FT_TX];
 		c[i].tail[FT_RX] = &c[i].head[FT_RX];

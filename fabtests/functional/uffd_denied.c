@@ -2,8 +2,8 @@
 /*
  * fi_mrrc_uffd_denied: where userfaultfd is denied, as in many containers,
  * everything works, the monitor in use is said to be "none", and nothing is
- * cached; then the same without any privilege. Who insists on userfaultfd
- * gets no domain, and a cache of no size keeps nothing.
+ * cached; then the same without any privilege. With FI_OFI_MRRC_MONITOR=uffd no
+ * domain is opened, and a cache of size 0 keeps nothing.
  */
 #include "ft_mrrc.h"
 #include "ft_priv.h"

@@ -110,7 +110,7 @@ static void by_sbrk(struct ft_pair *pair, char *other)
 		return;
 	p += pad;
 	use(pair, p, LEN, other);
-	/* somebody else (malloc) may have moved the end meanwhile */
+	/* another caller (malloc) may have moved the end meanwhile */
 	if (sbrk(0) != p + LEN)
 		return;
 	FT_CHECK(sbrk(-(intptr_t) LEN) != (void *) -1, "sbrk");

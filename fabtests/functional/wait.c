@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_wait: waiting for completions. fi_cq_sread() with and without a
- * timeout, wait descriptors with fi_trywait(), fi_cq_signal(); completions
- * that nobody asked for wake nobody for good, and what an endpoint's close
- * gives back wakes who waits for it.
+ * timeout, wait descriptors with fi_trywait(), fi_cq_signal(); completions that
+ * were not asked for wake no thread for good, and receives that an endpoint's
+ * close gives back wake the thread that waits for them.
  */
 #include "ft_mrrc.h"
 
@@ -120,7 +120,7 @@ static void timeouts(void)
 	}
 }
 
-/* Whoever waits is woken by what completes, and by nothing else. */
+/* A waiting thread is woken by what completes, and by nothing else. */
 static void wakes(unsigned silent, unsigned msec, int timeout)
 {
 	struct fi_cq_data_entry entry = { 0 };
@@ -262,8 +262,8 @@ static void *close_main(void *arg)
 }
 
 /*
- * An endpoint is closed by another thread, after fi_trywait() said that it
- * is safe to sleep: the receives that come back wake who sleeps.
+ * An endpoint is closed by another thread, after fi_trywait() said that it is
+ * safe to sleep: the receives that come back wake the sleeping thread.
  */
 static void closed_beside(unsigned msec)
 {

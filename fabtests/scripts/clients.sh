@@ -504,7 +504,7 @@ run_client()
 	esac
 }
 
-# run_command CLIENT STACK RANKS COMMAND...: somebody else's program.
+# run_command CLIENT STACK RANKS COMMAND...: runs a program of the caller's.
 run_command()
 {
 	local client=$1

@@ -331,7 +331,7 @@ take_lock()
 	return 0
 }
 
-# Left by a run that was killed; nobody else runs while we hold the lock.
+# Left by a run that was killed; no other runs while we hold the lock.
 sweep()
 {
 	local dir
@@ -491,7 +491,7 @@ positive()
 # ---- main ----------------------------------------------------------------
 
 # A function, so that bash has read all of this file before it starts: a run
-# lasts long enough for somebody to change the file.
+# lasts long enough for the file to be changed.
 main()
 {
 	HOME_DIR=${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}

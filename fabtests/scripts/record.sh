@@ -237,7 +237,7 @@ record()
 	rm -f "${files[@]}" "$WORK/$name.csv"
 }
 
-# The command as somebody else types it.
+# The command as a user would type it.
 shown()
 {
 	local program=${1##*/}

@@ -193,7 +193,7 @@ run_test()
 	settle "$name" $rc $((SECONDS - start))
 }
 
-# What fi_info says where nobody names us must not depend on our presence.
+# Where our name is not asked for, fi_info must not depend on our presence.
 test_fi_info()
 {
 	local start=$SECONDS rc=0 pid='s,\(fi_sh*m2*\)://[0-9]*,\1://PID,

@@ -137,7 +137,7 @@ test_shares()
 	fi
 }
 
-# Somebody else's tracer is let be.
+# A tracer that is in use is left alone.
 test_tracer_busy()
 {
 	if ! traced; then
@@ -152,11 +152,11 @@ test_tracer_busy()
 	[ "$(cat $TRACING/current_tracer)" = function ] ||
 		{ fail "it is another one now"; result=1; }
 	echo nop >$TRACING/current_tracer
-	[ $result -eq 0 ] && says 'not traced: .*somebody else traces' ||
+	[ $result -eq 0 ] && says 'not traced: .*it is in use' ||
 		result=1
 	# what traces events has no tracer
 	prof -k 4k -l 4K,64K -t 1 &&
-		says 'not traced: .*somebody else traces' || result=1
+		says 'not traced: .*it is in use' || result=1
 	grep -q '^ib_dealloc_pd_user' $TRACING/set_ftrace_filter ||
 		{ fail "the filter is another one now"; result=1; }
 	echo >$TRACING/set_ftrace_filter
@@ -318,7 +318,7 @@ test_no_device()
 	! grep ofi_mrrc "$DIR/out" || fail "lists ofi_mrrc"
 }
 
-# An address of somebody else's is found out before anything is measured.
+# An address of another machine's is found before anything is measured.
 test_no_source()
 {
 	refused 1 "192.0.2.1 is no address of this machine" timeout 100 \

@@ -72,8 +72,8 @@ several_tables()
 	[ "$(grep -c '^lookups' "$DIR/table")" -gt 4 ]
 }
 
-# watched [--all]: ends with the application, after several samples; --all,
-# which shows everybody's, when it is told to.
+# watched [--all]: ends with the application, after several samples; with --all,
+# which shows all users' processes, when it is told to.
 watched()
 {
 	local pid rc result which
@@ -88,7 +88,7 @@ watched()
 	result=$?
 	kill -0 $pid || { live_end; fail "ended before the process"; return 1; }
 	live_end || { fail "the process failed"; return 1; }
-	# it goes on as long as anybody else's process has counters
+	# it goes on as long as any process has counters
 	[ $# -eq 0 ] || kill $pid 2>/dev/null
 	wait $pid
 	rc=$?
@@ -196,7 +196,7 @@ test_file()
 	file_of
 }
 
-# Domains that nobody closed; a child says nothing about them.
+# Domains that were not closed; a child says nothing about them.
 test_file_at_exit()
 {
 	file_of -x

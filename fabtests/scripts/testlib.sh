@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # What the tests of the tools share (test_sim.sh, test_stat.sh, test_trace.sh,
-# test_prof.sh): options, a folder, and a line for each test.  Sourced; who
-# sources it has a usage().
+# test_prof.sh): options, a folder, and a line for each test. Sourced by scripts
+# that have a usage().
 
 set -u
 export LC_ALL=C

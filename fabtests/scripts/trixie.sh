@@ -149,7 +149,7 @@ bootstrap()
 	return 1
 }
 
-# Whoever calls holds the lock.
+# The caller holds the lock.
 fill_folder()
 {
 	local new=$ROOT.new ca=/etc/ssl/certs/ca-certificates.crt
@@ -313,7 +313,7 @@ main()
 	[ $# -gt 0 ] || usage_error "no command"
 	ready || "$0" --setup || exit
 	READ+=("$top")
-	# nobody may change the folder meanwhile
+	# the folder must not change meanwhile
 	exec 9<"$CACHE/trixie.lock" || die "cannot lock $CACHE"
 	flock -s 9
 	enter "$(id -u):$(id -g)" "$DIR" "$@"
