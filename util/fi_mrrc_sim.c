@@ -56,7 +56,7 @@ static int load_one(const struct sim_options *options, const char *source,
 						"[:requests=N]");
 		if (ret)
 			return complain(source, strerror(-ret));
-		/* whoever reads the result sees that it is synthetic */
+		/* the result shows that the trace is synthetic */
 		free(trace->name);
 		trace->name = strdup(source);
 		if (!trace->name)

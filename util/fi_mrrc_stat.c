@@ -53,7 +53,7 @@ static bool is_seen(const struct watch *watch, pid_t pid)
 	return false;
 }
 
-/* Remember whose domains these are. */
+/* Remember which process's domains these are. */
 static int see(struct watch *watch, const struct stat_sample *sample)
 {
 	void *more;
@@ -113,7 +113,7 @@ static int read_given(const struct stat_options *options, bool first,
 
 	for (i = 0; i < options->pids; i++) {
 		ret = stat_proc_read(options->pid[i], sample);
-		/* the descriptors of who is ending are root's */
+		/* the descriptors of a process that is ending are root's */
 		if (ret && (first || (ret != -ESRCH && ret != -EACCES)))
 			return say_why(options->pid[i], ret);
 	}

@@ -15,7 +15,7 @@ static void out_check(int status, void *program)
 {
 	const int failed_before = ferror(stdout);
 
-	/* who fails has said why */
+	/* a failed command has printed why */
 	if (status || (!fflush(stdout) && !failed_before))
 		return;
 	fprintf(stderr, "%s: standard output: %s\n", (const char *) program,

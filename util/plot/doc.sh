@@ -24,7 +24,7 @@ bench_option()
 }
 
 # open_page NAME: PAGE and FIGURES, in DIR, stand in for docs/NAME and
-# docs/figures until close_page: who fails before leaves both as they were.
+# docs/figures until close_page: a failure before that leaves both as they were.
 open_page()
 {
 	DIR=$(mktemp -d "${TMPDIR:-/tmp}/ofi_mrrc-plot.XXXXXX")

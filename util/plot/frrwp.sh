@@ -38,7 +38,8 @@ need gnuplot awk
 FROM=$1
 open_page frrwp.md
 
-# ---- figures 5 and 6: who does what when -------------------------------------
+# ---- figures 5 and 6: timelines
+# -----------------------------------------------
 
 # timeline CORE OP: boxes "from to lane colour" and arrows "x lane dx dlane".
 # The client's lane is above the server's, a process above the next.

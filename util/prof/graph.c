@@ -71,7 +71,7 @@ static int get(const struct prof_graph *graph, const char *name, char *text,
 	return 0;
 }
 
-/* Not as it is when nobody uses it. */
+/* Whether its settings differ from those of an unused tracer. */
 static bool is_busy(const struct prof_graph *graph)
 {
 	static const struct {
@@ -136,7 +136,7 @@ static const char *graph_why(int ret)
 			       "no tracefs: mount -t tracefs nodev "
 			       "/sys/kernel/tracing";
 	case EBUSY:
-		return "somebody else traces, or events, a filter, a pid or "
+		return "it is in use, or events, a filter, a pid or "
 		       "tracing_on were left other than they are at first";
 	case EINVAL:
 		return "this kernel has no function_graph tracer";

@@ -2,8 +2,8 @@
 /*
  * Times by the kernel's function_graph tracer, of the calling thread.
  *
- * It is one for the whole system, so whoever uses it already keeps it, and it
- * is left as it was found.
+ * There is one for the whole system, so it is not taken from another user, and
+ * it is left as it was found.
  */
 #ifndef PROF_GRAPH_H
 #define PROF_GRAPH_H

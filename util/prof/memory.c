@@ -102,8 +102,9 @@ static size_t memory_available(void)
 }
 
 /*
- * All that is touched at once, and one of absent pages; who takes more is
- * killed, or others are. Reserved pages are not of that memory.
+ * Memory that is touched at once, and one range of absent pages; a process that
+ * takes more than there is is killed, or others are. Reserved huge pages are
+ * separate.
  */
 static int check_memory(struct prof_measure *m, size_t largest)
 {

@@ -366,7 +366,7 @@ stage_valgrind()
 		env "$(provider_path unit)" "$SCRIPTS/test_tools.sh"
 }
 
-# As somebody builds it who has no pandoc.
+# The release as it is built where pandoc is not installed.
 stage_distcheck()
 {
 	build dist || {

@@ -4,17 +4,17 @@
  * ou2009 (section 7).
  *
  * From the paper: one client behind a cache of 30 MB, 0.5 million I/Os a day,
- * a capacity of 10.4 GB (Table 2); people who simulate, compile, edit and
- * read mail; requests of at most 2 pages of 4 KB, almost 80 % of them of 2
- * (section 7, Fig. 9a). So the cache is simulated: what its LRU misses and
- * writes back is the trace, and short-term reuse stays out of it.
+ * a capacity of 10.4 GB (Table 2); users that simulate, compile, edit and read
+ * mail; requests of at most 2 pages of 4 KB, almost 80 % of them of 2 (section
+ * 7, Fig. 9a). So the cache is simulated: what its LRU misses and writes back
+ * is the trace, and short-term reuse stays out of it.
  *
  * Assumed: a file system of 8 KB blocks, 2 pages, in groups of 16 MB with
  * inode tables read and written by the page; a file's odd page is a block of
- * its own; how large files are; 24 people, each at work on 32 files, who take
+ * its own; how large files are; 24 users, each with 32 files in work, taking
  * new ones by Zipf's law with exponent 0.75; the shares of whole and partial
- * reads and writes; inodes written at once, data every 30 s or on eviction;
- * no difference between day and night. MB is 2^20 bytes, GB is 10^9. All
+ * reads and writes; inodes written at once, data every 30 s or on eviction; no
+ * difference between day and night. MB is 2^20 bytes, GB is 10^9. All
  * read-write: the paper's cache knows one kind of access.
  */
 #include "config.h"

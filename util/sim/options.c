@@ -318,7 +318,7 @@ static void list_policies(void)
 	}
 	printf("  %-10s registered for each request, and then gone\n"
 	       "  %-10s a heuristic that knows the future\n"
-	       "  %-10s what nobody goes below\n",
+	       "  %-10s the lower bound of all policies\n",
 	       SIM_NAME_NONE, SIM_NAME_OFFLINE, SIM_NAME_BOUND);
 }
 

@@ -185,7 +185,7 @@ static int parse_access(struct reader *reader, const char *field,
 		    shown(field, buf));
 }
 
-/* A name that is not known matters to those who want it. */
+/* An unknown name is an error only where its meaning is needed. */
 static int parse_op(struct reader *reader, const char *field, uint8_t *op)
 {
 	char buf[SHOWN + 4];

@@ -106,8 +106,8 @@ layer_rows()
 }
 
 # What a null descriptor adds to a write and its completion: of a buffer that
-# hits, where nobody has to be asked whether memory is quiet (sets HIT, that of
-# the write), and of one from fi_mr_alloc().
+# hits, where the kernel need not be asked whether memory is quiet (sets HIT,
+# the cost of the write), and of one from fi_mr_alloc().
 layer_hit()
 {
 	local dir=$1 fn given=0 null=0 born=0 more

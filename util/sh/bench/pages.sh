@@ -28,7 +28,7 @@ bench_pages()
 	in_guest 900 "$dir/out" "each kind in turn" "${run[@]}"
 	say
 	levy_setup
-	say "Mapping and registering a block of fi_mr_alloc that nobody has"
+	say "Mapping and registering a new block of fi_mr_alloc"
 	say "touched, and its undoing: milliseconds, medians of $PAGES_TRIALS. In"
 	say "brackets the part of what 4 KiB take. The paper: 0.75 to 0.85."
 	say

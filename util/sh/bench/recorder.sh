@@ -24,7 +24,7 @@ recorder_run()
 	return $rc
 }
 
-# Both sides in turn; who goes first changes.
+# Both sides in turn; the one that goes first changes.
 recorder_rounds()
 {
 	local out=$1 round first second

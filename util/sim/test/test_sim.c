@@ -310,7 +310,7 @@ START_TEST(test_offline)
 }
 END_TEST
 
-/* What nobody goes below, under random requests and every policy. */
+/* The lower bound of all policies, under random requests. */
 START_TEST(test_bound)
 {
 	static const char *const policies[] = {

@@ -435,7 +435,7 @@ START_TEST(test_table)
 }
 END_TEST
 
-/* Who watches is told what is the matter. */
+/* A watching user is told what is wrong. */
 START_TEST(test_full_disk)
 {
 	struct stat_sample none = { 0 };
