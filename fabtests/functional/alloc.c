@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_alloc: memory that is born registered. Operations on it without a
+ * fi_mrrc_alloc: preregistered memory. Operations on it without a
  * descriptor register nothing; peers read and write it by key; the neighbours
  * of an isolated allocation cannot be reached, nor what was freed; mistakes
  * are answered; heaps come and go.

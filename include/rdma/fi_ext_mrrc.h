@@ -311,7 +311,7 @@ static inline int fi_mrrc_feature(struct fid_domain *domain, const char *name)
 }
 
 /*
- * Memory that is born registered: fi_mr_alloc(3), fi_mr_heap(3).
+ * Preregistered memory: fi_mr_alloc(3), fi_mr_heap(3).
  */
 #define FI_MRRC_ALLOC_OPS "ofi_mrrc alloc ops v1"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Registered memory for Kokkos: a memory space, host memory of fi_mr_alloc(3),
- * so that Views are born registered. Header only, C++17, for Kokkos 3.4
+ * so that Views are preregistered. Header only, C++17, for Kokkos 3.4
  * (Debian 12's libtrilinos-kokkos-dev).
  *
  *	fi_mrrc::KokkosSpace space(domain, FI_REMOTE_WRITE);
