@@ -12,11 +12,11 @@
 
 #include <stddef.h>
 
-/* At least so many bytes, those that are new zero; @old: NULL, or what there
- * was, which may move. NULL: there is no memory, and @old as it was. */
+/* Grows @old (NULL: none yet) to at least so many bytes; new bytes are zero,
+ * and the array may move. NULL: no memory, and @old is unchanged. */
 void *mrrc_apart_grow(void *old, size_t size);
 
-/* NULL is none. */
+/* @array may be NULL. */
 void mrrc_apart_free(void *array);
 
 #endif /* MRRC_APART_H */

@@ -14,8 +14,8 @@
 
 #define BARRIER_LATER_NS 10000000
 
-static bool biased_works;	/* set before there are any */
-static atomic_bool biased_lost; /* the call was forbidden since */
+static bool biased_works;	/* set before the first lock is made */
+static atomic_bool biased_lost; /* the call has been forbidden since */
 
 static bool biased_barrier_call(int command)
 {
@@ -67,9 +67,9 @@ void mrrc_biased_open(struct mrrc_biased_lock *biased)
 }
 
 /*
- * Where the call is forbidden later on (seccomp) a wait takes its place: within
- * that time each processor's stores have become visible. As it is long, biased locks
- * that are shut from then on stay shut.
+ * If membarrier becomes forbidden later (seccomp) a wait replaces it, during
+ * which each processor's stores become visible. As the wait is long, biased
+ * locks that are shut from then on stay shut.
  */
 void mrrc_biased_barrier(void)
 {

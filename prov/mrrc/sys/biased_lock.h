@@ -33,14 +33,16 @@ struct mrrc_biased_lock {
 /* Before the first biased lock is made, and in a forked child. */
 void mrrc_biased_setup(void);
 
-/* works: else its owner never gets in. */
+/* works: if false the owner never enters. */
 void mrrc_biased_init(struct mrrc_biased_lock *biased, bool works);
 
-/* false: shut, do without. The owner, and not inside already. */
+/*
+ * The owner enters; it is not inside already. false: shut, take the slow path.
+ */
 static inline bool mrrc_biased_enter(struct mrrc_biased_lock *biased)
 {
 #ifdef __SANITIZE_THREAD__
-	/* it knows nothing of membarrier: a lock in its place */
+	/* ThreadSanitizer does not know membarrier: use a lock instead */
 	int out = 0;
 
 	if (!biased->works)
@@ -63,7 +65,7 @@ static inline void mrrc_biased_leave(struct mrrc_biased_lock *biased)
 	atomic_store_explicit(&biased->inside, 0, memory_order_release);
 }
 
-/* From now to open what is behind the biased lock belongs to the caller. */
+/* Until it is opened, what is behind the lock belongs to the caller. */
 void mrrc_biased_shut(struct mrrc_biased_lock *biased);
 void mrrc_biased_open(struct mrrc_biased_lock *biased);
 

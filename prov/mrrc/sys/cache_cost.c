@@ -7,7 +7,10 @@
 #include "config.h"
 #include "sys/cache_mt_priv.h"
 
-/* What is evicted when a registration failed, at least; then twice that. */
+/*
+ * Regions that are evicted at least when a registration failed; then twice as
+ * many each time.
+ */
 #define MRRC_ROOM_REGIONS 4
 
 void mrrc_cache_mt_set_cost(struct mrrc_cache_mt *cache,
@@ -62,7 +65,7 @@ size_t mrrc_cache_mt_make_room(struct mrrc_cache_mt *cache, size_t len,
 
 	if (mrrc_mon_forked(cache->mon))
 		return 0;
-	/* what had gone already may be enough */
+	/* regions that wait for deregistration may be enough */
 	count = mrrc_cache_mt_reap_now(cache);
 	if (count && !attempt)
 		return count;

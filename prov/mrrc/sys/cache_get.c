@@ -39,7 +39,7 @@ void mrrc_cache_mt_count(struct mrrc_cache_mt *cache, struct mrrc_hints *hints)
 	mrrc_lock_release(&cache->lock);
 }
 
-/* For the next time. The region is held. */
+/* Make a hint for the thread's next lookup. The region is held. */
 void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
 			    enum mrrc_access access, struct mrrc_region *region)
 {
@@ -47,7 +47,7 @@ void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
 	const uint64_t tag = mrrc_region_tag(region);
 	struct mrrc_hints *hints;
 
-	/* one that is not indexed, as in a forked child, serves once */
+	/* a region that is not indexed, as in a forked child, serves once */
 	if (!(tag & 1))
 		return;
 	hints = mrrc_hints_get(&cache->hints_list);
@@ -62,7 +62,7 @@ void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
 					(uintptr_t) 1 << MRRC_HINTS_BIG);
 }
 
-/* What this thread used before, if it is still true. */
+/* A hit by the thread's hint, if that is still true. */
 static struct mrrc_region *cache_mt_hit(struct mrrc_cache_mt *cache,
 					uintptr_t addr, size_t len,
 					enum mrrc_access access)
@@ -106,14 +106,14 @@ int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache)
 	return -EAGAIN;
 }
 
-/* A request for registrations, and what may be done instead. */
+/* A request for registrations, which a copy may replace. */
 struct mrrc_want {
 	uintptr_t addr;
 	size_t len;
 	enum mrrc_access access;
 	unsigned pieces;
 	struct mrrc_admit *admit; /* NULL: it cannot be copied */
-	bool copy;		  /* that is cheaper: nothing is held */
+	bool copy;		  /* a copy is cheaper: nothing is held */
 };
 
 static size_t plan_missing(const struct mrrc_plan *plan)
@@ -127,9 +127,9 @@ static size_t plan_missing(const struct mrrc_plan *plan)
 }
 
 /*
- * What is there, held; or it is to be copied. Where all is one registration
- * that lacks, *pending is published, unless another thread makes it. What
- * quiet_lock says if there is no telling.
+ * Plans the request, and holds the regions that exist, unless it is to be
+ * copied. If the plan is one missing registration, *pending is published,
+ * unless another thread makes it. An error is that of quiet_lock.
  */
 static int cache_mt_lookup(struct mrrc_cache_mt *cache, struct mrrc_want *want,
 			   struct mrrc_plan *plan, struct mrrc_pending *pending,
@@ -164,8 +164,8 @@ static int cache_mt_lookup(struct mrrc_cache_mt *cache, struct mrrc_want *want,
 }
 
 /*
- * A request that could not even be looked up is a miss all the same. Nothing
- * would be kept for it: only the copy itself can be cheaper.
+ * A request that could not be looked up counts as a miss. Its registration
+ * would not be kept, so only a single copy may be cheaper.
  */
 static void cache_mt_unseen(struct mrrc_cache_mt *cache, struct mrrc_want *want,
 			    int ret)
@@ -184,7 +184,7 @@ static void cache_mt_unseen(struct mrrc_cache_mt *cache, struct mrrc_want *want,
 
 /* ---- entry points ---- */
 
-/* Of the pages that the range touches. */
+/* Length of the pages that the range touches. */
 static size_t mrrc_pages_len(uintptr_t addr, size_t len, size_t page)
 {
 	return ((addr + len - 1) | (page - 1)) + 1 - (addr & ~(page - 1));
@@ -214,8 +214,8 @@ static int cache_mt_single(struct mrrc_cache_mt *cache,
 }
 
 /*
- * Register what is missing; on failure nothing of the plan is held. A merged
- * plan has pages that are not of the request, hence perhaps no longer mapped.
+ * Register the gaps of a plan; on failure none of its regions is held. A merged
+ * plan has pages beyond the request, which may not be mapped any more.
  */
 static int cache_mt_complete(struct mrrc_cache_mt *cache,
 			     struct mrrc_pending *pending,
@@ -277,13 +277,13 @@ static int cache_mt_plan(struct mrrc_cache_mt *cache, struct mrrc_want *want,
 	ret = cache_mt_complete(cache, &pending, &changes, plan);
 	if (!ret || alone)
 		return ret;
-	/* Neighbours that are cached may not be like what was asked for. */
+	/* Cached neighbours may lack the rights that are asked for. */
 	return cache_mt_single(cache, want, 0, plan);
 }
 
 /*
- * What could not be served without a lock. The thread is not cancelled on the
- * way: what it has pending lies on its stack.
+ * Lookups that need the lock. The thread is not cancelled meanwhile: its
+ * pending range lies on its stack.
  */
 static __attribute__((noinline)) int
 mrrc_cache_mt_get_slow(struct mrrc_cache_mt *cache, struct mrrc_want *want,

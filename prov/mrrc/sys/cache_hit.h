@@ -11,7 +11,7 @@
 
 #include "sys/cache_mt_priv.h"
 
-/* cache_get.c: what is rare */
+/* cache_get.c: the rare cases */
 void mrrc_cache_mt_count(struct mrrc_cache_mt *cache, struct mrrc_hints *hints);
 void mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
 			      struct mrrc_region *region);
@@ -44,9 +44,9 @@ mrrc_cache_hit_put(struct mrrc_cache_mt *cache, struct mrrc_region *region)
 }
 
 /*
- * With the thread's table: a region that covers the range and is true, held.
- * NULL: ask mrrc_cache_mt_get(), or, unless @ask, because the kernel would
- * have to be asked. The range is not empty.
+ * With the thread's table: the region of a valid hint that covers the range,
+ * held. NULL: call mrrc_cache_mt_get(); without @ask, also where the kernel
+ * would have to be asked. The range is not empty.
  */
 static inline __attribute__((always_inline)) struct mrrc_region *
 mrrc_cache_hit(struct mrrc_cache_mt *cache, struct mrrc_hints *hints,

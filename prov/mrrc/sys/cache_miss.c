@@ -17,7 +17,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Evictions before everything that is idle goes. */
+/* Evictions before all idle regions are evicted. */
 #define MRRC_ROOM_TRIES 6
 /* And before a range that cannot be watched goes uncached. */
 #define MRRC_WATCH_TRIES 2
@@ -69,8 +69,8 @@ static int miss_reg_once(struct mrrc_miss *miss, uintptr_t start, size_t len,
 }
 
 /*
- * The same; when a limit is in the way, what is idle makes room first: little,
- * and more as long as that does not help.
+ * The same; if a limit is reached, evicts idle regions and tries again: a few
+ * at first, then more each time.
  */
 static int miss_reg(struct mrrc_miss *miss, uintptr_t start, size_t len,
 		    enum mrrc_access as)
@@ -103,7 +103,7 @@ static void miss_settle(struct mrrc_miss *miss)
 		pthread_cond_broadcast(&cache->settled);
 }
 
-/* CACHE lock held: does another thread register what would do? */
+/* CACHE lock held: does another thread register a range that would do? */
 static bool miss_under_way(struct mrrc_cache_mt *cache,
 			   const struct mrrc_pending *pending)
 {
@@ -194,7 +194,10 @@ static void miss_withdraw(struct mrrc_miss *miss)
 				 miss->pending->len);
 }
 
-/* As many ranges are watched as may be: others, or what is idle, make room. */
+/*
+ * Watches the range. At the limit of watched ranges, other caches or idle
+ * regions make room.
+ */
 static int miss_watch(struct mrrc_miss *miss)
 {
 	struct mrrc_pending *pending = miss->pending;
@@ -210,7 +213,7 @@ static int miss_watch(struct mrrc_miss *miss)
 					      attempt)))
 			break;
 	}
-	/* A refusal has changed nothing, and may concern another's. */
+	/* A refusal has changed nothing: the watch there may be another's. */
 	pending->watched = mrrc_mon_watched(ret);
 	return ret;
 }

@@ -18,7 +18,7 @@
 
 #include "sys/vm.h"
 
-/* Beyond what may be indexed: those that operations still use. */
+/* Regions beyond those that may be indexed: dead ones that are still held. */
 #define MRRC_REGIONS_MORE ((size_t) 1 << 16)
 #define MRRC_REGIONS_MAX  ((size_t) 1 << 24)
 
@@ -120,7 +120,9 @@ struct mrrc_region *mrrc_cache_mt_region(struct mrrc_cache_mt *cache)
 {
 	struct mrrc_region *region;
 
-	/* The parent's pool may be in the middle of anything. */
+	/*
+	 * A fork may have copied the parent's pool in the middle of a change.
+	 */
 	if (mrrc_mon_forked(cache->mon))
 		return calloc(1, sizeof(*region));
 	region = mrrc_pool_alloc(cache->pool);
@@ -196,7 +198,7 @@ size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache)
 	mrrc_cache_evict_all(&cache->cache, &list);
 	mrrc_lock_release(&cache->lock);
 	count = mrrc_cache_mt_dereg_list(cache, &list);
-	/* Last: of what is idle, events find nothing to leave from here on. */
+	/* Last, so that events find no idle regions any more. */
 	return count + mrrc_cache_mt_reap_now(cache);
 }
 
@@ -217,7 +219,7 @@ void mrrc_cache_mt_invalidate(struct mrrc_cache_mt *cache, const void *addr,
 	mrrc_cache_invalidate(&cache->cache, (uintptr_t) addr, len, &list);
 	mrrc_lock_release(&cache->lock);
 	mrrc_cache_mt_dereg_list(cache, &list);
-	/* mremap(2) refuses what is watched in part */
+	/* mremap(2) refuses a range that is watched in part */
 	mrrc_mon_unwatch_idle(cache->mon);
 }
 
@@ -359,7 +361,7 @@ int mrrc_cache_mt_close(struct mrrc_cache_mt *cache)
 		pthread_cond_destroy(&cache->settled);
 		mrrc_lock_fini(&cache->lock);
 	}
-	/* What a forked child inherited stays as it was: see README. */
+	/* A forked child leaves what it inherited as it is: see the README. */
 	free(cache);
 	return 0;
 }

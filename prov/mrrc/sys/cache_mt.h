@@ -27,22 +27,22 @@ struct mrrc_reg_ops {
 	 */
 	int (*reg)(void *arg, uintptr_t start, size_t len,
 		   enum mrrc_access access, void **cookie, void **desc);
-	/* cookie of each tells what to close. Cannot fail. */
+	/* cookie of each identifies the registration. Cannot fail. */
 	void (*dereg)(void *arg, struct mrrc_region *const *regions,
 		      size_t count);
 };
 
 struct mrrc_cache_attr {
 	size_t max_bytes;   /* 0: mrrc_vm_default_limits */
-	size_t max_regions; /* 0: the same; both 1: next to none */
+	size_t max_regions; /* 0: default; both 1: tiny */
 	const char *policy; /* core/policy.h; NULL: default */
 	const struct mrrc_reg_ops *ops;
 	void *arg;		  /* for ops */
 	struct mrrc_mon *mon;	  /* not owned: outlives the cache */
 	struct mrrc_stats *stats; /* likewise, zeroes; NULL: its own */
-	bool helper;		  /* dereg is for a thread of its own */
-	/* what the user has one of for each use of a region; threads keep
-	 * some (cache_hit.h). Outlives the cache. NULL: nothing */
+	bool helper;		  /* a helper thread calls dereg */
+	/* The user's records, one for each use of a region; threads keep some
+	 * (cache_hit.h). Outlives the cache. NULL: none */
 	struct mrrc_pool *records;
 };
 
@@ -63,14 +63,14 @@ int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *addr, size_t len,
 		      enum mrrc_access access, struct mrrc_region **region);
 
 /*
- * The same in at most @pieces regions: those of the plan, each held, cover the
- * pages of the range in order.
+ * The same in at most @pieces regions: the plan's, each held, cover the pages
+ * of the range in order.
  */
 int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *addr,
 			     size_t len, enum mrrc_access access,
 			     unsigned pieces, struct mrrc_plan *plan);
 
-/* What registering costs, before anything is registered. */
+/* Set the cost model, before anything is registered. */
 void mrrc_cache_mt_set_cost(struct mrrc_cache_mt *cache,
 			    const struct mrrc_cost *cost);
 
@@ -85,11 +85,13 @@ int mrrc_cache_mt_get_or_copy(struct mrrc_cache_mt *cache,
 			      unsigned pieces, struct mrrc_plan *plan,
 			      bool *copy);
 
-/* Something that the cache itself does not do; gauges go down by -change. */
+/*
+ * Count an event that the cache itself does not see; gauges go down by -change.
+ */
 void mrrc_cache_mt_stat(struct mrrc_cache_mt *cache, enum mrrc_stat stat,
 			int64_t change);
 
-/* So many bytes were copied; so many are registered for it now. */
+/* Count a copy of so many bytes; and the bytes registered for copies now. */
 void mrrc_cache_mt_bounced(struct mrrc_cache_mt *cache, size_t len);
 void mrrc_cache_mt_bounce_memory(struct mrrc_cache_mt *cache, size_t bytes);
 

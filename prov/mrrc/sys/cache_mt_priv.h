@@ -29,17 +29,17 @@ struct mrrc_cache_mt {
 	mrrc_ours *ours; /* the monitor's */
 	char *regions;	 /* the first of the pool */
 	struct mrrc_hints_list hints_list;
-	struct mrrc_pool *pool; /* memory that is regions for ever */
+	struct mrrc_pool *pool; /* memory of regions only */
 	const struct mrrc_reg_ops *ops;
 	void *arg;
 	_Alignas(64) struct mrrc_lock lock; /* CACHE */
 	struct mrrc_cache cache;	    /* lock */
 	TAILQ_HEAD(, mrrc_pending) pending; /* lock */
-	uint64_t changes;		    /* lock: that the monitor told of */
-	pthread_cond_t settled;		 /* lock: a pending range is no more */
-	unsigned waiting;		 /* lock: for that */
+	uint64_t changes;		    /* lock: changes reported */
+	pthread_cond_t settled;		 /* lock: a pending range is settled */
+	unsigned waiting;		 /* lock: threads that wait for it */
 	struct mrrc_region_list victims; /* lock: to be deregistered */
-	atomic_bool has_victims;	 /* lock; read without. Ours to reap */
+	atomic_bool has_victims;	 /* lock; read without: deregister */
 	bool helped;			 /* constant until close: by helper */
 	pthread_t helper;
 	pthread_cond_t work; /* lock: there are victims, or stop */
@@ -52,8 +52,8 @@ struct mrrc_cache_mt {
 };
 
 /*
- * Take the lock at a moment when the index tells the truth. On any error the
- * lock is not held: -EAGAIN memory keeps changing, -ENODEV no monitor.
+ * Take the lock while memory is quiet, so that the index is right. On any error
+ * the lock is not held: -EAGAIN memory keeps changing, -ENODEV no monitor.
  */
 int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache);
 
@@ -62,7 +62,7 @@ void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
 			    enum mrrc_access access,
 			    struct mrrc_region *region);
 
-/* Memory for a region, NEW and zero but for its word; NULL: no more. */
+/* Memory for a region, NEW and zero but for its word; NULL: none left. */
 struct mrrc_region *mrrc_cache_mt_region(struct mrrc_cache_mt *cache);
 void mrrc_cache_mt_region_free(struct mrrc_cache_mt *cache,
 			       struct mrrc_region *region);
@@ -76,16 +76,16 @@ size_t mrrc_cache_mt_dereg_list(struct mrrc_cache_mt *cache,
 				struct mrrc_region_list *list);
 
 /*
- * After a lookup that found nothing there, under the same lock: these pages
- * are being registered from now on. false: another thread does that.
+ * After a lookup that found a gap, under the same lock: publish it as pending.
+ * false: another thread registers it.
  */
 bool mrrc_cache_mt_publish(struct mrrc_cache_mt *cache,
 			   struct mrrc_pending *pending);
 
 /*
- * After a miss: register these pages, published or not, and insert if that is
- * safe; held. No lock held. @changes: NULL, or how many there were when it was
- * thought that what is not the application's own is still mapped.
+ * After a miss: register the range, published or not, and insert it if that is
+ * safe; held. No lock held. @changes: NULL, or the count of changes when pages
+ * beyond the application's request were known to be mapped.
  */
 int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
 		       struct mrrc_pending *pending, const uint64_t *changes,
@@ -96,8 +96,8 @@ int mrrc_cache_mt_helper_start(struct mrrc_cache_mt *cache);
 void mrrc_cache_mt_helper_stop(struct mrrc_cache_mt *cache);
 
 /*
- * Lock held: leave these to the helper, unless more than should stay
- * registered wait for it already: what is left in the list is the caller's.
+ * Lock held: leave the victims to the helper, unless too many bytes wait for it
+ * already: then they stay in the list, for the caller.
  */
 void mrrc_cache_mt_queue(struct mrrc_cache_mt *cache,
 			 struct mrrc_region_list *list);
@@ -106,8 +106,8 @@ void mrrc_cache_mt_queue(struct mrrc_cache_mt *cache,
 void mrrc_cache_mt_left(struct mrrc_cache_mt *cache);
 
 /*
- * What is left for a thread that may call out, the helper's share, too.
- * Returns how many.
+ * Deregister what waits, the helper's share, too; for threads that may call
+ * out. Returns how many.
  */
 size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache);
 

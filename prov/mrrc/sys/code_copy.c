@@ -24,7 +24,7 @@
 
 /* ---- the mappings ---- */
 
-/* The mappings of one file that lie next to each other, as they come. */
+/* The mappings of one file that are adjacent, in order of addresses. */
 struct copy_search {
 	bool (*each)(void *arg, const struct mrrc_code_place *place);
 	void *arg;
@@ -115,7 +115,10 @@ static const char *copy_path(const struct mrrc_code_place *place)
 		       NULL;
 }
 
-/* By the kernel: it may be gone. What lies between segments cannot be read. */
+/*
+ * The kernel copies: the code may be gone. Gaps between segments are not
+ * readable.
+ */
 static int copy_read(const struct mrrc_code_place *place, uint8_t *map)
 {
 	const int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);

@@ -24,7 +24,7 @@ static bool filler_alone(const struct mrrc_code_insn *insn)
 	return insn->filler && insn->first == MRRC_CODE_NONE && !insn->split;
 }
 
-/* A filler of [look->start, end), if there is one: is it enough? */
+/* A filler ends at end: is it long enough? */
 static bool filler_ends(struct filler_look *look, uintptr_t end)
 {
 	if (look->start && look->start < look->at)
@@ -37,7 +37,7 @@ static bool filler_ends(struct filler_look *look, uintptr_t end)
 	return false;
 }
 
-/* Those in a function. */
+/* Fillers in a function. */
 static bool filler_inside(struct filler_look *look,
 			  const struct mrrc_code_body *body)
 {
@@ -59,7 +59,7 @@ static bool filler_inside(struct filler_look *look,
 	return filler_ends(look, body->function.end);
 }
 
-/* All that is between a function, which does not lead there, and the next. */
+/* All bytes between a function that does not continue there, and the next. */
 static bool filler_between(struct filler_look *look,
 			   const struct mrrc_code_range *gap)
 {

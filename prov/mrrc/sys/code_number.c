@@ -289,7 +289,7 @@ static bool number_step(struct number_walk *walk, struct number_path path)
 			    !number_back(walk, i, path.reg))
 			return false;
 	}
-	/* What only aligns is not jumped to: nothing comes this way. */
+	/* Filler is not jumped to: no path comes this way. */
 	return any || insn->filler || mrrc_code_body_falls(insn - 1) ||
 	       number_any(walk, "no way to the instruction is seen");
 }

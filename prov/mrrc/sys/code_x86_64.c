@@ -89,12 +89,12 @@ struct x86_look {
 	struct mrrc_code *code;
 	struct mrrc_code_body body;
 	struct mrrc_code_gap gap;
-	uint8_t *guard; /* a bit for each byte: that nothing comes here
-				 * from elsewhere, is relied on */
+	uint8_t *guard; /* a bit for each byte that must not be jumped
+				 * to from elsewhere */
 	uintptr_t entry[ENTRIES];
 	unsigned entries; /* one more than there is room for: too many */
 	uint64_t left;	  /* bytes that may still be passed over */
-	struct mrrc_code_range over; /* the last that was asked about */
+	struct mrrc_code_range over; /* the last one asked about */
 	bool dead; /* it is overwritten, and the rest not executed */
 };
 
@@ -104,7 +104,9 @@ static void x86_unknown(struct mrrc_code_found *found, const char *why)
 	found->why = why;
 }
 
-/* Files with errors may have functions and gaps without end. */
+/*
+ * Bounds the work: files with errors may have functions and gaps without end.
+ */
 static int x86_spend(struct x86_look *look, uint64_t bytes)
 {
 	if (bytes > look->left)

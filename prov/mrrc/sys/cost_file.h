@@ -8,7 +8,7 @@
 
 #include "core/cost.h"
 
-/* How a model in a file is named where models are. */
+/* The prefix by which a parameter names a model in a file. */
 #define MRRC_COST_FILE "file:"
 
 /*

@@ -35,13 +35,13 @@ static void alloc_done(struct mrrc_heap *heap, uintptr_t object, unsigned class,
 	*cookie = rec->block->cookie;
 }
 
-/* A block of that length is more than limits have left. Its lock held. */
+/* A block of that length would exceed the limits. Heap's lock held. */
 static bool heap_tight(const struct mrrc_heap *heap, size_t len)
 {
 	return mrrc_heap_block_len(heap, len, false) > mrrc_heap_left(heap);
 }
 
-/* What a heap grows by, so that len fits. Its lock held. */
+/* The length of the next block, so that len fits. Heap's lock held. */
 static size_t heap_growth(const struct mrrc_heap *heap, size_t len)
 {
 	size_t size = heap->attr.block_size;
@@ -60,8 +60,8 @@ static size_t heap_growth(const struct mrrc_heap *heap, size_t len)
 }
 
 /*
- * Wait for blocks that other threads are adding, of which the limits that are
- * in the way know already. Is there one more than were seen?
+ * Wait for blocks that other threads are adding, which the limits count
+ * already. Returns whether one was added since seen.
  */
 static bool heap_wait(struct mrrc_heap *heap, unsigned seen)
 {
@@ -98,9 +98,9 @@ static int heap_add(struct mrrc_heap *heap, size_t size)
 }
 
 /*
- * The arena has no room: take back what is kept in magazines if that is much,
- * or there is no other way, else add a block. Several threads that come here at
- * once add one each, if there may be as many.
+ * The arena has no room: take back what magazines keep if that is much, or no
+ * block can be added; else add a block. Several threads that come here at once
+ * add one each, if limits allow.
  */
 static int heap_grow(struct mrrc_heap *heap, size_t len, bool *drained)
 {
@@ -136,7 +136,7 @@ static int heap_grow(struct mrrc_heap *heap, size_t len, bool *drained)
 	return ret && heap_wait(heap, seen) ? 0 : ret;
 }
 
-/* One object through the thread's magazines. 0: not this way. */
+/* One object through the thread's magazines. 0: not possible. */
 static uintptr_t take_magazine(struct mrrc_heap *heap, unsigned class)
 {
 	struct mrrc_tcache *tcache = mrrc_tcache_get();
@@ -196,7 +196,7 @@ static int alloc_class(struct mrrc_heap *heap, unsigned class, size_t align,
 	*object = take(heap, class, align);
 	while (!*object) {
 		ret = heap_grow(heap, room, &drained);
-		/* in vain, too: magazines may have been emptied for it */
+		/* even if it failed: magazines may have been emptied for it */
 		*object = take(heap, class, align);
 		if (ret && !*object)
 			return ret;
@@ -207,7 +207,7 @@ static int alloc_class(struct mrrc_heap *heap, unsigned class, size_t align,
 
 /* ---- allocations that are a block ---------------------------------------- */
 
-/* An idle one that is not much too large: of those, the one freed last. */
+/* An idle block that is not much too large: the one freed last. */
 static struct mrrc_heap_block *own_reuse(struct mrrc_heap *heap, size_t len,
 					 size_t align)
 {
@@ -230,7 +230,7 @@ static int alloc_own(struct mrrc_heap *heap, size_t align, size_t asked,
 		     unsigned flags, void **addr, void **cookie)
 {
 	const bool isolated = flags & MRRC_HEAP_ISOLATED;
-	/* an isolated one is no longer than it must: a guard follows it */
+	/* an isolated block is as short as possible: a guard follows it */
 	const size_t len = isolated ? asked : asked + MRRC_HEAP_CANARY;
 	struct mrrc_heap_block *block = NULL;
 	int ret;
@@ -299,7 +299,7 @@ int mrrc_heap_alloc_slow(struct mrrc_heap *heap, size_t align, size_t asked,
 
 /* ---- free ---------------------------------------------------------------- */
 
-/* Claimed, as all that is freed below. */
+/* Claimed before, as is all that is freed below. */
 static int free_own(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 {
 	const bool isolated = block->isolated;
@@ -317,14 +317,14 @@ static int free_own(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 	if (!isolated)
 		TAILQ_INSERT_HEAD(&heap->own_idle, block, link);
 	mrrc_lock_release(&heap->lock);
-	/* others may end it from then on, and use its place for another */
+	/* from here on other threads may end it and map another there */
 	if (isolated)
 		mrrc_heap_block_end(heap, block);
 	mrrc_heap_tick(heap);
 	return ret;
 }
 
-/* Past the thread's magazine, or into it once there is room. */
+/* Into the thread's magazine if it can be, else into the depot. */
 static void free_class(struct mrrc_heap *heap, uintptr_t object, unsigned class)
 {
 	const struct mrrc_mag_entry entry = { object,
@@ -346,9 +346,9 @@ static void free_class(struct mrrc_heap *heap, uintptr_t object, unsigned class)
 }
 
 /*
- * 0: addr is what it was an object of, by *mark, and the caller's to give
- * back; its block stays until then. Else a mistake, for *note, and nothing
- * has changed. Between look and looked.
+ * 0: the caller has claimed the object at addr, whose mark was *mark, and gives
+ * it back; its block stays until then. Else a mistake, described in *note, and
+ * nothing has changed. Between look and looked.
  */
 static int free_claim(struct mrrc_heaps *heaps, uintptr_t addr,
 		      struct mrrc_heap_block **out, unsigned *mark,
@@ -372,7 +372,7 @@ static int free_claim(struct mrrc_heaps *heaps, uintptr_t addr,
 	if (*mark == MRRC_OBJ_OWN || *mark - 1 < MRRC_CLASSES) {
 		if (mrrc_object_claim(rec, addr, *mark))
 			return 0;
-		/* another thread, just now */
+		/* another thread has just freed it */
 		*mark = MRRC_OBJ_FREED;
 	}
 	if (*mark == MRRC_OBJ_FREED) {

@@ -57,10 +57,13 @@ struct mrrc_heap_ops {
 	int (*reg)(void *arg, uintptr_t start, size_t len,
 		   enum mrrc_access access, void **cookie);
 	void (*dereg)(void *arg, void *cookie, uintptr_t start, size_t len);
-	/* Give up other registrations. false: there was none to give up. */
+	/* Evict other registrations. false: there were none. */
 	bool (*reap)(void *arg);
 	void (*note)(void *arg, const struct mrrc_heap_note *note);
-	/* So many more since the last time, now and then. NULL: never mind. */
+	/*
+	 * Allocations and frees since the last time, now and then. NULL: not
+	 * counted.
+	 */
 	void (*count)(void *arg, uint64_t allocs, uint64_t frees);
 };
 
@@ -73,10 +76,10 @@ struct mrrc_heap_ops {
 int mrrc_heaps_open(const struct mrrc_heap_ops *ops, void *arg,
 		    size_t max_bytes, struct mrrc_heaps **heaps);
 
-/* With every heap left. The last call. */
+/* Closes the heaps that are left, too. The last call. */
 void mrrc_heaps_close(struct mrrc_heaps *heaps);
 
-/* A child of the process that opened it. */
+/* Whether this is a child of the process that opened it. */
 bool mrrc_heaps_forked(const struct mrrc_heaps *heaps);
 
 void mrrc_heaps_trim(struct mrrc_heaps *heaps);
@@ -93,7 +96,7 @@ struct mrrc_heap_attr {
 	enum mrrc_access access;
 	enum mrrc_pages pages;
 	bool prefault;
-	bool populated;	   /* registering brings each page of a block */
+	bool populated;	   /* registering faults in each page of a block */
 	bool isolated;	   /* every allocation */
 	int node;	   /* -1: any */
 	size_t block_size; /* at least; 0: as the heap grows */
@@ -106,7 +109,7 @@ struct mrrc_heap_attr {
 int mrrc_heap_open(struct mrrc_heaps *heaps, const struct mrrc_heap_attr *attr,
 		   struct mrrc_heap **heap);
 
-/* With what is allocated, which is noted. The last call for it. */
+/* Ends its allocations, too, and reports them. The last call for it. */
 void mrrc_heap_close(struct mrrc_heap *heap);
 
 void mrrc_heap_trim(struct mrrc_heap *heap);
@@ -142,9 +145,10 @@ struct mrrc_heap_place {
 };
 
 /*
- * The live allocation around addr. -ENOENT: none. Unless it is surely live,
- * and stays so, between look and looked; *place is good for so long. Between
- * the two, call nothing else of the allocator and wait for no other thread.
+ * The live allocation around addr. -ENOENT: none. Unless the caller knows that
+ * it stays live, call between look and looked; *place is valid for so long.
+ * Between the two, call nothing else of the allocator and wait for no other
+ * thread.
  */
 struct mrrc_tcache *mrrc_heap_look(void);
 void mrrc_heap_looked(struct mrrc_tcache *look);
@@ -152,8 +156,8 @@ int mrrc_heap_query(struct mrrc_heaps *heaps, uintptr_t addr,
 		    struct mrrc_heap_place *place);
 
 /*
- * The registration of a block of this domain that holds the whole range, or
- * NULL. Good as long as something in the range is allocated.
+ * The registration of the block of this domain that contains the range, or
+ * NULL. Valid as long as something in the range is allocated.
  */
 void *mrrc_heap_cookie(const struct mrrc_heaps *heaps, const void *addr,
 		       size_t len);

@@ -56,7 +56,7 @@ size_t mrrc_heap_left(const struct mrrc_heap *heap)
 	return own < all ? own : all;
 }
 
-/* At no moment more than there is: others would be refused for it. */
+/* Never exceeds the limit for a moment: other threads would be refused. */
 static bool domain_reserve(struct mrrc_heaps *heaps, size_t len)
 {
 	size_t bytes = atomic_load(&heaps->bytes);
@@ -69,7 +69,7 @@ static bool domain_reserve(struct mrrc_heaps *heaps, size_t len)
 	return true;
 }
 
-/* Make room for len bytes in both counts; which limit is in the way? */
+/* Reserves len bytes in both counts; *note says which limit is exceeded. */
 static int block_reserve(struct mrrc_heap *heap, size_t len,
 			 struct mrrc_heap_note *note)
 {
@@ -95,7 +95,7 @@ static int block_reserve(struct mrrc_heap *heap, size_t len,
 	return ret;
 }
 
-/* Less than was reserved, or more: small pages in place of large ones. */
+/* Corrects what was reserved: small pages in place of large ones. */
 static void block_adjust(struct mrrc_heap *heap, long change)
 {
 	mrrc_lock_acquire(&heap->lock);
@@ -104,7 +104,7 @@ static void block_adjust(struct mrrc_heap *heap, long change)
 	atomic_fetch_add(&heap->domain->bytes, change);
 }
 
-/* It is there: count it. */
+/* Counts a new block. */
 static void block_made(struct mrrc_heap *heap,
 		       const struct mrrc_heap_block *block)
 {
@@ -126,7 +126,7 @@ static void block_made(struct mrrc_heap *heap,
 
 /* ---- making -------------------------------------------------------------- */
 
-/* The arrays of a block; only what is used of them takes memory. */
+/* The arrays of a block; only the used part takes memory. */
 static int block_meta(struct mrrc_heap_block *block, unsigned slot)
 {
 	const size_t pages = block->pages;
@@ -228,7 +228,7 @@ static int block_map(struct mrrc_heap *heap, struct mrrc_heap_block *block,
 	if (align < MRRC_HEAP_BLOCK_MIN)
 		align = MRRC_HEAP_BLOCK_MIN;
 	ret = mrrc_pages_map(len, align, &attr, &addr, &block->len, &got);
-	/* addresses, or mappings, may be what there is too little of */
+	/* addresses, or mappings, may have run out */
 	if (ret == -ENOMEM && mrrc_heap_retired_release(heap->domain))
 		ret = mrrc_pages_map(len, align, &attr, &addr, &block->len,
 				     &got);
@@ -378,7 +378,7 @@ void mrrc_heap_block_end(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 	mrrc_heap_retire(heaps, block);
 }
 
-#define TELL_MS 100u /* how old the numbers told become */
+#define TELL_MS 100u /* ms between reports of the counts */
 
 /* ---- idle blocks --------------------------------------------------------- */
 
@@ -434,7 +434,7 @@ void mrrc_heap_tell(struct mrrc_heap *heap)
 		ops->count(heap->domain->arg, more_allocs, more_frees);
 }
 
-/* Is it that long ago? For one of the threads that ask. */
+/* Has that time passed? True for one of the threads that ask. */
 static bool tick_due(atomic_uint_fast64_t *last, uint64_t now, uint64_t ms)
 {
 	uint64_t then = atomic_load_explicit(last, memory_order_relaxed);

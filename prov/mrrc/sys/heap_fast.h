@@ -19,8 +19,8 @@
 #define mrrc_always_inline inline __attribute__((always_inline))
 
 /*
- * Filled by heap_mag.c: the mark of what is allocated of a class, by length,
- * for lack of a quick bit scan.
+ * Filled by heap_mag.c: the mark of an object of the class for a length, since
+ * there is no quick bit scan.
  */
 extern MRRC_HIDDEN struct mrrc_live_table {
 	uint8_t by_16[64];   /* to 1 KiB */
@@ -28,7 +28,9 @@ extern MRRC_HIDDEN struct mrrc_live_table {
 	uint8_t by_4096[512];
 } mrrc_live_table;
 
-/* len - 1, and what debug builds put behind it; not of nothing, or too much */
+/*
+ * len - 1, and the canary of debug builds; the caller excludes 0 and too large
+ */
 static mrrc_always_inline size_t mrrc_heap_last(size_t len)
 {
 	return MRRC_HEAP_CANARY && len - 1 >= MRRC_HEAP_LEN_MAX ?
@@ -36,7 +38,10 @@ static mrrc_always_inline size_t mrrc_heap_last(size_t len)
 		       len - 1 + MRRC_HEAP_CANARY;
 }
 
-/* The table is filled once there is a heap: no need to look at that. */
+/*
+ * The table is filled before the first heap exists: the compiler need not test
+ * for 0.
+ */
 static mrrc_always_inline unsigned mrrc_heap_some(unsigned live)
 {
 	if (live == MRRC_OBJ_NONE)
@@ -45,8 +50,8 @@ static mrrc_always_inline unsigned mrrc_heap_some(unsigned live)
 }
 
 /*
- * MRRC_OBJ_LIVE() of the class for len; MRRC_OBJ_NONE: not this way. Large ones
- * are straight on, the others a jump more.
+ * MRRC_OBJ_LIVE() of the class for len; MRRC_OBJ_NONE: take the slow path.
+ * Large lengths take no jump, the others one.
  */
 static mrrc_always_inline unsigned mrrc_heap_live(size_t len)
 {
@@ -78,13 +83,13 @@ static inline unsigned mrrc_heap_live_aligned(size_t len, size_t align)
 }
 
 struct mrrc_heap_got {
-	uintptr_t object; /* 0: none, not this way */
+	uintptr_t object; /* 0: none, take the slow path */
 	void *cookie;
 };
 
 /* ---- allocate: inside the biased lock ------------------------------------------- */
 
-/* What was freed last, if it is what is wanted: then outside. */
+/* From the hot slot, if it has the class. Then the biased lock is left. */
 static mrrc_always_inline bool mrrc_heap_get_hot(struct mrrc_heap *heap,
 						 struct mrrc_tcache *tcache,
 						 unsigned live, size_t len,
@@ -105,7 +110,7 @@ static mrrc_always_inline bool mrrc_heap_get_hot(struct mrrc_heap *heap,
 	return true;
 }
 
-/* The magazine. Outside after it. */
+/* From the magazine. The biased lock is left. */
 static mrrc_always_inline struct mrrc_heap_got
 mrrc_heap_get_mag(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 		  unsigned live, size_t len)
@@ -165,7 +170,7 @@ static mrrc_always_inline bool mrrc_heap_put_hot(struct mrrc_heaps *heaps,
 	return true;
 }
 
-/* It is marked as freed, and nothing free is there. */
+/* Fill the empty hot slot with an object that is marked as freed. */
 static mrrc_always_inline void mrrc_hot_fill(struct mrrc_tcache *tcache,
 					     uintptr_t addr,
 					     struct mrrc_heap_rec *rec,
@@ -184,8 +189,8 @@ static mrrc_always_inline void mrrc_hot_fill(struct mrrc_tcache *tcache,
 }
 
 /*
- * Anything else: false if it has to be looked at closely. Outside after it.
- * heaps: NULL, too, to which nothing belongs.
+ * Free of any other object; false: take the slow path. The biased lock is left.
+ * heaps may be NULL, which owns nothing.
  */
 static mrrc_always_inline bool mrrc_heap_put_mag(struct mrrc_heaps *heaps,
 						 struct mrrc_tcache *tcache,
@@ -197,19 +202,19 @@ static mrrc_always_inline bool mrrc_heap_put_mag(struct mrrc_heaps *heaps,
 	uint8_t *mark;
 	uint64_t word;
 
-	/* what a child of fork has of its parent's is not freed */
+	/* in a child of fork the parent's objects are not freed */
 	if (!mrrc_likely(rec && rec->domain == heaps && heaps &&
 			 !atomic_load_explicit(&heaps->forked,
 					       memory_order_relaxed)))
 		goto other;
-	/* else it is an own block's, or nothing's */
+	/* else it is a block of its own, or no object */
 	mark = mrrc_rec_mark(rec, addr);
 	/* another thread may be freeing it, too */
 	if (!mrrc_likely(!(addr & rec->inner) &&
 			 __atomic_load_n(mark, __ATOMIC_RELAXED) == rec->live))
 		goto other;
 	class = rec->live - 1;
-	/* what is to be said is not said in here */
+	/* mistakes are not reported inside the biased lock */
 	if (!mrrc_likely(mrrc_heap_debug_intact(rec->block, addr,
 						mrrc_class_size(class))))
 		goto other;
@@ -261,7 +266,7 @@ static inline int mrrc_heap_alloc(struct mrrc_heap *heap, size_t align,
 	return 0;
 }
 
-/* false: not this way. */
+/* false: take the slow path. */
 static inline bool mrrc_heap_free_try(struct mrrc_heaps *heaps, void *addr)
 {
 	struct mrrc_tcache *tcache = mrrc_tcache_self;

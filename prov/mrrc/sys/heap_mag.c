@@ -30,7 +30,7 @@ static struct {
 	pthread_mutex_t lock; /* guards the rest */
 	TAILQ_HEAD(, mrrc_tcache) threads;
 	TAILQ_HEAD(, mrrc_heaps) domains;
-	struct mrrc_heap *slot[MRRC_SLOTS]; /* 0: none's */
+	struct mrrc_heap *slot[MRRC_SLOTS]; /* 0: no heap's */
 	bool taken[MRRC_SLOTS];
 } mags = {
 	.once = PTHREAD_ONCE_INIT,
@@ -40,14 +40,15 @@ static struct {
 	.domains = TAILQ_HEAD_INITIALIZER(mags.domains),
 };
 
-static char no_domain; /* no domain's address, NULL included */
+static char no_domain; /* an address that no domain has, not even NULL */
 
 struct mrrc_tcache mrrc_tcache_none = { .biased = MRRC_GATE_SHUT };
 _Thread_local struct mrrc_tcache *mrrc_tcache_self = &mrrc_tcache_none;
 
 /*
- * Many of small sizes, of larger ones what 16 in flight need: an object that is
- * kept serves no other size and no other thread, and leaves the caches.
+ * Capacity: many objects of small sizes, 16 in flight of larger ones. An object
+ * in a magazine serves no other size and no other thread, and leaves the
+ * processor's caches.
  */
 const uint8_t mrrc_mag_cap[MRRC_CLASSES] = {
 	[0 ... 31] = MRRC_MAG, /* to 1 KiB */
@@ -56,10 +57,10 @@ const uint8_t mrrc_mag_cap[MRRC_CLASSES] = {
 	[56 ... MRRC_CLASSES - 1] = 20,
 };
 
-/* A magazine takes so many bytes of the arena at once, or one object. */
+/* A magazine takes so many bytes from the arena at once, or one object. */
 #define REFILL_BYTES ((size_t) 32 << 10)
 
-/* What the depot holds beside: less of what is large. */
+/* Objects that the depot holds: fewer of large classes. */
 static unsigned depot_cap(unsigned class)
 {
 	return class < 32 ? MRRC_DEPOT : class < 56 ? 64 : 16;
@@ -189,7 +190,7 @@ unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 	return got;
 }
 
-/* The half that has been there longest. */
+/* Its older half. */
 static void mags_flush(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 		       unsigned class)
 {
@@ -231,7 +232,10 @@ void mrrc_hot_tire(struct mrrc_tcache *tcache)
 		hot->key = 0;
 }
 
-/* The class that is hot of this heap's, or MRRC_CLASSES. The biased lock shut. */
+/*
+ * The class of this heap's object in the hot slot, or MRRC_CLASSES. The biased
+ * lock shut.
+ */
 static unsigned hot_class(const struct mrrc_tcache *tcache, unsigned slot)
 {
 	const unsigned mark = tcache->hot.key - mrrc_hot_key(slot, 0);
@@ -239,7 +243,10 @@ static unsigned hot_class(const struct mrrc_tcache *tcache, unsigned slot)
 	return mark - 1 < MRRC_CLASSES ? mark - 1 : MRRC_CLASSES;
 }
 
-/* All of it, past the depot. The heap's lock held, the biased lock shut. */
+/*
+ * Empty all magazines into the arena, past the depot. The heap's lock held, the
+ * biased lock shut.
+ */
 static void mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
 {
 	const unsigned hot = hot_class(tcache, heap->slot);
@@ -262,8 +269,8 @@ static void mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
 }
 
 /*
- * What came in by the heap or by a free, and did not go out, is there. The
- * biased lock shut.
+ * Objects that came from the heap or a free, and were not allocated, are in the
+ * magazines. The biased lock shut.
  */
 static void mags_count(const struct mrrc_tcache *tcache, unsigned slot,
 		       uint64_t *allocs, uint64_t *frees, size_t *bytes)
@@ -306,7 +313,10 @@ static void mags_retire(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
 	mrrc_lock_release(&heap->lock);
 }
 
-/* Something of the heap's, be it numbers. The biased lock shut, or its owner. */
+/*
+ * Has the thread anything of the heap, be it counters? The biased lock shut, or
+ * the caller is its owner.
+ */
 static bool mags_any(const struct mrrc_tcache *tcache, unsigned slot)
 {
 	return tcache->mags[slot] || hot_class(tcache, slot) != MRRC_CLASSES ||
@@ -359,9 +369,9 @@ static void mags_fork_parent(void)
 }
 
 /*
- * The only thread of the child: it has no magazines, so that its calls come
- * by where domains of the parent's are refused. What threads kept stays. The
- * parent's heaps give up their slots, which heaps of the child's may have.
+ * The only thread of the child: it has no magazines, so that its calls take the
+ * path that refuses the parent's domains. Other threads' magazines stay. The
+ * parent's heaps give up their slots, which the child's heaps may use.
  */
 static void mags_fork_child(void)
 {
@@ -499,7 +509,9 @@ size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs, uint64_t *frees)
 	return all;
 }
 
-/* ---- looking at what others may free ------------------------------------- */
+/*
+ * ---- looking at objects that other threads may free -----------------------
+ */
 
 struct mrrc_tcache *mrrc_heap_look(void)
 {
@@ -520,9 +532,9 @@ void mrrc_heap_looked(struct mrrc_tcache *look)
 }
 
 /*
- * The owner may store another object there just now, whose domain is lost
- * then: it is looked for in the map when it is freed. It does not store one of
- * these, of which none is allocated, or free to be allocated.
+ * The owner may store another object there at this moment, whose domain is then
+ * lost: its free looks it up in the map. It does not store an object of this
+ * block: none of these is allocated, or free to be allocated.
  */
 static void hot_forget(struct mrrc_hot *hot, uintptr_t base, size_t len)
 {

@@ -13,7 +13,7 @@
 
 #include "core/heap_arena.h"
 
-#define MRRC_MAP_SLOT 20u /* log2 of what an entry stands for */
+#define MRRC_MAP_SLOT 20u /* log2 of the bytes of an entry */
 #define MRRC_MAP_LEAF 13u /* log2 of entries in a leaf */
 #define MRRC_MAP_TOP  15u /* addresses have 48 bits */
 
@@ -26,19 +26,22 @@
 struct mrrc_map_leaf {
 	struct mrrc_heap_rec *_Atomic rec[1u << MRRC_MAP_LEAF];
 	char pad[15 * 64];
-	uintptr_t tag; /* which of them all; constant */
+	uintptr_t tag; /* which leaf it is; constant */
 };
 
 extern MRRC_HIDDEN struct mrrc_map_leaf
 	*_Atomic mrrc_heap_map[1u << MRRC_MAP_TOP];
-/* Most addresses are here, so that a branch is foretold in place of a load. */
+/*
+ * Most addresses are in this leaf, so that a predicted branch replaces a load.
+ */
 extern MRRC_HIDDEN struct mrrc_map_leaf *_Atomic mrrc_heap_map_hot;
 
 /*
- * The page that addr lies in; it is a block's if that is not NULL. NULL: there
- * is none near. Good as long as something is allocated in that block, or the
- * memory there is not the allocator's, or in the thread's biased lock: a block that
- * goes leaves the map, and then waits for all biased locks (mrrc_mags_settle()).
+ * The record of the page at addr; it belongs to a block if its block is not
+ * NULL. NULL: no record. Valid as long as something in that block is allocated,
+ * or the memory is not the allocator's, or inside the thread's biased lock: a
+ * block that ends leaves the map, and then waits for all biased locks
+ * (mrrc_mags_settle()).
  */
 static inline struct mrrc_heap_rec *mrrc_heap_map_rec(uintptr_t addr)
 {

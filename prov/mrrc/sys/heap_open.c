@@ -64,7 +64,7 @@ void mrrc_heaps_close(struct mrrc_heaps *heaps)
 {
 	struct mrrc_heap *heap;
 
-	/* the parent's, and its blocks stay where they are */
+	/* it is the parent's, and its blocks stay where they are */
 	if (mrrc_heaps_forked(heaps))
 		return;
 	while ((heap = TAILQ_FIRST(&heaps->heaps)))
@@ -76,7 +76,9 @@ void mrrc_heaps_close(struct mrrc_heaps *heaps)
 	free(heaps);
 }
 
-/* The first open heap after this one, or of all, which may not go. */
+/*
+ * The first open heap after this one, or of all; it cannot be closed meanwhile.
+ */
 static struct mrrc_heap *heaps_next(struct mrrc_heaps *heaps,
 				    struct mrrc_heap *heap)
 {
@@ -129,9 +131,9 @@ int mrrc_heap_open(struct mrrc_heaps *heaps, const struct mrrc_heap_attr *attr,
 	heap->domain = heaps;
 	heap->attr = *attr;
 	/*
-	 * Transparent huge pages are for memory of which each page will be
-	 * there: where some bytes of it are used, to clear 2 MiB for each of
-	 * them takes longer and is memory lost.
+	 * Transparent huge pages are used only if every page of the memory will
+	 * be used: otherwise clearing 2 MiB for a few bytes takes longer and
+	 * wastes memory.
 	 */
 	if (attr->pages == MRRC_PAGES_AUTO && !attr->populated &&
 	    !attr->prefault)
@@ -182,7 +184,7 @@ static void leak(struct leaks *leaks, uintptr_t addr, size_t size)
 	};
 
 	leaks->bytes += size;
-	/* its memory goes: tools must not look for it any more */
+	/* its memory goes: leak checkers must not search it any more */
 	if (mrrc_heap_watched)
 		mrrc_heap_watch_free(addr, size);
 	if (leaks->count++ < MRRC_HEAP_LEAKS_MAX)
@@ -318,7 +320,7 @@ void mrrc_heap_stats(struct mrrc_heap *heap, struct mrrc_heap_stats *stats)
 	mrrc_lock_acquire(&heap->lock);
 	stats->allocs = allocs;
 	stats->frees = frees;
-	/* threads go on meanwhile: never below nothing */
+	/* threads go on meanwhile: never below zero */
 	if (stats->allocs > stats->frees)
 		stats->live = stats->allocs - stats->frees;
 	stats->kept_bytes = kept + mrrc_depot_kept(heap);

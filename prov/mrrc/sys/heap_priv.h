@@ -105,16 +105,15 @@ struct mrrc_mag_count {
 };
 
 /*
- * What a thread freed last, unless there was another here; and what is known
- * of it, which stays when it is allocated anew, so that freeing it once more
- * finds that out by its address. Its place does not depend on what it is, so
- * that allocating it need not wait for any of what free looks up. Behind the
- * biased lock.
+ * The hot slot: the object that the thread freed last, if the slot was empty.
+ * Its data stay when the object is allocated again, so that freeing it once
+ * more finds them by the address. The slot's place is fixed, so that an
+ * allocation waits for no look-up. Behind the biased lock.
  */
 struct mrrc_hot {
 	unsigned key;	  /* id, 0: nothing, or it is allocated */
 	unsigned id;	  /* mrrc_hot_key() */
-	unsigned missed;  /* allocations that wanted something else */
+	unsigned missed;  /* allocations of other classes since */
 	uintptr_t object; /* hot_forget() reads it outside the biased lock */
 	struct mrrc_heap_rec *rec;
 	uint8_t *mark;	      /* mrrc_rec_mark() */
@@ -126,26 +125,23 @@ struct mrrc_hot {
 /* After so many of them it goes to its magazine. */
 #define MRRC_HOT_MISSES 64u
 
-/*
- * What is touched all the time lies at different places of a page each: else
- * a processor takes one for the other at first. So this one begins there:
- */
+/* Offset within the page, to avoid 4 KiB aliasing with other hot data: */
 #define MRRC_TCACHE_PAD (5 * 64)
 
 struct mrrc_tcache {
 	struct mrrc_biased_lock biased;
 	struct mrrc_hot hot;
 	TAILQ_ENTRY(mrrc_tcache) link; /* the list's lock */
-	/* by slot; that of 0 is none's, and stays NULL */
+	/* by slot; slot 0 belongs to no heap and stays NULL */
 	struct mrrc_mags *mags[MRRC_SLOTS];
 	struct mrrc_mag_count count[MRRC_SLOTS];
 };
 
-/* Of threads that have none: shut. */
+/* For threads that have none: shut. */
 extern struct mrrc_tcache mrrc_tcache_none;
 
 /*
- * In static TLS: a module's other kind costs a call, and is allocated at a
+ * In static TLS: dynamic TLS of a module costs a call, and is allocated at a
  * thread's first access.
  */
 extern MRRC_HIDDEN _Thread_local struct mrrc_tcache *mrrc_tcache_self
@@ -171,17 +167,20 @@ static inline unsigned mrrc_mag_n(const struct mrrc_mags *mags, unsigned class)
 
 /* This thread's; NULL: no memory, or the thread is about to end. */
 struct mrrc_tcache *mrrc_tcache_get(void);
-/* Inside the biased lock. NULL: none to be had. */
+/* Inside the biased lock. NULL: no memory. */
 struct mrrc_mags *mrrc_mags_get(struct mrrc_tcache *tcache,
 				struct mrrc_heap *heap);
 
-/* Inside the biased lock, for an empty one: how many the heap gave. */
+/* Inside the biased lock, for an empty magazine: how many the heap gave. */
 unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 			  unsigned class);
-/* Inside the biased lock. false: no magazines to be had. */
+/* Inside the biased lock. false: no magazines. */
 bool mrrc_mags_put(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 		   unsigned class, const struct mrrc_mag_entry *entry);
-/* Inside the biased lock: make room for what is freed next, if it is about time. */
+/*
+ * Inside the biased lock: move an object that was missed too often out of the
+ * hot slot.
+ */
 void mrrc_hot_tire(struct mrrc_tcache *tcache);
 
 /* All threads' magazines of a heap, or those that were idle, to the arena. */
@@ -212,20 +211,20 @@ size_t mrrc_depot_kept(const struct mrrc_heap *heap);
 /* ---- blocks (heap_block.c) ----------------------------------------------- */
 
 /*
- * Map and register len bytes or more; asked is what an own block is for, 0:
- * for the arena. Not yet linked anywhere.
+ * Map and register len bytes or more; asked: the size of the one object of an
+ * own block, 0: a block of the arena. Not yet linked anywhere.
  */
 int mrrc_heap_block_new(struct mrrc_heap *heap, size_t len, size_t align,
 			size_t asked, bool isolated,
 			struct mrrc_heap_block **block);
-/* How long one for len bytes would be; exact: not longer than it must. */
+/* The length of a block for len bytes; exact: as short as possible. */
 size_t mrrc_heap_block_len(const struct mrrc_heap *heap, size_t len,
 			   bool exact);
 /* Bytes that the limits have left. The heap's lock held. */
 size_t mrrc_heap_left(const struct mrrc_heap *heap);
-/* Nothing of it is in use, and nothing links to it. */
+/* The block is not in use, and nothing links to it. */
 void mrrc_heap_block_end(struct mrrc_heap *heap, struct mrrc_heap_block *block);
-/* Blocks without objects since then or longer. Returns how many went. */
+/* End blocks without objects since then or longer. Returns how many. */
 size_t mrrc_heap_release(struct mrrc_heap *heap, uint64_t since);
 
 /* ---- blocks that have ended (heap_retire.c) ------------------------------ */
@@ -240,9 +239,9 @@ void mrrc_heap_retire(struct mrrc_heaps *heaps, struct mrrc_heap_block *block);
 bool mrrc_heap_retired_release(struct mrrc_heaps *heaps);
 
 uint64_t mrrc_heap_now(void); /* ms */
-/* Its allocations and frees, all threads added up, to the owner. */
+/* Report its allocations and frees, of all threads, to the owner. */
 void mrrc_heap_tell(struct mrrc_heap *heap);
-/* Now and then: tell, and release what has been idle for too long. */
+/* Now and then: report counts, and release what has been idle for too long. */
 void mrrc_heap_tick(struct mrrc_heap *heap);
 
 void mrrc_heap_say(struct mrrc_heaps *heaps, const struct mrrc_heap_note *note);
@@ -252,7 +251,7 @@ void mrrc_heaps_each(struct mrrc_heaps *heaps,
 		     void (*call)(struct mrrc_heap *heap, void *arg),
 		     void *arg);
 
-/* From mark to FREED: of several threads that free the same, one does. */
+/* From mark to FREED: if several threads free the same object, one succeeds. */
 static inline bool mrrc_object_claim(const struct mrrc_heap_rec *rec,
 				     uintptr_t object, unsigned mark)
 {

@@ -59,7 +59,7 @@ static bool unmap_list(struct mrrc_heaps *heaps, struct mrrc_heap_blocks *list)
 	return any;
 }
 
-/* Move the oldest to another list until so much is left at most. */
+/* Move the oldest to another list until at most so much is left. */
 static void retired_take(struct mrrc_heaps *heaps, unsigned max,
 			 size_t max_bytes, struct mrrc_heap_blocks *to)
 {
@@ -74,7 +74,7 @@ static void retired_take(struct mrrc_heaps *heaps, unsigned max,
 	}
 }
 
-/* Off the list meanwhile, so that other threads do not unmap them. */
+/* Purges them off the list, so that other threads do not unmap them. */
 static void retired_purge(struct mrrc_heaps *heaps)
 {
 	struct mrrc_heap_blocks list = TAILQ_HEAD_INITIALIZER(list);

@@ -37,14 +37,17 @@ void mrrc_heap_debug_alloc(struct mrrc_heaps *heaps,
 /* Bytes behind it are what they were. */
 bool mrrc_heap_debug_intact(const struct mrrc_heap_block *block, uintptr_t addr,
 			    size_t size);
-/* Before the object is given. Says nothing: for inside a biased lock. */
+/*
+ * Before the object goes to a magazine. Logs nothing: called inside a biased
+ * lock.
+ */
 void mrrc_heap_debug_freed(struct mrrc_heap_block *block, uintptr_t addr,
 			   size_t size);
-/* Both; if it is not intact it says so: -EOVERFLOW. No lock, no biased lock. */
+/* Both; an overflow is logged: -EOVERFLOW. No lock, no biased lock. */
 int mrrc_heap_debug_free(struct mrrc_heaps *heaps,
 			 struct mrrc_heap_block *block, uintptr_t addr,
 			 size_t size);
-/* The object goes where others may get its memory in other pieces. */
+/* The object goes to the arena, which may cut its memory differently. */
 void mrrc_heap_debug_given(struct mrrc_heap_block *block, uintptr_t addr);
 /* Bytes that were asked for. */
 size_t mrrc_heap_debug_asked(const struct mrrc_heap_block *block,

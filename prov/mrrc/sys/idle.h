@@ -30,7 +30,7 @@ struct mrrc_idle_known {
 
 /* All zero: nothing is remembered. */
 struct mrrc_idle {
-	/* a ring; each once, but for a few that are not known any more */
+	/* a ring; each range once, except a few that are outdated */
 	struct mrrc_idle_range range[MRRC_IDLE_MAX];
 	unsigned first, count;
 	struct mrrc_idle_known known[MRRC_IDLE_SETS][MRRC_IDLE_WAYS];
@@ -38,14 +38,17 @@ struct mrrc_idle {
 	uint64_t tokens; /* given so far */
 };
 
-/* No longer needed. true: another one is, and is to be unwatched: *out. */
+/*
+ * Remember a range that is no longer needed. true: *out, the oldest, makes room
+ * and is to be unwatched.
+ */
 bool mrrc_idle_add(struct mrrc_idle *idle, uintptr_t start, uintptr_t end,
 		   struct mrrc_idle_range *out);
 
 /* The oldest; false: there is none. */
 bool mrrc_idle_take(struct mrrc_idle *idle, struct mrrc_idle_range *out);
 
-/* Is there one that shares a byte with the range? Looks at all. */
+/* Does one share a byte with the range? Looks at all. */
 bool mrrc_idle_overlaps(const struct mrrc_idle *idle, uintptr_t start,
 			uintptr_t end);
 
@@ -53,12 +56,12 @@ bool mrrc_idle_overlaps(const struct mrrc_idle *idle, uintptr_t start,
 uint64_t mrrc_idle_watch(struct mrrc_idle *idle, uintptr_t start,
 			 uintptr_t end);
 
-/* It has been looked at, which counts if it was watched all the time since
- * the token was given. Was it looked at, and watched ever since? */
+/* saw: the pages were looked at; valid if the range was watched all the time
+ * since the token was given. seen: was that so, and is it still watched? */
 void mrrc_idle_saw(struct mrrc_idle *idle, uintptr_t start, uint64_t token);
 bool mrrc_idle_seen(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);
 
-/* It has changed, or is no longer watched. */
+/* The range has changed, or is no longer watched. */
 void mrrc_idle_forget(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);
 
 #endif /* MRRC_IDLE_H */

@@ -39,12 +39,12 @@
 #include "sys/pause.h"
 #include "sys/vm.h"
 
-#define HOOKS_TELL    8 /* monitors that can be told */
+#define HOOKS_TELL    8 /* monitors at most */
 #define HOOKS_MARKS   ((size_t) 1 << 16)
 #define HOOKS_CODES   512
 #define HOOKS_LOOK    512	 /* of these to look at, at most */
 #define HOOKS_AROUND  8		 /* bytes before and behind a call */
-#define HOOKS_AGAIN   64	 /* calls of mmap, if it was not told */
+#define HOOKS_AGAIN   64	 /* calls of mmap until the next try */
 #define HOOKS_SEVERAL UINT32_MAX /* a mark of several chunks */
 
 static const struct {
@@ -102,7 +102,7 @@ bool mrrc_libc_hooks_rely(enum mrrc_trust_mode mode)
 	bool hooked = hooks.added;
 	size_t i;
 
-	/* what is proven needs no hook in code that is not run any more */
+	/* code that is proven not to be executed needs no hook */
 	for (i = 0; i < HOOKS_CNT && mode == MRRC_TRUST_HOOKED; i++)
 		hooked = hooked &&
 			 (hooks.placed[i] || hooks.found[i] == -ESRCH);
@@ -121,7 +121,7 @@ static inline _Atomic uint32_t *hooks_mark_of(uintptr_t addr)
 	return &hooks.mark[addr / MRRC_LIBC_HOOKS_CHUNK % HOOKS_MARKS];
 }
 
-/* Beyond the addresses that Linux gives unasked all chunks are one. */
+/* Beyond the addresses that Linux gives unasked all chunks share a mark. */
 static inline uint32_t hooks_chunk(uintptr_t addr)
 {
 	const uintptr_t chunk = addr / MRRC_LIBC_HOOKS_CHUNK + 1;
@@ -213,7 +213,7 @@ bool mrrc_libc_hooks_is_code(uintptr_t start, size_t len)
 		    atomic_load(&hooks.list[last].code[i].start) < start + len)
 			return true;
 	}
-	/* it may be written anew by now */
+	/* the list may be written anew by now */
 	return atomic_load(&hooks.code_seq) != seq;
 }
 
@@ -252,8 +252,8 @@ void mrrc_libc_hooks_go(void)
 }
 
 /*
- * The thread that stopped waits for nothing but the kernel. It is not there in
- * a child that has a copy of the memory.
+ * The stopping thread waits for nothing but the kernel. It does not exist in a
+ * child that has a copy of the memory.
  */
 void mrrc_libc_hooks_wait(void)
 {
@@ -270,7 +270,7 @@ void mrrc_libc_hooks_wait(void)
 
 /* ---- telling ---- */
 
-/* Everything, libc's own signals included. */
+/* All signals, libc's own included. */
 static void hooks_signals(int how, const uint64_t *set, uint64_t *old)
 {
 	syscall(SYS_rt_sigprocmask, how, set, old, sizeof(*set));
@@ -278,7 +278,8 @@ static void hooks_signals(int how, const uint64_t *set, uint64_t *old)
 
 /*
  * A change that was not announced, or a count of mappings that was not made.
- * Where trust is proven it ends for as long as the call takes (libc_hooks_call.c).
+ * With proven trust this ends trust for as long as the call takes
+ * (libc_hooks_call.c).
  */
 static void hooks_missed(uintptr_t start, uintptr_t end)
 {
@@ -299,7 +300,7 @@ static bool hooks_tell_all(uintptr_t start, uintptr_t end,
 	/* Removal waits for this to become zero. */
 	atomic_fetch_add(&hooks.inside, 1);
 	for (i = 0; i < HOOKS_TELL; i++) {
-		/* Written the other way round. */
+		/* Written in the opposite order. */
 		arg = atomic_load(&hooks.arg[i]);
 		tell = atomic_load(&hooks.tell[i]);
 		if (arg)
@@ -445,7 +446,7 @@ bool mrrc_libc_hooks_use(uintptr_t start, size_t len)
 	return false;
 }
 
-/* How many are in place; @why: what is not, and why that first one. */
+/* How many are in place; @why: which are not, and the reason of the first. */
 static unsigned hooks_place(char *why)
 {
 	unsigned count = 0;
@@ -504,7 +505,7 @@ int mrrc_libc_hooks_add(mrrc_libc_hooks_cb tell, void *arg, char *why)
 	int ret = 0;
 
 #ifdef __SANITIZE_THREAD__
-	/* libc unmaps in threads that ThreadSanitizer has taken leave of. */
+	/* libc unmaps in threads that ThreadSanitizer has finished already. */
 	snprintf(text, sizeof(text), "built with ThreadSanitizer");
 	ret = -EOPNOTSUPP;
 #endif
@@ -553,7 +554,7 @@ void mrrc_libc_hooks_remove(void *arg)
 		mrrc_pause(&tries);
 }
 
-/* The code stays patched: a new monitor here finds it so. */
+/* The code stays patched: a new monitor here finds it patched. */
 void mrrc_libc_hooks_forked(void)
 {
 	int i;

@@ -30,26 +30,26 @@
 #define MRRC_LIBC_HOOKS_WHY 128 /* bytes of a reason */
 
 enum mrrc_libc_hooks_how {
-	MRRC_LIBC_HOOKS_HINT,	/* else the kernel will report it */
-	MRRC_LIBC_HOOKS_SILENT, /* nothing else will: whatever it takes */
-	MRRC_LIBC_HOOKS_CLEAR,	/* the same, also where nothing is known: no
-				 * part of it may be watched after it */
+	MRRC_LIBC_HOOKS_HINT,	/* the kernel will report it, too */
+	MRRC_LIBC_HOOKS_SILENT, /* the only report: wait if needed */
+	MRRC_LIBC_HOOKS_CLEAR,	/* the same, even where nothing is known: no
+				 * part of the range may be watched after it */
 };
 
 /*
- * The range is about to go. Called in the thread that takes it away, under
- * any lock but ours, all signals blocked; must not malloc, free, map or unmap,
- * nor wait for a thread that may. errno is kept for it. false: it was at a bad
- * moment, and nothing has been done. An empty range: as many mappings may have
- * been made as mrrc_libc_hooks_count() was told.
+ * The range is about to go. Called in the thread that takes it away, under any
+ * lock but ours, all signals blocked; must not malloc, free, map or unmap, nor
+ * wait for a thread that may. The caller keeps errno. false: the moment was
+ * bad, and nothing has been done. An empty range: the application may have made
+ * as many mappings as mrrc_libc_hooks_count() was told.
  */
 typedef bool (*mrrc_libc_hooks_cb)(void *arg, uintptr_t start, uintptr_t end,
 				   enum mrrc_libc_hooks_how how);
 
 /*
- * Tell @tell from now on, patching libc if that is not done yet. @why (NULL,
- * or MRRC_HOOKS_WHY bytes) says on failure why not, on success what could not
- * be hooked, or nothing.
+ * Call @tell from now on; patches libc at the first call. @why (NULL, or
+ * MRRC_HOOKS_WHY bytes): on failure the reason, on success what could not be
+ * hooked, or "".
  */
 int mrrc_libc_hooks_add(mrrc_libc_hooks_cb tell, void *arg, char *why);
 
@@ -59,10 +59,10 @@ void mrrc_libc_hooks_remove(void *arg);
 /* In a forked child: nothing is announced there any more. */
 void mrrc_libc_hooks_forked(void);
 
-/* A range that is watched: without it, nothing is told there. */
+/* A range is watched: without a mark, nothing is announced there. */
 void mrrc_libc_hooks_mark(uintptr_t start, size_t len);
 
-/* Tell after so many calls of mmap(2), once. */
+/* Announce that after so many calls of mmap(2), once. */
 void mrrc_libc_hooks_count(size_t calls);
 
 /* Nothing is watched in the chunk around @addr any more. */
@@ -75,7 +75,7 @@ bool mrrc_libc_hooks_rely(enum mrrc_trust_mode mode);
 /* Must a call of that number be hooked before hooks are relied on? */
 bool mrrc_libc_hooks_matters(long number);
 
-/* Is what such a call does known, so that a hook announces it? */
+/* Is the effect of such a call known, so that a hook can announce it? */
 bool mrrc_libc_hooks_knows(long number);
 
 /*
@@ -86,7 +86,7 @@ bool mrrc_libc_hooks_knows(long number);
 int mrrc_libc_hooks_place(uint8_t *at, long number, uintptr_t start,
 			  uintptr_t end, uint8_t *filler);
 
-/* Before trust is given: all code that is there. One thread. */
+/* Before trust is given: list all code. One thread. */
 void mrrc_libc_hooks_code_begin(void);
 void mrrc_libc_hooks_code(uintptr_t start, uintptr_t end);
 void mrrc_libc_hooks_code_end(void);
@@ -98,10 +98,11 @@ bool mrrc_libc_hooks_has(uintptr_t at);
 bool mrrc_libc_hooks_use(uintptr_t start, size_t len);
 
 /*
- * REGISTRY lock, mode PROVEN: from here on no code goes, nor changes, by a call
- * that is hooked: threads that are about to make one wait until mrrc_libc_hooks_go().
- * @word: of mrrc_trust_wanted(), before the code was looked at. false, and none
- * waits: some has gone or changed since, or is about to.
+ * REGISTRY lock, mode PROVEN: from here on no hooked call takes code away or
+ * changes it: threads that are about to make one wait until
+ * mrrc_libc_hooks_go(). @word: of mrrc_trust_wanted(), before the code was
+ * looked at. false, and no thread waits: code has changed since, or is about
+ * to.
  */
 bool mrrc_libc_hooks_stop(uint64_t word);
 void mrrc_libc_hooks_go(void);

@@ -37,12 +37,12 @@
 #define HOOKS_ASK_PERSONALITY 0xffffffffu
 
 /*
- * Here, so that libc_hooks.c needs this object file: link-time optimization does not
- * see that assembly calls mrrc_patch_called.
+ * Defined here, so that libc_hooks.c needs this object file: link-time
+ * optimization does not see that assembly calls mrrc_patch_called.
  */
 size_t mrrc_libc_hooks_page;
 
-/* What the kernel refuses is not announced either. */
+/* A call that the kernel would refuse is not announced. */
 static bool hooks_valid(uintptr_t start, size_t len)
 {
 	const uintptr_t mask = mrrc_libc_hooks_page - 1;
@@ -50,7 +50,9 @@ static bool hooks_valid(uintptr_t start, size_t len)
 	return len && !(start & mask) && len <= UINTPTR_MAX - mask - start;
 }
 
-/* Returns whether it was announced, or need not be. So do all below. */
+/*
+ * Returns whether it was announced, or need not be. So do the functions below.
+ */
 static bool hooks_any(uintptr_t start, size_t len, enum mrrc_libc_hooks_how how)
 {
 	const uintptr_t mask = mrrc_libc_hooks_page - 1;
@@ -66,7 +68,7 @@ static bool hooks_range(uintptr_t start, size_t len)
 
 /* ---- mremap ---- */
 
-/* May it become another place, or larger? */
+/* May it move, or grow? */
 static bool hooks_moves(const struct mrrc_patch_call *call)
 {
 	return call->number == SYS_mremap &&
@@ -76,11 +78,11 @@ static bool hooks_moves(const struct mrrc_patch_call *call)
 }
 
 /*
- * The kernel moves and enlarges one mapping, and watching a part of it makes
- * it several. Once that is unwatched they are one again, unless another thread
- * has something there watched just then: so it is tried here. What is being
- * deregistered is watched, too, and known to no cache: it is unwatched when the
- * kernel has refused.
+ * The kernel moves and enlarges only one mapping, and a watched part makes it
+ * several. Unwatched they are one again, unless another thread watches a part
+ * at this moment: so the hook makes the call, and repeats it. Regions that are
+ * being deregistered are watched, too, though no cache knows them: they are
+ * unwatched when the kernel has refused.
  */
 static long hooks_move(const struct mrrc_patch_call *call, size_t old_len)
 {
@@ -96,7 +98,10 @@ static long hooks_move(const struct mrrc_patch_call *call, size_t old_len)
 	return to;
 }
 
-/* What moves is told of whatever it takes, so that it is in one piece. */
+/*
+ * A mapping that moves is announced whatever it takes, so that it is in one
+ * piece.
+ */
 static bool hooks_mremap(const struct mrrc_patch_call *call)
 {
 	const uintptr_t mask = mrrc_libc_hooks_page - 1;
@@ -132,14 +137,14 @@ static bool hooks_madvise(uintptr_t start, size_t len, long advice)
 	}
 }
 
-/* No such way of changing the signal mask: all it does is to read. */
+/* A way to change the signal mask that changes nothing: it only reads. */
 static bool hooks_readable(const void *word)
 {
 	return !syscall(SYS_rt_sigprocmask, -1, word, NULL, sizeof(uint64_t)) ||
 	       errno != EFAULT;
 }
 
-/* Whose process it is about is not looked at. */
+/* The call's target process is not considered. */
 static bool hooks_process_madvise(const struct iovec *iov, size_t count,
 				  long advice)
 {
@@ -166,14 +171,14 @@ static __attribute__((noinline)) bool hooks_brk(uintptr_t end)
 
 	if (!end)
 		return true;
-	/* This one is announced, too, and comes to the line above. */
+	/* This call is announced, too, and reaches the line above. */
 	now = syscall(SYS_brk, 0);
 	return start >= now || hooks_range(start, now - start);
 }
 
 /*
- * The only call that replaces memory and makes no event. How much depends on
- * the size of the segment's pages, which is not known: all from there on.
+ * The only call that replaces memory and makes no event. The length depends on
+ * the page size of the segment, which is not known: everything from there on.
  */
 static __attribute__((noinline)) bool hooks_shmat(uintptr_t addr, int flags)
 {
@@ -237,7 +242,7 @@ bool mrrc_libc_hooks_knows(long number)
 
 bool mrrc_libc_hooks_matters(long number)
 {
-	/* what the kernel will be able to do one day */
+	/* numbers of future kernels */
 	return mrrc_libc_hooks_knows(number) || number < 0 ||
 	       number > HOOKS_LAST_NUMBER;
 }
@@ -249,7 +254,9 @@ static bool hooks_drops(long advice)
 	       advice == MADV_FREE || advice == MADV_REMOVE;
 }
 
-/* Memory that it takes away, changes, or has others access; false: none. */
+/*
+ * The memory that it takes away, changes, or lets others access; false: none.
+ */
 static bool hooks_changes(const struct mrrc_patch_call *call, uintptr_t *start,
 			  size_t *len)
 {
@@ -283,8 +290,8 @@ enum hooks_code {
 };
 
 /*
- * Code that it takes away while trust is looked for: what could not be proven
- * may be gone after it, and what is being patched must not go.
+ * Code that it takes away while trust is being sought: code that could not be
+ * proven may be gone after it, and code that is being patched must not go.
  */
 static enum hooks_code hooks_takes(const struct mrrc_patch_call *call)
 {
@@ -326,8 +333,8 @@ static bool hooks_brings(const struct mrrc_patch_call *call)
 }
 
 /*
- * In the place of libc: trust has ended before the call, and is not given again
- * before it is over.
+ * Makes the call in libc's place: trust has ended before it, and is not given
+ * again before it is over.
  */
 static void hooks_make(struct mrrc_patch_call *call, bool told, bool moves,
 		       bool brings, enum hooks_code takes)
@@ -355,7 +362,7 @@ static void hooks_make(struct mrrc_patch_call *call, bool told, bool moves,
 		mrrc_trust_end(0, UINTPTR_MAX);
 }
 
-/* What goes past all that is hooked or looked at. */
+/* Calls that evade hooks and proof. */
 static void hooks_ends(const struct mrrc_patch_call *call)
 {
 	switch (call->number) {

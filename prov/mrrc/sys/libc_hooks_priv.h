@@ -11,11 +11,11 @@
 extern size_t mrrc_libc_hooks_page; /* bytes; 0: nothing was hooked yet */
 
 /* Announce whole pages that are about to go, if anything is watched there.
- * false: it was, and could not be announced. */
+ * false: something was, and could not be announced. */
 bool mrrc_libc_hooks_tell(uintptr_t start, uintptr_t end,
 			  enum mrrc_libc_hooks_how how);
 
-/* Nothing is watched there after it, though no cache may know of it. */
+/* Nothing is watched in the range afterwards, even if no cache knows it. */
 void mrrc_libc_hooks_clear(uintptr_t start, uintptr_t end);
 
 /* May code be there? "Yes" may be wrong. */
@@ -30,7 +30,7 @@ void mrrc_libc_hooks_brought(void);
 /* Inside a call that ends trust: waits while code must not go. */
 void mrrc_libc_hooks_wait(void);
 
-/* One call more of mmap(2). */
+/* Counts a call of mmap(2). */
 void mrrc_libc_hooks_mapping(void);
 
 #endif /* MRRC_HOOKS_PRIV_H */

@@ -97,7 +97,7 @@ void mrrc_lock_wait(struct mrrc_lock *lock, pthread_cond_t *cond)
 #ifdef MRRC_DEBUG
 	__atomic_store_n(&lock->owned, 0, __ATOMIC_RELEASE);
 #endif
-	/* it would leave with the lock held */
+	/* a cancelled thread would leave with the lock held */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_cond_wait(cond, &lock->mutex);
 	pthread_setcancelstate(cancel, NULL);
@@ -128,7 +128,7 @@ int mrrc_lock_init(struct mrrc_lock *lock, enum mrrc_rank rank)
 	pthread_mutexattr_t attr;
 	int ret;
 
-	/* what is held for a moment is worth a moment's spinning */
+	/* locks are held briefly, so spinning is worth it */
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_settype(&attr, rank == MRRC_RANK_LEAF ?
 						 PTHREAD_MUTEX_ADAPTIVE_NP :

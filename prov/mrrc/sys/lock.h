@@ -75,9 +75,9 @@ int mrrc_lock_init(struct mrrc_lock *lock, enum mrrc_rank rank);
 void mrrc_lock_fini(struct mrrc_lock *lock);
 
 /*
- * Whether this thread is inside any lock of ours, or about to take one or to
- * leave it. Asked by what runs in signal handlers, which must not wait for
- * the thread that it interrupted.
+ * Whether this thread is inside any lock of ours, or about to take or leave
+ * one. Signal handlers ask: they must not wait for the thread that they
+ * interrupted.
  */
 static inline bool mrrc_lock_inside(void);
 
@@ -88,9 +88,9 @@ void mrrc_lock_wait(struct mrrc_lock *lock, pthread_cond_t *cond);
 void mrrc_lock_reset(struct mrrc_lock *lock, enum mrrc_rank rank);
 
 /*
- * How many locks this thread is in. In static TLS: a module's other kind is
- * allocated at a thread's first access, and a thread that reads events must
- * not allocate.
+ * How many locks this thread is in. In static TLS: dynamic TLS of a module is
+ * allocated at a thread's first access, and a thread that reads events must not
+ * allocate.
  */
 extern _Thread_local unsigned mrrc_locks_inside
 	__attribute__((tls_model("initial-exec")));

@@ -109,7 +109,10 @@ bool mrrc_mappings_each(bool (*each)(void *arg,
 	struct mrrc_mapping mapping;
 	int cancel;
 
-	/* in read(2) it would leave with the caller's locks held */
+	/*
+	 * a thread cancelled in read(2) would leave with the caller's locks
+	 * held
+	 */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	file.fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	while (file.fd >= 0 && mappings_line(&file)) {

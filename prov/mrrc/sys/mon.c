@@ -22,7 +22,7 @@
 static const struct mrrc_mon_ops *const mrrc_mon_kinds[] = {
 	&mrrc_mon_uffd_ops,
 	&mrrc_mon_none_ops,
-	/* what "auto" never comes to */
+	/* never chosen by "auto" */
 	&mrrc_mon_manual_ops,
 };
 
@@ -78,8 +78,8 @@ static void mon_fork_parent(void)
 }
 
 /*
- * The only thread of the child. Another thread may have held the MONITOR or
- * a CACHE lock: what they guard is not looked at again (mrrc_mon_forked).
+ * The only thread of the child. Another thread may have held the MONITOR or a
+ * CACHE lock: the data they guard are not used again (mrrc_mon_forked).
  */
 static void mon_fork_child(void)
 {
@@ -254,7 +254,7 @@ void mrrc_mon_close(struct mrrc_mon *mon)
 	assert(TAILQ_EMPTY(&mon->subs));
 	if (mon->hooked && !mrrc_mon_forked(mon))
 		mrrc_libc_hooks_remove(mon);
-	/* a child that no fork handler knows of may keep what watches */
+	/* a child without fork handlers may keep what watches */
 	if (!mrrc_mon_forked(mon))
 		mrrc_mon_unwatch_idle(mon);
 	/* Known to the fork handlers until its descriptors are closed. */
@@ -303,7 +303,7 @@ static void mon_fail_locked(struct mrrc_mon *mon)
 	mon->ops->stop(mon);
 }
 
-/* MONITOR lock held: not now, from here until it has been settled. */
+/* MONITOR lock held: seq is odd from here until it is settled. */
 static void mon_unsettle(struct mrrc_mon *mon)
 {
 	mrrc_lock_assert_held(&mon->lock);
@@ -379,7 +379,7 @@ bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon)
 
 /* ---- watching, the calls ---- */
 
-/* MONITOR lock held. What was seen is watched still. */
+/* MONITOR lock held. Ranges known as private stay watched. */
 static int mon_watch_locked(struct mrrc_mon *mon, uintptr_t start, size_t len,
 			    uint64_t *token)
 {
@@ -402,12 +402,12 @@ int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 	int ret = -ENODEV;
 
 	mrrc_lock_acquire(&mon->lock);
-	/* What came before is not to be taken for news of this range. */
+	/* Earlier events must not be taken for changes of this range. */
 	if (mrrc_mon_works(mon) && mrrc_mon_seq(mon) & 1)
 		mon_handle(mon);
 	if (mrrc_mon_works(mon))
 		ret = mon_watch_locked(mon, start, len, token);
-	/* Each range takes mappings, of which there are so many. */
+	/* Each range takes mappings, which are limited. */
 	if (ret == -ENOMEM && mrrc_mon_unwatch_all_idle(mon))
 		ret = mon_watch_locked(mon, start, len, token);
 	mrrc_lock_release(&mon->lock);
@@ -540,8 +540,8 @@ void mrrc_mon_invalidate(struct mrrc_mon *mon, uintptr_t start, size_t len)
 
 /* ---- hooks ---- */
 
-/* All events that are queued, of all monitors. The lock is not waited for: its
- * holder may be waiting for the thread that calls this. */
+/* Handles all queued events, of all monitors. The lock is not waited for: its
+ * holder may be waiting for the calling thread. */
 static bool mon_settle_all(void)
 {
 	struct mrrc_mon *mon;

@@ -96,13 +96,13 @@ enum mrrc_mon_ask {
 	MRRC_ASK_NEVER,	 /* only the application tells */
 };
 
-/* All calls are there, but for settle. */
+/* All calls are set, except perhaps settle. */
 struct mrrc_mon_ops {
 	/* Watching is slow: ranges no longer needed stay watched for later. */
 	bool lazy;
 	/* Hooks may announce what it would see (mrrc_mon_hook). */
 	bool hookable;
-	/* It sees nothing: the application tells of what it unmaps. */
+	/* Watches nothing: the application reports what it unmaps. */
 	bool manual;
 	const char *name;
 	/* OTHERS: an unmapping thread continues only when seq is odd, or the
@@ -132,22 +132,22 @@ struct mrrc_mon_ops {
 
 /*
  * How many ranges may be watched. Each can split one mapping in three, unless
- * its neighbours are watched as well, and a process can have only so many: at
- * most half of them are for watching, and no more than others leave of nineteen
- * in twenty, but the last twentieth always.
+ * its neighbours are watched as well, and the mappings of a process are
+ * limited: at most half of them are for watching, and no more than the
+ * application leaves of 95 %, but always 5 %.
  */
 struct mrrc_mon_room {
-	size_t mappings; /* that a process can have; 0: no matter */
-	size_t most;	 /* ranges, by the last look at what there is */
-	size_t look;	 /* ranges to be watched before the next look */
+	size_t mappings; /* that a process can have; 0: no limit */
+	size_t most;	 /* ranges allowed, by the last count */
+	size_t look;	 /* ranges to be watched before the next count */
 };
 
 struct mrrc_mon {
 	const struct mrrc_mon_ops *ops;
 	void *impl;		       /* the kind's own state */
-	_Atomic uint64_t seq;	       /* odd: not now; made even under lock */
+	_Atomic uint64_t seq;	       /* odd: not now; even only under lock */
 	_Atomic enum mrrc_mon_ask ask; /* ops->ask, or more often */
-	atomic_bool trusting;	       /* goes without asking on trust */
+	atomic_bool trusting;	       /* lookups need not ask, on trust */
 	atomic_bool failed;	       /* for good; set after reason */
 	mrrc_ours *ours;	      /* cleared in a child, which has a copy */
 	char reason[MRRC_MON_REASON]; /* why it failed or cannot watch */
@@ -181,19 +181,19 @@ int mrrc_mon_open_ops(const struct mrrc_mon_ops *ops, char *why,
 		      struct mrrc_mon **mon);
 
 /*
- * Have libc's unmaps announced to this monitor until it is closed. Only a
- * matter of speed. @why (NULL, or MRRC_HOOKS_WHY bytes): why not, or which
- * calls are left to the kernel. Once for each monitor is enough.
+ * Have libc's unmaps announced to this monitor until it is closed, which makes
+ * them cheaper. @why (NULL, or MRRC_HOOKS_WHY bytes): why not, or which calls
+ * are left to the kernel. Once for each monitor is enough.
  */
 int mrrc_mon_hook(struct mrrc_mon *mon, char *why);
 
 /*
- * When lookups ask the kernel whether memory is quiet: whenever another
- * thread could have unmapped, unless hooks tell of every unmap and no code is
- * there that goes past them; always; or never, as long as hooks have told of
- * every unmap, for processes that unmap through libc alone. For all users of
- * the monitor, and the last one decides. Before the first lookup, hooked if
- * it is to be. false: there are no such hooks.
+ * When lookups ask the kernel whether memory is quiet. AUTO: whenever another
+ * thread could have unmapped, unless every unmap is announced and no code
+ * evades the hooks. ALWAYS. HOOKED: never as long as hooks announce every
+ * unmap, for processes that unmap through libc alone. For all users of the
+ * monitor; the last call decides. Before the first lookup, after
+ * mrrc_mon_hook(). false: the hooks for it are missing.
  */
 enum mrrc_mon_probe { MRRC_PROBE_AUTO, MRRC_PROBE_ALWAYS, MRRC_PROBE_HOOKED };
 bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe);
@@ -214,7 +214,7 @@ static inline bool mrrc_mon_manual(const struct mrrc_mon *mon)
 	return mon->ops->manual;
 }
 
-/* For people: the name, and "+hooks" where calls are announced. */
+/* For logs: the name, and "+hooks" where calls are announced. */
 const char *mrrc_mon_title(const struct mrrc_mon *mon);
 
 /* Empty while the monitor works. Stable once it is not. */
@@ -247,7 +247,7 @@ int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
  * there are none. No lock held. */
 bool mrrc_mon_make_room(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
 
-/* By what mrrc_mon_watch answered: is it to be unwatched? */
+/* From the result of mrrc_mon_watch(): does the range have to be unwatched? */
 static inline bool mrrc_mon_watched(int ret)
 {
 	return ret != -EINVAL && ret != -EBUSY && ret != -ENODEV;
@@ -262,13 +262,13 @@ bool mrrc_mon_sees(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		   uint64_t token);
 
 /*
- * Stop watching what no subscriber covers any more: in the end. Where that
- * takes a while the last MRRC_IDLE_MAX ranges stay watched, and their changes
- * are reported. No lock held.
+ * Stop watching what no subscriber covers any more. Monitors that unwatch
+ * slowly keep the last MRRC_IDLE_MAX ranges watched, and their changes are
+ * reported. No lock held.
  */
 void mrrc_mon_unwatch(struct mrrc_mon *mon, uintptr_t start, size_t len);
 
-/* Those at once. No lock held. */
+/* Unwatch those at once. No lock held. */
 void mrrc_mon_unwatch_idle(struct mrrc_mon *mon);
 
 static inline uint64_t mrrc_mon_seq(struct mrrc_mon *mon)
@@ -282,7 +282,7 @@ static inline bool mrrc_mon_works(struct mrrc_mon *mon)
 	       !mrrc_mon_forked(mon);
 }
 
-/* Is seq, looked at afterwards, told of every unmap without asking? */
+/* Does seq alone, read afterwards, reflect every unmap? */
 static inline bool mrrc_mon_told(struct mrrc_mon *mon)
 {
 	const enum mrrc_mon_ask ask =
@@ -303,7 +303,7 @@ static inline bool mrrc_mon_is_told(struct mrrc_mon *mon)
 	return mrrc_mon_told(mon) && !(mrrc_mon_seq(mon) & 1);
 }
 
-/* The probe was refused: it is the end of the monitor. -ENODEV. */
+/* The probe was refused: ends the monitor. -ENODEV. */
 int mrrc_mon_refused(struct mrrc_mon *mon, int ret);
 
 /* 0: quiet now. -EAGAIN: drain and ask again. -ENODEV: it has failed. */
@@ -317,10 +317,9 @@ static inline int mrrc_mon_check(struct mrrc_mon *mon)
 }
 
 /*
- * The same, and what was unmapped before the call has been forgotten. *seq:
- * what it was then. *probes, which the caller alone writes, grows by one where
- * the kernel is asked. No event is read during the call unless another thread
- * does.
+ * The same, and what was unmapped before the call has been forgotten. *seq: the
+ * number at that time. *probes, which the caller alone writes, grows by one
+ * where the kernel is asked. Reads no event itself.
  */
 static inline __attribute__((always_inline)) int
 mrrc_mon_quiet(struct mrrc_mon *mon, uint64_t *seq, _Atomic uint64_t *probes)
@@ -351,7 +350,9 @@ void mrrc_mon_drain(struct mrrc_mon *mon);
  */
 void mrrc_mon_invalidate(struct mrrc_mon *mon, uintptr_t start, size_t len);
 
-/* Give up for good: everything subscribed is invalidated. No lock held. */
+/*
+ * End the monitor for good: everything subscribed is invalidated. No lock held.
+ */
 void mrrc_mon_fail(struct mrrc_mon *mon, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -27,7 +27,7 @@ static bool mon_known(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 	return mrrc_idle_overlaps(&mon->idle, start, end);
 }
 
-/* The same question need not be asked again. */
+/* Removes the marks of a range that is not known here. */
 static void mon_unmark(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 {
 	uintptr_t addr = start & ~(MRRC_LIBC_HOOKS_CHUNK - 1);
@@ -74,7 +74,7 @@ bool mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end,
 		if (how == MRRC_LIBC_HOOKS_HINT &&
 		    mrrc_trust_mode() != MRRC_TRUST_HOOKED)
 			return false;
-		/* Nothing else would tell: it is worth the wait. */
+		/* The hook is the only report: wait. */
 		mrrc_lock_acquire(&mon->lock);
 	}
 	if (!mrrc_mon_works(mon))

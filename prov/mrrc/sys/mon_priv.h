@@ -10,21 +10,24 @@
 /* MONITOR lock held: all caches forget the range, and its watch ends. */
 void mrrc_mon_forget(struct mrrc_mon *mon, uintptr_t start, uintptr_t end);
 
-/* A hook's (mrrc_libc_hooks_cb). The kernel reports what is not done here. */
+/*
+ * The hook's callback (mrrc_libc_hooks_cb). If it does nothing, the kernel
+ * reports.
+ */
 bool mrrc_mon_announce(void *mon, uintptr_t start, uintptr_t end,
 		       enum mrrc_libc_hooks_how how);
 
-/* MONITOR lock held: ranges that are kept watched, now no more. Any? */
+/* MONITOR lock held: unwatch the idle ranges. Were there any? */
 bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon);
 
-/* mon_room.c. MONITOR lock held: is there no room for another range? */
+/* mon_room.c. MONITOR lock held: is the limit of ranges reached? */
 void mrrc_mon_room_init(struct mrrc_mon_room *room);
 bool mrrc_mon_full(struct mrrc_mon *mon);
 
 /* MONITOR lock held: the process may be running out of mappings. */
 void mrrc_mon_crowded(struct mrrc_mon *mon);
 
-/* What is watched already becomes known to the hooks. */
+/* Makes marks for the ranges that are watched already. */
 void mrrc_mon_mark(struct mrrc_mon *mon);
 
 #endif /* MRRC_MON_PRIV_H */

@@ -12,7 +12,7 @@
 #include "sys/mappings.h"
 #include "sys/vm.h"
 
-/* A subscriber gives up ranges to one that has so many less. */
+/* A subscriber gives up ranges to one that has this many fewer. */
 #define MRRC_MON_SHARE 256
 
 void mrrc_mon_room_init(struct mrrc_mon_room *room)
@@ -33,15 +33,15 @@ static size_t mon_ranges(struct mrrc_mon *mon)
 	return count;
 }
 
-/* A little less than a twentieth of the mappings is for watching always. */
+/* Always for watching: a little less than a twentieth of the mappings. */
 static size_t mon_least(const struct mrrc_mon_room *room)
 {
 	return room->mappings / 42;
 }
 
 /*
- * MONITOR lock held. @ranges are watched now, which take two mappings each at
- * most: neighbours are one.
+ * MONITOR lock held: count the mappings. @ranges are watched now, which take
+ * two mappings each at most: neighbours are one.
  */
 static void mon_look(struct mrrc_mon *mon, size_t ranges)
 {
@@ -66,7 +66,7 @@ static void mon_look(struct mrrc_mon *mon, size_t ranges)
 	mrrc_libc_hooks_count(calls);
 }
 
-/* MONITOR lock held: is there no room for another? */
+/* MONITOR lock held: is the limit reached? */
 bool mrrc_mon_full(struct mrrc_mon *mon)
 {
 	size_t ranges;
@@ -79,7 +79,7 @@ bool mrrc_mon_full(struct mrrc_mon *mon)
 	return ranges >= mon->room.most;
 }
 
-/* MONITOR lock held: the one with most, and how many; NULL: none has any. */
+/* MONITOR lock held: the subscriber with most ranges; NULL: none has any. */
 static struct mrrc_mon_sub *mon_richest(struct mrrc_mon *mon, size_t *most)
 {
 	struct mrrc_mon_sub *sub, *richest = NULL;
@@ -96,7 +96,9 @@ static struct mrrc_mon_sub *mon_richest(struct mrrc_mon *mon, size_t *most)
 	return richest;
 }
 
-/* MONITOR lock held: so many ranges of @sub, as if they had been unmapped. */
+/*
+ * MONITOR lock held: @sub forgets so many ranges, as if they had been unmapped.
+ */
 static void mon_take(struct mrrc_mon *mon, struct mrrc_mon_sub *sub,
 		     size_t count)
 {
@@ -154,7 +156,7 @@ void mrrc_mon_crowded(struct mrrc_mon *mon)
 		mon_look(mon, ranges);
 		if (ranges <= room->most)
 			return;
-		/* so many that it is not time for it again at once */
+		/* so many that the next time is not at once */
 		mon_shed(mon,
 			 room->most > least + some ? room->most - some : least);
 		mrrc_libc_hooks_count(some / 2);

@@ -81,7 +81,7 @@ struct mrrc_uffd_event {
 struct mrrc_uffd {
 	int fd;	     /* the userfaultfd; after stop, a stand-in */
 	int stop_fd; /* readable once the reader has to end */
-	/* a program may have closed them, and got their numbers again */
+	/* a program may have closed them and reused their numbers */
 	struct mrrc_fd_id id;
 	struct mrrc_fd_id stop_id;
 	size_t huge; /* huge page size, 0 if none */
@@ -116,7 +116,7 @@ static void uffd_unlock(struct mrrc_uffd *uffd, const sigset_t *old)
 	pthread_sigmask(SIG_SETMASK, old, NULL);
 }
 
-/* Locked. A range too large is invalidated for nothing, and that is all. */
+/* Locked. A range that is too large only invalidates more than needed. */
 static void uffd_queue(struct mrrc_uffd *uffd, uintptr_t start, uintptr_t end,
 		       enum mrrc_mon_event kind)
 {
@@ -154,7 +154,7 @@ static int uffd_take(struct mrrc_uffd *uffd, const struct uffd_msg *msg)
 		to = msg->arg.remap.to;
 		len = msg->arg.remap.len;
 		uffd_queue(uffd, from, from + len, MRRC_MON_UNMAP);
-		/* The kernel goes on watching where the pages went. */
+		/* The pages stay watched where they moved. */
 		uffd_queue(uffd, to, to + len, MRRC_MON_REMOVE);
 		return 0;
 	default:
@@ -168,7 +168,7 @@ static int uffd_lost(const struct mrrc_uffd *uffd)
 	return mrrc_fd_is(uffd->fd, &uffd->id) ? 0 : -EBADF;
 }
 
-/* Locked. Whatever there is to read; -EIO, -EPROTO: nothing more is. */
+/* Locked. Reads all there is; -EIO, -EPROTO: nothing more can be read. */
 static int uffd_read(struct mrrc_uffd *uffd)
 {
 	struct uffd_msg msg[MRRC_UFFD_EVENTS];
@@ -201,7 +201,7 @@ static int uffd_drain(struct mrrc_mon *mon)
 	int cancel;
 	int ret;
 
-	/* in read(2) it would leave with locks held */
+	/* a thread cancelled in read(2) would leave with locks held */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	do {
 		uffd_lock(uffd, &old);
@@ -270,7 +270,7 @@ static int uffd_fetch(struct mrrc_mon *mon)
 	int ret;
 
 	uffd_lock(uffd, &old);
-	/* What can be read there, and what not, says nothing of ours else. */
+	/* Whether a file that is not ours can be read says nothing. */
 	ret = uffd_lost(uffd);
 	/* Another thread may have drained it first. */
 	if (ret || !poll(&left, 1, 0)) {
@@ -285,7 +285,9 @@ static int uffd_fetch(struct mrrc_mon *mon)
 	return ret;
 }
 
-/* Closes in this table what is not ours. Makes system calls, nothing else. */
+/*
+ * Closes the other descriptors of this table. Makes system calls, nothing else.
+ */
 static int uffd_close_others(void *arg)
 {
 	const struct mrrc_uffd *uffd = arg;
@@ -311,10 +313,10 @@ static bool uffd_tool(void)
 }
 
 /*
- * Nothing but ours; where the kernel does not do that, all, and shared.
- * Drivers are told which process closes a file, and some end what the process
- * has there (mq_notify(3), XPMEM). So a child closes them, as those of any
- * fork do, in the reader's memory and table.
+ * Gives the reader a descriptor table with ours alone; if the kernel cannot, it
+ * shares the process's. Drivers are told which process closes a file, and some
+ * end what the process has there (mq_notify(3), XPMEM). So a child closes them,
+ * as those of any fork do, in the reader's memory and table.
  */
 static void uffd_keep(struct mrrc_uffd *uffd)
 {
@@ -402,8 +404,8 @@ static void *uffd_handle(void *arg)
 }
 
 /*
- * The reader's poll keeps the userfaultfd alive, hence wakes up first; in a
- * child what wakes it is the parent's as well.
+ * The reader's poll keeps the userfaultfd alive, so it wakes first; in a child,
+ * waking it wakes the parent's.
  */
 static void uffd_stop(struct mrrc_mon *mon)
 {
@@ -439,7 +441,7 @@ static int uffd_setup(struct mrrc_mon *mon, int *out)
 		ret = uffd_fail(mon, "lacks events", -errno);
 		goto err_close;
 	}
-	/* A machine under load may not get through it in time. */
+	/* Repeated: a machine under load may not get through it in time. */
 	do {
 		ret = mrrc_uffd_test(fd);
 	} while (ret == -ETIMEDOUT && --tries);
@@ -455,7 +457,7 @@ err_close:
 	return ret;
 }
 
-/* The reader is there first: nothing is watched before both are. */
+/* The reader starts first: nothing is watched before both run. */
 static int uffd_threads(struct mrrc_mon *mon)
 {
 	struct mrrc_uffd *uffd = mon->impl;
@@ -590,15 +592,15 @@ static void uffd_unregister(const struct mrrc_uffd *uffd, uintptr_t start,
 }
 
 /*
- * Is every page of the range mapped? MS_ASYNC writes nothing back. Not by
- * msync(2), where a thread may be cancelled.
+ * Is every page of the range mapped? MS_ASYNC writes nothing back. A raw system
+ * call, as msync(2) is a cancellation point.
  */
 static bool uffd_mapped(uintptr_t start, size_t len)
 {
 	return !syscall(SYS_msync, start, len, MS_ASYNC);
 }
 
-/* Huge pages are watched whole. Refusal changes nothing. */
+/* Huge pages are watched whole. A refusal changes nothing. */
 static int uffd_watch_huge(const struct mrrc_uffd *uffd, uintptr_t start,
 			   size_t len)
 {
@@ -611,8 +613,8 @@ static int uffd_watch_huge(const struct mrrc_uffd *uffd, uintptr_t start,
 }
 
 /*
- * The kernel passes over what is not mapped, and does not watch what comes
- * there: such a range is watched in part.
+ * The kernel skips unmapped parts, and does not watch what is mapped there
+ * later: such a range is watched in part.
  */
 static int uffd_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
@@ -631,7 +633,9 @@ static int uffd_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	return ret;
 }
 
-/* What is no longer mapped, or part of a huge page, is refused: let it be. */
+/*
+ * The kernel refuses parts that are unmapped, or part of a huge page: ignored.
+ */
 static void uffd_unwatch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
 	struct mrrc_uffd *uffd = mon->impl;

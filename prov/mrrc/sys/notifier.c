@@ -184,7 +184,9 @@ static int notifier_try(struct mrrc_notifier *notifier, struct mrrc_range range)
 	int cancel;
 	int ret;
 
-	/* in open(2) or read(2) it would leave with serial held */
+	/*
+	 * a thread cancelled in open(2) or read(2) would leave with serial held
+	 */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	ret = mrrc_mon_watch(notifier->mon, range.start, len, &token);
 	if (!ret && !mrrc_mon_sees(notifier->mon, range.start, len, token))
@@ -235,7 +237,7 @@ int mrrc_notifier_watch(struct mrrc_notifier *notifier, uintptr_t start,
 	region->start = range.start;
 	region->len = range.end - range.start;
 
-	/* What has happened up to now is no news of this range. */
+	/* Earlier events are not changes of this range. */
 	if (mrrc_mon_seq(notifier->mon) & 1)
 		mrrc_mon_drain(notifier->mon);
 	mrrc_lock_acquire(&notifier->serial);
@@ -253,7 +255,7 @@ int mrrc_notifier_watch(struct mrrc_notifier *notifier, uintptr_t start,
 		notifier_index(notifier, region);
 	notifier->adding = (struct mrrc_range){ 0, 0 };
 	mrrc_lock_release(&notifier->lock);
-	/* a refusal has changed nothing, and may concern another's range */
+	/* a refusal has changed nothing: the watch there may be another's */
 	if (ret && mrrc_mon_watched(ret))
 		mrrc_mon_unwatch(notifier->mon, range.start,
 				 range.end - range.start);

@@ -17,7 +17,7 @@
 
 struct mrrc_notifier;
 
-/* Whatever is known of the range is wrong. May block. */
+/* The range has changed. May block. */
 typedef void (*mrrc_notifier_cb)(void *arg, uintptr_t start, size_t len);
 
 /* mon: outlives the notifier. */
@@ -26,13 +26,13 @@ int mrrc_notifier_open(struct mrrc_mon *mon, mrrc_notifier_cb tell, void *arg,
 void mrrc_notifier_close(struct mrrc_notifier *notifier);
 
 /*
- * From now on tell of changes in the pages of the range, which are pinned.
- * 0, or why changes could go unnoticed. A watch ends when it was told.
+ * Report changes in the pages of the range, which are pinned. 0, or why changes
+ * could go unnoticed. A watch ends when a change is reported.
  */
 int mrrc_notifier_watch(struct mrrc_notifier *notifier, uintptr_t start,
 			size_t len);
 
-/* Has nothing happened to a watched range so far? */
+/* Is a watched range unchanged so far? */
 bool mrrc_notifier_valid(struct mrrc_notifier *notifier, uintptr_t start,
 			 size_t len);
 

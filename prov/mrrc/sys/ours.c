@@ -12,12 +12,12 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-#define OURS 256 /* at once */
+#define OURS 256 /* in use at once */
 
-static mrrc_ours *ours_page;	       /* cleared in a child */
-static unsigned char ours_plain[OURS]; /* where the kernel clears none */
-static bool ours_used[OURS];	       /* in a child, by copies as well */
-static mrrc_ours ours_last = 1;	       /* for all that come then */
+static mrrc_ours *ours_page;	       /* the kernel clears it in a child */
+static unsigned char ours_plain[OURS]; /* where the kernel does not clear */
+static bool ours_used[OURS];	       /* a child's copies count, too */
+static mrrc_ours ours_last = 1;	       /* shared by all beyond OURS */
 
 static void ours_map(void)
 {

@@ -13,8 +13,8 @@
 
 typedef volatile unsigned char mrrc_ours;
 
-/* One that says "ours" until it is put, or told otherwise. Never fails; where
- * the kernel clears no bytes, or there are no more, a fork handler has to. */
+/* A byte that says "ours" until it is put, or cleared. Never fails; where the
+ * kernel clears no bytes, or none are left, a fork handler has to clear it. */
 mrrc_ours *mrrc_ours_get(void);
 void mrrc_ours_put(mrrc_ours *ours);
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define OWN_TRIES 3 /* it may come and go meanwhile */
+#define OWN_TRIES 3 /* it may appear and vanish meanwhile */
 
 static int own_file_check(int fd)
 {
@@ -24,7 +24,10 @@ static int own_file_check(int fd)
 		       -EPERM;
 }
 
-/* What this call makes is the user's, whatever a file server says of it. */
+/*
+ * A file that this call makes counts as the user's, even if a file server
+ * reports another owner.
+ */
 int mrrc_own_file_open(const char *path, int flags)
 {
 	int fd, ret, tries = OWN_TRIES;

@@ -86,7 +86,10 @@ static void *map_aligned(size_t want, size_t align)
 		goto err;
 	return from;
 
-	/* No room for another mapping. What has gone may be another's now. */
+	/*
+	 * No room for another mapping. A part that was unmapped may be in use
+	 * again.
+	 */
 err:
 	munmap(addr, end - addr);
 	errno = ENOMEM;
@@ -161,7 +164,7 @@ int mrrc_pages_map(size_t len, size_t align, const struct mrrc_pages_attr *attr,
 	}
 	if (addr == MAP_FAILED)
 		return -ENOMEM;
-	/* or the kernel may think otherwise */
+	/* the kernel's setting may be "always" */
 	if (attr->kind == MRRC_PAGES_4K)
 		madvise(addr, want, MADV_NOHUGEPAGE);
 	ret = pages_bind(addr, want, attr->node);
@@ -179,7 +182,8 @@ int mrrc_pages_map(size_t len, size_t align, const struct mrrc_pages_attr *attr,
 
 /*
  * At vm.max_map_count the kernel cannot split a mapping that it has merged with
- * its neighbour: then the addresses stay, and the memory goes all the same.
+ * its neighbour: then the addresses stay mapped, and the memory is returned all
+ * the same.
  */
 void mrrc_pages_return(void *addr, size_t len)
 {
@@ -198,9 +202,8 @@ size_t mrrc_pages_len(size_t mapped)
 }
 
 /*
- * In one step: another thread may be writing there. Where the kernel refuses,
- * it has not taken the old mapping away: there are too many mappings, or too
- * much is locked.
+ * In one step: another thread may be writing there. If the kernel refuses, the
+ * old mapping is still there: too many mappings, or too much locked.
  */
 bool mrrc_pages_retire(void *addr, size_t mapped, bool access)
 {

@@ -25,9 +25,9 @@ struct mrrc_pages_attr {
 	bool exact; /* no longer than len, in small pages */
 };
 
-/* What len becomes in such pages: as much as must be there. */
+/* len rounded up to such pages. */
 size_t mrrc_pages_round(size_t len, enum mrrc_pages kind);
-/* Of one page, as far as the kernel promises it. */
+/* The size of one page, as far as the kernel guarantees it. */
 size_t mrrc_pages_size(enum mrrc_pages kind);
 
 /*

@@ -22,7 +22,7 @@
 
 #define FILLER 16 /* behind a function, before the next one */
 
-/* One at a time writes; the thread that proves reads. */
+/* One thread at a time writes; the proving thread reads. */
 static struct {
 	struct {
 		_Atomic(uint8_t *) at; /* near what its stubs serve, or NULL */
@@ -121,7 +121,7 @@ static int patch_page(uintptr_t near, uint8_t **out)
 	int tries;
 	void *got;
 
-	/* Others map at the same time. */
+	/* Other threads map at the same time. */
 	for (tries = 0; tries < 8; tries++) {
 		at = patch_hole(near);
 		if (!at)
@@ -286,7 +286,7 @@ bool mrrc_patch_stub(uintptr_t addr)
 
 /* ---- patching ---- */
 
-/* The code stays executable throughout: others may be in it. */
+/* The code stays executable throughout: other threads may run it. */
 static int patch_writable(const struct mrrc_patch *patch, bool on)
 {
 	const int prot = PROT_READ | PROT_EXEC | (on ? PROT_WRITE : 0);

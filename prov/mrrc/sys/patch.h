@@ -27,7 +27,7 @@
 #define MRRC_PATCH_PAGES 8     /* of stubs, at most */
 #define MRRC_PATCH_ANY	 (-1L) /* any system call: syscall(2) */
 
-/* As the kernel is about to get them, or gets them in their place. */
+/* The call's arguments, as the kernel is about to get them. */
 struct mrrc_patch_call {
 	long number;
 	long arg[6];
@@ -54,10 +54,8 @@ bool mrrc_patch_called(struct mrrc_patch_call *call);
 long mrrc_patch_make(const struct mrrc_patch_call *call);
 uintptr_t mrrc_patch_made(void);
 
-#define MRRC_PATCH_FILLER 5 /* bytes that lead to a stub */
-#define MRRC_PATCH_NEAR \
-	122 /* bytes from a system call to such, at
-					 * most, either way */
+#define MRRC_PATCH_FILLER 5   /* bytes that lead to a stub */
+#define MRRC_PATCH_NEAR	  122 /* bytes to filler, at most, each way */
 #define MRRC_PATCH_FIXED \
 	7 /* exactly, if only its first byte can
 					 * be changed */
@@ -68,10 +66,13 @@ struct mrrc_patch {
 	uint64_t *word;
 	uint64_t before;
 	uint64_t after;
-	/* What leads on where the word has no room for it; never run before. */
+	/*
+	 * The long jump, where the word has no room for it; never executed
+	 * before.
+	 */
 	uint8_t *filler;
 	uint8_t filling[MRRC_PATCH_FILLER];
-	uint8_t filled[MRRC_PATCH_FILLER]; /* what was there */
+	uint8_t filled[MRRC_PATCH_FILLER]; /* the filler's old bytes */
 	uint8_t *stub;
 };
 
@@ -98,7 +99,7 @@ struct mrrc_patch_code {
 	 * kept. -EOPNOTSUPP: not on this processor.
 	 */
 	bool inside;
-	uint8_t *stub; /* one that served unmapped code, or NULL */
+	uint8_t *stub; /* a stub that served unmapped code, or NULL */
 };
 
 /*

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #define PAUSE_YIELDS 100
-#define PAUSE_NAPS   4 /* before something is given up */
+#define PAUSE_NAPS   4 /* naps before the caller gives up */
 #define PAUSE_NS     50000
 
 static void nap(void)

@@ -12,12 +12,12 @@
 #define MRRC_PAUSE_H
 
 /*
- * Each time round; *tries: 0 at first. Yields, and after a while sleeps for
- * some tens of microseconds.
+ * Call in each round of a wait; *tries: 0 at first. Yields, and after a while
+ * sleeps for some tens of microseconds.
  */
 void mrrc_pause(unsigned *tries);
 
-/* Where that is given up: how many looks are left. Sleeps before the last. */
+/* For waits that are given up: @left tries. Sleeps before the last. */
 void mrrc_pause_brief(unsigned left);
 
 #endif /* MRRC_PAUSE_H */

@@ -57,7 +57,7 @@ static inline bool mrrc_pool_owns(const struct mrrc_pool *pool, const void *ptr)
 /* Is this, whatever it points to, an object that is taken? */
 bool mrrc_pool_is_live(const struct mrrc_pool *pool, const void *ptr);
 
-/* How many are taken: each that ever was is looked at. */
+/* How many are taken: looks at each that was ever used. */
 uint32_t mrrc_pool_live(const struct mrrc_pool *pool);
 
 /*

@@ -37,12 +37,12 @@
 #include "sys/trust.h"
 
 /*
- * Calls that bring code come in bursts: so long, at first, until it is looked
- * at. A process that makes code all the time is not worth looking at often.
+ * Calls that bring code come in bursts: the first pause before it is looked at.
+ * A process that makes code all the time is looked at rarely.
  */
 #define PROVE_PAUSE_MIN_NS 1000000
 #define PROVE_PAUSE_MAX_NS 500000000
-/* what is in the kernel when hooks are placed takes less */
+/* calls that are in the kernel when hooks are placed take less */
 #define PROVE_FIRST_NS 10000000
 #define PROVE_WANTS    8 /* of a mapping */
 
@@ -69,7 +69,7 @@ static struct {
 	pthread_t thread;
 	bool runs;
 	_Atomic uint32_t stop; /* a futex */
-	atomic_bool afresh;    /* calls may have gone past the hooks */
+	atomic_bool afresh;    /* calls may have evaded the hooks */
 	const struct mrrc_prove_ops *ops;
 	pthread_mutex_t why_lock; /* why */
 	char why[MRRC_TRUST_WHY];
@@ -347,7 +347,7 @@ static void prove_touched(void *arg, uintptr_t start, uintptr_t end)
 						  code->place.start >= end);
 }
 
-/* What is not there any more may come again as another. */
+/* Drops mappings that are gone: other code may come to their addresses. */
 static void prove_forget(void)
 {
 	size_t i = 0;
@@ -410,7 +410,7 @@ static bool prove_all(uint64_t word)
 	}
 	if (i < prove.count || !prove.again)
 		return i == prove.count;
-	/* a call that went in before is over then, as at the beginning */
+	/* a call that began before is over then, as at the start */
 	if (prove.ops->alone(prove_hook, &word))
 		prove_pause(PROVE_FIRST_NS);
 	return false;
@@ -418,7 +418,9 @@ static bool prove_all(uint64_t word)
 
 /* ---- the thread ---- */
 
-/* Trust, if it is wanted and all is proven. false: once more, soon. */
+/*
+ * Gives trust, if it is wanted and all is proven. false: look once more, soon.
+ */
 static bool prove_give(void)
 {
 	uint64_t word;
@@ -517,7 +519,7 @@ struct prove_seal {
 	const struct mrrc_code_place *place;
 };
 
-/* By our own patches or others': the copy is without ours. */
+/* Used by our patches or others': the copy is without ours. */
 static bool prove_seal_uses(void *arg, uintptr_t at, size_t len)
 {
 	const struct prove_seal *seal = arg;

@@ -29,8 +29,8 @@
 #include "sys/trust.h"
 
 /*
- * REGISTRY lock: hooks what libc and the dynamic loader have beside the
- * functions that are hooked by name. Once.
+ * REGISTRY lock: hooks the system calls that libc and the dynamic loader have
+ * beside the functions hooked by name. Once.
  */
 void mrrc_prove_seal(void);
 
@@ -43,12 +43,12 @@ struct mrrc_prove_ops {
 };
 
 /*
- * The thread, before trust is wanted: it looks at everything, as often as trust
- * comes to be wanted. -E* if there is no thread.
+ * Starts the thread, before trust is wanted: it looks at all code each time
+ * that trust is wanted. -E* if there is no thread.
  */
 int mrrc_prove_start(const struct mrrc_prove_ops *ops);
 
-/* Unless trust is wanted. No lock of ours held. */
+/* Stops it, unless trust is wanted. No lock of ours held. */
 void mrrc_prove_stop(void);
 
 /* In a forked child, which has no such thread. */
@@ -57,7 +57,10 @@ void mrrc_prove_forked(void);
 /* Why trust is not given, or "". */
 void mrrc_prove_why(char why[MRRC_TRUST_WHY]);
 
-/* Told of each other reason, in that thread, no lock held. Before it starts. */
+/*
+ * Called with each new reason, in that thread, no lock held. Set before it
+ * starts.
+ */
 void mrrc_prove_tell(void (*tell)(const char *why));
 
 #endif /* MRRC_PROVE_H */

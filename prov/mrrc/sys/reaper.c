@@ -41,7 +41,10 @@ size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache)
 
 	mrrc_lock_acquire(&cache->lock);
 	if (cache->helping) {
-		/* not for what it takes next, which may never end */
+		/*
+		 * do not wait for what the helper takes next: that may never
+		 * end
+		 */
 		round = cache->rounds;
 		cache->waiting++;
 		while (cache->helping && cache->rounds == round)

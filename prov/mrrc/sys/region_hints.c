@@ -29,7 +29,7 @@ static struct {
 	_Atomic uint64_t next_id;
 } mrrc_hints_all = { .once = PTHREAD_ONCE_INIT };
 
-/* Empty; the former entries are the caller's. */
+/* An empty table; the caller frees the former entries. */
 static bool hints_alloc(struct mrrc_hints *hints, unsigned bits)
 {
 	const size_t size = sizeof(*hints->entry) * MRRC_HINTS_WAYS << bits;
@@ -66,7 +66,10 @@ static int hints_way(const struct mrrc_hints *hints, uint64_t key,
 	return i;
 }
 
-/* Four times as large; what is in it stays, but for sets that run over. */
+/*
+ * Makes the table four times as large; entries stay, except in sets that
+ * overflow.
+ */
 static bool hints_grow(struct mrrc_hints *hints)
 {
 	const size_t count = (size_t) MRRC_HINTS_WAYS << hints->bits;
@@ -129,7 +132,10 @@ static void hints_collect_one(struct mrrc_hints *hints, struct mrrc_cache *core)
 		addr = atomic_load_explicit(&note->addr, memory_order_relaxed);
 		what = atomic_load_explicit(&note->what, memory_order_relaxed);
 		len = what >> 3;
-		/* The owner may just be writing: any range will do. */
+		/*
+		 * The owner may be writing at this moment: any valid range will
+		 * do.
+		 */
 		if (len && len < UINTPTR_MAX - addr)
 			mrrc_cache_served(core, addr, len, what & 7);
 	}
@@ -166,7 +172,7 @@ static void hints_thread_ends(void *arg)
 	struct mrrc_hints *tables = arg;
 	struct mrrc_hints *hints;
 
-	/* Later destructors may look up; they begin anew. */
+	/* Later destructors may look up again, with a new table. */
 	mrrc_hints_recent = &mrrc_hints_none;
 	mrrc_lock_acquire(&mrrc_hints_all.lock);
 	for (hints = tables; hints; hints = hints->next)
@@ -231,7 +237,7 @@ static struct mrrc_hints *hints_new(void)
 	return hints;
 }
 
-/* A table of a cache that is gone, with nothing in it, or a new one. */
+/* A table of a closed cache, emptied, or a new one. */
 static struct mrrc_hints *hints_take(struct mrrc_hints *tables)
 {
 	struct mrrc_hint *old;
@@ -322,7 +328,9 @@ void mrrc_hints_detach(struct mrrc_hints_list *list)
 
 	if (!hints_usable())
 		return;
-	/* Even without a table: a thread that ends may be just letting go. */
+	/*
+	 * Even without a table: an ending thread may still be using the list.
+	 */
 	mrrc_lock_acquire(&mrrc_hints_all.lock);
 	while ((hints = TAILQ_FIRST(&list->head))) {
 		hints_leave(hints);
@@ -358,7 +366,7 @@ void mrrc_hints_fill(struct mrrc_hints *hints, const char *regions,
 
 	if (way == MRRC_HINTS_WAYS) {
 		way = hints_victim(hints, regions, set);
-		/* a sixteenth of the sets ran over: too small */
+		/* a sixteenth of the sets overflowed: the table is too small */
 		if (hints->displaced >> (hints->bits - 4) && hints_grow(hints))
 			way = hints_way(hints, key, &set) % MRRC_HINTS_WAYS;
 	}

@@ -53,7 +53,7 @@ struct mrrc_hints_note {
 struct mrrc_hints {
 	/* hits: written by the owner, read by the thread that collects */
 	struct mrrc_hints_note note[MRRC_HINTS_LOG];
-	_Atomic uint64_t hits;	 /* each has left a note */
+	_Atomic uint64_t hits;	 /* each has written a note */
 	_Atomic uint64_t probes; /* of lookups that tried it */
 	_Atomic uint64_t cache;	 /* id; 0: the cache is gone */
 	struct mrrc_hint *entry;
@@ -83,7 +83,7 @@ struct mrrc_hints_list {
 	uint64_t id;		   /* of the cache, never used again */
 };
 
-/* That of no cache, where the thread has none. */
+/* The empty table, for threads without one. */
 extern struct mrrc_hints mrrc_hints_none;
 extern _Thread_local struct mrrc_hints *mrrc_hints_recent
 	__attribute__((tls_model("initial-exec")));
@@ -92,7 +92,7 @@ extern _Thread_local struct mrrc_hints *mrrc_hints_recent
 void mrrc_hints_list_init(struct mrrc_hints_list *list, struct mrrc_lock *lock,
 			  struct mrrc_cache *core, struct mrrc_pool *records);
 
-/* The cache ends: no thread uses it, no lock is held; not in a child. */
+/* The cache closes: no thread uses it, no lock is held; not in a child. */
 void mrrc_hints_detach(struct mrrc_hints_list *list);
 
 /* The calling thread's, if it has one. Any lock. */
@@ -112,13 +112,13 @@ void mrrc_hints_fill(struct mrrc_hints *hints, const char *regions,
 		     uintptr_t addr, enum mrrc_access access, uint64_t ref,
 		     bool big);
 
-/* If it is the one that the thread used last; else NULL. */
+/* The table that the thread used last, if it is this cache's; else NULL. */
 static inline struct mrrc_hints *
 mrrc_hints_last(const struct mrrc_hints_list *list)
 {
 	struct mrrc_hints *hints = mrrc_hints_recent;
 
-	/* it never is; saying so spares tests of what this returns */
+	/* never true; it spares tests of what this returns */
 	if (!hints)
 		__builtin_unreachable();
 	return __builtin_expect(
@@ -191,9 +191,9 @@ static inline uint64_t mrrc_hints_big_key(uintptr_t addr,
 }
 
 /*
- * The bits of the unit folded: buffers lie a power of two apart more often
- * than not, and those never meet in a set as long as there is room. Multiplied
- * they are looked up with fewer instructions, but a quarter slower.
+ * A hash by folding the bits of the unit: buffers are often a power of two
+ * apart, and these share no set as long as there is room. Multiplication would
+ * take fewer instructions, but a quarter more time.
  */
 static inline struct mrrc_hint *mrrc_hints_set(const struct mrrc_hints *hints,
 					       uintptr_t addr, unsigned unit)
@@ -231,7 +231,7 @@ mrrc_hints_find(const struct mrrc_hints *hints, uintptr_t addr,
 	const struct mrrc_hint *entry;
 
 	entry = mrrc_hints_look(hints, addr, 12, mrrc_hints_key(addr, access));
-	/* begin anew: all that would be kept in registers for this */
+	/* reload from memory: keeps registers free */
 	__asm__("" : "+r"(hints));
 	if (!entry && hints->big)
 		entry = mrrc_hints_look(hints, addr, MRRC_HINTS_BIG,
@@ -239,7 +239,10 @@ mrrc_hints_find(const struct mrrc_hints *hints, uintptr_t addr,
 	return entry;
 }
 
-/* A request was served from here. Returns whether it is time to count. */
+/*
+ * A request was served from here. Returns whether it is time to add the hits to
+ * the cache's counters.
+ */
 static inline bool mrrc_hints_hit(struct mrrc_hints *hints, uintptr_t addr,
 				  size_t len, enum mrrc_access access)
 {

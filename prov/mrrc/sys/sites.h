@@ -48,7 +48,7 @@ uintptr_t mrrc_sites_filler(const struct mrrc_code_image *image, uintptr_t at,
 			    bool (*used)(void *arg, uintptr_t at, size_t len),
 			    void *arg);
 
-/* Was it tried in vain? */
+/* Has hooking it failed before? */
 bool mrrc_sites_refused(uintptr_t at);
 
 /*
