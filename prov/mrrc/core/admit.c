@@ -5,13 +5,18 @@
 #include "config.h"
 #include "core/admit.h"
 
-/* What was never seen may not displace more than this part of the cache. */
+/*
+ * A range never seen before may not displace more than this part of the cache.
+ */
 #define NEW_PART 4
 
-/* Registrations that tell something; and so many, then they count half. */
+/*
+ * The fewest registrations that tell something; after so many, counts are
+ * halved.
+ */
 #define TELLING 8
 #define FADING	256
-/* Of those, fewer than this part were lost; and a few have most of the hits. */
+/* At most this part of them may have been lost; a few have most of the hits. */
 #define LOST_PART 16
 #define MARGIN	  2
 
@@ -40,7 +45,7 @@ bool mrrc_admit_copy_once(const struct mrrc_admit *admit, size_t len)
 		       mrrc_cost_reg(cost, len) + mrrc_cost_dereg(cost, len);
 }
 
-/* Have registrations of this price been worth it lately, in place of copies? */
+/* Have recent registrations of this price paid off compared with copies? */
 static bool admit_pays(struct mrrc_admit *admit, const uint64_t *value,
 		       double copy, double price)
 {
@@ -70,12 +75,12 @@ enum mrrc_admission mrrc_admit(struct mrrc_admit *admit,
 		mrrc_cost_reg(cost, missing) + mrrc_cost_dereg(cost, missing);
 
 	if (cost->copy_page > 0 && copy < price) {
-		/* history knows no more uses: often enough, then */
+		/* history counts no further: that is often enough */
 		if (uses * copy < price && uses < MRRC_HISTORY_MAX &&
 		    !(mrrc_cache_room(cache, missing) &&
 		      admit_pays(admit, cache->stats->value, copy, price)))
 			return MRRC_ADMIT_BOUNCE;
-		/* bought; should it be lost, renting begins anew */
+		/* registered; if it is lost, copies are counted anew */
 		mrrc_history_clear(&admit->history, addr / cost->page);
 	}
 	if (uses == 1 && missing > admit->max_bytes / NEW_PART)

@@ -33,7 +33,7 @@ struct mrrc_admit {
 	struct mrrc_cost cost;
 	struct mrrc_history history; /* of ranges that missed */
 	size_t max_bytes;
-	/* the cache's counters as they were: later ones are looked at */
+	/* the cache's counters at the last look: only later counts are used */
 	uint64_t hits, registrations, lost;
 };
 
@@ -42,12 +42,12 @@ int mrrc_admit_init(struct mrrc_admit *admit, const struct mrrc_cost *cost,
 		    size_t max_bytes, size_t max_regions);
 void mrrc_admit_fini(struct mrrc_admit *admit);
 
-/* Of a request of @len bytes, @missing of them are not registered. */
+/* A request of @len bytes, @missing of which are not registered. */
 enum mrrc_admission mrrc_admit(struct mrrc_admit *admit,
 			       const struct mrrc_cache *cache, uintptr_t addr,
 			       size_t len, size_t missing);
 
-/* Where a registration would not be kept: is a copy cheaper this once? */
+/* If the registration would not be kept: is a single copy cheaper? */
 bool mrrc_admit_copy_once(const struct mrrc_admit *admit, size_t len);
 
 #endif /* MRRC_ADMIT_H */

@@ -8,10 +8,12 @@
 #include <assert.h>
 #include <errno.h>
 
-/* More than was needed goes in a batch, up to this part of the byte limit. */
+/*
+ * A batch of victims may exceed what is needed by this part of the byte limit.
+ */
 #define MRRC_BATCH_PART 32
 
-/* Insertions that fail at once after one that found too much held. */
+/* Insertions that fail at once after one failed because too much was held. */
 #define MRRC_TIGHT 16
 
 int mrrc_cache_init(struct mrrc_cache *cache,
@@ -165,7 +167,7 @@ bool mrrc_cache_room(const struct mrrc_cache *cache, size_t len)
 	return len <= cache->max_bytes && !cache_full(cache, len);
 }
 
-/* There is room: should more go in the same batch? */
+/* There is room: should more regions go in the same batch? */
 static bool cache_more(const struct mrrc_cache *cache, size_t gone)
 {
 	struct mrrc_policy *policy = cache->policy;
@@ -174,7 +176,7 @@ static bool cache_more(const struct mrrc_cache *cache, size_t gone)
 				   gone < policy->batch;
 }
 
-/* A policy that marks its batch out has decided on the bytes, too. */
+/* A policy that chooses its batches has decided on the bytes, too. */
 static bool cache_batch_full(const struct mrrc_cache *cache, size_t beyond)
 {
 	return !cache->policy->ops->more &&
@@ -216,7 +218,7 @@ static void cache_index(struct mrrc_cache *cache, struct mrrc_region *region)
 	mrrc_region_publish(region);
 }
 
-/* There is no room, for this time and some: they stay. */
+/* No room, and none for some time: the victims stay. */
 static void cache_undo(struct mrrc_cache *cache, struct mrrc_region_list *gone)
 {
 	struct mrrc_region *region;

@@ -43,19 +43,19 @@ struct mrrc_cache {
 	struct mrrc_index index[MRRC_ACCESS_CNT];
 	struct mrrc_policy *policy;
 	struct mrrc_cost cost;
-	struct mrrc_history merged; /* requests, by their first page */
+	struct mrrc_history merged; /* merged requests, by first page */
 	size_t max_bytes;
 	size_t max_regions;
 	size_t page;
 	size_t loose;		  /* held and not indexed */
-	unsigned tight;		  /* insertions not worth a try */
-	struct mrrc_stats *stats; /* own, or its owner's */
+	unsigned tight;		  /* insertions that fail at once */
+	struct mrrc_stats *stats; /* its own, or its owner's */
 	struct mrrc_stats own;
 };
 
 /*
- * How a request can be served: pieces by address that cover its pages. Those
- * without a region have to be registered, exactly as they say.
+ * How a request is served: pieces by address that cover its pages. Pieces
+ * without a region have to be registered, exactly as they are.
  */
 struct mrrc_piece {
 	uintptr_t start;
@@ -66,18 +66,18 @@ struct mrrc_piece {
 struct mrrc_plan {
 	unsigned count;
 	unsigned missing; /* pieces without a region */
-	bool merged;	  /* registers what is registered */
+	bool merged;	  /* registers again what is registered */
 	struct mrrc_piece piece[MRRC_PIECES_MAX];
 };
 
 /*
- * The cache stays where it is from then on. -EINVAL: a zero limit, an odd
- * page size or cost; else what mrrc_policy_open() says.
+ * The cache must not be moved afterwards. -EINVAL: a zero limit, an odd page
+ * size or cost; else the error of mrrc_policy_open().
  */
 int mrrc_cache_init(struct mrrc_cache *cache,
 		    const struct mrrc_cache_conf *conf);
 
-/* Could a region of @len bytes be indexed and nothing evicted? */
+/* Could a region of @len bytes be indexed without evicting? */
 bool mrrc_cache_room(const struct mrrc_cache *cache, size_t len);
 
 /* How many are indexed. */
@@ -96,14 +96,14 @@ void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
 		       struct mrrc_plan *plan);
 
 /*
- * The same, seen by neither counters nor policy. ou2009, section 5: what is
- * registered is used, what is missing is registered (cases 1 to 4). A region
+ * The same, without counting it or telling the policy. ou2009, section 5: what
+ * is registered is used, what is missing is registered (cases 1 to 4). A region
  * between two gaps is registered with them where that is cheaper than one
- * registration more, and where there are too many pieces the cheapest
- * neighbours are merged, with what lies outside of the request where that was
- * of use before or this request comes again, up to a quarter of the byte
- * limit. More than MRRC_PIECES_MAX become one. What peers may reach is one
- * piece, and exactly the pages of the request.
+ * registration more. Where there are too many pieces the cheapest neighbours
+ * are merged, with their pages outside of the request if those were of use
+ * before or the request is repeated, up to a quarter of the byte limit. More
+ * than MRRC_PIECES_MAX pieces become one. For remote access it is one piece,
+ * with exactly the pages of the request.
  */
 void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr, size_t len,
 		     enum mrrc_access access, unsigned pieces,
@@ -115,8 +115,8 @@ struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
 				    enum mrrc_access access);
 
 /*
- * Tell the policy of a request that was served by one region without asking
- * here, and was counted. Whatever the range is now does no harm.
+ * Tell the policy of a request that one region served without a lookup here,
+ * and that was counted. The range may be outdated.
  */
 void mrrc_cache_served(struct mrrc_cache *cache, uintptr_t addr, size_t len,
 		       enum mrrc_access access);
@@ -126,20 +126,24 @@ void mrrc_cache_served(struct mrrc_cache *cache, uintptr_t addr, size_t len,
  * victims of the policy, leave the index; those not held are appended to
  * @victims: one batch, of at most the policy's `batch` regions and 1/32 of
  * the byte limit more than was needed. -E2BIG: larger than the byte limit;
- * -ENOSPC: what is held leaves no room. Nothing has changed then, but that
- * what was in use and overlaps has left, and what was not counts as new to
- * the policy. That is dear: it is tried but now and then until it succeeds.
+ * -ENOSPC: held regions leave no room. Then nothing has changed, except that
+ * overlapping regions in use have left, and others count as new to the policy.
+ * As that is expensive, insertions are then tried only now and then until one
+ * succeeds.
  */
 int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 		      struct mrrc_region_list *victims);
 
-/* One more, one less operation uses the region, whatever its state. */
+/* One operation more, or less, uses the region, whatever its state. */
 void mrrc_cache_hold(struct mrrc_cache *cache, struct mrrc_region *region);
 
 /* Returns true if the caller must now deregister it (NEW or DEAD, unheld). */
 bool mrrc_cache_put(struct mrrc_cache *cache, struct mrrc_region *region);
 
-/* What is left of that for a region without INDEXED, unheld just now. */
+/*
+ * The remaining part of a put that took the last hold of a region without
+ * INDEXED.
+ */
 void mrrc_cache_loose_put(struct mrrc_cache *cache);
 
 /*
@@ -149,19 +153,19 @@ void mrrc_cache_loose_put(struct mrrc_cache *cache);
 size_t mrrc_cache_invalidate(struct mrrc_cache *cache, uintptr_t start,
 			     size_t len, struct mrrc_region_list *victims);
 
-/* How many regions operations use now: a walk. */
+/* How many regions operations use now: walks the index. */
 size_t mrrc_cache_held(const struct mrrc_cache *cache);
 
 /*
- * Evict victims of the policy until they are so many regions and bytes, or
- * none is left. Returns how many.
+ * Evict victims of the policy until at least so many regions and bytes have
+ * left, or none is left. Returns how many.
  */
 size_t mrrc_cache_evict_some(struct mrrc_cache *cache, size_t bytes,
 			     size_t regions, struct mrrc_region_list *victims);
 
 /*
- * Evict everything that is not held, by address: what ends the watches of
- * neighbours in another order splits a mapping in ever more. Returns how many.
+ * Evict all regions that are not held, by address: ending the watches of
+ * neighbours in another order splits a mapping more and more. Returns how many.
  */
 size_t mrrc_cache_evict_all(struct mrrc_cache *cache,
 			    struct mrrc_region_list *victims);

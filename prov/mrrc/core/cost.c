@@ -11,7 +11,7 @@
 #define K4 4096u
 #define M2 (2048u * 1024)
 
-#define MRRC_COST_LINE 256 /* longer is no model */
+#define MRRC_COST_LINE 256 /* a longer text is not a model */
 
 const struct mrrc_cost_model mrrc_cost_models[] = {
 	/* Wu et al. 2003b, as ou2009 sections 5 and 8 quote it */

@@ -21,7 +21,7 @@ struct mrrc_cost {
 	double dereg_page; /* c */
 	double dereg;	   /* d */
 	double copy_page;  /* copying one page; 0: not known */
-	double copy;	   /* a request that is copied, besides */
+	double copy;	   /* copying a request, besides its pages */
 	size_t page;	   /* bytes, a power of two */
 	bool batch;	   /* one d for a batch */
 };
@@ -65,7 +65,7 @@ static inline double mrrc_cost_reg(const struct mrrc_cost *cost, size_t len)
 	return cost->reg_page * mrrc_cost_pages(cost, len) + cost->reg;
 }
 
-/* Instead of registering, and more than a request that is found. */
+/* Copying in place of registering, in excess of a hit. */
 static inline double mrrc_cost_copy(const struct mrrc_cost *cost, size_t len)
 {
 	return cost->copy_page * mrrc_cost_pages(cost, len) + cost->copy;

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#define NS_MAX 1e10 /* longer took none */
+#define NS_MAX 1e10 /* a longer time is an error */
 
 /* Weighted sums of a line y = slope * x + base. */
 struct mrrc_line {
@@ -80,7 +80,7 @@ int mrrc_cost_fit(const struct mrrc_cost_sample *sample, size_t count,
 		line_fit(&copy, &cost.copy_page, &cost.copy);
 	else if (copied)
 		cost.copy_page = copied->copy / (double) copied->pages;
-	/* copies that take as long whatever they copy: a hair a page */
+	/* copies take the same time whatever they copy: a tiny cost per page */
 	if (copied && !(cost.copy_page > 0))
 		cost.copy_page = cost.copy / (double) copied->pages / 1e3;
 	if (mrrc_cost_check(&cost))

@@ -9,7 +9,7 @@
 
 #include "core/cost.h"
 
-/* Times of one size: of several the least, as what disturbs adds. */
+/* Times of one size: the least of several, since disturbances only add. */
 struct mrrc_cost_sample {
 	size_t pages;
 	double reg, dereg; /* nanoseconds */
@@ -18,9 +18,9 @@ struct mrrc_cost_sample {
 
 /*
  * Least squares of the relative errors, so that small sizes count as much as
- * large ones. What would come out negative is 0, and the rest fitted without.
- * Copying a page is what it took per page where that was most. -EINVAL: fewer
- * than two sizes, or times that none can be.
+ * large ones. A coefficient that would be negative is 0, and the rest is fitted
+ * without it. The cost of copying a page is the largest cost per page that was
+ * measured. -EINVAL: fewer than two sizes, or times that none can be.
  */
 int mrrc_cost_fit(const struct mrrc_cost_sample *sample, size_t count,
 		  size_t page, struct mrrc_cost *cost);

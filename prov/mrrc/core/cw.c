@@ -129,7 +129,7 @@ static void cw_target_end(struct mrrc_cw *cw, struct mrrc_cw_target *target,
 
 /*
  * A message, with the credits that are due. The last place at the peer is for
- * CREDIT alone: with none left at both sides nothing could ever go on.
+ * CREDIT alone: with none left at both sides neither could send again.
  */
 static bool cw_send(struct mrrc_cw *cw, struct mrrc_cw_msg *msg)
 {
@@ -179,7 +179,7 @@ static void cw_push_hello(struct mrrc_cw *cw)
 	cw->greeted = cw_send(cw, &msg);
 }
 
-/* The writer's answer to a tag is out, so the tag is gone. */
+/* The writer's answer to a tag has been sent, so the tag is gone. */
 static void cw_told(struct mrrc_cw *cw, struct mrrc_cw_rtag *rtag)
 {
 	struct mrrc_cw_wr *wr = rtag->wr;
@@ -354,9 +354,9 @@ static void cw_unmatch(struct mrrc_cw *cw, struct mrrc_cw_wr *wr)
 }
 
 /*
- * Take apart what is ready under a key from this write on, the newest first,
- * before it or its tag is cancelled: those after it get other partners, or
- * they would end out of order. Those before it keep theirs.
+ * Unmatch the ready writes of a key from this one on, the newest first, before
+ * it or its tag is cancelled: later writes get other partners, or they would
+ * end out of order. Those before it keep theirs.
  */
 static void cw_unmatch_from(struct mrrc_cw *cw, struct mrrc_cw_wr *from)
 {
@@ -424,8 +424,8 @@ static void cw_receive_tag(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)
 }
 
 /*
- * Too late for a tag that the peer has been, or will be, told about: that
- * message answers this one.
+ * The peer revokes a tag. If the peer has been told that the tag is used, or
+ * will be, it is too late: that message answers this one.
  */
 static void cw_receive_revoke(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)
 {
@@ -484,7 +484,7 @@ static void cw_receive_end(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg,
 	cw_target_end(cw, target, &end, true);
 }
 
-/* What every message but HELLO does to the credits. */
+/* Every message but HELLO carries credits. */
 static bool cw_take_credits(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)
 {
 	if (!cw->heard || cw->consumed >= cw->attr.credits ||
@@ -549,7 +549,7 @@ int mrrc_cw_post_wr(struct mrrc_cw *cw, struct mrrc_cw_wr *wr, uint64_t cwtag)
 	cw->posting = wr;
 	mrrc_cw_map_add(&cw->held, &wr->node, cwtag);
 	cw_match_all(cw, cwtag);
-	/* from here on it may be gone */
+	/* from here on wr may have ended */
 	mrrc_cw_push(cw);
 	cw->posting = NULL;
 	return 0;

@@ -115,7 +115,7 @@ struct mrrc_cw_end {
 struct mrrc_cw_ops {
 	/* 0; -EAGAIN: later, mrrc_cw_push(); else the connection is lost */
 	int (*send)(void *arg, const struct mrrc_cw_msg *msg);
-	/* The same. All of it or nothing. */
+	/* Issues the write, all of it or nothing; the same errors. */
 	int (*issue)(void *arg, struct mrrc_cw_wr *wr,
 		     const struct mrrc_cw_rtag *rtag);
 	void (*wr_end)(void *arg, struct mrrc_cw_wr *wr,
@@ -130,12 +130,12 @@ struct mrrc_cw_stats {
 };
 
 struct mrrc_cw_attr {
-	uint16_t credits;	   /* messages that fit here, beside HELLO */
+	uint16_t credits;	   /* messages that fit here, besides HELLO */
 	uint32_t pending;	   /* operations and tags, of each kind */
-	uint64_t cookie;	   /* what the peer has to say in HELLO */
-	uint64_t my_cookie;	   /* and what it is told */
-	struct mrrc_stats *stats;  /* counted there, too; or NULL */
-	struct mrrc_secret secret; /* random: of the maps */
+	uint64_t cookie;	   /* what the peer must send in HELLO */
+	uint64_t my_cookie;	   /* what is sent to it */
+	struct mrrc_stats *stats;  /* also counts there; or NULL */
+	struct mrrc_secret secret; /* random, for the maps */
 };
 
 struct mrrc_cw {
@@ -148,7 +148,7 @@ struct mrrc_cw {
 	const struct mrrc_cw_wr *posting; /* inside mrrc_cw_post_wr() */
 	uint16_t room;			  /* messages that fit at the peer */
 	uint16_t peer_credits, consumed;  /* taken here, not returned */
-	uint32_t peer_tags;		  /* that it keeps */
+	uint32_t peer_tags;		  /* tags that the peer keeps */
 	uint64_t next_id;
 	uint32_t announced; /* of our tags, those that it has */
 	uint32_t wr_cnt, target_cnt, rtag_cnt, known_cnt;
@@ -163,10 +163,10 @@ struct mrrc_cw {
 
 void mrrc_cw_init(struct mrrc_cw *cw, const struct mrrc_cw_attr *attr,
 		  const struct mrrc_cw_ops *ops, void *arg);
-/* After mrrc_cw_down(). */
+/* After mrrc_cw_down(): frees it. */
 void mrrc_cw_fini(struct mrrc_cw *cw);
 
-/* The network is there: say HELLO. */
+/* The network is connected: send HELLO. */
 void mrrc_cw_hello(struct mrrc_cw *cw);
 
 /* 0; -EAGAIN: too many pending; -ENOTCONN: down */
@@ -175,24 +175,24 @@ int mrrc_cw_post_target(struct mrrc_cw *cw, struct mrrc_cw_target *target,
 			uint64_t cwtag);
 
 /*
- * A message arrived, its buffer is free again. Errors, here and below, are in
- * cw->err: the caller ends the connection and calls mrrc_cw_down().
+ * A message arrived, and its buffer is free again. Errors, here and below, are
+ * in cw->err: the caller ends the connection and calls mrrc_cw_down().
  */
 void mrrc_cw_receive(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg);
-/* What ops->issue took is over. err: 0 or a positive errno */
+/* The write that ops->issue took has completed. err: 0 or a positive errno */
 void mrrc_cw_landed(struct mrrc_cw *cw, struct mrrc_cw_wr *wr, int err);
 void mrrc_cw_cancel_wr(struct mrrc_cw *cw, struct mrrc_cw_wr *wr);
 void mrrc_cw_cancel_target(struct mrrc_cw *cw, struct mrrc_cw_target *target);
-/* There may be room in the network. */
+/* The network may have room again. */
 void mrrc_cw_push(struct mrrc_cw *cw);
 
 /*
- * The network holds nothing of ours any more: everything ends with err, a
+ * The network has none of our buffers any more: everything ends with err, a
  * positive errno. Once; nothing can be posted after.
  */
 void mrrc_cw_down(struct mrrc_cw *cw, int err);
 
-/* Has something that mrrc_cw_push() could get rid of. */
+/* Has it something that mrrc_cw_push() could send? */
 static inline bool mrrc_cw_waits(const struct mrrc_cw *cw)
 {
 	return !TAILQ_EMPTY(&cw->ready) || !TAILQ_EMPTY(&cw->replies) ||

@@ -12,7 +12,7 @@ static uint64_t cw_hash_of(const struct mrrc_cw_map *map, uint64_t key)
 	return map->keyed ? mrrc_hash_keyed(&map->secret, key) : mrrc_hash(key);
 }
 
-/* What is looked up is added next, and looked up again. */
+/* Cached: a key that is looked up is added next, and looked up again. */
 static uint64_t cw_hash(const struct mrrc_cw_map *map, uint64_t key)
 {
 	struct mrrc_cw_map *memo = (struct mrrc_cw_map *) map;
@@ -50,7 +50,7 @@ static struct mrrc_cw_node **cw_bucket(const struct mrrc_cw_map *map,
 	return &map->bucket[hash & map->mask];
 }
 
-/* Where the first of this key hangs, or the end of its chain. */
+/* The link to the first node of this key, or to the end of its chain. */
 static struct mrrc_cw_node **cw_place(const struct mrrc_cw_map *map,
 				      uint64_t key, uint64_t hash)
 {
@@ -67,7 +67,7 @@ struct mrrc_cw_node *mrrc_cw_map_first(const struct mrrc_cw_map *map,
 	return *cw_place(map, key, cw_hash(map, key));
 }
 
-/* One key a bucket, on average; without memory the chains are longer. */
+/* One key per bucket, on average; without memory the chains get longer. */
 static void cw_map_grow(struct mrrc_cw_map *map)
 {
 	size_t old = map->mask + 1, i;

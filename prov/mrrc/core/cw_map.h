@@ -38,7 +38,7 @@ struct mrrc_cw_map {
 /* secret: NULL where no peer chooses the keys */
 void mrrc_cw_map_init(struct mrrc_cw_map *map,
 		      const struct mrrc_secret *secret);
-/* The nodes are the caller's matter. */
+/* The nodes belong to the caller. */
 void mrrc_cw_map_fini(struct mrrc_cw_map *map);
 
 /* The oldest of this key, or NULL. */

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MRRC_CW_VERSION_MIN 1 /* what we speak */
+#define MRRC_CW_VERSION_MIN 1 /* versions that are spoken here */
 #define MRRC_CW_VERSION_MAX 1
 #define MRRC_CW_SEGS	    8	/* of one tag */
 #define MRRC_CW_MSG_MAX	    256 /* bytes */

@@ -23,7 +23,10 @@ struct mrrc_ghost {
 };
 
 struct mrrc_ghosts {
-	/* sets by place; place 0 is an empty set, beyond `used` nothing is set */
+	/*
+	 * sets by place; place 0 is an empty set, places from `used` on are not
+	 * set
+	 */
 	struct mrrc_ghost *entry;
 	uint16_t *place; /* of each set; 0: not used yet */
 	size_t sets;	 /* a power of two */

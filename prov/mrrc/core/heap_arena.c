@@ -73,7 +73,7 @@ static void free_insert(struct mrrc_arena *arena, struct mrrc_heap_block *block,
 	head->use = last->use = MRRC_PAGE_FREE;
 	head->head = last->head = at;
 	head->count = count;
-	/* what is whole again comes last, so that it can go */
+	/* a block that is wholly free comes last, so that it can leave */
 	if (count == block->pages)
 		TAILQ_INSERT_TAIL(&arena->bin[bin], head, link);
 	else
@@ -137,7 +137,7 @@ static struct mrrc_heap_page *span_cut(struct mrrc_arena *arena,
 	return page;
 }
 
-/* A whole object's pages: nothing begins in them but, soon, the object. */
+/* The pages of one object: no object begins in them but, soon, this one. */
 static void span_recs(const struct mrrc_heap_page *page)
 {
 	struct mrrc_heap_rec *rec = &page->block->rec[page->head];
@@ -204,7 +204,7 @@ static unsigned run_objects(const struct mrrc_arena *arena, unsigned class)
 	       mrrc_class_size(class);
 }
 
-/* The fewest pages of which at most a 32nd is lost. */
+/* The fewest pages of which at most a 32nd is wasted. */
 static unsigned run_length(unsigned class)
 {
 	const size_t size = mrrc_class_size(class);

@@ -17,24 +17,26 @@
 #define MRRC_ARENA_BINS	 160u /* free spans by their length */
 
 /*
- * Marks: what lies where an object may begin. Between take and give they are
- * the caller's to set: LIVE(class) while allocated, FREED after that. A mark is
- * never LIVE otherwise.
+ * Marks: what is where an object may begin. Between take and give the caller
+ * sets them: LIVE(class) while allocated, FREED after that. Otherwise a mark is
+ * never LIVE.
  */
 #define MRRC_OBJ_NONE	     0u
 #define MRRC_OBJ_LIVE(class) ((class) + 1u)
 #define MRRC_OBJ_OWN	     0xfdu /* live, of a block that is one object */
-#define MRRC_OBJ_NEVER	     0xfeu /* no mark is this */
+#define MRRC_OBJ_NEVER	     0xfeu /* never a mark */
 #define MRRC_OBJ_FREED	     0xffu
 
-/* What the hot path has to know of a page. */
+/* What the fast path needs to know of a page. */
 struct mrrc_heap_rec {
-	struct mrrc_heap_block *block; /* NULL: none of a block's */
+	struct mrrc_heap_block *block; /* NULL: no block's */
 	void *domain;		       /* the block's */
-	/* for each grain where one may begin: the block's state, or first */
+	/*
+	 * for each grain where an object may begin: the block's state, or first
+	 */
 	uint8_t *mark;
 	uint32_t slot;	/* the caller's */
-	uint16_t inner; /* bits that no address of an object has */
+	uint16_t inner; /* bits that are 0 in each object's address */
 	uint8_t live;	/* mark of objects here that are live */
 	uint8_t first;	/* of objects that are whole pages */
 };
@@ -51,7 +53,7 @@ static inline uint8_t *mrrc_rec_mark(const struct mrrc_heap_rec *rec,
 	return &rec->mark[object % MRRC_HEAP_PAGE / MRRC_HEAP_GRAIN];
 }
 
-/* A page where nothing small begins, until the arena says otherwise. */
+/* A page where no small object begins, until the arena changes that. */
 static inline void mrrc_rec_whole(struct mrrc_heap_rec *rec, unsigned live)
 {
 	rec->mark = &rec->first;
@@ -87,14 +89,14 @@ struct mrrc_heap_block {
 	size_t len;
 	struct mrrc_heap_rec *rec; /* pages */
 	uint8_t *state;		   /* len / 16; not of an own block */
-	void *domain;		   /* whose memory it is */
+	void *domain;		   /* its owner */
 	void *heap;
 	void *cookie;		     /* its registration */
 	struct mrrc_heap_page *page; /* pages; not of an own block */
 	uint32_t *asked; /* debug: bytes asked for, where state is */
 	uint32_t pages;
 	bool own;      /* one object alone */
-	bool isolated; /* likewise, and gone once it is freed */
+	bool isolated; /* likewise, and ends once it is freed */
 	uint8_t page_kind;
 	void *meta; /* rec, state, page, asked */
 	size_t meta_len;

@@ -14,7 +14,7 @@
 #define ROWS	4
 #define ROW_MIN 1024
 #define ROW_MAX (64 * 1024) /* halved in some microseconds */
-#define PERIOD	10	    /* additions an entry of a row: TinyLFU's */
+#define PERIOD	10	    /* additions per entry, as in TinyLFU */
 
 int mrrc_history_init(struct mrrc_history *history, size_t ranges)
 {
@@ -110,7 +110,7 @@ void mrrc_history_clear(struct mrrc_history *history, uint64_t key)
 		return;
 	for (row = 0; row < ROWS; row++) {
 		count = history_at(history, hash, row);
-		/* larger ones are others' */
+		/* larger counts are of other keys */
 		if (*count == least)
 			*count = 0;
 	}

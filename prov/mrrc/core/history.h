@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MRRC_HISTORY_MAX 255 /* counts stay there */
+#define MRRC_HISTORY_MAX 255 /* counts stop there */
 
 struct mrrc_history {
 	uint8_t *count; /* several rows; not set before `used` */
@@ -26,7 +26,7 @@ struct mrrc_history {
 	bool used; /* something was added */
 };
 
-/* For about so many ranges at a time. -ENOMEM. */
+/* For about so many different ranges. -ENOMEM. */
 int mrrc_history_init(struct mrrc_history *history, size_t ranges);
 void mrrc_history_fini(struct mrrc_history *history);
 
@@ -35,7 +35,7 @@ unsigned mrrc_history_add(struct mrrc_history *history, uint64_t key);
 
 unsigned mrrc_history_get(const struct mrrc_history *history, uint64_t key);
 
-/* As if it had never been used; a few others may be, too. */
+/* Forget a key; a few others may be forgotten, too. */
 void mrrc_history_clear(struct mrrc_history *history, uint64_t key);
 
 #endif /* MRRC_HISTORY_H */

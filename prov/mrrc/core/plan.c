@@ -7,7 +7,7 @@
 
 #include <assert.h>
 
-/* A merge that goes beyond the request takes this part of the byte limit. */
+/* A merge beyond the request may take this part of the byte limit. */
 #define MRRC_MERGE_PART 4
 
 /* The lowest region at or after @pos that begins before @end. */
@@ -32,8 +32,8 @@ static bool plan_add(struct mrrc_plan *plan, uintptr_t start, uintptr_t end,
 }
 
 /*
- * Regions and gaps of [lo, hi) in turn. What may be written serves reading,
- * too, and comes first. False: too many.
+ * Regions and gaps of [lo, hi) in turn. Writable regions serve reading, too,
+ * and come first. False: too many pieces.
  */
 static bool plan_walk(const struct mrrc_cache *cache, uintptr_t lo,
 		      uintptr_t hi, enum mrrc_access access,
@@ -69,7 +69,9 @@ static bool plan_walk(const struct mrrc_cache *cache, uintptr_t lo,
 	return true;
 }
 
-/* What is registered twice if piece @i is registered with a neighbour. */
+/*
+ * Bytes that are registered twice if piece @i is registered with a neighbour.
+ */
 static size_t plan_twice(const struct mrrc_plan *plan, unsigned i)
 {
 	return plan->piece[i].region ? plan->piece[i].region->len : 0;
@@ -90,7 +92,7 @@ static void plan_merge(struct mrrc_plan *plan, unsigned i, unsigned last)
 	plan->merged = true;
 }
 
-/* Piece @i has become a gap: gaps beside it are one with it. */
+/* Piece @i has become a gap: join it with the gaps beside it. */
 static void plan_join(struct mrrc_plan *plan, unsigned i)
 {
 	unsigned first = i;
@@ -104,7 +106,9 @@ static void plan_join(struct mrrc_plan *plan, unsigned i)
 		plan_merge(plan, first, last);
 }
 
-/* Between two gaps: is registering it again cheaper than one call more? */
+/*
+ * Between two gaps: is registering the region again cheaper than one call more?
+ */
 static bool plan_bridges(const struct mrrc_cost *cost,
 			 const struct mrrc_plan *plan, unsigned i)
 {
@@ -146,11 +150,11 @@ static void plan_shorten(struct mrrc_plan *plan)
 }
 
 /*
- * The regions at the ends may have been merged. What lies outside of the
- * request is kept where it was of use before, or where the request had to be
- * merged before (@again): neighbours that share a page would displace each
- * other for ever. A stream of new buffers that overlap by a page is neither,
- * and should not register the whole stream again and again.
+ * The regions at the ends may have been merged. Their pages outside of the
+ * request are included if they were of use before, or if the request had to be
+ * merged before (@again): otherwise neighbours that share a page would displace
+ * each other for ever. Neither is so for a stream of new buffers that overlap
+ * by a page, which must not register the whole stream again and again.
  */
 static void plan_extend(const struct mrrc_cache *cache,
 			const struct mrrc_region *first,

@@ -23,7 +23,7 @@ const struct mrrc_policy_ops *const mrrc_policies[] = {
 	NULL,
 };
 
-/* What every policy has. */
+/* Parameters of every policy. */
 static const struct mrrc_policy_param mrrc_policy_common[] = {
 	{ "pieces", "regions for one request", 0, 1, MRRC_PIECES_MAX },
 	{ "batch", "victims at a time", 0, 1, MRRC_BATCH_MAX },
@@ -149,7 +149,7 @@ err_free:
 	return ret;
 }
 
-/* The policy that the text names; *params: what follows, or NULL. */
+/* The policy that the text names; *params: the rest, or NULL. */
 static const struct mrrc_policy_ops *policy_parse(const char *spec,
 						  const char **params)
 {

@@ -45,7 +45,7 @@ struct mrrc_policy_ops {
 	int (*init)(struct mrrc_policy *policy,
 		    const struct mrrc_policy_attr *attr);
 	void (*fini)(struct mrrc_policy *policy);
-	/* Every request, before what comes of it; NULL: not of interest. */
+	/* Called for every request, before it is served; NULL: not needed. */
 	void (*request)(struct mrrc_policy *policy, uintptr_t start,
 			size_t len);
 	void (*insert)(struct mrrc_policy *policy, struct mrrc_region *region);
@@ -55,7 +55,7 @@ struct mrrc_policy_ops {
 	 * NULL if none. */
 	struct mrrc_region *(*victim)(struct mrrc_policy *policy);
 	/*
-	 * Whether more should go though there is room, after so many; NULL
+	 * Should more regions go after so many, though there is room? NULL
 	 * leaves it to `batch`.
 	 */
 	bool (*more)(struct mrrc_policy *policy, size_t gone);

@@ -29,17 +29,17 @@
 enum { GDL_DUEL }; /* param[] */
 
 #define GHOSTS 8192
-#define PROBES 4 /* of what is aside, for a victim */
+#define PROBES 4 /* regions aside probed for a victim */
 
 struct gdl_node {
 	RB_ENTRY(gdl_node) node;
 	double priority; /* H, when it was last judged */
 	double floor;	 /* L, when it was last used */
-	double weight;	 /* what its size has to do with it */
+	double weight;	 /* the weight of its size */
 	uint64_t last;	 /* use, by the pages registered */
-	uint32_t uses;	 /* with those before it had left */
+	uint32_t uses;	 /* uses, with those before it left */
 	uint32_t here;	 /* since it was registered */
-	bool aside;	 /* in that list, and nowhere else */
+	bool aside;	 /* in the list aside, and in no other */
 	bool used;	 /* since it was judged */
 	uint32_t shadow; /* where its range was last */
 };
@@ -130,7 +130,7 @@ static void gdl_fini(struct mrrc_policy *policy)
 	mrrc_ghosts_fini(&gdl->ghosts);
 }
 
-/* Of no page 0: that is no key. */
+/* Never 0, which is no key: pages are counted from 1. */
 static uint64_t gdl_key(const struct mrrc_gdl *gdl, uintptr_t addr)
 {
 	return addr / gdl->cost->page + 1;
@@ -153,8 +153,8 @@ static uintptr_t gdl_shadow(const struct mrrc_region *region, uintptr_t addr)
 }
 
 /*
- * LRU serves as much of the last request as @region does: had LRU lost the
- * region, it would register that, and not all of the region.
+ * Compares with LRU: LRU serves as much of the last request as @region does; if
+ * LRU had lost the region, it would register that part, not all of the region.
  */
 static void gdl_compare(struct mrrc_gdl *gdl, struct mrrc_region *region)
 {
@@ -170,7 +170,7 @@ static void gdl_compare(struct mrrc_gdl *gdl, struct mrrc_region *region)
 				end - start, false, &gdl_node(region)->shadow);
 }
 
-/* What a region is worth since its last use, by what is known now. */
+/* Judges a region: its value since its last use, by the present estimate. */
 static void gdl_judge(const struct mrrc_gdl *gdl, struct gdl_node *node)
 {
 	node->used = false;
@@ -227,8 +227,8 @@ static void gdl_insert(struct mrrc_policy *policy, struct mrrc_region *region)
 }
 
 /*
- * The newest, and it stays in its place of the tree: hits are many, and it is
- * time enough to judge it when it is the next to go.
+ * Counts as the newest use, but stays in its place of the tree: hits are many,
+ * and it is judged anew when it is next to be evicted.
  */
 static void gdl_used(struct mrrc_gdl *gdl, struct mrrc_region *region)
 {
@@ -292,7 +292,7 @@ static void gdl_set_aside(struct mrrc_gdl *gdl, struct mrrc_region *region)
 	TAILQ_INSERT_TAIL(&gdl->aside, region, link);
 }
 
-/* Of the next @left that are aside, bring back what nothing uses any more. */
+/* Of the next @left regions aside, bring back those not in use any more. */
 static bool gdl_bring_back(struct mrrc_gdl *gdl, size_t left)
 {
 	struct mrrc_region *region;

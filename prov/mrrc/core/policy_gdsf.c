@@ -130,7 +130,7 @@ static void gdsf_leave(struct mrrc_gdsf *gdsf, struct mrrc_region *region)
 		gdsf->used[class / 64] &= ~(1ULL << class % 64);
 }
 
-/* One more use: as many as history knows, or one more than here. */
+/* One more use: the history's count, or one more than here. */
 static void gdsf_use(struct mrrc_gdsf *gdsf, struct mrrc_region *region)
 {
 	struct gdsf_node *node = gdsf_node(region);
@@ -169,7 +169,7 @@ static void gdsf_remove(struct mrrc_policy *policy, struct mrrc_region *region)
 	gdsf->count--;
 }
 
-/* The first of a class that is not in use: those that are count as used now. */
+/* The first of a class that is not in use; those in use count as used now. */
 static struct mrrc_region *gdsf_head(struct mrrc_gdsf *gdsf, int class)
 {
 	struct mrrc_region *first = NULL;
@@ -205,7 +205,10 @@ static struct mrrc_region *gdsf_victim(struct mrrc_policy *policy)
 				best = head;
 		}
 	}
-	/* one that was in use for long may be worth less than others were */
+	/*
+	 * a region that was in use for long may have less value than those
+	 * before
+	 */
 	if (best && gdsf_node(best)->priority > gdsf->floor)
 		gdsf->floor = gdsf_node(best)->priority;
 	return best;

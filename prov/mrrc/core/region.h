@@ -17,15 +17,16 @@
 #include <bsd/sys/queue.h>
 
 /*
- * What the network may do with a region. A MRRC_RW region serves both kinds
- * of local lookup; memory mapped read-only can only be registered as MRRC_RO.
- * What peers may reach is never more than was asked for: the remote ones serve
- * their own kind alone. One index per value: regions of one are disjoint.
+ * What the network may do with a region. A MRRC_RW region serves both kinds of
+ * local lookup; memory mapped read-only can only be registered as MRRC_RO.
+ * Peers never get more rights than were asked for: remote regions serve
+ * requests of their own kind alone. One index per value: regions of one index
+ * are disjoint.
  */
 enum mrrc_access {
 	MRRC_RO = 0, /* source of sends and writes */
 	MRRC_RW = 1, /* source and target */
-	/* with one of those; the second with MRRC_RW */
+	/* together with one of those; the second needs MRRC_RW */
 	MRRC_REMOTE_READ = 2,  /* source of peers' reads */
 	MRRC_REMOTE_WRITE = 4, /* target of peers' writes */
 	MRRC_ACCESS_CNT = 8
@@ -55,16 +56,16 @@ struct mrrc_region {
 	void *cookie;	 /* the registration: a fid_mr in fi */
 	enum mrrc_access access;
 	enum mrrc_region_state state;
-	bool watched;	     /* a monitor has to be told when it leaves */
-	bool reused;	     /* served a request after its first */
-	uint64_t policy[10]; /* while INDEXED: whatever the policy likes */
-	RB_ENTRY(mrrc_region) node;    /* while INDEXED: index */
+	bool watched;		    /* tell the monitor when it leaves */
+	bool reused;		    /* served a request after its first */
+	uint64_t policy[10];	    /* while INDEXED: the policy's own data */
+	RB_ENTRY(mrrc_region) node; /* while INDEXED: index */
 	TAILQ_ENTRY(mrrc_region) link; /* INDEXED: policy; DEAD: victim list */
 };
 
 TAILQ_HEAD(mrrc_region_list, mrrc_region);
 
-/* Regions that one request may be served by, at the very most. */
+/* The most regions that may serve one request. */
 #define MRRC_PIECES_MAX 32
 
 static inline bool mrrc_access_remote(enum mrrc_access access)
@@ -126,7 +127,7 @@ static inline bool mrrc_region_try_hold(struct mrrc_region *region,
 
 /*
  * One operation less; returns the word before. If it was the last one of an
- * indexed region, that may be gone on return.
+ * indexed region, the region may be gone on return.
  */
 static inline uint64_t mrrc_region_unhold(struct mrrc_region *region)
 {
@@ -134,7 +135,10 @@ static inline uint64_t mrrc_region_unhold(struct mrrc_region *region)
 					 memory_order_acq_rel);
 }
 
-/* Lookups may hold it from now on; or no longer, returns the word before. */
+/*
+ * Lookups may hold it from now on; or not any more, and returns the word
+ * before.
+ */
 static inline void mrrc_region_publish(struct mrrc_region *region)
 {
 	atomic_fetch_or_explicit(&region->word, MRRC_REGION_INDEX_BIT,
@@ -147,7 +151,7 @@ static inline uint64_t mrrc_region_retire(struct mrrc_region *region)
 					 memory_order_acq_rel);
 }
 
-/* A new life of the same memory, NEW and unheld; only the word is set. */
+/* A new region in the same memory, NEW and unheld; only the word is set. */
 static inline void mrrc_region_renew(struct mrrc_region *region)
 {
 	const uint64_t tag = (mrrc_region_tag(region) | 1) + 1;

@@ -58,7 +58,7 @@ void mrrc_reuse_again(struct mrrc_reuse *reuse, unsigned uses, uint64_t age)
 {
 	const unsigned class = reuse_class(uses);
 
-	/* after that it would have gone: no use that counts */
+	/* after that time it would have been evicted: the use does not count */
 	if ((double) age >= reuse->age)
 		return;
 	reuse->hit[class] += 1;

@@ -31,25 +31,25 @@ struct mrrc_reuse {
 
 void mrrc_reuse_init(struct mrrc_reuse *reuse);
 
-/* One more request: what was learned long ago fades. */
+/* One more request: old observations fade. */
 void mrrc_reuse_request(struct mrrc_reuse *reuse);
 
-/* A region has so many uses from now on. */
+/* A region has been used so many times, from now on. */
 void mrrc_reuse_enter(struct mrrc_reuse *reuse, unsigned uses);
 
-/* One of so many uses is used again, so long after its last use. */
+/* A region of so many uses is used again, so long after its last use. */
 void mrrc_reuse_again(struct mrrc_reuse *reuse, unsigned uses, uint64_t age);
 
-/* One has made room, so long after its last use. */
+/* A region was evicted, so long after its last use. */
 void mrrc_reuse_leave(struct mrrc_reuse *reuse, uint64_t age);
 
-/* How likely, and how soon, one of so many uses is used again. */
+/* How likely, and how soon, a region of so many uses is used again. */
 double mrrc_reuse_rate(const struct mrrc_reuse *reuse, unsigned uses);
 
-/* What its size has to do with it: (cost / pages) ^ 1.5. */
+/* The weight of its size: (cost / pages) ^ 1.5. */
 double mrrc_reuse_weight(const struct mrrc_cost *cost, size_t len);
 
-/* All in all; @here: uses since it was registered. */
+/* The estimate as a whole; @here: uses since it was registered. */
 double mrrc_reuse_value(const struct mrrc_reuse *reuse, unsigned uses,
 			unsigned here, double weight);
 

@@ -46,7 +46,7 @@ static bool shadow_sampled(const struct mrrc_shadow *shadow, uintptr_t start)
 	       !(mrrc_hash(start / BLOCK + 1) & shadow->sample);
 }
 
-/* To register so much, and to deregister it. */
+/* The cost of registering and deregistering so much. */
 static double shadow_cost(const struct mrrc_shadow *shadow, size_t len)
 {
 	const struct mrrc_cost *cost = shadow->cost;
@@ -98,7 +98,7 @@ static bool shadow_full(const struct mrrc_shadow *shadow)
 	return shadow->used == RANGES && TAILQ_EMPTY(&shadow->unused);
 }
 
-/* What was never used is not touched: it takes no memory. */
+/* Entries never used are not touched: they take no memory. */
 static struct mrrc_region *shadow_take(struct mrrc_shadow *shadow)
 {
 	struct mrrc_region *range = TAILQ_FIRST(&shadow->unused);
@@ -146,7 +146,7 @@ static double shadow_fill(struct mrrc_shadow *shadow, uintptr_t start,
 	return cost;
 }
 
-/* One range that has all of it; *hint: which. */
+/* Does one range contain all of it? *hint: which range that may be. */
 static bool shadow_hit(struct mrrc_shadow *shadow, uintptr_t start, size_t len,
 		       uint32_t *hint)
 {
@@ -167,7 +167,9 @@ static bool shadow_hit(struct mrrc_shadow *shadow, uintptr_t start, size_t len,
 	return true;
 }
 
-/* What there is of the range counts as used now, in the order of addresses. */
+/*
+ * The present parts of the range count as used now, in the order of addresses.
+ */
 static void shadow_find(struct mrrc_shadow *shadow, uintptr_t start, size_t len)
 {
 	struct mrrc_region *range;

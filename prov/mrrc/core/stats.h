@@ -105,7 +105,7 @@ struct mrrc_stats {
 	uint64_t value[MRRC_STAT_CNT];
 };
 
-/* Whatever guards the others. NULL: nowhere. */
+/* Adds atomically, under any lock. NULL: not counted. */
 static inline void mrrc_stats_add(struct mrrc_stats *stats, enum mrrc_stat stat,
 				  uint64_t count)
 {

@@ -23,8 +23,8 @@
 
 #define MRRC_TRACE_MAGIC "mrrctrac" /* 8 bytes, no NUL */
 /*
- * 1. What is added takes bytes that were 0, which then mean that it is not
- * known; another version is for what an older reader would misunderstand.
+ * 1. New fields take bytes that were 0, which then mean "not known"; the
+ * version changes only for what an older reader would misunderstand.
  */
 #define MRRC_TRACE_VERSION 1
 #define MRRC_TRACE_HEAD	   4096
@@ -56,7 +56,7 @@ enum mrrc_trace_op {
 		MRRC_TRACE_OP_CNT
 };
 
-/* X(ENUM, "name", "help"): what came of it. */
+/* X(ENUM, "name", "help"): the result. */
 #define MRRC_TRACE_RESULTS(X)                                          \
 	X(HIT, "hit", "served by what was registered")                 \
 	X(MISS, "miss", "something had to be registered")              \
@@ -79,12 +79,12 @@ enum mrrc_trace_peer {
 };
 
 /*
- * A request. Times are nanoseconds since the header's start. The previous
- * call site of a thread is that of its record before.
+ * A request. Times are nanoseconds since the header's start. The previous call
+ * site of a thread is that of its previous record.
  */
 struct mrrc_trace_rec {
 	uint64_t begin;
-	uint64_t end; /* the hold ended; 0, or OPEN in it: it did not */
+	uint64_t end; /* end of the hold; 0, or with OPEN in it: not ended */
 	uint64_t addr;
 	uint64_t len;
 	uint64_t peer;
