@@ -19,12 +19,12 @@
 
 #include "sockets.h"
 
-#define SOCKETS_FDS		  65536 /* at most, where they cannot be listed */
+#define SOCKETS_FDS		  65536 /* tried if they cannot be listed */
 #define SOCKETS_STATE_ESTABLISHED 1	/* <netinet/tcp.h> has it, but less */
 #define SOCKETS_STATE_CLOSE_WAIT  8
 #define SOCKETS_STATE_LISTEN	  10
 
-/* Not atoi(): of glibc 2.38 or newer that is a function older ones lack. */
+/* Not atoi(): from glibc 2.38 on it is a new symbol that older ones lack. */
 static int sockets_number(const char *text)
 {
 	int value = 0;
@@ -34,7 +34,7 @@ static int sockets_number(const char *text)
 	return value;
 }
 
-/* Calls fn for each descriptor, also when there is none left to list them. */
+/* Calls fn for each descriptor, even if none is free to list them with. */
 static void sockets_each(void (*fn)(int fd, void *arg), void *arg)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -124,7 +124,7 @@ static void sockets_end(int fd, void *arg)
 	    info.tcpi_state != SOCKETS_STATE_ESTABLISHED ||
 	    info.tcpi_bytes_received)
 		return;
-	/* without data: since it was accepted */
+	/* without data: time since it was accepted */
 	if (info.tcpi_last_data_recv >= silent->max_ms)
 		shutdown(silent->spare, SHUT_RDWR);
 	else

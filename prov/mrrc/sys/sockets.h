@@ -16,15 +16,18 @@
 void mrrc_sockets_cloexec(const struct sockaddr *at);
 
 /*
- * Connections accepted there of which not a byte has come: those end that have
- * lasted for max_ms, and the oldest of the rest beyond max_cnt. How many are
- * left. spare: a descriptor of the caller's, so that this works when no other
- * is to be had; it becomes one of those sockets.
+ * Ends connections accepted there that have not sent a byte: those older than
+ * max_ms, and the oldest of the rest beyond max_cnt. Returns how many are left.
+ * spare: a descriptor of the caller's, so that this works when no other is
+ * free; it becomes one of those sockets.
  */
 unsigned mrrc_sockets_end_silent(const struct sockaddr *at, unsigned max_ms,
 				 unsigned max_cnt, int spare);
 
-/* Connections accepted there of whose bytes none has been read. */
+/*
+ * How many connections accepted there have sent bytes of which none has been
+ * read.
+ */
 unsigned mrrc_sockets_unread(const struct sockaddr *at);
 
 #endif /* MRRC_SOCKETS_H */

@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* Where a place of this array has the number of the one below it. */
+/* The place in the array where the number of the place below is stored. */
 typedef _Atomic uint32_t *mrrc_stack_below(void *array, uint32_t place);
 
 /* 0: it is empty. */

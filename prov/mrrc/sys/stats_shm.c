@@ -45,7 +45,7 @@ struct mrrc_stats_shm {
 	TAILQ_ENTRY(mrrc_stats_shm) link; /* segments.lock */
 };
 
-/* That are published, and say why lookups ask. */
+/* Published segments that report why lookups ask. */
 static struct {
 	pthread_once_t once;
 	pthread_mutex_t lock;
@@ -115,7 +115,9 @@ static size_t segment_put_names(char *names)
 	return size;
 }
 
-/* Memory for the file first: a page that cannot be had later is a SIGBUS. */
+/*
+ * Reserve memory for the file first: a page that is missing later is a SIGBUS.
+ */
 static int segment_map(struct mrrc_stats_shm *segment)
 {
 	void *map;
@@ -176,7 +178,7 @@ struct mrrc_stats *mrrc_stats_shm_stats(struct mrrc_stats_shm *segment)
 				      segment_values());
 }
 
-/* segments.lock held. A reader finds the one or the other whole. */
+/* segments.lock held. A reader finds the old reason or the new one, whole. */
 static void segment_say(struct mrrc_stats_shm *segment)
 {
 	struct mrrc_stats_shm_head *head = segment->head;

@@ -21,14 +21,14 @@
 #define MRRC_STATS_SHM_MAGIC 0x6372726d5f69666fULL /* "ofi_mrrc" */
 
 /*
- * 1. Fields are only added at the end, which head_size tells; another version
- * is for what an older reader would misunderstand.
+ * 1. New fields are only added at the end, which head_size tells; the version
+ * changes only for what an older reader would misunderstand.
  */
 #define MRRC_STATS_SHM_VERSION 1
 
 /*
  * At the start, in the machine's byte order. Offsets are from there. Strings
- * end with a NUL; the names of the counters follow one another.
+ * end with a NUL; the counters' names follow each other.
  */
 struct mrrc_stats_shm_head {
 	uint64_t magic; /* written last: 0 until then */
@@ -58,7 +58,9 @@ struct mrrc_stats_shm_info {
 	const char *monitor;
 	size_t max_bytes;
 	size_t max_regions;
-	/* As it is when it is called, by any thread. NULL: they do not. */
+	/*
+	 * Tells the present reason, from any thread. NULL: lookups do not ask.
+	 */
 	void (*asks)(void *arg, char why[MRRC_TRUST_WHY]);
 	void *arg;
 };
@@ -68,17 +70,20 @@ struct mrrc_stats_shm;
 /* Readers do not accept it as a segment yet. -E* of the call that failed. */
 int mrrc_stats_shm_open(struct mrrc_stats_shm **segment);
 
-/* For a cache to count in: zeroes. */
+/* Zeroes, for a cache to count in. */
 struct mrrc_stats *mrrc_stats_shm_stats(struct mrrc_stats_shm *segment);
 
-/* Say whose it is: from now on it can be read. */
+/* Describes it, and makes it readable from now on. */
 void mrrc_stats_shm_publish(struct mrrc_stats_shm *segment,
 			    const struct mrrc_stats_shm_info *info);
 
-/* Any thread: whether lookups ask may have changed. On all segments. */
+/*
+ * Any thread: the reason why lookups ask may have changed. Updates all
+ * segments.
+ */
 void mrrc_stats_shm_update(void);
 
-/* After the cache. NULL is none. */
+/* After the cache is closed. NULL is allowed. */
 void mrrc_stats_shm_close(struct mrrc_stats_shm *segment);
 
 #endif /* MRRC_STATS_SHM_H */

@@ -15,7 +15,7 @@
 
 struct mrrc_threads mrrc_threads = { .many = true };
 
-/* By the kernel's account; 0 if it does not say. */
+/* The kernel's count; 0 if it does not say. */
 static unsigned threads_kernel(void)
 {
 	struct stat stat_;
@@ -49,7 +49,7 @@ static void threads_find(void)
 	mrrc_threads.live =
 		dlvsym(RTLD_DEFAULT, "__nptl_nthreads", "GLIBC_PRIVATE");
 #endif
-	/* With one thread, there is no other that could change either figure. */
+	/* With one thread, no other thread can change either figure. */
 	if (mrrc_threads.live && *mrrc_threads.live == 1 &&
 	    threads_kernel() == 1)
 		atomic_store(&mrrc_threads.many, false);
@@ -62,7 +62,7 @@ void mrrc_threads_init(void)
 	pthread_once(&once, threads_find);
 }
 
-/* With all signals blocked: they are the application's threads'. */
+/* With all signals blocked: they are for the application's threads. */
 static int thread_create(pthread_t *thread, size_t stack, void *(*run)(void *),
 			 void *arg)
 {

@@ -24,21 +24,21 @@ struct mrrc_threads {
 	const unsigned *live; /* libc's count; NULL: unknown */
 	_Atomic unsigned ours;
 	_Atomic unsigned outside; /* of ours, in code that may unmap */
-	atomic_bool many;	  /* for good; true until init */
+	atomic_bool many;	  /* never cleared; true until init */
 };
 
 extern struct mrrc_threads mrrc_threads;
 
-/* Before the first mrrc_threads_alone; as often as you like. */
+/* Before the first mrrc_threads_alone(); may be repeated. */
 void mrrc_threads_init(void);
 
-/* Are there threads that libc does not know of? Allocates nothing. */
+/* Looks for threads that libc does not know of. Allocates nothing. */
 void mrrc_threads_look(void);
 
 /*
- * Threads of ours: signals blocked, and unmapping what the application could
- * have had registered (free() may) only between _outside and _inside. @stack:
- * bytes, 0 for the default. Returns 0 or -E*.
+ * Threads of ours block all signals. They unmap memory that the application
+ * could have had registered (free() may) only between _outside and _inside.
+ * @stack: bytes, 0 for the default. Returns 0 or -E*.
  */
 int mrrc_thread_start(pthread_t *thread, size_t stack, void *(*run)(void *),
 		      void *arg);

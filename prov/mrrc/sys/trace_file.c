@@ -30,7 +30,10 @@
 #define RECS_HEAD  (MRRC_TRACE_HEAD / sizeof(struct mrrc_trace_rec))
 #define RECS_CHUNK (MRRC_TRACE_CHUNK / sizeof(struct mrrc_trace_rec))
 
-/* A chain is a number, and above it whose: a forked child has its parent's. */
+/*
+ * A chain is a number, and in the bits above it the file's id: a forked child
+ * has copies of its parent's chains.
+ */
 #define CHAIN_BITS 48
 #define CHAIN_IDS  ((1ULL << (64 - CHAIN_BITS)) - 1)
 
@@ -47,7 +50,7 @@ static _Thread_local struct trace_thread trace_thread
 	__attribute__((tls_model("initial-exec")));
 
 static _Atomic uint64_t trace_ids;
-/* of the file that is open: it may be gone when a thread ends */
+/* the id of the open file: it may be closed when a thread ends */
 static _Atomic uint64_t trace_current;
 static pthread_key_t trace_key;
 static int trace_key_rc;
@@ -77,7 +80,7 @@ static struct mrrc_trace_rec *trace_limit(const struct mrrc_trace_file *file,
 
 /* ---- threads ---- */
 
-/* A thread ends: others may write where it would have. */
+/* A thread ends: others may use the rest of its chunk. */
 static void trace_thread_end(void *arg)
 {
 	struct trace_thread *thread = arg;
@@ -132,14 +135,14 @@ static bool trace_take_left(struct mrrc_trace_file *file,
  */
 static int trace_write_zeroes(int fd, off_t offset, size_t len)
 {
-	static const char zero[4096]; /* small enough to stay in a cache */
+	static const char zero[4096]; /* small: it stays cached */
 	struct iovec iov[MRRC_TRACE_CHUNK / sizeof(zero)];
 	ssize_t ret;
 	size_t i;
 
 	for (i = 0; i < sizeof(iov) / sizeof(*iov); i++)
 		iov[i] = (struct iovec){ (void *) zero, sizeof(zero) };
-	/* all lengths are multiples of it, what comes short need not be */
+	/* all lengths are multiples of it; a short write need not be */
 	while (len) {
 		i = len / sizeof(zero);
 		ret = i ? pwritev(fd, iov, i, offset) :
@@ -247,7 +250,7 @@ static void trace_describe(struct mrrc_trace_file *file)
 	strncpy(head->program, program_invocation_short_name,
 		sizeof(head->program) - 1);
 	mrrc_trace_swap_head(head);
-	/* ThreadSanitizer knows no fences, and other processes are not its */
+	/* ThreadSanitizer knows no fences, and sees no other processes */
 #ifndef __SANITIZE_THREAD__
 	atomic_thread_fence(memory_order_release);
 #endif
@@ -386,7 +389,7 @@ static bool trace_new_chunk(struct mrrc_trace_file *file,
 	return true;
 }
 
-/* Somewhere to write; counts what is dropped. */
+/* Finds a place to write; counts requests that are dropped. */
 static __attribute__((noinline)) bool trace_refill(struct mrrc_trace_file *file,
 						   struct trace_thread *thread)
 {
@@ -431,7 +434,7 @@ uint64_t mrrc_trace_file_now(const struct mrrc_trace_file *file)
 	return trace_clock(CLOCK_MONOTONIC) - file->start;
 }
 
-/* Of a chain: the number in it, or 0 if it is not this file's. */
+/* The number in a chain, or 0 if it is not this file's. */
 static uint64_t trace_chained(const struct mrrc_trace_file *file,
 			      uint64_t chain)
 {
@@ -454,7 +457,7 @@ void mrrc_trace_file_end(struct mrrc_trace_file *file, uint64_t *chain,
 	struct mrrc_trace_rec *rec;
 
 	*chain = 0;
-	/* the file is others' to write to as well: not beyond its end */
+	/* other processes may write to the file: do not read beyond its end */
 	chunks = atomic_load_explicit(&file->next, memory_order_relaxed);
 	if (chunks > file->chunks)
 		chunks = file->chunks;

@@ -26,7 +26,7 @@
 struct mrrc_stats_shm_info;
 
 struct mrrc_trace_file {
-	uint64_t id; /* never used again */
+	uint64_t id; /* unique */
 	int fd;
 	struct mrrc_fd_id fd_id;
 	struct mrrc_trace_head *head; /* the mapping */
@@ -39,10 +39,10 @@ struct mrrc_trace_file {
 };
 
 /*
- * What is there is replaced, unless another process writes it (-EBUSY), or it
- * is not a file of the user's own: see own_file.h for its errors.
- * -EINVAL: not a regular file; -E2BIG: no room in the address space for
- * @max_bytes; else of the call that failed. A page at the start is written.
+ * Replaces the contents, unless another process writes the file (-EBUSY), or it
+ * is not a file of the user's own: see own_file.h for its errors. -EINVAL: not
+ * a regular file; -E2BIG: no room in the address space for @max_bytes; else the
+ * error of the call that failed. A page at the start is written.
  */
 int mrrc_trace_file_open(const char *path, uint64_t max_bytes,
 			 struct mrrc_trace_file **file);
@@ -63,11 +63,11 @@ unsigned mrrc_trace_file_domain(struct mrrc_trace_file *file,
 
 /*
  * A record for the calling thread, zeroes, thread filled in. NULL: counted as
- * dropped, and file->error says why: -EOVERFLOW is the limit.
+ * dropped, and file->error says why: -EOVERFLOW is the size limit.
  */
 struct mrrc_trace_rec *mrrc_trace_file_next(struct mrrc_trace_file *file);
 
-/* It is written but for op. */
+/* All of the record is written but op. */
 static inline void mrrc_trace_file_commit(struct mrrc_trace_rec *rec,
 					  enum mrrc_trace_op op)
 {
@@ -78,9 +78,9 @@ static inline void mrrc_trace_file_commit(struct mrrc_trace_rec *rec,
 uint64_t mrrc_trace_file_now(const struct mrrc_trace_file *file);
 
 /*
- * Records whose hold ends together are a chain, kept in their `end` until
- * then: *chain is 0, or says which is the last. What a forked child has of its
- * parent's is none of the child's file.
+ * Records that end with the same hold are a chain, kept in their `end` until
+ * then: *chain is 0, or names the last of them. In a forked child the parent's
+ * chains are not the child's.
  */
 void mrrc_trace_file_chain(struct mrrc_trace_file *file,
 			   struct mrrc_trace_rec *rec, uint64_t *chain);

@@ -26,7 +26,7 @@ static struct {
 	} range[TRUST_RANGES];
 } trust;
 
-/* Not by libc's syscall(), which is hooked: errno stays. */
+/* Not by libc's syscall(), which is hooked; errno is kept. */
 static void trust_futex(long op, long value)
 {
 	const struct mrrc_patch_call call = {
@@ -53,7 +53,7 @@ void mrrc_trust_wait(uint32_t ticket)
 	trust_futex(FUTEX_WAIT_PRIVATE, ticket);
 }
 
-/* Takes bits away, adds others; what it was. */
+/* Clears bits, adds others; returns the former word. */
 static uint64_t trust_change(uint64_t away, uint64_t add)
 {
 	uint64_t word = atomic_load(&mrrc_trust_word);

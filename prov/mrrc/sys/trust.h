@@ -33,7 +33,7 @@ enum mrrc_trust_mode {
 #define MRRC_TRUST_WHY 160 /* bytes of a reason why it is not given */
 
 #define MRRC_TRUST_GIVEN       UINT64_C(1)
-#define MRRC_TRUST_BROKEN      UINT64_C(2)	   /* for good */
+#define MRRC_TRUST_BROKEN      UINT64_C(2)	   /* never given again */
 #define MRRC_TRUST_INSIDE      UINT64_C(4)	   /* one thread more */
 #define MRRC_TRUST_CHANGE      (UINT64_C(1) << 24) /* one call more */
 #define MRRC_TRUST_INSIDE_MASK (MRRC_TRUST_CHANGE - MRRC_TRUST_INSIDE)
@@ -52,10 +52,10 @@ bool mrrc_trust_set(enum mrrc_trust_mode mode, bool hooked);
 enum mrrc_trust_mode mrrc_trust_mode(void);
 
 /*
- * Around a call that may bring code of [start, end), or that nothing announces;
- * the call is made in between. Empty: no code. false (mode HOOKED): it need not
- * be, and there is no end. In mode NOBODY it is counted, too: trust may be
- * wanted before the call is over.
+ * Around a call that may bring code to [start, end), or that cannot be
+ * announced; the call is made in between. Empty: no code. false (mode HOOKED):
+ * not needed, and no mrrc_trust_end(). In mode NOBODY it is counted, too: trust
+ * may be asked for before the call is over.
  */
 bool mrrc_trust_begin(void);
 void mrrc_trust_end(uintptr_t start, uintptr_t end);
@@ -63,34 +63,33 @@ void mrrc_trust_end(uintptr_t start, uintptr_t end);
 /* An unmap has happened that was not announced. */
 void mrrc_trust_surprised(void);
 
-/* For good. @why: static. */
+/* Never given again. @why: static. */
 void mrrc_trust_break(const char *why);
 
-/* Why it is, or NULL. */
+/* The reason for that, or NULL. */
 const char *mrrc_trust_broken(void);
 
-/* In a forked child: what other threads were inside does not end here. */
+/* In a forked child: calls that other threads were inside do not end here. */
 void mrrc_trust_forked(void);
 
 /* ---- for the thread that looks (prove.c) ---- */
 
-/* As it is now; false: there is nothing to be looked for. */
+/* The present word; false: trust is not asked for. */
 bool mrrc_trust_wanted(uint64_t *word);
 
-/* Nothing has changed since @word was read, and all is known: trust is given.
- * false: it has changed. */
+/* Gives trust if nothing has changed since @word was read. false: it has. */
 bool mrrc_trust_give(uint64_t word);
 
 /*
- * Calls @touched for the code that was brought since the last time; a range of
- * everything, if that was too much. While no thread is inside, or it is for
- * nothing.
+ * Calls @touched for the code that was brought since the last time, or for the
+ * whole address space if there was too much. Without effect while a thread is
+ * inside.
  */
 void mrrc_trust_touched(void (*touched)(void *arg, uintptr_t start,
 					uintptr_t end),
 			void *arg);
 
-/* Sleeps until something has happened since the ticket was taken. */
+/* A ticket, and sleeping until something has happened since it was taken. */
 uint32_t mrrc_trust_ticket(void);
 void mrrc_trust_wait(uint32_t ticket);
 void mrrc_trust_wake(void);

@@ -20,8 +20,8 @@
 #define MRRC_UFFD_PATIENCE 1000 /* ms the self-test may wait */
 
 /*
- * Returns -E*. Not through libc where that can be helped: its errno costs a
- * third of the call.
+ * Returns -E*. Not through libc where possible: setting errno takes a third of
+ * the call.
  */
 static inline long uffd_ask(int fd, struct uffdio_writeprotect *wp)
 {
@@ -91,7 +91,7 @@ static void *uffd_unmapper_run(void *arg)
 	return NULL;
 }
 
-/* The page was there; nothing is in the mapping that replaced it. */
+/* Did the mapping go? Its page was present; nothing is in what replaced it. */
 static bool uffd_unmapped(struct mrrc_uffd_unmapper *un)
 {
 	unsigned char vec;
@@ -148,7 +148,7 @@ static int uffd_test_steps(int fd, struct mrrc_uffd_unmapper *un)
 	return 0;
 }
 
-/* An unmap that waits for no reader, watched still or not. */
+/* An unmap that does not wait for a reader, watched or not. */
 static void uffd_test_unmap(int fd, void *page)
 {
 	struct uffdio_range range = {

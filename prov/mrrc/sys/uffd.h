@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 0 quiet, -EAGAIN busy, any other answer is not to be trusted. */
+/* 0 quiet, -EAGAIN busy; any other result means that it cannot be trusted. */
 int mrrc_uffd_probe(int fd);
 
 /* Write-protect mode, with nothing protected. */

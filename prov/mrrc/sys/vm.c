@@ -109,7 +109,7 @@ bool mrrc_vm_strict(void)
 	       mode == 2;
 }
 
-/* What one of the limits on address space leaves of @most, an eighth. */
+/* @most, or an eighth of the limit on address space if that is less. */
 static size_t vm_eighth(int which, size_t most)
 {
 	struct rlimit limit;
@@ -128,7 +128,7 @@ size_t mrrc_vm_spare(void)
 	return vm_eighth(RLIMIT_AS, vm_eighth(RLIMIT_DATA, all / 128));
 }
 
-/* The kernel wants the capability of the first user namespace. */
+/* The capability counts only in the first user namespace. */
 static bool vm_ipc_lock(void)
 {
 	struct __user_cap_header_struct head = {
@@ -219,7 +219,7 @@ static bool vm_batch_private(int fd, uintptr_t start, size_t pages)
 	kind = vm_classify(entry, pages);
 	if (kind != MRRC_VM_ABSENT)
 		return kind == MRRC_VM_PRIVATE;
-	/* What backs an absent page shows once it is there. */
+	/* Fault absent pages in: only then it shows what backs them. */
 	if (madvise((void *) start, pages * mrrc_vm_page(), MADV_POPULATE_READ))
 		return false;
 	return vm_pagemap(fd, start, pages, entry) &&
@@ -276,7 +276,7 @@ static bool vm_has_file(uintptr_t start, size_t len)
 	for (; start < end && !file; start = query.end) {
 		query.addr = start;
 		if (ioctl(fd, MRRC_VM_QUERY, &query)) {
-			/* No such mapping, or no such question. */
+			/* no such mapping, or the kernel lacks the query */
 			file = errno == ENOENT;
 			break;
 		}
@@ -295,7 +295,9 @@ bool mrrc_vm_private(uintptr_t start, size_t len)
 	bool ok = true;
 	int fd;
 
-	/* Opened each time: after a fork, an old one shows the parent. */
+	/*
+	 * Opened each time: after a fork, an old descriptor shows the parent.
+	 */
 	fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;

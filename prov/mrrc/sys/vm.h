@@ -20,12 +20,15 @@ size_t mrrc_vm_map_max(void);	/* mappings a process may have */
 /* RLIMIT_MEMLOCK; UNLIMITED also where CAP_IPC_LOCK lifts it. */
 size_t mrrc_vm_memlock(void);
 
-/* Does memory that could be written to count before it is (overcommit 2)? */
+/*
+ * Does writable memory count against the limit before it is used (overcommit
+ * 2)?
+ */
 bool mrrc_vm_strict(void);
 
 /*
- * Bytes of address space that can be left unused: one in 128 of what there
- * are (1 TiB on x86-64), and an eighth of a limit (RLIMIT_AS, RLIMIT_DATA).
+ * Bytes of address space that may stay unused: one in 128 of all addresses (1
+ * TiB on x86-64), and an eighth of a limit (RLIMIT_AS, RLIMIT_DATA).
  */
 size_t mrrc_vm_spare(void);
 
