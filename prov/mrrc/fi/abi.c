@@ -27,7 +27,7 @@ static struct fi_info *(*abi_dupinfo)(const struct fi_info *info);
 
 bool mrrc_abi_bind(void)
 {
-	/* without a version: the newest */
+	/* without a version, dlsym() finds the newest */
 	*(void **) &abi_getinfo = dlsym(RTLD_DEFAULT, "fi_getinfo");
 	*(void **) &abi_freeinfo = dlsym(RTLD_DEFAULT, "fi_freeinfo");
 	*(void **) &abi_dupinfo = dlsym(RTLD_DEFAULT, "fi_dupinfo");

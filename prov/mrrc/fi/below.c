@@ -9,7 +9,7 @@
 
 #define ALONE ""
 
-/* A core provider, the utility providers over it, and what they have. */
+/* A core provider, the utility providers over it, and their properties. */
 static const struct below_row {
 	const char *core, *over; /* NULL: any, or none */
 	unsigned has;
@@ -41,7 +41,9 @@ unsigned mrrc_below(const char *name)
 
 char *mrrc_below_connected(const char *name)
 {
-	/* of its own connected ones, tcp is the older */
+	/*
+	 * net has connected endpoints of its own; tcp is the older of the two
+	 */
 	if (!strcasecmp(name, "net"))
 		return strdup("tcp");
 	return strndup(name, strcspn(name, ";"));

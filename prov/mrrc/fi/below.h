@@ -12,14 +12,14 @@ enum mrrc_below {
 	/* a receive has a completion, whatever FI_SELECTIVE_COMPLETION asks */
 	MRRC_BELOW_RX_ALWAYS = 1 << 0,
 	/* may have a cache of its own, which keeps closed registrations with
-	 * all their rights; MRRC_MR_NOCACHE goes past it */
+	 * all their rights; MRRC_MR_NOCACHE bypasses it */
 	MRRC_BELOW_CACHES = 1 << 1,
-	/* deregistering takes so long that a thread of ours is worth it */
+	/* deregistering takes so long that a helper thread is worth it */
 	MRRC_BELOW_DEREG_SLOW = 1 << 2,
-	/* any thread may deregister, whatever the domain was opened for */
+	/* any thread may deregister, however the domain was opened */
 	MRRC_BELOW_DEREG_SAFE = 1 << 3,
 	/* a utility provider over another one. It takes descriptors for
-	 * structures of its own, and looks inside, where none are needed */
+	 * structures of its own, and reads them even where none are needed */
 	MRRC_BELOW_LAYERED = 1 << 4,
 	/* peers read longer messages from the sender's buffer */
 	MRRC_BELOW_PEERS_READ = 1 << 5,
@@ -30,7 +30,7 @@ enum mrrc_below {
 	MRRC_BELOW_SOCKETS = 1 << 7,
 };
 
-/* Of the provider with this name, as "verbs" or "tcp;ofi_rxm". */
+/* Properties of the provider with this name, as "verbs" or "tcp;ofi_rxm". */
 unsigned mrrc_below(const char *name);
 
 /*

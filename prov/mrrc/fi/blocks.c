@@ -24,7 +24,7 @@
 
 #define SLABS_MAX    128
 #define SLAB_LEN     ((size_t) 256 * 1024) /* at most, with two blocks */
-#define FAILURES_MAX 8 /* to register a slab, then no more is tried */
+#define FAILURES_MAX 8			   /* then no more slabs are tried */
 
 static const size_t block_sizes[] = { 256, 1024, 4096, 16384, 65536 };
 #define CLASSES count_of(block_sizes)
@@ -64,7 +64,7 @@ int mrrc_blocks_copy(void *to, const void *from, size_t len, bool to_user)
 
 	ret = to_user ? mrrc_blocks_touch(to, len, true) :
 			mrrc_blocks_touch(from, len, false);
-	/* longer memcpys take instructions that emulators run by the byte */
+	/* emulators run the instructions of a longer memcpy byte by byte */
 	for (pos = 0; !ret && pos < len; pos += part) {
 		part = len - pos < page ? len - pos : page;
 		memcpy((char *) to + pos, (const char *) from + pos, part);
@@ -92,7 +92,7 @@ int mrrc_blocks_open(struct mrrc_reg *reg, size_t max, size_t bytes,
 		i--;
 	if (max > (i ? block_sizes[i - 1] : 0))
 		max = i ? block_sizes[i - 1] : 0;
-	/* Linux before 5.14 does not know how to look */
+	/* Linux before 5.14 lacks MADV_POPULATE_* */
 	if (max < block_sizes[0] || mrrc_blocks_touch(out, 1, true))
 		return 0;
 	blocks = aligned_alloc(64, sizeof(*blocks));
@@ -112,7 +112,7 @@ void mrrc_blocks_flush(struct mrrc_blocks *blocks)
 	unsigned i;
 	int ret;
 
-	/* a child's are its parent's */
+	/* in a child they are the parent's */
 	if (!blocks || mrrc_mon_forked(blocks->reg->mon))
 		return;
 	for (i = 0; i < CLASSES; i++)
@@ -219,7 +219,7 @@ struct mrrc_block *mrrc_blocks_alloc(struct mrrc_blocks *blocks, size_t len)
 	struct mrrc_block *block;
 	unsigned i = 0, k;
 
-	/* a child has no registrations of its parent's */
+	/* a child has none of its parent's registrations */
 	if (mrrc_mon_forked(blocks->reg->mon))
 		return NULL;
 	while (block_sizes[i] < len)
@@ -233,7 +233,7 @@ struct mrrc_block *mrrc_blocks_alloc(struct mrrc_blocks *blocks, size_t len)
 		atomic_store_explicit(&blocks->growing, false,
 				      memory_order_release);
 	}
-	/* a larger one is better than none */
+	/* a larger block is better than none */
 	for (k = i; !block && k < CLASSES && k < i + 2; k++)
 		block = blocks_pop(blocks, k);
 	return block;

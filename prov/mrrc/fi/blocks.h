@@ -25,8 +25,8 @@ struct mrrc_block {
 	size_t offset; /* of it in the message */
 	void *desc;
 	_Atomic uint32_t free_next;
-	uint8_t class; /* MRRC_BLOCK_HEAP: by malloc */
-	bool in;       /* to be copied to the user */
+	uint8_t class; /* MRRC_BLOCK_HEAP: memory of malloc */
+	bool in;       /* data are to be copied to the user */
 };
 
 #define MRRC_BLOCK_HEAD 64
@@ -38,17 +38,19 @@ static inline char *mrrc_block_data(struct mrrc_block *block)
 }
 
 /*
- * Blocks for up to @max bytes each, in at most @bytes. 0 and NULL when that
- * is room for none, or this system cannot tell whether memory is there.
+ * Blocks for up to @max bytes each, in at most @bytes. 0 and NULL when that has
+ * room for none, or this system cannot tell whether memory is mapped.
  */
 int mrrc_blocks_open(struct mrrc_reg *reg, size_t max, size_t bytes,
 		     struct mrrc_blocks **blocks);
 
-/* Deregister all; none is in use. They can be used again. NULL is none. */
+/*
+ * Deregister all; none is in use. They can be used again. blocks may be NULL.
+ */
 void mrrc_blocks_flush(struct mrrc_blocks *blocks);
 void mrrc_blocks_close(struct mrrc_blocks *blocks);
 
-/* The largest that there is; 0 for NULL. */
+/* The largest block; 0 for NULL. */
 size_t mrrc_blocks_max(const struct mrrc_blocks *blocks);
 
 /* NULL: none is left. */
@@ -59,8 +61,8 @@ void mrrc_blocks_free(struct mrrc_blocks *blocks, struct mrrc_block *block);
 int mrrc_blocks_touch(const void *addr, size_t len, bool write);
 
 /*
- * Copy from or to memory of the application's, which may not be there:
- * -FI_EFAULT then.
+ * Copy from or to memory of the application's; -FI_EFAULT if that is not
+ * mapped.
  */
 int mrrc_blocks_copy(void *to, const void *from, size_t len, bool to_user);
 

@@ -20,14 +20,14 @@
 #define count_of(x) (sizeof(x) / sizeof((x)[0]))
 #endif
 
-/* the libfabric whose headers these are */
+/* the libfabric that these headers belong to */
 #define MRRC_FI_HEADERS FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
 
 #ifndef FI_AUTH_KEY /* since 1.20 */
 #define FI_AUTH_KEY (1ULL << 57)
 #endif
 #if FI_MAJOR_VERSION >= 2
-/* deprecated there: each use would warn; older applications still have them */
+/* deprecated: each use would warn, but older applications set them */
 #undef FI_LOCAL_MR
 #define FI_LOCAL_MR (1ULL << 55)
 #undef FI_MR_BASIC
@@ -48,7 +48,7 @@
 #define MRRC_GETINFO_INTERNAL  (1ULL << 58) /* a provider asks */
 #define MRRC_GETINFO_CORE_ONLY (1ULL << 59) /* no utility providers */
 #define MRRC_GETINFO_HIDDEN    (1ULL << 60) /* in spite of FI_PROVIDER */
-#define MRRC_MR_NOCACHE	       (1ULL << 60) /* past the core's cache */
+#define MRRC_MR_NOCACHE	       (1ULL << 60) /* bypass the core's cache */
 
 #define MRRC_ALL_MR_MODES                                              \
 	(FI_MR_LOCAL | FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | \

@@ -95,10 +95,10 @@ int mrrc_fid_control(struct fid *fid, int command, void *arg)
 	case FI_ALIAS:
 	case FI_DUP:
 	case FI_EXPORT_FID:
-		/* would hand out an object of the core, unwrapped */
+		/* would return an object of the core, unwrapped */
 	case FI_QUEUE_WORK:
 	case FI_CANCEL_WORK:
-		/* name objects of ours inside arg */
+		/* these name objects of ours inside arg */
 		return -FI_ENOSYS;
 	default:
 		break;
@@ -119,7 +119,7 @@ int mrrc_fid_ops_open(struct fid *fid, const char *name, uint64_t flags,
 	return -FI_ENOSYS;
 }
 
-/* Downwards: only tables whose functions take no fid and no context. */
+/* Towards the core: only tables whose functions take no fid and no context. */
 int mrrc_fid_ops_set(struct fid *fid, const char *name, uint64_t flags,
 		     void *ops, void *context)
 {
@@ -133,7 +133,7 @@ int mrrc_fid_ops_set(struct fid *fid, const char *name, uint64_t flags,
 	return fi_set_ops(core, name, flags, ops, context);
 }
 
-/* libfabric has us append: what is in buf stays. */
+/* libfabric expects us to append: the text in buf stays. */
 int mrrc_fid_tostr(const struct fid *fid, char *buf, size_t len)
 {
 	size_t used = strnlen(buf, len);

@@ -11,7 +11,7 @@
 #include "fi/info.h"
 #include "fi/names.h"
 
-/* libfabric has a place of its own for reliable datagrams of these cores. */
+/* libfabric orders the reliable datagrams of these cores specially. */
 static bool mrrc_reorders(const char *core, const struct fi_info *hints)
 {
 	return (!strcasecmp(core, "tcp") || !strcasecmp(core, "net")) &&
@@ -19,9 +19,9 @@ static bool mrrc_reorders(const char *core, const struct fi_info *hints)
 }
 
 /*
- * That place, for lists in which libfabric leaves the order to its callers:
- * before those of ofi_rxm over the core, else last. ("net" in 1.x, "tcp" in
- * 2.x; the "tcp" of 1.x has none.)
+ * Puts these infos in their place, in lists that libfabric leaves to its
+ * callers to order: before those of ofi_rxm over the core, else last. ("net" in
+ * 1.x, "tcp" in 2.x; the "tcp" of 1.x has none.)
  */
 static void reorder(const char *core, struct fi_info **list)
 {
@@ -63,8 +63,8 @@ static void drop_others(const char *name, struct fi_info **list)
 }
 
 /*
- * The layering's infos, in the order in which an application gets them that
- * names it and not us. Where that order depends on ofi_rxm's answer, it is
+ * The layering's infos, in the order that an application gets if it names the
+ * layering without us. Where that order depends on ofi_rxm's answer, ofi_rxm is
  * asked, too.
  */
 static int getinfo_ordered(uint32_t version, const char *node,
@@ -140,7 +140,7 @@ static bool any_rdm(const struct fi_info *info)
 	return info;
 }
 
-/* One core, and the first of its fellows that has reliable datagrams. */
+/* One core, and the first provider of its group that has reliable datagrams. */
 static void getinfo_group(uint32_t version, const char *node,
 			  const char *service, uint64_t flags,
 			  const struct fi_info *hints, bool hidden,
@@ -184,7 +184,7 @@ static int getinfo_alone(uint32_t version, const char *node,
 			      hidden, &any);
 		if (!any)
 			continue;
-		/* rather nothing than a slower network, unnoticed */
+		/* better none than a slower network, unnoticed */
 		if (mrrc_alone[i][1] && strchr(mrrc_alone[i][1], ';'))
 			MRRC_WARN(CORE,
 				  "for reliable datagrams over %s, "
@@ -338,9 +338,9 @@ int mrrc_info_core_needs(const struct mrrc_fabric *fabric,
 	int ret;
 
 	/*
-	 * The application's info had FI_MR_LOCAL taken out and the threading
-	 * that it asked for put in, and may have been made by hand: only the
-	 * core knows. The weakest question about the same domain does.
+	 * The application's info had FI_MR_LOCAL removed and its own threading
+	 * set, and may have been made by hand: only the core knows what it
+	 * needs. So it is asked with the weakest hints for the same domain.
 	 */
 	hints = fi_allocinfo();
 	if (!hints)
@@ -369,7 +369,7 @@ int mrrc_info_core_needs(const struct mrrc_fabric *fabric,
 			 MRRC_GETINFO_CORE_ONLY);
 	ret = fi_getinfo(version, NULL, NULL, flags, hints, &core);
 	if (ret == -FI_ENODATA) {
-		/* cores open a domain whatever else its info asks for */
+		/* cores open a domain whatever else the info asks for */
 		hints->ep_attr->type = FI_EP_UNSPEC;
 		hints->domain_attr->data_progress = FI_PROGRESS_UNSPEC;
 		ret = fi_getinfo(version, NULL, NULL, flags, hints, &core);

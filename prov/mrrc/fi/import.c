@@ -50,7 +50,7 @@ static int import_subscribe(struct fid_mem_monitor *monitor, const void *addr,
 	return mrrc_notifier_watch(import.notifier, (uintptr_t) addr, len);
 }
 
-/* libfabric never does: a watch ends with what it watches. */
+/* libfabric never calls it: a watch ends with the memory. */
 static void import_unsubscribe(struct fid_mem_monitor *monitor,
 			       const void *addr, size_t len)
 {
@@ -81,7 +81,7 @@ static bool import_unwanted(void)
 {
 	const char *count = getenv("FI_MR_CACHE_MAX_COUNT");
 
-	/* others in the process have promised nothing */
+	/* other users in the process have promised nothing */
 	return !strcmp(mrrc_params.monitor, "manual") ||
 	       getenv("FI_MR_CACHE_MONITOR") || (count && !strcmp(count, "0"));
 }

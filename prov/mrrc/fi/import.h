@@ -9,9 +9,9 @@
 #include <stdbool.h>
 
 /*
- * Between these, what this thread has the core do is on our behalf: domains
- * that it opens get no cache of the core's, nor of the hooking provider's.
- * local: the core asks for registration, so it may have one. They do not nest.
+ * Between these calls the core works for us in this thread: domains that it
+ * opens get no cache of the core's, nor of the hooking provider's. local: the
+ * core requires registration, so it may have a cache. Calls do not nest.
  */
 void mrrc_core_open_begin(bool local);
 void mrrc_core_open_end(void);

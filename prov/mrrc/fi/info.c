@@ -18,8 +18,8 @@ void mrrc_info_add_local(struct fi_info *core)
 }
 
 /*
- * No value that cores do not know is changed into one that they know. In 2.x
- * they know two levels less than its enumeration has.
+ * A value that cores do not know must not become one that they know. In 2.x
+ * they know two levels fewer than the enumeration has.
  */
 static bool threading_known(enum fi_threading threading)
 {
@@ -30,8 +30,8 @@ static bool threading_known(enum fi_threading threading)
 }
 
 /*
- * The core's hints for an application that has none. Attributes of zeros would
- * be requests to some cores, as would the one mode that is a choice.
+ * The core's hints for an application without hints. Zero attributes would be
+ * requests to some cores, as would the one mode that is a choice.
  */
 static struct fi_info *no_hints(void)
 {
@@ -164,12 +164,12 @@ int mrrc_info_to_core(const struct mrrc_domain *domain,
 	if (core->domain_attr) {
 		core->domain_attr->domain = domain ? domain->core : NULL;
 		/*
-		 * One thread's completion may deregister what another's
-		 * posting uses, and postings read completion queues: unless
-		 * the application serialises the whole domain, the core must.
-		 * The helper's calls the application cannot serialise, nor
-		 * those of a thread that the core starts (ofi_rxm, where
-		 * progress is automatic).
+		 * A completion in one thread may deregister what a post in
+		 * another uses, and posts read completion queues: unless the
+		 * application serialises the whole domain, the core must. The
+		 * application cannot serialise the helper's calls, nor those of
+		 * a thread that the core starts (ofi_rxm, where progress is
+		 * automatic).
 		 */
 		if ((mrrc_info_thread_safe(info) ||
 		     (domain && domain->core_safe)) &&

@@ -9,10 +9,12 @@
 int mrrc_getinfo(uint32_t version, const char *node, const char *service,
 		 uint64_t flags, const struct fi_info *hints,
 		 struct fi_info **info);
-/* What the core that "ofi_mrrc" alone stands on says about a fabric. */
+/* The core's info for a fabric that was opened by "ofi_mrrc" alone. */
 int mrrc_getinfo_best(uint32_t version, const struct fi_info *hints,
 		      struct fi_info **info);
-/* Connected endpoints of this core on the device of app, which has others. */
+/*
+ * Connected endpoints of this core on the device of app, which has datagrams.
+ */
 int mrrc_getinfo_msg(uint32_t version, const struct fi_info *app,
 		     const char *core_name, struct fi_info **info);
 /*
@@ -35,13 +37,13 @@ int mrrc_info_to_core(const struct mrrc_domain *domain,
 		      const struct mrrc_fabric *fabric,
 		      const struct fi_info *info, struct fi_info **core_info);
 /*
- * Local registration is ours to do: say so to the core. The old mode bit goes
- * with every mr_mode, the new one only where mr_mode is a set of bits.
+ * Tells the core that local memory is registered (FI_MR_LOCAL). The old mode
+ * bit goes with every mr_mode, the new one only where mr_mode is a set of bits.
  */
 void mrrc_info_add_local(struct fi_info *core);
-/* Change in place what the core answered into what the application sees. */
+/* Changes the core's info in place into what the application sees. */
 void mrrc_info_from_core(struct fi_info *info);
-/* Whether the core's domain is opened for calls from any thread. */
+/* Is the core's domain opened for calls from any thread? */
 bool mrrc_info_thread_safe(const struct fi_info *info);
 
 #endif /* MRRC_INFO_H */

@@ -23,16 +23,19 @@
 #include "sys/mon.h"
 #include "sys/vm.h"
 
-#define BUDGET_NS 4e6 /* then what there is must do */
+#define BUDGET_NS 4e6 /* then the samples so far must do */
 #define ROUNDS	  8
-#define PAGES	  64 /* of the largest */
+#define PAGES	  64 /* of the largest size */
 
-/* The last one only where there is plenty of time: it says more of a page. */
+/*
+ * The last one only if there is time enough: it shows more of the cost of a
+ * page.
+ */
 static const size_t measure_pages[] = { 1, 16, PAGES };
 #define SIZES	      count_of(measure_pages)
 #define ALWAYS	      2
 #define COPY_PAGES    16 /* of the largest copy */
-#define ROUNDS_ALWAYS 5	 /* the first ones find caches cold */
+#define ROUNDS_ALWAYS 5	 /* the first rounds run with cold caches */
 
 /* Devices that were measured; only ever added to. */
 struct mrrc_device {
@@ -57,7 +60,7 @@ static void keep_least(double *least, double value)
 		*least = value;
 }
 
-/* A cache that finds nothing and has everything copied. */
+/* A cache that finds nothing, for which everything is copied. */
 struct measure_rent {
 	struct mrrc_cache_mt *cache;
 	struct mrrc_admit admit;
@@ -103,7 +106,7 @@ static void measure_rent_close(struct measure_rent *rent)
 	mrrc_admit_fini(&rent->admit);
 }
 
-/* What a request is spared that is found registered. */
+/* The cost of a copied request, in excess of a hit. */
 static int measure_copy(struct measure_rent *rent, char *from, char *to,
 			size_t len)
 {
@@ -119,7 +122,7 @@ static int measure_copy(struct measure_rent *rent, char *from, char *to,
 	return ret;
 }
 
-/* One size once, to see whether it takes less than before. */
+/* Each step of one size, once; keeps the least time. */
 static int measure_once(struct mrrc_reg *reg, struct measure_rent *rent,
 			char *map, size_t page, struct mrrc_cost_sample *least)
 {
@@ -150,7 +153,7 @@ static int measure_once(struct mrrc_reg *reg, struct measure_rent *rent,
 	keep_least(&least->dereg, at[2] - at[1]);
 	if (least->pages > COPY_PAGES)
 		return 0;
-	/* as a bounce does, and with pages that are as cold */
+	/* as a bounce does, with pages that are as cold */
 	at[0] = now_ns();
 	ret = measure_copy(rent, map, map + PAGES * page, len);
 	at[1] = now_ns();
@@ -158,7 +161,7 @@ static int measure_once(struct mrrc_reg *reg, struct measure_rent *rent,
 	return ret;
 }
 
-/* In turn, so that what disturbs hits all. */
+/* In turn, so that disturbances affect all sizes. */
 static int measure_rounds(struct mrrc_reg *reg, struct measure_rent *rent,
 			  char *map, size_t page, double end,
 			  struct mrrc_cost_sample *least)
@@ -180,7 +183,7 @@ static int measure_rounds(struct mrrc_reg *reg, struct measure_rent *rent,
 			do {
 				ret = measure_once(reg, rent, map, page,
 						   &least[i]);
-				/* beyond a limit, perhaps: less, then */
+				/* perhaps beyond a limit: try fewer pages */
 			} while (ret && !round && least[i].pages > 2 &&
 				 (least[i].pages /= 2));
 			if (ret)

@@ -101,10 +101,10 @@ struct mrrc_domain {
 	bool core_safe;
 	bool implicit;	 /* null descriptors are ours to resolve */
 	bool multi_recv; /* opened with FI_MULTI_RECV */
-	char nothing;	 /* what stands for empty buffers */
+	char nothing;	 /* a byte that stands for empty buffers */
 	uint32_t addr_format;
 	bool automatic;	       /* a thread of ours may make progress */
-	struct mrrc_eq *eq;    /* bound, of endpoints without one */
+	struct mrrc_eq *eq;    /* bound; for endpoints without one */
 	struct mrrc_eq *mr_eq; /* bound with FI_REG_MR */
 	/* records in flight, when implicit: a context in it is ours */
 	struct mrrc_pool *ops;
@@ -113,7 +113,7 @@ struct mrrc_domain {
 	size_t bounce_max; /* bytes of a buffer; 0: never */
 	struct mrrc_admit admit;
 	atomic_uint_fast64_t warned; /* bit per error said once */
-	atomic_uint_fast64_t posts;  /* but for those of its CQs */
+	atomic_uint_fast64_t posts;  /* operations of none of its CQs */
 	atomic_uint_fast64_t completions;
 	/* guards cqs, and changes of their ops, cw and wait_taken */
 	struct mrrc_mutex cq_lock;
@@ -125,11 +125,11 @@ struct mrrc_domain {
 	struct mrrc_cw_domain *_Atomic cw;
 };
 
-/* What a domain with conditional writes does in addition. */
+/* Calls for a domain with conditional writes, besides the usual ones. */
 struct mrrc_domain_over {
-	/* -FI_EBUSY, or nothing is left of them */
+	/* -FI_EBUSY, or frees their state */
 	int (*close)(struct mrrc_domain *domain);
-	/* the application looks for completions, by a poll set */
+	/* the application polls for completions, by a poll set */
 	void (*progress)(struct mrrc_domain *domain);
 };
 
@@ -144,12 +144,12 @@ struct mrrc_eq {
 /* The most private data that an event brings, as the cores have it. */
 #define MRRC_EQ_CM_DATA 512
 
-/* What else is done with events before the application has them. */
+/* Calls that handle events before the application gets them. */
 struct mrrc_eq_over {
-	/* as the core has it, in a buffer; its length from then on */
+	/* the event as the core has it, in a buffer; returns its new length */
 	size_t (*seen)(struct mrrc_eq *eq, uint32_t event, void *buf,
 		       size_t len, uint64_t flags);
-	/* an error of what the core has there */
+	/* the core reported an error for this object */
 	void (*gone)(struct mrrc_fabric *fabric, const struct fid *core);
 };
 
@@ -190,8 +190,8 @@ struct mrrc_mr {
 	struct fid_mr *core;
 	struct mrrc_domain *domain;
 	struct mrrc_region *region; /* of a local one, from the cache */
-	uint64_t key;		    /* then: as it was requested */
-	bool no_desc;		    /* the core's is not given */
+	uint64_t key;		    /* then: the key that was requested */
+	bool no_desc;		    /* the core's descriptor is not given */
 	uint64_t trace;		    /* what record.c ends; else 0 */
 };
 
@@ -217,20 +217,20 @@ struct mrrc_cq {
 	size_t core_entry_size; /* >= entry_size: formats are prefixes */
 	bool internal;		/* opened by us: only we read it */
 	bool rx_selective;	/* of endpoints with a shared context */
-	bool wait;		/* it can be slept on */
+	bool wait;		/* it can be waited on */
 	bool wait_taken;	/* FI_GETWAIT was answered */
 	enum fi_wait_obj wait_obj;
 	const struct mrrc_cq_over *_Atomic over; /* or NULL */
-	struct mrrc_cw_cq *_Atomic cw;		 /* then: what it has */
-	struct mrrc_wait *wait_set;		 /* or NULL */
-	bool no_source;				 /* the core has no readfrom */
-	bool threshold;				 /* sread's cond is a count */
-	bool buffered; /* of endpoints with FI_BUFFERED_RECV */
+	struct mrrc_cw_cq *_Atomic cw; /* with it: its conditional writes */
+	struct mrrc_wait *wait_set;    /* or NULL */
+	bool no_source;		       /* the core has no readfrom */
+	bool threshold;		       /* sread's cond is a count */
+	bool buffered;		       /* has endpoints with FI_BUFFERED_RECV */
 	/* the range of domain->ops, copied for the hit path */
 	uintptr_t ops_base;
 	size_t ops_len;
 	atomic_int lock;      /* spin; guards reading of core, and pending */
-	atomic_int signalled; /* by the application, for sread to return */
+	atomic_int signalled; /* fi_cq_signal() was called */
 	/* threads inside the core's sread, and mrrc_cq_leave_alone(); lock */
 	int sreaders;
 	int zombies;	   /* records left for them, see data/flush.c; lock */
@@ -239,8 +239,8 @@ struct mrrc_cq {
 	/* completions read on behalf of the application, oldest first */
 	STAILQ_HEAD(, mrrc_comp) pending;
 	atomic_size_t pending_cnt;
-	void *err_data; /* of the last pending error that was read */
-	/* operations that it is to report; not where its readers write */
+	void *err_data; /* err_data of the last error read */
+	/* operations that it is to report; apart from what its readers write */
 	_Alignas(64) atomic_uint_fast64_t posts;
 };
 
@@ -252,7 +252,7 @@ struct mrrc_ep_dir {
 	bool holds_cq;	   /* mrrc_cq_leave_alone() was called for it */
 	uint64_t op_flags; /* defaults of the calls without flags */
 	size_t iov_limit;
-	size_t split_limit; /* buffers that a message may become; 0: none */
+	size_t split_limit; /* buffers it may become; 0: no split */
 };
 
 /* FI_CLASS_EP, FI_CLASS_SRX_CTX, and scalable endpoints' contexts */
@@ -264,32 +264,32 @@ struct mrrc_ep {
 	uintptr_t ops_base;
 	size_t ops_len;
 	struct mrrc_ep_dir tx, rx;
-	/* may go through blocks of ours; what is copied in, see ep.c */
+	/* whether blocks may be used, for each kind: see ep.c */
 	struct {
 		bool out, recv, read;
 	} copies;
 	size_t write_split_limit, read_split_limit;
 	bool shared_rx;	   /* receives come from a shared context */
 	bool is_srx;	   /* this is the shared context */
-	bool rx_bind_late; /* rx.cq is yet to be bound to the core */
+	bool rx_bind_late; /* bind rx.cq to the core later */
 	bool buffered;	   /* FI_BUFFERED_RECV */
 	bool plain;	   /* messages are data and nothing else */
 	bool desc_always;  /* the core uses descriptors of empty buffers */
 	size_t inject_size;
-	size_t known_min;	/* mrrc_resolve_known() takes so many bytes */
-	size_t quick_min;	/* the same without calls */
-	struct mrrc_cq *own_cq; /* bound by us where a counter alone was */
+	size_t known_min;	/* least length for mrrc_resolve_known() */
+	size_t quick_min;	/* the same without function calls */
+	struct mrrc_cq *own_cq; /* bound by us where only a counter was */
 	struct mrrc_ep *base;	/* itself, or what it is an alias of */
-	uint64_t trace_ep;	/* record.c: its number; 0: peers have one */
+	uint64_t trace_ep;	/* record.c: its number; 0: by address */
 	struct mrrc_track track;
 	mrrc_ref ref;
 	struct fi_info *info; /* the core's view, of FI_EP_MSG */
 	struct mrrc_eq *eq;
-	bool accepts;	    /* made of a connection request */
-	bool request_noted; /* so was that request: obj/request.c */
+	bool accepts;	    /* made from a connection request */
+	bool request_noted; /* which was noted: obj/request.c */
 	struct mrrc_av *av;
-	bool connecting; /* or connected, or enabled with an AV */
-	/* fi_cw_enable(): of connected ones, of reliable datagrams */
+	bool connecting; /* also: connected, or enabled with an AV */
+	/* fi_cw_enable() was called: connected, reliable datagrams */
 	struct mrrc_cw_ep *cw;
 	struct mrrc_cw_rdm *cw_rdm;
 };
@@ -321,7 +321,7 @@ int mrrc_fid_ops_set(struct fid *fid, const char *name, uint64_t flags,
 int mrrc_fid_tostr(const struct fid *fid, char *buf, size_t len);
 /*
  * From open to close of each endpoint, passive endpoint and address vector:
- * which of ours stands for an object of the core that an event names.
+ * maps the core's object that an event names to ours.
  */
 void mrrc_fid_track(struct mrrc_fabric *fabric, struct mrrc_track *track,
 		    struct fid *core, struct fid *ours);
@@ -331,7 +331,7 @@ struct fid *mrrc_fid_find_locked(struct mrrc_fabric *fabric,
 struct fid *mrrc_fid_find(struct mrrc_fabric *fabric, const struct fid *core,
 			  struct fid *copy);
 
-/* obj/request.c: note that of it, or not; was it noted? It is not, any more. */
+/* obj/request.c: notes it; and takes a note back: was there one? */
 void mrrc_request_note(struct mrrc_fabric *fabric, const struct fid *handle,
 		       bool noted);
 bool mrrc_request_take(struct mrrc_fabric *fabric, const struct fid *handle);
@@ -340,10 +340,12 @@ void mrrc_requests_free(struct mrrc_fabric *fabric);
 /* abi.c: false if the libfabric that loaded us lacks what it needs */
 bool mrrc_abi_bind(void);
 
-/* init.c: what both providers' entries do; prov, or NULL with a message */
+/*
+ * init.c: common to both providers' entries; returns prov, or NULL and logs why
+ */
 struct fi_provider *mrrc_prov_ini(struct fi_provider *prov);
 
-/* one object a file */
+/* one file for each object */
 int mrrc_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 		     void *context);
 int mrrc_domain_open(struct fid_fabric *fabric, struct fi_info *info,
@@ -378,7 +380,7 @@ int mrrc_sep_open(struct fid_domain *domain, struct fi_info *info,
 		  struct fid_ep **sep, void *context);
 
 /*
- * ep.c: one that the core does not have, for what is decided by endpoint when
+ * ep.c: an endpoint without a core's object, for decisions by endpoint when
  * buffers are resolved. It keeps its domain open.
  */
 int mrrc_ep_stand_in(struct mrrc_domain *domain, const struct fi_info *info,
@@ -411,7 +413,7 @@ extern struct fi_ops_tagged mrrc_tagged_ops, mrrc_tagged_fwd_ops;
 extern struct fi_ops_atomic mrrc_atomic_ops, mrrc_atomic_fwd_ops;
 extern struct fi_ops_collective mrrc_collective_fwd_ops;
 
-/* The resolving ones where something is recorded; init: once, before */
+/* The resolving ones where something is recorded; init: once, before use */
 extern struct fi_ops_msg mrrc_recorded_msg_ops;
 extern struct fi_ops_rma mrrc_recorded_rma_ops;
 extern struct fi_ops_tagged mrrc_recorded_tagged_ops;
@@ -421,7 +423,7 @@ void mrrc_recorded_init(void);
 /* domain.c: the calls of struct mrrc_domain, and of nothing else */
 extern struct fi_ops mrrc_domain_fid_ops;
 
-/* Of one of ours; NULL: it is not */
+/* The registrations of our domain; NULL: not ours */
 struct mrrc_reg *mrrc_domain_reg(struct fid_domain *domain);
 
 /* stats.c: FI_MRRC_DOMAIN_OPS */
@@ -434,9 +436,9 @@ extern struct fi_mrrc_ops_domain mrrc_domain_ext_ops;
 void mrrc_domain_lock_cqs(struct mrrc_domain *domain);
 void mrrc_domain_unlock_cqs(struct mrrc_domain *domain);
 
-/* cq.c: read what is there on the application's behalf; any thread */
+/* cq.c: read completions on the application's behalf; any thread */
 void mrrc_cq_drain(struct mrrc_cq *cq);
-/* Until it is ended as often, only the application reads the core's CQ. */
+/* Until as many _end calls, only the application reads the core's CQ. */
 void mrrc_cq_leave_alone(struct mrrc_cq *cq);
 void mrrc_cq_leave_alone_end(struct mrrc_cq *cq);
 void mrrc_domain_drain(struct mrrc_domain *domain);

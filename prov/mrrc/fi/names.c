@@ -115,8 +115,8 @@ static int names_add(struct mrrc_names *names, const char *name, size_t len)
 }
 
 /*
- * libfabric compares FI_PROVIDER with the names of what is found, and we are
- * last in these: of another order nothing is left, without a word.
+ * libfabric compares FI_PROVIDER with the names of the infos, in which our name
+ * is last: any other order matches none, silently.
  */
 static void names_check(const char *name, size_t len, const char *below)
 {

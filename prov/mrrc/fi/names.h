@@ -10,9 +10,9 @@
 
 #include "fi/mrrc_fi.h"
 
-#define MRRC_NAMES_MAX 16 /* layerings of us in FI_PROVIDER */
+#define MRRC_NAMES_MAX 16 /* layerings with our name in FI_PROVIDER */
 
-/* Layerings to ask for, by the names of what lies under us. */
+/* Layerings to ask for, by the providers below us. */
 struct mrrc_names {
 	char *below[MRRC_NAMES_MAX]; /* "": the best core there is */
 	size_t cnt;
@@ -20,23 +20,25 @@ struct mrrc_names {
 	bool only;  /* FI_PROVIDER is a positive list */
 };
 
-/* Which layerings of us does the caller ask for? None: names->cnt == 0. */
+/*
+ * The layerings with our name that the caller asks for. None: names->cnt == 0.
+ */
 int mrrc_names_init(struct mrrc_names *names, const struct fi_info *hints);
 void mrrc_names_fini(struct mrrc_names *names);
-/* malloc'd name of what lies under us in "a;b;ofi_mrrc", or NULL */
+/* malloc'd "a;b" of "a;b;ofi_mrrc", or NULL */
 char *mrrc_prov_name_below(const char *name);
 
 /*
- * What "ofi_mrrc" alone stands on, in order of preference: a core, and what
- * else has the reliable datagrams that it lacks. Which of them an info is of
- * has to show somewhere, and libfabric leaves us the fabric's name:
- * "192.0.2.0/24|tcp;ofi_rxm". Of the core itself it is unchanged.
+ * What "ofi_mrrc" alone stands on, in order of preference: a core, and the
+ * layering for the reliable datagrams that it lacks. The fabric's name shows
+ * which of them an info is of, as libfabric leaves that to us:
+ * "192.0.2.0/24|tcp;ofi_rxm". For the core itself it is unchanged.
  */
 #define MRRC_ALONE_CNT 2
 #define MRRC_ALONE_MAX 3
 extern const char *const mrrc_alone[MRRC_ALONE_CNT][MRRC_ALONE_MAX];
 void mrrc_fabric_name_mark(struct fi_fabric_attr *attr);
-/* Take the mark off a fabric's name: what it says, or NULL */
+/* Removes that mark from a fabric's name; returns what it says, or NULL */
 const char *mrrc_fabric_name_split(char *name);
 
 #endif /* MRRC_NAMES_H */

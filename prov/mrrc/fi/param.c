@@ -25,7 +25,7 @@
 #define PARAM_PREFIX   "FI_OFI_MRRC_"
 #define PARAM_NAME_MAX 64 /* with the prefix */
 
-#define BOUNCE_SIZE ((size_t) 64 * 1024) /* what blocks are for */
+#define BOUNCE_SIZE ((size_t) 64 * 1024) /* largest to be copied */
 
 extern char **environ;
 
@@ -206,7 +206,7 @@ static int set_alloc_idle(const char *value)
 	return 0;
 }
 
-/* Both have the same room. */
+/* Both paths have the same size. */
 static int set_path(const char *value, char *path)
 {
 	if (!*value || strlen(value) >= PATH_MAX)
@@ -412,7 +412,7 @@ static void param_check_name(const char *variable, const char *const *names,
 	char name[PARAM_NAME_MAX];
 	size_t nearest;
 
-	/* with a separator too few, or called as the manual page is */
+	/* with a missing separator, or named as the manual page is */
 	if (strncasecmp(variable, PARAM_PREFIX, strlen(PARAM_PREFIX) - 1) &&
 	    strncasecmp(variable, "FI_MRRC_", 8))
 		return;

@@ -16,7 +16,7 @@
 enum mrrc_register {
 	MRRC_REGISTER_AUTO,   /* where the core requires FI_MR_LOCAL */
 	MRRC_REGISTER_ALWAYS, /* also where it does not: for tests */
-	MRRC_REGISTER_NEVER,  /* descriptors are the application's matter */
+	MRRC_REGISTER_NEVER,  /* descriptors are up to the application */
 };
 
 enum mrrc_lazy {
@@ -27,13 +27,13 @@ enum mrrc_lazy {
 
 enum mrrc_helper {
 	MRRC_HELPER_AUTO,   /* where the core can be called by it */
-	MRRC_HELPER_ALWAYS, /* and is made to */
+	MRRC_HELPER_ALWAYS, /* and where the core is made safe for it */
 	MRRC_HELPER_NEVER,
 };
 
 enum mrrc_libc_hooks {
 	MRRC_LIBC_HOOKS_AUTO,
-	MRRC_LIBC_HOOKS_ON, /* warn where they cannot be placed */
+	MRRC_LIBC_HOOKS_ON, /* warn if they cannot be placed */
 	MRRC_LIBC_HOOKS_OFF,
 };
 

@@ -34,10 +34,10 @@ static uint64_t reg_rights(enum mrrc_access access)
 }
 
 /*
- * Where keys are the application's to choose, ours come from the upper half;
- * mr.c makes way for an application that wants one of them all the same. They
- * are a counter, hashed with the domain's secret: a peer that was given some
- * cannot tell others from them. One that is taken already is passed over.
+ * Where the application chooses keys, ours come from the upper half; if the
+ * application wants one of them, mr.c evicts the region. They are a counter,
+ * hashed with the domain's secret: from the keys that a peer was given it
+ * cannot guess others. A key that is taken is skipped.
  */
 static uint64_t reg_key(struct mrrc_reg *reg)
 {
@@ -55,7 +55,7 @@ int mrrc_reg_own(struct mrrc_reg *reg, const void *buf, size_t len,
 		 uint64_t rights, struct fid_mr **mr)
 {
 	struct iovec iov = { (void *) buf, len };
-	/* two: a newer libfabric reads more of it, and finds zeroes */
+	/* two: a newer libfabric reads more fields, and finds zeroes */
 	struct fi_mr_attr attr[2] = { {
 		.mr_iov = &iov,
 		.iov_count = 1,
@@ -155,7 +155,7 @@ void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 	mrrc_secret_make(&reg->secret);
 }
 
-/* In the cache's terms: 0 derives the limit, 1 keeps next to nothing. */
+/* As the cache has it: 0 derives the limit, 1 keeps almost nothing. */
 static size_t reg_limit(size_t param)
 {
 	if (param == SIZE_MAX)
@@ -182,7 +182,7 @@ void mrrc_reg_info(struct mrrc_reg *reg, struct mrrc_stats_shm_info *info)
 	mrrc_cache_mt_limits(reg->cache, &info->max_bytes, &info->max_regions);
 }
 
-/* Without a segment the cache counts all the same. */
+/* Without a segment the cache counts in memory of its own. */
 static int reg_open_cache(struct mrrc_reg *reg, struct mrrc_cache_attr *attr)
 {
 	struct mrrc_stats_shm_info info;
@@ -219,7 +219,7 @@ static void reg_check_hooks(void)
 			  state.lost);
 }
 
-/* The one line that says what watches memory, and how. */
+/* The one log line about the monitor. */
 static void reg_say_monitor(const struct mrrc_reg *reg, const char *why,
 			    const char *hooks)
 {
@@ -291,7 +291,7 @@ int mrrc_reg_open(struct mrrc_reg *reg)
 	};
 	int ret;
 
-	/* no region at all: the cache has no such limit, but one of a byte */
+	/* no regions: the cache has no such limit, but one of a byte works */
 	if (!mrrc_params.cache_max_count)
 		attr.max_bytes = 1;
 	ret = reg_open_monitor(reg);
@@ -305,8 +305,8 @@ int mrrc_reg_open(struct mrrc_reg *reg)
 }
 
 /*
- * Once the device is measured: looking at code takes some 50 ms of a processor,
- * which would be measured, too.
+ * After the device is measured: reading the code takes some 50 ms of a
+ * processor, which would disturb the measurement.
  */
 static void reg_begin_trust(struct mrrc_reg *reg)
 {
@@ -352,7 +352,7 @@ bool mrrc_reg_kind(const struct mrrc_reg *reg, const struct fi_mr_attr *attr,
 	if (attr->access & FI_REMOTE_WRITE)
 		bits |= MRRC_REMOTE_WRITE | MRRC_RW;
 	*kind = bits;
-	/* users of one region share its key, and address it absolutely */
+	/* requests that share a region share its key and absolute addresses */
 	return !mrrc_access_remote(bits) ||
 	       (reg->mr_mode & remote_modes) == remote_modes;
 }

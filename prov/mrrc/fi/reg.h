@@ -35,10 +35,10 @@ struct mrrc_heaps;
 
 struct mrrc_reg {
 	struct fid_domain *core;
-	struct fi_ops_mr *core_ops; /* its own, whatever core->mr is */
+	struct fi_ops_mr *core_ops; /* even if core->mr is replaced */
 	const char *core_name;	    /* the provider's, for messages */
 	char device[64];	    /* the domain's name */
-	struct mrrc_cost cost;	    /* of registering there */
+	struct mrrc_cost cost;	    /* of registering on it */
 	int mr_mode;		    /* what the core asks of us */
 	size_t key_size;
 	unsigned below;		   /* enum mrrc_below, of the core */
@@ -52,10 +52,10 @@ struct mrrc_reg {
 	pid_t pid;	 /* of the process that opened the domain */
 	unsigned traced; /* record.c: its number from 1; 0: not */
 	struct mrrc_mon *mon;
-	struct mrrc_stats_shm *segment;	  /* NULL: counted where none can see */
-	struct mrrc_alloc *_Atomic alloc; /* at first use */
+	struct mrrc_stats_shm *segment;		/* NULL: others cannot see it */
+	struct mrrc_alloc *_Atomic alloc;	/* at first use */
 	struct mrrc_heaps *_Atomic alloc_heaps; /* alloc's */
-	/* and its own heaps, once there are, of pages of the default kind */
+	/* and its own heaps of the default kind of pages, made at first use */
 	struct mrrc_heap *_Atomic alloc_usual[MRRC_ALLOC_RIGHTS];
 	struct mrrc_stats last; /* before the last flush */
 	bool listed;		/* with link: stats_file.c's lock */
@@ -69,32 +69,32 @@ struct mrrc_reg {
 void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 		   const struct fi_info *info, bool thread_safe);
 
-/* Monitor and cache, by the parameters. */
+/* Opens monitor and cache, by the parameters. */
 int mrrc_reg_open(struct mrrc_reg *reg);
 
-/* The core's domain is open. obj/attach.h does this and the next. */
+/* The core's domain is open. obj/attach.h calls this and the next. */
 void mrrc_reg_attach(struct mrrc_reg *reg, struct fid_domain *core);
 
 /*
- * Before the first use of the cache: what registering costs. From now on it is
- * found out whether lookups can do without asking the kernel.
+ * Before the first use of the cache: the cost of registering. From now on it is
+ * examined whether lookups need to ask the kernel.
  */
 void mrrc_reg_begin(struct mrrc_reg *reg, const struct mrrc_cost *cost);
 
 /*
- * A registration of exactly this, with these rights, past all caches. Close it
- * with fi_close().
+ * A registration of exactly this range, with these rights, past all caches.
+ * Close it with fi_close().
  */
 int mrrc_reg_own(struct mrrc_reg *reg, const void *buf, size_t len,
 		 uint64_t rights, struct fid_mr **mr);
 
-/* The rights of memory that operations of ours go through. */
+/* Rights of the provider's own memory for operations. */
 #define MRRC_REG_BOUNCE (FI_SEND | FI_WRITE | FI_RECV | FI_READ)
 
 /* The rights of a buffer that peers write to, on every core. */
 #define MRRC_REG_EXPOSE (FI_RECV | FI_READ | FI_REMOTE_WRITE)
 
-/* How a peer addresses buf in a registration that starts at start. */
+/* The address by which a peer reaches buf in a registration from start on. */
 static inline uint64_t mrrc_reg_remote(const struct mrrc_reg *reg,
 				       const void *buf, uintptr_t start)
 {
@@ -112,13 +112,13 @@ static inline bool mrrc_reg_is_system(const struct mrrc_reg *reg,
 }
 
 /*
- * The kind of region that an explicit registration could be served from.
- * false: none, it must be the core's own.
+ * The access of the region that could serve an explicit registration. false:
+ * none, it must be the core's own.
  */
 bool mrrc_reg_kind(const struct mrrc_reg *reg, const struct fi_mr_attr *attr,
 		   uint64_t flags, enum mrrc_access *kind);
 
-/* A range of ours may be unmapped now: other monitors see that. */
+/* A range of ours may be unmapped now: ends other monitors' watches. */
 void mrrc_reg_forget(struct mrrc_reg *reg, const void *addr, size_t len);
 
 /* Forget a range, before it is unmapped. -FI_EINVAL: there is none. */
@@ -136,10 +136,12 @@ void mrrc_reg_unmake(struct fid_mr *mr, uintptr_t start, size_t len);
 void mrrc_reg_flush(struct mrrc_reg *reg);
 void mrrc_reg_close(struct mrrc_reg *reg);
 
-/* What tells this cache from others; the strings live as long as it does. */
+/*
+ * Describes this cache to other processes; the strings live as long as it does.
+ */
 void mrrc_reg_info(struct mrrc_reg *reg, struct mrrc_stats_shm_info *info);
 
-/* Fill in what the cache knows. */
+/* Fill in the cache's counters. */
 void mrrc_reg_stats(struct mrrc_reg *reg, struct fi_mrrc_stats *stats);
 
 #endif /* MRRC_REG_H */

@@ -8,7 +8,7 @@
 
 #include "core/hash.h"
 
-/* Another one each time. */
+/* Each call returns another one. */
 void mrrc_secret_make(struct mrrc_secret *secret);
 
 #endif /* MRRC_SECRET_H */

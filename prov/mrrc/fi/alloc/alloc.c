@@ -47,7 +47,7 @@ struct mrrc_reg *mrrc_alloc_reg(struct fid_domain *domain)
 
 /* ---- the domain's allocator ---------------------------------------------- */
 
-/* Registrations are made in advance, and have one key: can they be? */
+/* Registrations are made in advance, with one key each: not every core can. */
 static bool alloc_possible(const struct mrrc_reg *reg)
 {
 	return !(reg->mr_mode & (FI_MR_ENDPOINT | FI_MR_RAW));
@@ -70,7 +70,7 @@ int mrrc_alloc_open(struct mrrc_reg *reg, struct mrrc_alloc **out)
 	int ret;
 
 	if (!alloc) {
-		/* a child has nothing of its parent's domain, later either */
+		/* a child has nothing of its parent's domain, now or later */
 		if (!alloc_possible(reg) || reg->pid != getpid())
 			return -FI_EOPNOTSUPP;
 		fresh = calloc(1, sizeof(*fresh));

@@ -19,8 +19,8 @@ struct fi_mrrc_ops_alloc;
 extern struct fi_mrrc_ops_alloc mrrc_alloc_ops;
 
 /*
- * There are domains of this kind: @reg finds their registrations, or NULL for
- * other domains. Once for each kind, before any is open.
+ * Adds a kind of domain: @reg finds a domain's registrations, or NULL for other
+ * domains. Once for each kind, before any is open.
  */
 void mrrc_alloc_add_kind(struct mrrc_reg *(*reg)(struct fid_domain *domain));
 
@@ -31,18 +31,18 @@ void mrrc_alloc_set_own(const struct fi_ops *ops);
 bool mrrc_alloc_busy(struct mrrc_reg *reg);
 
 /*
- * Deregister all that is not allocated. false: something is, and the log says
- * so. No thread uses it meanwhile.
+ * Deregister all that is not allocated. false: something is allocated, and is
+ * logged. No thread uses it meanwhile.
  */
 bool mrrc_alloc_trim(struct mrrc_reg *reg);
 
-/* With every allocation; if any, before the core closes its domain. */
+/* Closes it with every allocation, before the core closes its domain. */
 void mrrc_alloc_close(struct mrrc_reg *reg);
 
-/* Is it there for this domain? Features are of fi_mrrc_feature(). */
+/* Is a feature of fi_mrrc_feature() available on this domain? */
 int mrrc_alloc_feature(const struct mrrc_reg *reg, const char *name);
 
-/* A range in what was allocated of this domain: its descriptor. */
+/* The descriptor of a range in an allocation of this domain. */
 bool mrrc_alloc_desc(const struct mrrc_reg *reg, const void *addr, size_t len,
 		     void **desc);
 

@@ -15,8 +15,8 @@ struct mrrc_alloc {
 	struct mrrc_reg *reg;
 	struct mrrc_heaps *heaps;
 	atomic_int open;	   /* heaps of the application */
-	atomic_uint_fast32_t said; /* bit per event said once */
-	/* the domain's own, as they are needed */
+	atomic_uint_fast32_t said; /* bit per event logged once */
+	/* the domain's own heaps, made as needed */
 	struct mrrc_heap *_Atomic heap[MRRC_ALLOC_RIGHTS][MRRC_PAGES_CNT];
 };
 
@@ -25,10 +25,10 @@ struct mrrc_alloc_mr {
 	struct mrrc_mr mr;
 };
 
-/* The domain's, of either form; NULL: it is neither's. */
+/* The domain's, the provider's or a hooked one; NULL: neither. */
 struct mrrc_reg *mrrc_alloc_reg(struct fid_domain *domain);
 
-/* alloc.c: made when it is first needed */
+/* alloc.c: made at first use */
 int mrrc_alloc_open(struct mrrc_reg *reg, struct mrrc_alloc **alloc);
 
 /* alloc/mr.c */

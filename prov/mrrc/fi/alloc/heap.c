@@ -90,10 +90,10 @@ static struct fi_ops_mr_heap heap_ops = {
 	.stats = heap_stats,
 };
 
-/* More than any header will have: size was not set. */
+/* Larger than any header's struct: size was not set. */
 #define HEAP_ATTR_MAX 4096
 
-/* Properties that we do not know are asked for in vain, unless they are 0. */
+/* Unknown properties must be 0. */
 static bool heap_attr_known(const struct fi_mr_heap_attr *user)
 {
 	const char *byte = (const char *) user;
@@ -108,7 +108,7 @@ static bool heap_attr_known(const struct fi_mr_heap_attr *user)
 	return true;
 }
 
-/* What the caller's header knows of attr, the rest zero. */
+/* The fields of attr that the caller's header has, the rest zero. */
 static int heap_attr(const struct mrrc_reg *reg,
 		     const struct fi_mr_heap_attr *user,
 		     struct mrrc_heap_attr *attr)

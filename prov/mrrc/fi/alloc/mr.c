@@ -36,7 +36,7 @@ static struct fi_ops alloc_mr_fid_ops = {
 	.ops_set = mrrc_fid_ops_set,
 };
 
-/* Where others read it, if anywhere. */
+/* In the shared statistics, if there are any. */
 static void alloc_count(struct mrrc_alloc *alloc, enum mrrc_stat stat,
 			int64_t change)
 {
@@ -90,11 +90,11 @@ static bool alloc_reap(void *arg)
 	return alloc->reg->cache && mrrc_cache_mt_flush(alloc->reg->cache);
 }
 
-/* ---- what is said -------------------------------------------------------- */
+/* ---- log lines ----------------------------------------------------------- */
 
 /*
- * Limits are said once for each domain, a heap's own once for each heap; the
- * calls answer the error.
+ * Limits are logged once for each domain, a heap's own once for each heap; the
+ * calls return the error.
  */
 static bool said(struct mrrc_alloc *alloc, const struct mrrc_heap_note *note)
 {

@@ -21,7 +21,7 @@
 
 #include "fi/cw/cw.h"
 
-#define CW_REQUESTS 1024 /* that wait, of a group */
+#define CW_REQUESTS 1024 /* waiting requests of a group */
 
 void mrrc_cw_greet_later(struct mrrc_cw_group *group,
 			 struct cw_request *request)
@@ -89,7 +89,7 @@ bool mrrc_cw_greet_event(struct mrrc_cw_group *group, struct fi_info *info,
 
 void mrrc_cw_greet_deferred(struct mrrc_cw_ep *cw)
 {
-	/* its listener stays as long as the endpoint, which waits for it */
+	/* the endpoint waits for it, so its listener stays until then */
 	cw->deferred->rdm = cw->rdm;
 	atomic_fetch_add(&cw->rdm->users, 1);
 	mrrc_cw_greet_later(cw->group, cw->deferred);
@@ -162,7 +162,7 @@ static void cw_greet_link(struct mrrc_cw_ep *cw, struct cw_request *request)
 
 /* ---- the endpoint that a request is for ---------------------------------- */
 
-/* It stays until its users are less. */
+/* It stays until its users are fewer. */
 static struct mrrc_cw_rdm *cw_greet_whom(struct mrrc_cw_domain *cwd,
 					 uint32_t number)
 {
@@ -190,7 +190,9 @@ static bool cw_greet_credible(const struct mrrc_cw_rdm *rdm,
 	       mrrc_cw_addr_same_host(from, &request->from);
 }
 
-/* Is what it asks about our attempt to connect to it? Used up then */
+/*
+ * Does it ask about our attempt to connect to it? The request is used up then
+ */
 static int cw_greet_answer(struct mrrc_cw_rdm *rdm, struct cw_request *request)
 {
 	struct mrrc_cw_ep *cw = mrrc_cw_rdm_find(rdm, &request->from);
@@ -202,7 +204,7 @@ static int cw_greet_answer(struct mrrc_cw_rdm *rdm, struct cw_request *request)
 	mrrc_mutex_lock(&cw->group->lock);
 	ours = cw->phase == CW_CONNECTING && cw->nonce == request->nonce;
 	if (ours) {
-		/* it is there, and about to accept */
+		/* the peer is alive, and about to accept */
 		cw->meet_by = mrrc_now_ms() + CW_MEET_MS;
 		mrrc_cw_alarm(cw->group);
 	}
@@ -251,7 +253,7 @@ static int cw_greet_one(struct mrrc_cw_group *group, struct cw_request *request)
 	return ret;
 }
 
-/* The first that something can be done for, or NULL */
+/* The first request that can be handled, or NULL */
 static struct cw_request *cw_greet_next(struct mrrc_cw_group *group)
 {
 	struct cw_request *request = STAILQ_FIRST(&group->requests);

@@ -13,10 +13,10 @@
 #include "config.h"
 #include "fi/cw/cw.h"
 
-#define CW_ASKS 256 /* at a time, of a group */
+#define CW_ASKS 256 /* questions at a time, of a group */
 /* while others wait, a question unanswered for that long is dropped */
 #define CW_ASK_MS    1000
-#define CW_ASK_TRIES 3 /* where the network fails */
+#define CW_ASK_TRIES 3 /* tries when the network fails */
 
 /* The question is over. */
 static void cw_ask_end(struct mrrc_cw_group *group, struct cw_request *request)
@@ -89,7 +89,7 @@ static int cw_ask_connect(struct mrrc_cw_group *group,
 	return ret;
 }
 
-/* Of an endpoint that is there. Lock held */
+/* Ask, for an endpoint that exists. Lock held */
 static int cw_ask_begin(struct mrrc_cw_group *group,
 			const struct mrrc_cw_rdm *rdm,
 			struct cw_request *request, struct fi_info *info)
@@ -122,7 +122,7 @@ int mrrc_cw_ask(struct mrrc_cw_group *group, const struct mrrc_cw_rdm *rdm,
 	if (ret)
 		return ret;
 	info->tx_attr->size = info->rx_attr->size = 1;
-	/* verbs looks for the way there, which may take seconds */
+	/* verbs resolves the route, which may take seconds */
 	ret = fi_endpoint(group->domain->core, info, &request->ask, request);
 	mrrc_mutex_lock(&group->lock);
 	if (!ret)

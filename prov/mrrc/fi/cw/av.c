@@ -12,12 +12,12 @@
 #include "fi/cw/cw.h"
 #include "fi/secret.h"
 
-/* An address of the core's with a name */
+/* An address of the core's, with a name */
 struct cw_av_entry {
 	struct mrrc_cw_node by_addr; /* its key is the address */
 	struct mrrc_cw_node by_name;
 	struct mrrc_cw_name name;
-	unsigned uses; /* inserted so often */
+	unsigned uses; /* times that it was inserted */
 };
 
 static struct cw_av_entry *cw_av_entry(struct mrrc_av *av, fi_addr_t addr)
@@ -96,7 +96,7 @@ static int cw_av_note(struct mrrc_av *av, fi_addr_t addr,
 	return 0;
 }
 
-/* Those of count addresses at addr that the core took */
+/* Names of the count addresses at addr that the core accepted */
 static void cw_av_note_all(struct mrrc_av *av, const char *addr, size_t count,
 			   const fi_addr_t *fi_addr)
 {
@@ -118,7 +118,7 @@ static void cw_av_note_all(struct mrrc_av *av, const char *addr, size_t count,
 	}
 }
 
-/* How many bytes; 0: nothing of ours is among them */
+/* Bytes of the addresses; 0: none of them has a mark */
 static size_t cw_av_span(const char *addr, size_t count)
 {
 	const char *pos = addr;
@@ -152,9 +152,9 @@ static int cw_av_insert(struct mrrc_av *av, const char *addr, size_t span,
 							      FI_ADDR_NOTAVAIL;
 	}
 	/*
-	 * With FI_EVENT as well: the cores that can have such names (libfabric's
-	 * common address vectors) are done when they return, and the event says
-	 * so once more.
+	 * With FI_EVENT as well: the cores that can have such names
+	 * (libfabric's common address vectors) have finished when they return,
+	 * and then write the event.
 	 */
 	ret = fi_av_insert(av->core, plain, count, own, flags, context);
 	if (ret < 0)

@@ -19,7 +19,7 @@
 
 /* ---- connecting and accepting -------------------------------------------- */
 
-/* The peer told where it listens. Lock held. */
+/* The peer has sent the port where it listens. Lock held. */
 static int cw_connect(struct mrrc_cw_ep *cw, const struct cw_mark *mark)
 {
 	struct cw_mark mine;
@@ -46,7 +46,7 @@ static void *cw_with_mark(const struct cw_mark *mark, const void *param,
 	return data;
 }
 
-/* Cores need not look whether it fits. */
+/* Cores may not check whether it fits. */
 static int cw_param_check(const struct mrrc_ep *ep, size_t len)
 {
 	size_t max = UINT16_MAX, size = sizeof(max);
@@ -86,7 +86,7 @@ int mrrc_cw_connect(struct mrrc_ep *ep, const void *addr, const void *param,
 	return ret;
 }
 
-/* Where the peer's control endpoint has to come, with what */
+/* Where the peer's control endpoint has to connect, and its cookie */
 static int cw_expect(struct mrrc_cw_ep *cw, uint16_t *port)
 {
 	uint64_t cookie;
@@ -161,8 +161,8 @@ void mrrc_cw_shutdown(struct mrrc_ep *ep)
 }
 
 /*
- * Of an event: the endpoint may close meanwhile, and anything may be named.
- * It stays until cw_put().
+ * The link of an event: the endpoint may close meanwhile, and an application's
+ * event may name anything. It stays until cw_put().
  */
 static struct mrrc_cw_ep *cw_get(struct mrrc_fabric *fabric,
 				 const struct fid *core)
@@ -180,7 +180,7 @@ static struct mrrc_cw_ep *cw_get(struct mrrc_fabric *fabric,
 	return cw;
 }
 
-/* The connecting side's. mark: NULL if the peer does not take part */
+/* On the connecting side. mark: NULL if the peer does not take part */
 static void cw_accepted(struct mrrc_cw_ep *cw, const struct cw_mark *mark)
 {
 	int ret;
@@ -203,8 +203,8 @@ static void cw_accepted(struct mrrc_cw_ep *cw, const struct cw_mark *mark)
 }
 
 /*
- * The application's connection is gone. Once the control endpoints have met
- * they know by themselves, after what is still under way has arrived.
+ * The application's connection has ended. Connected control endpoints find out
+ * by themselves, after all that is under way has arrived.
  */
 static void cw_gone(struct mrrc_fabric *fabric, const struct fid *core)
 {
@@ -239,7 +239,7 @@ static bool cw_eq_connected(struct mrrc_eq *eq,
 	return marked;
 }
 
-/* An event as the core has it. Its length without us */
+/* The length of the core's event without our mark */
 static size_t cw_eq_event(struct mrrc_eq *eq, uint32_t event,
 			  struct fi_eq_cm_entry *entry, size_t len, bool peek)
 {
@@ -266,7 +266,7 @@ static size_t cw_eq_event(struct mrrc_eq *eq, uint32_t event,
 	return sizeof(*entry) + data_len;
 }
 
-/* The same of any event, in a buffer. */
+/* The same for any event, in a buffer. */
 static size_t cw_eq_seen(struct mrrc_eq *eq, uint32_t event, void *buf,
 			 size_t len, uint64_t flags)
 {
@@ -275,7 +275,7 @@ static size_t cw_eq_seen(struct mrrc_eq *eq, uint32_t event, void *buf,
 		char room[sizeof(struct fi_eq_cm_entry) + MRRC_EQ_CM_DATA];
 	} entry;
 
-	/* longer: the application's own */
+	/* longer: an event of the application's */
 	if (event > FI_JOIN_COMPLETE || len < sizeof(entry.cm) ||
 	    len > sizeof(entry))
 		return len;

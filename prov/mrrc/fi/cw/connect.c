@@ -15,8 +15,8 @@
 #define CW_EVENT_DATA 512
 
 /*
- * For a control endpoint: the application's, less what it made of it. A
- * request's info is made for its own handle.
+ * For a control endpoint: the application's info without its choices. A
+ * request's info is only for its own handle.
  */
 static void cw_info_adapt(struct fi_info *info)
 {
@@ -82,7 +82,7 @@ void mrrc_cw_alarm(struct mrrc_cw_group *group)
 		at.it_value.tv_sec = ++first / 1000;
 		at.it_value.tv_nsec = first % 1000 * 1000000;
 	}
-	/* nothing to wait for: it is not readable any more */
+	/* also without a deadline: then it is not readable any more */
 	timerfd_settime(group->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
@@ -90,7 +90,7 @@ void mrrc_cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase)
 {
 	bool met = mrrc_cw_meets(cw->phase), meets = mrrc_cw_meets(phase);
 
-	/* reliable datagrams' listener is awaited as long as their endpoint */
+	/* a listener of reliable datagrams stays as long as their endpoint */
 	if (!cw->rdm)
 		cw->group->awaited +=
 			(phase == CW_LISTENING) - (cw->phase == CW_LISTENING);
@@ -119,7 +119,7 @@ static void cw_meeting(struct mrrc_cw_group *group)
 	mrrc_cw_ask_late(group);
 }
 
-/* A peer believes a name that comes from its address. */
+/* A peer accepts a name only from its own address. */
 static int cw_info_set_src(struct fi_info *info,
 			   const struct mrrc_cw_name *name)
 {
@@ -304,7 +304,9 @@ unsigned mrrc_cw_events(struct mrrc_cw_group *group)
 	ssize_t ret;
 
 	for (;; cnt++) {
-		/* tcp (2.1) takes it for the reason why a connection ended */
+		/*
+		 * tcp (2.1) takes errno for the reason why a connection ended
+		 */
 		errno = 0;
 		ret = fi_eq_read(group->eq, &event, &entry, sizeof(entry), 0);
 		if (ret >= (ssize_t) sizeof(entry.cm)) {

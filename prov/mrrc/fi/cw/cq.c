@@ -19,7 +19,7 @@
 #include "fi/cw/cw.h"
 
 #define CW_FDS	    64
-#define CW_SLICE_MS 500 /* the core may have others meanwhile */
+#define CW_SLICE_MS 500 /* the core's descriptors may change */
 
 static struct mrrc_cq *cw_cq_of(struct fid_cq *cq_fid)
 {
@@ -55,7 +55,7 @@ static ssize_t cw_cq_readfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 		return ret;
 	ret = src ? cq->cw->below->readfrom(cq_fid, buf, count, src) :
 		    cq->cw->below->read(cq_fid, buf, count);
-	/* nothing could be returned, and there is something */
+	/* there are completions, but no room for one was given */
 	if (!count && ret == -FI_EAGAIN && atomic_load(&cq->pending_cnt))
 		ret = 0;
 	return ret;
@@ -76,7 +76,7 @@ static ssize_t cw_cq_readerr(struct fid_cq *cq_fid,
 	if (atomic_load(&cq->pending_cnt))
 		ret = mrrc_pending_readerr(cq, entry);
 	mrrc_cq_unlock(cq);
-	/* pending since the core told of an error: that one is meant */
+	/* pending since the core reported an error: the error is meant */
 	return ret != -FI_EAGAIN ? ret :
 				   cq->cw->below->readerr(cq_fid, entry, flags);
 }
@@ -109,7 +109,7 @@ static int cw_cq_trywait(struct mrrc_cq *cq)
 	mrrc_cw_seen(cq->domain->cw);
 	mrrc_cw_progress(cq->domain->cw, true);
 	if (atomic_load(&cq->pending_cnt)) {
-		/* this caller need not read what others are woken for */
+		/* this caller need not read what other threads are woken for */
 		cw_cq_wake(cq);
 		return -FI_EAGAIN;
 	}
@@ -153,8 +153,8 @@ static int cw_cq_fds(struct mrrc_cq *cq, struct pollfd *fds, int *core_cnt)
 }
 
 /*
- * Until something may have happened; more descriptors of the core's than fit:
- * shortly. Is one of them ready?
+ * Sleeps until something may have happened; shortly if the core has more
+ * descriptors than fit. Is one of them ready?
  */
 static bool cw_cq_sleep(struct mrrc_cq *cq, int timeout)
 {
@@ -164,7 +164,7 @@ static bool cw_cq_sleep(struct mrrc_cq *cq, int timeout)
 
 	if (mrrc_trywait(&cq->domain->fabric->fabric, &fid, 1))
 		return false;
-	/* that took what would wake us */
+	/* a thread that took the signal that would wake this one */
 	if (atomic_load(&cq->cw->signalled))
 		return false;
 	if (timeout < 0 || timeout > CW_SLICE_MS)
@@ -182,7 +182,7 @@ static bool cw_cq_sleep(struct mrrc_cq *cq, int timeout)
 	return core_cnt >= 0;
 }
 
-/* For as short as can be. */
+/* With the shortest timeout. */
 static ssize_t cw_cq_below_sread(struct mrrc_cq *cq, void *buf, size_t count,
 				 fi_addr_t *src)
 {
@@ -218,8 +218,8 @@ static ssize_t cw_cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 		if (ret == -FI_EAGAIN && atomic_exchange(&cq->cw->signalled, 0))
 			break;
 		/*
-		 * Ready, and nothing there: tcp and net (1.17) have one that
-		 * only a wait of their own resets.
+		 * Ready, but without an event: tcp and net (1.17) have a
+		 * descriptor that only a wait of their own resets.
 		 */
 		if (ret == -FI_EAGAIN && ready)
 			ret = cw_cq_below_sread(
@@ -303,7 +303,7 @@ bool mrrc_cw_epoll_mute(struct mrrc_cw_group *group, bool mute)
 	struct mrrc_cw_domain *cwd = group->cwd;
 	struct mrrc_cw_cq *ccq;
 
-	/* which is before a group's */
+	/* this lock ranks before a group's */
 	if (!mrrc_mutex_try(&cwd->lock))
 		return false;
 	cw_epoll_mute(cwd->wake_fd, group->eq_fd, mute);
@@ -425,7 +425,10 @@ static const struct mrrc_cq_over cw_cq_over = {
 	.close = cw_cq_close,
 };
 
-/* Unless its descriptor, which others may be asking for, is given out. */
+/*
+ * Replaces the CQ's calls, unless its descriptor is given out, which other
+ * threads may be asking for.
+ */
 static int cw_cq_publish(struct mrrc_cq *cq, struct mrrc_cw_cq *ccq)
 {
 	bool taken;

@@ -49,15 +49,15 @@
 #include "fi/obj/cq.h"
 #include "fi/data/op.h"
 
-#define CW_RX	 128 /* messages that fit here, and HELLO */
-#define CW_TX	 64  /* transfers of one endpoint under way */
-#define CW_SLOTS 32  /* of messages, of those */
+#define CW_RX	 128 /* messages that fit here, besides HELLO */
+#define CW_TX	 64  /* transfers of one endpoint in flight */
+#define CW_SLOTS 32  /* of these, those with messages */
 #define CW_GROUP 16  /* links that share a CQ */
 
-/* registrations of other kinds than ours can do with */
+/* modes that exclude registrations of the provider's own */
 #define CW_NO_MODES (FI_MR_RAW | FI_MR_ENDPOINT | FI_MR_RMA_EVENT)
 
-/* What the core gives back: which of the transfers. */
+/* The kind of transfer that a completion of the core's is for. */
 enum cw_kind { CW_RECV, CW_SEND, CW_WRITE };
 
 struct cw_context {
@@ -119,7 +119,7 @@ enum cw_mark_kind {
 	CW_MARK_CONTROL,
 	/* of reliable datagrams; the sender's name follows */
 	CW_MARK_PEER,
-	CW_MARK_ASK, /* is this nonce yours? */
+	CW_MARK_ASK, /* does this nonce belong to you? */
 	CW_MARK_YES,
 };
 
@@ -139,7 +139,7 @@ struct cw_mark {
 
 _Static_assert(sizeof(struct cw_mark) == FI_CW_CM_DATA, "as documented");
 
-/* As other sides have it: marked; zero after the address */
+/* A name as other sides have it: marked; zero after the address */
 struct mrrc_cw_name {
 	union {
 		struct sockaddr sa;
@@ -165,7 +165,7 @@ struct cw_request {
 	struct mrrc_cw_name from;
 	uint32_t to; /* our number */
 	uint64_t nonce;
-	bool asks;		 /* wants to know, not to connect */
+	bool asks;		 /* it is a question, not a connection */
 	bool proven;		 /* its sender has confirmed it */
 	struct mrrc_cw_rdm *rdm; /* that waits for its end, or NULL */
 	struct fid_ep *ask;	 /* to the sender, until it answers */
@@ -176,10 +176,10 @@ STAILQ_HEAD(cw_requests, cw_request);
 
 enum cw_phase {
 	CW_OPTED,     /* enabled, not connected */
-	CW_LISTENING, /* the peer's control endpoint is to come */
+	CW_LISTENING, /* the peer's control endpoint will come */
 	CW_CONNECTING,
 	CW_UP,
-	CW_LOST,  /* was, or could not be */
+	CW_LOST,  /* the connection ended, or failed */
 	CW_ALONE, /* the peer does not take part */
 };
 
@@ -193,13 +193,13 @@ struct mrrc_cw_ep {
 	TAILQ_ENTRY(mrrc_cw_ep) link;
 	/* read without the lock for a first look */
 	_Atomic enum cw_phase phase;
-	int64_t meet_by;  /* listening or connecting: no longer */
-	atomic_bool lost; /* on the group's list of those */
+	int64_t meet_by;  /* listening or connecting: the deadline */
+	atomic_bool lost; /* on the group's list of lost links */
 	TAILQ_ENTRY(mrrc_cw_ep) lost_link;
 	uint64_t cookie;
 	uint64_t tags;		      /* given by fi_cw_tag_alloc() */
 	bool accepts;		      /* the passive side */
-	struct sockaddr_storage dest; /* as the application connects */
+	struct sockaddr_storage dest; /* the application's destination */
 	struct mrrc_cw sm;
 	bool sm_live;
 	struct fid_ep *ctl;
@@ -207,59 +207,59 @@ struct mrrc_cw_ep {
 	char *mem;
 	struct cw_slot rx[CW_RX + 1], tx[CW_SLOTS];
 	struct cw_slot *tx_free;
-	struct cw_slot *filling; /* what is said next, or NULL */
+	struct cw_slot *filling; /* the slot being filled, or NULL */
 	size_t filled;
 	TAILQ_ENTRY(mrrc_cw_ep) unsent_link;
-	unsigned busy;		/* transfers under way, but for receives */
-	struct cw_rec *partial; /* a write that the core took in part */
-	bool full;		/* the core took none: on the group's list */
+	unsigned busy;		/* transfers in flight, except receives */
+	struct cw_rec *partial; /* a write that the core took partly */
+	bool full;		/* the core took none: on its group's list */
 	TAILQ_ENTRY(mrrc_cw_ep) full_link;
-	struct cw_list empty;	       /* writes of nothing, issued */
-	struct mrrc_cw_map by_context; /* those that have not ended */
+	struct cw_list empty;	       /* issued writes without data */
+	struct mrrc_cw_map by_context; /* operations that have not ended */
 	uint64_t issued_ns;	       /* when the core got the latest write */
-	/* ended, not finished; and threads that have it to do with */
+	/* operations ended, not finished; and threads that use the link */
 	atomic_int ending;
 
-	/* of reliable datagrams; first the AV's lock's */
+	/* for reliable datagrams; under the AV's lock */
 	struct mrrc_cw_node by_name;
 	TAILQ_ENTRY(mrrc_cw_ep) of_rdm;
 	atomic_bool stranger; /* its name is not in the AV */
-	/* the group's lock's */
+	/* under the group's lock */
 	struct mrrc_cw_name peer;
-	atomic_bool hostile;	     /* quarantined; read without it */
-	uint32_t counted;	     /* of its tags, in strange_tags */
+	atomic_bool hostile;	     /* quarantined; read without lock */
+	uint32_t counted;	     /* its tags in strange_tags */
 	bool gone;		     /* about to be freed */
-	uint64_t nonce;		     /* of our latest attempt to connect */
-	uint64_t stale;		     /* of one of the peer's that is void */
-	struct cw_request *deferred; /* until ours has failed or not */
+	uint64_t nonce;		     /* nonce of our last attempt to connect */
+	uint64_t stale;		     /* a void nonce of the peer's */
+	struct cw_request *deferred; /* until ours has ended */
 };
 
 /* Of an address vector */
 struct mrrc_cw_av {
-	bool inet;		/* its addresses could have names */
+	bool inet;		/* may have names: IPv4 or IPv6 */
 	struct mrrc_mutex lock; /* guards what follows */
 	struct mrrc_cw_map by_addr, by_name;
-	LIST_HEAD(, mrrc_cw_rdm) rdms; /* bound to it */
+	LIST_HEAD(, mrrc_cw_rdm) rdms; /* endpoints bound to it */
 };
 
-#define CW_STRANGERS 64 /* links to those, of one endpoint */
+#define CW_STRANGERS 64 /* links to strangers, of one endpoint */
 
 /* Of a reliable datagram endpoint. Guarded by its AV's lock, but for atomics */
 struct mrrc_cw_rdm {
 	struct mrrc_ep *ep;
 	LIST_ENTRY(mrrc_cw_rdm) of_av;
 	LIST_ENTRY(mrrc_cw_rdm) of_domain; /* the domain's cw->lock */
-	struct mrrc_cw_group *home;	   /* that listens for it */
-	atomic_int users;		   /* threads that have it to do with */
+	struct mrrc_cw_group *home;	   /* the group that listens for it */
+	atomic_int users;		   /* threads that use it */
 	uint32_t number;
-	atomic_bool started; /* it has a name, fixed from then on */
+	atomic_bool started; /* it has a name, final from then on */
 	struct mrrc_cw_name name;
 	TAILQ_HEAD(, mrrc_cw_ep) links;
 	struct mrrc_cw_map by_name;
 	atomic_uint strangers;
-	atomic_uint strange_tags; /* those that they exposed */
+	atomic_uint strange_tags; /* tags that strangers exposed */
 	_Atomic uint64_t seq, tags;
-	struct fi_mrrc_cw_stats past; /* of links that are no more */
+	struct fi_mrrc_cw_stats past; /* counters of freed links */
 };
 
 struct mrrc_cw_group {
@@ -283,14 +283,14 @@ struct mrrc_cw_group {
 	atomic_uint cnt;     /* of eps */
 	atomic_uint meeting; /* listening, connecting, or asking */
 	TAILQ_HEAD(, mrrc_cw_ep) eps, lost;
-	TAILQ_HEAD(, mrrc_cw_ep) unsent; /* filling a slot */
-	bool more;			 /* FI_MORE: it is not full yet */
-	TAILQ_HEAD(, mrrc_cw_ep) full;	 /* ask the core again */
+	TAILQ_HEAD(, mrrc_cw_ep) unsent; /* links that fill a slot */
+	bool more;			 /* FI_MORE: wait for more messages */
+	TAILQ_HEAD(, mrrc_cw_ep) full;	 /* links to try again at the core */
 	struct cw_list ended;
-	bool finishing; /* some thread does, unlocked */
+	bool finishing; /* a thread finishes, unlocked */
 	struct cw_requests requests, asks;
 	unsigned request_cnt, ask_cnt;
-	bool greeting; /* as finishing, of requests */
+	bool greeting; /* a thread handles requests */
 };
 
 /* Of a domain, from the first endpoint that takes part until it closes. */
@@ -304,7 +304,10 @@ struct mrrc_cw_domain {
 	struct mrrc_cw_auto *_Atomic automatic; /* NULL: none */
 	struct mrrc_ep *below; /* of reliable datagrams: cw/msg_domain.c */
 	LIST_HEAD(, mrrc_cw_rdm) rdms;
-	/* when the application read a CQ last, and last after a gap: ns */
+	/*
+	 * ns: the last read of a CQ by the application, and the last read after
+	 * a gap
+	 */
 	_Atomic uint64_t seen, missed;
 };
 
@@ -315,8 +318,8 @@ struct mrrc_cw_cq {
 	struct fi_ops_cq *_Atomic below; /* the CQ's own calls */
 	int wake_fd;			 /* eventfd: completions are pending */
 	int epoll_fd;			 /* core, groups, wake_fd; -1 */
-	bool pollfd;			 /* the core's wait object is a set */
-	atomic_int signalled;		 /* as the CQ's own, for our sread */
+	bool pollfd;			 /* the core waits by a pollfd set */
+	atomic_int signalled;		 /* fi_cq_signal() was called */
 };
 
 /* CLOCK_MONOTONIC: it is never set. */
@@ -328,9 +331,12 @@ static inline uint64_t mrrc_cw_now_ns(void)
 	return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
 }
 
-#define CW_GAP_NS 500000 /* between reads: it does other things */
+#define CW_GAP_NS 500000 /* longer: it does other things */
 
-/* The application makes progress. A post makes none, or for itself alone. */
+/*
+ * The application makes progress by reading. A post makes none, or only for
+ * itself.
+ */
 static inline void mrrc_cw_seen(struct mrrc_cw_domain *cwd)
 {
 	int64_t gap;
@@ -342,14 +348,14 @@ static inline void mrrc_cw_seen(struct mrrc_cw_domain *cwd)
 	gap = now - atomic_load_explicit(&cwd->seen, memory_order_relaxed);
 	if (gap > CW_GAP_NS)
 		atomic_store_explicit(&cwd->missed, now, memory_order_relaxed);
-	/* another thread's may be later */
+	/* another thread's time may be later */
 	if (gap > 0)
 		atomic_store_explicit(&cwd->seen, now, memory_order_relaxed);
 }
 
 /* cw/ep.c: once, before any object is opened */
 void mrrc_cw_calls_init(void);
-/* The calls of an endpoint are those of ep.c from now on. */
+/* Replaces the calls of an endpoint by those of ep.c. */
 void mrrc_cw_ep_calls(struct mrrc_ep *ep);
 void mrrc_cw_pep_calls(struct mrrc_pep *pep);
 
@@ -361,18 +367,20 @@ static inline bool mrrc_ep_has_cw(const struct mrrc_ep *ep)
 	return ep->cw || ep->cw_rdm;
 }
 
-/* cw/cm.c: the calls of a connected endpoint; paramlen: without us */
+/* cw/cm.c: the calls of a connected endpoint; paramlen: without the mark */
 int mrrc_cw_connect(struct mrrc_ep *ep, const void *addr, const void *param,
 		    size_t paramlen);
 int mrrc_cw_accept(struct mrrc_ep *ep, const void *param, size_t paramlen);
 void mrrc_cw_shutdown(struct mrrc_ep *ep);
-/* Private data of its events is looked at from now on. */
+/* From now on the private data of its events is checked for marks. */
 void mrrc_cw_eq_join(struct mrrc_eq *eq);
 
 /* cw/cm_data.c */
 void mrrc_cw_mark_make(struct cw_mark *mark, enum cw_mark_kind kind, size_t len,
 		       uint64_t cookie, uint16_t port);
-/* Is there one of this kind at data? A later version begins like this one. */
+/*
+ * Is there a mark of this kind at data? Later versions begin in the same way.
+ */
 bool mrrc_cw_mark_read(const void *data, size_t len, enum cw_mark_kind kind,
 		       struct cw_mark *mark);
 uint64_t mrrc_cw_mark_cookie(const struct cw_mark *mark);
@@ -383,19 +391,19 @@ uint16_t *mrrc_cw_addr_port(void *addr); /* NULL: no such address */
 struct cw_addr_text mrrc_cw_addr_text(const void *addr);
 size_t mrrc_cw_addr_len(const struct sockaddr *addr);
 uint32_t mrrc_cw_addr_format(const struct sockaddr *addr);
-bool mrrc_cw_addr_known(const void *addr); /* some host's, not any */
+bool mrrc_cw_addr_known(const void *addr); /* has it a host, not "any"? */
 bool mrrc_cw_addr_same_host(const void *addr, const void *other);
-/* Is this a name? A copy, unless name is NULL */
+/* Is this a name? Copies it, unless name is NULL */
 bool mrrc_cw_name_read(const void *addr, struct mrrc_cw_name *name);
 void mrrc_cw_name_strip(void *addr);
-/* false: such an address cannot be one */
+/* false: such an address cannot be marked */
 bool mrrc_cw_name_make(const void *addr, uint16_t port, uint32_t number,
 		       struct mrrc_cw_name *name);
 uint32_t mrrc_cw_name_number(const struct mrrc_cw_name *name);
-/* Where it listens for us */
+/* The address where it listens for control connections */
 void mrrc_cw_name_dest(const struct mrrc_cw_name *name,
 		       struct sockaddr_storage *dest);
-/* For maps; different names may have the same. */
+/* A key for maps; different names may have the same. */
 uint64_t mrrc_cw_name_key(const struct mrrc_cw_name *name);
 
 static inline bool mrrc_cw_name_same(const struct mrrc_cw_name *name,
@@ -412,14 +420,14 @@ static inline bool mrrc_cw_meets(enum cw_phase phase)
 	return phase == CW_LISTENING || phase == CW_CONNECTING;
 }
 
-/* From and to those in which the peer is to come, at least. */
+/* From or to a phase in which the peer is connecting. */
 void mrrc_cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase);
 /* For a control endpoint to dest, or for a listener (NULL) */
 struct fi_info *mrrc_cw_info(const struct mrrc_ep *via,
 			     const struct sockaddr *dest);
 /* Sets the group's timer to the next deadline of links and questions. */
 void mrrc_cw_alarm(struct mrrc_cw_group *group);
-/* What connects to dest, from where from's address is, if that is not NULL */
+/* Info to connect to dest, from from's address if that is not NULL */
 int mrrc_cw_info_to(const struct mrrc_ep *via, const struct sockaddr *dest,
 		    const struct mrrc_cw_name *from, struct fi_info **info);
 /* Open the control endpoint, and connect it; or accept with it. */
@@ -427,7 +435,10 @@ int mrrc_cw_dial(struct mrrc_cw_ep *cw, const struct sockaddr *dest,
 		 const void *param, size_t len);
 int mrrc_cw_answer(struct mrrc_cw_ep *cw, struct fi_info *info,
 		   const void *param, size_t len);
-/* Events of a group's EQ: how many; and what else time brings. */
+/*
+ * Handles events of a group's EQ and returns how many; the second also handles
+ * deadlines.
+ */
 unsigned mrrc_cw_events(struct mrrc_cw_group *group);
 void mrrc_cw_group_events(struct mrrc_cw_group *group);
 
@@ -450,13 +461,13 @@ struct mrrc_cw_ep *mrrc_cw_rdm_find(struct mrrc_cw_rdm *rdm,
 int mrrc_cw_rdm_get_from(struct mrrc_cw_rdm *rdm,
 			 const struct mrrc_cw_name *name,
 			 struct mrrc_cw_ep **cw_out);
-/* May something be posted? Connects if it must. The group's lock held */
+/* Can an operation be posted? Connects if needed. The group's lock held */
 int mrrc_cw_rdm_ready(struct mrrc_cw_ep *cw);
-/* It can connect anew. The group's lock held, phase CW_LOST */
+/* Lets it connect anew. The group's lock held, phase CW_LOST */
 void mrrc_cw_rdm_reset(struct mrrc_cw_ep *cw);
-/* The AV has got this name. Its lock held */
+/* A name came into the AV. The AV's lock held */
 void mrrc_cw_rdm_meet(struct mrrc_av *av, const struct mrrc_cw_name *name);
-/* It has lost it: the links to it end. */
+/* A name left the AV: the links to it end. */
 void mrrc_cw_rdm_forget(struct mrrc_av *av, const struct mrrc_cw_name *name);
 /*
  * After a change of its tags: all strangers together may have no more than one
@@ -466,10 +477,10 @@ void mrrc_cw_rdm_forget(struct mrrc_av *av, const struct mrrc_cw_name *name);
 void mrrc_cw_rdm_count(struct mrrc_cw_ep *cw);
 void mrrc_cw_rdm_stats(struct mrrc_ep *ep, struct fi_mrrc_cw_stats *sum);
 int mrrc_cw_rdm_cancel(struct mrrc_ep *ep, void *context);
-/* The endpoint is enabled; closes. */
+/* At fi_enable() of the endpoint; at its close. */
 void mrrc_cw_rdm_start(struct mrrc_ep *ep);
 void mrrc_cw_rdm_close(struct mrrc_ep *ep);
-/* Its name as the core has it, where there was room for so many bytes */
+/* Replaces the core's name in addr, room bytes, by the marked one */
 void mrrc_cw_rdm_getname(struct mrrc_ep *ep, void *addr, size_t room,
 			 size_t addrlen);
 
@@ -483,12 +494,12 @@ static inline void mrrc_cw_put(struct mrrc_cw_ep *cw)
 void mrrc_cw_greet_later(struct mrrc_cw_group *group,
 			 struct cw_request *request);
 void mrrc_cw_refuse(struct cw_request *request);
-/* A connection's event. false: it was no such request */
+/* An event of a connection. false: not such a request */
 bool mrrc_cw_greet_event(struct mrrc_cw_group *group, struct fi_info *info,
 			 const void *data, size_t len);
-/* Our own attempt has an end: what was deferred for it is looked at. */
+/* Our own attempt has ended: handle the request that was deferred for it. */
 void mrrc_cw_greet_deferred(struct mrrc_cw_ep *cw);
-/* Of all that wait; releases the lock meanwhile. */
+/* Handle the waiting requests; releases the lock meanwhile. */
 void mrrc_cw_greet(struct mrrc_cw_group *group);
 
 /* cw/listen.c. Lock held. */
@@ -500,9 +511,9 @@ int mrrc_cw_listen(struct mrrc_cw_group *group, struct mrrc_ep *via);
 void mrrc_cw_unlisten(struct mrrc_cw_group *group, bool always);
 /* Has its EQ something to read while it listens? */
 bool mrrc_cw_listen_woken(const struct mrrc_cw_group *group);
-/* After a read of the EQ. in_vain: it had something, but no event */
+/* After a read of the EQ. in_vain: it was readable, without an event */
 void mrrc_cw_listen_tend(struct mrrc_cw_group *group, bool in_vain);
-/* When that is to be called next, in ms; 0: with other things */
+/* When that is to be called next, in ms; 0: at the next chance */
 int64_t mrrc_cw_listen_until(const struct mrrc_cw_group *group);
 
 /* Is it time? Then the group's timer has woken the sleeping threads. */
@@ -520,12 +531,12 @@ static inline bool mrrc_cw_listen_due(const struct mrrc_cw_group *group)
  */
 int mrrc_cw_ask(struct mrrc_cw_group *group, const struct mrrc_cw_rdm *rdm,
 		struct cw_request *request);
-/* May another be asked? One that does not answer makes room. */
+/* Is another question possible? One that is not answered makes room. */
 bool mrrc_cw_ask_room(struct mrrc_cw_group *group);
-/* An event of a core's endpoint, perhaps of one that asks. err: or 0 */
+/* An event of a core's endpoint that may belong to a question. err: or 0 */
 void mrrc_cw_ask_event(struct mrrc_cw_group *group, const struct fid *fid,
 		       const void *data, size_t len, int err);
-/* When there is something to do for them, in ms, or 0; and it is done. */
+/* The next deadline of questions, in ms, or 0; and giving up those past it. */
 int64_t mrrc_cw_ask_until(const struct mrrc_cw_group *group);
 void mrrc_cw_ask_late(struct mrrc_cw_group *group);
 void mrrc_cw_ask_free(struct mrrc_cw_group *group);
@@ -540,9 +551,9 @@ bool mrrc_cw_av_knows(struct mrrc_av *av, const struct mrrc_cw_name *name);
 /* cw/link.c. The group's lock held, unless said otherwise. */
 
 int mrrc_cw_link_open(struct mrrc_cw_ep *cw, struct fi_info *info);
-/* The connection is to be ended; the next unlock does it. */
+/* Ends the connection at the next unlock. */
 void mrrc_cw_lose(struct mrrc_cw_ep *cw, const char *why);
-/* After any call of the state machine's. */
+/* After each call of the state machine. */
 void mrrc_cw_after(struct mrrc_cw_ep *cw);
 /* asleep: on behalf of a thread that sleeps until there is something */
 void mrrc_cw_group_poll(struct mrrc_cw_group *group, bool asleep);
@@ -553,10 +564,10 @@ void mrrc_cw_end_all(struct mrrc_cw_ep *cw, int err);
  * the peer has spoken already.
  */
 void mrrc_cw_unlink(struct mrrc_cw_ep *cw);
-/* What was lost: end_all, unless another connection is to come. */
+/* A lost connection: end_all, unless another connection will come. */
 void mrrc_cw_lost(struct mrrc_cw_ep *cw);
 extern const struct mrrc_cw_ops mrrc_cw_sm_ops;
-/* Then finish what has ended. */
+/* Unlocks, then finishes what has ended. */
 void mrrc_cw_group_unlock(struct mrrc_cw_group *group);
 
 /* cw/group.c. Any thread, no lock held. */
@@ -565,20 +576,23 @@ void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep);
 void mrrc_cw_ep_close(struct mrrc_ep *ep);
 int mrrc_cw_domain_open(struct mrrc_domain *domain);
 int mrrc_cw_group_join(struct mrrc_cw_ep *cw);
-/* One that listens, with a place taken in it. */
+/* A group that listens, with a place taken in it. */
 int mrrc_cw_group_home(struct mrrc_ep *ep, struct mrrc_ep *via,
 		       struct mrrc_cw_group **group_out);
 void mrrc_cw_group_leave_home(struct mrrc_cw_group *group);
 /* Ends its operations and removes it: it is not found any more. */
 void mrrc_cw_link_free(struct mrrc_cw_ep *cw, int err);
-/* Its state machine, as of a new connection */
+/* Its state machine, as for a new connection */
 void mrrc_cw_link_init(struct mrrc_cw_ep *cw);
 /*
  * In a child of fork(2): its state is the parent's, as a thread of the parent
  * may have left it, with locks held that are never released.
  */
 bool mrrc_cw_inherited(const struct mrrc_domain *domain);
-/* Before its connection is ended from here; not after end, in ms. */
+/*
+ * Send what is queued before its connection is ended here; until end at most,
+ * in ms.
+ */
 void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end);
 #define CW_LINGER_MS 200
 
@@ -588,7 +602,10 @@ ssize_t mrrc_cw_post_write(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 ssize_t mrrc_cw_post_tag(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 			 uint64_t flags);
 void mrrc_cw_finish(struct cw_list *list);
-/* Of a link's operations with this context; UINT64_MAX: none. Lock held */
+/*
+ * The age of a link's oldest operation with this context; UINT64_MAX: none.
+ * Lock held
+ */
 uint64_t mrrc_cw_oldest(const struct mrrc_cw_ep *cw, const void *context);
 int mrrc_cw_cancel_on(struct mrrc_cw_ep *cw, void *context);
 /* 0, or -FI_ENOENT */
@@ -601,7 +618,7 @@ void mrrc_cw_auto_stop(struct mrrc_cw_domain *cwd);
 /* cw/cq.c. No lock held. */
 int mrrc_cw_cq_join(struct mrrc_cq *cq);
 void mrrc_cw_cq_add_group(struct mrrc_cw_cq *ccq, struct mrrc_cw_group *group);
-/* What a group wakes by, into an epoll set; 0 or -E* */
+/* Adds the descriptors of a group to an epoll set; 0 or -E* */
 int mrrc_cw_epoll_group(int epoll_fd, const struct mrrc_cw_group *group);
 /*
  * Its EQ wakes no thread, or does again; false: not now. The group's lock held

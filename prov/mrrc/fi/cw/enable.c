@@ -17,7 +17,9 @@ static int cw_enable_pep(struct mrrc_pep *pep)
 	return 0;
 }
 
-/* Connection requests of verbs have addresses of another format than said. */
+/*
+ * Connection requests of verbs have addresses of another format than they say.
+ */
 static bool cw_inet(const struct fi_info *info)
 {
 	const struct sockaddr *addr = info->src_addr ? info->src_addr :
@@ -31,7 +33,7 @@ static bool cw_inet(const struct fi_info *info)
 	       info->addr_format == FI_SOCKADDR_IN6;
 }
 
-/* What makes it impossible, or NULL */
+/* What is missing, or NULL */
 static const char *cw_lacks(const struct mrrc_ep *ep)
 {
 	const struct fi_info *info = ep->info;
@@ -44,7 +46,7 @@ static const char *cw_lacks(const struct mrrc_ep *ep)
 	if (!cw_inet(info))
 		return "addresses of FI_SOCKADDR_IN or FI_SOCKADDR_IN6";
 	if (info->ep_attr->type == FI_EP_RDM)
-		return NULL; /* the rest is the domain's below */
+		return NULL; /* the rest is a matter of the domain below */
 	if (!ep->core->rma || !(info->caps & FI_RMA))
 		return "an endpoint with FI_RMA";
 	if (ep->domain->reg.mr_mode & CW_NO_MODES)
@@ -89,7 +91,9 @@ static int cw_enable_msg(struct mrrc_ep *ep)
 		free(cw);
 		return ret;
 	}
-	/* a late event may name what was at the core endpoint's place */
+	/*
+	 * a late event may name an object that had the core endpoint's address
+	 */
 	mrrc_mutex_lock(&ep->domain->fabric->track_lock);
 	ep->cw = cw;
 	mrrc_mutex_unlock(&ep->domain->fabric->track_lock);

@@ -57,7 +57,7 @@ static ssize_t cw_ep_cancel(struct fid *fid, void *context)
 	return mrrc_ep_ops.cancel(fid, context);
 }
 
-/* Part of a connection's private data is ours. */
+/* Part of a connection's private data is the provider's. */
 static int cw_cm_data(int level, int optname, void *optval)
 {
 	size_t *len = optval;
@@ -128,7 +128,7 @@ static struct fi_ops cw_ep_fid_ops;
 static struct fi_ops_ep cw_ep_ops;
 static struct fi_ops_cm cw_cm_ops;
 
-/* Other threads may be calling it. */
+/* Replaced while other threads may be calling. */
 void mrrc_cw_ep_calls(struct mrrc_ep *ep)
 {
 	__atomic_store_n(&ep->ep.fid.ops, &cw_ep_fid_ops, __ATOMIC_RELEASE);

@@ -28,7 +28,7 @@ static ssize_t cw_ops_cwritemsg(struct fid_ep *ep_fid,
 				    -FI_EOPNOTSUPP;
 }
 
-/* Calls without flags have the endpoint's, of which only this one is ours. */
+/* Calls without flags use the endpoint's, of which only this one applies. */
 static uint64_t cw_ops_flags(struct fid_ep *ep_fid, bool tx)
 {
 	struct mrrc_ep *ep;
@@ -92,7 +92,7 @@ static ssize_t cw_ops_cwtag(struct fid_ep *ep, void *buf, size_t len,
 	return cw_ops_cwtagmsg(ep, &msg, cw_ops_flags(ep, false));
 }
 
-/* Bit 63 is of those given here. Then the endpoint's number, or a bit: */
+/* Bit 63 marks tags given here. Then the endpoint's number, or a bit: */
 static uint64_t cw_ops_rdm_tag(struct mrrc_cw_rdm *rdm)
 {
 	const uint64_t number = rdm->number & 0x7fffffff;
@@ -101,7 +101,7 @@ static uint64_t cw_ops_rdm_tag(struct mrrc_cw_rdm *rdm)
 	       (uint32_t) atomic_fetch_add(&rdm->tags, 1);
 }
 
-/* bit 62 is of the side. */
+/* bit 62 tells the two sides apart. */
 static int cw_ops_tag_alloc(struct fid_ep *ep_fid, uint64_t *cwtag)
 {
 	struct mrrc_ep *ep = cw_ops_ep(ep_fid);

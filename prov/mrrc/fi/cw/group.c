@@ -99,7 +99,7 @@ static int cw_group_open(struct mrrc_cw_domain *cwd, struct mrrc_domain *domain,
 	return 0;
 }
 
-/* One with room for one more that has this address. cw->lock held */
+/* A group of this address with room for one more. cw->lock held */
 static int cw_group_find(struct mrrc_cw_domain *cwd, struct mrrc_domain *domain,
 			 const struct fi_info *info,
 			 struct mrrc_cw_group **group_out)
@@ -240,7 +240,7 @@ void mrrc_cw_link_free(struct mrrc_cw_ep *cw, int err)
 	cw->deferred = NULL;
 	mrrc_cw_end_all(cw, err);
 	mrrc_cw_group_unlock(group);
-	/* other threads' */
+	/* until other threads have finished with it */
 	while (atomic_load(&cw->ending))
 		mrrc_pause(&tries);
 
@@ -275,7 +275,7 @@ void mrrc_cw_ep_close(struct mrrc_ep *ep)
 		ep->cw = NULL;
 		return;
 	}
-	/* no event leads here any more */
+	/* from here on no event leads to the link */
 	mrrc_mutex_lock(&ep->domain->fabric->track_lock);
 	ep->cw = NULL;
 	mrrc_mutex_unlock(&ep->domain->fabric->track_lock);

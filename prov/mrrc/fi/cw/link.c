@@ -103,7 +103,7 @@ void mrrc_cw_lose(struct mrrc_cw_ep *cw, const char *why)
 	TAILQ_INSERT_TAIL(&cw->group->lost, cw, lost_link);
 }
 
-/* ---- what is said -------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------ */
 
 static void cw_fill_end(struct mrrc_cw_ep *cw)
 {
@@ -137,7 +137,9 @@ static int cw_flush(struct mrrc_cw_ep *cw)
 	return ret;
 }
 
-/* What the core does not take now is tried again with the next completion. */
+/*
+ * Messages that the core does not take now are sent with the next completion.
+ */
 static void cw_flush_all(struct mrrc_cw_group *group)
 {
 	struct mrrc_cw_ep *cw, *next;
@@ -154,7 +156,7 @@ static void cw_flush_all(struct mrrc_cw_group *group)
 /* ---- the state machine's calls ------------------------------------------- */
 
 /*
- * It goes out, with what else there is to say, when the group is unlocked: so
+ * The message goes out when the group is unlocked, together with others: so
  * after all writes that were issued until then.
  */
 static int cw_send(void *arg, const struct mrrc_cw_msg *msg)
@@ -178,7 +180,7 @@ static int cw_send(void *arg, const struct mrrc_cw_msg *msg)
 	return 0;
 }
 
-/* len bytes of the write's buffers from off on: in how many buffers */
+/* The buffers for len bytes of the write from off on: how many */
 static size_t cw_slice(const struct cw_rec *rec, uint64_t off, uint64_t len,
 		       struct iovec *iov, void **desc)
 {
@@ -203,8 +205,8 @@ static size_t cw_slice(const struct cw_rec *rec, uint64_t off, uint64_t len,
 }
 
 /*
- * Its queues may be full of what other connections have there: nothing of this
- * one need be under way that would tell when there is room again.
+ * The core's queues may be full with other connections' transfers: then no
+ * completion of this connection need announce when there is room again.
  */
 static void cw_full_begin(struct mrrc_cw_ep *cw)
 {
@@ -290,7 +292,7 @@ static int cw_issue(void *arg, struct mrrc_cw_wr *wr,
 	}
 	ret = cw_write(cw, rec);
 	if (ret == -FI_EAGAIN && rec->posted) {
-		/* it is issued: nothing else may come between */
+		/* it is issued: no other write may come between its parts */
 		cw->partial = rec;
 		return 0;
 	}
@@ -359,7 +361,7 @@ void mrrc_cw_after(struct mrrc_cw_ep *cw)
 	struct cw_rec *rec;
 
 	cw_push_partial(cw);
-	/* nothing goes over the network for those */
+	/* writes without data do not use the network */
 	while ((rec = STAILQ_FIRST(&cw->empty))) {
 		STAILQ_REMOVE_HEAD(&cw->empty, link);
 		mrrc_cw_landed(&cw->sm, &rec->wr, 0);
@@ -382,7 +384,7 @@ static void cw_received(struct mrrc_cw_ep *cw, struct cw_slot *slot, size_t len)
 	ssize_t ret;
 
 	memcpy(buf, slot->buf, len);
-	/* its place is the peer's again with the next credits */
+	/* the peer may use this slot again with the next credits */
 	ret = cw_post_recv(cw, slot);
 	if (ret) {
 		mrrc_cw_lose(cw, fi_strerror(-ret));
@@ -488,7 +490,7 @@ static void cw_read(struct mrrc_cw_group *group, unsigned max)
 	}
 }
 
-/* Its memory stays until what the CQ still has of it was read. */
+/* Its memory stays until its completions have been read from the CQ. */
 static void cw_link_close(struct mrrc_cw_ep *cw)
 {
 	int ret;
@@ -547,7 +549,7 @@ void mrrc_cw_lost(struct mrrc_cw_ep *cw)
 	mrrc_cw_greet_deferred(cw);
 }
 
-/* As many as there are: one may come to be there again, or end another. */
+/* Tries each link once: it may be put on the list again, or end another. */
 static void cw_push_full(struct mrrc_cw_group *group)
 {
 	struct mrrc_cw_ep *cw;
@@ -578,8 +580,8 @@ void mrrc_cw_group_poll(struct mrrc_cw_group *group, bool asleep)
 }
 
 /*
- * One thread at a time finishes, without the lock, and what others leave it
- * meanwhile, too: so completions come in the order in which operations ended.
+ * One thread at a time finishes, without the lock, also what others add
+ * meanwhile: so completions come in the order in which operations ended.
  */
 void mrrc_cw_group_unlock(struct mrrc_cw_group *group)
 {

@@ -25,10 +25,10 @@
 #include "sys/sockets.h"
 
 #define CW_SILENT	  64   /* at a time */
-#define CW_SWEEP_MS	  1000 /* looked for so often */
-#define CW_SWEEP_BLIND_MS 5000 /* where nothing tells of them */
+#define CW_SWEEP_MS	  1000 /* between looks for silent ones */
+#define CW_SWEEP_BLIND_MS 5000 /* where no event announces them */
 #define CW_VAIN		  256  /* wakes in a row for nothing */
-#define CW_VAIN_AGAIN	  8    /* after having been mute */
+#define CW_VAIN_AGAIN	  8    /* after the queue was muted */
 #define CW_MUTE_MS	  100
 #define CW_CLOSE_MS	  1000 /* after the last expected connection */
 
@@ -137,7 +137,7 @@ int mrrc_cw_listen(struct mrrc_cw_group *group, struct mrrc_ep *via)
 	return 0;
 }
 
-/* How many are left that have lasted less than so long */
+/* Ends silent connections older than that. How many are left */
 static unsigned cw_listen_sweep(struct mrrc_cw_group *group, unsigned max_ms)
 {
 	struct sockaddr_storage at;
@@ -232,7 +232,7 @@ static void cw_listen_close(struct mrrc_cw_group *group, int64_t now)
 	}
 }
 
-/* Sweep; when again? */
+/* Sweep; returns when to sweep again. */
 static int64_t cw_listen_again(struct mrrc_cw_group *group, int64_t now)
 {
 	if (cw_listen_sweep(group, CW_MEET_MS))

@@ -18,7 +18,7 @@
 
 #include "fi/cw/cw.h"
 
-#define CW_NAME_MAGIC 0x4d57 /* "MW"; another layout, another one */
+#define CW_NAME_MAGIC 0x4d57 /* "MW"; a new layout needs another */
 
 struct cw_name_fields {
 	uint16_t magic, port;
@@ -69,7 +69,7 @@ size_t mrrc_cw_addr_len(const struct sockaddr *addr)
 					    sizeof(struct sockaddr_in6);
 }
 
-/* verbs takes its port space from what the info says its addresses are. */
+/* verbs takes its port space from the address format in the info. */
 uint32_t mrrc_cw_addr_format(const struct sockaddr *addr)
 {
 	return addr->sa_family == AF_INET ? FI_SOCKADDR_IN : FI_SOCKADDR_IN6;

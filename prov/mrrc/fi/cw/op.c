@@ -26,8 +26,8 @@ static size_t cw_iov_len(const struct iovec *iov, size_t count)
 }
 
 /*
- * Is it memory? The core may not ask before the data come, and to the peer
- * lengths that no memory has are not of the protocol.
+ * Are the lengths possible? The core may not check before the data come, and a
+ * peer takes impossible lengths for a violation of the protocol.
  */
 static int cw_check_bufs(const struct iovec *iov, size_t count)
 {
@@ -46,7 +46,7 @@ static int cw_check_bufs(const struct iovec *iov, size_t count)
 	return 0;
 }
 
-/* With its completion, which may not fail later. */
+/* With room for its completion, which cannot fail later. */
 static struct cw_rec *cw_rec_new(struct mrrc_cw_ep *cw,
 				 const struct fi_msg_cw *msg, uint64_t flags,
 				 size_t iovs)
@@ -78,7 +78,7 @@ static void cw_rec_free(struct cw_rec *rec)
 	free(rec);
 }
 
-/* May something be posted? The group's lock held, or as a first look. */
+/* Can an operation be posted? The group's lock held, or as a first look. */
 static int cw_check(const struct mrrc_cw_ep *cw)
 {
 	switch ((enum cw_phase) cw->phase) {
@@ -110,7 +110,7 @@ static int cw_get(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 	return 0;
 }
 
-/* May it be posted now? The group's lock held */
+/* Can it be posted now? The group's lock held */
 static int cw_ready(struct mrrc_cw_ep *cw)
 {
 	return cw->rdm ? mrrc_cw_rdm_ready(cw) : cw_check(cw);
@@ -128,7 +128,7 @@ static void cw_note(struct mrrc_cw_ep *cw, struct cw_rec *rec)
 			(uintptr_t) rec->context);
 }
 
-/* ret: the answer to posting it */
+/* ret: the result of posting it */
 static int cw_noted(struct mrrc_cw_ep *cw, struct cw_rec *rec, int ret)
 {
 	if (ret)
@@ -182,7 +182,7 @@ static int cw_submit_write(struct mrrc_cw_ep *cw, struct cw_rec *rec,
 	int ret;
 
 	mrrc_mutex_lock(&group->lock);
-	/* its tag may have arrived and not been read: the last call looks */
+	/* its tag may have arrived unread: the last call of a batch polls */
 	if (!more && !mrrc_cw_map_first(&cw->sm.known, cwtag))
 		mrrc_cw_group_poll(group, false);
 	ret = cw_ready(cw);
@@ -250,7 +250,7 @@ ssize_t mrrc_cw_post_write(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 		ret = cw_get(ep, msg, &cw);
 	if (ret)
 		return ret;
-	/* those of the application's domain are of no use below */
+	/* descriptors of the application's domain do not apply below */
 	if (cw->rdm)
 		own.desc = NULL;
 	ret = cw_post_write(cw, &own, flags);

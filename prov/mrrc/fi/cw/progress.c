@@ -25,8 +25,8 @@
 
 #define CW_AUTO_FDS	2
 #define CW_AUTO_LOOK_NS 1000000 /* between checks whether reads make progress */
-#define CW_AUTO_WAIT_MS 500	/* should a core forget to wake */
-/* for the application to come first; longer where it does */
+#define CW_AUTO_WAIT_MS 500	/* in case a core does not wake the thread */
+/* grace for the application to read first; longer if it does */
 #define CW_AUTO_GRACE_NS    20000
 #define CW_AUTO_PATIENCE_NS 160000
 #define CW_AUTO_SLICE_NS    100000 /* a turn of the processor */
@@ -55,7 +55,7 @@ static void cw_auto_nap(long ns)
 #define CW_AUTO_TRY_NS	50000
 
 static pthread_rwlock_t cw_auto_work = PTHREAD_RWLOCK_INITIALIZER;
-static atomic_int cw_auto_forks; /* that wait */
+static atomic_int cw_auto_forks; /* forks that wait */
 static _Thread_local bool cw_auto_forking;
 
 /* A thread is at work until pthread_rwlock_unlock(). Forks go first. */
@@ -66,7 +66,7 @@ static void cw_auto_begin(void)
 	pthread_rwlock_rdlock(&cw_auto_work);
 }
 
-/* pthread_rwlock_timedwrlock() goes by a clock that can be set. */
+/* Not pthread_rwlock_timedwrlock(): its clock can be set. */
 static void cw_auto_fork_prepare(void)
 {
 	const uint64_t begin = mrrc_cw_now_ns();
@@ -88,7 +88,7 @@ static void cw_auto_fork_parent(void)
 
 static void cw_auto_fork_child(void)
 {
-	/* its writer was a thread by another number; others were to fork */
+	/* its writer was a thread with another number, and other forks wait */
 	cw_auto_work = (pthread_rwlock_t) PTHREAD_RWLOCK_INITIALIZER;
 	atomic_store(&cw_auto_forks, 0);
 }
@@ -153,10 +153,10 @@ static void cw_auto_short_turns(void)
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
-/* Has the application been here all the time lately? */
+/* Has the application read all the time lately? */
 static bool cw_auto_idle(struct mrrc_cw_domain *cwd)
 {
-	/* before now, so that neither is later */
+	/* load before the time is taken, so that it is not later */
 	const uint64_t seen = atomic_load(&cwd->seen);
 	const uint64_t missed = atomic_load(&cwd->missed);
 	const uint64_t now = mrrc_cw_now_ns();
@@ -203,7 +203,7 @@ static void *cw_auto_main(void *arg)
 
 /*
  * Signals are the application's. Not mrrc_thread_start(): this thread frees
- * memory, so a process that has it is not alone with itself.
+ * memory, so it must count as one of the application's.
  */
 static int cw_auto_thread(struct mrrc_cw_auto *cwa)
 {
@@ -226,7 +226,7 @@ int mrrc_cw_auto_start(struct mrrc_domain *domain)
 	struct mrrc_cw_auto *cwa;
 	int ret = 0;
 
-	/* an endpoint's info may say anything else */
+	/* an endpoint's info may say otherwise */
 	if (!domain->automatic)
 		return 0;
 	pthread_once(&once, cw_auto_init);

@@ -80,7 +80,7 @@ static int cw_link_new(struct mrrc_cw_rdm *rdm, const struct mrrc_cw_name *name,
 	return 0;
 }
 
-/* It was removed before. Its counts are not lost. */
+/* Removed before. Its counters are kept. */
 static void cw_link_free(struct mrrc_cw_ep *cw, int err)
 {
 	struct mrrc_cw_rdm *rdm = cw->rdm;
@@ -99,7 +99,7 @@ static void cw_link_free(struct mrrc_cw_ep *cw, int err)
 	mrrc_cw_link_free(cw, err);
 }
 
-/* Of strangers: 0 has no connection, and none to come */
+/* Of a stranger: 0 if it has no connection, and none is coming */
 static unsigned cw_stranger_merit(struct mrrc_cw_ep *cw)
 {
 	bool heard;
@@ -194,7 +194,7 @@ int mrrc_cw_rdm_get(struct mrrc_ep *ep, fi_addr_t addr,
 		return -FI_EOPBADSTATE;
 	if (addr == FI_ADDR_UNSPEC)
 		return -FI_EINVAL;
-	/* twice, if there is none yet: nothing is opened under this lock */
+	/* twice if there is no link yet: none is opened under this lock */
 	do {
 		mrrc_mutex_lock(&av->cw->lock);
 		known = mrrc_cw_av_name(av, addr, &name);
@@ -220,7 +220,7 @@ int mrrc_cw_rdm_get(struct mrrc_ep *ep, fi_addr_t addr,
 		mrrc_cw_link_free(fresh, FI_ECANCELED);
 	if (ret)
 		return ret;
-	if (!cw) /* removed meanwhile, or plain */
+	if (!cw) /* removed meanwhile, or not marked */
 		return -FI_EOPNOTSUPP;
 	*cw_out = cw;
 	return 0;
@@ -318,7 +318,7 @@ int mrrc_cw_rdm_ready(struct mrrc_cw_ep *cw)
 	return cw->phase == CW_OPTED ? cw_rdm_dial(cw) : 0;
 }
 
-/* ---- what the AV says ---------------------------------------------------- */
+/* ---- changes of the AV --------------------------------------------------- */
 
 void mrrc_cw_rdm_meet(struct mrrc_av *av, const struct mrrc_cw_name *name)
 {
@@ -350,7 +350,7 @@ void mrrc_cw_rdm_forget(struct mrrc_av *av, const struct mrrc_cw_name *name)
 			continue;
 		cw_link_remove(cw);
 		TAILQ_INSERT_TAIL(&gone, cw, of_rdm);
-		/* its endpoint waits */
+		/* its endpoint's close waits for it */
 		atomic_fetch_add(&rdm->users, 1);
 	}
 	mrrc_mutex_unlock(&av->cw->lock);
@@ -454,7 +454,7 @@ static void cw_rdm_linger(struct mrrc_cw_rdm *rdm)
 		mrrc_cw_linger(cw, end);
 }
 
-/* Until no thread uses it, and requests that were put off are refused. */
+/* Until no thread uses it, and deferred requests are refused. */
 static void cw_rdm_wait(struct mrrc_cw_rdm *rdm)
 {
 	unsigned tries = 0;
@@ -491,7 +491,7 @@ void mrrc_cw_rdm_close(struct mrrc_ep *ep)
 		mrrc_mutex_unlock(&ep->av->cw->lock);
 		mrrc_cw_link_free(cw, FI_ECANCELED);
 	}
-	/* a link may have put a request off until it ended */
+	/* a link may have deferred a request until it ended */
 	cw_rdm_wait(rdm);
 	mrrc_cw_group_leave_home(rdm->home);
 	mrrc_cw_map_fini(&rdm->by_name);

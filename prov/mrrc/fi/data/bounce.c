@@ -72,14 +72,14 @@ bool mrrc_bounce_allowed(const struct mrrc_op *op, enum mrrc_access access)
 	const uint32_t flags =
 		atomic_load_explicit(&op->flags, memory_order_relaxed);
 
-	/* conditional writes, which end in their own time */
+	/* conditional writes: their completions are not the core's */
 	if (flags & MRRC_OP_CLAIMED)
 		return false;
 	if (access == MRRC_RO)
 		return ep->copies.out;
 	if (!(flags & MRRC_OP_RX))
 		return ep->copies.read;
-	/* of these more is to be known than how much came */
+	/* for these more must be known than the length */
 	return ep->copies.recv &&
 	       !(flags & (MRRC_OP_MULTI | MRRC_OP_PEEK | MRRC_OP_RETRIEVE));
 }

@@ -9,11 +9,12 @@
 
 /*
  * A multi-receive buffer is over when the core places nothing more in it and
- * every message in it has completed. FI_MULTI_RECV tells the first, but an
+ * every message in it has completed. FI_MULTI_RECV reports the first, but an
  * earlier message may complete later (a rendezvous), and the flag may come
- * alone, without a message. So: the completed lengths add up to the end of
- * the last message known, and what is left is too little for another one, or
- * the flag came with a message, which is then the last one placed.
+ * alone, without a message. So the buffer is over when the completed lengths
+ * add up to the end of the last known message, and the rest is too small for
+ * another one, or the flag came with a message, which is then the last one
+ * placed.
  */
 static bool multi_over(struct mrrc_op *op, uint32_t *state,
 		       const struct fi_cq_data_entry *entry, int err)
@@ -51,7 +52,7 @@ void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
 	if (op->cq)
 		atomic_fetch_or_explicit(&op->flags, MRRC_OP_POSTING,
 					 memory_order_release);
-	/* shared contexts do not tell: the last message does */
+	/* shared contexts have no such option: the last message shows it */
 	op->multi_min = fi_getopt(&ep->core->fid, FI_OPT_ENDPOINT,
 				  FI_OPT_MIN_MULTI_RECV, &min, &size) ?
 				0 :
@@ -59,9 +60,9 @@ void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
 }
 
 /*
- * An operation that copies is over, under the CQ's lock. false: its endpoint
- * is closed, so its buffers are no longer ours to write, nor is there any use
- * in telling.
+ * An operation with copies has completed, under the CQ's lock. false: its
+ * endpoint is closed, so its buffers must not be written any more, and the
+ * completion is not reported.
  */
 static bool claim_copies(struct mrrc_cq *cq, struct mrrc_op *op, uint32_t state,
 			 struct fi_cq_data_entry *entry, int err)
@@ -70,7 +71,7 @@ static bool claim_copies(struct mrrc_cq *cq, struct mrrc_op *op, uint32_t state,
 		entry->buf = mrrc_bounce_user(op, entry->buf);
 	if (state & MRRC_OP_ZOMBIE)
 		return !op->bounces->in;
-	/* a write with data takes a receive, yet nothing comes in its buffer */
+	/* a write with data takes a receive, but puts nothing in its buffer */
 	if (!err && !((state & MRRC_OP_RX) && (entry->flags & FI_RMA)))
 		mrrc_bounce_in(op, state & MRRC_OP_RX ? entry->len : SIZE_MAX);
 	return true;
@@ -96,7 +97,7 @@ bool mrrc_op_claim_any(struct mrrc_cq *cq, struct mrrc_op *op, void *entry,
 	silent = cq->internal || (silent && !err);
 
 	if (mrrc_unlikely(state & MRRC_OP_PEEK) && !err) {
-		/* ends when the message is claimed, or the endpoint closed */
+		/* ends when the message is claimed, or the endpoint closes */
 		mrrc_op_retire_silent(op);
 		atomic_store_explicit(&op->flags,
 				      MRRC_OP_FOUND | MRRC_OP_RX |

@@ -48,13 +48,13 @@ ssize_t mrrc_ep_cancel(struct fid *fid, void *context)
 	struct mrrc_search search = { .ep = ep, .context = context };
 	ssize_t ret;
 
-	/* what is posted through an alias is the endpoint's */
+	/* operations posted through an alias are the endpoint's */
 	if (base != &ep->ep)
 		return base->ops->cancel(&base->fid, context);
 	if (!ep->domain->implicit)
 		return fi_cancel(&ep->core->fid, context);
 
-	/* under the locks no record found can be completed and used again */
+	/* with the locks held no record can complete and be used again */
 	mrrc_domain_lock_cqs(ep->domain);
 	mrrc_pool_foreach_live(ep->domain->ops, search_cb, &search);
 	ret = fi_cancel(&ep->core->fid, search.op ? search.op : context);
@@ -128,14 +128,14 @@ void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done)
 
 /*
  * The core's endpoint is closed: the network touches nothing for it any more,
- * and whatever it still reports is in the core's CQs. Bring that to safety,
- * then end what was never reported.
+ * and whatever it still reports is in the core's CQs. Read these as pending
+ * completions, then end what was never reported.
  *
  * A thread that is inside a core's sread may hold a completion that we cannot
  * see, and is the only one to read that CQ. Records that are reported there
  * stay as zombies until the last such thread comes out (mrrc_cq_reap). Any CQ
- * may report what was posted to a shared receive context: those wait until
- * that has happened to each that has such threads now (`awaited`).
+ * may report what was posted to a shared receive context: those wait until such
+ * threads have come out of each CQ that has any now (`awaited`).
  */
 void mrrc_ep_flush_ops(struct mrrc_ep *ep)
 {
@@ -167,7 +167,7 @@ static void flush_all_cb(void *object, void *arg)
 {
 	struct mrrc_op *op = object;
 
-	/* some thread's spare */
+	/* a thread's spare record */
 	if (atomic_load(&op->flags) & MRRC_OP_CLAIMED)
 		return;
 	/* its CQ is closed already */

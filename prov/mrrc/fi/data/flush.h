@@ -8,7 +8,7 @@
 /* fi_cancel() */
 ssize_t mrrc_ep_cancel(struct fid *fid, void *context);
 
-/* No endpoint and no CQ is left: end whatever is. */
+/* No endpoint and no CQ is left: ends all records. */
 void mrrc_domain_flush_ops(struct mrrc_domain *domain);
 
 /* After the core's endpoint is closed, before ep is freed. */

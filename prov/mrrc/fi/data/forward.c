@@ -59,7 +59,7 @@ struct fi_ops_atomic mrrc_atomic_fwd_ops = {
 
 MRRC_COLLECTIVE_CALLS(FWD)
 
-/* newer than the rest: the core's table may end before it */
+/* newer than the rest: the core's table may not have it */
 static ssize_t fwd_collective_barrier2(struct fid_ep *ep, fi_addr_t coll_addr,
 				       uint64_t flags, void *context)
 {

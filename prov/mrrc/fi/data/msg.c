@@ -10,9 +10,9 @@
 MRRC_POST_TX(mrrc_post_send, fi_msg, fi_sendmsg, ep->tx.split_limit, MRRC_RO)
 
 /*
- * Receives at NULL are the core's to accept or refuse: programs post them for
- * messages that carry nothing (upstream's fi_shared_ctx does). Others may come
- * all the same.
+ * Receives at NULL go to the core, which accepts or refuses them: programs post
+ * them for messages without data (upstream's fi_shared_ctx does). Other
+ * messages may come all the same.
  */
 static bool mrrc_recv_nowhere(const struct fi_msg *msg)
 {
@@ -41,8 +41,8 @@ static int mrrc_resolve_nowhere(struct mrrc_op *op, const struct fi_msg *msg,
 }
 
 /*
- * FI_BUFFERED_RECV: the context is a structure of the core's, and the one that
- * completes is in it. What is thrown away does not complete. A receive without
+ * FI_BUFFERED_RECV: the context is a structure of the core's that contains the
+ * one that completes. A discarded message does not complete. A receive without
  * either flag never matches a message, so its buffers are not registered; the
  * core's message form would take its context for that structure.
  */

@@ -31,7 +31,7 @@ static inline void op_free(struct mrrc_op *op, struct mrrc_hints *hints)
 		mrrc_pool_free(op->domain->ops, op);
 }
 
-/* What is said of a record when its operation is posted. */
+/* A record's flags when its operation is posted. */
 static inline uint32_t mrrc_op_flags(const struct mrrc_ep *ep,
 				     const struct mrrc_ep_dir *dir,
 				     uint64_t flags)
@@ -63,10 +63,10 @@ int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 	uint32_t op_flags;
 	struct mrrc_op *op;
 
-	/* their contexts carry more than a pointer: no record can stand in */
+	/* these contexts are more than a pointer: no record can replace them */
 	if (mrrc_unlikely(flags & (FI_TRIGGER | FI_CLAIM)))
 		return -FI_EOPNOTSUPP;
-	/* the CQ's format may not tell what complete.c has to know */
+	/* the CQ's format may lack what complete.c needs */
 	if (mrrc_unlikely(flags & FI_MULTI_RECV) && !domain->multi_recv)
 		return -FI_EOPNOTSUPP;
 
@@ -117,7 +117,7 @@ int mrrc_op_retrieve(struct mrrc_ep *ep, uint64_t flags,
 	if (!mrrc_pool_is_live(ep->domain->ops, op) || op->context != context ||
 	    atomic_load_explicit(&op->ep, memory_order_relaxed) != ep->base)
 		return -FI_EINVAL;
-	/* only one of several may have it */
+	/* only one of several threads may get it */
 	if (!atomic_compare_exchange_strong(&op->flags, &state,
 					    mrrc_op_flags(ep, &ep->rx, flags) |
 						    MRRC_OP_RETRIEVE))
@@ -167,7 +167,7 @@ ssize_t mrrc_op_refused(struct mrrc_op *op, ssize_t ret)
 {
 	struct mrrc_domain *domain = op->domain;
 
-	/* the hit path does not try twice: for the next call */
+	/* the hit path does not retry: for the next call */
 	if (ret == -FI_EAGAIN)
 		mrrc_op_make_room(op);
 	mrrc_op_retire_silent(op);
@@ -186,11 +186,11 @@ ssize_t mrrc_op_refused(struct mrrc_op *op, ssize_t ret)
 }
 
 /*
- * A core may have placed messages in a buffer that it refuses in the end: it
- * does not come back, but they complete (ofi_rxm, when it runs out of entries
- * for what came unexpectedly). FI_MULTI_RECV tells, and completes before the
- * call returns. Meanwhile other threads may have read all that: POSTING keeps
- * them from ending the record.
+ * A core may place messages in a buffer and then refuse it: the buffer does not
+ * come back, but the messages complete (ofi_rxm, when it runs out of entries
+ * for unexpected messages). FI_MULTI_RECV shows it, and completes before the
+ * call returns. Meanwhile other threads may have read all of that: POSTING
+ * keeps them from ending the record.
  */
 ssize_t mrrc_op_posted_multi(struct mrrc_op *op, ssize_t ret)
 {
@@ -206,7 +206,7 @@ ssize_t mrrc_op_posted_multi(struct mrrc_op *op, ssize_t ret)
 	if (failed && !cq->sreaders)
 		mrrc_cq_read_ahead(cq, SIZE_MAX, &done);
 	state = atomic_load_explicit(&op->flags, memory_order_relaxed);
-	/* what a thread in the core's sread has got of it is not known */
+	/* a thread in the core's sread may have got a completion of it */
 	if (failed && cq->sreaders)
 		state |= MRRC_OP_FULL;
 	state &= ~MRRC_OP_POSTING;

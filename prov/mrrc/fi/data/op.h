@@ -33,10 +33,10 @@ enum {
 	MRRC_OP_RX = 1 << 6,	    /* a receive */
 	MRRC_OP_FULL = 1 << 7,	    /* MULTI, and FI_MULTI_RECV was seen */
 	MRRC_OP_PEEK = 1 << 8,	    /* FI_PEEK | FI_CLAIM */
-	MRRC_OP_FOUND = 1 << 9,	    /* that found a message: see op.c */
+	MRRC_OP_FOUND = 1 << 9,	    /* that found a message: op.c */
 	MRRC_OP_RETRIEVE = 1 << 10, /* FI_CLAIM of it */
 	MRRC_OP_POSTING = 1 << 11,  /* MULTI, with the core: see op.c */
-	MRRC_OP_OVER = 1 << 12,	    /* MULTI, and would have ended */
+	MRRC_OP_OVER = 1 << 12,	    /* MULTI: has ended meanwhile */
 };
 
 struct mrrc_op {
@@ -44,8 +44,8 @@ struct mrrc_op {
 	void *context;			 /* the application's */
 	struct mrrc_ep *_Atomic ep;	 /* read by flushes of any endpoint */
 	struct mrrc_domain *domain;
-	struct mrrc_op *next; /* list of its claimer */
-	struct mrrc_cq *cq;   /* reports it; NULL: a shared context */
+	struct mrrc_op *next; /* in the list of its claimer */
+	struct mrrc_cq *cq;   /* reports it; NULL: shared context */
 	uint64_t seq;	      /* age in its CQ: smaller is older */
 	/* NULL and 0 in a free record, as in a new one: bounces, region_cnt,
 	 * more */
@@ -83,14 +83,14 @@ static inline struct mrrc_op *mrrc_op_alloc(struct mrrc_domain *domain,
 		       mrrc_pool_alloc(domain->ops);
 }
 
-/* What counts the operations that a CQ reports, or none. */
+/* The counter of operations that a CQ reports, or of those that none does. */
 static inline atomic_uint_fast64_t *mrrc_op_posts(struct mrrc_domain *domain,
 						  struct mrrc_cq *cq)
 {
 	return cq ? &cq->posts : &domain->posts;
 }
 
-/* The last step of beginning: from now on flushes see it. */
+/* The last step of beginning: from now on flushes find it. */
 static inline void mrrc_op_start(struct mrrc_op *op, struct mrrc_ep *ep,
 				 struct mrrc_cq *cq,
 				 atomic_uint_fast64_t *posts, void *context,
@@ -104,7 +104,7 @@ static inline void mrrc_op_start(struct mrrc_op *op, struct mrrc_ep *ep,
 	atomic_store_explicit(&op->flags, op_flags, memory_order_release);
 }
 
-/* It is no longer one of its CQ's unsignalled operations. */
+/* It does not count among its CQ's unsignalled operations any more. */
 static inline void mrrc_op_retire_silent(struct mrrc_op *op)
 {
 	if (op->cq && (atomic_load_explicit(&op->flags, memory_order_relaxed) &
@@ -116,8 +116,8 @@ static inline void mrrc_op_retire_silent(struct mrrc_op *op)
 /*
  * FI_PEEK | FI_CLAIM, and the FI_CLAIM that follows. Cores keep the context of
  * the first, or something in it, until the second: both get the same record,
- * and the application's struct fi_context tells where it is. -FI_EINVAL when
- * there is no message under this context.
+ * whose place is in the application's struct fi_context. -FI_EINVAL when there
+ * is no message under this context.
  */
 int mrrc_op_peek(struct mrrc_ep *ep, uint64_t flags, struct fi_context *context,
 		 struct mrrc_op **op);
@@ -127,22 +127,22 @@ int mrrc_op_retrieve(struct mrrc_ep *ep, uint64_t flags,
 /* Add a region that the operation holds. */
 int mrrc_op_hold(struct mrrc_op *op, struct mrrc_region *region);
 
-/* It is for a multi-receive buffer, see complete.c. */
+/* The record is for a multi-receive buffer, see complete.c. */
 void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
 		   const struct iovec *iov, size_t count);
 
-/* The core refused it: ends the record and passes its answer on. */
+/* The core refused it: ends the record and returns the core's error. */
 ssize_t mrrc_op_refused(struct mrrc_op *op, ssize_t ret);
 
-/* The core's answer to posting. */
+/* The core's result of posting. */
 static inline ssize_t mrrc_op_posted(struct mrrc_op *op, ssize_t ret)
 {
 	return mrrc_unlikely(ret) ? mrrc_op_refused(op, ret) : 0;
 }
 
 /*
- * After -FI_EAGAIN: true if reading completions that the application does not
- * wait for may have made room; once per operation.
+ * After -FI_EAGAIN: true if reading unsignalled completions may have made room;
+ * once per operation.
  */
 bool mrrc_op_make_room(struct mrrc_op *op);
 
@@ -153,7 +153,7 @@ ssize_t mrrc_op_posted_multi(struct mrrc_op *op, ssize_t ret);
 void mrrc_op_end(struct mrrc_op *op);
 void mrrc_op_end_list(struct mrrc_op *list);
 
-/* Post to the core, making room once. */
+/* Post to the core; on -FI_EAGAIN make room and try again, once. */
 #define MRRC_OP_TRY(op, call)                                              \
 	({                                                                 \
 		ssize_t mrrc_ret;                                          \
@@ -174,14 +174,14 @@ int mrrc_bounce_out(struct mrrc_op *op, struct iovec *iov);
 bool mrrc_bounce_allowed(const struct mrrc_op *op, enum mrrc_access access);
 
 /*
- * A block for a buffer, which lies so far into its message: -FI_ENOMEM if
- * none is left, -FI_EFAULT if the buffer is not as it should be.
+ * A block for a buffer at this offset in its message: -FI_ENOMEM if none is
+ * left, -FI_EFAULT if the buffer is not mapped or not writable.
  */
 int mrrc_bounce_block(struct mrrc_op *op, const struct iovec *iov,
 		      size_t offset, enum mrrc_access access, void **base,
 		      void **desc);
 
-/* So much of a message has come: to where it belongs. */
+/* Copies the first len bytes of a received message to the user's buffers. */
 void mrrc_bounce_in(struct mrrc_op *op, size_t len);
 
 /*
@@ -205,7 +205,7 @@ static inline bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op,
 				 void *entry, int err, void **context,
 				 struct mrrc_op **done)
 {
-	/* a transmission that is reported, and nothing else to do */
+	/* a transmission that is reported, with nothing else to do */
 	if (mrrc_unlikely(
 		    atomic_load_explicit(&op->flags, memory_order_acquire)) ||
 	    mrrc_unlikely(op->bounces != NULL))

@@ -12,21 +12,21 @@
 #include "sys/pause.h"
 
 /*
- * The error entry as applications of an API have it: 1.20 appended src_addr,
+ * The error entry of applications for an older API: 1.20 appended src_addr,
  * which this header, or the application's, may lack.
  */
 #define MRRC_CQ_ERR_SIZE \
 	(offsetof(struct fi_cq_err_entry, err_data_size) + sizeof(size_t))
 #define MRRC_CQ_ERR_SIZE_1_20 (MRRC_CQ_ERR_SIZE + sizeof(fi_addr_t))
 
-#define MRRC_SPINS 200 /* before giving the processor away */
+#define MRRC_SPINS 200 /* before yielding the processor */
 
 struct mrrc_comp {
 	STAILQ_ENTRY(mrrc_comp) link;
 	bool error;
 	fi_addr_t src;
 	union {
-		struct fi_cq_err_entry entry; /* begins as all formats do */
+		struct fi_cq_err_entry entry; /* starts as all formats do */
 		/* for the core, which may know of more fields */
 		char room[2 * sizeof(struct fi_cq_err_entry)];
 	};
@@ -65,8 +65,8 @@ void mrrc_domain_unlock_cqs(struct mrrc_domain *domain)
 }
 
 /*
- * Copy an error entry as the core would: no more than the application's
- * version of it has, err_data into its buffer, if it gave one.
+ * Copy an error entry as the core would: only the fields that the application's
+ * version has, err_data into its buffer if it gave one.
  */
 static void pending_copy_err(struct mrrc_cq *cq, struct mrrc_comp *comp,
 			     struct fi_cq_err_entry *entry)
@@ -254,7 +254,9 @@ void mrrc_pending_write(struct mrrc_cq *cq, struct mrrc_comp *comp,
 static void cq_collect(struct mrrc_cq *cq, struct mrrc_op **done)
 {
 	mrrc_cq_lock(cq);
-	/* a thread asleep in the core is woken by what comes, and reads it */
+	/*
+	 * a thread that sleeps in the core is woken by the core, and reads it
+	 */
 	if (!cq->sreaders)
 		mrrc_cq_read_ahead(cq, MRRC_DRAIN_MAX, done);
 	mrrc_cq_unlock(cq);

@@ -40,7 +40,7 @@ struct mrrc_cq_over {
 	int (*getwait)(struct mrrc_cq *cq, int *fd);
 	/* its own calls are these from now on; the domain's cq_lock held */
 	void (*set_below)(struct mrrc_cq *cq, struct fi_ops_cq *ops);
-	/* the core's is closed */
+	/* the core's CQ is closed */
 	void (*close)(struct mrrc_cq *cq);
 };
 
@@ -69,20 +69,23 @@ void mrrc_comp_free(struct mrrc_comp *comp);
 void mrrc_pending_write(struct mrrc_cq *cq, struct mrrc_comp *comp,
 			const struct fi_cq_err_entry *entry);
 
-/* Serve the application from what is pending, which is something. Lock held. */
+/*
+ * Serve the application from the pending completions; there are some. Lock
+ * held.
+ */
 ssize_t mrrc_pending_read(struct mrrc_cq *cq, void *buf, size_t count,
 			  fi_addr_t *src);
 ssize_t mrrc_pending_readerr(struct mrrc_cq *cq, struct fi_cq_err_entry *entry);
 
 /*
- * Read what the core has: the application's becomes pending, at most max of
- * those. Lock held, no thread in the core's sread.
+ * Read the core's completions, at most max for the application, which become
+ * pending. Lock held, no thread in the core's sread.
  */
 void mrrc_cq_read_ahead(struct mrrc_cq *cq, size_t max, struct mrrc_op **done);
 
 /*
- * After that, lock released, unless the caller serves what is pending himself:
- * a poll of the CQ's descriptor sees only what the core has to tell.
+ * After that, lock released, unless the caller serves the pending completions
+ * itself: polling the CQ's descriptor shows only the core's.
  */
 static inline void mrrc_cq_wake(struct mrrc_cq *cq)
 {
@@ -98,8 +101,8 @@ static inline void mrrc_cq_wake(struct mrrc_cq *cq)
 }
 
 /*
- * Is there something for the application, when the core says that there is
- * something? No lock held.
+ * Is there a completion that the application sees, when the core reports one?
+ * No lock held.
  */
 bool mrrc_cq_ready(struct mrrc_cq *cq);
 
@@ -107,8 +110,8 @@ bool mrrc_cq_ready(struct mrrc_cq *cq);
 void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done);
 
 /*
- * A completion that is none of ours: one that offers a buffered message names
- * the core's endpoint. It was opened with our fid as context.
+ * A completion without a record: one that offers a buffered message names the
+ * core's endpoint, which was opened with our fid as context.
  */
 static inline void mrrc_cq_fix_buffered(const struct mrrc_cq *cq,
 					const void *entry)

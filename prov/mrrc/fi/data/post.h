@@ -9,7 +9,10 @@
 
 #include "fi/data/resolve.h"
 
-/* So many buffers; more than there is room for in struct mrrc_bufs never. */
+/*
+ * Does the direction allow so many buffers? Never more than fit in struct
+ * mrrc_bufs.
+ */
 static inline bool mrrc_post_fits(const struct mrrc_ep_dir *dir, size_t count)
 {
 	return count <= dir->iov_limit;

@@ -11,7 +11,7 @@
 #include "fi/data/calls.h"
 #include "fi/record/record.h"
 
-/* The peer by its endpoint where that has one peer. */
+/* The peer is named by its endpoint where that has one peer. */
 static void record_call(enum mrrc_trace_op op, struct fid_ep *ep_fid,
 			fi_addr_t addr, const void *site)
 {
@@ -57,7 +57,7 @@ struct fi_ops_atomic mrrc_recorded_atomic_ops = {
 	.size = sizeof(struct fi_ops_atomic), MRRC_ATOMIC_CALLS(ENTRY)
 };
 
-/* Those that name no such memory are the usual ones. */
+/* Calls that name no memory to be registered are the usual ones. */
 #define SAME(type, group, call, ...) \
 	mrrc_recorded_##group##_ops.call = mrrc_##group##_ops.call;
 

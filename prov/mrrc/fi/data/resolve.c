@@ -9,7 +9,7 @@
 #include "fi/record/record.h"
 #include "fi/data/resolve.h"
 
-/* Say once per domain and cause why memory could not be registered. */
+/* Log once per domain and error why memory could not be registered. */
 static void resolve_warn(struct mrrc_domain *domain, const struct iovec *iov,
 			 enum mrrc_access access, int err)
 {
@@ -94,7 +94,7 @@ static void bufs_add(struct mrrc_bufs *core, void *base, size_t len, void *desc)
 	core->desc[core->count++] = desc;
 }
 
-/* The regions of a plan, held, and what each has of the buffer. */
+/* The regions of a plan, held, and the part of the buffer in each. */
 static int resolve_plan(struct mrrc_op *op, const struct iovec *iov,
 			const struct mrrc_plan *plan, struct mrrc_bufs *core)
 {
@@ -125,7 +125,7 @@ err_put:
 	return ret;
 }
 
-/* Through a block instead. 0, or the buffer is as it was. */
+/* Use a block instead. 0, or the buffer is unchanged. */
 static int resolve_block(struct mrrc_op *op, const struct iovec *iov,
 			 size_t offset, enum mrrc_access access,
 			 struct mrrc_bufs *core)
@@ -139,7 +139,7 @@ static int resolve_block(struct mrrc_op *op, const struct iovec *iov,
 	return ret;
 }
 
-/* A limit of the core's or the system's, as opposed to the memory's fault. */
+/* A limit of the core's or the system's, not a property of the memory. */
 static bool resolve_limited(int ret)
 {
 	return ret && ret != -FI_EFAULT && ret != -FI_EACCES &&
@@ -219,7 +219,7 @@ int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov, void *const *desc,
 				 desc[i]);
 			continue;
 		}
-		/* what the buffers after it leave */
+		/* what the remaining buffers leave */
 		pieces = limit - (count - 1 - i) - core->count;
 		ret = resolve_one(op, &iov[i], offset, access, pieces, core);
 		if (ret)
@@ -283,7 +283,7 @@ int mrrc_resolve_ioc(struct mrrc_op *op, const struct fi_ioc *ioc,
 			core_desc[i] = desc[i];
 			continue;
 		}
-		if (!size) /* a type that only the core may know */
+		if (!size) /* a type that only the core may support */
 			return -FI_EOPNOTSUPP;
 		iov.iov_base = ioc[i].addr;
 		if (__builtin_mul_overflow(ioc[i].count, size, &iov.iov_len))
@@ -310,7 +310,7 @@ bool mrrc_injectable(const struct mrrc_ep *ep, const struct iovec *iov,
 		return false;
 	if (flags & FI_INJECT)
 		return true;
-	/* forced registration is for tests, which want to see it */
+	/* forced registration is for tests, which must see it */
 	if (!ep->domain->core_local ||
 	    (flags & (FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE |
 		      FI_MATCH_COMPLETE | FI_TRIGGER)))
@@ -319,7 +319,7 @@ bool mrrc_injectable(const struct mrrc_ep *ep, const struct iovec *iov,
 		if (iov[i].iov_len > ep->inject_size - len)
 			return false;
 		len += iov[i].iov_len;
-		/* it may be a device's */
+		/* it may be device memory */
 		if (mrrc_unlikely(ep->domain->reg.hmem) && desc && desc[i])
 			return false;
 	}

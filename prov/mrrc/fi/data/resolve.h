@@ -45,12 +45,12 @@ struct mrrc_bufs {
 };
 
 /*
- * The shortest way for one buffer of a call without flags, which most calls
- * take: a transmission that completes by default, from or to a region that
- * this thread used before. A record that holds it, or NULL: all the rest.
- *
- * Without @calls, which is what to try first, nothing is called and hence
- * nothing saved: not where the kernel has to be asked, or a record fetched.
+ * The shortest path for one buffer of a call without flags, which most calls
+ * take: a transmission that completes by default, from or to a region that this
+ * thread used before. Returns a record that holds the region, or NULL: take the
+ * general path. Without @calls, to be tried first, no function is called and
+ * hence no register saved: it fails where the kernel has to be asked, or a
+ * record fetched.
  */
 static inline __attribute__((always_inline)) struct mrrc_op *
 mrrc_resolve_known(struct mrrc_ep *ep, const void *buf, size_t len,
@@ -102,20 +102,18 @@ static inline bool mrrc_resolve_born(const struct mrrc_ep *ep, const void *buf,
 	       mrrc_alloc_desc(reg, buf, len, core_desc);
 }
 
-/* The descriptor of some memory, for buffers that nothing is done with. */
+/* Any valid descriptor, for buffers that are not used. */
 int mrrc_resolve_nothing(struct mrrc_op *op, void **core_desc);
 
 /*
- * Descriptors for count buffers: those given in desc (may be NULL, wholly or
- * in part), else of regions that op holds from now on. A buffer that several
- * regions cover becomes several, as long as there are at most limit in all.
- * Sources that cannot be registered, and small buffers that it does not pay
- * to register, are replaced by copies. On error op is
- * still the caller's to end (mrrc_op_posted()).
- *
- * Empty buffers get a neighbour's: verbs looks into every descriptor that it
- * is given. *any is false if there was none, for the same reason; where the
- * core cannot do without, there always is one.
+ * Descriptors for count buffers: those given in desc (may be NULL, wholly or in
+ * part), else of regions that op holds from now on. A buffer in several regions
+ * becomes several, as long as there are at most limit in all. Sources that
+ * cannot be registered, and small buffers for which copying is cheaper, are
+ * replaced by copies. On error the caller still has to end op
+ * (mrrc_op_posted()). Empty buffers get a neighbour's descriptor: verbs reads
+ * every descriptor that it is given. *any is false if there was none, for the
+ * same reason; where the core needs one, there always is one.
  */
 int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov, void *const *desc,
 		 size_t count, size_t limit, enum mrrc_access access,

@@ -8,7 +8,7 @@
 MRRC_POST_TX(mrrc_post_tsend, fi_msg_tagged, fi_tsendmsg, ep->tx.split_limit,
 	     MRRC_RO)
 
-/* Post with this record, for the buffers of msg. */
+/* Post with this record, for msg's buffers. */
 static ssize_t mrrc_trecv_op(struct mrrc_ep *ep, struct mrrc_op *op,
 			     const struct fi_msg_tagged *msg, uint64_t flags)
 {
@@ -46,7 +46,7 @@ static ssize_t mrrc_trecv_buffered(struct mrrc_ep *ep,
 	ssize_t ret;
 	bool any;
 
-	/* nothing waits in a queue that could be looked at */
+	/* buffered messages are in no queue that could be peeked at */
 	if (!mrrc_post_fits(&ep->rx, msg->iov_count) || (flags & FI_PEEK))
 		return -FI_EINVAL;
 	if (!(flags & (FI_CLAIM | FI_DISCARD)))
@@ -70,8 +70,8 @@ static ssize_t mrrc_trecv_buffered(struct mrrc_ep *ep,
 }
 
 /*
- * Looking for a message, and taking one that was found: see op.h. To look, or
- * to throw away, needs no buffer.
+ * Peeking for a message, and claiming one that was found: see op.h. Peeking and
+ * discarding need no buffer.
  */
 static ssize_t __attribute__((noinline))
 mrrc_trecv_peek(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,

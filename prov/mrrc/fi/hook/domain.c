@@ -17,7 +17,7 @@
 
 #define MRRC_HOOK_MRS_MAX (1U << 20) /* open on one domain */
 
-/* What FI_MR_BASIC stands for, where it is still known. */
+/* The modes that FI_MR_BASIC stands for, where it still exists. */
 #define MRRC_MR_BASIC_MODES (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
 static int hook_mr_mode(const struct fi_info *info)
@@ -67,7 +67,7 @@ static int hook_domain_close(struct fid *fid)
 	struct fi_ops_mr *mr_ops = core->mr;
 	int ret;
 
-	/* the core may refuse, so nothing goes before it agrees */
+	/* the core may refuse, so nothing is freed before it agrees */
 	if (mrrc_pool_live(domain->mrs) || mrrc_alloc_busy(&domain->reg) ||
 	    !mrrc_alloc_trim(&domain->reg))
 		return -FI_EBUSY;
@@ -88,7 +88,7 @@ static int hook_domain_close(struct fid *fid)
 	return 0;
 }
 
-/* Registrations are to be reported: the core does that for its own only. */
+/* Events of registrations are wanted: the core writes them for its own only. */
 static int hook_domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct mrrc_hook_domain *domain = mrrc_hook_owner(fid->ops);

@@ -35,7 +35,7 @@ void mrrc_hook_table_free(void *table)
 		free((char *) table - 2 * sizeof(void *));
 }
 
-/* Is it libfabric itself or another provider that called us from there? */
+/* Was it called by libfabric itself or by another provider? */
 static bool hook_by_provider(const void *from)
 {
 	Dl_info caller, libfabric;
@@ -68,7 +68,7 @@ static int hook_domain(struct mrrc_hook_fabric *fabric, struct fi_info *info,
 	if (!ours)
 		return ret;
 	mrrc_core_open_end();
-	/* what cannot be hooked works as without us */
+	/* a domain that cannot be hooked works as without us */
 	if (!ret && mrrc_hook_domain_install(fabric, info, *domain,
 					     hook_by_provider(from)))
 		MRRC_WARN(DOMAIN, "%s: registrations are not cached\n",
@@ -130,7 +130,7 @@ static int hook_fabric(struct fi_fabric_attr *attr, struct fid_fabric **out,
 	if (hook_has_prefix(core_prov->name, "ofi_") ||
 	    hook_has_prefix(core_prov->name, "off_") ||
 	    core->fid.ops->close == hook_fabric_close)
-		return -FI_EINVAL; /* libfabric goes on without us */
+		return -FI_EINVAL; /* libfabric continues without us */
 
 	fabric = calloc(1, sizeof(*fabric));
 	if (!fabric)

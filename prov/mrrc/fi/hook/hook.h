@@ -32,12 +32,12 @@ struct mrrc_hook_domain {
 	struct fi_ops *fid_ops; /* the core's */
 	struct mrrc_pool *mrs;	/* struct mrrc_hook_mr, those open */
 	bool inner;		/* opened by another provider, as ofi_rxm */
-	atomic_bool events;	/* registrations are reported: none of ours */
+	atomic_bool events;	/* registrations are reported: none is cached */
 };
 
 /*
- * A copy of a core's table of calls, as long as the core made it, and the way
- * from it to its owner. NULL: no memory.
+ * A copy of a core's table of calls, as long as the core made it, from which
+ * its owner can be found. NULL: no memory.
  */
 void *mrrc_hook_table(const void *table, size_t size, void *owner);
 void mrrc_hook_table_free(void *table);
@@ -51,11 +51,11 @@ static inline void *mrrc_hook_owner(const void *table)
 int mrrc_hook_domain_install(struct mrrc_hook_fabric *fabric,
 			     const struct fi_info *info,
 			     struct fid_domain *core, bool by_provider);
-/* Of a domain that is hooked; NULL: it is not. */
+/* The registrations of a hooked domain; NULL: it is not hooked. */
 struct mrrc_reg *mrrc_hook_domain_reg(struct fid_domain *domain);
-/* Are registrations of such a domain ours to cache? */
+/* Are registrations of such a domain to be cached? */
 bool mrrc_hook_domain_wanted(const struct fi_info *info, uint64_t flags);
-/* ... because the core asks for them? */
+/* Does the core ask for local registrations? */
 bool mrrc_hook_domain_local(const struct fi_info *info);
 
 /* hook/mr.c */

@@ -46,7 +46,7 @@ static int hook_mr_close(struct fid *fid)
 	return 0;
 }
 
-/* Others share the core's registration. */
+/* The core's registration is shared: it cannot be bound. */
 static int hook_mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	return -FI_ENOSYS;
@@ -78,7 +78,7 @@ static int hook_mr_ops_set(struct fid *fid, const char *name, uint64_t flags,
 	return -FI_ENOSYS;
 }
 
-/* mrrc_fid_tostr() itself would make it one of the utility provider's. */
+/* A copy: with mrrc_fid_tostr() it would count as the utility provider's. */
 static struct fi_ops hook_mr_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = hook_mr_close,
@@ -162,8 +162,8 @@ static int hook_mr_cached(struct mrrc_hook_domain *domain,
 }
 
 /*
- * The core's own. One that peers can reach has to go with its close, past a
- * cache that the core may have.
+ * The core's own. Closing a remotely accessible one must revoke its key, so it
+ * bypasses a cache that the core may have.
  */
 static uint64_t hook_core_flags(const struct mrrc_hook_domain *domain,
 				uint64_t access, uint64_t flags)
@@ -188,7 +188,9 @@ static int hook_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	int ret;
 
 	MRRC_RECORD_REG(&domain->reg);
-	/* what the cache cannot register, the core refuses in its own words */
+	/*
+	 * what the cache cannot register, the core refuses with its own error
+	 */
 	if (hook_kind(domain, attr, flags, &kind) &&
 	    !hook_mr_cached(domain, attr, kind, mr))
 		return 0;

@@ -131,7 +131,7 @@ int mrrc_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
 	struct mrrc_av *av;
 	int ret;
 
-	/* the context would be a structure full of objects of others */
+	/* the context would be a structure with objects of other providers */
 	if (attr && (attr->flags & FI_PEER))
 		return -FI_ENOSYS;
 

@@ -100,7 +100,7 @@ mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count, fi_addr_t *src)
 			if (n > 0)
 				ret = mrrc_cq_map(cq, buf, core_buf, n, src,
 						  &done);
-			/* all unsignalled: there may be more */
+			/* all were unsignalled: there may be more */
 		} while (n > 0 && !ret);
 	}
 	mrrc_cq_unlock(cq);
@@ -122,8 +122,8 @@ mrrc_cq_read_ours(struct mrrc_cq *cq, void *buf, size_t count, ssize_t n)
 }
 
 /*
- * After a read of no entries. Not inline: what it needs would be saved and
- * restored by each read.
+ * After a read of no entries. Not inline: otherwise each read would save and
+ * restore its registers.
  */
 static ssize_t __attribute__((noinline))
 mrrc_cq_read_nothing(struct mrrc_cq *cq)
@@ -170,7 +170,7 @@ static ssize_t cq_readerr(struct fid_cq *cq_fid, struct fi_cq_err_entry *entry,
 	mrrc_cq_lock(cq);
 	if (atomic_load_explicit(&cq->pending_cnt, memory_order_relaxed))
 		ret = mrrc_pending_readerr(cq, entry);
-	/* pending since the core told of an error: that one is meant */
+	/* pending since the core reported an error: the error is meant */
 	if (ret == -FI_EAGAIN) {
 		/* not fi_cq_readerr(): see cq_fwd.c */
 		ret = cq->core->ops->readerr(cq->core, entry, flags);
@@ -212,7 +212,7 @@ static void cq_sread_cancelled(void *cq)
 	mrrc_cq_leave_alone_end(cq);
 }
 
-/* Where a thread waits it may be cancelled. */
+/* A thread that waits may be cancelled. */
 static ssize_t cq_core_wait(struct mrrc_cq *cq, void *buf, size_t count,
 			    fi_addr_t *src, const void *cond, int timeout)
 {
@@ -239,7 +239,10 @@ static ssize_t cq_core_sread(struct mrrc_cq *cq, void *buf, size_t count,
 		count = MRRC_CQ_BATCH;
 	mrrc_cq_lock(cq);
 	if (atomic_load_explicit(&cq->pending_cnt, memory_order_relaxed)) {
-		/* taken since we looked: nothing would wake us for it */
+		/*
+		 * a signal was taken since the check: nothing would wake us for
+		 * it
+		 */
 		mrrc_cq_unlock(cq);
 		return 0;
 	}
@@ -265,7 +268,9 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 	const void *rest;
 	ssize_t ret;
 
-	/* the core says how it refuses, and what no room for an answer means */
+	/*
+	 * the core decides how it refuses, and what no room for entries means
+	 */
 	if (!cq->wait || !count)
 		return src ? fi_cq_sreadfrom(cq->core, buf, count, src, cond,
 					     timeout) :
@@ -277,7 +282,10 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 
 	for (;;) {
 		rest = cq->threshold ? (void *) (uintptr_t) (want - cur) : cond;
-		/* others were put over it meanwhile: the rest as those do */
+		/*
+		 * the calls were replaced meanwhile: the rest is up to the new
+		 * ones
+		 */
 		ops = __atomic_load_n(&cq_fid->ops, __ATOMIC_ACQUIRE);
 		if (mrrc_unlikely(ops->sreadfrom != cq_sreadfrom) &&
 		    (timeout < 0 || timeout > MRRC_CQ_BRIEF)) {
@@ -295,7 +303,10 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 					    (char *) buf + cur * cq->entry_size,
 					    count - cur, src ? src + cur : NULL,
 					    rest, timeout);
-			/* ours stick: only the application's signals end it */
+			/*
+			 * the core's signal may be ours: only the application's
+			 * ends the wait
+			 */
 			if (ret == -FI_EAGAIN && timeout &&
 			    !atomic_exchange(&cq->signalled, 0) &&
 			    (timeout < 0 || mrrc_now_ms() < end))
@@ -338,7 +349,7 @@ static struct fi_ops_cq mrrc_cq_ops = {
 	.strerror = mrrc_cq_strerror,
 };
 
-/* of a CQ whose entries are wider in the core, or all looked at */
+/* for a CQ with wider entries in the core, or all of them examined */
 static struct fi_ops_cq mrrc_cq_narrow_ops = {
 	.size = sizeof(struct fi_ops_cq),
 	.read = cq_read_narrow,
@@ -385,7 +396,7 @@ static int cq_close(struct fid *fid)
 	return 0;
 }
 
-/* The core's own is no use once other calls are put over these. */
+/* The core's descriptor is not enough once the calls are replaced. */
 static int cq_getwait(struct mrrc_cq *cq, void *arg)
 {
 	const struct mrrc_cq_over *over = NULL;
@@ -467,7 +478,7 @@ static int cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 		cq->wait_set =
 			container_of(attr->wait_set, struct mrrc_wait, wait);
 	}
-	/* complete.c looks at flags, length and place of multi-receives */
+	/* complete.c needs flags, length and place of multi-receives */
 	if (domain->implicit && domain->multi_recv &&
 	    (unsigned) attr->format < FI_CQ_FORMAT_DATA)
 		core_attr.format = FI_CQ_FORMAT_DATA;
@@ -525,14 +536,14 @@ void mrrc_cq_set_buffered(struct mrrc_cq *cq)
 {
 	const struct mrrc_cq_over *over;
 
-	/* without flags they cannot be told apart */
+	/* without flags, messages and buffers cannot be told apart */
 	if (cq->core_entry_size < sizeof(struct fi_cq_msg_entry))
 		return;
 	mrrc_mutex_lock(&cq->domain->cq_lock);
 	mrrc_cq_lock(cq);
 	cq->buffered = true;
 	mrrc_cq_unlock(cq);
-	/* the one that looks at every entry */
+	/* the table that examines every entry */
 	over = atomic_load(&cq->over);
 	if (over)
 		over->set_below(cq, &mrrc_cq_narrow_ops);

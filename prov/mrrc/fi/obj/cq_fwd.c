@@ -22,7 +22,7 @@ static ssize_t fwd_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry,
 {
 	struct fid_cq *core = mrrc_cq_of(cq)->core;
 
-	/* not fi_cq_readerr(), which writes to fields that entry may lack */
+	/* not fi_cq_readerr(), which may write to fields that entry lacks */
 	return core->ops->readerr(core, entry, flags);
 }
 

@@ -63,9 +63,9 @@ static int domain_close(struct fid *fid)
 }
 
 /*
- * The EQ is the default one of endpoints opened from now on, where the core
- * has such. With FI_REG_MR the core would report our cache's registrations as
- * well: mr.c writes the events of the application's own.
+ * The EQ is the default for endpoints opened from now on, where the core has
+ * such. With FI_REG_MR the core would also report our cache's registrations:
+ * mr.c writes the events of the application's own.
  */
 static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
@@ -178,7 +178,7 @@ static int domain_cache_open(struct mrrc_domain *domain)
 
 /*
  * Without blocks everything is registered, so failing is no error. Device
- * memory is not ours to copy.
+ * memory cannot be copied here.
  */
 static void domain_open_blocks(struct mrrc_domain *domain)
 {
@@ -248,7 +248,7 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 			    info->domain_attr->threading != FI_THREAD_DOMAIN;
 	domain->implicit = domain_implicit(domain);
 	if (mrrc_params.reg == MRRC_REGISTER_NEVER)
-		domain->core_local = false; /* the application's matter */
+		domain->core_local = false; /* the application registers */
 	mrrc_mutex_init(&domain->cq_lock, MRRC_RANK_CQS);
 	if (domain->implicit) {
 		ret = domain_cache_open(domain);

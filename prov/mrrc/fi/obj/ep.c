@@ -10,10 +10,10 @@
 #include "fi/data/flush.h"
 
 /*
- * ofi_rxm over verbs uses an endpoint of verbs' that it has closed and freed,
- * if a message of its flow control is unread by then (rxm_close_conn() and
- * rxm_handle_credit(), 1.17): leave it as few of them as can be. And it
- * cannot be read before it is enabled.
+ * ofi_rxm over verbs uses an endpoint that it has closed and freed if a message
+ * of its flow control is still unread (rxm_close_conn() and
+ * rxm_handle_credit(), 1.17): so read as many of them as possible first. An
+ * endpoint cannot be read before it is enabled.
  */
 static void ep_settle(struct mrrc_ep *ep)
 {
@@ -26,7 +26,7 @@ static void ep_settle(struct mrrc_ep *ep)
 }
 
 /*
- * ofi_rxm's progress takes each endpoint of a CQ for an enabled one. So from
+ * ofi_rxm's progress assumes that each endpoint of a CQ is enabled. So from
  * binding to enabling the provider does not read the CQ by itself, as it does
  * when another endpoint closes or posts.
  */
@@ -106,13 +106,13 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	int ret;
 
 	/*
-	 * tcp takes FI_COMPLETION of receives from a shared context from the
-	 * endpoint: whether there is one is known when it is enabled.
+	 * For receives from a shared context tcp takes FI_COMPLETION from the
+	 * endpoint's CQ: whether there is one is known at fi_enable().
 	 */
 	if (ep->domain->implicit && !ep->is_srx &&
 	    bfid->fclass == FI_CLASS_CQ && (flags & FI_RECV) &&
 	    (flags & FI_SELECTIVE_COMPLETION)) {
-		/* what the core would say */
+		/* the core's error */
 		if (!mrrc_fid_core(bfid))
 			return -FI_EINVAL;
 		if (flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION))
@@ -121,7 +121,7 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 			return -FI_EINVAL;
 		flags &= ~FI_RECV;
 	}
-	/* the core does not know of the one that comes late */
+	/* the core does not know of the CQ that is bound late */
 	if (bfid->fclass == FI_CLASS_CQ && (flags & FI_RECV) &&
 	    ep->rx_bind_late)
 		return -FI_EINVAL;
@@ -173,7 +173,7 @@ static bool dir_lacks(const struct mrrc_ep_dir *dir, uint64_t caps,
 	return !dir->cq && !dir->counter && (caps & wanted || !(caps & any));
 }
 
-/* Is something not bound yet without which the core does not enable it? */
+/* Is something unbound that the core needs for enabling it? */
 static bool ep_lacks(const struct mrrc_ep *ep)
 {
 	const struct fi_info *info = ep->base->info;
@@ -184,7 +184,7 @@ static bool ep_lacks(const struct mrrc_ep *ep)
 	return info->ep_attr->type == FI_EP_MSG ? !ep->eq : !ep->av;
 }
 
-/* A direction that only counts: completions of ours need a CQ to go to. */
+/* A direction with only a counter: our completions need a CQ. */
 static int ep_bind_own_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir,
 			  uint64_t flags)
 {
@@ -206,8 +206,8 @@ static int ep_bind_own_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir,
 }
 
 /*
- * What arrives in a block is in its place only when its completion is read: a
- * counter must not tell before, and of a receive the length must be known.
+ * Data in a block are in place only when their completion is read: a counter
+ * must not count before, and the length of a receive must be known.
  */
 static void ep_allow_copies(struct mrrc_ep *ep)
 {
@@ -236,13 +236,13 @@ static void ep_set_known(struct mrrc_ep *ep)
 	    flags & (FI_INJECT | FI_TRIGGER | FI_CLAIM | FI_MULTI_RECV))
 		return;
 	ep->known_min = ep->domain->core_local ? ep->inject_size + 1 : 1;
-	/* recording is a call */
+	/* with recording a call is needed */
 	if (!ep->domain->reg.traced)
 		ep->quick_min = ep->known_min;
 }
 
 /*
- * What an endpoint still needs before it can transfer. Cores enable one in
+ * What an endpoint needs before its first transfer. Cores enable one in
  * fi_enable(), or (verbs) when it is connected without.
  */
 int mrrc_ep_prepare(struct mrrc_ep *ep)
@@ -258,7 +258,7 @@ int mrrc_ep_prepare(struct mrrc_ep *ep)
 			return ret;
 		ep->rx_bind_late = false;
 	}
-	/* it stays bound: the application could not bind its own any more */
+	/* it stays bound: later the application could not bind its own */
 	if (ep->domain->implicit && !ep->is_srx && !ep_lacks(ep)) {
 		ret = ep_bind_own_cq(ep, &ep->tx, FI_TRANSMIT);
 		if (!ret)
@@ -412,7 +412,7 @@ static void ep_init(struct mrrc_ep *ep, struct mrrc_domain *domain,
 	}
 }
 
-/* What the core's endpoint lacks stays NULL, as the application expects. */
+/* Calls that the core's endpoint lacks stay NULL, as applications expect. */
 static void ep_trim(struct mrrc_ep *ep)
 {
 	if (!ep->core->msg)
@@ -438,11 +438,11 @@ static void ep_init_attr(struct mrrc_ep *ep, const struct fi_info *info)
 {
 	const bool connected = info->ep_attr &&
 			       info->ep_attr->type == FI_EP_MSG;
-	/* a message's prefix is looked for in one buffer */
+	/* a message's prefix is expected in one buffer */
 	const bool splits = info->ep_attr &&
 			    info->ep_attr->type != FI_EP_DGRAM &&
 			    !(info->mode & FI_MSG_PREFIX);
-	/* adapters there read into one buffer, whatever tx_attr says */
+	/* these adapters read into one buffer, whatever tx_attr says */
 	const bool splits_reads = splits &&
 				  info->ep_attr->protocol != FI_PROTO_IWARP;
 	const bool splits_msgs =
@@ -595,8 +595,8 @@ int mrrc_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr,
 	ep_init(srx, domain, FI_CLASS_SRX_CTX, context);
 	srx->is_srx = true;
 	/*
-	 * Every receive gets a record, also with a descriptor: whether its
-	 * completion is wanted depends on the endpoint that it ends up at.
+	 * Every receive gets a record, even with a descriptor: whether its
+	 * completion is wanted depends on the endpoint that receives it.
 	 */
 	srx->ops_base = 0;
 	srx->ops_len = SIZE_MAX;
@@ -618,7 +618,7 @@ int mrrc_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr,
 	return 0;
 }
 
-/* None of the cores we stack on has them. */
+/* No core that we stack on has them. */
 int mrrc_sep_open(struct fid_domain *domain, struct fi_info *info,
 		  struct fid_ep **sep, void *context)
 {

@@ -23,7 +23,7 @@ static bool name_has_us(const char *name)
 	return !strcmp(last ? last + 1 : name, MRRC_PROV_NAME);
 }
 
-/* What fi_getinfo() would give for the same peer. */
+/* The info that fi_getinfo() would return for the same peer. */
 static void connreq_info(struct mrrc_eq *eq, struct fi_info *info)
 {
 	const char *below = eq->fabric->core_prov_name;
@@ -148,7 +148,7 @@ static ssize_t eq_readerr(struct fid_eq *eq_fid, struct fi_eq_err_entry *entry,
 	ours = mrrc_fid_find(eq->fabric, entry->fid, &copy);
 	if (ours) {
 		entry->fid = ours;
-		/* an AV's is the insertion's: the application gave it */
+		/* an AV's context is the insertion's, from the application */
 		if (copy.fclass != FI_CLASS_AV && entry->context == ours)
 			entry->context = copy.context;
 	}

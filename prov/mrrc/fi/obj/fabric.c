@@ -46,8 +46,8 @@ static struct fi_ops_fabric mrrc_fabric_ops = {
 };
 
 /*
- * The core's attributes for an application's. Named "ofi_mrrc" alone, we do
- * not know which core had the fabric: ask which has one of that name.
+ * The core's attributes for an application's. If ours is the only name, the
+ * core is not known: ask which core has a fabric of that name.
  */
 static int fabric_core_attr(const struct fi_fabric_attr *attr,
 			    struct fi_info **core_info)
@@ -106,7 +106,7 @@ int mrrc_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 	struct fi_info *core_info;
 	int ret;
 
-	/* libfabric 2.x may be asked to open what is open already */
+	/* libfabric 2.x may be asked to open what is open */
 	if (attr->fabric)
 		return -FI_EINVAL;
 

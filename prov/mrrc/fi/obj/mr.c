@@ -46,7 +46,7 @@ static int mr_close(struct fid *fid)
 	return 0;
 }
 
-/* Others share what is behind a local one. */
+/* A local one may share a region: it cannot be bound. */
 static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct mrrc_mr *mr = container_of(fid, struct mrrc_mr, mr.fid);
@@ -77,9 +77,9 @@ static struct fi_ops mrrc_mr_fid_ops = {
 };
 
 /*
- * An application that need not register its buffers may register them for
- * peers alone, and pass whatever descriptor comes of it: only one that is good
- * for all local use is given. Device memory has no other way.
+ * An application that need not register its buffers may register them for peers
+ * alone, and pass the resulting descriptor: it is given only if it allows all
+ * local use. Device memory has no other way.
  */
 static struct mrrc_mr *mr_alloc(struct mrrc_domain *domain,
 				const struct fi_mr_attr *attr, void *context)
@@ -102,8 +102,8 @@ static struct mrrc_mr *mr_alloc(struct mrrc_domain *domain,
 }
 
 /*
- * From the cache. false: not this one, or the cache cannot; the core says why
- * in its own words.
+ * From the cache. false: not possible, or the cache failed; then the core
+ * returns its own error.
  */
 static bool mr_cached(struct mrrc_domain *domain, const struct fi_mr_attr *attr,
 		      uint64_t flags, struct mrrc_mr *mr)
@@ -152,7 +152,7 @@ static int mr_finish(struct mrrc_mr *mr, int ret, struct fid_mr **mr_fid)
 }
 
 /*
- * verbs keeps closed registrations in a cache of its own, with every right:
+ * verbs keeps closed registrations in a cache of its own, with all rights:
  * close would not revoke. Other cores have no such flag.
  */
 static uint64_t mr_core_flags(const struct mrrc_domain *domain, uint64_t flags)
@@ -162,7 +162,9 @@ static uint64_t mr_core_flags(const struct mrrc_domain *domain, uint64_t flags)
 	return flags;
 }
 
-/* The key is taken: perhaps by an idle region of ours, which gives way. */
+/*
+ * The key is taken: perhaps by an idle region of ours, which is then evicted.
+ */
 static bool mr_make_way(struct mrrc_domain *domain, int ret)
 {
 	return ret == -FI_ENOKEY && domain->implicit &&
@@ -252,7 +254,7 @@ static int mr_base_to_core(const struct mrrc_domain *domain,
 }
 
 /*
- * The attributes go on as they are: the application's may be longer than
+ * The attributes are passed as they are: the application's may be longer than
  * this header's, so the context in them stays the application's.
  */
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,

@@ -43,7 +43,7 @@ void mrrc_request_note(struct mrrc_fabric *fabric, const struct fid *handle,
 		return;
 	request = malloc(sizeof(*request));
 	if (!request)
-		return; /* as if nothing had been noted */
+		return; /* no memory: as if nothing had been noted */
 	request->handle = handle;
 	mrrc_mutex_lock(&fabric->track_lock);
 	request->next = fabric->requests;

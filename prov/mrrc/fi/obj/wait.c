@@ -10,7 +10,7 @@
 #include "config.h"
 #include "fi/data/pending.h"
 
-#define TRYWAIT_CHUNK 32 /* fids handed on at once */
+#define TRYWAIT_CHUNK 32 /* fids passed on at once */
 
 static int wait_wait(struct fid_wait *wait_fid, int timeout)
 {
@@ -77,7 +77,7 @@ int mrrc_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
 	return 0;
 }
 
-/* Completions that the core no longer knows of */
+/* Has it completions that the core no longer has? */
 static bool fid_has_pending(struct fid *fid)
 {
 	const struct mrrc_cq_over *over;

@@ -29,11 +29,11 @@ static struct {
 	.lock = MRRC_MUTEX_INIT(MRRC_RANK_FILES),
 };
 
-/* Of the call that this thread is in. */
+/* The call that this thread is in. */
 static _Thread_local struct {
 	const void *site;
 	uint64_t peer;
-	uint64_t now; /* of several ends, while there are some */
+	uint64_t now; /* one time for several ends, meanwhile */
 	enum mrrc_trace_op op;
 	enum mrrc_trace_peer kind;
 } recorded_call __attribute__((tls_model("initial-exec")));
@@ -208,7 +208,7 @@ static int record_lookup(struct mrrc_reg *reg, const struct iovec *iov,
 			 struct mrrc_plan *plan, struct mrrc_admit *admit,
 			 bool *copy)
 {
-	/* what could not even be looked up stays a miss */
+	/* a request that failed before its plan stays a miss */
 	plan->missing = 1;
 	return admit ? mrrc_cache_mt_get_or_copy(reg->cache, admit,
 						 iov->iov_base, iov->iov_len,
@@ -267,7 +267,7 @@ uint64_t mrrc_record_start(const struct mrrc_reg *reg)
 	return reg->traced && file ? mrrc_trace_file_now(file) : 0;
 }
 
-/* The kind of region that it would be in a cache. */
+/* The access that it would have in a cache. */
 static unsigned record_access(uint64_t access)
 {
 	unsigned bits = 0;
@@ -298,7 +298,7 @@ void mrrc_record_own(const struct mrrc_reg *reg, uint64_t start,
 		record_put(file, reg, &rec,
 			   ret ? MRRC_TRACE_FAILED : MRRC_TRACE_CORE,
 			   record_access(attr->access), ret ? NULL : chain);
-		rec.cost = 0; /* it was one call */
+		rec.cost = 0; /* it was a single call */
 	}
 }
 

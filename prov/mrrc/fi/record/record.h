@@ -73,11 +73,11 @@ void mrrc_record_own(const struct mrrc_reg *reg, uint64_t start,
 /* The hold is over; *chain becomes 0. Any lock. */
 void mrrc_record_end(uint64_t *chain);
 
-/* Between these, ends of this thread are at one time. */
+/* Between these, all ends of this thread have the same time. */
 void mrrc_record_end_begin(void);
 void mrrc_record_end_done(void);
 
-/* In a call that registers memory: its caller asks next. */
+/* In a call that registers memory: notes its caller. */
 #define MRRC_RECORD_REG(reg)                                                 \
 	({                                                                   \
 		if ((reg)->traced)                                           \

@@ -28,7 +28,7 @@ static struct {
 	.lock = MRRC_MUTEX_INIT(MRRC_RANK_FILES),
 };
 
-/* ---- fork: what is listed is the parent's ---- */
+/* ---- fork: the listed domains are the parent's ---- */
 
 static void fork_prepare(void)
 {
@@ -76,7 +76,7 @@ static void put(struct line *line, const char *fmt, ...)
 		line->len += (size_t) len < room ? (size_t) len : room - 1;
 }
 
-/* Names are plain; whatever would end the string is left out. */
+/* Names are plain text; characters that would end the string are left out. */
 static void put_string(struct line *line, const char *key, const char *value)
 {
 	put(line, "\"%s\": \"", key);

@@ -14,7 +14,7 @@ struct mrrc_reg;
 /* The domain is open. */
 void mrrc_stats_file_add(struct mrrc_reg *reg);
 
-/* It is closed, the cache not yet: reg->last is what is written. */
+/* The domain is closed, the cache not yet: writes reg->last. */
 void mrrc_stats_file_close(struct mrrc_reg *reg);
 
 #endif /* MRRC_STATS_FILE_H */
