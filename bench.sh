@@ -122,7 +122,7 @@ at_most()
 	awk -v a="$1" -v b="$2" 'BEGIN { exit !(a <= b) }'
 }
 
-# prepare [PACKAGE...]: the build, its provider, and what else is needed.
+# prepare [PACKAGE...]: builds, sets the provider, installs the packages.
 prepare()
 {
 	smoking || set -- "$BUILD_PACKAGES" "$@"
@@ -139,13 +139,13 @@ program()
 	[ -x "$PROGRAM" ] || broken "no ${1##*/} was built"
 }
 
-# measured TITLE LOG COMMAND...: what measures, with its output in LOG.
+# measured TITLE LOG COMMAND...: runs a measurement, with its output in LOG.
 measured()
 {
 	logged "$@" || ended $? "$1" "$2"
 }
 
-# ended STATUS TITLE [LOG]: that is the end.
+# ended STATUS TITLE [LOG]: ends the script.
 ended()
 {
 	local signal
@@ -203,7 +203,7 @@ complete()
 	TABLES=$((TABLES + 1))
 }
 
-# Of what is user code as well as the kernel's.
+# The set-up of measurements of user code and kernel code.
 levy_setup()
 {
 	say "Set-up: $(setup_line), Soft-RoCE in an emulated guest,"
@@ -212,7 +212,7 @@ levy_setup()
 
 # ---- --smoke -----------------------------------------------------------------
 
-# smoke NAME...: each in a process of its own, and what came of it.
+# smoke NAME...: runs each in a process of its own, and prints the results.
 smoke()
 {
 	local name log rc start verdict passed=0 failed=0 skipped=0

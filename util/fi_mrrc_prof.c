@@ -28,7 +28,7 @@ static void on_signal(int number)
 	prof_stop = 1;
 }
 
-/* What was changed for measuring is put back before it ends. */
+/* On a signal the tracer's settings are restored before the program ends. */
 static void catch_signals(void)
 {
 	const struct sigaction action = { .sa_handler = on_signal };

@@ -18,7 +18,7 @@ static int complain(const char *what, const char *why)
 	return EXIT_FAILURE;
 }
 
-/* Leave out what is too short to be registered. */
+/* Leave out requests too short to be registered. */
 static void shorten(struct sim_trace *trace, uint64_t min_len)
 {
 	size_t kept = 0;

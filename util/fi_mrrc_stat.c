@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_stat: what registration caches do, while they do it, and whether code
- * would have lookups ask the kernel (fi_mrrc_stat(1)).
+ * fi_mrrc_stat: the counters of registration caches in running processes, and
+ * whether a program's code would make lookups ask the kernel (fi_mrrc_stat(1)).
  */
 #include "config.h"
 
@@ -18,7 +18,7 @@
 #include "stat/options.h"
 #include "stat/show.h"
 
-/* The processes that were seen with a domain, and until when to look. */
+/* The processes that had a domain, and when to stop. */
 struct watch {
 	const struct stat_options *options;
 	struct {
@@ -124,7 +124,7 @@ static int read_all(struct stat_sample *sample, unsigned *denied)
 {
 	int ret = stat_proc_read_all(sample, denied);
 
-	/* while processes come and go, one may be passed over */
+	/* a process that starts or ends meanwhile may be missed */
 	if (!ret && !sample->domains && !sample->unknown)
 		ret = stat_proc_read_all(sample, denied);
 	return ret ? complain("/proc: %s", strerror(-ret)) : 0;
@@ -171,7 +171,7 @@ static int show(const struct stat_options *options,
 	if (options->json) {
 		ret = stat_show_json(sample, stdout);
 	} else {
-		/* home, and clear what is below */
+		/* cursor home, and clear the rest of the screen */
 		if (options->count != 1 && isatty(STDOUT_FILENO))
 			fputs("\033[H\033[J", stdout);
 		ret = stat_show_table(sample, before, stdout);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_trace: what the provider recorded, as people, the simulator and
- * other programs read it (fi_mrrc_trace(1)).
+ * fi_mrrc_trace: converts what the provider recorded for people, the simulator
+ * and other programs (fi_mrrc_trace(1)).
  */
 #include "config.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Standard output of programs that exit in many places, argp's --help among
- * them: what cannot be written is an error there, too.
+ * Checks standard output at exit, for programs that exit in many places, argp's
+ * --help among them: a failed write is an error there, too.
  */
 #ifndef OUT_H
 #define OUT_H

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# check_figures.sh: what the pages of docs/ name is there: files, figures,
-# benchmarks, commands; recorded traces can be read; figures.sh makes its quick
-# part, and leaves everything as it was if that fails. Part of make check, which
-# sets SIM and TRACE.
+# check_figures.sh: checks that files, figures, benchmarks and commands that the
+# pages of docs/ name exist; that recorded traces can be read; and that
+# figures.sh makes its quick part, and leaves everything as it was if that
+# fails. Part of make check, which sets SIM and TRACE.
 
 set -u
 export LC_ALL=C
@@ -54,7 +54,7 @@ figures()
 	done
 }
 
-# What scripts are called with, they know.
+# Scripts accept the arguments that the pages name.
 commands()
 {
 	local name
@@ -78,14 +78,14 @@ commands()
 			"$top/docs/figures.md" ||
 			fail "figures.md does not tell of $name"
 	done <"$dir/figures"
-	# those that are left out there, it does not know
+	# and refuse others
 	for name in nonsense -x; do
 		"$top/figures.sh" $name >/dev/null 2>&1
 		[ $? -eq 2 ] || fail "figures.sh $name is no wrong usage"
 	done
 }
 
-# Each trace is told of, and can be read by both.
+# Each trace is listed, and both tools can read it.
 traces()
 {
 	local file name
@@ -129,7 +129,7 @@ steps()
 			"$top/docs/frrwp.md")
 }
 
-# Measured data of which the figures can be known.
+# Invented measurements, for which the figures are known.
 data()
 {
 	local bench=$OFI_MRRC_BUILD/bench threads regions core size

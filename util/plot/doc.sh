@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# What the scripts share that make pages of docs/ anew.  Sourced, with TOP.
+# Shared by the scripts that make pages of docs/ anew.  Sourced, with TOP.
 
 # Where the pages are: in the tree, but for tests.
 DOCS=${OFI_MRRC_DOCS:-$TOP/docs}

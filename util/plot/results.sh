@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# results.sh: what each benchmark said last, in docs/figures.md: its result, its
-# goal and the day.  Those that were not run here keep their line.
+# results.sh: writes the last result of each benchmark to docs/figures.md, with
+# its goal and the day. Benchmarks that were not run here keep their line.
 
 set -eu
 ME=${0##*/}

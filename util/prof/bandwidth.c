@@ -19,7 +19,7 @@
 #define MESSAGE_MAX ((size_t) 4 << 20)
 #define ROUNDS_MIN  5
 #define ROUNDS_MAX  200
-#define SHARE	    .2 /* of the time there is */
+#define SHARE	    .2 /* share of the time available */
 
 struct bandwidth {
 	struct prof_device *device;
@@ -92,7 +92,7 @@ static int measure(struct bandwidth *b, struct prof_cell *cell, double budget)
 	unsigned round;
 	int ret = 0;
 
-	/* the first finds buffers and connections cold */
+	/* the first finds cold buffers and connections */
 	ret = once(b, cell->size, &given, &registered);
 	for (round = 0; round < ROUNDS_MAX && !ret; round++) {
 		if (prof_stop)
@@ -157,7 +157,7 @@ static int measure_all(struct bandwidth *b, struct prof_cells *cells,
 	return 0;
 }
 
-/* All else was measured, and counts. */
+/* A failure here leaves the other measurements valid. */
 static int without(struct prof_cells *cells, int ret,
 		   const struct prof_err *err)
 {
@@ -168,7 +168,7 @@ static int without(struct prof_cells *cells, int ret,
 	return 0;
 }
 
-/* Where endpoints cannot be had or fail, there is no bandwidth. */
+/* Without endpoints, or if they fail, there is no bandwidth. */
 int prof_bandwidth(const struct prof_options *options,
 		   struct prof_device *device, struct prof_cells *cells,
 		   struct prof_err *err)

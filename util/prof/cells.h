@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What was measured: a cell for each kind of pages, state and size, with the
- * medians of its times, and for the model the least.
+ * Results: a cell for each kind of pages, state and size, with the medians of
+ * its times, and the least times for the model.
  */
 #ifndef PROF_CELLS_H
 #define PROF_CELLS_H
@@ -51,25 +51,25 @@ struct prof_cell {
 	double value[PROF_VALUE_CNT]; /* medians; NaN: not measured */
 	double least[PROF_VALUE_CNT];
 	struct prof_times times[PROF_VALUE_CNT]; /* so far */
-	double spent;				 /* us so far */
+	double spent;				 /* us, so far */
 };
 
 struct prof_cells {
 	struct prof_cell *cell;
 	size_t count;
-	bool lacking[MRRC_PAGES_CNT]; /* asked for, and not there */
+	bool lacking[MRRC_PAGES_CNT]; /* asked for, but not available */
 	char untraced[160];	      /* why; empty: traced */
 	char no_bandwidth[160];	      /* likewise */
 };
 
-/* Set by a signal: what measures gives up with -EINTR. */
+/* Set by a signal handler: measuring functions give up with -EINTR. */
 extern volatile sig_atomic_t prof_stop;
 
 double prof_now(void); /* microseconds */
 
-/* One time more; -ENOMEM. */
+/* Adds a time; -ENOMEM. */
 int prof_cell_add(struct prof_cell *cell, enum prof_value id, double value);
-/* Makes medians and least ones of the times. */
+/* Computes medians and least times. */
 void prof_cell_settle(struct prof_cell *cell);
 
 static inline bool prof_has(const struct prof_cell *cell, enum prof_value id)

@@ -40,7 +40,7 @@ struct fi_info *prof_device_hints(const char *provider, const char *domain)
 
 	if (!hints)
 		return NULL;
-	/* fi_freeinfo() copes with what strdup() could not give */
+	/* if strdup() failed, fi_freeinfo() accepts the NULL */
 	if (provider)
 		hints->fabric_attr->prov_name = strdup(provider);
 	if (domain)
@@ -60,7 +60,7 @@ static bool is_exact(const struct fi_info *info, const char *provider,
 			    !strcmp(info->domain_attr->name, domain)));
 }
 
-/* Some answer for any domain, and utility providers for what is beneath. */
+/* Some providers answer for any domain, utility providers for those below. */
 static struct fi_info *exact(struct fi_info *list, const char *provider,
 			     const char *domain)
 {
@@ -96,7 +96,7 @@ static struct fi_info *get_info(const char *provider, const char *domain,
 	return info;
 }
 
-/* Endpoints that messages can go through first: those show the bandwidth. */
+/* Prefers endpoints for messages: these can measure the bandwidth. */
 static struct fi_info *find_info(const char *provider,
 				 const struct prof_options *options, int *ret)
 {
@@ -127,8 +127,8 @@ static bool is_here(const struct addrinfo *addr)
 }
 
 /*
- * Providers take any address: some find out when something is opened there,
- * others use another instead. What is no address of IP they know themselves.
+ * Providers accept any address: some fail when something is opened there,
+ * others use another instead. Other than IP addresses are left to them.
  */
 static bool is_elsewhere(const char *source)
 {

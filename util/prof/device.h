@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A device of the provider that is measured: opened, with a domain, and
- * memory registered on it.
+ * The device to be measured: opened, with a domain, and memory registered on
+ * it.
  */
 #ifndef PROF_DEVICE_H
 #define PROF_DEVICE_H
@@ -13,7 +13,7 @@
 
 #define PROF_FIVERSION FI_VERSION(1, 17)
 
-/* What went wrong, and what to do about it. */
+/* What failed, and how to fix it. */
 struct prof_err {
 	char text[512];
 };
@@ -36,7 +36,7 @@ int prof_device_open(const struct prof_options *options,
 		     struct prof_device *device, struct prof_err *err);
 void prof_device_close(struct prof_device *device);
 
-/* What a device is called. */
+/* The device's names. */
 const char *prof_device_provider(const struct prof_device *device);
 const char *prof_device_name(const struct prof_device *device);
 

@@ -15,8 +15,9 @@
 #include <unistd.h>
 
 /*
- * What is there of a kind is traced, and calls no other of its kind: where the
- * system call itself can be traced, what it calls is left out.
+ * Of each kind all functions that the kernel has are traced, and none calls
+ * another of its kind: where the system call itself can be traced, the
+ * functions that it calls are not.
  */
 static const struct {
 	const char *name;
@@ -95,8 +96,8 @@ static bool is_busy(const struct prof_graph *graph)
 }
 
 /*
- * Root that may not look into debugfs, as in a container, has no tracefs, if
- * it is not where it usually is.
+ * Root without access to debugfs, as in a container, has no tracefs, unless it
+ * is mounted in the usual place.
  */
 static int find_dir(struct prof_graph *graph)
 {
@@ -147,7 +148,7 @@ static const char *graph_why(int ret)
 	}
 }
 
-/* At least the call itself, and what it spends its time in. */
+/* At least the call itself, and the functions that take its time. */
 static int set_filter(struct prof_graph *graph)
 {
 	bool has[PROF_FUNC_CNT] = { false }, enough[PROF_FUNC_CNT] = { false };
@@ -186,7 +187,7 @@ static int set_up(struct prof_graph *graph)
 		ret = put(graph, "set_ftrace_pid", O_TRUNC, tid);
 	if (!ret)
 		ret = put(graph, "current_tracer", 0, "function_graph");
-	/* names at the end of what calls others: only now is there the option */
+	/* put names at the end of nested calls: the option exists only now */
 	if (!ret)
 		ret = put(graph, "options/funcgraph-tail", 0, "1");
 	return ret;
@@ -218,7 +219,7 @@ void prof_graph_close(struct prof_graph *graph)
 	put(graph, "tracing_on", 0, "1");
 }
 
-/* ---- what it says ---- */
+/* ---- its output ---- */
 
 /* The name of the line's function: after the bar, or in a remark at its end. */
 static const char *line_name(const char *line, size_t *len)
@@ -234,7 +235,7 @@ static const char *line_name(const char *line, size_t *len)
 			return NULL;
 		at += 3;
 	} else if (!strstr(at, ");") && !strstr(at, ";")) {
-		return NULL; /* it begins */
+		return NULL; /* a function begins */
 	}
 	*len = strcspn(at, " (*\n");
 	return at;
@@ -282,7 +283,7 @@ int prof_graph_start(struct prof_graph *graph)
 	return ret ? ret : put(graph, "tracing_on", 0, "1");
 }
 
-/* What is called ends before its caller. */
+/* A called function ends before its caller. */
 static void read_calls(struct prof_graph *graph, FILE *file)
 {
 	struct prof_call call = { 0 };

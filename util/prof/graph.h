@@ -11,18 +11,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What is looked at, by whatever name the kernel has for it. */
+/* What is measured, under the names that kernels have for it. */
 enum prof_func {
 	PROF_FUNC_CALL,	   /* the system call of the device */
 	PROF_FUNC_UMEM,	   /* pages found, pinned and translated */
 	PROF_FUNC_PIN,	   /* of that, found and pinned */
-	PROF_FUNC_RELEASE, /* the end of it */
+	PROF_FUNC_RELEASE, /* the reverse of UMEM */
 	PROF_FUNC_CNT
 };
 
 #define PROF_CALLS 64 /* system calls that are kept */
 
-/* One system call: what it took, and of that the others; 0: not called. */
+/* One system call: its time, and the parts of it; 0: not called. */
 struct prof_call {
 	double us[PROF_FUNC_CNT];
 };
@@ -33,11 +33,11 @@ struct prof_graph {
 	unsigned calls;
 };
 
-/* -E*, and @why says why and what to do. */
+/* -E*, and @why has the reason and what to do. */
 int prof_graph_open(struct prof_graph *graph, char *why, size_t size);
 void prof_graph_close(struct prof_graph *graph);
 
-/* What the thread calls in between. */
+/* Trace the calls of this thread in between. */
 int prof_graph_start(struct prof_graph *graph);
 int prof_graph_stop(struct prof_graph *graph);
 

@@ -88,7 +88,9 @@ int prof_add(struct prof_measure *m, struct prof_cell *cell, enum prof_value id,
 	return ret ? prof_fail(m->err, ret, "%s", strerror(-ret)) : 0;
 }
 
-/* As a bounce copies: page by page, and not before it is sure of them. */
+/*
+ * Copies as a bounce does: page by page, each after its pages are faulted in.
+ */
 static double copy_once(struct prof_measure *m, char *from, size_t size)
 {
 	const size_t len = size < PROF_COPY_MAX ? size : PROF_COPY_MAX;
@@ -167,7 +169,7 @@ static int absent_once(struct prof_measure *m, struct prof_cell *cell)
 	return ret ? ret : populate_once(m, cell);
 }
 
-/* What was measured before may have been large, and left everything cold. */
+/* A large size before may have left all caches cold. */
 static int warm_up(struct prof_measure *m, const struct prof_cell *cell)
 {
 	double reg, dereg;

@@ -11,7 +11,7 @@
 
 #define PROF_COPY_MAX ((size_t) 64 << 10)
 
-/* What measuring needs besides. */
+/* State of a measurement. */
 struct prof_measure {
 	const struct prof_options *options;
 	struct prof_device *device;
@@ -26,7 +26,7 @@ struct prof_measure {
 /* memory.c: buffers of the largest size, touched, and the copy's. */
 int prof_map_all(struct prof_measure *m);
 void prof_unmap_all(struct prof_measure *m);
-/* One of absent pages; mrrc_pages_unmap(). */
+/* A buffer of absent pages; free with mrrc_pages_unmap(). */
 int prof_map_absent(struct prof_measure *m, const struct prof_cell *cell,
 		    char **buf, size_t *mapped);
 
@@ -35,15 +35,16 @@ int prof_rounds(struct prof_measure *m, const char *what, unsigned least,
 		unsigned most, double share,
 		int (*once)(struct prof_measure *, struct prof_cell *));
 /*
- * The last bytes of a buffer: pages that a process gets first are scattered,
- * later ones are neighbours, and small sizes must not be the former alone.
+ * The last bytes of a buffer: the first pages that a process gets are
+ * scattered, later ones are adjacent, and small sizes must not use only
+ * scattered ones.
  */
 char *prof_touched_at(const struct prof_measure *m,
 		      const struct prof_cell *cell);
-/* Both ends, and the times between. */
+/* Registers and deregisters once; takes the times. */
 int prof_reg_once(struct prof_measure *m, char *buf, size_t size, double *reg,
 		  double *dereg);
-/* One time more. */
+/* Adds a time. */
 int prof_add(struct prof_measure *m, struct prof_cell *cell, enum prof_value id,
 	     double value);
 

@@ -58,7 +58,7 @@ static bool thp_exists(void)
 	return !strstr(text, "[never]");
 }
 
-/* A second one must fit as well: of absent pages, while this is there. */
+/* A second buffer must fit as well: of absent pages, while this one exists. */
 static int map_touched(struct prof_measure *m, enum mrrc_pages kind,
 		       size_t size)
 {
@@ -83,7 +83,7 @@ static int map_touched(struct prof_measure *m, enum mrrc_pages kind,
 	return 0;
 }
 
-/* Bytes that can be had without pushing others out; 0: unknown */
+/* Memory that is free without evicting other data; 0: unknown */
 static size_t memory_available(void)
 {
 	unsigned long kib = 0;

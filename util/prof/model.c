@@ -15,13 +15,13 @@
 #define HELPER_US   5  /* a deregistration that is worth a thread */
 #define HELPER_SIZE ((size_t) 64 << 10)
 #define BLOCK_SIZE  ((size_t) 2 << 20)
-#define PAGES_GAIN  .9 /* of the default's time, to be worth it */
+#define PAGES_GAIN  .9 /* of the default's time, at most */
 
 /* ---- lines ---- */
 
 /*
- * What copying takes, of pages of 4 KiB, whatever the others are in. 0: not
- * known; larger buffers are not copied, and their times made of smaller ones.
+ * The time to copy pages of 4 KiB, whatever the others are. 0: not known;
+ * larger buffers are not copied, and their times derived from smaller ones.
  */
 static double copy_ns(const struct prof_cells *cells, size_t size)
 {
@@ -102,7 +102,7 @@ static void set_cost(struct prof_model *model, const char *file)
 		 error->dereg_r2);
 }
 
-/* Where copying p pages once costs what registering them once does. */
+/* The size at which one copy costs as much as one registration. */
 static void set_bounce(struct prof_model *model)
 {
 	const struct mrrc_cost *cost = &model->best->cost;
@@ -134,7 +134,7 @@ static double block_us(const struct prof_cells *cells, enum mrrc_pages kind,
 	return cell->value[PROF_MAP] + cell->value[PROF_REGISTER];
 }
 
-/* Of the largest blocks that were measured: auto takes thp for them. */
+/* Decided by the largest blocks that were measured: auto takes thp for them. */
 static void set_pages(const struct prof_cells *cells, struct prof_model *model)
 {
 	struct prof_setting *set;

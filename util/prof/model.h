@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What follows from the measured times: lines, and settings of fi_mrrc(7).
- * Functions of the cells.
+ * What follows from the measured times: cost models, and settings of
+ * fi_mrrc(7). Pure functions of the cells.
  */
 #ifndef PROF_MODEL_H
 #define PROF_MODEL_H

@@ -13,7 +13,7 @@
 
 #include "prof/cells.h"
 
-#define LIMIT_US 20e6 /* for whatever has to come */
+#define LIMIT_US 20e6 /* for any event or completion */
 
 static int fail(struct prof_err *err, const char *what, int ret)
 {
@@ -64,7 +64,7 @@ static void close_end(struct prof_end *end)
 
 /* ---- connected ---- */
 
-/* @got: it was that event. */
+/* @got: whether it was the wanted event. */
 static int read_event(struct fid_eq *eq, uint32_t want,
 		      struct fi_eq_cm_entry *entry, bool *got,
 		      struct prof_err *err)
@@ -87,7 +87,7 @@ static int read_event(struct fid_eq *eq, uint32_t want,
 	return *got ? 0 : fail(err, "connecting", -FI_EOTHER);
 }
 
-/* An address that means any is not one to connect to. */
+/* An unspecified address cannot be connected to. */
 static void fix_any(void *addr)
 {
 	struct sockaddr_in *in = addr;
@@ -284,7 +284,7 @@ static int read_done(struct fid_cq *cq, bool *done, struct prof_err *err)
 int prof_pair_send(struct prof_pair *pair, const void *from, void *from_desc,
 		   void *to, void *to_desc, size_t len, struct prof_err *err)
 {
-	struct fi_context context[2][2]; /* FI_CONTEXT2 is two */
+	struct fi_context context[2][2]; /* FI_CONTEXT2 takes two */
 	const double end = prof_now() + LIMIT_US;
 	bool sent = false, done[2] = { false, false };
 	ssize_t ret;

@@ -30,7 +30,7 @@ static const char *size_text(size_t bytes, char buf[24])
 	return buf;
 }
 
-/* Empty where it was not measured. */
+/* Empty if it was not measured. */
 static void put_us(double us, int width, FILE *out)
 {
 	if (isnan(us))
@@ -112,7 +112,9 @@ static void put_registration(const struct prof_cells *cells, FILE *out)
 	}
 }
 
-/* A registration that takes less than making its pages does not make them. */
+/*
+ * A registration that takes less time than making its pages does not make them.
+ */
 static bool is_comparable(const struct prof_cells *cells)
 {
 	const struct prof_cell *cell;
@@ -127,7 +129,7 @@ static bool is_comparable(const struct prof_cells *cells)
 	return true;
 }
 
-/* From outside: what else goes through the same pages. */
+/* Compared with other work on the same pages. */
 static void put_compared(const struct prof_cells *cells, FILE *out)
 {
 	const struct prof_cell *cell, *touched;

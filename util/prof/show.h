@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Results as people and programs read them. All flush, and return 0 or -E*.
- */
+/* Results for people and programs. All flush, and return 0 or -E*. */
 #ifndef PROF_SHOW_H
 #define PROF_SHOW_H
 

@@ -13,11 +13,11 @@ static void set_text(json_t *to, const char *key, const char *text)
 {
 	json_t *value = json_string(text);
 
-	/* what is not UTF-8 has no place in it */
+	/* JSON has only UTF-8 */
 	json_object_set_new(to, key, value ? value : json_string("?"));
 }
 
-/* Left out where it was not measured. */
+/* Left out if it was not measured. */
 static void set_real(json_t *to, const char *key, double value)
 {
 	if (isfinite(value))

@@ -11,9 +11,9 @@
 #define ROUNDS_TRACED	  9
 #define ROUNDS_TRACED_MIN 3 /* of a batch each */
 #define BATCH		  4
-#define SHARE_TRACED	  .2 /* of the time there is */
+#define SHARE_TRACED	  .2 /* share of the time available */
 
-/* A new least time takes the place of what was. */
+/* A new least time replaces the values of the former one. */
 static void forget(struct prof_cell *cell, enum prof_value first,
 		   enum prof_value last)
 {
@@ -24,8 +24,8 @@ static void forget(struct prof_cell *cell, enum prof_value first,
 }
 
 /*
- * What the tracer saw of a registration that took so long by the clock. Shares
- * are those of one registration, the least disturbed.
+ * The tracer's times of a registration that took so long by the clock. The
+ * shares are those of the least disturbed registration.
  */
 static int add_reg(struct prof_measure *m, struct prof_cell *cell,
 		   const struct prof_call *call, double took)

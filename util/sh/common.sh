@@ -8,7 +8,7 @@ export LC_ALL=C
 export DEBIAN_FRONTEND=noninteractive
 umask 022
 
-# The only list of what a build and the tests need; the guest has its own
+# The packages that a build and the tests need; the guest has its own list
 # (fabtests/scripts/guest.sh --packages).
 readonly BUILD_PACKAGES="autoconf automake gcc libbsd-dev libc6-dev
 	libfabric-bin libfabric-dev libjansson-dev liblzma-dev libtool
@@ -50,8 +50,8 @@ minutes()
 	fi
 }
 
-# What runs in the background has a process group of its own, so that all of
-# it can be ended with this script.
+# A background command has a process group of its own, so that all of it can be
+# ended with this script.
 CHILD=
 end_child()
 {
@@ -59,7 +59,7 @@ end_child()
 	CHILD=
 }
 
-# end_on_signals COMMAND: what a signal ends before this script.
+# end_on_signals COMMAND: runs COMMAND when a signal ends this script.
 end_on_signals()
 {
 	# shellcheck disable=SC2064 # the command of now

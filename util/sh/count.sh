@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# How test.sh adds up what its tests count: its own checks, make check, and
-# scripts that count themselves.  Sourced, beside common.sh, with STAGE set to
+# Adds up the results of test.sh's tests: its own checks, make check, and
+# scripts that print a summary. Sourced, beside common.sh, with STAGE set to
 # what is running.
 
 PASSED=0 FAILED=0 SKIPPED=0
@@ -16,7 +16,7 @@ count()
 	say "   $1 passed, $2 failed, $3 skipped"
 }
 
-# What stands in for tests that could not even start.
+# Counts one failure for tests that could not start.
 fail()
 {
 	say "   FAIL: $*"
@@ -37,8 +37,8 @@ check()
 	fi
 }
 
-# failures LOG: what failed, by name, and what it said, which may be far from
-# the end of the log.
+# failures LOG: prints the failed tests by name, with their output, which may be
+# far from the end of the log.
 failures()
 {
 	grep -aA3 '^FAIL ' "$1" | head -n 40 | sed 's/^/   | /' >&2

@@ -15,7 +15,7 @@
 struct sim_run {
 	const struct sim_cell *cell;
 	struct sim_result *result;
-	/* one for each process, opened when it first asks */
+	/* one for each process, opened at its first request */
 	struct mrrc_cache *cache; /* no policy: not opened */
 	struct mrrc_admit *admit; /* or NULL */
 	struct sim_offline *offline;
@@ -68,7 +68,7 @@ static void sim_dereg(struct sim_run *run, struct mrrc_cache *cache,
 	}
 }
 
-/* A missing piece; it is held, whether it could be indexed or not. */
+/* Registers a missing piece; it is held, whether it could be indexed or not. */
 static int sim_register(struct sim_run *run, struct mrrc_cache *cache,
 			enum mrrc_access access, bool keep,
 			struct mrrc_piece *piece)
@@ -105,7 +105,7 @@ static int sim_register(struct sim_run *run, struct mrrc_cache *cache,
 	return 0;
 }
 
-/* What there is of a plan: all of it, unless memory was short. */
+/* Puts the regions of a plan: all of it, unless memory was short. */
 static void sim_put(struct sim_run *run, struct mrrc_cache *cache,
 		    struct mrrc_plan *plan)
 {
@@ -121,7 +121,7 @@ static void sim_put(struct sim_run *run, struct mrrc_cache *cache,
 	}
 }
 
-/* What the pages of the request have that is registered. */
+/* Counts the registered pages of a request. */
 static void sim_count(struct sim_run *run, const struct mrrc_cache *cache,
 		      const struct sim_req *req, const struct mrrc_plan *plan)
 {

@@ -20,7 +20,7 @@
 
 enum sim_kind {
 	SIM_CACHE,   /* a policy of the provider */
-	SIM_NONE,    /* registered for each request, then gone */
+	SIM_NONE,    /* registered for one request each */
 	SIM_OFFLINE, /* a heuristic that knows the future */
 };
 
@@ -59,10 +59,10 @@ struct sim_result {
 	struct mrrc_stats stats;   /* summed over processes */
 };
 
-/* -ENOMEM, or what mrrc_cache_init() says. */
+/* -ENOMEM, or the error of mrrc_cache_init(). */
 int sim_run(const struct sim_cell *cell, struct sim_result *result);
 
-/* Spent while an operation waits; the rest can be done by another thread. */
+/* Time spent while an operation waits; another thread can do the rest. */
 static inline double sim_on_path(const struct sim_result *result)
 {
 	return result->reg_ns + result->copy_ns +

@@ -102,7 +102,7 @@ static int sim_future_place(struct sim_future *future)
 
 /* ---- stretches ---- */
 
-/* What is known of later requests: where a stretch begins, by its part. */
+/* The next uses known so far: a stretch by its first part. */
 struct node {
 	RB_ENTRY(node) link;
 	uint32_t next;
@@ -119,7 +119,7 @@ static int by_part(struct node *a, struct node *b)
 RB_PROTOTYPE_INTERNAL(tree, node, link, by_part, UNUSED_STATIC)
 RB_GENERATE_INTERNAL(tree, node, link, by_part, UNUSED_STATIC)
 
-/* The stretch that a part is in. */
+/* The stretch that contains a part. */
 static struct node *tree_at(const struct tree *tree, const struct node *part)
 {
 	struct node *node = RB_ROOT(tree), *found = NULL;
@@ -139,7 +139,7 @@ static void tree_begin(struct tree *tree, struct node *part, uint32_t next)
 	RB_INSERT(tree, tree, part);
 }
 
-/* A stretch begins there from now on. */
+/* Begins a stretch at a part. */
 static void tree_cut(struct tree *tree, struct node *part)
 {
 	const struct node *in = tree_at(tree, part);
@@ -164,7 +164,7 @@ static int add_stretch(struct sim_future *future, size_t *count, size_t *max,
 	return 0;
 }
 
-/* As they were added, the last request's last stretch is the first. */
+/* Reverses the order: the last request's last stretch was added first. */
 static void turn_round(struct sim_future *future, size_t total)
 {
 	struct sim_stretch *lo = future->stretch, *hi = lo + total, swap;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Generators of synthetic traces, by name: look-alikes of workloads whose
- * traces cannot be had. Each one's file says what it models, after which
- * source, and what is assumed.
- *
- * A trace depends on its generator, seed and size alone, and a shorter one is
- * the start of a longer one.
+ * Generators of synthetic traces, by name: look-alikes of workloads whose own
+ * traces are not available. Each generator's file says what it models, after
+ * which source, and what is assumed. A trace depends on its generator, seed and
+ * size alone, and a shorter one is the start of a longer one.
  */
 #ifndef SIM_GEN_H
 #define SIM_GEN_H

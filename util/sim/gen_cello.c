@@ -37,7 +37,7 @@
 #define IO_US	       15000
 #define OP_US	       900000
 #define SYNC_US	       30000000
-#define SAME_USER      4 /* all but one in so many operations */
+#define SAME_USER      4 /* one in so many operations changes the user */
 
 /* Files of 1, 2-3, 4-7, ... 128-255 pages, of 100. */
 static const unsigned int size_weights[] = { 14, 20, 22, 18, 12, 8, 4, 2 };
@@ -80,7 +80,7 @@ struct cello {
 	uint64_t time;
 	uint64_t sync; /* time of the next */
 	struct sim_trace *out;
-	size_t requests; /* what out shall have */
+	size_t requests; /* requests wanted */
 };
 
 /* ---- the client's cache -------------------------------------------------- */
@@ -161,7 +161,7 @@ static int cello_sync(struct cello *cello)
 	return 0;
 }
 
-/* ---- what people do ------------------------------------------------------ */
+/* ---- what users do ------------------------------------------------------- */
 
 /* Blocks [from, to) of a file. */
 static int cello_blocks(struct cello *cello, const struct file *file,
@@ -181,7 +181,7 @@ static int cello_blocks(struct cello *cello, const struct file *file,
 	return 0;
 }
 
-/* The same one more often than not, then one of its files or a new one. */
+/* The same user more often than not, then one of its files or a new one. */
 static const struct file *cello_choose(struct cello *cello)
 {
 	struct sim_rng *rng = &cello->rng;

@@ -15,14 +15,14 @@
 struct sim_lines {
 	FILE *file; /* the caller's */
 	bool xz;
-	bool end;	     /* of what next and left describe: no more */
+	bool end;	     /* no more data after next and left */
 	lzma_stream strm;    /* while xz */
 	uint8_t raw[16384];  /* as read from the file */
 	uint8_t text[65536]; /* xz: decompressed */
 	const uint8_t *next; /* in raw or text: what no line took yet */
 	size_t left;
 	uint64_t number;   /* of the line that was last returned, from 1 */
-	const char *cause; /* of the last failure; NULL: as errno has it */
+	const char *cause; /* of the last failure; NULL: see errno */
 	char line[SIM_LINE_MAX + 1];
 };
 

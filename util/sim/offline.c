@@ -28,7 +28,7 @@ struct sim_offline {
 /* Parts, halved by its children; the root is span 1. */
 struct sim_span {
 	uint32_t soonest; /* use of any of them, as of now */
-	bool same;	  /* of all: children are out of date */
+	bool same;	  /* of all: children are outdated */
 };
 
 struct sim_belady {
@@ -123,7 +123,7 @@ static uint32_t sim_span_soonest(const struct sim_span *span, size_t i,
 {
 	uint32_t left, right;
 
-	/* down to where they part: few regions are of more than one part */
+	/* down to where they differ: few regions have more than one part */
 	while (!span[i].same && (lo < from || to < lo + len)) {
 		len /= 2;
 		i *= 2;
@@ -239,7 +239,7 @@ static void sim_belady_remove(struct mrrc_policy *policy,
 	belady->count--;
 }
 
-/* The higher, the sooner it goes. */
+/* The higher, the sooner it is evicted. */
 static double sim_score(const struct sim_belady *belady,
 			struct mrrc_region *region)
 {
@@ -457,7 +457,7 @@ int sim_bound(const struct sim_future *future, const struct mrrc_cost *cost,
 		total -= reuse[i].density * part;
 		room -= part;
 	}
-	/* what is left at the end was not deregistered */
+	/* what is left at the end is not deregistered */
 	total -= capacity *
 		 (cost->dereg_page * scale + (cost->batch ? 0 : cost->dereg));
 	*ns = total > 0 ? total : 0;

@@ -3,8 +3,8 @@
  * What a cache that knew the future would do: a heuristic that is hard to
  * beat, and a bound that nothing beats.
  *
- * The heuristic is Belady's rule with costs: what goes is the region whose
- * next use is farthest for its size and price, distance * pages / cost. The
+ * The heuristic is Belady's rule with costs: the region whose next use is
+ * farthest for its size and price is evicted: distance * pages / cost. The
  * bound relaxes the problem as PFOO does (Berger, Beckmann, Harchol-Balter
  * 2018): each reuse of each page may be kept on its own, fractions of it, too,
  * and the cache must fit on average only.
@@ -60,7 +60,7 @@ extern const struct mrrc_policy_ops sim_offline_ops; /* arg: below */
 struct sim_offline *sim_offline_open(const struct sim_future *future);
 void sim_offline_close(struct sim_offline *offline);
 
-/* -ENOMEM once there was none to judge by: the run is worth nothing. */
+/* -ENOMEM if a judgement failed for lack of memory: the result is invalid. */
 int sim_offline_error(const struct sim_offline *offline);
 
 /* The next cache that is opened is this process's. */
@@ -70,9 +70,9 @@ void sim_offline_proc(struct sim_offline *offline, uint32_t proc);
 void sim_offline_now(struct sim_offline *offline, size_t now);
 
 /*
- * No caches of so many bytes, one for each process, spend less on registering
- * and deregistering, in nanoseconds; with @bounce, nor on copying what costs
- * less to copy. -ENOMEM.
+ * A lower bound: no caches of so many bytes, one for each process, spend less
+ * on registering and deregistering, in nanoseconds; with @bounce, also counting
+ * copies where these are cheaper. -ENOMEM.
  */
 int sim_bound(const struct sim_future *future, const struct mrrc_cost *cost,
 	      size_t max_bytes, bool bounce, double *ns);

@@ -366,7 +366,7 @@ static void set_format(struct argp_state *state, struct sim_options *options,
 		argp_error(state, "'%s' is not table, csv or json", text);
 }
 
-/* What was not asked for. */
+/* Defaults for options that were not given. */
 static void set_defaults(struct argp_state *state, struct sim_options *options)
 {
 	struct sim_grid *grid = &options->grid;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The command line of fi_mrrc_sim. What is wrong with it is said on stderr,
- * and ends the program with status 2.
+ * The command line of fi_mrrc_sim. Errors in it are printed to stderr, and end
+ * the program with status 2.
  */
 #ifndef SIM_OPTIONS_H
 #define SIM_OPTIONS_H
@@ -22,7 +22,7 @@ struct sim_options {
 void sim_options_parse(int argc, char **argv, struct sim_options *options);
 void sim_options_free(struct sim_options *options);
 
-/* "NAME[:seed=N][:requests=N]": -ENOENT, -EINVAL, or what making it said. */
+/* "NAME[:seed=N][:requests=N]": -ENOENT, -EINVAL, or the generator's error. */
 int sim_options_generate(const char *spec, struct sim_trace *trace);
 
 #endif /* SIM_OPTIONS_H */

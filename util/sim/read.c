@@ -25,7 +25,7 @@ enum column {
 	COL_PROC,
 	COL_ACCESS,
 	COL_RESULT,
-	/* of full sinks */
+	/* columns for full sinks */
 	COL_BEGIN,
 	COL_END,
 	COL_THREAD,
@@ -259,7 +259,7 @@ static int read_header(struct reader *reader)
 	return 0;
 }
 
-/* Of a field beyond those that every trace may have. */
+/* A field beyond those of the simulator. */
 static int read_detail(struct reader *reader, enum column col,
 		       const char *field, struct sim_rec *rec,
 		       enum mrrc_trace_peer *kind)
@@ -308,9 +308,9 @@ static int read_proc(struct reader *reader, const char *field, uint32_t *out)
 }
 
 /*
- * What each field alone cannot tell. Those in which the cache had no part may
- * ask for anything; and a full sink gets ranges beyond all memory, too, which
- * are recorded where a core registers them (tcp does).
+ * Checks the fields together. A request that the cache had no part in may have
+ * any range; full sinks get ranges beyond all memory, too, which are recorded
+ * where a core registers them (tcp does).
  */
 static int check_request(struct reader *reader, const struct sim_rec *rec,
 			 bool served)
@@ -329,7 +329,7 @@ static int check_request(struct reader *reader, const struct sim_rec *rec,
 	return 0;
 }
 
-/* Pass it on, unless the cache had no part in it. */
+/* Passes it on, unless the cache had no part in it. */
 static int add_request(struct reader *reader, const struct sim_rec *rec)
 {
 	const enum mrrc_trace_result result = mrrc_trace_result(&rec->rec);
@@ -511,7 +511,7 @@ static int add_recorded(struct reader *reader,
 		rec.previous = 0;
 		if (reader->sink->full)
 			ret = swap_site(&threads, &recs[i], &rec.previous);
-		/* the kernel's pages that every process has */
+		/* pages of the kernel that every process has */
 		if (!reader->sink->full && recs[i].addr >= SIM_ADDR_MAX)
 			continue;
 		reader->lines.number = i + 1;

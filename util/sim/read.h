@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reading requests, one after the other, from whatever holds them: what the
- * recorder of the provider writes (core/trace.h), or CSV (trace.h), plain or
- * compressed by xz, as the first bytes tell.
- *
- * Part of the tools: one thread.
+ * Reads requests, one after the other, from what the provider's recorder writes
+ * (core/trace.h), or from CSV (trace.h), plain or compressed by xz, as the
+ * first bytes tell. Part of the tools: one thread.
  */
 #ifndef SIM_READ_H
 #define SIM_READ_H
@@ -26,13 +24,13 @@ struct sim_rec {
 };
 
 struct sim_sink {
-	/* 0, or -E* with *cause in words, or NULL: as strerror has it. */
+	/* 0, or -E* with *cause as a text, or NULL: see strerror. */
 	int (*add)(void *arg, const struct sim_rec *rec, const char **cause);
-	/* What a recorded trace says of itself; NULL: no matter. */
+	/* The header of a recorded trace; NULL: not needed. */
 	void (*head)(void *arg, const struct mrrc_trace_head *head);
 	void *arg;
-	/* All columns; else those of the simulator, and what the cache was
-	 * never asked for, or could not give, is left out. */
+	/* All columns; else those of the simulator, without requests that the
+	 * cache was not asked for or that failed. */
 	bool full;
 };
 
@@ -45,7 +43,7 @@ int sim_read(const char *path, char *err, size_t err_len,
 int sim_read_file(FILE *file, const char *path, char *err, size_t err_len,
 		  const struct sim_sink *sink);
 
-/* How CSV has it: 0 to 7, the kinds of region. */
+/* The access kinds as in CSV: 0 to 7. */
 const char *sim_access_name(unsigned access);
 
 /*

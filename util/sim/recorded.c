@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the provider's recorder wrote (core/trace.h): chunks of threads, put
- * into one order of time. The process may be writing yet, or have been killed.
+ * Reads what the provider's recorder wrote (core/trace.h): chunks of threads,
+ * merged by time. The process may still be writing, or have been killed.
  */
 #include "config.h"
 #include "sim/read.h"
@@ -99,7 +99,7 @@ static int read_chunks(struct sim_lines *lines, struct recorded *recorded,
 	return 0;
 }
 
-/* Of equal times, by thread; what one thread wrote is in order already. */
+/* Equal times by thread; the records of one thread are in order already. */
 static int by_time(const void *left, const void *right)
 {
 	const struct mrrc_trace_rec *a = left, *b = right;

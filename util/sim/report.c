@@ -17,7 +17,7 @@ static double sim_share(uint64_t part, uint64_t whole)
 	return whole ? (double) part / (double) whole : 0;
 }
 
-/* What a row says beside its settings, in the order of the columns. */
+/* The figures of a row, in the order of the columns. */
 #define SIM_FIGURES(X)                                             \
 	X("requests", r->requests)                                 \
 	X("hits", r->hits)                                         \
@@ -96,7 +96,7 @@ static void sim_csv(const struct sim_row *rows, size_t cnt, FILE *out)
 
 /* ---- JSON ---- */
 
-/* What is not UTF-8 has no place in JSON. */
+/* JSON has only UTF-8. */
 static json_t *sim_json_text(const char *text)
 {
 	json_t *string = json_string(text);

@@ -83,16 +83,15 @@ int sim_trace_merge(const struct sim_trace *const *traces, size_t cnt,
  * Reads what the provider recorded (core/trace.h), each domain as a process,
  * or lines of comma-separated fields; plain or compressed by xz, as the first
  * bytes tell. The first line names the columns (time_us, addr and len, perhaps
- * proc, access and result, others are ignored) or, where it begins with a
- * digit, is already a request of time_us,addr,len. Numbers are decimal or
- * 0x...; access is r, ro, w or rw, perhaps followed by +r, +w or +rw for what
- * peers may do, and rw without that column. A request whose result is core or
- * failed is left out: the cache had no part in it. Blank lines and those of #
- * are skipped.
+ * proc, access and result; others are ignored) or, if it begins with a digit,
+ * is a request of time_us,addr,len. Numbers are decimal or 0x...; access is r,
+ * ro, w or rw, perhaps followed by +r, +w or +rw for what peers may do, and rw
+ * without that column. A request whose result is core or failed is left out:
+ * the cache had no part in it. Blank lines and those of # are skipped.
  *
  * On failure @err, of @err_len bytes, says why: "FILE:LINE: cause". -EINVAL:
  * malformed; -EBADMSG: not sound xz; -EFBIG and -E2BIG as above; -ENOMEM; or
- * what open or read said.
+ * the error of open or read.
  *
  * The trace's name is the file's, without its folder, .xz and .csv.
  */

@@ -49,7 +49,7 @@ static void on_signal(int number)
 	raise(number);
 }
 
-/* What would end the program takes the temporary file along. */
+/* Signals that would end the program remove the temporary file. */
 static void change_signals(void (*from)(int), void (*to)(int))
 {
 	static const int numbers[] = { SIGHUP, SIGINT, SIGTERM, SIGXFSZ };
@@ -98,7 +98,7 @@ static int put_path(sim_put *put, void *arg, const char *path)
 		return errno == ENOENT ? put_renamed(put, arg, path) : -errno;
 	if (!S_ISREG(st.st_mode))
 		return put_in_place(put, arg, path);
-	/* a name for a file that has another (/dev/stdout) keeps it */
+	/* a file behind another name (/dev/stdout) keeps that name */
 	real = realpath(path, NULL);
 	if (!real)
 		return -errno;

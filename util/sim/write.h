@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Writing a file whole or not at all: to a temporary one beside it, which
- * takes its name when all is on disk. What exists and is no file (a pipe,
+ * Writes a file completely or not at all: to a temporary file beside it, which
+ * is renamed when all is on disk. What exists and is no file (a pipe,
  * /dev/null) is written in place.
  */
 #ifndef SIM_WRITE_H

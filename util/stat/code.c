@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Looking at code (stat/code.h): the same that the provider does with its own
- * process (sys/prove.c), but to files.
+ * Examines code (stat/code.h) as the provider does with its own process
+ * (sys/prove.c), but in files.
  */
 #include "config.h"
 #include "stat/code.h"
@@ -27,10 +27,13 @@
 #include "sys/prove.h"
 #include "sys/sites.h"
 
-#define SITES 4 /* of a file that are told, at most */
+#define SITES 4 /* sites that are printed for a file, at most */
 #define HOOKS 8 /* of a mapping: as in sys/prove.c */
 
-/* Bytes before the instruction by which the provider calls, and from there. */
+/*
+ * Bytes before the instruction by which the provider makes its calls, and
+ * after.
+ */
 #define PROVIDERS_BEFORE 28
 #define PROVIDERS_FROM	 3
 
@@ -43,7 +46,7 @@ struct code {
 	} * file; /* looked at so far */
 	size_t files;
 	size_t calls; /* instructions that enter the kernel */
-	size_t asks;  /* of them, or of mappings: why to ask */
+	size_t asks;  /* reasons for lookups to ask */
 	bool failed;
 	Dl_info libc, loader; /* of this program, with hooks */
 };
@@ -86,7 +89,10 @@ static bool same_file(const char *path, const struct stat *as)
 
 /* ---- one file ---- */
 
-/* The one by which the provider itself calls, as this program has it, too. */
+/*
+ * The instruction by which the provider makes its calls; this program has it,
+ * too.
+ */
 static bool is_providers(const struct one *one,
 			 const struct mrrc_code_site *site)
 {
@@ -176,7 +182,7 @@ static bool look_site(void *arg, const struct mrrc_code_site *site)
 	return true;
 }
 
-/* @place: where the file is; @path: what it is called. */
+/* @place: the file to read; @path: its name. */
 static void look_file(struct code *code, const char *place, const char *path)
 {
 	struct mrrc_code_counts counts;
@@ -291,7 +297,7 @@ static void look_linked(struct code *code, char *path)
 
 /* ---- a process ---- */
 
-/* The page that our hooks' own code lies in: the provider knows it. */
+/* The page with our hooks' own code, which the provider knows. */
 static bool is_ours(pid_t pid, unsigned long start, unsigned long end)
 {
 	struct stat_sample sample = { 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Would lookups of a program ask the kernel (fi_mrrc(7), Which code is
- * trusted)? By its code: of files and the libraries that they are linked to, or
+ * Would a program's lookups ask the kernel (fi_mrrc(7), Which code is trusted)?
+ * Decided by its code: of files and the libraries that they are linked to, or
  * of all that a process has mapped.
  */
 #ifndef STAT_CODE_H
@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 /*
- * Each of @what is a PID or a path. Says it on stdout; 0: they would not, 1:
- * they would, or it could not be looked at, which stderr says.
+ * Each of @what is a PID or a path. Prints the answer; 0: lookups would not
+ * ask, 1: they would, or it failed, which stderr says.
  */
 int stat_code(char *const *what, size_t count);
 

@@ -19,7 +19,7 @@
 #include "sys/stats_shm.h"
 
 #define LINK	    "/memfd:" MRRC_STATS_SHM_NAME " (deleted)"
-#define DOMAINS_MAX 1024 /* of a process: others may make it many */
+#define DOMAINS_MAX 1024 /* of a process: it may open many */
 
 /* A small file of /proc/PID as a string; false: it is gone. */
 static bool read_text(pid_t pid, const char *name, char *text, size_t size)
@@ -38,7 +38,7 @@ static bool read_text(pid_t pid, const char *name, char *text, size_t size)
 	return len > 0;
 }
 
-/* Any byte may be in it. */
+/* It may contain any byte. */
 static void read_command(pid_t pid, char *command, size_t size)
 {
 	char *c;
@@ -95,7 +95,7 @@ static double now(void)
 	return ts.tv_sec + ts.tv_nsec * 1e-9;
 }
 
-/* Read what the link leads to; what it is may have changed meanwhile. */
+/* Read the link's target; it may have changed meanwhile. */
 static int read_segment(int dir, const char *name, struct stat_domain *domain)
 {
 	static char data[STAT_SEGMENT_MAX];
@@ -124,7 +124,7 @@ static bool is_segment(int dir, const char *name)
 	return len == sizeof(LINK) - 1 && !memcmp(link, LINK, len);
 }
 
-/* A descriptor may be there twice. */
+/* Several descriptors may have the same segment. */
 static bool is_known(const struct stat_sample *sample,
 		     const struct stat_domain *domain)
 {

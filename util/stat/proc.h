@@ -14,14 +14,14 @@ struct stat_domain {
 	pid_t pid; /* in our name space */
 	char command[64];
 	ino_t id;    /* of the segment, as long as it is open */
-	double when; /* seconds of a clock that only goes on */
+	double when; /* seconds, monotonic */
 	struct stat_segment segment;
 };
 
 struct stat_sample {
 	struct stat_domain *domain;
 	size_t domains;
-	unsigned unknown; /* segments of a version that is not known */
+	unsigned unknown; /* segments of an unknown version */
 };
 
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Statistics segments, read (stat/segment.h). Nothing is believed that was not checked.
+ * Reads statistics segments (stat/segment.h). Every field is checked before
+ * use.
  */
 #include "config.h"
 #include "stat/segment.h"
@@ -12,7 +13,7 @@
 
 #include "sys/stats_shm.h"
 
-/* The first version's head. */
+/* The size of the first version's head. */
 #define HEAD_MIN   offsetof(struct mrrc_stats_shm_head, asks_at)
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyz0123456789_"
 

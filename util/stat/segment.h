@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a segment says (sys/stats_shm.h), checked: it comes from another process,
- * perhaps of an older or newer provider. Strings are printable ASCII.
+ * The content of a segment (sys/stats_shm.h), checked: it comes from another
+ * process, perhaps with an older or newer provider. Strings are printable
+ * ASCII.
  */
 #ifndef STAT_SEGMENT_H
 #define STAT_SEGMENT_H
@@ -11,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define STAT_SEGMENT_MAX  65536 /* bytes that are looked at */
+#define STAT_SEGMENT_MAX  65536 /* bytes read at most */
 #define STAT_COUNTERS_MAX 256
 #define STAT_NAME_MAX	  64
 
@@ -28,7 +29,7 @@ struct stat_segment {
 	char provider[32];
 	char policy[64];
 	char monitor[16];
-	bool says_asks; /* of an older provider: not */
+	bool says_asks; /* false: an older provider */
 	char asks[160];
 	size_t counters;
 	struct stat_counter counter[STAT_COUNTERS_MAX];
@@ -41,7 +42,7 @@ struct stat_segment {
 int stat_segment_parse(const void *data, size_t size,
 		       struct stat_segment *segment);
 
-/* The value of a counter; 0 if it has no such one. */
+/* The value of a counter; 0 if it has none of that name. */
 uint64_t stat_segment_value(const struct stat_segment *segment,
 			    const char *name);
 

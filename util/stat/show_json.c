@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-/* JSON knows no unsigned numbers; nothing counts as far. */
+/* JSON has no unsigned numbers; no counter gets that large. */
 static json_t *number(uint64_t value)
 {
 	return json_integer(value < INT64_MAX ? (json_int_t) value : INT64_MAX);

@@ -39,7 +39,7 @@ static uint64_t total(const struct pair *pair, enum mrrc_stat stat)
 	return stat_segment_value(pair->now, mrrc_stat_name(stat));
 }
 
-/* What came since; nothing where a counter went back, which none does. */
+/* The difference since then; 0 if a counter went back, which none does. */
 static uint64_t since(const struct pair *pair, enum mrrc_stat stat)
 {
 	const uint64_t now = total(pair, stat);
@@ -82,7 +82,7 @@ static void show_pending(const struct pair *pair, enum mrrc_stat begin,
 {
 	const uint64_t begun = total(pair, begin), ended = total(pair, end);
 
-	/* they may be of different moments */
+	/* the two may be of different moments */
 	fprintf(out, LABEL " %13" PRIu64 "\n", "  pending",
 		begun > ended ? begun - ended : 0);
 }

@@ -95,7 +95,7 @@ static void head(void *arg, const struct mrrc_trace_head *head)
 		records->procs = reading->base + domains;
 }
 
-/* What started later is later. */
+/* Moves the times of a file that started later. */
 static void shift(struct trace_records *records, size_t from, size_t to,
 		  uint64_t ns)
 {
@@ -112,7 +112,7 @@ static void shift(struct trace_records *records, size_t from, size_t to,
 	}
 }
 
-/* One clock for all: that of the file that started first. */
+/* Makes the clocks one: that of the file that started first. */
 static void adjust(struct reading *reading)
 {
 	struct trace_records *records = reading->records;

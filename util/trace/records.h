@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Recorded requests in memory, of one file or several.
- *
- * Invariants: in order of time, once sorted; every proc is less than procs.
- * Ranges may be any: an application may ask for what is none.
+ * Recorded requests in memory, of one file or several. Invariants: in order of
+ * time, once sorted; every proc is less than procs. Ranges may be invalid: an
+ * application may ask for memory that does not exist.
  */
 #ifndef TRACE_RECORDS_H
 #define TRACE_RECORDS_H
@@ -43,7 +42,7 @@ void trace_records_sort(struct trace_records *records);
 
 void trace_records_fini(struct trace_records *records);
 
-/* Which requests are wanted. */
+/* The requests that are wanted. */
 struct trace_filter {
 	unsigned ops; /* bits; 0: all */
 	unsigned results;

@@ -96,7 +96,7 @@ int trace_show_csv(const struct trace_records *records, FILE *out)
 	return finish(out);
 }
 
-/* A line for each: every name is plain. */
+/* A line for each: no name needs quoting. */
 int trace_show_json(const struct trace_records *records, FILE *out)
 {
 	const struct mrrc_trace_rec *rec;
@@ -155,7 +155,7 @@ static int put_head(const struct trace_records *records, FILE *out)
 		if (source->proc < MRRC_TRACE_COSTS)
 			head.head.cost[source->proc] = source->cost;
 	}
-	/* of several programs, none */
+	/* if they are of several programs, none is named */
 	if (records->sources &&
 	    records->source[0].pid ==
 		    records->source[records->sources - 1].pid) {

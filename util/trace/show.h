@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Requests and summaries as people and programs read them. All flush, and
- * return 0 or -E*.
+ * Requests and summaries for people and programs. All flush, and return 0 or
+ * -E*.
  */
 #ifndef TRACE_SHOW_H
 #define TRACE_SHOW_H
@@ -11,7 +11,7 @@
 int trace_show_table(const struct trace_records *records, FILE *out);
 int trace_show_csv(const struct trace_records *records, FILE *out);
 int trace_show_json(const struct trace_records *records, FILE *out);
-/* As the provider writes it; -ERANGE: more than 65536 processes. */
+/* In the provider's format; -ERANGE: more than 65536 processes. */
 int trace_show_raw(const struct trace_records *records, FILE *out);
 
 int trace_show_summary(const struct trace_records *records,

@@ -268,7 +268,7 @@ static json_t *json_counts(const struct trace_summary *summary)
 	return ops;
 }
 
-/* Names of programs may be anything. */
+/* Names of programs may have any bytes. */
 static json_t *json_text(const char *text)
 {
 	json_t *value = json_string(text);
@@ -276,7 +276,7 @@ static json_t *json_text(const char *text)
 	return value ? value : json_string("?");
 }
 
-/* As the provider's parameter has it. */
+/* In the form of the provider's parameter. */
 static json_t *json_cost(const struct mrrc_cost *cost)
 {
 	json_t *object = json_object();

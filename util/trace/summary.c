@@ -4,8 +4,8 @@
  *
  * Reuse distance: a Fenwick tree has a mark at each buffer's latest request,
  * so the marks in between are the other buffers. Overlap: a tree of disjoint
- * ranges, of the pages seen so far. Both n log n. Failed requests, and ranges
- * that are none, have no part in either.
+ * ranges, of the pages seen so far. Both n log n. Failed requests and invalid
+ * ranges are left out of both.
  */
 #include "config.h"
 #include "trace/summary.h"
@@ -153,7 +153,10 @@ static unsigned share(uint64_t part, uint64_t whole)
 	return (4 * part + whole - 1) / whole;
 }
 
-/* Adds a range, merged with what it touches: returns what was there of it. */
+/*
+ * Adds a range, merged with those that it touches: returns how much of it was
+ * there.
+ */
 static uint64_t add_range(struct range_tree *tree, struct range *range)
 {
 	const uint64_t lo = range->lo, hi = range->hi;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What requests have in common: sizes, how soon the same memory is asked for
- * again, how much of it was asked for before.
+ * Statistics of requests: sizes, how soon the same memory is asked for again,
+ * how much of it was asked for before.
  */
 #ifndef TRACE_SUMMARY_H
 #define TRACE_SUMMARY_H

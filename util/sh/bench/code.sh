@@ -1,8 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# bench.sh code: what looking at code decides (prov/mrrc/sys/code.h), of the
-# libraries of this machine that programs of the field load.
+# bench.sh code: system calls that the analysis of code (prov/mrrc/sys/code.h)
+# finds and decides in libraries of this machine that programs of the field
+# load.
 
 readonly CODE_MS=50
 # what each should leave undecided: libc syscall() and two places of set*id(2),

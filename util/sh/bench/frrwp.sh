@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# bench.sh frrwp: what conditional writes save, by frrwp_bench over tcp and in
-# the guest.
+# bench.sh frrwp: time that conditional writes save, by frrwp_bench over tcp and
+# in the guest.
 
 readonly FRRWP_GOAL=68
 

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# bench.sh recorder: what recording costs layer_bench's writes, and MPI.
+# bench.sh recorder: the cost of recording, for layer_bench's writes and for
+# MPI.
 
 readonly RECORDER_GOAL=3
 RECORDER_ROUNDS=15 RECORDER_MPI_ROUNDS=5 RECORDER_COUNT=100

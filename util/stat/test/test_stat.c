@@ -67,7 +67,7 @@ static const struct image sound = {
 	.names = "first\0second_2",
 };
 
-/* In a block of its own size: what reads beyond it is seen by ASan. */
+/* Copied to a block of its own size, so that ASan sees reads beyond it. */
 static int parse(const void *data, size_t size)
 {
 	void *copy = malloc(size ? size : 1);
@@ -102,7 +102,7 @@ START_TEST(test_short)
 }
 END_TEST
 
-/* A newer provider's head is longer, and it counts what is not known here. */
+/* A newer provider's head is longer, and it has unknown counters. */
 START_TEST(test_newer)
 {
 	struct {
@@ -123,7 +123,7 @@ START_TEST(test_newer)
 }
 END_TEST
 
-/* An older provider's is shorter, and its counters come sooner. */
+/* An older provider's head is shorter, and its counters come earlier. */
 START_TEST(test_older)
 {
 	const size_t less = sizeof(struct mrrc_stats_shm_head) -
@@ -236,7 +236,7 @@ START_TEST(test_names)
 }
 END_TEST
 
-/* Whatever it is given, it says no, or what it says can be printed. */
+/* Any bytes: refused, or the result can be printed. */
 START_TEST(test_random)
 {
 	struct image image;
@@ -321,7 +321,7 @@ START_TEST(test_child)
 }
 END_TEST
 
-/* The right name, and nothing in it, or something else. */
+/* The right name, but nothing in it, or something else. */
 START_TEST(test_impostor)
 {
 	const int fd = memfd_create(MRRC_STATS_SHM_NAME, MFD_CLOEXEC);
