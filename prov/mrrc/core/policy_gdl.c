@@ -48,7 +48,7 @@ RB_HEAD(mrrc_gdl_tree, gdl_node);
 
 struct mrrc_gdl {
 	struct mrrc_policy policy;
-	struct mrrc_gdl_tree tree;     /* by worth */
+	struct mrrc_gdl_tree tree;     /* by value */
 	struct mrrc_region_list list;  /* oldest use first */
 	struct mrrc_region_list aside; /* in use when last seen */
 	size_t count;

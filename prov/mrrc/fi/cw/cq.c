@@ -164,7 +164,7 @@ static bool cw_cq_sleep(struct mrrc_cq *cq, int timeout)
 
 	if (mrrc_trywait(&cq->domain->fabric->fabric, &fid, 1))
 		return false;
-	/* a thread that took the signal that would wake this one */
+	/* another thread may have taken the signal that would wake this one */
 	if (atomic_load(&cq->cw->signalled))
 		return false;
 	if (timeout < 0 || timeout > CW_SLICE_MS)

@@ -240,8 +240,8 @@ static ssize_t cq_core_sread(struct mrrc_cq *cq, void *buf, size_t count,
 	mrrc_cq_lock(cq);
 	if (atomic_load_explicit(&cq->pending_cnt, memory_order_relaxed)) {
 		/*
-		 * a signal was taken since the check: nothing would wake us for
-		 * it
+		 * completions became pending since the poll: the core wakes no
+		 * one for them
 		 */
 		mrrc_cq_unlock(cq);
 		return 0;
