@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the benchmarks share: one transfer, done in three ways, timed from
- * the application's side with everything that the way needs.
+ * Shared by the benchmarks: one transfer, done in three ways, timed by the
+ * application with everything that the way needs.
  */
 #ifndef FT_BENCH_H
 #define FT_BENCH_H

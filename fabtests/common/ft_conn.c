@@ -136,7 +136,7 @@ static void bind_srx(struct ft_pair *pair, struct ft_ep *ep)
 					       &pair->srx, NULL));
 		open_cq(pair, ep, FT_RX);
 		pair->srx_cq = ep->cq[FT_RX];
-		/* tcp wants this, verbs does not know it */
+		/* tcp needs this, verbs does not support it */
 		ret = fi_ep_bind(pair->srx, &pair->srx_cq->fid, FI_RECV);
 		ft_log("binding a queue to the srx: %d", ret);
 		ret = fi_enable(pair->srx);
@@ -386,9 +386,9 @@ void ft_ep_close(struct ft_ep *ep)
 }
 
 /*
- * ofi_rxm (1.17) keeps what it registered itself for messages that were half
- * transferred when the endpoint closed: it can be told from what we keep only
- * where it registers nothing (verbs).
+ * ofi_rxm (1.17) keeps registrations of its own for messages that were half
+ * transferred when the endpoint closed: they can be told from ours only where
+ * it registers nothing (verbs).
  */
 static bool core_leaks(const struct ft_pair *pair)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What ft_conn.c and ft_rdm.c need of each other. */
+/* Shared by ft_conn.c and ft_rdm.c. */
 #ifndef FT_CONN_H
 #define FT_CONN_H
 

@@ -2,7 +2,7 @@
 /*
  * How long tests wait, and how often they try.
  *
- * The clock of limits: a limit is for what hangs and not for what is slow. On a
+ * The clock of limits: a limit must end what hangs, not what is slow. On a
  * machine with more runnable tasks than processors each task gets a share of a
  * processor, and the clock advances by that share of the time.
  */

@@ -85,8 +85,8 @@ bool ft_map_hole(void *addr, size_t len)
 }
 
 /*
- * Far below what mmap() gives to other threads: when this is unmapped, its
- * place stays empty.
+ * Far below the addresses that mmap() gives to other threads: when this is
+ * unmapped, its place stays empty.
  */
 void *ft_map_apart(size_t len)
 {
@@ -111,7 +111,7 @@ bool ft_valgrind(void)
 	return preload && strstr(preload, "vgpreload");
 }
 
-/* Sanitizers and valgrind keep what was freed: nothing can be said there. */
+/* Sanitizers and valgrind keep freed memory: then nothing can be tested. */
 static bool freed_is_freed(void)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -84,7 +84,7 @@ static void on_alarm(int sig)
 	char msg[256];
 	int len;
 
-	/* others may have the processors */
+	/* other programs may have the processors */
 	if (left >= 1) {
 		alarm((unsigned) left);
 		return;
@@ -129,10 +129,10 @@ void ft_start(const char *name)
 	if (!ft_opts.raw && !ft_core("verbs"))
 		setenv("FI_OFI_MRRC_REGISTER", "always", 0);
 
-	/* tests count registrations, which copies would be instead of */
+	/* tests count registrations: no copies in place of them */
 	setenv("FI_OFI_MRRC_BOUNCE_SIZE", "0", 0);
 
-	/* a raw core's own cache may be wrong about memory that has gone */
+	/* a raw core's own cache may be wrong about unmapped memory */
 	if (ft_opts.raw)
 		setenv("FI_MR_CACHE_MAX_COUNT", "0", 0);
 

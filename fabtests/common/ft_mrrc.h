@@ -81,11 +81,11 @@ extern uint32_t ft_fiversion; /* the API that fi_getinfo() is asked for */
 #define FT_OPTS "p:s:e:Rvt:I:S:h"
 
 void ft_usage(const char *name);
-/* One option of FT_OPTS; exits for -h and what is unknown. */
+/* One option of FT_OPTS; exits for -h and unknown options. */
 void ft_parse_opt(const char *name, int op, char *arg);
 /* Parses FT_OPTS; sets what tests over ofi_mrrc need; starts the deadline. */
 void ft_init(int argc, char **argv);
-/* From now on as with -R. Before anything is opened. */
+/* From now on as with -R. Call it before anything is opened. */
 void ft_set_raw(void);
 /* The second half of ft_init(), for programs with options of their own. */
 void ft_start(const char *name);
@@ -95,8 +95,8 @@ int ft_done(void);
 bool ft_core(const char *name);
 /*
  * The core's own calls, of connected endpoints or with ofi_rxm of reliable
- * datagrams: where it keeps them in tables that all its objects have, as tcp
- * does, what is put there is called.
+ * datagrams: where the core has tables that all its objects share, as tcp does,
+ * a test can replace calls there.
  */
 struct ft_core_ops {
 	struct fi_ops_msg *msg;
@@ -112,13 +112,13 @@ bool ft_rxm(void);
 /* FI_EP_RDM where the provider is one of those, else FI_EP_MSG. */
 enum fi_ep_type ft_ep_type(void);
 bool ft_rdm(void);
-/* With all that the core's completions have: not all know tags. */
+/* The format with all that the core's completions have: not all have tags. */
 enum fi_cq_format ft_cq_format(void);
 /* The test's own iteration count, or the user's. */
 unsigned ft_iters(unsigned dflt);
 /* A tenth over verbs, where the machine may be emulated */
 unsigned ft_races(unsigned dflt);
-/* What the deadline's message will say the test was doing. */
+/* What the test is doing, for the deadline's message. */
 void ft_stage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void ft_fail(const char *file, int line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), noreturn));
@@ -134,7 +134,7 @@ uint64_t ft_thread_us(void); /* used by this one */
 double ft_load(void);
 /* For limits, by a clock of this thread: ft_limit.c */
 uint64_t ft_limit_us(void);
-uint64_t ft_deadline(void); /* by it: what is not done by then hangs */
+uint64_t ft_deadline(void); /* by it: an operation not done by then hangs */
 /* Races are tried n times, or for 3 s since begin, and n / 20 times at least. */
 bool ft_round(unsigned i, unsigned n, uint64_t begin);
 uint64_t ft_rand(void); /* any thread; each has its own sequence */
@@ -145,7 +145,7 @@ uint64_t ft_rand(void); /* any thread; each has its own sequence */
 			ft_fail(__FILE__, __LINE__, __VA_ARGS__); \
 	} while (0)
 
-/* A call that must answer 0. */
+/* A call that must return 0. */
 #define FT_CALL(call)                                                      \
 	do {                                                               \
 		long ft_ret_ = (long) (call);                              \
@@ -155,7 +155,7 @@ uint64_t ft_rand(void); /* any thread; each has its own sequence */
 				ft_ret_, fi_strerror((int) -ft_ret_));     \
 	} while (0)
 
-/* A call that a core need not offer. */
+/* A call that a core may not support. */
 #define FT_CALL_OR_SKIP(call)                                                  \
 	do {                                                                   \
 		long ft_ret_ = (long) (call);                                  \
@@ -184,7 +184,7 @@ bool ft_map_hole(void *addr, size_t len);
 void *ft_map_apart(size_t len);
 void ft_unmap(void *addr, size_t len);
 bool ft_valgrind(void);
-/* Bytes of this process in memory; 0 where that says nothing. */
+/* Resident bytes of this process; 0 where that is meaningless. */
 size_t ft_rss(void);
 /* Descriptors of this process, and a few more. */
 unsigned ft_fd_count(void);
@@ -207,7 +207,7 @@ struct ft_attr {
 	bool srx;
 	bool scalable_mr;	 /* offsets and keys of the application's */
 	enum fi_av_type av_type; /* of reliable datagrams */
-	bool abandons;		 /* closes what is half transferred */
+	bool abandons;		 /* closes in mid-message */
 	bool cw, cw_pep;	 /* fi_cw_enable(): endpoints, listener */
 };
 
@@ -272,21 +272,21 @@ struct fi_info *ft_hints(const struct ft_attr *attr);
 /* Skips the test when the provider offers no such thing. */
 struct fi_info *ft_getinfo(const struct ft_attr *attr);
 /*
- * Fabrics, listener, domains, and the first connection. Reliable datagrams
- * have no listener; ft_connect() makes them know and have met each other, and
- * no address is 0.
+ * Fabrics, listener, domains, and the first connection. Reliable datagrams have
+ * no listener; ft_connect() inserts their addresses and exchanges a message,
+ * and no address is 0.
  */
 void ft_pair_open(struct ft_pair *pair, const struct ft_attr *attr);
 /* One more connection on the same domains. */
 void ft_connect(struct ft_pair *pair, struct ft_ep *s, struct ft_ep *c);
-/* The halves, for sides in different processes; the listener alone first. */
+/* The halves, for sides in different processes; the listener first. */
 void ft_listen(struct ft_pair *pair, const struct ft_attr *attr);
 void ft_connect_server(struct ft_pair *pair, struct ft_ep *s);
 void ft_connect_client(struct ft_pair *pair, struct ft_ep *c);
 /* The client's fabric and domain, by ft_name_hex() of a listener. */
 void ft_client_open(struct ft_pair *pair, const struct ft_attr *attr,
 		    const char *hex);
-/* Waits for the event that the other side has gone, where there is one. */
+/* Waits for the event that the other side is gone, if the core has one. */
 void ft_wait_shutdown(struct ft_ep *ep);
 /* Endpoint, queues, counters; completions not taken are dropped. */
 void ft_ep_close(struct ft_ep *ep);
@@ -316,7 +316,7 @@ uint64_t ft_raddr(struct ft_dom *dom, const void *buf);
 
 /* ---- ft_comp.c: posting and completing -------------------------------- */
 
-/* Reads what there is of this endpoint's queues or counters. */
+/* Reads all completions and counters of this endpoint. */
 void ft_poll(struct ft_ep *ep);
 /* Both ends. */
 void ft_progress(struct ft_ep *ep);
@@ -324,9 +324,9 @@ void ft_progress(struct ft_ep *ep);
 bool ft_take(struct ft_ep *ep, enum ft_dir dir, struct ft_comp *comp);
 /* The same, waiting for one; an error entry fails the test. */
 void ft_wait(struct ft_ep *ep, enum ft_dir dir, struct ft_comp *comp);
-/* The same, where an error entry is as good. */
+/* The same; an error entry does not fail the test. */
 void ft_wait_any(struct ft_ep *ep, enum ft_dir dir, struct ft_comp *comp);
-/* Waits for one with this context and these flags among it. */
+/* Waits for one with this context and at least these flags. */
 void ft_wait_ctx(struct ft_ep *ep, enum ft_dir dir, void *ctx, uint64_t flags);
 /* Progress for a while; nothing may complete on either queue of ep. */
 void ft_expect_none(struct ft_ep *ep, int msec);
@@ -361,9 +361,12 @@ size_t ft_iov_limit(struct ft_ep *ep);
 void ft_name_hex(struct fid *fid, char *hex);
 /* and back: into FT_NAME_MAX bytes, how many they are. */
 size_t ft_hex_name(const char *hex, void *name);
-/* This program, by what the environment says; out is its standard output. */
+/*
+ * This program again, in the mode that the environment selects; out is its
+ * standard output.
+ */
 pid_t ft_again(char **argv, int out);
-/* Writes and exposes what there may be no partner for, until it is killed. */
+/* Writes and exposes, perhaps without partners, until it is killed. */
 __attribute__((noreturn)) void ft_cw_victim(struct ft_ep *ep, fi_addr_t to,
 					    void *out, size_t out_len, void *in,
 					    size_t in_len);
@@ -380,7 +383,7 @@ void ft_cw_survivor(struct ft_ep *ep, fi_addr_t to, void *out, size_t out_len,
 
 /* false in raw mode, with *st zeroed */
 bool ft_stats(struct ft_dom *dom, struct fi_mrrc_stats *st);
-/* Are hits to be expected: is there a monitor? Prints why not, once. */
+/* Are hits expected, that is, is there a monitor? Prints why not, once. */
 bool ft_caches(struct ft_dom *dom);
 /* posts == completions, nothing held, within limits; raw: nothing */
 void ft_check_idle(struct ft_dom *dom, const char *when);

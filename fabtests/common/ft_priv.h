@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Giving up what a process may do, for tests of what happens then. */
+/* Drops privileges, for tests of what happens without them. */
 #ifndef FT_PRIV_H
 #define FT_PRIV_H
 
-/* Every capability, for good. */
+/* Drops every capability. */
 void ft_drop_caps(void);
 /*
  * userfaultfd(2), and /dev/userfaultfd where that exists, answer EPERM from

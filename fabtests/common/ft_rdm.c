@@ -41,7 +41,9 @@ fi_addr_t ft_rdm_insert(struct ft_ep *ep, struct ft_ep *whom)
 	return addr;
 }
 
-/* Itself first: a call that forgets the address reaches the wrong one. */
+/*
+ * Inserts itself first: a call that forgets the address reaches the wrong one.
+ */
 static void introduce(struct ft_ep *ep, struct ft_ep *peer)
 {
 	ft_rdm_insert(ep, ep);
@@ -49,7 +51,7 @@ static void introduce(struct ft_ep *ep, struct ft_ep *peer)
 	ep->peer = peer;
 }
 
-/* An empty message; queues and counters are as before. */
+/* Sends an empty message; queues and counters stay as they are. */
 static void meet(struct ft_pair *pair, struct ft_ep *from)
 {
 	uint64_t end = ft_deadline();

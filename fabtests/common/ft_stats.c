@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The provider's counters, and what they must say at certain moments. */
+/* The provider's counters, and checks of them at certain moments. */
 #include "ft_mrrc.h"
 
 bool ft_stats(struct ft_dom *dom, struct fi_mrrc_stats *st)

@@ -85,7 +85,7 @@ static void child(const struct ft_twin *twin, enum ft_side side, unsigned round,
 
 	out = fdopen(fd, "w");
 	FT_CHECK(out, "fdopen");
-	/* of a batch of one, what was said before a crash is wanted */
+	/* in a batch of one, the lines before a crash are wanted */
 	setvbuf(out, NULL, twin->batch > 1 ? _IOFBF : _IOLBF, 1 << 16);
 	/* the parent's own, and those that a provider may have set */
 	for (i = 0; i < sizeof(signals) / sizeof(*signals); i++)
@@ -151,7 +151,7 @@ static void forget(struct side *s)
 	s->died[0] = '\0';
 }
 
-/* One round's lines, or as many as there are before the child dies. */
+/* One round's lines, or those that came before the child died. */
 static void read_round(struct side *s)
 {
 	char *line = NULL;
@@ -225,7 +225,7 @@ static void describe(const struct ft_twin *twin, unsigned round)
 			strsignal(WTERMSIG(status)));
 }
 
-/* What a side said before line nr. */
+/* The lines of a side before line nr. */
 static void transcript(const struct side *s, unsigned nr)
 {
 	unsigned i;

@@ -151,7 +151,7 @@ static void null_descriptors(void)
 	if (!ft_rxm())
 		check_untouched(&before[0], 0);
 	check_untouched(&before[1], 1);
-	/* it is as if they had been given */
+	/* as if the descriptors had been given */
 	FT_CHECK(cache_stats(0).posts == posts, "%" PRIu64 " records",
 		 cache_stats(0).posts - posts);
 }
@@ -178,7 +178,7 @@ static void given_descriptors(void)
 
 /* ---- peers --------------------------------------------------------------- */
 
-/* Under the hook descriptors are the application's to give. */
+/* Under the hook the application has to give descriptors. */
 static void *desc_of(const void *out)
 {
 	return ft_opts.raw ? query(1, out).desc : NULL;
@@ -360,7 +360,7 @@ static void kept(void)
 
 /* ---- heaps --------------------------------------------------------------- */
 
-/* From a newer header: what is not known here must not be asked for. */
+/* From a newer header: properties unknown here must be refused. */
 static void newer(void)
 {
 	struct {
@@ -494,7 +494,7 @@ static void pages(void)
 	put(0, in);
 }
 
-/* Over a raw core there is no such thing, and that is said. */
+/* Over a raw core there is no allocator, and the calls say so. */
 static void absent(void)
 {
 	void *buf = &buf;
@@ -530,7 +530,9 @@ int main(int argc, char **argv)
 	pages();
 	ft_release(&pair.dom[0]);
 	ft_release(&pair.dom[1]);
-	/* leaked: named, and no hindrance but where the core may refuse */
+	/*
+	 * leaked: logged, and it hinders closing only where the core may refuse
+	 */
 	leaked = get(0, 12345, 0, 0, NULL);
 	if (ft_opts.raw)
 		put(0, leaked);

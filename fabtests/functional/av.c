@@ -172,7 +172,7 @@ static void open_peers(const struct ft_attr *attr)
 	for (i = 0; i < PEERS; i++) {
 		ft_rdm_ep_open(&pair, &peers[i], &pair.dom[1]);
 		addrs[i] = ft_rdm_insert(&hub, &peers[i]);
-		/* each calls it something else */
+		/* each has another address for it */
 		for (k = 0; k < i; k++)
 			ft_rdm_insert(&peers[i], &peers[k]);
 		peers[i].to = ft_rdm_insert(&peers[i], &hub);

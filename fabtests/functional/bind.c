@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_bind: what is bound to what, and what may not be: the answers are
- * the core's.
+ * fi_mrrc_bind: which objects can be bound to which: the results are the
+ * core's.
  */
 #include "ft_mrrc.h"
 
@@ -19,7 +19,7 @@ static void refused(struct fid_eq *eq, const struct fid_ep *ep)
 	ssize_t ret;
 
 	for (;;) {
-		/* the listener's side moves, too */
+		/* the listener's side makes progress, too */
 		ret = fi_eq_read(pair.peq, &event, &entry, sizeof(entry), 0);
 		if (ret > 0) {
 			FT_CHECK(event == FI_CONNREQ, "event %u", event);
@@ -54,7 +54,7 @@ static void default_eq(void)
 	ret = fi_domain_bind(domain, &eq->fid, 0);
 	if (ft_rxm())
 		FT_CHECK(ret == -FI_ENOSYS, "fi_domain_bind: %d", ret);
-	/* tcp of 2.1 is quiet there */
+	/* tcp of 2.1 writes no event there */
 	if (ft_core("tcp") && !ft_rdm() && FI_MAJOR_VERSION < 2) {
 		FT_CHECK(!ret, "fi_domain_bind: %d", ret);
 		FT_CALL(fi_cq_open(domain, &cq_attr, &cq, NULL));
@@ -108,7 +108,7 @@ static void one_cq(uint64_t flags)
 				 FI_TRANSMIT | FI_RECV |
 					 FI_SELECTIVE_COMPLETION);
 		FT_CHECK(ret == -FI_EINVAL, "bound again, with more: %d", ret);
-		/* nothing of it was done */
+		/* the call has done nothing */
 		FT_CALL(fi_ep_bind(ep, &cq[1]->fid, FI_RECV));
 		if (!ft_rdm()) {
 			FT_CALL(fi_eq_open(dom->fabric, &eq_attr, &eq, NULL));
@@ -146,7 +146,7 @@ static void counter_first(bool parts)
 	FT_CALL(fi_ep_bind(ep, &cntr->fid, FI_SEND | (parts ? 0 : FI_RECV)));
 	if (ft_rdm()) {
 		FT_CALL(fi_av_open(dom->domain, &av_attr, &av, NULL));
-		/* it lacks this, or a queue */
+		/* the endpoint lacks a counter or a queue */
 		if (parts)
 			FT_CALL(fi_ep_bind(ep, &av->fid, 0));
 	} else {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_bounce: buffers that it does not pay to register go through memory
- * that is registered already. By the cost model set here up to 6 pages are
- * copied at first, and registered when that has cost as much. Every kind of
- * operation, sizes around the limits, guard bytes, short and cut off
- * messages, cancelled ones, closed endpoints, memory that goes away; and what
- * must never be copied.
+ * fi_mrrc_bounce: buffers that are cheaper to copy than to register. By the
+ * cost model set here up to 6 pages are copied at first, and registered when
+ * the copies have cost as much. Every kind of operation, sizes around the
+ * limits, guard bytes, short and cut off messages, cancelled ones, closed
+ * endpoints, memory that goes away; and what must never be copied.
  */
 #include "ft_mrrc.h"
 
@@ -302,7 +301,7 @@ static void short_message(void)
 	}
 }
 
-/* The core says how it fails; nothing outside of the buffer is written. */
+/* The core fails as it does alone; nothing outside of the buffer is written. */
 static void too_long(void)
 {
 	char *in = fresh(1000), *out = fresh(3000);
@@ -330,7 +329,7 @@ static void too_long(void)
 
 /*
  * verbs: a write with data takes a receive. Nothing comes in its buffer, which
- * may even be what was written to.
+ * may even be the target of the write.
  */
 static void write_takes_receive(void)
 {
@@ -411,7 +410,9 @@ static void closed(void)
 
 /* ---- memory that is not as it should be ---- */
 
-/* Unmapped while a message is on its way: lost, and nothing else. */
+/*
+ * Unmapped while a message is on its way: its data are lost, and nothing else.
+ */
 static void vanished(void)
 {
 	char *slot = ft_map_apart(SLOT), *in = slot + GUARD;
@@ -430,7 +431,9 @@ static void vanished(void)
 	done(out);
 }
 
-/* What verbs refuses to register it refuses still, and without a signal. */
+/*
+ * Memory that verbs refuses to register is refused still, and without a signal.
+ */
 static void refused(void)
 {
 	char *p = ft_map_apart(FT_PAGE);
@@ -546,7 +549,7 @@ static void mixed(void)
 
 /* ---- what must not be copied ---- */
 
-/* It may wait for its peer for as long as that takes. */
+/* Conditional writes may wait for their peer for any time. */
 static void conditional(void)
 {
 	struct ft_attr attr = FT_ATTR;

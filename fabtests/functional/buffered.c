@@ -27,7 +27,7 @@ static void send_one(size_t len, uint64_t seed, bool tagged)
 			fi_send(pair.c.ep, out, len, desc, pair.c.to, out));
 }
 
-/* What arrives first is not a receive of ours, but a place to ask from. */
+/* The first completion is not a receive's, but an offer to claim a message. */
 static struct fi_recv_context *arrived(size_t len)
 {
 	struct ft_comp comp;
@@ -68,7 +68,7 @@ static ssize_t ask(struct fi_recv_context *rc, size_t len, uint64_t flags,
 			fi_recvmsg(rc->ep, &msg, flags);
 }
 
-/* More buffers than an endpoint takes: refused, and the message stays. */
+/* More buffers than an endpoint allows: refused, and the message stays. */
 static void ask_too_many(struct fi_recv_context *rc, bool tagged)
 {
 	struct iovec iov[MANY];
@@ -136,7 +136,7 @@ static void discard(size_t len, uint64_t seed, bool tagged)
 	ft_check_idle(&pair.dom[0], "thrown away");
 }
 
-/* Receives that claim nothing are accepted, and take no message. */
+/* Receives that claim nothing are accepted, and get no message. */
 static void post_plain(void)
 {
 	struct iovec iov = { in, 8 };

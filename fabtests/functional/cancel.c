@@ -160,7 +160,7 @@ static void beside_send(char *big, bool send_first)
 	ft_release(&pair.dom[1]);
 }
 
-/* Several times: which of the records is found first is chance. */
+/* Several times: it is chance which of the records is found first. */
 static void one_context(void)
 {
 	char *big = ft_map(NULL, BIG);

@@ -47,7 +47,7 @@ static ssize_t twice_read(struct fid_cq *cq, void *buf, size_t count)
 	return ret;
 }
 
-/* Takes its time for each read; tcp's own is another call of the table. */
+/* Makes each read slow; tcp's own is another call of the table. */
 static atomic_bool begun, reading, together;
 static _Thread_local int depth;
 
@@ -84,7 +84,7 @@ static ssize_t slow_readfrom(struct fid_cq *cq, void *buf, size_t count,
 	return read_ends(core.readfrom(cq, buf, count, src));
 }
 
-/* Has a completion, and does not return it yet. */
+/* Has read a completion, and does not return it yet. */
 static atomic_bool waits, has, may_return;
 
 static ssize_t held_sread(struct fid_cq *cq, void *buf, size_t count,
@@ -103,7 +103,7 @@ static ssize_t held_sread(struct fid_cq *cq, void *buf, size_t count,
 	return ret;
 }
 
-/* Takes nothing. */
+/* A core that takes nothing. */
 static ssize_t full_send(struct fid_ep *ep, const void *from, size_t len,
 			 void *desc, fi_addr_t addr, void *context)
 {
@@ -197,7 +197,7 @@ static void close_ep(void)
 	pair.s.ep = NULL;
 }
 
-/* Reading the core and claiming what it says is one step. */
+/* Reading the core and claiming its completions is one step. */
 static void one_by_one(struct fi_ops_cq *ops, void (*other)(void),
 		       const char *what)
 {
@@ -253,7 +253,10 @@ static void wake(pthread_t thread)
 	}
 }
 
-/* What would make room is read by the thread that waits, and by no other. */
+/*
+ * Completions that would make room are read by the waiting thread, and by no
+ * other.
+ */
 static void full_meanwhile(struct ft_core_ops *ops)
 {
 	const struct fi_ops_msg msg = *ops->msg;
@@ -278,9 +281,9 @@ static void full_meanwhile(struct ft_core_ops *ops)
 }
 
 /*
- * The endpoint goes while a thread is about to tell of a completion: that one
- * is told, unless its data would have to be brought to a buffer that is the
- * application's again. What else was posted ends when that thread is through.
+ * The endpoint closes while a thread is about to report a completion: it is
+ * reported, unless its data would have to be copied to a buffer that is the
+ * application's again. The other operations end when that thread is through.
  */
 static void closed_meanwhile(struct fi_ops_cq *ops, size_t len)
 {
@@ -318,7 +321,9 @@ static void closed_meanwhile(struct fi_ops_cq *ops, size_t len)
 
 /* ---- what a close ends, and what it does not ----------------------------- */
 
-/* tcp gives receives back at once: the application gets its own. */
+/*
+ * tcp gives receives back at once: they come with the application's contexts.
+ */
 static void check_given_back(void)
 {
 	struct fi_cq_err_entry err = { 0 };
@@ -344,7 +349,7 @@ static void closed(void)
 	ft_reconnect(&pair);
 }
 
-/* The operations of others, and of a domain that does not close. */
+/* Operations of other endpoints, and of a domain that does not close. */
 static void others(void)
 {
 	struct ft_comp comp;

@@ -150,7 +150,7 @@ static void parents(struct ft_pair *pair)
 	expect_busy(&pair->dom[1].fabric->fid, "a fabric with a domain");
 	expect_busy(&pair->c.cq[FT_TX]->fid, "a queue in use");
 	expect_busy(&pair->c.cq[FT_RX]->fid, "a queue in use");
-	/* and nothing was lost by asking */
+	/* and the refused calls have changed nothing */
 	ft_verify_pair(&pair->c, buf, buf + LEN, LEN, 5);
 	ft_release(&pair->dom[0]);
 	ft_release(&pair->dom[1]);
@@ -244,7 +244,7 @@ static ssize_t full_sendmsg(struct fid_ep *ep, const struct fi_msg *msg,
 	return -FI_EAGAIN;
 }
 
-/* A core that takes nothing, of what this thread has used before, too. */
+/* A core that takes nothing, also from memory that this thread used before. */
 static void refused(void)
 {
 	struct ft_attr attr = FT_ATTR;

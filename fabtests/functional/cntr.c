@@ -56,7 +56,7 @@ static void rma(struct ft_pair *pair, char *local, char *remote,
 	ft_release(c->dom);
 }
 
-/* Counters stand still when nothing is done. */
+/* Counters do not move when nothing is done. */
 static void still(struct ft_pair *pair)
 {
 	uint64_t end = ft_now_us() + 20000;

@@ -81,7 +81,10 @@ static void others(char *buf)
 		FT_CHECK(key_of(other.domain, buf) != key,
 			 "a stale registration, round %d", i);
 	}
-	/* it is told a little later, and then forgets the new one as well */
+	/*
+	 * the event is told a little later, and then the new one is forgotten,
+	 * too
+	 */
 	while (!cached(other.domain, buf))
 		FT_CHECK(ft_limit_us() < end, "it is not cached again");
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_cw_again: a core that takes a write only when it is asked again,
- * while nothing of that connection is under way that would tell: as where
- * several connections share its queues. The core's table of calls, which all
- * its endpoints have, is made to. And the provider's own tables, full; and a
- * core that does not accept a control connection.
+ * while no operation of that connection is in flight whose completion would
+ * prompt that: as where several connections share its queues. The test replaces
+ * calls in the core's table, which all its endpoints share. Also full tables of
+ * the provider's own, and a core that does not accept a control connection.
  */
 #include "ft_mrrc.h"
 
@@ -20,8 +20,8 @@ static char *out, *in;
 
 static ssize_t (*core_writemsg)(struct fid_ep *ep, const struct fi_msg_rma *msg,
 				uint64_t flags);
-static atomic_int taken; /* writes, before */
-static atomic_int full;	 /* so many are not */
+static atomic_int taken; /* writes taken before */
+static atomic_int full;	 /* and so many refused */
 
 static ssize_t full_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
 			     uint64_t flags)
@@ -92,7 +92,7 @@ static void ended(enum how how)
 	FT_CHECK(!atomic_load(&full), "the core was not full");
 }
 
-/* In segs parts; the core takes so many of them at first. */
+/* In segs parts; the core takes so many of them first. */
 static void transfer(enum how how, bool tag_first, size_t segs, int first,
 		     uint64_t tag)
 {
@@ -168,7 +168,7 @@ static void run(enum how how, enum fi_progress progress, const char *what)
 	ft_pair_close(&pair);
 }
 
-/* What is refused then holds no memory, and exposes none. */
+/* A refused operation holds no memory, and exposes none. */
 static void pending(void)
 {
 	struct iovec iov = { NULL, 0 };

@@ -6,7 +6,7 @@
 
 #include <limits.h>
 
-/* Neither side calls anything for what it has posted. */
+/* Neither side makes calls to progress what it has posted. */
 void automatic(void)
 {
 	uint64_t end = ft_deadline();
@@ -33,7 +33,7 @@ void automatic(void)
 	ft_wait(&pair.s, FT_RX, &comp);
 }
 
-/* An error that the core has told of is read, whatever comes meanwhile. */
+/* An error that the core has reported is read, whatever comes meanwhile. */
 void automatic_error(void)
 {
 	uint64_t end = ft_deadline();
@@ -67,10 +67,10 @@ void automatic_error(void)
 	ft_wait(&pair.s, FT_RX, &comp);
 }
 
-/* How many posts, and no reads, until a write that was held is over? */
+/* How many posts, without reads, until a held write has ended? */
 static unsigned posts(void)
 {
-	static char buf[1 << 19]; /* more than there is time for */
+	static char buf[1 << 19]; /* more than can be posted in time */
 	uint64_t end = ft_deadline();
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
 	struct ft_comp comp;
@@ -116,6 +116,6 @@ void automatic_posts(void)
 		if (cnt < best)
 			best = cnt;
 	}
-	/* were posts taken for progress, only a pause would let it go on */
+	/* if posts counted as progress, only a pause would let it continue */
 	FT_CHECK(best < 15 || !ft_core("tcp"), "%u posts at best", best);
 }

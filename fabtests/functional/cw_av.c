@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_cw_av: names of reliable datagram endpoints with conditional writes:
- * as long as the core's, taken by address vectors in arrays with plain ones,
- * given back as they were, and of no effect on anything else.
+ * they have the length of the core's, can be inserted in arrays with plain
+ * ones, are returned as they were, and affect nothing else.
  */
 #include "ft_mrrc.h"
 
@@ -23,7 +23,7 @@ static size_t name_of(struct ft_ep *ep, void *name)
 	return len;
 }
 
-/* What the core's own name is, by what fi_cwrite(3) says of fields */
+/* Does a name have the core's own in it, by the fields in fi_cwrite(3)? */
 static bool plain(const char *name, char *core, size_t len)
 {
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *) core;
@@ -68,7 +68,7 @@ static void names(void)
 		 "\"%s\", not \"%s\"", text[0], text[1]);
 }
 
-/* In one array: names, a plain address, and what the core has twice. */
+/* In one array: names, a plain address, and one that the core has twice. */
 static void arrays(enum fi_av_type type)
 {
 	struct fi_av_attr attr = { .type = type };
@@ -245,7 +245,7 @@ static void early(const struct ft_attr *with)
 	FT_CALL(fi_close(&av->fid));
 }
 
-/* An AV that tells by events: its names are known when they are asked for. */
+/* An AV with events: its names are known once the event was read. */
 static void events(void)
 {
 	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_UNSPEC };

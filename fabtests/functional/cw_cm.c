@@ -2,8 +2,8 @@
 /*
  * fi_mrrc_cw_cm: connections of endpoints with conditional writes. Sides that
  * opted in and that did not, in every combination; the application's private
- * data, which is its own; and a peer that speaks the protocol wrongly, in every
- * byte: it loses, others go on.
+ * data, which is its own; and a peer that violates the protocol, in every byte:
+ * its connection ends, others go on.
  */
 #include "cw_raw.h"
 
@@ -65,7 +65,7 @@ static void check_tags(struct raw_side *c, struct raw_side *s)
 	FT_CHECK(tag[0] != tag[1], "both sides get tag %#" PRIx64, tag[0]);
 }
 
-/* Whatever was asked for, the application's data arrives, and is all. */
+/* Whether opted in or not, the application's data arrives, and nothing else. */
 static void combination(bool c_cw, bool s_cw, size_t c_len, size_t s_len)
 {
 	uint8_t data[DATA_MAX], name[64];
@@ -151,7 +151,7 @@ static void raw_connect(struct raw_side *c, struct raw_side *ctl,
 		raw_wait_event(ctl, s, FI_CONNECTED, &event);
 }
 
-/* The application's own connection, whatever became of the other one. */
+/* The application's own connection works, whatever became of the other one. */
 static void check_apps(struct raw_side *c, struct raw_side *s)
 {
 	struct fi_cq_data_entry entry = { 0 };
@@ -165,7 +165,7 @@ static void check_apps(struct raw_side *c, struct raw_side *s)
 		 "the application's connection: %zd", ret);
 }
 
-/* Says this and no more; the server's operations end. */
+/* Sends these messages only; the server's operations end. */
 static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 		 struct raw_side *s, const void *name, size_t namelen,
 		 bool must_end)
@@ -263,7 +263,7 @@ static void strangers(struct raw_side *s, const void *name, size_t len)
 	raw_close_side(&c);
 }
 
-/* It says that more of the application's follows than came. */
+/* A mark that says that more of the application's data follows than came. */
 static void lying_mark(struct raw_side *s, const void *name, size_t len)
 {
 	const uint8_t mark[RAW_MARK] = { 0x4d, 0x43, 0x52, 0x4d, 1, 1, 1, 44 };
@@ -394,7 +394,10 @@ static void silent(void)
 	raw_wait_obj = FI_WAIT_NONE;
 }
 
-/* What could not be accepted is as it was before; nor is what was, again. */
+/*
+ * A request that could not be accepted is as before; one that was cannot be
+ * accepted again.
+ */
 static void accept_again(void)
 {
 	uint8_t name[64], data[256] = { 0 };
@@ -412,7 +415,7 @@ static void accept_again(void)
 	FT_CALL(fi_connect(c.ep, c.info->dest_addr, NULL, 0));
 	raw_wait_event(&s, &c, FI_CONNREQ, &event);
 	raw_open_ep(&s, event.cm.info, true);
-	/* as much as the core takes, without ours */
+	/* as much as the core allows, without room for the mark */
 	ret = fi_accept(s.ep, data, sizeof(data));
 	FT_CHECK(ret == -FI_EINVAL, "too much private data: %zd", ret);
 	ret = fi_cwtag(s.ep, buf, 8, NULL, 0, 1, buf);

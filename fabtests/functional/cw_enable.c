@@ -160,7 +160,10 @@ static void *getwait_main(void *arg)
 	return NULL;
 }
 
-/* Either is first: the descriptor is the one that wakes, or it is too late. */
+/*
+ * Either is first: the descriptor wakes for conditional writes, or enabling is
+ * refused.
+ */
 static void getwait(void)
 {
 	unsigned i, n = ft_iters(2000), first = 0;
@@ -217,7 +220,7 @@ static void asleep(enum fi_wait_obj obj)
 	FT_CALL(fi_close(&cq->fid));
 }
 
-/* The descriptor that was given out knows nothing of what comes then. */
+/* The descriptor that was given out would not wake for conditional writes. */
 static void too_late(void)
 {
 	int ret, fd;
@@ -258,7 +261,7 @@ static void counter_only(void)
 	FT_CALL(fi_close(&cq->fid));
 }
 
-/* Whose progress it is says the domain, whatever an endpoint's info says. */
+/* The domain decides on progress, whatever an endpoint's info says. */
 static void serial(void)
 {
 	struct fid_domain *plain = dom.domain;
@@ -325,7 +328,7 @@ static void check_calls(bool enabled)
 	FT_CHECK(ret == -FI_EBADFLAGS, "fi_cw_enable with flags: %d", ret);
 }
 
-/* What the other calls say before and after; and asking once more. */
+/* The results of the other calls before and after; and enabling twice. */
 static void calls(void)
 {
 	struct fi_av_attr av_attr = { .type = FI_AV_UNSPEC };

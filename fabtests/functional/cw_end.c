@@ -19,7 +19,7 @@ struct seen {
 static struct ft_attr attr;
 static char *out, *in;
 
-/* Writes that wait for tags of their own, and the other way round. */
+/* Writes that wait for tags of their own, and tags for writes. */
 static void post(struct ft_ep *ep, uint64_t base)
 {
 	uintptr_t i;
@@ -56,7 +56,7 @@ static void check_over(struct ft_ep *ep)
 	if (!ret && ft_rdm()) {
 		while (!ft_take(ep, FT_TX, &comp)) {
 			ft_poll(ep);
-			ft_poll(ep->peer); /* its domain refuses */
+			ft_poll(ep->peer); /* the core's domain refuses */
 		}
 		FT_CHECK(comp.ctx == out && comp.err == FI_ECONNABORTED,
 			 "fi_cwrite after the end: error %d", comp.err);
@@ -92,7 +92,7 @@ static void check_ends(struct ft_ep *ep, int err, bool only_cqs)
 	check_over(ep);
 }
 
-/* As many rounds of progress as it may take for tags to arrive. */
+/* So much progress that tags may arrive. */
 static void mingle(struct ft_ep *ep)
 {
 	unsigned i;
@@ -161,7 +161,7 @@ static void reconnects(struct ft_pair *pair)
 		 (ft_rss() - rss) / 1024);
 }
 
-/* Connect and close without a look at anything. */
+/* Connect and close without reading anything. */
 static void hasty(struct ft_pair *pair)
 {
 	unsigned i, n = ft_rxm() ? 20 : 50;
@@ -226,9 +226,9 @@ static unsigned succeeded(struct ft_ep *ep)
 }
 
 /*
- * The target reads nothing, so that it has the bytes of many writes and is
- * not told of them yet. How many does it not hear of, when the writer goes,
- * and how long does that take?
+ * The target reads nothing, so that it has the bytes of many writes and was not
+ * told of them yet. How many writes stay unreported when the writer closes, and
+ * how long does the close take?
  */
 static unsigned unheard(struct ft_pair *pair, bool close, uint64_t *took)
 {
@@ -275,9 +275,8 @@ static unsigned unheard(struct ft_pair *pair, bool close, uint64_t *took)
 }
 
 /*
- * The writer waits for it, though not for ever: now and then it is in vain. On
- * a busy machine the target may not read for as long as that: such a round
- * says nothing.
+ * The writer lingers, though not for ever: now and then in vain. On a busy
+ * machine the target may not read for that long: such a round proves nothing.
  */
 static void lingers(bool close)
 {
@@ -374,8 +373,8 @@ static void kills(char **argv)
 }
 
 /*
- * How much of the processor closes take of a thread that lets none of the
- * others run: those of this program share it.
+ * How much processor time closes take of a thread that lets no other run: the
+ * threads of this program share a processor.
  */
 static uint64_t close_first(struct ft_pair *pair)
 {

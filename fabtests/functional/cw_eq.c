@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_eq: event queues of endpoints with conditional writes. What the
- * application writes there is its own, whatever it names and however long it
- * is; and an endpoint may close while another thread reads an event of it.
+ * fi_mrrc_cw_eq: event queues of endpoints with conditional writes. Events that
+ * the application writes are unchanged, whatever they name and however long
+ * they are; and an endpoint may close while another thread reads an event of
+ * it.
  */
 #include "ft_mrrc.h"
 #include "ft_conn.h"
@@ -67,7 +68,7 @@ static void own_events(struct fid_eq *eq)
 	}
 }
 
-/* Nothing reads the application's own memory for it, either. */
+/* Nor does the provider read the application's memory for such an event. */
 static void beside_a_listener(void)
 {
 	struct fi_eq_attr eq_attr = {

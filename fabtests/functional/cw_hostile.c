@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_hostile: peers of reliable datagram endpoints that speak the
- * control protocol of conditional writes wrongly, in every byte: their address
- * is quarantined. Names that are not what they say, or lead nowhere. An honest
- * peer has operations under way all the time, and notices nothing.
+ * fi_mrrc_cw_hostile: peers of reliable datagram endpoints that violate the
+ * control protocol of conditional writes, in every byte: their address is
+ * quarantined. Also forged names, and names without an endpoint. An honest peer
+ * has operations in flight all the time, and is not affected.
  */
 #include "cw_raw.h"
 
@@ -16,7 +16,7 @@ static struct ft_pair pair;
 static struct sockaddr_in server; /* its name */
 static char buf[4096];
 static uint32_t attempts;
-static struct raw_side witness; /* of names that are not there */
+static struct raw_side witness; /* of the endpoints that names invent */
 static uint16_t witness_port;
 static bool witness_says = true;
 static in_addr_t dial_from; /* 0: anywhere */
@@ -156,7 +156,7 @@ static void cwrite_to(fi_addr_t addr, uint64_t tag)
 
 /* ---- what is said -------------------------------------------------------- */
 
-/* Says this and no more. */
+/* Sends these messages only. */
 static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 		 bool bad)
 {
@@ -192,7 +192,7 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 	if (!bad)
 		check_ends(FI_ECANCELED);
 	raw_close_side(&ctl);
-	/* then it is like any other */
+	/* then it is an address like others */
 	addr = insert(&name);
 	if (attempts % 8 == 0)
 		FT_CHECK(accepted(&name, sizeof(name), number(&server)),
@@ -438,7 +438,7 @@ static void dead_ends(void)
 	close(fd);
 }
 
-/* A connection that ends before its first byte: nothing of it may stay. */
+/* A connection that ends before its first byte: no state of it may stay. */
 static void half_open(void)
 {
 	struct sockaddr_in at = server;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_listen: where control endpoints come. Over tcp the listener has
- * the application's address, is closed on exec, and closes when no control
+ * fi_mrrc_cw_listen: the listener for control endpoints. Over tcp the listener
+ * has the application's address, is closed on exec, and closes when no control
  * endpoint is expected. Idle connections without a byte are closed, up to any
  * number of them. Neither these nor a full table of descriptors make
  * fi_cq_sread() spin.
@@ -45,7 +45,7 @@ static bool local(int fd, struct sockaddr_in *at, int *listens)
 	       !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, listens, &size);
 }
 
-/* Of this process: that listen, not passed on to other programs */
+/* Listening sockets of this process that are not passed on to other programs */
 static unsigned listeners(uint16_t *port)
 {
 	struct sockaddr_in at;
@@ -64,7 +64,7 @@ static unsigned listeners(uint16_t *port)
 	return cnt;
 }
 
-/* That were accepted at this port */
+/* Connections accepted at this port */
 static unsigned accepted(uint16_t port)
 {
 	struct sockaddr_in at;
@@ -77,7 +77,7 @@ static unsigned accepted(uint16_t port)
 	return cnt;
 }
 
-/* A child's connections, each of which says nothing until it is ended. */
+/* A child's connections, which send nothing until it is ended. */
 static pid_t connect_silently(uint16_t port, unsigned cnt)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = port };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_many: what a conditional operation costs does not depend on how
+ * fi_mrrc_cw_many: the cost of a conditional operation does not depend on how
  * many others are pending. Each kind of call is made with 1,000 pending and
  * with 30,000, and the processor time of one call is compared. Cache misses
- * make a call up to four times as expensive; what looks at all that is
- * pending, thirty times or more. Nor does it depend on the tags, which a
- * hostile peer chooses so that they would meet in one bucket of a hash
- * without a secret: 10,000 of those are compared with 10,000 in a row.
+ * make a call up to four times as expensive; a walk over all pending
+ * operations, thirty times or more. Nor does it depend on the tags, which a
+ * hostile peer chooses so that they would meet in one bucket of a hash without
+ * a secret: 10,000 of those are compared with 10,000 in a row.
  */
 #include "ft_mrrc.h"
 
@@ -19,7 +19,7 @@
 static struct ft_pair pair;
 static char *out, *in;
 static unsigned many; /* MANY, unless the user says otherwise */
-static bool made;     /* tags that would meet */
+static bool made;     /* tags that would share a bucket */
 
 /* ---- tags ---------------------------------------------------------------- */
 
@@ -33,7 +33,10 @@ static uint64_t unshift(uint64_t word, unsigned bits)
 	return back;
 }
 
-/* Of an odd number, modulo 2^64: each turn doubles the bits that are right. */
+/*
+ * The inverse of an odd number, modulo 2^64: each turn doubles the bits that
+ * are right.
+ */
 static uint64_t inverse(uint64_t odd)
 {
 	uint64_t back = odd;
@@ -98,7 +101,7 @@ static uint64_t cancels(struct ft_ep *ep, unsigned count)
 	return begin;
 }
 
-/* Writes of ep wait; what they wait for comes in reverse, or the same. */
+/* Writes of ep wait; their tags come in reverse, or in the same order. */
 static uint64_t reverse(struct ft_ep *ep, unsigned count)
 {
 	struct ft_comp comp;

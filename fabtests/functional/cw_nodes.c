@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Datagram endpoints that know each other: see cw_nodes.h.
- */
+/* Reliable datagram endpoints with each other's address: see cw_nodes.h. */
 #include "cw_nodes.h"
 
 struct ft_attr attr;

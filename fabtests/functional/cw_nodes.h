@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reliable datagram endpoints that know each other, in two domains, and
- * conditional writes between them: what the parts of fi_mrrc_cw_rdm share.
+ * Reliable datagram endpoints with each other's address, in two domains, and
+ * conditional writes between them: shared by the parts of fi_mrrc_cw_rdm.
  */
 #ifndef CW_NODES_H
 #define CW_NODES_H
@@ -37,7 +37,7 @@ void wait_err(int i, enum ft_dir dir, void *ctx, int err);
 /* From i to k, and what i exposes to k. */
 void write_to(int i, int k, uint64_t tag);
 void expose(int i, int k, uint64_t tag);
-/* Both, until both are told: w writes, t is the target. */
+/* Both ends, until both have completed: w writes, t is the target. */
 void transfer(int w, int t, uint64_t tag);
 /* Nothing is pending at endpoint i. */
 void check_none(int i);

@@ -47,7 +47,7 @@ static void unknown(void)
 	close_all();
 }
 
-/* More than are held: the rest is refused, until others have gone. */
+/* More strangers than are held: the rest is refused, until others are gone. */
 static void strangers(void)
 {
 	static struct ft_ep ep[STRANGERS + 8];
@@ -123,7 +123,7 @@ static void expose_kept(int i, int k, uint64_t tag)
 	FT_CALL(fi_cwtagmsg(node[i].ep.ep, &msg, FI_MRRC_CW_KEEP | FI_MORE));
 }
 
-/* Two have more tags together than one may have: one of them goes. */
+/* Two strangers have more tags together than one may have: one of them goes. */
 static void strange_tags(void)
 {
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
@@ -317,7 +317,7 @@ static fi_addr_t insert_hex(const char *hex)
 	return addr;
 }
 
-/* Says its name on its standard output; until it is killed. */
+/* Prints its name on its standard output; until it is killed. */
 void victim(const char *hex)
 {
 	char name[FT_HEX_MAX];

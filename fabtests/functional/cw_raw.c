@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sides of connections without ft_pair's help, and what a peer that speaks the
- * control protocol of conditional writes by itself needs. See cw_raw.h.
+ * Sides of connections without ft_pair's help, and a peer that speaks the
+ * control protocol of conditional writes by itself. See cw_raw.h.
  */
 #include "cw_raw.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tests' own sides of connections, and messages of the control protocol as
- * the comment of core/cw_wire.h has them, written anew: for peers that speak
- * it wrongly.
+ * Sides of connections that a test drives itself, and messages of the control
+ * protocol, written anew after the comment of core/cw_wire.h: for peers that
+ * violate it.
  */
 #ifndef CW_RAW_H
 #define CW_RAW_H
@@ -64,9 +64,12 @@ void raw_post_room(struct raw_side *ctl);
 #define RAW_PEER_MARK 128 /* at most */
 size_t raw_peer_mark(uint8_t *mark, const void *as, size_t len, uint64_t nonce,
 		     uint32_t number);
-/* Where made-up names say that they listen; its port */
+/* The listener of invented names; returns its port */
 uint16_t raw_witness_open(struct raw_side *witness);
-/* Each question whether a connection is theirs gets this answer. Their number */
+/*
+ * Gives this answer to each question whether a connection is theirs. Returns
+ * how many
+ */
 unsigned raw_witness_poll(struct raw_side *witness, bool yes);
 /* Little endian */
 void raw_put(uint8_t *to, uint64_t value, unsigned bytes);

@@ -2,7 +2,7 @@
 /*
  * fi_mrrc_cw_rdm: conditional writes among many reliable datagram endpoints:
  * connections that both sides begin at once, endpoints that come and go.
- * cw_peers.c has the peers of which one knows nothing, or hears no more.
+ * cw_peers.c has unknown peers, and peers that are gone.
  */
 #include "cw_nodes.h"
 
@@ -134,7 +134,7 @@ static void all_to_all(bool threads)
 	close_all();
 }
 
-/* Of two under one context the older goes first, whosever it is. */
+/* Of two under one context the older is cancelled, of whichever peer. */
 static void cancels(void)
 {
 	ft_stage("cancel");

@@ -130,7 +130,7 @@ static void *ticks_main(void *arg)
 	return NULL;
 }
 
-/* Whenever they come, signals end it at once. */
+/* Signals end a wait at once, whenever they come. */
 static void signals(void)
 {
 	struct fi_cq_data_entry entry;
@@ -221,7 +221,7 @@ static void *share_main(void *arg)
 	}
 }
 
-/* Two threads wait for one queue: neither takes what wakes the other. */
+/* Two threads wait for one queue: neither takes the other's wake-up. */
 static void shared(void)
 {
 	const struct iovec iov = { out, LEN };
@@ -406,7 +406,7 @@ static void more(void)
 		atomic_store(&rests, false);
 		while (!atomic_load(&rests))
 			sched_yield();
-		/* the target sleeps: what it has not said stays unsaid */
+		/* the target sleeps: messages that it holds back stay unsent */
 		end = ft_deadline();
 		do {
 			if (poll(&pfd, 1, 0) > 0)
@@ -499,7 +499,7 @@ static void left(void)
 	ft_pair_close(&pair);
 }
 
-/* A connection is there already. */
+/* The connection exists already. */
 static void too_late(void)
 {
 	struct ft_attr attr = FT_ATTR;

@@ -21,7 +21,7 @@ static void stats(struct ft_ep *ep, struct fi_mrrc_cw_stats *st)
 	FT_CHECK(st->size == sizeof(*st), "stats: %zu bytes", st->size);
 }
 
-/* Whatever was posted has ended. */
+/* All that was posted has ended. */
 static void check_none(struct ft_ep *ep)
 {
 	struct fi_mrrc_cw_stats st;
@@ -139,7 +139,7 @@ static void lengths(void)
 	check_none(&pair.s);
 }
 
-/* Several buffers on both sides, that do not end at the same places. */
+/* Several buffers on both sides, with different boundaries. */
 static void vectors(unsigned parts, bool keep, bool data, bool msgs)
 {
 	struct iovec src[FT_IOV_MAX], dst[FI_CW_SEGS];
@@ -363,7 +363,7 @@ static void same_tag(void)
 	}
 }
 
-/* Calls that promise another one; @last breaks the promise. */
+/* Calls with FI_MORE, which promise another one; @last breaks the promise. */
 static void more(bool last)
 {
 	enum { N = 100 };
@@ -421,7 +421,7 @@ static ssize_t post(bool tag, const struct fi_msg_cw *msg)
 		     fi_cwritemsg(pair.c.ep, msg, 0);
 }
 
-/* What is no memory is the caller's mistake, and not the peer's to judge. */
+/* Invalid buffers are the caller's mistake, and not for the peer to judge. */
 static void wrong_buffers(bool tag)
 {
 	struct iovec iov[2] = {

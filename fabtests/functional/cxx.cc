@@ -67,7 +67,7 @@ static void resources(fid_domain *domain)
 	CHECK(nothing);
 	memory.deallocate(nothing, 0);
 
-	/* no access by peers, not no heap */
+	/* 0 means no access by peers, not no heap */
 	fi_mrrc::memory_resource zeroed(domain, 0, FI_MR_ALLOC_ZERO);
 	auto bytes = static_cast<char *>(zeroed.allocate(1000));
 	CHECK(!bytes[0] && !bytes[999]);

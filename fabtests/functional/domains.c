@@ -54,8 +54,8 @@ static void close_all(void)
 }
 
 /*
- * Of a large block. To free what glibc has mapped raises the size from which it
- * maps, for all of the process.
+ * Is a large block mapped? Freeing a mapped block raises glibc's threshold, for
+ * all of the process.
  */
 static bool malloc_maps(void)
 {
@@ -71,8 +71,8 @@ static bool malloc_maps(void)
 }
 
 /*
- * Code is looked at by a thread that copies it for a while: until that has
- * ended, or is rather slow.
+ * A thread copies and examines code for a while: wait until that has ended, or
+ * is slow.
  */
 static void settle(void)
 {
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	info = ft_getinfo(&attr);
 	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
-	/* what the first one takes is the process's: threads, measurements */
+	/* the first domain makes the process's threads and measurements */
 	maps = malloc_maps();
 	open_one(DOMAINS);
 	settle();

@@ -47,7 +47,7 @@ static void child(enum ending ending)
 		munmap(in, LEN);
 		break;
 	case END_CHURN:
-		/* a life of its own, where libc's unmaps are hooked still */
+		/* it goes on by itself, with libc's unmaps still hooked */
 		for (i = 0; i < 20; i++)
 			free(malloc(300 * 1024));
 		madvise(out, LEN, MADV_DONTNEED);
@@ -154,7 +154,7 @@ static void beside_a_child(unsigned rounds)
 	transfer();
 }
 
-/* The child runs in the parent's memory for a moment, and takes some away. */
+/* The child runs in the parent's memory for a moment, and unmaps some. */
 static void by_vfork(void)
 {
 	char *volatile p = ft_map(NULL, LEN);
@@ -300,8 +300,8 @@ static void by_own_fabric(void)
 }
 
 /*
- * Memory of a domain that is the parent's is not for the child, whether or
- * not the parent had any by then.
+ * A child cannot allocate from a domain of the parent's, whether the parent had
+ * allocated by then or not.
  */
 static void no_memory(void)
 {

@@ -244,7 +244,7 @@ struct fresh {
 	bool mapped;
 };
 
-/* At the same address, if it is to be had; else whatever comes next. */
+/* At the same address if possible; else anywhere. */
 static void fresh_get(struct fresh *fresh, const struct target *target)
 {
 	const size_t len = target->len;
@@ -336,7 +336,7 @@ static void half_write(const struct way *way, size_t rest)
 	ft_fill(out, LEN, SECRET + FRESH);
 	atomic_store(&relay.left[TO_SERVER], HDR + LEN - rest);
 	post_write(&target);
-	/* but for what the target reads only when there is more of it */
+	/* except the part that the target reads only with more of it */
 	for (seen = 0; seen + FT_PAGE <= LEN - rest; seen += FT_PAGE) {
 		while (memcmp(target.buf + seen, out + seen, FT_PAGE)) {
 			ft_progress(&pair.c);
@@ -401,7 +401,7 @@ int main(int argc, char **argv)
 #ifndef __SANITIZE_ADDRESS__
 		/*
 		 * Not where the addresses cannot be accessed: the core copies
-		 * so few bytes itself, and stops sending without a word.
+		 * so few bytes itself, and stops sending without an error.
 		 */
 		half_write(&ways[i], 1000);
 		half_read(&ways[i]);

@@ -39,7 +39,7 @@ static struct fid_mr *reg_key(void *buf, size_t len, uint64_t access,
 	return mr;
 }
 
-/* As the core answers, verbs (1.17) by a crash. */
+/* The core's answer; verbs (1.17) crashes. */
 static void nameless_ops(void)
 {
 	void *ops;
@@ -78,7 +78,7 @@ static void again(void)
 			 after.registrations - before.registrations);
 }
 
-/* Data by such descriptors, from memory that changes under its address. */
+/* Data by such descriptors, from memory that is replaced. */
 static void remapped(void)
 {
 	struct fi_mrrc_stats before, after;
@@ -100,7 +100,7 @@ static void remapped(void)
 			 after.invalidations - before.invalidations);
 }
 
-/* Memory goes while it is registered: the registration goes with its close. */
+/* Memory is unmapped while it is registered: closing ends the registration. */
 static void held(void)
 {
 	char *p = ft_map(NULL, LEN);
@@ -120,7 +120,7 @@ static void held(void)
 	FT_CHECK(!st.held_regions, "%" PRIu64 " held", st.held_regions);
 }
 
-/* What peers may reach is the core's, and gone when it is closed. */
+/* A remotely accessible registration is the core's, and ends with its close. */
 static void remote(void)
 {
 	struct fi_mrrc_stats before, after;
@@ -197,7 +197,7 @@ static void allocated(void)
 	FT_CHECK(attr.base == p && attr.mr == mr && attr.key == key,
 		 "it is another");
 	FT_CALL(fi_mr_free(used, p));
-	/* nothing is allocated, and the core refuses all the same */
+	/* nothing is allocated, but the core refuses to close */
 	FT_CHECK(fi_close(&used->fid) == -FI_EBUSY, "a domain in use closes");
 	FT_CALL(fi_mr_alloc_stats_read(used, &stats));
 	FT_CHECK(stats.allocs == 1 && !stats.live && !stats.blocks,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_hook_keys: FI_OFI_MRRC_LAZY_DEREG in the hooking form. A key whose
- * registration was closed is dead, or where it may be kept works on for the
- * memory that it was given for, never for what comes to its place.
+ * fi_mrrc_hook_keys: FI_OFI_MRRC_LAZY_DEREG in the hooking form. The key of a
+ * closed registration is dead, or, where the setting keeps it, reaches the
+ * memory that it was given for, never other memory at the same address.
  *
  * Each setting in a process of its own: it is read once.
  */
@@ -63,7 +63,7 @@ static bool arrives(uint64_t key, unsigned seed)
 	return false;
 }
 
-/* Its memory goes and other memory comes: no write may land there. */
+/* Its memory is replaced: no write may land in the new memory. */
 static void remapped(uint64_t key)
 {
 	struct fi_mrrc_stats st = { .size = sizeof(st) };
@@ -75,12 +75,14 @@ static void remapped(uint64_t key)
 		FT_CHECK(ft_limit_us() < end, "its registration stays");
 		ft_progress(&pair.s);
 		FT_CALL(fi_mrrc_stats_read(pair.dom[0].domain, &st));
-		/* it leaves the cache first, and ends when there is time */
+		/* the region leaves the cache first, and ends later */
 	} while (st.regions || st.deregistrations < st.registrations);
 	FT_CHECK(!arrives(key, 30), "a key works for other memory");
 }
 
-/* always: keys that the core chooses, of memory at its own address. */
+/*
+ * LAZY_DEREG=always: keys that the core chooses, of memory at its own address.
+ */
 static bool may_be_kept(void)
 {
 	const int modes = FI_MR_PROV_KEY | FI_MR_VIRT_ADDR;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_info: what fi_getinfo() answers, and when it keeps silent; what
- * parameters do. Each case is a child process, because libfabric reads its
+ * fi_mrrc_info: results of fi_getinfo(), and when it must return none;
+ * parameters. Each case is a child process, because libfabric reads its
  * environment once.
  */
 #include "info.h"
@@ -40,7 +40,7 @@ static bool any_is_ours(struct fi_info *info)
 	return false;
 }
 
-/* What is under us. */
+/* The provider below us. */
 const char *info_core_name(void)
 {
 	static char name[64];
@@ -130,7 +130,7 @@ static void core_named(void)
 	fi_freeinfo(info);
 }
 
-/* The core's need of FI_MR_LOCAL is not ours to hide where we are not. */
+/* Where we are not asked for, the core's FI_MR_LOCAL must show. */
 static void core_without_local(void)
 {
 	struct fi_info *info = NULL;
@@ -185,7 +185,7 @@ static void alone_in_environment(void)
 	fi_freeinfo(info);
 }
 
-/* The usual mistake: it says what is meant. */
+/* The usual mistake: the log says what is meant. */
 static void wrong_order(void)
 {
 	struct fi_info *info = NULL;
@@ -217,7 +217,7 @@ static void unknown_core(void)
 		 ret ? fi_strerror(-ret) : info->fabric_attr->prov_name);
 }
 
-/* What no core has must not become possible by naming us. */
+/* What no core supports must not become possible by naming us. */
 static void impossible(void)
 {
 	struct fi_info *hints = info_hints(ft_opts.prov), *info = NULL;
@@ -312,7 +312,7 @@ static void size_plain(void)
 	check_limits("123456", 123456);
 }
 
-/* A limit that says nothing is warned about, and is not obeyed. */
+/* A meaningless limit is warned about, and ignored. */
 static void size_wrong(void)
 {
 	struct fi_info *info;
@@ -412,7 +412,7 @@ static void same_file(void)
 	fi_freeinfo(info);
 }
 
-/* A domain that registers nothing looks at its arguments, too. */
+/* A domain without registrations checks its arguments, too. */
 static void invalidate_nothing(void)
 {
 	struct fid_fabric *fabric;

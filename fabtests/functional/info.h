@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * What the parts of fi_mrrc_info share.
- */
+/* Shared by the parts of fi_mrrc_info. */
 #ifndef INFO_H
 #define INFO_H
 
@@ -9,7 +7,7 @@
 
 /* Hints that name prov; the caller frees them. */
 struct fi_info *info_hints(const char *prov);
-/* What is under ofi_mrrc, as a provider list */
+/* The providers below ofi_mrrc, as a provider list */
 const char *info_core_name(void);
 
 /* info_values.c */

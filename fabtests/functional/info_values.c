@@ -120,7 +120,7 @@ static void open_objects(struct fid_fabric *fabric, struct fid_domain *domain,
 	*ret = CLOSE_OPENED(av, *ret);
 }
 
-/* Where there are multi-receives, the provider asks for more of a CQ. */
+/* With multi-receives the provider needs more of a CQ. */
 static struct fi_info *bad_hints(const char *prov)
 {
 	struct fi_info *hints = info_hints(prov);
@@ -177,7 +177,7 @@ void unknown_values(void)
 		FT_CHECK(ours.hints[i] == core.hints[i],
 			 "%s in the hints: %d, and of the core %d",
 			 bads[i].name, ours.hints[i], core.hints[i]);
-		/* ofi_rxm's own domain looks at less than its endpoints do */
+		/* ofi_rxm's own domain checks less than its endpoints do */
 		FT_CHECK(ours.domain[i] == core.domain[i] || !core.domain[i],
 			 "%s of a domain: %d, and of the core %d", bads[i].name,
 			 ours.domain[i], core.domain[i]);

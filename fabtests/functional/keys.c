@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_keys: a hostile peer that was given one key guesses others, from
- * those beside it. It reaches no other memory: neither allocations of
- * another heap, nor what is exposed to another write. Where the core chooses
- * keys they are its own matter.
+ * those beside it. It reaches no other memory: neither allocations of another
+ * heap, nor buffers exposed to another write. Keys that the core chooses are
+ * not tested.
  */
 #include "ft_mrrc.h"
 
@@ -67,7 +67,7 @@ static int compare(const void *a, const void *b)
 	return one < other ? -1 : one > other;
 }
 
-/* Those of many heaps: no two of them are near each other. */
+/* Keys of many heaps: no two of them are near each other. */
 static void far_apart(void)
 {
 	struct fid_mr_heap *heap[KEYS];
@@ -120,7 +120,7 @@ static void guess_heaps(void)
 
 static ssize_t (*core_writemsg)(struct fid_ep *ep, const struct fi_msg_rma *msg,
 				uint64_t flags);
-static atomic_int wrong; /* keys are by this */
+static atomic_int wrong; /* an offset from a valid key */
 
 static ssize_t hostile_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
 				uint64_t flags)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_kinds: buffers in every kind of memory, whose pages are then
- * replaced in the ways of that kind. What the kernel does not report must not
- * be kept registered; data is right in any case.
+ * replaced in the ways of that kind. Memory of which the kernel does not report
+ * changes must not be kept registered; data is right in any case.
  */
 #include "ft_mrrc.h"
 
@@ -24,11 +24,11 @@ struct kind {
 	const char *name;
 	/* NULL: not here */
 	char *(*make)(size_t *len);
-	/* Other pages at the same address, or (false) none: another thread's
-	 * may be there, and nothing is left to end. */
+	/* Puts other pages at the same address, or (false) none: then another
+	 * thread may have mapped there, and nothing is left to unmap. */
 	bool (*change)(char *p, size_t len);
 	void (*end)(char *p, size_t len);
-	bool kept; /* registrations are */
+	bool kept; /* whether registrations are kept */
 };
 
 static uint64_t seed;
@@ -282,7 +282,7 @@ static bool told(const struct kind *kind)
 	return major > 6 || (major == 6 && minor >= 11);
 }
 
-/* What was kept is dropped; munmap returns when its event is read. */
+/* Kept registrations are dropped; munmap returns when its event is read. */
 static void check_dropped(struct ft_pair *pair, const char *name,
 			  uint64_t before)
 {

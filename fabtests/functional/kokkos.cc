@@ -69,7 +69,7 @@ static void views(void)
 		sum);
 	FT_CHECK(sum == n * (n - 1) / 2, "sum %f", sum);
 
-	/* it is host memory, but host memory is not of it */
+	/* it is host memory, but not all host memory is registered */
 	Host host = view;
 	FT_CHECK(host.data() == view.data(), "a copy");
 	static_assert(!Kokkos::Impl::MemorySpaceAccess<

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_limits: a cache of 16 regions and 1 MiB, and an application that
- * uses far more. Evictions happen, the limits hold (but for what operations
- * hold), and data is right.
+ * uses far more. Evictions happen, the limits hold (except for regions in use),
+ * and data is right.
  */
 #include "ft_mrrc.h"
 
@@ -66,7 +66,7 @@ static void by_size(struct ft_pair *pair, char *base, char *other)
 	}
 }
 
-/* One buffer that no limit allows is still transferred. */
+/* One buffer larger than the limit is still transferred. */
 static void beyond(struct ft_pair *pair, char *base, char *other)
 {
 	ft_stage("one buffer beyond the limit");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_live: what others see of a domain's counters while it is open, by
- * way of this process's own descriptors: no file, and nothing to write to.
+ * fi_mrrc_live: a domain's counters as other processes see them while it is
+ * open, by way of this process's own descriptors: no file, and not writable.
  *
  * With -w the counters are printed, and the process goes on until its standard
  * input ends: scripts/test_stat.sh looks at it with fi_mrrc_stat(1). With -x
@@ -97,7 +97,7 @@ static void wait_for_end(struct ft_pair *pair)
 		;
 }
 
-/* What closing the pair does itself. */
+/* What closing the pair would do. */
 static void flush(struct ft_pair *pair)
 {
 	FT_CALL(fi_mrrc_flush(pair->dom[0].domain));

@@ -34,7 +34,7 @@ static void round_of(char *p, char *other)
 	for (i = 0; i < 2; i++)
 		ft_stats(&pair.dom[i], &s[i]);
 	use(p, other);
-	/* part of it: all that overlaps is forgotten */
+	/* a part of it: all regions that overlap are forgotten */
 	if (!ft_opts.raw)
 		FT_CALL(fi_mrrc_invalidate(pair.dom[0].domain, p + FT_PAGE, 1));
 	ft_map(p, LEN);
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
 		bad_calls();
 	}
 	p = ft_map(NULL, LEN);
-	/* what no other monitor keeps */
+	/* memory that no other monitor keeps */
 	other = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
 		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	FT_CHECK(other != MAP_FAILED, "mmap: %s", strerror(errno));

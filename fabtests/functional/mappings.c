@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_mappings: watching a buffer splits the mapping it lies in, and a
- * process can have only so many (vm.max_map_count). Four domains cache what
- * they can; then the application maps what it could have mapped without them,
- * but for one in twenty, and starts threads.
+ * process can have only so many (vm.max_map_count). Four domains cache as much
+ * as they can; then the application makes 95 % of the mappings that it could
+ * have made without them, and starts threads.
  */
 #include "ft_mrrc.h"
 
@@ -30,7 +30,7 @@ static size_t mappings_max(void)
 	return max;
 }
 
-/* As many as can be, at most; no two that the kernel could make one. */
+/* As many as possible, at most `most`; no two that the kernel could merge. */
 static size_t map_all(size_t most)
 {
 	size_t n;
@@ -80,7 +80,7 @@ static void fill(struct ft_dom *dom, char *bufs)
 	}
 }
 
-/* Each has some, and together they have no more than there is room for. */
+/* Each has some, and together they keep within the limit. */
 static void check_share(struct ft_pair *pair, size_t max)
 {
 	struct fi_mrrc_stats st;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_memlock: a limit of 64 KiB of locked memory, without privileges.
- * First the raw core proves that the limit is real; then, over ofi_mrrc, what
- * fits works, and works on, and what does not fit gets an error that names
- * the limit. Last a cache that may keep 64 times what the system allows: each
- * registration that fails makes room, and what is small is copied where there
- * is none.
+ * First the raw core proves that the limit is real; then, over ofi_mrrc,
+ * buffers within the limit work, and go on working, and larger ones get an
+ * error that names the limit. Last a cache that may keep 64 times what the
+ * system allows: each registration that fails makes room, and small buffers are
+ * copied where there is none.
  */
 #include "ft_mrrc.h"
 #include "ft_priv.h"
@@ -76,7 +76,9 @@ static void over_us(void)
 	ft_pair_open(&pair, &attr);
 	for (i = 0; i < ft_iters(30); i++) {
 		ft_stage("what fits, round %u", i);
-		/* elsewhere each time: what was cached has to make room */
+		/*
+		 * at another place each time: cached regions have to make room
+		 */
 		ft_verify_pair(&pair.c, p + i * 2 * SMALL, q, SMALL, i);
 	}
 	ft_stage("what does not fit");
@@ -111,8 +113,8 @@ static void press(struct ft_pair *pair, char *p, char *q, size_t len)
 }
 
 /*
- * Everything the system allows is held by receives: what is small goes out
- * all the same, by copies.
+ * Receives hold everything that the system allows: small buffers are still
+ * sent, by copies.
  */
 static void all_held(struct ft_pair *pair, char *p, char *q)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_mr: explicit registrations beside the implicit ones. A given
- * descriptor is used as it is; keys that the application chose are its own;
- * a key is worth nothing once fi_close() has returned; and the ten thousandth
- * costs what the first one did.
+ * descriptor is used as it is; keys that the application chose are free for it;
+ * a key is invalid once fi_close() has returned; and the ten thousandth
+ * registration costs as much as the first.
  */
 #include "ft_mrrc.h"
 
@@ -23,7 +23,7 @@
 static struct ft_pair pair;
 static char *out, *in;
 
-/* Operations with descriptors are none of the cache's business. */
+/* The cache does not see operations with descriptors. */
 static void given_descriptors(void)
 {
 	struct fid_mr *omr = ft_reg(&pair.dom[1], out, LEN,
@@ -88,7 +88,10 @@ static void peers_descriptors(void)
 	}
 }
 
-/* The same memory with and without, explicit closed while both are used. */
+/*
+ * The same memory with and without a descriptor; the explicit one is closed
+ * meanwhile.
+ */
 static void side_by_side(void)
 {
 	struct fid_mr *mr;
@@ -287,8 +290,8 @@ static ssize_t write_flags(void *ctx, uint64_t key, uint64_t flags)
 }
 
 /*
- * A write with the key of a closed registration fails, and nothing is
- * written; on reliable connections that is their end.
+ * A write with the key of a closed registration fails, and nothing is written;
+ * on reliable connections that ends the connection.
  */
 static void revoked(void)
 {
@@ -367,7 +370,7 @@ static unsigned open_files(void)
 	return n;
 }
 
-/* Was none of the last ones as fast as it was at first? */
+/* Were all of the last ones slower than the first ones? */
 static bool slower(uint64_t first, const uint64_t *last, unsigned count)
 {
 	unsigned i;
@@ -388,7 +391,7 @@ static void views(void)
 	unsigned loop, i;
 
 	FT_CHECK(mrs, "calloc");
-	/* others run on this machine: what grows stays slow */
+	/* other programs run here: growth would stay slow in all loops */
 	for (loop = 0; loop < LOOPS ||
 		       (slower(first, last, LOOPS / 4) && loop < 5 * LOOPS);
 	     loop++) {

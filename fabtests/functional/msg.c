@@ -164,7 +164,7 @@ static void check_entry(struct ft_ep *ep, const struct ft_comp *comp, void *ctx,
 	if (kind != FI_RECV)
 		return;
 	FT_CHECK(comp->len == len, "len %zu, not %zu", comp->len, len);
-	/* verbs says nothing of remote data where there is no field for it */
+	/* verbs reports no remote data in a format without the field */
 	if (ep->format == FI_CQ_FORMAT_MSG)
 		return;
 	FT_CHECK(!(comp->flags & FI_REMOTE_CQ_DATA) == !has,
@@ -192,7 +192,7 @@ static void one(struct side *s, struct side *r, enum send_kind sk,
 	FT_POST(r->ep, post_recv(r, rk, rctx));
 	FT_POST(s->ep, post_send(s, sk, data, sctx));
 	if (injects(sk))
-		memset(out, 0x77, len); /* ours again at once */
+		memset(out, 0x77, len); /* the buffer is ours again at once */
 	ft_wait(r->ep, FT_RX, &comp);
 	check_entry(r->ep, &comp, rctx, FI_RECV, len, has_data(sk), data);
 	FT_CHECK_BUF(in, len, round, "received");
@@ -276,7 +276,7 @@ static void origins(struct ft_pair *pair)
 	free(heap[1]);
 }
 
-/* The core copies it in the call: nothing is registered, nor remembered. */
+/* The core copies it in the call: it is neither registered nor remembered. */
 static void injected(struct ft_pair *pair)
 {
 	char buf[16] = "injected", got[16];

@@ -2,8 +2,8 @@
 /*
  * fi_mrrc_multi_recv: buffers for many messages each. Messages of every
  * protocol of the core lie in them one after the other, expected and not;
- * FI_MULTI_RECV comes once for each buffer; it is held until the last message
- * in it has completed, also where that is not the last one placed.
+ * FI_MULTI_RECV comes once for each buffer, which is held until the last
+ * message in it has completed, even if that is not the last one placed.
  */
 #include "ft_mrrc.h"
 
@@ -11,7 +11,7 @@
 
 #define BUFS	3
 #define ROOM	(256 * 1024)
-#define LEAST	48000 /* FI_OPT_MIN_MULTI_RECV: what is too little */
+#define LEAST	48000 /* FI_OPT_MIN_MULTI_RECV: less room ends a buffer */
 #define SHORT	4000
 #define LONG	40000 /* beyond what ofi_rxm copies */
 #define WINDOW	40
@@ -91,7 +91,7 @@ static unsigned which(const char *p)
 	return 0;
 }
 
-/* What comes with a buffer is a message in it, its end, or both. */
+/* A completion with a buffer is a message in it, its end, or both. */
 static void take(const struct fi_cq_data_entry *entry)
 {
 	struct room *r = entry->op_context;
@@ -119,13 +119,13 @@ static void take(const struct fi_cq_data_entry *entry)
 	}
 }
 
-/* Over, and nothing in it is under way. */
+/* It has ended, and all its messages have completed. */
 static bool empty(const struct room *r)
 {
 	return r->over && ROOM - r->used < LEAST;
 }
 
-/* Reads what there is, of both sides. */
+/* Reads all completions, of both sides. */
 static void progress(void)
 {
 	struct fi_cq_data_entry entry;
@@ -163,8 +163,8 @@ static void begin(void)
 }
 
 /*
- * ofi_rxm of 2.1 ends what it has to fetch with FI_ETRUNC, and goes on using
- * a buffer that was cancelled when it had been used in part.
+ * ofi_rxm of 2.1 ends messages that it has to fetch with FI_ETRUNC, and goes on
+ * using a partly used buffer that was cancelled.
  */
 static bool all_works(void)
 {
@@ -198,7 +198,7 @@ static void stream(unsigned n, bool longer, unsigned early)
 	FT_CHECK(overs, "no buffer was used up");
 }
 
-/* What is left of a buffer is cancelled. */
+/* Cancels the rest of a buffer. */
 static void settle(void)
 {
 	uint64_t end = ft_deadline();
@@ -254,7 +254,7 @@ static void released(bool longer)
 			progress();
 		FT_CHECK(received == sent, "%u of %u messages", received, sent);
 	}
-	/* the end may be told by an entry of its own */
+	/* the end may come in an entry of its own */
 	while (!empty(&rooms[0]) && ft_limit_us() < end)
 		progress();
 	ft_check_idle(&pair.dom[0], "used up");
@@ -296,7 +296,7 @@ static void cut_off(void)
 	ft_check_idle(&pair.dom[0], "cut off");
 }
 
-/* One that was used in part and cancelled is not meant the next time. */
+/* A buffer that was partly used and cancelled is not reported again. */
 static void cancelled(void)
 {
 	uint64_t end = ft_deadline();
@@ -317,8 +317,8 @@ static void cancelled(void)
 }
 
 /*
- * Buffers of a shared context, which does not tell how little is too little:
- * each is held until it is used up, and no longer.
+ * Buffers of a shared context, which has no FI_OPT_MIN_MULTI_RECV: each is held
+ * until it is used up, and no longer.
  */
 static void shared(void)
 {

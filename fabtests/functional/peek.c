@@ -64,7 +64,7 @@ static void peek_found(uint64_t tag, void *ctx, uint64_t flags, size_t len)
 	while (!peek(tag, ctx, flags, &comp))
 		FT_CHECK(ft_limit_us() < end, "the message never arrives");
 	FT_CHECK(comp.tag == tag, "tag 0x%" PRIx64, comp.tag);
-	/* what is thrown away need not be said */
+	/* a discarded message need not be described */
 	if (!(flags & FI_DISCARD))
 		FT_CHECK(comp.len == len, "%zu bytes of %zu", comp.len, len);
 }
@@ -94,7 +94,7 @@ static void release(void)
 	ft_check_idle(&pair.dom[1], "nothing to do");
 }
 
-/* A look changes nothing. */
+/* Peeking changes nothing. */
 static void look(size_t len)
 {
 	struct fi_context ctx;
@@ -141,7 +141,7 @@ static void held(void)
 	struct fi_mrrc_stats st;
 	struct fi_context ctx;
 
-	/* others have the message complete at once */
+	/* with others the message completes at once */
 	if (!ft_rxm() || ft_opts.raw)
 		return;
 	ft_stage("a claimed buffer is held");
@@ -240,7 +240,9 @@ static void given(void)
 	release();
 }
 
-/* What was never found, or is taken already, cannot be had. */
+/*
+ * A message that was never found, or was claimed already, cannot be received.
+ */
 static void wrong(void)
 {
 	struct fi_context ctx = { { 0 } };
@@ -317,7 +319,7 @@ static void forgotten(void)
 	look(100);
 }
 
-/* Whether receives complete by themselves or not, looks do. */
+/* Peeks complete whether receives complete by default or not. */
 static void session(bool selective)
 {
 	struct ft_attr attr = FT_ATTR;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_procs: server and client in processes of their own. Transfers in
- * both directions; then a peer that is killed in the middle of them: the one
- * that is left gets its operations back, each once, closes everything, and
- * the next client is served. Last several clients at once.
+ * both directions; then a peer that is killed in the middle of them: the other
+ * one gets its operations back, each once, closes everything, and serves the
+ * next client. Last several clients at once.
  */
 #include "ft_mrrc.h"
 
@@ -16,7 +16,7 @@
 
 #define REPLY_FD 3 /* of the client's process */
 
-/* What the client has to know of the listener, or endpoint; and its reply. */
+/* What the client has to know of the listener or endpoint; and its reply. */
 struct invitation {
 	char name[256];
 	size_t len;
@@ -79,7 +79,7 @@ static void client_open(struct ft_pair *pair, const struct invitation *inv)
 	ft_connect_client(pair, &pair->c);
 }
 
-/* Echoes, as long as the server likes. */
+/* Echoes, until the server ends it. */
 static void client_main(const struct invitation *inv)
 {
 	char *buf = ft_map(NULL, WINDOW * LEN);
@@ -132,7 +132,7 @@ static pid_t start_client(struct ft_pair *pair)
 	pid = fork();
 	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
 	if (!pid) {
-		/* a fresh process: the fabric of this one is not its own */
+		/* a new process: libfabric's state is not inherited */
 		dup2(fds[0], STDIN_FILENO);
 		dup2(reply[1], REPLY_FD);
 		snprintf(limit, sizeof(limit), "%d", ft_opts.timeout);
@@ -258,7 +258,7 @@ static size_t killed_len(void)
 	return ft_rxm() && ft_core("verbs") ? 2 * FT_PAGE : LEN;
 }
 
-/* The client dies with operations under way; none of ours is lost. */
+/* The client dies with operations in flight; none of ours is lost. */
 static void killed(struct ft_pair *pair, char *out, char *in, pid_t pid)
 {
 	bool sent[WINDOW] = { false }, received[WINDOW] = { false };

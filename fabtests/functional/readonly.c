@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_readonly: memory that may only be read is sent and written from;
- * receiving into it, and using memory that is not there, is an error, from
- * the call or as a completion, and hurts nothing that follows.
+ * receiving into it, and using memory that is not mapped, is an error, from the
+ * call or as a completion, and affects nothing that follows.
  */
 #include "ft_mrrc.h"
 
@@ -87,7 +87,7 @@ static bool registrable(const char *p)
 	return true;
 }
 
-/* Then we send a copy; raw, there is nothing to send it with. */
+/* Then we send a copy; a raw core cannot send it. */
 static void send_copy_of(const char *p)
 {
 	struct fi_mrrc_stats before, after;
@@ -186,7 +186,7 @@ static void expect_error(struct ft_ep *ep, enum ft_dir dir, ssize_t ret,
 		return;
 	}
 	if (dir == FT_RX && !ft_core("verbs")) {
-		/* these cores look at memory by writing to it */
+		/* these cores check memory by writing to it */
 		printf("note: %s: the core does not object\n", what);
 		FT_CALL(fi_cancel(&ep->ep->fid, ctx));
 	} else if (dir == FT_RX) {
@@ -252,7 +252,7 @@ static void bad_sends(void)
 			     hole, "sending memory with a hole");
 		alive("a send of memory with a hole");
 	}
-	/* but up to the hole nothing is wrong */
+	/* up to the hole the memory is valid */
 	send_from(hole + LEN / 2, LEN / 2, "what ends at a hole");
 	send_from(hole + 2 * LEN, LEN, "what begins after a hole");
 	FT_CHECK(mmap(hole + LEN, LEN, PROT_NONE,
@@ -264,7 +264,7 @@ static void bad_sends(void)
 	ft_unmap(hole, 3 * LEN);
 }
 
-/* What raw cores do with these is their own matter. */
+/* Raw cores do anything with these. */
 static void bad_arguments(void)
 {
 	struct iovec iov[2] = { { in, LEN }, { NULL, 8 } };

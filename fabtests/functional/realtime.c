@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_realtime: a thread of real-time priority reads a queue that another
- * without one, on the same processor, reads all the time: where it finds that
- * one in the middle of it, it lets it run. One that does not goes on until
- * Linux stops it (sched(7)), which takes nearly a second of the processor.
+ * fi_mrrc_realtime: a thread of real-time priority and a thread without one, on
+ * the same processor, read the same queue. If the first finds the second inside
+ * a read, it must let it run. Otherwise it would spin until Linux stops it
+ * (sched(7)), which takes nearly a second of the processor.
  */
 #include "ft_mrrc.h"
 
@@ -24,7 +24,7 @@ static bool real_time(bool on)
 	return !sched_setscheduler(0, on ? SCHED_FIFO : SCHED_OTHER, &param);
 }
 
-/* The first processor of those there are: for all threads from now on. */
+/* Uses only the first available processor, for all threads from now on. */
 static void pin(void)
 {
 	cpu_set_t set, one;

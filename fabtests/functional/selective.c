@@ -205,7 +205,7 @@ static void unseen(struct ft_pair *pair, struct bufs *b)
 		FT_CHECK(!rc_, "%s: %zd", #call, rc_);           \
 	} while (0)
 
-/* Records of silent operations are retired as the flood goes on. */
+/* Records of silent operations are reused as the flood goes on. */
 static void check_bounded(struct ft_pair *pair, unsigned n)
 {
 	struct fi_mrrc_stats st;

@@ -2,8 +2,8 @@
 /*
  * fi_mrrc_shared_buf: many operations at once on one buffer and on windows
  * of it that overlap; from one thread, and from two with an endpoint each.
- * Once the whole buffer was used, every window of it is a hit; and where it was
- * not, tiny parts of a page are found with the first of them.
+ * Once the whole buffer was used, every window of it is a hit; otherwise the
+ * first tiny part of a page makes the others hits.
  */
 #include "ft_mrrc.h"
 

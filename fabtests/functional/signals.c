@@ -2,10 +2,8 @@
 /*
  * fi_mrrc_signals: signal handlers and other threads unmap and discard memory
  * that is registered, at any moment of the calls of the provider. Nothing
- * hangs, and data is right.
- *
- * The buffers of a transfer are never touched while it runs: what goes are
- * others that were used before.
+ * hangs, and data is right. The buffers of a transfer are never touched while
+ * it runs: the handlers unmap other buffers that were used before.
  */
 #include "ft_mrrc.h"
 
@@ -22,7 +20,10 @@ static struct ft_pair pair;
 static char *_Atomic victim[VICTIMS];
 static atomic_uint handled, thrown;
 
-/* Takes a victim away, one way or another: async-signal-safe calls only. */
+/*
+ * Unmaps or discards a victim in one of several ways: async-signal-safe calls
+ * only.
+ */
 static void throw_away(unsigned i)
 {
 	char *p = atomic_exchange(&victim[i % VICTIMS], NULL);

@@ -110,7 +110,7 @@ static void report(struct ft_dom *dom, const struct fi_mrrc_stats *before)
 	       st.deregistrations - before->deregistrations,
 	       st.evictions - before->evictions, st.splits - before->splits,
 	       st.merges - before->merges);
-	/* others may have been told to keep buffers whole */
+	/* the user may have asked for a policy that keeps buffers whole */
 	if (!getenv("FI_OFI_MRRC_POLICY"))
 		FT_CHECK(st.splits > before->splits, "nothing was split");
 }

@@ -144,8 +144,8 @@ static unsigned check_entries(const struct fi_cq_data_entry *entry, ssize_t n,
 }
 
 /*
- * The thread that floods finds completions of receives beside those of its
- * own operations: they still belong to the one that waits.
+ * The flooding thread finds completions of receives beside those of its own
+ * operations: they still belong to the waiting thread.
  */
 static void in_order(unsigned n)
 {
@@ -183,7 +183,7 @@ static void in_order(unsigned n)
 	ft_expect_none(&pair.c, 5);
 }
 
-/* Reads what a flood without reader left: one entry that was asked for. */
+/* Reads the one signalled entry of a flood without a reader. */
 static void read_wanted(void *ctx)
 {
 	uint64_t end = ft_deadline();
@@ -245,13 +245,13 @@ static void after_close(void)
 	ft_reconnect(&pair);
 }
 
-/* No place for an entry: the call says something, and takes nothing. */
+/* No room for an entry: the call returns something, and takes nothing. */
 static void no_place(void)
 {
 	unsigned i;
 	ssize_t ret;
 
-	/* others may look for an entry to return until there is one */
+	/* other cores may wait for an entry to return */
 	if (!ft_core("tcp"))
 		return;
 	ft_stage("waiting for no entries");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_srx: receives posted to a shared context serve several connections;
- * those still posted when it closes are given up without a trace. With
+ * those still posted when it closes end without a completion. With
  * FI_SELECTIVE_COMPLETION every one ends, whether it completes or not.
  */
 #include "ft_mrrc.h"
@@ -95,9 +95,9 @@ static void post_flags(uintptr_t slot, uint64_t flags)
 }
 
 /*
- * Takes what has completed. tcp has no completion at all for such receives,
- * verbs has one for each: the provider on top shows those that were asked
- * for, and more only where the core does.
+ * Takes completions. tcp has no completion at all for such receives, verbs has
+ * one for each: the provider on top reports those that were asked for, and more
+ * only where the core does.
  */
 static unsigned take_flagged(bool *seen, const bool *flagged)
 {
@@ -119,7 +119,7 @@ static unsigned take_flagged(bool *seen, const bool *flagged)
 	return asked;
 }
 
-/* Every record has ended: when nothing waits to be told so any more. */
+/* Every record has ended, once no completion is outstanding. */
 static void wait_idle(void)
 {
 	uint64_t end = ft_deadline();
@@ -178,8 +178,8 @@ static void *sleep_in_sread(void *arg)
 }
 
 /*
- * Contexts are closed while a thread sleeps on a queue, which may have taken
- * anything: what they held is let go when it wakes up, or is cancelled,
+ * Contexts are closed while a thread sleeps on a queue, which may have read
+ * anything: their receives are released when it wakes up, or is cancelled,
  * without another close.
  */
 static void asleep(bool cancel_it)

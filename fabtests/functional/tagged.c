@@ -310,8 +310,8 @@ static void in_order(char *out, char *in)
 }
 
 /*
- * A receive that is too small gets an error, and says what it was; one
- * without a buffer as well, of a message that the core would fetch.
+ * A receive that is too small gets an error with the message's tag and length;
+ * so does one without a buffer, for a message that the core would fetch.
  */
 static void truncated(char *out, char *in, size_t len, size_t room)
 {
@@ -332,8 +332,8 @@ static void truncated(char *out, char *in, size_t len, size_t room)
 }
 
 /*
- * No room at all for what would be fetched: ofi_rxm (1.17) never ends it, but
- * must find a descriptor where it looks for one.
+ * No room at all for a message that would be fetched: ofi_rxm (1.17) never ends
+ * it, but reads a descriptor, which must exist.
  */
 static void no_room(char *out, char *in)
 {

@@ -119,7 +119,7 @@ static void worker_close(struct worker *w)
 	ft_unmap(w->in, MAX);
 }
 
-/* Nothing to do with the fabric: each call must do what libc says. */
+/* Without the fabric: each call must do what libc documents. */
 static void *spinner_main(void *arg)
 {
 	char *p, *q;
@@ -142,7 +142,10 @@ static void *spinner_main(void *arg)
 	return NULL;
 }
 
-/* The last domain that closes takes the hooks away, the next one is first. */
+/*
+ * The last domain that closes removes the hooks, the next one places them
+ * again.
+ */
 static void domains(unsigned rounds)
 {
 	struct ft_attr attr = FT_ATTR;

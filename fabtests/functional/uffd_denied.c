@@ -64,7 +64,7 @@ static void session(bool denied)
 	ft_pair_close(&pair);
 }
 
-/* No domain, and everything else as it was. */
+/* No domain is opened; everything else works as before. */
 static void insist(void)
 {
 	struct ft_attr attr = FT_ATTR;

@@ -177,7 +177,10 @@ static void run_way(struct ft_pair *pair, const struct way *way, char *other,
 	       way->name, after.invalidations - before.invalidations,
 	       after.hits - before.hits,
 	       after.registrations - before.registrations, rounds);
-	/* what was never cached, for another unmap was under way, cannot be */
+	/*
+	 * a buffer that was not cached, as another unmap was under way, cannot
+	 * count
+	 */
 	FT_CHECK(gone >= (uint64_t) way->uses * rounds,
 		 "%s: %" PRIu64 " invalidations in %u rounds", way->name,
 		 after.invalidations - before.invalidations, rounds);
@@ -186,9 +189,9 @@ static void run_way(struct ft_pair *pair, const struct way *way, char *other,
 }
 
 /*
- * The middle third of a buffer goes while a receive into it is posted. The
- * operation may succeed (into pages that are gone) or fail; its context comes
- * back once, and whatever follows is right.
+ * The middle third of a buffer is unmapped while a receive into it is posted.
+ * The operation may succeed (into pages that are gone) or fail; its context
+ * comes back once, and later transfers are right.
  */
 static void in_flight(struct ft_pair *pair, char *other)
 {
@@ -286,7 +289,7 @@ static void churn(struct ft_pair *pair, char *other, unsigned rounds)
 	}
 }
 
-/* Memory that was used comes and goes for long, without a call of ours. */
+/* Used memory is mapped and unmapped for long, without a call of ours. */
 static void silent(struct ft_pair *pair, char *other, unsigned rounds)
 {
 	const uint64_t begin = ft_now_us();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_versions: applications of several API versions. Structures have
- * grown since, at their ends: what an older application has of one is neither
- * read nor written beyond its end, and a newer one finds what it expects
- * there. Objects that other providers would have to share are refused.
+ * fi_mrrc_versions: applications of several API versions. Structures have grown
+ * since, at their ends: an older application's is neither read nor written
+ * beyond its end, and a newer one gets the fields that it expects. Objects that
+ * other providers would have to share are refused.
  */
 #include "ft_mrrc.h"
 
@@ -178,7 +178,7 @@ static void auth_keys(void)
 	ft_stage("authorization keys");
 	if (fi_av_open(pair.dom[0].domain, &attr, &av, NULL))
 		return;
-	/* no core that we stack on has them: refused, and no harm done */
+	/* no core that we stack on supports them: refused, without harm */
 	ret = fi_av_insert_auth_key(av, key, sizeof(key), &addr, 0);
 	FT_CHECK(ret < 0, "fi_av_insert_auth_key: %d", ret);
 	ret = fi_av_lookup_auth_key(av, 0, key, &len);

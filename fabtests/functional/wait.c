@@ -133,7 +133,7 @@ static void wakes(unsigned silent, unsigned msec, int timeout)
 	do {
 		ret = fi_cq_sread(pair.c.cq[FT_TX], &entry, 1, NULL, timeout);
 		FT_CHECK(ft_limit_us() < end, "never woken");
-		/* without end there is nothing to come back for but an entry */
+		/* without a timeout only an entry ends the wait */
 		if (ret == -FI_EAGAIN && timeout < 0)
 			ft_log("woken for nothing");
 	} while (ret == -FI_EAGAIN);
@@ -194,8 +194,8 @@ static void descriptor(unsigned silent)
 }
 
 /*
- * More has come than the queue has entries for: fi_trywait() refuses as long
- * as there is something to read, and not any more.
+ * More completions than the queue has entries for: fi_trywait() refuses as long
+ * as there is something to read, and no longer.
  */
 static void full(bool cw)
 {
