@@ -33,13 +33,13 @@ static struct fid_domain *domain;
 static struct fi_mrrc_ops_alloc *ops;
 
 /*
- * A pair takes so little that calls of ours around it would be half of what is
- * measured: each pattern is compiled for each allocator, with its calls as an
- * application has them.
+ * A pair takes so little time that a function call around it would be half of
+ * what is measured: each pattern is compiled once for each allocator, with the
+ * allocator's calls as an application has them.
  */
 #define INLINE static inline __attribute__((always_inline))
 
-/* Opaque, or pairs of them are optimised away. */
+/* Volatile, so that the compiler does not optimise pairs of calls away. */
 static void *(*volatile libc_malloc)(size_t) = malloc;
 static void (*volatile libc_free)(void *) = free;
 
@@ -73,9 +73,9 @@ static const struct allocator by_malloc = { get_malloc, put_malloc };
 static const struct allocator by_mr = { get_mr, put_mr };
 
 /*
- * The thread's own time, as others want the processor, too. Where it is read
- * for each batch that would be too slow: there the clock on the wall, and the
- * median of many.
+ * The thread's processor time, because other processes want the processor, too.
+ * Where reading it for each batch would be too slow, the wall clock is read,
+ * and the median of many batches taken.
  */
 static double now_ns(clockid_t clock)
 {
@@ -131,9 +131,9 @@ INLINE double run_batch(const struct allocator *by, size_t len, long pairs)
 }
 
 /*
- * From the thread that allocates to the one that frees. The latter is new: its
- * first batches, in which allocators set up what they keep for a thread, do
- * not count, on either side.
+ * A queue from the thread that allocates to the one that frees. The latter is
+ * new: its first batches, in which allocators set up their structures for a
+ * thread, do not count, for either allocator.
  */
 #define RING 4 /* batches under way */
 #define WARM 16
@@ -246,7 +246,7 @@ static void *run_job(void *arg)
 	return NULL;
 }
 
-/* ns for a pair of each thread, all at it at once */
+/* Nanoseconds for a pair in each thread, all threads running at once. */
 static double measure(run_fn run, size_t len, int threads, long pairs)
 {
 	pthread_barrier_t start;
@@ -266,7 +266,7 @@ static double measure(run_fn run, size_t len, int threads, long pairs)
 	return ns;
 }
 
-/* As many pairs as take the time of a measurement. */
+/* The number of pairs that take the time of one measurement. */
 static long calibrate(run_fn run, size_t len, int threads)
 {
 	double ns = measure(run, len, threads, 40 * BATCH);

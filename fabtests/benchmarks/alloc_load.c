@@ -69,7 +69,7 @@ struct worker {
 	void **table;
 };
 
-/* As many threads, and their end. */
+/* Starts the threads, and waits until they have ended. */
 static void run(void *(*call)(void *), struct worker *worker)
 {
 	unsigned i;
@@ -171,7 +171,7 @@ static void scratch(unsigned long steps)
 #define XMALLOC_BATCH 4096
 #define XMALLOC_MAX   512
 
-/* What a thread has for the other one: a batch at a time. */
+/* What a thread passes to the other one: a batch at a time. */
 static struct box {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -202,7 +202,10 @@ static void **box_get(struct box *from)
 	return batch;
 }
 
-/* Three batches: one filled, one in the box, one that the other empties. */
+/*
+ * Three batches: one is being filled, one is in the box, one is being emptied
+ * by the other thread.
+ */
 static void *xmalloc_thread(void *arg)
 {
 	static void *batch[THREADS][3][XMALLOC_BATCH];
@@ -333,7 +336,7 @@ static long peak_kib(void)
 	return usage.ru_maxrss;
 }
 
-/* The peak is that of now: proc(5). */
+/* Sets the peak of resident memory to the present value: proc(5). */
 static void peak_reset(void)
 {
 	FILE *file = fopen("/proc/self/clear_refs", "w");

@@ -126,7 +126,10 @@ static double order(struct worker *w, const struct ft_task *task)
 							1);
 }
 
-/* About the same time for each size, also where the device is emulated. */
+/*
+ * Fewer transfers of large sizes: each size takes about the same time, also
+ * where the device is emulated.
+ */
 static unsigned iters_for(size_t len)
 {
 	unsigned n = !strcmp(opts.core, "verbs") ? 200 : 2000;

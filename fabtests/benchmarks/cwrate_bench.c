@@ -158,7 +158,7 @@ static void write_slot(unsigned slot)
 				   fi_mr_key(mr), from));
 }
 
-/* To place n % depth, once it is free. */
+/* Writes to place n % depth as soon as it is free. */
 static void write_ahead(unsigned n, char *from, bool more)
 {
 	struct iovec iov = { from, len };

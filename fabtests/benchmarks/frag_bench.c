@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * frag_bench: replays what a program allocated and freed (malloc_record.c, on
- * standard input) up to where it had most, looks how much memory is held for
- * it, goes on to the end, frees all that is left, and trims.
+ * frag_bench: replays the allocations and frees of a program (malloc_record.c,
+ * on standard input) up to the peak of live bytes, asks how much memory the
+ * allocator holds for them, goes on to the end, frees all that is left, and
+ * trims.
  *
  * By fi_mr_alloc: bytes registered. With -m by malloc: bytes that it has from
- * the system, as glibc's mallinfo2() or jemalloc's mallctl() says. Each
+ * the system, by glibc's mallinfo2() or jemalloc's mallctl(). Each
  * allocation is written to, where it begins and in each page.
  *
  * Prints "peak LIVE HELD RATIO blocks N after HELD N".
@@ -66,7 +67,7 @@ static struct fi_mr_heap_stats stats_of(void)
 	return stats;
 }
 
-/* Bytes from the system. */
+/* Bytes that the allocator has from the system. */
 static size_t held(void)
 {
 	int (*ctl)(const char *, void *, size_t *, void *, size_t) =
@@ -110,7 +111,7 @@ static void put(void *buf)
 		FT_CALL(fi_mr_free(domain, buf));
 }
 
-/* What there was before any of it does not count. */
+/* before: the bytes held before the replay, which do not count. */
 static void replay(size_t before)
 {
 	void **live = ft_map(NULL, numbers * sizeof(*live));

@@ -34,7 +34,7 @@ struct message {
 	uint64_t len, tag, addr, key;
 };
 
-/* Of both processes. */
+/* Memory that both processes have mapped. */
 struct shared {
 	struct message msg; /* what comes next */
 	atomic_uint next, ready, served;
@@ -43,11 +43,11 @@ struct shared {
 
 static struct shared *sh;
 static struct ft_pair pair;
-/* This side's. */
+/* This process's side. */
 static int me; /* 0: the server, 1: the client */
 static char *buf, *warm;
-static struct fid_mr *warm_mr; /* ... as a target */
-/* Mapped: what lies in a program's file is registered each time. */
+static struct fid_mr *warm_mr; /* of warm, as a target */
+/* Mapped, not static: memory of a program's file is registered each time. */
 static struct {
 	struct message mail[2], sent, asked;
 } * box;
@@ -139,7 +139,7 @@ static void hide(const struct message *msg, struct fid_mr *mr)
 		FT_CALL(fi_close(&mr->fid));
 }
 
-/* Into the cache, where the write finds it. */
+/* Registers the writer's buffer into the cache, where the write finds it. */
 static void register_local(const struct message *msg)
 {
 	struct fid_mr *mr;
@@ -150,7 +150,7 @@ static void register_local(const struct message *msg)
 	stamp(S_wregd);
 }
 
-/* When the core got the write, the provider tells. */
+/* The provider reports when the core got the write. */
 static void cond_write(const struct message *msg)
 {
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
@@ -167,7 +167,7 @@ static void cond_write(const struct message *msg)
 	at[S_wregd] = at[S_posted] < at[S_free] ? at[S_posted] : at[S_free];
 }
 
-/* The writer's part, with what the target said in key. */
+/* The writer's part, with the target's answer in key. */
 static void write_to(const struct message *msg, const struct message *key)
 {
 	stamp(S_posted);
@@ -214,7 +214,7 @@ static void target(const struct message *msg)
 	hide(msg, mr);
 }
 
-/* Of a process in which the target is told to begin. */
+/* The writer's part where the target begins (crw), or sends its key. */
 static void writer(const struct message *msg)
 {
 	struct message key;
@@ -234,7 +234,7 @@ static void writer(const struct message *msg)
 
 /* ---- a transaction ------------------------------------------------------- */
 
-/* Both sides' buffers are there before it starts. */
+/* Makes both sides' buffers before the transaction starts. */
 static void prepare(const struct message *msg)
 {
 	bool writes = me == !msg->is_read;
@@ -284,7 +284,7 @@ static void server(void)
 	}
 }
 
-/* There is no need to wait until it has been sent. */
+/* Sends the request; asked() waits for its completion later. */
 static void ask(const struct message *msg)
 {
 	box->asked = *msg;
@@ -340,7 +340,7 @@ static void transaction(struct message *msg, double *times)
 	check(msg);
 }
 
-/* The three in turn. */
+/* Measures the three ways in turn. */
 static void measure(bool is_read, bool cold, size_t len)
 {
 	const unsigned rounds = len <= 65536 ? ROUNDS_MAX : ROUNDS_MAX / 4;
@@ -390,7 +390,7 @@ static void open_shared(int fd)
 	FT_CHECK(sh != MAP_FAILED, "mmap: %s", strerror(errno));
 }
 
-/* Receives are there before the other side may send. */
+/* Posts receives before the other side may send. */
 static void open_side(void)
 {
 	box = ft_map(NULL, sizeof(*box));

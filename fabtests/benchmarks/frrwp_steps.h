@@ -10,22 +10,22 @@
 #include <stdbool.h>
 
 /*
- * At the target, but for what the writer does. Of crw, register is the call
- * that does it and more.
+ * The steps at the target, except for those named "the writer". For crw,
+ * register is the call that registers and does more.
  */
 #define STEPS(X)                                         \
 	X(asked)  /* the core has the request */         \
-	X(heard)  /* ... and has arrived */              \
+	X(heard)  /* the request has arrived */          \
 	X(treg)	  /* the target begins to register */    \
-	X(tregd)  /* ... and has */                      \
-	X(key)	  /* the key is said */                  \
-	X(keyin)  /* ... and has arrived */              \
+	X(tregd)  /* the target has registered */        \
+	X(key)	  /* the target has sent the key */      \
+	X(keyin)  /* the key has arrived */              \
 	X(wreg)	  /* the writer begins to register */    \
-	X(wregd)  /* ... and has */                      \
+	X(wregd)  /* the writer has registered */        \
 	X(posted) /* the core gets the write */          \
 	X(free)	  /* the writer's application is free */ \
 	X(done)	  /* the writer has its completion */    \
-	X(told)	  /* the target knows that the data is there */
+	X(told)	  /* the target is told that the data is there */
 
 #define STEP_ENUM(name) S_##name,
 

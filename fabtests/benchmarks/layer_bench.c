@@ -122,7 +122,7 @@ static void stack_close(struct stack *st, enum side side)
 	ft_pair_close(&st->pair);
 }
 
-/* Reading no entry makes progress and tells whether there is one. */
+/* A read of no entry makes progress and tells whether there is one. */
 static void wait_for(struct fid_cq *cq, struct ft_ep *other)
 {
 	uint64_t end = ft_now_us() + 30000000;

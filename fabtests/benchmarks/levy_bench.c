@@ -35,7 +35,7 @@ static uint64_t target;
 static double clock_us;
 static unsigned trials = 1000;
 
-/* The shortest time that can be seen to pass. */
+/* The shortest time that the clock can measure. */
 static void clock_measure(void)
 {
 	double took;
@@ -139,7 +139,7 @@ static double acquire_and_write(const struct side *side, size_t len,
 	return since(start);
 }
 
-/* Of large ones fewer. */
+/* Fewer trials of large sizes. */
 static unsigned trials_of(size_t len, size_t bytes)
 {
 	return trials * len > bytes ? bytes / len : trials;
@@ -212,7 +212,7 @@ static void run_again(const char *name, size_t len, unsigned count,
 	FT_CALL(fi_mr_heap_close(heap));
 }
 
-/* A heap of one block, of pages of this kind if there are any. */
+/* A heap of one block, of pages of this kind if the system has any. */
 static void run_pages(size_t len, const char *name, uint64_t flag)
 {
 	struct fi_mr_query_attr attr = { .size = sizeof(attr) };

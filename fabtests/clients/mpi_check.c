@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * mpi_check: does an MPI program get right data? Runs each test on all ranks;
- * rank 0 writes a line for each, and "N passed, N failed, N skipped". With -p
- * the tests with threads run instead, as some libraries offer less where
- * MPI_THREAD_MULTIPLE is asked for.
+ * mpi_check: checks the data that an MPI program gets. Runs each test on all
+ * ranks; rank 0 writes a line for each, and "N passed, N failed, N skipped".
+ * With -p the tests with threads run instead, as some libraries offer less
+ * where MPI_THREAD_MULTIPLE is asked for.
  *
  * mpirun -n 2 mpi_check [-l] [-t LIST] [-x LIST] [-m BYTES] [-T SECONDS] [-b] [-p]
  */
@@ -27,7 +27,7 @@ static bool parallel; /* -p: tests with threads */
 static const char *only, *except;
 static int passed, failed, skipped;
 
-/* Is a name in a list with commas? */
+/* True if a list with commas has this name. */
 static bool listed(const char *list, const char *name)
 {
 	size_t len = strlen(name);
@@ -59,7 +59,7 @@ static void on_alarm(int signum)
 	_exit(2);
 }
 
-/* What a test says with -b is wanted, and not worth reading. */
+/* With -b the messages of mc_fail() are expected, and are not printed. */
 static bool run(const struct mc_test *test)
 {
 	double start = MPI_Wtime();
@@ -69,7 +69,7 @@ static bool run(const struct mc_test *test)
 	mc_report_begin(mc_broken && mc.rank == 0);
 	test->run();
 	mine = mc_report_end();
-	/* the others must find out what rank 0 did */
+	/* the other ranks must find the error that rank 0 made */
 	if (mc_broken && mc.rank == 0 && !test->local)
 		mine = 0;
 	MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -174,7 +174,7 @@ int main(int argc, char **argv)
 	run_all();
 	mc.test = "MPI_Finalize";
 	MPI_Finalize();
-	/* one process says it: a launcher may end the others at once */
+	/* one process prints it: a launcher may end the others at once */
 	if (mc.rank)
 		return 0;
 	printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);

@@ -52,27 +52,27 @@ size_t mc_size(size_t i);
 /* A seed for one message: its sender and its number. */
 uint64_t mc_seed(int rank, uint64_t number);
 
-/* One number out of it, for what is not a buffer; and at random, below n. */
+/* The i-th number of a seed, for no buffer; and a random number below n. */
 uint64_t mc_word(uint64_t seed, size_t i);
 size_t mc_random(uint64_t *state, size_t n);
 
 /*
- * What a sender puts into a buffer, and how a receiver looks at it. With -b
+ * The bytes that a sender puts into a buffer, and the receiver's check. With -b
  * rank 0 gets one bit wrong, and the other ranks have to notice.
  */
 void mc_fill(void *buf, size_t len, uint64_t seed);
 bool mc_check(const void *buf, size_t len, uint64_t seed, const char *what);
-/* Is all of it this byte? */
+/* Checks that all bytes are this one. */
 bool mc_check_byte(const void *buf, size_t len, uint8_t byte, const char *what);
-/* The same deception for a test that fills no buffer: a value to send. */
+/* A value to send, for a test that fills no buffer; wrong on rank 0 with -b. */
 int64_t mc_value(int64_t value);
 
 void mc_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Does a status tell of this message? */
+/* Checks that a status is that of this message. */
 void mc_check_status(const MPI_Status *status, int source, int tag, size_t len);
 
-/* Memory from malloc at an odd address if skew says so, between guards. */
+/* Memory from malloc between guards, at an odd address if skew is set. */
 #define MC_POISON 0x5a
 struct mc_buf {
 	uint8_t *base;
@@ -83,11 +83,11 @@ struct mc_buf {
 void mc_buf_get(struct mc_buf *buf, size_t len, size_t skew);
 void mc_buf_put(struct mc_buf *buf);
 
-/* To the next rank of the ring and from the one before, checked. */
+/* Sends to the next rank of the ring, and checks what the one before sent. */
 void mc_ring(const void *out, size_t out_len, uint64_t out_seed, void *in,
 	     size_t in_len, uint64_t in_seed, const char *what);
 
-/* Tables that end with an entry without name. */
+/* Tables, each ended by an entry without name. */
 extern const struct mc_test mc_pt2pt_tests[];
 extern const struct mc_test mc_match_tests[];
 extern const struct mc_test mc_mem_tests[];

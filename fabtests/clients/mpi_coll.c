@@ -15,7 +15,7 @@ static int coll_count(size_t i)
 	return (size_t) counts[i] < most ? counts[i] : (int) most;
 }
 
-/* Element i of what a rank contributes; small, so that sums are exact. */
+/* Element i of a rank's contribution; small, so that sums are exact. */
 static int64_t element(int rank, int i)
 {
 	return (int64_t) (mc_word((uint64_t) rank + 7, (size_t) i) >> 20);
@@ -31,7 +31,7 @@ static int64_t *elements_new(int n)
 	return p;
 }
 
-/* What this rank contributes: n elements from number from on. */
+/* This rank's contribution: n elements, the first with this number. */
 static int64_t *elements_of(int rank, int from, int n)
 {
 	int64_t *p = elements_new(n);
@@ -45,7 +45,7 @@ static int64_t *elements_of(int rank, int from, int n)
 	return p;
 }
 
-/* Are these n elements rank's, from number from on? */
+/* Checks that these n elements are the rank's, the first with this number. */
 static void check_elements(const int64_t *p, int rank, int from, int n,
 			   const char *what)
 {
@@ -60,7 +60,7 @@ static void check_elements(const int64_t *p, int rank, int from, int n,
 	}
 }
 
-/* Is each the sum of the elements of ranks first to last? */
+/* Checks that each is the sum of the elements of ranks first to last. */
 static void check_sums(const int64_t *p, int first, int last, int from, int n,
 		       const char *what)
 {
@@ -191,7 +191,7 @@ static void test_reduce_scatter(void)
 	free(parts);
 }
 
-/* Rank r's part of a "v" operation: r elements more, with a gap behind. */
+/* Rank r's part of a "v" operation has r elements more, with a gap behind. */
 static void layout(int n, int *parts, int *places)
 {
 	int r, at;
@@ -298,7 +298,7 @@ static void test_alltoall(void)
 		free(out);
 		free(in);
 
-		/* as much to each as it has, from each as we have */
+		/* rank r gets n + r elements from each rank */
 		layout(n, parts, places);
 		room = places[mc.ranks - 1] + parts[mc.ranks - 1];
 		out = elements_of(mc.rank, 0, room);
@@ -321,7 +321,7 @@ static void test_alltoall(void)
 	}
 }
 
-/* Several at once, on communicators of their own. */
+/* Several operations at once, each on a communicator of its own. */
 static void test_concurrent(void)
 {
 	enum { PARALLEL = 4 };

@@ -136,7 +136,7 @@ static uint8_t mc_byte(uint64_t seed, size_t i)
 	return bytes[i % sizeof(word)];
 }
 
-/* What is wrong with it, byte by byte. */
+/* Compares byte by byte; reports how many differ, and the first one. */
 static void mc_mismatch(const uint8_t *p, size_t len, uint64_t seed,
 			const char *what)
 {

@@ -18,7 +18,7 @@ static size_t mixed_size(size_t i)
 	return len < mc.max_size ? len : mc.max_size;
 }
 
-/* All are there before the first receive, and are taken in reverse order. */
+/* All messages arrive before the first receive, and are taken in reverse. */
 static void test_unexpected(void)
 {
 	size_t count = mc_size_count(), i, k, len;
@@ -51,7 +51,7 @@ static void test_unexpected(void)
 		mc_buf_put(&out[i]);
 }
 
-/* MANY messages, tagged with their number. */
+/* Sends MANY messages, each tagged with its number. */
 static void send_many(int to)
 {
 	struct mc_buf out[MANY];
@@ -211,7 +211,10 @@ static void test_mprobe(void)
 	}
 }
 
-/* A cancelled receive gets nothing, its memory is free, the next one gets. */
+/*
+ * A cancelled receive gets no message and its memory is free; the next receive
+ * gets the message.
+ */
 static void test_cancel(void)
 {
 	size_t i, len, count = mc_size_count();

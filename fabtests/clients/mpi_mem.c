@@ -31,7 +31,9 @@ static void *map_at(void *addr, size_t len, int flags)
 	return p;
 }
 
-/* Fills, exchanges, checks: len bytes out and in. */
+/*
+ * Fills out and sends it to the next rank; receives into in, and checks that.
+ */
 static void exchange(void *out, void *in, size_t len, uint64_t number,
 		     const char *what)
 {
@@ -51,7 +53,7 @@ static void test_malloc(void)
 
 	mallopt(M_MMAP_THRESHOLD, 65536);
 	for (i = 0; i < 3 * ROUNDS; i++) {
-		/* the same everywhere */
+		/* the same sizes on all ranks */
 		len = 1 + mc_random(&state, large(MC_MIB(2)));
 		out = malloc(len);
 		in = malloc(len);
@@ -123,7 +125,7 @@ static void test_move(void)
 
 	for (i = 0; i < ROUNDS; i++) {
 		exchange(p, p + len, len, (uint64_t) i, "memory at home");
-		/* p's pages are q's now; both are used next */
+		/* the pages of p are at q now; both are used next */
 		if (mremap(p, all, all, MREMAP_MAYMOVE | MREMAP_FIXED, q) !=
 		    q) {
 			mc_fail("mremap failed");
@@ -154,7 +156,7 @@ static void test_realloc(void)
 	free(in);
 }
 
-/* What cannot be written to can be sent. */
+/* Memory that cannot be written to can be sent. */
 static void test_readonly(void)
 {
 	size_t i, len, count = mc_size_count();

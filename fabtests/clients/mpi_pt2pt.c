@@ -7,7 +7,7 @@
 #define WINDOW 12
 #define ROUNDS 4
 
-/* One after the other, round the ring, at addresses of all alignments. */
+/* Rank by rank round the ring, at addresses of all alignments. */
 static void test_blocking(void)
 {
 	struct mc_buf in, out;
@@ -27,7 +27,7 @@ static void test_blocking(void)
 	}
 }
 
-/* Pairs, back and forth in the same buffer, as a ping-pong does. */
+/* A ping-pong of pairs of ranks, back and forth in the same buffer. */
 static void test_pingpong(void)
 {
 	int peer = mc.rank ^ 1, round;
@@ -59,7 +59,7 @@ static void test_pingpong(void)
 
 typedef int (*mc_send_fn)(const void *, int, MPI_Datatype, int, int, MPI_Comm);
 
-/* Synchronous, buffered and ready sends, to a receive that waits already. */
+/* Synchronous, buffered and ready sends, to receives posted before. */
 static void test_modes(void)
 {
 	static const mc_send_fn sends[] = { MPI_Ssend, MPI_Bsend, MPI_Rsend };
@@ -79,7 +79,7 @@ static void test_modes(void)
 			mc_buf_get(&in, len, 5);
 			MPI_Irecv(in.data, (int) len, MPI_BYTE, mc.prev, 1,
 				  MPI_COMM_WORLD, &req);
-			/* a ready send wants to know that it is there */
+			/* a ready send needs a posted receive */
 			MPI_Barrier(MPI_COMM_WORLD);
 			mc_fill(out.data, len, mc_seed(mc.rank, i));
 			sends[mode](out.data, (int) len, MPI_BYTE, mc.next, 1,
@@ -99,7 +99,7 @@ static size_t window_size(int round, int i)
 {
 	size_t n = mc_size_count();
 
-	/* not the largest twelve times */
+	/* not the largest size twelve times */
 	while (n && mc_size(n - 1) > MC_MIB(1))
 		n--;
 	return mc_size((size_t) (round * 5 + i * 7) % n);
@@ -151,7 +151,7 @@ static void test_nonblocking(void)
 		window(round, round >= 2);
 }
 
-/* A rank talks to itself: through the provider, which has no other way. */
+/* A rank sends to itself: it has no other way than through the provider. */
 static void test_self(void)
 {
 	size_t i, len, count = mc_size_count();
@@ -163,7 +163,7 @@ static void test_self(void)
 		mc_buf_get(&out, len, 0);
 		mc_buf_get(&in, len, 2);
 		mc_fill(out.data, len, mc_seed(mc.rank, i));
-		/* expected by the receiver, then not */
+		/* expected by the receiver, then unexpected */
 		if (i & 1) {
 			MPI_Irecv(in.data, (int) len, MPI_BYTE, mc.rank, 1,
 				  MPI_COMM_WORLD, &req[0]);

@@ -7,9 +7,9 @@
 
 #include <stdbool.h>
 
-/* A test begins; what this rank fills shall be wrong, or not. */
+/* A test begins; broken: the data that this rank fills shall be wrong. */
 void mc_report_begin(bool broken);
-/* How often mc_fail() was called since. */
+/* Number of calls of mc_fail() since then. */
 int mc_report_end(void);
 
 #endif /* MPI_REPORT_H */

@@ -47,7 +47,7 @@ static void epoch_begin(enum sync sync, MPI_Win win)
 {
 	MPI_Group world, target, origin;
 
-	/* what was put into the window locally is seen by others */
+	/* the other ranks see the local writes to the window */
 	MPI_Barrier(MPI_COMM_WORLD);
 	switch (sync) {
 	case FENCE:
@@ -187,7 +187,7 @@ static void test_accumulate(void)
 	}
 }
 
-/* Old value back, and the sum there: with a lock of one's own. */
+/* Gets the old value and adds, under an exclusive lock. */
 static void test_get_accumulate(void)
 {
 	enum { COUNT = 5000 };

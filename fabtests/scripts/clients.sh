@@ -19,7 +19,7 @@ HERE=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 readonly HERE
 readonly SOURCES=$HERE/../clients
 
-# All that --setup installs; the only such lists.
+# The packages that --setup installs; no other list names them.
 readonly PACKAGES="gcc iproute2 libc6-dev libopenmpi-dev openmpi-bin
 	python3-venv util-linux"
 readonly IMPI="impi-rt==2021.18.1 impi-devel==2021.18.1"
@@ -28,14 +28,15 @@ readonly MPICH="mpich==5.0.2"
 readonly CLIENTS="openmpi impi mpich verbs"
 readonly RC_CANNOT=2
 
-# What native RDM of libfabric 1.17 (net) does not do for Open MPI without us
-# either: large unexpected messages (hangs), FI_CLAIM, one-sided over pt2pt.
+# Failures of native RDM of libfabric 1.17 (net) under Open MPI, without
+# ofi_mrrc as well: large unexpected messages (hangs), FI_CLAIM, one-sided over
+# pt2pt.
 readonly NET_FAILS_RAW=unexpected,mprobe,rma
-# What ofi_rxm 1.17 over verbs does not: FI_CLAIM of more than short messages
-# (dies), mremap of memory that was registered.
+# Failures of ofi_rxm 1.17 over verbs, without ofi_mrrc as well: FI_CLAIM of
+# more than short messages (dies), mremap of memory that was registered.
 readonly VERBS_FAILS_RAW=mprobe,move
-# What MPICH 5.0.2 does not over tcp: mremap. On a busy machine a rank aborts
-# (munmap_chunk: invalid pointer), with and without us.
+# Failures of MPICH 5.0.2 over tcp: mremap. On a busy machine a rank aborts
+# (munmap_chunk: invalid pointer), with and without ofi_mrrc.
 readonly MPICH_FAILS_RAW=move
 
 usage()
@@ -146,7 +147,7 @@ report()
 	printf '%-4s %-8s %-24s %s\n' "$word" "$client" "$stack" "$*"
 }
 
-# What a log says besides libfabric's own lines.
+# Prints the last lines of a log that are not libfabric's own.
 show()
 {
 	grep -avE '^libfabric:[0-9]+:|^$' "$1" | tail -n "$2" | sed 's/^/  | /'
@@ -165,7 +166,7 @@ passed()
 	PASSED=$((PASSED + 1))
 }
 
-# How long the run took, and how it ended if not by itself.
+# Prints how long the run took, and how it ended if it was ended.
 ending()
 {
 	case $RC in
@@ -198,8 +199,9 @@ settle_tests()
 	return 0
 }
 
-# settle_counters CLIENT STACK RANKS: what each rank's domain said when it was
-# closed.  Without it a test of ours would be one of the core alone.
+# settle_counters CLIENT STACK RANKS: checks the counters that each rank's
+# domain logged when it was closed. Without them a test of ours would be one of
+# the core alone.
 settle_counters()
 {
 	local client=$1 stack=$2 ranks=$3 core=${2%;ofi_mrrc}
@@ -225,8 +227,9 @@ settle_counters()
 	fi
 }
 
-# settle_asks CLIENT STACK RANKS: what each rank said last of whether lookups
-# ask the kernel. None does, as far as all code was looked at before its end.
+# settle_asks CLIENT STACK RANKS: checks the last log line of each rank on
+# whether lookups ask the kernel. Lookups that ask because of some code of the
+# process are a failure; a rank that ended before all code was checked is none.
 settle_asks()
 {
 	local client=$1 stack=$2 ranks=$3
@@ -275,8 +278,9 @@ readonly INSIDE='
 	shift
 	exec "$@"'
 
-# launch NAME COMMAND...: in namespaces, which take all processes with them.
-# Sets LOG, RC and TOOK.  Over verbs the network stays: its device is there.
+# launch NAME COMMAND...: runs COMMAND in namespaces, which end all its
+# processes with them. Sets LOG, RC and TOOK. Over verbs the network is the
+# host's: the device is in it.
 launch()
 {
 	local start=$SECONDS flags=(--mount --pid --fork --mount-proc
@@ -286,7 +290,7 @@ launch()
 	shift
 	[ "$NETNS" = no ] || { flags+=(--net); net=net; }
 	[ "$(id -u)" -eq 0 ] || flags+=(--user --map-root-user)
-	# unshare ignores the polite signals
+	# unshare ignores SIGINT and SIGTERM
 	TMPDIR=$WORK timeout -s KILL "$LIMIT" unshare "${flags[@]}" \
 		bash -c "$INSIDE" inside "$net" "$@" >"$LOG" 2>&1 </dev/null
 	RC=$?
@@ -294,7 +298,7 @@ launch()
 	[ "$VERBOSE" = no ] || show "$LOG" 1000
 }
 
-# The variables of a run over a stack; raw ones have no provider of ours.
+# The variables of a run over a stack; a raw one has no provider of ours.
 stack_env()
 {
 	local stack=$1 path=${2-$FI_PROVIDER_PATH}
@@ -357,7 +361,8 @@ client_launch()
 	esac
 }
 
-# check_data CLIENT STACK RANKS [OPTION...]: mpi_check, and the counters.
+# check_data CLIENT STACK RANKS [OPTION...]: runs mpi_check, and checks the
+# counters.
 check_data()
 {
 	local client=$1 stack=$2 ranks=$3
@@ -372,7 +377,7 @@ check_data()
 	settle_asks "$client" "$stack" "$ranks"
 }
 
-# check_checker CLIENT STACK: would wrong data be noticed?
+# check_checker CLIENT STACK: checks that mpi_check finds wrong data.
 check_checker()
 {
 	local client=$1 stack=$2 what="one rank sends wrong data" sum
@@ -387,8 +392,8 @@ check_checker()
 	fi
 }
 
-# imb STACK RANKS PROGRAM BENCHMARK...: Intel's benchmarks, of which
-# each has to end.
+# imb STACK RANKS PROGRAM BENCHMARK...: runs Intel's benchmarks, each of which
+# has to end.
 imb()
 {
 	local stack=$1 ranks=$2 program=$3 name sizes=0:20
@@ -481,8 +486,8 @@ client_mpich()
 		-x "$MPICH_FAILS_RAW"
 }
 
-# On an emulated device everything takes its time.  The programs may have been
-# built before (--build), where that is quick.
+# On an emulated device everything is slow. The programs may have been built
+# before (--build), on the host, where that is quick.
 client_verbs()
 {
 	local stack="verbs;ofi_rxm;ofi_mrrc"

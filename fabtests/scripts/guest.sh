@@ -16,7 +16,7 @@ umask 022
 
 readonly ME=${0##*/}
 
-# All that --setup installs; the only such list.
+# The packages that --setup installs; no other list names them.
 readonly PACKAGES="busybox-static file ibverbs-providers ibverbs-utils
 	iproute2 kmod libfabric-bin python3-venv qemu-system-x86 rdma-core
 	rdmacm-utils util-linux"
@@ -250,7 +250,8 @@ guest_part()
 	rc=$?
 	exec 3>&- 4>&-
 
-	# What COMMAND left running may hold the pipes: do not wait for ever.
+	# Processes that COMMAND left running may hold the pipes: do not wait
+	# for ever.
 	for ((i = 0; i < 30; i++)); do
 		kill -0 "${cats[@]}" 2>/dev/null || break
 		sleep 0.1
@@ -331,7 +332,7 @@ take_lock()
 	return 0
 }
 
-# Left by a run that was killed; no other runs while we hold the lock.
+# Removes what a killed run has left; no other runs while we hold the lock.
 sweep()
 {
 	local dir
@@ -378,7 +379,7 @@ write_exchange()
 	chmod +x "$WORK/qemu"
 }
 
-# Folders at the top that a guest can write on without changing the host.
+# Prints the top folders that a guest can write to without changing the host.
 overlay_dirs()
 {
 	local dir
@@ -439,7 +440,7 @@ guest_alive()
 	kill -0 "$VM" 2>/dev/null
 }
 
-# Says why the guest is of no use.
+# Prints why the guest cannot be used.
 explain()
 {
 	say "$*"

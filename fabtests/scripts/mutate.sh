@@ -13,7 +13,7 @@ export LC_ALL=C
 readonly ME=${0##*/}
 TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 readonly LISTS=$TOP/prov/mrrc/test/mutations
-# of a test: one that hangs has seen the mutation, too
+# seconds for a test: one that hangs has seen the mutation, too
 readonly LIMIT=60
 
 usage()
@@ -92,7 +92,7 @@ read_lists()
 	done
 }
 
-# Leaves in NAMES what a pattern or a list is named for.
+# Sets NAMES to the mutations that a pattern or a list's name stands for.
 choose()
 {
 	local all=("${NAMES[@]}") name pattern
@@ -113,11 +113,12 @@ choose()
 
 # ---- copies ------------------------------------------------------------------
 
-# What autoreconf makes: a copy makes its own.
+# Files that autoreconf makes: a copy makes its own.
 readonly GENERATED="Makefile.in aclocal.m4 config config.h.in configure m4"
 
-# copy_sources DIR: what changed since the last time gets the time of now, so
-# that make sees it, and a mutation that was left there goes.
+# copy_sources DIR: copies the sources. A file that has changed since the last
+# copy gets the present time, so that make sees it; a mutation that was left in
+# DIR goes.
 copy_sources()
 {
 	local how=-a
@@ -129,7 +130,8 @@ copy_sources()
 		$(printf -- '--exclude=/%s ' $GENERATED) "$TOP/" "$1/src/"
 }
 
-# build_copy DIR: by relative paths, so that a copy of DIR is a build as good.
+# build_copy DIR: builds with relative paths, so that a copy of DIR is a
+# complete build, too.
 build_copy()
 {
 	mkdir -p "$1/build" && cd "$1/build" || return 1
@@ -172,7 +174,7 @@ change()
 		END { exit !done }' "$1" >"$2"
 }
 
-# Without running anything: is each line where its entry says?
+# Checks, without running anything, that each line is where its entry says.
 check_lines()
 {
 	local name failed=0
@@ -187,7 +189,7 @@ check_lines()
 	[ $failed -eq 0 ]
 }
 
-# The files that make makes for a test.
+# Prints what make has to make for a test.
 targets()
 {
 	case $1 in
@@ -196,7 +198,7 @@ targets()
 	esac
 }
 
-# run TEST...: as a list says it, in a build.
+# run TEST...: runs a test, written as in a list, in a build.
 run()
 {
 	case $1 in
@@ -214,7 +216,7 @@ run()
 	esac </dev/null
 }
 
-# seen STATUS LOG TEST...: whether that was the test, and failed.
+# seen STATUS LOG TEST...: true if the log is of that test, and it failed.
 seen()
 {
 	local rc=$1 log=$2
@@ -244,7 +246,7 @@ names_seen()
 	echo "${names:-status $1}"
 }
 
-# How a run of a test ended, if not as it should have.
+# Prints how a run of a test ended, if it did not end as it should have.
 reason()
 {
 	if [ "$1" -eq 0 ]; then
@@ -254,7 +256,7 @@ reason()
 	fi
 }
 
-# mutate NAME: in the build of this worker, the current directory.
+# mutate NAME: tries a mutation in this worker's build, the current directory.
 mutate()
 {
 	local name=$1 source=../src/${FILE[$1]} log=$WORK/log/$1.log rc
@@ -280,8 +282,8 @@ mutate()
 	printf '%s, by %s (%s s)\n' "$rc" "${test[*]:1:2}" $((SECONDS - start))
 }
 
-# worker I COMMAND: takes of NAMES what no other worker took, all of a FILE at
-# once, which saves compiling that anew.
+# worker I COMMAND: takes from NAMES the mutations that no other worker has
+# taken, all of a FILE at once, which saves compiling that anew.
 worker()
 {
 	local name file='' mine=no n=0
@@ -296,8 +298,8 @@ worker()
 	done
 }
 
-# unchanged I: unchanged, the tests pass, or what they see means nothing.  The
-# share of worker I.
+# unchanged I: checks that the tests pass without a mutation; otherwise a
+# failure with one means nothing. Worker I does its share of them.
 unchanged()
 {
 	local log=$WORK/log/unchanged.$1.log test name n=0

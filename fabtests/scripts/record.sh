@@ -3,7 +3,8 @@
 #
 # record.sh: what MPI programs ask of a registration cache, recorded with
 # FI_OFI_MRRC_TRACE: NAS benchmarks and OSU's under Open MPI, Intel's under
-# Intel MPI, over tcp;ofi_rxm;ofi_mrrc. Made the traces in fabtests/traces.
+# Intel MPI, over tcp;ofi_rxm;ofi_mrrc. The traces in fabtests/traces are its
+# output.
 #
 # Flow: build the benchmarks in a folder of our own -> run each in namespaces
 # (clients.sh) -> a file of each rank -> one CSV, cut and compressed -> when all
@@ -85,7 +86,7 @@ setup()
 
 # ---- the programs ----------------------------------------------------------
 
-# Sources are copied: nothing is written where they are.
+# Copies the sources: nothing is written where they are.
 build_npb()
 {
 	local name dir=$WORK/npb log=$WORK/npb.log
@@ -140,7 +141,8 @@ find_osu()
 	OSU_BIN=$(installed_osu "$WORK/osu-installed")
 }
 
-# The folder above pt2pt and collective; not libtool's scripts in the sources.
+# Finds the folder above pt2pt and collective; libtool's scripts in the sources
+# do not count.
 installed_osu()
 {
 	local file
@@ -152,10 +154,10 @@ installed_osu()
 
 # ---- recording -------------------------------------------------------------
 
-# One CSV of all ranks: times from 0, threads numbered. Left out: what a
-# request is not needed for to replay it; and what was asked for again by the
-# same call, since ofi_rxm was still connecting and had refused the operation.
-# A refused one is known by how it ends: at once, before the next begins.
+# Makes one CSV of all ranks: times from 0, threads numbered. Left out: fields
+# of a request that a replay does not need; and requests that the same call
+# repeated because ofi_rxm was still connecting and had refused the operation. A
+# refused one ends at once, before the next begins.
 slim()
 {
 	awk -F, -v most="$MOST" '
@@ -196,8 +198,8 @@ slim()
 	}' quick=20000
 }
 
-# record NAME PROGRAM CLIENT RANKS COMMAND...: to $WORK/out/NAME.csv.xz, and a
-# line for README.md. PROGRAM is for people.
+# record NAME PROGRAM CLIENT RANKS COMMAND...: writes $WORK/out/NAME.csv.xz, and
+# a line for README.md, which PROGRAM is for.
 record()
 {
 	local name=$1 program=$2 client=$3 ranks=$4 files csv all note log
@@ -237,7 +239,7 @@ record()
 	rm -f "${files[@]}" "$WORK/$name.csv"
 }
 
-# The command as a user would type it.
+# Prints the command as a user would type it.
 shown()
 {
 	local program=${1##*/}

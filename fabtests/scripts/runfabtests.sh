@@ -10,7 +10,7 @@ readonly ME=${0##*/}
 readonly RC_SKIP=77
 readonly RC_LATE=124	# as timeout(1)
 
-# In the order in which they run: what is simple first.
+# In the order in which they run: simple ones first.
 readonly TESTS="info hints versions sequences msg av tagged peek multi_recv buffered rma
 	split atomic selective cntr srx bind mr keys alloc half_write cxx readonly
 	shared_buf cancel wait sread unmap kinds manual signals random bounce limits mappings
@@ -19,7 +19,7 @@ readonly TESTS="info hints versions sequences msg av tagged peek multi_recv buff
 	cw_again cw_av cw_rdm cw_hostile cw_takeover cw_listen close claims fork exits threads shared_ep
 	auto_progress realtime dgram procs memlock uffd_denied"
 
-# Where nothing else is said: on an emulated device.
+# Seconds for a test if no option sets them: enough on an emulated device.
 readonly DEFAULT_TIMEOUT=180
 
 usage()
@@ -119,8 +119,8 @@ settle()
 }
 
 # ofi_rxm over verbs (1.17) may use an endpoint after freeing it when it is
-# closed, raw as well: whether one test died of that.  Its own handler prints
-# the place, which is in libfabric.
+# closed, without ofi_mrrc as well. True if that ended a test: the handler that
+# the test has installed prints the place, which is in libfabric.
 died_in_rxm()
 {
 	[[ $1 == verbs*ofi_rxm* ]] &&
@@ -129,7 +129,7 @@ died_in_rxm()
 }
 
 # watch GROUP: ends this group of processes when its limit has passed. SIGALRM
-# first: tests then say what they were at.
+# first: a test then prints the step that it was at.
 watch()
 {
 	local left=$((LIMIT * 1000)) cpus tasks
@@ -163,7 +163,7 @@ limited()
 	rc=$?
 	kill "$watch"
 	wait "$watch" 2>/dev/null
-	# what a test that failed left running
+	# processes that a failed test left running
 	kill -KILL -- "-$GROUP" 2>/dev/null
 	GROUP=
 	[ ! -e "$LOG.late" ] || rc=$RC_LATE
@@ -179,7 +179,7 @@ run_test()
 		SKIPPED=$((SKIPPED + 1))
 		return
 	fi
-	# its own deadline, by the clock, is for tests that are left alone
+	# the test's own deadline, by the clock, is for runs by hand
 	args=(-p "$prov" -t "$((LIMIT * 100))" -S "${FT_SEED:-1}")
 	[ -z "$ADDRESS" ] || args+=(-s "$ADDRESS")
 	[ "$HOOK" = no ] || args+=(-R)
@@ -193,7 +193,8 @@ run_test()
 	settle "$name" $rc $((SECONDS - start))
 }
 
-# Where our name is not asked for, fi_info must not depend on our presence.
+# If ofi_mrrc is not asked for by name, fi_info must print the same with and
+# without it.
 test_fi_info()
 {
 	local start=$SECONDS rc=0 pid='s,\(fi_sh*m2*\)://[0-9]*,\1://PID,

@@ -3,8 +3,8 @@
 #
 # test_alloc.sh: random blocks come, go and are sent (fi_mrrc_random) with
 # several allocators, and with another library that patches libc; and so does
-# what looks for stale hits (race_mon).  The last line is "N passed, N failed,
-# N skipped".
+# the program that looks for stale hits (race_mon). The last line is "N passed,
+# N failed, N skipped".
 
 set -u
 readonly ME=${0##*/}
@@ -83,7 +83,8 @@ race()
 	fi
 }
 
-# With an allocator: as it comes, and giving back all that is freed at once.
+# Runs with an allocator: with its defaults, and giving all that is freed back
+# to the system at once.
 allocator()
 {
 	local now=()
@@ -108,7 +109,7 @@ skip()
 	SKIPPED=$((SKIPPED + 1))
 }
 
-# Can it be preloaded? The loader says so, and goes on without.
+# True if it can be preloaded. If not, the loader prints a message and goes on.
 loads()
 {
 	! LD_PRELOAD=$1 true 2>&1 | grep -q 'cannot be preloaded'

@@ -36,7 +36,7 @@ traced()
 	[[ $CORE == verbs* ]] && [ -w $TRACING/current_tracer ]
 }
 
-# says TEXT: in what was printed
+# says TEXT: true if the output has TEXT
 says()
 {
 	grep -q -- "$1" "$DIR/out" ||
@@ -53,7 +53,7 @@ test_table()
 	traced || says 'not traced: .*[a-z]'
 }
 
-# Every cell is there, in order, with what belongs to it.
+# Every cell of the table is there, in order, with its columns.
 test_csv()
 {
 	prof -k 4k -l 4K-64K -n 5 -t 1 --csv || return 1
@@ -99,7 +99,7 @@ test_json()
 		says '"least_register_us"'
 }
 
-# Parts of a registration are less than the whole, and most of it.
+# The parts of a registration sum up to most of the whole, and not to more.
 test_shares()
 {
 	if ! traced; then
@@ -123,7 +123,8 @@ test_shares()
 				$at["pin_us"] / $at["traced_us"]
 		}
 		END {
-			# pages that have to be made are most of it
+			# absent pages: making and pinning them is most of the
+			# whole
 			if (pin["absent4194304"] < .8 ||
 			    pin["absent4194304"] <= pin["touched4194304"])
 				failed = 1
@@ -137,7 +138,7 @@ test_shares()
 	fi
 }
 
-# A tracer that is in use is left alone.
+# A tracer that is in use is not touched.
 test_tracer_busy()
 {
 	if ! traced; then
@@ -154,7 +155,7 @@ test_tracer_busy()
 	echo nop >$TRACING/current_tracer
 	[ $result -eq 0 ] && says 'not traced: .*it is in use' ||
 		result=1
-	# what traces events has no tracer
+	# a process that traces events sets no tracer
 	prof -k 4k -l 4K,64K -t 1 &&
 		says 'not traced: .*it is in use' || result=1
 	grep -q '^ib_dealloc_pd_user' $TRACING/set_ftrace_filter ||
@@ -177,7 +178,7 @@ as_if()
 	says "not traced: .*$text"
 }
 
-# Root that finds no tracefs is told how to get one, and not to be root.
+# Root without a tracefs reads how to mount one, and not that it has to be root.
 test_no_tracefs()
 {
 	local none="mount -t tmpfs none $TRACING"
@@ -195,7 +196,7 @@ test_no_tracefs()
 		as_if "$shut $TRACING" "not even root may" "${bound[@]}"
 }
 
-# The line explains what was measured.
+# The fitted line agrees with the measured times.
 test_fit()
 {
 	local r2
@@ -217,7 +218,8 @@ counter()
 	sed -n "s/.*\"$1\": \([0-9]*\).*/\1/p" "$DIR/json" | head -n 1
 }
 
-# goes_by MODEL REG_PAGE REG DEREG_PAGE DEREG COPY_PAGE: the provider does
+# goes_by MODEL REG_PAGE REG DEREG_PAGE DEREG COPY_PAGE: checks the numbers of
+# the provider's model
 goes_by()
 {
 	local model=$1 name result=0
@@ -267,7 +269,7 @@ test_load()
 		"$DIR/err" || { cat "$DIR/err"; fail "the log has others"; }
 }
 
-# not_loaded MODEL TEXT: one warning, and what is measured serves
+# not_loaded MODEL TEXT: one warning is logged, and the measured model is used
 not_loaded()
 {
 	FI_LOG_LEVEL=warn FI_OFI_MRRC_COST=$1 live && live_end ||
@@ -318,7 +320,7 @@ test_no_device()
 	! grep ofi_mrrc "$DIR/out" || fail "lists ofi_mrrc"
 }
 
-# An address of another machine's is found before anything is measured.
+# A source address that is not this machine's is refused before measuring.
 test_no_source()
 {
 	refused 1 "192.0.2.1 is no address of this machine" timeout 100 \
@@ -328,7 +330,7 @@ test_no_source()
 	prof -s 127.0.0.1 -k 4k -l 32K,64K -t 1 && says '^ *32K .*[0-9]$'
 }
 
-# A second huge page for each is not there.
+# Too few pages are an error that names the setting or the limit.
 test_no_pages()
 {
 	refused 1 "sysctl vm.nr_hugepages" "${BIN}fi_mrrc_prof" -q \
@@ -337,7 +339,7 @@ test_no_pages()
 			-q -p "$CORE" -k 4k -l 1T
 }
 
-# What was there stays, and nothing is left beside it.
+# Files that were there stay, and no other is left beside them.
 test_kept()
 {
 	echo before >"$DIR/kept"
@@ -357,7 +359,7 @@ test_kept()
 		fail "something is left"
 }
 
-# Does the process catch SIGTERM?
+# True if the process catches SIGTERM.
 catches_term()
 {
 	local mask
@@ -366,7 +368,7 @@ catches_term()
 	((0x${mask:-0} & 1 << 14))
 }
 
-# Interrupted, it ends soon, and as if it had not been.
+# An interrupted run ends soon with an error, and leaves no file.
 test_interrupted()
 {
 	local pid rc

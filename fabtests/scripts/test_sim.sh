@@ -26,7 +26,7 @@ usage()
 	EOT
 }
 
-# Both, under one policy.
+# Replays with both, under one policy.
 test_policy()
 {
 	local policy=$1 provider simulator

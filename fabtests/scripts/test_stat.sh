@@ -18,14 +18,16 @@ usage()
 	EOT
 }
 
-# start [OPTION...]: fi_mrrc_live, after it left nothing
+# start [OPTION...]: starts fi_mrrc_live, after removing the files of an earlier
+# one
 start()
 {
 	rm -f "$DIR/file".*
 	live "$@"
 }
 
-# compare FILE: the domains in it, server first, have what was printed last.
+# compare FILE: the domains in FILE, the server's first, must have the counters
+# that were printed last.
 compare()
 {
 	local file=$1 who name value words object i=0
@@ -112,7 +114,8 @@ table_says()
 		[ "$(grep -cE "regions, $1\$" "$DIR/table")" -eq 2 ]
 }
 
-# Whether lookups ask, and why; a while after the domains were opened.
+# The report tells whether lookups ask the kernel, and why, a while after the
+# domains were opened.
 test_asks()
 {
 	local result=0
@@ -124,7 +127,8 @@ test_asks()
 	start || return 1
 	until_so table_says "lookups (make no system call|of threads ask the kernel: ([^ ]*[+]0x|[^ ]*: |libc's).*)" ||
 		result=1
-	# what is said of its code is what it found itself
+	# the provider's statement about its code agrees with what the tool
+	# finds itself
 	if grep -q "no system call" "$DIR/table"; then
 		"${BIN}fi_mrrc_stat" --code "$APP" >>"$DIR/table" 2>&1 ||
 			result=1
@@ -156,7 +160,7 @@ test_usage()
 		refused 2 "count" "${BIN}fi_mrrc_stat" -n 0
 }
 
-# Another user may not look.
+# Another user may not read the counters.
 test_denied()
 {
 	local program result as=(setpriv --reuid 65534 --clear-groups)
@@ -174,7 +178,7 @@ test_denied()
 	return $result
 }
 
-# file_of [OPTION...]: what an ended process has left.
+# file_of [OPTION...]: compares the file that an ended process has left.
 file_of()
 {
 	local status=0 files
@@ -196,7 +200,7 @@ test_file()
 	file_of
 }
 
-# Domains that were not closed; a child says nothing about them.
+# Domains that were not closed are in the file; a child adds nothing about them.
 test_file_at_exit()
 {
 	file_of -x
@@ -212,7 +216,7 @@ test_file_hook()
 	[ "$(grep -c '^{' "$DIR/file")" -eq 2 ] || fail "not two lines"
 }
 
-# Of all domains in the file: the sum of a counter.
+# Prints the sum of a counter over all domains in the file.
 sum_of()
 {
 	grep -o "\"$1\": [0-9]*" "$DIR/file" |
@@ -238,7 +242,7 @@ test_file_cwrite()
 	done
 }
 
-# Nothing else happens.
+# A file that cannot be written gives one warning; the run goes on.
 test_file_refused()
 {
 	local status

@@ -1,10 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# test_tools.sh: valgrind and AddressSanitizer find in a program what it does
-# wrong with memory of fi_mr_alloc, as they would with malloc's, and nothing
-# where it does nothing wrong. The provider is the one that FI_PROVIDER_PATH
-# names, and is not built for it.
+# test_tools.sh: valgrind and AddressSanitizer find a program's wrong uses of
+# memory of fi_mr_alloc, as they would with malloc's, and report no right use.
+# The provider is the one that FI_PROVIDER_PATH names, and is not built for it.
 
 set -u
 export LC_ALL=C

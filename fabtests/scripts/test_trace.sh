@@ -22,7 +22,8 @@ usage()
 	EOT
 }
 
-# recorded PROGRAM ARGUMENT...: its output in $DIR/out, its one file in $FILE.
+# recorded PROGRAM ARGUMENT...: runs it with a trace; its output is in $DIR/out,
+# its one trace in $FILE.
 recorded()
 {
 	local program=$1 rc
@@ -41,13 +42,13 @@ recorded()
 	[ -s "$FILE" ] || fail "not one file: $FILE"
 }
 
-# count OPTION...: requests of $FILE
+# count OPTION...: prints the number of requests in $FILE
 count()
 {
 	"${BIN}fi_mrrc_trace" -f json "$@" "$FILE" | wc -l
 }
 
-# sum NAME: of a counter, over the domains of the run
+# sum NAME: prints the sum of a counter over the domains of the run
 sum()
 {
 	grep -o "\"$1\": [0-9]*" "$DIR/stats" |
@@ -59,7 +60,8 @@ same()
 	[ "$2" = "$3" ] || fail "$1: recorded $2, counted $3"
 }
 
-# What was not looked up: requests for what is no range, and the core's own.
+# Prints the number of requests that are not looked up: those for no valid
+# range, and the core's own.
 nonsense()
 {
 	"${BIN}fi_mrrc_trace" -f csv --result=failed "$FILE" |
@@ -68,7 +70,7 @@ nonsense()
 			$5 ~ /[+]/)' | wc -l
 }
 
-# Every lookup of every domain is there, and came out the same.
+# Every lookup of every domain is in the trace, with the same result.
 counts()
 {
 	same hits "$(count --result=hit)" "$(sum hits)" &&
@@ -77,7 +79,7 @@ counts()
 	[ "$(sum lookups)" -gt 0 ] || fail "nothing was looked up"
 }
 
-# ended ALLOWED: all holds ended, but for so many
+# ended ALLOWED: all holds have ended, except for at most ALLOWED
 ended()
 {
 	local open
@@ -87,7 +89,7 @@ ended()
 	[ "$open" -le "$1" ] || fail "$open requests did not end"
 }
 
-# The simulator, on what was recorded.
+# The simulator runs on the recorded trace.
 test_simulated()
 {
 	local policy=$1 provider simulator
@@ -115,13 +117,13 @@ test_simulated()
 	fail "simulator: ${simulator:-nothing}"
 }
 
-# counted PROGRAM ARGUMENT...: any test's
+# counted PROGRAM ARGUMENT...: records any test, and compares the counters
 counted()
 {
 	recorded "$@" && counts
 }
 
-# What the provider went by is in the file, and the simulator goes by it.
+# The provider's cost model is in the trace, and the simulator uses it.
 test_cost()
 {
 	local cost=a=1234.5,b=60000,c=.25,d=8000,copy=777
@@ -146,7 +148,7 @@ test_cost()
 		fail "another model"
 		return 1
 	fi
-	# CSV has none
+	# a CSV file has no model
 	"${BIN}fi_mrrc_trace" -f csv -o "$DIR/csv" "$FILE"
 	"${BIN}fi_mrrc_sim" -q -p gdl -s 64K "$DIR/csv" |
 		grep -q 'model ou2009' || { fail "no default"; return 1; }
@@ -211,7 +213,7 @@ test_fork()
 		fail "others wrote to the parent's file"
 }
 
-# warned TEXT: the run went on, and said so once
+# warned TEXT: the run went on, and logged TEXT once
 warned()
 {
 	local text=$1
@@ -233,7 +235,7 @@ test_refused()
 			FI_OFI_MRRC_TRACE_SIZE=much
 }
 
-# What is not the user's own file is left alone; what is made is private.
+# A file that is not the user's own is not touched; a new one is private.
 test_others()
 {
 	local name
@@ -291,7 +293,7 @@ test_busy()
 	) 8<"$DIR/trace.busy"
 }
 
-# No more than is allowed, and the rest is counted.
+# The trace has no more entries than allowed; the others are counted.
 test_limit()
 {
 	local dropped

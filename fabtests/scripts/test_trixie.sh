@@ -27,7 +27,7 @@ expect()
 	fi
 }
 
-# Does a process have this argument?
+# True if a process has this argument.
 running()
 {
 	grep -qsxz "$1" /proc/[0-9]*/cmdline

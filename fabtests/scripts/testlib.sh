@@ -16,7 +16,7 @@ fail()
 }
 
 # test_options ARGUMENT...: sets BIN (a prefix for programs), PROVIDER, and DIR,
-# which is gone when the script ends.
+# which is removed when the script ends.
 test_options()
 {
 	BIN='' PROVIDER='tcp;ofi_mrrc'
@@ -35,7 +35,8 @@ test_options()
 	unset "${!FI_OFI_MRRC_TRACE@}" FI_OFI_MRRC_STATS_FILE FI_OFI_MRRC_COST
 }
 
-# run_tests TEST...: test_TEST each, which may have arguments; last of all.
+# run_tests TEST...: calls test_TEST for each, which may have arguments; the
+# last call of a script.
 run_tests()
 {
 	local name passed=0 failed=0
@@ -54,7 +55,8 @@ run_tests()
 	[ $failed -eq 0 ]
 }
 
-# refused STATUS TEXT COMMAND...: says so, and prints nothing else
+# refused STATUS TEXT COMMAND...: its error message has TEXT, and it prints
+# nothing else
 refused()
 {
 	local want=$1 text=$2 rc
@@ -68,7 +70,7 @@ refused()
 	[ ! -s "$DIR/table" ] || fail "$*: prints something"
 }
 
-# is_json FILE [OPTION...]: of json.tool
+# is_json FILE [OPTION...]: with the options of json.tool
 is_json()
 {
 	local file=$1
@@ -92,7 +94,7 @@ columns()
 		}'
 }
 
-# until_so COMMAND...: it succeeds within a minute
+# until_so COMMAND...: repeats it until it succeeds, for a minute at most
 until_so()
 {
 	local tries

@@ -14,7 +14,7 @@ umask 022
 readonly ME=${0##*/}
 readonly SUITE=trixie
 
-# All that --setup installs; the only such lists.
+# The packages that --setup installs; no other list names them.
 readonly HOST_PACKAGES="debian-archive-keyring debootstrap gpgv util-linux"
 readonly PACKAGES="ca-certificates check gcc libbsd-dev libc6-dev
 	libfabric-bin libfabric-dev libjansson-dev liblzma-dev libzydis-dev
@@ -94,14 +94,14 @@ mirrors()
 		sort -u | cut -d' ' -f2
 }
 
-# What apt is told about the way to its mirrors, for the folder's own apt.
+# Prints apt's settings of the way to its mirrors, for the folder's own apt.
 apt_settings()
 {
 	apt-config dump | grep -E \
 		'^Acquire::(http|https|ftp|Check-Date|Check-Valid-Until|Retries|ForceIPv[46])(::| )'
 }
 
-# The same for debootstrap, which uses wget.
+# Exports the same for debootstrap, which uses wget.
 export_proxy()
 {
 	local scheme value

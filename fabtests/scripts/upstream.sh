@@ -99,14 +99,16 @@ verbs_address()
 		sed -n 's/.* inet \([0-9.]*\).*/\1/p' | head -n 1
 }
 
-# Starts this script again where it can do no harm, and cleans up after it.
+# Starts this script again in namespaces, where it can end no other process, and
+# cleans up after it.
 isolate()
 {
 	local inner flags=(--mount --pid --fork --mount-proc --kill-child)
 
 	[[ $CORE == verbs* ]] || flags+=(--net)
 	[ "$(id -u)" -eq 0 ] || flags+=(--user --map-root-user)
-	# in a chroot the root is no mount whose propagation could be changed
+	# in a chroot the root is no mount, so that its propagation cannot be
+	# changed
 	unshare "${flags[@]}" true 2>/dev/null ||
 		flags+=(--propagation unchanged)
 	unshare "${flags[@]}" true 2>/dev/null ||
@@ -117,7 +119,7 @@ isolate()
 	MRRC_UPSTREAM_WORK=$WORK unshare "${flags[@]}" \
 		"$BASH" "$HERE/$ME" "$@" &
 	inner=$!
-	# unshare ignores the polite ones; with it goes all of the namespace
+	# unshare ignores SIGINT and SIGTERM; the namespace ends with it
 	trap 'kill -9 $inner 2>/dev/null; exit 130' INT
 	trap 'kill -9 $inner 2>/dev/null; exit 143' HUP TERM
 	wait $inner
@@ -191,8 +193,8 @@ check_options()
 	fi
 }
 
-# Does our code take part?  libfabric ignores a hook that it does not find,
-# and where a core needs no registration nothing is registered.
+# Checks that ofi_mrrc takes part. libfabric ignores a hook that it does not
+# find, and where a core needs no registration nothing is registered.
 check_cache()
 {
 	local out
@@ -208,7 +210,7 @@ check_cache()
 	esac
 }
 
-# What is there to run over.
+# Checks that the providers are there.
 check_providers()
 {
 	VERSION=$(libfabric_version)
@@ -221,7 +223,7 @@ check_providers()
 			"(FI_PROVIDER_PATH?)"
 }
 
-# The rest, in the namespace.
+# The part of the script that runs in the namespace.
 inside()
 {
 	local rc

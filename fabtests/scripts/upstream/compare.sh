@@ -6,8 +6,8 @@
 
 readonly MAX_RETRY=20	# more differences than this are not chance
 
-# Drops what fails over the core: it proves nothing, and may harm (fi_cq_test
-# takes all of a small machine's memory over verbs).
+# Drops the tests that fail over the core: they prove nothing, and may harm
+# (fi_cq_test takes all of a small machine's memory over verbs).
 not_hopeless()
 {
 	if [ -n "$RAW" ]; then
@@ -17,7 +17,8 @@ not_hopeless()
 	fi
 }
 
-# run_tests core|stack NAME [WANT]: of WANT, or all tests that count.
+# run_tests core|stack NAME [WANT]: runs those in the file WANT, or all tests
+# that count.
 run_tests()
 {
 	local name=$2 want=${3-} start=$SECONDS
@@ -36,7 +37,7 @@ run_tests()
 		"in $((SECONDS - start)) s"
 }
 
-# The report on one test, out of a log.
+# Prints the part of a log that is about one test.
 excerpt()
 {
 	local key
@@ -109,8 +110,9 @@ differing()
 	done >"$1"
 }
 
-# retried TEST ROUND: TEST alone, over both sides; its two results.  Alone,
-# because a test that fails may leave its other process to the next one.
+# retried TEST ROUND: runs TEST alone, over both sides, and prints the two
+# results. Alone, because a failed test may leave its other process to the next
+# one.
 retried()
 {
 	local side
@@ -123,8 +125,8 @@ retried()
 	done | paste -sd' ' -
 }
 
-# Removes from the file $1 what chance explains: a test that passes now over
-# the stack, or that fails over the core as well.
+# Removes from the file $1 the differences that chance explains: a test that
+# passes now over the stack, or that fails over the core as well.
 retry()
 {
 	local left=$1 round=$2 test raw stack
@@ -197,7 +199,8 @@ compare()
 	verdict
 }
 
-# What fails over the core by chance is part of its baseline still.
+# A test that fails over the core and passes when tried again counts as passed
+# in the baseline.
 second_chance()
 {
 	local list=$1 test

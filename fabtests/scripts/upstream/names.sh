@@ -68,7 +68,7 @@ with_status()
 
 # ---- providers -----------------------------------------------------------
 
-# The endpoint types that CORE has under exactly this name.
+# Prints the endpoint types that CORE has under exactly this name.
 core_eps()
 {
 	fi_info -p "$CORE" 2>/dev/null | awk -v core="$CORE" '
@@ -95,7 +95,8 @@ name_files()
 	UBER_CONFIG=$CONFIGS/$cases.test
 }
 
-# The list of what CORE passes: a semicolon is no good in a file's name.
+# Prints the name of the list of tests that CORE passes: a semicolon is no good
+# in a file's name.
 baseline_name()
 {
 	local suffix=''
@@ -111,14 +112,15 @@ libfabric_version()
 	fi_info --version 2>/dev/null | sed -n 's/^libfabric: //p'
 }
 
-# Installed fabtests say their version nowhere: it is the folder's, if at all.
+# Installed fabtests print their version nowhere: only their folder's name may
+# have it.
 fabtests_version()
 {
 	[[ ${PREFIX##*/} =~ [0-9]+(\.[0-9]+)+ ]] || { echo unknown; return; }
 	echo "${BASH_REMATCH[0]}"
 }
 
-# One word that tells one version of upstream's script from another.
+# Prints one word that differs between versions of upstream's script.
 suite_id()
 {
 	sha256sum "$RUN" | cut -c1-12

@@ -22,7 +22,7 @@ take_side()
 	fi
 }
 
-# What the reports call it.
+# Prints the side's name in the reports.
 side_label()
 {
 	case " ${SIDE_ENV[*]}" in

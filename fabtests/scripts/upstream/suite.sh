@@ -23,7 +23,8 @@ parse_report()
 		}' "$1"
 }
 
-# runfabtests LOG OPTION...: in WORK, as it writes where it stands.
+# runfabtests LOG OPTION...: runs it in WORK, because it writes to the current
+# directory.
 runfabtests()
 {
 	local log=$1
@@ -34,7 +35,7 @@ runfabtests()
 		"$@" "$SIDE_NAME") >"$log" 2>&1 </dev/null
 }
 
-# Every test that runfabtests.sh knows; runs none.
+# Lists every test of runfabtests.sh; runs none.
 catalogue()
 {
 	take_side core
@@ -44,7 +45,7 @@ catalogue()
 	[ -s "$WORK/catalogue" ] || die "$RUN lists no tests"
 }
 
-# Reads tests, writes a pattern for each that matches it alone.
+# Reads tests; writes for each a pattern that matches no other.
 as_patterns()
 {
 	sed 's/ADDR/[^ ]+/g; s/^/^/; s/$/$/'

@@ -75,7 +75,7 @@ uber_parse()
 		END { done() }' "$1"
 }
 
-# Ends the client when it says nothing for too long.
+# Ends the client when it has printed nothing for too long.
 uber_watch()
 {
 	local client=$1 out=$2 size last='' idle=0
@@ -93,7 +93,7 @@ uber_watch()
 	done
 }
 
-# uber_session FROM TO OUT: one server, one client.
+# uber_session FROM TO OUT: runs one server and one client.
 uber_session()
 {
 	local out=$3 server client i range=(-y "$1")
@@ -116,8 +116,8 @@ uber_session()
 	wait $server 2>/dev/null
 }
 
-# uber_run NAME WANT: as suite_run.  A server that gives up takes the rest of
-# a session with it: go on after the case that it died of.
+# uber_run NAME WANT: as suite_run. A server that gives up ends its session,
+# too: the next session begins after the case that ended it.
 uber_run()
 {
 	local list=$WORK/$1.list log=$WORK/$1.log out=$WORK/$1.out want=$2
@@ -141,14 +141,15 @@ uber_run()
 		[ -n "$total" ] || total=$(sed -n \
 			's/^Test configurations loaded: //p' "$out")
 		[ -n "$total" ] || die "fi_ubertest: $(tail -n 1 "$out")"
-		# a failed case, then the server gone: the next ones say no more
+		# a failed case, then the server's end: the next cases prove
+		# nothing
 		last=$(uber_dead "$out" "$first")
 		uber_parse "$out" | awk -v last="$last" '$3 <= last' >>"$list"
 		first=$((last + 1))
 	done
 }
 
-# The last case of a session that the server took part in.
+# Prints the last case of a session in which the server took part.
 uber_dead()
 {
 	local n
