@@ -42,8 +42,8 @@ struct fi_mrrc_stats {
 	size_t size;
 	/* since the domain was opened */
 	uint64_t lookups;	/* buffers resolved without a descriptor */
-	uint64_t hits;		/* ... found registered */
-	uint64_t misses;	/* ... not found, or not permitted to be used */
+	uint64_t hits;		/* lookups that found a registration */
+	uint64_t misses;	/* lookups that found none that may be used */
 	uint64_t registrations; /* by the core provider, on our behalf */
 	uint64_t deregistrations;
 	uint64_t registration_failures;
@@ -161,7 +161,7 @@ struct fi_mrrc_cw_stats {
 	uint64_t writes; /* posted */
 	uint64_t tags;
 	uint64_t immediate; /* writes issued in the posting call */
-	uint64_t held;	    /* ... and later */
+	uint64_t held;	    /* writes issued later */
 	uint64_t writes_ended;
 	uint64_t tags_ended;
 	uint64_t truncated; /* operations of this side that ended so */
