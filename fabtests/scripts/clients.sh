@@ -17,6 +17,8 @@ export LC_ALL=C
 readonly ME=${0##*/}
 HERE=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 readonly HERE
+# shellcheck source=util/sh/words.sh
+. "$HERE/../../util/sh/words.sh"
 readonly SOURCES=$HERE/../clients
 
 # The packages that --setup installs; no other list names them.
@@ -73,17 +75,6 @@ usage()
 	\${OFI_MRRC_CACHE:-\${XDG_CACHE_HOME:-~/.cache}/ofi_mrrc}.
 	Exit status: 0 no test failed, 1 some did, $RC_CANNOT could not run.
 	EOT
-}
-
-say()
-{
-	printf '%s\n' "$*"
-}
-
-die()
-{
-	printf '%s: %s\n' "$ME" "$*" >&2
-	exit $RC_CANNOT
 }
 
 usage_error()

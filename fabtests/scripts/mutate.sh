@@ -12,6 +12,8 @@ set -u
 export LC_ALL=C
 readonly ME=${0##*/}
 TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
+# shellcheck source=util/sh/words.sh
+. "$TOP/util/sh/words.sh"
 readonly LISTS=$TOP/prov/mrrc/test/mutations
 # seconds for a test: one that hangs has seen the mutation, too
 readonly LIMIT=60
@@ -45,12 +47,6 @@ usage()
 
 	Exit status: 0 each one was seen, 1 some were not, 2 could not run.
 	EOT
-}
-
-die()
-{
-	echo "$ME: $*" >&2
-	exit 2
 }
 
 # ---- lists -------------------------------------------------------------------

@@ -17,6 +17,8 @@ export LC_ALL=C
 readonly ME=${0##*/}
 HERE=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 readonly HERE
+# shellcheck source=util/sh/words.sh
+. "$HERE/../../util/sh/words.sh"
 readonly CLIENTS=$HERE/clients.sh
 readonly STACK="tcp;ofi_rxm;ofi_mrrc"
 readonly PACKAGES="gfortran make util-linux xz-utils"
@@ -50,12 +52,6 @@ usage()
 	It takes about two minutes. Exit status: 0; 1 if a program failed,
 	$RC_CANNOT if something is missing: then FOLDER is as it was.
 	EOT
-}
-
-die()
-{
-	printf '%s: %s\n' "$ME" "$*" >&2
-	exit $RC_CANNOT
 }
 
 failed()

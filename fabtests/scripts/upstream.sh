@@ -20,6 +20,8 @@ export LC_ALL=C
 readonly ME=${0##*/}
 HERE=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 readonly HERE
+# shellcheck source=util/sh/words.sh
+. "$HERE/../../util/sh/words.sh"
 readonly BASELINES=$HERE/../baseline
 # shellcheck source=fabtests/scripts/upstream/names.sh
 . "$HERE/upstream/names.sh"
@@ -66,17 +68,6 @@ usage()
 
 	Exit status: 0 as good as the core, 1 not, $RC_CANNOT could not run.
 	EOT
-}
-
-say()
-{
-	printf '%s\n' "$*"
-}
-
-die()
-{
-	printf '%s: %s\n' "$ME" "$*" >&2
-	exit $RC_CANNOT
 }
 
 usage_error()

@@ -30,15 +30,8 @@ JOBS=$(nproc 2>/dev/null || echo 2)
 
 # ---- words -----------------------------------------------------------------
 
-say()
-{
-	printf '%s\n' "$*"
-}
-
-warn()
-{
-	printf '%s: %s\n' "${ME:-ofi_mrrc}" "$*" >&2
-}
+# shellcheck source=util/sh/words.sh
+. "$TOP/util/sh/words.sh"
 
 # Seconds as a reader wants them.
 minutes()

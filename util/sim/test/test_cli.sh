@@ -4,52 +4,10 @@
 # test_cli.sh: fi_mrrc_sim as people call it: what it prints, what it refuses
 # and how. Part of make check.
 
-set -u
-export LC_ALL=C
-
 SIM=${SIM:-util/fi_mrrc_sim}
-DIR=$(mktemp -d "${TMPDIR:-/tmp}/test_cli.XXXXXX") || exit 1
-trap 'rm -rf "$DIR"' EXIT
-failed=0
-
-fail()
-{
-	echo "FAIL: $*"
-	sed 's/^/  | /' "$DIR/out" "$DIR/err" | head -n 12
-	failed=1
-}
-
-# run STATUS ARGUMENT...
-run()
-{
-	local want=$1 rc
-
-	shift
-	"$SIM" "$@" >"$DIR/out" 2>"$DIR/err" </dev/null
-	rc=$?
-	[ $rc -eq "$want" ] || fail "$*: status $rc, not $want"
-}
-
-# refuses STATUS TEXT ARGUMENT...: says so, and nothing on standard output
-refuses()
-{
-	local want=$1 text=$2
-
-	shift 2
-	run "$want" "$@"
-	grep -qF -- "$text" "$DIR/err" || fail "$*: does not say '$text'"
-	[ ! -s "$DIR/out" ] || fail "$*: prints a result"
-}
-
-# says TEXT ARGUMENT...
-says()
-{
-	local text=$1
-
-	shift
-	run 0 "$@"
-	grep -qE -- "$text" "$DIR/out" || fail "$*: does not print '$text'"
-}
+TOOL=$SIM
+# shellcheck source=util/sh/cli.sh
+. "${srcdir:-$(dirname -- "$0")/../../..}/util/sh/cli.sh"
 
 short=gen:cello:requests=2000
 corpus=${srcdir:-$(dirname -- "$0")/../../..}/util/sim/test/corpus_trace
