@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Prediction of the next use (predict.h).
+ *
+ * The table is set-associative: a key has WAYS places, and takes the one that
+ * was used least lately. The constants were chosen on fabtests/traces.
+ */
+#include "config.h"
+#include "core/predict.h"
+
+#include "core/hash.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WAYS	 4
+#define SETS_MIN 16
+#define SETS_MAX (64 * 1024)
+#define KEYS	 3		     /* that a signature has */
+#define GAP_MAX	 (UINT64_C(1) << 60) /* 36 years: sums do not wrap */
+
+#define GAPS_ENOUGH 2  /* of a signature */
+#define GAPS_OF_ALL 8  /* of all buffers together */
+#define ONCE_USES   4  /* of a call site, before it is judged */
+#define ONCE_PART   32 /* of these, fewer than one came again */
+
+struct mrrc_predict_entry {
+	uint64_t key;
+	uint64_t used;		    /* the predictor's uses by then; 0: empty */
+	uint64_t shortest, longest; /* gaps, once there were some */
+	uint32_t gaps;
+	uint32_t uses; /* of call sites */
+};
+
+int mrrc_predict_init(struct mrrc_predict *predict, size_t signatures)
+{
+	size_t sets = SETS_MIN;
+
+	while (sets < SETS_MAX && sets * WAYS / KEYS < signatures)
+		sets *= 2;
+	*predict = (struct mrrc_predict){ .sets = sets };
+	predict->entry = calloc(sets * WAYS, sizeof(*predict->entry));
+	return predict->entry ? 0 : -ENOMEM;
+}
+
+void mrrc_predict_fini(struct mrrc_predict *predict)
+{
+	free(predict->entry);
+}
+
+/* ---- signatures ---------------------------------------------------------- */
+
+static uint64_t mrrc_predict_join(uint64_t key, uint64_t more)
+{
+	return mrrc_hash(mrrc_rotl(key, 17) + more);
+}
+
+void mrrc_predict_sign(struct mrrc_predict_context *context, uint64_t site,
+		       uint64_t addr, struct mrrc_signature *signature)
+{
+	const uint64_t point = mrrc_predict_join(mrrc_hash(addr), site);
+	uint64_t key = ~point;
+	int i;
+
+	signature->site = mrrc_hash(~site);
+	signature->buffer = point;
+	for (i = 0; i < MRRC_PREDICT_WINDOW; i++)
+		key = mrrc_predict_join(key, context->point[i]);
+	signature->context = key;
+	for (i = MRRC_PREDICT_WINDOW - 1; i > 0; i--)
+		context->point[i] = context->point[i - 1];
+	context->point[0] = point;
+}
+
+/* ---- the table ----------------------------------------------------------- */
+
+static struct mrrc_predict_entry *
+mrrc_predict_set(const struct mrrc_predict *predict, uint64_t key)
+{
+	return predict->entry + (key & (predict->sets - 1)) * WAYS;
+}
+
+static struct mrrc_predict_entry *
+mrrc_predict_find(const struct mrrc_predict *predict, uint64_t key)
+{
+	struct mrrc_predict_entry *entry = mrrc_predict_set(predict, key);
+	int i;
+
+	for (i = 0; i < WAYS; i++) {
+		if (entry[i].used && entry[i].key == key)
+			return &entry[i];
+	}
+	return NULL;
+}
+
+/* The key's entry; perhaps a new one, in the place of another key's. */
+static struct mrrc_predict_entry *mrrc_predict_get(struct mrrc_predict *predict,
+						   uint64_t key)
+{
+	struct mrrc_predict_entry *entry = mrrc_predict_find(predict, key);
+	struct mrrc_predict_entry *set = mrrc_predict_set(predict, key);
+	int i;
+
+	if (!entry) {
+		entry = set;
+		for (i = 1; i < WAYS; i++) {
+			if (set[i].used < entry->used)
+				entry = &set[i];
+		}
+		*entry = (struct mrrc_predict_entry){ .key = key };
+	}
+	entry->used = predict->uses + 1;
+	return entry;
+}
+
+/* ---- learning ------------------------------------------------------------ */
+
+void mrrc_predict_use(struct mrrc_predict *predict,
+		      const struct mrrc_signature *signature)
+{
+	struct mrrc_predict_entry *site;
+
+	predict->uses++;
+	site = mrrc_predict_get(predict, signature->site);
+	site->uses += site->uses < UINT32_MAX;
+}
+
+static void mrrc_predict_learn(struct mrrc_predict *predict, uint64_t key,
+			       uint64_t gap)
+{
+	struct mrrc_predict_entry *entry = mrrc_predict_get(predict, key);
+
+	if (!entry->gaps || gap < entry->shortest)
+		entry->shortest = gap;
+	if (gap > entry->longest)
+		entry->longest = gap;
+	entry->gaps += entry->gaps < UINT32_MAX;
+}
+
+void mrrc_predict_gap(struct mrrc_predict *predict,
+		      const struct mrrc_signature *signature, uint64_t gap)
+{
+	if (gap > GAP_MAX)
+		gap = GAP_MAX;
+	mrrc_predict_learn(predict, signature->context, gap);
+	mrrc_predict_learn(predict, signature->buffer, gap);
+	mrrc_predict_learn(predict, signature->site, gap);
+	predict->gaps++;
+	if (gap > predict->longest)
+		predict->longest = gap;
+}
+
+/* ---- prediction ---------------------------------------------------------- */
+
+/* A 20th, and the less was seen the more. */
+static uint64_t mrrc_predict_from(uint64_t shortest, uint64_t gaps)
+{
+	const uint64_t guard = shortest / 20 + 2 * (shortest / gaps);
+
+	return guard < shortest ? shortest - guard : 0;
+}
+
+static uint64_t mrrc_predict_to(uint64_t longest, uint64_t gaps)
+{
+	return longest + longest / 2 + 4 * (longest / gaps);
+}
+
+/* Whether buffers at that call site are used once, as it seems. */
+static bool mrrc_predict_once(const struct mrrc_predict *predict, uint64_t key)
+{
+	const struct mrrc_predict_entry *site = mrrc_predict_find(predict, key);
+
+	return site && site->uses >= ONCE_USES &&
+	       (uint64_t) site->gaps * ONCE_PART < site->uses;
+}
+
+void mrrc_predict_next(const struct mrrc_predict *predict,
+		       const struct mrrc_signature *signature,
+		       struct mrrc_prediction *prediction)
+{
+	const struct mrrc_predict_entry *entry;
+
+	*prediction = (struct mrrc_prediction){ .to = MRRC_PREDICT_NEVER };
+	entry = mrrc_predict_find(predict, signature->context);
+	if (entry)
+		prediction->period = entry->shortest;
+	if (!entry || entry->gaps < GAPS_ENOUGH)
+		entry = mrrc_predict_find(predict, signature->buffer);
+	if (entry && entry->gaps >= GAPS_ENOUGH) {
+		prediction->from =
+			mrrc_predict_from(entry->shortest, entry->gaps);
+		prediction->to = mrrc_predict_to(entry->longest, entry->gaps);
+	} else if (mrrc_predict_once(predict, signature->site)) {
+		prediction->to = 0;
+	} else if (predict->gaps >= GAPS_OF_ALL) {
+		prediction->to =
+			mrrc_predict_to(predict->longest, predict->gaps);
+	}
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * When a buffer will be used again: the context-aware predictor of li2011,
+ * section 3.1.
+ *
+ * A use has a signature: its call site, its address, and the two communication
+ * points of its thread before it. What is learned of a signature is how long
+ * after such a use the same buffer was used again: the shortest and the
+ * longest gap. The paper predicts the shortest and keeps the buffer from then
+ * on; the longest says when to give up waiting.
+ *
+ * What a signature does not tell yet, the buffer at that call site tells, in
+ * whatever context. Where that is not known either, the call site tells whether
+ * its buffers are used more than once, and the longest gap of all buffers how
+ * long to wait.
+ *
+ * Times are nanoseconds; an argument, there is no clock. Not thread-safe. Only
+ * init allocates: what was not used for long makes room.
+ */
+#ifndef MRRC_PREDICT_H
+#define MRRC_PREDICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MRRC_PREDICT_WINDOW 2 /* communication points before */
+#define MRRC_PREDICT_NEVER  UINT64_MAX
+
+/* The last communication points of a thread; zeroed, there were none. */
+struct mrrc_predict_context {
+	uint64_t point[MRRC_PREDICT_WINDOW]; /* the latest first */
+};
+
+struct mrrc_signature {
+	uint64_t context; /* call site, address and points before */
+	uint64_t buffer;  /* call site and address */
+	uint64_t site;
+};
+
+/* Relative to the use. */
+struct mrrc_prediction {
+	uint64_t period; /* the shortest gap; 0: not known */
+	uint64_t from;	 /* not used sooner: a guard before it */
+	uint64_t to;	 /* nor later; NEVER: not known, 0: not at all */
+};
+
+struct mrrc_predict_entry;
+
+struct mrrc_predict {
+	struct mrrc_predict_entry *entry;
+	size_t sets;	  /* a power of two */
+	uint64_t uses;	  /* recorded so far */
+	uint64_t gaps;	  /* learned so far, */
+	uint64_t longest; /* and the longest of these */
+};
+
+/* For about so many signatures. -ENOMEM. */
+int mrrc_predict_init(struct mrrc_predict *predict, size_t signatures);
+void mrrc_predict_fini(struct mrrc_predict *predict);
+
+/* The thread with that context comes to a communication point. */
+void mrrc_predict_sign(struct mrrc_predict_context *context, uint64_t site,
+		       uint64_t addr, struct mrrc_signature *signature);
+
+/* One use with that signature. */
+void mrrc_predict_use(struct mrrc_predict *predict,
+		      const struct mrrc_signature *signature);
+
+/* A buffer was used again, so long after its use with that signature. */
+void mrrc_predict_gap(struct mrrc_predict *predict,
+		      const struct mrrc_signature *signature, uint64_t gap);
+
+/* When a buffer is used next after a use with that signature. */
+void mrrc_predict_next(const struct mrrc_predict *predict,
+		       const struct mrrc_signature *signature,
+		       struct mrrc_prediction *prediction);
+
+#endif /* MRRC_PREDICT_H */
