@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * core/predict: against a model that keeps every gap, and what each step of
+ * the fallback is there for.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/predict.h"
+#include "fault.h"
+#include "seed.h"
+
+#define SIGNATURES 1000u
+#define SITE	   0x401000u
+#define ADDR	   0x7f0000000000u
+#define MS	   1000000u
+
+static struct mrrc_predict predict;
+static struct mrrc_predict_context thread;
+
+static void setup(void)
+{
+	memset(&thread, 0, sizeof(thread));
+	ck_assert_int_eq(mrrc_predict_init(&predict, SIGNATURES), 0);
+}
+
+static void teardown(void)
+{
+	mrrc_predict_fini(&predict);
+}
+
+static struct mrrc_signature use(uint64_t site, uint64_t addr)
+{
+	struct mrrc_signature signature;
+
+	mrrc_predict_sign(&thread, site, addr, &signature);
+	mrrc_predict_use(&predict, &signature);
+	return signature;
+}
+
+static void gaps(const struct mrrc_signature *signature, uint64_t gap,
+		 unsigned count)
+{
+	while (count--)
+		mrrc_predict_gap(&predict, signature, gap);
+}
+
+static struct mrrc_prediction next(const struct mrrc_signature *signature)
+{
+	struct mrrc_prediction prediction;
+
+	memset(&prediction, 0xff, sizeof(prediction));
+	mrrc_predict_next(&predict, signature, &prediction);
+	return prediction;
+}
+
+static void is(struct mrrc_prediction prediction, uint64_t period,
+	       uint64_t from, uint64_t to)
+{
+	ck_assert_uint_eq(prediction.period, period);
+	ck_assert_uint_eq(prediction.from, from);
+	ck_assert_uint_eq(prediction.to, to);
+}
+
+START_TEST(test_nothing_known)
+{
+	const struct mrrc_signature signature = use(SITE, ADDR);
+
+	is(next(&signature), 0, 0, MRRC_PREDICT_NEVER);
+	/* one gap predicts, and nothing is risked by it yet */
+	gaps(&signature, MS, 1);
+	is(next(&signature), MS, 0, MRRC_PREDICT_NEVER);
+}
+END_TEST
+
+/* A 20th before the shortest gap, half behind the longest; few gaps, more. */
+START_TEST(test_guard)
+{
+	const struct mrrc_signature signature = use(SITE, ADDR);
+
+	gaps(&signature, MS, 2);
+	is(next(&signature), MS, 0, 3 * MS + MS / 2);
+	gaps(&signature, MS, 2);
+	is(next(&signature), MS, MS - MS / 20 - MS / 2, 2 * MS + MS / 2);
+	gaps(&signature, MS, 36);
+	is(next(&signature), MS, MS - MS / 20 - MS / 20, MS + MS / 2 + MS / 10);
+	gaps(&signature, MS, 4000 - 40);
+	is(next(&signature), MS, MS - MS / 20 - MS / 2000,
+	   MS + MS / 2 + MS / 1000);
+}
+END_TEST
+
+/* The shortest and the longest, in whatever order they come. */
+START_TEST(test_shortest_and_longest)
+{
+	static const uint64_t order[][3] = {
+		{ MS, 2 * MS, 4 * MS },
+		{ 4 * MS, 2 * MS, MS },
+		{ 2 * MS, MS, 4 * MS },
+		{ 2 * MS, 4 * MS, MS },
+	};
+	const struct mrrc_signature signature = use(SITE, ADDR);
+	int i;
+
+	for (i = 0; i < 3; i++)
+		gaps(&signature, order[_i][i], i == 2 ? 98 : 1);
+	is(next(&signature), MS, MS - MS / 20 - MS / 50,
+	   4 * MS + 2 * MS + 4 * (4 * MS / 100));
+}
+END_TEST
+
+/* Two points before: the same use after another pair is another signature. */
+START_TEST(test_window)
+{
+	struct mrrc_signature after[2];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		use(SITE, ADDR + i); /* differs two points before */
+		use(SITE + 8, ADDR + 9);
+		after[i] = use(SITE, ADDR);
+	}
+	ck_assert_uint_ne(after[0].context, after[1].context);
+	ck_assert_uint_eq(after[0].buffer, after[1].buffer);
+	ck_assert_uint_eq(after[0].site, after[1].site);
+	gaps(&after[0], MS, 4);
+	gaps(&after[1], 10 * MS, 4);
+	ck_assert_uint_eq(next(&after[0]).period, MS);
+	ck_assert_uint_eq(next(&after[1]).period, 10 * MS);
+	ck_assert_uint_lt(next(&after[0]).to, 10 * MS);
+	/* the third before makes no difference */
+	for (i = 0; i < 2; i++) {
+		use(SITE, ADDR + 100 + i);
+		use(SITE, ADDR + 1);
+		use(SITE + 8, ADDR + 9);
+		ck_assert_uint_eq(use(SITE, ADDR).context, after[1].context);
+	}
+}
+END_TEST
+
+/* In a context that is new: what the buffer did at that call site. */
+START_TEST(test_buffer_in_new_context)
+{
+	struct mrrc_signature signature = use(SITE, ADDR);
+
+	gaps(&signature, MS, 3);
+	gaps(&signature, 3 * MS, 1);
+	use(SITE, ADDR + 4096);
+	signature = use(SITE, ADDR);
+	is(next(&signature), 0, MS - MS / 20 - MS / 2,
+	   3 * MS + 3 * MS / 2 + 3 * MS);
+	/* not at another one, nor another buffer there */
+	signature = use(SITE + 8, ADDR);
+	ck_assert_uint_eq(next(&signature).to, MRRC_PREDICT_NEVER);
+	signature = use(SITE, ADDR + 8192);
+	ck_assert_uint_eq(next(&signature).to, MRRC_PREDICT_NEVER);
+}
+END_TEST
+
+/* A call site whose buffers do not come again: after the fourth, no wait. */
+START_TEST(test_once)
+{
+	struct mrrc_signature signature;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		signature = use(SITE, ADDR + 4096 * i);
+		ck_assert_uint_eq(next(&signature).to,
+				  i < 3 ? MRRC_PREDICT_NEVER : 0);
+	}
+	ck_assert_uint_eq(next(&signature).from, 0);
+	/* one comes again: that is too much for 32 uses, not for 33 */
+	gaps(&signature, MS, 1);
+	for (; i < 33; i++) {
+		ck_assert_uint_eq(next(&signature).to, MRRC_PREDICT_NEVER);
+		signature = use(SITE, ADDR + 4096 * i);
+	}
+	ck_assert_uint_eq(next(&signature).to, 0);
+	/* what is known of a buffer counts more */
+	gaps(&signature, MS, 2);
+	ck_assert_uint_ne(next(&signature).to, 0);
+	signature = use(SITE + 8, ADDR);
+	ck_assert_uint_eq(next(&signature).to, MRRC_PREDICT_NEVER);
+}
+END_TEST
+
+/* A buffer of which nothing is known waits as long as any has. */
+START_TEST(test_longest_of_all)
+{
+	struct mrrc_signature other = use(SITE, ADDR), signature;
+
+	gaps(&other, MS, 6);
+	gaps(&other, 8 * MS, 1);
+	signature = use(SITE + 8, ADDR);
+	ck_assert_uint_eq(next(&signature).to, MRRC_PREDICT_NEVER);
+	gaps(&other, MS, 1);
+	is(next(&signature), 0, 0, 8 * MS + 4 * MS + 4 * MS);
+}
+END_TEST
+
+START_TEST(test_extremes)
+{
+	const struct mrrc_signature signature = use(UINT64_MAX, 0);
+	struct mrrc_prediction prediction;
+
+	gaps(&signature, 0, 2);
+	is(next(&signature), 0, 0, 0);
+	gaps(&signature, UINT64_MAX, 1);
+	prediction = next(&signature);
+	ck_assert_uint_eq(prediction.from, 0);
+	ck_assert_uint_gt(prediction.to, UINT64_C(1) << 60);
+	ck_assert_uint_lt(prediction.to, UINT64_C(1) << 63);
+}
+END_TEST
+
+/* What is used lately stays, whatever else is new; memory does not grow. */
+START_TEST(test_room)
+{
+	const struct mrrc_signature kept = use(SITE, ADDR);
+	const size_t sets = predict.sets;
+	struct mrrc_signature signature;
+	unsigned i;
+
+	gaps(&kept, MS, 2);
+	for (i = 1; i <= 100 * SIGNATURES; i++) {
+		signature = use(SITE + 16 * i, ADDR + 4096 * i);
+		gaps(&signature, MS, 1);
+		if (i % 64 == 0)
+			gaps(&kept, MS, 1);
+	}
+	ck_assert_uint_eq(predict.sets, sets);
+	i = 2 + i / 64;
+	is(next(&kept), MS, MS - MS / 20 - 2 * (MS / i),
+	   MS + MS / 2 + 4 * (MS / i));
+	/* and what was not, goes */
+	thread = (struct mrrc_predict_context){ 0 };
+	signature = use(SITE + 16, ADDR + 4096);
+	ck_assert_uint_eq(next(&signature).period, 0);
+}
+END_TEST
+
+/* ---- a model that keeps all ---------------------------------------------- */
+
+#define SITES	3
+#define BUFFERS 5
+#define STEPS	3000
+
+static struct step {
+	unsigned site, buffer, before[2];
+	uint64_t gap;
+	bool again;
+} step[STEPS];
+
+/* Shortest, longest and number of the gaps of steps like @i's; @level 0: with
+ * the same points before, 1: of the buffer at the site, 2: of the site. */
+static unsigned model_gaps(unsigned n, unsigned i, int level, uint64_t *min,
+			   uint64_t *max)
+{
+	unsigned count = 0, k;
+
+	*min = UINT64_MAX;
+	*max = 0;
+	for (k = 0; k < n; k++) {
+		if (!step[k].again || step[k].site != step[i].site ||
+		    (level < 2 && step[k].buffer != step[i].buffer) ||
+		    (level < 1 && memcmp(step[k].before, step[i].before,
+					 sizeof(step[k].before))))
+			continue;
+		*min = step[k].gap < *min ? step[k].gap : *min;
+		*max = step[k].gap > *max ? step[k].gap : *max;
+		count++;
+	}
+	return count;
+}
+
+static struct mrrc_prediction model_next(unsigned n, unsigned i)
+{
+	struct mrrc_prediction p = { .to = MRRC_PREDICT_NEVER };
+	uint64_t min, max, longest = 0;
+	unsigned count, uses = 0, all = 0, k;
+
+	count = model_gaps(n, i, 0, &min, &max);
+	p.period = count ? min : 0;
+	if (count < 2)
+		count = model_gaps(n, i, 1, &min, &max);
+	if (count >= 2) {
+		p.from = min - min / 20 - (count > 2 ? 2 * (min / count) : min);
+		if ((int64_t) p.from < 0)
+			p.from = 0;
+		p.to = max + max / 2 + 4 * (max / count);
+		return p;
+	}
+	for (k = 0; k < n; k++) {
+		uses += step[k].site == step[i].site;
+		all += step[k].again;
+		if (step[k].again && step[k].gap > longest)
+			longest = step[k].gap;
+	}
+	count = model_gaps(n, i, 2, &min, &max);
+	if (uses >= 4 && count * 32 < uses)
+		p.to = 0;
+	else if (all >= 8)
+		p.to = longest + longest / 2 + 4 * (longest / all);
+	return p;
+}
+
+/* Fewer signatures than there is room for: nothing may be forgotten. */
+START_TEST(test_model)
+{
+	static struct mrrc_signature signature[STEPS];
+	unsigned last[BUFFERS], before[2] = { 0 };
+	struct mrrc_prediction want;
+	struct seed seed = seed_init("predict", _i);
+	unsigned i, k;
+
+	mrrc_predict_fini(&predict);
+	ck_assert_int_eq(mrrc_predict_init(&predict, SIZE_MAX), 0);
+	memset(last, 0xff, sizeof(last));
+	memset(step, 0, sizeof(step));
+	for (i = 0; i < STEPS; i++) {
+		step[i].site = seed_below(&seed, SITES);
+		step[i].buffer = seed_below(&seed, BUFFERS);
+		memcpy(step[i].before, before, sizeof(before));
+		before[1] = before[0];
+		before[0] = 1 + step[i].site * BUFFERS + step[i].buffer;
+		signature[i] = use(SITE + step[i].site, ADDR + step[i].buffer);
+		k = last[step[i].buffer];
+		last[step[i].buffer] = i;
+		if (k != UINT32_MAX && seed_below(&seed, 4)) {
+			step[k].again = true;
+			step[k].gap = seed_below(&seed, MS) << (i % 3 * 4);
+			gaps(&signature[k], step[k].gap, 1);
+		}
+		k = seed_below(&seed, i + 1);
+		want = model_next(i + 1, k);
+		is(next(&signature[k]), want.period, want.from, want.to);
+	}
+}
+END_TEST
+
+START_TEST(test_sizes)
+{
+	static const size_t signatures[] = { 0, 1, 22, 100, SIZE_MAX };
+	struct mrrc_predict other;
+	size_t i;
+
+	for (i = 0; i < sizeof(signatures) / sizeof(signatures[0]); i++) {
+		ck_assert_int_eq(mrrc_predict_init(&other, signatures[i]), 0);
+		ck_assert_uint_eq(other.sets & (other.sets - 1), 0);
+		ck_assert_uint_le(other.sets, 65536);
+		mrrc_predict_fini(&other);
+	}
+}
+END_TEST
+
+START_TEST(test_init_fails)
+{
+	struct mrrc_predict other;
+	int ret;
+
+	fault_arm(1);
+	ret = mrrc_predict_init(&other, SIGNATURES);
+	ck_assert(fault_disarm());
+	ck_assert_int_eq(ret, -ENOMEM);
+	ck_assert_uint_eq(fault_leaks(), 0);
+}
+END_TEST
+
+Suite *predict_suite(void)
+{
+	Suite *suite = suite_create("predict");
+	TCase *tcase = tcase_create("predict");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, test_nothing_known);
+	tcase_add_test(tcase, test_guard);
+	tcase_add_loop_test(tcase, test_shortest_and_longest, 0, 4);
+	tcase_add_test(tcase, test_window);
+	tcase_add_test(tcase, test_buffer_in_new_context);
+	tcase_add_test(tcase, test_once);
+	tcase_add_test(tcase, test_longest_of_all);
+	tcase_add_test(tcase, test_extremes);
+	tcase_add_test(tcase, test_room);
+	tcase_add_loop_test(tcase, test_model, 0, 4);
+	tcase_add_test(tcase, test_sizes);
+	tcase_add_test(tcase, test_init_fails);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
