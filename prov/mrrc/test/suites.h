@@ -16,6 +16,7 @@ Suite *cost_fit_suite(void);
 Suite *cw_suite(void);
 Suite *cw_wire_suite(void);
 Suite *cw_cancel_suite(void);
+Suite *deadline_suite(void);
 Suite *hash_suite(void);
 Suite *history_suite(void);
 Suite *policy_suite(void);
