@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * core/schedule: the paper's conditions at their very boundaries.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <string.h>
+
+#include "core/schedule.h"
+
+#define SITE  0x401000u
+#define US    1000u
+#define MS    1000000u
+#define LEN   8192u  /* two pages */
+#define REG   26000u /* 2 * 10000 + 6000 */
+#define DEREG 7000u  /* 2 * 3000 + 1000 */
+#define QUEUE 100u
+#define COST  (REG + DEREG + 2 * QUEUE)
+#define MANY  40u
+
+static const struct mrrc_cost model_cost = {
+	.reg_page = 10000,
+	.reg = 6000,
+	.dereg_page = 3000,
+	.dereg = 1000,
+	.page = 4096,
+};
+
+static struct mrrc_predict predict;
+static struct mrrc_predict_context thread;
+static struct mrrc_schedule schedule;
+static struct mrrc_scheduled item[MANY];
+
+static void setup(void)
+{
+	unsigned i;
+
+	memset(&thread, 0, sizeof(thread));
+	ck_assert_int_eq(mrrc_predict_init(&predict, 10000), 0);
+	mrrc_schedule_init(&schedule, &predict, &model_cost, QUEUE);
+	for (i = 0; i < MANY; i++)
+		mrrc_scheduled_init(&item[i], LEN);
+}
+
+static void teardown(void)
+{
+	ck_assert(mrrc_schedule_valid(&schedule));
+	mrrc_predict_fini(&predict);
+}
+
+static struct mrrc_signature sign(unsigned i)
+{
+	struct mrrc_signature signature;
+
+	mrrc_predict_sign(&thread, SITE, 4096 * i, &signature);
+	return signature;
+}
+
+/* An operation that is over at once. */
+static bool use(unsigned i, uint64_t now)
+{
+	const struct mrrc_signature signature = sign(i);
+	const bool registered =
+		mrrc_schedule_use(&schedule, &item[i], &signature, now);
+
+	mrrc_schedule_done(&schedule, &item[i]);
+	return registered;
+}
+
+static enum mrrc_step next(uint64_t now, unsigned *i, uint64_t *wake)
+{
+	struct mrrc_scheduled *done = NULL;
+	enum mrrc_step step;
+
+	*wake = 0;
+	step = mrrc_schedule_next(&schedule, now, &done, wake);
+	*i = done ? done - item : MANY;
+	ck_assert(mrrc_schedule_valid(&schedule));
+	return step;
+}
+
+/* Says @step of @i, or nothing before @wake. */
+static void says(uint64_t now, enum mrrc_step step, unsigned i, uint64_t wake)
+{
+	unsigned got;
+	uint64_t at;
+
+	ck_assert_int_eq(next(now, &got, &at), step);
+	if (step == MRRC_STEP_NONE)
+		ck_assert_uint_eq(at, wake);
+	else
+		ck_assert_uint_eq(got, i);
+}
+
+/*
+ * A use, after so many every @period that little guard is left. The schedule
+ * has not been asked yet.
+ */
+static uint64_t learn(unsigned i, uint64_t period, uint64_t now)
+{
+	struct mrrc_signature signature;
+	unsigned k;
+
+	memset(&thread, 0, sizeof(thread));
+	signature = sign(i);
+	for (k = 0; k < 4000; k++)
+		mrrc_predict_gap(&predict, &signature, period);
+	mrrc_schedule_use(&schedule, &item[i], &signature, now);
+	mrrc_schedule_done(&schedule, &item[i]);
+	return now;
+}
+
+static uint64_t from(uint64_t period)
+{
+	return period - period / 20 - 2 * (period / 4000);
+}
+
+static uint64_t until(uint64_t period)
+{
+	return period + period / 2 + 4 * (period / 4000);
+}
+
+START_TEST(test_first_use)
+{
+	ck_assert(!use(0, MS));
+	ck_assert_int_eq(item[0].state, MRRC_SCHEDULED_USED);
+	/* nothing known: kept, and looked at again */
+	says(MS, MRRC_STEP_NONE, 0, MS + 64 * COST + 1);
+	ck_assert(mrrc_scheduled_registered(&item[0]));
+	says(MS + 64 * COST, MRRC_STEP_NONE, 0, MS + 64 * COST + 1);
+	/* as long again */
+	says(2 * MS + 64 * COST, MRRC_STEP_NONE, 0,
+	     2 * MS + 64 * COST + MS + 64 * COST + 64 * COST + 1);
+	ck_assert(use(0, 3 * MS));
+	ck_assert_uint_eq(schedule.stats.uses, 2);
+	ck_assert_uint_eq(schedule.stats.again, 1);
+	ck_assert_uint_eq(schedule.stats.late, 0);
+	ck_assert_uint_eq(schedule.stats.predicted, 0);
+}
+END_TEST
+
+/* Deregistered, and there again a guard before its next use. */
+START_TEST(test_period)
+{
+	const uint64_t start = learn(0, 10 * MS, MS);
+	const uint64_t due = start + from(10 * MS);
+
+	says(start, MRRC_STEP_DEREGISTER, 0, 0);
+	ck_assert(!mrrc_scheduled_registered(&item[0]));
+	ck_assert_int_eq(item[0].state, MRRC_SCHEDULED_PLANNED);
+	says(start, MRRC_STEP_NONE, 0, due - COST);
+	says(due - COST - 1, MRRC_STEP_NONE, 0, due - COST);
+	says(due - COST, MRRC_STEP_REGISTER, 0, 0);
+	ck_assert(!mrrc_scheduled_registered(&item[0]));
+	mrrc_schedule_registered(&schedule, &item[0]);
+	ck_assert(mrrc_scheduled_registered(&item[0]));
+	says(due, MRRC_STEP_NONE, 0, start + until(10 * MS));
+	memset(&thread, 0, sizeof(thread));
+	ck_assert(use(0, start + 10 * MS));
+	ck_assert_uint_eq(schedule.stats.planned, 1);
+	ck_assert_uint_eq(schedule.stats.late, 0);
+	ck_assert_uint_eq(schedule.stats.within_05, 1);
+}
+END_TEST
+
+/* t_c + t_p <= t_d, to the nanosecond. */
+START_TEST(test_deregistration_condition)
+{
+	const uint64_t start = learn(0, MS, MS);
+	const uint64_t last = start + from(MS) - COST;
+
+	if (_i)
+		says(last, MRRC_STEP_DEREGISTER, 0, 0);
+	else
+		says(last + 1, MRRC_STEP_NONE, 0, start + until(MS));
+}
+END_TEST
+
+START_TEST(test_short_period)
+{
+	const uint64_t start = learn(0, COST, MS);
+
+	says(start, MRRC_STEP_NONE, 0, start + until(COST));
+	/* what has not come by then is not waited for */
+	says(start + until(COST), MRRC_STEP_DEREGISTER, 0, 0);
+	says(start + until(COST), MRRC_STEP_NONE, 0, UINT64_MAX);
+	ck_assert_uint_eq(schedule.stats.dropped, 1);
+	ck_assert(!use(0, start + 2 * MS));
+	ck_assert_uint_eq(schedule.stats.late, 1);
+}
+END_TEST
+
+/* Buffers of a call site that do not come again go at once. */
+START_TEST(test_once)
+{
+	unsigned i;
+
+	for (i = 0; i < 4; i++)
+		use(i, MS);
+	for (i = 0; i < 4; i++)
+		says(MS, MRRC_STEP_DEREGISTER, i, 0);
+	says(MS, MRRC_STEP_NONE, 0, UINT64_MAX);
+	ck_assert_uint_eq(schedule.stats.dropped, 4);
+	ck_assert_uint_eq(schedule.stats.planned, 0);
+}
+END_TEST
+
+/* As long as an operation goes on, nothing happens to it. */
+START_TEST(test_in_use)
+{
+	struct mrrc_signature signature;
+	uint64_t now = learn(0, 10 * MS, MS);
+
+	signature = item[0].signature;
+	ck_assert(mrrc_schedule_use(&schedule, &item[0], &signature, now));
+	ck_assert(mrrc_schedule_use(&schedule, &item[0], &signature, now));
+	says(now, MRRC_STEP_NONE, 0, UINT64_MAX);
+	mrrc_schedule_done(&schedule, &item[0]);
+	says(now, MRRC_STEP_NONE, 0, UINT64_MAX);
+	mrrc_schedule_done(&schedule, &item[0]);
+	ck_assert_int_eq(item[0].state, MRRC_SCHEDULED_USED);
+}
+END_TEST
+
+/* Asked for while it is being registered: late, and the registration serves. */
+START_TEST(test_used_while_coming)
+{
+	const uint64_t start = learn(0, 10 * MS, MS);
+	const uint64_t due = start + from(10 * MS);
+
+	says(start, MRRC_STEP_DEREGISTER, 0, 0);
+	says(due - COST, MRRC_STEP_REGISTER, 0, 0);
+	ck_assert(!mrrc_schedule_use(&schedule, &item[0], &item[0].signature,
+				     due - COST + 1));
+	ck_assert_uint_eq(schedule.stats.late, 1);
+	mrrc_schedule_registered(&schedule, &item[0]);
+	ck_assert_int_eq(item[0].state, MRRC_SCHEDULED_IN_USE);
+	mrrc_schedule_done(&schedule, &item[0]);
+}
+END_TEST
+
+/* Earlier than it was ever: late, and no longer planned. */
+START_TEST(test_used_while_planned)
+{
+	const uint64_t start = learn(0, 10 * MS, MS);
+
+	says(start, MRRC_STEP_DEREGISTER, 0, 0);
+	ck_assert(!mrrc_schedule_use(&schedule, &item[0], &item[0].signature,
+				     start + 5 * MS));
+	says(start + 20 * MS, MRRC_STEP_NONE, 0, UINT64_MAX);
+	ck_assert_uint_eq(schedule.stats.late, 1);
+	ck_assert_uint_eq(schedule.stats.predicted, 1);
+	ck_assert_uint_eq(schedule.stats.within_5, 0);
+	mrrc_schedule_done(&schedule, &item[0]);
+	/* which is the shortest now */
+	says(start + 5 * MS + MS / 2, MRRC_STEP_DEREGISTER, 0, 0);
+	says(start + 5 * MS + MS / 2, MRRC_STEP_NONE, 0,
+	     start + 5 * MS + 5 * MS - 5 * MS / 20 - 2 * (5 * MS / 4001) -
+		     COST);
+}
+END_TEST
+
+START_TEST(test_forget)
+{
+	const uint64_t start = learn(0, 10 * MS, MS);
+
+	/* _i: USED, PLANNED, COMING, KEPT */
+	if (_i > 0)
+		says(start, MRRC_STEP_DEREGISTER, 0, 0);
+	if (_i > 1)
+		says(start + 10 * MS, MRRC_STEP_REGISTER, 0, 0);
+	if (_i > 2)
+		mrrc_schedule_registered(&schedule, &item[0]);
+	mrrc_schedule_forget(&schedule, &item[0]);
+	mrrc_schedule_registered(&schedule, &item[0]);
+	ck_assert_int_eq(item[0].state, MRRC_SCHEDULED_OUT);
+	says(start + 100 * MS, MRRC_STEP_NONE, 0, UINT64_MAX);
+}
+END_TEST
+
+/* What comes back all at once is begun early enough: no one is late. */
+START_TEST(test_spaced)
+{
+	uint64_t now, start = 0, wake;
+	enum mrrc_step step;
+	unsigned i, k = 0;
+
+	for (i = 0; i < MANY; i++)
+		start = learn(i, 10 * MS, MS);
+	now = start;
+	do {
+		step = next(now, &i, &wake);
+		if (step == MRRC_STEP_DEREGISTER) {
+			now += DEREG;
+		} else if (step == MRRC_STEP_REGISTER) {
+			now += REG;
+			mrrc_schedule_registered(&schedule, &item[i]);
+			k++;
+		} else {
+			ck_assert_uint_gt(wake, now);
+			now = wake;
+		}
+		ck_assert_uint_le(now, start + until(10 * MS));
+	} while (k < schedule.stats.planned || now < start + from(10 * MS));
+	ck_assert_uint_eq(schedule.stats.planned, MANY);
+	for (i = 0; i < MANY; i++)
+		ck_assert(use(i, start + from(10 * MS)));
+}
+END_TEST
+
+/* A due registration comes before what was used meanwhile. */
+START_TEST(test_turns)
+{
+	const uint64_t start = learn(0, 10 * MS, MS);
+	const uint64_t due = start + from(10 * MS) - COST;
+
+	says(start, MRRC_STEP_DEREGISTER, 0, 0);
+	learn(1, 20 * MS, due - 1);
+	learn(2, 20 * MS, due - 1);
+	says(due - 1, MRRC_STEP_DEREGISTER, 1, 0);
+	says(due, MRRC_STEP_REGISTER, 0, 0);
+	mrrc_schedule_registered(&schedule, &item[0]);
+	says(due, MRRC_STEP_DEREGISTER, 2, 0);
+}
+END_TEST
+
+/* A model in which nothing costs anything ends, too. */
+START_TEST(test_no_cost)
+{
+	static const struct mrrc_cost none = { .page = 4096 };
+
+	mrrc_schedule_init(&schedule, &predict, &none, 0);
+	use(0, 0);
+	says(0, MRRC_STEP_NONE, 0, 1);
+	says(1, MRRC_STEP_NONE, 0, 3);
+}
+END_TEST
+
+Suite *schedule_suite(void)
+{
+	Suite *suite = suite_create("schedule");
+	TCase *tcase = tcase_create("schedule");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, test_first_use);
+	tcase_add_test(tcase, test_period);
+	tcase_add_loop_test(tcase, test_deregistration_condition, 0, 2);
+	tcase_add_test(tcase, test_short_period);
+	tcase_add_test(tcase, test_once);
+	tcase_add_test(tcase, test_in_use);
+	tcase_add_test(tcase, test_used_while_coming);
+	tcase_add_test(tcase, test_used_while_planned);
+	tcase_add_loop_test(tcase, test_forget, 0, 4);
+	tcase_add_test(tcase, test_spaced);
+	tcase_add_test(tcase, test_turns);
+	tcase_add_test(tcase, test_no_cost);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
