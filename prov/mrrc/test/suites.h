@@ -27,6 +27,7 @@ Suite *predict_suite(void);
 Suite *stats_suite(void);
 Suite *reuse_suite(void);
 Suite *schedule_suite(void);
+Suite *schedule_model_suite(void);
 Suite *shadow_suite(void);
 Suite *cache_suite(void);
 Suite *pool_suite(void);

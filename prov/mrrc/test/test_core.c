@@ -8,13 +8,14 @@
 int main(void)
 {
 	static Suite *(*const suites[])(void) = {
-		index_suite,	   cost_suite,	   cost_fit_suite,
-		history_suite,	   policy_suite,   policy_mre_suite,
-		policy_gdsf_suite, plan_suite,	   predict_suite,
-		deadline_suite,	   schedule_suite, stats_suite,
-		cache_suite,	   admit_suite,	   reuse_suite,
-		shadow_suite,	   cw_suite,	   cw_wire_suite,
-		cw_cancel_suite,   hash_suite,	   heap_arena_suite,
+		index_suite,	   cost_suite,	    cost_fit_suite,
+		history_suite,	   policy_suite,    policy_mre_suite,
+		policy_gdsf_suite, plan_suite,	    predict_suite,
+		deadline_suite,	   schedule_suite,  schedule_model_suite,
+		stats_suite,	   cache_suite,	    admit_suite,
+		reuse_suite,	   shadow_suite,    cw_suite,
+		cw_wire_suite,	   cw_cancel_suite, hash_suite,
+		heap_arena_suite,
 	};
 
 	return run_suites(suites, sizeof(suites) / sizeof(suites[0]));
