@@ -484,7 +484,7 @@ void sim_options_free(struct sim_options *options)
 	free(options->source);
 }
 
-#define GEN_REQUESTS_MAX 1000000000 /* 32 GB */
+#define GEN_REQUESTS_MAX 1000000000 /* 48 GB */
 
 int sim_options_generate(const char *spec, struct sim_trace *trace)
 {

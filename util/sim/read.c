@@ -25,14 +25,14 @@ enum column {
 	COL_PROC,
 	COL_ACCESS,
 	COL_RESULT,
-	/* columns for full sinks */
-	COL_BEGIN,
 	COL_END,
 	COL_THREAD,
+	COL_SITE,
+	/* of full sinks */
+	COL_BEGIN,
 	COL_OP,
 	COL_PEER,
 	COL_COST,
-	COL_SITE,
 	COL_PREVIOUS,
 	COL_CNT,
 	COL_REQUIRED = COL_PROC, /* those before it */
@@ -61,6 +61,7 @@ struct reader {
 	size_t err_len;
 	unsigned int fields; /* of each line */
 	int at[COL_CNT];     /* the field of each column, or -1 */
+	bool ends;	     /* it is told when operations ended */
 	uint64_t count;	     /* requests */
 	uint64_t last;	     /* time of the one before */
 	const struct sim_sink *sink;
@@ -256,6 +257,7 @@ static int read_header(struct reader *reader)
 			return fail(reader, -EINVAL, "no column %s",
 				    column_names[col]);
 	}
+	reader->ends = reader->at[COL_END] >= 0;
 	return 0;
 }
 
@@ -329,8 +331,19 @@ static int check_request(struct reader *reader, const struct sim_rec *rec,
 	return 0;
 }
 
-/* Passes it on, unless the cache had no part in it. */
-static int add_request(struct reader *reader, const struct sim_rec *rec)
+/* How long it was held; times in the record are from the same beginning. */
+static uint64_t held_us(const struct reader *reader, const struct sim_rec *rec)
+{
+	const uint64_t end = rec->rec.end / 1000;
+
+	if (!reader->ends)
+		return 0;
+	return rec->rec.end && end >= rec->time_us ? end - rec->time_us :
+						     SIM_ENDLESS;
+}
+
+/* Pass it on, unless the cache had no part in it. */
+static int add_request(struct reader *reader, struct sim_rec *rec)
 {
 	const enum mrrc_trace_result result = mrrc_trace_result(&rec->rec);
 	const bool served = result != MRRC_TRACE_CORE &&
@@ -345,6 +358,7 @@ static int add_request(struct reader *reader, const struct sim_rec *rec)
 		return ret;
 	reader->last = rec->time_us;
 	reader->count++;
+	rec->held_us = held_us(reader, rec);
 	ret = reader->sink->add(reader->sink->arg, rec, &cause);
 	return ret ? fail(reader, ret, "%s", cause ? cause : strerror(-ret)) :
 		     0;
@@ -538,6 +552,7 @@ static int read_recorded(struct reader *reader)
 			    cause ? cause : strerror(-ret));
 	if (ret)
 		return fail(reader, ret, "%s", cause ? cause : strerror(-ret));
+	reader->ends = true;
 	if (reader->sink->head)
 		reader->sink->head(reader->sink->arg, &head);
 	ret = add_recorded(reader, recs, count);

@@ -19,6 +19,7 @@
 struct sim_rec {
 	uint64_t time_us;
 	uint64_t previous; /* call site of the thread's request before */
+	uint64_t held_us;  /* as struct sim_req has it */
 	uint32_t proc;
 	struct mrrc_trace_rec rec; /* domain: see proc */
 };

@@ -25,8 +25,9 @@
 #define SIM_ADDR_MAX  (UINT64_C(1) << 63)
 #define SIM_REQ_MAX   (UINT64_C(1) << 32)
 #define SIM_PROCS_MAX 65536
-#define SIM_LINE_MAX  4096 /* bytes of a line without its LF */
-#define SIM_ERR_MAX   512  /* enough for every message */
+#define SIM_ENDLESS   UINT64_MAX /* held when the recording ended */
+#define SIM_LINE_MAX  4096	 /* bytes of a line without its LF */
+#define SIM_ERR_MAX   512	 /* enough for every message */
 
 /* Of enum mrrc_access (core/region.h); the others are peers' as well. */
 enum sim_access {
@@ -38,9 +39,12 @@ enum sim_access {
 struct sim_req {
 	uint64_t time; /* us */
 	uint64_t addr;
-	uint64_t len;	 /* bytes */
-	uint32_t proc;	 /* each has its own addresses */
-	uint32_t access; /* enum mrrc_access */
+	uint64_t len;	     /* bytes */
+	uint32_t proc : 24;  /* each has its own addresses */
+	uint32_t access : 8; /* enum mrrc_access */
+	uint32_t thread;     /* of the process */
+	uint64_t site;	     /* of the call; 0: not known */
+	uint64_t held;	     /* us, by its operation; 0: not known */
 };
 
 struct sim_trace {
@@ -83,11 +87,12 @@ int sim_trace_merge(const struct sim_trace *const *traces, size_t cnt,
  * Reads what the provider recorded (core/trace.h), each domain as a process,
  * or lines of comma-separated fields; plain or compressed by xz, as the first
  * bytes tell. The first line names the columns (time_us, addr and len, perhaps
- * proc, access and result; others are ignored) or, if it begins with a digit,
- * is a request of time_us,addr,len. Numbers are decimal or 0x...; access is r,
- * ro, w or rw, perhaps followed by +r, +w or +rw for what peers may do, and rw
- * without that column. A request whose result is core or failed is left out:
- * the cache had no part in it. Blank lines and those of # are skipped.
+ * proc, access, result, end_ns, thread and site, others are ignored) or, where
+ * it begins with a digit, is already a request of time_us,addr,len. Numbers are
+ * decimal or 0x...; access is r, ro, w or rw, perhaps followed by +r, +w or +rw
+ * for what peers may do, and rw without that column. A request whose result is
+ * core or failed is left out: the cache had no part in it. An operation that
+ * ended before it began had not ended. Blank lines and those of # are skipped.
  *
  * On failure @err, of @err_len bytes, says why: "FILE:LINE: cause". -EINVAL:
  * malformed; -EBADMSG: not sound xz; -EFBIG and -E2BIG as above; -ENOMEM; or

@@ -52,6 +52,9 @@ static int add(void *arg, const struct sim_rec *rec, const char **cause)
 				       .len = rec->rec.len,
 				       .proc = rec->proc,
 				       .access = mrrc_trace_access(&rec->rec),
+				       .thread = rec->rec.thread,
+				       .site = rec->rec.site,
+				       .held = rec->held_us,
 			       });
 	if (ret == -EFBIG)
 		*cause = "more than 2^32 requests";

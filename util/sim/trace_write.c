@@ -9,36 +9,70 @@
 #include <errno.h>
 #include <inttypes.h>
 
-static bool has_access(const struct sim_trace *trace)
-{
-	size_t i;
+/* The columns that say more than what is read without them. */
+struct columns {
+	bool proc, access, end, thread, site;
+};
 
-	for (i = 0; i < trace->count; i++) {
-		if (trace->req[i].access != SIM_RW)
-			return true;
+static struct columns columns_of(const struct sim_trace *trace)
+{
+	struct columns columns = { .proc = trace->procs > 1 };
+	const struct sim_req *req;
+
+	for (req = trace->req; req < trace->req + trace->count; req++) {
+		columns.access |= req->access != SIM_RW;
+		columns.end |= req->held != 0;
+		columns.thread |= req->thread != 0;
+		columns.site |= req->site != 0;
 	}
-	return false;
+	return columns;
+}
+
+static void write_head(const struct columns *columns, FILE *file)
+{
+	fprintf(file, "time_us,addr,len%s%s%s%s%s\n",
+		columns->proc ? ",proc" : "", columns->access ? ",access" : "",
+		columns->end ? ",end_ns" : "", columns->thread ? ",thread" : "",
+		columns->site ? ",site" : "");
+}
+
+/* 0 would say that it had not. */
+static uint64_t end_ns(const struct sim_req *req)
+{
+	return req->held == SIM_ENDLESS ? 0 :
+					  (req->time + req->held) * 1000 + 1;
+}
+
+static bool write_req(const struct columns *columns, const struct sim_req *req,
+		      FILE *file)
+{
+	fprintf(file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64, req->time, req->addr,
+		req->len);
+	if (columns->proc)
+		fprintf(file, ",%" PRIu32, (uint32_t) req->proc);
+	if (columns->access)
+		fprintf(file, ",%s", sim_access_name(req->access));
+	if (columns->end)
+		fprintf(file, ",%" PRIu64, end_ns(req));
+	if (columns->thread)
+		fprintf(file, ",%" PRIu32, req->thread);
+	if (columns->site)
+		fprintf(file, ",0x%" PRIx64, req->site);
+	return putc('\n', file) != EOF;
 }
 
 int sim_trace_write_file(const struct sim_trace *trace, const char *comment,
 			 FILE *file)
 {
-	bool access = has_access(trace), procs = trace->procs > 1;
-	const struct sim_req *req;
+	const struct columns columns = columns_of(trace);
+	size_t i;
 
 	errno = 0;
 	if (comment)
 		fprintf(file, "# %s\n", comment);
-	fprintf(file, "time_us,addr,len%s%s\n", procs ? ",proc" : "",
-		access ? ",access" : "");
-	for (req = trace->req; req < trace->req + trace->count; req++) {
-		fprintf(file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64, req->time,
-			req->addr, req->len);
-		if (procs)
-			fprintf(file, ",%" PRIu32, req->proc);
-		if (access)
-			fprintf(file, ",%s", sim_access_name(req->access));
-		if (putc('\n', file) == EOF)
+	write_head(&columns, file);
+	for (i = 0; i < trace->count; i++) {
+		if (!write_req(&columns, &trace->req[i], file))
 			break;
 	}
 	if (fflush(file) || ferror(file))

@@ -14,6 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* what is left out is 0 */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
 #define H   "time_us,addr,len\n"
 #define P63 "9223372036854775808" /* 2^63 */
 
@@ -80,6 +83,22 @@ static const struct {
 	  { { UINT64_MAX, INT64_MAX, 1, 0, 1 } },
 	  1 },
 	{ H "0,0," P63 "\n", { { 0, 0, SIM_ADDR_MAX, 0, 1 } }, 1 },
+	/* held for 2 us, for none, and longer than it was recorded */
+	{ "time_us,addr,len,end_ns,thread,site\n0,1,9,2999,7,0x40\n"
+	  "2,1,9,2000,4294967295,0\n3,1,9,2999,0,18446744073709551615\n",
+	  { { 0, 1, 9, 0, 1, 7, 0x40, 2 },
+	    { 2, 1, 9, 0, 1, UINT32_MAX, 0, 0 },
+	    { 3, 1, 9, 0, 1, 0, UINT64_MAX, SIM_ENDLESS } },
+	  1 },
+	{ "time_us,addr,len,end_ns\n0,1,9,0\n0,1,9,1\n",
+	  { { 0, 1, 9, 0, 1, 0, 0, SIM_ENDLESS }, { 0, 1, 9, 0, 1 } },
+	  1 },
+	{ "end_ns,time_us,addr,len\n0,18446744073709551615,1,9\n",
+	  { { UINT64_MAX, 1, 9, 0, 1, 0, 0, SIM_ENDLESS } },
+	  1 },
+	{ "end_ns,time_us,addr,len\n18446744073709551615,1,2,3\n",
+	  { { 1, 2, 3, 0, 1, 0, 0, 18446744073709550 } },
+	  1 },
 };
 
 static void check_good(int i, const struct sim_trace *trace)
@@ -194,6 +213,12 @@ static const struct {
 	  ":2: proc 65536: beyond 65535", -E2BIG },
 	{ "time_us,addr,len,access\n1,2,3,x\n",
 	  ":2: access 'x': not r, ro, w or rw", -EINVAL },
+	{ "time_us,addr,len,site\n1,2,3,main\n",
+	  ":2: site 'main': not a number", -EINVAL },
+	{ "time_us,addr,len,thread\n1,2,3,4294967296\n",
+	  ":2: thread: too large", -EINVAL },
+	{ "time_us,addr,len,end_ns\n1,2,3,\n", ":2: end_ns '': not a number",
+	  -EINVAL },
 };
 
 START_TEST(test_bad)
