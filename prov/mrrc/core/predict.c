@@ -191,7 +191,7 @@ void mrrc_predict_next(const struct mrrc_predict *predict,
 		prediction->from =
 			mrrc_predict_from(entry->shortest, entry->gaps);
 		prediction->to = mrrc_predict_to(entry->longest, entry->gaps);
-	} else if (mrrc_predict_once(predict, signature->site)) {
+	} else if (!entry && mrrc_predict_once(predict, signature->site)) {
 		prediction->to = 0;
 	} else if (predict->gaps >= GAPS_OF_ALL) {
 		prediction->to =

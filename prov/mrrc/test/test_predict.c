@@ -164,7 +164,7 @@ END_TEST
 /* A call site whose buffers do not come again: after the fourth, no wait. */
 START_TEST(test_once)
 {
-	struct mrrc_signature signature;
+	struct mrrc_signature signature, again;
 	int i;
 
 	for (i = 0; i < 4; i++) {
@@ -174,15 +174,15 @@ START_TEST(test_once)
 	}
 	ck_assert_uint_eq(next(&signature).from, 0);
 	/* one comes again: that is too much for 32 uses, not for 33 */
-	gaps(&signature, MS, 1);
+	again = signature;
+	gaps(&again, MS, 1);
 	for (; i < 33; i++) {
 		ck_assert_uint_eq(next(&signature).to, MRRC_PREDICT_NEVER);
 		signature = use(SITE, ADDR + 4096 * i);
 	}
 	ck_assert_uint_eq(next(&signature).to, 0);
-	/* what is known of a buffer counts more */
-	gaps(&signature, MS, 2);
-	ck_assert_uint_ne(next(&signature).to, 0);
+	/* that one is known not to be such a buffer */
+	ck_assert_uint_eq(next(&again).to, MRRC_PREDICT_NEVER);
 	signature = use(SITE + 8, ADDR);
 	ck_assert_uint_eq(next(&signature).to, MRRC_PREDICT_NEVER);
 }
@@ -282,6 +282,7 @@ static struct mrrc_prediction model_next(unsigned n, unsigned i)
 	struct mrrc_prediction p = { .to = MRRC_PREDICT_NEVER };
 	uint64_t min, max, longest = 0;
 	unsigned count, uses = 0, all = 0, k;
+	bool once;
 
 	count = model_gaps(n, i, 0, &min, &max);
 	p.period = count ? min : 0;
@@ -300,8 +301,8 @@ static struct mrrc_prediction model_next(unsigned n, unsigned i)
 		if (step[k].again && step[k].gap > longest)
 			longest = step[k].gap;
 	}
-	count = model_gaps(n, i, 2, &min, &max);
-	if (uses >= 4 && count * 32 < uses)
+	once = !model_gaps(n, i, 1, &min, &max) && uses >= 4;
+	if (once && model_gaps(n, i, 2, &min, &max) * 32 < uses)
 		p.to = 0;
 	else if (all >= 8)
 		p.to = longest + longest / 2 + 4 * (longest / all);
