@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What of a trace stays the same in each run by its times (helper.h): which
+ * requests are of one buffer or one thread, and when operations end.
+ */
+#ifndef SIM_TIMELINE_H
+#define SIM_TIMELINE_H
+
+#include "sim/offline.h"
+
+struct sim_ending {
+	uint64_t ns; /* from the first request */
+	uint32_t request;
+};
+
+struct sim_timeline {
+	const struct sim_future *future;
+	uint64_t end_ns; /* the last request, from the first one */
+	/* by request */
+	uint32_t *buffer; /* from 0, what begins at one address */
+	uint32_t *next;	  /* request for it; SIM_NEVER */
+	uint32_t *thread; /* from 0 */
+	size_t buffers, threads;
+	uint32_t *first;	   /* request, by buffer */
+	struct sim_ending *ending; /* in order */
+	size_t endings;
+};
+
+/* The future stays the caller's. -ENOMEM; -E2BIG: longer than 36 years. */
+int sim_timeline_make(const struct sim_future *future,
+		      struct sim_timeline *timeline);
+void sim_timeline_free(struct sim_timeline *timeline);
+
+static inline uint64_t sim_timeline_ns(const struct sim_timeline *timeline,
+				       uint32_t i)
+{
+	const struct sim_req *req = timeline->future->trace->req;
+
+	return (req[i].time - req->time) * 1000;
+}
+
+#endif /* SIM_TIMELINE_H */
