@@ -149,6 +149,26 @@ static int simulate(const struct sim_options *options)
 	return ret ? complain("standard output", strerror(-ret)) : EXIT_SUCCESS;
 }
 
+static int simulate_helpers(const struct sim_options *options)
+{
+	struct sim_helper_row *rows;
+	size_t cnt;
+	int ret;
+
+	ret = sim_helpers_run(&options->grid, &rows, &cnt);
+	if (ret)
+		return complain(
+			"simulation",
+			ret == -E2BIG ?
+				"an address is too high for such pages, or "
+				"the trace too long" :
+				strerror(-ret));
+	ret = sim_helpers_report(&options->grid, rows, cnt, options->format,
+				 stdout);
+	free(rows);
+	return ret ? complain("standard output", strerror(-ret)) : EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
 	struct sim_options options;
@@ -159,8 +179,9 @@ int main(int argc, char **argv)
 	sim_options_parse(argc, argv, &options);
 	ret = load(&options);
 	if (!ret)
-		ret = options.write ? write_trace(&options) :
-				      simulate(&options);
+		ret = options.write	   ? write_trace(&options) :
+		      options.grid.helpers ? simulate_helpers(&options) :
+					     simulate(&options);
 	for (i = 0; i < options.grid.traces; i++)
 		sim_trace_fini(&options.grid.trace[i]);
 	free(options.grid.trace);

@@ -140,13 +140,14 @@ static size_t sim_limit_bytes(const struct sim_limit *limit, uint64_t footprint,
 	return bytes ? bytes : page;
 }
 
-static void sim_row_model(const struct sim_model *model, struct sim_row *row)
+const struct mrrc_cost *sim_model_cost(const struct sim_model *model,
+				       const struct sim_trace *trace,
+				       const char **name)
 {
-	const bool recorded = model->recorded && row->trace->priced;
+	const bool recorded = model->recorded && trace->priced;
 
-	row->cost = recorded ? &row->trace->cost : &model->cost;
-	row->model = recorded || !model->recorded ? model->name :
-						    MRRC_COST_DEFAULT;
+	*name = recorded || !model->recorded ? model->name : MRRC_COST_DEFAULT;
+	return recorded ? &trace->cost : &model->cost;
 }
 
 /* All rows of one trace and page size; returns the next free row. */
@@ -161,7 +162,10 @@ static struct sim_row *sim_rows_of(const struct sim_grid *grid,
 			for (c = 0; c < grid->counts; c++) {
 				for (p = 0; p < grid->policies; p++, row++) {
 					*row = *common;
-					sim_row_model(&grid->model[m], row);
+					row->cost =
+						sim_model_cost(&grid->model[m],
+							       row->trace,
+							       &row->model);
 					row->limit = &grid->limit[l];
 					row->count = grid->count[c];
 					row->policy = grid->policy[p];

@@ -41,6 +41,8 @@ struct sim_grid {
 	size_t counts;
 	char **policy; /* core/policy.h, or one of the names above */
 	size_t policies;
+	char **helper; /* helpers.h; instead of policies and limits */
+	size_t helpers;
 	bool bounce;
 	unsigned jobs;
 	bool progress; /* on stderr */
@@ -60,6 +62,11 @@ struct sim_row {
 	struct sim_result result; /* of "bound": only reg_ns, the total */
 	int error;
 };
+
+/* The costs of a model for a trace, and what they are called. */
+const struct mrrc_cost *sim_model_cost(const struct sim_model *model,
+				       const struct sim_trace *trace,
+				       const char **name);
 
 /*
  * Runs everything; *rows is the caller's to free. An error of one row is the

@@ -19,7 +19,7 @@
 #define DEFAULT_LIMITS	 "5%,10%,20%"
 #define JOBS_MAX	 1024
 
-enum { KEY_COUNT = 256, KEY_MIN_LEN, KEY_TOGETHER, KEY_BOUNCE };
+enum { KEY_COUNT = 256, KEY_MIN_LEN, KEY_TOGETHER, KEY_BOUNCE, KEY_HELPER };
 
 static const char doc[] =
 	"Replays memory registration requests through the cache of ofi_mrrc "
@@ -55,6 +55,11 @@ static const struct argp_option option_table[] = {
 	{ "bounce", KEY_BOUNCE, NULL, 0,
 	  "Copy where that is cheaper, by a "
 	  "model with copy_page",
+	  0 },
+	{ "helper", KEY_HELPER, "LIST", OPTION_ARG_OPTIONAL,
+	  "Registered bytes "
+	  "over time instead, by helper thread: leave, timeout, timeout:us=N, "
+	  "predict, offline (default " SIM_HELPERS ")",
 	  0 },
 	{ "together", KEY_TOGETHER, NULL, 0,
 	  "The traces are processes of one "
@@ -182,6 +187,24 @@ static void add_count(struct argp_state *state, struct sim_grid *grid,
 	grid->count =
 		grow(state, grid->count, grid->counts, sizeof(*grid->count));
 	grid->count[grid->counts++] = parse_count(state, "counts", text);
+}
+
+static void add_helper(struct argp_state *state, struct sim_grid *grid,
+		       const char *text)
+{
+	enum sim_helper_kind kind;
+	uint64_t idle_us;
+
+	if (sim_helper_parse(text, &kind, &idle_us))
+		argp_error(state,
+			   "helper: '%s' is not leave, timeout, "
+			   "timeout:us=N, predict or offline",
+			   text);
+	grid->helper =
+		grow(state, grid->helper, grid->helpers, sizeof(*grid->helper));
+	grid->helper[grid->helpers] = strdup(text);
+	if (!grid->helper[grid->helpers++])
+		argp_failure(state, 1, ENOMEM, "options");
 }
 
 /* One KEY=NUMBER of a model. */
@@ -374,6 +397,9 @@ static void set_defaults(struct argp_state *state, struct sim_options *options)
 
 	if (!options->sources)
 		argp_error(state, "a TRACE is missing");
+	if (grid->helpers &&
+	    (grid->policies || grid->limits || grid->counts || grid->bounce))
+		argp_error(state, "--helper has no limits, policies or copies");
 	if (!grid->policies)
 		add_list(state, grid, DEFAULT_POLICIES, add_policy);
 	if (!grid->limits)
@@ -417,6 +443,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_BOUNCE:
 		grid->bounce = true;
+		break;
+	case KEY_HELPER:
+		add_list(state, grid, arg ? arg : SIM_HELPERS, add_helper);
 		break;
 	case KEY_MIN_LEN:
 		options->min_len = parse_size(state, "min-len", arg);
@@ -476,6 +505,9 @@ void sim_options_free(struct sim_options *options)
 		free(grid->policy[i]);
 	for (i = 0; i < grid->models; i++)
 		free(grid->model[i].name);
+	for (i = 0; i < grid->helpers; i++)
+		free(grid->helper[i]);
+	free(grid->helper);
 	free(grid->policy);
 	free(grid->model);
 	free(grid->limit);

@@ -47,7 +47,7 @@ static double sim_share(uint64_t part, uint64_t whole)
 /* ---- CSV ---- */
 
 /* Quoted where a comma or a quote is in it. */
-static void sim_csv_text(const char *text, FILE *out)
+void sim_csv_text(const char *text, FILE *out)
 {
 	if (!strpbrk(text, ",\"\n")) {
 		fputs(text, out);
@@ -96,8 +96,8 @@ static void sim_csv(const struct sim_row *rows, size_t cnt, FILE *out)
 
 /* ---- JSON ---- */
 
-/* JSON has only UTF-8. */
-static json_t *sim_json_text(const char *text)
+/* What is not UTF-8 has no place in JSON. */
+json_t *sim_json_text(const char *text)
 {
 	json_t *string = json_string(text);
 
@@ -202,6 +202,14 @@ static void sim_table(const struct sim_grid *grid, const struct sim_row *rows,
 	}
 }
 
+int sim_report_end(FILE *out)
+{
+	errno = 0;
+	if (fflush(out) || ferror(out))
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
 int sim_report(const struct sim_grid *grid, const struct sim_row *rows,
 	       size_t cnt, enum sim_format format, FILE *out)
 {
@@ -217,8 +225,5 @@ int sim_report(const struct sim_grid *grid, const struct sim_row *rows,
 	default:
 		sim_table(grid, rows, cnt, out);
 	}
-	errno = 0;
-	if (!ret && (fflush(out) || ferror(out)))
-		ret = errno ? -errno : -EIO;
-	return ret;
+	return ret ? ret : sim_report_end(out);
 }

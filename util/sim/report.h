@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The rows of a grid for people (table), spreadsheets (CSV) and programs
- * (JSON).
+ * The rows of a grid, and those of helpers, for people (table), spreadsheets
+ * (CSV) and programs (JSON).
  */
 #ifndef SIM_REPORT_H
 #define SIM_REPORT_H
 
 #include <stdio.h>
 
-#include "sim/grid.h"
+#include <jansson.h>
+
+#include "sim/helpers.h"
 
 enum sim_format {
 	SIM_TABLE,
@@ -19,5 +21,13 @@ enum sim_format {
 /* 0, or -errno of a write that failed. */
 int sim_report(const struct sim_grid *grid, const struct sim_row *rows,
 	       size_t cnt, enum sim_format format, FILE *out);
+int sim_helpers_report(const struct sim_grid *grid,
+		       const struct sim_helper_row *rows, size_t cnt,
+		       enum sim_format format, FILE *out);
+
+/* Of both. */
+void sim_csv_text(const char *text, FILE *out);
+json_t *sim_json_text(const char *text);
+int sim_report_end(FILE *out);
 
 #endif /* SIM_REPORT_H */

@@ -33,6 +33,22 @@ says ' of 2 processes' --together -p lru -s 10% $short $short
 says 'bounced' --bounce -f csv -p lru -m reg=900:copy_page=9 $short
 says 'pages of 65536' -P 64K -p none,lru,offline,bound $short
 
+# a page held for 4 us, not used for 6, and used again
+printf 'time_us,addr,len,end_ns\n0,0x1000,4096,4000\n10,0x1000,4096,0\n' \
+	>"$DIR/held.csv"
+says '^  timeout:us=7 +0\.00MiB +1\.000 +0\.00MiB +1\.000 +0\.00% ' \
+	--helper=timeout:us=7 -m reg=1 "$DIR/held.csv"
+says '^held,4096,[^,]*,timeout:us=3,3,2,1,1,1,2,0,0,0,2867\.2,0\.7,4096,1$' \
+	--helper=timeout:us=3 -m reg=1 -f csv "$DIR/held.csv"
+says '^  predict .*% +[0-9.]+% +[0-9.]+% +[0-9]+$' --helper gen:nas:requests=2000
+says '"bytes_over_time"' --helper=predict -f json $short
+says '"idle_us"' --helper=timeout -f json $short
+refuses 2 "'wait' is not leave" --helper=leave,wait $short
+refuses 2 "--helper has no limits" --helper -s 64K $short
+refuses 2 "--helper has no limits" --helper --bounce $short
+printf 'time_us,addr,len\n0,1,1\n2000000000000000000,1,1\n' >"$DIR/ages.csv"
+refuses 1 "the trace too long" --helper "$DIR/ages.csv"
+
 refuses 2 "a TRACE is missing"
 refuses 2 "no policy is called 'ruin'" -p ruin $short
 refuses 2 "no such parameter" -p gdl:colour=1 $short

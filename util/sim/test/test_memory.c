@@ -8,6 +8,7 @@
 #include "test/suites.h"
 #include "sim/engine.h"
 #include "sim/gen.h"
+#include "sim/helpers.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -145,9 +146,38 @@ static int try_offline(struct sim_trace *trace)
 	return try_run(NULL, trace);
 }
 
+static int try_helpers(struct sim_trace *trace)
+{
+	static char *helper[] = { "predict", "offline", "timeout:us=1000" };
+	static size_t page = 4096;
+	struct sim_model model = {
+		.name = "m",
+		.cost = { 10, 100, 1, 50, 30, 0, 4096, false },
+	};
+	const struct sim_grid grid = {
+		.trace = &input,
+		.traces = 1,
+		.page = &page,
+		.pages = 1,
+		.model = &model,
+		.models = 1,
+		.helper = helper,
+		.helpers = 3,
+	};
+	struct sim_helper_row *rows;
+	size_t cnt;
+	int ret;
+
+	ret = sim_helpers_run(&grid, &rows, &cnt);
+	if (ret)
+		return ret;
+	free(rows);
+	return sim_trace_init(trace, "ran");
+}
+
 static int (*const tries[])(struct sim_trace *trace) = {
 	try_read, try_merge, try_footprint, try_cello,	 try_httpd,
-	try_nas,  try_kv,    try_gdl,	    try_offline,
+	try_nas,  try_kv,    try_gdl,	    try_offline, try_helpers,
 };
 
 START_TEST(test_memory)
