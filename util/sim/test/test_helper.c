@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Registered bytes over time: a few requests worked out by hand, and what must
+ * hold for any trace.
+ */
+#include "config.h"
+#include "test/suites.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/gen.h"
+#include "sim/helpers.h"
+
+#define PAGE 4096u
+
+/* A page and a call: 10 us, 20 us; the same to deregister: 1 us, 4 us. */
+static const struct mrrc_cost cost = {
+	.reg_page = 10000,
+	.reg = 20000,
+	.dereg_page = 1000,
+	.dereg = 4000,
+	.page = PAGE,
+};
+
+static struct sim_trace trace;
+static struct sim_future future;
+static struct sim_timeline timeline;
+static struct sim_helper_result result;
+
+static void setup(void)
+{
+	ck_assert_int_eq(sim_trace_init(&trace, "hand"), 0);
+}
+
+static void teardown(void)
+{
+	sim_timeline_free(&timeline);
+	sim_future_free(&future);
+	sim_trace_fini(&trace);
+}
+
+static void add(uint64_t us, uint32_t proc, unsigned page, unsigned pages,
+		uint64_t held)
+{
+	ck_assert_int_eq(
+		sim_trace_append(&trace,
+				 &(struct sim_req){
+					 .time = us,
+					 .addr = (uint64_t) page * PAGE,
+					 .len = (uint64_t) pages * PAGE,
+					 .proc = proc,
+					 .access = SIM_RW,
+					 .held = held,
+					 .site = 1,
+				 }),
+		0);
+}
+
+/* In place of the empty one. */
+static void make(const char *generator, uint64_t seed, size_t requests)
+{
+	sim_trace_fini(&trace);
+	ck_assert_int_eq(sim_gen_find(generator)->make(seed, requests, &trace),
+			 0);
+}
+
+static void ready(void)
+{
+	ck_assert_int_eq(sim_future_make(&trace, PAGE, &future), 0);
+	ck_assert_int_eq(sim_timeline_make(&future, &timeline), 0);
+}
+
+static const struct sim_helper_result *run(enum sim_helper_kind kind,
+					   uint64_t idle_us)
+{
+	const struct sim_helper_run helper = {
+		.timeline = &timeline,
+		.cost = &cost,
+		.kind = kind,
+		.idle_us = idle_us,
+	};
+
+	memset(&result, 0xff, sizeof(result));
+	ck_assert_int_eq(sim_helper_run(&helper, &result), 0);
+	ck_assert_uint_eq(result.requests, trace.count);
+	return &result;
+}
+
+/* Page microseconds, of all the time. */
+static void bytes(double page_us, unsigned peak)
+{
+	const uint64_t us = trace.req[trace.count - 1].time - trace.req[0].time;
+
+	ck_assert_double_eq_tol(result.mean_bytes, page_us * PAGE / us, 1);
+	ck_assert_uint_eq(result.peak_bytes, peak * PAGE);
+}
+
+static void counts(uint64_t first, uint64_t late, uint64_t registrations)
+{
+	ck_assert_uint_eq(result.first, first);
+	ck_assert_uint_eq(result.late, late);
+	ck_assert_uint_eq(result.registrations, registrations);
+}
+
+/* Two pages now and then, one of another process once. */
+static void add_some(void)
+{
+	add(1000, 0, 0, 2, 0);
+	add(2000, 1, 0, 1, 0);
+	add(11000, 0, 0, 2, 0);
+	add(101000, 0, 0, 2, 0);
+	ready();
+}
+
+START_TEST(test_leave)
+{
+	add_some();
+	run(SIM_HELPER_LEAVE, 0);
+	bytes(2 * 100000 + 99000, 3);
+	counts(2, 0, 2);
+	/* every 500 us */
+	ck_assert_uint_eq(result.bytes[0], 2 * PAGE);
+	ck_assert_uint_eq(result.bytes[1], 2 * PAGE);
+	ck_assert_uint_eq(result.bytes[2], 3 * PAGE);
+	ck_assert_uint_eq(result.bytes[199], 3 * PAGE);
+}
+END_TEST
+
+/* Deregistering takes 6 us and 5. */
+START_TEST(test_timeout)
+{
+	add_some();
+	run(SIM_HELPER_TIMEOUT, 20000);
+	bytes(2 * (10000 + 20006) + 20005, 3);
+	counts(2, 1, 3);
+	run(SIM_HELPER_TIMEOUT, 5000);
+	bytes(2 * (5006 + 5006) + 5005, 3);
+	counts(2, 2, 4);
+	/* the moment at which it goes is too late for it */
+	run(SIM_HELPER_TIMEOUT, 9994);
+	counts(2, 2, 4);
+	run(SIM_HELPER_TIMEOUT, 9995);
+	counts(2, 1, 3);
+	run(SIM_HELPER_TIMEOUT, 100000);
+	counts(2, 0, 2);
+}
+END_TEST
+
+/* Registering takes 40 us, or 30. */
+START_TEST(test_offline)
+{
+	add_some();
+	run(SIM_HELPER_OFFLINE, 0);
+	bytes(2 * (6 + 40 + 6 + 40) + 5 + 30, 2);
+	counts(2, 0, 4);
+}
+END_TEST
+
+/* Where there is no time for both it stays. */
+START_TEST(test_offline_short)
+{
+	add(0, 0, 0, 2, 0);
+	add(45, 0, 0, 2, 0);
+	add(91, 0, 0, 2, 0);
+	ready();
+	run(SIM_HELPER_OFFLINE, 0);
+	bytes(2 * (45 + 6 + 40), 2);
+	counts(1, 0, 2);
+}
+END_TEST
+
+/* In use it stays whatever the helper; at the end of the trace, too. */
+START_TEST(test_held)
+{
+	add(0, 0, 0, 1, 5000);
+	add(1000, 0, 2, 1, SIM_ENDLESS);
+	add(2000, 0, 4, 1, 1000);
+	add(2500, 0, 4, 1, 2000);
+	add(10000, 0, 6, 1, 0);
+	ready();
+	run(SIM_HELPER_TIMEOUT, 100);
+	bytes(5105 + 9000 + 2500 + 105, 3);
+	counts(4, 0, 4);
+	run(SIM_HELPER_OFFLINE, 0);
+	bytes(5005 + 9000 + 30 + 2500 + 5 + 30 + 30, 3);
+}
+END_TEST
+
+/* What two buffers share counts once, and stays while one of them does. */
+START_TEST(test_overlap)
+{
+	add(0, 0, 0, 4, 0);
+	add(500, 0, 2, 4, 0);
+	add(800, 0, 3, 1, 0);
+	add(10000, 0, 3, 1, 0);
+	ready();
+	run(SIM_HELPER_TIMEOUT, 1000);
+	/* 0 to 3 go at 1008, 2 to 5 at 1508, 3 at 1805 */
+	bytes(4 * 500 + 6 * 508 + 4 * 500 + 297, 6);
+	counts(2, 1, 3);
+}
+END_TEST
+
+/* As long as its longest request was. */
+START_TEST(test_grows)
+{
+	add(0, 0, 0, 1, 0);
+	add(100, 0, 0, 3, 0);
+	add(200, 0, 0, 1, 0);
+	add(10000, 0, 0, 2, 0);
+	add(11000, 0, 9, 1, 0);
+	ready();
+	run(SIM_HELPER_TIMEOUT, 1000);
+	bytes(100 + 3 * (100 + 1007) + 3 * 1000, 4);
+	counts(3, 1, 4);
+}
+END_TEST
+
+/* A period: learned, then there in time, and mostly not in between. */
+START_TEST(test_predict)
+{
+	unsigned i;
+
+	for (i = 0; i < 400; i++)
+		add(i * 10000, 0, 0, 64, 0);
+	ready();
+	run(SIM_HELPER_PREDICT, 0);
+	ck_assert_uint_eq(result.first, 1);
+	ck_assert_uint_eq(result.late, 0);
+	/* its context is the same from the third use on */
+	ck_assert_uint_eq(result.predicted, 396);
+	ck_assert_uint_eq(result.within_05, 396);
+	ck_assert_uint_gt(result.registrations, 390);
+	ck_assert_double_lt(result.mean_bytes, 64 * PAGE * .25);
+	ck_assert_double_gt(result.mean_bytes, 64 * PAGE * .05);
+	/* 2.5 ms after a use */
+	ck_assert_uint_eq(result.bytes[150], 0);
+}
+END_TEST
+
+/*
+ * Many at once take a helper 37 ms: it begins early enough. At first they look
+ * as if they were used once.
+ */
+START_TEST(test_predict_busy)
+{
+	unsigned i, k;
+
+	for (i = 0; i < 100; i++) {
+		for (k = 0; k < 50; k++)
+			add(i * 200000 + k, 0, 100 * k, 64, 0);
+	}
+	ready();
+	run(SIM_HELPER_PREDICT, 0);
+	ck_assert_uint_eq(result.first, 50);
+	ck_assert_uint_eq(result.late, 50);
+	ck_assert_uint_gt(result.registrations, 4000);
+	ck_assert_double_lt(result.mean_bytes, 50 * 64 * PAGE * .4);
+}
+END_TEST
+
+/* One that comes early is late, whatever the helper was about to do. */
+START_TEST(test_predict_early)
+{
+	unsigned i;
+
+	for (i = 0; i < 400; i++)
+		add(i * 10000, 0, 0, 64, 0);
+	/* _i: long before, while it is being registered */
+	add(399 * 10000 + (_i ? 9000 : 5000), 0, 0, 64, 0);
+	ready();
+	run(SIM_HELPER_PREDICT, 0);
+	ck_assert_uint_eq(result.late, 1);
+}
+END_TEST
+
+/* Threads have contexts, and processes addresses, of their own. */
+START_TEST(test_predict_apart)
+{
+	unsigned i;
+
+	for (i = 0; i < 400; i++) {
+		ck_assert_int_eq(sim_trace_append(&trace,
+						  &(struct sim_req){
+							  .time = 10000 * i,
+							  .len = PAGE,
+							  .site = 1,
+							  .thread = 1,
+							  .access = SIM_RW }),
+				 0);
+		/* another thread, at random: no part of the context */
+		ck_assert_int_eq(sim_trace_append(&trace,
+						  &(struct sim_req){
+							  .time = 10000 * i + 1,
+							  .len = PAGE,
+							  .site = 2 + i,
+							  .addr = (i + 1) *
+								  PAGE,
+							  .thread = 2,
+							  .access = SIM_RW }),
+				 0);
+	}
+	ready();
+	run(SIM_HELPER_PREDICT, 0);
+	ck_assert_uint_eq(result.predicted, 396);
+	ck_assert_uint_eq(result.within_05, 396);
+	ck_assert_uint_eq(result.late, 0);
+}
+END_TEST
+
+/* As late as asked for, and with any shorter time later. */
+START_TEST(test_equal)
+{
+	struct sim_helper_run helper = { .timeline = &timeline, .cost = &cost };
+	uint64_t idle, late;
+
+	make("nas", 3, 4000);
+	ready();
+	for (late = 0; late < 400; late += 37) {
+		ck_assert_int_eq(sim_helper_equal(&helper, late, &idle), 0);
+		ck_assert_uint_le(run(SIM_HELPER_TIMEOUT, idle)->late, late);
+		ck_assert(!idle ||
+			  run(SIM_HELPER_TIMEOUT, idle - 1)->late > late);
+	}
+}
+END_TEST
+
+/* Of any trace. */
+START_TEST(test_bounds)
+{
+	static const char *const names[] = { "nas", "kv", "cello", "httpd" };
+	struct sim_helper_result leave;
+	uint64_t footprint;
+	int kind;
+
+	make(names[_i], 7, 3000);
+	ready();
+	leave = *run(SIM_HELPER_LEAVE, 0);
+	ck_assert_int_eq(sim_trace_footprint(&trace, PAGE, &footprint), 0);
+	ck_assert_uint_eq(leave.peak_bytes, footprint);
+	ck_assert_uint_eq(leave.late, 0);
+	for (kind = SIM_HELPER_TIMEOUT; kind <= SIM_HELPER_OFFLINE; kind++) {
+		run(kind, 1000);
+		ck_assert_double_le(result.mean_bytes,
+				    leave.mean_bytes * 1.001);
+		ck_assert_uint_le(result.peak_bytes, leave.peak_bytes);
+		ck_assert_uint_ge(result.registrations, leave.registrations);
+		ck_assert_uint_eq(result.first, leave.first);
+	}
+}
+END_TEST
+
+START_TEST(test_parse)
+{
+	static const char *const bad[] = {
+		"",
+		"Leave",
+		"leave ",
+		"timeout:",
+		"timeout:us=",
+		"timeout:us=0",
+		"timeout:us=x",
+		"timeout:us=1125899906842625",
+		"timeout:ms=1",
+		"predict:us=1",
+	};
+	enum sim_helper_kind kind;
+	uint64_t idle;
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ck_assert_int_eq(sim_helper_parse(bad[i], &kind, &idle),
+				 -EINVAL);
+	ck_assert_int_eq(sim_helper_parse("offline", &kind, &idle), 0);
+	ck_assert_int_eq(kind, SIM_HELPER_OFFLINE);
+	ck_assert_int_eq(sim_helper_parse("timeout", &kind, &idle), 0);
+	ck_assert_int_eq(kind, SIM_HELPER_TIMEOUT);
+	ck_assert_uint_eq(idle, 0);
+	ck_assert_int_eq(sim_helper_parse("timeout:us=7", &kind, &idle), 0);
+	ck_assert_uint_eq(idle, 7);
+}
+END_TEST
+
+START_TEST(test_too_long)
+{
+	add(0, 0, 0, 1, 0);
+	add(UINT64_C(1) << 60, 0, 0, 1, 0);
+	ck_assert_int_eq(sim_future_make(&trace, PAGE, &future), 0);
+	ck_assert_int_eq(sim_timeline_make(&future, &timeline), -E2BIG);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("helper");
+	TCase *tcase = tcase_create("helper");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, test_leave);
+	tcase_add_test(tcase, test_timeout);
+	tcase_add_test(tcase, test_offline);
+	tcase_add_test(tcase, test_offline_short);
+	tcase_add_test(tcase, test_held);
+	tcase_add_test(tcase, test_overlap);
+	tcase_add_test(tcase, test_grows);
+	tcase_add_test(tcase, test_predict);
+	tcase_add_test(tcase, test_predict_busy);
+	tcase_add_loop_test(tcase, test_predict_early, 0, 2);
+	tcase_add_test(tcase, test_predict_apart);
+	tcase_add_test(tcase, test_equal);
+	tcase_add_loop_test(tcase, test_bounds, 0, 4);
+	tcase_add_test(tcase, test_parse);
+	tcase_add_test(tcase, test_too_long);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite, CK_FORK_GETENV);
+}
