@@ -160,10 +160,17 @@ slim()
 	NR == 1 {
 		for (i = 1; i <= NF; i++)
 			at[$i] = i
-		print "time_us,addr,len,proc,access,result,thread,op,peer,site"
+		print "time_us,addr,len,proc,access,result,end_ns,thread," \
+			"op,peer,site"
 		next
 	}
 	function col(name) { return $at[name] }
+	# from the first request on; 0: it had not ended
+	function end() {
+		if (col("end_ns") + 0 < col("begin_ns") + 0)
+			return 0
+		return sprintf("%.0f", col("end_ns") - 1000 * start)
+	}
 	{
 		begin = col("begin_ns")
 		thread = col("proc") "," col("thread")
@@ -185,8 +192,8 @@ slim()
 			number[thread] = threads++
 		print col("time_us") - start "," col("addr") "," col("len") \
 			"," col("proc") "," col("access") "," col("result") \
-			"," number[thread] "," col("op") "," col("peer") "," \
-			col("site")
+			"," end() "," number[thread] "," col("op") "," \
+			col("peer") "," col("site")
 	}
 	END {
 		if (kept > most)
