@@ -185,9 +185,7 @@ START_TEST(test_rounding)
 	bytes(14 * PAGE - 1, 1, RW, 0, "13+1:0");
 	bytes(14 * PAGE - 1, 2, RW, 0, "13+1:0 14+1");
 	bytes(14 * PAGE, 1, RW, 0, "14+1");
-	/*
-	 * The page below the last: the last is never registered (cache_get.c).
-	 */
+	/* The page below the last, which is never registered (cache_get.c). */
 	bytes(UINTPTR_MAX - 2 * PAGE + 1, PAGE, RW, 0, "4503599627370494+1");
 }
 END_TEST
