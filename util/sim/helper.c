@@ -17,6 +17,7 @@
 #include "core/schedule.h"
 
 #define QUEUE_NS   500	/* a helper thread, for a region in a queue */
+#define NS_MAX	   1e18 /* that anything takes: 31 years */
 #define SIGNATURES 4096 /* of each process */
 
 struct buffer {
@@ -115,14 +116,22 @@ static size_t buffer_len(const struct state *state, const struct buffer *buffer)
 	return part_bytes(state, buffer->first, buffer->end);
 }
 
+/* So that sums do not wrap. */
+static uint64_t bounded(double ns)
+{
+	return ns < NS_MAX ? (uint64_t) ns : (uint64_t) NS_MAX;
+}
+
 static uint64_t reg_ns(const struct state *state, const struct buffer *buffer)
 {
-	return mrrc_cost_reg(state->run->cost, buffer_len(state, buffer));
+	return bounded(
+		mrrc_cost_reg(state->run->cost, buffer_len(state, buffer)));
 }
 
 static uint64_t dereg_ns(const struct state *state, const struct buffer *buffer)
 {
-	return mrrc_cost_dereg(state->run->cost, buffer_len(state, buffer));
+	return bounded(
+		mrrc_cost_dereg(state->run->cost, buffer_len(state, buffer)));
 }
 
 static void set_timer(struct state *state, struct mrrc_deadline *timer,

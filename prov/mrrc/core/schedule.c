@@ -10,6 +10,7 @@
 
 /* Where nothing is known: asked again after so many times the cost, too. */
 #define PATIENCE 64
+#define COST_MAX 1e16 /* ns, 115 days: sums do not wrap */
 
 void mrrc_schedule_init(struct mrrc_schedule *schedule,
 			struct mrrc_predict *predict,
@@ -38,8 +39,10 @@ void mrrc_scheduled_init(struct mrrc_scheduled *item, size_t len)
 static uint64_t mrrc_schedule_cost(const struct mrrc_schedule *schedule,
 				   const struct mrrc_scheduled *item)
 {
-	return (uint64_t) (mrrc_cost_dereg(&schedule->cost, item->len) +
-			   mrrc_cost_reg(&schedule->cost, item->len)) +
+	const double ns = mrrc_cost_dereg(&schedule->cost, item->len) +
+			  mrrc_cost_reg(&schedule->cost, item->len);
+
+	return (uint64_t) (ns < COST_MAX ? ns : COST_MAX) +
 	       2 * schedule->queue_ns;
 }
 

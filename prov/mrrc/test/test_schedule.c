@@ -337,6 +337,27 @@ START_TEST(test_no_cost)
 }
 END_TEST
 
+/* What takes for ever is never planned, and kept for long. */
+START_TEST(test_vast_cost)
+{
+	static const struct mrrc_cost vast = {
+		.reg_page = 9e14,
+		.reg = 9e14,
+		.page = 4096,
+	};
+	const uint64_t period = 1000000ull * MS;
+
+	mrrc_schedule_init(&schedule, &predict, &vast, QUEUE);
+	mrrc_scheduled_init(&item[0], SIZE_MAX / 2);
+	mrrc_scheduled_init(&item[1], SIZE_MAX / 2);
+	use(1, MS);
+	says(MS, MRRC_STEP_NONE, 0,
+	     MS + 64 * (UINT64_C(10000000000000000) + 2 * QUEUE) + 1);
+	learn(0, period, MS);
+	says(MS, MRRC_STEP_NONE, 0, MS + until(period));
+}
+END_TEST
+
 Suite *schedule_suite(void)
 {
 	Suite *suite = suite_create("schedule");
@@ -355,6 +376,7 @@ Suite *schedule_suite(void)
 	tcase_add_test(tcase, test_spaced);
 	tcase_add_test(tcase, test_turns);
 	tcase_add_test(tcase, test_no_cost);
+	tcase_add_test(tcase, test_vast_cost);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
