@@ -64,6 +64,35 @@ START_TEST(foreign_and_inside)
 }
 END_TEST
 
+/* Of neighbours, which begin anywhere in a page; one of them is freed. */
+START_TEST(inside_of_every_class)
+{
+	char *addr[9];
+	unsigned class, i;
+	size_t at, size;
+
+	for (class = 1; class < MRRC_CLASSES; class ++) {
+		size = mrrc_class_size(class);
+		for (i = 0; i < 9; i++)
+			addr[i] = heap_get(heap, 1, size - MRRC_HEAP_CANARY, 0);
+		heap_put(addr[4]);
+		for (i = 0; i < 9; i++) {
+			for (at = 8; at < size; at += at < 4096 ? 8 : 4088)
+				ck_assert_int_eq(mrrc_heap_free(heaps,
+								addr[i] + at),
+						 -EINVAL);
+		}
+		ck_assert_int_eq(mrrc_heap_free(heaps, addr[4]), -EALREADY);
+		for (i = 0; i < 9; i++) {
+			if (i != 4)
+				heap_put(addr[i]);
+		}
+	}
+	ck_assert_uint_eq(heap_stats_of(heap).live, 0);
+	ck_assert(mrrc_heap_valid(heap));
+}
+END_TEST
+
 START_TEST(other_domain)
 {
 	struct mrrc_heaps *others;
@@ -196,6 +225,7 @@ Suite *heap_bug_suite(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, double_free);
 	tcase_add_test(tcase, foreign_and_inside);
+	tcase_add_test(tcase, inside_of_every_class);
 	tcase_add_test(tcase, other_domain);
 	tcase_add_test(tcase, overflow_and_use_after_free);
 	tcase_add_test(tcase, said_outside_locks);

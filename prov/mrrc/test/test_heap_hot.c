@@ -154,6 +154,7 @@ START_TEST(freed_last_and_cut_anew)
 {
 	static const size_t lens[] = { 64, 48, 4096, 40000, 12288, 1024 };
 	char *kept = heap_get(heap, 1, 300000, 0), *addr, *again[512];
+	const size_t bytes = heap_stats_of(heap).live_bytes;
 	unsigned i, k, n, same = 0;
 
 	for (i = 0; i < 36; i++) {
@@ -174,6 +175,7 @@ START_TEST(freed_last_and_cut_anew)
 					 -EALREADY);
 		ck_assert(mrrc_heap_valid(heap));
 		ck_assert_uint_eq(heap_stats_of(heap).live, 1);
+		ck_assert_uint_eq(heap_stats_of(heap).live_bytes, bytes);
 		mrrc_heap_trim(heap);
 	}
 	/* else nothing was tested */
