@@ -244,8 +244,8 @@ static unsigned hot_class(const struct mrrc_tcache *tcache, unsigned slot)
 }
 
 /*
- * Empty all magazines into the arena, past the depot. The heap's lock held, the
- * biased lock shut.
+ * Empty all magazines to the heap, by way of its depot. The heap's lock held,
+ * the biased lock shut.
  */
 static void mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
 {
@@ -257,14 +257,14 @@ static void mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
 
 	for (class = 0; mag && class < MRRC_CLASSES; class ++) {
 		n = mrrc_mag_n(mag, class);
-		arena_give(heap, class, mag->entry[class], n);
+		mrrc_depot_give(heap, class, mag->entry[class], n);
 		mags_change(mag, class, -(int) n, out);
 	}
 	if (hot == MRRC_CLASSES)
 		return;
 	entry = (struct mrrc_mag_entry){ tcache->hot.object, tcache->hot.rec };
 	tcache->hot.key = 0;
-	arena_give(heap, hot, &entry, 1);
+	mrrc_depot_give(heap, hot, &entry, 1);
 	++*out;
 }
 
