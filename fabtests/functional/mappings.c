@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_mappings: watching a buffer splits the mapping it lies in, and a
- * process can have only so many (vm.max_map_count). Four domains cache as much
- * as they can; then the application makes 95 % of the mappings that it could
- * have made without them, and starts threads.
+ * process can have only so many (vm.max_map_count). Four domains cache what
+ * they can; then the application maps what it could have mapped without them,
+ * but for one in twenty, and starts threads. The same after a long run: its
+ * buffers are neighbours at first, which are one mapping, so that there are more
+ * of them than could be watched alone; then they come to lie anywhere.
+ *
+ * How many mappings there are at most: those of the application, half of what a
+ * process may have, and what comes between two looks (mon_room.c): a look is
+ * taken each time that a 64th of them was watched, a range takes two mappings at
+ * most, and the caches give up what is too much by the look after the next.
  */
 #include "ft_mrrc.h"
 
@@ -11,8 +18,10 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#define BUFS	10000  /* of each domain; more than there is room for */
-#define MANY	300000 /* mappings: too many to try */
+#define BUFS	10000	  /* of each domain; more than there is room for */
+#define PAGES	(1 << 20) /* where buffers lie */
+#define LONG	24000	  /* steps of the long run */
+#define MANY	300000	  /* mappings: too many to try */
 #define THREADS 20
 
 static char **own;
@@ -50,6 +59,31 @@ static void unmap_all(size_t n)
 		munmap(own[n], FT_PAGE);
 }
 
+/* At @at, or anywhere; what is mapped anew becomes one with the rest. */
+static char *map_bufs(char *at, size_t pages)
+{
+	char *bufs = mmap(at, pages * FT_PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+				  (at ? MAP_FIXED : 0),
+			  -1, 0);
+
+	FT_CHECK(bufs != MAP_FAILED, "%zu pages are not mapped", pages);
+	return bufs;
+}
+
+static size_t mappings_now(void)
+{
+	FILE *file = fopen("/proc/self/maps", "re");
+	size_t n = 0;
+	int c;
+
+	FT_CHECK(file, "no /proc/self/maps");
+	while ((c = getc(file)) != EOF)
+		n += c == '\n';
+	fclose(file);
+	return n;
+}
+
 static void *nothing(void *arg)
 {
 	return arg;
@@ -67,17 +101,24 @@ static void threads(void)
 		pthread_join(thread[i], NULL);
 }
 
-/* Every other page is registered, used and left to the cache. */
-static void fill(struct ft_dom *dom, char *bufs)
+/* It is used, and left to the cache. */
+static void use(struct ft_pair *pair, unsigned which, char *buf)
 {
+	struct fid_domain *domain = pair[which / 2].dom[which % 2].domain;
 	struct fid_mr *mr;
-	unsigned i;
 
-	for (i = 0; i < BUFS; i++) {
-		FT_CALL(fi_mr_reg(dom->domain, bufs + i * 2 * FT_PAGE, FT_PAGE,
-				  FI_SEND | FI_RECV, 0, i + 1, 0, &mr, NULL));
-		FT_CALL(fi_close(&mr->fid));
-	}
+	FT_CALL(fi_mr_reg(domain, buf, FT_PAGE, FI_SEND | FI_RECV, 0, 1, 0, &mr,
+			  NULL));
+	FT_CALL(fi_close(&mr->fid));
+}
+
+/* In four domains, each @step-th page. */
+static void fill(struct ft_pair *pair, char *bufs, size_t step)
+{
+	size_t i;
+
+	for (i = 0; i < 4 * BUFS; i++)
+		use(pair, i / BUFS, bufs + i * step * FT_PAGE);
 }
 
 /* Each has some, and together they keep within the limit. */
@@ -99,9 +140,47 @@ static void check_share(struct ft_pair *pair, size_t max)
 		 regions);
 }
 
+/* As if it had no domains, but for one mapping in twenty. */
+static void check_maps(size_t without, size_t max)
+{
+	size_t with = map_all(without - max / 20);
+
+	FT_CHECK(with == without - max / 20, "%zu mappings, %zu without", with,
+		 without);
+	unmap_all(with);
+	with = map_all(without - max / 20 - 2 * THREADS);
+	threads();
+	unmap_all(with);
+}
+
+/* Pages anywhere; one in 16 is unmapped then. */
+static void run_long(struct ft_pair *pair, char *bufs, size_t most)
+{
+	size_t now, peak = 0;
+	unsigned i;
+	char *buf;
+
+	fill(pair, bufs, 1);
+	for (i = 1; i <= LONG; i++) {
+		buf = bufs + ft_rand() % PAGES * FT_PAGE;
+		use(pair, i % 4, buf);
+		if (i % 16 == 0)
+			map_bufs(buf, 1);
+		if (i % 500)
+			continue;
+		threads();
+		now = mappings_now();
+		if (now > peak)
+			peak = now;
+		FT_CHECK(now <= most, "%zu mappings, %zu at most", now, most);
+	}
+	/* else it was no long run */
+	FT_CHECK(peak > most / 4 * 3, "%zu mappings, %zu at most", peak, most);
+}
+
 int main(int argc, char **argv)
 {
-	size_t max, without, with;
+	size_t max, without, before;
 	struct ft_attr attr = FT_ATTR;
 	struct ft_pair pair[2];
 	char *bufs, *out, *in;
@@ -114,7 +193,7 @@ int main(int argc, char **argv)
 	if (!max || max > MANY)
 		ft_skip("%zu mappings: too many to try", max);
 	own = ft_map(NULL, max * sizeof(*own));
-	bufs = ft_map(NULL, 4 * BUFS * 2 * FT_PAGE);
+	bufs = map_bufs(NULL, PAGES);
 	out = ft_map(NULL, FT_PAGE);
 	in = ft_map(NULL, FT_PAGE);
 	for (i = 0; i < 2; i++)
@@ -122,19 +201,16 @@ int main(int argc, char **argv)
 	without = map_all(max);
 	unmap_all(without);
 
-	ft_stage("four domains");
-	for (i = 0; i < 4; i++)
-		fill(&pair[i / 2].dom[i % 2], bufs + i * BUFS * 2 * FT_PAGE);
-	check_share(pair, max);
+	before = mappings_now();
 
-	ft_stage("the application maps");
-	with = map_all(without - max / 20);
-	FT_CHECK(with == without - max / 20, "%zu mappings, %zu without", with,
-		 without);
-	unmap_all(with);
-	with = map_all(without - max / 20 - 2 * THREADS);
-	threads();
-	unmap_all(with);
+	ft_stage("four domains");
+	fill(pair, bufs, 2);
+	check_share(pair, max);
+	check_maps(without, max);
+
+	ft_stage("a long run");
+	run_long(pair, bufs, before + max / 2 + 3 * (max / 32));
+	check_maps(without, max);
 
 	ft_stage("and goes on");
 	for (i = 0; i < 2; i++) {

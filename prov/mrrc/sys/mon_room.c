@@ -51,13 +51,17 @@ static void mon_look(struct mrrc_mon *mon, size_t ranges)
 	const size_t all = mrrc_mappings_count();
 	const size_t ours = 2 * ranges < all ? 2 * ranges : all;
 	const size_t left = all < most ? most - all : 0;
-	const size_t lack = all > most ? (all - most) / 2 : 0;
+	/* neighbours may be more, until others between them go */
+	const size_t over = ours > half ? ours - half : 0;
+	size_t lack = all > most ? all - most : 0;
 	size_t more = ours < half ? (half - ours) / 2 : 0;
 	size_t calls = left / 4; /* two each, and what is not counted */
 
 	if (more > left / 2)
 		more = left / 2;
-	room->most = ranges > lack ? ranges - lack + more : 0;
+	if (lack < over)
+		lack = over;
+	room->most = ranges > lack / 2 ? ranges - lack / 2 + more : 0;
 	if (room->most < mon_least(room))
 		room->most = mon_least(room);
 	room->look = room->mappings / 64;
