@@ -25,7 +25,7 @@ struct mrrc_biased_lock {
 };
 
 /* Initially shut: the owner cannot enter. */
-#define MRRC_GATE_SHUT    \
+#define MRRC_BIASED_SHUT  \
 	{                 \
 		.shut = 1 \
 	}
@@ -77,4 +77,4 @@ void mrrc_biased_open(struct mrrc_biased_lock *biased);
 void mrrc_biased_barrier(void);
 void mrrc_biased_wait(struct mrrc_biased_lock *biased);
 
-#endif /* MRRC_GATE_H */
+#endif /* MRRC_BIASED_LOCK_H */

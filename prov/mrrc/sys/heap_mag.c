@@ -42,7 +42,7 @@ static struct {
 
 static char no_domain; /* an address that no domain has, not even NULL */
 
-struct mrrc_tcache mrrc_tcache_none = { .biased = MRRC_GATE_SHUT };
+struct mrrc_tcache mrrc_tcache_none = { .biased = MRRC_BIASED_SHUT };
 _Thread_local struct mrrc_tcache *mrrc_tcache_self = &mrrc_tcache_none;
 
 /*
