@@ -54,7 +54,7 @@ static void change_raw_mremap(struct duel *duel)
 		 MREMAP_MAYMOVE | MREMAP_FIXED, (long) duel->spare, 0);
 }
 
-static bool mine_remap(struct duel *duel)
+bool duel_remap(struct duel *duel)
 {
 	return mmap(duel->ptr, duel->len, RW, ANON | MAP_FIXED_NOREPLACE, -1,
 		    0) == duel->ptr;
@@ -119,7 +119,7 @@ static void change_raw_dontneed(struct duel *duel)
 }
 
 /* The mapping never goes away; its last page becomes a new one. */
-static bool mine_zero(struct duel *duel)
+bool duel_zero(struct duel *duel)
 {
 	return !*(volatile uint64_t *) (duel->ptr + duel->len - page);
 }
@@ -146,20 +146,20 @@ static bool mine_brk(struct duel *duel)
 }
 
 const struct duel_move duel_moves[] = {
-	{ "munmap", 1, change_munmap, mine_remap },
-	{ "syscall munmap", 2, change_syscall, mine_remap },
-	{ "raw munmap", 2, change_raw, mine_remap },
+	{ "munmap", 1, change_munmap, duel_remap },
+	{ "syscall munmap", 2, change_syscall, duel_remap },
+	{ "raw munmap", 2, change_raw, duel_remap },
 	{ "raw, raw mmap", 2, change_raw, mine_raw },
-	{ "mremap away", 1, change_mremap, mine_remap },
-	{ "raw mremap", 1, change_raw_mremap, mine_remap },
+	{ "mremap away", 1, change_mremap, duel_remap },
+	{ "raw mremap", 1, change_raw_mremap, duel_remap },
 	{ "middle page", 3, change_middle, mine_middle },
 	{ "raw middle", 3, change_raw_middle, mine_middle },
-	{ "MAP_FIXED", 1, change_fixed, mine_zero },
-	{ "raw MAP_FIXED", 1, change_raw_fixed, mine_zero },
-	{ "mremap onto", 1, change_onto, mine_zero },
-	{ "DONTNEED", 1, change_dontneed, mine_zero },
-	{ "raw DONTNEED", 1, change_raw_dontneed, mine_zero },
-	{ "part DONTNEED", 3, change_part, mine_zero },
+	{ "MAP_FIXED", 1, change_fixed, duel_zero },
+	{ "raw MAP_FIXED", 1, change_raw_fixed, duel_zero },
+	{ "mremap onto", 1, change_onto, duel_zero },
+	{ "DONTNEED", 1, change_dontneed, duel_zero },
+	{ "raw DONTNEED", 1, change_raw_dontneed, duel_zero },
+	{ "part DONTNEED", 3, change_part, duel_zero },
 	{ "brk", 1, change_brk, mine_brk },
 };
 
@@ -189,21 +189,36 @@ static void die(const char *what)
 	abort();
 }
 
-void duel_fight(const struct duel_move *move, duel_use use,
-		bool (*over)(void *arg), void *arg)
+static pthread_t changing;
+
+static bool thread_start(void *(*run)(void *), void *arg)
+{
+	return !pthread_create(&changing, NULL, run, arg);
+}
+
+static void thread_join(void)
+{
+	pthread_join(changing, NULL);
+}
+
+static const struct duel_thread libc_thread = { thread_start, thread_join };
+
+void duel_fight(const struct duel_move *move, const struct duel_thread *thread,
+		duel_use use, bool (*over)(void *arg), void *arg)
 {
 	struct duel duel = { .move = move };
 	const bool heap = move->change == change_brk;
-	pthread_t thread;
 	unsigned spins;
 
+	if (!thread)
+		thread = &libc_thread;
 	page = mrrc_vm_page();
 	duel.len = move->pages * page;
 	duel.ptr = heap ? sbrk(duel.len) :
 			  mmap(NULL, duel.len, RW, ANON, -1, 0);
 	duel.spare = mmap(NULL, duel.len, RW, ANON, -1, 0);
 	if (duel.ptr == MAP_FAILED || duel.spare == MAP_FAILED ||
-	    pthread_create(&thread, NULL, changer, &duel))
+	    !thread->start(changer, &duel))
 		die("no duel");
 	do {
 		use(arg, duel.ptr, move->pages, false);
@@ -218,7 +233,7 @@ void duel_fight(const struct duel_move *move, duel_use use,
 			sched_yield();
 	} while (!over(arg));
 	atomic_store(&duel.turn, -1);
-	pthread_join(thread, NULL);
+	thread->join();
 	if (heap && sbrk(-(long) duel.len) != duel.ptr + duel.len)
 		die("sbrk");
 	if (!heap)

@@ -34,12 +34,22 @@ extern const struct duel_move duel_moves[];
 extern const unsigned duel_count;
 extern const struct duel_move duel_blind; /* the one to go astray by */
 
+/* Is the address the caller's own again: mapped anew, or a new page? */
+bool duel_remap(struct duel *duel);
+bool duel_zero(struct duel *duel);
+
 /* The pages of a duel, by the thread whose they are; fresh: just replaced. */
 typedef void (*duel_use)(void *arg, char *ptr, unsigned pages, bool fresh);
 
-/* Rounds until @over, in this thread and one of its own. */
-void duel_fight(const struct duel_move *move, duel_use use,
-		bool (*over)(void *arg), void *arg);
+/* How the thread that changes is started, and its end is waited for. */
+struct duel_thread {
+	bool (*start)(void *(*run)(void *), void *arg);
+	void (*join)(void);
+};
+
+/* Rounds until @over, in this thread and in @thread (NULL: one of libc's). */
+void duel_fight(const struct duel_move *move, const struct duel_thread *thread,
+		duel_use use, bool (*over)(void *arg), void *arg);
 
 /* A system call that no hook of libc sees. Negative: -errno. */
 long duel_raw(long number, long a, long b, long c, long d, long e, long f);

@@ -33,4 +33,7 @@ char *map(int prot);	      /* a page */
 TCase *prove_site_tcase(void);
 TCase *prove_sanitizer_tcase(void);
 
+/* What goes past all hooks (test_prove_way.c). */
+TCase *prove_way_tcase(void);
+
 #endif /* MRRC_PROVE_FIXTURE_H */

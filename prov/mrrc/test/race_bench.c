@@ -18,7 +18,6 @@
  */
 #include "config.h"
 
-#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -29,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "duel.h"
+#include "duel_way.h"
 #include "sys/cache_mt.h"
 #include "sys/libc_hooks.h"
 #include "sys/prove.h"
@@ -197,44 +196,31 @@ static void count_heading(const char *what)
 
 /* ---- code that unmaps by itself ---- */
 
-static long (*raw)(long number, long a, long b, long c, long d, long e, long f);
-
-long duel_raw(long number, long a, long b, long c, long d, long e, long f)
-{
-	return raw(number, a, b, c, d, e, f);
-}
-
-/* A library next to this program, which has no such code itself. */
-static void *raw_load(void)
-{
-	char path[512];
-	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 64);
-	void *lib;
-
-	check(len > 0, "no /proc");
-	path[len] = '\0';
-	snprintf(strrchr(path, '/'), 64, "/.libs/raw_any.so");
-	lib = dlopen(path, RTLD_NOW);
-	check(lib, dlerror());
-	raw = (long (*)(long, long, long, long, long, long,
-			long)) dlsym(lib, "duel_raw");
-	check(raw, "raw_any.so is another");
-	return lib;
-}
-
 static bool past_hooks(const struct duel_move *move)
 {
 	return !strncmp(move->name, "raw", 3);
 }
 
-/*
- * With the default: lookups make no system call before the library is there,
- * and one each once it is. What moves by libc alone never asks.
- */
-static void *raw_before(const struct duel_move *move)
+/* Does a hit ask the kernel? */
+static bool asks(struct setup *setup)
+{
+	static uint64_t own[2 * BLOCK / sizeof(uint64_t)];
+	struct mrrc_stats before, after;
+	char *const ptr = (char *) (((uintptr_t) own + BLOCK) & ~(BLOCK - 1));
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		mrrc_cache_mt_stats(setup->cache, &before);
+		mrrc_cache_mt_put(setup->cache, get(setup, ptr, page));
+		mrrc_cache_mt_stats(setup->cache, &after);
+	}
+	return after.value[MRRC_STAT_PROBES] != before.value[MRRC_STAT_PROBES];
+}
+
+/* A thread that is libc's, so that others could have unmapped. */
+static bool trusted(void)
 {
 	char why[MRRC_TRUST_WHY];
-	void *lib = NULL;
 	int i;
 
 	for (i = 0; !mrrc_trusted() && i < 20000; i++)
@@ -242,15 +228,12 @@ static void *raw_before(const struct duel_move *move)
 	mrrc_prove_why(why);
 	if (!mrrc_trusted())
 		printf("(asked: %s)\n", why);
-	if (past_hooks(move)) {
-		lib = raw_load();
-		check(!mrrc_trusted(), "trusted beside code that unmaps");
-	}
-	return lib;
+	return mrrc_trusted();
 }
 
 static void count_move(const struct duel_move *move, enum mrrc_mon_probe probe,
-		       unsigned long total, double seconds)
+		       const struct duel_way *way, unsigned long total,
+		       double seconds)
 {
 	const unsigned long first = lookups, bad = stale;
 	const uint64_t began = now_ns();
@@ -259,17 +242,22 @@ static void count_move(const struct duel_move *move, enum mrrc_mon_probe probe,
 		.end = began + (uint64_t) (seconds * 1e9),
 	};
 	struct mrrc_stats stats;
-	void *lib;
 
 	check(!setup_open(&run.setup, GUARD_HOOKS, false), "set-up");
 	if (!mrrc_mon_set_probe(run.setup.mon, probe))
 		printf("(probed all the same)\n");
-	lib = probe == MRRC_PROBE_AUTO ? raw_before(move) : NULL;
-	duel_fight(move, run_use, run_over, &run);
-	if (lib) {
-		check(!mrrc_trusted(), "trusted beside code that unmaps");
-		dlclose(lib);
+	if (probe == MRRC_PROBE_AUTO && trusted())
+		check(!asks(&run.setup), "a hit asks though all is proven");
+	if (way && !way->come()) {
+		printf("(%s: not to be had here)\n", move->name);
+		setup_close(&run.setup);
+		return;
 	}
+	check(!way || asks(&run.setup), "a hit does not ask");
+	duel_fight(move, way ? way->thread : NULL, run_use, run_over, &run);
+	check(!way || asks(&run.setup), "a hit does not ask any more");
+	if (way && way->go)
+		way->go();
 	mrrc_cache_mt_stats(run.setup.cache, &stats);
 	printf("%-24s %10lu %10lu %10lu %10.1f %8lu\n", move->name,
 	       lookups - first, stats.value[MRRC_STAT_HITS],
@@ -279,14 +267,26 @@ static void count_move(const struct duel_move *move, enum mrrc_mon_probe probe,
 	setup_close(&run.setup);
 }
 
+/*
+ * A hit makes no system call before the code is there that unmaps by itself,
+ * and one once it is. What moves by libc alone never asks.
+ */
 static void count_default(unsigned long total, double seconds)
 {
+	const unsigned moves = duel_count + duel_way_count;
+	const struct duel_move *move;
 	unsigned i;
 
 	count_heading("the default");
-	for (i = 0; i < duel_count; i++)
-		count_move(&duel_moves[i], MRRC_PROBE_AUTO, total / duel_count,
-			   seconds / duel_count);
+	for (i = 0; i < duel_count; i++) {
+		move = &duel_moves[i];
+		count_move(move, MRRC_PROBE_AUTO,
+			   past_hooks(move) ? &duel_library : NULL,
+			   total / moves, seconds / moves);
+	}
+	for (i = 0; i < duel_way_count; i++)
+		count_move(&duel_ways[i].move, MRRC_PROBE_AUTO, &duel_ways[i],
+			   total / moves, seconds / moves);
 }
 
 /* Not one of these has gone past the hooks by its end. */
@@ -300,7 +300,7 @@ static void count_hooked(unsigned long total, double seconds)
 	count_heading("hooks relied on");
 	for (i = 0; i < duel_count; i++) {
 		if (!past_hooks(&duel_moves[i]))
-			count_move(&duel_moves[i], MRRC_PROBE_HOOKED,
+			count_move(&duel_moves[i], MRRC_PROBE_HOOKED, NULL,
 				   total / moves, seconds / moves);
 	}
 	mrrc_libc_hooks_state(&state);
@@ -316,14 +316,13 @@ static unsigned long count_blind(void)
 	struct run run = { .until = ~0UL, .once = true };
 	const unsigned long first = lookups, bad = stale;
 	unsigned long found;
-	void *lib;
 
 	check(!setup_open(&run.setup, GUARD_UFFD, true), "set-up");
 	run.end = now_ns() + BLIND_SECONDS * UINT64_C(1000000000);
 	stale = 0;
-	lib = raw_load();
-	duel_fight(&duel_blind, run_use, run_over, &run);
-	dlclose(lib);
+	duel_library.come();
+	duel_fight(&duel_blind, NULL, run_use, run_over, &run);
+	duel_library.go();
 	printf("%-24s %10lu %10s %10s %10s %8lu\n", "no protection",
 	       lookups - first, "", "", "", stale);
 	found = stale;

@@ -161,7 +161,7 @@ static void fight(const struct duel_move *move, long ms, bool want)
 {
 	struct duel_end end = { now_ms() + ms, want };
 
-	duel_fight(move, duel_verify, duel_over, &end);
+	duel_fight(move, NULL, duel_verify, duel_over, &end);
 }
 
 /* Each move without hooks, then with them. */

@@ -648,6 +648,7 @@ static Suite *prove_suite(void)
 #endif
 	suite_add_tcase(suite, prove_site_tcase());
 	suite_add_tcase(suite, prove_sanitizer_tcase());
+	suite_add_tcase(suite, prove_way_tcase());
 	return suite;
 }
 

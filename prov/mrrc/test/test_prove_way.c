@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/prove and the cache: hits ask the kernel nothing before a way past all
+ * hooks has come, and ask after it, and none is stale. Each test in a process of its own.
+ */
+#include "config.h"
+#include "prove_fixture.h"
+
+#include <sys/mman.h>
+
+#include "duel_way.h"
+#include "fake_pin.h"
+
+#define RW     (PROT_READ | PROT_WRITE)
+#define ROUNDS 200u
+
+static struct fake_pin fake;
+static struct mrrc_cache_mt *cache;
+static uint64_t word; /* each is written once */
+static unsigned rounds, stale;
+static char *own;
+
+static void get(char *ptr, unsigned pages, struct mrrc_plan *plan)
+{
+	ck_assert_int_eq(mrrc_cache_mt_get_pieces(cache, ptr, pages * page,
+						  MRRC_RW, 1, plan),
+			 0);
+	ck_assert_uint_eq(plan->count, 1);
+}
+
+static bool asks(void)
+{
+	struct mrrc_stats before, after;
+	struct mrrc_plan plan;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		mrrc_cache_mt_stats(cache, &before);
+		get(own, 1, &plan);
+		mrrc_cache_mt_put(cache, plan.piece[0].region);
+		mrrc_cache_mt_stats(cache, &after);
+	}
+	ck_assert_uint_gt(after.value[MRRC_STAT_HITS],
+			  before.value[MRRC_STAT_HITS]);
+	return after.value[MRRC_STAT_PROBES] != before.value[MRRC_STAT_PROBES];
+}
+
+static void use(void *arg, char *ptr, unsigned pages, bool fresh)
+{
+	const uint64_t first = word + 1;
+	struct mrrc_plan plan;
+	unsigned i;
+
+	for (i = 0; i < pages; i++)
+		*(volatile uint64_t *) (ptr + i * page) = ++word;
+	get(ptr, pages, &plan);
+	stale += !fake_pin_sees(&plan, (uintptr_t) ptr, pages, first);
+	mrrc_cache_mt_put(cache, plan.piece[0].region);
+}
+
+static bool over(void *arg)
+{
+	return ++rounds >= ROUNDS;
+}
+
+static void way_test(const struct duel_way *way)
+{
+	struct mrrc_cache_attr attr = {
+		.ops = &fake_pin_ops,
+		.arg = &fake,
+		.mon = mon,
+	};
+
+	ck_assert_int_eq(mrrc_cache_mt_open(&attr, &cache), 0);
+	own = map(RW);
+	*(volatile char *) own = 1;
+	ck_assert_msg(trusted(true), "%s", why);
+	ck_assert(!asks());
+	if (!way->come())
+		return;
+	ck_assert(asks());
+	duel_fight(&way->move, way->thread, use, over, NULL);
+	ck_assert_uint_eq(stale, 0);
+	ck_assert(asks());
+	if (way->go) {
+		way->go();
+		ck_assert_msg(trusted(true), "%s", why);
+		ck_assert(!asks());
+	}
+	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
+}
+
+START_TEST(test_threads)
+{
+	setup();
+	way_test(&duel_ways[_i]);
+}
+END_TEST
+
+TCase *prove_way_tcase(void)
+{
+	TCase *tcase = tcase_create("way");
+
+	tcase_set_timeout(tcase, 120);
+	tcase_add_loop_test(tcase, test_threads, 0, (int) duel_way_count);
+	return tcase;
+}
