@@ -134,6 +134,7 @@ static int mon_create(const struct mrrc_mon_ops *ops, char *why,
 	mon->ops = ops;
 	mon->ours = mrrc_ours_get();
 	mon->ask = ops->ask;
+	mon->lone = true;
 	mon->refs = 1;
 	if (ops->lazy)
 		mrrc_mon_room_init(&mon->room);
@@ -586,6 +587,9 @@ bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe)
 				   probe == MRRC_PROBE_HOOKED ?
 						    MRRC_TRUST_HOOKED :
 						    MRRC_TRUST_PROVEN);
+	/* what may unmap by itself may make threads by itself, and children
+	 * that share memory */
+	mon->lone = !(MRRC_PROVE_CAN && proves && can);
 	mrrc_lock_release(&mrrc_mon_registry.lock);
 	return (can && mon->trusting) || probe != MRRC_PROBE_HOOKED;
 }

@@ -147,7 +147,8 @@ struct mrrc_mon {
 	void *impl;		       /* the kind's own state */
 	_Atomic uint64_t seq;	       /* odd: not now; even only under lock */
 	_Atomic enum mrrc_mon_ask ask; /* ops->ask, or more often */
-	atomic_bool trusting;	       /* lookups need not ask, on trust */
+	atomic_bool trusting;	       /* goes without asking on trust */
+	atomic_bool lone;	       /* or if libc knows of no other thread */
 	atomic_bool failed;	       /* for good; set after reason */
 	mrrc_ours *ours;	      /* cleared in a child, which has a copy */
 	char reason[MRRC_MON_REASON]; /* why it failed or cannot watch */
@@ -198,7 +199,8 @@ int mrrc_mon_hook(struct mrrc_mon *mon, char *why);
 enum mrrc_mon_probe { MRRC_PROBE_AUTO, MRRC_PROBE_ALWAYS, MRRC_PROBE_HOOKED };
 bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe);
 
-/* Why lookups of a process with threads ask, or "". Any thread, now. */
+/* Why lookups ask (unless lone: of a process with threads), or "". Any thread,
+ * now. */
 void mrrc_mon_asks(struct mrrc_mon *mon, char why[MRRC_TRUST_WHY]);
 
 const char *mrrc_mon_name(const struct mrrc_mon *mon);
@@ -292,9 +294,11 @@ static inline bool mrrc_mon_told(struct mrrc_mon *mon)
 		return true;
 	if (ask == MRRC_ASK_ALWAYS)
 		return false;
-	return mrrc_threads_alone() ||
-	       (atomic_load_explicit(&mon->trusting, memory_order_relaxed) &&
-		mrrc_trusted());
+	if (atomic_load_explicit(&mon->trusting, memory_order_relaxed) &&
+	    mrrc_trusted())
+		return true;
+	return atomic_load_explicit(&mon->lone, memory_order_relaxed) &&
+	       mrrc_threads_alone();
 }
 
 /* Is memory quiet, without asking? */

@@ -28,6 +28,13 @@
 
 #include "sys/trust.h"
 
+/* Can code be decoded here, so that trust may be given at all? */
+#if defined(HAVE_ZYDIS) && defined(__x86_64__)
+#define MRRC_PROVE_CAN true
+#else
+#define MRRC_PROVE_CAN false
+#endif
+
 /*
  * REGISTRY lock: hooks the system calls that libc and the dynamic loader have
  * beside the functions hooked by name. Once.

@@ -4,11 +4,13 @@
  *
  * A process with one thread cannot unmap while it looks something up, which
  * saves a system call for each lookup. libc counts the threads that pthread
- * knows; its count is used only as long as it proves right: with other C
- * libraries, other linker namespaces and sanitizers many threads are assumed. A
- * process that had two threads once is not trusted with one again. Threads that
- * libc does not know, made by a bare clone(), are looked for each time that
- * something unmaps without being announced by a hook.
+ * knows; it is asked only as long as its figure proves right: other C
+ * libraries, other linker namespaces and sanitizers have us assume many. A
+ * process that had two threads once is not trusted with one again. What
+ * libc does not know, threads made by a bare clone(), is seen by whoever looks:
+ * each time that something unmaps without a hook's telling. Children that share
+ * memory are not seen: where code can be decoded, nothing relies on this
+ * (struct mrrc_mon: lone).
  *
  * All calls: any thread.
  */

@@ -19,6 +19,7 @@ extern size_t page;
 extern char why[MRRC_TRUST_WHY];
 
 void setup(void);
+void setup_alone(void); /* the same without another thread */
 
 /* Within what a busy machine may take. */
 bool trusted(bool wanted);

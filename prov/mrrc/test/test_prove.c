@@ -71,16 +71,21 @@ static void *idle_main(void *arg)
 	return arg;
 }
 
+void setup_alone(void)
+{
+	ck_assert_int_eq(mrrc_mon_open(NULL, NULL, &mon), 0);
+	ck_assert_int_eq(mrrc_mon_hook(mon, NULL), 0);
+	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
+	trusted(true);
+}
+
 void setup(void)
 {
 	pthread_t thread;
 
-	ck_assert_int_eq(mrrc_mon_open(NULL, NULL, &mon), 0);
-	ck_assert_int_eq(mrrc_mon_hook(mon, NULL), 0);
 	/* or nothing else could have unmapped */
 	ck_assert_int_eq(pthread_create(&thread, NULL, idle_main, NULL), 0);
-	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
-	trusted(true);
+	setup_alone();
 }
 
 /* Next to this program. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * sys/prove and the cache: hits ask the kernel nothing before a way past all
- * hooks has come, and ask after it, and none is stale. Each test in a process of its own.
+ * hooks has come, and ask after it, whether or not there are other threads of
+ * libc's; and none is stale. Each test in a process of its own.
  */
 #include "config.h"
 #include "prove_fixture.h"
@@ -97,11 +98,20 @@ START_TEST(test_threads)
 }
 END_TEST
 
+/* libc knows of no other thread. */
+START_TEST(test_alone)
+{
+	setup_alone();
+	way_test(&duel_ways[_i]);
+}
+END_TEST
+
 TCase *prove_way_tcase(void)
 {
 	TCase *tcase = tcase_create("way");
 
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, test_threads, 0, (int) duel_way_count);
+	tcase_add_loop_test(tcase, test_alone, 0, (int) duel_way_count);
 	return tcase;
 }
