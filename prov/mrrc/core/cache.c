@@ -123,24 +123,41 @@ struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
 	return region;
 }
 
-/* Out of the index: a victim, or DEAD until its last operation ends. */
+/* Out of the index. */
 static void cache_uncache(struct mrrc_cache *cache, struct mrrc_region *region,
-			  struct mrrc_region_list *victims)
+			  struct mrrc_region_list *gone)
 {
 	assert(region->state == MRRC_REGION_INDEXED);
 	cache->policy->ops->remove(cache->policy, region);
 	mrrc_index_remove(&cache->index[region->access], region);
 	region->state = MRRC_REGION_DEAD;
-	if (mrrc_word_held(mrrc_region_retire(region)))
-		cache->loose++;
-	else
-		TAILQ_INSERT_TAIL(victims, region, link);
+	mrrc_region_retire(region);
+	TAILQ_INSERT_TAIL(gone, region, link);
+}
+
+/* What has left: victims, or DEAD until their last operation ends. */
+static void mrrc_cache_part(struct mrrc_cache *cache,
+			    struct mrrc_region_list *gone,
+			    struct mrrc_region_list *victims)
+{
+	struct mrrc_region *region;
+
+	if (cache->holders && !TAILQ_EMPTY(gone))
+		cache->holders->settle(cache->holders);
+	while ((region = TAILQ_FIRST(gone))) {
+		TAILQ_REMOVE(gone, region, link);
+		region->loose = mrrc_region_held(region);
+		if (region->loose)
+			cache->loose++;
+		else
+			TAILQ_INSERT_TAIL(victims, region, link);
+	}
 }
 
 /* Uncache what the range touches in one index; returns how many. */
 static size_t cache_drop(struct mrrc_cache *cache, enum mrrc_access access,
 			 uintptr_t start, size_t len,
-			 struct mrrc_region_list *victims)
+			 struct mrrc_region_list *gone)
 {
 	struct mrrc_region *region;
 	struct mrrc_region *next;
@@ -149,7 +166,7 @@ static size_t cache_drop(struct mrrc_cache *cache, enum mrrc_access access,
 	region = mrrc_index_first_overlap(&cache->index[access], start, len);
 	while (region) {
 		next = mrrc_index_next_overlap(region, start, len);
-		cache_uncache(cache, region, victims);
+		cache_uncache(cache, region, gone);
 		region = next;
 		count++;
 	}
@@ -185,16 +202,16 @@ static bool cache_batch_full(const struct mrrc_cache *cache, size_t beyond)
 
 /* Room for @len bytes in one region more, unless too much is held. */
 static bool cache_make_room(struct mrrc_cache *cache, size_t len,
-			    struct mrrc_region_list *victims)
+			    struct mrrc_region_list *gone)
 {
 	struct mrrc_policy *policy = cache->policy;
 	struct mrrc_region *victim;
 	size_t beyond = 0;
-	size_t gone = 0;
+	size_t count = 0;
 	bool full;
 
 	while ((full = cache_full(cache, len)) ||
-	       (gone && cache_more(cache, gone))) {
+	       (count && cache_more(cache, count))) {
 		victim = policy->ops->victim(policy);
 		if (!victim && full)
 			return false;
@@ -203,10 +220,10 @@ static bool cache_make_room(struct mrrc_cache *cache, size_t len,
 		beyond += full ? 0 : victim->len;
 		if (cache_batch_full(cache, beyond))
 			break;
-		gone++;
-		cache_uncache(cache, victim, victims);
+		count++;
+		cache_uncache(cache, victim, gone);
 	}
-	cache->stats->value[MRRC_STAT_EVICTIONS] += gone;
+	cache->stats->value[MRRC_STAT_EVICTIONS] += count;
 	return true;
 }
 
@@ -251,10 +268,11 @@ int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 		return -ENOSPC;
 	}
 	cache->tight = 0;
-	TAILQ_CONCAT(victims, &gone, link);
+	mrrc_cache_part(cache, &gone, victims);
 	cache->stats->value[MRRC_STAT_OVERLAPS] += overlaps;
-	if (mrrc_region_held(region))
+	if (region->loose)
 		cache->loose--;
+	region->loose = false;
 	cache_index(cache, region);
 	mrrc_cache_count(cache, MRRC_STAT_INSERTIONS);
 	cache_gauge(cache);
@@ -263,25 +281,27 @@ int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 
 void mrrc_cache_hold(struct mrrc_cache *cache, struct mrrc_region *region)
 {
-	if (!mrrc_word_held(mrrc_region_hold(region)) &&
-	    region->state != MRRC_REGION_INDEXED)
-		cache->loose++;
+	mrrc_region_hold(region);
+	if (region->state == MRRC_REGION_INDEXED || region->loose)
+		return;
+	region->loose = true;
+	cache->loose++;
 }
 
-void mrrc_cache_loose_put(struct mrrc_cache *cache)
+bool mrrc_cache_last(struct mrrc_cache *cache, struct mrrc_region *region)
 {
+	if (!region->loose || mrrc_region_held(region))
+		return false;
+	region->loose = false;
 	cache->loose--;
+	return true;
 }
 
 bool mrrc_cache_put(struct mrrc_cache *cache, struct mrrc_region *region)
 {
-	const uint64_t word = mrrc_region_unhold(region);
-
-	assert(mrrc_word_held(word));
-	if (mrrc_word_held(word) > 1 || word & MRRC_REGION_INDEX_BIT)
-		return false;
-	mrrc_cache_loose_put(cache);
-	return true;
+	assert(mrrc_region_held(region));
+	mrrc_region_unhold(region);
+	return mrrc_cache_last(cache, region);
 }
 
 size_t mrrc_cache_held(const struct mrrc_cache *cache)
@@ -301,11 +321,13 @@ size_t mrrc_cache_held(const struct mrrc_cache *cache)
 size_t mrrc_cache_invalidate(struct mrrc_cache *cache, uintptr_t start,
 			     size_t len, struct mrrc_region_list *victims)
 {
+	struct mrrc_region_list gone = TAILQ_HEAD_INITIALIZER(gone);
 	size_t count = 0;
 	int access;
 
 	for (access = 0; access < MRRC_ACCESS_CNT; access++)
-		count += cache_drop(cache, access, start, len, victims);
+		count += cache_drop(cache, access, start, len, &gone);
+	mrrc_cache_part(cache, &gone, victims);
 	cache->stats->value[MRRC_STAT_INVALIDATIONS] += count;
 	cache_gauge(cache);
 	return count;
@@ -314,16 +336,18 @@ size_t mrrc_cache_invalidate(struct mrrc_cache *cache, uintptr_t start,
 size_t mrrc_cache_evict_some(struct mrrc_cache *cache, size_t bytes,
 			     size_t regions, struct mrrc_region_list *victims)
 {
+	struct mrrc_region_list gone = TAILQ_HEAD_INITIALIZER(gone);
 	struct mrrc_region *victim;
-	size_t count = 0, gone = 0;
+	size_t count = 0, len = 0;
 
-	while ((gone < bytes || count < regions) &&
+	while ((len < bytes || count < regions) &&
 	       (victim = cache->policy->ops->victim(cache->policy))) {
-		gone += victim->len;
-		cache_uncache(cache, victim, victims);
+		len += victim->len;
+		cache_uncache(cache, victim, &gone);
 		mrrc_cache_count(cache, MRRC_STAT_EVICTIONS);
 		count++;
 	}
+	mrrc_cache_part(cache, &gone, victims);
 	cache_gauge(cache);
 	return count;
 }
@@ -331,6 +355,7 @@ size_t mrrc_cache_evict_some(struct mrrc_cache *cache, size_t bytes,
 size_t mrrc_cache_evict_all(struct mrrc_cache *cache,
 			    struct mrrc_region_list *victims)
 {
+	struct mrrc_region_list gone = TAILQ_HEAD_INITIALIZER(gone);
 	struct mrrc_region *region;
 	struct mrrc_region *next;
 	size_t count = 0;
@@ -342,11 +367,12 @@ size_t mrrc_cache_evict_all(struct mrrc_cache *cache,
 			next = mrrc_index_next(region);
 			if (mrrc_region_held(region))
 				continue;
-			cache_uncache(cache, region, victims);
+			cache_uncache(cache, region, &gone);
 			mrrc_cache_count(cache, MRRC_STAT_EVICTIONS);
 			count++;
 		}
 	}
+	mrrc_cache_part(cache, &gone, victims);
 	cache_gauge(cache);
 	return count;
 }

@@ -47,9 +47,10 @@ struct mrrc_cache {
 	size_t max_bytes;
 	size_t max_regions;
 	size_t page;
-	size_t loose;		  /* held and not indexed */
-	unsigned tight;		  /* insertions that fail at once */
-	struct mrrc_stats *stats; /* its own, or its owner's */
+	size_t loose;			    /* regions held and not indexed */
+	const struct mrrc_holders *holders; /* of its regions; NULL: none */
+	unsigned tight;			    /* insertions not worth a try */
+	struct mrrc_stats *stats;	    /* own, or its owner's */
 	struct mrrc_stats own;
 };
 
@@ -126,10 +127,9 @@ void mrrc_cache_served(struct mrrc_cache *cache, uintptr_t addr, size_t len,
  * victims of the policy, leave the index; those not held are appended to
  * @victims: one batch, of at most the policy's `batch` regions and 1/32 of
  * the byte limit more than was needed. -E2BIG: larger than the byte limit;
- * -ENOSPC: held regions leave no room. Then nothing has changed, except that
- * overlapping regions in use have left, and others count as new to the policy.
- * As that is expensive, insertions are then tried only now and then until one
- * succeeds.
+ * -ENOSPC: what is held leaves no room. Nothing has changed then, but that
+ * what had left counts as new to the policy. That is dear: it is tried but now
+ * and then until it succeeds.
  */
 int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 		      struct mrrc_region_list *victims);
@@ -140,11 +140,8 @@ void mrrc_cache_hold(struct mrrc_cache *cache, struct mrrc_region *region);
 /* Returns true if the caller must now deregister it (NEW or DEAD, unheld). */
 bool mrrc_cache_put(struct mrrc_cache *cache, struct mrrc_region *region);
 
-/*
- * The remaining part of a put that took the last hold of a region without
- * INDEXED.
- */
-void mrrc_cache_loose_put(struct mrrc_cache *cache);
+/* The same for one that is not INDEXED, after an operation less was counted. */
+bool mrrc_cache_last(struct mrrc_cache *cache, struct mrrc_region *region);
 
 /*
  * Uncache every region that shares a byte with the range; those not held are

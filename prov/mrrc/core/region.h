@@ -2,9 +2,10 @@
 /*
  * A registered region: the value that index, policy and cache share.
  *
- * Part of core: no libfabric, threads or clock. The cache's lock
- * (sys/cache_mt.h) guards every field but two: `word` is atomic, and the fields
- * that describe the registration do not change while the region is held.
+ * Part of core: no libfabric, threads or clock. Whoever holds the cache
+ * guards every field (sys/cache_mt.h names the lock), but for three: `word` is
+ * read without it, `held` is atomic, and what tells the registration does not
+ * change while it is held.
  */
 #ifndef MRRC_REGION_H
 #define MRRC_REGION_H
@@ -39,27 +40,50 @@ enum mrrc_region_state {
 };
 
 /*
- * The word of a region: operations in flight | INDEXED | generation. Its upper
- * part, the tag, is odd while the region is indexed, and is never used again
- * for a later region in the same memory. So a thread that remembers the tag can
- * hold the region without a lock, or finds that it is gone. Without INDEXED no
- * new hold is possible, so the last put knows that it is the last.
+ * The word of a region: its tag, odd while the region is indexed, above bits
+ * that are 0. No other life of the same memory has the same: what knows the tag
+ * can hold the region without a lock, or learns that it is gone.
  */
-#define MRRC_REGION_HOLDS     28 /* bits */
-#define MRRC_REGION_INDEX_BIT (1ULL << MRRC_REGION_HOLDS)
+#define MRRC_REGION_TAG	      28 /* bits below it */
+#define MRRC_REGION_INDEX_BIT (1ULL << MRRC_REGION_TAG)
+
+struct mrrc_region;
+
+/*
+ * Those that count operations beside the region's own counter, which may be
+ * less than none for that. What tells a region's tag counts its operation
+ * first, and then looks whether the tag is still the same; what ends an
+ * operation counts it, and then looks whether the region is indexed: if not,
+ * the operation may have been the last.
+ */
+struct mrrc_holders {
+	/* How many, modulo 2^32. */
+	unsigned (*count)(const struct mrrc_holders *holders,
+			  const struct mrrc_region *region);
+	/*
+	 * From now on count() has each operation whose look came before a word
+	 * that was written before the call.
+	 */
+	void (*settle)(const struct mrrc_holders *holders);
+};
 
 struct mrrc_region {
+	/* for all lives of the memory */
 	_Atomic uint64_t word;
+	_Atomic uint32_t held; /* operations, but for those of holders */
+	bool loose;	       /* held and not indexed */
+	/* of this one */
+	bool watched;	 /* a monitor has to be told when it leaves */
+	bool reused;	 /* served a request after its first */
 	uintptr_t start; /* page-aligned */
 	size_t len;	 /* bytes, whole pages */
 	void *desc;	 /* local descriptor of the registration */
 	void *cookie;	 /* the registration: a fid_mr in fi */
 	enum mrrc_access access;
 	enum mrrc_region_state state;
-	bool watched;		    /* tell the monitor when it leaves */
-	bool reused;		    /* served a request after its first */
-	uint64_t policy[10];	    /* while INDEXED: the policy's own data */
-	RB_ENTRY(mrrc_region) node; /* while INDEXED: index */
+	const struct mrrc_holders *holders; /* NULL: there are none */
+	uint64_t policy[10]; /* while INDEXED: whatever the policy likes */
+	RB_ENTRY(mrrc_region) node;    /* while INDEXED: index */
 	TAILQ_ENTRY(mrrc_region) link; /* INDEXED: policy; DEAD: victim list */
 };
 
@@ -78,77 +102,66 @@ static inline uintptr_t mrrc_region_end(const struct mrrc_region *region)
 	return region->start + region->len;
 }
 
-/* Operations in a value of the word. */
-static inline unsigned mrrc_word_held(uint64_t word)
-{
-	return word & (MRRC_REGION_INDEX_BIT - 1);
-}
-
-/* Operations in flight; any thread may change it unless it is 0 and DEAD. */
+/*
+ * Operations in flight. Where other threads hold it by its tag: exact once the
+ * region is not indexed and settle() was called, but for threads that are about
+ * to find that it is not; a guess before.
+ */
 static inline unsigned mrrc_region_held(const struct mrrc_region *region)
 {
-	return mrrc_word_held(atomic_load_explicit(
-		&((struct mrrc_region *) region)->word, memory_order_relaxed));
+	unsigned held = atomic_load(&((struct mrrc_region *) region)->held);
+
+	if (region->holders)
+		held += region->holders->count(region->holders, region);
+	return held;
 }
 
 static inline uint64_t mrrc_region_tag(const struct mrrc_region *region)
 {
 	return atomic_load_explicit(&((struct mrrc_region *) region)->word,
 				    memory_order_relaxed) >>
-	       MRRC_REGION_HOLDS;
+	       MRRC_REGION_TAG;
 }
 
-/* One more operation; the caller knows that the region cannot be gone. */
-static inline uint64_t mrrc_region_hold(struct mrrc_region *region)
+/* Any thread: is it the region, indexed, whose word had that tag? */
+static inline bool mrrc_region_is(const struct mrrc_region *region,
+				  uint64_t had)
 {
-	return atomic_fetch_add_explicit(&region->word, 1,
-					 memory_order_acquire);
+	return !((atomic_load(&((struct mrrc_region *) region)->word) ^ had) >>
+		 MRRC_REGION_TAG);
+}
+
+static inline bool mrrc_region_indexed(const struct mrrc_region *region)
+{
+	return atomic_load(&((struct mrrc_region *) region)->word) &
+	       MRRC_REGION_INDEX_BIT;
+}
+
+/* One more operation, where it is known not to be gone. */
+static inline void mrrc_region_hold(struct mrrc_region *region)
+{
+	atomic_fetch_add(&region->held, 1);
 }
 
 /*
- * Any thread, no lock; the memory may be that of another region by now.
- * false: the region whose word had that tag is no longer indexed.
+ * One operation less, and what is left of the region's own counter. If it was
+ * the last one of an indexed region, that may be gone on return.
  */
-static inline bool mrrc_region_try_hold(struct mrrc_region *region,
-					uint64_t had)
+static inline uint32_t mrrc_region_unhold(struct mrrc_region *region)
 {
-	uint64_t word =
-		atomic_load_explicit(&region->word, memory_order_relaxed);
-
-	do {
-		if ((word ^ had) >> MRRC_REGION_HOLDS)
-			return false;
-	} while (!atomic_compare_exchange_weak_explicit(&region->word, &word,
-							word + 1,
-							memory_order_acquire,
-							memory_order_relaxed));
-	return true;
+	return atomic_fetch_sub(&region->held, 1) - 1;
 }
 
-/*
- * One operation less; returns the word before. If it was the last one of an
- * indexed region, the region may be gone on return.
- */
-static inline uint64_t mrrc_region_unhold(struct mrrc_region *region)
-{
-	return atomic_fetch_sub_explicit(&region->word, 1,
-					 memory_order_acq_rel);
-}
-
-/*
- * Lookups may hold it from now on; or not any more, and returns the word
- * before.
- */
+/* Lookups may hold it from now on; or no longer. */
 static inline void mrrc_region_publish(struct mrrc_region *region)
 {
 	atomic_fetch_or_explicit(&region->word, MRRC_REGION_INDEX_BIT,
 				 memory_order_release);
 }
 
-static inline uint64_t mrrc_region_retire(struct mrrc_region *region)
+static inline void mrrc_region_retire(struct mrrc_region *region)
 {
-	return atomic_fetch_and_explicit(&region->word, ~MRRC_REGION_INDEX_BIT,
-					 memory_order_acq_rel);
+	atomic_fetch_and(&region->word, ~MRRC_REGION_INDEX_BIT);
 }
 
 /* A new region in the same memory, NEW and unheld; only the word is set. */
@@ -156,7 +169,7 @@ static inline void mrrc_region_renew(struct mrrc_region *region)
 {
 	const uint64_t tag = (mrrc_region_tag(region) | 1) + 1;
 
-	atomic_store_explicit(&region->word, tag << MRRC_REGION_HOLDS,
+	atomic_store_explicit(&region->word, tag << MRRC_REGION_TAG,
 			      memory_order_relaxed);
 }
 

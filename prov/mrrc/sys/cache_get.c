@@ -31,8 +31,9 @@
 #define MRRC_TRIES 32 /* probes before an operation goes uncached */
 #define MRRC_SPIN  4  /* of these without giving up the processor */
 
-/* Add the thread's hits to the cache's counters, so that readers see them. */
-void mrrc_cache_mt_count(struct mrrc_cache_mt *cache, struct mrrc_hints *hints)
+/* For those who look on. */
+__attribute__((noinline)) void mrrc_cache_mt_count(struct mrrc_cache_mt *cache,
+						   struct mrrc_hints *hints)
 {
 	mrrc_lock_acquire(&cache->lock);
 	mrrc_hints_count(hints, &cache->cache);
@@ -365,8 +366,10 @@ int mrrc_cache_mt_get_or_copy(struct mrrc_cache_mt *cache,
 	return ret;
 }
 
-int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *ptr, size_t len,
-		      enum mrrc_access access, struct mrrc_region **region)
+static __attribute__((noinline)) int
+mrrc_cache_mt_get_asking(struct mrrc_cache_mt *cache, const void *ptr,
+			 size_t len, enum mrrc_access access,
+			 struct mrrc_region **region)
 {
 	const uintptr_t addr = (uintptr_t) ptr;
 	struct mrrc_region *found;
@@ -378,29 +381,54 @@ int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *ptr, size_t len,
 	return 0;
 }
 
+/* First as if nothing had to be called: a function that saves no registers. */
+int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *ptr, size_t len,
+		      enum mrrc_access access, struct mrrc_region **region)
+{
+	struct mrrc_hints *hints = mrrc_cache_hit_table(cache);
+	struct mrrc_region *found = NULL;
+
+	if (__builtin_expect(hints && len, 1))
+		found = mrrc_cache_hit(cache, hints, (uintptr_t) ptr, len,
+				       access, false);
+	if (__builtin_expect(!found, 0))
+		return mrrc_cache_mt_get_asking(cache, ptr, len, access,
+						region);
+	*region = found;
+	return 0;
+}
+
 /*
  * In a forked child the parent's regions are not ours to deregister, and
  * those registered here were never counted.
  */
-void mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
-			      struct mrrc_region *region)
+__attribute__((noinline)) void
+mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
+			 struct mrrc_region *region)
 {
 	/* the parent's are in the pool, indexed or not */
-	if (mrrc_pool_owns(cache->pool, region) ||
-	    mrrc_word_held(mrrc_region_unhold(region)) > 1)
+	if (mrrc_pool_owns(cache->pool, region) || mrrc_region_unhold(region))
 		return;
 	cache->ops->dereg(cache->arg, &region, 1);
 	mrrc_cache_mt_region_free(cache, region);
 }
 
-/* The region is not held, and cannot be held again. */
-void mrrc_cache_mt_put_last(struct mrrc_cache_mt *cache,
-			    struct mrrc_region *region)
+/*
+ * The region was not indexed when an operation less had been counted, which may
+ * have been the last. What ended its life, and each other such call, was under
+ * the lock or comes to it later, so that one of them finds none left.
+ */
+__attribute__((noinline)) void
+mrrc_cache_mt_put_last(struct mrrc_cache_mt *cache, struct mrrc_region *region)
 {
+	bool last;
+
 	mrrc_lock_acquire(&cache->lock);
-	mrrc_cache_loose_put(&cache->cache);
+	last = mrrc_cache_last(&cache->cache, region);
 	mrrc_lock_release(&cache->lock);
-	mrrc_cache_mt_dereg(cache, &region, 1);
+	if (last)
+		mrrc_cache_mt_dereg(cache, &region, 1);
+	mrrc_cache_mt_reap(cache);
 }
 
 void mrrc_cache_mt_put(struct mrrc_cache_mt *cache, struct mrrc_region *region)

@@ -28,19 +28,15 @@ mrrc_cache_hit_table(const struct mrrc_cache_mt *cache)
 static inline __attribute__((always_inline)) void
 mrrc_cache_hit_put(struct mrrc_cache_mt *cache, struct mrrc_region *region)
 {
-	uint64_t word;
-
 	if (__builtin_expect(!*cache->ours, 0)) {
 		mrrc_cache_mt_put_forked(cache, region);
 		return;
 	}
-	word = mrrc_region_unhold(region);
-	assert(mrrc_word_held(word));
-	if (__builtin_expect(mrrc_word_held(word) == 1 &&
-				     !(word & MRRC_REGION_INDEX_BIT),
-			     0))
+	mrrc_region_unhold(region);
+	if (__builtin_expect(!mrrc_region_indexed(region), 0))
 		mrrc_cache_mt_put_last(cache, region);
-	mrrc_cache_mt_reap(cache);
+	else if (__builtin_expect(mrrc_cache_mt_has_victims(cache), 0))
+		mrrc_cache_mt_reap_now(cache);
 }
 
 /*
@@ -54,19 +50,20 @@ mrrc_cache_hit(struct mrrc_cache_mt *cache, struct mrrc_hints *hints,
 {
 	const struct mrrc_hint *entry;
 	struct mrrc_region *region;
-	uint64_t seq;
+	uint64_t seq, ref;
 
 	if (!ask && !mrrc_mon_is_told(cache->mon))
 		return NULL;
 	entry = mrrc_hints_find(hints, addr, access);
 	if (!entry || (ask && mrrc_mon_quiet(cache->mon, &seq, &hints->probes)))
 		return NULL;
-	region = mrrc_hints_region(cache->regions, entry->ref);
-	if (!mrrc_region_try_hold(region, entry->ref))
-		return NULL;
-	/* the entry is of the same region, and that covers the page */
-	assert(addr - region->start < region->len);
-	if (__builtin_expect(len > mrrc_region_end(region) - addr, 0)) {
+	ref = entry->ref;
+	region = mrrc_hints_region(cache->regions, ref);
+	mrrc_region_hold(region);
+	/* if the entry is of the same region, that covers the page */
+	if (__builtin_expect(!mrrc_region_is(region, ref) ||
+				     len > mrrc_region_end(region) - addr,
+			     0)) {
 		mrrc_cache_mt_put(cache, region);
 		return NULL;
 	}

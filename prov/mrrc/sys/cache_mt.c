@@ -22,7 +22,7 @@
 #define MRRC_REGIONS_MORE ((size_t) 1 << 16)
 #define MRRC_REGIONS_MAX  ((size_t) 1 << 24)
 
-_Static_assert(MRRC_REGIONS_MAX <= MRRC_REGION_INDEX_BIT,
+_Static_assert(MRRC_REGIONS_MAX <= 1 << MRRC_REGION_TAG,
 	       "what tables of threads have for an index");
 
 static struct mrrc_cache_mt *cache_mt_of(struct mrrc_mon_sub *sub)
@@ -126,11 +126,12 @@ struct mrrc_region *mrrc_cache_mt_region(struct mrrc_cache_mt *cache)
 	if (mrrc_mon_forked(cache->mon))
 		return calloc(1, sizeof(*region));
 	region = mrrc_pool_alloc(cache->pool);
-	if (region) {
-		mrrc_region_renew(region);
-		memset((char *) region + sizeof(region->word), 0,
-		       sizeof(*region) - sizeof(region->word));
-	}
+	if (!region)
+		return NULL;
+	mrrc_region_renew(region);
+	region->watched = region->reused = false;
+	memset((char *) region + offsetof(struct mrrc_region, start), 0,
+	       sizeof(*region) - offsetof(struct mrrc_region, start));
 	return region;
 }
 

@@ -111,9 +111,14 @@ void mrrc_cache_mt_left(struct mrrc_cache_mt *cache);
  */
 size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache);
 
+static inline bool mrrc_cache_mt_has_victims(struct mrrc_cache_mt *cache)
+{
+	return atomic_load_explicit(&cache->has_victims, memory_order_relaxed);
+}
+
 static inline size_t mrrc_cache_mt_reap(struct mrrc_cache_mt *cache)
 {
-	return atomic_load_explicit(&cache->has_victims, memory_order_relaxed) ?
+	return mrrc_cache_mt_has_victims(cache) ?
 		       mrrc_cache_mt_reap_now(cache) :
 		       0;
 }

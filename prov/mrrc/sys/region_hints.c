@@ -349,7 +349,7 @@ static int hints_victim(struct mrrc_hints *hints, const char *regions,
 
 	for (i = 0; i < MRRC_HINTS_WAYS; i++) {
 		if (mrrc_region_tag(mrrc_hints_region(regions, set[i].ref)) !=
-		    set[i].ref >> MRRC_REGION_HOLDS)
+		    set[i].ref >> MRRC_REGION_TAG)
 			return i;
 	}
 	return hints->displaced++ % MRRC_HINTS_WAYS;

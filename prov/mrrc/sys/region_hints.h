@@ -160,7 +160,7 @@ static inline bool mrrc_hints_keep_spare(struct mrrc_hints *hints, void *record)
 /* Which region: its index in the pool, where its word has the holds. */
 static inline uint64_t mrrc_hints_ref(uint32_t index, uint64_t tag)
 {
-	return tag << MRRC_REGION_HOLDS | index;
+	return tag << MRRC_REGION_TAG | index;
 }
 
 static inline uint32_t mrrc_hints_ref_index(uint64_t ref)

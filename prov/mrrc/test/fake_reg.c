@@ -17,6 +17,7 @@ struct fake_mr {
 	uintptr_t start;
 	size_t len;
 	enum mrrc_access access;
+	atomic_int users;
 };
 
 static bool fake_hits(uintptr_t start, size_t len, uintptr_t from, uintptr_t to)
@@ -58,7 +59,7 @@ static int fake_reg_reg(void *arg, uintptr_t start, size_t len,
 		atomic_fetch_add(&fake->fails, 1);
 		return ret ? ret : -ENOMEM;
 	}
-	*mr = (struct fake_mr){ FAKE_LIVE, start, len, access };
+	*mr = (struct fake_mr){ FAKE_LIVE, start, len, access, 0 };
 	atomic_fetch_add(&fake->live, 1);
 	atomic_fetch_add(&fake->live_bytes, len);
 	atomic_fetch_add(&fake->regs, 1);
@@ -77,8 +78,8 @@ static void fake_reg_dereg(void *arg, struct mrrc_region *const *regions,
 	atomic_fetch_add(&fake->batches, 1);
 	for (i = 0; i < count; i++) {
 		mr = regions[i]->cookie;
-		if (mr->magic != FAKE_LIVE || mrrc_region_held(regions[i]) ||
-		    mr->start != regions[i]->start ||
+		if (mr->magic != FAKE_LIVE || regions[i]->loose ||
+		    atomic_load(&mr->users) || mr->start != regions[i]->start ||
 		    mr->len != regions[i]->len) {
 			fprintf(stderr, "fake_reg: wrong deregistration\n");
 			abort();
@@ -89,6 +90,17 @@ static void fake_reg_dereg(void *arg, struct mrrc_region *const *regions,
 		atomic_fetch_add(&fake->deregs, 1);
 		free(mr);
 	}
+}
+
+void fake_reg_use(const struct mrrc_region *region, int more)
+{
+	struct fake_mr *mr = region->cookie;
+
+	if (mr->magic != FAKE_LIVE) {
+		fprintf(stderr, "fake_reg: used when it is gone\n");
+		abort();
+	}
+	atomic_fetch_add(&mr->users, more);
 }
 
 uintptr_t fake_reg_start(const struct mrrc_region *region)

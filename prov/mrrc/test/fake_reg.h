@@ -29,6 +29,9 @@ struct fake_reg {
 
 extern const struct mrrc_reg_ops fake_reg_ops;
 
+/* A test's own account of what is held: it may not be deregistered now. */
+void fake_reg_use(const struct mrrc_region *region, int more);
+
 /* The arguments of one live registration. */
 uintptr_t fake_reg_start(const struct mrrc_region *region);
 size_t fake_reg_len(const struct mrrc_region *region);

@@ -96,8 +96,7 @@ static int model_insert(struct mrrc_region *region)
 		e = &model.entry[i];
 		if (e->access == region->access &&
 		    entry_overlaps(e, first, pages)) {
-			if (!mrrc_region_held(e->region))
-				left[leaving++] = e->region;
+			left[leaving++] = e->region;
 			model_drop(&model, i);
 		} else {
 			i++;

@@ -99,6 +99,16 @@ uint64_t quick(void)
 	return hints ? atomic_load(&hints->hits) : 0;
 }
 
+static bool held(const struct mrrc_region *region)
+{
+	unsigned count;
+
+	mrrc_lock_acquire(&cache->lock);
+	count = mrrc_region_held(region);
+	mrrc_lock_release(&cache->lock);
+	return count;
+}
+
 int try_get(unsigned first, unsigned pages, enum mrrc_access access,
 	    struct mrrc_region **region)
 {
@@ -116,7 +126,7 @@ struct mrrc_region *get_as(unsigned first, unsigned pages,
 
 	ck_assert_int_eq(try_get(first, pages, access, &region), 0);
 	ck_assert_ptr_nonnull(region);
-	ck_assert_uint_gt(mrrc_region_held(region), 0);
+	ck_assert(held(region));
 	ck_assert_uint_le(fake_reg_start(region), base + first * page);
 	ck_assert_uint_ge(fake_reg_start(region) + fake_reg_len(region),
 			  base + (first + pages) * page);
@@ -184,7 +194,7 @@ void get_pieces(unsigned first, unsigned pages, enum mrrc_access access,
 	ck_assert(covered(&plan, first, pages, access));
 	ck_assert_uint_le(plan.count, limit);
 	for (i = 0; i < plan.count; i++)
-		ck_assert_uint_gt(mrrc_region_held(plan.piece[i].region), 0);
+		ck_assert(held(plan.piece[i].region));
 }
 
 void put_pieces(void)

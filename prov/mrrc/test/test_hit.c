@@ -146,12 +146,12 @@ START_TEST(test_held_by_many)
 	const unsigned many = 250000000;
 	struct mrrc_region *region = get(0, 1);
 
-	atomic_fetch_add(&region->word, many);
+	atomic_fetch_add(&region->held, many);
 	ck_assert_uint_eq(mrrc_region_held(region), 1 + many);
 	ck_assert_uint_eq(mrrc_cache_mt_flush(cache), 0);
 	touch(0, 1);
 	ck_assert_uint_eq(fake.regs, 1);
-	atomic_fetch_sub(&region->word, many);
+	atomic_fetch_sub(&region->held, many);
 	put(region);
 }
 END_TEST

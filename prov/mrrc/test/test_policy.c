@@ -269,13 +269,13 @@ START_TEST(test_any)
 		if (!region[i].len) {
 			held = pick(2);
 			insert(i, 1 + pick(64));
-			region[i].word = held;
+			region[i].held = held;
 			known++;
 			idle += !held;
 		} else if (pick(4)) {
 			policy->ops->touch(policy, &region[i]);
-			idle += region[i].word;
-			region[i].word = 0;
+			idle += region[i].held;
+			region[i].held = 0;
 		} else if (pick(3)) {
 			victim = policy->ops->victim(policy);
 			ck_assert_int_eq(victim != NULL, idle != 0);
@@ -289,7 +289,7 @@ START_TEST(test_any)
 			idle--;
 		} else {
 			policy->ops->remove(policy, &region[i]);
-			idle -= !region[i].word;
+			idle -= !region[i].held;
 			region[i].len = 0;
 			known--;
 		}
@@ -311,11 +311,11 @@ START_TEST(test_put_again)
 	memset(region, 0, sizeof(region));
 	for (i = 0; i < MANY; i++) {
 		insert(i, 1 + i % 7);
-		region[i].word = i != MANY - 1;
+		region[i].held = i != MANY - 1;
 	}
 	ck_assert_ptr_eq(policy->ops->victim(policy), &region[MANY - 1]);
 	for (i = 0; i < MANY; i += 2)
-		region[i].word = 0;
+		region[i].held = 0;
 	/* one that was passed over is used, another forgotten */
 	policy->ops->touch(policy, &region[1]);
 	policy->ops->remove(policy, &region[3]);
@@ -361,13 +361,13 @@ START_TEST(test_all_held)
 	ck_assert_int_eq(mrrc_policy_open(kinds[_i], &attr, &policy), 0);
 	for (i = 0; i < COUNT; i++) {
 		insert(i, 1 + 3 * i);
-		region[i].word = 1 + i;
+		region[i].held = 1 + i;
 	}
 	for (i = 0; i < 3; i++)
 		ck_assert_ptr_null(policy->ops->victim(policy));
 	ck_assert(policy->ops->valid(policy, COUNT));
 	for (i = 0; i < COUNT; i++) {
-		region[i].word = 0;
+		region[i].held = 0;
 		ck_assert_ptr_eq(policy->ops->victim(policy), &region[i]);
 		policy->ops->remove(policy, &region[i]);
 		ck_assert(policy->ops->valid(policy, COUNT - i - 1));
@@ -427,15 +427,15 @@ START_TEST(test_lru_held)
 {
 	int i;
 
-	region[0].word = 1;
-	region[1].word = 2;
+	region[0].held = 1;
+	region[1].held = 2;
 	expect(2);
 	/* Those two were in use when looked at: newer than the rest. */
-	region[0].word = region[1].word = 0;
+	region[0].held = region[1].held = 0;
 	expect(3);
 	expect(4);
 	expect(0);
-	region[1].word = 1;
+	region[1].held = 1;
 	for (i = 0; i < 3; i++)
 		expect(-1);
 	ck_assert(policy->ops->valid(policy, 1));

@@ -216,9 +216,9 @@ START_TEST(test_floor)
 {
 	insert(0, 100);
 	insert(1, 1);
-	region[0].word = 1;
+	region[0].held = 1;
 	expect(1);
-	region[0].word = 0;
+	region[0].held = 0;
 	insert(2, 2);
 	expect(0);
 	insert(3, 1);
@@ -233,9 +233,9 @@ START_TEST(test_held)
 	insert(0, 10);
 	insert(1, 10);
 	insert(2, 10);
-	region[0].word = 1;
+	region[0].held = 1;
 	expect(1);
-	region[0].word = 0;
+	region[0].held = 0;
 	/* L was 192 only after 0 came to the end: as old as 2, behind it. */
 	expect(2);
 	expect(0);
@@ -243,12 +243,12 @@ START_TEST(test_held)
 	insert(0, 10);
 	insert(1, 10);
 	insert(2, 1);
-	region[0].word = region[1].word = 1;
+	region[0].held = region[1].held = 1;
 	expect(2);
 	expect(-1);
-	region[1].word = 0;
+	region[1].held = 0;
 	expect(1);
-	region[0].word = 0;
+	region[0].held = 0;
 	expect(0);
 }
 END_TEST

@@ -161,12 +161,12 @@ START_TEST(test_held)
 
 	open_mre("mre-text:resort=100:evict=50");
 	insert_all(pages, 4);
-	region[0].word = region[2].word = 1;
+	region[0].held = region[2].held = 1;
 	expect(1);
 	ck_assert(policy->ops->more(policy, 1));
 	expect(3);
 	ck_assert(!policy->ops->more(policy, 2));
-	region[0].word = region[2].word = 0;
+	region[0].held = region[2].held = 0;
 	/* Both came to the top with no factor; full again: 1/8 and 1/2. */
 	expect(0);
 	expect(2);

@@ -374,16 +374,14 @@ START_TEST(test_ref)
 	mrrc_region_publish(&region);
 	ref = mrrc_hints_ref(0xabcdef, mrrc_region_tag(&region));
 	ck_assert_uint_eq(mrrc_hints_ref_index(ref), 0xabcdef);
-	ck_assert(mrrc_region_try_hold(&region, ref));
-	ck_assert(mrrc_region_try_hold(&region, ref));
-	ck_assert_uint_eq(mrrc_region_held(&region), 2);
+	ck_assert(mrrc_region_is(&region, ref));
+	ck_assert(mrrc_region_indexed(&region));
 	mrrc_region_retire(&region);
-	ck_assert(!mrrc_region_try_hold(&region, ref));
-	mrrc_region_unhold(&region);
-	mrrc_region_unhold(&region);
+	ck_assert(!mrrc_region_is(&region, ref));
+	ck_assert(!mrrc_region_indexed(&region));
 	mrrc_region_renew(&region);
 	mrrc_region_publish(&region);
-	ck_assert(!mrrc_region_try_hold(&region, ref));
+	ck_assert(!mrrc_region_is(&region, ref));
 }
 END_TEST
 
