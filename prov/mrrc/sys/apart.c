@@ -20,12 +20,15 @@
 void *mrrc_apart_grow(void *old, size_t size)
 {
 	size_t *const was = old ? (size_t *) ((char *) old - FRONT) : NULL;
-	size_t *const front = calloc(1, FRONT + size);
+	size_t *front;
 
+	if (was && *was >= size)
+		return old;
+	front = calloc(1, FRONT + size);
 	if (!front)
 		return NULL;
 	if (was)
-		memcpy(front, was, FRONT + (*was < size ? *was : size));
+		memcpy(front, was, FRONT + *was);
 	*front = size;
 	free(was);
 	return (char *) front + FRONT;

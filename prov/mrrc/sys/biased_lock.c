@@ -29,6 +29,11 @@ void mrrc_biased_setup(void)
 		       biased_barrier_call(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
+bool mrrc_biased_possible(void)
+{
+	return biased_works;
+}
+
 void mrrc_biased_init(struct mrrc_biased_lock *biased, bool works)
 {
 	biased->works = works && biased_works;

@@ -33,7 +33,10 @@ struct mrrc_biased_lock {
 /* Before the first biased lock is made, and in a forked child. */
 void mrrc_biased_setup(void);
 
-/* works: if false the owner never enters. */
+/* Is there a barrier? As of the last setup. */
+bool mrrc_biased_possible(void);
+
+/* works: else its owner never gets in. */
 void mrrc_biased_init(struct mrrc_biased_lock *biased, bool works);
 
 /*

@@ -431,7 +431,24 @@ mrrc_cache_mt_put_last(struct mrrc_cache_mt *cache, struct mrrc_region *region)
 	mrrc_cache_mt_reap(cache);
 }
 
+/* By a thread that has no table, or used another one last. */
+__attribute__((noinline)) void
+mrrc_cache_mt_put_stray(struct mrrc_cache_mt *cache, struct mrrc_region *region)
+{
+	struct mrrc_hints *hints = mrrc_hints_of(&cache->hints_list);
+
+	if (hints) {
+		mrrc_cache_hit_put(cache, hints, region);
+		return;
+	}
+	mrrc_region_unhold(region);
+	if (!mrrc_region_indexed(region))
+		mrrc_cache_mt_put_last(cache, region);
+	else
+		mrrc_cache_mt_reap(cache);
+}
+
 void mrrc_cache_mt_put(struct mrrc_cache_mt *cache, struct mrrc_region *region)
 {
-	mrrc_cache_hit_put(cache, region);
+	mrrc_cache_hit_put(cache, mrrc_cache_hit_table(cache), region);
 }

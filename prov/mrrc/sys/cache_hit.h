@@ -17,6 +17,8 @@ void mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
 			      struct mrrc_region *region);
 void mrrc_cache_mt_put_last(struct mrrc_cache_mt *cache,
 			    struct mrrc_region *region);
+void mrrc_cache_mt_put_stray(struct mrrc_cache_mt *cache,
+			     struct mrrc_region *region);
 
 /* The calling thread's table, if this is the cache that it used last. */
 static inline struct mrrc_hints *
@@ -25,14 +27,21 @@ mrrc_cache_hit_table(const struct mrrc_cache_mt *cache)
 	return mrrc_hints_last(&cache->hints_list);
 }
 
+/* @hints: the thread's table, or NULL. */
 static inline __attribute__((always_inline)) void
-mrrc_cache_hit_put(struct mrrc_cache_mt *cache, struct mrrc_region *region)
+mrrc_cache_hit_put(struct mrrc_cache_mt *cache, struct mrrc_hints *hints,
+		   struct mrrc_region *region)
 {
 	if (__builtin_expect(!*cache->ours, 0)) {
 		mrrc_cache_mt_put_forked(cache, region);
 		return;
 	}
-	mrrc_region_unhold(region);
+	if (__builtin_expect(!hints, 0)) {
+		mrrc_cache_mt_put_stray(cache, region);
+		return;
+	}
+	mrrc_hints_count_hold(
+		mrrc_hints_lane(hints, (char *) region - cache->regions), -1);
 	if (__builtin_expect(!mrrc_region_indexed(region), 0))
 		mrrc_cache_mt_put_last(cache, region);
 	else if (__builtin_expect(mrrc_cache_mt_has_victims(cache), 0))
@@ -59,7 +68,8 @@ mrrc_cache_hit(struct mrrc_cache_mt *cache, struct mrrc_hints *hints,
 		return NULL;
 	ref = entry->ref;
 	region = mrrc_hints_region(cache->regions, ref);
-	mrrc_region_hold(region);
+	mrrc_hints_count_hold(
+		mrrc_hints_lane(hints, (char *) region - cache->regions), 1);
 	/* if the entry is of the same region, that covers the page */
 	if (__builtin_expect(!mrrc_region_is(region, ref) ||
 				     len > mrrc_region_end(region) - addr,

@@ -132,6 +132,7 @@ struct mrrc_region *mrrc_cache_mt_region(struct mrrc_cache_mt *cache)
 	region->watched = region->reused = false;
 	memset((char *) region + offsetof(struct mrrc_region, start), 0,
 	       sizeof(*region) - offsetof(struct mrrc_region, start));
+	region->holders = &cache->hints_list.holders;
 	return region;
 }
 
@@ -320,6 +321,7 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 	if (ret)
 		goto err_cache;
 	cache->regions = cache->pool->base;
+	cache->cache.holders = &cache->hints_list.holders;
 	ret = mrrc_lock_init(&cache->lock, MRRC_RANK_CACHE);
 	if (ret)
 		goto err_pool;
@@ -327,7 +329,7 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 	if (ret)
 		goto err_lock;
 	mrrc_hints_list_init(&cache->hints_list, &cache->lock, &cache->cache,
-			     attr->records);
+			     cache->pool, attr->records);
 	ret = attr->helper ? mrrc_cache_mt_helper_start(cache) : 0;
 	if (ret)
 		goto err_cond;

@@ -7,8 +7,11 @@
  * Memory is taken and given back under neither.
  */
 #include "config.h"
-#include "sys/lock.h"
 #include "sys/region_hints.h"
+
+#include "sys/apart.h"
+#include "sys/biased_lock.h"
+#include "sys/lock.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -95,8 +98,52 @@ static bool hints_grow(struct mrrc_hints *hints)
 
 static void hints_free(struct mrrc_hints *hints)
 {
+	mrrc_apart_free(hints->lanes);
 	free(hints->entry);
 	free(hints);
+}
+
+/* ---- holds ---- */
+
+static unsigned mrrc_hints_held(const struct mrrc_holders *holders,
+				const struct mrrc_region *region)
+{
+	const struct mrrc_hints_list *list =
+		(const void *) ((const char *) holders -
+				offsetof(struct mrrc_hints_list, holders));
+	const size_t offset = (const char *) region - list->regions->base;
+	const struct mrrc_hints *hints;
+	unsigned held = 0;
+
+	TAILQ_FOREACH(hints, &list->head, link)
+		held += atomic_load(mrrc_hints_lane(hints, offset));
+	return held;
+}
+
+static void mrrc_hints_settle(const struct mrrc_holders *holders)
+{
+	mrrc_biased_barrier();
+}
+
+/* The cache's lock held, or in a child: what it counted becomes the regions'
+ * own, and it has counted nothing. */
+static void mrrc_hints_fold(struct mrrc_hints *hints)
+{
+	struct mrrc_pool *regions = hints->list->regions;
+	const size_t used =
+		(size_t) atomic_load(&regions->fresh) * regions->size;
+	struct mrrc_region *region;
+	_Atomic uint32_t *lane;
+	size_t offset;
+
+	for (offset = 0; offset < used; offset += regions->size) {
+		lane = mrrc_hints_lane(hints, offset);
+		if (!atomic_load_explicit(lane, memory_order_relaxed))
+			continue;
+		region = (struct mrrc_region *) (regions->base + offset);
+		atomic_fetch_add(&region->held, atomic_load(lane));
+		atomic_store(lane, 0);
+	}
 }
 
 /* ---- what the owner left for the cache ---- */
@@ -160,6 +207,7 @@ static void hints_leave(struct mrrc_hints *hints)
 		return;
 	mrrc_lock_acquire(list->lock);
 	hints_collect_one(hints, list->core);
+	mrrc_hints_fold(hints);
 	TAILQ_REMOVE(&list->head, hints, link);
 	mrrc_lock_release(list->lock);
 	while (hints->spares)
@@ -193,8 +241,12 @@ static void hints_fork_child(void)
 	struct mrrc_hints *hints;
 
 	mrrc_lock_reset(&mrrc_hints_all.lock, MRRC_RANK_HINTS);
+	mrrc_biased_setup();
 	for (hints = pthread_getspecific(mrrc_hints_all.key); hints;
 	     hints = hints->next) {
+		/* regions of the parent's cache are still mapped */
+		if (hints->list)
+			mrrc_hints_fold(hints);
 		hints->list = NULL;
 		hints->spares = 0;
 		atomic_store(&hints->cache, 0);
@@ -206,6 +258,7 @@ static void hints_fork_child(void)
 
 static void hints_init(void)
 {
+	mrrc_biased_setup();
 	mrrc_hints_all.ready =
 		mrrc_lock_init(&mrrc_hints_all.lock, MRRC_RANK_HINTS);
 	if (!mrrc_hints_all.ready)
@@ -216,7 +269,7 @@ static void hints_init(void)
 			-pthread_atfork(NULL, NULL, hints_fork_child);
 }
 
-static bool hints_usable(void)
+static bool mrrc_hints_ready(void)
 {
 	pthread_once(&mrrc_hints_all.once, hints_init);
 	return !mrrc_hints_all.ready;
@@ -267,10 +320,16 @@ static struct mrrc_hints *hints_attach(struct mrrc_hints_list *list,
 				       struct mrrc_hints *tables)
 {
 	struct mrrc_hints *hints;
+	char *lanes;
 
 	hints = hints_take(tables);
 	if (!hints)
 		return NULL;
+	/* those of another cache are all 0, and may be fewer */
+	lanes = mrrc_apart_grow(hints->lanes, list->regions->span / 16);
+	if (!lanes)
+		return NULL;
+	hints->lanes = lanes;
 	mrrc_lock_acquire(&mrrc_hints_all.lock);
 	mrrc_lock_acquire(list->lock);
 	hints->list = list;
@@ -304,7 +363,7 @@ struct mrrc_hints *mrrc_hints_get(struct mrrc_hints_list *list)
 
 	if (hints)
 		return hints;
-	if (!hints_usable())
+	if (!mrrc_hints_ready() || !mrrc_biased_possible())
 		return NULL;
 	hints = hints_attach(list, pthread_getspecific(mrrc_hints_all.key));
 	if (hints)
@@ -313,9 +372,15 @@ struct mrrc_hints *mrrc_hints_get(struct mrrc_hints_list *list)
 }
 
 void mrrc_hints_list_init(struct mrrc_hints_list *list, struct mrrc_lock *lock,
-			  struct mrrc_cache *core, struct mrrc_pool *records)
+			  struct mrrc_cache *core, struct mrrc_pool *regions,
+			  struct mrrc_pool *records)
 {
 	TAILQ_INIT(&list->head);
+	list->regions = regions;
+	list->holders = (struct mrrc_holders){
+		.count = mrrc_hints_held,
+		.settle = mrrc_hints_settle,
+	};
 	list->records = records;
 	list->lock = lock;
 	list->core = core;
@@ -326,7 +391,7 @@ void mrrc_hints_detach(struct mrrc_hints_list *list)
 {
 	struct mrrc_hints *hints;
 
-	if (!hints_usable())
+	if (!mrrc_hints_ready())
 		return;
 	/*
 	 * Even without a table: an ending thread may still be using the list.

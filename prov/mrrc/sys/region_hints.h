@@ -5,10 +5,15 @@
  * hit takes no lock and shares no cache line but the region's own. An entry is
  * a hint: the region's word says whether it is still true (core/region.h).
  *
- * The owner also counts here what it did without the cache's lock, and notes
- * its requests for the policy; the next thread that takes the cache's lock
- * collects both. The last MRRC_HINTS_LOG requests before a miss are known,
- * older ones are forgotten.
+ * Operations are counted here, too (lanes): an integer for each region, which
+ * the owner alone writes, so that a hold takes no atomic operation. What another
+ * thread ended is below none. All tables together, and the region's own counter,
+ * have the truth. The owner's stores become visible by membarrier(2) where that
+ * is asked for; without it there are no tables.
+ *
+ * The owner also counts here what it did without the cache, and notes its
+ * requests for the policy; whoever holds the cache's lock collects both. The
+ * last MRRC_HINTS_LOG requests before a miss are known, more are forgotten.
  *
  * The first slow lookup makes the table, and the end of the thread or of the
  * cache frees it. The table includes operation records of the cache's user, to
@@ -60,6 +65,7 @@ struct mrrc_hints {
 	uint64_t mask; /* of a set's offset in entry */
 	unsigned bits; /* log2 of the sets */
 	bool big;      /* holds entries of the larger unit */
+	char *lanes;   /* holds: mrrc_hints_lane */
 	/* the cache's lock */
 	uint64_t counted;	 /* hits in the cache's counters */
 	uint64_t probes_counted; /* probes there */
@@ -79,8 +85,10 @@ struct mrrc_hints_list {
 	TAILQ_HEAD(, mrrc_hints) head; /* the cache's lock */
 	struct mrrc_lock *lock;	       /* the cache's */
 	struct mrrc_cache *core;
-	struct mrrc_pool *records; /* that spares are of, or NULL */
-	uint64_t id;		   /* of the cache, never used again */
+	struct mrrc_pool *records;   /* that spares are of, or NULL */
+	uint64_t id;		     /* of the cache, never used again */
+	struct mrrc_pool *regions;   /* the cache's */
+	struct mrrc_holders holders; /* the tables; the cache's lock */
 };
 
 /* The empty table, for threads without one. */
@@ -88,9 +96,10 @@ extern struct mrrc_hints mrrc_hints_none;
 extern _Thread_local struct mrrc_hints *mrrc_hints_recent
 	__attribute__((tls_model("initial-exec")));
 
-/* @records: NULL, or a pool that outlives the list. */
+/* @regions: the cache's. @records: NULL, or a pool that outlives the list. */
 void mrrc_hints_list_init(struct mrrc_hints_list *list, struct mrrc_lock *lock,
-			  struct mrrc_cache *core, struct mrrc_pool *records);
+			  struct mrrc_cache *core, struct mrrc_pool *regions,
+			  struct mrrc_pool *records);
 
 /* The cache closes: no thread uses it, no lock is held; not in a child. */
 void mrrc_hints_detach(struct mrrc_hints_list *list);
@@ -177,7 +186,39 @@ static inline struct mrrc_region *mrrc_hints_region(const char *regions,
 							   MRRC_REGION_STRIDE);
 }
 
-/* Never 0: the first page is never mapped. */
+/* Where the operations on a region are counted, so far behind the first. */
+static inline _Atomic uint32_t *mrrc_hints_lane(const struct mrrc_hints *hints,
+						size_t offset)
+{
+	_Static_assert(!(MRRC_REGION_STRIDE % 64), "four bytes for each 64");
+	return (_Atomic uint32_t *) (uintptr_t) (hints->lanes + offset / 16);
+}
+
+/*
+ * The owner: one operation more or less; what is looked at next is looked at
+ * after it, once membarrier(2) was called elsewhere. One instruction where
+ * there is one, so that a signal handler does not come in between.
+ */
+static inline __attribute__((always_inline)) void
+mrrc_hints_count_hold(_Atomic uint32_t *lane, int more)
+{
+#if defined(__SANITIZE_THREAD__)
+	/* it knows nothing of membarrier */
+	atomic_fetch_add(lane, more);
+#elif defined(__x86_64__)
+	__asm__ volatile("addl %1, %0"
+			 : "+m"(*(uint32_t *) lane)
+			 : "ir"(more)
+			 : "cc", "memory");
+#else
+	atomic_store_explicit(
+		lane, more + atomic_load_explicit(lane, memory_order_relaxed),
+		memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst);
+#endif
+}
+
+/* Never 0: the first page is nobody's. */
 static inline uint64_t mrrc_hints_key(uintptr_t addr, enum mrrc_access access)
 {
 	return (addr & ~(uintptr_t) 4095) | access;

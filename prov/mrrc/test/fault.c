@@ -27,6 +27,7 @@ static _Thread_local bool fault_fired;
 static _Thread_local void (*fault_call)(char *addr, size_t len);
 static _Thread_local void (*fault_once[FAULT_PLACES])(void);
 static _Atomic(void (*)(void)) fault_read;
+static atomic_bool fault_refuses; /* membarrier */
 
 /* What was allocated while armed. */
 #define FAULT_BLOCKS 64
@@ -85,6 +86,11 @@ void fault_arm(unsigned nth)
 	fault_left = nth;
 	fault_fired = false;
 	fault_tracking = true;
+}
+
+void fault_no_barrier(bool refused)
+{
+	atomic_store(&fault_refuses, refused);
 }
 
 void fault_meanwhile(void (*call)(char *addr, size_t len))
@@ -353,6 +359,10 @@ __attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...)
 		return -1;
 	if (number == SYS_membarrier)
 		fault_meet(FAULT_BARRIER);
+	if (number == SYS_membarrier && atomic_load(&fault_refuses)) {
+		errno = EPERM;
+		return -1;
+	}
 	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4],
 			      arg[5]);
 }

@@ -48,6 +48,9 @@ enum fault_place {
 };
 void fault_at(enum fault_place place, void (*call)(void));
 
+/* membarrier(2) is refused, to all threads, or no more. */
+void fault_no_barrier(bool refused);
+
 /* Called before each read(2) of any thread; NULL: nothing. */
 void fault_at_read(void (*call)(void));
 

@@ -174,7 +174,7 @@ static int make_table(void)
 
 	end_in(20);
 	mrrc_lock_init(&lock, MRRC_RANK_CACHE);
-	mrrc_hints_list_init(&list, &lock, &cache->cache, NULL);
+	mrrc_hints_list_init(&list, &lock, &cache->cache, cache->pool, NULL);
 	return !mrrc_hints_get(&list);
 }
 

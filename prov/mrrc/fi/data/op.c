@@ -149,7 +149,8 @@ int mrrc_op_hold(struct mrrc_op *op, struct mrrc_region *region)
 }
 
 static inline void op_put_regions(struct mrrc_op *op,
-				  const struct mrrc_reg *reg)
+				  const struct mrrc_reg *reg,
+				  struct mrrc_hints *hints)
 {
 	struct mrrc_region **region = op->region;
 	uint32_t i;
@@ -157,7 +158,7 @@ static inline void op_put_regions(struct mrrc_op *op,
 	if (mrrc_unlikely(op->more != NULL))
 		region = op->more;
 	for (i = 0; i < op->region_cnt; i++)
-		mrrc_cache_hit_put(reg->cache, region[i]);
+		mrrc_cache_hit_put(reg->cache, hints, region[i]);
 	op->region_cnt = 0;
 	if (mrrc_unlikely(reg->traced))
 		mrrc_record_end(&op->trace);
@@ -166,12 +167,14 @@ static inline void op_put_regions(struct mrrc_op *op,
 ssize_t mrrc_op_refused(struct mrrc_op *op, ssize_t ret)
 {
 	struct mrrc_domain *domain = op->domain;
+	struct mrrc_hints *hints;
 
 	/* the hit path does not retry: for the next call */
 	if (ret == -FI_EAGAIN)
 		mrrc_op_make_room(op);
 	mrrc_op_retire_silent(op);
-	op_put_regions(op, &domain->reg);
+	hints = mrrc_cache_hit_table(domain->reg.cache);
+	op_put_regions(op, &domain->reg, hints);
 	if (atomic_load_explicit(&op->flags, memory_order_relaxed) &
 	    MRRC_OP_RETRIEVE) {
 		/* the message is still there */
@@ -181,7 +184,7 @@ ssize_t mrrc_op_refused(struct mrrc_op *op, ssize_t ret)
 	}
 	atomic_fetch_sub_explicit(mrrc_op_posts(domain, op->cq), 1,
 				  memory_order_relaxed);
-	op_free(op, mrrc_cache_hit_table(domain->reg.cache));
+	op_free(op, hints);
 	return ret;
 }
 
@@ -261,7 +264,7 @@ void mrrc_op_end_list(struct mrrc_op *list)
 	while ((op = list)) {
 		list = op->next;
 		count++;
-		op_put_regions(op, &domain->reg);
+		op_put_regions(op, &domain->reg, hints);
 		op_free(op, hints);
 	}
 	atomic_fetch_add_explicit(&domain->completions, count,

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Holds that only their thread writes (sys/cache_hit.h): put elsewhere, and
+ * while the region leaves; and many at once, with an account of their own
+ * (fake_reg_use). holds.pml has the protocol.
+ *
+ * MRRC_HOLDS: holds of each thread in the last test (default 20000).
+ */
+#include "config.h"
+/* before another `cache` */
+#include "sys/cache_mt_priv.h"
+#include "mt_fixture.h"
+#include "suites.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fault.h"
+#include "sys/biased_lock.h"
+
+static struct mrrc_region *region;
+
+static struct mrrc_region *get_one(uintptr_t addr)
+{
+	struct mrrc_region *got;
+
+	ck_assert_int_eq(
+		mrrc_cache_mt_get(cache, (void *) addr, 1, MRRC_RW, &got), 0);
+	return got;
+}
+
+static void *get_here(void *arg)
+{
+	return get_one(base);
+}
+
+static void *put_here(void *arg)
+{
+	mrrc_cache_mt_put(cache, region);
+	return NULL;
+}
+
+/* The same by a thread that has a table. */
+static void *use_and_put(void *arg)
+{
+	mrrc_cache_mt_put(cache, get_one(base));
+	return put_here(NULL);
+}
+
+static void elsewhere(void *(*run)(void *) )
+{
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, run, NULL), 0);
+	pthread_join(thread, NULL);
+}
+
+static void *(*const putters[])(void *) = { put_here, use_and_put };
+
+/* By a thread without a table, and one with. */
+START_TEST(test_put_elsewhere)
+{
+	touch(0, 1);
+	region = get(0, 1);
+	elsewhere(putters[_i]);
+	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
+	ck_assert_uint_eq(mrrc_cache_mt_flush(cache), 1);
+	ck_assert_uint_eq(fake.live, 0);
+}
+END_TEST
+
+/* What has left goes with its last put, whichever thread's that is. */
+START_TEST(test_last_elsewhere)
+{
+	touch(0, 1);
+	region = get(0, 1);
+	put(get(0, 1));
+	mrrc_cache_mt_invalidate(cache, (void *) base, 1);
+	ck_assert_uint_eq(fake.live, 1);
+	elsewhere(put_here);
+	ck_assert_uint_eq(fake.live, 0);
+}
+END_TEST
+
+/* ---- while it leaves ---- */
+
+#ifndef __SANITIZE_THREAD__ /* where stores need no barrier */
+static void appear(void)
+{
+	mrrc_hints_count_hold(mrrc_hints_lane(mrrc_hints_recent,
+					      (char *) region - cache->regions),
+			      1);
+}
+
+/* Another's hold becomes visible with the barrier, and no sooner. */
+START_TEST(test_appears)
+{
+	touch(0, 1);
+	region = get(0, 1);
+	put(region);
+	fault_at(FAULT_BARRIER, appear);
+	mrrc_cache_mt_invalidate(cache, (void *) base, 1);
+	fault_at(FAULT_BARRIER, NULL);
+	ck_assert_uint_eq(fake.live, 1);
+	put(region);
+	ck_assert_uint_eq(fake.live, 0);
+}
+END_TEST
+
+#endif
+
+static pthread_barrier_t step;
+static void *(*at_step)(void *);
+
+static void *wait_for_step(void *arg)
+{
+	struct mrrc_region *was = get_one(base);
+
+	pthread_barrier_wait(&step);
+	if (at_step == get_here)
+		mrrc_cache_mt_put(cache, was);
+	region = was;
+	pthread_barrier_wait(&step);
+	region = at_step(NULL);
+	return region;
+}
+
+static void let_it(void)
+{
+	pthread_barrier_wait(&step);
+	/* it comes to the lock */
+	usleep(20000);
+}
+
+static void leave_beside(void *(*what)(void *) )
+{
+	pthread_t thread;
+
+	touch(0, 1);
+	at_step = what;
+	pthread_barrier_init(&step, NULL, 2);
+	ck_assert_int_eq(pthread_create(&thread, NULL, wait_for_step, NULL), 0);
+	pthread_barrier_wait(&step);
+	usleep(20000);
+	fault_at(FAULT_BARRIER, let_it);
+	mrrc_cache_mt_invalidate(cache, (void *) base, 1);
+	fault_at(FAULT_BARRIER, NULL);
+	pthread_join(thread, NULL);
+	pthread_barrier_destroy(&step);
+}
+
+/* The last put comes between: one of both deregisters. */
+START_TEST(test_put_between)
+{
+	leave_beside(put_here);
+	ck_assert_uint_eq(fake.deregs, 1);
+	ck_assert_uint_eq(fake.live, 0);
+}
+END_TEST
+
+/* What a thread knows is no longer true: it is registered anew. */
+START_TEST(test_get_between)
+{
+	leave_beside(get_here);
+	ck_assert_uint_eq(fake.regs, 2);
+	ck_assert_uint_eq(fake.live, 1);
+	put(region);
+}
+END_TEST
+
+/* Without membarrier all goes through the lock. */
+
+START_TEST(test_no_barrier)
+{
+	struct mrrc_region *got;
+
+	fault_no_barrier(true);
+	mrrc_biased_setup();
+	ck_assert(!mrrc_biased_possible());
+	touch(0, 1);
+	got = get(0, 1);
+	ck_assert_uint_eq(fake.regs, 1);
+	ck_assert_ptr_null(mrrc_hints_of(&cache->hints_list));
+	mrrc_cache_mt_invalidate(cache, (void *) base, 1);
+	ck_assert_uint_eq(fake.live, 1);
+	put(got);
+	ck_assert_uint_eq(fake.live, 0);
+	fault_no_barrier(false);
+	mrrc_biased_setup();
+}
+END_TEST
+
+static int hold_in_child(void)
+{
+	struct mrrc_region *got;
+
+	end_in(20);
+	mt_setup();
+	put(get(0, 1));
+	got = get_one(base);
+	if (mrrc_cache_mt_held(cache) != 1)
+		return 2;
+	mrrc_cache_mt_put(cache, got);
+	return mrrc_cache_mt_held(cache) ? 3 : 0;
+}
+
+/* A child's cache counts nothing of what its parent held. */
+START_TEST(test_fork)
+{
+	struct mrrc_region *got, *again;
+	int status;
+	pid_t pid;
+
+	/* the first was counted under the lock, and its put here */
+	touch(0, 1);
+	got = get(0, 1);
+	again = get(0, 1);
+	pid = fork();
+	if (!pid)
+		_exit(hold_in_child());
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	put(got);
+	put(again);
+}
+END_TEST
+
+/* ---- many ---- */
+
+#define CROWD  3
+#define SLOTS  4  /* held by whichever thread comes by */
+#define PLACES 16 /* of one page: twice what the cache keeps */
+
+static _Atomic(struct mrrc_region *) slot[SLOTS];
+static atomic_bool over;
+static unsigned long count;
+
+static void end_one(struct mrrc_region *got)
+{
+	if (!got)
+		return;
+	fake_reg_use(got, -1);
+	mrrc_cache_mt_put(cache, got);
+}
+
+static void *hold_many(void *arg)
+{
+	unsigned seed = (uintptr_t) arg;
+	struct mrrc_region *got;
+	unsigned long i;
+
+	for (i = 0; i < count; i++) {
+		seed = seed * 1103515245 + 12345;
+		/* mostly one of few, as hits are wanted */
+		got = get_one(base +
+			      (seed >> 16 & 1 ? seed >> 20 & 3 : seed >> 20) %
+				      PLACES * 2 * page);
+		fake_reg_use(got, 1);
+		if (seed >> 18 & 1)
+			got = atomic_exchange(&slot[seed >> 24 & (SLOTS - 1)],
+					      got);
+		end_one(got);
+	}
+	return NULL;
+}
+
+static void *drop_many(void *arg)
+{
+	unsigned i;
+
+	for (i = 0; !atomic_load(&over); i++) {
+		mrrc_cache_mt_invalidate(cache,
+					 (void *) (base + i % 4 * 2 * page), 1);
+		if (i % 8 == 0)
+			mrrc_cache_mt_flush(cache);
+		usleep(20);
+	}
+	return NULL;
+}
+
+START_TEST(test_many)
+{
+	const char *holds = getenv("MRRC_HOLDS");
+	pthread_t thread[CROWD], dropping;
+	unsigned i;
+
+	count = holds ? strtoul(holds, NULL, 10) : 20000;
+	atomic_store(&over, false);
+	ck_assert_int_eq(pthread_create(&dropping, NULL, drop_many, NULL), 0);
+	for (i = 0; i < CROWD; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, hold_many,
+						(void *) (uintptr_t) i),
+				 0);
+	for (i = 0; i < CROWD; i++)
+		pthread_join(thread[i], NULL);
+	atomic_store(&over, true);
+	pthread_join(dropping, NULL);
+	for (i = 0; i < SLOTS; i++)
+		end_one(atomic_exchange(&slot[i], NULL));
+	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
+	printf("%lu lookups, %lu hits, %zu registrations\n",
+	       stat_of(MRRC_STAT_LOOKUPS), stat_of(MRRC_STAT_HITS),
+	       atomic_load(&fake.regs));
+}
+END_TEST
+
+Suite *holds_suite(void)
+{
+	Suite *suite = suite_create("holds");
+	TCase *tcase = tcase_create("holds");
+
+	tcase_add_checked_fixture(tcase, mt_setup, mt_teardown);
+	tcase_set_timeout(tcase, 600);
+	tcase_add_loop_test(tcase, test_put_elsewhere, 0,
+			    sizeof(putters) / sizeof(putters[0]));
+	tcase_add_test(tcase, test_last_elsewhere);
+#ifndef __SANITIZE_THREAD__
+	tcase_add_test(tcase, test_appears);
+#endif
+	tcase_add_test(tcase, test_put_between);
+	tcase_add_test(tcase, test_get_between);
+	tcase_add_test(tcase, test_no_barrier);
+	tcase_add_test(tcase, test_fork);
+	tcase_add_test(tcase, test_many);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
