@@ -6,10 +6,10 @@
  * a hint: the region's word says whether it is still true (core/region.h).
  *
  * Operations are counted here, too (lanes): an integer for each region, which
- * the owner alone writes, so that a hold takes no atomic operation. What another
- * thread ended is below none. All tables together, and the region's own counter,
- * have the truth. The owner's stores become visible by membarrier(2) where that
- * is asked for; without it there are no tables.
+ * the owner alone writes, so that a hold takes no atomic operation. It is below
+ * none where another thread's were ended. All tables together, and the region's
+ * own counter, have the truth. What ends a region's life makes the owner's
+ * stores visible by membarrier(2); without that there are no tables.
  *
  * The owner also counts here what it did without the cache, and notes its
  * requests for the policy; whoever holds the cache's lock collects both. The

@@ -124,13 +124,13 @@ static void page_go(void)
 	munmap(code, sizeof(page_code));
 }
 
-/* ---- who runs it: neither is known to libc ---- */
+/* ---- a thread or a child that runs it: libc knows of neither ---- */
 
 static struct {
 	_Atomic(void *(*) (void *) ) run; /* what is to be run now */
 	void *arg;
 	atomic_bool has_code, end;
-	_Atomic int tid; /* of the thread, cleared by the kernel */
+	_Atomic int tid; /* the thread's; its end clears it */
 	pid_t pid;	 /* of the child */
 	_Alignas(16) char stack[256 << 10];
 } bare;
