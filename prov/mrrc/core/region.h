@@ -2,8 +2,8 @@
 /*
  * A registered region: the value that index, policy and cache share.
  *
- * Part of core: no libfabric, threads or clock. Whoever holds the cache
- * guards every field (sys/cache_mt.h names the lock), but for three: `word` is
+ * Part of core: no libfabric, threads or clock. The lock of the cache
+ * (sys/cache_mt.h) guards every field, but for three: `word` is
  * read without it, `held` is atomic, and what tells the registration does not
  * change while it is held.
  */

@@ -31,7 +31,7 @@
 #define MRRC_TRIES 32 /* probes before an operation goes uncached */
 #define MRRC_SPIN  4  /* of these without giving up the processor */
 
-/* For those who look on. */
+/* For statistics. */
 __attribute__((noinline)) void mrrc_cache_mt_count(struct mrrc_cache_mt *cache,
 						   struct mrrc_hints *hints)
 {

@@ -12,7 +12,7 @@
  * stores visible by membarrier(2); without that there are no tables.
  *
  * The owner also counts here what it did without the cache, and notes its
- * requests for the policy; whoever holds the cache's lock collects both. The
+ * requests for the policy; the holder of the cache's lock collects both. The
  * last MRRC_HINTS_LOG requests before a miss are known, more are forgotten.
  *
  * The first slow lookup makes the table, and the end of the thread or of the
@@ -218,7 +218,7 @@ mrrc_hints_count_hold(_Atomic uint32_t *lane, int more)
 #endif
 }
 
-/* Never 0: the first page is nobody's. */
+/* Never 0: the first page is never mapped. */
 static inline uint64_t mrrc_hints_key(uintptr_t addr, enum mrrc_access access)
 {
 	return (addr & ~(uintptr_t) 4095) | access;

@@ -7,7 +7,7 @@
  * knows; it is asked only as long as its figure proves right: other C
  * libraries, other linker namespaces and sanitizers have us assume many. A
  * process that had two threads once is not trusted with one again. What
- * libc does not know, threads made by a bare clone(), is seen by whoever looks:
+ * libc does not know, threads made by a bare clone(), are looked for:
  * each time that something unmaps without a hook's telling. Children that share
  * memory are not seen: where code can be decoded, nothing relies on this
  * (struct mrrc_mon: lone).
