@@ -483,7 +483,7 @@ static const struct test_case cases[] = {
 	{ "named in FI_PROVIDER", in_environment, NULL },
 	{ "FI_PROVIDER=ofi_mrrc", alone_in_environment, NULL },
 	{ "FI_PROVIDER in the wrong order", wrong_order,
-	  "our name comes last" },
+	  "ofi_mrrc must come last" },
 	{ "FI_PROVIDER=^ofi_mrrc", excluded, NULL },
 	{ "unknown core", unknown_core, NULL },
 	{ "impossible", impossible, NULL },
