@@ -392,9 +392,12 @@ static int mon_watch_locked(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		mrrc_libc_hooks_mark(start, len);
 		ret = mon->ops->watch(mon, start, len);
 	}
-	if (!ret)
-		*token = mrrc_idle_watch(&mon->idle, start, start + len);
-	return ret;
+	if (ret < 0)
+		return ret;
+	*token = mrrc_idle_watch(&mon->idle, start, start + len);
+	if (ret == MRRC_MON_SEEN)
+		mrrc_idle_saw(&mon->idle, start, *token);
+	return 0;
 }
 
 int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,

@@ -96,6 +96,8 @@ enum mrrc_mon_ask {
 	MRRC_ASK_NEVER,	 /* only the application tells */
 };
 
+#define MRRC_MON_SEEN 1
+
 /* All calls are set, except perhaps settle. */
 struct mrrc_mon_ops {
 	/* Watching is slow: ranges no longer needed stay watched for later. */
@@ -112,7 +114,8 @@ struct mrrc_mon_ops {
 	int (*open)(struct mrrc_mon *mon);
 	/* No thread uses the monitor any more. */
 	void (*close)(struct mrrc_mon *mon);
-	/* MONITOR lock held. */
+	/* MONITOR lock held. 0, or MRRC_MON_SEEN: it is such a range that sees
+	 * need not look at. */
 	int (*watch)(struct mrrc_mon *mon, uintptr_t start, size_t len);
 	void (*unwatch)(struct mrrc_mon *mon, uintptr_t start, size_t len);
 	/* MONITOR lock held, seq odd: read events, mrrc_mon_event each.

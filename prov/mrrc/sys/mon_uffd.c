@@ -85,6 +85,7 @@ struct mrrc_uffd {
 	struct mrrc_fd_id id;
 	struct mrrc_fd_id stop_id;
 	size_t huge; /* huge page size, 0 if none */
+	bool tells;  /* mrrc_uffd_anonymous() */
 	pthread_t reader;
 	pthread_t handler;
 	sem_t ready;	    /* the reader keeps its descriptors */
@@ -423,7 +424,7 @@ static int uffd_fail(struct mrrc_mon *mon, const char *what, int ret)
 	return ret;
 }
 
-static int uffd_setup(struct mrrc_mon *mon, int *out)
+static int uffd_setup(struct mrrc_mon *mon, struct mrrc_uffd *uffd)
 {
 	struct uffdio_api api = {
 		.api = UFFD_API,
@@ -449,7 +450,8 @@ static int uffd_setup(struct mrrc_mon *mon, int *out)
 		uffd_fail(mon, "self-test of pending unmaps", ret);
 		goto err_close;
 	}
-	*out = fd;
+	uffd->fd = fd;
+	uffd->tells = api.features & MRRC_UFFD_TELLS;
 	return 0;
 
 err_close:
@@ -489,7 +491,7 @@ static int uffd_open(struct mrrc_mon *mon)
 	uffd = calloc(1, sizeof(*uffd));
 	if (!uffd)
 		return -ENOMEM;
-	ret = uffd_setup(mon, &uffd->fd);
+	ret = uffd_setup(mon, uffd);
 	if (ret)
 		goto err_free;
 	/* not an eventfd, which could not be told from others */
@@ -614,7 +616,7 @@ static int uffd_watch_huge(const struct mrrc_uffd *uffd, uintptr_t start,
 
 /*
  * The kernel skips unmapped parts, and does not watch what is mapped there
- * later: such a range is watched in part.
+ * later: such a range is watched in part. One mapping has no holes.
  */
 static int uffd_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
@@ -626,6 +628,8 @@ static int uffd_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	if (ret)
 		return ret;
 	ret = mrrc_uffd_register(uffd->fd, start, len);
+	if (!ret && uffd->tells && mrrc_uffd_anonymous(uffd->fd, start, len))
+		return MRRC_MON_SEEN;
 	if (ret == -EINVAL && uffd_mapped(start, len))
 		ret = uffd_watch_huge(uffd, start, len);
 	if (!ret && !uffd_mapped(start, len))

@@ -70,6 +70,20 @@ int mrrc_uffd_register(int fd, uintptr_t start, size_t len)
 	return ioctl(fd, UFFDIO_REGISTER, &reg) ? -errno : 0;
 }
 
+bool mrrc_uffd_anonymous(int fd, uintptr_t start, size_t len)
+{
+#ifdef UFFDIO_CONTINUE
+	struct uffdio_continue minor = {
+		.range = { .start = start, .len = len },
+		.mode = UFFDIO_CONTINUE_MODE_DONTWAKE,
+	};
+
+	return ioctl(fd, UFFDIO_CONTINUE, &minor) && errno == EINVAL;
+#else
+	return false;
+#endif
+}
+
 /* ---- self-test: two changes under way, one event read: still busy ---- */
 
 struct mrrc_uffd_unmapper {

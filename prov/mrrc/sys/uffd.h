@@ -8,6 +8,7 @@
 #ifndef MRRC_UFFD_H
 #define MRRC_UFFD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,20 @@ int mrrc_uffd_probe(int fd);
 
 /* Write-protect mode, with nothing protected. */
 int mrrc_uffd_register(int fd, uintptr_t start, size_t len);
+
+/*
+ * Is the range, which is registered, one mapping of private memory without a
+ * file? Of page caches the kernel continues minor faults, elsewhere it says
+ * that there are none. false also where that is not to be had.
+ *
+ * To be asked only where the kernel knows of minor faults (features of
+ * UFFDIO_API), and of no part of a huge page, for which it says the same.
+ *
+ * Since Linux 6.8 a mapping that was never written to has an anon_vma from then
+ * on, as pinning would give it: it stays apart from its neighbours.
+ */
+bool mrrc_uffd_anonymous(int fd, uintptr_t start, size_t len);
+#define MRRC_UFFD_TELLS (1 << 10) /* UFFD_FEATURE_MINOR_SHMEM */
 
 #define MRRC_UFFD_STACK ((size_t) 256 << 10) /* of our threads */
 

@@ -46,7 +46,7 @@ static int fake_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	if (fake->watch_rc)
 		return fake->watch_rc;
 	fake_mon_set(mon, start, len, true);
-	return 0;
+	return fake->knows ? MRRC_MON_SEEN : 0;
 }
 
 static void fake_mon_unwatch(struct mrrc_mon *mon, uintptr_t start, size_t len)

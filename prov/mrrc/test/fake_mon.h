@@ -14,6 +14,7 @@ struct fake_mon {
 	int check_rc; /* the probe's answer while none is queued */
 	int watch_rc;
 	bool blind; /* sees() answers no */
+	bool knows; /* watch() says what sees() need not look at */
 	/* Called once, inside the next check() or sees(): another thread. */
 	void (*in_check)(struct mrrc_mon *mon);
 	void (*in_sees)(struct mrrc_mon *mon);

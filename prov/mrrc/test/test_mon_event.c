@@ -90,6 +90,22 @@ START_TEST(test_seen_meanwhile)
 }
 END_TEST
 
+/* What watching found counts, and only as long as nothing changes. */
+START_TEST(test_seen_by_watching)
+{
+	fake_mon_of(fake)->blind = true;
+	fake_mon_of(fake)->knows = true;
+	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &token), 0);
+	ck_assert(mrrc_mon_sees(fake, base, mon_page, token));
+	fake_mon_raise(fake, base, base + mon_page, MRRC_MON_UNMAP);
+	mrrc_mon_drain(fake);
+	ck_assert(!mrrc_mon_sees(fake, base, mon_page, token));
+	fake_mon_of(fake)->knows = false;
+	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &token), 0);
+	ck_assert(!mrrc_mon_sees(fake, base, mon_page, token));
+}
+END_TEST
+
 /* Nor if the range was not watched when the pages were looked at. */
 START_TEST(test_seen_unwatched)
 {
@@ -411,6 +427,7 @@ Suite *mon_event_suite(void)
 	tcase_add_checked_fixture(tcase, fake_setup, fake_teardown);
 	tcase_add_loop_test(tcase, test_quiet_event_in_between, 0, 2);
 	tcase_add_test(tcase, test_odd_before_read);
+	tcase_add_test(tcase, test_seen_by_watching);
 	tcase_add_test(tcase, test_seen_meanwhile);
 	tcase_add_test(tcase, test_seen_unwatched);
 	tcase_add_test(tcase, test_seen_too_early);

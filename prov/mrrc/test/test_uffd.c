@@ -6,15 +6,19 @@
 #include "suites.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <linux/userfaultfd.h>
 
 #include "mon_fixture.h"
+#include "sys/uffd.h"
 #include "sys/vm.h"
 
 #ifndef MREMAP_DONTUNMAP
@@ -269,6 +273,20 @@ START_TEST(test_unwatch_pieces)
 }
 END_TEST
 
+/* Pages of a file that is in memory, as memory that is shared mostly is. */
+static char *map_memory_file(int flags)
+{
+	const int fd = memfd_create("mrrc", MFD_CLOEXEC);
+	char *ptr;
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, 4 * mon_page), 0);
+	ptr = mmap(NULL, 4 * mon_page, PROT_READ | PROT_WRITE, flags, fd, 0);
+	ck_assert_ptr_ne(ptr, MAP_FAILED);
+	close(fd);
+	return ptr;
+}
+
 START_TEST(test_refused)
 {
 	const int rw = PROT_READ | PROT_WRITE;
@@ -279,6 +297,11 @@ START_TEST(test_refused)
 	need_uffd();
 	/* Refused, or watched in vain: holes punched would go unseen. */
 	ptr = mmap(NULL, 4 * mon_page, rw, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert(refused(ptr, 4));
+	unwatch_now(ptr, 4);
+	munmap(ptr, 4 * mon_page);
+	/* one that others could truncate */
+	ptr = map_memory_file(MAP_PRIVATE);
 	ck_assert(refused(ptr, 4));
 	unwatch_now(ptr, 4);
 	munmap(ptr, 4 * mon_page);
@@ -302,6 +325,54 @@ START_TEST(test_refused)
 	/* Nothing there at all. */
 	ck_assert(refused(ptr, 4));
 	expect(0, NULL, 0);
+}
+END_TEST
+
+/* A page in no memory, one in the file's alone, and one that is written. */
+static void expect_file(int fd, int flags)
+{
+	char *ptr = map_memory_file(flags);
+	unsigned i;
+
+	*(volatile char *) ptr;
+	ptr[mon_page] = 1;
+	if (mrrc_uffd_register(fd, (uintptr_t) ptr, 4 * mon_page))
+		ck_assert_int_eq(errno, EINVAL);
+	for (i = 0; i < 4; i++)
+		ck_assert(!mrrc_uffd_anonymous(
+			fd, (uintptr_t) ptr + i * mon_page, mon_page));
+	munmap(ptr, 4 * mon_page);
+}
+
+/* What the kernel says without a look at the pages. */
+START_TEST(test_anonymous)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	char *ptr = mon_map(4);
+	int fd;
+
+	need_uffd();
+	fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | 1);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ioctl(fd, UFFDIO_API, &api), 0);
+	if (!(api.features & MRRC_UFFD_TELLS))
+		skip("the kernel does not tell");
+	ck_assert(!mrrc_uffd_anonymous(fd, (uintptr_t) ptr, mon_page));
+	ck_assert_int_eq(mrrc_uffd_register(fd, (uintptr_t) ptr, 4 * mon_page),
+			 0);
+	/* present or not */
+	munmap(ptr + 3 * mon_page, mon_page);
+	madvise(ptr, mon_page, MADV_DONTNEED);
+	ck_assert(mrrc_uffd_anonymous(fd, (uintptr_t) ptr, 3 * mon_page));
+	/* a hole, and two mappings */
+	ck_assert(!mrrc_uffd_anonymous(fd, (uintptr_t) ptr, 4 * mon_page));
+	mprotect(ptr, mon_page, PROT_READ);
+	ck_assert(!mrrc_uffd_anonymous(fd, (uintptr_t) ptr, 3 * mon_page));
+	ck_assert(mrrc_uffd_anonymous(fd, (uintptr_t) ptr, mon_page));
+	expect_file(fd, MAP_SHARED);
+	expect_file(fd, MAP_PRIVATE);
+	close(fd);
+	munmap(ptr, 3 * mon_page);
 }
 END_TEST
 
@@ -415,6 +486,7 @@ Suite *uffd_suite(void)
 	tcase_add_test(tcase, test_hole);
 	tcase_add_test(tcase, test_unwatch_pieces);
 	tcase_add_test(tcase, test_refused);
+	tcase_add_test(tcase, test_anonymous);
 	tcase_add_test(tcase, test_huge);
 	tcase_add_test(tcase, test_probe);
 	tcase_add_test(tcase, test_fail);
