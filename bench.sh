@@ -162,6 +162,7 @@ ended()
 }
 
 # in_guest SECONDS OUT TITLE COMMAND...: measured there, over $CORE.
+GUEST_OPTIONS=()
 in_guest()
 {
 	local seconds=$1 out=$2 title=$3
@@ -173,7 +174,7 @@ in_guest()
 	fi
 	need_guest || cannot "the guest cannot be set up"
 	measured "$title, in the guest" "$out" "$GUEST" -t "$seconds" \
-		-e IPATH_NO_BACKTRACE=1 -- "$@"
+		"${GUEST_OPTIONS[@]}" -e IPATH_NO_BACKTRACE=1 -- "$@"
 }
 
 # table ROWS FORMAT [ROWS FORMAT]...: prints the table that comes in, which has

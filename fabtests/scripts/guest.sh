@@ -45,6 +45,8 @@ usage()
 	  -w RWDIR      folder that the guest may change; can be repeated
 	  -e VAR=VALUE  set a variable for COMMAND; can be repeated
 	  -C DIR        run COMMAND in DIR (default: the current folder)
+	  -i            its clock counts instructions, one a nanosecond: what else
+	                runs on this machine changes no times, but those of I/O
 	  -n            do not wait for another guest to end: fail at once
 	  --setup       install and unpack what is needed, and stop
 	  --packages    print the Debian packages that --setup installs
@@ -408,6 +410,8 @@ start_guest()
 	local dir i args=() boot
 
 	QEMU_ARGS=()
+	# shellcheck disable=SC2054 # one word
+	[ "$COUNTS" = no ] || QEMU_ARGS+=(-q=-icount -q=shift=0)
 	export_dir "$WORK/x" mrrc_x
 	for i in "${!RWDIRS[@]}"; do
 		export_dir "${RWDIRS[i]}" "mrrc_w$i"
@@ -503,12 +507,13 @@ main()
 	PATH=$PATH:/usr/sbin:/sbin	# not in every user's
 	WORK_STEM=${TMPDIR:-/tmp}/ofi_mrrc-guest-run
 
-	LIMIT=600 MEMORY=4G CPUS=2 DIR=$PWD WAIT=yes RWDIRS=() ENVS=()
+	LIMIT=600 MEMORY=4G CPUS=2 DIR=$PWD WAIT=yes COUNTS=no RWDIRS=() ENVS=()
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--setup) setup; exit ;;
 		--packages) tr -s '[:space:]' ' ' <<<"$PACKAGES"; exit ;;
 		-h|--help) usage; exit ;;
+		-i) COUNTS=yes; shift; continue ;;
 		-n) WAIT=no; shift; continue ;;
 		--) shift; break ;;
 		-[tmcweC]) [ $# -ge 2 ] || usage_error "$1 wants a value" ;;

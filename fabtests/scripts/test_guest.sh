@@ -110,6 +110,19 @@ check "rxe0 is active" grep -q PORT_ACTIVE "$WORK/out"
 check "fi_info: verbs, FI_EP_MSG" grep -q 'type: FI_EP_MSG' "$WORK/out"
 check "ping-pong figures" grep -q '^4k ' "$WORK/out"
 
+# ---- a clock of instructions
+
+# shellcheck disable=SC2016 # for the guest's shell
+guest -i -c 1 -t 100 -- bash -c 'for k in {1..9}; do
+		from=${EPOCHREALTIME/./}
+		for ((i = 0; i < 10000; i++)); do :; done
+		echo $((${EPOCHREALTIME/./} - from))
+	done'
+# shellcheck disable=SC2016 # awk's
+check "-i: what is repeated takes as long, whatever else runs" \
+	awk '{ t[NR] = $1 } END { exit !(NR == 9 && t[8] > 1000 &&
+		t[9] > .97 * t[8] && t[9] < 1.03 * t[8]) }' "$WORK/out"
+
 # ---- time limit
 
 guest -t 3 -- bash -c 'echo early; sleep 100; echo late'
