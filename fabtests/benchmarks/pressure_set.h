@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Working sets of buffers, and draws from them: pressure_bench. */
+#ifndef PRESSURE_SET_H
+#define PRESSURE_SET_H
+
+#include "ft_mrrc.h"
+
+#define SET_MAX_SIZE (4UL << 20) /* of a buffer */
+
+struct set {
+	unsigned count, next;
+	char **buf;
+	size_t *len;
+	double *upto; /* Zipf: the sum of 1/rank so far */
+	char *map;
+	size_t map_len;
+};
+
+/* The same seed makes the same sets and draws in each process. */
+void set_seed(uint64_t seed);
+/* Of one size, or mixed (0): as many as there may be. */
+void set_open(struct set *set, size_t size, size_t max_bytes,
+	      unsigned max_count);
+void set_close(struct set *set);
+unsigned set_draw(const struct set *set, bool zipf);
+
+#endif /* PRESSURE_SET_H */
