@@ -21,6 +21,7 @@ readonly FIGURES="policies  figures 9 to 12 of ou2009, and the policies compared
 mpi_policies  of these, the policies on MPI programs (docs/policies.md)
 hit  hits against threads and regions (docs/figures.md)
 code  what is decided of the code of libraries (docs/figures.md)
+pressure  more memory than stays registered, against libfabric's cache (docs/figures.md); in the guest
 allocator  fi_mr_alloc's speed and fragmentation (docs/alloc.md)
 registration  figures 1 and 2 of ou2009 (docs/figures.md); in the guest
 frrwp  figures 5 to 8 of ou2009 (docs/frrwp.md); in the guest
@@ -73,7 +74,7 @@ benches()
 {
 	case $1 in
 	policies) echo policies mpi_policies ;;
-	mpi_policies|hit|code|frrwp|cwrate|profile|pages) echo "$1" ;;
+	mpi_policies|hit|code|pressure|frrwp|cwrate|profile|pages) echo "$1" ;;
 	allocator) echo alloc fragmentation ;;
 	registration) echo levy profile ;;
 	levy) echo levy kokkos ;;
@@ -97,6 +98,7 @@ draw()
 		;;
 	hit) "$PLOT/hit.sh" -b "$BUILD/bench" ;;
 	code) "$PLOT/said.sh" -b "$BUILD/bench" figures.md code ;;
+	pressure) "$PLOT/said.sh" -b "$BUILD/bench" figures.md pressure ;;
 	allocator)
 		"$PLOT/said.sh" -b "$BUILD/bench" alloc.md alloc fragmentation
 		;;
