@@ -18,7 +18,7 @@
  *           until ofi_mrrc evicts, and both register and copy as before
  *   steady  writes from then on
  *
- * Prints a line of 17 words for each set:
+ * Prints a line of 18 words for each set:
  *
  *   size, set, draw
  *   steady: microseconds of a write of the three, and null / cache
@@ -268,7 +268,7 @@ static void child_main(enum mode mode)
 	dest = ft_map(NULL, SET_MAX_SIZE);
 	/* the next one may start */
 	FT_CHECK(write(STDOUT_FILENO, "", 1) == 1, "write");
-	/* whoever asks has gone, or all is done */
+	/* until the parent is done, or gone */
 	while (read(STDIN_FILENO, &order, sizeof(order)) == sizeof(order))
 		child_do(&set, &order);
 	ft_pair_close(&stays);
