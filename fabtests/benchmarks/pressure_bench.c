@@ -213,7 +213,7 @@ static void child_do(struct set *set, const struct order *order)
 		write_some(set, order);
 		answer.us = ft_time_us() - start;
 		if (opts.mode == NONE)
-			FT_CALL(fi_mrrc_stats(pair.c.dom->domain, &st));
+			FT_CALL(fi_mrrc_stats_read(pair.c.dom->domain, &st));
 	}
 	answer.buffers = set->count;
 	answer.registered = registered;
