@@ -451,7 +451,7 @@ static int uffd_setup(struct mrrc_mon *mon, struct mrrc_uffd *uffd)
 		goto err_close;
 	}
 	uffd->fd = fd;
-	uffd->tells = api.features & MRRC_UFFD_TELLS;
+	uffd->tells = mrrc_uffd_tells(fd, api.features);
 	return 0;
 
 err_close:

@@ -14,6 +14,11 @@
 #include <unistd.h>
 #include <linux/userfaultfd.h>
 
+#ifndef UFFD_FEATURE_MINOR_SHMEM
+#define UFFD_FEATURE_MINOR_SHMEM (1 << 10)
+#endif
+
+#include "sys/mappings.h"
 #include "sys/threads.h"
 #include "sys/vm.h"
 
@@ -82,6 +87,49 @@ bool mrrc_uffd_anonymous(int fd, uintptr_t start, size_t len)
 #else
 	return false;
 #endif
+}
+
+struct uffd_count {
+	uintptr_t start, end;
+	unsigned mappings;
+};
+
+static bool uffd_count_one(void *arg, const struct mrrc_mapping *mapping)
+{
+	struct uffd_count *count = arg;
+
+	if (mapping->start < count->end && mapping->end > count->start)
+		count->mappings++;
+	return mapping->end < count->end;
+}
+
+/* Tried: are two ranges one mapping again when they are not watched any more? */
+bool mrrc_uffd_tells(int fd, uint64_t features)
+{
+	const size_t page = mrrc_vm_page();
+	struct uffdio_range range = { .len = 3 * page };
+	struct uffd_count count = { 0 };
+	void *ptr;
+	bool tells;
+
+	if (!(features & UFFD_FEATURE_MINOR_SHMEM))
+		return false;
+	/* such rights no neighbour has that it could become one with */
+	ptr = mmap(NULL, range.len, PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		   0);
+	if (ptr == MAP_FAILED)
+		return false;
+	range.start = count.start = (uintptr_t) ptr;
+	count.end = count.start + range.len;
+	tells = !mrrc_uffd_register(fd, count.start, page) &&
+		mrrc_uffd_anonymous(fd, count.start, page) &&
+		!mrrc_uffd_register(fd, count.end - page, page) &&
+		mrrc_uffd_anonymous(fd, count.end - page, page);
+	ioctl(fd, UFFDIO_UNREGISTER, &range);
+	tells = tells && mrrc_mappings_each(uffd_count_one, &count) &&
+		count.mappings == 1;
+	munmap(ptr, range.len);
+	return tells;
 }
 
 /* ---- self-test: two changes under way, one event read: still busy ---- */

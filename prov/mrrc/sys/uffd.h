@@ -20,17 +20,18 @@ int mrrc_uffd_register(int fd, uintptr_t start, size_t len);
 
 /*
  * Is the range, which is registered, one mapping of private memory without a
- * file? Of page caches the kernel continues minor faults, elsewhere it says
- * that there are none. false also where that is not to be had.
- *
- * To be asked only where the kernel knows of minor faults (features of
- * UFFDIO_API), and of no part of a huge page, for which it says the same.
- *
- * Since Linux 6.8 a mapping that was never written to has an anon_vma from then
- * on, as pinning would give it: it stays apart from its neighbours.
+ * file? In page caches the kernel continues minor faults, elsewhere it answers
+ * that there are none. false also where the kernel cannot tell. Not for a part
+ * of a huge page, for which the answer is the same.
  */
 bool mrrc_uffd_anonymous(int fd, uintptr_t start, size_t len);
-#define MRRC_UFFD_TELLS (1 << 10) /* UFFD_FEATURE_MINOR_SHMEM */
+
+/*
+ * May that be asked? @features: of UFFDIO_API. From Linux 6.8 on it gives a
+ * mapping that was never written to an anon_vma of its own, which keeps it apart
+ * from its neighbours for good, and a process can have only so many mappings.
+ */
+bool mrrc_uffd_tells(int fd, uint64_t features);
 
 #define MRRC_UFFD_STACK ((size_t) 256 << 10) /* of our threads */
 

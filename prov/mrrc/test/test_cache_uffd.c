@@ -203,20 +203,10 @@ START_TEST(test_many)
 }
 END_TEST
 
-/*
- * Pages that were written to, as pages of buffers are when they have been
- * pinned. What is written to for the first time in a mapping that is watched
- * stays a mapping of its own (anon_vma).
- */
-static char *map_written(size_t pages)
-{
-	return memset(map(pages), 1, pages * page);
-}
-
 /* Evicted ranges give their mappings back: the process keeps its own. */
 START_TEST(test_mappings)
 {
-	char *ptr = map_written(2000);
+	char *ptr = map(2000);
 	size_t before = mrrc_mappings_count();
 	unsigned i;
 
@@ -237,7 +227,7 @@ END_TEST
 START_TEST(test_mappings_bounded)
 {
 	const unsigned keep = 256, pages = 20000;
-	char *ptr = map_written(pages);
+	char *ptr = map(pages);
 	size_t before = mrrc_mappings_count();
 	unsigned seed = 1, i;
 	size_t at;
@@ -305,7 +295,7 @@ END_TEST
 START_TEST(test_room_given_back)
 {
 	const size_t all = 8000, regions = 1200;
-	char *ptr = map_written(2 * regions);
+	char *ptr = map(2 * regions);
 	char *own[8000];
 	size_t i, n;
 
