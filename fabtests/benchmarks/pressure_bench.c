@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * pressure_bench: RMA writes from more memory than may stay registered.
- * Buffers are drawn from working sets of 0.5 to 4 times the limit, evenly or
- * by Zipf's law, of one size or mixed; one write at a time.
+ * pressure_bench: RMA writes from more memory than the limit of registered
+ * bytes. Buffers are drawn from working sets of 0.5 to 4 times the limit,
+ * evenly or by Zipf's law, of one size or mixed; one write at a time.
  *
  *   each    the application registers the buffer of each write, and closes it
  *   cache   the same, over libfabric's own cache
  *   null    no descriptor, over ofi_mrrc
  *
- * One process for each of the three, both ends in it, with the same draws.
- * They take turns of a few writes, so that what changes on the machine hits
- * all. For each set of buffers:
+ * Each of the three has a process with both endpoints, and the same draws. They
+ * take turns of a few writes, so that changes on the machine affect all. For
+ * each set of buffers:
  *
  *   whole   domains and buffers are new; the first use of each buffer is in
  *   warm    more writes, until nothing changes: where the set fits, each
@@ -79,7 +79,7 @@ static struct {
 	enum mode mode; /* of this process */
 } opts = { .bytes = 32UL << 20, .regions = 64, .core = "verbs" };
 
-/* What a child is asked for, and what it answers. */
+/* A command to a child process, and its answer. */
 enum what { OPEN, DRAWN, IN_TURN, CLOSE };
 
 struct order {
@@ -87,7 +87,7 @@ struct order {
 	unsigned count; /* writes */
 	unsigned w, s;
 	bool zipf;
-	uint64_t seed; /* of the draws from now on; 0: they go on */
+	uint64_t seed; /* of the next draws; 0: continue the draws */
 };
 
 struct answer {
@@ -107,7 +107,7 @@ static struct fid_mr *target_mr;
 static char *dest;
 static uint64_t target;
 
-/* ---- what the device registers, of all three alike ---- */
+/* ---- counting the device's registrations, in the same way for all ---- */
 
 static uint64_t registered;
 
@@ -116,7 +116,7 @@ SHOWN void *ibv_reg_mr(void *pd, void *addr, size_t len, int access);
 SHOWN void *ibv_reg_mr_iova2(void *pd, void *addr, size_t len, uint64_t iova,
 			     unsigned access);
 
-/* libfabric calls these in place of libibverbs' own. */
+/* libfabric calls these in place of libibverbs' functions. */
 void *ibv_reg_mr(void *pd, void *addr, size_t len, int access)
 {
 	static void *(*real)(void *, void *, size_t, int);
@@ -144,7 +144,7 @@ static bool skipped(unsigned w, unsigned s)
 	       (opts.only && strcmp(opts.only, works[w].name));
 }
 
-/* ---- a child: writes when it is asked to ---- */
+/* ---- a child process: writes on command ---- */
 
 static void cell_open(struct set *set, const struct order *order)
 {
@@ -224,7 +224,7 @@ static void child_do(struct set *set, const struct order *order)
 		 "write");
 }
 
-/* Code is read from files now, and not when it is first used. */
+/* Reads all code from files now, and not at its first use. */
 static void read_files(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -256,19 +256,19 @@ static void child_main(enum mode mode)
 	setenv("FI_MR_CACHE_MAX_COUNT", mode == CACHE ? regions : "0", 1);
 	setenv("FI_OFI_MRRC_CACHE_MAX_SIZE", bytes, 1);
 	setenv("FI_OFI_MRRC_CACHE_MAX_COUNT", regions, 1);
-	/* as applications have it; tests do without */
+	/* the default of applications, not of tests */
 	setenv("FI_OFI_MRRC_BOUNCE_SIZE", "64K", 0);
 	snprintf(prov, sizeof(prov), "%s%s", opts.core,
 		 mode == NONE ? ";ofi_mrrc" : "");
 	ft_opts.prov = prov;
 	ft_start("pressure_bench");
-	/* so that hooks stay, and code is looked at once */
+	/* so that hooks stay, and code is checked once */
 	ft_pair_open(&stays, &attr);
 	read_files();
 	dest = ft_map(NULL, SET_MAX_SIZE);
-	/* the next one may start */
+	/* the next child may start */
 	FT_CHECK(write(STDOUT_FILENO, "", 1) == 1, "write");
-	/* until the parent is done, or gone */
+	/* until the parent closes the pipe, or ends */
 	while (read(STDIN_FILENO, &order, sizeof(order)) == sizeof(order))
 		child_do(&set, &order);
 	ft_pair_close(&stays);
@@ -305,7 +305,7 @@ static void start_child(enum mode mode)
 	FT_CHECK(read(told[0], &ready, 1) == 1, "%s has ended", modes[mode]);
 }
 
-/* Now and then a packet is lost, and sent again by a timer of 4 s or more. */
+/* Sometimes a packet is lost, and sent again by a timer of 4 s or more. */
 #define LOST_US 4e6
 
 struct cell {
@@ -343,7 +343,7 @@ static void in_turns(struct cell *cell, enum mode first, unsigned writes,
 		count = works[cell->w].ops;
 		if (count > writes - done)
 			count = writes - done;
-		/* each comes first as often as the others */
+		/* each mode comes first equally often */
 		for (m = 0; m < number; m++) {
 			mode = first + (m + turn) % number;
 			spent = ask(cell, mode, DRAWN, count,
@@ -354,7 +354,7 @@ static void in_turns(struct cell *cell, enum mode first, unsigned writes,
 	}
 }
 
-/* What was registered and copied since then. */
+/* Registrations and copies since then. */
 enum { OF_CACHE, OF_NULL, COPIED, COUNTS };
 
 static void counts(const struct cell *cell, const struct answer *was,
@@ -374,7 +374,7 @@ static bool alike(uint64_t before, uint64_t now)
 	return more <= before / 8 + 2;
 }
 
-/* Until nothing changes; how many writes that took. */
+/* Writes until nothing changes; returns the number of writes. */
 static bool warm_up(struct cell *cell, unsigned *writes)
 {
 	const unsigned buffers = cell->last[NONE].buffers;
@@ -499,12 +499,12 @@ int main(int argc, char **argv)
 			argv[0]);
 		return 2;
 	}
-	/* before anything of libfabric's is loaded or read */
+	/* before libfabric's libraries are loaded or read */
 	signal(SIGPIPE, SIG_IGN);
 	for (m = EACH; m < MODES; m++)
 		start_child(m);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	/* what a process does once, as looking at its code, is in none */
+	/* one-time work, such as checking code, is in no time */
 	measure(0, 0, false, &once);
 	for (w = 0; w < sizeof(works) / sizeof(works[0]); w++) {
 		for (s = 0; s < sizeof(sets) / sizeof(sets[0]); s++) {

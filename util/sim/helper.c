@@ -2,10 +2,11 @@
 /*
  * Registered bytes over time (helper.h).
  *
- * Events in the order of time, and of equal times in this one: timers (each
- * process's helper thread, or each buffer's), ends of operations, requests.
- * A helper thread does one thing at a time, which takes as long as the cost
- * model has it. Memory counts while it is being registered and deregistered.
+ * Events are processed in the order of time; at equal times timers (of each
+ * process's helper thread, or of each buffer) come first, then ends of
+ * operations, then requests. A helper thread executes one step at a time, which
+ * takes the time of the cost model. Memory counts as registered during its
+ * registration and deregistration.
  */
 #include "config.h"
 #include "sim/helper.h"
@@ -191,7 +192,7 @@ static void thread_wakes(struct state *state, struct process *process)
 
 /* ---- buffers without a thread -------------------------------------------- */
 
-/* Out after its last use, in just before the next one. */
+/* Deregistered after its last use, registered just before the next one. */
 static void buffer_wakes(struct state *state, struct buffer *buffer)
 {
 	uint64_t due = UINT64_MAX;
@@ -213,7 +214,7 @@ static void buffer_wakes(struct state *state, struct buffer *buffer)
 	set_timer(state, &buffer->timer, &buffer->timed, due);
 }
 
-/* No operation uses it any more: when to deregister it. */
+/* No operation uses the buffer any more: set when to deregister it. */
 static uint64_t buffer_leaves(const struct state *state,
 			      const struct buffer *buffer)
 {
@@ -257,7 +258,7 @@ static void on_end(struct state *state, struct buffer *buffer)
 	}
 }
 
-/* Whether all of its parts are there, and were before. */
+/* *there: all its parts are registered. *known: all were requested before. */
 static void look_up(struct state *state, uint32_t i, bool *there, bool *known)
 {
 	uint32_t part;
@@ -271,7 +272,7 @@ static void look_up(struct state *state, uint32_t i, bool *there, bool *known)
 	}
 }
 
-/* The schedule is told. true: the buffer is being registered. */
+/* Reports the use to the schedule. true: the buffer is being registered. */
 static bool use_scheduled(struct state *state, uint32_t i,
 			  struct buffer *buffer)
 {
@@ -464,7 +465,7 @@ double sim_helper_late(const struct sim_helper_result *result)
 	return known ? (double) result->late / known : 0;
 }
 
-/* The longer the fewer are late, so by halving. */
+/* A longer timeout makes fewer requests late, so bisect. */
 int sim_helper_equal(const struct sim_helper_run *run, uint64_t late,
 		     uint64_t *idle_us)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a helper thread does to the registered bytes over time: one run through
- * a trace, by its times. Without limits: what is registered is what the helper
- * leaves registered.
+ * The effect of a helper thread on the registered bytes over time: one run
+ * through a trace, at the trace's times. There are no limits: only the helper
+ * deregisters.
  *
- * A buffer is what begins at one address of a process, as long as its longest
- * request was. Bytes of several buffers that are registered count once. An
+ * A buffer begins at one address of a process, and is as long as its longest
+ * request. Registered bytes that are in several buffers count once. An
  * operation that finds its buffer deregistered, or not registered yet, is late:
- * it registers, and the times of the trace stay as they are.
+ * it registers the buffer, and the times of the trace do not change.
  *
- * Deterministic. Runs share the timeline alone, and leave it as it is.
+ * Deterministic. Runs share only the timeline, and do not change it.
  */
 #ifndef SIM_HELPER_H
 #define SIM_HELPER_H
@@ -19,8 +19,8 @@
 #define SIM_SERIES_TIME 200 /* points of registered bytes over time */
 
 enum sim_helper_kind {
-	SIM_HELPER_LEAVE,   /* none: what was registered stays */
-	SIM_HELPER_TIMEOUT, /* what was not used for a while goes */
+	SIM_HELPER_LEAVE,   /* none: buffers stay registered */
+	SIM_HELPER_TIMEOUT, /* deregisters after an idle time */
 	SIM_HELPER_PREDICT, /* core/schedule.h */
 	SIM_HELPER_OFFLINE, /* a schedule that knows the next use */
 };
@@ -47,12 +47,12 @@ struct sim_helper_result {
 int sim_helper_run(const struct sim_helper_run *run,
 		   struct sim_helper_result *result);
 
-/* Of the requests that could be, those that were late: 0 to 1. */
+/* The part of the requests that were late, of those that could be: 0 to 1. */
 double sim_helper_late(const struct sim_helper_result *result);
 
 /*
- * The shortest idle time with which no more requests are late. It suits the
- * trace as well as any could, being chosen afterwards.
+ * The shortest idle time for which no more requests are late. As it is chosen
+ * with knowledge of the whole trace, no other timeout is better.
  */
 int sim_helper_equal(const struct sim_helper_run *run, uint64_t late,
 		     uint64_t *idle_us);

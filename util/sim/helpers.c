@@ -42,7 +42,9 @@ int sim_helper_parse(const char *text, enum sim_helper_kind *kind,
 	return 0;
 }
 
-/* One row; a timeout that is as late as the predictor is looked for. */
+/*
+ * One row. Searches a timeout that makes as few requests late as the predictor.
+ */
 static int run_row(const struct sim_timeline *timeline,
 		   struct sim_helper_row *row)
 {
@@ -65,7 +67,9 @@ static int run_row(const struct sim_timeline *timeline,
 	return ret ? ret : sim_helper_run(&run, &row->result);
 }
 
-/* All rows of one trace and page size, with what all are compared to. */
+/*
+ * All rows of one trace and page size, with the row that they are compared to.
+ */
 static int run_trace(const struct sim_grid *grid,
 		     const struct sim_timeline *timeline,
 		     struct sim_helper_row *common, struct sim_helper_row *row)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What fi_mrrc_sim --helper does: every trace with every page size, cost model
- * and kind of helper, one after the other.
+ * fi_mrrc_sim --helper: runs every trace with every page size, cost model and
+ * kind of helper, one after the other.
  */
 #ifndef SIM_HELPERS_H
 #define SIM_HELPERS_H
@@ -20,19 +20,19 @@ struct sim_helper_row {
 	const char *helper; /* as it was asked for */
 	enum sim_helper_kind kind;
 	uint64_t idle_us;  /* of a timeout */
-	double leave_mean; /* bytes, of what is left registered */
+	double leave_mean; /* bytes that stay registered */
 	uint64_t leave_peak;
 	struct sim_helper_result result;
 };
 
 /*
  * leave, timeout, predict, offline or timeout:us=N. *idle_us is 0 for a timeout
- * that is to be as late as the predictor. -EINVAL.
+ * chosen to match the predictor's late requests. -EINVAL.
  */
 int sim_helper_parse(const char *text, enum sim_helper_kind *kind,
 		     uint64_t *idle_us);
 
-/* *rows is the caller's to free. */
+/* The caller frees *rows. */
 int sim_helpers_run(const struct sim_grid *grid, struct sim_helper_row **rows,
 		    size_t *cnt);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * What helpers did (report.h). One list of figures serves CSV and JSON.
- */
+/* Reports of helpers (report.h). One list of figures serves CSV and JSON. */
 #include "config.h"
 #include "sim/report.h"
 

@@ -10,7 +10,7 @@
 
 #define NS_MAX (UINT64_C(1) << 60)
 
-/* Requests whose labels are equal are of one buffer, or of one thread. */
+/* Requests with equal labels belong to one buffer, or to one thread. */
 struct label {
 	uint64_t high, low;
 	uint32_t request;
@@ -27,7 +27,7 @@ static int by_label(const void *left, const void *right)
 	return (a->request > b->request) - (a->request < b->request);
 }
 
-/* A number from 0 for each label, by request; how many there are. */
+/* Numbers the labels from 0, by request; returns how many labels there are. */
 static size_t number(struct label *label, size_t count, uint32_t *number)
 {
 	size_t n = 0, i;
@@ -60,7 +60,7 @@ static int find_labels(struct sim_timeline *timeline)
 	return 0;
 }
 
-/* From the last request to the first: the one after is known. */
+/* From the last request to the first, so that the next one is known. */
 static int find_uses(struct sim_timeline *timeline)
 {
 	const size_t count = timeline->future->trace->count;
@@ -89,7 +89,7 @@ static int by_ns(const void *left, const void *right)
 	return (a->request > b->request) - (a->request < b->request);
 }
 
-/* Those that are within the trace, and not at once. */
+/* The ends that are within the trace, and later than their request. */
 static void find_endings(struct sim_timeline *timeline)
 {
 	const struct sim_trace *trace = timeline->future->trace;

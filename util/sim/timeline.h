@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What of a trace stays the same in each run by its times (helper.h): which
- * requests are of one buffer or one thread, and when operations end.
+ * The data of a trace that is the same in each run of helper.h: the requests of
+ * each buffer and each thread, and the ends of operations.
  */
 #ifndef SIM_TIMELINE_H
 #define SIM_TIMELINE_H

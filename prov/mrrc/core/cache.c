@@ -8,12 +8,10 @@
 #include <assert.h>
 #include <errno.h>
 
-/*
- * A batch of victims may exceed what is needed by this part of the byte limit.
- */
+/* A batch of victims may exceed the needed bytes by this part of the limit. */
 #define MRRC_BATCH_PART 32
 
-/* Insertions that fail at once after one failed because too much was held. */
+/* After an insertion failed for held regions, so many fail at once. */
 #define MRRC_TIGHT 16
 
 int mrrc_cache_init(struct mrrc_cache *cache,
@@ -135,7 +133,7 @@ static void cache_uncache(struct mrrc_cache *cache, struct mrrc_region *region,
 	TAILQ_INSERT_TAIL(gone, region, link);
 }
 
-/* What has left: victims, or DEAD until their last operation ends. */
+/* Regions that have left: victims, or DEAD until their last operation ends. */
 static void mrrc_cache_part(struct mrrc_cache *cache,
 			    struct mrrc_region_list *gone,
 			    struct mrrc_region_list *victims)
@@ -154,7 +152,7 @@ static void mrrc_cache_part(struct mrrc_cache *cache,
 	}
 }
 
-/* Uncache what the range touches in one index; returns how many. */
+/* Uncache the regions of one index that overlap the range; returns how many. */
 static size_t cache_drop(struct mrrc_cache *cache, enum mrrc_access access,
 			 uintptr_t start, size_t len,
 			 struct mrrc_region_list *gone)
@@ -184,7 +182,7 @@ bool mrrc_cache_room(const struct mrrc_cache *cache, size_t len)
 	return len <= cache->max_bytes && !cache_full(cache, len);
 }
 
-/* There is room: should more regions go in the same batch? */
+/* There is enough room: should the batch have more victims? */
 static bool cache_more(const struct mrrc_cache *cache, size_t gone)
 {
 	struct mrrc_policy *policy = cache->policy;
@@ -200,7 +198,9 @@ static bool cache_batch_full(const struct mrrc_cache *cache, size_t beyond)
 	       beyond > cache->max_bytes / MRRC_BATCH_PART;
 }
 
-/* Room for @len bytes in one region more, unless too much is held. */
+/*
+ * Make room for one more region of @len bytes, unless held regions prevent it.
+ */
 static bool cache_make_room(struct mrrc_cache *cache, size_t len,
 			    struct mrrc_region_list *gone)
 {
@@ -235,7 +235,7 @@ static void cache_index(struct mrrc_cache *cache, struct mrrc_region *region)
 	mrrc_region_publish(region);
 }
 
-/* No room, and none for some time: the victims stay. */
+/* No room, and probably none for some time: put the victims back. */
 static void cache_undo(struct mrrc_cache *cache, struct mrrc_region_list *gone)
 {
 	struct mrrc_region *region;

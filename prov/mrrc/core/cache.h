@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The cache proper: an index per access, a policy, and a budget in bytes and
- * regions. It decides and keeps the accounts; it registers nothing.
- * Registrations to be dropped are handed to the caller, which deregisters them
- * outside locks.
+ * regions. It decides and counts, and does not register. It hands regions that
+ * have to be deregistered to the caller, which does so outside locks.
  *
- * Not thread-safe, but for the words of regions, which other threads may
- * change at any time: sys/cache_mt.h is the front for threads, simulators use
- * this directly. Nothing here allocates except init.
+ * Not thread-safe, except that other threads may read the words of regions, and
+ * count operations, at any time: sys/cache_mt.h is the front for threads;
+ * simulators use this directly. Only init allocates.
  *
  * Invariants (mrrc_cache_valid; C4 is the front's, its race test checks it):
  *   C1 a region is NEW, INDEXED or DEAD; the index and the policy know
@@ -78,10 +77,10 @@ struct mrrc_plan {
 int mrrc_cache_init(struct mrrc_cache *cache,
 		    const struct mrrc_cache_conf *conf);
 
-/* Could a region of @len bytes be indexed without evicting? */
+/* Is there room for a region of @len bytes without evicting? */
 bool mrrc_cache_room(const struct mrrc_cache *cache, size_t len);
 
-/* How many are indexed. */
+/* The number of indexed regions. */
 size_t mrrc_cache_regions(const struct mrrc_cache *cache);
 
 /* The index must be empty (mrrc_cache_uncache_all, then put what is held). */
@@ -97,14 +96,14 @@ void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
 		       struct mrrc_plan *plan);
 
 /*
- * The same, without counting it or telling the policy. ou2009, section 5: what
- * is registered is used, what is missing is registered (cases 1 to 4). A region
- * between two gaps is registered with them where that is cheaper than one
- * registration more. Where there are too many pieces the cheapest neighbours
- * are merged, with their pages outside of the request if those were of use
- * before or the request is repeated, up to a quarter of the byte limit. More
- * than MRRC_PIECES_MAX pieces become one. For remote access it is one piece,
- * with exactly the pages of the request.
+ * The same, without counting it or telling the policy. As in ou2009, section 5
+ * (cases 1 to 4), existing regions serve their part of the request, and the
+ * gaps are registered. A region between two gaps is registered together with
+ * them if that is cheaper than one more registration. If there are too many
+ * pieces, the cheapest neighbours are merged; pages of them outside the request
+ * are included if they were used before or the request is repeated, up to a
+ * quarter of the byte limit. More than MRRC_PIECES_MAX pieces become one. For
+ * remote access it is one piece, with exactly the pages of the request.
  */
 void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr, size_t len,
 		     enum mrrc_access access, unsigned pieces,
@@ -116,31 +115,31 @@ struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
 				    enum mrrc_access access);
 
 /*
- * Tell the policy of a request that one region served without a lookup here,
- * and that was counted. The range may be outdated.
+ * Tell the policy of a request that one region served without a lookup here.
+ * The request is counted already. The range may be outdated.
  */
 void mrrc_cache_served(struct mrrc_cache *cache, uintptr_t addr, size_t len,
 		       enum mrrc_access access);
 
 /*
- * Index a NEW region. Regions of the same access that it overlaps, then
- * victims of the policy, leave the index; those not held are appended to
- * @victims: one batch, of at most the policy's `batch` regions and 1/32 of
- * the byte limit more than was needed. -E2BIG: larger than the byte limit;
- * -ENOSPC: what is held leaves no room. Nothing has changed then, but that
- * what had left counts as new to the policy. That is dear: it is tried but now
- * and then until it succeeds.
+ * Index a NEW region. Regions of the same access that it overlaps, then victims
+ * of the policy, leave the index; those not held are appended to @victims: one
+ * batch, of at most the policy's `batch` regions and 1/32 of the byte limit
+ * more than was needed. -E2BIG: larger than the byte limit; -ENOSPC: held
+ * regions leave no room. After an error the cache is unchanged, except that the
+ * policy treats victims that were put back as new. A failed attempt is
+ * expensive, so most calls after it fail at once, until an attempt succeeds.
  */
 int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 		      struct mrrc_region_list *victims);
 
-/* One operation more, or less, uses the region, whatever its state. */
+/* One operation more, or one less, uses the region, in any state. */
 void mrrc_cache_hold(struct mrrc_cache *cache, struct mrrc_region *region);
 
 /* Returns true if the caller must now deregister it (NEW or DEAD, unheld). */
 bool mrrc_cache_put(struct mrrc_cache *cache, struct mrrc_region *region);
 
-/* The same for one that is not INDEXED, after an operation less was counted. */
+/* The same for a region that is not INDEXED, after the end was counted. */
 bool mrrc_cache_last(struct mrrc_cache *cache, struct mrrc_region *region);
 
 /*
@@ -150,19 +149,20 @@ bool mrrc_cache_last(struct mrrc_cache *cache, struct mrrc_region *region);
 size_t mrrc_cache_invalidate(struct mrrc_cache *cache, uintptr_t start,
 			     size_t len, struct mrrc_region_list *victims);
 
-/* How many regions operations use now: walks the index. */
+/* The number of regions in use by operations; walks the index. */
 size_t mrrc_cache_held(const struct mrrc_cache *cache);
 
 /*
  * Evict victims of the policy until at least so many regions and bytes have
- * left, or none is left. Returns how many.
+ * left the cache, or no victim remains. Returns the number of victims.
  */
 size_t mrrc_cache_evict_some(struct mrrc_cache *cache, size_t bytes,
 			     size_t regions, struct mrrc_region_list *victims);
 
 /*
- * Evict all regions that are not held, by address: ending the watches of
- * neighbours in another order splits a mapping more and more. Returns how many.
+ * Evict all regions that are not held, in the order of addresses: in another
+ * order ending the watches would split mappings further and further. Returns
+ * the number of victims.
  */
 size_t mrrc_cache_evict_all(struct mrrc_cache *cache,
 			    struct mrrc_region_list *victims);

@@ -7,7 +7,7 @@
 
 #include <assert.h>
 
-/* Of equal times, any order that stays the same. */
+/* Items with equal times have any order that does not change. */
 static int mrrc_deadline_cmp(struct mrrc_deadline *a, struct mrrc_deadline *b)
 {
 	if (a->due != b->due)
@@ -59,7 +59,7 @@ struct mrrc_deadline *mrrc_deadlines_next(struct mrrc_deadline *deadline)
 	return RB_NEXT(mrrc_deadline_tree, NULL, deadline);
 }
 
-/* The first that is due later; NULL: none. */
+/* The first item that is due later; NULL: none. */
 static struct mrrc_deadline *
 mrrc_deadlines_after(const struct mrrc_deadlines *queue, uint64_t due)
 {

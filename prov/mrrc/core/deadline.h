@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Things to do by a time, in the order of their times: the registration queue
- * of li2011, section 3.2.
+ * Work items in the order of their deadlines: the registration queue of li2011,
+ * section 3.2.
  *
- * One thread does them, one after the other, and each takes a while. So times
- * are spaced: where mrrc_deadlines_fit() has chosen them, each can be begun
- * when the one before is done, and is done in time.
+ * One thread processes the items one after the other, and each takes some time.
+ * So deadlines are spaced: if mrrc_deadlines_fit() has chosen them, each item
+ * can begin when the one before is finished, and finishes in time.
  *
  * Not thread-safe; allocates nothing, as the owner embeds what it queues.
  */
@@ -30,22 +30,22 @@ struct mrrc_deadlines {
 
 void mrrc_deadlines_init(struct mrrc_deadlines *queue);
 
-/* One with `due` and `cost` set, that is in no queue. */
+/* An item with `due` and `cost` set, in no queue. */
 void mrrc_deadlines_add(struct mrrc_deadlines *queue,
 			struct mrrc_deadline *deadline);
 void mrrc_deadlines_remove(struct mrrc_deadlines *queue,
 			   struct mrrc_deadline *deadline);
 
-/* The one that is due first; NULL: none. */
+/* The item that is due first; NULL: none. */
 struct mrrc_deadline *mrrc_deadlines_first(const struct mrrc_deadlines *queue);
 
-/* The one that is due after it; NULL: none. */
+/* The item that is due next after this one; NULL: none. */
 struct mrrc_deadline *mrrc_deadlines_next(struct mrrc_deadline *deadline);
 
 /*
- * The latest time up to @due by which something of that cost can be done
- * beside what is queued: no less than its cost after the time of the one
- * before, and no later than the next one has to begin. 0: there is none.
+ * The latest deadline up to @due for a further item of that cost: at least its
+ * cost after the deadline of the item before, and no later than the start of
+ * the next item. 0: there is none.
  */
 uint64_t mrrc_deadlines_fit(const struct mrrc_deadlines *queue, uint64_t due,
 			    uint64_t cost);

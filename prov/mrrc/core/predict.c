@@ -2,8 +2,8 @@
 /*
  * Prediction of the next use (predict.h).
  *
- * The table is set-associative: a key has WAYS places, and takes the one that
- * was used least lately. The constants were chosen on fabtests/traces.
+ * The table is set-associative: a key has WAYS places, and a new key replaces
+ * the least recently used one. The constants were chosen on fabtests/traces.
  */
 #include "config.h"
 #include "core/predict.h"
@@ -94,7 +94,9 @@ mrrc_predict_find(const struct mrrc_predict *predict, uint64_t key)
 	return NULL;
 }
 
-/* The key's entry; perhaps a new one, in the place of another key's. */
+/*
+ * The key's entry; a new one if it has none, which may replace another key's.
+ */
 static struct mrrc_predict_entry *mrrc_predict_get(struct mrrc_predict *predict,
 						   uint64_t key)
 {
@@ -153,7 +155,7 @@ void mrrc_predict_gap(struct mrrc_predict *predict,
 
 /* ---- prediction ---------------------------------------------------------- */
 
-/* A 20th, and the less was seen the more. */
+/* The guard: a 20th of the gap, and more while few gaps were seen. */
 static uint64_t mrrc_predict_from(uint64_t shortest, uint64_t gaps)
 {
 	const uint64_t guard = shortest / 20 + 2 * (shortest / gaps);
@@ -166,7 +168,7 @@ static uint64_t mrrc_predict_to(uint64_t longest, uint64_t gaps)
 	return longest + longest / 2 + 4 * (longest / gaps);
 }
 
-/* Whether buffers at that call site are used once, as it seems. */
+/* Do the buffers of that call site seem to be used only once? */
 static bool mrrc_predict_once(const struct mrrc_predict *predict, uint64_t key)
 {
 	const struct mrrc_predict_entry *site = mrrc_predict_find(predict, key);

@@ -4,18 +4,19 @@
  * section 3.1.
  *
  * A use has a signature: its call site, its address, and the two communication
- * points of its thread before it. What is learned of a signature is how long
- * after such a use the same buffer was used again: the shortest and the
- * longest gap. The paper predicts the shortest and keeps the buffer from then
- * on; the longest says when to give up waiting.
+ * points of its thread before it. For each signature the predictor learns the
+ * shortest and the longest gap from such a use to the next use of the same
+ * buffer. The paper predicts the shortest gap, and keeps the buffer from then
+ * on; here the longest gap limits how long the buffer is kept.
  *
- * What a signature does not tell yet, the buffer at that call site tells, in
- * whatever context. Where that is not known either, the call site tells whether
- * its buffers are used more than once, and the longest gap of all buffers how
- * long to wait.
+ * If a signature is new, the gaps of the buffer at that call site in any
+ * context are used. If these are unknown, too, the call site predicts whether
+ * its buffers are used more than once, and the longest gap of all buffers
+ * limits the wait.
  *
- * Times are nanoseconds; an argument, there is no clock. Not thread-safe. Only
- * init allocates: what was not used for long makes room.
+ * Times are nanoseconds, and passed as arguments: there is no clock. Not
+ * thread-safe. Only init allocates; new entries replace those that were not
+ * used for long.
  */
 #ifndef MRRC_PREDICT_H
 #define MRRC_PREDICT_H
@@ -27,7 +28,7 @@
 #define MRRC_PREDICT_WINDOW 2 /* communication points before */
 #define MRRC_PREDICT_NEVER  UINT64_MAX
 
-/* The last communication points of a thread; zeroed, there were none. */
+/* The last communication points of a thread; zero: there were none. */
 struct mrrc_predict_context {
 	uint64_t point[MRRC_PREDICT_WINDOW]; /* the latest first */
 };
@@ -59,7 +60,7 @@ struct mrrc_predict {
 int mrrc_predict_init(struct mrrc_predict *predict, size_t signatures);
 void mrrc_predict_fini(struct mrrc_predict *predict);
 
-/* The thread with that context comes to a communication point. */
+/* The thread with that context is at a new communication point. */
 void mrrc_predict_sign(struct mrrc_predict_context *context, uint64_t site,
 		       uint64_t addr, struct mrrc_signature *signature);
 
@@ -67,11 +68,11 @@ void mrrc_predict_sign(struct mrrc_predict_context *context, uint64_t site,
 void mrrc_predict_use(struct mrrc_predict *predict,
 		      const struct mrrc_signature *signature);
 
-/* A buffer was used again, so long after its use with that signature. */
+/* A buffer was used again, this long after its use with that signature. */
 void mrrc_predict_gap(struct mrrc_predict *predict,
 		      const struct mrrc_signature *signature, uint64_t gap);
 
-/* When a buffer is used next after a use with that signature. */
+/* Predict the next use of a buffer after a use with that signature. */
 void mrrc_predict_next(const struct mrrc_predict *predict,
 		       const struct mrrc_signature *signature,
 		       struct mrrc_prediction *prediction);

@@ -3,9 +3,9 @@
  * A registered region: the value that index, policy and cache share.
  *
  * Part of core: no libfabric, threads or clock. The lock of the cache
- * (sys/cache_mt.h) guards every field, but for three: `word` is
- * read without it, `held` is atomic, and what tells the registration does not
- * change while it is held.
+ * (sys/cache_mt.h) guards every field, with three exceptions: `word` is read
+ * without it, `held` is atomic, and the fields of the registration do not
+ * change while the region is held.
  */
 #ifndef MRRC_REGION_H
 #define MRRC_REGION_H
@@ -18,11 +18,11 @@
 #include <bsd/sys/queue.h>
 
 /*
- * What the network may do with a region. A MRRC_RW region serves both kinds of
- * local lookup; memory mapped read-only can only be registered as MRRC_RO.
- * Peers never get more rights than were asked for: remote regions serve
- * requests of their own kind alone. One index per value: regions of one index
- * are disjoint.
+ * The access that the network has to a region. A MRRC_RW region serves both
+ * kinds of local lookup; memory mapped read-only can only be registered as
+ * MRRC_RO. Peers never get more rights than were requested: a remote region
+ * serves only requests for the same access. There is one index per value;
+ * regions of one index are disjoint.
  */
 enum mrrc_access {
 	MRRC_RO = 0, /* source of sends and writes */
@@ -40,9 +40,10 @@ enum mrrc_region_state {
 };
 
 /*
- * The word of a region: its tag, odd while the region is indexed, above bits
- * that are 0. No other life of the same memory has the same: what knows the tag
- * can hold the region without a lock, or learns that it is gone.
+ * The word of a region: its tag, above bits that are 0. The tag is odd while
+ * the region is indexed, and is never used again for the same memory. A thread
+ * that knows the tag can hold the region without a lock, or finds that it is
+ * gone.
  */
 #define MRRC_REGION_TAG	      28 /* bits below it */
 #define MRRC_REGION_INDEX_BIT (1ULL << MRRC_REGION_TAG)
@@ -50,19 +51,19 @@ enum mrrc_region_state {
 struct mrrc_region;
 
 /*
- * Those that count operations beside the region's own counter, which may be
- * less than none for that. What tells a region's tag counts its operation
- * first, and then looks whether the tag is still the same; what ends an
- * operation counts it, and then looks whether the region is indexed: if not,
- * the operation may have been the last.
+ * Counters of operations outside the region: its own counter can be negative
+ * because of them. A thread that begins an operation counts it first, and then
+ * checks that the tag is unchanged. A thread that ends an operation counts it,
+ * and then checks whether the region is indexed: if not, the operation may have
+ * been the last.
  */
 struct mrrc_holders {
-	/* How many, modulo 2^32. */
+	/* The operations that they count, modulo 2^32. */
 	unsigned (*count)(const struct mrrc_holders *holders,
 			  const struct mrrc_region *region);
 	/*
-	 * From now on count() has each operation whose look came before a word
-	 * that was written before the call.
+	 * After it, count() includes each operation whose check read a word
+	 * older than those written before the call.
 	 */
 	void (*settle)(const struct mrrc_holders *holders);
 };
@@ -70,10 +71,10 @@ struct mrrc_holders {
 struct mrrc_region {
 	/* for all lives of the memory */
 	_Atomic uint64_t word;
-	_Atomic uint32_t held; /* operations, but for those of holders */
+	_Atomic uint32_t held; /* operations, without the holders' */
 	bool loose;	       /* held and not indexed */
 	/* of this one */
-	bool watched;	 /* a monitor has to be told when it leaves */
+	bool watched;	 /* the monitor must be told when it leaves */
 	bool reused;	 /* served a request after its first */
 	uintptr_t start; /* page-aligned */
 	size_t len;	 /* bytes, whole pages */
@@ -89,7 +90,7 @@ struct mrrc_region {
 
 TAILQ_HEAD(mrrc_region_list, mrrc_region);
 
-/* The most regions that may serve one request. */
+/* The maximum number of regions for one request. */
 #define MRRC_PIECES_MAX 32
 
 static inline bool mrrc_access_remote(enum mrrc_access access)
@@ -103,9 +104,10 @@ static inline uintptr_t mrrc_region_end(const struct mrrc_region *region)
 }
 
 /*
- * Operations in flight. Where other threads hold it by its tag: exact once the
- * region is not indexed and settle() was called, but for threads that are about
- * to find that it is not; a guess before.
+ * Operations in flight. If other threads can hold the region by its tag, the
+ * number is an estimate while the region is indexed. It is exact once the
+ * region is not indexed and settle() was called, except for threads that are
+ * about to find that the region is not indexed.
  */
 static inline unsigned mrrc_region_held(const struct mrrc_region *region)
 {
@@ -123,7 +125,7 @@ static inline uint64_t mrrc_region_tag(const struct mrrc_region *region)
 	       MRRC_REGION_TAG;
 }
 
-/* Any thread: is it the region, indexed, whose word had that tag? */
+/* Any thread: is the region indexed, and its tag still this one? */
 static inline bool mrrc_region_is(const struct mrrc_region *region,
 				  uint64_t had)
 {
@@ -137,22 +139,22 @@ static inline bool mrrc_region_indexed(const struct mrrc_region *region)
 	       MRRC_REGION_INDEX_BIT;
 }
 
-/* One more operation, where it is known not to be gone. */
+/* One more operation; the caller knows that the region is not gone. */
 static inline void mrrc_region_hold(struct mrrc_region *region)
 {
 	atomic_fetch_add(&region->held, 1);
 }
 
 /*
- * One operation less, and what is left of the region's own counter. If it was
- * the last one of an indexed region, that may be gone on return.
+ * One operation less; returns the region's own counter. If it was the last
+ * operation of an indexed region, the region may be gone on return.
  */
 static inline uint32_t mrrc_region_unhold(struct mrrc_region *region)
 {
 	return atomic_fetch_sub(&region->held, 1) - 1;
 }
 
-/* Lookups may hold it from now on; or no longer. */
+/* From now on lookups may hold the region, or may not. */
 static inline void mrrc_region_publish(struct mrrc_region *region)
 {
 	atomic_fetch_or_explicit(&region->word, MRRC_REGION_INDEX_BIT,

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * What a helper thread does when (schedule.h).
- */
+/* The schedule of a helper thread (schedule.h). */
 #include "config.h"
 #include "core/schedule.h"
 
@@ -32,9 +30,10 @@ void mrrc_scheduled_init(struct mrrc_scheduled *item, size_t len)
 }
 
 /*
- * t_p of both conditions: out of one queue and into another, deregistered and
- * registered. Of a region in the registration queue it is the time for
- * registering it, and for another like it from the deregistration queue before.
+ * t_p of both conditions of the paper: the time to take a region out of one
+ * queue and put it into another, to deregister and to register it. For a region
+ * in the registration queue it covers its own registration, and before that the
+ * deregistration of another region of its size.
  */
 static uint64_t mrrc_schedule_cost(const struct mrrc_schedule *schedule,
 				   const struct mrrc_scheduled *item)
@@ -82,7 +81,7 @@ static void mrrc_schedule_keep(struct mrrc_schedule *schedule,
 
 /* ---- uses ---------------------------------------------------------------- */
 
-/* How good the prediction was, and what is learned of it. */
+/* Rate the prediction for the previous use, and learn the gap. */
 static void mrrc_schedule_learn(struct mrrc_schedule *schedule,
 				const struct mrrc_scheduled *item, uint64_t now)
 {
@@ -162,8 +161,8 @@ void mrrc_schedule_forget(struct mrrc_schedule *schedule,
 /* ---- steps --------------------------------------------------------------- */
 
 /*
- * A registered region that is in no queue and not in use. true: it is to be
- * deregistered.
+ * Decides about a registered region that is in no queue and not in use. true:
+ * it has to be deregistered.
  */
 static bool mrrc_schedule_judge(struct mrrc_schedule *schedule,
 				struct mrrc_scheduled *item, uint64_t now)
@@ -198,7 +197,7 @@ static bool mrrc_schedule_judge(struct mrrc_schedule *schedule,
 	return true;
 }
 
-/* One that cannot wait while something else is done. */
+/* A planned registration that cannot wait for another step. */
 static struct mrrc_scheduled *
 mrrc_schedule_due(const struct mrrc_schedule *schedule, uint64_t now)
 {
@@ -209,7 +208,7 @@ mrrc_schedule_due(const struct mrrc_schedule *schedule, uint64_t now)
 		       NULL;
 }
 
-/* One to judge: the first that was used, or is kept long enough. */
+/* A region to judge: the first used one, or one that was kept long enough. */
 static struct mrrc_scheduled *
 mrrc_schedule_judged(const struct mrrc_schedule *schedule, uint64_t now)
 {

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a helper thread does when, so that a region is registered while it is
- * used and not in between: the two queues of li2011, section 3.2.
+ * The schedule of a helper thread, by which a region is registered while it is
+ * in use and deregistered in between: the two queues of li2011, section 3.2.
  *
- * A region whose last operation has ended is put into the deregistration
- * queue. The schedule asks the predictor for the next use, and if
+ * A region whose last operation has ended enters the deregistration queue. The
+ * schedule asks the predictor for the next use. The region is deregistered if
  *
  *   now + cost <= deadline
  *
- * where the cost is that of deregistering and registering it, and of the
- * queues, the region is deregistered, and enters the registration queue;
- * deadlines there are spaced (deadline.h). Else it is kept until the latest
- * time at which its use is expected. A region is registered again at its
- * deadline less the cost.
+ * where the cost includes deregistering, registering and the queues. Then it
+ * enters the registration queue, in which deadlines are spaced (deadline.h),
+ * and is registered again at its deadline less the cost. Otherwise it is kept
+ * until the latest time at which its use is expected.
  *
- * The owner has a mrrc_scheduled for each buffer, registered or not, tells of
- * uses, and does what mrrc_schedule_next() says, in one thread. Times are
- * nanoseconds; an argument, there is no clock. Not thread-safe; allocates
- * nothing.
+ * The owner has a mrrc_scheduled for each buffer, registered or not. It reports
+ * uses, and one thread executes the steps that mrrc_schedule_next() returns.
+ * Times are nanoseconds, and passed as arguments: there is no clock. Not
+ * thread-safe; allocates nothing.
  *
  * Invariants (mrrc_schedule_valid):
  *   D1 a region is in the queue of its state, and in no other
@@ -37,8 +36,8 @@ enum mrrc_scheduled_state {
 	MRRC_SCHEDULED_OUT,	/* not registered, and nothing planned */
 	MRRC_SCHEDULED_IN_USE,	/* by operations: registered */
 	MRRC_SCHEDULED_USED,	/* registered; to be judged */
-	MRRC_SCHEDULED_KEPT,	/* registered, for a use that may come */
-	MRRC_SCHEDULED_PLANNED, /* not registered, to be by its deadline */
+	MRRC_SCHEDULED_KEPT,	/* registered, for an expected use */
+	MRRC_SCHEDULED_PLANNED, /* to be registered by its deadline */
 	MRRC_SCHEDULED_COMING,	/* being registered for its next use */
 };
 
@@ -53,7 +52,7 @@ struct mrrc_scheduled {
 	bool before; /* signature and last are set */
 };
 
-/* Counted since the beginning; that which the paper's figure 5 has. */
+/* Counters since init; figure 5 of the paper shows the same ones. */
 struct mrrc_schedule_stats {
 	uint64_t uses;
 	uint64_t again;	    /* of a region that was used before: of these */
@@ -68,7 +67,7 @@ struct mrrc_schedule_stats {
 struct mrrc_schedule {
 	struct mrrc_predict *predict;
 	struct mrrc_cost cost;
-	uint64_t queue_ns; /* what handling a region in a queue takes */
+	uint64_t queue_ns;		   /* to handle a region in a queue */
 	TAILQ_HEAD(, mrrc_scheduled) used; /* deregistration queue */
 	struct mrrc_deadlines planned;	   /* registration queue */
 	struct mrrc_deadlines kept;	   /* until when */
@@ -89,8 +88,8 @@ void mrrc_schedule_init(struct mrrc_schedule *schedule,
 void mrrc_scheduled_init(struct mrrc_scheduled *item, size_t len);
 
 /*
- * An operation begins to use it, with that signature. false: the owner has to
- * register it first. Until mrrc_schedule_done() it stays registered.
+ * An operation with that signature begins to use the region. false: the owner
+ * has to register it first. It stays registered until mrrc_schedule_done().
  */
 bool mrrc_schedule_use(struct mrrc_schedule *schedule,
 		       struct mrrc_scheduled *item,
@@ -101,17 +100,17 @@ void mrrc_schedule_done(struct mrrc_schedule *schedule,
 			struct mrrc_scheduled *item);
 
 /*
- * What to do now, first what is due first. *wake: when to ask again if nothing
- * happens in between; UINT64_MAX: never.
+ * Returns the next step, the one with the earliest deadline first. *wake: when
+ * to call it again, unless something changes before; UINT64_MAX: never.
  */
 enum mrrc_step mrrc_schedule_next(struct mrrc_schedule *schedule, uint64_t now,
 				  struct mrrc_scheduled **item, uint64_t *wake);
 
-/* The registration that was asked for is there. */
+/* The registration of MRRC_STEP_REGISTER is complete. */
 void mrrc_schedule_registered(struct mrrc_schedule *schedule,
 			      struct mrrc_scheduled *item);
 
-/* Not in use, it was invalidated or evicted, or could not be registered. */
+/* The region is not in use, and was invalidated, evicted or not registrable. */
 void mrrc_schedule_forget(struct mrrc_schedule *schedule,
 			  struct mrrc_scheduled *item);
 

@@ -13,13 +13,13 @@
  *       insert, unless an event touched the pending range. Otherwise the
  *       registration serves this operation only.
  *
- * A hit is right: what was unmapped before the call has left the index once
- * memory is found quiet, hence its word has no INDEXED, hence it is not held.
- * An insertion is right: the range was watched before it was pinned and pending
- * before it was watched. An unmap of it since then has either been read, so the
- * pending range is stale, or is unfinished, so the probe says so. Two threads
- * at once: the second waits for the first where that is registering all it
- * wants, and looks again in any case.
+ * Why a hit is right: once memory is quiet, regions that were unmapped before
+ * the call have left the index. Then the tag in the word has changed, so the
+ * hint does not hold the region. Why an insertion is right: the range was
+ * pending before it was watched, and watched before it was pinned. A later
+ * unmap was either read, so that the pending range is stale, or is unfinished,
+ * so that the probe reports it. If two threads miss at once, the second waits
+ * for the first if that registers all of its range, and then looks up again.
  */
 #include "config.h"
 #include "sys/cache_hit.h"
@@ -48,7 +48,7 @@ void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
 	const uint64_t tag = mrrc_region_tag(region);
 	struct mrrc_hints *hints;
 
-	/* a region that is not indexed, as in a forked child, serves once */
+	/* an unindexed region, as in a forked child, serves only once */
 	if (!(tag & 1))
 		return;
 	hints = mrrc_hints_get(&cache->hints_list);
@@ -63,7 +63,7 @@ void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
 					(uintptr_t) 1 << MRRC_HINTS_BIG);
 }
 
-/* A hit by the thread's hint, if that is still true. */
+/* A hit by the thread's hint, if the hint is still valid. */
 static struct mrrc_region *cache_mt_hit(struct mrrc_cache_mt *cache,
 					uintptr_t addr, size_t len,
 					enum mrrc_access access)
@@ -100,7 +100,10 @@ int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache)
 		if (ret != -EAGAIN)
 			return ret;
 		mrrc_mon_drain(cache->mon);
-		/* The unmapping thread has yet to wake up, perhaps here. */
+		/*
+		 * The unmapping thread has not woken up yet; it may need this
+		 * processor.
+		 */
 		if (tries >= MRRC_SPIN)
 			mrrc_pause_brief(MRRC_TRIES - 1 - tries);
 	}
@@ -128,9 +131,9 @@ static size_t plan_missing(const struct mrrc_plan *plan)
 }
 
 /*
- * Plans the request, and holds the regions that exist, unless it is to be
- * copied. If the plan is one missing registration, *pending is published,
- * unless another thread makes it. An error is that of quiet_lock.
+ * Plans the request, and holds the existing regions of the plan, unless the
+ * request should be copied. If the plan is a single gap, *pending is published,
+ * unless another thread registers the gap. Errors are those of quiet_lock.
  */
 static int cache_mt_lookup(struct mrrc_cache_mt *cache, struct mrrc_want *want,
 			   struct mrrc_plan *plan, struct mrrc_pending *pending,
@@ -165,8 +168,8 @@ static int cache_mt_lookup(struct mrrc_cache_mt *cache, struct mrrc_want *want,
 }
 
 /*
- * A request that could not be looked up counts as a miss. Its registration
- * would not be kept, so only a single copy may be cheaper.
+ * A request whose lookup failed counts as a miss. Its registration would not be
+ * kept, so it is compared with a single copy.
  */
 static void cache_mt_unseen(struct mrrc_cache_mt *cache, struct mrrc_want *want,
 			    int ret)
@@ -381,7 +384,7 @@ mrrc_cache_mt_get_asking(struct mrrc_cache_mt *cache, const void *ptr,
 	return 0;
 }
 
-/* First as if nothing had to be called: a function that saves no registers. */
+/* The fast path calls no function, so this function saves no registers. */
 int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *ptr, size_t len,
 		      enum mrrc_access access, struct mrrc_region **region)
 {
@@ -399,8 +402,8 @@ int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *ptr, size_t len,
 }
 
 /*
- * In a forked child the parent's regions are not ours to deregister, and
- * those registered here were never counted.
+ * A forked child must not deregister the parent's regions. Regions that it
+ * registered itself were never counted.
  */
 __attribute__((noinline)) void
 mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
@@ -414,9 +417,10 @@ mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
 }
 
 /*
- * The region was not indexed when an operation less had been counted, which may
- * have been the last. What ended its life, and each other such call, was under
- * the lock or comes to it later, so that one of them finds none left.
+ * The region was not indexed when the end of an operation was counted, which
+ * may have been the last one. The end of its life, and each other such call,
+ * takes the lock before or after this one, so one of them finds no operation
+ * left.
  */
 __attribute__((noinline)) void
 mrrc_cache_mt_put_last(struct mrrc_cache_mt *cache, struct mrrc_region *region)
@@ -431,7 +435,7 @@ mrrc_cache_mt_put_last(struct mrrc_cache_mt *cache, struct mrrc_region *region)
 	mrrc_cache_mt_reap(cache);
 }
 
-/* By a thread that has no table, or used another one last. */
+/* The thread has no table, or used another one last. */
 __attribute__((noinline)) void
 mrrc_cache_mt_put_stray(struct mrrc_cache_mt *cache, struct mrrc_region *region)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The part of the cache (cache_mt.h) that is compiled into the calls of the
- * hit path: holding a region that this thread used before, and letting it go.
- * cache_get.c says why a hit is right.
+ * The part of the cache (cache_mt.h) that is compiled into the calls of the hit
+ * path: hold a region that this thread used before, and put it. cache_get.c
+ * says why a hit is right.
  *
  * Any thread, no lock held.
  */
@@ -20,7 +20,7 @@ void mrrc_cache_mt_put_last(struct mrrc_cache_mt *cache,
 void mrrc_cache_mt_put_stray(struct mrrc_cache_mt *cache,
 			     struct mrrc_region *region);
 
-/* The calling thread's table, if this is the cache that it used last. */
+/* The calling thread's table, if it used this cache last. */
 static inline struct mrrc_hints *
 mrrc_cache_hit_table(const struct mrrc_cache_mt *cache)
 {
@@ -50,8 +50,8 @@ mrrc_cache_hit_put(struct mrrc_cache_mt *cache, struct mrrc_hints *hints,
 
 /*
  * With the thread's table: the region of a valid hint that covers the range,
- * held. NULL: call mrrc_cache_mt_get(); without @ask, also where the kernel
- * would have to be asked. The range is not empty.
+ * held. NULL: call mrrc_cache_mt_get(). Without @ask the result is also NULL if
+ * the kernel would have to be asked. The range is not empty.
  */
 static inline __attribute__((always_inline)) struct mrrc_region *
 mrrc_cache_hit(struct mrrc_cache_mt *cache, struct mrrc_hints *hints,

@@ -2,12 +2,12 @@
 /*
  * The cache for threads (cache_mt.h): life, events, deregistration.
  *
- * Event: notify marks pending ranges stale and uncaches regions; those that are
- * not held wait in `victims` for the next call of the application, as the
- * thread that reads events must not call out.
+ * Event: notify marks pending ranges stale and uncaches regions. Regions that
+ * are not held wait in `victims` for the next call of the application, as the
+ * thread that reads events must not call the core provider.
  *
  * Regions live in a pool whose memory is never used for anything else, so that
- * a thread that remembers a region can look at its word without a lock.
+ * a thread with a hint can read the region's word without a lock.
  */
 #include "config.h"
 #include "sys/cache_mt_priv.h"
@@ -18,7 +18,7 @@
 
 #include "sys/vm.h"
 
-/* Regions beyond those that may be indexed: dead ones that are still held. */
+/* Room for regions beyond the indexed ones: dead ones that are still held. */
 #define MRRC_REGIONS_MORE ((size_t) 1 << 16)
 #define MRRC_REGIONS_MAX  ((size_t) 1 << 24)
 
@@ -58,7 +58,7 @@ static struct mrrc_range cache_mt_notify(struct mrrc_mon_sub *sub,
 		region = mrrc_index_first_overlap(&cache->cache.index[i], start,
 						  len);
 		while (region) {
-			/* The monitor unwatches what is left of it. */
+			/* The monitor unwatches the rest of the range. */
 			region->watched = false;
 			if (region->start < hull.start)
 				hull.start = region->start;
@@ -364,7 +364,7 @@ int mrrc_cache_mt_close(struct mrrc_cache_mt *cache)
 		pthread_cond_destroy(&cache->settled);
 		mrrc_lock_fini(&cache->lock);
 	}
-	/* A forked child leaves what it inherited as it is: see the README. */
+	/* A forked child does not touch inherited state: see the README. */
 	free(cache);
 	return 0;
 }

@@ -52,12 +52,13 @@ struct mrrc_cache_mt {
 };
 
 /*
- * Take the lock while memory is quiet, so that the index is right. On any error
- * the lock is not held: -EAGAIN memory keeps changing, -ENODEV no monitor.
+ * Take the lock while memory is quiet, so that the index is up to date. On any
+ * error the lock is not held: -EAGAIN memory keeps changing, -ENODEV no
+ * monitor.
  */
 int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache);
 
-/* For this thread's next lookup. The region is held. */
+/* Make a hint for this thread's next lookup. The region is held. */
 void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
 			    enum mrrc_access access,
 			    struct mrrc_region *region);
@@ -71,21 +72,21 @@ void mrrc_cache_mt_region_free(struct mrrc_cache_mt *cache,
 void mrrc_cache_mt_dereg(struct mrrc_cache_mt *cache,
 			 struct mrrc_region **batch, size_t count);
 
-/* Deregister and free; no lock held. Returns how many. */
+/* Deregister and free the list; no lock held. Returns the number of regions. */
 size_t mrrc_cache_mt_dereg_list(struct mrrc_cache_mt *cache,
 				struct mrrc_region_list *list);
 
 /*
- * After a lookup that found a gap, under the same lock: publish it as pending.
- * false: another thread registers it.
+ * After a lookup that found a gap, under the same lock: publish the gap as
+ * pending. false: another thread is registering it.
  */
 bool mrrc_cache_mt_publish(struct mrrc_cache_mt *cache,
 			   struct mrrc_pending *pending);
 
 /*
  * After a miss: register the range, published or not, and insert it if that is
- * safe; held. No lock held. @changes: NULL, or the count of changes when pages
- * beyond the application's request were known to be mapped.
+ * safe. The result is held. No lock held. @changes: NULL, or the count of
+ * changes at which pages beyond the request were known to be mapped.
  */
 int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
 		       struct mrrc_pending *pending, const uint64_t *changes,
@@ -96,8 +97,8 @@ int mrrc_cache_mt_helper_start(struct mrrc_cache_mt *cache);
 void mrrc_cache_mt_helper_stop(struct mrrc_cache_mt *cache);
 
 /*
- * Lock held: leave the victims to the helper, unless too many bytes wait for it
- * already: then they stay in the list, for the caller.
+ * Lock held: give the victims to the helper. If too many bytes already wait for
+ * it, they stay in the list, for the caller.
  */
 void mrrc_cache_mt_queue(struct mrrc_cache_mt *cache,
 			 struct mrrc_region_list *list);
@@ -106,8 +107,8 @@ void mrrc_cache_mt_queue(struct mrrc_cache_mt *cache,
 void mrrc_cache_mt_left(struct mrrc_cache_mt *cache);
 
 /*
- * Deregister what waits, the helper's share, too; for threads that may call
- * out. Returns how many.
+ * Deregister all waiting victims, including the helper's; for threads that may
+ * call the core provider. Returns the number of regions.
  */
 size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache);
 
@@ -123,15 +124,15 @@ static inline size_t mrrc_cache_mt_reap(struct mrrc_cache_mt *cache)
 		       0;
 }
 
-/* Register for one operation, counting why (CNT: already counted). */
+/* Register for one operation, counting the reason (CNT: already counted). */
 int mrrc_cache_mt_once(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
 		       enum mrrc_access access, enum mrrc_stat cause,
 		       struct mrrc_region **region);
 
 /*
- * A registration of @len bytes failed for want of room: deregister what waits
- * for it, else evict about as much, twice that with each attempt. Returns how
- * many regions went; 0: there is nothing idle.
+ * A registration of @len bytes failed for lack of room. Deregister waiting
+ * victims; if there are none, evict about as many bytes, twice as many with
+ * each attempt. Returns the number of regions; 0: no region is idle.
  */
 size_t mrrc_cache_mt_make_room(struct mrrc_cache_mt *cache, size_t len,
 			       unsigned attempt);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How many ranges a monitor watches (struct mrrc_mon_room): what the process
- * can spare, and which subscriber gives some up.
+ * The number of ranges that a monitor may watch (struct mrrc_mon_room): how
+ * many mappings the process can spare, and which subscriber gives up ranges.
  *
- * MONITOR lock held, but in mrrc_mon_make_room and mrrc_mon_room_init.
+ * MONITOR lock held, except in mrrc_mon_make_room and mrrc_mon_room_init.
  */
 #include "config.h"
 #include "sys/mon_priv.h"
@@ -12,7 +12,7 @@
 #include "sys/mappings.h"
 #include "sys/vm.h"
 
-/* A subscriber gives up ranges to one that has this many fewer. */
+/* A subscriber gives up ranges for one that has at least this many fewer. */
 #define MRRC_MON_SHARE 256
 
 void mrrc_mon_room_init(struct mrrc_mon_room *room)
@@ -33,15 +33,15 @@ static size_t mon_ranges(struct mrrc_mon *mon)
 	return count;
 }
 
-/* Always for watching: a little less than a twentieth of the mappings. */
+/* Always available for watching: just under a twentieth of the mappings. */
 static size_t mon_least(const struct mrrc_mon_room *room)
 {
 	return room->mappings / 42;
 }
 
 /*
- * MONITOR lock held: count the mappings. @ranges are watched now, which take
- * two mappings each at most: neighbours are one.
+ * MONITOR lock held: count the mappings. @ranges ranges are watched now, and
+ * take at most two mappings each; adjacent ranges share one mapping.
  */
 static void mon_look(struct mrrc_mon *mon, size_t ranges)
 {
@@ -83,7 +83,9 @@ bool mrrc_mon_full(struct mrrc_mon *mon)
 	return ranges >= mon->room.most;
 }
 
-/* MONITOR lock held: the subscriber with most ranges; NULL: none has any. */
+/*
+ * MONITOR lock held: the subscriber with the most ranges; NULL: none has any.
+ */
 static struct mrrc_mon_sub *mon_richest(struct mrrc_mon *mon, size_t *most)
 {
 	struct mrrc_mon_sub *sub, *richest = NULL;
@@ -101,7 +103,8 @@ static struct mrrc_mon_sub *mon_richest(struct mrrc_mon *mon, size_t *most)
 }
 
 /*
- * MONITOR lock held: @sub forgets so many ranges, as if they had been unmapped.
+ * MONITOR lock held: invalidate so many ranges of @sub, as if they were
+ * unmapped.
  */
 static void mon_take(struct mrrc_mon *mon, struct mrrc_mon_sub *sub,
 		     size_t count)
@@ -133,8 +136,8 @@ bool mrrc_mon_make_room(struct mrrc_mon *mon, struct mrrc_mon_sub *sub)
 }
 
 /*
- * MONITOR lock held: at most @goal ranges stay; the largest subscriber gives up
- * first.
+ * MONITOR lock held: reduce the ranges to @goal; the largest subscriber gives
+ * up ranges first.
  */
 static void mon_shed(struct mrrc_mon *mon, size_t goal)
 {
@@ -160,7 +163,7 @@ void mrrc_mon_crowded(struct mrrc_mon *mon)
 		mon_look(mon, ranges);
 		if (ranges <= room->most)
 			return;
-		/* so many that the next time is not at once */
+		/* enough that the limit is not reached again at once */
 		mon_shed(mon,
 			 room->most > least + some ? room->most - some : least);
 		mrrc_libc_hooks_count(some / 2);

@@ -2,26 +2,26 @@
 /*
  * The userfaultfd monitor (mon.h).
  *
- * Ranges are registered in write-protect mode and never protected: no page ever
- * faults, and the kernel reports unmaps, remaps and dropped pages in them, by
- * any code and any call. Works unprivileged.
+ * Ranges are registered in write-protect mode and never protected. So no page
+ * faults, and the kernel reports each unmap, remap and discard of pages in
+ * them, by any code and any call. Needs no privileges.
  *
- * The probe: UFFDIO_WRITEPROTECT of an empty range fails with EAGAIN as long as
- * any such change is unfinished, then with EINVAL. Kernels before 5.15 forget
- * unfinished changes too early, so each start tests it.
+ * The probe: UFFDIO_WRITEPROTECT of an empty range fails with EAGAIN while any
+ * such change is unfinished, and with EINVAL otherwise. Kernels before 5.15
+ * forget unfinished changes too early, so each start tests the probe.
  *
- * Threads. The reader does nothing but read, into a queue, and takes no lock
- * that is held for long or with signals unblocked: an unmapping thread sleeps
- * until its event is read, and may be a signal handler that interrupted the
- * holder of one of our locks. The queue is handled by the handler thread, or by
- * a thread that finds memory busy (mrrc_mon_drain); until then seq is odd.
+ * Threads. The reader only reads events into a queue. It takes no lock that is
+ * held for long, or with signals unblocked: an unmapping thread sleeps until
+ * its event is read, and may be in a signal handler that interrupted the holder
+ * of one of our locks. The handler thread, or a thread that finds memory busy
+ * (mrrc_mon_drain), handles the queue; until then seq is odd.
  *
- * The reader has a table of descriptors of its own. Programs that turn into
- * daemons close descriptors that they do not know; in the reader's table the
- * userfaultfd stays open, so that events are read, and the thread that handles
- * them finds out. poll(2) looks numbers up each time it is woken: with a shared
- * table it would sleep on with a file that is not ours, and an unmapping thread
- * would wait for ever.
+ * The reader has its own table of descriptors. Programs that become daemons
+ * close descriptors that they do not know. In the reader's table the
+ * userfaultfd stays open, so events are still read, and the handler notices
+ * that the number was closed. poll(2) looks up descriptors each time it wakes.
+ * With a shared table it would continue to wait on another file, and an
+ * unmapping thread would wait for ever.
  */
 #include "config.h"
 #include "sys/mon.h"
@@ -90,11 +90,12 @@ struct mrrc_uffd {
 	pthread_t handler;
 	sem_t ready;	    /* the reader keeps its descriptors */
 	sem_t work;	    /* for the handler */
-	atomic_bool broken; /* the reader has left: its number is to go */
+	atomic_bool broken; /* the reader has ended: the number can be closed */
 	atomic_bool stop;   /* it has to end */
 	/*
-	 * Held with all signals blocked, for reading and queuing only: guards
-	 * what is below, and seq of an empty queue becoming even.
+	 * Held with all signals blocked, for reading and queuing only. Guards
+	 * the fields below, and the step of seq to even when the queue is
+	 * empty.
 	 */
 	pthread_mutex_t lock;
 	struct mrrc_uffd_event queue[MRRC_UFFD_QUEUE];
@@ -117,7 +118,7 @@ static void uffd_unlock(struct mrrc_uffd *uffd, const sigset_t *old)
 	pthread_sigmask(SIG_SETMASK, old, NULL);
 }
 
-/* Locked. A range that is too large only invalidates more than needed. */
+/* Locked. Too large a range only invalidates more than needed. */
 static void uffd_queue(struct mrrc_uffd *uffd, uintptr_t start, uintptr_t end,
 		       enum mrrc_mon_event kind)
 {
@@ -169,7 +170,7 @@ static int uffd_lost(const struct mrrc_uffd *uffd)
 	return mrrc_fd_is(uffd->fd, &uffd->id) ? 0 : -EBADF;
 }
 
-/* Locked. Reads all there is; -EIO, -EPROTO: nothing more can be read. */
+/* Locked. Reads all events; -EIO, -EPROTO: no more can be read. */
 static int uffd_read(struct mrrc_uffd *uffd)
 {
 	struct uffd_msg msg[MRRC_UFFD_EVENTS];
@@ -243,8 +244,8 @@ static bool uffd_settle(struct mrrc_mon *mon)
 }
 
 /*
- * Closes the userfaultfd, yet keeps its number, so that probes of other threads
- * meet a file that refuses them rather than a file of the application's.
+ * Closes the userfaultfd, but keeps its number: probes of other threads then
+ * find a file that refuses them, and not a file of the application.
  */
 static void uffd_replace(struct mrrc_uffd *uffd)
 {
@@ -271,9 +272,9 @@ static int uffd_fetch(struct mrrc_mon *mon)
 	int ret;
 
 	uffd_lock(uffd, &old);
-	/* Whether a file that is not ours can be read says nothing. */
+	/* That a file that is not ours is readable means nothing. */
 	ret = uffd_lost(uffd);
-	/* Another thread may have drained it first. */
+	/* Another thread may have drained the queue first. */
 	if (ret || !poll(&left, 1, 0)) {
 		uffd_unlock(uffd, &old);
 		return ret;
@@ -314,10 +315,11 @@ static bool uffd_tool(void)
 }
 
 /*
- * Gives the reader a descriptor table with ours alone; if the kernel cannot, it
- * shares the process's. Drivers are told which process closes a file, and some
- * end what the process has there (mq_notify(3), XPMEM). So a child closes them,
- * as those of any fork do, in the reader's memory and table.
+ * Gives the reader a descriptor table with only our descriptors; if the kernel
+ * cannot, the reader shares the process's table. Drivers see which process
+ * closes a file, and some then end the process's use of it (mq_notify(3),
+ * XPMEM). So a child process closes the other descriptors, as after any fork,
+ * in the reader's memory and table.
  */
 static void uffd_keep(struct mrrc_uffd *uffd)
 {
@@ -367,9 +369,9 @@ static void *uffd_run(void *arg)
 			ret = -EIO;
 	}
 	/*
-	 * The last reader leaves: from here on no thread may wait for one. The
-	 * thread that joins this one may unmap while doing so, and a failure
-	 * has to take a lock.
+	 * The last reader ends: from here on no thread may wait for a reader.
+	 * The thread that joins this one may unmap meanwhile, and a failure has
+	 * to take a lock.
 	 */
 	if (ret) {
 		uffd_lock(uffd, &old);
@@ -397,7 +399,7 @@ static void *uffd_handle(void *arg)
 			;
 		if (atomic_load(&uffd->broken))
 			uffd_replace(uffd);
-		/* Others may have been quicker. */
+		/* Another thread may have been first. */
 		if (mrrc_mon_seq(mon) & 1)
 			mrrc_mon_drain(mon);
 	}
@@ -405,8 +407,8 @@ static void *uffd_handle(void *arg)
 }
 
 /*
- * The reader's poll keeps the userfaultfd alive, so it wakes first; in a child,
- * waking it wakes the parent's.
+ * The reader's poll keeps the userfaultfd alive, so the reader is woken first.
+ * In a forked child this wakes the parent's reader.
  */
 static void uffd_stop(struct mrrc_mon *mon)
 {
@@ -442,7 +444,7 @@ static int uffd_setup(struct mrrc_mon *mon, struct mrrc_uffd *uffd)
 		ret = uffd_fail(mon, "lacks events", -errno);
 		goto err_close;
 	}
-	/* Repeated: a machine under load may not get through it in time. */
+	/* Repeated: on a loaded machine the test may time out. */
 	do {
 		ret = mrrc_uffd_test(fd);
 	} while (ret == -ETIMEDOUT && --tries);
@@ -494,7 +496,7 @@ static int uffd_open(struct mrrc_mon *mon)
 	ret = uffd_setup(mon, uffd);
 	if (ret)
 		goto err_free;
-	/* not an eventfd, which could not be told from others */
+	/* not an eventfd: eventfds cannot be told apart */
 	uffd->stop_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (uffd->stop_fd < 0) {
 		ret = uffd_fail(mon, "socket", -errno);
@@ -535,7 +537,7 @@ static void uffd_close(struct mrrc_mon *mon)
 	struct mrrc_uffd *uffd = mon->impl;
 
 	if (!mrrc_mon_forked(mon)) {
-		/* while there is a reader: a thread that ends may unmap */
+		/* while there is a reader, as a thread that ends may unmap */
 		atomic_store(&uffd->stop, true);
 		sem_post(&uffd->work);
 		mrrc_thread_join(uffd->handler);
@@ -543,14 +545,14 @@ static void uffd_close(struct mrrc_mon *mon)
 			uffd_wake(uffd);
 		else
 			pthread_cancel(uffd->reader);
-		/* the reader's is the last, which it closes before it ends */
+		/* the reader has the last copy, and closes it before it ends */
 		uffd_replace(uffd);
 		mrrc_thread_join(uffd->reader);
 		sem_destroy(&uffd->work);
 		sem_destroy(&uffd->ready);
 		pthread_mutex_destroy(&uffd->lock);
 	}
-	/* or what replaced it */
+	/* or the file that replaced it */
 	if (!uffd_lost(uffd) || mrrc_fd_is(uffd->fd, &uffd->stop_id))
 		close(uffd->fd);
 	if (mrrc_fd_is(uffd->stop_fd, &uffd->stop_id))
@@ -615,15 +617,16 @@ static int uffd_watch_huge(const struct mrrc_uffd *uffd, uintptr_t start,
 }
 
 /*
- * The kernel skips unmapped parts, and does not watch what is mapped there
- * later: such a range is watched in part. One mapping has no holes.
+ * The kernel skips unmapped parts, and does not watch later mappings there: a
+ * range with holes is watched in part. A range that is a single mapping has no
+ * holes.
  */
 static int uffd_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
 	struct mrrc_uffd *uffd = mon->impl;
 	int ret;
 
-	/* under a reused number another userfaultfd would keep the events */
+	/* if the number was reused, another userfaultfd would get the events */
 	ret = uffd_lost(uffd);
 	if (ret)
 		return ret;
@@ -638,7 +641,8 @@ static int uffd_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 }
 
 /*
- * The kernel refuses parts that are unmapped, or part of a huge page: ignored.
+ * Errors are ignored: the kernel refuses unmapped parts, and parts of huge
+ * pages.
  */
 static void uffd_unwatch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {

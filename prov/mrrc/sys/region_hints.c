@@ -3,8 +3,8 @@
  * Region hints: tables of the regions that threads used before
  * (region_hints.h).
  *
- * Lock order: HINTS (which tables a cache has, and that it exists) -> CACHE.
- * Memory is taken and given back under neither.
+ * Lock order: HINTS (the list of tables of a cache, and its existence) ->
+ * CACHE. Memory is allocated and freed under neither.
  */
 #include "config.h"
 #include "sys/region_hints.h"
@@ -55,7 +55,7 @@ static unsigned hints_unit(uint64_t key)
 	return key & MRRC_HINTS_IS_BIG ? MRRC_HINTS_BIG : 12;
 }
 
-/* The set that @key belongs to, and which entry of it has that, or is free. */
+/* The set of @key, and the entry of it that has the key or is free. */
 static int hints_way(const struct mrrc_hints *hints, uint64_t key,
 		     struct mrrc_hint **set)
 {
@@ -70,8 +70,7 @@ static int hints_way(const struct mrrc_hints *hints, uint64_t key,
 }
 
 /*
- * Makes the table four times as large; entries stay, except in sets that
- * overflow.
+ * Makes the table four times as large; entries are kept unless a set overflows.
  */
 static bool hints_grow(struct mrrc_hints *hints)
 {
@@ -180,8 +179,8 @@ static void hints_collect_one(struct mrrc_hints *hints, struct mrrc_cache *core)
 		what = atomic_load_explicit(&note->what, memory_order_relaxed);
 		len = what >> 3;
 		/*
-		 * The owner may be writing at this moment: any valid range will
-		 * do.
+		 * The owner may be writing at this moment: any valid range is
+		 * good enough.
 		 */
 		if (len && len < UINTPTR_MAX - addr)
 			mrrc_cache_served(core, addr, len, what & 7);
@@ -233,8 +232,8 @@ static void hints_thread_ends(void *arg)
 }
 
 /*
- * The only thread of a child. Its parent's caches are not looked at again, and
- * their locks may be held for ever.
+ * In the only thread of a forked child. It does not use the parent's caches
+ * again, and their locks may be held for ever.
  */
 static void hints_fork_child(void)
 {
@@ -325,7 +324,7 @@ static struct mrrc_hints *hints_attach(struct mrrc_hints_list *list,
 	hints = hints_take(tables);
 	if (!hints)
 		return NULL;
-	/* those of another cache are all 0, and may be fewer */
+	/* the lanes for another cache are all 0, and may be fewer */
 	lanes = mrrc_apart_grow(hints->lanes, list->regions->span / 16);
 	if (!lanes)
 		return NULL;
@@ -406,7 +405,7 @@ void mrrc_hints_detach(struct mrrc_hints_list *list)
 
 /* ---- filling ---- */
 
-/* Which entry of a full set goes: one whose region has gone, if there is one. */
+/* The entry of a full set to replace: one whose region is gone, if any. */
 static int hints_victim(struct mrrc_hints *hints, const char *regions,
 			const struct mrrc_hint *set)
 {

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Region hints: a table, of each thread and cache, of the regions that the
- * thread used before, by page. Only its thread reads and writes it, so that a
- * hit takes no lock and shares no cache line but the region's own. An entry is
- * a hint: the region's word says whether it is still true (core/region.h).
+ * Region hints: each thread has a table per cache, which maps pages to the
+ * regions that the thread used before. Only its thread reads and writes the
+ * table, so a hit takes no lock and shares no cache line except the region's.
+ * An entry is a hint: the region's word says whether it is still valid
+ * (core/region.h).
  *
- * Operations are counted here, too (lanes): an integer for each region, which
- * the owner alone writes, so that a hold takes no atomic operation. It is below
- * none where another thread's were ended. All tables together, and the region's
- * own counter, have the truth. What ends a region's life makes the owner's
- * stores visible by membarrier(2); without that there are no tables.
+ * A table also counts operations (lanes): it has an integer for each region,
+ * which only the owner writes, so that a hold takes no atomic operation. The
+ * integer is negative if the owner ended operations that other threads began.
+ * The number of operations is the sum over all tables and the region's own
+ * counter. A thread that ends a region's life makes the owners' stores visible
+ * by membarrier(2); without membarrier(2) there are no tables.
  *
- * The owner also counts here what it did without the cache, and notes its
- * requests for the policy; the holder of the cache's lock collects both. The
- * last MRRC_HINTS_LOG requests before a miss are known, more are forgotten.
+ * The owner also counts its hits here, and logs its requests for the policy;
+ * the holder of the cache's lock collects both. The log has the last
+ * MRRC_HINTS_LOG requests before a miss; older ones are lost.
  *
- * The first slow lookup makes the table, and the end of the thread or of the
- * cache frees it. The table includes operation records of the cache's user, to
- * be taken and given back without the pool that all threads share.
+ * The first slow lookup creates the table; the end of the thread or of the
+ * cache frees it. The table also keeps free operation records of the cache's
+ * user, so that a thread can take and return them without the shared pool.
  *
- * Threads: finding, and what needs a table, is the owner's; collect and detach
- * say which lock they need.
+ * Threads: only the owner searches and uses its table; collect and detach name
+ * the lock that they need.
  */
 #ifndef MRRC_REGION_HINTS_H
 #define MRRC_REGION_HINTS_H
@@ -37,7 +39,7 @@
 
 #define MRRC_HINTS_WAYS	  4    /* entries of a set, one cache line */
 #define MRRC_HINTS_LOG	  256  /* requests, a power of two */
-#define MRRC_HINTS_COUNT  1024 /* hits that observers may not see yet */
+#define MRRC_HINTS_COUNT  1024 /* hits not yet in the cache's counters */
 #define MRRC_HINTS_BIG	  21   /* log2 of the larger unit that is looked up */
 #define MRRC_HINTS_IS_BIG (1u << 11) /* in a key */
 #define MRRC_HINTS_SPARE  64	     /* records that a thread keeps */
@@ -69,11 +71,11 @@ struct mrrc_hints {
 	/* the cache's lock */
 	uint64_t counted;	 /* hits in the cache's counters */
 	uint64_t probes_counted; /* probes there */
-	uint64_t told;		 /* hits that the policy knows of */
+	uint64_t told;		 /* hits reported to the policy */
 	TAILQ_ENTRY(mrrc_hints) link;
 	/* the owner's */
 	unsigned spares;
-	void *spare[MRRC_HINTS_SPARE]; /* free, though live to the pool */
+	void *spare[MRRC_HINTS_SPARE]; /* free here; in use for the pool */
 	size_t displaced;	       /* since the table grew */
 	struct mrrc_hints *next;       /* its tables */
 	/* HINTS lock */
@@ -104,10 +106,10 @@ void mrrc_hints_list_init(struct mrrc_hints_list *list, struct mrrc_lock *lock,
 /* The cache closes: no thread uses it, no lock is held; not in a child. */
 void mrrc_hints_detach(struct mrrc_hints_list *list);
 
-/* The calling thread's, if it has one. Any lock. */
+/* The calling thread's table, or NULL. Any lock may be held. */
 struct mrrc_hints *mrrc_hints_of(const struct mrrc_hints_list *list);
 
-/* The calling thread's, made if need be; NULL without memory. No lock. */
+/* The calling thread's table, created if missing; NULL: no memory. No lock. */
 struct mrrc_hints *mrrc_hints_get(struct mrrc_hints_list *list);
 
 /* The cache's lock held: counters and requests of all threads. */
@@ -116,7 +118,7 @@ void mrrc_hints_collect(struct mrrc_hints_list *list);
 /* The cache's lock held: the counters of this one. */
 void mrrc_hints_count(struct mrrc_hints *hints, struct mrrc_cache *core);
 
-/* Remember a region of the cache's; @ref of mrrc_hints_ref. No lock. */
+/* Remember a region of the cache; @ref is from mrrc_hints_ref. No lock. */
 void mrrc_hints_fill(struct mrrc_hints *hints, const char *regions,
 		     uintptr_t addr, enum mrrc_access access, uint64_t ref,
 		     bool big);
@@ -166,7 +168,7 @@ static inline bool mrrc_hints_keep_spare(struct mrrc_hints *hints, void *record)
 	return true;
 }
 
-/* Which region: its index in the pool, where its word has the holds. */
+/* Reference to a region: its tag, and its index in the pool in the low bits. */
 static inline uint64_t mrrc_hints_ref(uint32_t index, uint64_t tag)
 {
 	return tag << MRRC_REGION_TAG | index;
@@ -186,7 +188,7 @@ static inline struct mrrc_region *mrrc_hints_region(const char *regions,
 							   MRRC_REGION_STRIDE);
 }
 
-/* Where the operations on a region are counted, so far behind the first. */
+/* The offset of the region's lane from the first one. */
 static inline _Atomic uint32_t *mrrc_hints_lane(const struct mrrc_hints *hints,
 						size_t offset)
 {
@@ -195,15 +197,16 @@ static inline _Atomic uint32_t *mrrc_hints_lane(const struct mrrc_hints *hints,
 }
 
 /*
- * The owner: one operation more or less; what is looked at next is looked at
- * after it, once membarrier(2) was called elsewhere. One instruction where
- * there is one, so that a signal handler does not come in between.
+ * Owner only: one operation more or less. After another thread's membarrier(2)
+ * the owner's next loads are ordered after this store. It is a single
+ * instruction if the processor has one, so that a signal handler cannot
+ * interrupt it half-way.
  */
 static inline __attribute__((always_inline)) void
 mrrc_hints_count_hold(_Atomic uint32_t *lane, int more)
 {
 #if defined(__SANITIZE_THREAD__)
-	/* it knows nothing of membarrier */
+	/* ThreadSanitizer does not know membarrier */
 	atomic_fetch_add(lane, more);
 #elif defined(__x86_64__)
 	__asm__ volatile("addl %1, %0"
@@ -239,7 +242,7 @@ static inline uint64_t mrrc_hints_big_key(uintptr_t addr,
 static inline struct mrrc_hint *mrrc_hints_set(const struct mrrc_hints *hints,
 					       uintptr_t addr, unsigned unit)
 {
-	/* an offset in sets of 64 bytes, with what the mask takes off */
+	/* an offset in sets of 64 bytes, before the mask */
 	uintptr_t set = addr >> (unit - 6);
 	uintptr_t more = set >> hints->bits;
 
@@ -264,7 +267,7 @@ mrrc_hints_look(const struct mrrc_hints *hints, uintptr_t addr, unsigned unit,
 	return NULL;
 }
 
-/* What is known of the page of addr, or NULL. */
+/* The hint for the page of addr, or NULL. */
 static inline __attribute__((always_inline)) const struct mrrc_hint *
 mrrc_hints_find(const struct mrrc_hints *hints, uintptr_t addr,
 		enum mrrc_access access)
@@ -272,7 +275,7 @@ mrrc_hints_find(const struct mrrc_hints *hints, uintptr_t addr,
 	const struct mrrc_hint *entry;
 
 	entry = mrrc_hints_look(hints, addr, 12, mrrc_hints_key(addr, access));
-	/* reload from memory: keeps registers free */
+	/* forces a reload from memory, to keep registers free */
 	__asm__("" : "+r"(hints));
 	if (!entry && hints->big)
 		entry = mrrc_hints_look(hints, addr, MRRC_HINTS_BIG,
@@ -281,8 +284,8 @@ mrrc_hints_find(const struct mrrc_hints *hints, uintptr_t addr,
 }
 
 /*
- * A request was served from here. Returns whether it is time to add the hits to
- * the cache's counters.
+ * A request was served by a hint. Returns whether to add the hits to the
+ * cache's counters now.
  */
 static inline bool mrrc_hints_hit(struct mrrc_hints *hints, uintptr_t addr,
 				  size_t len, enum mrrc_access access)

@@ -25,8 +25,8 @@
 #define MRRC_UFFD_PATIENCE 1000 /* ms the self-test may wait */
 
 /*
- * Returns -E*. Not through libc where possible: setting errno takes a third of
- * the call.
+ * Returns -E*. Avoids libc's ioctl if possible: setting errno takes a third of
+ * the time.
  */
 static inline long uffd_ask(int fd, struct uffdio_writeprotect *wp)
 {
@@ -144,16 +144,14 @@ static void *uffd_unmapper_run(void *arg)
 {
 	struct mrrc_uffd_unmapper *un = arg;
 
-	/*
-	 * Replaced by another mapping: a hole could be mapped by other threads.
-	 */
+	/* Replaces the mapping with another: other threads could map a hole. */
 	mmap(un->page, mrrc_vm_page(), PROT_NONE,
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	atomic_store(&un->done, true);
 	return NULL;
 }
 
-/* Did the mapping go? Its page was present; nothing is in what replaced it. */
+/* Is the mapping gone? Its page was present; its replacement has no pages. */
 static bool uffd_unmapped(struct mrrc_uffd_unmapper *un)
 {
 	unsigned char vec;
@@ -210,7 +208,7 @@ static int uffd_test_steps(int fd, struct mrrc_uffd_unmapper *un)
 	return 0;
 }
 
-/* An unmap that does not wait for a reader, watched or not. */
+/* An unmap that does not wait for a reader, whether watched or not. */
 static void uffd_test_unmap(int fd, void *page)
 {
 	struct uffdio_range range = {
@@ -222,7 +220,7 @@ static void uffd_test_unmap(int fd, void *page)
 	munmap(page, range.len);
 }
 
-/* Whatever the test's result, no thread sleeps on it afterwards. */
+/* Whatever the result of the test, no thread waits on it afterwards. */
 static int uffd_test_run(int fd, struct mrrc_uffd_unmapper *un)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };

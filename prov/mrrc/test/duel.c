@@ -83,7 +83,7 @@ static bool mine_middle(struct duel *duel)
 		    0) == duel->ptr + page;
 }
 
-/* By libc ThreadSanitizer would take it for a write of ours. */
+/* Through libc, ThreadSanitizer would see it as a write of this program. */
 static void change_fixed(struct duel *duel)
 {
 #ifdef __SANITIZE_THREAD__
@@ -118,13 +118,13 @@ static void change_raw_dontneed(struct duel *duel)
 		 0);
 }
 
-/* The mapping never goes away; its last page becomes a new one. */
+/* The mapping stays; its last page is replaced. */
 bool duel_zero(struct duel *duel)
 {
 	return !*(volatile uint64_t *) (duel->ptr + duel->len - page);
 }
 
-/* Of a larger buffer, the rest of which stays. */
+/* A part of a larger buffer, the rest of which stays. */
 static void change_part(struct duel *duel)
 {
 	madvise(duel->ptr + duel->len - page, page, MADV_DONTNEED);

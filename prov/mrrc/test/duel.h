@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Duels over a mapping: one thread changes it; another waits for the very
- * moment at which the address is its own again, with other pages, and uses it.
- * Nothing remembered about the address may be used there.
+ * Duels over a mapping: one thread changes it. Another waits for the moment at
+ * which it owns the address again, with other pages, and uses it. A cached
+ * registration of the old pages must not be used there.
  */
 #ifndef MRRC_TEST_DUEL_H
 #define MRRC_TEST_DUEL_H
@@ -34,14 +34,16 @@ extern const struct duel_move duel_moves[];
 extern const unsigned duel_count;
 extern const struct duel_move duel_blind; /* the one to go astray by */
 
-/* Is the address the caller's own again: mapped anew, or a new page? */
+/* Does the caller own the address again: is it mapped anew, or a new page? */
 bool duel_remap(struct duel *duel);
 bool duel_zero(struct duel *duel);
 
-/* The pages of a duel, by the thread whose they are; fresh: just replaced. */
+/*
+ * Uses the pages of a duel, in the thread that owns them; fresh: just replaced.
+ */
 typedef void (*duel_use)(void *arg, char *ptr, unsigned pages, bool fresh);
 
-/* How the thread that changes is started, and its end is waited for. */
+/* How to start the thread that changes, and wait for its end. */
 struct duel_thread {
 	bool (*start)(void *(*run)(void *), void *arg);
 	void (*join)(void);

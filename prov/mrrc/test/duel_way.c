@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ways past all hooks (duel_way.h). The program itself has no code that they
- * need: what enters the kernel comes with a library, or is written to a page.
+ * Ways past all hooks (duel_way.h). The program itself does not contain their
+ * code: the instructions that enter the kernel come with a library, or are
+ * written to a page.
  */
 #include "config.h"
 #include "duel_way.h"
@@ -78,7 +79,7 @@ const struct duel_way duel_library = { .come = library_come, .go = library_go };
 
 /* ---- a page that is made code ---- */
 
-/* What libc's syscall() does with its arguments. */
+/* Moves its arguments as libc's syscall() does. */
 static const uint8_t page_code[] = {
 #if defined(__x86_64__)
 	0x48, 0x89, 0xf8,	      /* mov %rdi, %rax */
@@ -124,7 +125,7 @@ static void page_go(void)
 	munmap(code, sizeof(page_code));
 }
 
-/* ---- a thread or a child that runs it: libc knows of neither ---- */
+/* ---- a thread or a child that runs it, unknown to libc ---- */
 
 static struct {
 	_Atomic(void *(*) (void *) ) run; /* what is to be run now */
@@ -135,7 +136,7 @@ static struct {
 	_Alignas(16) char stack[256 << 10];
 } bare;
 
-/* It shares the storage of the thread that waits for it: no errno. */
+/* It shares the thread-local storage of the waiting thread, so no errno. */
 static void bare_serve(void)
 {
 	void *(*run)(void *);
@@ -200,7 +201,7 @@ static void thread_go(void)
 }
 #endif
 
-/* The child brings the code itself. */
+/* The child itself makes the page of code. */
 static int child_main(void *arg)
 {
 	page_come();
@@ -274,7 +275,7 @@ static bool ring_come(void)
 	return true;
 }
 
-/* A thread of the kernel's makes the call. */
+/* A kernel thread makes the call. */
 static void ring_dontneed(struct duel *duel)
 {
 	const unsigned at = *ring.tail & *ring.mask;
@@ -312,7 +313,7 @@ const struct duel_way duel_ways[] = {
 	  &bare_thread,
 	  child_come,
 	  child_go },
-	/* the last: lookups ask for good */
+	/* last, as lookups ask from here on */
 	{ { "io_uring DONTNEED", 1, ring_dontneed, duel_zero },
 	  NULL,
 	  ring_come,

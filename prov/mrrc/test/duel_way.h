@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ways in which memory goes away past all hooks, and how each comes into a
- * program that had none: code that enters the kernel by itself, a thread or a
- * child that runs it, io_uring.
+ * Ways to unmap memory past all hooks, and how each gets into a program without
+ * one: code that enters the kernel by itself, a thread or a child that runs it,
+ * io_uring.
  */
 #ifndef MRRC_TEST_DUEL_WAY_H
 #define MRRC_TEST_DUEL_WAY_H
@@ -12,11 +12,11 @@
 struct duel_way {
 	struct duel_move move;
 	const struct duel_thread *thread; /* NULL: libc's */
-	bool (*come)(void);		  /* false: not to be had here */
-	void (*go)(void);		  /* NULL: what has come stays */
+	bool (*come)(void);		  /* false: not available here */
+	void (*go)(void);		  /* NULL: the code stays */
 };
 
-/* For the moves "raw" of duel.h: a library, beside the program. */
+/* For the moves "raw" of duel.h: a library in the program's folder. */
 extern const struct duel_way duel_library;
 
 extern const struct duel_way duel_ways[];

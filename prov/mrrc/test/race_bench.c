@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * ./bench.sh race: many lookups against every way to replace a page, and what
- * that safety costs.
+ * ./bench.sh race: many lookups against every way to replace a page, and the
+ * cost of that safety.
  *
  * A registration here remembers the words that the pages held when it was
  * made. The thread that owns an address writes a new word into each page as
  * soon as the old ones are gone; a lookup that begins after that and is served
  * by a registration with another word is a stale hit.
  *
- * Prices: a hit and its release, an munmap and a malloc/free of 256 KiB
- * without a monitor, with userfaultfd alone, and with hooks; in turn, medians.
+ * Prices: the time of a hit and its release, of an munmap, and of a malloc/free
+ * of 256 KiB, without a monitor, with userfaultfd alone, and with hooks. They
+ * are measured in turn; medians.
  *
  *	race_bench [LOOKUPS [SECONDS]]
  *
@@ -217,7 +218,7 @@ static bool asks(struct setup *setup)
 	return after.value[MRRC_STAT_PROBES] != before.value[MRRC_STAT_PROBES];
 }
 
-/* A thread that is libc's, so that others could have unmapped. */
+/* A thread of libc, so that another thread could have unmapped. */
 static bool trusted(void)
 {
 	char why[MRRC_TRUST_WHY];
@@ -268,8 +269,8 @@ static void count_move(const struct duel_move *move, enum mrrc_mon_probe probe,
 }
 
 /*
- * A hit makes no system call before the code is there that unmaps by itself,
- * and one once it is. What moves by libc alone never asks.
+ * A hit makes no system call before the code that unmaps by itself is loaded,
+ * and one system call after that. Moves by libc alone never make hits ask.
  */
 static void count_default(unsigned long total, double seconds)
 {
@@ -358,7 +359,7 @@ static void *wait_for(void *arg)
 	return NULL;
 }
 
-/* Another thread could unmap, and the kernel has to be asked. */
+/* Another thread could unmap, so hits have to ask the kernel. */
 static void price_threads(struct setup *setup, double *sample)
 {
 	pthread_t thread;
@@ -477,11 +478,11 @@ int main(int argc, char **argv)
 		return 77;
 	setup_close(&setup);
 
-	/* Else malloc learns to keep such blocks. */
+	/* Otherwise malloc begins to keep such blocks. */
 	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	prices(median);
 	print_prices(median);
-	/* The heap shall not grow under the duel over its end. */
+	/* Keep the heap from growing during the duel over its end. */
 	mallopt(M_TOP_PAD, 1 << 20);
 	free(malloc(1 << 16));
 	/* first: raw system calls end it */

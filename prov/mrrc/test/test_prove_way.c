@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/prove and the cache: hits ask the kernel nothing before a way past all
- * hooks has come, and ask after it, whether or not there are other threads of
- * libc's; and none is stale. Each test in a process of its own.
+ * sys/prove and the cache: hits do not ask the kernel before the process has a
+ * way past all hooks, and ask afterwards, with and without other threads of
+ * libc; no hit is stale. Each test runs in a process of its own.
  */
 #include "config.h"
 #include "prove_fixture.h"
@@ -98,7 +98,7 @@ START_TEST(test_threads)
 }
 END_TEST
 
-/* libc knows of no other thread. */
+/* libc knows no other thread. */
 START_TEST(test_alone)
 {
 	setup_alone();
