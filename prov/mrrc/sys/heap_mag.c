@@ -4,11 +4,11 @@
  * heap's own store behind them, the depot (heap_priv.h).
  *
  * A thread's magazines are behind its biased lock (biased_lock.h), which it
- * enters with plain stores. Trimming, counting strictly and closing shut it.
- * The list of threads has a lock of its own, without a rank because fork takes
- * it in an order that we do not choose: under it biased locks are shut and
- * heaps' locks taken, and no thread takes it inside a biased lock or under
- * another lock.
+ * enters with plain stores. Trimming, exact counting and closing shut that
+ * lock. The list of threads has a lock of its own, without a rank, as fork
+ * handlers run in an order that the provider does not choose. Under it biased
+ * locks are shut and heaps' locks taken; no thread takes it inside a biased
+ * lock or under another lock.
  */
 #include "config.h"
 #include "sys/heap_priv.h"
@@ -167,7 +167,7 @@ size_t mrrc_depot_kept(const struct mrrc_heap *heap)
 	return bytes;
 }
 
-/* ---- a thread's own: inside its biased lock ------------------------------------- */
+/* ---- a thread's own: inside its biased lock ---------------------------- */
 
 static void mags_change(struct mrrc_mags *mag, unsigned class, int n,
 			uint64_t *counter)
@@ -314,8 +314,8 @@ static void mags_retire(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
 }
 
 /*
- * Has the thread anything of the heap, be it counters? The biased lock shut, or
- * the caller is its owner.
+ * Does the thread have objects or counters of the heap? The biased lock is
+ * shut, or the caller is its owner.
  */
 static bool mags_any(const struct mrrc_tcache *tcache, unsigned slot)
 {
@@ -369,9 +369,9 @@ static void mags_fork_parent(void)
 }
 
 /*
- * The only thread of the child: it has no magazines, so that its calls take the
- * path that refuses the parent's domains. Other threads' magazines stay. The
- * parent's heaps give up their slots, which the child's heaps may use.
+ * The only thread of a child gets no magazines, so that its calls take the path
+ * that refuses the parent's domains. Other threads' magazines stay. The
+ * parent's heaps release their slots, which the child's heaps may use.
  */
 static void mags_fork_child(void)
 {
@@ -510,7 +510,7 @@ size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs, uint64_t *frees)
 }
 
 /*
- * ---- looking at objects that other threads may free -----------------------
+ * ---- objects that other threads may free ----------------------------------
  */
 
 struct mrrc_tcache *mrrc_heap_look(void)
@@ -532,9 +532,9 @@ void mrrc_heap_looked(struct mrrc_tcache *look)
 }
 
 /*
- * The owner may store another object there at this moment, whose domain is then
- * lost: its free looks it up in the map. It does not store an object of this
- * block: none of these is allocated, or free to be allocated.
+ * The owner may store another object there at this moment. Then that object's
+ * domain is lost, and its free finds it in the map. It cannot be an object of
+ * this block: none of these is allocated, or available to be allocated.
  */
 static void hot_forget(struct mrrc_hot *hot, uintptr_t base, size_t len)
 {

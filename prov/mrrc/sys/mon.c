@@ -406,7 +406,7 @@ int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 	int ret = -ENODEV;
 
 	mrrc_lock_acquire(&mon->lock);
-	/* Earlier events must not be taken for changes of this range. */
+	/* Earlier events must not count as changes of this range. */
 	if (mrrc_mon_works(mon) && mrrc_mon_seq(mon) & 1)
 		mon_handle(mon);
 	if (mrrc_mon_works(mon))
@@ -473,7 +473,7 @@ int mrrc_mon_refused(struct mrrc_mon *mon, int ret)
 
 /*
  * Tell all subscribers to forget the range. The invalidated regions may be
- * larger; what is left of them may still be mapped, and watched without need.
+ * larger; the rest of them may still be mapped, and watched without need.
  */
 bool mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 		    enum mrrc_mon_event event)

@@ -17,20 +17,20 @@
  *
  * mrrc_mon_quiet() does this. A caller that holds a cache's lock, or compares
  * seq again once it has the lock, can trust the index for as long as it holds
- * the lock. Where no other thread could unmap, comparing seq alone is enough.
+ * the lock. If no other thread could unmap, comparing seq is enough.
  *
  * Events are read with seq odd, and handled under the monitor's lock before it
  * becomes even again, by a thread of the monitor's or by any that finds memory
  * busy (mrrc_mon_drain). The unmapping thread sleeps until its event is read: a
  * thread that holds the MONITOR or a CACHE lock must not malloc, free, map or
- * unmap. A signal handler may do so in that thread all the same: events are
- * read by a thread that takes neither lock.
+ * unmap. A signal handler in that thread may do so nevertheless, as the thread
+ * that reads events takes neither lock.
  *
- * Hooks (sys/libc_hooks.h) tell of libc's unmaps before the system call: the
+ * Hooks (sys/libc_hooks.h) announce libc's unmaps before the system call: the
  * range is invalidated and unwatched, and the kernel has nothing to report. An
- * unmap that was announced and has not happened yet needs no record: an
- * insertion that was pending is stale, and one that begins afterwards watches
- * the range anew, so that the kernel reports the unmap after all.
+ * unmap that was announced and has not happened yet needs no record: a pending
+ * insertion is stale, and one that begins afterwards watches the range anew, so
+ * that the kernel reports the unmap.
  *
  * A monitor that failed, or cannot watch at all, leaves seq odd for ever: no
  * hit, nothing cached, mrrc_mon_reason() says why. After fork the child's
@@ -52,7 +52,9 @@
 #include "sys/ours.h"
 #include "sys/threads.h"
 
-/* ThreadSanitizer knows no fences; it runs where loads are ordered anyway. */
+/*
+ * ThreadSanitizer does not know fences; it runs where loads are ordered anyway.
+ */
 #ifdef __SANITIZE_THREAD__
 #define mrrc_fence(order) __asm__ volatile("" ::: "memory")
 #else
@@ -89,7 +91,7 @@ struct mrrc_mon_sub {
 
 struct mrrc_mon;
 
-/* When lookups have to ask (ops->check) whether memory is quiet. */
+/* When lookups have to ask the kernel (ops->check) for pending events. */
 enum mrrc_mon_ask {
 	MRRC_ASK_ALWAYS,
 	MRRC_ASK_OTHERS, /* if another thread could have unmapped */
@@ -134,10 +136,10 @@ struct mrrc_mon_ops {
 };
 
 /*
- * How many ranges may be watched. Each can split one mapping in three, unless
- * its neighbours are watched as well, and the mappings of a process are
- * limited: at most half of them are for watching, and no more than the
- * application leaves of 95 %, but always 5 %.
+ * The number of ranges that may be watched. The mappings of a process are
+ * limited, and each range can split one mapping in three, unless its neighbours
+ * are also watched. Watching may use at most half of the mappings, and no more
+ * than the application leaves of 95 %, but always 5 %.
  */
 struct mrrc_mon_room {
 	size_t mappings; /* that a process can have; 0: no limit */
@@ -287,7 +289,7 @@ static inline bool mrrc_mon_works(struct mrrc_mon *mon)
 	       !mrrc_mon_forked(mon);
 }
 
-/* Does seq alone, read afterwards, reflect every unmap? */
+/* Does seq, read after this call, reflect every unmap without a probe? */
 static inline bool mrrc_mon_told(struct mrrc_mon *mon)
 {
 	const enum mrrc_mon_ask ask =
@@ -318,7 +320,7 @@ static inline int mrrc_mon_check(struct mrrc_mon *mon)
 {
 	int ret = mon->ops->check(mon);
 
-	/* The caller looks at seq next: not before the answer. */
+	/* The caller reads seq next, and not before the answer. */
 	mrrc_fence(acquire);
 	return !ret || ret == -EAGAIN ? ret : mrrc_mon_refused(mon, ret);
 }
@@ -353,7 +355,7 @@ void mrrc_mon_drain(struct mrrc_mon *mon);
 
 /*
  * All caches forget the range, as if it had been unmapped: for changes that are
- * told by other means. No lock held.
+ * announced by other means. No lock held.
  */
 void mrrc_mon_invalidate(struct mrrc_mon *mon, uintptr_t start, size_t len);
 

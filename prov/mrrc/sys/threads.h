@@ -3,14 +3,13 @@
  * Threads of ours, and whether the application has more than one.
  *
  * A process with one thread cannot unmap while it looks something up, which
- * saves a system call for each lookup. libc counts the threads that pthread
- * knows; it is asked only as long as its figure proves right: other C
- * libraries, other linker namespaces and sanitizers have us assume many. A
- * process that had two threads once is not trusted with one again. What
- * libc does not know, threads made by a bare clone(), are looked for:
- * each time that something unmaps without a hook's telling. Children that share
- * memory are not seen: where code can be decoded, nothing relies on this
- * (struct mrrc_mon: lone).
+ * saves a system call for each lookup. libc counts the threads of pthread. Its
+ * count is used only as long as it proves right: with other C libraries, other
+ * linker namespaces and sanitizers many threads are assumed. A process that
+ * once had two threads counts as threaded for ever. libc does not know threads
+ * made by a bare clone(): these are searched for after each unmap that no hook
+ * announced. Children that share memory are not found; where code can be
+ * decoded, nothing relies on this (struct mrrc_mon: lone).
  *
  * All calls: any thread.
  */
@@ -34,13 +33,13 @@ extern struct mrrc_threads mrrc_threads;
 /* Before the first mrrc_threads_alone(); may be repeated. */
 void mrrc_threads_init(void);
 
-/* Looks for threads that libc does not know of. Allocates nothing. */
+/* Searches for threads that libc does not know. Allocates nothing. */
 void mrrc_threads_look(void);
 
 /*
- * Threads of ours block all signals. They unmap memory that the application
- * could have had registered (free() may) only between _outside and _inside.
- * @stack: bytes, 0 for the default. Returns 0 or -E*.
+ * The provider's threads block all signals. Between _outside and _inside, and
+ * only there, they may unmap memory that the application could have registered
+ * (as free() may). @stack: bytes, 0 for the default. Returns 0 or -E*.
  */
 int mrrc_thread_start(pthread_t *thread, size_t stack, void *(*run)(void *),
 		      void *arg);
@@ -57,11 +56,10 @@ static inline void mrrc_thread_inside(void)
 }
 
 /*
- * Is there no thread but this one and those that we started, and are none of
- * ours in code that may unmap? Reusing an address that another thread unmapped
- * takes a system call, after which that thread is counted here, unless it has
- * ended or is inside again: then its effects are visible to what is loaded
- * after this.
+ * Is this the only thread, apart from the provider's own, and is none of those
+ * in code that may unmap? Reusing an address that another thread unmapped takes
+ * a system call. After it that thread is counted here, unless it has ended or
+ * is inside again: then its effects are visible to later loads.
  */
 static inline bool mrrc_threads_alone(void)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * core/deadline: an order of times, and times that leave room for each other.
- */
+/* core/deadline: the order of deadlines, and the room between them. */
 #include "config.h"
 #include "suites.h"
 
@@ -58,11 +56,11 @@ START_TEST(test_fit)
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 99, 10), 90);
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 90, 10), 90);
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 89, 10), 89);
-	/* behind the earlier one there has to be time for this one */
+	/* this one needs time after the earlier one */
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 110, 10), 110);
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 109, 10), 90);
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 100, 10), 90);
-	/* too narrow between two, so before both */
+	/* too little room between two, so before both */
 	add(1, 119, 10);
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 118, 10), 90);
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 118, 9), 109);
@@ -71,7 +69,7 @@ START_TEST(test_fit)
 }
 END_TEST
 
-/* Before something that ought to have begun before time did, is no room. */
+/* There is no room before an item that had to begin before time 0. */
 START_TEST(test_fit_before_the_beginning)
 {
 	add(0, 5, 10);

@@ -14,7 +14,7 @@
 #include "fault.h"
 #include "sys/region_hints.h"
 
-/* ---- what is remembered ---- */
+/* ---- hints ---- */
 
 START_TEST(test_second_is_quick)
 {
@@ -25,12 +25,12 @@ START_TEST(test_second_is_quick)
 	b = get(0, 1);
 	ck_assert_ptr_eq(a, b);
 	ck_assert_uint_eq(quick(), before + 1);
-	/* another page of it, then that again */
+	/* another page of the region, then the same again */
 	put(get(1, 1));
 	ck_assert_uint_eq(quick(), before + 1);
 	put(get(1, 1));
 	ck_assert_uint_eq(quick(), before + 2);
-	/* what it does not cover is no hit */
+	/* a range beyond the region is no hit */
 	put(get(0, 4));
 	ck_assert_uint_eq(quick(), before + 2);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_LOOKUPS), 5);
@@ -45,7 +45,7 @@ START_TEST(test_access)
 	struct mrrc_region *region;
 	uint64_t before;
 
-	/* A read-only region, remembered as such, serves no writer. */
+	/* A hint for a read-only region does not serve a writer. */
 	fake.ro_start = base;
 	fake.ro_end = base + page;
 	put(get_as(0, 1, MRRC_RO));
@@ -54,7 +54,7 @@ START_TEST(test_access)
 	ck_assert_uint_eq(quick(), before + 1);
 	ck_assert_int_eq(try_get(0, 1, MRRC_RW, &region), -EFAULT);
 	ck_assert_uint_eq(quick(), before + 1);
-	/* Nor peers. */
+	/* Nor does it serve peers. */
 	put(get_as(4, 1, MRRC_RW));
 	region = get_as(4, 1, MRRC_RW | MRRC_REMOTE_WRITE);
 	ck_assert_int_eq(region->access, MRRC_RW | MRRC_REMOTE_WRITE);
@@ -72,7 +72,7 @@ START_TEST(test_empty)
 }
 END_TEST
 
-/* An evicted region's memory is another's by now. */
+/* The memory of an evicted region is reused for another region. */
 START_TEST(test_reused_memory)
 {
 	struct mrrc_region *a, *b;
@@ -82,7 +82,7 @@ START_TEST(test_reused_memory)
 	put(a);
 	mrrc_cache_mt_flush(cache);
 	b = get(8, 1);
-	ck_assert_ptr_eq(a, b); /* else this proves nothing */
+	ck_assert_ptr_eq(a, b); /* otherwise this test proves nothing */
 	before = quick();
 	a = get(0, 1);
 	ck_assert_uint_eq(quick(), before);
@@ -104,7 +104,7 @@ START_TEST(test_invalidated)
 	touch(0, 4);
 	ck_assert_uint_eq(quick(), before);
 	ck_assert_uint_eq(fake.regs, 2);
-	/* A monitor that is busy, or has failed, permits none. */
+	/* No hit while the monitor is busy, or after it has failed. */
 	touch(0, 4);
 	before = quick();
 	fake_mon_raise(mt_mon, base, base + page, MRRC_MON_UNMAP);
@@ -117,7 +117,9 @@ START_TEST(test_invalidated)
 }
 END_TEST
 
-/* Held without the lock is held: neither evicted nor deregistered. */
+/*
+ * A region that is held without the lock is neither evicted nor deregistered.
+ */
 START_TEST(test_held)
 {
 	struct mrrc_region *region;
@@ -132,7 +134,7 @@ START_TEST(test_held)
 	ck_assert_uint_eq(fake.live, 1);
 	ck_assert_int_eq(region->state, MRRC_REGION_INDEXED);
 	ck_assert_int_eq(mrrc_cache_mt_close(cache), -EBUSY);
-	/* The last put of what was invalidated deregisters it. */
+	/* The last put of an invalidated region deregisters it. */
 	mrrc_cache_mt_invalidate(cache, (void *) base, 1);
 	ck_assert_uint_eq(fake.live, 1);
 	put(region);
@@ -140,7 +142,7 @@ START_TEST(test_held)
 }
 END_TEST
 
-/* As often as a domain's operations can name it, and then some. */
+/* More holds than a domain can have operations. */
 START_TEST(test_held_by_many)
 {
 	const unsigned many = 250000000;
@@ -156,7 +158,7 @@ START_TEST(test_held_by_many)
 }
 END_TEST
 
-/* Requests that threads served without the lock decide what is evicted. */
+/* Requests that were served without the lock influence evictions. */
 START_TEST(test_policy_is_told)
 {
 	struct mrrc_region *region;
@@ -177,7 +179,7 @@ START_TEST(test_policy_is_told)
 }
 END_TEST
 
-/* More buffers than the table had room for. */
+/* More buffers than the first table has room for. */
 START_TEST(test_growth)
 {
 	struct mrrc_region *region = get(0, 64);
@@ -250,7 +252,7 @@ START_TEST(test_big)
 			 0);
 	mrrc_cache_mt_put(cache, region);
 	ck_assert_uint_eq(quick(), before + 1);
-	/* nor what comes before it in the same unit */
+	/* nor the bytes before it in the same unit */
 	start += 16 * big;
 	ck_assert_int_eq(mrrc_cache_mt_get(cache, start + big / 2, 3 * big,
 					   MRRC_RW, &region),
@@ -286,7 +288,7 @@ START_TEST(test_two_caches)
 	ck_assert_uint_eq(fake.regs, 2);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 3);
 	ck_assert_int_eq(mrrc_cache_mt_close(other), 0);
-	/* What comes where it was knows nothing of it. */
+	/* A new cache at the same address does not use its hints. */
 	ck_assert_int_eq(open_cache(&other), 0);
 	ck_assert_int_eq(mrrc_cache_mt_get(other, ptr, 1, MRRC_RW, &b), 0);
 	ck_assert_uint_eq(fake.regs, 3);
@@ -311,7 +313,7 @@ static void *get_without(void *arg)
 	return fired ? arg : NULL;
 }
 
-/* Without memory for a table all goes through the lock. */
+/* Without memory for a table all lookups take the lock. */
 START_TEST(test_no_table)
 {
 	pthread_t thread;

@@ -42,7 +42,7 @@ static void *use_and_end(void *arg)
 	return region;
 }
 
-/* A thread that ends leaves its counts, and what it holds is another's. */
+/* A thread that ends leaves its counts; another thread puts its holds. */
 START_TEST(test_thread_ends)
 {
 	pthread_t thread;
@@ -66,7 +66,7 @@ static void *use_close_use(void *arg)
 	return NULL;
 }
 
-/* Its cache closes under a thread, and another opens. */
+/* The cache of a thread is closed, and another is opened. */
 START_TEST(test_cache_closes)
 {
 	pthread_t thread;
@@ -119,7 +119,7 @@ static void *join_and_end(void *arg)
 	return region;
 }
 
-/* One that is cancelled while it waits for another's goes on waiting. */
+/* A cancelled thread continues to wait for another's registration. */
 START_TEST(test_joined_cancelled)
 {
 	pthread_t thread[2];
@@ -155,7 +155,7 @@ static void *may_fail(void *arg)
 	return ret ? arg : NULL;
 }
 
-/* The first one fails: the other tries itself, and does not wait on. */
+/* The first registration fails: the other thread tries itself. */
 START_TEST(test_joined_fails)
 {
 	pthread_t thread;
@@ -207,7 +207,7 @@ END_TEST
 
 #define ALONE_PAGES 8u
 #define ALONE_STEPS 3000
-/* ThreadSanitizer has a thread that may map where there is a hole. */
+/* ThreadSanitizer has a thread that may map memory in a hole. */
 #ifdef __SANITIZE_THREAD__
 #define CHANGES 4
 #else
@@ -394,8 +394,8 @@ static void *wait_to_end(void *arg)
 }
 
 /*
- * A child has none of the threads that its parent started for us: as many of
- * its own are others.
+ * A child does not have the threads that its parent started for us: the same
+ * number of its own threads counts as others.
  */
 START_TEST(test_alone_forked)
 {
@@ -451,7 +451,7 @@ START_TEST(test_end_and_close)
 }
 END_TEST
 
-/* A second thread is noticed, and not forgotten when it ends. */
+/* A second thread is noticed, and still counts after its end. */
 START_TEST(test_alone_no_more)
 {
 	pthread_t thread;

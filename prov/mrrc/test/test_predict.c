@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/predict: against a model that keeps every gap, and what each step of
- * the fallback is there for.
+ * core/predict: against a model that keeps every gap, and a case for each step
+ * of the fallback.
  */
 #include "config.h"
 #include "suites.h"
@@ -71,7 +71,7 @@ START_TEST(test_nothing_known)
 	const struct mrrc_signature signature = use(SITE, ADDR);
 
 	is(next(&signature), 0, 0, MRRC_PREDICT_NEVER);
-	/* one gap predicts, and nothing is risked by it yet */
+	/* one gap is a prediction, but is not acted upon yet */
 	gaps(&signature, MS, 1);
 	is(next(&signature), MS, 0, MRRC_PREDICT_NEVER);
 }
@@ -94,7 +94,7 @@ START_TEST(test_guard)
 }
 END_TEST
 
-/* The shortest and the longest, in whatever order they come. */
+/* The shortest and the longest gap, in any order. */
 START_TEST(test_shortest_and_longest)
 {
 	static const uint64_t order[][3] = {
@@ -142,7 +142,7 @@ START_TEST(test_window)
 }
 END_TEST
 
-/* In a context that is new: what the buffer did at that call site. */
+/* In a new context the gaps of the buffer at that call site count. */
 START_TEST(test_buffer_in_new_context)
 {
 	struct mrrc_signature signature = use(SITE, ADDR);
@@ -161,7 +161,7 @@ START_TEST(test_buffer_in_new_context)
 }
 END_TEST
 
-/* A call site whose buffers do not come again: after the fourth, no wait. */
+/* A call site whose buffers are used once: after the fourth, no wait. */
 START_TEST(test_once)
 {
 	struct mrrc_signature signature, again;
@@ -173,7 +173,7 @@ START_TEST(test_once)
 				  i < 3 ? MRRC_PREDICT_NEVER : 0);
 	}
 	ck_assert_uint_eq(next(&signature).from, 0);
-	/* one comes again: that is too much for 32 uses, not for 33 */
+	/* one is used again: too many for 32 uses, not for 33 */
 	again = signature;
 	gaps(&again, MS, 1);
 	for (; i < 33; i++) {
@@ -181,14 +181,14 @@ START_TEST(test_once)
 		signature = use(SITE, ADDR + 4096 * i);
 	}
 	ck_assert_uint_eq(next(&signature).to, 0);
-	/* that one is known not to be such a buffer */
+	/* that buffer is known to be used again */
 	ck_assert_uint_eq(next(&again).to, MRRC_PREDICT_NEVER);
 	signature = use(SITE + 8, ADDR);
 	ck_assert_uint_eq(next(&signature).to, MRRC_PREDICT_NEVER);
 }
 END_TEST
 
-/* A buffer of which nothing is known waits as long as any has. */
+/* An unknown buffer is kept as long as the longest gap of any buffer. */
 START_TEST(test_longest_of_all)
 {
 	struct mrrc_signature other = use(SITE, ADDR), signature;
@@ -217,7 +217,7 @@ START_TEST(test_extremes)
 }
 END_TEST
 
-/* What is used lately stays, whatever else is new; memory does not grow. */
+/* Recently used signatures stay while new ones come; memory does not grow. */
 START_TEST(test_room)
 {
 	const struct mrrc_signature kept = use(SITE, ADDR);
@@ -236,7 +236,7 @@ START_TEST(test_room)
 	i = 2 + i / 64;
 	is(next(&kept), MS, MS - MS / 20 - 2 * (MS / i),
 	   MS + MS / 2 + 4 * (MS / i));
-	/* and what was not, goes */
+	/* others are replaced */
 	thread = (struct mrrc_predict_context){ 0 };
 	signature = use(SITE + 16, ADDR + 4096);
 	ck_assert_uint_eq(next(&signature).period, 0);
@@ -309,7 +309,7 @@ static struct mrrc_prediction model_next(unsigned n, unsigned i)
 	return p;
 }
 
-/* Fewer signatures than there is room for: nothing may be forgotten. */
+/* Fewer signatures than places: none may be forgotten. */
 START_TEST(test_model)
 {
 	static struct mrrc_signature signature[STEPS];

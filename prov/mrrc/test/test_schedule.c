@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * core/schedule: the paper's conditions at their very boundaries.
- */
+/* core/schedule: the paper's conditions, exactly at their boundaries. */
 #include "config.h"
 #include "suites.h"
 
@@ -57,7 +55,7 @@ static struct mrrc_signature sign(unsigned i)
 	return signature;
 }
 
-/* An operation that is over at once. */
+/* An operation that ends at once. */
 static bool use(unsigned i, uint64_t now)
 {
 	const struct mrrc_signature signature = sign(i);
@@ -94,8 +92,8 @@ static void says(uint64_t now, enum mrrc_step step, unsigned i, uint64_t wake)
 }
 
 /*
- * A use, after so many every @period that little guard is left. The schedule
- * has not been asked yet.
+ * A use, after so many with @period between them that the guard is small. The
+ * schedule has not been asked yet.
  */
 static uint64_t learn(unsigned i, uint64_t period, uint64_t now)
 {
@@ -125,7 +123,7 @@ START_TEST(test_first_use)
 {
 	ck_assert(!use(0, MS));
 	ck_assert_int_eq(item[0].state, MRRC_SCHEDULED_USED);
-	/* nothing known: kept, and looked at again */
+	/* no prediction: kept, and judged again later */
 	says(MS, MRRC_STEP_NONE, 0, MS + 64 * COST + 1);
 	ck_assert(mrrc_scheduled_registered(&item[0]));
 	says(MS + 64 * COST, MRRC_STEP_NONE, 0, MS + 64 * COST + 1);
@@ -140,7 +138,7 @@ START_TEST(test_first_use)
 }
 END_TEST
 
-/* Deregistered, and there again a guard before its next use. */
+/* Deregistered, and registered again a guard before its next use. */
 START_TEST(test_period)
 {
 	const uint64_t start = learn(0, 10 * MS, MS);
@@ -182,7 +180,7 @@ START_TEST(test_short_period)
 	const uint64_t start = learn(0, COST, MS);
 
 	says(start, MRRC_STEP_NONE, 0, start + until(COST));
-	/* what has not come by then is not waited for */
+	/* a buffer without a use by then is not kept longer */
 	says(start + until(COST), MRRC_STEP_DEREGISTER, 0, 0);
 	says(start + until(COST), MRRC_STEP_NONE, 0, UINT64_MAX);
 	ck_assert_uint_eq(schedule.stats.dropped, 1);
@@ -191,7 +189,7 @@ START_TEST(test_short_period)
 }
 END_TEST
 
-/* Buffers of a call site that do not come again go at once. */
+/* Buffers of a call site that are used once are deregistered at once. */
 START_TEST(test_once)
 {
 	unsigned i;
@@ -206,7 +204,7 @@ START_TEST(test_once)
 }
 END_TEST
 
-/* As long as an operation goes on, nothing happens to it. */
+/* While an operation uses the region, there is no step for it. */
 START_TEST(test_in_use)
 {
 	struct mrrc_signature signature;
@@ -223,7 +221,7 @@ START_TEST(test_in_use)
 }
 END_TEST
 
-/* Asked for while it is being registered: late, and the registration serves. */
+/* A use during its registration is late, and that registration serves it. */
 START_TEST(test_used_while_coming)
 {
 	const uint64_t start = learn(0, 10 * MS, MS);
@@ -240,7 +238,7 @@ START_TEST(test_used_while_coming)
 }
 END_TEST
 
-/* Earlier than it was ever: late, and no longer planned. */
+/* A use that is earlier than any before is late, and ends the plan. */
 START_TEST(test_used_while_planned)
 {
 	const uint64_t start = learn(0, 10 * MS, MS);
@@ -253,7 +251,7 @@ START_TEST(test_used_while_planned)
 	ck_assert_uint_eq(schedule.stats.predicted, 1);
 	ck_assert_uint_eq(schedule.stats.within_5, 0);
 	mrrc_schedule_done(&schedule, &item[0]);
-	/* which is the shortest now */
+	/* which is the shortest gap now */
 	says(start + 5 * MS + MS / 2, MRRC_STEP_DEREGISTER, 0, 0);
 	says(start + 5 * MS + MS / 2, MRRC_STEP_NONE, 0,
 	     start + 5 * MS + 5 * MS - 5 * MS / 20 - 2 * (5 * MS / 4001) -
@@ -279,7 +277,7 @@ START_TEST(test_forget)
 }
 END_TEST
 
-/* What comes back all at once is begun early enough: no one is late. */
+/* Registrations for many uses at once begin early enough: no use is late. */
 START_TEST(test_spaced)
 {
 	uint64_t now, start = 0, wake;
@@ -309,7 +307,7 @@ START_TEST(test_spaced)
 }
 END_TEST
 
-/* A due registration comes before what was used meanwhile. */
+/* A due registration comes before the judging of used regions. */
 START_TEST(test_turns)
 {
 	const uint64_t start = learn(0, 10 * MS, MS);
@@ -325,7 +323,7 @@ START_TEST(test_turns)
 }
 END_TEST
 
-/* A model in which nothing costs anything ends, too. */
+/* With a cost model of zeroes the schedule ends, too. */
 START_TEST(test_no_cost)
 {
 	static const struct mrrc_cost none = { .page = 4096 };
@@ -337,7 +335,7 @@ START_TEST(test_no_cost)
 }
 END_TEST
 
-/* What takes for ever is never planned, and kept for long. */
+/* A region with endless cost is never planned, and is kept for long. */
 START_TEST(test_vast_cost)
 {
 	static const struct mrrc_cost vast = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/schedule against a model that looks at every region in each step. What
- * is predicted is the predictor's for both.
+ * core/schedule against a model that examines every region in each step. Both
+ * use the same predictor.
  */
 #include "config.h"
 #include "suites.h"
@@ -42,7 +42,10 @@ static uint64_t model_costs(unsigned i)
 	return 13000 * (model[i].len / 4096) + 7000 + 2 * QUEUE;
 }
 
-/* The least due of a state, the first of equal ones; MANY: none. */
+/*
+ * The region of a state with the earliest deadline, the first of equal ones;
+ * MANY: none.
+ */
 static unsigned model_first(enum mrrc_scheduled_state state)
 {
 	unsigned best = MANY, i;
@@ -72,7 +75,9 @@ static unsigned model_judged(uint64_t now)
 	return best;
 }
 
-/* The latest that leaves room: just where another has to begin, or at first. */
+/*
+ * The latest deadline with room: the start of another item, or the wanted time.
+ */
 static uint64_t model_fit(uint64_t due, uint64_t cost)
 {
 	uint64_t best = 0, at;
@@ -140,7 +145,7 @@ static enum mrrc_step model_next(uint64_t now, unsigned *i, uint64_t *wake)
 	return MRRC_STEP_NONE;
 }
 
-/* Where steps of both must be the same, and have done the same. */
+/* The steps of both must be the same, with the same effects. */
 static uint64_t model_steps(uint64_t now)
 {
 	struct mrrc_scheduled *got;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registered bytes over time: a few requests worked out by hand, and what must
- * hold for any trace.
+ * Registered bytes over time: a few requests calculated by hand, and properties
+ * of any trace.
  */
 #include "config.h"
 #include "test/suites.h"
@@ -104,7 +104,7 @@ static void counts(uint64_t first, uint64_t late, uint64_t registrations)
 	ck_assert_uint_eq(result.registrations, registrations);
 }
 
-/* Two pages now and then, one of another process once. */
+/* Two pages repeatedly, and one page of another process once. */
 static void add_some(void)
 {
 	add(1000, 0, 0, 2, 0);
@@ -158,7 +158,7 @@ START_TEST(test_offline)
 }
 END_TEST
 
-/* Where there is no time for both it stays. */
+/* Without time for both the buffer stays registered. */
 START_TEST(test_offline_short)
 {
 	add(0, 0, 0, 2, 0);
@@ -171,7 +171,10 @@ START_TEST(test_offline_short)
 }
 END_TEST
 
-/* In use it stays whatever the helper; at the end of the trace, too. */
+/*
+ * A buffer in use stays registered with any helper, and at the end of the
+ * trace.
+ */
 START_TEST(test_held)
 {
 	add(0, 0, 0, 1, 5000);
@@ -188,7 +191,9 @@ START_TEST(test_held)
 }
 END_TEST
 
-/* What two buffers share counts once, and stays while one of them does. */
+/*
+ * Bytes of two buffers count once, and stay registered while one of them does.
+ */
 START_TEST(test_overlap)
 {
 	add(0, 0, 0, 4, 0);
@@ -203,7 +208,7 @@ START_TEST(test_overlap)
 }
 END_TEST
 
-/* As long as its longest request was. */
+/* A buffer is as long as its longest request. */
 START_TEST(test_grows)
 {
 	add(0, 0, 0, 1, 0);
@@ -218,7 +223,10 @@ START_TEST(test_grows)
 }
 END_TEST
 
-/* A period: learned, then there in time, and mostly not in between. */
+/*
+ * A period is learned; then the buffer is registered in time, and mostly not
+ * between.
+ */
 START_TEST(test_predict)
 {
 	unsigned i;
@@ -241,8 +249,8 @@ START_TEST(test_predict)
 END_TEST
 
 /*
- * Many at once take a helper 37 ms: it begins early enough. At first they look
- * as if they were used once.
+ * Many buffers at once take a helper 37 ms, so it has to begin early enough. At
+ * first they seem to be used only once.
  */
 START_TEST(test_predict_busy)
 {
@@ -261,7 +269,7 @@ START_TEST(test_predict_busy)
 }
 END_TEST
 
-/* One that comes early is late, whatever the helper was about to do. */
+/* A use that comes early is late, in each state of the helper. */
 START_TEST(test_predict_early)
 {
 	unsigned i;
@@ -276,7 +284,7 @@ START_TEST(test_predict_early)
 }
 END_TEST
 
-/* Threads have contexts, and processes addresses, of their own. */
+/* Each thread has its own context, each process its own addresses. */
 START_TEST(test_predict_apart)
 {
 	unsigned i;
@@ -310,7 +318,7 @@ START_TEST(test_predict_apart)
 }
 END_TEST
 
-/* As late as asked for, and with any shorter time later. */
+/* As few late requests as asked for, and more with any shorter time. */
 START_TEST(test_equal)
 {
 	struct sim_helper_run helper = { .timeline = &timeline, .cost = &cost };
@@ -327,7 +335,7 @@ START_TEST(test_equal)
 }
 END_TEST
 
-/* Of any trace. */
+/* Properties of any trace. */
 START_TEST(test_bounds)
 {
 	static const char *const names[] = { "nas", "kv", "cello", "httpd" };
