@@ -54,7 +54,7 @@ enum mrrc_trust_mode mrrc_trust_mode(void);
 /*
  * Around a call that may bring code to [start, end), or that cannot be
  * announced; the call is made in between. Empty: no code. false (mode HOOKED):
- * not needed, and no mrrc_trust_end(). In mode NOBODY it is counted, too: trust
+ * not needed, and no mrrc_trust_end(). In mode NOBODY it counts, too: trust
  * may be asked for before the call is over.
  */
 bool mrrc_trust_begin(void);
