@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,6 +109,7 @@ int main(int argc, char **argv)
 	int ret;
 
 	out_check_at_exit("fi_mrrc_prof");
+	argp_program_version = PACKAGE_STRING;
 	prof_options_parse(argc, argv, &options);
 	prof_device_env();
 	catch_signals();

@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,6 +177,7 @@ int main(int argc, char **argv)
 	int ret;
 
 	out_check_at_exit("fi_mrrc_sim");
+	argp_program_version = PACKAGE_STRING;
 	sim_options_parse(argc, argv, &options);
 	ret = load(&options);
 	if (!ret)

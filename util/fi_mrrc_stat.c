@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include <argp.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -220,6 +221,7 @@ int main(int argc, char **argv)
 	int ret;
 
 	out_check_at_exit("fi_mrrc_stat");
+	argp_program_version = PACKAGE_STRING;
 	stat_options_parse(argc, argv, &options);
 	if (options.code)
 		return stat_code(options.what, options.whats);

@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,6 +93,7 @@ int main(int argc, char **argv)
 	int ret;
 
 	out_check_at_exit("fi_mrrc_trace");
+	argp_program_version = PACKAGE_STRING;
 	trace_options_parse(argc, argv, &options);
 	ret = run(&options, &records);
 	trace_records_fini(&records);

@@ -75,6 +75,7 @@ keeps 1 --size=-4095
 keeps 5 --time=0-0.9
 keeps 1 --time=1-
 keeps 0 --op=trecv
+says '^ofi_mrrc [0-9]' --version
 
 # there and back: all is there, and it is the same
 run 0 -f csv -o "$DIR/b.csv" "$DIR/a.csv"
