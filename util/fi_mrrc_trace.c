@@ -51,7 +51,7 @@ static int show(FILE *out, void *arg)
 }
 
 static int load(const struct trace_options *options,
-		struct trace_records *records)
+		struct trace_records *records, size_t *read)
 {
 	char err[SIM_ERR_MAX];
 	size_t i;
@@ -61,9 +61,39 @@ static int load(const struct trace_options *options,
 				       sizeof(err)))
 			return complain(err);
 	}
+	*read = records->count;
 	trace_records_sort(records);
 	trace_records_filter(records, &options->filter);
 	return 0;
+}
+
+static bool registers(const struct trace_records *records)
+{
+	size_t i;
+
+	for (i = 0; i < records->sources; i++) {
+		if (*records->source[i].domain.policy)
+			return true;
+	}
+	return false;
+}
+
+/* Why there is nothing to be shown. @read: the requests before the filters. */
+static void explain(const struct trace_records *records, size_t read)
+{
+	if (read)
+		fprintf(stderr,
+			"fi_mrrc_trace: none of the %zu requests passes the "
+			"filters\n",
+			read);
+	else if (records->dropped)
+		complain("no request found room: raise FI_OFI_MRRC_TRACE_SIZE");
+	else if (!registers(records))
+		complain("no requests: the domains registered nothing, as over "
+			 "tcp; FI_OFI_MRRC_REGISTER=always has them do so");
+	else
+		complain("no requests: the program used no buffer that had to "
+			 "be registered before the recording ended");
 }
 
 static int run(const struct trace_options *options,
@@ -71,11 +101,16 @@ static int run(const struct trace_options *options,
 {
 	struct result result = { .options = options, .records = records };
 	char err[SIM_ERR_MAX];
+	size_t read;
 	int ret;
 
-	ret = load(options, records);
+	ret = load(options, records, &read);
 	if (ret)
 		return ret;
+	/* programs want no words */
+	if (!records->count &&
+	    (options->summary || options->format == TRACE_TABLE))
+		explain(records, read);
 	if (options->summary) {
 		ret = trace_summary(records, &result.summary);
 		if (ret)

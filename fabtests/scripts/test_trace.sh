@@ -117,6 +117,18 @@ test_simulated()
 	fail "simulator: ${simulator:-nothing}"
 }
 
+# Where nothing is recorded, the tool says why.
+test_empty()
+{
+	# over verbs domains register
+	[[ $PROVIDER != *verbs* ]] || return 0
+	FI_OFI_MRRC_REGISTER=auto recorded live -i -p "$PROVIDER" </dev/null ||
+		return 1
+	"${BIN}fi_mrrc_trace" -s "$FILE" >/dev/null 2>"$DIR/err" || return 1
+	grep -q "registered nothing.*FI_OFI_MRRC_REGISTER=always" "$DIR/err" ||
+		{ cat "$DIR/err"; fail "does not say why"; }
+}
+
 # counted PROGRAM ARGUMENT...: records any test, and compares the counters
 counted()
 {
@@ -318,5 +330,5 @@ TESTS=()
 for policy in $POLICIES; do
 	TESTS+=("simulated $policy")
 done
-run_tests "${TESTS[@]}" cost msg rma atomic mr readonly threads unmap hook \
+run_tests "${TESTS[@]}" cost empty msg rma atomic mr readonly threads unmap hook \
 	callers fork refused others secure busy limit

@@ -75,6 +75,13 @@ keeps 1 --size=-4095
 keeps 5 --time=0-0.9
 keeps 1 --time=1-
 keeps 0 --op=trecv
+# to people it says why there is nothing
+[ ! -s "$DIR/err" ] || fail "has words for programs"
+run 0 --op=trecv "$DIR/a.csv"
+grep -q "none of the 6 requests passes the filters" "$DIR/err" ||
+	fail "does not say why nothing is shown"
+run 0 "$DIR/a.csv"
+[ ! -s "$DIR/err" ] || fail "says why nothing is shown, and it is not so"
 says '^ofi_mrrc [0-9]' --version
 
 # there and back: all is there, and it is the same
