@@ -282,7 +282,7 @@ static bool use_scheduled(struct state *state, uint32_t i,
 	struct mrrc_signature signature;
 
 	mrrc_predict_sign(&state->context[state->run->timeline->thread[i]],
-			  req->site, req->addr, &signature);
+			  req->site, req->addr, req->len, &signature);
 	buffer->item.len = buffer_len(state, buffer);
 	mrrc_schedule_use(&process->schedule, &buffer->item, &signature,
 			  state->now);

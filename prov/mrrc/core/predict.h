@@ -3,11 +3,13 @@
  * When a buffer will be used again: the context-aware predictor of li2011,
  * section 3.1.
  *
- * A use has a signature: its call site, its address, and the two communication
- * points of its thread before it. For each signature the predictor learns the
- * shortest and the longest gap from such a use to the next use of the same
- * buffer. The paper predicts the shortest gap, and keeps the buffer from then
- * on; here the longest gap limits how long the buffer is kept.
+ * A use has a signature: its call site, its address, the class of its length,
+ * and the communication points of its thread before it. For each signature the
+ * predictor learns the shortest and the longest gap from such a use to the next
+ * use of the same buffer. The paper predicts the shortest gap, and keeps the
+ * buffer from then on; here the longest gap limits how long the buffer is kept.
+ * The paper hashes the stack, and looks at two points before. The call site here
+ * is one address in an MPI library: lengths and more points stand for the stack.
  *
  * If a signature is new, the gaps of the buffer at that call site in any
  * context are used. If these are unknown, too, the call site predicts whether
@@ -25,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MRRC_PREDICT_WINDOW 2 /* communication points before */
+#define MRRC_PREDICT_WINDOW 6 /* communication points before */
 #define MRRC_PREDICT_NEVER  UINT64_MAX
 
 /* The last communication points of a thread; zero: there were none. */
@@ -34,9 +36,9 @@ struct mrrc_predict_context {
 };
 
 struct mrrc_signature {
-	uint64_t context; /* call site, address and points before */
-	uint64_t buffer;  /* call site and address */
-	uint64_t site;
+	uint64_t context; /* call site, address, length and points before */
+	uint64_t buffer;  /* call site, address and length */
+	uint64_t site;	  /* and length */
 };
 
 /* Relative to the use. */
@@ -60,9 +62,18 @@ struct mrrc_predict {
 int mrrc_predict_init(struct mrrc_predict *predict, size_t signatures);
 void mrrc_predict_fini(struct mrrc_predict *predict);
 
-/* The thread with that context is at a new communication point. */
+/* The same in memory of the caller's, mrrc_predict_bytes() zeroes. */
+size_t mrrc_predict_bytes(size_t signatures);
+void mrrc_predict_place(struct mrrc_predict *predict, size_t signatures,
+			void *zeroes);
+
+/*
+ * The thread with that context is at a new communication point. Only the class
+ * of the length counts: the next power of two.
+ */
 void mrrc_predict_sign(struct mrrc_predict_context *context, uint64_t site,
-		       uint64_t addr, struct mrrc_signature *signature);
+		       uint64_t addr, size_t len,
+		       struct mrrc_signature *signature);
 
 /* One use with that signature. */
 void mrrc_predict_use(struct mrrc_predict *predict,

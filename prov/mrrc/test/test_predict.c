@@ -17,6 +17,7 @@
 #define SIGNATURES 1000u
 #define SITE	   0x401000u
 #define ADDR	   0x7f0000000000u
+#define LEN	   65536u
 #define MS	   1000000u
 
 static struct mrrc_predict predict;
@@ -33,13 +34,18 @@ static void teardown(void)
 	mrrc_predict_fini(&predict);
 }
 
-static struct mrrc_signature use(uint64_t site, uint64_t addr)
+static struct mrrc_signature use_len(uint64_t site, uint64_t addr, size_t len)
 {
 	struct mrrc_signature signature;
 
-	mrrc_predict_sign(&thread, site, addr, &signature);
+	mrrc_predict_sign(&thread, site, addr, len, &signature);
 	mrrc_predict_use(&predict, &signature);
 	return signature;
+}
+
+static struct mrrc_signature use(uint64_t site, uint64_t addr)
+{
+	return use_len(site, addr, LEN);
 }
 
 static void gaps(const struct mrrc_signature *signature, uint64_t gap,
@@ -83,14 +89,14 @@ START_TEST(test_guard)
 	const struct mrrc_signature signature = use(SITE, ADDR);
 
 	gaps(&signature, MS, 2);
-	is(next(&signature), MS, 0, 3 * MS + MS / 2);
+	is(next(&signature), MS, MS - MS / 20 - MS / 4, 2 * MS + MS / 2);
 	gaps(&signature, MS, 2);
-	is(next(&signature), MS, MS - MS / 20 - MS / 2, 2 * MS + MS / 2);
+	is(next(&signature), MS, MS - MS / 20 - MS / 8, 2 * MS);
 	gaps(&signature, MS, 36);
-	is(next(&signature), MS, MS - MS / 20 - MS / 20, MS + MS / 2 + MS / 10);
+	is(next(&signature), MS, MS - MS / 20 - MS / 80, MS + MS / 2 + MS / 20);
 	gaps(&signature, MS, 4000 - 40);
-	is(next(&signature), MS, MS - MS / 20 - MS / 2000,
-	   MS + MS / 2 + MS / 1000);
+	is(next(&signature), MS, MS - MS / 20 - MS / 8000,
+	   MS + MS / 2 + MS / 2000);
 }
 END_TEST
 
@@ -108,36 +114,58 @@ START_TEST(test_shortest_and_longest)
 
 	for (i = 0; i < 3; i++)
 		gaps(&signature, order[_i][i], i == 2 ? 98 : 1);
-	is(next(&signature), MS, MS - MS / 20 - MS / 50,
-	   4 * MS + 2 * MS + 4 * (4 * MS / 100));
+	is(next(&signature), MS, MS - MS / 20 - MS / 200,
+	   4 * MS + 2 * MS + 2 * (4 * MS / 100));
 }
 END_TEST
 
-/* Two points before: the same use after another pair is another signature. */
+/*
+ * The same use after other points is another signature: up to the window, the
+ * last of which is point @_i before.
+ */
 START_TEST(test_window)
 {
+	const bool within = _i < MRRC_PREDICT_WINDOW;
 	struct mrrc_signature after[2];
-	int i;
+	int i, k;
 
 	for (i = 0; i < 2; i++) {
-		use(SITE, ADDR + i); /* differs two points before */
-		use(SITE + 8, ADDR + 9);
+		use(SITE, ADDR + i); /* the one that differs */
+		for (k = 0; k < _i; k++)
+			use(SITE + 8, ADDR + 9 + k);
 		after[i] = use(SITE, ADDR);
 	}
-	ck_assert_uint_ne(after[0].context, after[1].context);
+	ck_assert_int_eq(after[0].context != after[1].context, within);
 	ck_assert_uint_eq(after[0].buffer, after[1].buffer);
 	ck_assert_uint_eq(after[0].site, after[1].site);
 	gaps(&after[0], MS, 4);
 	gaps(&after[1], 10 * MS, 4);
 	ck_assert_uint_eq(next(&after[0]).period, MS);
-	ck_assert_uint_eq(next(&after[1]).period, 10 * MS);
-	ck_assert_uint_lt(next(&after[0]).to, 10 * MS);
-	/* the third before makes no difference */
-	for (i = 0; i < 2; i++) {
-		use(SITE, ADDR + 100 + i);
-		use(SITE, ADDR + 1);
-		use(SITE + 8, ADDR + 9);
-		ck_assert_uint_eq(use(SITE, ADDR).context, after[1].context);
+	ck_assert_uint_eq(next(&after[1]).period, within ? 10 * MS : MS);
+}
+END_TEST
+
+/* Lengths up to the same power of two are one signature, others are not. */
+START_TEST(test_length)
+{
+	static const size_t len[] = { 0, 1, LEN, 2 * LEN - 1, 2 * LEN };
+	struct mrrc_signature is[5], after;
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		thread = (struct mrrc_predict_context){ 0 };
+		is[i] = use_len(SITE, ADDR, len[i]);
+		after = use(SITE + 8, ADDR);
+		if (!i)
+			continue;
+		ck_assert_int_eq(is[i].context == is[i - 1].context, i == 3);
+		ck_assert_int_eq(is[i].buffer == is[i - 1].buffer, i == 3);
+		ck_assert_int_eq(is[i].site == is[i - 1].site, i == 3);
+		/* and the next use has it in its context */
+		thread = (struct mrrc_predict_context){ 0 };
+		use_len(SITE, ADDR, len[i - 1]);
+		ck_assert_int_eq(use(SITE + 8, ADDR).context == after.context,
+				 i == 3);
 	}
 }
 END_TEST
@@ -151,8 +179,8 @@ START_TEST(test_buffer_in_new_context)
 	gaps(&signature, 3 * MS, 1);
 	use(SITE, ADDR + 4096);
 	signature = use(SITE, ADDR);
-	is(next(&signature), 0, MS - MS / 20 - MS / 2,
-	   3 * MS + 3 * MS / 2 + 3 * MS);
+	is(next(&signature), 0, MS - MS / 20 - MS / 8,
+	   3 * MS + 3 * MS / 2 + 3 * MS / 2);
 	/* not at another one, nor another buffer there */
 	signature = use(SITE + 8, ADDR);
 	ck_assert_uint_eq(next(&signature).to, MRRC_PREDICT_NEVER);
@@ -198,7 +226,7 @@ START_TEST(test_longest_of_all)
 	signature = use(SITE + 8, ADDR);
 	ck_assert_uint_eq(next(&signature).to, MRRC_PREDICT_NEVER);
 	gaps(&other, MS, 1);
-	is(next(&signature), 0, 0, 8 * MS + 4 * MS + 4 * MS);
+	is(next(&signature), 0, 0, 8 * MS + 4 * MS + 2 * MS);
 }
 END_TEST
 
@@ -234,8 +262,8 @@ START_TEST(test_room)
 	}
 	ck_assert_uint_eq(predict.sets, sets);
 	i = 2 + i / 64;
-	is(next(&kept), MS, MS - MS / 20 - 2 * (MS / i),
-	   MS + MS / 2 + 4 * (MS / i));
+	is(next(&kept), MS, MS - MS / 20 - MS / (2 * i),
+	   MS + MS / 2 + 2 * (MS / i));
 	/* others are replaced */
 	thread = (struct mrrc_predict_context){ 0 };
 	signature = use(SITE + 16, ADDR + 4096);
@@ -245,12 +273,12 @@ END_TEST
 
 /* ---- a model that keeps all ---------------------------------------------- */
 
-#define SITES	3
-#define BUFFERS 5
+#define SITES	2
+#define BUFFERS 2
 #define STEPS	3000
 
 static struct step {
-	unsigned site, buffer, before[2];
+	unsigned site, buffer, before[MRRC_PREDICT_WINDOW];
 	uint64_t gap;
 	bool again;
 } step[STEPS];
@@ -289,10 +317,8 @@ static struct mrrc_prediction model_next(unsigned n, unsigned i)
 	if (count < 2)
 		count = model_gaps(n, i, 1, &min, &max);
 	if (count >= 2) {
-		p.from = min - min / 20 - (count > 2 ? 2 * (min / count) : min);
-		if ((int64_t) p.from < 0)
-			p.from = 0;
-		p.to = max + max / 2 + 4 * (max / count);
+		p.from = min - min / 20 - min / (2 * count);
+		p.to = max + max / 2 + 2 * (max / count);
 		return p;
 	}
 	for (k = 0; k < n; k++) {
@@ -305,7 +331,7 @@ static struct mrrc_prediction model_next(unsigned n, unsigned i)
 	if (once && model_gaps(n, i, 2, &min, &max) * 32 < uses)
 		p.to = 0;
 	else if (all >= 8)
-		p.to = longest + longest / 2 + 4 * (longest / all);
+		p.to = longest + longest / 2 + 2 * (longest / all);
 	return p;
 }
 
@@ -313,7 +339,7 @@ static struct mrrc_prediction model_next(unsigned n, unsigned i)
 START_TEST(test_model)
 {
 	static struct mrrc_signature signature[STEPS];
-	unsigned last[BUFFERS], before[2] = { 0 };
+	unsigned last[BUFFERS], before[MRRC_PREDICT_WINDOW] = { 0 };
 	struct mrrc_prediction want;
 	struct seed seed = seed_init("predict", _i);
 	unsigned i, k;
@@ -326,7 +352,7 @@ START_TEST(test_model)
 		step[i].site = seed_below(&seed, SITES);
 		step[i].buffer = seed_below(&seed, BUFFERS);
 		memcpy(step[i].before, before, sizeof(before));
-		before[1] = before[0];
+		memmove(before + 1, before, sizeof(before) - sizeof(*before));
 		before[0] = 1 + step[i].site * BUFFERS + step[i].buffer;
 		signature[i] = use(SITE + step[i].site, ADDR + step[i].buffer);
 		k = last[step[i].buffer];
@@ -380,7 +406,8 @@ Suite *predict_suite(void)
 	tcase_add_test(tcase, test_nothing_known);
 	tcase_add_test(tcase, test_guard);
 	tcase_add_loop_test(tcase, test_shortest_and_longest, 0, 4);
-	tcase_add_test(tcase, test_window);
+	tcase_add_loop_test(tcase, test_window, 0, MRRC_PREDICT_WINDOW + 2);
+	tcase_add_test(tcase, test_length);
 	tcase_add_test(tcase, test_buffer_in_new_context);
 	tcase_add_test(tcase, test_once);
 	tcase_add_test(tcase, test_longest_of_all);

@@ -51,7 +51,7 @@ static struct mrrc_signature sign(unsigned i)
 {
 	struct mrrc_signature signature;
 
-	mrrc_predict_sign(&thread, SITE, 4096 * i, &signature);
+	mrrc_predict_sign(&thread, SITE, 4096 * i, LEN, &signature);
 	return signature;
 }
 
@@ -111,12 +111,12 @@ static uint64_t learn(unsigned i, uint64_t period, uint64_t now)
 
 static uint64_t from(uint64_t period)
 {
-	return period - period / 20 - 2 * (period / 4000);
+	return period - period / 20 - period / 8000;
 }
 
 static uint64_t until(uint64_t period)
 {
-	return period + period / 2 + 4 * (period / 4000);
+	return period + period / 2 + 2 * (period / 4000);
 }
 
 START_TEST(test_first_use)
@@ -254,8 +254,7 @@ START_TEST(test_used_while_planned)
 	/* which is the shortest gap now */
 	says(start + 5 * MS + MS / 2, MRRC_STEP_DEREGISTER, 0, 0);
 	says(start + 5 * MS + MS / 2, MRRC_STEP_NONE, 0,
-	     start + 5 * MS + 5 * MS - 5 * MS / 20 - 2 * (5 * MS / 4001) -
-		     COST);
+	     start + 5 * MS + 5 * MS - 5 * MS / 20 - 5 * MS / 8002 - COST);
 }
 END_TEST
 

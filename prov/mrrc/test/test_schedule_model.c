@@ -12,6 +12,7 @@
 #include "seed.h"
 
 #define SITE  0x401000u
+#define LEN   65536u
 #define US    1000u
 #define MS    1000000u
 #define QUEUE 100u
@@ -180,7 +181,7 @@ static void model_use(unsigned i, uint64_t now, uint64_t turn)
 	const bool registered = model[i].state == MRRC_SCHEDULED_USED ||
 				model[i].state == MRRC_SCHEDULED_KEPT;
 
-	mrrc_predict_sign(&thread, SITE, 4096 * i, &model[i].signature);
+	mrrc_predict_sign(&thread, SITE, 4096 * i, LEN, &model[i].signature);
 	ck_assert_int_eq(mrrc_schedule_use(&schedule, &item[i],
 					   &model[i].signature, now),
 			 registered);

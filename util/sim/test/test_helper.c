@@ -237,9 +237,9 @@ START_TEST(test_predict)
 	run(SIM_HELPER_PREDICT, 0);
 	ck_assert_uint_eq(result.first, 1);
 	ck_assert_uint_eq(result.late, 0);
-	/* its context is the same from the third use on */
-	ck_assert_uint_eq(result.predicted, 396);
-	ck_assert_uint_eq(result.within_05, 396);
+	/* its context is the same from the seventh use on */
+	ck_assert_uint_eq(result.predicted, 392);
+	ck_assert_uint_eq(result.within_05, 392);
 	ck_assert_uint_gt(result.registrations, 390);
 	ck_assert_double_lt(result.mean_bytes, 64 * PAGE * .25);
 	ck_assert_double_gt(result.mean_bytes, 64 * PAGE * .05);
@@ -312,8 +312,8 @@ START_TEST(test_predict_apart)
 	}
 	ready();
 	run(SIM_HELPER_PREDICT, 0);
-	ck_assert_uint_eq(result.predicted, 396);
-	ck_assert_uint_eq(result.within_05, 396);
+	ck_assert_uint_eq(result.predicted, 392);
+	ck_assert_uint_eq(result.within_05, 392);
 	ck_assert_uint_eq(result.late, 0);
 }
 END_TEST
