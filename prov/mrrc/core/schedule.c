@@ -150,6 +150,14 @@ void mrrc_schedule_registered(struct mrrc_schedule *schedule,
 	mrrc_schedule_keep(schedule, item, until);
 }
 
+void mrrc_schedule_retain(struct mrrc_schedule *schedule,
+			  struct mrrc_scheduled *item, uint64_t until)
+{
+	assert(!mrrc_scheduled_registered(item));
+	mrrc_schedule_leave(schedule, item);
+	mrrc_schedule_keep(schedule, item, until);
+}
+
 void mrrc_schedule_forget(struct mrrc_schedule *schedule,
 			  struct mrrc_scheduled *item)
 {

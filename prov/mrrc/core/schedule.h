@@ -110,6 +110,13 @@ enum mrrc_step mrrc_schedule_next(struct mrrc_schedule *schedule, uint64_t now,
 void mrrc_schedule_registered(struct mrrc_schedule *schedule,
 			      struct mrrc_scheduled *item);
 
+/*
+ * The step was to deregister, which has to wait: the region is used by an
+ * operation that was not reported. Judged again at @until.
+ */
+void mrrc_schedule_retain(struct mrrc_schedule *schedule,
+			  struct mrrc_scheduled *item, uint64_t until);
+
 /* The region is not in use, and was invalidated, evicted or not registrable. */
 void mrrc_schedule_forget(struct mrrc_schedule *schedule,
 			  struct mrrc_scheduled *item);
@@ -119,6 +126,12 @@ static inline bool mrrc_scheduled_registered(const struct mrrc_scheduled *item)
 	return item->state == MRRC_SCHEDULED_IN_USE ||
 	       item->state == MRRC_SCHEDULED_USED ||
 	       item->state == MRRC_SCHEDULED_KEPT;
+}
+
+/* Is a region registered that is not in use, so that it may leave one day? */
+static inline bool mrrc_schedule_holds(const struct mrrc_schedule *schedule)
+{
+	return !TAILQ_EMPTY(&schedule->used) || schedule->kept.count;
 }
 
 bool mrrc_schedule_valid(const struct mrrc_schedule *schedule);
