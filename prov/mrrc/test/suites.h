@@ -24,6 +24,7 @@ Suite *policy_mre_suite(void);
 Suite *policy_gdsf_suite(void);
 Suite *plan_suite(void);
 Suite *predict_suite(void);
+Suite *spans_suite(void);
 Suite *stats_suite(void);
 Suite *reuse_suite(void);
 Suite *schedule_suite(void);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Address ranges that may overlap each other, and those that share a byte with
+ * a given range.
+ *
+ * Ordered by start. A search begins as far below the range as the longest span
+ * is long, so it is fast while spans have similar lengths, or are few.
+ *
+ * Not thread-safe; allocates nothing, as the owner embeds what it adds.
+ */
+#ifndef MRRC_SPANS_H
+#define MRRC_SPANS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <bsd/sys/tree.h>
+
+struct mrrc_span {
+	RB_ENTRY(mrrc_span) node;
+	uintptr_t start;
+	size_t len; /* not 0; start + len does not wrap */
+};
+
+struct mrrc_spans {
+	RB_HEAD(mrrc_span_tree, mrrc_span) tree;
+	size_t count;
+	size_t longest; /* since there was none */
+};
+
+void mrrc_spans_init(struct mrrc_spans *spans);
+void mrrc_spans_add(struct mrrc_spans *spans, struct mrrc_span *span);
+void mrrc_spans_remove(struct mrrc_spans *spans, struct mrrc_span *span);
+
+/* A span that was added becomes longer or shorter. */
+void mrrc_spans_resize(struct mrrc_spans *spans, struct mrrc_span *span,
+		       size_t len);
+
+/* The first one that begins there; NULL: none. */
+struct mrrc_span *mrrc_spans_at(const struct mrrc_spans *spans,
+				uintptr_t start);
+
+/* The lowest that shares a byte with the range, and the next; NULL: none. */
+struct mrrc_span *mrrc_spans_first(const struct mrrc_spans *spans,
+				   uintptr_t start, size_t len);
+struct mrrc_span *mrrc_spans_next(struct mrrc_span *span, uintptr_t start,
+				  size_t len);
+
+#endif /* MRRC_SPANS_H */

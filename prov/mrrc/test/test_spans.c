@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* core/spans: overlapping ranges, at their edges and against a list of all. */
+#include "config.h"
+#include "suites.h"
+
+#include "core/spans.h"
+#include "seed.h"
+
+#define MANY   64
+#define ROUNDS 20000
+
+static struct mrrc_spans spans;
+static struct mrrc_span span[MANY];
+
+static void add(unsigned i, uintptr_t start, size_t len)
+{
+	span[i].start = start;
+	span[i].len = len;
+	mrrc_spans_add(&spans, &span[i]);
+}
+
+static void setup(void)
+{
+	mrrc_spans_init(&spans);
+}
+
+START_TEST(test_edges)
+{
+	add(0, 100, 10);
+	ck_assert_ptr_null(mrrc_spans_first(&spans, 90, 10));
+	ck_assert_ptr_eq(mrrc_spans_first(&spans, 90, 11), &span[0]);
+	ck_assert_ptr_eq(mrrc_spans_first(&spans, 109, 1), &span[0]);
+	ck_assert_ptr_null(mrrc_spans_first(&spans, 110, 1));
+	ck_assert_ptr_eq(mrrc_spans_at(&spans, 100), &span[0]);
+	ck_assert_ptr_null(mrrc_spans_at(&spans, 99));
+	ck_assert_ptr_null(mrrc_spans_at(&spans, 101));
+}
+END_TEST
+
+/* One that begins far below, behind others that end before. */
+START_TEST(test_long_below)
+{
+	add(0, 10, 1000);
+	add(1, 20, 5);
+	add(2, 500, 5);
+	ck_assert_ptr_eq(mrrc_spans_first(&spans, 600, 1), &span[0]);
+	ck_assert_ptr_null(mrrc_spans_next(&span[0], 600, 1));
+	ck_assert_ptr_eq(mrrc_spans_first(&spans, 500, 1), &span[0]);
+	ck_assert_ptr_eq(mrrc_spans_next(&span[0], 500, 1), &span[2]);
+}
+END_TEST
+
+START_TEST(test_resize)
+{
+	add(0, 10, 5);
+	add(1, 12, 1);
+	mrrc_spans_resize(&spans, &span[0], 500);
+	ck_assert_ptr_eq(mrrc_spans_first(&spans, 509, 1), &span[0]);
+	mrrc_spans_resize(&spans, &span[0], 5);
+	ck_assert_ptr_null(mrrc_spans_first(&spans, 15, 1));
+}
+END_TEST
+
+/* Two with the same range are two. */
+START_TEST(test_equal)
+{
+	struct mrrc_span *first, *second;
+
+	add(0, 10, 5);
+	add(1, 10, 5);
+	first = mrrc_spans_first(&spans, 10, 1);
+	ck_assert_ptr_nonnull(first);
+	second = mrrc_spans_next(first, 10, 1);
+	ck_assert_ptr_nonnull(second);
+	ck_assert_ptr_ne(first, second);
+	ck_assert_ptr_null(mrrc_spans_next(second, 10, 1));
+	mrrc_spans_remove(&spans, first);
+	ck_assert_ptr_eq(mrrc_spans_at(&spans, 10), second);
+	mrrc_spans_remove(&spans, second);
+	ck_assert_ptr_null(mrrc_spans_at(&spans, 10));
+	ck_assert_uint_eq(spans.count, 0);
+}
+END_TEST
+
+static bool overlaps(unsigned i, uintptr_t start, size_t len)
+{
+	return span[i].start < start + len &&
+	       start < span[i].start + span[i].len;
+}
+
+START_TEST(test_random)
+{
+	bool in[MANY] = { false };
+	struct mrrc_span *at;
+	unsigned found, want, i, j;
+	uintptr_t start, last;
+	struct seed seed = seed_init(__func__, 0);
+	size_t len;
+
+	for (i = 0; i < ROUNDS; i++) {
+		j = seed_below(&seed, MANY);
+		if (in[j])
+			mrrc_spans_remove(&spans, &span[j]);
+		else
+			add(j, seed_below(&seed, 1000),
+			    1 + seed_below(&seed, j % 4 ? 20 : 300));
+		in[j] = !in[j];
+		start = seed_below(&seed, 1000);
+		len = 1 + seed_below(&seed, 100);
+		last = 0;
+		found = want = 0;
+		for (at = mrrc_spans_first(&spans, start, len); at;
+		     at = mrrc_spans_next(at, start, len), found++) {
+			ck_assert(in[at - span]);
+			ck_assert(overlaps(at - span, start, len));
+			ck_assert_uint_ge(at->start, last);
+			last = at->start;
+		}
+		for (j = 0; j < MANY; j++)
+			want += in[j] && overlaps(j, start, len);
+		ck_assert_uint_eq(found, want);
+	}
+}
+END_TEST
+
+Suite *spans_suite(void)
+{
+	Suite *suite = suite_create("spans");
+	TCase *tcase = tcase_create("spans");
+
+	tcase_add_checked_fixture(tcase, setup, NULL);
+	tcase_add_test(tcase, test_edges);
+	tcase_add_test(tcase, test_long_below);
+	tcase_add_test(tcase, test_resize);
+	tcase_add_test(tcase, test_equal);
+	tcase_add_test(tcase, test_random);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
