@@ -19,6 +19,7 @@ Suite *cw_cancel_suite(void);
 Suite *deadline_suite(void);
 Suite *hash_suite(void);
 Suite *history_suite(void);
+Suite *node_core_suite(void);
 Suite *policy_suite(void);
 Suite *policy_mre_suite(void);
 Suite *policy_gdsf_suite(void);

@@ -15,7 +15,7 @@ int main(void)
 		stats_suite,	   cache_suite,	    admit_suite,
 		reuse_suite,	   shadow_suite,    cw_suite,
 		cw_wire_suite,	   cw_cancel_suite, hash_suite,
-		heap_arena_suite,  spans_suite,
+		heap_arena_suite,  spans_suite,	    node_core_suite,
 	};
 
 	return run_suites(suites, sizeof(suites) / sizeof(suites[0]));

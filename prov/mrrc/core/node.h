@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How the processes of a node share one budget of registered bytes, and which
+ * of them have a helper thread (li2011, section 5): the arithmetic.
+ *
+ * The budget is shared max-min fairly. Each process that is active has a right
+ * to the same share; what a process does not need of its share is divided among
+ * the others. Only the share of a process that lacks bytes is enforced: the
+ * others give back what they hold beyond theirs. A process that lacks bytes
+ * itself gives only if it has an eighth more than its share, so that two of
+ * them do not take from each other in turns.
+ *
+ * Amounts are in units of MRRC_NODE_UNIT bytes and come from other processes:
+ * any value below MRRC_NODE_UNITS is allowed, and loops have an end. Pure, not
+ * thread-safe.
+ */
+#ifndef MRRC_NODE_CORE_H
+#define MRRC_NODE_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MRRC_NODE_UNIT	4096
+#define MRRC_NODE_UNITS ((uint64_t) 1 << 40)
+
+/* One process. */
+struct mrrc_node_share {
+	uint64_t reserved; /* units it may have registered */
+	uint64_t want;	   /* units that it lacks; 0: none */
+	uint64_t used;	   /* units registered */
+	uint64_t cpus;	   /* on which it runs, modulo 64 */
+	bool active;	   /* it has used memory lately */
+	bool deaf;	   /* it does not answer: it keeps what it has */
+	bool helper;	   /* it would use a helper thread */
+};
+
+/* All live processes, the caller's own among them. */
+struct mrrc_node_view {
+	const struct mrrc_node_share *share;
+	size_t count;
+	size_t self;
+	uint64_t budget; /* units */
+};
+
+/* The sum of all reservations. */
+uint64_t mrrc_node_reserved(const struct mrrc_node_view *view);
+
+/* The share of each process that needs as much or more. */
+uint64_t mrrc_node_level(const struct mrrc_node_view *view);
+
+/*
+ * How much of the budget this process may add to its reservation: what is free,
+ * less what others lack of their shares unless this one is below its own.
+ */
+uint64_t mrrc_node_take(const struct mrrc_node_view *view, uint64_t ask);
+
+/* How much this process lacks of its share. */
+uint64_t mrrc_node_lacks(const struct mrrc_node_view *view);
+
+/* How many units this process is to give back, for those that lack some. */
+uint64_t mrrc_node_give(const struct mrrc_node_view *view);
+
+/* Does another process lack bytes, and answers? */
+bool mrrc_node_others_want(const struct mrrc_node_view *view);
+
+/* FI_OFI_MRRC_HELPER_NODE */
+enum mrrc_node_helpers {
+	MRRC_NODE_AUTO,		/* conservative, by measured idle time */
+	MRRC_NODE_CONSERVATIVE, /* one for each core without a process */
+	MRRC_NODE_AGGRESSIVE,	/* all, with deadlines moved */
+};
+
+struct mrrc_node_cores {
+	unsigned allowed; /* cores on which this process may run */
+	double idle;	  /* of these, by measured time; below 0: unknown */
+	uint64_t slice;	  /* ns that a thread runs at a time */
+};
+
+/* ns of a switch from one thread to another */
+#define MRRC_NODE_SWITCH 5000
+
+/*
+ * May this process have a helper thread? Then *move is the time by which its
+ * deadlines have to be moved. Of the processes that share a core with this one
+ * those with most registered come first.
+ */
+bool mrrc_node_helper_may(const struct mrrc_node_view *view,
+			  enum mrrc_node_helpers policy,
+			  const struct mrrc_node_cores *cores, uint64_t *move);
+
+#endif /* MRRC_NODE_CORE_H */
