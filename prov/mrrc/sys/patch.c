@@ -272,7 +272,7 @@ int mrrc_patch_find(const char *name, long number, struct mrrc_patch *patch)
 	return site ? mrrc_patch_site(&function, site, number, patch) : -ENOENT;
 }
 
-bool mrrc_patch_stub(uintptr_t addr)
+static bool patch_is_stub(uintptr_t addr)
 {
 	unsigned i;
 
@@ -282,6 +282,13 @@ bool mrrc_patch_stub(uintptr_t addr)
 			return true;
 	}
 	return false;
+}
+
+bool mrrc_patch_stubs(uintptr_t start, uintptr_t end)
+{
+	while (start < end && patch_is_stub(start))
+		start += mrrc_vm_page();
+	return start >= end;
 }
 
 /* ---- patching ---- */

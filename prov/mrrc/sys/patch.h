@@ -108,8 +108,11 @@ struct mrrc_patch_code {
 int mrrc_patch_site(const struct mrrc_patch_code *code, uint8_t *site,
 		    long number, struct mrrc_patch *patch);
 
-/* Is it in a page of stubs? */
-bool mrrc_patch_stub(uintptr_t addr);
+/*
+ * Are all pages of the range pages of stubs? The kernel joins a page of the
+ * application's that is mapped beside one to the same mapping.
+ */
+bool mrrc_patch_stubs(uintptr_t start, uintptr_t end);
 
 /*
  * Patch, and take it back. -EACCES: code may not be changed here (SELinux,

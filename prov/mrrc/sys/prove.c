@@ -262,7 +262,7 @@ static void prove_look(struct prove_code *code)
 
 	code->why[0] = '\0';
 	code->wants = 0;
-	if (mrrc_patch_stub(code->place.start) ||
+	if (mrrc_patch_stubs(code->place.start, code->place.end) ||
 	    !strcmp(code->place.name, "[vdso]") ||
 	    !strcmp(code->place.name, "[vsyscall]"))
 		return;

@@ -22,6 +22,7 @@
 
 #include "sys/code_copy.h"
 #include "sys/libc_hooks.h"
+#include "sys/mappings.h"
 #include "sys/mon.h"
 #include "sys/patch.h"
 #include "sys/prove.h"
@@ -217,6 +218,36 @@ START_TEST(test_unknown)
 	codes[_i].bring(&ptr);
 	ck_assert_ptr_ne(ptr, MAP_FAILED);
 	never_trusted(codes[_i].why);
+	munmap(ptr, page);
+	ck_assert_msg(trusted(true), "%s", why);
+}
+END_TEST
+
+static bool find_stub(void *arg, const struct mrrc_mapping *mapping)
+{
+	uintptr_t *end = arg, at = mapping->start;
+
+	while (at < mapping->end && mrrc_patch_stubs(at, at + page))
+		at += page;
+	if (mapping->execute && at != mapping->start)
+		*end = at;
+	return !*end;
+}
+
+/* The kernel joins what comes beside our own stubs to their mapping. */
+START_TEST(test_beside)
+{
+	uintptr_t end = 0;
+	char *ptr;
+
+	ck_assert(mrrc_mappings_each(find_stub, &end));
+	ck_assert(mrrc_patch_stubs(end - page, end));
+	ck_assert(!mrrc_patch_stubs(end - page, end + page));
+	ptr = mmap((void *) end, page, PROT_READ | PROT_EXEC,
+		   ANON | MAP_FIXED_NOREPLACE, -1, 0);
+	if (ptr == MAP_FAILED) /* its place is taken */
+		return;
+	never_trusted("code of no file");
 	munmap(ptr, page);
 	ck_assert_msg(trusted(true), "%s", why);
 }
@@ -625,6 +656,7 @@ static Suite *prove_suite(void)
 			    sizeof(raws) / sizeof(raws[0]));
 	tcase_add_loop_test(tcase, test_unknown, 0,
 			    sizeof(codes) / sizeof(codes[0]));
+	tcase_add_test(tcase, test_beside);
 	tcase_add_test(tcase, test_personality);
 	tcase_add_test(tcase, test_io_uring);
 	tcase_add_test(tcase, test_many);
