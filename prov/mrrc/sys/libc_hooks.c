@@ -309,8 +309,9 @@ static bool hooks_tell_all(uintptr_t start, uintptr_t end,
 	atomic_fetch_sub(&hooks.inside, 1);
 	if (!done)
 		hooks_missed(start, end);
-	atomic_fetch_add_explicit(done ? &hooks.told : &hooks.skipped, 1,
-				  memory_order_relaxed);
+	if (how != MRRC_LIBC_HOOKS_AFTER)
+		atomic_fetch_add_explicit(done ? &hooks.told : &hooks.skipped,
+					  1, memory_order_relaxed);
 	return done;
 }
 
@@ -322,12 +323,6 @@ static __attribute__((noinline)) bool hooks_tell(uintptr_t start, uintptr_t end,
 	bool done = false;
 	uint64_t old;
 
-	/* We may have interrupted the very thread that holds a lock. */
-	if (mrrc_lock_inside()) {
-		hooks_missed(start, end);
-		atomic_fetch_add(&hooks.skipped, 1);
-		return false;
-	}
 	hooks_signals(SIG_SETMASK, &all, &old);
 	if (*hooks.ours && syscall(SYS_getpid) == atomic_load(&hooks.pid))
 		done = hooks_tell_all(start, end, how);

@@ -14,6 +14,10 @@
  * event: the announcement is the only report. Not shmdt(): shared memory is
  * never kept.
  *
+ * Calls of madvise() and shmat() are announced once more when they have been
+ * made. Before that other threads can still find the old pages and register
+ * them, and the kernel makes its event, if any, before the pages go.
+ *
  * Threading: add, remove and forked under the REGISTRY lock (mon.c); the rest
  * anywhere, signal handlers included.
  */
@@ -34,14 +38,17 @@ enum mrrc_libc_hooks_how {
 	MRRC_LIBC_HOOKS_SILENT, /* the only report: wait if needed */
 	MRRC_LIBC_HOOKS_CLEAR,	/* the same, even where nothing is known: no
 				 * part of the range may be watched after it */
+	MRRC_LIBC_HOOKS_AFTER,	/* the range has gone, and may have been found
+				 * and registered since it was announced */
 };
 
 /*
- * The range is about to go. Called in the thread that takes it away, under any
- * lock but ours, all signals blocked; must not malloc, free, map or unmap, nor
- * wait for a thread that may. The caller keeps errno. false: the moment was
- * bad, and nothing has been done. An empty range: the application may have made
- * as many mappings as mrrc_libc_hooks_count() was told.
+ * The range is about to go, or has gone (AFTER). Called in the thread that takes
+ * it away, under any lock, perhaps one of ours, all signals blocked; must not
+ * malloc, free, map or unmap, nor wait for a thread that may. The caller keeps
+ * errno. false: the moment was bad, and nothing has been done. An empty range:
+ * the application may have made as many mappings as mrrc_libc_hooks_count() was
+ * told.
  */
 typedef bool (*mrrc_libc_hooks_cb)(void *arg, uintptr_t start, uintptr_t end,
 				   enum mrrc_libc_hooks_how how);

@@ -121,17 +121,21 @@ static bool hooks_mremap(const struct mrrc_patch_call *call)
 
 /* ---- the others ---- */
 
-static bool hooks_madvise(uintptr_t start, size_t len, long advice)
+static bool hooks_madvise(uintptr_t start, size_t len, long advice, bool after)
 {
 	switch (advice) {
 	case MADV_DONTNEED:
 	case MADV_DONTNEED_LOCKED:
 	case MADV_FREE:
 	case MADV_REMOVE:
-		return hooks_range(start, len);
+		return hooks_any(start, len,
+				 after ? MRRC_LIBC_HOOKS_AFTER :
+					 MRRC_LIBC_HOOKS_HINT);
 	case HOOKS_MADV_GUARD_INSTALL:
 	case HOOKS_MADV_GUARD_REMOVE:
-		return hooks_any(start, len, MRRC_LIBC_HOOKS_SILENT);
+		return hooks_any(start, len,
+				 after ? MRRC_LIBC_HOOKS_AFTER :
+					 MRRC_LIBC_HOOKS_SILENT);
 	default:
 		return true;
 	}
@@ -146,7 +150,7 @@ static bool hooks_readable(const void *word)
 
 /* The call's target process is not considered. */
 static bool hooks_process_madvise(const struct iovec *iov, size_t count,
-				  long advice)
+				  long advice, bool after)
 {
 	const int error = errno;
 	bool told = true;
@@ -157,7 +161,7 @@ static bool hooks_process_madvise(const struct iovec *iov, size_t count,
 		    !hooks_readable(&iov[i].iov_len))
 			break;
 		told &= hooks_madvise((uintptr_t) iov[i].iov_base,
-				      iov[i].iov_len, advice);
+				      iov[i].iov_len, advice, after);
 	}
 	errno = error;
 	return told;
@@ -180,14 +184,41 @@ static __attribute__((noinline)) bool hooks_brk(uintptr_t end)
  * The only call that replaces memory and makes no event. The length depends on
  * the page size of the segment, which is not known: everything from there on.
  */
-static __attribute__((noinline)) bool hooks_shmat(uintptr_t addr, int flags)
+static __attribute__((noinline)) bool hooks_shmat(uintptr_t addr, int flags,
+						  bool after)
 {
 	if (!(flags & SHM_REMAP) || !addr)
 		return true;
 	if (flags & SHM_RND)
 		addr &= ~((uintptr_t) SHMLBA - 1);
 	return hooks_any(addr, UINTPTR_MAX - mrrc_libc_hooks_page - addr,
-			 MRRC_LIBC_HOOKS_SILENT);
+			 after ? MRRC_LIBC_HOOKS_AFTER :
+				 MRRC_LIBC_HOOKS_SILENT);
+}
+
+/*
+ * Calls that the kernel reports before it makes the change, or not at all: what
+ * is registered in between is forgotten after the call.
+ */
+static bool hooks_early(const struct mrrc_patch_call *call)
+{
+	return call->number == SYS_madvise ||
+	       call->number == SYS_process_madvise || call->number == SYS_shmat;
+}
+
+static bool hooks_told_early(const struct mrrc_patch_call *call, bool after)
+{
+	const long *const arg = call->arg;
+
+	switch (call->number) {
+	case SYS_madvise:
+		return hooks_madvise(arg[0], arg[1], arg[2], after);
+	case SYS_process_madvise:
+		return hooks_process_madvise((const struct iovec *) arg[1],
+					     arg[2], arg[3], after);
+	default:
+		return hooks_shmat(arg[1], arg[2], after);
+	}
 }
 
 static bool hooks_told(const struct mrrc_patch_call *call)
@@ -199,11 +230,6 @@ static bool hooks_told(const struct mrrc_patch_call *call)
 		return hooks_range(arg[0], arg[1]);
 	case SYS_mremap:
 		return hooks_mremap(call);
-	case SYS_madvise:
-		return hooks_madvise(arg[0], arg[1], arg[2]);
-	case SYS_process_madvise:
-		return hooks_process_madvise((const struct iovec *) arg[1],
-					     arg[2], arg[3]);
 	case SYS_mmap:
 		mrrc_libc_hooks_mapping();
 		return !(arg[3] & MAP_FIXED) ||
@@ -211,10 +237,8 @@ static bool hooks_told(const struct mrrc_patch_call *call)
 		       hooks_range(arg[0], arg[1]);
 	case SYS_brk:
 		return hooks_brk(arg[0]);
-	case SYS_shmat:
-		return hooks_shmat(arg[1], arg[2]);
 	default:
-		return true;
+		return !hooks_early(call) || hooks_told_early(call, false);
 	}
 }
 
@@ -341,11 +365,14 @@ static void hooks_make(struct mrrc_patch_call *call, bool told, bool moves,
 {
 	const long *const arg = call->arg;
 	const bool ends = (brings || !told || takes) && mrrc_trust_begin();
+	const struct mrrc_patch_call made = *call;
 	const long number = call->number;
 
 	if (ends)
 		mrrc_libc_hooks_wait();
 	call->number = moves ? hooks_move(call, arg[1]) : mrrc_patch_make(call);
+	if (hooks_early(&made))
+		hooks_told_early(&made, true);
 	if (brings)
 		mrrc_libc_hooks_brought();
 	if (!ends)
@@ -390,7 +417,8 @@ bool mrrc_patch_called(struct mrrc_patch_call *call)
 	const bool moves = hooks_moves(call);
 
 	hooks_ends(call);
-	if (!moves && !brings && !takes && (told || relies))
+	if (!moves && !brings && !takes && !hooks_early(call) &&
+	    (told || relies))
 		return true;
 	hooks_make(call, told, moves, brings, takes);
 	return false;

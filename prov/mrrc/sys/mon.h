@@ -100,7 +100,7 @@ enum mrrc_mon_ask {
 
 #define MRRC_MON_SEEN 1
 
-/* All calls are set, except perhaps settle. */
+/* All calls are set, except perhaps settle and post. */
 struct mrrc_mon_ops {
 	/* Watching is slow: ranges no longer needed stay watched for later. */
 	bool lazy;
@@ -126,6 +126,9 @@ struct mrrc_mon_ops {
 	/* NULL, or for kinds that read in between: add one to seq, unless
 	 * something waits to be handled. MONITOR lock held, seq odd. */
 	bool (*settle)(struct mrrc_mon *mon);
+	/* Where hookable: the next drain handles one more event, and seq is odd
+	 * until then. Under any lock, all signals blocked. */
+	void (*post)(struct mrrc_mon *mon, uintptr_t start, uintptr_t end);
 	/* No lock: 0 quiet, -EAGAIN busy, else it cannot be trusted. */
 	int (*check)(struct mrrc_mon *mon);
 	/* No lock: would every change of this watched range be reported? */

@@ -68,11 +68,17 @@ static bool mon_try(struct mrrc_mon *mon)
 bool mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end,
 		       enum mrrc_libc_hooks_how how)
 {
+	/* We may have interrupted the very thread that holds a lock. */
+	const bool inside = mrrc_lock_inside();
 	struct mrrc_mon *mon = arg;
 
-	if (!mon_try(mon)) {
-		if (how == MRRC_LIBC_HOOKS_HINT &&
-		    mrrc_trust_mode() != MRRC_TRUST_HOOKED)
+	if (inside || !mon_try(mon)) {
+		if (how == MRRC_LIBC_HOOKS_AFTER) {
+			mon->ops->post(mon, start, end);
+			return true;
+		}
+		if (inside || (how == MRRC_LIBC_HOOKS_HINT &&
+			       mrrc_trust_mode() != MRRC_TRUST_HOOKED))
 			return false;
 		/* The hook is the only report: wait. */
 		mrrc_lock_acquire(&mon->lock);

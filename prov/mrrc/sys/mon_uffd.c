@@ -194,6 +194,19 @@ static int uffd_read(struct mrrc_uffd *uffd)
 	}
 }
 
+/* As if the kernel had reported it at this moment. */
+static void uffd_post(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
+{
+	struct mrrc_uffd *uffd = mon->impl;
+	sigset_t old;
+
+	uffd_lock(uffd, &old);
+	atomic_fetch_or(&mon->seq, 1);
+	uffd_queue(uffd, start, end, MRRC_MON_REMOVE);
+	uffd_unlock(uffd, &old);
+	sem_post(&uffd->work);
+}
+
 static int uffd_drain(struct mrrc_mon *mon)
 {
 	struct mrrc_uffd_event event[MRRC_UFFD_EVENTS];
@@ -675,6 +688,7 @@ const struct mrrc_mon_ops mrrc_mon_uffd_ops = {
 	.unwatch = uffd_unwatch,
 	.drain = uffd_drain,
 	.settle = uffd_settle,
+	.post = uffd_post,
 	.check = uffd_check,
 	.sees = uffd_sees,
 	.stop = uffd_stop,

@@ -8,7 +8,8 @@
  * a monitor whose probe is blind, this finds stale hits within moments; else
  * the test would prove nothing.
  *
- * Crowds: threads that map, allocate, unmap, hold and evict at random.
+ * Crowds: threads that map, allocate, unmap, hold and evict at random; and one
+ * that discards what another looks up.
  *
  * MRRC_RACE_MS: how long each case runs (default 300). MRRC_RACE_NOT: no duels
  * with that in their names, where a preloaded library gets such a call wrong.
@@ -359,6 +360,88 @@ START_TEST(test_crowd)
 }
 END_TEST
 
+/* ---- pages that go while they are being registered ---- */
+
+static struct {
+	char *ptr;
+	atomic_ulong published; /* the last word that is on every page */
+	atomic_bool stop;
+} discarded;
+
+static void *discard(void *arg)
+{
+	unsigned seed = 1, i;
+	uint64_t word = 0;
+
+	while (!atomic_load(&discarded.stop)) {
+		madvise(discarded.ptr, PAGES * page, MADV_DONTNEED);
+		word++;
+		for (i = 0; i < PAGES; i++)
+			*(volatile uint64_t *) (discarded.ptr + i * page) =
+				word;
+		atomic_store(&discarded.published, word);
+		usleep(rand_r(&seed) % 100);
+	}
+	return NULL;
+}
+
+/* A page that was not written to yet is no old one. */
+static void look_at_discarded(void)
+{
+	const uint64_t least = atomic_load(&discarded.published);
+	struct mrrc_region *region;
+	uint64_t word;
+	unsigned i;
+
+	ck_assert_int_eq(mrrc_cache_mt_get(cache, discarded.ptr, PAGES * page,
+					   MRRC_RW, &region),
+			 0);
+	for (i = 0; i < PAGES; i++) {
+		word = fake_pin_read(region,
+				     (uintptr_t) discarded.ptr + i * page);
+		if (word && word < least) {
+			atomic_fetch_add(&stale, 1);
+			break;
+		}
+	}
+	mrrc_cache_mt_put(cache, region);
+	atomic_fetch_add(&checks, 1);
+}
+
+/*
+ * A thread discards pages that another registers. What it has written since
+ * then is seen by every lookup that begins after that. As with trust, lookups
+ * do not ask the kernel.
+ */
+START_TEST(test_discard)
+{
+	pthread_t thread;
+	uint64_t end, i;
+
+	if (!open_all(true, 64))
+		return;
+	if (mrrc_mon_hook(mon, NULL)) {
+		close_all("discard");
+		skip("no hooks here");
+	}
+	atomic_store(&discarded.published, 0);
+	atomic_store(&discarded.stop, false);
+	discarded.ptr = mmap(NULL, PAGES * page, RW, ANON, -1, 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, discard, NULL), 0);
+	for (end = now_ms() + 2 * race_ms, i = 0; now_ms() < end; i++) {
+		look_at_discarded();
+		/* most are found, or were when the pages went */
+		if (!(i % 4))
+			mrrc_cache_mt_flush(cache);
+	}
+	atomic_store(&discarded.stop, true);
+	pthread_join(thread, NULL);
+	close_all("discard");
+	munmap(discarded.ptr, PAGES * page);
+	ck_assert_uint_eq(atomic_load(&stale), 0);
+}
+END_TEST
+
 static Suite *race_suite(void)
 {
 	Suite *suite = suite_create("race");
@@ -368,6 +451,10 @@ static Suite *race_suite(void)
 	tcase_add_test(tcase, test_blind);
 	tcase_add_loop_test(tcase, test_crowd, 0,
 			    sizeof(crowds) / sizeof(crowds[0]));
+	suite_add_tcase(suite, tcase);
+
+	tcase = tcase_create("discard");
+	tcase_add_test(tcase, test_discard);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

@@ -45,6 +45,7 @@ Suite *hooks_call_suite(void);
 Suite *hooks_signal_suite(void);
 Suite *trust_suite(void);
 Suite *hooks_event_suite(void);
+Suite *hooks_late_suite(void);
 Suite *cache_mt_suite(void);
 Suite *cache_child_suite(void);
 Suite *cache_cost_suite(void);

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/libc_hooks: calls that are announced once more after they were made, as
+ * other threads could find and register the old pages until then.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "libc_hooks_fixture.h"
+#include "sys/libc_hooks.h"
+
+static sem_t told, go_on;
+static char *late;
+
+static void late_dontneed(void)
+{
+	ck_assert_int_eq(madvise(late, 4 * mon_page, MADV_DONTNEED), 0);
+}
+
+static void late_free(void)
+{
+	ck_assert_int_eq(madvise(late, 4 * mon_page, MADV_FREE), 0);
+}
+
+static void late_syscall(void)
+{
+	ck_assert_int_eq(
+		syscall(SYS_madvise, late, 4 * mon_page, MADV_DONTNEED), 0);
+}
+
+/* MADV_GUARD_INSTALL: on older kernels an error, and announced as well */
+static void late_guard(void)
+{
+	madvise(late, 4 * mon_page, 102);
+}
+
+static void late_own(void)
+{
+	const struct iovec iov = { late, 4 * mon_page };
+	const int fd = syscall(SYS_pidfd_open, getpid(), 0);
+
+	syscall(SYS_process_madvise, fd, &iov, 1, MADV_DONTNEED, 0);
+	close(fd);
+}
+
+static void late_shmat(void)
+{
+	const int id = shmget(IPC_PRIVATE, 4 * mon_page, IPC_CREAT | 0600);
+
+	ck_assert_int_ge(id, 0);
+	ck_assert_ptr_eq(shmat(id, late, SHM_REMAP), late);
+	shmctl(id, IPC_RMID, NULL);
+}
+
+static void (*const lates[])(void) = {
+	late_dontneed, late_free, late_syscall,
+	late_guard,    late_own,  late_shmat,
+};
+
+/* The watcher knows the range, and the kernel does not watch it any more. */
+static void know_late(void)
+{
+	watcher.range = (struct mrrc_range){ (uintptr_t) late,
+					     (uintptr_t) late + 4 * mon_page };
+	atomic_store(&watcher.told, 0);
+	mrrc_libc_hooks_mark((uintptr_t) late, 4 * mon_page);
+}
+
+/* Another thread finds the old pages after they were announced. */
+static bool find_late(void *arg, uintptr_t start, uintptr_t end,
+		      enum mrrc_libc_hooks_how how)
+{
+	if (how != MRRC_LIBC_HOOKS_AFTER) {
+		ck_assert_uint_eq(atomic_load(&watcher.told), 1);
+		know_late();
+	}
+	return true;
+}
+
+START_TEST(test_late)
+{
+	need_hooks();
+	late = mon_map(4);
+	hooks_watch(late, 4);
+	ck_assert_int_eq(mrrc_libc_hooks_add(find_late, &late, NULL), 0);
+	lates[_i]();
+	mrrc_libc_hooks_remove(&late);
+	ck_assert_uint_eq(atomic_load(&watcher.told), 1);
+	ck_assert(atomic_load(&watcher.here));
+	ck_assert_uint_eq(mrrc_mon_seq(mon) & 1, 0);
+	munmap(late, 4 * mon_page);
+}
+END_TEST
+
+static void *hold_main(void *arg)
+{
+	mrrc_lock_acquire(&mon->lock);
+	sem_post(&told);
+	while (sem_wait(&go_on))
+		;
+	mrrc_lock_release(&mon->lock);
+	return NULL;
+}
+
+/* The lock's holder is not waited for, and no lookup trusts what it knows. */
+START_TEST(test_late_busy)
+{
+	pthread_t thread;
+	bool odd;
+
+	need_hooks();
+	sem_init(&told, 0, 0);
+	sem_init(&go_on, 0, 0);
+	late = mon_map(4);
+	know_late();
+	pthread_create(&thread, NULL, hold_main, NULL);
+	sem_wait(&told);
+	late_dontneed();
+	odd = mrrc_mon_seq(mon) & 1;
+	sem_post(&go_on);
+	pthread_join(thread, NULL);
+	ck_assert(odd);
+	mrrc_mon_drain(mon);
+	ck_assert_uint_eq(atomic_load(&watcher.told), 1);
+	ck_assert_uint_eq(mrrc_mon_seq(mon) & 1, 0);
+	munmap(late, 4 * mon_page);
+}
+END_TEST
+
+/* In a signal handler that interrupted a thread with a lock of ours. */
+START_TEST(test_late_inside)
+{
+	bool odd;
+
+	need_hooks();
+	late = mon_map(4);
+	know_late();
+	mrrc_lock_acquire(&watcher.lock);
+	late_dontneed();
+	odd = mrrc_mon_seq(mon) & 1;
+	mrrc_lock_release(&watcher.lock);
+	ck_assert(odd);
+	mrrc_mon_drain(mon);
+	ck_assert_uint_eq(atomic_load(&watcher.told), 1);
+	ck_assert_uint_eq(mrrc_mon_seq(mon) & 1, 0);
+	munmap(late, 4 * mon_page);
+}
+END_TEST
+
+Suite *hooks_late_suite(void)
+{
+	Suite *suite = suite_create("hooks_late");
+	TCase *tcase = tcase_create("hooks_late");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, hooks_setup, hooks_teardown);
+	tcase_add_loop_test(tcase, test_late, 0,
+			    sizeof(lates) / sizeof(lates[0]));
+	tcase_add_test(tcase, test_late_busy);
+	tcase_add_test(tcase, test_late_inside);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
