@@ -62,7 +62,7 @@
 #endif
 
 #define MRRC_MON_AUTO	"auto"
-#define MRRC_MON_REASON 128 /* bytes of a reason */
+#define MRRC_MON_REASON 256 /* bytes of a reason */
 
 enum mrrc_mon_event {
 	MRRC_MON_UNMAP,	 /* mapping gone, nothing is watched there */

@@ -56,10 +56,6 @@
 #include "sys/uffd.h"
 #include "sys/vm.h"
 
-#ifndef UFFD_USER_MODE_ONLY
-#define UFFD_USER_MODE_ONLY 1
-#endif
-
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
@@ -439,6 +435,20 @@ static int uffd_fail(struct mrrc_mon *mon, const char *what, int ret)
 	return ret;
 }
 
+/*
+ * For what is asked here the kernel itself needs no privilege: neither
+ * CAP_SYS_PTRACE nor vm.unprivileged_userfaultfd would help.
+ */
+static int uffd_forbidden(struct mrrc_mon *mon, int ret)
+{
+	snprintf(mon->reason, sizeof(mon->reason),
+		 "userfaultfd is forbidden here: allow the system call "
+		 "userfaultfd in the seccomp profile (containers: "
+		 "--security-opt seccomp=FILE), or give the process "
+		 "/dev/userfaultfd (Linux 6.1), readable and writable");
+	return ret;
+}
+
 static int uffd_setup(struct mrrc_mon *mon, struct mrrc_uffd *uffd)
 {
 	struct uffdio_api api = {
@@ -449,10 +459,11 @@ static int uffd_setup(struct mrrc_mon *mon, struct mrrc_uffd *uffd)
 	int fd;
 	int ret;
 
-	fd = syscall(SYS_userfaultfd,
-		     O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+	fd = mrrc_uffd_new();
+	if (fd == -EPERM)
+		return uffd_forbidden(mon, fd);
 	if (fd < 0)
-		return uffd_fail(mon, "not to be had here", -errno);
+		return uffd_fail(mon, "not to be had here", fd);
 	if (ioctl(fd, UFFDIO_API, &api)) {
 		ret = uffd_fail(mon, "lacks events", -errno);
 		goto err_close;

@@ -4,6 +4,7 @@
 #include "sys/uffd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -14,6 +15,12 @@
 #include <unistd.h>
 #include <linux/userfaultfd.h>
 
+#ifndef UFFD_USER_MODE_ONLY
+#define UFFD_USER_MODE_ONLY 1
+#endif
+#ifndef USERFAULTFD_IOC_NEW
+#define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
+#endif
 #ifndef UFFD_FEATURE_MINOR_SHMEM
 #define UFFD_FEATURE_MINOR_SHMEM (1 << 10)
 #endif
@@ -23,6 +30,24 @@
 #include "sys/vm.h"
 
 #define MRRC_UFFD_PATIENCE 1000 /* ms the self-test may wait */
+
+int mrrc_uffd_new(void)
+{
+	const int flags = O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY;
+	int dev, fd, ret;
+
+	fd = syscall(SYS_userfaultfd, flags);
+	if (fd >= 0)
+		return fd;
+	ret = -errno;
+	/* tools that do not know the call say ENOSYS */
+	dev = ret == -EPERM ? open("/dev/userfaultfd", O_RDWR | O_CLOEXEC) : -1;
+	if (dev < 0)
+		return ret;
+	fd = ioctl(dev, USERFAULTFD_IOC_NEW, flags);
+	close(dev);
+	return fd < 0 ? ret : fd;
+}
 
 /*
  * Returns -E*. Avoids libc's ioctl if possible: setting errno takes a third of

@@ -47,4 +47,10 @@ bool mrrc_uffd_tells(int fd, uint64_t features);
  */
 int mrrc_uffd_test(int fd);
 
+/*
+ * A userfaultfd of user space's faults alone, by the system call or else by
+ * /dev/userfaultfd; or the system call's -E*.
+ */
+int mrrc_uffd_new(void);
+
 #endif /* MRRC_UFFD_H */
