@@ -77,9 +77,11 @@ struct mrrc_uffd_event {
 struct mrrc_uffd {
 	int fd;	     /* the userfaultfd; after stop, a stand-in */
 	int stop_fd; /* readable once the reader has to end */
+	int spare;   /* mrrc_uffd_prepare(); -1: none */
 	/* a program may have closed them and reused their numbers */
 	struct mrrc_fd_id id;
 	struct mrrc_fd_id stop_id;
+	struct mrrc_fd_id spare_id;
 	size_t huge; /* huge page size, 0 if none */
 	bool tells;  /* mrrc_uffd_anonymous() */
 	pthread_t reader;
@@ -164,6 +166,12 @@ static int uffd_take(struct mrrc_uffd *uffd, const struct uffd_msg *msg)
 static int uffd_lost(const struct mrrc_uffd *uffd)
 {
 	return mrrc_fd_is(uffd->fd, &uffd->id) ? 0 : -EBADF;
+}
+
+/* Is there one, whose number is still ours? */
+static bool uffd_has_spare(const struct mrrc_uffd *uffd)
+{
+	return mrrc_fd_is(uffd->spare, &uffd->spare_id);
 }
 
 /* Locked. Reads all events; -EIO, -EPROTO: no more can be read. */
@@ -477,7 +485,10 @@ static int uffd_setup(struct mrrc_mon *mon, struct mrrc_uffd *uffd)
 		goto err_close;
 	}
 	uffd->fd = fd;
-	uffd->tells = mrrc_uffd_tells(fd, api.features);
+	uffd->tells = api.features & MRRC_UFFD_TELLS;
+	uffd->spare = uffd->tells ? mrrc_uffd_spare() : -1;
+	if (mrrc_fd_id(uffd->spare, &uffd->spare_id))
+		uffd->spare = -1;
 	return 0;
 
 err_close:
@@ -551,6 +562,8 @@ err_close_stop:
 	close(uffd->stop_fd);
 err_close:
 	close(uffd->fd);
+	if (uffd->spare >= 0)
+		close(uffd->spare);
 err_free:
 	free(uffd);
 	return ret;
@@ -581,6 +594,8 @@ static void uffd_close(struct mrrc_mon *mon)
 		close(uffd->fd);
 	if (mrrc_fd_is(uffd->stop_fd, &uffd->stop_id))
 		close(uffd->stop_fd);
+	if (uffd_has_spare(uffd))
+		close(uffd->spare);
 	free(uffd);
 }
 
@@ -588,13 +603,6 @@ struct mrrc_uffd_part {
 	int fd;
 	uintptr_t start, end;
 };
-
-static int uffd_unregister_one(int fd, uintptr_t start, uintptr_t end)
-{
-	struct uffdio_range range = { .start = start, .len = end - start };
-
-	return ioctl(fd, UFFDIO_UNREGISTER, &range) ? -errno : 0;
-}
 
 static bool uffd_unregister_part(void *arg, const struct mrrc_mapping *mapping)
 {
@@ -605,7 +613,7 @@ static bool uffd_unregister_part(void *arg, const struct mrrc_mapping *mapping)
 							 part->end;
 
 	if (start < end)
-		uffd_unregister_one(part->fd, start, end);
+		mrrc_uffd_unregister(part->fd, start, end - start);
 	return mapping->end < part->end;
 }
 
@@ -615,7 +623,7 @@ static void uffd_unregister(const struct mrrc_uffd *uffd, uintptr_t start,
 {
 	struct mrrc_uffd_part part = { uffd->fd, start, end };
 
-	if (uffd_unregister_one(uffd->fd, start, end) == -EINVAL)
+	if (mrrc_uffd_unregister(uffd->fd, start, end - start) == -EINVAL)
 		mrrc_mappings_each(uffd_unregister_part, &part);
 }
 
@@ -654,6 +662,8 @@ static int uffd_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	ret = uffd_lost(uffd);
 	if (ret)
 		return ret;
+	if (!mrrc_uffd_written(start) && uffd_has_spare(uffd))
+		mrrc_uffd_prepare(uffd->fd, uffd->spare, start);
 	ret = mrrc_uffd_register(uffd->fd, start, len);
 	if (!ret && uffd->tells && mrrc_uffd_anonymous(uffd->fd, start, len))
 		return MRRC_MON_SEEN;

@@ -21,11 +21,13 @@
 #ifndef USERFAULTFD_IOC_NEW
 #define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
 #endif
-#ifndef UFFD_FEATURE_MINOR_SHMEM
-#define UFFD_FEATURE_MINOR_SHMEM (1 << 10)
+#ifndef UFFDIO_REGISTER_MODE_MINOR
+#define UFFDIO_REGISTER_MODE_MINOR ((uint64_t) 1 << 2)
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
 #endif
 
-#include "sys/mappings.h"
 #include "sys/threads.h"
 #include "sys/vm.h"
 
@@ -90,14 +92,26 @@ int mrrc_uffd_probe(int fd)
 	return ret == -EINVAL ? 0 : ret;
 }
 
-int mrrc_uffd_register(int fd, uintptr_t start, size_t len)
+static int uffd_register(int fd, uintptr_t start, size_t len, uint64_t mode)
 {
 	struct uffdio_register reg = {
 		.range = { .start = start, .len = len },
-		.mode = UFFDIO_REGISTER_MODE_WP,
+		.mode = mode,
 	};
 
 	return ioctl(fd, UFFDIO_REGISTER, &reg) ? -errno : 0;
+}
+
+int mrrc_uffd_register(int fd, uintptr_t start, size_t len)
+{
+	return uffd_register(fd, start, len, UFFDIO_REGISTER_MODE_WP);
+}
+
+int mrrc_uffd_unregister(int fd, uintptr_t start, size_t len)
+{
+	struct uffdio_range range = { .start = start, .len = len };
+
+	return ioctl(fd, UFFDIO_UNREGISTER, &range) ? -errno : 0;
 }
 
 bool mrrc_uffd_anonymous(int fd, uintptr_t start, size_t len)
@@ -114,47 +128,53 @@ bool mrrc_uffd_anonymous(int fd, uintptr_t start, size_t len)
 #endif
 }
 
-struct uffd_count {
-	uintptr_t start, end;
-	unsigned mappings;
-};
-
-static bool uffd_count_one(void *arg, const struct mrrc_mapping *mapping)
+int mrrc_uffd_spare(void)
 {
-	struct uffd_count *count = arg;
+	struct uffdio_api api = { .api = UFFD_API };
+	const int fd = mrrc_uffd_new();
 
-	if (mapping->start < count->end && mapping->end > count->start)
-		count->mappings++;
-	return mapping->end < count->end;
+	if (fd < 0 || !ioctl(fd, UFFDIO_API, &api))
+		return fd;
+	close(fd);
+	return -1;
 }
 
-/* Tried: are two ranges one mapping again when they are not watched any more? */
-bool mrrc_uffd_tells(int fd, uint64_t features)
+bool mrrc_uffd_written(uintptr_t start)
+{
+	void *page = (void *) start;
+	unsigned char present;
+	int node;
+
+	/* containers may refuse it; then a page of zeros counts as written */
+	if (!syscall(SYS_move_pages, 0, 1UL, &page, NULL, &node, 0))
+		return node >= 0;
+	return !mincore(page, mrrc_vm_page(), &present) && present & 1;
+}
+
+/*
+ * Is the page at @start, which nothing watches, private memory without a file?
+ * The kernel watches such memory, shmem and huge pages for writes; for minor
+ * faults it refuses the first as unfit, the others as watched by another.
+ */
+static bool uffd_private(int fd, int spare, uintptr_t start)
 {
 	const size_t page = mrrc_vm_page();
-	struct uffdio_range range = { .len = 3 * page };
-	struct uffd_count count = { 0 };
-	void *ptr;
-	bool tells;
+	int ret;
 
-	if (!(features & UFFD_FEATURE_MINOR_SHMEM))
+	if (mrrc_uffd_register(spare, start, page))
 		return false;
-	/* such rights no neighbour has that it could become one with */
-	ptr = mmap(NULL, range.len, PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		   0);
-	if (ptr == MAP_FAILED)
-		return false;
-	range.start = count.start = (uintptr_t) ptr;
-	count.end = count.start + range.len;
-	tells = !mrrc_uffd_register(fd, count.start, page) &&
-		mrrc_uffd_anonymous(fd, count.start, page) &&
-		!mrrc_uffd_register(fd, count.end - page, page) &&
-		mrrc_uffd_anonymous(fd, count.end - page, page);
-	ioctl(fd, UFFDIO_UNREGISTER, &range);
-	tells = tells && mrrc_mappings_each(uffd_count_one, &count) &&
-		count.mappings == 1;
-	munmap(ptr, range.len);
-	return tells;
+	ret = uffd_register(fd, start, page, UFFDIO_REGISTER_MODE_MINOR);
+	if (!ret)
+		/* another mapping by now */
+		mrrc_uffd_unregister(fd, start, page);
+	mrrc_uffd_unregister(spare, start, page);
+	return ret == -EINVAL;
+}
+
+void mrrc_uffd_prepare(int fd, int spare, uintptr_t start)
+{
+	if (uffd_private(fd, spare, start))
+		madvise((void *) start, mrrc_vm_page(), MADV_POPULATE_WRITE);
 }
 
 /* ---- self-test: two changes under way, one event read: still busy ---- */
@@ -236,13 +256,10 @@ static int uffd_test_steps(int fd, struct mrrc_uffd_unmapper *un)
 /* An unmap that does not wait for a reader, whether watched or not. */
 static void uffd_test_unmap(int fd, void *page)
 {
-	struct uffdio_range range = {
-		.start = (uintptr_t) page,
-		.len = mrrc_vm_page(),
-	};
+	const size_t len = mrrc_vm_page();
 
-	ioctl(fd, UFFDIO_UNREGISTER, &range);
-	munmap(page, range.len);
+	mrrc_uffd_unregister(fd, (uintptr_t) page, len);
+	munmap(page, len);
 }
 
 /* Whatever the result of the test, no thread waits on it afterwards. */

@@ -19,6 +19,7 @@ int mrrc_uffd_probe(int fd);
 
 /* Write-protect mode, with nothing protected. */
 int mrrc_uffd_register(int fd, uintptr_t start, size_t len);
+int mrrc_uffd_unregister(int fd, uintptr_t start, size_t len);
 
 /*
  * Is the range, which is registered, a single mapping of private memory without
@@ -29,13 +30,29 @@ int mrrc_uffd_register(int fd, uintptr_t start, size_t len);
  */
 bool mrrc_uffd_anonymous(int fd, uintptr_t start, size_t len);
 
+/* Of UFFDIO_API: the kernel tells what mrrc_uffd_anonymous() asks. */
+#define MRRC_UFFD_TELLS (1 << 10) /* UFFD_FEATURE_MINOR_SHMEM */
+
 /*
- * May mrrc_uffd_anonymous() be called? @features: of UFFDIO_API. Since Linux 6.8
- * the call gives a mapping that was never written to an anon_vma of its own,
- * with which it is never merged with its neighbours again, and the number of
- * mappings is limited.
+ * Was the page at @start written to? Asks on which node it is: an absent page is
+ * on none, nor is the kernel's page of zeros, which reading maps.
  */
-bool mrrc_uffd_tells(int fd, uint64_t features);
+bool mrrc_uffd_written(uintptr_t start);
+
+/* A userfaultfd for mrrc_uffd_prepare(), which reports nothing; or negative. */
+int mrrc_uffd_spare(void);
+
+/*
+ * Before the range at @start is watched, if its first page was never written
+ * to: lets the kernel merge the parts, into which the watch splits the mapping,
+ * when the watch has ended. The kernel merges parts only if they share an
+ * anon_vma, or have none. A mapping gets its anon_vma when a page of it is
+ * first written to; parts share it if the mapping had it before it was split.
+ * So that page is made present. Only private memory without a file is changed,
+ * as writing to a page of a file changes the file. No watch may begin or end
+ * meanwhile.
+ */
+void mrrc_uffd_prepare(int fd, int spare, uintptr_t start);
 
 #define MRRC_UFFD_STACK ((size_t) 256 << 10) /* of our threads */
 

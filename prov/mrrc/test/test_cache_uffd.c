@@ -223,6 +223,37 @@ START_TEST(test_mappings)
 }
 END_TEST
 
+/*
+ * Pages that are first written to while they are watched, as by a device. No
+ * neighbour was written to with which the kernel could merge them.
+ */
+START_TEST(test_mappings_written)
+{
+	const size_t pages = 7000;
+	char *guard = mmap(NULL, (pages + 2) * page, PROT_NONE, ANON, -1, 0);
+	char *ptr = guard + page, *at;
+	struct mrrc_region *region;
+	size_t before;
+	unsigned i;
+
+	need_uffd();
+	ck_assert_ptr_ne(guard, MAP_FAILED);
+	ck_assert_int_eq(mprotect(ptr, pages * page, RW), 0);
+	before = mrrc_mappings_count();
+	for (i = 0; i < 1000; i++) {
+		at = ptr + (1 + i * 1237 % 1000 * 7) * page;
+		region = get(at, 2 * page, MRRC_RW);
+		at[0] = at[page] = 1;
+		mrrc_cache_mt_put(cache, region);
+	}
+	ck_assert_uint_gt(mrrc_mappings_count(), before + 1000);
+	mrrc_cache_mt_flush(cache);
+	mrrc_mon_unwatch_idle(mon);
+	ck_assert_uint_le(mrrc_mappings_count(), before + 16);
+	munmap(guard, (pages + 2) * page);
+}
+END_TEST
+
 /* However long it goes on: what is kept, and what is watched still. */
 START_TEST(test_mappings_bounded)
 {
@@ -543,6 +574,7 @@ Suite *cache_uffd_suite(void)
 	tcase_add_test(tcase, test_kinds);
 	tcase_add_test(tcase, test_many);
 	tcase_add_test(tcase, test_mappings);
+	tcase_add_test(tcase, test_mappings_written);
 	tcase_add_test(tcase, test_mappings_bounded);
 	tcase_add_test(tcase, test_room);
 	tcase_add_test(tcase, test_room_left);

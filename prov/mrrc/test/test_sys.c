@@ -28,8 +28,8 @@ int main(void)
 		sockets_suite,	    heap_block_suite,
 		heap_bug_suite,	    heap_hot_suite,
 		heap_retire_suite,  heap_wait_suite,
-		hooks_late_suite,   trace_file_suite,
-		trace_child_suite,
+		hooks_late_suite,   prepare_suite,
+		trace_file_suite,   trace_child_suite,
 	};
 
 	return run_suites(suites, sizeof(suites) / sizeof(suites[0]));
