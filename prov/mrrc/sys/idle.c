@@ -98,11 +98,11 @@ void mrrc_idle_saw(struct mrrc_idle *idle, uintptr_t start, uint64_t token)
 		known->seen = known->watched;
 }
 
-bool mrrc_idle_seen(struct mrrc_idle *idle, uintptr_t start, uintptr_t end)
+uint64_t mrrc_idle_seen(struct mrrc_idle *idle, uintptr_t start, uintptr_t end)
 {
 	const struct mrrc_idle_known *known = idle_find(idle, start);
 
-	return known && known->seen >= end;
+	return known && known->seen >= end ? known->token : 0;
 }
 
 void mrrc_idle_forget(struct mrrc_idle *idle, uintptr_t start, uintptr_t end)

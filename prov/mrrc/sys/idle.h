@@ -57,9 +57,10 @@ uint64_t mrrc_idle_watch(struct mrrc_idle *idle, uintptr_t start,
 			 uintptr_t end);
 
 /* saw: the pages were looked at; valid if the range was watched all the time
- * since the token was given. seen: was that so, and is it still watched? */
+ * since the token was given. seen: if that was so, and it is still watched, its
+ * token; else 0. */
 void mrrc_idle_saw(struct mrrc_idle *idle, uintptr_t start, uint64_t token);
-bool mrrc_idle_seen(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);
+uint64_t mrrc_idle_seen(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);
 
 /* The range has changed, or is no longer watched. */
 void mrrc_idle_forget(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);

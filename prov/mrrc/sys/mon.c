@@ -384,14 +384,17 @@ bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon)
 static int mon_watch_locked(struct mrrc_mon *mon, uintptr_t start, size_t len,
 			    uint64_t *token)
 {
-	int ret = 0;
+	const uint64_t same = mrrc_idle_seen(&mon->idle, start, start + len);
+	int ret;
 
-	if (!mrrc_idle_seen(&mon->idle, start, start + len)) {
-		if (mrrc_mon_full(mon))
-			return -ENOMEM;
-		mrrc_libc_hooks_mark(start, len);
-		ret = mon->ops->watch(mon, start, len);
+	if (same) {
+		*token = same;
+		return 0;
 	}
+	if (mrrc_mon_full(mon))
+		return -ENOMEM;
+	mrrc_libc_hooks_mark(start, len);
+	ret = mon->ops->watch(mon, start, len);
 	if (ret < 0)
 		return ret;
 	*token = mrrc_idle_watch(&mon->idle, start, start + len);
@@ -439,6 +442,18 @@ bool mrrc_mon_sees(struct mrrc_mon *mon, uintptr_t start, size_t len,
 	mrrc_idle_saw(&mon->idle, start, token);
 	mrrc_lock_release(&mon->lock);
 	return true;
+}
+
+uint64_t mrrc_mon_unchanged(struct mrrc_mon *mon, uintptr_t start, size_t len)
+{
+	uint64_t token;
+
+	mrrc_lock_acquire(&mon->lock);
+	token = mrrc_mon_works(mon) && mon->ops->lazy ?
+			mrrc_idle_seen(&mon->idle, start, start + len) :
+			0;
+	mrrc_lock_release(&mon->lock);
+	return token;
 }
 
 /* Evicted memory often comes back: monitors that unwatch slowly do it later. */

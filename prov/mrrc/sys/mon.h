@@ -224,6 +224,12 @@ static inline bool mrrc_mon_manual(const struct mrrc_mon *mon)
 	return mon->ops->manual;
 }
 
+/* Can mrrc_mon_unchanged() be other than 0? */
+static inline bool mrrc_mon_remembers(const struct mrrc_mon *mon)
+{
+	return mon->ops->lazy;
+}
+
 /* For logs: the name, and "+hooks" where calls are announced. */
 const char *mrrc_mon_title(const struct mrrc_mon *mon);
 
@@ -270,6 +276,13 @@ static inline bool mrrc_mon_watched(int ret)
  */
 bool mrrc_mon_sees(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		   uint64_t token);
+
+/*
+ * The token of a range of which sees was true, if it was watched ever since and
+ * no change was reported: all its pages are still there. 0: not so, or not
+ * known; also for monitors that stop watching at once. No lock held.
+ */
+uint64_t mrrc_mon_unchanged(struct mrrc_mon *mon, uintptr_t start, size_t len);
 
 /*
  * Stop watching what no subscriber covers any more. Monitors that unwatch
