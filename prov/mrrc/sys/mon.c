@@ -645,11 +645,14 @@ int mrrc_mon_hook(struct mrrc_mon *mon, char *why)
 	}
 	mrrc_lock_acquire(&mrrc_mon_registry.lock);
 	if (!mon->hooked) {
-		ret = mrrc_libc_hooks_add(mrrc_mon_announce, mon, why);
+		ret = mrrc_libc_hooks_add(mrrc_mon_announce, mon,
+					  mon->unhooked);
 		mon->hooked = !ret;
 		if (!ret)
 			mrrc_mon_mark(mon);
 	}
+	if (why)
+		memcpy(why, mon->unhooked, sizeof(mon->unhooked));
 	mrrc_lock_release(&mrrc_mon_registry.lock);
 	return ret;
 }

@@ -162,13 +162,14 @@ struct mrrc_mon {
 	char reason[MRRC_MON_REASON]; /* why it failed or cannot watch */
 	struct mrrc_lock lock;	      /* MONITOR: subs, events, watches */
 	TAILQ_HEAD(, mrrc_mon_sub) subs;
-	struct mrrc_idle idle;	    /* MONITOR lock; of lazy kinds */
-	struct mrrc_mon_room room;  /* MONITOR lock */
-	bool shared;		    /* REGISTRY lock: opened by name */
-	bool hooked;		    /* REGISTRY lock */
-	bool listed;		    /* REGISTRY lock */
-	unsigned refs;		    /* REGISTRY lock */
-	TAILQ_ENTRY(mrrc_mon) link; /* REGISTRY lock */
+	struct mrrc_idle idle;		    /* MONITOR lock; of lazy kinds */
+	struct mrrc_mon_room room;	    /* MONITOR lock */
+	bool shared;			    /* REGISTRY lock: opened by name */
+	bool hooked;			    /* REGISTRY lock */
+	char unhooked[MRRC_LIBC_HOOKS_WHY]; /* REGISTRY lock: what is not */
+	bool listed;			    /* REGISTRY lock */
+	unsigned refs;			    /* REGISTRY lock */
+	TAILQ_ENTRY(mrrc_mon) link;	    /* REGISTRY lock */
 };
 
 extern const struct mrrc_mon_ops mrrc_mon_uffd_ops;
@@ -191,8 +192,9 @@ int mrrc_mon_open_ops(const struct mrrc_mon_ops *ops, char *why,
 
 /*
  * Have libc's unmaps announced to this monitor until it is closed, which makes
- * them cheaper. @why (NULL, or MRRC_HOOKS_WHY bytes): why not, or which calls
- * are left to the kernel. Once for each monitor is enough.
+ * them cheaper. @why (NULL, or MRRC_LIBC_HOOKS_WHY bytes): why not, or which calls
+ * are left to the kernel. Once for each monitor is enough; later calls answer
+ * the same.
  */
 int mrrc_mon_hook(struct mrrc_mon *mon, char *why);
 
