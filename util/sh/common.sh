@@ -280,8 +280,8 @@ make_build()
 }
 
 # build_installed NAME [CONFIGURE-OPTION...]: the same, and installs into
-# $BUILD/NAME/prefix, where the provider is then found.  With UNIT_TESTS set
-# makes their programs, too.
+# $BUILD/NAME/prefix, where the provider is then found, with the functional tests
+# beside the tools.  With UNIT_TESTS set makes the unit tests' programs, too.
 build_installed()
 {
 	locked "$1" make_installed "$@"
@@ -294,7 +294,8 @@ make_installed()
 
 	shift
 	[ "$(cat "$dir/installed" 2>/dev/null)" != "$RUN" ] || return 0
-	make_build "$name" "--prefix=$dir/prefix" "$@" || return 1
+	make_build "$name" "--prefix=$dir/prefix" \
+		"--enable-installed-tests=$dir/prefix/bin" "$@" || return 1
 	logged "make install $name" "$LOGS/install-$name.log" \
 		"${IN[@]}" make -C "$dir" install || return 1
 	[ -z "${UNIT_TESTS-}" ] || logged "make unit tests $name" \
