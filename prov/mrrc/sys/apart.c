@@ -24,9 +24,12 @@ void *mrrc_apart_grow(void *old, size_t size)
 
 	if (was && *was >= size)
 		return old;
-	front = calloc(1, FRONT + size);
+	if (size > SIZE_MAX - 2 * FRONT)
+		return NULL;
+	front = aligned_alloc(FRONT, (size + 2 * FRONT - 1) / FRONT * FRONT);
 	if (!front)
 		return NULL;
+	memset(front, 0, FRONT + size);
 	if (was)
 		memcpy(front, was, FRONT + *was);
 	*front = size;

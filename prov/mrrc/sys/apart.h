@@ -13,7 +13,8 @@
 #include <stddef.h>
 
 /* Grows @old (NULL: none yet) to at least so many bytes; new bytes are zero,
- * and the array may move. NULL: no memory, and @old is unchanged. */
+ * and the array may move. Aligned to a cache line. NULL: no memory, and @old is
+ * unchanged. */
 void *mrrc_apart_grow(void *old, size_t size);
 
 /* @array may be NULL. */

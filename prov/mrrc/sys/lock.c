@@ -89,7 +89,23 @@ void mrrc_mutex_unlock(struct mrrc_mutex *mutex)
 
 #endif /* MRRC_DEBUG */
 
-void mrrc_lock_wait(struct mrrc_lock *lock, pthread_cond_t *cond)
+int mrrc_lock_cond_init(pthread_cond_t *cond)
+{
+	pthread_condattr_t attr;
+	int ret;
+
+	ret = -pthread_condattr_init(&attr);
+	if (ret)
+		return ret;
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	ret = -pthread_cond_init(cond, &attr);
+	pthread_condattr_destroy(&attr);
+	return ret;
+}
+
+/* Until @end, unless it is NULL. */
+static void lock_wait(struct mrrc_lock *lock, pthread_cond_t *cond,
+		      const struct timespec *end)
 {
 	int cancel;
 
@@ -99,11 +115,30 @@ void mrrc_lock_wait(struct mrrc_lock *lock, pthread_cond_t *cond)
 #endif
 	/* a cancelled thread would leave with the lock held */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	pthread_cond_wait(cond, &lock->mutex);
+	if (end)
+		pthread_cond_timedwait(cond, &lock->mutex, end);
+	else
+		pthread_cond_wait(cond, &lock->mutex);
 	pthread_setcancelstate(cancel, NULL);
 #ifdef MRRC_DEBUG
 	lock_own(lock);
 #endif
+}
+
+void mrrc_lock_wait(struct mrrc_lock *lock, pthread_cond_t *cond)
+{
+	lock_wait(lock, cond, NULL);
+}
+
+void mrrc_lock_wait_until(struct mrrc_lock *lock, pthread_cond_t *cond,
+			  uint64_t ns)
+{
+	const struct timespec end = {
+		.tv_sec = (time_t) (ns / 1000000000),
+		.tv_nsec = (long) (ns % 1000000000),
+	};
+
+	lock_wait(lock, cond, &end);
 }
 
 void mrrc_mutex_init(struct mrrc_mutex *mutex, enum mrrc_rank rank)

@@ -18,6 +18,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Taken in this order. */
 enum mrrc_rank {
@@ -30,11 +31,14 @@ enum mrrc_rank {
 	MRRC_RANK_CQS,	     /* a domain's list; then each CQ's spin lock */
 	MRRC_RANK_POLL,	     /* CQs of a poll set */
 	MRRC_RANK_TRACK,     /* a fabric's objects by the core's */
+	MRRC_RANK_FILE,	     /* an open file's lease */
+	MRRC_RANK_KEEPERS,   /* allocators that share the budget of a node */
 	/* struct mrrc_lock */
 	MRRC_RANK_REGISTRY, /* monitor registry: open and close */
 	MRRC_RANK_NOTIFIER, /* delivering, in order */
 	MRRC_RANK_HINTS,    /* tables of threads */
 	MRRC_RANK_MONITOR,  /* subscribers, events, watched ranges */
+	MRRC_RANK_BUDGET,   /* caches that share the budget of a node */
 	MRRC_RANK_CACHE,
 	MRRC_RANK_LEAF, /* holds nothing else */
 	MRRC_RANK_CNT
@@ -83,6 +87,13 @@ static inline bool mrrc_lock_inside(void);
 
 /* pthread_cond_wait with the lock held, and no cancellation point. */
 void mrrc_lock_wait(struct mrrc_lock *lock, pthread_cond_t *cond);
+
+/* The same, until a time of CLOCK_MONOTONIC at most; the condition has it. */
+void mrrc_lock_wait_until(struct mrrc_lock *lock, pthread_cond_t *cond,
+			  uint64_t ns);
+
+/* A condition for it. 0 or -E*. */
+int mrrc_lock_cond_init(pthread_cond_t *cond);
 
 /* In a forked child only: forget an owner that does not exist there. */
 void mrrc_lock_reset(struct mrrc_lock *lock, enum mrrc_rank rank);
