@@ -137,28 +137,55 @@ static struct mrrc_heap_page *span_cut(struct mrrc_arena *arena,
 	return page;
 }
 
-/* The pages of one object: no object begins in them but, soon, this one. */
-static void span_recs(const struct mrrc_heap_page *page)
+/* Pages of a MiB in which nothing is: marks first, other threads may look. */
+static void cut_mib(struct mrrc_heap_mib *mib, uint32_t first, uint32_t end,
+		    struct mrrc_heap_cut cut)
 {
-	struct mrrc_heap_rec *rec = &page->block->rec[page->head];
+	const uint32_t step = 0x8000 / MRRC_HEAP_PAGE;
+	const size_t marks = (end - first) * (MRRC_HEAP_PAGE >> cut.shift);
+	uintptr_t addr = first * MRRC_HEAP_PAGE;
 	uint32_t i;
 
-	for (i = 0; i < page->count; i++)
-		mrrc_rec_whole(&rec[i], MRRC_OBJ_LIVE(page->class));
+	memset(mrrc_mib_mark_at(mib, addr, cut.shift), 0,
+	       marks * sizeof(uint16_t));
+	for (i = (first + step - 1) & ~(step - 1); i < end; i += step) {
+		addr = i * MRRC_HEAP_PAGE;
+		*mrrc_mib_mark_at(mib, addr, cut.shift) = MRRC_MARK_NONE(addr);
+	}
+	for (i = first; i < end; i++)
+		mib->cut[i] = cut;
 }
 
-static void run_recs(const struct mrrc_heap_page *page)
+/*
+ * As few marks as there can be for small objects, of which there are many. From
+ * 2 KiB on more, so that those of neighbours lie further apart: threads that
+ * each use one share few cache lines.
+ */
+static unsigned cut_shift(unsigned class)
 {
-	const size_t grains = MRRC_HEAP_PAGE / MRRC_HEAP_GRAIN;
-	uint8_t *state = page->block->state + page->head * grains;
-	struct mrrc_heap_rec *rec = &page->block->rec[page->head];
-	uint32_t i;
+	const size_t size = mrrc_class_size(class);
 
-	memset(state, MRRC_OBJ_NONE, page->count * grains);
-	for (i = 0; i < page->count; i++) {
-		rec[i].mark = state + i * grains;
-		rec[i].inner = MRRC_HEAP_GRAIN - 1;
-		rec[i].live = MRRC_OBJ_LIVE(page->class);
+	if (class >= MRRC_CLASS_SMALL)
+		return MRRC_CUT_SHIFT_MAX;
+	return size < 2048 ? 63 - __builtin_clzll(size) : 7;
+}
+
+/* The pages of a run or span. */
+static void cut_pages(const struct mrrc_heap_page *page)
+{
+	const struct mrrc_heap_cut cut = { cut_shift(page->class),
+					   page->class };
+	const uint32_t end = page->head + page->count;
+	uint32_t i = page->head, next;
+
+	for (; i < end; i = next) {
+		next = (i / MRRC_MIB_PAGES + 1) * MRRC_MIB_PAGES;
+		if (next > end)
+			next = end;
+		cut_mib(mrrc_block_mib(page->block,
+				       page->block->base + i * MRRC_HEAP_PAGE),
+			i % MRRC_MIB_PAGES, (next - 1) % MRRC_MIB_PAGES + 1,
+			cut);
 	}
 }
 
@@ -239,7 +266,7 @@ static struct mrrc_heap_page *run_new(struct mrrc_arena *arena, unsigned class)
 	}
 	for (i = 0; i < pages; i++)
 		page_at(run->block, run->head + i)->head = run->head;
-	run_recs(run);
+	cut_pages(run);
 	TAILQ_INSERT_HEAD(&arena->partial[class], run, link);
 	return run;
 }
@@ -291,6 +318,18 @@ static void run_give(struct mrrc_arena *arena, struct mrrc_heap_page *run,
 
 /* ---- calls --------------------------------------------------------------- */
 
+void mrrc_mib_init(struct mrrc_heap_mib *mib, struct mrrc_heap_block *block,
+		   unsigned slot)
+{
+	const struct mrrc_heap_cut none = { MRRC_CUT_SHIFT_MAX, MRRC_CUT_NONE };
+
+	mib->domain = block->domain;
+	mib->cookie = block->cookie;
+	mib->block = block;
+	mib->slot = slot;
+	cut_mib(mib, 0, MRRC_MIB_PAGES, none);
+}
+
 void mrrc_arena_init(struct mrrc_arena *arena)
 {
 	unsigned i;
@@ -329,7 +368,7 @@ static uintptr_t take_span(struct mrrc_arena *arena, unsigned class)
 	if (!page)
 		return 0;
 	page->class = class;
-	span_recs(page);
+	cut_pages(page);
 	return page_addr(page);
 }
 
@@ -374,7 +413,7 @@ uintptr_t mrrc_arena_take_aligned(struct mrrc_arena *arena, unsigned class,
 			(addr - head->block->base) / MRRC_HEAP_PAGE, pages,
 			MRRC_PAGE_SPAN);
 	head->class = class;
-	span_recs(head);
+	cut_pages(head);
 	arena_count(arena, class, 1);
 	return addr;
 }
@@ -406,63 +445,60 @@ struct mrrc_heap_block *mrrc_arena_idle(struct mrrc_arena *arena,
 	return NULL;
 }
 
-static bool find_small(const struct mrrc_heap_block *block, uintptr_t addr,
-		       uintptr_t *object, unsigned *class)
+static bool is_live(const struct mrrc_heap_block *block, uintptr_t object)
 {
-	const struct mrrc_heap_page *run = run_of(block, addr);
-	const size_t size = mrrc_class_size(run->class);
-	const uintptr_t start = page_addr(run) + run_index(run, addr) * size;
-	unsigned state = block->state[(start - block->base) / MRRC_HEAP_GRAIN];
-
-	if (state != MRRC_OBJ_LIVE(run->class))
-		return false;
-	*object = start;
-	*class = run->class;
-	return true;
+	return *mrrc_mib_mark(mrrc_block_mib(block, object), object) ==
+	       MRRC_MARK_LIVE(object);
 }
 
 bool mrrc_arena_find(const struct mrrc_heap_block *block, uintptr_t addr,
 		     uintptr_t *object, unsigned *class)
 {
-	uint32_t i = (addr - block->base) / MRRC_HEAP_PAGE;
-	const struct mrrc_heap_rec *rec = &block->rec[i];
-	uintptr_t start;
-	unsigned found;
+	const struct mrrc_heap_page *run;
+	const struct mrrc_heap_cut *cut;
+	uintptr_t start = addr & ~(MRRC_HEAP_PAGE - 1);
 
-	if (mrrc_rec_run(rec))
-		return find_small(block, addr, object, class);
-	while (!mrrc_rec_run(rec) && rec->first == MRRC_OBJ_NONE && i)
-		rec = &block->rec[--i];
-	start = block->base + i * MRRC_HEAP_PAGE;
-	found = rec->first - 1u;
-	if (mrrc_rec_run(rec) || found >= MRRC_CLASSES ||
-	    addr - start >= mrrc_class_size(found))
+	cut = mrrc_mib_cut(mrrc_block_mib(block, start), start);
+	if (cut->class < MRRC_CLASS_SMALL) {
+		run = run_of(block, addr);
+		start = page_addr(run) +
+			run_index(run, addr) * mrrc_class_size(run->class);
+	} else {
+		while (*mrrc_mib_mark(mrrc_block_mib(block, start), start) ==
+			       MRRC_MARK_NONE(start) &&
+		       start > block->base)
+			start -= MRRC_HEAP_PAGE;
+	}
+	cut = mrrc_mib_cut(mrrc_block_mib(block, start), start);
+	if (!is_live(block, start) ||
+	    addr - start >= mrrc_class_size(cut->class))
 		return false;
 	*object = start;
-	*class = found;
+	*class = cut->class;
 	return true;
 }
 
 bool mrrc_arena_next(const struct mrrc_heap_block *block, size_t *pos,
 		     uintptr_t *object, unsigned *class)
 {
-	const size_t grains = MRRC_HEAP_PAGE / MRRC_HEAP_GRAIN;
-	const struct mrrc_heap_rec *rec;
-	uint8_t mark;
-	size_t i;
+	const struct mrrc_heap_cut *cut;
+	struct mrrc_heap_mib *mib;
+	uintptr_t at;
+	uint16_t mark;
+	size_t part;
 
-	for (i = *pos; i < block->pages * grains; i++) {
-		rec = &block->rec[i / grains];
-		if (!mrrc_rec_run(rec) && i % grains) {
-			i |= grains - 1; /* the next page */
+	while (*pos < block->len) {
+		at = block->base + *pos;
+		mib = mrrc_block_mib(block, at);
+		cut = mrrc_mib_cut(mib, at);
+		mark = *mrrc_mib_mark(mib, at);
+		part = (size_t) 1 << cut->shift;
+		at += mark % part;
+		*pos += part;
+		if (mark != MRRC_MARK_LIVE(at))
 			continue;
-		}
-		mark = rec->mark[i % grains];
-		if (mark - 1u >= MRRC_CLASSES)
-			continue;
-		*object = block->base + i * MRRC_HEAP_GRAIN;
-		*class = mark - 1;
-		*pos = i + 1;
+		*object = at;
+		*class = cut->class;
 		return true;
 	}
 	return false;

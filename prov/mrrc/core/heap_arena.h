@@ -17,49 +17,69 @@
 #define MRRC_ARENA_BINS	 160u /* free spans by their length */
 
 /*
- * Marks: what is where an object may begin. Between take and give the caller
- * sets them: LIVE(class) while allocated, FREED after that. Otherwise a mark is
- * never LIVE.
+ * Marks: what is where an object may begin. They hold the low bits of its
+ * address, so that a mark fits one address alone, and a free compares it with
+ * the address. Between take and give the caller sets them: LIVE while
+ * allocated, FREED after that. Otherwise a mark is never LIVE: NONE is zero,
+ * except at each 32 KiB, where zero is LIVE or FREED of an address.
  */
-#define MRRC_OBJ_NONE	     0u
-#define MRRC_OBJ_LIVE(class) ((class) + 1u)
-#define MRRC_OBJ_OWN	     0xfdu /* live, of a block that is one object */
-#define MRRC_OBJ_NEVER	     0xfeu /* never a mark */
-#define MRRC_OBJ_FREED	     0xffu
+#define MRRC_MARK_LIVE(addr)  ((uint16_t) (addr))
+#define MRRC_MARK_FREED(addr) ((uint16_t) ((addr) ^ 0x8000u))
+#define MRRC_MARK_NONE(addr)  ((addr) % 0x8000u ? 0u : 0x4000u) /* of a page */
+#define MRRC_MARK_OWN	      0xc000u /* live, of a block that is one object */
 
-/* What the fast path needs to know of a page. */
-struct mrrc_heap_rec {
-	struct mrrc_heap_block *block; /* NULL: no block's */
-	void *domain;		       /* the block's */
-	/*
-	 * for each grain where an object may begin: the block's state, or first
-	 */
-	uint8_t *mark;
-	uint32_t slot;	/* the caller's */
-	uint16_t inner; /* bits that are 0 in each object's address */
-	uint8_t live;	/* mark of objects here that are live */
-	uint8_t first;	/* of objects that are whole pages */
+#define MRRC_MIB	   ((size_t) 1 << 20)
+#define MRRC_MIB_PAGES	   (MRRC_MIB / MRRC_HEAP_PAGE)
+#define MRRC_CUT_SHIFT_MAX 10u	 /* of spans, and of pages not in use */
+#define MRRC_CUT_NONE	   0xffu /* no class */
+
+/* How a page is cut: in each part, 1 << shift bytes, one object may begin. */
+struct mrrc_heap_cut {
+	uint8_t shift;
+	uint8_t class;
 };
 
-/* A page that small objects share */
-static inline bool mrrc_rec_run(const struct mrrc_heap_rec *rec)
+/*
+ * What a free needs to know of a MiB of a block. The marks follow, in the same
+ * memory: those of all pages that are cut alike lie side by side, however far
+ * apart the objects are (mrrc_mib_mark()).
+ */
+struct mrrc_heap_mib {
+	void *domain; /* the block's, as is cookie */
+	void *cookie;
+	struct mrrc_heap_block *block;
+	uint32_t slot; /* the caller's */
+	_Alignas(64) struct mrrc_heap_cut cut[MRRC_MIB_PAGES];
+};
+
+/* Address space for a MiB; the extra page: no two begin at the same cache set. */
+#define MRRC_MIB_BYTES \
+	(2 * MRRC_MIB / MRRC_HEAP_GRAIN * sizeof(uint16_t) + MRRC_HEAP_PAGE)
+/* Used where no page is cut: */
+#define MRRC_MIB_BYTES_OWN MRRC_HEAP_PAGE
+
+static inline struct mrrc_heap_cut *mrrc_mib_cut(struct mrrc_heap_mib *mib,
+						 uintptr_t addr)
 {
-	return rec->inner == MRRC_HEAP_GRAIN - 1;
+	return &mib->cut[addr / MRRC_HEAP_PAGE % MRRC_MIB_PAGES];
 }
 
-static inline uint8_t *mrrc_rec_mark(const struct mrrc_heap_rec *rec,
-				     uintptr_t object)
+/*
+ * The mark of the part with addr. Those of parts of N bytes are number 1 MiB /
+ * N to 2 MiB / N - 1, which leaves those of the largest parts behind cut.
+ */
+static inline uint16_t *mrrc_mib_mark_at(struct mrrc_heap_mib *mib,
+					 uintptr_t addr, unsigned shift)
 {
-	return &rec->mark[object % MRRC_HEAP_PAGE / MRRC_HEAP_GRAIN];
+	return (uint16_t *) mib + ((addr % MRRC_MIB + MRRC_MIB) >> shift);
 }
+_Static_assert(sizeof(struct mrrc_heap_mib) <=
+		       (MRRC_MIB >> MRRC_CUT_SHIFT_MAX) * sizeof(uint16_t),
+	       "the first mark");
 
-/* A page where no small object begins, until the arena changes that. */
-static inline void mrrc_rec_whole(struct mrrc_heap_rec *rec, unsigned live)
+static inline uint16_t *mrrc_mib_mark(struct mrrc_heap_mib *mib, uintptr_t addr)
 {
-	rec->mark = &rec->first;
-	rec->inner = MRRC_HEAP_PAGE - 1;
-	rec->live = live;
-	rec->first = MRRC_OBJ_NONE;
+	return mrrc_mib_mark_at(mib, addr, mrrc_mib_cut(mib, addr)->shift);
 }
 
 enum mrrc_page_use {
@@ -87,18 +107,17 @@ struct mrrc_heap_block {
 	/* constant while it exists */
 	uintptr_t base; /* a multiple of 1 MiB */
 	size_t len;
-	struct mrrc_heap_rec *rec; /* pages */
-	uint8_t *state;		   /* len / 16; not of an own block */
+	struct mrrc_heap_mib *mib; /* the first; of an own block the only one */
 	void *domain;		   /* its owner */
 	void *heap;
 	void *cookie;		     /* its registration */
 	struct mrrc_heap_page *page; /* pages; not of an own block */
-	uint32_t *asked; /* debug: bytes asked for, where state is */
+	uint32_t *asked;	     /* debug: bytes asked for, for each 16 */
 	uint32_t pages;
 	bool own;      /* one object alone */
 	bool isolated; /* likewise, and ends once it is freed */
 	uint8_t page_kind;
-	void *meta; /* rec, state, page, asked */
+	void *meta; /* mib, page, asked */
 	size_t meta_len;
 	/* by the heap's lock */
 	uint32_t used;	     /* pages in runs and spans */
@@ -121,9 +140,21 @@ struct mrrc_arena {
 	uint64_t now;	    /* the caller's clock, for idle_since */
 };
 
+static inline struct mrrc_heap_mib *
+mrrc_block_mib(const struct mrrc_heap_block *block, uintptr_t addr)
+{
+	const size_t i = block->own ? 0 : (addr - block->base) / MRRC_MIB;
+
+	return (void *) ((char *) block->mib + i * MRRC_MIB_BYTES);
+}
+
+/* Fills in a MiB of a block, all zero before. */
+void mrrc_mib_init(struct mrrc_heap_mib *mib, struct mrrc_heap_block *block,
+		   unsigned slot);
+
 void mrrc_arena_init(struct mrrc_arena *arena);
 
-/* A block with base, len, pages and zeroed arrays. */
+/* A block with base, len, pages, MiBs and a zeroed array of pages. */
 void mrrc_arena_add(struct mrrc_arena *arena, struct mrrc_heap_block *block);
 
 /* At most count objects of a class; returns how many there were. */

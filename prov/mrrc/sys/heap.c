@@ -22,17 +22,17 @@
 static void alloc_done(struct mrrc_heap *heap, uintptr_t object, unsigned class,
 		       size_t asked, bool zero, void **addr, void **cookie)
 {
-	struct mrrc_heap_rec *rec = mrrc_heap_map_rec(object);
+	struct mrrc_heap_mib *mib = mrrc_heap_map_mib(object);
 
-	*mrrc_rec_mark(rec, object) = MRRC_OBJ_LIVE(class);
+	*mrrc_mib_mark(mib, object) = MRRC_MARK_LIVE(object);
 	if (!mrrc_likely(!mrrc_heap_watched))
 		mrrc_heap_watch_alloc(object, asked, zero);
-	mrrc_heap_debug_alloc(heap->domain, rec->block, object, asked,
+	mrrc_heap_debug_alloc(heap->domain, mib->block, object, asked,
 			      mrrc_class_size(class));
 	if (zero)
 		memset((void *) object, 0, asked);
 	*addr = (void *) object;
-	*cookie = rec->block->cookie;
+	*cookie = mib->cookie;
 }
 
 /* A block of that length would exceed the limits. Heap's lock held. */
@@ -140,21 +140,18 @@ static int heap_grow(struct mrrc_heap *heap, size_t len, bool *drained)
 static uintptr_t take_magazine(struct mrrc_heap *heap, unsigned class)
 {
 	struct mrrc_tcache *tcache = mrrc_tcache_get();
-	struct mrrc_mags *mag;
+	struct mrrc_mags *set;
 	uintptr_t object = 0;
-	unsigned n;
 
 	if (!tcache || !mrrc_biased_enter(&tcache->biased))
 		return 0;
-	mrrc_hot_tire(tcache);
-	mag = mrrc_mags_get(tcache, heap);
-	if (mag) {
-		n = mrrc_mag_n(mag, class);
-		if (!n)
-			n = mrrc_mags_refill(heap, tcache, class);
-		if (n) {
-			object = mag->entry[class][n - 1].object;
-			mag->n[class] += MRRC_MAG_ALLOC;
+	set = mrrc_mags_get(tcache, heap);
+	if (set) {
+		mrrc_hot_look(tcache, set);
+		if (mrrc_mag_n(&set->of[class]) ||
+		    mrrc_mags_refill(heap, tcache, class)) {
+			object = (--set->of[class].top)->object;
+			set->left--;
 		}
 	}
 	mrrc_biased_leave(&tcache->biased);
@@ -249,7 +246,7 @@ static int alloc_own(struct mrrc_heap *heap, size_t align, size_t asked,
 	heap->own_bytes += asked;
 	heap->allocs++;
 	mrrc_lock_release(&heap->lock);
-	block->rec->first = MRRC_OBJ_OWN;
+	*mrrc_mib_mark(block->mib, block->base) = MRRC_MARK_OWN;
 	if (mrrc_heap_watched)
 		mrrc_heap_watch_alloc(block->base, asked,
 				      flags & MRRC_HEAP_ZERO);
@@ -328,7 +325,7 @@ static int free_own(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 static void free_class(struct mrrc_heap *heap, uintptr_t object, unsigned class)
 {
 	const struct mrrc_mag_entry entry = { object,
-					      mrrc_heap_map_rec(object) };
+					      mrrc_heap_map_mib(object) };
 	struct mrrc_tcache *tcache = mrrc_tcache_get();
 	bool put = false;
 
@@ -346,17 +343,19 @@ static void free_class(struct mrrc_heap *heap, uintptr_t object, unsigned class)
 }
 
 /*
- * 0: the caller has claimed the object at addr, whose mark was *mark, and gives
- * it back; its block stays until then. Else a mistake, described in *note, and
- * nothing has changed. Between look and looked.
+ * 0: the caller has claimed the object at addr, of *class, MRRC_CLASSES for a
+ * block of its own, and gives it back; its block stays until then. Else a
+ * mistake, described in *note, and nothing has changed. Between look and
+ * looked.
  */
 static int free_claim(struct mrrc_heaps *heaps, uintptr_t addr,
-		      struct mrrc_heap_block **out, unsigned *mark,
+		      struct mrrc_heap_block **out, unsigned *class,
 		      struct mrrc_heap_note *note)
 {
-	struct mrrc_heap_rec *rec = mrrc_heap_map_rec(addr);
-	struct mrrc_heap_block *block = rec ? rec->block : NULL;
+	struct mrrc_heap_block *block = mrrc_heap_map_find(addr);
 	struct mrrc_heap_place place;
+	struct mrrc_heap_mib *mib;
+	uint16_t *at, mark, live;
 
 	note->event = MRRC_HEAP_FOREIGN;
 	if (!block)
@@ -365,19 +364,20 @@ static int free_claim(struct mrrc_heaps *heaps, uintptr_t addr,
 		note->event = MRRC_HEAP_OTHER_DOMAIN;
 		return -EDOM;
 	}
-	*mark = addr & rec->inner ? MRRC_OBJ_NONE :
-				    __atomic_load_n(mrrc_rec_mark(rec, addr),
-						    __ATOMIC_RELAXED);
 	*out = block;
-	if (*mark == MRRC_OBJ_OWN || *mark - 1 < MRRC_CLASSES) {
-		if (mrrc_object_claim(rec, addr, *mark))
+	mib = mrrc_block_mib(block, addr);
+	at = mrrc_mib_mark(mib, addr);
+	mark = __atomic_load_n(at, __ATOMIC_RELAXED);
+	live = block->own ? MRRC_MARK_OWN : MRRC_MARK_LIVE(addr);
+	*class = block->own ? MRRC_CLASSES : mrrc_mib_cut(mib, addr)->class;
+	if (!block->own || addr == block->base) {
+		if (mark == live && mrrc_object_claim(at, addr, mark))
 			return 0;
-		/* another thread has just freed it */
-		*mark = MRRC_OBJ_FREED;
-	}
-	if (*mark == MRRC_OBJ_FREED) {
-		note->event = MRRC_HEAP_DOUBLE_FREE;
-		return -EALREADY;
+		/* perhaps another thread has just freed it */
+		if (mark == live || mark == MRRC_MARK_FREED(addr)) {
+			note->event = MRRC_HEAP_DOUBLE_FREE;
+			return -EALREADY;
+		}
 	}
 	if (!mrrc_heap_query(heaps, addr, &place)) {
 		note->event = MRRC_HEAP_INSIDE;
@@ -391,22 +391,21 @@ int mrrc_heap_free_slow(struct mrrc_heaps *heaps, uintptr_t addr)
 	struct mrrc_heap_note note = { .addr = addr };
 	struct mrrc_heap_block *block;
 	struct mrrc_tcache *look;
-	unsigned mark, class;
+	unsigned class;
 	int ret;
 
 	if (!addr || mrrc_heaps_forked(heaps))
 		return 0;
 	look = mrrc_heap_look();
-	ret = free_claim(heaps, addr, &block, &mark, &note);
+	ret = free_claim(heaps, addr, &block, &class, &note);
 	mrrc_heap_looked(look);
 	if (ret) {
 		atomic_fetch_add(&heaps->mistakes, 1);
 		mrrc_heap_say(heaps, &note);
 		return ret;
 	}
-	if (mark == MRRC_OBJ_OWN)
+	if (class == MRRC_CLASSES)
 		return free_own(block->heap, block);
-	class = mark - 1;
 	ret = mrrc_heap_debug_free(heaps, block, addr, mrrc_class_size(class));
 	if (mrrc_heap_watched)
 		mrrc_heap_watch_free(addr, mrrc_class_size(class));
@@ -441,7 +440,8 @@ int mrrc_heap_query(struct mrrc_heaps *heaps, uintptr_t addr,
 	if (block->own) {
 		object = block->base;
 		len = block->own_len;
-		if (block->rec->first != MRRC_OBJ_OWN || addr - object >= len)
+		if (*mrrc_mib_mark(block->mib, object) != MRRC_MARK_OWN ||
+		    addr - object >= len)
 			return -ENOENT;
 	} else {
 		if (!mrrc_arena_find(block, addr, &object, &class))

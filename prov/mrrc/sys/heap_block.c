@@ -127,42 +127,43 @@ static void block_made(struct mrrc_heap *heap,
 /* ---- making -------------------------------------------------------------- */
 
 /* The arrays of a block; only the used part takes memory. */
-static int block_meta(struct mrrc_heap_block *block, unsigned slot)
+static int block_meta(struct mrrc_heap_block *block)
 {
 	const size_t pages = block->pages;
-	const size_t grains = block->len / MRRC_HEAP_GRAIN;
-	/* the map counts whole MiB */
-	const size_t slots = (pages + MRRC_MAP_PAGES - 1) / MRRC_MAP_PAGES;
-	const size_t rec = slots * MRRC_MAP_PAGES * sizeof(*block->rec);
-	size_t page = 0, state = 0, asked = 0, i;
+	size_t mibs = MRRC_MIB_BYTES_OWN, page = 0, asked = 0;
 	char *at;
 
 	if (!block->own) {
+		mibs = block->len / MRRC_MIB * MRRC_MIB_BYTES;
 		page = pages * sizeof(*block->page);
 		page = (page + 63) & ~(size_t) 63;
-		state = grains;
 	}
 #ifdef MRRC_DEBUG
 	if (!block->own)
-		asked = grains * sizeof(*block->asked);
+		asked = block->len / MRRC_HEAP_GRAIN * sizeof(*block->asked);
 #endif
-	block->meta_len = rec + page + state + asked;
+	block->meta_len = mibs + page + asked;
 	at = mmap(NULL, block->meta_len, PROT_READ | PROT_WRITE,
 		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (at == MAP_FAILED)
 		return -ENOMEM;
 	block->meta = at;
-	block->rec = (void *) at;
-	block->page = page ? (void *) (at + rec) : NULL;
-	block->asked = asked ? (void *) (at + rec + page) : NULL;
-	block->state = state ? (void *) (at + rec + page + asked) : NULL;
-	for (i = 0; i < pages; i++) {
-		block->rec[i].block = block;
-		block->rec[i].domain = block->domain;
-		block->rec[i].slot = slot;
-		mrrc_rec_whole(&block->rec[i], MRRC_OBJ_NEVER);
-	}
+	block->mib = (void *) at;
+	block->page = page ? (void *) (at + mibs) : NULL;
+	block->asked = asked ? (void *) (at + mibs + page) : NULL;
 	return 0;
+}
+
+/* Once it is registered; then any thread may find it. */
+static int block_publish(struct mrrc_heap_block *block, unsigned slot)
+{
+	const uintptr_t end = block->own ? block->base + 1 :
+					   block->base + block->len;
+	uintptr_t addr;
+
+	for (addr = block->base; addr < end; addr += MRRC_MIB)
+		mrrc_mib_init(mrrc_block_mib(block, addr), block, slot);
+	return mrrc_heap_map_add(block);
 }
 
 static void block_fallback(struct mrrc_heap *heap, enum mrrc_pages want,
@@ -279,7 +280,7 @@ static int block_make(struct mrrc_heap *heap, size_t len, size_t align,
 	ret = block_map(heap, block, len, align, isolated);
 	if (ret)
 		goto err_free;
-	ret = block_meta(block, heap->slot);
+	ret = block_meta(block);
 	if (ret)
 		goto err_unmap;
 	/* before the tools mark it as inaccessible */
@@ -292,7 +293,7 @@ static int block_make(struct mrrc_heap *heap, size_t len, size_t align,
 	}
 	if (mrrc_heap_watched)
 		mrrc_heap_watch_map(block->base, block->len);
-	ret = mrrc_heap_map_set(block->base, block->len, block->rec);
+	ret = block_publish(block, heap->slot);
 	if (ret)
 		goto err_dereg;
 	*out = block;
@@ -362,7 +363,7 @@ void mrrc_heap_block_end(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 	 * from here on no thread finds the block; those that found it are
 	 * waited for
 	 */
-	mrrc_heap_map_set(block->base, len, NULL);
+	mrrc_heap_map_remove(block);
 	mrrc_mags_settle(block->base, len);
 	heaps->ops->dereg(heaps->arg, block->cookie, block->base, len);
 	if (mrrc_heap_watched)

@@ -19,14 +19,14 @@
 #define mrrc_always_inline inline __attribute__((always_inline))
 
 /*
- * Filled by heap_mag.c: the mark of an object of the class for a length, since
- * there is no quick bit scan.
+ * Filled by heap_mag.c: the class for a length, since there is no quick bit
+ * scan.
  */
-extern MRRC_HIDDEN struct mrrc_live_table {
+extern MRRC_HIDDEN struct mrrc_class_table {
 	uint8_t by_16[64];   /* to 1 KiB */
 	uint8_t by_128[256]; /* to 32 KiB */
 	uint8_t by_4096[512];
-} mrrc_live_table;
+} mrrc_class_table;
 
 /*
  * len - 1, and the canary of debug builds; the caller excludes 0 and too large
@@ -38,52 +38,47 @@ static mrrc_always_inline size_t mrrc_heap_last(size_t len)
 		       len - 1 + MRRC_HEAP_CANARY;
 }
 
-/*
- * The table is filled before the first heap exists: the compiler need not test
- * for 0.
- */
-static mrrc_always_inline unsigned mrrc_heap_some(unsigned live)
+/* The table has classes alone: the compiler need not test for others. */
+static mrrc_always_inline unsigned mrrc_heap_some(unsigned class)
 {
-	if (live == MRRC_OBJ_NONE)
+	if (class >= MRRC_CLASSES)
 		__builtin_unreachable();
-	return live;
+	return class;
 }
 
 /*
- * MRRC_OBJ_LIVE() of the class for len; MRRC_OBJ_NONE: take the slow path.
- * Large lengths take no jump, the others one.
+ * The class for len; MRRC_CLASSES: take the slow path. Small lengths take no
+ * jump.
  */
-static mrrc_always_inline unsigned mrrc_heap_live(size_t len)
+static mrrc_always_inline unsigned mrrc_heap_class(size_t len)
 {
 	const size_t last = mrrc_heap_last(len);
 
-	if (mrrc_likely(last >= 32768)) {
-		if (!mrrc_likely(last < MRRC_CLASS_MAX))
-			return MRRC_OBJ_NONE;
-		return mrrc_heap_some(mrrc_live_table.by_4096[last / 4096]);
-	}
-	if (last < 1024)
-		return mrrc_heap_some(mrrc_live_table.by_16[last / 16]);
-	return mrrc_heap_some(mrrc_live_table.by_128[last / 128]);
+	if (mrrc_likely(last < 1024))
+		return mrrc_heap_some(mrrc_class_table.by_16[last / 16]);
+	if (last < 32768)
+		return mrrc_heap_some(mrrc_class_table.by_128[last / 128]);
+	if (mrrc_likely(last < MRRC_CLASS_MAX))
+		return mrrc_heap_some(mrrc_class_table.by_4096[last / 4096]);
+	return MRRC_CLASSES;
 }
 
 /* The same for a multiple of align, a power of two. */
-static inline unsigned mrrc_heap_live_aligned(size_t len, size_t align)
+static inline unsigned mrrc_heap_class_aligned(size_t len, size_t align)
 {
-	unsigned live;
+	unsigned class;
 
 	if (!len || align > MRRC_HEAP_PAGE)
-		return MRRC_OBJ_NONE;
-	live = mrrc_heap_live(len > align ? len : align);
+		return MRRC_CLASSES;
+	class = mrrc_heap_class(len > align ? len : align);
 	/* classes end with whole pages */
-	while (live != MRRC_OBJ_NONE &&
-	       (mrrc_class_size(live - 1) & (align - 1)))
-		live++;
-	return live;
+	while (class < MRRC_CLASSES && (mrrc_class_size(class) & (align - 1)))
+		class ++;
+	return class;
 }
 
 struct mrrc_heap_got {
-	uintptr_t object; /* 0: none, take the slow path */
+	uintptr_t object;
 	void *cookie;
 };
 
@@ -92,48 +87,50 @@ struct mrrc_heap_got {
 /* From the hot slot, if it has the class. Then the biased lock is left. */
 static mrrc_always_inline bool mrrc_heap_get_hot(struct mrrc_heap *heap,
 						 struct mrrc_tcache *tcache,
-						 unsigned live, size_t len,
+						 unsigned class, size_t len,
 						 struct mrrc_heap_got *got)
 {
 	struct mrrc_hot *hot = &tcache->hot;
 
-	if (!mrrc_likely(hot->key == heap->key + live))
+	if (!mrrc_likely(hot->key == heap->key + class))
 		return false;
 	hot->key = 0;
 	++*hot->count;
 	got->object = hot->object;
 	got->cookie = hot->cookie;
-	__atomic_store_n(hot->mark, live, __ATOMIC_RELAXED);
-	mrrc_heap_debug_alloc(heap->domain, hot->rec->block, got->object, len,
-			      mrrc_class_size(live - 1));
+	__atomic_store_n(hot->mark, MRRC_MARK_LIVE(got->object),
+			 __ATOMIC_RELAXED);
+	mrrc_heap_debug_alloc(heap->domain, hot->mib->block, got->object, len,
+			      mrrc_class_size(class));
 	mrrc_biased_leave(&tcache->biased);
 	return true;
 }
 
-/* From the magazine. The biased lock is left. */
-static mrrc_always_inline struct mrrc_heap_got
-mrrc_heap_get_mag(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
-		  unsigned live, size_t len)
+/* From the magazine; false: take the slow path. The biased lock is left. */
+static mrrc_always_inline bool mrrc_heap_get_mag(struct mrrc_heap *heap,
+						 struct mrrc_tcache *tcache,
+						 unsigned class, size_t len,
+						 struct mrrc_heap_got *got)
 {
-	const unsigned class = live - 1;
-	struct mrrc_mags *mag = tcache->mags[heap->slot];
-	const uint64_t word = mag ? mag->n[class] : 0;
-	struct mrrc_mag_entry entry;
+	struct mrrc_mags *set = tcache->mags[heap->slot];
+	struct mrrc_mag_entry *top;
+	struct mrrc_heap_mib *mib;
 
-	if (!mrrc_likely((word & MRRC_MAG_MASK) &&
-			 !(tcache->hot.key &&
-			   ++tcache->hot.missed >= MRRC_HOT_MISSES))) {
+	if (!mrrc_likely(set && mrrc_mag_n(&set->of[class]) &&
+			 --set->left >= 0)) {
 		mrrc_biased_leave(&tcache->biased);
-		return (struct mrrc_heap_got){ 0 };
+		return false;
 	}
-	entry = mag->entry[class][(word & MRRC_MAG_MASK) - 1];
-	mag->n[class] = word + MRRC_MAG_ALLOC;
+	top = --set->of[class].top;
+	mib = top->mib;
+	got->object = top->object;
 	mrrc_biased_leave(&tcache->biased);
-	__atomic_store_n(mrrc_rec_mark(entry.rec, entry.object), live,
-			 __ATOMIC_RELAXED);
-	mrrc_heap_debug_alloc(heap->domain, entry.rec->block, entry.object, len,
+	got->cookie = mib->cookie;
+	__atomic_store_n(mrrc_mib_mark(mib, got->object),
+			 MRRC_MARK_LIVE(got->object), __ATOMIC_RELAXED);
+	mrrc_heap_debug_alloc(heap->domain, mib->block, got->object, len,
 			      mrrc_class_size(class));
-	return (struct mrrc_heap_got){ entry.object, entry.rec->block->cookie };
+	return true;
 }
 
 /* ---- free: inside the biased lock ----------------------------------------------- */
@@ -155,16 +152,20 @@ static mrrc_always_inline bool mrrc_heap_put_hot(struct mrrc_heaps *heaps,
 			 atomic_load_explicit(&hot->domain,
 					      memory_order_relaxed) == heaps))
 		return false;
-	/* another thread may have freed it, or be freeing it */
+	/*
+	 * another thread may have freed it, or be freeing it; or an object of
+	 * another class is there by now
+	 */
 	if (!mrrc_likely(__atomic_load_n(hot->mark, __ATOMIC_RELAXED) ==
-			 (uint8_t) id))
+				 MRRC_MARK_LIVE(addr) &&
+			 hot->cut->class == (uint8_t) id))
 		return false;
-	if (!mrrc_likely(mrrc_heap_debug_intact(
-		    hot->rec->block, addr, mrrc_class_size((uint8_t) id - 1))))
+	if (!mrrc_likely(mrrc_heap_debug_intact(hot->mib->block, addr,
+						mrrc_class_size((uint8_t) id))))
 		return false;
-	mrrc_heap_debug_freed(hot->rec->block, addr,
-			      mrrc_class_size((uint8_t) id - 1));
-	__atomic_store_n(hot->mark, MRRC_OBJ_FREED, __ATOMIC_RELAXED);
+	mrrc_heap_debug_freed(hot->mib->block, addr,
+			      mrrc_class_size((uint8_t) id));
+	__atomic_store_n(hot->mark, MRRC_MARK_FREED(addr), __ATOMIC_RELAXED);
 	hot->key = id;
 	mrrc_biased_leave(&tcache->biased);
 	return true;
@@ -172,19 +173,20 @@ static mrrc_always_inline bool mrrc_heap_put_hot(struct mrrc_heaps *heaps,
 
 /* Fill the empty hot slot with an object that is marked as freed. */
 static mrrc_always_inline void mrrc_hot_fill(struct mrrc_tcache *tcache,
-					     uintptr_t addr,
-					     struct mrrc_heap_rec *rec,
-					     uint8_t *mark)
+					     uintptr_t addr, unsigned class,
+					     struct mrrc_heap_mib *mib,
+					     uint16_t *mark)
 {
 	struct mrrc_hot *hot = &tcache->hot;
 
-	hot->id = hot->key = mrrc_hot_key(rec->slot, rec->live);
-	hot->missed = 0;
-	hot->rec = rec;
+	hot->id = hot->key = mrrc_hot_key(mib->slot, class);
+	hot->seen = 0;
+	hot->cut = mrrc_mib_cut(mib, addr);
+	hot->mib = mib;
 	hot->mark = mark;
-	hot->cookie = rec->block->cookie;
-	hot->count = &tcache->count[rec->slot].hot;
-	atomic_store_explicit(&hot->domain, rec->domain, memory_order_relaxed);
+	hot->cookie = mib->cookie;
+	hot->count = &tcache->count[mib->slot].hot;
+	atomic_store_explicit(&hot->domain, mib->domain, memory_order_relaxed);
 	__atomic_store_n(&hot->object, addr, __ATOMIC_RELAXED);
 }
 
@@ -196,44 +198,49 @@ static mrrc_always_inline bool mrrc_heap_put_mag(struct mrrc_heaps *heaps,
 						 struct mrrc_tcache *tcache,
 						 uintptr_t addr)
 {
-	struct mrrc_heap_rec *rec = mrrc_heap_map_rec(addr);
-	struct mrrc_mags *mag;
-	unsigned class, n;
-	uint8_t *mark;
-	uint64_t word;
+	struct mrrc_heap_mib *mib = mrrc_heap_map_mib(addr);
+	struct mrrc_mag_entry *top;
+	struct mrrc_mags *set;
+	struct mrrc_mag *mag;
+	uint16_t *mark;
+	size_t class;
 
-	/* in a child of fork the parent's objects are not freed */
-	if (!mrrc_likely(rec && rec->domain == heaps && heaps &&
-			 !atomic_load_explicit(&heaps->forked,
-					       memory_order_relaxed)))
+	if (!mrrc_likely(mib && heaps &&
+			 mib->domain ==
+				 atomic_load_explicit(&heaps->own,
+						      memory_order_relaxed)))
 		goto other;
-	/* else it is a block of its own, or no object */
-	mark = mrrc_rec_mark(rec, addr);
-	/* another thread may be freeing it, too */
-	if (!mrrc_likely(!(addr & rec->inner) &&
-			 __atomic_load_n(mark, __ATOMIC_RELAXED) == rec->live))
+	mark = mrrc_mib_mark(mib, addr);
+	/*
+	 * else it is a block of its own, or no object; another thread may be
+	 * freeing it, too
+	 */
+	if (!mrrc_likely(__atomic_load_n(mark, __ATOMIC_RELAXED) ==
+			 MRRC_MARK_LIVE(addr)))
 		goto other;
-	class = rec->live - 1;
+	class = mrrc_mib_cut(mib, addr)->class;
 	/* mistakes are not reported inside the biased lock */
-	if (!mrrc_likely(mrrc_heap_debug_intact(rec->block, addr,
+	if (!mrrc_likely(mrrc_heap_debug_intact(mib->block, addr,
 						mrrc_class_size(class))))
 		goto other;
-	if (!tcache->hot.key && rec->slot) {
-		mrrc_heap_debug_freed(rec->block, addr, mrrc_class_size(class));
-		__atomic_store_n(mark, MRRC_OBJ_FREED, __ATOMIC_RELAXED);
-		mrrc_hot_fill(tcache, addr, rec, mark);
+	if (!tcache->hot.key && mib->slot) {
+		mrrc_heap_debug_freed(mib->block, addr, mrrc_class_size(class));
+		__atomic_store_n(mark, MRRC_MARK_FREED(addr), __ATOMIC_RELAXED);
+		mrrc_hot_fill(tcache, addr, class, mib, mark);
 		mrrc_biased_leave(&tcache->biased);
 		return true;
 	}
-	mag = tcache->mags[rec->slot];
-	word = mag ? mag->n[class] : MRRC_MAG_MASK;
-	n = word & MRRC_MAG_MASK;
-	if (!mrrc_likely(n < mrrc_mag_cap[class]))
+	set = tcache->mags[mib->slot];
+	if (!mrrc_likely(set))
 		goto other;
-	mrrc_heap_debug_freed(rec->block, addr, mrrc_class_size(class));
-	__atomic_store_n(mark, MRRC_OBJ_FREED, __ATOMIC_RELAXED);
-	mag->entry[class][n] = (struct mrrc_mag_entry){ addr, rec };
-	mag->n[class] = word + 1;
+	mag = &set->of[class];
+	top = mag->top;
+	if (!mrrc_likely(top != mag->end))
+		goto other;
+	mrrc_heap_debug_freed(mib->block, addr, mrrc_class_size(class));
+	__atomic_store_n(mark, MRRC_MARK_FREED(addr), __ATOMIC_RELAXED);
+	*top = (struct mrrc_mag_entry){ addr, mib };
+	mag->top = top + 1;
 	mrrc_biased_leave(&tcache->biased);
 	return true;
 other:
@@ -248,17 +255,17 @@ static inline int mrrc_heap_alloc(struct mrrc_heap *heap, size_t align,
 				  void **cookie)
 {
 	struct mrrc_tcache *tcache = mrrc_tcache_self;
-	struct mrrc_heap_got got = { 0 };
-	unsigned live = MRRC_OBJ_NONE;
+	struct mrrc_heap_got got;
+	unsigned class = MRRC_CLASSES;
 
 	if (mrrc_likely(!flags && align && !(align & (align - 1))))
-		live = mrrc_likely(align <= MRRC_HEAP_GRAIN) ?
-			       mrrc_heap_live(len) :
-			       mrrc_heap_live_aligned(len, align);
-	if (mrrc_likely(live && mrrc_biased_enter(&tcache->biased)) &&
-	    !mrrc_heap_get_hot(heap, tcache, live, len, &got))
-		got = mrrc_heap_get_mag(heap, tcache, live, len);
-	if (!mrrc_likely(got.object))
+		class = mrrc_likely(align <= MRRC_HEAP_GRAIN) ?
+				mrrc_heap_class(len) :
+				mrrc_heap_class_aligned(len, align);
+	if (!mrrc_likely(class < MRRC_CLASSES &&
+			 mrrc_biased_enter(&tcache->biased) &&
+			 (mrrc_heap_get_hot(heap, tcache, class, len, &got) ||
+			  mrrc_heap_get_mag(heap, tcache, class, len, &got))))
 		return mrrc_heap_alloc_slow(heap, align, len, flags, addr,
 					    cookie);
 	*addr = (void *) got.object;

@@ -87,7 +87,7 @@ static void arena_give(struct mrrc_heap *heap, unsigned class,
 	if (count)
 		heap->arena.now = mrrc_heap_now();
 	for (i = 0; i < count; i++) {
-		block = entry[i].rec->block;
+		block = entry[i].mib->block;
 		mrrc_heap_debug_given(block, entry[i].object);
 		mrrc_arena_give(&heap->arena, block, entry[i].object, class);
 	}
@@ -103,7 +103,7 @@ static unsigned arena_take(struct mrrc_heap *heap, unsigned class,
 	for (i = 0; i < count; i++)
 		entry[i] =
 			(struct mrrc_mag_entry){ object[i],
-						 mrrc_heap_map_rec(object[i]) };
+						 mrrc_heap_map_mib(object[i]) };
 	return count;
 }
 
@@ -169,24 +169,17 @@ size_t mrrc_depot_kept(const struct mrrc_heap *heap)
 
 /* ---- a thread's own: inside its biased lock ---------------------------- */
 
-static void mags_change(struct mrrc_mags *mag, unsigned class, int n,
-			uint64_t *counter)
-{
-	mag->n[class] += n;
-	*counter += abs(n);
-}
-
 unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 			  unsigned class)
 {
-	struct mrrc_mags *mag = tcache->mags[heap->slot];
+	struct mrrc_mag *mag = &tcache->mags[heap->slot]->of[class];
 	unsigned got;
 
 	mrrc_lock_acquire(&heap->lock);
-	got = depot_take(heap, class, mrrc_mag_cap[class] / 2,
-			 mag->entry[class]);
+	got = depot_take(heap, class, mrrc_mag_cap[class] / 2, mag->top);
 	mrrc_lock_release(&heap->lock);
-	mags_change(mag, class, got, &tcache->count[heap->slot].in);
+	mag->top += got;
+	tcache->count[heap->slot].in += got;
 	return got;
 }
 
@@ -194,42 +187,53 @@ unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 static void mags_flush(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 		       unsigned class)
 {
-	struct mrrc_mags *mag = tcache->mags[heap->slot];
-	const unsigned n = mrrc_mag_n(mag, class), half = (n + 1) / 2;
-	struct mrrc_mag_entry *entry = mag->entry[class];
+	struct mrrc_mags *set = tcache->mags[heap->slot];
+	struct mrrc_mag *mag = &set->of[class];
+	const unsigned n = mrrc_mag_n(mag), half = (n + 1) / 2;
+	struct mrrc_mag_entry *entry = set->entry[class];
 
 	mrrc_lock_acquire(&heap->lock);
 	mrrc_depot_give(heap, class, entry, half);
 	mrrc_lock_release(&heap->lock);
 	memmove(entry, entry + half, (n - half) * sizeof(*entry));
-	mags_change(mag, class, -(int) half, &tcache->count[heap->slot].out);
+	mag->top -= half;
+	tcache->count[heap->slot].out += half;
 }
 
 bool mrrc_mags_put(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 		   unsigned class, const struct mrrc_mag_entry *entry)
 {
-	struct mrrc_mags *mag = mrrc_mags_get(tcache, heap);
+	struct mrrc_mags *set = mrrc_mags_get(tcache, heap);
+	struct mrrc_mag *mag;
 
-	if (!mag)
+	if (!set)
 		return false;
-	if (mrrc_mag_n(mag, class) == mrrc_mag_cap[class])
+	mag = &set->of[class];
+	if (mag->top == mag->end)
 		mags_flush(heap, tcache, class);
-	mag->entry[class][mrrc_mag_n(mag, class)] = *entry;
-	mag->n[class]++;
+	*mag->top++ = *entry;
 	return true;
 }
 
-void mrrc_hot_tire(struct mrrc_tcache *tcache)
+void mrrc_hot_look(struct mrrc_tcache *tcache, struct mrrc_mags *set)
 {
 	struct mrrc_hot *hot = &tcache->hot;
-	const struct mrrc_mag_entry entry = { hot->object, hot->rec };
+	const struct mrrc_mag_entry entry = { hot->object, hot->mib };
 
-	if (!hot->key || hot->missed < MRRC_HOT_MISSES)
+	if (set->left > 0)
 		return;
-	hot->missed = 0;
-	if (mrrc_mags_put(hot->rec->block->heap, tcache, (uint8_t) hot->id - 1u,
+	set->allocs += MRRC_HOT_MISSES;
+	set->left = MRRC_HOT_MISSES;
+	if (hot->key && hot->seen++ &&
+	    mrrc_mags_put(hot->mib->block->heap, tcache, (uint8_t) hot->id,
 			  &entry))
 		hot->key = 0;
+}
+
+/* Allocations from them; a call that finds none left makes none. */
+static uint64_t mags_allocs(const struct mrrc_mags *set)
+{
+	return set->allocs + MRRC_HOT_MISSES - (set->left > 0 ? set->left : 0);
 }
 
 /*
@@ -238,9 +242,9 @@ void mrrc_hot_tire(struct mrrc_tcache *tcache)
  */
 static unsigned hot_class(const struct mrrc_tcache *tcache, unsigned slot)
 {
-	const unsigned mark = tcache->hot.key - mrrc_hot_key(slot, 0);
+	const unsigned class = tcache->hot.key - mrrc_hot_key(slot, 0);
 
-	return mark - 1 < MRRC_CLASSES ? mark - 1 : MRRC_CLASSES;
+	return class < MRRC_CLASSES ? class : MRRC_CLASSES;
 }
 
 /*
@@ -251,18 +255,19 @@ static void mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
 {
 	const unsigned hot = hot_class(tcache, heap->slot);
 	uint64_t *out = &tcache->count[heap->slot].out;
-	struct mrrc_mags *mag = tcache->mags[heap->slot];
+	struct mrrc_mags *set = tcache->mags[heap->slot];
 	struct mrrc_mag_entry entry;
 	unsigned class, n;
 
-	for (class = 0; mag && class < MRRC_CLASSES; class ++) {
-		n = mrrc_mag_n(mag, class);
-		mrrc_depot_give(heap, class, mag->entry[class], n);
-		mags_change(mag, class, -(int) n, out);
+	for (class = 0; set && class < MRRC_CLASSES; class ++) {
+		n = mrrc_mag_n(&set->of[class]);
+		mrrc_depot_give(heap, class, set->entry[class], n);
+		set->of[class].top -= n;
+		*out += n;
 	}
 	if (hot == MRRC_CLASSES)
 		return;
-	entry = (struct mrrc_mag_entry){ tcache->hot.object, tcache->hot.rec };
+	entry = (struct mrrc_mag_entry){ tcache->hot.object, tcache->hot.mib };
 	tcache->hot.key = 0;
 	mrrc_depot_give(heap, hot, &entry, 1);
 	++*out;
@@ -276,22 +281,23 @@ static void mags_count(const struct mrrc_tcache *tcache, unsigned slot,
 		       uint64_t *allocs, uint64_t *frees, size_t *bytes)
 {
 	const struct mrrc_mag_count *count = &tcache->count[slot];
-	const struct mrrc_mags *mag = tcache->mags[slot];
+	const struct mrrc_mags *set = tcache->mags[slot];
 	const unsigned hot = hot_class(tcache, slot);
-	uint64_t word, here = 0, sum = count->hot;
-	unsigned class;
+	uint64_t here = 0, sum = count->hot;
+	unsigned class, n;
 
 	*bytes = 0;
 	if (hot != MRRC_CLASSES) {
 		*bytes = mrrc_class_size(hot);
 		here = 1;
 	}
-	for (class = 0; mag && class < MRRC_CLASSES; class ++) {
-		word = mag->n[class];
-		sum += word >> MRRC_MAG_BITS;
-		here += word & MRRC_MAG_MASK;
-		*bytes += (word & MRRC_MAG_MASK) * mrrc_class_size(class);
+	for (class = 0; set && class < MRRC_CLASSES; class ++) {
+		n = mrrc_mag_n(&set->of[class]);
+		here += n;
+		*bytes += n * mrrc_class_size(class);
 	}
+	if (set)
+		sum += mags_allocs(set);
 	*allocs = sum;
 	*frees = here + sum + count->out - count->in;
 }
@@ -379,13 +385,17 @@ static void mags_fork_child(void)
 	unsigned i;
 
 	for (i = 1; i < MRRC_SLOTS; i++) {
-		if (mags.slot[i])
-			mags.slot[i]->slot = mags.slot[i]->key = 0;
+		if (mags.slot[i]) {
+			mags.slot[i]->slot = 0;
+			mags.slot[i]->key = MRRC_KEY_NONE;
+		}
 		mags.slot[i] = NULL;
 		mags.taken[i] = false;
 	}
-	TAILQ_FOREACH(domain, &mags.domains, link)
+	TAILQ_FOREACH(domain, &mags.domains, link) {
 		atomic_store(&domain->forked, true);
+		atomic_store(&domain->own, &no_domain);
+	}
 	TAILQ_INIT(&mags.domains);
 	TAILQ_INIT(&mags.threads);
 	mrrc_tcache_self = &mrrc_tcache_none;
@@ -394,28 +404,23 @@ static void mags_fork_child(void)
 	pthread_mutex_unlock(&mags.lock);
 }
 
-struct mrrc_live_table mrrc_live_table;
+struct mrrc_class_table mrrc_class_table;
 
-static uint8_t live_of(size_t len)
-{
-	return MRRC_OBJ_LIVE(mrrc_class_of(len));
-}
-
-static void live_table_init(struct mrrc_live_table *table)
+static void class_table_init(struct mrrc_class_table *table)
 {
 	size_t i;
 
 	for (i = 0; i < sizeof(table->by_16); i++)
-		table->by_16[i] = live_of((i + 1) * 16);
+		table->by_16[i] = mrrc_class_of((i + 1) * 16);
 	for (i = 0; i < sizeof(table->by_128); i++)
-		table->by_128[i] = live_of((i + 1) * 128);
+		table->by_128[i] = mrrc_class_of((i + 1) * 128);
 	for (i = 0; i < sizeof(table->by_4096); i++)
-		table->by_4096[i] = live_of((i + 1) * 4096);
+		table->by_4096[i] = mrrc_class_of((i + 1) * 4096);
 }
 
 static void mags_init(void)
 {
-	live_table_init(&mrrc_live_table);
+	class_table_init(&mrrc_class_table);
 	mags.ready = -pthread_key_create(&mags.key, tcache_end);
 	if (mags.ready)
 		return;
@@ -449,14 +454,22 @@ struct mrrc_tcache *mrrc_tcache_get(void)
 struct mrrc_mags *mrrc_mags_get(struct mrrc_tcache *tcache,
 				struct mrrc_heap *heap)
 {
-	struct mrrc_mags *mag = tcache->mags[heap->slot];
+	struct mrrc_mags *set = tcache->mags[heap->slot];
+	unsigned class;
 
-	if (mag || !heap->slot)
-		return mag;
-	mag = mags_map(sizeof(*mag));
+	if (set || !heap->slot)
+		return set;
+	set = mags_map(sizeof(*set));
+	if (!set)
+		return NULL;
+	set->left = MRRC_HOT_MISSES;
+	for (class = 0; class < MRRC_CLASSES; class ++) {
+		set->of[class].top = set->entry[class];
+		set->of[class].end = set->entry[class] + mrrc_mag_cap[class];
+	}
 	/* others read it under the list's lock, with this biased lock shut */
-	tcache->mags[heap->slot] = mag;
-	return mag;
+	tcache->mags[heap->slot] = set;
+	return set;
 }
 
 void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only)
@@ -565,6 +578,7 @@ void mrrc_mags_attach(struct mrrc_heap *heap)
 {
 	unsigned i;
 
+	heap->key = MRRC_KEY_NONE;
 	pthread_mutex_lock(&mags.lock);
 	for (i = 1; i < MRRC_SLOTS && mags.taken[i]; i++)
 		;

@@ -35,27 +35,37 @@ static struct mrrc_map_leaf *map_leaf(uintptr_t slot)
 	return leaf;
 }
 
-int mrrc_heap_map_set(uintptr_t base, size_t len, struct mrrc_heap_rec *rec)
+static void map_set(const struct mrrc_heap_block *block, bool there)
 {
-	uintptr_t slot = base >> MRRC_MAP_SLOT;
-	const uintptr_t end = (base + len - 1) >> MRRC_MAP_SLOT;
-	struct mrrc_map_leaf *leaf;
-	uintptr_t i;
+	uintptr_t addr = block->base, slot;
+
+	for (; addr - block->base < block->len; addr += MRRC_MIB) {
+		slot = addr >> MRRC_MAP_SLOT;
+		atomic_store_explicit(
+			&map_leaf(slot)
+				 ->mib[slot & ((1u << MRRC_MAP_LEAF) - 1)],
+			there ? mrrc_block_mib(block, addr) : NULL,
+			memory_order_release);
+	}
+}
+
+int mrrc_heap_map_add(const struct mrrc_heap_block *block)
+{
+	uintptr_t slot = block->base >> MRRC_MAP_SLOT;
+	const uintptr_t end = (block->base + block->len - 1) >> MRRC_MAP_SLOT;
 
 	if (end >> (MRRC_MAP_LEAF + MRRC_MAP_TOP))
 		return -EFAULT;
 	/* all that can fail comes first */
-	for (i = slot; i <= end; i++) {
-		if (!map_leaf(i))
+	for (; slot <= end; slot++) {
+		if (!map_leaf(slot))
 			return -ENOMEM;
 	}
-	for (; slot <= end; slot++) {
-		leaf = map_leaf(slot);
-		atomic_store_explicit(
-			&leaf->rec[slot & ((1u << MRRC_MAP_LEAF) - 1)], rec,
-			memory_order_release);
-		if (rec)
-			rec += MRRC_MAP_PAGES;
-	}
+	map_set(block, true);
 	return 0;
+}
+
+void mrrc_heap_map_remove(const struct mrrc_heap_block *block)
+{
+	map_set(block, false);
 }

@@ -30,6 +30,7 @@ int mrrc_heaps_open(const struct mrrc_heap_ops *ops, void *arg,
 	heaps->ops = ops;
 	heaps->arg = arg;
 	heaps->max_bytes = max_bytes;
+	atomic_init(&heaps->own, heaps);
 	TAILQ_INIT(&heaps->heaps);
 	ret = mrrc_lock_init(&heaps->lock, MRRC_RANK_LEAF);
 	if (ret)

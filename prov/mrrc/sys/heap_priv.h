@@ -15,7 +15,7 @@
 #include "sys/lock.h"
 
 #define MRRC_SLOTS 256u /* heaps with magazines; 0 is none's */
-#define MRRC_MAG   64u	/* objects of a class that a thread keeps */
+#define MRRC_MAG   63u	/* objects of a class that a thread keeps */
 #define MRRC_DEPOT 128u /* and that a heap keeps */
 
 #define mrrc_likely(x) __builtin_expect(!!(x), 1)
@@ -31,6 +31,7 @@ struct mrrc_heaps {
 	atomic_uint_fast64_t mistakes;
 	atomic_uint said_pages; /* bit per kind fallen back from */
 	atomic_bool forked;
+	void *_Atomic own; /* this domain; none in a child of fork */
 	/* constant (heap_retire.c) */
 	size_t retired_max_bytes, retired_purge;
 	unsigned retired_max;
@@ -45,10 +46,10 @@ struct mrrc_heaps {
 	TAILQ_ENTRY(mrrc_heaps) link; /* the list of threads' lock */
 };
 
-/* An object, and its page's record, which spares looking for it. */
+/* An object, and its MiB, which spares looking for it. */
 struct mrrc_mag_entry {
 	uintptr_t object;
-	struct mrrc_heap_rec *rec;
+	struct mrrc_heap_mib *mib;
 };
 
 /* Freed objects of each class, off the arena; the top was freed last. */
@@ -86,15 +87,22 @@ struct mrrc_heap {
 
 /* ---- magazines (heap_mag.c) ---------------------------------------------- */
 
+/* One class's objects: from the start of its entries to top. */
+struct mrrc_mag {
+	struct mrrc_mag_entry *top, *end; /* full: both are equal */
+};
+
+/* Bytes that an array of entries takes, and what it is aligned to. */
+#define MRRC_MAG_BYTES ((MRRC_MAG + 1) * sizeof(struct mrrc_mag_entry))
+
 /* One thread's for one heap. Behind the thread's biased lock. */
 struct mrrc_mags {
 	char pad[10 * 64];
-	/*
-	 * Objects here, in the low bits, and allocations from here above
-	 * them: one word for both, as each call changes it.
-	 */
-	uint64_t n[MRRC_CLASSES];
-	struct mrrc_mag_entry entry[MRRC_CLASSES][MRRC_MAG];
+	uint64_t allocs; /* from here, before left was set */
+	int64_t left;	 /* allocations until the next look at the hot slot */
+	struct mrrc_mag of[MRRC_CLASSES];
+	_Alignas(MRRC_MAG_BYTES) struct mrrc_mag_entry
+		entry[MRRC_CLASSES][MRRC_MAG + 1];
 };
 
 /* Of a thread and a heap; likewise. */
@@ -113,17 +121,18 @@ struct mrrc_mag_count {
 struct mrrc_hot {
 	unsigned key;	  /* id, 0: nothing, or it is allocated */
 	unsigned id;	  /* mrrc_hot_key() */
-	unsigned missed;  /* allocations of other classes since */
+	unsigned seen;	  /* looks that found the object here */
 	uintptr_t object; /* hot_forget() reads it outside the biased lock */
-	struct mrrc_heap_rec *rec;
-	uint8_t *mark;	      /* mrrc_rec_mark() */
+	struct mrrc_heap_mib *mib;
+	uint16_t *mark; /* mrrc_mib_mark() */
+	struct mrrc_heap_cut *cut;
 	void *cookie;	      /* its block's, as is domain: */
 	void *_Atomic domain; /* no domain's: its block may be gone */
 	uint64_t *count;      /* mrrc_mag_count.hot, of its heap */
 };
 
-/* After so many of them it goes to its magazine. */
-#define MRRC_HOT_MISSES 64u
+/* Each time that so many objects came from magazines, the slot is looked at. */
+#define MRRC_HOT_MISSES 64
 
 /* Offset within the page, to avoid 4 KiB aliasing with other hot data: */
 #define MRRC_TCACHE_PAD (5 * 64)
@@ -149,20 +158,18 @@ extern MRRC_HIDDEN _Thread_local struct mrrc_tcache *mrrc_tcache_self
 
 extern MRRC_HIDDEN const uint8_t mrrc_mag_cap[MRRC_CLASSES];
 
-#define MRRC_MAG_BITS 8u /* of n, for the objects */
-#define MRRC_MAG_MASK ((1u << MRRC_MAG_BITS) - 1)
-/* an allocation: one of them, and one object less */
-#define MRRC_MAG_ALLOC ((UINT64_C(1) << MRRC_MAG_BITS) - 1)
-
-/* mark: MRRC_OBJ_LIVE(class) */
-static inline unsigned mrrc_hot_key(unsigned slot, unsigned mark)
+static inline unsigned mrrc_hot_key(unsigned slot, unsigned class)
 {
-	return (slot << 8) + mark;
+	return (slot << 8) + class;
 }
 
-static inline unsigned mrrc_mag_n(const struct mrrc_mags *mags, unsigned class)
+/* Of a heap without a slot: nothing in a hot slot is its. */
+#define MRRC_KEY_NONE mrrc_hot_key(MRRC_SLOTS, 0)
+
+/* Objects in a magazine; its entries are aligned. */
+static inline unsigned mrrc_mag_n(const struct mrrc_mag *mag)
 {
-	return mags->n[class] & MRRC_MAG_MASK;
+	return (uintptr_t) mag->top % MRRC_MAG_BYTES / sizeof(*mag->top);
 }
 
 /* This thread's; NULL: no memory, or the thread is about to end. */
@@ -178,10 +185,10 @@ unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 bool mrrc_mags_put(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 		   unsigned class, const struct mrrc_mag_entry *entry);
 /*
- * Inside the biased lock: move an object that was missed too often out of the
- * hot slot.
+ * Inside the biased lock: if it is time, move an object that was in the hot slot
+ * at the last look out of it.
  */
-void mrrc_hot_tire(struct mrrc_tcache *tcache);
+void mrrc_hot_look(struct mrrc_tcache *tcache, struct mrrc_mags *set);
 
 /* All threads' magazines of a heap, or those that were idle, to the arena. */
 void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only);
@@ -251,15 +258,13 @@ void mrrc_heaps_each(struct mrrc_heaps *heaps,
 		     void (*call)(struct mrrc_heap *heap, void *arg),
 		     void *arg);
 
-/* From mark to FREED: if several threads free the same object, one succeeds. */
-static inline bool mrrc_object_claim(const struct mrrc_heap_rec *rec,
-				     uintptr_t object, unsigned mark)
+/* From was to FREED: if several threads free the same object, one succeeds. */
+static inline bool mrrc_object_claim(uint16_t *mark, uintptr_t object,
+				     uint16_t was)
 {
-	uint8_t was = mark;
-
-	return __atomic_compare_exchange_n(mrrc_rec_mark(rec, object), &was,
-					   MRRC_OBJ_FREED, false,
-					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(mark, &was, MRRC_MARK_FREED(object),
+					   false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
 }
 
 #endif /* MRRC_HEAP_PRIV_H */

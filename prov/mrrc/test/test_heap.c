@@ -161,6 +161,7 @@ START_TEST(small_ones_share_a_registration)
 	ck_assert_uint_ge(heap_stats_of(heap).live_bytes, 128000);
 	for (i = 0; i < 1000; i++)
 		heap_put(addr[i]);
+	ck_assert_uint_eq(heap_stats_of(heap).live, 0);
 }
 END_TEST
 
@@ -223,6 +224,7 @@ START_TEST(isolated_ones_are_alone)
 	ck_assert_uint_eq(heap_fake.live, 2);
 	/* and what is behind it is in no block */
 	ck_assert_ptr_null(mrrc_heap_cookie(heaps, one, a.block_len + 1));
+	ck_assert_ptr_null(mrrc_heap_cookie(heaps, one + a.block_len + 1, 1));
 	ck_assert(under_valgrind() || !readable(one + a.block_len));
 	/* its key is dead when free returns */
 	heap_put(one);

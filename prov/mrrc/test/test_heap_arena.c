@@ -29,24 +29,23 @@ static struct mrrc_arena arena;
 static struct mrrc_heap_block *block_at(uintptr_t base, size_t len)
 {
 	struct mrrc_heap_block *block = calloc(1, sizeof(*block));
-	uint32_t i;
+	uintptr_t addr;
 
 	block->base = base;
 	block->len = len;
 	block->pages = len / MRRC_HEAP_PAGE;
-	block->rec = calloc(block->pages, sizeof(*block->rec));
-	for (i = 0; i < block->pages; i++)
-		mrrc_rec_whole(&block->rec[i], MRRC_OBJ_NEVER);
+	block->mib = aligned_alloc(64, len / MIB * MRRC_MIB_BYTES);
+	memset(block->mib, 0, len / MIB * MRRC_MIB_BYTES);
+	for (addr = base; addr < base + len; addr += MIB)
+		mrrc_mib_init(mrrc_block_mib(block, addr), block, 0);
 	block->page = calloc(block->pages, sizeof(*block->page));
-	block->state = calloc(1, len / MRRC_HEAP_GRAIN);
 	return block;
 }
 
 static void block_free(struct mrrc_heap_block *block)
 {
-	free(block->rec);
+	free(block->mib);
 	free(block->page);
-	free(block->state);
 	free(block);
 }
 
@@ -73,8 +72,12 @@ static void arena_teardown(void)
 static void set_mark(struct mrrc_heap_block *block, uintptr_t object,
 		     unsigned mark)
 {
-	*mrrc_rec_mark(&block->rec[(object - block->base) / MRRC_HEAP_PAGE],
-		       object) = mark;
+	*mrrc_mib_mark(mrrc_block_mib(block, object), object) = mark;
+}
+
+static unsigned get_mark(struct mrrc_heap_block *block, uintptr_t object)
+{
+	return *mrrc_mib_mark(mrrc_block_mib(block, object), object);
 }
 
 /* ---- classes ------------------------------------------------------------- */
@@ -227,7 +230,7 @@ START_TEST(find_by_any_address)
 		size = mrrc_class_size(class);
 		ck_assert(mrrc_arena_take(&arena, class, 1, &object[i]));
 		ck_assert(!mrrc_arena_find(block, object[i], &found, &c));
-		set_mark(block, object[i], MRRC_OBJ_LIVE(class));
+		set_mark(block, object[i], MRRC_MARK_LIVE(object[i]));
 		for (at = 0; at < size; at += at + 1 < size ? size - 1 : 1) {
 			ck_assert(mrrc_arena_find(block, object[i] + at, &found,
 						  &c));
@@ -242,12 +245,65 @@ START_TEST(find_by_any_address)
 	ck_assert_uint_eq(i, 8);
 	for (i = 0; i < 8; i++) {
 		class = mrrc_class_of(lens[i]);
-		set_mark(block, object[i], MRRC_OBJ_FREED);
+		set_mark(block, object[i], MRRC_MARK_FREED(object[i]));
 		ck_assert(!mrrc_arena_find(block, object[i], &found, &c));
 		mrrc_arena_give(&arena, block, object[i], class);
 	}
 	pos = 0;
 	ck_assert(!mrrc_arena_next(block, &pos, &found, &c));
+}
+END_TEST
+
+/* All that there is room for, live; how many they are. */
+static unsigned take_live(struct mrrc_heap_block *block, unsigned class,
+			  uintptr_t *object)
+{
+	unsigned n;
+
+	for (n = 0; mrrc_arena_take(&arena, class, 1, &object[n]); n++)
+		set_mark(block, object[n], MRRC_MARK_LIVE(object[n]));
+	return n;
+}
+
+static void give_freed(struct mrrc_heap_block *block, unsigned class,
+		       const uintptr_t *object, unsigned n)
+{
+	while (n--) {
+		set_mark(block, object[n], MRRC_MARK_FREED(object[n]));
+		mrrc_arena_give(&arena, block, object[n], class);
+	}
+}
+
+/* First for one class, then for another with parts of the same size. */
+START_TEST(pages_cut_anew)
+{
+	static const size_t lens[][2] = { { 512, 576 },
+					  { 1024, 1152 },
+					  { 2048, 4096 },
+					  { 64 << 10, 128 << 10 } };
+	static uintptr_t was[MIB / 512], is[MIB / 512];
+	struct mrrc_heap_block *block = block_at(BASE, MIB);
+	unsigned i, k, n, m, old, class, c;
+	uintptr_t found, last;
+
+	mrrc_arena_add(&arena, block);
+	for (i = 0; i < 4; i++) {
+		old = mrrc_class_of(lens[i][0]);
+		n = take_live(block, old, was);
+		give_freed(block, old, was, n);
+		class = mrrc_class_of(lens[i][1]);
+		m = take_live(block, class, is);
+		for (k = 0; k < n; k++)
+			must(get_mark(block, was[k]) != MRRC_MARK_FREED(was[k]),
+			     "%zu bytes: %#lx is freed", lens[i][1], was[k]);
+		for (k = 0; k < m; k++) {
+			last = is[k] + mrrc_class_size(class) - 1;
+			must(mrrc_arena_find(block, last, &found, &c) &&
+				     found == is[k],
+			     "%zu bytes: %#lx is in none", lens[i][1], last);
+		}
+		give_freed(block, class, is, m);
+	}
 }
 END_TEST
 
@@ -361,6 +417,7 @@ Suite *heap_arena_suite(void)
 	tcase_add_test(tcase, idle_blocks_by_age);
 	tcase_add_test(tcase, aligned_spans);
 	tcase_add_test(tcase, find_by_any_address);
+	tcase_add_test(tcase, pages_cut_anew);
 	tcase_add_test(tcase, random_against_model);
 	suite_add_tcase(suite, tcase);
 	return suite;

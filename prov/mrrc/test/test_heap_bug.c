@@ -93,6 +93,38 @@ START_TEST(inside_of_every_class)
 }
 END_TEST
 
+/* All of a block but the one object, before and after that is freed. */
+START_TEST(never_allocated)
+{
+	static const size_t lens[] = { 64, 1000, 5000, 300000, 3000000 };
+	struct mrrc_heap_place place;
+	uintptr_t at, end;
+	unsigned i, k;
+	void *addr;
+
+	for (i = 0; i < 5; i++) {
+		addr = heap_get(heap, 1, lens[i], 0);
+		ck_assert_int_eq(
+			mrrc_heap_query(heaps, (uintptr_t) addr, &place), 0);
+		end = place.block + place.block_len;
+		for (k = 0; k < 2; k++) {
+			for (at = place.block; at < end; at += 512) {
+				if (at != place.base &&
+				    mrrc_heap_free(heaps, (void *) at) !=
+					    -EINVAL)
+					ck_abort_msg("%#zx of %zu bytes",
+						     at - place.block, lens[i]);
+			}
+			if (!k)
+				heap_put(addr);
+		}
+		ck_assert_int_eq(mrrc_heap_free(heaps, addr), -EALREADY);
+		mrrc_heap_trim(heap);
+	}
+	ck_assert_uint_eq(heap_stats_of(heap).live, 0);
+}
+END_TEST
+
 START_TEST(other_domain)
 {
 	struct mrrc_heaps *others;
@@ -226,6 +258,7 @@ Suite *heap_bug_suite(void)
 	tcase_add_test(tcase, double_free);
 	tcase_add_test(tcase, foreign_and_inside);
 	tcase_add_test(tcase, inside_of_every_class);
+	tcase_add_test(tcase, never_allocated);
 	tcase_add_test(tcase, other_domain);
 	tcase_add_test(tcase, overflow_and_use_after_free);
 	tcase_add_test(tcase, said_outside_locks);

@@ -332,13 +332,13 @@ alloc_place_slow(struct mrrc_heap *heap, size_t len)
 /* In the thread's biased lock. */
 static __attribute__((noinline)) struct fi_mr_place
 alloc_place_mag(struct mrrc_heap *heap, size_t len, struct mrrc_tcache *tcache,
-		unsigned live)
+		unsigned class)
 {
-	struct mrrc_heap_got got = mrrc_heap_get_mag(heap, tcache, live, len);
+	struct mrrc_heap_got got;
 
-	return mrrc_likely(got.object) ?
-		       alloc_got(0, (void *) got.object, got.cookie) :
-		       alloc_place_slow(heap, len);
+	if (!mrrc_likely(mrrc_heap_get_mag(heap, tcache, class, len, &got)))
+		return alloc_place_slow(heap, len);
+	return (struct fi_mr_place){ got.object, got.cookie };
 }
 
 static struct fi_mr_place alloc_place(struct fid_domain *domain, size_t len,
@@ -347,13 +347,12 @@ static struct fi_mr_place alloc_place(struct fid_domain *domain, size_t len,
 	struct mrrc_tcache *tcache = mrrc_tcache_self;
 	struct mrrc_heap_got got;
 	struct mrrc_heap *heap;
-	unsigned live;
+	unsigned class;
 
-	_Static_assert(FI_REMOTE_WRITE == 2 * FI_REMOTE_READ,
-		       "two bits side by side");
+	_Static_assert(ALLOC_ACCESS / FI_REMOTE_READ == MRRC_ALLOC_RIGHTS - 1,
+		       "rights for peers are the highest two bits");
 	if (!mrrc_likely(domain->fid.ops == alloc_own &&
-			 access / FI_REMOTE_READ < MRRC_ALLOC_RIGHTS &&
-			 !(access % FI_REMOTE_READ & ~ALLOC_ACCESS)))
+			 !(access & ~ALLOC_ACCESS)))
 		return alloc_place_first(domain, len, access);
 	heap = atomic_load_explicit(
 		&mrrc_domain_of(domain)
@@ -361,12 +360,12 @@ static struct fi_mr_place alloc_place(struct fid_domain *domain, size_t len,
 		memory_order_acquire);
 	if (!mrrc_likely(heap))
 		return alloc_place_first(domain, len, access);
-	live = mrrc_heap_live(len);
-	if (!mrrc_likely(live != MRRC_OBJ_NONE &&
+	class = mrrc_heap_class(len);
+	if (!mrrc_likely(class < MRRC_CLASSES &&
 			 mrrc_biased_enter(&tcache->biased)))
 		return alloc_place_slow(heap, len);
-	if (!mrrc_likely(mrrc_heap_get_hot(heap, tcache, live, len, &got)))
-		return alloc_place_mag(heap, len, tcache, live);
+	if (!mrrc_likely(mrrc_heap_get_hot(heap, tcache, class, len, &got)))
+		return alloc_place_mag(heap, len, tcache, class);
 	return (struct fi_mr_place){ got.object, got.cookie };
 }
 
