@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <sys/syscall.h>
+#include <linux/futex.h>
 #include <linux/userfaultfd.h>
 
 static _Thread_local unsigned fault_left;
@@ -56,6 +57,7 @@ long __real_syscall(long number, ...);
 int __real_memfd_create(const char *name, unsigned flags);
 int __real_fallocate(int fd, int mode, off_t offset, off_t len);
 int __real_fcntl(int fd, int command, ...);
+int __real_clock_gettime(clockid_t clock, struct timespec *time);
 
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
@@ -79,6 +81,7 @@ long __wrap_syscall(long number, ...);
 int __wrap_memfd_create(const char *name, unsigned flags);
 int __wrap_fallocate(int fd, int mode, off_t offset, off_t len);
 int __wrap_fcntl(int fd, int command, ...);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
 
 void fault_arm(unsigned nth)
 {
@@ -86,6 +89,13 @@ void fault_arm(unsigned nth)
 	fault_left = nth;
 	fault_fired = false;
 	fault_tracking = true;
+}
+
+static _Atomic(void (*)(void)) fault_futex;
+
+void fault_at_futex(void (*call)(void))
+{
+	atomic_store(&fault_futex, call);
 }
 
 void fault_no_barrier(bool refused)
@@ -347,6 +357,7 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg)
 /* As syscall(2) itself it reads six, whatever there are. */
 __attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...)
 {
+	void (*call)(void);
 	long arg[6];
 	va_list args;
 	int i;
@@ -357,6 +368,11 @@ __attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...)
 	va_end(args);
 	if (number == SYS_userfaultfd && fault_now(EPERM))
 		return -1;
+	call = number == SYS_futex && arg[1] == FUTEX_WAIT ?
+		       atomic_load(&fault_futex) :
+		       NULL;
+	if (call)
+		call();
 	if (number == SYS_membarrier)
 		fault_meet(FAULT_BARRIER);
 	if (number == SYS_membarrier && atomic_load(&fault_refuses)) {
@@ -380,12 +396,30 @@ int __wrap_fallocate(int fd, int mode, off_t offset, off_t len)
 int __wrap_fcntl(int fd, int command, ...)
 {
 	va_list args;
-	int arg;
+	long arg; /* or a pointer */
 
 	va_start(args, command);
-	arg = va_arg(args, int);
+	arg = va_arg(args, long);
 	va_end(args);
 	if (command == F_ADD_SEALS && fault_now(EPERM))
 		return -1;
 	return __real_fcntl(fd, command, arg);
+}
+
+static _Atomic uint64_t fault_ns;
+
+void fault_clock(uint64_t ns)
+{
+	atomic_store(&fault_ns, ns);
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
+{
+	const uint64_t ns = atomic_load(&fault_ns);
+
+	if (!ns || clock != CLOCK_MONOTONIC)
+		return __real_clock_gettime(clock, time);
+	time->tv_sec = (time_t) (ns / 1000000000);
+	time->tv_nsec = (long) (ns % 1000000000);
+	return 0;
 }

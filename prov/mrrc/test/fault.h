@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * The nth step from now fails, counting from 1; 0: none does. Check's own
@@ -51,8 +52,14 @@ void fault_at(enum fault_place place, void (*call)(void));
 /* membarrier(2) is refused, to all threads, or no more. */
 void fault_no_barrier(bool refused);
 
+/* CLOCK_MONOTONIC stands there for all threads; 0: it is the real one. */
+void fault_clock(uint64_t ns);
+
 /* Called before each read(2) of any thread; NULL: nothing. */
 void fault_at_read(void (*call)(void));
+
+/* Called before each wait of any thread by syscall(SYS_futex); NULL: nothing. */
+void fault_at_futex(void (*call)(void));
 
 /* Threads that begin from now on call it as they end; NULL: nothing. */
 void fault_at_thread_end(void (*call)(void));

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The processors on which this process may run, and how much of them is idle:
+ * by its affinity, the quota of its control groups (cpu.max, cfs_quota_us) and
+ * /proc/stat.
+ *
+ * Threading: one call at a time.
+ */
+#ifndef MRRC_CPUS_H
+#define MRRC_CPUS_H
+
+#include <stdint.h>
+
+struct mrrc_cpus {
+	uint64_t mask;	  /* processors, modulo 64 */
+	unsigned allowed; /* how many; no more than the quota, rounded down */
+	double idle;	  /* of these, since the look before; -1: unknown */
+	uint64_t slice;	  /* ns that a thread runs while others wait */
+	/* private */
+	uint64_t ticks; /* idle, of the allowed ones */
+	uint64_t when;	/* ns */
+};
+
+/* Zeroes at first. */
+void mrrc_cpus_look(struct mrrc_cpus *cpus);
+
+/* The parts that read files, for tests; @root: in place of "/". */
+
+/* Idle ticks of the processors of cpu_set_t @set in a /proc/stat. 0: none. */
+uint64_t mrrc_cpus_idle(const char *path, const void *set);
+
+/* The smallest quota, in processors; 0: none. */
+double mrrc_cpus_quota(const char *root);
+
+#endif /* MRRC_CPUS_H */

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* sys/cpus: quotas of control groups, idle time, affinity. */
+#include "config.h"
+#include "suites.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sys/cpus.h"
+
+static char root[64];
+
+static void put(const char *name, const char *text)
+{
+	char path[256], *at;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	for (at = strchr(path + strlen(root) + 1, '/'); at;
+	     at = strchr(at + 1, '/')) {
+		*at = '\0';
+		mkdir(path, 0700);
+		*at = '/';
+	}
+	file = fopen(path, "w");
+	ck_assert_ptr_nonnull(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static void setup(void)
+{
+	snprintf(root, sizeof(root), "/tmp/test_cpus.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(root));
+}
+
+static void teardown(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -r %s", root);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static void quota_is(double quota)
+{
+	ck_assert_double_eq_tol(mrrc_cpus_quota(root), quota, 1e-9);
+}
+
+START_TEST(test_v2)
+{
+	quota_is(0);
+	put("proc/self/cgroup", "0::/a/b\n");
+	quota_is(0);
+	put("sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
+	quota_is(0);
+	put("sys/fs/cgroup/a/cpu.max", "350000 100000\n");
+	quota_is(3.5);
+	put("sys/fs/cgroup/a/b/cpu.max", "150000 100000\n");
+	quota_is(1.5);
+	put("sys/fs/cgroup/cpu.max", "50000 100000\n");
+	quota_is(.5);
+}
+END_TEST
+
+START_TEST(test_v1)
+{
+	put("proc/self/cgroup", "5:cpuset:/c\n4:cpu,cpuacct:/d\n0::/\n");
+	put("sys/fs/cgroup/cpu/d/cpu.cfs_quota_us", "-1\n");
+	put("sys/fs/cgroup/cpu/d/cpu.cfs_period_us", "100000\n");
+	quota_is(0);
+	put("sys/fs/cgroup/cpu/d/cpu.cfs_quota_us", "200000\n");
+	quota_is(2);
+	put("sys/fs/cgroup/cpu/c/cpu.cfs_quota_us", "100000\n");
+	put("sys/fs/cgroup/cpu/c/cpu.cfs_period_us", "100000\n");
+	quota_is(2);
+}
+END_TEST
+
+START_TEST(test_odd)
+{
+	put("proc/self/cgroup", "");
+	quota_is(0);
+	put("proc/self/cgroup", "0:\n:::\n\n0::/a");
+	put("sys/fs/cgroup/a/cpu.max", "100000");
+	quota_is(0);
+	put("sys/fs/cgroup/a/cpu.max", "x y\n");
+	quota_is(0);
+	put("sys/fs/cgroup/a/cpu.max", "100000 0\n");
+	quota_is(0);
+}
+END_TEST
+
+START_TEST(test_idle)
+{
+	char path[128];
+	cpu_set_t set;
+
+	snprintf(path, sizeof(path), "%s/stat", root);
+	CPU_ZERO(&set);
+	CPU_SET(1, &set);
+	CPU_SET(12, &set);
+	ck_assert_uint_eq(mrrc_cpus_idle(path, &set), 0);
+	put("stat", "cpu  9 9 9 9 9 9\ncpu0 1 2 3 400 5 6\n"
+		    "cpu1 1 2 3 40 50 6\ncpu12 7 7 7 1000 7 7\nintr 5\n");
+	ck_assert_uint_eq(mrrc_cpus_idle(path, &set), 1097);
+	put("stat", "cpu\ncpu1");
+	ck_assert_uint_eq(mrrc_cpus_idle(path, &set), 0);
+}
+END_TEST
+
+START_TEST(test_look)
+{
+	const struct timespec pause = { .tv_nsec = 200000000 };
+	struct mrrc_cpus cpus = { 0 };
+	cpu_set_t set, all;
+	unsigned first;
+
+	ck_assert_int_eq(sched_getaffinity(0, sizeof(all), &all), 0);
+	for (first = 0; !CPU_ISSET(first, &all); first++)
+		;
+	CPU_ZERO(&set);
+	CPU_SET(first, &set);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof(set), &set), 0);
+	mrrc_cpus_look(&cpus);
+	ck_assert_uint_eq(cpus.mask, UINT64_C(1) << first % 64);
+	ck_assert_uint_le(cpus.allowed, 1);
+	ck_assert_double_lt(cpus.idle, 0);
+	ck_assert_uint_gt(cpus.slice, 0);
+	nanosleep(&pause, NULL);
+	mrrc_cpus_look(&cpus);
+	ck_assert_double_ge(cpus.idle, 0);
+	ck_assert_double_le(cpus.idle, 1);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof(all), &all), 0);
+}
+END_TEST
+
+Suite *cpus_suite(void)
+{
+	Suite *suite = suite_create("cpus");
+	TCase *tcase = tcase_create("cpus");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, test_v2);
+	tcase_add_test(tcase, test_v1);
+	tcase_add_test(tcase, test_odd);
+	tcase_add_test(tcase, test_idle);
+	tcase_add_test(tcase, test_look);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

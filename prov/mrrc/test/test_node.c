@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Unit tests of what the processes of a node share.
+ */
+#include "config.h"
+#include "suites.h"
+
+int main(void)
+{
+	static Suite *(*const suites[])(void) = {
+		cpus_suite,
+	};
+
+	return run_suites(suites, sizeof(suites) / sizeof(suites[0]));
+}
