@@ -32,6 +32,7 @@ Suite *schedule_suite(void);
 Suite *schedule_model_suite(void);
 Suite *shadow_suite(void);
 Suite *cache_suite(void);
+Suite *node_shm_suite(void);
 Suite *cpus_suite(void);
 Suite *pool_suite(void);
 Suite *lock_suite(void);

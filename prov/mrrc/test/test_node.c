@@ -8,6 +8,7 @@
 int main(void)
 {
 	static Suite *(*const suites[])(void) = {
+		node_shm_suite,
 		cpus_suite,
 	};
 

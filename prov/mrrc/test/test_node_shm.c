@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/node_shm: which files are taken for the node's segment, and which
+ * processes for live ones.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fault.h"
+#include "seed.h"
+#include "sys/node_shm.h"
+
+#define NOBODY 65534
+#define SIZE   ((off_t) sizeof(struct mrrc_node_head))
+
+static char dir[64], path[128], other[160];
+static struct mrrc_node_share share[MRRC_NODE_SLOTS];
+static size_t self;
+
+static void setup(void)
+{
+	snprintf(dir, sizeof(dir), "/dev/shm/test_node.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/ofi_mrrc-%u.%u", dir,
+		 (unsigned) geteuid(), MRRC_NODE_SHM_VERSION);
+	snprintf(other, sizeof(other), "%s.other", path);
+}
+
+static void teardown(void)
+{
+	unlink(path);
+	unlink(other);
+	rmdir(path);
+	rmdir(dir);
+}
+
+static struct mrrc_node_shm *shm_open_here(void)
+{
+	struct mrrc_node_shm *shm = NULL;
+
+	ck_assert_int_eq(mrrc_node_shm_open(dir, &shm), 0);
+	return shm;
+}
+
+static void refused(int ret)
+{
+	struct mrrc_node_shm *shm = NULL;
+	const unsigned fds = fault_fds();
+
+	ck_assert_int_eq(mrrc_node_shm_open(dir, &shm), ret);
+	ck_assert_ptr_null(shm);
+	ck_assert_uint_eq(fault_fds(), fds);
+}
+
+/* How many processes there are, as the kernel knows. */
+static size_t count(struct mrrc_node_shm *shm)
+{
+	return mrrc_node_shm_read(shm, true, 1, share, &self);
+}
+
+static void make(mode_t mode, off_t size)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(fchmod(fd, mode), 0);
+	ck_assert_int_eq(ftruncate(fd, size), 0);
+	close(fd);
+}
+
+static struct mrrc_node_head *map(void)
+{
+	int fd = open(path, O_RDWR);
+	void *head =
+		mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	close(fd);
+	ck_assert_ptr_ne(head, MAP_FAILED);
+	return head;
+}
+
+/* ---- the file ---- */
+
+START_TEST(test_two)
+{
+	struct mrrc_node_shm *a = shm_open_here(), *b = shm_open_here();
+	struct stat stat_of;
+
+	ck_assert_int_eq(stat(path, &stat_of), 0);
+	ck_assert_uint_eq(stat_of.st_mode, S_IFREG | 0600);
+	ck_assert_int_eq(stat_of.st_size, SIZE);
+	mrrc_node_shm_reserve(a, 7);
+	atomic_store(&mrrc_node_shm_mine(a)->want, 3);
+	ck_assert_uint_eq(count(b), 2);
+	ck_assert_uint_eq(self, 1);
+	ck_assert_uint_eq(share[0].reserved, 7);
+	ck_assert_uint_eq(share[0].want, 3);
+	ck_assert(share[0].active && !share[0].deaf && !share[0].helper);
+	ck_assert_uint_eq(share[1].reserved, 0);
+	mrrc_node_shm_close(a);
+	ck_assert_uint_eq(mrrc_node_shm_read(b, false, 1, share, &self), 1);
+	ck_assert_uint_eq(self, 0);
+	a = shm_open_here();
+	ck_assert_uint_eq(count(b), 2);
+	ck_assert_uint_eq(share[0].reserved, 0);
+	ck_assert_uint_eq(share[0].want, 0);
+	mrrc_node_shm_close(a);
+	mrrc_node_shm_close(b);
+}
+END_TEST
+
+/* Files of others, that others can open or that are something else. */
+START_TEST(test_refused)
+{
+	make(0644, SIZE);
+	refused(-EPERM);
+	make(0600, SIZE - 1);
+	refused(-EPROTO);
+	make(0600, SIZE + 1);
+	refused(-EPROTO);
+	make(0600, 0);
+	ck_assert_int_eq(link(path, other), 0);
+	refused(-EPERM);
+	unlink(path);
+	ck_assert_int_eq(symlink(other, path), 0);
+	refused(-ELOOP);
+	unlink(path);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	refused(-EPERM);
+	unlink(path);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	refused(-EISDIR);
+	rmdir(path);
+	snprintf(dir + strlen(dir), 8, "/no");
+	refused(-ENOENT);
+	dir[strlen(dir) - 3] = '\0';
+}
+END_TEST
+
+START_TEST(test_foreign)
+{
+	if (geteuid())
+		skip("only root can give a file away\n");
+	make(0600, SIZE);
+	ck_assert_int_eq(chown(path, NOBODY, -1), 0);
+	refused(-EPERM);
+	ck_assert_int_eq(truncate(path, 0), 0);
+	refused(-EPERM);
+}
+END_TEST
+
+START_TEST(test_content)
+{
+	struct mrrc_node_head *head;
+
+	make(0600, SIZE);
+	head = map();
+	atomic_store(&head->magic, MRRC_NODE_SHM_MAGIC + 1);
+	refused(-EPROTO);
+	ck_assert_uint_eq(atomic_load(&head->slots), 0);
+	atomic_store(&head->magic, 0);
+	mrrc_node_shm_close(shm_open_here());
+	ck_assert_uint_eq(atomic_load(&head->magic), MRRC_NODE_SHM_MAGIC);
+	munmap(head, SIZE);
+}
+END_TEST
+
+/* Whatever is in it: no crash, no loop without end, and no live process. */
+START_TEST(test_random)
+{
+	struct seed seed = seed_init("node_shm", _i);
+	struct mrrc_node_shm *shm;
+	struct mrrc_node_head *head;
+	uint64_t *word;
+	unsigned turn;
+	size_t i, n;
+
+	for (turn = 0; turn < 20; turn++) {
+		make(0600, SIZE);
+		head = map();
+		word = (void *) head;
+		for (i = 1; i < SIZE / sizeof(*word); i++)
+			word[i] = seed_below(&seed, UINT64_MAX);
+		atomic_store(&head->magic, turn & 1 ? MRRC_NODE_SHM_MAGIC : 0);
+		shm = shm_open_here();
+		n = mrrc_node_shm_read(shm, false, 1, share, &self);
+		ck_assert_uint_le(n, MRRC_NODE_SLOTS);
+		for (i = 0; i < n; i++)
+			ck_assert_uint_lt(share[i].reserved, MRRC_NODE_UNITS);
+		ck_assert_uint_eq(count(shm), 1);
+		ck_assert_uint_eq(share[0].reserved, 0);
+		/* and later */
+		mrrc_node_shm_reserve(shm, UINT64_MAX);
+		for (i = 1; i < SIZE / sizeof(*word); i++)
+			word[i] = seed_below(&seed, UINT64_MAX);
+		n = mrrc_node_shm_read(shm, turn & 2, 5000, share, &self);
+		ck_assert_uint_le(n, MRRC_NODE_SLOTS);
+		ck_assert_uint_lt(self, n);
+		mrrc_node_shm_reserve(shm, 9);
+		ck_assert_uint_eq(count(shm), 1);
+		ck_assert_uint_eq(share[0].reserved, 9);
+		mrrc_node_shm_close(shm);
+		munmap(head, SIZE);
+	}
+}
+END_TEST
+
+START_TEST(test_open_fails)
+{
+	struct mrrc_node_shm *shm = NULL;
+	const unsigned fds = fault_fds();
+	bool fired = true;
+	int n, ret = 0;
+
+	for (n = 1; fired; n++) {
+		unlink(path);
+		fault_arm(n);
+		ret = mrrc_node_shm_open(dir, &shm);
+		fired = fault_disarm();
+		ck_assert(!fired == !ret);
+		ck_assert(!fired || !fault_leaks());
+		ck_assert(!fired || fault_fds() == fds);
+	}
+	ck_assert_int_gt(n, 3);
+	mrrc_node_shm_close(shm);
+}
+END_TEST
+
+START_TEST(test_full)
+{
+	struct flock all = {
+		.l_type = F_WRLCK,
+		.l_len = MRRC_NODE_SLOTS - 1,
+	};
+	struct mrrc_node_shm *shm;
+	int fd;
+
+	make(0600, 0);
+	fd = open(path, O_RDWR);
+	ck_assert_int_eq(fcntl(fd, F_OFD_SETLK, &all), 0);
+	shm = shm_open_here();
+	ck_assert_uint_eq(count(shm), 1);
+	refused(-ENOSPC);
+	mrrc_node_shm_close(shm);
+	close(fd);
+}
+END_TEST
+
+/* ---- processes ---- */
+
+static int told[2];
+
+/* A process with 5 units; it forks @children that live on. Returns its pid. */
+static pid_t start(unsigned children)
+{
+	unsigned missing = children + 1;
+	pid_t pid;
+	char c;
+
+	ck_assert_int_eq(pipe(told), 0);
+	pid = fork();
+	if (!pid) {
+		end_in(60);
+		setpgid(0, 0); /* for its children, which outlive it */
+		mrrc_node_shm_reserve(shm_open_here(), 5);
+		for (; children; children--) {
+			if (!fork()) {
+				end_in(60);
+				write(told[1], "c", 1);
+				pause();
+			}
+		}
+		write(told[1], "p", 1);
+		for (;;)
+			pause();
+	}
+	close(told[1]);
+	/* until all have run their fork handlers */
+	for (; missing; missing--)
+		ck_assert_int_eq(read(told[0], &c, 1), 1);
+	return pid;
+}
+
+static void finish(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	close(told[0]);
+}
+
+START_TEST(test_killed)
+{
+	struct mrrc_node_shm *shm;
+	pid_t pid = start(0);
+
+	shm = shm_open_here();
+	ck_assert_uint_eq(count(shm), 2);
+	ck_assert_uint_eq(share[0].reserved, 5);
+	finish(pid);
+	/* without a look it is there yet */
+	ck_assert_uint_eq(mrrc_node_shm_read(shm, false, 1, share, &self), 2);
+	ck_assert_uint_eq(count(shm), 1);
+	ck_assert_uint_eq(mrrc_node_shm_read(shm, false, 1, share, &self), 1);
+	/* the slot's next process is another one */
+	pid = start(0);
+	ck_assert_uint_eq(mrrc_node_shm_read(shm, false, 1, share, &self), 2);
+	ck_assert_uint_eq(share[0].reserved, 5);
+	finish(pid);
+	mrrc_node_shm_close(shm);
+}
+END_TEST
+
+/* A child of the process that was killed lives on. */
+START_TEST(test_fork)
+{
+	struct mrrc_node_shm *shm;
+	pid_t pid = start(2);
+
+	shm = shm_open_here();
+	ck_assert_uint_eq(count(shm), 2);
+	finish(pid);
+	ck_assert_uint_eq(count(shm), 1);
+	ck_assert_int_eq(kill(-pid, SIGKILL), 0);
+	mrrc_node_shm_close(shm);
+}
+END_TEST
+
+/* A child closes what it inherits, which changes nothing of the parent's. */
+START_TEST(test_fork_close)
+{
+	struct mrrc_node_shm *shm = shm_open_here(), *b = shm_open_here();
+	int status;
+	pid_t pid;
+
+	mrrc_node_shm_reserve(shm, 4);
+	pid = fork();
+	if (!pid) {
+		const bool whole = mrrc_node_shm_whole(shm);
+
+		mrrc_node_shm_close(shm);
+		_exit(whole);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert(mrrc_node_shm_whole(shm));
+	ck_assert_uint_eq(count(b), 2);
+	ck_assert_uint_eq(share[0].reserved, 4);
+	mrrc_node_shm_close(shm);
+	mrrc_node_shm_close(b);
+}
+END_TEST
+
+START_TEST(test_stopped)
+{
+	struct mrrc_node_shm *shm;
+	pid_t pid = start(0);
+
+	shm = shm_open_here();
+	kill(pid, SIGSTOP);
+	ck_assert_uint_eq(count(shm), 2);
+	ck_assert(!share[0].deaf);
+	mrrc_node_shm_read(shm, true, 4000, share, &self);
+	ck_assert(!share[0].deaf);
+	mrrc_node_shm_ring(shm);
+	mrrc_node_shm_read(shm, true, 4500, share, &self);
+	ck_assert(!share[0].deaf);
+	mrrc_node_shm_read(shm, true, 5600, share, &self);
+	ck_assert(share[0].deaf);
+	ck_assert(!share[self].deaf);
+	ck_assert_uint_eq(share[0].reserved, 5);
+	finish(pid);
+	mrrc_node_shm_close(shm);
+}
+END_TEST
+
+/* A program that closes descriptors that it does not know. */
+START_TEST(test_closed)
+{
+	struct mrrc_node_shm *shm = shm_open_here();
+	struct stat want, got;
+	int fd;
+
+	ck_assert_int_eq(stat(path, &want), 0);
+	for (fd = 3; fd < 256; fd++) {
+		if (!fstat(fd, &got) && got.st_ino == want.st_ino &&
+		    got.st_dev == want.st_dev)
+			close(fd);
+	}
+	ck_assert(!mrrc_node_shm_whole(shm));
+	mrrc_node_shm_close(shm);
+	shm = shm_open_here();
+	ck_assert_uint_eq(count(shm), 1);
+	mrrc_node_shm_close(shm);
+}
+END_TEST
+
+START_TEST(test_bell)
+{
+	struct mrrc_node_shm *shm = shm_open_here();
+	uint32_t bell = mrrc_node_shm_bell(shm);
+	int status;
+	pid_t pid;
+
+	/* a time, and a bell that rang before */
+	mrrc_node_shm_wait(shm, bell, 1000);
+	mrrc_node_shm_wait(shm, bell - 1, 0);
+	pid = fork();
+	if (!pid) {
+		struct mrrc_node_shm *own;
+
+		usleep(20000);
+		mrrc_node_shm_open(dir, &own);
+		mrrc_node_shm_ring(own);
+		_exit(0);
+	}
+	while (mrrc_node_shm_bell(shm) == bell)
+		mrrc_node_shm_wait(shm, bell, 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	mrrc_node_shm_close(shm);
+}
+END_TEST
+
+Suite *node_shm_suite(void)
+{
+	Suite *suite = suite_create("node_shm");
+	TCase *tcase = tcase_create("node_shm");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, test_two);
+	tcase_add_test(tcase, test_refused);
+	tcase_add_test(tcase, test_foreign);
+	tcase_add_test(tcase, test_content);
+	tcase_add_loop_test(tcase, test_random, 0, 3);
+	tcase_add_test(tcase, test_open_fails);
+	tcase_add_test(tcase, test_full);
+	tcase_add_test(tcase, test_killed);
+	tcase_add_test(tcase, test_fork);
+	tcase_add_test(tcase, test_fork_close);
+	tcase_add_test(tcase, test_stopped);
+	tcase_add_test(tcase, test_closed);
+	tcase_add_test(tcase, test_bell);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
