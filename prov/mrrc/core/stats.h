@@ -92,7 +92,15 @@
 	  "gauge: its c, deregistering a page")                             \
 	X(COST_DEREG, "cost_deregister_ns", "gauge: its d, deregistering")  \
 	X(COST_COPY_PAGE, "cost_copy_page_ns",                              \
-	  "gauge: copying a page; 0: not known")
+	  "gauge: copying a page; 0: not known")                            \
+	X(NODE_BUDGET, "node_budget_bytes",                                 \
+	  "gauge: of all processes of the node; 0: no limit")               \
+	X(NODE_RESERVED, "node_reserved_bytes",                             \
+	  "gauge: of these, reserved by all, as last seen")                 \
+	X(NODE_OWN, "node_own_bytes", "gauge: reserved by this process")    \
+	X(NODE_WANT, "node_want_bytes", "gauge: that it lacks")             \
+	X(NODE_GIVEN, "node_given_bytes", "given back for others")          \
+	X(NODE_TAKEN, "node_taken_bytes", "added to its reservation")
 
 enum mrrc_stat {
 #define X(id, name, help) MRRC_STAT_##id,
