@@ -33,6 +33,7 @@ Suite *schedule_model_suite(void);
 Suite *shadow_suite(void);
 Suite *cache_suite(void);
 Suite *node_shm_suite(void);
+Suite *budget_suite(void);
 Suite *cpus_suite(void);
 Suite *pool_suite(void);
 Suite *lock_suite(void);

@@ -9,6 +9,7 @@ int main(void)
 {
 	static Suite *(*const suites[])(void) = {
 		node_shm_suite,
+		budget_suite,
 		cpus_suite,
 	};
 
