@@ -28,6 +28,7 @@ struct mrrc_miss {
 	struct mrrc_pending *pending; /* NULL: not to be cached */
 	uint64_t token;		      /* of the watch */
 	bool seen;		      /* every change would be reported */
+	bool over;		      /* beyond the budget of the node */
 	struct mrrc_region *region;
 };
 
@@ -72,8 +73,8 @@ static int miss_reg_once(struct mrrc_miss *miss, uintptr_t start, size_t len,
  * The same; if a limit is reached, evicts idle regions and tries again: a few
  * at first, then more each time.
  */
-static int miss_reg(struct mrrc_miss *miss, uintptr_t start, size_t len,
-		    enum mrrc_access as)
+static int miss_reg_tries(struct mrrc_miss *miss, uintptr_t start, size_t len,
+			  enum mrrc_access as)
 {
 	unsigned attempt;
 	int ret;
@@ -89,6 +90,24 @@ static int miss_reg(struct mrrc_miss *miss, uintptr_t start, size_t len,
 				    !mrrc_cache_mt_flush(miss->cache))
 			return ret;
 	}
+}
+
+/* The same, with bytes of the node's budget, in which children have no part. */
+static int miss_reg(struct mrrc_miss *miss, uintptr_t start, size_t len,
+		    enum mrrc_access as)
+{
+	struct mrrc_cache_mt *cache = miss->cache;
+	const bool counts = cache->budget && !mrrc_mon_forked(cache->mon);
+	int ret;
+
+	if (!counts)
+		miss->over = false;
+	else
+		miss->over = !mrrc_cache_mt_budget_take(cache, len);
+	ret = miss_reg_tries(miss, start, len, as);
+	if (ret && counts)
+		mrrc_cache_mt_budget_put(cache, len);
+	return ret;
 }
 
 /* ---- a miss that may be cached ---- */
@@ -277,7 +296,7 @@ static struct mrrc_region *miss_index(struct mrrc_miss *miss,
 		TAILQ_INSERT_TAIL(victims, region, link);
 		return found;
 	}
-	if (mrrc_cache_insert(cache, region, victims)) {
+	if (miss->over || mrrc_cache_insert(cache, region, victims)) {
 		*cause = MRRC_STAT_UNCACHED_FULL;
 		return region;
 	}

@@ -159,6 +159,7 @@ void mrrc_cache_mt_dereg(struct mrrc_cache_mt *cache,
 	mrrc_lock_release(&cache->lock);
 
 	for (i = 0; i < count; i++) {
+		mrrc_cache_mt_budget_put(cache, batch[i]->len);
 		if (batch[i]->watched)
 			mrrc_mon_unwatch(cache->mon, batch[i]->start,
 					 batch[i]->len);
@@ -297,6 +298,7 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 	cache->ours = attr->mon->ours;
 	cache->ops = attr->ops;
 	cache->arg = attr->arg;
+	cache->budget = attr->budget;
 	cache->sub.notify = cache_mt_notify;
 	cache->sub.cover = cache_mt_cover;
 	cache->sub.count = cache_mt_ranges;
@@ -334,6 +336,7 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 	if (ret)
 		goto err_cond;
 	mrrc_mon_subscribe(cache->mon, &cache->sub);
+	mrrc_cache_mt_budget_open(cache);
 	*out = cache;
 	return 0;
 
@@ -355,6 +358,7 @@ int mrrc_cache_mt_close(struct mrrc_cache_mt *cache)
 	if (!mrrc_mon_forked(cache->mon)) {
 		if (mrrc_cache_mt_held(cache))
 			return -EBUSY;
+		mrrc_cache_mt_budget_close(cache);
 		mrrc_cache_mt_flush(cache);
 		mrrc_mon_unsubscribe(cache->mon, &cache->sub);
 		mrrc_cache_mt_helper_stop(cache);

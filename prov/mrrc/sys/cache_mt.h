@@ -13,6 +13,7 @@
 
 #include "core/admit.h"
 #include "core/cache.h"
+#include "sys/budget.h"
 #include "sys/mon.h"
 
 /*
@@ -44,6 +45,8 @@ struct mrrc_cache_attr {
 	/* The user's records, one for each use of a region; threads keep some
 	 * (cache_hit.h). Outlives the cache. NULL: none */
 	struct mrrc_pool *records;
+	/* What is registered is taken from it. Outlives the cache; or NULL */
+	struct mrrc_budget *budget;
 };
 
 struct mrrc_cache_mt;

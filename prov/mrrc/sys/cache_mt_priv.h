@@ -2,7 +2,7 @@
 /*
  * Private to cache_mt.c (life, events, deregistration), cache_get.c (lookups),
  * cache_cost.c (costs), cache_miss.c (registration of a missed range) and
- * reaper.c (deregistration): the state that all of them use.
+ * reaper.c (deregistration), cache_budget.c: the state that all of them use.
  */
 #ifndef MRRC_CACHE_MT_PRIV_H
 #define MRRC_CACHE_MT_PRIV_H
@@ -49,6 +49,8 @@ struct mrrc_cache_mt {
 	uint64_t rounds;     /* lock: times that it was done */
 	bool stop;	     /* lock: it is to end */
 	struct mrrc_mon_sub sub;
+	struct mrrc_budget *budget; /* constant; or NULL */
+	struct mrrc_budget_member member;
 };
 
 /*
@@ -136,5 +138,23 @@ int mrrc_cache_mt_once(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
  */
 size_t mrrc_cache_mt_make_room(struct mrrc_cache_mt *cache, size_t len,
 			       unsigned attempt);
+
+/* cache_budget.c: the cache's part in the budget of the node. */
+void mrrc_cache_mt_budget_open(struct mrrc_cache_mt *cache);
+void mrrc_cache_mt_budget_close(struct mrrc_cache_mt *cache);
+
+/*
+ * Before a registration: takes its bytes, and evicts for that. false: they are
+ * beyond the budget, which is for one operation only.
+ */
+bool mrrc_cache_mt_budget_take(struct mrrc_cache_mt *cache, size_t len);
+
+/* After it has failed or ended. */
+static inline void mrrc_cache_mt_budget_put(struct mrrc_cache_mt *cache,
+					    size_t len)
+{
+	if (cache->budget)
+		mrrc_budget_put(cache->budget, len);
+}
 
 #endif /* MRRC_CACHE_MT_PRIV_H */

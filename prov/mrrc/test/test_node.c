@@ -10,6 +10,7 @@ int main(void)
 	static Suite *(*const suites[])(void) = {
 		node_shm_suite,
 		budget_suite,
+		cache_budget_suite,
 		cpus_suite,
 	};
 

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/cache_budget: what a cache registers comes out of the node's budget.
+ */
+#include "config.h"
+/* before another `cache` */
+#include "sys/cache_mt_priv.h"
+#include "mt_fixture.h"
+#include "suites.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "sys/budget_priv.h"
+#include "sys/node_shm.h"
+
+#define BUDGET_PAGES 32
+
+static char dir[64], path[128];
+static struct mrrc_budget *mine, *theirs;
+
+static struct mrrc_budget *open_budget(void)
+{
+	const struct mrrc_budget_attr attr = {
+		.bytes = BUDGET_PAGES * page,
+		.dir = dir,
+	};
+	struct mrrc_budget *budget;
+	int alone;
+
+	ck_assert_int_eq(mrrc_budget_open(&attr, &budget, &alone), 0);
+	ck_assert_int_eq(alone, 0);
+	return budget;
+}
+
+static int open_with(bool helper, struct mrrc_cache_mt **out)
+{
+	struct mrrc_cache_attr attr = {
+		.max_bytes = MT_PAGES * page,
+		.max_regions = 64,
+		.policy = "lru:batch=1",
+		.ops = &fake_reg_ops,
+		.arg = &fake,
+		.mon = mt_mon,
+		.helper = helper,
+		.budget = mine,
+	};
+
+	return mrrc_cache_mt_open(&attr, out);
+}
+
+static void setup(void)
+{
+	mt_setup();
+	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
+	snprintf(dir, sizeof(dir), "/dev/shm/test_cache.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/ofi_mrrc-%u.%u", dir,
+		 (unsigned) geteuid(), MRRC_NODE_SHM_VERSION);
+	mine = open_budget();
+	theirs = open_budget();
+	ck_assert_int_eq(open_with(false, &cache), 0);
+}
+
+static void teardown(void)
+{
+	mt_teardown();
+	ck_assert_uint_eq(atomic_load(&mine->used), 0);
+	ck_assert_uint_eq(atomic_load(&mine->over), 0);
+	ck_assert_uint_eq(atomic_load(&mine->left), mine->reserved);
+	mrrc_budget_close(mine);
+	mrrc_budget_close(theirs);
+	unlink(path);
+	rmdir(dir);
+}
+
+static size_t used(void)
+{
+	const size_t bytes = atomic_load(&mine->used) * MRRC_NODE_UNIT;
+
+	ck_assert_uint_eq(bytes, fake.live_bytes);
+	return bytes;
+}
+
+START_TEST(test_used)
+{
+	struct mrrc_region *region = get(0, 4);
+
+	ck_assert_uint_eq(used(), 4 * page);
+	put(region);
+	ck_assert_uint_eq(used(), 4 * page);
+	fake_mon_raise(mt_mon, base, base + 4 * page, MRRC_MON_REMOVE);
+	mrrc_mon_drain(mt_mon);
+	touch(8, 1);
+	ck_assert_uint_eq(used(), page);
+	fake.fail_in = 1;
+	ck_assert_int_eq(try_get(10, 1, MRRC_RW, &region), -EINVAL);
+	ck_assert_uint_eq(used(), page);
+}
+END_TEST
+
+/* At the budget a miss evicts, before the cache is full. */
+START_TEST(test_evicts)
+{
+	unsigned i;
+
+	for (i = 0; i < 30; i++) {
+		touch(2 * i, 2);
+		ck_assert_uint_le(used(), BUDGET_PAGES * page);
+	}
+	ck_assert_uint_eq(used(), BUDGET_PAGES * page);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_EVICTIONS), 14);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_FULL), 0);
+}
+END_TEST
+
+/* What operations hold is beyond the budget, and not kept. */
+START_TEST(test_held)
+{
+	struct mrrc_region *all = get(0, BUDGET_PAGES), *more = get(40, 8);
+
+	ck_assert_uint_eq(used(), (BUDGET_PAGES + 8) * page);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_FULL), 1);
+	put(more);
+	ck_assert_uint_eq(used(), BUDGET_PAGES * page);
+	put(all);
+	touch(40, 8);
+	ck_assert_uint_eq(used(), 8 * page);
+}
+END_TEST
+
+static bool take_soon(size_t bytes)
+{
+	unsigned i;
+
+	for (i = 0; i < 6000; i++) {
+		if (mrrc_budget_take(theirs, bytes))
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+/* Without a helper the next call deregisters; with one nothing is needed. */
+static void gives(bool helper)
+{
+	unsigned i;
+
+	for (i = 0; i < BUDGET_PAGES; i++)
+		touch(i, 1);
+	ck_assert(!mrrc_budget_take(theirs, 8 * page));
+	if (!helper) {
+		for (i = 0; i < 6000 && !mrrc_cache_mt_has_victims(cache); i++)
+			usleep(1000);
+		ck_assert(!mrrc_budget_take(theirs, 8 * page));
+		ck_assert_uint_eq(used(), BUDGET_PAGES * page);
+		/* what was used last is there yet */
+		put(get(BUDGET_PAGES - 1, 1));
+		ck_assert_uint_eq(stat_of(MRRC_STAT_REGISTRATIONS),
+				  BUDGET_PAGES);
+	}
+	ck_assert(take_soon(8 * page));
+	mrrc_budget_put(theirs, 8 * page);
+	ck_assert_uint_le(fake.live_bytes, (BUDGET_PAGES - 8) * page);
+}
+
+START_TEST(test_gives)
+{
+	gives(false);
+}
+END_TEST
+
+START_TEST(test_helper_gives)
+{
+	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
+	ck_assert_int_eq(open_with(true, &cache), 0);
+	gives(true);
+}
+END_TEST
+
+/* Another cache of the process has the bytes. */
+START_TEST(test_second)
+{
+	struct mrrc_cache_mt *other;
+	struct mrrc_region *region;
+	unsigned i;
+
+	ck_assert_int_eq(open_with(true, &other), 0);
+	for (i = 0; i < BUDGET_PAGES; i++) {
+		ck_assert_int_eq(mrrc_cache_mt_get(other,
+						   (void *) (base + i * page),
+						   1, MRRC_RW, &region),
+				 0);
+		mrrc_cache_mt_put(other, region);
+	}
+	for (i = 0; i < 6000 && !stat_of(MRRC_STAT_INSERTIONS); i++) {
+		touch(40, 4);
+		usleep(1000);
+	}
+	ck_assert_uint_eq(stat_of(MRRC_STAT_INSERTIONS), 1);
+	ck_assert_int_eq(mrrc_cache_mt_close(other), 0);
+	ck_assert_uint_eq(used(), 4 * page);
+}
+END_TEST
+
+Suite *cache_budget_suite(void)
+{
+	Suite *suite = suite_create("cache_budget");
+	TCase *tcase = tcase_create("cache_budget");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, test_used);
+	tcase_add_test(tcase, test_evicts);
+	tcase_add_test(tcase, test_held);
+	tcase_add_test(tcase, test_gives);
+	tcase_add_test(tcase, test_helper_gives);
+	tcase_add_test(tcase, test_second);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
