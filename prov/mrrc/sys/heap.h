@@ -30,8 +30,9 @@ enum mrrc_heap_event {
 	MRRC_HEAP_FALLBACK,   /* size: of pages that there are none of */
 	MRRC_HEAP_LIMIT_HEAP, /* size more than limit allows; err */
 	MRRC_HEAP_LIMIT_DOMAIN,
-	MRRC_HEAP_NO_MEMORY, /* size cannot be mapped: err */
-	MRRC_HEAP_NO_REG,    /* size at addr cannot be registered: err */
+	MRRC_HEAP_LIMIT_OWNER, /* size more than the owner's limit allows */
+	MRRC_HEAP_NO_MEMORY,   /* size cannot be mapped: err */
+	MRRC_HEAP_NO_REG,      /* size at addr cannot be registered: err */
 	/* mistakes of the application */
 	MRRC_HEAP_DOUBLE_FREE,	/* addr */
 	MRRC_HEAP_FOREIGN,	/* addr */
@@ -53,7 +54,10 @@ struct mrrc_heap_note {
 
 /* Called with no lock held, by several threads at once. */
 struct mrrc_heap_ops {
-	/* 0 or -E*; see struct mrrc_reg_ops for those that are limits */
+	/*
+	 * 0 or -E*; see struct mrrc_reg_ops for those that are limits.
+	 * -EDQUOT: one of the owner's, which has done all that can be done.
+	 */
 	int (*reg)(void *arg, uintptr_t start, size_t len,
 		   enum mrrc_access access, void **cookie);
 	void (*dereg)(void *arg, void *cookie, uintptr_t start, size_t len);
@@ -83,6 +87,8 @@ void mrrc_heaps_close(struct mrrc_heaps *heaps);
 bool mrrc_heaps_forked(const struct mrrc_heaps *heaps);
 
 void mrrc_heaps_trim(struct mrrc_heaps *heaps);
+/* What has been idle for so long, but of heaps that are to keep it. */
+void mrrc_heaps_trim_idle(struct mrrc_heaps *heaps, uint64_t ms);
 
 /* Heap */
 

@@ -286,7 +286,8 @@ static int block_make(struct mrrc_heap *heap, size_t len, size_t align,
 	/* before the tools mark it as inaccessible */
 	ret = block_register(heap, block);
 	if (ret) {
-		note->event = MRRC_HEAP_NO_REG;
+		note->event = ret == -EDQUOT ? MRRC_HEAP_LIMIT_OWNER :
+					       MRRC_HEAP_NO_REG;
 		note->addr = block->base;
 		note->size = block->len;
 		goto err_meta;
@@ -344,7 +345,7 @@ int mrrc_heap_block_new(struct mrrc_heap *heap, size_t len, size_t align,
 	if (ret) {
 		block_adjust(heap, -(long) want);
 		mrrc_heap_say(heap->domain, &note);
-		return ret;
+		return ret == -EDQUOT ? -ENOMEM : ret;
 	}
 	if (block->len != want)
 		block_adjust(heap, (long) block->len - (long) want);
@@ -445,17 +446,11 @@ static bool tick_due(atomic_uint_fast64_t *last, uint64_t now, uint64_t ms)
 }
 
 /*
- * Called by a thread that has taken the heap's lock for other reasons. Twice in
- * the time that a block may be idle, objects that were not used meanwhile go
- * back to the arena, and blocks that were idle for all of that time end.
+ * Twice in that time objects that were not used meanwhile go back to the arena,
+ * and blocks that were idle for all of it end.
  */
-void mrrc_heap_tick(struct mrrc_heap *heap)
+void mrrc_heap_trim_idle(struct mrrc_heap *heap, uint64_t now, uint64_t idle)
 {
-	const uint64_t idle = heap->attr.idle_ms;
-	const uint64_t now = mrrc_heap_now();
-
-	if (tick_due(&heap->tell, now, TELL_MS))
-		mrrc_heap_tell(heap);
 	if (idle == MRRC_HEAP_IDLE_KEEP ||
 	    !tick_due(&heap->tick, now, idle / 2 + 1))
 		return;
@@ -466,4 +461,14 @@ void mrrc_heap_tick(struct mrrc_heap *heap)
 	mrrc_lock_release(&heap->lock);
 	if (now >= idle)
 		mrrc_heap_release(heap, now - idle);
+}
+
+/* Called by a thread that has taken the heap's lock for other reasons. */
+void mrrc_heap_tick(struct mrrc_heap *heap)
+{
+	const uint64_t now = mrrc_heap_now();
+
+	if (tick_due(&heap->tell, now, TELL_MS))
+		mrrc_heap_tell(heap);
+	mrrc_heap_trim_idle(heap, now, heap->attr.idle_ms);
 }

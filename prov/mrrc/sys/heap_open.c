@@ -289,6 +289,18 @@ void mrrc_heaps_trim(struct mrrc_heaps *heaps)
 		mrrc_heaps_each(heaps, trim_one, NULL);
 }
 
+static void trim_one_idle(struct mrrc_heap *heap, void *arg)
+{
+	if (heap->attr.idle_ms != MRRC_HEAP_IDLE_KEEP)
+		mrrc_heap_trim_idle(heap, mrrc_heap_now(), *(uint64_t *) arg);
+}
+
+void mrrc_heaps_trim_idle(struct mrrc_heaps *heaps, uint64_t ms)
+{
+	if (!mrrc_heaps_forked(heaps))
+		mrrc_heaps_each(heaps, trim_one_idle, &ms);
+}
+
 /* ---- count --------------------------------------------------------------- */
 
 static void count_idle(const struct mrrc_heap *heap,

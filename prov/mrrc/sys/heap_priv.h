@@ -250,6 +250,8 @@ uint64_t mrrc_heap_now(void); /* ms */
 void mrrc_heap_tell(struct mrrc_heap *heap);
 /* Now and then: report counts, and release what has been idle for too long. */
 void mrrc_heap_tick(struct mrrc_heap *heap);
+/* Release what has been idle for so long, unless that was looked for lately. */
+void mrrc_heap_trim_idle(struct mrrc_heap *heap, uint64_t now, uint64_t idle);
 
 void mrrc_heap_say(struct mrrc_heaps *heaps, const struct mrrc_heap_note *note);
 

@@ -107,6 +107,14 @@ START_TEST(registration_fails)
 	ck_assert_int_eq(mrrc_heap_alloc(heap, 1, 9 * MIB, 0, &addr, &cookie),
 			 -EOPNOTSUPP);
 	ck_assert_uint_eq(heap_fake.reaps, 0);
+	/* nor where the owner has done all */
+	heap_fake.fail_in = 1;
+	heap_fake.fail_rc = -EDQUOT;
+	heap_fake.reapable = 1;
+	ck_assert_int_eq(mrrc_heap_alloc(heap, 1, 9 * MIB, 0, &addr, &cookie),
+			 -ENOMEM);
+	ck_assert_uint_eq(heap_fake.reaps, 0);
+	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_LIMIT_OWNER], 1);
 	heap_put(heap_get(heap, 1, 9 * MIB, 0));
 	ck_assert(mrrc_heap_valid(heap));
 }
@@ -384,6 +392,36 @@ START_TEST(idle_blocks_go_by_themselves)
 }
 END_TEST
 
+/* For other processes: not what is in use, or free for a moment. */
+START_TEST(idle_blocks_are_given)
+{
+	struct mrrc_heap_attr attr = heap_plain;
+	struct mrrc_heap *some, *keeping;
+	const uint64_t begin = now_ms();
+	void *used;
+	unsigned i;
+
+	attr.idle_ms = 1000000;
+	some = heap_open(&attr);
+	attr.idle_ms = MRRC_HEAP_IDLE_KEEP;
+	keeping = heap_open(&attr);
+	used = heap_get(some, 1, 5 * MIB, 0);
+	heap_put(heap_get(some, 1, 6 * MIB, 0));
+	heap_put(heap_get(some, 1, 100, 0));
+	heap_put(heap_get(keeping, 1, 5 * MIB, 0));
+	mrrc_heaps_trim_idle(heaps, 200);
+	ck_assert(heap_stats_of(some).blocks == 3 || now_ms() - begin >= 100);
+	for (i = 0; i < 300 && heap_stats_of(some).blocks > 1; i++) {
+		usleep(10000);
+		mrrc_heaps_trim_idle(heaps, 200);
+	}
+	ck_assert(now_ms() - begin >= 200);
+	ck_assert_uint_eq(heap_stats_of(some).blocks, 1);
+	ck_assert_uint_eq(heap_stats_of(keeping).blocks, 1);
+	heap_put(used);
+}
+END_TEST
+
 START_TEST(blocks_grow_with_the_heap)
 {
 	void **addr = malloc(2000 * sizeof(*addr));
@@ -567,6 +605,7 @@ Suite *heap_block_suite(void)
 	tcase_add_test(tcase, each_step_fails);
 	tcase_add_test(tcase, trim_gives_all_back);
 	tcase_add_test(tcase, idle_blocks_go_by_themselves);
+	tcase_add_test(tcase, idle_blocks_are_given);
 	tcase_add_test(tcase, blocks_grow_with_the_heap);
 	tcase_add_test(tcase, little_is_fetched_at_once);
 	tcase_add_test(tcase, few_are_kept);
