@@ -243,6 +243,15 @@ void mrrc_cache_mt_stats(struct mrrc_cache_mt *cache, struct mrrc_stats *stats)
 	mrrc_lock_release(&cache->lock);
 }
 
+void mrrc_cache_mt_collect(struct mrrc_cache_mt *cache)
+{
+	if (mrrc_mon_forked(cache->mon))
+		return;
+	mrrc_lock_acquire(&cache->lock);
+	mrrc_hints_collect(&cache->hints_list);
+	mrrc_lock_release(&cache->lock);
+}
+
 size_t mrrc_cache_mt_held(struct mrrc_cache_mt *cache)
 {
 	size_t held = 0;

@@ -114,6 +114,9 @@ void mrrc_cache_mt_invalidate(struct mrrc_cache_mt *cache, const void *addr,
 /* To be added to with mrrc_stats_add(), until the cache is closed. */
 struct mrrc_stats *mrrc_cache_mt_shared_stats(struct mrrc_cache_mt *cache);
 
+/* Adds up what threads have counted, for those who read the shared counters. */
+void mrrc_cache_mt_collect(struct mrrc_cache_mt *cache);
+
 void mrrc_cache_mt_stats(struct mrrc_cache_mt *cache, struct mrrc_stats *stats);
 
 /* How many regions operations use now; walks the index. */

@@ -10,6 +10,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -17,12 +19,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <bsd/sys/queue.h>
 
 #include "sys/fd_id.h"
+#include "sys/threads.h"
+#include "sys/uffd.h"
 #include "sys/vm.h"
 
 #define SEGMENT_ALIGN 64
@@ -40,12 +45,17 @@ struct mrrc_stats_shm {
 	int fd;
 	struct mrrc_fd_id id; /* of fd */
 	void (*asks)(void *arg, char why[MRRC_TRUST_WHY]);
+	void (*lacks)(void *arg, char text[MRRC_STATS_SHM_LACKS]);
+	void (*collect)(void *arg);
 	void *arg;
+	pthread_t thread;
+	bool runs; /* the thread; not in a child */
+	atomic_bool stop;
 	bool listed;			  /* segments.lock */
 	TAILQ_ENTRY(mrrc_stats_shm) link; /* segments.lock */
 };
 
-/* Published segments that report why lookups ask. */
+/* Published segments whose texts change. */
 static struct {
 	pthread_once_t once;
 	pthread_mutex_t lock;
@@ -74,6 +84,7 @@ static void segment_fork_child(void)
 	while ((segment = TAILQ_FIRST(&segments.head))) {
 		TAILQ_REMOVE(&segments.head, segment, link);
 		segment->listed = false;
+		segment->runs = false;
 	}
 	pthread_mutex_unlock(&segments.lock);
 }
@@ -178,20 +189,31 @@ struct mrrc_stats *mrrc_stats_shm_stats(struct mrrc_stats_shm *segment)
 				      segment_values());
 }
 
-/* segments.lock held. A reader finds the old reason or the new one, whole. */
-static void segment_say(struct mrrc_stats_shm *segment)
+static void segment_plain(char *text)
 {
-	struct mrrc_stats_shm_head *head = segment->head;
-	const uint32_t at = !head->asks_at;
-	char *text = head->asks[at];
-
-	memset(text, 0, MRRC_TRUST_WHY);
-	segment->asks(segment->arg, text);
 	for (; *text; text++) {
 		if (*text < ' ' || *text > '~')
 			*text = '?';
 	}
-	__atomic_store_n(&head->asks_at, at, __ATOMIC_RELEASE);
+}
+
+/* segments.lock held. A reader finds the old text or the new one, whole. */
+static void segment_say(struct mrrc_stats_shm *segment)
+{
+	struct mrrc_stats_shm_head *head = segment->head;
+	const uint32_t asks_at = !head->asks_at;
+	const uint32_t lacks_at = !head->lacks_at;
+
+	memset(head->asks[asks_at], 0, MRRC_TRUST_WHY);
+	if (segment->asks)
+		segment->asks(segment->arg, head->asks[asks_at]);
+	segment_plain(head->asks[asks_at]);
+	__atomic_store_n(&head->asks_at, asks_at, __ATOMIC_RELEASE);
+	memset(head->lacks[lacks_at], 0, MRRC_STATS_SHM_LACKS);
+	if (segment->lacks)
+		segment->lacks(segment->arg, head->lacks[lacks_at]);
+	segment_plain(head->lacks[lacks_at]);
+	__atomic_store_n(&head->lacks_at, lacks_at, __ATOMIC_RELEASE);
 }
 
 void mrrc_stats_shm_update(void)
@@ -208,6 +230,7 @@ static void segment_list(struct mrrc_stats_shm *segment,
 			 const struct mrrc_stats_shm_info *info)
 {
 	segment->asks = info->asks;
+	segment->lacks = info->lacks;
 	segment->arg = info->arg;
 	pthread_mutex_lock(&segments.lock);
 	TAILQ_INSERT_TAIL(&segments.head, segment, link);
@@ -215,6 +238,60 @@ static void segment_list(struct mrrc_stats_shm *segment,
 	segment_say(segment);
 	pthread_mutex_unlock(&segments.lock);
 }
+
+/* ---- the thread ---- */
+
+/* The reader's mapping cannot be written to: it wakes, and changes nothing. */
+static void segment_futex(uint32_t *word, int op, uint32_t value)
+{
+	syscall(SYS_futex, word, op, value, NULL, NULL, 0);
+}
+
+static void *segment_serve(void *arg)
+{
+	struct mrrc_stats_shm *segment = arg;
+	struct mrrc_stats_shm_head *head = segment->head;
+	uint32_t ticket;
+
+	for (;;) {
+		ticket = __atomic_load_n(&head->wake, __ATOMIC_ACQUIRE);
+		if (atomic_load(&segment->stop))
+			return NULL;
+		segment_futex(&head->wake, FUTEX_WAIT, ticket);
+		if (atomic_load(&segment->stop))
+			return NULL;
+		segment->collect(segment->arg);
+		pthread_mutex_lock(&segments.lock);
+		segment_say(segment);
+		pthread_mutex_unlock(&segments.lock);
+		__atomic_add_fetch(&head->updates, 1, __ATOMIC_RELEASE);
+		segment_futex(&head->updates, FUTEX_WAKE, INT_MAX);
+	}
+}
+
+/* Without it hits are counted late, as long as there are no misses. */
+static void segment_start(struct mrrc_stats_shm *segment)
+{
+	segment->runs = !mrrc_thread_start(&segment->thread, MRRC_UFFD_STACK,
+					   segment_serve, segment);
+	segment->head->serves = segment->runs;
+	if (segment->runs)
+		pthread_setname_np(segment->thread, "mrrc-stats");
+}
+
+void mrrc_stats_shm_still(struct mrrc_stats_shm *segment)
+{
+	if (!segment || !segment->runs)
+		return;
+	segment->runs = false;
+	segment->head->serves = false;
+	atomic_store(&segment->stop, true);
+	__atomic_add_fetch(&segment->head->wake, 1, __ATOMIC_RELEASE);
+	segment_futex(&segment->head->wake, FUTEX_WAKE, INT_MAX);
+	mrrc_thread_join(segment->thread);
+}
+
+/* ---- life ---- */
 
 void mrrc_stats_shm_publish(struct mrrc_stats_shm *segment,
 			    const struct mrrc_stats_shm_info *info)
@@ -237,8 +314,12 @@ void mrrc_stats_shm_publish(struct mrrc_stats_shm *segment,
 	snprintf(head->provider, sizeof(head->provider), "%s", info->provider);
 	snprintf(head->policy, sizeof(head->policy), "%s", info->policy);
 	snprintf(head->monitor, sizeof(head->monitor), "%s", info->monitor);
-	if (info->asks)
+	head->registers = info->registers;
+	if (info->asks || info->lacks)
 		segment_list(segment, info);
+	segment->collect = info->collect;
+	if (info->collect)
+		segment_start(segment);
 	atomic_thread_fence(memory_order_release);
 	*(volatile uint64_t *) &head->magic = MRRC_STATS_SHM_MAGIC;
 }

@@ -14,7 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,6 +35,7 @@ static const struct mrrc_stats_shm_info info = {
 	.monitor = "none",
 	.max_bytes = 1 << 20,
 	.max_regions = 7,
+	.registers = true,
 };
 
 /* The path of the only segment of this process, or false. */
@@ -99,6 +103,8 @@ START_TEST(test_published)
 	ck_assert_str_eq(head->provider, info.provider);
 	ck_assert_str_eq(head->policy, info.policy);
 	ck_assert_str_eq(head->monitor, info.monitor);
+	ck_assert_uint_eq(head->registers, 1);
+	ck_assert_uint_eq(head->serves, 0);
 	ck_assert_uint_eq(head->counters, MRRC_STAT_CNT);
 	value = (const void *) (data + head->values);
 	name = data + head->names;
@@ -182,6 +188,203 @@ START_TEST(test_asks)
 	says_that_it_asks(why);
 	mrrc_stats_shm_close(segment);
 	mrrc_stats_shm_update();
+}
+END_TEST
+
+static void lacks_what(void *arg, char text[MRRC_STATS_SHM_LACKS])
+{
+	snprintf(text, MRRC_STATS_SHM_LACKS, "%s", (const char *) arg);
+}
+
+/* What a cache lacks, as it is now, also where lookups never ask. */
+START_TEST(test_lacks)
+{
+	_Alignas(8) char data[65536];
+	const struct mrrc_stats_shm_head *head = (void *) data;
+	char what[MRRC_STATS_SHM_LACKS] = "hooks:\tnone";
+	struct mrrc_stats_shm_info lacking = info;
+	struct mrrc_stats_shm *segment;
+	uint32_t at;
+
+	lacking.lacks = lacks_what;
+	lacking.arg = what;
+	ck_assert_int_eq(mrrc_stats_shm_open(&segment), 0);
+	mrrc_stats_shm_publish(segment, &lacking);
+	read_segment(data, sizeof(data));
+	at = head->lacks_at;
+	ck_assert_str_eq(head->lacks[at], "hooks:?none");
+	strcpy(what, "more");
+	mrrc_stats_shm_update();
+	read_segment(data, sizeof(data));
+	ck_assert_uint_eq(head->lacks_at, !at);
+	ck_assert_str_eq(head->lacks[!at], "more");
+	/* a reader that still reads the old text finds it whole */
+	ck_assert_str_eq(head->lacks[at], "hooks:?none");
+	mrrc_stats_shm_close(segment);
+}
+END_TEST
+
+/* ---- readers that want the counters of now ---- */
+
+static struct mrrc_stats_shm *served;
+
+static void collect(void *arg)
+{
+	mrrc_stats_add(mrrc_stats_shm_stats(served), MRRC_STAT_HITS, 1);
+}
+
+/* As another process sees it: a mapping that cannot be written to. */
+static const struct mrrc_stats_shm_head *map_segment(void)
+{
+	const void *map;
+	char path[64];
+	int fd;
+
+	ck_assert(find(path, sizeof(path)));
+	fd = open(path, O_RDONLY);
+	map = mmap(NULL, mrrc_vm_page(), PROT_READ, MAP_SHARED, fd, 0);
+	ck_assert(map != MAP_FAILED);
+	close(fd);
+	return map;
+}
+
+/* Until the thread sleeps, and is woken. */
+static void wake(const struct mrrc_stats_shm_head *head)
+{
+	while (syscall(SYS_futex, &head->wake, FUTEX_WAKE, 1, NULL, NULL, 0) <
+	       1)
+		usleep(100);
+}
+
+static bool has_thread(void)
+{
+	struct stat stat_;
+
+#ifdef __SANITIZE_THREAD__
+	return false; /* ThreadSanitizer has one, too */
+#endif
+	return !stat("/proc/self/task", &stat_) && stat_.st_nlink > 3;
+}
+
+/* The kernel lists a thread for a moment after it was joined. */
+static bool thread_stays(void)
+{
+	unsigned i;
+
+	for (i = 0; has_thread() && i < 2000; i++)
+		usleep(1000);
+	return has_thread();
+}
+
+static void open_served(const char *what)
+{
+	struct mrrc_stats_shm_info serving = info;
+
+	serving.lacks = lacks_what;
+	serving.collect = collect;
+	serving.arg = (void *) what;
+	ck_assert_int_eq(mrrc_stats_shm_open(&served), 0);
+	mrrc_stats_shm_publish(served, &serving);
+}
+
+/* Counters and texts are brought up to date when a reader asks, only then. */
+START_TEST(test_update)
+{
+	const struct mrrc_stats_shm_head *head;
+	char what[MRRC_STATS_SHM_LACKS] = "a";
+	unsigned i;
+
+	open_served(what);
+	head = map_segment();
+	ck_assert_uint_eq(head->serves, 1);
+	strcpy(what, "b");
+	usleep(20000);
+	ck_assert_uint_eq(head->updates, 0);
+	ck_assert_str_eq(head->lacks[head->lacks_at], "a");
+	for (i = 1; i <= 100; i++) {
+		wake(head);
+		while (__atomic_load_n(&head->updates, __ATOMIC_ACQUIRE) < i)
+			usleep(10);
+		ck_assert_uint_eq(
+			__atomic_load_n(&mrrc_stats_shm_stats(served)
+						 ->value[MRRC_STAT_HITS],
+					__ATOMIC_RELAXED),
+			i);
+	}
+	ck_assert_str_eq(head->lacks[head->lacks_at], "b");
+	mrrc_stats_shm_still(served);
+	ck_assert_uint_eq(head->serves, 0);
+	ck_assert(!thread_stays());
+	mrrc_stats_shm_still(served);
+	mrrc_stats_shm_close(served);
+	munmap((void *) head, mrrc_vm_page());
+}
+END_TEST
+
+static atomic_int waits;
+
+static void about_to_wait(void)
+{
+	atomic_store(&waits, 1);
+	usleep(50000);
+}
+
+/* The thread is ended at the moment at which it goes to sleep. */
+START_TEST(test_still)
+{
+	fault_at_futex(about_to_wait);
+	open_served("");
+	while (!atomic_load(&waits))
+		usleep(100);
+	mrrc_stats_shm_still(served);
+	fault_at_futex(NULL);
+	mrrc_stats_shm_close(served);
+}
+END_TEST
+
+/* A child has no such thread, and its parent keeps it. */
+START_TEST(test_child_still)
+{
+	const struct mrrc_stats_shm_head *head;
+	int status;
+	pid_t pid;
+
+	open_served("");
+	pid = fork();
+	if (!pid) {
+		alarm(30);
+		mrrc_stats_shm_still(served);
+		mrrc_stats_shm_close(served);
+		raise(SIGKILL);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	head = map_segment();
+	ck_assert_uint_eq(head->serves, 1);
+	wake(head);
+	munmap((void *) head, mrrc_vm_page());
+	mrrc_stats_shm_still(served);
+	mrrc_stats_shm_close(served);
+}
+END_TEST
+
+/* Without a thread all is as before, and readers do not wait for one. */
+START_TEST(test_no_thread)
+{
+	struct mrrc_stats_shm_info serving = info;
+	const struct mrrc_stats_shm_head *head;
+
+	serving.collect = collect;
+	ck_assert_int_eq(mrrc_stats_shm_open(&served), 0);
+	fault_arm(1);
+	mrrc_stats_shm_publish(served, &serving);
+	ck_assert(fault_disarm());
+	head = map_segment();
+	ck_assert_uint_eq(head->magic, MRRC_STATS_SHM_MAGIC);
+	ck_assert_uint_eq(head->serves, 0);
+	munmap((void *) head, mrrc_vm_page());
+	mrrc_stats_shm_still(served);
+	mrrc_stats_shm_close(served);
 }
 END_TEST
 
@@ -352,6 +555,11 @@ Suite *stats_shm_suite(void)
 	tcase_add_test(tcase, test_published);
 	tcase_add_test(tcase, test_sealed);
 	tcase_add_test(tcase, test_asks);
+	tcase_add_test(tcase, test_lacks);
+	tcase_add_test(tcase, test_update);
+	tcase_add_test(tcase, test_still);
+	tcase_add_test(tcase, test_child_still);
+	tcase_add_test(tcase, test_no_thread);
 	tcase_add_test(tcase, test_close_asking);
 	tcase_add_test(tcase, test_fd_reused);
 	tcase_add_test(tcase, test_open_fails);
