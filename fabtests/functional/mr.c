@@ -412,7 +412,8 @@ static void views(void)
 	FT_CHECK(!slower(first, last, LOOPS / 4),
 		 "%u views took %" PRIu64 " us, later %" PRIu64, count, first,
 		 us);
-	FT_CHECK(open_files() == files, "%u files are open, %u were",
+	/* threads of the provider's open and close some at any time */
+	FT_CHECK(open_files() <= files + 4, "%u files are open, %u were",
 		 open_files(), files);
 	ft_unmap(p, count * FT_PAGE);
 	free(mrs);

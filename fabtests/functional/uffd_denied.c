@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_uffd_denied: where userfaultfd is denied, as in many containers,
- * everything works, the monitor in use is said to be "none", and nothing is
- * cached; then the same without any privilege. With FI_OFI_MRRC_MONITOR=uffd no
+ * everything works, the monitor in use is said to be "none", nothing is cached,
+ * and one line says what to do; then the same without any privilege. With FI_OFI_MRRC_MONITOR=uffd no
  * domain is opened, and a cache of size 0 keeps nothing.
  */
 #include "ft_mrrc.h"
 #include "ft_priv.h"
 
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #define LEN (8 * FT_PAGE)
@@ -32,13 +33,39 @@ static void use(struct ft_pair *pair, unsigned rounds)
 	free(q);
 }
 
-static void session(bool denied)
+/* Of two domains of this process, at libfabric's default level of messages. */
+static void open_pair(struct ft_pair *pair, bool denied)
 {
 	struct ft_attr attr = FT_ATTR;
+	FILE *said = tmpfile();
+	unsigned lines = 0;
+	char line[512];
+	int old = dup(2);
+
+	FT_CHECK(said && old >= 0 && dup2(fileno(said), 2) == 2, "tmpfile: %s",
+		 strerror(errno));
+	ft_pair_open(pair, &attr);
+	FT_CHECK(dup2(old, 2) == 2, "dup2: %s", strerror(errno));
+	close(old);
+	rewind(said);
+	while (fgets(line, sizeof(line), said)) {
+		fputs(line, stderr);
+		lines += strstr(line, "never kept: userfaultfd is forbidden") &&
+			 strstr(line, "seccomp profile") &&
+			 strstr(line, "/dev/userfaultfd");
+	}
+	fclose(said);
+	if (denied && !ft_opts.raw && syscall(SYS_userfaultfd, 0) < 0 &&
+	    errno == EPERM)
+		FT_CHECK(lines == 1, "%u warnings of a process", lines);
+}
+
+static void session(bool denied)
+{
 	struct fi_mrrc_stats st;
 	struct ft_pair pair;
 
-	ft_pair_open(&pair, &attr);
+	open_pair(&pair, denied);
 	use(&pair, ft_iters(200));
 	ft_check_idle(&pair.dom[1], "idle");
 	if (!ft_stats(&pair.dom[1], &st)) {
@@ -138,6 +165,7 @@ static void in_child(const char *name, bool deny, bool drop, void (*run)(void))
 
 int main(int argc, char **argv)
 {
+	unsetenv("FI_LOG_LEVEL");
 	ft_init(argc, argv);
 	in_child("userfaultfd denied", true, false, NULL);
 	in_child("without privileges", false, true, NULL);

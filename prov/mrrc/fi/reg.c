@@ -13,6 +13,7 @@
 #include "fi/mrrc_fi.h"
 #include "fi/param.h"
 #include "fi/reg.h"
+#include "fi/report.h"
 #include "fi/secret.h"
 #include "sys/cache_mt.h"
 #include "sys/libc_hooks.h"
@@ -163,98 +164,37 @@ static size_t reg_limit(size_t param)
 	return param ? param : 1;
 }
 
-static void reg_asks(void *arg, char why[MRRC_TRUST_WHY])
+static void reg_open_segment(struct mrrc_reg *reg)
 {
-	const struct mrrc_reg *reg = arg;
-
-	mrrc_mon_asks(reg->mon, why);
-}
-
-void mrrc_reg_info(struct mrrc_reg *reg, struct mrrc_stats_shm_info *info)
-{
-	*info = (struct mrrc_stats_shm_info){
-		.provider = reg->core_name,
-		.policy = mrrc_params.policy,
-		.monitor = mrrc_mon_title(reg->mon),
-		.asks = reg_asks,
-		.arg = reg,
-	};
-	mrrc_cache_mt_limits(reg->cache, &info->max_bytes, &info->max_regions);
-}
-
-/* Without a segment the cache counts in memory of its own. */
-static int reg_open_cache(struct mrrc_reg *reg, struct mrrc_cache_attr *attr)
-{
-	struct mrrc_stats_shm_info info;
 	int ret;
 
 	ret = mrrc_stats_shm_open(&reg->segment);
 	if (ret)
 		MRRC_INFO(MR, "fi_mrrc_stat will not find this domain: %s\n",
 			  fi_strerror(-ret));
-	else
+}
+
+void mrrc_reg_idle(struct mrrc_reg *reg)
+{
+	reg_open_segment(reg);
+	mrrc_report_open(reg);
+}
+
+/* Without a segment the cache counts in memory of its own. */
+static int reg_open_cache(struct mrrc_reg *reg, struct mrrc_cache_attr *attr)
+{
+	int ret;
+
+	reg_open_segment(reg);
+	if (reg->segment)
 		attr->stats = mrrc_stats_shm_stats(reg->segment);
 	ret = mrrc_cache_mt_open(attr, &reg->cache);
 	if (ret) {
 		mrrc_stats_shm_close(reg->segment);
 		return ret;
 	}
-	mrrc_reg_info(reg, &info);
-	if (reg->segment)
-		mrrc_stats_shm_publish(reg->segment, &info);
+	mrrc_report_open(reg);
 	return 0;
-}
-
-/* Another library has patched over our hooks: warn once. */
-static void reg_check_hooks(void)
-{
-	static atomic_bool said;
-	struct mrrc_libc_hooks_state state;
-
-	mrrc_libc_hooks_state(&state);
-	if (state.lost && !atomic_exchange(&said, true))
-		MRRC_WARN(MR,
-			  "another library has overwritten %u of our "
-			  "hooks: unmapping is slower, lookups stay safe\n",
-			  state.lost);
-}
-
-/* The one log line about the monitor. */
-static void reg_say_monitor(const struct mrrc_reg *reg, const char *why,
-			    const char *hooks)
-{
-	const char *name = mrrc_mon_name(reg->mon);
-	const char *title = mrrc_mon_title(reg->mon);
-	const char *but = !*hooks	      ? "" :
-			  strcmp(title, name) ? ": " :
-						", no hooks: ";
-
-	if (!mrrc_mon_works(reg->mon)) {
-		MRRC_WARN(MR,
-			  "memory monitor %s: registrations are used "
-			  "once and never kept: %s\n",
-			  name, *why ? why : mrrc_mon_reason(reg->mon));
-	} else if (mrrc_mon_manual(reg->mon)) {
-		MRRC_INFO(MR, "memory monitor manual: the application tells "
-			      "of what it unmaps (fi_mrrc_invalidate)\n");
-	} else if (*hooks && mrrc_params.hooks == MRRC_LIBC_HOOKS_ON) {
-		MRRC_WARN(MR, "memory monitor %s%s%s\n", title, but, hooks);
-	} else {
-		MRRC_INFO(MR, "memory monitor %s%s%s\n", title, but, hooks);
-	}
-}
-
-static void reg_say_trust(const char *why)
-{
-	if (*why)
-		MRRC_INFO(MR,
-			  "lookups of a process with threads ask the "
-			  "kernel: %s\n",
-			  why);
-	else
-		MRRC_INFO(MR, "lookups make no system call: no code is "
-			      "there that could unmap unannounced\n");
-	mrrc_stats_shm_update();
 }
 
 static int reg_open_monitor(struct mrrc_reg *reg)
@@ -270,11 +210,11 @@ static int reg_open_monitor(struct mrrc_reg *reg)
 		return ret;
 	}
 	if (mrrc_params.hooks == MRRC_LIBC_HOOKS_OFF)
-		strcpy(hooks, "FI_OFI_MRRC_HOOKS says so");
+		strcpy(hooks, "FI_OFI_MRRC_HOOKS=0");
 	else if (mrrc_mon_hookable(reg->mon))
 		mrrc_mon_hook(reg->mon, hooks);
-	reg_say_monitor(reg, why, hooks);
-	reg_check_hooks();
+	mrrc_report_monitor(reg, why, hooks);
+	mrrc_report_hooks();
 	return 0;
 }
 
@@ -310,7 +250,7 @@ int mrrc_reg_open(struct mrrc_reg *reg)
  */
 static void reg_begin_trust(struct mrrc_reg *reg)
 {
-	mrrc_prove_tell(reg_say_trust);
+	mrrc_prove_tell(mrrc_report_trust);
 	if (!mrrc_mon_set_probe(reg->mon, mrrc_params.probe))
 		MRRC_WARN(MR, "FI_OFI_MRRC_PROBE=hooked has no effect: not "
 			      "every call that unmaps is hooked\n");
@@ -357,21 +297,33 @@ bool mrrc_reg_kind(const struct mrrc_reg *reg, const struct fi_mr_attr *attr,
 	       (reg->mr_mode & remote_modes) == remote_modes;
 }
 
+static uint64_t stats_uncached(const uint64_t *value)
+{
+	return value[MRRC_STAT_UNCACHED_NO_MONITOR] +
+	       value[MRRC_STAT_UNCACHED_NOT_PRIVATE] +
+	       value[MRRC_STAT_UNCACHED_UNWATCHABLE] +
+	       value[MRRC_STAT_UNCACHED_WATCH_LIMIT] +
+	       value[MRRC_STAT_UNCACHED_RACED] +
+	       value[MRRC_STAT_UNCACHED_TOO_BIG] +
+	       value[MRRC_STAT_UNCACHED_FULL];
+}
+
+/* The log has what was counted before the flush, which evicts all. */
 void mrrc_reg_flush(struct mrrc_reg *reg)
 {
-	struct fi_mrrc_stats stats = { 0 };
+	const uint64_t *value = reg->last.value;
 
 	mrrc_cache_mt_stats(reg->cache, &reg->last);
 	mrrc_cache_mt_flush(reg->cache);
-	reg_check_hooks();
-	mrrc_reg_stats(reg, &stats);
+	mrrc_report_hooks();
 	MRRC_INFO(MR,
 		  "%s: %" PRIu64 " lookups, %" PRIu64 " hits, %" PRIu64
 		  " registrations, %" PRIu64 " evictions, %" PRIu64
 		  " invalidations, %" PRIu64 " uncached\n",
-		  reg->core_name, stats.lookups, stats.hits,
-		  stats.registrations, stats.evictions, stats.invalidations,
-		  stats.uncached);
+		  reg->core_name, value[MRRC_STAT_LOOKUPS],
+		  value[MRRC_STAT_HITS], value[MRRC_STAT_REGISTRATIONS],
+		  value[MRRC_STAT_EVICTIONS], value[MRRC_STAT_INVALIDATIONS],
+		  stats_uncached(value));
 }
 
 void mrrc_reg_forget(struct mrrc_reg *reg, const void *addr, size_t len)
@@ -403,6 +355,12 @@ int mrrc_reg_invalidate(struct mrrc_reg *reg, const void *addr, size_t len)
 
 void mrrc_reg_close(struct mrrc_reg *reg)
 {
+	if (!reg->cache) {
+		mrrc_stats_shm_close(reg->segment);
+		return;
+	}
+	if (!mrrc_mon_forked(reg->mon))
+		mrrc_stats_shm_still(reg->segment);
 	mrrc_cache_mt_close(reg->cache);
 	mrrc_stats_shm_close(reg->segment);
 	mrrc_mon_close(reg->mon);
@@ -426,13 +384,7 @@ void mrrc_reg_stats(struct mrrc_reg *reg, struct fi_mrrc_stats *out)
 	out->registration_failures = value[MRRC_STAT_REG_FAILURES];
 	out->evictions = value[MRRC_STAT_EVICTIONS];
 	out->invalidations = value[MRRC_STAT_INVALIDATIONS];
-	out->uncached = value[MRRC_STAT_UNCACHED_NO_MONITOR] +
-			value[MRRC_STAT_UNCACHED_NOT_PRIVATE] +
-			value[MRRC_STAT_UNCACHED_UNWATCHABLE] +
-			value[MRRC_STAT_UNCACHED_WATCH_LIMIT] +
-			value[MRRC_STAT_UNCACHED_RACED] +
-			value[MRRC_STAT_UNCACHED_TOO_BIG] +
-			value[MRRC_STAT_UNCACHED_FULL];
+	out->uncached = stats_uncached(value);
 	out->regions = value[MRRC_STAT_REGIONS];
 	out->bytes = value[MRRC_STAT_BYTES];
 	out->held_regions = mrrc_cache_mt_held(reg->cache);

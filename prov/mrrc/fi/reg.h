@@ -22,6 +22,8 @@
 #include "core/hash.h"
 #include "core/region.h"
 #include "core/stats.h"
+#include "sys/libc_hooks.h"
+#include "sys/mon.h"
 #include "sys/stats_shm.h"
 
 struct fi_mrrc_stats;
@@ -57,8 +59,10 @@ struct mrrc_reg {
 	struct mrrc_heaps *_Atomic alloc_heaps; /* alloc's */
 	/* and its own heaps of the default kind of pages, made at first use */
 	struct mrrc_heap *_Atomic alloc_usual[MRRC_ALLOC_RIGHTS];
-	struct mrrc_stats last; /* before the last flush */
-	bool listed;		/* with link: stats_file.c's lock */
+	struct mrrc_stats last;		    /* before the last flush */
+	char unkept[MRRC_MON_REASON];	    /* why memory is not watched */
+	char unhooked[MRRC_LIBC_HOOKS_WHY]; /* what of libc is not, and why */
+	bool listed;			    /* with link: stats_file.c's lock */
 	TAILQ_ENTRY(mrrc_reg) link;
 };
 
@@ -71,6 +75,9 @@ void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 
 /* Opens monitor and cache, by the parameters. */
 int mrrc_reg_open(struct mrrc_reg *reg);
+
+/* Instead: has other processes see that the domain registers nothing. */
+void mrrc_reg_idle(struct mrrc_reg *reg);
 
 /* The core's domain is open. obj/attach.h calls this and the next. */
 void mrrc_reg_attach(struct mrrc_reg *reg, struct fid_domain *core);

@@ -21,13 +21,12 @@
 
 static void domain_cache_close(struct mrrc_domain *domain)
 {
-	if (!domain->implicit)
-		return;
 	if (domain->blocks)
 		mrrc_admit_fini(&domain->admit);
 	mrrc_blocks_close(domain->blocks);
 	mrrc_detach(&domain->reg);
-	mrrc_pool_close(domain->ops);
+	if (domain->ops)
+		mrrc_pool_close(domain->ops);
 }
 
 static int domain_close(struct fid *fid)
@@ -250,11 +249,12 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 	if (mrrc_params.reg == MRRC_REGISTER_NEVER)
 		domain->core_local = false; /* the application registers */
 	mrrc_mutex_init(&domain->cq_lock, MRRC_RANK_CQS);
-	if (domain->implicit) {
+	if (domain->implicit)
 		ret = domain_cache_open(domain);
-		if (ret)
-			goto err_lock;
-	}
+	else
+		mrrc_reg_idle(&domain->reg);
+	if (ret)
+		goto err_lock;
 
 	ret = mrrc_info_to_core(domain, fabric, info, &core_info);
 	if (ret)

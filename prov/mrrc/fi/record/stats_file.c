@@ -92,11 +92,12 @@ static void put_reg(struct line *line, struct mrrc_reg *reg,
 		    const struct mrrc_stats *stats)
 {
 	struct mrrc_stats_shm_info info;
-	char asks[MRRC_TRUST_WHY];
+	char asks[MRRC_TRUST_WHY] = "", lacks[MRRC_STATS_SHM_LACKS] = "";
 	int i;
 
 	mrrc_reg_info(reg, &info);
 	info.asks(info.arg, asks);
+	info.lacks(info.arg, lacks);
 	line->len = 0;
 	put(line, "{");
 	put_string(line, "provider", info.provider);
@@ -104,6 +105,7 @@ static void put_reg(struct line *line, struct mrrc_reg *reg,
 	put_string(line, "policy", info.policy);
 	put_string(line, "monitor", info.monitor);
 	put_string(line, "asks", asks);
+	put_string(line, "lacks", lacks);
 	put(line, "\"max_bytes\": %zu, \"max_regions\": %zu, \"counters\": {",
 	    info.max_bytes, info.max_regions);
 	for (i = 0; i < MRRC_STAT_CNT; i++)
@@ -164,7 +166,7 @@ void mrrc_stats_file_close(struct mrrc_reg *reg)
 {
 	bool listed;
 
-	if (!*mrrc_params.stats_file || stats_file.ready ||
+	if (!*mrrc_params.stats_file || stats_file.ready || !reg->cache ||
 	    mrrc_mon_forked(reg->mon))
 		return;
 	mrrc_mutex_lock(&stats_file.lock);
