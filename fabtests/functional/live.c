@@ -6,9 +6,13 @@
  * With -w the counters are printed, and the process goes on until its standard
  * input ends: scripts/test_stat.sh looks at it with fi_mrrc_stat(1). With -x
  * it then exits without closing anything, and so does a child; else they are
- * printed once more.
+ * printed once more. With -q the counters are printed only after a line of the
+ * standard input: until then nothing in the process has asked for them. With -d
+ * userfaultfd is denied to it. With -i it only opens domains, and waits. With -n
+ * nothing is flushed before the domains are closed.
  */
 #include "ft_mrrc.h"
+#include "ft_priv.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -87,12 +91,24 @@ static void print_both(struct ft_pair *pair)
 	print_counters(&pair->dom[1], "client");
 }
 
-static void wait_for_end(struct ft_pair *pair)
+static void say_ready(void)
 {
-	print_both(pair);
 	printf("ready\n");
 	fflush(stdout);
 	ft_stage("standard input");
+}
+
+static void wait_for_end(struct ft_pair *pair, bool quiet)
+{
+	int c = 0;
+
+	if (quiet) {
+		say_ready();
+		while (c != '\n' && c != EOF)
+			c = getchar();
+	}
+	print_both(pair);
+	say_ready();
 	while (getchar() != EOF)
 		;
 }
@@ -121,16 +137,25 @@ static void end_child(void)
 
 int main(int argc, char **argv)
 {
-	bool wait = false, leave = false;
+	bool wait = false, leave = false, quiet = false, idle = false,
+	     flushes = true;
 	struct ft_attr attr = FT_ATTR;
 	struct ft_pair pair;
 	char *to, *from;
 	unsigned i;
 	int op;
 
-	while ((op = getopt(argc, argv, FT_OPTS "wx")) != -1) {
+	while ((op = getopt(argc, argv, FT_OPTS "dinqwx")) != -1) {
 		if (op == 'w')
 			wait = true;
+		else if (op == 'd')
+			ft_deny_uffd();
+		else if (op == 'i')
+			idle = true;
+		else if (op == 'n')
+			flushes = false;
+		else if (op == 'q')
+			quiet = true;
 		else if (op == 'x')
 			leave = true;
 		else
@@ -138,6 +163,13 @@ int main(int argc, char **argv)
 	}
 	ft_start(argv[0]);
 	ft_pair_open(&pair, &attr);
+	if (idle) {
+		say_ready();
+		while (getchar() != EOF)
+			;
+		ft_pair_close(&pair);
+		return ft_done();
+	}
 	to = ft_map(NULL, LEN);
 	from = ft_map(NULL, LEN);
 	for (i = 0; i < ft_iters(20); i++)
@@ -146,7 +178,7 @@ int main(int argc, char **argv)
 		FT_CHECK(segments() == 2, "%u segments of two domains",
 			 segments());
 	if (wait && !ft_opts.raw)
-		wait_for_end(&pair);
+		wait_for_end(&pair, quiet);
 	if (leave) {
 		end_child();
 		return ft_done();
@@ -155,6 +187,8 @@ int main(int argc, char **argv)
 		flush(&pair);
 		print_both(&pair);
 	}
+	if (!flushes)
+		ft_opts.raw = true; /* closing the pair checks nothing */
 	/* mapped until then: what is counted stays as it was printed */
 	ft_pair_close(&pair);
 	ft_unmap(to, LEN);

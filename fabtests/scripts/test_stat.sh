@@ -137,6 +137,139 @@ test_asks()
 	[ $result -eq 0 ] || { cat "$DIR/table"; fail "it does not say so"; }
 }
 
+says_again()
+{
+	[ "$(grep -c '^ready' "$DIR/out")" -eq 2 ]
+}
+
+# Hits are shown before there are so many that the provider adds them up itself.
+test_slow()
+{
+	local result=0
+
+	start -q || return 1
+	"${BIN}fi_mrrc_stat" --once --json "$APP" >"$DIR/json" || result=1
+	echo >&9
+	until_so says_again || result=1
+	compare "$DIR/json" || result=1
+	grep -q '^server lookups [1-9][0-9]* hits [1-9]' "$DIR/out" ||
+		{ fail "there were no hits"; result=1; }
+	live_end || result=1
+	return $result
+}
+
+# On a terminal each table takes the place of the one before; elsewhere none
+# does.
+test_terminal()
+{
+	local home=$'\033[H\033[J' result=0 stat="${BIN}fi_mrrc_stat -i 0.1"
+
+	start || return 1
+	script -qec "$stat -n 3 $APP" /dev/null </dev/null >"$DIR/table" ||
+		result=1
+	[ "$(grep -cF "$home" "$DIR/table")" -eq 3 ] ||
+		{ cat -v "$DIR/table"; fail "not in place"; result=1; }
+	$stat -n 3 "$APP" >"$DIR/table" || result=1
+	! grep -qF "$home" "$DIR/table" || { fail "not plain"; result=1; }
+	live_end || result=1
+	return $result
+}
+
+# lacks TEXT [OPTION...]: the tables of both domains have it.
+lacks()
+{
+	local text=$1 result=0
+
+	shift
+	start "$@" || return 1
+	"${BIN}fi_mrrc_stat" --once "$APP" >"$DIR/table" 2>&1 || result=1
+	[ "$(grep -cE "$text" "$DIR/table")" -eq 2 ] ||
+		{ cat "$DIR/table"; fail "does not say '$text'"; result=1; }
+	live_end || result=1
+	return $result
+}
+
+test_lacks_monitor()
+{
+	lacks '^lacks a memory monitor, .*: userfaultfd is forbidden .* seccomp' \
+		-d
+}
+
+test_lacks_hooks()
+{
+	FI_OFI_MRRC_HOOKS=0 lacks '^lacks hooks of libc .FI_OFI_MRRC_HOOKS=0.: unmap'
+}
+
+test_lacks_nothing()
+{
+	start || return 1
+	"${BIN}fi_mrrc_stat" --once "$APP" >"$DIR/table" 2>&1
+	live_end || return 1
+	grep -q '^lookups' "$DIR/table" && ! grep '^lacks' "$DIR/table"
+}
+
+# With this monitor the provider starts no thread: libc's locks are cheaper in a
+# process with one.
+test_manual()
+{
+	local result=0
+
+	FI_OFI_MRRC_MONITOR=manual start || return 1
+	"${BIN}fi_mrrc_stat" --once "$APP" >"$DIR/table" 2>&1 || result=1
+	grep -q 'monitor manual' "$DIR/table" || result=1
+	! grep -qx mrrc-stats /proc/"$APP"/task/*/comm ||
+		{ fail "there is a thread"; result=1; }
+	live_end || result=1
+	FI_OFI_MRRC_MONITOR=auto start || return 1
+	grep -qx mrrc-stats /proc/"$APP"/task/*/comm ||
+		{ fail "there is none with the others"; result=1; }
+	live_end || result=1
+	return $result
+}
+
+# Over tcp a domain registers nothing by itself.
+test_registers_nothing()
+{
+	if [[ $PROVIDER == *verbs* ]]; then
+		FI_OFI_MRRC_REGISTER=never idle \
+			'open, but registers nothing: FI_OFI_MRRC_REGISTER=never'
+	else
+		FI_OFI_MRRC_REGISTER=auto idle "open, but registers nothing \
+over [a-z;_]*, which needs none: FI_OFI_MRRC_REGISTER=always"
+	fi
+}
+
+# idle TEXT: of both domains, and they have no counters.
+idle()
+{
+	local result=0
+
+	mkfifo "$DIR/idle"
+	"${BIN}fi_mrrc_live" -p "$PROVIDER" -i <"$DIR/idle" >"$DIR/out" 2>&1 &
+	APP=$!
+	exec 9>"$DIR/idle"
+	until_so grep -qs '^ready' "$DIR/out" || result=1
+	"${BIN}fi_mrrc_stat" --once "$APP" >"$DIR/table" 2>&1 || result=1
+	[ "$(grep -cE "^$APP fi_mrrc_live: $1\$" "$DIR/table")" -eq 2 ] ||
+		result=1
+	! grep -q lookups "$DIR/table" || result=1
+	[ $result -eq 0 ] || cat "$DIR/out" "$DIR/table"
+	live_end || result=1
+	return $result
+}
+
+# The last line of a domain's log is about its life, not about its end.
+test_log()
+{
+	local lines
+
+	FI_LOG_LEVEL=info FI_LOG_PROV=ofi_mrrc "${BIN}fi_mrrc_live" \
+		-n -p "$PROVIDER" >"$DIR/out" 2>&1 ||
+		{ cat "$DIR/out"; return 1; }
+	lines=$(grep -c ' [1-9][0-9]* registrations, 0 evictions, ' "$DIR/out")
+	[ "$lines" -eq 2 ] || { cat "$DIR/out"; fail "$lines lines"; }
+}
+
 test_ended()
 {
 	local pid
@@ -257,5 +390,6 @@ test_file_refused()
 
 APP=
 test_options "$@"
-run_tests once watch watch_all asks ended other usage denied file file_at_exit \
+run_tests once watch watch_all asks slow terminal lacks_monitor lacks_hooks \
+	lacks_nothing manual registers_nothing log ended other usage denied file file_at_exit \
 	file_hook file_cwrite file_refused

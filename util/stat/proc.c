@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/text.h"
+#include "stat/update.h"
 #include "sys/stats_shm.h"
 
 #define LINK	    "/memfd:" MRRC_STATS_SHM_NAME " (deleted)"
@@ -96,7 +97,8 @@ static double now(void)
 }
 
 /* Read the link's target; it may have changed meanwhile. */
-static int read_segment(int dir, const char *name, struct stat_domain *domain)
+static int read_segment(int dir, const char *name, bool *answers,
+			struct stat_domain *domain)
 {
 	static char data[STAT_SEGMENT_MAX];
 	struct stat stat;
@@ -106,6 +108,7 @@ static int read_segment(int dir, const char *name, struct stat_domain *domain)
 	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
+	*answers = *answers && stat_update(fd);
 	if (!fstat(fd, &stat) && S_ISREG(stat.st_mode))
 		size = pread(fd, data, sizeof(data), 0);
 	domain->when = now();
@@ -158,12 +161,14 @@ static int read_fds(pid_t pid, DIR *dir, struct stat_sample *sample)
 	struct stat_domain domain = { .pid = pid };
 	const size_t max = sample->domains + DOMAINS_MAX;
 	struct dirent *entry;
+	bool answers = true; /* until it does not */
 	int ret = 0;
 
 	while (!ret && sample->domains < max && (entry = readdir(dir))) {
 		if (!is_segment(dirfd(dir), entry->d_name))
 			continue;
-		ret = read_segment(dirfd(dir), entry->d_name, &domain);
+		ret = read_segment(dirfd(dir), entry->d_name, &answers,
+				   &domain);
 		if (ret == -EPROTONOSUPPORT)
 			sample->unknown++;
 		if (ret || domain.segment.pid != own) {

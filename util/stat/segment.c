@@ -14,7 +14,9 @@
 #include "sys/stats_shm.h"
 
 /* The size of the first version's head. */
-#define HEAD_MIN   offsetof(struct mrrc_stats_shm_head, asks_at)
+#define HEAD_MIN offsetof(struct mrrc_stats_shm_head, asks_at)
+/* and of the one that said why lookups ask, but not what is lacking */
+#define HEAD_ASKS  offsetof(struct mrrc_stats_shm_head, lacks_at)
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyz0123456789_"
 
 /* Whether @count bytes from @offset lie behind the head and in the segment. */
@@ -100,6 +102,17 @@ static bool get_counters(const struct mrrc_stats_shm_head *head,
 	return true;
 }
 
+static bool get_lacks(const struct mrrc_stats_shm_head *head,
+		      struct stat_segment *segment)
+{
+	if (!segment->says_lacks)
+		return true;
+	segment->registers = head->registers;
+	return head->lacks_at <= 1 &&
+	       get_string(head->lacks[head->lacks_at], sizeof(head->lacks[0]),
+			  segment->lacks);
+}
+
 int stat_segment_parse(const void *data, size_t size,
 		       struct stat_segment *segment)
 {
@@ -118,10 +131,14 @@ int stat_segment_parse(const void *data, size_t size,
 		return -EPROTONOSUPPORT;
 	if (!is_sound(&head, size))
 		return -EPROTO;
-	segment->says_asks = head.head_size >= sizeof(head);
-	segment->asks[0] = '\0';
-	if (segment->says_asks)
-		memcpy(&head, data, sizeof(head));
+	segment->says_asks = head.head_size >= HEAD_ASKS;
+	segment->says_lacks = head.head_size >= sizeof(head);
+	segment->asks[0] = segment->lacks[0] = '\0';
+	segment->registers = true;
+	memcpy(&head, data,
+	       segment->says_lacks ? sizeof(head) :
+	       segment->says_asks  ? HEAD_ASKS :
+				     HEAD_MIN);
 	segment->pid = head.pid;
 	segment->opened = head.opened;
 	segment->max_bytes = head.max_bytes;
@@ -134,7 +151,7 @@ int stat_segment_parse(const void *data, size_t size,
 	     (head.asks_at > 1 ||
 	      !get_string(head.asks[head.asks_at], sizeof(head.asks[0]),
 			  segment->asks))) ||
-	    !get_counters(&head, data, segment))
+	    !get_lacks(&head, segment) || !get_counters(&head, data, segment))
 		return -EPROTO;
 	return 0;
 }

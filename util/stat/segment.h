@@ -31,6 +31,9 @@ struct stat_segment {
 	char monitor[16];
 	bool says_asks; /* false: an older provider */
 	char asks[160];
+	bool says_lacks; /* false: an older provider */
+	char lacks[512]; /* what the cache lacks, and the cure */
+	bool registers;	 /* false: the domain registers no buffers */
 	size_t counters;
 	struct stat_counter counter[STAT_COUNTERS_MAX];
 };

@@ -33,12 +33,15 @@ static json_t *domain(const struct stat_domain *domain)
 {
 	const struct stat_segment *segment = &domain->segment;
 
-	return json_pack("{s:i, s:s, s:f, s:s, s:s, s:s, s:s*, s:o, s:o, s:o}",
+	return json_pack("{s:i, s:s, s:f, s:s, s:s, s:s, s:s*, s:s*, s:b, s:o, "
+			 "s:o, s:o}",
 			 "pid", (int) domain->pid, "command", domain->command,
 			 "opened", segment->opened * 1e-9, "provider",
 			 segment->provider, "policy", segment->policy,
 			 "monitor", segment->monitor, "asks",
-			 segment->says_asks ? segment->asks : NULL, "max_bytes",
+			 segment->says_asks ? segment->asks : NULL, "lacks",
+			 segment->says_lacks ? segment->lacks : NULL,
+			 "registers", segment->registers, "max_bytes",
 			 number(segment->max_bytes), "max_regions",
 			 number(segment->max_regions), "counters",
 			 counters(segment));

@@ -114,6 +114,32 @@ static const char *bytes_text(uint64_t bytes, char *text, size_t size)
 	return text;
 }
 
+static void show_bytes(const struct pair *pair, const char *label,
+		       enum mrrc_stat stat, FILE *out)
+{
+	char text[32];
+
+	fprintf(out, LABEL " %13s\n", label,
+		bytes_text(total(pair, stat), text, sizeof(text)));
+}
+
+/* Nothing where no budget is set. */
+static void show_node(const struct pair *pair, FILE *out)
+{
+	const uint64_t budget = total(pair, MRRC_STAT_NODE_BUDGET);
+	char text[32], all[32];
+
+	if (!budget)
+		return;
+	fprintf(out, LABEL " %13s of %s\n", "node",
+		bytes_text(total(pair, MRRC_STAT_NODE_RESERVED), text,
+			   sizeof(text)),
+		bytes_text(budget, all, sizeof(all)));
+	show_bytes(pair, "  own", MRRC_STAT_NODE_OWN, out);
+	show_bytes(pair, "  lacking", MRRC_STAT_NODE_WANT, out);
+	show_bytes(pair, "  given", MRRC_STAT_NODE_GIVEN, out);
+}
+
 static void show_domain(const struct stat_domain *domain,
 			const struct stat_domain *before, FILE *out)
 {
@@ -125,6 +151,11 @@ static void show_domain(const struct stat_domain *domain,
 	};
 	char text[32];
 
+	if (!segment->registers) {
+		fprintf(out, "%d %s: open, but %s\n\n", (int) domain->pid,
+			domain->command, segment->lacks);
+		return;
+	}
 	fprintf(out, "%d %s: %s, policy %s, monitor %s\n", (int) domain->pid,
 		domain->command, segment->provider, segment->policy,
 		segment->monitor);
@@ -135,6 +166,8 @@ static void show_domain(const struct stat_domain *domain,
 		*segment->asks	    ? ", lookups of threads ask the kernel: " :
 				      ", lookups make no system call",
 		segment->asks);
+	if (*segment->lacks)
+		fprintf(out, "lacks %s\n", segment->lacks);
 	fprintf(out, LABEL " %13s %13s\n", "", "total", "per second");
 	show_counter(&pair, "lookups", MRRC_STAT_LOOKUPS, out);
 	show_ratio(&pair, out);
@@ -142,10 +175,10 @@ static void show_domain(const struct stat_domain *domain,
 	show_counter(&pair, "registrations", MRRC_STAT_REGISTRATIONS, out);
 	show_counter(&pair, "evictions", MRRC_STAT_EVICTIONS, out);
 	show_counter(&pair, "invalidations", MRRC_STAT_INVALIDATIONS, out);
-	fprintf(out, LABEL " %13s\n", "pinned",
-		bytes_text(total(&pair, MRRC_STAT_PINNED), text, sizeof(text)));
+	show_bytes(&pair, "pinned", MRRC_STAT_PINNED, out);
 	fprintf(out, LABEL " %13" PRIu64 "\n", "regions",
 		total(&pair, MRRC_STAT_REGIONS));
+	show_node(&pair, out);
 	show_cw(&pair, out);
 	fputc('\n', out);
 }

@@ -9,15 +9,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "stat/segment.h"
 #include "stat/proc.h"
 #include "stat/show.h"
+#include "stat/update.h"
 #include "sys/stats_shm.h"
 
 static const char *asks = "libx.so: why";
@@ -34,6 +37,7 @@ static const struct mrrc_stats_shm_info info = {
 	.monitor = "none",
 	.max_bytes = 1 << 20,
 	.max_regions = 7,
+	.registers = true,
 };
 
 static struct mrrc_stats_shm *own;
@@ -144,6 +148,33 @@ START_TEST(test_older)
 }
 END_TEST
 
+/* One that says why lookups ask, but not what is lacking. */
+START_TEST(test_older_asks)
+{
+	/* its size was a multiple of eight */
+	const size_t size =
+		(offsetof(struct mrrc_stats_shm_head, lacks_at) + 7) & ~7UL;
+	const size_t less = sizeof(struct mrrc_stats_shm_head) - size;
+	struct image older = sound;
+	struct mrrc_stats_shm_head *head = &older.head;
+
+	strcpy(head->asks[0], "why");
+	head->head_size -= less;
+	head->size -= less;
+	head->values -= less;
+	head->names -= less;
+	memmove((char *) head + size, older.value,
+		sizeof(older) - offsetof(struct image, value));
+	ck_assert_int_eq(parse(&older, head->size), 0);
+	ck_assert(segment.says_asks);
+	ck_assert_str_eq(segment.asks, "why");
+	ck_assert(!segment.says_lacks);
+	ck_assert(segment.registers);
+	ck_assert_str_eq(segment.lacks, "");
+	ck_assert_uint_eq(stat_segment_value(&segment, "first"), 3);
+}
+END_TEST
+
 #define FIELD(field, number, error)                                       \
 	{                                                                 \
 #field, offsetof(struct image, head.field),               \
@@ -194,6 +225,9 @@ static const struct {
 	FIELD(asks[0][0], '\n', -EPROTO),
 	FIELD(asks[1][0], '\n', 0),
 	FIELD(asks_at, 2, -EPROTO),
+	FIELD(lacks[0][0], '\n', -EPROTO),
+	FIELD(lacks[1][0], '\n', 0),
+	FIELD(lacks_at, 2, -EPROTO),
 };
 
 START_TEST(test_broken)
@@ -321,6 +355,88 @@ START_TEST(test_child)
 }
 END_TEST
 
+static void collect(void *arg)
+{
+	mrrc_stats_shm_stats(own)->value[MRRC_STAT_HITS]++;
+}
+
+/* Each sample has the counters of its moment. */
+START_TEST(test_news)
+{
+	struct mrrc_stats_shm_info serving = info;
+	struct stat_sample sample = { 0 };
+	unsigned i;
+
+	unpublish();
+	serving.collect = collect;
+	ck_assert_int_eq(mrrc_stats_shm_open(&own), 0);
+	mrrc_stats_shm_publish(own, &serving);
+	for (i = 1; i < 20; i++) {
+		ck_assert_int_eq(stat_proc_read(getpid(), &sample), 0);
+		ck_assert_uint_eq(sample.domains, 1);
+		ck_assert_uint_eq(
+			stat_segment_value(&sample.domain->segment, "hits"), i);
+		stat_sample_fini(&sample);
+	}
+	mrrc_stats_shm_still(own);
+}
+END_TEST
+
+#define STOPPED 20 /* domains */
+
+/* A process that is stopped is waited for once, and shown as it was. */
+START_TEST(test_stopped)
+{
+	struct mrrc_stats_shm_info serving = info;
+	struct stat_sample sample = { 0 };
+	struct timespec from, to;
+	double seconds;
+	int ready[2], i;
+	pid_t pid;
+	char c;
+
+	serving.collect = collect;
+	ck_assert_int_eq(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		for (i = 0; i < STOPPED; i++) {
+			if (mrrc_stats_shm_open(&own))
+				_exit(1);
+			mrrc_stats_shm_publish(own, &serving);
+		}
+		if (write(ready[1], "x", 1) == 1)
+			pause();
+		_exit(0);
+	}
+	ck_assert_int_eq(read(ready[0], &c, 1), 1);
+	kill(pid, SIGSTOP);
+	waitpid(pid, NULL, WUNTRACED);
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	ck_assert_int_eq(stat_proc_read(pid, &sample), 0);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	seconds = to.tv_sec - from.tv_sec + (to.tv_nsec - from.tv_nsec) * 1e-9;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	ck_assert_uint_eq(sample.domains, STOPPED);
+	ck_assert_msg(seconds >= 0.1 && seconds < 1, "%g s", seconds);
+	stat_sample_fini(&sample);
+}
+END_TEST
+
+/* It could be made shorter while it is mapped: a SIGBUS. */
+START_TEST(test_unsealed)
+{
+	const int fd = memfd_create(MRRC_STATS_SHM_NAME, MFD_CLOEXEC);
+	struct image image = sound;
+
+	image.head.serves = 1;
+	ck_assert_int_eq(pwrite(fd, &image, sizeof(image), 0), sizeof(image));
+	/* false: it was mapped, and waited for */
+	ck_assert(stat_update(fd));
+	close(fd);
+}
+END_TEST
+
 /* The right name, but nothing in it, or something else. */
 START_TEST(test_impostor)
 {
@@ -435,6 +551,44 @@ START_TEST(test_table)
 }
 END_TEST
 
+static void lacks_what(void *arg, char text[MRRC_STATS_SHM_LACKS])
+{
+	snprintf(text, MRRC_STATS_SHM_LACKS, "%s", (const char *) arg);
+}
+
+static char *printed_lacking(bool registers, const char *what)
+{
+	struct mrrc_stats_shm_info lacking = info;
+	struct stat_sample sample = { 0 };
+	char *text;
+
+	unpublish();
+	lacking.registers = registers;
+	lacking.lacks = lacks_what;
+	lacking.arg = (void *) what;
+	ck_assert_int_eq(mrrc_stats_shm_open(&own), 0);
+	mrrc_stats_shm_publish(own, &lacking);
+	ck_assert_int_eq(stat_proc_read(getpid(), &sample), 0);
+	text = printed(show_table, &sample);
+	stat_sample_fini(&sample);
+	return text;
+}
+
+START_TEST(test_table_lacks)
+{
+	char *text = printed_lacking(true, "a monitor: allow it");
+
+	has(text, "\nlacks a monitor: allow it\n");
+	has(text, "\nlookups ");
+	free(text);
+	/* no counters: they would all be 0 */
+	text = printed_lacking(false, "registers nothing: allow it");
+	has(text, ": open, but registers nothing: allow it\n");
+	ck_assert_ptr_null(strstr(text, "lookups"));
+	free(text);
+}
+END_TEST
+
 /* A watching user is told what is wrong. */
 START_TEST(test_full_disk)
 {
@@ -485,6 +639,7 @@ int main(void)
 	tcase_add_test(parser, test_short);
 	tcase_add_test(parser, test_newer);
 	tcase_add_test(parser, test_older);
+	tcase_add_test(parser, test_older_asks);
 	tcase_add_loop_test(parser, test_broken, 0,
 			    sizeof(broken) / sizeof(broken[0]));
 	tcase_add_test(parser, test_endless);
@@ -494,10 +649,14 @@ int main(void)
 	tcase_add_checked_fixture(proc, publish, unpublish);
 	tcase_add_test(proc, test_self);
 	tcase_add_test(proc, test_child);
+	tcase_add_test(proc, test_news);
+	tcase_add_test(proc, test_stopped);
+	tcase_add_test(proc, test_unsealed);
 	tcase_add_test(proc, test_impostor);
 	tcase_add_test(proc, test_json);
 	tcase_add_test(proc, test_table);
 	tcase_add_test(proc, test_table_cw);
+	tcase_add_test(proc, test_table_lacks);
 	tcase_add_test(proc, test_full_disk);
 	suite_add_tcase(suite, proc);
 	return run_suite(suite, CK_FORK_GETENV);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Has a process bring a segment up to date (sys/stats_shm.h) before it is read.
+ */
+#ifndef STAT_UPDATE_H
+#define STAT_UPDATE_H
+
+#include <stdbool.h>
+
+/*
+ * Waits a tenth of a second at most. false: the process has not answered, since
+ * it is stopped, or had no time; what it published before can be read. Files
+ * that are no segments, or of a provider that does not know this, need no
+ * update.
+ */
+bool stat_update(int fd);
+
+#endif /* STAT_UPDATE_H */
