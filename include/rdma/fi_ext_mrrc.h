@@ -80,6 +80,13 @@ struct fi_mrrc_stats {
 	uint64_t cost_copy_page; /* 0: not known */
 	uint64_t probes;	 /* times that lookups asked the kernel */
 	char asks[160]; /* why those of threads ask; empty: they do not */
+	/* of the processes of this user on the node, in bytes */
+	uint64_t node_budget;	/* 0: none is set */
+	uint64_t node_reserved; /* of it, by all */
+	uint64_t node_own;	/* of it, by this process */
+	uint64_t node_want;	/* that this process lacks */
+	uint64_t node_given;	/* by this process, for others */
+	uint64_t node_taken;	/* added to its reservation */
 };
 
 /* Any thread may call these. */

@@ -13,6 +13,7 @@
 
 #include "fi/blocks.h"
 #include "fi/mrrc_fi.h"
+#include "sys/budget.h"
 #include "sys/cache_mt.h"
 #include "sys/stack.h"
 #include "sys/vm.h"
@@ -125,6 +126,8 @@ void mrrc_blocks_flush(struct mrrc_blocks *blocks)
 				  "bounce blocks: %s\n",
 				  fi_strerror(-ret));
 	}
+	if (blocks->reg->budget && blocks->used)
+		mrrc_budget_put(blocks->reg->budget, blocks->used);
 	blocks->used = 0;
 	mrrc_cache_mt_bounce_memory(blocks->reg->cache, 0);
 }
@@ -197,8 +200,12 @@ static int blocks_grow(struct mrrc_blocks *blocks, unsigned i)
 		blocks->base = slab;
 	}
 	slab = blocks->base + blocks->used;
+	if (blocks->reg->budget && !mrrc_budget_take(blocks->reg->budget, len))
+		return -FI_ENOSPC;
 	ret = mrrc_reg_own(blocks->reg, slab, len, MRRC_REG_BOUNCE, &mr);
 	if (ret) {
+		if (blocks->reg->budget)
+			mrrc_budget_put(blocks->reg->budget, len);
 		blocks->failures++;
 		return ret;
 	}

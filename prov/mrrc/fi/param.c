@@ -35,6 +35,7 @@ struct mrrc_params mrrc_params = {
 	.cache_max_count = SIZE_MAX,
 	.alloc_max_size = SIZE_MAX,
 	.alloc_idle = 10000,
+	.node_max_size = SIZE_MAX,
 	.policy = MRRC_POLICY_DEFAULT,
 	.cost_measure = true,
 	.cost_text = "measure",
@@ -142,6 +143,11 @@ static int set_helper(const char *value)
 	else
 		return -FI_EINVAL;
 	return 0;
+}
+
+static int set_node_max_size(const char *value)
+{
+	return mrrc_text_size(value, &mrrc_params.node_max_size);
 }
 
 static int set_probe(const char *value)
@@ -259,6 +265,13 @@ static const struct mrrc_param {
 	  .otherwise = "derived from the system's limits",
 	  .help = "Most regions that a domain's cache keeps registered",
 	  .set = set_cache_max_count },
+	{ .name = "node_max_size",
+	  .type = FI_PARAM_STRING,
+	  .accepts = "bytes, or a number followed by K, M, G or T",
+	  .otherwise = "none: each process has a limit of its own",
+	  .help = "Most memory that the caches and fi_mr_alloc of all "
+		  "processes of this user on the node keep registered",
+	  .set = set_node_max_size },
 	{ .name = "policy",
 	  .type = FI_PARAM_STRING,
 	  .accepts = "gdl, gdsf, lru, fmrd, mre-text or mre-fig4, and perhaps "

@@ -45,6 +45,7 @@ struct mrrc_params {
 	size_t alloc_idle;     /* ms */
 	enum mrrc_pages alloc_pages;
 	size_t cache_max_count; /* regions; SIZE_MAX: not set, derive */
+	size_t node_max_size;	/* bytes of all processes; SIZE_MAX: not set */
 	enum mrrc_helper helper;
 	enum mrrc_mon_probe probe;
 	char policy[64];

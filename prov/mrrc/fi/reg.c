@@ -15,6 +15,7 @@
 #include "fi/reg.h"
 #include "fi/report.h"
 #include "fi/secret.h"
+#include "sys/budget.h"
 #include "sys/cache_mt.h"
 #include "sys/libc_hooks.h"
 #include "sys/prove.h"
@@ -148,6 +149,8 @@ void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 		.key_size = info->domain_attr->mr_key_size,
 		.hmem = (info->caps | info->domain_attr->caps) & FI_HMEM,
 		.below = below,
+		.any_thread = mrrc_params.helper != MRRC_HELPER_NEVER &&
+			      (thread_safe || below & MRRC_BELOW_DEREG_SAFE),
 		.helper = reg_helper(below, thread_safe),
 	};
 	if (info->domain_attr->name)
@@ -231,16 +234,28 @@ int mrrc_reg_open(struct mrrc_reg *reg)
 	};
 	int ret;
 
+	ret = mrrc_reg_join(false, &reg->budget);
+	if (ret)
+		return ret;
+	attr.budget = reg->budget;
+	if (mrrc_reg_budget_limit(reg))
+		attr.max_bytes = mrrc_reg_budget_limit(reg);
 	/* no regions: the cache has no such limit, but one of a byte works */
 	if (!mrrc_params.cache_max_count)
 		attr.max_bytes = 1;
 	ret = reg_open_monitor(reg);
 	if (ret)
-		return ret;
+		goto err_leave;
 	attr.mon = reg->mon;
 	ret = reg_open_cache(reg, &attr);
 	if (ret)
-		mrrc_mon_close(reg->mon);
+		goto err_mon;
+	return 0;
+
+err_mon:
+	mrrc_mon_close(reg->mon);
+err_leave:
+	mrrc_budget_leave(reg->budget);
 	return ret;
 }
 
@@ -364,6 +379,7 @@ void mrrc_reg_close(struct mrrc_reg *reg)
 	mrrc_cache_mt_close(reg->cache);
 	mrrc_stats_shm_close(reg->segment);
 	mrrc_mon_close(reg->mon);
+	mrrc_budget_leave(reg->budget);
 }
 
 void mrrc_reg_stats(struct mrrc_reg *reg, struct fi_mrrc_stats *out)
@@ -371,8 +387,11 @@ void mrrc_reg_stats(struct mrrc_reg *reg, struct fi_mrrc_stats *out)
 	struct mrrc_stats stats;
 	const uint64_t *value = stats.value;
 	struct mrrc_libc_hooks_state hooks;
+	struct mrrc_budget_stats node = { 0 };
 	size_t max_bytes, max_regions;
 
+	if (reg->budget && !mrrc_mon_forked(reg->mon))
+		mrrc_budget_stats(reg->budget, &node);
 	mrrc_libc_hooks_state(&hooks);
 	mrrc_cache_mt_stats(reg->cache, &stats);
 	mrrc_cache_mt_limits(reg->cache, &max_bytes, &max_regions);
@@ -409,6 +428,12 @@ void mrrc_reg_stats(struct mrrc_reg *reg, struct fi_mrrc_stats *out)
 	out->cost_deregister_page = value[MRRC_STAT_COST_DEREG_PAGE];
 	out->cost_deregister = value[MRRC_STAT_COST_DEREG];
 	out->cost_copy_page = value[MRRC_STAT_COST_COPY_PAGE];
+	out->node_budget = node.budget;
+	out->node_reserved = node.node;
+	out->node_own = node.reserved;
+	out->node_want = node.want;
+	out->node_given = node.given;
+	out->node_taken = node.taken;
 	/* without its parameters */
 	memcpy(out->policy, mrrc_params.policy,
 	       strnlen(mrrc_params.policy, sizeof(out->policy) - 1));

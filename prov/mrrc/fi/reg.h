@@ -28,7 +28,7 @@
 
 struct fi_mrrc_stats;
 struct mrrc_cache_mt;
-struct mrrc_mon;
+struct mrrc_budget;
 struct mrrc_alloc;
 struct mrrc_heap;
 struct mrrc_heaps;
@@ -43,9 +43,10 @@ struct mrrc_reg {
 	struct mrrc_cost cost;	    /* of registering on it */
 	int mr_mode;		    /* what the core asks of us */
 	size_t key_size;
-	unsigned below;		   /* enum mrrc_below, of the core */
-	bool hmem;		   /* opened with FI_HMEM */
-	bool helper;		   /* a thread of ours deregisters */
+	unsigned below;	 /* enum mrrc_below, of the core */
+	bool hmem;	 /* opened with FI_HMEM */
+	bool any_thread; /* may deregister, of the application's or ours */
+	bool helper;	 /* a thread of ours deregisters */
 	struct mrrc_pool *records; /* of operations, or NULL */
 	/* where keys are ours to choose */
 	atomic_uint_fast64_t next_key;
@@ -54,6 +55,7 @@ struct mrrc_reg {
 	pid_t pid;	 /* of the process that opened the domain */
 	unsigned traced; /* record.c: its number from 1; 0: not */
 	struct mrrc_mon *mon;
+	struct mrrc_budget *budget;		/* of the node; NULL: none */
 	struct mrrc_stats_shm *segment;		/* NULL: others cannot see it */
 	struct mrrc_alloc *_Atomic alloc;	/* at first use */
 	struct mrrc_heaps *_Atomic alloc_heaps; /* alloc's */
@@ -72,6 +74,19 @@ struct mrrc_reg {
  */
 void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 		   const struct fi_info *info, bool thread_safe);
+
+/*
+ * reg_budget.c: the node's budget (sys/budget.h), until mrrc_budget_leave().
+ * Where the parameters set none, NULL; or, for a helper that predicts, one
+ * without a limit.
+ */
+int mrrc_reg_join(bool predicts, struct mrrc_budget **budget);
+
+/*
+ * Without a limit of the cache's own the budget is its limit, and three
+ * quarters of what the process may lock, as mrrc_vm_default_limits has it.
+ */
+size_t mrrc_reg_budget_limit(const struct mrrc_reg *reg);
 
 /* Opens monitor and cache, by the parameters. */
 int mrrc_reg_open(struct mrrc_reg *reg);

@@ -107,6 +107,12 @@ void mrrc_cache_mt_put(struct mrrc_cache_mt *cache, struct mrrc_region *region);
  */
 size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache);
 
+/* The same for regions that were evicted and wait, also for the helper. */
+size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache);
+
+/* Does its helper predict uses, so that they have to be noted (cache_use.h)? */
+bool mrrc_cache_mt_predicts(const struct mrrc_cache_mt *cache);
+
 /* Forget a range, as after an unmap that no monitor reports. */
 void mrrc_cache_mt_invalidate(struct mrrc_cache_mt *cache, const void *addr,
 			      size_t len);

@@ -77,23 +77,34 @@ int mrrc_alloc_open(struct mrrc_reg *reg, struct mrrc_alloc **out)
 		if (!fresh)
 			return -FI_ENOMEM;
 		fresh->reg = reg;
+		ret = mrrc_reg_join(false, &fresh->budget);
+		if (ret)
+			goto err_free;
 		ret = mrrc_heaps_open(&mrrc_alloc_heap_ops, fresh,
 				      alloc_limit(), &fresh->heaps);
-		if (ret) {
-			free(fresh);
-			return ret;
-		}
+		if (ret)
+			goto err_leave;
+		mrrc_alloc_keeper_init(fresh);
 		if (atomic_compare_exchange_strong(&reg->alloc, &alloc,
 						   fresh)) {
 			alloc = fresh;
+			if (alloc->budget)
+				mrrc_budget_keep(alloc->budget, &alloc->keeper);
 			atomic_store(&reg->alloc_heaps, alloc->heaps);
 		} else {
 			mrrc_heaps_close(fresh->heaps);
+			mrrc_budget_leave(fresh->budget);
 			free(fresh);
 		}
 	}
 	*out = alloc;
 	return 0;
+
+err_leave:
+	mrrc_budget_leave(fresh->budget);
+err_free:
+	free(fresh);
+	return ret;
 }
 
 bool mrrc_alloc_busy(struct mrrc_reg *reg)
@@ -132,7 +143,11 @@ void mrrc_alloc_close(struct mrrc_reg *reg)
 	for (i = 0; i < MRRC_ALLOC_RIGHTS; i++)
 		atomic_store(&reg->alloc_usual[i], NULL);
 	atomic_store(&reg->alloc_heaps, NULL);
+	/* a child leaves its parent's alone */
+	if (alloc->budget && !mrrc_heaps_forked(alloc->heaps))
+		mrrc_budget_keep_end(alloc->budget, &alloc->keeper);
 	mrrc_heaps_close(alloc->heaps);
+	mrrc_budget_leave(alloc->budget);
 	free(alloc);
 }
 

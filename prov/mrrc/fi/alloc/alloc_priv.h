@@ -9,13 +9,16 @@
 
 #include "fi/alloc/alloc.h"
 #include "fi/mrrc_fi.h"
+#include "sys/budget.h"
 #include "sys/heap.h"
 
 struct mrrc_alloc {
 	struct mrrc_reg *reg;
 	struct mrrc_heaps *heaps;
-	atomic_int open;	   /* heaps of the application */
-	atomic_uint_fast32_t said; /* bit per event logged once */
+	struct mrrc_budget *budget;	  /* of the node; or NULL */
+	struct mrrc_budget_keeper keeper; /* in it */
+	atomic_int open;		  /* heaps of the application */
+	atomic_uint_fast32_t said;	  /* bit per event logged once */
 	/* the domain's own heaps, made as needed */
 	struct mrrc_heap *_Atomic heap[MRRC_ALLOC_RIGHTS][MRRC_PAGES_CNT];
 };
@@ -32,6 +35,7 @@ struct mrrc_reg *mrrc_alloc_reg(struct fid_domain *domain);
 int mrrc_alloc_open(struct mrrc_reg *reg, struct mrrc_alloc **alloc);
 
 /* alloc/mr.c */
+void mrrc_alloc_keeper_init(struct mrrc_alloc *alloc);
 extern const struct mrrc_heap_ops mrrc_alloc_heap_ops;
 
 /* alloc/heap.c: heaps of the application */

@@ -11,6 +11,10 @@
 #include "sys/cache_mt.h"
 #include "sys/vm.h"
 
+/* For what is missing for a block: others deregister it. */
+#define ALLOC_WAIT_MS 50
+#define ALLOC_GIVE_MS 1000 /* idle for so long: for other processes */
+
 static int alloc_mr_close(struct fid *fid)
 {
 	return -FI_EBUSY; /* others' allocations are in it */
@@ -54,8 +58,17 @@ static int alloc_mr_reg(void *arg, uintptr_t start, size_t len,
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -FI_ENOMEM;
+	if (alloc->budget &&
+	    !mrrc_budget_take_wait(alloc->budget, &alloc->keeper, len,
+				   ALLOC_WAIT_MS)) {
+		alloc_count(alloc, MRRC_STAT_ALLOC_REG_FAILURES, 1);
+		free(mr);
+		return -EDQUOT;
+	}
 	ret = mrrc_reg_make(alloc->reg, start, len, access, &mr->mr.core);
 	if (ret) {
+		if (alloc->budget)
+			mrrc_budget_put(alloc->budget, len);
 		alloc_count(alloc, MRRC_STAT_ALLOC_REG_FAILURES, 1);
 		free(mr);
 		return ret;
@@ -80,7 +93,43 @@ static void alloc_mr_dereg(void *arg, void *cookie, uintptr_t start, size_t len)
 	alloc_count(alloc, MRRC_STAT_ALLOC_BLOCKS, -1);
 	alloc_count(alloc, MRRC_STAT_ALLOC_BYTES, -(int64_t) len);
 	mrrc_reg_unmake(mr->mr.core, start, len);
+	if (alloc->budget)
+		mrrc_budget_put(alloc->budget, len);
 	free(mr);
+}
+
+/* ---- the node's budget ---- */
+
+static struct mrrc_alloc *alloc_of(struct mrrc_budget_keeper *keeper)
+{
+	return (struct mrrc_alloc *) ((char *) keeper -
+				      offsetof(struct mrrc_alloc, keeper));
+}
+
+static void keeper_trim(struct mrrc_budget_keeper *keeper)
+{
+	mrrc_heaps_trim(alloc_of(keeper)->heaps);
+}
+
+static void keeper_give(struct mrrc_budget_keeper *keeper)
+{
+	mrrc_heaps_trim_idle(alloc_of(keeper)->heaps, ALLOC_GIVE_MS);
+}
+
+static void keeper_reap(struct mrrc_budget_keeper *keeper)
+{
+	struct mrrc_reg *reg = alloc_of(keeper)->reg;
+
+	if (reg->cache)
+		mrrc_cache_mt_reap_now(reg->cache);
+}
+
+void mrrc_alloc_keeper_init(struct mrrc_alloc *alloc)
+{
+	alloc->keeper.trim = keeper_trim;
+	alloc->keeper.give = keeper_give;
+	alloc->keeper.reap = keeper_reap;
+	alloc->keeper.any_thread = alloc->reg->any_thread;
 }
 
 static bool alloc_reap(void *arg)
@@ -124,6 +173,13 @@ static void say_limit(struct mrrc_alloc *alloc,
 			  "domain's limit of %zu: raise "
 			  "FI_OFI_MRRC_ALLOC_MAX_SIZE\n",
 			  note->size, note->limit);
+		break;
+	case MRRC_HEAP_LIMIT_OWNER:
+		MRRC_WARN(MR,
+			  "fi_mr_alloc: %zu bytes more are not left of the "
+			  "node's budget of %zu: raise "
+			  "FI_OFI_MRRC_NODE_MAX_SIZE\n",
+			  note->size, mrrc_budget_limit(alloc->budget));
 		break;
 	case MRRC_HEAP_NO_MEMORY:
 		MRRC_WARN(MR,
@@ -206,6 +262,7 @@ static void alloc_note(void *arg, const struct mrrc_heap_note *note)
 		break;
 	case MRRC_HEAP_LIMIT_HEAP:
 	case MRRC_HEAP_LIMIT_DOMAIN:
+	case MRRC_HEAP_LIMIT_OWNER:
 	case MRRC_HEAP_NO_MEMORY:
 	case MRRC_HEAP_NO_REG:
 		alloc_count(alloc, MRRC_STAT_ALLOC_LIMITS, 1);

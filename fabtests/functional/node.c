@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_node: FI_OFI_MRRC_NODE_MAX_SIZE. A process fills the budget of the
+ * node, and gives to another one what that uses; it is killed, and what it had
+ * is free; fi_mr_alloc() has its part in the budget. Where the segment belongs
+ * to another user, or is a link, a process has a limit of its own.
+ *
+ * In a mount name space with a /dev/shm of its own, since tests run side by
+ * side.
+ */
+#include "ft_mrrc.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+
+#define BUDGET	"4M"
+#define BYTES	(4UL << 20)
+#define LEN	(64 * FT_PAGE)
+#define BUFFERS 24 /* with two sides three times the budget */
+#define NOBODY	65534
+#define READY	3 /* file descriptor of a child */
+
+static char segment[64];
+
+static void own_shm(void)
+{
+	if (unshare(CLONE_NEWNS) ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", "/dev/shm", "tmpfs", 0, "mode=1777"))
+		ft_skip("no name space for mounts: %s", strerror(errno));
+	snprintf(segment, sizeof(segment), "/dev/shm/ofi_mrrc-%u.1",
+		 (unsigned) geteuid());
+}
+
+static pid_t start(const char *what)
+{
+	char path[4096] = "", c;
+	int fds[2];
+	pid_t pid;
+
+	FT_CHECK(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0,
+		 "/proc/self/exe: %s", strerror(errno));
+	FT_CHECK(!pipe(fds), "pipe");
+	fflush(stdout);
+	pid = fork();
+	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		dup2(fds[1], READY);
+		execl(path, path, "-p", ft_opts.prov, "-s", ft_opts.addr, "-e",
+		      ft_rdm() ? "rdm" : "msg", what, (char *) NULL);
+		_exit(5);
+	}
+	close(fds[1]);
+	FT_CHECK(read(fds[0], &c, 1) == 1, "%s: did not come up", what);
+	close(fds[0]);
+	return pid;
+}
+
+static void use(struct ft_pair *pair, char *p, unsigned buffers, unsigned seed)
+{
+	unsigned i;
+
+	for (i = 0; i < buffers; i++)
+		ft_verify_pair(&pair->c, p + 2 * i * LEN, p + (2 * i + 1) * LEN,
+			       LEN, seed + i);
+}
+
+static void node(struct ft_pair *pair, struct fi_mrrc_stats *st)
+{
+	ft_stats(&pair->dom[0], st);
+	FT_CHECK(st->node_budget == BYTES, "budget %" PRIu64, st->node_budget);
+	FT_CHECK(st->node_reserved <= BYTES && st->node_own <= BYTES,
+		 "%" PRIu64 " of %lu reserved, %" PRIu64 " by this process",
+		 st->node_reserved, BYTES, st->node_own);
+}
+
+/* Until this process has so much of the budget. */
+static void until_own(struct ft_pair *pair, char *p, uint64_t bytes)
+{
+	const uint64_t end = ft_deadline();
+	struct fi_mrrc_stats st;
+	unsigned turn = 0;
+
+	do {
+		ft_stage("until %" PRIu64 " bytes, turn %u", bytes, turn);
+		use(pair, p, BUFFERS, turn++);
+		node(pair, &st);
+		FT_CHECK(ft_limit_us() < end, "%" PRIu64 " bytes, not %" PRIu64,
+			 st.node_own, bytes);
+	} while (st.node_own < bytes);
+}
+
+/* ---- children ---- */
+
+static void fill(char *p)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct ft_pair pair;
+
+	ft_pair_open(&pair, &attr);
+	until_own(&pair, p, BYTES / 8 * 7);
+	FT_CHECK(write(READY, "r", 1) == 1, "write");
+	for (;;)
+		pause();
+}
+
+static void alone(char *p)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct fi_mrrc_stats st;
+	struct ft_pair pair;
+
+	ft_pair_open(&pair, &attr);
+	use(&pair, p, BUFFERS, 7);
+	ft_stats(&pair.dom[0], &st);
+	FT_CHECK(st.node_budget <= BYTES && st.node_budget >= FT_PAGE,
+		 "budget %" PRIu64, st.node_budget);
+	FT_CHECK(st.node_own == st.node_reserved, "shared all the same");
+	ft_pair_close(&pair);
+	FT_CHECK(write(READY, "r", 1) == 1, "write");
+}
+
+/* ---- the test ---- */
+
+static void ends(pid_t pid, bool killed)
+{
+	int status;
+
+	if (killed)
+		kill(pid, SIGKILL);
+	FT_CHECK(waitpid(pid, &status, 0) == pid, "waitpid");
+	FT_CHECK(killed || !status, "a child ended with %#x", status);
+}
+
+/* What another domain's allocator keeps free is there for this one. */
+static void kept(struct ft_pair *pair, struct fid_domain *domain)
+{
+	struct fid_domain *other =
+		pair->dom[domain == pair->dom[0].domain].domain;
+	const uint64_t end = ft_deadline();
+	struct fi_mrrc_stats st;
+	void *buf;
+	int ret;
+
+	ft_stage("what is kept free");
+	do
+		ret = fi_mr_alloc(domain, BYTES / 4 * 3, 0, 0, &buf, NULL);
+	while (ret == -FI_ENOMEM && ft_limit_us() < end);
+	FT_CHECK(!ret, "three quarters of the budget: %d", ret);
+	FT_CALL(fi_mr_free(domain, buf));
+	node(pair, &st);
+	FT_CHECK(st.node_own >= BYTES / 4 * 3, "%" PRIu64 " bytes are kept",
+		 st.node_own);
+	FT_CALL(fi_mr_alloc(other, BYTES / 4 * 3, 0, 0, &buf, NULL));
+	node(pair, &st);
+	FT_CALL(fi_mr_free(other, buf));
+}
+
+/* By the domain whose cache has less of the budget: the other one gives. */
+static void allocate(struct ft_pair *pair)
+{
+	const uint64_t end = ft_deadline();
+	struct fi_mrrc_stats st, other;
+	struct fid_domain *domain;
+	void *buf;
+	int ret;
+
+	ft_stats(&pair->dom[0], &st);
+	ft_stats(&pair->dom[1], &other);
+	domain = pair->dom[st.bytes > other.bytes].domain;
+
+	ft_stage("allocations");
+	ret = fi_mr_alloc(domain, 2 * BYTES, 0, 0, &buf, NULL);
+	FT_CHECK(ret == -FI_ENOMEM, "twice the budget: %d", ret);
+	/* a helper thread may be slow to deregister what was evicted for it */
+	do
+		ret = fi_mr_alloc(domain, BYTES / 2, 0, 0, &buf, NULL);
+	while (ret == -FI_ENOMEM && ft_limit_us() < end);
+	FT_CHECK(!ret, "half of the budget: %d", ret);
+	node(pair, &st);
+	FT_CHECK(st.node_own >= BYTES / 2, "%" PRIu64 " bytes of a block",
+		 st.node_own);
+	FT_CALL(fi_mr_free(domain, buf));
+	kept(pair, domain);
+}
+
+static void shared(char *p)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct ft_pair pair;
+	pid_t pid, child;
+
+	pid = start("fill");
+	ft_pair_open(&pair, &attr);
+	if (!ft_caches(&pair.dom[0]))
+		ft_skip("nothing is cached here");
+	ft_stage("the other one gives");
+	until_own(&pair, p, BYTES / 4);
+	ft_stage("the other one is stopped");
+	kill(pid, SIGSTOP);
+	use(&pair, p, BUFFERS, 3);
+	/* a child lives on, and has nothing of the budget */
+	child = fork();
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	ft_stage("the other one is killed");
+	ends(pid, true);
+	until_own(&pair, p, BYTES / 8 * 7);
+	ends(child, true);
+	allocate(&pair);
+	use(&pair, p, BUFFERS, 4);
+	ft_check_idle(&pair.dom[0], "all done");
+	ft_pair_close(&pair);
+}
+
+static void refused(void)
+{
+	ft_stage("a link");
+	unlink(segment);
+	FT_CHECK(!symlink("/dev/shm/other", segment), "symlink");
+	ends(start("alone"), false);
+	FT_CHECK(access("/dev/shm/other", F_OK), "the link was followed");
+	unlink(segment);
+	if (geteuid())
+		return;
+	ft_stage("a foreign file");
+	close(open(segment, O_CREAT | O_WRONLY, 0600));
+	FT_CHECK(!chown(segment, NOBODY, -1), "chown");
+	ends(start("alone"), false);
+}
+
+int main(int argc, char **argv)
+{
+	const char *what;
+	char *p;
+
+	setenv("FI_OFI_MRRC_NODE_MAX_SIZE", BUDGET, 1);
+	setenv("FI_OFI_MRRC_HELPER", "always", 1);
+	setenv("FI_OFI_MRRC_BOUNCE_SIZE", "0", 1);
+	ft_init(argc, argv);
+	if (ft_opts.raw)
+		ft_skip("ofi_mrrc shares the budget");
+	what = optind < argc ? argv[optind] : "";
+	p = ft_map(NULL, 2 * BUFFERS * LEN);
+	if (!strcmp(what, "fill")) {
+		fill(p);
+	} else if (!strcmp(what, "alone")) {
+		alone(p);
+		_exit(0);
+	} else {
+		own_shm();
+		shared(p);
+		refused();
+	}
+	return ft_done();
+}
