@@ -208,6 +208,9 @@ static void hints_leave(struct mrrc_hints *hints)
 	hints_collect_one(hints, list->core);
 	mrrc_hints_fold(hints);
 	TAILQ_REMOVE(&list->head, hints, link);
+	if (hints->uses)
+		hints->uses->ended = true;
+	hints->uses = NULL;
 	mrrc_lock_release(list->lock);
 	while (hints->spares)
 		mrrc_pool_free(list->records, hints->spare[--hints->spares]);
@@ -329,8 +332,12 @@ static struct mrrc_hints *hints_attach(struct mrrc_hints_list *list,
 	if (!lanes)
 		return NULL;
 	hints->lanes = lanes;
+	/* without one the thread's uses are not noted */
+	hints->uses = list->notes ? mrrc_uses_new(list->counter) : NULL;
 	mrrc_lock_acquire(&mrrc_hints_all.lock);
 	mrrc_lock_acquire(list->lock);
+	if (hints->uses)
+		TAILQ_INSERT_TAIL(&list->uses, hints->uses, link);
 	hints->list = list;
 	TAILQ_INSERT_TAIL(&list->head, hints, link);
 	atomic_store(&hints->cache, list->id);
@@ -375,7 +382,9 @@ void mrrc_hints_list_init(struct mrrc_hints_list *list, struct mrrc_lock *lock,
 			  struct mrrc_pool *records)
 {
 	TAILQ_INIT(&list->head);
+	TAILQ_INIT(&list->uses);
 	list->regions = regions;
+	list->notes = list->counter = false;
 	list->holders = (struct mrrc_holders){
 		.count = mrrc_hints_held,
 		.settle = mrrc_hints_settle,
@@ -384,6 +393,12 @@ void mrrc_hints_list_init(struct mrrc_hints_list *list, struct mrrc_lock *lock,
 	list->lock = lock;
 	list->core = core;
 	list->id = atomic_fetch_add(&mrrc_hints_all.next_id, 1) + 1;
+}
+
+void mrrc_hints_list_note(struct mrrc_hints_list *list, bool counter)
+{
+	list->notes = true;
+	list->counter = counter;
 }
 
 void mrrc_hints_detach(struct mrrc_hints_list *list)

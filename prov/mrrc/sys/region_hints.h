@@ -36,6 +36,7 @@
 #include "core/cache.h"
 #include "sys/lock.h"
 #include "sys/pool.h"
+#include "sys/uses.h"
 
 #define MRRC_HINTS_WAYS	  4    /* entries of a set, one cache line */
 #define MRRC_HINTS_LOG	  256  /* requests, a power of two */
@@ -78,6 +79,7 @@ struct mrrc_hints {
 	void *spare[MRRC_HINTS_SPARE]; /* free here; in use for the pool */
 	size_t displaced;	       /* since the table grew */
 	struct mrrc_hints *next;       /* its tables */
+	struct mrrc_uses *uses;	       /* where it notes uses, or NULL */
 	/* HINTS lock */
 	struct mrrc_hints_list *list; /* where link is; NULL: detached */
 };
@@ -91,6 +93,8 @@ struct mrrc_hints_list {
 	uint64_t id;		     /* of the cache, never used again */
 	struct mrrc_pool *regions;   /* the cache's */
 	struct mrrc_holders holders; /* the tables; the cache's lock */
+	bool notes, counter;	     /* threads note uses, at these ticks */
+	struct mrrc_uses_list uses;  /* the cache's lock; its owner frees */
 };
 
 /* The empty table, for threads without one. */
@@ -102,6 +106,9 @@ extern _Thread_local struct mrrc_hints *mrrc_hints_recent
 void mrrc_hints_list_init(struct mrrc_hints_list *list, struct mrrc_lock *lock,
 			  struct mrrc_cache *core, struct mrrc_pool *regions,
 			  struct mrrc_pool *records);
+
+/* Before the first table: threads note their uses (uses.h). */
+void mrrc_hints_list_note(struct mrrc_hints_list *list, bool counter);
 
 /* The cache closes: no thread uses it, no lock is held; not in a child. */
 void mrrc_hints_detach(struct mrrc_hints_list *list);
