@@ -122,8 +122,8 @@ struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
 }
 
 /* Out of the index. */
-static void cache_uncache(struct mrrc_cache *cache, struct mrrc_region *region,
-			  struct mrrc_region_list *gone)
+void mrrc_cache_leave(struct mrrc_cache *cache, struct mrrc_region *region,
+		      struct mrrc_region_list *gone)
 {
 	assert(region->state == MRRC_REGION_INDEXED);
 	cache->policy->ops->remove(cache->policy, region);
@@ -164,7 +164,7 @@ static size_t cache_drop(struct mrrc_cache *cache, enum mrrc_access access,
 	region = mrrc_index_first_overlap(&cache->index[access], start, len);
 	while (region) {
 		next = mrrc_index_next_overlap(region, start, len);
-		cache_uncache(cache, region, gone);
+		mrrc_cache_leave(cache, region, gone);
 		region = next;
 		count++;
 	}
@@ -221,7 +221,7 @@ static bool cache_make_room(struct mrrc_cache *cache, size_t len,
 		if (cache_batch_full(cache, beyond))
 			break;
 		count++;
-		cache_uncache(cache, victim, gone);
+		mrrc_cache_leave(cache, victim, gone);
 	}
 	cache->stats->value[MRRC_STAT_EVICTIONS] += count;
 	return true;
@@ -333,6 +333,13 @@ size_t mrrc_cache_invalidate(struct mrrc_cache *cache, uintptr_t start,
 	return count;
 }
 
+void mrrc_cache_left(struct mrrc_cache *cache, struct mrrc_region_list *gone,
+		     struct mrrc_region_list *victims)
+{
+	mrrc_cache_part(cache, gone, victims);
+	cache_gauge(cache);
+}
+
 size_t mrrc_cache_evict_some(struct mrrc_cache *cache, size_t bytes,
 			     size_t regions, struct mrrc_region_list *victims)
 {
@@ -343,7 +350,7 @@ size_t mrrc_cache_evict_some(struct mrrc_cache *cache, size_t bytes,
 	while ((len < bytes || count < regions) &&
 	       (victim = cache->policy->ops->victim(cache->policy))) {
 		len += victim->len;
-		cache_uncache(cache, victim, &gone);
+		mrrc_cache_leave(cache, victim, &gone);
 		mrrc_cache_count(cache, MRRC_STAT_EVICTIONS);
 		count++;
 	}
@@ -367,7 +374,7 @@ size_t mrrc_cache_evict_all(struct mrrc_cache *cache,
 			next = mrrc_index_next(region);
 			if (mrrc_region_held(region))
 				continue;
-			cache_uncache(cache, region, &gone);
+			mrrc_cache_leave(cache, region, &gone);
 			mrrc_cache_count(cache, MRRC_STAT_EVICTIONS);
 			count++;
 		}

@@ -149,6 +149,15 @@ bool mrrc_cache_last(struct mrrc_cache *cache, struct mrrc_region *region);
 size_t mrrc_cache_invalidate(struct mrrc_cache *cache, uintptr_t start,
 			     size_t len, struct mrrc_region_list *victims);
 
+/*
+ * Uncache an indexed region; then, once for all of them, append those not held
+ * to @victims.
+ */
+void mrrc_cache_leave(struct mrrc_cache *cache, struct mrrc_region *region,
+		      struct mrrc_region_list *gone);
+void mrrc_cache_left(struct mrrc_cache *cache, struct mrrc_region_list *gone,
+		     struct mrrc_region_list *victims);
+
 /* The number of regions in use by operations; walks the index. */
 size_t mrrc_cache_held(const struct mrrc_cache *cache);
 

@@ -81,7 +81,8 @@ static int miss_reg_tries(struct mrrc_miss *miss, uintptr_t start, size_t len,
 
 	for (attempt = 0;; attempt++) {
 		ret = miss_reg_once(miss, start, len, as);
-		if (!mrrc_reg_limited(ret))
+		if (!mrrc_reg_limited(ret) ||
+		    (miss->pending && miss->pending->gentle))
 			return ret;
 		if (attempt < MRRC_ROOM_TRIES ?
 			    !mrrc_cache_mt_make_room(miss->cache, len,
@@ -102,8 +103,10 @@ static int miss_reg(struct mrrc_miss *miss, uintptr_t start, size_t len,
 
 	if (!counts)
 		miss->over = false;
-	else
+	else if (!miss->pending || !miss->pending->gentle)
 		miss->over = !mrrc_cache_mt_budget_take(cache, len);
+	else if (!mrrc_budget_try(cache->budget, len))
+		return -ENOSPC;
 	ret = miss_reg_tries(miss, start, len, as);
 	if (ret && counts)
 		mrrc_cache_mt_budget_put(cache, len);
@@ -267,6 +270,15 @@ static enum mrrc_stat watch_cause(int ret)
 	}
 }
 
+/* CACHE lock held: would nothing leave for it? */
+static bool miss_fits(const struct mrrc_cache *cache,
+		      const struct mrrc_pending *pending)
+{
+	return mrrc_cache_room(cache, pending->len) &&
+	       !mrrc_index_first_overlap(&cache->index[pending->access],
+					 pending->start, pending->len);
+}
+
 /*
  * CACHE lock held, memory quiet: index the region, or find what another
  * thread indexed meanwhile. Returns what the operation uses; *cause says why
@@ -296,7 +308,8 @@ static struct mrrc_region *miss_index(struct mrrc_miss *miss,
 		TAILQ_INSERT_TAIL(victims, region, link);
 		return found;
 	}
-	if (miss->over || mrrc_cache_insert(cache, region, victims)) {
+	if (miss->over || (pending->gentle && !miss_fits(cache, pending)) ||
+	    mrrc_cache_insert(cache, region, victims)) {
 		*cause = MRRC_STAT_UNCACHED_FULL;
 		return region;
 	}
@@ -411,4 +424,66 @@ err_withdraw:
 		return ret;
 	return mrrc_cache_mt_once(cache, pending->start, pending->len, access,
 				  watch_cause(ret), out);
+}
+
+/* CACHE lock held, memory quiet: may it be registered ahead of use? */
+static int ahead_begin(struct mrrc_cache_mt *cache,
+		       struct mrrc_pending *pending, uint64_t flushes)
+{
+	if (cache->flushes != flushes)
+		return -ECANCELED;
+	if (mrrc_cache_find(&cache->cache, pending->start, pending->len,
+			    pending->access) ||
+	    miss_under_way(cache, pending))
+		return -EEXIST;
+	if (!miss_fits(&cache->cache, pending))
+		return -ENOSPC;
+	miss_publish(cache, pending);
+	cache->registering = true;
+	return 0;
+}
+
+static void ahead_end(struct mrrc_cache_mt *cache)
+{
+	mrrc_lock_acquire(&cache->lock);
+	cache->registering = false;
+	if (cache->waiting)
+		pthread_cond_broadcast(&cache->settled);
+	mrrc_lock_release(&cache->lock);
+}
+
+int mrrc_cache_mt_ahead(struct mrrc_cache_mt *cache, uintptr_t start,
+			size_t len, enum mrrc_access access, uint64_t token,
+			uint64_t flushes)
+{
+	struct mrrc_pending pending = {
+		.start = start,
+		.len = len,
+		.access = access,
+		.gentle = true,
+	};
+	struct mrrc_miss miss = { .cache = cache, .pending = &pending };
+	struct mrrc_region *region;
+	int ret;
+
+	ret = mrrc_cache_mt_quiet_lock(cache);
+	if (ret)
+		return ret;
+	ret = ahead_begin(cache, &pending, flushes);
+	mrrc_lock_release(&cache->lock);
+	if (ret)
+		return ret;
+	/* looked at last, while changes make the range stale */
+	if (mrrc_mon_unchanged(cache->mon, start, len) != token) {
+		miss_withdraw(&miss);
+		ret = -ESTALE;
+	} else {
+		ret = mrrc_cache_mt_fill(cache, &pending, NULL, &region);
+	}
+	if (!ret) {
+		ret = mrrc_region_indexed(region) ? 0 : -EAGAIN;
+		mrrc_cache_mt_put(cache, region);
+	}
+	ahead_end(cache);
+	return ret;
 }

@@ -197,6 +197,12 @@ size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache)
 	if (mrrc_mon_forked(cache->mon))
 		return 0;
 	mrrc_lock_acquire(&cache->lock);
+	/* what the helper registers at this moment goes, too; and no more */
+	cache->flushes++;
+	cache->waiting++;
+	while (cache->registering)
+		mrrc_lock_wait(&cache->lock, &cache->settled);
+	cache->waiting--;
 	mrrc_hints_collect(&cache->hints_list);
 	mrrc_cache_evict_all(&cache->cache, &list);
 	mrrc_lock_release(&cache->lock);

@@ -20,6 +20,7 @@ struct mrrc_pending {
 	pthread_t thread;	 /* that registers it */
 	bool stale;		 /* an event touched the range */
 	bool watched;		 /* to be unwatched unless indexed */
+	bool gentle;		 /* ahead of use: nothing makes room for it */
 	TAILQ_ENTRY(mrrc_pending) link;
 };
 
@@ -48,6 +49,8 @@ struct mrrc_cache_mt {
 	bool helping;	     /* lock: it has taken victims */
 	uint64_t rounds;     /* lock: times that it was done */
 	bool stop;	     /* lock: it is to end */
+	bool registering;    /* lock: ahead of use */
+	uint64_t flushes;    /* lock: so many */
 	struct mrrc_mon_sub sub;
 	struct mrrc_budget *budget; /* constant; or NULL */
 	struct mrrc_budget_member member;
@@ -105,14 +108,17 @@ void mrrc_cache_mt_helper_stop(struct mrrc_cache_mt *cache);
 void mrrc_cache_mt_queue(struct mrrc_cache_mt *cache,
 			 struct mrrc_region_list *list);
 
+/*
+ * Register a region ahead of its use, without making room for it. @token: its
+ * memory is as it was (mrrc_mon_unchanged). @flushes: there was no flush since.
+ * -EEXIST: something is registered there; else it is not to be, now.
+ */
+int mrrc_cache_mt_ahead(struct mrrc_cache_mt *cache, uintptr_t start,
+			size_t len, enum mrrc_access access, uint64_t token,
+			uint64_t flushes);
+
 /* Lock held: the monitor left victims. */
 void mrrc_cache_mt_left(struct mrrc_cache_mt *cache);
-
-/*
- * Deregister all waiting victims, including the helper's; for threads that may
- * call the core provider. Returns the number of regions.
- */
-size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache);
 
 static inline bool mrrc_cache_mt_has_victims(struct mrrc_cache_mt *cache)
 {

@@ -204,6 +204,49 @@ START_TEST(test_second)
 }
 END_TEST
 
+static int register_ahead(uint64_t token)
+{
+	return mrrc_cache_mt_ahead(cache, base, 4 * page, MRRC_RW, token,
+				   cache->flushes);
+}
+
+/* What is registered ahead of use has nothing evicted, here or elsewhere. */
+START_TEST(test_gentle)
+{
+	static struct mrrc_mon_ops ops;
+	uint64_t token, evictions;
+
+	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
+	mrrc_mon_close(mt_mon);
+	ops = fake_mon_ops;
+	ops.lazy = true;
+	ck_assert_int_eq(mrrc_mon_open_ops(&ops, NULL, &mt_mon), 0);
+	fake_mon_of(mt_mon)->base = base;
+	ck_assert_int_eq(open_with(false, &cache), 0);
+
+	touch(0, 4);
+	token = mrrc_mon_unchanged(mt_mon, base, 4 * page);
+	mrrc_cache_mt_flush(cache);
+	touch(8, 16);
+	evictions = stat_of(MRRC_STAT_EVICTIONS);
+	ck_assert(mrrc_budget_take(theirs, 16 * page));
+	ck_assert_int_eq(register_ahead(token), -ENOSPC);
+	ck_assert_uint_eq(used(), 16 * page);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_EVICTIONS), evictions);
+	ck_assert_uint_eq(mine->want, 0);
+	mrrc_cache_mt_flush(cache);
+	ck_assert_int_eq(register_ahead(token), 0);
+	ck_assert_uint_eq(used(), 4 * page);
+
+	mrrc_budget_put(theirs, 16 * page);
+	mrrc_cache_mt_flush(cache);
+	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
+	mrrc_mon_close(mt_mon);
+	ck_assert_int_eq(mrrc_mon_open_ops(&fake_mon_ops, NULL, &mt_mon), 0);
+	ck_assert_int_eq(open_with(false, &cache), 0);
+}
+END_TEST
+
 Suite *cache_budget_suite(void)
 {
 	Suite *suite = suite_create("cache_budget");
@@ -217,6 +260,7 @@ Suite *cache_budget_suite(void)
 	tcase_add_test(tcase, test_gives);
 	tcase_add_test(tcase, test_helper_gives);
 	tcase_add_test(tcase, test_second);
+	tcase_add_test(tcase, test_gentle);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
