@@ -123,6 +123,16 @@ static void show_bytes(const struct pair *pair, const char *label,
 		bytes_text(total(pair, stat), text, sizeof(text)));
 }
 
+static void show_ahead(const struct pair *pair, FILE *out)
+{
+	if (!total(pair, MRRC_STAT_NOTED))
+		return;
+	show_counter(pair, "early", MRRC_STAT_EARLY, out);
+	show_counter(pair, "ahead", MRRC_STAT_AHEAD, out);
+	show_counter(pair, "late", MRRC_STAT_LATE, out);
+	show_bytes(pair, "away", MRRC_STAT_AWAY_BYTES, out);
+}
+
 /* Nothing where no budget is set. */
 static void show_node(const struct pair *pair, FILE *out)
 {
@@ -178,6 +188,7 @@ static void show_domain(const struct stat_domain *domain,
 	show_bytes(&pair, "pinned", MRRC_STAT_PINNED, out);
 	fprintf(out, LABEL " %13" PRIu64 "\n", "regions",
 		total(&pair, MRRC_STAT_REGIONS));
+	show_ahead(&pair, out);
 	show_node(&pair, out);
 	show_cw(&pair, out);
 	fputc('\n', out);

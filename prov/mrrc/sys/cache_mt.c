@@ -10,7 +10,7 @@
  * a thread with a hint can read the region's word without a lock.
  */
 #include "config.h"
-#include "sys/cache_mt_priv.h"
+#include "sys/ahead.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -314,6 +314,7 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 	cache->ops = attr->ops;
 	cache->arg = attr->arg;
 	cache->budget = attr->budget;
+	cache->helpers = attr->helpers;
 	cache->sub.notify = cache_mt_notify;
 	cache->sub.cover = cache_mt_cover;
 	cache->sub.count = cache_mt_ranges;
@@ -347,14 +348,24 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 		goto err_lock;
 	mrrc_hints_list_init(&cache->hints_list, &cache->lock, &cache->cache,
 			     cache->pool, attr->records);
+	/* where memory cannot be seen to change, it only deregisters */
+	if (attr->helper && attr->predict) {
+		ret = mrrc_ahead_open(cache, mrrc_ticks_counter(),
+				      &cache->ahead);
+		if (ret && ret != -ENODEV)
+			goto err_cond;
+	}
 	ret = attr->helper ? mrrc_cache_mt_helper_start(cache) : 0;
 	if (ret)
-		goto err_cond;
+		goto err_ahead;
 	mrrc_mon_subscribe(cache->mon, &cache->sub);
 	mrrc_cache_mt_budget_open(cache);
 	*out = cache;
 	return 0;
 
+err_ahead:
+	if (cache->ahead)
+		mrrc_ahead_close(cache->ahead);
 err_cond:
 	pthread_cond_destroy(&cache->settled);
 err_lock:
@@ -368,6 +379,19 @@ err_free:
 	return ret;
 }
 
+/* No thread notes uses any more. */
+static void cache_mt_close_ahead(struct mrrc_cache_mt *cache)
+{
+	struct mrrc_uses *uses;
+
+	while ((uses = TAILQ_FIRST(&cache->hints_list.uses))) {
+		TAILQ_REMOVE(&cache->hints_list.uses, uses, link);
+		mrrc_uses_free(uses);
+	}
+	if (cache->ahead)
+		mrrc_ahead_close(cache->ahead);
+}
+
 int mrrc_cache_mt_close(struct mrrc_cache_mt *cache)
 {
 	if (!mrrc_mon_forked(cache->mon)) {
@@ -378,6 +402,7 @@ int mrrc_cache_mt_close(struct mrrc_cache_mt *cache)
 		mrrc_mon_unsubscribe(cache->mon, &cache->sub);
 		mrrc_cache_mt_helper_stop(cache);
 		mrrc_hints_detach(&cache->hints_list);
+		cache_mt_close_ahead(cache);
 		mrrc_cache_fini(&cache->cache);
 		mrrc_pool_close(cache->pool);
 		pthread_cond_destroy(&cache->settled);

@@ -24,6 +24,8 @@ struct mrrc_pending {
 	TAILQ_ENTRY(mrrc_pending) link;
 };
 
+struct mrrc_ahead;
+
 struct mrrc_cache_mt {
 	/* constant, read by hits; the list's head: lock */
 	struct mrrc_mon *mon;
@@ -31,6 +33,7 @@ struct mrrc_cache_mt {
 	char *regions;	 /* the first of the pool */
 	struct mrrc_hints_list hints_list;
 	struct mrrc_pool *pool; /* memory of regions only */
+	atomic_bool asleep;	/* the next use wakes the helper: ahead.c */
 	const struct mrrc_reg_ops *ops;
 	void *arg;
 	_Alignas(64) struct mrrc_lock lock; /* CACHE */
@@ -43,17 +46,19 @@ struct mrrc_cache_mt {
 	atomic_bool has_victims;	 /* lock; read without: deregister */
 	bool helped;			 /* constant until close: by helper */
 	pthread_t helper;
-	pthread_cond_t work; /* lock: there are victims, or stop */
-	size_t queued;	     /* lock: bytes of victims queued */
-	bool idle;	     /* lock: the helper waits for work */
-	bool helping;	     /* lock: it has taken victims */
-	uint64_t rounds;     /* lock: times that it was done */
-	bool stop;	     /* lock: it is to end */
-	bool registering;    /* lock: ahead of use */
-	uint64_t flushes;    /* lock: so many */
+	pthread_cond_t work;	  /* lock: there are victims, or stop */
+	size_t queued;		  /* lock: bytes of victims queued */
+	bool idle;		  /* lock: the helper waits for work */
+	bool helping;		  /* lock: it has taken victims */
+	uint64_t rounds;	  /* lock: times that it was done */
+	bool stop;		  /* lock: it is to end */
+	struct mrrc_ahead *ahead; /* constant until close: it predicts */
+	bool registering;	  /* lock: ahead of use */
+	uint64_t flushes;	  /* lock: so many */
 	struct mrrc_mon_sub sub;
 	struct mrrc_budget *budget; /* constant; or NULL */
 	struct mrrc_budget_member member;
+	enum mrrc_node_helpers helpers; /* constant */
 };
 
 /*
@@ -107,6 +112,9 @@ void mrrc_cache_mt_helper_stop(struct mrrc_cache_mt *cache);
  */
 void mrrc_cache_mt_queue(struct mrrc_cache_mt *cache,
 			 struct mrrc_region_list *list);
+
+/* No lock held: the helper has deregistered what it had taken. */
+void mrrc_cache_mt_helped(struct mrrc_cache_mt *cache);
 
 /*
  * Register a region ahead of its use, without making room for it. @token: its

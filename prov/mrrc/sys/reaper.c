@@ -10,7 +10,7 @@
  * victims, and those that the monitor leaves are deregistered by the next call.
  */
 #include "config.h"
-#include "sys/cache_mt_priv.h"
+#include "sys/cache_use.h"
 
 #include <time.h>
 
@@ -85,6 +85,45 @@ void mrrc_cache_mt_queue(struct mrrc_cache_mt *cache,
 
 /* ---- the helper ---- */
 
+void mrrc_cache_mt_helped(struct mrrc_cache_mt *cache)
+{
+	mrrc_lock_acquire(&cache->lock);
+	cache->helping = false;
+	cache->rounds++;
+	if (cache->waiting)
+		pthread_cond_broadcast(&cache->settled);
+	mrrc_lock_release(&cache->lock);
+}
+
+bool mrrc_cache_mt_predicts(const struct mrrc_cache_mt *cache)
+{
+	return cache->ahead;
+}
+
+__attribute__((noinline)) void mrrc_cache_mt_wake(struct mrrc_cache_mt *cache)
+{
+	if (mrrc_mon_forked(cache->mon))
+		return;
+	mrrc_lock_acquire(&cache->lock);
+	atomic_store(&cache->asleep, false);
+	pthread_cond_signal(&cache->work);
+	mrrc_lock_release(&cache->lock);
+}
+
+/* The thread has no table yet, or used another one last. */
+__attribute__((noinline)) void
+mrrc_cache_mt_use_first(struct mrrc_cache_mt *cache, const void *addr,
+			size_t len, const void *site)
+{
+	struct mrrc_hints *hints;
+
+	if (mrrc_mon_forked(cache->mon))
+		return;
+	hints = mrrc_hints_get(&cache->hints_list);
+	if (hints && hints->uses)
+		mrrc_cache_use(cache, addr, len, site);
+}
+
 /* CACHE lock held, but for a moment. */
 static void helper_collect(struct mrrc_cache_mt *cache)
 {
@@ -97,6 +136,35 @@ static void helper_collect(struct mrrc_cache_mt *cache)
 	mrrc_lock_acquire(&cache->lock);
 }
 
+/* CACHE lock held: there is nothing to do before @wake. */
+static void helper_wait(struct mrrc_cache_mt *cache, uint64_t wake)
+{
+	cache->idle = true;
+	if (wake == UINT64_MAX)
+		mrrc_lock_wait(&cache->lock, &cache->work);
+	else
+		mrrc_lock_wait_until(&cache->lock, &cache->work, wake);
+	cache->idle = false;
+	if (!TAILQ_EMPTY(&cache->victims))
+		helper_collect(cache);
+}
+
+/* CACHE lock held, but for a turn. It may have been woken meanwhile. */
+static void helper_turn(struct mrrc_cache_mt *cache)
+{
+	uint64_t wake = UINT64_MAX;
+	bool asleep = false;
+
+	if (cache->ahead) {
+		mrrc_lock_release(&cache->lock);
+		wake = mrrc_ahead_turn(cache->ahead, &asleep);
+		mrrc_lock_acquire(&cache->lock);
+	}
+	if (!cache->stop && TAILQ_EMPTY(&cache->victims) && wake &&
+	    (!asleep || atomic_load(&cache->asleep)))
+		helper_wait(cache, wake);
+}
+
 static void *helper_run(void *arg)
 {
 	struct mrrc_region_list list = TAILQ_HEAD_INITIALIZER(list);
@@ -105,10 +173,7 @@ static void *helper_run(void *arg)
 	mrrc_lock_acquire(&cache->lock);
 	while (!cache->stop) {
 		if (TAILQ_EMPTY(&cache->victims)) {
-			cache->idle = true;
-			mrrc_lock_wait(&cache->lock, &cache->work);
-			cache->idle = false;
-			helper_collect(cache);
+			helper_turn(cache);
 			continue;
 		}
 		cache_mt_take(cache, &list);
@@ -117,11 +182,8 @@ static void *helper_run(void *arg)
 		mrrc_thread_outside();
 		mrrc_cache_mt_dereg_list(cache, &list);
 		mrrc_thread_inside();
+		mrrc_cache_mt_helped(cache);
 		mrrc_lock_acquire(&cache->lock);
-		cache->helping = false;
-		cache->rounds++;
-		if (cache->waiting)
-			pthread_cond_broadcast(&cache->settled);
 	}
 	mrrc_lock_release(&cache->lock);
 	return NULL;
@@ -131,7 +193,7 @@ int mrrc_cache_mt_helper_start(struct mrrc_cache_mt *cache)
 {
 	int ret;
 
-	ret = -pthread_cond_init(&cache->work, NULL);
+	ret = mrrc_lock_cond_init(&cache->work);
 	if (ret)
 		return ret;
 	cache->helped = true;
