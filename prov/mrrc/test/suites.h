@@ -61,6 +61,7 @@ Suite *hit_threads_suite(void);
 Suite *holds_suite(void);
 Suite *region_hints_suite(void);
 Suite *ahead_suite(void);
+Suite *helper_suite(void);
 Suite *reaper_suite(void);
 Suite *pieces_event_suite(void);
 Suite *cache_uffd_suite(void);

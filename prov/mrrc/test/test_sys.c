@@ -29,8 +29,8 @@ int main(void)
 		heap_bug_suite,	    heap_hot_suite,
 		heap_retire_suite,  heap_wait_suite,
 		hooks_late_suite,   prepare_suite,
-		ahead_suite,	    trace_file_suite,
-		trace_child_suite,
+		ahead_suite,	    helper_suite,
+		trace_file_suite,   trace_child_suite,
 	};
 
 	return run_suites(suites, sizeof(suites) / sizeof(suites[0]));
