@@ -5,7 +5,9 @@
  * buffers within the limit work, and go on working, and larger ones get an
  * error that names the limit. Last a cache that may keep 64 times what the
  * system allows: each registration that fails makes room, and small buffers are
- * copied where there is none.
+ * copied where there is none. With a helper that predicts, buffers that exceed
+ * the limit together are registered ahead of their uses, one after the other,
+ * where a program that leaves them registered fails.
  */
 #include "ft_mrrc.h"
 #include "ft_priv.h"
@@ -179,6 +181,72 @@ static void beyond(void)
 	ft_pair_close(&pair);
 }
 
+/* ---- more than may be locked, used in turn ---- */
+
+#define TURN	   6 /* buffers */
+#define TURN_LIMIT (LARGE * 9 / 2)
+#define GAP_US	   30000
+#define FORESEEN   10
+#define UNTIL_US   60000000 /* on a loaded machine few gaps are alike */
+
+static void restrict_turns(void)
+{
+	struct rlimit limit = { TURN_LIMIT, TURN_LIMIT };
+
+	FT_CHECK(!setrlimit(RLIMIT_MEMLOCK, &limit), "setrlimit: %s",
+		 strerror(errno));
+	ft_drop_caps();
+}
+
+/* The raw core, where a program leaves registered what it has used. */
+static void turns_raw(void)
+{
+	char *p = ft_map(NULL, TURN * LARGE);
+	struct ft_attr attr = FT_ATTR;
+	struct ft_pair pair;
+	struct fid_mr *mr;
+	unsigned i = 0;
+
+	restrict_turns();
+	ft_opts.raw = true;
+	ft_opts.prov = "verbs";
+	ft_pair_open(&pair, &attr);
+	while (i < TURN && !fi_mr_reg(pair.dom[0].domain, p + i * LARGE, LARGE,
+				      FI_SEND, 0, i, 0, &mr, NULL))
+		i++;
+	FT_CHECK(i && i < TURN, "%u buffers of %u were registered", i, TURN);
+}
+
+static void turns(void)
+{
+	const uint64_t end = ft_now_us() + UNTIL_US;
+	char *p = ft_map(NULL, TURN * LARGE), *q = ft_map(NULL, LARGE);
+	struct ft_attr attr = FT_ATTR;
+	struct fi_mrrc_stats st;
+	struct ft_pair pair;
+	unsigned i = 0;
+
+	restrict_turns();
+	setenv("FI_OFI_MRRC_HELPER", "predict", 1);
+	/* also while all processors are busy */
+	setenv("FI_OFI_MRRC_HELPER_NODE", "aggressive", 1);
+	ft_pair_open(&pair, &attr);
+	do {
+		ft_stage("more than may be locked, message %u", i);
+		ft_verify_pair(&pair.c, p + i % TURN * LARGE, q, LARGE, i);
+		i++;
+		usleep(GAP_US);
+		ft_stats(&pair.dom[1], &st);
+		FT_CHECK(st.bytes <= TURN_LIMIT, "%" PRIu64 " bytes", st.bytes);
+		FT_CHECK(ft_now_us() < end,
+			 "%" PRIu64 " of %u uses were foreseen, %" PRIu64
+			 " late",
+			 st.ahead_used, i, st.late_uses);
+	} while (i < 2 * TURN ||
+		 (ft_caches(&pair.dom[1]) && st.ahead_used < FORESEEN));
+	ft_pair_close(&pair);
+}
+
 static void in_child(const char *name, void (*run)(void), bool restricted)
 {
 	size_t len = 0;
@@ -231,5 +299,7 @@ int main(int argc, char **argv)
 	FT_CHECK(strstr(output, "MEMLOCK") || strstr(output, "memlock"),
 		 "the error names no limit:\n%s", output);
 	in_child("beyond the limit", beyond, false);
+	in_child("the raw core, in turn", turns_raw, false);
+	in_child("in turn, with a helper", turns, false);
 	return ft_done();
 }

@@ -80,6 +80,19 @@ struct fi_mrrc_stats {
 	uint64_t cost_copy_page; /* 0: not known */
 	uint64_t probes;	 /* times that lookups asked the kernel */
 	char asks[160]; /* why those of threads ask; empty: they do not */
+	/* of a helper that predicts uses (FI_OFI_MRRC_HELPER=predict) */
+	uint64_t noted_uses;		/* of large buffers */
+	uint64_t noted_uses_lost;	/* of those, before it read them */
+	uint64_t predicted;		/* uses that had been predicted */
+	uint64_t predicted_within_5;	/* of those, within 5 % */
+	uint64_t early_deregistrations; /* of regions, between two uses */
+	uint64_t ahead_registrations;	/* of regions, ahead of a use */
+	uint64_t ahead_refused;		/* memory changed, or no room */
+	uint64_t ahead_used;		/* uses of what it had registered */
+	uint64_t ahead_unused;		/* registered, and not used */
+	uint64_t late_uses;		/* of what it had deregistered */
+	uint64_t saved_byte_seconds;	/* deregistered, times how long */
+	uint64_t away_bytes;		/* deregistered by it now */
 	/* of the processes of this user on the node, in bytes */
 	uint64_t node_budget;	/* 0: none is set */
 	uint64_t node_reserved; /* of it, by all */

@@ -137,7 +137,8 @@ void mrrc_info_from_core(struct fi_info *info)
 bool mrrc_info_thread_safe(const struct fi_info *info)
 {
 	return info->domain_attr->threading != FI_THREAD_DOMAIN ||
-	       mrrc_params.helper == MRRC_HELPER_ALWAYS;
+	       mrrc_params.helper == MRRC_HELPER_ALWAYS ||
+	       mrrc_params.helper == MRRC_HELPER_PREDICT;
 }
 
 int mrrc_info_to_core(const struct mrrc_domain *domain,

@@ -420,6 +420,12 @@ extern struct fi_ops_tagged mrrc_recorded_tagged_ops;
 extern struct fi_ops_atomic mrrc_recorded_atomic_ops;
 void mrrc_recorded_init(void);
 
+/* The same where a helper predicts uses */
+extern struct fi_ops_msg mrrc_noted_msg_ops;
+extern struct fi_ops_rma mrrc_noted_rma_ops;
+extern struct fi_ops_tagged mrrc_noted_tagged_ops;
+void mrrc_noted_init(void);
+
 /* domain.c: the calls of struct mrrc_domain, and of nothing else */
 extern struct fi_ops mrrc_domain_fid_ops;
 

@@ -140,6 +140,21 @@ static int set_helper(const char *value)
 		mrrc_params.helper = MRRC_HELPER_ALWAYS;
 	else if (!strcmp(value, "never"))
 		mrrc_params.helper = MRRC_HELPER_NEVER;
+	else if (!strcmp(value, "predict"))
+		mrrc_params.helper = MRRC_HELPER_PREDICT;
+	else
+		return -FI_EINVAL;
+	return 0;
+}
+
+static int set_helper_node(const char *value)
+{
+	if (!strcmp(value, "auto"))
+		mrrc_params.helper_node = MRRC_NODE_AUTO;
+	else if (!strcmp(value, "conservative"))
+		mrrc_params.helper_node = MRRC_NODE_CONSERVATIVE;
+	else if (!strcmp(value, "aggressive"))
+		mrrc_params.helper_node = MRRC_NODE_AGGRESSIVE;
 	else
 		return -FI_EINVAL;
 	return 0;
@@ -317,13 +332,23 @@ static const struct mrrc_param {
 	  .set = set_monitor },
 	{ .name = "helper",
 	  .type = FI_PARAM_STRING,
-	  .accepts = "auto, always or never",
+	  .accepts = "auto, always, never or predict",
 	  .otherwise = "auto",
 	  .help = "Deregister in a thread of its own: over verbs, where the "
 		  "core provider can be called from another thread (auto), "
 		  "wherever it can be opened like that (always), or nowhere "
-		  "(never)",
+		  "(never); or wherever, also between two uses of a large "
+		  "buffer, and register again ahead of the next (predict)",
 	  .set = set_helper },
+	{ .name = "helper_node",
+	  .type = FI_PARAM_STRING,
+	  .accepts = "auto, conservative or aggressive",
+	  .otherwise = "auto",
+	  .help = "Which processes of the node have a thread that predicts: "
+		  "one for each idle processor, by measured idle time (auto) "
+		  "or by the number of processes (conservative), or all, with "
+		  "a larger margin of time (aggressive)",
+	  .set = set_helper_node },
 	{ .name = "hooks",
 	  .type = FI_PARAM_STRING,
 	  .accepts = "auto, 1 or 0",

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "core/cost.h"
+#include "core/node.h"
 #include "sys/mon.h"
 #include "sys/pages.h"
 
@@ -29,6 +30,7 @@ enum mrrc_helper {
 	MRRC_HELPER_AUTO,   /* where the core can be called by it */
 	MRRC_HELPER_ALWAYS, /* and where the core is made safe for it */
 	MRRC_HELPER_NEVER,
+	MRRC_HELPER_PREDICT, /* as always; and registers ahead of use */
 };
 
 enum mrrc_libc_hooks {
@@ -46,6 +48,7 @@ struct mrrc_params {
 	enum mrrc_pages alloc_pages;
 	size_t cache_max_count; /* regions; SIZE_MAX: not set, derive */
 	size_t node_max_size;	/* bytes of all processes; SIZE_MAX: not set */
+	enum mrrc_node_helpers helper_node;
 	enum mrrc_helper helper;
 	enum mrrc_mon_probe probe;
 	char policy[64];

@@ -128,6 +128,7 @@ static bool reg_helper(unsigned below, bool thread_safe)
 {
 	switch (mrrc_params.helper) {
 	case MRRC_HELPER_ALWAYS:
+	case MRRC_HELPER_PREDICT:
 		return thread_safe;
 	case MRRC_HELPER_AUTO:
 		return below & MRRC_BELOW_DEREG_SLOW &&
@@ -230,11 +231,13 @@ int mrrc_reg_open(struct mrrc_reg *reg)
 		.ops = &mrrc_reg_ops,
 		.arg = reg,
 		.helper = reg->helper,
+		.predict = mrrc_params.helper == MRRC_HELPER_PREDICT,
+		.helpers = mrrc_params.helper_node,
 		.records = reg->records,
 	};
 	int ret;
 
-	ret = mrrc_reg_join(false, &reg->budget);
+	ret = mrrc_reg_join(attr.helper && attr.predict, &reg->budget);
 	if (ret)
 		return ret;
 	attr.budget = reg->budget;
@@ -250,6 +253,13 @@ int mrrc_reg_open(struct mrrc_reg *reg)
 	ret = reg_open_cache(reg, &attr);
 	if (ret)
 		goto err_mon;
+	reg->predicts = mrrc_cache_mt_predicts(reg->cache);
+	if (attr.predict && !reg->predicts)
+		MRRC_WARN(MR, "FI_OFI_MRRC_HELPER=predict has no effect: %s\n",
+			  reg->helper ? "the memory monitor does not tell "
+					"whether memory has changed" :
+					"the core provider cannot be called "
+					"by a thread of the provider's");
 	return 0;
 
 err_mon:
@@ -428,6 +438,18 @@ void mrrc_reg_stats(struct mrrc_reg *reg, struct fi_mrrc_stats *out)
 	out->cost_deregister_page = value[MRRC_STAT_COST_DEREG_PAGE];
 	out->cost_deregister = value[MRRC_STAT_COST_DEREG];
 	out->cost_copy_page = value[MRRC_STAT_COST_COPY_PAGE];
+	out->noted_uses = value[MRRC_STAT_NOTED];
+	out->noted_uses_lost = value[MRRC_STAT_NOTES_LOST];
+	out->predicted = value[MRRC_STAT_PREDICTED];
+	out->predicted_within_5 = value[MRRC_STAT_PREDICTED_5];
+	out->early_deregistrations = value[MRRC_STAT_EARLY];
+	out->ahead_registrations = value[MRRC_STAT_AHEAD];
+	out->ahead_refused = value[MRRC_STAT_AHEAD_REFUSED];
+	out->ahead_used = value[MRRC_STAT_AHEAD_USED];
+	out->ahead_unused = value[MRRC_STAT_AHEAD_UNUSED];
+	out->late_uses = value[MRRC_STAT_LATE];
+	out->saved_byte_seconds = value[MRRC_STAT_SAVED];
+	out->away_bytes = value[MRRC_STAT_AWAY_BYTES];
 	out->node_budget = node.budget;
 	out->node_reserved = node.node;
 	out->node_own = node.reserved;

@@ -47,6 +47,7 @@ struct mrrc_reg {
 	bool hmem;	 /* opened with FI_HMEM */
 	bool any_thread; /* may deregister, of the application's or ours */
 	bool helper;	 /* a thread of ours deregisters */
+	bool predicts;	 /* and registers ahead of use */
 	struct mrrc_pool *records; /* of operations, or NULL */
 	/* where keys are ours to choose */
 	atomic_uint_fast64_t next_key;

@@ -2,13 +2,15 @@
 /*
  * Data calls of recorded objects: each notes which call asks, and then makes
  * the usual one, so that the usual ones need no code for recording and cost
- * nothing more where nothing is recorded.
+ * nothing more where nothing is recorded. They also note what a predicting
+ * helper wants to know, as noted.c does.
  *
  * The call site is the return address of the application's call, or of the
  * library's in between: cheap, and good enough to tell calls apart.
  */
 #include "config.h"
 #include "fi/data/calls.h"
+#include "fi/data/note.h"
 #include "fi/record/record.h"
 
 /* The peer is named by its endpoint where that has one peer. */
@@ -25,33 +27,48 @@ static void record_call(enum mrrc_trace_op op, struct fid_ep *ep_fid,
 		mrrc_record_by(op, MRRC_TRACE_ADDR, addr, site);
 }
 
-#define RECORD(group, call, what, peer, params, ...)             \
-	static ssize_t record_##group##_##call params            \
-	{                                                        \
-		record_call(MRRC_TRACE_##what, ep, peer,         \
-			    __builtin_return_address(0));        \
-		return mrrc_##group##_ops.call(ep, __VA_ARGS__); \
+#define RECORD(group, call, what, peer, params, note, ...)               \
+	static ssize_t record_##group##_##call params                    \
+	{                                                                \
+		const void *site = __builtin_return_address(0);          \
+		const bool notes = mrrc_ep_of(ep)->domain->reg.predicts; \
+		struct mrrc_cache_mt *cache = mrrc_note_cache(ep);       \
+		ssize_t ret;                                             \
+                                                                         \
+		record_call(MRRC_TRACE_##what, ep, peer, site);          \
+		if (notes)                                               \
+			note;                                            \
+		ret = mrrc_##group##_ops.call(ep, __VA_ARGS__);          \
+		if (notes)                                               \
+			mrrc_cache_use_wake(cache);                      \
+		return ret;                                              \
 	}
+
+#define RECORD_NOTED(group, call, what, peer, params, ...) \
+	RECORD(group, call, what, peer, params, MRRC_NOTE(call), __VA_ARGS__)
+
+#define RECORD_ATOMIC(group, call, what, peer, params, ...) \
+	RECORD(group, call, what, peer, params, (void) 0, __VA_ARGS__)
 
 #define ENTRY(group, call, ...) .call = record_##group##_##call,
 
-MRRC_MSG_CALLS(RECORD)
+MRRC_MSG_CALLS(RECORD_NOTED)
 
 struct fi_ops_msg mrrc_recorded_msg_ops = { .size = sizeof(struct fi_ops_msg),
 					    MRRC_MSG_CALLS(ENTRY) };
 
-MRRC_TAGGED_CALLS(RECORD)
+MRRC_TAGGED_CALLS(RECORD_NOTED)
 
 struct fi_ops_tagged mrrc_recorded_tagged_ops = {
 	.size = sizeof(struct fi_ops_tagged), MRRC_TAGGED_CALLS(ENTRY)
 };
 
-MRRC_RMA_CALLS(RECORD)
+MRRC_RMA_CALLS(RECORD_NOTED)
 
 struct fi_ops_rma mrrc_recorded_rma_ops = { .size = sizeof(struct fi_ops_rma),
 					    MRRC_RMA_CALLS(ENTRY) };
 
-MRRC_ATOMIC_CALLS(RECORD)
+MRRC_ATOMIC_CALLS(RECORD_ATOMIC)
 
 struct fi_ops_atomic mrrc_recorded_atomic_ops = {
 	.size = sizeof(struct fi_ops_atomic), MRRC_ATOMIC_CALLS(ENTRY)

@@ -13,7 +13,7 @@
 #include "fi/hook/hook.h"
 #include "fi/param.h"
 #include "fi/record/record.h"
-#include "sys/cache_mt.h"
+#include "sys/cache_use.h"
 #include "sys/pool.h"
 
 #define HOOK_REMOTE (FI_REMOTE_READ | FI_REMOTE_WRITE)
@@ -136,6 +136,11 @@ static int hook_mr_cached(struct mrrc_hook_domain *domain,
 				  &region);
 	if (ret)
 		return ret;
+	if (domain->reg.predicts) {
+		mrrc_cache_use(domain->reg.cache, attr->mr_iov->iov_base,
+			       attr->mr_iov->iov_len, NULL);
+		mrrc_cache_use_wake(domain->reg.cache);
+	}
 	mr = mrrc_pool_alloc(domain->mrs);
 	if (!mr) {
 		mrrc_cache_mt_put(domain->reg.cache, region);

@@ -382,6 +382,13 @@ static void ep_record(struct mrrc_ep *ep)
 	ep->ep.atomic = &mrrc_recorded_atomic_ops;
 }
 
+static void ep_note(struct mrrc_ep *ep)
+{
+	ep->ep.msg = &mrrc_noted_msg_ops;
+	ep->ep.rma = &mrrc_noted_rma_ops;
+	ep->ep.tagged = &mrrc_noted_tagged_ops;
+}
+
 /* Everything but the core's endpoint. */
 static void ep_init(struct mrrc_ep *ep, struct mrrc_domain *domain,
 		    size_t fclass, void *context)
@@ -402,6 +409,8 @@ static void ep_init(struct mrrc_ep *ep, struct mrrc_domain *domain,
 		ep->ep.rma = &mrrc_rma_ops;
 		ep->ep.tagged = &mrrc_tagged_ops;
 		ep->ep.atomic = &mrrc_atomic_ops;
+		if (domain->reg.predicts)
+			ep_note(ep);
 		if (domain->reg.traced)
 			ep_record(ep);
 	} else {

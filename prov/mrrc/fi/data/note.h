@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Notes the buffers of a data call for a helper that predicts uses: those that
+ * come without a descriptor.
+ *
+ * MRRC_NOTE(CALL): of the calls of fi/data/calls.h that are no atomics, with
+ * their parameters, and the cache and the call site in `cache` and `site`.
+ */
+#ifndef MRRC_NOTE_H
+#define MRRC_NOTE_H
+
+#include "fi/mrrc_fi.h"
+#include "sys/cache_use.h"
+
+static inline struct mrrc_cache_mt *mrrc_note_cache(struct fid_ep *ep)
+{
+	return mrrc_ep_of(ep)->domain->reg.cache;
+}
+
+static inline void mrrc_note(struct mrrc_cache_mt *cache, const void *buf,
+			     size_t len, const void *desc, const void *site)
+{
+	if (!desc)
+		mrrc_cache_use(cache, buf, len, site);
+}
+
+static inline void mrrc_note_iov(struct mrrc_cache_mt *cache,
+				 const struct iovec *iov, void *const *desc,
+				 size_t count, const void *site)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		mrrc_note(cache, iov[i].iov_base, iov[i].iov_len,
+			  desc ? desc[i] : NULL, site);
+}
+
+#define MRRC_NOTE_BUF mrrc_note(cache, buf, len, desc, site)
+#define MRRC_NOTE_IOV mrrc_note_iov(cache, iov, desc, count, site)
+#define MRRC_NOTE_MSG \
+	mrrc_note_iov(cache, msg->msg_iov, msg->desc, msg->iov_count, site)
+
+#define MRRC_NOTE_recv	    MRRC_NOTE_BUF
+#define MRRC_NOTE_recvv	    MRRC_NOTE_IOV
+#define MRRC_NOTE_recvmsg   MRRC_NOTE_MSG
+#define MRRC_NOTE_send	    MRRC_NOTE_BUF
+#define MRRC_NOTE_sendv	    MRRC_NOTE_IOV
+#define MRRC_NOTE_sendmsg   MRRC_NOTE_MSG
+#define MRRC_NOTE_senddata  MRRC_NOTE_BUF
+#define MRRC_NOTE_read	    MRRC_NOTE_BUF
+#define MRRC_NOTE_readv	    MRRC_NOTE_IOV
+#define MRRC_NOTE_readmsg   MRRC_NOTE_MSG
+#define MRRC_NOTE_write	    MRRC_NOTE_BUF
+#define MRRC_NOTE_writev    MRRC_NOTE_IOV
+#define MRRC_NOTE_writemsg  MRRC_NOTE_MSG
+#define MRRC_NOTE_writedata MRRC_NOTE_BUF
+#define MRRC_NOTE(call)	    MRRC_NOTE_##call
+
+#endif /* MRRC_NOTE_H */

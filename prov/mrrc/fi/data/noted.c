@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Data calls of domains whose helper predicts uses: each notes its buffers,
+ * makes the usual call, and then wakes the helper if that sleeps. So the usual
+ * calls need no code for it and cost nothing more where nothing is predicted.
+ * Atomics are too small.
+ *
+ * The call site is the return address of the application's call, or of the
+ * library's in between.
+ */
+#include "config.h"
+#include "fi/data/calls.h"
+#include "fi/data/note.h"
+
+#define NOTED(group, call, what, peer, params, ...)                \
+	static ssize_t noted_##group##_##call params               \
+	{                                                          \
+		const void *site = __builtin_return_address(0);    \
+		struct mrrc_cache_mt *cache = mrrc_note_cache(ep); \
+		ssize_t ret;                                       \
+                                                                   \
+		MRRC_NOTE(call);                                   \
+		ret = mrrc_##group##_ops.call(ep, __VA_ARGS__);    \
+		mrrc_cache_use_wake(cache);                        \
+		return ret;                                        \
+	}
+
+#define ENTRY(group, call, ...) .call = noted_##group##_##call,
+
+MRRC_MSG_CALLS(NOTED)
+
+struct fi_ops_msg mrrc_noted_msg_ops = { .size = sizeof(struct fi_ops_msg),
+					 MRRC_MSG_CALLS(ENTRY) };
+
+MRRC_TAGGED_CALLS(NOTED)
+
+struct fi_ops_tagged mrrc_noted_tagged_ops = {
+	.size = sizeof(struct fi_ops_tagged), MRRC_TAGGED_CALLS(ENTRY)
+};
+
+MRRC_RMA_CALLS(NOTED)
+
+struct fi_ops_rma mrrc_noted_rma_ops = { .size = sizeof(struct fi_ops_rma),
+					 MRRC_RMA_CALLS(ENTRY) };
+
+/* Calls that name no memory to be registered are the usual ones. */
+#define SAME(type, group, call, ...) \
+	mrrc_noted_##group##_ops.call = mrrc_##group##_ops.call;
+
+void mrrc_noted_init(void)
+{
+	MRRC_MSG_PLAIN_CALLS(SAME)
+	MRRC_TAGGED_PLAIN_CALLS(SAME)
+	MRRC_RMA_PLAIN_CALLS(SAME)
+}
