@@ -53,9 +53,8 @@ static size_t vm_numbers(const char *text, size_t *value, size_t count)
 	return n;
 }
 
-/* The numbers after @key in a small /proc file, at most @count. */
-static size_t vm_proc(const char *path, const char *key, size_t *value,
-		      size_t count)
+size_t mrrc_vm_proc(const char *path, const char *key, size_t *value,
+		    size_t count)
 {
 	char buf[4096];
 	const char *at = buf;
@@ -83,8 +82,9 @@ size_t mrrc_vm_huge_page(void)
 {
 	size_t kib;
 
-	return vm_proc("/proc/meminfo", "Hugepagesize:", &kib, 1) ? kib << 10 :
-								    0;
+	return mrrc_vm_proc("/proc/meminfo", "Hugepagesize:", &kib, 1) ?
+		       kib << 10 :
+		       0;
 }
 
 size_t mrrc_vm_memory(void)
@@ -96,7 +96,7 @@ size_t mrrc_vm_map_max(void)
 {
 	size_t max;
 
-	return vm_proc("/proc/sys/vm/max_map_count", NULL, &max, 1) ?
+	return mrrc_vm_proc("/proc/sys/vm/max_map_count", NULL, &max, 1) ?
 		       max :
 		       MRRC_MAP_MAX_DEFAULT;
 }
@@ -105,7 +105,7 @@ bool mrrc_vm_strict(void)
 {
 	size_t mode;
 
-	return vm_proc("/proc/sys/vm/overcommit_memory", NULL, &mode, 1) &&
+	return mrrc_vm_proc("/proc/sys/vm/overcommit_memory", NULL, &mode, 1) &&
 	       mode == 2;
 }
 
@@ -141,8 +141,8 @@ static bool vm_ipc_lock(void)
 	    !(data[CAP_TO_INDEX(CAP_IPC_LOCK)].effective &
 	      CAP_TO_MASK(CAP_IPC_LOCK)))
 		return false;
-	return vm_proc("/proc/self/uid_map", NULL, map, 3) == 3 && !map[0] &&
-	       !map[1] && map[2] == UINT32_MAX;
+	return mrrc_vm_proc("/proc/self/uid_map", NULL, map, 3) == 3 &&
+	       !map[0] && !map[1] && map[2] == UINT32_MAX;
 }
 
 size_t mrrc_vm_memlock(void)
