@@ -30,7 +30,8 @@ int main(void)
 		heap_retire_suite,  heap_wait_suite,
 		hooks_late_suite,   prepare_suite,
 		ahead_suite,	    helper_suite,
-		trace_file_suite,   trace_child_suite,
+		lease_suite,	    trace_file_suite,
+		trace_child_suite,
 	};
 
 	return run_suites(suites, sizeof(suites) / sizeof(suites[0]));

@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/lease: files that change while parts of them are held. A pipe that has
+ * references to the pages (vmsplice(2)) stands for a device that has pinned
+ * them.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sys/lease.h"
+#include "sys/lease_file.h"
+
+#define LEN    20000
+#define PAGE   4096
+#define NOBODY 65534
+
+static char dir[64], path[96];
+static struct mrrc_leases *leases;
+static atomic_uint forgotten, signals;
+static atomic_uint wrong; /* Check's assertions are not for threads */
+static atomic_bool done;
+
+static void forget(void *arg, uintptr_t start, size_t len)
+{
+	if (arg != dir || start % PAGE || len != LEN)
+		atomic_fetch_add(&wrong, 1);
+	atomic_fetch_add(&forgotten, 1);
+}
+
+static void progress(void *arg)
+{
+	if (arg != dir)
+		atomic_fetch_add(&wrong, 1);
+}
+
+static void open_set(bool pins, unsigned wait_ms)
+{
+	const struct mrrc_leases_attr attr = {
+		.arg = dir,
+		.forget = forget,
+		.progress = progress,
+		.pins = pins,
+		.idle_max = 2,
+		.wait_ms = wait_ms,
+	};
+
+	ck_assert_int_eq(mrrc_leases_open(&attr, &leases), 0);
+}
+
+static void file_write(const char *name, char byte, size_t len)
+{
+	char *bytes = malloc(len + 1);
+	int fd;
+
+	memset(bytes, byte, len);
+	fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+	if (fd < 0 || write(fd, bytes, len) != (ssize_t) len)
+		atomic_fetch_add(&wrong, 1);
+	close(fd);
+	free(bytes);
+}
+
+static int get(const char *name, struct mrrc_lease **lease)
+{
+	struct mrrc_fd_id id;
+	int fd = open(name, O_RDONLY), ret;
+
+	if (fd < 0)
+		return -errno;
+	mrrc_fd_id(fd, &id);
+	ret = mrrc_lease_get(leases, fd, &id, lease);
+	close(fd);
+	return ret;
+}
+
+static void setup(void)
+{
+	snprintf(dir, sizeof(dir), "/dev/shm/test_lease.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	chmod(dir, 0755);
+	snprintf(path, sizeof(path), "%s/file", dir);
+	forgotten = signals = wrong = 0;
+	done = false;
+	file_write(path, 'a', LEN);
+}
+
+static void teardown(void)
+{
+	mrrc_leases_close(leases);
+	unlink(path);
+	rmdir(dir);
+	ck_assert_uint_eq(wrong, 0);
+}
+
+/* It is given up, and the file has other bytes. */
+static void *writer(void *arg)
+{
+	file_write(path, 'b', LEN);
+	atomic_store(&done, true);
+	return arg;
+}
+
+static pthread_t writer_start(void)
+{
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, writer, NULL), 0);
+	return thread;
+}
+
+/* Waits until holds fail, which is when the writer was noticed. */
+static void wait_broken(struct mrrc_lease *lease)
+{
+	struct mrrc_lease_hold hold;
+	char *addr;
+	unsigned i;
+
+	for (i = 0; i < 5000; i++) {
+		if (mrrc_lease_hold(lease, 0, 1, &hold, &addr) == -ESTALE)
+			return;
+		mrrc_lease_release(&hold);
+		usleep(1000);
+	}
+	ck_abort_msg("the writer is not noticed");
+}
+
+static bool has_bytes(const char *bytes, char byte, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len && bytes[i] == byte; i++)
+		;
+	return i == len;
+}
+
+START_TEST(refused)
+{
+	struct mrrc_lease *lease;
+	int fd, status;
+	pid_t pid;
+
+	open_set(true, 0);
+	fd = open(path, O_RDWR);
+	ck_assert_int_eq(get(path, &lease), -EAGAIN);
+	close(fd);
+	ck_assert_int_eq(get("/proc/self/stat", &lease), -EOPNOTSUPP);
+	if (!geteuid()) {
+		pid = fork();
+		if (!pid)
+			_exit(seteuid(NOBODY) || get(path, &lease) != -EACCES);
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		ck_assert_int_eq(status, 0);
+	}
+	ck_assert_int_eq(truncate(path, 0), 0);
+	ck_assert_int_eq(get(path, &lease), -ENODATA);
+	/* a refusal leaves no lease behind */
+	ck_assert_int_ge(fd = open(path, O_WRONLY | O_NONBLOCK), 0);
+	close(fd);
+}
+END_TEST
+
+/* A mapping that can be written is as good as a descriptor. */
+START_TEST(refused_for_a_mapping)
+{
+	struct mrrc_lease *lease;
+	int fd = open(path, O_RDWR);
+	void *map = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	close(fd);
+	open_set(true, 0);
+	ck_assert_int_eq(get(path, &lease), -EAGAIN);
+	munmap(map, LEN);
+	ck_assert_int_eq(get(path, &lease), 0);
+	mrrc_lease_put(lease);
+}
+END_TEST
+
+START_TEST(parts)
+{
+	struct mrrc_lease *lease, *same;
+	struct mrrc_lease_hold hold;
+	char *addr;
+
+	open_set(true, 0);
+	ck_assert_int_eq(get(path, &lease), 0);
+	ck_assert_uint_eq(mrrc_lease_file(lease)->len, LEN);
+	ck_assert_int_eq(get(path, &same), 0);
+	ck_assert_ptr_eq(lease, same);
+	ck_assert_int_eq(mrrc_lease_hold(lease, 100, LEN - 100, &hold, &addr),
+			 0);
+	ck_assert(has_bytes(addr, 'a', LEN - 100));
+	mrrc_lease_release(&hold);
+	ck_assert_int_eq(mrrc_lease_hold(lease, 100, LEN - 99, &hold, &addr),
+			 -ENODATA);
+	ck_assert_int_eq(mrrc_lease_hold(lease, UINT64_MAX, 2, &hold, &addr),
+			 -ENODATA);
+	mrrc_lease_put(lease);
+	mrrc_lease_put(same);
+	ck_assert_uint_eq(forgotten, 0);
+	/* it is kept */
+	ck_assert_int_eq(get(path, &same), 0);
+	ck_assert_ptr_eq(lease, same);
+	mrrc_lease_put(same);
+}
+END_TEST
+
+/* The writer waits for what is held, and what is held stays. */
+START_TEST(writer_waits)
+{
+	struct mrrc_lease *lease, *fresh;
+	struct mrrc_lease_hold hold;
+	struct iovec iov = { .iov_len = 3 * PAGE };
+	pthread_t thread;
+	int device[2];
+	char *addr, got[3 * PAGE];
+
+	open_set(true, 3000);
+	ck_assert_int_eq(pipe(device), 0);
+	ck_assert_int_eq(get(path, &lease), 0);
+	ck_assert_int_eq(mrrc_lease_hold(lease, 0, 3 * PAGE, &hold, &addr), 0);
+	iov.iov_base = addr;
+	ck_assert_int_eq(vmsplice(device[1], &iov, 1, 0), 3 * PAGE);
+	thread = writer_start();
+	wait_broken(lease);
+	usleep(100000);
+	ck_assert(!done);
+	ck_assert_int_eq(read(device[0], got, sizeof(got)), sizeof(got));
+	ck_assert(has_bytes(got, 'a', sizeof(got)));
+	ck_assert(!atomic_load(&hold.failed));
+	ck_assert_uint_eq(forgotten, 0);
+	mrrc_lease_release(&hold);
+	pthread_join(thread, NULL);
+	/* after it was given up; else the test's time ends */
+	while (!forgotten)
+		usleep(1000);
+	ck_assert_uint_eq(forgotten, 1);
+	/* the new file, anew; not by what a user has of the former lease */
+	ck_assert_int_eq(get(path, &fresh), 0);
+	ck_assert_ptr_ne(fresh, lease);
+	ck_assert_int_eq(mrrc_lease_hold(lease, 0, LEN, &hold, &addr), -ESTALE);
+	mrrc_lease_put(lease);
+	ck_assert_int_eq(mrrc_lease_hold(fresh, 0, LEN, &hold, &addr), 0);
+	ck_assert(has_bytes(addr, 'b', LEN));
+	mrrc_lease_release(&hold);
+	mrrc_lease_put(fresh);
+	close(device[0]);
+	close(device[1]);
+}
+END_TEST
+
+/* But not for ever: pages that a device reads are lost then. */
+START_TEST(held_too_long)
+{
+	struct mrrc_lease_hold hold;
+	struct mrrc_lease *lease;
+	char *addr;
+
+	open_set(true, 50);
+	ck_assert_int_eq(get(path, &lease), 0);
+	ck_assert_int_eq(mrrc_lease_hold(lease, 0, LEN, &hold, &addr), 0);
+	pthread_join(writer_start(), NULL);
+	ck_assert(atomic_load(&hold.failed));
+	ck_assert_uint_eq(forgotten, 0);
+	mrrc_lease_put(lease);
+	mrrc_lease_release(&hold);
+}
+END_TEST
+
+/* What a processor reads by its address is copied. */
+START_TEST(held_too_long_is_copied)
+{
+	struct mrrc_lease_hold hold[3];
+	struct mrrc_lease *lease;
+	char *addr[3];
+
+	open_set(false, 50);
+	ck_assert_int_eq(get(path, &lease), 0);
+	ck_assert_int_eq(mrrc_lease_hold(lease, 5, 100, &hold[0], &addr[0]), 0);
+	ck_assert_int_eq(
+		mrrc_lease_hold(lease, PAGE - 1, 2, &hold[1], &addr[1]), 0);
+	ck_assert_int_eq(mrrc_lease_hold(lease, 3 * PAGE + 9,
+					 LEN - 3 * PAGE - 9, &hold[2],
+					 &addr[2]),
+			 0);
+	pthread_join(writer_start(), NULL);
+	ck_assert_int_eq(truncate(path, 0), 0);
+	ck_assert(has_bytes(addr[0], 'a', 100));
+	ck_assert(has_bytes(addr[1], 'a', 2));
+	ck_assert(has_bytes(addr[2], 'a', LEN - 3 * PAGE - 9));
+	ck_assert(!atomic_load(&hold[0].failed));
+	mrrc_lease_release(&hold[0]);
+	mrrc_lease_release(&hold[1]);
+	ck_assert_uint_eq(forgotten, 0);
+	mrrc_lease_release(&hold[2]);
+	mrrc_lease_put(lease);
+}
+END_TEST
+
+static void handler(int signal)
+{
+	(void) signal;
+	atomic_fetch_add(&signals, 1);
+}
+
+START_TEST(no_handler_runs)
+{
+	struct sigaction action = { .sa_handler = handler }, old;
+	struct mrrc_lease *lease;
+
+	sigaction(SIGIO, &action, &old);
+	open_set(true, 0);
+	ck_assert_int_eq(get(path, &lease), 0);
+	file_write(path, 'b', LEN);
+	wait_broken(lease);
+	ck_assert_uint_eq(signals, 0);
+	sigaction(SIGIO, &old, NULL);
+	mrrc_lease_put(lease);
+}
+END_TEST
+
+/*
+ * A program that turns into a daemon closes descriptors that are not its own,
+ * and their numbers are used again: here for another file with a lease.
+ */
+START_TEST(descriptor_is_closed)
+{
+	struct mrrc_fd_id id = { 0 }, found = { 0 };
+	struct mrrc_lease_hold hold;
+	struct mrrc_lease *lease;
+	char name[112], *addr;
+	int fd, other, reused = -1;
+
+	open_set(true, 0);
+	ck_assert_int_eq(get(path, &lease), 0);
+	snprintf(name, sizeof(name), "%s/other", dir);
+	file_write(name, 'c', LEN);
+	other = open(name, O_RDONLY);
+	fd = open(path, O_RDONLY);
+	mrrc_fd_id(fd, &id);
+	close(fd);
+	for (fd = 3; fd < 100; fd++) {
+		if (mrrc_fd_id(fd, &found) || found.ino != id.ino)
+			continue;
+		ck_assert_int_eq(dup2(other, fd), fd);
+		reused = fd;
+	}
+	ck_assert_int_eq(fcntl(other, F_SETLEASE, F_RDLCK), 0);
+	file_write(path, 'b', LEN);
+	ck_assert_int_eq(mrrc_lease_hold(lease, 0, LEN, &hold, &addr), -ESTALE);
+	mrrc_lease_put(lease);
+	ck_assert_int_eq(get(path, &lease), 0);
+	mrrc_lease_put(lease);
+	/* and is not closed, or given up, in its place */
+	ck_assert_int_eq(fcntl(reused, F_GETLEASE), F_RDLCK);
+	close(other);
+	close(reused);
+	unlink(name);
+}
+END_TEST
+
+/* Without a signal, as if the kernel had forced it. */
+START_TEST(lease_is_lost)
+{
+	struct mrrc_fd_id id = { 0 }, found = { 0 };
+	struct mrrc_lease_hold hold;
+	struct mrrc_lease *lease;
+	char *addr;
+	int fd;
+
+	open_set(true, 0);
+	ck_assert_int_eq(get(path, &lease), 0);
+	fd = open(path, O_RDONLY);
+	mrrc_fd_id(fd, &id);
+	close(fd);
+	for (fd = 3; fd < 100; fd++) {
+		if (!mrrc_fd_id(fd, &found) && found.ino == id.ino)
+			ck_assert_int_eq(fcntl(fd, F_SETLEASE, F_UNLCK), 0);
+	}
+	file_write(path, 'b', LEN);
+	ck_assert_int_eq(mrrc_lease_hold(lease, 0, LEN, &hold, &addr), -ESTALE);
+	mrrc_lease_put(lease);
+}
+END_TEST
+
+START_TEST(kept_without_users)
+{
+	struct mrrc_lease *lease;
+	char name[4][112];
+	unsigned i;
+	int fd;
+
+	open_set(true, 0);
+	for (i = 0; i < 4; i++) {
+		snprintf(name[i], sizeof(name[i]), "%s/%u", dir, i);
+		file_write(name[i], 'a', LEN);
+		ck_assert_int_eq(get(name[i], &lease), 0);
+		mrrc_lease_put(lease);
+	}
+	ck_assert_uint_eq(forgotten, 2);
+	for (i = 0; i < 4; i++) {
+		fd = open(name[i], O_WRONLY | O_NONBLOCK);
+		ck_assert_int_eq(fd < 0, i >= 2);
+		close(fd);
+		/* and otherwise waits for the thread alone */
+		file_write(name[i], 'b', LEN);
+		unlink(name[i]);
+	}
+}
+END_TEST
+
+START_TEST(closed_with_leases)
+{
+	struct mrrc_lease *lease;
+	int fd;
+
+	open_set(true, 0);
+	ck_assert_int_eq(get(path, &lease), 0);
+	mrrc_lease_put(lease);
+	mrrc_leases_close(leases);
+	ck_assert_uint_eq(forgotten, 1);
+	fd = open(path, O_WRONLY | O_NONBLOCK);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	open_set(true, 0);
+}
+END_TEST
+
+/* Threads that hold, and a writer: what is held is never half of each. */
+static void *reader(void *arg)
+{
+	struct mrrc_lease_hold hold;
+	struct mrrc_lease *lease;
+	unsigned *held = arg;
+	char *addr;
+
+	while (!done) {
+		if (get(path, &lease))
+			continue;
+		if (!mrrc_lease_hold(lease, 0, LEN, &hold, &addr)) {
+			if (!has_bytes(addr, addr[0], LEN))
+				atomic_fetch_add(&wrong, 1);
+			++*held;
+			mrrc_lease_release(&hold);
+		}
+		mrrc_lease_put(lease);
+	}
+	return NULL;
+}
+
+START_TEST(crowd)
+{
+	unsigned held[2] = { 0 }, i;
+	pthread_t thread[2];
+
+	open_set(true, 0);
+	for (i = 0; i < 2; i++)
+		pthread_create(&thread[i], NULL, reader, &held[i]);
+	for (i = 0; i < 200; i++) {
+		file_write(path, (char) ('a' + i % 26), LEN);
+		usleep(i % 4 * 500);
+	}
+	done = true;
+	for (i = 0; i < 2; i++) {
+		pthread_join(thread[i], NULL);
+		ck_assert_uint_gt(held[i], 0);
+	}
+}
+END_TEST
+
+Suite *lease_suite(void)
+{
+	Suite *suite = suite_create("lease");
+	TCase *tcase = tcase_create("lease");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_set_timeout(tcase, 30);
+	tcase_add_test(tcase, refused);
+	tcase_add_test(tcase, refused_for_a_mapping);
+	tcase_add_test(tcase, parts);
+	tcase_add_test(tcase, writer_waits);
+	tcase_add_test(tcase, held_too_long);
+	tcase_add_test(tcase, held_too_long_is_copied);
+	tcase_add_test(tcase, no_handler_runs);
+	tcase_add_test(tcase, descriptor_is_closed);
+	tcase_add_test(tcase, lease_is_lost);
+	tcase_add_test(tcase, kept_without_users);
+	tcase_add_test(tcase, closed_with_leases);
+	tcase_add_test(tcase, crowd);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
