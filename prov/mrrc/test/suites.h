@@ -87,6 +87,7 @@ Suite *heap_hot_suite(void);
 Suite *heap_retire_suite(void);
 Suite *heap_wait_suite(void);
 Suite *lease_suite(void);
+Suite *ring_suite(void);
 Suite *own_file_suite(void);
 Suite *sockets_suite(void);
 Suite *pages_suite(void);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Reads of files past the page cache (O_DIRECT) by io_uring: a thread that has
+ * a ring, for the files of a domain.
+ *
+ * The kernel interrupts system calls of the threads that have opened a ring or
+ * submitted a request, when the request ends and after the ring is closed: an
+ * epoll_wait(2) of the application would fail with EINTR. So one thread does all
+ * of that, and the others queue reads.
+ *
+ * Any thread that holds no lock of rank LEAF, except open and close.
+ */
+#ifndef MRRC_RING_H
+#define MRRC_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <bsd/sys/queue.h>
+
+struct mrrc_ring;
+
+/* What is read, and the ring's account of it. */
+struct mrrc_ring_read {
+	/* constant until it has ended */
+	int fd;	  /* open with O_DIRECT */
+	int slot; /* of buf: mrrc_ring_pin(); or -1 */
+	char *buf;
+	size_t len;	 /* buf, len and offset: as O_DIRECT wants them */
+	size_t need;	 /* of len: the file may end behind */
+	uint64_t offset; /* in the file */
+	/* the ring's lock */
+	size_t asked;	 /* bytes that the kernel was asked for */
+	unsigned flight; /* requests under way */
+	bool missing;	 /* fewer bytes than need came, or an error */
+	bool queued;
+	TAILQ_ENTRY(mrrc_ring_read) link;
+};
+
+/*
+ * -EOPNOTSUPP: built without liburing; -ENOSYS, -EPERM: the kernel or seccomp
+ * refuses; or another error.
+ */
+int mrrc_ring_open(struct mrrc_ring **ring);
+
+/* Nothing is being read. */
+void mrrc_ring_close(struct mrrc_ring *ring);
+
+/*
+ * Registers memory, so that each read does not: a slot, or -1. It stays pinned
+ * until it is unpinned, and is not read into then.
+ */
+int mrrc_ring_pin(struct mrrc_ring *ring, void *addr, size_t len);
+void mrrc_ring_unpin(struct mrrc_ring *ring, int slot);
+
+void mrrc_ring_start(struct mrrc_ring *ring, struct mrrc_ring_read *read);
+
+/*
+ * Waits until it has ended. false: need bytes are not there, for any reason:
+ * read them otherwise.
+ */
+bool mrrc_ring_wait(struct mrrc_ring *ring, struct mrrc_ring_read *read);
+
+/* Waits until nothing is written to buf any more. */
+void mrrc_ring_cancel(struct mrrc_ring *ring, struct mrrc_ring_read *read);
+
+/*
+ * The file behind fd, opened for mrrc_ring_start(), and what offsets and
+ * addresses have to be multiples of. -EOPNOTSUPP: its file system cannot.
+ */
+int mrrc_ring_file(int fd, size_t *align, int *direct_fd);
+
+#endif /* MRRC_RING_H */
