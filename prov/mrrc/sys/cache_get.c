@@ -117,6 +117,7 @@ struct mrrc_want {
 	enum mrrc_access access;
 	unsigned pieces;
 	struct mrrc_admit *admit; /* NULL: it cannot be copied */
+	bool stable;		  /* mrrc_cache_mt_get_stable() */
 	bool copy;		  /* a copy is cheaper: nothing is held */
 };
 
@@ -200,7 +201,8 @@ static int cache_mt_single(struct mrrc_cache_mt *cache,
 			   struct mrrc_plan *plan)
 {
 	struct mrrc_piece *piece = &plan->piece[0];
-	struct mrrc_pending pending = { .access = want->access };
+	struct mrrc_pending pending = { .access = want->access,
+					.stable = want->stable };
 
 	piece->start = want->addr & ~(cache->cache.page - 1);
 	piece->len = mrrc_pages_len(want->addr, want->len, cache->cache.page);
@@ -238,6 +240,7 @@ static int cache_mt_complete(struct mrrc_cache_mt *cache,
 				.start = piece->start,
 				.len = piece->len,
 				.access = pending->access,
+				.stable = pending->stable,
 			};
 		ret = mrrc_cache_mt_fill(cache, pending,
 					 plan->merged ? changes : NULL,
@@ -254,7 +257,8 @@ static int cache_mt_complete(struct mrrc_cache_mt *cache,
 static int cache_mt_plan(struct mrrc_cache_mt *cache, struct mrrc_want *want,
 			 struct mrrc_plan *plan)
 {
-	struct mrrc_pending pending = { .access = want->access };
+	struct mrrc_pending pending = { .access = want->access,
+					.stable = want->stable };
 	uint64_t changes;
 	bool alone;
 	int ret;
@@ -364,6 +368,28 @@ int mrrc_cache_mt_get_or_copy(struct mrrc_cache_mt *cache,
 	*copy = false;
 	if (cache_mt_known(cache, want.addr, len, access, plan))
 		return 0;
+	ret = mrrc_cache_mt_get_slow(cache, &want, plan);
+	*copy = want.copy;
+	return ret;
+}
+
+bool mrrc_cache_mt_known(struct mrrc_cache_mt *cache, const void *ptr,
+			 size_t len, enum mrrc_access access,
+			 struct mrrc_plan *plan)
+{
+	return cache_mt_known(cache, (uintptr_t) ptr, len, access, plan);
+}
+
+int mrrc_cache_mt_get_stable(struct mrrc_cache_mt *cache,
+			     struct mrrc_admit *admit, const void *ptr,
+			     size_t len, unsigned pieces,
+			     struct mrrc_plan *plan, bool *copy)
+{
+	struct mrrc_want want = { (uintptr_t) ptr, len,
+				  MRRC_RO,	   pieces,
+				  .admit = admit,  .stable = true };
+	int ret;
+
 	ret = mrrc_cache_mt_get_slow(cache, &want, plan);
 	*copy = want.copy;
 	return ret;

@@ -246,6 +246,11 @@ static int miss_try(struct mrrc_miss *miss, enum mrrc_access as, bool *watched)
 	struct mrrc_pending *pending = miss->pending;
 	int ret = 0;
 
+	if (pending->stable) {
+		*watched = true;
+		miss->seen = true;
+		return miss_reg(miss, pending->start, pending->len, as);
+	}
 	if (!*watched) {
 		ret = miss_watch(miss);
 		*watched = !ret;
@@ -313,7 +318,7 @@ static struct mrrc_region *miss_index(struct mrrc_miss *miss,
 		*cause = MRRC_STAT_UNCACHED_FULL;
 		return region;
 	}
-	region->watched = true;
+	region->watched = !pending->stable;
 	*cause = MRRC_STAT_CNT;
 	return region;
 }
@@ -343,7 +348,7 @@ static void miss_insert(struct mrrc_miss *miss, struct mrrc_region **out)
 	mrrc_cache_mt_queue(cache, &victims);
 	mrrc_lock_release(&cache->lock);
 
-	if (cause != MRRC_STAT_CNT)
+	if (cause != MRRC_STAT_CNT && !miss->pending->stable)
 		mrrc_mon_unwatch(cache->mon, miss->pending->start,
 				 miss->pending->len);
 	mrrc_cache_mt_dereg_list(cache, &victims);
@@ -405,8 +410,11 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
 	if (!miss.region)
 		goto err_withdraw;
 	/* Buffers are mostly used both ways; not all memory allows it. */
-	ret = miss_try(&miss, access == MRRC_RO ? MRRC_RW : access, &watched);
-	if (watched && access == MRRC_RO && mrrc_reg_denied(ret)) {
+	ret = miss_try(&miss,
+		       access == MRRC_RO && !pending->stable ? MRRC_RW : access,
+		       &watched);
+	if (watched && !pending->stable && access == MRRC_RO &&
+	    mrrc_reg_denied(ret)) {
 		miss_count(cache, MRRC_STAT_RO_FALLBACKS);
 		ret = miss_try(&miss, MRRC_RO, &watched);
 	}

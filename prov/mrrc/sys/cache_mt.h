@@ -90,6 +90,22 @@ int mrrc_cache_mt_get_or_copy(struct mrrc_cache_mt *cache,
 			      unsigned pieces, struct mrrc_plan *plan,
 			      bool *copy);
 
+/* Is all of it registered as one region? Then it is held, as by the others. */
+bool mrrc_cache_mt_known(struct mrrc_cache_mt *cache, const void *addr,
+			 size_t len, enum mrrc_access access,
+			 struct mrrc_plan *plan);
+
+/*
+ * As mrrc_cache_mt_get_or_copy() after mrrc_cache_mt_known() has found nothing,
+ * for a source in a mapping that nothing but its owner changes, and that is
+ * invalidated before it is unmapped: it is not watched. admit: or NULL, if it
+ * cannot be copied.
+ */
+int mrrc_cache_mt_get_stable(struct mrrc_cache_mt *cache,
+			     struct mrrc_admit *admit, const void *addr,
+			     size_t len, unsigned pieces,
+			     struct mrrc_plan *plan, bool *copy);
+
 /*
  * Count an event that the cache itself does not see; gauges go down by -change.
  */

@@ -16,6 +16,7 @@ struct mrrc_pending {
 	uintptr_t start;
 	size_t len;
 	enum mrrc_access access; /* asked for */
+	bool stable;		 /* mrrc_cache_mt_get_stable() */
 	bool published;		 /* in the cache's list: lock */
 	pthread_t thread;	 /* that registers it */
 	bool stale;		 /* an event touched the range */
