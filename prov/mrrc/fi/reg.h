@@ -32,6 +32,7 @@ struct mrrc_budget;
 struct mrrc_alloc;
 struct mrrc_heap;
 struct mrrc_heaps;
+struct mrrc_ring;
 
 #define MRRC_ALLOC_RIGHTS 4 /* combinations of remote rights */
 
@@ -62,6 +63,7 @@ struct mrrc_reg {
 	struct mrrc_heaps *_Atomic alloc_heaps; /* alloc's */
 	/* and its own heaps of the default kind of pages, made at first use */
 	struct mrrc_heap *_Atomic alloc_usual[MRRC_ALLOC_RIGHTS];
+	struct mrrc_ring *_Atomic ring;	    /* fi/file: at first use */
 	struct mrrc_stats last;		    /* before the last flush */
 	char unkept[MRRC_MON_REASON];	    /* why memory is not watched */
 	char unhooked[MRRC_LIBC_HOOKS_WHY]; /* what of libc is not, and why */

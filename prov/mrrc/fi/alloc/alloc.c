@@ -291,6 +291,19 @@ static int alloc_error(int ret)
 	return ret == -EDOM ? -FI_EDOMAIN : ret;
 }
 
+int mrrc_alloc_take(struct mrrc_reg *reg, size_t align, size_t len, void **buf)
+{
+	return alloc_slow(reg, align, len, 0, 0, buf, NULL);
+}
+
+void mrrc_alloc_give(struct mrrc_reg *reg, void *buf)
+{
+	struct mrrc_alloc *alloc = atomic_load(&reg->alloc);
+
+	if (alloc)
+		mrrc_heap_free(alloc->heaps, buf);
+}
+
 static int alloc_free_any(struct fid_domain *domain, void *buf)
 {
 	struct mrrc_reg *reg = mrrc_alloc_reg(domain);

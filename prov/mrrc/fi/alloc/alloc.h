@@ -42,8 +42,18 @@ void mrrc_alloc_close(struct mrrc_reg *reg);
 /* Is a feature of fi_mrrc_feature() available on this domain? */
 int mrrc_alloc_feature(const struct mrrc_reg *reg, const char *name);
 
+/* Memory for the provider's own operations, and its end. 0 or -FI_E* */
+int mrrc_alloc_take(struct mrrc_reg *reg, size_t align, size_t len, void **buf);
+void mrrc_alloc_give(struct mrrc_reg *reg, void *buf);
+
 /* The descriptor of a range in an allocation of this domain. */
 bool mrrc_alloc_desc(const struct mrrc_reg *reg, const void *addr, size_t len,
 		     void **desc);
+
+/*
+ * The slot of a range in an allocation at the domain's ring (reg->ring), which
+ * has its block from now on until that is deregistered; or -1.
+ */
+int mrrc_alloc_slot(const struct mrrc_reg *reg, const void *addr, size_t len);
 
 #endif /* MRRC_ALLOC_H */

@@ -26,6 +26,10 @@ struct mrrc_alloc {
 /* A block's registration, as the application has it. */
 struct mrrc_alloc_mr {
 	struct mrrc_mr mr;
+	void *start;
+	size_t len;
+	atomic_int
+		slot; /* at the domain's ring, from 1; 0: none; -1: refused */
 };
 
 /* The domain's, the provider's or a hooked one; NULL: neither. */

@@ -9,6 +9,7 @@
 
 #include "fi/alloc/alloc_priv.h"
 #include "sys/cache_mt.h"
+#include "sys/ring.h"
 #include "sys/vm.h"
 
 /* For what is missing for a block: others deregister it. */
@@ -80,8 +81,38 @@ static int alloc_mr_reg(void *arg, uintptr_t start, size_t len,
 	mr->mr.mr.fid.ops = &alloc_mr_fid_ops;
 	mr->mr.mr.mem_desc = fi_mr_desc(mr->mr.core);
 	mr->mr.mr.key = fi_mr_key(mr->mr.core);
+	mr->start = (void *) start;
+	mr->len = len;
 	*cookie = mr;
 	return 0;
+}
+
+int mrrc_alloc_slot(const struct mrrc_reg *reg, const void *addr, size_t len)
+{
+	struct mrrc_alloc *alloc = atomic_load(&reg->alloc);
+	struct mrrc_alloc_mr *mr = mrrc_heap_cookie(alloc->heaps, addr, len);
+	struct mrrc_ring *ring = atomic_load(&reg->ring);
+	int known = mr ? atomic_load(&mr->slot) : -1, slot;
+
+	if (known)
+		return known < 0 ? -1 : known - 1;
+	slot = mrrc_ring_pin(ring, mr->start, mr->len);
+	if (atomic_compare_exchange_strong(&mr->slot, &known,
+					   slot < 0 ? -1 : slot + 1))
+		return slot;
+	/* another thread was first */
+	if (slot >= 0)
+		mrrc_ring_unpin(ring, slot);
+	return known < 0 ? -1 : known - 1;
+}
+
+/* Before the memory has another use: the ring would read to its old pages. */
+static void alloc_mr_unpin(struct mrrc_alloc *alloc, struct mrrc_alloc_mr *mr)
+{
+	struct mrrc_ring *ring = atomic_load(&alloc->reg->ring);
+
+	if (ring && atomic_load(&mr->slot) > 0)
+		mrrc_ring_unpin(ring, atomic_load(&mr->slot) - 1);
 }
 
 static void alloc_mr_dereg(void *arg, void *cookie, uintptr_t start, size_t len)
@@ -92,6 +123,7 @@ static void alloc_mr_dereg(void *arg, void *cookie, uintptr_t start, size_t len)
 	alloc_count(alloc, MRRC_STAT_ALLOC_DEREGS, 1);
 	alloc_count(alloc, MRRC_STAT_ALLOC_BLOCKS, -1);
 	alloc_count(alloc, MRRC_STAT_ALLOC_BYTES, -(int64_t) len);
+	alloc_mr_unpin(alloc, mr);
 	mrrc_reg_unmake(mr->mr.core, start, len);
 	if (alloc->budget)
 		mrrc_budget_put(alloc->budget, len);
