@@ -16,7 +16,10 @@ static const struct below_row {
 } below_rows[] = {
 	{ "verbs", NULL, MRRC_BELOW_CACHES | MRRC_BELOW_DEREG_SLOW },
 	{ "verbs", ALONE, MRRC_BELOW_RX_ALWAYS | MRRC_BELOW_DEREG_SAFE },
-	{ "tcp", NULL, MRRC_BELOW_SOCKETS },
+	{ "tcp", NULL, MRRC_BELOW_SOCKETS | MRRC_BELOW_BY_ADDRESS },
+	{ "net", NULL, MRRC_BELOW_BY_ADDRESS },
+	{ "udp", NULL, MRRC_BELOW_BY_ADDRESS },
+	{ "sockets", NULL, MRRC_BELOW_BY_ADDRESS },
 	{ NULL, "ofi_rxm", MRRC_BELOW_PEERS_READ | MRRC_BELOW_RECVV_TWICE },
 };
 

@@ -28,6 +28,9 @@ enum mrrc_below {
 	MRRC_BELOW_RECVV_TWICE = 1 << 6,
 	/* connections are TCP sockets of this process */
 	MRRC_BELOW_SOCKETS = 1 << 7,
+	/* buffers are read through their addresses, when it sends them; others
+	 * may have a device read pages that were there before */
+	MRRC_BELOW_BY_ADDRESS = 1 << 8,
 };
 
 /* Properties of the provider with this name, as "verbs" or "tcp;ofi_rxm". */

@@ -9,6 +9,7 @@
 #ifndef MRRC_BLOCKS_H
 #define MRRC_BLOCKS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,6 +17,7 @@
 #include "fi/reg.h"
 
 struct mrrc_blocks;
+struct mrrc_op;
 
 /* Before each block's data: 64 bytes. */
 struct mrrc_block {
@@ -27,10 +29,15 @@ struct mrrc_block {
 	_Atomic uint32_t free_next;
 	uint8_t class; /* MRRC_BLOCK_HEAP: memory of malloc */
 	bool in;       /* data are to be copied to the user */
+	bool error;    /* the application is to get an error: claim */
+	/* MRRC_BLOCK_FILE: the operation has ended, or was not posted */
+	void (*end)(struct mrrc_op *op, struct mrrc_block *block);
+	const atomic_bool *lost; /* its data may be wrong */
 };
 
 #define MRRC_BLOCK_HEAD 64
 #define MRRC_BLOCK_HEAP UINT8_MAX
+#define MRRC_BLOCK_FILE (UINT8_MAX - 1) /* a part of a file: fi/file */
 
 static inline char *mrrc_block_data(struct mrrc_block *block)
 {

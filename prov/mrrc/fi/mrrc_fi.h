@@ -448,6 +448,8 @@ void mrrc_cq_drain(struct mrrc_cq *cq);
 void mrrc_cq_leave_alone(struct mrrc_cq *cq);
 void mrrc_cq_leave_alone_end(struct mrrc_cq *cq);
 void mrrc_domain_drain(struct mrrc_domain *domain);
+/* The same for its other CQs, too. */
+void mrrc_domain_drain_all(struct mrrc_domain *domain);
 /* cq.c: an endpoint with FI_BUFFERED_RECV is bound to it */
 void mrrc_cq_set_buffered(struct mrrc_cq *cq);
 int mrrc_cq_open_internal(struct mrrc_domain *domain, struct mrrc_cq **cq);

@@ -6,6 +6,7 @@
 #include "suites.h"
 
 #define ANY_VERBS (MRRC_BELOW_CACHES | MRRC_BELOW_DEREG_SLOW)
+#define ANY_TCP	  (MRRC_BELOW_SOCKETS | MRRC_BELOW_BY_ADDRESS)
 #define ANY_RXM \
 	(MRRC_BELOW_LAYERED | MRRC_BELOW_PEERS_READ | MRRC_BELOW_RECVV_TWICE)
 
@@ -19,12 +20,13 @@ static const struct {
 	{ "verbs;ofi_rxd", "verbs", ANY_VERBS | MRRC_BELOW_LAYERED },
 	{ "verbsy", "verbsy", 0 },
 	{ "verb", "verb", 0 },
-	{ "tcp", "tcp", MRRC_BELOW_SOCKETS },
-	{ "tcp;ofi_rxm", "tcp", MRRC_BELOW_SOCKETS | ANY_RXM },
-	{ "net", "tcp", 0 },
-	{ "net;ofi_rxm", "net", ANY_RXM },
+	{ "tcp", "tcp", ANY_TCP },
+	{ "tcp;ofi_rxm", "tcp", ANY_TCP | ANY_RXM },
+	{ "net", "tcp", MRRC_BELOW_BY_ADDRESS },
+	{ "net;ofi_rxm", "net", MRRC_BELOW_BY_ADDRESS | ANY_RXM },
+	{ "sockets", "sockets", MRRC_BELOW_BY_ADDRESS },
 	{ "ofi_rxm", "ofi_rxm", 0 },
-	{ "udp;ofi_rxd", "udp", MRRC_BELOW_LAYERED },
+	{ "udp;ofi_rxd", "udp", MRRC_BELOW_BY_ADDRESS | MRRC_BELOW_LAYERED },
 	{ "", "", 0 },
 };
 

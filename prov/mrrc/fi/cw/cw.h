@@ -597,8 +597,10 @@ void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end);
 #define CW_LINGER_MS 200
 
 /* cw/op.c. No lock held. */
+struct mrrc_source;
+/* source: NULL, or what is written in place of msg's buffers */
 ssize_t mrrc_cw_post_write(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
-			   uint64_t flags);
+			   uint64_t flags, const struct mrrc_source *source);
 ssize_t mrrc_cw_post_tag(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 			 uint64_t flags);
 void mrrc_cw_finish(struct cw_list *list);

@@ -24,7 +24,7 @@ static ssize_t cw_ops_cwritemsg(struct fid_ep *ep_fid,
 
 	if (!ep)
 		return -FI_EINVAL;
-	return mrrc_ep_has_cw(ep) ? mrrc_cw_post_write(ep, msg, flags) :
+	return mrrc_ep_has_cw(ep) ? mrrc_cw_post_write(ep, msg, flags, NULL) :
 				    -FI_EOPNOTSUPP;
 }
 

@@ -143,7 +143,8 @@ static int cw_noted(struct mrrc_cw_ep *cw, struct cw_rec *rec, int ret)
  * names: CLAIMED keeps flushes from it.
  */
 static int cw_resolve(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
-		      struct mrrc_op **op_out, struct mrrc_bufs *bufs)
+		      const struct mrrc_source *source, struct mrrc_op **op_out,
+		      struct mrrc_bufs *bufs)
 {
 	struct mrrc_op *op;
 	bool any;
@@ -156,8 +157,10 @@ static int cw_resolve(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 		return ret;
 	mrrc_op_retire_silent(op);
 	atomic_store(&op->flags, MRRC_OP_CLAIMED);
-	ret = mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
-			   ep->write_split_limit, MRRC_RO, bufs, &any);
+	ret = source ?
+		      source->resolve(source, op, ep->write_split_limit, bufs) :
+		      mrrc_resolve(op, msg->msg_iov, msg->desc, msg->iov_count,
+				   ep->write_split_limit, MRRC_RO, bufs, &any);
 	if (ret)
 		return mrrc_op_posted(op, ret);
 	*op_out = op;
@@ -197,7 +200,7 @@ static int cw_submit_write(struct mrrc_cw_ep *cw, struct cw_rec *rec,
 }
 
 static int cw_post_write(struct mrrc_cw_ep *cw, const struct fi_msg_cw *msg,
-			 uint64_t flags)
+			 uint64_t flags, const struct mrrc_source *source)
 {
 	struct mrrc_ep *via = cw->via;
 	struct mrrc_op *op = NULL;
@@ -208,9 +211,11 @@ static int cw_post_write(struct mrrc_cw_ep *cw, const struct fi_msg_cw *msg,
 	if (msg->iov_count > via->tx.iov_limit)
 		return -FI_EINVAL;
 	if (via->domain->implicit) {
-		ret = cw_resolve(via, msg, &op, &bufs);
+		ret = cw_resolve(via, msg, source, &op, &bufs);
 		if (ret)
 			return ret;
+	} else if (source) {
+		return -FI_EOPNOTSUPP;
 	} else {
 		cw_given(msg, &bufs);
 	}
@@ -223,7 +228,7 @@ static int cw_post_write(struct mrrc_cw_ep *cw, const struct fi_msg_cw *msg,
 	memcpy(rec->desc, bufs.desc, bufs.count * sizeof(*rec->desc));
 	rec->is_wr = true;
 	rec->op = op;
-	rec->wr.len = cw_iov_len(msg->msg_iov, msg->iov_count);
+	rec->wr.len = cw_iov_len(bufs.iov, bufs.count);
 	rec->wr.has_data = flags & FI_REMOTE_CQ_DATA;
 	rec->wr.data = rec->wr.has_data ? msg->data : 0;
 	ret = cw_submit_write(cw, rec, msg->cwtag, flags & FI_MORE);
@@ -235,7 +240,7 @@ err_op:
 }
 
 ssize_t mrrc_cw_post_write(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
-			   uint64_t flags)
+			   uint64_t flags, const struct mrrc_source *source)
 {
 	struct fi_msg_cw own = *msg;
 	struct mrrc_cw_ep *cw;
@@ -253,7 +258,7 @@ ssize_t mrrc_cw_post_write(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 	/* descriptors of the application's domain do not apply below */
 	if (cw->rdm)
 		own.desc = NULL;
-	ret = cw_post_write(cw, &own, flags);
+	ret = cw_post_write(cw, &own, flags, source);
 	mrrc_cw_put(cw);
 	return ret;
 }
@@ -479,9 +484,11 @@ void mrrc_cw_finish(struct cw_list *list)
 	while ((rec = STAILQ_FIRST(list))) {
 		STAILQ_REMOVE_HEAD(list, link);
 		cw = rec->cw;
-		if (rec->is_wr && rec->op)
+		if (rec->is_wr && rec->op) {
+			if (!rec->end.err && mrrc_bounce_lost(rec->op))
+				rec->end.err = FI_EIO;
 			mrrc_op_end(rec->op);
-		else if (!rec->is_wr)
+		} else if (!rec->is_wr)
 			cw_conceal(cw->via->domain, rec);
 		cw_report(rec);
 		cw_rec_free(rec);

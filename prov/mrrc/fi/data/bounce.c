@@ -21,12 +21,22 @@
 #include "fi/blocks.h"
 #include "fi/data/op.h"
 
+bool mrrc_bounce_lost(const struct mrrc_op *op)
+{
+	return op->bounces && op->bounces->class == MRRC_BLOCK_FILE &&
+	       atomic_load(op->bounces->lost);
+}
+
 void mrrc_bounce_free(struct mrrc_op *op)
 {
 	struct mrrc_block *block;
 
 	while ((block = op->bounces)) {
 		op->bounces = block->next;
+		if (block->class == MRRC_BLOCK_FILE) {
+			block->end(op, block);
+			continue;
+		}
 		if (block->class == MRRC_BLOCK_HEAP)
 			mrrc_reg_forget(&op->domain->reg,
 					mrrc_block_data(block), block->len);

@@ -60,13 +60,21 @@ void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
 }
 
 /*
- * An operation with copies has completed, under the CQ's lock. false: its
- * endpoint is closed, so its buffers must not be written any more, and the
- * completion is not reported.
+ * An operation with copies has completed, under the CQ's lock. false: the
+ * completion is not reported, because its endpoint is closed, so that its
+ * buffers must not be written any more, or because the part of a file that it
+ * read is to be reported as an error instead (mrrc_bounce_free()).
  */
 static bool claim_copies(struct mrrc_cq *cq, struct mrrc_op *op, uint32_t state,
 			 struct fi_cq_data_entry *entry, int err)
 {
+	struct mrrc_block *block = op->bounces;
+
+	if (block->class == MRRC_BLOCK_FILE) {
+		block->error = !err && !(state & MRRC_OP_ZOMBIE) &&
+			       mrrc_bounce_lost(op);
+		return !block->error;
+	}
 	if (cq->core_entry_size >= sizeof(*entry) || err)
 		entry->buf = mrrc_bounce_user(op, entry->buf);
 	if (state & MRRC_OP_ZOMBIE)

@@ -189,6 +189,8 @@ void mrrc_bounce_in(struct mrrc_op *op, size_t len);
  * address is returned unchanged.
  */
 void *mrrc_bounce_user(const struct mrrc_op *op, const void *addr);
+/* Did it read a part of a file that may have been wrong? */
+bool mrrc_bounce_lost(const struct mrrc_op *op);
 void mrrc_bounce_free(struct mrrc_op *op);
 
 /*

@@ -290,18 +290,27 @@ bool mrrc_cq_ready(struct mrrc_cq *cq)
 	return ready;
 }
 
-void mrrc_domain_drain(struct mrrc_domain *domain)
+static void domain_drain(struct mrrc_domain *domain, bool all)
 {
 	struct mrrc_op *done = NULL;
 	struct mrrc_cq *cq;
 
-	if (!atomic_load_explicit(&domain->internal_cqs, memory_order_relaxed))
-		return;
 	mrrc_mutex_lock(&domain->cq_lock);
 	for (cq = domain->cqs; cq; cq = cq->next) {
-		if (cq->internal)
+		if (cq->internal || all)
 			cq_collect(cq, &done);
 	}
 	mrrc_mutex_unlock(&domain->cq_lock);
 	mrrc_op_end_list(done);
+}
+
+void mrrc_domain_drain(struct mrrc_domain *domain)
+{
+	if (atomic_load_explicit(&domain->internal_cqs, memory_order_relaxed))
+		domain_drain(domain, false);
+}
+
+void mrrc_domain_drain_all(struct mrrc_domain *domain)
+{
+	domain_drain(domain, true);
 }

@@ -94,9 +94,8 @@ static void bufs_add(struct mrrc_bufs *core, void *base, size_t len, void *desc)
 	core->desc[core->count++] = desc;
 }
 
-/* The regions of a plan, held, and the part of the buffer in each. */
-static int resolve_plan(struct mrrc_op *op, const struct iovec *iov,
-			const struct mrrc_plan *plan, struct mrrc_bufs *core)
+int mrrc_resolve_plan(struct mrrc_op *op, const struct iovec *iov,
+		      const struct mrrc_plan *plan, struct mrrc_bufs *core)
 {
 	const uintptr_t lo = (uintptr_t) iov->iov_base;
 	const uintptr_t hi = lo + iov->iov_len;
@@ -191,7 +190,7 @@ static int resolve_one(struct mrrc_op *op, const struct iovec *iov,
 		resolve_warn(op->domain, iov, access, ret);
 		return ret;
 	}
-	return resolve_plan(op, &copy, &plan, core);
+	return mrrc_resolve_plan(op, &copy, &plan, core);
 }
 
 int mrrc_resolve_nothing(struct mrrc_op *op, void **core_desc)

@@ -102,6 +102,17 @@ static inline bool mrrc_resolve_born(const struct mrrc_ep *ep, const void *buf,
 	       mrrc_alloc_desc(reg, buf, len, core_desc);
 }
 
+/* The regions of a plan, held, and the part of the buffer in each. */
+int mrrc_resolve_plan(struct mrrc_op *op, const struct iovec *iov,
+		      const struct mrrc_plan *plan, struct mrrc_bufs *core);
+
+/* A source that is not memory, resolved in place of buffers: a part of a file.
+ */
+struct mrrc_source {
+	int (*resolve)(const struct mrrc_source *source, struct mrrc_op *op,
+		       size_t limit, struct mrrc_bufs *core);
+};
+
 /* Any valid descriptor, for buffers that are not used. */
 int mrrc_resolve_nothing(struct mrrc_op *op, void **core_desc);
 
