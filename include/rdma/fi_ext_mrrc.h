@@ -562,6 +562,174 @@ static inline int fi_mr_heap_stats_read(struct fid_mr_heap *heap,
 	return heap->ops->stats(heap, stats);
 }
 
+/* ---- parts of files as sources: fi_mrrc_file(3) ------------------------ */
+
+#define FI_MRRC_FILE_OPS "ofi_mrrc file ops v1"
+
+/* flags of fi_mrrc_file_open(): one of them at most */
+#define FI_MRRC_FILE_COPY   (1ULL << 0)
+#define FI_MRRC_FILE_MAP    (1ULL << 1)
+#define FI_MRRC_FILE_DIRECT (1ULL << 2)
+
+struct fi_mrrc_file_msg {
+	uint64_t offset; /* of the part in the file */
+	size_t len;
+	fi_addr_t addr; /* the peer */
+	void *context;
+	uint64_t data;	   /* with FI_REMOTE_CQ_DATA */
+	uint64_t tag;	   /* tagged messages; conditional writes: the cwtag */
+	uint64_t rma_addr; /* writes: where, and the peer's key */
+	uint64_t key;
+};
+
+struct fi_mrrc_file_attr {
+	size_t size;
+	uint64_t length; /* of the file, now */
+	uint64_t mapped; /* operations that read the file's own pages */
+	uint64_t copied; /* that read a copy of them */
+	uint64_t mapped_bytes;
+	uint64_t copied_bytes;
+	uint64_t leases; /* times that one was taken */
+	char why[80];	 /* there is none now; empty: there is */
+	uint64_t direct; /* operations that read what the disk has written */
+	uint64_t direct_bytes;
+	uint64_t ahead_bytes; /* of them, read before the posting */
+};
+
+struct fid_mrrc_file;
+
+/* As the endpoint's threading allows; query: any thread. */
+struct fi_ops_mrrc_file {
+	size_t size;
+	ssize_t (*sendmsg)(struct fid_mrrc_file *file, struct fid_ep *ep,
+			   const struct fi_mrrc_file_msg *msg, uint64_t flags);
+	ssize_t (*tsendmsg)(struct fid_mrrc_file *file, struct fid_ep *ep,
+			    const struct fi_mrrc_file_msg *msg, uint64_t flags);
+	ssize_t (*writemsg)(struct fid_mrrc_file *file, struct fid_ep *ep,
+			    const struct fi_mrrc_file_msg *msg, uint64_t flags);
+	ssize_t (*cwritemsg)(struct fid_mrrc_file *file, struct fid_ep *ep,
+			     const struct fi_mrrc_file_msg *msg,
+			     uint64_t flags);
+	int (*query)(struct fid_mrrc_file *file,
+		     struct fi_mrrc_file_attr *attr);
+};
+
+/* fid.fclass of a file; libfabric has no class for it */
+#define FI_MRRC_CLASS_FILE ((1 << 16) + 1)
+
+struct fid_mrrc_file {
+	struct fid fid;
+	struct fi_ops_mrrc_file *ops;
+};
+
+/* Of a domain. Any thread. */
+struct fi_mrrc_ops_file {
+	size_t size;
+	int (*open)(struct fid_domain *domain, int fd, uint64_t flags,
+		    struct fid_mrrc_file **file, void *context);
+};
+
+static inline int fi_mrrc_file_open(struct fid_domain *domain, int fd,
+				    uint64_t flags, struct fid_mrrc_file **file,
+				    void *context)
+{
+	struct fi_mrrc_ops_file *ops;
+	int ret;
+
+	ret = fi_open_ops(&domain->fid, FI_MRRC_FILE_OPS, 0, (void **) &ops,
+			  NULL);
+	return ret ? ret : ops->open(domain, fd, flags, file, context);
+}
+
+static inline ssize_t fi_mrrc_file_sendmsg(struct fid_mrrc_file *file,
+					   struct fid_ep *ep,
+					   const struct fi_mrrc_file_msg *msg,
+					   uint64_t flags)
+{
+	return file->ops->sendmsg(file, ep, msg, flags);
+}
+
+static inline ssize_t fi_mrrc_file_tsendmsg(struct fid_mrrc_file *file,
+					    struct fid_ep *ep,
+					    const struct fi_mrrc_file_msg *msg,
+					    uint64_t flags)
+{
+	return file->ops->tsendmsg(file, ep, msg, flags);
+}
+
+static inline ssize_t fi_mrrc_file_writemsg(struct fid_mrrc_file *file,
+					    struct fid_ep *ep,
+					    const struct fi_mrrc_file_msg *msg,
+					    uint64_t flags)
+{
+	return file->ops->writemsg(file, ep, msg, flags);
+}
+
+static inline ssize_t fi_mrrc_file_cwritemsg(struct fid_mrrc_file *file,
+					     struct fid_ep *ep,
+					     const struct fi_mrrc_file_msg *msg,
+					     uint64_t flags)
+{
+	return file->ops->cwritemsg(file, ep, msg, flags);
+}
+
+/* A message with what all kinds of operations have. */
+static inline struct fi_mrrc_file_msg
+fi_mrrc_file_part(uint64_t offset, size_t len, fi_addr_t addr, void *context)
+{
+	struct fi_mrrc_file_msg msg;
+
+	msg.offset = offset;
+	msg.len = len;
+	msg.addr = addr;
+	msg.context = context;
+	msg.data = msg.tag = msg.rma_addr = msg.key = 0;
+	return msg;
+}
+
+static inline ssize_t fi_mrrc_file_send(struct fid_mrrc_file *file,
+					struct fid_ep *ep, uint64_t offset,
+					size_t len, fi_addr_t dest_addr,
+					void *context)
+{
+	struct fi_mrrc_file_msg msg =
+		fi_mrrc_file_part(offset, len, dest_addr, context);
+
+	return file->ops->sendmsg(file, ep, &msg, FI_COMPLETION);
+}
+
+static inline ssize_t fi_mrrc_file_write(struct fid_mrrc_file *file,
+					 struct fid_ep *ep, uint64_t offset,
+					 size_t len, fi_addr_t dest_addr,
+					 uint64_t addr, uint64_t key,
+					 void *context)
+{
+	struct fi_mrrc_file_msg msg =
+		fi_mrrc_file_part(offset, len, dest_addr, context);
+
+	msg.rma_addr = addr;
+	msg.key = key;
+	return file->ops->writemsg(file, ep, &msg, FI_COMPLETION);
+}
+
+static inline ssize_t fi_mrrc_file_cwrite(struct fid_mrrc_file *file,
+					  struct fid_ep *ep, uint64_t offset,
+					  size_t len, fi_addr_t dest_addr,
+					  uint64_t cwtag, void *context)
+{
+	struct fi_mrrc_file_msg msg =
+		fi_mrrc_file_part(offset, len, dest_addr, context);
+
+	msg.tag = cwtag;
+	return file->ops->cwritemsg(file, ep, &msg, FI_COMPLETION);
+}
+
+static inline int fi_mrrc_file_query(struct fid_mrrc_file *file,
+				     struct fi_mrrc_file_attr *attr)
+{
+	return file->ops->query(file, attr);
+}
+
 #ifdef __cplusplus
 }
 #endif
