@@ -18,7 +18,8 @@ alloc: fi record
 data: fi record alloc
 obj: fi record alloc data
 hook: fi record alloc obj
-cw: fi record data obj'
+cw: fi record data obj
+file: fi record alloc data obj cw'
 
 # Lines of "WHAT FROM TO NAME" become complaints.
 judge()

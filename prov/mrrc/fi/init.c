@@ -11,6 +11,7 @@
 
 #include "fi/alloc/alloc.h"
 #include "fi/cw/cw.h"
+#include "fi/file/file.h"
 #include "fi/hook/hook.h"
 #include "fi/info.h"
 #include "fi/mrrc_fi.h"
@@ -38,6 +39,7 @@ static void prov_init(void)
 	mrrc_recorded_init();
 	mrrc_noted_init();
 	mrrc_cw_calls_init();
+	mrrc_file_calls_init();
 }
 
 struct fi_provider *mrrc_prov_ini(struct fi_provider *prov)

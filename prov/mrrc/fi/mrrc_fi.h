@@ -66,6 +66,7 @@ struct mrrc_comp;
 struct mrrc_poll_cq;
 struct mrrc_cq_over;
 struct mrrc_domain_over;
+struct mrrc_file_domain;
 struct mrrc_cw_av;
 struct mrrc_cw_cq;
 struct mrrc_cw_domain;
@@ -99,6 +100,7 @@ struct mrrc_domain {
 	bool core_local;     /* the core requires local descriptors */
 	/* the core has threads of its own: FI_THREAD_SAFE whatever is asked */
 	bool core_safe;
+	bool any_thread; /* threads of ours may read the core's CQs */
 	bool implicit;	 /* null descriptors are ours to resolve */
 	bool multi_recv; /* opened with FI_MULTI_RECV */
 	char nothing;	 /* a byte that stands for empty buffers */
@@ -120,6 +122,9 @@ struct mrrc_domain {
 	struct mrrc_cq *cqs;	 /* every CQ of the domain, linked by next */
 	atomic_int internal_cqs; /* of them, opened by us */
 	atomic_int awaited_cqs;	 /* see data/flush.c; under their locks */
+	/* fi/file: once a file was opened; or NULL */
+	struct mrrc_file_domain *_Atomic files;
+	void (*files_close)(struct mrrc_domain *domain);
 	/* conditional writes, once an endpoint has them; or NULL */
 	const struct mrrc_domain_over *_Atomic over;
 	struct mrrc_cw_domain *_Atomic cw;

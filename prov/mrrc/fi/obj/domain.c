@@ -38,6 +38,8 @@ static int domain_close(struct fid *fid)
 
 	if (mrrc_ref_busy(&domain->ref) || mrrc_alloc_busy(&domain->reg))
 		return -FI_EBUSY;
+	if (atomic_load(&domain->files))
+		domain->files_close(domain);
 	over = atomic_load(&domain->over);
 	ret = over ? over->close(domain) : 0;
 	if (ret)
@@ -238,8 +240,9 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 				   &domain->core_safe);
 	if (ret)
 		goto err_free;
+	domain->any_thread = mrrc_info_thread_safe(info) || domain->core_safe;
 	mrrc_reg_init(&domain->reg, fabric->core_prov_name, mr_mode, info,
-		      mrrc_info_thread_safe(info) || domain->core_safe);
+		      domain->any_thread);
 	domain->multi_recv = info->caps & FI_MULTI_RECV;
 	domain->addr_format = info->addr_format;
 	domain->automatic = info->domain_attr->data_progress ==

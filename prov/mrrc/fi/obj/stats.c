@@ -86,7 +86,7 @@ static int ext_feature(struct fid_domain *domain_fid, const char *name)
 
 	if (!domain || !name)
 		return -FI_EINVAL;
-	if (!strcmp(name, "null-desc"))
+	if (!strcmp(name, "null-desc") || !strcmp(name, "file"))
 		return domain->implicit;
 	return mrrc_alloc_feature(&domain->reg, name);
 }

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Parts of a file that the disk writes into registered memory, past the page
+ * cache: FI_MRRC_FILE_DIRECT.
+ *
+ * Any thread, no lock held.
+ */
+#ifndef MRRC_DIRECT_H
+#define MRRC_DIRECT_H
+
+#include <bsd/sys/queue.h>
+
+#include "sys/ring.h"
+
+struct mrrc_file;
+
+struct mrrc_direct {
+	struct mrrc_ring_read read;
+	uint64_t offset; /* of the part in the file */
+	size_t len;
+	char *addr;	/* where it is in read.buf */
+	uint64_t lease; /* the one it was read under: its number; 0: none */
+	TAILQ_ENTRY(mrrc_direct) link;
+};
+
+TAILQ_HEAD(mrrc_direct_list, mrrc_direct);
+
+/* -FI_EOPNOTSUPP, which is logged, or another error */
+int mrrc_direct_open(struct mrrc_file *file);
+/* There are no parts but those that were read ahead. */
+void mrrc_direct_close(struct mrrc_file *file);
+
+/*
+ * Reads a part. follows: the next ones are read, too. -FI_EAGAIN: copy it.
+ */
+int mrrc_direct_get(struct mrrc_file *file, uint64_t offset, size_t len,
+		    bool follows, struct mrrc_direct **out);
+
+/* again: it was not posted, and may be asked for once more. */
+void mrrc_direct_put(struct mrrc_file *file, struct mrrc_direct *direct,
+		     bool again);
+
+#endif /* MRRC_DIRECT_H */

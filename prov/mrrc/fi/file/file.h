@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Parts of files as the source of operations: fi_mrrc_file(3).
+ *
+ * file.c opens files, post.c posts operations. A part is mapped, held by a
+ * lease (sys/lease.h) and registered in the domain's cache, or it is read into
+ * memory of fi_mr_alloc(3), from the page cache or (direct.c) past it. Each way
+ * it is in the operation's list of blocks, and ends with the operation.
+ *
+ * Any thread; posting as the endpoint's threading allows.
+ */
+#ifndef MRRC_FILE_H
+#define MRRC_FILE_H
+
+#include <rdma/fi_ext_mrrc.h>
+
+#include "fi/file/direct.h"
+#include "fi/mrrc_fi.h"
+#include "sys/fd_id.h"
+#include "sys/lease.h"
+
+/* Of a domain, from its first file on. */
+struct mrrc_file_domain {
+	struct mrrc_leases *leases; /* NULL: there are none here */
+	atomic_bool refused;	    /* the core registers no such mapping */
+	atomic_size_t ahead;	    /* bytes that direct.c has read ahead */
+};
+
+struct mrrc_file {
+	struct fid_mrrc_file file;
+	struct mrrc_domain *domain;
+	struct mrrc_file_domain *shared; /* the domain's */
+	uint64_t flags;
+	int fd; /* of ours */
+	struct mrrc_fd_id id;
+	atomic_uint parts;	     /* that operations read */
+	_Atomic uint64_t last, next; /* begin and end of the latest part */
+	atomic_bool cold;	     /* it was read from the disk */
+	_Atomic uint64_t mapped, mapped_bytes, copied, copied_bytes;
+	_Atomic uint64_t direct, direct_bytes, ahead_bytes;
+	int direct_fd;		  /* FI_MRRC_FILE_DIRECT: of ours, O_DIRECT */
+	size_t direct_align;	  /* of offsets, lengths and memory */
+	struct mrrc_mutex lock;	  /* guards what follows */
+	struct mrrc_lease *lease; /* or NULL */
+	int no_lease;		  /* why */
+	int64_t again;		  /* ms: when to ask for one again */
+	uint64_t leases;
+	struct mrrc_direct_list parts_ahead; /* in their order */
+	size_t ahead;			     /* bytes in them */
+	unsigned run;			     /* parts in order, up to now */
+};
+
+/*
+ * file.c: hold a part of the mapping, which is then at *addr. -FI_ENODATA: the
+ * file ends before; -FI_EAGAIN: no lease: read it.
+ */
+int mrrc_file_hold(struct mrrc_file *file, uint64_t offset, size_t len,
+		   struct mrrc_lease_hold *hold, char **addr);
+
+/* Would a hold ask the kernel for a lease now, and map the file? */
+bool mrrc_file_asks(struct mrrc_file *file);
+
+/*
+ * The number of the lease that the file has now, which no earlier or later one
+ * has, and the file's length; -FI_ENODATA and -FI_EAGAIN as above.
+ */
+int mrrc_file_leased(struct mrrc_file *file, uint64_t offset, size_t len,
+		     uint64_t *lease, uint64_t *length);
+
+/* In a forked child everything is its parent's. */
+bool mrrc_file_forked(const struct mrrc_file *file);
+
+/* post.c */
+extern struct fi_ops_mrrc_file mrrc_file_ops;
+
+/* file.c: struct fi_ops_mrrc_file */
+int mrrc_file_query(struct fid_mrrc_file *file_fid,
+		    struct fi_mrrc_file_attr *attr);
+
+/* Once, before any domain is open: adds the calls to those of domains. */
+void mrrc_file_calls_init(void);
+
+static inline struct mrrc_file *mrrc_file_of(struct fid_mrrc_file *file)
+{
+	return container_of(file, struct mrrc_file, file);
+}
+
+#endif /* MRRC_FILE_H */
