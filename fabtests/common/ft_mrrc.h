@@ -379,6 +379,22 @@ void ft_cw_survivor(struct ft_ep *ep, fi_addr_t to, void *out, size_t out_len,
 		    void *in, size_t in_len, pid_t pid,
 		    void (*progress)(struct ft_ep *ep));
 
+/* ---- ft_file.c: files -------------------------------------------------- */
+
+enum ft_fs { FT_FS_MEMORY, FT_FS_DISK, FT_FS_OVERLAY, FT_FS_CNT };
+
+/* A new folder there; false: there is no such file system here. */
+bool ft_file_dir(enum ft_fs fs, char *dir, size_t size);
+/* A file with these bytes, open for reading. */
+int ft_file_make(const char *path, const void *data, size_t len);
+/*
+ * Can parts of files there be sent without a copy? The file system has to keep
+ * leases, and the device to register shared read-only mappings.
+ */
+bool ft_file_maps(struct ft_dom *dom, const char *dir);
+/* Can they be read past the page cache? Prints why not, once. */
+bool ft_file_direct(struct ft_dom *dom, const char *dir);
+
 /* ---- ft_stats.c: the provider's counters ------------------------------ */
 
 /* false in raw mode, with *st zeroed */

@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_files: parts of files as sources. Every kind of operation, offsets
+ * and lengths around pages, both modes; what the cache keeps; limits; mistakes;
+ * a file that is replaced; operations that are under way when a writer comes;
+ * many files, a sparse one, fork. files_change.c has files that are changed.
+ */
+#include "ft_mrrc.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#define LEN  (4UL << 20) /* of the file */
+#define HUGE (48UL << 20)
+#define BIG  (1UL << 20) /* mapped over every core */
+#define SEED 7
+#define FDS  4096
+
+static struct ft_pair pair;
+static char *in, *shadow; /* what the file has */
+static struct fid_mr *mr;
+static char dir[64], path[80];
+static uint64_t tags;
+static bool can_map; /* ft_file_maps() */
+
+static struct fid_mrrc_file *file_open(int fd, uint64_t flags)
+{
+	struct fid_mrrc_file *file;
+
+	FT_CALL(fi_mrrc_file_open(pair.dom[1].domain, fd, flags, &file, dir));
+	FT_CHECK(file->fid.context == dir, "its context");
+	return file;
+}
+
+static void query(struct fid_mrrc_file *file, struct fi_mrrc_file_attr *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->size = sizeof(*attr);
+	FT_CALL(fi_mrrc_file_query(file, attr));
+	FT_CHECK(attr->size == sizeof(*attr), "attr: %zu bytes", attr->size);
+}
+
+/* ---- operations ---- */
+
+enum kind { SEND, TSEND, WRITE, CWRITE, KINDS };
+
+static ssize_t post(struct fid_mrrc_file *file, enum kind kind, size_t offset,
+		    size_t len, uint64_t flags)
+{
+	struct fi_mrrc_file_msg msg =
+		fi_mrrc_file_part(offset, len, pair.c.to, file);
+
+	msg.tag = tags;
+	msg.data = 4711;
+	msg.rma_addr = ft_raddr(&pair.dom[0], in);
+	msg.key = fi_mr_key(mr);
+	switch (kind) {
+	case SEND:
+		return fi_mrrc_file_sendmsg(file, pair.c.ep, &msg, flags);
+	case TSEND:
+		return fi_mrrc_file_tsendmsg(file, pair.c.ep, &msg, flags);
+	case WRITE:
+		return fi_mrrc_file_writemsg(file, pair.c.ep, &msg, flags);
+	default:
+		return fi_mrrc_file_cwritemsg(file, pair.c.ep, &msg, flags);
+	}
+}
+
+static void receive(enum kind kind, size_t len)
+{
+	memset(in, 0x5a, len + 1);
+	tags++;
+	if (kind == SEND)
+		FT_POST(&pair.s, fi_recv(pair.s.ep, in, len, NULL, FT_ANY, in));
+	else if (kind == TSEND)
+		FT_POST(&pair.s, fi_trecv(pair.s.ep, in, len, NULL, FT_ANY,
+					  tags, 0, in));
+	else if (kind == CWRITE)
+		FT_POST(&pair.s, fi_cwtag(pair.s.ep, in, len, NULL, pair.s.to,
+					  tags, in));
+}
+
+static void finish(struct fid_mrrc_file *file, enum kind kind, size_t offset,
+		   size_t len)
+{
+	uint64_t end = ft_deadline();
+	struct ft_comp comp;
+
+	ft_wait(&pair.c, FT_TX, &comp);
+	FT_CHECK(comp.ctx == file, "context %p", comp.ctx);
+	if (kind == WRITE) {
+		while (memcmp(in, shadow + offset, len)) {
+			ft_progress(&pair.c);
+			FT_CHECK(ft_limit_us() < end, "written: wrong data");
+		}
+	} else {
+		ft_wait(&pair.s, FT_RX, &comp);
+		FT_CHECK(comp.ctx == in && comp.len == len, "%zu bytes",
+			 comp.len);
+	}
+	FT_CHECK(!memcmp(in, shadow + offset, len),
+		 "kind %d: wrong data, %zu bytes at %zu", kind, len, offset);
+	FT_CHECK(in[len] == 0x5a, "kind %d: too much", kind);
+}
+
+static void transfer(struct fid_mrrc_file *file, enum kind kind, size_t offset,
+		     size_t len)
+{
+	receive(kind, len);
+	FT_POST(&pair.c, post(file, kind, offset, len, FI_COMPLETION));
+	finish(file, kind, offset, len);
+}
+
+/* ---- data ---- */
+
+static void kinds(uint64_t flags)
+{
+	static const size_t lens[] = {
+		1, 100, 4095, 4096, 4097, 65536, 300001, BIG, BIG + 5000,
+	};
+	int fd = ft_file_make(path, shadow, LEN);
+	struct fid_mrrc_file *file = file_open(fd, flags);
+	struct fi_mrrc_file_attr attr;
+	enum kind kind;
+	unsigned i;
+
+	close(fd); /* it may be closed at once */
+	for (kind = 0; kind < KINDS; kind++) {
+		for (i = 0; i < sizeof(lens) / sizeof(*lens); i++) {
+			if (kind == TSEND && !(pair.attr.caps & FI_TAGGED))
+				continue;
+			ft_stage("kind %d, %zu bytes, flags %" PRIx64, kind,
+				 lens[i], flags);
+			transfer(file, kind, 0, lens[i]);
+			transfer(file, kind, 4096, lens[i]);
+			transfer(file, kind, 12345, lens[i]);
+			transfer(file, kind, LEN - lens[i], lens[i]);
+			transfer(file, kind, ft_rand() % (LEN - lens[i]),
+				 lens[i]);
+		}
+	}
+	query(file, &attr);
+	FT_CHECK(attr.length == LEN, "%" PRIu64 " bytes long", attr.length);
+	FT_CHECK(!attr.copied == !!(flags & FI_MRRC_FILE_DIRECT), "copied");
+	if (flags & (FI_MRRC_FILE_COPY | FI_MRRC_FILE_DIRECT))
+		FT_CHECK(!attr.mapped, "mapped");
+	else if (can_map)
+		FT_CHECK(attr.mapped >= 40 && !strlen(attr.why),
+			 "%" PRIu64 " mapped: %s", attr.mapped, attr.why);
+	FT_CALL(fi_close(&file->fid));
+}
+
+/* Sources of no bytes, and remote data. */
+static void odd_ones(void)
+{
+	int fd = ft_file_make(path, shadow, LEN);
+	struct fid_mrrc_file *file = file_open(fd, 0);
+	struct ft_comp comp;
+
+	ft_stage("no bytes, and remote data");
+	transfer(file, SEND, 0, 0);
+	receive(SEND, BIG);
+	FT_POST(&pair.c,
+		post(file, SEND, 5, BIG, FI_COMPLETION | FI_REMOTE_CQ_DATA));
+	ft_wait(&pair.c, FT_TX, &comp);
+	ft_wait(&pair.s, FT_RX, &comp);
+	FT_CHECK(comp.data == 4711 && comp.flags & FI_REMOTE_CQ_DATA, "data");
+	FT_CALL(fi_close(&file->fid));
+	close(fd);
+}
+
+/* Registrations are kept, and found again after the file was closed. */
+static void cached(void)
+{
+	struct fi_mrrc_stats before, after;
+	int fd = ft_file_make(path, shadow, LEN);
+	struct fid_mrrc_file *file;
+	unsigned i;
+
+	if (!can_map || !ft_caches(&pair.dom[1]))
+		return;
+	ft_stage("registered once");
+	file = file_open(fd, FI_MRRC_FILE_MAP);
+	transfer(file, SEND, 0, BIG);
+	ft_stats(&pair.dom[1], &before);
+	for (i = 0; i < 10; i++) {
+		transfer(file, SEND, 0, BIG);
+		transfer(file, WRITE, 4096, BIG / 2);
+		FT_CALL(fi_close(&file->fid));
+		file = file_open(fd, FI_MRRC_FILE_MAP);
+	}
+	ft_stats(&pair.dom[1], &after);
+	FT_CHECK(after.registrations == before.registrations &&
+			 after.hits >= before.hits + 20,
+		 "%" PRIu64 " registrations, %" PRIu64 " hits",
+		 after.registrations - before.registrations,
+		 after.hits - before.hits);
+	if (ft_rxm()) {
+		/* these have a domain of their own */
+		transfer(file, CWRITE, 0, BIG);
+		ft_stats(&pair.dom[1], &before);
+		FT_CHECK(before.hits == after.hits,
+			 "registrations of the datagrams' domain");
+	}
+	FT_CALL(fi_close(&file->fid));
+	close(fd);
+}
+
+static struct fi_ops_rma core_rma;
+static unsigned described, undescribed;
+
+static ssize_t looked_at(struct fid_ep *ep, const struct fi_msg_rma *msg,
+			 uint64_t flags)
+{
+	if (msg->desc && msg->desc[0])
+		described++;
+	else
+		undescribed++;
+	return core_rma.writemsg(ep, msg, flags);
+}
+
+/* A device would need descriptors of conditional writes' own domain. */
+static void descriptors(uint64_t flags)
+{
+	int fd = ft_file_make(path, shadow, LEN);
+	struct fid_mrrc_file *file = file_open(fd, flags);
+	struct ft_core_ops core;
+
+	if (!ft_core("tcp"))
+		goto out;
+	ft_stage("descriptors, flags %" PRIx64, flags);
+	ft_core_ops("tcp", &core);
+	core_rma = *core.rma;
+	core.rma->writemsg = looked_at;
+	transfer(file, CWRITE, 0, BIG);
+	*core.rma = core_rma;
+	FT_CHECK(described && !undescribed, "%u writes, %u without", described,
+		 undescribed);
+out:
+	FT_CALL(fi_close(&file->fid));
+	close(fd);
+}
+
+/* Files larger than what may be registered. */
+static void limits(void)
+{
+	struct fi_mrrc_stats before, after;
+	int fd = ft_file_make(path, shadow, LEN);
+	struct fid_mrrc_file *file = file_open(fd, FI_MRRC_FILE_MAP);
+	size_t at;
+	unsigned i;
+
+	ft_stage("larger than the limit");
+	ft_stats(&pair.dom[1], &before);
+	for (i = 0; i < 3; i++) {
+		for (at = 0; at < LEN; at += BIG / 2)
+			transfer(file, SEND, at, BIG / 2);
+	}
+	ft_stats(&pair.dom[1], &after);
+	FT_CHECK(after.bytes <= after.max_bytes, "%" PRIu64 " bytes registered",
+		 after.bytes);
+	if (can_map && ft_caches(&pair.dom[1]))
+		FT_CHECK(after.evictions > before.evictions, "no evictions");
+	ft_stage("one part larger than the limit");
+	transfer(file, SEND, 0, LEN);
+	transfer(file, WRITE, 0, LEN);
+	FT_CALL(fi_close(&file->fid));
+	close(fd);
+}
+
+/* ---- mistakes ---- */
+
+static void mistakes(void)
+{
+	struct fi_mrrc_file_attr small = { .size = sizeof(size_t) };
+	int fd = ft_file_make(path, shadow, LEN), pipes[2];
+	struct fid_mrrc_file *file = file_open(fd, 0), *none;
+	struct fid_domain *domain = pair.dom[1].domain;
+
+	ft_stage("mistakes");
+	FT_CHECK(!pipe(pipes), "pipe");
+	FT_CHECK(fi_mrrc_file_open(domain, pipes[0], 0, &none, NULL) ==
+			 -FI_EINVAL,
+		 "a pipe");
+	close(pipes[0]);
+	close(pipes[1]);
+	FT_CHECK(fi_mrrc_file_open(domain, pipes[0], 0, &none, NULL) ==
+			 -FI_EBADF,
+		 "a closed descriptor");
+	FT_CHECK(fi_mrrc_file_open(domain, fd, 1 << 9, &none, NULL) ==
+			 -FI_EBADFLAGS,
+		 "flags");
+	FT_CHECK(fi_mrrc_file_open(domain, fd, 3, &none, NULL) == -FI_EINVAL,
+		 "both modes");
+	FT_CHECK(fi_mrrc_file_send(file, pair.c.ep, LEN - 9, 10, pair.c.to,
+				   file) == -FI_ENODATA,
+		 "beyond the end");
+	FT_CHECK(fi_mrrc_file_send(file, pair.c.ep, UINT64_MAX - 9, BIG,
+				   pair.c.to, file) == -FI_ENODATA,
+		 "beyond all files");
+	FT_CHECK(fi_mrrc_file_send(file, pair.s.ep, 0, 10, pair.s.to, file) ==
+			 -FI_EDOMAIN,
+		 "an endpoint of another domain");
+	FT_CHECK(post(file, SEND, 0, 10, FI_INJECT) == -FI_EBADFLAGS,
+		 "FI_INJECT");
+	FT_CHECK(fi_mrrc_file_query(file, &small) == -FI_EINVAL, "attr");
+	FT_CHECK(fi_close(&domain->fid) == -FI_EBUSY, "the domain is in use");
+	transfer(file, SEND, 0, BIG);
+	FT_CALL(fi_close(&file->fid));
+	close(fd);
+}
+
+/* A file that is still read cannot be closed. */
+static void busy(uint64_t flags)
+{
+	int fd = ft_file_make(path, shadow, LEN);
+	struct fid_mrrc_file *file = file_open(fd, flags);
+
+	ft_stage("closed while it is read, flags %" PRIx64, flags);
+	tags++;
+	FT_POST(&pair.c, post(file, CWRITE, 0, BIG, FI_COMPLETION));
+	FT_CHECK(fi_close(&file->fid) == -FI_EBUSY, "closed");
+	tags--;
+	receive(CWRITE, BIG);
+	finish(file, CWRITE, 0, BIG);
+	FT_CALL(fi_close(&file->fid));
+	close(fd);
+}
+
+/* ---- writers ---- */
+
+static double writer_us;
+
+static void *writer(void *arg)
+{
+	const double begin = ft_time_us();
+
+	FT_CHECK(!truncate(path, 1000), "truncate: %s", strerror(errno));
+	writer_us = ft_time_us() - begin;
+	return arg;
+}
+
+/*
+ * A part is posted, and a writer comes while the peer is not ready. copies:
+ * there are descriptors for a copy.
+ */
+static struct fid_mrrc_file *overtake(enum kind kind, size_t len, int fd,
+				      bool copies, pthread_t *thread)
+{
+	const struct rlimit none = { 0, FDS };
+	struct fid_mrrc_file *file = file_open(fd, FI_MRRC_FILE_MAP);
+	struct fi_mrrc_file_attr attr;
+
+	tags++;
+	FT_POST(&pair.c, post(file, kind, 7, len, FI_COMPLETION));
+	tags--;
+	query(file, &attr);
+	FT_CHECK(attr.mapped == can_map, "mapped: %s", attr.why);
+	if (!copies)
+		setrlimit(RLIMIT_NOFILE, &none);
+	FT_CALL(pthread_create(thread, NULL, writer, NULL));
+	return file;
+}
+
+/* The same file with other bytes: nothing of the former ones is registered. */
+static void written_anew(struct fid_mrrc_file *file)
+{
+	const uint64_t limit = ft_deadline();
+	struct fi_mrrc_file_attr attr;
+	uint64_t before;
+
+	close(ft_file_make(path, shadow + 100, LEN));
+	query(file, &attr);
+	before = attr.mapped;
+	do {
+		receive(SEND, BIG);
+		FT_POST(&pair.c, post(file, SEND, 7, BIG, FI_COMPLETION));
+		finish(file, SEND, 107, BIG);
+		query(file, &attr);
+		FT_CHECK(ft_limit_us() < limit, "not mapped: %s", attr.why);
+	} while (can_map && attr.mapped == before);
+}
+
+static void overtaken_end(struct fid_mrrc_file *file, int fd)
+{
+	FT_CHECK(fi_mrrc_file_send(file, pair.c.ep, 900, 200, pair.c.to,
+				   file) == -FI_ENODATA,
+		 "the truncated file is longer");
+	transfer(file, SEND, 10, 900);
+	written_anew(file);
+	FT_CALL(fi_close(&file->fid));
+	close(fd);
+}
+
+/*
+ * The peer is not ready when the file is truncated. The writer does not wait
+ * for long, and the data are those from before. Without descriptors there is no
+ * memory for a copy of them, and a device has the pages themselves: then the
+ * operation fails.
+ */
+static void overtaken(enum kind kind, size_t len, bool copies)
+{
+	int fd = ft_file_make(path, shadow, len + 7);
+	const struct rlimit fds = { FDS, FDS };
+	const bool pins = can_map && ft_core("verbs");
+	struct fid_mrrc_file *file;
+	struct ft_comp comp;
+	pthread_t thread;
+
+	ft_stage("kind %d, truncated while it is read, %d", kind, copies);
+	file = overtake(kind, len, fd, copies, &thread);
+	pthread_join(thread, NULL);
+	FT_CHECK(writer_us < 20e6 && (!pins || writer_us > 4e6),
+		 "the writer waited %.0f us", writer_us);
+	setrlimit(RLIMIT_NOFILE, &fds);
+	receive(kind, len);
+	if (!can_map || (copies && !pins)) {
+		finish(file, kind, 7, len);
+	} else {
+		ft_wait_any(&pair.c, FT_TX, &comp);
+		FT_CHECK(comp.err == FI_EIO && comp.ctx == file,
+			 "error %d, context %p", comp.err, comp.ctx);
+		ft_wait_any(&pair.s, FT_RX, &comp);
+	}
+	overtaken_end(file, fd);
+}
+
+/* The peer becomes ready while a writer waits: the data are from before. */
+static void awaited(enum kind kind, size_t len)
+{
+	int fd = ft_file_make(path, shadow, len + 7);
+	struct fid_mrrc_file *file;
+	pthread_t thread;
+
+	ft_stage("kind %d, a writer waits for the peer", kind);
+	file = overtake(kind, len, fd, true, &thread);
+	usleep(50000);
+	receive(kind, len);
+	finish(file, kind, 7, len);
+	pthread_join(thread, NULL);
+	FT_CHECK(writer_us < 4e6, "the writer waited %.0f us", writer_us);
+	overtaken_end(file, fd);
+}
+
+/* A descriptor means the file that it was opened for. */
+static void replaced(void)
+{
+	char other[96];
+	int fd = ft_file_make(path, shadow, LEN), fd2;
+	struct fid_mrrc_file *file = file_open(fd, FI_MRRC_FILE_MAP), *file2;
+
+	ft_stage("replaced by rename");
+	transfer(file, SEND, 0, BIG);
+	snprintf(other, sizeof(other), "%s.new", path);
+	fd2 = ft_file_make(other, shadow + 100, LEN / 2);
+	FT_CHECK(!rename(other, path), "rename: %s", strerror(errno));
+	file2 = file_open(fd2, FI_MRRC_FILE_MAP);
+	transfer(file, SEND, 0, BIG);
+	receive(SEND, BIG);
+	FT_POST(&pair.c, post(file2, SEND, 0, BIG, FI_COMPLETION));
+	finish(file2, SEND, 100, BIG);
+	FT_CALL(fi_close(&file->fid));
+	FT_CALL(fi_close(&file2->fid));
+	close(fd);
+	close(fd2);
+}
+
+/* ---- many, large, fork ---- */
+
+static void many(void)
+{
+	const unsigned count = ft_races(1000);
+	struct fid_mrrc_file *file;
+	char name[96];
+	unsigned i;
+	int fd;
+
+	for (i = 0; i < count; i++) {
+		ft_stage("file %u of %u", i, count);
+		snprintf(name, sizeof(name), "%s.%u", path, i % 700);
+		fd = ft_file_make(name, shadow + i, 300000);
+		file = file_open(fd, FI_MRRC_FILE_MAP);
+		receive(SEND, 290000);
+		FT_POST(&pair.c, post(file, SEND, 3, 290000, FI_COMPLETION));
+		finish(file, SEND, i + 3, 290000);
+		FT_CALL(fi_close(&file->fid));
+		close(fd);
+		if (i % 3)
+			unlink(name);
+	}
+	for (i = 0; i < 700; i++) {
+		snprintf(name, sizeof(name), "%s.%u", path, i);
+		unlink(name);
+	}
+}
+
+static void sparse(void)
+{
+	const uint64_t len = 8ULL << 30;
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	struct fid_mrrc_file *file;
+	unsigned i;
+
+	ft_stage("8 GiB, sparse");
+	FT_CHECK(!ftruncate(fd, (off_t) len), "ftruncate");
+	FT_CHECK(pwrite(fd, shadow, BIG, (off_t) (len - BIG)) == (ssize_t) BIG,
+		 "pwrite");
+	file = file_open(fd, 0);
+	close(fd);
+	receive(SEND, BIG);
+	FT_POST(&pair.c, post(file, SEND, len - BIG, BIG, FI_COMPLETION));
+	finish(file, SEND, 0, BIG);
+	memset(shadow, 0, BIG);
+	for (i = 0; i < 64; i++) {
+		receive(SEND, BIG);
+		FT_POST(&pair.c,
+			post(file, SEND, ft_rand() % ((len >> 20) - 2) * BIG,
+			     BIG, FI_COMPLETION));
+		finish(file, SEND, 0, BIG);
+	}
+	ft_fill(shadow, HUGE, SEED);
+	FT_CALL(fi_close(&file->fid));
+}
+
+static void forked(void)
+{
+	int fd = ft_file_make(path, shadow, LEN), status;
+	struct fid_mrrc_file *file = file_open(fd, FI_MRRC_FILE_MAP), *none;
+	pthread_t thread;
+	pid_t pid;
+
+	ft_stage("fork");
+	transfer(file, SEND, 0, BIG);
+	pid = fork();
+	if (!pid) {
+		if (fi_mrrc_file_send(file, pair.c.ep, 0, BIG, pair.c.to,
+				      file) != -FI_EOPNOTSUPP ||
+		    fi_mrrc_file_open(pair.dom[1].domain, fd, 0, &none, NULL) !=
+			    -FI_EOPNOTSUPP ||
+		    fi_close(&file->fid))
+			_exit(1);
+		_exit(0);
+	}
+	FT_CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && !status,
+		 "the child: %d", status);
+	transfer(file, SEND, 0, BIG);
+	/* the lease is the parent's yet */
+	FT_CALL(pthread_create(&thread, NULL, writer, NULL));
+	pthread_join(thread, NULL);
+	FT_CHECK(writer_us < 20e6, "the writer waited %.0f us", writer_us);
+	FT_CALL(fi_close(&file->fid));
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	struct ft_attr attr = FT_ATTR;
+	const struct rlimit fds = { FDS, FDS };
+	size_t huge;
+	unsigned i;
+
+	setenv("FI_OFI_MRRC_CACHE_MAX_SIZE", "3M", 1);
+	ft_init(argc, argv);
+	if (ft_opts.raw)
+		ft_skip("files are ofi_mrrc's");
+	setrlimit(RLIMIT_NOFILE, &fds);
+	attr.caps |= ft_rdm() ? FI_TAGGED : 0;
+	attr.cw = attr.cw_pep = true;
+	ft_pair_open(&pair, &attr);
+	in = ft_map(NULL, HUGE + FT_PAGE);
+	shadow = ft_map(NULL, HUGE);
+	ft_fill(shadow, HUGE, SEED);
+	mr = ft_reg(&pair.dom[0], in, LEN, FI_REMOTE_WRITE);
+	ft_file_dir(FT_FS_MEMORY, dir, sizeof(dir));
+	can_map = ft_file_maps(&pair.dom[1], dir);
+	snprintf(path, sizeof(path), "%s/file", dir);
+	for (i = 0; i < 3u + ft_file_direct(&pair.dom[1], dir); i++) {
+		kinds(i ? 1ULL << (i - 1) : 0);
+		descriptors(i ? 1ULL << (i - 1) : 0);
+		busy(i ? 1ULL << (i - 1) : 0);
+	}
+	odd_ones();
+	cached();
+	limits();
+	mistakes();
+	overtaken(CWRITE, BIG, true);
+	overtaken(CWRITE, BIG, false);
+	/* more than sockets take; a device waits for the receive */
+	huge = ft_core("verbs") ? BIG : HUGE - 7;
+	overtaken(SEND, huge, true);
+	overtaken(SEND, huge, false);
+	awaited(CWRITE, BIG);
+	awaited(SEND, huge);
+	replaced();
+	many();
+	sparse();
+	forked();
+	unlink(path);
+	rmdir(dir);
+	FT_CALL(fi_close(&mr->fid));
+	ft_pair_close(&pair);
+	return ft_done();
+}
