@@ -25,6 +25,29 @@ void ft_drop_caps(void)
 		 strerror(errno));
 }
 
+static void filter(struct sock_filter *code, unsigned short len)
+{
+	const struct sock_fprog prog = { .len = len, .filter = code };
+
+	FT_CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs: %s",
+		 strerror(errno));
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
+		ft_skip("no seccomp filter here: %s", strerror(errno));
+}
+
+void ft_deny_uring(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+
+	filter(code, sizeof(code) / sizeof(*code));
+}
+
 void ft_deny_uffd(void)
 {
 	struct sock_filter code[] = {
@@ -38,15 +61,8 @@ void ft_deny_uffd(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog prog = {
-		.len = sizeof(code) / sizeof(*code),
-		.filter = code,
-	};
 
-	FT_CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs: %s",
-		 strerror(errno));
-	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
-		ft_skip("no seccomp filter here: %s", strerror(errno));
+	filter(code, sizeof(code) / sizeof(*code));
 	/* valgrind has none to deny: ENOSYS */
 	errno = 0;
 	FT_CHECK(syscall(SYS_userfaultfd, 0) == -1 &&

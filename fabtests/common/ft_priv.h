@@ -10,5 +10,7 @@ void ft_drop_caps(void);
  * now on, as in many containers.
  */
 void ft_deny_uffd(void);
+/* io_uring_setup(2), too: EPERM */
+void ft_deny_uring(void);
 
 #endif /* FT_PRIV_H */
