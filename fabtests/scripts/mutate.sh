@@ -40,10 +40,12 @@ usage()
 	                           first one after TEXT)
 	  - LINE                   of the source, blanks at its ends apart
 	  + LINE                   in its place (may be absent)
-	  test PROGRAM CASE TEST   of prov/mrrc/test: CASE, where TEST is the
-	                           test for it, has to report a failure
+	  test PROGRAM CASE TEST   of prov/mrrc/test, or with its folder: CASE,
+	                           where TEST is the test for it, has to report
+	                           a failure
 	  fabtest TEST [PROVIDER]  of runfabtests.sh: has to fail, over
 	                           "tcp;ofi_mrrc"
+	  script NAME TEST         of fabtests/scripts/test_NAME.sh: has to fail
 
 	Exit status: 0 each one was seen, 1 some were not, 2 could not run.
 	EOT
@@ -68,7 +70,7 @@ read_lists()
 			'at '*) AT[$name]=${line#at } ;;
 			'- '*) OLD[$name]=${line#- } ;;
 			'+ '*) NEW[$name]=${line#+ } ;;
-			'test '*|'fabtest '*) TEST[$name]=$line ;;
+			'test '*|'fabtest '*|'script '*) TEST[$name]=$line ;;
 			*': '*)
 				[ -z "$name" ] || die "$path: not understood: $line"
 				name=${line%%: *}
@@ -133,7 +135,7 @@ build_copy()
 	mkdir -p "$1/build" && cd "$1/build" || return 1
 	[ -f ../src/configure ] ||
 		(cd ../src && mkdir -p m4 && autoreconf -fi) || return 1
-	[ -f Makefile ] || ../src/configure --disable-tools CFLAGS="-O1" \
+	[ -f Makefile ] || ../src/configure CFLAGS="-O1" \
 		ac_cv_prog_PANDOC= || return 1
 	make -j "$(nproc)" && make -j "$(nproc)" check TESTS=
 }
@@ -185,12 +187,27 @@ check_lines()
 	[ $failed -eq 0 ]
 }
 
+# The programs that scripts run, by their folders in a build.
+SCRIPTED="util/fi_mrrc_get util/fi_mrrc_serve"
+SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_crowd"
+SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_hostile"
+readonly SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_writer"
+
+unit_program()
+{
+	case $1 in
+	*/*) echo "$1" ;;
+	*) echo "prov/mrrc/test/$1" ;;
+	esac
+}
+
 # Prints what make has to make for a test.
 targets()
 {
 	case $1 in
-	test) echo "prov/mrrc/test/$2" ;;
+	test) unit_program "$2" ;;
 	fabtest) echo "libmrrc-fi.la libhook_mrrc-fi.la" ;;
+	script) echo "libmrrc-fi.la $SCRIPTED" ;;
 	esac
 }
 
@@ -201,13 +218,20 @@ run()
 	test)
 		# shellcheck disable=SC2097,SC2098 # for the program
 		CK_RUN_CASE=${3-} CK_VERBOSITY=normal timeout -k 5 $LIMIT \
-			"prov/mrrc/test/$2"
+			"$(unit_program "$2")"
 		;;
 	fabtest)
 		FI_PROVIDER_PATH=$PWD/.libs timeout -k 5 $((2 * LIMIT)) \
 			"$TOP/fabtests/scripts/runfabtests.sh" \
 			-b "$PWD/fabtests" -T $LIMIT -t "$2" \
 			"${3-tcp;ofi_mrrc}"
+		;;
+	script)
+		mkdir -p bin
+		# shellcheck disable=SC2046,SC2086 # a list
+		(cd bin && ln -sf $(printf '../%s ' $SCRIPTED) .)
+		FI_PROVIDER_PATH=$PWD/.libs timeout -k 5 $((4 * LIMIT)) \
+			"$TOP/fabtests/scripts/test_$2.sh" -b "$PWD/bin" -t "$3"
 		;;
 	esac </dev/null
 }
@@ -221,13 +245,17 @@ seen()
 	[ "$rc" -ne 0 ] || return 1
 	case $1 in
 	test)
-		# a signal or no end are as good as a failed assertion; where
+		# a signal or no end are as good as a failed assertion, and so
+		# is Check's own end (2), when threads fail at once; where
 		# threads race, another test of the case may fail first
-		[ $# -lt 3 ] || [ "$rc" -ge 124 ] ||
+		[ $# -lt 3 ] || [ "$rc" -ge 124 ] || [ "$rc" -eq 2 ] ||
 			grep -qE ":[FE]:$3:" "$log"
 		;;
 	fabtest)
 		grep -q "^FAIL $2 " "$log"
+		;;
+	script)
+		grep -q "^FAIL $3\$" "$log"
 		;;
 	esac
 }

@@ -35,13 +35,16 @@ test_options()
 	unset "${!FI_OFI_MRRC_TRACE@}" FI_OFI_MRRC_STATS_FILE FI_OFI_MRRC_COST
 }
 
-# run_tests TEST...: calls test_TEST for each, which may have arguments; the
-# last call of a script.
+# run_tests TEST...: calls test_TEST for each, which may have arguments, and
+# before it before_test, if there is one; the last call of a script.
 run_tests()
 {
 	local name passed=0 failed=0
 
 	for name in "$@"; do
+		if declare -F before_test >/dev/null; then
+			before_test
+		fi
 		# shellcheck disable=SC2086 # arguments of the test
 		if test_$name; then
 			echo "PASS $name"
