@@ -17,8 +17,8 @@ readonly SUITE=trixie
 # The packages that --setup installs; no other list names them.
 readonly HOST_PACKAGES="debian-archive-keyring debootstrap gpgv util-linux"
 readonly PACKAGES="ca-certificates check gcc libbsd-dev libc6-dev
-	libfabric-bin libfabric-dev libjansson-dev liblzma-dev liburing-dev
-	libzydis-dev make pkg-config"
+	libfabric-bin libfabric-dev libjansson-dev liblzma-dev
+	liburing-dev libxxhash-dev libzydis-dev make pkg-config"
 
 readonly RC_NO_FOLDER=125
 

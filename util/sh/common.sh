@@ -12,7 +12,7 @@ umask 022
 # (fabtests/scripts/guest.sh --packages).
 readonly BUILD_PACKAGES="autoconf automake gcc libbsd-dev libc6-dev
 	libfabric-bin libfabric-dev libjansson-dev liblzma-dev libtool
-	liburing-dev libzydis-dev make pandoc pkg-config
+	liburing-dev libxxhash-dev libzydis-dev make pandoc pkg-config
 	xz-utils"
 readonly TEST_PACKAGES="check clang-format gnuplot-nox iproute2 shellcheck
 	util-linux valgrind"

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Files beneath a directory (serve/path.h).
+ */
+#include "config.h"
+#include "serve/path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int path_open(int dir, const char *path, int flags, mode_t mode)
+{
+	const struct open_how how = {
+		.flags = (uint64_t) (flags | O_CLOEXEC),
+		.mode = flags & O_CREAT ? mode : 0,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+			   RESOLVE_NO_MAGICLINKS,
+	};
+	long fd;
+
+	/* -EAGAIN: a rename raced with the resolution */
+	do {
+		fd = syscall(SYS_openat2, dir, *path ? path : ".", &how,
+			     sizeof(how));
+	} while (fd < 0 && (errno == EINTR || errno == EAGAIN));
+	return fd < 0 ? -errno : (int) fd;
+}
+
+int path_open_data(int dir, const char *path, struct stat *st)
+{
+	char link[64];
+	int at, fd;
+
+	at = path_open(dir, path, O_PATH, 0);
+	if (at < 0)
+		return at;
+	if (fstat(at, st)) {
+		fd = -errno;
+	} else if (!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode)) {
+		fd = -ENOTSUP;
+	} else {
+		/* the same object, whatever the path leads to by now */
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", at);
+		fd = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+		fd = fd < 0 ? -errno : fd;
+	}
+	close(at);
+	return fd;
+}
+
+int path_mkdir(int dir, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char parent[SERVE_PATH_MAX + 1];
+	int at, ret = 0;
+
+	snprintf(parent, sizeof(parent), "%.*s",
+		 slash ? (int) (slash - path) : 0, path);
+	at = path_open(dir, parent, O_PATH | O_DIRECTORY, 0);
+	if (at < 0)
+		return at;
+	if (mkdirat(at, slash ? slash + 1 : path, 0777) && errno != EEXIST)
+		ret = -errno;
+	close(at);
+	return ret;
+}
+
+static int64_t nanoseconds(const struct timespec *ts)
+{
+	/* wraps for times that no clock has, which compare all the same */
+	return (int64_t) ((uint64_t) ts->tv_sec * 1000000000U +
+			  (uint64_t) ts->tv_nsec);
+}
+
+void path_ident(const struct stat *st, struct serve_ident *ident)
+{
+	ident->dev = st->st_dev;
+	ident->ino = st->st_ino;
+	ident->size = (uint64_t) st->st_size;
+	ident->mtime_ns = nanoseconds(&st->st_mtim);
+	ident->ctime_ns = nanoseconds(&st->st_ctim);
+}
+
+bool path_ident_same(const struct serve_ident *a, const struct serve_ident *b)
+{
+	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
+	       a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
+}
+
+/* The bytes of a printable UTF-8 character at text, or 0. */
+static size_t printable(const unsigned char *text, size_t len)
+{
+	size_t more, i;
+
+	if (text[0] < 0x80)
+		return text[0] >= 0x20 && text[0] != 0x7f && text[0] != '\\';
+	more = text[0] >= 0xf0 ? 3 : text[0] >= 0xe0 ? 2 : 1;
+	/* C1 controls are 0xc2 0x80 to 0xc2 0x9f */
+	if (text[0] < 0xc2 || text[0] > 0xf4 || len <= more ||
+	    (text[0] == 0xc2 && text[1] < 0xa0))
+		return 0;
+	for (i = 1; i <= more; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	return more + 1;
+}
+
+char *path_shown(const char *text, size_t len)
+{
+	char *shown = malloc(4 * len + 1), *at = shown;
+	size_t n;
+
+	if (!shown)
+		return NULL;
+	while (len) {
+		n = printable((const unsigned char *) text, len);
+		if (n) {
+			memcpy(at, text, n);
+			at += n;
+		} else {
+			n = 1;
+			at += sprintf(at, "\\%03o", (unsigned char) *text);
+		}
+		text += n;
+		len -= n;
+	}
+	*at = 0;
+	return shown;
+}

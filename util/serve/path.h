@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Files beneath a directory: the kernel resolves the path, follows no symbolic
+ * link, and never leaves the directory. Any thread.
+ */
+#ifndef SERVE_PATH_H
+#define SERVE_PATH_H
+
+#include <stddef.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "serve/wire.h"
+
+/*
+ * A descriptor of path, "" is the directory itself, or a negative errno:
+ * -ELOOP if there is a symbolic link, -EXDEV if it leads outside.
+ */
+int path_open(int dir, const char *path, int flags, mode_t mode);
+
+/*
+ * As above, to read: a regular file or a directory; nothing else is opened,
+ * as opening a device or a FIFO may have effects. -ENOTSUP: neither.
+ */
+int path_open_data(int dir, const char *path, struct stat *st);
+
+/* Makes the last directory of path. 0 also if there is one. */
+int path_mkdir(int dir, const char *path);
+
+void path_ident(const struct stat *st, struct serve_ident *ident);
+
+/* Two of one file: no version of it was between. */
+bool path_ident_same(const struct serve_ident *a, const struct serve_ident *b);
+
+/*
+ * len bytes as one line of a terminal: control characters, bytes of 0x80 and
+ * above that are not UTF-8, and backslashes become \ooo. Returns a string to be
+ * freed, or NULL without memory.
+ */
+char *path_shown(const char *text, size_t len);
+
+#endif /* SERVE_PATH_H */

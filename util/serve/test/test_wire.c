@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Messages of fi_mrrc_serve and fi_mrrc_get, there and back and broken, and
+ * names and paths of a hostile peer.
+ */
+#include "config.h"
+#include "test_serve.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/path.h"
+#include "serve/wire.h"
+
+static uint8_t page[SERVE_MSG_MAX];
+
+static const struct serve_msg sound[] = {
+	{ .type = SERVE_HELLO, .id = 1, .part = 4096, .pipes = 1 },
+	{ .type = SERVE_WELCOME,
+	  .id = SERVE_ID_MAX,
+	  .part = SERVE_PART_MAX,
+	  .pipes = SERVE_PIPES_MAX },
+	{ .type = SERVE_WELCOME, .status = SERVE_ENDING, .id = 3 },
+	{ .type = SERVE_OPEN,
+	  .id = 4,
+	  .slot = SERVE_SLOTS - 1,
+	  .len = 70000,
+	  .path = "a/b c/..d",
+	  .path_len = 9 },
+	{ .type = SERVE_READ,
+	  .id = 5,
+	  .off = INT64_MAX - SERVE_PART_MAX,
+	  .len = SERVE_PART_MAX },
+	{ .type = SERVE_SUM, .id = 6, .off = 1, .len = 1 },
+	{ .type = SERVE_LIST, .id = 7, .cursor = INT64_MAX, .path = "" },
+	{ .type = SERVE_DATA,
+	  .id = 8,
+	  .slot = 1,
+	  .off = 2,
+	  .len = 3,
+	  .hash = UINT64_MAX,
+	  .ident = { 1, 2, INT64_MAX, INT64_MIN, -1 } },
+	{ .type = SERVE_DATA, .id = 9, .status = SERVE_CHANGED },
+	{ .type = SERVE_PAGE, .id = 10, .cursor = 5, .entries = page },
+};
+
+#define SOUND (sizeof(sound) / sizeof(*sound))
+
+static void check_same(const struct serve_msg *a, const struct serve_msg *b)
+{
+	ck_assert_int_eq(a->type, b->type);
+	ck_assert_int_eq(a->status, b->status);
+	ck_assert_uint_eq(a->id, b->id);
+	ck_assert_uint_eq(a->part, b->part);
+	ck_assert_uint_eq(a->pipes, b->pipes);
+	ck_assert_uint_eq(a->slot, b->slot);
+	ck_assert_uint_eq(a->off, b->off);
+	ck_assert_uint_eq(a->len, b->len);
+	ck_assert_uint_eq(a->hash, b->hash);
+	ck_assert_uint_eq(a->cursor, b->cursor);
+	ck_assert(!memcmp(&a->ident, &b->ident, sizeof(a->ident)));
+	ck_assert_uint_eq(a->path_len, b->path_len);
+	if (a->path_len)
+		ck_assert(!memcmp(a->path, b->path, a->path_len));
+	ck_assert_uint_eq(a->entries_len, b->entries_len);
+}
+
+START_TEST(there_and_back)
+{
+	const struct serve_msg *msg = &sound[_i];
+	uint8_t buf[SERVE_MSG_MAX + 1], cut[SERVE_MSG_MAX];
+	struct serve_msg back;
+	size_t len = serve_encode(msg, buf), i;
+
+	ck_assert_uint_le(len, SERVE_MSG_MAX);
+	ck_assert_int_eq(serve_decode(buf, len, &back), 0);
+	check_same(msg, &back);
+	/* more or fewer bytes than it says */
+	buf[len] = 'x';
+	ck_assert_int_eq(serve_decode(buf, len + 1, &back), -EPROTO);
+	/* more than it has fields */
+	if (!msg->path && !msg->entries) {
+		buf[0]++;
+		ck_assert_int_eq(serve_decode(buf, len + 1, &back), -EPROTO);
+		buf[0]--;
+	}
+	for (i = 0; i < len; i++)
+		ck_assert_int_eq(serve_decode(buf, i, &back), -EPROTO);
+	/* fewer, and it says so: paths and pages may be shorter */
+	memcpy(cut, buf, len);
+	for (i = SERVE_HEAD; i < len - msg->path_len; i++) {
+		cut[0] = (uint8_t) i;
+		cut[1] = (uint8_t) (i >> 8);
+		ck_assert_int_eq(serve_decode(cut, i, &back), -EPROTO);
+	}
+}
+END_TEST
+
+/* Each makes the message invalid. */
+static const struct {
+	size_t msg, at;
+	uint8_t byte;
+} broken[] = {
+	{ 0, 3, 0 },			/* no type */
+	{ 0, 3, SERVE_TYPES },		/* unknown */
+	{ 0, 3, SERVE_LIST },		/* its fields are another's */
+	{ 0, 4, 1 },			/* a request with a status */
+	{ 0, 15, 0x80 },		/* an id that is no tag */
+	{ 0, 16, 0 },			/* not this protocol */
+	{ 0, 25, 0 },			/* a part of no bytes */
+	{ 0, 27, 0x10 },		/* or too many */
+	{ 0, 28, 0 },			/* no pipes */
+	{ 0, 28, SERVE_PIPES_MAX + 1 }, /* or too many */
+	{ 2, 4, SERVE_STATUSES },	/* an unknown status */
+	{ 2, 7, 0x80 },			/* another */
+	{ 3, 16, SERVE_SLOTS },		/* a slot that is not there */
+	{ 3, 23, 0x10 },		/* more bytes than a part may have */
+	{ 3, 32, '/' },			/* an absolute path */
+	{ 3, 34, '/' },			/* an empty name */
+	{ 3, 38, 0 },			/* NUL */
+	{ 3, 40, '/' },			/* ends with a slash */
+	{ 4, 31, 0xff },		/* an offset beyond the last */
+	{ 6, 23, 0xff },		/* a cursor beyond the last */
+	{ 7, 4, SERVE_IO },		/* data of a failed request */
+	{ 7, 63, 0xff },		/* a size beyond the last */
+	{ 9, 23, 0xff },		/* a cursor beyond the last */
+};
+
+START_TEST(broken_messages)
+{
+	const struct serve_msg *msg = &sound[broken[_i].msg];
+	uint8_t buf[SERVE_MSG_MAX];
+	struct serve_msg back = { .id = 77 };
+	size_t len = serve_encode(msg, buf);
+
+	ck_assert_uint_lt(broken[_i].at, len);
+	buf[broken[_i].at] = broken[_i].byte;
+	ck_assert_int_eq(serve_decode(buf, len, &back), -EPROTO);
+	ck_assert_uint_eq(back.id, 77);
+}
+END_TEST
+
+START_TEST(other_versions)
+{
+	uint8_t buf[SERVE_MSG_MAX];
+	struct serve_msg back;
+	size_t len = serve_encode(&sound[1], buf);
+
+	buf[2] = SERVE_VERSION + 1;
+	ck_assert_int_eq(serve_decode(buf, len, &back), -EPROTONOSUPPORT);
+	ck_assert_uint_eq(back.id, SERVE_ID_MAX);
+}
+END_TEST
+
+START_TEST(statuses_have_texts)
+{
+	unsigned i;
+
+	for (i = 0; i < SERVE_STATUSES; i++)
+		ck_assert_ptr_nonnull(serve_status_text(i));
+	ck_assert_str_eq(serve_status_text(SERVE_STATUSES), "unknown");
+}
+END_TEST
+
+/* A page is filled, and has no room for one more; each entry comes back. */
+START_TEST(full_page)
+{
+	struct serve_entry entry = { SERVE_FILE, 1, "0123456789", 10 }, back;
+	struct serve_msg msg = { .type = SERVE_PAGE, .entries = page }, got;
+	uint8_t buf[SERVE_MSG_MAX];
+	unsigned added = 0, i;
+	size_t len;
+
+	while (!serve_entry_add(&entry, page, &msg.entries_len))
+		entry.size = ++added + 1;
+	ck_assert_uint_eq(added, (SERVE_MSG_MAX - SERVE_PAGE_HEAD) / 20);
+	len = serve_encode(&msg, buf);
+	ck_assert_int_eq(serve_decode(buf, len, &got), 0);
+	for (i = 0; i < added; i++) {
+		ck_assert_int_eq(serve_entry_next(&got.entries,
+						  &got.entries_len, &back),
+				 0);
+		ck_assert_uint_eq(back.size, i + 1);
+		ck_assert_int_eq(back.kind, SERVE_FILE);
+		ck_assert_uint_eq(back.name_len, 10);
+		ck_assert(!memcmp(back.name, "0123456789", 10));
+	}
+	ck_assert_int_eq(serve_entry_next(&got.entries, &got.entries_len,
+					  &back),
+			 -ENOENT);
+}
+END_TEST
+
+static const struct serve_entry hostile[] = {
+	{ SERVE_FILE, 0, "", 0 },  { SERVE_FILE, 0, ".", 1 },
+	{ SERVE_DIR, 0, "..", 2 }, { SERVE_FILE, 0, "a/b", 3 },
+	{ SERVE_FILE, 0, "/", 1 }, { SERVE_FILE, 0, "a\0b", 3 },
+	{ 0, 0, "a", 1 },	   { SERVE_KINDS, 0, "a", 1 },
+};
+
+/* A page with such an entry is refused as a whole, wherever the entry is. */
+START_TEST(hostile_entries)
+{
+	const struct serve_entry good = { SERVE_FILE, 5, "good", 4 };
+	struct serve_msg msg = { .type = SERVE_PAGE, .entries = page }, got;
+	uint8_t buf[SERVE_MSG_MAX];
+
+	if (_i % 2)
+		ck_assert_int_eq(serve_entry_add(&good, page, &msg.entries_len),
+				 0);
+	ck_assert_int_eq(
+		serve_entry_add(&hostile[_i / 2], page, &msg.entries_len), 0);
+	ck_assert_int_eq(serve_decode(buf, serve_encode(&msg, buf), &got),
+			 -EPROTO);
+}
+END_TEST
+
+START_TEST(cut_entries)
+{
+	const struct serve_entry good = { SERVE_FILE, 5, "good", 4 };
+	struct serve_msg msg = { .type = SERVE_PAGE, .entries = page }, got;
+	uint8_t buf[SERVE_MSG_MAX];
+	size_t len;
+
+	serve_entry_add(&good, page, &msg.entries_len);
+	while (--msg.entries_len) {
+		len = serve_encode(&msg, buf);
+		ck_assert_int_eq(serve_decode(buf, len, &got), -EPROTO);
+	}
+	/* entries of a page that could not be read */
+	msg.entries_len = SERVE_ENTRY_HEAD + 4;
+	msg.status = SERVE_IO;
+	len = serve_encode(&msg, buf);
+	ck_assert_int_eq(serve_decode(buf, len, &got), -EPROTO);
+}
+END_TEST
+
+START_TEST(paths)
+{
+	char longest[SERVE_PATH_MAX + 2], name[SERVE_NAME_MAX + 2];
+	size_t i;
+
+	ck_assert(serve_path_valid("", 0));
+	ck_assert(serve_path_valid("a", 1));
+	ck_assert(serve_path_valid("a/...", 5));
+	ck_assert(serve_path_valid(" /\n", 3));
+	ck_assert(!serve_path_valid("..", 2));
+	ck_assert(!serve_path_valid("a/..", 4));
+	ck_assert(!serve_path_valid("../a", 4));
+	ck_assert(!serve_path_valid("a/./b", 5));
+	ck_assert(!serve_path_valid("/a", 2));
+	ck_assert(!serve_path_valid("a/", 2));
+	ck_assert(!serve_path_valid("a//b", 4));
+	ck_assert(!serve_path_valid("a\0b", 3));
+	for (i = 0; i < sizeof(longest); i++)
+		longest[i] = i % 2 ? '/' : 'a';
+	ck_assert(serve_path_valid(longest, SERVE_PATH_MAX));
+	longest[SERVE_PATH_MAX - 1] = longest[SERVE_PATH_MAX] = 'a';
+	ck_assert(!serve_path_valid(longest, SERVE_PATH_MAX + 1));
+	memset(name, 'n', sizeof(name));
+	ck_assert(serve_name_valid(name, SERVE_NAME_MAX));
+	ck_assert(!serve_name_valid(name, SERVE_NAME_MAX + 1));
+}
+END_TEST
+
+/* What a terminal is shown of names. */
+START_TEST(shown_names)
+{
+	static const char *const names[][2] = {
+		{ "plain name", "plain name" },
+		{ "a\nb\033[2J", "a\\012b\\033[2J" },
+		{ "back\\slash", "back\\134slash" },
+		{ "gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f" },
+		{ "\xc2\x9b", "\\302\\233" }, /* a control character */
+		{ "\xe2\x82", "\\342\\202" }, /* cut */
+		{ "\xff\xc3(", "\\377\\303(" },
+		{ "\x7f", "\\177" },
+	};
+	unsigned i;
+	char *shown;
+
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		shown = path_shown(names[i][0], strlen(names[i][0]));
+		ck_assert_str_eq(shown, names[i][1]);
+		free(shown);
+	}
+}
+END_TEST
+
+void add_wire(Suite *suite)
+{
+	TCase *tcase = tcase_create("wire");
+
+	tcase_add_loop_test(tcase, there_and_back, 0, SOUND);
+	tcase_add_loop_test(tcase, broken_messages, 0,
+			    sizeof(broken) / sizeof(*broken));
+	tcase_add_test(tcase, other_versions);
+	tcase_add_test(tcase, statuses_have_texts);
+	tcase_add_test(tcase, full_page);
+	tcase_add_loop_test(tcase, hostile_entries, 0,
+			    2 * sizeof(hostile) / sizeof(*hostile));
+	tcase_add_test(tcase, cut_entries);
+	tcase_add_test(tcase, paths);
+	tcase_add_test(tcase, shown_names);
+	suite_add_tcase(suite, tcase);
+}

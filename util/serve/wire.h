@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The messages between fi_mrrc_get and fi_mrrc_serve, and the checks of what a
+ * peer sends: pure functions of their arguments, without I/O.
+ *
+ * A message is one send. All numbers are little-endian:
+ *
+ *   offset 0  u16  bytes of the whole message
+ *          2  u8   version of the protocol
+ *          3  u8   type
+ *          4  u32  status, 0 in requests
+ *          8  u64  id: answers repeat that of the request
+ *         16       fields of the type
+ *
+ * The client sends requests. Each of HELLO, OPEN, READ, SUM and LIST is answered
+ * by one message: WELCOME to HELLO, DATA to OPEN, READ and SUM, PAGE to LIST. A
+ * client that exposes a buffer for OPEN or READ does so under the tag id, and
+ * the server makes one conditional write to it, which is empty if the status is
+ * not OK.
+ */
+#ifndef SERVE_WIRE_H
+#define SERVE_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SERVE_VERSION	1
+#define SERVE_MAGIC	0x76725366695f6d6dULL
+#define SERVE_MSG_MAX	8192
+#define SERVE_HEAD	16
+#define SERVE_PATH_MAX	4095 /* bytes */
+#define SERVE_NAME_MAX	255
+#define SERVE_PART_MIN	4096U
+#define SERVE_PART_MAX	(64U << 20)
+#define SERVE_PIPES_MAX 16
+#define SERVE_SLOTS	8 /* files that a client has open at once */
+#define SERVE_ID_MAX	(UINT64_MAX >> 1) /* as bit 63 of a tag is taken */
+
+enum serve_type {
+	SERVE_HELLO = 1,
+	SERVE_WELCOME,
+	SERVE_OPEN,
+	SERVE_READ,
+	SERVE_SUM,
+	SERVE_LIST,
+	SERVE_DATA,
+	SERVE_PAGE,
+	SERVE_TYPES
+};
+
+enum serve_status {
+	SERVE_OK,
+	SERVE_NOENT,	   /* no such file or directory */
+	SERVE_ACCES,	   /* the server's user may not read it */
+	SERVE_LINK,	   /* a symbolic link is in the path, or its end */
+	SERVE_IS_DIR,	   /* OPEN of a directory */
+	SERVE_NOT_DIR,	   /* LIST of a file */
+	SERVE_SPECIAL,	   /* neither a file nor a directory */
+	SERVE_CHANGED,	   /* the file is not the one that was opened */
+	SERVE_BUSY,	   /* it was changed just now: try again */
+	SERVE_IO,	   /* reading failed */
+	SERVE_NO_RESOURCE, /* memory or descriptors are short */
+	SERVE_ENDING,	   /* the server is about to end */
+	SERVE_VERSION_NO,  /* WELCOME: only for the server's version */
+	SERVE_STATUSES
+};
+
+/* Two reads with the same identity come from the same version of a file. */
+struct serve_ident {
+	uint64_t dev;
+	uint64_t ino;
+	uint64_t size;
+	int64_t mtime_ns; /* since 1970 */
+	int64_t ctime_ns;
+};
+
+/* A decoded message. Text points into the encoded one. */
+struct serve_msg {
+	enum serve_type type;
+	enum serve_status status;
+	uint64_t id;
+	/* HELLO: what the client asks for; WELCOME: what it gets */
+	uint32_t part;	/* the most bytes of a range */
+	uint32_t pipes; /* the most requests that wait for an answer */
+	/* OPEN, READ, SUM, DATA */
+	uint32_t slot;
+	uint64_t off;
+	uint32_t len; /* of DATA: what was written, or is summed */
+	struct serve_ident ident;
+	uint64_t hash; /* of these bytes: XXH3, 64 bits */
+	/* LIST: where to go on, 0 at first; PAGE: the next, 0 at the end */
+	uint64_t cursor;
+	/* OPEN, LIST: relative, "" is the served directory itself */
+	const char *path;
+	size_t path_len;
+	/* PAGE: read by serve_entry_next() */
+	const uint8_t *entries;
+	size_t entries_len;
+};
+
+enum serve_kind {
+	SERVE_FILE = 1,
+	SERVE_DIR,
+	SERVE_OTHER, /* is not served */
+	SERVE_KINDS
+};
+
+struct serve_entry {
+	enum serve_kind kind;
+	uint64_t size;
+	const char *name; /* not terminated */
+	size_t name_len;
+};
+
+#define SERVE_ENTRY_HEAD 10
+#define SERVE_PAGE_HEAD	 (SERVE_HEAD + 8)
+
+/*
+ * Returns the bytes of the message. buf has SERVE_MSG_MAX. The message must be
+ * one that serve_decode() accepts.
+ */
+size_t serve_encode(const struct serve_msg *msg, uint8_t *buf);
+
+/*
+ * Checks all of a message. -EPROTO: it is invalid. -EPROTONOSUPPORT: it is of
+ * another version, and only id is set.
+ */
+int serve_decode(const uint8_t *buf, size_t len, struct serve_msg *msg);
+
+/*
+ * Appends an entry to a page's entries, *len bytes of buf so far. -ENOSPC: no
+ * room for it.
+ */
+int serve_entry_add(const struct serve_entry *entry, uint8_t *buf, size_t *len);
+
+/*
+ * The first of the entries, which are advanced beyond it. -ENOENT: the end.
+ * -EPROTO: invalid, which serve_decode() has excluded for its messages.
+ */
+int serve_entry_next(const uint8_t **entries, size_t *len,
+		     struct serve_entry *entry);
+
+/* A name within a directory: not empty, no "." or "..", no '/' or NUL. */
+bool serve_name_valid(const char *name, size_t len);
+
+/* Such names with '/' between them, or "". */
+bool serve_path_valid(const char *path, size_t len);
+
+/* What a status means, for people. */
+const char *serve_status_text(enum serve_status status);
+
+#endif /* SERVE_WIRE_H */
