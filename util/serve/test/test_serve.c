@@ -60,5 +60,6 @@ int main(void)
 	Suite *suite = suite_create("serve");
 
 	add_wire(suite);
+	add_files(suite);
 	return run_suite(suite, CK_FORK_GETENV);
 }

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Pages of a directory (serve/list.h).
+ */
+#include "config.h"
+#include "serve/list.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "serve/path.h"
+#include "serve/source.h"
+
+/* Is it left out? Else what it is, without following a link. */
+static bool describe(int fd, const struct dirent64 *dirent,
+		     struct serve_entry *entry)
+{
+	struct stat st;
+
+	entry->name = dirent->d_name;
+	entry->name_len = strlen(dirent->d_name);
+	if (!serve_name_valid(entry->name, entry->name_len) ||
+	    fstatat(fd, dirent->d_name, &st, AT_SYMLINK_NOFOLLOW))
+		return false;
+	entry->kind = S_ISREG(st.st_mode) ? SERVE_FILE :
+		      S_ISDIR(st.st_mode) ? SERVE_DIR :
+					    SERVE_OTHER;
+	entry->size = S_ISREG(st.st_mode) ? (uint64_t) st.st_size : 0;
+	return true;
+}
+
+/* Returns 1 when the page is full, 0 at the end, or a negative errno. */
+static int fill(int fd, uint64_t *cursor, uint8_t *buf, size_t *len)
+{
+	char chunk[4096] __attribute__((aligned(8)));
+	const struct dirent64 *dirent;
+	struct serve_entry entry;
+	ssize_t got, at;
+
+	while ((got = getdents64(fd, chunk, sizeof(chunk))) > 0) {
+		for (at = 0; at < got; at += dirent->d_reclen) {
+			dirent = (const struct dirent64 *) (chunk + at);
+			if (describe(fd, dirent, &entry) &&
+			    serve_entry_add(&entry, buf, len))
+				return 1;
+			/* d_off is the position of the next */
+			*cursor = (uint64_t) dirent->d_off;
+		}
+	}
+	return got < 0 ? -errno : 0;
+}
+
+enum serve_status list_page(int dir, const char *path, uint64_t *cursor,
+			    uint8_t *buf, size_t *len)
+{
+	struct stat st;
+	int fd, ret;
+
+	*len = 0;
+	fd = path_open_data(dir, path, &st);
+	if (fd < 0)
+		return source_status(fd);
+	if (!S_ISDIR(st.st_mode))
+		ret = -ENOTDIR;
+	else if (*cursor && lseek(fd, (off_t) *cursor, SEEK_SET) < 0)
+		ret = -errno;
+	else
+		ret = fill(fd, cursor, buf, len);
+	close(fd);
+	if (ret == -ENOTDIR)
+		return SERVE_NOT_DIR;
+	if (ret < 0)
+		return source_status(ret);
+	if (!ret)
+		*cursor = 0;
+	return SERVE_OK;
+}

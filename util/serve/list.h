@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A directory's entries, a page at a time. Nothing is kept between pages: the
+ * kernel's position in the directory is the cursor.
+ */
+#ifndef SERVE_LIST_H
+#define SERVE_LIST_H
+
+#include "serve/wire.h"
+
+/*
+ * Entries from *cursor on, as serve_entry_add() makes them, into buf of
+ * SERVE_MSG_MAX. *cursor: where the next page begins, 0 if there is none. Files
+ * that may not be read are listed, too. May block.
+ */
+enum serve_status list_page(int dir, const char *path, uint64_t *cursor,
+			    uint8_t *buf, size_t *len);
+
+#endif /* SERVE_LIST_H */

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Ranges of files, in blocks and as pages (serve/source.h).
+ *
+ * A file's times change with the kernel's clock tick, so two changes within one
+ * tick look like one. A version is therefore taken only once the clock is past
+ * its change time: any later change then gets a later time, which is seen after
+ * each read. The kernel sets the times before it changes the bytes.
+ */
+#include "config.h"
+#include "serve/source.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <rdma/fi_ext_mrrc.h>
+
+#include <xxhash.h>
+
+#include "serve/path.h"
+
+#define TRIES	  3
+#define TRY_MS	  12	     /* more than a tick, which is 10 ms at most */
+#define FUTURE_NS 2000000000 /* a change time of another clock */
+
+/* A lease and a mapping cost as much as reading some MiB. */
+#define PAGES_MIN ((uint64_t) 4 << 20)
+/* Read and hashed at a time: stays in the cache of the processor. */
+#define CHUNK ((size_t) 64 << 10)
+
+enum serve_status source_status(int ret)
+{
+	switch (-ret) {
+	case 0:
+		return SERVE_OK;
+	case ENOENT:
+	case ENOTDIR:
+	case ENAMETOOLONG:
+		return SERVE_NOENT;
+	case EACCES:
+	case EPERM:
+		return SERVE_ACCES;
+	case ELOOP:
+	case EXDEV:
+		return SERVE_LINK;
+	case ENOTSUP:
+	case ENXIO:
+	case ENODEV:
+		return SERVE_SPECIAL;
+	case ENOMEM:
+	case EMFILE:
+	case ENFILE:
+		return SERVE_NO_RESOURCE;
+	default:
+		return SERVE_IO;
+	}
+}
+
+static int64_t clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &ts);
+	return (int64_t) ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* Could the file change without a change of its identity? */
+static bool is_fresh(const struct serve_ident *ident)
+{
+	const int64_t now = clock_ns();
+
+	return ident->ctime_ns >= now && ident->ctime_ns - now < FUTURE_NS;
+}
+
+/* The version that is there now. */
+static enum serve_status identify(int fd, struct stat *st,
+				  struct serve_ident *ident)
+{
+	const struct timespec pause = { .tv_nsec = TRY_MS * 1000000 };
+	unsigned i;
+
+	for (i = 0; i < TRIES; i++) {
+		path_ident(st, ident);
+		if (!is_fresh(ident))
+			return SERVE_OK;
+		nanosleep(&pause, NULL);
+		if (fstat(fd, st))
+			return SERVE_IO;
+	}
+	return SERVE_BUSY;
+}
+
+/* The provider's file, where it may pay. */
+static void open_pages(const struct source *source, struct source_file *file)
+{
+	if (source->copies || file->ident.size < PAGES_MIN ||
+	    fi_mrrc_file_open(source->domain, file->fd, 0, &file->pages, NULL))
+		file->pages = NULL;
+}
+
+enum serve_status source_open(const struct source *source, const char *path,
+			      struct source_file **file)
+{
+	struct source_file *made;
+	enum serve_status status;
+	struct stat st;
+	int fd;
+
+	fd = path_open_data(source->dir, path, &st);
+	if (fd < 0)
+		return source_status(fd);
+	if (S_ISDIR(st.st_mode)) {
+		close(fd);
+		return SERVE_IS_DIR;
+	}
+	made = calloc(1, sizeof(*made));
+	status = made ? identify(fd, &st, &made->ident) : SERVE_NO_RESOURCE;
+	if (status != SERVE_OK) {
+		free(made);
+		close(fd);
+		return status;
+	}
+	made->fd = fd;
+	made->uses = 1;
+	open_pages(source, made);
+	*file = made;
+	return SERVE_OK;
+}
+
+void source_get(struct source_file *file)
+{
+	file->uses++;
+}
+
+void source_put(struct source_file *file)
+{
+	if (--file->uses)
+		return;
+	if (file->pages)
+		fi_close(&file->pages->fid);
+	close(file->fd);
+	free(file);
+}
+
+static int block_need(struct source_block *block)
+{
+	struct fid_mr *mr;
+
+	return block->buf ? 0 :
+			    fi_mr_alloc(block->domain, block->size, 0, 0,
+					&block->buf, &mr);
+}
+
+void source_block_free(struct source_block *block)
+{
+	if (block->buf)
+		fi_mr_free(block->domain, block->buf);
+	block->buf = NULL;
+}
+
+/* All of it, or what there is up to the end: the number of bytes. */
+static ssize_t read_all(int fd, void *buf, size_t len, uint64_t off)
+{
+	size_t done = 0;
+	ssize_t ret;
+
+	while (done < len) {
+		ret = pread(fd, (char *) buf + done, len - done,
+			    (off_t) (off + done));
+		if (ret < 0 && errno == EINTR)
+			continue;
+		if (ret < 0)
+			return -errno;
+		if (!ret)
+			break;
+		done += (size_t) ret;
+	}
+	return (ssize_t) done;
+}
+
+/* As above, to buf, which may be NULL; what was read is hashed. */
+static ssize_t read_hashed(int fd, char *buf, size_t len, uint64_t off,
+			   XXH3_state_t *state)
+{
+	char chunk[CHUNK];
+	size_t done = 0, want;
+	ssize_t ret;
+	char *at;
+
+	while (done < len) {
+		at = buf ? buf + done : chunk;
+		want = len - done < CHUNK ? len - done : CHUNK;
+		ret = read_all(fd, at, want, off + done);
+		if (ret < 0)
+			return ret;
+		XXH3_64bits_update(state, at, (size_t) ret);
+		done += (size_t) ret;
+		if ((size_t) ret < want)
+			break;
+	}
+	return (ssize_t) done;
+}
+
+static ssize_t read_range(int fd, char *buf, size_t len, uint64_t off,
+			  uint64_t *hash)
+{
+	XXH3_state_t *state = XXH3_createState();
+	ssize_t ret;
+
+	if (!state)
+		return -ENOMEM;
+	XXH3_64bits_reset(state);
+	ret = read_hashed(fd, buf, len, off, state);
+	*hash = XXH3_64bits_digest(state);
+	XXH3_freeState(state);
+	return ret;
+}
+
+static bool from_pages(struct source_file *file)
+{
+	return file->pages &&
+	       !atomic_load_explicit(&file->copied, memory_order_relaxed);
+}
+
+enum serve_status source_read(struct source_file *file, uint64_t off,
+			      size_t max, struct source_block *block,
+			      uint32_t *len, uint64_t *hash)
+{
+	const uint64_t size = file->ident.size;
+	struct serve_ident now;
+	struct stat st;
+	ssize_t got;
+
+	if (off >= size)
+		max = 0;
+	else if (max > size - off)
+		max = size - off;
+	if (block) {
+		block->off = off;
+		block->filled = max && !from_pages(file);
+		if (block->filled && (max > block->size || block_need(block)))
+			return SERVE_NO_RESOURCE;
+	}
+	got = read_range(file->fd, block && block->filled ? block->buf : NULL,
+			 max, off, hash);
+	if (got < 0)
+		return source_status((int) got);
+	if (fstat(file->fd, &st))
+		return SERVE_IO;
+	path_ident(&st, &now);
+	if ((size_t) got != max || !path_ident_same(&now, &file->ident))
+		return SERVE_CHANGED;
+	*len = (uint32_t) max;
+	return SERVE_OK;
+}
+
+/* Does the provider still send the file's pages? Else blocks are cheaper. */
+static bool look_copied(struct source_file *file)
+{
+	struct fi_mrrc_file_attr attr = { .size = sizeof(attr) };
+	bool copied;
+
+	copied = fi_mrrc_file_query(file->pages, &attr) || attr.copied;
+	atomic_store_explicit(&file->copied, copied, memory_order_relaxed);
+	return copied;
+}
+
+ssize_t source_send(struct source_file *file, struct fid_ep *ep,
+		    struct source_block *block, size_t len, uint64_t tag,
+		    void *context, bool *own)
+{
+	ssize_t ret;
+
+	*own = len && !block->filled;
+	if (!*own)
+		return fi_cwrite(ep, len ? block->buf : NULL, len, NULL, 0, tag,
+				 context);
+	ret = fi_mrrc_file_cwrite(file->pages, ep, block->off, len, 0, tag,
+				  context);
+	if (!ret)
+		*own = !look_copied(file);
+	return ret;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Where the bytes of ranges come from: the one place that knows how a file
+ * reaches the network. A range of a large file is sent from the file's own
+ * pages, fi_mrrc_file(3), as long as the provider does so; any other is read
+ * into a registered block. Either way its hash is of bytes that were read, and
+ * the client compares what it got.
+ *
+ * source_open() and source_read() may block, and run in the threads of
+ * serve/jobs.h, several for one file at once; the rest is the event loop's.
+ */
+#ifndef SERVE_SOURCE_H
+#define SERVE_SOURCE_H
+
+#include <stdatomic.h>
+#include <rdma/fi_endpoint.h>
+
+#include "serve/wire.h"
+
+struct fid_mrrc_file;
+
+/* What is served. */
+struct source {
+	int dir;
+	struct fid_domain *domain;
+	bool copies; /* never from the files' own pages */
+};
+
+struct source_file {
+	int fd;
+	unsigned uses; /* the event loop's */
+	struct serve_ident ident;
+	struct fid_mrrc_file *pages; /* NULL: all ranges are read into blocks */
+	atomic_bool copied;	     /* the provider does not send its pages */
+};
+
+/* Where one range is sent from. */
+struct source_block {
+	struct fid_domain *domain;
+	void *buf; /* NULL until it is needed */
+	size_t size;
+	bool filled;  /* from buf, else from the file's pages */
+	uint64_t off; /* in the file */
+};
+
+/* Of path. On SERVE_OK *file has one use. */
+enum serve_status source_open(const struct source *source, const char *path,
+			      struct source_file **file);
+void source_get(struct source_file *file);
+/* Its operations have completed. */
+void source_put(struct source_file *file);
+
+void source_block_free(struct source_block *block);
+
+/*
+ * At most max bytes from off on, up to the file's end, and their hash. All are
+ * of the version that was opened: any other is SERVE_CHANGED. block is where
+ * they are to be sent from, NULL if they are not.
+ */
+enum serve_status source_read(struct source_file *file, uint64_t off,
+			      size_t max, struct source_block *block,
+			      uint32_t *len, uint64_t *hash);
+
+/*
+ * Sends the len bytes of the last source_read() of the block under tag. As
+ * fi_cwrite(). *own: they are the file's own pages.
+ */
+ssize_t source_send(struct source_file *file, struct fid_ep *ep,
+		    struct source_block *block, size_t len, uint64_t tag,
+		    void *context, bool *own);
+
+/* Of a negative errno of an open or a read. */
+enum serve_status source_status(int ret);
+
+#endif /* SERVE_SOURCE_H */

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What fi_mrrc_serve reads: files beneath a directory, versions of files, and
+ * pages of directories.
+ */
+#include "config.h"
+#include "test_serve.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "serve/list.h"
+#include "serve/source.h"
+#include "serve/wire.h"
+
+static enum serve_status open_status(const char *path)
+{
+	const struct source source = { .dir = top };
+	struct source_file *file;
+	enum serve_status status = source_open(&source, path, &file);
+
+	if (status == SERVE_OK)
+		source_put(file);
+	return status;
+}
+
+START_TEST(beneath)
+{
+	ck_assert_int_eq(open_status("file"), SERVE_OK);
+	ck_assert_int_eq(open_status("dir"), SERVE_IS_DIR);
+	ck_assert_int_eq(open_status(""), SERVE_IS_DIR);
+	ck_assert_int_eq(open_status("none"), SERVE_NOENT);
+	ck_assert_int_eq(open_status("file/x"), SERVE_NOENT);
+	ck_assert_int_eq(open_status("link"), SERVE_LINK);
+	ck_assert_int_eq(open_status("inner"), SERVE_LINK);
+	ck_assert_int_eq(open_status("linked/secret"), SERVE_LINK);
+	/* the decoder refuses these, and so does the kernel */
+	ck_assert_int_eq(open_status("../out/secret"), SERVE_LINK);
+	ck_assert_int_eq(open_status("/etc/passwd"), SERVE_LINK);
+}
+END_TEST
+
+/* Opening it would wait for a writer, or disturb a reader. */
+START_TEST(fifo_is_not_opened)
+{
+	int fd = openat(top, "fifo", O_RDONLY | O_NONBLOCK);
+	struct pollfd;
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(open_status("fifo"), SERVE_SPECIAL);
+	close(fd);
+	ck_assert_int_eq(open_status("fifo"), SERVE_SPECIAL);
+}
+END_TEST
+
+static struct source_file *opened(const char *path)
+{
+	const struct source source = { .dir = top };
+	struct source_file *file = NULL;
+
+	ck_assert_int_eq(source_open(&source, path, &file), SERVE_OK);
+	return file;
+}
+
+static enum serve_status read_status(struct source_file *file, uint64_t off,
+				     size_t max, uint32_t *len)
+{
+	static char buf[4096];
+	struct source_block block = { .buf = buf, .size = sizeof(buf) };
+	uint64_t hash;
+
+	return source_read(file, off, max, &block, len, &hash);
+}
+
+START_TEST(ranges)
+{
+	struct source_file *file = opened("file");
+	uint32_t len;
+
+	ck_assert_int_eq(read_status(file, 0, 4, &len), SERVE_OK);
+	ck_assert_uint_eq(len, 4);
+	ck_assert_int_eq(read_status(file, 8, 4, &len), SERVE_OK);
+	ck_assert_uint_eq(len, 2);
+	ck_assert_int_eq(read_status(file, 10, 4, &len), SERVE_OK);
+	ck_assert_uint_eq(len, 0);
+	ck_assert_int_eq(read_status(file, INT64_MAX - 5, 4, &len), SERVE_OK);
+	ck_assert_uint_eq(len, 0);
+	ck_assert_int_eq(read_status(file, 0, 4097, &len), SERVE_OK);
+	ck_assert_uint_eq(len, 10);
+	source_put(file);
+}
+END_TEST
+
+/* Each kind of change is seen, also within a tick of the clock. */
+START_TEST(changes)
+{
+	struct source_file *file;
+	uint32_t len;
+	int fd;
+
+	write_file(top, "file", "0123456789");
+	file = opened("file");
+	fd = openat(top, "file", O_RDWR);
+	switch (_i) {
+	case 0: /* overwritten, same size */
+		ck_assert_int_eq(pwrite(fd, "x", 1, 0), 1);
+		break;
+	case 1: /* truncated */
+		ck_assert_int_eq(ftruncate(fd, 5), 0);
+		break;
+	case 2: /* truncated, and as long as before */
+		ck_assert_int_eq(ftruncate(fd, 5), 0);
+		ck_assert_int_eq(ftruncate(fd, 10), 0);
+		break;
+	case 3: /* appended to */
+		ck_assert_int_eq(pwrite(fd, "x", 1, 10), 1);
+		break;
+	case 4: /* overwritten, and the time put back */
+		ck_assert_int_eq(pwrite(fd, "x", 1, 0), 1);
+		ck_assert_int_eq(
+			futimens(fd,
+				 (const struct timespec[]){
+					 { .tv_nsec = UTIME_OMIT },
+					 { file->ident.mtime_ns / 1000000000,
+					   file->ident.mtime_ns % 1000000000 },
+				 }),
+			0);
+		break;
+	}
+	close(fd);
+	ck_assert_int_eq(read_status(file, 0, 10, &len), SERVE_CHANGED);
+	source_put(file);
+}
+END_TEST
+
+/*
+ * A version is not taken within the tick of the clock that changed it, as the
+ * next change in that tick would look the same.
+ */
+START_TEST(fresh)
+{
+	struct source_file *file;
+	struct timespec now;
+	unsigned i;
+
+	for (i = 0; i < 20; i++) {
+		write_file(top, "file", "0123456789");
+		file = opened("file");
+		clock_gettime(CLOCK_REALTIME_COARSE, &now);
+		ck_assert_int_lt(file->ident.ctime_ns,
+				 now.tv_sec * 1000000000L + now.tv_nsec);
+		source_put(file);
+	}
+}
+END_TEST
+
+/* A file that is replaced by a rename: the opened one is served to its end. */
+START_TEST(replaced)
+{
+	struct source_file *file = opened("file");
+	uint32_t len;
+
+	write_file(top, "new", "another");
+	ck_assert_int_eq(linkat(top, "file", top, "kept", 0), 0);
+	source_put(file);
+	file = opened("file");
+	ck_assert_int_eq(renameat(top, "new", top, "file"), 0);
+	/* its count of links has changed, which may be a change: not silently */
+	ck_assert_int_eq(read_status(file, 0, 10, &len), SERVE_CHANGED);
+	source_put(file);
+	file = opened("kept");
+	ck_assert_int_eq(read_status(file, 0, 10, &len), SERVE_OK);
+	source_put(file);
+}
+END_TEST
+
+/* All entries, each once, over many pages. */
+START_TEST(pages)
+{
+	uint8_t buf[SERVE_MSG_MAX];
+	const uint8_t *at;
+	unsigned seen[1000] = { 0 }, count = 0, turns = 0, i;
+	struct serve_entry entry;
+	uint64_t cursor = 0;
+	char name[32], text[32];
+	size_t len;
+
+	for (i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "dir/entry-%04u", i);
+		write_file(top, name, "");
+	}
+	do {
+		ck_assert_int_eq(list_page(top, "dir", &cursor, buf, &len),
+				 SERVE_OK);
+		for (at = buf; !serve_entry_next(&at, &len, &entry); count++) {
+			snprintf(text, sizeof(text), "%.*s",
+				 (int) entry.name_len, entry.name);
+			ck_assert_int_eq(sscanf(text, "entry-%u", &i), 1);
+			ck_assert_uint_lt(i, 1000);
+			ck_assert_uint_eq(seen[i]++, 0);
+		}
+		turns++;
+	} while (cursor);
+	ck_assert_uint_eq(count, 1000);
+	ck_assert_uint_gt(turns, 2);
+}
+END_TEST
+
+START_TEST(kinds)
+{
+	static const struct {
+		const char *name;
+		enum serve_kind kind;
+	} want[] = {
+		{ "file", SERVE_FILE },	 { "dir", SERVE_DIR },
+		{ "link", SERVE_OTHER }, { "linked", SERVE_OTHER },
+		{ "fifo", SERVE_OTHER }, { "inner", SERVE_OTHER },
+	};
+	const uint8_t *at;
+	struct serve_entry entry;
+	uint8_t buf[SERVE_MSG_MAX];
+	unsigned i, count = 0;
+	uint64_t cursor = 0;
+	size_t len;
+
+	ck_assert_int_eq(list_page(top, "", &cursor, buf, &len), SERVE_OK);
+	for (at = buf; !serve_entry_next(&at, &len, &entry); count++) {
+		for (i = 0; i < 6; i++) {
+			if (strlen(want[i].name) == entry.name_len &&
+			    !memcmp(want[i].name, entry.name, entry.name_len))
+				ck_assert_int_eq(entry.kind, want[i].kind);
+		}
+	}
+	ck_assert_uint_eq(count, 6);
+	cursor = 0;
+	ck_assert_int_eq(list_page(top, "file", &cursor, buf, &len),
+			 SERVE_NOT_DIR);
+	ck_assert_int_eq(list_page(top, "linked", &cursor, buf, &len),
+			 SERVE_LINK);
+	/* any position that a client may name */
+	cursor = INT64_MAX;
+	list_page(top, "", &cursor, buf, &len);
+	ck_assert_uint_le(len, SERVE_MSG_MAX - SERVE_PAGE_HEAD);
+}
+END_TEST
+
+void add_files(Suite *suite)
+{
+	TCase *tcase = tcase_create("files");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, make_files, remove_files);
+	tcase_add_test(tcase, beneath);
+	tcase_add_test(tcase, fifo_is_not_opened);
+	tcase_add_test(tcase, ranges);
+	tcase_add_loop_test(tcase, changes, 0, 5);
+	tcase_add_test(tcase, fresh);
+	tcase_add_test(tcase, replaced);
+	tcase_add_test(tcase, pages);
+	tcase_add_test(tcase, kinds);
+	suite_add_tcase(suite, tcase);
+}
