@@ -61,5 +61,6 @@ int main(void)
 
 	add_wire(suite);
 	add_files(suite);
+	add_local(suite);
 	return run_suite(suite, CK_FORK_GETENV);
 }

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Files on this machine (serve/local.h).
+ */
+#include "config.h"
+#include "serve/local.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+#include "serve/path.h"
+
+bool local_is_part(const char *name, size_t len)
+{
+	return len == LOCAL_PART_MAX - 1 &&
+	       !memcmp(name, LOCAL_PREFIX, sizeof(LOCAL_PREFIX) - 1);
+}
+
+int local_find(int dir, const char *path, struct local *local)
+{
+	const char *slash = strrchr(path, '/');
+	char parent[SERVE_PATH_MAX + 1];
+	struct stat st;
+
+	snprintf(parent, sizeof(parent), "%.*s",
+		 slash ? (int) (slash - path) : 0, path);
+	snprintf(local->name, sizeof(local->name), "%s",
+		 slash ? slash + 1 : path);
+	snprintf(local->part, sizeof(local->part), LOCAL_PREFIX "%016llx",
+		 (unsigned long long) XXH3_64bits(local->name,
+						  strlen(local->name)));
+	local->fd = -1;
+	local->size = 0;
+	local->dir = path_open(dir, parent, O_RDONLY | O_DIRECTORY, 0);
+	if (local->dir < 0)
+		return local->dir;
+	if (!fstatat(local->dir, local->part, &st, AT_SYMLINK_NOFOLLOW) &&
+	    S_ISREG(st.st_mode))
+		local->size = (uint64_t) st.st_size;
+	return 0;
+}
+
+bool local_is_same(const struct local *local, const struct serve_ident *ident)
+{
+	struct serve_ident here;
+	struct stat st;
+
+	if (fstatat(local->dir, local->name, &st, AT_SYMLINK_NOFOLLOW) ||
+	    !S_ISREG(st.st_mode))
+		return false;
+	path_ident(&st, &here);
+	return here.size == ident->size && here.mtime_ns == ident->mtime_ns;
+}
+
+/* Does the name still lead to the open file? */
+static bool is_there(const struct local *local, const struct stat *open_st)
+{
+	struct stat st;
+
+	return !fstatat(local->dir, local->part, &st, AT_SYMLINK_NOFOLLOW) &&
+	       st.st_dev == open_st->st_dev && st.st_ino == open_st->st_ino;
+}
+
+int local_begin(struct local *local)
+{
+	struct stat st;
+	int fd, ret = 0;
+
+	fd = openat(local->dir, local->part,
+		    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+		    0666);
+	if (fd < 0)
+		return errno == ELOOP || errno == ENXIO ? -EPERM : -errno;
+	if (fstat(fd, &st))
+		ret = -errno;
+	else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+		 st.st_nlink > 1)
+		ret = -EPERM;
+	else if (flock(fd, LOCK_EX | LOCK_NB))
+		ret = errno == EWOULDBLOCK ? -EBUSY : -errno;
+	/* another process may have finished it before the lock was taken */
+	else if (fstat(fd, &st) || !is_there(local, &st))
+		ret = -EBUSY;
+	if (ret) {
+		close(fd);
+		return ret;
+	}
+	local->fd = fd;
+	local->size = (uint64_t) st.st_size;
+	return 0;
+}
+
+int local_read(const struct local *local, uint64_t off, void *buf, size_t len)
+{
+	size_t done = 0;
+	ssize_t ret;
+
+	while (done < len) {
+		ret = pread(local->fd, (char *) buf + done, len - done,
+			    (off_t) (off + done));
+		if (ret < 0 && errno == EINTR)
+			continue;
+		if (ret <= 0)
+			return ret ? -errno : -EIO;
+		done += (size_t) ret;
+	}
+	return 0;
+}
+
+int local_cut(struct local *local, uint64_t size)
+{
+	if (ftruncate(local->fd, (off_t) size))
+		return -errno;
+	local->size = size;
+	return 0;
+}
+
+int local_append(struct local *local, const void *buf, size_t len)
+{
+	size_t done = 0;
+	ssize_t ret;
+	int err;
+
+	while (done < len) {
+		ret = pwrite(local->fd, (const char *) buf + done, len - done,
+			     (off_t) (local->size + done));
+		if (ret < 0 && errno == EINTR)
+			continue;
+		if (ret <= 0) {
+			err = ret ? errno : EIO;
+			local_cut(local, local->size);
+			return -err;
+		}
+		done += (size_t) ret;
+	}
+	local->size += len;
+	return 0;
+}
+
+int local_finish(struct local *local, const struct serve_ident *ident,
+		 bool sync)
+{
+	const struct timespec times[] = {
+		{ .tv_nsec = UTIME_NOW },
+		{ .tv_sec = ident->mtime_ns / 1000000000 -
+			    (ident->mtime_ns % 1000000000 < 0),
+		  .tv_nsec = (ident->mtime_ns % 1000000000 + 1000000000) %
+			     1000000000 },
+	};
+	int fd;
+
+	if (futimens(local->fd, times) || (sync && fsync(local->fd)) ||
+	    renameat(local->dir, local->part, local->dir, local->name))
+		return -errno;
+	if (sync && fsync(local->dir))
+		return -errno;
+	/* some file systems find out only now that the disk is full */
+	fd = local->fd;
+	local->fd = -1;
+	return close(fd) ? -errno : 0;
+}
+
+void local_close(struct local *local)
+{
+	if (local->fd >= 0) {
+		if (!local->size)
+			unlinkat(local->dir, local->part, 0);
+		close(local->fd);
+	}
+	if (local->dir >= 0)
+		close(local->dir);
+	local->fd = local->dir = -1;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A file that is being fetched, on this machine. Bytes go to a partial file
+ * beside it, in order, so the partial file always is a beginning of the whole.
+ * It gets the file's name when all is there.
+ */
+#ifndef SERVE_LOCAL_H
+#define SERVE_LOCAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "serve/wire.h"
+
+#define LOCAL_PREFIX   ".fi_mrrc_get."
+#define LOCAL_PART_MAX (sizeof(LOCAL_PREFIX) + 16)
+
+struct local {
+	int dir; /* its directory */
+	int fd;	 /* the partial file, or -1 */
+	char name[SERVE_NAME_MAX + 1];
+	char part[LOCAL_PART_MAX];
+	uint64_t size; /* of the partial file */
+};
+
+/* Is it the name of a partial file? */
+bool local_is_part(const char *name, size_t len);
+
+/*
+ * Finds path beneath dir, nothing is made yet. @size: of the partial file that
+ * is there, 0 if there is none. 0, or a negative errno.
+ */
+int local_find(int dir, const char *path, struct local *local);
+
+/* Is the whole file there already, with this size and time? */
+bool local_is_same(const struct local *local, const struct serve_ident *ident);
+
+/*
+ * Opens the partial file, or makes it. -EBUSY: another process fetches it.
+ * -EPERM: it is not this user's regular file.
+ */
+int local_begin(struct local *local);
+
+/* Reads what is there: exactly len bytes at off. */
+int local_read(const struct local *local, uint64_t off, void *buf, size_t len);
+
+/* Cuts the partial file. */
+int local_cut(struct local *local, uint64_t size);
+
+/* Appends. After an error the partial file has what it had before. */
+int local_append(struct local *local, const void *buf, size_t len);
+
+/* All is there: sets the time, and the name. */
+int local_finish(struct local *local, const struct serve_ident *ident,
+		 bool sync);
+
+/* Leaves the partial file as it is; one without bytes is removed. */
+void local_close(struct local *local);
+
+#endif /* SERVE_LOCAL_H */

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What fi_mrrc_get writes: partial files, and what may be in their way.
+ */
+#include "config.h"
+#include "test_serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "serve/local.h"
+#include "serve/path.h"
+
+static void find(struct local *local, const char *path)
+{
+	ck_assert_int_eq(local_find(out, path, local), 0);
+}
+
+static void check_text(const char *name, const char *text)
+{
+	char buf[64] = "";
+	int fd = openat(out, name, O_RDONLY);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_ge(read(fd, buf, sizeof(buf) - 1), 0);
+	ck_assert_str_eq(buf, text);
+	close(fd);
+}
+
+START_TEST(partial_file)
+{
+	struct serve_ident ident = { .size = 6, .mtime_ns = 1500000000 };
+	struct local local, other;
+	char buf[3];
+
+	find(&local, "new");
+	ck_assert_uint_eq(local.size, 0);
+	ck_assert_int_eq(local_begin(&local), 0);
+	ck_assert_int_eq(local_append(&local, "abc", 3), 0);
+	/* refused while another descriptor is open */
+	find(&other, "new");
+	ck_assert_int_eq(local_begin(&other), -EBUSY);
+	local_close(&other);
+	local_close(&local);
+	ck_assert_int_ne(faccessat(out, "new", F_OK, 0), 0);
+	/* the next goes on there */
+	find(&local, "new");
+	ck_assert_uint_eq(local.size, 3);
+	ck_assert(!local_is_same(&local, &ident));
+	ck_assert_int_eq(local_begin(&local), 0);
+	ck_assert_int_eq(local_read(&local, 0, buf, 3), 0);
+	ck_assert(!memcmp(buf, "abc", 3));
+	ck_assert_int_eq(local_read(&local, 1, buf, 3), -EIO);
+	ck_assert_int_eq(local_append(&local, "def", 3), 0);
+	ck_assert_int_eq(local_finish(&local, &ident, true), 0);
+	ck_assert(local_is_same(&local, &ident));
+	ident.mtime_ns++;
+	ck_assert(!local_is_same(&local, &ident));
+	local_close(&local);
+	check_text("new", "abcdef");
+}
+END_TEST
+
+START_TEST(partial_file_removed)
+{
+	struct local local;
+
+	find(&local, "new");
+	ck_assert_int_eq(local_begin(&local), 0);
+	local_close(&local);
+	find(&local, "new");
+	ck_assert_int_ne(faccessat(out, local.part, F_OK, 0), 0);
+	local_close(&local);
+}
+END_TEST
+
+/* Nothing is written through what another user, or a server, has put there. */
+START_TEST(partial_file_planted)
+{
+	struct local local;
+
+	find(&local, "new");
+	switch (_i) {
+	case 0:
+		ck_assert_int_eq(symlinkat("secret", out, local.part), 0);
+		break;
+	case 1:
+		ck_assert_int_eq(linkat(out, "secret", out, local.part, 0), 0);
+		break;
+	case 2:
+		ck_assert_int_eq(mkfifoat(out, local.part, 0666), 0);
+		break;
+	}
+	ck_assert_int_eq(local_begin(&local), -EPERM);
+	local_close(&local);
+	check_text("secret", "secret");
+}
+END_TEST
+
+/* A link in the place of the file is replaced, not followed. */
+START_TEST(link_is_replaced)
+{
+	struct serve_ident ident = { .size = 3 };
+	struct local local;
+
+	ck_assert_int_eq(symlinkat("secret", out, "new"), 0);
+	find(&local, "new");
+	ck_assert_int_eq(local_begin(&local), 0);
+	ck_assert_int_eq(local_append(&local, "abc", 3), 0);
+	ck_assert_int_eq(local_finish(&local, &ident, false), 0);
+	local_close(&local);
+	check_text("secret", "secret");
+	check_text("new", "abc");
+}
+END_TEST
+
+START_TEST(links_on_the_way)
+{
+	struct local local;
+
+	ck_assert_int_eq(symlinkat("../served/dir", out, "sub"), 0);
+	ck_assert_int_eq(local_find(out, "sub/new", &local), -ELOOP);
+	ck_assert_int_eq(path_mkdir(out, "sub/new"), -ELOOP);
+	ck_assert_int_eq(path_mkdir(out, "real"), 0);
+	ck_assert_int_eq(path_mkdir(out, "real"), 0);
+	ck_assert_int_eq(local_find(out, "real/new", &local), 0);
+	local_close(&local);
+	ck_assert_int_eq(local_find(out, "../out/x", &local), -EXDEV);
+}
+END_TEST
+
+void add_local(Suite *suite)
+{
+	TCase *tcase = tcase_create("local");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, make_files, remove_files);
+	tcase_add_test(tcase, partial_file);
+	tcase_add_test(tcase, partial_file_removed);
+	tcase_add_loop_test(tcase, partial_file_planted, 0, 3);
+	tcase_add_test(tcase, link_is_replaced);
+	tcase_add_test(tcase, links_on_the_way);
+	suite_add_tcase(suite, tcase);
+}
