@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Threads for what may block (serve/jobs.h).
+ */
+#include "config.h"
+#include "serve/jobs.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static void list_init(struct job_list *list)
+{
+	list->first = NULL;
+	list->end = &list->first;
+}
+
+static void list_add(struct job_list *list, struct job *job)
+{
+	job->next = NULL;
+	*list->end = job;
+	list->end = &job->next;
+}
+
+static struct job *list_take(struct job_list *list)
+{
+	struct job *job = list->first;
+
+	if (job) {
+		list->first = job->next;
+		if (!list->first)
+			list->end = &list->first;
+	}
+	return job;
+}
+
+static void *work(void *arg)
+{
+	const uint64_t one = 1;
+	struct jobs *jobs = arg;
+	struct job *job;
+	ssize_t len;
+
+	pthread_mutex_lock(&jobs->lock);
+	while (!jobs->ending) {
+		job = list_take(&jobs->todo);
+		if (!job) {
+			pthread_cond_wait(&jobs->posted, &jobs->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&jobs->lock);
+		job->run(job);
+		pthread_mutex_lock(&jobs->lock);
+		list_add(&jobs->done, job);
+		/* it cannot be full: the loop reads it */
+		len = write(jobs->fd, &one, sizeof(one));
+		(void) len;
+	}
+	pthread_mutex_unlock(&jobs->lock);
+	return NULL;
+}
+
+int jobs_open(struct jobs *jobs, unsigned threads)
+{
+	sigset_t all, old;
+	int ret = 0;
+
+	memset(jobs, 0, sizeof(*jobs));
+	list_init(&jobs->todo);
+	list_init(&jobs->done);
+	jobs->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (jobs->fd < 0)
+		return -errno;
+	pthread_mutex_init(&jobs->lock, NULL);
+	pthread_cond_init(&jobs->posted, NULL);
+	/* signals are the loop's */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	while (!ret && jobs->threads < threads) {
+		ret = pthread_create(&jobs->thread[jobs->threads], NULL, work,
+				     jobs);
+		jobs->threads += !ret;
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (ret)
+		jobs_close(jobs);
+	return -ret;
+}
+
+void jobs_close(struct jobs *jobs)
+{
+	unsigned i;
+
+	pthread_mutex_lock(&jobs->lock);
+	jobs->ending = true;
+	pthread_cond_broadcast(&jobs->posted);
+	pthread_mutex_unlock(&jobs->lock);
+	for (i = 0; i < jobs->threads; i++)
+		pthread_join(jobs->thread[i], NULL);
+	pthread_cond_destroy(&jobs->posted);
+	pthread_mutex_destroy(&jobs->lock);
+	close(jobs->fd);
+}
+
+void jobs_post(struct jobs *jobs, struct job *job)
+{
+	pthread_mutex_lock(&jobs->lock);
+	list_add(&jobs->todo, job);
+	pthread_cond_signal(&jobs->posted);
+	pthread_mutex_unlock(&jobs->lock);
+}
+
+struct job *jobs_take(struct jobs *jobs)
+{
+	struct job *job;
+
+	pthread_mutex_lock(&jobs->lock);
+	job = list_take(&jobs->done);
+	pthread_mutex_unlock(&jobs->lock);
+	return job;
+}

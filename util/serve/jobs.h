@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Threads for what may block: reading files and directories, and closing
+ * endpoints. Jobs are posted and collected by one thread, the event loop.
+ */
+#ifndef SERVE_JOBS_H
+#define SERVE_JOBS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#define JOBS_THREADS_MAX 64
+
+/* Embedded in what it works on. */
+struct job {
+	void (*run)(struct job *job); /* in a thread of the pool */
+	struct job *next;
+};
+
+struct job_list {
+	struct job *first, **end;
+};
+
+struct jobs {
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t posted;
+	struct job_list todo, done;
+	bool ending;
+	int fd; /* an eventfd, readable when jobs are done */
+	pthread_t thread[JOBS_THREADS_MAX];
+	unsigned threads;
+};
+
+/* 0, or a negative errno. */
+int jobs_open(struct jobs *jobs, unsigned threads);
+
+/* Waits for jobs that run, and forgets those that do not. */
+void jobs_close(struct jobs *jobs);
+
+void jobs_post(struct jobs *jobs, struct job *job);
+
+/* A job that has run since the last call, or NULL. */
+struct job *jobs_take(struct jobs *jobs);
+
+#endif /* SERVE_JOBS_H */

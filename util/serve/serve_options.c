@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Options of fi_mrrc_serve (serve/serve_options.h), by argp.
+ */
+#include "config.h"
+#include "serve/serve_options.h"
+
+#include "serve/jobs.h"
+#include "serve/net.h"
+#include "serve/text_arg.h"
+#include "serve/wire.h"
+
+enum { KEY_COPY = 256, KEY_TIMEOUT, KEY_IDLE, KEY_GRACE, KEY_THREADS };
+
+static const char doc[] =
+	"Serves the files beneath DIR to fi_mrrc_get(1), by RDMA writes over "
+	"libfabric.  Every host that reaches the address can read them: there "
+	"is no authentication, and nothing is encrypted.\v"
+	"Example: fi_mrrc_serve -a 10.0.0.1 /srv/data\n\n"
+	"See fi_mrrc_serve(1).";
+
+static const struct argp_option option_table[] = {
+	{ "address", 'a', "ADDRESS", 0,
+	  "Of this machine, to listen at (default "
+	  "127.0.0.1: only this machine is served)",
+	  0 },
+	{ "port", 'p', "PORT", 0, "To listen at (default " NET_PORT ")", 0 },
+	{ "provider", 'P', "NAME", 0,
+	  "Such as 'verbs;ofi_mrrc' (default that "
+	  "of FI_PROVIDER, else verbs if it has the address, else tcp)",
+	  0 },
+	{ "max-clients", 'n', "N", 0, "At once (default 64)", 0 },
+	{ "memory", 'm', "SIZE", 0,
+	  "For the data of one client (default "
+	  "2M)",
+	  0 },
+	{ "copy", KEY_COPY, NULL, 0,
+	  "Read all ranges into memory, none is sent from the file's own pages",
+	  0 },
+	{ "threads", KEY_THREADS, "N", 0, "That read files (default 4)", 0 },
+	{ "timeout", KEY_TIMEOUT, "SECONDS", 0,
+	  "Disconnect a client that does "
+	  "not take its data for so long (default 30)",
+	  0 },
+	{ "idle", KEY_IDLE, "SECONDS", 0,
+	  "Disconnect a client that requests "
+	  "nothing for so long (default 300)",
+	  0 },
+	{ "grace", KEY_GRACE, "SECONDS", 0,
+	  "At the end, for ranges that are on "
+	  "their way (default 10)",
+	  0 },
+	{ "verbose", 'v', NULL, 0, "Report connections", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct serve_options *options = state->input;
+
+	switch (key) {
+	case 'a':
+		options->address = arg;
+		break;
+	case 'p':
+		options->port = arg_port(state, arg);
+		break;
+	case 'P':
+		options->provider = arg;
+		break;
+	case 'n':
+		options->max_clients =
+			arg_count(state, "max-clients", arg, 1, 4096);
+		break;
+	case 'm':
+		options->memory = arg_size(state, "memory", arg, SERVE_PART_MIN,
+					   (size_t) 1 << 30);
+		break;
+	case KEY_COPY:
+		options->copy = true;
+		break;
+	case KEY_THREADS:
+		options->threads =
+			arg_count(state, "threads", arg, 1, JOBS_THREADS_MAX);
+		break;
+	case KEY_TIMEOUT:
+		options->timeout = arg_count(state, "timeout", arg, 1, 86400);
+		break;
+	case KEY_IDLE:
+		options->idle = arg_count(state, "idle", arg, 1, 86400);
+		break;
+	case KEY_GRACE:
+		options->grace = arg_count(state, "grace", arg, 0, 86400);
+		break;
+	case 'v':
+		options->verbose = true;
+		break;
+	case ARGP_KEY_ARG:
+		if (options->dir)
+			argp_error(state, "one DIR, not also '%s'", arg);
+		options->dir = arg;
+		break;
+	case ARGP_KEY_END:
+		if (!options->dir)
+			argp_error(state, "which DIR is to be served?");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+void serve_options_parse(int argc, char **argv, struct serve_options *options)
+{
+	const struct argp argp = {
+		.options = option_table,
+		.parser = parse,
+		.args_doc = "DIR",
+		.doc = doc,
+	};
+
+	*options = (struct serve_options){
+		.address = "127.0.0.1",
+		.port = NET_PORT,
+		.max_clients = 64,
+		.memory = 2 << 20,
+		.threads = 4,
+		.timeout = 30,
+		.idle = 300,
+		.grace = 10,
+	};
+	argp_err_exit_status = 2;
+	argp_parse(&argp, argc, argv, 0, NULL, options);
+}

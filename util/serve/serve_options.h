@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The command line of fi_mrrc_serve. Errors in it are printed to stderr, and
+ * end the program with status 2.
+ */
+#ifndef SERVE_OPTIONS_H
+#define SERVE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct serve_options {
+	const char *dir;
+	const char *address;
+	const char *port;
+	const char *provider; /* NULL: chosen by net_open() */
+	unsigned max_clients;
+	size_t memory; /* for the ranges of one client */
+	unsigned threads;
+	unsigned timeout; /* seconds without progress */
+	unsigned idle;	  /* seconds without a request */
+	unsigned grace;	  /* seconds that transfers have at the end */
+	bool copy;	  /* no file is sent from its own pages */
+	bool verbose;
+};
+
+void serve_options_parse(int argc, char **argv, struct serve_options *options);
+
+#endif /* SERVE_OPTIONS_H */

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Arguments of options that are numbers, for fi_mrrc_serve and fi_mrrc_get.
+ * Errors are printed to stderr, and end the program with status 2.
+ */
+#ifndef SERVE_TEXT_ARG_H
+#define SERVE_TEXT_ARG_H
+
+#include <argp.h>
+#include <stddef.h>
+
+/* From least to most. */
+unsigned arg_count(struct argp_state *state, const char *what, const char *text,
+		   unsigned least, unsigned most);
+
+/* With or without K, M or G. */
+size_t arg_size(struct argp_state *state, const char *what, const char *text,
+		size_t least, size_t most);
+
+/* A number from 1 to 65535, which is returned as it is. */
+const char *arg_port(struct argp_state *state, const char *text);
+
+#endif /* SERVE_TEXT_ARG_H */
