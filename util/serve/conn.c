@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * One client's connection (serve/server.h).
+ */
+#include "config.h"
+#include "serve/server.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- memory -------------------------------------------------------------- */
+
+static int alloc(struct conn *conn, uint8_t **buf)
+{
+	struct fid_mr *mr;
+	void *made;
+	int ret;
+
+	if (*buf)
+		return 0;
+	ret = fi_mr_alloc(conn->server->net.domain, SERVE_MSG_MAX, 0, 0, &made,
+			  &mr);
+	if (!ret)
+		*buf = made;
+	return ret;
+}
+
+static void release(struct conn *conn, uint8_t **buf)
+{
+	if (*buf)
+		fi_mr_free(conn->server->net.domain, *buf);
+	*buf = NULL;
+}
+
+size_t conn_memory(const struct conn *conn)
+{
+	size_t bytes = 0;
+	unsigned i;
+
+	for (i = 0; i < CONN_RX_MAX; i++)
+		bytes += conn->rx[i].buf ? SERVE_MSG_MAX : 0;
+	for (i = 0; i < SERVE_PIPES_MAX; i++) {
+		bytes += conn->req[i].out ? SERVE_MSG_MAX : 0;
+		bytes += conn->req[i].page ? SERVE_MSG_MAX : 0;
+		bytes += conn->req[i].held;
+	}
+	return bytes;
+}
+
+size_t conn_memory_max(const struct serve_options *options)
+{
+	return options->memory +
+	       (CONN_RX_MAX + 2 * SERVE_PIPES_MAX) * SERVE_MSG_MAX;
+}
+
+/* ---- receiving ----------------------------------------------------------- */
+
+static int post_rx(struct conn *conn, struct rx *rx)
+{
+	ssize_t ret;
+
+	rx->len = 0;
+	ret = fi_recv(conn->ep, rx->buf, SERVE_MSG_MAX, NULL, 0, &rx->op);
+	if (!ret)
+		rx->op.busy = true;
+	return (int) ret;
+}
+
+/* Receive buffers and requests that it may have and does not have yet. */
+static int grow(struct conn *conn)
+{
+	unsigned i;
+	int ret = 0;
+
+	for (i = 0; i < conn->reqs && !ret; i++) {
+		ret = alloc(conn, &conn->req[i].out);
+		if (!ret)
+			ret = alloc(conn, &conn->req[i].page);
+	}
+	for (i = 0; i < conn->rxs && !ret; i++) {
+		if (conn->rx[i].buf)
+			continue;
+		ret = alloc(conn, &conn->rx[i].buf);
+		if (!ret)
+			ret = post_rx(conn, &conn->rx[i]);
+	}
+	return ret;
+}
+
+static struct req *free_req(struct conn *conn)
+{
+	unsigned i;
+
+	for (i = 0; i < conn->reqs; i++) {
+		if (conn->req[i].state == REQ_FREE)
+			return &conn->req[i];
+	}
+	return NULL;
+}
+
+static void say_version(struct req *req, uint64_t id)
+{
+	req->msg = (struct serve_msg){ .type = SERVE_HELLO };
+	req->written = true;
+	req->answer = (struct serve_msg){
+		.type = SERVE_WELCOME,
+		.status = SERVE_VERSION_NO,
+		.id = id <= SERVE_ID_MAX ? id : 0,
+	};
+	req->state = REQ_POST;
+}
+
+/*
+ * A message, if there is a request for it; else it waits in its buffer. The
+ * first one may be there before the event that the client is connected.
+ */
+static void handle_rx(struct conn *conn, struct rx *rx)
+{
+	struct req *req = free_req(conn);
+	struct serve_msg msg;
+	int ret;
+
+	if (!req || conn->state == CONN_ACCEPTED)
+		return;
+	ret = serve_decode(rx->buf, rx->len, &msg);
+	if (ret == -EPROTONOSUPPORT && conn->state == CONN_UP) {
+		say_version(req, msg.id);
+	} else if (ret) {
+		conn_close(conn, "sends an invalid message");
+		return;
+	} else {
+		req_start(req, &msg);
+	}
+	if (conn->state == CONN_UP || conn->state == CONN_READY) {
+		ret = post_rx(conn, rx);
+		if (!ret && msg.type == SERVE_HELLO)
+			ret = grow(conn);
+		if (ret)
+			conn_close(conn, fi_strerror(-ret));
+	}
+}
+
+static void handle_waiting(struct conn *conn)
+{
+	unsigned i;
+
+	for (i = 0; i < conn->rxs; i++) {
+		if (conn->rx[i].len &&
+		    (conn->state == CONN_UP || conn->state == CONN_READY))
+			handle_rx(conn, &conn->rx[i]);
+	}
+}
+
+/* ---- sending ------------------------------------------------------------- */
+
+static bool is_live(const struct conn *conn)
+{
+	return conn->state >= CONN_ACCEPTED && conn->state <= CONN_READY;
+}
+
+static void post_all(struct conn *conn)
+{
+	unsigned i;
+	int ret;
+
+	conn->stalled = false;
+	for (i = 0; i < SERVE_PIPES_MAX && is_live(conn); i++) {
+		if (conn->req[i].state != REQ_POST)
+			continue;
+		ret = req_post(&conn->req[i]);
+		if (ret == -FI_EAGAIN)
+			conn->stalled = conn->server->stalled = true;
+		else if (ret)
+			conn_close(conn, fi_strerror(-ret));
+	}
+}
+
+/* A writer got the file before its pages were sent: the hash will not do. */
+static bool lost_pages(const struct op *op, int err)
+{
+	return err == FI_EIO && op->kind == OP_WRITE &&
+	       op->conn->req[op->index].own;
+}
+
+void conn_complete(struct op *op, size_t len, int err)
+{
+	struct conn *conn = op->conn;
+	struct req *req;
+
+	op->busy = false;
+	if (!is_live(conn))
+		return;
+	if (err && !lost_pages(op, err)) {
+		conn_close(conn, err == FI_ECANCELED ? NULL : fi_strerror(err));
+		return;
+	}
+	conn->moved = server_now();
+	if (op->kind == OP_RX) {
+		conn->rx[op->index].len = len;
+		if (!len)
+			conn_close(conn, "sends an empty message");
+		else
+			handle_rx(conn, &conn->rx[op->index]);
+	} else {
+		req = &conn->req[op->index];
+		if (req->state == REQ_SENT && !req->send.busy &&
+		    !req->write.busy) {
+			req_end(req);
+			handle_waiting(conn);
+		}
+	}
+	if (is_live(conn))
+		post_all(conn);
+}
+
+/* ---- its life ------------------------------------------------------------ */
+
+static struct conn *free_conn(struct server *server)
+{
+	unsigned i;
+
+	for (i = 0; i < server->options.max_clients; i++) {
+		if (server->conn[i].state == CONN_FREE)
+			return &server->conn[i];
+	}
+	return NULL;
+}
+
+static void init(struct server *server, struct conn *conn,
+		 const struct fi_info *info)
+{
+	unsigned i;
+
+	memset(conn, 0, sizeof(*conn));
+	conn->server = server;
+	conn->moved = server_now();
+	net_addr_text(info->dest_addr, info->dest_addrlen, conn->peer);
+	conn->reqs = 1;
+	conn->rxs = CONN_RX_MORE;
+	for (i = 0; i < CONN_RX_MAX; i++)
+		conn->rx[i].op = (struct op){ OP_RX, conn, i, false };
+	for (i = 0; i < SERVE_PIPES_MAX; i++) {
+		conn->req[i].conn = conn;
+		conn->req[i].send = (struct op){ OP_SEND, conn, i, false };
+		conn->req[i].write = (struct op){ OP_WRITE, conn, i, false };
+	}
+}
+
+void conn_accept(struct server *server, struct fi_info *info)
+{
+	struct conn *conn = server->ending ? NULL : free_conn(server);
+	int ret;
+
+	if (!conn) {
+		server->total.refused++;
+		fi_reject(server->pep, info->handle, NULL, 0);
+		return;
+	}
+	init(server, conn, info);
+	ret = net_endpoint(&server->net, info, server->cq, conn, &conn->ep);
+	if (ret) {
+		server_complain("%s: no endpoint: %s", conn->peer,
+				fi_strerror(-ret));
+		server->total.refused++;
+		fi_reject(server->pep, info->handle, NULL, 0);
+		return;
+	}
+	conn->state = CONN_ACCEPTED;
+	ret = grow(conn);
+	if (!ret)
+		ret = fi_accept(conn->ep, NULL, 0);
+	if (ret)
+		conn_close(conn, fi_strerror(-ret));
+}
+
+struct conn *conn_find(struct server *server, const struct fid *fid)
+{
+	unsigned i;
+
+	for (i = 0; i < server->options.max_clients; i++) {
+		if (is_live(&server->conn[i]) &&
+		    &server->conn[i].ep->fid == fid)
+			return &server->conn[i];
+	}
+	return NULL;
+}
+
+void conn_connected(struct conn *conn)
+{
+	if (conn->state != CONN_ACCEPTED)
+		return;
+	conn->state = CONN_UP;
+	conn->moved = server_now();
+	conn->server->total.clients++;
+	if (conn->server->options.verbose)
+		server_say("%s: connected", conn->peer);
+	handle_waiting(conn);
+	if (is_live(conn))
+		post_all(conn);
+}
+
+static void close_job(struct job *job)
+{
+	struct conn *conn =
+		(struct conn *) ((char *) job - offsetof(struct conn, close));
+
+	/* may wait for the peer, 200 ms at most: fi_cwrite(3) */
+	fi_close(&conn->ep->fid);
+}
+
+void conn_close(struct conn *conn, const char *why)
+{
+	struct server *server = conn->server;
+
+	if (!is_live(conn))
+		return;
+	if (why) {
+		server->total.failed++;
+		server_complain("%s: disconnected: %s", conn->peer, why);
+	} else if (server->options.verbose) {
+		server_say("%s: %lu files, %lu ranges, %lu bytes, %lu without "
+			   "a copy",
+			   conn->peer, conn->files, conn->ranges, conn->bytes,
+			   conn->own);
+	}
+	server->total.files += conn->files;
+	server->total.ranges += conn->ranges;
+	server->total.bytes += conn->bytes;
+	server->total.own += conn->own;
+	server->total.cut += conn_busy(conn);
+	conn->state = CONN_CLOSING;
+	conn->close.run = close_job;
+	conn->jobs++;
+	jobs_post(&server->jobs, &conn->close);
+}
+
+void conn_job_done(struct job *job)
+{
+	struct conn *conn;
+	struct req *req;
+
+	if (job->run == close_job) {
+		conn = (struct conn *) ((char *) job -
+					offsetof(struct conn, close));
+		conn->jobs--;
+		conn->state = CONN_CLOSED;
+		conn->server->closed++;
+		return;
+	}
+	req = (struct req *) ((char *) job - offsetof(struct req, job));
+	conn = req->conn;
+	req_job_done(req);
+	if (is_live(conn))
+		post_all(conn);
+}
+
+bool conn_busy(const struct conn *conn)
+{
+	unsigned i;
+
+	for (i = 0; i < SERVE_PIPES_MAX; i++) {
+		if (conn->req[i].state != REQ_FREE)
+			return true;
+	}
+	return false;
+}
+
+static bool waits_for_client(const struct conn *conn)
+{
+	unsigned i;
+
+	for (i = 0; i < SERVE_PIPES_MAX; i++) {
+		if (conn->req[i].state == REQ_POST ||
+		    conn->req[i].state == REQ_SENT)
+			return true;
+	}
+	return conn->state != CONN_READY;
+}
+
+void conn_tick(struct conn *conn, uint64_t now)
+{
+	const struct serve_options *options;
+	const uint64_t still = now - conn->moved;
+
+	if (!is_live(conn))
+		return;
+	options = &conn->server->options;
+	if (conn->stalled)
+		post_all(conn);
+	if (waits_for_client(conn)) {
+		if (still > 1000UL * options->timeout)
+			conn_close(conn, conn->state == CONN_READY ?
+						 "does not take its data" :
+						 "says nothing");
+	} else if (!conn_busy(conn) && still > 1000UL * options->idle) {
+		conn_close(conn, "requests nothing");
+	}
+}
+
+void conn_reap(struct conn *conn)
+{
+	unsigned i;
+
+	if (conn->state != CONN_CLOSED || conn->jobs)
+		return;
+	for (i = 0; i < CONN_RX_MAX; i++)
+		release(conn, &conn->rx[i].buf);
+	for (i = 0; i < SERVE_PIPES_MAX; i++) {
+		release(conn, &conn->req[i].out);
+		release(conn, &conn->req[i].page);
+		source_block_free(&conn->req[i].block);
+		req_end(&conn->req[i]);
+	}
+	for (i = 0; i < SERVE_SLOTS; i++) {
+		if (conn->slot[i])
+			source_put(conn->slot[i]);
+	}
+	conn->state = CONN_FREE;
+	conn->server->closed--;
+}

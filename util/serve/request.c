@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * One request of a client, from its message to the answer (serve/server.h).
+ */
+#include "config.h"
+#include "serve/server.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/list.h"
+
+static struct req *req_of(struct job *job)
+{
+	return (struct req *) ((char *) job - offsetof(struct req, job));
+}
+
+/* Does the client expose a buffer for it? */
+static bool has_write(const struct req *req)
+{
+	return req->msg.len &&
+	       (req->msg.type == SERVE_OPEN || req->msg.type == SERVE_READ);
+}
+
+/* ---- jobs ---------------------------------------------------------------- */
+
+static void read_range(struct req *req)
+{
+	struct serve_msg *answer = &req->answer;
+
+	answer->ident = req->file->ident;
+	if (!req->msg.len)
+		return;
+	answer->status = source_read(req->file, req->msg.off, req->msg.len,
+				     has_write(req) ? &req->block : NULL,
+				     &answer->len, &answer->hash);
+}
+
+static void open_job(struct job *job)
+{
+	struct req *req = req_of(job);
+
+	req->answer.status =
+		source_open(&req->conn->server->source, req->path, &req->file);
+	if (req->answer.status == SERVE_OK)
+		read_range(req);
+}
+
+static void read_job(struct job *job)
+{
+	read_range(req_of(job));
+}
+
+static void list_job(struct job *job)
+{
+	struct req *req = req_of(job);
+	struct serve_msg *answer = &req->answer;
+
+	answer->cursor = req->msg.cursor;
+	answer->entries = req->page;
+	answer->status = list_page(req->conn->server->source.dir, req->path,
+				   &answer->cursor, req->page,
+				   &answer->entries_len);
+	if (answer->status != SERVE_OK)
+		answer->entries_len = answer->cursor = 0;
+}
+
+static void answer_now(struct req *req, enum serve_status status)
+{
+	req->answer.status = status;
+	req->state = REQ_POST;
+}
+
+static void start_job(struct req *req, void (*run)(struct job *job))
+{
+	if (!req->path && (run == open_job || run == list_job)) {
+		answer_now(req, SERVE_NO_RESOURCE);
+		return;
+	}
+	req->state = REQ_WORK;
+	req->job.run = run;
+	req->conn->jobs++;
+	jobs_post(&req->conn->server->jobs, &req->job);
+}
+
+/* ---- kinds --------------------------------------------------------------- */
+
+static void start_hello(struct req *req)
+{
+	struct conn *conn = req->conn;
+	const size_t memory = conn->server->options.memory;
+	uint32_t pipes = req->msg.pipes;
+
+	conn->part = req->msg.part < memory ? req->msg.part : memory;
+	if (pipes > memory / conn->part)
+		pipes = memory / conn->part;
+	req->answer.part = conn->part;
+	req->answer.pipes = pipes;
+	conn->reqs = pipes;
+	conn->rxs = pipes + CONN_RX_MORE;
+	conn->state = CONN_READY;
+	answer_now(req, SERVE_OK);
+}
+
+static void start_range(struct req *req)
+{
+	struct conn *conn = req->conn;
+
+	if (req->msg.len > conn->part) {
+		conn_close(conn, "asks for more bytes than it may");
+		return;
+	}
+	if (req->msg.type != SERVE_OPEN) {
+		req->file = conn->slot[req->msg.slot];
+		if (!req->file) {
+			conn_close(conn, "asks for a file that is not open");
+			return;
+		}
+		source_get(req->file);
+	}
+	req->block.domain = conn->server->net.domain;
+	req->block.size = conn->part;
+	start_job(req, req->msg.type == SERVE_OPEN ? open_job : read_job);
+}
+
+void req_start(struct req *req, const struct serve_msg *msg)
+{
+	struct conn *conn = req->conn;
+
+	if ((msg->type == SERVE_HELLO) != (conn->state == CONN_UP) ||
+	    msg->type == SERVE_WELCOME || msg->type == SERVE_DATA ||
+	    msg->type == SERVE_PAGE) {
+		conn_close(conn, "sends a message that is not expected");
+		return;
+	}
+	req->msg = *msg;
+	req->path = msg->path ? strndup(msg->path, msg->path_len) : NULL;
+	req->written = !has_write(req);
+	req->answer = (struct serve_msg){
+		.type = msg->type == SERVE_HELLO ? SERVE_WELCOME :
+			msg->type == SERVE_LIST	 ? SERVE_PAGE :
+						   SERVE_DATA,
+		.id = msg->id,
+		.slot = msg->slot,
+		.off = msg->off,
+	};
+	if (conn->server->ending)
+		answer_now(req, SERVE_ENDING);
+	else if (msg->type == SERVE_HELLO)
+		start_hello(req);
+	else if (msg->type == SERVE_LIST)
+		start_job(req, list_job);
+	else
+		start_range(req);
+}
+
+/* ---- answers ------------------------------------------------------------- */
+
+/* What an OPEN has opened is in its slot from now on. */
+static void keep_file(struct req *req)
+{
+	struct source_file **slot = &req->conn->slot[req->msg.slot];
+
+	if (*slot)
+		source_put(*slot);
+	*slot = NULL;
+	if (req->answer.status != SERVE_OK)
+		return;
+	*slot = req->file;
+	source_get(req->file);
+	req->conn->files++;
+}
+
+void req_job_done(struct req *req)
+{
+	req->conn->jobs--;
+	if (req->msg.type == SERVE_OPEN && req->conn->state == CONN_READY)
+		keep_file(req);
+	req->held = req->block.buf ? req->block.size : 0;
+	req->state = REQ_POST;
+}
+
+void req_end(struct req *req)
+{
+	if (req->file)
+		source_put(req->file);
+	req->file = NULL;
+	free(req->path);
+	req->path = NULL;
+	req->state = REQ_FREE;
+}
+
+static ssize_t send_range(struct req *req)
+{
+	return source_send(req->file, req->conn->ep, &req->block,
+			   req->answer.len, req->msg.id, &req->write,
+			   &req->own);
+}
+
+/* Errors, too, end the client's tag: by a write of no bytes. */
+static int post_write(struct req *req)
+{
+	struct conn *conn = req->conn;
+	ssize_t ret;
+
+	ret = send_range(req);
+	if (ret && ret != -FI_EAGAIN && req->own) {
+		/* the file's error, or else the connection's once more */
+		req->answer.status = ret == -FI_ENODATA ?
+					     SERVE_CHANGED :
+					     source_status((int) ret);
+		req->answer.len = 0;
+		ret = send_range(req);
+	}
+	if (ret)
+		return (int) ret;
+	req->written = true;
+	req->write.busy = true;
+	conn->ranges++;
+	conn->bytes += req->answer.len;
+	conn->own += req->own ? req->answer.len : 0;
+	return 0;
+}
+
+int req_post(struct req *req)
+{
+	ssize_t ret;
+	size_t len;
+
+	if (!req->written) {
+		ret = post_write(req);
+		if (ret)
+			return (int) ret;
+	}
+	len = serve_encode(&req->answer, req->out);
+	ret = fi_send(req->conn->ep, req->out, len, NULL, 0, &req->send);
+	if (ret)
+		return (int) ret;
+	req->send.busy = true;
+	req->state = REQ_SENT;
+	return 0;
+}

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The event loop (serve/server.h).
+ */
+#include "config.h"
+#include "serve/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "serve/path.h"
+
+#define TICK_MS	   250
+#define STALLED_MS 1
+#define BATCH	   64
+#define LINGER_MS  1000 /* for a client that requests nothing, at the end */
+
+uint64_t server_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t) ts.tv_sec * 1000 + (uint64_t) ts.tv_nsec / 1000000;
+}
+
+static void print(FILE *to, const char *fmt, va_list args)
+{
+	fputs("fi_mrrc_serve: ", to);
+	vfprintf(to, fmt, args);
+	fputc('\n', to);
+	fflush(to);
+}
+
+void server_say(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	print(stdout, fmt, args);
+	va_end(args);
+}
+
+void server_complain(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	print(stderr, fmt, args);
+	va_end(args);
+}
+
+/* ---- events -------------------------------------------------------------- */
+
+static struct conn *conn_at(struct server *server, unsigned i)
+{
+	return &server->conn[i];
+}
+
+/* True when the queue is empty. */
+static bool read_cq(struct server *server)
+{
+	struct fi_cq_data_entry entry[BATCH];
+	struct fi_cq_err_entry err;
+	unsigned rounds;
+	ssize_t ret, i;
+
+	for (rounds = 0; rounds < BATCH; rounds++) {
+		ret = fi_cq_read(server->cq, entry, BATCH);
+		if (ret == -FI_EAVAIL) {
+			memset(&err, 0, sizeof(err));
+			if (fi_cq_readerr(server->cq, &err, 0) == 1 &&
+			    err.op_context)
+				conn_complete(err.op_context, 0,
+					      err.err ? err.err : FI_EOTHER);
+			continue;
+		}
+		if (ret <= 0)
+			return true;
+		for (i = 0; i < ret; i++) {
+			/* one without is the provider's own */
+			if (entry[i].op_context)
+				conn_complete(entry[i].op_context, entry[i].len,
+					      0);
+		}
+	}
+	return false;
+}
+
+static void handle_event(struct server *server, uint32_t event,
+			 const struct fi_eq_cm_entry *entry)
+{
+	struct conn *conn;
+
+	if (event == FI_CONNREQ) {
+		conn_accept(server, entry->info);
+		fi_freeinfo(entry->info);
+		return;
+	}
+	conn = conn_find(server, entry->fid);
+	if (conn && event == FI_CONNECTED)
+		conn_connected(conn);
+	else if (conn && event == FI_SHUTDOWN)
+		conn_close(conn, NULL);
+}
+
+static void read_eq(struct server *server)
+{
+	struct fi_eq_err_entry err;
+	struct fi_eq_cm_entry entry;
+	struct conn *conn;
+	uint32_t event;
+	unsigned i;
+	ssize_t ret;
+
+	for (i = 0; i < BATCH; i++) {
+		ret = fi_eq_read(server->net.eq, &event, &entry, sizeof(entry),
+				 0);
+		if (ret == -FI_EAVAIL) {
+			memset(&err, 0, sizeof(err));
+			fi_eq_readerr(server->net.eq, &err, 0);
+			conn = conn_find(server, err.fid);
+			if (conn)
+				conn_close(conn, fi_strerror(err.err));
+			continue;
+		}
+		if (ret < 0)
+			return;
+		handle_event(server, event, &entry);
+	}
+}
+
+static void take_jobs(struct server *server)
+{
+	struct job *job;
+	uint64_t count;
+	ssize_t len;
+
+	len = read(server->jobs.fd, &count, sizeof(count));
+	(void) len;
+	while ((job = jobs_take(&server->jobs)))
+		conn_job_done(job);
+}
+
+/* ---- reports ------------------------------------------------------------- */
+
+static unsigned count_live(const struct server *server, size_t *memory)
+{
+	unsigned i, count = 0;
+
+	*memory = 0;
+	for (i = 0; i < server->options.max_clients; i++) {
+		if (server->conn[i].state == CONN_FREE)
+			continue;
+		count++;
+		*memory += conn_memory(&server->conn[i]);
+	}
+	return count;
+}
+
+static void report(const struct server *server)
+{
+	const struct conn *conn;
+	size_t memory;
+	unsigned i;
+
+	i = count_live(server, &memory);
+	server_say(
+		"%u of %u clients, %zu KiB for them; since the start %" PRIu64
+		" served, %" PRIu64 " refused, %" PRIu64 " disconnected",
+		i, server->options.max_clients, memory >> 10,
+		server->total.clients, server->total.refused,
+		server->total.failed);
+	for (i = 0; i < server->options.max_clients; i++) {
+		conn = &server->conn[i];
+		if (conn->state == CONN_FREE)
+			continue;
+		server_say("%s: %" PRIu64 " files, %" PRIu64 " ranges, %" PRIu64
+			   " bytes, %zu KiB%s",
+			   conn->peer, conn->files, conn->ranges, conn->bytes,
+			   conn_memory(conn) >> 10,
+			   conn_busy(conn) ? ", busy" : "");
+	}
+}
+
+static void begin_end(struct server *server)
+{
+	unsigned i, busy = 0, live = 0;
+
+	if (server->ending) {
+		/* asked twice: at once */
+		server->end_by = 0;
+		return;
+	}
+	server->ending = true;
+	server->end_by = server_now() + 1000UL * server->options.grace;
+	fi_close(&server->pep->fid);
+	server->pep = NULL;
+	for (i = 0; i < server->options.max_clients; i++) {
+		live += server->conn[i].state != CONN_FREE;
+		busy += conn_busy(conn_at(server, i));
+	}
+	server_say("ending: %u clients, %u of them with ranges on their way",
+		   live, busy);
+}
+
+static void read_signals(struct server *server)
+{
+	struct signalfd_siginfo info;
+
+	while (read(server->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGUSR1)
+			report(server);
+		else
+			begin_end(server);
+	}
+}
+
+/* ---- the loop ------------------------------------------------------------ */
+
+/* At the end: those that are done, or all when time is up. */
+static void end_conns(struct server *server, uint64_t now)
+{
+	struct conn *conn;
+	unsigned i;
+
+	for (i = 0; i < server->options.max_clients; i++) {
+		conn = conn_at(server, i);
+		if (now >= server->end_by ||
+		    (!conn_busy(conn) && now - conn->moved >= LINGER_MS))
+			conn_close(conn, NULL);
+	}
+}
+
+/* All clients, but not for each event: there may be thousands. */
+static void tick(struct server *server)
+{
+	const uint64_t now = server_now();
+	unsigned i;
+
+	if (!server->stalled && !server->ending &&
+	    now - server->ticked < TICK_MS)
+		return;
+	server->ticked = now;
+	server->stalled = false;
+	for (i = 0; i < server->options.max_clients; i++)
+		conn_tick(conn_at(server, i), now);
+	if (server->ending)
+		end_conns(server, now);
+}
+
+static void reap(struct server *server)
+{
+	unsigned i;
+
+	for (i = 0; server->closed && i < server->options.max_clients; i++)
+		conn_reap(conn_at(server, i));
+}
+
+static int watch(struct server *server, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(server->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+/*
+ * The queue's descriptor covers conditional writes only if it is taken after
+ * the first endpoint was enabled: fi_cwrite(3).
+ */
+static void watch_cq(struct server *server)
+{
+	int fd;
+
+	if (server->cq_watched || !server->total.clients)
+		return;
+	if (!fi_control(&server->cq->fid, FI_GETWAIT, &fd) &&
+	    !watch(server, fd))
+		server->cq_watched = true;
+}
+
+static void wait_events(struct server *server, int ms)
+{
+	struct fid *fids[] = { &server->net.eq->fid, &server->cq->fid };
+	struct epoll_event events[4];
+
+	if (!fi_trywait(server->net.fabric, fids, server->cq_watched ? 2 : 1))
+		epoll_wait(server->epoll, events, 4, ms);
+}
+
+static void loop(struct server *server)
+{
+	size_t memory;
+	bool empty;
+
+	do {
+		read_signals(server);
+		take_jobs(server);
+		read_eq(server);
+		empty = read_cq(server);
+		tick(server);
+		if (empty)
+			reap(server);
+		watch_cq(server);
+		if (empty)
+			wait_events(server,
+				    server->stalled ? STALLED_MS : TICK_MS);
+	} while (!server->ending || count_live(server, &memory));
+}
+
+/* ---- begin and end ------------------------------------------------------- */
+
+static int fail(const char *what, int ret)
+{
+	const char *hint = net_hint(ret);
+
+	server_complain("%s: %s%s%s", what, fi_strerror(-ret), hint ? "; " : "",
+			hint ? hint : "");
+	return ret;
+}
+
+/* As many descriptors as this user may have: clients take several. */
+static void raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int open_loop(struct server *server)
+{
+	sigset_t set;
+	int ret;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	server->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	server->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (server->signals < 0 || server->epoll < 0)
+		return fail("descriptors", -errno);
+	ret = jobs_open(&server->jobs, server->options.threads);
+	if (ret)
+		return fail("threads", ret);
+	ret = watch(server, server->signals);
+	if (!ret)
+		ret = watch(server, server->jobs.fd);
+	return ret ? fail("epoll", ret) : 0;
+}
+
+static int open_queues(struct server *server)
+{
+	struct fi_cq_attr attr = {
+		.format = FI_CQ_FORMAT_DATA,
+		.wait_obj = FI_WAIT_FD,
+		.size = server->options.max_clients *
+			(CONN_RX_MAX + 2 * SERVE_PIPES_MAX),
+	};
+	int fd, ret;
+
+	ret = fi_cq_open(server->net.domain, &attr, &server->cq, NULL);
+	if (ret)
+		return fail("completion queue (try a smaller --max-clients)",
+			    ret);
+	ret = fi_control(&server->net.eq->fid, FI_GETWAIT, &fd);
+	if (!ret)
+		ret = watch(server, fd);
+	return ret ? fail("event queue", ret) : 0;
+}
+
+static int open_listener(struct server *server)
+{
+	int ret;
+
+	ret = fi_passive_ep(server->net.fabric, server->net.info, &server->pep,
+			    NULL);
+	if (!ret)
+		ret = fi_pep_bind(server->pep, &server->net.eq->fid, 0);
+	if (!ret)
+		ret = fi_cw_enable(&server->pep->fid, 0);
+	if (!ret)
+		ret = fi_listen(server->pep);
+	return ret ? fail("listening", ret) : 0;
+}
+
+static int open_net(struct server *server)
+{
+	const struct serve_options *options = &server->options;
+	struct addrinfo *list;
+	int ret;
+
+	ret = net_resolve(options->address, options->port, &list);
+	if (ret) {
+		server_complain("%s: %s", options->address, gai_strerror(ret));
+		return -FI_EINVAL;
+	}
+	ret = net_open(list, true, options->provider, &server->net);
+	freeaddrinfo(list);
+	if (ret)
+		return fail(options->address, ret);
+	server->source.domain = server->net.domain;
+	ret = open_queues(server);
+	return ret ? ret : open_listener(server);
+}
+
+static void say_begin(struct server *server)
+{
+	const struct serve_options *options = &server->options;
+	const size_t client = conn_memory_max(options);
+	char name[128] __attribute__((aligned(8))), text[NET_ADDR_TEXT];
+	size_t len = sizeof(name);
+
+	if (fi_getname(&server->pep->fid, name, &len))
+		len = 0;
+	net_addr_text(len ? name : NULL, len, text);
+	server_say("serving %s at %s over %s; at most %u clients, %zu KiB each",
+		   options->dir, text, server->net.info->fabric_attr->prov_name,
+		   options->max_clients, client >> 10);
+}
+
+static void say_end(const struct server *server)
+{
+	server_say("ended: %" PRIu64 " clients, %" PRIu64 " files, %" PRIu64
+		   " ranges, %" PRIu64 " bytes, %" PRIu64
+		   " without a copy; %" PRIu64 " clients disconnected, %" PRIu64
+		   " with ranges on their way",
+		   server->total.clients, server->total.files,
+		   server->total.ranges, server->total.bytes, server->total.own,
+		   server->total.failed, server->total.cut);
+}
+
+static void close_server(struct server *server)
+{
+	if (server->pep)
+		fi_close(&server->pep->fid);
+	if (server->jobs.fd > 0)
+		jobs_close(&server->jobs);
+	if (server->cq)
+		fi_close(&server->cq->fid);
+	net_close(&server->net);
+	if (server->epoll > 0)
+		close(server->epoll);
+	if (server->signals > 0)
+		close(server->signals);
+	if (server->source.dir > 0)
+		close(server->source.dir);
+	free(server->conn);
+}
+
+int server_run(const struct serve_options *options)
+{
+	struct server server = { .options = *options };
+	int ret;
+
+	server.source.copies = options->copy;
+	server.source.dir =
+		open(options->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (server.source.dir < 0) {
+		server_complain("%s: %s", options->dir, strerror(errno));
+		return EXIT_FAILURE;
+	}
+	raise_limit();
+	server.conn = calloc(options->max_clients, sizeof(*server.conn));
+	ret = server.conn ? open_loop(&server) : fail("clients", -ENOMEM);
+	if (!ret)
+		ret = open_net(&server);
+	if (!ret) {
+		say_begin(&server);
+		loop(&server);
+		say_end(&server);
+	}
+	close_server(&server);
+	return ret ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The server: an event loop (server.c), connections (conn.c) and requests
+ * (request.c).
+ *
+ * One thread runs all of it but the jobs, which touch only their request, its
+ * file and its block, or the endpoint that they close. Nothing waits for one
+ * client: what cannot be posted is tried again, what blocks is a job, and a
+ * client that does not take its data is disconnected.
+ *
+ * A connection has a fixed number of requests, each with a block for its range,
+ * so its memory is bounded. It has two more receive buffers than requests:
+ * further messages wait in them, or at the client.
+ */
+#ifndef SERVE_SERVER_H
+#define SERVE_SERVER_H
+
+#include <stdint.h>
+
+#include "serve/jobs.h"
+#include "serve/net.h"
+#include "serve/serve_options.h"
+#include "serve/source.h"
+#include "serve/wire.h"
+
+#define CONN_RX_MORE 2
+#define CONN_RX_MAX  (SERVE_PIPES_MAX + CONN_RX_MORE)
+
+struct server;
+struct conn;
+
+enum op_kind { OP_RX, OP_SEND, OP_WRITE };
+
+/* The context of an operation; busy from the post to the completion. */
+struct op {
+	enum op_kind kind;
+	struct conn *conn;
+	unsigned index; /* of conn's rx or req */
+	bool busy;
+};
+
+struct rx {
+	struct op op;
+	uint8_t *buf;
+	size_t len; /* of a message that waits for a free request, or 0 */
+};
+
+enum req_state {
+	REQ_FREE,
+	REQ_WORK, /* its job runs */
+	REQ_POST, /* its write, then its answer, are posted when there is room */
+	REQ_SENT, /* until both have completed */
+};
+
+struct req {
+	enum req_state state;
+	struct job job;
+	struct conn *conn;
+	struct op send, write;
+	bool written; /* the write is posted, or there is none */
+	bool own;     /* it sends the file's own pages */
+	struct serve_msg msg;
+	/* what the job uses, and what it finds out */
+	char *path;		  /* of OPEN and LIST, to be freed */
+	struct source_file *file; /* until it has ended */
+	struct source_block block;
+	size_t held; /* the block's memory, when no job runs */
+	struct serve_msg answer;
+	uint8_t *out; /* the encoded answer, SERVE_MSG_MAX */
+	uint8_t *page;
+};
+
+enum conn_state {
+	CONN_FREE,
+	CONN_ACCEPTED, /* not connected yet */
+	CONN_UP,       /* no HELLO yet */
+	CONN_READY,
+	CONN_CLOSING, /* the endpoint is being closed */
+	CONN_CLOSED,  /* freed once no job and no completion is left */
+};
+
+struct conn {
+	enum conn_state state;
+	struct server *server;
+	struct fid_ep *ep;
+	struct job close; /* of ep */
+	char peer[NET_ADDR_TEXT];
+	uint32_t part, reqs, rxs;
+	struct rx rx[CONN_RX_MAX];
+	struct req req[SERVE_PIPES_MAX];
+	struct source_file *slot[SERVE_SLOTS];
+	unsigned jobs;	/* that run */
+	bool stalled;	/* something could not be posted */
+	uint64_t moved; /* when something completed or arrived, ms */
+	uint64_t files, ranges, bytes;
+	uint64_t own; /* bytes of files' own pages */
+};
+
+struct server {
+	struct serve_options options;
+	struct source source;
+	struct net net;
+	struct fid_pep *pep;
+	struct fid_cq *cq;
+	struct jobs jobs;
+	int epoll, signals;
+	bool cq_watched;
+	struct conn *conn; /* max_clients */
+	bool ending;
+	uint64_t end_by; /* ms */
+	uint64_t ticked; /* when all clients were looked at, ms */
+	bool stalled;	 /* something of one could not be posted */
+	unsigned closed; /* that are to be reaped */
+	struct {
+		uint64_t clients, refused, failed, files, ranges, bytes, own,
+			cut;
+	} total;
+};
+
+/* Milliseconds of CLOCK_MONOTONIC. */
+uint64_t server_now(void);
+
+/* A line on standard output, or on standard error. */
+void server_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void server_complain(const char *fmt, ...)
+	__attribute__((format(printf, 1, 2)));
+
+/* conn.c */
+
+/* A connection request. */
+void conn_accept(struct server *server, struct fi_info *info);
+/* Of an endpoint, or NULL. */
+struct conn *conn_find(struct server *server, const struct fid *fid);
+void conn_connected(struct conn *conn);
+/* why: NULL if the client ended it as it should. */
+void conn_close(struct conn *conn, const char *why);
+/* A completion; err: 0, or the positive error. */
+void conn_complete(struct op *op, size_t len, int err);
+/* The job's end. */
+void conn_job_done(struct job *job);
+/* What could not be posted; closes it after timeouts. */
+void conn_tick(struct conn *conn, uint64_t now);
+/* After all completions were read. */
+void conn_reap(struct conn *conn);
+bool conn_busy(const struct conn *conn);
+/* Bytes that it has allocated, and that one may allocate. */
+size_t conn_memory(const struct conn *conn);
+size_t conn_memory_max(const struct serve_options *options);
+
+/* request.c */
+
+/* Starts on the message; its buffer is free afterwards. */
+void req_start(struct req *req, const struct serve_msg *msg);
+/* After its job, or to try again: -FI_EAGAIN, or another error. */
+int req_post(struct req *req);
+void req_job_done(struct req *req);
+/* Its operations have completed, or never will. */
+void req_end(struct req *req);
+
+/* server.c */
+
+/* Until a signal ends it. The exit status. */
+int server_run(const struct serve_options *options);
+
+#endif /* SERVE_SERVER_H */
