@@ -62,5 +62,6 @@ int main(void)
 	add_wire(suite);
 	add_files(suite);
 	add_local(suite);
+	add_requests(suite);
 	return run_suite(suite, CK_FORK_GETENV);
 }

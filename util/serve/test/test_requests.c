@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What fi_mrrc_serve does with the provider's answers to the pages of a file:
+ * the provider is replaced by functions of this file.
+ */
+#include "config.h"
+#include "test_serve.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "serve/server.h"
+
+static struct {
+	ssize_t pages;	 /* returned by the write of a file's pages */
+	uint64_t copied; /* that a query tells */
+	unsigned own, blocks, sends;
+	size_t block_len; /* of the last write of a block */
+} fake;
+
+static ssize_t fake_cwritemsg(struct fid_mrrc_file *file, struct fid_ep *ep,
+			      const struct fi_mrrc_file_msg *msg,
+			      uint64_t flags)
+{
+	fake.own += !fake.pages;
+	return fake.pages;
+}
+
+static int fake_query(struct fid_mrrc_file *file,
+		      struct fi_mrrc_file_attr *attr)
+{
+	attr->copied = fake.copied;
+	return 0;
+}
+
+static ssize_t fake_cwrite(struct fid_ep *ep, const void *buf, size_t len,
+			   void *desc, fi_addr_t dest_addr, uint64_t cwtag,
+			   void *context)
+{
+	fake.blocks++;
+	fake.block_len = len;
+	return 0;
+}
+
+static ssize_t fake_send(struct fid_ep *ep, const void *buf, size_t len,
+			 void *desc, fi_addr_t dest_addr, void *context)
+{
+	fake.sends++;
+	return 0;
+}
+
+static ssize_t fake_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
+			 fi_addr_t src_addr, void *context)
+{
+	return 0;
+}
+
+static struct fi_mrrc_ops_cw cw_ops = { .cwrite = fake_cwrite };
+
+static int fake_ops_open(struct fid *fid, const char *name, uint64_t flags,
+			 void **ops, void *context)
+{
+	*ops = &cw_ops;
+	return 0;
+}
+
+static int fake_close(struct fid *fid)
+{
+	return 0;
+}
+
+static struct fi_ops fid_ops = {
+	.size = sizeof(fid_ops),
+	.close = fake_close,
+	.ops_open = fake_ops_open,
+};
+static struct fi_ops_msg msg_ops = { .send = fake_send, .recv = fake_recv };
+static struct fi_ops_mrrc_file file_ops = {
+	.cwritemsg = fake_cwritemsg,
+	.query = fake_query,
+};
+
+static struct fid_ep ep = { .fid.ops = &fid_ops, .msg = &msg_ops };
+static struct fid_mrrc_file pages = { .fid.ops = &fid_ops, .ops = &file_ops };
+static struct server server;
+static struct conn conn;
+static uint8_t answer[SERVE_MSG_MAX];
+static char block[16];
+
+/* A request for all of "file", whose job has run. */
+static struct req *begin(struct source_file **file)
+{
+	const struct source source = { .dir = top };
+	struct req *req = &conn.req[0];
+
+	memset(&fake, 0, sizeof(fake));
+	memset(&server, 0, sizeof(server));
+	memset(&conn, 0, sizeof(conn));
+	conn.server = &server;
+	conn.state = CONN_READY;
+	conn.ep = &ep;
+	conn.reqs = 1;
+	ck_assert_int_eq(source_open(&source, "file", file), SERVE_OK);
+	(*file)->pages = &pages;
+	req->conn = &conn;
+	req->write = (struct op){ OP_WRITE, &conn, 0, false };
+	req->send = (struct op){ OP_SEND, &conn, 0, false };
+	req->msg =
+		(struct serve_msg){ .type = SERVE_READ, .id = 16, .len = 10 };
+	req->answer = (struct serve_msg){ .type = SERVE_DATA, .id = 16 };
+	req->out = answer;
+	req->file = *file;
+	req->block.buf = block;
+	req->block.size = sizeof(block);
+	req->state = REQ_POST;
+	ck_assert_int_eq(source_read(*file, 0, 10, &req->block,
+				     &req->answer.len, &req->answer.hash),
+			 SERVE_OK);
+	ck_assert_uint_eq(req->answer.len, 10);
+	ck_assert(!req->block.filled);
+	return req;
+}
+
+START_TEST(pages_are_sent)
+{
+	struct source_file *file;
+	struct req *req = begin(&file);
+
+	ck_assert_int_eq(req_post(req), 0);
+	ck_assert_uint_eq(fake.own, 1);
+	ck_assert_uint_eq(fake.blocks, 0);
+	ck_assert_uint_eq(fake.sends, 1);
+	ck_assert_uint_eq(conn.own, 10);
+	ck_assert_int_eq(req->answer.status, SERVE_OK);
+}
+END_TEST
+
+static const struct {
+	int ret;
+	enum serve_status status;
+} failures[] = {
+	{ -FI_ENODATA, SERVE_CHANGED }, /* the file was truncated */
+	{ -FI_EIO, SERVE_IO },
+	{ -FI_ENOMEM, SERVE_NO_RESOURCE },
+};
+
+/* The file's error is the answer, and ends no connection. */
+START_TEST(pages_fail)
+{
+	struct source_file *file;
+	struct req *req = begin(&file);
+
+	fake.pages = failures[_i].ret;
+	ck_assert_int_eq(req_post(req), 0);
+	ck_assert_int_eq(req->answer.status, failures[_i].status);
+	ck_assert_uint_eq(req->answer.len, 0);
+	ck_assert_uint_eq(fake.blocks, 1);
+	ck_assert_uint_eq(fake.block_len, 0);
+	ck_assert_uint_eq(conn.own, 0);
+}
+END_TEST
+
+/* A full queue is not the file's error. */
+START_TEST(pages_again)
+{
+	struct source_file *file;
+	struct req *req = begin(&file);
+
+	fake.pages = -FI_EAGAIN;
+	ck_assert_int_eq(req_post(req), -FI_EAGAIN);
+	fake.pages = 0;
+	ck_assert_int_eq(req_post(req), 0);
+	ck_assert_uint_eq(fake.own, 1);
+	ck_assert_int_eq(req->answer.status, SERVE_OK);
+}
+END_TEST
+
+/* What the provider copies is read by the server from then on. */
+START_TEST(pages_copied)
+{
+	struct source_file *file;
+	struct req *req = begin(&file);
+	uint64_t hash;
+	uint32_t len;
+
+	fake.copied = 1;
+	ck_assert_int_eq(req_post(req), 0);
+	ck_assert_uint_eq(conn.own, 0);
+	ck_assert_int_eq(source_read(file, 0, 10, &req->block, &len, &hash),
+			 SERVE_OK);
+	ck_assert(req->block.filled);
+	ck_assert(!memcmp(block, "0123456789", 10));
+	ck_assert_uint_eq(hash, req->answer.hash);
+}
+END_TEST
+
+/* A writer took the file: the client finds a wrong hash, and asks again. */
+START_TEST(pages_lost)
+{
+	struct source_file *file;
+	struct req *req = begin(&file);
+
+	ck_assert_int_eq(jobs_open(&server.jobs, 0), 0);
+	ck_assert_int_eq(req_post(req), 0);
+	req->own = _i == 0;
+	conn_complete(&req->write, 0, FI_EIO);
+	ck_assert_int_eq(conn.state, _i == 0 ? CONN_READY : CONN_CLOSING);
+	if (_i == 0) {
+		conn_complete(&req->send, 0, 0);
+		ck_assert_int_eq(req->state, REQ_FREE);
+		ck_assert_ptr_null(req->file);
+	}
+	jobs_close(&server.jobs);
+}
+END_TEST
+
+/* The first message is there before the event: it waits for it. */
+START_TEST(early_hello)
+{
+	const struct serve_msg hello = {
+		.type = SERVE_HELLO, .id = 16, .part = 4096, .pipes = 1
+	};
+	static uint8_t buf[CONN_RX_MORE + 1][SERVE_MSG_MAX];
+	unsigned i;
+	size_t len;
+
+	memset(&fake, 0, sizeof(fake));
+	memset(&server, 0, sizeof(server));
+	memset(&conn, 0, sizeof(conn));
+	server.options.memory = 4096;
+	conn.server = &server;
+	conn.state = CONN_ACCEPTED;
+	conn.ep = &ep;
+	conn.reqs = 1;
+	conn.rxs = CONN_RX_MORE;
+	conn.req[0].conn = &conn;
+	conn.req[0].out = conn.req[0].page = answer;
+	for (i = 0; i <= CONN_RX_MORE; i++) {
+		conn.rx[i].buf = buf[i];
+		conn.rx[i].op = (struct op){ OP_RX, &conn, i, true };
+	}
+	ck_assert_int_eq(jobs_open(&server.jobs, 0), 0);
+	len = serve_encode(&hello, buf[0]);
+	conn_complete(&conn.rx[0].op, len, 0);
+	ck_assert_int_eq(conn.state, CONN_ACCEPTED);
+	conn_connected(&conn);
+	ck_assert_int_eq(conn.state, CONN_READY);
+	ck_assert_uint_eq(fake.sends, 1);
+	jobs_close(&server.jobs);
+}
+END_TEST
+
+void add_requests(Suite *suite)
+{
+	TCase *tcase = tcase_create("requests");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, make_files, remove_files);
+	tcase_add_test(tcase, pages_are_sent);
+	tcase_add_loop_test(tcase, pages_fail, 0,
+			    sizeof(failures) / sizeof(*failures));
+	tcase_add_test(tcase, pages_again);
+	tcase_add_test(tcase, pages_copied);
+	tcase_add_loop_test(tcase, pages_lost, 0, 2);
+	tcase_add_test(tcase, early_hello);
+	suite_add_tcase(suite, tcase);
+}
