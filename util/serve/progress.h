@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What was fetched so far: a line on a terminal, and the sum at the end.
+ */
+#ifndef SERVE_PROGRESS_H
+#define SERVE_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct progress {
+	bool shown; /* standard error is a terminal */
+	uint64_t files, same, bytes, resumed;
+	uint64_t started, last; /* ms */
+};
+
+void progress_open(struct progress *progress, bool quiet);
+
+/* So many bytes of a file of this size, and so many of it in all. */
+void progress_add(struct progress *progress, const char *path, uint64_t bytes,
+		  uint64_t done, uint64_t size);
+
+/* Removes the line from the terminal. */
+void progress_clear(const struct progress *progress);
+
+/* The sum, on standard output. */
+void progress_print(const struct progress *progress, uint64_t failed);
+
+#endif /* SERVE_PROGRESS_H */

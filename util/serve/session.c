@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The client's side of a connection (serve/session.h).
+ */
+#include "config.h"
+#include "serve/session.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define CONNECT_MS 10000
+#define POLL_MS	   200
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t) ts.tv_sec * 1000 + (uint64_t) ts.tv_nsec / 1000000;
+}
+
+static int fail(struct session *session, int ret, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int fail(struct session *session, int ret, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(session->err, sizeof(session->err), fmt, args);
+	va_end(args);
+	return ret;
+}
+
+/* A call or a completion may be the first to find the connection lost. */
+static int fail_transfer(struct session *session, const char *what, int err)
+{
+	switch (err) {
+	case FI_ECANCELED:
+	case FI_ECONNABORTED:
+	case FI_ECONNRESET:
+	case FI_ENOTCONN:
+	case FI_EIO:
+		return fail(session, -FI_ECONNRESET,
+			    "the connection to the server is lost");
+	default:
+		return fail(session, err ? -err : -FI_EOTHER, "%s: %s", what,
+			    fi_strerror(err));
+	}
+}
+
+/* ---- connecting ---------------------------------------------------------- */
+
+static int read_event(struct session *session, bool *connected)
+{
+	struct fi_eq_err_entry err = { 0 };
+	struct fi_eq_cm_entry entry;
+	uint32_t event = 0;
+	ssize_t ret;
+
+	ret = fi_eq_read(session->net.eq, &event, &entry, sizeof(entry), 0);
+	if (ret == -FI_EAGAIN)
+		return 0;
+	if (ret == -FI_EAVAIL) {
+		fi_eq_readerr(session->net.eq, &err, 0);
+		return fail(session, err.err ? -err.err : -FI_EOTHER, "%s",
+			    fi_strerror(err.err));
+	}
+	if (ret < 0)
+		return fail(session, (int) ret, "%s", fi_strerror((int) -ret));
+	if (event == FI_SHUTDOWN)
+		return fail(session, -FI_ECONNRESET,
+			    "the server has closed the connection");
+	*connected |= event == FI_CONNECTED;
+	return 0;
+}
+
+static int wait_connected(struct session *session)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	const uint64_t end = now_ms() + CONNECT_MS;
+	bool connected = false;
+	int ret = 0;
+
+	while (!ret && !connected) {
+		ret = read_event(session, &connected);
+		if (*session->stop)
+			ret = fail(session, -EINTR, "interrupted");
+		else if (!ret && now_ms() > end)
+			ret = fail(session, -FI_ETIMEDOUT,
+				   "no connection within %d s",
+				   CONNECT_MS / 1000);
+		if (!ret && !connected)
+			nanosleep(&pause, NULL);
+	}
+	return ret;
+}
+
+static int post_rx(struct session *session, struct session_op *rx)
+{
+	ssize_t ret;
+
+	ret = fi_recv(session->ep,
+		      session->rx_buf + (size_t) rx->index * SERVE_MSG_MAX,
+		      SERVE_MSG_MAX, NULL, 0, rx);
+	return ret ? fail_transfer(session, "fi_recv", (int) -ret) : 0;
+}
+
+static int connect_to(struct session *session, const struct addrinfo *addr,
+		      const struct session_attr *attr)
+{
+	struct fi_cq_attr cq = {
+		.format = FI_CQ_FORMAT_DATA,
+		.wait_obj = FI_WAIT_UNSPEC,
+		.size = 4 * SERVE_PIPES_MAX,
+	};
+	const char *hint;
+	unsigned i;
+	int ret;
+
+	ret = net_open(addr, false, attr->provider, &session->net);
+	if (!ret)
+		ret = fi_cq_open(session->net.domain, &cq, &session->cq, NULL);
+	if (!ret)
+		ret = net_endpoint(&session->net, session->net.info,
+				   session->cq, session, &session->ep);
+	if (ret) {
+		hint = net_hint(ret);
+		return fail(session, ret, "%s%s%s", fi_strerror(-ret),
+			    hint ? "; " : "", hint ? hint : "");
+	}
+	for (i = 0; i <= SERVE_PIPES_MAX && !ret; i++) {
+		session->rx[i] = (struct session_op){ PIPE_RX, i };
+		ret = post_rx(session, &session->rx[i]);
+	}
+	if (ret)
+		return ret;
+	ret = fi_connect(session->ep, session->net.info->dest_addr, NULL, 0);
+	return ret ? fail(session, ret, "%s", fi_strerror(-ret)) :
+		     wait_connected(session);
+}
+
+static void disconnect(struct session *session)
+{
+	if (session->ep)
+		fi_close(&session->ep->fid);
+	if (session->cq)
+		fi_close(&session->cq->fid);
+	session->ep = NULL;
+	session->cq = NULL;
+	net_close(&session->net);
+}
+
+static void *map(size_t len)
+{
+	void *buf = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return buf == MAP_FAILED ? NULL : buf;
+}
+
+#define MESSAGES (3 * SERVE_PIPES_MAX + 1)
+
+/* Receive buffers, and of each pipe request and answer. */
+static int map_messages(struct session *session)
+{
+	unsigned i;
+
+	session->rx_buf = map((size_t) MESSAGES * SERVE_MSG_MAX);
+	if (!session->rx_buf)
+		return fail(session, -ENOMEM, "no memory");
+	for (i = 0; i < SERVE_PIPES_MAX; i++) {
+		session->pipe[i].send = (struct session_op){ PIPE_SEND, i };
+		session->pipe[i].tag = (struct session_op){ PIPE_TAG, i };
+		session->pipe[i].out =
+			session->rx_buf +
+			(size_t) (SERVE_PIPES_MAX + 1 + 2 * i) * SERVE_MSG_MAX;
+		session->pipe[i].in = session->pipe[i].out + SERVE_MSG_MAX;
+	}
+	return 0;
+}
+
+static int hello(struct session *session, const struct session_attr *attr)
+{
+	struct session_pipe *pipe = &session->pipe[0];
+	struct serve_msg msg = {
+		.type = SERVE_HELLO,
+		.part = attr->part,
+		.pipes = attr->pipes,
+	};
+	unsigned i;
+	int ret;
+
+	ret = session_request(session, pipe, &msg);
+	if (!ret)
+		ret = session_wait(session, pipe);
+	if (ret)
+		return ret;
+	if (pipe->answer.status != SERVE_OK)
+		return fail(session, -EPROTO, "%s",
+			    serve_status_text(pipe->answer.status));
+	if (pipe->answer.part > attr->part || pipe->answer.pipes > attr->pipes)
+		return fail(session, -EPROTO, "an invalid welcome");
+	session_release(pipe);
+	session->part = pipe->answer.part;
+	session->pipes = pipe->answer.pipes;
+	session->data = map((size_t) session->part * session->pipes);
+	if (!session->data)
+		return fail(session, -ENOMEM, "no memory");
+	for (i = 0; i < session->pipes; i++)
+		session->pipe[i].data =
+			session->data + (size_t) i * session->part;
+	return 0;
+}
+
+static int connect_any(struct session *session, const struct session_attr *attr)
+{
+	struct addrinfo *list, *addr;
+	int ret;
+
+	ret = net_resolve(attr->host, attr->port, &list);
+	if (ret)
+		return fail(session, -EHOSTUNREACH, "%s", gai_strerror(ret));
+	ret = -EHOSTUNREACH;
+	for (addr = list; addr && ret && !*attr->stop; addr = addr->ai_next) {
+		ret = connect_to(session, addr, attr);
+		if (ret)
+			disconnect(session);
+	}
+	freeaddrinfo(list);
+	return ret;
+}
+
+int session_open(const struct session_attr *attr, struct session *session)
+{
+	int ret;
+
+	memset(session, 0, sizeof(*session));
+	session->timeout = attr->timeout;
+	session->stop = attr->stop;
+	ret = map_messages(session);
+	if (!ret)
+		ret = connect_any(session, attr);
+	session->moved = now_ms();
+	if (!ret)
+		ret = hello(session, attr);
+	if (ret)
+		session_close(session);
+	return ret;
+}
+
+void session_close(struct session *session)
+{
+	disconnect(session);
+	if (session->data)
+		munmap(session->data, (size_t) session->part * session->pipes);
+	if (session->rx_buf)
+		munmap(session->rx_buf, (size_t) MESSAGES * SERVE_MSG_MAX);
+	session->data = session->rx_buf = NULL;
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+struct session_pipe *session_idle(struct session *session)
+{
+	unsigned i;
+
+	for (i = 0; i < session->pipes; i++) {
+		if (!session->pipe[i].taken)
+			return &session->pipe[i];
+	}
+	return NULL;
+}
+
+/*
+ * The provider may keep the registration: it covers nothing but the session's
+ * own data, all of which is the server's to write.
+ */
+static ssize_t expose(struct session *session, struct session_pipe *pipe)
+{
+	const struct iovec iov = { pipe->data, pipe->len };
+	const struct fi_msg_cw cw = {
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.cwtag = pipe->id,
+		.context = &pipe->tag,
+	};
+
+	return fi_cwtagmsg(session->ep, &cw, FI_COMPLETION | FI_MRRC_CW_KEEP);
+}
+
+int session_request(struct session *session, struct session_pipe *pipe,
+		    struct serve_msg *msg)
+{
+	const unsigned index = (unsigned) (pipe - session->pipe);
+	ssize_t ret;
+
+	msg->id = ++session->sequence * SERVE_PIPES_MAX + index;
+	pipe->taken = true;
+	pipe->answered = false;
+	pipe->id = msg->id;
+	pipe->want = msg->type == SERVE_HELLO ? SERVE_WELCOME :
+		     msg->type == SERVE_LIST  ? SERVE_PAGE :
+						SERVE_DATA;
+	pipe->len = msg->len;
+	pipe->writes = msg->len &&
+		       (msg->type == SERVE_OPEN || msg->type == SERVE_READ);
+	pipe->written = 0;
+	ret = fi_send(session->ep, pipe->out, serve_encode(msg, pipe->out),
+		      NULL, 0, &pipe->send);
+	pipe->sending = !ret;
+	if (!ret && pipe->writes) {
+		ret = expose(session, pipe);
+		pipe->exposed = !ret;
+	}
+	/* there is room for all: each pipe has one of each at most */
+	return ret ? fail_transfer(session, "requesting", (int) -ret) : 0;
+}
+
+/* What the answer says is what was asked for, and what has arrived. */
+static bool is_consistent(const struct session_pipe *pipe)
+{
+	const struct serve_msg *answer = &pipe->answer;
+
+	if (answer->status != SERVE_OK)
+		return !pipe->written;
+	if (answer->type != SERVE_DATA)
+		return true;
+	return answer->len <= pipe->len &&
+	       (!pipe->writes || pipe->written == answer->len);
+}
+
+static int handle_message(struct session *session, struct session_op *rx,
+			  size_t len)
+{
+	const uint8_t *buf =
+		session->rx_buf + (size_t) rx->index * SERVE_MSG_MAX;
+	struct session_pipe *pipe;
+	struct serve_msg msg;
+	int ret;
+
+	ret = serve_decode(buf, len, &msg);
+	if (ret == -EPROTONOSUPPORT)
+		return fail(session, ret, "the server is of another version");
+	if (ret)
+		return fail(session, ret, "the server sends invalid messages");
+	pipe = &session->pipe[msg.id % SERVE_PIPES_MAX];
+	if (!pipe->taken || pipe->answered || msg.id != pipe->id ||
+	    msg.type != pipe->want)
+		return fail(session, -EPROTO,
+			    "the server answers what was not asked");
+	memcpy(pipe->in, buf, len);
+	serve_decode(pipe->in, len, &pipe->answer);
+	pipe->answered = true;
+	return post_rx(session, rx);
+}
+
+static int handle(struct session *session, const struct fi_cq_data_entry *entry)
+{
+	struct session_op *op = entry->op_context;
+
+	if (!op)
+		return 0;
+	session->moved = now_ms();
+	switch (op->kind) {
+	case PIPE_RX:
+		return handle_message(session, op, entry->len);
+	case PIPE_SEND:
+		session->pipe[op->index].sending = false;
+		break;
+	case PIPE_TAG:
+		session->pipe[op->index].exposed = false;
+		session->pipe[op->index].written = entry->len;
+		break;
+	}
+	return 0;
+}
+
+static int handle_error(struct session *session)
+{
+	struct fi_cq_err_entry err = { 0 };
+
+	fi_cq_readerr(session->cq, &err, 0);
+	return fail_transfer(session, "the connection failed", err.err);
+}
+
+static int wait_once(struct session *session)
+{
+	struct fi_cq_data_entry entry;
+	bool connected = true;
+	ssize_t ret;
+
+	if (*session->stop)
+		return fail(session, -EINTR, "interrupted");
+	ret = fi_cq_sread(session->cq, &entry, 1, NULL, POLL_MS);
+	if (ret == 1)
+		return handle(session, &entry);
+	if (ret == -FI_EAVAIL)
+		return handle_error(session);
+	if (ret != -FI_EAGAIN && ret != -FI_EINTR && ret)
+		return fail(session, (int) ret, "fi_cq_sread: %s",
+			    fi_strerror((int) -ret));
+	if (now_ms() - session->moved > 1000UL * session->timeout)
+		return fail(session, -FI_ETIMEDOUT,
+			    "the server has not answered for %u s",
+			    session->timeout);
+	return read_event(session, &connected);
+}
+
+int session_wait(struct session *session, struct session_pipe *pipe)
+{
+	int ret = 0;
+
+	session->moved = now_ms();
+	while (!ret && (!pipe->answered || pipe->sending || pipe->exposed))
+		ret = wait_once(session);
+	if (!ret && !is_consistent(pipe))
+		ret = fail(session, -EPROTO,
+			   "the server sent other bytes than it says");
+	return ret;
+}
+
+void session_release(struct session_pipe *pipe)
+{
+	pipe->taken = false;
+}

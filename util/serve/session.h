@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The client's side of a connection: requests in pipes. A pipe carries one
+ * request at a time, with a buffer for its range, which is exposed under the
+ * request's id. One thread.
+ */
+#ifndef SERVE_SESSION_H
+#define SERVE_SESSION_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+#include "serve/net.h"
+#include "serve/wire.h"
+
+#define SESSION_ERR_MAX 256
+
+enum pipe_op { PIPE_RX, PIPE_SEND, PIPE_TAG };
+
+struct session_op {
+	enum pipe_op kind;
+	unsigned index;
+};
+
+struct session_pipe {
+	bool taken; /* from session_request() to session_release() */
+	bool answered, sending, exposed;
+	struct session_op send, tag;
+	uint64_t id;
+	enum serve_type want; /* of the answer */
+	uint8_t *out;	      /* the request */
+	uint8_t *in;	      /* the answer, SERVE_MSG_MAX */
+	struct serve_msg answer;
+	bool writes;	/* the server writes to data */
+	uint32_t len;	/* asked for */
+	uint8_t *data;	/* the range, session->part bytes */
+	size_t written; /* by the server */
+};
+
+struct session {
+	struct net net;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	uint32_t part, pipes;
+	unsigned timeout; /* seconds */
+	struct session_pipe pipe[SERVE_PIPES_MAX];
+	struct session_op rx[SERVE_PIPES_MAX + 1];
+	uint8_t *rx_buf; /* for each of rx */
+	uint8_t *data;
+	uint64_t sequence;
+	uint64_t moved; /* when something completed, ms */
+	volatile sig_atomic_t *stop;
+	char err[SESSION_ERR_MAX]; /* after an error, for people */
+};
+
+struct session_attr {
+	const char *host, *port, *provider;
+	uint32_t part, pipes; /* wanted; the server may grant less */
+	unsigned timeout;
+	volatile sig_atomic_t *stop; /* set: calls end with -EINTR */
+};
+
+/* 0, or a negative error, and session->err says why. The same below. */
+int session_open(const struct session_attr *attr, struct session *session);
+void session_close(struct session *session);
+
+/* An idle pipe, or NULL. */
+struct session_pipe *session_idle(struct session *session);
+
+/* Sends msg, whose id is set here; an OPEN or READ exposes the pipe's data. */
+int session_request(struct session *session, struct session_pipe *pipe,
+		    struct serve_msg *msg);
+
+/* Until the pipe's answer, and what it announces, are there and checked. */
+int session_wait(struct session *session, struct session_pipe *pipe);
+void session_release(struct session_pipe *pipe);
+
+#endif /* SERVE_SESSION_H */

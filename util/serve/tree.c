@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Walking directories (serve/tree.h).
+ */
+#include "config.h"
+#include "serve/tree.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/local.h"
+#include "serve/path.h"
+
+struct tree_level {
+	struct tree_level *up;
+	char *remote, *local;
+	uint64_t cursor; /* of the next page */
+	bool more;	 /* there is one */
+	uint8_t page[SERVE_MSG_MAX];
+	const uint8_t *entries; /* of the page, that are left */
+	size_t len;
+};
+
+static void leave(struct tree *tree)
+{
+	struct tree_level *level = tree->last;
+
+	tree->last = level->up;
+	free(level->remote);
+	free(level->local);
+	free(level);
+}
+
+static void complain(struct tree *tree, const char *path, const char *why)
+{
+	tree->failed++;
+	tree->complain(path, why);
+}
+
+int tree_enter(struct tree *tree, const char *remote, const char *local)
+{
+	struct tree_level *level = calloc(1, sizeof(*level));
+	int ret;
+
+	if (!level)
+		return -ENOMEM;
+	level->remote = strdup(remote);
+	level->local = strdup(local);
+	level->more = true;
+	level->up = tree->last;
+	tree->last = level;
+	if (!level->remote || !level->local) {
+		leave(tree);
+		return -ENOMEM;
+	}
+	ret = *local ? path_mkdir(tree->dir, local) : 0;
+	if (ret) {
+		complain(tree, local,
+			 ret == -ELOOP ? "a symbolic link is in the way" :
+					 strerror(-ret));
+		leave(tree);
+	}
+	return 0;
+}
+
+int tree_page(struct session *session, const char *path, uint64_t cursor,
+	      struct session_pipe **pipe)
+{
+	struct serve_msg msg = {
+		.type = SERVE_LIST,
+		.path = path,
+		.path_len = strlen(path),
+		.cursor = cursor,
+	};
+	int ret;
+
+	*pipe = session_idle(session);
+	ret = session_request(session, *pipe, &msg);
+	return ret ? ret : session_wait(session, *pipe);
+}
+
+/* The level's next page; a directory that cannot be listed is at its end. */
+static int turn(struct tree *tree, struct tree_level *level)
+{
+	const struct serve_msg *answer;
+	struct session_pipe *pipe;
+	int ret;
+
+	ret = tree_page(tree->session, level->remote, level->cursor, &pipe);
+	if (ret)
+		return ret;
+	answer = &pipe->answer;
+	level->more = answer->status == SERVE_OK && answer->cursor;
+	level->cursor = answer->cursor;
+	level->len = answer->entries_len;
+	level->entries = level->page;
+	memcpy(level->page, answer->entries, answer->entries_len);
+	if (answer->status != SERVE_OK)
+		complain(tree, level->remote,
+			 serve_status_text(answer->status));
+	session_release(pipe);
+	return 0;
+}
+
+/* NULL: no memory, or too long. */
+static char *below(const char *path, const struct serve_entry *entry)
+{
+	char *made;
+
+	if (asprintf(&made, "%s%s%.*s", path, *path ? "/" : "",
+		     (int) entry->name_len, entry->name) < 0)
+		return NULL;
+	if (!serve_path_valid(made, strlen(made))) {
+		free(made);
+		return NULL;
+	}
+	return made;
+}
+
+/* 1: a file; 0: go on; or -ENOMEM. */
+static int handle(struct tree *tree, struct tree_level *level,
+		  const struct serve_entry *entry, char **remote, char **local)
+{
+	int ret = 0;
+
+	*remote = below(level->remote, entry);
+	*local = below(level->local, entry);
+	if (!*remote || !*local)
+		complain(tree, level->remote,
+			 "an entry's path is too long, or no memory");
+	else if (entry->kind == SERVE_OTHER)
+		tree->complain(*remote, "left out: neither a regular file nor "
+					"a directory");
+	else if (entry->kind == SERVE_DIR)
+		ret = tree_enter(tree, *remote, *local);
+	else if (!local_is_part(entry->name, entry->name_len))
+		return 1;
+	free(*remote);
+	free(*local);
+	return ret;
+}
+
+int tree_next(struct tree *tree, char **remote, char **local)
+{
+	struct tree_level *level;
+	struct serve_entry entry;
+	int ret = 0;
+
+	while (!ret && (level = tree->last)) {
+		if (!serve_entry_next(&level->entries, &level->len, &entry))
+			ret = handle(tree, level, &entry, remote, local);
+		else if (level->more)
+			ret = turn(tree, level);
+		else
+			leave(tree);
+	}
+	return ret == 1 ? 0 : ret ? ret : -ENOENT;
+}
+
+void tree_close(struct tree *tree)
+{
+	while (tree->last)
+		leave(tree);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Walks directories of the server, and makes them on this machine, depth first.
+ * Of each directory on the way it keeps one page, so that a server cannot make
+ * the client use more and more memory.
+ */
+#ifndef SERVE_TREE_H
+#define SERVE_TREE_H
+
+#include "serve/session.h"
+
+struct tree_level;
+
+struct tree {
+	struct session *session;
+	int dir;		 /* all is made beneath it */
+	struct tree_level *last; /* NULL: nothing to walk */
+	uint64_t failed;	 /* entries that were reported as errors */
+	void (*complain)(const char *path, const char *why);
+};
+
+/*
+ * Begins at a directory of the server, as a directory of this machine. Both
+ * paths are relative and valid. 0, or -ENOMEM.
+ */
+int tree_enter(struct tree *tree, const char *remote, const char *local);
+
+/*
+ * The next file; its paths are to be freed. -ENOENT: there is none. Other
+ * errors end the session.
+ */
+int tree_next(struct tree *tree, char **remote, char **local);
+
+void tree_close(struct tree *tree);
+
+/* One page. 0, and the status is in pipe->answer; the pipe is to be released. */
+int tree_page(struct session *session, const char *path, uint64_t cursor,
+	      struct session_pipe **pipe);
+
+#endif /* SERVE_TREE_H */
