@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Fetching (serve/get.h).
+ */
+#include "config.h"
+#include "serve/get.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "serve/path.h"
+
+void get_complain(const char *path, const char *why)
+{
+	char *shown = path_shown(path, strlen(path));
+
+	/* the line that shows the progress goes */
+	fprintf(stderr, "%sfi_mrrc_get: %s: %s\n",
+		isatty(STDERR_FILENO) ? "\r\033[K" : "",
+		shown && *shown ? shown : "the served directory", why);
+	free(shown);
+}
+
+void get_print(const char *path)
+{
+	char *shown = path_shown(path, strlen(path));
+
+	printf("%s\n", shown ? shown : "");
+	fflush(stdout);
+	free(shown);
+}
+
+/* ---- what is next -------------------------------------------------------- */
+
+static struct fetch *oldest(struct get *get)
+{
+	struct fetch *found = NULL;
+	unsigned i;
+
+	for (i = 0; i < SERVE_SLOTS; i++) {
+		if (fetch_wants(&get->fetch[i]) &&
+		    (!found || get->fetch[i].order < found->order))
+			found = &get->fetch[i];
+	}
+	return found;
+}
+
+static struct fetch *unused(struct get *get)
+{
+	unsigned i;
+
+	for (i = 0; i < SERVE_SLOTS; i++) {
+		if (get->fetch[i].state == FETCH_NONE)
+			return &get->fetch[i];
+	}
+	return NULL;
+}
+
+/* A source may turn out to be a directory, which is walked first. */
+static bool source_pending(const struct get *get)
+{
+	unsigned i;
+
+	for (i = 0; i < SERVE_SLOTS; i++) {
+		if (get->fetch[i].is_source &&
+		    (get->fetch[i].state == FETCH_BEGIN ||
+		     get->fetch[i].state == FETCH_OPEN))
+			return true;
+	}
+	return false;
+}
+
+static int begin_source(struct get *get, struct fetch *fetch)
+{
+	const char *path = get->options->path[get->sources++];
+	const char *slash = strrchr(path, '/');
+	char *remote = strdup(path), *local = strdup(slash ? slash + 1 : path);
+
+	if (!remote || !local) {
+		free(remote);
+		free(local);
+		return -ENOMEM;
+	}
+	fetch_begin(get, fetch, remote, local);
+	fetch->is_source = true;
+	return 0;
+}
+
+/* Another file, if there is one. */
+static int begin_next(struct get *get, bool *begun)
+{
+	struct fetch *fetch = unused(get);
+	char *remote = NULL, *local = NULL;
+	int ret;
+
+	*begun = false;
+	if (!fetch || source_pending(get))
+		return 0;
+	ret = tree_next(&get->tree, &remote, &local);
+	if (!ret)
+		fetch_begin(get, fetch, remote, local);
+	else if (ret == -ENOENT && get->sources < get->options->paths)
+		ret = begin_source(get, fetch);
+	else if (ret == -ENOENT)
+		return 0;
+	*begun = !ret;
+	return ret;
+}
+
+/* As many requests as there are pipes. */
+static int fill(struct get *get)
+{
+	struct fetch *fetch;
+	bool begun = true;
+	int ret = 0;
+
+	while (!ret && begun && get->count < get->session.pipes) {
+		fetch = oldest(get);
+		if (fetch)
+			ret = fetch_post(get, fetch);
+		else
+			ret = begin_next(get, &begun);
+	}
+	return ret;
+}
+
+static int fetch_all(struct get *get)
+{
+	struct asked asked;
+	int ret;
+
+	for (;;) {
+		ret = fill(get);
+		if (ret || !get->count)
+			return ret;
+		asked = get->asked[get->first];
+		get->first = (get->first + 1) % SERVE_PIPES_MAX;
+		get->count--;
+		ret = fetch_handle(get, &asked);
+		if (ret)
+			return ret;
+	}
+}
+
+/* ---- begin and end ------------------------------------------------------- */
+
+static void end_all(struct get *get, int ret)
+{
+	unsigned i;
+
+	for (i = 0; i < SERVE_SLOTS; i++) {
+		if (get->fetch[i].state != FETCH_NONE)
+			fetch_end(&get->fetch[i]);
+	}
+	get->failed += get->tree.failed;
+	tree_close(&get->tree);
+	if (!ret || ret == -ENOSPC)
+		return;
+	get->failed++;
+	progress_clear(&get->progress);
+	fprintf(stderr, "fi_mrrc_get: %s: %s\n", get->options->host,
+		ret == -ENOMEM	  ? "no memory" :
+		*get->session.err ? get->session.err :
+				    strerror(-ret));
+	fprintf(stderr, "fi_mrrc_get: the same call goes on where this one "
+			"ended\n");
+}
+
+static int fetch_sources(struct get *get)
+{
+	const struct get_options *options = get->options;
+	int ret;
+
+	get->tree.dir = open(options->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (get->tree.dir < 0) {
+		get_complain(options->dir, strerror(errno));
+		return EXIT_FAILURE;
+	}
+	get->tree.session = &get->session;
+	get->tree.complain = get_complain;
+	progress_open(&get->progress, options->quiet);
+	ret = fetch_all(get);
+	end_all(get, ret);
+	if (!options->quiet)
+		progress_print(&get->progress, get->failed);
+	close(get->tree.dir);
+	return get->failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int get_run(const struct get_options *options, volatile sig_atomic_t *stop)
+{
+	const struct session_attr attr = {
+		.host = options->host,
+		.port = options->port,
+		.provider = options->provider,
+		.part = options->part,
+		.pipes = options->pipes,
+		.timeout = options->timeout,
+		.stop = stop,
+	};
+	struct get get = { .options = options };
+	int ret;
+
+	ret = session_open(&attr, &get.session);
+	if (ret) {
+		fprintf(stderr, "fi_mrrc_get: %s, port %s: %s\n", options->host,
+			options->port, get.session.err);
+		return *stop ? 130 : EXIT_FAILURE;
+	}
+	ret = options->list ? get_list(&get) : fetch_sources(&get);
+	session_close(&get.session);
+	return *stop ? 130 : ret;
+}

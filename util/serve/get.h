@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Fetching: files, several at once, range by range, in the pipes of a session.
+ * Answers are handled in the order of their requests, so that the ranges of a
+ * file come in order. One thread.
+ */
+#ifndef SERVE_GET_H
+#define SERVE_GET_H
+
+#include "serve/get_options.h"
+#include "serve/local.h"
+#include "serve/progress.h"
+#include "serve/session.h"
+#include "serve/tree.h"
+
+enum fetch_state {
+	FETCH_NONE,
+	FETCH_BEGIN, /* OPEN is to be sent */
+	FETCH_OPEN,  /* it is answered next */
+	FETCH_SUM,   /* the partial file is compared, from its begin */
+	FETCH_READ,
+};
+
+struct fetch {
+	enum fetch_state state;
+	uint64_t order; /* older ones go first */
+	uint64_t phase; /* answers to requests of other phases are dropped */
+	unsigned tries;
+	bool is_source; /* named on the command line */
+	bool skips;	/* OPEN asks for no bytes */
+	char *remote, *local_path;
+	struct local local;
+	struct serve_ident ident;
+	uint64_t next, done, end; /* bytes asked for, handled, of this state */
+};
+
+struct asked {
+	struct session_pipe *pipe;
+	struct fetch *fetch;
+	uint64_t phase;
+	uint64_t off;
+	uint32_t len;
+};
+
+struct get {
+	const struct get_options *options;
+	struct session session;
+	struct tree tree;
+	struct progress progress;
+	size_t sources; /* that were begun */
+	struct fetch fetch[SERVE_SLOTS];
+	struct asked asked[SERVE_PIPES_MAX]; /* a ring */
+	unsigned first, count;
+	uint64_t phases, orders, failed;
+};
+
+/* All sources. The exit status. */
+int get_run(const struct get_options *options, volatile sig_atomic_t *stop);
+
+/* As above, with --list. */
+int get_list(struct get *get);
+
+/* Lines on standard error and output. Any byte may be in path. */
+void get_complain(const char *path, const char *why);
+void get_print(const char *path);
+
+/* fetch.c */
+
+/* Of a new file; the paths are the fetch's from now on. */
+void fetch_begin(struct get *get, struct fetch *fetch, char *remote,
+		 char *local);
+bool fetch_wants(const struct fetch *fetch);
+/* Sends the next request; fetch_wants() is true and a pipe is idle. */
+int fetch_post(struct get *get, struct fetch *fetch);
+/* The oldest answer. Errors end the session. */
+int fetch_handle(struct get *get, const struct asked *asked);
+void fetch_end(struct fetch *fetch);
+
+#endif /* SERVE_GET_H */

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_get --list (serve/get.h).
+ */
+#include "config.h"
+#include "serve/get.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/path.h"
+
+static void print(enum serve_kind kind, uint64_t size, const char *name,
+		  size_t len)
+{
+	char *shown = path_shown(name, len);
+
+	if (kind == SERVE_FILE)
+		printf("%16" PRIu64 " %s\n", size, shown ? shown : "");
+	else
+		printf("%16s %s%s\n", "-", shown ? shown : "",
+		       kind == SERVE_DIR ? "/" : "@");
+	free(shown);
+}
+
+/* A source that is a file */
+static int list_file(struct get *get, const char *path,
+		     enum serve_status *status)
+{
+	struct serve_msg msg = {
+		.type = SERVE_OPEN,
+		.path = path,
+		.path_len = strlen(path),
+	};
+	struct session_pipe *pipe = session_idle(&get->session);
+	int ret;
+
+	ret = session_request(&get->session, pipe, &msg);
+	if (!ret)
+		ret = session_wait(&get->session, pipe);
+	if (ret)
+		return ret;
+	*status = pipe->answer.status;
+	if (*status == SERVE_OK)
+		print(SERVE_FILE, pipe->answer.ident.size, path, strlen(path));
+	session_release(pipe);
+	return 0;
+}
+
+static int list_dir(struct get *get, const char *path,
+		    enum serve_status *status)
+{
+	const struct serve_msg *answer;
+	struct session_pipe *pipe;
+	struct serve_entry entry;
+	const uint8_t *entries;
+	uint64_t cursor = 0;
+	size_t len;
+	int ret;
+
+	do {
+		ret = tree_page(&get->session, path, cursor, &pipe);
+		if (ret)
+			return ret;
+		answer = &pipe->answer;
+		*status = answer->status;
+		cursor = answer->cursor;
+		entries = answer->entries;
+		len = answer->entries_len;
+		while (!serve_entry_next(&entries, &len, &entry))
+			print(entry.kind, entry.size, entry.name,
+			      entry.name_len);
+		session_release(pipe);
+	} while (*status == SERVE_OK && cursor);
+	return *status == SERVE_NOT_DIR ? list_file(get, path, status) : 0;
+}
+
+int get_list(struct get *get)
+{
+	const struct get_options *options = get->options;
+	enum serve_status status = SERVE_OK;
+	int ret = 0, result = EXIT_SUCCESS;
+	size_t i;
+
+	for (i = 0; i < options->paths && !ret; i++) {
+		ret = list_dir(get, options->path[i], &status);
+		if (!ret && status != SERVE_OK) {
+			get_complain(options->path[i],
+				     serve_status_text(status));
+			result = EXIT_FAILURE;
+		}
+	}
+	if (ret)
+		fprintf(stderr, "fi_mrrc_get: %s: %s\n", options->host,
+			get->session.err);
+	return ret ? EXIT_FAILURE : result;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Options of fi_mrrc_get (serve/get_options.h), by argp.
+ */
+#include "config.h"
+#include "serve/get_options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/net.h"
+#include "serve/text_arg.h"
+#include "serve/wire.h"
+
+enum { KEY_PART = 256, KEY_PIPES, KEY_TIMEOUT, KEY_NO_SYNC };
+
+static const char doc[] =
+	"Fetches files and directories from fi_mrrc_serve(1), into the current "
+	"directory.  PATH is beneath the served directory; without PATH all of "
+	"it is fetched.  What an interrupted run has fetched is kept, and not "
+	"sent again.\v"
+	"Examples:\n"
+	"  fi_mrrc_get 10.0.0.1:data/run1 10.0.0.1:README\n"
+	"  fi_mrrc_get --list 10.0.0.1:\n"
+	"  fi_mrrc_get -C /tmp [fe80::1]:data\n\n"
+	"See fi_mrrc_get(1).";
+
+static const struct argp_option option_table[] = {
+	{ "directory", 'C', "DIR", 0, "Write beneath DIR (default '.')", 0 },
+	{ "list", 'l', NULL, 0, "List the directories, and fetch nothing", 0 },
+	{ "port", 'p', "PORT", 0, "Of the server (default " NET_PORT ")", 0 },
+	{ "provider", 'P', "NAME", 0,
+	  "Such as 'verbs;ofi_mrrc' (default that "
+	  "of FI_PROVIDER, else verbs if it reaches the host, else tcp)",
+	  0 },
+	{ "quiet", 'q', NULL, 0, "Print errors only", 0 },
+	{ "verbose", 'v', NULL, 0, "Print the name of each complete file", 0 },
+	{ "part", KEY_PART, "SIZE", 0, "Of a range (default 512K)", 0 },
+	{ "pipes", KEY_PIPES, "N", 0, "Ranges on their way at once (default 4)",
+	  0 },
+	{ "timeout", KEY_TIMEOUT, "SECONDS", 0,
+	  "Give up when the server does "
+	  "not answer for so long (default 60)",
+	  0 },
+	{ "no-sync", KEY_NO_SYNC, NULL, 0,
+	  "Do not wait until files are on the "
+	  "disk",
+	  0 },
+	{ 0 },
+};
+
+/*
+ * Without a slash at its begin or end, "//" and "/./". NULL: it has "..", or is
+ * too long.
+ */
+static char *clean(const char *path)
+{
+	char *made = calloc(1, strlen(path) + 1), *end = made;
+	size_t len;
+
+	while (made && *path) {
+		len = strcspn(path, "/");
+		if (len && !(len == 1 && *path == '.')) {
+			if (end > made)
+				*end++ = '/';
+			end = mempcpy(end, path, len);
+		}
+		path += len;
+		path += *path == '/';
+	}
+	if (made && !serve_path_valid(made, end - made)) {
+		free(made);
+		return NULL;
+	}
+	return made;
+}
+
+/* HOST:PATH, HOST in brackets if it has colons. */
+static void add_source(struct argp_state *state, struct get_options *options,
+		       const char *arg)
+{
+	const bool brackets = *arg == '[';
+	const char *end = strchr(arg, brackets ? ']' : ':');
+	char *host, *path;
+
+	if (!end || end == arg + brackets || (brackets && *++end != ':'))
+		argp_error(state, "'%s' is not HOST:PATH", arg);
+	host = strndup(arg + brackets, end - arg - 2 * brackets);
+	path = clean(end + 1);
+	options->path = reallocarray(options->path, options->paths + 1,
+				     sizeof(*options->path));
+	if (!host || !options->path)
+		argp_failure(state, 1, ENOMEM, "options");
+	if (!path)
+		argp_error(state, "'%s': no path beneath the served directory",
+			   arg);
+	if (options->host && strcmp(options->host, host))
+		argp_error(state, "'%s': one host a call, not also %s", arg,
+			   options->host);
+	free(options->host);
+	options->host = host;
+	options->path[options->paths++] = path;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct get_options *options = state->input;
+
+	switch (key) {
+	case 'C':
+		options->dir = arg;
+		break;
+	case 'l':
+		options->list = true;
+		break;
+	case 'p':
+		options->port = arg_port(state, arg);
+		break;
+	case 'P':
+		options->provider = arg;
+		break;
+	case 'q':
+		options->quiet = true;
+		break;
+	case 'v':
+		options->verbose = true;
+		break;
+	case KEY_PART:
+		options->part = (uint32_t) arg_size(state, "part", arg,
+						    SERVE_PART_MIN,
+						    SERVE_PART_MAX);
+		break;
+	case KEY_PIPES:
+		options->pipes =
+			arg_count(state, "pipes", arg, 1, SERVE_PIPES_MAX);
+		break;
+	case KEY_TIMEOUT:
+		options->timeout = arg_count(state, "timeout", arg, 1, 86400);
+		break;
+	case KEY_NO_SYNC:
+		options->no_sync = true;
+		break;
+	case ARGP_KEY_ARG:
+		add_source(state, options, arg);
+		break;
+	case ARGP_KEY_END:
+		if (!options->paths)
+			argp_error(state, "what is to be fetched? HOST:PATH");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+void get_options_parse(int argc, char **argv, struct get_options *options)
+{
+	const struct argp argp = {
+		.options = option_table,
+		.parser = parse,
+		.args_doc = "HOST:[PATH]...",
+		.doc = doc,
+	};
+
+	*options = (struct get_options){
+		.dir = ".",
+		.port = NET_PORT,
+		.part = 512 << 10,
+		.pipes = 4,
+		.timeout = 60,
+	};
+	argp_err_exit_status = 2;
+	argp_parse(&argp, argc, argv, 0, NULL, options);
+}
+
+void get_options_free(struct get_options *options)
+{
+	size_t i;
+
+	for (i = 0; i < options->paths; i++)
+		free(options->path[i]);
+	free(options->path);
+	free(options->host);
+}

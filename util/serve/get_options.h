@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The command line of fi_mrrc_get. Errors in it are printed to stderr, and end
+ * the program with status 2.
+ */
+#ifndef SERVE_GET_OPTIONS_H
+#define SERVE_GET_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct get_options {
+	char *host; /* of all sources */
+	char **path;
+	size_t paths;
+	const char *dir; /* where files are written to */
+	const char *port;
+	const char *provider;
+	uint32_t part, pipes;
+	unsigned timeout;
+	bool list, quiet, verbose, no_sync;
+};
+
+void get_options_parse(int argc, char **argv, struct get_options *options);
+void get_options_free(struct get_options *options);
+
+#endif /* SERVE_GET_OPTIONS_H */
