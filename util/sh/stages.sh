@@ -24,6 +24,8 @@ readonly SUPP=$TOP/fabtests/suppressions
 # run on the host and in the guest
 readonly SIM="provider and simulator, counter by counter"
 readonly PROF="the profiler, and its model in the provider"
+readonly SERVE="files, fetched from the server"
+readonly SERVE_VERBS=end,sizes,list,again,pages,status,resume_client,hostile
 
 # ---- what several stages run -------------------------------------------------
 
@@ -186,6 +188,7 @@ stage_tcp()
 	run_test stat "counters seen from outside" unit
 	run_test trace "recorded requests against counters" unit
 	run_test prof "$PROF" unit "tcp;ofi_mrrc"
+	run_test serve "$SERVE" unit "tcp;ofi_mrrc"
 }
 
 stage_rdm()
@@ -324,6 +327,7 @@ stage_asan()
 	# fi_info itself is not instrumented, and cannot load what is
 	run_fabtests asan "tcp;ofi_mrrc" -T 360 -x fi_info
 	run_fabtests asan "tcp;ofi_rxm;ofi_mrrc" -T 360 -x "$ONCE,procs,fork"
+	run_test serve "$SERVE" asan "tcp;ofi_mrrc"
 }
 
 # What has no threads is the same as elsewhere, and not even built.
@@ -398,6 +402,8 @@ stage_verbs()
 		"verbs;ofi_mrrc"
 	part test_sim "$SCRIPTS/test_sim.sh" -b "$bin" "verbs;ofi_mrrc"
 	part test_prof "$SCRIPTS/test_prof.sh" -b "$bin" "verbs;ofi_mrrc"
+	part test_serve env SERVE_ADDRESS=10.0.0.1 "$SCRIPTS/test_serve.sh" \
+		-b "$bin" -t "$SERVE_VERBS" "verbs;ofi_mrrc"
 	# on another kernel than ours
 	part units "$SCRIPTS/units.sh" "$tests/test_sys" "$tests/race_mon"
 	run_parts 3600 -e "$(provider_path unit)"
@@ -506,6 +512,17 @@ stage_fuzz()
 		"$dir/fuzz_cw" -max_total_time="${FUZZ_SECONDS:-30}" \
 		-artifact_prefix="$dir/" "$dir/corpus_cw" \
 		"$TOP/prov/mrrc/test/corpus_cw"
+	check "fuzz_wire builds" logged "clang" "$log" \
+		clang -std=gnu11 -D_GNU_SOURCE -DSERVE_LIBFUZZER -O1 -g \
+		-fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=undefined -I"$dir" -I"$TOP/util" \
+		-o "$dir/fuzz_wire" "$TOP/util/serve/wire.c" \
+		"$TOP/util/serve/test/fuzz_wire.c"
+	mkdir -p "$dir/corpus_wire"
+	check "file server, ${FUZZ_SECONDS:-30} s" logged "fuzzing" "$log" \
+		"$dir/fuzz_wire" -max_total_time="${FUZZ_SECONDS:-30}" \
+		-artifact_prefix="$dir/" "$dir/corpus_wire" \
+		"$TOP/util/serve/test/corpus_wire"
 }
 
 # upstream CORE FORM SET COMMAND...: one comparison, run by COMMAND.

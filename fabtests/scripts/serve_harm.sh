@@ -1,0 +1,228 @@
+# shellcheck shell=bash disable=SC2154 # what is set in test_serve.sh is used
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# What is in the way of a client, and clients that do harm: sourced by test_serve.sh.
+
+# ---- the client's folder -----------------------------------------------------
+
+# Links in it are not followed.
+test_beneath()
+{
+	file dir/file 100
+	file top 100
+	mkdir "$DIR/outside"
+	echo mine >"$DIR/outside/file"
+	ln -s "$DIR/outside" "$DIR/dst/dir"
+	ln -s "$DIR/outside/file" "$DIR/dst/top"
+	serve || return 1
+	got 1 "" && get_says 'a symbolic link is in the way' || return 1
+	if [ "$(cat "$DIR/outside/file")" != mine ] ||
+		[ "$(ls -A "$DIR/outside")" != file ]; then
+		fail "written outside"
+		return 1
+	fi
+	# in the place of a file, it is replaced
+	[ ! -L "$DIR/dst/top" ] && cmp "$DIR/src/top" "$DIR/dst/top"
+}
+
+test_planted()
+{
+	local part
+
+	file file 100
+	serve || return 1
+	got file || return 1
+	rm "$DIR/dst/file"
+	part=$(strace_part) || return 0
+	echo mine >"$DIR/mine"
+	ln -s "$DIR/mine" "$DIR/dst/$part"
+	got 1 file && get_says 'not a regular file' &&
+		[ "$(cat "$DIR/mine")" = mine ] || return 1
+	rm "$DIR/dst/$part"
+	# what looks like a partial file is not fetched
+	echo x >"$DIR/src/$part"
+	got "" || return 1
+	[ ! -e "$DIR/dst/$part" ]
+}
+
+# The name of file's partial file
+strace_part()
+{
+	head -c 30000000 /dev/zero >"$DIR/src/file"
+	begin file 4096 || return 1
+	kill_client
+	(cd "$DIR/dst" && find . -name '.fi_mrrc_get.*' -printf '%f' -delete)
+}
+
+# ---- clients that do harm ----------------------------------------------------
+
+# hostile WHAT: it is disconnected, and others are served.
+hostile()
+{
+	"${BIN}fi_mrrc_serve_hostile" "$PORT" "$1" >"$DIR/out" 2>&1 ||
+		{ cat "$DIR/out" "$DIR/serve.err"; fail "hostile: $1"; return 1; }
+	server_says 'disconnected' && rm -f "$DIR/dst/file" && got file &&
+		cmp "$DIR/src/file" "$DIR/dst/file"
+}
+
+test_hostile()
+{
+	local what
+
+	file file 100000
+	echo secret >"$DIR/secret"
+	serve --timeout=2 || return 1
+	for what in garbage late-garbage early twice answer unopened oversize \
+		dots; do
+		hostile $what || return 1
+	done
+	server_says 'sends an invalid message' &&
+		server_says 'not expected' && server_says 'not open' &&
+		server_says 'more bytes than it may' && serve_end
+}
+
+test_silent()
+{
+	local what
+
+	# pages that are full
+	local i
+	for ((i = 0; i < 300; i++)); do
+		: >"$DIR/src/a-rather-long-name-of-an-empty-file-$i"
+	done
+	file file 100000
+	serve --timeout=2 || return 1
+	for what in silent untagged; do
+		hostile $what || return 1
+	done
+	# it reads nothing until it is disconnected, after the one before
+	hostile flood < <(until_so not_taken 2) || return 1
+	server_says 'says nothing' && server_says 'does not take its data' &&
+		serve_end
+}
+
+# not_taken N: so many clients are disconnected that do not take their data.
+not_taken()
+{
+	[ "$(grep -c 'does not take its data' "$DIR/serve.err")" -ge "$1" ]
+}
+
+# A client that has all its answers, and requests nothing more
+test_idle()
+{
+	file file 100000
+	serve --timeout=600 --idle=4 || return 1
+	hostile idle && server_says 'requests nothing' && serve_end
+}
+
+# A client that stops, whether the rest of its data is on the way or not
+test_stopped()
+{
+	local begin spent
+
+	file file 67108864
+	file small 1000000
+	serve --timeout=4 --idle=4 || return 1
+	begin file || return 1
+	begin=$SECONDS
+	while [ $((SECONDS - begin)) -lt 2 ]; do
+		rm -f "$DIR/dst/small"
+		got small || return 1
+	done
+	spent=$((SECONDS - begin))
+	[ $spent -lt 4 ] || echo "  others were slow: $spent s"
+	until_so server_has 'disconnected' ||
+		{ fail "it is not disconnected"; return 1; }
+	kill -CONT "$CLIENT"
+	wait "$CLIENT" && { fail "it has not failed"; return 1; }
+	got file && got small && same && serve_end
+}
+
+server_has()
+{
+	grep -q -- "$1" "$DIR/serve.err"
+}
+
+test_crowd()
+{
+	local i pids=() result=0
+
+	file file 1000000
+	serve || return 1
+	for ((i = 0; i < 50; i++)); do
+		mkdir "$DIR/dst/$i"
+		"${BIN}fi_mrrc_get" -q -p "$PORT" -C "$DIR/dst/$i" \
+			"$ADDRESS:file" >"$DIR/get.$i" 2>&1 &
+		pids+=($!)
+	done
+	for ((i = 0; i < 50; i++)); do
+		wait "${pids[i]}" ||
+			{ cat "$DIR/get.$i"; fail "client $i"; result=1; }
+		cmp "$DIR/src/file" "$DIR/dst/$i/file" || result=1
+	done
+	serve_end && server_says 'ended: 50 clients, 50 files' || result=1
+	return $result
+}
+
+# crowd_begin CLIENTS ROUNDS [late]: starts fi_mrrc_serve_crowd, as $!, until
+# its rounds are over. It ends when descriptor 8 is closed.
+crowd_begin()
+{
+	rm -f "$DIR/in"
+	mkfifo "$DIR/in"
+	"${BIN}fi_mrrc_serve_crowd" "$PORT" "$@" <"$DIR/in" >"$DIR/crowd" 2>&1 &
+	exec 8>"$DIR/in"
+	until_so grep -q 'rounds are over' "$DIR/crowd" ||
+		{ cat "$DIR/crowd" "$DIR/serve.err"; fail "$1 clients"; }
+}
+
+# The server reports so many clients: others' ends may not have reached it yet.
+counts()
+{
+	kill -USR1 "$SERVER"
+	server_has_out ": $1 of 250 clients"
+}
+
+# crowd CLIENTS: all are connected at once, and each gets ranges. Sets KIB, what
+# the server says that they have.
+crowd()
+{
+	local pid
+
+	crowd_begin "$1" 4
+	pid=$!
+	until_so counts "$1" ||
+		{ cat "$DIR/serve.out"; fail "not $1 clients"; }
+	KIB=$(sed -nE "s/.*: $1 of 250 clients, ([0-9]+) KiB.*/\\1/p" \
+		"$DIR/serve.out" | tail -n 1)
+	exec 8>&-
+	wait $pid
+}
+
+# A client's memory does not depend on how many there are.
+test_connections()
+{
+	local one
+
+	file file 300000
+	serve -n 250 || return 1
+	crowd 1 || return 1
+	one=$KIB
+	crowd 200 || return 1
+	[ "$KIB" -eq $((200 * one)) ] ||
+		{ fail "one has $one KiB, 200 have $KIB"; return 1; }
+	serve_end && server_says 'ended: 201 clients, 201 files, 804 ranges' &&
+		server_says '; 0 clients disconnected'
+}
+
+test_refused()
+{
+	file file 67108864
+	file small 10
+	serve -n 1 || return 1
+	begin file || return 1
+	got 1 small || return 1
+	kill_client
+	# its place is free once the server has noticed
+	until_so get "$ADDRESS:small" || fail "the place is not free"
+}
