@@ -75,7 +75,8 @@ usage()
 	  clients    Open MPI, Intel MPI and MPICH, from packages, over ofi_mrrc:
 	             a program that checks its data, and IMB, also recorded; on
 	             this machine and over verbs in the virtual machine
-	  soak       the tcp tests again and again for SOAK_MINUTES (60)
+	  soak       a process that runs for SOAK_MINUTES (60), in which nothing
+	             may grow, and the tcp tests again and again beside it
 	  upstream   upstream's fabtests, installed in FABTESTS=PREFIX, over each
 	             core: below ofi_mrrc, and hooked
 	  guest      the virtual machine's own script

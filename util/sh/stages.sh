@@ -461,21 +461,28 @@ stage_guest()
 	script "guest.sh's own test" test_guest "$SCRIPTS/test_guest.sh"
 }
 
+# The tests again and again, beside one process that runs all the time.
 stage_soak()
 {
-	local end=$((SECONDS + 60 * ${SOAK_MINUTES:-60})) before round=0
+	local minutes=${SOAK_MINUTES:-60} round=0 before pid
 
 	need_build soak --enable-debug || return
-	while [ $SECONDS -lt $end ]; do
+	env "$(provider_path soak)" FT_SECONDS=$((60 * minutes)) \
+		"$RUNFABTESTS" -v -t soak \
+		-b "$BUILD/soak/prefix/bin" -T $((60 * minutes + 600)) \
+		>"$LOGS/soak-process.log" 2>&1 &
+	pid=$!
+	while kill -0 "$pid" 2>/dev/null; do
 		round=$((round + 1))
 		before=$FAILED
 		say "   round $round"
-		FT_SEED=$round run_fabtests soak "tcp;ofi_mrrc"
-		# a quarter of the time or so
+		FT_SEED=$round run_fabtests soak "tcp;ofi_mrrc" -x soak
 		run_test_alloc soak 60
 		HEAP_OPERATIONS=2000000 check_in soak
 		[ "$FAILED" -eq "$before" ] || break
 	done
+	check "nothing grows in $minutes minutes" wait "$pid"
+	sed 's/^/   /' "$LOGS/soak-process.log"
 }
 
 stage_fuzz()
