@@ -274,22 +274,24 @@ stage_libfabric2()
 	run_fabtests libfabric2 "tcp;ofi_mrrc"
 	run_fabtests libfabric2 "tcp;ofi_mrrc" -e rdm -x "$ONCE"
 	run_fabtests libfabric2 "tcp;ofi_rxm;ofi_mrrc" -x "$ONCE"
-	keep_zydis libfabric2
+	keep_libs libfabric2
 	IN=()
 	need_build unit || return
-	keep_zydis unit
+	keep_libs unit
 	wrong_major unit libfabric2
 	use_trixie
 	wrong_major libfabric2 unit
 }
 
-# keep_zydis NAME: the library that the build NAME links, for where another
-# version of it is installed: without it the provider is not even loaded.
-keep_zydis()
+# keep_libs NAME: the libraries that the build NAME links, for where other
+# versions of them are installed, or none: without them the provider is not even
+# loaded.
+keep_libs()
 {
 	# shellcheck disable=SC2016 # expanded there
-	"${IN[@]}" sh -c 'mkdir -p "$1" && cp /usr/lib/*/libZy*.so.* "$1"' \
-		sh "$BUILD/$1/zydis" || warn "$1's Zydis could not be copied"
+	"${IN[@]}" sh -c 'mkdir -p "$1" &&
+		cp /usr/lib/*/libZy*.so.* /usr/lib/*/liburing.so.* "$1"' \
+		sh "$BUILD/$1/libs" || warn "$1's libraries could not be copied"
 }
 
 # wrong_major NAME OTHER: on the libfabric that NAME was built for, OTHER's
@@ -298,7 +300,7 @@ wrong_major()
 {
 	local log=$LOGS/wrong-major-$1.log
 	local run=(env "$(provider_path "$2")" "${IN[@]}"
-		env "LD_LIBRARY_PATH=$BUILD/$2/zydis")
+		env "LD_LIBRARY_PATH=$BUILD/$2/libs")
 
 	if [[ $(libfabric_version) != 1.* ]]; then
 		say "   SKIP: this machine's libfabric is not a 1.x"
@@ -433,13 +435,13 @@ stage_clients()
 	use_trixie
 	if need_trixie && build_installed libfabric2 --enable-werror; then
 		two=(-2 "$BUILD/libfabric2/prefix/lib/libfabric")
-		keep_zydis libfabric2
+		keep_libs libfabric2
 	else
 		fail "no provider for libfabric 2.x: MPICH cannot be tested"
 	fi
 	IN=()
 	clients "MPI over tcp" tcp \
-		env "$path" "LD_LIBRARY_PATH=$BUILD/libfabric2/zydis" \
+		env "$path" "LD_LIBRARY_PATH=$BUILD/libfabric2/libs" \
 		"$CLIENTS" -w "$dir" "${two[@]}"
 	check "what they ask for can be recorded" logged "record.sh" \
 		"$LOGS/record.log" env "$path" "$RECORD" \
