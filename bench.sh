@@ -172,7 +172,7 @@ in_guest()
 		measured "$title, over $CORE" "$out" "$@"
 		return
 	fi
-	need_guest || cannot "the guest cannot be set up"
+	need_guest "${GUEST_OPTIONS[@]}" || cannot "the guest cannot be set up"
 	measured "$title, in the guest" "$out" "$GUEST" -t "$seconds" \
 		"${GUEST_OPTIONS[@]}" -e IPATH_NO_BACKTRACE=1 -- "$@"
 }

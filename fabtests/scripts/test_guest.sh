@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# test_guest.sh: checks guest.sh itself, with about six boots of a guest.
+# test_guest.sh: checks guest.sh itself, with about seven boots of a guest.
 
 set -u
 
@@ -68,6 +68,8 @@ guest
 check "no command is refused" [ $rc -eq 2 ]
 guest -t 0 -- true
 check "a wrong limit is refused" [ $rc -eq 2 ]
+guest -k sid true
+check "an unknown kernel is refused" [ $rc -eq 2 ]
 OFI_MRRC_CACHE=$WORK/nothing guest -- true
 check "an empty cache gives 125" [ $rc -eq 125 ]
 check "an empty cache: --setup is named" grep -q -e '--setup$' "$WORK/err"
@@ -109,6 +111,17 @@ check "exit status 42 after a ping-pong over verbs" [ $rc -eq 42 ]
 check "rxe0 is active" grep -q PORT_ACTIVE "$WORK/out"
 check "fi_info: verbs, FI_EP_MSG" grep -q 'type: FI_EP_MSG' "$WORK/out"
 check "ping-pong figures" grep -q '^4k ' "$WORK/out"
+
+# ---- another kernel, and a disk
+
+"$GUEST" -k trixie --setup >"$WORK/err" 2>&1
+# shellcheck disable=SC2016 # for the guest's shell
+guest -k trixie -d 64M -t 120 -- sh -c 'uname -r; stat -f -c %T "$TMPDIR"
+	head -c 20000000 /dev/urandom >"$TMPDIR/file" &&
+		ibv_devinfo -d rxe0 | grep PORT_ACTIVE'
+check "-k trixie: Linux 6.12" grep -q '^6\.12\.' "$WORK/out"
+check "-k trixie: rxe0 is active" [ $rc -eq 0 ]
+check "-d: TMPDIR is on ext4" grep -qx 'ext2/ext3' "$WORK/out"
 
 # ---- a clock of instructions
 

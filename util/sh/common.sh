@@ -187,11 +187,11 @@ apt_install()
 		apt-get install -y -q --no-install-recommends $want
 }
 
-# What the virtual machine needs: packages, a kernel, virtme-ng.
+# need_guest [OPTION]...: what the virtual machine needs: packages, a kernel.
 need_guest()
 {
 	need "$("$GUEST" --packages)" || return 1
-	logged "guest set-up" "$LOGS/guest-setup.log" "$GUEST" --setup
+	logged "guest set-up" "$LOGS/guest-setup.log" "$GUEST" "$@" --setup
 }
 
 # The folder of Debian 13.

@@ -103,10 +103,10 @@ part()
 	} >>"$GUEST_DIR/parts.sh"
 }
 
-# begin_parts: a folder that the guest may write to.
+# begin_parts [GUEST-OPTION...]: a folder that the guest may write to.
 begin_parts()
 {
-	need_guest || {
+	need_guest "$@" || {
 		fail "the guest cannot be set up"
 		return 1
 	}

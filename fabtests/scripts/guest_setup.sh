@@ -1,0 +1,141 @@
+# shellcheck shell=bash disable=SC2154 # guest.sh sets what is used here
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# What guest.sh needs: packages, a kernel, the guest's first file system.
+# Sourced, with CACHE, RELEASE, KERNEL and INITRD set.
+
+# The packages that --setup installs; no other list names them.
+readonly PACKAGES="busybox-static e2fsprogs ibverbs-providers ibverbs-utils
+	iproute2 kmod libfabric-bin qemu-system-x86 rdma-core rdmacm-utils
+	util-linux"
+
+# Prints one line for each thing that is missing.
+missing()
+{
+	local tool
+
+	for tool in busybox depmod flock ip mkfs.ext4 modprobe \
+		qemu-system-x86_64 rdma setpriv; do
+		command -v "$tool" >/dev/null || echo "program $tool"
+	done
+	[ -f "$KERNEL/ready" ] || echo "guest kernel in $KERNEL"
+	[ -f "$INITRD" ] || echo "first file system in $INITRD"
+}
+
+install_packages()
+{
+	local pkg want=()
+
+	for pkg in $PACKAGES; do
+		dpkg-query -W -f '${Status}' "$pkg" 2>/dev/null |
+			grep -q 'ok installed' || want+=("$pkg")
+	done
+	[ ${#want[@]} -eq 0 ] && return 0
+	[ "$(id -u)" -eq 0 ] ||
+		die "$RC_NO_GUEST" "as root: apt-get install ${want[*]}"
+	say "installing ${want[*]}"
+	apt-get update -qq &&
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+			--no-install-recommends "${want[@]}" >/dev/null
+}
+
+# in_release COMMAND...: in the folder $KERNEL.new, with apt of the release.
+in_release()
+{
+	local work=$KERNEL.new
+
+	if [ -z "$RELEASE" ]; then
+		(cd "$work" && "$@")
+	else
+		"$HERE/trixie.sh" -w "$work" -C "$work" -- "$@"
+	fi
+}
+
+# The name of the package that the meta package depends on.
+kernel_package()
+{
+	in_release apt-cache depends --important linux-image-amd64 2>/dev/null |
+		sed -n 's/^ *Depends: \(linux-image-[0-9][^ ]*\)$/\1/p' |
+		head -n 1
+}
+
+install_kernel()
+{
+	local work=$KERNEL.new pkg version
+
+	[ -f "$KERNEL/ready" ] && return 0
+	rm -rf "$work" "$KERNEL"
+	mkdir -p "$work" || return 1
+	pkg=$(kernel_package)
+	# the folder's lists are as old as the folder
+	if [ "$(id -u)" -eq 0 ] && { [ -z "$pkg" ] || [ -n "$RELEASE" ]; }; then
+		in_release apt-get update -qq
+		pkg=$(kernel_package)
+	fi
+	[ -n "$pkg" ] || die "$RC_NO_GUEST" \
+		"apt knows no linux-image-amd64; as root: apt-get update"
+	say "unpacking $pkg"
+	version=${pkg#linux-image-}
+	# apt's sandbox user may not reach the cache folder: a harmless warning
+	in_release apt-get download -qq -o Acquire::Retries=1 \
+		-o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 \
+		"$pkg" 2>"$work/download.log" || {
+		cat "$work/download.log" >&2
+		return 1
+	}
+	dpkg-deb -x "$work/$pkg"_*.deb "$work" || return 1
+	# newer packages have them there
+	[ ! -d "$work/usr/lib/modules" ] || {
+		mkdir -p "$work/lib" &&
+			mv "$work/usr/lib/modules" "$work/lib"
+	} || return 1
+	depmod -b "$work" "$version" || return 1
+	rm -rf "${work:?}/$pkg"_*.deb "$work/download.log" "${work:?}/usr"
+	echo "$version" >"$work/ready" && mv "$work" "$KERNEL"
+}
+
+# The guest's first file system: busybox, the modules that the root needs, in
+# order, and a script that mounts it.
+install_initrd()
+{
+	local work=$KERNEL/initrd.new version name path i=100
+
+	[ -f "$INITRD" ] && return 0
+	version=$(cat "$KERNEL/ready") || return 1
+	rm -rf "$work"
+	mkdir -p "$work/bin" "$work/modules" || return 1
+	cp "$(command -v busybox)" "$work/bin/busybox" || return 1
+	# the checksums of rxe are quicker with the last
+	for name in virtio_pci 9pnet_virtio 9p overlay crc32_pclmul; do
+		while read -r name path _; do
+			[ "$name" = insmod ] || continue
+			i=$((i + 1))
+			name=$work/modules/$i
+			case $path in
+			*.xz) busybox xzcat "$path" >"$name" ;;
+			*) cp "$path" "$name" ;;
+			esac || return 1
+		done < <(modprobe -d "$KERNEL" -S "$version" --show-depends \
+			"$name")
+	done
+	{
+		echo "#!/bin/busybox sh"
+		declare -p MOUNT_OPTIONS | sed 's/^declare -[-a-z]* //'
+		declare -f init_part
+		echo init_part
+	} >"$work/init"
+	chmod +x "$work/init"
+	(cd "$work" && find . | busybox cpio -o -H newc 2>/dev/null |
+		gzip -1) >"$INITRD.new" && mv "$INITRD.new" "$INITRD" &&
+		rm -rf "$work"
+}
+
+setup()
+{
+	[ "$(uname -m)" = x86_64 ] || die "$RC_NO_GUEST" "needs an x86_64 machine"
+	mkdir -p "$CACHE" || die "$RC_NO_GUEST" "cannot make $CACHE"
+	install_packages || die "$RC_NO_GUEST" "cannot install packages"
+	install_kernel || die "$RC_NO_GUEST" "cannot unpack the guest kernel"
+	install_initrd || die "$RC_NO_GUEST" "cannot make $INITRD"
+	say "ready"
+}
