@@ -22,8 +22,8 @@ ME=${0##*/}
 
 # as they begin, side by side: what takes longest goes first
 readonly QUICK_STAGES="verbs unit asan valgrind tcp rdm tsan"
-readonly OTHER_STAGES="libfabric2 distcheck mutations smoke net hook alloc
-	kokkos fuzz"
+readonly OTHER_STAGES="verbs13 libfabric2 distcheck mutations smoke net
+	hook alloc kokkos fuzz"
 # of the rounds of functional tests, but with --all
 readonly FEW_PERCENT=20
 
@@ -53,6 +53,8 @@ usage()
 	  verbs      functional tests over verbs;ofi_mrrc, in a virtual machine
 	             with Soft-RoCE
 
+	  verbs13    what a newer kernel does in another way: parts of files
+	             without a copy, races; as verbs, with Debian 13's kernel
 	  libfabric2 unit tests and functional tests with libfabric 2.x, in a
 	             folder of Debian 13; each major says that it is not for
 	             the other

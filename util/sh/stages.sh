@@ -18,6 +18,8 @@ readonly ONCE=fi_info,versions,core_cache,unmap,memlock,uffd_denied,dgram,srx,ma
 readonly RXM_DIES=close,atomic,multi_recv
 # what registers: the rest is the core's own
 readonly HOOKED=msg,rma,mr,readonly,unmap,limits,close,threads,alloc
+# parts of files: over verbs without a copy from Linux 6.2 on
+readonly FILES=files,files_ahead,files_direct,files_change
 # of the rounds of functional tests, under tools that slow them down
 readonly SLOW_PERCENT=10
 readonly SUPP=$TOP/fabtests/suppressions
@@ -409,6 +411,29 @@ stage_verbs()
 	# on another kernel than ours
 	part units "$SCRIPTS/units.sh" "$tests/test_sys" "$tests/race_mon"
 	run_parts 3600 -e "$(provider_path unit)"
+}
+
+# What a newer kernel does in another way, on its disk, too.
+stage_verbs13()
+{
+	local bin=$BUILD/unit/prefix/bin tests=$BUILD/unit/prov/mrrc/test
+
+	need_trixie || {
+		fail "the folder of Debian 13 cannot be set up"
+		return
+	}
+	if ! need_build unit || ! begin_parts -k trixie; then
+		return
+	fi
+	part fabtests "$RUNFABTESTS" -b "$bin" -t "$FILES,$HOOKED" \
+		"verbs;ofi_mrrc"
+	part fabtests-rdm "$RUNFABTESTS" -b "$bin" -t "$FILES" \
+		"verbs;ofi_rxm;ofi_mrrc"
+	part test_serve env SERVE_ADDRESS=10.0.0.1 "$SCRIPTS/test_serve.sh" \
+		-b "$bin" -t "$SERVE_VERBS,truncated,writers" \
+		"verbs;ofi_mrrc"
+	part units "$SCRIPTS/units.sh" "$tests/test_sys" "$tests/race_mon"
+	run_parts 3600 -k trixie -d 1G -e "$(provider_path unit)"
 }
 
 # clients WHAT LOG COMMAND...: clients.sh, and what it says of each.
