@@ -69,8 +69,8 @@ void ft_parse_opt(const char *name, int op, char *arg)
 	case 'h':
 		ft_usage(name);
 		exit(0);
-	default:
-		ft_usage(name);
+	default: /* getopt(3) has said which */
+		fprintf(stderr, "Try '%s -h'.\n", name);
 		exit(2);
 	}
 }

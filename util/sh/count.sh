@@ -37,12 +37,21 @@ check()
 	fi
 }
 
-# failures LOG: prints the failed tests by name, with their output, which may be
-# far from the end of the log.
+# failures LOG: prints what failed, each with the first line that says why.
+# Their output, which may be far from the end of the log, goes to standard error.
 failures()
 {
-	grep -aA3 '^FAIL ' "$1" | head -n 40 | sed 's/^/   | /' >&2
-	sed -nE 's/^FAIL +([^ ]+).*/ \1/p' "$1" | tr -d '\n'
+	grep -aA3 '^FAIL' "$1" | head -n 40 | sed 's/^/   | /' >&2
+	awk '
+	sub(/^FAIL:? +/, "") {
+		gsub(/ +/, " ")
+		printf "%s %s", failed++ ? ";" : "", $0
+		told = 0
+	}
+	failed && !told && sub(/^ +\| .*FAIL: /, "") {
+		printf " (%s)", $0
+		told = 1
+	}' "$1" | cut -c -600
 }
 
 # count_summary STATUS LOG WHAT: adds a script's own last line.
@@ -89,7 +98,9 @@ count_check()
 		*)
 			# it may have died after its last check
 			[ $m -gt 0 ] || { n=$((n + 1)); m=1; }
-			REASONS+=("$STAGE: $(basename "${trs%.trs}"): $result")
+			REASONS+=("$STAGE: $(basename "${trs%.trs}"): $result $(
+				grep -aE ':[EF]:' "$log" | head -n 3 | cut -c -200 |
+					tr '\n' ' ')")
 			sed 's/^/   | /' "$log" | tail -n 30
 			;;
 		esac
