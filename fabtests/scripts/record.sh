@@ -4,7 +4,8 @@
 # record.sh: what MPI programs ask of a registration cache, recorded with
 # FI_OFI_MRRC_TRACE: NAS benchmarks and OSU's under Open MPI, Intel's under
 # Intel MPI, over tcp;ofi_rxm;ofi_mrrc. The traces in fabtests/traces are its
-# output.
+# output. With -p, other programs for predictions, on which times matter: NAS
+# benchmarks and four programs of Debian under Open MPI, with own_time.c.
 #
 # Flow: build the benchmarks in a folder of our own -> run each in namespaces
 # (clients.sh) -> a file of each rank -> one CSV, cut and compressed -> when all
@@ -19,10 +20,13 @@ HERE=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 readonly HERE
 # shellcheck source=util/sh/words.sh
 . "$HERE/../../util/sh/words.sh"
+# shellcheck source=fabtests/scripts/record_own.sh
+. "$HERE/record_own.sh"
 readonly CLIENTS=$HERE/clients.sh
 readonly STACK="tcp;ofi_rxm;ofi_mrrc"
 readonly PACKAGES="gfortran make util-linux xz-utils"
 readonly RC_CANNOT=2
+readonly LIMIT=900	# seconds, of a program
 
 readonly NPB_FROM=https://www.nas.nasa.gov/software/npb.html
 readonly OSU_FROM=https://mvapich.cse.ohio-state.edu/benchmarks/
@@ -31,7 +35,7 @@ usage()
 {
 	cat <<-EOT
 	Usage: $ME [OPTION]... FOLDER
-	       $ME --setup | --packages | -h
+	       $ME [-p] --setup | [-p] --packages | -h
 
 	Records MPI programs over $STACK, which FI_PROVIDER_PATH
 	names, and writes a compressed trace of each to FOLDER, and what each is
@@ -43,14 +47,18 @@ usage()
 	               of $OSU_FROM
 	  -i           Intel's benchmarks, which --setup installs
 	  -b BINDIR    where fi_mrrc_trace is (default: PATH)
+	  -p           programs for predictions: the times are processor times
+	               of the ranks (fabtests/clients/own_time.c), messages of
+	               16 KiB and more; with -n, and with those programs of
+	               Debian that --setup -p installs
 	  -m COUNT     most requests of a trace; the first (default $MOST)
 	  --setup      install MPI libraries, Intel's benchmarks and a Fortran
 	               compiler, and stop
 	  --packages   print the Debian packages that --setup installs
 	  -h, --help   this text
 
-	It takes about two minutes. Exit status: 0; 1 if a program failed,
-	$RC_CANNOT if something is missing: then FOLDER is as it was.
+	It takes about two minutes, with -p ten to twenty. Exit status: 0; 1 if a
+	program failed, $RC_CANNOT if something is missing: then FOLDER is as it was.
 	EOT
 }
 
@@ -64,12 +72,18 @@ failed()
 	exit 1
 }
 
+packages()
+{
+	[ "$PREDICT" = no ] || printf '%s ' "$PREDICT_PACKAGES"
+	echo "$PACKAGES"
+}
+
 setup()
 {
 	local pkg want=()
 
 	"$CLIENTS" --setup || exit $RC_CANNOT
-	for pkg in $PACKAGES; do
+	for pkg in $(packages); do
 		dpkg-query -W -f '${Status}' "$pkg" 2>/dev/null |
 			grep -q 'ok installed' || want+=("$pkg")
 	done
@@ -82,10 +96,19 @@ setup()
 
 # ---- the programs ----------------------------------------------------------
 
+programs_npb()
+{
+	if [ "$PREDICT" = yes ]; then
+		tr ' ' '\n' <<<"$PREDICT_NPB"
+	else
+		printf '%s\n' cg.W.4 ft.W.4 is.W.4 lu.W.4
+	fi
+}
+
 # Copies the sources: nothing is written where they are.
 build_npb()
 {
-	local name dir=$WORK/npb log=$WORK/npb.log
+	local name class ranks dir=$WORK/npb log=$WORK/npb.log
 
 	[ -f "$NPB/config/make.def.template" ] ||
 		die "$NPB is no folder of the NAS benchmarks for MPI"
@@ -109,14 +132,15 @@ build_npb()
 	BINDIR = ../bin
 	RAND = randi8
 	EOT
-	for name in cg ft is lu; do
+	while IFS=. read -r name class ranks; do
 		{
-			make -C "$dir" "$name" CLASS=W NPROCS=4 &&
+			make -C "$dir" "$name" "CLASS=$class" "NPROCS=$ranks" &&
 				# 3.4 names no number
-				{ [ -x "$dir/bin/$name.W.4" ] ||
-				mv "$dir/bin/$name.W.x" "$dir/bin/$name.W.4"; }
+				{ [ -x "$dir/bin/$name.$class.$ranks" ] ||
+				mv "$dir/bin/$name.$class.x" \
+					"$dir/bin/$name.$class.$ranks"; }
 		} >>"$log" 2>&1 || failed "$log" "$name does not build"
-	done
+	done < <(programs_npb)
 }
 
 find_osu()
@@ -153,10 +177,11 @@ installed_osu()
 # Makes one CSV of all ranks: times from 0, threads numbered. Left out: fields
 # of a request that a replay does not need; and requests that the same call
 # repeated because ofi_rxm was still connecting and had refused the operation. A
-# refused one ends at once, before the next begins.
+# refused one ends at once, before the next begins. Requests of less than $1
+# bytes are left out, too.
 slim()
 {
-	awk -F, -v most="$MOST" '
+	awk -F, -v most="$MOST" -v least="$1" '
 	NR == 1 {
 		for (i = 1; i <= NF; i++)
 			at[$i] = i
@@ -170,6 +195,9 @@ slim()
 		if (col("end_ns") + 0 < col("begin_ns") + 0)
 			return 0
 		return sprintf("%.0f", col("end_ns") - 1000 * start)
+	}
+	col("len") + 0 < least {
+		next
 	}
 	{
 		begin = col("begin_ns")
@@ -206,13 +234,18 @@ slim()
 record()
 {
 	local name=$1 program=$2 client=$3 ranks=$4 files csv all note log
+	local least=0 own=()
 
 	shift 4
+	if [ "$PREDICT" = yes ]; then
+		least=$LEAST
+		own=(env LD_PRELOAD="$WORK/own_time.so" OMP_NUM_THREADS=1)
+	fi
 	log=$WORK/$name.log
 	echo "$name"
 	FI_OFI_MRRC_TRACE=$WORK/$name.%p.btr "$CLIENTS" -w "$WORK/run" \
-		--run "$client" "$STACK" "$ranks" setarch "$(uname -m)" -R \
-		"$@" >"$log" 2>&1 || failed "$log" "$name failed"
+		-T "$LIMIT" --run "$client" "$STACK" "$ranks" setarch "$(uname -m)" -R \
+		"${own[@]}" "$@" >"$log" 2>&1 || failed "$log" "$name failed"
 	# the NAS benchmarks check their results
 	! grep -qi 'verification.*unsuccessful' "$log" ||
 		failed "$log" "$name has wrong results"
@@ -226,7 +259,7 @@ record()
 	{
 		echo "# $program, $ranks ranks, $(mpi_of "$client")," \
 			"libfabric $LIBFABRIC, $DATE"
-		slim <"$WORK/$name.csv"
+		slim "$least" <"$WORK/$name.csv"
 	} >"$csv" 2>"$WORK/$name.all"
 	"${BIN}fi_mrrc_trace" -s "$csv" >"$WORK/$name.summary" ||
 		failed "$WORK/$name.all" "$name cannot be read again"
@@ -261,14 +294,15 @@ mpi_of()
 
 record_npb()
 {
-	local name version
+	local name class ranks version stem=nas_
 
 	version=$(sed -n '1,5s/.*NPB \([0-9.]*\).*/\1/p' "$NPB/README" |
 		head -n 1)
-	for name in cg ft is lu; do
-		record "nas_$name" "NAS ${name^^} ${version:-?}, class W" \
-			openmpi 4 "$WORK/npb/bin/$name.W.4"
-	done
+	[ "$PREDICT" = no ] || stem=''
+	while IFS=. read -r name class ranks; do
+		record "$stem$name" "NAS ${name^^} ${version:-?}, class $class" \
+			openmpi "$ranks" "$WORK/npb/bin/$name.$class.$ranks"
+	done < <(programs_npb)
 }
 
 record_osu()
@@ -325,6 +359,7 @@ readme()
 	by xz, without the columns that replaying does not need. What ofi_rxm
 	refused while it was connecting, and the MPI library asked for again, is
 	there once. Addresses are not randomised.
+	$(own_times)
 
 	Sources: NAS Parallel Benchmarks from <$NPB_FROM>,
 	OSU's from <$OSU_FROM>; Intel's come with
@@ -341,9 +376,10 @@ parse()
 	while [ $# -gt 0 ]; do
 		case $1 in
 		-i) WITH_IMB=yes ;;
+		-p) PREDICT=yes ;;
 		--setup) setup; exit ;;
 		--packages)
-			echo "$("$CLIENTS" --packages) $PACKAGES"
+			echo "$("$CLIENTS" --packages) $(packages)"
 			exit
 			;;
 		-h|--help) usage; exit ;;
@@ -352,7 +388,7 @@ parse()
 			case $1 in
 			-n) NPB=$2 ;;
 			-o) OSU=$2 ;;
-			-b) BIN=$2/ ;;
+			-b) BIN=$(realpath -- "$2")/ ;;
 			-m) MOST=$2 ;;
 			esac
 			shift
@@ -367,8 +403,10 @@ parse()
 	done
 	[[ $MOST =~ ^[1-9][0-9]*$ ]] || die "wrong count $MOST"
 	[ -n "$FOLDER" ] || { usage >&2; die "where to?"; }
-	[ -n "$NPB$OSU$WITH_IMB" ] ||
-		die "none of -n, -o and -i: nothing to record"
+	[ -z "$OSU$WITH_IMB" ] || [ "$PREDICT" = no ] ||
+		die "-p records neither -o nor -i"
+	[ -n "$NPB$OSU$WITH_IMB" ] || [ "$PREDICT" = yes ] ||
+		die "none of -n, -o, -i and -p: nothing to record"
 }
 
 main()
@@ -376,7 +414,7 @@ main()
 	local tool file
 
 	CACHE=${OFI_MRRC_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ofi_mrrc}
-	NPB='' OSU='' WITH_IMB='' BIN='' MOST=10000 FOLDER=''
+	NPB='' OSU='' WITH_IMB='' PREDICT=no BIN='' MOST=10000 FOLDER=''
 	parse "$@"
 	for tool in mpirun.openmpi mpicc.openmpi setarch xz awk make \
 		"${BIN}fi_mrrc_trace"; do
@@ -399,6 +437,8 @@ main()
 	OPENMPI="Open MPI $(mpirun.openmpi --version | sed -n '1s/.* //p')"
 	IMPI=$("$CACHE/impi/bin/mpiexec.hydra" --version 2>/dev/null |
 		sed -n 's/.*Version \([0-9.]*\).*/Intel MPI \1/p' | head -n 1)
+	[ "$PREDICT" = no ] || cc -O2 -shared -fPIC -o "$WORK/own_time.so" \
+		"$HERE/../clients/own_time.c" || die "own_time.c does not compile"
 	if [ -n "$NPB" ]; then
 		build_npb
 		record_npb
@@ -408,6 +448,7 @@ main()
 		record_osu
 	fi
 	[ -z "$WITH_IMB" ] || record_imb
+	[ "$PREDICT" = no ] || record_debian
 	readme >"$WORK/out/README.md"
 	mkdir -p "$FOLDER" || die "cannot make $FOLDER"
 	for file in "$WORK"/out/*; do
