@@ -4,7 +4,8 @@
 # bench.sh predict: what a helper thread that predicts uses leaves registered
 # (li2011), on what MPI programs asked for, simulated.
 
-readonly PREDICT_TRACES=$TOP/fabtests/traces
+readonly PREDICT_TRACES=$TOP/fabtests/traces/own_time
+readonly PREDICT_OPTIONS="--min-len=16K -m ou2009"
 # of leave-pinned, on average; percent late, and percent predicted within 5 %
 readonly PREDICT_MEAN=0.60 PREDICT_LATE=1 PREDICT_WITHIN=94.7
 
@@ -60,20 +61,21 @@ bench_predict()
 	prepare
 	program prefix/bin/fi_mrrc_sim
 	mkdir -p "$dir"
+	# shellcheck disable=SC2086 # words
 	measured "simulating helpers" "$dir/csv" "$PROGRAM" \
-		--helper=timeout,predict,offline --min-len=16K -m ou2009 \
-		-f csv "$PREDICT_TRACES"/*.csv.xz
+		--helper=timeout,predict,offline $PREDICT_OPTIONS -f csv \
+		"$PREDICT_TRACES"/*.csv.xz
 	predict_rows "$dir/csv" >"$dir/table" || broken "the rows cannot be read"
 	say
 	say "Set-up: fi_mrrc_sim --helper, messages of 16 KiB and more, the costs"
-	say "of ou2009. Registered bytes of those that are left registered: average"
-	say "and peak with the predictor, average with an idle timeout that is"
-	say "as late, and if the future were known; late requests of those whose"
-	say "memory had been registered; predictions within 5 and .5 percent."
-	say "The recordings do not say when operations ended."
+	say "of ou2009; times are the ranks' processor times. Registered bytes of"
+	say "those that are left registered: average and peak with the predictor,"
+	say "average with an idle timeout that is as late, and if the future were"
+	say "known; late requests of those whose memory had been registered;"
+	say "predictions within 5 and .5 percent."
 	say
 	say "  trace           average   peak  timeout  offline    late  in 5%  in .5%"
-	table 15 "* N N N Z Z Z Z" < <(grep -v '^RESULT' "$dir/table")
+	table 12 "* N N N Z Z Z Z" < <(grep -v '^RESULT' "$dir/table")
 	read -r _ mean above late within rows \
 		< <(grep '^RESULT' "$dir/table")
 	if at_most "$mean" $PREDICT_MEAN && [ "$above" -eq 0 ] &&
