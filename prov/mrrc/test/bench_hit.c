@@ -7,11 +7,13 @@
  * Every figure is the median of rounds in which all sides take turns, in
  * nanoseconds of one lookup and its release. Prints lines
  *
- *	case REGIONS THREADS WRITER TREE_NS OURS_NS PROBE NULL_NS
+ *	case REGIONS THREADS WRITER TREE_NS OURS_NS PROBE NULL_NS LOAD_NS
  *
  * THREADS 0: one, in a process that has no other. PROBE: whether a lookup
  * asks the kernel: no, yes, or hooked, where hooks are relied on. NULL_NS: a
- * null system call, by the same threads.
+ * null system call, by the same threads. LOAD_NS: one load from memory of the
+ * size that one cache line for each region takes, whose address is known by the
+ * load before, as a measure of what memory costs; measured alone, else 0.
  *
  *	bench_hit [-n ROUNDS] [REGIONS THREADS [writer]]
  *
@@ -249,6 +251,42 @@ static void run_null(unsigned at)
 		syscall(SYS_getppid);
 }
 
+/* Each has the number of the next one. */
+struct line {
+	uint32_t next;
+} __attribute__((aligned(64)));
+
+static struct line *lines;
+volatile uint32_t bench_load_end; /* or the loop would be for nothing */
+
+static void run_load(unsigned at)
+{
+	uint32_t line = at % regions;
+	unsigned i;
+
+	for (i = 0; i < LOOKUPS; i++)
+		line = lines[line].next;
+	bench_load_end = line;
+}
+
+/* One circle through all lines (Sattolo). */
+static void make_lines(void)
+{
+	uint32_t i, other, next;
+
+	lines = aligned_alloc(sizeof(*lines), regions * sizeof(*lines));
+	if (!lines)
+		fail("no memory");
+	for (i = 0; i < regions; i++)
+		lines[i].next = i;
+	for (i = regions - 1; i; i--) {
+		other = random() % i;
+		next = lines[i].next;
+		lines[i].next = lines[other].next;
+		lines[other].next = next;
+	}
+}
+
 /* ---- threads ---- */
 
 static pthread_barrier_t barrier;
@@ -356,10 +394,12 @@ static bool default_trusts(void)
 static void measure(unsigned count, unsigned threads, bool writer)
 {
 	static double tree_ns[ROUNDS], ours_ns[ROUNDS], null_ns[ROUNDS];
+	static double load_ns[ROUNDS];
 	pthread_t thread[THREADS_MAX], write_thread;
 	unsigned i, told = 0;
 
 	set_up(count);
+	make_lines();
 	atomic_store(&over, false);
 	atomic_store(&writing, true);
 	if (threads)
@@ -382,6 +422,7 @@ static void measure(unsigned count, unsigned threads, bool writer)
 		ours_ns[i] = timed(run_ours, threads, LOOKUPS);
 		told += mrrc_mon_told(mon);
 		null_ns[i] = timed(run_null, threads, LOOKUPS / 4);
+		load_ns[i] = threads ? 0 : timed(run_load, 0, LOOKUPS);
 	}
 	atomic_store(&over, true);
 	atomic_store(&writing, false);
@@ -391,10 +432,11 @@ static void measure(unsigned count, unsigned threads, bool writer)
 		pthread_join(thread[i], NULL);
 	if (writer)
 		pthread_join(write_thread, NULL);
-	printf("case %u %u %s %.1f %.1f %s %.1f\n", count, threads,
+	printf("case %u %u %s %.1f %.1f %s %.1f %.1f\n", count, threads,
 	       writer ? "yes" : "no", median(tree_ns), median(ours_ns),
-	       probe_name(told), median(null_ns));
+	       probe_name(told), median(null_ns), median(load_ns));
 	fflush(stdout);
+	free(lines);
 	tear_down();
 }
 

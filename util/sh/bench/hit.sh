@@ -24,18 +24,21 @@ bench_hit()
 	say "in use, as in libfabric. A process with one thread asks the kernel"
 	say "nothing; nor does one with more, by default, where all code is"
 	say "proven or hooked (\"trust\"). Else each lookup asks whether memory is"
-	say "quiet: a system call (\"yes\"), counted in null ones."
+	say "quiet: a system call (\"yes\"), counted in null ones. \"load\": one from"
+	say "memory, out of a cache line for each region, that waits for the one"
+	say "before."
 	say
-	table $rows "N (alone|[0-9]) (yes|no) N N Z * ([0-9.]+|-)" < <(awk '
+	table $rows "N (alone|[0-9]) (yes|no) N N Z * ([0-9.]+|-) ([0-9.]+|-)" < <(awk '
 		BEGIN {
-			printf "  %7s %-12s %-6s %8s %8s %8s %6s %6s\n", \
+			printf "  %7s %-12s %-6s %8s %8s %8s %6s %6s %6s\n", \
 				"regions", "threads", "writer", "tree", "ours", \
-				"tree/us", "probe", "nulls"
+				"tree/us", "probe", "nulls", "load"
 		}
 		/^case/ {
-			printf "  %7d %-12s %-6s %8.1f %8.1f %8.1f %6s %6s\n", \
+			printf "  %7d %-12s %-6s %8.1f %8.1f %8.1f %6s %6s %6s\n", \
 				$2, $3 ? $3 : "alone", $4, $5, $6, $5 / $6, \
-				$7, $7 == "yes" ? sprintf("%.2f", $6 / $8) : "-"
+				$7, $7 == "yes" ? sprintf("%.2f", $6 / $8) : "-", \
+				$3 ? "-" : sprintf("%.1f", $9)
 		}' "$out")
 	say
 	read -r ns calls aone atwo one two < <(awk '
