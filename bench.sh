@@ -35,6 +35,7 @@ sim  how fast the simulator is: a million requests x 20 cells
 layer  instructions and time that our layer adds to calls with a descriptor (tcp)
 hit  a hit in the cache and its release, against a mutex and a tree
 code  what looking at code for system calls decides, of libraries of this machine
+node  processes that share a budget of registered bytes, against fixed parts; and helper threads in several processes, li2011 (tcp; verbs, in the guest)
 race  11 million lookups against pages being replaced, one of them beside a helper that predicts; prices of a hit and an unmap
 cwrate  streams of small transactions: conditional writes against messages and writes (tcp)
 frrwp  transactions: what conditional writes save (tcp; verbs, in the guest)
