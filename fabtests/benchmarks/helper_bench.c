@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * helper_bench: what a predicting helper saves and costs, as li2011 measures it
+ * (figures 1, 2, 3, 9 and 10, section 4.3). For bench.sh.
+ *
+ *	helper_bench -p CORE [-I TURNS] [-o memory|limit|overhead]
+ *
+ * memory: three buffers are sent in turn with a pause after each, in a process
+ * of its own for each way: registered for each message (each), through
+ * libfabric's own cache (cache), and over ofi_mrrc, without (never) and with a
+ * helper that predicts (predict). With reuse the same three buffers come again
+ * and again; without, each message has a new one. Prints "memory WAY REUSE LEN
+ * MEAN PEAK US LATE": registered bytes in percent of three buffers; median time
+ * of a message. Of the longest messages "bytes WAY REUSE MS PERCENT" before
+ * that, over the time.
+ *
+ * limit: six buffers in turn, where three and a half may be locked; one more
+ * way leaves what it has registered (kept). Prints "limit WAY MESSAGES OF US
+ * PEAK LATE WHY": how many were sent, and why no more.
+ *
+ * overhead: two processes, without and with the helper, time batches of
+ * messages from one buffer in turn. Prints "overhead BYTES US US RATIO":
+ * medians, and the median of the ratios of two batches in turn.
+ *
+ * The receiver's buffer is registered before, and does not count.
+ */
+#include "ft_bench.h"
+#include "ft_priv.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#define BUFFERS	 3
+#define MANY	 6 /* of limit */
+#define MIB	 ((size_t) 1 << 20)
+#define LEN_MAX	 (4 * MIB)
+#define TURNS	 10
+#define PAUSE_US 60000
+#define SAMPLES	 6 /* of a pause */
+#define ROUNDS	 31
+
+static const struct way {
+	const char *name;
+	enum ft_mode mode;
+	const char *helper;
+	bool keeps; /* what it has registered */
+} ways[] = {
+	{ .name = "each", .mode = FT_REG_EACH },
+	{ .name = "cache", .mode = FT_CORE_CACHE },
+	{ .name = "never", .mode = FT_NULL_DESC, .helper = "never" },
+	{ .name = "predict", .mode = FT_NULL_DESC, .helper = "predict" },
+	{ .name = "kept", .mode = FT_REG_EACH, .keeps = true },
+};
+enum { EACH, CACHE, NEVER, PREDICT, KEPT, WAYS };
+
+static const char *core;
+static struct ft_pair pair;
+static unsigned turns;
+
+static void open_way(const struct way *way)
+{
+	struct ft_attr attr = FT_ATTR;
+
+	ft_bench_env(way->mode, core);
+	if (way->helper)
+		setenv("FI_OFI_MRRC_HELPER", way->helper, 1);
+	/* also while all processors are busy */
+	setenv("FI_OFI_MRRC_HELPER_NODE", "aggressive", 0);
+	ft_start("helper_bench");
+	ft_pair_open(&pair, &attr);
+}
+
+/* ---- messages ------------------------------------------------------------ */
+
+/* Locked by the device; over cores that lock none, what ofi_mrrc counts. */
+static double registered(void)
+{
+	struct fi_mrrc_stats st;
+	char text[4096], *line;
+	ssize_t n;
+	int fd;
+
+	if (!ft_core("verbs")) {
+		ft_stats(&pair.dom[1], &st);
+		return (double) st.bytes;
+	}
+	fd = open("/proc/self/status", O_RDONLY);
+	FT_CHECK(fd >= 0, "/proc/self/status: %s", strerror(errno));
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	line = strstr(text, "VmPin:");
+	FT_CHECK(line, "no VmPin in /proc/self/status");
+	return 1024 * strtod(line + 6, NULL);
+}
+
+struct run {
+	const struct way *way;
+	size_t len;
+	bool reuse, shows;
+	char *to;
+	struct fid_mr *to_mr, *kept[MANY];
+	double base, bytes, area, peak; /* registered */
+	double begin, last;		/* us */
+};
+
+static void run_open(struct run *run)
+{
+	open_way(run->way);
+	run->to = ft_map(NULL, run->len);
+	run->to_mr = ft_reg(&pair.dom[0], run->to, run->len, FI_SEND | FI_RECV);
+	run->base = registered();
+	run->begin = run->last = ft_time_us();
+}
+
+static void run_look(struct run *run)
+{
+	const double now = ft_time_us(), bytes = registered() - run->base;
+
+	run->area += run->bytes * (now - run->last);
+	run->bytes = bytes;
+	run->last = now;
+	if (bytes > run->peak)
+		run->peak = bytes;
+	if (run->shows)
+		printf("bytes %s %s %.1f %.1f\n", run->way->name,
+		       run->reuse ? "yes" : "no", (now - run->begin) / 1e3,
+		       100 * bytes / (BUFFERS * (double) run->len));
+}
+
+static void run_pause(struct run *run)
+{
+	unsigned i;
+
+	run_look(run);
+	for (i = 0; i < SAMPLES; i++) {
+		usleep(PAUSE_US / SAMPLES);
+		run_look(run);
+	}
+}
+
+/*
+ * Message i. Its time goes into *us; or the error that keeps it from being
+ * sent is returned.
+ */
+static int run_send(struct run *run, unsigned i, char *from, double *us)
+{
+	const bool raw = run->way->mode != FT_NULL_DESC;
+	const double start = ft_time_us();
+	struct ft_ep *c = &pair.c, *s = &pair.s;
+	struct fid_mr *mr = run->kept[i % MANY];
+	struct ft_comp comp;
+	int ret;
+
+	if (raw && !mr) {
+		ret = fi_mr_reg(pair.dom[1].domain, from, run->len, FI_SEND, 0,
+				(uintptr_t) from / FT_PAGE, 0, &mr, NULL);
+		if (ret)
+			return ret;
+	}
+	FT_POST(c, fi_recv(s->ep, run->to, run->len, fi_mr_desc(run->to_mr),
+			   FT_ANY, run->to));
+	ret = (int) fi_send(c->ep, from, run->len, raw ? fi_mr_desc(mr) : NULL,
+			    c->to, from);
+	if (ret)
+		return ret;
+	ft_wait(c, FT_TX, &comp);
+	ft_wait(s, FT_RX, &comp);
+	if (run->way->keeps)
+		run->kept[i % MANY] = mr;
+	else if (mr)
+		FT_CALL(fi_close(&mr->fid));
+	*us = ft_time_us() - start;
+	return 0;
+}
+
+/* ---- figures 2, 9 and 10 ------------------------------------------------- */
+
+static void memory(struct run *run)
+{
+	double us[TURNS * BUFFERS];
+	struct fi_mrrc_stats st;
+	char *buf[BUFFERS];
+	unsigned i;
+
+	run_open(run);
+	for (i = 0; i < turns * BUFFERS; i++) {
+		ft_stage("message %u", i);
+		if (i < BUFFERS || !run->reuse)
+			buf[i % BUFFERS] = ft_map(NULL, run->len);
+		memset(buf[i % BUFFERS], (int) i, run->len);
+		FT_CALL(run_send(run, i, buf[i % BUFFERS], &us[i]));
+		run_pause(run);
+	}
+	ft_stats(&pair.dom[1], &st);
+	printf("memory %s %s %zu %.1f %.1f %.1f %" PRIu64 "\n", run->way->name,
+	       run->reuse ? "yes" : "no", run->len,
+	       100 * run->area / (run->last - run->begin) /
+		       (BUFFERS * (double) run->len),
+	       100 * run->peak / (BUFFERS * (double) run->len),
+	       ft_median(us, turns * BUFFERS), st.late_uses);
+	FT_CALL(fi_close(&run->to_mr->fid));
+	ft_pair_close(&pair);
+}
+
+/* ---- figure 3 ------------------------------------------------------------ */
+
+static void restrict_memory(size_t bytes)
+{
+	struct rlimit limit = { bytes, bytes };
+
+	FT_CHECK(!setrlimit(RLIMIT_MEMLOCK, &limit), "setrlimit: %s",
+		 strerror(errno));
+	ft_drop_caps();
+}
+
+static void limited(struct run *run)
+{
+	double us[TURNS * MANY] = { 0 };
+	struct fi_mrrc_stats st;
+	char *buf[MANY];
+	unsigned i;
+	int ret = 0;
+
+	/* beside the receiver's buffer */
+	restrict_memory(run->len * 9 / 2);
+	run_open(run);
+	for (i = 0; i < turns * MANY; i++) {
+		ft_stage("message %u", i);
+		if (i < MANY)
+			buf[i] = ft_map(NULL, run->len);
+		memset(buf[i % MANY], (int) i, run->len);
+		ret = run_send(run, i, buf[i % MANY], &us[i]);
+		if (ret)
+			break;
+		run_pause(run);
+	}
+	ft_stats(&pair.dom[1], &st);
+	printf("limit %s %u %u %.1f %.1f %" PRIu64 " %s\n", run->way->name, i,
+	       turns * MANY, i ? ft_median(us, i) : 0,
+	       100 * run->peak / (MANY * (double) run->len), st.late_uses,
+	       ret ? fi_strerror(-ret) : "-");
+	fflush(stdout);
+	/* what cannot go on cannot be closed in order, either */
+	_exit(0);
+}
+
+/* ---- overhead ------------------------------------------------------------ */
+
+static double batch(char *from, char *to, size_t len)
+{
+	const unsigned count = len < MIB ? 32 : 2;
+	struct ft_comp comp;
+	double start = ft_time_us();
+	unsigned i;
+
+	for (i = 0; i < count; i++) {
+		FT_POST(&pair.s, fi_recv(pair.s.ep, to, len, NULL, FT_ANY, to));
+		FT_POST(&pair.c,
+			fi_send(pair.c.ep, from, len, NULL, pair.c.to, from));
+		ft_wait(&pair.c, FT_TX, &comp);
+		ft_wait(&pair.s, FT_RX, &comp);
+	}
+	return (ft_time_us() - start) / count;
+}
+
+/* A length comes in, the time of a batch goes out; the length 0 ends it. */
+static void serve(const struct way *way, int in, int out)
+{
+	char *from, *to;
+	size_t len;
+	double us;
+
+	open_way(way);
+	from = ft_map(NULL, LEN_MAX);
+	to = ft_map(NULL, LEN_MAX);
+	memset(from, 1, LEN_MAX);
+	while (read(in, &len, sizeof(len)) == sizeof(len) && len) {
+		us = batch(from, to, len);
+		FT_CHECK(write(out, &us, sizeof(us)) == sizeof(us), "write");
+	}
+	ft_pair_close(&pair);
+}
+
+struct side {
+	pid_t pid;
+	int to, from;
+};
+
+static void side_open(struct side *side, const struct way *way)
+{
+	int to[2], from[2];
+
+	FT_CHECK(!pipe(to) && !pipe(from), "pipe: %s", strerror(errno));
+	side->pid = fork();
+	FT_CHECK(side->pid >= 0, "fork: %s", strerror(errno));
+	if (!side->pid) {
+		close(to[1]);
+		close(from[0]);
+		serve(way, to[0], from[1]);
+		exit(0);
+	}
+	close(to[0]);
+	close(from[1]);
+	side->to = to[1];
+	side->from = from[0];
+}
+
+static double side_batch(const struct side *side, size_t len)
+{
+	double us;
+
+	FT_CHECK(write(side->to, &len, sizeof(len)) == sizeof(len) &&
+			 read(side->from, &us, sizeof(us)) == sizeof(us),
+		 "a process ended");
+	return us;
+}
+
+static void ended(pid_t pid)
+{
+	int status;
+
+	FT_CHECK(waitpid(pid, &status, 0) == pid && !status, "status %#x",
+		 status);
+}
+
+static void overhead(void)
+{
+	static const size_t lens[] = { 17 << 10, MIB, LEN_MAX };
+	double us[2][ROUNDS], ratio[ROUNDS];
+	const size_t end = 0;
+	const unsigned rounds = turns < TURNS ? 3 : ROUNDS;
+	struct side side[2];
+	unsigned i, j, round;
+
+	for (i = 0; i < 2; i++)
+		side_open(&side[i], &ways[NEVER + i]);
+	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		for (j = 0; j < 4; j++)
+			side_batch(&side[j % 2], lens[i]);
+		for (round = 0; round < rounds; round++) {
+			/* each is first in turn */
+			for (j = round; j < round + 2; j++)
+				us[j % 2][round] =
+					side_batch(&side[j % 2], lens[i]);
+			ratio[round] = us[1][round] / us[0][round];
+		}
+		printf("overhead %zu %.2f %.2f %.4f\n", lens[i],
+		       ft_median(us[0], rounds), ft_median(us[1], rounds),
+		       ft_median(ratio, rounds));
+	}
+	for (i = 0; i < 2; i++) {
+		FT_CHECK(write(side[i].to, &end, sizeof(end)) == sizeof(end),
+			 "a process ended");
+		ended(side[i].pid);
+	}
+}
+
+/* ---- all of them --------------------------------------------------------- */
+
+static void in_child(void (*what)(struct run *run), struct run run)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		what(&run);
+		exit(0);
+	}
+	ended(pid);
+}
+
+static void all_memory(void)
+{
+	static const size_t lens[] = { MIB / 16, MIB / 4, MIB, LEN_MAX };
+	unsigned i, way, reuse;
+
+	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		for (reuse = 0; reuse < 2; reuse++) {
+			for (way = EACH; way <= PREDICT; way++)
+				in_child(memory,
+					 (struct run){ .way = &ways[way],
+						       .len = lens[i],
+						       .reuse = !reuse,
+						       .shows = lens[i] ==
+								LEN_MAX });
+		}
+	}
+}
+
+static void all_limited(void)
+{
+	static const unsigned order[] = { KEPT, CACHE, NEVER, PREDICT };
+	unsigned i;
+
+	for (i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+		in_child(limited,
+			 (struct run){ .way = &ways[order[i]], .len = MIB });
+}
+
+int main(int argc, char **argv)
+{
+	const char *only = "";
+	int op;
+
+	while ((op = getopt(argc, argv, FT_OPTS "o:")) != -1) {
+		if (op == 'o')
+			only = optarg;
+		else
+			ft_parse_opt(argv[0], op, optarg);
+	}
+	core = ft_opts.prov ? ft_opts.prov : "tcp";
+	turns = ft_iters(TURNS);
+	FT_CHECK(turns && turns <= TURNS, "%u turns", turns);
+	if (!*only || !strcmp(only, "memory"))
+		all_memory();
+	if (!*only || !strcmp(only, "limit"))
+		all_limited();
+	if (!*only || !strcmp(only, "overhead"))
+		overhead();
+	return 0;
+}
