@@ -39,6 +39,7 @@ code  what looking at code for system calls decides, of libraries of this machin
 node  processes that share a budget of registered bytes, against fixed parts; and helper threads in several processes, li2011 (tcp; verbs, in the guest)
 race  11 million lookups against pages being replaced, one of them beside a helper that predicts; prices of a hit and an unmap
 cwrate  streams of small transactions: conditional writes against messages and writes (tcp)
+files  parts of files written to a peer: registered before, copied, mapped (tcp; verbs, in the guest)
 frrwp  transactions: what conditional writes save (tcp; verbs, in the guest)
 alloc  fi_mr_alloc and fi_mr_free against malloc and free: glibc's, jemalloc, mimalloc
 levy  figures 1 to 6 of levy2020: registering, fi_mr_alloc against malloc and registering (verbs, in the guest)
