@@ -30,8 +30,8 @@
  */
 #include "ft_bench.h"
 #include "pressure_set.h"
+#include "reg_count.h"
 
-#include <dlfcn.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -105,38 +105,7 @@ static struct {
 static struct ft_pair pair;
 static struct fid_mr *target_mr;
 static char *dest;
-static uint64_t target;
-
-/* ---- counting the device's registrations, in the same way for all ---- */
-
-static uint64_t registered;
-
-#define SHOWN __attribute__((visibility("default")))
-SHOWN void *ibv_reg_mr(void *pd, void *addr, size_t len, int access);
-SHOWN void *ibv_reg_mr_iova2(void *pd, void *addr, size_t len, uint64_t iova,
-			     unsigned access);
-
-/* libfabric calls these in place of libibverbs' functions. */
-void *ibv_reg_mr(void *pd, void *addr, size_t len, int access)
-{
-	static void *(*real)(void *, void *, size_t, int);
-
-	if (!real)
-		*(void **) &real = dlsym(RTLD_NEXT, "ibv_reg_mr");
-	registered++;
-	return real(pd, addr, len, access);
-}
-
-void *ibv_reg_mr_iova2(void *pd, void *addr, size_t len, uint64_t iova,
-		       unsigned access)
-{
-	static void *(*real)(void *, void *, size_t, uint64_t, unsigned);
-
-	if (!real)
-		*(void **) &real = dlsym(RTLD_NEXT, "ibv_reg_mr_iova2");
-	registered++;
-	return real(pd, addr, len, iova, access);
-}
+static uint64_t target, counted;
 
 static bool skipped(unsigned w, unsigned s)
 {
@@ -156,7 +125,7 @@ static void cell_open(struct set *set, const struct order *order)
 	ft_pair_open(&pair, &attr);
 	target_mr = ft_reg(&pair.dom[0], dest, SET_MAX_SIZE, FI_REMOTE_WRITE);
 	target = ft_raddr(&pair.dom[0], dest);
-	registered = 0;
+	counted = reg_count();
 }
 
 static void cell_close(struct set *set)
@@ -216,7 +185,7 @@ static void child_do(struct set *set, const struct order *order)
 			FT_CALL(fi_mrrc_stats_read(pair.c.dom->domain, &st));
 	}
 	answer.buffers = set->count;
-	answer.registered = registered;
+	answer.registered = reg_count() - counted;
 	answer.copied = st.bounces;
 	answer.evicted = st.evictions;
 	FT_CHECK(write(STDOUT_FILENO, &answer, sizeof(answer)) ==

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * demo_save: what a registration cache saves, and what it costs.
+ *
+ *   each   the application registers the buffer of each RMA write, and closes
+ *          the registration after it
+ *   cache  the same, over libfabric's own cache (verbs)
+ *   ours   no descriptor, over ofi_mrrc
+ *
+ * Each of the three has a process with both endpoints. They take turns of some
+ * writes, so that changes on the machine affect all. A write is timed from the
+ * allocation or the registration of its buffer to its completion, which the
+ * peer's acknowledgement ends; the first and last word of what arrives are
+ * checked. With -g the application keeps one registration, and gives its
+ * descriptor to each write, with ofi_mrrc and without.
+ *
+ * Prints lines of words:
+ *
+ *	monitor NAME HOOKS LOST      of ofi_mrrc
+ *	cost SIZE US US              to register and to deregister, once
+ *	save ROW SIZE WRITES, and for each of the three: microseconds of a write
+ *	     (fastest turn), how much longer the median turn took,
+ *	     registrations, hits, copies; and how many turns were quicker over
+ *	     ofi_mrrc than registering, of how many
+ */
+#include "ft_bench.h"
+#include "reg_count.h"
+
+#include <malloc.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#define MAX_SIZE    (1UL << 20)
+#define MAX_ROUNDS  128
+#define COST_ROUNDS 15
+#define LIMIT	    "64" /* registrations that each cache may keep */
+
+enum kind { FIRST, REUSE, MALLOC, ALLOC, GIVEN };
+
+static const struct row {
+	const char *name;
+	enum kind kind;
+	size_t size;
+	unsigned bufs, writes; /* of a turn */
+} rows[] = {
+	{ "first", FIRST, 4096, 32, 32 },
+	{ "first", FIRST, MAX_SIZE, 4, 4 },
+	{ "again", REUSE, 4096, 16, 64 },
+	{ "again", REUSE, 65536, 16, 32 },
+	{ "again", REUSE, MAX_SIZE, 4, 8 },
+	{ "beyond", REUSE, 4096, 128, 128 },
+	{ "malloc", MALLOC, 65536, 1, 32 },
+	{ "malloc", MALLOC, 262144, 1, 8 },
+	{ "fi_mr_alloc", ALLOC, 4096, 1, 32 },
+	{ "fi_mr_alloc", ALLOC, 262144, 1, 8 },
+};
+static const struct row given[] = { { "given", GIVEN, 64, 1, 64 } };
+
+static struct {
+	const char *core;
+	unsigned rounds;
+	bool given;
+} opts = { .core = "verbs", .rounds = 7 };
+
+struct answer {
+	double us, dereg_us; /* of a write; of COST the registration */
+	uint64_t registered, hits, copies;
+};
+
+struct order {
+	bool cost; /* of registering row's size */
+	unsigned row;
+};
+
+static struct worker {
+	pid_t pid;
+	int to, from;
+	double us[MAX_ROUNDS];
+	struct answer sum;
+} workers[FT_MODES];
+
+/* ---- a process of one way ---- */
+
+static enum ft_mode mode;
+static struct ft_pair pair;
+static char *remote, *bufs;
+static size_t step; /* from one buffer to the next */
+static struct fid_mr *target, *kept;
+static uint64_t number, registrations;
+
+static const struct row *row_of(unsigned i)
+{
+	return opts.given ? &given[i] : &rows[i];
+}
+
+static struct fid_mr *register_buf(char *buf, size_t len)
+{
+	registrations++;
+	return ft_reg(pair.c.dom, buf, len, FI_WRITE);
+}
+
+static void write_buf(char *buf, size_t len, void *desc)
+{
+	const size_t last = len - sizeof(number);
+	struct ft_comp comp;
+
+	number++;
+	memcpy(buf + last, &number, sizeof(number));
+	memcpy(buf, &number, sizeof(number));
+	FT_POST(&pair.c, fi_write(pair.c.ep, buf, len, desc, pair.c.to,
+				  ft_raddr(pair.s.dom, remote),
+				  fi_mr_key(target), NULL));
+	ft_wait(&pair.c, FT_TX, &comp);
+	/* tcp tells of a write before the peer has read it */
+	while (*(volatile uint64_t *) (remote + last) != number ||
+	       *(volatile uint64_t *) remote != number) {
+		FT_CHECK(ft_core("tcp"),
+			 "wrong data: %" PRIu64 ", not %" PRIu64,
+			 *(uint64_t *) remote, number);
+		ft_progress(&pair.c);
+	}
+}
+
+static void one_write(char *buf, size_t len)
+{
+	struct fid_mr *mr;
+
+	if (mode == FT_NULL_DESC) {
+		write_buf(buf, len, NULL);
+		return;
+	}
+	mr = register_buf(buf, len);
+	write_buf(buf, len, fi_mr_desc(mr));
+	FT_CALL(fi_close(&mr->fid));
+}
+
+static void write_malloc(size_t len)
+{
+	char *buf = malloc(len);
+	size_t at;
+
+	FT_CHECK(buf, "malloc");
+	for (at = 0; at < len; at += FT_PAGE)
+		buf[at] = 1;
+	one_write(buf, len);
+	free(buf);
+}
+
+static void write_alloc(size_t len)
+{
+	struct fid_mr *mr;
+	void *buf;
+	size_t at;
+
+	if (mode != FT_NULL_DESC) {
+		write_malloc(len);
+		return;
+	}
+	FT_CALL(fi_mr_alloc(pair.c.dom->domain, len, FI_WRITE, 0, &buf, &mr));
+	for (at = 0; at < len; at += FT_PAGE)
+		((char *) buf)[at] = 1;
+	write_buf(buf, len, fi_mr_desc(mr));
+	FT_CALL(fi_mr_free(pair.c.dom->domain, buf));
+}
+
+static void do_writes(const struct row *row)
+{
+	unsigned i;
+
+	for (i = 0; i < row->writes; i++) {
+		switch (row->kind) {
+		case FIRST:
+		case REUSE:
+			one_write(bufs + i % row->bufs * step, row->size);
+			break;
+		case MALLOC:
+			write_malloc(row->size);
+			break;
+		case ALLOC:
+			write_alloc(row->size);
+			break;
+		case GIVEN:
+			write_buf(bufs, row->size, fi_mr_desc(kept));
+		}
+	}
+}
+
+/* Buffers that are not beside each other; new ones for a row, or each turn. */
+static void take_bufs(const struct row *row)
+{
+	static const struct row *last;
+	static size_t len;
+
+	if (last == row && row->kind != FIRST)
+		return;
+	if (kept)
+		FT_CALL(fi_close(&kept->fid));
+	if (bufs)
+		ft_unmap(bufs, len);
+	last = row;
+	step = (row->size + 2 * FT_PAGE - 1) & ~(FT_PAGE - 1);
+	len = step * row->bufs;
+	bufs = ft_map(NULL, len);
+	madvise(bufs, len, MADV_NOHUGEPAGE);
+	memset(bufs, 1, len);
+	kept = row->kind == GIVEN ? register_buf(bufs, row->size) : NULL;
+}
+
+static void turn(const struct row *row, struct answer *answer)
+{
+	struct fi_mrrc_stats before, after;
+	const uint64_t device = reg_count(), mine = registrations;
+	double start;
+
+	ft_stage("%s of %zu bytes", row->name, row->size);
+	take_bufs(row);
+	ft_stats(pair.c.dom, &before);
+	start = ft_time_us();
+	do_writes(row);
+	answer->us = (ft_time_us() - start) / row->writes;
+	answer->registered = reg_count() - device;
+	if (!ft_stats(pair.c.dom, &after)) {
+		if (ft_core("tcp"))
+			answer->registered = registrations - mine;
+		answer->hits = row->writes - answer->registered;
+		return;
+	}
+	if (ft_core("tcp"))
+		answer->registered = after.registrations - before.registrations;
+	answer->hits = after.hits - before.hits;
+	answer->copies = after.bounces - before.bounces;
+}
+
+static void cost(size_t len, struct answer *answer)
+{
+	double reg[COST_ROUNDS], dereg[COST_ROUNDS], start;
+	char *buf = ft_map(NULL, len);
+	struct fid_mr *mr;
+	unsigned i;
+
+	madvise(buf, len, MADV_NOHUGEPAGE);
+	memset(buf, 1, len);
+	for (i = 0; i < COST_ROUNDS; i++) {
+		start = ft_time_us();
+		mr = register_buf(buf, len);
+		reg[i] = ft_time_us() - start;
+		start = ft_time_us();
+		FT_CALL(fi_close(&mr->fid));
+		dereg[i] = ft_time_us() - start;
+	}
+	answer->us = ft_median(reg, COST_ROUNDS);
+	answer->dereg_us = ft_median(dereg, COST_ROUNDS);
+	ft_unmap(buf, len);
+}
+
+static void print_monitor(void)
+{
+	struct fi_mrrc_stats st;
+
+	if (ft_stats(pair.c.dom, &st))
+		printf("monitor %.16s %" PRIu64 " %" PRIu64 "\n", st.monitor,
+		       st.hooks, st.hooks_lost);
+	fflush(stdout);
+}
+
+static void work(enum ft_mode way, int in, int out)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct answer answer;
+	struct order order;
+
+	mode = way;
+	/* what applications have, not tests */
+	setenv("FI_OFI_MRRC_BOUNCE_SIZE", "64K", 0);
+	setenv("FI_OFI_MRRC_CACHE_MAX_COUNT", LIMIT, 1);
+	ft_bench_env(way, opts.core);
+	if (way == FT_CORE_CACHE)
+		setenv("FI_MR_CACHE_MAX_COUNT", LIMIT, 1);
+	ft_start("demo_save");
+	ft_pair_open(&pair, &attr);
+	remote = ft_map(NULL, MAX_SIZE);
+	target = ft_reg(&pair.dom[0], remote, MAX_SIZE, FI_REMOTE_WRITE);
+	print_monitor();
+	FT_CHECK(write(out, "", 1) == 1, "write");
+	while (read(in, &order, sizeof(order)) == sizeof(order)) {
+		memset(&answer, 0, sizeof(answer));
+		if (order.cost)
+			cost(row_of(order.row)->size, &answer);
+		else
+			turn(row_of(order.row), &answer);
+		FT_CHECK(write(out, &answer, sizeof(answer)) == sizeof(answer),
+			 "write");
+	}
+	_exit(0);
+}
+
+/* ---- the parent: one process at a time ---- */
+
+static bool start_worker(enum ft_mode way)
+{
+	struct worker *w = &workers[way];
+	int to[2], from[2];
+	enum ft_mode other;
+	char ready;
+
+	FT_CHECK(!pipe(to) && !pipe(from), "pipe");
+	fflush(stdout);
+	w->pid = fork();
+	FT_CHECK(w->pid >= 0, "fork: %s", strerror(errno));
+	if (!w->pid) {
+		for (other = 0; other < way; other++)
+			close(workers[other].to);
+		close(to[1]);
+		close(from[0]);
+		work(way, to[0], from[1]);
+	}
+	close(to[0]);
+	close(from[1]);
+	w->to = to[1];
+	w->from = from[0];
+	return read(w->from, &ready, 1) == 1;
+}
+
+static void ask(enum ft_mode way, const struct order *order,
+		struct answer *answer)
+{
+	struct worker *w = &workers[way];
+
+	FT_CHECK(write(w->to, order, sizeof(*order)) == sizeof(*order) &&
+			 read(w->from, answer, sizeof(*answer)) ==
+				 sizeof(*answer),
+		 "%s has ended", ft_mode_names[way]);
+}
+
+static void measure(unsigned i)
+{
+	const struct order order = { .row = i };
+	const struct row *row = row_of(i);
+	const unsigned n = opts.rounds;
+	struct answer answer;
+	struct worker *w;
+	unsigned round, k, wins = 0;
+	double median;
+
+	for (k = 0; k < FT_MODES; k++)
+		memset(&workers[k].sum, 0, sizeof(workers[k].sum));
+	for (round = 0; round < n; round++) {
+		for (k = 0; k < FT_MODES; k++) {
+			w = &workers[(round + k) % FT_MODES];
+			if (!w->pid)
+				continue;
+			ask((round + k) % FT_MODES, &order, &answer);
+			w->us[round] = answer.us;
+			w->sum.registered += answer.registered;
+			w->sum.hits += answer.hits;
+			w->sum.copies += answer.copies;
+		}
+	}
+	printf("save %s %zu %u", row->name, row->size, row->writes * n);
+	for (round = 0; round < n; round++)
+		wins += workers[FT_NULL_DESC].us[round] <
+			workers[FT_REG_EACH].us[round];
+	for (k = 0; k < FT_MODES; k++) {
+		w = &workers[k];
+		if (!w->pid) {
+			printf(" - - - - -");
+			continue;
+		}
+		median = ft_median(w->us, n);
+		printf(" %.2f %.2f %" PRIu64 " %" PRIu64 " %" PRIu64, w->us[0],
+		       median - w->us[0], w->sum.registered, w->sum.hits,
+		       w->sum.copies);
+	}
+	printf(" %u %u\n", wins, n);
+	fflush(stdout);
+}
+
+static void costs(void)
+{
+	static const unsigned of[] = { 2, 3, 4 }; /* rows: 4K, 64K, 1M */
+	struct order order = { .cost = true };
+	struct answer answer;
+	unsigned i;
+
+	for (i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		order.row = of[i];
+		ask(FT_REG_EACH, &order, &answer);
+		printf("cost %zu %.2f %.2f\n", rows[of[i]].size, answer.us,
+		       answer.dereg_us);
+	}
+	fflush(stdout);
+}
+
+static void parse(int argc, char **argv)
+{
+	int op;
+
+	while ((op = getopt(argc, argv, "c:gi:s:t:v")) != -1) {
+		switch (op) {
+		case 'c':
+			opts.core = optarg;
+			break;
+		case 'g':
+			opts.given = true;
+			break;
+		case 'i':
+			opts.rounds = (unsigned) atoi(optarg);
+			break;
+		default:
+			ft_parse_opt(argv[0], op, optarg);
+		}
+	}
+	if (!opts.rounds || opts.rounds > MAX_ROUNDS) {
+		fprintf(stderr, "-i wants 1 to %d\n", MAX_ROUNDS);
+		exit(2);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	unsigned i, count, k;
+
+	ft_opts.timeout = 600;
+	parse(argc, argv);
+	count = opts.given ? sizeof(given) / sizeof(*given) :
+			     sizeof(rows) / sizeof(*rows);
+	for (k = 0; k < FT_MODES; k++) {
+		/* only verbs has a cache of its own */
+		if (k == FT_CORE_CACHE &&
+		    (strcmp(opts.core, "verbs") || opts.given))
+			continue;
+		FT_CHECK(start_worker(k), "%s does not start",
+			 ft_mode_names[k]);
+	}
+	if (!opts.given)
+		costs();
+	for (i = 0; i < count; i++)
+		measure(i);
+	return 0;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Counts the device's registrations in a program that links reg_count.c. */
+#ifndef REG_COUNT_H
+#define REG_COUNT_H
+
+#include <stdint.h>
+
+/* Calls of ibv_reg_mr and its like since the process started. */
+uint64_t reg_count(void);
+
+#endif /* REG_COUNT_H */
