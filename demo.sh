@@ -4,33 +4,46 @@
 # demo.sh: set up and show what ofi_mrrc does, on a bare Debian as root or
 # with sudo.
 #
-# Flow: packages -> build and install below $BUILD -> fi_mrrc_compare over tcp
-# here, then over verbs in a virtual machine with Soft-RoCE.  That program
-# makes the same transfers from plain buffers in three ways, and checks the
-# data; the tables are its own.
+# Flow: what is there, and packages -> build below $BUILD -> demo_race,
+# demo_save and frrwp_bench over verbs, on a device of this machine or on
+# Soft-RoCE in a virtual machine; or over tcp.  They print lines, which are
+# shown as they come, and summed up at the end, also after Ctrl-C.
 
 set -u
 TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 ME=${0##*/}
 # shellcheck source=util/sh/common.sh
 . "$TOP/util/sh/common.sh"
+# shellcheck source=util/sh/demo/setup.sh
+. "$TOP/util/sh/demo/setup.sh"
+# shellcheck source=util/sh/demo/show.sh
+. "$TOP/util/sh/demo/show.sh"
+
+readonly PROGRAMS="demo_race demo_save frrwp_bench"
+readonly GUEST_LIMIT=7200	# seconds; the programs have limits of progress
+readonly RC_NO_GUEST=125
 
 usage()
 {
 	cat <<-EOT
-	Usage: $ME [--tcp-only] [--quick]
+	Usage: $ME [-y] [--quick] [--tcp-only | --guest]
 
-	Builds ofi_mrrc and compares RMA and message transfers from plain
-	buffers: registered by the application each time, by the core
-	provider's own cache, and by ofi_mrrc. First over tcp, then over verbs
-	in a virtual machine with Soft-RoCE.
+	Builds ofi_mrrc and answers three questions with measurements: is it
+	right, what does it save, what does it cost where it cannot help? Each
+	beside the core provider, without a cache and with libfabric's own.
+	Runs over verbs on a device of this machine where there is one, else in
+	a virtual machine with Soft-RoCE.
 
-	  --tcp-only   without the virtual machine: less than two minutes
-	               once packages are installed
-	  --quick      fewer transfers
+	  --quick      fewer writes
+	  --guest      in the virtual machine, even if there is a device
+	  --tcp-only   over tcp, with neither: the first question needs one
+	  -y           do not ask before packages are installed
+	  -h, --help   this text
 
-	Builds and logs go to \${OFI_MRRC_BUILD:-build}.
-	Exit status: 0 all data was right, 1 a transfer failed, 2 could not run.
+	Builds, logs, results and the picture go to \${OFI_MRRC_BUILD:-build}.
+	Ctrl-C ends it with what was measured until then.
+	Exit status: 0 all data was right, 1 a program failed or ofi_mrrc sent
+	outdated data, 2 could not run, or without a cache, 130 Ctrl-C.
 	EOT
 }
 
@@ -40,114 +53,121 @@ cannot()
 	exit 2
 }
 
-# heading TEXT...: the set-up that the next table is of.
 heading()
 {
 	say
 	say "== $*"
 }
 
-explain()
+# With what was measured so far.
+# shellcheck disable=SC2317 # the traps call it
+interrupted()
 {
-	cat <<-EOT
-	   The same transfers from 16 plain buffers, used again and again, over
-	     register-each  the core provider; the application registers each
-	                    buffer for each transfer
-	     core-cache     the same, and the core's own cache keeps the
-	                    registrations (tcp has none)
-	     ofi_mrrc       ofi_mrrc on the core provider; the application
-	                    registers nothing
-	   Medians of rounds that alternate. "vs each" and "vs cache" say how
-	   many times better ofi_mrrc is: above 1 is better.
-	EOT
+	trap '' INT TERM HUP
+	end_child
+	[ ! -s "$DATA" ] || summary "interrupted: what was measured until then"
 }
 
-# The two tables of one core provider; also runs in the guest.
+# The measurements, one after the other; also runs in the guest.
 # shellcheck disable=SC2317 # called by name
-compare()
+measure()
 {
-	local core=$1 op rc=0
+	local dir=$1 core=$2 quick=$3 addr=$4 rc=0
+	local race=(-n 200) save=(-i "${OFI_MRRC_DEMO_TURNS:-9}") to=()
 
-	shift
-	echo "   $(setup_line)"
-	echo
-	for op in write send; do
-		fi_mrrc_compare -c "$core" -o "$op" "$@" || rc=1
-		echo
-	done
+	[ "$quick" = no ] || race=(-n 60) save=(-i 5)
+	[ -z "$addr" ] || to=(-s "$addr")
+	echo "setup $(setup_line)"
+	if [ "$core" = verbs ]; then
+		"$dir/demo_race" "${race[@]}" "${to[@]}" || rc=1
+		"$dir/demo_save" "${save[@]}" "${to[@]}" || rc=1
+		"$dir/demo_save" -g "${save[@]}" "${to[@]}" || rc=1
+	else
+		FI_OFI_MRRC_REGISTER=always "$dir/demo_save" -c "$core" \
+			"${save[@]}" || rc=1
+		"$dir/demo_save" -g -c "$core" "${save[@]}" || rc=1
+	fi
+	FI_OFI_MRRC_REGISTER=always "$dir/frrwp_bench" -q \
+		-p "$core;ofi_mrrc" "${to[@]}" || rc=1
 	return "$rc"
 }
 
-over_tcp()
+# run TITLE ADDRESS [COMMAND...]: the measurements, run by COMMAND.
+run()
 {
-	local log=$LOGS/demo-tcp.log
+	local title=$1 addr=$2 rc
 
-	heading "tcp over loopback, on this machine"
-	logged "transfers over tcp" "$log" compare tcp "${OPTIONS[@]}" || {
-		RC=1
-		return
-	}
-	say
-	cat "$log"
-	say "   tcp needs no registration: it was forced, to show the cache at"
-	say "   work where there is no device. Registering costs nothing over tcp:"
-	say "   what is below 1 is what ofi_mrrc costs."
+	shift 2
+	# shellcheck disable=SC2016 # for the guest's shell
+	stream "$title" "$@" bash -c \
+		"$(declare -f measure setup_line libfabric_version)"'
+		measure "$@"' measure "$BUILD/demo/fabtests/benchmarks" "$CORE" "$QUICK" \
+		"$addr"
+	rc=$?
+	[ $rc -ne $RC_NO_GUEST ] ||
+		cannot "the virtual machine did not start (see above)"
+	[ $rc -eq 0 ] || RC=1
 }
 
-over_verbs()
+build_demo()
 {
-	local log=$LOGS/demo-verbs.log rc
-
-	heading "verbs over Soft-RoCE, in a virtual machine"
-	need_guest || cannot "the virtual machine cannot be set up (see above);" \
-		"--tcp-only does without"
-	# shellcheck disable=SC2016 # for the guest's shell
-	logged "transfers over verbs" "$log" "$GUEST" -t 1200 -- bash -c "
-		$(declare -f libfabric_version setup_line compare)"'
-		compare verbs "$@"' compare "${OPTIONS[@]}"
-	rc=$?
-	[ $rc -ne 125 ] || cannot "the virtual machine did not start"
-	[ $rc -eq 0 ] || {
-		RC=1
-		return
-	}
-	say
-	grep -v '^guest: ' "$log"
-	say "   This is a software device in an emulated machine: compare the"
-	say "   columns with each other, not with hardware."
+	heading "building"
+	# shellcheck disable=SC2034,SC2086 # make_build's; a list
+	TARGETS="libmrrc-fi.la $(printf 'fabtests/benchmarks/%s ' $PROGRAMS)"
+	build demo --disable-tools || cannot "the build failed (see above)"
+	export FI_PROVIDER_PATH=$BUILD/demo/.libs
+	unset FI_PROVIDER FI_HOOK
 }
 
 main()
 {
-	local tcp_only=no
+	local addr=
 
-	OPTIONS=()
-	RC=0
+	WHERE=device QUICK=no ASK=yes CORE=verbs MONITOR='' RC=0
 	while [ $# -gt 0 ]; do
 		case $1 in
-		--tcp-only) tcp_only=yes ;;
-		--quick) OPTIONS=(-i 3 -l '64,64K,1M') ;;
+		--tcp-only) WHERE=tcp CORE=tcp ;;
+		--guest) WHERE=guest ;;
+		--quick) QUICK=yes ;;
+		-y) ASK=no ;;
 		-h|--help) usage; exit 0 ;;
-		*) warn "no option $1"; usage >&2; exit 2 ;;
+		*) warn "no option $1; $ME --help lists them"; exit 2 ;;
 		esac
 		shift
 	done
-	need "$BUILD_PACKAGES" || exit 2
-	say "== building"
-	build_installed demo || cannot "the build failed"
-	use_provider demo || exit 2
-	command -v fi_mrrc_compare >/dev/null ||
-		cannot "no fi_mrrc_compare was installed"
-	heading "what is compared"
-	explain
-
-	over_tcp
-	[ $tcp_only = yes ] || over_verbs
-	say
+	[ $WHERE != device ] || has_device || WHERE=guest
+	DATA=$BUILD/demo.txt PICTURE=$BUILD/demo.svg
+	check_all
+	: >"$DATA"
+	end_on_signals interrupted
+	build_demo
+	case $WHERE in
+	tcp)
+		heading "tcp over loopback, on this machine"
+		run "transfers over tcp" ""
+		;;
+	device)
+		addr=$(device_address)
+		[ -n "$addr" ] || cannot "libfabric reaches no device here by" \
+			"an IPv4 address (fi_info -p verbs); --guest takes the" \
+			"virtual machine"
+		heading "verbs over this machine's device, $addr"
+		run "transfers over verbs" "$addr"
+		;;
+	guest)
+		heading "verbs over Soft-RoCE, in a virtual machine"
+		run "transfers over verbs" "" "$GUEST" -t $GUEST_LIMIT --
+		say
+		say "   A software device in an emulated machine: compare the"
+		say "   columns with each other, not with hardware."
+		;;
+	esac
+	summary
+	[ "$MONITOR" != none ] || RC=2
 	if [ $RC -eq 0 ]; then
-		say "All data was right. Took $(minutes $SECONDS)."
-	else
-		say "FAILED: see above."
+		say "   Took $(minutes $SECONDS)."
+	elif [ $RC -eq 1 ]; then
+		say "   FAILED: see above."
 	fi
 	exit $RC
 }

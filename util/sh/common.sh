@@ -276,8 +276,9 @@ make_build()
 			return 1
 		printf '%s\n' "$*" >"$dir/options"
 	fi
+	# shellcheck disable=SC2086 # a list
 	logged "make $name" "$LOGS/make-$name.log" \
-		"${IN[@]}" make -C "$dir" -j "$JOBS" ${TARGETS:+"$TARGETS"}
+		"${IN[@]}" make -C "$dir" -j "$JOBS" ${TARGETS-}
 }
 
 # build_installed NAME [CONFIGURE-OPTION...]: the same, and installs into

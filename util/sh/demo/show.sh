@@ -1,0 +1,188 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# What demo.sh prints of the lines of demo_race, demo_save and frrwp_bench: a
+# row of a table for each as soon as it is there, and a summary of all.  The
+# lines are also kept in $DATA, for the summary and the picture.
+# Sourced, with DATA set.
+
+DEMO=$TOP/util/sh/demo
+TABLE=			# whose head was printed last
+declare -A CELL=()	# of the present row of the first table
+
+table_is()
+{
+	[ "$TABLE" != "$1" ] || return 1
+	TABLE=$1
+	say
+}
+
+# What the tables call a word of the programs, and a size.
+named()
+{
+	awk "$(<"$DEMO/names.awk")"' BEGIN { print named(ARGV[1]) }' "$1"
+}
+
+size_of()
+{
+	awk "$(<"$DEMO/names.awk")"' BEGIN { print size_of(ARGV[1]) }' "$1"
+}
+
+# race WAY CACHE STALE WRITES REGISTRATIONS
+show_race()
+{
+	if table_is race; then
+		say "   RMA writes with outdated data, while the buffer's pages are"
+		say "   replaced, by functions of libc but for the last two"
+		say
+		printf '   %-28s%7s %12s %13s %9s\n' "" of "libfabric's" \
+			"the same, by" "" "pages replaced by" writes cache \
+			userfaultfd ofi_mrrc
+	fi
+	CELL[$3]=$4
+	[ "$3" = ofi_mrrc ] || return 0
+	printf '   %-28s%7s %12s %13s %9s\n' "$(named "$2")" "$5" \
+		"${CELL[libfabric]--}" "${CELL[libfabric-uffd]--}" "$4"
+	CELL=()
+}
+
+# save ROW SIZE WRITES, and 5 words for each of the three
+show_save()
+{
+	local turns=${21}
+
+	if table_is save; then
+		say "   Microseconds of an RMA write, from its buffer's registration to"
+		say "   its completion (there and back): the fastest of $turns turns, and"
+		say "   how much longer the median took. Registrations, hits and copies"
+		say "   of ofi_mrrc; time saved against registering each time, if"
+		say "   (nearly) all turns agree (else ~). fi_mr_alloc: malloc in the"
+		say "   other two."
+		say
+		printf ' %-14s%5s%12s%12s%12s%6s%6s%7s%6s\n' \
+			"" "" register libfabric "" "" "" "" "" \
+			buffer size each cache ofi_mrrc regs hits copies saved
+	fi
+	printf ' %-14s%5s' "$(named "$2")" "$(size_of "$3")"
+	shift 3
+	awk -v "line=$*" "$(<"$DEMO/names.awk")"'
+	function us(n)
+	{
+		if (n >= 9999.5)
+			return sprintf("%.0fk", n / 1000)
+		return sprintf(n < 99.95 ? "%.1f" : "%.0f", n)
+	}
+	BEGIN {
+		split(line, w)
+		for (i = 2; i < 15; i += 5)
+			printf "%12s", w[i] == "-" ? "-" : \
+				us(w[i]) "+" us(w[i + 1])
+		gain = w[2] - w[12]
+		saved = "~"
+		if (agree(w[17], w[18]))
+			saved = sprintf("%.0f%%", 100 * gain / w[2])
+		printf "%6d%6d%7d%6s\n", w[14], w[15], w[16], saved
+	}'
+}
+
+# cost SIZE US US
+show_cost()
+{
+	table_is cost && say "   To register memory of this device, and to" \
+		"deregister it, microseconds:"
+	printf '   %22s %9.1f %9.1f\n' "$(size_of "$2")" "$3" "$4"
+}
+
+# monitor NAME HOOKS LOST
+show_monitor()
+{
+	MONITOR=$2
+	say "   ofi_mrrc watches memory by $2 ($3 functions of libc hooked," \
+		"$4 lost)"
+	[ "$2" = none ] || return 0
+	say
+	say "   NO CACHE IS AT WORK HERE: userfaultfd is not to be had, so each"
+	say "   buffer is registered and deregistered each time. As root:"
+	say "   sysctl vm.unprivileged_userfaultfd=1; in a container allow the"
+	say "   system call userfaultfd (docker run --security-opt" \
+		"seccomp=PROFILE)."
+}
+
+# show_line WORD...: what a program printed
+show_line()
+{
+	case $1 in
+	setup) say "   ${*:2}" ;;
+	race) show_race "$@" ;;
+	save)
+		[ "$2" != given ] || return 0
+		show_save "$@"
+		;;
+	cost) show_cost "$@" ;;
+	monitor) [ -n "$MONITOR" ] || show_monitor "$@" ;;
+	esac
+}
+
+# True for lines that are data.
+is_data()
+{
+	case $1 in
+	setup|race|save|cost|monitor|write) return 0 ;;
+	esac
+	return 1
+}
+
+# stream TITLE COMMAND...: runs COMMAND, shows each line when it comes, and
+# keeps it.  Like logged().
+stream()
+{
+	local title=$1 log=$LOGS/demo-$CORE.log line part="" pid rc start=$SECONDS
+
+	shift
+	mkdir -p "$LOGS"
+	: >"$log"
+	set -m
+	"$@" >"$log" 2>&1 </dev/null &
+	pid=$!
+	set +m
+	CHILD=$pid
+	exec 7<"$log"
+	while :; do
+		kill -0 $pid 2>/dev/null || CHILD=
+		while IFS= read -r line <&7; do
+			line=$part$line part=
+			# shellcheck disable=SC2086 # words
+			is_data ${line:-none} || continue
+			echo "$line" >>"$DATA"
+			# shellcheck disable=SC2086
+			show_line $line
+		done
+		part=$part$line
+		[ -n "$CHILD" ] || break
+		sleep 0.2
+	done
+	exec 7<&-
+	wait $pid
+	rc=$?
+	if [ $rc -ne 0 ]; then
+		say "   $title: FAILED (status $rc) after" \
+			"$(minutes $((SECONDS - start)))"
+		tail -n 20 "$log" | sed 's/^/   | /'
+		say "   | (all of it: $log)"
+	fi
+	return $rc
+}
+
+# The three answers, of what there is.
+summary()
+{
+	say
+	say "== summary${1:+ ($1)}"
+	touch "$DATA"
+	awk -v "verbs=$([ "$CORE" = verbs ] && echo 1)" \
+		-v "monitor=$MONITOR" -f "$DEMO/names.awk" \
+		-f "$DEMO/summary.awk" "$DATA"
+	awk -f "$DEMO/names.awk" -f "$DEMO/picture.awk" "$DATA" >"$PICTURE" &&
+		say "   Picture: $PICTURE"
+	say "   Lines:   $DATA"
+}

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# summary.awk: three answers, of the lines that demo_race, demo_save and
+# frrwp_bench printed.  verbs is 1 over verbs, monitor that of ofi_mrrc.  After
+# names.awk.
+
+function line(who, part, of, mark)
+{
+	return sprintf("   %-19s %-17s |%s %.2f%s", of, who,
+		substr("##############################+", 1,
+			part > 1 ? 31 : int(30 * part + .5)), part, mark)
+}
+
+function range(from, to)
+{
+	from = sprintf("%.0f", from)
+	to = sprintf("%.0f", to)
+	return from == to ? to : from " to " to
+}
+
+# outdated writes of a cache, as words
+function outdated(cache,   text)
+{
+	text = sprintf("%d of %d", stale[cache], writes[cache])
+	if (bad[cache])
+		text = text sprintf(", and hung in %d of %d cases", bad[cache],
+			ways[cache])
+	return text
+}
+
+$1 == "race" {
+	ways[$3]++
+	if ($4 !~ /^[0-9]+$/) {
+		bad[$3]++
+	} else {
+		stale[$3] += $4
+		writes[$3] += $5
+	}
+}
+$1 == "cost" && $2 == 4096 { reg = $3; dereg = $4 }
+$1 == "save" && $2 == "given" { plain = $5; ours = $15 }
+$1 == "save" && $2 != "given" {
+	total += $4
+	registered += $17
+	hits += $18
+	copies += $19
+	rows++
+	row[rows] = named($2) " " size_of($3)
+	each[rows] = $5
+	cache[rows] = $10
+	mine[rows] = $15
+	saved = 100 * (1 - $15 / $5)
+	if (!agree($20, $21)) {
+		mark[rows] = " ~"
+		next
+	}
+	if (!clear++ || saved > most)
+		most = saved
+	if (clear == 1 || saved < least)
+		least = saved
+}
+$1 == "write" && $2 == "cold" && $3 == 4096 { told[$4] = $NF }
+
+END {
+	print ""
+	printf "   Is it right?  "
+	if (ways["ofi_mrrc"]) {
+		printf "Outdated data: libfabric's own cache %s;\n",
+			outdated("libfabric")
+		if (ways["libfabric-uffd"])
+			printf "      with userfaultfd %s;\n",
+				outdated("libfabric-uffd")
+		printf "      ofi_mrrc %s.\n", outdated("ofi_mrrc")
+	} else if (verbs) {
+		print "Not measured."
+	} else {
+		print "tcp reads memory by its address, so no write can be"
+		print "      outdated: the question needs a device, or the" \
+			" virtual machine."
+	}
+
+	printf "   What does it save?  "
+	if (rows) {
+		printf "%d of %d registrations avoided (%.0f %%):\n",
+			total - registered, total,
+			100 * (total - registered) / total
+		printf "      %d hits, %d copies. ", hits, copies
+		if (reg)
+			printf "One costs %.1f us, and %.1f us to undo (4 KiB).",
+				reg, dereg
+		print ""
+		if (verbs && clear)
+			printf "      Time of a write: in %d of %d rows nearly all" \
+				" turns agree:\n      %s %% are saved.\n",
+				clear, rows, range(least, most)
+		else if (verbs)
+			print "      The time of a write differs from turn to turn" \
+				" by more than that."
+		else
+			print "      Over tcp they cost nothing, so no time can" \
+				" be saved."
+		if (told["typical"] && told["crw"])
+			printf "      Data of a conditional write is there after" \
+				" %.0f us, %.0f us without (4 KiB).\n",
+				told["crw"], told["typical"]
+	} else {
+		print "Not measured."
+	}
+
+	printf "   What does it cost where it cannot help?  "
+	more = "Nothing to be seen"
+	if (ours > plain)
+		more = sprintf("%.2f us", ours - plain)
+	if (plain)
+		printf "%s (64 bytes with a\n      descriptor of the" \
+			" application's: %.2f us with ofi_mrrc, %.2f us" \
+			" without).\n",
+			more, ours, plain
+	else
+		print "Not measured."
+	if (monitor == "none")
+		print "   No cache was at work: see what is said of" \
+			" userfaultfd."
+	if (!rows || !verbs)
+		exit
+	print ""
+	print "   Time of a write, registering each time is 30 signs long" \
+		" (~: turns disagree):"
+	for (i = 1; i <= rows; i++) {
+		print line("libfabric's cache", cache[i] / each[i], row[i], "")
+		print line("ofi_mrrc", mine[i] / each[i], "", mark[i])
+	}
+	print ""
+}
