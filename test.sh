@@ -22,7 +22,7 @@ ME=${0##*/}
 
 # as they begin, side by side: what takes longest goes first
 readonly QUICK_STAGES="verbs unit asan valgrind tcp rdm tsan"
-readonly OTHER_STAGES="verbs13 libfabric2 distcheck mutations smoke net
+readonly OTHER_STAGES="verbs13 libfabric2 distcheck mutations smoke demo net
 	hook alloc kokkos fuzz"
 # of the rounds of functional tests, but with --all
 readonly FEW_PERCENT=20
@@ -63,6 +63,8 @@ usage()
 	  mutations  each protection of a list is removed, and its test fails
 	             (fabtests/scripts/mutate.sh)
 	  smoke      each benchmark for seconds: it ends, and has its figures
+	  demo       demo.sh: what it says where something is missing, its
+	             answers over tcp, without userfaultfd, and after Ctrl-C
 	  net        functional tests over net;ofi_mrrc
 	  hook       functional tests over the hooking form, over tcp
 	  alloc      random blocks under other allocators, and beside another

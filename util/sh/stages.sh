@@ -217,6 +217,16 @@ stage_alloc()
 	run_test_alloc unit 4
 }
 
+stage_demo()
+{
+	need "procps python3" || {
+		fail "packages are missing"
+		return
+	}
+	script "demo.sh: what is missing, answers, Ctrl-C" test_demo \
+		env "OFI_MRRC_BUILD=$BUILD" "$SCRIPTS/test_demo.sh"
+}
+
 stage_mutations()
 {
 	if ! need rsync || ! bootstrap; then
@@ -410,6 +420,8 @@ stage_verbs()
 		-b "$bin" -t "$SERVE_VERBS" "verbs;ofi_mrrc"
 	# on another kernel than ours
 	part units "$SCRIPTS/units.sh" "$tests/test_sys" "$tests/race_mon"
+	part race bash -c "$BUILD/unit/fabtests/benchmarks/demo_race -o -n 20 &&
+		echo '1 passed, 0 failed'"
 	run_parts 3600 -e "$(provider_path unit)"
 }
 
@@ -433,6 +445,8 @@ stage_verbs13()
 		-b "$bin" -t "$SERVE_VERBS,truncated,writers" \
 		"verbs;ofi_mrrc"
 	part units "$SCRIPTS/units.sh" "$tests/test_sys" "$tests/race_mon"
+	part race bash -c "$BUILD/unit/fabtests/benchmarks/demo_race -o -n 20 &&
+		echo '1 passed, 0 failed'"
 	run_parts 3600 -k trixie -d 1G -e "$(provider_path unit)"
 }
 

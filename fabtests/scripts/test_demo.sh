@@ -1,0 +1,237 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# test_demo.sh: tests of demo.sh: what it says where something is missing, its
+# answers over tcp, with userfaultfd denied, and after Ctrl-C.  The last line
+# is "N passed, N failed".
+
+set -u
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
+TOP=${here%/*/*}
+passed=0 failed=0
+QUICKLY=30	# seconds, of what cannot run
+
+WORK=$(mktemp -d) || exit 2
+trap 'rm -rf "$WORK"' EXIT
+export OFI_MRRC_BUILD=${OFI_MRRC_BUILD:-$TOP/build}
+OUT=$WORK/out
+
+# expect WHAT COMMAND...: COMMAND must succeed.
+expect()
+{
+	local what=$1
+
+	shift
+	if "$@"; then
+		echo "ok: $what"
+		passed=$((passed + 1))
+	else
+		echo "FAIL: $what"
+		failed=$((failed + 1))
+		tail -n 30 "$OUT" | sed 's/^/  | /'
+	fi
+}
+
+says()
+{
+	grep -qE -- "$1" "$OUT"
+}
+
+# ends STATUS TEXT COMMAND...: within a short time, and says TEXT.
+ends()
+{
+	local want=$1 text=$2 start=$SECONDS rc
+
+	shift 2
+	"$@" >"$OUT" 2>&1 </dev/null
+	rc=$?
+	[ $rc -eq "$want" ] && says "$text" &&
+		[ $((SECONDS - start)) -le $QUICKLY ]
+}
+
+# stub NAME: a program of this name, which standard input is the script of.
+stub()
+{
+	mkdir -p "$WORK/stubs"
+	{
+		echo "#!/bin/bash"
+		cat
+	} >"$WORK/stubs/$1"
+	chmod +x "$WORK/stubs/$1"
+}
+
+# ---- what is missing -------------------------------------------------------
+
+lacks_packages()
+{
+	# no make, says dpkg
+	stub dpkg-query <<-'EOT'
+	[ "${*: -1}" != make ] || exit 1
+	exec /usr/bin/dpkg-query "$@"
+	EOT
+}
+
+test_missing()
+{
+	local demo=("$TOP/demo.sh" --tcp-only --quick) stubs
+
+	expect "a wrong option: one line" \
+		ends 2 'no option --fast' "$TOP/demo.sh" --fast
+	expect "a wrong option: no more" [ "$(wc -l <"$OUT")" -eq 1 ]
+	expect "a build folder with a blank" ends 2 'path with a blank' \
+		env OFI_MRRC_BUILD="$WORK/a b" "${demo[@]}"
+	ln -s "$TOP" "$WORK/the tree"
+	expect "a source tree with a blank" ends 2 'path with a blank' \
+		"$WORK/the tree/demo.sh" --tcp-only
+	expect "a build folder that cannot be made" ends 2 'cannot write in' \
+		env OFI_MRRC_BUILD=/proc/build "${demo[@]}"
+	# shellcheck disable=SC2016 # for the other shell
+	expect "no disk space" ends 2 'needs [0-9]+ MiB in .* are free' \
+		unshare -m bash -c 'mkdir "$1" && mount -t tmpfs -o size=4m \
+			tmpfs "$1" && OFI_MRRC_BUILD=$1 exec "${@:2}"' \
+		bash "$WORK/small" "${demo[@]}"
+
+	lacks_packages
+	stubs=$WORK/stubs:$PATH
+	expect "without network" ends 2 'apt-get cannot fetch its lists' \
+		unshare -n env PATH="$stubs" "${demo[@]}"
+	stub apt-get <<-'EOT'
+	echo "E: Certificate verification failed: not trusted"
+	exit 100
+	EOT
+	expect "a proxy's certificate: what apt says" \
+		ends 2 'Certificate verification failed' \
+		env PATH="$stubs" "${demo[@]}"
+	expect "a proxy's certificate: the settings" \
+		says 'Acquire::https::CaInfo'
+	stub id <<<'echo 1000'
+	stub sudo <<<'exit 1'
+	expect "neither root nor sudo" \
+		ends 2 'As root: apt-get update && apt-get install .*make' \
+		env PATH="$stubs" "${demo[@]}"
+	rm -rf "$WORK/stubs"
+}
+
+# ---- its answers -----------------------------------------------------------
+
+# Of data lines of all kinds; demo.sh prints such for verbs.
+test_summary()
+{
+	local picture=$WORK/picture.svg parts=$TOP/util/sh/demo
+
+	cat >"$WORK/data" <<-'EOT'
+	race mremap libfabric 99 100 1
+	race mremap libfabric-uffd hangs 12 -
+	race mremap ofi_mrrc 0 100 100
+	monitor uffd+hooks 8 0
+	cost 4096 59.00 18.00
+	save again 4096 448 200.00 1.00 448 0 0 110.00 2.00 16 432 0 100.00 3.00 16 420 12 7 7
+	save malloc 65536 224 50.00 9.00 224 0 0 50.00 9.00 1 223 0 51.00 9.00 1 223 0 4 7
+	save given 64 448 40.00 1.00 1 447 0 - - - - - 41.50 1.00 1 0 0 0 7
+	write cold 4096 typical 1 2 3 4 5 6 7 8 9 10 11 900
+	write cold 4096 crw 1 2 3 4 - - 7 8 9 10 11 600
+	EOT
+	awk -v verbs=1 -v monitor=uffd+hooks \
+		-f "$parts/names.awk" -f "$parts/summary.awk" "$WORK/data" >"$OUT"
+	expect "outdated data of each cache" says 'own cache 99 of 100;'
+	expect "a cache that hangs" says 'hung in 1 of 1 cases'
+	expect "outdated data of ours" says 'ofi_mrrc 0 of 100\.'
+	expect "registrations avoided" says '655 of 672 .* \(97 %\)'
+	expect "time that is saved, where turns agree" \
+		says 'in 1 of 2 rows nearly all'
+	expect "how much" says '^ +50 % are saved'
+	expect "a row that is clear" says 'ofi_mrrc +\|#{15} 0\.50$'
+	expect "a row that is not" says 'ofi_mrrc +\|#{30}\+ 1\.02 ~$'
+	expect "a conditional write" says 'after 600 us, 900 us without'
+	expect "what it costs" says 'cannot help\?  1\.50 us '
+	expect "of what" says '41\.50 us with ofi_mrrc, 40\.00 us without'
+	sed -i 's/41.50/39.50/' "$WORK/data"
+	awk -f "$parts/names.awk" -f "$parts/summary.awk" "$WORK/data" >"$OUT"
+	expect "no cost that is less than nothing" \
+		says 'cannot help\?  Nothing to be seen'
+	awk -f "$parts/names.awk" -f "$parts/picture.awk" "$WORK/data" >"$picture"
+	cp "$picture" "$OUT"
+	expect "the picture is XML" python3 -c \
+		'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' \
+		"$picture"
+	expect "the picture has the numbers" says '99 of 100'
+	expect "the picture marks a row that is not clear" says '51\.0 us ~<'
+	expect "it marks no other" says '>100 us<'
+}
+
+test_tcp()
+{
+	"$TOP/demo.sh" --tcp-only --quick >"$OUT" 2>&1 </dev/null
+	expect "over tcp: status 0" [ $? -eq 0 ]
+	expect "the monitor is named" says 'watches memory by uffd'
+	expect "rows" says 'fi_mr_alloc +256K'
+	expect "is it right?" says 'Is it right\? '
+	expect "what does it save?" says '[1-9][0-9]* of [0-9]+ registrations'
+	expect "what does it cost?" says 'us with ofi_mrrc, [0-9.]+ us without'
+	expect "a picture" grep -q '</svg>' "$OFI_MRRC_BUILD/demo.svg"
+	make -s -C "$OFI_MRRC_BUILD/demo" fabtests/deny_uffd >"$OUT" 2>&1
+	"$OFI_MRRC_BUILD/demo/fabtests/deny_uffd" "$TOP/demo.sh" --tcp-only \
+		--quick >"$OUT" 2>&1 </dev/null
+	expect "userfaultfd denied: status 2" [ $? -eq 2 ]
+	expect "userfaultfd denied: no cache" says 'NO CACHE IS AT WORK'
+	expect "userfaultfd denied: also in the summary" \
+		says 'No cache was at work'
+}
+
+# ---- Ctrl-C ----------------------------------------------------------------
+
+# interrupt TEXT BUILD: ends demo.sh by Ctrl-C when it has said TEXT.
+interrupt()
+{
+	local text=$1 build=$2 pid i
+
+	# a process group, as of a terminal's command, also where this script
+	# ignores SIGINT as a shell's command in the background does; with so
+	# many turns that the rows take longer than a look at the output
+	set -m
+	env --default-signal=INT OFI_MRRC_BUILD="$build" OFI_MRRC_DEMO_TURNS=99 "$TOP/demo.sh" \
+		--tcp-only >"$OUT" 2>&1 </dev/null &
+	pid=$!
+	set +m
+	for ((i = 0; i < 3000; i++)); do
+		says "$text" && break
+		kill -0 $pid 2>/dev/null || break
+		sleep 0.1
+	done
+	kill -INT -- -$pid
+	wait $pid
+	rc=$?
+	! pgrep -f "$build/demo/fabtests" >/dev/null ||
+		echo "programs are left" >>"$OUT"
+	[ $rc -eq 130 ] && ! says 'programs are left'
+}
+
+test_interrupt()
+{
+	local new=$WORK/build
+
+	mkdir "$new"
+	expect "Ctrl-C before configure" interrupt '== building' "$new"
+	expect "Ctrl-C in make" interrupt 'configure demo: done' "$new"
+	expect "nothing measured, no summary" says '== building'
+	expect "Ctrl-C before the first row" \
+		interrupt 'watches memory by' "$OFI_MRRC_BUILD"
+	expect "Ctrl-C after a row" \
+		interrupt 'used again +4K' "$OFI_MRRC_BUILD"
+	expect "a summary of what was measured" \
+		says '^== summary \(interrupted'
+	expect "registrations of these rows" \
+		says '[1-9][0-9]* of [0-9]+ registrations'
+	expect "what was not measured" says 'cannot help\?  Not measured'
+	expect "Ctrl-C after the last row" \
+		interrupt 'fi_mr_alloc +256K' "$OFI_MRRC_BUILD"
+	expect "a picture of what was measured" \
+		grep -q '</svg>' "$OFI_MRRC_BUILD/demo.svg"
+}
+
+test_missing
+test_summary
+test_tcp
+test_interrupt
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
