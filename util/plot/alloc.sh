@@ -47,18 +47,17 @@ done
 plot()
 {
 	gnuplot <<-EOT
-	set terminal svg size 640,360 noenhanced font "sans,11"
-	set output "$FIGURES/levy2020-$1.svg"
+	$(canvas "levy2020-$1" 640,400 "$2")
 	set title "$2\n$PLACE"
-	set grid ytics lc rgb "#dddddd"
 	set logscale x 2
 	set logscale y
-	set xlabel "bytes"
-	set format x "%.0f"
-	set xtics 128,4 rotate by -30
+	$(sizes x)
+	$(counts y)
+	set ytics add ('0.1' 0.1)
+	set xlabel "size"
+	set xtics 128,4
 	set xrange [90:3000000]
-	set ylabel "microseconds"
-	set key top left
+	set ylabel "us"
 	blue = "#4477aa"
 	orange = "#ee7733"
 	green = "#228833"
@@ -72,7 +71,7 @@ plot()
 mean()
 {
 	plot "$1" "$2" "
-	set key outside bottom horizontal
+	set rmargin 12
 	set y2label 'times as fast (medians)'
 	set y2tics
 	set logscale y2
@@ -94,8 +93,9 @@ circles()
 
 circles 1 "Figure 1: registering memory" reg register deregister
 plot 2 "Figure 2: registering, per byte" "
-	set ylabel 'nanoseconds per byte'
-	set key top right
+	set format y '%g'
+	set ytics auto
+	set ylabel 'ns per byte'
 	plot '$DIR/reg' u 2:(\$3/\$2*1000) w lp pt 7 lc rgb blue \
 			t 'register, mean', \
 		'' u 2:(\$4/\$2*1000) w lp pt 6 dt 2 lc rgb blue t 'median', \

@@ -41,6 +41,7 @@ close_page()
 	local file name
 
 	mkdir -p "$DOCS/figures"
+	entitle
 	for file in "$FIGURES"/*.svg; do
 		[ -e "$file" ] || continue
 		tail -c 20 "$file" | grep -q '</svg>' || {
@@ -57,6 +58,48 @@ close_page()
 	done
 	mv "$DOCS/.${PAGE##*/}.new" "$DOCS/${PAGE##*/}"
 	echo "${0##*/}: $DOCS/${PAGE##*/} and its figures are new"
+}
+
+# canvas NAME WIDTH,HEIGHT TITLE: the commands that a figure begins with.  White,
+# as it is also seen on dark pages; TITLE is what the picture is called where it
+# cannot be seen.
+canvas()
+{
+	printf '%s\n' "$3" >"$FIGURES/$1.title"
+	cat <<-EOT
+	set terminal svg size $2 noenhanced font "sans,11" background rgb "white"
+	set output "$FIGURES/$1.svg"
+	set grid ytics lc rgb "#dddddd"
+	set key outside bottom center horizontal samplen 2
+	set xlabel offset 0,0.5
+	set rmargin 5
+	EOT
+}
+
+# sizes AXIS: bytes, as 4 KiB; counts AXIS: as 10k and 1M.
+sizes()
+{
+	echo "set format $1 '%.0b %BB'"
+}
+
+counts()
+{
+	echo "set format $1 '%.0s%c'"
+}
+
+# A title of its own for each drawn figure, in place of the program's, and sizes
+# as they are written elsewhere.
+entitle()
+{
+	local file title
+
+	for file in "$FIGURES"/*.title; do
+		[ -s "${file%.title}.svg" ] || continue
+		title=$(sed 's/&/\&amp;/g; s/</\&lt;/g; s/[\/&]/\\&/g' "$file")
+		sed -i "s/<title>Gnuplot<\/title>/<title>$title<\/title>/
+			s/\([0-9]\) kiB</\1 KiB</; s/\([0-9]\)  *B</\1 B</" \
+			"${file%.title}.svg"
+	done
 }
 
 # replace NAME FILE: what stands between the markers of that name in the page.

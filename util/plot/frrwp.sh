@@ -95,12 +95,14 @@ timeline()
 plot()
 {
 	gnuplot <<-EOT
-	set terminal svg size 860,430 noenhanced font "sans,11"
-	set output "$FIGURES/$1.svg"
+	$(canvas "$1" 860,430 "$2")
 	set multiplot layout 1,2 title "$2"
+	unset grid
 	set grid xtics lc rgb "#dddddd"
 	set style fill solid 0.8 border lc rgb "#555555"
-	set key bottom center horizontal outside samplen 1 width -3 font ",9"
+	set key samplen 1 width -3 font ",9"
+	set xlabel offset 0,1
+	set xtics font ",8"
 	colour(i) = i == 1 ? 0x4477aa : i == 2 ? 0xccbb44 : 0xaa3377
 	$3
 	EOT
@@ -123,7 +125,8 @@ figures_5_6()
 	     NaN with boxes lc rgb 0xccbb44 title 'writer registers', \
 	     NaN with boxes lc rgb 0xaa3377 title 'write is posted'"
 	done
-	plot "frrwp-5-6-$core" "$core, $BYTES bytes, $MEM" "
+	plot "frrwp-5-6-$core" \
+		"Figures 5 and 6: a transaction over $core, 4 KiB, $MEM" "
 	set yrange [.2:8.8]
 	set clip two
 	set ytics ('typical: client' 8, 'server' 7, 'fast: client' 5, \
@@ -177,7 +180,7 @@ figure_7_8()
 	     NaN with boxes lc rgb 0xaa3377 title 'posts', \
 	     NaN with boxes lc rgb 0x88ccee title 'is held'"
 	done
-	plot frrwp-7-8 "The writer of a write, $BYTES bytes, $MEM" "
+	plot frrwp-7-8 "Figures 7 and 8: the writer of a write, 4 KiB, $MEM" "
 	shade(i) = i == 4 ? 0xdddddd : i == 5 ? 0x88ccee : colour(i)
 	set yrange [.4:3.6]
 	set ytics ('fast: application' 3, 'crw: application' 2, \

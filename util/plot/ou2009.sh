@@ -66,28 +66,26 @@ done
 plot()
 {
 	gnuplot <<-EOT
-	set terminal svg size 640,360 noenhanced font "sans,11"
-	set output "$FIGURES/ou2009-$1.svg"
+	$(canvas "ou2009-$1" 640,400 "$2")
 	set title "$2\n$PLACE"
-	set grid ytics lc rgb "#dddddd"
 	set logscale x 2
-	set xlabel "KiB"
+	$(sizes x)
+	set xlabel "size"
 	set ylabel "$3"
-	set key top left
 	$4
 	EOT
 }
 
-plot 1 "Figure 1: registering, and an RDMA write" "of a write of 1 KiB" "
+plot 1 "Figure 1: registering, and an RDMA write" "times a write of 1 KiB" "
 	set logscale y
-	plot '$DIR/1' using 1:2 with linespoints title 'registration', \
-	     '' using 1:3 with linespoints title 'RDMA write'"
+	plot '$DIR/1' using (1024*\$1):2 with linespoints title 'registration', \
+	     '' using (1024*\$1):3 with linespoints title 'RDMA write'"
 plot 2 "Figure 2: registering, and what the device takes of it" \
-	"of the device's, 4 KiB" "
+	"times the device's part of 4 KiB" "
 	set yrange [0:2.5]
-	plot '$DIR/2' using 1:2 with linespoints \
+	plot '$DIR/2' using (1024*\$1):2 with linespoints \
 			title 'registration from user space', \
-	     '' using 1:3 with linespoints title 'telling the device'"
+	     '' using (1024*\$1):3 with linespoints title 'telling the device'"
 
 # table NAME HEAD LAST: of the plotted numbers, and their quotient
 table()

@@ -46,18 +46,15 @@ open_page policies.md
 plot()
 {
 	gnuplot <<-EOT
-	set terminal svg size ${4-760},320 noenhanced font "sans,11"
-	set output "$FIGURES/$1.svg"
+	$(canvas "$1" "${4-760},360" "$2")
 	set multiplot layout 1,2 title "$2"
-	set grid ytics lc rgb "#dddddd"
-	set key bottom right
 	$3
 	EOT
 }
 
 # ---- figure 9: sizes of requests ---------------------------------------------
 
-sizes()
+request_sizes()
 {
 	local trace=$1
 
@@ -81,9 +78,9 @@ sizes()
 
 figure_9()
 {
-	sizes cello
-	sizes httpd
-	plot ou2009-9 "Sizes of requests (synthetic traces)" "
+	request_sizes cello
+	request_sizes httpd
+	plot ou2009-9 "Figure 9: sizes of requests (synthetic traces)" "
 	set logscale x 2
 	set yrange [0:105]
 	set xlabel 'pages'
@@ -131,7 +128,9 @@ panels()
 	done
 	plot "$name" "$title" "
 	set logscale x 2
-	set xlabel 'cache, MiB'
+	set xlabel 'size of the cache'
+	$(sizes x)
+	set xtics 4194304,4
 	set ylabel '$label'
 	$text"
 }
@@ -142,20 +141,18 @@ figures_10_to_12()
 		gen:httpd >"$DIR/sizes.csv"
 	series cello
 	series httpd
-	panels ou2009-10 "Hit ratio" "requests that hit, %" "
-	plot file using 1:(100*\$2) with linespoints title 'pin-down', \
-	     '' using 1:(100*\$3) with linespoints title 'MRRC (MRE)', \
-	     '' using 1:(100*\$7) with linespoints title 'gdl'"
-	panels ou2009-11 "Registration and deregistration, MRE with 32 MiB = 1" \
-		"cost" "
-	set key top right
-	plot file using 1:(\$4/unit) with linespoints title 'pin-down', \
-	     '' using 1:(\$5/unit) with linespoints title 'MRRC (MRE)', \
-	     '' using 1:(\$8/unit) with linespoints title 'gdl'"
-	panels ou2009-12 "Saved of the cost without a cache" "saved, %" "
-	set key bottom right
-	plot file using 1:(100*(1-\$5/\$6)) with linespoints title 'MRRC (MRE)', \
-	     '' using 1:(100*(1-\$8/\$6)) with linespoints title 'gdl'"
+	panels ou2009-10 "Figure 10: hit ratio" "requests that hit, %" "
+	plot file using (1048576*\$1):(100*\$2) with linespoints title 'pin-down', \
+	     '' using (1048576*\$1):(100*\$3) with linespoints title 'MRRC (MRE)', \
+	     '' using (1048576*\$1):(100*\$7) with linespoints title 'gdl'"
+	panels ou2009-11 "Figure 11: cost of registering and deregistering" \
+		"times MRE with 32 MiB" "
+	plot file using (1048576*\$1):(\$4/unit) with linespoints title 'pin-down', \
+	     '' using (1048576*\$1):(\$5/unit) with linespoints title 'MRRC (MRE)', \
+	     '' using (1048576*\$1):(\$8/unit) with linespoints title 'gdl'"
+	panels ou2009-12 "Figure 12: saved of the cost without a cache" "saved, %" "
+	plot file using (1048576*\$1):(100*(1-\$5/\$6)) with linespoints title 'MRRC (MRE)', \
+	     '' using (1048576*\$1):(100*(1-\$8/\$6)) with linespoints title 'gdl'"
 }
 
 # Markdown of those figures' numbers.
@@ -315,14 +312,13 @@ compared()
 
 figure_policies()
 {
-	plot policies "Cost of pin-down, geometric means" "
+	plot policies "Cost of policies, geometric means" "
 	set style data histograms
 	set style fill solid 0.8 noborder
 	set boxwidth 0.9
 	set yrange [0:1.25]
-	set ylabel 'of pin-down'
+	set ylabel 'times pin-down'
 	set xtics nomirror scale 0 font ',9'
-	set key top right horizontal samplen 1
 	$(compared policies "block, web and synthetic traces")
 	$(compared mpi "MPI programs")" 1000
 }

@@ -53,24 +53,23 @@ plot()
 	awk -F, -v table="plot-$2" -f "$AWK" "$DATA" >"$DIR/$2"
 	[ -s "$DIR/$2" ] || { echo "$ME: $DATA has no traced times" >&2; exit 1; }
 	gnuplot <<-EOT
-	set terminal svg size 640,400 noenhanced font "sans,11"
-	set output "$FIGURES/$1.svg"
+	$(canvas "$1" 640,400 "$3")
 	set title "$3"
-	set grid ytics lc rgb "#dddddd"
-	set key top left
 	set logscale x 2
 	set logscale y
-	set xlabel 'buffer, KiB'
+	$(sizes x)
+	$(counts y)
+	set xlabel 'size'
 	set ylabel 'us'
-	plot '$DIR/$2' using 1:2 with linespoints title 'registration', \
-	     '' using 1:3 with linespoints title 'pin', \
-	     '' using 1:4 with linespoints title 'translate', \
-	     '' using 1:5 with linespoints title 'tell the device'
+	plot '$DIR/$2' using (1024*\$1):2 with linespoints title 'registration', \
+	     '' using (1024*\$1):3 with linespoints title 'pin', \
+	     '' using (1024*\$1):4 with linespoints title 'translate', \
+	     '' using (1024*\$1):5 with linespoints title 'tell the device'
 	EOT
 }
 
-plot mietke2006-2 touched "Registration, pages present"
-plot mietke2006-4 absent "Registration, pages not present"
+plot mietke2006-2 touched "Figure 2: registering, pages present"
+plot mietke2006-4 absent "Figure 4: registering, pages not present"
 for part in touched absent bandwidth pages; do
 	table $part >"$DIR/table"
 	replace $part "$DIR/table"
