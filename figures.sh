@@ -19,9 +19,14 @@ readonly PLOT=$TOP/util/plot
 # name, what it makes, and where that is
 readonly FIGURES="policies  figures 9 to 12 of ou2009, and the policies compared (docs/policies.md)
 mpi_policies  of these, the policies on MPI programs (docs/policies.md)
+predict  what a helper thread leaves registered, over time (docs/figures.md)
+helper  registered bytes over time beside a helper thread, and a limit of locked memory (docs/figures.md); in the guest
+node  processes of a node: one budget, and helper threads (docs/figures.md)
 hit  hits against threads and regions (docs/figures.md)
 code  what is decided of the code of libraries (docs/figures.md)
 pressure  more memory than stays registered, against libfabric's cache (docs/figures.md); in the guest
+files  parts of files copied and mapped (docs/figures.md); in the guest
+serve  files fetched from fi_mrrc_serve, nginx, http.server and rsync (docs/figures.md)
 allocator  fi_mr_alloc's speed and fragmentation (docs/alloc.md)
 registration  figures 1 and 2 of ou2009 (docs/figures.md); in the guest
 frrwp  figures 5 to 8 of ou2009 (docs/frrwp.md); in the guest
@@ -29,7 +34,7 @@ cwrate  streams of conditional writes (docs/frrwp.md)
 profile  figures 2 and 4, tables 1 and 3 of mietke2006 (docs/profile.md); in the guest
 levy  figures 1 to 7 of levy2020 (docs/alloc.md); in the guest
 pages  table 3 of mietke2006 with the allocator's blocks (docs/alloc.md); in the guest"
-readonly QUICK="policies hit code allocator cwrate"
+readonly QUICK="policies predict hit code allocator cwrate"
 
 usage()
 {
@@ -74,7 +79,8 @@ benches()
 {
 	case $1 in
 	policies) echo policies mpi_policies ;;
-	mpi_policies|hit|code|pressure|frrwp|cwrate|profile|pages) echo "$1" ;;
+	mpi_policies|predict|helper|node|hit|code|pressure|files|serve|frrwp|cwrate|profile|pages)
+		echo "$1" ;;
 	allocator) echo alloc fragmentation ;;
 	registration) echo levy profile ;;
 	levy) echo levy kokkos ;;
@@ -96,9 +102,20 @@ draw()
 	mpi_policies)
 		"$PLOT/policies.sh" -m -b "${BIN:-$BUILD/bench/prefix/bin}"
 		;;
+	predict) "$PLOT/predict.sh" -b "${BIN:-$BUILD/bench/prefix/bin}" ;;
+	helper)
+		"$PLOT/helper.sh" -b "$BUILD/bench" &&
+			"$PLOT/said.sh" -b "$BUILD/bench" figures.md helper
+		;;
+	node)
+		"$PLOT/node.sh" -b "$BUILD/bench" &&
+			"$PLOT/said.sh" -b "$BUILD/bench" figures.md node
+		;;
 	hit) "$PLOT/hit.sh" -b "$BUILD/bench" ;;
 	code) "$PLOT/said.sh" -b "$BUILD/bench" figures.md code ;;
 	pressure) "$PLOT/said.sh" -b "$BUILD/bench" figures.md pressure ;;
+	files) "$PLOT/said.sh" -b "$BUILD/bench" figures.md files ;;
+	serve) "$PLOT/said.sh" -b "$BUILD/bench" figures.md serve ;;
 	allocator)
 		"$PLOT/said.sh" -b "$BUILD/bench" alloc.md alloc fragmentation
 		;;

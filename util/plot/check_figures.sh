@@ -30,7 +30,7 @@ links()
 	local page link
 
 	for page in "$top"/docs/*.md "$top/README.md" \
-		"$top/fabtests/traces/README.md"; do
+		"$top"/fabtests/traces/{,own_time/}README.md; do
 		while read -r link; do
 			[ -e "$(dirname "$page")/${link%%#*}" ] ||
 				fail "${page##*/}: $link is not there"
@@ -39,16 +39,28 @@ links()
 	done
 }
 
-# Every figure is shown on the one page, complete, and small.
+# Every figure is shown on the one page, with a text for those that do not see
+# it, complete, white on dark pages, too, without long numbers, and small.
 figures()
 {
-	local file
+	local file page
+
+	for page in "$top"/docs/*.md; do
+		! grep -nE '!\[.{0,39}\]\(figures/' "$page" ||
+			fail "${page##*/}: a figure without words"
+	done
 
 	for file in "$top"/docs/figures/*.svg; do
 		grep -q "(figures/${file##*/})" "$top/docs/figures.md" ||
 			fail "figures.md does not show ${file##*/}"
 		tail -c 20 "$file" | grep -q '</svg>' ||
 			fail "${file##*/} is not complete"
+		grep -qE '<rect x="0(\.0)?" y="0(\.0)?".* fill="#ffffff"/>' "$file" ||
+			fail "${file##*/} has no white ground"
+		! grep -q '<title>Gnuplot' "$file" ||
+			fail "${file##*/} has no title"
+		! grep -qE '<text>[^<]*[0-9]{5}' "$file" ||
+			fail "${file##*/} has long numbers: sizes() or counts()"
 		[ "$(wc -c <"$file")" -lt 200000 ] ||
 			fail "${file##*/} is large"
 	done
@@ -88,12 +100,12 @@ commands()
 # Each trace is listed, and both tools can read it.
 traces()
 {
-	local file name
+	local file name folder
 
-	for file in "$top"/fabtests/traces/*.csv.xz; do
+	for file in "$top"/fabtests/traces/{,own_time/}*.csv.xz; do
 		name=$(basename "$file" .csv.xz)
 		grep -q "^| $name |.*| [0-9]*[, ].*|$" \
-			"$top/fabtests/traces/README.md" ||
+			"$(dirname "$file")/README.md" ||
 			fail "the README does not tell of $name"
 		"$trace" -s "$file" >"$dir/out" 2>&1 ||
 			fail "$name: $(cat "$dir/out")"
@@ -102,8 +114,10 @@ traces()
 	done
 	[ -s "$dir/out" ] || fail "there are no traces"
 	# so that a clone stays small
-	[ "$(cat "$top"/fabtests/traces/*.xz | wc -c)" -lt 500000 ] ||
-		fail "the traces are large"
+	for folder in "$top"/fabtests/traces{,/own_time}; do
+		[ "$(cat "$folder"/*.xz | wc -c)" -lt 500000 ] ||
+			fail "the traces in $folder are large"
+	done
 }
 
 # ---- the quick part ----------------------------------------------------------
@@ -167,7 +181,13 @@ data()
 	4k,absent,2097152,1000,,,,,,,1000,5
 	2m,absent,2097152,600,,,,,,,600,100
 	EOT
-	for name in hit code alloc fragmentation pages cwrate; do
+	mkdir -p "$bench/helper"
+	printf 'bytes %s %s 1000.0 50.0\n' each yes cache yes predict yes \
+		each no cache no predict no >"$bench/helper/out"
+	for name in none conservative aggressive auto; do
+		printf 'bytes 0 %s %s 1000.0 50.0\n' busy $name idle $name
+	done >"$bench/node.helpers"
+	for name in helper node hit code alloc fragmentation pages cwrate; do
 		printf '%s\n' "   a sign of life" "Set-up: of a test" \
 			"a table of $name" "$name: 9 ns (goal <= 10 ns)" \
 			>"$bench/$name.said"
@@ -188,10 +208,10 @@ quick()
 	: >"$dir/failing"
 	EOT
 	chmod +x "$dir/bin/gnuplot"
-	for name in policies hit registration frrwp profile levy; do
+	for name in policies predict helper node hit registration frrwp profile levy; do
 		rm -f "$dir/failing"
 		# others fail at their second figure
-		case $name in policies|hit) : >"$dir/failing" ;; esac
+		case $name in policies|predict|helper|node|hit) : >"$dir/failing" ;; esac
 		PATH=$dir/bin:$PATH "$top/figures.sh" -d -o "$dir/docs" \
 			-b "$(cd -- "$(dirname -- "$sim")" && pwd)" $name \
 			>"$dir/out" 2>&1 &&
@@ -201,9 +221,9 @@ quick()
 	done
 	# no data, no change
 	OFI_MRRC_BUILD=$dir/nowhere "$top/figures.sh" -d -o "$dir/docs" \
-		hit code allocator registration frrwp cwrate profile levy pages \
-		>"$dir/out" 2>&1 && fail "figures are made of nothing"
-	grep -q 'not made: hit code allocator .* frrwp cwrate profile levy pages' \
+		helper node hit code allocator registration frrwp cwrate profile \
+		levy pages >"$dir/out" 2>&1 && fail "figures are made of nothing"
+	grep -q 'not made: helper node hit code allocator .* frrwp cwrate profile levy pages' \
 		"$dir/out" ||
 		fail "does not say what it has not made: $(cat "$dir/out")"
 	state | cmp -s - "$dir/before" || fail "made something of nothing"
@@ -212,17 +232,25 @@ quick()
 		return
 	}
 	"$top/figures.sh" -d -o "$dir/docs" \
-		-b "$(cd -- "$(dirname -- "$sim")" && pwd)" mpi_policies hit code \
+		-b "$(cd -- "$(dirname -- "$sim")" && pwd)" \
+		mpi_policies predict helper node hit code \
 		allocator registration frrwp cwrate profile levy pages \
 		>"$dir/out" 2>&1 ||
 		fail "figures.sh: $(tail -n 5 "$dir/out")"
 	# of the data above
-	grep -qF '| 2 | 10000 | 9 | 8 | 1.1 | 50 | 8.0 |' \
+	grep -qF '| 2 | 10000 | 9 | 8 | 1.1 | - | 50 | 8.0 |' \
 		"$dir/docs/figures.md" || fail "hits are not as measured"
 	grep -qF '| 4 | 2.40 | 4.00 | 0.60 |' "$dir/docs/figures.md" ||
 		fail "figure 1 of ou2009 is not as measured"
 	grep -qF '| 8 | 2.20 | 1.00 | 0.45 |' "$dir/docs/figures.md" ||
 		fail "figure 2 of ou2009 is not as measured"
+	for file in "$dir"/docs/figures/{hit,li2011-8,li2011-9,frrwp-7-8,levy2020-4,ou2009-1}.svg \
+		"$dir/docs/figures/mietke2006-2.svg"; do
+		grep -qE '<rect x="0(\.0)?" y="0(\.0)?".* fill="#ffffff"/>' "$file" ||
+			fail "${file##*/} is drawn without a white ground"
+		! grep -q '<title>Gnuplot\| kiB' "$file" ||
+			fail "${file##*/} is drawn without a title of its own"
+	done
 	OFI_MRRC_DOCS=$dir/docs "$top/util/plot/results.sh" \
 		-b "$OFI_MRRC_BUILD/bench" >"$dir/out" 2>&1
 	grep -q '^| hit | 9 ns | <= 10 ns | 20' "$dir/docs/figures.md" ||
@@ -230,12 +258,17 @@ quick()
 	# the simulator is the same everywhere: the page in the tree is true
 	same policies.md mpi
 	same policies.md worst
+	same figures.md predict
 	same frrwp.md steps
 	# of the data above, too
 	grep -qF '| 2 MiB | 1000 | - | 700 | 30 % | 1.8 | 1.5 | 17 % |' \
 		"$dir/docs/profile.md" || fail "table 3 is not as measured"
 	grep -qE '^ +2048 +2\.0 \(2\.0\) +300\.0 \(300\.0\) +150\.0 ' \
 		"$dir/docs/alloc.md" || fail "new memory is not as measured"
+	for name in helper node; do
+		grep -qx "a table of $name" "$dir/docs/figures.md" ||
+			fail "the table of $name is not as said"
+	done
 	grep -qx "a table of code" "$dir/docs/figures.md" ||
 		fail "the table of code is not as said"
 	for name in alloc fragmentation pages; do

@@ -35,6 +35,7 @@ awk -v dir="$DIR" '
 	$1 != "case" || $4 != "no" { next }
 	{
 		key = $3 SUBSEP $2
+		load[key] = $3 ? "-" : $9
 		if (!($2 in seen)) {
 			seen[$2] = 1
 			size[++sizes] = $2
@@ -58,7 +59,7 @@ awk -v dir="$DIR" '
 					(key in ours ? ours[key] : "- -") " " \
 					(key in asking ? asking[key] : "- -")
 				print line >(dir "/threads." thread[t])
-				print thread[t], line >(dir "/all")
+				print thread[t], line, load[key] >(dir "/all")
 			}
 			print thread[t] >(dir "/list")
 		}
@@ -82,24 +83,26 @@ for n in "${threads[@]}"; do
 	     '' using 1:4 with linespoints lc rgb '#228833' \
 			title 'ours, asking the kernel'"
 done
+title="A hit and its release, by threads and regions"
 gnuplot <<-EOT
-	set terminal svg size 860,300 noenhanced font "sans,10"
-	set output "$FIGURES/hit.svg"
-	set multiplot layout 1,${#threads[@]} title "A hit and its release, ns"
-	set grid ytics lc rgb "#dddddd"
+	$(canvas hit 1000,360 "$title")
+	set multiplot layout 1,${#threads[@]} title "$title"
 	set logscale xy
-	set yrange [8:20000]
+	set yrange [4:5000]
 	set xtics 10,10
-	set format x "%g"
+	$(counts x)
+	$(counts y)
 	set xlabel "regions"
-	set key top left samplen 1 font ",8"
+	set ylabel "ns"
+	set bmargin 7
+	set key vertical font ",9"
 	$panels
 	EOT
 
 {
 	echo
-	echo "| threads | regions | tree, ns | ours, ns | tree / ours | ours, asking the kernel, ns | tree / it |"
-	echo "|---|---|---|---|---|---|---|"
+	echo "| threads | regions | tree, ns | ours, ns | tree / ours | a load, ns | ours, asking the kernel, ns | tree / it |"
+	echo "|---|---|---|---|---|---|---|---|"
 	awk '
 		function times(ns, tree)
 		{
@@ -109,9 +112,10 @@ gnuplot <<-EOT
 		}
 		{
 			tree = $4 == "-" ? $6 : $4
-			printf "| %s | %d | %.0f |%s%s\n", \
+			load = $7 == "-" ? $7 : sprintf("%.0f", $7)
+			printf "| %s | %d | %.0f |%s %s |%s\n", \
 				$1 ? $1 : "1, alone", $2, tree, \
-				times($3, tree), times($5, $6)
+				times($3, tree), load, times($5, $6)
 		}' "$DIR/all"
 } >"$DIR/table"
 replace hit "$DIR/table"
