@@ -14,8 +14,8 @@ readonly BUILD_PACKAGES="autoconf automake gcc libbsd-dev libc6-dev
 	libfabric-bin libfabric-dev libjansson-dev liblzma-dev libtool
 	liburing-dev libxxhash-dev libzydis-dev make pandoc pkg-config
 	xz-utils"
-readonly TEST_PACKAGES="check clang-format gnuplot-nox iproute2 shellcheck
-	util-linux valgrind"
+readonly TEST_PACKAGES="check clang-format gnuplot-nox iproute2 man-db
+	shellcheck util-linux valgrind"
 
 BUILD=${OFI_MRRC_BUILD:-$TOP/build}
 case $BUILD in
