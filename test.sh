@@ -58,8 +58,9 @@ usage()
 	  libfabric2 unit tests and functional tests with libfabric 2.x, in a
 	             folder of Debian 13; each major says that it is not for
 	             the other
-	  distcheck  a release builds, tests, installs and uninstalls; it builds
-	             with link-time optimization, and with clang
+	  distcheck  a release builds, tests, installs and uninstalls, and what
+	             it installs; it builds with link-time optimization, and
+	             with clang
 	  mutations  each protection of a list is removed, and its test fails
 	             (fabtests/scripts/mutate.sh)
 	  smoke      each benchmark for seconds: it ends, and has its figures

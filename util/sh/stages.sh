@@ -395,6 +395,8 @@ stage_distcheck()
 		"$LOGS/distcheck.log" \
 		make -C "$BUILD/dist" -j "$JOBS" distcheck \
 		DISTCHECK_CONFIGURE_FLAGS="--enable-werror ac_cv_prog_PANDOC="
+	check "what is installed" logged "test_install.sh" \
+		"$LOGS/install.log" "$SCRIPTS/test_install.sh" "$BUILD/dist"
 	# as distributions build packages
 	check "link-time optimization" build lto --enable-werror \
 		CFLAGS="-O2 -g -flto -ffat-lto-objects"
