@@ -83,6 +83,12 @@ bool mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end,
 		/* The hook is the only report: wait. */
 		mrrc_lock_acquire(&mon->lock);
 	}
+	/*
+	 * Linux before 6.4 leaves what is unwatched apart from what follows it,
+	 * if the watched mapping began before it: all of it is watched first.
+	 */
+	if (how == MRRC_LIBC_HOOKS_CLEAR && mrrc_mon_works(mon))
+		mon->ops->watch(mon, start, end - start);
 	if (!mrrc_mon_works(mon))
 		;
 	else if (start == end)

@@ -14,6 +14,7 @@
 
 struct hooks_watcher watcher;
 bool hooked;
+atomic_uint hooks_watched;
 
 static unsigned before; /* what mon_probe, which hears everything, heard */
 static struct mrrc_mon_ops ops;
@@ -47,6 +48,12 @@ static struct mrrc_range watcher_cover(struct mrrc_mon_sub *sub, uintptr_t pos)
 					 (struct mrrc_range){ 0 };
 }
 
+static int count_watch(struct mrrc_mon *self, uintptr_t start, size_t len)
+{
+	atomic_fetch_add(&hooks_watched, 1);
+	return mrrc_mon_uffd_ops.watch(self, start, len);
+}
+
 void hooks_setup(void)
 {
 	static bool ever;
@@ -62,6 +69,7 @@ void hooks_setup(void)
 	mrrc_lock_init(&watcher.lock, MRRC_RANK_CACHE);
 	ops = *mon->ops;
 	ops.post = count_post;
+	ops.watch = count_watch;
 	mon->ops = &ops;
 	mrrc_mon_subscribe(mon, &watcher.sub);
 	hooked = !mrrc_mon_hook(mon, why);
@@ -91,6 +99,7 @@ void hooks_watch(char *ptr, size_t pages)
 	atomic_store(&watcher.told, 0);
 	atomic_store(&watcher.here, false);
 	atomic_store(&posted, 0);
+	atomic_store(&hooks_watched, 0);
 	before = mon_events();
 	ck_assert_int_eq(mrrc_mon_watch(mon, (uintptr_t) ptr, pages * mon_page,
 					&mon_token),

@@ -284,14 +284,19 @@ END_TEST
 START_TEST(test_mremap_limbo)
 {
 	char *ptr = mon_map(8);
+	unsigned count;
 
 	need_hooks();
 	ck_assert_int_eq(mon_watch(ptr + 2 * mon_page, 1), 0);
 	ck_assert_int_eq(madvise(ptr, mon_page, MADV_DONTNEED), 0);
 	ptr = mremap(ptr, 8 * mon_page, 528 * mon_page, MREMAP_MAYMOVE);
 	ck_assert_msg(ptr != MAP_FAILED, "%s", strerror(errno));
+	/* not watched: nothing is heard of it */
+	count = mon_events();
+	munmap(ptr + 400 * mon_page, 128 * mon_page);
+	ck_assert_uint_eq(mon_events(), count);
 	mrrc_mon_unwatch(mon, (uintptr_t) ptr + 2 * mon_page, mon_page);
-	munmap(ptr, 528 * mon_page);
+	munmap(ptr, 400 * mon_page);
 }
 END_TEST
 
@@ -309,7 +314,21 @@ static bool split_once(void *arg, uintptr_t start, uintptr_t end,
 	return true;
 }
 
-/* A mapping in several pieces is tried again. */
+/* What is watched begins before it: Linux 6.1 keeps two mappings then. */
+START_TEST(test_mremap_cut)
+{
+	char *map = mon_map(16), *ptr = map + 4 * mon_page;
+
+	need_hooks();
+	ck_assert_int_eq(mon_watch(map, 8), 0);
+	ptr = mremap(ptr, 12 * mon_page, 528 * mon_page, MREMAP_MAYMOVE);
+	ck_assert_msg(ptr != MAP_FAILED, "%s", strerror(errno));
+	munmap(map, 4 * mon_page);
+	munmap(ptr, 528 * mon_page);
+}
+END_TEST
+
+/* A mapping in several pieces is tried again, and watched whole before. */
 START_TEST(test_mremap_again)
 {
 	char *ptr = mon_map(8);
@@ -322,6 +341,7 @@ START_TEST(test_mremap_again)
 	mrrc_libc_hooks_remove(&told);
 	ck_assert_msg(ptr != MAP_FAILED, "%s", strerror(errno));
 	ck_assert_uint_eq(told, 2);
+	ck_assert_uint_eq(atomic_load(&hooks_watched), 2);
 	munmap(ptr, 528 * mon_page);
 }
 END_TEST
@@ -392,6 +412,7 @@ Suite *hooks_call_suite(void)
 	tcase_add_test(tcase, test_own_madvise);
 	tcase_add_test(tcase, test_mremap_part);
 	tcase_add_test(tcase, test_mremap_limbo);
+	tcase_add_test(tcase, test_mremap_cut);
 	tcase_add_test(tcase, test_mremap_again);
 	tcase_add_test(tcase, test_brk);
 	tcase_add_test(tcase, test_harmless);
