@@ -144,12 +144,15 @@ struct mrrc_budget_helper {
 
 /*
  * To be asked by a helper thread that predicts, often: each time it wakes. What
- * files tell is read every MRRC_BUDGET_HELPER_MS at most, and a call in between
- * is a clock, a lock and a few loads. @would: the member has a use for a helper
+ * files tell is read every MRRC_BUDGET_HELPER_MS, and less and less often, down
+ * to every MRRC_BUDGET_HELPER_MAX_MS, while the answer stays the same: on a node
+ * of many processors it takes a millisecond. A call in between is a clock, a
+ * lock and a few loads. @would: the member has a use for a helper
  * thread; call it with false when it has not any more. The process would use
  * one while any of its members would, and all of these get the same answer.
  */
-#define MRRC_BUDGET_HELPER_MS 100
+#define MRRC_BUDGET_HELPER_MS	  100
+#define MRRC_BUDGET_HELPER_MAX_MS 800
 struct mrrc_budget_helper mrrc_budget_helper(struct mrrc_budget *budget,
 					     struct mrrc_budget_member *member,
 					     enum mrrc_node_helpers policy,

@@ -50,6 +50,7 @@ struct mrrc_budget {
 	struct mrrc_cpus cpus;
 	unsigned would;	   /* members */
 	uint64_t asked_at; /* ms; 0: never */
+	uint64_t ask_ms;   /* from then to the next time */
 	struct mrrc_budget_helper helper;
 };
 

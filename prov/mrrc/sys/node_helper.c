@@ -43,6 +43,15 @@ static void helper_decide(struct mrrc_budget *budget,
 	mrrc_lock_release(&budget->lock);
 }
 
+/* members_lock held: to be asked soon again after a change, then less often. */
+static void helper_period(struct mrrc_budget *budget, bool same)
+{
+	if (!same)
+		budget->ask_ms = MRRC_BUDGET_HELPER_MS;
+	else if (budget->ask_ms < MRRC_BUDGET_HELPER_MAX_MS)
+		budget->ask_ms *= 2;
+}
+
 struct mrrc_budget_helper mrrc_budget_helper(struct mrrc_budget *budget,
 					     struct mrrc_budget_member *member,
 					     enum mrrc_node_helpers policy,
@@ -50,7 +59,7 @@ struct mrrc_budget_helper mrrc_budget_helper(struct mrrc_budget *budget,
 {
 	const uint64_t now = mrrc_budget_now();
 	struct mrrc_budget_helper helper = { 0 };
-	bool anew = false;
+	bool look, anew = false, may;
 
 	mrrc_lock_acquire(&budget->members_lock);
 	if (would != member->would) {
@@ -59,15 +68,17 @@ struct mrrc_budget_helper mrrc_budget_helper(struct mrrc_budget *budget,
 		/* the first one, or none any more */
 		anew = budget->would == would;
 	}
-	if (budget->would &&
-	    (!budget->asked_at ||
-	     now - budget->asked_at >= MRRC_BUDGET_HELPER_MS)) {
+	may = budget->helper.may;
+	look = budget->would &&
+	       (!budget->asked_at || now - budget->asked_at >= budget->ask_ms);
+	if (look) {
 		mrrc_cpus_look(&budget->cpus);
 		budget->asked_at = now;
-		anew = true;
 	}
-	if (anew)
+	if (look || anew) {
 		helper_decide(budget, policy, now);
+		helper_period(budget, !anew && budget->helper.may == may);
+	}
 	if (would)
 		helper = budget->helper;
 	mrrc_lock_release(&budget->members_lock);

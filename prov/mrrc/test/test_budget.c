@@ -821,6 +821,25 @@ START_TEST(test_helper)
 }
 END_TEST
 
+/* While nothing changes, files are read less and less often. */
+START_TEST(test_helper_period)
+{
+	unsigned i;
+
+	ask(a, &has, true);
+	ck_assert_uint_eq(a->ask_ms, MRRC_BUDGET_HELPER_MS);
+	for (i = 0; i < 8; i++) {
+		a->asked_at -= a->ask_ms;
+		ask(a, &has, true);
+	}
+	ck_assert_uint_eq(a->ask_ms, MRRC_BUDGET_HELPER_MAX_MS);
+	a->asked_at -= a->ask_ms;
+	a->helper.may = false; /* as if it could not, the last time */
+	ask(a, &has, true);
+	ck_assert_uint_eq(a->ask_ms, MRRC_BUDGET_HELPER_MS);
+}
+END_TEST
+
 /* The process would use one while any of its members would. */
 START_TEST(test_helper_members)
 {
@@ -949,6 +968,7 @@ Suite *budget_suite(void)
 	tcase_add_test(tcase, test_join);
 	tcase_add_test(tcase, test_race);
 	tcase_add_test(tcase, test_helper);
+	tcase_add_test(tcase, test_helper_period);
 	tcase_add_test(tcase, test_helper_members);
 	tcase_add_test(tcase, test_helper_race);
 	tcase_add_test(tcase, test_no_limit);
