@@ -32,7 +32,7 @@ struct mrrc_block {
 	bool error;    /* the application is to get an error: claim */
 	/* MRRC_BLOCK_FILE: the operation has ended, or was not posted */
 	void (*end)(struct mrrc_op *op, struct mrrc_block *block);
-	const atomic_bool *lost; /* its data may be wrong */
+	bool (*lost)(const struct mrrc_block *block); /* is its data wrong? */
 };
 
 #define MRRC_BLOCK_HEAD 64

@@ -48,6 +48,7 @@ TAILQ_HEAD(mrrc_lease_list, mrrc_lease);
 
 struct mrrc_leases {
 	struct mrrc_leases_attr attr;
+	unsigned break_ms;
 	struct mrrc_lock lock;
 	struct mrrc_lease_tree tree;	 /* lock: whole */
 	struct mrrc_lease_list idle;	 /* lock: of these, without users */
@@ -152,14 +153,22 @@ static bool lease_uncopied(struct mrrc_lease *lease, size_t *offset,
 	return hold;
 }
 
+/* Has the kernel had the time to take the lease by force? */
+static bool lease_overdue(const struct mrrc_lease_hold *hold)
+{
+	return lease_now_ms() - hold->since >= hold->lease->set->break_ms;
+}
+
 /* Operations that are still under way are reported as failed. */
-static void lease_fail(struct mrrc_lease *lease)
+static void lease_fail(struct mrrc_lease *lease, bool all)
 {
 	struct mrrc_lease_hold *hold;
 
 	mrrc_lock_acquire(&lease->set->lock);
-	TAILQ_FOREACH(hold, &lease->holds, link)
-		atomic_store(&hold->failed, true);
+	TAILQ_FOREACH(hold, &lease->holds, link) {
+		if (all || lease_overdue(hold))
+			atomic_store(&hold->failed, true);
+	}
 	mrrc_lock_release(&lease->set->lock);
 }
 
@@ -174,12 +183,12 @@ static void lease_part(struct mrrc_lease *lease)
 
 	if (lease_now_ms() - lease->since < wait)
 		return;
-	if (set->attr.pins)
-		lease_fail(lease);
 	while (!set->attr.pins && lease_uncopied(lease, &offset, &len)) {
 		if (mrrc_lease_file_copy(&lease->file, offset, len))
-			lease_fail(lease);
+			lease_fail(lease, true);
 	}
+	/* or copies may have been made too late */
+	lease_fail(lease, set->attr.pins);
 	lease->given = true;
 	mrrc_lease_file_give(&lease->file);
 }
@@ -282,15 +291,17 @@ static void *leases_run(void *arg)
 int mrrc_leases_open(const struct mrrc_leases_attr *attr,
 		     struct mrrc_leases **out)
 {
+	const unsigned break_ms = mrrc_lease_break_ms();
 	struct mrrc_leases *set;
 	int ret;
 
-	if (mrrc_lease_break_ms() < 2 * MRRC_LEASE_FAIL_MS)
+	if (break_ms < 2 * MRRC_LEASE_FAIL_MS)
 		return -ENOTSUP;
 	set = calloc(1, sizeof(*set));
 	if (!set)
 		return -ENOMEM;
 	set->attr = *attr;
+	set->break_ms = attr->break_ms ? attr->break_ms : break_ms;
 	RB_INIT(&set->tree);
 	TAILQ_INIT(&set->idle);
 	TAILQ_INIT(&set->breaking);
@@ -456,7 +467,8 @@ int mrrc_lease_hold(struct mrrc_lease *lease, uint64_t offset, size_t len,
 
 	*hold = (struct mrrc_lease_hold){ .lease = lease,
 					  .offset = offset,
-					  .len = len };
+					  .len = len,
+					  .since = lease_now_ms() };
 	mrrc_lock_acquire(&set->lock);
 	broken = lease->broken;
 	if (!broken)
@@ -490,6 +502,22 @@ void mrrc_lease_release(struct mrrc_lease_hold *hold)
 	mrrc_lock_release(&set->lock);
 	if (wake)
 		leases_wake(set);
+}
+
+bool mrrc_lease_lost(const struct mrrc_lease_hold *hold)
+{
+	const struct mrrc_lease *lease = hold->lease;
+	bool given, overdue = lease_overdue(hold);
+
+	if (overdue && !mrrc_lease_file_whole(&lease->file)) {
+		/* when it was given, it was known which holds fail */
+		mrrc_lock_acquire(&lease->set->lock);
+		given = lease->given;
+		mrrc_lock_release(&lease->set->lock);
+		if (!given)
+			return true;
+	}
+	return atomic_load(&hold->failed);
 }
 
 const struct mrrc_lease_file *mrrc_lease_file(const struct mrrc_lease *lease)

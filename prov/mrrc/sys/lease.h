@@ -11,6 +11,11 @@
  * the pages themselves (attr.pins), they are marked as failed after
  * MRRC_LEASE_FAIL_MS. Then the lease is given up, and the writer goes on.
  *
+ * A lease that is not given up in time, as in a process that was stopped, is
+ * taken by force. The kernel waits for attr.break_ms before, so what is held for
+ * less than that is right. What is held for longer is lost if a writer waits,
+ * or has waited.
+ *
  * A mapping without users is kept, with its lease, for the next user of the
  * same file. Any thread that holds no lock, except open and close.
  */
@@ -40,13 +45,15 @@ struct mrrc_leases_attr {
 	void (*progress)(void *arg);
 	bool pins;	   /* the network reads pages, not addresses */
 	unsigned idle_max; /* mappings kept without a user */
-	unsigned wait_ms;  /* in place of those below, for tests; or 0 */
+	unsigned wait_ms;  /* in place of those above, for tests; or 0 */
+	unsigned break_ms; /* in place of the kernel's, for tests; or 0 */
 };
 
 /* A part that an operation reads. */
 struct mrrc_lease_hold {
 	struct mrrc_lease *lease;
 	size_t offset, len;
+	int64_t since;
 	bool copied;	    /* the set's lock */
 	atomic_bool failed; /* what was read may not be the file's */
 	TAILQ_ENTRY(mrrc_lease_hold) link;
@@ -73,6 +80,9 @@ void mrrc_lease_put(struct mrrc_lease *lease);
 int mrrc_lease_hold(struct mrrc_lease *lease, uint64_t offset, size_t len,
 		    struct mrrc_lease_hold *hold, char **addr);
 void mrrc_lease_release(struct mrrc_lease_hold *hold);
+
+/* May what was read not be the file's? When all of it has been read. */
+bool mrrc_lease_lost(const struct mrrc_lease_hold *hold);
 
 /* For lease_file.h's functions of parts that are held. */
 const struct mrrc_lease_file *mrrc_lease_file(const struct mrrc_lease *lease);

@@ -31,6 +31,7 @@ static struct mrrc_leases *leases;
 static atomic_uint forgotten, signals;
 static atomic_uint wrong; /* Check's assertions are not for threads */
 static atomic_bool done;
+static unsigned break_ms; /* for the next set; 0: the kernel's */
 
 static void forget(void *arg, uintptr_t start, size_t len)
 {
@@ -54,6 +55,7 @@ static void open_set(bool pins, unsigned wait_ms)
 		.pins = pins,
 		.idle_max = 2,
 		.wait_ms = wait_ms,
+		.break_ms = break_ms,
 	};
 
 	ck_assert_int_eq(mrrc_leases_open(&attr, &leases), 0);
@@ -91,7 +93,7 @@ static void setup(void)
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	chmod(dir, 0755);
 	snprintf(path, sizeof(path), "%s/file", dir);
-	forgotten = signals = wrong = 0;
+	forgotten = signals = wrong = break_ms = 0;
 	done = false;
 	file_write(path, 'a', LEN);
 }
@@ -308,6 +310,68 @@ START_TEST(held_too_long_is_copied)
 }
 END_TEST
 
+/* As after a stop, when the kernel may have taken the lease by force. */
+START_TEST(stopped)
+{
+	struct mrrc_lease_hold hold;
+	struct mrrc_lease *lease;
+	pthread_t thread;
+	char *addr;
+
+	break_ms = 100;
+	open_set(true, 3000);
+	ck_assert_int_eq(get(path, &lease), 0);
+	ck_assert_int_eq(mrrc_lease_hold(lease, 0, LEN, &hold, &addr), 0);
+	usleep(150000);
+	/* nobody waits */
+	ck_assert(!mrrc_lease_lost(&hold));
+	thread = writer_start();
+	wait_broken(lease);
+	ck_assert(mrrc_lease_lost(&hold));
+	mrrc_lease_release(&hold);
+	pthread_join(thread, NULL);
+	mrrc_lease_put(lease);
+}
+END_TEST
+
+/* Copies that are made then may be of the changed file. */
+START_TEST(stopped_before_the_copy)
+{
+	struct mrrc_lease_hold hold;
+	struct mrrc_lease *lease;
+	char *addr;
+
+	break_ms = 20;
+	open_set(false, 50);
+	ck_assert_int_eq(get(path, &lease), 0);
+	ck_assert_int_eq(mrrc_lease_hold(lease, 0, LEN, &hold, &addr), 0);
+	pthread_join(writer_start(), NULL);
+	ck_assert(mrrc_lease_lost(&hold));
+	mrrc_lease_release(&hold);
+	mrrc_lease_put(lease);
+}
+END_TEST
+
+/* A copy in time is right for any time. */
+START_TEST(stopped_after_the_copy)
+{
+	struct mrrc_lease_hold hold;
+	struct mrrc_lease *lease;
+	char *addr;
+
+	break_ms = 3000;
+	open_set(false, 10);
+	ck_assert_int_eq(get(path, &lease), 0);
+	ck_assert_int_eq(mrrc_lease_hold(lease, 0, LEN, &hold, &addr), 0);
+	pthread_join(writer_start(), NULL);
+	hold.since -= break_ms;
+	ck_assert(!mrrc_lease_lost(&hold));
+	ck_assert(has_bytes(addr, 'a', LEN));
+	mrrc_lease_release(&hold);
+	mrrc_lease_put(lease);
+}
+END_TEST
+
 static void handler(int signal)
 {
 	(void) signal;
@@ -492,6 +556,9 @@ Suite *lease_suite(void)
 	tcase_add_test(tcase, writer_waits);
 	tcase_add_test(tcase, held_too_long);
 	tcase_add_test(tcase, held_too_long_is_copied);
+	tcase_add_test(tcase, stopped);
+	tcase_add_test(tcase, stopped_before_the_copy);
+	tcase_add_test(tcase, stopped_after_the_copy);
 	tcase_add_test(tcase, no_handler_runs);
 	tcase_add_test(tcase, descriptor_is_closed);
 	tcase_add_test(tcase, lease_is_lost);

@@ -24,7 +24,7 @@
 bool mrrc_bounce_lost(const struct mrrc_op *op)
 {
 	return op->bounces && op->bounces->class == MRRC_BLOCK_FILE &&
-	       atomic_load(op->bounces->lost);
+	       op->bounces->lost(op->bounces);
 }
 
 void mrrc_bounce_free(struct mrrc_op *op)

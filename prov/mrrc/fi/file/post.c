@@ -53,6 +53,15 @@ struct file_source {
 
 /* ---- the end of an operation ---- */
 
+static bool file_part_lost(const struct mrrc_block *block)
+{
+	const struct file_part *part =
+		container_of(block, struct file_part, block);
+
+	return part->hold.lease && !mrrc_file_forked(part->file) &&
+	       mrrc_lease_lost(&part->hold);
+}
+
 /* again: the part was not posted. */
 static void file_part_free(struct file_part *part, bool again)
 {
@@ -354,7 +363,7 @@ static int file_resolve(const struct mrrc_source *from, struct mrrc_op *op,
 	file_count(file, part, source->len);
 	part->block.class = MRRC_BLOCK_FILE;
 	part->block.end = file_part_end;
-	part->block.lost = &part->hold.failed;
+	part->block.lost = file_part_lost;
 	part->block.next = op->bounces;
 	op->bounces = &part->block;
 	return 0;
