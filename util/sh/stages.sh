@@ -19,7 +19,7 @@ readonly RXM_DIES=close,atomic,multi_recv
 # what registers: the rest is the core's own
 readonly HOOKED=msg,rma,mr,readonly,unmap,limits,close,threads,alloc
 # parts of files: over verbs without a copy from Linux 6.2 on
-readonly FILES=files,files_ahead,files_direct,files_change
+readonly FILES=files,files_ahead,files_direct,files_change,files_stopped
 # of the rounds of functional tests, under tools that slow them down
 readonly SLOW_PERCENT=10
 readonly SUPP=$TOP/fabtests/suppressions

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_files_stopped: a process is stopped while a part of a file is sent,
+ * for so long that the kernel takes the file's lease by force and lets a writer
+ * go on. The operation has to end with an error. It takes as long as the kernel
+ * waits: 45 seconds if /proc/sys/fs/lease-break-time was not changed.
+ */
+#include "ft_mrrc.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+/* more than sockets take; a device waits for the receive */
+#define LEN_TCP	  (48UL << 20)
+#define LEN_VERBS (1UL << 20)
+#define SEED	  7
+
+static struct ft_pair pair;
+static char dir[64], path[80];
+
+/* In another process: changes the file while the parent is stopped. */
+static int change(void)
+{
+	const pid_t parent = getppid();
+	const char other[FT_PAGE] = { 1 };
+	ssize_t written;
+	int fd;
+
+	if (kill(parent, SIGSTOP))
+		return 1;
+	fd = open(path, O_WRONLY);
+	written = write(fd, other, sizeof(other));
+	return kill(parent, SIGCONT) || written != sizeof(other);
+}
+
+static void stop(void)
+{
+	int status;
+	pid_t pid;
+
+	ft_stage("stopped, until the kernel takes the lease");
+	pid = fork();
+	if (!pid)
+		_exit(change());
+	FT_CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && !status,
+		 "the writer: %d", status);
+}
+
+static void stopped(size_t len)
+{
+	struct fi_mrrc_file_attr attr = { .size = sizeof(attr) };
+	char *in = ft_map(NULL, len), *data = ft_map(NULL, len);
+	struct fid_mrrc_file *file;
+	struct ft_comp comp;
+	int fd;
+
+	ft_fill(data, len, SEED);
+	fd = ft_file_make(path, data, len);
+	FT_CALL(fi_mrrc_file_open(pair.dom[1].domain, fd, FI_MRRC_FILE_MAP,
+				  &file, NULL));
+	FT_POST(&pair.c,
+		fi_mrrc_file_send(file, pair.c.ep, 0, len, pair.c.to, file));
+	FT_CALL(fi_mrrc_file_query(file, &attr));
+	FT_CHECK(attr.mapped == 1, "not mapped: %s", attr.why);
+	stop();
+	FT_POST(&pair.s, fi_recv(pair.s.ep, in, len, NULL, FT_ANY, in));
+	ft_wait_any(&pair.c, FT_TX, &comp);
+	FT_CHECK(comp.err == FI_EIO && comp.ctx == file, "error %d, context %p",
+		 comp.err, comp.ctx);
+	ft_wait_any(&pair.s, FT_RX, &comp);
+	FT_CALL(fi_close(&file->fid));
+	close(fd);
+	ft_unmap(in, len);
+	ft_unmap(data, len);
+}
+
+int main(int argc, char **argv)
+{
+	struct ft_attr attr = FT_ATTR;
+	bool maps;
+
+	ft_init(argc, argv);
+	if (ft_opts.raw)
+		ft_skip("files are ofi_mrrc's");
+	if (ft_rdm())
+		ft_skip("what takes a minute runs once, over FI_EP_MSG");
+	ft_pair_open(&pair, &attr);
+	ft_file_dir(FT_FS_MEMORY, dir, sizeof(dir));
+	snprintf(path, sizeof(path), "%s/file", dir);
+	maps = ft_file_maps(&pair.dom[1], dir);
+	if (maps)
+		stopped(ft_core("verbs") ? LEN_VERBS : LEN_TCP);
+	unlink(path);
+	rmdir(dir);
+	ft_pair_close(&pair);
+	if (!maps)
+		ft_skip("files are not mapped here");
+	return ft_done();
+}
