@@ -7,6 +7,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
 
 /* ---- numbers ------------------------------------------------------------- */
@@ -109,7 +110,7 @@ int serve_entry_add(const struct serve_entry *entry, uint8_t *buf, size_t *len)
 	const size_t need = SERVE_ENTRY_HEAD + entry->name_len;
 	uint8_t *at = buf + *len;
 
-	if (need > SERVE_MSG_MAX - SERVE_PAGE_HEAD - *len)
+	if (need > SERVE_ENTRIES - *len)
 		return -ENOSPC;
 	*at++ = (uint8_t) entry->kind;
 	at = put64(at, entry->size);
@@ -198,6 +199,7 @@ size_t serve_encode(const struct serve_msg *msg, uint8_t *buf)
 		at = put64(at, SERVE_MAGIC);
 		at = put32(at, msg->part);
 		at = put32(at, msg->pipes);
+		at = put_text(at, msg->name, msg->name_len);
 		break;
 	case SERVE_OPEN:
 		at = put_range(at, msg);
@@ -219,6 +221,8 @@ size_t serve_encode(const struct serve_msg *msg, uint8_t *buf)
 	case SERVE_PAGE:
 		at = put64(at, msg->cursor);
 		at = put_text(at, msg->entries, msg->entries_len);
+		break;
+	case SERVE_BYE:
 		break;
 	default:
 		return 0;
@@ -251,6 +255,16 @@ static void get_path(struct cursor *cur, struct serve_msg *msg)
 	cur->left = 0;
 }
 
+/* The rest is a name, or there is none. */
+static bool get_named(struct cursor *cur, struct serve_msg *msg)
+{
+	msg->name = cur->at;
+	msg->name_len = cur->left;
+	cur->left = 0;
+	return !msg->name_len || serve_named_valid(msg->name, msg->name_len,
+						   msg->type == SERVE_WELCOME);
+}
+
 static bool get_request(struct cursor *cur, struct serve_msg *msg)
 {
 	if (msg->status != SERVE_OK)
@@ -259,7 +273,7 @@ static bool get_request(struct cursor *cur, struct serve_msg *msg)
 		cur->bad |= get64(cur) != SERVE_MAGIC;
 		msg->part = get32(cur);
 		msg->pipes = get32(cur);
-		return limits_valid(msg);
+		return get_named(cur, msg) && limits_valid(msg);
 	}
 	if (msg->type == SERVE_LIST) {
 		msg->cursor = get64(cur);
@@ -284,15 +298,21 @@ static bool get_answer(struct cursor *cur, struct serve_msg *msg)
 		cur->bad |= get64(cur) != SERVE_MAGIC;
 		msg->part = get32(cur);
 		msg->pipes = get32(cur);
-		return msg->status == SERVE_OK ? limits_valid(msg) :
-						 !msg->part && !msg->pipes;
+		if (!get_named(cur, msg))
+			return false;
+		return msg->status == SERVE_OK ?
+			       limits_valid(msg) :
+			       !msg->part && !msg->pipes && !msg->name_len;
 	}
+	if (msg->type == SERVE_BYE)
+		return msg->status == SERVE_OK;
 	if (msg->type == SERVE_PAGE) {
 		msg->cursor = get64(cur);
 		msg->entries = cur->at;
 		msg->entries_len = cur->left;
 		cur->left = 0;
 		return msg->cursor <= INT64_MAX &&
+		       msg->entries_len <= SERVE_ENTRIES &&
 		       entries_valid(msg->entries, msg->entries_len) &&
 		       (msg->status == SERVE_OK || !msg->entries_len);
 	}
@@ -308,7 +328,7 @@ static bool get_answer(struct cursor *cur, struct serve_msg *msg)
 static bool is_request(enum serve_type type)
 {
 	return type != SERVE_WELCOME && type != SERVE_DATA &&
-	       type != SERVE_PAGE;
+	       type != SERVE_PAGE && type != SERVE_BYE;
 }
 
 int serve_decode(const uint8_t *buf, size_t len, struct serve_msg *msg)
@@ -339,6 +359,92 @@ int serve_decode(const uint8_t *buf, size_t len, struct serve_msg *msg)
 	if (!valid || cur.bad || cur.left)
 		return -EPROTO;
 	*msg = got;
+	return 0;
+}
+
+/* ---- reliable datagrams -------------------------------------------------- */
+
+size_t serve_seal(uint8_t *buf, size_t len, uint64_t session)
+{
+	return (size_t) (put64(buf + len, session) - buf);
+}
+
+int serve_unseal(const uint8_t *buf, size_t *len, uint64_t *session)
+{
+	struct cursor cur;
+
+	if (*len < SERVE_TAIL)
+		return -EPROTO;
+	*len -= SERVE_TAIL;
+	cur = (struct cursor){ .at = buf + *len, .left = SERVE_TAIL };
+	*session = get64(&cur);
+	return 0;
+}
+
+/* All that names it but its port: 4 or 16 bytes. */
+static void *host_of(struct sockaddr_in6 *addr)
+{
+	return addr->sin6_family == AF_INET ?
+		       (void *) &((struct sockaddr_in *) addr)->sin_addr :
+		       &addr->sin6_addr;
+}
+
+static size_t host_len(const struct sockaddr_in6 *addr)
+{
+	return addr->sin6_family == AF_INET ? sizeof(struct in_addr) :
+					      sizeof(struct in6_addr);
+}
+
+/* A copy, as names may lie anywhere in a message. */
+static size_t copy_named(const void *name, size_t len, struct sockaddr_in6 *to)
+{
+	memset(to, 0, sizeof(*to));
+	memcpy(to, name, len);
+	return to->sin6_family == AF_INET  ? sizeof(struct sockaddr_in) :
+	       to->sin6_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+					     0;
+}
+
+static size_t named_len(const void *name)
+{
+	struct sockaddr_in6 addr;
+
+	return copy_named(name, sizeof(struct sockaddr), &addr);
+}
+
+bool serve_named_valid(const void *name, size_t len, bool server)
+{
+	static const struct in6_addr any;
+	struct sockaddr_in6 addr;
+
+	if (len < sizeof(struct sockaddr) || len > sizeof(addr) ||
+	    copy_named(name, len, &addr) != len || !addr.sin6_port)
+		return false;
+	return server || memcmp(host_of(&addr), &any, host_len(&addr));
+}
+
+bool serve_named_same(const void *name, const void *other)
+{
+	struct sockaddr_in6 a, b;
+
+	if (copy_named(name, named_len(name), &a) !=
+		    copy_named(other, named_len(other), &b) ||
+	    a.sin6_port != b.sin6_port)
+		return false;
+	return !memcmp(host_of(&a), host_of(&b), host_len(&a));
+}
+
+int serve_named_move(void *name, const struct sockaddr *to)
+{
+	struct sockaddr_in6 addr, dest;
+
+	copy_named(name, named_len(name), &addr);
+	if (addr.sin6_family != to->sa_family)
+		return -EAFNOSUPPORT;
+	copy_named(to, named_len(to), &dest);
+	addr.sin6_port = dest.sin6_port;
+	memcpy(host_of(&addr), host_of(&dest), host_len(&dest));
+	memcpy(name, &addr, named_len(name));
 	return 0;
 }
 

@@ -17,6 +17,14 @@
  * client that exposes a buffer for OPEN or READ does so under the tag id, and
  * the server makes one conditional write to it, which is empty if the status is
  * not OK.
+ *
+ * Over reliable datagrams a message is followed by 8 bytes, the session: a
+ * random number that WELCOME gives, 0 in HELLO. HELLO and WELCOME end with the
+ * sender's name, fi_getname(3). Once it is welcome, the client exposes a buffer
+ * under SERVE_TAG_CLIENT, and the server, at the first message in the session,
+ * posts a conditional write under SERVE_TAG_SERVER. Neither is ever matched:
+ * they end with an error when the other side does. A server that disconnects a
+ * client sends BYE.
  */
 #ifndef SERVE_WIRE_H
 #define SERVE_WIRE_H
@@ -24,6 +32,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #define SERVE_VERSION	1
 #define SERVE_MAGIC	0x76725366695f6d6dULL
@@ -36,6 +45,11 @@
 #define SERVE_PIPES_MAX 16
 #define SERVE_SLOTS	8 /* files that a client has open at once */
 #define SERVE_ID_MAX	(UINT64_MAX >> 1) /* as bit 63 of a tag is taken */
+#define SERVE_TAIL	8		  /* the session */
+#define SERVE_NAMED_MAX 28		  /* bytes of a socket's address */
+
+/* ids of requests for ranges are larger */
+enum { SERVE_TAG_SERVER = 1, SERVE_TAG_CLIENT };
 
 enum serve_type {
 	SERVE_HELLO = 1,
@@ -46,6 +60,7 @@ enum serve_type {
 	SERVE_LIST,
 	SERVE_DATA,
 	SERVE_PAGE,
+	SERVE_BYE,
 	SERVE_TYPES
 };
 
@@ -81,8 +96,10 @@ struct serve_msg {
 	enum serve_status status;
 	uint64_t id;
 	/* HELLO: what the client asks for; WELCOME: what it gets */
-	uint32_t part;	/* the most bytes of a range */
-	uint32_t pipes; /* the most requests that wait for an answer */
+	uint32_t part;	     /* the most bytes of a range */
+	uint32_t pipes;	     /* the most requests that wait for an answer */
+	const uint8_t *name; /* serve_named_valid() */
+	size_t name_len;     /* 0 over connections */
 	/* OPEN, READ, SUM, DATA */
 	uint32_t slot;
 	uint64_t off;
@@ -115,10 +132,11 @@ struct serve_entry {
 
 #define SERVE_ENTRY_HEAD 10
 #define SERVE_PAGE_HEAD	 (SERVE_HEAD + 8)
+#define SERVE_ENTRIES	 (SERVE_MSG_MAX - SERVE_PAGE_HEAD - SERVE_TAIL)
 
 /*
- * Returns the bytes of the message. buf has SERVE_MSG_MAX. The message must be
- * one that serve_decode() accepts.
+ * Returns the bytes of the message. buf has SERVE_MSG_MAX, of which SERVE_TAIL
+ * are left. The message must be one that serve_decode() accepts.
  */
 size_t serve_encode(const struct serve_msg *msg, uint8_t *buf);
 
@@ -127,6 +145,12 @@ size_t serve_encode(const struct serve_msg *msg, uint8_t *buf);
  * another version, and only id is set.
  */
 int serve_decode(const uint8_t *buf, size_t len, struct serve_msg *msg);
+
+/* Appends the session to a message of len bytes; returns those of both. */
+size_t serve_seal(uint8_t *buf, size_t len, uint64_t session);
+
+/* The session of what has *len bytes, which then are the message's. */
+int serve_unseal(const uint8_t *buf, size_t *len, uint64_t *session);
 
 /*
  * Appends an entry to a page's entries, *len bytes of buf so far. -ENOSPC: no
@@ -146,6 +170,15 @@ bool serve_name_valid(const char *name, size_t len);
 
 /* Such names with '/' between them, or "". */
 bool serve_path_valid(const char *path, size_t len);
+
+/* An address of IPv4 or IPv6 with a port, and a host unless it is a server's. */
+bool serve_named_valid(const void *name, size_t len, bool server);
+
+/* Is it the same host and port? Both are valid. */
+bool serve_named_same(const void *name, const void *other);
+
+/* name gets the host and port of another one of its family. */
+int serve_named_move(void *name, const struct sockaddr *to);
 
 /* What a status means, for people. */
 const char *serve_status_text(enum serve_status status);

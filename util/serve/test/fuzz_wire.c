@@ -61,6 +61,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(serve_path_valid(msg.path, msg.path_len));
 	if (msg.entries)
 		check_entries(&msg);
+	if (msg.name_len)
+		must(serve_named_valid(msg.name, msg.name_len,
+				       msg.type == SERVE_WELCOME));
 	must(serve_encode(&msg, buf) == size && !memcmp(buf, data, size));
 	return 0;
 }

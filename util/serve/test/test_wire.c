@@ -7,6 +7,7 @@
 #include "test_serve.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,11 @@
 #include "serve/wire.h"
 
 static uint8_t page[SERVE_MSG_MAX];
+
+/* Of IPv4: family, port 258, host 1.2.3.4, and 8 bytes of the provider's */
+static const uint8_t named[16] = { AF_INET, 0,	 1, 2, 1, 2, 3, 4,
+				   'M',	    'W', 5, 6, 7, 8, 9, 10 };
+static const uint8_t anywhere[16] = { AF_INET, 0, 1, 2 };
 
 static const struct serve_msg sound[] = {
 	{ .type = SERVE_HELLO, .id = 1, .part = 4096, .pipes = 1 },
@@ -43,6 +49,19 @@ static const struct serve_msg sound[] = {
 	  .ident = { 1, 2, INT64_MAX, INT64_MIN, -1 } },
 	{ .type = SERVE_DATA, .id = 9, .status = SERVE_CHANGED },
 	{ .type = SERVE_PAGE, .id = 10, .cursor = 5, .entries = page },
+	{ .type = SERVE_HELLO,
+	  .id = 11,
+	  .part = 4096,
+	  .pipes = 1,
+	  .name = named,
+	  .name_len = sizeof(named) },
+	{ .type = SERVE_WELCOME,
+	  .id = 12,
+	  .part = 4096,
+	  .pipes = 1,
+	  .name = anywhere,
+	  .name_len = sizeof(anywhere) },
+	{ .type = SERVE_BYE },
 };
 
 #define SOUND (sizeof(sound) / sizeof(*sound))
@@ -64,6 +83,9 @@ static void check_same(const struct serve_msg *a, const struct serve_msg *b)
 	if (a->path_len)
 		ck_assert(!memcmp(a->path, b->path, a->path_len));
 	ck_assert_uint_eq(a->entries_len, b->entries_len);
+	ck_assert_uint_eq(a->name_len, b->name_len);
+	if (a->name_len)
+		ck_assert(!memcmp(a->name, b->name, a->name_len));
 }
 
 START_TEST(there_and_back)
@@ -89,7 +111,7 @@ START_TEST(there_and_back)
 		ck_assert_int_eq(serve_decode(buf, i, &back), -EPROTO);
 	/* fewer, and it says so: paths and pages may be shorter */
 	memcpy(cut, buf, len);
-	for (i = SERVE_HEAD; i < len - msg->path_len; i++) {
+	for (i = SERVE_HEAD; i < len - msg->path_len - msg->name_len; i++) {
 		cut[0] = (uint8_t) i;
 		cut[1] = (uint8_t) (i >> 8);
 		ck_assert_int_eq(serve_decode(cut, i, &back), -EPROTO);
@@ -125,6 +147,9 @@ static const struct {
 	{ 7, 4, SERVE_IO },		/* data of a failed request */
 	{ 7, 63, 0xff },		/* a size beyond the last */
 	{ 9, 23, 0xff },		/* a cursor beyond the last */
+	{ 10, 32, AF_INET6 },		/* a name of another length */
+	{ 10, 32, AF_UNIX },		/* or family */
+	{ 12, 4, SERVE_ENDING },	/* a status that has no meaning */
 };
 
 START_TEST(broken_messages)
@@ -138,6 +163,85 @@ START_TEST(broken_messages)
 	buf[broken[_i].at] = broken[_i].byte;
 	ck_assert_int_eq(serve_decode(buf, len, &back), -EPROTO);
 	ck_assert_uint_eq(back.id, 77);
+}
+END_TEST
+
+/* A client's name has a host and a port, a server's a port at least. */
+START_TEST(socket_names)
+{
+	struct serve_msg msg = sound[10], back;
+	uint8_t buf[SERVE_MSG_MAX], name[sizeof(named)];
+
+	msg.name = anywhere;
+	ck_assert_int_eq(serve_decode(buf, serve_encode(&msg, buf), &back),
+			 -EPROTO);
+	memcpy(name, named, sizeof(name));
+	name[2] = name[3] = 0;
+	msg.name = name;
+	ck_assert_int_eq(serve_decode(buf, serve_encode(&msg, buf), &back),
+			 -EPROTO);
+	msg.type = SERVE_WELCOME;
+	ck_assert_int_eq(serve_decode(buf, serve_encode(&msg, buf), &back),
+			 -EPROTO);
+	msg.name = named;
+	msg.name_len = sizeof(named) - 1;
+	ck_assert_int_eq(serve_decode(buf, serve_encode(&msg, buf), &back),
+			 -EPROTO);
+	/* a refusal has none */
+	msg = (struct serve_msg){ .type = SERVE_WELCOME,
+				  .status = SERVE_ENDING,
+				  .name = named,
+				  .name_len = sizeof(named) };
+	ck_assert_int_eq(serve_decode(buf, serve_encode(&msg, buf), &back),
+			 -EPROTO);
+}
+END_TEST
+
+/* It is the host and the port that count, and are changed. */
+START_TEST(moved_names)
+{
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
+				    .sin6_addr.s6_addr = { 1 },
+				    .sin6_port = 1,
+				    .sin6_scope_id = 9 };
+	struct sockaddr_in6 to6 = in6;
+	uint8_t name[sizeof(named)], to[sizeof(named)];
+
+	memcpy(name, named, sizeof(name));
+	name[15]++;
+	ck_assert(serve_named_same(name, named));
+	name[7]++;
+	ck_assert(!serve_named_same(name, named));
+	memcpy(to, named, sizeof(to));
+	to[3]++;
+	ck_assert(!serve_named_same(to, named));
+	ck_assert_int_eq(serve_named_move(name, (struct sockaddr *) to), 0);
+	ck_assert(serve_named_same(name, to));
+	ck_assert(!memcmp(name + 8, named + 8, 7) && name[15] == 11);
+	ck_assert_int_eq(serve_named_move(name, (struct sockaddr *) &in6),
+			 -EAFNOSUPPORT);
+	ck_assert(!serve_named_same(name, &in6));
+	to6.sin6_addr.s6_addr[15] = 1;
+	ck_assert(!serve_named_same(&in6, &to6));
+	ck_assert_int_eq(serve_named_move(&in6, (struct sockaddr *) &to6), 0);
+	ck_assert(serve_named_same(&in6, &to6));
+	ck_assert_uint_eq(in6.sin6_scope_id, 9);
+}
+END_TEST
+
+START_TEST(sessions)
+{
+	uint8_t buf[SERVE_MSG_MAX];
+	uint64_t session = 1;
+	size_t len = 3;
+
+	ck_assert_uint_eq(serve_seal(buf, len, 0x8000000000000001), 11);
+	len = 11;
+	ck_assert_int_eq(serve_unseal(buf, &len, &session), 0);
+	ck_assert_uint_eq(session, 0x8000000000000001);
+	ck_assert_uint_eq(len, 3);
+	len = 7;
+	ck_assert_int_eq(serve_unseal(buf, &len, &session), -EPROTO);
 }
 END_TEST
 
@@ -174,8 +278,9 @@ START_TEST(full_page)
 
 	while (!serve_entry_add(&entry, page, &msg.entries_len))
 		entry.size = ++added + 1;
-	ck_assert_uint_eq(added, (SERVE_MSG_MAX - SERVE_PAGE_HEAD) / 20);
+	ck_assert_uint_eq(added, SERVE_ENTRIES / 20);
 	len = serve_encode(&msg, buf);
+	ck_assert_uint_le(len + SERVE_TAIL, SERVE_MSG_MAX);
 	ck_assert_int_eq(serve_decode(buf, len, &got), 0);
 	for (i = 0; i < added; i++) {
 		ck_assert_int_eq(serve_entry_next(&got.entries,
@@ -295,6 +400,9 @@ void add_wire(Suite *suite)
 	tcase_add_loop_test(tcase, there_and_back, 0, SOUND);
 	tcase_add_loop_test(tcase, broken_messages, 0,
 			    sizeof(broken) / sizeof(*broken));
+	tcase_add_test(tcase, socket_names);
+	tcase_add_test(tcase, moved_names);
+	tcase_add_test(tcase, sessions);
 	tcase_add_test(tcase, other_versions);
 	tcase_add_test(tcase, statuses_have_texts);
 	tcase_add_test(tcase, full_page);
