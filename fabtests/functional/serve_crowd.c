@@ -25,7 +25,9 @@
 #define FLOCK	32 /* that connect at once */
 
 struct client {
-	struct fid_ep *ep;
+	struct net_link link;
+	uint8_t name[SERVE_NAMED_MAX];
+	size_t name_len;
 	uint8_t rx[RXS][SERVE_MSG_MAX];
 	uint8_t out[SERVE_MSG_MAX];
 	unsigned next; /* of rx */
@@ -35,9 +37,10 @@ struct client {
 	uint8_t *part;
 };
 
-enum { OP_SEND, OP_RX, OP_TAG }; /* in the low bits of a context */
+enum { OP_SEND, OP_RX, OP_TAG, OP_LIFE }; /* in the low bits of a context */
 
 static struct net net;
+static struct net_kind type;
 static struct fid_cq *cq;
 static struct client *clients;
 static unsigned count, connecting;
@@ -69,8 +72,8 @@ static void *context(struct client *client, unsigned kind)
 
 static void post_rx(struct client *client, unsigned i)
 {
-	call("fi_recv", fi_recv(client->ep, client->rx[i], SERVE_MSG_MAX, NULL,
-				0, context(client, OP_RX)));
+	call("fi_recv", fi_recv(client->link.ep, client->rx[i], SERVE_MSG_MAX,
+				NULL, FI_ADDR_UNSPEC, context(client, OP_RX)));
 }
 
 static void read_eq(void)
@@ -95,6 +98,25 @@ static void read_eq(void)
 	client->connected |= event == FI_CONNECTED;
 }
 
+static void handle(struct client *client, size_t len)
+{
+	uint8_t *buf = client->rx[client->next];
+	uint64_t session;
+
+	if (type.rdm)
+		call("serve_unseal", serve_unseal(buf, &len, &session));
+	call("serve_decode", serve_decode(buf, len, &client->answer));
+	if (type.rdm && client->answer.type == SERVE_WELCOME) {
+		client->link.session = session;
+		call("net_meet",
+		     net_meet(&net, &client->answer, context(client, OP_LIFE),
+			      &client->link));
+	}
+	post_rx(client, client->next);
+	client->next = (client->next + 1) % RXS;
+	client->answered = true;
+}
+
 static void read_cq(void)
 {
 	struct fi_cq_err_entry err = { 0 };
@@ -112,11 +134,7 @@ static void read_cq(void)
 			client->written = true;
 		if (kind != OP_RX)
 			continue;
-		call("serve_decode", serve_decode(client->rx[client->next],
-						  entry.len, &client->answer));
-		post_rx(client, client->next);
-		client->next = (client->next + 1) % RXS;
-		client->answered = true;
+		handle(client, entry.len);
 	}
 	if (ret == -FI_EAVAIL) {
 		fi_cq_readerr(cq, &err, 0);
@@ -134,19 +152,28 @@ static void progress(time_t end)
 
 static void expose(struct client *client)
 {
-	call("fi_cwtag", fi_cwtag(client->ep, client->part, PART, NULL, 0,
-				  client->id, context(client, OP_TAG)));
+	call("fi_cwtag",
+	     fi_cwtag(client->link.ep, client->part, PART, NULL,
+		      client->link.addr, client->id, context(client, OP_TAG)));
 }
 
-static void request(struct client *client, struct serve_msg msg)
+static void request(struct client *client, struct serve_msg msg, time_t end)
 {
+	ssize_t ret;
+
+	if (msg.type == SERVE_HELLO) {
+		msg.name = client->name;
+		msg.name_len = client->name_len;
+	}
 	client->id += 16;
 	msg.id = client->id;
 	client->answered = false;
 	client->written = !msg.len;
-	call("fi_send",
-	     fi_send(client->ep, client->out, serve_encode(&msg, client->out),
-		     NULL, 0, context(client, OP_SEND)));
+	while ((ret = net_send(&client->link, client->out,
+			       serve_encode(&msg, client->out),
+			       context(client, OP_SEND))) == -FI_EAGAIN)
+		progress(end);
+	call("fi_send", ret);
 }
 
 static void connect_all(time_t end)
@@ -157,15 +184,21 @@ static void connect_all(time_t end)
 	for (i = 0; i < count; i++) {
 		client = &clients[i];
 		client->part = malloc(PART);
-		call("endpoint", client->part ?
-					 net_endpoint(&net, net.info, cq,
-						      client, &client->ep) :
-					 -FI_ENOMEM);
+		call("endpoint",
+		     client->part ? net_endpoint(&net, net.info, cq, client,
+						 &client->link.ep) :
+				    -FI_ENOMEM);
 		for (k = 0; k < RXS; k++)
 			post_rx(client, k);
+		if (type.rdm) {
+			call("net_address",
+			     net_address(&net, &client->link, client->name,
+					 &client->name_len));
+			continue;
+		}
 		connecting++;
 		call("fi_connect",
-		     fi_connect(client->ep, net.info->dest_addr, NULL, 0));
+		     fi_connect(client->link.ep, net.info->dest_addr, NULL, 0));
 		while (connecting >= FLOCK)
 			progress(end);
 	}
@@ -174,12 +207,12 @@ static void connect_all(time_t end)
 }
 
 /* All clients ask at once. */
-static void ask(const struct serve_msg *msg)
+static void ask(const struct serve_msg *msg, time_t end)
 {
 	unsigned i;
 
 	for (i = 0; i < count; i++)
-		request(&clients[i], *msg);
+		request(&clients[i], *msg, end);
 }
 
 static void take(const struct serve_msg *msg, time_t end)
@@ -216,11 +249,14 @@ static void open_net(const char *port)
 {
 	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_DATA };
 	const char *host = getenv("SERVE_ADDRESS");
+	const char *name = getenv("SERVE_ENDPOINT");
 	struct addrinfo *addr;
 
+	if (name && net_endpoints(name, &type.rdm))
+		exit(2);
 	if (net_resolve(host ? host : "127.0.0.1", port, &addr))
 		exit(EXIT_FAILURE);
-	call("net_open", net_open(addr, false, NULL, &net));
+	call("net_open", net_open(addr, false, &type, &net));
 	freeaddrinfo(addr);
 	attr.size = 8 * count;
 	call("fi_cq_open", fi_cq_open(net.domain, &attr, &cq, NULL));
@@ -243,13 +279,13 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	open_net(argv[1]);
 	connect_all(end);
-	ask(&msg);
+	ask(&msg, end);
 	take(&msg, end);
 	msg = (struct serve_msg){
 		.type = SERVE_OPEN, .len = PART, .path = "file", .path_len = 4
 	};
 	for (i = 0; i < rounds; i++) {
-		ask(&msg);
+		ask(&msg, end);
 		take(&msg, end);
 		msg.type = SERVE_READ;
 		msg.off += PART;
@@ -257,7 +293,7 @@ int main(int argc, char **argv)
 		msg.path_len = 0;
 	}
 	if (argc > 4)
-		ask(&msg);
+		ask(&msg, end);
 	wait_input(end);
 	if (argc == 4)
 		return EXIT_SUCCESS;

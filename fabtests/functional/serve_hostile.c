@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_serve_hostile: a client that does to fi_mrrc_serve what it must not.
- * Ends with status 0 if the server has then disconnected it, test_serve.sh.
+ * fi_mrrc_serve_hostile PORT WHAT [OTHER]: a client that does to fi_mrrc_serve
+ * what it must not. Ends with status 0 if the server has then disconnected it,
+ * test_serve.sh. Over reliable datagrams it may also send what is of no client:
+ * then the status is 0 if it was sent. OTHER: the port of another client.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,7 +21,10 @@
 
 static struct net net;
 static struct fid_cq *cq;
-static struct fid_ep *ep;
+static struct net_kind kind;
+static struct net_link to;
+static uint8_t name[SERVE_NAMED_MAX];
+static size_t name_len;
 static uint8_t rx[RXS][SERVE_MSG_MAX];
 static bool gone;
 
@@ -56,23 +62,46 @@ static void open_connection(const char *port)
 {
 	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_DATA, .size = 4096 };
 	const char *host = getenv("SERVE_ADDRESS");
+	const char *type = getenv("SERVE_ENDPOINT");
 	struct addrinfo *addr;
 	unsigned i;
 
+	if (type && net_endpoints(type, &kind.rdm))
+		exit(2);
 	if (net_resolve(host ? host : "127.0.0.1", port, &addr))
 		exit(EXIT_FAILURE);
-	call("net_open", net_open(addr, false, NULL, &net));
+	call("net_open", net_open(addr, false, &kind, &net));
 	freeaddrinfo(addr);
 	call("fi_cq_open", fi_cq_open(net.domain, &attr, &cq, NULL));
-	call("endpoint", net_endpoint(&net, net.info, cq, NULL, &ep));
+	call("endpoint", net_endpoint(&net, net.info, cq, NULL, &to.ep));
 	for (i = 0; i < RXS; i++)
-		call("fi_recv",
-		     fi_recv(ep, rx[i], SERVE_MSG_MAX, NULL, 0, NULL));
-	call("fi_connect", fi_connect(ep, net.info->dest_addr, NULL, 0));
+		call("fi_recv", fi_recv(to.ep, rx[i], SERVE_MSG_MAX, NULL,
+					FI_ADDR_UNSPEC, rx[i]));
+	if (kind.rdm) {
+		call("net_address", net_address(&net, &to, name, &name_len));
+		return;
+	}
+	call("fi_connect", fi_connect(to.ep, net.info->dest_addr, NULL, 0));
 	while (event() != FI_CONNECTED) {
 		if (gone)
 			fail("connecting", -FI_ECONNREFUSED);
 		usleep(1000);
+	}
+}
+
+/* Of the answers it is the first that matters. */
+static void handle(uint8_t *buf, size_t len)
+{
+	struct serve_msg msg;
+	uint64_t session;
+
+	if (!kind.rdm || serve_unseal(buf, &len, &session) ||
+	    serve_decode(buf, len, &msg))
+		return;
+	gone |= msg.type == SERVE_BYE;
+	if (msg.type == SERVE_WELCOME && !to.session) {
+		to.session = session;
+		call("net_meet", net_meet(&net, &msg, NULL, &to));
 	}
 }
 
@@ -82,9 +111,10 @@ static void poll_cq(void)
 	struct fi_cq_data_entry entry;
 	ssize_t ret;
 
-	do {
-		ret = fi_cq_read(cq, &entry, 1);
-	} while (ret == 1);
+	while ((ret = fi_cq_read(cq, &entry, 1)) == 1) {
+		if (entry.op_context)
+			handle(entry.op_context, entry.len);
+	}
 	if (ret == -FI_EAVAIL) {
 		fi_cq_readerr(cq, &err, 0);
 		gone = true;
@@ -98,7 +128,7 @@ static void send_bytes(const void *buf, size_t len)
 	ssize_t ret;
 
 	do {
-		ret = fi_inject(ep, buf, len, 0);
+		ret = fi_inject(to.ep, buf, len, to.addr);
 		if (ret == -FI_EAGAIN)
 			poll_cq();
 	} while (ret == -FI_EAGAIN && !gone && time(NULL) < end);
@@ -110,14 +140,14 @@ static void send_msg(const struct serve_msg *msg)
 	static uint8_t buf[64][SERVE_MSG_MAX];
 	static unsigned at;
 	uint8_t *out = buf[at++ % 64];
-	const size_t len = serve_encode(msg, out);
+	const time_t end = time(NULL) + LIMIT_S;
 	ssize_t ret;
 
 	do {
-		ret = fi_send(ep, out, len, NULL, 0, NULL);
+		ret = net_send(&to, out, serve_encode(msg, out), NULL);
 		if (ret == -FI_EAGAIN)
 			poll_cq();
-	} while (ret == -FI_EAGAIN && !gone);
+	} while (ret == -FI_EAGAIN && !gone && time(NULL) < end);
 }
 
 static void hello(void)
@@ -127,26 +157,35 @@ static void hello(void)
 		.id = 1,
 		.part = 65536,
 		.pipes = 4,
+		.name = name,
+		.name_len = name_len,
 	};
+	const time_t end = time(NULL) + LIMIT_S;
 
 	send_msg(&msg);
+	while (kind.rdm && !to.session && !gone && time(NULL) < end)
+		poll_cq();
 }
 
 static void garbage(void)
 {
-	uint8_t buf[64];
+	uint8_t buf[64 + SERVE_TAIL];
 	unsigned i, k;
+	size_t len;
 
 	for (i = 0; i < 100 && !gone; i++) {
-		for (k = 0; k < sizeof(buf); k++)
+		for (k = 0; k < 64; k++)
 			buf[k] = (uint8_t) rand();
-		send_bytes(buf, 1 + (size_t) rand() % sizeof(buf));
+		len = 1 + (size_t) rand() % 64;
+		if (kind.rdm && rand() % 4)
+			len = serve_seal(buf, len, to.session);
+		send_bytes(buf, len);
 	}
 }
 
 static void request(enum serve_type type, uint32_t len, const char *path)
 {
-	static uint64_t id = 1;
+	static uint64_t id = 16;
 	const struct serve_msg msg = {
 		.type = type,
 		.id = ++id,
@@ -170,13 +209,86 @@ static void flood(void)
 		;
 	/* behind what it has sent is the end of the connection */
 	for (i = 0; i < 4000 && !gone; i++) {
-		if (fi_recv(ep, rx[0], SERVE_MSG_MAX, NULL, 0, NULL))
+		if (fi_recv(to.ep, rx[0], SERVE_MSG_MAX, NULL, FI_ADDR_UNSPEC,
+			    rx[0]))
 			poll_cq();
 	}
 }
 
-static void act(const char *what)
+/* As many requests as it may have, and it takes no answer. */
+static void slow(void)
 {
+	const int least = 1;
+	unsigned i;
+	int fd;
+
+	/* its sockets hold little */
+	for (fd = 0; fd < 1024; fd++)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least));
+	for (i = 0; i < 1000; i++) {
+		request(SERVE_LIST, 0, "");
+		usleep(15000);
+	}
+	pause();
+}
+
+/* A HELLO of somebody else. */
+static void pretend(const char *host, const char *port)
+{
+	struct serve_msg msg = {
+		.type = SERVE_HELLO,
+		.id = 1,
+		.part = 65536,
+		.pipes = 4,
+		.name_len = name_len,
+	};
+	static uint8_t other[SERVE_NAMED_MAX];
+	struct addrinfo *addr;
+
+	if (net_resolve(host, port, &addr))
+		exit(EXIT_FAILURE);
+	memcpy(other, name, name_len);
+	if (!serve_named_move(other, addr->ai_addr)) {
+		msg.name = other;
+		send_msg(&msg);
+	}
+	freeaddrinfo(addr);
+}
+
+/* Reliable datagrams: it speaks for others, and sends more than messages. */
+static void strange(const char *port, const char *other)
+{
+	static uint8_t large[1 << 20];
+	const char *host = getenv("SERVE_ADDRESS");
+	const uint64_t session = to.session;
+	unsigned i;
+
+	if (!host)
+		host = "127.0.0.1";
+	request(SERVE_LIST, 0, "");
+	to.session = 0;
+	pretend(host, other);
+	pretend(host, port);
+	pretend(host, "1");
+	pretend("255.255.255.255", "9");
+	for (i = 0; i < 64; i++) {
+		to.session = session ^ 1UL << i;
+		request(SERVE_LIST, 0, "");
+	}
+	to.session = session;
+	call("fi_send",
+	     fi_send(to.ep, large, sizeof(large), NULL, to.addr, NULL));
+	call("fi_send", fi_send(to.ep, large, 100000, NULL, to.addr, NULL));
+	for (i = 0; i < 1000; i++) {
+		poll_cq();
+		usleep(1000);
+	}
+}
+
+static void act(const char *what, const char *port, const char *other)
+{
+	if (!strcmp(what, "silent") && kind.rdm)
+		hello();
 	if (!strcmp(what, "silent"))
 		return;
 	if (strcmp(what, "early") && strcmp(what, "garbage"))
@@ -201,19 +313,35 @@ static void act(const char *what)
 		request(SERVE_OPEN, 4096, "file");
 	else if (!strcmp(what, "flood"))
 		flood();
+	else if (!strcmp(what, "slow"))
+		slow();
+	else if (!strcmp(what, "strange") && other)
+		strange(port, other);
 	else
 		exit(2);
+}
+
+static int finish(bool passed)
+{
+	fi_close(&to.ep->fid);
+	fi_close(&cq->fid);
+	net_close(&net);
+	return passed ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int main(int argc, char **argv)
 {
 	time_t end;
 
-	if (argc != 3)
+	if (argc < 3)
 		return 2;
 	srand((unsigned) getpid());
 	open_connection(argv[1]);
-	act(argv[2]);
+	act(argv[2], argv[1], argv[3]);
+	if (kind.rdm &&
+	    (!strcmp(argv[2], "garbage") || !strcmp(argv[2], "early") ||
+	     !strcmp(argv[2], "strange")))
+		return finish(!gone);
 	end = time(NULL) + LIMIT_S;
 	while (!gone && time(NULL) < end) {
 		event();
@@ -221,5 +349,5 @@ int main(int argc, char **argv)
 		usleep(1000);
 	}
 	printf("%s: %s\n", argv[2], gone ? "disconnected" : "still connected");
-	return gone ? EXIT_SUCCESS : EXIT_FAILURE;
+	return finish(gone);
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CONN_RETRY_MS 1000 /* of a client that may not be there */
+
 /* ---- memory -------------------------------------------------------------- */
 
 static int alloc(struct conn *conn, uint8_t **buf)
@@ -60,7 +62,10 @@ static int post_rx(struct conn *conn, struct rx *rx)
 	ssize_t ret;
 
 	rx->len = 0;
-	ret = fi_recv(conn->ep, rx->buf, SERVE_MSG_MAX, NULL, 0, &rx->op);
+	rx->op.busy = conn->link.rdm;
+	if (conn->link.rdm)
+		return 0;
+	ret = fi_recv(conn->link.ep, rx->buf, SERVE_MSG_MAX, NULL, 0, &rx->op);
 	if (!ret)
 		rx->op.busy = true;
 	return (int) ret;
@@ -153,9 +158,22 @@ static void handle_waiting(struct conn *conn)
 
 /* ---- sending ------------------------------------------------------------- */
 
-static bool is_live(const struct conn *conn)
+bool conn_live(const struct conn *conn)
 {
 	return conn->state >= CONN_ACCEPTED && conn->state <= CONN_READY;
+}
+
+/*
+ * Tried again soon; but where nobody may be, over reliable datagrams, it is a
+ * connection that is tried.
+ */
+static void stall(struct conn *conn)
+{
+	conn->stalled = true;
+	if (conn->proven)
+		conn->server->stalled = true;
+	else
+		conn->tried = server_now();
 }
 
 static void post_all(struct conn *conn)
@@ -164,12 +182,12 @@ static void post_all(struct conn *conn)
 	int ret;
 
 	conn->stalled = false;
-	for (i = 0; i < SERVE_PIPES_MAX && is_live(conn); i++) {
+	for (i = 0; i < SERVE_PIPES_MAX && conn_live(conn); i++) {
 		if (conn->req[i].state != REQ_POST)
 			continue;
 		ret = req_post(&conn->req[i]);
 		if (ret == -FI_EAGAIN)
-			conn->stalled = conn->server->stalled = true;
+			stall(conn);
 		else if (ret)
 			conn_close(conn, fi_strerror(-ret));
 	}
@@ -182,14 +200,74 @@ static bool lost_pages(const struct op *op, int err)
 	       op->conn->req[op->index].own;
 }
 
+/* Its end, or a write that nobody may have asked for. */
+static void end_life(struct conn *conn, int err)
+{
+	if (!err)
+		conn_close(conn, "exposes what it may not");
+	else
+		conn_close(conn, conn_busy(conn) ? fi_strerror(err) : NULL);
+}
+
+static void copy_message(struct conn *conn, const uint8_t *buf, size_t len)
+{
+	unsigned i;
+
+	for (i = 0; i < conn->rxs && !conn->rx[i].op.busy; i++)
+		;
+	if (i == conn->rxs) {
+		conn_close(conn, "sends more requests than it may");
+		return;
+	}
+	memcpy(conn->rx[i].buf, buf, len);
+	conn_complete(&conn->rx[i].op, len, 0);
+}
+
+void conn_hello(struct conn *conn, const uint8_t *buf, size_t len)
+{
+	int ret;
+
+	conn->state = CONN_ACCEPTED;
+	ret = grow(conn);
+	if (ret) {
+		conn_close(conn, fi_strerror(-ret));
+		return;
+	}
+	conn_connected(conn);
+	copy_message(conn, buf, len);
+}
+
+void conn_message(struct conn *conn, const uint8_t *buf, size_t len)
+{
+	int ret;
+
+	if (!conn->proven) {
+		ret = rdm_watch(conn);
+		if (ret) {
+			conn_close(conn, fi_strerror(-ret));
+			return;
+		}
+		conn->proven = true;
+	}
+	copy_message(conn, buf, len);
+}
+
 void conn_complete(struct op *op, size_t len, int err)
 {
 	struct conn *conn = op->conn;
 	struct req *req;
 
 	op->busy = false;
-	if (!is_live(conn))
+	if (conn->state == CONN_STUCK) {
+		conn->state = CONN_CLOSED;
+		conn->server->closed++;
+	}
+	if (!conn_live(conn))
 		return;
+	if (op->kind == OP_LIFE) {
+		end_life(conn, err);
+		return;
+	}
 	if (err && !lost_pages(op, err)) {
 		conn_close(conn, err == FI_ECANCELED ? NULL : fi_strerror(err));
 		return;
@@ -209,7 +287,7 @@ void conn_complete(struct op *op, size_t len, int err)
 			handle_waiting(conn);
 		}
 	}
-	if (is_live(conn))
+	if (conn_live(conn))
 		post_all(conn);
 }
 
@@ -217,24 +295,29 @@ void conn_complete(struct op *op, size_t len, int err)
 
 static struct conn *free_conn(struct server *server)
 {
-	unsigned i;
+	struct conn *found = NULL;
+	unsigned i, used = 0;
 
-	for (i = 0; i < server->options.max_clients; i++) {
-		if (server->conn[i].state == CONN_FREE)
-			return &server->conn[i];
+	for (i = 0; i < server->conns; i++) {
+		if (server->conn[i].state == CONN_FREE && !found)
+			found = &server->conn[i];
+		used += server->conn[i].state != CONN_FREE &&
+			server->conn[i].state != CONN_STUCK;
 	}
-	return NULL;
+	return used < server->options.max_clients ? found : NULL;
 }
 
-static void init(struct server *server, struct conn *conn,
-		 const struct fi_info *info)
+struct conn *conn_new(struct server *server, const void *addr, size_t len)
 {
+	struct conn *conn = server->ending ? NULL : free_conn(server);
 	unsigned i;
 
+	if (!conn)
+		return NULL;
 	memset(conn, 0, sizeof(*conn));
 	conn->server = server;
 	conn->moved = server_now();
-	net_addr_text(info->dest_addr, info->dest_addrlen, conn->peer);
+	net_addr_text(addr, len, conn->peer);
 	conn->reqs = 1;
 	conn->rxs = CONN_RX_MORE;
 	for (i = 0; i < CONN_RX_MAX; i++)
@@ -244,11 +327,14 @@ static void init(struct server *server, struct conn *conn,
 		conn->req[i].send = (struct op){ OP_SEND, conn, i, false };
 		conn->req[i].write = (struct op){ OP_WRITE, conn, i, false };
 	}
+	conn->life = (struct op){ OP_LIFE, conn, 0, false };
+	return conn;
 }
 
 void conn_accept(struct server *server, struct fi_info *info)
 {
-	struct conn *conn = server->ending ? NULL : free_conn(server);
+	struct conn *conn =
+		conn_new(server, info->dest_addr, info->dest_addrlen);
 	int ret;
 
 	if (!conn) {
@@ -256,8 +342,9 @@ void conn_accept(struct server *server, struct fi_info *info)
 		fi_reject(server->pep, info->handle, NULL, 0);
 		return;
 	}
-	init(server, conn, info);
-	ret = net_endpoint(&server->net, info, server->cq, conn, &conn->ep);
+	conn->proven = true;
+	ret = net_endpoint(&server->net, info, server->cq, conn,
+			   &conn->link.ep);
 	if (ret) {
 		server_complain("%s: no endpoint: %s", conn->peer,
 				fi_strerror(-ret));
@@ -268,7 +355,7 @@ void conn_accept(struct server *server, struct fi_info *info)
 	conn->state = CONN_ACCEPTED;
 	ret = grow(conn);
 	if (!ret)
-		ret = fi_accept(conn->ep, NULL, 0);
+		ret = fi_accept(conn->link.ep, NULL, 0);
 	if (ret)
 		conn_close(conn, fi_strerror(-ret));
 }
@@ -277,9 +364,9 @@ struct conn *conn_find(struct server *server, const struct fid *fid)
 {
 	unsigned i;
 
-	for (i = 0; i < server->options.max_clients; i++) {
-		if (is_live(&server->conn[i]) &&
-		    &server->conn[i].ep->fid == fid)
+	for (i = 0; i < server->conns; i++) {
+		if (conn_live(&server->conn[i]) &&
+		    &server->conn[i].link.ep->fid == fid)
 			return &server->conn[i];
 	}
 	return NULL;
@@ -295,7 +382,7 @@ void conn_connected(struct conn *conn)
 	if (conn->server->options.verbose)
 		server_say("%s: connected", conn->peer);
 	handle_waiting(conn);
-	if (is_live(conn))
+	if (conn_live(conn))
 		post_all(conn);
 }
 
@@ -305,14 +392,14 @@ static void close_job(struct job *job)
 		(struct conn *) ((char *) job - offsetof(struct conn, close));
 
 	/* may wait for the peer, 200 ms at most: fi_cwrite(3) */
-	fi_close(&conn->ep->fid);
+	fi_close(&conn->link.ep->fid);
 }
 
 void conn_close(struct conn *conn, const char *why)
 {
 	struct server *server = conn->server;
 
-	if (!is_live(conn))
+	if (!conn_live(conn))
 		return;
 	if (why) {
 		server->total.failed++;
@@ -328,6 +415,12 @@ void conn_close(struct conn *conn, const char *why)
 	server->total.bytes += conn->bytes;
 	server->total.own += conn->own;
 	server->total.cut += conn_busy(conn);
+	if (conn->link.rdm) {
+		rdm_leave(conn);
+		conn->state = CONN_CLOSED;
+		server->closed++;
+		return;
+	}
 	conn->state = CONN_CLOSING;
 	conn->close.run = close_job;
 	conn->jobs++;
@@ -350,7 +443,7 @@ void conn_job_done(struct job *job)
 	req = (struct req *) ((char *) job - offsetof(struct req, job));
 	conn = req->conn;
 	req_job_done(req);
-	if (is_live(conn))
+	if (conn_live(conn))
 		post_all(conn);
 }
 
@@ -374,7 +467,7 @@ static bool waits_for_client(const struct conn *conn)
 		    conn->req[i].state == REQ_SENT)
 			return true;
 	}
-	return conn->state != CONN_READY;
+	return conn->state != CONN_READY || !conn->proven;
 }
 
 void conn_tick(struct conn *conn, uint64_t now)
@@ -382,31 +475,47 @@ void conn_tick(struct conn *conn, uint64_t now)
 	const struct serve_options *options;
 	const uint64_t still = now - conn->moved;
 
-	if (!is_live(conn))
+	if (!conn_live(conn))
 		return;
 	options = &conn->server->options;
-	if (conn->stalled)
+	if (conn->stalled && now - conn->tried >= CONN_RETRY_MS)
 		post_all(conn);
 	if (waits_for_client(conn)) {
 		if (still > 1000UL * options->timeout)
-			conn_close(conn, conn->state == CONN_READY ?
-						 "does not take its data" :
-						 "says nothing");
+			conn_close(conn,
+				   conn->state == CONN_READY && conn->proven ?
+					   "does not take its data" :
+					   "says nothing");
 	} else if (!conn_busy(conn) && still > 1000UL * options->idle) {
 		conn_close(conn, "requests nothing");
 	}
 }
 
-void conn_reap(struct conn *conn)
+/* Over connections none is left when the endpoint is closed. */
+static bool has_writes(const struct conn *conn)
 {
+	bool busy = conn->life.busy;
 	unsigned i;
 
-	if (conn->state != CONN_CLOSED || conn->jobs)
+	for (i = 0; i < SERVE_PIPES_MAX; i++)
+		busy |= conn->req[i].write.busy;
+	return conn->link.rdm && busy;
+}
+
+void conn_reap(struct conn *conn)
+{
+	bool stuck = false;
+	unsigned i;
+
+	if (conn->state != CONN_CLOSED || conn->jobs || has_writes(conn))
 		return;
 	for (i = 0; i < CONN_RX_MAX; i++)
 		release(conn, &conn->rx[i].buf);
 	for (i = 0; i < SERVE_PIPES_MAX; i++) {
-		release(conn, &conn->req[i].out);
+		if (conn->link.rdm && conn->req[i].send.busy)
+			stuck = true;
+		else
+			release(conn, &conn->req[i].out);
 		release(conn, &conn->req[i].page);
 		source_block_free(&conn->req[i].block);
 		req_end(&conn->req[i]);
@@ -414,7 +523,8 @@ void conn_reap(struct conn *conn)
 	for (i = 0; i < SERVE_SLOTS; i++) {
 		if (conn->slot[i])
 			source_put(conn->slot[i]);
+		conn->slot[i] = NULL;
 	}
-	conn->state = CONN_FREE;
+	conn->state = stuck ? CONN_STUCK : CONN_FREE;
 	conn->server->closed--;
 }

@@ -196,7 +196,7 @@ int get_run(const struct get_options *options, volatile sig_atomic_t *stop)
 	const struct session_attr attr = {
 		.host = options->host,
 		.port = options->port,
-		.provider = options->provider,
+		.kind = options->kind,
 		.part = options->part,
 		.pipes = options->pipes,
 		.timeout = options->timeout,

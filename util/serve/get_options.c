@@ -29,6 +29,8 @@ static const struct argp_option option_table[] = {
 	{ "directory", 'C', "DIR", 0, "Write beneath DIR (default '.')", 0 },
 	{ "list", 'l', NULL, 0, "List the directories, and fetch nothing", 0 },
 	{ "port", 'p', "PORT", 0, "Of the server (default " NET_PORT ")", 0 },
+	{ "endpoint", 'e', "TYPE", 0,
+	  "msg or rdm, of server and client both (default msg)", 0 },
 	{ "provider", 'P', "NAME", 0,
 	  "Such as 'verbs;ofi_mrrc' (default that "
 	  "of FI_PROVIDER, else verbs if it reaches the host, else tcp)",
@@ -116,8 +118,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'p':
 		options->port = arg_port(state, arg);
 		break;
+	case 'e':
+		if (net_endpoints(arg, &options->kind.rdm))
+			argp_error(state, "endpoint: msg or rdm, not '%s'",
+				   arg);
+		break;
 	case 'P':
-		options->provider = arg;
+		options->kind.provider = arg;
 		break;
 	case 'q':
 		options->quiet = true;

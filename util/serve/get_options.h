@@ -10,13 +10,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "serve/net.h"
+
 struct get_options {
 	char *host; /* of all sources */
 	char **path;
 	size_t paths;
 	const char *dir; /* where files are written to */
 	const char *port;
-	const char *provider;
+	struct net_kind kind;
 	uint32_t part, pipes;
 	unsigned timeout;
 	bool list, quiet, verbose, no_sync;

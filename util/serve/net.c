@@ -5,12 +5,15 @@
 #include "config.h"
 #include "serve/net.h"
 
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "serve/wire.h"
+
 static struct fi_info *hints_for(const struct addrinfo *addr, bool source,
-				 const char *provider)
+				 const struct net_kind *kind)
 {
 	struct fi_info *hints = fi_allocinfo();
 	void *copy = malloc(addr->ai_addrlen);
@@ -21,7 +24,7 @@ static struct fi_info *hints_for(const struct addrinfo *addr, bool source,
 		return NULL;
 	}
 	memcpy(copy, addr->ai_addr, addr->ai_addrlen);
-	hints->ep_attr->type = FI_EP_MSG;
+	hints->ep_attr->type = kind->rdm ? FI_EP_RDM : FI_EP_MSG;
 	hints->caps = FI_MSG | FI_RMA;
 	hints->mode = FI_RX_CQ_DATA;
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
@@ -35,16 +38,16 @@ static struct fi_info *hints_for(const struct addrinfo *addr, bool source,
 		hints->dest_addr = copy;
 		hints->dest_addrlen = addr->ai_addrlen;
 	}
-	if (provider)
-		hints->fabric_attr->prov_name = strdup(provider);
+	if (kind->provider)
+		hints->fabric_attr->prov_name = strdup(kind->provider);
 	return hints;
 }
 
 /* Without ofi_mrrc there are no conditional writes. */
-static int find(const struct addrinfo *addr, bool source, const char *provider,
-		struct fi_info **found)
+static int find(const struct addrinfo *addr, bool source,
+		const struct net_kind *kind, struct fi_info **found)
 {
-	struct fi_info *hints = hints_for(addr, source, provider);
+	struct fi_info *hints = hints_for(addr, source, kind);
 	struct fi_info *list = NULL, *info;
 	int ret;
 
@@ -66,31 +69,42 @@ static int find(const struct addrinfo *addr, bool source, const char *provider,
 }
 
 static int find_any(const struct addrinfo *addr, bool source,
-		    const char *provider, struct fi_info **found)
+		    const struct net_kind *kind, struct fi_info **found)
 {
 	const char *env = getenv("FI_PROVIDER");
+	const struct net_kind verbs = {
+		kind->rdm ? "verbs;ofi_rxm;ofi_mrrc" : "verbs;ofi_mrrc",
+		kind->rdm,
+	};
+	const struct net_kind tcp = {
+		kind->rdm ? "tcp;ofi_rxm;ofi_mrrc" : "tcp;ofi_mrrc",
+		kind->rdm,
+	};
 	int ret;
 
-	if (provider || (env && *env))
-		return find(addr, source, provider, found);
-	ret = find(addr, source, "verbs;ofi_mrrc", found);
-	return ret ? find(addr, source, "tcp;ofi_mrrc", found) : 0;
+	if (kind->provider || (env && *env))
+		return find(addr, source, kind, found);
+	ret = find(addr, source, &verbs, found);
+	return ret ? find(addr, source, &tcp, found) : 0;
 }
 
-int net_open(const struct addrinfo *addr, bool source, const char *provider,
-	     struct net *net)
+int net_open(const struct addrinfo *addr, bool source,
+	     const struct net_kind *kind, struct net *net)
 {
 	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_FD };
+	struct fi_av_attr av = { .type = FI_AV_TABLE };
 	struct net made = { 0 };
 	int ret;
 
-	ret = find_any(addr, source, provider, &made.info);
+	ret = find_any(addr, source, kind, &made.info);
 	if (!ret)
 		ret = fi_fabric(made.info->fabric_attr, &made.fabric, NULL);
 	if (!ret)
 		ret = fi_domain(made.fabric, made.info, &made.domain, NULL);
 	if (!ret)
 		ret = fi_eq_open(made.fabric, &attr, &made.eq, NULL);
+	if (!ret && kind->rdm)
+		ret = fi_av_open(made.domain, &av, &made.av, NULL);
 	if (ret)
 		net_close(&made);
 	else
@@ -100,6 +114,8 @@ int net_open(const struct addrinfo *addr, bool source, const char *provider,
 
 void net_close(struct net *net)
 {
+	if (net->av)
+		fi_close(&net->av->fid);
 	if (net->eq)
 		fi_close(&net->eq->fid);
 	if (net->domain)
@@ -119,7 +135,7 @@ int net_endpoint(struct net *net, struct fi_info *info, struct fid_cq *cq,
 	ret = fi_endpoint(net->domain, info, &made, context);
 	if (ret)
 		return ret;
-	ret = fi_ep_bind(made, &net->eq->fid, 0);
+	ret = fi_ep_bind(made, net->av ? &net->av->fid : &net->eq->fid, 0);
 	if (!ret)
 		ret = fi_ep_bind(made, &cq->fid, FI_TRANSMIT | FI_RECV);
 	if (!ret)
@@ -133,6 +149,73 @@ int net_endpoint(struct net *net, struct fi_info *info, struct fid_cq *cq,
 	return ret;
 }
 
+ssize_t net_send(const struct net_link *link, uint8_t *buf, size_t len,
+		 void *context)
+{
+	if (link->rdm)
+		len = serve_seal(buf, len, link->session);
+	return fi_send(link->ep, buf, len, NULL, link->addr, context);
+}
+
+int net_name(struct fid_ep *ep, uint8_t *name, size_t *len)
+{
+	int ret;
+
+	*len = SERVE_NAMED_MAX;
+	ret = fi_getname(&ep->fid, name, len);
+	if (!ret && !serve_named_valid(name, *len, true))
+		ret = -FI_EADDRNOTAVAIL;
+	return ret;
+}
+
+int net_insert(struct net *net, const uint8_t *name, size_t len,
+	       fi_addr_t *addr)
+{
+	char copy[SERVE_NAMED_MAX] __attribute__((aligned(8))) = { 0 };
+	int ret;
+
+	memcpy(copy, name, len);
+	ret = fi_av_insert(net->av, copy, 1, addr, 0, NULL);
+	return ret == 1 ? 0 : ret < 0 ? ret : -FI_EINVAL;
+}
+
+int net_address(struct net *net, struct net_link *link, uint8_t *name,
+		size_t *len)
+{
+	int ret;
+
+	link->rdm = true;
+	ret = net_name(link->ep, name, len);
+	return ret ? ret :
+		     net_insert(net, net->info->dest_addr,
+				net->info->dest_addrlen, &link->addr);
+}
+
+int net_meet(struct net *net, const struct serve_msg *welcome, void *context,
+	     struct net_link *link)
+{
+	static char never[8]; /* written to, by a server that is sound */
+	uint8_t name[SERVE_NAMED_MAX];
+	int ret;
+
+	/* where it was reached, as it may not know how others see it */
+	memcpy(name, welcome->name, welcome->name_len);
+	if (serve_named_move(name, net->info->dest_addr))
+		return -FI_EINVAL;
+	ret = net_insert(net, name, welcome->name_len, &link->addr);
+	return ret ? ret :
+		     (int) fi_cwtag(link->ep, never, sizeof(never), NULL,
+				    link->addr, SERVE_TAG_CLIENT, context);
+}
+
+int net_endpoints(const char *text, bool *rdm)
+{
+	if (strcmp(text, "msg") && strcmp(text, "rdm"))
+		return -FI_EINVAL;
+	*rdm = !strcmp(text, "rdm");
+	return 0;
+}
+
 int net_resolve(const char *host, const char *port, struct addrinfo **list)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
@@ -142,11 +225,18 @@ int net_resolve(const char *host, const char *port, struct addrinfo **list)
 
 void net_addr_text(const void *addr, size_t len, char text[NET_ADDR_TEXT])
 {
+	struct sockaddr_in6 copy = { 0 };
 	char host[64], port[8];
 
-	if (!addr ||
-	    getnameinfo(addr, (socklen_t) len, host, sizeof(host), port,
-			sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
+	/* a name has a number of the provider's in place of the scope */
+	memcpy(&copy, addr ? addr : &copy,
+	       len < sizeof(copy) ? len : sizeof(copy));
+	if (copy.sin6_family == AF_INET6 &&
+	    !IN6_IS_ADDR_LINKLOCAL(&copy.sin6_addr))
+		copy.sin6_scope_id = 0;
+	if (!addr || getnameinfo((struct sockaddr *) &copy, (socklen_t) len,
+				 host, sizeof(host), port, sizeof(port),
+				 NI_NUMERICHOST | NI_NUMERICSERV))
 		snprintf(text, NET_ADDR_TEXT, "unknown");
 	else
 		snprintf(text, NET_ADDR_TEXT,

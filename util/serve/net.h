@@ -8,6 +8,7 @@
 
 #include <netdb.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -15,6 +16,8 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_ext_mrrc.h>
+
+#include "serve/wire.h"
 
 #define NET_FIVERSION FI_VERSION(1, 17)
 #define NET_PORT      "7473"
@@ -25,20 +28,67 @@ struct net {
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_eq *eq;
+	struct fid_av *av; /* of reliable datagrams, else NULL */
+};
+
+/* Which provider is opened, and for which endpoints. */
+struct net_kind {
+	const char *provider; /* NULL: chosen by net_open() */
+	bool rdm;	      /* FI_EP_RDM, else FI_EP_MSG */
+};
+
+/* How a peer's messages and writes go. */
+struct net_link {
+	struct fid_ep *ep;
+	bool rdm;
+	/* over reliable datagrams */
+	fi_addr_t addr;
+	uint64_t session;
 };
 
 /*
  * For the address, at this machine if @source, else a peer's. The provider is
- * the named one, else that of FI_PROVIDER, else verbs;ofi_mrrc, else
- * tcp;ofi_mrrc. 0, or a negative error, and net is as it was.
+ * the named one, else that of FI_PROVIDER, else verbs with ofi_mrrc, else tcp.
+ * 0, or a negative error, and net is as it was.
  */
-int net_open(const struct addrinfo *addr, bool source, const char *provider,
-	     struct net *net);
+int net_open(const struct addrinfo *addr, bool source,
+	     const struct net_kind *kind, struct net *net);
 void net_close(struct net *net);
 
-/* An endpoint on net's event queue and cq, with conditional writes, enabled. */
+/*
+ * An endpoint on net's event queue or address vector, and cq, with conditional
+ * writes, enabled.
+ */
 int net_endpoint(struct net *net, struct fi_info *info, struct fid_cq *cq,
 		 void *context, struct fid_ep **ep);
+
+/* A message of len bytes at buf, which has SERVE_TAIL more. As fi_send(). */
+ssize_t net_send(const struct net_link *link, uint8_t *buf, size_t len,
+		 void *context);
+
+/* Of an endpoint of reliable datagrams: SERVE_NAMED_MAX bytes at most. */
+int net_name(struct fid_ep *ep, uint8_t *name, size_t *len);
+
+/* The address of a name. */
+int net_insert(struct net *net, const uint8_t *name, size_t len,
+	       fi_addr_t *addr);
+
+/*
+ * A client's link.ep, over reliable datagrams: link is to the address that
+ * net_open() had, for messages alone; name is the endpoint's.
+ */
+int net_address(struct net *net, struct net_link *link, uint8_t *name,
+		size_t *len);
+
+/*
+ * From the server's WELCOME on there are conditional writes. context completes
+ * with an error when the server ends.
+ */
+int net_meet(struct net *net, const struct serve_msg *welcome, void *context,
+	     struct net_link *link);
+
+/* "msg" or "rdm", else -EINVAL. */
+int net_endpoints(const char *text, bool *rdm);
 
 /* 0, or getaddrinfo()'s error. To be freed by freeaddrinfo(). */
 int net_resolve(const char *host, const char *port, struct addrinfo **list);

@@ -96,6 +96,8 @@ static void start_hello(struct req *req)
 		pipes = memory / conn->part;
 	req->answer.part = conn->part;
 	req->answer.pipes = pipes;
+	req->answer.name = conn->server->rdm.name;
+	req->answer.name_len = conn->server->rdm.name_len;
 	conn->reqs = pipes;
 	conn->rxs = pipes + CONN_RX_MORE;
 	conn->state = CONN_READY;
@@ -129,7 +131,8 @@ void req_start(struct req *req, const struct serve_msg *msg)
 
 	if ((msg->type == SERVE_HELLO) != (conn->state == CONN_UP) ||
 	    msg->type == SERVE_WELCOME || msg->type == SERVE_DATA ||
-	    msg->type == SERVE_PAGE) {
+	    msg->type == SERVE_PAGE || msg->type == SERVE_BYE ||
+	    (msg->name_len && !conn->link.rdm)) {
 		conn_close(conn, "sends a message that is not expected");
 		return;
 	}
@@ -192,7 +195,7 @@ void req_end(struct req *req)
 
 static ssize_t send_range(struct req *req)
 {
-	return source_send(req->file, req->conn->ep, &req->block,
+	return source_send(req->file, &req->conn->link, &req->block,
 			   req->answer.len, req->msg.id, &req->write,
 			   &req->own);
 }
@@ -233,7 +236,7 @@ int req_post(struct req *req)
 			return (int) ret;
 	}
 	len = serve_encode(&req->answer, req->out);
-	ret = fi_send(req->conn->ep, req->out, len, NULL, 0, &req->send);
+	ret = net_send(&req->conn->link, req->out, len, &req->send);
 	if (ret)
 		return (int) ret;
 	req->send.busy = true;

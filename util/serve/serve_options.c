@@ -25,6 +25,8 @@ static const struct argp_option option_table[] = {
 	  "127.0.0.1: only this machine is served)",
 	  0 },
 	{ "port", 'p', "PORT", 0, "To listen at (default " NET_PORT ")", 0 },
+	{ "endpoint", 'e', "TYPE", 0,
+	  "msg or rdm, of server and client both (default msg)", 0 },
 	{ "provider", 'P', "NAME", 0,
 	  "Such as 'verbs;ofi_mrrc' (default that "
 	  "of FI_PROVIDER, else verbs if it has the address, else tcp)",
@@ -65,8 +67,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'p':
 		options->port = arg_port(state, arg);
 		break;
+	case 'e':
+		if (net_endpoints(arg, &options->kind.rdm))
+			argp_error(state, "endpoint: msg or rdm, not '%s'",
+				   arg);
+		break;
 	case 'P':
-		options->provider = arg;
+		options->kind.provider = arg;
 		break;
 	case 'n':
 		options->max_clients =

@@ -9,11 +9,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "serve/net.h"
+
 struct serve_options {
 	const char *dir;
 	const char *address;
 	const char *port;
-	const char *provider; /* NULL: chosen by net_open() */
+	struct net_kind kind;
 	unsigned max_clients;
 	size_t memory; /* for the ranges of one client */
 	unsigned threads;

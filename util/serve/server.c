@@ -67,6 +67,15 @@ static struct conn *conn_at(struct server *server, unsigned i)
 	return &server->conn[i];
 }
 
+static void complete(struct server *server, struct op *op, size_t len, int err)
+{
+	/* one without is the provider's own */
+	if (op && op->conn)
+		conn_complete(op, len, err);
+	else if (op)
+		rdm_complete(server, op, len, err);
+}
+
 /* True when the queue is empty. */
 static bool read_cq(struct server *server)
 {
@@ -79,20 +88,15 @@ static bool read_cq(struct server *server)
 		ret = fi_cq_read(server->cq, entry, BATCH);
 		if (ret == -FI_EAVAIL) {
 			memset(&err, 0, sizeof(err));
-			if (fi_cq_readerr(server->cq, &err, 0) == 1 &&
-			    err.op_context)
-				conn_complete(err.op_context, 0,
-					      err.err ? err.err : FI_EOTHER);
+			if (fi_cq_readerr(server->cq, &err, 0) == 1)
+				complete(server, err.op_context, 0,
+					 err.err ? err.err : FI_EOTHER);
 			continue;
 		}
 		if (ret <= 0)
 			return true;
-		for (i = 0; i < ret; i++) {
-			/* one without is the provider's own */
-			if (entry[i].op_context)
-				conn_complete(entry[i].op_context, entry[i].len,
-					      0);
-		}
+		for (i = 0; i < ret; i++)
+			complete(server, entry[i].op_context, entry[i].len, 0);
 	}
 	return false;
 }
@@ -159,8 +163,9 @@ static unsigned count_live(const struct server *server, size_t *memory)
 	unsigned i, count = 0;
 
 	*memory = 0;
-	for (i = 0; i < server->options.max_clients; i++) {
-		if (server->conn[i].state == CONN_FREE)
+	for (i = 0; i < server->conns; i++) {
+		if (server->conn[i].state == CONN_FREE ||
+		    server->conn[i].state == CONN_STUCK)
 			continue;
 		count++;
 		*memory += conn_memory(&server->conn[i]);
@@ -181,7 +186,10 @@ static void report(const struct server *server)
 		i, server->options.max_clients, memory >> 10,
 		server->total.clients, server->total.refused,
 		server->total.failed);
-	for (i = 0; i < server->options.max_clients; i++) {
+	if (server->rdm.ep)
+		server_say("%" PRIu64 " messages of no client",
+			   server->total.strange);
+	for (i = 0; i < server->conns; i++) {
 		conn = &server->conn[i];
 		if (conn->state == CONN_FREE)
 			continue;
@@ -189,7 +197,9 @@ static void report(const struct server *server)
 			   " bytes, %zu KiB%s",
 			   conn->peer, conn->files, conn->ranges, conn->bytes,
 			   conn_memory(conn) >> 10,
-			   conn_busy(conn) ? ", busy" : "");
+			   conn->state == CONN_STUCK ? ", stuck" :
+			   conn_busy(conn)	     ? ", busy" :
+						       "");
 	}
 }
 
@@ -204,9 +214,10 @@ static void begin_end(struct server *server)
 	}
 	server->ending = true;
 	server->end_by = server_now() + 1000UL * server->options.grace;
-	fi_close(&server->pep->fid);
+	if (server->pep)
+		fi_close(&server->pep->fid);
 	server->pep = NULL;
-	for (i = 0; i < server->options.max_clients; i++) {
+	for (i = 0; i < server->conns; i++) {
 		live += server->conn[i].state != CONN_FREE;
 		busy += conn_busy(conn_at(server, i));
 	}
@@ -234,7 +245,7 @@ static void end_conns(struct server *server, uint64_t now)
 	struct conn *conn;
 	unsigned i;
 
-	for (i = 0; i < server->options.max_clients; i++) {
+	for (i = 0; i < server->conns; i++) {
 		conn = conn_at(server, i);
 		if (now >= server->end_by ||
 		    (!conn_busy(conn) && now - conn->moved >= LINGER_MS))
@@ -253,7 +264,7 @@ static void tick(struct server *server)
 		return;
 	server->ticked = now;
 	server->stalled = false;
-	for (i = 0; i < server->options.max_clients; i++)
+	for (i = 0; i < server->conns; i++)
 		conn_tick(conn_at(server, i), now);
 	if (server->ending)
 		end_conns(server, now);
@@ -263,7 +274,7 @@ static void reap(struct server *server)
 {
 	unsigned i;
 
-	for (i = 0; server->closed && i < server->options.max_clients; i++)
+	for (i = 0; server->closed && i < server->conns; i++)
 		conn_reap(conn_at(server, i));
 }
 
@@ -282,7 +293,7 @@ static void watch_cq(struct server *server)
 {
 	int fd;
 
-	if (server->cq_watched || !server->total.clients)
+	if (server->cq_watched || (!server->total.clients && !server->rdm.ep))
 		return;
 	if (!fi_control(&server->cq->fid, FI_GETWAIT, &fd) &&
 	    !watch(server, fd))
@@ -369,8 +380,8 @@ static int open_queues(struct server *server)
 	struct fi_cq_attr attr = {
 		.format = FI_CQ_FORMAT_DATA,
 		.wait_obj = FI_WAIT_FD,
-		.size = server->options.max_clients *
-			(CONN_RX_MAX + 2 * SERVE_PIPES_MAX),
+		.size = server->conns * (CONN_RX_MAX + 2 * SERVE_PIPES_MAX) +
+			SERVER_RXS,
 	};
 	int fd, ret;
 
@@ -410,13 +421,16 @@ static int open_net(struct server *server)
 		server_complain("%s: %s", options->address, gai_strerror(ret));
 		return -FI_EINVAL;
 	}
-	ret = net_open(list, true, options->provider, &server->net);
+	ret = net_open(list, true, &options->kind, &server->net);
 	freeaddrinfo(list);
 	if (ret)
 		return fail(options->address, ret);
 	server->source.domain = server->net.domain;
 	ret = open_queues(server);
-	return ret ? ret : open_listener(server);
+	if (ret || !options->kind.rdm)
+		return ret ? ret : open_listener(server);
+	ret = rdm_open(server);
+	return ret ? fail("listening", ret) : 0;
 }
 
 static void say_begin(struct server *server)
@@ -426,7 +440,8 @@ static void say_begin(struct server *server)
 	char name[128] __attribute__((aligned(8))), text[NET_ADDR_TEXT];
 	size_t len = sizeof(name);
 
-	if (fi_getname(&server->pep->fid, name, &len))
+	if (fi_getname(server->pep ? &server->pep->fid : &server->rdm.ep->fid,
+		       name, &len))
 		len = 0;
 	net_addr_text(len ? name : NULL, len, text);
 	server_say("serving %s at %s over %s; at most %u clients, %zu KiB each",
@@ -449,6 +464,7 @@ static void close_server(struct server *server)
 {
 	if (server->pep)
 		fi_close(&server->pep->fid);
+	rdm_close(server);
 	if (server->jobs.fd > 0)
 		jobs_close(&server->jobs);
 	if (server->cq)
@@ -476,7 +492,8 @@ int server_run(const struct serve_options *options)
 		return EXIT_FAILURE;
 	}
 	raise_limit();
-	server.conn = calloc(options->max_clients, sizeof(*server.conn));
+	server.conns = options->max_clients << options->kind.rdm;
+	server.conn = calloc(server.conns, sizeof(*server.conn));
 	ret = server.conn ? open_loop(&server) : fail("clients", -ENOMEM);
 	if (!ret)
 		ret = open_net(&server);

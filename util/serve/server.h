@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The server: an event loop (server.c), connections (conn.c) and requests
- * (request.c).
+ * The server: an event loop (server.c), connections (conn.c), which over
+ * reliable datagrams share an endpoint (rdm.c), and requests (request.c).
  *
  * One thread runs all of it but the jobs, which touch only their request, its
  * file and its block, or the endpoint that they close. Nothing waits for one
@@ -10,7 +10,9 @@
  *
  * A connection has a fixed number of requests, each with a block for its range,
  * so its memory is bounded. It has two more receive buffers than requests:
- * further messages wait in them, or at the client.
+ * further messages wait in them, or at the client. Over reliable datagrams
+ * nothing waits at the client: messages are taken from a few buffers that all
+ * clients share, and a client with more than it has buffers is disconnected.
  */
 #ifndef SERVE_SERVER_H
 #define SERVE_SERVER_H
@@ -25,20 +27,22 @@
 
 #define CONN_RX_MORE 2
 #define CONN_RX_MAX  (SERVE_PIPES_MAX + CONN_RX_MORE)
+#define SERVER_RXS   64
 
 struct server;
 struct conn;
 
-enum op_kind { OP_RX, OP_SEND, OP_WRITE };
+enum op_kind { OP_RX, OP_SEND, OP_WRITE, OP_LIFE, OP_SHARED };
 
 /* The context of an operation; busy from the post to the completion. */
 struct op {
 	enum op_kind kind;
-	struct conn *conn;
-	unsigned index; /* of conn's rx or req */
+	struct conn *conn; /* NULL: all clients' */
+	unsigned index;	   /* of conn's rx or req, or the server's rx */
 	bool busy;
 };
 
+/* Over reliable datagrams it is not posted; busy: a message may come in. */
 struct rx {
 	struct op op;
 	uint8_t *buf;
@@ -77,14 +81,19 @@ enum conn_state {
 	CONN_READY,
 	CONN_CLOSING, /* the endpoint is being closed */
 	CONN_CLOSED,  /* freed once no job and no completion is left */
+	CONN_STUCK,   /* its client does not take its last answers */
 };
 
 struct conn {
 	enum conn_state state;
 	struct server *server;
-	struct fid_ep *ep;
-	struct job close; /* of ep */
+	struct net_link link;
+	struct job close; /* of its endpoint */
 	char peer[NET_ADDR_TEXT];
+	struct op life;		       /* ends when the client does */
+	bool proven;		       /* it has its session */
+	uint64_t tried;		       /* when it was not to be reached, ms */
+	uint8_t name[SERVE_NAMED_MAX]; /* all these: reliable datagrams */
 	uint32_t part, reqs, rxs;
 	struct rx rx[CONN_RX_MAX];
 	struct req req[SERVE_PIPES_MAX];
@@ -96,8 +105,17 @@ struct conn {
 	uint64_t own; /* bytes of files' own pages */
 };
 
+/* The one endpoint of all clients, over reliable datagrams. */
+struct server_rdm {
+	struct fid_ep *ep; /* NULL over connections */
+	uint8_t name[SERVE_NAMED_MAX];
+	size_t name_len;
+	struct rx *rx; /* SERVER_RXS */
+};
+
 struct server {
 	struct serve_options options;
+	struct server_rdm rdm;
 	struct source source;
 	struct net net;
 	struct fid_pep *pep;
@@ -105,7 +123,8 @@ struct server {
 	struct jobs jobs;
 	int epoll, signals;
 	bool cq_watched;
-	struct conn *conn; /* max_clients */
+	struct conn *conn;
+	unsigned conns; /* max_clients, and as many that are stuck */
 	bool ending;
 	uint64_t end_by; /* ms */
 	uint64_t ticked; /* when all clients were looked at, ms */
@@ -113,7 +132,7 @@ struct server {
 	unsigned closed; /* that are to be reaped */
 	struct {
 		uint64_t clients, refused, failed, files, ranges, bytes, own,
-			cut;
+			cut, strange;
 	} total;
 };
 
@@ -127,6 +146,12 @@ void server_complain(const char *fmt, ...)
 
 /* conn.c */
 
+/* A new one, or NULL: there is no place. addr: the client's. */
+struct conn *conn_new(struct server *server, const void *addr, size_t len);
+/* Over reliable datagrams: its HELLO, and what it sends in its session. */
+void conn_hello(struct conn *conn, const uint8_t *buf, size_t len);
+void conn_message(struct conn *conn, const uint8_t *buf, size_t len);
+bool conn_live(const struct conn *conn);
 /* A connection request. */
 void conn_accept(struct server *server, struct fi_info *info);
 /* Of an endpoint, or NULL. */
@@ -146,6 +171,19 @@ bool conn_busy(const struct conn *conn);
 /* Bytes that it has allocated, and that one may allocate. */
 size_t conn_memory(const struct conn *conn);
 size_t conn_memory_max(const struct serve_options *options);
+
+/* rdm.c */
+
+/* 0, or a negative error. */
+int rdm_open(struct server *server);
+/* When no client is left. */
+void rdm_close(struct server *server);
+/* A receive of the server's. */
+void rdm_complete(struct server *server, struct op *op, size_t len, int err);
+/* It has its session: its end is seen from now on. */
+int rdm_watch(struct conn *conn);
+/* No operation but sends is left afterwards. */
+void rdm_leave(struct conn *conn);
 
 /* request.c */
 

@@ -11,10 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <time.h>
 
-#define CONNECT_MS 10000
-#define POLL_MS	   200
+#define CONNECT_MS    10000
+#define POLL_MS	      200
+#define CONNECTING_MS 1 /* ofi_rxm does not wake who waits for this */
 
 static uint64_t now_ms(void)
 {
@@ -105,10 +107,27 @@ static int post_rx(struct session *session, struct session_op *rx)
 {
 	ssize_t ret;
 
-	ret = fi_recv(session->ep,
+	ret = fi_recv(session->link.ep,
 		      session->rx_buf + (size_t) rx->index * SERVE_MSG_MAX,
-		      SERVE_MSG_MAX, NULL, 0, rx);
+		      SERVE_MSG_MAX, NULL, FI_ADDR_UNSPEC, rx);
 	return ret ? fail_transfer(session, "fi_recv", (int) -ret) : 0;
+}
+
+/*
+ * The connection is made when the first message is sent. Numbers of requests
+ * begin anywhere, so that only who has got one can answer it.
+ */
+static int address(struct session *session)
+{
+	int ret;
+
+	ret = net_address(&session->net, &session->link, session->name,
+			  &session->name_len);
+	if (!ret && getrandom(&session->sequence, sizeof(session->sequence),
+			      0) != sizeof(session->sequence))
+		ret = -FI_EIO;
+	session->sequence >>= 8;
+	return ret ? fail(session, ret, "%s", fi_strerror(-ret)) : 0;
 }
 
 static int connect_to(struct session *session, const struct addrinfo *addr,
@@ -123,12 +142,12 @@ static int connect_to(struct session *session, const struct addrinfo *addr,
 	unsigned i;
 	int ret;
 
-	ret = net_open(addr, false, attr->provider, &session->net);
+	ret = net_open(addr, false, &attr->kind, &session->net);
 	if (!ret)
 		ret = fi_cq_open(session->net.domain, &cq, &session->cq, NULL);
 	if (!ret)
 		ret = net_endpoint(&session->net, session->net.info,
-				   session->cq, session, &session->ep);
+				   session->cq, session, &session->link.ep);
 	if (ret) {
 		hint = net_hint(ret);
 		return fail(session, ret, "%s%s%s", fi_strerror(-ret),
@@ -140,18 +159,21 @@ static int connect_to(struct session *session, const struct addrinfo *addr,
 	}
 	if (ret)
 		return ret;
-	ret = fi_connect(session->ep, session->net.info->dest_addr, NULL, 0);
+	if (attr->kind.rdm)
+		return address(session);
+	ret = fi_connect(session->link.ep, session->net.info->dest_addr, NULL,
+			 0);
 	return ret ? fail(session, ret, "%s", fi_strerror(-ret)) :
 		     wait_connected(session);
 }
 
 static void disconnect(struct session *session)
 {
-	if (session->ep)
-		fi_close(&session->ep->fid);
+	if (session->link.ep)
+		fi_close(&session->link.ep->fid);
 	if (session->cq)
 		fi_close(&session->cq->fid);
-	session->ep = NULL;
+	session->link.ep = NULL;
 	session->cq = NULL;
 	net_close(&session->net);
 }
@@ -185,6 +207,19 @@ static int map_messages(struct session *session)
 	return 0;
 }
 
+static int meet(struct session *session, const struct serve_msg *welcome)
+{
+	int ret;
+
+	if (!session->link.rdm != !welcome->name_len)
+		return fail(session, -EPROTO, "an invalid welcome");
+	if (!session->link.rdm)
+		return 0;
+	session->life.kind = PIPE_LIFE;
+	ret = net_meet(&session->net, welcome, &session->life, &session->link);
+	return ret ? fail_transfer(session, "the server's name", -ret) : 0;
+}
+
 static int hello(struct session *session, const struct session_attr *attr)
 {
 	struct session_pipe *pipe = &session->pipe[0];
@@ -192,13 +227,19 @@ static int hello(struct session *session, const struct session_attr *attr)
 		.type = SERVE_HELLO,
 		.part = attr->part,
 		.pipes = attr->pipes,
+		.name = session->name,
+		.name_len = session->name_len,
 	};
 	unsigned i;
 	int ret;
 
+	/* a server that has no place for it says nothing */
+	if (attr->kind.rdm && session->timeout > CONNECT_MS / 1000)
+		session->timeout = CONNECT_MS / 1000;
 	ret = session_request(session, pipe, &msg);
 	if (!ret)
 		ret = session_wait(session, pipe);
+	session->timeout = attr->timeout;
 	if (ret)
 		return ret;
 	if (pipe->answer.status != SERVE_OK)
@@ -206,6 +247,9 @@ static int hello(struct session *session, const struct session_attr *attr)
 			    serve_status_text(pipe->answer.status));
 	if (pipe->answer.part > attr->part || pipe->answer.pipes > attr->pipes)
 		return fail(session, -EPROTO, "an invalid welcome");
+	ret = meet(session, &pipe->answer);
+	if (ret)
+		return ret;
 	session_release(pipe);
 	session->part = pipe->answer.part;
 	session->pipes = pipe->answer.pipes;
@@ -287,11 +331,33 @@ static ssize_t expose(struct session *session, struct session_pipe *pipe)
 	const struct fi_msg_cw cw = {
 		.msg_iov = &iov,
 		.iov_count = 1,
+		.addr = session->link.addr,
 		.cwtag = pipe->id,
 		.context = &pipe->tag,
 	};
 
-	return fi_cwtagmsg(session->ep, &cw, FI_COMPLETION | FI_MRRC_CW_KEEP);
+	return fi_cwtagmsg(session->link.ep, &cw,
+			   FI_COMPLETION | FI_MRRC_CW_KEEP);
+}
+
+static int wait_once(struct session *session, int ms);
+
+/* There is room for all over connections; datagrams may have to wait for it. */
+static int send_request(struct session *session, struct session_pipe *pipe,
+			size_t len)
+{
+	ssize_t ret;
+	int err = 0;
+
+	do {
+		ret = net_send(&session->link, pipe->out, len, &pipe->send);
+		if (ret == -FI_EAGAIN && session->link.rdm)
+			err = wait_once(session, CONNECTING_MS);
+	} while (ret == -FI_EAGAIN && session->link.rdm && !err);
+	pipe->sending = !ret;
+	if (err || !ret)
+		return err;
+	return fail_transfer(session, "requesting", (int) -ret);
 }
 
 int session_request(struct session *session, struct session_pipe *pipe,
@@ -299,6 +365,7 @@ int session_request(struct session *session, struct session_pipe *pipe,
 {
 	const unsigned index = (unsigned) (pipe - session->pipe);
 	ssize_t ret;
+	int err;
 
 	msg->id = ++session->sequence * SERVE_PIPES_MAX + index;
 	pipe->taken = true;
@@ -311,15 +378,36 @@ int session_request(struct session *session, struct session_pipe *pipe,
 	pipe->writes = msg->len &&
 		       (msg->type == SERVE_OPEN || msg->type == SERVE_READ);
 	pipe->written = 0;
-	ret = fi_send(session->ep, pipe->out, serve_encode(msg, pipe->out),
-		      NULL, 0, &pipe->send);
-	pipe->sending = !ret;
-	if (!ret && pipe->writes) {
-		ret = expose(session, pipe);
-		pipe->exposed = !ret;
-	}
-	/* there is room for all: each pipe has one of each at most */
+	err = send_request(session, pipe, serve_encode(msg, pipe->out));
+	if (err || !pipe->writes)
+		return err;
+	/* each pipe has one at most */
+	ret = expose(session, pipe);
+	pipe->exposed = !ret;
 	return ret ? fail_transfer(session, "requesting", (int) -ret) : 0;
+}
+
+/*
+ * Over reliable datagrams anyone may send to the client: what is not of its
+ * session is dropped, and before it has one, what does not answer its HELLO.
+ */
+static bool is_strange(struct session *session, const uint8_t *buf, size_t *len)
+{
+	struct session_pipe *pipe = &session->pipe[0];
+	struct serve_msg msg;
+	uint64_t from;
+
+	if (!session->link.rdm)
+		return false;
+	if (serve_unseal(buf, len, &from))
+		return true;
+	if (session->link.session)
+		return from != session->link.session;
+	if (serve_decode(buf, *len, &msg) || msg.id != pipe->id ||
+	    msg.type != SERVE_WELCOME)
+		return true;
+	session->link.session = from;
+	return false;
 }
 
 /* What the answer says is what was asked for, and what has arrived. */
@@ -344,11 +432,16 @@ static int handle_message(struct session *session, struct session_op *rx,
 	struct serve_msg msg;
 	int ret;
 
+	if (is_strange(session, buf, &len))
+		return post_rx(session, rx);
 	ret = serve_decode(buf, len, &msg);
 	if (ret == -EPROTONOSUPPORT)
 		return fail(session, ret, "the server is of another version");
 	if (ret)
 		return fail(session, ret, "the server sends invalid messages");
+	if (msg.type == SERVE_BYE)
+		return fail(session, -FI_ECONNRESET,
+			    "the server has closed the connection");
 	pipe = &session->pipe[msg.id % SERVE_PIPES_MAX];
 	if (!pipe->taken || pipe->answered || msg.id != pipe->id ||
 	    msg.type != pipe->want)
@@ -377,6 +470,9 @@ static int handle(struct session *session, const struct fi_cq_data_entry *entry)
 		session->pipe[op->index].exposed = false;
 		session->pipe[op->index].written = entry->len;
 		break;
+	case PIPE_LIFE:
+		return fail(session, -EPROTO,
+			    "the server writes what was not asked");
 	}
 	return 0;
 }
@@ -389,7 +485,7 @@ static int handle_error(struct session *session)
 	return fail_transfer(session, "the connection failed", err.err);
 }
 
-static int wait_once(struct session *session)
+static int wait_once(struct session *session, int ms)
 {
 	struct fi_cq_data_entry entry;
 	bool connected = true;
@@ -397,7 +493,7 @@ static int wait_once(struct session *session)
 
 	if (*session->stop)
 		return fail(session, -EINTR, "interrupted");
-	ret = fi_cq_sread(session->cq, &entry, 1, NULL, POLL_MS);
+	ret = fi_cq_sread(session->cq, &entry, 1, NULL, ms);
 	if (ret == 1)
 		return handle(session, &entry);
 	if (ret == -FI_EAVAIL)
@@ -418,7 +514,7 @@ int session_wait(struct session *session, struct session_pipe *pipe)
 
 	session->moved = now_ms();
 	while (!ret && (!pipe->answered || pipe->sending || pipe->exposed))
-		ret = wait_once(session);
+		ret = wait_once(session, POLL_MS);
 	if (!ret && !is_consistent(pipe))
 		ret = fail(session, -EPROTO,
 			   "the server sent other bytes than it says");

@@ -15,7 +15,7 @@
 
 #define SESSION_ERR_MAX 256
 
-enum pipe_op { PIPE_RX, PIPE_SEND, PIPE_TAG };
+enum pipe_op { PIPE_RX, PIPE_SEND, PIPE_TAG, PIPE_LIFE };
 
 struct session_op {
 	enum pipe_op kind;
@@ -40,7 +40,10 @@ struct session_pipe {
 struct session {
 	struct net net;
 	struct fid_cq *cq;
-	struct fid_ep *ep;
+	struct net_link link;
+	struct session_op life; /* over reliable datagrams: the server's */
+	uint8_t name[SERVE_NAMED_MAX]; /* of link.ep, over these */
+	size_t name_len;
 	uint32_t part, pipes;
 	unsigned timeout; /* seconds */
 	struct session_pipe pipe[SERVE_PIPES_MAX];
@@ -54,7 +57,8 @@ struct session {
 };
 
 struct session_attr {
-	const char *host, *port, *provider;
+	const char *host, *port;
+	struct net_kind kind;
 	uint32_t part, pipes; /* wanted; the server may grant less */
 	unsigned timeout;
 	volatile sig_atomic_t *stop; /* set: calls end with -EINTR */

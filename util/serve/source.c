@@ -267,7 +267,7 @@ static bool look_copied(struct source_file *file)
 	return copied;
 }
 
-ssize_t source_send(struct source_file *file, struct fid_ep *ep,
+ssize_t source_send(struct source_file *file, const struct net_link *link,
 		    struct source_block *block, size_t len, uint64_t tag,
 		    void *context, bool *own)
 {
@@ -275,10 +275,10 @@ ssize_t source_send(struct source_file *file, struct fid_ep *ep,
 
 	*own = len && !block->filled;
 	if (!*own)
-		return fi_cwrite(ep, len ? block->buf : NULL, len, NULL, 0, tag,
-				 context);
-	ret = fi_mrrc_file_cwrite(file->pages, ep, block->off, len, 0, tag,
-				  context);
+		return fi_cwrite(link->ep, len ? block->buf : NULL, len, NULL,
+				 link->addr, tag, context);
+	ret = fi_mrrc_file_cwrite(file->pages, link->ep, block->off, len,
+				  link->addr, tag, context);
 	if (!ret)
 		*own = !look_copied(file);
 	return ret;

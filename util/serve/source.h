@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <rdma/fi_endpoint.h>
 
+#include "serve/net.h"
 #include "serve/wire.h"
 
 struct fid_mrrc_file;
@@ -65,7 +66,7 @@ enum serve_status source_read(struct source_file *file, uint64_t off,
  * Sends the len bytes of the last source_read() of the block under tag. As
  * fi_cwrite(). *own: they are the file's own pages.
  */
-ssize_t source_send(struct source_file *file, struct fid_ep *ep,
+ssize_t source_send(struct source_file *file, const struct net_link *link,
 		    struct source_block *block, size_t len, uint64_t tag,
 		    void *context, bool *own);
 

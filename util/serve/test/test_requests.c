@@ -14,7 +14,7 @@
 static struct {
 	ssize_t pages;	 /* returned by the write of a file's pages */
 	uint64_t copied; /* that a query tells */
-	unsigned own, blocks, sends;
+	unsigned own, blocks, sends, removed, told;
 	size_t block_len; /* of the last write of a block */
 } fake;
 
@@ -74,7 +74,25 @@ static struct fi_ops fid_ops = {
 	.close = fake_close,
 	.ops_open = fake_ops_open,
 };
-static struct fi_ops_msg msg_ops = { .send = fake_send, .recv = fake_recv };
+static ssize_t fake_inject(struct fid_ep *ep, const void *buf, size_t len,
+			   fi_addr_t dest_addr)
+{
+	fake.told++;
+	return 0;
+}
+
+static int fake_av_remove(struct fid_av *av, fi_addr_t *fi_addr, size_t count,
+			  uint64_t flags)
+{
+	fake.removed++;
+	return 0;
+}
+
+static struct fi_ops_msg msg_ops = { .send = fake_send,
+				     .recv = fake_recv,
+				     .inject = fake_inject };
+static struct fi_ops_av av_ops = { .remove = fake_av_remove };
+static struct fid_av av = { .ops = &av_ops };
 static struct fi_ops_mrrc_file file_ops = {
 	.cwritemsg = fake_cwritemsg,
 	.query = fake_query,
@@ -98,7 +116,7 @@ static struct req *begin(struct source_file **file)
 	memset(&conn, 0, sizeof(conn));
 	conn.server = &server;
 	conn.state = CONN_READY;
-	conn.ep = &ep;
+	conn.link.ep = &ep;
 	conn.reqs = 1;
 	ck_assert_int_eq(source_open(&source, "file", file), SERVE_OK);
 	(*file)->pages = &pages;
@@ -230,7 +248,7 @@ START_TEST(early_hello)
 	server.options.memory = 4096;
 	conn.server = &server;
 	conn.state = CONN_ACCEPTED;
-	conn.ep = &ep;
+	conn.link.ep = &ep;
 	conn.reqs = 1;
 	conn.rxs = CONN_RX_MORE;
 	conn.req[0].conn = &conn;
@@ -250,6 +268,168 @@ START_TEST(early_hello)
 }
 END_TEST
 
+/* ---- reliable datagrams -------------------------------------------------- */
+
+#define SESSION 0x8000000000002000
+
+static const uint8_t theirs[16] = { AF_INET, 0, 1, 2, 10, 0, 0, 2 };
+static const uint8_t ours[16] = { AF_INET, 0, 1, 2, 10, 0, 0, 1 };
+static const uint8_t others[16] = { AF_INET, 0, 1, 2, 10, 0, 0, 3 };
+
+/* A client whose one request is worked on */
+static void begin_rdm(void)
+{
+	static uint8_t buf[CONN_RX_MORE + 1][SERVE_MSG_MAX];
+	static struct rx rx;
+	unsigned i;
+
+	memset(&fake, 0, sizeof(fake));
+	memset(&server, 0, sizeof(server));
+	memset(&conn, 0, sizeof(conn));
+	rx = (struct rx){ { OP_SHARED, NULL, 0, false }, buf[CONN_RX_MORE], 0 };
+	server.options.max_clients = 1;
+	server.options.timeout = 1;
+	server.conn = &conn;
+	server.conns = 1;
+	server.net.av = &av;
+	server.rdm = (struct server_rdm){ .ep = &ep, .rx = &rx };
+	memcpy(server.rdm.name, ours, sizeof(ours));
+	conn.server = &server;
+	conn.state = CONN_READY;
+	conn.link = (struct net_link){ &ep, true, 0, SESSION };
+	conn.proven = true;
+	memcpy(conn.name, theirs, sizeof(theirs));
+	conn.reqs = 1;
+	conn.rxs = CONN_RX_MORE;
+	conn.req[0].state = REQ_WORK;
+	conn.life = (struct op){ OP_LIFE, &conn, 0, false };
+	for (i = 0; i < CONN_RX_MORE; i++) {
+		conn.rx[i].buf = buf[i];
+		conn.rx[i].op = (struct op){ OP_RX, &conn, i, true };
+	}
+}
+
+/* A message comes in. */
+static void come(const struct serve_msg *msg, uint64_t session)
+{
+	struct rx *rx = &server.rdm.rx[0];
+
+	rdm_complete(&server, &rx->op,
+		     serve_seal(rx->buf, serve_encode(msg, rx->buf), session),
+		     0);
+}
+
+static unsigned waiting(void)
+{
+	unsigned i, count = 0;
+
+	for (i = 0; i < CONN_RX_MORE; i++)
+		count += conn.rx[i].len != 0;
+	return count;
+}
+
+/* Whoever has not got the session does not speak for the client. */
+START_TEST(rdm_sessions)
+{
+	const struct serve_msg list = { .type = SERVE_LIST, .id = 16 };
+	struct serve_msg hello = {
+		.type = SERVE_HELLO, .part = 4096, .pipes = 1, .name_len = 16
+	};
+	unsigned i;
+
+	begin_rdm();
+	for (i = 0; i < 64; i++)
+		come(&list, SESSION ^ 1UL << i);
+	come(&list, 0);
+	ck_assert_uint_eq(server.total.strange, 65);
+	/* the client's, the server's own, and one for which there is no place */
+	hello.name = theirs;
+	come(&hello, 0);
+	hello.name = ours;
+	come(&hello, 0);
+	ck_assert_uint_eq(server.total.strange, 67);
+	hello.name = others;
+	come(&hello, 0);
+	ck_assert_uint_eq(server.total.refused, 1);
+	ck_assert_int_eq(conn.state, CONN_READY);
+	ck_assert_uint_eq(waiting(), 0);
+	come(&list, SESSION);
+	ck_assert_uint_eq(waiting(), 1);
+	ck_assert_uint_eq(server.total.strange, 67);
+}
+END_TEST
+
+/* More requests than it has buffers: nobody else's are used. */
+START_TEST(rdm_flood)
+{
+	const struct serve_msg list = { .type = SERVE_LIST, .id = 16 };
+	unsigned i;
+
+	begin_rdm();
+	for (i = 0; i < CONN_RX_MORE; i++)
+		come(&list, SESSION);
+	ck_assert_int_eq(conn.state, CONN_READY);
+	come(&list, SESSION);
+	ck_assert_int_eq(conn.state, CONN_CLOSED);
+	ck_assert_uint_eq(fake.removed, 1);
+	ck_assert_uint_eq(fake.told, 1);
+	come(&list, SESSION);
+	ck_assert_uint_eq(server.total.strange, 1);
+}
+END_TEST
+
+/* Of a client that is gone all is free when nothing uses it any more. */
+START_TEST(rdm_gone)
+{
+	unsigned i;
+
+	begin_rdm();
+	for (i = 0; i < CONN_RX_MORE; i++)
+		conn.rx[i].buf = NULL; /* not the provider's to free */
+	conn.req[0].send = (struct op){ OP_SEND, &conn, 0, true };
+	conn.req[0].write = (struct op){ OP_WRITE, &conn, 0, true };
+	conn_complete(&conn.life, 0, FI_ECONNABORTED);
+	ck_assert_int_eq(conn.state, CONN_CLOSED);
+	ck_assert_uint_eq(server.closed, 1);
+	conn_reap(&conn);
+	ck_assert_int_eq(conn.state, CONN_CLOSED);
+	conn_complete(&conn.req[0].write, 0, FI_ECANCELED);
+	conn_reap(&conn);
+	ck_assert_int_eq(conn.state, CONN_STUCK);
+	ck_assert_uint_eq(server.closed, 0);
+	/* its place is another's, but its address is not yet */
+	conn_complete(&conn.req[0].send, 0, FI_ECANCELED);
+	ck_assert_int_eq(conn.state, CONN_CLOSED);
+	conn_reap(&conn);
+	ck_assert_int_eq(conn.state, CONN_FREE);
+	ck_assert_uint_eq(server.closed, 0);
+}
+END_TEST
+
+/* It has said HELLO, perhaps for another, and does not come. */
+START_TEST(rdm_unproven)
+{
+	begin_rdm();
+	conn.req[0].state = REQ_FREE;
+	conn.proven = false;
+	conn_tick(&conn, 1000);
+	ck_assert_int_eq(conn.state, CONN_READY);
+	conn_tick(&conn, 1001);
+	ck_assert_int_eq(conn.state, CONN_CLOSED);
+	ck_assert_uint_eq(fake.told, 0);
+}
+END_TEST
+
+/* A write that only the server's end would have ended */
+START_TEST(rdm_exposed)
+{
+	begin_rdm();
+	conn_complete(&conn.life, 0, 0);
+	ck_assert_int_eq(conn.state, CONN_CLOSED);
+	ck_assert_uint_eq(server.total.failed, 1);
+}
+END_TEST
+
 void add_requests(Suite *suite)
 {
 	TCase *tcase = tcase_create("requests");
@@ -263,5 +443,10 @@ void add_requests(Suite *suite)
 	tcase_add_test(tcase, pages_copied);
 	tcase_add_loop_test(tcase, pages_lost, 0, 2);
 	tcase_add_test(tcase, early_hello);
+	tcase_add_test(tcase, rdm_sessions);
+	tcase_add_test(tcase, rdm_flood);
+	tcase_add_test(tcase, rdm_gone);
+	tcase_add_test(tcase, rdm_unproven);
+	tcase_add_test(tcase, rdm_exposed);
 	suite_add_tcase(suite, tcase);
 }

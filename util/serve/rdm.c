@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Clients over reliable datagrams (serve/server.h). All send to one endpoint,
+ * and a message belongs to the client whose session is at its end.
+ *
+ * A HELLO may come from anyone, and says who it is from. The answer, with a
+ * random session, goes to the address that it names: only a client that is
+ * there can go on, and nobody else can speak for it. The source that ofi_rxm
+ * tells (FI_SOURCE) is not used, since the sender's packets determine it.
+ *
+ * There is no event when a client ends. So a conditional write that the client
+ * never asks for is posted: it ends with an error when the client does.
+ */
+#include "config.h"
+#include "serve/server.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define SLOT_BITS 13 /* of a session: the place in server->conn */
+
+/* ---- messages ------------------------------------------------------------ */
+
+static struct conn *conn_of(struct server *server, uint64_t session)
+{
+	const uint64_t slot = session % (1 << SLOT_BITS);
+	struct conn *conn = slot < server->conns ? &server->conn[slot] : NULL;
+
+	return conn && conn_live(conn) && conn->link.session == session ? conn :
+									  NULL;
+}
+
+/* Is a client at this address, or the server itself? */
+static bool is_taken(const struct server *server, const uint8_t *name)
+{
+	unsigned i;
+
+	for (i = 0; i < server->conns; i++) {
+		if (server->conn[i].state != CONN_FREE &&
+		    serve_named_same(server->conn[i].name, name))
+			return true;
+	}
+	return serve_named_same(server->rdm.name, name);
+}
+
+static int make_session(struct server *server, struct conn *conn)
+{
+	const uint64_t slot = (uint64_t) (conn - server->conn);
+	uint64_t random;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return -FI_EIO;
+	/* not 0, which is that of HELLO */
+	random |= 1;
+	conn->link.session = random << SLOT_BITS | slot;
+	return 0;
+}
+
+static void welcome(struct server *server, const struct serve_msg *msg,
+		    const uint8_t *buf, size_t len)
+{
+	struct conn *conn = conn_new(server, msg->name, msg->name_len);
+	int ret;
+
+	if (!conn) {
+		server->total.refused++;
+		return;
+	}
+	ret = make_session(server, conn);
+	if (!ret)
+		ret = net_insert(&server->net, msg->name, msg->name_len,
+				 &conn->link.addr);
+	if (ret) {
+		server->total.refused++;
+		server_complain("%s: no address: %s", conn->peer,
+				fi_strerror(-ret));
+		return;
+	}
+	memcpy(conn->name, msg->name, msg->name_len);
+	conn->link.ep = server->rdm.ep;
+	conn->link.rdm = true;
+	conn_hello(conn, buf, len);
+}
+
+/* What is not of a client is dropped: its sender may be anyone. */
+static void handle(struct server *server, const uint8_t *buf, size_t len)
+{
+	struct serve_msg msg;
+	struct conn *conn;
+	uint64_t session;
+
+	if (!serve_unseal(buf, &len, &session)) {
+		conn = conn_of(server, session);
+		if (conn) {
+			conn_message(conn, buf, len);
+			return;
+		}
+		if (!session && !serve_decode(buf, len, &msg) &&
+		    msg.type == SERVE_HELLO && msg.name_len &&
+		    !is_taken(server, msg.name)) {
+			welcome(server, &msg, buf, len);
+			return;
+		}
+	}
+	server->total.strange++;
+}
+
+static int post(struct server *server, struct rx *rx)
+{
+	return (int) fi_recv(server->rdm.ep, rx->buf, SERVE_MSG_MAX, NULL,
+			     FI_ADDR_UNSPEC, &rx->op);
+}
+
+void rdm_complete(struct server *server, struct op *op, size_t len, int err)
+{
+	struct rx *rx = &server->rdm.rx[op->index];
+	int ret;
+
+	if (err == FI_ECANCELED)
+		return;
+	if (err)
+		server->total.strange++; /* it is longer than a message */
+	else
+		handle(server, rx->buf, len);
+	ret = post(server, rx);
+	if (ret)
+		server_complain("receiving: %s", fi_strerror(-ret));
+}
+
+/* ---- a client's life ----------------------------------------------------- */
+
+int rdm_watch(struct conn *conn)
+{
+	ssize_t ret;
+
+	ret = fi_cwrite(conn->link.ep, NULL, 0, NULL, conn->link.addr,
+			SERVE_TAG_SERVER, &conn->life);
+	conn->life.busy = !ret;
+	return (int) ret;
+}
+
+void rdm_leave(struct conn *conn)
+{
+	const struct serve_msg bye = { .type = SERVE_BYE };
+	uint8_t buf[SERVE_HEAD + SERVE_TAIL];
+	size_t len = serve_encode(&bye, buf);
+
+	/* nothing depends on it; where nobody may be no connection is tried */
+	len = serve_seal(buf, len, conn->link.session);
+	if (conn->proven)
+		fi_inject(conn->link.ep, buf, len, conn->link.addr);
+	fi_av_remove(conn->server->net.av, &conn->link.addr, 1, 0);
+}
+
+/* ---- begin and end ------------------------------------------------------- */
+
+int rdm_open(struct server *server)
+{
+	struct server_rdm *rdm = &server->rdm;
+	struct fid_mr *mr;
+	unsigned i;
+	void *buf;
+	int ret;
+
+	rdm->rx = calloc(SERVER_RXS, sizeof(*rdm->rx));
+	if (!rdm->rx)
+		return -FI_ENOMEM;
+	ret = net_endpoint(&server->net, server->net.info, server->cq, server,
+			   &rdm->ep);
+	if (!ret)
+		ret = net_name(rdm->ep, rdm->name, &rdm->name_len);
+	for (i = 0; i < SERVER_RXS && !ret; i++) {
+		ret = fi_mr_alloc(server->net.domain, SERVE_MSG_MAX, 0, 0, &buf,
+				  &mr);
+		if (ret)
+			break;
+		rdm->rx[i].buf = buf;
+		rdm->rx[i].op = (struct op){ OP_SHARED, NULL, i, false };
+		ret = post(server, &rdm->rx[i]);
+	}
+	return ret;
+}
+
+void rdm_close(struct server *server)
+{
+	struct server_rdm *rdm = &server->rdm;
+	unsigned i;
+
+	if (rdm->ep)
+		fi_close(&rdm->ep->fid);
+	for (i = 0; rdm->rx && i < SERVER_RXS; i++) {
+		if (rdm->rx[i].buf)
+			fi_mr_free(server->net.domain, rdm->rx[i].buf);
+	}
+	free(rdm->rx);
+}
