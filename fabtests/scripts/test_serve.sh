@@ -14,8 +14,8 @@
 
 ALL="sizes names tree many links unreadable list again changed truncated
 	checked pages writers huge resume_client resume_server interrupted
-	full_disk beneath planted hostile silent idle stopped crowd
-	connections refused end end_busy end_waits status usage version"
+	full_disk beneath planted hostile strangers stuck silent
+	dead idle stopped crowd connections refused end end_busy end_waits status usage version"
 
 usage()
 {
@@ -23,7 +23,8 @@ usage()
 	Usage: $ME [-b BINDIR] [-t LIST] [PROVIDER]
 
 	Serves files of a folder over PROVIDER (default: tcp;ofi_mrrc) to
-	clients on this machine. BINDIR: where the programs are (default: PATH).
+	clients on this machine, over reliable datagrams if it has ofi_rxm.
+	BINDIR: where the programs are (default: PATH).
 	LIST: only these tests, separated by commas.
 	EOT
 }
@@ -43,7 +44,7 @@ serve()
 		PORT=$((10000 + RANDOM % 20000))
 		# the line of the server before this one is not believed
 		rm -f "$DIR/serve.out"
-		"${AS[@]}" "${BIN}fi_mrrc_serve" -a "$ADDRESS" -p "$PORT" "$@" \
+		"${AS[@]}" "${BIN}fi_mrrc_serve" -e "$TYPE" -a "$ADDRESS" -p "$PORT" "$@" \
 			"$DIR/src" >"$DIR/serve.out" 2>"$DIR/serve.err" &
 		SERVER=$!
 		until_so serve_began
@@ -74,7 +75,7 @@ serve_end()
 
 get()
 {
-	"${BIN}fi_mrrc_get" -p "$PORT" -C "$DIR/dst" "$@" >"$DIR/get.out" \
+	"${GET[@]}" -p "$PORT" -C "$DIR/dst" "$@" >"$DIR/get.out" \
 		2>"$DIR/get.err"
 }
 
@@ -82,7 +83,7 @@ get()
 # much of the file.
 start()
 {
-	"${BIN}fi_mrrc_get" -p "$PORT" -C "$DIR/dst" --part=4K --pipes=2 \
+	"${GET[@]}" -p "$PORT" -C "$DIR/dst" --part=4K --pipes=2 \
 		"$ADDRESS:$1" >"$DIR/get.out" 2>"$DIR/get.err" &
 	CLIENT=$!
 	until_so partial_of "$2"
@@ -219,7 +220,7 @@ test_names()
 	got 'di r/' && same 'di r' && got './/with blank' &&
 		same 'with blank' || return 1
 	# no control character reaches a terminal
-	"${BIN}fi_mrrc_get" -p "$PORT" --list "$ADDRESS:" >"$DIR/out" || return 1
+	"${GET[@]}" -p "$PORT" --list "$ADDRESS:" >"$DIR/out" || return 1
 	grep -qF 'new\012line' "$DIR/out" || { fail "not shown"; return 1; }
 	! grep -q $'\033' "$DIR/out"
 }
@@ -318,16 +319,16 @@ test_list()
 	file seven 7
 	mkdir "$DIR/src/dir"
 	serve || return 1
-	"${BIN}fi_mrrc_get" -p "$PORT" --list "$ADDRESS:" >"$DIR/out" || return 1
+	"${GET[@]}" -p "$PORT" --list "$ADDRESS:" >"$DIR/out" || return 1
 	[ "$(wc -l <"$DIR/out")" -eq 602 ] || { fail "not 602 lines"; return 1; }
 	if ! grep -qx ' *7 seven' "$DIR/out" ||
 		! grep -qx ' *- dir/' "$DIR/out"; then
 		fail "the entries are not there"
 		return 1
 	fi
-	"${BIN}fi_mrrc_get" -p "$PORT" --list "$ADDRESS:seven" >"$DIR/out" &&
+	"${GET[@]}" -p "$PORT" --list "$ADDRESS:seven" >"$DIR/out" &&
 		grep -qx ' *7 seven' "$DIR/out" || return 1
-	refused 1 'no such file' "${BIN}fi_mrrc_get" -p "$PORT" --list \
+	refused 1 'no such file' "${GET[@]}" -p "$PORT" --list \
 		"$ADDRESS:none" || return 1
 	[ -z "$(ls -A "$DIR/dst")" ] || fail "something was written"
 }
@@ -436,6 +437,8 @@ test_usage()
 		refused 2 'memory' "$serve" -m 1 x &&
 		refused 2 'port' "$serve" -p 70000 x &&
 		refused 2 "Try \`" "$serve" --none x &&
+		refused 2 "msg or rdm, not 'udp'" "$serve" -e udp x &&
+		refused 2 "msg or rdm, not 'RDM'" "$get" -e RDM h:a &&
 		refused 1 'No such file' "$serve" "$DIR/none" &&
 		refused 1 'Not a directory' "$serve" /etc/passwd &&
 		refused 2 'HOST:PATH' "$get" &&
@@ -491,5 +494,9 @@ fi
 test_options "$@"
 trap 'kill_server; rm -rf "$DIR" ${SHM:+"$SHM"}' EXIT
 export FI_PROVIDER=$PROVIDER
+TYPE=msg
+[[ $PROVIDER != *ofi_rxm* ]] || TYPE=rdm
+export SERVE_ENDPOINT=$TYPE
+GET=("${BIN}fi_mrrc_get" -e "$TYPE")
 # shellcheck disable=SC2086 # a list
 run_tests $ONLY

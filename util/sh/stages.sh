@@ -197,6 +197,7 @@ stage_rdm()
 {
 	need_build unit || return
 	run_fabtests unit "tcp;ofi_rxm;ofi_mrrc" -x "$ONCE"
+	run_test serve "$SERVE, by datagrams" unit "tcp;ofi_rxm;ofi_mrrc"
 }
 
 stage_net()
@@ -342,6 +343,7 @@ stage_asan()
 	run_fabtests asan "tcp;ofi_mrrc" -T 360 -x fi_info
 	run_fabtests asan "tcp;ofi_rxm;ofi_mrrc" -T 360 -x "$ONCE,procs,fork"
 	run_test serve "$SERVE" asan "tcp;ofi_mrrc"
+	run_test serve "$SERVE, by datagrams" asan "tcp;ofi_rxm;ofi_mrrc"
 }
 
 # What has no threads is the same as elsewhere, and not even built.
