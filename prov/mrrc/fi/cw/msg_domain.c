@@ -18,17 +18,25 @@ static int cw_below_info(const struct mrrc_domain *domain,
 			 const struct fi_info *app, struct fi_info **info)
 {
 	char *name = mrrc_below_connected(domain->fabric->core_prov_name);
+	struct fi_info *at = fi_dupinfo(app);
 	int ret = -FI_ENOMEM;
+	uint16_t *port;
 
-	if (name)
-		ret = mrrc_getinfo_msg(domain->fabric->fabric.api_version, app,
+	if (name && at) {
+		/* the endpoint has it: verbs would try to bind to it, too */
+		port = mrrc_cw_addr_port(at->src_addr);
+		if (port)
+			*port = 0;
+		ret = mrrc_getinfo_msg(domain->fabric->fabric.api_version, at,
 				       name, info);
+	}
 	if (ret)
 		MRRC_WARN(EP_CTRL,
 			  "conditional writes between reliable "
 			  "datagram endpoints need connected ones of \"%s\", "
 			  "too: %s\n",
 			  name ? name : "?", fi_strerror(-ret));
+	fi_freeinfo(at);
 	free(name);
 	return ret == -FI_ENODATA ? -FI_EOPNOTSUPP : ret;
 }
