@@ -8,9 +8,9 @@
  * present and departed regions (ghost.h), since frequency misleads where the
  * working set drifts or has few buffers. A shadow cache (shadow.h) simulates
  * LRU, and the estimate decides only while the cache can afford that it is
- * wrong: what the cache has spent beyond LRU, and the victim's registration,
- * have to stay within a fixed part of LRU's cost. Otherwise the least recently
- * used region is evicted.
+ * wrong: what the cache has spent beyond LRU, what earlier victims will
+ * probably cost, and the victim's registration, have to stay within a fixed
+ * part of LRU's cost. Otherwise the least recently used region is evicted.
  *
  * A region that is in use when a victim is sought is set aside, so that it is
  * not met again and again, and comes back as used now.
@@ -275,6 +275,10 @@ static void gdl_remove(struct mrrc_policy *policy, struct mrrc_region *region)
 			});
 	if (region == gdl->victim) {
 		mrrc_reuse_leave(&gdl->learned, gdl->now - node->last);
+		if (policy->param[GDL_DUEL])
+			mrrc_shadow_evict(&gdl->lru,
+					  gdl_shadow(region, region->start),
+					  region->len);
 		if (gdl->by_estimate && node->priority > gdl->floor)
 			gdl->floor = node->priority;
 	} else if (policy->param[GDL_DUEL]) {

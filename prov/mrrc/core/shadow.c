@@ -15,6 +15,13 @@
 #define ALLOWANCE .03	      /* of what LRU spends */
 #define FADE	  .999	      /* of old costs, a request LRU misses */
 #define SAVED	  .1	      /* of an overhead, where batches save */
+#define AT_RISK	  1.5	      /* of the allowance, with what is at risk */
+#define PRIOR	  70.0	      /* as if so many at risk had returned before */
+
+/* In the policy's words of a range. */
+struct shadow_node {
+	bool evicted; /* by the policy: at risk */
+};
 
 int mrrc_shadow_init(struct mrrc_shadow *shadow, const struct mrrc_cost *cost,
 		     size_t max_bytes, size_t max_regions)
@@ -55,8 +62,24 @@ static double shadow_cost(const struct mrrc_shadow *shadow, size_t len)
 	       (cost->batch ? (1 - SAVED) * cost->dereg : 0);
 }
 
+static struct shadow_node *shadow_node(const struct mrrc_region *range)
+{
+	return (struct shadow_node *) range->policy;
+}
+
+/* Not at risk any more. Was it? */
+static bool shadow_settle(struct mrrc_shadow *shadow, struct mrrc_region *range)
+{
+	if (!shadow_node(range)->evicted)
+		return false;
+	shadow_node(range)->evicted = false;
+	shadow->risk -= shadow_cost(shadow, range->len);
+	return true;
+}
+
 static void shadow_drop(struct mrrc_shadow *shadow, struct mrrc_region *range)
 {
+	shadow_settle(shadow, range);
 	mrrc_index_remove(&shadow->index, range);
 	TAILQ_REMOVE(&shadow->list, range, link);
 	TAILQ_INSERT_HEAD(&shadow->unused, range, link);
@@ -109,16 +132,25 @@ static struct mrrc_region *shadow_take(struct mrrc_shadow *shadow)
 	return range;
 }
 
+static void shadow_expire(struct mrrc_shadow *shadow)
+{
+	struct mrrc_region *oldest = TAILQ_FIRST(&shadow->list);
+
+	shadow->gone += shadow_settle(shadow, oldest);
+	shadow_drop(shadow, oldest);
+}
+
 static void shadow_add(struct mrrc_shadow *shadow, uintptr_t start, size_t len)
 {
 	struct mrrc_region *range;
 
 	while (shadow->index.bytes > shadow->max_bytes - len ||
 	       shadow->index.count >= shadow->max_ranges || shadow_full(shadow))
-		shadow_drop(shadow, TAILQ_FIRST(&shadow->list));
+		shadow_expire(shadow);
 	range = shadow_take(shadow);
 	range->start = start;
 	range->len = len;
+	shadow_node(range)->evicted = false;
 	mrrc_index_insert(&shadow->index, range);
 	TAILQ_INSERT_TAIL(&shadow->list, range, link);
 }
@@ -179,6 +211,18 @@ static void shadow_find(struct mrrc_shadow *shadow, uintptr_t start, size_t len)
 		shadow_touch(shadow, range);
 }
 
+/* The policy has registered the range. */
+static void shadow_fresh(struct mrrc_shadow *shadow, uintptr_t start,
+			 size_t len)
+{
+	struct mrrc_region *range;
+
+	shadow->over += shadow_cost(shadow, len);
+	for (range = mrrc_index_first_overlap(&shadow->index, start, len);
+	     range; range = mrrc_index_next_overlap(range, start, len))
+		shadow->returned += shadow_settle(shadow, range);
+}
+
 void mrrc_shadow_use(struct mrrc_shadow *shadow, uintptr_t start, size_t len,
 		     bool fresh, uint32_t *hint)
 {
@@ -189,7 +233,7 @@ void mrrc_shadow_use(struct mrrc_shadow *shadow, uintptr_t start, size_t len,
 	if (!shadow_sampled(shadow, start) || len > shadow->max_bytes)
 		return;
 	if (fresh)
-		shadow->over += shadow_cost(shadow, len);
+		shadow_fresh(shadow, start, len);
 	if (shadow_hit(shadow, start, len, hint))
 		return;
 	shadow_find(shadow, start, len);
@@ -198,6 +242,21 @@ void mrrc_shadow_use(struct mrrc_shadow *shadow, uintptr_t start, size_t len,
 		return;
 	shadow->over = FADE * (shadow->over - cost);
 	shadow->spent = FADE * (shadow->spent + cost);
+}
+
+void mrrc_shadow_evict(struct mrrc_shadow *shadow, uintptr_t start, size_t len)
+{
+	struct mrrc_region *range;
+
+	/* it does not count when it is registered again, either */
+	if (!shadow_sampled(shadow, start))
+		return;
+	for (range = mrrc_index_first_overlap(&shadow->index, start, len);
+	     range; range = mrrc_index_next_overlap(range, start, len)) {
+		shadow_settle(shadow, range);
+		shadow_node(range)->evicted = true;
+		shadow->risk += shadow_cost(shadow, range->len);
+	}
 }
 
 void mrrc_shadow_forget(struct mrrc_shadow *shadow, uintptr_t start, size_t len)
@@ -210,13 +269,19 @@ void mrrc_shadow_forget(struct mrrc_shadow *shadow, uintptr_t start, size_t len)
 
 bool mrrc_shadow_affords(const struct mrrc_shadow *shadow, size_t len)
 {
-	return shadow->over + shadow_cost(shadow, len) <=
-	       ALLOWANCE * shadow->spent;
+	const double returned = PRIOR + shadow->returned;
+	const double expected =
+		shadow->risk * returned / (returned + shadow->gone);
+	const double allowed = ALLOWANCE * shadow->spent;
+	const double over = shadow->over + shadow_cost(shadow, len);
+
+	return over <= allowed && over + expected <= AT_RISK * allowed;
 }
 
 bool mrrc_shadow_valid(const struct mrrc_shadow *shadow)
 {
 	const struct mrrc_region *range;
+	double risk = shadow->risk;
 	size_t count = 0;
 
 	TAILQ_FOREACH(range, &shadow->list, link) {
@@ -224,8 +289,13 @@ bool mrrc_shadow_valid(const struct mrrc_shadow *shadow)
 		    mrrc_index_find(&shadow->index, range->start, range->len) !=
 			    range)
 			return false;
+		if (shadow_node(range)->evicted)
+			risk -= shadow_cost(shadow, range->len);
 		count++;
 	}
+	/* sums of nanoseconds are not exact */
+	if (risk < -1 || risk > 1)
+		return false;
 	return mrrc_index_valid(&shadow->index) &&
 	       count == shadow->index.count &&
 	       shadow->index.bytes <= shadow->max_bytes &&

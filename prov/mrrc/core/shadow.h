@@ -7,11 +7,15 @@
  * requests as the cache does. All requests count while it has room for their
  * ranges; then it continues with half of the addresses and half of the limits.
  *
+ * A range that the policy evicted and LRU still has is at risk: the policy may
+ * have to register it again. What part of such ranges returns is counted.
+ *
  * Not thread-safe. Only init allocates.
  *
  * Invariants (mrrc_shadow_valid):
  *   S1 ranges are disjoint, and the list has each of them once
  *   S2 ranges are of sampled addresses, and within both limits together
+ *   S3 risk is the cost of the ranges at risk
  */
 #ifndef MRRC_SHADOW_H
 #define MRRC_SHADOW_H
@@ -30,6 +34,9 @@ struct mrrc_shadow {
 	uint64_t sample; /* an address counts if its hash has no such bit */
 	double spent;	 /* ns, by LRU; old costs fade */
 	double over;	 /* ns that the policy has spent beyond that */
+	double risk;	 /* ns, to register all ranges at risk */
+	double returned; /* ranges at risk that the policy registered again */
+	double gone;	 /* that LRU evicted, too */
 };
 
 /* For a cache of so many bytes and regions. -ENOMEM. */
@@ -45,14 +52,18 @@ void mrrc_shadow_fini(struct mrrc_shadow *shadow);
 void mrrc_shadow_use(struct mrrc_shadow *shadow, uintptr_t start, size_t len,
 		     bool fresh, uint32_t *hint);
 
+/* The policy has evicted this range, which LRU may still have. */
+void mrrc_shadow_evict(struct mrrc_shadow *shadow, uintptr_t start, size_t len);
+
 /* The range has been invalidated: LRU would have lost it, too. */
 void mrrc_shadow_forget(struct mrrc_shadow *shadow, uintptr_t start,
 			size_t len);
 
 /*
  * Whether the policy may evict a region of @len bytes against LRU's advice:
- * if it has to be registered again, the balance stays within the allowance,
- * a fixed part of what LRU spends.
+ * if it has to be registered again, the balance stays within the allowance, a
+ * fixed part of what LRU spends. If as large a part of what is at risk returns
+ * as did before, it stays within one and a half times that.
  */
 bool mrrc_shadow_affords(const struct mrrc_shadow *shadow, size_t len);
 

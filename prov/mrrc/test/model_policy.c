@@ -233,6 +233,9 @@ static void gdl_touch(struct model *model, struct entry *e)
 
 static void gdl_drop(struct model *model, const struct entry *e)
 {
+	const uintptr_t start =
+		(uintptr_t) e->first * PAGE + ((uintptr_t) e->access << 60);
+
 	mrrc_ghosts_put(&model->ghosts, &(struct mrrc_ghost){
 						e->first + 1,
 						e->last,
@@ -240,12 +243,13 @@ static void gdl_drop(struct model *model, const struct entry *e)
 					});
 	if (e->region == model->named) {
 		mrrc_reuse_leave(&model->learned, model->now - e->last);
+		if (param(model, 0))
+			mrrc_shadow_evict(&model->lru, start,
+					  (size_t) e->pages * PAGE);
 		if (model->by_estimate && e->priority > model->floor)
 			model->floor = e->priority;
 	} else if (param(model, 0)) {
-		mrrc_shadow_forget(&model->lru,
-				   (uintptr_t) e->first * PAGE +
-					   ((uintptr_t) e->access << 60),
+		mrrc_shadow_forget(&model->lru, start,
 				   (size_t) e->pages * PAGE);
 	}
 	model->named = NULL;

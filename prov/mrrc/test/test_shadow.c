@@ -68,9 +68,11 @@ static double price(size_t pages)
 struct model {
 	unsigned owner[SPACE]; /* of a page: its range; 0: none */
 	unsigned long turn[SPACE * STEPS + 1]; /* of a range: last use */
+	bool risk[SPACE * STEPS + 1];	       /* evicted by the policy */
 	unsigned ranges;
 	unsigned long now;
 	double over, spent;
+	unsigned returned, gone;
 };
 
 static struct model model;
@@ -114,6 +116,7 @@ static void model_evict(void)
 							  model.turn[oldest]))
 			oldest = model.owner[i];
 	}
+	model.gone += model.risk[oldest];
 	model_drop(oldest);
 }
 
@@ -145,6 +148,10 @@ static void model_use(unsigned first, unsigned pages, bool fresh)
 	unsigned i;
 
 	for (i = first; i < first + pages; i++) {
+		if (fresh && model.risk[model.owner[i]]) {
+			model.risk[model.owner[i]] = false;
+			model.returned++;
+		}
 		if (model.owner[i])
 			model.turn[model.owner[i]] = ++model.now;
 	}
@@ -167,9 +174,20 @@ static void model_forget(unsigned first, unsigned pages)
 	}
 }
 
+static void model_policy_evicts(unsigned first, unsigned pages)
+{
+	unsigned i;
+
+	for (i = first; i < first + pages; i++) {
+		if (model.owner[i])
+			model.risk[model.owner[i]] = true;
+	}
+}
+
 static void model_compare(void)
 {
 	const struct mrrc_region *range;
+	double risk = 0;
 	unsigned i;
 
 	ck_assert_uint_eq(shadow.index.bytes, model_pages(0) * PAGE);
@@ -179,7 +197,14 @@ static void model_compare(void)
 		if (range)
 			ck_assert_uint_eq(range->len / PAGE,
 					  model_pages(model.owner[i]));
+		/* once for a range, at its first page */
+		if (model.risk[model.owner[i]] &&
+		    (!i || model.owner[i] != model.owner[i - 1]))
+			risk += price(model_pages(model.owner[i]));
 	}
+	ck_assert_double_eq_tol(shadow.risk, risk, 1e-6);
+	ck_assert_double_eq(shadow.returned, model.returned);
+	ck_assert_double_eq(shadow.gone, model.gone);
 	ck_assert_double_eq_tol(shadow.spent, model.spent, 1e-6);
 	ck_assert_double_eq_tol(shadow.over, model.over, 1e-6);
 }
@@ -200,7 +225,10 @@ START_TEST(test_model)
 		pages = 1 + (seed >> 40) % (seed >> 50 & 1 ? 4 : 12);
 		if (pages > SPACE - first)
 			pages = SPACE - first;
-		if ((seed >> 55) % 16) {
+		if ((seed >> 55) % 16 == 1) {
+			mrrc_shadow_evict(&shadow, first * PAGE, pages * PAGE);
+			model_policy_evicts(first, pages);
+		} else if ((seed >> 55) % 16) {
 			mrrc_shadow_use(&shadow, first * PAGE, pages * PAGE,
 					seed >> 60 & 1, &hints[first % 8]);
 			model_use(first, pages, seed >> 60 & 1);
@@ -271,6 +299,47 @@ START_TEST(test_affords)
 	ck_assert(!mrrc_shadow_affords(&shadow, PAGE));
 	shadow.over = -3;
 	ck_assert(mrrc_shadow_affords(&shadow, 2 * PAGE));
+	close_it();
+}
+END_TEST
+
+/* What the policy evicted and LRU has may return, as what was so before did. */
+START_TEST(test_at_risk)
+{
+	open_with(16, SIZE_MAX);
+	use(10, 2, true);
+	use(20, 4, true);
+	mrrc_shadow_evict(&shadow, 10 * PAGE, PAGE);
+	mrrc_shadow_evict(&shadow, 10 * PAGE, 2 * PAGE);
+	ck_assert(mrrc_shadow_valid(&shadow));
+	/* once */
+	ck_assert_double_eq(shadow.risk, price(2));
+	mrrc_shadow_evict(&shadow, 30 * PAGE, PAGE); /* LRU has it not */
+	ck_assert_double_eq(shadow.risk, price(2));
+	/* one and a half times the allowance */
+	shadow.over = 0;
+	shadow.spent = (price(2) + price(1)) / .045 + .001;
+	ck_assert(mrrc_shadow_affords(&shadow, PAGE));
+	ck_assert(!mrrc_shadow_affords(&shadow, 2 * PAGE));
+	/* half of such ranges returned */
+	shadow.gone = 70;
+	shadow.spent = (price(2) / 2 + price(1)) / .045 + .001;
+	ck_assert(mrrc_shadow_affords(&shadow, PAGE));
+	ck_assert(!mrrc_shadow_affords(&shadow, 2 * PAGE));
+	use(10, 1, true);
+	ck_assert_double_eq(shadow.risk, 0);
+	ck_assert_double_eq(shadow.returned, 1);
+	/* LRU evicts it, too */
+	mrrc_shadow_evict(&shadow, 20 * PAGE, PAGE);
+	use(40, 14, true);
+	ck_assert_double_eq(shadow.risk, 0);
+	ck_assert_double_eq(shadow.gone, 71);
+	/* what the program unmaps tells nothing */
+	mrrc_shadow_evict(&shadow, 40 * PAGE, PAGE);
+	mrrc_shadow_forget(&shadow, 40 * PAGE, PAGE);
+	ck_assert_double_eq(shadow.risk, 0);
+	ck_assert_double_eq(shadow.returned, 1);
+	ck_assert_double_eq(shadow.gone, 71);
 	close_it();
 }
 END_TEST
@@ -469,6 +538,37 @@ START_TEST(test_few_buffers)
 }
 END_TEST
 
+/*
+ * Small buffers with many uses, then large ones: those are used in turn as soon
+ * as the cache is full, and nothing that was evicted has returned before.
+ */
+static double burst(const char *policy)
+{
+	unsigned i, k;
+	double sum = 0;
+
+	open_cache(2000, 1000, policy);
+	for (k = 0; k < 5; k++) {
+		for (i = 0; i < 300; i++)
+			sum += ask(i, 4);
+	}
+	for (k = 0; k < 5; k++) {
+		for (i = 300; i < 340; i++)
+			sum += ask(i, 40);
+	}
+	close_cache();
+	return sum;
+}
+
+START_TEST(test_burst)
+{
+	const double lru = burst("lru:batch=16");
+
+	ck_assert_double_le(burst("gdl"), 1.05 * lru);
+	ck_assert_double_ge(burst("gdl:duel=0"), 1.2 * lru);
+}
+END_TEST
+
 /* What the program unmaps is no fault of the policy, which LRU would avoid. */
 START_TEST(test_invalidated)
 {
@@ -511,6 +611,7 @@ Suite *shadow_suite(void)
 	tcase_add_test(tcase, test_few_regions);
 	tcase_add_test(tcase, test_gap);
 	tcase_add_test(tcase, test_affords);
+	tcase_add_test(tcase, test_at_risk);
 	tcase_add_test(tcase, test_lost);
 	tcase_add_test(tcase, test_batch);
 	tcase_add_test(tcase, test_too_large);
@@ -520,6 +621,7 @@ Suite *shadow_suite(void)
 	tcase_add_loop_test(tcase, test_thin_block, 0, 8);
 	tcase_add_test(tcase, test_garbage);
 	tcase_add_test(tcase, test_few_buffers);
+	tcase_add_test(tcase, test_burst);
 	tcase_add_test(tcase, test_invalidated);
 	tcase_add_test(tcase, test_no_memory);
 	suite_add_tcase(suite, tcase);
