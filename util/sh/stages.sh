@@ -27,6 +27,8 @@ readonly SUPP=$TOP/fabtests/suppressions
 readonly SIM="provider and simulator, counter by counter"
 readonly PROF="the profiler, and its model in the provider"
 readonly SERVE="files, fetched from the server"
+# waits for a minute
+readonly SLOW=files_stopped
 readonly SERVE_VERBS=end,sizes,list,again,pages,status,resume_client,hostile
 
 # ---- what several stages run -------------------------------------------------
@@ -209,7 +211,7 @@ stage_net()
 stage_hook()
 {
 	need_build unit || return
-	run_fabtests unit "tcp;ofi_mrrc" -H -x "$ONCE,hook,info"
+	run_fabtests unit "tcp;ofi_mrrc" -H -x "$ONCE,$SLOW,hook,info"
 }
 
 stage_alloc()
@@ -284,7 +286,7 @@ stage_libfabric2()
 	check_in libfabric2 TESTS="prov/mrrc/test/test_version \
 		prov/mrrc/test/test_patch prov/mrrc/test/test_code \
 		prov/mrrc/test/test_prove prov/mrrc/test/test_sys"
-	run_fabtests libfabric2 "tcp;ofi_mrrc"
+	run_fabtests libfabric2 "tcp;ofi_mrrc" -x "$SLOW"
 	run_fabtests libfabric2 "tcp;ofi_mrrc" -e rdm -x "$ONCE"
 	run_fabtests libfabric2 "tcp;ofi_rxm;ofi_mrrc" -x "$ONCE"
 	keep_libs libfabric2
@@ -340,10 +342,11 @@ stage_asan()
 	export UBSAN_OPTIONS=print_stacktrace=1 FT_PERCENT=$SLOW_PERCENT
 	HEAP_OPERATIONS=20000 CK_TIMEOUT_MULTIPLIER=4 check_in asan
 	# fi_info itself is not instrumented, and cannot load what is
-	run_fabtests asan "tcp;ofi_mrrc" -T 360 -x fi_info
+	run_fabtests asan "tcp;ofi_mrrc" -T 360 -x "fi_info,$SLOW"
 	run_fabtests asan "tcp;ofi_rxm;ofi_mrrc" -T 360 -x "$ONCE,procs,fork"
 	run_test serve "$SERVE" asan "tcp;ofi_mrrc"
-	run_test serve "$SERVE, by datagrams" asan "tcp;ofi_rxm;ofi_mrrc"
+	run_test serve "$SERVE, by datagrams" asan \
+		-t "$SERVE_VERBS,strangers,stuck,dead" "tcp;ofi_rxm;ofi_mrrc"
 }
 
 # What has no threads is the same as elsewhere, and not even built.
@@ -525,7 +528,7 @@ stage_soak()
 		round=$((round + 1))
 		before=$FAILED
 		say "   round $round"
-		FT_SEED=$round run_fabtests soak "tcp;ofi_mrrc" -x soak
+		FT_SEED=$round run_fabtests soak "tcp;ofi_mrrc" -x "$SLOW,soak"
 		run_test_alloc soak 60
 		HEAP_OPERATIONS=2000000 check_in soak
 		[ "$FAILED" -eq "$before" ] || break
