@@ -101,7 +101,7 @@ static void read_eq(void)
 static void handle(struct client *client, size_t len)
 {
 	uint8_t *buf = client->rx[client->next];
-	uint64_t session;
+	uint64_t session = 0;
 
 	if (type.rdm)
 		call("serve_unseal", serve_unseal(buf, &len, &session));
