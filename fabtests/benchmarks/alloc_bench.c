@@ -8,6 +8,7 @@
  *	remote	16 at a time freed by another thread
  *
  * With -m malloc alone: for other mallocs, preloaded. -I: so many rounds.
+ * -j: threads of reuse and batch, beside one (default 2).
  *
  * Prints, for each pattern, number of threads and size, the median of each:
  * pattern threads size malloc fi_mr_alloc
@@ -18,11 +19,12 @@
 
 #include "ft_mrrc.h"
 
-#define BATCH  16
-#define ROUNDS 201
-#define NS     60000 /* of one measurement: less than a time slice */
-#define MIN    64
-#define MAX    (2 << 20)
+#define BATCH	    16
+#define ROUNDS	    201
+#define NS	    60000 /* of one measurement: less than a time slice */
+#define MIN	    64
+#define MAX	    (2 << 20)
+#define THREADS_MAX 64
 
 struct allocator {
 	void *(*get)(size_t len);
@@ -250,18 +252,20 @@ static void *run_job(void *arg)
 static double measure(run_fn run, size_t len, int threads, long pairs)
 {
 	pthread_barrier_t start;
-	pthread_t thread;
+	pthread_t thread[THREADS_MAX];
 	double ns;
 	struct job job = { run, len, pairs, &start };
+	int i;
 
 	pthread_barrier_init(&start, NULL, threads);
-	if (threads > 1)
-		pthread_create(&thread, NULL, run_job, &job);
+	for (i = 1; i < threads; i++)
+		FT_CHECK(!pthread_create(&thread[i], NULL, run_job, &job),
+			 "no thread");
 	run(len, BATCH);
 	pthread_barrier_wait(&start);
 	ns = run(len, pairs) / pairs;
-	if (threads > 1)
-		pthread_join(thread, NULL);
+	for (i = 1; i < threads; i++)
+		pthread_join(thread[i], NULL);
 	pthread_barrier_destroy(&start);
 	return ns;
 }
@@ -306,15 +310,15 @@ static void compare(const struct pattern *pattern, int threads, size_t len,
 	fflush(stdout);
 }
 
-static void all(bool alone)
+static void all(bool alone, int threads)
 {
 	size_t len;
 
 	for (len = MIN; len <= MAX; len *= 2) {
 		compare(&reuse, 1, len, alone);
-		compare(&reuse, 2, len, alone);
+		compare(&reuse, threads, len, alone);
 		compare(&batch, 1, len, alone);
-		compare(&batch, 2, len, alone);
+		compare(&batch, threads, len, alone);
 		compare(&remote, 1, len, alone);
 	}
 }
@@ -325,17 +329,21 @@ int main(int argc, char **argv)
 	struct fi_info *info;
 	struct ft_attr attr = FT_ATTR;
 	bool alone = false;
-	int op;
+	int op, threads = 2;
 
-	while ((op = getopt(argc, argv, "m" FT_OPTS)) != -1) {
-		if (op == 'm')
+	while ((op = getopt(argc, argv, "j:m" FT_OPTS)) != -1) {
+		if (op == 'j')
+			threads = atoi(optarg);
+		else if (op == 'm')
 			alone = true;
 		else
 			ft_parse_opt(argv[0], op, optarg);
 	}
 	FT_CHECK(ft_iters(1) <= ROUNDS, "more than %d rounds", ROUNDS);
+	FT_CHECK(threads >= 2 && threads <= THREADS_MAX, "2 to %d threads",
+		 THREADS_MAX);
 	if (alone) {
-		all(true);
+		all(true, threads);
 		return 0;
 	}
 	ft_start(argv[0]);
@@ -343,7 +351,7 @@ int main(int argc, char **argv)
 	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
 	FT_CALL(fi_domain(fabric, info, &domain, NULL));
 	FT_CALL(fi_mrrc_alloc_open(domain, &ops));
-	all(false);
+	all(false, threads);
 	FT_CALL(fi_close(&domain->fid));
 	FT_CALL(fi_close(&fabric->fid));
 	fi_freeinfo(info);

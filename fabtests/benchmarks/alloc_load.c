@@ -3,16 +3,17 @@
  * alloc_load: what programs do to an allocator, by fi_mr_alloc or by malloc.
  *
  *	larson	a server: each thread replaces random objects of a table, then
- *		ends, and a new thread goes on with the other thread's table
- *	scratch	two threads each free a small object of a third thread, then
+ *		ends, and a new thread goes on with another thread's table
+ *	scratch	threads each free a small object of the main thread, then
  *		allocate, write and free one, over and over: false sharing
- *	xmalloc	each of two threads allocates what the other one frees
+ *	xmalloc	each thread of a pair allocates what the other one frees
  *	mixed	random objects of 16 bytes to 256 KiB, the small ones most
  *		often, and written in full
  *	sparse	blocks of 256 KiB to 4 MiB of which some bytes are written
  *
- * Usage: alloc_load [-m] [-I STEPS] LOAD. With -m by malloc, which may be a
- * preloaded one. One load a process, so that its peak of memory is known.
+ * Usage: alloc_load [-m] [-j THREADS] [-I STEPS] LOAD. Two threads, or the even
+ * number of -j. With -m by malloc, which may be a preloaded one. One load a
+ * process, so that its peak of memory is known.
  *
  * Prints: the nanoseconds of processor time for an allocation and its free, and
  * the KiB of resident memory at the peak beyond those at the start.
@@ -24,9 +25,10 @@
 
 #include "ft_mrrc.h"
 
-#define THREADS 2
-#define IDLE_US 20000
+#define THREADS_MAX 64
+#define IDLE_US	    20000
 
+static unsigned threads = 2;
 static struct fid_domain *domain; /* NULL: malloc */
 static struct fi_mrrc_ops_alloc *ops;
 
@@ -76,11 +78,11 @@ static void run(void *(*call)(void *), struct worker *worker)
 {
 	unsigned i;
 
-	for (i = 0; i < THREADS; i++)
+	for (i = 0; i < threads; i++)
 		FT_CHECK(!pthread_create(&worker[i].thread, NULL, call,
 					 &worker[i]),
 			 "no thread");
-	for (i = 0; i < THREADS; i++)
+	for (i = 0; i < threads; i++)
 		pthread_join(worker[i].thread, NULL);
 }
 
@@ -88,7 +90,7 @@ static void workers_init(struct worker *worker, unsigned long steps)
 {
 	unsigned i;
 
-	for (i = 0; i < THREADS; i++)
+	for (i = 0; i < threads; i++)
 		worker[i] = (struct worker){ .id = i,
 					     .steps = steps,
 					     .seed = 88172645463325252 + i };
@@ -116,17 +118,17 @@ static void *larson_thread(void *arg)
 
 static void larson(unsigned long steps)
 {
-	static void *table[THREADS][LARSON_SLOTS];
-	struct worker worker[THREADS];
+	static void *table[THREADS_MAX][LARSON_SLOTS];
+	struct worker worker[THREADS_MAX];
 	unsigned i, j;
 
-	workers_init(worker, steps / THREADS / GENERATIONS + 1);
+	workers_init(worker, steps / threads / GENERATIONS + 1);
 	for (i = 0; i < GENERATIONS; i++) {
-		for (j = 0; j < THREADS; j++)
-			worker[j].table = table[(i + j) % THREADS];
+		for (j = 0; j < threads; j++)
+			worker[j].table = table[(i + j) % threads];
 		run(larson_thread, worker);
 	}
-	for (i = 0; i < THREADS; i++) {
+	for (i = 0; i < threads; i++) {
 		for (j = 0; j < LARSON_SLOTS; j++)
 			put(table[i][j]);
 	}
@@ -156,12 +158,12 @@ static void *scratch_thread(void *arg)
 
 static void scratch(unsigned long steps)
 {
-	struct worker worker[THREADS];
-	void *mine[THREADS];
+	struct worker worker[THREADS_MAX];
+	void *mine[THREADS_MAX];
 	unsigned i;
 
-	workers_init(worker, steps / THREADS);
-	for (i = 0; i < THREADS; i++) {
+	workers_init(worker, steps / threads);
+	for (i = 0; i < threads; i++) {
 		mine[i] = get(SCRATCH_LEN);
 		worker[i].table = &mine[i];
 	}
@@ -178,7 +180,7 @@ static struct box {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	void **batch;
-} box[THREADS];
+} box[THREADS_MAX];
 
 static void box_put(struct box *to, void **batch)
 {
@@ -210,7 +212,7 @@ static void **box_get(struct box *from)
  */
 static void *xmalloc_thread(void *arg)
 {
-	static void *batch[THREADS][3][XMALLOC_BATCH];
+	static void *batch[THREADS_MAX][3][XMALLOC_BATCH];
 	struct worker *self = arg;
 	void **one;
 	unsigned long i;
@@ -221,7 +223,7 @@ static void *xmalloc_thread(void *arg)
 		for (j = 0; j < XMALLOC_BATCH; j++)
 			one[j] = get(16 + draw(&self->seed) % XMALLOC_MAX);
 		box_put(&box[self->id], one);
-		one = box_get(&box[!self->id]);
+		one = box_get(&box[self->id ^ 1]);
 		for (j = 0; j < XMALLOC_BATCH; j++)
 			put(one[j]);
 	}
@@ -230,14 +232,14 @@ static void *xmalloc_thread(void *arg)
 
 static void xmalloc(unsigned long steps)
 {
-	struct worker worker[THREADS];
+	struct worker worker[THREADS_MAX];
 	unsigned i;
 
-	for (i = 0; i < THREADS; i++) {
+	for (i = 0; i < threads; i++) {
 		pthread_mutex_init(&box[i].lock, NULL);
 		pthread_cond_init(&box[i].changed, NULL);
 	}
-	workers_init(worker, steps / THREADS / XMALLOC_BATCH + 1);
+	workers_init(worker, steps / threads / XMALLOC_BATCH + 1);
 	run(xmalloc_thread, worker);
 }
 
@@ -280,9 +282,9 @@ static void *mixed_thread(void *arg)
 
 static void mixed(unsigned long steps)
 {
-	struct worker worker[THREADS];
+	struct worker worker[THREADS_MAX];
 
-	workers_init(worker, steps / THREADS);
+	workers_init(worker, steps / threads);
 	run(mixed_thread, worker);
 }
 
@@ -408,12 +410,16 @@ int main(int argc, char **argv)
 	bool by_malloc = false;
 	int op;
 
-	while ((op = getopt(argc, argv, "m" FT_OPTS)) != -1) {
-		if (op == 'm')
+	while ((op = getopt(argc, argv, "j:m" FT_OPTS)) != -1) {
+		if (op == 'j')
+			threads = atoi(optarg);
+		else if (op == 'm')
 			by_malloc = true;
 		else
 			ft_parse_opt(argv[0], op, optarg);
 	}
+	FT_CHECK(threads >= 2 && threads % 2 == 0 && threads <= THREADS_MAX,
+		 "an even number of threads, 2 to %d", THREADS_MAX);
 	load = load_of(argv[optind]);
 	if (by_malloc) {
 		measure(load);

@@ -39,7 +39,8 @@
 
 #define ROUNDS	    15u	  /* at most */
 #define LOOKUPS	    20000 /* of a thread in a round */
-#define THREADS_MAX 4
+#define THREADS_MAX 16
+#define THREADS	    4u /* at least, if there are fewer processors */
 #define PAGES	    4u /* of a region */
 #define REGIONS_MAX 1000000u
 #define ORDER	    4096u  /* regions looked up in this order, */
@@ -442,9 +443,12 @@ static void measure(unsigned count, unsigned threads, bool writer)
 
 static void measure_threads(void)
 {
+	const unsigned online = sysconf(_SC_NPROCESSORS_ONLN);
+	const unsigned most = online > THREADS ? online : THREADS;
 	unsigned i, threads;
 
-	for (threads = 1; threads <= THREADS_MAX; threads *= 2) {
+	for (threads = 1; threads <= most && threads <= THREADS_MAX;
+	     threads *= 2) {
 		for (i = 0; i < COUNTS; i++) {
 			measure(counts[i], threads, false);
 			/* a curve with a writer needs its ends only */
@@ -478,6 +482,8 @@ int main(int argc, char **argv)
 		fail("no memory");
 	/* what is more than these is looked at, and never written to */
 	memset(memory, 1, FEW * PAGES * page);
+	if (argc > 2 && atoi(argv[2]) > THREADS_MAX)
+		fail("too many threads");
 	if (argc > 2) {
 		measure(atoi(argv[1]), atoi(argv[2]), argc > 3);
 		return 0;

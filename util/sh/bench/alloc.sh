@@ -7,6 +7,10 @@
 readonly ALLOC_GOAL=1 ALLOC_LARGE=65536 ALLOC_LARGE_GOAL=3
 readonly ALLOC_LOAD_GOAL=1.1 ALLOC_PEAK_GOAL=1.5
 ALLOC_ROUNDS=201 ALLOC_LOADS=11
+# an even number: those that pass objects on are pairs
+ALLOC_THREADS=$(($(nproc) / 2 * 2))
+[ $ALLOC_THREADS -ge 2 ] || ALLOC_THREADS=2
+[ $ALLOC_THREADS -le 16 ] || ALLOC_THREADS=16
 smoking && ALLOC_ROUNDS=3 ALLOC_LOADS=1
 
 # alloc_lib NAME: its path.
@@ -20,23 +24,24 @@ alloc_lib()
 alloc_preloaded()
 {
 	measured "malloc of $1" "$2" env LD_PRELOAD="$(alloc_lib "$1")" \
-		"$PROGRAM" -m -I $ALLOC_ROUNDS
+		"$PROGRAM" -m -j $ALLOC_THREADS -I $ALLOC_ROUNDS
 }
 
 # alloc_loads FILE: lines of "LOAD ALLOCATOR ROUND NANOSECONDS KIB", each from
 # a process of its own, the allocators in turn.
 alloc_loads()
 {
-	local load by round command out=$DATA/alloc/load small=()
+	local load by round command out=$DATA/alloc/load
+	local options=(-j "$ALLOC_THREADS")
 
-	smoking && small=(-I 20000)
+	smoking && options+=(-I 20000)
 	for ((round = 1; round <= ALLOC_LOADS; round++)); do
 		for load in larson scratch xmalloc mixed sparse; do
 			for by in glibc fi_mr_alloc jemalloc mimalloc; do
-				command=("$PROGRAM" "${small[@]}" -m "$load")
+				command=("$PROGRAM" "${options[@]}" -m "$load")
 				case $by in
 				fi_mr_alloc)
-					command=("$PROGRAM" "${small[@]}"
+					command=("$PROGRAM" "${options[@]}"
 						"$load") ;;
 				*malloc)
 					command=(env LD_PRELOAD="$(alloc_lib \
@@ -98,7 +103,7 @@ bench_alloc()
 	[ -n "$(alloc_lib libmimalloc.so)" ] || cannot "no mimalloc"
 	program fabtests/benchmarks/alloc_bench
 	measured "fi_mr_alloc and malloc in turn" "$dir/both" "$PROGRAM" \
-		-I $ALLOC_ROUNDS
+		-j $ALLOC_THREADS -I $ALLOC_ROUNDS
 	alloc_preloaded libjemalloc.so "$dir/jemalloc"
 	alloc_preloaded libmimalloc.so "$dir/mimalloc"
 	program fabtests/benchmarks/alloc_load
@@ -127,8 +132,9 @@ bench_alloc()
 		}')
 	say
 	say "Loads (alloc_load.c): nanoseconds of processor time for an allocation"
-	say "and its free, and MiB at the peak beyond those at the start. Medians of"
-	say "$ALLOC_LOADS processes each, in turn. Best: of the other three."
+	say "and its free, by $ALLOC_THREADS threads, and MiB at the peak beyond those"
+	say "at the start. Medians of $ALLOC_LOADS processes each, in turn. Best: of the"
+	say "other three."
 	say
 	table 5 "* N N N N N Z Z Z Z *" < <(awk '
 		BEGIN {

@@ -28,7 +28,7 @@ bench_hit()
 	say "memory, out of a cache line for each region, that waits for the one"
 	say "before."
 	say
-	table $rows "N (alone|[0-9]) (yes|no) N N Z * ([0-9.]+|-) ([0-9.]+|-)" < <(awk '
+	table $rows "N (alone|[0-9]+) (yes|no) N N Z * ([0-9.]+|-) ([0-9.]+|-)" < <(awk '
 		BEGIN {
 			printf "  %7s %-12s %-6s %8s %8s %8s %6s %6s %6s\n", \
 				"regions", "threads", "writer", "tree", "ours", \
