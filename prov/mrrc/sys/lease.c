@@ -34,7 +34,7 @@ struct mrrc_lease {
 	/* the set's lock */
 	unsigned users;
 	bool broken; /* holds fail */
-	bool given;  /* broken, and no writer waits any more */
+	bool given;  /* broken, and no writer waits; set by the thread */
 	bool closed; /* given, and unmapped */
 	bool listed; /* in the list of breaking or of idle ones */
 	TAILQ_HEAD(, mrrc_lease_hold) holds;
@@ -189,7 +189,9 @@ static void lease_part(struct mrrc_lease *lease)
 	}
 	/* or copies may have been made too late */
 	lease_fail(lease, set->attr.pins);
+	mrrc_lock_acquire(&lease->set->lock);
 	lease->given = true;
+	mrrc_lock_release(&lease->set->lock);
 	mrrc_lease_file_give(&lease->file);
 }
 
