@@ -73,6 +73,41 @@ count_summary()
 	[ $((p + f)) -gt 0 ] || fail "$what: ran nothing"
 }
 
+# reasons LOG: why a unit test's program failed, on one line: its first failed
+# checks, and what sanitizers found, with the test that the stacks name. Else it
+# may have died: its last words.
+reasons()
+{
+	awk '
+	function tell(what) {
+		if (++told <= 3)
+			printf "%s%s", (told > 1 ? "; " : ""),
+				substr(what, 1, 200)
+	}
+	/:[EF]:/ || /: runtime error: / { tell($0) }
+	# Check has called the function before it: NAME_fn
+	/ tcase_run_tfun/ && !test && match(before, /[A-Za-z0-9_]+_fn /) {
+		test = substr(before, RSTART, RLENGTH - 4)
+	}
+	sub(/^SUMMARY: /, "") {
+		tell($0 (test ? " (test " test ")" : ""))
+		test = ""
+	}
+	NF { last = before; before = $0 }
+	END {
+		if (!told)
+			tell("ends with: " last " | " before)
+	}' "$1"
+}
+
+# reports LOG: the log's end, and before it what a sanitizer reported first.
+reports()
+{
+	sed -n '/^WARNING: .*Sanitizer/,/^SUMMARY/p; /^==.*==ERROR/,/^SUMMARY/p' \
+		"$1" | head -n 40
+	tail -n 30 "$1"
+}
+
 # count_check DIR STATUS: adds the results of `make check`; a program that
 # uses Check counts as its checks.
 count_check()
@@ -99,9 +134,8 @@ count_check()
 			# it may have died after its last check
 			[ $m -gt 0 ] || { n=$((n + 1)); m=1; }
 			REASONS+=("$STAGE: $(basename "${trs%.trs}"): $result $(
-				grep -aE ':[EF]:' "$log" | head -n 3 | cut -c -200 |
-					tr '\n' ' ')")
-			sed 's/^/   | /' "$log" | tail -n 30
+				reasons "$log")")
+			reports "$log" | sed 's/^/   | /'
 			;;
 		esac
 		p=$((p + n - m))
