@@ -189,6 +189,15 @@ size_t mrrc_cache_mt_dereg_list(struct mrrc_cache_mt *cache,
 
 /* ---- entry points ---- */
 
+/* Lock held: until the helper holds no region that it registers. */
+static void cache_mt_settle(struct mrrc_cache_mt *cache)
+{
+	cache->waiting++;
+	while (cache->registering)
+		mrrc_lock_wait(&cache->lock, &cache->settled);
+	cache->waiting--;
+}
+
 size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache)
 {
 	struct mrrc_region_list list = TAILQ_HEAD_INITIALIZER(list);
@@ -199,10 +208,7 @@ size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache)
 	mrrc_lock_acquire(&cache->lock);
 	/* what the helper registers at this moment goes, too; and no more */
 	cache->flushes++;
-	cache->waiting++;
-	while (cache->registering)
-		mrrc_lock_wait(&cache->lock, &cache->settled);
-	cache->waiting--;
+	cache_mt_settle(cache);
 	mrrc_hints_collect(&cache->hints_list);
 	mrrc_cache_evict_all(&cache->cache, &list);
 	mrrc_lock_release(&cache->lock);
@@ -265,6 +271,7 @@ size_t mrrc_cache_mt_held(struct mrrc_cache_mt *cache)
 	if (mrrc_mon_forked(cache->mon))
 		return 0;
 	mrrc_lock_acquire(&cache->lock);
+	cache_mt_settle(cache);
 	held = mrrc_cache_held(&cache->cache);
 	mrrc_lock_release(&cache->lock);
 	return held;

@@ -143,7 +143,10 @@ void mrrc_cache_mt_collect(struct mrrc_cache_mt *cache);
 
 void mrrc_cache_mt_stats(struct mrrc_cache_mt *cache, struct mrrc_stats *stats);
 
-/* How many regions operations use now; walks the index. */
+/*
+ * How many regions operations use now; walks the index, after what the helper
+ * is registering.
+ */
 size_t mrrc_cache_mt_held(struct mrrc_cache_mt *cache);
 
 /* The limits in force. */

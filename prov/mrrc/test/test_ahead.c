@@ -603,6 +603,53 @@ START_TEST(test_flush_waits)
 }
 END_TEST
 
+static pthread_t asker;
+static atomic_bool answered;
+static bool too_early;
+static atomic_size_t held;
+
+static void *ask(void *arg)
+{
+	atomic_store(&held, mrrc_cache_mt_held(cache));
+	atomic_store(&answered, true);
+	return NULL;
+}
+
+static bool waited_for(void)
+{
+	bool waiting;
+
+	mrrc_lock_acquire(&cache->lock);
+	waiting = cache->waiting;
+	mrrc_lock_release(&cache->lock);
+	return waiting;
+}
+
+static void ask_now(void *arg, uintptr_t start, size_t len)
+{
+	fake.hook = NULL;
+	pthread_create(&asker, NULL, ask, NULL);
+	while (!atomic_load(&answered) && !waited_for())
+		usleep(1000);
+	too_early = atomic_load(&answered);
+}
+
+/* Nor does what the helper holds for a moment keep the cache open. */
+START_TEST(test_held_waits)
+{
+	atomic_store(&answered, false);
+	learn(0, PAGES);
+	pass(PERIOD / 4);
+	ck_assert(!registered(0, PAGES));
+	fake.hook = ask_now;
+	pass(PERIOD);
+	ck_assert_ptr_null(fake.hook);
+	pthread_join(asker, NULL);
+	ck_assert(!too_early);
+	ck_assert_uint_eq(held, 0);
+}
+END_TEST
+
 /* Without leave it only learns; with it again it goes on. */
 START_TEST(test_leave)
 {
@@ -969,6 +1016,7 @@ Suite *ahead_suite(void)
 	tcase_add_test(tcase, test_swept);
 	tcase_add_test(tcase, test_flushed);
 	tcase_add_test(tcase, test_flush_waits);
+	tcase_add_test(tcase, test_held_waits);
 	tcase_add_test(tcase, test_leave);
 	tcase_add_test(tcase, test_delay);
 	tcase_add_loop_test(tcase, test_node, 0, 2);
