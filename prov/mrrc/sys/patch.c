@@ -20,7 +20,8 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-#define FILLER 16 /* behind a function, before the next one */
+#define FILLER 16		   /* behind a function, before the next one */
+#define GROWTH ((size_t) 64 << 20) /* bytes left to the heap, or the stack */
 
 /* One thread at a time writes; the proving thread reads. */
 static struct {
@@ -80,25 +81,50 @@ static size_t patch_distance(uintptr_t a, uintptr_t b)
 }
 
 struct patch_search {
-	uintptr_t near, best;
-	uintptr_t end; /* of the last mapping; 0: it may grow */
+	uintptr_t near;
+	uintptr_t best;
+	uintptr_t spare; /* the same where the heap or the stack may grow */
+	uintptr_t end;	 /* of the last mapping */
+	bool heap;	 /* it is the heap */
 };
 
-/* Holes at the ends are left for the heap and the stack to grow into. */
+static void patch_nearer(uintptr_t *best, uintptr_t fit, uintptr_t near)
+{
+	if (fit &&
+	    (!*best || patch_distance(fit, near) < patch_distance(*best, near)))
+		*best = fit;
+}
+
+/*
+ * The heap grows up, and the stack down. Where all else is full, as beside large
+ * mappings, the far end of their holes is used: it costs them one page.
+ */
 static bool patch_look(void *arg, const struct mrrc_mapping *mapping)
 {
 	struct patch_search *search = arg;
-	uintptr_t fit = 0;
+	const size_t page = mrrc_vm_page();
+	const bool stack = !strcmp(mapping->name, "[stack]");
 
-	if (search->end && strcmp(mapping->name, "[stack]"))
-		fit = patch_fit(search->end, mapping->start, search->near,
-				mrrc_vm_page());
-	if (fit && (!search->best ||
-		    patch_distance(fit, search->near) <
-			    patch_distance(search->best, search->near)))
-		search->best = fit;
-	search->end = strcmp(mapping->name, "[heap]") ? mapping->end : 0;
-	return true;
+	if (!search->end)
+		; /* what is below the first is not for us */
+	else if (!search->heap && !stack)
+		patch_nearer(&search->best,
+			     patch_fit(search->end, mapping->start,
+				       search->near, page),
+			     search->near);
+	else if (search->heap != stack &&
+		 mapping->start - search->end >= GROWTH)
+		patch_nearer(&search->spare,
+			     stack ? search->end : mapping->start - page,
+			     search->near);
+	search->end = mapping->end;
+	search->heap = !strcmp(mapping->name, "[heap]");
+	return !stack; /* above it addresses end */
+}
+
+static bool patch_reaches(uintptr_t at, uintptr_t near)
+{
+	return at && patch_distance(at, near) < mrrc_patch_reach;
 }
 
 /* A free page near @near. */
@@ -107,10 +133,9 @@ static uintptr_t patch_hole(uintptr_t near)
 	struct patch_search search = { .near = near };
 
 	mrrc_mappings_each(patch_look, &search);
-	return search.best && patch_distance(search.best, near) <
-				       mrrc_patch_reach ?
-		       search.best :
-		       0;
+	if (patch_reaches(search.best, near))
+		return search.best;
+	return patch_reaches(search.spare, near) ? search.spare : 0;
 }
 
 /* Executable, hence not written to; another one while stubs are made. */
@@ -180,7 +205,7 @@ static int patch_function(const char *name, struct mrrc_patch_code *out)
 
 static bool patch_near(const uint8_t *stub, uintptr_t near)
 {
-	return patch_distance((uintptr_t) stub, near) < mrrc_patch_reach;
+	return patch_reaches((uintptr_t) stub, near);
 }
 
 static uint8_t *patch_page_of(const uint8_t *stub)

@@ -15,11 +15,17 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fault.h"
+#include "sys/mappings.h"
 #include "sys/patch.h"
 #include "sys/vm.h"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
 
 #define RW	(PROT_READ | PROT_WRITE)
 #define ANON	(MAP_PRIVATE | MAP_ANONYMOUS)
@@ -464,6 +470,132 @@ START_TEST(test_many)
 }
 END_TEST
 
+/* ---- where stubs lie ---- */
+
+#define ALL	 4096		    /* mappings */
+#define FAR	 ((size_t) 2 << 30) /* out of reach */
+#define GROWTH	 ((size_t) 64 << 20)
+#define NO_HOLES 99
+
+enum hole { HOLE_STACK, HOLE_HEAP, HOLE_NONE };
+
+static struct around {
+	struct {
+		uintptr_t start, end;
+		bool heap, stack;
+	} all[ALL];
+	size_t count;
+} around;
+
+static bool around_add(void *arg, const struct mrrc_mapping *mapping)
+{
+	if (around.count == ALL)
+		return false;
+	around.all[around.count].start = mapping->start;
+	around.all[around.count].end = mapping->end;
+	around.all[around.count].heap = !strcmp(mapping->name, "[heap]");
+	around.all[around.count].stack = !strcmp(mapping->name, "[stack]");
+	return !around.all[around.count++].stack;
+}
+
+static bool fill(uintptr_t start, uintptr_t end)
+{
+	return start >= end || mmap((void *) start, end - start, PROT_NONE,
+				    ANON | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+				    -1, 0) == (void *) start;
+}
+
+/*
+ * Nothing is free as far as a jump reaches, but where the stack or the heap
+ * grows; of the other one's hole half of what they are left. False: this process
+ * has no such hole.
+ */
+static bool fill_holes(uintptr_t near, enum hole but)
+{
+	const uintptr_t low = (near & ~(page - 1)) - FAR, high = low + 2 * FAR;
+	bool filled = true, has = but == HOLE_NONE;
+	uintptr_t start, end;
+	enum hole hole;
+	size_t i;
+
+	for (i = 1; i < around.count && filled; i++) {
+		start = around.all[i - 1].end;
+		end = around.all[i].start;
+		if (around.all[i - 1].heap)
+			start += GROWTH / 2;
+		if (around.all[i].stack)
+			end -= GROWTH / 2;
+		if (start >= high || end <= low)
+			continue;
+		hole = around.all[i].stack    ? HOLE_STACK :
+		       around.all[i - 1].heap ? HOLE_HEAP :
+						HOLE_NONE;
+		if (hole == but && hole != HOLE_NONE)
+			has = true;
+		else
+			filled = fill(start > low ? start : low,
+				      end < high ? end : high);
+	}
+	return filled && has;
+}
+
+/* Room is left to grow into. */
+static bool is_apart(uintptr_t stub)
+{
+	size_t i;
+
+	for (i = 0; i < around.count; i++) {
+		if (around.all[i].heap && stub > around.all[i].end &&
+		    stub - around.all[i].end < GROWTH / 2)
+			return false;
+		if (around.all[i].stack && stub < around.all[i].start &&
+		    around.all[i].start - stub < GROWTH / 2)
+			return false;
+	}
+	return true;
+}
+
+/* In a child: the first stub in another page than before. */
+static int fill_and_find(enum hole but)
+{
+	const uintptr_t first = (uintptr_t) patch[0].stub / page;
+	struct mrrc_patch more = patch[0];
+	int ret = 0;
+
+	mrrc_mappings_each(around_add, NULL);
+	if (!fill_holes((uintptr_t) patch[0].at, but))
+		return NO_HOLES;
+	while (!ret && (uintptr_t) more.stub / page == first)
+		ret = mrrc_patch_find("munmap", SYS_munmap, &more);
+	if (ret)
+		return -ret;
+	atomic_store(&calls, 0);
+	if (!is_apart((uintptr_t) more.stub) || mrrc_patch_on(&more) ||
+	    munmap((void *) page, page) || mrrc_patch_off(&more))
+		return EIO;
+	return atomic_load(&calls) ? 0 : EIO;
+}
+
+/* Large mappings beside libc and what is near it: a stub comes to lie where the
+ * stack or the heap could grow, but far from them. */
+START_TEST(test_crowded)
+{
+	int status;
+	pid_t pid;
+
+	if (!known)
+		skip("another libc");
+	pid = fork();
+	if (!pid)
+		_exit(fill_and_find((enum hole) _i));
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status));
+	if (WEXITSTATUS(status) == NO_HOLES)
+		skip("other holes here");
+	ck_assert_int_eq(WEXITSTATUS(status), _i == HOLE_NONE ? ENOMEM : 0);
+}
+END_TEST
+
 /* ---- what is not ours ---- */
 
 #define SEGMENTS 256
@@ -658,6 +790,7 @@ static Suite *patch_suite(void)
 	tcase_add_test(tcase, test_restored);
 	tcase_add_test(tcase, test_undo);
 	tcase_add_test(tcase, test_toggle);
+	tcase_add_loop_test(tcase, test_crowded, HOLE_STACK, HOLE_NONE + 1);
 	tcase_add_test(tcase, test_many);
 	suite_add_tcase(suite, tcase);
 
