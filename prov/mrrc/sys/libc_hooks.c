@@ -109,9 +109,34 @@ bool mrrc_libc_hooks_rely(enum mrrc_trust_mode mode)
 	return mrrc_trust_set(mode, hooked);
 }
 
-void mrrc_libc_hooks_count(size_t calls)
+static void hooks_count(size_t calls)
 {
 	atomic_store(&hooks.left, (long) calls + 1);
+}
+
+/* Is mmap hooked? Another patcher may have taken it over. */
+static bool hooks_counts(void)
+{
+	size_t i;
+
+	for (i = 0; i < HOOKS_CNT; i++) {
+		if (hooks_table[i].number == SYS_mmap)
+			return hooks.patch[i].word &&
+			       mrrc_patch_is_on(&hooks.patch[i]);
+	}
+	return false;
+}
+
+bool mrrc_libc_hooks_count(const void *arg, size_t calls)
+{
+	bool told = false;
+	int i;
+
+	hooks_count(calls);
+	for (i = 0; i < HOOKS_TELL; i++)
+		told = told || atomic_load(&hooks.arg[i]) == arg;
+	/* what is found is written before the first is added */
+	return told && hooks_counts();
 }
 
 /* ---- marks ---- */
@@ -284,7 +309,7 @@ static void hooks_signals(int how, const uint64_t *set, uint64_t *old)
 static void hooks_missed(uintptr_t start, uintptr_t end)
 {
 	if (start == end)
-		mrrc_libc_hooks_count(HOOKS_AGAIN);
+		hooks_count(HOOKS_AGAIN);
 	else if (mrrc_trust_mode() == MRRC_TRUST_HOOKED)
 		mrrc_trust_surprised();
 }

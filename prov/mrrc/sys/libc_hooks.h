@@ -69,8 +69,11 @@ void mrrc_libc_hooks_forked(void);
 /* A range is watched: without a mark, nothing is announced there. */
 void mrrc_libc_hooks_mark(uintptr_t start, size_t len);
 
-/* Announce that after so many calls of mmap(2), once. */
-void mrrc_libc_hooks_count(size_t calls);
+/*
+ * Announce that after so many calls of mmap(2), once. false: they are not
+ * hooked, or @arg is not told.
+ */
+bool mrrc_libc_hooks_count(const void *arg, size_t calls);
 
 /* Nothing is watched in the chunk around @addr any more. */
 void mrrc_libc_hooks_unmark(uintptr_t addr);

@@ -142,7 +142,8 @@ struct mrrc_mon_ops {
  * The number of ranges that may be watched. The mappings of a process are
  * limited, and each range can split one mapping in three, unless its neighbours
  * are also watched. Watching may use at most half of the mappings, and no more
- * than the application leaves of 95 %, but always 5 %.
+ * than the application leaves of 95 %, but always 5 %, and only these where its
+ * calls of mmap(2) are not hooked.
  */
 struct mrrc_mon_room {
 	size_t mappings; /* that a process can have; 0: no limit */

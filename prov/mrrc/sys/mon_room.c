@@ -62,12 +62,12 @@ static void mon_look(struct mrrc_mon *mon, size_t ranges)
 	if (lack < over)
 		lack = over;
 	room->most = ranges > lack / 2 ? ranges - lack / 2 + more : 0;
-	if (room->most < mon_least(room))
-		room->most = mon_least(room);
 	room->look = room->mappings / 64;
 	if (calls < room->mappings / 1024)
 		calls = room->mappings / 1024;
-	mrrc_libc_hooks_count(calls);
+	/* else what the application maps later could not be given back to it */
+	if (!mrrc_libc_hooks_count(mon, calls) || room->most < mon_least(room))
+		room->most = mon_least(room);
 }
 
 /* MONITOR lock held: is the limit reached? */
@@ -166,7 +166,7 @@ void mrrc_mon_crowded(struct mrrc_mon *mon)
 		/* enough that the limit is not reached again at once */
 		mon_shed(mon,
 			 room->most > least + some ? room->most - some : least);
-		mrrc_libc_hooks_count(some / 2);
+		mrrc_libc_hooks_count(mon, some / 2);
 	} else {
 		/* before there are more */
 		room->look = 0;

@@ -64,10 +64,25 @@ static void teardown(void)
 	mrrc_mon_close(mon);
 }
 
+static bool many; /* ranges can be watched, as mmap is hooked */
+
+static void setup_hooked(void)
+{
+	setup();
+	many = cache && !mrrc_mon_hook(mon, NULL);
+}
+
 #define need_uffd()                                  \
 	do {                                         \
 		if (!cache)                          \
 			skip("no userfaultfd here"); \
+	} while (0)
+
+#define need_many()                                         \
+	do {                                                \
+		need_uffd();                                \
+		if (!many)                                  \
+			skip("libc cannot be hooked here"); \
 	} while (0)
 
 static uint64_t stat_of(enum mrrc_stat id)
@@ -187,7 +202,7 @@ START_TEST(test_many)
 	char *ptr = map(2 * MANY);
 	unsigned i;
 
-	need_uffd();
+	need_many();
 	if (mrrc_vm_map_max() < 3 * MANY)
 		skip("max_map_count is too low");
 	for (i = 0; i < MANY; i++)
@@ -311,7 +326,7 @@ START_TEST(test_room_left)
 	size_t most;
 	unsigned i;
 
-	need_uffd();
+	need_many();
 	most = mrrc_mappings_count() + 200;
 	mon->room = (struct mrrc_mon_room){ most / 19 * 20, SIZE_MAX, 0 };
 	for (i = 0; i < 1000; i++)
@@ -330,9 +345,7 @@ START_TEST(test_room_given_back)
 	char *own[8000];
 	size_t i, n;
 
-	need_uffd();
-	if (mrrc_mon_hook(mon, NULL))
-		skip("libc cannot be hooked here");
+	need_many();
 	mon->room = (struct mrrc_mon_room){ all, SIZE_MAX, 0 };
 	for (i = 0; i < regions; i++)
 		touch(ptr + 2 * i * page, page);
@@ -348,6 +361,23 @@ START_TEST(test_room_given_back)
 	ck_assert_uint_le(stat_of(MRRC_STAT_REGIONS), all / 40);
 	for (i = 0; i < n; i++)
 		munmap(own[i], page);
+	munmap(ptr, 2 * regions * page);
+}
+END_TEST
+
+/* What would not be given back is not taken. */
+START_TEST(test_room_unhooked)
+{
+	const size_t all = 8000, regions = 1200;
+	char *ptr = map(2 * regions);
+	size_t i;
+
+	need_uffd();
+	mon->room = (struct mrrc_mon_room){ all, SIZE_MAX, 0 };
+	for (i = 0; i < regions; i++)
+		touch(ptr + 2 * i * page, page);
+	ck_assert_uint_le(stat_of(MRRC_STAT_REGIONS), all / 40);
+	ck_assert_uint_ge(stat_of(MRRC_STAT_REGIONS), all / 60);
 	munmap(ptr, 2 * regions * page);
 }
 END_TEST
@@ -572,19 +602,24 @@ Suite *cache_uffd_suite(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_child_puts);
 	tcase_add_test(tcase, test_kinds);
-	tcase_add_test(tcase, test_many);
 	tcase_add_test(tcase, test_mappings);
 	tcase_add_test(tcase, test_mappings_written);
 	tcase_add_test(tcase, test_mappings_bounded);
 	tcase_add_test(tcase, test_room);
-	tcase_add_test(tcase, test_room_left);
-	tcase_add_test(tcase, test_room_given_back);
+	tcase_add_test(tcase, test_room_unhooked);
 	tcase_add_test(tcase, test_forgotten_moves);
 	tcase_add_loop_test(tcase, test_in_use, 0, 2);
 	tcase_add_test(tcase, test_calls_unmap);
 	tcase_add_test(tcase, test_silent);
 	tcase_add_test(tcase, test_cancelled);
 	tcase_add_test(tcase, test_fork);
+	suite_add_tcase(suite, tcase);
+
+	tcase = tcase_create("cache_hooked");
+	tcase_add_checked_fixture(tcase, setup_hooked, teardown);
+	tcase_add_test(tcase, test_many);
+	tcase_add_test(tcase, test_room_left);
+	tcase_add_test(tcase, test_room_given_back);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

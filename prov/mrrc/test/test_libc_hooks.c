@@ -39,7 +39,7 @@ START_TEST(test_mapping_inside)
 	need_hooks();
 	if (!mrrc_mon_set_probe(mon, MRRC_PROBE_HOOKED))
 		skip("hooks are not complete here");
-	mrrc_libc_hooks_count(0);
+	mrrc_libc_hooks_count(mon, 0);
 	mrrc_lock_acquire(&mon->lock);
 	ptr = mmap(NULL, mon_page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		   0);
