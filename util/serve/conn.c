@@ -176,6 +176,13 @@ static void stall(struct conn *conn)
 		conn->tried = server_now();
 }
 
+/* err: positive. */
+static void lose(struct conn *conn, int err)
+{
+	conn->lost = true;
+	conn_close(conn, err == FI_ECANCELED ? NULL : fi_strerror(err));
+}
+
 static void post_all(struct conn *conn)
 {
 	unsigned i;
@@ -189,7 +196,7 @@ static void post_all(struct conn *conn)
 		if (ret == -FI_EAGAIN)
 			stall(conn);
 		else if (ret)
-			conn_close(conn, fi_strerror(-ret));
+			lose(conn, -ret);
 	}
 }
 
@@ -206,7 +213,7 @@ static void end_life(struct conn *conn, int err)
 	if (!err)
 		conn_close(conn, "exposes what it may not");
 	else
-		conn_close(conn, conn_busy(conn) ? fi_strerror(err) : NULL);
+		lose(conn, conn_busy(conn) ? err : FI_ECANCELED);
 }
 
 static void copy_message(struct conn *conn, const uint8_t *buf, size_t len)
@@ -269,7 +276,7 @@ void conn_complete(struct op *op, size_t len, int err)
 		return;
 	}
 	if (err && !lost_pages(op, err)) {
-		conn_close(conn, err == FI_ECANCELED ? NULL : fi_strerror(err));
+		lose(conn, err);
 		return;
 	}
 	conn->moved = server_now();

@@ -146,9 +146,12 @@ void rdm_leave(struct conn *conn)
 	uint8_t buf[SERVE_HEAD + SERVE_TAIL];
 	size_t len = serve_encode(&bye, buf);
 
-	/* nothing depends on it; where nobody may be no connection is tried */
+	/*
+	 * Nothing depends on it. Where nobody may be no connection is tried,
+	 * and a client that is ending need not receive while it ends.
+	 */
 	len = serve_seal(buf, len, conn->link.session);
-	if (conn->proven)
+	if (conn->proven && !conn->lost)
 		fi_inject(conn->link.ep, buf, len, conn->link.addr);
 	fi_av_remove(conn->server->net.av, &conn->link.addr, 1, 0);
 }

@@ -92,6 +92,7 @@ struct conn {
 	char peer[NET_ADDR_TEXT];
 	struct op life;		       /* ends when the client does */
 	bool proven;		       /* it has its session */
+	bool lost;		       /* an operation with it has failed */
 	uint64_t tried;		       /* when it was not to be reached, ms */
 	uint8_t name[SERVE_NAMED_MAX]; /* all these: reliable datagrams */
 	uint32_t part, reqs, rxs;
