@@ -88,6 +88,19 @@ static int find_any(const struct addrinfo *addr, bool source,
 	return ret ? find(addr, source, &tcp, found) : 0;
 }
 
+/*
+ * ofi_rxm of libfabric 1.17 crashes when it closes a connection on which a
+ * message has just arrived, but not where connections share their receives. A
+ * client has one connection, so that as many receives do as without sharing.
+ * What the user has set stays.
+ */
+static void set_up_rxm(bool server)
+{
+	setenv("FI_OFI_RXM_USE_SRX", "1", 0);
+	if (!server)
+		setenv("FI_OFI_RXM_MSG_RX_SIZE", "128", 0);
+}
+
 int net_open(const struct addrinfo *addr, bool source,
 	     const struct net_kind *kind, struct net *net)
 {
@@ -96,6 +109,8 @@ int net_open(const struct addrinfo *addr, bool source,
 	struct net made = { 0 };
 	int ret;
 
+	if (kind->rdm)
+		set_up_rxm(source);
 	ret = find_any(addr, source, kind, &made.info);
 	if (!ret)
 		ret = fi_fabric(made.info->fabric_attr, &made.fabric, NULL);
