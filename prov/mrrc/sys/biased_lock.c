@@ -41,7 +41,7 @@ void mrrc_biased_init(struct mrrc_biased_lock *biased, bool works)
 	atomic_init(&biased->shut, !biased->works);
 }
 
-void mrrc_biased_shut(struct mrrc_biased_lock *biased)
+void mrrc_biased_begin(struct mrrc_biased_lock *biased)
 {
 #ifdef __SANITIZE_THREAD__
 	unsigned tries = 0;
@@ -53,10 +53,22 @@ void mrrc_biased_shut(struct mrrc_biased_lock *biased)
 	}
 #else
 	atomic_store(&biased->shut, 1);
-	if (biased->works)
-		mrrc_biased_barrier();
+#endif
+}
+
+void mrrc_biased_end(struct mrrc_biased_lock *biased)
+{
+#ifndef __SANITIZE_THREAD__
 	mrrc_biased_wait(biased);
 #endif
+}
+
+void mrrc_biased_shut(struct mrrc_biased_lock *biased)
+{
+	mrrc_biased_begin(biased);
+	if (biased->works)
+		mrrc_biased_barrier();
+	mrrc_biased_end(biased);
 }
 
 void mrrc_biased_open(struct mrrc_biased_lock *biased)

@@ -72,6 +72,10 @@ static inline void mrrc_biased_leave(struct mrrc_biased_lock *biased)
 void mrrc_biased_shut(struct mrrc_biased_lock *biased);
 void mrrc_biased_open(struct mrrc_biased_lock *biased);
 
+/* Shut many for one barrier: begin each, mrrc_biased_barrier(), end each. */
+void mrrc_biased_begin(struct mrrc_biased_lock *biased);
+void mrrc_biased_end(struct mrrc_biased_lock *biased);
+
 /*
  * Waits for the owners that are inside without shutting: one barrier, then each
  * biased lock. An owner that enters after the barrier sees what was written

@@ -472,6 +472,18 @@ struct mrrc_mags *mrrc_mags_get(struct mrrc_tcache *tcache,
 	return set;
 }
 
+/* All threads' biased locks. The list's lock held. */
+static void mags_shut(void)
+{
+	struct mrrc_tcache *tcache;
+
+	TAILQ_FOREACH(tcache, &mags.threads, link)
+		mrrc_biased_begin(&tcache->biased);
+	mrrc_biased_barrier();
+	TAILQ_FOREACH(tcache, &mags.threads, link)
+		mrrc_biased_end(&tcache->biased);
+}
+
 void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only)
 {
 	struct mrrc_mag_count *count;
@@ -482,8 +494,8 @@ void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only)
 	if (!heap->slot)
 		return;
 	pthread_mutex_lock(&mags.lock);
+	mags_shut();
 	TAILQ_FOREACH(tcache, &mags.threads, link) {
-		mrrc_biased_shut(&tcache->biased);
 		count = &tcache->count[heap->slot];
 		mags_count(tcache, heap->slot, &allocs, &frees, &bytes);
 		if (bytes && (!idle_only || allocs + frees == count->seen)) {
@@ -509,9 +521,10 @@ size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs, uint64_t *frees)
 	*allocs = heap->allocs;
 	*frees = heap->frees;
 	mrrc_lock_release(&heap->lock);
+	if (heap->slot)
+		mags_shut();
 	tcache = heap->slot ? TAILQ_FIRST(&mags.threads) : NULL;
 	for (; tcache; tcache = TAILQ_NEXT(tcache, link)) {
-		mrrc_biased_shut(&tcache->biased);
 		mags_count(tcache, heap->slot, &a, &f, &bytes);
 		mrrc_biased_open(&tcache->biased);
 		*allocs += a;
