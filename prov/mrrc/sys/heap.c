@@ -182,6 +182,18 @@ static uintptr_t take(struct mrrc_heap *heap, unsigned class, size_t align)
 	return object ? object : take_direct(heap, class, align);
 }
 
+/* There is no more memory: what other shards have. */
+static uintptr_t take_other(struct mrrc_heap *heap, unsigned class,
+			    size_t align)
+{
+	struct mrrc_heap *other = NULL;
+	uintptr_t object = 0;
+
+	while (!object && (other = mrrc_heap_part(heap->main, other)))
+		object = take_direct(other, class, align);
+	return object;
+}
+
 static int alloc_class(struct mrrc_heap *heap, unsigned class, size_t align,
 		       uintptr_t *object)
 {
@@ -195,6 +207,8 @@ static int alloc_class(struct mrrc_heap *heap, unsigned class, size_t align,
 		ret = heap_grow(heap, room, &drained);
 		/* even if it failed: magazines may have been emptied for it */
 		*object = take(heap, class, align);
+		if (ret && !*object)
+			*object = take_other(heap, class, align);
 		if (ret && !*object)
 			return ret;
 	}
@@ -286,6 +300,7 @@ int mrrc_heap_alloc_slow(struct mrrc_heap *heap, size_t align, size_t asked,
 		class = mrrc_class_of(len > MRRC_CLASS_SMALL_MAX ?
 					      len :
 					      MRRC_CLASS_SMALL_MAX + 1);
+	heap = mrrc_heap_mine(heap, class);
 	ret = alloc_class(heap, class, align, &object);
 	if (ret)
 		return ret;
@@ -455,7 +470,7 @@ int mrrc_heap_query(struct mrrc_heaps *heaps, uintptr_t addr,
 		.block = block->base,
 		.block_len = block->len,
 		.cookie = block->cookie,
-		.heap = block->heap,
+		.heap = ((struct mrrc_heap *) block->heap)->main,
 		.pages = block->page_kind,
 	};
 	return 0;

@@ -108,6 +108,8 @@ struct mrrc_heap_attr {
 	size_t block_size; /* at least; 0: as the heap grows */
 	size_t max_bytes;  /* 0: none */
 	uint32_t idle_ms;  /* until an idle block goes */
+	unsigned shards;   /* for threads; 0: as many as processors, if limits
+			      allow */
 	void *context;	   /* the owner's */
 };
 

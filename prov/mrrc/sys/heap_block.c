@@ -85,6 +85,7 @@ static int block_reserve(struct mrrc_heap *heap, size_t len,
 	if (len <= heap_left(heap)) {
 		if (domain_reserve(heap->domain, len)) {
 			heap->bytes += len;
+			atomic_fetch_add(&heap->main->all, len);
 			ret = 0;
 		} else {
 			note->event = MRRC_HEAP_LIMIT_DOMAIN;
@@ -101,7 +102,17 @@ static void block_adjust(struct mrrc_heap *heap, long change)
 	mrrc_lock_acquire(&heap->lock);
 	heap->bytes += change;
 	mrrc_lock_release(&heap->lock);
+	atomic_fetch_add(&heap->main->all, change);
 	atomic_fetch_add(&heap->domain->bytes, change);
+}
+
+static void peak_of(atomic_size_t *peak, const atomic_size_t *bytes)
+{
+	const size_t now = atomic_load(bytes);
+	size_t most = atomic_load(peak);
+
+	while (now > most && !atomic_compare_exchange_weak(peak, &most, now))
+		;
 }
 
 /* Counts a new block. */
@@ -109,18 +120,13 @@ static void block_made(struct mrrc_heap *heap,
 		       const struct mrrc_heap_block *block)
 {
 	struct mrrc_heaps *heaps = heap->domain;
-	size_t all = atomic_load(&heaps->bytes);
-	size_t peak = atomic_load(&heaps->bytes_peak);
 
-	while (all > peak &&
-	       !atomic_compare_exchange_weak(&heaps->bytes_peak, &peak, all))
-		;
+	peak_of(&heaps->bytes_peak, &heaps->bytes);
+	peak_of(&heap->main->all_peak, &heap->main->all);
 	mrrc_lock_acquire(&heap->lock);
 	heap->blocks++;
 	heap->regs++;
 	heap->kind_bytes[block->page_kind] += block->len;
-	if (heap->bytes > heap->bytes_peak)
-		heap->bytes_peak = heap->bytes;
 	mrrc_lock_release(&heap->lock);
 }
 
@@ -155,14 +161,24 @@ static int block_meta(struct mrrc_heap_block *block)
 }
 
 /* Once it is registered; then any thread may find it. */
-static int block_publish(struct mrrc_heap_block *block, unsigned slot)
+static int block_publish(struct mrrc_heap_block *block)
 {
+	const struct mrrc_heap *heap = block->heap;
+	struct mrrc_heap_mib *mib;
+	unsigned i;
+
 	const uintptr_t end = block->own ? block->base + 1 :
 					   block->base + block->len;
 	uintptr_t addr;
 
-	for (addr = block->base; addr < end; addr += MRRC_MIB)
-		mrrc_mib_init(mrrc_block_mib(block, addr), block, slot);
+	for (addr = block->base; addr < end; addr += MRRC_MIB) {
+		mib = mrrc_block_mib(block, addr);
+		mrrc_mib_init(mib, block, heap->slot);
+		for (i = 0; i < MRRC_SHARDS_MAX; i++) {
+			if (mrrc_heap_serves(heap, i))
+				mib->serves |= 1u << i;
+		}
+	}
 	return mrrc_heap_map_add(block);
 }
 
@@ -294,7 +310,7 @@ static int block_make(struct mrrc_heap *heap, size_t len, size_t align,
 	}
 	if (mrrc_heap_watched)
 		mrrc_heap_watch_map(block->base, block->len);
-	ret = block_publish(block, heap->slot);
+	ret = block_publish(block);
 	if (ret)
 		goto err_dereg;
 	*out = block;
@@ -375,6 +391,7 @@ void mrrc_heap_block_end(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 	heap->bytes -= len;
 	heap->kind_bytes[block->page_kind] -= len;
 	mrrc_lock_release(&heap->lock);
+	atomic_fetch_sub(&heap->main->all, len);
 	atomic_fetch_sub(&heaps->bytes, len);
 	mrrc_pages_return(block->meta, block->meta_len);
 	mrrc_heap_retire(heaps, block);

@@ -77,6 +77,21 @@ static inline unsigned mrrc_heap_class_aligned(size_t len, size_t align)
 	return class;
 }
 
+/*
+ * mrrc_hot_key() of what the thread gets objects of the class from: large ones
+ * come from the heap itself, small ones from the thread's shard.
+ */
+static mrrc_always_inline unsigned
+mrrc_heap_id(struct mrrc_heap *heap, const struct mrrc_tcache *tcache,
+	     unsigned class)
+{
+	/* no jump */
+	const unsigned at = tcache->shard & -(class < MRRC_CLASS_SMALL);
+
+	return atomic_load_explicit(&heap->key[at], memory_order_relaxed) +
+	       class;
+}
+
 struct mrrc_heap_got {
 	uintptr_t object;
 	void *cookie;
@@ -87,12 +102,12 @@ struct mrrc_heap_got {
 /* From the hot slot, if it has the class. Then the biased lock is left. */
 static mrrc_always_inline bool mrrc_heap_get_hot(struct mrrc_heap *heap,
 						 struct mrrc_tcache *tcache,
-						 unsigned class, size_t len,
+						 unsigned id, size_t len,
 						 struct mrrc_heap_got *got)
 {
 	struct mrrc_hot *hot = &tcache->hot;
 
-	if (!mrrc_likely(hot->key == heap->key + class))
+	if (!mrrc_likely(hot->key == id))
 		return false;
 	hot->key = 0;
 	++*hot->count;
@@ -101,7 +116,7 @@ static mrrc_always_inline bool mrrc_heap_get_hot(struct mrrc_heap *heap,
 	__atomic_store_n(hot->mark, MRRC_MARK_LIVE(got->object),
 			 __ATOMIC_RELAXED);
 	mrrc_heap_debug_alloc(heap->domain, hot->mib->block, got->object, len,
-			      mrrc_class_size(class));
+			      mrrc_class_size(mrrc_hot_class(id)));
 	mrrc_biased_leave(&tcache->biased);
 	return true;
 }
@@ -109,10 +124,11 @@ static mrrc_always_inline bool mrrc_heap_get_hot(struct mrrc_heap *heap,
 /* From the magazine; false: take the slow path. The biased lock is left. */
 static mrrc_always_inline bool mrrc_heap_get_mag(struct mrrc_heap *heap,
 						 struct mrrc_tcache *tcache,
-						 unsigned class, size_t len,
+						 unsigned id, size_t len,
 						 struct mrrc_heap_got *got)
 {
-	struct mrrc_mags *set = tcache->mags[heap->slot];
+	struct mrrc_mags *set = tcache->mags[mrrc_hot_slot(id)];
+	const unsigned class = mrrc_hot_class(id);
 	struct mrrc_mag_entry *top;
 	struct mrrc_heap_mib *mib;
 
@@ -223,7 +239,9 @@ static mrrc_always_inline bool mrrc_heap_put_mag(struct mrrc_heaps *heaps,
 	if (!mrrc_likely(mrrc_heap_debug_intact(mib->block, addr,
 						mrrc_class_size(class))))
 		goto other;
-	if (!tcache->hot.key && mib->slot) {
+	/* what this thread would not be given again goes back instead */
+	if (!tcache->hot.key && mib->slot &&
+	    (class >= MRRC_CLASS_SMALL || mib->serves >> tcache->shard & 1)) {
 		mrrc_heap_debug_freed(mib->block, addr, mrrc_class_size(class));
 		__atomic_store_n(mark, MRRC_MARK_FREED(addr), __ATOMIC_RELAXED);
 		mrrc_hot_fill(tcache, addr, class, mib, mark);
@@ -256,16 +274,17 @@ static inline int mrrc_heap_alloc(struct mrrc_heap *heap, size_t align,
 {
 	struct mrrc_tcache *tcache = mrrc_tcache_self;
 	struct mrrc_heap_got got;
-	unsigned class = MRRC_CLASSES;
+	unsigned class = MRRC_CLASSES, id;
 
 	if (mrrc_likely(!flags && align && !(align & (align - 1))))
 		class = mrrc_likely(align <= MRRC_HEAP_GRAIN) ?
 				mrrc_heap_class(len) :
 				mrrc_heap_class_aligned(len, align);
+	id = mrrc_heap_id(heap, tcache, class);
 	if (!mrrc_likely(class < MRRC_CLASSES &&
 			 mrrc_biased_enter(&tcache->biased) &&
-			 (mrrc_heap_get_hot(heap, tcache, class, len, &got) ||
-			  mrrc_heap_get_mag(heap, tcache, class, len, &got))))
+			 (mrrc_heap_get_hot(heap, tcache, id, len, &got) ||
+			  mrrc_heap_get_mag(heap, tcache, id, len, &got))))
 		return mrrc_heap_alloc_slow(heap, align, len, flags, addr,
 					    cookie);
 	*addr = (void *) got.object;

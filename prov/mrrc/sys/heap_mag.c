@@ -32,6 +32,7 @@ static struct {
 	TAILQ_HEAD(, mrrc_heaps) domains;
 	struct mrrc_heap *slot[MRRC_SLOTS]; /* 0: no heap's */
 	bool taken[MRRC_SLOTS];
+	atomic_uint shard; /* the next thread's */
 } mags = {
 	.once = PTHREAD_ONCE_INIT,
 	.ready = -EBUSY,
@@ -60,10 +61,19 @@ const uint8_t mrrc_mag_cap[MRRC_CLASSES] = {
 /* A magazine takes so many bytes from the arena at once, or one object. */
 #define REFILL_BYTES ((size_t) 32 << 10)
 
-/* Objects that the depot holds: fewer of large classes. */
-static unsigned depot_cap(unsigned class)
+/*
+ * Objects that the depot holds: fewer of large classes, and no more of all
+ * shards than of one, as long as a magazine can be filled.
+ */
+static unsigned depot_cap(const struct mrrc_heap *heap, unsigned class)
 {
-	return class < 32 ? MRRC_DEPOT : class < 56 ? 64 : 16;
+	const unsigned all = class < 32 ? MRRC_DEPOT : class < 56 ? 64 : 16;
+	const unsigned least = class < 56 ? MRRC_MAG / 2 : 16;
+	const unsigned cap = all / heap->main->shards;
+
+	if (class >= MRRC_CLASS_SMALL)
+		return all;
+	return cap > least ? cap : least;
 }
 
 /* ---- memory for bookkeeping ---------------------------------------------- */
@@ -74,6 +84,27 @@ static void *mags_map(size_t len)
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return addr == MAP_FAILED ? NULL : addr;
+}
+
+/* Objects of other threads' shards go back soon: they serve nobody here. */
+#define MAG_AWAY 16u
+
+static bool mags_away(const struct mrrc_heap *heap,
+		      const struct mrrc_tcache *tcache, unsigned class)
+{
+	return class < MRRC_CLASS_SMALL &&
+	       !mrrc_heap_serves(heap, tcache->shard);
+}
+
+/* Of all threads that the heap or shard serves. */
+static void keys_set(struct mrrc_heap *heap, unsigned key)
+{
+	unsigned i;
+
+	for (i = 0; i < MRRC_SHARDS_MAX; i++) {
+		if (heap->main == heap || mrrc_heap_serves(heap, i))
+			atomic_store(&heap->main->key[i], key);
+	}
 }
 
 /* ---- depot: the heap's lock held ----------------------------------------- */
@@ -111,7 +142,7 @@ void mrrc_depot_give(struct mrrc_heap *heap, unsigned class,
 		     const struct mrrc_mag_entry *entry, unsigned count)
 {
 	struct mrrc_depot *depot = heap->depot;
-	unsigned n = depot->n[class], room = depot_cap(class) - n;
+	unsigned n = depot->n[class], room = depot_cap(heap, class) - n;
 
 	if (room > count)
 		room = count;
@@ -183,13 +214,14 @@ unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 	return got;
 }
 
-/* Its older half. */
+/* Its older half, or all if it is another thread's shard's. */
 static void mags_flush(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 		       unsigned class)
 {
 	struct mrrc_mags *set = tcache->mags[heap->slot];
 	struct mrrc_mag *mag = &set->of[class];
-	const unsigned n = mrrc_mag_n(mag), half = (n + 1) / 2;
+	const unsigned n = mrrc_mag_n(mag);
+	const unsigned half = mags_away(heap, tcache, class) ? n : (n + 1) / 2;
 	struct mrrc_mag_entry *entry = set->entry[class];
 
 	mrrc_lock_acquire(&heap->lock);
@@ -387,7 +419,7 @@ static void mags_fork_child(void)
 	for (i = 1; i < MRRC_SLOTS; i++) {
 		if (mags.slot[i]) {
 			mags.slot[i]->slot = 0;
-			mags.slot[i]->key = MRRC_KEY_NONE;
+			keys_set(mags.slot[i], MRRC_KEY_NONE);
 		}
 		mags.slot[i] = NULL;
 		mags.taken[i] = false;
@@ -439,6 +471,7 @@ struct mrrc_tcache *mrrc_tcache_get(void)
 	if (!tcache)
 		return NULL;
 	mrrc_biased_init(&tcache->biased, !mrrc_heap_watched);
+	tcache->shard = atomic_fetch_add(&mags.shard, 1) % MRRC_SHARDS_MAX;
 	atomic_init(&tcache->hot.domain, &no_domain);
 	if (pthread_setspecific(mags.key, tcache)) {
 		tcache_unmap(tcache);
@@ -465,7 +498,10 @@ struct mrrc_mags *mrrc_mags_get(struct mrrc_tcache *tcache,
 	set->left = MRRC_HOT_MISSES;
 	for (class = 0; class < MRRC_CLASSES; class ++) {
 		set->of[class].top = set->entry[class];
-		set->of[class].end = set->entry[class] + mrrc_mag_cap[class];
+		set->of[class].end =
+			set->entry[class] + (mags_away(heap, tcache, class) ?
+						     MAG_AWAY :
+						     mrrc_mag_cap[class]);
 	}
 	/* others read it under the list's lock, with this biased lock shut */
 	tcache->mags[heap->slot] = set;
@@ -589,18 +625,22 @@ void mrrc_mags_settle(uintptr_t base, size_t len)
 
 void mrrc_mags_attach(struct mrrc_heap *heap)
 {
+	/* half are left for heaps, which cannot do without */
+	const unsigned end = heap->main == heap ? MRRC_SLOTS : MRRC_SLOTS / 2;
 	unsigned i;
 
-	heap->key = MRRC_KEY_NONE;
 	pthread_mutex_lock(&mags.lock);
-	for (i = 1; i < MRRC_SLOTS && mags.taken[i]; i++)
+	for (i = 1; i < end && mags.taken[i]; i++)
 		;
-	if (i < MRRC_SLOTS) {
+	if (i < end) {
 		mags.taken[i] = true;
 		mags.slot[i] = heap;
 		heap->slot = i;
-		heap->key = mrrc_hot_key(i, 0);
 	}
+	if (i < end)
+		keys_set(heap, mrrc_hot_key(i, 0));
+	else if (heap->main == heap)
+		keys_set(heap, MRRC_KEY_NONE);
 	pthread_mutex_unlock(&mags.lock);
 }
 

@@ -115,22 +115,20 @@ static bool attr_valid(const struct mrrc_heap_attr *attr)
 				     attr->block_size <= MRRC_HEAP_BLOCK_MAX);
 }
 
-int mrrc_heap_open(struct mrrc_heaps *heaps, const struct mrrc_heap_attr *attr,
+int mrrc_heap_make(struct mrrc_heaps *heaps, const struct mrrc_heap_attr *attr,
+		   struct mrrc_heap *main, unsigned shard,
 		   struct mrrc_heap **out)
 {
 	struct mrrc_heap *heap;
 	int ret;
 
-	if (mrrc_heaps_forked(heaps))
-		return -EOPNOTSUPP;
-	if (!attr_valid(attr) || attr->pages >= MRRC_PAGES_CNT ||
-	    (attr->node >= 0 && !mrrc_pages_node_exists(attr->node)))
-		return -EINVAL;
 	heap = calloc(1, sizeof(*heap));
 	if (!heap)
 		return -ENOMEM;
 	heap->domain = heaps;
 	heap->attr = *attr;
+	heap->main = main ? main : heap;
+	heap->shard = shard;
 	/*
 	 * Transparent huge pages are used only if every page of the memory will
 	 * be used: otherwise clearing 2 MiB for a few bytes takes longer and
@@ -142,6 +140,7 @@ int mrrc_heap_open(struct mrrc_heaps *heaps, const struct mrrc_heap_attr *attr,
 	heap->tick = mrrc_heap_now();
 	heap->attr.block_size = (attr->block_size + MRRC_HEAP_BLOCK_MIN - 1) &
 				~(MRRC_HEAP_BLOCK_MIN - 1);
+	heap->shards = main ? 1 : mrrc_heap_shards(heap);
 	mrrc_arena_init(&heap->arena);
 	TAILQ_INIT(&heap->own);
 	TAILQ_INIT(&heap->own_idle);
@@ -156,17 +155,36 @@ int mrrc_heap_open(struct mrrc_heaps *heaps, const struct mrrc_heap_attr *attr,
 		goto err_lock;
 	}
 	mrrc_mags_attach(heap);
+	/* without magazines it would be slower than none */
+	if (main && !heap->slot) {
+		ret = -ENOSPC;
+		goto err_depot;
+	}
 	mrrc_lock_acquire(&heaps->lock);
 	TAILQ_INSERT_TAIL(&heaps->heaps, heap, link);
 	mrrc_lock_release(&heaps->lock);
+	atomic_store(&heap->main->part[shard], heap);
 	*out = heap;
 	return 0;
 
+err_depot:
+	munmap(heap->depot, sizeof(*heap->depot));
 err_lock:
 	mrrc_lock_fini(&heap->lock);
 err_free:
 	free(heap);
 	return ret;
+}
+
+int mrrc_heap_open(struct mrrc_heaps *heaps, const struct mrrc_heap_attr *attr,
+		   struct mrrc_heap **out)
+{
+	if (mrrc_heaps_forked(heaps))
+		return -EOPNOTSUPP;
+	if (!attr_valid(attr) || attr->pages >= MRRC_PAGES_CNT ||
+	    (attr->node >= 0 && !mrrc_pages_node_exists(attr->node)))
+		return -EINVAL;
+	return mrrc_heap_make(heaps, attr, NULL, 0, out);
 }
 
 /* ---- close --------------------------------------------------------------- */
@@ -192,30 +210,35 @@ static void leak(struct leaks *leaks, uintptr_t addr, size_t size)
 		mrrc_heap_say(leaks->heaps, &note);
 }
 
-static void leaks_of(struct mrrc_heap *heap)
+static void leaks_of(struct mrrc_heap *heap, struct leaks *leaks)
 {
-	struct leaks leaks = { .heaps = heap->domain };
-	struct mrrc_heap_note note = { .event = MRRC_HEAP_LEAKS };
 	struct mrrc_heap_block *block;
 	uintptr_t object;
 	unsigned class;
 	size_t pos;
 
 	TAILQ_FOREACH(block, &heap->own, link)
-		leak(&leaks, block->base, block->own_len);
+		leak(leaks, block->base, block->own_len);
 	TAILQ_FOREACH(block, &heap->arena.blocks, link) {
 		pos = 0;
 		while (block->used &&
 		       mrrc_arena_next(block, &pos, &object, &class))
-			leak(&leaks, object,
+			leak(leaks, object,
 			     mrrc_heap_debug_asked(block, object,
 						   mrrc_class_size(class)));
 	}
-	if (!leaks.count)
-		return;
-	note.count = leaks.count;
-	note.size = leaks.bytes;
-	mrrc_heap_say(heap->domain, &note);
+}
+
+static void leaks_say(const struct leaks *leaks)
+{
+	const struct mrrc_heap_note note = {
+		.event = MRRC_HEAP_LEAKS,
+		.count = leaks->count,
+		.size = leaks->bytes,
+	};
+
+	if (leaks->count)
+		mrrc_heap_say(leaks->heaps, &note);
 }
 
 static void end_list(struct mrrc_heap *heap, struct mrrc_heap_blocks *list)
@@ -245,17 +268,15 @@ static void heap_unlink(struct mrrc_heap *heap)
 	mrrc_lock_release(lock);
 }
 
-void mrrc_heap_close(struct mrrc_heap *heap)
+static void heap_end(struct mrrc_heap *heap, struct leaks *leaks)
 {
-	if (mrrc_heaps_forked(heap->domain))
-		return;
 	heap_unlink(heap);
 	mrrc_mags_detach(heap);
 	mrrc_lock_acquire(&heap->lock);
 	mrrc_depot_drain(heap);
 	mrrc_lock_release(&heap->lock);
 	mrrc_heap_tell(heap);
-	leaks_of(heap);
+	leaks_of(heap, leaks);
 	end_list(heap, &heap->own);
 	end_list(heap, &heap->own_idle);
 	end_list(heap, &heap->arena.blocks);
@@ -264,12 +285,27 @@ void mrrc_heap_close(struct mrrc_heap *heap)
 	free(heap);
 }
 
-/* ---- trim ---------------------------------------------------------------- */
-
-void mrrc_heap_trim(struct mrrc_heap *heap)
+void mrrc_heap_close(struct mrrc_heap *heap)
 {
+	struct leaks leaks = { .heaps = heap->domain };
+	struct mrrc_heap *part;
+	unsigned i;
+
 	if (mrrc_heaps_forked(heap->domain))
 		return;
+	/* the heap itself last: its shards point to it */
+	for (i = MRRC_SHARDS_MAX; i-- > 0;) {
+		part = atomic_load(&heap->part[i]);
+		if (part)
+			heap_end(part, &leaks);
+	}
+	leaks_say(&leaks);
+}
+
+/* ---- trim ---------------------------------------------------------------- */
+
+static void trim_one(struct mrrc_heap *heap, void *arg)
+{
 	mrrc_mags_drain(heap, false);
 	mrrc_lock_acquire(&heap->lock);
 	mrrc_depot_drain(heap);
@@ -278,9 +314,14 @@ void mrrc_heap_trim(struct mrrc_heap *heap)
 	mrrc_heap_release(heap, UINT64_MAX);
 }
 
-static void trim_one(struct mrrc_heap *heap, void *arg)
+void mrrc_heap_trim(struct mrrc_heap *heap)
 {
-	mrrc_heap_trim(heap);
+	struct mrrc_heap *part = NULL;
+
+	if (mrrc_heaps_forked(heap->domain))
+		return;
+	while ((part = mrrc_heap_part(heap, part)))
+		trim_one(part, NULL);
 }
 
 void mrrc_heaps_trim(struct mrrc_heaps *heaps)
@@ -320,15 +361,13 @@ static void count_idle(const struct mrrc_heap *heap,
 	}
 }
 
-void mrrc_heap_stats(struct mrrc_heap *heap, struct mrrc_heap_stats *stats)
+/* Of one shard. */
+static void count_one(struct mrrc_heap *heap, struct mrrc_heap_stats *stats)
 {
-	struct mrrc_heaps *heaps = heap->domain;
 	uint64_t allocs, frees;
 	size_t kept;
 
 	*stats = (struct mrrc_heap_stats){ 0 };
-	if (mrrc_heaps_forked(heaps))
-		return;
 	kept = mrrc_mags_kept(heap, &allocs, &frees);
 	mrrc_lock_acquire(&heap->lock);
 	stats->allocs = allocs;
@@ -342,12 +381,7 @@ void mrrc_heap_stats(struct mrrc_heap *heap, struct mrrc_heap_stats *stats)
 		stats->live_bytes += heap->arena.out_bytes - stats->kept_bytes;
 	stats->blocks = heap->blocks;
 	stats->bytes = heap->bytes;
-	stats->bytes_peak = heap->bytes_peak;
 	count_idle(heap, stats);
-	stats->limit = heap->attr.max_bytes;
-	if (!stats->limit ||
-	    (heaps->max_bytes && heaps->max_bytes < stats->limit))
-		stats->limit = heaps->max_bytes;
 	stats->regs = heap->regs;
 	stats->deregs = heap->deregs;
 	stats->reg_fails = heap->reg_fails;
@@ -355,14 +389,13 @@ void mrrc_heap_stats(struct mrrc_heap *heap, struct mrrc_heap_stats *stats)
 			    heap->kind_bytes[MRRC_PAGES_1G];
 	stats->thp_bytes = heap->kind_bytes[MRRC_PAGES_THP];
 	mrrc_lock_release(&heap->lock);
-	stats->mistakes = atomic_load(&heaps->mistakes);
 }
 
 static void sum_one(struct mrrc_heap *heap, void *arg)
 {
 	struct mrrc_heap_stats *sum = arg, one;
 
-	mrrc_heap_stats(heap, &one);
+	count_one(heap, &one);
 	sum->allocs += one.allocs;
 	sum->frees += one.frees;
 	sum->live += one.live;
@@ -377,6 +410,23 @@ static void sum_one(struct mrrc_heap *heap, void *arg)
 	sum->reg_fails += one.reg_fails;
 	sum->huge_bytes += one.huge_bytes;
 	sum->thp_bytes += one.thp_bytes;
+}
+
+void mrrc_heap_stats(struct mrrc_heap *heap, struct mrrc_heap_stats *stats)
+{
+	const size_t most = heap->domain->max_bytes;
+	struct mrrc_heap *part = NULL;
+
+	*stats = (struct mrrc_heap_stats){ 0 };
+	if (mrrc_heaps_forked(heap->domain))
+		return;
+	while ((part = mrrc_heap_part(heap, part)))
+		sum_one(part, stats);
+	stats->bytes_peak = atomic_load(&heap->all_peak);
+	stats->limit = heap->attr.max_bytes;
+	if (!stats->limit || (most && most < stats->limit))
+		stats->limit = most;
+	stats->mistakes = atomic_load(&heap->domain->mistakes);
 }
 
 void mrrc_heaps_stats(struct mrrc_heaps *heaps, struct mrrc_heap_stats *stats)
@@ -397,10 +447,13 @@ const struct mrrc_heap_attr *mrrc_heap_attr(const struct mrrc_heap *heap)
 
 bool mrrc_heap_valid(struct mrrc_heap *heap)
 {
-	bool ok;
+	struct mrrc_heap *part = NULL;
+	bool ok = true;
 
-	mrrc_lock_acquire(&heap->lock);
-	ok = mrrc_arena_valid(&heap->arena);
-	mrrc_lock_release(&heap->lock);
+	while ((part = mrrc_heap_part(heap, part))) {
+		mrrc_lock_acquire(&part->lock);
+		ok = ok && mrrc_arena_valid(&part->arena);
+		mrrc_lock_release(&part->lock);
+	}
 	return ok;
 }

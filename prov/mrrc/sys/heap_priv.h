@@ -14,9 +14,10 @@
 #include "sys/heap.h"
 #include "sys/lock.h"
 
-#define MRRC_SLOTS 256u /* heaps with magazines; 0 is none's */
-#define MRRC_MAG   63u	/* objects of a class that a thread keeps */
-#define MRRC_DEPOT 128u /* and that a heap keeps */
+#define MRRC_SLOTS	256u /* heaps with magazines; 0 is none's */
+#define MRRC_SHARDS_MAX 16u
+#define MRRC_MAG	63u  /* objects of a class that a thread keeps */
+#define MRRC_DEPOT	128u /* and that a heap keeps */
 
 #define mrrc_likely(x) __builtin_expect(!!(x), 1)
 
@@ -58,12 +59,26 @@ struct mrrc_depot {
 	struct mrrc_mag_entry entry[MRRC_CLASSES][MRRC_DEPOT];
 };
 
+/*
+ * A heap, or a shard of one: threads that allocate at the same time get small
+ * objects from different shards, each with an arena, a depot and a lock, so
+ * that they share neither locks nor the cache lines of objects and marks. Large
+ * objects are all the heap's own.
+ */
 struct mrrc_heap {
 	struct mrrc_heaps *domain;
 	struct mrrc_heap_attr attr;
-	unsigned slot;	       /* in mrrc_tcache; 0: no magazines */
-	unsigned key;	       /* of slot: mrrc_hot_key() */
-	struct mrrc_lock lock; /* LEAF: from here on */
+	unsigned slot; /* in mrrc_tcache; 0: no magazines */
+	/* mrrc_hot_key() of what serves each mrrc_tcache.shard; of a heap */
+	atomic_uint key[MRRC_SHARDS_MAX];
+	struct mrrc_heap *main; /* of a heap: itself */
+	unsigned shards;	/* how many there may be; 1: only itself */
+	unsigned shard;		/* its number; of a heap: 0 */
+	/* NULL: not made yet; of a heap */
+	struct mrrc_heap *_Atomic part[MRRC_SHARDS_MAX];
+	atomic_bool making;	     /* one of them */
+	atomic_size_t all, all_peak; /* bytes, of all its shards */
+	struct mrrc_lock lock;	     /* LEAF: from here on */
 	struct mrrc_arena arena;
 	struct mrrc_depot *depot;
 	struct mrrc_heap_blocks own; /* blocks of one object, live */
@@ -71,7 +86,7 @@ struct mrrc_heap {
 	size_t own_bytes;	/* asked for, of those live */
 	uint64_t allocs, frees; /* of threads gone, or past magazines */
 	uint64_t told_allocs, told_frees; /* by mrrc_heap_tell() */
-	size_t bytes, bytes_peak, blocks;
+	size_t bytes, blocks;
 	unsigned growing; /* threads that add a block */
 	unsigned grown;	  /* blocks added, ever */
 	size_t kind_bytes[MRRC_PAGES_CNT];
@@ -139,10 +154,11 @@ struct mrrc_hot {
 
 struct mrrc_tcache {
 	struct mrrc_biased_lock biased;
+	unsigned shard; /* of each heap: which one serves this thread */
 	struct mrrc_hot hot;
 	TAILQ_ENTRY(mrrc_tcache) link; /* the list's lock */
-	/* by slot; slot 0 belongs to no heap and stays NULL */
-	struct mrrc_mags *mags[MRRC_SLOTS];
+	/* by slot; slot 0 and that of MRRC_KEY_NONE stay NULL */
+	struct mrrc_mags *mags[MRRC_SLOTS + 1];
 	struct mrrc_mag_count count[MRRC_SLOTS];
 };
 
@@ -161,6 +177,16 @@ extern MRRC_HIDDEN const uint8_t mrrc_mag_cap[MRRC_CLASSES];
 static inline unsigned mrrc_hot_key(unsigned slot, unsigned class)
 {
 	return (slot << 8) + class;
+}
+
+static inline unsigned mrrc_hot_slot(unsigned key)
+{
+	return key >> 8;
+}
+
+static inline unsigned mrrc_hot_class(unsigned key)
+{
+	return (uint8_t) key;
 }
 
 /* Of a heap without a slot: nothing in a hot slot is its. */
@@ -214,6 +240,28 @@ void mrrc_depot_give(struct mrrc_heap *heap, unsigned class,
 		     const struct mrrc_mag_entry *entry, unsigned count);
 void mrrc_depot_drain(struct mrrc_heap *heap);
 size_t mrrc_depot_kept(const struct mrrc_heap *heap);
+
+/* ---- shards (heap_shard.c) ------------------------------------------------ */
+
+/* A heap, or one of main's shards, without blocks. */
+int mrrc_heap_make(struct mrrc_heaps *heaps, const struct mrrc_heap_attr *attr,
+		   struct mrrc_heap *main, unsigned shard,
+		   struct mrrc_heap **heap);
+/* How many a heap may have, by its attributes, limits and the processors. */
+unsigned mrrc_heap_shards(const struct mrrc_heap *heap);
+
+/* Do threads of that number get small objects from it, if it exists? */
+static inline bool mrrc_heap_serves(const struct mrrc_heap *heap,
+				    unsigned shard)
+{
+	return shard % heap->main->shards == heap->shard;
+}
+
+/* What serves this thread, made if need be and if it can be. */
+struct mrrc_heap *mrrc_heap_mine(struct mrrc_heap *heap, unsigned class);
+/* The next of a heap's shards; first of all NULL, and the heap itself. */
+struct mrrc_heap *mrrc_heap_part(struct mrrc_heap *heap,
+				 const struct mrrc_heap *before);
 
 /* ---- blocks (heap_block.c) ----------------------------------------------- */
 

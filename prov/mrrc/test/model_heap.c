@@ -157,13 +157,16 @@ static void empty_slots(void)
 
 void open_all(uint32_t idle_ms)
 {
-	const struct mrrc_heap_attr attr = { .node = -1, .idle_ms = idle_ms };
+	struct mrrc_heap_attr attr = { .node = -1, .idle_ms = idle_ms };
 	unsigned i;
 
 	fake = FAKE_HEAP;
 	ck_assert_int_eq(mrrc_heaps_open(&fake_heap_ops, &fake, 0, &heaps), 0);
-	for (i = 0; i < HEAPS; i++)
+	for (i = 0; i < HEAPS; i++) {
+		/* 5, 2, and as many as processors */
+		attr.shards = (i + 1) % HEAPS * (THREADS + 1) % (2 * THREADS);
 		ck_assert_int_eq(mrrc_heap_open(heaps, &attr, &heap[i]), 0);
+	}
 }
 
 void close_all(void)

@@ -84,6 +84,7 @@ Suite *heap_suite(void);
 Suite *heap_block_suite(void);
 Suite *heap_bug_suite(void);
 Suite *heap_hot_suite(void);
+Suite *heap_shard_suite(void);
 Suite *heap_retire_suite(void);
 Suite *heap_wait_suite(void);
 Suite *lease_suite(void);

@@ -21,9 +21,10 @@ int main(void)
 		stats_shm_suite,    pages_suite,	pause_suite,
 		biased_lock_suite,  heap_suite,		own_file_suite,
 		sockets_suite,	    heap_block_suite,	heap_bug_suite,
-		heap_hot_suite,	    heap_retire_suite,	heap_wait_suite,
-		trace_file_suite,   trace_child_suite,	ahead_suite,
-		helper_suite,	    lease_suite,	ring_suite,
+		heap_hot_suite,	    heap_shard_suite,	heap_retire_suite,
+		heap_wait_suite,    trace_file_suite,	trace_child_suite,
+		ahead_suite,	    helper_suite,	lease_suite,
+		ring_suite,
 	};
 
 	return run_suites(suites, sizeof(suites) / sizeof(suites[0]));

@@ -360,11 +360,11 @@ alloc_place_slow(struct mrrc_heap *heap, size_t len)
 /* In the thread's biased lock. */
 static __attribute__((noinline)) struct fi_mr_place
 alloc_place_mag(struct mrrc_heap *heap, size_t len, struct mrrc_tcache *tcache,
-		unsigned class)
+		unsigned id)
 {
 	struct mrrc_heap_got got;
 
-	if (!mrrc_likely(mrrc_heap_get_mag(heap, tcache, class, len, &got)))
+	if (!mrrc_likely(mrrc_heap_get_mag(heap, tcache, id, len, &got)))
 		return alloc_place_slow(heap, len);
 	return (struct fi_mr_place){ got.object, got.cookie };
 }
@@ -375,7 +375,7 @@ static struct fi_mr_place alloc_place(struct fid_domain *domain, size_t len,
 	struct mrrc_tcache *tcache = mrrc_tcache_self;
 	struct mrrc_heap_got got;
 	struct mrrc_heap *heap;
-	unsigned class;
+	unsigned class, id;
 
 	_Static_assert(ALLOC_ACCESS / FI_REMOTE_READ == MRRC_ALLOC_RIGHTS - 1,
 		       "rights for peers are the highest two bits");
@@ -392,8 +392,9 @@ static struct fi_mr_place alloc_place(struct fid_domain *domain, size_t len,
 	if (!mrrc_likely(class < MRRC_CLASSES &&
 			 mrrc_biased_enter(&tcache->biased)))
 		return alloc_place_slow(heap, len);
-	if (!mrrc_likely(mrrc_heap_get_hot(heap, tcache, class, len, &got)))
-		return alloc_place_mag(heap, len, tcache, class);
+	id = mrrc_heap_id(heap, tcache, class);
+	if (!mrrc_likely(mrrc_heap_get_hot(heap, tcache, id, len, &got)))
+		return alloc_place_mag(heap, len, tcache, id);
 	return (struct fi_mr_place){ got.object, got.cookie };
 }
 

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/heap_shard: threads get small objects from different shards of a heap,
+ * and what another thread frees goes back to the shard it is of.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <pthread.h>
+
+#include "heap_fixture.h"
+
+#define OBJECTS 500
+#define SIZE	512 /* of the objects' class */
+#define LEN	(SIZE - MRRC_HEAP_CANARY)
+#define LARGE	(64 << 10)
+#define HEAPS	200 /* with shards: more than slots */
+
+static const struct mrrc_heap_attr halves = { .node = -1,
+					      .idle_ms = MRRC_HEAP_IDLE_KEEP,
+					      .shards = 2 };
+
+static struct mrrc_heap *sharded;
+static unsigned first_shard; /* this thread's */
+static void *object[OBJECTS];
+
+static void setup(void)
+{
+	heap_setup();
+	if (!heap->slot || !mrrc_tcache_get() ||
+	    !mrrc_tcache_self->biased.works)
+		return;
+	sharded = heap_open(&halves);
+	first_shard = mrrc_tcache_self->shard % 2;
+}
+
+#define NEED_SHARDS()                              \
+	do {                                       \
+		if (!sharded)                      \
+			skip("no magazines here"); \
+	} while (0)
+
+/* In a thread that the other shard serves, which this then waits for. */
+static void *if_other(void *call)
+{
+	mrrc_tcache_get();
+	if (mrrc_tcache_self->shard % 2 == first_shard)
+		return NULL;
+	((void (*)(void)) call)();
+	return call;
+}
+
+static void by_other(void (*call)(void))
+{
+	void *done = NULL;
+	pthread_t thread;
+
+	while (!done) {
+		ck_assert(!pthread_create(&thread, NULL, if_other,
+					  (void *) call));
+		ck_assert(!pthread_join(thread, &done));
+	}
+}
+
+static uintptr_t block_of(void *addr)
+{
+	struct mrrc_heap_place place;
+
+	ck_assert_int_eq(mrrc_heap_query(heaps, (uintptr_t) addr, &place), 0);
+	ck_assert_ptr_eq(place.heap, sharded);
+	return place.block;
+}
+
+static void get_all(void)
+{
+	unsigned i;
+
+	for (i = 0; i < OBJECTS; i++)
+		object[i] = heap_get(sharded, 1, LEN, 0);
+}
+
+static void put_all(void)
+{
+	unsigned i;
+
+	for (i = 0; i < OBJECTS; i++)
+		heap_put(object[i]);
+}
+
+static void *large;
+
+static void get_large(void)
+{
+	large = heap_get(sharded, 1, LARGE, 0);
+}
+
+/* Small objects lie apart, large ones do not. */
+START_TEST(threads_lie_apart)
+{
+	void *mine, *mine_large;
+
+	NEED_SHARDS();
+	mine = heap_get(sharded, 1, LEN, 0);
+	mine_large = heap_get(sharded, 1, LARGE, 0);
+	by_other(get_all);
+	by_other(get_large);
+	ck_assert_uint_ne(block_of(mine), block_of(object[0]));
+	ck_assert_uint_eq(block_of(mine_large), block_of(large));
+	ck_assert_uint_eq(heap_stats_of(sharded).live, OBJECTS + 3);
+	ck_assert_uint_eq(heap_stats_of(sharded).blocks, 2);
+	put_all();
+	heap_put(large);
+	heap_put(mine);
+	heap_put(mine_large);
+	ck_assert_uint_eq(heap_stats_of(sharded).live, 0);
+	mrrc_heap_trim(sharded);
+	ck_assert_uint_eq(heap_stats_of(sharded).blocks, 0);
+}
+END_TEST
+
+static void count_block(void)
+{
+	unsigned i, kept = 0;
+
+	for (i = 0; i < OBJECTS; i++)
+		object[i] = heap_get(sharded, 1, LEN, 0);
+	for (i = 1; i < OBJECTS; i++)
+		kept += block_of(object[i]) == block_of(object[0]);
+	ck_assert_uint_eq(kept, OBJECTS - 1);
+}
+
+/*
+ * What this thread frees of the other's is never what it allocates next, and
+ * all but a magazine of it is there for the other soon.
+ */
+START_TEST(freed_elsewhere_goes_back)
+{
+	uintptr_t mine, theirs;
+	unsigned i;
+	void *got;
+
+	NEED_SHARDS();
+	got = heap_get(sharded, 1, LEN, 0);
+	mine = block_of(got);
+	heap_put(got);
+	by_other(get_all);
+	theirs = block_of(object[0]);
+	for (i = 0; i < OBJECTS; i++) {
+		got = heap_get(sharded, 1, LEN, 0);
+		ck_assert_uint_eq(block_of(got), mine);
+		heap_put(object[i]);
+		ck_assert_uint_ne(mrrc_tcache_self->hot.object,
+				  (uintptr_t) object[i]);
+		heap_put(got);
+	}
+	ck_assert_uint_ne(mine, theirs);
+	/* a magazine and a depot of theirs, and half a magazine of ours */
+	ck_assert_uint_le(heap_stats_of(sharded).kept_bytes,
+			  (16 + MRRC_DEPOT / 2 + MRRC_MAG / 2 + 1) * SIZE);
+	ck_assert_uint_eq(heap_stats_of(sharded).live, 0);
+	by_other(count_block);
+	ck_assert_uint_eq(block_of(object[0]), theirs);
+	ck_assert_uint_eq(heap_stats_of(sharded).blocks, 2);
+	put_all();
+}
+END_TEST
+
+/* Where a limit leaves no more, what other shards have is taken. */
+START_TEST(no_memory_while_a_shard_has_some)
+{
+	const size_t all = 2 * MIB / SIZE;
+	void *addr, *cookie;
+	size_t count = 0;
+
+	NEED_SHARDS();
+	heap_teardown();
+	heap_domain(2 * MIB);
+	sharded = heap_open(&halves);
+	by_other(get_all);
+	while (!mrrc_heap_alloc(sharded, 1, LEN, 0, &addr, &cookie))
+		count++;
+	ck_assert_uint_ge(count + OBJECTS, all - all / 16);
+	ck_assert_uint_eq(heap_stats_of(sharded).blocks, 2);
+}
+END_TEST
+
+/* What the application chose for a heap is for one, and so are small limits. */
+START_TEST(one_shard_where_more_would_waste)
+{
+	struct mrrc_heap_attr attr = halves;
+
+	NEED_SHARDS();
+	ck_assert_uint_eq(heap_open(&attr)->shards, 2);
+	attr.block_size = 2 * MIB;
+	ck_assert_uint_eq(heap_open(&attr)->shards, 1);
+	attr.block_size = 0;
+	attr.isolated = true;
+	ck_assert_uint_eq(heap_open(&attr)->shards, 1);
+	attr.isolated = false;
+	attr.prefault = true;
+	ck_assert_uint_eq(heap_open(&attr)->shards, 1);
+	heap_teardown();
+	heap_domain(64 * MIB);
+	ck_assert_uint_eq(heap->shards, 1);
+}
+END_TEST
+
+static struct mrrc_heap *many[HEAPS];
+
+static void use_many(void)
+{
+	unsigned i;
+	void *got;
+
+	for (i = 0; i < HEAPS && many[i]; i++) {
+		got = heap_get(many[i], 1, LEN, 0);
+		ck_assert_uint_ne(mrrc_heap_map_mib((uintptr_t) got)->slot, 0);
+		heap_put(got);
+	}
+}
+
+/* Shards leave slots to heaps, and there are none without. */
+START_TEST(shards_leave_slots)
+{
+	unsigned i;
+
+	NEED_SHARDS();
+	for (i = 0; i < HEAPS / 2; i++)
+		many[i] = heap_open(&halves);
+	by_other(use_many);
+	use_many();
+	for (; i < HEAPS; i++)
+		many[i] = heap_open(&halves);
+	by_other(use_many);
+	use_many();
+	for (i = 0; i < HEAPS; i++) {
+		ck_assert_uint_ne(many[i]->slot, 0);
+		ck_assert_uint_eq(heap_stats_of(many[i]).frees,
+				  i < HEAPS / 2 ? 4 : 2);
+	}
+}
+END_TEST
+
+Suite *heap_shard_suite(void)
+{
+	Suite *suite = suite_create("heap_shard");
+	TCase *tcase = tcase_create("heap_shard");
+
+	tcase_add_checked_fixture(tcase, setup, heap_teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, threads_lie_apart);
+	tcase_add_test(tcase, freed_elsewhere_goes_back);
+	tcase_add_test(tcase, no_memory_while_a_shard_has_some);
+	tcase_add_test(tcase, one_shard_where_more_would_waste);
+	tcase_add_test(tcase, shards_leave_slots);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
