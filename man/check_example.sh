@@ -10,6 +10,7 @@ top=${srcdir:-$(dirname -- "$0")/..}
 out=${1-}
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+read -ra cc <<<"${CC:-cc}" # as "ccache gcc"
 read -ra cflags <<<"${EXAMPLE_CFLAGS-} -I$top/include -Wall -Wextra -Werror"
 
 fail()
@@ -28,15 +29,15 @@ compile()
 	"$@" "${cflags[@]}" || fail "$*"
 }
 
-compile "${CC:-cc}" -std=c11 -c -o "$dir/example.o" "$dir/example.c"
-compile "${CC:-cc}" -std=c99 -pedantic -Wextra -Wshadow -fsyntax-only \
+compile "${cc[@]}" -std=c11 -c -o "$dir/example.o" "$dir/example.c"
+compile "${cc[@]}" -std=c99 -pedantic -Wextra -Wshadow -fsyntax-only \
 	"$dir/header.c"
 if command -v c++ >/dev/null; then
 	compile c++ -x c++ -fsyntax-only "$dir/header.c"
 	compile c++ -x c++ -fpermissive -w -fsyntax-only "$dir/example.c"
 fi
 if [ -n "$out" ]; then
-	"${CC:-cc}" "${cflags[@]}" -o "$out" "$dir/example.c" -lfabric ||
+	"${cc[@]}" "${cflags[@]}" -o "$out" "$dir/example.c" -lfabric ||
 		fail "the example does not link"
 fi
 echo "PASS: the example and the header compile"

@@ -127,7 +127,9 @@ run_parts()
 	shift
 	logged "in the guest" "$GUEST_DIR/guest.log" "$GUEST" -t "$limit" \
 		-w "$GUEST_DIR" -e "FT_PERCENT=${FT_PERCENT-100}" "$@" \
-		-- bash "$GUEST_DIR/parts.sh"
+		-- bash "$GUEST_DIR/parts.sh" ||
+		fail "the guest: $(tail -n 3 "$GUEST_DIR/guest.log" |
+			cut -c 1-200 | paste -s -d' ')"
 	for name in "${PARTS[@]}"; do
 		say "   $name"
 		count_summary "$(cat "$GUEST_DIR/$name.status" 2>/dev/null)" \
