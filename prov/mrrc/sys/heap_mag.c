@@ -32,7 +32,7 @@ static struct {
 	TAILQ_HEAD(, mrrc_heaps) domains;
 	struct mrrc_heap *slot[MRRC_SLOTS]; /* 0: no heap's */
 	bool taken[MRRC_SLOTS];
-	atomic_uint shard; /* the next thread's */
+	unsigned served[MRRC_SHARDS_MAX]; /* threads, by mrrc_tcache.shard */
 } mags = {
 	.once = PTHREAD_ONCE_INIT,
 	.ready = -EBUSY,
@@ -384,6 +384,7 @@ static void tcache_end(void *arg)
 	mrrc_tcache_self = &mrrc_tcache_none;
 	pthread_mutex_lock(&mags.lock);
 	TAILQ_REMOVE(&mags.threads, tcache, link);
+	mags.served[tcache->shard]--;
 	for (i = 1; i < MRRC_SLOTS; i++) {
 		if (mags_any(tcache, i))
 			mags_retire(mags.slot[i], tcache);
@@ -430,6 +431,7 @@ static void mags_fork_child(void)
 	}
 	TAILQ_INIT(&mags.domains);
 	TAILQ_INIT(&mags.threads);
+	memset(mags.served, 0, sizeof(mags.served));
 	mrrc_tcache_self = &mrrc_tcache_none;
 	pthread_setspecific(mags.key, NULL);
 	mrrc_biased_setup();
@@ -461,6 +463,22 @@ static void mags_init(void)
 				     mags_fork_child);
 }
 
+/*
+ * The number that fewest threads have: threads that follow each other get the
+ * same shards, and no more have blocks than there are threads at once.
+ */
+static unsigned mags_shard(void)
+{
+	unsigned i, least = 0;
+
+	for (i = 1; i < MRRC_SHARDS_MAX; i++) {
+		if (mags.served[i] < mags.served[least])
+			least = i;
+	}
+	mags.served[least]++;
+	return least;
+}
+
 struct mrrc_tcache *mrrc_tcache_get(void)
 {
 	struct mrrc_tcache *tcache = mrrc_tcache_self;
@@ -471,13 +489,13 @@ struct mrrc_tcache *mrrc_tcache_get(void)
 	if (!tcache)
 		return NULL;
 	mrrc_biased_init(&tcache->biased, !mrrc_heap_watched);
-	tcache->shard = atomic_fetch_add(&mags.shard, 1) % MRRC_SHARDS_MAX;
 	atomic_init(&tcache->hot.domain, &no_domain);
 	if (pthread_setspecific(mags.key, tcache)) {
 		tcache_unmap(tcache);
 		return NULL;
 	}
 	pthread_mutex_lock(&mags.lock);
+	tcache->shard = mags_shard();
 	TAILQ_INSERT_TAIL(&mags.threads, tcache, link);
 	pthread_mutex_unlock(&mags.lock);
 	mrrc_tcache_self = tcache;

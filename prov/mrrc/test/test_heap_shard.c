@@ -205,6 +205,33 @@ START_TEST(one_shard_where_more_would_waste)
 }
 END_TEST
 
+static void *allocate(void *arg)
+{
+	heap_put(heap_get(arg, 1, LEN, 0));
+	return NULL;
+}
+
+/* Blocks are for threads that run at once, not for all that ever ran. */
+START_TEST(threads_follow_each_other)
+{
+	const struct mrrc_heap_attr attr = { .node = -1,
+					     .idle_ms = MRRC_HEAP_IDLE_KEEP,
+					     .shards = MRRC_SHARDS_MAX };
+	struct mrrc_heap *shared;
+	pthread_t thread;
+	unsigned i;
+
+	NEED_SHARDS();
+	shared = heap_open(&attr);
+	allocate(shared);
+	for (i = 0; i < 2 * MRRC_SHARDS_MAX; i++) {
+		ck_assert(!pthread_create(&thread, NULL, allocate, shared));
+		ck_assert(!pthread_join(thread, NULL));
+	}
+	ck_assert_uint_eq(heap_stats_of(shared).blocks, 2);
+}
+END_TEST
+
 static struct mrrc_heap *many[HEAPS];
 
 static void use_many(void)
@@ -252,6 +279,7 @@ Suite *heap_shard_suite(void)
 	tcase_add_test(tcase, freed_elsewhere_goes_back);
 	tcase_add_test(tcase, no_memory_while_a_shard_has_some);
 	tcase_add_test(tcase, one_shard_where_more_would_waste);
+	tcase_add_test(tcase, threads_follow_each_other);
 	tcase_add_test(tcase, shards_leave_slots);
 	suite_add_tcase(suite, tcase);
 	return suite;
