@@ -13,9 +13,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define PAGES 256
-#define LEN   (PAGES * FT_PAGE)
-#define WORDS (FT_PAGE / sizeof(uint64_t))
+#define SENT_US 20000000 /* until one is sent */
+#define PAGES	256
+#define LEN	(PAGES * FT_PAGE)
+#define WORDS	(FT_PAGE / sizeof(uint64_t))
 
 static struct ft_pair pair;
 static char dir[64], path[80], in[LEN];
@@ -330,9 +331,13 @@ static void run(enum ft_fs fs, uint64_t mode, unsigned rounds)
 	stop = false;
 	FT_CALL(pthread_create(&thread, NULL, writer, NULL));
 	start = ft_limit_us();
-	/* -I: so many on each file system, however long it takes */
+	/*
+	 * -I: so many on each file system, however long it takes. Of a few the
+	 * writer may change all.
+	 */
 	for (i = 0;
-	     ft_opts.iters ? i < ft_opts.iters : ft_round(i, rounds, start);
+	     (ft_opts.iters ? i < ft_opts.iters : ft_round(i, rounds, start)) ||
+	     (!sent && ft_limit_us() - start < SENT_US);
 	     i++)
 		sent += transfer(file, ft_rand() % 2, ft_rand() % 8);
 	stop = true;
