@@ -418,10 +418,8 @@ static void mags_fork_child(void)
 	unsigned i;
 
 	for (i = 1; i < MRRC_SLOTS; i++) {
-		if (mags.slot[i]) {
-			mags.slot[i]->slot = 0;
+		if (mags.slot[i])
 			keys_set(mags.slot[i], MRRC_KEY_NONE);
-		}
 		mags.slot[i] = NULL;
 		mags.taken[i] = false;
 	}
