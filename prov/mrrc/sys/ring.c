@@ -15,11 +15,13 @@
 
 #ifdef HAVE_LIBURING
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <liburing.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -49,6 +51,56 @@ struct mrrc_ring {
 	bool stop;
 	bool used[RING_SLOTS];
 };
+
+/* ---- the library ---- */
+
+#define URING_FN(name) __typeof__(io_uring_##name) *name
+
+/*
+ * Loaded by the first ring, not with us: it calls mmap and munmap past libc, in
+ * places that are not hooked, so that lookups of each process in which it is
+ * have to ask the kernel (prove.h).
+ */
+static struct {
+	pthread_once_t once;
+	bool loaded;
+	URING_FN(queue_init);
+	URING_FN(queue_exit);
+	URING_FN(ring_dontfork);
+	URING_FN(register_buffers_sparse);
+	URING_FN(register_buffers_update_tag);
+	URING_FN(submit);
+	URING_FN(wait_cqe_timeout);
+} uring = { .once = PTHREAD_ONCE_INIT };
+
+static void uring_load(void)
+{
+	static const struct {
+		const char *name;
+		void *at;
+	} symbol[] = {
+		{ "io_uring_queue_init", &uring.queue_init },
+		{ "io_uring_queue_exit", &uring.queue_exit },
+		{ "io_uring_ring_dontfork", &uring.ring_dontfork },
+		{ "io_uring_register_buffers_sparse",
+		  &uring.register_buffers_sparse },
+		{ "io_uring_register_buffers_update_tag",
+		  &uring.register_buffers_update_tag },
+		{ "io_uring_submit", &uring.submit },
+		{ "io_uring_wait_cqe_timeout", &uring.wait_cqe_timeout },
+	};
+	void *library = dlopen("liburing.so.2", RTLD_NOW | RTLD_LOCAL);
+	void *found;
+	size_t i;
+
+	for (i = 0; library && i < sizeof(symbol) / sizeof(*symbol); i++) {
+		found = dlsym(library, symbol[i].name);
+		if (!found)
+			return;
+		memcpy(symbol[i].at, &found, sizeof(found));
+	}
+	uring.loaded = library;
+}
 
 /* The application may have closed it, and the number be another file's. */
 static bool ring_whole(const struct mrrc_ring *ring)
@@ -98,7 +150,7 @@ static bool ring_ask(struct mrrc_ring *ring, struct mrrc_ring_read *read)
 		io_uring_prep_read_fixed(sqe, read->fd, buf, len, at,
 					 read->slot);
 	sqe->user_data = (uintptr_t) read | (len == left ? RING_LAST : 0);
-	if (io_uring_submit(&ring->ring) < 1)
+	if (uring.submit(&ring->ring) < 1)
 		return false;
 	read->asked += len;
 	read->flight++;
@@ -159,7 +211,7 @@ static void ring_block(struct mrrc_ring *ring)
 	int ret = -EBADF;
 
 	if (ring_whole(ring))
-		ret = io_uring_wait_cqe_timeout(&ring->ring, &cqe, &wait);
+		ret = uring.wait_cqe_timeout(&ring->ring, &cqe, &wait);
 	if (ret && ret != -ETIME)
 		nanosleep(&poll, NULL);
 }
@@ -168,20 +220,19 @@ static int ring_setup(struct mrrc_ring *ring)
 {
 	int ret;
 
-	ret = io_uring_queue_init(RING_ENTRIES, &ring->ring, 0);
+	ret = uring.queue_init(RING_ENTRIES, &ring->ring, 0);
 	if (ret)
 		return ret;
 	ret = mrrc_fd_id(ring->ring.ring_fd, &ring->id);
 	if (!ret && !(ring->ring.features & IORING_FEAT_EXT_ARG))
 		ret = -ENOSYS; /* before Linux 5.11: no wait with a time */
 	if (ret) {
-		io_uring_queue_exit(&ring->ring);
+		uring.queue_exit(&ring->ring);
 		return ret;
 	}
-	io_uring_ring_dontfork(&ring->ring);
+	uring.ring_dontfork(&ring->ring);
 	/* Linux 5.19 */
-	ring->fixed =
-		!io_uring_register_buffers_sparse(&ring->ring, RING_SLOTS);
+	ring->fixed = !uring.register_buffers_sparse(&ring->ring, RING_SLOTS);
 	return 0;
 }
 
@@ -189,7 +240,7 @@ static void ring_exit(struct mrrc_ring *ring)
 {
 	if (!ring_whole(ring))
 		ring->ring.ring_fd = -1; /* not ours to close */
-	io_uring_queue_exit(&ring->ring);
+	uring.queue_exit(&ring->ring);
 }
 
 static void *ring_run(void *arg)
@@ -229,9 +280,13 @@ static void ring_free(struct mrrc_ring *ring)
 
 int mrrc_ring_open(struct mrrc_ring **out)
 {
-	struct mrrc_ring *ring = calloc(1, sizeof(*ring));
+	struct mrrc_ring *ring;
 	int ret;
 
+	pthread_once(&uring.once, uring_load);
+	if (!uring.loaded)
+		return -ELIBACC;
+	ring = calloc(1, sizeof(*ring));
 	if (!ring)
 		return -ENOMEM;
 	ret = mrrc_lock_init(&ring->lock, MRRC_RANK_LEAF);
@@ -282,8 +337,8 @@ static bool ring_slot_set(struct mrrc_ring *ring, int slot, void *addr,
 	const __u64 tag = 0;
 
 	return ring_whole(ring) &&
-	       io_uring_register_buffers_update_tag(&ring->ring, slot, &iov,
-						    &tag, 1) == 1;
+	       uring.register_buffers_update_tag(&ring->ring, slot, &iov, &tag,
+						 1) == 1;
 }
 
 static void ring_slot_free(struct mrrc_ring *ring, int slot)

@@ -38,8 +38,8 @@ struct mrrc_ring_read {
 };
 
 /*
- * -EOPNOTSUPP: built without liburing; -ENOSYS, -EPERM: the kernel or seccomp
- * refuses; or another error.
+ * -EOPNOTSUPP: built without liburing; -ELIBACC: it cannot be loaded; -ENOSYS,
+ * -EPERM: the kernel or seccomp refuses; or another error.
  */
 int mrrc_ring_open(struct mrrc_ring **ring);
 

@@ -230,6 +230,11 @@ int mrrc_direct_open(struct mrrc_file *file)
 		MRRC_WARN(MR, "FI_MRRC_FILE_DIRECT: built without liburing\n");
 		return -FI_EOPNOTSUPP;
 	}
+	if (ret == -ELIBACC) {
+		MRRC_WARN(MR, "FI_MRRC_FILE_DIRECT: liburing.so.2 cannot be "
+			      "loaded; Debian has it in liburing2\n");
+		return -FI_EOPNOTSUPP;
+	}
 	if (ret == -EPERM || ret == -ENOSYS) {
 		MRRC_WARN(MR,
 			  "FI_MRRC_FILE_DIRECT: io_uring is refused: %s; see "
