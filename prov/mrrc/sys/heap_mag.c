@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Magazines: the freed objects of each heap that each thread keeps, and the
- * heap's own store behind them, the depot (heap_priv.h).
+ * Magazines: the freed objects of each heap that each thread keeps
+ * (heap_priv.h); behind them is the heap's own store, the depot.
  *
  * A thread's magazines are behind its biased lock (biased_lock.h), which it
  * enters with plain stores. Trimming, exact counting and closing shut that
@@ -58,24 +58,6 @@ const uint8_t mrrc_mag_cap[MRRC_CLASSES] = {
 	[56 ... MRRC_CLASSES - 1] = 20,
 };
 
-/* A magazine takes so many bytes from the arena at once, or one object. */
-#define REFILL_BYTES ((size_t) 32 << 10)
-
-/*
- * Objects that the depot holds: fewer of large classes, and no more of all
- * shards than of one, as long as a magazine can be filled.
- */
-static unsigned depot_cap(const struct mrrc_heap *heap, unsigned class)
-{
-	const unsigned all = class < 32 ? MRRC_DEPOT : class < 56 ? 64 : 16;
-	const unsigned least = class < 56 ? MRRC_MAG / 2 : 16;
-	const unsigned cap = all / heap->main->shards;
-
-	if (class >= MRRC_CLASS_SMALL)
-		return all;
-	return cap > least ? cap : least;
-}
-
 /* ---- memory for bookkeeping ---------------------------------------------- */
 
 static void *mags_map(size_t len)
@@ -107,97 +89,6 @@ static void keys_set(struct mrrc_heap *heap, unsigned key)
 	}
 }
 
-/* ---- depot: the heap's lock held ----------------------------------------- */
-
-static void arena_give(struct mrrc_heap *heap, unsigned class,
-		       const struct mrrc_mag_entry *entry, unsigned count)
-{
-	struct mrrc_heap_block *block;
-	unsigned i;
-
-	if (count)
-		heap->arena.now = mrrc_heap_now();
-	for (i = 0; i < count; i++) {
-		block = entry[i].mib->block;
-		mrrc_heap_debug_given(block, entry[i].object);
-		mrrc_arena_give(&heap->arena, block, entry[i].object, class);
-	}
-}
-
-static unsigned arena_take(struct mrrc_heap *heap, unsigned class,
-			   unsigned count, struct mrrc_mag_entry *entry)
-{
-	uintptr_t object[MRRC_MAG];
-	unsigned i;
-
-	count = mrrc_arena_take(&heap->arena, class, count, object);
-	for (i = 0; i < count; i++)
-		entry[i] =
-			(struct mrrc_mag_entry){ object[i],
-						 mrrc_heap_map_mib(object[i]) };
-	return count;
-}
-
-void mrrc_depot_give(struct mrrc_heap *heap, unsigned class,
-		     const struct mrrc_mag_entry *entry, unsigned count)
-{
-	struct mrrc_depot *depot = heap->depot;
-	unsigned n = depot->n[class], room = depot_cap(heap, class) - n;
-
-	if (room > count)
-		room = count;
-	memcpy(&depot->entry[class][n], entry, room * sizeof(*entry));
-	depot->n[class] = n + room;
-	arena_give(heap, class, entry + room, count - room);
-}
-
-void mrrc_depot_drain(struct mrrc_heap *heap)
-{
-	struct mrrc_depot *depot = heap->depot;
-	unsigned class;
-
-	for (class = 0; class < MRRC_CLASSES; class ++) {
-		arena_give(heap, class, depot->entry[class], depot->n[class]);
-		depot->n[class] = 0;
-	}
-}
-
-static unsigned depot_take(struct mrrc_heap *heap, unsigned class,
-			   unsigned count, struct mrrc_mag_entry *entry)
-{
-	struct mrrc_depot *depot = heap->depot;
-	const unsigned n = depot->n[class];
-	const size_t size = mrrc_class_size(class);
-
-	if (!n) {
-		while (count > 1 && count * size > REFILL_BYTES)
-			count /= 2;
-		return arena_take(heap, class, count, entry);
-	}
-	if (count > n)
-		count = n;
-	depot->n[class] = n - count;
-	memcpy(entry, &depot->entry[class][n - count], count * sizeof(*entry));
-	return count;
-}
-
-uintptr_t mrrc_depot_take(struct mrrc_heap *heap, unsigned class)
-{
-	struct mrrc_mag_entry entry;
-
-	return depot_take(heap, class, 1, &entry) ? entry.object : 0;
-}
-
-size_t mrrc_depot_kept(const struct mrrc_heap *heap)
-{
-	size_t bytes = 0;
-	unsigned class;
-
-	for (class = 0; class < MRRC_CLASSES; class ++)
-		bytes += heap->depot->n[class] * mrrc_class_size(class);
-	return bytes;
-}
-
 /* ---- a thread's own: inside its biased lock ---------------------------- */
 
 unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
@@ -207,7 +98,7 @@ unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 	unsigned got;
 
 	mrrc_lock_acquire(&heap->lock);
-	got = depot_take(heap, class, mrrc_mag_cap[class] / 2, mag->top);
+	got = mrrc_depot_fill(heap, class, mrrc_mag_cap[class] / 2, mag->top);
 	mrrc_lock_release(&heap->lock);
 	mag->top += got;
 	tcache->count[heap->slot].in += got;

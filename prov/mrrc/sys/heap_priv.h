@@ -233,9 +233,13 @@ void mrrc_mags_settle(uintptr_t base, size_t len);
 int mrrc_mags_domain_add(struct mrrc_heaps *heaps);
 void mrrc_mags_domain_remove(struct mrrc_heaps *heaps);
 
-/* The heap's lock held: one object past the magazines. 0: there is none. */
+/* ---- the depot (heap_depot.c): the heap's lock held ----------------------- */
+
+/* At most count objects, from the depot or the arena; how many there were. */
+unsigned mrrc_depot_fill(struct mrrc_heap *heap, unsigned class, unsigned count,
+			 struct mrrc_mag_entry *entry);
+/* One object past the magazines. 0: there is none. */
 uintptr_t mrrc_depot_take(struct mrrc_heap *heap, unsigned class);
-/* The heap's lock held. */
 void mrrc_depot_give(struct mrrc_heap *heap, unsigned class,
 		     const struct mrrc_mag_entry *entry, unsigned count);
 void mrrc_depot_drain(struct mrrc_heap *heap);
