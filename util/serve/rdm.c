@@ -147,8 +147,8 @@ void rdm_leave(struct conn *conn)
 	size_t len = serve_encode(&bye, buf);
 
 	/*
-	 * Nothing depends on it. Where nobody may be no connection is tried,
-	 * and a client that is ending need not receive while it ends.
+	 * Nothing depends on it. No connection is tried for it to an address
+	 * without a proven client, and a client that ends is sent nothing.
 	 */
 	len = serve_seal(buf, len, conn->link.session);
 	if (conn->proven && !conn->lost)

@@ -182,7 +182,7 @@ static uintptr_t take(struct mrrc_heap *heap, unsigned class, size_t align)
 	return object ? object : take_direct(heap, class, align);
 }
 
-/* There is no more memory: what other shards have. */
+/* Limits leave no more memory: what other shards have. */
 static uintptr_t take_other(struct mrrc_heap *heap, unsigned class,
 			    size_t align)
 {
@@ -194,23 +194,37 @@ static uintptr_t take_other(struct mrrc_heap *heap, unsigned class,
 	return object;
 }
 
+/* The next block would exceed the limits. */
+static bool heap_full(struct mrrc_heap *heap, size_t len)
+{
+	bool full;
+
+	mrrc_lock_acquire(&heap->lock);
+	full = heap_tight(heap, heap_growth(heap, len));
+	mrrc_lock_release(&heap->lock);
+	return full;
+}
+
 static int alloc_class(struct mrrc_heap *heap, unsigned class, size_t align,
 		       uintptr_t *object)
 {
 	const size_t room =
 		mrrc_class_size(class) + (align > MRRC_HEAP_PAGE ? align : 0);
 	bool drained = false;
-	int ret;
+	int ret = 0;
 
 	*object = take(heap, class, align);
 	while (!*object) {
+		/* before a block is tried, for which all heaps are trimmed */
+		if (ret || heap_full(heap, room))
+			*object = take_other(heap, class, align);
+		if (*object)
+			break;
+		if (ret)
+			return ret;
 		ret = heap_grow(heap, room, &drained);
 		/* even if it failed: magazines may have been emptied for it */
 		*object = take(heap, class, align);
-		if (ret && !*object)
-			*object = take_other(heap, class, align);
-		if (ret && !*object)
-			return ret;
 	}
 	mrrc_heap_tick(heap);
 	return 0;

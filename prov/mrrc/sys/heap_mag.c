@@ -68,7 +68,7 @@ static void *mags_map(size_t len)
 	return addr == MAP_FAILED ? NULL : addr;
 }
 
-/* Objects of other threads' shards go back soon: they serve nobody here. */
+/* Of another shard's objects, which the thread is not given: they go back soon. */
 #define MAG_AWAY 16u
 
 static bool mags_away(const struct mrrc_heap *heap,
