@@ -206,10 +206,27 @@ interrupt()
 	[ $rc -eq 130 ] && ! says 'programs are left'
 }
 
+# A program that SIGTERM does not end is ended, and leaves nothing.
+stuck()
+{
+	# shellcheck disable=SC2016 # for the other shell
+	bash -c 'TOP=$1
+		. "$TOP/util/sh/common.sh"
+		set -m
+		(trap "" TERM; echo $BASHPID >"$2"; sleep 1000; :) &
+		CHILD=$!
+		until [ -s "$2" ]; do sleep 0.1; done
+		end_child' - "$TOP" "$OUT" </dev/null
+	# a process without a command line has ended
+	sleep 0.1
+	! grep -q . "/proc/$(<"$OUT")/cmdline" 2>/dev/null
+}
+
 test_interrupt()
 {
 	local new=$WORK/build
 
+	expect "what SIGTERM does not end" stuck
 	mkdir "$new"
 	expect "Ctrl-C before configure" interrupt '== building' "$new"
 	expect "Ctrl-C in make" interrupt 'configure demo: done' "$new"

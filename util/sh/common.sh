@@ -47,10 +47,21 @@ minutes()
 # A background command has a process group of its own, so that all of it can be
 # ended with this script.
 CHILD=
+readonly END_TRIES=50	# of .1 s: so long it has, to end by itself
 end_child()
 {
-	[ -z "$CHILD" ] || kill -TERM -- "-$CHILD" 2>/dev/null
+	local group=$CHILD tries
+
 	CHILD=
+	[ -n "$group" ] || return 0
+	kill -TERM -- "-$group" 2>/dev/null
+	# Some of it may wait for good: libinfinipath, which libfabric may be
+	# linked with, calls exit() when SIGTERM comes, also in fi_getinfo().
+	for ((tries = 0; tries < END_TRIES; tries++)); do
+		kill -0 -- "-$group" 2>/dev/null || return 0
+		sleep 0.1
+	done
+	kill -KILL -- "-$group" 2>/dev/null
 }
 
 # end_on_signals COMMAND: runs COMMAND when a signal ends this script.
