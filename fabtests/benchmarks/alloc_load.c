@@ -65,8 +65,11 @@ static inline uint64_t draw(uint64_t *seed)
 	return *seed;
 }
 
+/* Threads share no cache line of these, nor two lines side by side. */
+#define APART _Alignas(128)
+
 struct worker {
-	pthread_t thread;
+	APART pthread_t thread;
 	unsigned id;
 	unsigned long steps;
 	uint64_t seed;
@@ -177,7 +180,7 @@ static void scratch(unsigned long steps)
 
 /* What a thread passes to the other one: a batch at a time. */
 static struct box {
-	pthread_mutex_t lock;
+	APART pthread_mutex_t lock;
 	pthread_cond_t changed;
 	void **batch;
 } box[THREADS_MAX];
