@@ -97,43 +97,48 @@ static int heap_add(struct mrrc_heap *heap, size_t size)
 	return ret;
 }
 
+/* What to do for room, in this order; each is done once for an allocation. */
+enum grow_step { GROW_OWN, GROW_ALL, GROW_ADD };
+
 /*
- * The arena has no room: take back what magazines keep if that is much, or no
- * block can be added; else add a block. Several threads that come here at once
- * add one each, if limits allow.
+ * The arena has no room. Magazines and the depot give theirs back if that is
+ * much, or if no block can be added: first those of this thread, which takes no
+ * barrier. Else add a block. Several threads that come here at once add one
+ * each, if limits allow.
  */
-static int heap_grow(struct mrrc_heap *heap, size_t len, bool *drained)
+static int heap_grow(struct mrrc_heap *heap, size_t len, enum grow_step *step)
 {
-	uint64_t allocs, frees;
-	size_t kept = mrrc_mags_kept(heap, &allocs, &frees), size;
-	bool tight, drain, wait;
+	size_t size, least;
+	bool tight, wait;
 	unsigned seen;
 	int ret;
 
 	mrrc_lock_acquire(&heap->lock);
-	kept += mrrc_depot_kept(heap);
 	size = heap_growth(heap, len);
 	tight = heap_tight(heap, size);
-	wait = tight && heap->growing;
-	drain = !wait && !*drained && kept &&
-		(tight || (kept >= len && kept > heap->bytes / 16));
+	least = tight ? 1 : heap->bytes / 16 + len;
 	seen = heap->grown;
-	heap->growing += !wait && !drain;
+	wait = tight && heap->growing;
+	heap->growing += !wait && *step == GROW_ADD;
 	mrrc_lock_release(&heap->lock);
 	if (wait) {
 		heap_wait(heap, seen);
 		return 0;
 	}
-	if (drain) {
-		*drained = true;
-		mrrc_mags_drain(heap, false);
-		mrrc_lock_acquire(&heap->lock);
-		mrrc_depot_drain(heap);
-		mrrc_lock_release(&heap->lock);
+	switch (*step) {
+	case GROW_OWN:
+		*step = GROW_ALL;
+		if (mrrc_mags_reclaim_own(heap, least))
+			return 0;
+		/* fall through */
+	case GROW_ALL:
+		*step = GROW_ADD;
+		mrrc_mags_reclaim(heap, least);
 		return 0;
+	default:
+		ret = heap_add(heap, size);
+		return ret && heap_wait(heap, seen) ? 0 : ret;
 	}
-	ret = heap_add(heap, size);
-	return ret && heap_wait(heap, seen) ? 0 : ret;
 }
 
 /* One object through the thread's magazines. 0: not possible. */
@@ -210,7 +215,7 @@ static int alloc_class(struct mrrc_heap *heap, unsigned class, size_t align,
 {
 	const size_t room =
 		mrrc_class_size(class) + (align > MRRC_HEAP_PAGE ? align : 0);
-	bool drained = false;
+	enum grow_step step = GROW_OWN;
 	int ret = 0;
 
 	*object = take(heap, class, align);
@@ -222,7 +227,7 @@ static int alloc_class(struct mrrc_heap *heap, unsigned class, size_t align,
 			break;
 		if (ret)
 			return ret;
-		ret = heap_grow(heap, room, &drained);
+		ret = heap_grow(heap, room, &step);
 		/* even if it failed: magazines may have been emptied for it */
 		*object = take(heap, class, align);
 	}

@@ -242,6 +242,33 @@ static void mags_retire(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
 	mrrc_lock_release(&heap->lock);
 }
 
+static size_t mags_bytes(const struct mrrc_tcache *tcache, unsigned slot)
+{
+	uint64_t allocs, frees;
+	size_t bytes;
+
+	mags_count(tcache, slot, &allocs, &frees, &bytes);
+	return bytes;
+}
+
+bool mrrc_mags_reclaim_own(struct mrrc_heap *heap, size_t least)
+{
+	struct mrrc_tcache *tcache = mrrc_tcache_self;
+	size_t kept;
+
+	if (!heap->slot || !mrrc_biased_enter(&tcache->biased))
+		return false;
+	mrrc_lock_acquire(&heap->lock);
+	kept = mags_bytes(tcache, heap->slot) + mrrc_depot_kept(heap);
+	if (kept >= least) {
+		mags_empty(heap, tcache);
+		mrrc_depot_drain(heap);
+	}
+	mrrc_lock_release(&heap->lock);
+	mrrc_biased_leave(&tcache->biased);
+	return kept >= least;
+}
+
 /*
  * Does the thread have objects or counters of the heap? The biased lock is
  * shut, or the caller is its owner.
@@ -415,16 +442,27 @@ struct mrrc_mags *mrrc_mags_get(struct mrrc_tcache *tcache,
 	return set;
 }
 
-/* All threads' biased locks. The list's lock held. */
+/* ---- of all threads: the list's lock held --------------------------------- */
+
+#define MAGS_FOREACH(tcache) TAILQ_FOREACH(tcache, &mags.threads, link)
+
 static void mags_shut(void)
 {
 	struct mrrc_tcache *tcache;
 
-	TAILQ_FOREACH(tcache, &mags.threads, link)
-		mrrc_biased_begin(&tcache->biased);
+	MAGS_FOREACH(tcache)
+	mrrc_biased_begin(&tcache->biased);
 	mrrc_biased_barrier();
-	TAILQ_FOREACH(tcache, &mags.threads, link)
-		mrrc_biased_end(&tcache->biased);
+	MAGS_FOREACH(tcache)
+	mrrc_biased_end(&tcache->biased);
+}
+
+static void mags_open(void)
+{
+	struct mrrc_tcache *tcache;
+
+	MAGS_FOREACH(tcache)
+	mrrc_biased_open(&tcache->biased);
 }
 
 void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only)
@@ -438,18 +476,42 @@ void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only)
 		return;
 	pthread_mutex_lock(&mags.lock);
 	mags_shut();
-	TAILQ_FOREACH(tcache, &mags.threads, link) {
+	mrrc_lock_acquire(&heap->lock);
+	MAGS_FOREACH(tcache)
+	{
 		count = &tcache->count[heap->slot];
 		mags_count(tcache, heap->slot, &allocs, &frees, &bytes);
-		if (bytes && (!idle_only || allocs + frees == count->seen)) {
-			mrrc_lock_acquire(&heap->lock);
+		if (!idle_only || allocs + frees == count->seen)
 			mags_empty(heap, tcache);
-			mrrc_lock_release(&heap->lock);
-		}
 		count->seen = allocs + frees;
-		mrrc_biased_open(&tcache->biased);
 	}
+	mrrc_lock_release(&heap->lock);
+	mags_open();
 	pthread_mutex_unlock(&mags.lock);
+}
+
+bool mrrc_mags_reclaim(struct mrrc_heap *heap, size_t least)
+{
+	struct mrrc_tcache *tcache;
+	size_t kept;
+
+	if (!heap->slot)
+		return false;
+	pthread_mutex_lock(&mags.lock);
+	mags_shut();
+	mrrc_lock_acquire(&heap->lock);
+	kept = mrrc_depot_kept(heap);
+	MAGS_FOREACH(tcache)
+	kept += mags_bytes(tcache, heap->slot);
+	if (kept >= least) {
+		MAGS_FOREACH(tcache)
+		mags_empty(heap, tcache);
+		mrrc_depot_drain(heap);
+	}
+	mrrc_lock_release(&heap->lock);
+	mags_open();
+	pthread_mutex_unlock(&mags.lock);
+	return kept >= least;
 }
 
 size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs, uint64_t *frees)
@@ -464,15 +526,16 @@ size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs, uint64_t *frees)
 	*allocs = heap->allocs;
 	*frees = heap->frees;
 	mrrc_lock_release(&heap->lock);
-	if (heap->slot)
+	if (heap->slot) {
 		mags_shut();
-	tcache = heap->slot ? TAILQ_FIRST(&mags.threads) : NULL;
-	for (; tcache; tcache = TAILQ_NEXT(tcache, link)) {
-		mags_count(tcache, heap->slot, &a, &f, &bytes);
-		mrrc_biased_open(&tcache->biased);
-		*allocs += a;
-		*frees += f;
-		all += bytes;
+		MAGS_FOREACH(tcache)
+		{
+			mags_count(tcache, heap->slot, &a, &f, &bytes);
+			*allocs += a;
+			*frees += f;
+			all += bytes;
+		}
+		mags_open();
 	}
 	pthread_mutex_unlock(&mags.lock);
 	return all;

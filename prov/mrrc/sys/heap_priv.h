@@ -218,6 +218,12 @@ void mrrc_hot_look(struct mrrc_tcache *tcache, struct mrrc_mags *set);
 
 /* All threads' magazines of a heap, or those that were idle, to the arena. */
 void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only);
+/*
+ * If this thread's magazines and the depot, or those of all threads, have so
+ * many bytes, all of them to the arena. true: they had.
+ */
+bool mrrc_mags_reclaim_own(struct mrrc_heap *heap, size_t least);
+bool mrrc_mags_reclaim(struct mrrc_heap *heap, size_t least);
 /* Bytes in them; and the heap's allocations and frees, all of them. */
 size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs,
 		      uint64_t *frees);

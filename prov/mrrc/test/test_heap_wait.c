@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What the allocator waits for before it takes something away: threads inside
- * their biased locks, and those that walk over a domain's heaps.
+ * their biased locks, and those that walk over a domain's heaps; and what it
+ * takes away before it grows.
  */
 #include "config.h"
 #include "suites.h"
 
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
 #include "fault.h"
@@ -50,6 +52,11 @@ static void count(void)
 	mrrc_mags_kept(heap, &allocs, &frees);
 }
 
+static void reclaim(void)
+{
+	mrrc_mags_reclaim(heap, 0);
+}
+
 static void detach(void)
 {
 	mrrc_mags_detach(heap);
@@ -58,7 +65,8 @@ static void detach(void)
 /* The thread inside and the waiting one, in one thread, step by step. */
 START_TEST(biased_locks_are_waited_for)
 {
-	static void (*const call[])(void) = { end_block, drain, count, detach };
+	static void (*const call[])(void) = { end_block, drain, count, reclaim,
+					      detach };
 
 	heap_put(heap_get(heap, 1, 64, 0));
 	alone = heap_get(heap, 1, 64, MRRC_HEAP_ISOLATED);
@@ -76,6 +84,68 @@ START_TEST(biased_locks_are_waited_for)
 	fault_at(FAULT_YIELD, NULL);
 	mrrc_biased_leave(&mrrc_tcache_self->biased);
 	ck_assert(waited);
+}
+END_TEST
+
+/* ---- what magazines keep, before a heap grows ------------------------------- */
+
+#define KEPT_LEN ((size_t) 64 << 10)
+#define KEPT_CNT (MIB / KEPT_LEN) /* a block of them */
+
+static unsigned barriers;
+
+static void count_barrier(void)
+{
+	barriers++;
+}
+
+/* Has all of a block in its magazine, until it is told to end. */
+static void *keep(void *arg)
+{
+	void *addr[KEPT_CNT];
+	sem_t *sem = arg;
+	unsigned i;
+
+	for (i = 0; i < KEPT_CNT; i++)
+		addr[i] = heap_get(heap, 1, KEPT_LEN, 0);
+	for (i = 0; i < KEPT_CNT; i++)
+		heap_put(addr[i]);
+	if (sem) {
+		sem_post(&sem[0]);
+		sem_wait(&sem[1]);
+	}
+	return NULL;
+}
+
+/* Of this thread, without a barrier; or of another one. */
+START_TEST(what_is_kept_is_used_first)
+{
+	pthread_t thread;
+	sem_t sem[2];
+
+	if (mrrc_heap_watched)
+		skip("a tool watches: nothing is kept");
+	sem_init(&sem[0], 0, 0);
+	sem_init(&sem[1], 0, 0);
+	if (_i) {
+		ck_assert(!pthread_create(&thread, NULL, keep, sem));
+		sem_wait(&sem[0]);
+	} else {
+		keep(NULL);
+	}
+	ck_assert_uint_eq(heap_fake.regs, 1);
+	barriers = 0;
+	fault_at(FAULT_BARRIER, count_barrier);
+	heap_put(heap_get(heap, 1, MIB / 2, 0));
+	fault_at(FAULT_BARRIER, NULL);
+	ck_assert_uint_eq(heap_fake.regs, 1);
+#ifndef __SANITIZE_THREAD__
+	ck_assert_uint_eq(barriers, _i);
+#endif
+	if (_i) {
+		sem_post(&sem[1]);
+		pthread_join(thread, NULL);
+	}
 }
 END_TEST
 
@@ -135,7 +205,8 @@ Suite *heap_wait_suite(void)
 
 	tcase_add_checked_fixture(tcase, heap_setup, heap_teardown);
 	tcase_set_timeout(tcase, 60);
-	tcase_add_loop_test(tcase, biased_locks_are_waited_for, 0, 4);
+	tcase_add_loop_test(tcase, biased_locks_are_waited_for, 0, 5);
+	tcase_add_loop_test(tcase, what_is_kept_is_used_first, 0, 2);
 	tcase_add_test(tcase, walks_are_waited_for);
 	suite_add_tcase(suite, tcase);
 	return suite;
