@@ -156,24 +156,10 @@ static void cut_mib(struct mrrc_heap_mib *mib, uint32_t first, uint32_t end,
 		mib->cut[i] = cut;
 }
 
-/*
- * As few marks as there can be for small objects, of which there are many. From
- * 2 KiB on more, so that those of neighbours lie further apart: threads that
- * each use one share few cache lines.
- */
-static unsigned cut_shift(unsigned class)
-{
-	const size_t size = mrrc_class_size(class);
-
-	if (class >= MRRC_CLASS_SMALL)
-		return MRRC_CUT_SHIFT_MAX;
-	return size < 2048 ? 63 - __builtin_clzll(size) : 7;
-}
-
 /* The pages of a run or span. */
 static void cut_pages(const struct mrrc_heap_page *page)
 {
-	const struct mrrc_heap_cut cut = { cut_shift(page->class),
+	const struct mrrc_heap_cut cut = { mrrc_cut_shift(page->class),
 					   page->class };
 	const uint32_t end = page->head + page->count;
 	uint32_t i = page->head, next;

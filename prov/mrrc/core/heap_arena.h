@@ -40,6 +40,20 @@ struct mrrc_heap_cut {
 };
 
 /*
+ * As few marks as there can be for small objects, of which there are many. From
+ * 2 KiB on more, so that those of neighbours lie further apart: threads that
+ * each use one share few cache lines.
+ */
+static inline unsigned mrrc_cut_shift(unsigned class)
+{
+	const size_t size = mrrc_class_size(class);
+
+	if (class >= MRRC_CLASS_SMALL)
+		return MRRC_CUT_SHIFT_MAX;
+	return size < 2048 ? 63 - __builtin_clzll(size) : 7;
+}
+
+/*
  * What a free needs to know of a MiB of a block. The marks follow, in the same
  * memory: those of all pages that are cut alike lie side by side, however far
  * apart the objects are (mrrc_mib_mark()).

@@ -20,12 +20,13 @@
 
 /*
  * Filled by heap_mag.c: the class for a length, since there is no quick bit
- * scan.
+ * scan; and how pages of a class are cut.
  */
 extern MRRC_HIDDEN struct mrrc_class_table {
 	uint8_t by_16[64];   /* to 1 KiB */
 	uint8_t by_128[256]; /* to 32 KiB */
 	uint8_t by_4096[512];
+	uint8_t shift[MRRC_CLASSES]; /* mrrc_heap_cut.shift */
 } mrrc_class_table;
 
 /*
@@ -142,7 +143,8 @@ static mrrc_always_inline bool mrrc_heap_get_mag(struct mrrc_heap *heap,
 	got->object = top->object;
 	mrrc_biased_leave(&tcache->biased);
 	got->cookie = mib->cookie;
-	__atomic_store_n(mrrc_mib_mark(mib, got->object),
+	__atomic_store_n(mrrc_mib_mark_at(mib, got->object,
+					  mrrc_class_table.shift[class]),
 			 MRRC_MARK_LIVE(got->object), __ATOMIC_RELAXED);
 	mrrc_heap_debug_alloc(heap->domain, mib->block, got->object, len,
 			      mrrc_class_size(class));
@@ -187,25 +189,6 @@ static mrrc_always_inline bool mrrc_heap_put_hot(struct mrrc_heaps *heaps,
 	return true;
 }
 
-/* Fill the empty hot slot with an object that is marked as freed. */
-static mrrc_always_inline void mrrc_hot_fill(struct mrrc_tcache *tcache,
-					     uintptr_t addr, unsigned class,
-					     struct mrrc_heap_mib *mib,
-					     uint16_t *mark)
-{
-	struct mrrc_hot *hot = &tcache->hot;
-
-	hot->id = hot->key = mrrc_hot_key(mib->slot, class);
-	hot->seen = 0;
-	hot->cut = mrrc_mib_cut(mib, addr);
-	hot->mib = mib;
-	hot->mark = mark;
-	hot->cookie = mib->cookie;
-	hot->count = &tcache->count[mib->slot].hot;
-	atomic_store_explicit(&hot->domain, mib->domain, memory_order_relaxed);
-	__atomic_store_n(&hot->object, addr, __ATOMIC_RELAXED);
-}
-
 /*
  * Free of any other object; false: take the slow path. The biased lock is left.
  * heaps may be NULL, which owns nothing.
@@ -245,7 +228,6 @@ static mrrc_always_inline bool mrrc_heap_put_mag(struct mrrc_heaps *heaps,
 		mrrc_heap_debug_freed(mib->block, addr, mrrc_class_size(class));
 		__atomic_store_n(mark, MRRC_MARK_FREED(addr), __ATOMIC_RELAXED);
 		mrrc_hot_fill(tcache, addr, class, mib, mark);
-		mrrc_biased_leave(&tcache->biased);
 		return true;
 	}
 	set = tcache->mags[mib->slot];

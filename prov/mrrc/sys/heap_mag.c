@@ -138,6 +138,23 @@ bool mrrc_mags_put(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 	return true;
 }
 
+void mrrc_hot_fill(struct mrrc_tcache *tcache, uintptr_t addr, unsigned class,
+		   struct mrrc_heap_mib *mib, uint16_t *mark)
+{
+	struct mrrc_hot *hot = &tcache->hot;
+
+	hot->id = hot->key = mrrc_hot_key(mib->slot, class);
+	hot->seen = 0;
+	hot->cut = mrrc_mib_cut(mib, addr);
+	hot->mib = mib;
+	hot->mark = mark;
+	hot->cookie = mib->cookie;
+	hot->count = &tcache->count[mib->slot].hot;
+	atomic_store_explicit(&hot->domain, mib->domain, memory_order_relaxed);
+	__atomic_store_n(&hot->object, addr, __ATOMIC_RELAXED);
+	mrrc_biased_leave(&tcache->biased);
+}
+
 void mrrc_hot_look(struct mrrc_tcache *tcache, struct mrrc_mags *set)
 {
 	struct mrrc_hot *hot = &tcache->hot;
@@ -360,6 +377,8 @@ static void class_table_init(struct mrrc_class_table *table)
 {
 	size_t i;
 
+	for (i = 0; i < MRRC_CLASSES; i++)
+		table->shift[i] = mrrc_cut_shift(i);
 	for (i = 0; i < sizeof(table->by_16); i++)
 		table->by_16[i] = mrrc_class_of((i + 1) * 16);
 	for (i = 0; i < sizeof(table->by_128); i++)

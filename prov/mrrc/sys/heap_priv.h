@@ -211,6 +211,12 @@ unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 bool mrrc_mags_put(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 		   unsigned class, const struct mrrc_mag_entry *entry);
 /*
+ * Inside the biased lock, which is left: fill the empty hot slot with an object
+ * that is marked as freed.
+ */
+void mrrc_hot_fill(struct mrrc_tcache *tcache, uintptr_t addr, unsigned class,
+		   struct mrrc_heap_mib *mib, uint16_t *mark);
+/*
  * Inside the biased lock: if it is time, move an object that was in the hot slot
  * at the last look out of it.
  */
