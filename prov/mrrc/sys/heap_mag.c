@@ -1,50 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Magazines: the freed objects of each heap that each thread keeps
- * (heap_priv.h); behind them is the heap's own store, the depot.
- *
- * A thread's magazines are behind its biased lock (biased_lock.h), which it
- * enters with plain stores. Trimming, exact counting and closing shut that
- * lock. The list of threads has a lock of its own, without a rank, as fork
- * handlers run in an order that the provider does not choose. Under it biased
- * locks are shut and heaps' locks taken; no thread takes it inside a biased
- * lock or under another lock.
+ * Magazines: the freed objects of each heap that a thread keeps (heap_priv.h);
+ * behind them is the heap's own store, the depot.
  */
 #include "config.h"
 #include "sys/heap_priv.h"
 
-#include <errno.h>
-#include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "sys/heap_fast.h"
-#include "sys/heap_map.h"
 #include "sys/heap_watch.h"
-
-static struct {
-	pthread_once_t once;
-	int ready;
-	pthread_key_t key;    /* a thread's end */
-	pthread_mutex_t lock; /* guards the rest */
-	TAILQ_HEAD(, mrrc_tcache) threads;
-	TAILQ_HEAD(, mrrc_heaps) domains;
-	struct mrrc_heap *slot[MRRC_SLOTS]; /* 0: no heap's */
-	bool taken[MRRC_SLOTS];
-	unsigned served[MRRC_SHARDS_MAX]; /* threads, by mrrc_tcache.shard */
-} mags = {
-	.once = PTHREAD_ONCE_INIT,
-	.ready = -EBUSY,
-	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.threads = TAILQ_HEAD_INITIALIZER(mags.threads),
-	.domains = TAILQ_HEAD_INITIALIZER(mags.domains),
-};
-
-static char no_domain; /* an address that no domain has, not even NULL */
-
-struct mrrc_tcache mrrc_tcache_none = { .biased = MRRC_BIASED_SHUT };
-_Thread_local struct mrrc_tcache *mrrc_tcache_self = &mrrc_tcache_none;
 
 /*
  * Capacity: many objects of small sizes, 16 in flight of larger ones. An object
@@ -58,9 +24,24 @@ const uint8_t mrrc_mag_cap[MRRC_CLASSES] = {
 	[56 ... MRRC_CLASSES - 1] = 20,
 };
 
-/* ---- memory for bookkeeping ---------------------------------------------- */
+struct mrrc_class_table mrrc_class_table;
 
-static void *mags_map(size_t len)
+void mrrc_class_table_init(void)
+{
+	struct mrrc_class_table *table = &mrrc_class_table;
+	size_t i;
+
+	for (i = 0; i < MRRC_CLASSES; i++)
+		table->shift[i] = mrrc_cut_shift(i);
+	for (i = 0; i < sizeof(table->by_16); i++)
+		table->by_16[i] = mrrc_class_of((i + 1) * 16);
+	for (i = 0; i < sizeof(table->by_128); i++)
+		table->by_128[i] = mrrc_class_of((i + 1) * 128);
+	for (i = 0; i < sizeof(table->by_4096); i++)
+		table->by_4096[i] = mrrc_class_of((i + 1) * 4096);
+}
+
+void *mrrc_mags_map(size_t len)
 {
 	void *addr = mmap(NULL, len, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -78,15 +59,28 @@ static bool mags_away(const struct mrrc_heap *heap,
 	       !mrrc_heap_serves(heap, tcache->shard);
 }
 
-/* Of all threads that the heap or shard serves. */
-static void keys_set(struct mrrc_heap *heap, unsigned key)
+struct mrrc_mags *mrrc_mags_get(struct mrrc_tcache *tcache,
+				struct mrrc_heap *heap)
 {
-	unsigned i;
+	struct mrrc_mags *set = tcache->mags[heap->slot];
+	unsigned class;
 
-	for (i = 0; i < MRRC_SHARDS_MAX; i++) {
-		if (heap->main == heap || mrrc_heap_serves(heap, i))
-			atomic_store(&heap->main->key[i], key);
+	if (set || !heap->slot)
+		return set;
+	set = mrrc_mags_map(sizeof(*set));
+	if (!set)
+		return NULL;
+	set->left = MRRC_HOT_MISSES;
+	for (class = 0; class < MRRC_CLASSES; class ++) {
+		set->of[class].top = set->entry[class];
+		set->of[class].end =
+			set->entry[class] + (mags_away(heap, tcache, class) ?
+						     MAG_AWAY :
+						     mrrc_mag_cap[class]);
 	}
+	/* others read it under the list's lock, with this biased lock shut */
+	tcache->mags[heap->slot] = set;
+	return set;
 }
 
 /* ---- a thread's own: inside its biased lock ---------------------------- */
@@ -187,11 +181,7 @@ static unsigned hot_class(const struct mrrc_tcache *tcache, unsigned slot)
 	return class < MRRC_CLASSES ? class : MRRC_CLASSES;
 }
 
-/*
- * Empty all magazines to the heap, by way of its depot. The heap's lock held,
- * the biased lock shut.
- */
-static void mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
+void mrrc_mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
 {
 	const unsigned hot = hot_class(tcache, heap->slot);
 	uint64_t *out = &tcache->count[heap->slot].out;
@@ -213,12 +203,8 @@ static void mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
 	++*out;
 }
 
-/*
- * Objects that came from the heap or a free, and were not allocated, are in the
- * magazines. The biased lock shut.
- */
-static void mags_count(const struct mrrc_tcache *tcache, unsigned slot,
-		       uint64_t *allocs, uint64_t *frees, size_t *bytes)
+void mrrc_mags_count(const struct mrrc_tcache *tcache, unsigned slot,
+		     uint64_t *allocs, uint64_t *frees, size_t *bytes)
 {
 	const struct mrrc_mag_count *count = &tcache->count[slot];
 	const struct mrrc_mags *set = tcache->mags[slot];
@@ -226,6 +212,10 @@ static void mags_count(const struct mrrc_tcache *tcache, unsigned slot,
 	uint64_t here = 0, sum = count->hot;
 	unsigned class, n;
 
+	/*
+	 * what came from the heap or a free, and was not allocated, is in the
+	 * magazines
+	 */
 	*bytes = 0;
 	if (hot != MRRC_CLASSES) {
 		*bytes = mrrc_class_size(hot);
@@ -242,29 +232,25 @@ static void mags_count(const struct mrrc_tcache *tcache, unsigned slot,
 	*frees = here + sum + count->out - count->in;
 }
 
-/*
- * Empty, and counted; the caller unmaps the magazines. The list's lock held,
- * the biased lock shut or its owner's.
- */
-static void mags_retire(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
+void mrrc_mags_retire(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
 {
 	uint64_t allocs, frees;
 	size_t bytes;
 
-	mags_count(tcache, heap->slot, &allocs, &frees, &bytes);
+	mrrc_mags_count(tcache, heap->slot, &allocs, &frees, &bytes);
 	mrrc_lock_acquire(&heap->lock);
-	mags_empty(heap, tcache);
+	mrrc_mags_empty(heap, tcache);
 	heap->allocs += allocs;
 	heap->frees += frees;
 	mrrc_lock_release(&heap->lock);
 }
 
-static size_t mags_bytes(const struct mrrc_tcache *tcache, unsigned slot)
+size_t mrrc_mags_bytes(const struct mrrc_tcache *tcache, unsigned slot)
 {
 	uint64_t allocs, frees;
 	size_t bytes;
 
-	mags_count(tcache, slot, &allocs, &frees, &bytes);
+	mrrc_mags_count(tcache, slot, &allocs, &frees, &bytes);
 	return bytes;
 }
 
@@ -276,9 +262,9 @@ bool mrrc_mags_reclaim_own(struct mrrc_heap *heap, size_t least)
 	if (!heap->slot || !mrrc_biased_enter(&tcache->biased))
 		return false;
 	mrrc_lock_acquire(&heap->lock);
-	kept = mags_bytes(tcache, heap->slot) + mrrc_depot_kept(heap);
+	kept = mrrc_mags_bytes(tcache, heap->slot) + mrrc_depot_kept(heap);
 	if (kept >= least) {
-		mags_empty(heap, tcache);
+		mrrc_mags_empty(heap, tcache);
 		mrrc_depot_drain(heap);
 	}
 	mrrc_lock_release(&heap->lock);
@@ -286,405 +272,8 @@ bool mrrc_mags_reclaim_own(struct mrrc_heap *heap, size_t least)
 	return kept >= least;
 }
 
-/*
- * Does the thread have objects or counters of the heap? The biased lock is
- * shut, or the caller is its owner.
- */
-static bool mags_any(const struct mrrc_tcache *tcache, unsigned slot)
+bool mrrc_mags_any(const struct mrrc_tcache *tcache, unsigned slot)
 {
 	return tcache->mags[slot] || hot_class(tcache, slot) != MRRC_CLASSES ||
 	       tcache->count[slot].hot || tcache->count[slot].out;
-}
-
-/* ---- threads ------------------------------------------------------------- */
-
-static struct mrrc_tcache *tcache_map(void)
-{
-	char *at = mags_map(MRRC_TCACHE_PAD + sizeof(struct mrrc_tcache));
-
-	return at ? (void *) (at + MRRC_TCACHE_PAD) : NULL;
-}
-
-static void tcache_unmap(struct mrrc_tcache *tcache)
-{
-	munmap((char *) tcache - MRRC_TCACHE_PAD,
-	       MRRC_TCACHE_PAD + sizeof(*tcache));
-}
-
-static void tcache_end(void *arg)
-{
-	struct mrrc_tcache *tcache = arg;
-	unsigned i;
-
-	mrrc_tcache_self = &mrrc_tcache_none;
-	pthread_mutex_lock(&mags.lock);
-	TAILQ_REMOVE(&mags.threads, tcache, link);
-	mags.served[tcache->shard]--;
-	for (i = 1; i < MRRC_SLOTS; i++) {
-		if (mags_any(tcache, i))
-			mags_retire(mags.slot[i], tcache);
-	}
-	pthread_mutex_unlock(&mags.lock);
-	for (i = 1; i < MRRC_SLOTS; i++) {
-		if (tcache->mags[i])
-			munmap(tcache->mags[i], sizeof(*tcache->mags[i]));
-	}
-	tcache_unmap(tcache);
-}
-
-static void mags_fork_prepare(void)
-{
-	pthread_mutex_lock(&mags.lock);
-}
-
-static void mags_fork_parent(void)
-{
-	pthread_mutex_unlock(&mags.lock);
-}
-
-/*
- * The only thread of a child gets no magazines, so that its calls take the path
- * that refuses the parent's domains. Other threads' magazines stay. The
- * parent's heaps release their slots, which the child's heaps may use.
- */
-static void mags_fork_child(void)
-{
-	struct mrrc_heaps *domain;
-	unsigned i;
-
-	for (i = 1; i < MRRC_SLOTS; i++) {
-		if (mags.slot[i])
-			keys_set(mags.slot[i], MRRC_KEY_NONE);
-		mags.slot[i] = NULL;
-		mags.taken[i] = false;
-	}
-	TAILQ_FOREACH(domain, &mags.domains, link) {
-		atomic_store(&domain->forked, true);
-		atomic_store(&domain->own, &no_domain);
-	}
-	TAILQ_INIT(&mags.domains);
-	TAILQ_INIT(&mags.threads);
-	memset(mags.served, 0, sizeof(mags.served));
-	mrrc_tcache_self = &mrrc_tcache_none;
-	pthread_setspecific(mags.key, NULL);
-	mrrc_biased_setup();
-	pthread_mutex_unlock(&mags.lock);
-}
-
-struct mrrc_class_table mrrc_class_table;
-
-static void class_table_init(struct mrrc_class_table *table)
-{
-	size_t i;
-
-	for (i = 0; i < MRRC_CLASSES; i++)
-		table->shift[i] = mrrc_cut_shift(i);
-	for (i = 0; i < sizeof(table->by_16); i++)
-		table->by_16[i] = mrrc_class_of((i + 1) * 16);
-	for (i = 0; i < sizeof(table->by_128); i++)
-		table->by_128[i] = mrrc_class_of((i + 1) * 128);
-	for (i = 0; i < sizeof(table->by_4096); i++)
-		table->by_4096[i] = mrrc_class_of((i + 1) * 4096);
-}
-
-static void mags_init(void)
-{
-	class_table_init(&mrrc_class_table);
-	mags.ready = -pthread_key_create(&mags.key, tcache_end);
-	if (mags.ready)
-		return;
-	mrrc_biased_setup();
-	mags.ready = -pthread_atfork(mags_fork_prepare, mags_fork_parent,
-				     mags_fork_child);
-}
-
-/*
- * The number that fewest threads have: threads that follow each other get the
- * same shards, and no more have blocks than there are threads at once.
- */
-static unsigned mags_shard(void)
-{
-	unsigned i, least = 0;
-
-	for (i = 1; i < MRRC_SHARDS_MAX; i++) {
-		if (mags.served[i] < mags.served[least])
-			least = i;
-	}
-	mags.served[least]++;
-	return least;
-}
-
-struct mrrc_tcache *mrrc_tcache_get(void)
-{
-	struct mrrc_tcache *tcache = mrrc_tcache_self;
-
-	if (tcache != &mrrc_tcache_none)
-		return tcache;
-	tcache = tcache_map();
-	if (!tcache)
-		return NULL;
-	mrrc_biased_init(&tcache->biased, !mrrc_heap_watched);
-	atomic_init(&tcache->hot.domain, &no_domain);
-	if (pthread_setspecific(mags.key, tcache)) {
-		tcache_unmap(tcache);
-		return NULL;
-	}
-	pthread_mutex_lock(&mags.lock);
-	tcache->shard = mags_shard();
-	TAILQ_INSERT_TAIL(&mags.threads, tcache, link);
-	pthread_mutex_unlock(&mags.lock);
-	mrrc_tcache_self = tcache;
-	return tcache;
-}
-
-struct mrrc_mags *mrrc_mags_get(struct mrrc_tcache *tcache,
-				struct mrrc_heap *heap)
-{
-	struct mrrc_mags *set = tcache->mags[heap->slot];
-	unsigned class;
-
-	if (set || !heap->slot)
-		return set;
-	set = mags_map(sizeof(*set));
-	if (!set)
-		return NULL;
-	set->left = MRRC_HOT_MISSES;
-	for (class = 0; class < MRRC_CLASSES; class ++) {
-		set->of[class].top = set->entry[class];
-		set->of[class].end =
-			set->entry[class] + (mags_away(heap, tcache, class) ?
-						     MAG_AWAY :
-						     mrrc_mag_cap[class]);
-	}
-	/* others read it under the list's lock, with this biased lock shut */
-	tcache->mags[heap->slot] = set;
-	return set;
-}
-
-/* ---- of all threads: the list's lock held --------------------------------- */
-
-#define MAGS_FOREACH(tcache) TAILQ_FOREACH(tcache, &mags.threads, link)
-
-static void mags_shut(void)
-{
-	struct mrrc_tcache *tcache;
-
-	MAGS_FOREACH(tcache)
-	mrrc_biased_begin(&tcache->biased);
-	mrrc_biased_barrier();
-	MAGS_FOREACH(tcache)
-	mrrc_biased_end(&tcache->biased);
-}
-
-static void mags_open(void)
-{
-	struct mrrc_tcache *tcache;
-
-	MAGS_FOREACH(tcache)
-	mrrc_biased_open(&tcache->biased);
-}
-
-void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only)
-{
-	struct mrrc_mag_count *count;
-	struct mrrc_tcache *tcache;
-	uint64_t allocs, frees;
-	size_t bytes;
-
-	if (!heap->slot)
-		return;
-	pthread_mutex_lock(&mags.lock);
-	mags_shut();
-	mrrc_lock_acquire(&heap->lock);
-	MAGS_FOREACH(tcache)
-	{
-		count = &tcache->count[heap->slot];
-		mags_count(tcache, heap->slot, &allocs, &frees, &bytes);
-		if (!idle_only || allocs + frees == count->seen)
-			mags_empty(heap, tcache);
-		count->seen = allocs + frees;
-	}
-	mrrc_lock_release(&heap->lock);
-	mags_open();
-	pthread_mutex_unlock(&mags.lock);
-}
-
-bool mrrc_mags_reclaim(struct mrrc_heap *heap, size_t least)
-{
-	struct mrrc_tcache *tcache;
-	size_t kept;
-
-	if (!heap->slot)
-		return false;
-	pthread_mutex_lock(&mags.lock);
-	mags_shut();
-	mrrc_lock_acquire(&heap->lock);
-	kept = mrrc_depot_kept(heap);
-	MAGS_FOREACH(tcache)
-	kept += mags_bytes(tcache, heap->slot);
-	if (kept >= least) {
-		MAGS_FOREACH(tcache)
-		mags_empty(heap, tcache);
-		mrrc_depot_drain(heap);
-	}
-	mrrc_lock_release(&heap->lock);
-	mags_open();
-	pthread_mutex_unlock(&mags.lock);
-	return kept >= least;
-}
-
-size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs, uint64_t *frees)
-{
-	struct mrrc_tcache *tcache;
-	uint64_t a, f;
-	size_t all = 0, bytes;
-
-	pthread_mutex_lock(&mags.lock);
-	/* a thread that ends adds its own to these, not meanwhile */
-	mrrc_lock_acquire(&heap->lock);
-	*allocs = heap->allocs;
-	*frees = heap->frees;
-	mrrc_lock_release(&heap->lock);
-	if (heap->slot) {
-		mags_shut();
-		MAGS_FOREACH(tcache)
-		{
-			mags_count(tcache, heap->slot, &a, &f, &bytes);
-			*allocs += a;
-			*frees += f;
-			all += bytes;
-		}
-		mags_open();
-	}
-	pthread_mutex_unlock(&mags.lock);
-	return all;
-}
-
-/*
- * ---- objects that other threads may free ----------------------------------
- */
-
-struct mrrc_tcache *mrrc_heap_look(void)
-{
-	struct mrrc_tcache *tcache = mrrc_tcache_self;
-
-	if (tcache && mrrc_biased_enter(&tcache->biased))
-		return tcache;
-	pthread_mutex_lock(&mags.lock);
-	return NULL;
-}
-
-void mrrc_heap_looked(struct mrrc_tcache *look)
-{
-	if (look)
-		mrrc_biased_leave(&look->biased);
-	else
-		pthread_mutex_unlock(&mags.lock);
-}
-
-/*
- * The owner may store another object there at this moment. Then that object's
- * domain is lost, and its free finds it in the map. It cannot be an object of
- * this block: none of these is allocated, or available to be allocated.
- */
-static void hot_forget(struct mrrc_hot *hot, uintptr_t base, size_t len)
-{
-	if (__atomic_load_n(&hot->object, __ATOMIC_RELAXED) - base < len)
-		atomic_store_explicit(&hot->domain, &no_domain,
-				      memory_order_relaxed);
-}
-
-void mrrc_mags_settle(uintptr_t base, size_t len)
-{
-	struct mrrc_tcache *tcache;
-
-	pthread_mutex_lock(&mags.lock);
-	TAILQ_FOREACH(tcache, &mags.threads, link)
-		hot_forget(&tcache->hot, base, len);
-	/*
-	 * a thread that enters after this finds it neither there nor in the map
-	 */
-	mrrc_biased_barrier();
-	TAILQ_FOREACH(tcache, &mags.threads, link)
-		mrrc_biased_wait(&tcache->biased);
-	pthread_mutex_unlock(&mags.lock);
-}
-
-/* ---- heaps and domains --------------------------------------------------- */
-
-void mrrc_mags_attach(struct mrrc_heap *heap)
-{
-	/* half are left for heaps, which cannot do without */
-	const unsigned end = heap->main == heap ? MRRC_SLOTS : MRRC_SLOTS / 2;
-	unsigned i;
-
-	pthread_mutex_lock(&mags.lock);
-	for (i = 1; i < end && mags.taken[i]; i++)
-		;
-	if (i < end) {
-		mags.taken[i] = true;
-		mags.slot[i] = heap;
-		heap->slot = i;
-	}
-	if (i < end)
-		keys_set(heap, mrrc_hot_key(i, 0));
-	else if (heap->main == heap)
-		keys_set(heap, MRRC_KEY_NONE);
-	pthread_mutex_unlock(&mags.lock);
-}
-
-/*
- * Threads may end meanwhile, so detach one magazine at a time: it is ours
- * alone.
- */
-void mrrc_mags_detach(struct mrrc_heap *heap)
-{
-	struct mrrc_tcache *tcache;
-	struct mrrc_mags *mag;
-
-	if (!heap->slot)
-		return;
-	do {
-		mag = NULL;
-		pthread_mutex_lock(&mags.lock);
-		TAILQ_FOREACH(tcache, &mags.threads, link) {
-			mrrc_biased_shut(&tcache->biased);
-			mag = tcache->mags[heap->slot];
-			if (mags_any(tcache, heap->slot))
-				mags_retire(heap, tcache);
-			tcache->mags[heap->slot] = NULL;
-			tcache->count[heap->slot] =
-				(struct mrrc_mag_count){ 0 };
-			mrrc_biased_open(&tcache->biased);
-			if (mag)
-				break;
-		}
-		if (!mag) {
-			mags.taken[heap->slot] = false;
-			mags.slot[heap->slot] = NULL;
-		}
-		pthread_mutex_unlock(&mags.lock);
-		if (mag)
-			munmap(mag, sizeof(*mag));
-	} while (mag);
-	/* it may be another heap's by now */
-	heap->slot = 0;
-}
-
-int mrrc_mags_domain_add(struct mrrc_heaps *heaps)
-{
-	pthread_once(&mags.once, mags_init);
-	if (mags.ready)
-		return mags.ready;
-	pthread_mutex_lock(&mags.lock);
-	TAILQ_INSERT_TAIL(&mags.domains, heaps, link);
-	pthread_mutex_unlock(&mags.lock);
-	return 0;
-}
-
-void mrrc_mags_domain_remove(struct mrrc_heaps *heaps)
-{
-	pthread_mutex_lock(&mags.lock);
-	TAILQ_REMOVE(&mags.domains, heaps, link);
-	pthread_mutex_unlock(&mags.lock);
 }

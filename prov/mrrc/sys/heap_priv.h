@@ -198,12 +198,13 @@ static inline unsigned mrrc_mag_n(const struct mrrc_mag *mag)
 	return (uintptr_t) mag->top % MRRC_MAG_BYTES / sizeof(*mag->top);
 }
 
-/* This thread's; NULL: no memory, or the thread is about to end. */
-struct mrrc_tcache *mrrc_tcache_get(void);
+void mrrc_class_table_init(void);
+/* Memory for bookkeeping. NULL: none. */
+void *mrrc_mags_map(size_t len);
+
 /* Inside the biased lock. NULL: no memory. */
 struct mrrc_mags *mrrc_mags_get(struct mrrc_tcache *tcache,
 				struct mrrc_heap *heap);
-
 /* Inside the biased lock, for an empty magazine: how many the heap gave. */
 unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 			  unsigned class);
@@ -221,14 +222,35 @@ void mrrc_hot_fill(struct mrrc_tcache *tcache, uintptr_t addr, unsigned class,
  * at the last look out of it.
  */
 void mrrc_hot_look(struct mrrc_tcache *tcache, struct mrrc_mags *set);
-
-/* All threads' magazines of a heap, or those that were idle, to the arena. */
-void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only);
 /*
- * If this thread's magazines and the depot, or those of all threads, have so
- * many bytes, all of them to the arena. true: they had.
+ * If this thread's magazines and the depot have so many bytes, all of them to
+ * the arena. true: they had.
  */
 bool mrrc_mags_reclaim_own(struct mrrc_heap *heap, size_t least);
+
+/*
+ * From here on the biased lock is shut, or its owner calls. Does the thread have
+ * objects or counters of the heap?
+ */
+bool mrrc_mags_any(const struct mrrc_tcache *tcache, unsigned slot);
+void mrrc_mags_count(const struct mrrc_tcache *tcache, unsigned slot,
+		     uint64_t *allocs, uint64_t *frees, size_t *bytes);
+size_t mrrc_mags_bytes(const struct mrrc_tcache *tcache, unsigned slot);
+/* To the arena, by way of the depot. The heap's lock held. */
+void mrrc_mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache);
+/*
+ * Empty, and counted; the caller unmaps the magazines. The lock of the list of
+ * threads held.
+ */
+void mrrc_mags_retire(struct mrrc_heap *heap, struct mrrc_tcache *tcache);
+
+/* ---- all threads (heap_thread.c) ------------------------------------------ */
+
+/* This thread's; NULL: no memory, or the thread is about to end. */
+struct mrrc_tcache *mrrc_tcache_get(void);
+/* All threads' magazines of a heap, or those that were idle, to the arena. */
+void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only);
+/* As mrrc_mags_reclaim_own(), of all threads. */
 bool mrrc_mags_reclaim(struct mrrc_heap *heap, size_t least);
 /* Bytes in them; and the heap's allocations and frees, all of them. */
 size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs,
