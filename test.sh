@@ -23,7 +23,7 @@ ME=${0##*/}
 # as they begin, side by side: what takes longest goes first
 readonly QUICK_STAGES="verbs unit asan valgrind tcp rdm tsan"
 readonly OTHER_STAGES="verbs13 libfabric2 distcheck mutations smoke demo net
-	hook alloc kokkos fuzz"
+	hook alloc kokkos openmpi fuzz"
 # of the rounds of functional tests, but with --all
 readonly FEW_PERCENT=20
 
@@ -72,6 +72,8 @@ usage()
 	             library that patches libc
 	  kokkos     Views in registered memory, where Kokkos is installed
 	             (Debian: libtrilinos-kokkos-dev)
+	  openmpi    Open MPI over ofi_mrrc, on this machine: a program that checks
+	             its data, without a system call for a lookup
 	  fuzz       libFuzzer on what reads files, and on what peers say, for
 	             FUZZ_SECONDS (30) each
 

@@ -481,6 +481,19 @@ clients()
 	grep -E '^(PASS|FAIL) ' "$LOGS/$STAGE-$2.log" | sed 's/^/   | /'
 }
 
+# The client that needs no more than Debian's packages.
+stage_openmpi()
+{
+	need_build unit || return
+	need "$("$CLIENTS" --packages)" || {
+		fail "Open MPI cannot be installed"
+		return
+	}
+	IN=()
+	clients "Open MPI over tcp" tcp env "$(provider_path unit)" \
+		"$CLIENTS" -w "$BUILD/openmpi" openmpi
+}
+
 # MPICH's wheel brings a libfabric 2.x, the others use this machine's.
 stage_clients()
 {
