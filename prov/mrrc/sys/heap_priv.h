@@ -147,7 +147,7 @@ struct mrrc_hot {
 };
 
 /* Each time that so many objects came from magazines, the slot is looked at. */
-#define MRRC_HOT_MISSES 64
+#define MRRC_HOT_MISSES 512
 
 /* Offset within the page, to avoid 4 KiB aliasing with other hot data: */
 #define MRRC_TCACHE_PAD (5 * 64)
