@@ -323,7 +323,7 @@ static const struct load {
 	unsigned steps;
 } loads[] = {
 	{ "larson", larson, 4000000 },	 { "scratch", scratch, 2000000 },
-	{ "xmalloc", xmalloc, 4000000 }, { "mixed", mixed, 400000 },
+	{ "xmalloc", xmalloc, 4000000 }, { "mixed", mixed, 4000000 },
 	{ "sparse", sparse, 40000 },
 };
 
