@@ -307,6 +307,8 @@ static void act(const char *what, const char *port, const char *other)
 		request(SERVE_READ, 4096, NULL);
 	else if (!strcmp(what, "oversize"))
 		request(SERVE_OPEN, 65537, "file");
+	else if (!strcmp(what, "take-long"))
+		request(SERVE_TAKE, SERVE_TAKE_MAX + 1, "file");
 	else if (!strcmp(what, "dots"))
 		request(SERVE_OPEN, 4096, "../secret");
 	else if (!strcmp(what, "untagged"))

@@ -54,6 +54,41 @@ test_changed()
 	return $result
 }
 
+# Small files of a directory are in the server's answer; each is overwritten at
+# once, so a copy has one letter.
+test_changed_small()
+{
+	local writer i letter result=0 fetched=0
+
+	mkdir "$DIR/src/dir"
+	printf 'z%.0s' {1..8000} >"$DIR/src/dir/file"
+	serve || return 1
+	for ((i = 0; i < 4000; i++)); do
+		head -c 8000 /dev/zero |
+			tr '\0' "$(printf %b "\\$(printf %o $((97 + i % 26)))")" |
+			dd of="$DIR/src/dir/file" conv=notrunc bs=8000 \
+				iflag=fullblock 2>/dev/null
+		sleep "0.0$((RANDOM % 5))"
+	done &
+	writer=$!
+	for ((i = 0; i < (fetched ? 30 : 500) && result == 0; i++)); do
+		rm -rf "$DIR/dst/dir"
+		if get "$ADDRESS:dir"; then
+			fetched=$((fetched + 1))
+			letter=$(head -c 1 "$DIR/dst/dir/file")
+			[ "$(tr -dc "$letter" <"$DIR/dst/dir/file" |
+				wc -c)" -eq 8000 ] || { fail "a mix"; result=1; }
+		else
+			get_says 'changed' || get_says 'being written to' ||
+				result=1
+		fi
+	done
+	kill $writer 2>/dev/null
+	wait $writer 2>/dev/null
+	[ $fetched -gt 0 ] || { fail "never fetched"; result=1; }
+	return $result
+}
+
 # It becomes shorter, and is replaced, while it is fetched.
 test_truncated()
 {

@@ -12,7 +12,7 @@
 # shellcheck source=fabtests/scripts/serve_harm.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/serve_harm.sh"
 
-ALL="sizes names tree many links unreadable list again changed truncated
+ALL="sizes names tree many links unreadable list again changed changed_small truncated
 	checked pages writers huge resume_client resume_server interrupted
 	full_disk beneath planted hostile strangers stuck silent
 	dead idle stopped crowd connections refused end end_busy end_waits status usage version"
@@ -193,7 +193,7 @@ test_sizes()
 {
 	local size
 
-	for size in 0 1 4095 4096 4097 524287 524288 524289 2097153 67108864; do
+	for size in 0 1 4095 4096 4097 8104 8105 524287 524288 524289 2097153 67108864; do
 		file "of-$size" $size
 	done
 	serve || return 1

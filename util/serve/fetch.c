@@ -21,7 +21,7 @@
 #define PAUSE_MS 50
 
 void fetch_begin(struct get *get, struct fetch *fetch, char *remote,
-		 char *local)
+		 char *local, bool small)
 {
 	memset(fetch, 0, sizeof(*fetch));
 	fetch->state = FETCH_BEGIN;
@@ -29,6 +29,7 @@ void fetch_begin(struct get *get, struct fetch *fetch, char *remote,
 	fetch->phase = ++get->phases;
 	fetch->remote = remote;
 	fetch->local_path = local;
+	fetch->small = small;
 	fetch->local.fd = fetch->local.dir = -1;
 }
 
@@ -104,10 +105,12 @@ static void prepare(struct get *get, struct fetch *fetch, struct serve_msg *msg)
 
 	msg->slot = (uint32_t) (fetch - get->fetch);
 	if (fetch->state == FETCH_BEGIN) {
-		msg->type = SERVE_OPEN;
+		msg->type = fetch->small ? SERVE_TAKE : SERVE_OPEN;
 		msg->path = fetch->remote;
 		msg->path_len = strlen(fetch->remote);
 		msg->len = fetch->skips ? 0 : part;
+		if (fetch->small && msg->len > SERVE_TAKE_MAX)
+			msg->len = SERVE_TAKE_MAX;
 		fetch->state = FETCH_OPEN;
 		return;
 	}
@@ -186,14 +189,15 @@ static bool is_same_hash(const void *buf, size_t len, uint64_t hash)
 static int take_range(struct get *get, struct fetch *fetch,
 		      const struct session_pipe *pipe)
 {
+	const uint8_t *bytes = session_bytes(pipe);
 	const uint32_t len = pipe->answer.len;
 	int ret;
 
-	if (!is_same_hash(pipe->data, len, pipe->answer.hash)) {
+	if (!is_same_hash(bytes, len, pipe->answer.hash)) {
 		again(get, fetch, "its checksum is wrong");
 		return 0;
 	}
-	ret = local_append(&fetch->local, pipe->data, len);
+	ret = local_append(&fetch->local, bytes, len);
 	if (ret)
 		return local_failed(get, fetch, ret);
 	fetch->done += len;

@@ -22,18 +22,31 @@ static bool has_write(const struct req *req)
 	       (req->msg.type == SERVE_OPEN || req->msg.type == SERVE_READ);
 }
 
+static bool is_open(const struct req *req)
+{
+	return req->msg.type == SERVE_OPEN || req->msg.type == SERVE_TAKE;
+}
+
 /* ---- jobs ---------------------------------------------------------------- */
 
 static void read_range(struct req *req)
 {
+	struct source_block page = { .buf = req->page,
+				     .size = SERVE_TAKE_MAX,
+				     .copy = true };
 	struct serve_msg *answer = &req->answer;
+	const bool taken = req->msg.type == SERVE_TAKE;
 
 	answer->ident = req->file->ident;
 	if (!req->msg.len)
 		return;
 	answer->status = source_read(req->file, req->msg.off, req->msg.len,
-				     has_write(req) ? &req->block : NULL,
+				     taken	    ? &page :
+				     has_write(req) ? &req->block :
+						      NULL,
 				     &answer->len, &answer->hash);
+	answer->data = taken ? req->page : NULL;
+	answer->data_len = taken ? answer->len : 0;
 }
 
 static void open_job(struct job *job)
@@ -73,7 +86,7 @@ static void answer_now(struct req *req, enum serve_status status)
 
 static void start_job(struct req *req, void (*run)(struct job *job))
 {
-	if (!req->path && (run == open_job || run == list_job)) {
+	if (!req->path && run != read_job) {
 		answer_now(req, SERVE_NO_RESOURCE);
 		return;
 	}
@@ -112,7 +125,7 @@ static void start_range(struct req *req)
 		conn_close(conn, "asks for more bytes than it may");
 		return;
 	}
-	if (req->msg.type != SERVE_OPEN) {
+	if (!is_open(req)) {
 		req->file = conn->slot[req->msg.slot];
 		if (!req->file) {
 			conn_close(conn, "asks for a file that is not open");
@@ -122,7 +135,7 @@ static void start_range(struct req *req)
 	}
 	req->block.domain = conn->server->net.domain;
 	req->block.size = conn->part;
-	start_job(req, req->msg.type == SERVE_OPEN ? open_job : read_job);
+	start_job(req, is_open(req) ? open_job : read_job);
 }
 
 void req_start(struct req *req, const struct serve_msg *msg)
@@ -139,6 +152,7 @@ void req_start(struct req *req, const struct serve_msg *msg)
 	req->msg = *msg;
 	req->path = msg->path ? strndup(msg->path, msg->path_len) : NULL;
 	req->written = !has_write(req);
+	req->own = false;
 	req->answer = (struct serve_msg){
 		.type = msg->type == SERVE_HELLO ? SERVE_WELCOME :
 			msg->type == SERVE_LIST	 ? SERVE_PAGE :
@@ -177,7 +191,7 @@ static void keep_file(struct req *req)
 void req_job_done(struct req *req)
 {
 	req->conn->jobs--;
-	if (req->msg.type == SERVE_OPEN && req->conn->state == CONN_READY)
+	if (is_open(req) && req->conn->state == CONN_READY)
 		keep_file(req);
 	req->held = req->block.buf ? req->block.size : 0;
 	req->state = REQ_POST;
@@ -200,10 +214,18 @@ static ssize_t send_range(struct req *req)
 			   &req->own);
 }
 
+static void count_range(struct req *req)
+{
+	struct conn *conn = req->conn;
+
+	conn->ranges++;
+	conn->bytes += req->answer.len;
+	conn->own += req->own ? req->answer.len : 0;
+}
+
 /* Errors, too, end the client's tag: by a write of no bytes. */
 static int post_write(struct req *req)
 {
-	struct conn *conn = req->conn;
 	ssize_t ret;
 
 	ret = send_range(req);
@@ -219,9 +241,7 @@ static int post_write(struct req *req)
 		return (int) ret;
 	req->written = true;
 	req->write.busy = true;
-	conn->ranges++;
-	conn->bytes += req->answer.len;
-	conn->own += req->own ? req->answer.len : 0;
+	count_range(req);
 	return 0;
 }
 
@@ -239,6 +259,8 @@ int req_post(struct req *req)
 	ret = net_send(&req->conn->link, req->out, len, &req->send);
 	if (ret)
 		return (int) ret;
+	if (req->answer.data_len)
+		count_range(req);
 	req->send.busy = true;
 	req->state = REQ_SENT;
 	return 0;

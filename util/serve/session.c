@@ -378,6 +378,7 @@ int session_request(struct session *session, struct session_pipe *pipe,
 	pipe->writes = msg->len &&
 		       (msg->type == SERVE_OPEN || msg->type == SERVE_READ);
 	pipe->written = 0;
+	pipe->takes = msg->type == SERVE_TAKE;
 	err = send_request(session, pipe, serve_encode(msg, pipe->out));
 	if (err || !pipe->writes)
 		return err;
@@ -420,7 +421,8 @@ static bool is_consistent(const struct session_pipe *pipe)
 	if (answer->type != SERVE_DATA)
 		return true;
 	return answer->len <= pipe->len &&
-	       (!pipe->writes || pipe->written == answer->len);
+	       (!pipe->writes || pipe->written == answer->len) &&
+	       answer->data_len == (pipe->takes ? answer->len : 0);
 }
 
 static int handle_message(struct session *session, struct session_op *rx,
@@ -519,6 +521,11 @@ int session_wait(struct session *session, struct session_pipe *pipe)
 		ret = fail(session, -EPROTO,
 			   "the server sent other bytes than it says");
 	return ret;
+}
+
+const uint8_t *session_bytes(const struct session_pipe *pipe)
+{
+	return pipe->takes ? pipe->answer.data : pipe->data;
 }
 
 void session_release(struct session_pipe *pipe)

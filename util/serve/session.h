@@ -32,8 +32,9 @@ struct session_pipe {
 	uint8_t *in;	      /* the answer, SERVE_MSG_MAX */
 	struct serve_msg answer;
 	bool writes;	/* the server writes to data */
+	bool takes;	/* its answer has the bytes */
 	uint32_t len;	/* asked for */
-	uint8_t *data;	/* the range, session->part bytes */
+	uint8_t *data;	/* the range, session->part bytes, unless it is taken */
 	size_t written; /* by the server */
 };
 
@@ -77,6 +78,8 @@ int session_request(struct session *session, struct session_pipe *pipe,
 
 /* Until the pipe's answer, and what it announces, are there and checked. */
 int session_wait(struct session *session, struct session_pipe *pipe);
+/* Then, the bytes that the answer is about */
+const uint8_t *session_bytes(const struct session_pipe *pipe);
 void session_release(struct session_pipe *pipe);
 
 #endif /* SERVE_SESSION_H */

@@ -239,7 +239,7 @@ enum serve_status source_read(struct source_file *file, uint64_t off,
 		max = size - off;
 	if (block) {
 		block->off = off;
-		block->filled = max && !from_pages(file);
+		block->filled = max && (block->copy || !from_pages(file));
 		if (block->filled && (max > block->size || block_need(block)))
 			return SERVE_NO_RESOURCE;
 	}

@@ -40,6 +40,7 @@ struct source_block {
 	struct fid_domain *domain;
 	void *buf; /* NULL until it is needed */
 	size_t size;
+	bool copy;    /* always from buf */
 	bool filled;  /* from buf, else from the file's pages */
 	uint64_t off; /* in the file */
 };

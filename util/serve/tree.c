@@ -142,7 +142,7 @@ static int handle(struct tree *tree, struct tree_level *level,
 	return ret;
 }
 
-int tree_next(struct tree *tree, char **remote, char **local)
+int tree_next(struct tree *tree, char **remote, char **local, uint64_t *size)
 {
 	struct tree_level *level;
 	struct serve_entry entry;
@@ -156,6 +156,8 @@ int tree_next(struct tree *tree, char **remote, char **local)
 		else
 			leave(tree);
 	}
+	if (ret == 1)
+		*size = entry.size;
 	return ret == 1 ? 0 : ret ? ret : -ENOENT;
 }
 

@@ -202,6 +202,7 @@ size_t serve_encode(const struct serve_msg *msg, uint8_t *buf)
 		at = put_text(at, msg->name, msg->name_len);
 		break;
 	case SERVE_OPEN:
+	case SERVE_TAKE:
 		at = put_range(at, msg);
 		at = put_text(at, msg->path, msg->path_len);
 		break;
@@ -217,6 +218,7 @@ size_t serve_encode(const struct serve_msg *msg, uint8_t *buf)
 		at = put_range(at, msg);
 		at = put64(at, msg->hash);
 		at = put_ident(at, &msg->ident);
+		at = put_text(at, msg->data, msg->data_len);
 		break;
 	case SERVE_PAGE:
 		at = put64(at, msg->cursor);
@@ -284,12 +286,24 @@ static bool get_request(struct cursor *cur, struct serve_msg *msg)
 	msg->slot = get32(cur);
 	msg->len = get32(cur);
 	msg->off = get64(cur);
-	if (msg->type == SERVE_OPEN) {
+	if (msg->type == SERVE_OPEN || msg->type == SERVE_TAKE) {
 		get_path(cur, msg);
 		if (!serve_path_valid(msg->path, msg->path_len))
 			return false;
 	}
+	if (msg->type == SERVE_TAKE && msg->len > SERVE_TAKE_MAX)
+		return false;
 	return range_valid(msg);
+}
+
+/* The rest is the bytes that the message tells of, or there are none. */
+static bool get_data(struct cursor *cur, struct serve_msg *msg)
+{
+	msg->data = cur->at;
+	msg->data_len = cur->left;
+	cur->left = 0;
+	return !msg->data_len ||
+	       (msg->data_len == msg->len && msg->len <= SERVE_TAKE_MAX);
 }
 
 static bool get_answer(struct cursor *cur, struct serve_msg *msg)
@@ -321,7 +335,8 @@ static bool get_answer(struct cursor *cur, struct serve_msg *msg)
 	msg->off = get64(cur);
 	msg->hash = get64(cur);
 	get_ident(cur, &msg->ident);
-	return range_valid(msg) && (msg->status == SERVE_OK || !msg->len) &&
+	return get_data(cur, msg) && range_valid(msg) &&
+	       (msg->status == SERVE_OK || !msg->len) &&
 	       msg->ident.size <= INT64_MAX;
 }
 

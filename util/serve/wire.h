@@ -12,11 +12,12 @@
  *          8  u64  id: answers repeat that of the request
  *         16       fields of the type
  *
- * The client sends requests. Each of HELLO, OPEN, READ, SUM and LIST is answered
- * by one message: WELCOME to HELLO, DATA to OPEN, READ and SUM, PAGE to LIST. A
+ * The client sends requests. Each of HELLO, OPEN, TAKE, READ, SUM and LIST is
+ * answered by one message: WELCOME to HELLO, PAGE to LIST, DATA to the others. A
  * client that exposes a buffer for OPEN or READ does so under the tag id, and
  * the server makes one conditional write to it, which is empty if the status is
- * not OK.
+ * not OK. TAKE is OPEN, but the bytes are in the answer: for files that are so
+ * small that a write costs more than the bytes.
  *
  * Over reliable datagrams a message is followed by 8 bytes, the session: a
  * random number that WELCOME gives, 0 in HELLO. HELLO and WELCOME end with the
@@ -34,7 +35,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define SERVE_VERSION	1
+#define SERVE_VERSION	2
 #define SERVE_MAGIC	0x76725366695f6d6dULL
 #define SERVE_MSG_MAX	8192
 #define SERVE_HEAD	16
@@ -61,6 +62,7 @@ enum serve_type {
 	SERVE_DATA,
 	SERVE_PAGE,
 	SERVE_BYE,
+	SERVE_TAKE,
 	SERVE_TYPES
 };
 
@@ -100,15 +102,17 @@ struct serve_msg {
 	uint32_t pipes;	     /* the most requests that wait for an answer */
 	const uint8_t *name; /* serve_named_valid() */
 	size_t name_len;     /* 0 over connections */
-	/* OPEN, READ, SUM, DATA */
+	/* OPEN, TAKE, READ, SUM, DATA */
 	uint32_t slot;
 	uint64_t off;
-	uint32_t len; /* of DATA: what was written, or is summed */
+	uint32_t len; /* of DATA: what was written, or is summed, or follows */
 	struct serve_ident ident;
-	uint64_t hash; /* of these bytes: XXH3, 64 bits */
+	uint64_t hash;	     /* of these bytes: XXH3, 64 bits */
+	const uint8_t *data; /* DATA that answers TAKE: these bytes */
+	size_t data_len;     /* len, or 0: they are not in the message */
 	/* LIST: where to go on, 0 at first; PAGE: the next, 0 at the end */
 	uint64_t cursor;
-	/* OPEN, LIST: relative, "" is the served directory itself */
+	/* OPEN, TAKE, LIST: relative, "" is the served directory itself */
 	const char *path;
 	size_t path_len;
 	/* PAGE: read by serve_entry_next() */
@@ -133,6 +137,9 @@ struct serve_entry {
 #define SERVE_ENTRY_HEAD 10
 #define SERVE_PAGE_HEAD	 (SERVE_HEAD + 8)
 #define SERVE_ENTRIES	 (SERVE_MSG_MAX - SERVE_PAGE_HEAD - SERVE_TAIL)
+#define SERVE_DATA_HEAD	 (SERVE_HEAD + 64)
+/* The most bytes that DATA may have */
+#define SERVE_TAKE_MAX (SERVE_MSG_MAX - SERVE_DATA_HEAD - SERVE_TAIL)
 
 /*
  * Returns the bytes of the message. buf has SERVE_MSG_MAX, of which SERVE_TAIL

@@ -61,6 +61,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(serve_path_valid(msg.path, msg.path_len));
 	if (msg.entries)
 		check_entries(&msg);
+	must(!msg.data_len ||
+	     (msg.type == SERVE_DATA && msg.data_len == msg.len));
+	must(msg.data_len <= SERVE_TAKE_MAX);
+	must(msg.type != SERVE_TAKE || msg.len <= SERVE_TAKE_MAX);
 	if (msg.name_len)
 		must(serve_named_valid(msg.name, msg.name_len,
 				       msg.type == SERVE_WELCOME));

@@ -6,10 +6,12 @@
 #include "config.h"
 #include "test_serve.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "serve/server.h"
+#include "serve/session.h"
 
 static struct {
 	ssize_t pages;	 /* returned by the write of a file's pages */
@@ -232,6 +234,95 @@ START_TEST(pages_lost)
 }
 END_TEST
 
+/* A request as begin()'s, for a small file by its path. */
+static struct req *begin_take(void)
+{
+	static uint8_t page[SERVE_MSG_MAX];
+	static char path[] = "file";
+	const struct serve_msg take = {
+		.type = SERVE_TAKE,
+		.id = 16,
+		.len = 100,
+		.path = path,
+		.path_len = strlen(path),
+	};
+	struct req *req = &conn.req[0];
+
+	server.source.dir = top;
+	conn.part = 4096;
+	memset(req, 0, sizeof(*req));
+	req->conn = &conn;
+	req->send = (struct op){ OP_SEND, &conn, 0, false };
+	req->out = answer;
+	req->page = page;
+	req_start(req, &take);
+	return req;
+}
+
+/* The bytes are in the answer, and nothing is written. */
+START_TEST(take)
+{
+	struct source_file *file;
+	struct serve_msg got;
+	struct req *req;
+	struct job *job;
+
+	begin(&file);
+	source_put(file);
+	ck_assert_int_eq(jobs_open(&server.jobs, 1), 0);
+	req = begin_take();
+	while (req->state == REQ_WORK) {
+		job = jobs_take(&server.jobs);
+		if (job)
+			conn_job_done(job);
+	}
+	if (req->state == REQ_POST)
+		ck_assert_int_eq(req_post(req), 0);
+	ck_assert_uint_eq(fake.sends, 1);
+	ck_assert_uint_eq(fake.blocks + fake.own, 0);
+	ck_assert_int_eq(serve_decode(answer, answer[0] | answer[1] << 8, &got),
+			 0);
+	ck_assert_int_eq(got.status, SERVE_OK);
+	ck_assert_uint_eq(got.len, 10);
+	ck_assert_uint_eq(got.data_len, 10);
+	ck_assert(!memcmp(got.data, "0123456789", 10));
+	ck_assert_uint_eq(got.ident.size, 10);
+	ck_assert_uint_eq(conn.bytes, 10);
+	ck_assert_uint_eq(conn.ranges, 1);
+	ck_assert_uint_eq(conn.files, 1);
+	ck_assert_ptr_eq(conn.slot[0], req->file);
+	req_end(req);
+	source_put(conn.slot[0]);
+	jobs_close(&server.jobs);
+}
+END_TEST
+
+/* What follows is what was asked for, and as much as is said. */
+START_TEST(taken)
+{
+	static const struct {
+		bool takes;
+		uint32_t len;
+		size_t data_len;
+		int ret;
+	} answers[] = {
+		{ true, 10, 10, 0 },	    { true, 0, 0, 0 },
+		{ true, 10, 0, -EPROTO },   { true, 11, 11, -EPROTO },
+		{ false, 10, 10, -EPROTO }, { false, 10, 0, 0 },
+	};
+	static struct session session;
+	struct session_pipe *pipe = &session.pipe[0];
+
+	pipe->taken = pipe->answered = true;
+	pipe->takes = answers[_i].takes;
+	pipe->len = 10;
+	pipe->answer = (struct serve_msg){ .type = SERVE_DATA,
+					   .len = answers[_i].len,
+					   .data_len = answers[_i].data_len };
+	ck_assert_int_eq(session_wait(&session, pipe), answers[_i].ret);
+}
+END_TEST
+
 /* The first message is there before the event: it waits for it. */
 START_TEST(early_hello)
 {
@@ -442,6 +533,8 @@ void add_requests(Suite *suite)
 	tcase_add_test(tcase, pages_again);
 	tcase_add_test(tcase, pages_copied);
 	tcase_add_loop_test(tcase, pages_lost, 0, 2);
+	tcase_add_test(tcase, take);
+	tcase_add_loop_test(tcase, taken, 0, 6);
 	tcase_add_test(tcase, early_hello);
 	tcase_add_test(tcase, rdm_sessions);
 	tcase_add_test(tcase, rdm_flood);

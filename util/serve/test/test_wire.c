@@ -62,6 +62,18 @@ static const struct serve_msg sound[] = {
 	  .name = anywhere,
 	  .name_len = sizeof(anywhere) },
 	{ .type = SERVE_BYE },
+	{ .type = SERVE_TAKE,
+	  .id = 13,
+	  .slot = 1,
+	  .len = SERVE_TAKE_MAX,
+	  .path = "small",
+	  .path_len = 5 },
+	{ .type = SERVE_DATA,
+	  .id = 14,
+	  .len = 3,
+	  .hash = 1,
+	  .data = (const uint8_t *) "abc",
+	  .data_len = 3 },
 };
 
 #define SOUND (sizeof(sound) / sizeof(*sound))
@@ -83,6 +95,9 @@ static void check_same(const struct serve_msg *a, const struct serve_msg *b)
 	if (a->path_len)
 		ck_assert(!memcmp(a->path, b->path, a->path_len));
 	ck_assert_uint_eq(a->entries_len, b->entries_len);
+	ck_assert_uint_eq(a->data_len, b->data_len);
+	if (a->data_len)
+		ck_assert(!memcmp(a->data, b->data, a->data_len));
 	ck_assert_uint_eq(a->name_len, b->name_len);
 	if (a->name_len)
 		ck_assert(!memcmp(a->name, b->name, a->name_len));
@@ -111,7 +126,8 @@ START_TEST(there_and_back)
 		ck_assert_int_eq(serve_decode(buf, i, &back), -EPROTO);
 	/* fewer, and it says so: paths and pages may be shorter */
 	memcpy(cut, buf, len);
-	for (i = SERVE_HEAD; i < len - msg->path_len - msg->name_len; i++) {
+	len -= msg->path_len + msg->name_len + msg->data_len;
+	for (i = SERVE_HEAD; i < len; i++) {
 		cut[0] = (uint8_t) i;
 		cut[1] = (uint8_t) (i >> 8);
 		ck_assert_int_eq(serve_decode(cut, i, &back), -EPROTO);
@@ -150,6 +166,12 @@ static const struct {
 	{ 10, 32, AF_INET6 },		/* a name of another length */
 	{ 10, 32, AF_UNIX },		/* or family */
 	{ 12, 4, SERVE_ENDING },	/* a status that has no meaning */
+	{ 13, 20, (SERVE_TAKE_MAX & 0xff) + 1 }, /* more than a message has */
+	{ 13, 23, 1 },				 /* or a part */
+	{ 14, 20, 4 },				 /* more bytes than follow */
+	{ 14, 20, 2 },				 /* or fewer */
+	{ 14, 20, 0 },				 /* or none */
+	{ 14, 4, SERVE_IO },			 /* of a failed request */
 };
 
 START_TEST(broken_messages)
@@ -264,6 +286,24 @@ START_TEST(statuses_have_texts)
 	for (i = 0; i < SERVE_STATUSES; i++)
 		ck_assert_ptr_nonnull(serve_status_text(i));
 	ck_assert_str_eq(serve_status_text(SERVE_STATUSES), "unknown");
+}
+END_TEST
+
+/* The most bytes fit, with a session behind them; no one more is taken. */
+START_TEST(full_data)
+{
+	struct serve_msg msg = { .type = SERVE_DATA, .data = page }, got;
+	uint8_t buf[SERVE_MSG_MAX + 1];
+	size_t len;
+
+	msg.len = msg.data_len = SERVE_TAKE_MAX;
+	len = serve_encode(&msg, buf);
+	ck_assert_uint_eq(len + SERVE_TAIL, SERVE_MSG_MAX);
+	ck_assert_int_eq(serve_decode(buf, len, &got), 0);
+	check_same(&msg, &got);
+	msg.len = ++msg.data_len;
+	len = serve_encode(&msg, buf);
+	ck_assert_int_eq(serve_decode(buf, len, &got), -EPROTO);
 }
 END_TEST
 
@@ -405,6 +445,7 @@ void add_wire(Suite *suite)
 	tcase_add_test(tcase, sessions);
 	tcase_add_test(tcase, other_versions);
 	tcase_add_test(tcase, statuses_have_texts);
+	tcase_add_test(tcase, full_data);
 	tcase_add_test(tcase, full_page);
 	tcase_add_loop_test(tcase, hostile_entries, 0,
 			    2 * sizeof(hostile) / sizeof(*hostile));
