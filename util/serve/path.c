@@ -7,40 +7,61 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
-int path_open(int dir, const char *path, int flags, mode_t mode)
+static int resolve(int dir, const char *path, int flags, mode_t mode,
+		   uint64_t how_else)
 {
 	const struct open_how how = {
 		.flags = (uint64_t) (flags | O_CLOEXEC),
 		.mode = flags & O_CREAT ? mode : 0,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
-			   RESOLVE_NO_MAGICLINKS,
+			   RESOLVE_NO_MAGICLINKS | how_else,
 	};
 	long fd;
 
-	/* -EAGAIN: a rename raced with the resolution */
+	/* -EAGAIN: a rename raced with the resolution, or it is not cached */
 	do {
 		fd = syscall(SYS_openat2, dir, *path ? path : ".", &how,
 			     sizeof(how));
-	} while (fd < 0 && (errno == EINTR || errno == EAGAIN));
+	} while (fd < 0 && !how_else && (errno == EINTR || errno == EAGAIN));
 	return fd < 0 ? -errno : (int) fd;
 }
 
-int path_open_data(int dir, const char *path, struct stat *st)
+int path_open(int dir, const char *path, int flags, mode_t mode)
+{
+	return resolve(dir, path, flags, mode, 0);
+}
+
+/* Of other file systems an open may wait for another process, or host. */
+static bool is_local(int fd)
+{
+	struct statfs st;
+
+	if (fstatfs(fd, &st))
+		return false;
+	return st.f_type == EXT4_SUPER_MAGIC || st.f_type == XFS_SUPER_MAGIC ||
+	       st.f_type == BTRFS_SUPER_MAGIC || st.f_type == TMPFS_MAGIC;
+}
+
+static int open_data(int dir, const char *path, bool now, struct stat *st)
 {
 	char link[64];
 	int at, fd;
 
-	at = path_open(dir, path, O_PATH, 0);
+	at = resolve(dir, path, O_PATH, 0, now ? RESOLVE_CACHED : 0);
 	if (at < 0)
 		return at;
-	if (fstat(at, st)) {
+	if (now && !is_local(at)) {
+		fd = -EAGAIN;
+	} else if (fstat(at, st)) {
 		fd = -errno;
 	} else if (!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode)) {
 		fd = -ENOTSUP;
@@ -52,6 +73,16 @@ int path_open_data(int dir, const char *path, struct stat *st)
 	}
 	close(at);
 	return fd;
+}
+
+int path_open_data(int dir, const char *path, struct stat *st)
+{
+	return open_data(dir, path, false, st);
+}
+
+int path_open_data_now(int dir, const char *path, struct stat *st)
+{
+	return open_data(dir, path, true, st);
 }
 
 int path_mkdir(int dir, const char *path)

@@ -24,6 +24,12 @@ int path_open(int dir, const char *path, int flags, mode_t mode);
  */
 int path_open_data(int dir, const char *path, struct stat *st);
 
+/*
+ * As above, without waiting for a disk or a network. -EAGAIN: it might have to;
+ * other errors mean nothing, either.
+ */
+int path_open_data_now(int dir, const char *path, struct stat *st);
+
 /* Makes the last directory of path. 0 also if there is one. */
 int path_mkdir(int dir, const char *path);
 

@@ -29,11 +29,12 @@ static bool is_open(const struct req *req)
 
 /* ---- jobs ---------------------------------------------------------------- */
 
-static void read_range(struct req *req)
+static void read_range(struct req *req, bool now)
 {
 	struct source_block page = { .buf = req->page,
 				     .size = SERVE_TAKE_MAX,
-				     .copy = true };
+				     .copy = true,
+				     .now = now };
 	struct serve_msg *answer = &req->answer;
 	const bool taken = req->msg.type == SERVE_TAKE;
 
@@ -53,15 +54,15 @@ static void open_job(struct job *job)
 {
 	struct req *req = req_of(job);
 
-	req->answer.status =
-		source_open(&req->conn->server->source, req->path, &req->file);
+	req->answer.status = source_open(&req->conn->server->source, req->path,
+					 false, &req->file);
 	if (req->answer.status == SERVE_OK)
-		read_range(req);
+		read_range(req, false);
 }
 
 static void read_job(struct job *job)
 {
-	read_range(req_of(job));
+	read_range(req_of(job), false);
 }
 
 static void list_job(struct job *job)
@@ -117,6 +118,40 @@ static void start_hello(struct req *req)
 	answer_now(req, SERVE_OK);
 }
 
+/* What an OPEN has opened is in its slot from now on. */
+static void keep_file(struct req *req)
+{
+	struct source_file **slot = &req->conn->slot[req->msg.slot];
+
+	if (*slot)
+		source_put(*slot);
+	*slot = NULL;
+	if (req->answer.status != SERVE_OK)
+		return;
+	*slot = req->file;
+	source_get(req->file);
+	req->conn->files++;
+}
+
+/*
+ * A file that is in memory, without a job: two changes of thread take longer
+ * than all the rest. Nothing waits here; on any error the job begins again.
+ */
+static bool take_now(struct req *req)
+{
+	if (req->msg.type != SERVE_TAKE || !req->path ||
+	    source_open(&req->conn->server->source, req->path, true,
+			&req->file) != SERVE_OK)
+		return false;
+	read_range(req, true);
+	if (req->answer.status == SERVE_OK)
+		return true;
+	source_put(req->file);
+	req->file = NULL;
+	req->answer.status = SERVE_OK;
+	return false;
+}
+
 static void start_range(struct req *req)
 {
 	struct conn *conn = req->conn;
@@ -132,6 +167,11 @@ static void start_range(struct req *req)
 			return;
 		}
 		source_get(req->file);
+	}
+	if (take_now(req)) {
+		keep_file(req);
+		answer_now(req, SERVE_OK);
+		return;
 	}
 	req->block.domain = conn->server->net.domain;
 	req->block.size = conn->part;
@@ -172,21 +212,6 @@ void req_start(struct req *req, const struct serve_msg *msg)
 }
 
 /* ---- answers ------------------------------------------------------------- */
-
-/* What an OPEN has opened is in its slot from now on. */
-static void keep_file(struct req *req)
-{
-	struct source_file **slot = &req->conn->slot[req->msg.slot];
-
-	if (*slot)
-		source_put(*slot);
-	*slot = NULL;
-	if (req->answer.status != SERVE_OK)
-		return;
-	*slot = req->file;
-	source_get(req->file);
-	req->conn->files++;
-}
 
 void req_job_done(struct req *req)
 {

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <rdma/fi_ext_mrrc.h>
@@ -74,13 +75,16 @@ static bool is_fresh(const struct serve_ident *ident)
 	return ident->ctime_ns >= now && ident->ctime_ns - now < FUTURE_NS;
 }
 
-/* The version that is there now. */
-static enum serve_status identify(int fd, struct stat *st,
+/* The version that is there, now or soon. */
+static enum serve_status identify(int fd, struct stat *st, bool now,
 				  struct serve_ident *ident)
 {
 	const struct timespec pause = { .tv_nsec = TRY_MS * 1000000 };
 	unsigned i;
 
+	path_ident(st, ident);
+	if (now)
+		return is_fresh(ident) ? SERVE_BUSY : SERVE_OK;
 	for (i = 0; i < TRIES; i++) {
 		path_ident(st, ident);
 		if (!is_fresh(ident))
@@ -101,22 +105,24 @@ static void open_pages(const struct source *source, struct source_file *file)
 }
 
 enum serve_status source_open(const struct source *source, const char *path,
-			      struct source_file **file)
+			      bool now, struct source_file **file)
 {
 	struct source_file *made;
 	enum serve_status status;
 	struct stat st;
 	int fd;
 
-	fd = path_open_data(source->dir, path, &st);
+	fd = now ? path_open_data_now(source->dir, path, &st) :
+		   path_open_data(source->dir, path, &st);
 	if (fd < 0)
 		return source_status(fd);
-	if (S_ISDIR(st.st_mode)) {
+	if (S_ISDIR(st.st_mode) || (now && st.st_size > SERVE_TAKE_MAX)) {
 		close(fd);
 		return SERVE_IS_DIR;
 	}
 	made = calloc(1, sizeof(*made));
-	status = made ? identify(fd, &st, &made->ident) : SERVE_NO_RESOURCE;
+	status = made ? identify(fd, &st, now, &made->ident) :
+			SERVE_NO_RESOURCE;
 	if (status != SERVE_OK) {
 		free(made);
 		close(fd);
@@ -160,15 +166,32 @@ void source_block_free(struct source_block *block)
 	block->buf = NULL;
 }
 
+/*
+ * Some of it. What path_open_data_now() opens and cannot be read so is of tmpfs,
+ * of which only swapped pages would be waited for, as for the server's own.
+ */
+static ssize_t read_some(int fd, void *buf, size_t len, uint64_t off, bool now)
+{
+	const struct iovec iov = { buf, len };
+	ssize_t ret;
+
+	if (now) {
+		ret = preadv2(fd, &iov, 1, (off_t) off, RWF_NOWAIT);
+		if (ret >= 0 || errno != EOPNOTSUPP)
+			return ret;
+	}
+	return pread(fd, buf, len, (off_t) off);
+}
+
 /* All of it, or what there is up to the end: the number of bytes. */
-static ssize_t read_all(int fd, void *buf, size_t len, uint64_t off)
+static ssize_t read_all(int fd, void *buf, size_t len, uint64_t off, bool now)
 {
 	size_t done = 0;
 	ssize_t ret;
 
 	while (done < len) {
-		ret = pread(fd, (char *) buf + done, len - done,
-			    (off_t) (off + done));
+		ret = read_some(fd, (char *) buf + done, len - done, off + done,
+				now);
 		if (ret < 0 && errno == EINTR)
 			continue;
 		if (ret < 0)
@@ -182,7 +205,7 @@ static ssize_t read_all(int fd, void *buf, size_t len, uint64_t off)
 
 /* As above, to buf, which may be NULL; what was read is hashed. */
 static ssize_t read_hashed(int fd, char *buf, size_t len, uint64_t off,
-			   XXH3_state_t *state)
+			   bool now, XXH3_state_t *state)
 {
 	char chunk[CHUNK];
 	size_t done = 0, want;
@@ -192,7 +215,7 @@ static ssize_t read_hashed(int fd, char *buf, size_t len, uint64_t off,
 	while (done < len) {
 		at = buf ? buf + done : chunk;
 		want = len - done < CHUNK ? len - done : CHUNK;
-		ret = read_all(fd, at, want, off + done);
+		ret = read_all(fd, at, want, off + done, now);
 		if (ret < 0)
 			return ret;
 		XXH3_64bits_update(state, at, (size_t) ret);
@@ -203,7 +226,7 @@ static ssize_t read_hashed(int fd, char *buf, size_t len, uint64_t off,
 	return (ssize_t) done;
 }
 
-static ssize_t read_range(int fd, char *buf, size_t len, uint64_t off,
+static ssize_t read_range(int fd, char *buf, size_t len, uint64_t off, bool now,
 			  uint64_t *hash)
 {
 	XXH3_state_t *state = XXH3_createState();
@@ -212,7 +235,7 @@ static ssize_t read_range(int fd, char *buf, size_t len, uint64_t off,
 	if (!state)
 		return -ENOMEM;
 	XXH3_64bits_reset(state);
-	ret = read_hashed(fd, buf, len, off, state);
+	ret = read_hashed(fd, buf, len, off, now, state);
 	*hash = XXH3_64bits_digest(state);
 	XXH3_freeState(state);
 	return ret;
@@ -244,7 +267,7 @@ enum serve_status source_read(struct source_file *file, uint64_t off,
 			return SERVE_NO_RESOURCE;
 	}
 	got = read_range(file->fd, block && block->filled ? block->buf : NULL,
-			 max, off, hash);
+			 max, off, block && block->now, hash);
 	if (got < 0)
 		return source_status((int) got);
 	if (fstat(file->fd, &st))

@@ -7,7 +7,8 @@
  * the client compares what it got.
  *
  * source_open() and source_read() may block, and run in the threads of
- * serve/jobs.h, several for one file at once; the rest is the event loop's.
+ * serve/jobs.h, several for one file at once; the rest is the event loop's, and
+ * so are they with @now, when they return an error where they would block.
  */
 #ifndef SERVE_SOURCE_H
 #define SERVE_SOURCE_H
@@ -41,13 +42,17 @@ struct source_block {
 	void *buf; /* NULL until it is needed */
 	size_t size;
 	bool copy;    /* always from buf */
+	bool now;     /* what is not in memory is an error */
 	bool filled;  /* from buf, else from the file's pages */
 	uint64_t off; /* in the file */
 };
 
-/* Of path. On SERVE_OK *file has one use. */
+/*
+ * Of path. On SERVE_OK *file has one use. now: only a small file that the kernel
+ * has in memory; any error may be a file that is opened without.
+ */
 enum serve_status source_open(const struct source *source, const char *path,
-			      struct source_file **file);
+			      bool now, struct source_file **file);
 void source_get(struct source_file *file);
 /* Its operations have completed. */
 void source_put(struct source_file *file);

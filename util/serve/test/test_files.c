@@ -7,8 +7,11 @@
 #include "test_serve.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,7 +24,7 @@ static enum serve_status open_status(const char *path)
 {
 	const struct source source = { .dir = top };
 	struct source_file *file;
-	enum serve_status status = source_open(&source, path, &file);
+	enum serve_status status = source_open(&source, path, false, &file);
 
 	if (status == SERVE_OK)
 		source_put(file);
@@ -62,7 +65,7 @@ static struct source_file *opened(const char *path)
 	const struct source source = { .dir = top };
 	struct source_file *file = NULL;
 
-	ck_assert_int_eq(source_open(&source, path, &file), SERVE_OK);
+	ck_assert_int_eq(source_open(&source, path, false, &file), SERVE_OK);
 	return file;
 }
 
@@ -137,6 +140,107 @@ START_TEST(changes)
 }
 END_TEST
 
+static void check_not_fresh(const struct source_file *file)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	ck_assert_int_lt(file->ident.ctime_ns,
+			 now.tv_sec * 1000000000L + now.tv_nsec);
+}
+
+/* Is the first page in memory, although the kernel was told to drop it? */
+static bool is_cached_after_drop(int fd)
+{
+	unsigned char in_memory = 0;
+	void *page;
+
+	ck_assert_int_eq(fsync(fd), 0);
+	ck_assert_int_eq(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+	page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne(page, MAP_FAILED);
+	ck_assert_int_eq(mincore(page, 4096, &in_memory), 0);
+	munmap(page, 4096);
+	return in_memory & 1;
+}
+
+/*
+ * What is read at once is what is read otherwise, or nothing. Where the files
+ * are on a file system that may wait, or were just changed, it is nothing.
+ */
+START_TEST(at_once)
+{
+	const struct source source = { .dir = top };
+	static char buf[SERVE_TAKE_MAX];
+	struct source_block block = {
+		.buf = buf, .size = sizeof(buf), .copy = true, .now = true
+	};
+	enum serve_status status;
+	struct source_file *file;
+	uint32_t len;
+	uint64_t hash;
+	unsigned i;
+	bool cached;
+	int fd;
+
+	for (i = 0; i < 20; i++) {
+		write_file(top, "file", "0123456789");
+		if (source_open(&source, "file", true, &file) != SERVE_OK)
+			continue;
+		check_not_fresh(file);
+		source_put(file);
+	}
+	ck_assert_int_ne(source_open(&source, "link", true, &file), SERVE_OK);
+	ck_assert_int_ne(source_open(&source, "dir", true, &file), SERVE_OK);
+	ck_assert_int_ne(source_open(&source, "none", true, &file), SERVE_OK);
+	/* a job takes the version, and waits for that */
+	source_put(opened("file"));
+	if (source_open(&source, "file", true, &file) != SERVE_OK)
+		return;
+	ck_assert_int_eq(source_read(file, 0, sizeof(buf), &block, &len, &hash),
+			 SERVE_OK);
+	ck_assert_uint_eq(len, 10);
+	ck_assert(!memcmp(buf, "0123456789", 10));
+	source_put(file);
+	/* the kernel drops what it has read ahead, where there is a disk */
+	if (source_open(&source, "file", true, &file) != SERVE_OK)
+		return;
+	cached = is_cached_after_drop(file->fd);
+	status = source_read(file, 0, sizeof(buf), &block, &len, &hash);
+	ck_assert(cached || status != SERVE_OK);
+	source_put(file);
+	/* no more than a message has */
+	fd = openat(top, "file", O_WRONLY);
+	ck_assert_int_eq(ftruncate(fd, SERVE_TAKE_MAX + 1), 0);
+	close(fd);
+	source_put(opened("file"));
+	ck_assert_int_ne(source_open(&source, "file", true, &file), SERVE_OK);
+}
+END_TEST
+
+/* Of a file system that is not known never to wait, none is read at once. */
+START_TEST(at_once_elsewhere)
+{
+	struct source source = { 0 };
+	struct source_file *file;
+
+	ck_assert_int_eq(fchdir(top), 0);
+	/* where the test may */
+	if (unshare(CLONE_NEWNS) ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", "dir", "ramfs", 0, NULL))
+		return;
+	/* top is a descriptor of the former mounts */
+	source.dir = open("dir", O_PATH);
+	write_file(source.dir, "file", "x");
+	ck_assert_int_eq(source_open(&source, "file", false, &file), SERVE_OK);
+	source_put(file);
+	ck_assert_int_ne(source_open(&source, "file", true, &file), SERVE_OK);
+	close(source.dir);
+	ck_assert_int_eq(umount("dir"), 0);
+}
+END_TEST
+
 /*
  * A version is not taken within the tick of the clock that changed it, as the
  * next change in that tick would look the same.
@@ -144,15 +248,12 @@ END_TEST
 START_TEST(fresh)
 {
 	struct source_file *file;
-	struct timespec now;
 	unsigned i;
 
 	for (i = 0; i < 20; i++) {
 		write_file(top, "file", "0123456789");
 		file = opened("file");
-		clock_gettime(CLOCK_REALTIME_COARSE, &now);
-		ck_assert_int_lt(file->ident.ctime_ns,
-				 now.tv_sec * 1000000000L + now.tv_nsec);
+		check_not_fresh(file);
 		source_put(file);
 	}
 }
@@ -258,6 +359,8 @@ void add_files(Suite *suite)
 	tcase_add_test(tcase, fifo_is_not_opened);
 	tcase_add_test(tcase, ranges);
 	tcase_add_loop_test(tcase, changes, 0, 5);
+	tcase_add_test(tcase, at_once);
+	tcase_add_test(tcase, at_once_elsewhere);
 	tcase_add_test(tcase, fresh);
 	tcase_add_test(tcase, replaced);
 	tcase_add_test(tcase, pages);
