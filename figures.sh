@@ -27,6 +27,7 @@ code  what is decided of the code of libraries (docs/figures.md)
 pressure  more memory than stays registered, against libfabric's cache (docs/figures.md); in the guest
 files  parts of files copied and mapped (docs/figures.md); in the guest
 serve  files fetched from fi_mrrc_serve, nginx, http.server and rsync (docs/figures.md)
+nfs  files fetched from fi_mrrc_serve and by NFS over RDMA (docs/figures.md); in the guest
 allocator  fi_mr_alloc's speed and fragmentation (docs/alloc.md)
 registration  figures 1 and 2 of ou2009 (docs/figures.md); in the guest
 frrwp  figures 5 to 8 of ou2009 (docs/frrwp.md); in the guest
@@ -79,7 +80,7 @@ benches()
 {
 	case $1 in
 	policies) echo policies mpi_policies ;;
-	mpi_policies|predict|helper|node|hit|code|pressure|files|serve|frrwp|cwrate|profile|pages)
+	mpi_policies|predict|helper|node|hit|code|pressure|files|serve|nfs|frrwp|cwrate|profile|pages)
 		echo "$1" ;;
 	allocator) echo alloc fragmentation ;;
 	registration) echo levy profile ;;
@@ -116,6 +117,7 @@ draw()
 	pressure) "$PLOT/said.sh" -b "$BUILD/bench" figures.md pressure ;;
 	files) "$PLOT/said.sh" -b "$BUILD/bench" figures.md files ;;
 	serve) "$PLOT/said.sh" -b "$BUILD/bench" figures.md serve ;;
+	nfs) "$PLOT/said.sh" -b "$BUILD/bench" figures.md nfs ;;
 	allocator)
 		"$PLOT/said.sh" -b "$BUILD/bench" alloc.md alloc fragmentation
 		;;

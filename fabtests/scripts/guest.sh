@@ -56,6 +56,7 @@ usage()
 	  -C DIR        run COMMAND in DIR (default: the current folder)
 	  -k trixie     boot Debian 13's kernel (Linux 6.12)
 	  -d SIZE       TMPDIR is on a disk with ext4, of this size, in memory
+	  -l MODULE     load this module of the kernel, too; can be repeated
 	  -i            its clock counts instructions, one a nanosecond: what else
 	                runs on this machine changes no times, but those of I/O
 	  -n            do not wait for another guest to end: fail at once
@@ -183,7 +184,7 @@ write_exchange()
 	# one file on the host: keep the order of the two in the guest
 	[ /proc/self/fd/1 -ef /proc/self/fd/2 ] && : >"$x/merge"
 	{
-		declare -p KERNEL MOUNT_OPTIONS DISK DISK_DIR
+		declare -p KERNEL MODULES MOUNT_OPTIONS DISK DISK_DIR
 		declare -f guest_disk guest_part
 		echo guest_part
 	} >"$x/init.sh"
@@ -360,7 +361,7 @@ main()
 	WORK_STEM=${TMPDIR:-/tmp}/ofi_mrrc-guest-run
 
 	LIMIT=600 MEMORY=4G CPUS=2 DISK='' DIR=$PWD WAIT=yes COUNTS=no
-	RWDIRS=() ENVS=()
+	RWDIRS=() ENVS=() MODULES=()
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--setup) setup; exit ;;
@@ -369,7 +370,7 @@ main()
 		-i) COUNTS=yes; shift; continue ;;
 		-n) WAIT=no; shift; continue ;;
 		--) shift; break ;;
-		-[tmcweCkd]) [ $# -ge 2 ] || usage_error "$1 wants a value" ;;
+		-[tmcweCkdl]) [ $# -ge 2 ] || usage_error "$1 wants a value" ;;
 		-*) usage_error "unknown option $1" ;;
 		*) break ;;
 		esac
@@ -378,6 +379,7 @@ main()
 		-c) positive "$1" "$2"; CPUS=$2 ;;
 		-m) MEMORY=$2 ;;
 		-d) DISK=$2 ;;
+		-l) MODULES+=("$2") ;;
 		-k)
 			[ "$2" = trixie ] ||
 				usage_error "-k knows trixie, not $2"

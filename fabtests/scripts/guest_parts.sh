@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # What guest.sh runs in the guest: the texts of these functions are copied
-# there.  Sourced, with MOUNT_OPTIONS set; guest_part also reads KERNEL.
+# there.  Sourced, with MOUNT_OPTIONS set; guest_part also reads KERNEL and MODULES.
 
 # The guest's first program, run by busybox: its text is copied into the initrd.
 # The root is this machine's, with changes in memory.
@@ -86,6 +86,8 @@ guest_part()
 
 	modprobe -a -d "$KERNEL" dummy rdma_rxe ib_uverbs rdma_ucm ||
 		guest_fail "cannot load the RDMA modules"
+	[ ${#MODULES[@]} -eq 0 ] || modprobe -a -d "$KERNEL" "${MODULES[@]}" ||
+		guest_fail "cannot load ${MODULES[*]}"
 	ip link set lo up
 	# without systemd's modprobe.d the module brings a dummy0 of its own
 	[ -d /sys/class/net/dummy0 ] || ip link add dummy0 type dummy

@@ -116,11 +116,13 @@ check "ping-pong figures" grep -q '^4k ' "$WORK/out"
 
 "$GUEST" -k trixie --setup >"$WORK/err" 2>&1
 # shellcheck disable=SC2016 # for the guest's shell
-guest -k trixie -d 64M -t 120 -- sh -c 'uname -r; stat -f -c %T "$TMPDIR"
+guest -k trixie -d 64M -l nfsd -l rpcrdma -t 120 -- sh -c '
+	uname -r; stat -f -c %T "$TMPDIR"; cut -d" " -f1 /proc/modules
 	head -c 20000000 /dev/urandom >"$TMPDIR/file" &&
 		ibv_devinfo -d rxe0 | grep PORT_ACTIVE'
 check "-k trixie: Linux 6.12" grep -q '^6\.12\.' "$WORK/out"
 check "-k trixie: rxe0 is active" [ $rc -eq 0 ]
+check "-l: both are loaded" [ "$(grep -cxE 'nfsd|rpcrdma' "$WORK/out")" -eq 2 ]
 check "-d: TMPDIR is on ext4" grep -qx 'ext2/ext3' "$WORK/out"
 
 # ---- a clock of instructions
