@@ -18,6 +18,7 @@ Suite *cw_wire_suite(void);
 Suite *cw_cancel_suite(void);
 Suite *deadline_suite(void);
 Suite *hash_suite(void);
+Suite *gaps_suite(void);
 Suite *history_suite(void);
 Suite *node_core_suite(void);
 Suite *policy_suite(void);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * core/gaps: against all gaps sorted; outliers, what is new, and extremes.
+ */
+#include "config.h"
+#include "suites.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/gaps.h"
+#include "seed.h"
+
+#define PART MRRC_GAPS_PART
+#define MS   1000000u
+#define MANY 4000
+
+static struct mrrc_gaps gaps;
+
+static void setup(void)
+{
+	memset(&gaps, 0, sizeof(gaps));
+}
+
+static void add(uint64_t gap, unsigned count)
+{
+	while (count--) {
+		mrrc_gaps_add(&gaps, gap);
+		ck_assert(mrrc_gaps_valid(&gaps));
+	}
+}
+
+/* It is above the gap, by a quarter of it at most. */
+static void most_is(uint64_t gap)
+{
+	ck_assert_uint_gt(mrrc_gaps_most(&gaps), gap);
+	ck_assert_uint_le(mrrc_gaps_most(&gaps) - gap, gap / 4 + 1);
+}
+
+/* One gap in so many may be longer, and no more. */
+START_TEST(test_outliers)
+{
+	ck_assert_uint_eq(mrrc_gaps_most(&gaps), 0);
+	add(MS, PART - 2);
+	most_is(MS);
+	add(1000 * MS, 1);
+	most_is(1000 * MS);
+	add(MS, 1);
+	most_is(MS);
+	add(1000 * MS, 1);
+	most_is(1000 * MS);
+	add(MS, PART);
+	most_is(MS);
+}
+END_TEST
+
+/* Old gaps count less and less. */
+START_TEST(test_new_times)
+{
+	add(1000 * MS, 60000);
+	add(MS, 60000);
+	most_is(1000 * MS);
+	add(MS, 400000);
+	most_is(MS);
+	ck_assert_uint_le(gaps.all, 65536);
+}
+END_TEST
+
+START_TEST(test_extremes)
+{
+	static const uint64_t gap[] = { 0, 1, 3, 4, 7, 8, UINT64_C(1) << 63 };
+	unsigned i;
+
+	for (i = 0; i < sizeof(gap) / sizeof(gap[0]); i++) {
+		add(gap[i], 1);
+		most_is(gap[i]);
+	}
+	add(UINT64_MAX, 1);
+	ck_assert_uint_eq(mrrc_gaps_most(&gaps), UINT64_MAX);
+	add(0, 100 * PART);
+	most_is(0);
+}
+END_TEST
+
+static int longer_first(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
+
+	return (x < y) - (x > y);
+}
+
+START_TEST(test_model)
+{
+	static uint64_t sorted[MANY];
+	struct seed seed = seed_init("gaps", _i);
+	unsigned i, most;
+
+	for (i = 0; i < MANY; i++) {
+		sorted[i] = seed_below(&seed, UINT64_MAX) >>
+			    seed_below(&seed, 64);
+		add(sorted[i], 1);
+		if (i % 16)
+			continue;
+		qsort(sorted, i + 1, sizeof(*sorted), longer_first);
+		most = (i + 1) / PART;
+		if (sorted[most] < UINT64_MAX / 2)
+			most_is(sorted[most]);
+	}
+}
+END_TEST
+
+Suite *gaps_suite(void)
+{
+	Suite *suite = suite_create("gaps");
+	TCase *tcase = tcase_create("gaps");
+
+	tcase_add_checked_fixture(tcase, setup, NULL);
+	tcase_add_test(tcase, test_outliers);
+	tcase_add_test(tcase, test_new_times);
+	tcase_add_test(tcase, test_extremes);
+	tcase_add_loop_test(tcase, test_model, 0, 4);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
