@@ -21,10 +21,11 @@
 #define KEYS	 3		     /* that a signature has */
 #define GAP_MAX	 (UINT64_C(1) << 60) /* 36 years: sums do not wrap */
 
-#define GAPS_ENOUGH 2  /* of a signature */
-#define GAPS_OF_ALL 8  /* of all buffers together */
-#define ONCE_USES   4  /* of a call site, before it is judged */
-#define ONCE_PART   32 /* of these, fewer than one came again */
+#define GAPS_ENOUGH 2	  /* of a signature */
+#define GAPS_OF_ALL 8	  /* of all buffers together */
+#define ONCE_USES   4	  /* of a call site, before it is judged */
+#define ONCE_PART   32	  /* of these, fewer than one came again */
+#define RATED_MAX   65536 /* older gaps count less */
 
 struct mrrc_predict_entry {
 	uint64_t key;
@@ -145,6 +146,50 @@ static struct mrrc_predict_entry *mrrc_predict_get(struct mrrc_predict *predict,
 	return entry;
 }
 
+/* What is known best of the buffer; perhaps of less than GAPS_ENOUGH gaps. */
+static const struct mrrc_predict_entry *
+mrrc_predict_known(const struct mrrc_predict *predict,
+		   const struct mrrc_signature *signature)
+{
+	const struct mrrc_predict_entry *entry =
+		mrrc_predict_find(predict, signature->context);
+
+	return entry && entry->gaps >= GAPS_ENOUGH ?
+		       entry :
+		       mrrc_predict_find(predict, signature->buffer);
+}
+
+/* ---- limits -------------------------------------------------------------- */
+
+/* The guard: a 20th of the gap, and an eighth of it over the number of gaps. */
+static uint64_t mrrc_predict_from(uint64_t shortest, uint64_t gaps)
+{
+	const uint64_t guard = shortest / 20 + shortest / (8 * gaps);
+
+	return guard < shortest ? shortest - guard : 0;
+}
+
+static uint64_t mrrc_predict_to(uint64_t longest, uint64_t gaps)
+{
+	return longest + longest / 2 + 2 * (longest / gaps);
+}
+
+/*
+ * The idle time after which a buffer is not waited for, if nothing else is
+ * known of it; 0: not known. Twice as long while there are too few gaps to tell.
+ */
+static uint64_t mrrc_predict_idle(const struct mrrc_predict *predict)
+{
+	uint64_t most;
+
+	if (predict->gaps < GAPS_OF_ALL)
+		return 0;
+	if (predict->gaps < MRRC_GAPS_PART)
+		return mrrc_predict_to(predict->longest, predict->gaps);
+	most = mrrc_gaps_most(&predict->lengths);
+	return most + MRRC_GAPS_PART * (most / predict->gaps);
+}
+
 /* ---- learning ------------------------------------------------------------ */
 
 void mrrc_predict_use(struct mrrc_predict *predict,
@@ -155,6 +200,38 @@ void mrrc_predict_use(struct mrrc_predict *predict,
 	predict->uses++;
 	site = mrrc_predict_get(predict, signature->site);
 	site->uses += site->uses < UINT32_MAX;
+}
+
+static unsigned mrrc_predict_rated(uint32_t gaps)
+{
+	return 31 - __builtin_clz(gaps);
+}
+
+/*
+ * Would the buffer have been registered too late for this gap? Whether it was
+ * deregistered at all does not matter.
+ */
+static void mrrc_predict_rate(struct mrrc_predict *predict,
+			      const struct mrrc_signature *signature,
+			      uint64_t gap)
+{
+	const struct mrrc_predict_entry *entry =
+		mrrc_predict_known(predict, signature);
+	struct mrrc_predict_rate *rate;
+	uint64_t from;
+
+	if (!entry || entry->gaps < GAPS_ENOUGH)
+		return;
+	from = mrrc_predict_from(entry->shortest, entry->gaps);
+	if (!from)
+		return;
+	rate = &predict->rate[mrrc_predict_rated(entry->gaps)];
+	if (rate->seen >= RATED_MAX) {
+		rate->seen /= 2;
+		rate->sooner /= 2;
+	}
+	rate->seen++;
+	rate->sooner += gap < from;
 }
 
 static void mrrc_predict_learn(struct mrrc_predict *predict, uint64_t key,
@@ -174,9 +251,11 @@ void mrrc_predict_gap(struct mrrc_predict *predict,
 {
 	if (gap > GAP_MAX)
 		gap = GAP_MAX;
+	mrrc_predict_rate(predict, signature, gap);
 	mrrc_predict_learn(predict, signature->context, gap);
 	mrrc_predict_learn(predict, signature->buffer, gap);
 	mrrc_predict_learn(predict, signature->site, gap);
+	mrrc_gaps_add(&predict->lengths, gap);
 	predict->gaps++;
 	if (gap > predict->longest)
 		predict->longest = gap;
@@ -184,17 +263,23 @@ void mrrc_predict_gap(struct mrrc_predict *predict,
 
 /* ---- prediction ---------------------------------------------------------- */
 
-/* The guard: a 20th of the gap, and half of it over the number of gaps. */
-static uint64_t mrrc_predict_from(uint64_t shortest, uint64_t gaps)
+/*
+ * Is it worth to deregister the buffer until @from? That saves this time, and
+ * makes the next use late if it comes sooner. Buffers that are dropped after the
+ * idle time make about one use late for each such time saved; a prediction has
+ * to be better. While little was seen, the chance is taken to be a quarter over
+ * the number of gaps.
+ */
+static bool mrrc_predict_pays(const struct mrrc_predict *predict, uint32_t gaps,
+			      uint64_t from)
 {
-	const uint64_t guard = shortest / 20 + shortest / (2 * gaps);
+	const struct mrrc_predict_rate *rate =
+		&predict->rate[mrrc_predict_rated(gaps)];
+	const double chance =
+		(rate->sooner + .5) / (rate->seen + 2 * (double) gaps);
 
-	return guard < shortest ? shortest - guard : 0;
-}
-
-static uint64_t mrrc_predict_to(uint64_t longest, uint64_t gaps)
-{
-	return longest + longest / 2 + 2 * (longest / gaps);
+	return predict->gaps < GAPS_OF_ALL ||
+	       chance * mrrc_gaps_most(&predict->lengths) <= from;
 }
 
 /* Do the buffers of that call site seem to be used only once? */
@@ -204,6 +289,22 @@ static bool mrrc_predict_once(const struct mrrc_predict *predict, uint64_t key)
 
 	return site && site->uses >= ONCE_USES &&
 	       (uint64_t) site->gaps * ONCE_PART < site->uses;
+}
+
+/* From the gaps of the signature, or of the buffer. */
+static void mrrc_predict_of(const struct mrrc_predict *predict,
+			    const struct mrrc_predict_entry *entry,
+			    struct mrrc_prediction *prediction)
+{
+	const uint64_t from = mrrc_predict_from(entry->shortest, entry->gaps);
+	const uint64_t idle = mrrc_predict_idle(predict);
+
+	if (mrrc_predict_pays(predict, entry->gaps, from))
+		prediction->from = from;
+	prediction->to = mrrc_predict_to(entry->longest, entry->gaps);
+	/* the next one is the longest with a chance of one over their number */
+	if (entry->gaps < MRRC_GAPS_PART && prediction->to < idle)
+		prediction->to = idle;
 }
 
 void mrrc_predict_next(const struct mrrc_predict *predict,
@@ -216,16 +317,11 @@ void mrrc_predict_next(const struct mrrc_predict *predict,
 	entry = mrrc_predict_find(predict, signature->context);
 	if (entry)
 		prediction->period = entry->shortest;
-	if (!entry || entry->gaps < GAPS_ENOUGH)
-		entry = mrrc_predict_find(predict, signature->buffer);
-	if (entry && entry->gaps >= GAPS_ENOUGH) {
-		prediction->from =
-			mrrc_predict_from(entry->shortest, entry->gaps);
-		prediction->to = mrrc_predict_to(entry->longest, entry->gaps);
-	} else if (!entry && mrrc_predict_once(predict, signature->site)) {
+	entry = mrrc_predict_known(predict, signature);
+	if (entry && entry->gaps >= GAPS_ENOUGH)
+		mrrc_predict_of(predict, entry, prediction);
+	else if (!entry && mrrc_predict_once(predict, signature->site))
 		prediction->to = 0;
-	} else if (predict->gaps >= GAPS_OF_ALL) {
-		prediction->to =
-			mrrc_predict_to(predict->longest, predict->gaps);
-	}
+	else if (predict->gaps >= GAPS_OF_ALL)
+		prediction->to = mrrc_predict_idle(predict);
 }

@@ -13,8 +13,15 @@
  *
  * If a signature is new, the gaps of the buffer at that call site in any
  * context are used. If these are unknown, too, the call site predicts whether
- * its buffers are used more than once, and the longest gap of all buffers
- * limits the wait.
+ * its buffers are used more than once, and the gaps of all buffers (gaps.h) say
+ * how long to wait: an idle time that few of them exceed. A signature with few
+ * gaps waits no less.
+ *
+ * Gaps can be of a kind that a shortest one does not predict, as those between
+ * uses of heap memory. So it is counted how often the next gap was shorter, in
+ * classes by how many had been seen. If a deregistration would make a use late
+ * more often than the time that it saves is worth, nothing is predicted, and
+ * the buffer is kept for the idle time.
  *
  * Times are nanoseconds, and passed as arguments: there is no clock. Not
  * thread-safe. Only init allocates; new entries replace those that were not
@@ -27,8 +34,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/gaps.h"
+
 #define MRRC_PREDICT_WINDOW 6 /* communication points before */
 #define MRRC_PREDICT_NEVER  UINT64_MAX
+#define MRRC_PREDICT_RATES  32 /* powers of two */
 
 /* The last communication points of a thread; zero: there were none. */
 struct mrrc_predict_context {
@@ -44,11 +54,17 @@ struct mrrc_signature {
 /* Relative to the use. */
 struct mrrc_prediction {
 	uint64_t period; /* the shortest gap; 0: not known */
-	uint64_t from;	 /* not used sooner: a guard before it */
+	uint64_t from;	 /* not used sooner: a guard before it; 0: unsure */
 	uint64_t to;	 /* nor later; NEVER: not known, 0: not at all */
 };
 
 struct mrrc_predict_entry;
+
+/* Of the gaps that followed on so many ones. */
+struct mrrc_predict_rate {
+	uint32_t seen;
+	uint32_t sooner; /* than predicted */
+};
 
 struct mrrc_predict {
 	struct mrrc_predict_entry *entry;
@@ -56,6 +72,8 @@ struct mrrc_predict {
 	uint64_t uses;	  /* recorded so far */
 	uint64_t gaps;	  /* learned so far, */
 	uint64_t longest; /* and the longest of these */
+	struct mrrc_gaps lengths;
+	struct mrrc_predict_rate rate[MRRC_PREDICT_RATES];
 };
 
 /* For about so many signatures. -ENOMEM. */

@@ -89,13 +89,14 @@ START_TEST(test_guard)
 	const struct mrrc_signature signature = use(SITE, ADDR);
 
 	gaps(&signature, MS, 2);
-	is(next(&signature), MS, MS - MS / 20 - MS / 4, 2 * MS + MS / 2);
+	is(next(&signature), MS, MS - MS / 20 - MS / 16, 2 * MS + MS / 2);
 	gaps(&signature, MS, 2);
-	is(next(&signature), MS, MS - MS / 20 - MS / 8, 2 * MS);
+	is(next(&signature), MS, MS - MS / 20 - MS / 32, 2 * MS);
 	gaps(&signature, MS, 36);
-	is(next(&signature), MS, MS - MS / 20 - MS / 80, MS + MS / 2 + MS / 20);
+	is(next(&signature), MS, MS - MS / 20 - MS / 320,
+	   MS + MS / 2 + MS / 20);
 	gaps(&signature, MS, 4000 - 40);
-	is(next(&signature), MS, MS - MS / 20 - MS / 8000,
+	is(next(&signature), MS, MS - MS / 20 - MS / 32000,
 	   MS + MS / 2 + MS / 2000);
 }
 END_TEST
@@ -113,9 +114,9 @@ START_TEST(test_shortest_and_longest)
 	int i;
 
 	for (i = 0; i < 3; i++)
-		gaps(&signature, order[_i][i], i == 2 ? 98 : 1);
-	is(next(&signature), MS, MS - MS / 20 - MS / 200,
-	   4 * MS + 2 * MS + 2 * (4 * MS / 100));
+		gaps(&signature, order[_i][i], i == 2 ? 198 : 1);
+	is(next(&signature), MS, MS - MS / 20 - MS / 1600,
+	   4 * MS + 2 * MS + 2 * (4 * MS / 200));
 }
 END_TEST
 
@@ -179,7 +180,7 @@ START_TEST(test_buffer_in_new_context)
 	gaps(&signature, 3 * MS, 1);
 	use(SITE, ADDR + 4096);
 	signature = use(SITE, ADDR);
-	is(next(&signature), 0, MS - MS / 20 - MS / 8,
+	is(next(&signature), 0, MS - MS / 20 - MS / 32,
 	   3 * MS + 3 * MS / 2 + 3 * MS / 2);
 	/* not at another one, nor another buffer there */
 	signature = use(SITE + 8, ADDR);
@@ -230,6 +231,85 @@ START_TEST(test_longest_of_all)
 }
 END_TEST
 
+/* Of more gaps: no longer than nearly all of them, whatever one was. */
+START_TEST(test_idle)
+{
+	struct mrrc_signature other = use(SITE, ADDR), signature;
+	uint64_t most;
+
+	gaps(&other, 1000 * MS, 1);
+	gaps(&other, MS, MRRC_GAPS_PART - 2);
+	signature = use(SITE + 8, ADDR);
+	ck_assert_uint_gt(next(&signature).to, 1000 * MS);
+	gaps(&other, MS, 1);
+	most = mrrc_gaps_most(&predict.lengths);
+	ck_assert_uint_le(most, MS + MS / 4);
+	ck_assert_uint_eq(next(&signature).to, most + most / 128 * 128);
+	gaps(&other, MS, 9 * MRRC_GAPS_PART);
+	ck_assert_uint_eq(next(&signature).to, most + most / 1280 * 128);
+}
+END_TEST
+
+/* What came again twice soon is kept like others, until it came often. */
+START_TEST(test_few_gaps_wait)
+{
+	struct mrrc_signature other = use(SITE, ADDR), signature;
+	const uint64_t idle = 100 * MS + 50 * MS + 2 * (100 * MS / 8);
+
+	gaps(&other, 100 * MS, 6);
+	signature = use(SITE + 8, ADDR);
+	gaps(&signature, MS, 2);
+	is(next(&signature), MS, 0, idle);
+	gaps(&signature, MS, MRRC_GAPS_PART - 3);
+	ck_assert_uint_ge(next(&signature).to, 100 * MS);
+	gaps(&signature, MS, 1);
+	ck_assert_uint_eq(next(&signature).to, MS + MS / 2 + 2 * (MS / 128));
+}
+END_TEST
+
+/*
+ * _i: half of the third gaps are shorter than the first two, and some gaps are
+ * long, so no prediction is acted upon. Of gaps that do not vary, it is.
+ */
+START_TEST(test_unsure)
+{
+	struct mrrc_signature signature = use(SITE + 8, ADDR);
+	int i;
+
+	gaps(&signature, 100 * MS, 20);
+	for (i = 0; i < 100; i++) {
+		signature = use(SITE, ADDR + 4096 * i);
+		gaps(&signature, 10 * MS, 2);
+		gaps(&signature, i % 2 && _i ? MS : 10 * MS, 1);
+	}
+	signature = use(SITE, ADDR + 4096 * i);
+	gaps(&signature, 10 * MS, 2);
+	ck_assert_uint_eq(next(&signature).period, 10 * MS);
+	ck_assert_int_eq(next(&signature).from != 0, !_i);
+	/* many alike are another class */
+	gaps(&signature, 10 * MS, 30);
+	ck_assert_uint_ne(next(&signature).from, 0);
+}
+END_TEST
+
+/* They are counted by halves, and so change with what is new. */
+START_TEST(test_sure_again)
+{
+	const struct mrrc_signature signature = use(SITE, ADDR);
+	struct mrrc_predict_rate *rate = &predict.rate[1];
+	struct mrrc_signature other;
+
+	gaps(&signature, 10 * MS, 20);
+	*rate = (struct mrrc_predict_rate){ 65536, 65536 };
+	other = use(SITE, ADDR + 4096);
+	gaps(&other, 10 * MS, 2);
+	ck_assert_uint_eq(next(&other).from, 0);
+	gaps(&other, 10 * MS, 1);
+	ck_assert_uint_eq(rate->seen, 32769);
+	ck_assert_uint_eq(rate->sooner, 32768);
+}
+END_TEST
+
 START_TEST(test_extremes)
 {
 	const struct mrrc_signature signature = use(UINT64_MAX, 0);
@@ -264,7 +344,7 @@ START_TEST(test_room)
 	}
 	ck_assert_uint_eq(predict.sets, sets);
 	i = 2 + i / 64;
-	is(next(&kept), MS, MS - MS / 20 - MS / (2 * i),
+	is(next(&kept), MS, MS - MS / 20 - MS / (8 * i),
 	   MS + MS / 2 + 2 * (MS / i));
 	/* others are replaced */
 	thread = (struct mrrc_predict_context){ 0 };
@@ -284,6 +364,12 @@ static struct step {
 	uint64_t gap;
 	bool again;
 } step[STEPS];
+
+static struct {
+	uint64_t sorted[STEPS]; /* the longest first */
+	unsigned count;
+	unsigned seen[32], sooner[32];
+} model;
 
 /* Shortest, longest and number of the gaps of steps like @i's; @level 0: with
  * the same points before, 1: of the buffer at the site, 2: of the site. */
@@ -307,33 +393,101 @@ static unsigned model_gaps(unsigned n, unsigned i, int level, uint64_t *min,
 	return count;
 }
 
+static uint64_t model_from(uint64_t min, unsigned count)
+{
+	return min - min / 20 - min / (8 * count);
+}
+
+static unsigned model_class(unsigned count)
+{
+	unsigned bin = 0;
+
+	while (count >>= 1)
+		bin++;
+	return bin;
+}
+
+/* The end of the class of the first gap that is not among the longest. */
+static uint64_t model_most(void)
+{
+	const uint64_t gap = model.sorted[model.count / 128];
+	uint64_t width = 1;
+
+	while (width * 8 <= gap)
+		width *= 2;
+	return (gap / width + 1) * width;
+}
+
+static uint64_t model_idle(void)
+{
+	const uint64_t longest = model.sorted[0];
+
+	if (model.count < 128)
+		return longest + longest / 2 + 2 * (longest / model.count);
+	return model_most() + 128 * (model_most() / model.count);
+}
+
+/* The next gap after step @i, of the @n that were. */
+static void model_add(unsigned n, unsigned i, uint64_t gap)
+{
+	uint64_t min, max, from;
+	unsigned count, k;
+
+	count = model_gaps(n, i, 0, &min, &max);
+	if (count < 2)
+		count = model_gaps(n, i, 1, &min, &max);
+	from = count >= 2 ? model_from(min, count) : 0;
+	if (from) {
+		model.seen[model_class(count)]++;
+		model.sooner[model_class(count)] += gap < from;
+	}
+	for (k = model.count++; k && model.sorted[k - 1] < gap; k--)
+		model.sorted[k] = model.sorted[k - 1];
+	model.sorted[k] = gap;
+	step[i].again = true;
+	step[i].gap = gap;
+}
+
+static struct mrrc_prediction model_known(unsigned count, uint64_t min,
+					  uint64_t max)
+{
+	struct mrrc_prediction p = { .from = model_from(min, count) };
+	const unsigned bin = model_class(count);
+
+	p.to = max + max / 2 + 2 * (max / count);
+	if (model.count < 8)
+		return p;
+	if ((model.sooner[bin] + .5) * model_most() >
+	    p.from * (model.seen[bin] + 2. * count))
+		p.from = 0;
+	if (count < 128 && p.to < model_idle())
+		p.to = model_idle();
+	return p;
+}
+
 static struct mrrc_prediction model_next(unsigned n, unsigned i)
 {
 	struct mrrc_prediction p = { .to = MRRC_PREDICT_NEVER };
-	uint64_t min, max, longest = 0;
-	unsigned count, uses = 0, all = 0, k;
+	unsigned count, uses = 0, k;
+	uint64_t min, max, period;
 	bool once;
 
 	count = model_gaps(n, i, 0, &min, &max);
-	p.period = count ? min : 0;
+	p.period = period = count ? min : 0;
 	if (count < 2)
 		count = model_gaps(n, i, 1, &min, &max);
 	if (count >= 2) {
-		p.from = min - min / 20 - min / (2 * count);
-		p.to = max + max / 2 + 2 * (max / count);
+		p = model_known(count, min, max);
+		p.period = period;
 		return p;
 	}
-	for (k = 0; k < n; k++) {
+	for (k = 0; k < n; k++)
 		uses += step[k].site == step[i].site;
-		all += step[k].again;
-		if (step[k].again && step[k].gap > longest)
-			longest = step[k].gap;
-	}
 	once = !model_gaps(n, i, 1, &min, &max) && uses >= 4;
 	if (once && model_gaps(n, i, 2, &min, &max) * 32 < uses)
 		p.to = 0;
-	else if (all >= 8)
-		p.to = longest + longest / 2 + 2 * (longest / all);
+	else if (model.count >= 8)
+		p.to = model_idle();
 	return p;
 }
 
@@ -345,11 +499,13 @@ START_TEST(test_model)
 	struct mrrc_prediction want;
 	struct seed seed = seed_init("predict", _i);
 	unsigned i, k;
+	uint64_t gap;
 
 	mrrc_predict_fini(&predict);
 	ck_assert_int_eq(mrrc_predict_init(&predict, SIZE_MAX), 0);
 	memset(last, 0xff, sizeof(last));
 	memset(step, 0, sizeof(step));
+	memset(&model, 0, sizeof(model));
 	for (i = 0; i < STEPS; i++) {
 		step[i].site = seed_below(&seed, SITES);
 		step[i].buffer = seed_below(&seed, BUFFERS);
@@ -359,10 +515,10 @@ START_TEST(test_model)
 		signature[i] = use(SITE + step[i].site, ADDR + step[i].buffer);
 		k = last[step[i].buffer];
 		last[step[i].buffer] = i;
+		gap = seed_below(&seed, MS) << (i % 3 * 4);
 		if (k != UINT32_MAX && seed_below(&seed, 4)) {
-			step[k].again = true;
-			step[k].gap = seed_below(&seed, MS) << (i % 3 * 4);
-			gaps(&signature[k], step[k].gap, 1);
+			model_add(i + 1, k, gap);
+			gaps(&signature[k], gap, 1);
 		}
 		k = seed_below(&seed, i + 1);
 		want = model_next(i + 1, k);
@@ -413,6 +569,10 @@ Suite *predict_suite(void)
 	tcase_add_test(tcase, test_buffer_in_new_context);
 	tcase_add_test(tcase, test_once);
 	tcase_add_test(tcase, test_longest_of_all);
+	tcase_add_test(tcase, test_idle);
+	tcase_add_test(tcase, test_few_gaps_wait);
+	tcase_add_loop_test(tcase, test_unsure, 0, 2);
+	tcase_add_test(tcase, test_sure_again);
 	tcase_add_test(tcase, test_extremes);
 	tcase_add_test(tcase, test_room);
 	tcase_add_loop_test(tcase, test_model, 0, 4);
