@@ -16,6 +16,7 @@
 #define QUEUE_NS   50000	     /* a wake-up, and a region in a queue */
 #define PERIOD	   UINT64_C(2000000) /* between two looks at the rings, */
 #define PERIOD_MAX (8 * PERIOD)	     /* while there is little to do */
+#define BARRED_MAX (256 * PERIOD)    /* and while it may not act */
 #define QUIET	   4 /* looks in vain, before it sleeps until it is woken */
 #define ASK_NS	   UINT64_C(1000000000) /* between two questions while asleep */
 #define BUSY_NS	   1000000 /* a region in use is asked about again, */
@@ -264,9 +265,24 @@ static bool ahead_sleep(struct mrrc_ahead *ahead)
 	return !any;
 }
 
+/*
+ * To the next look at the rings: longer and longer. A helper that may not act
+ * looks so that it knows what is used when it may; what is overwritten by then
+ * is not missed.
+ */
+static uint64_t ahead_period(struct mrrc_ahead *ahead, bool may)
+{
+	const uint64_t max = may ? PERIOD_MAX : BARRED_MAX;
+	const uint64_t period = ahead->period < max ? ahead->period : max;
+
+	ahead->period = period < max ? 2 * period : max;
+	return period;
+}
+
 uint64_t mrrc_ahead_turn(struct mrrc_ahead *ahead, bool *asleep)
 {
 	uint64_t wake = UINT64_MAX;
+	uint64_t period;
 	bool any, may;
 
 	*asleep = false;
@@ -286,11 +302,9 @@ uint64_t mrrc_ahead_turn(struct mrrc_ahead *ahead, bool *asleep)
 	*asleep = ahead->quiet > QUIET && ahead_sleep(ahead);
 	if (*asleep)
 		return ahead_asleep(ahead, may, wake);
-	if (ahead->ticks.ns + ahead->period < wake)
-		wake = ahead->ticks.ns + ahead->period;
-	if (ahead->period < PERIOD_MAX)
-		ahead->period *= 2;
-	return wake;
+	period = ahead_period(ahead, may);
+	return ahead->ticks.ns + period < wake ? ahead->ticks.ns + period :
+						 wake;
 }
 
 /* ---- life ---------------------------------------------------------------- */

@@ -52,6 +52,7 @@ struct mrrc_ahead {
 	uint64_t delay;			 /* in each cost */
 	uint64_t period;
 	unsigned quiet; /* looks in vain */
+	uint64_t lost;	/* ns: uses before that may have been overwritten */
 	uint64_t swept;
 	/* what counters show */
 	uint64_t counted;   /* ns: saved up to then */

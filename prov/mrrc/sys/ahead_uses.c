@@ -69,6 +69,9 @@ static void ahead_use(struct mrrc_ahead *ahead, struct mrrc_uses *uses,
 	else if (buffer->prepared)
 		mrrc_ahead_stat(ahead, MRRC_STAT_AHEAD_USED, 1);
 	buffer->prepared = false;
+	/* the time since then may be more than one gap */
+	if (buffer->item.last < ahead->lost)
+		buffer->item.before = false;
 	mrrc_predict_sign(&uses->context, use->site, use->addr, use->len,
 			  &signature);
 	mrrc_schedule_use(&ahead->schedule, &buffer->item, &signature,
@@ -100,7 +103,7 @@ bool mrrc_ahead_read(struct mrrc_ahead *ahead)
 	struct mrrc_uses_list ended = TAILQ_HEAD_INITIALIZER(ended);
 	struct mrrc_cache_mt *cache = ahead->cache;
 	struct mrrc_uses *uses = NULL;
-	uint64_t lost = 0;
+	uint64_t lost = 0, before;
 	size_t count, total = 0, i;
 
 	for (;;) {
@@ -110,8 +113,13 @@ bool mrrc_ahead_read(struct mrrc_ahead *ahead)
 		mrrc_lock_release(&cache->lock);
 		if (!uses)
 			break;
+		before = lost;
 		count = mrrc_uses_read(uses, ahead->use, MRRC_USES_RING, &lost);
 		mrrc_ticks_look(&ahead->ticks);
+		if (lost != before)
+			ahead->lost = count ? mrrc_ticks_ns(&ahead->ticks,
+							    ahead->use->when) :
+					      ahead->ticks.ns;
 		for (i = 0; i < count; i++)
 			ahead_use(ahead, uses, &ahead->use[i]);
 		total += count;

@@ -694,6 +694,61 @@ START_TEST(test_delay)
 }
 END_TEST
 
+/* It may not act: it looks less and less often, and knows the uses later. */
+START_TEST(test_barred)
+{
+	uint64_t wake, noted;
+	unsigned i, looks = 0;
+
+	learn(0, PAGES);
+	leave(false, 0);
+	wake = turns();
+	noted = stat_of(MRRC_STAT_NOTED);
+	for (i = 0; i < 100; i++) {
+		clock_set(now + PERIOD);
+		use(0, PAGES);
+		if (now < wake)
+			continue;
+		wake = turns();
+		looks++;
+	}
+	/* every 512 ms in the end */
+	ck_assert_uint_le(looks, 100 * PERIOD / (512 * MS) + 8);
+	ck_assert(!atomic_load(&cache->asleep));
+	ck_assert(registered(0, PAGES));
+	clock_set(wake);
+	leave(true, 0);
+	wake = turns();
+	ck_assert_uint_eq(stat_of(MRRC_STAT_NOTED), noted + 100);
+	ck_assert_uint_le(wake, now + 16 * MS);
+	use(0, PAGES);
+	pass(PERIOD / 4);
+	ck_assert(!registered(0, PAGES));
+}
+END_TEST
+
+/* Between uses of which some were overwritten is no gap. */
+START_TEST(test_lost_gap)
+{
+	struct mrrc_predict *predict = &cache->ahead->predict;
+	uint64_t gaps;
+	unsigned i;
+
+	learn(0, PAGES);
+	pass(PERIOD / 4);
+	gaps = predict->gaps;
+	clock_set(now + 3 * PERIOD);
+	for (i = 0; i < 2 * MRRC_USES_RING; i++)
+		note(2 * PAGES * (1 + i % 2), PAGES);
+	note(0, PAGES);
+	turns();
+	ck_assert_uint_ge(stat_of(MRRC_STAT_NOTES_LOST), MRRC_USES_RING);
+	ck_assert_uint_lt(predict->longest, 2 * PERIOD);
+	/* but later ones are: of the two others, seen again and again */
+	ck_assert_uint_gt(predict->gaps, gaps);
+}
+END_TEST
+
 static struct mrrc_budget *node_open(const char *dir)
 {
 	const struct mrrc_budget_attr attr = {
@@ -1019,6 +1074,8 @@ Suite *ahead_suite(void)
 	tcase_add_test(tcase, test_held_waits);
 	tcase_add_test(tcase, test_leave);
 	tcase_add_test(tcase, test_delay);
+	tcase_add_test(tcase, test_barred);
+	tcase_add_test(tcase, test_lost_gap);
 	tcase_add_loop_test(tcase, test_node, 0, 2);
 	tcase_add_test(tcase, test_node_ends);
 	tcase_add_test(tcase, test_remote);
