@@ -176,9 +176,9 @@ static int fetch_sources(struct get *get)
 	const struct get_options *options = get->options;
 	int ret;
 
-	get->tree.dir = open(options->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	get->tree.dir = path_root(options->dir);
 	if (get->tree.dir < 0) {
-		get_complain(options->dir, strerror(errno));
+		get_complain(options->dir, path_root_error(get->tree.dir));
 		return EXIT_FAILURE;
 	}
 	get->tree.session = &get->session;

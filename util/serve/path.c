@@ -40,6 +40,31 @@ int path_open(int dir, const char *path, int flags, mode_t mode)
 	return resolve(dir, path, flags, mode, 0);
 }
 
+int path_root(const char *name)
+{
+	int dir = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC), again;
+
+	if (dir < 0)
+		return -errno;
+	again = path_open(dir, "", O_PATH, 0);
+	if (again >= 0) {
+		close(again);
+		return dir;
+	}
+	close(dir);
+	/* as filters of system calls answer */
+	return again == -EPERM ? -ENOSYS : again;
+}
+
+const char *path_root_error(int error)
+{
+	return error == -ENOSYS ?
+		       "there is no openat2(2): the kernel is older than "
+		       "Linux 5.6, or a filter of system calls (a container's "
+		       "seccomp profile) denies it" :
+		       strerror(-error);
+}
+
 /* Of other file systems an open may wait for another process, or host. */
 static bool is_local(int fd)
 {

@@ -13,6 +13,14 @@
 #include "serve/wire.h"
 
 /*
+ * The directory that the other calls begin at, or a negative errno: -ENOSYS if
+ * the kernel cannot resolve paths beneath it.
+ */
+int path_root(const char *name);
+/* The text for what path_root() returned. */
+const char *path_root_error(int error);
+
+/*
  * A descriptor of path, "" is the directory itself, or a negative errno:
  * -ELOOP if there is a symbolic link, -EXDEV if it leads outside.
  */

@@ -485,10 +485,10 @@ int server_run(const struct serve_options *options)
 	int ret;
 
 	server.source.copies = options->copy;
-	server.source.dir =
-		open(options->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	server.source.dir = path_root(options->dir);
 	if (server.source.dir < 0) {
-		server_complain("%s: %s", options->dir, strerror(errno));
+		server_complain("%s: %s", options->dir,
+				path_root_error(server.source.dir));
 		return EXIT_FAILURE;
 	}
 	raise_limit();

@@ -6,17 +6,26 @@
 #include "config.h"
 #include "test_serve.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "serve/list.h"
+#include "serve/path.h"
 #include "serve/source.h"
 #include "serve/wire.h"
 
@@ -44,6 +53,43 @@ START_TEST(beneath)
 	/* the decoder refuses these, and so does the kernel */
 	ck_assert_int_eq(open_status("../out/secret"), SERVE_LINK);
 	ck_assert_int_eq(open_status("/etc/passwd"), SERVE_LINK);
+}
+END_TEST
+
+/* As a container may. */
+static int root_denied(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog prog = { sizeof(code) / sizeof(*code), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
+		return -errno;
+	return path_root("/");
+}
+
+/* Else each file would be refused, one by one. */
+START_TEST(root_without_openat2)
+{
+	int dir = path_root("/"), status;
+	pid_t pid;
+
+	ck_assert_int_ge(dir, 0);
+	close(dir);
+	ck_assert_int_eq(path_root("/none"), -ENOENT);
+	ck_assert_int_eq(path_root("/etc/passwd"), -ENOTDIR);
+	pid = fork();
+	if (!pid)
+		_exit(root_denied() == -ENOSYS ? EXIT_SUCCESS : EXIT_FAILURE);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_ptr_nonnull(strstr(path_root_error(-ENOSYS), "seccomp"));
 }
 END_TEST
 
@@ -356,6 +402,7 @@ void add_files(Suite *suite)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, make_files, remove_files);
 	tcase_add_test(tcase, beneath);
+	tcase_add_test(tcase, root_without_openat2);
 	tcase_add_test(tcase, fifo_is_not_opened);
 	tcase_add_test(tcase, ranges);
 	tcase_add_loop_test(tcase, changes, 0, 5);
