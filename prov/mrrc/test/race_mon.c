@@ -450,6 +450,13 @@ static const struct {
 
 #define CROWDS (sizeof(crowds) / sizeof(crowds[0]))
 
+/*
+ * Walkers unmap a slot and then map it: the kernel must not give the hole to
+ * others meanwhile, as to an allocator that maps what a new thread needs. It
+ * takes what is highest, and nothing else is so far down.
+ */
+#define APART ((void *) 0x300000000000)
+
 START_TEST(test_crowd)
 {
 	const size_t len = SLOTS * PAGES * page;
@@ -463,7 +470,7 @@ START_TEST(test_crowd)
 	if (!open_all(false, crowds[i].max_regions))
 		return;
 	mrrc_mon_hook(mon, NULL);
-	arena = mmap(NULL, THREADS * len, RW, ANON, -1, 0);
+	arena = mmap(APART, THREADS * len, RW, ANON, -1, 0);
 	atomic_store(&again, 0);
 	if (helped)
 		hurry_begin();
