@@ -24,12 +24,10 @@
  *
  * The receiver's buffer is registered before, and does not count.
  */
-#include "ft_bench.h"
 #include "ft_priv.h"
+#include "helper_run.h"
 
-#include <fcntl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 #define BUFFERS	 3
 #define MANY	 6 /* of limit */
@@ -60,40 +58,10 @@ static unsigned turns;
 
 static void open_way(const struct way *way)
 {
-	struct ft_attr attr = FT_ATTR;
-
-	ft_bench_env(way->mode, core);
-	if (way->helper)
-		setenv("FI_OFI_MRRC_HELPER", way->helper, 1);
-	/* also while all processors are busy */
-	setenv("FI_OFI_MRRC_HELPER_NODE", "aggressive", 0);
-	ft_start("helper_bench");
-	ft_pair_open(&pair, &attr);
+	helper_open("helper_bench", way->mode, core, way->helper, &pair);
 }
 
 /* ---- messages ------------------------------------------------------------ */
-
-/* Locked by the device; over cores that lock none, what ofi_mrrc counts. */
-static double registered(void)
-{
-	struct fi_mrrc_stats st;
-	char text[4096], *line;
-	ssize_t n;
-	int fd;
-
-	if (!ft_core("verbs")) {
-		ft_stats(&pair.dom[1], &st);
-		return (double) st.bytes;
-	}
-	fd = open("/proc/self/status", O_RDONLY);
-	FT_CHECK(fd >= 0, "/proc/self/status: %s", strerror(errno));
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	line = strstr(text, "VmPin:");
-	FT_CHECK(line, "no VmPin in /proc/self/status");
-	return 1024 * strtod(line + 6, NULL);
-}
 
 struct run {
 	const struct way *way;
@@ -101,8 +69,7 @@ struct run {
 	bool reuse, shows;
 	char *to;
 	struct fid_mr *to_mr, *kept[MANY];
-	double base, bytes, area, peak; /* registered */
-	double begin, last;		/* us */
+	struct helper_bytes bytes;
 };
 
 static void run_open(struct run *run)
@@ -110,23 +77,19 @@ static void run_open(struct run *run)
 	open_way(run->way);
 	run->to = ft_map(NULL, run->len);
 	run->to_mr = ft_reg(&pair.dom[0], run->to, run->len, FI_SEND | FI_RECV);
-	run->base = registered();
-	run->begin = run->last = ft_time_us();
+	helper_bytes_begin(&run->bytes, &pair.dom[1]);
 }
 
 static void run_look(struct run *run)
 {
-	const double now = ft_time_us(), bytes = registered() - run->base;
+	struct helper_bytes *bytes = &run->bytes;
 
-	run->area += run->bytes * (now - run->last);
-	run->bytes = bytes;
-	run->last = now;
-	if (bytes > run->peak)
-		run->peak = bytes;
+	helper_bytes_look(bytes);
 	if (run->shows)
 		printf("bytes %s %s %.1f %.1f\n", run->way->name,
-		       run->reuse ? "yes" : "no", (now - run->begin) / 1e3,
-		       100 * bytes / (BUFFERS * (double) run->len));
+		       run->reuse ? "yes" : "no",
+		       (bytes->last - bytes->begin) / 1e3,
+		       100 * bytes->now / (BUFFERS * (double) run->len));
 }
 
 static void run_pause(struct run *run)
@@ -177,8 +140,9 @@ static int run_send(struct run *run, unsigned i, char *from, double *us)
 
 /* ---- figures 2, 9 and 10 ------------------------------------------------- */
 
-static void memory(struct run *run)
+static void memory(void *arg)
 {
+	struct run *run = arg;
 	double us[TURNS * BUFFERS];
 	struct fi_mrrc_stats st;
 	char *buf[BUFFERS];
@@ -196,9 +160,9 @@ static void memory(struct run *run)
 	ft_stats(&pair.dom[1], &st);
 	printf("memory %s %s %zu %.1f %.1f %.1f %" PRIu64 "\n", run->way->name,
 	       run->reuse ? "yes" : "no", run->len,
-	       100 * run->area / (run->last - run->begin) /
+	       100 * helper_bytes_mean(&run->bytes) /
 		       (BUFFERS * (double) run->len),
-	       100 * run->peak / (BUFFERS * (double) run->len),
+	       100 * run->bytes.peak / (BUFFERS * (double) run->len),
 	       ft_median(us, turns * BUFFERS), st.late_uses);
 	FT_CALL(fi_close(&run->to_mr->fid));
 	ft_pair_close(&pair);
@@ -215,8 +179,9 @@ static void restrict_memory(size_t bytes)
 	ft_drop_caps();
 }
 
-static void limited(struct run *run)
+static void limited(void *arg)
 {
+	struct run *run = arg;
 	double us[TURNS * MANY] = { 0 };
 	struct fi_mrrc_stats st;
 	char *buf[MANY];
@@ -239,7 +204,7 @@ static void limited(struct run *run)
 	ft_stats(&pair.dom[1], &st);
 	printf("limit %s %u %u %.1f %.1f %" PRIu64 " %s\n", run->way->name, i,
 	       turns * MANY, i ? ft_median(us, i) : 0,
-	       100 * run->peak / (MANY * (double) run->len), st.late_uses,
+	       100 * run->bytes.peak / (MANY * (double) run->len), st.late_uses,
 	       ret ? fi_strerror(-ret) : "-");
 	fflush(stdout);
 	/* what cannot go on cannot be closed in order, either */
@@ -317,14 +282,6 @@ static double side_batch(const struct side *side, size_t len)
 	return us;
 }
 
-static void ended(pid_t pid)
-{
-	int status;
-
-	FT_CHECK(waitpid(pid, &status, 0) == pid && !status, "status %#x",
-		 status);
-}
-
 static void overhead(void)
 {
 	static const size_t lens[] = { 17 << 10, MIB, LEN_MAX };
@@ -353,25 +310,11 @@ static void overhead(void)
 	for (i = 0; i < 2; i++) {
 		FT_CHECK(write(side[i].to, &end, sizeof(end)) == sizeof(end),
 			 "a process ended");
-		ended(side[i].pid);
+		helper_ended(side[i].pid);
 	}
 }
 
 /* ---- all of them --------------------------------------------------------- */
-
-static void in_child(void (*what)(struct run *run), struct run run)
-{
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
-	if (!pid) {
-		what(&run);
-		exit(0);
-	}
-	ended(pid);
-}
 
 static void all_memory(void)
 {
@@ -381,12 +324,13 @@ static void all_memory(void)
 	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
 		for (reuse = 0; reuse < 2; reuse++) {
 			for (way = EACH; way <= PREDICT; way++)
-				in_child(memory,
-					 (struct run){ .way = &ways[way],
-						       .len = lens[i],
-						       .reuse = !reuse,
-						       .shows = lens[i] ==
-								LEN_MAX });
+				helper_in_child(memory,
+						&(struct run){
+							.way = &ways[way],
+							.len = lens[i],
+							.reuse = !reuse,
+							.shows = lens[i] ==
+								 LEN_MAX });
 		}
 	}
 }
@@ -397,8 +341,8 @@ static void all_limited(void)
 	unsigned i;
 
 	for (i = 0; i < sizeof(order) / sizeof(order[0]); i++)
-		in_child(limited,
-			 (struct run){ .way = &ways[order[i]], .len = MIB });
+		helper_in_child(limited, &(struct run){ .way = &ways[order[i]],
+							.len = MIB });
 }
 
 int main(int argc, char **argv)

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Shared by helper_bench and helper_replay: runs with and without a helper, each
+ * in a process of its own, and their registered bytes over time. One thread.
+ */
+#ifndef HELPER_RUN_H
+#define HELPER_RUN_H
+
+#include "ft_bench.h"
+
+/* Over the core of the mode; @helper: FI_OFI_MRRC_HELPER, or NULL. */
+void helper_open(const char *name, enum ft_mode mode, const char *core,
+		 const char *helper, struct ft_pair *pair);
+/* what(arg) in a child, which has to succeed. */
+void helper_in_child(void (*what)(void *arg), void *arg);
+void helper_ended(pid_t pid);
+
+struct helper_bytes {
+	struct ft_dom *dom;
+	double base;	    /* registered before */
+	double now, peak;   /* beside that */
+	double area;	    /* bytes times us */
+	double begin, last; /* us */
+};
+
+void helper_bytes_begin(struct helper_bytes *bytes, struct ft_dom *dom);
+void helper_bytes_look(struct helper_bytes *bytes);
+double helper_bytes_mean(const struct helper_bytes *bytes);
+
+#endif /* HELPER_RUN_H */
