@@ -32,6 +32,7 @@ readonly BENCHMARKS="policies  the default policy against pin-down, MRE and the 
 mpi_policies  the same, on what MPI programs asked for (fabtests/traces)
 predict  bytes that stay registered with a helper thread that predicts uses, li2011 (simulated)
 helper  a helper thread that predicts uses: registered bytes over time, a limit of locked memory, what a call costs, li2011 (verbs, in the guest)
+replay  registered bytes over time of recorded MPI programs beside that helper, li2011 (verbs, in the guest)
 sim  how fast the simulator is: a million requests x 20 cells
 layer  instructions and time that our layer adds to calls with a descriptor (tcp)
 hit  a hit in the cache and its release, against a mutex and a tree
