@@ -21,6 +21,7 @@ readonly FIGURES="policies  figures 9 to 12 of ou2009, and the policies compared
 mpi_policies  of these, the policies on MPI programs (docs/policies.md)
 predict  what a helper thread leaves registered, over time (docs/figures.md)
 helper  registered bytes over time beside a helper thread, and a limit of locked memory (docs/figures.md); in the guest
+replay  registered bytes over time of recorded programs beside a helper thread (docs/figures.md); in the guest
 node  processes of a node: one budget, and helper threads (docs/figures.md)
 hit  hits against threads and regions (docs/figures.md)
 code  what is decided of the code of libraries (docs/figures.md)
@@ -80,7 +81,7 @@ benches()
 {
 	case $1 in
 	policies) echo policies mpi_policies ;;
-	mpi_policies|predict|helper|node|hit|code|pressure|files|serve|nfs|frrwp|cwrate|profile|pages)
+	mpi_policies|predict|helper|replay|node|hit|code|pressure|files|serve|nfs|frrwp|cwrate|profile|pages)
 		echo "$1" ;;
 	allocator) echo alloc fragmentation ;;
 	registration) echo levy profile ;;
@@ -107,6 +108,10 @@ draw()
 	helper)
 		"$PLOT/helper.sh" -b "$BUILD/bench" &&
 			"$PLOT/said.sh" -b "$BUILD/bench" figures.md helper
+		;;
+	replay)
+		"$PLOT/replay.sh" -b "$BUILD/bench" &&
+			"$PLOT/said.sh" -b "$BUILD/bench" figures.md replay
 		;;
 	node)
 		"$PLOT/node.sh" -b "$BUILD/bench" &&

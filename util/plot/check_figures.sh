@@ -184,10 +184,13 @@ data()
 	mkdir -p "$bench/helper"
 	printf 'bytes %s %s 1000.0 50.0\n' each yes cache yes predict yes \
 		each no cache no predict no >"$bench/helper/out"
+	mkdir -p "$bench/replay"
+	printf '%s\n' "bytes bt never 1.0 4096" "bytes bt predict 1.0 2048" \
+		"replay bt never 9 1.0 2048 4096 4096 0 1.0" >"$bench/replay/out"
 	for name in none conservative aggressive auto; do
 		printf 'bytes 0 %s %s 1000.0 50.0\n' busy $name idle $name
 	done >"$bench/node.helpers"
-	for name in helper node hit code alloc fragmentation pages cwrate; do
+	for name in helper replay node hit code alloc fragmentation pages cwrate; do
 		printf '%s\n' "   a sign of life" "Set-up: of a test" \
 			"a table of $name" "$name: 9 ns (goal <= 10 ns)" \
 			>"$bench/$name.said"
@@ -208,10 +211,10 @@ quick()
 	: >"$dir/failing"
 	EOT
 	chmod +x "$dir/bin/gnuplot"
-	for name in policies predict helper node hit registration frrwp profile levy; do
+	for name in policies predict helper replay node hit registration frrwp profile levy; do
 		rm -f "$dir/failing"
 		# others fail at their second figure
-		case $name in policies|predict|helper|node|hit) : >"$dir/failing" ;; esac
+		case $name in policies|predict|helper|replay|node|hit) : >"$dir/failing" ;; esac
 		PATH=$dir/bin:$PATH "$top/figures.sh" -d -o "$dir/docs" \
 			-b "$(cd -- "$(dirname -- "$sim")" && pwd)" $name \
 			>"$dir/out" 2>&1 &&
@@ -221,9 +224,9 @@ quick()
 	done
 	# no data, no change
 	OFI_MRRC_BUILD=$dir/nowhere "$top/figures.sh" -d -o "$dir/docs" \
-		helper node hit code allocator registration frrwp cwrate profile \
+		helper replay node hit code allocator registration frrwp cwrate profile \
 		levy pages >"$dir/out" 2>&1 && fail "figures are made of nothing"
-	grep -q 'not made: helper node hit code allocator .* frrwp cwrate profile levy pages' \
+	grep -q 'not made: helper replay node hit code allocator .* frrwp cwrate profile levy pages' \
 		"$dir/out" ||
 		fail "does not say what it has not made: $(cat "$dir/out")"
 	state | cmp -s - "$dir/before" || fail "made something of nothing"
@@ -233,7 +236,7 @@ quick()
 	}
 	"$top/figures.sh" -d -o "$dir/docs" \
 		-b "$(cd -- "$(dirname -- "$sim")" && pwd)" \
-		mpi_policies predict helper node hit code \
+		mpi_policies predict helper replay node hit code \
 		allocator registration frrwp cwrate profile levy pages \
 		>"$dir/out" 2>&1 ||
 		fail "figures.sh: $(tail -n 5 "$dir/out")"
@@ -244,7 +247,7 @@ quick()
 		fail "figure 1 of ou2009 is not as measured"
 	grep -qF '| 8 | 2.20 | 1.00 | 0.45 |' "$dir/docs/figures.md" ||
 		fail "figure 2 of ou2009 is not as measured"
-	for file in "$dir"/docs/figures/{hit,li2011-8,li2011-9,frrwp-7-8,levy2020-4,ou2009-1}.svg \
+	for file in "$dir"/docs/figures/{hit,li2011-8,li2011-9,li2011-11-verbs,frrwp-7-8,levy2020-4,ou2009-1}.svg \
 		"$dir/docs/figures/mietke2006-2.svg"; do
 		grep -qE '<rect x="0(\.0)?" y="0(\.0)?".* fill="#ffffff"/>' "$file" ||
 			fail "${file##*/} is drawn without a white ground"
@@ -265,7 +268,7 @@ quick()
 		"$dir/docs/profile.md" || fail "table 3 is not as measured"
 	grep -qE '^ +2048 +2\.0 \(2\.0\) +300\.0 \(300\.0\) +150\.0 ' \
 		"$dir/docs/alloc.md" || fail "new memory is not as measured"
-	for name in helper node; do
+	for name in helper replay node; do
 		grep -qx "a table of $name" "$dir/docs/figures.md" ||
 			fail "the table of $name is not as said"
 	done
