@@ -2,7 +2,7 @@
 /*
  * The depot: the freed objects that a heap keeps for the magazines of all
  * threads, before they go back to its arena (heap_priv.h). The heap's lock is
- * held in all of this.
+ * held in all of this but the last.
  */
 #include "config.h"
 #include "sys/heap_priv.h"
@@ -117,4 +117,16 @@ size_t mrrc_depot_kept(const struct mrrc_heap *heap)
 	for (class = 0; class < MRRC_CLASSES; class ++)
 		bytes += heap->depot->n[class] * mrrc_class_size(class);
 	return bytes;
+}
+
+bool mrrc_depot_reclaim(struct mrrc_heap *heap, size_t least)
+{
+	bool much;
+
+	mrrc_lock_acquire(&heap->lock);
+	much = mrrc_depot_kept(heap) >= least;
+	if (much)
+		mrrc_depot_drain(heap);
+	mrrc_lock_release(&heap->lock);
+	return much;
 }

@@ -278,6 +278,8 @@ void mrrc_depot_give(struct mrrc_heap *heap, unsigned class,
 		     const struct mrrc_mag_entry *entry, unsigned count);
 void mrrc_depot_drain(struct mrrc_heap *heap);
 size_t mrrc_depot_kept(const struct mrrc_heap *heap);
+/* As mrrc_mags_reclaim(), of a heap without magazines. Its lock not held. */
+bool mrrc_depot_reclaim(struct mrrc_heap *heap, size_t least);
 
 /* ---- shards (heap_shard.c) ------------------------------------------------ */
 

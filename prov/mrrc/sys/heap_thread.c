@@ -234,8 +234,9 @@ bool mrrc_mags_reclaim(struct mrrc_heap *heap, size_t least)
 	struct mrrc_tcache *tcache;
 	size_t kept;
 
+	/* without magazines there is the depot */
 	if (!heap->slot)
-		return false;
+		return mrrc_depot_reclaim(heap, least);
 	pthread_mutex_lock(&mags.lock);
 	mags_shut();
 	mrrc_lock_acquire(&heap->lock);

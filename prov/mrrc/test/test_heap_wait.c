@@ -150,6 +150,23 @@ START_TEST(what_is_kept_is_used_first)
 }
 END_TEST
 
+/* All places for magazines are taken: what the depot has is used first, too. */
+START_TEST(what_the_depot_has_is_used_first)
+{
+	unsigned i;
+
+	if (mrrc_heap_watched)
+		skip("a tool watches: nothing is kept");
+	for (i = 0; i < MRRC_SLOTS; i++)
+		heap = heap_open(&heap_plain);
+	ck_assert_uint_eq(heap->slot, 0);
+	keep(NULL);
+	ck_assert_uint_eq(heap_fake.regs, 1);
+	heap_put(heap_get(heap, 1, MIB / 2, 0));
+	ck_assert_uint_eq(heap_fake.regs, 1);
+}
+END_TEST
+
 /* ---- threads that walk over heaps ---------------------------------------- */
 
 static pthread_t closer;
@@ -208,6 +225,7 @@ Suite *heap_wait_suite(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, biased_locks_are_waited_for, 0, 5);
 	tcase_add_loop_test(tcase, what_is_kept_is_used_first, 0, 2);
+	tcase_add_test(tcase, what_the_depot_has_is_used_first);
 	tcase_add_test(tcase, walks_are_waited_for);
 	suite_add_tcase(suite, tcase);
 	return suite;
