@@ -181,10 +181,11 @@ struct mrrc_tcache *mrrc_tcache_get(void)
 	return tcache;
 }
 
-/* ---- of all threads: the list's lock held --------------------------------- */
+/* ---- magazines of all threads --------------------------------------------- */
 
 #define MAGS_FOREACH(tcache) TAILQ_FOREACH(tcache, &mags.threads, link)
 
+/* All biased locks, until mags_open(). The list's lock held, as there. */
 static void mags_shut(void)
 {
 	struct mrrc_tcache *tcache;
