@@ -62,6 +62,7 @@ int main(void)
 	add_wire(suite);
 	add_files(suite);
 	add_local(suite);
+	add_fetch(suite);
 	add_requests(suite);
 	return run_suite(suite, CK_FORK_GETENV);
 }

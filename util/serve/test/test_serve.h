@@ -8,6 +8,7 @@
 void add_wire(Suite *suite);
 void add_files(Suite *suite);
 void add_local(Suite *suite);
+void add_fetch(Suite *suite);
 void add_requests(Suite *suite);
 
 /* A directory with files, and one beside the served files; a fixture. */

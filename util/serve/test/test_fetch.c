@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What fi_mrrc_get does with a server's answers, which these tests make up.
+ */
+#include "config.h"
+#include "test_serve.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "serve/get.h"
+
+static const struct get_options options = { .quiet = true, .no_sync = true };
+static struct get get;
+
+/* A file that was asked for, as "new" here. */
+static struct fetch *begin(void)
+{
+	struct fetch *fetch = &get.fetch[0];
+
+	memset(&get, 0, sizeof(get));
+	get.options = &options;
+	get.tree.dir = out;
+	fetch_begin(&get, fetch, strdup("file"), strdup("new"), false);
+	ck_assert_int_eq(local_find(out, "new", &fetch->local), 0);
+	fetch->state = FETCH_OPEN;
+	return fetch;
+}
+
+/* The answer to a request for len bytes at off. */
+static struct asked answered(const struct serve_msg *msg, uint64_t off,
+			     uint32_t len)
+{
+	struct session_pipe *pipe = &get.session.pipe[get.count++];
+	static uint8_t bytes[SERVE_PART_MIN];
+
+	pipe->taken = pipe->answered = true;
+	pipe->answer = *msg;
+	pipe->answer.type = SERVE_DATA;
+	pipe->len = len;
+	pipe->writes = msg->len;
+	pipe->written = msg->len;
+	pipe->data = bytes;
+	return (struct asked){ pipe, &get.fetch[0], get.fetch[0].phase, off,
+			       len };
+}
+
+/* An empty file in the place of another one: no bytes, and no hash of them. */
+START_TEST(empty_in_place)
+{
+	const struct serve_msg msg = { .len = 0 };
+	struct asked asked;
+	struct stat st;
+
+	write_file(out, "new", "what is here");
+	begin();
+	asked = answered(&msg, 0, 0);
+	ck_assert_int_eq(fetch_handle(&get, &asked), 0);
+	ck_assert_int_eq(get.fetch[0].state, FETCH_NONE);
+	ck_assert_uint_eq(get.progress.files, 1);
+	ck_assert_int_eq(fstatat(out, "new", &st, 0), 0);
+	ck_assert_int_eq(st.st_size, 0);
+}
+END_TEST
+
+void add_fetch(Suite *suite)
+{
+	TCase *tcase = tcase_create("fetch");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, make_files, remove_files);
+	tcase_add_test(tcase, empty_in_place);
+	suite_add_tcase(suite, tcase);
+}
