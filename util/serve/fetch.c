@@ -39,6 +39,8 @@ void fetch_end(struct fetch *fetch)
 	free(fetch->remote);
 	free(fetch->local_path);
 	fetch->state = FETCH_NONE;
+	/* answers that are on their way are nobody's */
+	fetch->phase = 0;
 }
 
 static void failed(struct get *get, struct fetch *fetch, const char *why)

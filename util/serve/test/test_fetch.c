@@ -66,6 +66,24 @@ START_TEST(empty_in_place)
 }
 END_TEST
 
+/* The file has ended with the first error; the answers that follow are dropped. */
+START_TEST(errors_in_a_row)
+{
+	const struct serve_msg msg = { .status = SERVE_IO };
+	struct fetch *fetch = begin();
+	struct asked asked[3];
+	unsigned i;
+
+	ck_assert_int_eq(local_begin(&fetch->local), 0);
+	fetch->state = FETCH_READ;
+	for (i = 0; i < 3; i++)
+		asked[i] = answered(&msg, i * SERVE_PART_MIN, SERVE_PART_MIN);
+	for (i = 0; i < 3; i++)
+		ck_assert_int_eq(fetch_handle(&get, &asked[i]), 0);
+	ck_assert_uint_eq(get.failed, 1);
+}
+END_TEST
+
 void add_fetch(Suite *suite)
 {
 	TCase *tcase = tcase_create("fetch");
@@ -73,5 +91,6 @@ void add_fetch(Suite *suite)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, make_files, remove_files);
 	tcase_add_test(tcase, empty_in_place);
+	tcase_add_test(tcase, errors_in_a_row);
 	suite_add_tcase(suite, tcase);
 }
