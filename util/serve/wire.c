@@ -296,6 +296,13 @@ static bool get_request(struct cursor *cur, struct serve_msg *msg)
 	return range_valid(msg);
 }
 
+/* Bytes are those of a file of the size that the message tells. */
+static bool beyond_end(const struct serve_msg *msg)
+{
+	return msg->len && (msg->off > msg->ident.size ||
+			    msg->len > msg->ident.size - msg->off);
+}
+
 /* The rest is the bytes that the message tells of, or there are none. */
 static bool get_data(struct cursor *cur, struct serve_msg *msg)
 {
@@ -337,7 +344,7 @@ static bool get_answer(struct cursor *cur, struct serve_msg *msg)
 	get_ident(cur, &msg->ident);
 	return get_data(cur, msg) && range_valid(msg) &&
 	       (msg->status == SERVE_OK || !msg->len) &&
-	       msg->ident.size <= INT64_MAX;
+	       msg->ident.size <= INT64_MAX && !beyond_end(msg);
 }
 
 static bool is_request(enum serve_type type)

@@ -72,6 +72,7 @@ static const struct serve_msg sound[] = {
 	  .id = 14,
 	  .len = 3,
 	  .hash = 1,
+	  .ident.size = 3,
 	  .data = (const uint8_t *) "abc",
 	  .data_len = 3 },
 };
@@ -172,6 +173,9 @@ static const struct {
 	{ 14, 20, 2 },				 /* or fewer */
 	{ 14, 20, 0 },				 /* or none */
 	{ 14, 4, SERVE_IO },			 /* of a failed request */
+	{ 14, 56, 2 },				 /* more bytes than the file */
+	{ 14, 24, 1 },				 /* or some behind its end */
+	{ 14, 31, 1 },				 /* or all */
 };
 
 START_TEST(broken_messages)
@@ -292,7 +296,10 @@ END_TEST
 /* The most bytes fit, with a session behind them; no one more is taken. */
 START_TEST(full_data)
 {
-	struct serve_msg msg = { .type = SERVE_DATA, .data = page }, got;
+	struct serve_msg msg = { .type = SERVE_DATA,
+				 .data = page,
+				 .ident.size = SERVE_MSG_MAX },
+			 got;
 	uint8_t buf[SERVE_MSG_MAX + 1];
 	size_t len;
 
