@@ -415,7 +415,7 @@ int mrrc_lease_get(struct mrrc_leases *set, int fd, const struct mrrc_fd_id *id,
 		return -ENOMEM;
 	lease->set = set;
 	TAILQ_INIT(&lease->holds);
-	ret = mrrc_lease_file_take(fd, tid, &lease->file);
+	ret = mrrc_lease_file_take(fd, id, tid, &lease->file);
 	if (ret)
 		goto err_free;
 	other = lease_add(lease);

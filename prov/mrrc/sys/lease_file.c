@@ -65,7 +65,6 @@ static int lease_map(struct mrrc_lease_file *file)
 
 	if (fstat(file->fd, &stat))
 		return -errno;
-	file->id = (struct mrrc_fd_id){ stat.st_dev, stat.st_ino };
 	if (!stat.st_size)
 		return -ENODATA;
 	file->len = stat.st_size;
@@ -77,10 +76,11 @@ static int lease_map(struct mrrc_lease_file *file)
 	return 0;
 }
 
-int mrrc_lease_file_take(int fd, pid_t owner, struct mrrc_lease_file *out)
+int mrrc_lease_file_take(int fd, const struct mrrc_fd_id *id, pid_t owner,
+			 struct mrrc_lease_file *out)
 {
 	const struct f_owner_ex by = { F_OWNER_TID, owner };
-	struct mrrc_lease_file file = { 0 };
+	struct mrrc_lease_file file = { .id = *id };
 	char path[40];
 	int ret;
 
@@ -90,6 +90,9 @@ int mrrc_lease_file_take(int fd, pid_t owner, struct mrrc_lease_file *out)
 	file.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (file.fd < 0)
 		return -errno;
+	ret = -EBADF;
+	if (!mrrc_fd_is(file.fd, id))
+		goto err_close;
 	if (fcntl(file.fd, F_SETOWN_EX, &by) ||
 	    fcntl(file.fd, F_SETLEASE, F_RDLCK)) {
 		ret = -errno;

@@ -26,12 +26,14 @@ struct mrrc_lease_file {
 };
 
 /*
- * A lease on the file that fd is open for, and its mapping. The thread @owner
- * gets SIGIO when the lease is to be given up. -EAGAIN: the file is open for
- * writing; -EACCES: it belongs to another user; -EOPNOTSUPP: its file system
- * keeps no such promise; -ENODATA: it is empty; else an error of the system.
+ * A lease on the file that fd is open for, which is id, and its mapping. The
+ * thread @owner gets SIGIO when the lease is to be given up. -EBADF: fd is
+ * another file's by now; -EAGAIN: the file is open for writing; -EACCES: it
+ * belongs to another user; -EOPNOTSUPP: its file system keeps no such promise;
+ * -ENODATA: it is empty; else an error of the system.
  */
-int mrrc_lease_file_take(int fd, pid_t owner, struct mrrc_lease_file *file);
+int mrrc_lease_file_take(int fd, const struct mrrc_fd_id *id, pid_t owner,
+			 struct mrrc_lease_file *file);
 
 bool mrrc_lease_file_whole(const struct mrrc_lease_file *file);
 

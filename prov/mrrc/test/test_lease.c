@@ -405,6 +405,31 @@ START_TEST(no_handler_runs)
 }
 END_TEST
 
+/* As if the application had closed ours, and opened another file. */
+START_TEST(descriptor_of_another)
+{
+	struct mrrc_fd_id id = { 0 };
+	struct mrrc_lease *lease;
+	char name[112];
+	int fd;
+
+	open_set(true, 0);
+	snprintf(name, sizeof(name), "%s/other", dir);
+	file_write(name, 'c', LEN);
+	fd = open(path, O_RDONLY);
+	mrrc_fd_id(fd, &id);
+	close(fd);
+	fd = open(name, O_RDONLY);
+	ck_assert_int_eq(mrrc_lease_get(leases, fd, &id, &lease), -EBADF);
+	close(fd);
+	/* no lease is left */
+	fd = open(name, O_WRONLY | O_NONBLOCK);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	unlink(name);
+}
+END_TEST
+
 /*
  * A program that turns into a daemon closes descriptors that are not its own,
  * and their numbers are used again: here for another file with a lease.
@@ -574,6 +599,7 @@ Suite *lease_suite(void)
 	tcase_add_test(tcase, stopped_before_the_copy);
 	tcase_add_test(tcase, stopped_after_the_copy);
 	tcase_add_test(tcase, no_handler_runs);
+	tcase_add_test(tcase, descriptor_of_another);
 	tcase_add_test(tcase, descriptor_is_closed);
 	tcase_add_test(tcase, lease_is_lost);
 	tcase_add_test(tcase, kept_without_users);
