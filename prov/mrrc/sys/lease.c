@@ -3,12 +3,12 @@
  * Leased files and the thread that gives them up (lease.h).
  *
  * A lease is in the tree while it is whole as far as is known, then in the list
- * of breaking ones until no operation holds a part. The kernel sends SIGIO to
+ * of breaking ones until no operation holds a part. The kernel sends a signal to
  * the thread when a lease is to be given up, and to no other thread: the
- * application's handlers do not run. As SIGIO does not say how many leases are
- * meant, the thread looks at all of them. Each hold looks at its own: should
- * the signal be lost, the lease be forced by the kernel, or its descriptor be
- * closed by the application, that hold fails.
+ * application's handlers do not run. As it does not say how many leases are
+ * meant, the thread looks at all of them. Each hold looks at its own: should the
+ * signal be lost, the lease be forced by the kernel, or its descriptor be closed
+ * by the application, that hold fails.
  */
 #include "config.h"
 #include "sys/lease.h"
@@ -86,7 +86,7 @@ static int64_t lease_now_ms(void)
 
 static void leases_wake(struct mrrc_leases *set)
 {
-	pthread_kill(set->thread, SIGIO);
+	pthread_kill(set->thread, MRRC_LEASE_SIGNAL);
 }
 
 /* Not in any list, no lock held, no holds. */
@@ -269,7 +269,7 @@ static void *leases_run(void *arg)
 	sigset_t signals;
 
 	sigemptyset(&signals);
-	sigaddset(&signals, SIGIO);
+	sigaddset(&signals, MRRC_LEASE_SIGNAL);
 	mrrc_lock_acquire(&set->lock);
 	atomic_store(&set->tid, (int) syscall(SYS_gettid));
 	pthread_cond_signal(&set->started);

@@ -93,7 +93,8 @@ int mrrc_lease_file_take(int fd, const struct mrrc_fd_id *id, pid_t owner,
 	ret = -EBADF;
 	if (!mrrc_fd_is(file.fd, id))
 		goto err_close;
-	if (fcntl(file.fd, F_SETOWN_EX, &by) ||
+	if (fcntl(file.fd, F_SETSIG, MRRC_LEASE_SIGNAL) ||
+	    fcntl(file.fd, F_SETOWN_EX, &by) ||
 	    fcntl(file.fd, F_SETLEASE, F_RDLCK)) {
 		ret = -errno;
 		goto err_close;

@@ -11,12 +11,23 @@
 #ifndef MRRC_LEASE_FILE_H
 #define MRRC_LEASE_FILE_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "sys/fd_id.h"
+
+/*
+ * Not SIGIO, as is usual: a thread that waits for that takes what is sent to
+ * the process, too. This one Linux never sends by itself.
+ */
+#ifdef SIGSTKFLT
+#define MRRC_LEASE_SIGNAL SIGSTKFLT
+#else
+#define MRRC_LEASE_SIGNAL SIGIO
+#endif
 
 struct mrrc_lease_file {
 	int fd; /* an open file description of its own */
@@ -27,10 +38,10 @@ struct mrrc_lease_file {
 
 /*
  * A lease on the file that fd is open for, which is id, and its mapping. The
- * thread @owner gets SIGIO when the lease is to be given up. -EBADF: fd is
- * another file's by now; -EAGAIN: the file is open for writing; -EACCES: it
- * belongs to another user; -EOPNOTSUPP: its file system keeps no such promise;
- * -ENODATA: it is empty; else an error of the system.
+ * thread @owner gets MRRC_LEASE_SIGNAL when the lease is to be given up. -EBADF:
+ * fd is another file's by now; -EAGAIN: the file is open for writing; -EACCES:
+ * it belongs to another user; -EOPNOTSUPP: its file system keeps no such
+ * promise; -ENODATA: it is empty; else an error of the system.
  */
 int mrrc_lease_file_take(int fd, const struct mrrc_fd_id *id, pid_t owner,
 			 struct mrrc_lease_file *file);

@@ -392,15 +392,39 @@ static void handler(int signal)
 START_TEST(no_handler_runs)
 {
 	struct sigaction action = { .sa_handler = handler }, old;
+	const int signal = _i ? SIGIO : MRRC_LEASE_SIGNAL;
 	struct mrrc_lease *lease;
 
-	sigaction(SIGIO, &action, &old);
+	sigaction(signal, &action, &old);
 	open_set(true, 0);
 	ck_assert_int_eq(get(path, &lease), 0);
 	file_write(path, 'b', LEN);
 	wait_broken(lease);
 	ck_assert_uint_eq(signals, 0);
-	sigaction(SIGIO, &old, NULL);
+	sigaction(signal, &old, NULL);
+	mrrc_lease_put(lease);
+}
+END_TEST
+
+/* The application waits for its own SIGIO, which is sent to the process. */
+START_TEST(no_signal_is_taken)
+{
+	const struct timespec limit = { .tv_sec = 2 };
+	struct mrrc_lease *lease;
+	sigset_t set, old;
+	unsigned i;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGIO);
+	pthread_sigmask(SIG_BLOCK, &set, &old);
+	open_set(true, 0);
+	ck_assert_int_eq(get(path, &lease), 0);
+	for (i = 0; i < 100; i++) {
+		kill(getpid(), SIGIO);
+		usleep(100);
+		ck_assert_int_eq(sigtimedwait(&set, NULL, &limit), SIGIO);
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	mrrc_lease_put(lease);
 }
 END_TEST
@@ -598,7 +622,8 @@ Suite *lease_suite(void)
 	tcase_add_test(tcase, stopped);
 	tcase_add_test(tcase, stopped_before_the_copy);
 	tcase_add_test(tcase, stopped_after_the_copy);
-	tcase_add_test(tcase, no_handler_runs);
+	tcase_add_loop_test(tcase, no_handler_runs, 0, 2);
+	tcase_add_test(tcase, no_signal_is_taken);
 	tcase_add_test(tcase, descriptor_of_another);
 	tcase_add_test(tcase, descriptor_is_closed);
 	tcase_add_test(tcase, lease_is_lost);
