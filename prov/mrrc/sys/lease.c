@@ -459,6 +459,18 @@ void mrrc_lease_put(struct mrrc_lease *lease)
 		free(lease);
 }
 
+/* The thread may be busy: until it is not, a lost lease must not be idle. */
+static void lease_lose(struct mrrc_lease *lease)
+{
+	struct mrrc_leases *set = lease->set;
+
+	mrrc_lock_acquire(&set->lock);
+	if (!lease->broken)
+		lease_break(lease);
+	mrrc_lock_release(&set->lock);
+	leases_wake(set);
+}
+
 int mrrc_lease_hold(struct mrrc_lease *lease, uint64_t offset, size_t len,
 		    struct mrrc_lease_hold *hold, char **addr)
 {
@@ -480,8 +492,8 @@ int mrrc_lease_hold(struct mrrc_lease *lease, uint64_t offset, size_t len,
 		return -ESTALE;
 	/* only now: from here on a writer waits for this hold */
 	if (!mrrc_lease_file_whole(&lease->file)) {
+		lease_lose(lease);
 		mrrc_lease_release(hold);
-		leases_wake(set);
 		return -ESTALE;
 	}
 	if (beyond) {

@@ -70,7 +70,7 @@ void mrrc_leases_close(struct mrrc_leases *leases);
 int mrrc_lease_get(struct mrrc_leases *leases, int fd,
 		   const struct mrrc_fd_id *id, struct mrrc_lease **lease);
 
-/* The user's holds have been released. */
+/* The user's holds have been released, or a further one was -ESTALE. */
 void mrrc_lease_put(struct mrrc_lease *lease);
 
 /*

@@ -30,8 +30,8 @@ static char dir[64], path[96];
 static struct mrrc_leases *leases;
 static atomic_uint forgotten, signals;
 static atomic_uint wrong; /* Check's assertions are not for threads */
-static atomic_bool done;
-static unsigned break_ms; /* for the next set; 0: the kernel's */
+static atomic_bool done, slow, slowed; /* progress() is to wait, and does */
+static unsigned break_ms;	       /* for the next set; 0: the kernel's */
 
 static void forget(void *arg, uintptr_t start, size_t len)
 {
@@ -44,6 +44,10 @@ static void progress(void *arg)
 {
 	if (arg != dir)
 		atomic_fetch_add(&wrong, 1);
+	while (slow) {
+		slowed = true;
+		usleep(1000);
+	}
 }
 
 static void open_set(bool pins, unsigned wait_ms)
@@ -94,12 +98,13 @@ static void setup(void)
 	chmod(dir, 0755);
 	snprintf(path, sizeof(path), "%s/file", dir);
 	forgotten = signals = wrong = break_ms = 0;
-	done = false;
+	done = slow = slowed = false;
 	file_write(path, 'a', LEN);
 }
 
 static void teardown(void)
 {
+	slow = false;
 	mrrc_leases_close(leases);
 	unlink(path);
 	rmdir(dir);
@@ -547,6 +552,49 @@ START_TEST(kept_without_users)
 }
 END_TEST
 
+/*
+ * A lease that is known to be lost has no user any more, but parts of it are
+ * held, and the thread is busy: it is not ended for another one.
+ */
+START_TEST(kept_for_holds)
+{
+	struct mrrc_lease *lease, *lost;
+	struct mrrc_lease_hold hold, lost_hold, none;
+	char name[3][112], *addr, *lost_addr;
+	unsigned i;
+
+	open_set(true, 3000);
+	for (i = 0; i < 3; i++) {
+		snprintf(name[i], sizeof(name[i]), "%s/%u", dir, i);
+		file_write(name[i], 'a', LEN);
+	}
+	ck_assert_int_eq(get(path, &lost), 0);
+	ck_assert_int_eq(mrrc_lease_hold(lost, 0, LEN, &lost_hold, &lost_addr),
+			 0);
+	ck_assert_int_eq(get(name[0], &lease), 0);
+	ck_assert_int_eq(mrrc_lease_hold(lease, 0, LEN, &hold, &addr), 0);
+	slow = true;
+	ck_assert_int_eq(open(name[0], O_WRONLY | O_NONBLOCK), -1);
+	while (!slowed)
+		usleep(1000);
+	ck_assert_int_eq(open(path, O_WRONLY | O_NONBLOCK), -1);
+	ck_assert_int_eq(mrrc_lease_hold(lost, 0, LEN, &none, &addr), -ESTALE);
+	mrrc_lease_put(lost);
+	for (i = 1; i < 3; i++) {
+		ck_assert_int_eq(get(name[i], &lost), 0);
+		mrrc_lease_put(lost);
+	}
+	ck_assert_uint_eq(forgotten, 0);
+	ck_assert(has_bytes(lost_addr, 'a', LEN));
+	slow = false;
+	mrrc_lease_release(&lost_hold);
+	mrrc_lease_put(lease);
+	mrrc_lease_release(&hold);
+	for (i = 0; i < 3; i++)
+		unlink(name[i]);
+}
+END_TEST
+
 START_TEST(closed_with_leases)
 {
 	struct mrrc_lease *lease;
@@ -628,6 +676,7 @@ Suite *lease_suite(void)
 	tcase_add_test(tcase, descriptor_is_closed);
 	tcase_add_test(tcase, lease_is_lost);
 	tcase_add_test(tcase, kept_without_users);
+	tcase_add_test(tcase, kept_for_holds);
 	tcase_add_test(tcase, closed_with_leases);
 	tcase_add_test(tcase, crowd);
 	suite_add_tcase(suite, tcase);
