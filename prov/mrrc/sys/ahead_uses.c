@@ -103,7 +103,7 @@ bool mrrc_ahead_read(struct mrrc_ahead *ahead)
 	struct mrrc_uses_list ended = TAILQ_HEAD_INITIALIZER(ended);
 	struct mrrc_cache_mt *cache = ahead->cache;
 	struct mrrc_uses *uses = NULL;
-	uint64_t lost = 0, before;
+	uint64_t lost = 0, before, when;
 	size_t count, total = 0, i;
 
 	for (;;) {
@@ -116,10 +116,11 @@ bool mrrc_ahead_read(struct mrrc_ahead *ahead)
 		before = lost;
 		count = mrrc_uses_read(uses, ahead->use, MRRC_USES_RING, &lost);
 		mrrc_ticks_look(&ahead->ticks);
-		if (lost != before)
-			ahead->lost = count ? mrrc_ticks_ns(&ahead->ticks,
-							    ahead->use->when) :
-					      ahead->ticks.ns;
+		when = count ? mrrc_ticks_ns(&ahead->ticks, ahead->use->when) :
+			       ahead->ticks.ns;
+		/* another ring may have lost later ones */
+		if (lost != before && when > ahead->lost)
+			ahead->lost = when;
 		for (i = 0; i < count; i++)
 			ahead_use(ahead, uses, &ahead->use[i]);
 		total += count;

@@ -727,25 +727,69 @@ START_TEST(test_barred)
 }
 END_TEST
 
+/* What this thread noted before: two other buffers in its place. */
+static void overwrite(void)
+{
+	unsigned i;
+
+	for (i = 0; i < 2 * MRRC_USES_RING; i++)
+		note(2 * PAGES * (1 + i % 2), PAGES);
+}
+
 /* Between uses of which some were overwritten is no gap. */
 START_TEST(test_lost_gap)
 {
 	struct mrrc_predict *predict = &cache->ahead->predict;
 	uint64_t gaps;
-	unsigned i;
 
 	learn(0, PAGES);
 	pass(PERIOD / 4);
 	gaps = predict->gaps;
 	clock_set(now + 3 * PERIOD);
-	for (i = 0; i < 2 * MRRC_USES_RING; i++)
-		note(2 * PAGES * (1 + i % 2), PAGES);
+	overwrite();
 	note(0, PAGES);
 	turns();
 	ck_assert_uint_ge(stat_of(MRRC_STAT_NOTES_LOST), MRRC_USES_RING);
 	ck_assert_uint_lt(predict->longest, 2 * PERIOD);
 	/* but later ones are: of the two others, seen again and again */
 	ck_assert_uint_gt(predict->gaps, gaps);
+}
+END_TEST
+
+static void elsewhere(void *(*run)(void *) )
+{
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, run, NULL), 0);
+	pthread_join(thread, NULL);
+}
+
+/* A thread that loses uses, and later uses the buffer twice. */
+static void *note_around(void *arg)
+{
+	overwrite();
+	note(0, PAGES);
+	clock_set(now + 3 * PERIOD);
+	note(0, PAGES);
+	return NULL;
+}
+
+/* Nor if another thread's uses in between were overwritten. */
+START_TEST(test_lost_gap_of_another)
+{
+	struct mrrc_predict *predict = &cache->ahead->predict;
+
+	learn(0, PAGES);
+	pass(PERIOD / 4);
+	elsewhere(note_around);
+	clock_set(now - 2 * PERIOD);
+	note(0, PAGES);
+	clock_set(now + PERIOD);
+	overwrite();
+	clock_set(now + PERIOD);
+	turns();
+	ck_assert_uint_ge(stat_of(MRRC_STAT_NOTES_LOST), 2 * MRRC_USES_RING);
+	ck_assert_uint_lt(predict->longest, 2 * PERIOD);
 }
 END_TEST
 
@@ -902,14 +946,6 @@ static void *note_and_end(void *arg)
 	for (i = 0; i < 3; i++)
 		use(20, PAGES);
 	return NULL;
-}
-
-static void elsewhere(void *(*run)(void *) )
-{
-	pthread_t thread;
-
-	ck_assert_int_eq(pthread_create(&thread, NULL, run, NULL), 0);
-	pthread_join(thread, NULL);
 }
 
 /* What an ended thread left is read, and then its ring freed. */
@@ -1076,6 +1112,7 @@ Suite *ahead_suite(void)
 	tcase_add_test(tcase, test_delay);
 	tcase_add_test(tcase, test_barred);
 	tcase_add_test(tcase, test_lost_gap);
+	tcase_add_test(tcase, test_lost_gap_of_another);
 	tcase_add_loop_test(tcase, test_node, 0, 2);
 	tcase_add_test(tcase, test_node_ends);
 	tcase_add_test(tcase, test_remote);
