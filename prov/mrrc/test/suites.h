@@ -62,6 +62,8 @@ Suite *hit_threads_suite(void);
 Suite *holds_suite(void);
 Suite *region_hints_suite(void);
 Suite *ahead_suite(void);
+Suite *ahead_node_suite(void);
+Suite *ahead_life_suite(void);
 Suite *helper_suite(void);
 Suite *reaper_suite(void);
 Suite *pieces_event_suite(void);

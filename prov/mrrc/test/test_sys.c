@@ -23,8 +23,8 @@ int main(void)
 		sockets_suite,	    heap_block_suite,	heap_bug_suite,
 		heap_hot_suite,	    heap_shard_suite,	heap_retire_suite,
 		heap_wait_suite,    trace_file_suite,	trace_child_suite,
-		ahead_suite,	    helper_suite,	lease_suite,
-		ring_suite,
+		ahead_suite,	    ahead_node_suite,	ahead_life_suite,
+		helper_suite,	    lease_suite,	ring_suite,
 	};
 
 	return run_suites(suites, sizeof(suites) / sizeof(suites[0]));

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/ahead: flushes, rings of threads, sleep, fork, opening.
+ */
+#include "config.h"
+#include "ahead_fixture.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fault.h"
+
+/* ---- flushes ---- */
+
+START_TEST(test_flushed)
+{
+	size_t regs;
+
+	learn(0, PAGES);
+	pass(PERIOD / 4);
+	regs = fake.regs;
+	mrrc_cache_mt_flush(cache);
+	pass(PERIOD);
+	/* nor by what is noted after it */
+	note(0, PAGES);
+	pass(20 * PERIOD);
+	ck_assert_uint_eq(fake.regs, regs);
+}
+END_TEST
+
+static pthread_t flusher;
+static atomic_bool flushed;
+
+static void *flush(void *arg)
+{
+	mrrc_cache_mt_flush(cache);
+	atomic_store(&flushed, true);
+	return NULL;
+}
+
+static uint64_t flushes(void)
+{
+	uint64_t count;
+
+	mrrc_lock_acquire(&cache->lock);
+	count = cache->flushes;
+	mrrc_lock_release(&cache->lock);
+	return count;
+}
+
+static void flush_now(void *arg, uintptr_t start, size_t len)
+{
+	const uint64_t before = flushes();
+	unsigned i;
+
+	fake.hook = NULL;
+	pthread_create(&flusher, NULL, flush, NULL);
+	/* until it has begun, and then some time to end, which it must not */
+	for (i = 0; i < 20000 && flushes() == before; i++)
+		usleep(1000);
+	for (i = 0; i < 20; i++)
+		usleep(1000);
+	ck_assert(!atomic_load(&flushed));
+}
+
+/* What is being registered goes, too, and what is due next stays away. */
+START_TEST(test_flush_waits)
+{
+	size_t regs;
+	unsigned i;
+
+	atomic_store(&flushed, false);
+	for (i = 0; i < LEARN; i++) {
+		use(0, PAGES);
+		use(10, PAGES);
+		pass(PERIOD);
+	}
+	use(0, PAGES);
+	use(10, PAGES);
+	pass(PERIOD / 4);
+	ck_assert_uint_eq(fake.live, 0);
+	regs = fake.regs;
+	fake.hook = flush_now;
+	/* both are due in one turn */
+	clock_set(now + PERIOD - PERIOD / 4);
+	turns();
+	ck_assert_ptr_null(fake.hook);
+	pthread_join(flusher, NULL);
+	ck_assert_uint_eq(fake.regs, regs + 1);
+	ck_assert_uint_eq(fake.live, 0);
+}
+END_TEST
+
+static pthread_t asker;
+static atomic_bool answered;
+static bool too_early;
+static atomic_size_t held;
+
+static void *ask(void *arg)
+{
+	atomic_store(&held, mrrc_cache_mt_held(cache));
+	atomic_store(&answered, true);
+	return NULL;
+}
+
+static bool waited_for(void)
+{
+	bool waiting;
+
+	mrrc_lock_acquire(&cache->lock);
+	waiting = cache->waiting;
+	mrrc_lock_release(&cache->lock);
+	return waiting;
+}
+
+static void ask_now(void *arg, uintptr_t start, size_t len)
+{
+	fake.hook = NULL;
+	pthread_create(&asker, NULL, ask, NULL);
+	while (!atomic_load(&answered) && !waited_for())
+		usleep(1000);
+	too_early = atomic_load(&answered);
+}
+
+/* Nor does what the helper holds for a moment keep the cache open. */
+START_TEST(test_held_waits)
+{
+	atomic_store(&answered, false);
+	learn(0, PAGES);
+	pass(PERIOD / 4);
+	ck_assert(!registered(0, PAGES));
+	fake.hook = ask_now;
+	pass(PERIOD);
+	ck_assert_ptr_null(fake.hook);
+	pthread_join(asker, NULL);
+	ck_assert(!too_early);
+	ck_assert_uint_eq(held, 0);
+}
+END_TEST
+
+/* ---- rings ---- */
+
+START_TEST(test_lost)
+{
+	unsigned i;
+
+	for (i = 0; i < 3 * MRRC_USES_RING; i++)
+		note(0, PAGES);
+	turns();
+	ck_assert_uint_eq(stat_of(MRRC_STAT_NOTED), 3 * MRRC_USES_RING);
+	/* and the one that the thread might be writing over */
+	ck_assert_uint_eq(stat_of(MRRC_STAT_NOTES_LOST),
+			  2 * MRRC_USES_RING + 1);
+}
+END_TEST
+
+/* What this thread noted before: two other buffers in its place. */
+static void overwrite(void)
+{
+	unsigned i;
+
+	for (i = 0; i < 2 * MRRC_USES_RING; i++)
+		note(2 * PAGES * (1 + i % 2), PAGES);
+}
+
+/* Between uses of which some were overwritten is no gap. */
+START_TEST(test_lost_gap)
+{
+	struct mrrc_predict *predict = &cache->ahead->predict;
+	uint64_t gaps;
+
+	learn(0, PAGES);
+	pass(PERIOD / 4);
+	gaps = predict->gaps;
+	clock_set(now + 3 * PERIOD);
+	overwrite();
+	note(0, PAGES);
+	turns();
+	ck_assert_uint_ge(stat_of(MRRC_STAT_NOTES_LOST), MRRC_USES_RING);
+	ck_assert_uint_lt(predict->longest, 2 * PERIOD);
+	/* but later ones are: of the two others, seen again and again */
+	ck_assert_uint_gt(predict->gaps, gaps);
+}
+END_TEST
+
+/* A thread that loses uses, and later uses the buffer twice. */
+static void *note_around(void *arg)
+{
+	overwrite();
+	note(0, PAGES);
+	clock_set(now + 3 * PERIOD);
+	note(0, PAGES);
+	return NULL;
+}
+
+/* Nor if another thread's uses in between were overwritten. */
+START_TEST(test_lost_gap_of_another)
+{
+	struct mrrc_predict *predict = &cache->ahead->predict;
+
+	learn(0, PAGES);
+	pass(PERIOD / 4);
+	elsewhere(note_around);
+	clock_set(now - 2 * PERIOD);
+	note(0, PAGES);
+	clock_set(now + PERIOD);
+	overwrite();
+	clock_set(now + PERIOD);
+	turns();
+	ck_assert_uint_ge(stat_of(MRRC_STAT_NOTES_LOST), 2 * MRRC_USES_RING);
+	ck_assert_uint_lt(predict->longest, 2 * PERIOD);
+}
+END_TEST
+
+static void *note_and_end(void *arg)
+{
+	unsigned i;
+
+	for (i = 0; i < 3; i++)
+		use(20, PAGES);
+	return NULL;
+}
+
+/* What an ended thread left is read, and then its ring freed. */
+START_TEST(test_thread_ends)
+{
+	elsewhere(note_and_end);
+	ck_assert(!TAILQ_EMPTY(&cache->hints_list.uses));
+	turns();
+	ck_assert_uint_eq(stat_of(MRRC_STAT_NOTED), 3);
+	turns();
+	ck_assert(TAILQ_EMPTY(&cache->hints_list.uses));
+	/* and if none is left at the end, it goes with the cache */
+	elsewhere(note_and_end);
+}
+END_TEST
+
+/* ---- sleep ---- */
+
+START_TEST(test_sleeps)
+{
+	bool asleep = false;
+	uint64_t wake = 0;
+	unsigned i;
+
+	use(0, PAGES);
+	for (i = 0; i < 100 && !asleep; i++) {
+		wake = mrrc_ahead_turn(cache->ahead, &asleep);
+		if (wake && !asleep)
+			clock_set(wake);
+	}
+	ck_assert(asleep);
+	ck_assert(atomic_load(&cache->asleep));
+	note(0, PAGES);
+	ck_assert(!atomic_load(&cache->asleep));
+	turns();
+	ck_assert_uint_eq(stat_of(MRRC_STAT_NOTED), 2);
+	/* after all is gone, for good */
+	pass(100000 * MS);
+	ck_assert(!registered(0, PAGES) || turns() > now + 1000 * MS);
+}
+END_TEST
+
+/* By a thread that has looked at the flag before it was set. */
+static void note_it(void)
+{
+	mrrc_uses_add(mrrc_hints_recent->uses, 1, base, PAGES * page);
+}
+
+/* Noted while it falls asleep. */
+START_TEST(test_not_asleep)
+{
+	bool asleep = false;
+	uint64_t wake = 0;
+	unsigned i;
+
+	use(0, PAGES);
+	fault_at(FAULT_BARRIER, note_it);
+	for (i = 0; i < 100 && stat_of(MRRC_STAT_NOTED) < 2; i++) {
+		wake = mrrc_ahead_turn(cache->ahead, &asleep);
+		ck_assert(!asleep);
+		if (wake)
+			clock_set(wake);
+	}
+	fault_at(FAULT_BARRIER, NULL);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_NOTED), 2);
+}
+END_TEST
+
+static sem_t locked, forked;
+
+static void *lock_it(void *arg)
+{
+	mrrc_lock_acquire(&cache->lock);
+	sem_post(&locked);
+	sem_wait(&forked);
+	mrrc_lock_release(&cache->lock);
+	return arg;
+}
+
+/* The child notes nothing, and takes no lock that the helper may have had. */
+START_TEST(test_fork)
+{
+	pthread_t thread;
+	int status;
+	pid_t pid;
+
+	use(0, PAGES);
+	sem_init(&locked, 0, 0);
+	sem_init(&forked, 0, 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, lock_it, NULL), 0);
+	sem_wait(&locked);
+	pid = fork();
+	if (!pid) {
+		end_in(20);
+		note(0, PAGES);
+		_exit(0);
+	}
+	sem_post(&forked);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	turns();
+	ck_assert_uint_eq(stat_of(MRRC_STAT_NOTED), 1);
+}
+END_TEST
+
+START_TEST(test_no_monitor)
+{
+	struct mrrc_ahead *ahead = NULL;
+
+	ops.lazy = false;
+	ck_assert_int_eq(mrrc_ahead_open(cache, false, &ahead), -ENODEV);
+	ops.lazy = true;
+	ck_assert_ptr_null(ahead);
+}
+END_TEST
+
+START_TEST(test_open_fails)
+{
+	struct mrrc_ahead *ahead = NULL;
+	bool fired = true;
+	int n, ret = 0;
+
+	for (n = 1; fired; n++) {
+		fault_arm(n);
+		ret = mrrc_ahead_open(cache, false, &ahead);
+		fired = fault_disarm();
+		ck_assert(!fired == !ret);
+		ck_assert(!fired || (!ahead && !fault_leaks()));
+	}
+	mrrc_ahead_close(ahead);
+}
+END_TEST
+
+Suite *ahead_life_suite(void)
+{
+	Suite *suite = suite_create("ahead_life");
+	TCase *tcase = tcase_create("ahead_life");
+
+	tcase_add_checked_fixture(tcase, ahead_setup, ahead_teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, test_flushed);
+	tcase_add_test(tcase, test_flush_waits);
+	tcase_add_test(tcase, test_held_waits);
+	tcase_add_test(tcase, test_lost);
+	tcase_add_test(tcase, test_lost_gap);
+	tcase_add_test(tcase, test_lost_gap_of_another);
+	tcase_add_test(tcase, test_thread_ends);
+	tcase_add_test(tcase, test_sleeps);
+	tcase_add_test(tcase, test_not_asleep);
+	tcase_add_test(tcase, test_fork);
+	tcase_add_test(tcase, test_no_monitor);
+	tcase_add_test(tcase, test_open_fails);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
