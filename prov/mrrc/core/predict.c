@@ -161,10 +161,10 @@ mrrc_predict_known(const struct mrrc_predict *predict,
 
 /* ---- limits -------------------------------------------------------------- */
 
-/* The guard: a 20th of the gap, and an eighth of it over the number of gaps. */
+/* The guard: a 32nd of the gap, and half of it over the number of gaps. */
 static uint64_t mrrc_predict_from(uint64_t shortest, uint64_t gaps)
 {
-	const uint64_t guard = shortest / 20 + shortest / (8 * gaps);
+	const uint64_t guard = shortest / 32 + shortest / (2 * gaps);
 
 	return guard < shortest ? shortest - guard : 0;
 }

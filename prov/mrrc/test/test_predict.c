@@ -83,20 +83,20 @@ START_TEST(test_nothing_known)
 }
 END_TEST
 
-/* A 20th before the shortest gap, half behind the longest; few gaps, more. */
+/* A 32nd before the shortest gap, half behind the longest; few gaps, more. */
 START_TEST(test_guard)
 {
 	const struct mrrc_signature signature = use(SITE, ADDR);
 
 	gaps(&signature, MS, 2);
-	is(next(&signature), MS, MS - MS / 20 - MS / 16, 2 * MS + MS / 2);
+	is(next(&signature), MS, MS - MS / 32 - MS / 4, 2 * MS + MS / 2);
 	gaps(&signature, MS, 2);
-	is(next(&signature), MS, MS - MS / 20 - MS / 32, 2 * MS);
+	is(next(&signature), MS, MS - MS / 32 - MS / 8, 2 * MS);
 	gaps(&signature, MS, 36);
-	is(next(&signature), MS, MS - MS / 20 - MS / 320,
+	is(next(&signature), MS, MS - MS / 32 - MS / 80,
 	   MS + MS / 2 + MS / 20);
 	gaps(&signature, MS, 4000 - 40);
-	is(next(&signature), MS, MS - MS / 20 - MS / 32000,
+	is(next(&signature), MS, MS - MS / 32 - MS / 8000,
 	   MS + MS / 2 + MS / 2000);
 }
 END_TEST
@@ -115,7 +115,7 @@ START_TEST(test_shortest_and_longest)
 
 	for (i = 0; i < 3; i++)
 		gaps(&signature, order[_i][i], i == 2 ? 198 : 1);
-	is(next(&signature), MS, MS - MS / 20 - MS / 1600,
+	is(next(&signature), MS, MS - MS / 32 - MS / 400,
 	   4 * MS + 2 * MS + 2 * (4 * MS / 200));
 }
 END_TEST
@@ -180,7 +180,7 @@ START_TEST(test_buffer_in_new_context)
 	gaps(&signature, 3 * MS, 1);
 	use(SITE, ADDR + 4096);
 	signature = use(SITE, ADDR);
-	is(next(&signature), 0, MS - MS / 20 - MS / 32,
+	is(next(&signature), 0, MS - MS / 32 - MS / 8,
 	   3 * MS + 3 * MS / 2 + 3 * MS / 2);
 	/* not at another one, nor another buffer there */
 	signature = use(SITE + 8, ADDR);
@@ -344,7 +344,7 @@ START_TEST(test_room)
 	}
 	ck_assert_uint_eq(predict.sets, sets);
 	i = 2 + i / 64;
-	is(next(&kept), MS, MS - MS / 20 - MS / (8 * i),
+	is(next(&kept), MS, MS - MS / 32 - MS / (2 * i),
 	   MS + MS / 2 + 2 * (MS / i));
 	/* others are replaced */
 	thread = (struct mrrc_predict_context){ 0 };
@@ -395,7 +395,7 @@ static unsigned model_gaps(unsigned n, unsigned i, int level, uint64_t *min,
 
 static uint64_t model_from(uint64_t min, unsigned count)
 {
-	return min - min / 20 - min / (8 * count);
+	return min - min / 32 - min / (2 * count);
 }
 
 static unsigned model_class(unsigned count)

@@ -111,7 +111,7 @@ static uint64_t learn(unsigned i, uint64_t period, uint64_t now)
 
 static uint64_t from(uint64_t period)
 {
-	return period - period / 20 - period / 32000;
+	return period - period / 32 - period / 8000;
 }
 
 static uint64_t until(uint64_t period)
@@ -254,7 +254,7 @@ START_TEST(test_used_while_planned)
 	/* which is the shortest gap now */
 	says(start + 5 * MS + MS / 2, MRRC_STEP_DEREGISTER, 0, 0);
 	says(start + 5 * MS + MS / 2, MRRC_STEP_NONE, 0,
-	     start + 5 * MS + 5 * MS - 5 * MS / 20 - 5 * MS / 32008 - COST);
+	     start + 5 * MS + 5 * MS - 5 * MS / 32 - 5 * MS / 8002 - COST);
 }
 END_TEST
 
