@@ -266,17 +266,18 @@ static bool ahead_sleep(struct mrrc_ahead *ahead)
 }
 
 /*
- * To the next look at the rings: longer and longer. A helper that may not act
- * looks so that it knows what is used when it may; what is overwritten by then
- * is not missed.
+ * To the next look at the rings: longer and longer, and no shorter than others
+ * may have the processor. A helper that may not act looks so that it knows what
+ * is used when it may; what is overwritten by then is not missed.
  */
 static uint64_t ahead_period(struct mrrc_ahead *ahead, bool may)
 {
+	const uint64_t least = PERIOD + ahead->delay;
 	const uint64_t max = may ? PERIOD_MAX : BARRED_MAX;
 	const uint64_t period = ahead->period < max ? ahead->period : max;
 
 	ahead->period = period < max ? 2 * period : max;
-	return period;
+	return period > least ? period : least;
 }
 
 uint64_t mrrc_ahead_turn(struct mrrc_ahead *ahead, bool *asleep)

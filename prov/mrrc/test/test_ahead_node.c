@@ -55,6 +55,21 @@ START_TEST(test_delay)
 }
 END_TEST
 
+/* Where others may have the processor, it looks no more often than these do. */
+START_TEST(test_crowded)
+{
+	uint64_t move;
+
+	learn(0, PAGES);
+	for (move = 0; move < PERIOD; move += 10 * MS) {
+		leave(true, move);
+		use(0, PAGES);
+		ck_assert_uint_ge(turns() - now, move);
+		pass(PERIOD);
+	}
+}
+END_TEST
+
 /* It may not act: it looks less and less often, and knows the uses later. */
 START_TEST(test_barred)
 {
@@ -212,6 +227,7 @@ Suite *ahead_node_suite(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_leave);
 	tcase_add_test(tcase, test_delay);
+	tcase_add_test(tcase, test_crowded);
 	tcase_add_test(tcase, test_barred);
 	tcase_add_loop_test(tcase, test_node, 0, 2);
 	tcase_add_test(tcase, test_node_ends);
