@@ -218,7 +218,7 @@ static void miss_withdraw(struct mrrc_miss *miss)
 
 /*
  * Watches the range. At the limit of watched ranges, other caches or idle
- * regions make room.
+ * regions make room, but for a gentle one.
  */
 static int miss_watch(struct mrrc_miss *miss)
 {
@@ -229,7 +229,8 @@ static int miss_watch(struct mrrc_miss *miss)
 	for (attempt = 0;; attempt++) {
 		ret = mrrc_mon_watch(miss->cache->mon, pending->start,
 				     pending->len, &miss->token);
-		if (ret != -ENOMEM || attempt == MRRC_WATCH_TRIES ||
+		if (ret != -ENOMEM || pending->gentle ||
+		    attempt == MRRC_WATCH_TRIES ||
 		    (!mrrc_mon_make_room(miss->cache->mon, &miss->cache->sub) &&
 		     !mrrc_cache_mt_make_room(miss->cache, pending->len,
 					      attempt)))
@@ -428,7 +429,7 @@ err_withdraw:
 	if (!miss.region)
 		return ret;
 	mrrc_cache_mt_region_free(cache, miss.region);
-	if (watched)
+	if (watched || pending->gentle)
 		return ret;
 	return mrrc_cache_mt_once(cache, pending->start, pending->len, access,
 				  watch_cause(ret), out);

@@ -376,6 +376,62 @@ START_TEST(test_changes_meanwhile)
 }
 END_TEST
 
+static unsigned moments; /* until another thread acts */
+static void (*act)(void);
+
+/* Between two locks of this thread. */
+static void act_later(void)
+{
+	if (mrrc_locks_inside > 1 || moments--)
+		fault_at(FAULT_LOCK, act_later);
+	else
+		act();
+}
+
+static void act_after(unsigned count, void (*call)(void))
+{
+	moments = count;
+	act = call;
+	fault_at(FAULT_LOCK, act_later);
+}
+
+static void change_it(void)
+{
+	mrrc_mon_invalidate(mt_mon, base + page, page);
+}
+
+/* Nor can it be watched any more: nothing makes room for it. */
+START_TEST(test_unwatchable)
+{
+	struct fake_mon *mon = fake_mon_of(mt_mon);
+	struct mrrc_deadline *due;
+	unsigned watches;
+	size_t regs;
+
+	touch(20, 1);
+	learn(0, PAGES);
+	pass(PERIOD / 4);
+	due = mrrc_deadlines_first(&cache->ahead->schedule.planned);
+	ck_assert_ptr_nonnull(due);
+	clock_set(due->due);
+	regs = fake.regs;
+	watches = mon->watches;
+	mon->watch_rc = -ENOMEM;
+	fake.max_live = fake.live;
+	act_after(_i, change_it);
+	turns();
+	fault_at(FAULT_LOCK, NULL);
+	fake.max_live = 0;
+	mon->watch_rc = 0;
+	/* once more without the ranges that no cache needs */
+	ck_assert_uint_le(mon->watches - watches, 2);
+	ck_assert(mon->watches == watches || !fake.fails);
+	ck_assert_uint_eq(fake.regs, regs);
+	ck_assert(registered(20, 1));
+	ck_assert_uint_eq(stat_of(MRRC_STAT_AHEAD_REFUSED), 1);
+}
+END_TEST
+
 /* Forgotten for room for other ranges: the watch has ended. */
 START_TEST(test_watch_ends)
 {
@@ -431,6 +487,7 @@ Suite *ahead_suite(void)
 	tcase_add_loop_test(tcase, test_changed, 0, 3);
 	tcase_add_test(tcase, test_other_memory);
 	tcase_add_test(tcase, test_changes_meanwhile);
+	tcase_add_loop_test(tcase, test_unwatchable, 0, 12);
 	tcase_add_test(tcase, test_watch_ends);
 	tcase_add_test(tcase, test_swept);
 	suite_add_tcase(suite, tcase);
