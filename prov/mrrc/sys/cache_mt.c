@@ -209,6 +209,8 @@ size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache)
 	/* what the helper registers at this moment goes, too; and no more */
 	cache->flushes++;
 	cache_mt_settle(cache);
+	/* nor what it deregistered early while this waited */
+	cache->flushes++;
 	mrrc_hints_collect(&cache->hints_list);
 	mrrc_cache_evict_all(&cache->cache, &list);
 	mrrc_lock_release(&cache->lock);

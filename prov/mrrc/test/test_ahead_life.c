@@ -51,16 +51,32 @@ static uint64_t flushes(void)
 	return count;
 }
 
-static void flush_now(void *arg, uintptr_t start, size_t len)
+/* As the helper does while it registers a region. */
+static void registering(bool is)
+{
+	mrrc_lock_acquire(&cache->lock);
+	cache->registering = is;
+	pthread_cond_broadcast(&cache->settled);
+	mrrc_lock_release(&cache->lock);
+}
+
+static void begin_flush(void)
 {
 	const uint64_t before = flushes();
 	unsigned i;
 
-	fake.hook = NULL;
 	pthread_create(&flusher, NULL, flush, NULL);
-	/* until it has begun, and then some time to end, which it must not */
 	for (i = 0; i < 20000 && flushes() == before; i++)
 		usleep(1000);
+}
+
+static void flush_now(void *arg, uintptr_t start, size_t len)
+{
+	unsigned i;
+
+	fake.hook = NULL;
+	begin_flush();
+	/* some time to end, which it must not */
 	for (i = 0; i < 20; i++)
 		usleep(1000);
 	ck_assert(!atomic_load(&flushed));
@@ -90,6 +106,27 @@ START_TEST(test_flush_waits)
 	ck_assert_ptr_null(fake.hook);
 	pthread_join(flusher, NULL);
 	ck_assert_uint_eq(fake.regs, regs + 1);
+	ck_assert_uint_eq(fake.live, 0);
+}
+END_TEST
+
+/* Nor what left between the beginning of a flush and its end. */
+START_TEST(test_flush_meanwhile)
+{
+	size_t regs;
+
+	atomic_store(&flushed, false);
+	learn(0, PAGES);
+	registering(true);
+	begin_flush();
+	ck_assert(registered(0, PAGES));
+	pass(PERIOD / 4);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_AWAY_BYTES), PAGES * page);
+	registering(false);
+	pthread_join(flusher, NULL);
+	regs = fake.regs;
+	pass(PERIOD);
+	ck_assert_uint_eq(fake.regs, regs);
 	ck_assert_uint_eq(fake.live, 0);
 }
 END_TEST
@@ -365,6 +402,7 @@ Suite *ahead_life_suite(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_flushed);
 	tcase_add_test(tcase, test_flush_waits);
+	tcase_add_test(tcase, test_flush_meanwhile);
 	tcase_add_test(tcase, test_held_waits);
 	tcase_add_test(tcase, test_lost);
 	tcase_add_test(tcase, test_lost_gap);
