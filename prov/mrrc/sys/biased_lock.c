@@ -5,6 +5,7 @@
 #include "config.h"
 #include "sys/biased_lock.h"
 
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,11 +23,18 @@ static bool biased_barrier_call(int command)
 	return !syscall(SYS_membarrier, command, 0, 0);
 }
 
-void mrrc_biased_setup(void)
+void mrrc_biased_renew(void)
 {
 	biased_works = biased_barrier_call(
 			       MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
 		       biased_barrier_call(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}
+
+void mrrc_biased_setup(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, mrrc_biased_renew);
 }
 
 bool mrrc_biased_possible(void)

@@ -30,10 +30,16 @@ struct mrrc_biased_lock {
 		.shut = 1 \
 	}
 
-/* Before the first biased lock is made, and in a forked child. */
+/*
+ * Before the first biased lock is made: asks whether there is a barrier, once.
+ * It may be forbidden later, when locks that rely on it exist.
+ */
 void mrrc_biased_setup(void);
 
-/* Is there a barrier? As of the last setup. */
+/* Asks again. No biased lock exists, as in a forked child. */
+void mrrc_biased_renew(void);
+
+/* Was there a barrier when that was asked? */
 bool mrrc_biased_possible(void);
 
 /* works: else its owner never gets in. */

@@ -127,7 +127,7 @@ static void mags_fork_child(void)
 	memset(mags.served, 0, sizeof(mags.served));
 	mrrc_tcache_self = &mrrc_tcache_none;
 	pthread_setspecific(mags.key, NULL);
-	mrrc_biased_setup();
+	mrrc_biased_renew();
 	pthread_mutex_unlock(&mags.lock);
 }
 

@@ -243,7 +243,7 @@ static void hints_fork_child(void)
 	struct mrrc_hints *hints;
 
 	mrrc_lock_reset(&mrrc_hints_all.lock, MRRC_RANK_HINTS);
-	mrrc_biased_setup();
+	mrrc_biased_renew();
 	for (hints = pthread_getspecific(mrrc_hints_all.key); hints;
 	     hints = hints->next) {
 		/* regions of the parent's cache are still mapped */

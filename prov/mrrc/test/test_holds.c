@@ -178,7 +178,7 @@ START_TEST(test_no_barrier)
 	struct mrrc_region *got;
 
 	fault_no_barrier(true);
-	mrrc_biased_setup();
+	mrrc_biased_renew();
 	ck_assert(!mrrc_biased_possible());
 	touch(0, 1);
 	got = get(0, 1);
@@ -189,7 +189,7 @@ START_TEST(test_no_barrier)
 	put(got);
 	ck_assert_uint_eq(fake.live, 0);
 	fault_no_barrier(false);
-	mrrc_biased_setup();
+	mrrc_biased_renew();
 }
 END_TEST
 
