@@ -31,7 +31,7 @@
 struct seen {
 	uint32_t dead;	/* this generation is, if not 0 */
 	uint32_t heard; /* the bell's number that it had */
-	uint64_t since; /* ms; when it last answered */
+	uint64_t since; /* ms; when it was first seen not to answer; or 0 */
 };
 
 struct mrrc_node_shm {
@@ -320,8 +320,9 @@ static bool slot_deaf(struct mrrc_node_shm *shm, unsigned i, uint64_t now)
 	const uint32_t heard = atomic_load(&shm->head->slot[i].heard);
 	struct seen *seen = &shm->seen[i];
 
-	if (heard != seen->heard || heard == atomic_load(&shm->head->bell) ||
-	    !seen->since) {
+	if (heard == atomic_load(&shm->head->bell))
+		return false;
+	if (heard != seen->heard || !seen->since) {
 		seen->heard = heard;
 		seen->since = now;
 	}

@@ -383,6 +383,24 @@ START_TEST(test_stopped)
 }
 END_TEST
 
+/* However long nobody has looked, a process has time to answer. */
+START_TEST(test_not_deaf)
+{
+	struct mrrc_node_shm *shm = shm_open_here(), *b = shm_open_here();
+
+	mrrc_node_shm_read(shm, false, 1000, share, &self);
+	mrrc_node_shm_ring(b);
+	mrrc_node_shm_read(shm, false, 9000, share, &self);
+	ck_assert(!share[1].deaf);
+	mrrc_node_shm_read(shm, false, 10000, share, &self);
+	ck_assert(!share[1].deaf);
+	mrrc_node_shm_read(shm, false, 10001, share, &self);
+	ck_assert(share[1].deaf);
+	mrrc_node_shm_close(shm);
+	mrrc_node_shm_close(b);
+}
+END_TEST
+
 /* A program that closes descriptors that it does not know. */
 START_TEST(test_closed)
 {
@@ -449,6 +467,7 @@ Suite *node_shm_suite(void)
 	tcase_add_test(tcase, test_fork);
 	tcase_add_test(tcase, test_fork_close);
 	tcase_add_test(tcase, test_stopped);
+	tcase_add_test(tcase, test_not_deaf);
 	tcase_add_test(tcase, test_closed);
 	tcase_add_test(tcase, test_bell);
 	suite_add_tcase(suite, tcase);
