@@ -192,11 +192,11 @@ static uint64_t extend(struct mrrc_budget *budget, uint64_t ask,
 
 static bool take_more(struct mrrc_budget *budget, uint64_t units, bool tells)
 {
-	const uint64_t now = mrrc_budget_now();
 	const uint64_t ask = units > budget->grain ? units : budget->grain;
-	uint64_t got, left, need;
+	uint64_t got, left, need, now;
 
 	mrrc_lock_acquire(&budget->lock);
+	now = mrrc_budget_now();
 	left = left_take(budget, units);
 	need = units - left;
 	got = need ? extend(budget, ask, need, now) : 0;
@@ -422,15 +422,15 @@ static void owe_less(struct mrrc_budget *budget, uint64_t units)
 
 void mrrc_budget_answer(struct mrrc_budget *budget)
 {
-	const uint64_t now = mrrc_budget_now();
 	struct mrrc_node_slot *slot;
-	uint64_t units = 0, got;
+	uint64_t units = 0, got, now;
 	uint32_t flags;
 	bool is_active;
 
 	mrrc_lock_acquire(&budget->members_lock);
-	is_active = active(budget, now);
+	is_active = active(budget, mrrc_budget_now());
 	mrrc_lock_acquire(&budget->lock);
+	now = mrrc_budget_now();
 	if (budget->want && now - budget->lacked_at > WANT_MS)
 		set_want(budget, 0);
 	if (shared(budget)) {

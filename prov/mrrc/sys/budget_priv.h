@@ -57,7 +57,8 @@ struct mrrc_budget {
 #define MRRC_BUDGET_RING_MS 2	/* between two rings, at first */
 #define MRRC_BUDGET_TRY_MS  100 /* between two trials, at first */
 
-uint64_t mrrc_budget_now(void); /* ms, coarse */
+/* ms, coarse. Compared with times that are kept under a lock: called under it. */
+uint64_t mrrc_budget_now(void);
 
 static inline uint64_t mrrc_budget_units(size_t bytes)
 {

@@ -24,7 +24,7 @@ static void helper_publish(struct mrrc_budget *budget)
 
 /* members_lock held: asks anew. */
 static void helper_decide(struct mrrc_budget *budget,
-			  enum mrrc_node_helpers policy, uint64_t now)
+			  enum mrrc_node_helpers policy)
 {
 	const struct mrrc_node_cores cores = {
 		.allowed = budget->cpus.allowed,
@@ -35,7 +35,7 @@ static void helper_decide(struct mrrc_budget *budget,
 
 	mrrc_lock_acquire(&budget->lock);
 	helper_publish(budget);
-	mrrc_budget_view(budget, true, now, &view);
+	mrrc_budget_view(budget, true, mrrc_budget_now(), &view);
 	if (view.count == 1)
 		budget->share[0].helper = budget->would;
 	budget->helper.may = mrrc_node_helper_may(&view, policy, &cores,
@@ -57,11 +57,12 @@ struct mrrc_budget_helper mrrc_budget_helper(struct mrrc_budget *budget,
 					     enum mrrc_node_helpers policy,
 					     bool would)
 {
-	const uint64_t now = mrrc_budget_now();
 	struct mrrc_budget_helper helper = { 0 };
 	bool look, anew = false, may;
+	uint64_t now;
 
 	mrrc_lock_acquire(&budget->members_lock);
+	now = mrrc_budget_now();
 	if (would != member->would) {
 		member->would = would;
 		budget->would += would ? 1 : -1;
@@ -76,7 +77,7 @@ struct mrrc_budget_helper mrrc_budget_helper(struct mrrc_budget *budget,
 		budget->asked_at = now;
 	}
 	if (look || anew) {
-		helper_decide(budget, policy, now);
+		helper_decide(budget, policy);
 		helper_period(budget, !anew && budget->helper.may == may);
 	}
 	if (would)

@@ -516,6 +516,23 @@ START_TEST(test_keepers)
 }
 END_TEST
 
+static void lack_later(void)
+{
+	usleep(20000);
+	mrrc_budget_take(a, 2 * ALL);
+}
+
+/* What lacks since the answer began is not what has lacked for long. */
+START_TEST(test_lacks_meanwhile)
+{
+	fault_at(FAULT_LOCK, lack_later);
+	mrrc_budget_answer(a);
+	mrrc_lock_acquire(&a->lock);
+	ck_assert_uint_ne(a->want, 0);
+	mrrc_lock_release(&a->lock);
+}
+END_TEST
+
 /* For other processes: after all that caches evict, until it is enough. */
 START_TEST(test_keepers_give)
 {
@@ -960,6 +977,7 @@ Suite *budget_suite(void)
 	tcase_add_test(tcase, test_own_later);
 	tcase_add_test(tcase, test_keepers);
 	tcase_add_test(tcase, test_keepers_give);
+	tcase_add_test(tcase, test_lacks_meanwhile);
 	tcase_add_test(tcase, test_alone);
 	tcase_add_test(tcase, test_open_fails);
 	tcase_add_test(tcase, test_closed);
