@@ -12,6 +12,8 @@
 
 #include <time.h>
 
+#include "sys/threads.h"
+
 #define WANT_GRAINS 8	 /* that a process with little may lack */
 #define WANT_MS	    1000 /* then it has enough */
 #define IDLE_MS	    1000 /* without a request: it is not active */
@@ -411,10 +413,15 @@ static uint64_t give(struct mrrc_budget *budget, uint64_t now)
 	return units > owed ? units - owed : 0;
 }
 
-/* So much was not evicted: allocators give it, or it is not owed any more. */
+/*
+ * So much was not evicted: allocators give it, which unmaps blocks, or it is not
+ * owed any more.
+ */
 static void owe_less(struct mrrc_budget *budget, uint64_t units)
 {
+	mrrc_thread_outside();
 	units -= least(units, mrrc_budget_give_kept(budget, units));
+	mrrc_thread_inside();
 	mrrc_lock_acquire(&budget->lock);
 	atomic_fetch_sub(&budget->owe, least(atomic_load(&budget->owe), units));
 	mrrc_lock_release(&budget->lock);

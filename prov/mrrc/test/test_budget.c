@@ -18,6 +18,7 @@
 
 #include "fault.h"
 #include "sys/budget_priv.h"
+#include "sys/threads.h"
 
 #define KIB   ((size_t) 1024)
 #define GRAIN (64 * KIB)
@@ -67,6 +68,7 @@ struct keeper {
 	size_t bytes;
 	unsigned trims, reaps;
 	atomic_uint gives, early; /* before caches have evicted all */
+	atomic_uint inside;	  /* in a thread that does not unmap */
 };
 
 static void keeper_trim(struct mrrc_budget_keeper *keeper)
@@ -83,6 +85,7 @@ static void keeper_give(struct mrrc_budget_keeper *keeper)
 	struct keeper *one = (struct keeper *) keeper;
 
 	one->early += has.bytes != 0;
+	one->inside += (int) atomic_load(&mrrc_threads.outside) < 1;
 	one->gives++;
 	keeper_trim(keeper);
 }
@@ -552,6 +555,7 @@ START_TEST(test_keepers_give)
 	ck_assert(take_soon(b, ALL - 3 * GRAIN));
 	ck_assert_uint_eq(shy.trims, 0);
 	ck_assert_uint_eq(one.early + last.early, 0);
+	ck_assert_uint_eq(one.inside + last.inside, 0);
 	/* nothing is owed for what does not come */
 	gives = last.gives;
 	for (i = 0; i < 6000 && last.gives == gives; i++) {
