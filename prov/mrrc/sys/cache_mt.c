@@ -224,15 +224,23 @@ void mrrc_cache_mt_invalidate(struct mrrc_cache_mt *cache, const void *addr,
 {
 	struct mrrc_region_list list = TAILQ_HEAD_INITIALIZER(list);
 	struct mrrc_pending *pending;
+	bool coming = false;
 
 	if (mrrc_mon_forked(cache->mon))
 		return;
+	/* what the helper has deregistered early does not come back */
+	if (cache->ahead)
+		mrrc_mon_unwatch_idle(cache->mon);
 	mrrc_lock_acquire(&cache->lock);
 	TAILQ_FOREACH(pending, &cache->pending, link) {
-		if (ranges_overlap(pending->start, pending->len,
-				   (uintptr_t) addr, len))
-			pending->stale = true;
+		if (!ranges_overlap(pending->start, pending->len,
+				    (uintptr_t) addr, len))
+			continue;
+		pending->stale = true;
+		coming |= pending->gentle;
 	}
+	if (coming)
+		cache_mt_settle(cache);
 	mrrc_cache_invalidate(&cache->cache, (uintptr_t) addr, len, &list);
 	mrrc_lock_release(&cache->lock);
 	mrrc_cache_mt_dereg_list(cache, &list);

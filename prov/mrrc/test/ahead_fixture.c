@@ -114,6 +114,24 @@ bool registered(unsigned first, unsigned pages)
 	return found;
 }
 
+static unsigned moments; /* until the call */
+static void (*act)(void);
+
+static void act_later(void)
+{
+	if (mrrc_locks_inside > 1 || moments--)
+		fault_at(FAULT_LOCK, act_later);
+	else
+		act();
+}
+
+void act_after(unsigned count, void (*call)(void))
+{
+	moments = count;
+	act = call;
+	fault_at(FAULT_LOCK, act_later);
+}
+
 void elsewhere(void *(*run)(void *) )
 {
 	pthread_t thread;

@@ -43,6 +43,9 @@ void learn(unsigned first, unsigned pages);
 /* The window's part is registered. */
 bool registered(unsigned first, unsigned pages);
 
+/* Between two locks of this thread, of which so many are let pass. */
+void act_after(unsigned count, void (*call)(void));
+
 /* In another thread, to its end. */
 void elsewhere(void *(*run)(void *) );
 

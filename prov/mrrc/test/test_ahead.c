@@ -376,25 +376,6 @@ START_TEST(test_changes_meanwhile)
 }
 END_TEST
 
-static unsigned moments; /* until another thread acts */
-static void (*act)(void);
-
-/* Between two locks of this thread. */
-static void act_later(void)
-{
-	if (mrrc_locks_inside > 1 || moments--)
-		fault_at(FAULT_LOCK, act_later);
-	else
-		act();
-}
-
-static void act_after(unsigned count, void (*call)(void))
-{
-	moments = count;
-	act = call;
-	fault_at(FAULT_LOCK, act_later);
-}
-
 static void change_it(void)
 {
 	mrrc_mon_invalidate(mt_mon, base + page, page);

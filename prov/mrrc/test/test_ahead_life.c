@@ -143,6 +143,16 @@ static void *ask(void *arg)
 	return NULL;
 }
 
+static void *invalidate(void *arg)
+{
+	mrrc_cache_mt_invalidate(cache, (void *) (base + page), page);
+	atomic_store(&held, fake.live);
+	atomic_store(&answered, true);
+	return NULL;
+}
+
+static void *(*const askers[])(void *) = { ask, invalidate };
+
 static bool waited_for(void)
 {
 	bool waiting;
@@ -156,13 +166,16 @@ static bool waited_for(void)
 static void ask_now(void *arg, uintptr_t start, size_t len)
 {
 	fake.hook = NULL;
-	pthread_create(&asker, NULL, ask, NULL);
+	pthread_create(&asker, NULL, arg, NULL);
 	while (!atomic_load(&answered) && !waited_for())
 		usleep(1000);
 	too_early = atomic_load(&answered);
 }
 
-/* Nor does what the helper holds for a moment keep the cache open. */
+/*
+ * Nor does what the helper holds for a moment keep the cache open, or is left of
+ * a range that was invalidated.
+ */
 START_TEST(test_held_waits)
 {
 	atomic_store(&answered, false);
@@ -170,11 +183,38 @@ START_TEST(test_held_waits)
 	pass(PERIOD / 4);
 	ck_assert(!registered(0, PAGES));
 	fake.hook = ask_now;
+	fake.hook_arg = askers[_i];
 	pass(PERIOD);
 	ck_assert_ptr_null(fake.hook);
 	pthread_join(asker, NULL);
 	ck_assert(!too_early);
 	ck_assert_uint_eq(held, 0);
+}
+END_TEST
+
+static void help(void)
+{
+	turns();
+}
+
+/* It does not come back, whenever it is due. */
+START_TEST(test_invalidated)
+{
+	struct mrrc_deadline *due;
+
+	learn(0, PAGES);
+	pass(PERIOD / 4);
+	ck_assert(!registered(0, PAGES));
+	due = mrrc_deadlines_first(&cache->ahead->schedule.planned);
+	ck_assert_ptr_nonnull(due);
+	clock_set(due->due);
+	act_after(_i, help);
+	mrrc_cache_mt_invalidate(cache, (void *) (base + page), page);
+	mrrc_mon_invalidate(mt_mon, base + page, page);
+	fault_at(FAULT_LOCK, NULL);
+	ck_assert_uint_eq(fake.live, 0);
+	turns();
+	ck_assert_uint_eq(fake.live, 0);
 }
 END_TEST
 
@@ -403,7 +443,8 @@ Suite *ahead_life_suite(void)
 	tcase_add_test(tcase, test_flushed);
 	tcase_add_test(tcase, test_flush_waits);
 	tcase_add_test(tcase, test_flush_meanwhile);
-	tcase_add_test(tcase, test_held_waits);
+	tcase_add_loop_test(tcase, test_held_waits, 0, 2);
+	tcase_add_loop_test(tcase, test_invalidated, 0, 8);
 	tcase_add_test(tcase, test_lost);
 	tcase_add_test(tcase, test_lost_gap);
 	tcase_add_test(tcase, test_lost_gap_of_another);
