@@ -93,8 +93,7 @@ START_TEST(test_guard)
 	gaps(&signature, MS, 2);
 	is(next(&signature), MS, MS - MS / 32 - MS / 8, 2 * MS);
 	gaps(&signature, MS, 36);
-	is(next(&signature), MS, MS - MS / 32 - MS / 80,
-	   MS + MS / 2 + MS / 20);
+	is(next(&signature), MS, MS - MS / 32 - MS / 80, MS + MS / 2 + MS / 20);
 	gaps(&signature, MS, 4000 - 40);
 	is(next(&signature), MS, MS - MS / 32 - MS / 8000,
 	   MS + MS / 2 + MS / 2000);
