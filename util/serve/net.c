@@ -27,6 +27,9 @@ static struct fi_info *hints_for(const struct addrinfo *addr, bool source,
 	hints->ep_attr->type = kind->rdm ? FI_EP_RDM : FI_EP_MSG;
 	hints->caps = FI_MSG | FI_RMA;
 	hints->mode = FI_RX_CQ_DATA;
+	/* all progress is made by reading: a thread of the provider's would
+	 * only wake for each message, too */
+	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
 				      FI_MR_PROV_KEY;
 	hints->addr_format = addr->ai_family == AF_INET6 ? FI_SOCKADDR_IN6 :
