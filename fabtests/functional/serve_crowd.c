@@ -281,16 +281,16 @@ int main(int argc, char **argv)
 	connect_all(end);
 	ask(&msg, end);
 	take(&msg, end);
-	msg = (struct serve_msg){
-		.type = SERVE_OPEN, .len = PART, .path = "file", .path_len = 4
-	};
+	msg = (struct serve_msg){ .type = SERVE_OPEN,
+				  .path = "file",
+				  .path_len = 4 };
+	ask(&msg, end);
+	take(&msg, end);
+	msg = (struct serve_msg){ .type = SERVE_READ, .len = PART };
 	for (i = 0; i < rounds; i++) {
 		ask(&msg, end);
 		take(&msg, end);
-		msg.type = SERVE_READ;
 		msg.off += PART;
-		msg.path = NULL;
-		msg.path_len = 0;
 	}
 	if (argc > 4)
 		ask(&msg, end);

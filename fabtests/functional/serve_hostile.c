@@ -27,6 +27,7 @@ static uint8_t name[SERVE_NAMED_MAX];
 static size_t name_len;
 static uint8_t rx[RXS][SERVE_MSG_MAX];
 static bool gone;
+static unsigned received;
 
 static void fail(const char *what, long ret)
 {
@@ -112,6 +113,7 @@ static void poll_cq(void)
 	ssize_t ret;
 
 	while ((ret = fi_cq_read(cq, &entry, 1)) == 1) {
+		received += entry.op_context != NULL;
 		if (entry.op_context)
 			handle(entry.op_context, entry.len);
 	}
@@ -215,6 +217,17 @@ static void flood(void)
 	}
 }
 
+/* It exposes no buffer for the range that it asks for. */
+static void untagged(void)
+{
+	const time_t end = time(NULL) + LIMIT_S;
+
+	request(SERVE_OPEN, 0, "file");
+	while (received < 2 && !gone && time(NULL) < end)
+		poll_cq();
+	request(SERVE_READ, 4096, NULL);
+}
+
 /* As many requests as it may have, and it takes no answer. */
 static void slow(void)
 {
@@ -306,13 +319,13 @@ static void act(const char *what, const char *port, const char *other)
 	else if (!strcmp(what, "unopened"))
 		request(SERVE_READ, 4096, NULL);
 	else if (!strcmp(what, "oversize"))
-		request(SERVE_OPEN, 65537, "file");
-	else if (!strcmp(what, "take-long"))
-		request(SERVE_TAKE, SERVE_TAKE_MAX + 1, "file");
+		request(SERVE_READ, 65537, NULL);
+	else if (!strcmp(what, "open-long"))
+		request(SERVE_OPEN, SERVE_INLINE_MAX + 1, "file");
 	else if (!strcmp(what, "dots"))
 		request(SERVE_OPEN, 4096, "../secret");
 	else if (!strcmp(what, "untagged"))
-		request(SERVE_OPEN, 4096, "file");
+		untagged();
 	else if (!strcmp(what, "flood"))
 		flood();
 	else if (!strcmp(what, "slow"))

@@ -72,7 +72,7 @@ test_hostile()
 	file file 100000
 	echo secret >"$DIR/secret"
 	serve || return 1
-	for what in garbage late-garbage early twice answer unopened oversize take-long \
+	for what in garbage late-garbage early twice answer unopened oversize open-long \
 		dots; do
 		hostile $what || return 1
 	done

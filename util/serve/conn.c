@@ -43,7 +43,6 @@ size_t conn_memory(const struct conn *conn)
 		bytes += conn->rx[i].buf ? SERVE_MSG_MAX : 0;
 	for (i = 0; i < SERVE_PIPES_MAX; i++) {
 		bytes += conn->req[i].out ? SERVE_MSG_MAX : 0;
-		bytes += conn->req[i].page ? SERVE_MSG_MAX : 0;
 		bytes += conn->req[i].held;
 	}
 	return bytes;
@@ -52,7 +51,7 @@ size_t conn_memory(const struct conn *conn)
 size_t conn_memory_max(const struct serve_options *options)
 {
 	return options->memory +
-	       (CONN_RX_MAX + 2 * SERVE_PIPES_MAX) * SERVE_MSG_MAX;
+	       (CONN_RX_MAX + SERVE_PIPES_MAX) * SERVE_MSG_MAX;
 }
 
 /* ---- receiving ----------------------------------------------------------- */
@@ -77,11 +76,8 @@ static int grow(struct conn *conn)
 	unsigned i;
 	int ret = 0;
 
-	for (i = 0; i < conn->reqs && !ret; i++) {
+	for (i = 0; i < conn->reqs && !ret; i++)
 		ret = alloc(conn, &conn->req[i].out);
-		if (!ret)
-			ret = alloc(conn, &conn->req[i].page);
-	}
 	for (i = 0; i < conn->rxs && !ret; i++) {
 		if (conn->rx[i].buf)
 			continue;
@@ -523,7 +519,6 @@ void conn_reap(struct conn *conn)
 			stuck = true;
 		else
 			release(conn, &conn->req[i].out);
-		release(conn, &conn->req[i].page);
 		source_block_free(&conn->req[i].block);
 		req_end(&conn->req[i]);
 	}

@@ -21,7 +21,7 @@
 #define PAUSE_MS 50
 
 void fetch_begin(struct get *get, struct fetch *fetch, char *remote,
-		 char *local, bool small)
+		 char *local)
 {
 	memset(fetch, 0, sizeof(*fetch));
 	fetch->state = FETCH_BEGIN;
@@ -29,7 +29,6 @@ void fetch_begin(struct get *get, struct fetch *fetch, char *remote,
 	fetch->phase = ++get->phases;
 	fetch->remote = remote;
 	fetch->local_path = local;
-	fetch->small = small;
 	fetch->local.fd = fetch->local.dir = -1;
 }
 
@@ -107,12 +106,12 @@ static void prepare(struct get *get, struct fetch *fetch, struct serve_msg *msg)
 
 	msg->slot = (uint32_t) (fetch - get->fetch);
 	if (fetch->state == FETCH_BEGIN) {
-		msg->type = fetch->small ? SERVE_TAKE : SERVE_OPEN;
+		msg->type = SERVE_OPEN;
 		msg->path = fetch->remote;
 		msg->path_len = strlen(fetch->remote);
-		msg->len = fetch->skips ? 0 : part;
-		if (fetch->small && msg->len > SERVE_TAKE_MAX)
-			msg->len = SERVE_TAKE_MAX;
+		msg->len = fetch->skips		   ? 0 :
+			   part < SERVE_INLINE_MAX ? part :
+						     SERVE_INLINE_MAX;
 		fetch->state = FETCH_OPEN;
 		return;
 	}

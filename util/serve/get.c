@@ -85,7 +85,7 @@ static int begin_source(struct get *get, struct fetch *fetch)
 		free(local);
 		return -ENOMEM;
 	}
-	fetch_begin(get, fetch, remote, local, false);
+	fetch_begin(get, fetch, remote, local);
 	fetch->is_source = true;
 	return 0;
 }
@@ -95,15 +95,14 @@ static int begin_next(struct get *get, bool *begun)
 {
 	struct fetch *fetch = unused(get);
 	char *remote = NULL, *local = NULL;
-	uint64_t size;
 	int ret;
 
 	*begun = false;
 	if (!fetch || source_pending(get))
 		return 0;
-	ret = tree_next(&get->tree, &remote, &local, &size);
+	ret = tree_next(&get->tree, &remote, &local);
 	if (!ret)
-		fetch_begin(get, fetch, remote, local, size <= SERVE_TAKE_MAX);
+		fetch_begin(get, fetch, remote, local);
 	else if (ret == -ENOENT && get->sources < get->options->paths)
 		ret = begin_source(get, fetch);
 	else if (ret == -ENOENT)

@@ -15,7 +15,7 @@
 
 enum fetch_state {
 	FETCH_NONE,
-	FETCH_BEGIN, /* OPEN or TAKE is to be sent */
+	FETCH_BEGIN, /* OPEN is to be sent */
 	FETCH_OPEN,  /* it is answered next */
 	FETCH_SUM,   /* the partial file is compared, from its begin */
 	FETCH_READ,
@@ -27,8 +27,7 @@ struct fetch {
 	uint64_t phase; /* answers to requests of other phases are dropped */
 	unsigned tries;
 	bool is_source; /* named on the command line */
-	bool small;	/* it was: TAKE is sent */
-	bool skips;	/* OPEN or TAKE asks for no bytes */
+	bool skips;	/* OPEN asks for no bytes */
 	char *remote, *local_path;
 	struct local local;
 	struct serve_ident ident;
@@ -67,12 +66,9 @@ void get_print(const char *path);
 
 /* fetch.c */
 
-/*
- * Of a new file; the paths are the fetch's from now on. small: it may be asked
- * for by TAKE.
- */
+/* Of a new file; the paths are the fetch's from now on. */
 void fetch_begin(struct get *get, struct fetch *fetch, char *remote,
-		 char *local, bool small);
+		 char *local);
 bool fetch_wants(const struct fetch *fetch);
 /* Sends the next request; fetch_wants() is true and a pipe is idle. */
 int fetch_post(struct get *get, struct fetch *fetch);

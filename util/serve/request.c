@@ -18,36 +18,56 @@ static struct req *req_of(struct job *job)
 /* Does the client expose a buffer for it? */
 static bool has_write(const struct req *req)
 {
-	return req->msg.len &&
-	       (req->msg.type == SERVE_OPEN || req->msg.type == SERVE_READ);
-}
-
-static bool is_open(const struct req *req)
-{
-	return req->msg.type == SERVE_OPEN || req->msg.type == SERVE_TAKE;
+	return req->msg.len && req->msg.type == SERVE_READ;
 }
 
 /* ---- jobs ---------------------------------------------------------------- */
 
-static void read_range(struct req *req, bool now)
+static void read_range(struct req *req)
 {
-	struct source_block page = { .buf = req->page,
-				     .size = SERVE_TAKE_MAX,
-				     .copy = true,
-				     .now = now };
 	struct serve_msg *answer = &req->answer;
-	const bool taken = req->msg.type == SERVE_TAKE;
 
 	answer->ident = req->file->ident;
-	if (!req->msg.len)
+	if (req->msg.len)
+		answer->status =
+			source_read(req->file, req->msg.off, req->msg.len,
+				    has_write(req) ? &req->block : NULL,
+				    &answer->len, &answer->hash);
+}
+
+/*
+ * Where an answer with so many bytes of a file is made, or NULL. Over reliable
+ * datagrams nothing larger than a message is: it may be stuck.
+ */
+static uint8_t *inline_room(struct req *req, uint64_t size)
+{
+	size += SERVE_DATA_HEAD + SERVE_TAIL;
+	if (size <= SERVE_MSG_MAX)
+		return req->out;
+	if (req->conn->link.rdm || size > req->block.size ||
+	    source_block_need(&req->block))
+		return NULL;
+	return req->block.buf;
+}
+
+/* All of the file, into the answer, if it is to have it and there is room. */
+static void read_inline(struct req *req, bool now)
+{
+	const uint64_t size = req->file->ident.size;
+	struct source_block room = { .size = size, .copy = true, .now = now };
+	struct serve_msg *answer = &req->answer;
+	uint8_t *out;
+
+	answer->ident = req->file->ident;
+	out = req->msg.len && size <= req->msg.len ? inline_room(req, size) :
+						     NULL;
+	if (!out)
 		return;
-	answer->status = source_read(req->file, req->msg.off, req->msg.len,
-				     taken	    ? &page :
-				     has_write(req) ? &req->block :
-						      NULL,
-				     &answer->len, &answer->hash);
-	answer->data = taken ? req->page : NULL;
-	answer->data_len = taken ? answer->len : 0;
+	room.buf = out + SERVE_DATA_HEAD;
+	answer->status = source_read(req->file, 0, size, &room, &answer->len,
+				     &answer->hash);
+	answer->data = room.buf;
+	answer->data_len = answer->len;
 }
 
 static void open_job(struct job *job)
@@ -57,12 +77,12 @@ static void open_job(struct job *job)
 	req->answer.status = source_open(&req->conn->server->source, req->path,
 					 false, &req->file);
 	if (req->answer.status == SERVE_OK)
-		read_range(req, false);
+		read_inline(req, false);
 }
 
 static void read_job(struct job *job)
 {
-	read_range(req_of(job), false);
+	read_range(req_of(job));
 }
 
 static void list_job(struct job *job)
@@ -71,9 +91,9 @@ static void list_job(struct job *job)
 	struct serve_msg *answer = &req->answer;
 
 	answer->cursor = req->msg.cursor;
-	answer->entries = req->page;
+	answer->entries = req->out + SERVE_PAGE_HEAD;
 	answer->status = list_page(req->conn->server->source.dir, req->path,
-				   &answer->cursor, req->page,
+				   &answer->cursor, req->out + SERVE_PAGE_HEAD,
 				   &answer->entries_len);
 	if (answer->status != SERVE_OK)
 		answer->entries_len = answer->cursor = 0;
@@ -133,17 +153,26 @@ static void keep_file(struct req *req)
 	req->conn->files++;
 }
 
+/* It has what it asked for, or an error. */
+static void found(struct req *req)
+{
+	if (req->msg.type == SERVE_OPEN && req->conn->state == CONN_READY)
+		keep_file(req);
+	req->held = req->block.buf ? req->block.size : 0;
+	req->state = REQ_POST;
+}
+
 /*
  * A file that is in memory, without a job: two changes of thread take longer
  * than all the rest. Nothing waits here; on any error the job begins again.
  */
-static bool take_now(struct req *req)
+static bool open_now(struct req *req)
 {
-	if (req->msg.type != SERVE_TAKE || !req->path ||
+	if (req->msg.type != SERVE_OPEN || !req->path ||
 	    source_open(&req->conn->server->source, req->path, true,
 			&req->file) != SERVE_OK)
 		return false;
-	read_range(req, true);
+	read_inline(req, true);
 	if (req->answer.status == SERVE_OK)
 		return true;
 	source_put(req->file);
@@ -160,7 +189,7 @@ static void start_range(struct req *req)
 		conn_close(conn, "asks for more bytes than it may");
 		return;
 	}
-	if (!is_open(req)) {
+	if (req->msg.type != SERVE_OPEN) {
 		req->file = conn->slot[req->msg.slot];
 		if (!req->file) {
 			conn_close(conn, "asks for a file that is not open");
@@ -168,14 +197,13 @@ static void start_range(struct req *req)
 		}
 		source_get(req->file);
 	}
-	if (take_now(req)) {
-		keep_file(req);
-		answer_now(req, SERVE_OK);
-		return;
-	}
 	req->block.domain = conn->server->net.domain;
 	req->block.size = conn->part;
-	start_job(req, is_open(req) ? open_job : read_job);
+	if (open_now(req))
+		found(req);
+	else
+		start_job(req,
+			  req->msg.type == SERVE_OPEN ? open_job : read_job);
 }
 
 void req_start(struct req *req, const struct serve_msg *msg)
@@ -216,10 +244,7 @@ void req_start(struct req *req, const struct serve_msg *msg)
 void req_job_done(struct req *req)
 {
 	req->conn->jobs--;
-	if (is_open(req) && req->conn->state == CONN_READY)
-		keep_file(req);
-	req->held = req->block.buf ? req->block.size : 0;
-	req->state = REQ_POST;
+	found(req);
 }
 
 void req_end(struct req *req)
@@ -272,7 +297,9 @@ static int post_write(struct req *req)
 
 int req_post(struct req *req)
 {
+	const struct serve_msg *answer = &req->answer;
 	ssize_t ret;
+	uint8_t *out;
 	size_t len;
 
 	if (!req->written) {
@@ -280,11 +307,13 @@ int req_post(struct req *req)
 		if (ret)
 			return (int) ret;
 	}
-	len = serve_encode(&req->answer, req->out);
-	ret = net_send(&req->conn->link, req->out, len, &req->send);
+	out = answer->data_len ? (uint8_t *) answer->data - SERVE_DATA_HEAD :
+				 req->out;
+	len = serve_encode(answer, out);
+	ret = net_send(&req->conn->link, out, len, &req->send);
 	if (ret)
 		return (int) ret;
-	if (req->answer.data_len)
+	if (answer->data_len)
 		count_range(req);
 	req->send.busy = true;
 	req->state = REQ_SENT;

@@ -70,8 +70,7 @@ struct req {
 	struct source_block block;
 	size_t held; /* the block's memory, when no job runs */
 	struct serve_msg answer;
-	uint8_t *out; /* the encoded answer, SERVE_MSG_MAX */
-	uint8_t *page;
+	uint8_t *out; /* SERVE_MSG_MAX: the encoded answer, if it has room */
 };
 
 enum conn_state {

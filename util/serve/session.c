@@ -103,13 +103,17 @@ static int wait_connected(struct session *session)
 	return ret;
 }
 
+static uint8_t *rx_at(struct session *session, const struct session_op *rx)
+{
+	return session->rx_buf + (size_t) rx->index * SESSION_RX_MAX;
+}
+
 static int post_rx(struct session *session, struct session_op *rx)
 {
 	ssize_t ret;
 
-	ret = fi_recv(session->link.ep,
-		      session->rx_buf + (size_t) rx->index * SERVE_MSG_MAX,
-		      SERVE_MSG_MAX, NULL, FI_ADDR_UNSPEC, rx);
+	ret = fi_recv(session->link.ep, rx_at(session, rx), SERVE_ANSWER_MAX,
+		      NULL, FI_ADDR_UNSPEC, rx);
 	return ret ? fail_transfer(session, "fi_recv", (int) -ret) : 0;
 }
 
@@ -153,7 +157,7 @@ static int connect_to(struct session *session, const struct addrinfo *addr,
 		return fail(session, ret, "%s%s%s", fi_strerror(-ret),
 			    hint ? "; " : "", hint ? hint : "");
 	}
-	for (i = 0; i <= SERVE_PIPES_MAX && !ret; i++) {
+	for (i = 0; i < session->rxs && !ret; i++) {
 		session->rx[i] = (struct session_op){ PIPE_RX, i };
 		ret = post_rx(session, &session->rx[i]);
 	}
@@ -186,23 +190,26 @@ static void *map(size_t len)
 	return buf == MAP_FAILED ? NULL : buf;
 }
 
-#define MESSAGES (3 * SERVE_PIPES_MAX + 1)
+static size_t messages_len(const struct session *session)
+{
+	return (size_t) session->rxs * SESSION_RX_MAX +
+	       (size_t) SERVE_PIPES_MAX * SERVE_MSG_MAX;
+}
 
-/* Receive buffers, and of each pipe request and answer. */
+/* Receive buffers, and the requests of all pipes. */
 static int map_messages(struct session *session)
 {
+	uint8_t *out;
 	unsigned i;
 
-	session->rx_buf = map((size_t) MESSAGES * SERVE_MSG_MAX);
+	session->rx_buf = map(messages_len(session));
 	if (!session->rx_buf)
 		return fail(session, -ENOMEM, "no memory");
+	out = session->rx_buf + (size_t) session->rxs * SESSION_RX_MAX;
 	for (i = 0; i < SERVE_PIPES_MAX; i++) {
 		session->pipe[i].send = (struct session_op){ PIPE_SEND, i };
 		session->pipe[i].tag = (struct session_op){ PIPE_TAG, i };
-		session->pipe[i].out =
-			session->rx_buf +
-			(size_t) (SERVE_PIPES_MAX + 1 + 2 * i) * SERVE_MSG_MAX;
-		session->pipe[i].in = session->pipe[i].out + SERVE_MSG_MAX;
+		session->pipe[i].out = out + (size_t) i * SERVE_MSG_MAX;
 	}
 	return 0;
 }
@@ -287,6 +294,7 @@ int session_open(const struct session_attr *attr, struct session *session)
 	memset(session, 0, sizeof(*session));
 	session->timeout = attr->timeout;
 	session->stop = attr->stop;
+	session->rxs = attr->pipes + 1;
 	ret = map_messages(session);
 	if (!ret)
 		ret = connect_any(session, attr);
@@ -304,7 +312,7 @@ void session_close(struct session *session)
 	if (session->data)
 		munmap(session->data, (size_t) session->part * session->pipes);
 	if (session->rx_buf)
-		munmap(session->rx_buf, (size_t) MESSAGES * SERVE_MSG_MAX);
+		munmap(session->rx_buf, messages_len(session));
 	session->data = session->rx_buf = NULL;
 }
 
@@ -367,6 +375,11 @@ int session_request(struct session *session, struct session_pipe *pipe,
 	ssize_t ret;
 	int err;
 
+	/* there are as many receives as answers, and one more */
+	err = pipe->rx ? post_rx(session, pipe->rx) : 0;
+	if (err)
+		return err;
+	pipe->rx = NULL;
 	msg->id = ++session->sequence * SERVE_PIPES_MAX + index;
 	pipe->taken = true;
 	pipe->answered = false;
@@ -375,10 +388,9 @@ int session_request(struct session *session, struct session_pipe *pipe,
 		     msg->type == SERVE_LIST  ? SERVE_PAGE :
 						SERVE_DATA;
 	pipe->len = msg->len;
-	pipe->writes = msg->len &&
-		       (msg->type == SERVE_OPEN || msg->type == SERVE_READ);
+	pipe->writes = msg->len && msg->type == SERVE_READ;
 	pipe->written = 0;
-	pipe->takes = msg->type == SERVE_TAKE;
+	pipe->opens = msg->type == SERVE_OPEN;
 	err = send_request(session, pipe, serve_encode(msg, pipe->out));
 	if (err || !pipe->writes)
 		return err;
@@ -422,14 +434,13 @@ static bool is_consistent(const struct session_pipe *pipe)
 		return true;
 	return answer->len <= pipe->len &&
 	       (!pipe->writes || pipe->written == answer->len) &&
-	       answer->data_len == (pipe->takes ? answer->len : 0);
+	       answer->data_len == (pipe->opens ? answer->len : 0);
 }
 
 static int handle_message(struct session *session, struct session_op *rx,
 			  size_t len)
 {
-	const uint8_t *buf =
-		session->rx_buf + (size_t) rx->index * SERVE_MSG_MAX;
+	const uint8_t *buf = rx_at(session, rx);
 	struct session_pipe *pipe;
 	struct serve_msg msg;
 	int ret;
@@ -449,10 +460,10 @@ static int handle_message(struct session *session, struct session_op *rx,
 	    msg.type != pipe->want)
 		return fail(session, -EPROTO,
 			    "the server answers what was not asked");
-	memcpy(pipe->in, buf, len);
-	serve_decode(pipe->in, len, &pipe->answer);
+	pipe->answer = msg;
 	pipe->answered = true;
-	return post_rx(session, rx);
+	pipe->rx = rx;
+	return 0;
 }
 
 static int handle(struct session *session, const struct fi_cq_data_entry *entry)
@@ -525,7 +536,7 @@ int session_wait(struct session *session, struct session_pipe *pipe)
 
 const uint8_t *session_bytes(const struct session_pipe *pipe)
 {
-	return pipe->takes ? pipe->answer.data : pipe->data;
+	return pipe->opens ? pipe->answer.data : pipe->data;
 }
 
 void session_release(struct session_pipe *pipe)

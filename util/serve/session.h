@@ -14,6 +14,7 @@
 #include "serve/wire.h"
 
 #define SESSION_ERR_MAX 256
+#define SESSION_RX_MAX	((SERVE_ANSWER_MAX + 4095U) & ~4095U)
 
 enum pipe_op { PIPE_RX, PIPE_SEND, PIPE_TAG, PIPE_LIFE };
 
@@ -27,14 +28,14 @@ struct session_pipe {
 	bool answered, sending, exposed;
 	struct session_op send, tag;
 	uint64_t id;
-	enum serve_type want; /* of the answer */
-	uint8_t *out;	      /* the request */
-	uint8_t *in;	      /* the answer, SERVE_MSG_MAX */
+	enum serve_type want;  /* of the answer */
+	uint8_t *out;	       /* the request, SERVE_MSG_MAX */
+	struct session_op *rx; /* has the answer, until the next request */
 	struct serve_msg answer;
 	bool writes;	/* the server writes to data */
-	bool takes;	/* its answer has the bytes */
+	bool opens;	/* the bytes may follow the answer */
 	uint32_t len;	/* asked for */
-	uint8_t *data;	/* the range, session->part bytes, unless it is taken */
+	uint8_t *data;	/* the range, session->part bytes, unless they follow */
 	size_t written; /* by the server */
 };
 
@@ -49,7 +50,9 @@ struct session {
 	unsigned timeout; /* seconds */
 	struct session_pipe pipe[SERVE_PIPES_MAX];
 	struct session_op rx[SERVE_PIPES_MAX + 1];
-	uint8_t *rx_buf; /* for each of rx */
+	unsigned rxs; /* one more than pipes that were wanted */
+	uint8_t *
+		rx_buf; /* for each of rx SESSION_RX_MAX, then the pipes' out */
 	uint8_t *data;
 	uint64_t sequence;
 	uint64_t moved; /* when something completed, ms */
@@ -72,7 +75,7 @@ void session_close(struct session *session);
 /* An idle pipe, or NULL. */
 struct session_pipe *session_idle(struct session *session);
 
-/* Sends msg, whose id is set here; an OPEN or READ exposes the pipe's data. */
+/* Sends msg, whose id is set here; a READ exposes the pipe's data. */
 int session_request(struct session *session, struct session_pipe *pipe,
 		    struct serve_msg *msg);
 

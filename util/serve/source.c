@@ -116,7 +116,7 @@ enum serve_status source_open(const struct source *source, const char *path,
 		   path_open_data(source->dir, path, &st);
 	if (fd < 0)
 		return source_status(fd);
-	if (S_ISDIR(st.st_mode) || (now && st.st_size > SERVE_TAKE_MAX)) {
+	if (S_ISDIR(st.st_mode) || (now && st.st_size > SERVE_INLINE_MAX)) {
 		close(fd);
 		return SERVE_IS_DIR;
 	}
@@ -150,7 +150,7 @@ void source_put(struct source_file *file)
 	free(file);
 }
 
-static int block_need(struct source_block *block)
+int source_block_need(struct source_block *block)
 {
 	struct fid_mr *mr;
 
@@ -263,7 +263,8 @@ enum serve_status source_read(struct source_file *file, uint64_t off,
 	if (block) {
 		block->off = off;
 		block->filled = max && (block->copy || !from_pages(file));
-		if (block->filled && (max > block->size || block_need(block)))
+		if (block->filled &&
+		    (max > block->size || source_block_need(block)))
 			return SERVE_NO_RESOURCE;
 	}
 	got = read_range(file->fd, block && block->filled ? block->buf : NULL,

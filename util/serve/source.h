@@ -57,6 +57,8 @@ void source_get(struct source_file *file);
 /* Its operations have completed. */
 void source_put(struct source_file *file);
 
+/* Allocates it, if it is not yet. 0, or a negative error. */
+int source_block_need(struct source_block *block);
 void source_block_free(struct source_block *block);
 
 /*

@@ -142,7 +142,7 @@ static int handle(struct tree *tree, struct tree_level *level,
 	return ret;
 }
 
-int tree_next(struct tree *tree, char **remote, char **local, uint64_t *size)
+int tree_next(struct tree *tree, char **remote, char **local)
 {
 	struct tree_level *level;
 	struct serve_entry entry;
@@ -156,8 +156,6 @@ int tree_next(struct tree *tree, char **remote, char **local, uint64_t *size)
 		else
 			leave(tree);
 	}
-	if (ret == 1)
-		*size = entry.size;
 	return ret == 1 ? 0 : ret ? ret : -ENOENT;
 }
 

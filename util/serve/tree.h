@@ -26,10 +26,10 @@ struct tree {
 int tree_enter(struct tree *tree, const char *remote, const char *local);
 
 /*
- * The next file, and its size when it was listed; its paths are to be freed. -ENOENT: there is none. Other
+ * The next file, whose paths are to be freed. -ENOENT: there is none. Other
  * errors end the session.
  */
-int tree_next(struct tree *tree, char **remote, char **local, uint64_t *size);
+int tree_next(struct tree *tree, char **remote, char **local);
 
 void tree_close(struct tree *tree);
 

@@ -184,7 +184,7 @@ static uint8_t *put_range(uint8_t *at, const struct serve_msg *msg)
 
 static uint8_t *put_text(uint8_t *at, const void *text, size_t len)
 {
-	if (len)
+	if (len && at != text)
 		memcpy(at, text, len);
 	return at + len;
 }
@@ -202,7 +202,6 @@ size_t serve_encode(const struct serve_msg *msg, uint8_t *buf)
 		at = put_text(at, msg->name, msg->name_len);
 		break;
 	case SERVE_OPEN:
-	case SERVE_TAKE:
 		at = put_range(at, msg);
 		at = put_text(at, msg->path, msg->path_len);
 		break;
@@ -218,7 +217,6 @@ size_t serve_encode(const struct serve_msg *msg, uint8_t *buf)
 		at = put_range(at, msg);
 		at = put64(at, msg->hash);
 		at = put_ident(at, &msg->ident);
-		at = put_text(at, msg->data, msg->data_len);
 		break;
 	case SERVE_PAGE:
 		at = put64(at, msg->cursor);
@@ -234,7 +232,7 @@ size_t serve_encode(const struct serve_msg *msg, uint8_t *buf)
 	buf[3] = (uint8_t) msg->type;
 	put32(buf + 4, msg->status);
 	put64(buf + 8, msg->id);
-	return (size_t) (at - buf);
+	return (size_t) (put_text(at, msg->data, msg->data_len) - buf);
 }
 
 static bool limits_valid(const struct serve_msg *msg)
@@ -286,13 +284,12 @@ static bool get_request(struct cursor *cur, struct serve_msg *msg)
 	msg->slot = get32(cur);
 	msg->len = get32(cur);
 	msg->off = get64(cur);
-	if (msg->type == SERVE_OPEN || msg->type == SERVE_TAKE) {
+	if (msg->type == SERVE_OPEN) {
 		get_path(cur, msg);
-		if (!serve_path_valid(msg->path, msg->path_len))
+		if (msg->len > SERVE_INLINE_MAX ||
+		    !serve_path_valid(msg->path, msg->path_len))
 			return false;
 	}
-	if (msg->type == SERVE_TAKE && msg->len > SERVE_TAKE_MAX)
-		return false;
 	return range_valid(msg);
 }
 
@@ -303,14 +300,12 @@ static bool beyond_end(const struct serve_msg *msg)
 			    msg->len > msg->ident.size - msg->off);
 }
 
-/* The rest is the bytes that the message tells of, or there are none. */
-static bool get_data(struct cursor *cur, struct serve_msg *msg)
+/* What follows is the bytes that the message tells of, or nothing. */
+static bool get_data(const struct cursor *cur, struct serve_msg *msg)
 {
 	msg->data = cur->at;
-	msg->data_len = cur->left;
-	cur->left = 0;
 	return !msg->data_len ||
-	       (msg->data_len == msg->len && msg->len <= SERVE_TAKE_MAX);
+	       (msg->data_len == msg->len && msg->len <= SERVE_INLINE_MAX);
 }
 
 static bool get_answer(struct cursor *cur, struct serve_msg *msg)
@@ -359,10 +354,15 @@ int serve_decode(const uint8_t *buf, size_t len, struct serve_msg *msg)
 	struct serve_msg got = { 0 };
 	uint8_t version, type;
 	uint32_t status;
+	size_t own;
 	bool valid;
 
-	if (len < SERVE_HEAD || len > SERVE_MSG_MAX || get16(&cur) != len)
+	if (len < SERVE_HEAD || len > SERVE_ANSWER_MAX)
 		return -EPROTO;
+	own = get16(&cur);
+	if (own < SERVE_HEAD || own > SERVE_MSG_MAX || own > len)
+		return -EPROTO;
+	cur.left -= len - own;
 	get(&cur, &version, sizeof(version));
 	get(&cur, &type, sizeof(type));
 	status = get32(&cur);
@@ -372,8 +372,9 @@ int serve_decode(const uint8_t *buf, size_t len, struct serve_msg *msg)
 		return -EPROTONOSUPPORT;
 	}
 	if (!type || type >= SERVE_TYPES || status >= SERVE_STATUSES ||
-	    got.id > SERVE_ID_MAX)
+	    got.id > SERVE_ID_MAX || (own != len && type != SERVE_DATA))
 		return -EPROTO;
+	got.data_len = len - own;
 	got.type = type;
 	got.status = status;
 	valid = is_request(got.type) ? get_request(&cur, &got) :

@@ -5,19 +5,19 @@
  *
  * A message is one send. All numbers are little-endian:
  *
- *   offset 0  u16  bytes of the whole message
+ *   offset 0  u16  bytes of the message, but for those of a file behind it
  *          2  u8   version of the protocol
  *          3  u8   type
  *          4  u32  status, 0 in requests
  *          8  u64  id: answers repeat that of the request
  *         16       fields of the type
  *
- * The client sends requests. Each of HELLO, OPEN, TAKE, READ, SUM and LIST is
- * answered by one message: WELCOME to HELLO, PAGE to LIST, DATA to the others. A
- * client that exposes a buffer for OPEN or READ does so under the tag id, and
- * the server makes one conditional write to it, which is empty if the status is
- * not OK. TAKE is OPEN, but the bytes are in the answer: for files that are so
- * small that a write costs more than the bytes.
+ * The client sends requests. Each of HELLO, OPEN, READ, SUM and LIST is answered
+ * by one message: WELCOME to HELLO, PAGE to LIST, DATA to the others. A client
+ * exposes a buffer for READ under the tag id, and the server makes one
+ * conditional write to it, which is empty if the status is not OK. All bytes of
+ * a file that is so small that a write costs more than the bytes follow the
+ * answer to OPEN, if the client asks for as many; of others none do.
  *
  * Over reliable datagrams a message is followed by 8 bytes, the session: a
  * random number that WELCOME gives, 0 in HELLO. HELLO and WELCOME end with the
@@ -35,7 +35,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define SERVE_VERSION	2
+#define SERVE_VERSION	3
 #define SERVE_MAGIC	0x76725366695f6d6dULL
 #define SERVE_MSG_MAX	8192
 #define SERVE_HEAD	16
@@ -62,7 +62,6 @@ enum serve_type {
 	SERVE_DATA,
 	SERVE_PAGE,
 	SERVE_BYE,
-	SERVE_TAKE,
 	SERVE_TYPES
 };
 
@@ -102,17 +101,17 @@ struct serve_msg {
 	uint32_t pipes;	     /* the most requests that wait for an answer */
 	const uint8_t *name; /* serve_named_valid() */
 	size_t name_len;     /* 0 over connections */
-	/* OPEN, TAKE, READ, SUM, DATA */
+	/* OPEN, READ, SUM, DATA */
 	uint32_t slot;
 	uint64_t off;
 	uint32_t len; /* of DATA: what was written, or is summed, or follows */
 	struct serve_ident ident;
 	uint64_t hash;	     /* of these bytes: XXH3, 64 bits */
-	const uint8_t *data; /* DATA that answers TAKE: these bytes */
-	size_t data_len;     /* len, or 0: they are not in the message */
+	const uint8_t *data; /* DATA that answers OPEN: these bytes */
+	size_t data_len;     /* len, or 0: they do not follow the message */
 	/* LIST: where to go on, 0 at first; PAGE: the next, 0 at the end */
 	uint64_t cursor;
-	/* OPEN, TAKE, LIST: relative, "" is the served directory itself */
+	/* OPEN, LIST: relative, "" is the served directory itself */
 	const char *path;
 	size_t path_len;
 	/* PAGE: read by serve_entry_next() */
@@ -138,12 +137,14 @@ struct serve_entry {
 #define SERVE_PAGE_HEAD	 (SERVE_HEAD + 8)
 #define SERVE_ENTRIES	 (SERVE_MSG_MAX - SERVE_PAGE_HEAD - SERVE_TAIL)
 #define SERVE_DATA_HEAD	 (SERVE_HEAD + 64)
-/* The most bytes that DATA may have */
-#define SERVE_TAKE_MAX (SERVE_MSG_MAX - SERVE_DATA_HEAD - SERVE_TAIL)
+/* The most bytes that may follow DATA, and the most of all then */
+#define SERVE_INLINE_MAX (64U << 10)
+#define SERVE_ANSWER_MAX (SERVE_DATA_HEAD + SERVE_INLINE_MAX + SERVE_TAIL)
 
 /*
  * Returns the bytes of the message. buf has SERVE_MSG_MAX, of which SERVE_TAIL
- * are left. The message must be one that serve_decode() accepts.
+ * are left, or room for the bytes that follow; these, or entries, may be in
+ * their place already. The message must be one that serve_decode() accepts.
  */
 size_t serve_encode(const struct serve_msg *msg, uint8_t *buf);
 

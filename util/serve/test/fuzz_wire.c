@@ -45,7 +45,7 @@ static void check_entries(const struct serve_msg *msg)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	uint8_t buf[SERVE_MSG_MAX];
+	static uint8_t buf[SERVE_ANSWER_MAX];
 	struct serve_msg msg;
 	int ret;
 
@@ -63,8 +63,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_entries(&msg);
 	must(!msg.data_len ||
 	     (msg.type == SERVE_DATA && msg.data_len == msg.len));
-	must(msg.data_len <= SERVE_TAKE_MAX);
-	must(msg.type != SERVE_TAKE || msg.len <= SERVE_TAKE_MAX);
+	must(msg.data_len <= SERVE_INLINE_MAX);
+	must(msg.type != SERVE_OPEN || msg.len <= SERVE_INLINE_MAX);
 	if (msg.name_len)
 		must(serve_named_valid(msg.name, msg.name_len,
 				       msg.type == SERVE_WELCOME));

@@ -24,7 +24,7 @@ static struct fetch *begin(void)
 	memset(&get, 0, sizeof(get));
 	get.options = &options;
 	get.tree.dir = out;
-	fetch_begin(&get, fetch, strdup("file"), strdup("new"), false);
+	fetch_begin(&get, fetch, strdup("file"), strdup("new"));
 	ck_assert_int_eq(local_find(out, "new", &fetch->local), 0);
 	fetch->state = FETCH_OPEN;
 	return fetch;

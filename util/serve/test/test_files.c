@@ -217,7 +217,7 @@ static bool is_cached_after_drop(int fd)
 START_TEST(at_once)
 {
 	const struct source source = { .dir = top };
-	static char buf[SERVE_TAKE_MAX];
+	static char buf[SERVE_INLINE_MAX];
 	struct source_block block = {
 		.buf = buf, .size = sizeof(buf), .copy = true, .now = true
 	};
@@ -257,7 +257,7 @@ START_TEST(at_once)
 	source_put(file);
 	/* no more than a message has */
 	fd = openat(top, "file", O_WRONLY);
-	ck_assert_int_eq(ftruncate(fd, SERVE_TAKE_MAX + 1), 0);
+	ck_assert_int_eq(ftruncate(fd, SERVE_INLINE_MAX + 1), 0);
 	close(fd);
 	source_put(opened("file"));
 	ck_assert_int_ne(source_open(&source, "file", true, &file), SERVE_OK);

@@ -7,6 +7,7 @@
 #include "test_serve.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,7 +18,9 @@ static struct {
 	ssize_t pages;	 /* returned by the write of a file's pages */
 	uint64_t copied; /* that a query tells */
 	unsigned own, blocks, sends, removed, told;
-	size_t block_len; /* of the last write of a block */
+	size_t block_len;    /* of the last write of a block */
+	const uint8_t *sent; /* the last message */
+	size_t sent_len;
 } fake;
 
 static ssize_t fake_cwritemsg(struct fid_mrrc_file *file, struct fid_ep *ep,
@@ -48,6 +51,8 @@ static ssize_t fake_send(struct fid_ep *ep, const void *buf, size_t len,
 			 void *desc, fi_addr_t dest_addr, void *context)
 {
 	fake.sends++;
+	fake.sent = buf;
+	fake.sent_len = len;
 	return 0;
 }
 
@@ -234,46 +239,31 @@ START_TEST(pages_lost)
 }
 END_TEST
 
-/* A request as begin()'s, for a small file by its path. */
-static struct req *begin_take(void)
+/* A request as begin()'s, for all of a file by its path, until it is answered. */
+static struct req *begin_open(uint32_t want, bool rdm, struct serve_msg *got)
 {
-	static uint8_t page[SERVE_MSG_MAX];
-	static char path[] = "file";
-	const struct serve_msg take = {
-		.type = SERVE_TAKE,
+	static uint8_t large[SERVE_INLINE_MAX];
+	const struct serve_msg msg = {
+		.type = SERVE_OPEN,
 		.id = 16,
-		.len = 100,
-		.path = path,
-		.path_len = strlen(path),
+		.len = want,
+		.path = "file",
+		.path_len = 4,
 	};
 	struct req *req = &conn.req[0];
+	struct job *job;
+	size_t len;
 
 	server.source.dir = top;
-	conn.part = 4096;
+	conn.part = sizeof(large);
+	conn.link.rdm = rdm;
 	memset(req, 0, sizeof(*req));
 	req->conn = &conn;
 	req->send = (struct op){ OP_SEND, &conn, 0, false };
 	req->out = answer;
-	req->page = page;
-	req_start(req, &take);
-	return req;
-}
-
-/*
- * The bytes are in the answer, and nothing is written; a file in memory needs
- * no job. There may be no such files where the test runs.
- */
-START_TEST(take)
-{
-	struct source_file *file;
-	struct serve_msg got;
-	struct req *req;
-	struct job *job;
-
-	begin(&file);
-	source_put(file);
+	req->block.buf = large;
 	ck_assert_int_eq(jobs_open(&server.jobs, 1), 0);
-	req = begin_take();
+	req_start(req, &msg);
 	while (req->state == REQ_WORK) {
 		job = jobs_take(&server.jobs);
 		if (job)
@@ -281,22 +271,64 @@ START_TEST(take)
 	}
 	if (req->state == REQ_POST)
 		ck_assert_int_eq(req_post(req), 0);
+	jobs_close(&server.jobs);
 	ck_assert_uint_eq(fake.sends, 1);
 	ck_assert_uint_eq(fake.blocks + fake.own, 0);
-	ck_assert_int_eq(serve_decode(answer, answer[0] | answer[1] << 8, &got),
-			 0);
+	len = fake.sent_len - (rdm ? SERVE_TAIL : 0);
+	ck_assert_int_eq(serve_decode(fake.sent, len, got), 0);
+	return req;
+}
+
+#define SMALL (SERVE_MSG_MAX - SERVE_DATA_HEAD - SERVE_TAIL)
+#define LARGE (SERVE_INLINE_MAX - SERVE_DATA_HEAD - SERVE_TAIL)
+
+static const struct {
+	uint32_t size, want, len;
+	bool rdm;
+} inlines[] = {
+	{ 10, 100, 10, false },
+	{ 10, 9, 0, false }, /* more than was asked for */
+	{ 10, 0, 0, false },
+	{ 0, 10, 0, false },
+	{ SMALL, SMALL, SMALL, true },
+	{ SMALL + 1, SERVE_INLINE_MAX, SMALL + 1, false },
+	{ SMALL + 1, SERVE_INLINE_MAX, 0, true }, /* might be stuck */
+	{ LARGE, SERVE_INLINE_MAX, LARGE, false },
+	{ LARGE + 1, SERVE_INLINE_MAX, 0, false }, /* more than the block has */
+};
+
+/*
+ * The bytes follow the answer, all or none, and nothing is written; a file in
+ * memory needs no job. There may be no such files where the test runs.
+ */
+START_TEST(whole)
+{
+	static uint8_t zeros[SERVE_INLINE_MAX];
+	const uint32_t len = inlines[_i].len;
+	struct source_file *file;
+	struct serve_msg got;
+	struct req *req;
+	int fd;
+
+	begin(&file);
+	source_put(file);
+	fd = openat(top, "file", O_WRONLY | O_TRUNC);
+	ck_assert_int_eq(ftruncate(fd, inlines[_i].size), 0);
+	ck_assert_int_eq(pwrite(fd, "0123456789", 10 * !!len, 0), 10 * !!len);
+	close(fd);
+	req = begin_open(inlines[_i].want, inlines[_i].rdm, &got);
 	ck_assert_int_eq(got.status, SERVE_OK);
-	ck_assert_uint_eq(got.len, 10);
-	ck_assert_uint_eq(got.data_len, 10);
-	ck_assert(!memcmp(got.data, "0123456789", 10));
-	ck_assert_uint_eq(got.ident.size, 10);
-	ck_assert_uint_eq(conn.bytes, 10);
-	ck_assert_uint_eq(conn.ranges, 1);
+	ck_assert_uint_eq(got.len, len);
+	ck_assert_uint_eq(got.data_len, len);
+	ck_assert(!len || !memcmp(got.data, "0123456789", 10));
+	ck_assert(len <= 10 || !memcmp(got.data + 10, zeros, len - 10));
+	ck_assert_uint_eq(got.ident.size, inlines[_i].size);
+	ck_assert_uint_eq(conn.bytes, len);
+	ck_assert_uint_eq(conn.ranges, !!len);
 	ck_assert_uint_eq(conn.files, 1);
 	ck_assert_ptr_eq(conn.slot[0], req->file);
 	req_end(req);
 	source_put(conn.slot[0]);
-	jobs_close(&server.jobs);
 }
 END_TEST
 
@@ -304,7 +336,7 @@ END_TEST
 START_TEST(taken)
 {
 	static const struct {
-		bool takes;
+		bool opens;
 		uint32_t len;
 		size_t data_len;
 		int ret;
@@ -317,7 +349,7 @@ START_TEST(taken)
 	struct session_pipe *pipe = &session.pipe[0];
 
 	pipe->taken = pipe->answered = true;
-	pipe->takes = answers[_i].takes;
+	pipe->opens = answers[_i].opens;
 	pipe->len = 10;
 	pipe->answer = (struct serve_msg){ .type = SERVE_DATA,
 					   .len = answers[_i].len,
@@ -346,7 +378,7 @@ START_TEST(early_hello)
 	conn.reqs = 1;
 	conn.rxs = CONN_RX_MORE;
 	conn.req[0].conn = &conn;
-	conn.req[0].out = conn.req[0].page = answer;
+	conn.req[0].out = answer;
 	for (i = 0; i <= CONN_RX_MORE; i++) {
 		conn.rx[i].buf = buf[i];
 		conn.rx[i].op = (struct op){ OP_RX, &conn, i, true };
@@ -536,7 +568,8 @@ void add_requests(Suite *suite)
 	tcase_add_test(tcase, pages_again);
 	tcase_add_test(tcase, pages_copied);
 	tcase_add_loop_test(tcase, pages_lost, 0, 2);
-	tcase_add_test(tcase, take);
+	tcase_add_loop_test(tcase, whole, 0,
+			    sizeof(inlines) / sizeof(*inlines));
 	tcase_add_loop_test(tcase, taken, 0, 6);
 	tcase_add_test(tcase, early_hello);
 	tcase_add_test(tcase, rdm_sessions);

@@ -31,7 +31,7 @@ static const struct serve_msg sound[] = {
 	{ .type = SERVE_OPEN,
 	  .id = 4,
 	  .slot = SERVE_SLOTS - 1,
-	  .len = 70000,
+	  .len = 60000,
 	  .path = "a/b c/..d",
 	  .path_len = 9 },
 	{ .type = SERVE_READ,
@@ -62,10 +62,10 @@ static const struct serve_msg sound[] = {
 	  .name = anywhere,
 	  .name_len = sizeof(anywhere) },
 	{ .type = SERVE_BYE },
-	{ .type = SERVE_TAKE,
+	{ .type = SERVE_OPEN,
 	  .id = 13,
 	  .slot = 1,
-	  .len = SERVE_TAKE_MAX,
+	  .len = SERVE_INLINE_MAX,
 	  .path = "small",
 	  .path_len = 5 },
 	{ .type = SERVE_DATA,
@@ -123,8 +123,12 @@ START_TEST(there_and_back)
 		ck_assert_int_eq(serve_decode(buf, len + 1, &back), -EPROTO);
 		buf[0]--;
 	}
+	/* without what follows it is another's answer */
 	for (i = 0; i < len; i++)
-		ck_assert_int_eq(serve_decode(buf, i, &back), -EPROTO);
+		ck_assert_int_eq(serve_decode(buf, i, &back),
+				 msg->data_len && i == len - msg->data_len ?
+					 0 :
+					 -EPROTO);
 	/* fewer, and it says so: paths and pages may be shorter */
 	memcpy(cut, buf, len);
 	len -= msg->path_len + msg->name_len + msg->data_len;
@@ -167,15 +171,16 @@ static const struct {
 	{ 10, 32, AF_INET6 },		/* a name of another length */
 	{ 10, 32, AF_UNIX },		/* or family */
 	{ 12, 4, SERVE_ENDING },	/* a status that has no meaning */
-	{ 13, 20, (SERVE_TAKE_MAX & 0xff) + 1 }, /* more than a message has */
-	{ 13, 23, 1 },				 /* or a part */
-	{ 14, 20, 4 },				 /* more bytes than follow */
-	{ 14, 20, 2 },				 /* or fewer */
-	{ 14, 20, 0 },				 /* or none */
-	{ 14, 4, SERVE_IO },			 /* of a failed request */
-	{ 14, 56, 2 },				 /* more bytes than the file */
-	{ 14, 24, 1 },				 /* or some behind its end */
-	{ 14, 31, 1 },				 /* or all */
+	{ 13, 20, 1 },			/* more than may follow */
+	{ 13, 23, 1 },			/* or a part has */
+	{ 14, 20, 4 },			/* more bytes than follow */
+	{ 14, 20, 2 },			/* or fewer */
+	{ 14, 20, 0 },			/* or none */
+	{ 14, 4, SERVE_IO },		/* of a failed request */
+	{ 14, 3, SERVE_PAGE },		/* of another type */
+	{ 14, 56, 2 },			/* more bytes than the file */
+	{ 14, 24, 1 },			/* or some behind its end */
+	{ 14, 31, 1 },			/* or all */
 };
 
 START_TEST(broken_messages)
@@ -296,18 +301,24 @@ END_TEST
 /* The most bytes fit, with a session behind them; no one more is taken. */
 START_TEST(full_data)
 {
+	static uint8_t bytes[SERVE_INLINE_MAX + 1];
+	static uint8_t buf[SERVE_ANSWER_MAX + 1];
 	struct serve_msg msg = { .type = SERVE_DATA,
-				 .data = page,
-				 .ident.size = SERVE_MSG_MAX },
+				 .data = bytes,
+				 .ident.size = SERVE_INLINE_MAX + 1 },
 			 got;
-	uint8_t buf[SERVE_MSG_MAX + 1];
 	size_t len;
 
-	msg.len = msg.data_len = SERVE_TAKE_MAX;
+	bytes[SERVE_INLINE_MAX - 1] = 1;
+	msg.len = msg.data_len = SERVE_INLINE_MAX;
 	len = serve_encode(&msg, buf);
-	ck_assert_uint_eq(len + SERVE_TAIL, SERVE_MSG_MAX);
+	ck_assert_uint_eq(len + SERVE_TAIL, SERVE_ANSWER_MAX);
 	ck_assert_int_eq(serve_decode(buf, len, &got), 0);
 	check_same(&msg, &got);
+	/* they may be there already */
+	msg.data = buf + SERVE_DATA_HEAD;
+	ck_assert_uint_eq(serve_encode(&msg, buf), len);
+	ck_assert(!memcmp(msg.data, bytes, SERVE_INLINE_MAX));
 	msg.len = ++msg.data_len;
 	len = serve_encode(&msg, buf);
 	ck_assert_int_eq(serve_decode(buf, len, &got), -EPROTO);
