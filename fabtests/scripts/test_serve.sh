@@ -12,7 +12,7 @@
 # shellcheck source=fabtests/scripts/serve_harm.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/serve_harm.sh"
 
-ALL="sizes names tree many links unreadable list again changed changed_small truncated
+ALL="sizes names named tree many links unreadable list again changed changed_small truncated
 	checked pages writers huge resume_client resume_server interrupted
 	full_disk beneath planted hostile strangers stuck silent
 	dead idle stopped crowd connections refused end end_busy end_waits status usage version"
@@ -223,6 +223,32 @@ test_names()
 	"${GET[@]}" -p "$PORT" --list "$ADDRESS:" >"$DIR/out" || return 1
 	grep -qF 'new\012line' "$DIR/out" || { fail "not shown"; return 1; }
 	! grep -q $'\033' "$DIR/out"
+}
+
+# Files and directories of one call, several at once; those that get one name
+# come one after the other, and the last one stays.
+test_named()
+{
+	local i at=()
+
+	for ((i = 0; i < 40; i++)); do
+		file "dir-$((i % 2))/$i" $((i * 10000))
+		at+=("$ADDRESS:dir-$((i % 2))/$i")
+	done
+	for i in 1 2 3; do
+		file "$i/large" 5000000
+		file "$i/small" 5000
+		at+=("$ADDRESS:$i/large" "$ADDRESS:$i/small")
+	done
+	serve || return 1
+	get "${at[@]}" "$ADDRESS:dir-0" "$ADDRESS:dir-1" ||
+		{ cat "$DIR/get.err"; fail "status $?"; return 1; }
+	same dir-0 && same dir-1 &&
+		cmp "$DIR/src/3/large" "$DIR/dst/large" &&
+		cmp "$DIR/src/3/small" "$DIR/dst/small" || return 1
+	for ((i = 0; i < 40; i++)); do
+		cmp "$DIR/src/dir-$((i % 2))/$i" "$DIR/dst/$i" || return 1
+	done
 }
 
 # Directories until the path is as long as one may be

@@ -36,15 +36,27 @@ void get_print(const char *path)
 
 /* ---- what is next -------------------------------------------------------- */
 
+/* Is an older one for the same file here? That one comes first. */
+static bool is_late(const struct get *get, const struct fetch *fetch)
+{
+	const struct fetch *other = get->fetch;
+
+	for (; other < get->fetch + SERVE_SLOTS; other++) {
+		if (other->state != FETCH_NONE && other->order < fetch->order &&
+		    !strcmp(other->local_path, fetch->local_path))
+			return true;
+	}
+	return false;
+}
+
 static struct fetch *oldest(struct get *get)
 {
-	struct fetch *found = NULL;
-	unsigned i;
+	struct fetch *found = NULL, *fetch = get->fetch;
 
-	for (i = 0; i < SERVE_SLOTS; i++) {
-		if (fetch_wants(&get->fetch[i]) &&
-		    (!found || get->fetch[i].order < found->order))
-			found = &get->fetch[i];
+	for (; fetch < get->fetch + SERVE_SLOTS; fetch++) {
+		if (fetch_wants(fetch) && !is_late(get, fetch) &&
+		    (!found || fetch->order < found->order))
+			found = fetch;
 	}
 	return found;
 }
@@ -58,20 +70,6 @@ static struct fetch *unused(struct get *get)
 			return &get->fetch[i];
 	}
 	return NULL;
-}
-
-/* A source may turn out to be a directory, which is walked first. */
-static bool source_pending(const struct get *get)
-{
-	unsigned i;
-
-	for (i = 0; i < SERVE_SLOTS; i++) {
-		if (get->fetch[i].is_source &&
-		    (get->fetch[i].state == FETCH_BEGIN ||
-		     get->fetch[i].state == FETCH_OPEN))
-			return true;
-	}
-	return false;
 }
 
 static int begin_source(struct get *get, struct fetch *fetch)
@@ -98,7 +96,7 @@ static int begin_next(struct get *get, bool *begun)
 	int ret;
 
 	*begun = false;
-	if (!fetch || source_pending(get))
+	if (!fetch)
 		return 0;
 	ret = tree_next(&get->tree, &remote, &local);
 	if (!ret)
