@@ -176,7 +176,16 @@ static void stall(struct conn *conn)
 static void lose(struct conn *conn, int err)
 {
 	conn->lost = true;
-	conn_close(conn, err == FI_ECANCELED ? NULL : fi_strerror(err));
+	conn_close(conn, err == FI_ECANCELED || conn->leaves ?
+				 NULL :
+				 fi_strerror(err));
+}
+
+/* It has said BYE: it has all its answers, which we may not know yet. */
+static void leave(struct conn *conn)
+{
+	if (conn->leaves && !conn_busy(conn))
+		conn_close(conn, NULL);
 }
 
 static void post_all(struct conn *conn)
@@ -242,6 +251,7 @@ void conn_hello(struct conn *conn, const uint8_t *buf, size_t len)
 
 void conn_message(struct conn *conn, const uint8_t *buf, size_t len)
 {
+	struct serve_msg msg;
 	int ret;
 
 	if (!conn->proven) {
@@ -252,7 +262,12 @@ void conn_message(struct conn *conn, const uint8_t *buf, size_t len)
 		}
 		conn->proven = true;
 	}
-	copy_message(conn, buf, len);
+	if (!serve_decode(buf, len, &msg) && msg.type == SERVE_BYE) {
+		conn->leaves = true;
+		leave(conn);
+	} else {
+		copy_message(conn, buf, len);
+	}
 }
 
 void conn_complete(struct op *op, size_t len, int err)
@@ -292,6 +307,7 @@ void conn_complete(struct op *op, size_t len, int err)
 	}
 	if (conn_live(conn))
 		post_all(conn);
+	leave(conn);
 }
 
 /* ---- its life ------------------------------------------------------------ */
@@ -417,7 +433,7 @@ void conn_close(struct conn *conn, const char *why)
 	server->total.ranges += conn->ranges;
 	server->total.bytes += conn->bytes;
 	server->total.own += conn->own;
-	server->total.cut += conn_busy(conn);
+	server->total.cut += conn_busy(conn) && !conn->leaves;
 	if (conn->link.rdm) {
 		rdm_leave(conn);
 		conn->state = CONN_CLOSED;

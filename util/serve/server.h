@@ -92,6 +92,7 @@ struct conn {
 	struct op life;		       /* ends when the client does */
 	bool proven;		       /* it has its session */
 	bool lost;		       /* an operation with it has failed */
+	bool leaves;		       /* it has said BYE */
 	uint64_t tried;		       /* when it was not to be reached, ms */
 	uint8_t name[SERVE_NAMED_MAX]; /* all these: reliable datagrams */
 	uint32_t part, reqs, rxs;

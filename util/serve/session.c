@@ -16,6 +16,7 @@
 
 #define CONNECT_MS    10000
 #define POLL_MS	      200
+#define BYE_MS	      1000
 #define CONNECTING_MS 1 /* ofi_rxm does not wake who waits for this */
 
 static uint64_t now_ms(void)
@@ -269,6 +270,23 @@ static int hello(struct session *session, const struct session_attr *attr)
 	return 0;
 }
 
+static int wait_once(struct session *session, int ms);
+
+/* Over reliable datagrams. The server's, which is an error, ends the wait. */
+static void say_bye(struct session *session)
+{
+	const struct serve_msg msg = { .type = SERVE_BYE };
+	const uint64_t end = now_ms() + BYE_MS;
+	uint8_t buf[SERVE_HEAD + SERVE_TAIL];
+	const size_t len =
+		serve_seal(buf, serve_encode(&msg, buf), session->link.session);
+
+	if (fi_inject(session->link.ep, buf, len, session->link.addr))
+		return;
+	while (!wait_once(session, POLL_MS) && now_ms() < end)
+		;
+}
+
 static int connect_any(struct session *session, const struct session_attr *attr)
 {
 	struct addrinfo *list, *addr;
@@ -308,6 +326,8 @@ int session_open(const struct session_attr *attr, struct session *session)
 
 void session_close(struct session *session)
 {
+	if (session->link.session && !*session->err)
+		say_bye(session);
 	disconnect(session);
 	if (session->data)
 		munmap(session->data, (size_t) session->part * session->pipes);
@@ -347,8 +367,6 @@ static ssize_t expose(struct session *session, struct session_pipe *pipe)
 	return fi_cwtagmsg(session->link.ep, &cw,
 			   FI_COMPLETION | FI_MRRC_CW_KEEP);
 }
-
-static int wait_once(struct session *session, int ms);
 
 /* There is room for all over connections; datagrams may have to wait for it. */
 static int send_request(struct session *session, struct session_pipe *pipe,

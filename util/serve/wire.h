@@ -24,7 +24,8 @@
  * sender's name, fi_getname(3). Once it is welcome, the client exposes a buffer
  * under SERVE_TAG_CLIENT, and the server, at the first message in the session,
  * posts a conditional write under SERVE_TAG_SERVER. Neither is ever matched:
- * they end with an error when the other side does. A server that disconnects a
+ * they end with an error when the other side does. A client that has all its
+ * answers says BYE, and waits for the server's: a server that disconnects a
  * client sends BYE.
  */
 #ifndef SERVE_WIRE_H

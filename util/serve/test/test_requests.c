@@ -504,6 +504,30 @@ START_TEST(rdm_flood)
 }
 END_TEST
 
+/* A client that says BYE is not disconnected, whatever is seen first. */
+START_TEST(rdm_bye)
+{
+	const struct serve_msg bye = { .type = SERVE_BYE };
+	struct req *req = &conn.req[0];
+
+	begin_rdm();
+	req->state = _i == 0 ? REQ_FREE : REQ_SENT;
+	req->send = (struct op){ OP_SEND, &conn, 0, _i != 0 };
+	come(&bye, SESSION);
+	ck_assert_int_eq(conn.state, _i == 0 ? CONN_CLOSED : CONN_READY);
+	if (_i == 1)
+		conn_complete(&req->send, 0, 0);
+	else if (_i == 2)
+		conn_complete(&req->send, 0, FI_ECONNABORTED);
+	else if (_i == 3)
+		conn_complete(&conn.life, 0, FI_ECONNABORTED);
+	ck_assert_int_eq(conn.state, CONN_CLOSED);
+	ck_assert_uint_eq(server.total.failed, 0);
+	ck_assert_uint_eq(server.total.cut, 0);
+	ck_assert_uint_eq(fake.told, _i < 2);
+}
+END_TEST
+
 /* Of a client that is gone all is free when nothing uses it any more. */
 START_TEST(rdm_gone)
 {
@@ -574,6 +598,7 @@ void add_requests(Suite *suite)
 	tcase_add_test(tcase, early_hello);
 	tcase_add_test(tcase, rdm_sessions);
 	tcase_add_test(tcase, rdm_flood);
+	tcase_add_loop_test(tcase, rdm_bye, 0, 4);
 	tcase_add_test(tcase, rdm_gone);
 	tcase_add_test(tcase, rdm_unproven);
 	tcase_add_test(tcase, rdm_exposed);
