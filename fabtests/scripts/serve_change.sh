@@ -21,7 +21,7 @@ rewrites()
 # A version has the new letter up to some byte, and the old one from there on.
 is_version()
 {
-	tr -s '[:lower:]' <"$1" >"$DIR/letters"
+	tr -s '[:lower:]' <"$DIR/dst/file" >"$DIR/letters"
 	case $(cat "$DIR/letters") in
 	[a-z]) return 0 ;;
 	ba|cb|dc|ed|fe|gf|hg|ih|ji|kj|lk|ml|nm|on|po|qp|rq|sr|ts|ut|vu|wv|xw) ;;
@@ -30,19 +30,18 @@ is_version()
 	esac
 }
 
-test_changed()
+# changes SOURCE TIMES CHECK [OPTION]...: what is fetched while the last job
+# rewrites it passes CHECK, or the client says why not.
+changes()
 {
-	local writer i result=0 fetched=0
+	local writer=$! i result=0 fetched=0
 
-	head -c 4M /dev/zero | tr '\0' z >"$DIR/src/file"
-	serve || return 1
-	rewrites &
-	writer=$!
 	# it may take until the writer has come to its end
-	for ((i = 0; i < (fetched ? 15 : 500) && result == 0; i++)); do
-		if get --part=64K "$ADDRESS:file"; then
+	for ((i = 0; i < (fetched ? $2 : 500) && result == 0; i++)); do
+		rm -rf "$DIR/dst/$1"
+		if get "${@:4}" "$ADDRESS:$1"; then
 			fetched=$((fetched + 1))
-			is_version "$DIR/dst/file" || result=1
+			$3 || result=1
 		else
 			get_says 'changed' || get_says 'being written to' ||
 				result=1
@@ -54,11 +53,28 @@ test_changed()
 	return $result
 }
 
-# Small files of a directory are in the server's answer; each is overwritten at
-# once, so a copy has one letter.
+test_changed()
+{
+	head -c 4M /dev/zero | tr '\0' z >"$DIR/src/file"
+	serve || return 1
+	rewrites &
+	changes file 15 is_version --part=64K
+}
+
+is_one_letter()
+{
+	local letter
+
+	letter=$(head -c 1 "$DIR/dst/dir/file")
+	[ "$(tr -dc "$letter" <"$DIR/dst/dir/file" | wc -c)" -eq 8000 ] ||
+		fail "a mix"
+}
+
+# Small files are in the server's answer; each is overwritten at once, so a copy
+# has one letter.
 test_changed_small()
 {
-	local writer i letter result=0 fetched=0
+	local i
 
 	mkdir "$DIR/src/dir"
 	printf 'z%.0s' {1..8000} >"$DIR/src/dir/file"
@@ -70,23 +86,7 @@ test_changed_small()
 				iflag=fullblock 2>/dev/null
 		sleep "0.0$((RANDOM % 5))"
 	done &
-	writer=$!
-	for ((i = 0; i < (fetched ? 30 : 500) && result == 0; i++)); do
-		rm -rf "$DIR/dst/dir"
-		if get "$ADDRESS:dir"; then
-			fetched=$((fetched + 1))
-			letter=$(head -c 1 "$DIR/dst/dir/file")
-			[ "$(tr -dc "$letter" <"$DIR/dst/dir/file" |
-				wc -c)" -eq 8000 ] || { fail "a mix"; result=1; }
-		else
-			get_says 'changed' || get_says 'being written to' ||
-				result=1
-		fi
-	done
-	kill $writer 2>/dev/null
-	wait $writer 2>/dev/null
-	[ $fetched -gt 0 ] || { fail "never fetched"; result=1; }
-	return $result
+	changes dir 30 is_one_letter
 }
 
 # It becomes shorter, and is replaced, while it is fetched.

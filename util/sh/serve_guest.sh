@@ -8,12 +8,10 @@
 # of files begins or the export is mounted, one small file is fetched, and then
 # the measured set. In the end, ib_write_bw moves as many bytes.
 
-set -u
-export LC_ALL=C
-umask 022
-readonly ME=${0##*/} RC_USAGE=2
-readonly FOLDER=/dev/shm NFS_PORT=20049
-TURNS=1 PROVIDER="verbs;ofi_mrrc" ADDRESS=10.0.0.1 SETS='' PEERS=''
+# shellcheck source=util/sh/serve_peers.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/serve_peers.sh"
+readonly NFS_PORT=20049
+PROVIDER="verbs;ofi_mrrc" ADDRESS=10.0.0.1
 SERVER='' MOUNT=''
 
 usage()
@@ -33,25 +31,6 @@ usage()
 	Prints "PEER SET WALL BUSY" for each fetch, in seconds: of the clock, and
 	of all processors of the machine.
 	EOT
-}
-
-die()
-{
-	echo "$ME: $*" >&2
-	exit 1
-}
-
-# make_set NAME FILES KIB: a file, or a folder of them with numbers
-make_set()
-{
-	local at=$WORK/src/$1
-
-	if [ "$2" = 1 ]; then
-		head -c "$3K" /dev/urandom >"$at"
-	else
-		mkdir "$at" && head -c "$(($2 * $3))K" /dev/urandom |
-			split -a 5 --numeric-suffixes=1 -b "$3K" - "$at/"
-	fi
 }
 
 # now: the clock, and the processor time of all there was, in milliseconds
@@ -168,8 +147,7 @@ fetch()
 	before=$(now)
 	get "$1" "$3" || die "$1 did not fetch $3"
 	after=$(now)
-	[ "$2" -gt 0 ] || diff -r "$WORK/src/$3" "$WORK/dst/$3" >&2 ||
-		die "$1 fetched other bytes of $3"
+	[ "$2" -gt 0 ] || same "$3" || die "$1 fetched other bytes of $3"
 	rm -rf "${WORK:?}/dst/$3"
 	end
 	awk -v peer="$1" -v set="$3" '{
@@ -207,36 +185,16 @@ parse()
 		esac
 	done
 	shift $((OPTIND - 1))
-	while [ $# -gt 0 ] && [ "$1" != -- ]; do
-		SETS+=" $1"
-		shift
-	done
-	PEERS=${*:2}
-	[ -n "$PEERS" ] || { usage >&2; exit $RC_USAGE; }
+	sets_and_peers "$@"
 }
 
 main()
 {
-	local set turn
-
 	parse "$@"
 	PATH=$PATH:/usr/sbin
-	WORK=$(mktemp -d "$FOLDER/serve.XXXXXX") || exit 1
-	trap 'end; rm -rf "$WORK"' EXIT
-	trap 'exit 129' HUP
-	trap 'exit 130' INT
-	trap 'exit 143' TERM
-	chmod 755 "$WORK"
-	mkdir "$WORK/src" "$WORK/dst"
-	PORT=$((20000 + RANDOM % 10000))
-	for set in first:1:4 $SETS; do
-		IFS=: read -ra set <<<"$set"
-		make_set "${set[@]}" || die "no room for files in $FOLDER"
-	done
+	begin_sets
 	[[ " $PEERS " != *" nfs "* ]] || begin_nfs
-	for ((turn = 0; turn < TURNS; turn++)); do
-		turn "$turn"
-	done
+	all_turns
 }
 
 main "$@"; exit

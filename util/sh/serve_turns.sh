@@ -8,12 +8,10 @@
 # and then the measured one; it ends, and the processor time of its whole life
 # is known. That of a life with the first fetch alone is printed, too.
 
-set -u
-export LC_ALL=C
-umask 022
-readonly ME=${0##*/} RC_USAGE=2
-readonly ADDRESS=127.0.0.1 FOLDER=/dev/shm
-TURNS=1 NGINX='' SETS='' PEERS=''
+# shellcheck source=util/sh/serve_peers.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/serve_peers.sh"
+readonly ADDRESS=127.0.0.1
+NGINX=''
 
 usage()
 {
@@ -31,33 +29,6 @@ usage()
 	Prints "PEER SET WALL CLIENT SERVER" for each fetch, in seconds: of the
 	clock, and of the processors. SET "none" is a server's life without it.
 	EOT
-}
-
-die()
-{
-	echo "$ME: $*" >&2
-	exit 1
-}
-
-# ---- files -------------------------------------------------------------------
-
-# make_set NAME FILES KIB: a file, or a folder of them with numbers
-make_set()
-{
-	local at=$WORK/src/$1
-
-	if [ "$2" = 1 ]; then
-		head -c "$3K" /dev/urandom >"$at"
-	else
-		mkdir "$at" && head -c "$(($2 * $3))K" /dev/urandom |
-			split -a 5 --numeric-suffixes=1 -b "$3K" - "$at/"
-	fi
-}
-
-# same NAME: was it fetched?
-same()
-{
-	diff -r "$WORK/src/$1" "$WORK/dst/$1" >&2
 }
 
 # ---- servers -----------------------------------------------------------------
@@ -151,7 +122,7 @@ first_fetch()
 	die "$1: the server does not answer"
 }
 
-stop_server()
+end()
 {
 	[ ! -s "$WORK/server.id" ] || kill "$(cat "$WORK/server.id")"
 	rm -f "$WORK/server.id"
@@ -163,7 +134,7 @@ end_server()
 	[ ${#SERVER[@]} -gt 0 ] || return 0
 	# what serves the last request ends, too, and is counted
 	sleep 0.1
-	stop_server
+	end
 	wait "$SERVING"
 	SERVER_TIME=$(seconds 1 <"$WORK/server.time")
 }
@@ -269,35 +240,14 @@ parse()
 		esac
 	done
 	shift $((OPTIND - 1))
-	while [ $# -gt 0 ] && [ "$1" != -- ]; do
-		SETS+=" $1"
-		shift
-	done
-	PEERS=${*:2}
-	[ -n "$PEERS" ] || { usage >&2; exit $RC_USAGE; }
+	sets_and_peers "$@"
 }
 
 main()
 {
-	local set turn
-
 	parse "$@"
-	WORK=$(mktemp -d "$FOLDER/serve.XXXXXX") || exit 1
-	trap 'stop_server; rm -rf "$WORK"' EXIT
-	trap 'exit 129' HUP
-	trap 'exit 130' INT
-	trap 'exit 143' TERM
-	# servers may change their user
-	chmod 755 "$WORK"
-	mkdir "$WORK/src" "$WORK/dst"
-	PORT=$((20000 + RANDOM % 10000))
-	for set in first:1:4 $SETS; do
-		IFS=: read -ra set <<<"$set"
-		make_set "${set[@]}" || die "no room for files in $FOLDER"
-	done
-	for ((turn = 0; turn < TURNS; turn++)); do
-		turn "$turn"
-	done
+	begin_sets
+	all_turns
 }
 
 main "$@"; exit

@@ -24,11 +24,8 @@ fi
 # one small file; and the ratio of this to NFS's.
 nfs_rows()
 {
-	awk -v set="$1" -v divisor="$2" -v peers="$NFS_PEERS" '
-		function least(what, peer, value) {
-			if (!((what, peer) in min) || value < min[what, peer])
-				min[what, peer] = value
-		}
+	awk -v set="$1" -v divisor="$2" -v peers="$NFS_PEERS" "$(
+		cat "$TOP/util/sh/peers.awk")"'
 		$2 == "one" { least("one", $1, $3) }
 		$2 == set {
 			least("wall", $1, $3)
@@ -51,14 +48,12 @@ nfs_rows()
 			return sprintf("%.2f", net(peer) / net("nfs"))
 		}
 		END {
-			n = split(peers, line, "\n")
+			n = split_peers(peers)
 			for (i = 1; i <= n; i++) {
-				p = line[i]
-				sub(/ .*/, "", p)
-				sub(/^[^ ]* /, "", line[i])
+				p = name[i]
 				if (!(("wall", p) in min))
 					continue
-				printf "  %-21s %9s %9s %9s %7s\n", line[i],
+				printf "  %-21s %9s %9s %9s %7s\n", title[i],
 					shown(min["wall", p]),
 					shown(min["busy", p]), shown(net(p)),
 					ratio(p)

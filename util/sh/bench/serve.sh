@@ -53,11 +53,8 @@ serve_room()
 # microseconds, a DIVISOR-th, and their ratios to the best of the other peers
 serve_rows()
 {
-	awk -v set="$1" -v divisor="$2" -v peers="$SERVE_PEERS" '
-		function least(what, peer, value) {
-			if (!((what, peer) in min) || value < min[what, peer])
-				min[what, peer] = value
-		}
+	awk -v set="$1" -v divisor="$2" -v peers="$SERVE_PEERS" "$(
+		cat "$TOP/util/sh/peers.awk")"'
 		$2 == "none" { least("life", $1, $5) }
 		$2 == set {
 			least("wall", $1, $3 > .001 ? $3 : .001)
@@ -73,12 +70,9 @@ serve_rows()
 			return both > .001 ? both : .001
 		}
 		END {
-			n = split(peers, line, "\n")
+			n = split_peers(peers)
 			for (i = 1; i <= n; i++) {
-				peer[i] = line[i]
-				sub(/:.*/, "", peer[i])
-				sub(/^[^ ]* /, "", line[i])
-				p = peer[i]
+				p = name[i]
 				if (!(("wall", p) in min) ||
 				    p ~ /^(mrrc|pages|dd|cp)$/)
 					continue
@@ -89,10 +83,10 @@ serve_rows()
 			}
 			scale = 1e6 / divisor
 			for (i = 1; i <= n; i++) {
-				p = peer[i]
+				p = name[i]
 				if (!(("wall", p) in min))
 					continue
-				printf "  %-21s %9.1f %9.1f %9.1f %9.1f %7.2f %7.2f\n", line[i],
+				printf "  %-21s %9.1f %9.1f %9.1f %9.1f %7.2f %7.2f\n", title[i],
 					min["wall", p] * scale,
 					served(p) * scale,
 					min["client", p] * scale,
