@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define LEN  (4UL << 20) /* of the file */
@@ -496,18 +497,21 @@ static void many(void)
 	}
 }
 
-static void sparse(void)
+/* What is sent takes no memory of the file system. */
+static void sparse(uint64_t flags)
 {
 	const uint64_t len = 8ULL << 30;
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	struct fid_mrrc_file *file;
+	struct stat before, after;
 	unsigned i;
 
-	ft_stage("8 GiB, sparse");
+	ft_stage("8 GiB, sparse, flags %" PRIx64, flags);
 	FT_CHECK(!ftruncate(fd, (off_t) len), "ftruncate");
 	FT_CHECK(pwrite(fd, shadow, BIG, (off_t) (len - BIG)) == (ssize_t) BIG,
 		 "pwrite");
-	file = file_open(fd, 0);
+	FT_CHECK(!fstat(fd, &before), "fstat");
+	file = file_open(fd, flags);
 	close(fd);
 	receive(SEND, BIG);
 	FT_POST(&pair.c, post(file, SEND, len - BIG, BIG, FI_COMPLETION));
@@ -520,6 +524,9 @@ static void sparse(void)
 			     BIG, FI_COMPLETION));
 		finish(file, SEND, 0, BIG);
 	}
+	FT_CHECK(!stat(path, &after) && after.st_blocks == before.st_blocks,
+		 "holes were allocated: %ld blocks, not %ld",
+		 (long) after.st_blocks, (long) before.st_blocks);
 	ft_fill(shadow, HUGE, SEED);
 	FT_CALL(fi_close(&file->fid));
 }
@@ -595,7 +602,8 @@ int main(int argc, char **argv)
 	awaited(SEND, huge);
 	replaced();
 	many();
-	sparse();
+	sparse(0);
+	sparse(FI_MRRC_FILE_MAP);
 	forked();
 	unlink(path);
 	rmdir(dir);

@@ -33,12 +33,13 @@
  * lease beside a writable mapping (Linux 6.18); nor network file systems, whose
  * server has other clients.
  */
-static bool lease_kept_by(int fd)
+static bool lease_kept_by(int fd, bool *memory)
 {
 	struct statfs fs;
 
 	if (fstatfs(fd, &fs))
 		return false;
+	*memory = fs.f_type == TMPFS_MAGIC;
 	switch ((unsigned long) fs.f_type) {
 	case EXT4_SUPER_MAGIC: /* ext2 and ext3, too */
 	case XFS_SUPER_MAGIC:
@@ -84,7 +85,7 @@ int mrrc_lease_file_take(int fd, const struct mrrc_fd_id *id, pid_t owner,
 	char path[40];
 	int ret;
 
-	if (!lease_kept_by(fd))
+	if (!lease_kept_by(fd, &file.memory))
 		return -EOPNOTSUPP;
 	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
 	file.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -158,6 +159,14 @@ size_t mrrc_lease_file_cached(const struct mrrc_lease_file *file, size_t offset,
 			      size_t len)
 {
 	return lease_cached(file->base + offset, len);
+}
+
+/* A read fault in a hole of tmpfs allocates it; full, it raises SIGBUS. */
+bool mrrc_lease_file_readable(const struct mrrc_lease_file *file, size_t offset,
+			      size_t len)
+{
+	return !file->memory ||
+	       mrrc_lease_file_cached(file, offset, len) >= len;
 }
 
 bool mrrc_file_cached(int fd, uint64_t offset, size_t len)

@@ -33,7 +33,8 @@ struct mrrc_lease_file {
 	int fd; /* an open file description of its own */
 	struct mrrc_fd_id id;
 	char *base;
-	size_t len; /* of the file: not 0 */
+	size_t len;  /* of the file: not 0 */
+	bool memory; /* of tmpfs */
 };
 
 /*
@@ -66,6 +67,10 @@ int mrrc_lease_file_copy(const struct mrrc_lease_file *file, size_t offset,
  * cache; all where the system does not tell.
  */
 size_t mrrc_lease_file_cached(const struct mrrc_lease_file *file, size_t offset,
+			      size_t len);
+
+/* May a part that is not empty be read through the mapping? */
+bool mrrc_lease_file_readable(const struct mrrc_lease_file *file, size_t offset,
 			      size_t len);
 
 /* Is all of a part, not empty, there? Without a lease; true: or unknown. */

@@ -171,7 +171,8 @@ static int file_register(const struct file_source *source,
 	*copy = false;
 	if (mrrc_cache_mt_known(cache, addr, source->len, MRRC_RO, plan))
 		return 0;
-	if (file_cold(source, part, lease)) {
+	if (!mrrc_lease_file_readable(lease, source->offset, source->len) ||
+	    file_cold(source, part, lease)) {
 		*copy = true;
 		return 0;
 	}
