@@ -5,7 +5,10 @@
  * A file's times change with the kernel's clock tick, so two changes within one
  * tick look like one. A version is therefore taken only once the clock is past
  * its change time: any later change then gets a later time, which is seen after
- * each read. The kernel sets the times before it changes the bytes.
+ * each read. The kernel sets the times before it changes the bytes, and not
+ * again afterwards: so a version is taken only while no write is under way. A
+ * write has the inode's lock, for which a seek to the file's data waits; XFS has
+ * reads wait instead.
  */
 #include "config.h"
 #include "serve/source.h"
@@ -25,6 +28,7 @@
 #define TRIES	  3
 #define TRY_MS	  12	     /* more than a tick, which is 10 ms at most */
 #define FUTURE_NS 2000000000 /* a change time of another clock */
+#define WRITE_NS  2000000000 /* no write(2) of a small file takes as long */
 
 /* A lease and a mapping cost as much as reading some MiB. */
 #define PAGES_MIN ((uint64_t) 4 << 20)
@@ -67,12 +71,11 @@ static int64_t clock_ns(void)
 	return (int64_t) ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* Could the file change without a change of its identity? */
-static bool is_fresh(const struct serve_ident *ident)
+/* Was it changed at that time, or at most so long before? */
+static bool is_fresh(const struct serve_ident *ident, int64_t now, int64_t age)
 {
-	const int64_t now = clock_ns();
-
-	return ident->ctime_ns >= now && ident->ctime_ns - now < FUTURE_NS;
+	return ident->ctime_ns >= now - age &&
+	       ident->ctime_ns - now < FUTURE_NS;
 }
 
 /* The version that is there, now or soon. */
@@ -80,18 +83,23 @@ static enum serve_status identify(int fd, struct stat *st, bool now,
 				  struct serve_ident *ident)
 {
 	const struct timespec pause = { .tv_nsec = TRY_MS * 1000000 };
+	int64_t begin;
 	unsigned i;
 
 	path_ident(st, ident);
 	if (now)
-		return is_fresh(ident) ? SERVE_BUSY : SERVE_OK;
+		return is_fresh(ident, clock_ns(), WRITE_NS) ? SERVE_BUSY :
+							       SERVE_OK;
 	for (i = 0; i < TRIES; i++) {
-		path_ident(st, ident);
-		if (!is_fresh(ident))
-			return SERVE_OK;
-		nanosleep(&pause, NULL);
+		begin = clock_ns();
+		/* waits for the end of a write(2) that is under way */
+		lseek(fd, 0, SEEK_DATA);
 		if (fstat(fd, st))
 			return SERVE_IO;
+		path_ident(st, ident);
+		if (!is_fresh(ident, begin, 0))
+			return SERVE_OK;
+		nanosleep(&pause, NULL);
 	}
 	return SERVE_BUSY;
 }

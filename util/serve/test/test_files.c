@@ -10,11 +10,15 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -195,6 +199,20 @@ static void check_not_fresh(const struct source_file *file)
 			 now.tv_sec * 1000000000L + now.tv_nsec);
 }
 
+/* false: files that were changed a while ago are not opened at once, either. */
+static bool opened_at_once(const char *path, struct source_file **file)
+{
+	const struct source source = { .dir = top };
+	unsigned i;
+
+	for (i = 0; i < 30; i++) {
+		if (source_open(&source, path, true, file) == SERVE_OK)
+			return true;
+		usleep(100000);
+	}
+	return false;
+}
+
 /* Is the first page in memory, although the kernel was told to drop it? */
 static bool is_cached_after_drop(int fd)
 {
@@ -241,7 +259,12 @@ START_TEST(at_once)
 	ck_assert_int_ne(source_open(&source, "none", true, &file), SERVE_OK);
 	/* a job takes the version, and waits for that */
 	source_put(opened("file"));
-	if (source_open(&source, "file", true, &file) != SERVE_OK)
+	/* and one with more than a message has */
+	write_file(top, "large", "");
+	fd = openat(top, "large", O_WRONLY);
+	ck_assert_int_eq(ftruncate(fd, SERVE_INLINE_MAX + 1), 0);
+	close(fd);
+	if (!opened_at_once("file", &file))
 		return;
 	ck_assert_int_eq(source_read(file, 0, sizeof(buf), &block, &len, &hash),
 			 SERVE_OK);
@@ -255,12 +278,8 @@ START_TEST(at_once)
 	status = source_read(file, 0, sizeof(buf), &block, &len, &hash);
 	ck_assert(cached || status != SERVE_OK);
 	source_put(file);
-	/* no more than a message has */
-	fd = openat(top, "file", O_WRONLY);
-	ck_assert_int_eq(ftruncate(fd, SERVE_INLINE_MAX + 1), 0);
-	close(fd);
-	source_put(opened("file"));
-	ck_assert_int_ne(source_open(&source, "file", true, &file), SERVE_OK);
+	source_put(opened("large"));
+	ck_assert(!opened_at_once("large", &file));
 }
 END_TEST
 
@@ -281,9 +300,111 @@ START_TEST(at_once_elsewhere)
 	write_file(source.dir, "file", "x");
 	ck_assert_int_eq(source_open(&source, "file", false, &file), SERVE_OK);
 	source_put(file);
+	sleep(3);
 	ck_assert_int_ne(source_open(&source, "file", true, &file), SERVE_OK);
 	close(source.dir);
 	ck_assert_int_eq(umount("dir"), 0);
+}
+END_TEST
+
+#define PAGE 4096
+#define SLOW 5000 /* bytes: two pages */
+
+/* A write that waits for its second page. */
+static struct {
+	int faults; /* a userfaultfd */
+	char *bytes;
+} slow;
+
+static void slow_page(size_t at, char byte)
+{
+	static char page[PAGE] __attribute__((aligned(PAGE)));
+	struct uffdio_copy copy = { .dst = (uintptr_t) slow.bytes + at,
+				    .src = (uintptr_t) page,
+				    .len = PAGE };
+
+	memset(page, byte, PAGE);
+	if (ioctl(slow.faults, UFFDIO_COPY, &copy))
+		abort();
+}
+
+static void *slow_write(void *arg)
+{
+	int fd = openat(top, "file", O_WRONLY);
+
+	if (pwrite(fd, slow.bytes, SLOW, 0) != SLOW)
+		abort();
+	close(fd);
+	return arg;
+}
+
+static void *slow_release(void *arg)
+{
+	usleep(100000);
+	slow_page(PAGE, 'b');
+	return arg;
+}
+
+/* false: this user may not. Else it waits. */
+static bool slow_begin(pthread_t *writer)
+{
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_api api = { .api = UFFD_API };
+	struct pollfd poll_fd = { .events = POLLIN };
+
+	slow.faults = (int) syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	if (slow.faults < 0 || ioctl(slow.faults, UFFDIO_API, &api))
+		return false;
+	slow.bytes = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(slow.bytes, MAP_FAILED);
+	reg.range.start = (uintptr_t) slow.bytes;
+	reg.range.len = 2 * PAGE;
+	ck_assert_int_eq(ioctl(slow.faults, UFFDIO_REGISTER, &reg), 0);
+	slow_page(0, 'b');
+	ck_assert_int_eq(pthread_create(writer, NULL, slow_write, NULL), 0);
+	poll_fd.fd = slow.faults;
+	ck_assert_int_eq(poll(&poll_fd, 1, 10000), 1);
+	return true;
+}
+
+/*
+ * A write changes the time first, and then bytes for as long as it takes: what
+ * is opened meanwhile has no version yet.
+ */
+START_TEST(being_written)
+{
+	const struct source source = { .dir = top };
+	static char text[SLOW + 1];
+	struct source_file *file;
+	pthread_t writer, release;
+	time_t begin = time(NULL);
+	uint64_t hash, later;
+	uint32_t len;
+	bool now;
+
+	memset(text, 'a', SLOW);
+	write_file(top, "file", text);
+	if (!slow_begin(&writer))
+		return;
+	usleep(20000); /* more than a tick */
+	now = source_open(&source, "file", true, &file) == SERVE_OK;
+	/* unless this machine is very slow */
+	ck_assert(!now || time(NULL) - begin > 1);
+	if (now)
+		source_put(file);
+	pthread_create(&release, NULL, slow_release, NULL);
+	file = opened("file");
+	ck_assert_int_eq(source_read(file, 0, SLOW, NULL, &len, &hash),
+			 SERVE_OK);
+	pthread_join(release, NULL);
+	pthread_join(writer, NULL);
+	ck_assert_int_eq(source_read(file, 0, SLOW, NULL, &len, &later),
+			 SERVE_OK);
+	ck_assert_uint_eq(hash, later);
+	source_put(file);
+	munmap(slow.bytes, 2 * PAGE);
+	close(slow.faults);
 }
 END_TEST
 
@@ -408,6 +529,7 @@ void add_files(Suite *suite)
 	tcase_add_loop_test(tcase, changes, 0, 5);
 	tcase_add_test(tcase, at_once);
 	tcase_add_test(tcase, at_once_elsewhere);
+	tcase_add_test(tcase, being_written);
 	tcase_add_test(tcase, fresh);
 	tcase_add_test(tcase, replaced);
 	tcase_add_test(tcase, pages);
