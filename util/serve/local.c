@@ -144,6 +144,24 @@ int local_append(struct local *local, const void *buf, size_t len)
 	return 0;
 }
 
+/*
+ * After an error the kernel may drop what it did not write, and tell of it only
+ * once: what is read then is not what is on the disk. So none of it is kept.
+ * Some file systems find out only at a close that the disk is full.
+ */
+static int write_out(struct local *local, bool sync)
+{
+	int fd = dup(local->fd), ret;
+
+	if (fd < 0)
+		return -errno;
+	if (!close(fd) && (!sync || !fsync(local->fd)))
+		return 0;
+	ret = -errno;
+	local_cut(local, 0);
+	return ret;
+}
+
 int local_finish(struct local *local, const struct serve_ident *ident,
 		 bool sync)
 {
@@ -154,17 +172,19 @@ int local_finish(struct local *local, const struct serve_ident *ident,
 		  .tv_nsec = (ident->mtime_ns % 1000000000 + 1000000000) %
 			     1000000000 },
 	};
-	int fd;
+	int ret;
 
-	if (futimens(local->fd, times) || (sync && fsync(local->fd)) ||
-	    renameat(local->dir, local->part, local->dir, local->name))
+	if (futimens(local->fd, times))
 		return -errno;
-	if (sync && fsync(local->dir))
+	ret = write_out(local, sync);
+	if (ret)
+		return ret;
+	if (renameat(local->dir, local->part, local->dir, local->name) ||
+	    (sync && fsync(local->dir)))
 		return -errno;
-	/* some file systems find out only now that the disk is full */
-	fd = local->fd;
+	close(local->fd);
 	local->fd = -1;
-	return close(fd) ? -errno : 0;
+	return 0;
 }
 
 void local_close(struct local *local)

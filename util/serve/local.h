@@ -50,7 +50,10 @@ int local_cut(struct local *local, uint64_t size);
 /* Appends. After an error the partial file has what it had before. */
 int local_append(struct local *local, const void *buf, size_t len);
 
-/* All is there: sets the time, and the name. */
+/*
+ * All is there: sets the time, and the name. Where it cannot be written to the
+ * disk, the partial file is cut to nothing.
+ */
 int local_finish(struct local *local, const struct serve_ident *ident,
 		 bool sync);
 

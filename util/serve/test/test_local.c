@@ -9,10 +9,33 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "serve/local.h"
 #include "serve/path.h"
+
+/* In place of libc's: fail once with this error. */
+static int fsync_error, close_error;
+
+static int fail_once(int *error)
+{
+	errno = *error;
+	*error = 0;
+	return errno ? -1 : 0;
+}
+
+int fsync(int fd)
+{
+	return fail_once(&fsync_error) ? -1 : (int) syscall(SYS_fsync, fd);
+}
+
+int close(int fd)
+{
+	int ret = (int) syscall(SYS_close, fd);
+
+	return ret ? ret : fail_once(&close_error);
+}
 
 static void find(struct local *local, const char *path)
 {
@@ -61,6 +84,32 @@ START_TEST(partial_file)
 	ck_assert(!local_is_same(&local, &ident));
 	local_close(&local);
 	check_text("new", "abcdef");
+}
+END_TEST
+
+/*
+ * What could not be written is not on the disk, though it may be read: the next
+ * call does not go on with it.
+ */
+START_TEST(partial_file_lost)
+{
+	struct serve_ident ident = { .size = 6 };
+	struct local local;
+
+	find(&local, "new");
+	ck_assert_int_eq(local_begin(&local), 0);
+	ck_assert_int_eq(local_append(&local, "abcdef", 6), 0);
+	if (_i)
+		close_error = EDQUOT;
+	else
+		fsync_error = EIO;
+	ck_assert_int_eq(local_finish(&local, &ident, !_i),
+			 _i ? -EDQUOT : -EIO);
+	local_close(&local);
+	ck_assert_int_ne(faccessat(out, "new", F_OK, 0), 0);
+	find(&local, "new");
+	ck_assert_uint_eq(local.size, 0);
+	local_close(&local);
 }
 END_TEST
 
@@ -139,6 +188,7 @@ void add_local(Suite *suite)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, make_files, remove_files);
 	tcase_add_test(tcase, partial_file);
+	tcase_add_loop_test(tcase, partial_file_lost, 0, 2);
 	tcase_add_test(tcase, partial_file_removed);
 	tcase_add_loop_test(tcase, partial_file_planted, 0, 3);
 	tcase_add_test(tcase, link_is_replaced);
