@@ -178,6 +178,7 @@ static int fetch_sources(struct get *get)
 		get_complain(options->dir, path_root_error(get->tree.dir));
 		return EXIT_FAILURE;
 	}
+	get->tree.sync = !options->no_sync;
 	get->tree.session = &get->session;
 	get->tree.complain = get_complain;
 	progress_open(&get->progress, options->quiet);

@@ -110,19 +110,34 @@ int path_open_data_now(int dir, const char *path, struct stat *st)
 	return open_data(dir, path, true, st);
 }
 
-int path_mkdir(int dir, const char *path)
+/* A directory, and its entry in the one that it is in. */
+static int sync_dir(int parent, const char *name)
+{
+	int fd = path_open(parent, name, O_RDONLY | O_DIRECTORY, 0), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = fsync(fd) || fsync(parent) ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+int path_mkdir(int dir, const char *path, bool sync)
 {
 	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
 	char parent[SERVE_PATH_MAX + 1];
 	int at, ret = 0;
 
 	snprintf(parent, sizeof(parent), "%.*s",
 		 slash ? (int) (slash - path) : 0, path);
-	at = path_open(dir, parent, O_PATH | O_DIRECTORY, 0);
+	at = path_open(dir, parent, O_RDONLY | O_DIRECTORY, 0);
 	if (at < 0)
 		return at;
-	if (mkdirat(at, slash ? slash + 1 : path, 0777) && errno != EEXIST)
+	if (mkdirat(at, name, 0777) && errno != EEXIST)
 		ret = -errno;
+	else if (sync)
+		ret = sync_dir(at, name);
 	close(at);
 	return ret;
 }

@@ -6,6 +6,7 @@
 #ifndef SERVE_PATH_H
 #define SERVE_PATH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -38,8 +39,11 @@ int path_open_data(int dir, const char *path, struct stat *st);
  */
 int path_open_data_now(int dir, const char *path, struct stat *st);
 
-/* Makes the last directory of path. 0 also if there is one. */
-int path_mkdir(int dir, const char *path);
+/*
+ * Makes the last directory of path. 0 also if there is one. sync: waits until it
+ * is on the disk.
+ */
+int path_mkdir(int dir, const char *path, bool sync);
 
 void path_ident(const struct stat *st, struct serve_ident *ident);
 

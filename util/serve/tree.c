@@ -55,7 +55,7 @@ int tree_enter(struct tree *tree, const char *remote, const char *local)
 		leave(tree);
 		return -ENOMEM;
 	}
-	ret = *local ? path_mkdir(tree->dir, local) : 0;
+	ret = *local ? path_mkdir(tree->dir, local, tree->sync) : 0;
 	if (ret) {
 		complain(tree, local,
 			 ret == -ELOOP ? "a symbolic link is in the way" :

@@ -14,6 +14,7 @@ struct tree_level;
 struct tree {
 	struct session *session;
 	int dir;		 /* all is made beneath it */
+	bool sync;		 /* and on the disk at once */
 	struct tree_level *last; /* NULL: nothing to walk */
 	uint64_t failed;	 /* entries that were reported as errors */
 	void (*complain)(const char *path, const char *why);

@@ -17,6 +17,7 @@
 
 /* In place of libc's: fail once with this error. */
 static int fsync_error, close_error;
+static unsigned fsyncs;
 
 static int fail_once(int *error)
 {
@@ -27,6 +28,7 @@ static int fail_once(int *error)
 
 int fsync(int fd)
 {
+	fsyncs++;
 	return fail_once(&fsync_error) ? -1 : (int) syscall(SYS_fsync, fd);
 }
 
@@ -172,12 +174,25 @@ START_TEST(links_on_the_way)
 
 	ck_assert_int_eq(symlinkat("../served/dir", out, "sub"), 0);
 	ck_assert_int_eq(local_find(out, "sub/new", &local), -ELOOP);
-	ck_assert_int_eq(path_mkdir(out, "sub/new"), -ELOOP);
-	ck_assert_int_eq(path_mkdir(out, "real"), 0);
-	ck_assert_int_eq(path_mkdir(out, "real"), 0);
+	ck_assert_int_eq(path_mkdir(out, "sub/new", false), -ELOOP);
+	ck_assert_int_eq(path_mkdir(out, "real", false), 0);
+	ck_assert_int_eq(path_mkdir(out, "real", false), 0);
 	ck_assert_int_eq(local_find(out, "real/new", &local), 0);
 	local_close(&local);
 	ck_assert_int_eq(local_find(out, "../out/x", &local), -EXDEV);
+}
+END_TEST
+
+/* A directory is to be on the disk, and so is its entry in another one. */
+START_TEST(directory_synced)
+{
+	fsync_error = EIO;
+	ck_assert_int_eq(path_mkdir(out, "real", false), 0);
+	ck_assert_int_eq(fsync_error, EIO);
+	ck_assert_int_eq(path_mkdir(out, "real/new", true), -EIO);
+	fsyncs = 0;
+	ck_assert_int_eq(path_mkdir(out, "real/new", true), 0);
+	ck_assert_uint_eq(fsyncs, 2);
 }
 END_TEST
 
@@ -193,5 +208,6 @@ void add_local(Suite *suite)
 	tcase_add_loop_test(tcase, partial_file_planted, 0, 3);
 	tcase_add_test(tcase, link_is_replaced);
 	tcase_add_test(tcase, links_on_the_way);
+	tcase_add_test(tcase, directory_synced);
 	suite_add_tcase(suite, tcase);
 }
