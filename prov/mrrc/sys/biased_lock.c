@@ -7,7 +7,6 @@
 
 #include <pthread.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 #include <linux/membarrier.h>
 
@@ -98,13 +97,11 @@ void mrrc_biased_open(struct mrrc_biased_lock *biased)
  */
 void mrrc_biased_barrier(void)
 {
-	const struct timespec later = { .tv_nsec = BARRIER_LATER_NS };
-
 	if (!biased_works ||
 	    biased_barrier_call(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
 		return;
 	atomic_store(&biased_lost, true);
-	nanosleep(&later, NULL);
+	mrrc_pause_for(BARRIER_LATER_NS);
 }
 
 void mrrc_biased_wait(struct mrrc_biased_lock *biased)

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "sys/pause.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <time.h>
@@ -11,20 +12,21 @@
 #define PAUSE_NAPS   4 /* naps before the caller gives up */
 #define PAUSE_NS     50000
 
-static void nap(void)
+void mrrc_pause_for(long ns)
 {
-	const struct timespec time = { .tv_nsec = PAUSE_NS };
+	struct timespec time = { .tv_nsec = ns };
 	int old;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	nanosleep(&time, NULL);
+	while (nanosleep(&time, &time) && errno == EINTR)
+		;
 	pthread_setcancelstate(old, NULL);
 }
 
 void mrrc_pause(unsigned *tries)
 {
 	if (*tries >= PAUSE_YIELDS) {
-		nap();
+		mrrc_pause_for(PAUSE_NS);
 		return;
 	}
 	++*tries;
@@ -36,5 +38,5 @@ void mrrc_pause_brief(unsigned left)
 	if (left > PAUSE_NAPS)
 		sched_yield();
 	else if (left)
-		nap();
+		mrrc_pause_for(PAUSE_NS);
 }

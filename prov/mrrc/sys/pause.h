@@ -5,8 +5,8 @@
  * threads of lower real-time priority run, so a thread that waits for such a
  * thread on its own processor would wait for ever.
  *
- * Any thread. Neither call is a cancellation point: locks may be held, but none
- * that the other thread needs.
+ * Any thread. None of the calls is a cancellation point: locks may be held, but
+ * none that the other thread needs.
  */
 #ifndef MRRC_PAUSE_H
 #define MRRC_PAUSE_H
@@ -19,5 +19,8 @@ void mrrc_pause(unsigned *tries);
 
 /* For waits that are given up: @left tries. Sleeps before the last. */
 void mrrc_pause_brief(unsigned left);
+
+/* Sleeps for so long, less than a second, whatever signals come. */
+void mrrc_pause_for(long ns);
 
 #endif /* MRRC_PAUSE_H */

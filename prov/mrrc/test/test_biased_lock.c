@@ -14,12 +14,14 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -292,11 +294,18 @@ static bool opens(struct mrrc_biased_lock *one)
 	return true;
 }
 
-/* In place of a barrier. */
+static void ignore(int number)
+{
+}
+
+/* In place of a barrier, whatever signals come. */
 static bool waits_long(void)
 {
+	const struct itimerval often = { { 0, 500 }, { 0, 500 } };
 	struct timespec from, to;
 
+	signal(SIGALRM, ignore);
+	setitimer(ITIMER_REAL, &often, NULL);
 	clock_gettime(CLOCK_MONOTONIC, &from);
 	mrrc_biased_barrier();
 	clock_gettime(CLOCK_MONOTONIC, &to);
@@ -333,10 +342,39 @@ static int forbidden_setup_child(void)
 	return !waits_long();
 }
 
+static void *cancelled_barrier(void *arg)
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	pthread_cancel(pthread_self());
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	mrrc_biased_barrier();
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	return arg;
+}
+
+/* The wait is no place where a thread ends: it may hold locks. */
+static int forbidden_cancel_child(void)
+{
+	pthread_t thread;
+	void *came_back;
+
+	mrrc_biased_setup();
+	if (!mrrc_biased_possible() || !forbid_barriers() ||
+	    pthread_create(&thread, NULL, cancelled_barrier, &biased))
+		return SKIPPED;
+	pthread_join(thread, &came_back);
+	return came_back != &biased;
+}
+
+static int (*const forbidden_children[])(void) = {
+	forbidden_child,
+	forbidden_setup_child,
+	forbidden_cancel_child,
+};
+
 /* A biased lock that no barrier guards any more does not open again. */
 START_TEST(forbidden)
 {
-	int (*const child)(void) = _i ? forbidden_setup_child : forbidden_child;
 	int status;
 	pid_t pid;
 
@@ -345,7 +383,7 @@ START_TEST(forbidden)
 #endif
 	pid = fork();
 	if (!pid)
-		_exit(child());
+		_exit(forbidden_children[_i]());
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED)
 		skip("no membarrier or no seccomp here");
@@ -363,7 +401,7 @@ Suite *biased_lock_suite(void)
 	tcase_add_test(tcase, waited);
 	tcase_add_loop_test(tcase, steps, 0, 2);
 	tcase_add_test(tcase, no_barrier);
-	tcase_add_loop_test(tcase, forbidden, 0, 2);
+	tcase_add_loop_test(tcase, forbidden, 0, 3);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
