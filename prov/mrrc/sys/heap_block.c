@@ -332,9 +332,8 @@ err:
 	return ret;
 }
 
-int mrrc_heap_block_new(struct mrrc_heap *heap, size_t len, size_t align,
-			size_t asked, bool isolated,
-			struct mrrc_heap_block **out)
+static int block_new(struct mrrc_heap *heap, size_t len, size_t align,
+		     size_t asked, bool isolated, struct mrrc_heap_block **out)
 {
 	const size_t want = mrrc_heap_block_len(heap, len, isolated);
 	struct mrrc_heap_note note;
@@ -370,12 +369,30 @@ int mrrc_heap_block_new(struct mrrc_heap *heap, size_t len, size_t align,
 	return 0;
 }
 
+/*
+ * The thread is not cancelled in the core, or where it logs: others wait for
+ * what it does.
+ */
+int mrrc_heap_block_new(struct mrrc_heap *heap, size_t len, size_t align,
+			size_t asked, bool isolated,
+			struct mrrc_heap_block **out)
+{
+	int cancel, ret;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	ret = block_new(heap, len, align, asked, isolated, out);
+	pthread_setcancelstate(cancel, NULL);
+	return ret;
+}
+
 void mrrc_heap_block_end(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 {
 	struct mrrc_heaps *heaps = heap->domain;
 	const size_t len = block->len;
+	int cancel;
 
 	mrrc_lock_assert_none();
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	/*
 	 * from here on no thread finds the block; those that found it are
 	 * waited for
@@ -395,6 +412,7 @@ void mrrc_heap_block_end(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 	atomic_fetch_sub(&heaps->bytes, len);
 	mrrc_pages_return(block->meta, block->meta_len);
 	mrrc_heap_retire(heaps, block);
+	pthread_setcancelstate(cancel, NULL);
 }
 
 #define TELL_MS 100u /* ms between reports of the counts */

@@ -77,6 +77,8 @@ static void fake_dereg(void *arg, void *cookie, uintptr_t start, size_t len)
 		die("not registered so", start, len);
 	if (!fake_mapped(start, len))
 		die("unmapped before it was deregistered", start, len);
+	if (fake->on_dereg)
+		fake->on_dereg();
 	mr->magic = FAKE_GONE;
 	free(mr);
 	atomic_fetch_sub(&fake->live, 1);

@@ -22,8 +22,9 @@ struct fake_heap {
 	size_t max_live_bytes; /* then -ENOMEM; 0: no limit */
 	atomic_int reapable;   /* reap() has this often something */
 	atomic_size_t events[FAKE_HEAP_EVENTS];
-	pthread_mutex_t lock;  /* guards note */
-	void (*on_note)(void); /* what is done where it is told */
+	pthread_mutex_t lock;	/* guards note */
+	void (*on_note)(void);	/* what is done where it is told */
+	void (*on_dereg)(void); /* and before a deregistration */
 	struct mrrc_heap_note note[FAKE_HEAP_EVENTS]; /* the last ones */
 };
 

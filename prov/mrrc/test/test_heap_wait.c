@@ -7,6 +7,7 @@
 #include "config.h"
 #include "suites.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -216,6 +217,49 @@ START_TEST(walks_are_waited_for)
 }
 END_TEST
 
+/* ---- threads that are cancelled ---- */
+
+static void *alloc_cancelled(void *arg)
+{
+	void *addr, *cookie, *kept = heap_get(heap, 1, 64, MRRC_HEAP_ISOLATED);
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	pthread_cancel(pthread_self());
+	heap_fake.on_note = heap_fake.on_dereg = pthread_testcancel;
+	heap_fake.fail_in = 1;
+	heap_fake.fail_rc = -EFAULT;
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	if (arg)
+		mrrc_heap_free(heaps, kept);
+	else
+		mrrc_heap_alloc(heap, 1, 64, 0, &addr, &cookie);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	heap_fake.on_note = heap_fake.on_dereg = NULL;
+	heap_fake.fail_in = 0;
+	if (!arg)
+		heap_put(kept);
+	return heap;
+}
+
+/*
+ * A thread is not cancelled where it logs, or in the core: others wait for what
+ * it does.
+ */
+START_TEST(cancelled_threads_go_on)
+{
+	pthread_t thread;
+	void *ended;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, alloc_cancelled,
+					_i ? heap : NULL),
+			 0);
+	pthread_join(thread, &ended);
+	ck_assert_ptr_eq(ended, heap);
+	ck_assert_uint_eq(heap->growing, 0);
+	ck_assert_uint_eq(heap_stats_of(heap).bytes, 0);
+}
+END_TEST
+
 Suite *heap_wait_suite(void)
 {
 	Suite *suite = suite_create("heap_wait");
@@ -227,6 +271,7 @@ Suite *heap_wait_suite(void)
 	tcase_add_loop_test(tcase, what_is_kept_is_used_first, 0, 2);
 	tcase_add_test(tcase, what_the_depot_has_is_used_first);
 	tcase_add_test(tcase, walks_are_waited_for);
+	tcase_add_loop_test(tcase, cancelled_threads_go_on, 0, 2);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
