@@ -145,13 +145,17 @@ void mrrc_cache_mt_region_free(struct mrrc_cache_mt *cache,
 		mrrc_pool_free(cache->pool, region);
 }
 
+/* The thread is not cancelled in the core: regions would never end. */
 void mrrc_cache_mt_dereg(struct mrrc_cache_mt *cache,
 			 struct mrrc_region **batch, size_t count)
 {
+	int cancel;
 	size_t i;
 
 	mrrc_lock_assert_none();
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	cache->ops->dereg(cache->arg, batch, count);
+	pthread_setcancelstate(cancel, NULL);
 
 	mrrc_lock_acquire(&cache->lock);
 	for (i = 0; i < count; i++)

@@ -75,6 +75,8 @@ static void fake_reg_dereg(void *arg, struct mrrc_region *const *regions,
 	struct fake_mr *mr;
 	size_t i;
 
+	if (fake->on_dereg)
+		fake->on_dereg();
 	atomic_fetch_add(&fake->batches, 1);
 	for (i = 0; i < count; i++) {
 		mr = regions[i]->cookie;

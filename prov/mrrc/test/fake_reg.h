@@ -25,6 +25,7 @@ struct fake_reg {
 	/* Called before a registration: a test's chance to interfere. */
 	void (*hook)(void *arg, uintptr_t start, size_t len);
 	void *hook_arg;
+	void (*on_dereg)(void); /* called before a deregistration */
 };
 
 extern const struct mrrc_reg_ops fake_reg_ops;

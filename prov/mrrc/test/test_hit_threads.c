@@ -144,6 +144,34 @@ START_TEST(test_joined_cancelled)
 }
 END_TEST
 
+static void *put_cancelled(void *arg)
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	pthread_cancel(pthread_self());
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	mrrc_cache_mt_put(cache, arg);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	return arg;
+}
+
+/* Nor is one in the middle of a deregistration: all that follows is done. */
+START_TEST(test_put_cancelled)
+{
+	struct mrrc_region *region = get(0, 1);
+	pthread_t thread;
+	void *ended;
+
+	mrrc_cache_mt_invalidate(cache, (void *) base, page);
+	fake.on_dereg = pthread_testcancel;
+	ck_assert_int_eq(pthread_create(&thread, NULL, put_cancelled, region),
+			 0);
+	pthread_join(thread, &ended);
+	fake.on_dereg = NULL;
+	ck_assert_ptr_eq(ended, region);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_PINNED), 0);
+}
+END_TEST
+
 static void *may_fail(void *arg)
 {
 	struct mrrc_region *region;
@@ -485,6 +513,7 @@ Suite *hit_threads_suite(void)
 	tcase_add_test(tcase, test_cache_closes);
 	tcase_add_test(tcase, test_joined);
 	tcase_add_test(tcase, test_joined_cancelled);
+	tcase_add_test(tcase, test_put_cancelled);
 	tcase_add_test(tcase, test_joined_fails);
 	tcase_add_test(tcase, test_fork);
 	tcase_add_test(tcase, test_alone);
