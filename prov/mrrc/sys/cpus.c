@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -19,6 +18,7 @@
 #define SLICE_NS   4000000 /* where the kernel does not tell */
 #define IDLE_FIELD 4  /* of a processor's line in /proc/stat; then iowait */
 #define LEVELS	   16 /* of control groups that are looked at */
+#define QUOTA_NS   UINT64_C(1000000000) /* between two looks at these */
 
 static uint64_t number(const char **text)
 {
@@ -194,34 +194,43 @@ static uint64_t mask(const cpu_set_t *set)
 	return bits;
 }
 
-void mrrc_cpus_look(struct mrrc_cpus *cpus)
+/* Since the look before; -1: unknown. */
+static double idle_since(struct mrrc_cpus *cpus, const cpu_set_t *set,
+			 uint64_t now)
 {
-	const double quota = mrrc_cpus_quota("");
-	struct timespec ts;
-	uint64_t ticks, now;
-	cpu_set_t set;
-	double most;
+	const double most = cpus->quota > 0 ? cpus->quota : cpus->allowed;
+	const uint64_t ticks = mrrc_cpus_idle("/proc/stat", set);
+	double idle = -1;
 
+	if (cpus->when && ticks >= cpus->ticks && now > cpus->when)
+		idle = (double) (ticks - cpus->ticks) * 1e9 /
+		       (double) sysconf(_SC_CLK_TCK) /
+		       (double) (now - cpus->when);
+	cpus->ticks = ticks;
+	cpus->when = now;
+	return idle < most ? idle : most;
+}
+
+void mrrc_cpus_look(struct mrrc_cpus *cpus, bool idle)
+{
+	struct timespec ts;
+	cpu_set_t set;
+	uint64_t now;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	now = (uint64_t) ts.tv_sec * 1000000000 + ts.tv_nsec;
+	if (!cpus->quota_when || now - cpus->quota_when >= QUOTA_NS) {
+		cpus->quota = mrrc_cpus_quota("");
+		cpus->quota_when = now;
+	}
 	CPU_ZERO(&set);
 	/* fails with more processors than a set has: then any may be it */
 	if (sched_getaffinity(0, sizeof(set), &set))
 		memset(&set, 0xff, sizeof(set));
 	cpus->mask = mask(&set);
 	cpus->allowed = CPU_COUNT(&set);
-	if (quota > 0 && quota < cpus->allowed)
-		cpus->allowed = (unsigned) quota;
+	if (cpus->quota > 0 && cpus->quota < cpus->allowed)
+		cpus->allowed = (unsigned) cpus->quota;
 	cpus->slice = slice();
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	now = (uint64_t) ts.tv_sec * 1000000000 + ts.tv_nsec;
-	ticks = mrrc_cpus_idle("/proc/stat", &set);
-	cpus->idle = -1;
-	if (cpus->when && ticks >= cpus->ticks && now > cpus->when)
-		cpus->idle = (double) (ticks - cpus->ticks) * 1e9 /
-			     (double) sysconf(_SC_CLK_TCK) /
-			     (double) (now - cpus->when);
-	most = quota > 0 ? quota : cpus->allowed;
-	if (cpus->idle > most)
-		cpus->idle = most;
-	cpus->ticks = ticks;
-	cpus->when = now;
+	cpus->idle = idle ? idle_since(cpus, &set, now) : -1;
 }

@@ -9,6 +9,7 @@
 #ifndef MRRC_CPUS_H
 #define MRRC_CPUS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct mrrc_cpus {
@@ -19,10 +20,15 @@ struct mrrc_cpus {
 	/* private */
 	uint64_t ticks; /* idle, of the allowed ones */
 	uint64_t when;	/* ns */
+	double quota;	/* 0: none */
+	uint64_t quota_when;
 };
 
-/* Zeroes at first. */
-void mrrc_cpus_look(struct mrrc_cpus *cpus);
+/*
+ * Zeroes at first. @idle: how much is idle, too, which takes long to find out;
+ * quotas are read once a second, for the same reason.
+ */
+void mrrc_cpus_look(struct mrrc_cpus *cpus, bool idle);
 
 /* The parts that read files, for tests; @root: in place of "/". */
 

@@ -73,7 +73,7 @@ struct mrrc_budget_helper mrrc_budget_helper(struct mrrc_budget *budget,
 	look = budget->would &&
 	       (!budget->asked_at || now - budget->asked_at >= budget->ask_ms);
 	if (look) {
-		mrrc_cpus_look(&budget->cpus);
+		mrrc_cpus_look(&budget->cpus, policy == MRRC_NODE_AUTO);
 		budget->asked_at = now;
 	}
 	if (look || anew) {

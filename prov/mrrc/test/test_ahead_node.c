@@ -153,6 +153,8 @@ START_TEST(test_node)
 	ck_assert(cache->member.would);
 	ck_assert(registered(0, PAGES) == !_i);
 	ck_assert(_i == !!cache->ahead->leave.move_ns);
+	/* neither policy asks for idle time */
+	ck_assert_uint_eq(budget->cpus.when, 0);
 	pass(100 * PERIOD);
 	ck_assert(atomic_load(&cache->asleep));
 	ck_assert(!cache->member.would);
@@ -183,7 +185,7 @@ START_TEST(test_node_ends)
 			CPU_SET(cpu, &two);
 	}
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(two), &two), 0);
-	mrrc_cpus_look(&cpus);
+	mrrc_cpus_look(&cpus, false);
 	if (cpus.allowed < 2)
 		skip("one processor\n");
 	ck_assert_ptr_nonnull(mkdtemp(dir));

@@ -126,16 +126,35 @@ START_TEST(test_look)
 	CPU_ZERO(&set);
 	CPU_SET(first, &set);
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(set), &set), 0);
-	mrrc_cpus_look(&cpus);
+	mrrc_cpus_look(&cpus, true);
 	ck_assert_uint_eq(cpus.mask, UINT64_C(1) << first % 64);
 	ck_assert_uint_le(cpus.allowed, 1);
 	ck_assert_double_lt(cpus.idle, 0);
 	ck_assert_uint_gt(cpus.slice, 0);
 	nanosleep(&pause, NULL);
-	mrrc_cpus_look(&cpus);
+	mrrc_cpus_look(&cpus, true);
 	ck_assert_double_ge(cpus.idle, 0);
 	ck_assert_double_le(cpus.idle, 1);
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(all), &all), 0);
+}
+END_TEST
+
+/* Files are read no more often than need be. */
+START_TEST(test_look_less)
+{
+	struct mrrc_cpus cpus = { 0 };
+	uint64_t first;
+
+	mrrc_cpus_look(&cpus, false);
+	ck_assert_double_lt(cpus.idle, 0);
+	ck_assert_uint_eq(cpus.when, 0);
+	first = cpus.quota_when;
+	ck_assert_uint_gt(first, 0);
+	mrrc_cpus_look(&cpus, true);
+	ck_assert(cpus.quota_when == first || cpus.when - first >= 1000000000);
+	cpus.quota_when -= 1000000000;
+	mrrc_cpus_look(&cpus, true);
+	ck_assert_uint_eq(cpus.quota_when, cpus.when);
 }
 END_TEST
 
@@ -151,6 +170,7 @@ Suite *cpus_suite(void)
 	tcase_add_test(tcase, test_odd);
 	tcase_add_test(tcase, test_idle);
 	tcase_add_test(tcase, test_look);
+	tcase_add_test(tcase, test_look_less);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
