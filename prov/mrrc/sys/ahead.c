@@ -304,8 +304,9 @@ uint64_t mrrc_ahead_turn(struct mrrc_ahead *ahead, bool *asleep)
 	if (*asleep)
 		return ahead_asleep(ahead, may, wake);
 	period = ahead_period(ahead, may);
-	return ahead->ticks.ns + period < wake ? ahead->ticks.ns + period :
-						 wake;
+	/* a step that is near looks, too */
+	return ahead->ticks.ns + 2 * period < wake ? ahead->ticks.ns + period :
+						     wake;
 }
 
 /* ---- life ---------------------------------------------------------------- */

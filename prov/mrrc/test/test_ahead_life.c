@@ -341,6 +341,24 @@ START_TEST(test_sleeps)
 }
 END_TEST
 
+/* No look just before a step, as that looks, too. */
+START_TEST(test_few_looks)
+{
+	unsigned looks = 0;
+	uint64_t wake, end;
+
+	learn(0, PAGES);
+	end = now + PERIOD;
+	for (wake = turns(); wake < end; wake = turns()) {
+		looks++;
+		clock_set(wake);
+	}
+	ck_assert(registered(0, PAGES));
+	/* after 2, 4 and 8 ms, and the step */
+	ck_assert_uint_le(looks, 4);
+}
+END_TEST
+
 /* By a thread that has looked at the flag before it was set. */
 static void note_it(void)
 {
@@ -450,6 +468,7 @@ Suite *ahead_life_suite(void)
 	tcase_add_test(tcase, test_lost_gap_of_another);
 	tcase_add_test(tcase, test_thread_ends);
 	tcase_add_test(tcase, test_sleeps);
+	tcase_add_test(tcase, test_few_looks);
 	tcase_add_test(tcase, test_not_asleep);
 	tcase_add_test(tcase, test_fork);
 	tcase_add_test(tcase, test_no_monitor);
