@@ -130,15 +130,20 @@ static void ring(struct mrrc_budget *budget, uint64_t now)
 	budget->bell = mrrc_node_shm_bell(budget->shm);
 }
 
-/* Bytes are needed: soon after a trial, what that gave is missed. */
-static void miss(struct mrrc_budget *budget, uint64_t now)
+/*
+ * So much is needed: soon after a trial, what that gave is missed, if half of it
+ * is needed again. Less may be what was given before.
+ */
+static void miss(struct mrrc_budget *budget, uint64_t units, uint64_t now)
 {
-	if (!budget->missed && budget->tried_at &&
-	    now - budget->tried_at < MISSED_MS) {
-		budget->missed = true;
-		budget->try_ms =
-			least(2 * budget->try_ms + MISSED_MS, TRY_MAX_MS);
-	}
+	if (budget->missed || !budget->tried_at ||
+	    now - budget->tried_at >= MISSED_MS)
+		return;
+	budget->trial -= least(budget->trial, units);
+	if (budget->trial)
+		return;
+	budget->missed = true;
+	budget->try_ms = least(2 * budget->try_ms + MISSED_MS, TRY_MAX_MS);
 }
 
 /* So many are lacking: say so. */
@@ -152,7 +157,7 @@ static void lack(struct mrrc_budget *budget, uint64_t units, uint64_t now)
 		most = units;
 	set_want(budget, least(budget->want + units, most));
 	budget->lacked_at = now;
-	miss(budget, now);
+	miss(budget, units, now);
 	ring(budget, now);
 }
 
@@ -212,7 +217,7 @@ static bool take_more(struct mrrc_budget *budget, uint64_t units, bool tells)
 		budget->taken += got;
 		if (got) {
 			budget->ring_ms = MRRC_BUDGET_RING_MS;
-			miss(budget, now);
+			miss(budget, got, now);
 		}
 		if (budget->want)
 			set_want(budget,
@@ -369,13 +374,18 @@ static bool active(struct mrrc_budget *budget, uint64_t now)
 /*
  * Lock held: a process that does not lack anything may have more than it uses,
  * also where it has no more than its share. It gives a part, and more as long
- * as it does not miss that. Each time that it does, the next trial is later.
+ * as it does not miss that. Each time that it does, the next trial is later,
+ * unless it has needed more meanwhile: then nothing is known of what it uses.
  */
 static uint64_t part_to_miss(struct mrrc_budget *budget, uint64_t now,
 			     const struct mrrc_node_view *view)
 {
-	uint64_t units = budget->reserved / TRY_PART;
+	const uint64_t units = budget->reserved / TRY_PART;
 
+	if (budget->reserved - units > budget->tried_with) {
+		budget->missed = false;
+		budget->try_ms = MRRC_BUDGET_TRY_MS;
+	}
 	if (budget->want || now - budget->tried_at < budget->try_ms ||
 	    !mrrc_node_others_want(view))
 		return 0;
@@ -383,6 +393,8 @@ static uint64_t part_to_miss(struct mrrc_budget *budget, uint64_t now,
 		budget->try_ms = MRRC_BUDGET_TRY_MS;
 	budget->missed = false;
 	budget->tried_at = now;
+	budget->tried_with = budget->reserved;
+	budget->trial = units - units / 2;
 	return units;
 }
 

@@ -31,7 +31,9 @@ struct mrrc_budget {
 	uint64_t ring_ms; /* until it rings again, if nothing was given */
 	uint32_t bell;	  /* its number at that time */
 	uint64_t tried_at, try_ms; /* a trial, and the time until the next */
-	bool missed;		   /* what the last trial gave was missed */
+	uint64_t tried_with;	   /* what it had at the trial */
+	uint64_t trial; /* if so much more is needed, that was missed */
+	bool missed;
 	struct mrrc_node_share share[MRRC_NODE_SLOTS];
 
 	struct mrrc_lock members_lock; /* BUDGET; changed under both locks */

@@ -393,6 +393,47 @@ START_TEST(test_missed)
 }
 END_TEST
 
+/* A part of what it gave at a trial may be needed again. */
+START_TEST(test_missed_half)
+{
+	unsigned i;
+
+	/* a second may pass in between */
+	for (i = 0; i < 8 && !a->missed; i++) {
+		tried(a, mrrc_budget_now());
+		a->trial = 2 * GRAIN / MRRC_NODE_UNIT;
+		ck_assert(mrrc_budget_take(a, GRAIN));
+		ck_assert(!a->missed);
+		ck_assert(mrrc_budget_take(a, GRAIN));
+	}
+	ck_assert(a->missed);
+}
+END_TEST
+
+/*
+ * Each has its share, and one lacks bytes. The other has missed what it gave, and
+ * tries again much later; at once if it has more than it had then.
+ */
+START_TEST(test_grown)
+{
+	const uint64_t half = ALL / 2 / MRRC_NODE_UNIT;
+
+	ck_assert(mrrc_budget_take(a, ALL / 2));
+	ck_assert(mrrc_budget_take(b, ALL / 2));
+	has.bytes = ALL / 2;
+	atomic_fetch_add(&has.uses, 1);
+	mrrc_budget_add(a, &has.member);
+	mrrc_lock_acquire(&a->lock);
+	a->missed = true;
+	a->tried_at = mrrc_budget_now();
+	a->try_ms = 64000;
+	a->tried_with = _i ? half / 2 : half;
+	mrrc_lock_release(&a->lock);
+	ck_assert(mrrc_budget_take_wait(b, NULL, GRAIN, 500) == _i);
+	mrrc_budget_remove(a, &has.member);
+}
+END_TEST
+
 /* What is evicted and still registered is not given yet. */
 START_TEST(test_later)
 {
@@ -974,6 +1015,8 @@ Suite *budget_suite(void)
 	tcase_add_test(tcase, test_given);
 	tcase_add_test(tcase, test_kept);
 	tcase_add_loop_test(tcase, test_missed, 0, 2);
+	tcase_add_test(tcase, test_missed_half);
+	tcase_add_loop_test(tcase, test_grown, 0, 2);
 	tcase_add_test(tcase, test_later);
 	tcase_add_test(tcase, test_others);
 	tcase_add_test(tcase, test_own);
