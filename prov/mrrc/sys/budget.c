@@ -15,7 +15,7 @@
 #include "sys/threads.h"
 
 #define WANT_GRAINS 8	 /* that a process with little may lack */
-#define WANT_MS	    1000 /* then it has enough */
+#define WANT_MS	    250	 /* then it has enough */
 #define IDLE_MS	    1000 /* without a request: it is not active */
 #define RING_MAX_MS 256
 #define TRY_PART    8	 /* of its reservation, which a process tries to miss */
