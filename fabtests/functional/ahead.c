@@ -6,7 +6,8 @@
  * unmapped between two uses is left alone: not one of its pages appears. A
  * buffer that waits for a message stays registered for as long as it takes. All
  * buffers stay registered where the process has no processor for a helper. A
- * helper that interrupts the call that wakes it leaves that call's buffer alone.
+ * helper that interrupts the call that wakes it leaves that call's buffer alone;
+ * calls that note nothing wake none.
  */
 #include "ft_mrrc.h"
 
@@ -174,10 +175,9 @@ static void without(int argc, char **argv)
 	ft_pair_close(&pair);
 }
 
-/* Helper threads run as soon as they are woken. false: not allowed. */
-static bool helpers_first(void)
+/* The sum of what is said of each helper thread. */
+static unsigned helpers(unsigned (*say)(int thread))
 {
-	const struct sched_param param = { .sched_priority = 1 };
 	DIR *dir = opendir("/proc/self/task");
 	struct dirent *entry;
 	char path[300], name[32];
@@ -191,13 +191,59 @@ static bool helpers_first(void)
 		file = fopen(path, "r");
 		if (file && fgets(name, sizeof(name), file) &&
 		    !strcmp(name, "mrrc-helper\n"))
-			count += !sched_setscheduler(atoi(entry->d_name),
-						     SCHED_FIFO, &param);
+			count += say(atoi(entry->d_name));
 		if (file)
 			fclose(file);
 	}
 	closedir(dir);
 	return count;
+}
+
+/* It runs as soon as it is woken, if that is allowed. */
+static unsigned run_first(int thread)
+{
+	const struct sched_param param = { .sched_priority = 1 };
+
+	return !sched_setscheduler(thread, SCHED_FIFO, &param);
+}
+
+/* How often it has slept. */
+static unsigned sleeps(int thread)
+{
+	char path[64], line[256];
+	unsigned count = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", thread);
+	file = fopen(path, "r");
+	FT_CHECK(file, "%s: %s", path, strerror(errno));
+	while (fgets(line, sizeof(line), file))
+		sscanf(line, "voluntary_ctxt_switches: %u", &count);
+	fclose(file);
+	return count;
+}
+
+/* Small messages are not noted, and wake no helper. */
+static void undisturbed(int argc, char **argv)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct ft_pair pair;
+	unsigned before, i;
+	char *buf, *to;
+
+	ft_init(argc, argv);
+	ft_pair_open(&pair, &attr);
+	to = ft_map(NULL, FT_PAGE);
+	buf = ft_map(NULL, FT_PAGE);
+	usleep(10 * GAP_US);
+	before = helpers(sleeps);
+	for (i = 0; i < 5 * ROUNDS; i++) {
+		ft_verify_pair(&pair.c, buf, to, FT_PAGE, ++seed);
+		usleep(1000);
+	}
+	i = helpers(sleeps) - before;
+	FT_CHECK(i < ROUNDS, "helpers were woken %u times", i);
+	ft_pair_close(&pair);
 }
 
 /* Each use wakes the helpers, and is noted before its buffer is held. */
@@ -212,7 +258,7 @@ static void interrupted(int argc, char **argv)
 	open_on_one(argc, argv, "aggressive", &pair);
 	to = ft_map(NULL, LEN);
 	buf = ft_map(NULL, LEN);
-	if (ft_caches(&pair.dom[1]) && helpers_first()) {
+	if (ft_caches(&pair.dom[1]) && helpers(run_first)) {
 		use(&pair, buf, to);
 		first = stats(&pair).misses;
 		for (i = 0; i < ROUNDS; i++) {
@@ -266,6 +312,7 @@ int main(int argc, char **argv)
 
 	FT_CHECK(!setenv("FI_OFI_MRRC_HELPER", "predict", 1), "setenv");
 	in_process(without, argc, argv, "without a processor for a helper");
+	in_process(undisturbed, argc, argv, "small messages");
 	in_process(interrupted, argc, argv, "interrupted by a helper");
 	in_process(interrupted_recorded, argc, argv,
 		   "interrupted by a helper, and recorded");

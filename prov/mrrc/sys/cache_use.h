@@ -12,22 +12,22 @@
 #include "sys/cache_hit.h"
 
 /* reaper.c: the rare cases */
-void mrrc_cache_mt_use_first(struct mrrc_cache_mt *cache, const void *addr,
+bool mrrc_cache_mt_use_first(struct mrrc_cache_mt *cache, const void *addr,
 			     size_t len, const void *site);
 void mrrc_cache_mt_wake(struct mrrc_cache_mt *cache);
 
-static inline void mrrc_cache_use(struct mrrc_cache_mt *cache, const void *addr,
+/* Was it noted? Then the helper is to be woken after the call. */
+static inline bool mrrc_cache_use(struct mrrc_cache_mt *cache, const void *addr,
 				  size_t len, const void *site)
 {
 	struct mrrc_hints *hints = mrrc_cache_hit_table(cache);
 
 	if (len < MRRC_AHEAD_MIN)
-		return;
-	if (__builtin_expect(!hints || !hints->uses, 0)) {
-		mrrc_cache_mt_use_first(cache, addr, len, site);
-		return;
-	}
+		return false;
+	if (__builtin_expect(!hints || !hints->uses, 0))
+		return mrrc_cache_mt_use_first(cache, addr, len, site);
 	mrrc_uses_add(hints->uses, (uintptr_t) site, (uintptr_t) addr, len);
+	return true;
 }
 
 /*

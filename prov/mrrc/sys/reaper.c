@@ -111,17 +111,16 @@ __attribute__((noinline)) void mrrc_cache_mt_wake(struct mrrc_cache_mt *cache)
 }
 
 /* The thread has no table yet, or used another one last. */
-__attribute__((noinline)) void
+__attribute__((noinline)) bool
 mrrc_cache_mt_use_first(struct mrrc_cache_mt *cache, const void *addr,
 			size_t len, const void *site)
 {
 	struct mrrc_hints *hints;
 
 	if (mrrc_mon_forked(cache->mon))
-		return;
+		return false;
 	hints = mrrc_hints_get(&cache->hints_list);
-	if (hints && hints->uses)
-		mrrc_cache_use(cache, addr, len, site);
+	return hints && hints->uses && mrrc_cache_use(cache, addr, len, site);
 }
 
 /* CACHE lock held, but for a moment. */

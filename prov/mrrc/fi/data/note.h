@@ -4,7 +4,8 @@
  * come without a descriptor.
  *
  * MRRC_NOTE(CALL): of the calls of fi/data/calls.h that are no atomics, with
- * their parameters, and the cache and the call site in `cache` and `site`.
+ * their parameters, and the cache and the call site in `cache` and `site`. Was
+ * anything noted?
  */
 #ifndef MRRC_NOTE_H
 #define MRRC_NOTE_H
@@ -17,22 +18,23 @@ static inline struct mrrc_cache_mt *mrrc_note_cache(struct fid_ep *ep)
 	return mrrc_ep_of(ep)->domain->reg.cache;
 }
 
-static inline void mrrc_note(struct mrrc_cache_mt *cache, const void *buf,
+static inline bool mrrc_note(struct mrrc_cache_mt *cache, const void *buf,
 			     size_t len, const void *desc, const void *site)
 {
-	if (!desc)
-		mrrc_cache_use(cache, buf, len, site);
+	return !desc && mrrc_cache_use(cache, buf, len, site);
 }
 
-static inline void mrrc_note_iov(struct mrrc_cache_mt *cache,
+static inline bool mrrc_note_iov(struct mrrc_cache_mt *cache,
 				 const struct iovec *iov, void *const *desc,
 				 size_t count, const void *site)
 {
+	bool any = false;
 	size_t i;
 
 	for (i = 0; i < count; i++)
-		mrrc_note(cache, iov[i].iov_base, iov[i].iov_len,
-			  desc ? desc[i] : NULL, site);
+		any |= mrrc_note(cache, iov[i].iov_base, iov[i].iov_len,
+				 desc ? desc[i] : NULL, site);
+	return any;
 }
 
 #define MRRC_NOTE_BUF mrrc_note(cache, buf, len, desc, site)

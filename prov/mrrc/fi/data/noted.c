@@ -17,11 +17,12 @@
 	{                                                          \
 		const void *site = __builtin_return_address(0);    \
 		struct mrrc_cache_mt *cache = mrrc_note_cache(ep); \
+		const bool noted = MRRC_NOTE(call);                \
 		ssize_t ret;                                       \
                                                                    \
-		MRRC_NOTE(call);                                   \
 		ret = mrrc_##group##_ops.call(ep, __VA_ARGS__);    \
-		mrrc_cache_use_wake(cache);                        \
+		if (noted)                                         \
+			mrrc_cache_use_wake(cache);                \
 		return ret;                                        \
 	}
 

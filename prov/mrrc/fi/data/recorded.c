@@ -27,28 +27,27 @@ static void record_call(enum mrrc_trace_op op, struct fid_ep *ep_fid,
 		mrrc_record_by(op, MRRC_TRACE_ADDR, addr, site);
 }
 
-#define RECORD(group, call, what, peer, params, note, ...)               \
-	static ssize_t record_##group##_##call params                    \
-	{                                                                \
-		const void *site = __builtin_return_address(0);          \
-		const bool notes = mrrc_ep_of(ep)->domain->reg.predicts; \
-		struct mrrc_cache_mt *cache = mrrc_note_cache(ep);       \
-		ssize_t ret;                                             \
-                                                                         \
-		record_call(MRRC_TRACE_##what, ep, peer, site);          \
-		if (notes)                                               \
-			note;                                            \
-		ret = mrrc_##group##_ops.call(ep, __VA_ARGS__);          \
-		if (notes)                                               \
-			mrrc_cache_use_wake(cache);                      \
-		return ret;                                              \
+#define RECORD(group, call, what, peer, params, note, ...)                  \
+	static ssize_t record_##group##_##call params                       \
+	{                                                                   \
+		const void *site = __builtin_return_address(0);             \
+		const bool predicts = mrrc_ep_of(ep)->domain->reg.predicts; \
+		struct mrrc_cache_mt *cache = mrrc_note_cache(ep);          \
+		const bool noted = predicts && note;                        \
+		ssize_t ret;                                                \
+                                                                            \
+		record_call(MRRC_TRACE_##what, ep, peer, site);             \
+		ret = mrrc_##group##_ops.call(ep, __VA_ARGS__);             \
+		if (noted)                                                  \
+			mrrc_cache_use_wake(cache);                         \
+		return ret;                                                 \
 	}
 
 #define RECORD_NOTED(group, call, what, peer, params, ...) \
 	RECORD(group, call, what, peer, params, MRRC_NOTE(call), __VA_ARGS__)
 
 #define RECORD_ATOMIC(group, call, what, peer, params, ...) \
-	RECORD(group, call, what, peer, params, (void) 0, __VA_ARGS__)
+	RECORD(group, call, what, peer, params, false, __VA_ARGS__)
 
 #define ENTRY(group, call, ...) .call = record_##group##_##call,
 

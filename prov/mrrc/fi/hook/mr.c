@@ -136,11 +136,10 @@ static int hook_mr_cached(struct mrrc_hook_domain *domain,
 				  &region);
 	if (ret)
 		return ret;
-	if (domain->reg.predicts) {
-		mrrc_cache_use(domain->reg.cache, attr->mr_iov->iov_base,
-			       attr->mr_iov->iov_len, NULL);
+	if (domain->reg.predicts &&
+	    mrrc_cache_use(domain->reg.cache, attr->mr_iov->iov_base,
+			   attr->mr_iov->iov_len, NULL))
 		mrrc_cache_use_wake(domain->reg.cache);
-	}
 	mr = mrrc_pool_alloc(domain->mrs);
 	if (!mr) {
 		mrrc_cache_mt_put(domain->reg.cache, region);

@@ -116,11 +116,10 @@ static bool mr_cached(struct mrrc_domain *domain, const struct fi_mr_attr *attr,
 	    mrrc_record_get_one(&domain->reg, &mr->trace, attr->mr_iov, kind,
 				&mr->region))
 		return false;
-	if (domain->reg.predicts) {
-		mrrc_cache_use(domain->reg.cache, attr->mr_iov->iov_base,
-			       attr->mr_iov->iov_len, NULL);
+	if (domain->reg.predicts &&
+	    mrrc_cache_use(domain->reg.cache, attr->mr_iov->iov_base,
+			   attr->mr_iov->iov_len, NULL))
 		mrrc_cache_use_wake(domain->reg.cache);
-	}
 	mr->core = mr->region->cookie;
 	mr->key = attr->requested_key;
 	return true;
