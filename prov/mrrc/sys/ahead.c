@@ -19,8 +19,7 @@
 #define BARRED_MAX (256 * PERIOD)    /* and while it may not act */
 #define QUIET	   4 /* looks in vain, before it sleeps until it is woken */
 #define ASK_NS	   UINT64_C(1000000000) /* between two questions while asleep */
-#define BUSY_NS	   1000000 /* a region in use is asked about again, */
-#define BUSY_PART  4	   /* or after this part of its time in use */
+#define BUSY_PART  4 /* of its time in use, and a region is asked about again */
 #define WORTH	   8 /* times the cost, and a region may leave for that time */
 
 static struct mrrc_buffer *buffer_of(struct mrrc_scheduled *item)
@@ -77,6 +76,12 @@ static bool ahead_leave(struct mrrc_ahead *ahead,
 	return !busy;
 }
 
+/* Between two looks, at least; others may have the processor for longer. */
+static uint64_t ahead_least(const struct mrrc_ahead *ahead)
+{
+	return PERIOD + ahead->delay;
+}
+
 /* One in use is asked about again, later and later. */
 static void ahead_retain(struct mrrc_ahead *ahead, struct mrrc_buffer *buffer)
 {
@@ -84,7 +89,7 @@ static void ahead_retain(struct mrrc_ahead *ahead, struct mrrc_buffer *buffer)
 
 	mrrc_schedule_retain(&ahead->schedule, &buffer->item,
 			     now + (now - buffer->item.last) / BUSY_PART +
-				     BUSY_NS);
+				     ahead_least(ahead));
 }
 
 static void ahead_deregister(struct mrrc_ahead *ahead,
@@ -272,7 +277,7 @@ static bool ahead_sleep(struct mrrc_ahead *ahead)
  */
 static uint64_t ahead_period(struct mrrc_ahead *ahead, bool may)
 {
-	const uint64_t least = PERIOD + ahead->delay;
+	const uint64_t least = ahead_least(ahead);
 	const uint64_t max = may ? PERIOD_MAX : BARRED_MAX;
 	const uint64_t period = ahead->period < max ? ahead->period : max;
 

@@ -70,6 +70,28 @@ START_TEST(test_crowded)
 }
 END_TEST
 
+/* Nor does it ask more often whether an operation has ended. */
+START_TEST(test_crowded_in_use)
+{
+	struct mrrc_region *region;
+	unsigned looks = 0;
+	uint64_t wake, end;
+
+	leave(true, 8 * MS);
+	learn(0, PAGES);
+	region = get(0, PAGES);
+	fake_reg_use(region, 1);
+	end = now + PERIOD;
+	for (wake = turns(); wake < end; wake = turns()) {
+		looks++;
+		clock_set(wake);
+	}
+	ck_assert_uint_le(looks, PERIOD / (8 * MS));
+	fake_reg_use(region, -1);
+	put(region);
+}
+END_TEST
+
 /* It may not act: it looks less and less often, and knows the uses later. */
 START_TEST(test_barred)
 {
@@ -230,6 +252,7 @@ Suite *ahead_node_suite(void)
 	tcase_add_test(tcase, test_leave);
 	tcase_add_test(tcase, test_delay);
 	tcase_add_test(tcase, test_crowded);
+	tcase_add_test(tcase, test_crowded_in_use);
 	tcase_add_test(tcase, test_barred);
 	tcase_add_loop_test(tcase, test_node, 0, 2);
 	tcase_add_test(tcase, test_node_ends);
