@@ -206,9 +206,11 @@ static void own_once(void)
 int mrrc_budget_join(const struct mrrc_budget_attr *attr,
 		     struct mrrc_budget **budget, int *alone)
 {
-	int ret = 0;
+	int ret = 0, cancel;
 
 	pthread_once(&own.once, own_once);
+	/* a thread that is cancelled in open(2) would leave with the lock */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&own.lock);
 	if (!own.users)
 		ret = mrrc_budget_open(attr, &own.budget, &own.alone);
@@ -218,11 +220,15 @@ int mrrc_budget_join(const struct mrrc_budget_attr *attr,
 		*alone = own.alone;
 	}
 	pthread_mutex_unlock(&own.lock);
+	pthread_setcancelstate(cancel, NULL);
 	return ret;
 }
 
 void mrrc_budget_leave(struct mrrc_budget *budget)
 {
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&own.lock);
 	/* else a child leaves its parent's */
 	if (budget && budget == own.budget && !--own.users) {
@@ -230,4 +236,5 @@ void mrrc_budget_leave(struct mrrc_budget *budget)
 		own.budget = NULL;
 	}
 	pthread_mutex_unlock(&own.lock);
+	pthread_setcancelstate(cancel, NULL);
 }

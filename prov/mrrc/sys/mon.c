@@ -121,6 +121,22 @@ static int mon_registry_ready(void)
 
 /* ---- open and close ---- */
 
+/* The thread is not cancelled while it has the lock. */
+static int registry_enter(void)
+{
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	mrrc_lock_acquire(&mrrc_mon_registry.lock);
+	return cancel;
+}
+
+static void registry_leave(int cancel)
+{
+	mrrc_lock_release(&mrrc_mon_registry.lock);
+	pthread_setcancelstate(cancel, NULL);
+}
+
 /* REGISTRY lock held. */
 static int mon_create(const struct mrrc_mon_ops *ops, char *why,
 		      struct mrrc_mon **out)
@@ -204,14 +220,14 @@ static int mon_best(char *why, struct mrrc_mon **out)
 int mrrc_mon_open(const char *name, char *why, struct mrrc_mon **mon)
 {
 	size_t i;
-	int ret;
+	int ret, cancel;
 
 	if (why)
 		why[0] = '\0';
 	ret = mon_registry_ready();
 	if (ret)
 		return ret;
-	mrrc_lock_acquire(&mrrc_mon_registry.lock);
+	cancel = registry_enter();
 	if (!name || !strcmp(name, MRRC_MON_AUTO)) {
 		ret = mon_best(why, mon);
 	} else {
@@ -223,33 +239,34 @@ int mrrc_mon_open(const char *name, char *why, struct mrrc_mon **mon)
 			break;
 		}
 	}
-	mrrc_lock_release(&mrrc_mon_registry.lock);
+	registry_leave(cancel);
 	return ret;
 }
 
 int mrrc_mon_open_ops(const struct mrrc_mon_ops *ops, char *why,
 		      struct mrrc_mon **mon)
 {
-	int ret;
+	int ret, cancel;
 
 	if (why)
 		why[0] = '\0';
 	ret = mon_registry_ready();
 	if (ret)
 		return ret;
-	mrrc_lock_acquire(&mrrc_mon_registry.lock);
+	cancel = registry_enter();
 	ret = mon_create(ops, why, mon);
-	mrrc_lock_release(&mrrc_mon_registry.lock);
+	registry_leave(cancel);
 	return ret;
 }
 
 void mrrc_mon_close(struct mrrc_mon *mon)
 {
+	int cancel;
 	bool proves;
 
-	mrrc_lock_acquire(&mrrc_mon_registry.lock);
+	cancel = registry_enter();
 	if (--mon->refs) {
-		mrrc_lock_release(&mrrc_mon_registry.lock);
+		registry_leave(cancel);
 		return;
 	}
 	assert(TAILQ_EMPTY(&mon->subs));
@@ -270,6 +287,7 @@ void mrrc_mon_close(struct mrrc_mon *mon)
 		mrrc_prove_stop();
 	mrrc_lock_fini(&mon->lock);
 	free(mon);
+	pthread_setcancelstate(cancel, NULL);
 }
 
 void mrrc_mon_subscribe(struct mrrc_mon *mon, struct mrrc_mon_sub *sub)
@@ -590,8 +608,9 @@ static const struct mrrc_prove_ops mrrc_mon_prove_ops = {
 bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe)
 {
 	bool can, proves;
+	int cancel;
 
-	mrrc_lock_acquire(&mrrc_mon_registry.lock);
+	cancel = registry_enter();
 	mon->ask = mon->ops->ask;
 	if (mon->ask == MRRC_ASK_OTHERS && probe == MRRC_PROBE_ALWAYS)
 		mon->ask = MRRC_ASK_ALWAYS;
@@ -608,7 +627,7 @@ bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe)
 	/* what may unmap by itself may make threads by itself, and children
 	 * that share memory */
 	mon->lone = !(MRRC_PROVE_CAN && proves && can);
-	mrrc_lock_release(&mrrc_mon_registry.lock);
+	registry_leave(cancel);
 	return (can && mon->trusting) || probe != MRRC_PROBE_HOOKED;
 }
 
@@ -633,7 +652,7 @@ void mrrc_mon_asks(struct mrrc_mon *mon, char why[MRRC_TRUST_WHY])
 
 int mrrc_mon_hook(struct mrrc_mon *mon, char *why)
 {
-	int ret = 0;
+	int ret = 0, cancel;
 
 	if (why)
 		why[0] = '\0';
@@ -643,7 +662,7 @@ int mrrc_mon_hook(struct mrrc_mon *mon, char *why)
 				 "nothing is watched");
 		return -ENODEV;
 	}
-	mrrc_lock_acquire(&mrrc_mon_registry.lock);
+	cancel = registry_enter();
 	if (!mon->hooked) {
 		ret = mrrc_libc_hooks_add(mrrc_mon_announce, mon,
 					  mon->unhooked);
@@ -653,6 +672,6 @@ int mrrc_mon_hook(struct mrrc_mon *mon, char *why)
 	}
 	if (why)
 		memcpy(why, mon->unhooked, sizeof(mon->unhooked));
-	mrrc_lock_release(&mrrc_mon_registry.lock);
+	registry_leave(cancel);
 	return ret;
 }

@@ -797,6 +797,34 @@ START_TEST(test_join)
 }
 END_TEST
 
+static void *join_cancelled(void *arg)
+{
+	const struct mrrc_budget_attr attr = { .bytes = ALL, .dir = dir };
+	struct mrrc_budget *one = NULL;
+	int alone;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	pthread_cancel(pthread_self());
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	mrrc_budget_join(&attr, &one, &alone);
+	mrrc_budget_leave(one);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	return arg;
+}
+
+/* A thread that is cancelled leaves no lock behind, which fork would want. */
+START_TEST(test_join_cancelled)
+{
+	pthread_t thread;
+	void *ended;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, join_cancelled, a), 0);
+	pthread_join(thread, &ended);
+	ck_assert_ptr_eq(ended, a);
+	ck_assert_uint_eq(node(), 0);
+}
+END_TEST
+
 /* ---- at once ---- */
 
 #define THREADS 8
@@ -1031,6 +1059,7 @@ Suite *budget_suite(void)
 	tcase_add_test(tcase, test_killed);
 	tcase_add_test(tcase, test_stopped);
 	tcase_add_test(tcase, test_join);
+	tcase_add_test(tcase, test_join_cancelled);
 	tcase_add_test(tcase, test_race);
 	tcase_add_test(tcase, test_helper);
 	tcase_add_test(tcase, test_helper_period);

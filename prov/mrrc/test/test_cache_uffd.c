@@ -507,6 +507,29 @@ static void *call_cancelled(void *arg)
 	return region;
 }
 
+static void *open_cancelled(void *arg)
+{
+	struct mrrc_mon *other = NULL;
+
+	be_cancelled();
+	mrrc_mon_open_ops(&mrrc_mon_uffd_ops, NULL, &other);
+	mrrc_mon_close(other);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	return arg;
+}
+
+/* What opens and closes monitors may have to wait. */
+START_TEST(test_open_cancelled)
+{
+	pthread_t thread;
+	void *ended;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, open_cancelled, mon), 0);
+	pthread_join(thread, &ended);
+	ck_assert_ptr_eq(ended, mon);
+}
+END_TEST
+
 /* None of our calls is where a thread ends: it would leave locks behind. */
 START_TEST(test_cancelled)
 {
@@ -612,6 +635,7 @@ Suite *cache_uffd_suite(void)
 	tcase_add_test(tcase, test_calls_unmap);
 	tcase_add_test(tcase, test_silent);
 	tcase_add_test(tcase, test_cancelled);
+	tcase_add_test(tcase, test_open_cancelled);
 	tcase_add_test(tcase, test_fork);
 	suite_add_tcase(suite, tcase);
 
