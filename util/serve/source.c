@@ -54,6 +54,8 @@ enum serve_status source_status(int ret)
 	case ENXIO:
 	case ENODEV:
 		return SERVE_SPECIAL;
+	case EAGAIN: /* under a lease, which this open has ended */
+		return SERVE_BUSY;
 	case ENOMEM:
 	case EMFILE:
 	case ENFILE:

@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,6 +108,22 @@ START_TEST(fifo_is_not_opened)
 	ck_assert_int_eq(open_status("fifo"), SERVE_SPECIAL);
 	close(fd);
 	ck_assert_int_eq(open_status("fifo"), SERVE_SPECIAL);
+}
+END_TEST
+
+/* As of a Samba server: it is asked to give the file back, which takes a while. */
+START_TEST(leased)
+{
+	int fd = openat(top, "file", O_RDWR);
+
+	signal(SIGIO, SIG_IGN);
+	/* where the test may, and the file system has leases */
+	if (!fcntl(fd, F_SETLEASE, F_WRLCK)) {
+		ck_assert_int_eq(open_status("file"), SERVE_BUSY);
+		ck_assert_int_eq(fcntl(fd, F_SETLEASE, F_UNLCK), 0);
+	}
+	ck_assert_int_eq(open_status("file"), SERVE_OK);
+	close(fd);
 }
 END_TEST
 
@@ -525,6 +542,7 @@ void add_files(Suite *suite)
 	tcase_add_test(tcase, beneath);
 	tcase_add_test(tcase, root_without_openat2);
 	tcase_add_test(tcase, fifo_is_not_opened);
+	tcase_add_test(tcase, leased);
 	tcase_add_test(tcase, ranges);
 	tcase_add_loop_test(tcase, changes, 0, 5);
 	tcase_add_test(tcase, at_once);
