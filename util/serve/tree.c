@@ -133,9 +133,11 @@ static int handle(struct tree *tree, struct tree_level *level,
 	else if (entry->kind == SERVE_OTHER)
 		tree->complain(*remote, "left out: neither a regular file nor "
 					"a directory");
+	else if (local_is_part(entry->name, entry->name_len))
+		tree->complain(*remote, "left out: the name of a partial file");
 	else if (entry->kind == SERVE_DIR)
 		ret = tree_enter(tree, *remote, *local);
-	else if (!local_is_part(entry->name, entry->name_len))
+	else
 		return 1;
 	free(*remote);
 	free(*local);
