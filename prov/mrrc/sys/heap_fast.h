@@ -7,8 +7,8 @@
  * beginning: the fast path has changed nothing by then. Where tools watch
  * (heap_watch.h) biased locks stay shut, so that the tools see each call.
  *
- * Split so that the magazine path stays out of line: registers that a function
- * saves are saved on all its paths.
+ * A caller that is to be fast keeps mrrc_hot_fill() out of line: registers that
+ * a function saves for a call are saved on all its paths.
  */
 #ifndef MRRC_HEAP_FAST_H
 #define MRRC_HEAP_FAST_H
@@ -191,11 +191,11 @@ static mrrc_always_inline bool mrrc_heap_put_hot(struct mrrc_heaps *heaps,
 
 /*
  * Free of any other object; false: take the slow path. The biased lock is left.
- * heaps may be NULL, which owns nothing.
+ * heaps may be NULL, which owns nothing. fill: the hot slot is empty.
  */
 static mrrc_always_inline bool mrrc_heap_put_mag(struct mrrc_heaps *heaps,
 						 struct mrrc_tcache *tcache,
-						 uintptr_t addr)
+						 uintptr_t addr, bool fill)
 {
 	struct mrrc_heap_mib *mib = mrrc_heap_map_mib(addr);
 	struct mrrc_mag_entry *top;
@@ -223,7 +223,7 @@ static mrrc_always_inline bool mrrc_heap_put_mag(struct mrrc_heaps *heaps,
 						mrrc_class_size(class))))
 		goto other;
 	/* what this thread would not be given again goes back instead */
-	if (!tcache->hot.key && mib->slot &&
+	if (fill && mib->slot &&
 	    (class >= MRRC_CLASS_SMALL || mib->serves >> tcache->shard & 1)) {
 		mrrc_heap_debug_freed(mib->block, addr, mrrc_class_size(class));
 		__atomic_store_n(mark, MRRC_MARK_FREED(addr), __ATOMIC_RELAXED);
@@ -281,7 +281,8 @@ static inline bool mrrc_heap_free_try(struct mrrc_heaps *heaps, void *addr)
 
 	return mrrc_likely(mrrc_biased_enter(&tcache->biased)) &&
 	       (mrrc_heap_put_hot(heaps, tcache, (uintptr_t) addr) ||
-		mrrc_heap_put_mag(heaps, tcache, (uintptr_t) addr));
+		mrrc_heap_put_mag(heaps, tcache, (uintptr_t) addr,
+				  !tcache->hot.key));
 }
 
 static inline int mrrc_heap_free(struct mrrc_heaps *heaps, void *addr)

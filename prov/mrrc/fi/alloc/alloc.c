@@ -357,18 +357,6 @@ alloc_place_slow(struct mrrc_heap *heap, size_t len)
 	return alloc_got(ret, addr, cookie);
 }
 
-/* In the thread's biased lock. */
-static __attribute__((noinline)) struct fi_mr_place
-alloc_place_mag(struct mrrc_heap *heap, size_t len, struct mrrc_tcache *tcache,
-		unsigned id)
-{
-	struct mrrc_heap_got got;
-
-	if (!mrrc_likely(mrrc_heap_get_mag(heap, tcache, id, len, &got)))
-		return alloc_place_slow(heap, len);
-	return (struct fi_mr_place){ got.object, got.cookie };
-}
-
 static struct fi_mr_place alloc_place(struct fid_domain *domain, size_t len,
 				      uint64_t access)
 {
@@ -393,9 +381,11 @@ static struct fi_mr_place alloc_place(struct fid_domain *domain, size_t len,
 			 mrrc_biased_enter(&tcache->biased)))
 		return alloc_place_slow(heap, len);
 	id = mrrc_heap_id(heap, tcache, class);
-	if (!mrrc_likely(mrrc_heap_get_hot(heap, tcache, id, len, &got)))
-		return alloc_place_mag(heap, len, tcache, id);
-	return (struct fi_mr_place){ got.object, got.cookie };
+	if (mrrc_likely(mrrc_heap_get_hot(heap, tcache, id, len, &got)))
+		return (struct fi_mr_place){ got.object, got.cookie };
+	if (mrrc_likely(mrrc_heap_get_mag(heap, tcache, id, len, &got)))
+		return (struct fi_mr_place){ got.object, got.cookie };
+	return alloc_place_slow(heap, len);
 }
 
 static __attribute__((noinline)) int alloc_free_slow(struct fid_domain *domain,
@@ -404,13 +394,14 @@ static __attribute__((noinline)) int alloc_free_slow(struct fid_domain *domain,
 	return alloc_free_any(domain, buf);
 }
 
-/* In the thread's biased lock. */
-static __attribute__((noinline)) int alloc_free_mag(struct fid_domain *domain,
-						    void *buf,
-						    struct mrrc_heaps *heaps,
-						    struct mrrc_tcache *tcache)
+/* In the thread's biased lock: the hot slot is empty. */
+static __attribute__((noinline)) int alloc_free_fill(struct fid_domain *domain,
+						     void *buf,
+						     struct mrrc_heaps *heaps,
+						     struct mrrc_tcache *tcache)
 {
-	return mrrc_likely(mrrc_heap_put_mag(heaps, tcache, (uintptr_t) buf)) ?
+	return mrrc_likely(mrrc_heap_put_mag(heaps, tcache, (uintptr_t) buf,
+					     true)) ?
 		       0 :
 		       alloc_free_slow(domain, buf);
 }
@@ -427,9 +418,14 @@ static int alloc_free(struct fid_domain *domain, void *buf)
 	/* nothing is hot of no domain */
 	if (!mrrc_likely(mrrc_biased_enter(&tcache->biased)))
 		return alloc_free_slow(domain, buf);
-	if (!mrrc_likely(mrrc_heap_put_hot(heaps, tcache, (uintptr_t) buf)))
-		return alloc_free_mag(domain, buf, heaps, tcache);
-	return 0;
+	if (mrrc_likely(mrrc_heap_put_hot(heaps, tcache, (uintptr_t) buf)))
+		return 0;
+	if (!tcache->hot.key)
+		return alloc_free_fill(domain, buf, heaps, tcache);
+	return mrrc_likely(mrrc_heap_put_mag(heaps, tcache, (uintptr_t) buf,
+					     false)) ?
+		       0 :
+		       alloc_free_slow(domain, buf);
 }
 
 static uint64_t alloc_raddr(const struct mrrc_reg *reg,
