@@ -168,6 +168,74 @@ START_TEST(what_the_depot_has_is_used_first)
 }
 END_TEST
 
+/* Count objects of len, which the magazines have afterwards. */
+static void keep_some(size_t len, unsigned count)
+{
+	void *addr[KEPT_CNT];
+	unsigned i;
+
+	for (i = 0; i < count; i++)
+		addr[i] = heap_get(heap, 1, len - MRRC_HEAP_CANARY, 0);
+	for (i = 0; i < count; i++)
+		heap_put(addr[i]);
+}
+
+/* A heap of at most so much, and of one shard. */
+static void limited_heap(size_t max_bytes)
+{
+	struct mrrc_heap_attr attr = heap_plain;
+
+	if (mrrc_heap_watched)
+		skip("a tool watches: nothing is kept");
+	attr.max_bytes = max_bytes;
+	heap = heap_open(&attr);
+	ck_assert_uint_eq(heap->shards, 1);
+}
+
+/* They give back whole spans; small ones rarely do, and are fetched again. */
+START_TEST(large_ones_are_used_first)
+{
+	const unsigned small = mrrc_class_of(1024);
+
+	limited_heap(2 * MIB);
+	keep_some(1024, KEPT_CNT);
+	keep_some(KEPT_SIZE, 12);
+	heap_put(heap_get(heap, 1, MIB / 2, 0));
+	ck_assert_uint_eq(heap_fake.regs, 1);
+	ck_assert_uint_ne(
+		mrrc_mag_n(&mrrc_tcache_self->mags[heap->slot]->of[small]), 0);
+}
+END_TEST
+
+static void *keep_one(void *arg)
+{
+	sem_t *sem = arg;
+
+	keep_some(KEPT_SIZE, 1);
+	sem_post(&sem[0]);
+	sem_wait(&sem[1]);
+	return NULL;
+}
+
+/* No block can be added: small ones, too, though a large one would be much. */
+START_TEST(all_are_used_at_the_limit)
+{
+	pthread_t thread;
+	sem_t sem[2];
+
+	limited_heap(MIB);
+	sem_init(&sem[0], 0, 0);
+	sem_init(&sem[1], 0, 0);
+	ck_assert(!pthread_create(&thread, NULL, keep_one, sem));
+	sem_wait(&sem[0]);
+	keep_some(MRRC_CLASS_SMALL_MAX, KEPT_CNT);
+	heap_put(heap_get(heap, 1, MIB / 4 * 3, 0));
+	ck_assert_uint_eq(heap_fake.regs, 1);
+	sem_post(&sem[1]);
+	pthread_join(thread, NULL);
+}
+END_TEST
+
 /* ---- threads that walk over heaps ---------------------------------------- */
 
 static pthread_t closer;
@@ -270,6 +338,8 @@ Suite *heap_wait_suite(void)
 	tcase_add_loop_test(tcase, biased_locks_are_waited_for, 0, 5);
 	tcase_add_loop_test(tcase, what_is_kept_is_used_first, 0, 2);
 	tcase_add_test(tcase, what_the_depot_has_is_used_first);
+	tcase_add_test(tcase, large_ones_are_used_first);
+	tcase_add_test(tcase, all_are_used_at_the_limit);
 	tcase_add_test(tcase, walks_are_waited_for);
 	tcase_add_loop_test(tcase, cancelled_threads_go_on, 0, 2);
 	suite_add_tcase(suite, tcase);
