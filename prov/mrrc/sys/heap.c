@@ -93,6 +93,7 @@ static int heap_add(struct mrrc_heap *heap, size_t size)
 		heap->grown++;
 	}
 	heap->growing--;
+	heap->refused = ret;
 	mrrc_lock_release(&heap->lock);
 	return ret;
 }
@@ -102,9 +103,10 @@ enum grow_step { GROW_OWN, GROW_ALL, GROW_ADD };
 
 /*
  * The arena has no room. Magazines and the depot give theirs back if that is
- * much, or if no block can be added: first those of this thread, which takes no
- * barrier. Else add a block. Several threads that come here at once add one
- * each, if limits allow.
+ * much, or if no block can be added, as far as is known: the last one that was
+ * refused tells of limits that are not ours. First those of this thread, which
+ * takes no barrier. Else add a block. Several threads that come here at once
+ * add one each, if limits allow.
  */
 static int heap_grow(struct mrrc_heap *heap, size_t len, enum grow_step *step)
 {
@@ -115,7 +117,7 @@ static int heap_grow(struct mrrc_heap *heap, size_t len, enum grow_step *step)
 
 	mrrc_lock_acquire(&heap->lock);
 	size = heap_growth(heap, len);
-	tight = heap_tight(heap, size);
+	tight = heap->refused || heap_tight(heap, size);
 	least = tight ? 1 : heap->bytes / 16 + len;
 	seen = heap->grown;
 	wait = tight && heap->growing;

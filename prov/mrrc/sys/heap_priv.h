@@ -89,6 +89,7 @@ struct mrrc_heap {
 	size_t bytes, blocks;
 	unsigned growing; /* threads that add a block */
 	unsigned grown;	  /* blocks added, ever */
+	bool refused;	  /* the last one was: at a limit, perhaps */
 	size_t kind_bytes[MRRC_PAGES_CNT];
 	uint64_t regs, deregs, reg_fails;
 	atomic_bool limited; /* its limit was in the way */

@@ -186,6 +186,29 @@ START_TEST(freed_makes_room_at_limits)
 }
 END_TEST
 
+/* There is room: no block is asked for again, which is refused each time. */
+START_TEST(refused_once_at_limits)
+{
+	void *addr[MIB / 4096], *cookie;
+	uint64_t fails;
+	unsigned n = 0;
+
+	if (mrrc_heap_watched)
+		skip("a tool watches: nothing is kept");
+	heap_fake.max_live_bytes = MIB;
+	while (!mrrc_heap_alloc(heap, 1, 16000, 0, &addr[n], &cookie))
+		n++;
+	fails = heap_stats_of(heap).reg_fails;
+	ck_assert_uint_ne(fails, 0);
+	heap_put(addr[--n]);
+	heap_put(addr[--n]);
+	heap_put(heap_get(heap, 1, 8000, 0));
+	ck_assert_uint_eq(heap_stats_of(heap).reg_fails, fails);
+	while (n)
+		heap_put(addr[--n]);
+}
+END_TEST
+
 #define AT_ONCE 8
 
 static pthread_barrier_t at_once;
@@ -602,6 +625,7 @@ Suite *heap_block_suite(void)
 	tcase_add_test(tcase, peaks_are_of_what_was);
 	tcase_add_test(tcase, longer_than_any_block);
 	tcase_add_test(tcase, registration_fails);
+	tcase_add_test(tcase, refused_once_at_limits);
 	tcase_add_test(tcase, each_step_fails);
 	tcase_add_test(tcase, trim_gives_all_back);
 	tcase_add_test(tcase, idle_blocks_go_by_themselves);

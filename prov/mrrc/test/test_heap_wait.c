@@ -217,20 +217,29 @@ static void *keep_one(void *arg)
 	return NULL;
 }
 
-/* No block can be added: small ones, too, though a large one would be much. */
+/* The last block was refused: small ones, too, before one is asked for again. */
 START_TEST(all_are_used_at_the_limit)
 {
+	void *live, *addr, *cookie;
 	pthread_t thread;
+	uint64_t fails;
 	sem_t sem[2];
 
-	limited_heap(MIB);
+	limited_heap(2 * MIB);
+	heap_fake.max_live_bytes = MIB;
+	live = heap_get(heap, 1, 64, 0);
+	ck_assert_int_ne(mrrc_heap_alloc(heap, 1, MIB - 64, 0, &addr, &cookie),
+			 0);
+	fails = heap_stats_of(heap).reg_fails;
 	sem_init(&sem[0], 0, 0);
 	sem_init(&sem[1], 0, 0);
 	ck_assert(!pthread_create(&thread, NULL, keep_one, sem));
 	sem_wait(&sem[0]);
-	keep_some(MRRC_CLASS_SMALL_MAX, KEPT_CNT);
+	keep_some(MRRC_CLASS_SMALL_MAX, 8);
+	keep_some(KEPT_SIZE, 1);
 	heap_put(heap_get(heap, 1, MIB / 4 * 3, 0));
-	ck_assert_uint_eq(heap_fake.regs, 1);
+	ck_assert_uint_eq(heap_stats_of(heap).reg_fails, fails);
+	heap_put(live);
 	sem_post(&sem[1]);
 	pthread_join(thread, NULL);
 }
