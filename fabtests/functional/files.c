@@ -397,15 +397,17 @@ static void overtaken_end(struct fid_mrrc_file *file, int fd)
 
 /*
  * The peer is not ready when the file is truncated. The writer does not wait
- * for long, and the data are those from before. Without descriptors there is no
- * memory for a copy of them, and a device has the pages themselves: then the
- * operation fails.
+ * for long, and the data are those from before: a conditional write has no tag
+ * yet, and gets a copy. Of what the core has there is a copy at the same address;
+ * but without descriptors there is no memory for that, and a device has the pages
+ * themselves: then the operation fails.
  */
 static void overtaken(enum kind kind, size_t len, bool copies)
 {
 	int fd = ft_file_make(path, shadow, len + 7);
 	const struct rlimit fds = { FDS, FDS };
-	const bool pins = can_map && ft_core("verbs");
+	const bool pins = can_map && ft_core("verbs") && kind != CWRITE;
+	struct fi_mrrc_file_attr attr;
 	struct fid_mrrc_file *file;
 	struct ft_comp comp;
 	pthread_t thread;
@@ -416,8 +418,11 @@ static void overtaken(enum kind kind, size_t len, bool copies)
 	FT_CHECK(writer_us < 20e6 && (!pins || writer_us > 4e6),
 		 "the writer waited %.0f us", writer_us);
 	setrlimit(RLIMIT_NOFILE, &fds);
+	query(file, &attr);
+	FT_CHECK(attr.copied == (!can_map || kind == CWRITE), "%lu copied",
+		 (unsigned long) attr.copied);
 	receive(kind, len);
-	if (!can_map || (copies && !pins)) {
+	if (!can_map || kind == CWRITE || (copies && !pins)) {
 		finish(file, kind, 7, len);
 	} else {
 		ft_wait_any(&pair.c, FT_TX, &comp);
@@ -442,6 +447,24 @@ static void awaited(enum kind kind, size_t len)
 	finish(file, kind, 7, len);
 	pthread_join(thread, NULL);
 	FT_CHECK(writer_us < 4e6, "the writer waited %.0f us", writer_us);
+	overtaken_end(file, fd);
+}
+
+/* The core has a conditional write when a writer comes: it reads on there. */
+static void under_way(size_t len)
+{
+	int fd = ft_file_make(path, shadow, len + 7);
+	struct fid_mrrc_file *file = file_open(fd, FI_MRRC_FILE_MAP);
+	pthread_t thread;
+
+	ft_stage("a writer comes while it is written");
+	receive(CWRITE, len);
+	usleep(20000);
+	ft_progress(&pair.c);
+	FT_POST(&pair.c, post(file, CWRITE, 7, len, FI_COMPLETION));
+	FT_CALL(pthread_create(&thread, NULL, writer, NULL));
+	finish(file, CWRITE, 7, len);
+	pthread_join(thread, NULL);
 	overtaken_end(file, fd);
 }
 
@@ -600,6 +623,8 @@ int main(int argc, char **argv)
 	overtaken(SEND, huge, false);
 	awaited(CWRITE, BIG);
 	awaited(SEND, huge);
+	for (i = 0; i < 3; i++)
+		under_way(huge);
 	replaced();
 	many();
 	sparse(0);

@@ -30,9 +30,21 @@ struct mrrc_block {
 	uint8_t class; /* MRRC_BLOCK_HEAP: memory of malloc */
 	bool in;       /* data are to be copied to the user */
 	bool error;    /* the application is to get an error: claim */
-	/* MRRC_BLOCK_FILE: the operation has ended, or was not posted */
+	const struct mrrc_block_ops *ops; /* MRRC_BLOCK_FILE */
+};
+
+struct mrrc_block_ops {
+	/* the operation has ended, or was not posted */
 	void (*end)(struct mrrc_op *op, struct mrrc_block *block);
 	bool (*lost)(const struct mrrc_block *block); /* is its data wrong? */
+	/* does a writer wait for what the operation reads? */
+	bool (*wanted)(const struct mrrc_block *block);
+	/*
+	 * Of an operation that the core does not have: all of its data are in
+	 * buf from now on, which is the block's. false: they are where they were.
+	 */
+	bool (*yield)(struct mrrc_op *op, struct mrrc_block *block, void *buf,
+		      void **desc);
 };
 
 #define MRRC_BLOCK_HEAD 64

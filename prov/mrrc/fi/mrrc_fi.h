@@ -130,12 +130,25 @@ struct mrrc_domain {
 	struct mrrc_cw_domain *_Atomic cw;
 };
 
+/* Memory for len bytes of an operation of the domain. */
+struct mrrc_spare {
+	struct mrrc_domain *domain;
+	size_t len;
+	void *buf;
+};
+
 /* Calls for a domain with conditional writes, besides the usual ones. */
 struct mrrc_domain_over {
 	/* -FI_EBUSY, or frees their state */
 	int (*close)(struct mrrc_domain *domain);
 	/* the application polls for completions, by a poll set */
 	void (*progress)(struct mrrc_domain *domain);
+	/*
+	 * A writer waits for parts of a file. A conditional write of one that
+	 * has no tag yet takes the spare buffer, if that is for its length: it
+	 * is NULL then. On return len is that of another one, or 0.
+	 */
+	void (*yield)(struct mrrc_domain *domain, struct mrrc_spare *spare);
 };
 
 struct mrrc_eq {

@@ -518,6 +518,17 @@ void mrrc_lease_release(struct mrrc_lease_hold *hold)
 		leases_wake(set);
 }
 
+bool mrrc_lease_wanted(const struct mrrc_lease_hold *hold)
+{
+	const struct mrrc_lease *lease = hold->lease;
+	bool wanted;
+
+	mrrc_lock_acquire(&lease->set->lock);
+	wanted = lease->broken && !lease->given;
+	mrrc_lock_release(&lease->set->lock);
+	return wanted;
+}
+
 bool mrrc_lease_lost(const struct mrrc_lease_hold *hold)
 {
 	const struct mrrc_lease *lease = hold->lease;

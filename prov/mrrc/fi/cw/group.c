@@ -11,6 +11,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "fi/blocks.h"
 #include "fi/cw/cw.h"
 #include "fi/secret.h"
 #include "sys/pause.h"
@@ -333,9 +334,69 @@ static void cw_domain_progress(struct mrrc_domain *domain)
 	mrrc_cw_progress(domain->cw, false);
 }
 
+/* A write that has no tag yet, and what it reads is wanted. Lock held. */
+static struct cw_rec *cw_wanted(struct mrrc_cw_group *group)
+{
+	struct mrrc_block *block;
+	struct mrrc_cw_ep *cw;
+	struct mrrc_cw_wr *wr;
+	struct cw_rec *rec;
+
+	TAILQ_FOREACH(cw, &group->eps, link) {
+		TAILQ_FOREACH(wr, &cw->sm.wrs, all) {
+			rec = container_of(wr, struct cw_rec, wr);
+			block = rec->op ? rec->op->bounces : NULL;
+			if (wr->state == MRRC_CW_WR_HELD && block &&
+			    block->class == MRRC_BLOCK_FILE &&
+			    block->ops->wanted(block))
+				return rec;
+		}
+	}
+	return NULL;
+}
+
+static void cw_yield(struct cw_rec *rec, struct mrrc_spare *spare)
+{
+	struct mrrc_block *block = rec->op->bounces;
+
+	if (!spare->buf || spare->domain != rec->op->domain ||
+	    spare->len != rec->wr.len ||
+	    !block->ops->yield(rec->op, block, spare->buf, &rec->desc[0]))
+		return;
+	rec->iov[0] = (struct iovec){ spare->buf, spare->len };
+	rec->iov_cnt = 1;
+	spare->buf = NULL;
+}
+
+/* A group's lock is not waited for: it is tried again soon. */
+static void cw_domain_yield(struct mrrc_domain *domain,
+			    struct mrrc_spare *spare)
+{
+	struct mrrc_cw_group *group = atomic_load(&domain->cw->groups);
+	struct cw_rec *rec = NULL;
+
+	for (; group && !rec; group = group->next) {
+		if (!mrrc_mutex_try(&group->lock))
+			continue;
+		rec = cw_wanted(group);
+		if (rec) {
+			cw_yield(rec, spare);
+			rec = cw_wanted(group);
+		}
+		if (rec) {
+			spare->domain = rec->op->domain;
+			spare->len = rec->wr.len;
+		}
+		mrrc_mutex_unlock(&group->lock);
+	}
+	if (!rec)
+		spare->len = 0;
+}
+
 static const struct mrrc_domain_over cw_domain_over = {
 	.close = cw_domain_close,
 	.progress = cw_domain_progress,
+	.yield = cw_domain_yield,
 };
 
 int mrrc_cw_domain_open(struct mrrc_domain *domain)

@@ -24,7 +24,7 @@
 bool mrrc_bounce_lost(const struct mrrc_op *op)
 {
 	return op->bounces && op->bounces->class == MRRC_BLOCK_FILE &&
-	       op->bounces->lost(op->bounces);
+	       op->bounces->ops->lost(op->bounces);
 }
 
 void mrrc_bounce_free(struct mrrc_op *op)
@@ -34,7 +34,7 @@ void mrrc_bounce_free(struct mrrc_op *op)
 	while ((block = op->bounces)) {
 		op->bounces = block->next;
 		if (block->class == MRRC_BLOCK_FILE) {
-			block->end(op, block);
+			block->ops->end(op, block);
 			continue;
 		}
 		if (block->class == MRRC_BLOCK_HEAP)

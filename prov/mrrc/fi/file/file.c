@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fi/alloc/alloc.h"
 #include "fi/data/pending.h"
 #include "fi/file/file.h"
 #include "fi/reg.h"
@@ -193,6 +194,26 @@ static void file_forget(void *arg, uintptr_t start, size_t len)
 	mrrc_mon_invalidate(domain->reg.mon, start, len);
 }
 
+/* Conditional writes without a tag would keep a writer until it comes. */
+static void file_yield(struct mrrc_domain *domain,
+		       const struct mrrc_domain_over *over)
+{
+	struct mrrc_spare spare = { 0 };
+	struct mrrc_reg *reg = NULL;
+
+	do {
+		if (spare.len) {
+			reg = &spare.domain->reg;
+			if (mrrc_alloc_take(reg, 1, spare.len, &spare.buf))
+				return;
+		}
+		over->yield(domain, &spare);
+		if (spare.buf)
+			mrrc_alloc_give(reg, spare.buf);
+		spare.buf = NULL;
+	} while (spare.len);
+}
+
 static void file_progress(void *arg)
 {
 	struct mrrc_domain *domain = arg;
@@ -201,8 +222,10 @@ static void file_progress(void *arg)
 	if (!domain->any_thread)
 		return;
 	mrrc_domain_drain_all(domain);
-	if (over)
-		over->progress(domain);
+	if (!over)
+		return;
+	over->progress(domain);
+	file_yield(domain, over);
 }
 
 static void file_domain_free(struct mrrc_file_domain *shared)

@@ -36,6 +36,7 @@ struct file_part {
 	struct mrrc_file *file;
 	bool follows;		     /* where the one before has ended */
 	struct mrrc_lease_hold hold; /* of a mapped part */
+	bool kept;		     /* it could not be yielded */
 	struct mrrc_reg *reg;	     /* of a copied one */
 	void *buf;
 	struct mrrc_direct *direct;
@@ -60,6 +61,41 @@ static bool file_part_lost(const struct mrrc_block *block)
 
 	return part->hold.lease && !mrrc_file_forked(part->file) &&
 	       mrrc_lease_lost(&part->hold);
+}
+
+static bool file_part_wanted(const struct mrrc_block *block)
+{
+	const struct file_part *part =
+		container_of(block, struct file_part, block);
+
+	return part->hold.lease && !part->kept &&
+	       !mrrc_file_forked(part->file) && mrrc_lease_wanted(&part->hold);
+}
+
+/* The writer is not there yet: the file still is what it was. */
+static bool file_part_yield(struct mrrc_op *op, struct mrrc_block *block,
+			    void *buf, void **desc)
+{
+	struct file_part *part = container_of(block, struct file_part, block);
+	struct mrrc_file *file = part->file;
+	const size_t len = part->hold.len;
+
+	part->kept = !mrrc_fd_is(file->fd, &file->id) ||
+		     mrrc_file_read(file->fd, buf, len, part->hold.offset) ||
+		     mrrc_lease_lost(&part->hold);
+	if (part->kept)
+		return false;
+	mrrc_lease_release(&part->hold);
+	part->hold.lease = NULL;
+	part->reg = &op->domain->reg;
+	part->buf = buf;
+	*desc = NULL;
+	mrrc_alloc_desc(part->reg, buf, len, desc);
+	atomic_fetch_sub(&file->mapped, 1);
+	atomic_fetch_sub(&file->mapped_bytes, len);
+	atomic_fetch_add(&file->copied, 1);
+	atomic_fetch_add(&file->copied_bytes, len);
+	return true;
 }
 
 /* again: the part was not posted. */
@@ -96,6 +132,13 @@ static void file_part_end(struct mrrc_op *op, struct mrrc_block *block)
 	}
 	file_part_free(part, !(atomic_load(&op->flags) & MRRC_OP_CLAIMED));
 }
+
+static const struct mrrc_block_ops file_part_ops = {
+	.end = file_part_end,
+	.lost = file_part_lost,
+	.wanted = file_part_wanted,
+	.yield = file_part_yield,
+};
 
 /* ---- mapped ---- */
 
@@ -363,8 +406,7 @@ static int file_resolve(const struct mrrc_source *from, struct mrrc_op *op,
 	}
 	file_count(file, part, source->len);
 	part->block.class = MRRC_BLOCK_FILE;
-	part->block.end = file_part_end;
-	part->block.lost = file_part_lost;
+	part->block.ops = &file_part_ops;
 	part->block.next = op->bounces;
 	op->bounces = &part->block;
 	return 0;
