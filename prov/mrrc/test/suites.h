@@ -35,6 +35,8 @@ Suite *shadow_suite(void);
 Suite *cache_suite(void);
 Suite *node_shm_suite(void);
 Suite *budget_suite(void);
+Suite *budget_give_suite(void);
+Suite *budget_node_suite(void);
 Suite *cache_budget_suite(void);
 Suite *cpus_suite(void);
 Suite *pool_suite(void);

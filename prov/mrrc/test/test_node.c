@@ -8,10 +8,8 @@
 int main(void)
 {
 	static Suite *(*const suites[])(void) = {
-		node_shm_suite,
-		budget_suite,
-		cache_budget_suite,
-		cpus_suite,
+		node_shm_suite,	   budget_suite,       budget_give_suite,
+		budget_node_suite, cache_budget_suite, cpus_suite,
 	};
 
 	return run_suites(suites, sizeof(suites) / sizeof(suites[0]));

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* sys/budget: what a process gives others, and allocators give it. */
+#include "config.h"
+#include "budget_fixture.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "fault.h"
+#include "sys/threads.h"
+
+/* An allocator with bytes that it keeps free. */
+struct keeper {
+	struct mrrc_budget_keeper keeper;
+	struct mrrc_budget *budget;
+	size_t bytes;
+	unsigned trims, reaps;
+	atomic_uint gives, early; /* before caches have evicted all */
+	atomic_uint inside;	  /* in a thread that does not unmap */
+};
+
+static void keeper_trim(struct mrrc_budget_keeper *keeper)
+{
+	struct keeper *one = (struct keeper *) keeper;
+
+	one->trims++;
+	mrrc_budget_put(one->budget, one->bytes);
+	one->bytes = 0;
+}
+
+static void keeper_give(struct mrrc_budget_keeper *keeper)
+{
+	struct keeper *one = (struct keeper *) keeper;
+
+	one->early += has.bytes != 0;
+	one->inside += (int) atomic_load(&mrrc_threads.outside) < 1;
+	one->gives++;
+	keeper_trim(keeper);
+}
+
+/* What the member has evicted. */
+static void keeper_reap(struct mrrc_budget_keeper *keeper)
+{
+	((struct keeper *) keeper)->reaps++;
+}
+
+static struct keeper keeper_of(struct mrrc_budget *budget, size_t bytes)
+{
+	return (struct keeper){
+		.keeper = {
+			.trim = keeper_trim,
+			.give = keeper_give,
+			.reap = keeper_reap,
+			.any_thread = true,
+		},
+		.budget = budget,
+		.bytes = bytes,
+	};
+}
+
+/* A process that uses nothing gives what another one lacks. */
+START_TEST(test_given)
+{
+	struct mrrc_budget_stats stats;
+
+	ck_assert(mrrc_budget_take(a, ALL));
+	has.bytes = ALL;
+	mrrc_budget_add(a, &has.member);
+	ck_assert_uint_eq(has.stats.value[MRRC_STAT_NODE_BUDGET], ALL);
+	ck_assert(!mrrc_budget_take(b, GRAIN));
+	ck_assert(take_soon(b, GRAIN));
+	ck_assert_uint_lt(reserved(a), ALL);
+	ck_assert_uint_gt(reserved(a), ALL / 4);
+	/* all of it, as soon as it is seen to be idle */
+	ck_assert(take_soon(b, ALL - 4 * GRAIN));
+	ck_assert_uint_le(node(), ALL);
+	mrrc_budget_stats(a, &stats);
+	ck_assert_uint_eq(stats.budget, ALL);
+	ck_assert_uint_ge(stats.given, ALL - 4 * GRAIN);
+	ck_assert_uint_ge(stats.taken, ALL);
+	ck_assert_uint_ge(has.stats.value[MRRC_STAT_NODE_GIVEN],
+			  ALL - 4 * GRAIN);
+	mrrc_budget_remove(a, &has.member);
+}
+END_TEST
+
+static atomic_bool using;
+
+static atomic_size_t evicted;
+
+/* A process that uses half of the budget, and takes again what it lacks. */
+static void *use(void *arg)
+{
+	size_t bytes, lacks;
+
+	while (atomic_load(&using)) {
+		atomic_fetch_add(&has.uses, 1);
+		bytes = atomic_load(&has.bytes);
+		lacks = bytes < ALL / 2 ? ALL / 2 - bytes : 0;
+		if (lacks && mrrc_budget_take(a, lacks)) {
+			atomic_fetch_add(&has.bytes, lacks);
+			atomic_fetch_add(&evicted, lacks);
+		}
+		usleep(1000);
+	}
+	return arg;
+}
+
+/*
+ * One that is in use keeps its share, however often it is asked: it finds out
+ * once or twice whether it misses a part.
+ */
+START_TEST(test_kept)
+{
+	pthread_t thread;
+	uint32_t bell;
+	unsigned i;
+
+	ck_assert(mrrc_budget_take(a, ALL));
+	has.bytes = ALL;
+	mrrc_budget_add(a, &has.member);
+	atomic_store(&using, true);
+	ck_assert_int_eq(pthread_create(&thread, NULL, use, NULL), 0);
+	ck_assert(take_soon(b, ALL / 2));
+	bell = mrrc_node_shm_bell(a->shm);
+	for (i = 0; i < 4000; i++) {
+		mrrc_budget_take(b, GRAIN);
+		usleep(1000);
+	}
+	atomic_store(&using, false);
+	pthread_join(thread, NULL);
+	/* and it is not asked all the time */
+	ck_assert_uint_le(mrrc_node_shm_bell(a->shm) - bell, 100);
+	ck_assert_uint_ge(reserved(a), ALL / 16 * 7);
+	ck_assert_uint_le(node(), ALL);
+	ck_assert_uint_le(atomic_load(&evicted), ALL / 16 * 4);
+	mrrc_budget_remove(a, &has.member);
+}
+END_TEST
+
+/* As if it had given a part at that time, without missing it. */
+static void tried(struct mrrc_budget *budget, uint64_t at)
+{
+	mrrc_lock_acquire(&budget->lock);
+	budget->tried_at = at;
+	budget->try_ms = MRRC_BUDGET_TRY_MS;
+	budget->missed = false;
+	mrrc_lock_release(&budget->lock);
+}
+
+/*
+ * Bytes that it takes, or lacks, soon after a trial: what it gave is missed, and
+ * the next trial is later. Once for each trial, and not long after it.
+ */
+START_TEST(test_missed)
+{
+	const bool lacks = _i;
+	unsigned i;
+
+	if (lacks)
+		ck_assert(mrrc_budget_take(b, ALL));
+	ck_assert(mrrc_budget_take(a, GRAIN) != lacks);
+	ck_assert(!a->missed);
+	tried(a, mrrc_budget_now() - 2000);
+	ck_assert(mrrc_budget_take(a, GRAIN) != lacks);
+	ck_assert(!a->missed);
+	ck_assert_uint_eq(a->try_ms, MRRC_BUDGET_TRY_MS);
+	/* a second may pass in between */
+	for (i = 0; i < 8 && !a->missed; i++) {
+		tried(a, mrrc_budget_now());
+		ck_assert(mrrc_budget_take(a, GRAIN) != lacks);
+	}
+	ck_assert(a->missed);
+	ck_assert_uint_ge(a->try_ms, 1000);
+	ck_assert(mrrc_budget_take(a, GRAIN) != lacks);
+	ck_assert_uint_le(a->try_ms, 2000);
+}
+END_TEST
+
+/* A part of what it gave at a trial may be needed again. */
+START_TEST(test_missed_half)
+{
+	unsigned i;
+
+	/* a second may pass in between */
+	for (i = 0; i < 8 && !a->missed; i++) {
+		tried(a, mrrc_budget_now());
+		a->trial = 2 * GRAIN / MRRC_NODE_UNIT;
+		ck_assert(mrrc_budget_take(a, GRAIN));
+		ck_assert(!a->missed);
+		ck_assert(mrrc_budget_take(a, GRAIN));
+	}
+	ck_assert(a->missed);
+}
+END_TEST
+
+/*
+ * Each has its share, and one lacks bytes. The other has missed what it gave, and
+ * tries again much later; at once if it has more than it had then.
+ */
+START_TEST(test_grown)
+{
+	const uint64_t half = ALL / 2 / MRRC_NODE_UNIT;
+
+	ck_assert(mrrc_budget_take(a, ALL / 2));
+	ck_assert(mrrc_budget_take(b, ALL / 2));
+	has.bytes = ALL / 2;
+	atomic_fetch_add(&has.uses, 1);
+	mrrc_budget_add(a, &has.member);
+	mrrc_lock_acquire(&a->lock);
+	a->missed = true;
+	a->tried_at = mrrc_budget_now();
+	a->try_ms = 64000;
+	a->tried_with = _i ? half / 2 : half;
+	mrrc_lock_release(&a->lock);
+	ck_assert(mrrc_budget_take_wait(b, NULL, GRAIN, 500) == _i);
+	mrrc_budget_remove(a, &has.member);
+}
+END_TEST
+
+/* What is evicted and still registered is not given yet. */
+START_TEST(test_later)
+{
+	ck_assert(mrrc_budget_take(a, ALL));
+	has.bytes = ALL;
+	has.later = true;
+	mrrc_budget_add(a, &has.member);
+	ck_assert(!mrrc_budget_take_wait(b, NULL, GRAIN, 300));
+	ck_assert_uint_lt(has.bytes, ALL);
+	/* nor is it evicted anew each time that a process lacks it */
+	ck_assert_uint_ge(has.bytes, ALL / 2);
+	ck_assert_uint_eq(reserved(a), ALL);
+	mrrc_budget_put(a, ALL - has.bytes);
+	ck_assert_uint_le(reserved(a), has.bytes);
+	ck_assert(mrrc_budget_take_wait(b, NULL, GRAIN, 6000));
+	mrrc_budget_remove(a, &has.member);
+}
+END_TEST
+
+START_TEST(test_others)
+{
+	struct member second = has;
+
+	mrrc_budget_add(a, &has.member);
+	mrrc_budget_add(a, &second.member);
+	has.bytes = second.bytes = GRAIN;
+	has.later = second.later = true;
+	ck_assert_uint_eq(mrrc_budget_evict_others(a, &has.member, 4 * KIB),
+			  4 * KIB);
+	ck_assert_uint_eq(has.bytes, GRAIN);
+	ck_assert_uint_eq(mrrc_budget_evict_others(a, NULL, ALL),
+			  2 * GRAIN - 4 * KIB);
+	mrrc_budget_remove(a, &has.member);
+	mrrc_budget_remove(a, &second.member);
+}
+END_TEST
+
+/* Memory of an allocator comes before what caches of its process keep. */
+START_TEST(test_own)
+{
+	struct keeper own = keeper_of(a, 0);
+
+	ck_assert(mrrc_budget_take(a, ALL));
+	has.bytes = ALL;
+	mrrc_budget_add(a, &has.member);
+	ck_assert(!mrrc_budget_take_wait(a, &own.keeper, ALL + 4 * KIB, 0));
+	ck_assert_uint_eq(has.bytes, ALL);
+	ck_assert_uint_eq(own.trims, 0);
+	ck_assert(mrrc_budget_take_wait(a, &own.keeper, ALL / 2, 0));
+	ck_assert_uint_eq(has.bytes, ALL / 2);
+	mrrc_budget_remove(a, &has.member);
+}
+END_TEST
+
+/* Another process has the bytes: an allocation that fails evicts nothing. */
+START_TEST(test_own_missing)
+{
+	ck_assert(mrrc_budget_take(b, ALL / 4 * 3));
+	ck_assert(mrrc_budget_take(a, ALL / 8));
+	has.bytes = ALL / 8;
+	mrrc_budget_add(a, &has.member);
+	ck_assert(!mrrc_budget_take_wait(a, NULL, ALL / 2, 5));
+	ck_assert_uint_eq(has.bytes, ALL / 8);
+	/* and one that succeeds as much as is missing */
+	ck_assert(mrrc_budget_take_wait(a, NULL, ALL / 8 + GRAIN, 0));
+	ck_assert_uint_eq(has.bytes, ALL / 8 - GRAIN);
+	/* with what others put in the meantime */
+	ck_assert(!mrrc_budget_take_wait(a, NULL, GRAIN * 3, 0));
+	ck_assert_uint_eq(has.bytes, ALL / 8 - GRAIN);
+	mrrc_budget_put(b, GRAIN * 2);
+	ck_assert(mrrc_budget_take_wait(a, NULL, GRAIN * 3, 1000));
+	ck_assert_uint_eq(has.bytes, ALL / 8 - 2 * GRAIN);
+	mrrc_budget_remove(a, &has.member);
+}
+END_TEST
+
+/* What is evicted and not deregistered yet is not evicted again. */
+START_TEST(test_own_later)
+{
+	struct keeper own = keeper_of(a, 0);
+
+	ck_assert(mrrc_budget_take(a, ALL));
+	has.bytes = ALL;
+	has.later = true;
+	mrrc_budget_add(a, &has.member);
+	ck_assert(!mrrc_budget_take_wait(a, &own.keeper, GRAIN, 20));
+	ck_assert_uint_eq(has.bytes, ALL - GRAIN);
+	ck_assert_uint_eq(own.reaps, 1);
+	mrrc_budget_remove(a, &has.member);
+}
+END_TEST
+
+/* What allocators keep free comes before regions, until it is enough. */
+START_TEST(test_keepers)
+{
+	struct keeper own = keeper_of(a, GRAIN), shy = keeper_of(a, GRAIN);
+	struct keeper first = keeper_of(a, GRAIN), last = keeper_of(a, GRAIN);
+
+	shy.keeper.any_thread = false;
+	mrrc_budget_keep(a, &shy.keeper);
+	mrrc_budget_keep(a, &own.keeper);
+	mrrc_budget_keep(a, &first.keeper);
+	mrrc_budget_keep(a, &last.keeper);
+	has.bytes = ALL - 4 * GRAIN;
+	mrrc_budget_add(a, &has.member);
+	ck_assert(mrrc_budget_take(a, ALL));
+	ck_assert(mrrc_budget_take_wait(a, &own.keeper, GRAIN, 0));
+	ck_assert_uint_eq(own.trims, 1);
+	ck_assert_uint_eq(first.trims, 0);
+	ck_assert(mrrc_budget_take_wait(a, &own.keeper, GRAIN, 0));
+	ck_assert_uint_eq(own.trims, 2);
+	ck_assert_uint_eq(first.trims, 1);
+	ck_assert_uint_eq(last.trims, 0);
+	ck_assert_uint_eq(has.bytes, ALL - 4 * GRAIN);
+	ck_assert(mrrc_budget_take_wait(a, &own.keeper, 2 * GRAIN, 0));
+	ck_assert_uint_eq(last.trims, 1);
+	ck_assert_uint_eq(has.bytes, ALL - 5 * GRAIN);
+	ck_assert_uint_eq(shy.trims, 0);
+	mrrc_budget_keep_end(a, &shy.keeper);
+	mrrc_budget_keep_end(a, &own.keeper);
+	mrrc_budget_keep_end(a, &first.keeper);
+	mrrc_budget_keep_end(a, &last.keeper);
+	mrrc_budget_remove(a, &has.member);
+}
+END_TEST
+
+static void lack_later(void)
+{
+	usleep(20000);
+	mrrc_budget_take(a, 2 * ALL);
+}
+
+/* What lacks since the answer began is not what has lacked for long. */
+START_TEST(test_lacks_meanwhile)
+{
+	fault_at(FAULT_LOCK, lack_later);
+	mrrc_budget_answer(a);
+	mrrc_lock_acquire(&a->lock);
+	ck_assert_uint_ne(a->want, 0);
+	mrrc_lock_release(&a->lock);
+}
+END_TEST
+
+/* For other processes: after all that caches evict, until it is enough. */
+START_TEST(test_keepers_give)
+{
+	struct keeper shy = keeper_of(a, GRAIN), one = keeper_of(a, GRAIN);
+	struct keeper last = keeper_of(a, ALL - 3 * GRAIN);
+	const uint64_t units = GRAIN / MRRC_NODE_UNIT;
+	unsigned i, gives;
+
+	shy.keeper.any_thread = false;
+	mrrc_budget_keep(a, &shy.keeper);
+	mrrc_budget_keep(a, &one.keeper);
+	mrrc_budget_keep(a, &last.keeper);
+	ck_assert(mrrc_budget_take(a, ALL));
+	has.bytes = GRAIN;
+	mrrc_budget_add(a, &has.member);
+	ck_assert(take_soon(b, GRAIN));
+	ck_assert(take_soon(b, ALL - 3 * GRAIN));
+	ck_assert_uint_eq(shy.trims, 0);
+	ck_assert_uint_eq(one.early + last.early, 0);
+	ck_assert_uint_eq(one.inside + last.inside, 0);
+	/* nothing is owed for what does not come */
+	gives = last.gives;
+	for (i = 0; i < 6000 && last.gives == gives; i++) {
+		mrrc_budget_take(b, ALL);
+		usleep(1000);
+	}
+	ck_assert_uint_ne(last.gives, gives);
+	for (i = 0; i < 6000 && atomic_load(&a->owe); i++)
+		usleep(1000);
+	ck_assert_uint_eq(atomic_load(&a->owe), 0);
+	mrrc_budget_remove(a, &has.member);
+	mrrc_budget_put(b, ALL - 2 * GRAIN);
+
+	one.bytes = last.bytes = GRAIN;
+	one.gives = last.gives = 0;
+	ck_assert(mrrc_budget_take(a, 2 * GRAIN));
+	atomic_store(&a->owe, units);
+	ck_assert_uint_eq(mrrc_budget_give_kept(a, units), units);
+	ck_assert_uint_eq(one.gives, 1);
+	ck_assert_uint_eq(last.gives, 0);
+	mrrc_budget_keep_end(a, &shy.keeper);
+	mrrc_budget_keep_end(a, &one.keeper);
+	mrrc_budget_keep_end(a, &last.keeper);
+}
+END_TEST
+
+Suite *budget_give_suite(void)
+{
+	Suite *suite = suite_create("budget_give");
+	TCase *tcase = tcase_create("budget_give");
+
+	tcase_add_checked_fixture(tcase, budget_setup, budget_teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, test_given);
+	tcase_add_test(tcase, test_kept);
+	tcase_add_loop_test(tcase, test_missed, 0, 2);
+	tcase_add_test(tcase, test_missed_half);
+	tcase_add_loop_test(tcase, test_grown, 0, 2);
+	tcase_add_test(tcase, test_later);
+	tcase_add_test(tcase, test_others);
+	tcase_add_test(tcase, test_own);
+	tcase_add_test(tcase, test_own_missing);
+	tcase_add_test(tcase, test_own_later);
+	tcase_add_test(tcase, test_keepers);
+	tcase_add_test(tcase, test_keepers_give);
+	tcase_add_test(tcase, test_lacks_meanwhile);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
