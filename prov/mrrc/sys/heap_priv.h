@@ -244,9 +244,10 @@ bool mrrc_mags_reclaim_own(struct mrrc_heap *heap, size_t least);
 
 /*
  * From here on the biased lock is shut, or its owner calls. first: only classes
- * from this one on. Does the thread have
- * objects or counters of the heap?
+ * from this one on.
  */
+
+/* Does the thread have objects or counters of the heap? */
 bool mrrc_mags_any(const struct mrrc_tcache *tcache, unsigned slot);
 void mrrc_mags_count(const struct mrrc_tcache *tcache, unsigned slot,
 		     uint64_t *allocs, uint64_t *frees, size_t *bytes);
