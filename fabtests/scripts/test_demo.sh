@@ -222,11 +222,39 @@ stuck()
 	! grep -q . "/proc/$(<"$OUT")/cmdline" 2>/dev/null
 }
 
+# Stages that run side by side end with test.sh, and what they run with them.
+stages()
+{
+	local pid
+
+	# shellcheck disable=SC2016 # for the other shell
+	bash -c 'TOP=$1
+		. "$TOP/util/sh/common.sh"
+		LOGS=$2
+		. "$TOP/util/sh/count.sh"
+		. "$TOP/util/sh/side.sh"
+		stage_long()
+		{
+			logged long "$LOGS/log" \
+				bash -c "echo \$\$ >$LOGS/pid; sleep 1000; :"
+		}
+		side_by_side 1 long' - "$TOP" "$WORK" >"$OUT" 2>&1 </dev/null &
+	pid=$!
+	until [ -s "$WORK/pid" ]; do
+		sleep 0.1
+	done
+	kill -TERM $pid
+	wait $pid
+	[ $? -eq 143 ] && sleep 0.1 &&
+		! grep -q . "/proc/$(<"$WORK/pid")/cmdline" 2>/dev/null
+}
+
 test_interrupt()
 {
 	local new=$WORK/build
 
 	expect "what SIGTERM does not end" stuck
+	expect "what stages run, when test.sh ends" stages
 	mkdir "$new"
 	expect "Ctrl-C before configure" interrupt '== building' "$new"
 	expect "Ctrl-C in make" interrupt 'configure demo: done' "$new"

@@ -71,8 +71,11 @@ side_by_side()
 		[ ${#STAGE_OF[@]} -lt "$count" ] || stage_wait
 		rm -f "$LOGS/$STAGE.counts"
 		set -m
+		# sed ends last: without it a stage would die of its next line,
+		# before it has ended what it runs
 		(stage_alone "$LOGS/$STAGE.counts" 2>&1 |
-			sed -u "s/^ */$STAGE: /") </dev/null &
+			(trap '' TERM && exec sed -u "s/^ */$STAGE: /")) \
+			</dev/null &
 		set +m
 		STAGE_OF[$!]=$STAGE
 	done
