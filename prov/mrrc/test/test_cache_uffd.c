@@ -524,6 +524,7 @@ START_TEST(test_open_cancelled)
 	pthread_t thread;
 	void *ended;
 
+	need_uffd();
 	ck_assert_int_eq(pthread_create(&thread, NULL, open_cancelled, mon), 0);
 	pthread_join(thread, &ended);
 	ck_assert_ptr_eq(ended, mon);
