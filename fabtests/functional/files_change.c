@@ -342,6 +342,10 @@ static void run(enum ft_fs fs, uint64_t mode, unsigned rounds)
 		sent += transfer(file, ft_rand() % 2, ft_rand() % 8);
 	stop = true;
 	pthread_join(thread, NULL);
+	/* holes of a file in memory would be copied */
+	fd = writer_open();
+	fill(fd, 0, PAGES);
+	close(fd);
 	/* once more undisturbed, and after one more writer */
 	for (n = 0; n < 2; n++) {
 		settle(file, maps, &attr);
