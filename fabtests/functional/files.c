@@ -623,7 +623,7 @@ int main(int argc, char **argv)
 	overtaken(SEND, huge, false);
 	awaited(CWRITE, BIG);
 	awaited(SEND, huge);
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 8; i++)
 		under_way(huge);
 	replaced();
 	many();
