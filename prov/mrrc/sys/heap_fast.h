@@ -240,8 +240,6 @@ static mrrc_always_inline bool mrrc_heap_put_mag(struct mrrc_heaps *heaps,
 	mrrc_heap_debug_freed(mib->block, addr, mrrc_class_size(class));
 	__atomic_store_n(mark, MRRC_MARK_FREED(addr), __ATOMIC_RELAXED);
 	*top = (struct mrrc_mag_entry){ addr, mib };
-	/* likely the next of its class: its first line, without waiting */
-	__builtin_prefetch((void *) addr, 1);
 	mag->top = top + 1;
 	mrrc_biased_leave(&tcache->biased);
 	return true;
