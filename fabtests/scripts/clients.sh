@@ -557,16 +557,18 @@ parse()
 
 check_needs()
 {
-	local file only=${RUN[0]-}
+	local client command wanted=("${WANTED[@]}")
 
-	for file in "$CACHE/impi/bin/mpiexec.hydra" \
-		"$CACHE/mpich/bin/mpiexec"; do
-		[ -z "$only" ] || [[ $file == "$CACHE/$only/"* ]] || continue
-		[ -x "$file" ] || die "$file is missing; to install: $0 --setup"
+	[ ${#RUN[@]} -eq 0 ] || wanted=("${RUN[0]}")
+	for client in "${wanted[@]}"; do
+		case $client in
+		openmpi) command=mpirun.openmpi ;;
+		impi) command=$CACHE/impi/bin/mpiexec.hydra ;;
+		*) command=$CACHE/mpich/bin/mpiexec ;;
+		esac
+		command -v "$command" >/dev/null ||
+			die "$command is missing; to install: $0 --setup"
 	done
-	[ "${only:-openmpi}" != openmpi ] ||
-		command -v mpirun.openmpi >/dev/null ||
-		die "Open MPI is missing; to install: $0 --setup"
 	[ "$BUILD_ONLY" = no ] || return 0
 	[ -f "${FI_PROVIDER_PATH-}/libmrrc-fi.so" ] ||
 		die "FI_PROVIDER_PATH names no folder with our provider"
