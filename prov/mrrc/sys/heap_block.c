@@ -492,7 +492,7 @@ void mrrc_heap_trim_idle(struct mrrc_heap *heap, uint64_t now, uint64_t idle)
 	mrrc_mags_drain(heap, true);
 	mrrc_lock_acquire(&heap->lock);
 	heap->arena.now = now;
-	mrrc_depot_drain(heap, 0);
+	mrrc_depot_drain(heap);
 	mrrc_lock_release(&heap->lock);
 	if (now >= idle)
 		mrrc_heap_release(heap, now - idle);

@@ -72,12 +72,12 @@ void mrrc_depot_give(struct mrrc_heap *heap, unsigned class,
 	arena_give(heap, class, entry + room, count - room);
 }
 
-void mrrc_depot_drain(struct mrrc_heap *heap, unsigned first)
+void mrrc_depot_drain(struct mrrc_heap *heap)
 {
 	struct mrrc_depot *depot = heap->depot;
 	unsigned class;
 
-	for (class = first; class < MRRC_CLASSES; class ++) {
+	for (class = 0; class < MRRC_CLASSES; class ++) {
 		arena_give(heap, class, depot->entry[class], depot->n[class]);
 		depot->n[class] = 0;
 	}
@@ -109,12 +109,12 @@ uintptr_t mrrc_depot_take(struct mrrc_heap *heap, unsigned class)
 	return mrrc_depot_fill(heap, class, 1, &entry) ? entry.object : 0;
 }
 
-size_t mrrc_depot_kept(const struct mrrc_heap *heap, unsigned first)
+size_t mrrc_depot_kept(const struct mrrc_heap *heap)
 {
 	size_t bytes = 0;
 	unsigned class;
 
-	for (class = first; class < MRRC_CLASSES; class ++)
+	for (class = 0; class < MRRC_CLASSES; class ++)
 		bytes += heap->depot->n[class] * mrrc_class_size(class);
 	return bytes;
 }
@@ -124,9 +124,9 @@ bool mrrc_depot_reclaim(struct mrrc_heap *heap, size_t least)
 	bool much;
 
 	mrrc_lock_acquire(&heap->lock);
-	much = mrrc_depot_kept(heap, 0) >= least;
+	much = mrrc_depot_kept(heap) >= least;
 	if (much)
-		mrrc_depot_drain(heap, 0);
+		mrrc_depot_drain(heap);
 	mrrc_lock_release(&heap->lock);
 	return much;
 }

@@ -181,8 +181,7 @@ static unsigned hot_class(const struct mrrc_tcache *tcache, unsigned slot)
 	return class < MRRC_CLASSES ? class : MRRC_CLASSES;
 }
 
-void mrrc_mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
-		     unsigned first)
+void mrrc_mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
 {
 	const unsigned hot = hot_class(tcache, heap->slot);
 	uint64_t *out = &tcache->count[heap->slot].out;
@@ -190,13 +189,13 @@ void mrrc_mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 	struct mrrc_mag_entry entry;
 	unsigned class, n;
 
-	for (class = first; set && class < MRRC_CLASSES; class ++) {
+	for (class = 0; set && class < MRRC_CLASSES; class ++) {
 		n = mrrc_mag_n(&set->of[class]);
 		mrrc_depot_give(heap, class, set->entry[class], n);
 		set->of[class].top -= n;
 		*out += n;
 	}
-	if (hot == MRRC_CLASSES || hot < first)
+	if (hot == MRRC_CLASSES)
 		return;
 	entry = (struct mrrc_mag_entry){ tcache->hot.object, tcache->hot.mib };
 	tcache->hot.key = 0;
@@ -209,17 +208,24 @@ void mrrc_mags_count(const struct mrrc_tcache *tcache, unsigned slot,
 {
 	const struct mrrc_mag_count *count = &tcache->count[slot];
 	const struct mrrc_mags *set = tcache->mags[slot];
+	const unsigned hot = hot_class(tcache, slot);
 	uint64_t here = 0, sum = count->hot;
-	unsigned class;
+	unsigned class, n;
 
 	/*
 	 * what came from the heap or a free, and was not allocated, is in the
 	 * magazines
 	 */
-	*bytes = mrrc_mags_bytes(tcache, slot, 0);
-	here = hot_class(tcache, slot) != MRRC_CLASSES;
-	for (class = 0; set && class < MRRC_CLASSES; class ++)
-		here += mrrc_mag_n(&set->of[class]);
+	*bytes = 0;
+	if (hot != MRRC_CLASSES) {
+		*bytes = mrrc_class_size(hot);
+		here = 1;
+	}
+	for (class = 0; set && class < MRRC_CLASSES; class ++) {
+		n = mrrc_mag_n(&set->of[class]);
+		here += n;
+		*bytes += n * mrrc_class_size(class);
+	}
 	if (set)
 		sum += mags_allocs(set);
 	*allocs = sum;
@@ -233,48 +239,37 @@ void mrrc_mags_retire(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
 
 	mrrc_mags_count(tcache, heap->slot, &allocs, &frees, &bytes);
 	mrrc_lock_acquire(&heap->lock);
-	mrrc_mags_empty(heap, tcache, 0);
+	mrrc_mags_empty(heap, tcache);
 	heap->allocs += allocs;
 	heap->frees += frees;
 	mrrc_lock_release(&heap->lock);
 }
 
-size_t mrrc_mags_bytes(const struct mrrc_tcache *tcache, unsigned slot,
-		       unsigned first)
+size_t mrrc_mags_bytes(const struct mrrc_tcache *tcache, unsigned slot)
 {
-	const struct mrrc_mags *set = tcache->mags[slot];
-	const unsigned hot = hot_class(tcache, slot);
-	size_t bytes = 0;
-	unsigned class;
+	uint64_t allocs, frees;
+	size_t bytes;
 
-	if (hot != MRRC_CLASSES && hot >= first)
-		bytes = mrrc_class_size(hot);
-	for (class = first; set && class < MRRC_CLASSES; class ++)
-		bytes += mrrc_mag_n(&set->of[class]) * mrrc_class_size(class);
+	mrrc_mags_count(tcache, slot, &allocs, &frees, &bytes);
 	return bytes;
 }
 
 bool mrrc_mags_reclaim_own(struct mrrc_heap *heap, size_t least)
 {
 	struct mrrc_tcache *tcache = mrrc_tcache_self;
-	unsigned first;
+	size_t kept;
 
 	if (!heap->slot || !mrrc_biased_enter(&tcache->biased))
 		return false;
 	mrrc_lock_acquire(&heap->lock);
-	first = mrrc_reclaim_first(
-		mrrc_mags_bytes(tcache, heap->slot, MRRC_CLASS_SMALL) +
-			mrrc_depot_kept(heap, MRRC_CLASS_SMALL),
-		mrrc_mags_bytes(tcache, heap->slot, 0) +
-			mrrc_depot_kept(heap, 0),
-		least);
-	if (first < MRRC_CLASSES) {
-		mrrc_mags_empty(heap, tcache, first);
-		mrrc_depot_drain(heap, first);
+	kept = mrrc_mags_bytes(tcache, heap->slot) + mrrc_depot_kept(heap);
+	if (kept >= least) {
+		mrrc_mags_empty(heap, tcache);
+		mrrc_depot_drain(heap);
 	}
 	mrrc_lock_release(&heap->lock);
 	mrrc_biased_leave(&tcache->biased);
-	return first < MRRC_CLASSES;
+	return kept >= least;
 }
 
 bool mrrc_mags_any(const struct mrrc_tcache *tcache, unsigned slot)

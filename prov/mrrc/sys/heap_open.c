@@ -273,7 +273,7 @@ static void heap_end(struct mrrc_heap *heap, struct leaks *leaks)
 	heap_unlink(heap);
 	mrrc_mags_detach(heap);
 	mrrc_lock_acquire(&heap->lock);
-	mrrc_depot_drain(heap, 0);
+	mrrc_depot_drain(heap);
 	mrrc_lock_release(&heap->lock);
 	mrrc_heap_tell(heap);
 	leaks_of(heap, leaks);
@@ -308,7 +308,7 @@ static void trim_one(struct mrrc_heap *heap, void *arg)
 {
 	mrrc_mags_drain(heap, false);
 	mrrc_lock_acquire(&heap->lock);
-	mrrc_depot_drain(heap, 0);
+	mrrc_depot_drain(heap);
 	mrrc_lock_release(&heap->lock);
 	mrrc_heap_tell(heap);
 	mrrc_heap_release(heap, UINT64_MAX);
@@ -375,7 +375,7 @@ static void count_one(struct mrrc_heap *heap, struct mrrc_heap_stats *stats)
 	/* threads go on meanwhile: never below zero */
 	if (stats->allocs > stats->frees)
 		stats->live = stats->allocs - stats->frees;
-	stats->kept_bytes = kept + mrrc_depot_kept(heap, 0);
+	stats->kept_bytes = kept + mrrc_depot_kept(heap);
 	stats->live_bytes = heap->own_bytes;
 	if (heap->arena.out_bytes > stats->kept_bytes)
 		stats->live_bytes += heap->arena.out_bytes - stats->kept_bytes;

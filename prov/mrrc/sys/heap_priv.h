@@ -199,18 +199,6 @@ static inline unsigned mrrc_mag_n(const struct mrrc_mag *mag)
 	return (uintptr_t) mag->top % MRRC_MAG_BYTES / sizeof(*mag->top);
 }
 
-/*
- * Where bytes are reclaimed: the first class of what is emptied; MRRC_CLASSES:
- * there is less than that.
- */
-static inline unsigned mrrc_reclaim_first(size_t large, size_t all,
-					  size_t least)
-{
-	if (least > 1 && large >= least)
-		return MRRC_CLASS_SMALL;
-	return all >= least ? 0 : MRRC_CLASSES;
-}
-
 void mrrc_class_table_init(void);
 /* Memory for bookkeeping. NULL: none. */
 void *mrrc_mags_map(size_t len);
@@ -236,26 +224,22 @@ void mrrc_hot_fill(struct mrrc_tcache *tcache, uintptr_t addr, unsigned class,
  */
 void mrrc_hot_look(struct mrrc_tcache *tcache, struct mrrc_mags *set);
 /*
- * If this thread's magazines and the depot have so many bytes, to the arena:
- * the large objects if they are as much, which give back whole spans, else all.
- * 1: all. true: they had.
+ * If this thread's magazines and the depot have so many bytes, all of them to
+ * the arena. true: they had.
  */
 bool mrrc_mags_reclaim_own(struct mrrc_heap *heap, size_t least);
 
 /*
- * From here on the biased lock is shut, or its owner calls. first: only classes
- * from this one on.
+ * From here on the biased lock is shut, or its owner calls.
  */
 
 /* Does the thread have objects or counters of the heap? */
 bool mrrc_mags_any(const struct mrrc_tcache *tcache, unsigned slot);
 void mrrc_mags_count(const struct mrrc_tcache *tcache, unsigned slot,
 		     uint64_t *allocs, uint64_t *frees, size_t *bytes);
-size_t mrrc_mags_bytes(const struct mrrc_tcache *tcache, unsigned slot,
-		       unsigned first);
+size_t mrrc_mags_bytes(const struct mrrc_tcache *tcache, unsigned slot);
 /* To the arena, by way of the depot. The heap's lock held. */
-void mrrc_mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
-		     unsigned first);
+void mrrc_mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache);
 /*
  * Empty, and counted; the caller unmaps the magazines. The lock of the list of
  * threads held.
@@ -294,8 +278,8 @@ unsigned mrrc_depot_fill(struct mrrc_heap *heap, unsigned class, unsigned count,
 uintptr_t mrrc_depot_take(struct mrrc_heap *heap, unsigned class);
 void mrrc_depot_give(struct mrrc_heap *heap, unsigned class,
 		     const struct mrrc_mag_entry *entry, unsigned count);
-void mrrc_depot_drain(struct mrrc_heap *heap, unsigned first);
-size_t mrrc_depot_kept(const struct mrrc_heap *heap, unsigned first);
+void mrrc_depot_drain(struct mrrc_heap *heap);
+size_t mrrc_depot_kept(const struct mrrc_heap *heap);
 /* As mrrc_mags_reclaim(), of a heap without magazines. Its lock not held. */
 bool mrrc_depot_reclaim(struct mrrc_heap *heap, size_t least);
 

@@ -222,7 +222,7 @@ void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only)
 		count = &tcache->count[heap->slot];
 		mrrc_mags_count(tcache, heap->slot, &allocs, &frees, &bytes);
 		if (!idle_only || allocs + frees == count->seen)
-			mrrc_mags_empty(heap, tcache, 0);
+			mrrc_mags_empty(heap, tcache);
 		count->seen = allocs + frees;
 	}
 	mrrc_lock_release(&heap->lock);
@@ -233,8 +233,7 @@ void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only)
 bool mrrc_mags_reclaim(struct mrrc_heap *heap, size_t least)
 {
 	struct mrrc_tcache *tcache;
-	size_t large, all;
-	unsigned first;
+	size_t kept;
 
 	/* without magazines there is the depot */
 	if (!heap->slot)
@@ -242,23 +241,18 @@ bool mrrc_mags_reclaim(struct mrrc_heap *heap, size_t least)
 	pthread_mutex_lock(&mags.lock);
 	mags_shut();
 	mrrc_lock_acquire(&heap->lock);
-	large = mrrc_depot_kept(heap, MRRC_CLASS_SMALL);
-	all = mrrc_depot_kept(heap, 0);
+	kept = mrrc_depot_kept(heap);
 	MAGS_FOREACH(tcache)
-	{
-		large += mrrc_mags_bytes(tcache, heap->slot, MRRC_CLASS_SMALL);
-		all += mrrc_mags_bytes(tcache, heap->slot, 0);
-	}
-	first = mrrc_reclaim_first(large, all, least);
-	if (first < MRRC_CLASSES) {
+	kept += mrrc_mags_bytes(tcache, heap->slot);
+	if (kept >= least) {
 		MAGS_FOREACH(tcache)
-		mrrc_mags_empty(heap, tcache, first);
-		mrrc_depot_drain(heap, first);
+		mrrc_mags_empty(heap, tcache);
+		mrrc_depot_drain(heap);
 	}
 	mrrc_lock_release(&heap->lock);
 	mags_open();
 	pthread_mutex_unlock(&mags.lock);
-	return first < MRRC_CLASSES;
+	return kept >= least;
 }
 
 size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs, uint64_t *frees)

@@ -190,23 +190,6 @@ static void limited_heap(size_t max_bytes)
 	ck_assert_uint_eq(heap->shards, 1);
 }
 
-/* They give back whole spans; small ones rarely do, and are fetched again. */
-START_TEST(large_ones_are_used_first)
-{
-	const unsigned small = mrrc_class_of(1024);
-
-	if (mrrc_heap_watched)
-		skip("a tool watches: nothing is kept");
-	limited_heap(2 * MIB);
-	keep_some(1024, KEPT_CNT);
-	keep_some(KEPT_SIZE, 12);
-	heap_put(heap_get(heap, 1, MIB / 2, 0));
-	ck_assert_uint_eq(heap_fake.regs, 1);
-	ck_assert_uint_ne(
-		mrrc_mag_n(&mrrc_tcache_self->mags[heap->slot]->of[small]), 0);
-}
-END_TEST
-
 static void *keep_one(void *arg)
 {
 	sem_t *sem = arg;
@@ -349,7 +332,6 @@ Suite *heap_wait_suite(void)
 	tcase_add_loop_test(tcase, biased_locks_are_waited_for, 0, 5);
 	tcase_add_loop_test(tcase, what_is_kept_is_used_first, 0, 2);
 	tcase_add_test(tcase, what_the_depot_has_is_used_first);
-	tcase_add_test(tcase, large_ones_are_used_first);
 	tcase_add_test(tcase, all_are_used_at_the_limit);
 	tcase_add_test(tcase, walks_are_waited_for);
 	tcase_add_loop_test(tcase, cancelled_threads_go_on, 0, 2);
