@@ -277,7 +277,7 @@ static void run(const struct row *row)
 		ft_stage("%zu bytes in parts of %zu, %u pipes, round %u",
 			 row->size, row->part, row->pipes, round);
 		for (w = round; w < round + WAYS; w++) {
-			/* back in each second round: who comes after whom */
+			/* a way pays for the one before: so in both orders */
 			way = round & 1 ? WAYS - 1 - w % WAYS : w % WAYS;
 			if (can[way])
 				can[way] = timed(way, row, round);

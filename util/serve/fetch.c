@@ -38,7 +38,7 @@ void fetch_end(struct fetch *fetch)
 	free(fetch->remote);
 	free(fetch->local_path);
 	fetch->state = FETCH_NONE;
-	/* answers that are on their way are nobody's */
+	/* answers that still come belong to no phase */
 	fetch->phase = 0;
 }
 

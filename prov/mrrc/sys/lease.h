@@ -81,7 +81,7 @@ int mrrc_lease_hold(struct mrrc_lease *lease, uint64_t offset, size_t len,
 		    struct mrrc_lease_hold *hold, char **addr);
 void mrrc_lease_release(struct mrrc_lease_hold *hold);
 
-/* Does a writer wait for it, who may write when it is released? */
+/* Does a writer wait for the lease, which this hold keeps? */
 bool mrrc_lease_wanted(const struct mrrc_lease_hold *hold);
 
 /* May what was read not be the file's? When all of it has been read. */

@@ -383,7 +383,7 @@ START_TEST(test_stopped)
 }
 END_TEST
 
-/* However long nobody has looked, a process has time to answer. */
+/* A process has time to answer, however long ago the last look was. */
 START_TEST(test_not_deaf)
 {
 	struct mrrc_node_shm *shm = shm_open_here(), *b = shm_open_here();
