@@ -65,6 +65,7 @@ interrupted()
 {
 	trap '' INT TERM HUP
 	end_child
+	[ -z "$SHOWN" ] || wait "$SHOWN"
 	[ ! -s "$DATA" ] || summary "interrupted: what was measured until then"
 }
 
@@ -123,7 +124,7 @@ main()
 {
 	local addr=
 
-	WHERE=device QUICK=no ASK=yes CORE=verbs MONITOR='' RC=0
+	WHERE=device QUICK=no ASK=yes CORE=verbs RC=0
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--tcp-only) WHERE=tcp CORE=tcp ;;
@@ -163,7 +164,7 @@ main()
 		;;
 	esac
 	summary
-	[ "$MONITOR" != none ] || RC=2
+	[ "$(monitor_used)" != none ] || RC=2
 	if [ $RC -eq 0 ]; then
 		say "   Took $(minutes $SECONDS)."
 	elif [ $RC -eq 1 ]; then

@@ -76,21 +76,12 @@ end_on_signals()
 }
 end_on_signals end_child
 
-# logged TITLE LOG COMMAND...: runs COMMAND with its output in LOG, prints a
-# sign of life now and then, and the end of LOG if it fails.  COMMAND, and what
-# it may leave running, does not inherit descriptor 9, which locks (see below).
-logged()
+# progress TITLE LOG PID: a sign of life now and then, until PID has ended.
+progress()
 {
-	local title=$1 log=$2 pid rc start=$SECONDS told=0 spent
+	local title=$1 log=$2 pid=$3 start=$SECONDS told=0 spent
 
-	shift 2
-	mkdir -p "$(dirname "$log")"
-	set -m
-	"$@" >"$log" 2>&1 </dev/null 9>&- &
-	pid=$!
-	set +m
-	CHILD=$pid
-	while kill -0 $pid 2>/dev/null; do
+	while kill -0 "$pid" 2>/dev/null; do
 		sleep 0.2
 		spent=$((SECONDS - start))
 		if [ -t 1 ]; then
@@ -102,10 +93,30 @@ logged()
 				"$(tail -n 1 "$log" | cut -c 1-60)"
 		fi
 	done
+	[ -t 1 ] && printf '\r'
+}
+
+# logged TITLE LOG COMMAND...: runs COMMAND with its output in LOG, and shows its
+# progress, and the end of LOG if it fails.  COMMAND, and what it may leave
+# running, does not inherit descriptor 9, which locks (see below).  This shell
+# only waits: a trap that runs while bash (5.2) reads a command substitution may
+# not be understood.
+logged()
+{
+	local title=$1 log=$2 pid rc start=$SECONDS
+
+	shift 2
+	mkdir -p "$(dirname "$log")"
+	set -m
+	"$@" >"$log" 2>&1 </dev/null 9>&- &
+	pid=$!
+	set +m
+	CHILD=$pid
+	(trap '' HUP INT TERM; progress "$title" "$log" $pid) 9>&- &
+	wait $!
 	wait $pid
 	rc=$?
 	CHILD=
-	[ -t 1 ] && printf '\r'
 	if [ $rc -eq 0 ]; then
 		say "   $title: done in $(minutes $((SECONDS - start)))"
 	else

@@ -8,6 +8,8 @@
 
 DEMO=$TOP/util/sh/demo
 TABLE=			# whose head was printed last
+MONITOR=		# the first that was named
+SHOWN=			# the process that shows
 declare -A CELL=()	# of the present row of the first table
 
 table_is()
@@ -132,11 +134,26 @@ is_data()
 	return 1
 }
 
+# Shows what is data of the lines that come in, and keeps it.
+show_lines()
+{
+	local line
+
+	while IFS= read -r line; do
+		# shellcheck disable=SC2086 # words
+		is_data ${line:-none} || continue
+		echo "$line" >>"$DATA"
+		# shellcheck disable=SC2086
+		show_line $line
+	done
+}
+
 # stream TITLE COMMAND...: runs COMMAND, shows each line when it comes, and
-# keeps it.  Like logged().
+# keeps it.  Like logged(); this shell only waits, since bash (5.2) may not
+# understand a trap that runs while it reads a command substitution.
 stream()
 {
-	local title=$1 log=$LOGS/demo-$CORE.log line part="" pid rc start=$SECONDS
+	local title=$1 log=$LOGS/demo-$CORE.log pid rc start=$SECONDS
 
 	shift
 	mkdir -p "$LOGS"
@@ -146,24 +163,16 @@ stream()
 	pid=$!
 	set +m
 	CHILD=$pid
-	exec 7<"$log"
-	while :; do
-		kill -0 $pid 2>/dev/null || CHILD=
-		while IFS= read -r line <&7; do
-			line=$part$line part=
-			# shellcheck disable=SC2086 # words
-			is_data ${line:-none} || continue
-			echo "$line" >>"$DATA"
-			# shellcheck disable=SC2086
-			show_line $line
-		done
-		part=$part$line
-		[ -n "$CHILD" ] || break
-		sleep 0.2
-	done
-	exec 7<&-
+	(
+		trap '' INT TERM HUP
+		tail -n +1 -s 0.2 -f --pid=$pid "$log" | show_lines
+	) &
+	SHOWN=$!
+	wait $SHOWN
 	wait $pid
 	rc=$?
+	# shellcheck disable=SC2034 # common.sh's
+	CHILD=
 	if [ $rc -ne 0 ]; then
 		say "   $title: FAILED (status $rc) after" \
 			"$(minutes $((SECONDS - start)))"
@@ -173,14 +182,23 @@ stream()
 	return $rc
 }
 
+# How ofi_mrrc watched memory, once that is known.
+monitor_used()
+{
+	awk '$1 == "monitor" { print $2; exit }' "$DATA"
+}
+
 # The three answers, of what there is.
 summary()
 {
+	local monitor
+
 	say
 	say "== summary${1:+ ($1)}"
 	touch "$DATA"
+	monitor=$(monitor_used)
 	awk -v "verbs=$([ "$CORE" = verbs ] && echo 1)" \
-		-v "monitor=$MONITOR" -f "$DEMO/names.awk" \
+		-v "monitor=$monitor" -f "$DEMO/names.awk" \
 		-f "$DEMO/summary.awk" "$DATA"
 	awk -f "$DEMO/names.awk" -f "$DEMO/picture.awk" "$DATA" >"$PICTURE" &&
 		say "   Picture: $PICTURE"
