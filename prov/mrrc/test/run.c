@@ -23,6 +23,16 @@ void end_in(unsigned seconds)
 	alarm(seconds);
 }
 
+void add_test(TCase *tcase, const TTest *test, int sig, int exit_value,
+	      int start, int end)
+{
+	const char *only = getenv("MRRC_TEST");
+
+	/* in parentheses it is Check's own */
+	if (!only || !*only || !strcmp(only, test->name))
+		(_tcase_add_test)(tcase, test, sig, exit_value, start, end);
+}
+
 static int run(SRunner *runner, enum fork_status fork)
 {
 	int failed;

@@ -99,6 +99,14 @@ Suite *sockets_suite(void);
 Suite *pages_suite(void);
 Suite *pause_suite(void);
 
+/*
+ * With MRRC_TEST=NAME in the environment only tests of this name are added to
+ * their cases, as mutate.sh has it.
+ */
+void add_test(TCase *tcase, const TTest *test, int sig, int exit_value,
+	      int start, int end);
+#define _tcase_add_test(...) add_test(__VA_ARGS__)
+
 /* It translates code, and does not see that libc's has changed. */
 bool under_valgrind(void);
 
