@@ -132,7 +132,7 @@ bench_node()
 	table 12 "N * N N Z Z" < <(node_counted "$counted")
 	say
 	time=$(node_counted "$counted" |
-		awk '$2 != "none" && $4 > worst { worst = $4 }
+		awk 'NR > 1 && $2 != "none" && $4 > worst { worst = $4 }
 			END { print worst }')
 	read -r worst peak < <(awk '
 		/^case/ && $4 / $3 > worst { worst = $4 / $3 }
