@@ -110,6 +110,9 @@ void add_test(TCase *tcase, const TTest *test, int sig, int exit_value,
 /* It translates code, and does not see that libc's has changed. */
 bool under_valgrind(void);
 
+/* So many rounds of a model; a tenth under valgrind, which is slow. */
+unsigned rounds_of(unsigned all);
+
 /* Without forking: monitors and threads belong to one process. */
 int run_suites(Suite *(*const *suites)(void), unsigned count);
 

@@ -182,7 +182,7 @@ START_TEST(test_rules)
 	unsigned turn;
 	size_t i;
 
-	for (turn = 0; turn < 20000; turn++) {
+	for (turn = 0; turn < rounds_of(20000); turn++) {
 		draw(&seed);
 		level = mrrc_node_level(&view);
 		sum = mrrc_node_reserved(&view);

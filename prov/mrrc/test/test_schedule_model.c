@@ -207,7 +207,7 @@ START_TEST(test_model)
 		model[i].len = 4096 * (1 + seed_below(&seed, 8));
 		mrrc_scheduled_init(&item[i], model[i].len);
 	}
-	for (round = 0; round < 60; round++) {
+	for (round = 0; round < rounds_of(60); round++) {
 		for (i = 0; i < MANY; i++) {
 			if (!seed_below(&seed, 30))
 				continue;

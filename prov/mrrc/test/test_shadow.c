@@ -214,12 +214,12 @@ START_TEST(test_model)
 {
 	uint32_t hints[8] = { 0 };
 	unsigned long seed = 1;
-	unsigned first, pages;
-	int i;
+	const unsigned steps = rounds_of(STEPS);
+	unsigned first, pages, i;
 
 	memset(&model, 0, sizeof(model));
 	open_with(LIMIT, RANGES);
-	for (i = 0; i < STEPS; i++) {
+	for (i = 0; i < steps; i++) {
 		seed = seed * 6364136223846793005 + 1442695040888963407;
 		first = (seed >> 33) % SPACE;
 		pages = 1 + (seed >> 40) % (seed >> 50 & 1 ? 4 : 12);
