@@ -35,7 +35,8 @@ usage()
 	Without STAGE, what finds most, some 20 minutes on two processors:
 	$(words "$QUICK_STAGES").
 	Tests make a fifth of their rounds; FT_PERCENT=100 has them make all.
-	With --all, what .ci/run runs, all rounds of these and
+	With --all, what .ci/run runs, all rounds of these (in the virtual machine
+	30 %), and
 	$(words "$OTHER_STAGES").
 
 	  unit       build with warnings as errors; unit tests, purity gate,

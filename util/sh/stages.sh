@@ -22,6 +22,8 @@ readonly HOOKED=msg,rma,mr,readonly,unmap,limits,close,threads,alloc
 readonly FILES=files,files_ahead,files_direct,files_change,files_stopped
 # of the rounds of functional tests, under tools that slow them down
 readonly SLOW_PERCENT=10
+# in the emulated machine
+readonly GUEST_PERCENT=30
 readonly SUPP=$TOP/fabtests/suppressions
 # run on the host and in the guest
 readonly SIM="provider and simulator, counter by counter"
@@ -127,8 +129,8 @@ boot_parts()
 
 	shift
 	logged "in the guest" "$GUEST_DIR/guest.log" "$GUEST" -t "$limit" \
-		-w "$GUEST_DIR" -e "FT_PERCENT=${FT_PERCENT-100}" "$@" \
-		-- bash "$GUEST_DIR/parts.sh" && return
+		-w "$GUEST_DIR" -e "FT_PERCENT=${FT_PERCENT-$GUEST_PERCENT}" \
+		"$@" -- bash "$GUEST_DIR/parts.sh" && return
 	ENDED=$(tail -n 3 "$GUEST_DIR/guest.log" | cut -c 1-200 | paste -s -d' ')
 	say "   the guest: $ENDED"
 	return 1
@@ -411,7 +413,7 @@ stage_distcheck()
 	}
 	check "make distcheck" logged "make distcheck" \
 		"$LOGS/distcheck.log" \
-		make -C "$BUILD/dist" -j "$JOBS" distcheck \
+		env HEAP_OPERATIONS=20000 MRRC_RACE_MS=100 make -C "$BUILD/dist" -j "$JOBS" distcheck \
 		DISTCHECK_CONFIGURE_FLAGS="--enable-werror ac_cv_prog_PANDOC="
 	check "what is installed" logged "test_install.sh" \
 		"$LOGS/install.log" "$SCRIPTS/test_install.sh" "$BUILD/dist"
