@@ -413,7 +413,8 @@ stage_distcheck()
 	}
 	check "make distcheck" logged "make distcheck" \
 		"$LOGS/distcheck.log" \
-		env HEAP_OPERATIONS=20000 MRRC_RACE_MS=100 make -C "$BUILD/dist" -j "$JOBS" distcheck \
+		env HEAP_OPERATIONS=20000 MRRC_RACE_MS=100 \
+		make -C "$BUILD/dist" -j "$JOBS" distcheck \
 		DISTCHECK_CONFIGURE_FLAGS="--enable-werror ac_cv_prog_PANDOC="
 	check "what is installed" logged "test_install.sh" \
 		"$LOGS/install.log" "$SCRIPTS/test_install.sh" "$BUILD/dist"
