@@ -24,7 +24,7 @@ ME=${0##*/}
 readonly QUICK_STAGES="verbs unit asan valgrind tcp rdm tsan"
 readonly OTHER_STAGES="verbs13 libfabric2 distcheck mutations smoke demo net
 	hook alloc kokkos openmpi fuzz"
-# of the rounds of functional tests, but with --all
+# of the rounds of functional tests: with --all only in the virtual machine
 readonly FEW_PERCENT=20
 
 usage()
@@ -36,7 +36,7 @@ usage()
 	$(words "$QUICK_STAGES").
 	Tests make a fifth of their rounds; FT_PERCENT=100 has them make all.
 	With --all, what .ci/run runs, all rounds of these (in the virtual machine
-	30 %), and
+	a fifth), and
 	$(words "$OTHER_STAGES").
 
 	  unit       build with warnings as errors; unit tests, purity gate,

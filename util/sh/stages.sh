@@ -22,8 +22,6 @@ readonly HOOKED=msg,rma,mr,readonly,unmap,limits,close,threads,alloc
 readonly FILES=files,files_ahead,files_direct,files_change,files_stopped
 # of the rounds of functional tests, under tools that slow them down
 readonly SLOW_PERCENT=10
-# in the emulated machine
-readonly GUEST_PERCENT=30
 readonly SUPP=$TOP/fabtests/suppressions
 # run on the host and in the guest
 readonly SIM="provider and simulator, counter by counter"
@@ -129,7 +127,7 @@ boot_parts()
 
 	shift
 	logged "in the guest" "$GUEST_DIR/guest.log" "$GUEST" -t "$limit" \
-		-w "$GUEST_DIR" -e "FT_PERCENT=${FT_PERCENT-$GUEST_PERCENT}" \
+		-w "$GUEST_DIR" -e "FT_PERCENT=${FT_PERCENT-$FEW_PERCENT}" \
 		"$@" -- bash "$GUEST_DIR/parts.sh" && return
 	ENDED=$(tail -n 3 "$GUEST_DIR/guest.log" | cut -c 1-200 | paste -s -d' ')
 	say "   the guest: $ENDED"
