@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_files_stopped: a process is stopped while a part of a file is sent,
- * for so long that the kernel takes the file's lease by force and lets a writer
- * go on. The operation has to end with an error. It takes as long as the kernel
- * waits: 45 seconds if /proc/sys/fs/lease-break-time was not changed.
+ * fi_mrrc_files_stopped: a process is stopped while a part of a file is sent and
+ * another is written where the peer's tag says, for so long that the kernel takes
+ * the file's lease by force and lets a writer go on. Both operations have to end
+ * with an error. It takes as long as the kernel waits: 45 seconds if
+ * /proc/sys/fs/lease-break-time was not changed.
  */
 #include "ft_mrrc.h"
 
@@ -15,6 +16,7 @@
 #define LEN_TCP	  (48UL << 20)
 #define LEN_VERBS (1UL << 20)
 #define SEED	  7
+#define TAG	  9
 
 static struct ft_pair pair;
 static char dir[64], path[80];
@@ -47,10 +49,21 @@ static void stop(void)
 		 "the writer: %d", status);
 }
 
+static void failed(struct fid_mrrc_file *file)
+{
+	struct ft_comp comp;
+
+	ft_wait_any(&pair.c, FT_TX, &comp);
+	FT_CHECK(comp.err == FI_EIO && comp.ctx == file, "error %d, context %p",
+		 comp.err, comp.ctx);
+}
+
 static void stopped(size_t len)
 {
 	struct fi_mrrc_file_attr attr = { .size = sizeof(attr) };
 	char *in = ft_map(NULL, len), *data = ft_map(NULL, len);
+	char *target = ft_map(NULL, len);
+	struct fi_mrrc_file_msg msg;
 	struct fid_mrrc_file *file;
 	struct ft_comp comp;
 	int fd;
@@ -59,19 +72,28 @@ static void stopped(size_t len)
 	fd = ft_file_make(path, data, len);
 	FT_CALL(fi_mrrc_file_open(pair.dom[1].domain, fd, FI_MRRC_FILE_MAP,
 				  &file, NULL));
+	msg = fi_mrrc_file_part(0, len, pair.c.to, file);
+	msg.tag = TAG;
+	FT_POST(&pair.s,
+		fi_cwtag(pair.s.ep, target, len, NULL, pair.s.to, TAG, target));
+	usleep(20000);
+	ft_progress(&pair.c);
 	FT_POST(&pair.c,
 		fi_mrrc_file_send(file, pair.c.ep, 0, len, pair.c.to, file));
+	FT_POST(&pair.c,
+		fi_mrrc_file_cwritemsg(file, pair.c.ep, &msg, FI_COMPLETION));
 	FT_CALL(fi_mrrc_file_query(file, &attr));
-	FT_CHECK(attr.mapped == 1, "not mapped: %s", attr.why);
+	FT_CHECK(attr.mapped == 2, "not mapped: %s", attr.why);
 	stop();
 	FT_POST(&pair.s, fi_recv(pair.s.ep, in, len, NULL, FT_ANY, in));
-	ft_wait_any(&pair.c, FT_TX, &comp);
-	FT_CHECK(comp.err == FI_EIO && comp.ctx == file, "error %d, context %p",
-		 comp.err, comp.ctx);
+	failed(file);
+	failed(file);
+	ft_wait_any(&pair.s, FT_RX, &comp);
 	ft_wait_any(&pair.s, FT_RX, &comp);
 	FT_CALL(fi_close(&file->fid));
 	close(fd);
 	ft_unmap(in, len);
+	ft_unmap(target, len);
 	ft_unmap(data, len);
 }
 
@@ -79,6 +101,8 @@ int main(int argc, char **argv)
 {
 	struct ft_attr attr = FT_ATTR;
 	bool maps;
+
+	attr.cw = attr.cw_pep = true;
 
 	ft_init(argc, argv);
 	if (ft_opts.raw)

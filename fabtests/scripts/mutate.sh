@@ -234,7 +234,7 @@ run()
 	fabtest)
 		FI_PROVIDER_PATH=$PWD/.libs timeout -k 5 $((2 * LIMIT)) \
 			"$TOP/fabtests/scripts/runfabtests.sh" \
-			-b "$PWD/fabtests" -T $LIMIT -t "$2" \
+			-b "$PWD/fabtests" -T $((3 * LIMIT / 2)) -t "$2" \
 			"${3-tcp;ofi_mrrc}"
 		;;
 	script)
