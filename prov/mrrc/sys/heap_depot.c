@@ -14,6 +14,8 @@
 
 /* A magazine takes so many bytes from the arena at once, or one object. */
 #define REFILL_BYTES ((size_t) 32 << 10)
+/* All shards' depots together keep so many bytes of a class. */
+#define DEPOT_BYTES ((size_t) 256 << 10)
 
 /*
  * Objects that the depot holds: fewer of large classes, and no more of all
@@ -21,12 +23,13 @@
  */
 static unsigned depot_cap(const struct mrrc_heap *heap, unsigned class)
 {
-	const unsigned all = class < 32 ? MRRC_DEPOT : class < 56 ? 64 : 16;
 	const unsigned least = class < 56 ? MRRC_MAG / 2 : 16;
-	const unsigned cap = all / heap->main->shards;
+	size_t cap = DEPOT_BYTES / mrrc_class_size(class);
 
-	if (class >= MRRC_CLASS_SMALL)
-		return all;
+	if (cap > MRRC_DEPOT)
+		cap = MRRC_DEPOT;
+	if (class < MRRC_CLASS_SMALL)
+		cap /= heap->main->shards;
 	return cap > least ? cap : least;
 }
 

@@ -17,7 +17,7 @@
 #define MRRC_SLOTS	256u /* heaps with magazines; 0 is none's */
 #define MRRC_SHARDS_MAX 16u
 #define MRRC_MAG	63u  /* objects of a class that a thread keeps */
-#define MRRC_DEPOT	128u /* and that a heap keeps */
+#define MRRC_DEPOT	512u /* and that a heap keeps */
 
 #define mrrc_likely(x) __builtin_expect(!!(x), 1)
 
