@@ -62,9 +62,7 @@ struct mrrc_heap_mib {
 	void *domain; /* the block's, as is cookie */
 	void *cookie;
 	struct mrrc_heap_block *block;
-	/* the caller's */
-	uint16_t slot;
-	uint16_t serves; /* bit mrrc_tcache.shard: gets small objects here */
+	uint16_t slot; /* the caller's */
 	_Alignas(64) struct mrrc_heap_cut cut[MRRC_MIB_PAGES];
 };
 

@@ -147,22 +147,19 @@ static int heap_grow(struct mrrc_heap *heap, size_t len, enum grow_step *step)
 static uintptr_t take_magazine(struct mrrc_heap *heap, unsigned class)
 {
 	struct mrrc_tcache *tcache = mrrc_tcache_get();
+	struct mrrc_mag_entry entry = { 0 };
 	struct mrrc_mags *set;
-	uintptr_t object = 0;
 
 	if (!tcache || !mrrc_biased_enter(&tcache->biased))
 		return 0;
 	set = mrrc_mags_get(tcache, heap);
-	if (set) {
-		mrrc_hot_look(tcache, set);
-		if (mrrc_mag_n(&set->of[class]) ||
-		    mrrc_mags_refill(heap, tcache, class)) {
-			object = (--set->of[class].top)->object;
-			set->left--;
-		}
+	if (set && (mrrc_mag_n(&set->of[class]) ||
+		    mrrc_mags_refill(heap, tcache, class))) {
+		entry = *--set->of[class].top;
+		mrrc_hot_offer(tcache, heap, class, &entry);
 	}
 	mrrc_biased_leave(&tcache->biased);
-	return object;
+	return entry.object;
 }
 
 static uintptr_t take_direct(struct mrrc_heap *heap, unsigned class,

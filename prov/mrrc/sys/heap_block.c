@@ -165,8 +165,6 @@ static int block_publish(struct mrrc_heap_block *block)
 {
 	const struct mrrc_heap *heap = block->heap;
 	struct mrrc_heap_mib *mib;
-	unsigned i;
-
 	const uintptr_t end = block->own ? block->base + 1 :
 					   block->base + block->len;
 	uintptr_t addr;
@@ -174,10 +172,6 @@ static int block_publish(struct mrrc_heap_block *block)
 	for (addr = block->base; addr < end; addr += MRRC_MIB) {
 		mib = mrrc_block_mib(block, addr);
 		mrrc_mib_init(mib, block, heap->slot);
-		for (i = 0; i < MRRC_SHARDS_MAX; i++) {
-			if (mrrc_heap_serves(heap, i))
-				mib->serves |= 1u << i;
-		}
 	}
 	return mrrc_heap_map_add(block);
 }

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Allocate and free (heap.h), the fast path: enter the thread's biased lock,
- * and take or put one address, which is in the hot slot (what the thread freed
- * last) or in its magazine for heap and class. Everything else, from an empty
- * magazine to a mistake, is for the functions named slow, which start from the
- * beginning: the fast path has changed nothing by then. Where tools watch
- * (heap_watch.h) biased locks stay shut, so that the tools see each call.
- *
- * A caller that is to be fast keeps mrrc_hot_fill() out of line: registers that
- * a function saves for a call are saved on all its paths.
+ * and take or put one address, which is in the hot slot or in the thread's
+ * magazine for heap and class. Everything else, from an empty magazine to a
+ * mistake, is for the functions named slow, which start from the beginning: the
+ * fast path has changed nothing by then. Where tools watch (heap_watch.h) biased
+ * locks stay shut, so that the tools see each call.
  */
 #ifndef MRRC_HEAP_FAST_H
 #define MRRC_HEAP_FAST_H
@@ -78,21 +75,6 @@ static inline unsigned mrrc_heap_class_aligned(size_t len, size_t align)
 	return class;
 }
 
-/*
- * mrrc_hot_key() of what the thread gets objects of the class from: large ones
- * come from the heap itself, small ones from the thread's shard.
- */
-static mrrc_always_inline unsigned
-mrrc_heap_id(struct mrrc_heap *heap, const struct mrrc_tcache *tcache,
-	     unsigned class)
-{
-	/* no jump */
-	const unsigned at = tcache->shard & -(class < MRRC_CLASS_SMALL);
-
-	return atomic_load_explicit(&heap->key[at], memory_order_relaxed) +
-	       class;
-}
-
 struct mrrc_heap_got {
 	uintptr_t object;
 	void *cookie;
@@ -100,45 +82,63 @@ struct mrrc_heap_got {
 
 /* ---- allocate: inside the biased lock ------------------------------------------- */
 
+/*
+ * Magazines for what the thread gets objects of the class from: large ones come
+ * from the heap itself, small ones from the thread's shard. NULL: none yet.
+ */
+static mrrc_always_inline struct mrrc_mags *
+mrrc_heap_mags(struct mrrc_heap *heap, const struct mrrc_tcache *tcache,
+	       unsigned class)
+{
+	/* no jump */
+	const unsigned at = tcache->shard & -(class < MRRC_CLASS_SMALL);
+
+	return tcache->mags[atomic_load_explicit(&heap->serves[at],
+						 memory_order_relaxed)];
+}
+
 /* From the hot slot, if it has the class. Then the biased lock is left. */
-static mrrc_always_inline bool mrrc_heap_get_hot(struct mrrc_heap *heap,
-						 struct mrrc_tcache *tcache,
-						 unsigned id, size_t len,
+static mrrc_always_inline bool mrrc_heap_get_hot(struct mrrc_tcache *tcache,
+						 const struct mrrc_mag *mag,
+						 unsigned class, size_t len,
 						 struct mrrc_heap_got *got)
 {
 	struct mrrc_hot *hot = &tcache->hot;
 
-	if (!mrrc_likely(hot->key == id))
+	if (!mrrc_likely(hot->mag == mag))
 		return false;
-	hot->key = 0;
+	hot->mag = NULL;
 	++*hot->count;
 	got->object = hot->object;
 	got->cookie = hot->cookie;
 	__atomic_store_n(hot->mark, MRRC_MARK_LIVE(got->object),
 			 __ATOMIC_RELAXED);
-	mrrc_heap_debug_alloc(heap->domain, hot->mib->block, got->object, len,
-			      mrrc_class_size(mrrc_hot_class(id)));
+	mrrc_heap_debug_alloc(hot->mib->domain, hot->mib->block, got->object,
+			      len, mrrc_class_size(class));
 	mrrc_biased_leave(&tcache->biased);
 	return true;
 }
 
-/* From the magazine; false: take the slow path. The biased lock is left. */
-static mrrc_always_inline bool mrrc_heap_get_mag(struct mrrc_heap *heap,
-						 struct mrrc_tcache *tcache,
-						 unsigned id, size_t len,
-						 struct mrrc_heap_got *got)
+/*
+ * From the hot slot, or else from the magazine; false: take the slow path. The
+ * biased lock is left.
+ */
+static mrrc_always_inline bool mrrc_heap_get(struct mrrc_tcache *tcache,
+					     struct mrrc_mags *set,
+					     unsigned class, size_t len,
+					     struct mrrc_heap_got *got)
 {
-	struct mrrc_mags *set = tcache->mags[mrrc_hot_slot(id)];
-	const unsigned class = mrrc_hot_class(id);
+	struct mrrc_mag *mag = &set->of[class];
 	struct mrrc_mag_entry *top;
 	struct mrrc_heap_mib *mib;
 
-	if (!mrrc_likely(set && mrrc_mag_n(&set->of[class]) &&
-			 --set->left >= 0)) {
+	if (mrrc_likely(mrrc_heap_get_hot(tcache, mag, class, len, got)))
+		return true;
+	if (!mrrc_likely(mrrc_mag_n(mag) && --set->left >= 0)) {
 		mrrc_biased_leave(&tcache->biased);
 		return false;
 	}
-	top = --set->of[class].top;
+	top = --mag->top;
 	mib = top->mib;
 	got->object = top->object;
 	mrrc_biased_leave(&tcache->biased);
@@ -146,7 +146,7 @@ static mrrc_always_inline bool mrrc_heap_get_mag(struct mrrc_heap *heap,
 	__atomic_store_n(mrrc_mib_mark_at(mib, got->object,
 					  mrrc_class_table.shift[class]),
 			 MRRC_MARK_LIVE(got->object), __ATOMIC_RELAXED);
-	mrrc_heap_debug_alloc(heap->domain, mib->block, got->object, len,
+	mrrc_heap_debug_alloc(mib->domain, mib->block, got->object, len,
 			      mrrc_class_size(class));
 	return true;
 }
@@ -155,16 +155,15 @@ static mrrc_always_inline bool mrrc_heap_get_mag(struct mrrc_heap *heap,
 
 /*
  * Free of the hot slot's object, which the thread has allocated again or frees
- * twice. What the slot holds is valid as long as the object's block exists:
- * ending a block empties the slots (mrrc_mags_settle()). Leaves the biased
- * lock.
+ * twice. What the slot holds is valid as long as the object's block and the
+ * magazine exist: ending either makes the slot forget its domain. Leaves the
+ * biased lock.
  */
 static mrrc_always_inline bool mrrc_heap_put_hot(struct mrrc_heaps *heaps,
 						 struct mrrc_tcache *tcache,
 						 uintptr_t addr)
 {
 	struct mrrc_hot *hot = &tcache->hot;
-	const unsigned id = hot->id;
 
 	if (!mrrc_likely(hot->object == addr &&
 			 atomic_load_explicit(&hot->domain,
@@ -176,26 +175,26 @@ static mrrc_always_inline bool mrrc_heap_put_hot(struct mrrc_heaps *heaps,
 	 */
 	if (!mrrc_likely(__atomic_load_n(hot->mark, __ATOMIC_RELAXED) ==
 				 MRRC_MARK_LIVE(addr) &&
-			 hot->cut->class == (uint8_t) id))
+			 hot->cut->class == hot->class))
 		return false;
 	if (!mrrc_likely(mrrc_heap_debug_intact(hot->mib->block, addr,
-						mrrc_class_size((uint8_t) id))))
+						mrrc_class_size(hot->class))))
 		return false;
 	mrrc_heap_debug_freed(hot->mib->block, addr,
-			      mrrc_class_size((uint8_t) id));
+			      mrrc_class_size(hot->class));
 	__atomic_store_n(hot->mark, MRRC_MARK_FREED(addr), __ATOMIC_RELAXED);
-	hot->key = id;
+	hot->mag = hot->home;
 	mrrc_biased_leave(&tcache->biased);
 	return true;
 }
 
 /*
  * Free of any other object; false: take the slow path. The biased lock is left.
- * heaps may be NULL, which owns nothing. fill: the hot slot is empty.
+ * heaps may be NULL, which owns nothing.
  */
 static mrrc_always_inline bool mrrc_heap_put_mag(struct mrrc_heaps *heaps,
 						 struct mrrc_tcache *tcache,
-						 uintptr_t addr, bool fill)
+						 uintptr_t addr)
 {
 	struct mrrc_heap_mib *mib = mrrc_heap_map_mib(addr);
 	struct mrrc_mag_entry *top;
@@ -222,14 +221,6 @@ static mrrc_always_inline bool mrrc_heap_put_mag(struct mrrc_heaps *heaps,
 	if (!mrrc_likely(mrrc_heap_debug_intact(mib->block, addr,
 						mrrc_class_size(class))))
 		goto other;
-	/* what this thread would not be given again goes back instead */
-	if (fill && mib->slot &&
-	    (class >= MRRC_CLASS_SMALL || mib->serves >> tcache->shard & 1)) {
-		mrrc_heap_debug_freed(mib->block, addr, mrrc_class_size(class));
-		__atomic_store_n(mark, MRRC_MARK_FREED(addr), __ATOMIC_RELAXED);
-		mrrc_hot_fill(tcache, addr, class, mib, mark);
-		return true;
-	}
 	set = tcache->mags[mib->slot];
 	if (!mrrc_likely(set))
 		goto other;
@@ -255,18 +246,22 @@ static inline int mrrc_heap_alloc(struct mrrc_heap *heap, size_t align,
 				  void **cookie)
 {
 	struct mrrc_tcache *tcache = mrrc_tcache_self;
+	unsigned class = MRRC_CLASSES;
 	struct mrrc_heap_got got;
-	unsigned class = MRRC_CLASSES, id;
+	struct mrrc_mags *set;
 
 	if (mrrc_likely(!flags && align && !(align & (align - 1))))
 		class = mrrc_likely(align <= MRRC_HEAP_GRAIN) ?
 				mrrc_heap_class(len) :
 				mrrc_heap_class_aligned(len, align);
-	id = mrrc_heap_id(heap, tcache, class);
 	if (!mrrc_likely(class < MRRC_CLASSES &&
-			 mrrc_biased_enter(&tcache->biased) &&
-			 (mrrc_heap_get_hot(heap, tcache, id, len, &got) ||
-			  mrrc_heap_get_mag(heap, tcache, id, len, &got))))
+			 mrrc_biased_enter(&tcache->biased)))
+		return mrrc_heap_alloc_slow(heap, align, len, flags, addr,
+					    cookie);
+	set = mrrc_heap_mags(heap, tcache, class);
+	if (!mrrc_likely(set))
+		mrrc_biased_leave(&tcache->biased);
+	if (!mrrc_likely(set && mrrc_heap_get(tcache, set, class, len, &got)))
 		return mrrc_heap_alloc_slow(heap, align, len, flags, addr,
 					    cookie);
 	*addr = (void *) got.object;
@@ -275,14 +270,14 @@ static inline int mrrc_heap_alloc(struct mrrc_heap *heap, size_t align,
 }
 
 /* false: take the slow path. */
-static inline bool mrrc_heap_free_try(struct mrrc_heaps *heaps, void *addr)
+static mrrc_always_inline bool mrrc_heap_free_try(struct mrrc_heaps *heaps,
+						  void *addr)
 {
 	struct mrrc_tcache *tcache = mrrc_tcache_self;
 
 	return mrrc_likely(mrrc_biased_enter(&tcache->biased)) &&
 	       (mrrc_heap_put_hot(heaps, tcache, (uintptr_t) addr) ||
-		mrrc_heap_put_mag(heaps, tcache, (uintptr_t) addr,
-				  !tcache->hot.key));
+		mrrc_heap_put_mag(heaps, tcache, (uintptr_t) addr));
 }
 
 static inline int mrrc_heap_free(struct mrrc_heaps *heaps, void *addr)

@@ -132,36 +132,45 @@ bool mrrc_mags_put(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 	return true;
 }
 
-void mrrc_hot_fill(struct mrrc_tcache *tcache, uintptr_t addr, unsigned class,
-		   struct mrrc_heap_mib *mib, uint16_t *mark)
+static void hot_set(struct mrrc_tcache *tcache, struct mrrc_heap *heap,
+		    unsigned class, const struct mrrc_mag_entry *entry)
 {
 	struct mrrc_hot *hot = &tcache->hot;
+	struct mrrc_heap_mib *mib = entry->mib;
 
-	hot->id = hot->key = mrrc_hot_key(mib->slot, class);
-	hot->seen = 0;
-	hot->cut = mrrc_mib_cut(mib, addr);
+	hot->home = &tcache->mags[heap->slot]->of[class];
+	hot->class = class;
 	hot->mib = mib;
-	hot->mark = mark;
+	hot->mark = mrrc_mib_mark(mib, entry->object);
+	hot->cut = mrrc_mib_cut(mib, entry->object);
 	hot->cookie = mib->cookie;
-	hot->count = &tcache->count[mib->slot].hot;
+	hot->count = &tcache->count[heap->slot].hot;
+	hot->seen = *hot->count;
 	atomic_store_explicit(&hot->domain, mib->domain, memory_order_relaxed);
-	__atomic_store_n(&hot->object, addr, __ATOMIC_RELAXED);
-	mrrc_biased_leave(&tcache->biased);
+	__atomic_store_n(&hot->object, entry->object, __ATOMIC_RELAXED);
 }
 
-void mrrc_hot_look(struct mrrc_tcache *tcache, struct mrrc_mags *set)
+void mrrc_hot_offer(struct mrrc_tcache *tcache, struct mrrc_heap *heap,
+		    unsigned class, const struct mrrc_mag_entry *entry)
 {
+	struct mrrc_mags *set = tcache->mags[heap->slot];
 	struct mrrc_hot *hot = &tcache->hot;
-	const struct mrrc_mag_entry entry = { hot->object, hot->mib };
+	const struct mrrc_mag_entry old = { hot->object, hot->mib };
+	const bool of_use = hot->count && *hot->count != hot->seen;
 
-	if (set->left > 0)
-		return;
-	set->allocs += MRRC_HOT_MISSES;
-	set->left = MRRC_HOT_MISSES;
-	if (hot->key && hot->seen++ &&
-	    mrrc_mags_put(hot->mib->block->heap, tcache, (uint8_t) hot->id,
-			  &entry))
-		hot->key = 0;
+	if (set->left <= 0) {
+		set->allocs += MRRC_HOT_MISSES;
+		set->left = MRRC_HOT_MISSES;
+		if (hot->mag && !of_use &&
+		    mrrc_mags_put(hot->mib->block->heap, tcache, hot->class,
+				  &old))
+			hot->mag = NULL;
+		if (hot->count)
+			hot->seen = *hot->count;
+	}
+	set->left--;
+	if (!hot->mag && !of_use)
+		hot_set(tcache, heap, class, entry);
 }
 
 /* Allocations from them; a call that finds none left makes none. */
@@ -176,9 +185,11 @@ static uint64_t mags_allocs(const struct mrrc_mags *set)
  */
 static unsigned hot_class(const struct mrrc_tcache *tcache, unsigned slot)
 {
-	const unsigned class = tcache->hot.key - mrrc_hot_key(slot, 0);
+	const struct mrrc_mags *set = tcache->mags[slot];
+	const struct mrrc_hot *hot = &tcache->hot;
 
-	return class < MRRC_CLASSES ? class : MRRC_CLASSES;
+	return set && hot->mag == &set->of[hot->class] ? hot->class :
+							 MRRC_CLASSES;
 }
 
 void mrrc_mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
@@ -198,7 +209,7 @@ void mrrc_mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache)
 	if (hot == MRRC_CLASSES)
 		return;
 	entry = (struct mrrc_mag_entry){ tcache->hot.object, tcache->hot.mib };
-	tcache->hot.key = 0;
+	tcache->hot.mag = NULL;
 	mrrc_depot_give(heap, hot, &entry, 1);
 	++*out;
 }
@@ -270,10 +281,4 @@ bool mrrc_mags_reclaim_own(struct mrrc_heap *heap, size_t least)
 	mrrc_lock_release(&heap->lock);
 	mrrc_biased_leave(&tcache->biased);
 	return kept >= least;
-}
-
-bool mrrc_mags_any(const struct mrrc_tcache *tcache, unsigned slot)
-{
-	return tcache->mags[slot] || hot_class(tcache, slot) != MRRC_CLASSES ||
-	       tcache->count[slot].hot || tcache->count[slot].out;
 }

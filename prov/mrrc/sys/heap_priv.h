@@ -69,8 +69,8 @@ struct mrrc_heap {
 	struct mrrc_heaps *domain;
 	struct mrrc_heap_attr attr;
 	unsigned slot; /* in mrrc_tcache; 0: no magazines */
-	/* mrrc_hot_key() of what serves each mrrc_tcache.shard; of a heap */
-	atomic_uint key[MRRC_SHARDS_MAX];
+	/* the slot of what serves each mrrc_tcache.shard, or 0; of a heap */
+	atomic_uint serves[MRRC_SHARDS_MAX];
 	struct mrrc_heap *main; /* of a heap: itself */
 	unsigned shards;	/* how many there may be; 1: only itself */
 	unsigned shard;		/* its number; of a heap: 0 */
@@ -129,22 +129,23 @@ struct mrrc_mag_count {
 };
 
 /*
- * The hot slot: the object that the thread freed last, if the slot was empty.
- * Its data stay when the object is allocated again, so that freeing it once
- * more finds them by the address. The slot's place is fixed, so that an
+ * The hot slot: one object that the thread frees to here, and allocates from
+ * here. Its data stay when the object is allocated again, so that freeing it
+ * once more finds them by the address. The slot's place is fixed, so that an
  * allocation waits for no look-up. Behind the biased lock.
  */
 struct mrrc_hot {
-	unsigned key;	  /* id, 0: nothing, or it is allocated */
-	unsigned id;	  /* mrrc_hot_key() */
-	unsigned seen;	  /* looks that found the object here */
+	struct mrrc_mag *mag; /* home; NULL: nothing, or it is allocated */
 	uintptr_t object; /* hot_forget() reads it outside the biased lock */
+	struct mrrc_mag *home; /* the magazine that would have it */
+	unsigned class;
 	struct mrrc_heap_mib *mib;
 	uint16_t *mark; /* mrrc_mib_mark() */
 	struct mrrc_heap_cut *cut;
 	void *cookie;	      /* its block's, as is domain: */
 	void *_Atomic domain; /* no domain's: its block may be gone */
 	uint64_t *count;      /* mrrc_mag_count.hot, of its heap */
+	uint64_t seen;	      /* *count at the last look */
 };
 
 /* Each time that so many objects came from magazines, the slot is looked at. */
@@ -157,9 +158,8 @@ struct mrrc_tcache {
 	struct mrrc_biased_lock biased;
 	unsigned shard; /* of each heap: which one serves this thread */
 	struct mrrc_hot hot;
-	TAILQ_ENTRY(mrrc_tcache) link; /* the list's lock */
-	/* by slot; slot 0 and that of MRRC_KEY_NONE stay NULL */
-	struct mrrc_mags *mags[MRRC_SLOTS + 1];
+	TAILQ_ENTRY(mrrc_tcache) link;	    /* the list's lock */
+	struct mrrc_mags *mags[MRRC_SLOTS]; /* by slot; 0 stays NULL */
 	struct mrrc_mag_count count[MRRC_SLOTS];
 };
 
@@ -174,24 +174,6 @@ extern MRRC_HIDDEN _Thread_local struct mrrc_tcache *mrrc_tcache_self
 	__attribute__((tls_model("initial-exec")));
 
 extern MRRC_HIDDEN const uint8_t mrrc_mag_cap[MRRC_CLASSES];
-
-static inline unsigned mrrc_hot_key(unsigned slot, unsigned class)
-{
-	return (slot << 8) + class;
-}
-
-static inline unsigned mrrc_hot_slot(unsigned key)
-{
-	return key >> 8;
-}
-
-static inline unsigned mrrc_hot_class(unsigned key)
-{
-	return (uint8_t) key;
-}
-
-/* Of a heap without a slot: nothing in a hot slot is its. */
-#define MRRC_KEY_NONE mrrc_hot_key(MRRC_SLOTS, 0)
 
 /* Objects in a magazine; its entries are aligned. */
 static inline unsigned mrrc_mag_n(const struct mrrc_mag *mag)
@@ -213,16 +195,11 @@ unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 bool mrrc_mags_put(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 		   unsigned class, const struct mrrc_mag_entry *entry);
 /*
- * Inside the biased lock, which is left: fill the empty hot slot with an object
- * that is marked as freed.
+ * Inside the biased lock: an object of a magazine is allocated. The hot slot is
+ * for this one, if it has none and has not been of use since the last look.
  */
-void mrrc_hot_fill(struct mrrc_tcache *tcache, uintptr_t addr, unsigned class,
-		   struct mrrc_heap_mib *mib, uint16_t *mark);
-/*
- * Inside the biased lock: if it is time, move an object that was in the hot slot
- * at the last look out of it.
- */
-void mrrc_hot_look(struct mrrc_tcache *tcache, struct mrrc_mags *set);
+void mrrc_hot_offer(struct mrrc_tcache *tcache, struct mrrc_heap *heap,
+		    unsigned class, const struct mrrc_mag_entry *entry);
 /*
  * If this thread's magazines and the depot have so many bytes, all of them to
  * the arena. true: they had.
@@ -233,8 +210,6 @@ bool mrrc_mags_reclaim_own(struct mrrc_heap *heap, size_t least);
  * From here on the biased lock is shut, or its owner calls.
  */
 
-/* Does the thread have objects or counters of the heap? */
-bool mrrc_mags_any(const struct mrrc_tcache *tcache, unsigned slot);
 void mrrc_mags_count(const struct mrrc_tcache *tcache, unsigned slot,
 		     uint64_t *allocs, uint64_t *frees, size_t *bytes);
 size_t mrrc_mags_bytes(const struct mrrc_tcache *tcache, unsigned slot);

@@ -45,14 +45,14 @@ static char no_domain; /* an address that no domain has, not even NULL */
 struct mrrc_tcache mrrc_tcache_none = { .biased = MRRC_BIASED_SHUT };
 _Thread_local struct mrrc_tcache *mrrc_tcache_self = &mrrc_tcache_none;
 
-/* Of all threads that the heap or shard serves. */
-static void keys_set(struct mrrc_heap *heap, unsigned key)
+/* For all threads that the heap or shard serves. */
+static void serves_set(struct mrrc_heap *heap, unsigned slot)
 {
 	unsigned i;
 
 	for (i = 0; i < MRRC_SHARDS_MAX; i++) {
 		if (heap->main == heap || mrrc_heap_serves(heap, i))
-			atomic_store(&heap->main->key[i], key);
+			atomic_store(&heap->main->serves[i], slot);
 	}
 }
 
@@ -81,7 +81,7 @@ static void tcache_end(void *arg)
 	TAILQ_REMOVE(&mags.threads, tcache, link);
 	mags.served[tcache->shard]--;
 	for (i = 1; i < MRRC_SLOTS; i++) {
-		if (mrrc_mags_any(tcache, i))
+		if (tcache->mags[i])
 			mrrc_mags_retire(mags.slot[i], tcache);
 	}
 	pthread_mutex_unlock(&mags.lock);
@@ -114,7 +114,7 @@ static void mags_fork_child(void)
 
 	for (i = 1; i < MRRC_SLOTS; i++) {
 		if (mags.slot[i])
-			keys_set(mags.slot[i], MRRC_KEY_NONE);
+			serves_set(mags.slot[i], 0);
 		mags.slot[i] = NULL;
 		mags.taken[i] = false;
 	}
@@ -347,11 +347,8 @@ void mrrc_mags_attach(struct mrrc_heap *heap)
 		mags.taken[i] = true;
 		mags.slot[i] = heap;
 		heap->slot = i;
+		serves_set(heap, i);
 	}
-	if (i < end)
-		keys_set(heap, mrrc_hot_key(i, 0));
-	else if (heap->main == heap)
-		keys_set(heap, MRRC_KEY_NONE);
 	pthread_mutex_unlock(&mags.lock);
 }
 
@@ -372,7 +369,7 @@ void mrrc_mags_detach(struct mrrc_heap *heap)
 		TAILQ_FOREACH(tcache, &mags.threads, link) {
 			mrrc_biased_shut(&tcache->biased);
 			mag = tcache->mags[heap->slot];
-			if (mrrc_mags_any(tcache, heap->slot))
+			if (mag)
 				mrrc_mags_retire(heap, tcache);
 			tcache->mags[heap->slot] = NULL;
 			tcache->count[heap->slot] =

@@ -363,7 +363,8 @@ static struct fi_mr_place alloc_place(struct fid_domain *domain, size_t len,
 	struct mrrc_tcache *tcache = mrrc_tcache_self;
 	struct mrrc_heap_got got;
 	struct mrrc_heap *heap;
-	unsigned class, id;
+	struct mrrc_mags *set;
+	unsigned class;
 
 	_Static_assert(ALLOC_ACCESS / FI_REMOTE_READ == MRRC_ALLOC_RIGHTS - 1,
 		       "rights for peers are the highest two bits");
@@ -380,12 +381,14 @@ static struct fi_mr_place alloc_place(struct fid_domain *domain, size_t len,
 	if (!mrrc_likely(class < MRRC_CLASSES &&
 			 mrrc_biased_enter(&tcache->biased)))
 		return alloc_place_slow(heap, len);
-	id = mrrc_heap_id(heap, tcache, class);
-	if (mrrc_likely(mrrc_heap_get_hot(heap, tcache, id, len, &got)))
-		return (struct fi_mr_place){ got.object, got.cookie };
-	if (mrrc_likely(mrrc_heap_get_mag(heap, tcache, id, len, &got)))
-		return (struct fi_mr_place){ got.object, got.cookie };
-	return alloc_place_slow(heap, len);
+	set = mrrc_heap_mags(heap, tcache, class);
+	if (!mrrc_likely(set)) {
+		mrrc_biased_leave(&tcache->biased);
+		return alloc_place_slow(heap, len);
+	}
+	if (!mrrc_likely(mrrc_heap_get(tcache, set, class, len, &got)))
+		return alloc_place_slow(heap, len);
+	return (struct fi_mr_place){ got.object, got.cookie };
 }
 
 static __attribute__((noinline)) int alloc_free_slow(struct fid_domain *domain,
@@ -394,36 +397,15 @@ static __attribute__((noinline)) int alloc_free_slow(struct fid_domain *domain,
 	return alloc_free_any(domain, buf);
 }
 
-/* In the thread's biased lock: the hot slot is empty. */
-static __attribute__((noinline)) int alloc_free_fill(struct fid_domain *domain,
-						     void *buf,
-						     struct mrrc_heaps *heaps,
-						     struct mrrc_tcache *tcache)
-{
-	return mrrc_likely(mrrc_heap_put_mag(heaps, tcache, (uintptr_t) buf,
-					     true)) ?
-		       0 :
-		       alloc_free_slow(domain, buf);
-}
-
 static int alloc_free(struct fid_domain *domain, void *buf)
 {
-	struct mrrc_tcache *tcache = mrrc_tcache_self;
 	struct mrrc_heaps *heaps;
 
 	if (!mrrc_likely(domain->fid.ops == alloc_own))
 		return alloc_free_slow(domain, buf);
 	heaps = atomic_load_explicit(&mrrc_domain_of(domain)->reg.alloc_heaps,
 				     memory_order_acquire);
-	/* nothing is hot of no domain */
-	if (!mrrc_likely(mrrc_biased_enter(&tcache->biased)))
-		return alloc_free_slow(domain, buf);
-	if (mrrc_likely(mrrc_heap_put_hot(heaps, tcache, (uintptr_t) buf)))
-		return 0;
-	if (!tcache->hot.key)
-		return alloc_free_fill(domain, buf, heaps, tcache);
-	return mrrc_likely(mrrc_heap_put_mag(heaps, tcache, (uintptr_t) buf,
-					     false)) ?
+	return mrrc_likely(mrrc_heap_free_try(heaps, buf)) ?
 		       0 :
 		       alloc_free_slow(domain, buf);
 }
