@@ -332,6 +332,9 @@ static void kept(void)
 	FT_CALL(fi_mrrc_alloc(ops, dom(0), 100, 0, FI_MR_ALLOC_ISOLATED, &buf,
 			      NULL));
 	FT_CALL(ops->free(dom(0), buf));
+	/* so that there is memory with no rights for peers at hand */
+	FT_CALL(fi_mrrc_alloc(ops, dom(0), 1, 0, 0, &buf, NULL));
+	FT_CALL(ops->free(dom(0), buf));
 	FT_CHECK(fi_mrrc_alloc(ops, dom(0), 0, 0, 0, &none, NULL) ==
 				 -FI_EINVAL &&
 			 fi_mrrc_alloc(ops, dom(0), 1, FI_REMOTE_WRITE << 1, 0,

@@ -151,6 +151,41 @@ static mrrc_always_inline bool mrrc_heap_get(struct mrrc_tcache *tcache,
 	return true;
 }
 
+/* ---- allocate, by a key --------------------------------------------------- */
+
+/*
+ * From the heap that mrrc_heap_usual() gave the key. false: not from here, take
+ * the way that finds the heap. Small lengths take no jump.
+ */
+static mrrc_always_inline bool mrrc_heap_alloc_key(uintptr_t key, size_t len,
+						   struct mrrc_heap_got *got)
+{
+	struct mrrc_tcache *tcache = mrrc_tcache_self;
+	const size_t last = mrrc_heap_last(len);
+	struct mrrc_mags *set;
+	unsigned class;
+
+	if (!mrrc_likely(mrrc_biased_enter(&tcache->biased)))
+		return false;
+	if (!mrrc_likely(tcache->usual.key == key))
+		goto other;
+	set = tcache->usual.small;
+	if (mrrc_likely(last < 1024)) {
+		class = mrrc_class_table.by_16[last / 16];
+	} else if (last < 32768) {
+		class = mrrc_class_table.by_128[last / 128];
+	} else if (last < MRRC_CLASS_MAX) {
+		class = mrrc_class_table.by_4096[last / 4096];
+		set = tcache->usual.large;
+	} else {
+		goto other;
+	}
+	return mrrc_heap_get(tcache, set, mrrc_heap_some(class), len, got);
+other:
+	mrrc_biased_leave(&tcache->biased);
+	return false;
+}
+
 /* ---- free: inside the biased lock ----------------------------------------------- */
 
 /*

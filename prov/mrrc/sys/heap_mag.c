@@ -26,6 +26,8 @@ const uint8_t mrrc_mag_cap[MRRC_CLASSES] = {
 
 struct mrrc_class_table mrrc_class_table;
 
+struct mrrc_mags mrrc_mags_none;
+
 void mrrc_class_table_init(void)
 {
 	struct mrrc_class_table *table = &mrrc_class_table;
@@ -47,6 +49,23 @@ void *mrrc_mags_map(size_t len)
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return addr == MAP_FAILED ? NULL : addr;
+}
+
+void mrrc_heap_usual(struct mrrc_heap *heap, uintptr_t key)
+{
+	struct mrrc_tcache *tcache = mrrc_tcache_self;
+	struct mrrc_mags *small, *large;
+
+	if (!mrrc_biased_enter(&tcache->biased))
+		return;
+	small = mrrc_heap_mags(heap, tcache, 0);
+	large = mrrc_heap_mags(heap, tcache, MRRC_CLASS_SMALL);
+	tcache->usual = (struct mrrc_usual){
+		.key = key,
+		.small = small ? small : &mrrc_mags_none,
+		.large = large ? large : &mrrc_mags_none,
+	};
+	mrrc_biased_leave(&tcache->biased);
 }
 
 /* Of another shard's objects, which the thread is not given: they go back soon. */

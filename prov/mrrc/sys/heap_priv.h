@@ -151,18 +151,31 @@ struct mrrc_hot {
 /* Each time that so many objects came from magazines, the slot is looked at. */
 #define MRRC_HOT_MISSES 512
 
+/*
+ * The magazines of the heap that the thread allocated from last, or of what
+ * serves the thread of it, by a key that the caller of heaps gives: so that the
+ * next allocation looks nothing up. Behind the biased lock.
+ */
+struct mrrc_usual {
+	uintptr_t key;			 /* 0: none's */
+	struct mrrc_mags *small, *large; /* mrrc_mags_none: not made yet */
+};
+
 /* Offset within the page, to avoid 4 KiB aliasing with other hot data: */
 #define MRRC_TCACHE_PAD (5 * 64)
 
 struct mrrc_tcache {
 	struct mrrc_biased_lock biased;
 	unsigned shard; /* of each heap: which one serves this thread */
+	struct mrrc_usual usual;
 	struct mrrc_hot hot;
 	TAILQ_ENTRY(mrrc_tcache) link;	    /* the list's lock */
 	struct mrrc_mags *mags[MRRC_SLOTS]; /* by slot; 0 stays NULL */
 	struct mrrc_mag_count count[MRRC_SLOTS];
 };
 
+/* Always empty. */
+extern MRRC_HIDDEN struct mrrc_mags mrrc_mags_none;
 /* For threads that have none: shut. */
 extern struct mrrc_tcache mrrc_tcache_none;
 
@@ -184,6 +197,9 @@ static inline unsigned mrrc_mag_n(const struct mrrc_mag *mag)
 void mrrc_class_table_init(void);
 /* Memory for bookkeeping. NULL: none. */
 void *mrrc_mags_map(size_t len);
+
+/* key finds this heap from here on, which is mrrc_heap_alloc_key()'s. */
+void mrrc_heap_usual(struct mrrc_heap *heap, uintptr_t key);
 
 /* Inside the biased lock. NULL: no memory. */
 struct mrrc_mags *mrrc_mags_get(struct mrrc_tcache *tcache,

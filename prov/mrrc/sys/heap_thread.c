@@ -371,6 +371,9 @@ void mrrc_mags_detach(struct mrrc_heap *heap)
 			mag = tcache->mags[heap->slot];
 			if (mag)
 				mrrc_mags_retire(heap, tcache);
+			if (tcache->usual.small == mag ||
+			    tcache->usual.large == mag)
+				tcache->usual.key = 0;
 			tcache->mags[heap->slot] = NULL;
 			tcache->count[heap->slot] =
 				(struct mrrc_mag_count){ 0 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The hot slot: an object that each thread frees there, and allocates first
- * (sys/heap_fast.h).
+ * What makes a thread's next allocation fast (sys/heap_fast.h): the hot slot, an
+ * object that it frees there and allocates first; and the heap that it allocated
+ * from last.
  */
 #include "config.h"
 #include "suites.h"
@@ -233,6 +234,76 @@ START_TEST(freed_last_gives_way)
 }
 END_TEST
 
+/* ---- the heap that a thread allocated from last -------------------------- */
+
+/* 0: not from here */
+static uintptr_t by_key(uintptr_t key, size_t len)
+{
+	struct mrrc_heap_got got;
+
+	return mrrc_heap_alloc_key(key, len, &got) ? got.object : 0;
+}
+
+static struct mrrc_heap *heap_of(uintptr_t object)
+{
+	struct mrrc_heap_place place;
+
+	ck_assert_int_eq(mrrc_heap_query(heaps, object, &place), 0);
+	return place.heap;
+}
+
+START_TEST(usual_has_the_key)
+{
+	static const size_t lens[] = { 64,    128,   1024,	1025,
+				       32768, 32769, 1UL << 20, 2UL << 20 };
+	struct mrrc_heap *other = heap_open(&heap_plain), *of;
+	uintptr_t object;
+	unsigned i, k;
+
+	if (mrrc_heap_watched)
+		skip("a tool watches\n");
+	for (i = 0; i < 16; i++) {
+		of = i % 2 ? heap : other;
+		k = i / 2;
+		/* so that there are magazines, with one object each */
+		heap_put(heap_get(of, 1, lens[k] - MRRC_HEAP_CANARY, 0));
+		mrrc_heap_usual(of, 32 + i);
+		ck_assert_uint_eq(by_key(31 + i, lens[k]), 0);
+		ck_assert_uint_eq(by_key(33 + i, lens[k]), 0);
+		object = by_key(32 + i, lens[k] - MRRC_HEAP_CANARY);
+		ck_assert_uint_ne(object, 0);
+		ck_assert_ptr_eq(heap_of(object), of);
+		heap_put((void *) object);
+		ck_assert_uint_eq(by_key(32 + i, 0), 0);
+		ck_assert_uint_eq(by_key(32 + i, (2UL << 20) + 1), 0);
+		ck_assert_uint_eq(by_key(32 + i, SIZE_MAX), 0);
+	}
+	mrrc_heap_close(other);
+}
+END_TEST
+
+/* Even if another heap has its place in the thread's table. */
+START_TEST(usual_ends_with_the_heap)
+{
+	struct mrrc_heap *other = heap_open(&heap_plain);
+	const size_t lens[] = { 64, 100000 };
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		heap_put(heap_get(other, 1, lens[i], 0));
+		mrrc_heap_usual(other, 32);
+		mrrc_heap_close(other);
+		ck_assert_uint_eq(by_key(32, lens[i]), 0);
+		other = heap_open(&heap_plain);
+		heap_put(heap_get(other, 1, lens[i], 0));
+		ck_assert_uint_eq(by_key(32, lens[i]), 0);
+	}
+	mrrc_heap_close(other);
+}
+END_TEST
+
+/* ---- races --------------------------------------------------------------- */
+
 static atomic_bool trimming;
 
 static void *trim_on(void *arg)
@@ -338,6 +409,8 @@ Suite *heap_hot_suite(void)
 	tcase_add_test(tcase, freed_last_and_by_another_thread);
 	tcase_add_test(tcase, freed_last_and_cut_anew);
 	tcase_add_test(tcase, freed_last_gives_way);
+	tcase_add_test(tcase, usual_has_the_key);
+	tcase_add_test(tcase, usual_ends_with_the_heap);
 	tcase_add_test(tcase, each_generation_has_magazines);
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(race, heap_setup, heap_teardown);

@@ -323,71 +323,54 @@ static int alloc_free_any(struct fid_domain *domain, void *buf)
 	return alloc_error(mrrc_heap_free(alloc->heaps, buf));
 }
 
+/* Of a domain that is open, and rights that there are. */
+static uintptr_t alloc_key(const struct fid_domain *domain, uint64_t access)
+{
+	_Static_assert(ALLOC_ACCESS / FI_REMOTE_READ == MRRC_ALLOC_RIGHTS - 1 &&
+			       _Alignof(struct fid_domain) >= MRRC_ALLOC_RIGHTS,
+		       "the rights are the lowest bits of a domain's address");
+	return (uintptr_t) domain + access / FI_REMOTE_READ;
+}
+
 /*
  * Most of the time of these calls is jumps and what waits for them. So the
  * usual case runs straight on to the return, and the others go on in functions
  * of their own.
  */
-static struct fi_mr_place alloc_got(int ret, void *addr, void *cookie)
+static __attribute__((noinline)) struct fi_mr_place
+alloc_place_slow(struct fid_domain *domain, size_t len, uint64_t access)
 {
+	struct mrrc_heap *heap = NULL;
+	void *buf = NULL, *cookie = NULL;
+	struct fid_mr *mr = NULL;
+	int ret;
+
+	if (domain->fid.ops == alloc_own && !(access & ~ALLOC_ACCESS))
+		heap = atomic_load(
+			&mrrc_domain_of(domain)
+				 ->reg.alloc_usual[access / FI_REMOTE_READ]);
+	if (heap) {
+		ret = mrrc_heap_alloc(heap, 1, len, 0, &buf, &cookie);
+		mr = cookie;
+		mrrc_heap_usual(heap, alloc_key(domain, access));
+	} else {
+		ret = alloc_alloc(domain, 1, len, access, 0, &buf, &mr);
+	}
 	return (struct fi_mr_place){
-		.addr = ret ? ret : (intptr_t) addr,
-		.mr = cookie,
+		.addr = ret ? ret : (intptr_t) buf,
+		.mr = mr,
 	};
-}
-
-static __attribute__((noinline)) struct fi_mr_place
-alloc_place_first(struct fid_domain *domain, size_t len, uint64_t access)
-{
-	struct fid_mr *mr;
-	void *buf;
-	int ret;
-
-	ret = alloc_alloc(domain, 1, len, access, 0, &buf, &mr);
-	return alloc_got(ret, buf, mr);
-}
-
-static __attribute__((noinline)) struct fi_mr_place
-alloc_place_slow(struct mrrc_heap *heap, size_t len)
-{
-	void *addr, *cookie;
-	int ret;
-
-	ret = mrrc_heap_alloc_slow(heap, 1, len, 0, &addr, &cookie);
-	return alloc_got(ret, addr, cookie);
 }
 
 static struct fi_mr_place alloc_place(struct fid_domain *domain, size_t len,
 				      uint64_t access)
 {
-	struct mrrc_tcache *tcache = mrrc_tcache_self;
 	struct mrrc_heap_got got;
-	struct mrrc_heap *heap;
-	struct mrrc_mags *set;
-	unsigned class;
 
-	_Static_assert(ALLOC_ACCESS / FI_REMOTE_READ == MRRC_ALLOC_RIGHTS - 1,
-		       "rights for peers are the highest two bits");
-	if (!mrrc_likely(domain->fid.ops == alloc_own &&
-			 !(access & ~ALLOC_ACCESS)))
-		return alloc_place_first(domain, len, access);
-	heap = atomic_load_explicit(
-		&mrrc_domain_of(domain)
-			 ->reg.alloc_usual[access / FI_REMOTE_READ],
-		memory_order_acquire);
-	if (!mrrc_likely(heap))
-		return alloc_place_first(domain, len, access);
-	class = mrrc_heap_class(len);
-	if (!mrrc_likely(class < MRRC_CLASSES &&
-			 mrrc_biased_enter(&tcache->biased)))
-		return alloc_place_slow(heap, len);
-	set = mrrc_heap_mags(heap, tcache, class);
-	if (!mrrc_likely(set)) {
-		mrrc_biased_leave(&tcache->biased);
-		return alloc_place_slow(heap, len);
-	}
-	if (!mrrc_likely(mrrc_heap_get(tcache, set, class, len, &got)))
-		return alloc_place_slow(heap, len);
+	if (!mrrc_likely(
+		    !(access & ~ALLOC_ACCESS) &&
+		    mrrc_heap_alloc_key(alloc_key(domain, access), len, &got)))
+		return alloc_place_slow(domain, len, access);
 	return (struct fi_mr_place){ got.object, got.cookie };
 }
 
