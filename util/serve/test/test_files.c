@@ -288,12 +288,19 @@ START_TEST(at_once)
 	ck_assert_uint_eq(len, 10);
 	ck_assert(!memcmp(buf, "0123456789", 10));
 	source_put(file);
-	/* the kernel drops what it has read ahead, where there is a disk */
+	/*
+	 * The kernel drops what it has read ahead, where there is a disk. One
+	 * that is fast may have it read again before the call looks.
+	 */
 	if (source_open(&source, "file", true, &file) != SERVE_OK)
 		return;
-	cached = is_cached_after_drop(file->fd);
-	status = source_read(file, 0, sizeof(buf), &block, &len, &hash);
-	ck_assert(cached || status != SERVE_OK);
+	for (i = 0; i < 20; i++) {
+		cached = is_cached_after_drop(file->fd);
+		status = source_read(file, 0, sizeof(buf), &block, &len, &hash);
+		if (cached || status != SERVE_OK)
+			break;
+	}
+	ck_assert_uint_lt(i, 20);
 	source_put(file);
 	source_put(opened("large"));
 	ck_assert(!opened_at_once("large", &file));
