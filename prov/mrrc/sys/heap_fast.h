@@ -155,7 +155,8 @@ static mrrc_always_inline bool mrrc_heap_get(struct mrrc_tcache *tcache,
 
 /*
  * From the heap that mrrc_heap_usual() gave the key. false: not from here, take
- * the way that finds the heap. Small lengths take no jump.
+ * the way that finds the heap. Written out beside mrrc_heap_class(): to choose
+ * the magazines by the class takes two cycles of a pair's 20.
  */
 static mrrc_always_inline bool mrrc_heap_alloc_key(uintptr_t key, size_t len,
 						   struct mrrc_heap_got *got)
