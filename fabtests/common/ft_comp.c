@@ -207,6 +207,19 @@ void ft_wait_cntr(struct ft_ep *ep, enum ft_dir dir, uint64_t value)
 	FT_CHECK(now == value, "counter %" PRIu64 ", not %" PRIu64, now, value);
 }
 
+void ft_wait_fds(struct ft_ep *ep, unsigned max)
+{
+	const uint64_t end = ft_deadline();
+	unsigned cnt;
+
+	while ((cnt = ft_fd_count()) > max) {
+		if (ep)
+			ft_progress(ep);
+		FT_CHECK(ft_limit_us() < end, "%u descriptors, then %u", max,
+			 cnt);
+	}
+}
+
 size_t ft_iov_limit(struct ft_ep *ep)
 {
 	struct fi_info *info = ep->dom->info;

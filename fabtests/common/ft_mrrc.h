@@ -333,6 +333,12 @@ void ft_expect_none(struct ft_ep *ep, int msec);
 /* Waits until memory holds what a peer writes there. */
 void ft_wait_buf(struct ft_ep *ep, const void *buf, size_t len, uint64_t seed);
 void ft_wait_cntr(struct ft_ep *ep, enum ft_dir dir, uint64_t value);
+/*
+ * Waits until no more than so many descriptors are open: a listener closes
+ * later than its last connection, and a thread of the provider's may have a
+ * file open for a moment. ep: NULL if no endpoint is open.
+ */
+void ft_wait_fds(struct ft_ep *ep, unsigned max);
 /* Post, and on -FI_EAGAIN make progress and post again. */
 #define FT_POST(ep, call)                                        \
 	do {                                                     \

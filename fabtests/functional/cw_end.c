@@ -155,8 +155,7 @@ static void reconnects(struct ft_pair *pair)
 		}
 	}
 	works(pair, i);
-	FT_CHECK(ft_fd_count() <= fds, "%u descriptors, then %u", fds,
-		 ft_fd_count());
+	ft_wait_fds(&pair->c, fds);
 	FT_CHECK(!rss || ft_rss() < rss + (4 << 20), "%zu KiB more",
 		 (ft_rss() - rss) / 1024);
 }
