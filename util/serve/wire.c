@@ -330,7 +330,8 @@ static bool get_answer(struct cursor *cur, struct serve_msg *msg)
 		return msg->cursor <= INT64_MAX &&
 		       msg->entries_len <= SERVE_ENTRIES &&
 		       entries_valid(msg->entries, msg->entries_len) &&
-		       (msg->status == SERVE_OK || !msg->entries_len);
+		       (msg->status == SERVE_OK || !msg->entries_len) &&
+		       (msg->entries_len || !msg->cursor);
 	}
 	msg->slot = get32(cur);
 	msg->len = get32(cur);

@@ -115,7 +115,7 @@ struct serve_msg {
 	/* OPEN, LIST: relative, "" is the served directory itself */
 	const char *path;
 	size_t path_len;
-	/* PAGE: read by serve_entry_next() */
+	/* PAGE: read by serve_entry_next(); the last page alone may have none */
 	const uint8_t *entries;
 	size_t entries_len;
 };

@@ -19,6 +19,7 @@ static uint8_t page[SERVE_MSG_MAX];
 /* Of IPv4: family, port 258, host 1.2.3.4, and 8 bytes of the provider's */
 static const uint8_t named[16] = { AF_INET, 0,	 1, 2, 1, 2, 3, 4,
 				   'M',	    'W', 5, 6, 7, 8, 9, 10 };
+static const uint8_t entry_a[] = { SERVE_FILE, 5, 0, 0, 0, 0, 0, 0, 0, 1, 'a' };
 static const uint8_t anywhere[16] = { AF_INET, 0, 1, 2 };
 
 static const struct serve_msg sound[] = {
@@ -48,7 +49,11 @@ static const struct serve_msg sound[] = {
 	  .hash = UINT64_MAX,
 	  .ident = { 1, 2, INT64_MAX, INT64_MIN, -1 } },
 	{ .type = SERVE_DATA, .id = 9, .status = SERVE_CHANGED },
-	{ .type = SERVE_PAGE, .id = 10, .cursor = 5, .entries = page },
+	{ .type = SERVE_PAGE,
+	  .id = 10,
+	  .cursor = 5,
+	  .entries = entry_a,
+	  .entries_len = sizeof(entry_a) },
 	{ .type = SERVE_HELLO,
 	  .id = 11,
 	  .part = 4096,
@@ -391,6 +396,11 @@ START_TEST(cut_entries)
 		len = serve_encode(&msg, buf);
 		ck_assert_int_eq(serve_decode(buf, len, &got), -EPROTO);
 	}
+	/* a page without entries, after which others come */
+	msg.cursor = 1;
+	len = serve_encode(&msg, buf);
+	ck_assert_int_eq(serve_decode(buf, len, &got), -EPROTO);
+	msg.cursor = 0;
 	/* entries of a page that could not be read */
 	msg.entries_len = SERVE_ENTRY_HEAD + 4;
 	msg.status = SERVE_IO;
