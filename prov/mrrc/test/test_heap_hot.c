@@ -302,6 +302,45 @@ START_TEST(usual_ends_with_the_heap)
 }
 END_TEST
 
+struct idler {
+	struct mrrc_heap *heap;
+	pthread_barrier_t turn;
+	uintptr_t got[2];
+};
+
+static void *idle_while_closed(void *arg)
+{
+	struct idler *self = arg;
+
+	heap_put(heap_get(self->heap, 1, 64, 0));
+	heap_put(heap_get(self->heap, 1, 100000, 0));
+	mrrc_heap_usual(self->heap, 32);
+	pthread_barrier_wait(&self->turn);
+	/* it is closed here */
+	pthread_barrier_wait(&self->turn);
+	self->got[0] = by_key(32, 64);
+	self->got[1] = by_key(32, 100000);
+	return NULL;
+}
+
+START_TEST(usual_ends_in_all_threads)
+{
+	struct idler idler = { .heap = heap_open(&heap_plain) };
+	pthread_t thread;
+
+	pthread_barrier_init(&idler.turn, NULL, 2);
+	ck_assert_int_eq(
+		pthread_create(&thread, NULL, idle_while_closed, &idler), 0);
+	pthread_barrier_wait(&idler.turn);
+	mrrc_heap_close(idler.heap);
+	pthread_barrier_wait(&idler.turn);
+	pthread_join(thread, NULL);
+	ck_assert_uint_eq(idler.got[0], 0);
+	ck_assert_uint_eq(idler.got[1], 0);
+	pthread_barrier_destroy(&idler.turn);
+}
+END_TEST
+
 /* ---- races --------------------------------------------------------------- */
 
 static atomic_bool trimming;
@@ -411,6 +450,7 @@ Suite *heap_hot_suite(void)
 	tcase_add_test(tcase, freed_last_gives_way);
 	tcase_add_test(tcase, usual_has_the_key);
 	tcase_add_test(tcase, usual_ends_with_the_heap);
+	tcase_add_test(tcase, usual_ends_in_all_threads);
 	tcase_add_test(tcase, each_generation_has_magazines);
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(race, heap_setup, heap_teardown);
