@@ -10,29 +10,12 @@
  * such change is unfinished, and with EINVAL otherwise. Kernels before 5.15
  * forget unfinished changes too early, so each start tests the probe.
  *
- * Threads. The reader only reads events into a queue. It takes no lock that is
- * held for long, or with signals unblocked: an unmapping thread sleeps until
- * its event is read, and may be in a signal handler that interrupted the holder
- * of one of our locks. The handler thread, or a thread that finds memory busy
- * (mrrc_mon_drain), handles the queue; until then seq is odd.
- *
- * The reader has its own table of descriptors. Programs that become daemons
- * close descriptors that they do not know. In the reader's table the
- * userfaultfd stays open, so events are still read, and the handler notices
- * that the number was closed. poll(2) looks up descriptors each time it wakes.
- * With a shared table it would continue to wait on another file, and an
- * unmapping thread would wait for ever.
+ * The threads that read the events: mon_uffd_read.c.
  */
 #include "config.h"
-#include "sys/mon.h"
+#include "sys/mon_uffd_priv.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
-#include <sched.h>
-#include <semaphore.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,133 +23,17 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <linux/userfaultfd.h>
 
-#ifdef HAVE_VALGRIND_MEMCHECK_H
-#include <valgrind/valgrind.h>
-#else
-#define RUNNING_ON_VALGRIND 0
-#endif
-
-#include "sys/fd_id.h"
 #include "sys/mappings.h"
-#include "sys/threads.h"
 #include "sys/uffd.h"
 #include "sys/vm.h"
-
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
 
 #define MRRC_UFFD_FEATURES                                           \
 	(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_EVENT_UNMAP | \
 	 UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_REMAP)
-
-#define MRRC_UFFD_EVENTS      16 /* read at a time */
-#define MRRC_UFFD_QUEUE	      64 /* more become one */
-#define MRRC_UFFD_TRIES	      3
-#define MRRC_UFFD_CHILD_STACK ((size_t) 16 << 10)
-
-struct mrrc_uffd_event {
-	struct mrrc_range range;
-	enum mrrc_mon_event kind;
-};
-
-struct mrrc_uffd {
-	int fd;	     /* the userfaultfd; after stop, a stand-in */
-	int stop_fd; /* readable once the reader has to end */
-	int spare;   /* mrrc_uffd_prepare(); -1: none */
-	/* a program may have closed them and reused their numbers */
-	struct mrrc_fd_id id;
-	struct mrrc_fd_id stop_id;
-	struct mrrc_fd_id spare_id;
-	size_t huge; /* huge page size, 0 if none */
-	bool tells;  /* mrrc_uffd_anonymous() */
-	pthread_t reader;
-	pthread_t handler;
-	sem_t ready;	    /* the reader keeps its descriptors */
-	sem_t work;	    /* for the handler */
-	atomic_bool broken; /* the reader has ended: the number can be closed */
-	atomic_bool stop;   /* it has to end */
-	/*
-	 * Held with all signals blocked, for reading and queuing only. Guards
-	 * the fields below, and the step of seq to even when the queue is
-	 * empty.
-	 */
-	pthread_mutex_t lock;
-	struct mrrc_uffd_event queue[MRRC_UFFD_QUEUE];
-	unsigned queued;
-	bool dead; /* the reader reads no more: never settled */
-};
-
-static void uffd_lock(struct mrrc_uffd *uffd, sigset_t *old)
-{
-	sigset_t all;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, old);
-	pthread_mutex_lock(&uffd->lock);
-}
-
-static void uffd_unlock(struct mrrc_uffd *uffd, const sigset_t *old)
-{
-	pthread_mutex_unlock(&uffd->lock);
-	pthread_sigmask(SIG_SETMASK, old, NULL);
-}
-
-/* Locked. Too large a range only invalidates more than needed. */
-static void uffd_queue(struct mrrc_uffd *uffd, uintptr_t start, uintptr_t end,
-		       enum mrrc_mon_event kind)
-{
-	struct mrrc_uffd_event *last;
-
-	if (uffd->queued < MRRC_UFFD_QUEUE) {
-		uffd->queue[uffd->queued++] =
-			(struct mrrc_uffd_event){ { start, end }, kind };
-		return;
-	}
-	last = &uffd->queue[MRRC_UFFD_QUEUE - 1];
-	if (start < last->range.start)
-		last->range.start = start;
-	if (end > last->range.end)
-		last->range.end = end;
-	last->kind = MRRC_MON_REMOVE;
-}
-
-/* Locked. */
-static int uffd_take(struct mrrc_uffd *uffd, const struct uffd_msg *msg)
-{
-	uintptr_t from, to, len;
-
-	switch (msg->event) {
-	case UFFD_EVENT_UNMAP:
-		uffd_queue(uffd, msg->arg.remove.start, msg->arg.remove.end,
-			   MRRC_MON_UNMAP);
-		return 0;
-	case UFFD_EVENT_REMOVE:
-		uffd_queue(uffd, msg->arg.remove.start, msg->arg.remove.end,
-			   MRRC_MON_REMOVE);
-		return 0;
-	case UFFD_EVENT_REMAP:
-		from = msg->arg.remap.from;
-		to = msg->arg.remap.to;
-		len = msg->arg.remap.len;
-		uffd_queue(uffd, from, from + len, MRRC_MON_UNMAP);
-		/* The pages stay watched where they moved. */
-		uffd_queue(uffd, to, to + len, MRRC_MON_REMOVE);
-		return 0;
-	default:
-		return -EPROTO;
-	}
-}
-
-/* 0, or -EBADF: the number is not ours any more */
-static int uffd_lost(const struct mrrc_uffd *uffd)
-{
-	return mrrc_fd_is(uffd->fd, &uffd->id) ? 0 : -EBADF;
-}
+#define MRRC_UFFD_TRIES 3
 
 /* Is there one, whose number is still ours? */
 static bool uffd_has_spare(const struct mrrc_uffd *uffd)
@@ -174,269 +41,7 @@ static bool uffd_has_spare(const struct mrrc_uffd *uffd)
 	return mrrc_fd_is(uffd->spare, &uffd->spare_id);
 }
 
-/* Locked. Reads all events; -EIO, -EPROTO: no more can be read. */
-static int uffd_read(struct mrrc_uffd *uffd)
-{
-	struct uffd_msg msg[MRRC_UFFD_EVENTS];
-	ssize_t len;
-	size_t i;
-	int ret;
-
-	for (;;) {
-		len = read(uffd->fd, msg, sizeof(msg));
-		if (len < 0 && errno == EINTR)
-			continue;
-		if (len < 0 && errno == EAGAIN)
-			return 0;
-		if (len <= 0)
-			return -EIO;
-		for (i = 0; i < len / sizeof(msg[0]); i++) {
-			ret = uffd_take(uffd, &msg[i]);
-			if (ret)
-				return ret;
-		}
-	}
-}
-
-/* As if the kernel had reported it at this moment. */
-static void uffd_post(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
-{
-	struct mrrc_uffd *uffd = mon->impl;
-	sigset_t old;
-
-	uffd_lock(uffd, &old);
-	atomic_fetch_or(&mon->seq, 1);
-	uffd_queue(uffd, start, end, MRRC_MON_REMOVE);
-	uffd_unlock(uffd, &old);
-	sem_post(&uffd->work);
-}
-
-static int uffd_drain(struct mrrc_mon *mon)
-{
-	struct mrrc_uffd_event event[MRRC_UFFD_EVENTS];
-	struct mrrc_uffd *uffd = mon->impl;
-	unsigned i, count;
-	sigset_t old;
-	int cancel;
-	int ret;
-
-	/* a thread cancelled in read(2) would leave with locks held */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	do {
-		uffd_lock(uffd, &old);
-		ret = uffd->dead ? -EIO : uffd_lost(uffd);
-		if (!ret)
-			ret = uffd_read(uffd);
-		for (count = 0; uffd->queued && count < MRRC_UFFD_EVENTS;)
-			event[count++] = uffd->queue[--uffd->queued];
-		uffd_unlock(uffd, &old);
-		for (i = 0; i < count; i++) {
-			if (!mrrc_mon_event(mon, event[i].range.start,
-					    event[i].range.end, event[i].kind))
-				continue;
-			mrrc_trust_surprised();
-			mrrc_threads_look();
-		}
-	} while (count && !ret);
-	pthread_setcancelstate(cancel, NULL);
-	if (ret)
-		snprintf(mon->reason, sizeof(mon->reason), "userfaultfd: %s",
-			 ret == -EPROTO ? "an unexpected event" :
-					  "its events cannot be read");
-	return ret;
-}
-
-static bool uffd_settle(struct mrrc_mon *mon)
-{
-	struct mrrc_uffd *uffd = mon->impl;
-	sigset_t old;
-	bool settled;
-
-	uffd_lock(uffd, &old);
-	settled = !uffd->queued && !uffd->dead;
-	if (settled)
-		atomic_fetch_add(&mon->seq, 1);
-	uffd_unlock(uffd, &old);
-	return settled;
-}
-
-/*
- * Closes the userfaultfd, but keeps its number: probes of other threads then
- * find a file that refuses them, and not a file of the application.
- */
-static void uffd_replace(struct mrrc_uffd *uffd)
-{
-	if (uffd_lost(uffd))
-		return;
-	if (mrrc_fd_is(uffd->stop_fd, &uffd->stop_id))
-		dup3(uffd->stop_fd, uffd->fd, O_CLOEXEC);
-	else
-		close(uffd->fd);
-}
-
-/* From here on stop_fd can be read. */
-static void uffd_wake(struct mrrc_uffd *uffd)
-{
-	shutdown(uffd->stop_fd, SHUT_RDWR);
-}
-
-/* The reader's part of draining. */
-static int uffd_fetch(struct mrrc_mon *mon)
-{
-	struct mrrc_uffd *uffd = mon->impl;
-	struct pollfd left = { .fd = uffd->fd, .events = POLLIN };
-	sigset_t old;
-	int ret;
-
-	uffd_lock(uffd, &old);
-	/* That a file that is not ours is readable means nothing. */
-	ret = uffd_lost(uffd);
-	/* Another thread may have drained the queue first. */
-	if (ret || !poll(&left, 1, 0)) {
-		uffd_unlock(uffd, &old);
-		return ret;
-	}
-	/* Odd before the first read: see mon.h. */
-	atomic_fetch_or(&mon->seq, 1);
-	ret = uffd_read(uffd);
-	uffd_unlock(uffd, &old);
-	sem_post(&uffd->work);
-	return ret;
-}
-
-/*
- * Closes the other descriptors of this table. Makes system calls, nothing else.
- */
-static int uffd_close_others(void *arg)
-{
-	const struct mrrc_uffd *uffd = arg;
-	const bool order = uffd->fd < uffd->stop_fd;
-	const unsigned low = order ? uffd->fd : uffd->stop_fd;
-	const unsigned high = order ? uffd->stop_fd : uffd->fd;
-
-	syscall(SYS_close_range, high + 1, UINT_MAX, 0);
-	if (low)
-		syscall(SYS_close_range, 0, low - 1, 0);
-	if (high > low + 1)
-		syscall(SYS_close_range, low + 1, high - 1, 0);
-	return 0;
-}
-
-static bool uffd_tool(void)
-{
-#ifdef __SANITIZE_THREAD__
-	return true;
-#else
-	return RUNNING_ON_VALGRIND;
-#endif
-}
-
-/*
- * Gives the reader a descriptor table with only our descriptors; if the kernel
- * cannot, the reader shares the process's table. Drivers see which process
- * closes a file, and some then end the process's use of it (mq_notify(3),
- * XPMEM). So a child process closes the other descriptors, as after any fork,
- * in the reader's memory and table.
- */
-static void uffd_keep(struct mrrc_uffd *uffd)
-{
-	_Alignas(16) char stack[MRRC_UFFD_CHILD_STACK];
-	pid_t pid = -1;
-
-	if (unshare(CLONE_FILES))
-		return;
-	/* tools take it for fork(2), or end programs that call it */
-	if (!uffd_tool())
-		pid = clone(uffd_close_others, stack + sizeof(stack),
-			    CLONE_VM | CLONE_VFORK | CLONE_FILES, uffd);
-	if (pid < 0)
-		uffd_close_others(uffd);
-	else
-		waitpid(pid, NULL, __WCLONE);
-}
-
-static void *uffd_run(void *arg)
-{
-	struct mrrc_mon *mon = arg;
-	struct mrrc_uffd *uffd = mon->impl;
-	struct pollfd fds[2] = {
-		{ .fd = uffd->fd, .events = POLLIN },
-		{ .fd = uffd->stop_fd, .events = POLLIN },
-	};
-	sigset_t old;
-	int n, ret = 0;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-	uffd_keep(uffd);
-	sem_post(&uffd->ready);
-	while (!ret && mrrc_mon_works(mon)) {
-		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
-		n = poll(fds, 2, -1);
-		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-		if (n < 0 && errno != EINTR)
-			ret = -errno;
-		else if (fds[1].revents &&
-			 (atomic_load(&uffd->stop) || !mrrc_mon_works(mon)))
-			break;
-		else if (fds[1].revents)
-			ret = -EBADF; /* no stop request: not ours */
-		else if (fds[0].revents & POLLIN)
-			ret = uffd_fetch(mon);
-		else if (fds[0].revents)
-			ret = -EIO;
-	}
-	/*
-	 * The last reader ends: from here on no thread may wait for a reader.
-	 * The thread that joins this one may unmap meanwhile, and a failure has
-	 * to take a lock.
-	 */
-	if (ret) {
-		uffd_lock(uffd, &old);
-		uffd->dead = true;
-		atomic_fetch_or(&mon->seq, 1);
-		uffd_unlock(uffd, &old);
-	}
-	uffd_replace(uffd);
-	if (ret) {
-		atomic_store(&uffd->broken, true);
-		sem_post(&uffd->work);
-		mrrc_mon_fail(mon, "userfaultfd: reading events: %s",
-			      strerror(-ret));
-	}
-	return NULL;
-}
-
-static void *uffd_handle(void *arg)
-{
-	struct mrrc_mon *mon = arg;
-	struct mrrc_uffd *uffd = mon->impl;
-
-	while (!atomic_load(&uffd->stop)) {
-		while (sem_wait(&uffd->work))
-			;
-		if (atomic_load(&uffd->broken))
-			uffd_replace(uffd);
-		/* Another thread may have been first. */
-		if (mrrc_mon_seq(mon) & 1)
-			mrrc_mon_drain(mon);
-	}
-	return NULL;
-}
-
-/*
- * The reader's poll keeps the userfaultfd alive, so the reader is woken first.
- * In a forked child this wakes the parent's reader.
- */
-static void uffd_stop(struct mrrc_mon *mon)
-{
-	struct mrrc_uffd *uffd = mon->impl;
-
-	if (!mrrc_mon_forked(mon) && mrrc_fd_is(uffd->stop_fd, &uffd->stop_id))
-		uffd_wake(uffd);
-	uffd_replace(uffd);
-}
-
-static int uffd_fail(struct mrrc_mon *mon, const char *what, int ret)
+int mrrc_uffd_fail(struct mrrc_mon *mon, const char *what, int ret)
 {
 	snprintf(mon->reason, sizeof(mon->reason), "userfaultfd: %s: %s", what,
 		 strerror(-ret));
@@ -471,9 +76,9 @@ static int uffd_setup(struct mrrc_mon *mon, struct mrrc_uffd *uffd)
 	if (fd == -EPERM)
 		return uffd_forbidden(mon, fd);
 	if (fd < 0)
-		return uffd_fail(mon, "not to be had here", fd);
+		return mrrc_uffd_fail(mon, "not to be had here", fd);
 	if (ioctl(fd, UFFDIO_API, &api)) {
-		ret = uffd_fail(mon, "lacks events", -errno);
+		ret = mrrc_uffd_fail(mon, "lacks events", -errno);
 		goto err_close;
 	}
 	/* Repeated: on a loaded machine the test may time out. */
@@ -481,7 +86,7 @@ static int uffd_setup(struct mrrc_mon *mon, struct mrrc_uffd *uffd)
 		ret = mrrc_uffd_test(fd);
 	} while (ret == -ETIMEDOUT && --tries);
 	if (ret) {
-		uffd_fail(mon, "self-test of pending unmaps", ret);
+		mrrc_uffd_fail(mon, "self-test of pending unmaps", ret);
 		goto err_close;
 	}
 	uffd->fd = fd;
@@ -494,30 +99,6 @@ static int uffd_setup(struct mrrc_mon *mon, struct mrrc_uffd *uffd)
 err_close:
 	close(fd);
 	return ret;
-}
-
-/* The reader starts first: nothing is watched before both run. */
-static int uffd_threads(struct mrrc_mon *mon)
-{
-	struct mrrc_uffd *uffd = mon->impl;
-	int ret;
-
-	ret = mrrc_thread_start(&uffd->reader, MRRC_UFFD_STACK, uffd_run, mon);
-	if (ret)
-		return uffd_fail(mon, "reader thread", ret);
-	pthread_setname_np(uffd->reader, "mrrc-monitor");
-	while (sem_wait(&uffd->ready))
-		;
-	ret = mrrc_thread_start(&uffd->handler, MRRC_UFFD_STACK, uffd_handle,
-				mon);
-	if (ret) {
-		atomic_store(&uffd->stop, true);
-		uffd_wake(uffd);
-		mrrc_thread_join(uffd->reader);
-		return uffd_fail(mon, "handler thread", ret);
-	}
-	pthread_setname_np(uffd->handler, "mrrc-handler");
-	return 0;
 }
 
 static int uffd_open(struct mrrc_mon *mon)
@@ -534,7 +115,7 @@ static int uffd_open(struct mrrc_mon *mon)
 	/* not an eventfd: eventfds cannot be told apart */
 	uffd->stop_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (uffd->stop_fd < 0) {
-		ret = uffd_fail(mon, "socket", -errno);
+		ret = mrrc_uffd_fail(mon, "socket", -errno);
 		goto err_close;
 	}
 	ret = mrrc_fd_id(uffd->fd, &uffd->id);
@@ -549,7 +130,7 @@ static int uffd_open(struct mrrc_mon *mon)
 	sem_init(&uffd->work, 0, 0);
 	uffd->huge = mrrc_vm_huge_page();
 	mon->impl = uffd;
-	ret = uffd_threads(mon);
+	ret = mrrc_uffd_read_start(mon);
 	if (ret)
 		goto err_sync;
 	return 0;
@@ -574,23 +155,13 @@ static void uffd_close(struct mrrc_mon *mon)
 	struct mrrc_uffd *uffd = mon->impl;
 
 	if (!mrrc_mon_forked(mon)) {
-		/* while there is a reader, as a thread that ends may unmap */
-		atomic_store(&uffd->stop, true);
-		sem_post(&uffd->work);
-		mrrc_thread_join(uffd->handler);
-		if (mrrc_fd_is(uffd->stop_fd, &uffd->stop_id))
-			uffd_wake(uffd);
-		else
-			pthread_cancel(uffd->reader);
-		/* the reader has the last copy, and closes it before it ends */
-		uffd_replace(uffd);
-		mrrc_thread_join(uffd->reader);
+		mrrc_uffd_read_end(mon);
 		sem_destroy(&uffd->work);
 		sem_destroy(&uffd->ready);
 		pthread_mutex_destroy(&uffd->lock);
 	}
 	/* or the file that replaced it */
-	if (!uffd_lost(uffd) || mrrc_fd_is(uffd->fd, &uffd->stop_id))
+	if (!mrrc_uffd_lost(uffd) || mrrc_fd_is(uffd->fd, &uffd->stop_id))
 		close(uffd->fd);
 	if (mrrc_fd_is(uffd->stop_fd, &uffd->stop_id))
 		close(uffd->stop_fd);
@@ -659,7 +230,7 @@ static int uffd_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	int ret;
 
 	/* if the number was reused, another userfaultfd would get the events */
-	ret = uffd_lost(uffd);
+	ret = mrrc_uffd_lost(uffd);
 	if (ret)
 		return ret;
 	if (!mrrc_uffd_written(start) && uffd_has_spare(uffd))
@@ -682,7 +253,7 @@ static void uffd_unwatch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
 	struct mrrc_uffd *uffd = mon->impl;
 
-	if (!uffd_lost(uffd))
+	if (!mrrc_uffd_lost(uffd))
 		uffd_unregister(uffd, start, start + len);
 }
 
@@ -707,10 +278,10 @@ const struct mrrc_mon_ops mrrc_mon_uffd_ops = {
 	.close = uffd_close,
 	.watch = uffd_watch,
 	.unwatch = uffd_unwatch,
-	.drain = uffd_drain,
-	.settle = uffd_settle,
-	.post = uffd_post,
+	.drain = mrrc_uffd_drain,
+	.settle = mrrc_uffd_settle,
+	.post = mrrc_uffd_post,
 	.check = uffd_check,
 	.sees = uffd_sees,
-	.stop = uffd_stop,
+	.stop = mrrc_uffd_stop,
 };
