@@ -18,8 +18,8 @@
  * made. Before that other threads can still find the old pages and register
  * them, and the kernel makes its event, if any, before the pages go.
  *
- * Threading: add, remove and forked under the REGISTRY lock (mon.c); the rest
- * anywhere, signal handlers included.
+ * Threading: add, remove and forked under the REGISTRY lock (mon_registry.c);
+ * the rest anywhere, signal handlers included.
  */
 #ifndef MRRC_LIBC_HOOKS_H
 #define MRRC_LIBC_HOOKS_H

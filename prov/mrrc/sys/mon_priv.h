@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Private to mon.c (registry, events) and mon_libc.c (announcements).
+ * Private to mon_registry.c, mon.c (events) and mon_libc.c (announcements).
  */
 #ifndef MRRC_MON_PRIV_H
 #define MRRC_MON_PRIV_H

@@ -13,8 +13,8 @@
  * An unmap that was not announced, reported by the kernel while trust was
  * given, ends it for good.
  *
- * Threading: set under the REGISTRY lock (mon.c), all else anywhere, signal
- * handlers included.
+ * Threading: set under the REGISTRY lock (mon_registry.c), all else anywhere,
+ * signal handlers included.
  */
 #ifndef MRRC_TRUST_H
 #define MRRC_TRUST_H
