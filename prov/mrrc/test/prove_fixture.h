@@ -30,6 +30,10 @@ void never_trusted(const char *text);
 void *load(const char *name); /* next to this program */
 char *map(int prot);	      /* a page */
 
+/* Another patcher, after there are hooks and before (test_prove_patched.c). */
+TCase *prove_patched_tcase(void);
+TCase *prove_before_tcase(void);
+
 /* Libraries with system calls of their own (test_prove_site.c). */
 TCase *prove_site_tcase(void);
 TCase *prove_sanitizer_tcase(void);

@@ -312,118 +312,6 @@ START_TEST(test_rewritten)
 }
 END_TEST
 
-#ifdef __x86_64__
-static long other_munmap(void *ptr, size_t len)
-{
-	return syscall(SYS_munmap, ptr, len);
-}
-
-static void *other_mmap(void *ptr, size_t len, int prot, int flags, int fd,
-			long offset)
-{
-	return (void *) syscall(SYS_mmap, ptr, len, prot, flags, fd, offset);
-}
-
-static void rewrite(uint8_t *at, const void *bytes, size_t len)
-{
-	uint8_t *code = (uint8_t *) ((uintptr_t) at & ~(uintptr_t) (page - 1));
-
-	mprotect(code, 2 * page, PROT_READ | PROT_WRITE | PROT_EXEC);
-	memcpy(at, bytes, len);
-	mprotect(code, 2 * page, PROT_READ | PROT_EXEC);
-}
-
-/* As Open MPI's patcher does. */
-static void overwrite(const char *name, const void *to)
-{
-	uint8_t jump[] = {
-		0x49, 0xbb, 0, 0, 0, 0, 0, 0, 0, 0, 0x41, 0xff, 0xe3
-	};
-
-	memcpy(jump + 2, &to, sizeof(to));
-	rewrite(dlsym(RTLD_DEFAULT, name), jump, sizeof(jump));
-}
-
-/* As that of UCX: what is left of the function begins with a system call. */
-static void overwrite_near(const char *name, const char *to)
-{
-	uint8_t *at = dlsym(RTLD_DEFAULT, name);
-	const int32_t distance =
-		(int32_t) ((uint8_t *) dlsym(RTLD_DEFAULT, to) - (at + 5));
-	uint8_t jump[5] = { 0xe9 };
-
-	memcpy(jump + 1, &distance, sizeof(distance));
-	rewrite(at, jump, sizeof(jump));
-}
-
-static void overwrite_all(void)
-{
-	long (*const to_munmap)(void *, size_t) = other_munmap;
-	void *(*const to_mmap)(void *, size_t, int, int, int, long) =
-		other_mmap;
-
-	overwrite("munmap", (const void *) to_munmap);
-	overwrite("mmap", (const void *) to_mmap);
-}
-
-/* Functions of libc begin with jumps to others, which end in syscall(). */
-START_TEST(test_patched)
-{
-	struct mrrc_libc_hooks_state state;
-
-	overwrite_all();
-	ck_assert(!mrrc_trusted());
-	ck_assert_msg(trusted(true), "%s", why);
-	mrrc_libc_hooks_state(&state);
-	ck_assert_uint_ge(state.lost, 1);
-	/* and another domain is opened */
-	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
-	ck_assert_msg(trusted(true), "%s", why);
-}
-END_TEST
-
-/* With shorter jumps, until the patcher takes them back. */
-START_TEST(test_patched_near)
-{
-	uint8_t *at = dlsym(RTLD_DEFAULT, "shmat");
-	uint8_t was[5];
-
-	memcpy(was, at, sizeof(was));
-	overwrite_near("shmat", "shmdt");
-	ck_assert(!mrrc_trusted());
-	ck_assert_msg(trusted(true), "%s", why);
-	rewrite(at, was, sizeof(was));
-	ck_assert(!mrrc_trusted());
-	ck_assert_msg(trusted(true), "%s", why);
-}
-END_TEST
-
-/* To the rest of another one, which is executed then. */
-START_TEST(test_patched_rest)
-{
-	uint8_t *at = dlsym(RTLD_DEFAULT, "shmdt");
-	uint8_t *to = dlsym(RTLD_DEFAULT, "shmat");
-	const int32_t distance = (int32_t) (to + 5 - (at + 5));
-	uint8_t jump[5] = { 0xe9 };
-
-	overwrite_near("shmat", "shmctl");
-	memcpy(jump + 1, &distance, sizeof(distance));
-	rewrite(at, jump, sizeof(jump));
-	never_trusted("libc.so.6+0x");
-}
-END_TEST
-
-/* The same before there are hooks. */
-START_TEST(test_patched_before)
-{
-	overwrite_all();
-	overwrite_near("shmat", "shmdt");
-	setup();
-	ck_assert_msg(mrrc_trusted(), "%s", why);
-}
-END_TEST
-#endif
-
 /* ---- calls that are not announced ---- */
 
 static struct mrrc_range gone(struct mrrc_mon_sub *sub, uintptr_t start,
@@ -671,17 +559,10 @@ static Suite *prove_suite(void)
 	tcase_add_test(tcase, test_counted);
 	tcase_add_test(tcase, test_large);
 	tcase_add_test(tcase, test_vfork);
-#ifdef __x86_64__
-	tcase_add_test(tcase, test_patched);
-	tcase_add_test(tcase, test_patched_near);
-	tcase_add_test(tcase, test_patched_rest);
-#endif
 	suite_add_tcase(suite, tcase);
 #ifdef __x86_64__
-	tcase = tcase_create("before");
-	tcase_set_timeout(tcase, 120);
-	tcase_add_test(tcase, test_patched_before);
-	suite_add_tcase(suite, tcase);
+	suite_add_tcase(suite, prove_patched_tcase());
+	suite_add_tcase(suite, prove_before_tcase());
 #endif
 	suite_add_tcase(suite, prove_site_tcase());
 	suite_add_tcase(suite, prove_sanitizer_tcase());

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The cases of the tests of sys/patch.
+ */
+#ifndef MRRC_PATCH_FIXTURE_H
+#define MRRC_PATCH_FIXTURE_H
+
+#include <check.h>
+
+/* Code of the test's own (test_patch_own.c). */
+TCase *patch_own_tcase(void);
+
+#endif /* MRRC_PATCH_FIXTURE_H */

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/patch: which code is patched and how, where the code is the test's own.
+ */
+#include "config.h"
+#include "patch_fixture.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "fault.h"
+#include "sys/patch.h"
+#include "sys/vm.h"
+
+#define RW   (PROT_READ | PROT_WRITE)
+#define ANON (MAP_PRIVATE | MAP_ANONYMOUS)
+
+static size_t page;
+static uint64_t *own_code; /* a page, as libc's is */
+
+static void own_set(const void *bytes, size_t at, size_t len)
+{
+	ck_assert_int_eq(mprotect(own_code, page, RW), 0);
+	memcpy((char *) own_code + at, bytes, len);
+	ck_assert_int_eq(mprotect(own_code, page, PROT_READ | PROT_EXEC), 0);
+}
+
+static void own_setup(void)
+{
+	page = mrrc_vm_page();
+	own_code = mmap(NULL, page, RW, ANON, -1, 0);
+	ck_assert_ptr_ne(own_code, MAP_FAILED);
+}
+
+static void change_word(void)
+{
+	own_set(&(uint64_t){ 3 }, 0, sizeof(uint64_t));
+}
+
+/* Others change the word, before we look or just before we write. */
+START_TEST(test_changed)
+{
+	const struct mrrc_patch own = {
+		.word = own_code,
+		.before = 1,
+		.after = 2,
+		.filler = (uint8_t *) (own_code + 1),
+		.filling = "ours",
+	};
+	int ret;
+
+	own_set(&(uint64_t){ 1 }, 0, sizeof(uint64_t));
+	if (_i)
+		fault_at(FAULT_PROTECT, change_word);
+	else
+		change_word();
+	ret = mrrc_patch_on(&own);
+	fault_at(FAULT_PROTECT, NULL);
+	ck_assert_int_eq(ret, -EBUSY);
+	ck_assert_uint_eq(*own_code, 3);
+	/* the filler may be in use, too; just before we write it is ours */
+	if (!_i)
+		ck_assert_uint_eq(own_code[1], 0);
+}
+END_TEST
+
+/* Where code may not be changed. */
+START_TEST(test_denied)
+{
+	const struct mrrc_patch own = {
+		.word = own_code,
+		.before = 1,
+		.after = 2,
+	};
+	int ret;
+
+	own_set(&(uint64_t){ 1 }, 0, sizeof(uint64_t));
+	fault_arm(1);
+	ret = mrrc_patch_on(&own);
+	ck_assert(fault_disarm());
+	ck_assert_int_eq(ret, -EACCES);
+	ck_assert_uint_eq(*own_code, 1);
+}
+END_TEST
+
+#ifdef __x86_64__
+/* Code at @at, another at @again unless that is 0, filler at @filler. */
+static int build(size_t at, size_t again, size_t filler, struct mrrc_patch *own)
+{
+	static const uint8_t call[] = { 0xb8, SYS_munmap, 0, 0, 0, 0x0f, 5 };
+	static const uint8_t end[] = { 0xc3, 0x66, 0x2e, 0x0f, 0x1f, 0x84,
+				       0,    0,	   0,	 0,    0 };
+	const struct mrrc_patch_code code = {
+		.start = (uint8_t *) own_code,
+		.len = 1024,
+	};
+	uint8_t stub[MRRC_PATCH_STUB];
+	uint8_t *site;
+
+	own_set(call, at, sizeof(call));
+	if (again)
+		own_set(call, again, sizeof(call));
+	own_set(end, filler, sizeof(end));
+	site = mrrc_patch_search(&code, SYS_munmap);
+	return site ? mrrc_patch_build(&code, site, SYS_munmap, stub, own) :
+		      -ENOENT;
+}
+
+START_TEST(test_build)
+{
+	static const struct {
+		size_t at, again, filler;
+		int ret;
+	} codes[] = {
+		{ 16, 0, 64, 0 },
+		{ 16, 32, 64, -ENOENT },
+		/* in two words: a short jump to the filler */
+		{ 20, 0, 64, 0 },
+		{ 20, 0, 148, 0 },
+		{ 20, 0, 149, -ENOENT },
+		{ 180, 0, 53, 0 },
+		{ 180, 0, 52, -ENOENT },
+		/* the second instruction is what jumps */
+		{ 23, 0, 64, 0 },
+		{ 23, 0, 180, -ENOENT },
+	};
+	struct mrrc_patch own;
+
+	ck_assert_int_eq(build(codes[_i].at, codes[_i].again, codes[_i].filler,
+			       &own),
+			 codes[_i].ret);
+	if (!codes[_i].ret)
+		ck_assert_ptr_eq(own.filler, codes[_i].at == 16 ?
+						     NULL :
+						     (uint8_t *) own_code +
+							     codes[_i].filler +
+							     1);
+}
+END_TEST
+
+/* The number is not put there by the instruction before. */
+START_TEST(test_build_apart)
+{
+	static const uint8_t call[] = { 0xb8, SYS_munmap, 0,	0,    0, 0x41,
+					0x83, 0xca,	  0x40, 0x0f, 5 };
+	static const uint8_t end[] = { 0xc3, 0x66, 0x2e, 0x0f, 0x1f, 0x84,
+				       0,    0,	   0,	 0,    0 };
+	const struct mrrc_patch_code code = {
+		.start = (uint8_t *) own_code,
+		.len = 1024,
+	};
+	uint8_t *const site = (uint8_t *) own_code + 32 + _i;
+	uint8_t stub[MRRC_PATCH_STUB];
+	struct mrrc_patch own;
+
+	own_set(call, 32 + _i + 2 - sizeof(call), sizeof(call));
+	own_set(end, 64, sizeof(end));
+	ck_assert_int_eq(mrrc_patch_build(&code, site, MRRC_PATCH_ANY, stub,
+					  &own),
+			 -ENOENT);
+	ck_assert_int_eq(mrrc_patch_build(&code, site + 1, SYS_munmap, stub,
+					  &own),
+			 -ENOENT);
+	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
+			 _i == 7 ? -ENOENT : 0);
+	if (_i == 7)
+		return;
+	ck_assert_ptr_eq(own.at, site);
+	ck_assert_ptr_eq(own.filler, (uint8_t *) own_code + 65);
+	/* a short jump in place of the system call, and nothing else */
+	ck_assert_int_eq(((uint8_t *) &own.after)[_i], 0xeb);
+	((uint8_t *) &own.after)[_i] = 0x0f;
+	((uint8_t *) &own.after)[_i + 1] = 0x05;
+	ck_assert_uint_eq(own.after, own.before);
+}
+END_TEST
+/* In code that threads may be running. */
+START_TEST(test_build_inside)
+{
+	static const uint8_t call[] = { 0xb8, SYS_munmap, 0, 0, 0, 0x0f, 5 };
+	uint8_t *const site = (uint8_t *) own_code + 32 + _i;
+	struct mrrc_patch_code code = {
+		.start = site,
+		.len = 2,
+		.inside = true,
+		.filler = site + (_i == 7 ? MRRC_PATCH_FIXED : 40),
+	};
+	uint8_t stub[MRRC_PATCH_STUB];
+	struct mrrc_patch own;
+
+	own_set(call, 32 + _i + 2 - sizeof(call), sizeof(call));
+	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
+			 0);
+	/* a jump in place of the system call, and nothing else */
+	ck_assert_ptr_eq(own.word, own_code + 4);
+	ck_assert_int_eq(((uint8_t *) &own.after)[_i], 0xeb);
+	((uint8_t *) &own.after)[_i] = 0x0f;
+	if (_i < 7)
+		((uint8_t *) &own.after)[_i + 1] = 0x05;
+	ck_assert_uint_eq(own.after, own.before);
+	/* across two words, one byte changes, and so the place is given */
+	code.filler = site + 41;
+	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
+			 _i == 7 ? -ENOENT : 0);
+	/* what is written first must not be in the word */
+	code.filler = (uint8_t *) own_code + 32 - MRRC_PATCH_FILLER + 1;
+	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
+			 -ENOENT);
+	code.filler = (uint8_t *) own_code + 32 - MRRC_PATCH_FILLER;
+	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
+			 _i == 7 ? -ENOENT : 0);
+	/* none of ours */
+	own_set((uint8_t[]){ 0xcd, 0x80 }, 32 + _i, 2);
+	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
+			 -ENOENT);
+}
+END_TEST
+#endif
+
+/* A copy is patched if both word and filler are as they were written. */
+START_TEST(test_undo_both)
+{
+	uint64_t at[3] = { 0 }, copy[3];
+	const struct mrrc_patch own = {
+		.word = at,
+		.before = 1,
+		.after = 2,
+		.filler = (uint8_t *) &at[1],
+		.filling = "ours",
+		.filled = "was",
+	};
+	const uintptr_t start = (uintptr_t) at, end = (uintptr_t) (at + 3);
+
+	copy[0] = 2;
+	copy[2] = 3;
+	memcpy(&copy[1], "ours\0\0\0", 8);
+	ck_assert(mrrc_patch_undo(&own, (uint8_t *) copy, start, end));
+	ck_assert_uint_eq(copy[0], 1);
+	ck_assert_uint_eq(copy[2], 3);
+	ck_assert_str_eq((char *) &copy[1], "was");
+	ck_assert(!mrrc_patch_undo(&own, (uint8_t *) copy, start, end));
+	copy[0] = 2;
+	ck_assert(!mrrc_patch_undo(&own, (uint8_t *) copy, start, end));
+	ck_assert_uint_eq(copy[0], 2);
+	/* the filler is not in the copy */
+	memcpy(&copy[1], "ours\0\0\0", 8);
+	ck_assert(!mrrc_patch_undo(&own, (uint8_t *) copy, start, start + 8));
+}
+END_TEST
+
+/* Word and filler, each to its last byte. */
+START_TEST(test_uses)
+{
+	const struct mrrc_patch own = {
+		.word = (uint64_t *) 64,
+		.filler = (uint8_t *) 101,
+	};
+
+	ck_assert(!mrrc_patch_uses(&own, 60, 4));
+	ck_assert(mrrc_patch_uses(&own, 60, 5));
+	ck_assert(mrrc_patch_uses(&own, 71, 1));
+	ck_assert(!mrrc_patch_uses(&own, 72, 29));
+	ck_assert(mrrc_patch_uses(&own, 72, 30));
+	ck_assert(mrrc_patch_uses(&own, 105, 1));
+	ck_assert(!mrrc_patch_uses(&own, 106, 9));
+	ck_assert(!mrrc_patch_uses(&(struct mrrc_patch){ 0 }, 0, 100));
+}
+END_TEST
+
+static void own_teardown(void)
+{
+	munmap(own_code, page);
+}
+
+TCase *patch_own_tcase(void)
+{
+	TCase *tcase = tcase_create("own");
+
+	tcase_add_checked_fixture(tcase, own_setup, own_teardown);
+	tcase_add_loop_test(tcase, test_changed, 0, 2);
+	tcase_add_test(tcase, test_denied);
+#ifdef __x86_64__
+	tcase_add_loop_test(tcase, test_build, 0, 9);
+	tcase_add_loop_test(tcase, test_build_apart, 0, 8);
+	tcase_add_loop_test(tcase, test_build_inside, 0, 8);
+#endif
+	tcase_add_test(tcase, test_undo_both);
+	tcase_add_test(tcase, test_uses);
+	return tcase;
+}
