@@ -19,7 +19,10 @@
 #include "config.h"
 #include <arpa/inet.h>
 
-#include "fi/cw/cw.h"
+#include "fi/cw/group.h"
+#include "fi/cw/link.h"
+#include "fi/cw/mark.h"
+#include "fi/cw/rdm.h"
 
 #define CW_REQUESTS 1024 /* waiting requests of a group */
 

@@ -11,7 +11,9 @@
  * refusal: that takes neither an endpoint there nor a message.
  */
 #include "config.h"
-#include "fi/cw/cw.h"
+#include "fi/cw/group.h"
+#include "fi/cw/mark.h"
+#include "fi/cw/rdm.h"
 
 #define CW_ASKS 256 /* questions at a time, of a group */
 /* while others wait, a question unanswered for that long is dropped */

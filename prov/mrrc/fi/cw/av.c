@@ -9,7 +9,8 @@
  * (rdm.c). The core is not called under it.
  */
 #include "config.h"
-#include "fi/cw/cw.h"
+#include "fi/cw/mark.h"
+#include "fi/cw/rdm.h"
 #include "fi/secret.h"
 
 /* An address of the core's, with a name */

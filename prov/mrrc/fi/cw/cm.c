@@ -16,6 +16,9 @@
 #include <sys/random.h>
 
 #include "fi/cw/cw.h"
+#include "fi/cw/group.h"
+#include "fi/cw/link.h"
+#include "fi/cw/mark.h"
 
 /* ---- connecting and accepting -------------------------------------------- */
 

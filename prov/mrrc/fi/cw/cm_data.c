@@ -6,7 +6,8 @@
 #include "config.h"
 #include <arpa/inet.h>
 
-#include "fi/cw/cw.h"
+#include "core/cw_wire.h"
+#include "fi/cw/mark.h"
 
 #define CW_MARK_MAGIC 0x4d43524d /* "MRCM" */
 

@@ -10,7 +10,10 @@
 #include "config.h"
 #include <sys/timerfd.h>
 
-#include "fi/cw/cw.h"
+#include "fi/cw/group.h"
+#include "fi/cw/link.h"
+#include "fi/cw/mark.h"
+#include "fi/cw/rdm.h"
 
 #define CW_EVENT_DATA 512
 

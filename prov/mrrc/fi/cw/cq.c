@@ -16,7 +16,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "fi/cw/cw.h"
+#include "fi/cw/group.h"
 
 #define CW_FDS	    64
 #define CW_SLICE_MS 500 /* the core's descriptors may change */

@@ -4,6 +4,9 @@
  */
 #include "config.h"
 #include "fi/cw/cw.h"
+#include "fi/cw/group.h"
+#include "fi/cw/link.h"
+#include "fi/cw/rdm.h"
 
 static int cw_enable_pep(struct mrrc_pep *pep)
 {

@@ -8,6 +8,9 @@
  */
 #include "config.h"
 #include "fi/cw/cw.h"
+#include "fi/cw/group.h"
+#include "fi/cw/link.h"
+#include "fi/cw/rdm.h"
 
 static struct mrrc_ep *cw_ep_of(struct fid *fid)
 {

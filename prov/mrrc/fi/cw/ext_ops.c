@@ -5,6 +5,9 @@
  */
 #include "config.h"
 #include "fi/cw/cw.h"
+#include "fi/cw/group.h"
+#include "fi/cw/link.h"
+#include "fi/cw/rdm.h"
 
 /*
  * Hooking providers (FI_HOOK) hand out our table but keep our fid: such a

@@ -12,7 +12,10 @@
 #include <unistd.h>
 
 #include "fi/blocks.h"
-#include "fi/cw/cw.h"
+#include "fi/cw/group.h"
+#include "fi/cw/link.h"
+#include "fi/cw/mark.h"
+#include "fi/cw/rdm.h"
 #include "fi/secret.h"
 #include "sys/pause.h"
 

@@ -6,7 +6,10 @@
 
 #include <limits.h>
 
-#include "fi/cw/cw.h"
+#include "fi/cw/group.h"
+#include "fi/cw/link.h"
+#include "fi/cw/mark.h"
+#include "fi/cw/rdm.h"
 
 #define CW_BATCH     16
 #define CW_EQ_EVERY  64 /* polls of a group that is not connecting */

@@ -21,7 +21,9 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "fi/cw/cw.h"
+#include "fi/cw/group.h"
+#include "fi/cw/mark.h"
+#include "fi/cw/rdm.h"
 #include "sys/sockets.h"
 
 #define CW_SILENT	  64   /* at a time */

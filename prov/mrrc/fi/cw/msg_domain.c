@@ -11,6 +11,8 @@
 #include "config.h"
 #include "fi/below.h"
 #include "fi/cw/cw.h"
+#include "fi/cw/group.h"
+#include "fi/cw/mark.h"
 #include "fi/info.h"
 #include "fi/param.h"
 

@@ -16,7 +16,7 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 
-#include "fi/cw/cw.h"
+#include "fi/cw/mark.h"
 
 #define CW_NAME_MAGIC 0x4d57 /* "MW"; a new layout needs another */
 

@@ -10,6 +10,9 @@
 #include <limits.h>
 
 #include "fi/cw/cw.h"
+#include "fi/cw/group.h"
+#include "fi/cw/link.h"
+#include "fi/cw/rdm.h"
 #include "fi/record/record.h"
 #include "fi/data/resolve.h"
 

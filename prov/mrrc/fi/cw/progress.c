@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fi/cw/cw.h"
+#include "fi/cw/group.h"
 
 #define CW_AUTO_FDS	2
 #define CW_AUTO_LOOK_NS 1000000 /* between checks whether reads make progress */

@@ -16,6 +16,10 @@
 #include <sys/random.h>
 
 #include "fi/cw/cw.h"
+#include "fi/cw/group.h"
+#include "fi/cw/link.h"
+#include "fi/cw/mark.h"
+#include "fi/cw/rdm.h"
 #include "fi/secret.h"
 #include "sys/pause.h"
 

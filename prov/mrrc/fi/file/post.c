@@ -13,6 +13,7 @@
 
 #include "fi/blocks.h"
 #include "fi/cw/cw.h"
+#include "fi/cw/link.h"
 #include "fi/data/pending.h"
 #include "fi/data/post.h"
 #include "fi/file/file.h"

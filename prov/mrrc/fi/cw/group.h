@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Groups of control endpoints that share CQ and EQ, and progress (cw/cw.h).
+ */
+#ifndef MRRC_CW_GROUP_H
+#define MRRC_CW_GROUP_H
+
+#include <time.h>
+
+#include "fi/cw/rdm.h"
+
+#define CW_GROUP 16 /* links that share a CQ */
+
+struct mrrc_cw_group {
+	struct mrrc_cw_group *next; /* the domain's; never removed */
+	struct mrrc_cw_domain *cwd;
+	struct mrrc_domain *domain; /* of the control endpoints */
+	struct mrrc_mutex lock;
+	struct fid_cq *cq;
+	struct fid_eq *eq;
+	int cq_fd, eq_fd;
+	int timer_fd;		    /* a deadline of the group passed */
+	struct sockaddr_storage at; /* where it listens; port 0 */
+	struct fid_pep *pep;	    /* open while a peer is expected */
+	_Atomic uint16_t port;	    /* there, in network order */
+	unsigned awaited;	    /* links that listen, and homes */
+	int spare_fd;		    /* for sys/sockets */
+	unsigned vain;		    /* wakes of its EQ without an event */
+	/* in ms; 0: not. See cw/listen.c */
+	int64_t sweep_at, muted_until, close_at;
+	unsigned polls;
+	atomic_uint cnt;     /* of eps */
+	atomic_uint meeting; /* listening, connecting, or asking */
+	TAILQ_HEAD(, mrrc_cw_ep) eps, lost;
+	TAILQ_HEAD(, mrrc_cw_ep) unsent; /* links that fill a slot */
+	bool more;			 /* FI_MORE: wait for more messages */
+	TAILQ_HEAD(, mrrc_cw_ep) full;	 /* links to try again at the core */
+	struct cw_list ended;
+	bool finishing; /* a thread finishes, unlocked */
+	struct cw_requests requests, asks;
+	unsigned request_cnt, ask_cnt;
+	bool greeting; /* a thread handles requests */
+};
+
+/* Of a domain, from the first endpoint that takes part until it closes. */
+struct mrrc_cw_domain {
+	pid_t pid;		    /* the process that opened it */
+	struct mrrc_mutex enabling; /* an endpoint; before other locks */
+	struct mrrc_mutex lock;	    /* guards what follows */
+	struct mrrc_cw_group *_Atomic groups;
+	struct mrrc_cw_cq *cqs;
+	int wake_fd; /* epoll: a group has something */
+	struct mrrc_cw_auto *_Atomic automatic; /* NULL: none */
+	struct mrrc_ep *below; /* of reliable datagrams: cw/msg_domain.c */
+	LIST_HEAD(, mrrc_cw_rdm) rdms;
+	/*
+	 * ns: the last read of a CQ by the application, and the last read after
+	 * a gap
+	 */
+	_Atomic uint64_t seen, missed;
+};
+
+/* Of a CQ that such endpoints are bound to. */
+struct mrrc_cw_cq {
+	struct mrrc_cq *cq;
+	struct mrrc_cw_cq *next;	 /* the domain's */
+	struct fi_ops_cq *_Atomic below; /* the CQ's own calls */
+	int wake_fd;			 /* eventfd: completions are pending */
+	int epoll_fd;			 /* core, groups, wake_fd; -1 */
+	bool pollfd;			 /* the core waits by a pollfd set */
+	atomic_int signalled;		 /* fi_cq_signal() was called */
+};
+
+/* CLOCK_MONOTONIC: it is never set. */
+static inline uint64_t mrrc_cw_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
+}
+
+#define CW_GAP_NS 500000 /* longer: it does other things */
+
+/*
+ * The application makes progress by reading. A post makes none, or only for
+ * itself.
+ */
+static inline void mrrc_cw_seen(struct mrrc_cw_domain *cwd)
+{
+	int64_t gap;
+	uint64_t now;
+
+	if (!atomic_load_explicit(&cwd->automatic, memory_order_relaxed))
+		return;
+	now = mrrc_cw_now_ns();
+	gap = now - atomic_load_explicit(&cwd->seen, memory_order_relaxed);
+	if (gap > CW_GAP_NS)
+		atomic_store_explicit(&cwd->missed, now, memory_order_relaxed);
+	/* another thread's time may be later */
+	if (gap > 0)
+		atomic_store_explicit(&cwd->seen, now, memory_order_relaxed);
+}
+
+/* cw/group.c. Any thread, no lock held. */
+/* asleep: the caller is about to block, so idle groups are polled, too. */
+void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep);
+void mrrc_cw_ep_close(struct mrrc_ep *ep);
+int mrrc_cw_domain_open(struct mrrc_domain *domain);
+int mrrc_cw_group_join(struct mrrc_cw_ep *cw);
+/* A group that listens, with a place taken in it. */
+int mrrc_cw_group_home(struct mrrc_ep *ep, struct mrrc_ep *via,
+		       struct mrrc_cw_group **group_out);
+void mrrc_cw_group_leave_home(struct mrrc_cw_group *group);
+/*
+ * In a child of fork(2): its state is the parent's, as a thread of the parent
+ * may have left it, with locks held that are never released.
+ */
+bool mrrc_cw_inherited(const struct mrrc_domain *domain);
+/* cw/listen.c. Lock held. */
+/* Where an endpoint with this info listens: its address, without a port */
+void mrrc_cw_listen_at(const struct fi_info *info, struct sockaddr_storage *at);
+/* The group listens from then on; via: as in struct mrrc_cw_ep */
+int mrrc_cw_listen(struct mrrc_cw_group *group, struct mrrc_ep *via);
+/* Stops listening, unless a connection has just come; always: also then */
+void mrrc_cw_unlisten(struct mrrc_cw_group *group, bool always);
+/* Has its EQ something to read while it listens? */
+bool mrrc_cw_listen_woken(const struct mrrc_cw_group *group);
+/* After a read of the EQ. in_vain: it was readable, without an event */
+void mrrc_cw_listen_tend(struct mrrc_cw_group *group, bool in_vain);
+/* When that is to be called next, in ms; 0: at the next chance */
+int64_t mrrc_cw_listen_until(const struct mrrc_cw_group *group);
+
+/* Is it time? Then the group's timer has woken the sleeping threads. */
+static inline bool mrrc_cw_listen_due(const struct mrrc_cw_group *group)
+{
+	int64_t at = mrrc_cw_listen_until(group);
+
+	return at && mrrc_now_ms() >= at;
+}
+
+/* cw/connect.c. Lock held. */
+#define CW_MEET_MS 10000 /* to connect, before it is given up */
+
+static inline bool mrrc_cw_meets(enum cw_phase phase)
+{
+	return phase == CW_LISTENING || phase == CW_CONNECTING;
+}
+
+/* From or to a phase in which the peer is connecting. */
+void mrrc_cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase);
+/* For a control endpoint to dest, or for a listener (NULL) */
+struct fi_info *mrrc_cw_info(const struct mrrc_ep *via,
+			     const struct sockaddr *dest);
+/* Sets the group's timer to the next deadline of links and questions. */
+void mrrc_cw_alarm(struct mrrc_cw_group *group);
+/* Info to connect to dest, from from's address if that is not NULL */
+int mrrc_cw_info_to(const struct mrrc_ep *via, const struct sockaddr *dest,
+		    const struct mrrc_cw_name *from, struct fi_info **info);
+/* Open the control endpoint, and connect it; or accept with it. */
+int mrrc_cw_dial(struct mrrc_cw_ep *cw, const struct sockaddr *dest,
+		 const void *param, size_t len);
+int mrrc_cw_answer(struct mrrc_cw_ep *cw, struct fi_info *info,
+		   const void *param, size_t len);
+/*
+ * Handles events of a group's EQ and returns how many; the second also handles
+ * deadlines.
+ */
+unsigned mrrc_cw_events(struct mrrc_cw_group *group);
+void mrrc_cw_group_events(struct mrrc_cw_group *group);
+
+/* cw/msg_domain.c. cw->lock held; then it stays until the domain closes. */
+int mrrc_cw_below_open(struct mrrc_domain *domain, const struct fi_info *info);
+void mrrc_cw_below_close(struct mrrc_cw_domain *cwd);
+
+/* cw/progress.c. No lock held. */
+int mrrc_cw_auto_start(struct mrrc_domain *domain);
+void mrrc_cw_auto_stop(struct mrrc_cw_domain *cwd);
+
+/* cw/cq.c. No lock held. */
+int mrrc_cw_cq_join(struct mrrc_cq *cq);
+void mrrc_cw_cq_add_group(struct mrrc_cw_cq *ccq, struct mrrc_cw_group *group);
+/* Adds the descriptors of a group to an epoll set; 0 or -E* */
+int mrrc_cw_epoll_group(int epoll_fd, const struct mrrc_cw_group *group);
+/*
+ * Its EQ wakes no thread, or does again; false: not now. The group's lock held
+ */
+bool mrrc_cw_epoll_mute(struct mrrc_cw_group *group, bool mute);
+
+/*
+ * Has something for the core that no event will announce: instead of sleeping,
+ * a thread asks the core again. Lock held
+ */
+static inline bool mrrc_cw_group_waits(const struct mrrc_cw_group *group)
+{
+	return !TAILQ_EMPTY(&group->unsent) || !TAILQ_EMPTY(&group->full);
+}
+
+/*
+ * Something can happen there, or a peer that connects in vain must be told. In
+ * other groups the end of a closed connection may stay unread, and wakes.
+ */
+static inline bool mrrc_cw_group_used(const struct mrrc_cw_group *group)
+{
+	return group->cnt || group->port;
+}
+
+#endif /* MRRC_CW_GROUP_H */

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A link: what one endpoint has with one peer (cw/cw.h); and the operations on
+ * it.
+ */
+#ifndef MRRC_CW_LINK_H
+#define MRRC_CW_LINK_H
+
+#include "core/cw.h"
+#include "core/cw_map.h"
+#include "fi/cw/mark.h"
+#include "fi/data/op.h"
+#include "fi/obj/cq.h"
+
+#define CW_RX	 128 /* messages that fit here, besides HELLO */
+#define CW_TX	 64  /* transfers of one endpoint in flight */
+#define CW_SLOTS 32  /* of these, those with messages */
+
+/* The kind of transfer that a completion of the core's is for. */
+enum cw_kind { CW_RECV, CW_SEND, CW_WRITE };
+
+struct cw_context {
+	struct fi_context2 core; /* first */
+	enum cw_kind kind;
+	struct mrrc_cw_ep *cw;
+};
+
+struct cw_slot {
+	struct cw_context context;
+	struct cw_slot *next; /* free ones */
+	char *buf;
+};
+
+struct cw_rec;
+
+/* A part of a write: one for each of the target's segments */
+struct cw_piece {
+	struct cw_context context; /* first */
+	struct cw_rec *rec;
+};
+
+/* An operation, from posting until its completion is written. */
+struct cw_rec {
+	union {
+		struct mrrc_cw_wr wr; /* first */
+		struct mrrc_cw_target target;
+	};
+	bool is_wr;
+	struct mrrc_cw_ep *cw;
+	STAILQ_ENTRY(cw_rec) link; /* ended, or empty and landed */
+	struct mrrc_comp *comp;	   /* for the application's CQ */
+	void *context;
+	void *buf;
+	uint64_t flags;
+	uint64_t seq; /* of reliable datagrams: its age */
+	struct mrrc_cw_node by_context;
+	struct mrrc_cw_end end;
+	/* a write */
+	struct mrrc_op *op; /* holds its buffers, or NULL */
+	size_t iov_cnt;
+	struct iovec *iov;
+	void **desc;
+	struct cw_piece piece[MRRC_CW_SEGS];
+	struct mrrc_cw_seg seg[MRRC_CW_SEGS];
+	unsigned piece_cnt, posted, flying;
+	int err;
+	/* a target */
+	unsigned mr_cnt;
+	struct fid_mr *mr[MRRC_CW_SEGS];
+	struct mrrc_region *region[MRRC_CW_SEGS];
+	uint64_t trace; /* what record.c ends; else 0 */
+};
+STAILQ_HEAD(cw_list, cw_rec);
+
+enum cw_phase {
+	CW_OPTED,     /* enabled, not connected */
+	CW_LISTENING, /* the peer's control endpoint will come */
+	CW_CONNECTING,
+	CW_UP,
+	CW_LOST,  /* the connection ended, or failed */
+	CW_ALONE, /* the peer does not take part */
+};
+
+/* A link */
+struct mrrc_cw_ep {
+	struct mrrc_ep *ep;
+	/* the control endpoint's domain and info are its: ep, or of below */
+	struct mrrc_ep *via;
+	struct mrrc_cw_rdm *rdm; /* reliable datagrams; else NULL */
+	struct mrrc_cw_group *group;
+	TAILQ_ENTRY(mrrc_cw_ep) link;
+	/* read without the lock for a first look */
+	_Atomic enum cw_phase phase;
+	int64_t meet_by;  /* listening or connecting: the deadline */
+	atomic_bool lost; /* on the group's list of lost links */
+	TAILQ_ENTRY(mrrc_cw_ep) lost_link;
+	uint64_t cookie;
+	uint64_t tags;		      /* given by fi_cw_tag_alloc() */
+	bool accepts;		      /* the passive side */
+	struct sockaddr_storage dest; /* the application's destination */
+	struct mrrc_cw sm;
+	bool sm_live;
+	struct fid_ep *ctl;
+	struct fid_mr *mr;
+	char *mem;
+	struct cw_slot rx[CW_RX + 1], tx[CW_SLOTS];
+	struct cw_slot *tx_free;
+	struct cw_slot *filling; /* the slot being filled, or NULL */
+	size_t filled;
+	TAILQ_ENTRY(mrrc_cw_ep) unsent_link;
+	unsigned busy;		/* transfers in flight, except receives */
+	struct cw_rec *partial; /* a write that the core took partly */
+	bool full;		/* the core took none: on its group's list */
+	TAILQ_ENTRY(mrrc_cw_ep) full_link;
+	struct cw_list empty;	       /* issued writes without data */
+	struct mrrc_cw_map by_context; /* operations that have not ended */
+	uint64_t issued_ns;	       /* when the core got the latest write */
+	/* operations ended, not finished; and threads that use the link */
+	atomic_int ending;
+
+	/* for reliable datagrams; under the AV's lock */
+	struct mrrc_cw_node by_name;
+	TAILQ_ENTRY(mrrc_cw_ep) of_rdm;
+	atomic_bool stranger; /* its name is not in the AV */
+	/* under the group's lock */
+	struct mrrc_cw_name peer;
+	atomic_bool hostile;	     /* quarantined; read without lock */
+	uint32_t counted;	     /* its tags in strange_tags */
+	bool gone;		     /* about to be freed */
+	uint64_t nonce;		     /* nonce of our last attempt to connect */
+	uint64_t stale;		     /* a void nonce of the peer's */
+	struct cw_request *deferred; /* until ours has ended */
+};
+
+static inline bool mrrc_ep_has_cw(const struct mrrc_ep *ep)
+{
+	return ep->cw || ep->cw_rdm;
+}
+
+static inline void mrrc_cw_put(struct mrrc_cw_ep *cw)
+{
+	/* after this it may be gone */
+	atomic_fetch_sub(&cw->ending, 1);
+}
+
+/* cw/link.c. The group's lock held, unless said otherwise. */
+
+int mrrc_cw_link_open(struct mrrc_cw_ep *cw, struct fi_info *info);
+/* Ends the connection at the next unlock. */
+void mrrc_cw_lose(struct mrrc_cw_ep *cw, const char *why);
+/* After each call of the state machine. */
+void mrrc_cw_after(struct mrrc_cw_ep *cw);
+/* asleep: on behalf of a thread that sleeps until there is something */
+void mrrc_cw_group_poll(struct mrrc_cw_group *group, bool asleep);
+/* Close its connection, end its operations. */
+void mrrc_cw_end_all(struct mrrc_cw_ep *cw, int err);
+/*
+ * Close its connection, which is not up; then it has none. Operations end if
+ * the peer has spoken already.
+ */
+void mrrc_cw_unlink(struct mrrc_cw_ep *cw);
+/* A lost connection: end_all, unless another connection will come. */
+void mrrc_cw_lost(struct mrrc_cw_ep *cw);
+extern const struct mrrc_cw_ops mrrc_cw_sm_ops;
+/* Unlocks, then finishes what has ended. */
+void mrrc_cw_group_unlock(struct mrrc_cw_group *group);
+
+/* cw/group.c. Any thread, no lock held. */
+/* Ends its operations and removes it: it is not found any more. */
+void mrrc_cw_link_free(struct mrrc_cw_ep *cw, int err);
+/* Its state machine, as for a new connection */
+void mrrc_cw_link_init(struct mrrc_cw_ep *cw);
+/*
+ * Send what is queued before its connection is ended here; until end at most,
+ * in ms.
+ */
+void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end);
+#define CW_LINGER_MS 200
+
+/* cw/op.c. No lock held. */
+struct mrrc_source;
+/* source: NULL, or what is written in place of msg's buffers */
+ssize_t mrrc_cw_post_write(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
+			   uint64_t flags, const struct mrrc_source *source);
+ssize_t mrrc_cw_post_tag(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
+			 uint64_t flags);
+void mrrc_cw_finish(struct cw_list *list);
+/*
+ * The age of a link's oldest operation with this context; UINT64_MAX: none.
+ * Lock held
+ */
+uint64_t mrrc_cw_oldest(const struct mrrc_cw_ep *cw, const void *context);
+int mrrc_cw_cancel_on(struct mrrc_cw_ep *cw, void *context);
+/* 0, or -FI_ENOENT */
+int mrrc_cw_cancel(struct mrrc_ep *ep, void *context);
+
+#endif /* MRRC_CW_LINK_H */

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Reliable datagrams: links made on demand, and the requests for them (cw/cw.h).
+ */
+#ifndef MRRC_CW_RDM_H
+#define MRRC_CW_RDM_H
+
+#include "fi/cw/link.h"
+
+/* A connection request at a group's listener, of reliable datagrams */
+struct cw_request {
+	STAILQ_ENTRY(cw_request) link;
+	struct fid_pep *pep;
+	struct fi_info *info;
+	struct mrrc_cw_name from;
+	uint32_t to; /* our number */
+	uint64_t nonce;
+	bool asks;		 /* it is a question, not a connection */
+	bool proven;		 /* its sender has confirmed it */
+	struct mrrc_cw_rdm *rdm; /* that waits for its end, or NULL */
+	struct fid_ep *ask;	 /* to the sender, until it answers */
+	int64_t ask_by;
+	unsigned tries;
+};
+STAILQ_HEAD(cw_requests, cw_request);
+
+/* Of an address vector */
+struct mrrc_cw_av {
+	bool inet;		/* may have names: IPv4 or IPv6 */
+	struct mrrc_mutex lock; /* guards what follows */
+	struct mrrc_cw_map by_addr, by_name;
+	LIST_HEAD(, mrrc_cw_rdm) rdms; /* endpoints bound to it */
+};
+
+#define CW_STRANGERS 64 /* links to strangers, of one endpoint */
+
+/* Of a reliable datagram endpoint. Guarded by its AV's lock, but for atomics */
+struct mrrc_cw_rdm {
+	struct mrrc_ep *ep;
+	LIST_ENTRY(mrrc_cw_rdm) of_av;
+	LIST_ENTRY(mrrc_cw_rdm) of_domain; /* the domain's cw->lock */
+	struct mrrc_cw_group *home;	   /* the group that listens for it */
+	atomic_int users;		   /* threads that use it */
+	uint32_t number;
+	atomic_bool started; /* it has a name, final from then on */
+	struct mrrc_cw_name name;
+	TAILQ_HEAD(, mrrc_cw_ep) links;
+	struct mrrc_cw_map by_name;
+	atomic_uint strangers;
+	atomic_uint strange_tags; /* tags that strangers exposed */
+	_Atomic uint64_t seq, tags;
+	struct fi_mrrc_cw_stats past; /* counters of freed links */
+};
+
+/* cw/rdm.c. No lock held, unless said otherwise. */
+int mrrc_cw_rdm_open(struct mrrc_ep *ep);
+/* The link to a peer, which stays until mrrc_cw_put(). */
+int mrrc_cw_rdm_get(struct mrrc_ep *ep, fi_addr_t addr,
+		    struct mrrc_cw_ep **cw_out);
+/* The link to the peer of this name, likewise, or NULL */
+struct mrrc_cw_ep *mrrc_cw_rdm_find(struct mrrc_cw_rdm *rdm,
+				    const struct mrrc_cw_name *name);
+/*
+ * The link for a request from this name, likewise; -FI_ENOSPC: too many
+ * strangers
+ */
+int mrrc_cw_rdm_get_from(struct mrrc_cw_rdm *rdm,
+			 const struct mrrc_cw_name *name,
+			 struct mrrc_cw_ep **cw_out);
+/* Can an operation be posted? Connects if needed. The group's lock held */
+int mrrc_cw_rdm_ready(struct mrrc_cw_ep *cw);
+/* Lets it connect anew. The group's lock held, phase CW_LOST */
+void mrrc_cw_rdm_reset(struct mrrc_cw_ep *cw);
+/* A name came into the AV. The AV's lock held */
+void mrrc_cw_rdm_meet(struct mrrc_av *av, const struct mrrc_cw_name *name);
+/* A name left the AV: the links to it end. */
+void mrrc_cw_rdm_forget(struct mrrc_av *av, const struct mrrc_cw_name *name);
+/*
+ * After a change of its tags: all strangers together may have no more than one
+ * peer may have; beyond that, a stranger with more than a share loses its
+ * connection. The group's lock held
+ */
+void mrrc_cw_rdm_count(struct mrrc_cw_ep *cw);
+void mrrc_cw_rdm_stats(struct mrrc_ep *ep, struct fi_mrrc_cw_stats *sum);
+int mrrc_cw_rdm_cancel(struct mrrc_ep *ep, void *context);
+/* At fi_enable() of the endpoint; at its close. */
+void mrrc_cw_rdm_start(struct mrrc_ep *ep);
+void mrrc_cw_rdm_close(struct mrrc_ep *ep);
+/* Replaces the core's name in addr, room bytes, by the marked one */
+void mrrc_cw_rdm_getname(struct mrrc_ep *ep, void *addr, size_t room,
+			 size_t addrlen);
+
+/* cw/accept.c. Lock held; a request is used up. */
+void mrrc_cw_greet_later(struct mrrc_cw_group *group,
+			 struct cw_request *request);
+void mrrc_cw_refuse(struct cw_request *request);
+/* An event of a connection. false: not such a request */
+bool mrrc_cw_greet_event(struct mrrc_cw_group *group, struct fi_info *info,
+			 const void *data, size_t len);
+/* Our own attempt has ended: handle the request that was deferred for it. */
+void mrrc_cw_greet_deferred(struct mrrc_cw_ep *cw);
+/* Handle the waiting requests; releases the lock meanwhile. */
+void mrrc_cw_greet(struct mrrc_cw_group *group);
+
+/* cw/ask.c. Lock held. */
+/*
+ * Ask the sender that request names; it gets proven, or is refused. No lock
+ * held
+ */
+int mrrc_cw_ask(struct mrrc_cw_group *group, const struct mrrc_cw_rdm *rdm,
+		struct cw_request *request);
+/* Is another question possible? One that is not answered makes room. */
+bool mrrc_cw_ask_room(struct mrrc_cw_group *group);
+/* An event of a core's endpoint that may belong to a question. err: or 0 */
+void mrrc_cw_ask_event(struct mrrc_cw_group *group, const struct fid *fid,
+		       const void *data, size_t len, int err);
+/* The next deadline of questions, in ms, or 0; and giving up those past it. */
+int64_t mrrc_cw_ask_until(const struct mrrc_cw_group *group);
+void mrrc_cw_ask_late(struct mrrc_cw_group *group);
+void mrrc_cw_ask_free(struct mrrc_cw_group *group);
+
+/* cw/av.c: once; then each AV that is opened can have names */
+void mrrc_cw_av_init(void);
+/* Its lock held */
+bool mrrc_cw_av_name(struct mrrc_av *av, fi_addr_t addr,
+		     struct mrrc_cw_name *name);
+bool mrrc_cw_av_knows(struct mrrc_av *av, const struct mrrc_cw_name *name);
+
+#endif /* MRRC_CW_RDM_H */
