@@ -1,0 +1,126 @@
+#!/bin/bash
+# shellcheck disable=SC2317 # main() calls each check by its name
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# check_tree.sh: what the sources alone show, in seconds: lists of files,
+# mutations whose lines have moved, folders, man pages, layout, scripts.  Part
+# of make check, and what test.sh runs before it builds anything.  Ends with
+# "N passed, N failed, N skipped".
+
+set -u
+export LC_ALL=C
+TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
+cd -- "$TOP" || exit 2
+export srcdir=.
+readonly SKIP=77
+
+# Sources of these names, without builds.
+sources()
+{
+	local names=()
+
+	while [ $# -gt 0 ]; do
+		names+=(-name "$1" ${2+-o})
+		shift
+	done
+	find . \( -name 'build*' -o -name .git -o -name config -o -name m4 -o \
+		-name 'ofi_mrrc-*' -o -name config.h \) -prune -o \
+		\( "${names[@]}" \) -print
+}
+
+# The words of all Makefile fragments.
+listed()
+{
+	sources Makefile.am Makefile.include | xargs cat | tr -s '[:blank:]\134' '\n' |
+		sort -u
+}
+
+# Each file is listed, or its folder is, so that a release has it.
+check_listed()
+{
+	[ -e .git ] || return "$SKIP"
+	git ls-files | awk '
+		NR == FNR { listed[$0]; next }
+		/^\.git|(^|\/)Makefile\.(am|include)$|^configure\.ac$|\.in$/ { next }
+		{
+			for (path = $0; path != ""; sub(/\/?[^\/]*$/, "", path))
+				if (path in listed)
+					next
+			print $0 ": not in any Makefile.include"
+			bad = 1
+		}
+		END { exit bad }' <(listed) -
+}
+
+# Each source that is listed exists.
+check_exist()
+{
+	local file missing=0
+
+	while read -r file; do
+		[ -e "$file" ] || {
+			echo "$file is listed, and missing"
+			missing=1
+		}
+	done < <(listed | grep -E '^(fabtests|include|man|prov|util)/.*\.(c|h|cc|hpp|sh|md)$')
+	return "$missing"
+}
+
+check_mutations()
+{
+	fabtests/scripts/mutate.sh -c
+}
+
+# Without objects it looks at includes only.
+check_folders()
+{
+	prov/mrrc/fi/folders.sh "$NOTHING"
+}
+
+check_parameters()
+{
+	man/check_params.sh
+}
+
+# Other versions of clang-format would lay out some lines differently.
+check_layout()
+{
+	local version
+
+	version=$(sed -n '1s/^# //p' .clang-format)
+	version=${version##* }
+	clang-format --version 2>/dev/null | grep -q "version $version\." ||
+		return "$SKIP"
+	sources '*.c' '*.h' '*.cc' '*.hpp' | xargs -P 2 -n 100 \
+		clang-format --dry-run -Werror --style=file
+}
+
+check_scripts()
+{
+	command -v shellcheck >/dev/null || return "$SKIP"
+	{ sources '*.sh'; ls .ci/run; } | xargs -P 2 -n 20 shellcheck -x -P .
+}
+
+main()
+{
+	local name passed=0 failed=0 skipped=0
+
+	NOTHING=$(mktemp -d) || exit 2
+	trap 'rm -rf "$NOTHING"' EXIT
+	for name in listed exist mutations folders parameters layout scripts; do
+		check_$name >"$NOTHING/log" 2>&1
+		case $? in
+		0) passed=$((passed + 1)) ;;
+		"$SKIP") skipped=$((skipped + 1)) ;;
+		*)
+			failed=$((failed + 1))
+			echo "FAIL: $name"
+			sed 's/^/  | /' "$NOTHING/log"
+			;;
+		esac
+	done
+	echo "$passed passed, $failed failed, $skipped skipped"
+	[ $failed -eq 0 ]
+}
+
+main "$@"; exit
