@@ -5,9 +5,9 @@
 # test named for it fails.  One line for each mutation, and at the end
 # "N passed, N failed".
 #
-# Flow: lists -> a copy of the sources for each worker, built once -> the tests
-# pass unchanged -> for each mutation: change a line, make, run its test, and all
-# of its case if that did not see it.
+# Flow: lists -> a copy of the sources for each worker, built once -> for each file:
+# the tests of its mutations pass unchanged -> for each mutation: change a line,
+# make, run its test, and all of its case if that did not see it.
 
 set -u
 export LC_ALL=C
@@ -18,6 +18,7 @@ TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 readonly LISTS=$TOP/prov/mrrc/test/mutations
 # seconds for a test: one that hangs has seen the mutation, too
 readonly LIMIT=60
+readonly NEVER=$((1 << 31))
 
 usage()
 {
@@ -29,6 +30,10 @@ usage()
 
 	  -w DIR       where the copies are built (default: build/mutations)
 	  -j N         so many at a time (default: one for each processor)
+	  -t SECONDS   begin no mutation after so long, and count those that did
+	               not run apart; files are in an order that the commit's
+	               hash decides
+	  -r COMMITS   of five files four first that so many last commits changed
 	  -l           list them, with their tests
 	  -c           only check that their lines are in the sources
 	  -h, --help   this text
@@ -322,55 +327,89 @@ mutate()
 	printf '%s, by %s (%s s)\n' "$rc" "${test[*]:1:2}" $((SECONDS - start))
 }
 
-# worker I COMMAND: takes from NAMES the mutations that no other worker has
-# taken, all of a FILE at once, which saves compiling that anew.
+# unchanged TEST...: once in a run, checks that a case passes without a mutation;
+# otherwise a failure with one means nothing. A case that takes five times as
+# long later, and some seconds, hangs.
+unchanged()
+{
+	local words="$*" log start=$SECONDS limit
+
+	words=${words//[\/ ;]/+}
+	mkdir "$WORK/tried/$words" 2>/dev/null || return 0
+	log=$WORK/log/unchanged.$words.log
+	if ! eval "make $(targets "$@")" >"$log" 2>&1 </dev/null ||
+		! run "$@" >>"$log" 2>&1; then
+		echo "FAIL: without a mutation: ${*:2}"
+		sed 's/^/  | /' "$log"
+	fi
+	limit=$((15 + 5 * (SECONDS - start)))
+	echo $((limit < LIMIT ? limit : LIMIT)) >"$(limit_file "$2" "${3-}")"
+}
+
+# worker I: takes the FILES that no other worker has taken, with all mutations of
+# each, which saves compiling it again and again.
 worker()
 {
-	local name file='' mine=no n=0
+	local name file n=0
 
 	cd "$WORK/$1/build" || exit 2
-	for name in "${NAMES[@]}"; do
-		if [ "${FILE[$name]}" != "$file" ]; then
-			file=${FILE[$name]} mine=no n=$((n + 1))
-			mkdir "$WORK/taken/$n" 2>/dev/null && mine=yes
-		fi
-		[ $mine = no ] || mutate "$name"
+	for file in "${FILES[@]}"; do
+		[ $SECONDS -lt "$END" ] || return 0
+		mkdir "$WORK/taken/$((n++))" 2>/dev/null || continue
+		while read -r -a test; do
+			unchanged "${test[@]}"
+		done < <(for name in "${NAMES[@]}"; do
+			# the name of a test within a case says what to look for
+			[ "${FILE[$name]}" != "$file" ] ||
+				cut -d' ' -f1-3 <<<"${TEST[$name]}"
+		done | sort -u)
+		for name in "${NAMES[@]}"; do
+			[ "${FILE[$name]}" = "$file" ] || continue
+			[ $SECONDS -lt "$END" ] || return 0
+			mutate "$name"
+		done
 	done
 }
 
-# unchanged I: checks that the tests pass without a mutation; otherwise a
-# failure with one means nothing. Worker I does its share of them. A case that
-# takes five times as long later, and some seconds, hangs.
-unchanged()
+# arrange COMMITS: sets FILES to the files of NAMES. Where time is limited four of
+# five are files that the last COMMITS commits changed, as long as there are some.
+arrange()
 {
-	local log=$WORK/log/unchanged.$1.log test name n=0 start limit
+	local commits=$1 file hash recent=() rest=() changed
 
-	cd "$WORK/$1/build" || exit 2
-	while read -r -a test; do
-		[ $((n++ % JOBS + 1)) -eq "$1" ] || continue
-		start=$SECONDS
-		run "${test[@]}" >"$log" 2>&1 </dev/null || {
-			echo "FAIL ${test[*]:1}: without a mutation"
-			sed 's/^/  | /' "$log"
-		}
-		limit=$((15 + 5 * (SECONDS - start)))
-		echo $((limit < LIMIT ? limit : LIMIT)) \
-			>"$(limit_file "${test[1]}" "${test[2]-}")"
-	done < <(for name in "${NAMES[@]}"; do
-		# the name of a test within a case says what to look for
-		cut -d' ' -f1-3 <<<"${TEST[$name]}"
-	done | sort -u)
+	mapfile -t FILES < <(for name in "${NAMES[@]}"; do
+		echo "${FILE[$name]}"
+	done | awk '!seen[$0]++')
+	[ "$END" -lt $NEVER ] || return 0
+	hash=$(git -C "$TOP" rev-parse HEAD 2>/dev/null || echo 0)
+	changed=$(git -C "$TOP" log "-$commits" --name-only --format= 2>/dev/null |
+		sort -u)
+	while read -r file; do
+		if grep -qxF "$file" <<<"$changed"; then
+			recent+=("$file")
+		else
+			rest+=("$file")
+		fi
+	done < <(printf '%s\n' "${FILES[@]}" |
+		shuf --random-source=<(yes "$hash" 2>/dev/null))
+	FILES=()
+	while [ ${#recent[@]} -gt 0 ] || [ ${#rest[@]} -gt 0 ]; do
+		FILES+=("${recent[@]:0:4}" "${rest[@]:0:1}")
+		recent=("${recent[@]:4}") rest=("${rest[@]:1}")
+	done
 }
 
 # ---- main --------------------------------------------------------------------
 
 main()
 {
-	local i n opt only='' out
+	local i n opt only='' out commits=0 left
 
-	WORK=${OFI_MRRC_BUILD:-$TOP/build}/mutations JOBS=$(nproc)
-	while getopts :w:j:clh-: opt; do
+	WORK=${OFI_MRRC_BUILD:-$TOP/build}/mutations JOBS=$(nproc) END=$NEVER
+	while getopts :w:j:t:r:clh-: opt; do
 		case $opt in
+		t) END=$OPTARG ;;
+		r) commits=$OPTARG ;;
 		w) WORK=$OPTARG ;;
 		j) JOBS=$OPTARG ;;
 		c|l) only=$opt ;;
@@ -393,8 +432,9 @@ main()
 	fi
 
 	mkdir -p "$WORK/log" && WORK=$(cd "$WORK" && pwd) || exit 2
-	rm -rf "$WORK/taken" "$WORK/limit" &&
-		mkdir "$WORK/taken" "$WORK/limit" || exit 2
+	rm -rf "$WORK"/{taken,tried,limit} &&
+		mkdir "$WORK"/{taken,tried,limit} || exit 2
+	arrange "$commits"
 	prepare >"$WORK/log/build.log" 2>&1 || {
 		tail -n 20 "$WORK/log/build.log"
 		die "the copies cannot be built: $WORK/log/build.log"
@@ -405,19 +445,20 @@ main()
 	out=$WORK/log/results
 	{
 		for ((i = 1; i <= JOBS; i++)); do
-			unchanged $i &
-		done
-		wait
-		for ((i = 1; i <= JOBS; i++)); do
 			worker $i &
 		done
 		wait
 	} | tee "$out"
 	i=$(grep -c '^PASS' "$out")
-	# what never ran counts, and what failed unchanged
-	n=$((${#NAMES[@]} - i + $(grep -c '^FAIL.* without a mutation$' "$out")))
+	n=$(grep -c '^FAIL' "$out")
+	left=$((${#NAMES[@]} - i - $(grep -c '^FAIL ' "$out")))
+	if [ "$END" -lt $NEVER ]; then
+		echo "$left more: no time"
+	else
+		n=$((n + left))
+	fi
 	echo "$i passed, $n failed"
-	[ $n -eq 0 ]
+	[ "$n" -eq 0 ]
 }
 
 # one line: nothing is read from this file once main() has begun
