@@ -4,9 +4,10 @@
 # test.sh: build and verify everything, on a bare Debian as root or with sudo.
 # The last line is always "N passed, N failed, N skipped".
 #
-# Flow: for each stage (util/sh/stages.sh), side by side with others: packages ->
-# build in $BUILD -> run -> add up what its tests counted.  A stage that cannot
-# run has failed.
+# Flow: the sources are checked; then for each stage (util/sh/stages.sh), side by
+# side with others: packages -> build in $BUILD -> run -> add up what its tests
+# counted.  A stage that cannot run has failed.  At the end each test that
+# failed runs again alone.
 
 set -u
 TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -19,28 +20,38 @@ ME=${0##*/}
 . "$TOP/util/sh/side.sh"
 # shellcheck source=util/sh/stages.sh
 . "$TOP/util/sh/stages.sh"
+# shellcheck source=util/sh/again.sh
+. "$TOP/util/sh/again.sh"
 
 # as they begin, side by side: what takes longest goes first
 readonly QUICK_STAGES="verbs unit asan valgrind tcp rdm tsan"
-readonly OTHER_STAGES="verbs13 libfabric2 distcheck mutations smoke demo net
-	hook alloc kokkos openmpi fuzz"
+readonly OTHER_STAGES="verbs13 libfabric2 distcheck mutations smoke demo net hook alloc kokkos openmpi fuzz"
 # of the rounds of functional tests: with --all only in the virtual machine
 readonly FEW_PERCENT=20
 
 usage()
 {
 	cat <<-EOT
-	Usage: $ME [-j N] [--all | STAGE...]
+	Usage: $ME [OPTION]... [STAGE[:PART[:TEST]]...]
 
 	Without STAGE, what finds most, some 20 minutes on two processors:
-	$(words "$QUICK_STAGES").
+	$QUICK_STAGES.
 	Tests make a fifth of their rounds; FT_PERCENT=100 has them make all.
-	With --all, what .ci/run runs, all rounds of these (in the virtual machine
-	a fifth), and
-	$(words "$OTHER_STAGES").
 
+	  --all      all of the stages below, all rounds of their tests (in the
+	             virtual machine a fifth)
+	  -j N       so many stages at a time (default: one for each processor,
+	             at most 4)
+	  -n N       each test so many times, as of one that is named
+
+	A test that fails runs again $AGAIN times, alone. Its line at the end says
+	how often it failed, and the command with which it runs again, as
+	$ME -n 5 tcp:fabtests-1:cw_end.
+
+	  tree       what the sources alone show, before anything is built: lists
+	             of files, mutations, folders, parameters, layout, shellcheck
 	  unit       build with warnings as errors; unit tests, purity gate,
-	             manual page, shellcheck
+	             manual pages
 	  tcp        functional tests over tcp;ofi_mrrc, registration forced;
 	             other users of libfabric see no difference; the simulator
 	             counts what the provider counts; fi_mrrc_stat shows it,
@@ -89,47 +100,41 @@ usage()
 	             core: below ofi_mrrc, and hooked
 	  guest      the virtual machine's own script
 
-	  -j N       so many stages at a time (default: one for each processor,
-	             at most 4)
-
 	Builds and logs go to \${OFI_MRRC_BUILD:-build}.
 	Exit status: 0 if nothing failed.
 	EOT
-}
-
-# A list that may have several lines, as one.
-words()
-{
-	# shellcheck disable=SC2086 # a list
-	echo $1
 }
 
 # ---- main --------------------------------------------------------------------
 
 main()
 {
-	local stages=() jobs=$((JOBS < 4 ? JOBS : 4)) all=no
+	local stages=() jobs=$((JOBS < 4 ? JOBS : 4)) all=no chosen='' spec
 
+	TIMES=1 AGAIN_LIMIT=$((1 << 31))
 	while [ $# -gt 0 ]; do
 		case $1 in
 		-h|--help) usage; exit 0 ;;
-		--all) stages+=("$QUICK_STAGES $OTHER_STAGES") all=yes ;;
+		--all) chosen="$QUICK_STAGES $OTHER_STAGES" all=yes ;;
 		-j) jobs=${2-}; shift ;;
+		-n) TIMES=${2-}; shift ;;
 		*) stages+=("$1") ;;
 		esac
 		shift
 	done
-	[[ $jobs =~ ^[1-9][0-9]*$ ]] || { usage >&2; exit 2; }
+	[[ $jobs =~ ^[1-9][0-9]*$ && $TIMES =~ ^[1-9][0-9]*$ ]] ||
+		{ usage >&2; exit 2; }
 	if [ $all = no ]; then
 		export FT_PERCENT=${FT_PERCENT-$FEW_PERCENT}
 		export HEAP_OPERATIONS=${HEAP_OPERATIONS-20000}
 		export MRRC_RACE_MS=${MRRC_RACE_MS-100}
 	fi
-	# shellcheck disable=SC2206 # lists
-	stages=(${stages[*]:-$QUICK_STAGES})
-	for STAGE in "${stages[@]}"; do
-		declare -F "stage_$STAGE" >/dev/null || {
-			warn "no stage $STAGE"
+	[ ${#stages[@]} -gt 0 ] || chosen=${chosen:-$QUICK_STAGES}
+	# shellcheck disable=SC2206 # a list
+	[ -z "$chosen" ] || stages=(tree $chosen)
+	for spec in "${stages[@]}"; do
+		declare -F "stage_${spec%%:*}" >/dev/null || {
+			warn "no stage ${spec%%:*}"
 			usage >&2
 			exit 2
 		}
@@ -137,15 +142,20 @@ main()
 
 	mkdir -p "$LOGS" || exit 2
 	unset FI_PROVIDER FI_HOOK FI_PROVIDER_PATH
-	STAGE=packages
+	STAGE=packages PART='' TEST=''
 	need "$BUILD_PACKAGES $TEST_PACKAGES" || {
 		fail "packages are missing"
 		verdict
 		return
 	}
 	say "Set-up: $(setup_line)"
-	side_by_side "$jobs" "${stages[@]}"
+	if [ "${stages[0]}" = tree ]; then
+		side_by_side 1 tree
+		stages=("${stages[@]:1}")
+	fi
+	[ "$FAILED" -gt 0 ] || side_by_side "$jobs" "${stages[@]}"
 	verdict
 }
 
+# one line: nothing is read from this file once main() has begun
 main "$@"; exit

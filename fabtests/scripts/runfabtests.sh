@@ -51,7 +51,8 @@ usage()
 
 	FT_SEED sets the seed of what is random, FT_PERCENT how many of their
 	rounds tests make, FT_HANGS after how many seconds (60), counted as
-	for -T, something hangs. Over cores that ask for no registration
+	for -T, something hangs. FT_ONLY names one test of those that would
+	run. Over cores that ask for no registration
 	FI_OFI_MRRC_REGISTER=always is set.
 	Exit status: 0 no test failed, 1 some did, 2 wrong usage.
 	EOT
@@ -72,7 +73,8 @@ report()
 
 wanted()
 {
-	[[ -z $ONLY || ,$ONLY, == *,$1,* ]] && [[ ,$NOT, != *,$1,* ]]
+	[[ -z $ONLY || ,$ONLY, == *,$1,* ]] && [[ ,$NOT, != *,$1,* ]] &&
+		[[ -z ${FT_ONLY-} || $FT_ONLY == "$1" ]]
 }
 
 # Finds a program, in BINDIR or PATH.

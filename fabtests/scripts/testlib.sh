@@ -36,12 +36,14 @@ test_options()
 }
 
 # run_tests TEST...: calls test_TEST for each, which may have arguments, and
-# before it before_test, if there is one; the last call of a script.
+# before it before_test, if there is one; the last call of a script.  FT_ONLY
+# names one of them.
 run_tests()
 {
 	local name passed=0 failed=0
 
 	for name in "$@"; do
+		[ -z "${FT_ONLY-}" ] || [ "$name" = "$FT_ONLY" ] || continue
 		if declare -F before_test >/dev/null; then
 			before_test
 		fi

@@ -6,7 +6,11 @@
 # what is running.
 
 PASSED=0 FAILED=0 SKIPPED=0
-REASONS=()
+# A line for each failure, with SEP between its fields: STAGE:PART:TEST as test.sh
+# runs it alone (empty: it cannot), a variable with its seed, the load, and what
+# failed.
+FAILURES=()
+readonly SEP=$'\037'
 
 count()
 {
@@ -16,12 +20,34 @@ count()
 	say "   $1 passed, $2 failed, $3 skipped"
 }
 
+# failure TEST SEED WHAT: notes a failure that has been counted.
+failure()
+{
+	local load
+
+	load=$(cut -d' ' -f1 /proc/loadavg)
+	FAILURES+=("$1$SEP$2$SEP$load$SEP$STAGE: $3")
+}
+
+# seed_of TEST LOG: what sets the seed that a test printed last, if it has one.
+seed_of()
+{
+	grep -aoE "^$1 [0-9]+: MRRC_TEST_SEED=[0-9]+" "$2" | tail -n 1 |
+		sed 's/.* //'
+}
+
 # Counts one failure for tests that could not start.
 fail()
 {
 	say "   FAIL: $*"
-	REASONS+=("$STAGE: $*")
+	failure '' '' "$*"
 	FAILED=$((FAILED + 1))
+}
+
+# Is the part of this stage to be run?
+wanted()
+{
+	[ -z "$PART" ] || [ "$PART" = "$1" ]
 }
 
 check()
@@ -29,6 +55,7 @@ check()
 	local what=$1
 
 	shift
+	wanted "$what" || return 0
 	if "$@"; then
 		PASSED=$((PASSED + 1))
 		say "   ok: $what"
@@ -37,27 +64,40 @@ check()
 	fi
 }
 
-# failures LOG: prints what failed, each with the first line that says why.
-# Their output, which may be far from the end of the log, goes to standard error.
+# failures LOG: a line for each test that failed: its name (empty where it
+# cannot run alone), SEP, and the first line that says why. Their output, which
+# may be far from the end of the log, goes to standard error.
 failures()
 {
 	grep -aA3 '^FAIL' "$1" | head -n 40 | sed 's/^/   | /' >&2
-	awk '
-	sub(/^FAIL:? +/, "") {
-		gsub(/ +/, " ")
-		printf "%s %s", failed++ ? ";" : "", $0
+	awk -v sep="$SEP" '
+	function tell() {
+		if (failed)
+			print name sep substr(what, 1, 300)
+	}
+	/^FAIL/ {
+		tell()
+		failed = 1
 		told = 0
+		what = name = $0
+		sub(/^FAIL:? +/, "", what)
+		gsub(/ +/, " ", what)
+		# "FAIL NAME", "FAIL NAME: WHY", "FAIL NAME  9 s  WHY"
+		if (!sub(/^FAIL +/, "", name))
+			name = ""
+		sub(/( +[0-9]+ s .*|:.*)$/, "", name)
 	}
 	failed && !told && sub(/^ +\| .*FAIL: /, "") {
-		printf " (%s)", $0
+		what = what " (" $0 ")"
 		told = 1
-	}' "$1" | cut -c -600
+	}
+	END { tell() }' "$1"
 }
 
-# count_summary STATUS LOG WHAT: adds a script's own last line.
+# count_summary STATUS LOG WHAT PART: adds a script's own last line.
 count_summary()
 {
-	local rc=$1 log=$2 what=$3 line p f s
+	local rc=$1 log=$2 what=$3 part=$4 line p f s name why
 
 	line=$(grep -aE '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1)
 	if [[ ! $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)? ]]; then
@@ -66,8 +106,10 @@ count_summary()
 	fi
 	p=${BASH_REMATCH[1]} f=${BASH_REMATCH[2]} s=${BASH_REMATCH[4]:-0}
 	count "$p" "$f" "$s"
-	[ "$f" -eq 0 ] ||
-		REASONS+=("$STAGE: $what: $f failed:$(failures "$log")")
+	[ "$f" -eq 0 ] || while IFS=$SEP read -r name why; do
+		failure "${name:+$STAGE:$part:$name}" \
+			"$(seed_of "$name" "$log")" "$what: $why"
+	done < <(failures "$log")
 	[ "$rc" -eq 0 ] || [ "$f" -gt 0 ] ||
 		fail "$what: status $rc though nothing failed"
 	[ $((p + f)) -gt 0 ] || fail "$what: ran nothing"
@@ -108,11 +150,28 @@ reports()
 	tail -n 30 "$1"
 }
 
+# checks_failed PROGRAM LOG: notes the checks that failed, each with the seed
+# that it printed; or the program, if it failed in another way.
+checks_failed()
+{
+	local program=$1 log=$2 test any=no
+
+	while read -r test; do
+		any=yes
+		failure "$STAGE:$program:$test" "$(seed_of "$test" "$log")" \
+			"${program##*/}: $(grep -m 1 ":[EF]:[^:]*:$test:" "$log" |
+				cut -c 1-300)"
+	done < <(sed -nE 's/^[^ ]*:[0-9]+:[EF]:[^:]*:([^:]*):.*/\1/p' "$log" |
+		sort -u | head -n 5)
+	[ $any = yes ] || failure "$STAGE:$program" '' \
+		"${program##*/}: $(reasons "$log")"
+}
+
 # count_check DIR STATUS: adds the results of `make check`; a program that
 # uses Check counts as its checks.
 count_check()
 {
-	local dir=$1 rc=$2 trs result log p=0 f=0 s=0 n m
+	local dir=$1 rc=$2 trs result log program p=0 f=0 s=0 n m
 
 	while read -r trs; do
 		result=$(sed -n 's/^:global-test-result: //p' "$trs")
@@ -133,8 +192,9 @@ count_check()
 		*)
 			# it may have died after its last check
 			[ $m -gt 0 ] || { n=$((n + 1)); m=1; }
-			REASONS+=("$STAGE: $(basename "${trs%.trs}"): $result $(
-				reasons "$log")")
+			program=${trs#"$dir"/}
+			program=${program%.trs}
+			checks_failed "$program" "$log"
 			reports "$log" | sed 's/^/   | /'
 			;;
 		esac
@@ -150,11 +210,17 @@ count_check()
 # these need is made, and no more.
 check_in()
 {
-	local dir=$BUILD/$1 name=$1 what=check
+	local dir=$BUILD/$1 name=$1 what=check i=0
 
 	shift
+	if [ -n "$PART" ]; then
+		[[ $PART == */* ]] || return 0
+		set -- "$@" "TESTS=$PART"
+	fi
 	[[ $* != *TESTS=* ]] || what=check-TESTS
-	locked "$name" run_check "$dir" "$what" "$@"
+	while again $((i++)); do
+		locked "$name" run_check "$dir" "$what" "$@"
+	done
 }
 
 run_check()
@@ -166,28 +232,21 @@ run_check()
 	# for the file system's clock
 	sleep 0.1
 	logged "make check ($name)" "$LOGS/check-$STAGE.log" \
-		"${IN[@]}" make -C "$dir" -j "$JOBS" -k "$@"
+		"${IN[@]}" make -C "$dir" -j "$JOBS" -k CHECK_TREE=: "$@"
 	rc=$?
 	count_check "$dir" $rc
 }
 
-# script WHAT LOG COMMAND...: adds what a script of tests counts itself.
+# script WHAT PART COMMAND...: adds what a script of tests counts itself.
 script()
 {
-	local what=$1 log=$LOGS/$STAGE-$2.log rc
+	local what=$1 part=$2 log=$LOGS/$STAGE-$2.log rc i=0
 
 	shift 2
-	logged "$what" "$log" "$@"
-	rc=$?
-	count_summary $rc "$log" "$what"
-}
-
-# Ends the script with the sums.
-verdict()
-{
-	say
-	say "All of it: $(minutes $SECONDS)"
-	[ ${#REASONS[@]} -eq 0 ] || printf 'FAIL %s\n' "${REASONS[@]}"
-	say "$PASSED passed, $FAILED failed, $SKIPPED skipped"
-	[ "$FAILED" -eq 0 ]
+	wanted "$part" || return 0
+	while again $((i++)); do
+		logged "$what" "$log" "$@"
+		rc=$?
+		count_summary $rc "$log" "$what" "$part"
+	done
 }

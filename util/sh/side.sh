@@ -5,8 +5,37 @@
 # lines get the stage's name in front, and whose counts come back by a file.
 # Sourced, after count.sh.
 
-# by process: the stage that runs in it
+# by process: the stage, or part of one, that runs in it
 declare -A STAGE_OF=()
+
+# select_test STAGE[:PART[:TEST]]: PART is a script's log, a part of the guest's
+# script, or a program of make check; TEST is what it calls its test.  SELECTED
+# has the options with which guest.sh and trixie.sh pass this on.
+select_test()
+{
+	local name
+
+	# shellcheck disable=SC2034 # wanted() reads PART
+	IFS=: read -r STAGE PART TEST <<<"$1"
+	unset FT_ONLY MRRC_TEST
+	[ -z "$TEST" ] || export FT_ONLY=$TEST MRRC_TEST=$TEST
+	SELECTED=()
+	for name in FT_ONLY MRRC_TEST MRRC_TEST_SEED; do
+		[ -z "${!name-}" ] || SELECTED+=(-e "$name=${!name}")
+	done
+}
+
+counts_file()
+{
+	echo "$LOGS/${1//[^a-z0-9]/_}.counts"
+}
+
+# again I: is what has run I times to run once more?
+again()
+{
+	[ "$1" -gt 0 ] || AGAIN_SINCE=$SECONDS
+	[ "$1" -lt "$TIMES" ] && [ $((SECONDS - AGAIN_SINCE)) -lt "$AGAIN_LIMIT" ]
+}
 
 # Ends the stages with this script; each ends what it runs.
 end_stages()
@@ -19,12 +48,14 @@ end_stages()
 	wait
 }
 
-# Runs the stage $STAGE in this process, and leaves its counts in FILE.
+# stage_alone SPEC FILE: runs a stage, or the part of it that SPEC names, in this
+# process, and leaves its counts in FILE.
 stage_alone()
 {
-	local file=$1 start=$SECONDS
+	local file=$2 start=$SECONDS
 
-	PASSED=0 FAILED=0 SKIPPED=0 REASONS=()
+	PASSED=0 FAILED=0 SKIPPED=0 FAILURES=()
+	select_test "$1"
 	end_on_signals end_child
 	say "begins"
 	"stage_$STAGE"
@@ -32,22 +63,23 @@ stage_alone()
 		"$(minutes $((SECONDS - start)))"
 	{
 		echo "$PASSED $FAILED $SKIPPED"
-		[ ${#REASONS[@]} -eq 0 ] || printf '%s\n' "${REASONS[@]}"
+		[ ${#FAILURES[@]} -eq 0 ] || printf '%s\n' "${FAILURES[@]}"
 	} >"$file"
 }
 
 # Adds the counts of a stage that has ended.
 stage_ended()
 {
-	local stage=$1 file=$LOGS/$1.counts p f s reasons
+	local p f s failures
 
-	{ read -r p f s && mapfile -t reasons; } 2>/dev/null <"$file" || {
-		STAGE=$stage
+	{ read -r p f s && mapfile -t failures; } 2>/dev/null \
+		<"$(counts_file "$1")" || {
+		STAGE=${1%%:*}
 		fail "ended without a result"
 		return
 	}
 	PASSED=$((PASSED + p)) FAILED=$((FAILED + f)) SKIPPED=$((SKIPPED + s))
-	REASONS+=("${reasons[@]}")
+	FAILURES+=("${failures[@]}")
 }
 
 # Waits for one of the stages that run.
@@ -60,24 +92,25 @@ stage_wait()
 	unset "STAGE_OF[$pid]"
 }
 
-# side_by_side COUNT STAGE...: so many at a time, in this order.
+# side_by_side COUNT SPEC...: so many at a time, in this order.
 side_by_side()
 {
-	local count=$1
+	local count=$1 spec counts
 
 	shift
 	end_on_signals end_stages
-	for STAGE in "$@"; do
+	for spec in "$@"; do
 		[ ${#STAGE_OF[@]} -lt "$count" ] || stage_wait
-		rm -f "$LOGS/$STAGE.counts"
+		counts=$(counts_file "$spec")
+		rm -f "$counts"
 		set -m
 		# sed ends last: without it a stage would die of its next line,
 		# before it has ended what it runs
-		(stage_alone "$LOGS/$STAGE.counts" 2>&1 |
-			(trap '' TERM && exec sed -u "s/^ */$STAGE: /")) \
+		(stage_alone "$spec" "$counts" 2>&1 |
+			(trap '' TERM && exec sed -u "s/^ */${spec%%:*}: /")) \
 			</dev/null &
 		set +m
-		STAGE_OF[$!]=$STAGE
+		STAGE_OF[$!]=$spec
 	done
 	while [ ${#STAGE_OF[@]} -gt 0 ]; do
 		stage_wait

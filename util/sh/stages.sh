@@ -92,20 +92,24 @@ run_test_alloc()
 
 PARTS=()
 
-# part NAME COMMAND...: whose summary is counted.
+# part NAME COMMAND...: whose summary is counted, TIMES times.
 part()
 {
-	local name=$1
+	local part=$1 i name
 
 	shift
-	PARTS+=("$name")
-	{
-		printf 'if [ ! -e %q ]; then\necho %q\n' \
-			"$GUEST_DIR/$name.status" "$name"
-		printf '%q ' "$@"
-		printf '>%q 2>&1\necho $? >%q\nfi\n' "$GUEST_DIR/$name.log" \
-			"$GUEST_DIR/$name.status"
-	} >>"$GUEST_DIR/parts.sh"
+	wanted "$part" || return 0
+	for ((i = 0; i < TIMES; i++)); do
+		name=$part.$i
+		PARTS+=("$name")
+		{
+			printf 'if [ ! -e %q ]; then\necho %q\n' \
+				"$GUEST_DIR/$name.status" "$name"
+			printf '%q ' "$@"
+			printf '>%q 2>&1\necho $? >%q\nfi\n' \
+				"$GUEST_DIR/$name.log" "$GUEST_DIR/$name.status"
+		} >>"$GUEST_DIR/parts.sh"
+	done
 }
 
 # begin_parts [GUEST-OPTION...]: a folder that the guest may write to.
@@ -128,7 +132,7 @@ boot_parts()
 	shift
 	logged "in the guest" "$GUEST_DIR/guest.log" "$GUEST" -t "$limit" \
 		-w "$GUEST_DIR" -e "FT_PERCENT=${FT_PERCENT-$FEW_PERCENT}" \
-		"$@" -- bash "$GUEST_DIR/parts.sh" && return
+		"${SELECTED[@]}" "$@" -- bash "$GUEST_DIR/parts.sh" && return
 	ENDED=$(tail -n 3 "$GUEST_DIR/guest.log" | cut -c 1-200 | paste -s -d' ')
 	say "   the guest: $ENDED"
 	return 1
@@ -140,61 +144,28 @@ run_parts()
 {
 	local name ENDED
 
+	[ ${#PARTS[@]} -gt 0 ] || return 0
 	boot_parts "$@" || boot_parts "$@" || fail "the guest: $ENDED"
 	for name in "${PARTS[@]}"; do
 		say "   $name"
 		count_summary "$(cat "$GUEST_DIR/$name.status" 2>/dev/null)" \
-			"$GUEST_DIR/$name.log" "$name, in the guest"
+			"$GUEST_DIR/$name.log" "${name%.*}, in the guest" \
+			"${name%.*}"
 	done
 }
 
 # ---- stages ------------------------------------------------------------------
 
+# Before anything is built: what breaks most often.
+stage_tree()
+{
+	script "the sources" tree "$TOP/util/sh/check_tree.sh"
+}
+
 stage_unit()
 {
 	need_build unit || return
 	check_in unit
-	check "shellcheck finds nothing" lint
-	check "clang-format changes nothing" formatted
-}
-
-# sources NAME...: the tree's files of these names, without builds.
-sources()
-{
-	local names=()
-
-	while [ $# -gt 0 ]; do
-		names+=(-name "$1" -print ${2+-o})
-		shift
-	done
-	find "$TOP" \( -path "$BUILD" -o -name 'build*' -o -name .git -o \
-		-name config -o -name m4 -o -name 'config.h' \) -prune -o \
-		\( "${names[@]}" \)
-}
-
-# Every script of the tree; shellcheck says what it dislikes.
-lint()
-{
-	local scripts
-
-	mapfile -t scripts < <(sources '*.sh')
-	shellcheck -x -P "$TOP" "${scripts[@]}" "$TOP/.ci/run"
-}
-
-# Other versions of clang-format would lay out some lines differently.
-formatted()
-{
-	local files version
-
-	version=$(sed -n '1s/^# //p' "$TOP/.clang-format")
-	version=${version##* }
-	clang-format --version | grep -q "version $version\." || {
-		say "not compared: .clang-format is for version $version"
-		return 0
-	}
-	mapfile -t files < <(sources '*.c' '*.h' '*.cc' '*.hpp')
-	clang-format --dry-run -Werror --style=file:"$TOP/.clang-format" \
-		"${files[@]}"
 }
 
 stage_tcp()
@@ -249,14 +220,17 @@ stage_mutations()
 		fail "the copies cannot be made"
 		return
 	fi
+	# shellcheck disable=SC2086 # options
 	script "protections removed one by one" mutate \
-		"$SCRIPTS/mutate.sh" -w "$BUILD/mutations"
+		"$SCRIPTS/mutate.sh" -w "$BUILD/mutations" ${MUTATE_OPTIONS-} \
+		${TEST:+"$TEST"}
 }
 
 stage_smoke()
 {
 	need_build unit || return
-	script "benchmarks, seconds each" smoke "$TOP/bench.sh" --smoke -b unit
+	script "benchmarks, seconds each" smoke "$TOP/bench.sh" --smoke -b unit \
+		${TEST:+"$TEST"}
 }
 
 stage_kokkos()
@@ -281,7 +255,8 @@ stage_kokkos()
 # What is built and run from here on is in the folder of Debian 13.
 use_trixie()
 {
-	IN=("$TRIXIE" -w "$BUILD" -e "FT_PERCENT=${FT_PERCENT-100}" --)
+	IN=("$TRIXIE" -w "$BUILD" -e "FT_PERCENT=${FT_PERCENT-100}"
+		"${SELECTED[@]}" --)
 }
 
 stage_libfabric2()
