@@ -20,12 +20,13 @@ ME=${0##*/}
 . "$TOP/util/sh/side.sh"
 # shellcheck source=util/sh/stages.sh
 . "$TOP/util/sh/stages.sh"
+# shellcheck source=util/sh/choose.sh
+. "$TOP/util/sh/choose.sh"
 # shellcheck source=util/sh/again.sh
 . "$TOP/util/sh/again.sh"
 
 # as they begin, side by side: what takes longest goes first
 readonly QUICK_STAGES="verbs unit asan valgrind tcp rdm tsan"
-readonly OTHER_STAGES="verbs13 libfabric2 distcheck mutations smoke demo net hook alloc kokkos openmpi fuzz"
 # of the rounds of functional tests: with --all only in the virtual machine
 readonly FEW_PERCENT=20
 
@@ -38,6 +39,10 @@ usage()
 	$QUICK_STAGES.
 	Tests make a fifth of their rounds; FT_PERCENT=100 has them make all.
 
+	  --ci       what .ci/run runs, within 35 minutes:
+	             $CI_STAGES, ten minutes of mutations, and of
+	             the other stages those whose inputs have changed since the
+	             last tag, or without a tag a third, by the commit's hash
 	  --all      all of the stages below, all rounds of their tests (in the
 	             virtual machine a fifth)
 	  -j N       so many stages at a time (default: one for each processor,
@@ -115,7 +120,8 @@ main()
 	while [ $# -gt 0 ]; do
 		case $1 in
 		-h|--help) usage; exit 0 ;;
-		--all) chosen="$QUICK_STAGES $OTHER_STAGES" all=yes ;;
+		--all) chosen="$CI_STAGES mutations ${CI_TURNS[*]}" all=yes ;;
+		--ci) chosen=$(choose_stages) MUTATE_OPTIONS=$CI_MUTATE ;;
 		-j) jobs=${2-}; shift ;;
 		-n) TIMES=${2-}; shift ;;
 		*) stages+=("$1") ;;

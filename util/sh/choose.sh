@@ -1,0 +1,74 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# Which stages `test.sh --ci` runs: those that find most, always; of the others
+# those whose inputs have changed since the last tag, and without a tag a third
+# of them, by the commit's hash.  Sourced, after common.sh.
+
+# what takes longest begins first
+readonly CI_STAGES="verbs asan unit tcp rdm"
+# thirds that take about as long
+readonly CI_TURNS=(
+	"valgrind net fuzz"
+	"verbs13 tsan demo alloc hook"
+	"libfabric2 distcheck smoke openmpi kokkos"
+)
+# of the mutations: seconds, and the commits whose files come first
+# shellcheck disable=SC2034 # test.sh reads it
+readonly CI_MUTATE="-t 600 -r 200"
+
+# The name of the commit; a release has none.
+commit()
+{
+	git -C "$TOP" rev-parse HEAD 2>/dev/null || echo 0
+}
+
+# inputs STAGE: the folders and files that decide what a stage finds, besides
+# the scripts that run all of them.
+inputs()
+{
+	case $1 in
+	valgrind|tsan|verbs13|libfabric2) echo "prov include fabtests util" ;;
+	net|hook|openmpi) echo "prov include fabtests" ;;
+	alloc) echo "prov include fabtests/scripts/test_alloc.sh" ;;
+	kokkos) echo "prov include fabtests/common fabtests/functional/kokkos.cc" ;;
+	distcheck) echo "." ;;
+	demo) echo "prov include fabtests util demo.sh" ;;
+	smoke) echo "prov include fabtests util bench.sh" ;;
+	fuzz) echo "prov util" ;;
+	esac
+}
+
+# changed STAGE TAG: have its inputs, or test.sh itself?
+changed()
+{
+	local tag=$2
+
+	# shellcheck disable=SC2046 # a list
+	! git -C "$TOP" diff --quiet "$tag" -- $(inputs "$1") test.sh util/sh \
+		configure.ac Makefile.am
+}
+
+# Prints the stages, and says on standard error why.
+choose_stages()
+{
+	local hash tag turn stage
+
+	hash=$(commit)
+	turn=$((0x${hash:0:7} % ${#CI_TURNS[@]}))
+	if tag=$(git -C "$TOP" describe --tags --abbrev=0 2>/dev/null); then
+		set --
+		for turn in "${CI_TURNS[@]}"; do
+			for stage in $turn; do
+				! changed "$stage" "$tag" || set -- "$@" "$stage"
+			done
+		done
+		say "Since $tag the inputs have changed of: ${*:-no other stage}" >&2
+	else
+		# shellcheck disable=SC2086 # a list
+		set -- ${CI_TURNS[turn]}
+		say "No tag: by the commit's hash, ${hash:0:7}, it is the turn" \
+			"of $*" >&2
+	fi
+	echo "$CI_STAGES mutations $*"
+}
