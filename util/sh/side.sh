@@ -25,6 +25,13 @@ select_test()
 	done
 }
 
+# processor FILE: the seconds of a processor that the children of a shell have
+# used, which times(1) has printed there
+processor()
+{
+	awk -F'[ms ]+' 'END { printf "%d", 60 * ($1 + $3) + $2 + $4 }' "$1"
+}
+
 counts_file()
 {
 	echo "$LOGS/${1//[^a-z0-9]/_}.counts"
@@ -59,8 +66,10 @@ stage_alone()
 	end_on_signals end_child
 	say "begins"
 	"stage_$STAGE"
+	times >"$file"
 	say "$PASSED passed, $FAILED failed, $SKIPPED skipped in" \
-		"$(minutes $((SECONDS - start)))"
+		"$(minutes $((SECONDS - start)));" \
+		"$(minutes "$(processor "$file")") of a processor"
 	{
 		echo "$PASSED $FAILED $SKIPPED"
 		[ ${#FAILURES[@]} -eq 0 ] || printf '%s\n' "${FAILURES[@]}"
