@@ -19,6 +19,8 @@ readonly LISTS=$TOP/prov/mrrc/test/mutations
 # seconds for a test: one that hangs has seen the mutation, too
 readonly LIMIT=60
 readonly NEVER=$((1 << 31))
+# of a build, in its sources
+readonly DIR=build/unit
 
 usage()
 {
@@ -29,6 +31,8 @@ usage()
 	NAME may be a list, as "core", or a pattern, as "cw-*".
 
 	  -w DIR       where the copies are built (default: build/mutations)
+	  -b BUILD     copy this build, if it is in build/ of the sources and was
+	               configured with a relative path, instead of making one
 	  -j N         so many at a time (default: one for each processor)
 	  -t SECONDS   begin no mutation after so long, and count those that did
 	               not run apart; files are in an order that the commit's
@@ -117,44 +121,55 @@ choose()
 
 # ---- copies ------------------------------------------------------------------
 
-# Files that autoreconf makes: a copy makes its own.
-readonly GENERATED="Makefile.in aclocal.m4 config config.h.in configure m4"
-
-# copy_sources DIR: copies the sources. A file that has changed since the last
-# copy gets the present time, so that make sees it; a mutation that was left in
-# DIR goes.
+# copy_sources DIR: copies the sources, with what autoreconf made. A file that has
+# changed since the last copy gets the present time, so that make sees it; a
+# mutation that was left in DIR goes.
 copy_sources()
 {
 	local how=-a
 
 	[ ! -d "$1/src" ] || how=-rlpc
-	# shellcheck disable=SC2046,SC2086 # a list
 	mkdir -p "$1/src" && rsync $how --delete --exclude='/build*' \
-		--exclude=/.git --exclude=/autom4te.cache \
-		$(printf -- '--exclude=/%s ' $GENERATED) "$TOP/" "$1/src/"
+		--exclude=/.git --exclude=/autom4te.cache "$TOP/" "$1/src/"
 }
 
-# build_copy DIR: builds with relative paths, so that a copy of DIR is a
-# complete build, too.
-build_copy()
+# copy_build FROM TO: what tests leave there may vanish meanwhile.
+copy_build()
 {
-	mkdir -p "$1/build" && cd "$1/build" || return 1
-	[ -f ../src/configure ] ||
-		(cd ../src && mkdir -p m4 && autoreconf -fi) || return 1
-	[ -f Makefile ] || ../src/configure CFLAGS="-O1" \
-		ac_cv_prog_PANDOC= || return 1
-	make -j "$(nproc)" && make -j "$(nproc)" check TESTS=
+	rsync -a --exclude=/prefix --exclude='*.log' --exclude='*.trs' \
+		"$1/" "$2/" || [ $? -eq 24 ]
 }
 
+# prepare: each worker has sources, and in them a build that finds these by a
+# relative path: a copy of $BUILT, or one that is made here.
 prepare()
 {
-	local i
+	local i src
 
 	for ((i = 1; i <= JOBS; i++)); do
-		[ $i -eq 1 ] || [ -d "$WORK/$i/build" ] ||
-			cp -a "$WORK/1" "$WORK/$i" || return 1
-		copy_sources "$WORK/$i" && (build_copy "$WORK/$i") || return 1
+		src=$WORK/$i/src
+		copy_sources "$WORK/$i" || return 1
+		[ -f "$src/configure" ] ||
+			(cd "$src" && mkdir -p m4 && autoreconf -fi) || return 1
+		if [ ! -d "$src/$DIR" ]; then
+			mkdir -p "$src/$DIR" || return 1
+			if [ -z "$BUILT" ] && [ $i -eq 1 ]; then
+				(cd "$src/$DIR" && ../../configure \
+					ac_cv_prog_PANDOC=) || return 1
+			else
+				copy_build "${BUILT:-$WORK/1/src/$DIR}" \
+					"$src/$DIR" || return 1
+			fi
+		fi
+		(cd "$src/$DIR" && made -j "$(nproc)" all &&
+			made -j "$(nproc)" check TESTS= CHECK_TREE=:) || return 1
 	done
+}
+
+# Less optimized, and whatever gcc warns of.
+made()
+{
+	make CFLAGS="-O1 -Wno-error" "$@"
 }
 
 # ---- one mutation ------------------------------------------------------------
@@ -217,7 +232,7 @@ targets()
 	esac
 }
 
-# The file with the seconds that a case of a program may take.
+# The file with the seconds that a test may take.
 limit_file()
 {
 	echo "$WORK/limit/${1//\//+}.${2-}"
@@ -229,15 +244,15 @@ run()
 {
 	local limit=$LIMIT
 
+	read -r limit 2>/dev/null <"$(limit_file "$2" "${3-}")"
 	case $1 in
 	test)
-		read -r limit 2>/dev/null <"$(limit_file "$2" "${3-}")"
 		# shellcheck disable=SC2097,SC2098 # for the program
 		CK_RUN_CASE=${3-} MRRC_TEST=${4-} CK_VERBOSITY=normal \
 			timeout -k 5 "$limit" "$(unit_program "$2")"
 		;;
 	fabtest)
-		FI_PROVIDER_PATH=$PWD/.libs timeout -k 5 $((2 * LIMIT)) \
+		FI_PROVIDER_PATH=$PWD/.libs timeout -k 5 "$limit" \
 			"$TOP/fabtests/scripts/runfabtests.sh" \
 			-b "$PWD/fabtests" -T $((3 * LIMIT / 2)) -t "$2" \
 			"${3-tcp;ofi_mrrc}"
@@ -246,7 +261,7 @@ run()
 		mkdir -p bin
 		# shellcheck disable=SC2046,SC2086 # a list
 		(cd bin && ln -sf $(printf '../%s ' $SCRIPTED) .)
-		FI_PROVIDER_PATH=$PWD/.libs timeout -k 5 $((4 * LIMIT)) \
+		FI_PROVIDER_PATH=$PWD/.libs timeout -k 5 "$limit" \
 			"$TOP/fabtests/scripts/test_$2.sh" -b "$PWD/bin" -t "$3"
 		;;
 	esac </dev/null
@@ -259,11 +274,12 @@ seen()
 
 	shift 2
 	[ "$rc" -ne 0 ] || return 1
+	# a signal or no end are as good as a failed assertion
+	[ "$rc" -lt 124 ] || return 0
 	case $1 in
 	test)
-		# a signal or no end are as good as a failed assertion, and so
-		# is Check's own end (2), when threads fail at once
-		[ $# -lt 3 ] || [ "$rc" -ge 124 ] || [ "$rc" -eq 2 ] ||
+		# and so is Check's own end (2), when threads fail at once
+		[ $# -lt 3 ] || [ "$rc" -eq 2 ] ||
 			grep -qE ":[FE]:$3:" "$log"
 		;;
 	fabtest)
@@ -298,14 +314,14 @@ reason()
 # mutate NAME: tries a mutation in this worker's build, the current directory.
 mutate()
 {
-	local name=$1 source=../src/${FILE[$1]} log=$WORK/log/$1.log rc
+	local name=$1 source=../../${FILE[$1]} log=$WORK/log/$1.log rc
 	local start=$SECONDS test
 
 	read -r -a test <<<"${TEST[$name]}"
 	cp -p "$source" "$WORK/log/$name.orig" || return 1
 	if ! change "$WORK/log/$name.orig" "$source" "$name"; then
 		rc="FAIL $name: its line is not in ${FILE[$name]}"
-	elif ! eval "make $(targets "${test[@]}")" >"$log" 2>&1; then
+	elif ! eval "made $(targets "${test[@]}")" >"$log" 2>&1; then
 		rc="FAIL $name: does not compile, see $log"
 	else
 		run "${test[@]}" >>"$log" 2>&1
@@ -329,21 +345,28 @@ mutate()
 
 # unchanged TEST...: once in a run, checks that a case passes without a mutation;
 # otherwise a failure with one means nothing. A case that takes five times as
-# long later, and some seconds, hangs.
+# long later, and some seconds, hangs; a script, which has limits itself, is
+# given more.
 unchanged()
 {
 	local words="$*" log start=$SECONDS limit
 
 	words=${words//[\/ ;]/+}
 	mkdir "$WORK/tried/$words" 2>/dev/null || return 0
+	echo $((10 * LIMIT)) >"$(limit_file "$2" "${3-}")"
 	log=$WORK/log/unchanged.$words.log
-	if ! eval "make $(targets "$@")" >"$log" 2>&1 </dev/null ||
+	if ! eval "made $(targets "$@")" >"$log" 2>&1 </dev/null ||
 		! run "$@" >>"$log" 2>&1; then
 		echo "FAIL: without a mutation: ${*:2}"
 		sed 's/^/  | /' "$log"
 	fi
 	limit=$((15 + 5 * (SECONDS - start)))
-	echo $((limit < LIMIT ? limit : LIMIT)) >"$(limit_file "$2" "${3-}")"
+	if [ "$1" != test ]; then
+		limit=$((limit + 2 * LIMIT))
+	elif [ $limit -gt $LIMIT ]; then
+		limit=$LIMIT
+	fi
+	echo $limit >"$(limit_file "$2" "${3-}")"
 }
 
 # worker I: takes the FILES that no other worker has taken, with all mutations of
@@ -352,7 +375,7 @@ worker()
 {
 	local name file n=0
 
-	cd "$WORK/$1/build" || exit 2
+	cd "$WORK/$1/src/$DIR" || exit 2
 	for file in "${FILES[@]}"; do
 		[ $SECONDS -lt "$END" ] || return 0
 		mkdir "$WORK/taken/$((n++))" 2>/dev/null || continue
@@ -406,8 +429,11 @@ main()
 	local i n opt only='' out commits=0 left
 
 	WORK=${OFI_MRRC_BUILD:-$TOP/build}/mutations JOBS=$(nproc) END=$NEVER
-	while getopts :w:j:t:r:clh-: opt; do
+	BUILT=
+	while getopts :w:b:j:t:r:clh-: opt; do
 		case $opt in
+		b) ! grep -qsx 'srcdir = \.\./\.\.' "$OPTARG/Makefile" ||
+			BUILT=$OPTARG ;;
 		t) END=$OPTARG ;;
 		r) commits=$OPTARG ;;
 		w) WORK=$OPTARG ;;

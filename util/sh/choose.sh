@@ -15,7 +15,7 @@ readonly CI_TURNS=(
 )
 # of the mutations: seconds, and the commits whose files come first
 # shellcheck disable=SC2034 # test.sh reads it
-readonly CI_MUTATE="-t 600 -r 200"
+readonly CI_MUTATE="-t 540 -r 200"
 
 # The name of the commit; a release has none.
 commit()

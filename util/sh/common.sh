@@ -282,19 +282,21 @@ build()
 	locked "$1" make_build "$@"
 }
 
-# Configures anew only when the options or configure changed.
+# Configures anew only when the options or configure changed; with a relative
+# path, so that mutate.sh can copy a build with its sources.
 make_build()
 {
-	local dir=$BUILD/$1 name=$1
+	local dir=$BUILD/$1 name=$1 source
 
 	shift
+	source=$(realpath --relative-to="$dir" "$TOP")
 	bootstrap || return 1
 	if [ ! -f "$dir/config.status" ] ||
 	   [ "$TOP/configure" -nt "$dir/config.status" ] ||
 	   [ "$(cat "$dir/options" 2>/dev/null)" != "$*" ]; then
 		rm -f "$dir/options"
 		logged "configure $name" "$LOGS/configure-$name.log" \
-			"${IN[@]}" env -C "$dir" "$TOP/configure" "$@" ||
+			"${IN[@]}" env -C "$dir" "$source/configure" "$@" ||
 			return 1
 		printf '%s\n' "$*" >"$dir/options"
 	fi

@@ -219,14 +219,15 @@ stage_demo()
 
 stage_mutations()
 {
-	if ! need rsync || ! bootstrap; then
+	need rsync || {
 		fail "the copies cannot be made"
 		return
-	fi
+	}
+	need_build unit || return
 	# shellcheck disable=SC2086 # options
 	script "protections removed one by one" mutate \
-		"$SCRIPTS/mutate.sh" -w "$BUILD/mutations" ${MUTATE_OPTIONS-} \
-		${TEST:+"$TEST"}
+		"$SCRIPTS/mutate.sh" -w "$BUILD/mutations" -b "$BUILD/unit" \
+		${MUTATE_OPTIONS-} ${TEST:+"$TEST"}
 }
 
 stage_smoke()
