@@ -75,14 +75,15 @@ refused()
 	[ ! -s "$DIR/table" ] || fail "$*: prints something"
 }
 
-# is_json FILE [OPTION...]: with the options of json.tool
+# is_json FILE [OPTION...]: with the options of json.tool, which reads lines of
+# JSON from standard input only (Python 3.13)
 is_json()
 {
 	local file=$1
 
 	shift
 	command -v python3 >/dev/null || return 0
-	python3 -m json.tool "$@" "$file" >/dev/null ||
+	python3 -m json.tool "$@" <"$file" >/dev/null ||
 		fail "$file is not JSON"
 }
 
