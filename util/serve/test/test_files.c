@@ -25,6 +25,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -207,103 +208,145 @@ START_TEST(changes)
 }
 END_TEST
 
-static void check_not_fresh(const struct source_file *file)
-{
-	struct timespec now;
+/* ---- what needs no job --------------------------------------------------- */
 
-	clock_gettime(CLOCK_REALTIME_COARSE, &now);
-	ck_assert_int_lt(file->ident.ctime_ns,
-			 now.tv_sec * 1000000000L + now.tv_nsec);
+#define WRITE_S 2 /* no write(2) of a small file takes as long */
+
+/* The clock and the page cache that the server's code sees. */
+static struct {
+	int64_t clock_ns; /* CLOCK_REALTIME_COARSE stands there; 0: it goes */
+	int error;	  /* of reads that must not wait; 0: all is in memory */
+	unsigned reads;	  /* of these */
+} fake;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *time);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
+ssize_t __wrap_preadv2(int fd, const struct iovec *iov, int count, off_t off,
+		       int flags);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
+{
+	if (clock != CLOCK_REALTIME_COARSE || !fake.clock_ns)
+		return __real_clock_gettime(clock, time);
+	time->tv_sec = fake.clock_ns / 1000000000;
+	time->tv_nsec = fake.clock_ns % 1000000000;
+	return 0;
 }
 
-/* false: files that were changed a while ago are not opened at once, either. */
-static bool opened_at_once(const char *path, struct source_file **file)
+ssize_t __wrap_preadv2(int fd, const struct iovec *iov, int count, off_t off,
+		       int flags)
 {
-	const struct source source = { .dir = top };
-	unsigned i;
-
-	for (i = 0; i < 30; i++) {
-		if (source_open(&source, path, true, file) == SERVE_OK)
-			return true;
-		usleep(100000);
+	if (flags & RWF_NOWAIT) {
+		fake.reads++;
+		errno = fake.error;
+		if (errno)
+			return -1;
 	}
-	return false;
+	return preadv(fd, iov, count, off);
 }
 
-/* Is the first page in memory, although the kernel was told to drop it? */
-static bool is_cached_after_drop(int fd)
+static int64_t changed_ns(int dir, const char *path)
 {
-	unsigned char in_memory = 0;
-	void *page;
+	struct stat st;
 
-	ck_assert_int_eq(fsync(fd), 0);
-	ck_assert_int_eq(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
-	page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
-	ck_assert_ptr_ne(page, MAP_FAILED);
-	ck_assert_int_eq(mincore(page, 4096, &in_memory), 0);
-	munmap(page, 4096);
-	return in_memory & 1;
+	ck_assert_int_eq(fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW), 0);
+	return st.st_ctim.tv_sec * 1000000000L + st.st_ctim.tv_nsec;
 }
 
 /*
- * What is read at once is what is read otherwise, or nothing. Where the files
- * are on a file system that may wait, or were just changed, it is nothing.
+ * The file is opened without waiting, @age_ns after it was changed. The kernel
+ * may refuse, where other paths are renamed; and always, on some file systems.
+ */
+static bool opened_at_once(int dir, const char *path, int64_t age_ns,
+			   struct source_file **file)
+{
+	const struct source source = { .dir = dir };
+	bool opened = false;
+	unsigned i;
+
+	fake.clock_ns = changed_ns(dir, path) + age_ns;
+	for (i = 0; i < 100 && !opened; i++)
+		opened = source_open(&source, path, true, file) == SERVE_OK;
+	fake.clock_ns = 0;
+	return opened;
+}
+
+#define SECOND 1000000000L
+
+static void check_old_enough(void)
+{
+	static const struct {
+		int64_t age_ns;
+		bool opened;
+	} ages[] = {
+		{ 0, false },
+		{ WRITE_S * SECOND, false },
+		{ WRITE_S * SECOND + 1, true },
+		{ 1 - WRITE_S * SECOND, false },
+		{ -WRITE_S * SECOND, true }, /* of another clock */
+	};
+	struct source_file *file;
+	unsigned i;
+
+	for (i = 0; i < sizeof(ages) / sizeof(*ages); i++) {
+		ck_assert_int_eq(opened_at_once(top, "file", ages[i].age_ns,
+						&file),
+				 ages[i].opened);
+		if (ages[i].opened)
+			source_put(file);
+	}
+}
+
+/*
+ * What is read at once is what is read otherwise, or nothing: nothing of what
+ * was just changed or is not in memory, and on other file systems.
  */
 START_TEST(at_once)
 {
-	const struct source source = { .dir = top };
+	static const char *refused[] = { "link", "dir", "large" };
 	static char buf[SERVE_INLINE_MAX];
 	struct source_block block = {
 		.buf = buf, .size = sizeof(buf), .copy = true, .now = true
 	};
-	enum serve_status status;
+	const struct source source = { .dir = top };
 	struct source_file *file;
 	uint32_t len;
 	uint64_t hash;
 	unsigned i;
-	bool cached;
 	int fd;
 
-	for (i = 0; i < 20; i++) {
-		write_file(top, "file", "0123456789");
-		if (source_open(&source, "file", true, &file) != SERVE_OK)
-			continue;
-		check_not_fresh(file);
-		source_put(file);
-	}
-	ck_assert_int_ne(source_open(&source, "link", true, &file), SERVE_OK);
-	ck_assert_int_ne(source_open(&source, "dir", true, &file), SERVE_OK);
-	ck_assert_int_ne(source_open(&source, "none", true, &file), SERVE_OK);
-	/* a job takes the version, and waits for that */
-	source_put(opened("file"));
-	/* and one with more than a message has */
 	write_file(top, "large", "");
 	fd = openat(top, "large", O_WRONLY);
 	ck_assert_int_eq(ftruncate(fd, SERVE_INLINE_MAX + 1), 0);
 	close(fd);
-	if (!opened_at_once("file", &file))
-		return;
-	ck_assert_int_eq(source_read(file, 0, sizeof(buf), &block, &len, &hash),
-			 SERVE_OK);
-	ck_assert_uint_eq(len, 10);
-	ck_assert(!memcmp(buf, "0123456789", 10));
-	source_put(file);
-	/*
-	 * The kernel drops what it has read ahead, where there is a disk. One
-	 * that is fast may have it read again before the call looks.
-	 */
-	if (source_open(&source, "file", true, &file) != SERVE_OK)
-		return;
-	for (i = 0; i < 20; i++) {
-		cached = is_cached_after_drop(file->fd);
-		status = source_read(file, 0, sizeof(buf), &block, &len, &hash);
-		if (cached || status != SERVE_OK)
-			break;
-	}
-	ck_assert_uint_lt(i, 20);
-	source_put(file);
+	for (i = 0; i < 3; i++)
+		ck_assert(!opened_at_once(top, refused[i], 9 * SECOND, &file));
+	ck_assert_int_ne(source_open(&source, "none", true, &file), SERVE_OK);
+	/* a job opens what is of this moment, and what is large */
+	source_put(opened("file"));
 	source_put(opened("large"));
-	ck_assert(!opened_at_once("large", &file));
+	ck_assert(!opened_at_once(top, "file", 0, &file));
+	if (!opened_at_once(top, "file", 9 * SECOND, &file))
+		return;
+	source_put(file);
+	check_old_enough();
+	ck_assert(opened_at_once(top, "file", 9 * SECOND, &file));
+	fake.error = EAGAIN;
+	ck_assert_int_eq(source_read(file, 0, sizeof(buf), &block, &len, &hash),
+			 SERVE_BUSY);
+	/* of tmpfs, whose pages are in memory */
+	fake.error = EOPNOTSUPP;
+	for (i = 2; i < 4; i++) {
+		memset(buf, 0, 10);
+		ck_assert_int_eq(source_read(file, 0, sizeof(buf), &block, &len,
+					     &hash),
+				 SERVE_OK);
+		ck_assert_uint_eq(fake.reads, i);
+		ck_assert_uint_eq(len, 10);
+		ck_assert(!memcmp(buf, "0123456789", 10));
+		fake.error = 0;
+	}
+	source_put(file);
 }
 END_TEST
 
@@ -324,8 +367,7 @@ START_TEST(at_once_elsewhere)
 	write_file(source.dir, "file", "x");
 	ck_assert_int_eq(source_open(&source, "file", false, &file), SERVE_OK);
 	source_put(file);
-	sleep(3);
-	ck_assert_int_ne(source_open(&source, "file", true, &file), SERVE_OK);
+	ck_assert(!opened_at_once(source.dir, "file", 9 * SECOND, &file));
 	close(source.dir);
 	ck_assert_int_eq(umount("dir"), 0);
 }
@@ -388,7 +430,7 @@ static bool slow_begin(pthread_t *writer)
 	slow_page(0, 'b');
 	ck_assert_int_eq(pthread_create(writer, NULL, slow_write, NULL), 0);
 	poll_fd.fd = slow.faults;
-	ck_assert_int_eq(poll(&poll_fd, 1, 10000), 1);
+	ck_assert_int_eq(poll(&poll_fd, 1, 60000), 1);
 	return true;
 }
 
@@ -398,25 +440,18 @@ static bool slow_begin(pthread_t *writer)
  */
 START_TEST(being_written)
 {
-	const struct source source = { .dir = top };
 	static char text[SLOW + 1];
 	struct source_file *file;
 	pthread_t writer, release;
-	time_t begin = time(NULL);
 	uint64_t hash, later;
 	uint32_t len;
-	bool now;
 
 	memset(text, 'a', SLOW);
 	write_file(top, "file", text);
 	if (!slow_begin(&writer))
 		return;
-	usleep(20000); /* more than a tick */
-	now = source_open(&source, "file", true, &file) == SERVE_OK;
-	/* unless this machine is very slow */
-	ck_assert(!now || time(NULL) - begin > 1);
-	if (now)
-		source_put(file);
+	/* more than a tick */
+	ck_assert(!opened_at_once(top, "file", SECOND / 50, &file));
 	pthread_create(&release, NULL, slow_release, NULL);
 	file = opened("file");
 	ck_assert_int_eq(source_read(file, 0, SLOW, NULL, &len, &hash),
@@ -439,12 +474,15 @@ END_TEST
 START_TEST(fresh)
 {
 	struct source_file *file;
+	struct timespec now;
 	unsigned i;
 
 	for (i = 0; i < 20; i++) {
 		write_file(top, "file", "0123456789");
 		file = opened("file");
-		check_not_fresh(file);
+		clock_gettime(CLOCK_REALTIME_COARSE, &now);
+		ck_assert_int_lt(file->ident.ctime_ns,
+				 now.tv_sec * SECOND + now.tv_nsec);
 		source_put(file);
 	}
 }
