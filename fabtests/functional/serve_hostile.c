@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_serve_hostile PORT WHAT [OTHER]: a client that does to fi_mrrc_serve
- * what it must not. Ends with status 0 if the server has then disconnected it,
- * test_serve.sh. Over reliable datagrams it may also send what is of no client:
- * then the status is 0 if it was sent. OTHER: the port of another client.
+ * what it must not, test_serve.sh. Says so where the server then waits. Ends with
+ * status 0 if the server has disconnected it. Over reliable datagrams it may also
+ * send what is of no client: then the status is 0 if it was sent. OTHER: the port
+ * of another client; of "slow" a factor by which it is slower.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -39,6 +40,18 @@ static void call(const char *what, long ret)
 {
 	if (ret)
 		fail(what, ret);
+}
+
+/* The test reads it, once. */
+static void say(const char *what)
+{
+	static const char *said;
+
+	if (said == what)
+		return;
+	puts(what);
+	fflush(stdout);
+	said = what;
 }
 
 /* The next event, or 0: there is none. An error is the end. */
@@ -136,7 +149,10 @@ static void send_bytes(const void *buf, size_t len)
 	} while (ret == -FI_EAGAIN && !gone && time(NULL) < end);
 }
 
-/* Longer than what is injected: the buffer stays. */
+/*
+ * Longer than what is injected: the buffer stays. Says so where there is no place
+ * for more.
+ */
 static void send_msg(const struct serve_msg *msg)
 {
 	static uint8_t buf[64][SERVE_MSG_MAX];
@@ -147,8 +163,10 @@ static void send_msg(const struct serve_msg *msg)
 
 	do {
 		ret = net_send(&to, out, serve_encode(msg, out), NULL);
-		if (ret == -FI_EAGAIN)
+		if (ret == -FI_EAGAIN) {
+			say("full");
 			poll_cq();
+		}
 	} while (ret == -FI_EAGAIN && !gone && time(NULL) < end);
 }
 
@@ -206,6 +224,7 @@ static void flood(void)
 	/* answers are not received: RXS buffers, and no more */
 	for (i = 0; i < 4000 && !gone; i++)
 		request(SERVE_LIST, 0, "");
+	say("full");
 	/* nor are completions, until the test has seen the server's end of it */
 	while (getchar() != EOF)
 		;
@@ -217,19 +236,33 @@ static void flood(void)
 	}
 }
 
-/* It exposes no buffer for the range that it asks for. */
-static void untagged(void)
+/* Until it has the answer to its request, the first one after WELCOME. */
+static void wait_answer(void)
 {
 	const time_t end = time(NULL) + LIMIT_S;
 
-	request(SERVE_OPEN, 0, "file");
 	while (received < 2 && !gone && time(NULL) < end)
 		poll_cq();
+}
+
+static void idle(void)
+{
+	request(SERVE_LIST, 0, "");
+	wait_answer();
+	say("answered");
+}
+
+/* It exposes no buffer for the range that it asks for. */
+static void untagged(void)
+{
+	request(SERVE_OPEN, 0, "file");
+	wait_answer();
 	request(SERVE_READ, 4096, NULL);
+	say("requested");
 }
 
 /* As many requests as it may have, and it takes no answer. */
-static void slow(void)
+static void slow(useconds_t factor)
 {
 	const int least = 1;
 	unsigned i;
@@ -240,7 +273,7 @@ static void slow(void)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least));
 	for (i = 0; i < 1000; i++) {
 		request(SERVE_LIST, 0, "");
-		usleep(15000);
+		usleep(15000 * factor);
 	}
 	pause();
 }
@@ -302,14 +335,18 @@ static void act(const char *what, const char *port, const char *other)
 {
 	if (!strcmp(what, "silent") && kind.rdm)
 		hello();
-	if (!strcmp(what, "silent"))
+	if (!strcmp(what, "silent")) {
+		say("connected");
 		return;
+	}
 	if (strcmp(what, "early") && strcmp(what, "garbage"))
 		hello();
 	if (!strcmp(what, "garbage"))
 		garbage();
-	else if (!strcmp(what, "early") || !strcmp(what, "idle"))
+	else if (!strcmp(what, "early"))
 		request(SERVE_LIST, 0, "");
+	else if (!strcmp(what, "idle"))
+		idle();
 	else if (!strcmp(what, "twice"))
 		hello();
 	else if (!strcmp(what, "late-garbage"))
@@ -328,8 +365,8 @@ static void act(const char *what, const char *port, const char *other)
 		untagged();
 	else if (!strcmp(what, "flood"))
 		flood();
-	else if (!strcmp(what, "slow"))
-		slow();
+	else if (!strcmp(what, "slow") && other)
+		slow((useconds_t) atoi(other));
 	else if (!strcmp(what, "strange") && other)
 		strange(port, other);
 	else

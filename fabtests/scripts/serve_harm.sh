@@ -68,6 +68,25 @@ hostile()
 		cmp "$DIR/src/file" "$DIR/dst/file"
 }
 
+# late WHAT SAID TEXT: a client that does WHAT says SAID when it has, and then
+# waits: the server has TEXT of it in its report. When time has passed it is
+# disconnected, and others are served. It ends when descriptor 8 is closed.
+late()
+{
+	mkfifo "$DIR/in"
+	"${BIN}fi_mrrc_serve_hostile" "$PORT" "$1" <"$DIR/in" >"$DIR/out" 2>&1 &
+	CLIENT=$!
+	exec 8>"$DIR/in"
+	rm "$DIR/in"
+	until_so grep -q "$2" "$DIR/out" && until_so reports "$3" &&
+		passes_until "$4"
+	exec 8>&-
+	wait "$CLIENT" ||
+		{ cat "$DIR/out" "$DIR/report" "$DIR/serve.err"; fail "late: $1"; return 1; }
+	rm -f "$DIR/dst/file"
+	got file && cmp "$DIR/src/file" "$DIR/dst/file"
+}
+
 test_hostile()
 {
 	local what
@@ -97,7 +116,7 @@ test_strangers()
 
 	only_rdm || return 0
 	file file 67108864
-	serve -v --timeout=3 || return 1
+	LATE=yes serve -v || return 1
 	begin file || return 1
 	other=$(sed -n 's/.*:\([0-9]*\): connected$/\1/p' "$DIR/serve.out")
 	kill -CONT "$CLIENT"
@@ -108,7 +127,7 @@ test_strangers()
 		{ cat "$DIR/get.err" "$DIR/serve.err"; fail "the client"; return 1; }
 	same || return 1
 	# those that it spoke for have not come
-	until_so nobody ||
+	until_so nobody_late ||
 		{ cat "$DIR/serve.out"; fail "not freed"; return 1; }
 	server_says ': 68 messages of no client' && serve_end
 }
@@ -117,7 +136,7 @@ test_strangers()
 # until it is gone; another has its place.
 test_stuck()
 {
-	local i
+	local i slower
 
 	only_rdm || return 0
 	for ((i = 0; i < 300; i++)); do
@@ -125,14 +144,15 @@ test_stuck()
 	done
 	file file 100000
 	# where the processors are busy it may ask too fast
-	for ((i = 0; i < 3; i++)); do
-		serve -n 1 --timeout=2 || return 1
-		"${BIN}fi_mrrc_serve_hostile" "$PORT" slow >"$DIR/out" 2>&1 &
+	for slower in 1 4 16; do
+		serve -n 1 --timeout=$((2 * slower)) || return 1
+		"${BIN}fi_mrrc_serve_hostile" "$PORT" slow $slower \
+			>"$DIR/out" 2>&1 &
 		CLIENT=$!
 		until_so server_has 'disconnected'
-		got file || break
+		rm -f "$DIR/dst/file"
+		until_so get "$ADDRESS:file" || break
 		cmp "$DIR/src/file" "$DIR/dst/file" || break
-		rm "$DIR/dst/file"
 		if until_so reports ': 0 of 1 clients, 0 KiB' &&
 			grep -q ' KiB, stuck' "$DIR/report"
 		then
@@ -148,24 +168,27 @@ test_stuck()
 	fail "not stuck"
 }
 
-# reports TEXT: the report of now has it.
+# reports TEXT: the report of now has it. It is complete when the next one begins.
 reports()
 {
-	local lines
+	local lines i
 
 	lines=$(wc -l <"$DIR/serve.out")
-	kill -USR1 "$SERVER" 2>/dev/null || return 1
-	until_so more_lines "$lines"
-	tail -n +$((lines + 1)) "$DIR/serve.out" >"$DIR/report"
+	for i in 1 2; do
+		kill -USR1 "$SERVER" 2>/dev/null || return 1
+		until_so more_reports "$lines" $i
+	done
+	tail -n +$((lines + 1)) "$DIR/serve.out" |
+		awk '/ of [0-9]* clients, / { n++ } n == 1' >"$DIR/report"
 	grep -q -- "$1" "$DIR/report"
 }
 
-# more_lines N: the report is there, or the server has ended.
-more_lines()
+# more_reports LINES N: N have begun after so many lines, or the server has ended.
+more_reports()
 {
 	kill -0 "$SERVER" 2>/dev/null || return 0
-	tail -n +$(($1 + 1)) "$DIR/serve.out" | grep -q ' clients, ' &&
-		sleep 0.1
+	[ "$(tail -n +$(($1 + 1)) "$DIR/serve.out" |
+		grep -c ' of [0-9]* clients, ')" -ge "$2" ]
 }
 
 # The server has nothing of any client.
@@ -173,6 +196,12 @@ nobody()
 {
 	reports ': 0 of [0-9]* clients, 0 KiB' &&
 		! grep -q ' files, ' "$DIR/report"
+}
+
+nobody_late()
+{
+	time_passes
+	nobody
 }
 
 # not_freed WHAT: what the server says of it last
@@ -198,63 +227,52 @@ test_dead()
 	got file && same && serve_end
 }
 
+# Clients that connect and say nothing, that do not take their data, and that
+# read nothing of what they have requested.
 test_silent()
 {
-	local what
+	local i
 
 	# pages that are full
-	local i
 	for ((i = 0; i < 300; i++)); do
 		: >"$DIR/src/a-rather-long-name-of-an-empty-file-$i"
 	done
 	file file 100000
-	serve --timeout=2 || return 1
-	for what in silent untagged; do
-		hostile $what || return 1
-	done
-	server_says 'says nothing' || return 1
-	server_says 'does not take its data' || return 1
+	LATE=yes serve || return 1
+	late silent connected ': 0 files, ' 'says nothing' &&
+		late untagged requested ', busy$' 'does not take its data' ||
+		return 1
 	if [ "$TYPE" = rdm ]; then
 		hostile flood </dev/null &&
 			server_says 'more requests than it may' && serve_end
 		return
 	fi
-	# it reads nothing until it is disconnected, after the one before
-	hostile flood < <(until_so not_taken 2) && serve_end
-}
-
-# not_taken N: so many clients are disconnected that do not take their data.
-not_taken()
-{
-	[ "$(grep -c 'does not take its data' "$DIR/serve.err")" -ge "$1" ]
+	serve_end && LATE=yes serve || return 1
+	late flood full ', busy$' 'does not take its data' && serve_end
 }
 
 # A client that has all its answers, and requests nothing more
 test_idle()
 {
 	file file 100000
-	serve --timeout=600 --idle=4 || return 1
-	hostile idle && server_says 'requests nothing' && serve_end
+	LATE=yes serve || return 1
+	late idle answered ': 0 files, .* KiB$' 'requests nothing' && serve_end
 }
 
 # A client that stops, whether the rest of its data is on the way or not
 test_stopped()
 {
-	local begin spent
+	local i
 
 	file file 67108864
 	file small 1000000
-	serve --timeout=4 --idle=4 || return 1
+	LATE=yes serve || return 1
 	begin file || return 1
-	begin=$SECONDS
-	while [ $((SECONDS - begin)) -lt 2 ]; do
+	for i in 1 2 3; do
 		rm -f "$DIR/dst/small"
 		got small || return 1
 	done
-	spent=$((SECONDS - begin))
-	[ $spent -lt 4 ] || echo "  others were slow: $spent s"
-	until_so server_has 'disconnected' ||
-		{ fail "it is not disconnected"; return 1; }
+	passes_until 'disconnected' || return 1
 	kill -CONT "$CLIENT"
 	wait "$CLIENT" && { fail "it has not failed"; return 1; }
 	got file && got small && same && serve_end

@@ -35,24 +35,46 @@ SERVER='' CLIENT='' SHM=''
 # exported to the clients, where it is set
 ADDRESS=${SERVE_ADDRESS:-127.0.0.1}
 
-# serve [OPTION]...: starts a server of $DIR/src at $PORT, as $SERVER.
+# serve [OPTION]...: starts a server of $DIR/src at $PORT, as $SERVER. No client
+# is late, however slow this machine is: with LATE set, time_passes makes it so.
 serve()
 {
-	local tries
+	local tries server=${BIN}fi_mrrc_serve${LATE:+_late}
+
+	set -- --timeout=900 --idle=900 "$@"
 
 	for ((tries = 0; tries < 20; tries++)); do
 		PORT=$((10000 + RANDOM % 20000))
 		# the line of the server before this one is not believed
 		rm -f "$DIR/serve.out"
-		"${AS[@]}" "${BIN}fi_mrrc_serve" -e "$TYPE" -a "$ADDRESS" -p "$PORT" "$@" \
+		"${AS[@]}" "$server" -e "$TYPE" -a "$ADDRESS" -p "$PORT" "$@" \
 			"$DIR/src" >"$DIR/serve.out" 2>"$DIR/serve.err" &
 		SERVER=$!
 		until_so serve_began
 		kill -0 "$SERVER" 2>/dev/null && return 0
 		wait "$SERVER"
+		# of the port; a client on this machine may have it
+		grep -q 'in use' "$DIR/serve.err" || break
 	done
 	cat "$DIR/serve.err"
 	fail "the server does not run"
+}
+
+# The server's limits of time are over.
+time_passes()
+{
+	kill -USR2 "$SERVER"
+}
+
+# passes_until TEXT: after some time, the server complains of it.
+passes_until()
+{
+	until_so passed "$1" || fail "the server does not say '$1'"
+}
+
+passed()
+{
+	server_has "$1" || { time_passes; return 1; }
 }
 
 serve_began()

@@ -556,17 +556,33 @@ START_TEST(rdm_gone)
 }
 END_TEST
 
-/* It has said HELLO, perhaps for another, and does not come. */
-START_TEST(rdm_unproven)
+/* What a client may take its time for, and how long. */
+START_TEST(late)
 {
+	static const struct {
+		enum req_state req;
+		bool proven;
+		uint64_t limit; /* ms; 0: none */
+	} clients[] = {
+		{ REQ_FREE, true, 2000 },  /* it requests nothing */
+		{ REQ_FREE, false, 1000 }, /* it may have been another's HELLO */
+		{ REQ_WORK, true, 0 },	   /* the server's own work */
+		{ REQ_POST, true, 1000 },  { REQ_SENT, true, 1000 },
+	};
+	const uint64_t limit = clients[_i].limit;
+
 	begin_rdm();
-	conn.req[0].state = REQ_FREE;
-	conn.proven = false;
-	conn_tick(&conn, 1000);
+	server.options.idle = 2;
+	conn.req[0].state = clients[_i].req;
+	conn.proven = clients[_i].proven;
+	conn_tick(&conn, limit ? limit : 1000000);
 	ck_assert_int_eq(conn.state, CONN_READY);
-	conn_tick(&conn, 1001);
+	if (!limit)
+		return;
+	conn_tick(&conn, limit + 1);
 	ck_assert_int_eq(conn.state, CONN_CLOSED);
-	ck_assert_uint_eq(fake.told, 0);
+	/* who may be another is not told */
+	ck_assert_uint_eq(fake.told, clients[_i].proven);
 }
 END_TEST
 
@@ -600,7 +616,7 @@ void add_requests(Suite *suite)
 	tcase_add_test(tcase, rdm_flood);
 	tcase_add_loop_test(tcase, rdm_bye, 0, 4);
 	tcase_add_test(tcase, rdm_gone);
-	tcase_add_test(tcase, rdm_unproven);
+	tcase_add_loop_test(tcase, late, 0, 5);
 	tcase_add_test(tcase, rdm_exposed);
 	suite_add_tcase(suite, tcase);
 }
