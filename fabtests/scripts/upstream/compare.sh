@@ -60,6 +60,54 @@ excerpt()
 	fi | tail -n 25 | sed 's/^/    | /'
 }
 
+# The baseline of a list: of a suite what neither passes nor is excluded by
+# upstream, as the installed suite tells the rest; of fi_ubertest's cases, which
+# only a run tells, numbers from one to another of the same status and endpoint.
+shorten()
+{
+	if [ "$MODE" = suite ]; then
+		grep -vE '^(PASS|EXCLUDED) ' "$1"
+		return
+	fi
+	awk '
+		function flush_range() {
+			if (last)
+				print status, "fi_ubertest", first "-" last ep
+		}
+		{
+			this = ""
+			if (match($0, / FI_EP_[A-Z]*/))
+				this = substr($0, RSTART, RLENGTH)
+			if ($1 != status || this != ep || $3 != last + 1) {
+				flush_range()
+				first = $3
+			}
+			status = $1
+			last = $3
+			ep = this
+		}
+		END { flush_range() }' "$1"
+}
+
+# The list of a baseline.
+lengthen()
+{
+	local rest
+
+	if [ "$MODE" = suite ]; then
+		rest=$(grep -v '^#' "$1")
+		suite_all | grep -vxF -e "$(cut -d' ' -f2- <<<"$rest")" |
+			sed 's/^/PASS /'
+		[ -z "$rest" ] || printf '%s\n' "$rest"
+		return
+	fi
+	awk '!/^#/ {
+		split($3, range, "-")
+		for (i = range[1]; i <= range[2]; i++)
+			print $1, $2, i, $4
+	}' "$1"
+}
+
 write_baseline()
 {
 	local file=$1 list=$2 set="runfabtests.sh, sets $SETS"
@@ -78,35 +126,38 @@ write_baseline()
 		# fabtests: $(fabtests_version)
 		# kernel: $(uname -r | sed 's/-.*//')
 		EOT
-		cat "$list"
+		shorten "$list"
 	} >"$file" && say "# written: ${file##*/}"
 }
 
 # Sets RAW, the list to compare with.
 get_baseline()
 {
-	local id
+	local id=''
 
-	if [ ! -f "$BASELINE" ]; then
-		say "# no baseline ${BASELINE##*/}: running $CORE alone first"
+	[ ! -f "$BASELINE" ] || id=$(sed -n 's/^# suite id: //p' "$BASELINE")
+	if [ "$id" != "$(suite_id)" ]; then
+		say "# no baseline ${BASELINE##*/} of these fabtests:" \
+			"running $CORE alone first"
 		run_tests core raw
 		RAW=$WORK/raw.list
 		return
 	fi
-	id=$(sed -n 's/^# suite id: //p' "$BASELINE")
-	[ -z "$id" ] || [ "$id" = "$(suite_id)" ] ||
-		say "# warning: the baseline is of another fabtests version"
 	RAW=$WORK/baseline.list
-	grep -v '^#' "$BASELINE" >"$RAW"
+	lengthen "$BASELINE" >"$RAW"
 }
 
-# Writes to $1 the tests that count, pass in RAW and do not in list $2.
+# Writes to $1 the tests that count, pass in RAW and do not in list $2. What
+# upstream excludes is excluded from both sides.
 differing()
 {
 	local test
 
 	with_status PASS "$RAW" | only_counting | while read -r test; do
-		[ "$(status_of "$test" "$2")" = PASS ] || printf '%s\n' "$test"
+		case $(status_of "$test" "$2") in
+		PASS|EXCLUDED) ;;
+		*) printf '%s\n' "$test" ;;
+		esac
 	done >"$1"
 }
 
