@@ -17,7 +17,7 @@ readonly RC_SKIP=77 RC_NO_GUEST=125
 
 # Set: the build that --smoke tries, for seconds, on this machine alone.
 SMOKE=${OFI_MRRC_SMOKE-}
-readonly SMOKE_LIMIT=300	# seconds, of one benchmark
+readonly SMOKE_LIMIT=1800	# seconds, which only end one that hangs
 
 # Else libinfinipath, which comes with libfabric, makes a signal status 1.
 export IPATH_NO_BACKTRACE=1

@@ -61,7 +61,7 @@ absent()
 runs()
 {
 	env -u FI_PROVIDER FI_PROVIDER_PATH="$PWD/.libs" \
-		timeout 60 "$1" >"$dir/log" 2>&1
+		timeout 600 "$1" >"$dir/log" 2>&1
 }
 
 loads=no

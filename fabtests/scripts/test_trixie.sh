@@ -37,7 +37,7 @@ gone()
 {
 	local i
 
-	for ((i = 0; i < 50; i++)); do
+	for ((i = 0; i < 600; i++)); do
 		running "$1" || return 0
 		sleep 0.1
 	done
@@ -51,7 +51,7 @@ ends_with()
 
 	"$trixie" sh -c "sleep $seconds & sleep $seconds" &
 	pid=$!
-	for ((i = 0; i < 100; i++)); do
+	for ((i = 0; i < 600; i++)); do
 		running $seconds && break
 		sleep 0.1
 	done

@@ -43,6 +43,11 @@ fi
 says 0 "^[3-9] files, .*: lookups make no system call" /bin/sleep
 sleep 1000 &
 SLEEPS=$!
+# it has loaded what it is made of
+until grep -qx sleep "/proc/$SLEEPS/comm" &&
+	grep -q '^State:.S' "/proc/$SLEEPS/status"; do
+	sleep 0.1
+done
 says 0 "lookups make no system call" "$SLEEPS"
 # the provider's own call is known
 if [ -e "$PROVIDER" ] && "$STAT" --code "$PROVIDER" 2>&1 |
