@@ -67,9 +67,9 @@ while read -r name; do
 	fail "$name is in the manual page and not in param.c"
 done < <(comm -13 <(defined) <(documented))
 while read -r name; do
-	grep -qE "^\*$name\*" "$page" ||
-		fail "counter $name is not in the manual page"
-done < <(fields)
+	fail "counter $name is not in the manual page"
+done < <(comm -23 <(fields | sort) \
+	<(grep -oE '^\*[a-z_]+\*' "$page" | tr -d '*' | sort -u))
 while read -r name; do
 	sed -n '/\.name = "policy"/,/\.otherwise/p' "$source" |
 		grep -qwF -- "$name" ||
@@ -79,8 +79,9 @@ while read -r name; do
 done < <(policies)
 # a name mentioned elsewhere in the page must exist as well
 while read -r name; do
-	defined | grep -qx "$name" || fail "$name is mentioned, but no parameter"
-done < <(grep -oE 'FI_OFI_MRRC_[A-Z_0-9]+' "$page" | sort -u)
+	fail "$name is mentioned, but no parameter"
+done < <(comm -13 <(defined) \
+	<(grep -oE 'FI_OFI_MRRC_[A-Z_0-9]+' "$page" | sort -u))
 
 [ $failed = 0 ] && echo "PASS: $(defined | wc -l) parameters," \
 	"$(fields | wc -l) counters"
