@@ -58,7 +58,7 @@ test_changed()
 	head -c 4M /dev/zero | tr '\0' z >"$DIR/src/file"
 	serve || return 1
 	rewrites &
-	changes file 15 is_version --part=64K
+	changes file 5 is_version --part=64K
 }
 
 is_one_letter()
@@ -86,7 +86,7 @@ test_changed_small()
 				iflag=fullblock 2>/dev/null
 		sleep "0.0$((RANDOM % 5))"
 	done &
-	changes dir 30 is_one_letter
+	changes dir 8 is_one_letter
 }
 
 # It becomes shorter, and is replaced, while it is fetched.
@@ -152,7 +152,7 @@ server_has_out()
 # the client says why not. Where nothing was fetched, the writer is to be longer.
 writer()
 {
-	local holes='' pid fetched=0 failed=0 seconds=${2:-4}
+	local holes='' pid fetched=0 failed=0 seconds=${2:-2}
 
 	[ "$1" != punch ] || holes=holes
 	"${BIN}fi_mrrc_serve_writer" "$DIR/src/file" "$1" "$seconds" \
