@@ -4,12 +4,16 @@
  * what it must not, test_serve.sh. Says so where the server then waits. Ends with
  * status 0 if the server has disconnected it. Over reliable datagrams it may also
  * send what is of no client: then the status is 0 if it was sent. OTHER: the port
- * of another client; of "slow" a factor by which it is slower.
+ * of another client; of "slow" the process that serves.
  */
+#include <dirent.h>
 #include <errno.h>
+#include <linux/sockios.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -261,19 +265,68 @@ static void untagged(void)
 	say("requested");
 }
 
-/* As many requests as it may have, and it takes no answer. */
-static void slow(useconds_t factor)
+/* Nothing is on its way to the server. */
+static bool all_sent(void)
+{
+	int fd, left, sum = 0, protocol;
+	socklen_t len = sizeof(protocol);
+
+	for (fd = 0; fd < 1024; fd++) {
+		if (!getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) &&
+		    protocol == IPPROTO_TCP && !ioctl(fd, SIOCOUTQ, &left))
+			sum += left;
+	}
+	return !sum;
+}
+
+/* No thread of the process runs: it has seen what was sent to it. */
+static bool sleeps(const char *pid)
+{
+	char path[300], text[512], *state;
+	struct dirent *entry;
+	bool all = true;
+	FILE *file;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%s/task", pid);
+	dir = opendir(path);
+	while (dir && all && (entry = readdir(dir))) {
+		snprintf(path, sizeof(path), "/proc/%s/task/%.16s/stat", pid,
+			 entry->d_name);
+		file = fopen(path, "r");
+		if (!file)
+			continue;
+		state = fgets(text, sizeof(text), file) ? strrchr(text, ')') :
+							  NULL;
+		all = !state || state[2] == 'S';
+		fclose(file);
+	}
+	if (dir)
+		closedir(dir);
+	return all;
+}
+
+/*
+ * One request after the other, and it takes no answer: when the server has no
+ * place for more it has more requests than it may.
+ */
+static void slow(const char *pid)
 {
 	const int least = 1;
 	unsigned i;
 	int fd;
 
+	/* all connections are there */
+	request(SERVE_LIST, 0, "");
+	wait_answer();
 	/* its sockets hold little */
 	for (fd = 0; fd < 1024; fd++)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least));
-	for (i = 0; i < 1000; i++) {
+	for (i = 0; i < 2000 && !gone; i++) {
 		request(SERVE_LIST, 0, "");
-		usleep(15000 * factor);
+		do {
+			usleep(1000);
+		} while (!all_sent() || !sleeps(pid));
 	}
 	pause();
 }
@@ -366,7 +419,7 @@ static void act(const char *what, const char *port, const char *other)
 	else if (!strcmp(what, "flood"))
 		flood();
 	else if (!strcmp(what, "slow") && other)
-		slow((useconds_t) atoi(other));
+		slow(other);
 	else if (!strcmp(what, "strange") && other)
 		strange(port, other);
 	else
