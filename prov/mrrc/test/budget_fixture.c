@@ -7,6 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fault.h"
+
+#define MS UINT64_C(1000000)
+
+static uint64_t now; /* ns */
+
 char dir[64], path[128];
 struct mrrc_budget *a, *b;
 
@@ -49,14 +55,21 @@ struct mrrc_budget *open_one(size_t bytes)
 	return budget;
 }
 
-void budget_setup(void)
+void budget_open_both(size_t bytes)
 {
+	now = 100000 * MS;
+	fault_clock(now);
 	snprintf(dir, sizeof(dir), "/dev/shm/test_budget.XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/ofi_mrrc-%u.%u", dir,
 		 (unsigned) geteuid(), MRRC_NODE_SHM_VERSION);
-	a = open_one(ALL);
-	b = open_one(ALL);
+	a = open_one(bytes);
+	b = open_one(bytes);
+}
+
+void budget_setup(void)
+{
+	budget_open_both(ALL);
 	memset(&has, 0, sizeof(has));
 	has.member.uses = member_uses;
 	has.member.bytes = member_bytes;
@@ -68,10 +81,10 @@ void budget_setup(void)
 void budget_teardown(void)
 {
 	mrrc_budget_close(a);
-	if (b)
-		mrrc_budget_close(b);
+	mrrc_budget_close(b);
 	unlink(path);
 	rmdir(dir);
+	fault_clock(0);
 }
 
 uint64_t reserved(struct mrrc_budget *budget)
@@ -90,14 +103,31 @@ uint64_t node(void)
 	return stats.node;
 }
 
-bool take_soon(struct mrrc_budget *budget, size_t bytes)
+static bool answered(struct mrrc_budget *budget)
 {
-	unsigned i;
+	return atomic_load(&mrrc_node_shm_mine(budget->shm)->heard) ==
+	       mrrc_node_shm_bell(budget->shm);
+}
 
-	for (i = 0; i < 6000; i++) {
+void step(uint64_t ms)
+{
+	now += ms * MS;
+	fault_clock(now);
+	while (!answered(a) || !answered(b))
+		usleep(20);
+}
+
+bool take_within(struct mrrc_budget *budget, size_t bytes, uint64_t ms)
+{
+	for (; ms; ms--) {
 		if (mrrc_budget_take(budget, bytes))
 			return true;
-		usleep(1000);
+		step(1);
 	}
 	return false;
+}
+
+bool take_soon(struct mrrc_budget *budget, size_t bytes)
+{
+	return take_within(budget, bytes, 6000);
 }

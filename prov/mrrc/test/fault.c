@@ -417,7 +417,8 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 {
 	const uint64_t ns = atomic_load(&fault_ns);
 
-	if (!ns || clock != CLOCK_MONOTONIC)
+	if (!ns ||
+	    (clock != CLOCK_MONOTONIC && clock != CLOCK_MONOTONIC_COARSE))
 		return __real_clock_gettime(clock, time);
 	time->tv_sec = (time_t) (ns / 1000000000);
 	time->tv_nsec = (long) (ns % 1000000000);

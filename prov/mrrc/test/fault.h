@@ -52,7 +52,7 @@ void fault_at(enum fault_place place, void (*call)(void));
 /* membarrier(2) is refused, to all threads, or no more. */
 void fault_no_barrier(bool refused);
 
-/* CLOCK_MONOTONIC stands there for all threads; 0: it is the real one. */
+/* The monotonic clocks stand there for all threads; 0: they are real. */
 void fault_clock(uint64_t ns);
 
 /* Called before each read(2) of any thread; NULL: nothing. */

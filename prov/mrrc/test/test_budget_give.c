@@ -3,9 +3,6 @@
 #include "config.h"
 #include "budget_fixture.h"
 
-#include <pthread.h>
-#include <unistd.h>
-
 #include "fault.h"
 #include "sys/threads.h"
 
@@ -84,26 +81,21 @@ START_TEST(test_given)
 }
 END_TEST
 
-static atomic_bool using;
-
-static atomic_size_t evicted;
-
-/* A process that uses half of the budget, and takes again what it lacks. */
-static void *use(void *arg)
+/*
+ * A millisecond of a process that uses half of the budget and takes what it
+ * lacks again, which it returns.
+ */
+static size_t use(void)
 {
-	size_t bytes, lacks;
+	const size_t bytes = atomic_load(&has.bytes);
+	const size_t lacks = bytes < ALL / 2 ? ALL / 2 - bytes : 0;
 
-	while (atomic_load(&using)) {
-		atomic_fetch_add(&has.uses, 1);
-		bytes = atomic_load(&has.bytes);
-		lacks = bytes < ALL / 2 ? ALL / 2 - bytes : 0;
-		if (lacks && mrrc_budget_take(a, lacks)) {
-			atomic_fetch_add(&has.bytes, lacks);
-			atomic_fetch_add(&evicted, lacks);
-		}
-		usleep(1000);
-	}
-	return arg;
+	step(1);
+	atomic_fetch_add(&has.uses, 1);
+	if (!lacks || !mrrc_budget_take(a, lacks))
+		return 0;
+	atomic_fetch_add(&has.bytes, lacks);
+	return lacks;
 }
 
 /*
@@ -112,28 +104,26 @@ static void *use(void *arg)
  */
 START_TEST(test_kept)
 {
-	pthread_t thread;
+	size_t evicted = 0;
 	uint32_t bell;
 	unsigned i;
 
 	ck_assert(mrrc_budget_take(a, ALL));
 	has.bytes = ALL;
 	mrrc_budget_add(a, &has.member);
-	atomic_store(&using, true);
-	ck_assert_int_eq(pthread_create(&thread, NULL, use, NULL), 0);
-	ck_assert(take_soon(b, ALL / 2));
+	for (i = 0; i < 6000 && !mrrc_budget_take(b, ALL / 2); i++)
+		use();
+	ck_assert_uint_lt(i, 6000);
 	bell = mrrc_node_shm_bell(a->shm);
 	for (i = 0; i < 4000; i++) {
 		mrrc_budget_take(b, GRAIN);
-		usleep(1000);
+		evicted += use();
 	}
-	atomic_store(&using, false);
-	pthread_join(thread, NULL);
 	/* and it is not asked all the time */
 	ck_assert_uint_le(mrrc_node_shm_bell(a->shm) - bell, 100);
 	ck_assert_uint_ge(reserved(a), ALL / 16 * 7);
 	ck_assert_uint_le(node(), ALL);
-	ck_assert_uint_le(atomic_load(&evicted), ALL / 16 * 4);
+	ck_assert_uint_le(evicted, ALL / 16 * 4);
 	mrrc_budget_remove(a, &has.member);
 }
 END_TEST
@@ -155,7 +145,6 @@ static void tried(struct mrrc_budget *budget, uint64_t at)
 START_TEST(test_missed)
 {
 	const bool lacks = _i;
-	unsigned i;
 
 	if (lacks)
 		ck_assert(mrrc_budget_take(b, ALL));
@@ -165,11 +154,8 @@ START_TEST(test_missed)
 	ck_assert(mrrc_budget_take(a, GRAIN) != lacks);
 	ck_assert(!a->missed);
 	ck_assert_uint_eq(a->try_ms, MRRC_BUDGET_TRY_MS);
-	/* a second may pass in between */
-	for (i = 0; i < 8 && !a->missed; i++) {
-		tried(a, mrrc_budget_now());
-		ck_assert(mrrc_budget_take(a, GRAIN) != lacks);
-	}
+	tried(a, mrrc_budget_now());
+	ck_assert(mrrc_budget_take(a, GRAIN) != lacks);
 	ck_assert(a->missed);
 	ck_assert_uint_ge(a->try_ms, 1000);
 	ck_assert(mrrc_budget_take(a, GRAIN) != lacks);
@@ -180,16 +166,11 @@ END_TEST
 /* A part of what it gave at a trial may be needed again. */
 START_TEST(test_missed_half)
 {
-	unsigned i;
-
-	/* a second may pass in between */
-	for (i = 0; i < 8 && !a->missed; i++) {
-		tried(a, mrrc_budget_now());
-		a->trial = 2 * GRAIN / MRRC_NODE_UNIT;
-		ck_assert(mrrc_budget_take(a, GRAIN));
-		ck_assert(!a->missed);
-		ck_assert(mrrc_budget_take(a, GRAIN));
-	}
+	tried(a, mrrc_budget_now());
+	a->trial = 2 * GRAIN / MRRC_NODE_UNIT;
+	ck_assert(mrrc_budget_take(a, GRAIN));
+	ck_assert(!a->missed);
+	ck_assert(mrrc_budget_take(a, GRAIN));
 	ck_assert(a->missed);
 }
 END_TEST
@@ -213,7 +194,7 @@ START_TEST(test_grown)
 	a->try_ms = 64000;
 	a->tried_with = _i ? half / 2 : half;
 	mrrc_lock_release(&a->lock);
-	ck_assert(mrrc_budget_take_wait(b, NULL, GRAIN, 500) == _i);
+	ck_assert(take_within(b, GRAIN, 500) == _i);
 	mrrc_budget_remove(a, &has.member);
 }
 END_TEST
@@ -225,14 +206,14 @@ START_TEST(test_later)
 	has.bytes = ALL;
 	has.later = true;
 	mrrc_budget_add(a, &has.member);
-	ck_assert(!mrrc_budget_take_wait(b, NULL, GRAIN, 300));
+	ck_assert(!take_within(b, GRAIN, 300));
 	ck_assert_uint_lt(has.bytes, ALL);
 	/* nor is it evicted anew each time that a process lacks it */
 	ck_assert_uint_ge(has.bytes, ALL / 2);
 	ck_assert_uint_eq(reserved(a), ALL);
 	mrrc_budget_put(a, ALL - has.bytes);
 	ck_assert_uint_le(reserved(a), has.bytes);
-	ck_assert(mrrc_budget_take_wait(b, NULL, GRAIN, 6000));
+	ck_assert(take_soon(b, GRAIN));
 	mrrc_budget_remove(a, &has.member);
 }
 END_TEST
@@ -288,7 +269,8 @@ START_TEST(test_own_missing)
 	ck_assert(!mrrc_budget_take_wait(a, NULL, GRAIN * 3, 0));
 	ck_assert_uint_eq(has.bytes, ALL / 8 - GRAIN);
 	mrrc_budget_put(b, GRAIN * 2);
-	ck_assert(mrrc_budget_take_wait(a, NULL, GRAIN * 3, 1000));
+	step(300);
+	ck_assert(mrrc_budget_take_wait(a, NULL, GRAIN * 3, 60000));
 	ck_assert_uint_eq(has.bytes, ALL / 8 - 2 * GRAIN);
 	mrrc_budget_remove(a, &has.member);
 }
@@ -346,7 +328,7 @@ END_TEST
 
 static void lack_later(void)
 {
-	usleep(20000);
+	step(20);
 	mrrc_budget_take(a, 2 * ALL);
 }
 
@@ -385,11 +367,9 @@ START_TEST(test_keepers_give)
 	gives = last.gives;
 	for (i = 0; i < 6000 && last.gives == gives; i++) {
 		mrrc_budget_take(b, ALL);
-		usleep(1000);
+		step(1);
 	}
 	ck_assert_uint_ne(last.gives, gives);
-	for (i = 0; i < 6000 && atomic_load(&a->owe); i++)
-		usleep(1000);
 	ck_assert_uint_eq(atomic_load(&a->owe), 0);
 	mrrc_budget_remove(a, &has.member);
 	mrrc_budget_put(b, ALL - 2 * GRAIN);

@@ -5,34 +5,13 @@
 #include "config.h"
 /* before another `cache` */
 #include "sys/cache_mt_priv.h"
+#include "budget_fixture.h"
 #include "mt_fixture.h"
-#include "suites.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include "sys/budget_priv.h"
-#include "sys/node_shm.h"
-
 #define BUDGET_PAGES 32
-
-static char dir[64], path[128];
-static struct mrrc_budget *mine, *theirs;
-
-static struct mrrc_budget *open_budget(void)
-{
-	const struct mrrc_budget_attr attr = {
-		.bytes = BUDGET_PAGES * page,
-		.dir = dir,
-	};
-	struct mrrc_budget *budget;
-	int alone;
-
-	ck_assert_int_eq(mrrc_budget_open(&attr, &budget, &alone), 0);
-	ck_assert_int_eq(alone, 0);
-	return budget;
-}
 
 static int open_with(bool helper, struct mrrc_cache_mt **out)
 {
@@ -44,7 +23,7 @@ static int open_with(bool helper, struct mrrc_cache_mt **out)
 		.arg = &fake,
 		.mon = mt_mon,
 		.helper = helper,
-		.budget = mine,
+		.budget = a,
 	};
 
 	return mrrc_cache_mt_open(&attr, out);
@@ -54,30 +33,22 @@ static void setup(void)
 {
 	mt_setup();
 	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
-	snprintf(dir, sizeof(dir), "/dev/shm/test_cache.XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/ofi_mrrc-%u.%u", dir,
-		 (unsigned) geteuid(), MRRC_NODE_SHM_VERSION);
-	mine = open_budget();
-	theirs = open_budget();
+	budget_open_both(BUDGET_PAGES * page);
 	ck_assert_int_eq(open_with(false, &cache), 0);
 }
 
 static void teardown(void)
 {
 	mt_teardown();
-	ck_assert_uint_eq(atomic_load(&mine->used), 0);
-	ck_assert_uint_eq(atomic_load(&mine->over), 0);
-	ck_assert_uint_eq(atomic_load(&mine->left), mine->reserved);
-	mrrc_budget_close(mine);
-	mrrc_budget_close(theirs);
-	unlink(path);
-	rmdir(dir);
+	ck_assert_uint_eq(atomic_load(&a->used), 0);
+	ck_assert_uint_eq(atomic_load(&a->over), 0);
+	ck_assert_uint_eq(atomic_load(&a->left), a->reserved);
+	budget_teardown();
 }
 
 static size_t used(void)
 {
-	const size_t bytes = atomic_load(&mine->used) * MRRC_NODE_UNIT;
+	const size_t bytes = atomic_load(&a->used) * MRRC_NODE_UNIT;
 
 	ck_assert_uint_eq(bytes, fake.live_bytes);
 	return bytes;
@@ -130,52 +101,33 @@ START_TEST(test_held)
 }
 END_TEST
 
-static bool take_soon(size_t bytes)
-{
-	unsigned i;
-
-	for (i = 0; i < 6000; i++) {
-		if (mrrc_budget_take(theirs, bytes))
-			return true;
-		usleep(1000);
-	}
-	return false;
-}
-
 /* Without a helper the next call deregisters; with one nothing is needed. */
-static void gives(bool helper)
+START_TEST(test_gives)
 {
+	const bool helper = _i;
 	unsigned i;
 
+	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
+	ck_assert_int_eq(open_with(helper, &cache), 0);
 	for (i = 0; i < BUDGET_PAGES; i++)
 		touch(i, 1);
-	ck_assert(!mrrc_budget_take(theirs, 8 * page));
-	if (!helper) {
-		for (i = 0; i < 6000 && !mrrc_cache_mt_has_victims(cache); i++)
+	ck_assert(!mrrc_budget_take(b, 8 * page));
+	step(1);
+	if (helper) {
+		while (stat_of(MRRC_STAT_DEREGISTRATIONS) < 8)
 			usleep(1000);
-		ck_assert(!mrrc_budget_take(theirs, 8 * page));
+	} else {
+		ck_assert(mrrc_cache_mt_has_victims(cache));
+		ck_assert(!mrrc_budget_take(b, 8 * page));
 		ck_assert_uint_eq(used(), BUDGET_PAGES * page);
 		/* what was used last is there yet */
 		put(get(BUDGET_PAGES - 1, 1));
 		ck_assert_uint_eq(stat_of(MRRC_STAT_REGISTRATIONS),
 				  BUDGET_PAGES);
 	}
-	ck_assert(take_soon(8 * page));
-	mrrc_budget_put(theirs, 8 * page);
+	ck_assert(take_soon(b, 8 * page));
+	mrrc_budget_put(b, 8 * page);
 	ck_assert_uint_le(fake.live_bytes, (BUDGET_PAGES - 8) * page);
-}
-
-START_TEST(test_gives)
-{
-	gives(false);
-}
-END_TEST
-
-START_TEST(test_helper_gives)
-{
-	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
-	ck_assert_int_eq(open_with(true, &cache), 0);
-	gives(true);
 }
 END_TEST
 
@@ -194,7 +146,8 @@ START_TEST(test_second)
 				 0);
 		mrrc_cache_mt_put(other, region);
 	}
-	for (i = 0; i < 6000 && !stat_of(MRRC_STAT_INSERTIONS); i++) {
+	/* its helper deregisters; else the test does not end */
+	while (!stat_of(MRRC_STAT_INSERTIONS)) {
 		touch(40, 4);
 		usleep(1000);
 	}
@@ -229,16 +182,16 @@ START_TEST(test_gentle)
 	mrrc_cache_mt_flush(cache);
 	touch(8, 16);
 	evictions = stat_of(MRRC_STAT_EVICTIONS);
-	ck_assert(mrrc_budget_take(theirs, 16 * page));
+	ck_assert(mrrc_budget_take(b, 16 * page));
 	ck_assert_int_eq(register_ahead(token), -ENOSPC);
 	ck_assert_uint_eq(used(), 16 * page);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_EVICTIONS), evictions);
-	ck_assert_uint_eq(mine->want, 0);
+	ck_assert_uint_eq(a->want, 0);
 	mrrc_cache_mt_flush(cache);
 	ck_assert_int_eq(register_ahead(token), 0);
 	ck_assert_uint_eq(used(), 4 * page);
 
-	mrrc_budget_put(theirs, 16 * page);
+	mrrc_budget_put(b, 16 * page);
 	mrrc_cache_mt_flush(cache);
 	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
 	mrrc_mon_close(mt_mon);
@@ -257,8 +210,7 @@ Suite *cache_budget_suite(void)
 	tcase_add_test(tcase, test_used);
 	tcase_add_test(tcase, test_evicts);
 	tcase_add_test(tcase, test_held);
-	tcase_add_test(tcase, test_gives);
-	tcase_add_test(tcase, test_helper_gives);
+	tcase_add_loop_test(tcase, test_gives, 0, 2);
 	tcase_add_test(tcase, test_second);
 	tcase_add_test(tcase, test_gentle);
 	suite_add_tcase(suite, tcase);
