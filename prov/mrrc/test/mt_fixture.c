@@ -92,6 +92,16 @@ bool pending_left(void)
 	return left;
 }
 
+unsigned waiting(void)
+{
+	unsigned count;
+
+	mrrc_lock_acquire(&cache->lock);
+	count = cache->waiting;
+	mrrc_lock_release(&cache->lock);
+	return count;
+}
+
 uint64_t quick(void)
 {
 	struct mrrc_hints *hints = mrrc_hints_recent;

@@ -35,6 +35,8 @@ uint64_t stat_of(enum mrrc_stat id);
 unsigned regions_live(void);
 /* Whether a range is being registered; forgets it, as its thread is gone. */
 bool pending_left(void);
+/* Threads that wait for another's registration, or for the helper. */
+unsigned waiting(void);
 /* Hits that this thread had without the lock. */
 uint64_t quick(void);
 

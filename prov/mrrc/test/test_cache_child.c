@@ -97,7 +97,7 @@ static int use_all(struct mrrc_region *held)
 	struct mrrc_stats stats;
 	bool copy;
 
-	end_in(20);
+	end_in(60);
 	if (get_in_child(&region))
 		return 1;
 	mrrc_cache_mt_put(cache, region);
@@ -172,7 +172,7 @@ static int make_table(void)
 	struct mrrc_hints_list list;
 	struct mrrc_lock lock;
 
-	end_in(20);
+	end_in(60);
 	mrrc_lock_init(&lock, MRRC_RANK_CACHE);
 	mrrc_hints_list_init(&list, &lock, &cache->cache, cache->pool, NULL);
 	return !mrrc_hints_get(&list);

@@ -85,9 +85,22 @@ END_TEST
 
 #define CROWD 4
 
-static void slow_reg(void *arg, uintptr_t start, size_t len)
+static atomic_uint joiners; /* that the first registration waits for */
+static sem_t registering;
+
+static void until_joined(void *arg, uintptr_t start, size_t len)
 {
-	usleep(20000);
+	fake.hook = NULL;
+	sem_post(&registering);
+	while (waiting() < joiners && !fake.regs)
+		usleep(100);
+}
+
+static void wait_for_joiners(unsigned count)
+{
+	joiners = count;
+	sem_init(&registering, 0, 0);
+	fake.hook = until_joined;
 }
 
 /* Threads that miss the same range at once register it once. */
@@ -96,17 +109,16 @@ START_TEST(test_joined)
 	pthread_t thread[CROWD];
 	int i;
 
-	fake.hook = slow_reg;
+	wait_for_joiners(CROWD - 1);
 	for (i = 0; i < CROWD; i++)
 		ck_assert_int_eq(
 			pthread_create(&thread[i], NULL, use_and_end, NULL), 0);
 	for (i = 0; i < CROWD; i++)
 		pthread_join(thread[i], NULL);
 	ck_assert_uint_eq(fake.regs, 1);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_JOINED) + stat_of(MRRC_STAT_HITS),
-			  3 * CROWD - 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_JOINED), CROWD - 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 2 * CROWD);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_DUPLICATES), 0);
-	fake.hook = NULL;
 }
 END_TEST
 
@@ -126,21 +138,25 @@ START_TEST(test_joined_cancelled)
 	void *region;
 	int i;
 
-	fake.hook = slow_reg;
+	wait_for_joiners(2); /* until it is told to go on */
 	for (i = 0; i < 2; i++) {
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, join_and_end,
 						NULL),
 				 0);
-		usleep(5000);
+		if (!i)
+			sem_wait(&registering);
 	}
+	while (!waiting())
+		usleep(100);
 	pthread_cancel(thread[1]);
+	usleep(5000); /* the thread could end now, and must not */
+	joiners = 0;
 	for (i = 0; i < 2; i++) {
 		pthread_join(thread[i], &region);
 		ck_assert_ptr_nonnull(region);
 		ck_assert_ptr_ne(region, PTHREAD_CANCELED);
 		put(region);
 	}
-	fake.hook = NULL;
 }
 END_TEST
 
@@ -189,7 +205,7 @@ START_TEST(test_joined_fails)
 	pthread_t thread;
 	void *failed[2];
 
-	fake.hook = slow_reg;
+	wait_for_joiners(1);
 	fake.fail_in = 1;
 	fake.fail_rc = -EIO;
 	ck_assert_int_eq(pthread_create(&thread, NULL, may_fail, &go), 0);
@@ -197,7 +213,6 @@ START_TEST(test_joined_fails)
 	pthread_join(thread, &failed[1]);
 	ck_assert(!failed[0] != !failed[1]);
 	ck_assert_uint_eq(fake.regs, 1);
-	fake.hook = NULL;
 }
 END_TEST
 

@@ -136,14 +136,8 @@ static atomic_bool flushed;
 /* Until the flush waits for the helper, or is over. */
 static void until_waited_for(void)
 {
-	bool waited;
-
-	do {
+	while (!waiting() && !atomic_load(&flushed))
 		usleep(1000);
-		mrrc_lock_acquire(&cache->lock);
-		waited = cache->waiting;
-		mrrc_lock_release(&cache->lock);
-	} while (!waited && !atomic_load(&flushed));
 }
 
 static void *post_later(void *arg)
