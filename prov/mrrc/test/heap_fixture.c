@@ -6,6 +6,8 @@
 #include "heap_fixture.h"
 #include "suites.h"
 
+#include "fault.h"
+
 struct fake_heap heap_fake;
 struct mrrc_heaps *heaps;
 struct mrrc_heap *heap;
@@ -35,6 +37,7 @@ void heap_setup(void)
 
 void heap_teardown(void)
 {
+	fault_clock(0);
 	mrrc_heaps_close(heaps);
 	ck_assert_uint_eq(heap_fake.live, 0);
 	ck_assert_uint_eq(heap_fake.regs, heap_fake.deregs);

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "fault.h"
 #include "sys/cpus.h"
+
+#define SECOND UINT64_C(1000000000)
 
 static char root[64];
 
@@ -42,6 +44,7 @@ static void teardown(void)
 {
 	char command[128];
 
+	fault_clock(0);
 	snprintf(command, sizeof(command), "rm -r %s", root);
 	ck_assert_int_eq(system(command), 0);
 }
@@ -115,7 +118,6 @@ END_TEST
 
 START_TEST(test_look)
 {
-	const struct timespec pause = { .tv_nsec = 200000000 };
 	struct mrrc_cpus cpus = { 0 };
 	cpu_set_t set, all;
 	unsigned first;
@@ -126,12 +128,13 @@ START_TEST(test_look)
 	CPU_ZERO(&set);
 	CPU_SET(first, &set);
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(set), &set), 0);
+	fault_clock(SECOND);
 	mrrc_cpus_look(&cpus, true);
 	ck_assert_uint_eq(cpus.mask, UINT64_C(1) << first % 64);
 	ck_assert_uint_le(cpus.allowed, 1);
 	ck_assert_double_lt(cpus.idle, 0);
 	ck_assert_uint_gt(cpus.slice, 0);
-	nanosleep(&pause, NULL);
+	fault_clock(3 * SECOND);
 	mrrc_cpus_look(&cpus, true);
 	ck_assert_double_ge(cpus.idle, 0);
 	ck_assert_double_le(cpus.idle, 1);
@@ -143,18 +146,18 @@ END_TEST
 START_TEST(test_look_less)
 {
 	struct mrrc_cpus cpus = { 0 };
-	uint64_t first;
 
+	fault_clock(SECOND);
 	mrrc_cpus_look(&cpus, false);
 	ck_assert_double_lt(cpus.idle, 0);
 	ck_assert_uint_eq(cpus.when, 0);
-	first = cpus.quota_when;
-	ck_assert_uint_gt(first, 0);
+	ck_assert_uint_eq(cpus.quota_when, SECOND);
+	fault_clock(2 * SECOND - 1);
 	mrrc_cpus_look(&cpus, true);
-	ck_assert(cpus.quota_when == first || cpus.when - first >= 1000000000);
-	cpus.quota_when -= 1000000000;
+	ck_assert_uint_eq(cpus.quota_when, SECOND);
+	fault_clock(2 * SECOND);
 	mrrc_cpus_look(&cpus, true);
-	ck_assert_uint_eq(cpus.quota_when, cpus.when);
+	ck_assert_uint_eq(cpus.quota_when, 2 * SECOND);
 }
 END_TEST
 
