@@ -204,7 +204,7 @@ unsigned fault_threads_left(unsigned expected)
 	const struct timespec pause = { 0, 1000000 };
 	unsigned tries;
 
-	for (tries = 0; tries < 10000 && fault_threads() != expected; tries++)
+	for (tries = 0; tries < 60000 && fault_threads() != expected; tries++)
 		nanosleep(&pause, NULL);
 	return fault_threads();
 }

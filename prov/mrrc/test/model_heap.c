@@ -341,7 +341,7 @@ static int child(struct item *mine)
 	void *addr, *cookie;
 	size_t deregs = fake.deregs;
 
-	alarm(300);
+	end_in(600);
 	item_check(mine);
 	if (mrrc_heap_alloc(heap[0], 1, 100, 0, &addr, &cookie) != -EOPNOTSUPP)
 		return 2;

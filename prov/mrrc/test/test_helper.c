@@ -127,13 +127,10 @@ static long wakes(void)
 	return count;
 }
 
-static bool falls_asleep(void)
+static void until_asleep(void)
 {
-	unsigned i;
-
-	for (i = 0; i < 20000 && !atomic_load(&cache->asleep); i++)
+	while (!atomic_load(&cache->asleep))
 		usleep(1000);
-	return atomic_load(&cache->asleep);
 }
 
 /* An idle process: a second without a wake-up, and nothing stays registered. */
@@ -146,12 +143,11 @@ START_TEST(test_idle)
 		use(cache, i % PLACES);
 		usleep(US);
 	}
-	for (i = 0; i < 20000 && (fake.live || !atomic_load(&cache->asleep));
-	     i++)
+	until_asleep();
+	while (fake.live)
 		usleep(1000);
-	ck_assert_uint_eq(fake.live, 0);
-	/* it says that it is asleep shortly before it is */
-	for (i = 0; i < 3; i++) {
+	/* it says that it is asleep before it is: on a busy machine, seconds */
+	for (i = 0; i < 10; i++) {
 		before = wakes();
 		ck_assert_int_ge(before, 1);
 		usleep(1000000);
@@ -165,13 +161,13 @@ END_TEST
 START_TEST(test_wakes)
 {
 	uint64_t noted;
-	unsigned i, j;
+	unsigned i;
 
 	for (i = 0; i < 4; i++) {
-		ck_assert(falls_asleep());
+		until_asleep();
 		noted = stat_of(MRRC_STAT_NOTED);
 		use(cache, 0);
-		for (j = 0; j < 20000 && stat_of(MRRC_STAT_NOTED) == noted; j++)
+		while (stat_of(MRRC_STAT_NOTED) == noted)
 			usleep(1000);
 		ck_assert_uint_eq(stat_of(MRRC_STAT_NOTED), noted + 1);
 	}

@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -59,12 +60,19 @@ static void teardown(void)
 	close(spare);
 }
 
-/* Is it over, for the side that connected? */
-static bool ended(int i)
+/* It is over for the side that connected, as soon as that has been told. */
+static void ends(int i)
 {
-	char byte;
+	struct pollfd end = { .fd = from[i], .events = POLLIN };
 
-	return recv(from[i], &byte, 1, MSG_DONTWAIT) == 0;
+	ck_assert_int_eq(poll(&end, 1, 60000), 1);
+	ck_assert_int_eq(recv(from[i], &(char){ 0 }, 1, MSG_DONTWAIT), 0);
+}
+
+/* It has not ended, as far as is known yet. */
+static void goes_on(int i)
+{
+	ck_assert_int_eq(recv(from[i], &(char){ 0 }, 1, MSG_DONTWAIT), -1);
 }
 
 static void say(int i)
@@ -88,22 +96,27 @@ START_TEST(test_silent)
 	say(1);
 	ck_assert_uint_eq(mrrc_sockets_end_silent(AT, LONG_MS, PAIRS, spare),
 			  PAIRS - 1);
-	ck_assert(!ended(0));
+	goes_on(0);
 	ck_assert_uint_eq(mrrc_sockets_end_silent(AT, 0, PAIRS, spare), 0);
-	ck_assert(ended(0) && ended(2) && ended(3));
-	ck_assert(!ended(1));
+	ends(0);
+	ends(2);
+	ends(3);
+	goes_on(1);
 }
 END_TEST
 
 /* The port alone is others', too. */
 START_TEST(test_elsewhere)
 {
+	int i;
+
 	where.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
 	mrrc_sockets_cloexec(AT);
 	ck_assert_int_eq(fcntl(listener, F_GETFD), 0);
 	ck_assert_uint_eq(mrrc_sockets_unread(AT), 0);
 	ck_assert_uint_eq(mrrc_sockets_end_silent(AT, 0, 0, spare), 0);
-	ck_assert(!ended(0) && !ended(1) && !ended(2) && !ended(3));
+	for (i = 0; i < PAIRS; i++)
+		goes_on(i);
 	where.sin_addr.s_addr = htonl(INADDR_ANY);
 	ck_assert_uint_eq(mrrc_sockets_unread(AT), PAIRS);
 }
@@ -111,6 +124,8 @@ END_TEST
 
 START_TEST(test_oldest_of_many)
 {
+	int i;
+
 	usleep(50000);
 	close(from[0]);
 	close(to[0]);
@@ -119,7 +134,8 @@ START_TEST(test_oldest_of_many)
 	to[0] = accept(listener, NULL, NULL);
 	/* the others are older */
 	ck_assert_uint_le(mrrc_sockets_end_silent(AT, LONG_MS, 1, spare), 1);
-	ck_assert(ended(1) && ended(2) && ended(3));
+	for (i = 1; i < PAIRS; i++)
+		ends(i);
 }
 END_TEST
 
@@ -157,7 +173,8 @@ START_TEST(test_no_descriptors)
 		close(more[i]);
 	setrlimit(RLIMIT_NOFILE, &limit);
 	ck_assert_uint_eq(left, 0);
-	ck_assert(ended(0) && ended(1) && ended(2) && ended(3));
+	for (i = 0; i < PAIRS; i++)
+		ends(i);
 }
 END_TEST
 

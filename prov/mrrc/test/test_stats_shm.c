@@ -256,26 +256,6 @@ static void wake(const struct mrrc_stats_shm_head *head)
 		usleep(100);
 }
 
-static bool has_thread(void)
-{
-	struct stat stat_;
-
-#ifdef __SANITIZE_THREAD__
-	return false; /* ThreadSanitizer has one, too */
-#endif
-	return !stat("/proc/self/task", &stat_) && stat_.st_nlink > 3;
-}
-
-/* The kernel lists a thread for a moment after it was joined. */
-static bool thread_stays(void)
-{
-	unsigned i;
-
-	for (i = 0; has_thread() && i < 2000; i++)
-		usleep(1000);
-	return has_thread();
-}
-
 static void open_served(const char *what)
 {
 	struct mrrc_stats_shm_info serving = info;
@@ -290,6 +270,7 @@ static void open_served(const char *what)
 /* Counters and texts are brought up to date when a reader asks, only then. */
 START_TEST(test_update)
 {
+	const unsigned threads = fault_threads_left(FAULT_THREADS);
 	const struct mrrc_stats_shm_head *head;
 	char what[MRRC_STATS_SHM_LACKS] = "a";
 	unsigned i;
@@ -314,7 +295,7 @@ START_TEST(test_update)
 	ck_assert_str_eq(head->lacks[head->lacks_at], "b");
 	mrrc_stats_shm_still(served);
 	ck_assert_uint_eq(head->serves, 0);
-	ck_assert(!thread_stays());
+	ck_assert_uint_eq(fault_threads_left(threads), threads);
 	mrrc_stats_shm_still(served);
 	mrrc_stats_shm_close(served);
 	munmap((void *) head, mrrc_vm_page());
@@ -352,7 +333,7 @@ START_TEST(test_child_still)
 	open_served("");
 	pid = fork();
 	if (!pid) {
-		alarm(30);
+		end_in(60);
 		mrrc_stats_shm_still(served);
 		mrrc_stats_shm_close(served);
 		raise(SIGKILL);
