@@ -3,7 +3,7 @@
  * core/admit: rent or buy, by hand.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 
@@ -43,7 +43,9 @@ static void teardown(void)
 	mrrc_cache_fini(&cache);
 }
 
-START_TEST(test_rent_then_buy)
+TEST_CASE(admit, setup, teardown);
+
+TEST(test_rent_then_buy)
 {
 	int i;
 
@@ -57,10 +59,9 @@ START_TEST(test_rent_then_buy)
 	ck_assert_int_eq(mrrc_admit(&admit, &cache, 9 * PAGE, 10, PAGE),
 			 MRRC_ADMIT_BOUNCE);
 }
-END_TEST
 
 /* Registered and lost: it may have been worth nothing. */
-START_TEST(test_anew)
+TEST(test_anew)
 {
 	int i, round;
 
@@ -73,10 +74,9 @@ START_TEST(test_anew)
 				 MRRC_ADMIT_KEEP);
 	}
 }
-END_TEST
 
 /* Copying costs next to nothing, and still it ends. */
-START_TEST(test_ends)
+TEST(test_ends)
 {
 	struct mrrc_cost cheap = cost;
 	int i = 0;
@@ -88,7 +88,6 @@ START_TEST(test_ends)
 		ck_assert_int_lt(++i, 256);
 	ck_assert_int_eq(i, 254);
 }
-END_TEST
 
 /* What became of registrations so far: 1000 each, 200 a copy. */
 static void became(uint64_t made, uint64_t hits, uint64_t lost)
@@ -106,7 +105,7 @@ static enum mrrc_admission new_range(void)
 	return mrrc_admit(&admit, &cache, (range += 3 * PAGE), 10, PAGE);
 }
 
-START_TEST(test_pays)
+TEST(test_pays)
 {
 	became(7, 1000, 0);
 	ck_assert_int_eq(new_range(), MRRC_ADMIT_BOUNCE);
@@ -118,20 +117,18 @@ START_TEST(test_pays)
 	became(0, 1, 0);
 	ck_assert_int_eq(new_range(), MRRC_ADMIT_KEEP);
 }
-END_TEST
 
 /* Lost again, whichever way: not at once. */
-START_TEST(test_pays_lost)
+TEST(test_pays_lost)
 {
 	became(96, 10000, 5);
 	ck_assert_int_eq(new_range(), MRRC_ADMIT_KEEP);
 	became(0, 0, 1);
 	ck_assert_int_eq(new_range(), MRRC_ADMIT_BOUNCE);
 }
-END_TEST
 
 /* What would have to be evicted is a loss that is known. */
-START_TEST(test_pays_full)
+TEST(test_pays_full)
 {
 	became(100, 10000, 0);
 	cache.max_bytes = PAGE - 1;
@@ -139,10 +136,9 @@ START_TEST(test_pays_full)
 	cache.max_bytes = PAGE;
 	ck_assert_int_eq(new_range(), MRRC_ADMIT_KEEP);
 }
-END_TEST
 
 /* It was so long ago. */
-START_TEST(test_pays_fades)
+TEST(test_pays_fades)
 {
 	unsigned rounds = 0;
 
@@ -159,17 +155,15 @@ START_TEST(test_pays_fades)
 		ck_assert_uint_lt(++rounds, 20);
 	}
 }
-END_TEST
 
-START_TEST(test_copy_once)
+TEST(test_copy_once)
 {
 	ck_assert(mrrc_admit_copy_once(&admit, PAGE));
 	ck_assert(mrrc_admit_copy_once(&admit, 8 * PAGE));
 	ck_assert(!mrrc_admit_copy_once(&admit, 9 * PAGE));
 }
-END_TEST
 
-START_TEST(test_large)
+TEST(test_large)
 {
 	/* 9 pages: 1800 to copy, 1800 to register */
 	ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 9 * PAGE, 9 * PAGE),
@@ -180,9 +174,8 @@ START_TEST(test_large)
 	ck_assert_int_eq(mrrc_admit(&admit, &cache, 200 * PAGE, 4 * PAGE, PAGE),
 			 MRRC_ADMIT_BOUNCE);
 }
-END_TEST
 
-START_TEST(test_once)
+TEST(test_once)
 {
 	/* more than a quarter of the cache, and never seen */
 	ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 17 * PAGE, 17 * PAGE),
@@ -193,9 +186,8 @@ START_TEST(test_once)
 				    16 * PAGE),
 			 MRRC_ADMIT_KEEP);
 }
-END_TEST
 
-START_TEST(test_no_copies)
+TEST(test_no_copies)
 {
 	struct mrrc_cost unknown = cost;
 
@@ -205,9 +197,8 @@ START_TEST(test_no_copies)
 	ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 10, PAGE),
 			 MRRC_ADMIT_KEEP);
 }
-END_TEST
 
-START_TEST(test_no_memory)
+TEST(test_no_memory)
 {
 	struct mrrc_admit other;
 	int ret;
@@ -217,27 +208,4 @@ START_TEST(test_no_memory)
 	ck_assert(fault_disarm());
 	ck_assert_int_eq(ret, -ENOMEM);
 	ck_assert_uint_eq(fault_leaks(), 0);
-}
-END_TEST
-
-Suite *admit_suite(void)
-{
-	Suite *suite = suite_create("admit");
-	TCase *tcase = tcase_create("admit");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, test_rent_then_buy);
-	tcase_add_test(tcase, test_anew);
-	tcase_add_test(tcase, test_ends);
-	tcase_add_test(tcase, test_pays);
-	tcase_add_test(tcase, test_pays_lost);
-	tcase_add_test(tcase, test_pays_full);
-	tcase_add_test(tcase, test_pays_fades);
-	tcase_add_test(tcase, test_copy_once);
-	tcase_add_test(tcase, test_large);
-	tcase_add_test(tcase, test_once);
-	tcase_add_test(tcase, test_no_copies);
-	tcase_add_test(tcase, test_no_memory);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -3,7 +3,7 @@
  * core/cost: the models by name, what is refused, pages and batches.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <math.h>
@@ -20,7 +20,9 @@ static const struct mrrc_cost simple = {
 	.page = 4096,
 };
 
-START_TEST(test_models)
+TEST_CASE(cost, NULL, NULL);
+
+TEST(test_models)
 {
 	const struct mrrc_cost_model *model, *other;
 	int count = 0;
@@ -42,10 +44,9 @@ START_TEST(test_models)
 	ck_assert_ptr_null(mrrc_cost_find(""));
 	ck_assert_ptr_null(mrrc_cost_find("ou200"));
 }
-END_TEST
 
 /* ou2009, section 5: a .77, b 7.42, c .22 and d 1.1 microseconds. */
-START_TEST(test_published)
+TEST(test_published)
 {
 	const struct mrrc_cost *cost = mrrc_cost_find("ou2009");
 	const struct mrrc_cost *huge = mrrc_cost_find("mietke2006-huge");
@@ -59,9 +60,8 @@ START_TEST(test_published)
 	ck_assert_double_eq(mrrc_cost_dereg_batch(cost, 10, 10), 13200);
 	ck_assert_double_eq(mrrc_cost_pages(huge, 3 << 20), 2);
 }
-END_TEST
 
-START_TEST(test_parse)
+TEST(test_parse)
 {
 	static const char *const bad[] = {
 		"",
@@ -98,9 +98,8 @@ START_TEST(test_parse)
 			      "\"%s\"", bad[i]);
 	ck_assert_double_eq(cost.copy_page, 300);
 }
-END_TEST
 
-START_TEST(test_parse_file)
+TEST(test_parse_file)
 {
 	static const char *const bad[] = {
 		"",
@@ -137,9 +136,8 @@ START_TEST(test_parse_file)
 	ck_assert_int_eq(mrrc_cost_parse_file(text, &cost), -EINVAL);
 	ck_assert_double_eq(cost.reg, 16000);
 }
-END_TEST
 
-START_TEST(test_check)
+TEST(test_check)
 {
 	static const double bad[] = { -1, -INFINITY, INFINITY, NAN, 1e15 };
 	static const size_t pages[] = { 0, 3, 5000, SIZE_MAX };
@@ -166,9 +164,8 @@ START_TEST(test_check)
 	cost.page = 1;
 	ck_assert_int_eq(mrrc_cost_check(&cost), 0);
 }
-END_TEST
 
-START_TEST(test_pages)
+TEST(test_pages)
 {
 	ck_assert_double_eq(mrrc_cost_pages(&simple, 0), 0);
 	ck_assert_double_eq(mrrc_cost_pages(&simple, 1), 1);
@@ -178,9 +175,8 @@ START_TEST(test_pages)
 	ck_assert_double_eq(mrrc_cost_reg(&simple, 4097), 1200);
 	ck_assert_double_eq(mrrc_cost_dereg(&simple, 4097), 70);
 }
-END_TEST
 
-START_TEST(test_batch)
+TEST(test_batch)
 {
 	struct mrrc_cost cost = simple;
 
@@ -191,21 +187,4 @@ START_TEST(test_batch)
 	ck_assert_double_eq(mrrc_cost_dereg_batch(&cost, 1, 2),
 			    mrrc_cost_dereg(&cost, 2 * 4096));
 	ck_assert_double_eq(mrrc_cost_dereg_batch(&cost, 0, 0), 0);
-}
-END_TEST
-
-Suite *cost_suite(void)
-{
-	Suite *suite = suite_create("cost");
-	TCase *tcase = tcase_create("cost");
-
-	tcase_add_test(tcase, test_models);
-	tcase_add_test(tcase, test_published);
-	tcase_add_test(tcase, test_parse);
-	tcase_add_test(tcase, test_parse_file);
-	tcase_add_test(tcase, test_check);
-	tcase_add_test(tcase, test_pages);
-	tcase_add_test(tcase, test_batch);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

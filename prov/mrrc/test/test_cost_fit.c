@@ -3,7 +3,7 @@
  * core/cost_fit: lines through points that are on one, near one, and nowhere.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <math.h>
@@ -20,7 +20,9 @@ static void near(double is, double want)
 		      is, want);
 }
 
-START_TEST(test_line)
+TEST_CASE(cost_fit, NULL, NULL);
+
+TEST(test_line)
 {
 	const struct mrrc_cost_sample sample[] = {
 		{ 1, 8190, 1320, 1000 },
@@ -39,10 +41,9 @@ START_TEST(test_line)
 	ck_assert_uint_eq(cost.page, PAGE);
 	ck_assert(!cost.batch);
 }
-END_TEST
 
 /* Ten percent up and down: the line is between. */
-START_TEST(test_noise)
+TEST(test_noise)
 {
 	struct mrrc_cost_sample sample[8];
 	struct mrrc_cost cost;
@@ -63,10 +64,9 @@ START_TEST(test_noise)
 	ck_assert(cost.reg_page > 80 && cost.reg_page < 120);
 	ck_assert(cost.reg > 850 && cost.reg < 1150);
 }
-END_TEST
 
 /* A larger buffer cannot take less, nor none less than nothing. */
-START_TEST(test_clamped)
+TEST(test_clamped)
 {
 	const struct mrrc_cost_sample falls[] = {
 		{ 1, 1000, 1, 1 },
@@ -81,9 +81,8 @@ START_TEST(test_clamped)
 	ck_assert_double_eq(cost.dereg, 0);
 	ck_assert(cost.dereg_page >= 1 && cost.dereg_page <= 10);
 }
-END_TEST
 
-START_TEST(test_garbage)
+TEST(test_garbage)
 {
 	static const double bad[] = { 0, -1, NAN, INFINITY, 1e11 };
 	const struct mrrc_cost_sample good[] = {
@@ -119,9 +118,8 @@ START_TEST(test_garbage)
 	/* nothing of it was written */
 	ck_assert_double_eq(cost.reg, untouched.reg);
 }
-END_TEST
 
-START_TEST(test_error)
+TEST(test_error)
 {
 	const struct mrrc_cost cost = {
 		.reg_page = 100,
@@ -154,19 +152,4 @@ START_TEST(test_error)
 	ck_assert(error.dereg_r2 < 0);
 	sample[2].reg = NAN;
 	ck_assert_int_eq(mrrc_cost_error(sample, 3, &cost, &error), -EINVAL);
-}
-END_TEST
-
-Suite *cost_fit_suite(void)
-{
-	Suite *suite = suite_create("cost_fit");
-	TCase *tcase = tcase_create("cost_fit");
-
-	tcase_add_test(tcase, test_line);
-	tcase_add_test(tcase, test_noise);
-	tcase_add_test(tcase, test_clamped);
-	tcase_add_test(tcase, test_garbage);
-	tcase_add_test(tcase, test_error);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

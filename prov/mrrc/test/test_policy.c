@@ -5,7 +5,7 @@
  * model_policy.c, which has gdl's too.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <string.h>
@@ -58,9 +58,11 @@ static void teardown(void)
 	mrrc_policy_close(policy);
 }
 
+TEST_CASE(policy, setup, teardown);
+
 /* ---- registry ---- */
 
-START_TEST(test_registry)
+TEST(test_registry)
 {
 	const struct mrrc_policy_ops *const *ops;
 	struct mrrc_policy *untouched = policy;
@@ -90,10 +92,9 @@ START_TEST(test_registry)
 	}
 	ck_assert_int_eq(count, 6);
 }
-END_TEST
 
 /* Each allocation fails: the state's, and those of what it learns by. */
-START_TEST(test_open_fails)
+LOOP_TEST(test_open_fails, 0, 6)
 {
 	static const struct {
 		const char *spec;
@@ -121,7 +122,6 @@ START_TEST(test_open_fails)
 	ck_assert_int_eq(n, kind[_i].steps + 1);
 	mrrc_policy_close(other);
 }
-END_TEST
 
 /* ---- parameters ---- */
 
@@ -189,7 +189,7 @@ static const struct {
 	{ "mre-fig4:evict=1:resort=100:pieces=4", 0 },
 };
 
-START_TEST(test_specs)
+LOOP_TEST(test_specs, 0, sizeof(specs) / sizeof(specs[0]))
 {
 	struct mrrc_policy *other = NULL;
 
@@ -201,9 +201,8 @@ START_TEST(test_specs)
 	else
 		mrrc_policy_close(other);
 }
-END_TEST
 
-START_TEST(test_values)
+TEST(test_values)
 {
 	struct mrrc_policy *other;
 
@@ -234,7 +233,6 @@ START_TEST(test_values)
 					      &attr, &other),
 			 -ESRCH);
 }
-END_TEST
 
 /* ---- what all have to do ---- */
 
@@ -254,7 +252,7 @@ static const char *const kinds[] = {
 };
 
 /* Inserted, used and removed at random; no victim is held or unknown. */
-START_TEST(test_any)
+LOOP_TEST(test_any, 0, sizeof(kinds) / sizeof(kinds[0]))
 {
 	struct mrrc_policy *outer = policy;
 	struct mrrc_region *victim;
@@ -298,10 +296,9 @@ START_TEST(test_any)
 	mrrc_policy_close(policy);
 	policy = outer;
 }
-END_TEST
 
 /* Of many in use, those that are no longer are found again, every one. */
-START_TEST(test_put_again)
+LOOP_TEST(test_put_again, 0, sizeof(kinds) / sizeof(kinds[0]))
 {
 	struct mrrc_policy *outer = policy;
 	struct mrrc_region *victim;
@@ -329,10 +326,9 @@ START_TEST(test_put_again)
 	mrrc_policy_close(policy);
 	policy = outer;
 }
-END_TEST
 
 /* gdl judges a region for its uses when it would be the next to go. */
-START_TEST(test_gdl_used)
+TEST(test_gdl_used)
 {
 	struct mrrc_policy *outer = policy;
 	struct mrrc_region *victim;
@@ -350,10 +346,9 @@ START_TEST(test_gdl_used)
 	mrrc_policy_close(policy);
 	policy = outer;
 }
-END_TEST
 
 /* All are in use: none, however often it is asked; then one. */
-START_TEST(test_all_held)
+LOOP_TEST(test_all_held, 0, sizeof(kinds) / sizeof(kinds[0]))
 {
 	struct mrrc_policy *outer = policy;
 	int i;
@@ -376,9 +371,8 @@ START_TEST(test_all_held)
 	mrrc_policy_close(policy);
 	policy = outer;
 }
-END_TEST
 
-START_TEST(test_valid_notices)
+LOOP_TEST(test_valid_notices, 0, sizeof(kinds) / sizeof(kinds[0]))
 {
 	struct mrrc_policy *outer = policy;
 	int i;
@@ -394,7 +388,6 @@ START_TEST(test_valid_notices)
 	mrrc_policy_close(policy);
 	policy = outer;
 }
-END_TEST
 
 /* ---- lru, and fmrd, which differs in its batch ---- */
 
@@ -407,7 +400,7 @@ static void expect(int i)
 		policy->ops->remove(policy, victim);
 }
 
-START_TEST(test_lru_order)
+TEST(test_lru_order)
 {
 	ck_assert(policy->ops->valid(policy, COUNT));
 	policy->ops->touch(policy, &region[0]);
@@ -421,9 +414,8 @@ START_TEST(test_lru_order)
 	expect(-1);
 	ck_assert(policy->ops->valid(policy, 0));
 }
-END_TEST
 
-START_TEST(test_lru_held)
+TEST(test_lru_held)
 {
 	int i;
 
@@ -440,9 +432,8 @@ START_TEST(test_lru_held)
 		expect(-1);
 	ck_assert(policy->ops->valid(policy, 1));
 }
-END_TEST
 
-START_TEST(test_fmrd)
+TEST(test_fmrd)
 {
 	const struct mrrc_policy_ops *lru = &mrrc_policy_lru_ops;
 	const struct mrrc_policy_ops *fmrd = &mrrc_policy_fmrd_ops;
@@ -453,32 +444,4 @@ START_TEST(test_fmrd)
 	ck_assert_uint_gt(fmrd->batch, 1);
 	ck_assert_uint_eq(lru->pieces, 1);
 	ck_assert_uint_eq(fmrd->pieces, 1);
-}
-END_TEST
-
-Suite *policy_suite(void)
-{
-	Suite *suite = suite_create("policy");
-	TCase *tcase = tcase_create("policy");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, test_registry);
-	tcase_add_loop_test(tcase, test_open_fails, 0, 6);
-	tcase_add_loop_test(tcase, test_specs, 0,
-			    sizeof(specs) / sizeof(specs[0]));
-	tcase_add_test(tcase, test_values);
-	tcase_add_loop_test(tcase, test_any, 0,
-			    sizeof(kinds) / sizeof(kinds[0]));
-	tcase_add_loop_test(tcase, test_put_again, 0,
-			    sizeof(kinds) / sizeof(kinds[0]));
-	tcase_add_test(tcase, test_gdl_used);
-	tcase_add_loop_test(tcase, test_all_held, 0,
-			    sizeof(kinds) / sizeof(kinds[0]));
-	tcase_add_loop_test(tcase, test_valid_notices, 0,
-			    sizeof(kinds) / sizeof(kinds[0]));
-	tcase_add_test(tcase, test_lru_order);
-	tcase_add_test(tcase, test_lru_held);
-	tcase_add_test(tcase, test_fmrd);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -7,7 +7,7 @@
  * worth 1024, of 2 pages 512, of 10 pages 192, of 100 pages 96.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <string.h>
 
@@ -85,8 +85,10 @@ static void expect(int i)
 	ck_assert(policy->ops->valid(policy, --count));
 }
 
+TEST_CASE(policy_gdsf, setup, teardown);
+
 /* What is cheap for its size goes first, the oldest of equals. */
-START_TEST(test_size)
+TEST(test_size)
 {
 	insert(0, 1);
 	insert(1, 100);
@@ -100,10 +102,9 @@ START_TEST(test_size)
 	expect(4);
 	expect(-1);
 }
-END_TEST
 
 /* Deregistration counts like registration. */
-START_TEST(test_cost)
+TEST(test_cost)
 {
 	cost = (struct mrrc_cost){
 		.dereg_page = 100,
@@ -115,10 +116,9 @@ START_TEST(test_cost)
 	expect(1);
 	expect(0);
 }
-END_TEST
 
 /* One class by time of use: 1100 and 1050 a page are the same. */
-START_TEST(test_class)
+TEST(test_class)
 {
 	cost = (struct mrrc_cost){
 		.reg_page = 1000,
@@ -132,9 +132,8 @@ START_TEST(test_class)
 	expect(1);
 	expect(2);
 }
-END_TEST
 
-START_TEST(test_frequency)
+TEST(test_frequency)
 {
 	/* Four uses of ten pages are worth less than one of one page. */
 	insert(0, 10);
@@ -151,13 +150,12 @@ START_TEST(test_frequency)
 	expect(4);
 	expect(3);
 }
-END_TEST
 
 /*
  * 0 has 4096 once it was used four times. Each page that goes raises L by its
  * 1024: the fourth has as much as 0 and the fifth more.
  */
-START_TEST(test_age)
+TEST(test_age)
 {
 	int i;
 
@@ -171,10 +169,9 @@ START_TEST(test_age)
 	expect(0);
 	expect(5);
 }
-END_TEST
 
 /* What was used before it went is remembered, or not. */
-START_TEST(test_history)
+LOOP_TEST(test_history, 0, 2)
 {
 	teardown();
 	open_gdsf(_i ? "gdsf" : "gdsf:history=0");
@@ -188,10 +185,9 @@ START_TEST(test_history)
 	expect(_i ? 1 : 0);
 	expect(_i ? 0 : 1);
 }
-END_TEST
 
 /* The address counts, in whatever region it is registered. */
-START_TEST(test_history_place)
+TEST(test_history_place)
 {
 	teardown();
 	open_gdsf("gdsf:history=1");
@@ -205,14 +201,13 @@ START_TEST(test_history_place)
 	expect(1);
 	expect(2);
 }
-END_TEST
 
 /*
  * 0 is in use and gets 96 while 1 goes with 1024, L then. 0 goes with its 96
  * later, and L stays: 3 enters with 2048, not 1120, so 2 with 1024 + 512 goes
  * before it.
  */
-START_TEST(test_floor)
+TEST(test_floor)
 {
 	insert(0, 100);
 	insert(1, 1);
@@ -225,10 +220,9 @@ START_TEST(test_floor)
 	expect(2);
 	expect(3);
 }
-END_TEST
 
 /* Those in front that are in use come to the end as if used now. */
-START_TEST(test_held)
+TEST(test_held)
 {
 	insert(0, 10);
 	insert(1, 10);
@@ -251,10 +245,9 @@ START_TEST(test_held)
 	region[0].held = 0;
 	expect(0);
 }
-END_TEST
 
 /* Nothing costs anything, or more than there are classes for. */
-START_TEST(test_extremes)
+LOOP_TEST(test_extremes, 0, 3)
 {
 	static const double ns[] = { 0, 1e-9, 9e14 };
 	int i;
@@ -270,9 +263,8 @@ START_TEST(test_extremes)
 		expect(i);
 	expect(-1);
 }
-END_TEST
 
-START_TEST(test_valid_notices)
+TEST(test_valid_notices)
 {
 	const double high = 4096;
 
@@ -281,26 +273,4 @@ START_TEST(test_valid_notices)
 	/* Of one class the first may not be worth more than the second. */
 	memcpy(&region[0].policy[0], &high, sizeof(high));
 	ck_assert(!policy->ops->valid(policy, 2));
-}
-END_TEST
-
-Suite *policy_gdsf_suite(void)
-{
-	Suite *suite = suite_create("policy_gdsf");
-	TCase *tcase = tcase_create("policy_gdsf");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, test_size);
-	tcase_add_test(tcase, test_cost);
-	tcase_add_test(tcase, test_class);
-	tcase_add_test(tcase, test_frequency);
-	tcase_add_test(tcase, test_age);
-	tcase_add_loop_test(tcase, test_history, 0, 2);
-	tcase_add_test(tcase, test_history_place);
-	tcase_add_test(tcase, test_floor);
-	tcase_add_test(tcase, test_held);
-	tcase_add_loop_test(tcase, test_extremes, 0, 3);
-	tcase_add_test(tcase, test_valid_notices);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

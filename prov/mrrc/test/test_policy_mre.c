@@ -6,7 +6,7 @@
  * has the smallest goes first.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include "core/policy.h"
 
@@ -60,6 +60,8 @@ static void expect(int i)
 		policy->ops->remove(policy, victim);
 }
 
+TEST_CASE(policy_mre, NULL, NULL);
+
 /*
  * Half of four is resorted, a quarter goes. Full once: 0 has 1/4, 1 has 1/2,
  * 0 goes. Full again: r is 1/2; 2 gets 1/2 + 1/8. The text leaves 1 its 1/2,
@@ -67,7 +69,7 @@ static void expect(int i)
  * r is 5/8, 2 keeps it and goes before 3 with 5/8 + 1; in figure 4 r is 1, 1
  * gets 3/2 and goes before 3 with 2.
  */
-START_TEST(test_readings)
+LOOP_TEST(test_readings, 0, 2)
 {
 	static const unsigned pages[] = { 4, 2, 8, 1 };
 	static const int goes[2][3] = { { 0, 1, 2 }, { 0, 2, 1 } };
@@ -83,10 +85,9 @@ START_TEST(test_readings)
 	}
 	mrrc_policy_close(policy);
 }
-END_TEST
 
 /* The same text until the second time; but 1 has been used since. */
-START_TEST(test_use_forgets)
+TEST(test_use_forgets)
 {
 	static const unsigned pages[] = { 4, 2, 8, 1 };
 
@@ -105,10 +106,9 @@ START_TEST(test_use_forgets)
 	expect(4);
 	mrrc_policy_close(policy);
 }
-END_TEST
 
 /* What lies above the section is safe however large it is. */
-START_TEST(test_section)
+LOOP_TEST(test_section, 0, 2)
 {
 	static const unsigned pages[] = { 1, 2, 100, 100 };
 
@@ -126,10 +126,9 @@ START_TEST(test_section)
 	expect(-1);
 	mrrc_policy_close(policy);
 }
-END_TEST
 
 /* A section of everything is sorted by size, equals as they were. */
-START_TEST(test_sort)
+LOOP_TEST(test_sort, 1, MANY)
 {
 	struct mrrc_region *victim;
 	struct mrrc_region *last = NULL;
@@ -152,10 +151,9 @@ START_TEST(test_sort)
 	expect(-1);
 	mrrc_policy_close(policy);
 }
-END_TEST
 
 /* In use at the bottom: used now, and another one is given up for it. */
-START_TEST(test_held)
+TEST(test_held)
 {
 	static const unsigned pages[] = { 8, 4, 2, 1 };
 
@@ -172,10 +170,9 @@ START_TEST(test_held)
 	expect(2);
 	mrrc_policy_close(policy);
 }
-END_TEST
 
 /* A part is one at least, and invalidation in a segment does no harm. */
-START_TEST(test_small)
+TEST(test_small)
 {
 	open_mre("mre-fig4:resort=1:evict=1");
 	insert(0, 1);
@@ -195,20 +192,4 @@ START_TEST(test_small)
 	expect(-1);
 	ck_assert(policy->ops->valid(policy, 0));
 	mrrc_policy_close(policy);
-}
-END_TEST
-
-Suite *policy_mre_suite(void)
-{
-	Suite *suite = suite_create("policy_mre");
-	TCase *tcase = tcase_create("policy_mre");
-
-	tcase_add_loop_test(tcase, test_readings, 0, 2);
-	tcase_add_test(tcase, test_use_forgets);
-	tcase_add_loop_test(tcase, test_section, 0, 2);
-	tcase_add_loop_test(tcase, test_sort, 1, MANY);
-	tcase_add_test(tcase, test_held);
-	tcase_add_test(tcase, test_small);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -4,7 +4,7 @@
  * compared by: test_shadow.c.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <malloc.h>
 #include <math.h>
@@ -25,9 +25,11 @@ static const struct mrrc_cost cost = {
 	.page = PAGE,
 };
 
+TEST_CASE(reuse, NULL, NULL);
+
 /* ---- ghosts ---- */
 
-START_TEST(test_ghosts)
+TEST(test_ghosts)
 {
 	struct mrrc_ghost ghost = { .key = 99 };
 	struct mrrc_ghosts ghosts;
@@ -49,7 +51,6 @@ START_TEST(test_ghosts)
 	ck_assert_int_eq(left, 1 << 1 | 1 << 2 | 1 << 3 | 1 << 6);
 	mrrc_ghosts_fini(&ghosts);
 }
-END_TEST
 
 #define ENTRIES 64u
 #define KEYS	300u
@@ -83,7 +84,7 @@ static void table_put(const struct mrrc_ghost *ghost)
 }
 
 /* In memory that malloc had given out before, whatever was left there. */
-START_TEST(test_ghosts_model)
+TEST(test_ghosts_model)
 {
 	struct mrrc_ghost ghost, *at;
 	struct mrrc_ghosts ghosts;
@@ -118,11 +119,10 @@ START_TEST(test_ghosts_model)
 	}
 	mrrc_ghosts_fini(&ghosts);
 }
-END_TEST
 
 /* ---- reuse estimate ---- */
 
-START_TEST(test_learns)
+TEST(test_learns)
 {
 	struct mrrc_reuse reuse;
 	double first, often;
@@ -150,9 +150,8 @@ START_TEST(test_learns)
 	}
 	ck_assert_double_lt(mrrc_reuse_rate(&reuse, 3), first);
 }
-END_TEST
 
-START_TEST(test_forgets)
+TEST(test_forgets)
 {
 	struct mrrc_reuse reuse;
 	double first;
@@ -166,9 +165,8 @@ START_TEST(test_forgets)
 		mrrc_reuse_request(&reuse);
 	ck_assert_double_eq_tol(mrrc_reuse_rate(&reuse, 1), first, 1e-6);
 }
-END_TEST
 
-START_TEST(test_age)
+TEST(test_age)
 {
 	struct mrrc_reuse reuse;
 	int i;
@@ -181,9 +179,8 @@ START_TEST(test_age)
 		mrrc_reuse_leave(&reuse, 0);
 	ck_assert_double_ge(reuse.age, 1);
 }
-END_TEST
 
-START_TEST(test_weight)
+TEST(test_weight)
 {
 	static const size_t pages[] = { 1, 2, 7, 100, 1 << 20 };
 	struct mrrc_cost nothing = { .page = PAGE };
@@ -201,9 +198,8 @@ START_TEST(test_weight)
 	}
 	ck_assert_double_eq(mrrc_reuse_weight(&nothing, PAGE), 0);
 }
-END_TEST
 
-START_TEST(test_reuse)
+TEST(test_reuse)
 {
 	struct mrrc_reuse reuse;
 
@@ -213,21 +209,4 @@ START_TEST(test_reuse)
 	/* a use more or less does not matter any more */
 	ck_assert_double_eq(mrrc_reuse_value(&reuse, 1, 16, 10),
 			    mrrc_reuse_value(&reuse, 1, 1000, 10));
-}
-END_TEST
-
-Suite *reuse_suite(void)
-{
-	Suite *suite = suite_create("reuse");
-	TCase *tcase = tcase_create("reuse");
-
-	tcase_add_test(tcase, test_ghosts);
-	tcase_add_test(tcase, test_ghosts_model);
-	tcase_add_test(tcase, test_learns);
-	tcase_add_test(tcase, test_forgets);
-	tcase_add_test(tcase, test_age);
-	tcase_add_test(tcase, test_weight);
-	tcase_add_test(tcase, test_reuse);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }
