@@ -4,7 +4,7 @@
  * lookup plans: test_plan.c.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <string.h>
@@ -105,8 +105,10 @@ static int count_victims(void)
 	return count;
 }
 
+TEST_CASE(cache, setup, teardown);
+
 /* Regions that peers may reach serve only requests for remote access. */
-START_TEST(test_remote)
+TEST(test_remote)
 {
 	const unsigned all = MRRC_RW | MRRC_REMOTE_READ | MRRC_REMOTE_WRITE;
 	unsigned i;
@@ -124,7 +126,6 @@ START_TEST(test_remote)
 	ck_assert_ptr_null(mrrc_cache_find(&cache, 10 * PAGE, 5, all));
 	ck_assert_uint_eq(cache.stats->value[MRRC_STAT_REGIONS], 0);
 }
-END_TEST
 
 static const struct {
 	struct mrrc_cache_conf conf;
@@ -145,7 +146,7 @@ static const struct {
 	{ { 1, 1, 1, NULL, NULL, NULL, NULL, NULL }, 0 },
 };
 
-START_TEST(test_init)
+LOOP_TEST(test_init, 0, sizeof(confs) / sizeof(confs[0]))
 {
 	struct mrrc_cache other;
 
@@ -158,10 +159,9 @@ START_TEST(test_init)
 	ck_assert(mrrc_cache_valid(&other));
 	mrrc_cache_fini(&other);
 }
-END_TEST
 
 /* The policy's state, and its history. */
-START_TEST(test_init_fails)
+TEST(test_init_fails)
 {
 	const struct mrrc_cache_conf conf = { 1,    1,	  PAGE, "gdsf",
 					      NULL, NULL, NULL, NULL };
@@ -182,7 +182,6 @@ START_TEST(test_init_fails)
 	ck_assert_int_eq(n, 4);
 	mrrc_cache_fini(&other);
 }
-END_TEST
 
 /* A policy of a simulator's own, which gets its argument. */
 static void *seen_arg;
@@ -197,7 +196,7 @@ static int own_init(struct mrrc_policy *policy,
 	return mrrc_policy_lru_ops.init(policy, attr);
 }
 
-START_TEST(test_own_policy)
+TEST(test_own_policy)
 {
 	struct mrrc_policy_ops own = mrrc_policy_lru_ops;
 	const struct mrrc_cache_conf conf = {
@@ -215,10 +214,9 @@ START_TEST(test_own_policy)
 	mrrc_cache_fini(&cache);
 	setup();
 }
-END_TEST
 
 /* In whatever order they came or were used. */
-START_TEST(test_evict_all)
+TEST(test_evict_all)
 {
 	static const unsigned pages[] = { 20, 4, 12, 0, 16, 8 };
 	const struct mrrc_region *at;
@@ -238,9 +236,8 @@ START_TEST(test_evict_all)
 	mrrc_cache_put(&cache, &region[4]);
 	ck_assert_uint_eq(mrrc_cache_evict_all(&cache, &victims), 1);
 }
-END_TEST
 
-START_TEST(test_access)
+TEST(test_access)
 {
 	ck_assert_int_eq(put(0, 10, 2, MRRC_RO), 0);
 	ck_assert_int_eq(put(1, 20, 2, MRRC_RW), 0);
@@ -256,9 +253,8 @@ START_TEST(test_access)
 	ck_assert_int_eq(count_victims(), 0);
 	ck_assert_uint_eq(stat(MRRC_STAT_REGIONS), 3);
 }
-END_TEST
 
-START_TEST(test_overlap_leaves)
+TEST(test_overlap_leaves)
 {
 	put(0, 10, 4, MRRC_RW);
 	put(1, 20, 4, MRRC_RW);
@@ -272,9 +268,8 @@ START_TEST(test_overlap_leaves)
 	ck_assert(mrrc_cache_put(&cache, &region[1]));
 	ck_assert_int_eq(count_victims(), 1);
 }
-END_TEST
 
-START_TEST(test_budget_regions)
+TEST(test_budget_regions)
 {
 	int i;
 
@@ -286,9 +281,8 @@ START_TEST(test_budget_regions)
 	ck_assert_ptr_eq(TAILQ_FIRST(&victims), &region[0]);
 	ck_assert_uint_eq(stat(MRRC_STAT_REGIONS_PEAK), MAX_REGIONS);
 }
-END_TEST
 
-START_TEST(test_budget_bytes)
+TEST(test_budget_bytes)
 {
 	ck_assert_int_eq(put(0, 0, 65, MRRC_RW), -E2BIG);
 	ck_assert_int_eq(region[0].state, MRRC_REGION_NEW);
@@ -305,7 +299,6 @@ START_TEST(test_budget_bytes)
 	ck_assert_int_eq(region[3].state, MRRC_REGION_INDEXED);
 	ck_assert_int_eq(region[4].state, MRRC_REGION_DEAD);
 }
-END_TEST
 
 /* ---- batches ---- */
 
@@ -326,7 +319,7 @@ static void reopen(size_t max_pages, size_t max_regions, const char *policy)
 }
 
 /* As many as the policy says, though one would do. */
-START_TEST(test_batch_count)
+TEST(test_batch_count)
 {
 	reopen(320, 8, "fmrd:batch=3");
 	fill(8, 1);
@@ -344,10 +337,9 @@ START_TEST(test_batch_count)
 	put(12, 3000, 320, MRRC_RW);
 	ck_assert_uint_eq(stat(MRRC_STAT_REGIONS), 1);
 }
-END_TEST
 
 /* More than was needed, but not more than 1/32 of the bytes: here ten pages. */
-START_TEST(test_batch_bytes)
+LOOP_TEST(test_batch_bytes, 0, 9)
 {
 	static const struct {
 		unsigned pages;
@@ -366,10 +358,9 @@ START_TEST(test_batch_bytes)
 	ck_assert_uint_eq(stat(MRRC_STAT_REGIONS),
 			  kind[_i].regions - kind[_i].gone + 1);
 }
-END_TEST
 
 /* The policy's own say: mre's segment is a part of the stack. */
-START_TEST(test_batch_more)
+TEST(test_batch_more)
 {
 	reopen(320, 20, "mre-text:resort=50:evict=20");
 	fill(20, 1);
@@ -377,10 +368,9 @@ START_TEST(test_batch_more)
 	ck_assert_int_eq(count_victims(), 4);
 	ck_assert_uint_eq(stat(MRRC_STAT_REGIONS), 17);
 }
-END_TEST
 
 /* What is in use is left out, and is no reason to fail. */
-START_TEST(test_batch_held)
+TEST(test_batch_held)
 {
 	int i;
 
@@ -393,9 +383,8 @@ START_TEST(test_batch_held)
 	for (i = 0; i < 7; i++)
 		ck_assert(!mrrc_cache_put(&cache, &region[i]));
 }
-END_TEST
 
-START_TEST(test_evict_some)
+TEST(test_evict_some)
 {
 	int i;
 
@@ -411,9 +400,8 @@ START_TEST(test_evict_some)
 	ck_assert_int_eq(count_victims(), 3);
 	mrrc_cache_put(&cache, &region[3]);
 }
-END_TEST
 
-START_TEST(test_held_stay)
+TEST(test_held_stay)
 {
 	int i;
 
@@ -451,9 +439,8 @@ START_TEST(test_held_stay)
 	ck_assert_int_eq(count_victims(), 0);
 	mrrc_cache_put(&cache, &region[12]);
 }
-END_TEST
 
-START_TEST(test_hold_new)
+TEST(test_hold_new)
 {
 	/* A region held before it is indexed counts as held in the index. */
 	make(0, 0, 64, MRRC_RW);
@@ -473,9 +460,8 @@ START_TEST(test_hold_new)
 	ck_assert(!mrrc_cache_put(&cache, &region[3]));
 	ck_assert(mrrc_cache_put(&cache, &region[3]));
 }
-END_TEST
 
-START_TEST(test_invalidate)
+TEST(test_invalidate)
 {
 	put(0, 10, 2, MRRC_RW);
 	put(1, 12, 2, MRRC_RO);
@@ -495,9 +481,8 @@ START_TEST(test_invalidate)
 	ck_assert_uint_eq(mrrc_cache_invalidate(&cache, 0, SIZE_MAX, &victims),
 			  1);
 }
-END_TEST
 
-START_TEST(test_registered)
+TEST(test_registered)
 {
 	mrrc_cache_registered(&cache, 100);
 	mrrc_cache_registered(&cache, 50);
@@ -507,9 +492,8 @@ START_TEST(test_registered)
 	ck_assert_uint_eq(stat(MRRC_STAT_REGISTRATIONS), 2);
 	ck_assert_uint_eq(stat(MRRC_STAT_DEREGISTRATIONS), 1);
 }
-END_TEST
 
-START_TEST(test_valid_notices)
+TEST(test_valid_notices)
 {
 	put(0, 10, 2, MRRC_RW);
 	region[0].state = MRRC_REGION_DEAD; /* C1 */
@@ -526,7 +510,6 @@ START_TEST(test_valid_notices)
 	cache.max_bytes = MAX_BYTES;
 	ck_assert(mrrc_cache_valid(&cache));
 }
-END_TEST
 
 /* ---- working sets around the limit ---- */
 
@@ -543,7 +526,7 @@ static const struct {
 };
 
 /* Around and around: what LRU has no hit of, once it is one too large. */
-START_TEST(test_cycle)
+LOOP_TEST(test_cycle, 0, sizeof(working) / sizeof(working[0]))
 {
 	static struct mrrc_region all[CYCLE];
 	const unsigned size = working[_i].size;
@@ -574,37 +557,4 @@ START_TEST(test_cycle)
 		ck_assert(mrrc_cache_valid(&cache));
 	}
 	ck_assert_uint_ge(hits * 100, ROUNDS / 2 * size * working[_i].percent);
-}
-END_TEST
-
-Suite *cache_suite(void)
-{
-	Suite *suite = suite_create("cache");
-	TCase *tcase = tcase_create("cache");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_loop_test(tcase, test_init, 0,
-			    sizeof(confs) / sizeof(confs[0]));
-	tcase_add_test(tcase, test_init_fails);
-	tcase_add_test(tcase, test_own_policy);
-	tcase_add_test(tcase, test_evict_all);
-	tcase_add_test(tcase, test_access);
-	tcase_add_test(tcase, test_overlap_leaves);
-	tcase_add_test(tcase, test_budget_regions);
-	tcase_add_test(tcase, test_budget_bytes);
-	tcase_add_test(tcase, test_batch_count);
-	tcase_add_loop_test(tcase, test_batch_bytes, 0, 9);
-	tcase_add_test(tcase, test_batch_more);
-	tcase_add_test(tcase, test_batch_held);
-	tcase_add_test(tcase, test_evict_some);
-	tcase_add_test(tcase, test_held_stay);
-	tcase_add_test(tcase, test_hold_new);
-	tcase_add_test(tcase, test_invalidate);
-	tcase_add_test(tcase, test_registered);
-	tcase_add_test(tcase, test_valid_notices);
-	tcase_add_test(tcase, test_remote);
-	tcase_add_loop_test(tcase, test_cycle, 0,
-			    sizeof(working) / sizeof(working[0]));
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* core/deadline: the order of deadlines, and the room between them. */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <string.h>
 
@@ -26,7 +26,9 @@ static void add(unsigned i, uint64_t time, uint64_t cost)
 	mrrc_deadlines_add(&queue, &item[i]);
 }
 
-START_TEST(test_order)
+TEST_CASE(deadline, setup, NULL);
+
+TEST(test_order)
 {
 	ck_assert_ptr_null(mrrc_deadlines_first(&queue));
 	add(0, 20, 1);
@@ -44,9 +46,8 @@ START_TEST(test_order)
 	ck_assert_ptr_null(mrrc_deadlines_first(&queue));
 	ck_assert_uint_eq(queue.count, 0);
 }
-END_TEST
 
-START_TEST(test_fit)
+TEST(test_fit)
 {
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 100, 10), 100);
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 10, 10), 10);
@@ -67,16 +68,14 @@ START_TEST(test_fit)
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 118, 91), 0);
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 118, 90), 90);
 }
-END_TEST
 
 /* There is no room before an item that had to begin before time 0. */
-START_TEST(test_fit_before_the_beginning)
+TEST(test_fit_before_the_beginning)
 {
 	add(0, 5, 10);
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 4, 1), 0);
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 20, 10), 20);
 }
-END_TEST
 
 /* Time by time, downwards. */
 static uint64_t model_fit(unsigned count, const bool *in, uint64_t time,
@@ -99,7 +98,7 @@ static uint64_t model_fit(unsigned count, const bool *in, uint64_t time,
 	return 0;
 }
 
-START_TEST(test_model)
+LOOP_TEST(test_model, 0, 4)
 {
 	struct seed seed = seed_init("deadline", _i);
 	uint64_t time, cost, want, least;
@@ -133,19 +132,4 @@ START_TEST(test_model)
 			ck_assert_uint_eq(mrrc_deadlines_first(&queue)->due,
 					  least);
 	}
-}
-END_TEST
-
-Suite *deadline_suite(void)
-{
-	Suite *suite = suite_create("deadline");
-	TCase *tcase = tcase_create("deadline");
-
-	tcase_add_checked_fixture(tcase, setup, NULL);
-	tcase_add_test(tcase, test_order);
-	tcase_add_test(tcase, test_fit);
-	tcase_add_test(tcase, test_fit_before_the_beginning);
-	tcase_add_loop_test(tcase, test_model, 0, 4);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

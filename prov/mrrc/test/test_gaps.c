@@ -3,7 +3,7 @@
  * core/gaps: against all gaps sorted; outliers, what is new, and extremes.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,8 +37,10 @@ static void most_is(uint64_t gap)
 	ck_assert_uint_le(mrrc_gaps_most(&gaps) - gap, gap / 4 + 1);
 }
 
+TEST_CASE(gaps, setup, NULL);
+
 /* One gap in so many may be longer, and no more. */
-START_TEST(test_outliers)
+TEST(test_outliers)
 {
 	ck_assert_uint_eq(mrrc_gaps_most(&gaps), 0);
 	add(MS, PART - 2);
@@ -52,10 +54,9 @@ START_TEST(test_outliers)
 	add(MS, PART);
 	most_is(MS);
 }
-END_TEST
 
 /* Old gaps count less and less. */
-START_TEST(test_new_times)
+TEST(test_new_times)
 {
 	add(1000 * MS, 60000);
 	add(MS, 60000);
@@ -64,9 +65,8 @@ START_TEST(test_new_times)
 	most_is(MS);
 	ck_assert_uint_le(gaps.all, 65536);
 }
-END_TEST
 
-START_TEST(test_extremes)
+TEST(test_extremes)
 {
 	static const uint64_t gap[] = { 0, 1, 3, 4, 7, 8, UINT64_C(1) << 63 };
 	unsigned i;
@@ -80,7 +80,6 @@ START_TEST(test_extremes)
 	add(0, 100 * PART);
 	most_is(0);
 }
-END_TEST
 
 static int longer_first(const void *a, const void *b)
 {
@@ -89,7 +88,7 @@ static int longer_first(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-START_TEST(test_model)
+LOOP_TEST(test_model, 0, 4)
 {
 	static uint64_t sorted[MANY];
 	struct seed seed = seed_init("gaps", _i);
@@ -106,19 +105,4 @@ START_TEST(test_model)
 		if (sorted[most] < UINT64_MAX / 2)
 			most_is(sorted[most]);
 	}
-}
-END_TEST
-
-Suite *gaps_suite(void)
-{
-	Suite *suite = suite_create("gaps");
-	TCase *tcase = tcase_create("gaps");
-
-	tcase_add_checked_fixture(tcase, setup, NULL);
-	tcase_add_test(tcase, test_outliers);
-	tcase_add_test(tcase, test_new_times);
-	tcase_add_test(tcase, test_extremes);
-	tcase_add_loop_test(tcase, test_model, 0, 4);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -4,7 +4,7 @@
  * keys that a peer makes do not lengthen the chains of a map.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include "core/cw_map.h"
 
@@ -13,8 +13,10 @@
 static const struct mrrc_secret secret = { { 0x0706050403020100,
 					     0x0f0e0d0c0b0a0908 } };
 
+TEST_CASE(hash, NULL, NULL);
+
 /* SipHash-1-3 of bytes 0 to 7; with no secret as Python 3.11 computes it. */
-START_TEST(keyed_is_siphash)
+TEST(keyed_is_siphash)
 {
 	const struct mrrc_secret none = { { 0, 0 } };
 	const uint64_t bytes = 0x0706050403020100;
@@ -22,7 +24,6 @@ START_TEST(keyed_is_siphash)
 	ck_assert_uint_eq(mrrc_hash_keyed(&secret, bytes), 0x369095118d299a8e);
 	ck_assert_uint_eq(mrrc_hash_keyed(&none, bytes), 0xead411e67ebe2eea);
 }
-END_TEST
 
 static uint64_t unshift(uint64_t word, unsigned bits)
 {
@@ -70,7 +71,7 @@ static unsigned longest_chain(const struct mrrc_cw_map *map)
 }
 
 /* With mrrc_hash() all of them would be one chain. */
-START_TEST(made_keys_share_no_chain)
+TEST(made_keys_share_no_chain)
 {
 	static struct mrrc_cw_node nodes[KEYS];
 	struct mrrc_cw_map map;
@@ -86,10 +87,9 @@ START_TEST(made_keys_share_no_chain)
 	ck_assert_uint_le(longest_chain(&map), 16);
 	mrrc_cw_map_fini(&map);
 }
-END_TEST
 
 /* What lies in one bucket with one secret is spread with another. */
-START_TEST(secrets_differ)
+TEST(secrets_differ)
 {
 	const struct mrrc_secret other = { { 1, 2 } };
 	static struct mrrc_cw_node nodes[256];
@@ -105,17 +105,4 @@ START_TEST(secrets_differ)
 	}
 	ck_assert_uint_le(longest_chain(&map), 16);
 	mrrc_cw_map_fini(&map);
-}
-END_TEST
-
-Suite *hash_suite(void)
-{
-	Suite *suite = suite_create("hash");
-	TCase *tcase = tcase_create("hash");
-
-	tcase_add_test(tcase, keyed_is_siphash);
-	tcase_add_test(tcase, made_keys_share_no_chain);
-	tcase_add_test(tcase, secrets_differ);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

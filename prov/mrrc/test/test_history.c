@@ -3,7 +3,7 @@
  * core/history: never less than the truth, seldom more, forgets by halves.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -42,7 +42,9 @@ static unsigned pick(unsigned n)
 	return (state >> 20) % n;
 }
 
-START_TEST(test_counts)
+TEST_CASE(history, setup, teardown);
+
+TEST(test_counts)
 {
 	unsigned i;
 
@@ -55,10 +57,9 @@ START_TEST(test_counts)
 	ck_assert_uint_eq(mrrc_history_add(&history, UINT64_MAX), 1);
 	ck_assert_uint_eq(mrrc_history_get(&history, 8), 0);
 }
-END_TEST
 
 /* _i: pages in a row, 2 MiB apart, and many more than it is meant for. */
-START_TEST(test_never_less)
+LOOP_TEST(test_never_less, 0, 3)
 {
 	static const struct {
 		unsigned keys;
@@ -89,9 +90,8 @@ START_TEST(test_never_less)
 	}
 	ck_assert_uint_le(wrong, kind[_i].keys * kind[_i].wrong / 100);
 }
-END_TEST
 
-START_TEST(test_clear)
+TEST(test_clear)
 {
 	int i;
 
@@ -105,18 +105,16 @@ START_TEST(test_clear)
 	mrrc_history_clear(&history, 9);
 	ck_assert_uint_eq(mrrc_history_get(&history, 7), 1);
 }
-END_TEST
 
 /* Nothing was used: nothing to forget. */
-START_TEST(test_clear_new)
+TEST(test_clear_new)
 {
 	mrrc_history_clear(&history, 7);
 	ck_assert_uint_eq(mrrc_history_get(&history, 7), 0);
 	ck_assert_uint_eq(mrrc_history_add(&history, 7), 1);
 }
-END_TEST
 
-START_TEST(test_decays)
+TEST(test_decays)
 {
 	unsigned i;
 
@@ -133,9 +131,8 @@ START_TEST(test_decays)
 	/* Of those there are too few to hide behind. */
 	ck_assert_uint_le(mrrc_history_get(&history, 7), 25);
 }
-END_TEST
 
-START_TEST(test_saturates)
+TEST(test_saturates)
 {
 	unsigned i;
 
@@ -149,9 +146,8 @@ START_TEST(test_saturates)
 	ck_assert_uint_eq(mrrc_history_add(&history, 7),
 			  MRRC_HISTORY_MAX / 2 + 1);
 }
-END_TEST
 
-START_TEST(test_sizes)
+TEST(test_sizes)
 {
 	static const size_t ranges[] = { 0, 1, 512, 513, 100000, SIZE_MAX };
 	static const size_t rows[] = {
@@ -168,9 +164,8 @@ START_TEST(test_sizes)
 		mrrc_history_fini(&other);
 	}
 }
-END_TEST
 
-START_TEST(test_init_fails)
+TEST(test_init_fails)
 {
 	struct mrrc_history other;
 	int ret;
@@ -180,23 +175,4 @@ START_TEST(test_init_fails)
 	ck_assert(fault_disarm());
 	ck_assert_int_eq(ret, -ENOMEM);
 	ck_assert_uint_eq(fault_leaks(), 0);
-}
-END_TEST
-
-Suite *history_suite(void)
-{
-	Suite *suite = suite_create("history");
-	TCase *tcase = tcase_create("history");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, test_counts);
-	tcase_add_loop_test(tcase, test_never_less, 0, 3);
-	tcase_add_test(tcase, test_clear);
-	tcase_add_test(tcase, test_clear_new);
-	tcase_add_test(tcase, test_decays);
-	tcase_add_test(tcase, test_saturates);
-	tcase_add_test(tcase, test_sizes);
-	tcase_add_test(tcase, test_init_fails);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

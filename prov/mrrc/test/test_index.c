@@ -3,7 +3,7 @@
  * core/index: containment, overlap, edges, order.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include "core/index.h"
 
@@ -26,7 +26,9 @@ static void setup(void)
 	put(0, 100, 100);
 }
 
-START_TEST(test_empty)
+TEST_CASE(index, setup, NULL);
+
+TEST(test_empty)
 {
 	mrrc_index_init(&index_);
 	ck_assert_ptr_null(mrrc_index_find(&index_, 0, 1));
@@ -34,7 +36,6 @@ START_TEST(test_empty)
 	ck_assert_ptr_null(mrrc_index_first(&index_));
 	ck_assert(mrrc_index_valid(&index_));
 }
-END_TEST
 
 static const struct {
 	uintptr_t addr;
@@ -60,7 +61,7 @@ static const struct {
 	{ 450, SIZE_MAX, -1, 2, 1 }, /* a length that would wrap */
 };
 
-START_TEST(test_cases)
+LOOP_TEST(test_cases, 0, sizeof(cases) / sizeof(cases[0]))
 {
 	struct mrrc_region *found;
 	int count = 0;
@@ -77,9 +78,8 @@ START_TEST(test_cases)
 		count++;
 	ck_assert_int_eq(count, cases[_i].count);
 }
-END_TEST
 
-START_TEST(test_order)
+TEST(test_order)
 {
 	ck_assert_uint_eq(index_.count, 3);
 	ck_assert_uint_eq(index_.bytes, 300);
@@ -93,9 +93,8 @@ START_TEST(test_order)
 	ck_assert_uint_eq(index_.bytes, 200);
 	ck_assert(mrrc_index_valid(&index_));
 }
-END_TEST
 
-START_TEST(test_top)
+TEST(test_top)
 {
 	/* The last bytes of the address space. */
 	put(3, UINTPTR_MAX - 99, 99);
@@ -106,9 +105,8 @@ START_TEST(test_top)
 			 &region[3]);
 	ck_assert(mrrc_index_valid(&index_));
 }
-END_TEST
 
-START_TEST(test_valid_notices)
+TEST(test_valid_notices)
 {
 	region[1].len = 201; /* I1: runs into the next */
 	ck_assert(!mrrc_index_valid(&index_));
@@ -121,21 +119,4 @@ START_TEST(test_valid_notices)
 	ck_assert(!mrrc_index_valid(&index_));
 	index_.count--;
 	ck_assert(mrrc_index_valid(&index_));
-}
-END_TEST
-
-Suite *index_suite(void)
-{
-	Suite *suite = suite_create("index");
-	TCase *tcase = tcase_create("index");
-
-	tcase_add_checked_fixture(tcase, setup, NULL);
-	tcase_add_test(tcase, test_empty);
-	tcase_add_loop_test(tcase, test_cases, 0,
-			    sizeof(cases) / sizeof(cases[0]));
-	tcase_add_test(tcase, test_order);
-	tcase_add_test(tcase, test_top);
-	tcase_add_test(tcase, test_valid_notices);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -4,7 +4,7 @@
  * hold for random ones.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <string.h>
 
@@ -46,7 +46,9 @@ static uint64_t give(size_t self)
 	return mrrc_node_give(&view);
 }
 
-START_TEST(test_alone)
+TEST_CASE(node_core, setup, NULL);
+
+TEST(test_alone)
 {
 	add(100, 0, true);
 	ck_assert_uint_eq(mrrc_node_level(&view), 1000);
@@ -58,10 +60,9 @@ START_TEST(test_alone)
 	ck_assert_uint_eq(take(0, 10), 0);
 	ck_assert_uint_eq(give(0), 0);
 }
-END_TEST
 
 /* What an idle process has goes to the one that lacks, as much as it lacks. */
-START_TEST(test_idle)
+TEST(test_idle)
 {
 	add(900, 0, false);
 	add(100, 50, true);
@@ -77,10 +78,9 @@ START_TEST(test_idle)
 	share[0].reserved = 900;
 	ck_assert_uint_eq(give(0), 0);
 }
-END_TEST
 
 /* An active process gives what it has beyond an equal share, and no more. */
-START_TEST(test_active)
+TEST(test_active)
 {
 	add(900, 0, true);
 	add(100, 700, true);
@@ -94,10 +94,9 @@ START_TEST(test_active)
 	ck_assert_uint_eq(mrrc_node_level(&view), 700);
 	ck_assert_uint_eq(give(0), 0);
 }
-END_TEST
 
 /* Two that lack bytes: one gives only what is an eighth beyond its share. */
-START_TEST(test_hungry)
+TEST(test_hungry)
 {
 	add(700, 100, true);
 	add(300, 100, true);
@@ -110,9 +109,8 @@ START_TEST(test_hungry)
 	share[1].reserved = 430;
 	ck_assert_uint_eq(give(0), 8);
 }
-END_TEST
 
-START_TEST(test_proportion)
+TEST(test_proportion)
 {
 	add(400, 0, false);
 	add(200, 0, false);
@@ -120,10 +118,9 @@ START_TEST(test_proportion)
 	ck_assert_uint_eq(give(0), 40);
 	ck_assert_uint_eq(give(1), 20);
 }
-END_TEST
 
 /* A stopped process keeps what it has, and what it lacks is kept for nobody. */
-START_TEST(test_deaf)
+TEST(test_deaf)
 {
 	add(500, 100, true);
 	add(250, 0, true);
@@ -137,10 +134,9 @@ START_TEST(test_deaf)
 	ck_assert_uint_eq(take(1, 50), 50);
 	ck_assert_uint_eq(take(2, 80), 50);
 }
-END_TEST
 
 /* What others lack of their shares is not for a process beyond its own. */
-START_TEST(test_take_turns)
+TEST(test_take_turns)
 {
 	add(600, 10, true);
 	add(300, 60, true);
@@ -150,7 +146,6 @@ START_TEST(test_take_turns)
 	share[1].want = 200;
 	ck_assert_uint_eq(take(0, 100), 0);
 }
-END_TEST
 
 /* ---- random ones ---- */
 
@@ -175,7 +170,7 @@ static void draw(struct seed *seed)
 	}
 }
 
-START_TEST(test_rules)
+LOOP_TEST(test_rules, 0, 3)
 {
 	struct seed seed = seed_init("node_rules", _i);
 	uint64_t level, sum, ask, got, given, lack, surplus, free;
@@ -215,10 +210,9 @@ START_TEST(test_rules)
 		ck_assert(!given || given <= lack - free + view.count);
 	}
 }
-END_TEST
 
 /* Processes with demands of their own: in the end nothing moves any more. */
-START_TEST(test_settles)
+LOOP_TEST(test_settles, 0, 3)
 {
 	struct seed seed = seed_init("node_settles", _i);
 	uint64_t demand[MOST], got, moved = 0, level;
@@ -261,7 +255,6 @@ START_TEST(test_settles)
 				(demand[i] < level ? demand[i] : level) * 7);
 	}
 }
-END_TEST
 
 /* ---- helper threads ---- */
 
@@ -276,7 +269,7 @@ static bool may(size_t self, enum mrrc_node_helpers policy, unsigned allowed,
 	return mrrc_node_helper_may(&view, policy, &cores, &moved_by);
 }
 
-START_TEST(test_conservative)
+TEST(test_conservative)
 {
 	size_t i;
 
@@ -301,9 +294,8 @@ START_TEST(test_conservative)
 	share[2].cpus = 2;
 	ck_assert(may(0, MRRC_NODE_CONSERVATIVE, 3, 0));
 }
-END_TEST
 
-START_TEST(test_auto)
+TEST(test_auto)
 {
 	add(20, 0, true);
 	add(10, 0, true);
@@ -316,9 +308,8 @@ START_TEST(test_auto)
 	ck_assert(may(0, MRRC_NODE_AUTO, 3, -1));
 	ck_assert_uint_eq(moved_by, 0);
 }
-END_TEST
 
-START_TEST(test_aggressive)
+TEST(test_aggressive)
 {
 	const uint64_t slice = 1000000 + MRRC_NODE_SWITCH;
 
@@ -334,10 +325,9 @@ START_TEST(test_aggressive)
 	share[0].helper = false;
 	ck_assert(!may(0, MRRC_NODE_AGGRESSIVE, 6, 0));
 }
-END_TEST
 
 /* Never more helpers than idle cores, and each with more than those without. */
-START_TEST(test_helper_rules)
+LOOP_TEST(test_helper_rules, 0, 2)
 {
 	struct seed seed = seed_init("node_helpers", _i);
 	unsigned turn, allowed;
@@ -362,29 +352,4 @@ START_TEST(test_helper_rules)
 					  share[k].used <= share[i].used);
 		}
 	}
-}
-END_TEST
-
-Suite *node_core_suite(void)
-{
-	Suite *suite = suite_create("node_core");
-	TCase *tcase = tcase_create("node_core");
-
-	tcase_add_checked_fixture(tcase, setup, NULL);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, test_alone);
-	tcase_add_test(tcase, test_idle);
-	tcase_add_test(tcase, test_active);
-	tcase_add_test(tcase, test_hungry);
-	tcase_add_test(tcase, test_proportion);
-	tcase_add_test(tcase, test_deaf);
-	tcase_add_test(tcase, test_take_turns);
-	tcase_add_loop_test(tcase, test_rules, 0, 3);
-	tcase_add_loop_test(tcase, test_settles, 0, 3);
-	tcase_add_test(tcase, test_conservative);
-	tcase_add_test(tcase, test_auto);
-	tcase_add_test(tcase, test_aggressive);
-	tcase_add_loop_test(tcase, test_helper_rules, 0, 2);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -7,7 +7,7 @@
  * again what is registered.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -133,9 +133,11 @@ static void reuse(int i)
 	ck_assert(region[i].reused);
 }
 
+TEST_CASE(plan, setup, teardown);
+
 /* ---- ou2009, cases 1 to 4 ---- */
 
-START_TEST(test_cases)
+TEST(test_cases)
 {
 	expect(10, 4, RW, "10+4");
 	put(0, 10, 4, RW);
@@ -152,9 +154,8 @@ START_TEST(test_cases)
 	expect(8, 2, RW, "8+2");
 	expect(100, 1, RW, "100+1");
 }
-END_TEST
 
-START_TEST(test_several)
+TEST(test_several)
 {
 	put(0, 10, 4, RW);
 	put(1, 14, 2, RW);
@@ -167,10 +168,9 @@ START_TEST(test_several)
 	expect(15, 5, RW, "15+1:1 16+4");
 	expect(16, 5, RW, "16+4 20+1:2");
 }
-END_TEST
 
 /* A byte of a page takes the page. */
-START_TEST(test_rounding)
+TEST(test_rounding)
 {
 	bytes(10 * PAGE, 1, RW, 0, "10+1");
 	bytes(11 * PAGE - 1, 1, RW, 0, "10+1");
@@ -188,11 +188,10 @@ START_TEST(test_rounding)
 	/* The page below the last, which is never registered (cache_get.c). */
 	bytes(UINTPTR_MAX - 2 * PAGE + 1, PAGE, RW, 0, "4503599627370494+1");
 }
-END_TEST
 
 /* ---- access ---- */
 
-START_TEST(test_access)
+TEST(test_access)
 {
 	put(0, 10, 4, RO);
 	put(1, 20, 4, RW);
@@ -213,10 +212,9 @@ START_TEST(test_access)
 	expect(39, 10, RO, "39+1 40+6:5 46+2:6 48+1");
 	expect(39, 10, RW, "39+1 40+6:5 46+3");
 }
-END_TEST
 
 /* What peers reach is one piece of exactly what was asked for. */
-START_TEST(test_remote)
+LOOP_TEST(test_remote, 0, 2)
 {
 	const enum mrrc_access peers = RW | MRRC_REMOTE_READ;
 
@@ -241,12 +239,11 @@ START_TEST(test_remote)
 	expect(10, 4, RW, "10+4");
 	expect(10, 4, RO, "10+4");
 }
-END_TEST
 
 /* ---- merging ---- */
 
 /* Between two gaps, where that is cheaper than one call more. */
-START_TEST(test_bridges)
+TEST(test_bridges)
 {
 	reopen("lru:pieces=32:merge=1");
 	put(0, 10, 4, RW);
@@ -266,10 +263,9 @@ START_TEST(test_bridges)
 	cache.cost.reg = 0;
 	expect(8, 8, RW, "8+2 10+4:0 14+2");
 }
-END_TEST
 
 /* At most so many pieces: the policy's, or fewer; the cheapest go. */
-START_TEST(test_pieces)
+TEST(test_pieces)
 {
 	put(0, 10, 4, RW);
 	put(1, 20, 2, RW);
@@ -294,10 +290,9 @@ START_TEST(test_pieces)
 	/* One region is one piece, however few are allowed. */
 	bytes(11 * PAGE, 2 * PAGE, RW, 1, "11+2:0");
 }
-END_TEST
 
 /* Regions side by side are merged by what they are, not by what is asked. */
-START_TEST(test_pieces_whole)
+TEST(test_pieces_whole)
 {
 	put(0, 10, 20, RW);
 	put(1, 30, 4, RW);
@@ -306,12 +301,11 @@ START_TEST(test_pieces_whole)
 	bytes(29 * PAGE, 8 * PAGE, RW, 2, "!29+1:0 30+7");
 	bytes(29 * PAGE, 8 * PAGE, RW, 1, "!29+8");
 }
-END_TEST
 
 /* ---- beyond the request ---- */
 
 /* What was of use is kept, up to 32 pages: a quarter. */
-START_TEST(test_reused)
+TEST(test_reused)
 {
 	reopen("lru:pieces=1:merge=1");
 	put(0, 10, 4, RW);
@@ -331,10 +325,9 @@ START_TEST(test_reused)
 	expect(13, 29, RW, "!10+32");
 	expect(13, 30, RW, "!13+30");
 }
-END_TEST
 
 /* Not where costs are not asked for. */
-START_TEST(test_reused_no_merge)
+TEST(test_reused_no_merge)
 {
 	reopen("lru");
 	put(0, 10, 4, RW);
@@ -342,10 +335,9 @@ START_TEST(test_reused_no_merge)
 	expect(13, 3, RW, "!13+3");
 	expect(8, 3, RW, "!8+3");
 }
-END_TEST
 
 /* A region that both ends lie in covers all: nothing is merged. */
-START_TEST(test_reused_some)
+TEST(test_reused_some)
 {
 	reopen("lru:pieces=2:merge=1");
 	put(0, 10, 4, RW);
@@ -359,13 +351,12 @@ START_TEST(test_reused_some)
 	reuse(2);
 	expect(19, 13, RW, "!19+13");
 }
-END_TEST
 
 /*
  * The quarter is that of the whole merge, whichever neighbours were merged
  * first: a request that fits the cache may not be made one that does not.
  */
-START_TEST(test_reused_chain)
+TEST(test_reused_chain)
 {
 	reopen("lru:pieces=1:merge=1");
 	put(0, 5, 5, RW);
@@ -381,10 +372,9 @@ START_TEST(test_reused_chain)
 	put(1, 13, 48, RW);
 	expect(11, 128, RW, "!11+128");
 }
-END_TEST
 
 /* As at the beginning, so at the end. */
-START_TEST(test_reused_chain_end)
+TEST(test_reused_chain_end)
 {
 	reopen("lru:pieces=1:merge=1");
 	put(0, 10, 30, RW);
@@ -397,12 +387,11 @@ START_TEST(test_reused_chain_end)
 	expect(15, 29, RW, "!15+32");
 	expect(14, 30, RW, "!14+30");
 }
-END_TEST
 
 /* ---- too many ---- */
 
 /* Neighbours that share a page, in turn: together from the second time on. */
-START_TEST(test_again)
+TEST(test_again)
 {
 	struct mrrc_plan plan;
 
@@ -416,9 +405,8 @@ START_TEST(test_again)
 	put(2, 10, 2, RW);
 	expect(11, 2, RW, "!10+3");
 }
-END_TEST
 
-START_TEST(test_too_many)
+LOOP_TEST(test_too_many, 0, 2)
 {
 	int i;
 
@@ -441,12 +429,11 @@ START_TEST(test_too_many)
 	expect(11, 64, RW, "!11+64");
 	expect(9, 64, RW, "!9+64");
 }
-END_TEST
 
 /* ---- lookups ---- */
 
 /* A plan changes nothing; a lookup counts it and is a use of its regions. */
-START_TEST(test_lookup)
+TEST(test_lookup)
 {
 	struct mrrc_plan plan;
 
@@ -480,31 +467,4 @@ START_TEST(test_lookup)
 	ck_assert_uint_eq(stat(MRRC_STAT_SPLITS), 2);
 	ck_assert_uint_eq(stat(MRRC_STAT_MERGES), 1);
 	ck_assert_uint_eq(stat(MRRC_STAT_LOOKUPS), 3);
-}
-END_TEST
-
-Suite *plan_suite(void)
-{
-	Suite *suite = suite_create("plan");
-	TCase *tcase = tcase_create("plan");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, test_cases);
-	tcase_add_test(tcase, test_several);
-	tcase_add_test(tcase, test_rounding);
-	tcase_add_test(tcase, test_access);
-	tcase_add_loop_test(tcase, test_remote, 0, 2);
-	tcase_add_test(tcase, test_bridges);
-	tcase_add_test(tcase, test_pieces);
-	tcase_add_test(tcase, test_pieces_whole);
-	tcase_add_test(tcase, test_reused);
-	tcase_add_test(tcase, test_reused_no_merge);
-	tcase_add_test(tcase, test_reused_some);
-	tcase_add_test(tcase, test_reused_chain);
-	tcase_add_test(tcase, test_reused_chain_end);
-	tcase_add_test(tcase, test_again);
-	tcase_add_loop_test(tcase, test_too_many, 0, 2);
-	tcase_add_test(tcase, test_lookup);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -4,7 +4,7 @@
  * of the fallback.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -72,7 +72,9 @@ static void is(struct mrrc_prediction prediction, uint64_t period,
 	ck_assert_uint_eq(prediction.to, to);
 }
 
-START_TEST(test_nothing_known)
+TEST_CASE(predict, setup, teardown);
+
+TEST(test_nothing_known)
 {
 	const struct mrrc_signature signature = use(SITE, ADDR);
 
@@ -81,10 +83,9 @@ START_TEST(test_nothing_known)
 	gaps(&signature, MS, 1);
 	is(next(&signature), MS, 0, MRRC_PREDICT_NEVER);
 }
-END_TEST
 
 /* A 32nd before the shortest gap, half behind the longest; few gaps, more. */
-START_TEST(test_guard)
+TEST(test_guard)
 {
 	const struct mrrc_signature signature = use(SITE, ADDR);
 
@@ -98,10 +99,9 @@ START_TEST(test_guard)
 	is(next(&signature), MS, MS - MS / 32 - MS / 8000,
 	   MS + MS / 2 + MS / 2000);
 }
-END_TEST
 
 /* The shortest and the longest gap, in any order. */
-START_TEST(test_shortest_and_longest)
+LOOP_TEST(test_shortest_and_longest, 0, 4)
 {
 	static const uint64_t order[][3] = {
 		{ MS, 2 * MS, 4 * MS },
@@ -117,13 +117,12 @@ START_TEST(test_shortest_and_longest)
 	is(next(&signature), MS, MS - MS / 32 - MS / 400,
 	   4 * MS + 2 * MS + 2 * (4 * MS / 200));
 }
-END_TEST
 
 /*
  * The same use after other points is another signature: up to the window, the
  * last of which is point @_i before.
  */
-START_TEST(test_window)
+LOOP_TEST(test_window, 0, MRRC_PREDICT_WINDOW + 2)
 {
 	const bool within = _i < MRRC_PREDICT_WINDOW;
 	struct mrrc_signature after[2];
@@ -143,10 +142,9 @@ START_TEST(test_window)
 	ck_assert_uint_eq(next(&after[0]).period, MS);
 	ck_assert_uint_eq(next(&after[1]).period, within ? 10 * MS : MS);
 }
-END_TEST
 
 /* Lengths up to the same power of two are one signature, others are not. */
-START_TEST(test_length)
+TEST(test_length)
 {
 	static const size_t len[] = { 0, 1, LEN, 2 * LEN - 1, 2 * LEN };
 	struct mrrc_signature is[5], after;
@@ -168,10 +166,9 @@ START_TEST(test_length)
 				 i == 3);
 	}
 }
-END_TEST
 
 /* In a new context the gaps of the buffer at that call site count. */
-START_TEST(test_buffer_in_new_context)
+TEST(test_buffer_in_new_context)
 {
 	struct mrrc_signature signature = use(SITE, ADDR);
 
@@ -187,10 +184,9 @@ START_TEST(test_buffer_in_new_context)
 	signature = use(SITE, ADDR + 8192);
 	ck_assert_uint_eq(next(&signature).to, MRRC_PREDICT_NEVER);
 }
-END_TEST
 
 /* A call site whose buffers are used once: after the fourth, no wait. */
-START_TEST(test_once)
+TEST(test_once)
 {
 	struct mrrc_signature signature, again;
 	int i;
@@ -214,10 +210,9 @@ START_TEST(test_once)
 	signature = use(SITE + 8, ADDR);
 	ck_assert_uint_eq(next(&signature).to, MRRC_PREDICT_NEVER);
 }
-END_TEST
 
 /* An unknown buffer is kept as long as the longest gap of any buffer. */
-START_TEST(test_longest_of_all)
+TEST(test_longest_of_all)
 {
 	struct mrrc_signature other = use(SITE, ADDR), signature;
 
@@ -228,10 +223,9 @@ START_TEST(test_longest_of_all)
 	gaps(&other, MS, 1);
 	is(next(&signature), 0, 0, 8 * MS + 4 * MS + 2 * MS);
 }
-END_TEST
 
 /* Of more gaps: no longer than nearly all of them, whatever one was. */
-START_TEST(test_idle)
+TEST(test_idle)
 {
 	struct mrrc_signature other = use(SITE, ADDR), signature;
 	uint64_t most;
@@ -247,10 +241,9 @@ START_TEST(test_idle)
 	gaps(&other, MS, 9 * MRRC_GAPS_PART);
 	ck_assert_uint_eq(next(&signature).to, most + most / 1280 * 128);
 }
-END_TEST
 
 /* What came again twice soon is kept like others, until it came often. */
-START_TEST(test_few_gaps_wait)
+TEST(test_few_gaps_wait)
 {
 	struct mrrc_signature other = use(SITE, ADDR), signature;
 	const uint64_t idle = 100 * MS + 50 * MS + 2 * (100 * MS / 8);
@@ -264,13 +257,12 @@ START_TEST(test_few_gaps_wait)
 	gaps(&signature, MS, 1);
 	ck_assert_uint_eq(next(&signature).to, MS + MS / 2 + 2 * (MS / 128));
 }
-END_TEST
 
 /*
  * _i: half of the third gaps are shorter than the first two, and some gaps are
  * long, so no prediction is acted upon. Of gaps that do not vary, it is.
  */
-START_TEST(test_unsure)
+LOOP_TEST(test_unsure, 0, 2)
 {
 	struct mrrc_signature signature = use(SITE + 8, ADDR);
 	int i;
@@ -289,10 +281,9 @@ START_TEST(test_unsure)
 	gaps(&signature, 10 * MS, 30);
 	ck_assert_uint_ne(next(&signature).from, 0);
 }
-END_TEST
 
 /* They are counted by halves, and so change with what is new. */
-START_TEST(test_sure_again)
+TEST(test_sure_again)
 {
 	const struct mrrc_signature signature = use(SITE, ADDR);
 	struct mrrc_predict_rate *rate = &predict.rate[1];
@@ -307,9 +298,8 @@ START_TEST(test_sure_again)
 	ck_assert_uint_eq(rate->seen, 32769);
 	ck_assert_uint_eq(rate->sooner, 32768);
 }
-END_TEST
 
-START_TEST(test_extremes)
+TEST(test_extremes)
 {
 	const struct mrrc_signature signature = use(UINT64_MAX, 0);
 	const uint64_t longest = UINT64_C(1) << 60;
@@ -324,10 +314,9 @@ START_TEST(test_extremes)
 	ck_assert_uint_eq(prediction.to,
 			  longest + longest / 2 + 2 * (longest / 3));
 }
-END_TEST
 
 /* Recently used signatures stay while new ones come; memory does not grow. */
-START_TEST(test_room)
+TEST(test_room)
 {
 	const struct mrrc_signature kept = use(SITE, ADDR);
 	const size_t sets = predict.sets;
@@ -350,7 +339,6 @@ START_TEST(test_room)
 	signature = use(SITE + 16, ADDR + 4096);
 	ck_assert_uint_eq(next(&signature).period, 0);
 }
-END_TEST
 
 /* ---- a model that keeps all ---------------------------------------------- */
 
@@ -491,7 +479,7 @@ static struct mrrc_prediction model_next(unsigned n, unsigned i)
 }
 
 /* Fewer signatures than places: none may be forgotten. */
-START_TEST(test_model)
+LOOP_TEST(test_model, 0, 4)
 {
 	static struct mrrc_signature signature[STEPS];
 	unsigned last[BUFFERS], before[MRRC_PREDICT_WINDOW] = { 0 };
@@ -524,9 +512,8 @@ START_TEST(test_model)
 		is(next(&signature[k]), want.period, want.from, want.to);
 	}
 }
-END_TEST
 
-START_TEST(test_sizes)
+TEST(test_sizes)
 {
 	static const size_t signatures[] = { 0, 1, 22, 100, SIZE_MAX };
 	struct mrrc_predict other;
@@ -539,9 +526,8 @@ START_TEST(test_sizes)
 		mrrc_predict_fini(&other);
 	}
 }
-END_TEST
 
-START_TEST(test_init_fails)
+TEST(test_init_fails)
 {
 	struct mrrc_predict other;
 	int ret;
@@ -551,32 +537,4 @@ START_TEST(test_init_fails)
 	ck_assert(fault_disarm());
 	ck_assert_int_eq(ret, -ENOMEM);
 	ck_assert_uint_eq(fault_leaks(), 0);
-}
-END_TEST
-
-Suite *predict_suite(void)
-{
-	Suite *suite = suite_create("predict");
-	TCase *tcase = tcase_create("predict");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, test_nothing_known);
-	tcase_add_test(tcase, test_guard);
-	tcase_add_loop_test(tcase, test_shortest_and_longest, 0, 4);
-	tcase_add_loop_test(tcase, test_window, 0, MRRC_PREDICT_WINDOW + 2);
-	tcase_add_test(tcase, test_length);
-	tcase_add_test(tcase, test_buffer_in_new_context);
-	tcase_add_test(tcase, test_once);
-	tcase_add_test(tcase, test_longest_of_all);
-	tcase_add_test(tcase, test_idle);
-	tcase_add_test(tcase, test_few_gaps_wait);
-	tcase_add_loop_test(tcase, test_unsure, 0, 2);
-	tcase_add_test(tcase, test_sure_again);
-	tcase_add_test(tcase, test_extremes);
-	tcase_add_test(tcase, test_room);
-	tcase_add_loop_test(tcase, test_model, 0, 4);
-	tcase_add_test(tcase, test_sizes);
-	tcase_add_test(tcase, test_init_fails);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }
