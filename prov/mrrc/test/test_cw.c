@@ -5,7 +5,7 @@
  * explore_cw.c's.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -40,7 +40,9 @@ static struct item *oldest(uint64_t key)
 	return found;
 }
 
-START_TEST(map_is_queues_by_key)
+TEST_CASE(cw, NULL, NULL);
+
+TEST(map_is_queues_by_key)
 {
 	struct mrrc_cw_map map;
 	struct mrrc_cw_node *node;
@@ -76,9 +78,8 @@ START_TEST(map_is_queues_by_key)
 	}
 	mrrc_cw_map_fini(&map);
 }
-END_TEST
 
-START_TEST(map_grows)
+TEST(map_grows)
 {
 	static struct mrrc_cw_node nodes[10000];
 	struct mrrc_cw_map map;
@@ -94,7 +95,6 @@ START_TEST(map_grows)
 				 &nodes[i]);
 	mrrc_cw_map_fini(&map);
 }
-END_TEST
 
 /* ---- one side ------------------------------------------------------------ */
 
@@ -133,7 +133,7 @@ static const struct mrrc_cw_ops ops = {
 	.target_end = target_end,
 };
 
-START_TEST(table_is_full)
+TEST(table_is_full)
 {
 	const struct mrrc_cw_attr attr = { .credits = 4, .pending = 2 };
 	struct mrrc_cw_target target[3] = { 0 };
@@ -160,7 +160,6 @@ START_TEST(table_is_full)
 	ck_assert(mrrc_cw_valid(&cw));
 	mrrc_cw_fini(&cw);
 }
-END_TEST
 
 /* ---- a peer that lies ---------------------------------------------------- */
 
@@ -238,7 +237,7 @@ static const struct lie {
 	    { .type = MRRC_CW_TAG, .id = 3 } } },
 };
 
-START_TEST(lies_are_found)
+LOOP_TEST(lies_are_found, 0, sizeof(lies) / sizeof(lies[0]))
 {
 	const struct mrrc_cw_msg *said = lies[_i].said;
 	struct mrrc_cw_target target[2];
@@ -256,10 +255,9 @@ START_TEST(lies_are_found)
 	ck_assert(mrrc_cw_valid(&cw));
 	mrrc_cw_fini(&cw);
 }
-END_TEST
 
 /* More than there are places for, none of which was given back. */
-START_TEST(flood_is_found)
+TEST(flood_is_found)
 {
 	static const struct mrrc_cw_attr attr = { .credits = 4, .pending = 2 };
 	const struct mrrc_cw_msg hello = SAID_HELLO(0);
@@ -277,10 +275,9 @@ START_TEST(flood_is_found)
 	mrrc_cw_down(&cw, ECONNABORTED);
 	mrrc_cw_fini(&cw);
 }
-END_TEST
 
 /* The peer keeps one tag at a time. */
-START_TEST(tags_wait_for_the_peer)
+TEST(tags_wait_for_the_peer)
 {
 	const struct mrrc_cw_msg hello = SAID_HELLO(5);
 	const struct mrrc_cw_msg done = {
@@ -303,29 +300,10 @@ START_TEST(tags_wait_for_the_peer)
 	ck_assert_uint_eq(ends, 2);
 	mrrc_cw_fini(&cw);
 }
-END_TEST
 
-START_TEST(states_have_names)
+TEST(states_have_names)
 {
 	ck_assert_str_eq(mrrc_cw_wr_name(MRRC_CW_WR_HELD), "HELD");
 	ck_assert_str_eq(mrrc_cw_target_name(MRRC_CW_TARGET_ENDED), "ENDED");
 	ck_assert_str_eq(mrrc_cw_wr_name(MRRC_CW_WR_CNT), "?");
-}
-END_TEST
-
-Suite *cw_suite(void)
-{
-	Suite *suite = suite_create("cw");
-	TCase *tcase = tcase_create("cw");
-
-	tcase_add_test(tcase, map_is_queues_by_key);
-	tcase_add_test(tcase, map_grows);
-	tcase_add_test(tcase, table_is_full);
-	tcase_add_loop_test(tcase, lies_are_found, 0,
-			    sizeof(lies) / sizeof(lies[0]));
-	tcase_add_test(tcase, flood_is_found);
-	tcase_add_test(tcase, tags_wait_for_the_peer);
-	tcase_add_test(tcase, states_have_names);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

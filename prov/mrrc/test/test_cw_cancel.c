@@ -5,7 +5,7 @@
  * it costs the same whatever else is ready.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -93,8 +93,10 @@ static void revoke(struct mrrc_cw *cw, uint64_t id)
 	mrrc_cw_receive(cw, &msg);
 }
 
+TEST_CASE(cw_cancel, NULL, NULL);
+
 /* Those before it keep their places and tags. */
-START_TEST(older_keep_theirs)
+TEST(older_keep_theirs)
 {
 	struct mrrc_cw_wr wr[4];
 	struct mrrc_cw cw;
@@ -117,7 +119,6 @@ START_TEST(older_keep_theirs)
 	ck_assert_uint_eq(wr[3].rtag->id, 4);
 	close_side(&cw);
 }
-END_TEST
 
 static double now_us(void)
 {
@@ -156,22 +157,10 @@ static double cost(unsigned count, bool tags)
 	return least;
 }
 
-START_TEST(cost_is_constant)
+LOOP_TEST(cost_is_constant, 0, 2)
 {
 	const double few = cost(FEW, _i), many = cost(MANY, _i);
 
 	ck_assert_msg(many < FACTOR * few + 1, "%f us of %u, %f us of %u", few,
 		      FEW, many, MANY);
-}
-END_TEST
-
-Suite *cw_cancel_suite(void)
-{
-	Suite *suite = suite_create("cw_cancel");
-	TCase *tcase = tcase_create("cw_cancel");
-
-	tcase_add_test(tcase, older_keep_theirs);
-	tcase_add_loop_test(tcase, cost_is_constant, 0, 2);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

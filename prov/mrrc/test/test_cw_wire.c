@@ -4,7 +4,7 @@
  * and bytes that are none.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <string.h>
@@ -29,8 +29,10 @@ static void there_and_back(const struct mrrc_cw_msg *msg)
 		ck_assert_int_ne(mrrc_cw_decode(buf, len + 1, &back), 0);
 }
 
+TEST_CASE(cw_wire, NULL, NULL);
+
 /* Several, one behind the other; what each says of its length is checked. */
-START_TEST(messages_in_a_row)
+TEST(messages_in_a_row)
 {
 	struct mrrc_cw_msg msg = { .type = MRRC_CW_REVOKE, .id = 5 }, back;
 	uint8_t buf[2 * MRRC_CW_MSG_MAX];
@@ -54,9 +56,8 @@ START_TEST(messages_in_a_row)
 				  i && i < len ? i : len);
 	}
 }
-END_TEST
 
-START_TEST(messages_there_and_back)
+TEST(messages_there_and_back)
 {
 	struct mrrc_cw_msg msg = { .credits = 7, .id = 1ULL << 40 };
 	unsigned i;
@@ -96,7 +97,6 @@ START_TEST(messages_there_and_back)
 	msg.hello.cookie = ~0ULL;
 	there_and_back(&msg);
 }
-END_TEST
 
 /* Its bit is not of the message, or the message says it. */
 static void bit_is_heeded(const uint8_t *msg, size_t len, unsigned bit)
@@ -112,7 +112,7 @@ static void bit_is_heeded(const uint8_t *msg, size_t len, unsigned bit)
 	ck_assert_mem_eq(buf, again, len);
 }
 
-START_TEST(no_bit_is_ignored)
+LOOP_TEST(no_bit_is_ignored, MRRC_CW_TAG, MRRC_CW_TYPES)
 {
 	struct mrrc_cw_msg msg = {
 		.type = _i,
@@ -135,10 +135,9 @@ START_TEST(no_bit_is_ignored)
 	for (bit = 0; bit < 8 * len; bit++)
 		bit_is_heeded(buf, len, bit);
 }
-END_TEST
 
 /* Segments that are not: the last of them is this. */
-START_TEST(segments_are_checked)
+LOOP_TEST(segments_are_checked, 0, 4)
 {
 	static const struct {
 		struct mrrc_cw_seg last;
@@ -160,10 +159,9 @@ START_TEST(segments_are_checked)
 	len = mrrc_cw_encode(&msg, buf);
 	ck_assert_int_eq(mrrc_cw_decode(buf, len, &back), -EPROTO);
 }
-END_TEST
 
 /* One more than there is room for. */
-START_TEST(too_many_segments)
+TEST(too_many_segments)
 {
 	struct mrrc_cw_msg msg = {
 		.type = MRRC_CW_TAG,
@@ -191,9 +189,8 @@ START_TEST(too_many_segments)
 	for (i = 0; i < 3; i++)
 		ck_assert_uint_eq(back.behind[i], 0x5555555555555555);
 }
-END_TEST
 
-START_TEST(versions)
+LOOP_TEST(versions, 0, 3)
 {
 	static const struct {
 		uint8_t min, max;
@@ -208,21 +205,4 @@ START_TEST(versions)
 	hello.hello.min = cases[_i].min;
 	hello.hello.max = cases[_i].max;
 	ck_assert_int_eq(mrrc_cw_version(&hello), cases[_i].want);
-}
-END_TEST
-
-Suite *cw_wire_suite(void)
-{
-	Suite *suite = suite_create("cw_wire");
-	TCase *tcase = tcase_create("cw_wire");
-
-	tcase_add_test(tcase, messages_in_a_row);
-	tcase_add_test(tcase, messages_there_and_back);
-	tcase_add_loop_test(tcase, no_bit_is_ignored, MRRC_CW_TAG,
-			    MRRC_CW_TYPES);
-	tcase_add_loop_test(tcase, segments_are_checked, 0, 4);
-	tcase_add_test(tcase, too_many_segments);
-	tcase_add_loop_test(tcase, versions, 0, 3);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -4,7 +4,7 @@
  * blocks here are addresses only.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,9 +80,11 @@ static unsigned get_mark(struct mrrc_heap_block *block, uintptr_t object)
 	return *mrrc_mib_mark(mrrc_block_mib(block, object), object);
 }
 
+TEST_CASE(heap_arena, arena_setup, arena_teardown);
+
 /* ---- classes ------------------------------------------------------------- */
 
-START_TEST(classes_hold_and_are_close)
+TEST(classes_hold_and_are_close)
 {
 	size_t len, size;
 	unsigned class;
@@ -100,9 +102,8 @@ START_TEST(classes_hold_and_are_close)
 	ck_assert_uint_eq(mrrc_class_of(MRRC_CLASS_MAX), MRRC_CLASSES - 1);
 	ck_assert_uint_eq(mrrc_class_size(MRRC_CLASSES - 1), MRRC_CLASS_MAX);
 }
-END_TEST
 
-START_TEST(classes_keep_alignment)
+TEST(classes_keep_alignment)
 {
 	unsigned class;
 	size_t align, len;
@@ -124,11 +125,10 @@ START_TEST(classes_keep_alignment)
 		}
 	}
 }
-END_TEST
 
 /* ---- arenas -------------------------------------------------------------- */
 
-START_TEST(nothing_without_blocks)
+TEST(nothing_without_blocks)
 {
 	uintptr_t object;
 
@@ -137,10 +137,9 @@ START_TEST(nothing_without_blocks)
 	ck_assert_uint_eq(mrrc_arena_take_aligned(&arena, 100, 65536), 0);
 	ck_assert_ptr_null(mrrc_arena_idle(&arena, UINT64_MAX));
 }
-END_TEST
 
 /* Of every class as many as there is room for, and all of it back. */
-START_TEST(each_class_fills_a_block)
+TEST(each_class_fills_a_block)
 {
 	static uintptr_t object[65536];
 	struct mrrc_heap_block *block;
@@ -170,9 +169,8 @@ START_TEST(each_class_fills_a_block)
 		ck_assert(mrrc_arena_valid(&arena));
 	}
 }
-END_TEST
 
-START_TEST(idle_blocks_by_age)
+TEST(idle_blocks_by_age)
 {
 	struct mrrc_heap_block *block;
 	uintptr_t object;
@@ -190,9 +188,8 @@ START_TEST(idle_blocks_by_age)
 	block_free(block);
 	ck_assert_uint_eq(mrrc_arena_take(&arena, 5, 1, &object), 0);
 }
-END_TEST
 
-START_TEST(aligned_spans)
+TEST(aligned_spans)
 {
 	struct mrrc_heap_block *block;
 	const unsigned class = mrrc_class_of(70000);
@@ -212,9 +209,8 @@ START_TEST(aligned_spans)
 	while (n)
 		mrrc_arena_give(&arena, block, object[--n], class);
 }
-END_TEST
 
-START_TEST(find_by_any_address)
+TEST(find_by_any_address)
 {
 	static const size_t lens[] = { 1,     48,    1000,   5000,
 				       30000, 40000, 300000, 1 << 20 };
@@ -252,7 +248,6 @@ START_TEST(find_by_any_address)
 	pos = 0;
 	ck_assert(!mrrc_arena_next(block, &pos, &found, &c));
 }
-END_TEST
 
 /* All that there is room for, live; how many they are. */
 static unsigned take_live(struct mrrc_heap_block *block, unsigned class,
@@ -275,7 +270,7 @@ static void give_freed(struct mrrc_heap_block *block, unsigned class,
 }
 
 /* First for one class, then for another with parts of the same size. */
-START_TEST(pages_cut_anew)
+TEST(pages_cut_anew)
 {
 	static const size_t lens[][2] = { { 512, 576 },
 					  { 1024, 1152 },
@@ -305,7 +300,6 @@ START_TEST(pages_cut_anew)
 		give_freed(block, class, is, m);
 	}
 }
-END_TEST
 
 /* ---- against a naive model ----------------------------------------------- */
 
@@ -372,7 +366,7 @@ static void model_give(struct model *model, unsigned i)
 	model->object[i] = 0;
 }
 
-START_TEST(random_against_model)
+TEST(random_against_model)
 {
 	static struct model model;
 	const char *env = getenv("HEAP_SEED");
@@ -398,27 +392,4 @@ START_TEST(random_against_model)
 		if (model.object[i])
 			model_give(&model, i);
 	}
-}
-END_TEST
-
-Suite *heap_arena_suite(void)
-{
-	Suite *suite = suite_create("heap_arena");
-	TCase *classes = tcase_create("classes");
-	TCase *tcase = tcase_create("arena");
-
-	tcase_add_test(classes, classes_hold_and_are_close);
-	tcase_add_test(classes, classes_keep_alignment);
-	suite_add_tcase(suite, classes);
-	tcase_add_checked_fixture(tcase, arena_setup, arena_teardown);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, nothing_without_blocks);
-	tcase_add_test(tcase, each_class_fills_a_block);
-	tcase_add_test(tcase, idle_blocks_by_age);
-	tcase_add_test(tcase, aligned_spans);
-	tcase_add_test(tcase, find_by_any_address);
-	tcase_add_test(tcase, pages_cut_anew);
-	tcase_add_test(tcase, random_against_model);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

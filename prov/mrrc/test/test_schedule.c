@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* core/schedule: the paper's conditions, exactly at their boundaries. */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <string.h>
 
@@ -119,7 +119,9 @@ static uint64_t until(uint64_t period)
 	return period + period / 2 + 2 * (period / 4000);
 }
 
-START_TEST(test_first_use)
+TEST_CASE(schedule, setup, teardown);
+
+TEST(test_first_use)
 {
 	ck_assert(!use(0, MS));
 	ck_assert_int_eq(item[0].state, MRRC_SCHEDULED_USED);
@@ -136,10 +138,9 @@ START_TEST(test_first_use)
 	ck_assert_uint_eq(schedule.stats.late, 0);
 	ck_assert_uint_eq(schedule.stats.predicted, 0);
 }
-END_TEST
 
 /* Deregistered, and registered again a guard before its next use. */
-START_TEST(test_period)
+TEST(test_period)
 {
 	const uint64_t start = learn(0, 10 * MS, MS);
 	const uint64_t due = start + from(10 * MS);
@@ -160,10 +161,9 @@ START_TEST(test_period)
 	ck_assert_uint_eq(schedule.stats.late, 0);
 	ck_assert_uint_eq(schedule.stats.within_05, 1);
 }
-END_TEST
 
 /* t_c + t_p <= t_d, to the nanosecond. */
-START_TEST(test_deregistration_condition)
+LOOP_TEST(test_deregistration_condition, 0, 2)
 {
 	const uint64_t start = learn(0, MS, MS);
 	const uint64_t last = start + from(MS) - COST;
@@ -173,9 +173,8 @@ START_TEST(test_deregistration_condition)
 	else
 		says(last + 1, MRRC_STEP_NONE, 0, start + until(MS));
 }
-END_TEST
 
-START_TEST(test_short_period)
+TEST(test_short_period)
 {
 	const uint64_t start = learn(0, COST, MS);
 
@@ -187,10 +186,9 @@ START_TEST(test_short_period)
 	ck_assert(!use(0, start + 2 * MS));
 	ck_assert_uint_eq(schedule.stats.late, 1);
 }
-END_TEST
 
 /* Buffers of a call site that are used once are deregistered at once. */
-START_TEST(test_once)
+TEST(test_once)
 {
 	unsigned i;
 
@@ -202,10 +200,9 @@ START_TEST(test_once)
 	ck_assert_uint_eq(schedule.stats.dropped, 4);
 	ck_assert_uint_eq(schedule.stats.planned, 0);
 }
-END_TEST
 
 /* While an operation uses the region, there is no step for it. */
-START_TEST(test_in_use)
+TEST(test_in_use)
 {
 	struct mrrc_signature signature;
 	uint64_t now = learn(0, 10 * MS, MS);
@@ -219,10 +216,9 @@ START_TEST(test_in_use)
 	mrrc_schedule_done(&schedule, &item[0]);
 	ck_assert_int_eq(item[0].state, MRRC_SCHEDULED_USED);
 }
-END_TEST
 
 /* A use during its registration is late, and that registration serves it. */
-START_TEST(test_used_while_coming)
+TEST(test_used_while_coming)
 {
 	const uint64_t start = learn(0, 10 * MS, MS);
 	const uint64_t due = start + from(10 * MS);
@@ -236,10 +232,9 @@ START_TEST(test_used_while_coming)
 	ck_assert_int_eq(item[0].state, MRRC_SCHEDULED_IN_USE);
 	mrrc_schedule_done(&schedule, &item[0]);
 }
-END_TEST
 
 /* A use that is earlier than any before is late, and ends the plan. */
-START_TEST(test_used_while_planned)
+TEST(test_used_while_planned)
 {
 	const uint64_t start = learn(0, 10 * MS, MS);
 
@@ -256,9 +251,8 @@ START_TEST(test_used_while_planned)
 	says(start + 5 * MS + MS / 2, MRRC_STEP_NONE, 0,
 	     start + 5 * MS + 5 * MS - 5 * MS / 32 - 5 * MS / 8002 - COST);
 }
-END_TEST
 
-START_TEST(test_forget)
+LOOP_TEST(test_forget, 0, 4)
 {
 	const uint64_t start = learn(0, 10 * MS, MS);
 
@@ -274,10 +268,9 @@ START_TEST(test_forget)
 	ck_assert_int_eq(item[0].state, MRRC_SCHEDULED_OUT);
 	says(start + 100 * MS, MRRC_STEP_NONE, 0, UINT64_MAX);
 }
-END_TEST
 
 /* Registrations for many uses at once begin early enough: no use is late. */
-START_TEST(test_spaced)
+TEST(test_spaced)
 {
 	uint64_t now, start = 0, wake;
 	enum mrrc_step step;
@@ -304,10 +297,9 @@ START_TEST(test_spaced)
 	for (i = 0; i < MANY; i++)
 		ck_assert(use(i, start + from(10 * MS)));
 }
-END_TEST
 
 /* A due registration comes before the judging of used regions. */
-START_TEST(test_turns)
+TEST(test_turns)
 {
 	const uint64_t start = learn(0, 10 * MS, MS);
 	const uint64_t due = start + from(10 * MS) - COST;
@@ -320,10 +312,9 @@ START_TEST(test_turns)
 	mrrc_schedule_registered(&schedule, &item[0]);
 	says(due, MRRC_STEP_DEREGISTER, 2, 0);
 }
-END_TEST
 
 /* With a cost model of zeroes the schedule ends, too. */
-START_TEST(test_no_cost)
+TEST(test_no_cost)
 {
 	static const struct mrrc_cost none = { .page = 4096 };
 
@@ -332,10 +323,9 @@ START_TEST(test_no_cost)
 	says(0, MRRC_STEP_NONE, 0, 1);
 	says(1, MRRC_STEP_NONE, 0, 3);
 }
-END_TEST
 
 /* A region with endless cost is never planned, and is kept for long. */
-START_TEST(test_vast_cost)
+TEST(test_vast_cost)
 {
 	static const struct mrrc_cost vast = {
 		.reg_page = 9e14,
@@ -352,28 +342,4 @@ START_TEST(test_vast_cost)
 	     MS + 64 * (UINT64_C(10000000000000000) + 2 * QUEUE) + 1);
 	learn(0, period, MS);
 	says(MS, MRRC_STEP_NONE, 0, MS + until(period));
-}
-END_TEST
-
-Suite *schedule_suite(void)
-{
-	Suite *suite = suite_create("schedule");
-	TCase *tcase = tcase_create("schedule");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, test_first_use);
-	tcase_add_test(tcase, test_period);
-	tcase_add_loop_test(tcase, test_deregistration_condition, 0, 2);
-	tcase_add_test(tcase, test_short_period);
-	tcase_add_test(tcase, test_once);
-	tcase_add_test(tcase, test_in_use);
-	tcase_add_test(tcase, test_used_while_coming);
-	tcase_add_test(tcase, test_used_while_planned);
-	tcase_add_loop_test(tcase, test_forget, 0, 4);
-	tcase_add_test(tcase, test_spaced);
-	tcase_add_test(tcase, test_turns);
-	tcase_add_test(tcase, test_no_cost);
-	tcase_add_test(tcase, test_vast_cost);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

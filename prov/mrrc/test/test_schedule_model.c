@@ -4,7 +4,7 @@
  * use the same predictor.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <string.h>
 
@@ -191,8 +191,10 @@ static void model_use(unsigned i, uint64_t now, uint64_t turn)
 	model[i].turn = turn;
 }
 
+TEST_CASE(schedule_model, NULL, NULL);
+
 /* Rounds of the same buffers, some left out, some for once, with noise. */
-START_TEST(test_model)
+LOOP_TEST(test_model, 0, 8)
 {
 	struct seed seed = seed_init("schedule", _i);
 	const uint64_t pause = MS << seed_below(&seed, 4);
@@ -224,15 +226,4 @@ START_TEST(test_model)
 	ck_assert_uint_gt(schedule.stats.planned, 0);
 	ck_assert_uint_gt(schedule.stats.predicted, 0);
 	mrrc_predict_fini(&predict);
-}
-END_TEST
-
-Suite *schedule_model_suite(void)
-{
-	Suite *suite = suite_create("schedule_model");
-	TCase *tcase = tcase_create("schedule_model");
-
-	tcase_add_loop_test(tcase, test_model, 0, 8);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

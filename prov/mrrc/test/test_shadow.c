@@ -4,7 +4,7 @@
  * LRU page by page, and case by case.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -209,8 +209,10 @@ static void model_compare(void)
 	ck_assert_double_eq_tol(shadow.over, model.over, 1e-6);
 }
 
+TEST_CASE(shadow, NULL, NULL);
+
 /* A region has its hint; here some ranges share one, so that many are wrong. */
-START_TEST(test_model)
+TEST(test_model)
 {
 	uint32_t hints[8] = { 0 };
 	unsigned long seed = 1;
@@ -241,11 +243,10 @@ START_TEST(test_model)
 	}
 	close_it();
 }
-END_TEST
 
 /* ---- cases ---- */
 
-START_TEST(test_lru)
+TEST(test_lru)
 {
 	open_with(4, SIZE_MAX);
 	use(10, 2, true);
@@ -256,9 +257,8 @@ START_TEST(test_lru)
 	ck_assert(!has(20, 2));
 	close_it();
 }
-END_TEST
 
-START_TEST(test_few_regions)
+TEST(test_few_regions)
 {
 	open_with(1000, 2);
 	use(10, 1, true);
@@ -269,10 +269,9 @@ START_TEST(test_few_regions)
 	ck_assert(!has(10, 1));
 	close_it();
 }
-END_TEST
 
 /* Only what is missing is charged. */
-START_TEST(test_gap)
+TEST(test_gap)
 {
 	open_with(16, SIZE_MAX);
 	use(10, 2, true);
@@ -284,9 +283,8 @@ START_TEST(test_gap)
 	ck_assert_uint_eq(shadow.index.count, 3);
 	close_it();
 }
-END_TEST
 
-START_TEST(test_affords)
+TEST(test_affords)
 {
 	open_with(16, SIZE_MAX);
 	/* nothing spent: nothing to lose */
@@ -301,10 +299,9 @@ START_TEST(test_affords)
 	ck_assert(mrrc_shadow_affords(&shadow, 2 * PAGE));
 	close_it();
 }
-END_TEST
 
 /* What the policy evicted and LRU has may return, as what was so before did. */
-START_TEST(test_at_risk)
+TEST(test_at_risk)
 {
 	open_with(16, SIZE_MAX);
 	use(10, 2, true);
@@ -342,10 +339,9 @@ START_TEST(test_at_risk)
 	ck_assert_double_eq(shadow.gone, 71);
 	close_it();
 }
-END_TEST
 
 /* The policy registers again what LRU has. */
-START_TEST(test_lost)
+TEST(test_lost)
 {
 	open_with(16, SIZE_MAX);
 	use(10, 2, true);
@@ -354,10 +350,9 @@ START_TEST(test_lost)
 	ck_assert_double_eq(shadow.over, price(2));
 	close_it();
 }
-END_TEST
 
 /* An overhead is shared by the regions of a batch. */
-START_TEST(test_batch)
+TEST(test_batch)
 {
 	struct mrrc_cost batch = cost;
 
@@ -367,10 +362,9 @@ START_TEST(test_batch)
 	ck_assert_double_eq_tol(shadow.spent, .999 * (price(2) - 4.5), 1e-9);
 	close_it();
 }
-END_TEST
 
 /* Larger than the limit: the cache itself has no room for it, either. */
-START_TEST(test_too_large)
+TEST(test_too_large)
 {
 	open_with(4, SIZE_MAX);
 	use(10, 4, true);
@@ -379,12 +373,12 @@ START_TEST(test_too_large)
 	ck_assert(has(10, 4));
 	close_it();
 }
-END_TEST
 
 /* More ranges than there is memory for, far from each other and near. */
-START_TEST(test_thin)
+LOOP_TEST(test_thin, 0, 3)
 {
-	const size_t stride = _i;
+	static const size_t strides[] = { 1, 3, 16 };
+	const size_t stride = strides[_i];
 	const size_t limit = 20000;
 	double over, spent;
 	size_t i, had;
@@ -417,10 +411,9 @@ START_TEST(test_thin)
 	ck_assert(mrrc_shadow_valid(&shadow));
 	close_it();
 }
-END_TEST
 
 /* All ranges are of one block: half of the addresses are all, or none. */
-START_TEST(test_thin_block)
+LOOP_TEST(test_thin_block, 0, 8)
 {
 	const uintptr_t block = _i * 64ul * 1024;
 	struct mrrc_cost fine = cost;
@@ -434,13 +427,12 @@ START_TEST(test_thin_block)
 	ck_assert(mrrc_shadow_valid(&shadow));
 	close_it();
 }
-END_TEST
 
 /*
  * Memory that malloc had given out before, where a range that was never used
  * looks like one of 1 << 60 and more: a hint that is none does not lead there.
  */
-START_TEST(test_garbage)
+TEST(test_garbage)
 {
 	const uintptr_t start = UINT64_C(2) << 60;
 	uint32_t other = 7;
@@ -455,7 +447,6 @@ START_TEST(test_garbage)
 	ck_assert(mrrc_shadow_valid(&shadow));
 	close_it();
 }
-END_TEST
 
 /* ---- gdl, which is compared with it ---- */
 
@@ -528,7 +519,7 @@ static double few_buffers(const char *policy)
 	return sum;
 }
 
-START_TEST(test_few_buffers)
+TEST(test_few_buffers)
 {
 	const double lru = few_buffers("lru:batch=16");
 
@@ -536,7 +527,6 @@ START_TEST(test_few_buffers)
 	/* or this would show nothing */
 	ck_assert_double_ge(few_buffers("gdl:duel=0"), 1.2 * lru);
 }
-END_TEST
 
 /*
  * Small buffers with many uses, then large ones: those are used in turn as soon
@@ -560,17 +550,16 @@ static double burst(const char *policy)
 	return sum;
 }
 
-START_TEST(test_burst)
+TEST(test_burst)
 {
 	const double lru = burst("lru:batch=16");
 
 	ck_assert_double_le(burst("gdl"), 1.05 * lru);
 	ck_assert_double_ge(burst("gdl:duel=0"), 1.2 * lru);
 }
-END_TEST
 
 /* What the program unmaps is no fault of the policy, which LRU would avoid. */
-START_TEST(test_invalidated)
+TEST(test_invalidated)
 {
 	struct mrrc_region_list gone = TAILQ_HEAD_INITIALIZER(gone);
 	unsigned hits = 0, i;
@@ -585,9 +574,8 @@ START_TEST(test_invalidated)
 	ck_assert_uint_ge(hits, 20000 / 3);
 	close_cache();
 }
-END_TEST
 
-START_TEST(test_no_memory)
+TEST(test_no_memory)
 {
 	int ret;
 
@@ -596,34 +584,4 @@ START_TEST(test_no_memory)
 	ck_assert(fault_disarm());
 	ck_assert_int_eq(ret, -ENOMEM);
 	ck_assert_uint_eq(fault_leaks(), 0);
-}
-END_TEST
-
-Suite *shadow_suite(void)
-{
-	static const int strides[] = { 1, 3, 16 };
-	Suite *suite = suite_create("shadow");
-	TCase *tcase = tcase_create("shadow");
-	size_t i;
-
-	tcase_add_test(tcase, test_model);
-	tcase_add_test(tcase, test_lru);
-	tcase_add_test(tcase, test_few_regions);
-	tcase_add_test(tcase, test_gap);
-	tcase_add_test(tcase, test_affords);
-	tcase_add_test(tcase, test_at_risk);
-	tcase_add_test(tcase, test_lost);
-	tcase_add_test(tcase, test_batch);
-	tcase_add_test(tcase, test_too_large);
-	for (i = 0; i < sizeof(strides) / sizeof(strides[0]); i++)
-		tcase_add_loop_test(tcase, test_thin, strides[i],
-				    strides[i] + 1);
-	tcase_add_loop_test(tcase, test_thin_block, 0, 8);
-	tcase_add_test(tcase, test_garbage);
-	tcase_add_test(tcase, test_few_buffers);
-	tcase_add_test(tcase, test_burst);
-	tcase_add_test(tcase, test_invalidated);
-	tcase_add_test(tcase, test_no_memory);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

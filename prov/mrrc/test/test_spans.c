@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* core/spans: overlapping ranges, at their edges and against a list of all. */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include "core/spans.h"
 #include "seed.h"
@@ -24,7 +24,9 @@ static void setup(void)
 	mrrc_spans_init(&spans);
 }
 
-START_TEST(test_edges)
+TEST_CASE(spans, setup, NULL);
+
+TEST(test_edges)
 {
 	add(0, 100, 10);
 	ck_assert_ptr_null(mrrc_spans_first(&spans, 90, 10));
@@ -35,10 +37,9 @@ START_TEST(test_edges)
 	ck_assert_ptr_null(mrrc_spans_at(&spans, 99));
 	ck_assert_ptr_null(mrrc_spans_at(&spans, 101));
 }
-END_TEST
 
 /* One that begins far below, behind others that end before. */
-START_TEST(test_long_below)
+TEST(test_long_below)
 {
 	add(0, 10, 1000);
 	add(1, 20, 5);
@@ -48,9 +49,8 @@ START_TEST(test_long_below)
 	ck_assert_ptr_eq(mrrc_spans_first(&spans, 500, 1), &span[0]);
 	ck_assert_ptr_eq(mrrc_spans_next(&span[0], 500, 1), &span[2]);
 }
-END_TEST
 
-START_TEST(test_resize)
+TEST(test_resize)
 {
 	add(0, 10, 5);
 	add(1, 12, 1);
@@ -59,10 +59,9 @@ START_TEST(test_resize)
 	mrrc_spans_resize(&spans, &span[0], 5);
 	ck_assert_ptr_null(mrrc_spans_first(&spans, 15, 1));
 }
-END_TEST
 
 /* Two with the same range are two. */
-START_TEST(test_equal)
+TEST(test_equal)
 {
 	struct mrrc_span *first, *second;
 
@@ -80,7 +79,6 @@ START_TEST(test_equal)
 	ck_assert_ptr_null(mrrc_spans_at(&spans, 10));
 	ck_assert_uint_eq(spans.count, 0);
 }
-END_TEST
 
 static bool overlaps(unsigned i, uintptr_t start, size_t len)
 {
@@ -88,7 +86,7 @@ static bool overlaps(unsigned i, uintptr_t start, size_t len)
 	       start < span[i].start + span[i].len;
 }
 
-START_TEST(test_random)
+TEST(test_random)
 {
 	bool in[MANY] = { false };
 	struct mrrc_span *at;
@@ -120,20 +118,4 @@ START_TEST(test_random)
 			want += in[j] && overlaps(j, start, len);
 		ck_assert_uint_eq(found, want);
 	}
-}
-END_TEST
-
-Suite *spans_suite(void)
-{
-	Suite *suite = suite_create("spans");
-	TCase *tcase = tcase_create("spans");
-
-	tcase_add_checked_fixture(tcase, setup, NULL);
-	tcase_add_test(tcase, test_edges);
-	tcase_add_test(tcase, test_long_below);
-	tcase_add_test(tcase, test_resize);
-	tcase_add_test(tcase, test_equal);
-	tcase_add_test(tcase, test_random);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -3,11 +3,13 @@
  * core/stats: every counter has a name of its own and a text.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include "core/stats.h"
 
-START_TEST(test_names)
+TEST_CASE(stats, NULL, NULL);
+
+TEST(test_names)
 {
 	int i, j;
 
@@ -17,15 +19,4 @@ START_TEST(test_names)
 		for (j = 0; j < i; j++)
 			ck_assert_str_ne(mrrc_stat_name(i), mrrc_stat_name(j));
 	}
-}
-END_TEST
-
-Suite *stats_suite(void)
-{
-	Suite *suite = suite_create("stats");
-	TCase *tcase = tcase_create("stats");
-
-	tcase_add_test(tcase, test_names);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }
