@@ -5,6 +5,7 @@
 #include "config.h"
 /* before another `cache` */
 #include "sys/cache_mt_priv.h"
+#include "case.h"
 #include "budget_fixture.h"
 #include "mt_fixture.h"
 
@@ -54,7 +55,9 @@ static size_t used(void)
 	return bytes;
 }
 
-START_TEST(test_used)
+TEST_CASE(cache_budget, setup, teardown);
+
+TEST(test_used)
 {
 	struct mrrc_region *region = get(0, 4);
 
@@ -69,10 +72,9 @@ START_TEST(test_used)
 	ck_assert_int_eq(try_get(10, 1, MRRC_RW, &region), -EINVAL);
 	ck_assert_uint_eq(used(), page);
 }
-END_TEST
 
 /* At the budget a miss evicts, before the cache is full. */
-START_TEST(test_evicts)
+TEST(test_evicts)
 {
 	unsigned i;
 
@@ -84,10 +86,9 @@ START_TEST(test_evicts)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_EVICTIONS), 14);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_FULL), 0);
 }
-END_TEST
 
 /* What operations hold is beyond the budget, and not kept. */
-START_TEST(test_held)
+TEST(test_held)
 {
 	struct mrrc_region *all = get(0, BUDGET_PAGES), *more = get(40, 8);
 
@@ -99,10 +100,9 @@ START_TEST(test_held)
 	touch(40, 8);
 	ck_assert_uint_eq(used(), 8 * page);
 }
-END_TEST
 
 /* Without a helper the next call deregisters; with one nothing is needed. */
-START_TEST(test_gives)
+LOOP_TEST(test_gives, 0, 2)
 {
 	const bool helper = _i;
 	unsigned i;
@@ -129,10 +129,9 @@ START_TEST(test_gives)
 	mrrc_budget_put(b, 8 * page);
 	ck_assert_uint_le(fake.live_bytes, (BUDGET_PAGES - 8) * page);
 }
-END_TEST
 
 /* Another cache of the process has the bytes. */
-START_TEST(test_second)
+TEST(test_second)
 {
 	struct mrrc_cache_mt *other;
 	struct mrrc_region *region;
@@ -155,7 +154,6 @@ START_TEST(test_second)
 	ck_assert_int_eq(mrrc_cache_mt_close(other), 0);
 	ck_assert_uint_eq(used(), 4 * page);
 }
-END_TEST
 
 static int register_ahead(uint64_t token)
 {
@@ -164,7 +162,7 @@ static int register_ahead(uint64_t token)
 }
 
 /* What is registered ahead of use has nothing evicted, here or elsewhere. */
-START_TEST(test_gentle)
+TEST(test_gentle)
 {
 	static struct mrrc_mon_ops ops;
 	uint64_t token, evictions;
@@ -197,22 +195,4 @@ START_TEST(test_gentle)
 	mrrc_mon_close(mt_mon);
 	ck_assert_int_eq(mrrc_mon_open_ops(&fake_mon_ops, NULL, &mt_mon), 0);
 	ck_assert_int_eq(open_with(false, &cache), 0);
-}
-END_TEST
-
-Suite *cache_budget_suite(void)
-{
-	Suite *suite = suite_create("cache_budget");
-	TCase *tcase = tcase_create("cache_budget");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, test_used);
-	tcase_add_test(tcase, test_evicts);
-	tcase_add_test(tcase, test_held);
-	tcase_add_loop_test(tcase, test_gives, 0, 2);
-	tcase_add_test(tcase, test_second);
-	tcase_add_test(tcase, test_gentle);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -7,7 +7,7 @@
 /* before another `cache` */
 #include "sys/cache_mt_priv.h"
 #include "mt_fixture.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -54,7 +54,9 @@ static int leave_alone(struct mrrc_region *held)
 	return mrrc_cache_mt_close(cache) || fake.live != live ? 3 : 0;
 }
 
-START_TEST(test_left_alone)
+TEST_CASE(cache_child, mt_setup, mt_teardown);
+
+TEST(test_left_alone)
 {
 	struct mrrc_region *held = get(4, 1);
 	pid_t pid;
@@ -75,7 +77,6 @@ START_TEST(test_left_alone)
 	expect_killed(pid);
 	put(held);
 }
-END_TEST
 
 /* ---- locks that are held ---- */
 
@@ -115,7 +116,7 @@ static int use_all(struct mrrc_region *held)
 	return mrrc_cache_mt_held(cache) || mrrc_cache_mt_close(cache) ? 3 : 0;
 }
 
-START_TEST(test_locked)
+TEST(test_locked)
 {
 	struct mrrc_region *held = get(4, 1);
 	pthread_t thread;
@@ -138,7 +139,6 @@ START_TEST(test_locked)
 	expect_killed(pid);
 	put(held);
 }
-END_TEST
 
 /* ---- a thread that ends has the lock of all tables ---- */
 
@@ -178,7 +178,7 @@ static int make_table(void)
 	return !mrrc_hints_get(&list);
 }
 
-START_TEST(test_tables_locked)
+TEST(test_tables_locked)
 {
 	pthread_t thread;
 	pid_t pid;
@@ -196,19 +196,4 @@ START_TEST(test_tables_locked)
 	sem_post(&go_on);
 	pthread_join(thread, NULL);
 	expect_killed(pid);
-}
-END_TEST
-
-Suite *cache_child_suite(void)
-{
-	Suite *suite = suite_create("cache_child");
-	TCase *tcase = tcase_create("cache_child");
-
-	tcase_set_timeout(tcase, 60);
-	tcase_add_checked_fixture(tcase, mt_setup, mt_teardown);
-	tcase_add_test(tcase, test_left_alone);
-	tcase_add_test(tcase, test_locked);
-	tcase_add_test(tcase, test_tables_locked);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -4,7 +4,7 @@
  * of the system is reached.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 
@@ -53,7 +53,9 @@ static bool copies(unsigned first, size_t len)
 	return copy;
 }
 
-START_TEST(test_set_cost)
+TEST_CASE(cache_cost, setup, teardown);
+
+TEST(test_set_cost)
 {
 	ck_assert_uint_eq(stat_of(MRRC_STAT_COST_REG_PAGE), 1000);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_COST_REG), 8000);
@@ -61,9 +63,8 @@ START_TEST(test_set_cost)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_COST_DEREG), 1000);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_COST_COPY_PAGE), 1000);
 }
-END_TEST
 
-START_TEST(test_hot)
+TEST(test_hot)
 {
 	int i;
 
@@ -81,9 +82,8 @@ START_TEST(test_hot)
 	mrrc_cache_mt_flush(cache);
 	ck_assert(copies(3, 100));
 }
-END_TEST
 
-START_TEST(test_partly)
+TEST(test_partly)
 {
 	bool copy;
 
@@ -100,10 +100,9 @@ START_TEST(test_partly)
 	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 1);
 	put_pieces();
 }
-END_TEST
 
 /* Nothing would be kept, so a registration is for this once. */
-START_TEST(test_no_monitor)
+TEST(test_no_monitor)
 {
 	int i;
 
@@ -125,9 +124,8 @@ START_TEST(test_no_monitor)
 	ck_assert(!copies(3, 100));
 	ck_assert_uint_eq(fake.live, 0);
 }
-END_TEST
 
-START_TEST(test_arguments)
+TEST(test_arguments)
 {
 	bool copy = true;
 
@@ -142,12 +140,11 @@ START_TEST(test_arguments)
 						   9, MRRC_RW, 1, &plan, &copy),
 			 -EFAULT);
 }
-END_TEST
 
 /* ---- limits ---- */
 
 /* Little goes at first; it was enough. */
-START_TEST(test_room_some)
+TEST(test_room_some)
 {
 	unsigned i;
 
@@ -160,10 +157,9 @@ START_TEST(test_room_some)
 	ck_assert_uint_ge(stat_of(MRRC_STAT_REGIONS), MT_REGIONS / 2);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_REG_FAILURES), 1);
 }
-END_TEST
 
 /* What is in use stays, and the rest goes before giving up. */
-START_TEST(test_room_all)
+TEST(test_room_all)
 {
 	struct mrrc_region *held = get(0, 1), *region = NULL;
 	unsigned i;
@@ -176,7 +172,6 @@ START_TEST(test_room_all)
 	put(held);
 	touch(40, 1);
 }
-END_TEST
 
 static void hook_leave(void *arg, uintptr_t start, size_t len)
 {
@@ -186,7 +181,7 @@ static void hook_leave(void *arg, uintptr_t start, size_t len)
 }
 
 /* What an event left makes room, where nothing is idle. */
-START_TEST(test_room_left)
+TEST(test_room_left)
 {
 	touch(0, 1);
 	fake.max_live = 1;
@@ -195,7 +190,6 @@ START_TEST(test_room_left)
 	ck_assert_uint_eq(fake.live, 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_EVICTIONS), 0);
 }
-END_TEST
 
 static unsigned refused;
 
@@ -208,7 +202,7 @@ static void hook_refill(void *arg, uintptr_t start, size_t len)
 	atomic_store(&fake.fail_in, 1);
 }
 
-START_TEST(test_room_taken)
+TEST(test_room_taken)
 {
 	struct mrrc_region *region = NULL;
 
@@ -219,10 +213,9 @@ START_TEST(test_room_taken)
 	ck_assert_uint_lt(refused, 20);
 	fake.hook = NULL;
 }
-END_TEST
 
 /* Every nth registration fails, whatever n: nothing stays, nothing doubles. */
-START_TEST(test_nth)
+LOOP_TEST(test_nth, 1, 12)
 {
 	struct mrrc_region *region;
 	unsigned done = 0, i;
@@ -243,25 +236,4 @@ START_TEST(test_nth)
 	mrrc_cache_mt_flush(cache);
 	ck_assert_uint_eq(fake.live, 0);
 	ck_assert_uint_eq(fake.regs, fake.deregs);
-}
-END_TEST
-
-Suite *cache_cost_suite(void)
-{
-	Suite *suite = suite_create("cache_cost");
-	TCase *tcase = tcase_create("cache_cost");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, test_set_cost);
-	tcase_add_test(tcase, test_hot);
-	tcase_add_test(tcase, test_partly);
-	tcase_add_test(tcase, test_no_monitor);
-	tcase_add_test(tcase, test_arguments);
-	tcase_add_test(tcase, test_room_some);
-	tcase_add_test(tcase, test_room_all);
-	tcase_add_test(tcase, test_room_left);
-	tcase_add_test(tcase, test_room_taken);
-	tcase_add_loop_test(tcase, test_nth, 1, 12);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -3,14 +3,16 @@
  * sys/cache_mt: events at every moment, and monitors that refuse or fail.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 
 #include "fault.h"
 #include "mt_fixture.h"
 
-START_TEST(test_invalidate_held)
+TEST_CASE(cache_event, mt_setup, mt_teardown);
+
+TEST(test_invalidate_held)
 {
 	struct mrrc_region *a = get(0, 4);
 	struct mrrc_region *b;
@@ -31,9 +33,8 @@ START_TEST(test_invalidate_held)
 	put(b);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_INVALIDATIONS), 1);
 }
-END_TEST
 
-START_TEST(test_invalidate_idle)
+TEST(test_invalidate_idle)
 {
 	unsigned unwatches;
 
@@ -55,9 +56,8 @@ START_TEST(test_invalidate_idle)
 	ck_assert_uint_eq(fake_mon_of(mt_mon)->unwatches, unwatches);
 	ck_assert_uint_eq(fake.live, 0);
 }
-END_TEST
 
-START_TEST(test_pending_event)
+TEST(test_pending_event)
 {
 	/* The event was not read yet: the lookup reads it. */
 	touch(0, 1);
@@ -68,9 +68,8 @@ START_TEST(test_pending_event)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 0);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_BUSY), 1);
 }
-END_TEST
 
-START_TEST(test_busy)
+TEST(test_busy)
 {
 	touch(0, 1);
 	fake_mon_of(mt_mon)->busy = 3;
@@ -86,7 +85,6 @@ START_TEST(test_busy)
 	touch(0, 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 2);
 }
-END_TEST
 
 /* ---- events between watching and inserting ---- */
 
@@ -98,7 +96,7 @@ static void hook_raise(void *arg, uintptr_t start, size_t len)
 	fake.hook = NULL;
 }
 
-START_TEST(test_raced)
+LOOP_TEST(test_raced, 0, 2)
 {
 	struct mrrc_region *region;
 
@@ -115,7 +113,6 @@ START_TEST(test_raced)
 	touch(4, 2);
 	ck_assert_uint_eq(fake.live, 1);
 }
-END_TEST
 
 /* The event is read, not yet handled, as this thread takes the lock. */
 static void read_event(void)
@@ -125,7 +122,7 @@ static void read_event(void)
 	fake_mon_read(mt_mon);
 }
 
-START_TEST(test_read_before_lookup)
+TEST(test_read_before_lookup)
 {
 	touch(4, 2);
 	fault_at(FAULT_LOCK, read_event);
@@ -134,14 +131,13 @@ START_TEST(test_read_before_lookup)
 	ck_assert_uint_eq(fake.regs, 2);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 0);
 }
-END_TEST
 
 static void read_before_insertion(struct mrrc_mon *mon)
 {
 	fault_at(FAULT_LOCK, read_event);
 }
 
-START_TEST(test_read_before_insertion)
+TEST(test_read_before_insertion)
 {
 	struct mrrc_region *region;
 
@@ -151,14 +147,13 @@ START_TEST(test_read_before_insertion)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_RACED), 1);
 	put(region);
 }
-END_TEST
 
 static void stay_busy(struct mrrc_mon *mon)
 {
 	fake_mon_of(mon)->busy = 1000;
 }
 
-START_TEST(test_busy_insertion)
+TEST(test_busy_insertion)
 {
 	struct mrrc_region *region;
 
@@ -169,7 +164,6 @@ START_TEST(test_busy_insertion)
 	put(region);
 	fake_mon_of(mt_mon)->busy = 0;
 }
-END_TEST
 
 static void hook_invalidate(void *arg, uintptr_t start, size_t len)
 {
@@ -178,7 +172,7 @@ static void hook_invalidate(void *arg, uintptr_t start, size_t len)
 }
 
 /* The application tells of a range while it is registered. */
-START_TEST(test_invalidate_pending)
+TEST(test_invalidate_pending)
 {
 	struct mrrc_region *region;
 
@@ -188,7 +182,6 @@ START_TEST(test_invalidate_pending)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_RACED), 1);
 	put(region);
 }
-END_TEST
 
 static void unmap_first(void)
 {
@@ -202,7 +195,7 @@ static void after_lookup(void)
 }
 
 /* A merged plan has pages that were unmapped before they are pending. */
-START_TEST(test_raced_merge)
+TEST(test_raced_merge)
 {
 	struct mrrc_region *region;
 
@@ -216,10 +209,9 @@ START_TEST(test_raced_merge)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_RACED), 1);
 	put(region);
 }
-END_TEST
 
 /* The same of several pieces, which are pending one after the other. */
-START_TEST(test_raced_merge_pieces)
+TEST(test_raced_merge_pieces)
 {
 	touch(0, 1);
 	touch(3, 1);
@@ -232,7 +224,6 @@ START_TEST(test_raced_merge_pieces)
 	put_pieces();
 	touch(0, 1);
 }
-END_TEST
 
 static void hook_elsewhere(void *arg, uintptr_t start, size_t len)
 {
@@ -240,14 +231,13 @@ static void hook_elsewhere(void *arg, uintptr_t start, size_t len)
 	fake.hook = NULL;
 }
 
-START_TEST(test_raced_elsewhere)
+TEST(test_raced_elsewhere)
 {
 	/* An unmap elsewhere costs a drain, not the registration. */
 	fake.hook = hook_elsewhere;
 	touch(4, 2);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), 1);
 }
-END_TEST
 
 static void hook_get(void *arg, uintptr_t start, size_t len)
 {
@@ -257,7 +247,7 @@ static void hook_get(void *arg, uintptr_t start, size_t len)
 	*other = get(4, 2);
 }
 
-START_TEST(test_duplicate)
+TEST(test_duplicate)
 {
 	struct mrrc_region *other = NULL;
 	struct mrrc_region *region;
@@ -273,7 +263,6 @@ START_TEST(test_duplicate)
 	put(region);
 	put(other);
 }
-END_TEST
 
 static void hook_flush(void *arg, uintptr_t start, size_t len)
 {
@@ -281,7 +270,7 @@ static void hook_flush(void *arg, uintptr_t start, size_t len)
 	mrrc_cache_mt_flush(cache);
 }
 
-START_TEST(test_pending_stays_watched)
+TEST(test_pending_stays_watched)
 {
 	struct mrrc_region *later = get(20, 1);
 
@@ -295,9 +284,8 @@ START_TEST(test_pending_stays_watched)
 	ck_assert_uint_eq(fake.live, 2);
 	put(later);
 }
-END_TEST
 
-START_TEST(test_two_caches)
+TEST(test_two_caches)
 {
 	struct mrrc_cache_mt *first = cache;
 	struct mrrc_cache_mt *second;
@@ -321,11 +309,10 @@ START_TEST(test_two_caches)
 	ck_assert_int_eq(mrrc_cache_mt_close(second), 0);
 	ck_assert_uint_eq(fake.live, 1);
 }
-END_TEST
 
 /* ---- nothing watches ---- */
 
-START_TEST(test_no_monitor)
+TEST(test_no_monitor)
 {
 	struct mrrc_cache_mt *outer = cache;
 	struct mrrc_mon *saved = mt_mon;
@@ -343,7 +330,6 @@ START_TEST(test_no_monitor)
 	mt_mon = saved;
 	cache = outer;
 }
-END_TEST
 
 static const struct {
 	int watch_rc;
@@ -357,7 +343,7 @@ static const struct {
 	{ 0, true, MRRC_STAT_UNCACHED_NOT_PRIVATE },
 };
 
-START_TEST(test_refused)
+LOOP_TEST(test_refused, 0, sizeof(refusals) / sizeof(refusals[0]))
 {
 	struct fake_mon *state = fake_mon_of(mt_mon);
 	struct mrrc_region *region;
@@ -385,9 +371,8 @@ START_TEST(test_refused)
 	ck_assert(fake_mon_none(mt_mon, 4, 6));
 	ck_assert(room || fake_mon_all(mt_mon, 0, 2));
 }
-END_TEST
 
-START_TEST(test_monitor_fails)
+LOOP_TEST(test_monitor_fails, 0, 2)
 {
 	struct mrrc_region *held = get(0, 2);
 
@@ -409,34 +394,4 @@ START_TEST(test_monitor_fails)
 	ck_assert_uint_eq(fake.live, 1);
 	put(held);
 	ck_assert_uint_eq(fake.live, 0);
-}
-END_TEST
-
-Suite *cache_event_suite(void)
-{
-	Suite *suite = suite_create("cache_event");
-	TCase *tcase = tcase_create("cache_event");
-
-	tcase_add_checked_fixture(tcase, mt_setup, mt_teardown);
-	tcase_add_test(tcase, test_invalidate_held);
-	tcase_add_test(tcase, test_invalidate_idle);
-	tcase_add_test(tcase, test_pending_event);
-	tcase_add_test(tcase, test_busy);
-	tcase_add_loop_test(tcase, test_raced, 0, 2);
-	tcase_add_test(tcase, test_read_before_lookup);
-	tcase_add_test(tcase, test_read_before_insertion);
-	tcase_add_test(tcase, test_busy_insertion);
-	tcase_add_test(tcase, test_invalidate_pending);
-	tcase_add_test(tcase, test_raced_merge);
-	tcase_add_test(tcase, test_raced_merge_pieces);
-	tcase_add_test(tcase, test_raced_elsewhere);
-	tcase_add_test(tcase, test_duplicate);
-	tcase_add_test(tcase, test_pending_stays_watched);
-	tcase_add_test(tcase, test_two_caches);
-	tcase_add_test(tcase, test_no_monitor);
-	tcase_add_loop_test(tcase, test_refused, 0,
-			    sizeof(refusals) / sizeof(refusals[0]));
-	tcase_add_loop_test(tcase, test_monitor_fails, 0, 2);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

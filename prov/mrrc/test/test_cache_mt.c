@@ -5,7 +5,7 @@
  * test_cache_uffd.c; threads: race_mon.c.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 
@@ -13,7 +13,9 @@
 #include "fault.h"
 #include "sys/vm.h"
 
-START_TEST(test_arguments)
+TEST_CASE(cache_mt, mt_setup, mt_teardown);
+
+TEST(test_arguments)
 {
 	struct mrrc_region *region = NULL;
 	char *ptr = (char *) base;
@@ -36,9 +38,8 @@ START_TEST(test_arguments)
 	ck_assert_ptr_null(region);
 	ck_assert_uint_eq(fake.regs, 0);
 }
-END_TEST
 
-START_TEST(test_hit)
+TEST(test_hit)
 {
 	struct mrrc_region *a, *b, *c;
 
@@ -62,9 +63,8 @@ START_TEST(test_hit)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_PINNED), 2 * page);
 	ck_assert(fake_mon_all(mt_mon, 10, 12));
 }
-END_TEST
 
-START_TEST(test_bytes_of_a_page)
+TEST(test_bytes_of_a_page)
 {
 	struct mrrc_region *region;
 	unsigned i;
@@ -84,10 +84,9 @@ START_TEST(test_bytes_of_a_page)
 	ck_assert_uint_eq(region->len, 2 * page);
 	put(region);
 }
-END_TEST
 
 /* One region is asked for: overlaps are registered again, in one. */
-START_TEST(test_merge)
+TEST(test_merge)
 {
 	struct mrrc_region *held = get(0, 4);
 
@@ -106,9 +105,8 @@ START_TEST(test_merge)
 	/* Its pages stay watched: the wider region covers them. */
 	ck_assert(fake_mon_all(mt_mon, 0, 6));
 }
-END_TEST
 
-START_TEST(test_merge_once_used)
+TEST(test_merge_once_used)
 {
 	touch(0, 4);
 	touch(2, 4);
@@ -118,9 +116,8 @@ START_TEST(test_merge_once_used)
 	ck_assert(fake_mon_none(mt_mon, 0, 2));
 	ck_assert(fake_mon_all(mt_mon, 2, 6));
 }
-END_TEST
 
-START_TEST(test_merge_fails)
+TEST(test_merge_fails)
 {
 	touch(0, 4);
 	touch(0, 4);
@@ -133,9 +130,8 @@ START_TEST(test_merge_fails)
 	ck_assert(fake_mon_none(mt_mon, 0, 3));
 	ck_assert(fake_mon_all(mt_mon, 3, 7));
 }
-END_TEST
 
-START_TEST(test_read_only)
+TEST(test_read_only)
 {
 	struct mrrc_region *region = NULL;
 
@@ -155,9 +151,8 @@ START_TEST(test_read_only)
 	ck_assert(fake_mon_none(mt_mon, 30, 31));
 	ck_assert_ptr_null(region);
 }
-END_TEST
 
-START_TEST(test_limit)
+TEST(test_limit)
 {
 	static const int limits[] = {
 		ENOMEM, EAGAIN, EMFILE, ENFILE, ENOSPC, ENOBUFS, EBUSY,
@@ -186,9 +181,8 @@ START_TEST(test_limit)
 		touch(2 * i, 1);
 	}
 }
-END_TEST
 
-START_TEST(test_error)
+TEST(test_error)
 {
 	struct mrrc_region *region = NULL;
 
@@ -206,9 +200,8 @@ START_TEST(test_error)
 	ck_assert_int_eq(try_get(8, 1, MRRC_RW, &region), -EINVAL);
 	ck_assert_uint_eq(regions_live(), 2);
 }
-END_TEST
 
-START_TEST(test_evict)
+TEST(test_evict)
 {
 	unsigned i;
 
@@ -226,10 +219,9 @@ START_TEST(test_evict)
 	ck_assert_uint_lt(fake.batches, 6);
 	ck_assert(fake_mon_none(mt_mon, 0, 64));
 }
-END_TEST
 
 /* By default in batches: 1/32 of 64 pages are two more than was needed. */
-START_TEST(test_evict_batch)
+TEST(test_evict_batch)
 {
 	unsigned i;
 
@@ -242,9 +234,8 @@ START_TEST(test_evict_batch)
 	ck_assert_uint_eq(fake.batches, 1);
 	ck_assert_uint_eq(fake.live, MT_REGIONS - 2);
 }
-END_TEST
 
-START_TEST(test_full)
+TEST(test_full)
 {
 	struct mrrc_region *held[MT_REGIONS];
 	struct mrrc_region *extra;
@@ -265,9 +256,8 @@ START_TEST(test_full)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_TOO_BIG), 1);
 	ck_assert_uint_eq(fake.live, MT_REGIONS);
 }
-END_TEST
 
-START_TEST(test_close_busy)
+TEST(test_close_busy)
 {
 	struct mrrc_region *region = get(0, 1);
 
@@ -276,11 +266,10 @@ START_TEST(test_close_busy)
 	ck_assert_int_eq(mrrc_cache_mt_close(cache), -EBUSY);
 	put(region);
 }
-END_TEST
 
 /* ---- failures ---- */
 
-START_TEST(test_open_fails)
+TEST(test_open_fails)
 {
 	struct mrrc_cache_mt *other = NULL;
 	bool fired;
@@ -301,9 +290,8 @@ START_TEST(test_open_fails)
 	ck_assert_int_ge(n, 5);
 	ck_assert_int_eq(mrrc_cache_mt_close(other), 0);
 }
-END_TEST
 
-START_TEST(test_get_fails)
+LOOP_TEST(test_get_fails, 0, 2)
 {
 	static const char where[] = "page";
 	struct mrrc_region *region;
@@ -335,9 +323,8 @@ START_TEST(test_get_fails)
 	/* Memory for regions, then what the fake takes. */
 	ck_assert_int_eq(n, 3);
 }
-END_TEST
 
-START_TEST(test_attr)
+TEST(test_attr)
 {
 	static const struct {
 		const char *policy;
@@ -370,31 +357,4 @@ START_TEST(test_attr)
 	ck_assert_uint_eq(bytes, limits.max_bytes);
 	ck_assert_uint_eq(regions, limits.max_regions);
 	ck_assert_int_eq(mrrc_cache_mt_close(other), 0);
-}
-END_TEST
-
-Suite *cache_mt_suite(void)
-{
-	Suite *suite = suite_create("cache_mt");
-	TCase *tcase = tcase_create("cache_mt");
-
-	tcase_add_checked_fixture(tcase, mt_setup, mt_teardown);
-	tcase_add_test(tcase, test_arguments);
-	tcase_add_test(tcase, test_hit);
-	tcase_add_test(tcase, test_bytes_of_a_page);
-	tcase_add_test(tcase, test_merge);
-	tcase_add_test(tcase, test_merge_once_used);
-	tcase_add_test(tcase, test_merge_fails);
-	tcase_add_test(tcase, test_read_only);
-	tcase_add_test(tcase, test_limit);
-	tcase_add_test(tcase, test_error);
-	tcase_add_test(tcase, test_evict);
-	tcase_add_test(tcase, test_evict_batch);
-	tcase_add_test(tcase, test_full);
-	tcase_add_test(tcase, test_close_busy);
-	tcase_add_test(tcase, test_open_fails);
-	tcase_add_loop_test(tcase, test_get_fails, 0, 2);
-	tcase_add_test(tcase, test_attr);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

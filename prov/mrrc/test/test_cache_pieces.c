@@ -4,14 +4,16 @@
  * test_plan.c; what may come in between: test_pieces_event.c.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 
 #include "mt_fixture.h"
 #include "fault.h"
 
-START_TEST(test_split)
+TEST_CASE(cache_pieces, mt_setup_pieces, mt_teardown);
+
+TEST(test_split)
 {
 	struct mrrc_region *middle = get(10, 4);
 
@@ -41,10 +43,9 @@ START_TEST(test_split)
 	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_MERGES), 0);
 }
-END_TEST
 
 /* One piece fewer than there are: the last two become one. */
-START_TEST(test_limit)
+TEST(test_limit)
 {
 	touch(10, 4);
 	touch(20, 2);
@@ -60,10 +61,9 @@ START_TEST(test_limit)
 	ck_assert_uint_eq(fake.live, 1);
 	put_pieces();
 }
-END_TEST
 
 /* The default policy bridges: ou2009's registration costs nine pages. */
-START_TEST(test_default)
+TEST(test_default)
 {
 	reopen(NULL);
 	touch(10, 9);
@@ -77,10 +77,9 @@ START_TEST(test_default)
 	ck_assert_uint_eq(fake.live, 3);
 	put_pieces();
 }
-END_TEST
 
 /* A piece that is there may not go to make room for one that is missing. */
-START_TEST(test_victims)
+TEST(test_victims)
 {
 	struct mrrc_region *oldest = get(10, 1);
 	struct mrrc_region *held[MT_REGIONS];
@@ -114,10 +113,9 @@ START_TEST(test_victims)
 	for (i = 0; i < MT_REGIONS - 1; i++)
 		put(held[i]);
 }
-END_TEST
 
 /* A gap larger than the cache is for once; what is there is used. */
-START_TEST(test_too_big)
+TEST(test_too_big)
 {
 	touch(10, 4);
 	get_pieces(10, MT_PAGES + 5, MRRC_RW, 4);
@@ -132,9 +130,8 @@ START_TEST(test_too_big)
 	put_pieces();
 	ck_assert_uint_eq(fake.live, 2);
 }
-END_TEST
 
-START_TEST(test_remote)
+TEST(test_remote)
 {
 	const enum mrrc_access peers = MRRC_RW | MRRC_REMOTE_READ;
 
@@ -149,12 +146,11 @@ START_TEST(test_remote)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_MERGES), 1);
 	ck_assert_uint_eq(fake.live, 2);
 }
-END_TEST
 
 /* ---- failures ---- */
 
 /* The first or second gap fails: nothing is held, all is tried alone. */
-START_TEST(test_gap_fails)
+LOOP_TEST(test_gap_fails, 0, 2)
 {
 	touch(10, 4);
 	atomic_store(&fake.fail_in, 1 + _i);
@@ -171,10 +167,9 @@ START_TEST(test_gap_fails)
 	touch(8, 8);
 	ck_assert_uint_eq(fake.live, 1);
 }
-END_TEST
 
 /* What is held behind the gap, or before it, is put as well. */
-START_TEST(test_only_gap_fails)
+LOOP_TEST(test_only_gap_fails, 0, 2)
 {
 	touch(10, 4);
 	atomic_store(&fake.fail_in, 1);
@@ -184,9 +179,8 @@ START_TEST(test_only_gap_fails)
 	ck_assert_uint_eq(fake.live, 1);
 	put_pieces();
 }
-END_TEST
 
-START_TEST(test_all_fails)
+LOOP_TEST(test_all_fails, 0, 2)
 {
 	touch(10, 4);
 	/* _i: what is behind, or before it */
@@ -203,10 +197,9 @@ START_TEST(test_all_fails)
 	touch(10, 4);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 1);
 }
-END_TEST
 
 /* The device is full: what is idle goes, what the plan has stays. */
-START_TEST(test_device_full)
+TEST(test_device_full)
 {
 	struct mrrc_region *middle = get(10, 4);
 
@@ -227,10 +220,9 @@ START_TEST(test_device_full)
 	ck_assert_uint_eq(plan.count, 1);
 	put_pieces();
 }
-END_TEST
 
 /* Whatever allocation fails, alone it is enough for all in one. */
-START_TEST(test_allocation_fails)
+TEST(test_allocation_fails)
 {
 	bool fired;
 	int ret, n;
@@ -256,11 +248,10 @@ START_TEST(test_allocation_fails)
 	/* What the fake takes for each gap. */
 	ck_assert_int_eq(n, 3);
 }
-END_TEST
 
 /* ---- memory that can only be read ---- */
 
-START_TEST(test_read_only)
+TEST(test_read_only)
 {
 	struct mrrc_region *middle;
 
@@ -293,27 +284,4 @@ START_TEST(test_read_only)
 	ck_assert_uint_eq(plan.count, 1);
 	ck_assert_int_eq(plan.piece[0].region->access, MRRC_RO);
 	put_pieces();
-}
-END_TEST
-
-Suite *cache_pieces_suite(void)
-{
-	Suite *suite = suite_create("cache_pieces");
-	TCase *tcase = tcase_create("cache_pieces");
-
-	tcase_add_checked_fixture(tcase, mt_setup_pieces, mt_teardown);
-	tcase_add_test(tcase, test_split);
-	tcase_add_test(tcase, test_limit);
-	tcase_add_test(tcase, test_default);
-	tcase_add_test(tcase, test_victims);
-	tcase_add_test(tcase, test_too_big);
-	tcase_add_test(tcase, test_remote);
-	tcase_add_loop_test(tcase, test_gap_fails, 0, 2);
-	tcase_add_loop_test(tcase, test_only_gap_fails, 0, 2);
-	tcase_add_loop_test(tcase, test_all_fails, 0, 2);
-	tcase_add_test(tcase, test_device_full);
-	tcase_add_test(tcase, test_allocation_fails);
-	tcase_add_test(tcase, test_read_only);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -6,7 +6,7 @@
  */
 #include "config.h"
 #include "mt_fixture.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,9 +14,11 @@
 #include "fault.h"
 #include "sys/region_hints.h"
 
+TEST_CASE(hit, mt_setup, mt_teardown);
+
 /* ---- hints ---- */
 
-START_TEST(test_second_is_quick)
+TEST(test_second_is_quick)
 {
 	struct mrrc_region *a = get(0, 2);
 	struct mrrc_region *b;
@@ -38,9 +40,8 @@ START_TEST(test_second_is_quick)
 	put(a);
 	put(b);
 }
-END_TEST
 
-START_TEST(test_access)
+TEST(test_access)
 {
 	struct mrrc_region *region;
 	uint64_t before;
@@ -60,9 +61,8 @@ START_TEST(test_access)
 	ck_assert_int_eq(region->access, MRRC_RW | MRRC_REMOTE_WRITE);
 	put(region);
 }
-END_TEST
 
-START_TEST(test_empty)
+TEST(test_empty)
 {
 	struct mrrc_region *region;
 
@@ -70,10 +70,9 @@ START_TEST(test_empty)
 	touch(0, 1);
 	ck_assert_int_eq(try_get(0, 0, MRRC_RW, &region), -EINVAL);
 }
-END_TEST
 
 /* The memory of an evicted region is reused for another region. */
-START_TEST(test_reused_memory)
+TEST(test_reused_memory)
 {
 	struct mrrc_region *a, *b;
 	uint64_t before;
@@ -91,9 +90,8 @@ START_TEST(test_reused_memory)
 	put(a);
 	put(b);
 }
-END_TEST
 
-START_TEST(test_invalidated)
+TEST(test_invalidated)
 {
 	uint64_t before;
 
@@ -115,12 +113,11 @@ START_TEST(test_invalidated)
 	touch(0, 4);
 	ck_assert_uint_eq(quick(), before);
 }
-END_TEST
 
 /*
  * A region that is held without the lock is neither evicted nor deregistered.
  */
-START_TEST(test_held)
+TEST(test_held)
 {
 	struct mrrc_region *region;
 	unsigned i;
@@ -140,10 +137,9 @@ START_TEST(test_held)
 	put(region);
 	ck_assert_uint_eq(fake.live, 0);
 }
-END_TEST
 
 /* More holds than a domain can have operations. */
-START_TEST(test_held_by_many)
+TEST(test_held_by_many)
 {
 	const unsigned many = 250000000;
 	struct mrrc_region *region = get(0, 1);
@@ -156,10 +152,9 @@ START_TEST(test_held_by_many)
 	atomic_fetch_sub(&region->held, many);
 	put(region);
 }
-END_TEST
 
 /* Requests that were served without the lock influence evictions. */
-START_TEST(test_policy_is_told)
+TEST(test_policy_is_told)
 {
 	struct mrrc_region *region;
 	unsigned i;
@@ -177,10 +172,9 @@ START_TEST(test_policy_is_told)
 	put(get(2, 1));
 	ck_assert_uint_eq(fake.regs, MT_REGIONS + 2);
 }
-END_TEST
 
 /* More buffers than the first table has room for. */
-START_TEST(test_growth)
+TEST(test_growth)
 {
 	struct mrrc_region *region = get(0, 64);
 	const char *far = (const char *) base;
@@ -217,10 +211,9 @@ START_TEST(test_growth)
 	ck_assert_uint_eq(quick() - before, 4000);
 	ck_assert_uint_eq(fake.regs, 4001);
 }
-END_TEST
 
 /* One entry for 2 MiB of a large region. */
-START_TEST(test_big)
+TEST(test_big)
 {
 	const size_t big = (size_t) 1 << MRRC_HINTS_BIG;
 	const char *start = (const char *) (16 * big);
@@ -264,11 +257,10 @@ START_TEST(test_big)
 	mrrc_cache_mt_put(cache, region);
 	ck_assert_uint_eq(quick(), before + 1);
 }
-END_TEST
 
 /* ---- caches ---- */
 
-START_TEST(test_two_caches)
+TEST(test_two_caches)
 {
 	struct mrrc_cache_mt *other;
 	struct mrrc_region *a, *b;
@@ -295,7 +287,6 @@ START_TEST(test_two_caches)
 	mrrc_cache_mt_put(other, b);
 	ck_assert_int_eq(mrrc_cache_mt_close(other), 0);
 }
-END_TEST
 
 /* The nth allocation of a thread's first lookup fails, in a hit of another. */
 static void *get_without(void *arg)
@@ -314,7 +305,7 @@ static void *get_without(void *arg)
 }
 
 /* Without memory for a table all lookups take the lock. */
-START_TEST(test_no_table)
+TEST(test_no_table)
 {
 	pthread_t thread;
 	void *fired = cache;
@@ -330,28 +321,4 @@ START_TEST(test_no_table)
 	/* the table, its entries, and where it counts holds */
 	ck_assert_uint_eq(n, 5);
 	ck_assert_uint_eq(fake.regs, 1);
-}
-END_TEST
-
-Suite *hit_suite(void)
-{
-	Suite *suite = suite_create("hit");
-	TCase *tcase = tcase_create("hit");
-
-	tcase_add_checked_fixture(tcase, mt_setup, mt_teardown);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, test_second_is_quick);
-	tcase_add_test(tcase, test_access);
-	tcase_add_test(tcase, test_empty);
-	tcase_add_test(tcase, test_reused_memory);
-	tcase_add_test(tcase, test_invalidated);
-	tcase_add_test(tcase, test_held);
-	tcase_add_test(tcase, test_held_by_many);
-	tcase_add_test(tcase, test_policy_is_told);
-	tcase_add_test(tcase, test_growth);
-	tcase_add_test(tcase, test_big);
-	tcase_add_test(tcase, test_two_caches);
-	tcase_add_test(tcase, test_no_table);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -6,7 +6,7 @@
  */
 #include "config.h"
 #include "mt_fixture.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -42,8 +42,10 @@ static void *use_and_end(void *arg)
 	return region;
 }
 
+TEST_CASE(hit_threads, mt_setup, mt_teardown);
+
 /* A thread that ends leaves its counts; another thread puts its holds. */
-START_TEST(test_thread_ends)
+TEST(test_thread_ends)
 {
 	pthread_t thread;
 	void *region;
@@ -55,7 +57,6 @@ START_TEST(test_thread_ends)
 	put(region);
 	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
 }
-END_TEST
 
 static void *use_close_use(void *arg)
 {
@@ -67,7 +68,7 @@ static void *use_close_use(void *arg)
 }
 
 /* The cache of a thread is closed, and another is opened. */
-START_TEST(test_cache_closes)
+TEST(test_cache_closes)
 {
 	pthread_t thread;
 
@@ -81,7 +82,6 @@ START_TEST(test_cache_closes)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_LOOKUPS), 3);
 	ck_assert_uint_eq(fake.regs, 2);
 }
-END_TEST
 
 #define CROWD 4
 
@@ -104,7 +104,7 @@ static void wait_for_joiners(unsigned count)
 }
 
 /* Threads that miss the same range at once register it once. */
-START_TEST(test_joined)
+TEST(test_joined)
 {
 	pthread_t thread[CROWD];
 	int i;
@@ -120,7 +120,6 @@ START_TEST(test_joined)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 2 * CROWD);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_DUPLICATES), 0);
 }
-END_TEST
 
 static void *join_and_end(void *arg)
 {
@@ -132,7 +131,7 @@ static void *join_and_end(void *arg)
 }
 
 /* A cancelled thread continues to wait for another's registration. */
-START_TEST(test_joined_cancelled)
+TEST(test_joined_cancelled)
 {
 	pthread_t thread[2];
 	void *region;
@@ -158,7 +157,6 @@ START_TEST(test_joined_cancelled)
 		put(region);
 	}
 }
-END_TEST
 
 static void *put_cancelled(void *arg)
 {
@@ -171,7 +169,7 @@ static void *put_cancelled(void *arg)
 }
 
 /* Nor is one in the middle of a deregistration: all that follows is done. */
-START_TEST(test_put_cancelled)
+TEST(test_put_cancelled)
 {
 	struct mrrc_region *region = get(0, 1);
 	pthread_t thread;
@@ -186,7 +184,6 @@ START_TEST(test_put_cancelled)
 	ck_assert_ptr_eq(ended, region);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_PINNED), 0);
 }
-END_TEST
 
 static void *may_fail(void *arg)
 {
@@ -200,7 +197,7 @@ static void *may_fail(void *arg)
 }
 
 /* The first registration fails: the other thread tries itself. */
-START_TEST(test_joined_fails)
+TEST(test_joined_fails)
 {
 	pthread_t thread;
 	void *failed[2];
@@ -214,9 +211,8 @@ START_TEST(test_joined_fails)
 	ck_assert(!failed[0] != !failed[1]);
 	ck_assert_uint_eq(fake.regs, 1);
 }
-END_TEST
 
-START_TEST(test_fork)
+TEST(test_fork)
 {
 	struct mrrc_region *region;
 	uint64_t before;
@@ -244,7 +240,6 @@ START_TEST(test_fork)
 	touch(0, 1);
 	ck_assert_uint_eq(quick(), before + 1);
 }
-END_TEST
 
 /* ---- alone: one thread, no probe, the kernel's events ---- */
 
@@ -323,7 +318,7 @@ static void change(char *ptr, size_t len, int how)
 	}
 }
 
-START_TEST(test_alone)
+TEST(test_alone)
 {
 	struct mrrc_mon *mon;
 	unsigned i, at, pages;
@@ -371,7 +366,6 @@ START_TEST(test_alone)
 	mrrc_mon_close(mon);
 	ck_assert_int_eq(open_cache(&cache), 0);
 }
-END_TEST
 
 /*
  * The other thread's unmap and its end both fall between two steps of a lookup:
@@ -387,7 +381,7 @@ static void thread_leaves(int sig)
 	*live_page = 1;
 }
 
-START_TEST(test_alone_since)
+TEST_IF(!under_valgrind(), test_alone_since)
 {
 	const struct sigaction act = { .sa_handler = thread_leaves };
 	const unsigned *live = mrrc_threads.live;
@@ -428,7 +422,6 @@ START_TEST(test_alone_since)
 	ck_assert(told[1]);
 	ck_assert_int_eq(quiet[1], 0);
 }
-END_TEST
 
 static void *wait_to_end(void *arg)
 {
@@ -440,7 +433,7 @@ static void *wait_to_end(void *arg)
  * A child does not have the threads that its parent started for us: the same
  * number of its own threads counts as others.
  */
-START_TEST(test_alone_forked)
+TEST_IF(CHILD_MAY_THREAD, test_alone_forked)
 {
 	pthread_t thread[2];
 	sem_t end;
@@ -465,7 +458,6 @@ START_TEST(test_alone_forked)
 	mrrc_thread_join(thread[0]);
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
-END_TEST
 
 static void *use_and_tell(void *arg)
 {
@@ -478,7 +470,7 @@ static void *use_and_tell(void *arg)
 }
 
 /* A thread that used the cache ends while the cache is being closed. */
-START_TEST(test_end_and_close)
+TEST(test_end_and_close)
 {
 	pthread_t thread;
 	int i;
@@ -492,10 +484,9 @@ START_TEST(test_end_and_close)
 		pthread_join(thread, NULL);
 	}
 }
-END_TEST
 
 /* A second thread is noticed, and still counts after its end. */
-START_TEST(test_alone_no_more)
+TEST(test_alone_no_more)
 {
 	pthread_t thread;
 	bool alone;
@@ -514,31 +505,4 @@ START_TEST(test_alone_no_more)
 	sem_post(&go);
 	pthread_join(thread, NULL);
 	ck_assert(!mrrc_threads_alone());
-}
-END_TEST
-
-Suite *hit_threads_suite(void)
-{
-	Suite *suite = suite_create("hit-threads");
-	TCase *tcase = tcase_create("hit-threads");
-
-	tcase_add_checked_fixture(tcase, mt_setup, mt_teardown);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, test_thread_ends);
-	tcase_add_test(tcase, test_cache_closes);
-	tcase_add_test(tcase, test_joined);
-	tcase_add_test(tcase, test_joined_cancelled);
-	tcase_add_test(tcase, test_put_cancelled);
-	tcase_add_test(tcase, test_joined_fails);
-	tcase_add_test(tcase, test_fork);
-	tcase_add_test(tcase, test_alone);
-	/* a load that faults there does not go on with the same address */
-	if (!under_valgrind())
-		tcase_add_test(tcase, test_alone_since);
-	if (CHILD_MAY_THREAD)
-		tcase_add_test(tcase, test_alone_forked);
-	tcase_add_test(tcase, test_end_and_close);
-	tcase_add_test(tcase, test_alone_no_more);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -3,7 +3,7 @@
  * sys/pool: ownership, capacity, reuse, iteration, threads, failures.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -15,7 +15,9 @@
 #include "fault.h"
 #include "sys/pool.h"
 
-START_TEST(test_arguments)
+TEST_CASE(pool, NULL, NULL);
+
+TEST(test_arguments)
 {
 	struct mrrc_pool *pool = NULL;
 
@@ -25,9 +27,8 @@ START_TEST(test_arguments)
 	ck_assert_int_eq(mrrc_pool_open(SIZE_MAX / 2, 3, &pool), -EINVAL);
 	ck_assert_ptr_null(pool);
 }
-END_TEST
 
-START_TEST(test_capacity)
+LOOP_TEST(test_capacity, 0, 7)
 {
 	static const size_t sizes[] = { 1, 64, 200, 256, 4096, 5000, 300000 };
 	const size_t size = sizes[_i];
@@ -60,9 +61,8 @@ START_TEST(test_capacity)
 	ck_assert_ptr_null(mrrc_pool_alloc(pool));
 	mrrc_pool_close(pool);
 }
-END_TEST
 
-START_TEST(test_owns)
+TEST(test_owns)
 {
 	struct mrrc_pool *pool;
 	char *object;
@@ -78,7 +78,6 @@ START_TEST(test_owns)
 	ck_assert(!mrrc_pool_owns(pool, (void *) UINTPTR_MAX));
 	mrrc_pool_close(pool);
 }
-END_TEST
 
 struct seen {
 	struct mrrc_pool *pool;
@@ -99,7 +98,7 @@ static void see(void *object, void *arg)
 }
 
 /* Any pointer may be asked about, also where there is no memory yet. */
-START_TEST(test_is_live)
+TEST(test_is_live)
 {
 	struct mrrc_pool *pool;
 	char *a, *b;
@@ -120,9 +119,8 @@ START_TEST(test_is_live)
 	mrrc_pool_free(pool, b);
 	mrrc_pool_close(pool);
 }
-END_TEST
 
-START_TEST(test_foreach)
+TEST(test_foreach)
 {
 	struct seen seen = { 0 };
 	struct mrrc_pool *pool;
@@ -144,7 +142,6 @@ START_TEST(test_foreach)
 	ck_assert_uint_eq(mrrc_pool_live(pool), 0);
 	mrrc_pool_close(pool);
 }
-END_TEST
 
 #define THREADS 4
 #define HELD	16
@@ -178,7 +175,7 @@ static void *churn(void *arg)
 	return NULL;
 }
 
-START_TEST(test_threads)
+TEST(test_threads)
 {
 	pthread_t thread[THREADS];
 	struct mrrc_pool *pool;
@@ -197,7 +194,6 @@ START_TEST(test_threads)
 	ck_assert_uint_eq(mrrc_pool_live(pool), 0);
 	mrrc_pool_close(pool);
 }
-END_TEST
 
 /* ---- another thread between the load and the exchange of the head ---- */
 
@@ -215,7 +211,7 @@ static void aba_other(int sig)
 	mrrc_pool_free(aba, first);
 }
 
-START_TEST(test_aba)
+TEST_IF(!under_valgrind(), test_aba)
 {
 	const struct sigaction act = { .sa_handler = aba_other };
 	struct mrrc_pool *pool;
@@ -249,9 +245,8 @@ START_TEST(test_aba)
 	munmap(aba, sizeof(*aba));
 	mrrc_pool_close(pool);
 }
-END_TEST
 
-START_TEST(test_open_fails)
+TEST(test_open_fails)
 {
 	struct mrrc_pool *pool = NULL;
 	bool fired;
@@ -276,24 +271,4 @@ START_TEST(test_open_fails)
 	fault_disarm();
 	ck_assert_ptr_nonnull(mrrc_pool_alloc(pool));
 	mrrc_pool_close(pool);
-}
-END_TEST
-
-Suite *pool_suite(void)
-{
-	Suite *suite = suite_create("pool");
-	TCase *tcase = tcase_create("pool");
-
-	tcase_add_test(tcase, test_arguments);
-	tcase_add_loop_test(tcase, test_capacity, 0, 7);
-	tcase_add_test(tcase, test_owns);
-	tcase_add_test(tcase, test_is_live);
-	tcase_add_test(tcase, test_foreach);
-	tcase_add_test(tcase, test_threads);
-	/* a store that faults there does not go on with the same address */
-	if (!under_valgrind())
-		tcase_add_test(tcase, test_aba);
-	tcase_add_test(tcase, test_open_fails);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -6,7 +6,7 @@
 /* before another `cache` */
 #include "sys/cache_mt_priv.h"
 #include "mt_fixture.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -89,7 +89,9 @@ static bool becomes(atomic_uint *what, unsigned value)
 	return atomic_load(what) == value;
 }
 
-START_TEST(test_evicted)
+TEST_CASE(reaper, setup, mt_teardown);
+
+TEST(test_evicted)
 {
 	fill();
 	touch(20, 1);
@@ -99,9 +101,8 @@ START_TEST(test_evicted)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_DEREGISTRATIONS), 2);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_EVICTIONS), 2);
 }
-END_TEST
 
-START_TEST(test_invalidated)
+TEST(test_invalidated)
 {
 	fill();
 	fake_mon_raise(mt_mon, base, base + 4 * page, MRRC_MON_REMOVE);
@@ -109,10 +110,9 @@ START_TEST(test_invalidated)
 	ck_assert(becomes(&by_other, 2));
 	ck_assert_uint_eq(by_me, 0);
 }
-END_TEST
 
 /* However long it takes, threads that miss go on, but not without end. */
-START_TEST(test_slow)
+TEST(test_slow)
 {
 	unsigned i;
 
@@ -129,7 +129,6 @@ START_TEST(test_slow)
 	gate = false;
 	sem_post(&open_gate);
 }
-END_TEST
 
 static atomic_bool flushed;
 
@@ -164,7 +163,7 @@ static pthread_t flush_while(void *(*other)(void *) )
 }
 
 /* The caller of a flush may close what registrations need. */
-START_TEST(test_flush_waits)
+TEST(test_flush_waits)
 {
 	pthread_t thread = flush_while(post_later);
 	const size_t live = fake.live;
@@ -174,7 +173,6 @@ START_TEST(test_flush_waits)
 	ck_assert_uint_eq(live, 0);
 	ck_assert_uint_eq(fake.regs, fake.deregs);
 }
-END_TEST
 
 static void *evict_more(void *arg)
 {
@@ -186,7 +184,7 @@ static void *evict_more(void *arg)
 }
 
 /* But not for what comes after, which the helper goes on with. */
-START_TEST(test_flush_ends)
+TEST(test_flush_ends)
 {
 	pthread_t thread = flush_while(evict_more);
 
@@ -194,10 +192,9 @@ START_TEST(test_flush_ends)
 	sem_post(&open_gate);
 	pthread_join(thread, NULL);
 }
-END_TEST
 
 /* Deregistering may free, and that unmap: no other thread is alone then. */
-START_TEST(test_outside)
+TEST(test_outside)
 {
 	fill();
 	ck_assert_uint_eq(atomic_load(&mrrc_threads.outside), 0);
@@ -207,10 +204,9 @@ START_TEST(test_outside)
 	ck_assert(!alone_there);
 	ck_assert(becomes(&mrrc_threads.outside, 0));
 }
-END_TEST
 
 /* A limit that what is queued would relieve. */
-START_TEST(test_limit)
+TEST(test_limit)
 {
 	struct mrrc_region *region;
 
@@ -224,9 +220,8 @@ START_TEST(test_limit)
 	put(region);
 	fake.max_live = 0;
 }
-END_TEST
 
-START_TEST(test_open_fails)
+TEST(test_open_fails)
 {
 	/* with the fixture's helper */
 	const unsigned threads = fault_threads_left(FAULT_THREADS + 1);
@@ -249,10 +244,9 @@ START_TEST(test_open_fails)
 	ck_assert_int_eq(mrrc_cache_mt_close(other), 0);
 	ck_assert_uint_eq(fault_threads_left(threads), threads);
 }
-END_TEST
 
 /* The child has no helper, and closes all the same. */
-START_TEST(test_fork)
+TEST(test_fork)
 {
 	int status;
 	pid_t pid;
@@ -270,10 +264,9 @@ START_TEST(test_fork)
 	touch(20, 1);
 	ck_assert(becomes(&by_other, 1));
 }
-END_TEST
 
 /* Opened and closed at every moment of the helper's life. */
-START_TEST(test_open_close)
+TEST(test_open_close)
 {
 	struct mrrc_cache_mt *other;
 	struct mrrc_region *region;
@@ -294,26 +287,4 @@ START_TEST(test_open_close)
 		ck_assert_int_eq(mrrc_cache_mt_close(other), 0);
 		ck_assert_uint_eq(fake.live, 0);
 	}
-}
-END_TEST
-
-Suite *reaper_suite(void)
-{
-	Suite *suite = suite_create("reaper");
-	TCase *tcase = tcase_create("reaper");
-
-	tcase_add_checked_fixture(tcase, setup, mt_teardown);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, test_evicted);
-	tcase_add_test(tcase, test_invalidated);
-	tcase_add_test(tcase, test_slow);
-	tcase_add_test(tcase, test_flush_waits);
-	tcase_add_test(tcase, test_flush_ends);
-	tcase_add_test(tcase, test_outside);
-	tcase_add_test(tcase, test_limit);
-	tcase_add_test(tcase, test_open_fails);
-	tcase_add_test(tcase, test_fork);
-	tcase_add_test(tcase, test_open_close);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

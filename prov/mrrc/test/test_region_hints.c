@@ -6,7 +6,7 @@
 #include "sys/cache_hit.h" /* before a global named cache */
 
 #include "mt_fixture.h"
-#include "suites.h"
+#include "case.h"
 
 #include <pthread.h>
 #include <sys/wait.h>
@@ -68,7 +68,9 @@ static unsigned keep_all(void)
 	return kept;
 }
 
-START_TEST(test_spares)
+TEST_CASE(region_hints, hints_setup, hints_teardown);
+
+TEST(test_spares)
 {
 	struct mrrc_hints *hints;
 	unsigned i;
@@ -83,7 +85,6 @@ START_TEST(test_spares)
 	}
 	ck_assert(!mrrc_hints_has_spare(hints));
 }
-END_TEST
 
 static void *keep_and_end(void *arg)
 {
@@ -92,7 +93,7 @@ static void *keep_and_end(void *arg)
 }
 
 /* None is lost with the thread. */
-START_TEST(test_thread_ends)
+TEST(test_thread_ends)
 {
 	pthread_t thread;
 	int i;
@@ -104,10 +105,9 @@ START_TEST(test_thread_ends)
 		ck_assert_uint_eq(mrrc_pool_live(records), 0);
 	}
 }
-END_TEST
 
 /* Nor with the cache, of which the thread knows nothing more. */
-START_TEST(test_cache_closes)
+TEST(test_cache_closes)
 {
 	struct mrrc_pool *before = records;
 	struct mrrc_hints *hints;
@@ -122,10 +122,9 @@ START_TEST(test_cache_closes)
 	ck_assert_ptr_eq(mrrc_hints_recent, hints);
 	ck_assert(!mrrc_hints_has_spare(hints));
 }
-END_TEST
 
 /* A child's table is of no cache, and its pool is a copy. */
-START_TEST(test_fork)
+TEST(test_fork)
 {
 	struct mrrc_region *region;
 	struct mrrc_hints *hints;
@@ -154,7 +153,6 @@ START_TEST(test_fork)
 	ck_assert_int_eq(status, 0);
 	ck_assert(mrrc_hints_has_spare(hints));
 }
-END_TEST
 
 /* ---- the table ---- */
 
@@ -180,7 +178,7 @@ static unsigned found(const struct mrrc_hints *hints, uintptr_t addr,
 }
 
 /* So many buffers, a power of two of pages apart, have room: up to 1 GiB. */
-START_TEST(test_strides)
+LOOP_TEST(test_strides, 0, 13)
 {
 	const size_t stride = (size_t) 4096 << _i;
 	const uintptr_t first = (uintptr_t) 12345 << 20;
@@ -203,9 +201,8 @@ START_TEST(test_strides)
 	}
 	ck_assert_uint_eq(lost, 0);
 }
-END_TEST
 
-START_TEST(test_replaced)
+TEST(test_replaced)
 {
 	const uintptr_t addr = (uintptr_t) 1 << 30;
 	struct mrrc_hints *hints = mrrc_hints_get(&cache->hints_list);
@@ -220,13 +217,12 @@ START_TEST(test_replaced)
 	/* the smaller unit first */
 	ck_assert_uint_eq(mrrc_hints_find(hints, addr, MRRC_RW)->ref, 2);
 }
-END_TEST
 
 /*
  * In sets that fill up, what was remembered last is found. A table that is too
  * small grows soon, and nothing is forgotten by that.
  */
-START_TEST(test_growing)
+TEST(test_growing)
 {
 	struct mrrc_hints *hints = mrrc_hints_get(&cache->hints_list);
 	const unsigned bits = hints->bits;
@@ -246,10 +242,9 @@ START_TEST(test_growing)
 	ck_assert_uint_ge(found(hints, first, i), before);
 	ck_assert(hints->big);
 }
-END_TEST
 
 /* What has gone makes room, and the table stays as small as it is. */
-START_TEST(test_gone)
+TEST(test_gone)
 {
 	struct mrrc_hints *hints = mrrc_hints_get(&cache->hints_list);
 	const unsigned bits = hints->bits;
@@ -264,10 +259,9 @@ START_TEST(test_gone)
 	ck_assert_uint_eq(hints->bits, bits);
 	ck_assert_uint_eq(found(hints, first, 3 * SETS), 3 * SETS);
 }
-END_TEST
 
 /* The first page of a larger unit is not all of it, wherever they meet. */
-START_TEST(test_units)
+TEST(test_units)
 {
 	const uintptr_t unit = (uintptr_t) 1 << MRRC_HINTS_BIG;
 	struct mrrc_hints *hints = mrrc_hints_get(&cache->hints_list);
@@ -281,7 +275,6 @@ START_TEST(test_units)
 	ck_assert_ptr_nonnull(mrrc_hints_find(hints, addr, MRRC_RW));
 	ck_assert_ptr_null(mrrc_hints_find(hints, addr + 4096, MRRC_RW));
 }
-END_TEST
 
 /* ---- hits ---- */
 
@@ -294,7 +287,7 @@ static struct mrrc_region *hit_unasked(void)
 /*
  * Where the kernel must not be asked: if it need not be, and memory is quiet.
  */
-START_TEST(test_unasked)
+TEST(test_unasked)
 {
 	struct mrrc_region *region;
 
@@ -309,10 +302,9 @@ START_TEST(test_unasked)
 	mrrc_mon_drain(mt_mon);
 	mt_mon->ask = MRRC_ASK_ALWAYS;
 }
-END_TEST
 
 /* Hits, and what takes the lock. */
-START_TEST(test_probes)
+TEST(test_probes)
 {
 	uint64_t before;
 	int i;
@@ -331,7 +323,6 @@ START_TEST(test_probes)
 	mt_mon->ask = MRRC_ASK_ALWAYS;
 	ck_assert_uint_eq(stat_of(MRRC_STAT_PROBES), before);
 }
-END_TEST
 
 static pthread_key_t late;
 
@@ -349,7 +340,7 @@ static void *end_late(void *arg)
 }
 
 /* A destructor that comes after ours looks up, and is counted. */
-START_TEST(test_late_destructor)
+TEST(test_late_destructor)
 {
 	const uint64_t before = stat_of(MRRC_STAT_LOOKUPS);
 	pthread_t thread;
@@ -362,10 +353,9 @@ START_TEST(test_late_destructor)
 	pthread_key_delete(late);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_LOOKUPS), before + 3);
 }
-END_TEST
 
 /* What a ref says of a word. */
-START_TEST(test_ref)
+TEST(test_ref)
 {
 	struct mrrc_region region = { 0 };
 	uint64_t ref;
@@ -382,28 +372,4 @@ START_TEST(test_ref)
 	mrrc_region_renew(&region);
 	mrrc_region_publish(&region);
 	ck_assert(!mrrc_region_is(&region, ref));
-}
-END_TEST
-
-Suite *region_hints_suite(void)
-{
-	Suite *suite = suite_create("region_hints");
-	TCase *tcase = tcase_create("region_hints");
-
-	tcase_add_checked_fixture(tcase, hints_setup, hints_teardown);
-	tcase_add_test(tcase, test_spares);
-	tcase_add_test(tcase, test_thread_ends);
-	tcase_add_test(tcase, test_cache_closes);
-	tcase_add_test(tcase, test_fork);
-	tcase_add_loop_test(tcase, test_strides, 0, 13);
-	tcase_add_test(tcase, test_replaced);
-	tcase_add_test(tcase, test_growing);
-	tcase_add_test(tcase, test_gone);
-	tcase_add_test(tcase, test_units);
-	tcase_add_test(tcase, test_unasked);
-	tcase_add_test(tcase, test_probes);
-	tcase_add_test(tcase, test_late_destructor);
-	tcase_add_test(tcase, test_ref);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }
