@@ -4,7 +4,7 @@
  * model_heap.c has threads.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <string.h>
@@ -12,9 +12,11 @@
 
 #include "heap_fixture.h"
 
+TEST_CASE(heap, heap_setup, heap_teardown);
+
 /* ---- what is given ------------------------------------------------------- */
 
-START_TEST(every_length)
+TEST(every_length)
 {
 	struct mrrc_heap_place place;
 	size_t len, n = 0;
@@ -40,9 +42,8 @@ START_TEST(every_length)
 	ck_assert_uint_eq(heap_stats_of(heap).live, 0);
 	ck_assert_uint_eq(heap_stats_of(heap).live_bytes, 0);
 }
-END_TEST
 
-START_TEST(every_alignment)
+TEST(every_alignment)
 {
 	static const size_t lens[] = { 1, 100, 5000, 70000, 3000000 };
 	size_t align;
@@ -61,9 +62,8 @@ START_TEST(every_alignment)
 	}
 	ck_assert(mrrc_heap_valid(heap));
 }
-END_TEST
 
-START_TEST(refused_arguments)
+TEST(refused_arguments)
 {
 	struct mrrc_heap_attr attr = heap_plain;
 	struct mrrc_heap *other;
@@ -105,9 +105,8 @@ START_TEST(refused_arguments)
 	heap_put(heap_get(other, 1, 100, 0));
 	mrrc_heap_close(other);
 }
-END_TEST
 
-START_TEST(zeroed)
+TEST(zeroed)
 {
 	static const size_t lens[] = { 1, 1000, 50000, 3000000 };
 	size_t k;
@@ -125,10 +124,9 @@ START_TEST(zeroed)
 		}
 	}
 }
-END_TEST
 
 /* The same thread gets back what it freed last, and nothing is registered. */
-START_TEST(reuse_registers_nothing)
+TEST(reuse_registers_nothing)
 {
 	static const size_t lens[] = { 64,	4096,	 65536,
 				       1 << 20, 2000000, 5000000 };
@@ -147,9 +145,8 @@ START_TEST(reuse_registers_nothing)
 		ck_assert_uint_eq(heap_fake.regs, regs);
 	}
 }
-END_TEST
 
-START_TEST(small_ones_share_a_registration)
+TEST(small_ones_share_a_registration)
 {
 	void *addr[1000];
 	unsigned i;
@@ -163,11 +160,10 @@ START_TEST(small_ones_share_a_registration)
 		heap_put(addr[i]);
 	ck_assert_uint_eq(heap_stats_of(heap).live, 0);
 }
-END_TEST
 
 /* ---- protection ---------------------------------------------------------- */
 
-START_TEST(heaps_share_no_block)
+TEST(heaps_share_no_block)
 {
 	struct mrrc_heap *other = heap_open(&heap_plain);
 	struct mrrc_heap_place a, b;
@@ -192,7 +188,6 @@ START_TEST(heaps_share_no_block)
 	ck_assert_uint_eq(heap_fake.note[MRRC_HEAP_LEAKS].count, 200);
 	ck_assert_int_eq(mrrc_heap_query(heaps, b.base, &b), -ENOENT);
 }
-END_TEST
 
 /* As the kernel sees it. */
 static bool readable(const char *addr)
@@ -206,7 +201,7 @@ static bool readable(const char *addr)
 	return ret == 1;
 }
 
-START_TEST(isolated_ones_are_alone)
+TEST(isolated_ones_are_alone)
 {
 	struct mrrc_heap_attr attr = heap_plain;
 	struct mrrc_heap_place a, b;
@@ -242,12 +237,11 @@ START_TEST(isolated_ones_are_alone)
 	heap_put(two);
 	ck_assert_uint_eq(heap_fake.live, 0);
 }
-END_TEST
 
 /* ---- many ---------------------------------------------------------------- */
 
 /* More heaps than have magazines. */
-START_TEST(many_heaps)
+TEST(many_heaps)
 {
 	struct mrrc_heap *many[300];
 	void *addr[300];
@@ -269,25 +263,4 @@ START_TEST(many_heaps)
 	ck_assert_uint_eq(heap_fake.note[MRRC_HEAP_LEAKS].count, 1);
 	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_LEAKS], 150);
 	ck_assert_uint_eq(heap_fake.live, 0);
-}
-END_TEST
-
-Suite *heap_suite(void)
-{
-	Suite *suite = suite_create("heap");
-	TCase *tcase = tcase_create("heap");
-
-	tcase_add_checked_fixture(tcase, heap_setup, heap_teardown);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, every_length);
-	tcase_add_test(tcase, every_alignment);
-	tcase_add_test(tcase, refused_arguments);
-	tcase_add_test(tcase, zeroed);
-	tcase_add_test(tcase, reuse_registers_nothing);
-	tcase_add_test(tcase, small_ones_share_a_registration);
-	tcase_add_test(tcase, heaps_share_no_block);
-	tcase_add_test(tcase, isolated_ones_are_alone);
-	tcase_add_test(tcase, many_heaps);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

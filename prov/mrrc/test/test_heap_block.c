@@ -4,7 +4,7 @@
  * kinds of page.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -16,9 +16,11 @@
 #include "fault.h"
 #include "heap_fixture.h"
 
+TEST_CASE(heap_block, heap_setup, heap_teardown);
+
 /* ---- limits and failure -------------------------------------------------- */
 
-START_TEST(heap_limit)
+TEST(heap_limit)
 {
 	struct mrrc_heap_attr attr = heap_plain;
 	struct mrrc_heap *small;
@@ -52,9 +54,8 @@ START_TEST(heap_limit)
 			 -ENOMEM);
 	ck_assert(!heap_fake.note[MRRC_HEAP_LIMIT_HEAP].again);
 }
-END_TEST
 
-START_TEST(domain_limit)
+TEST(domain_limit)
 {
 	void *addr, *cookie;
 
@@ -70,9 +71,8 @@ START_TEST(domain_limit)
 	heap_put(heap_get(heap_open(&heap_plain), 1, 2 * MIB, 0));
 	ck_assert_uint_le(heap_fake.live_bytes, 4 * MIB);
 }
-END_TEST
 
-START_TEST(registration_fails)
+TEST(registration_fails)
 {
 	void *addr, *cookie;
 	unsigned char there;
@@ -117,10 +117,9 @@ START_TEST(registration_fails)
 	heap_put(heap_get(heap, 1, 9 * MIB, 0));
 	ck_assert(mrrc_heap_valid(heap));
 }
-END_TEST
 
 /* Grown by ever longer blocks, a heap ends where its limit is. */
-START_TEST(heap_limit_is_reached)
+TEST(heap_limit_is_reached)
 {
 	struct mrrc_heap_attr attr = heap_plain;
 	void *addr[40], *cookie;
@@ -147,7 +146,6 @@ START_TEST(heap_limit_is_reached)
 	}
 	ck_assert_uint_eq(n, 36);
 }
-END_TEST
 
 /* At a limit, what is freed is there for other sizes, however little it is. */
 static void freed_makes_room(struct mrrc_heap *full)
@@ -170,7 +168,7 @@ static void freed_makes_room(struct mrrc_heap *full)
 	ck_assert(mrrc_heap_valid(full));
 }
 
-START_TEST(freed_makes_room_at_limits)
+TEST(freed_makes_room_at_limits)
 {
 	struct mrrc_heap_attr attr = heap_plain;
 
@@ -183,10 +181,9 @@ START_TEST(freed_makes_room_at_limits)
 	heap_domain(MIB);
 	freed_makes_room(heap);
 }
-END_TEST
 
 /* There is room: no block is asked for again, which is refused each time. */
-START_TEST(refused_once_at_limits)
+TEST(refused_once_at_limits)
 {
 	void *addr[MIB / 4096], *cookie;
 	uint64_t fails;
@@ -206,7 +203,6 @@ START_TEST(refused_once_at_limits)
 	while (n)
 		heap_put(addr[--n]);
 }
-END_TEST
 
 #define AT_ONCE 8
 
@@ -221,7 +217,7 @@ static void *take_one(void *from)
 }
 
 /* Threads share the one block that there may be, in any order. */
-START_TEST(one_block_for_all)
+TEST(one_block_for_all)
 {
 	struct mrrc_heap_attr attr = heap_plain;
 	pthread_t thread[AT_ONCE];
@@ -247,10 +243,9 @@ START_TEST(one_block_for_all)
 	pthread_barrier_destroy(&at_once);
 	ck_assert_uint_eq(failed, 0);
 }
-END_TEST
 
 /* What there was no room for has never been there. */
-START_TEST(peaks_are_of_what_was)
+TEST(peaks_are_of_what_was)
 {
 	struct mrrc_heap_stats stats;
 	void *addr, *cookie;
@@ -269,10 +264,9 @@ START_TEST(peaks_are_of_what_was)
 	ck_assert_uint_eq(stats.bytes_peak, 4 * MIB);
 	ck_assert_uint_eq(stats.bytes, 0);
 }
-END_TEST
 
 /* More pages than a block can count. Address space there is. */
-START_TEST(longer_than_any_block)
+TEST(longer_than_any_block)
 {
 	static const size_t lens[] = { ((size_t) 1 << 44) + 4096,
 				       MRRC_HEAP_LEN_MAX };
@@ -294,7 +288,6 @@ START_TEST(longer_than_any_block)
 	}
 	ck_assert_uint_eq(heap_stats_of(heap).bytes, 0);
 }
-END_TEST
 
 /* Each step of opening and of the first allocations fails once. */
 static void nth_fails(size_t len, unsigned flags)
@@ -334,18 +327,17 @@ static void nth_fails(size_t len, unsigned flags)
 	ck_assert_uint_gt(nth, 5);
 }
 
-START_TEST(each_step_fails)
+TEST(each_step_fails)
 {
 	nth_fails(100, 0);
 	nth_fails(100, MRRC_HEAP_ISOLATED);
 	nth_fails(100000, 0);
 	nth_fails(5 * MIB, 0);
 }
-END_TEST
 
 /* ---- idle blocks --------------------------------------------------------- */
 
-START_TEST(trim_gives_all_back)
+TEST(trim_gives_all_back)
 {
 	void *addr[3000];
 	unsigned i;
@@ -367,7 +359,6 @@ START_TEST(trim_gives_all_back)
 	memset(addr[0], 1, 100);
 	heap_put(addr[0]);
 }
-END_TEST
 
 static uint64_t now_ms;
 
@@ -377,7 +368,7 @@ static void pass(uint64_t ms)
 	fault_clock(now_ms * 1000000);
 }
 
-START_TEST(idle_blocks_go_by_themselves)
+TEST(idle_blocks_go_by_themselves)
 {
 	struct mrrc_heap_attr attr = heap_plain;
 	struct mrrc_heap *brief;
@@ -407,10 +398,9 @@ START_TEST(idle_blocks_go_by_themselves)
 	heap_put(heap_get(brief, 1, 100, MRRC_HEAP_ISOLATED));
 	ck_assert_uint_eq(heap_stats_of(brief).blocks, 1);
 }
-END_TEST
 
 /* For other processes: not what is in use, or free for a moment. */
-START_TEST(idle_blocks_are_given)
+TEST(idle_blocks_are_given)
 {
 	struct mrrc_heap_attr attr = heap_plain;
 	struct mrrc_heap *some, *keeping;
@@ -438,9 +428,8 @@ START_TEST(idle_blocks_are_given)
 	ck_assert_uint_eq(heap_stats_of(keeping).blocks, 1);
 	heap_put(used);
 }
-END_TEST
 
-START_TEST(blocks_grow_with_the_heap)
+TEST(blocks_grow_with_the_heap)
 {
 	void **addr = malloc(2000 * sizeof(*addr));
 	unsigned i;
@@ -454,12 +443,11 @@ START_TEST(blocks_grow_with_the_heap)
 		heap_put(addr[i]);
 	free(addr);
 }
-END_TEST
 
 /* ---- what threads keep --------------------------------------------------- */
 
 /* One of a size that is used seldom costs little more than itself. */
-START_TEST(little_is_fetched_at_once)
+TEST(little_is_fetched_at_once)
 {
 	static const size_t sizes[] = { 5000, 10000, 30000, 200000 };
 	size_t kept = 0, now;
@@ -472,10 +460,9 @@ START_TEST(little_is_fetched_at_once)
 		kept = now;
 	}
 }
-END_TEST
 
 /* Of large ones no more than some tens, the thread's and the heap's. */
-START_TEST(few_are_kept)
+TEST(few_are_kept)
 {
 	static void *addr[300];
 	unsigned i;
@@ -488,10 +475,9 @@ START_TEST(few_are_kept)
 	/* 16 at a time go by the magazine alone */
 	ck_assert_uint_ge(heap_stats_of(heap).kept_bytes, 16 * 16384);
 }
-END_TEST
 
 /* Blocks of one object: not too short, nor longer by more than a quarter. */
-START_TEST(the_last_freed_that_fits_is_reused)
+TEST(the_last_freed_that_fits_is_reused)
 {
 	char *small = heap_get(heap, 1, 5 * MIB, 0);
 	char *good = heap_get(heap, 1, 6 * MIB, 0);
@@ -505,12 +491,11 @@ START_TEST(the_last_freed_that_fits_is_reused)
 	ck_assert_ptr_eq(heap_get(heap, 1, 4 * MIB, 0), small);
 	ck_assert_uint_eq(heap_fake.regs, 3);
 }
-END_TEST
 
 /* ---- pages --------------------------------------------------------------- */
 
 /* By default transparent huge pages are for what is there in full. */
-START_TEST(huge_pages_only_where_all_is_populated)
+TEST(huge_pages_only_where_all_is_populated)
 {
 	static const struct {
 		bool prefault, populated;
@@ -533,9 +518,8 @@ START_TEST(huge_pages_only_where_all_is_populated)
 		mrrc_heap_close(from);
 	}
 }
-END_TEST
 
-START_TEST(page_kinds)
+TEST(page_kinds)
 {
 	static const enum mrrc_pages kinds[] = {
 		MRRC_PAGES_4K,
@@ -584,9 +568,8 @@ START_TEST(page_kinds)
 	/* said once for each kind */
 	ck_assert_uint_le(heap_fake.events[MRRC_HEAP_FALLBACK], 2);
 }
-END_TEST
 
-START_TEST(prefaulted)
+TEST(prefaulted)
 {
 	struct mrrc_heap_attr attr = heap_plain;
 	struct mrrc_heap_place place;
@@ -602,36 +585,4 @@ START_TEST(prefaulted)
 	for (i = 0; i < 256; i++)
 		ck_assert_uint_eq(there[i] & 1, 1);
 	mrrc_heap_close(paged);
-}
-END_TEST
-
-Suite *heap_block_suite(void)
-{
-	Suite *suite = suite_create("heap_block");
-	TCase *tcase = tcase_create("heap_block");
-
-	tcase_add_checked_fixture(tcase, heap_setup, heap_teardown);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, heap_limit);
-	tcase_add_test(tcase, domain_limit);
-	tcase_add_test(tcase, heap_limit_is_reached);
-	tcase_add_test(tcase, freed_makes_room_at_limits);
-	tcase_add_test(tcase, one_block_for_all);
-	tcase_add_test(tcase, peaks_are_of_what_was);
-	tcase_add_test(tcase, longer_than_any_block);
-	tcase_add_test(tcase, registration_fails);
-	tcase_add_test(tcase, refused_once_at_limits);
-	tcase_add_test(tcase, each_step_fails);
-	tcase_add_test(tcase, trim_gives_all_back);
-	tcase_add_test(tcase, idle_blocks_go_by_themselves);
-	tcase_add_test(tcase, idle_blocks_are_given);
-	tcase_add_test(tcase, blocks_grow_with_the_heap);
-	tcase_add_test(tcase, little_is_fetched_at_once);
-	tcase_add_test(tcase, few_are_kept);
-	tcase_add_test(tcase, the_last_freed_that_fits_is_reused);
-	tcase_add_test(tcase, huge_pages_only_where_all_is_populated);
-	tcase_add_test(tcase, page_kinds);
-	tcase_add_test(tcase, prefaulted);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

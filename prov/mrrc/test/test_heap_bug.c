@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What the allocator reports of the application's mistakes. */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -11,7 +11,9 @@
 
 #include "heap_fixture.h"
 
-START_TEST(double_free)
+TEST_CASE(heap_bug, heap_setup, heap_teardown);
+
+TEST(double_free)
 {
 	static const size_t lens[] = { 1, 64, 5000, 100000, 3000000 };
 	unsigned i;
@@ -31,9 +33,8 @@ START_TEST(double_free)
 	}
 	ck_assert_uint_eq(heap_stats_of(heap).mistakes, 5);
 }
-END_TEST
 
-START_TEST(foreign_and_inside)
+TEST(foreign_and_inside)
 {
 	static const size_t lens[] = { 64, 5000, 100000, 3000000 };
 	int local;
@@ -62,10 +63,9 @@ START_TEST(foreign_and_inside)
 		heap_put(addr);
 	}
 }
-END_TEST
 
 /* Of neighbours, which begin anywhere in a page; one of them is freed. */
-START_TEST(inside_of_every_class)
+TEST(inside_of_every_class)
 {
 	char *addr[9];
 	unsigned class, i;
@@ -91,10 +91,9 @@ START_TEST(inside_of_every_class)
 	ck_assert_uint_eq(heap_stats_of(heap).live, 0);
 	ck_assert(mrrc_heap_valid(heap));
 }
-END_TEST
 
 /* All of a block but the one object, before and after that is freed. */
-START_TEST(never_allocated)
+TEST(never_allocated)
 {
 	static const size_t lens[] = { 64, 1000, 5000, 300000, 3000000 };
 	struct mrrc_heap_place place;
@@ -123,9 +122,8 @@ START_TEST(never_allocated)
 	}
 	ck_assert_uint_eq(heap_stats_of(heap).live, 0);
 }
-END_TEST
 
-START_TEST(other_domain)
+TEST(other_domain)
 {
 	struct mrrc_heaps *others;
 	struct mrrc_heap_place place;
@@ -141,9 +139,8 @@ START_TEST(other_domain)
 	mrrc_heaps_close(others);
 	heap_put(addr);
 }
-END_TEST
 
-START_TEST(overflow_and_use_after_free)
+TEST(overflow_and_use_after_free)
 {
 	static const size_t lens[] = { 1, 100, 5000, 100000, 3000000 };
 	unsigned i;
@@ -167,7 +164,6 @@ START_TEST(overflow_and_use_after_free)
 	ck_assert_uint_eq(heap_fake.note[MRRC_HEAP_USED_FREED].offset, 17);
 	heap_put(addr);
 }
-END_TEST
 
 static pthread_t trimmer;
 static bool trimmed;
@@ -189,7 +185,7 @@ static void trim_meanwhile(void)
 	trimmed = !pthread_timedjoin_np(trimmer, NULL, &until);
 }
 
-START_TEST(said_outside_locks)
+TEST(said_outside_locks)
 {
 	static const size_t lens[] = { 100, 100000 };
 	unsigned i;
@@ -214,10 +210,9 @@ START_TEST(said_outside_locks)
 	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_OVERFLOW], 2);
 	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_USED_FREED], 2);
 }
-END_TEST
 
 /* Lengths that 31 bits do not hold, fresh and used again. */
-START_TEST(gigabytes)
+TEST(gigabytes)
 {
 	static const size_t lens[] = { (size_t) 2 << 30, (size_t) 3 << 30 };
 	struct mrrc_heap_place place;
@@ -245,24 +240,4 @@ START_TEST(gigabytes)
 		ck_assert_uint_eq(heap_fake.note[MRRC_HEAP_OVERFLOW].offset,
 				  lens[i] + 3);
 	}
-}
-END_TEST
-
-Suite *heap_bug_suite(void)
-{
-	Suite *suite = suite_create("heap_bug");
-	TCase *tcase = tcase_create("heap_bug");
-
-	tcase_add_checked_fixture(tcase, heap_setup, heap_teardown);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, double_free);
-	tcase_add_test(tcase, foreign_and_inside);
-	tcase_add_test(tcase, inside_of_every_class);
-	tcase_add_test(tcase, never_allocated);
-	tcase_add_test(tcase, other_domain);
-	tcase_add_test(tcase, overflow_and_use_after_free);
-	tcase_add_test(tcase, said_outside_locks);
-	tcase_add_test(tcase, gigabytes);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

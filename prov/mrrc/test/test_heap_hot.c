@@ -5,7 +5,7 @@
  * from last.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -17,7 +17,9 @@
 
 #include "heap_fixture.h"
 
-START_TEST(freed_last_is_found_freed_twice)
+TEST_CASE(heap_hot, heap_setup, heap_teardown);
+
+TEST(freed_last_is_found_freed_twice)
 {
 	void *one = heap_get(heap, 1, 64, 0), *two = heap_get(heap, 1, 64, 0);
 
@@ -30,9 +32,8 @@ START_TEST(freed_last_is_found_freed_twice)
 	ck_assert_uint_eq(heap_stats_of(heap).live, 2);
 	ck_assert_uint_eq(heap_stats_of(heap).mistakes, 3);
 }
-END_TEST
 
-START_TEST(freed_last_stays_in_its_heap)
+TEST(freed_last_stays_in_its_heap)
 {
 	struct mrrc_heap *other = heap_open(&heap_plain);
 	struct mrrc_heap_place place;
@@ -55,7 +56,6 @@ START_TEST(freed_last_stays_in_its_heap)
 	ck_assert_uint_eq(heap_stats_of(heap).live, 100);
 	ck_assert_uint_eq(heap_stats_of(other).live, 0);
 }
-END_TEST
 
 static void *only_free(void *addr)
 {
@@ -64,7 +64,7 @@ static void *only_free(void *addr)
 }
 
 /* Nothing else takes its place. */
-START_TEST(freed_last_stays)
+TEST(freed_last_stays)
 {
 	void *addr = heap_get(heap, 1, 64, 0);
 
@@ -73,10 +73,9 @@ START_TEST(freed_last_stays)
 	ck_assert_ptr_eq(heap_get(heap, 1, 64, 0), addr);
 	ck_assert_uint_eq(heap_stats_of(heap).live, 1);
 }
-END_TEST
 
 /* A thread that has nothing of the heap's but that. */
-START_TEST(freed_last_by_a_thread_that_ends)
+TEST(freed_last_by_a_thread_that_ends)
 {
 	pthread_t thread;
 	unsigned i;
@@ -93,7 +92,6 @@ START_TEST(freed_last_by_a_thread_that_ends)
 	mrrc_heap_trim(heap);
 	ck_assert_uint_eq(heap_fake.live, 0);
 }
-END_TEST
 
 /* The first one after what is kept: it begins where a page does. */
 static char *get_first(size_t len)
@@ -136,7 +134,7 @@ static char *freed_by_another(size_t len)
 	return addr;
 }
 
-START_TEST(freed_last_and_by_another_thread)
+TEST(freed_last_and_by_another_thread)
 {
 	static const size_t lens[] = { 64, 4096, 100000 };
 	struct mrrc_heaps *others;
@@ -167,10 +165,9 @@ START_TEST(freed_last_and_by_another_thread)
 	}
 	mrrc_heaps_close(others);
 }
-END_TEST
 
 /* Its page becomes part of something else, at the same address. */
-START_TEST(freed_last_and_cut_anew)
+TEST(freed_last_and_cut_anew)
 {
 	static const size_t lens[] = { 64, 48, 4096, 40000, 12288, 1024 };
 	char *kept = heap_get(heap, 1, 300000, 0), *addr, *again[512];
@@ -202,14 +199,13 @@ START_TEST(freed_last_and_cut_anew)
 	ck_assert_uint_ge(same, 20);
 	heap_put(kept);
 }
-END_TEST
 
 /*
  * An object that is not wanted any more leaves the hot slot: at the second look
  * after its last use, which an allocation makes that finds none left before it.
  * The slot is then for what that call allocates.
  */
-START_TEST(freed_last_gives_way)
+TEST(freed_last_gives_way)
 {
 	const unsigned most = 2 * MRRC_HOT_MISSES;
 	const struct mrrc_hot *hot;
@@ -232,7 +228,6 @@ START_TEST(freed_last_gives_way)
 	ck_assert_uint_eq(heap_stats_of(heap).live, 1);
 	ck_assert_uint_eq(heap_stats_of(heap).allocs, most + 4);
 }
-END_TEST
 
 /* ---- the heap that a thread allocated from last -------------------------- */
 
@@ -252,7 +247,7 @@ static struct mrrc_heap *heap_of(uintptr_t object)
 	return place.heap;
 }
 
-START_TEST(usual_has_the_key)
+TEST(usual_has_the_key)
 {
 	static const size_t lens[] = { 64,    128,   1024,	1025,
 				       32768, 32769, 1UL << 20, 2UL << 20 };
@@ -280,10 +275,9 @@ START_TEST(usual_has_the_key)
 	}
 	mrrc_heap_close(other);
 }
-END_TEST
 
 /* Even if another heap has its place in the thread's table. */
-START_TEST(usual_ends_with_the_heap)
+TEST(usual_ends_with_the_heap)
 {
 	struct mrrc_heap *other = heap_open(&heap_plain);
 	const size_t lens[] = { 64, 100000 };
@@ -300,7 +294,6 @@ START_TEST(usual_ends_with_the_heap)
 	}
 	mrrc_heap_close(other);
 }
-END_TEST
 
 struct idler {
 	struct mrrc_heap *heap;
@@ -323,7 +316,7 @@ static void *idle_while_closed(void *arg)
 	return NULL;
 }
 
-START_TEST(usual_ends_in_all_threads)
+TEST(usual_ends_in_all_threads)
 {
 	struct idler idler = { .heap = heap_open(&heap_plain) };
 	pthread_t thread;
@@ -339,7 +332,6 @@ START_TEST(usual_ends_in_all_threads)
 	ck_assert_uint_eq(idler.got[1], 0);
 	pthread_barrier_destroy(&idler.turn);
 }
-END_TEST
 
 /* ---- races --------------------------------------------------------------- */
 
@@ -356,7 +348,7 @@ static void *trim_on(void *arg)
  * A trim takes it away: either the trim or the thread has it, never both. The
  * scheduler decides how long a loop takes.
  */
-START_TEST(freed_last_is_taken_away)
+TEST(freed_last_is_taken_away)
 {
 	const time_t end = time(NULL) + 5;
 	pthread_t thread;
@@ -380,7 +372,6 @@ START_TEST(freed_last_is_taken_away)
 	ck_assert_uint_eq(heap_fake.allocs, i);
 	ck_assert_uint_eq(heap_fake.frees, i);
 }
-END_TEST
 
 /* ---- children of children ------------------------------------------------ */
 
@@ -424,38 +415,10 @@ static int descend(unsigned generation)
 	_exit(generation ? descend(generation - 1) : 0);
 }
 
-START_TEST(each_generation_has_magazines)
+TEST(each_generation_has_magazines)
 {
 	/* a child that ends in _exit() leaves what it allocated */
 	if (under_valgrind())
 		skip("it takes a child's end for a leak");
 	ck_assert_int_eq(descend(GENERATIONS), 0);
-}
-END_TEST
-
-Suite *heap_hot_suite(void)
-{
-	Suite *suite = suite_create("heap_hot");
-	TCase *tcase = tcase_create("heap_hot");
-	TCase *race = tcase_create("heap_hot_race");
-
-	tcase_add_checked_fixture(tcase, heap_setup, heap_teardown);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, freed_last_is_found_freed_twice);
-	tcase_add_test(tcase, freed_last_stays_in_its_heap);
-	tcase_add_test(tcase, freed_last_stays);
-	tcase_add_test(tcase, freed_last_by_a_thread_that_ends);
-	tcase_add_test(tcase, freed_last_and_by_another_thread);
-	tcase_add_test(tcase, freed_last_and_cut_anew);
-	tcase_add_test(tcase, freed_last_gives_way);
-	tcase_add_test(tcase, usual_has_the_key);
-	tcase_add_test(tcase, usual_ends_with_the_heap);
-	tcase_add_test(tcase, usual_ends_in_all_threads);
-	tcase_add_test(tcase, each_generation_has_magazines);
-	suite_add_tcase(suite, tcase);
-	tcase_add_checked_fixture(race, heap_setup, heap_teardown);
-	tcase_set_timeout(race, 60);
-	tcase_add_test(race, freed_last_is_taken_away);
-	suite_add_tcase(suite, race);
-	return suite;
 }

@@ -3,7 +3,7 @@
  * sys/heap_retire: what becomes of the addresses of blocks that have ended.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -67,7 +67,9 @@ static char *retire(size_t len)
 	return retire_of(remote, len);
 }
 
-START_TEST(addresses_stay)
+TEST_CASE(heap_retire, retire_setup, heap_teardown);
+
+LOOP_TEST(addresses_stay, 0, 3)
 {
 	const size_t lens[] = { 1, 300000, 5 * MIB };
 	const enum mrrc_access access[] = {
@@ -103,9 +105,8 @@ START_TEST(addresses_stay)
 	ck_assert_uint_eq(heap_stats_of(remote).bytes, 0);
 	ck_assert_uint_eq(heaps->retired_cnt, _i < 2 ? 6 : 0);
 }
-END_TEST
 
-START_TEST(closing_gives_them_back)
+TEST(closing_gives_them_back)
 {
 	struct mrrc_heaps *others = heaps;
 	char *addr;
@@ -118,10 +119,9 @@ START_TEST(closing_gives_them_back)
 	heaps = others;
 	ck_assert(!reserved(addr));
 }
-END_TEST
 
 /* A transfer that goes on finds nothing, and breaks nothing. */
-START_TEST(empty_memory_is_there)
+TEST(empty_memory_is_there)
 {
 	char *addr = retire(2 * MIB);
 
@@ -131,9 +131,8 @@ START_TEST(empty_memory_is_there)
 	addr[MIB] = 1;
 	ck_assert_int_eq(addr[MIB], 1);
 }
-END_TEST
 
-START_TEST(the_oldest_go)
+TEST(the_oldest_go)
 {
 	char *addr[5];
 	unsigned i;
@@ -158,10 +157,9 @@ START_TEST(the_oldest_go)
 	addr[0] = retire(1);
 	ck_assert(!reserved(addr[0]));
 }
-END_TEST
 
 /* What was written there later does not stay for ever. */
-START_TEST(pages_are_given_back_again)
+TEST(pages_are_given_back_again)
 {
 	char *addr = retire(MIB), *large;
 
@@ -176,10 +174,9 @@ START_TEST(pages_are_given_back_again)
 	ck_assert(reserved(addr) && reserved(large));
 	ck_assert_uint_eq(heaps->retired_cnt, 3);
 }
-END_TEST
 
 /* A block cannot be mapped: the addresses are given back, and it can. */
-START_TEST(room_for_new_blocks)
+TEST(room_for_new_blocks)
 {
 	bool released = false, fired = true;
 	void *addr = NULL, *cookie;
@@ -199,10 +196,9 @@ START_TEST(room_for_new_blocks)
 	}
 	ck_assert(released);
 }
-END_TEST
 
 /* Its addresses cannot be kept: then its pages go, still. */
-START_TEST(without_a_mapping)
+TEST(without_a_mapping)
 {
 	char *addr = heap_get(remote, 1, MIB, MRRC_HEAP_ISOLATED);
 	int ret;
@@ -214,9 +210,8 @@ START_TEST(without_a_mapping)
 	ck_assert(!reserved(addr));
 	ck_assert_uint_eq(heaps->retired_cnt, 0);
 }
-END_TEST
 
-START_TEST(locked_memory)
+TEST(locked_memory)
 {
 	char *addr;
 	bool there;
@@ -229,9 +224,8 @@ START_TEST(locked_memory)
 	ck_assert(reserved(addr));
 	ck_assert(!there);
 }
-END_TEST
 
-START_TEST(children_have_none)
+TEST(children_have_none)
 {
 	char *addr = retire(MIB);
 	int status;
@@ -251,7 +245,6 @@ START_TEST(children_have_none)
 	ck_assert_int_eq(status, 0);
 	ck_assert_int_eq(addr[0], 42);
 }
-END_TEST
 
 #define THREADS 4
 #define ROUNDS	200
@@ -266,7 +259,7 @@ static void *race_run(void *arg)
 	return NULL;
 }
 
-START_TEST(threads_retire)
+TEST(threads_retire)
 {
 	struct mrrc_heap_block *block;
 	pthread_t thread[THREADS];
@@ -290,10 +283,9 @@ START_TEST(threads_retire)
 	ck_assert_uint_eq(count, heaps->retired_cnt);
 	ck_assert_uint_eq(bytes, heaps->retired_bytes);
 }
-END_TEST
 
 /* Of limits on addresses, an eighth at most. */
-START_TEST(spare_addresses)
+LOOP_TEST(spare_addresses, 0, 2)
 {
 	const int which = _i ? RLIMIT_DATA : RLIMIT_AS;
 	const rlim_t tight = (rlim_t) 16 << 30;
@@ -310,27 +302,4 @@ START_TEST(spare_addresses)
 	ck_assert_uint_le(spare, tight / 8);
 	ck_assert_uint_ge(most, spare);
 	ck_assert_uint_ge(spare, 512 * MIB);
-}
-END_TEST
-
-Suite *heap_retire_suite(void)
-{
-	Suite *suite = suite_create("heap_retire");
-	TCase *tcase = tcase_create("heap_retire");
-
-	tcase_add_checked_fixture(tcase, retire_setup, heap_teardown);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_loop_test(tcase, addresses_stay, 0, 3);
-	tcase_add_test(tcase, closing_gives_them_back);
-	tcase_add_test(tcase, empty_memory_is_there);
-	tcase_add_test(tcase, the_oldest_go);
-	tcase_add_test(tcase, pages_are_given_back_again);
-	tcase_add_test(tcase, room_for_new_blocks);
-	tcase_add_test(tcase, without_a_mapping);
-	tcase_add_test(tcase, locked_memory);
-	tcase_add_test(tcase, children_have_none);
-	tcase_add_test(tcase, threads_retire);
-	tcase_add_loop_test(tcase, spare_addresses, 0, 2);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

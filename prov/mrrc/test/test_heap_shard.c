@@ -4,7 +4,7 @@
  * and what another thread frees goes back to the shard it is of.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <pthread.h>
 
@@ -94,8 +94,10 @@ static void get_large(void)
 	large = heap_get(sharded, 1, LARGE, 0);
 }
 
+TEST_CASE(heap_shard, setup, heap_teardown);
+
 /* Small objects lie apart, large ones do not. */
-START_TEST(threads_lie_apart)
+TEST(threads_lie_apart)
 {
 	void *mine, *mine_large;
 
@@ -116,7 +118,6 @@ START_TEST(threads_lie_apart)
 	mrrc_heap_trim(sharded);
 	ck_assert_uint_eq(heap_stats_of(sharded).blocks, 0);
 }
-END_TEST
 
 static void count_block(void)
 {
@@ -133,7 +134,7 @@ static void count_block(void)
  * What this thread frees of the other's is never what it allocates next, and
  * all but a magazine of it is there for the other soon.
  */
-START_TEST(freed_elsewhere_goes_back)
+TEST(freed_elsewhere_goes_back)
 {
 	const struct mrrc_hot *hot;
 	uintptr_t mine, theirs;
@@ -165,10 +166,9 @@ START_TEST(freed_elsewhere_goes_back)
 	ck_assert_uint_eq(heap_stats_of(sharded).blocks, 2);
 	put_all();
 }
-END_TEST
 
 /* Where a limit leaves no more, what other shards have is taken. */
-START_TEST(no_memory_while_a_shard_has_some)
+TEST(no_memory_while_a_shard_has_some)
 {
 	const size_t all = 2 * MIB / SIZE;
 	void *addr, *cookie;
@@ -186,10 +186,9 @@ START_TEST(no_memory_while_a_shard_has_some)
 	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_LIMIT_DOMAIN], 1);
 	ck_assert_uint_eq(heap_stats_of(sharded).blocks, 2);
 }
-END_TEST
 
 /* What the application chose for a heap is for one, and so are small limits. */
-START_TEST(one_shard_where_more_would_waste)
+TEST(one_shard_where_more_would_waste)
 {
 	struct mrrc_heap_attr attr = halves;
 
@@ -207,7 +206,6 @@ START_TEST(one_shard_where_more_would_waste)
 	heap_domain(64 * MIB);
 	ck_assert_uint_eq(heap->shards, 1);
 }
-END_TEST
 
 static void *allocate(void *arg)
 {
@@ -216,7 +214,7 @@ static void *allocate(void *arg)
 }
 
 /* Blocks are for threads that run at once, not for all that ever ran. */
-START_TEST(threads_follow_each_other)
+TEST(threads_follow_each_other)
 {
 	const struct mrrc_heap_attr attr = { .node = -1,
 					     .idle_ms = MRRC_HEAP_IDLE_KEEP,
@@ -234,7 +232,6 @@ START_TEST(threads_follow_each_other)
 	}
 	ck_assert_uint_eq(heap_stats_of(shared).blocks, 2);
 }
-END_TEST
 
 static struct mrrc_heap *many[HEAPS];
 
@@ -251,7 +248,7 @@ static void use_many(void)
 }
 
 /* Shards leave slots to heaps, and there are none without. */
-START_TEST(shards_leave_slots)
+TEST(shards_leave_slots)
 {
 	unsigned i;
 
@@ -269,22 +266,4 @@ START_TEST(shards_leave_slots)
 		ck_assert_uint_eq(heap_stats_of(many[i]).frees,
 				  i < HEAPS / 2 ? 4 : 2);
 	}
-}
-END_TEST
-
-Suite *heap_shard_suite(void)
-{
-	Suite *suite = suite_create("heap_shard");
-	TCase *tcase = tcase_create("heap_shard");
-
-	tcase_add_checked_fixture(tcase, setup, heap_teardown);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, threads_lie_apart);
-	tcase_add_test(tcase, freed_elsewhere_goes_back);
-	tcase_add_test(tcase, no_memory_while_a_shard_has_some);
-	tcase_add_test(tcase, one_shard_where_more_would_waste);
-	tcase_add_test(tcase, threads_follow_each_other);
-	tcase_add_test(tcase, shards_leave_slots);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

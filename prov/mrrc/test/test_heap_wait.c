@@ -5,7 +5,7 @@
  * takes away before it grows.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -63,8 +63,10 @@ static void detach(void)
 	mrrc_mags_detach(heap);
 }
 
+TEST_CASE(heap_wait, heap_setup, heap_teardown);
+
 /* The thread inside and the waiting one, in one thread, step by step. */
-START_TEST(biased_locks_are_waited_for)
+LOOP_TEST(biased_locks_are_waited_for, 0, 5)
 {
 	static void (*const call[])(void) = { end_block, drain, count, reclaim,
 					      detach };
@@ -86,7 +88,6 @@ START_TEST(biased_locks_are_waited_for)
 	mrrc_biased_leave(&mrrc_tcache_self->biased);
 	ck_assert(waited);
 }
-END_TEST
 
 /* ---- what magazines keep, before a heap grows ------------------------------- */
 
@@ -120,7 +121,7 @@ static void *keep(void *arg)
 }
 
 /* Of this thread, without a barrier; or of another one. */
-START_TEST(what_is_kept_is_used_first)
+LOOP_TEST(what_is_kept_is_used_first, 0, 2)
 {
 	pthread_t thread;
 	sem_t sem[2];
@@ -149,10 +150,9 @@ START_TEST(what_is_kept_is_used_first)
 		pthread_join(thread, NULL);
 	}
 }
-END_TEST
 
 /* All places for magazines are taken: what the depot has is used first, too. */
-START_TEST(what_the_depot_has_is_used_first)
+TEST(what_the_depot_has_is_used_first)
 {
 	unsigned i;
 
@@ -166,7 +166,6 @@ START_TEST(what_the_depot_has_is_used_first)
 	heap_put(heap_get(heap, 1, MIB / 2, 0));
 	ck_assert_uint_eq(heap_fake.regs, 1);
 }
-END_TEST
 
 /* Count objects of len, which the magazines have afterwards. */
 static void keep_some(size_t len, unsigned count)
@@ -201,7 +200,7 @@ static void *keep_one(void *arg)
 }
 
 /* The last block was refused: small ones, too, before one is asked for again. */
-START_TEST(all_are_used_at_the_limit)
+TEST(all_are_used_at_the_limit)
 {
 	void *live, *addr, *cookie;
 	pthread_t thread;
@@ -228,7 +227,6 @@ START_TEST(all_are_used_at_the_limit)
 	sem_post(&sem[1]);
 	pthread_join(thread, NULL);
 }
-END_TEST
 
 /* ---- threads that walk over heaps ---------------------------------------- */
 
@@ -261,7 +259,7 @@ static void close_meanwhile(void *arg, uint64_t allocs, uint64_t frees)
 	ck_assert(!atomic_load(&closed));
 }
 
-START_TEST(walks_are_waited_for)
+TEST(walks_are_waited_for)
 {
 	struct mrrc_heap_ops ops = fake_heap_ops;
 
@@ -277,7 +275,6 @@ START_TEST(walks_are_waited_for)
 	ck_assert(!walks);
 	pthread_join(closer, NULL);
 }
-END_TEST
 
 /* ---- threads that are cancelled ---- */
 
@@ -307,7 +304,7 @@ static void *alloc_cancelled(void *arg)
  * A thread is not cancelled where it logs, or in the core: others wait for what
  * it does.
  */
-START_TEST(cancelled_threads_go_on)
+LOOP_TEST(cancelled_threads_go_on, 0, 2)
 {
 	pthread_t thread;
 	void *ended;
@@ -319,22 +316,4 @@ START_TEST(cancelled_threads_go_on)
 	ck_assert_ptr_eq(ended, heap);
 	ck_assert_uint_eq(heap->growing, 0);
 	ck_assert_uint_eq(heap_stats_of(heap).bytes, 0);
-}
-END_TEST
-
-Suite *heap_wait_suite(void)
-{
-	Suite *suite = suite_create("heap_wait");
-	TCase *tcase = tcase_create("heap_wait");
-
-	tcase_add_checked_fixture(tcase, heap_setup, heap_teardown);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_loop_test(tcase, biased_locks_are_waited_for, 0, 5);
-	tcase_add_loop_test(tcase, what_is_kept_is_used_first, 0, 2);
-	tcase_add_test(tcase, what_the_depot_has_is_used_first);
-	tcase_add_test(tcase, all_are_used_at_the_limit);
-	tcase_add_test(tcase, walks_are_waited_for);
-	tcase_add_loop_test(tcase, cancelled_threads_go_on, 0, 2);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }
