@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* sys/budget: taking and putting. */
 #include "config.h"
+#include "case.h"
 #include "budget_fixture.h"
 
 #include <pthread.h>
@@ -23,7 +24,9 @@ void __wrap_mrrc_node_shm_reserve(struct mrrc_node_shm *shm, uint64_t units)
 	__real_mrrc_node_shm_reserve(shm, units);
 }
 
-START_TEST(test_grains)
+TEST_CASE(budget, budget_setup, budget_teardown);
+
+TEST(test_grains)
 {
 	ck_assert(mrrc_budget_take(a, 4 * KIB));
 	ck_assert_uint_eq(reserved(a), GRAIN);
@@ -41,9 +44,8 @@ START_TEST(test_grains)
 	mrrc_budget_put(a, 4 * KIB);
 	ck_assert_uint_le(reserved(a), 2 * GRAIN);
 }
-END_TEST
 
-START_TEST(test_limit)
+TEST(test_limit)
 {
 	ck_assert(mrrc_budget_take(a, ALL - GRAIN));
 	ck_assert(mrrc_budget_take(b, GRAIN - 4 * KIB));
@@ -58,7 +60,6 @@ START_TEST(test_limit)
 	ck_assert_uint_le(node(), ALL);
 	mrrc_budget_put(b, 9 * GRAIN);
 }
-END_TEST
 
 static bool took_most;
 
@@ -72,7 +73,7 @@ static void *take_most(void *arg)
  * Two that reserve at once: the later one sees both, and goes back, or as far
  * as it has to.
  */
-START_TEST(test_meanwhile)
+LOOP_TEST(test_meanwhile, 0, 2)
 {
 	const bool enough = _i;
 
@@ -82,10 +83,9 @@ START_TEST(test_meanwhile)
 	ck_assert_uint_eq(reserved(a), enough ? 8 * KIB : 0);
 	ck_assert_uint_eq(node(), enough ? ALL : ALL - 8 * KIB);
 }
-END_TEST
 
 /* What operations hold beyond the budget goes back first. */
-START_TEST(test_over)
+TEST(test_over)
 {
 	ck_assert(mrrc_budget_take(a, ALL - 8 * KIB));
 	ck_assert(!mrrc_budget_take_over(a, 64 * KIB));
@@ -99,7 +99,6 @@ START_TEST(test_over)
 	mrrc_budget_put(a, ALL - 4 * KIB);
 	ck_assert_uint_le(node(), 2 * GRAIN);
 }
-END_TEST
 
 #define THREADS 8
 #define TURNS	20000
@@ -125,7 +124,7 @@ static void *race(void *arg)
 	return arg;
 }
 
-START_TEST(test_race)
+TEST(test_race)
 {
 	pthread_t thread[THREADS];
 	unsigned i;
@@ -141,10 +140,9 @@ START_TEST(test_race)
 	ck_assert_uint_eq(atomic_load(&a->left), a->reserved);
 	ck_assert_uint_le(node(), 6 * GRAIN);
 }
-END_TEST
 
 /* What is only tried has no other process give. */
-START_TEST(test_try)
+TEST(test_try)
 {
 	uint32_t bell;
 
@@ -159,22 +157,4 @@ START_TEST(test_try)
 	ck_assert_uint_ne(mrrc_node_shm_bell(a->shm), bell);
 	mrrc_budget_put(b, GRAIN);
 	mrrc_budget_put(a, ALL - GRAIN);
-}
-END_TEST
-
-Suite *budget_suite(void)
-{
-	Suite *suite = suite_create("budget");
-	TCase *tcase = tcase_create("budget");
-
-	tcase_add_checked_fixture(tcase, budget_setup, budget_teardown);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, test_grains);
-	tcase_add_test(tcase, test_limit);
-	tcase_add_loop_test(tcase, test_meanwhile, 0, 2);
-	tcase_add_test(tcase, test_over);
-	tcase_add_test(tcase, test_race);
-	tcase_add_test(tcase, test_try);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

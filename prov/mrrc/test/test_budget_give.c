@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* sys/budget: what a process gives others, and allocators give it. */
 #include "config.h"
+#include "case.h"
 #include "budget_fixture.h"
 
 #include "fault.h"
@@ -55,8 +56,10 @@ static struct keeper keeper_of(struct mrrc_budget *budget, size_t bytes)
 	};
 }
 
+TEST_CASE(budget_give, budget_setup, budget_teardown);
+
 /* A process that uses nothing gives what another one lacks. */
-START_TEST(test_given)
+TEST(test_given)
 {
 	struct mrrc_budget_stats stats;
 
@@ -79,7 +82,6 @@ START_TEST(test_given)
 			  ALL - 4 * GRAIN);
 	mrrc_budget_remove(a, &has.member);
 }
-END_TEST
 
 /*
  * A millisecond of a process that uses half of the budget and takes what it
@@ -102,7 +104,7 @@ static size_t use(void)
  * One that is in use keeps its share, however often it is asked: it finds out
  * once or twice whether it misses a part.
  */
-START_TEST(test_kept)
+TEST(test_kept)
 {
 	size_t evicted = 0;
 	uint32_t bell;
@@ -126,7 +128,6 @@ START_TEST(test_kept)
 	ck_assert_uint_le(evicted, ALL / 16 * 4);
 	mrrc_budget_remove(a, &has.member);
 }
-END_TEST
 
 /* As if it had given a part at that time, without missing it. */
 static void tried(struct mrrc_budget *budget, uint64_t at)
@@ -142,7 +143,7 @@ static void tried(struct mrrc_budget *budget, uint64_t at)
  * Bytes that it takes, or lacks, soon after a trial: what it gave is missed, and
  * the next trial is later. Once for each trial, and not long after it.
  */
-START_TEST(test_missed)
+LOOP_TEST(test_missed, 0, 2)
 {
 	const bool lacks = _i;
 
@@ -161,10 +162,9 @@ START_TEST(test_missed)
 	ck_assert(mrrc_budget_take(a, GRAIN) != lacks);
 	ck_assert_uint_le(a->try_ms, 2000);
 }
-END_TEST
 
 /* A part of what it gave at a trial may be needed again. */
-START_TEST(test_missed_half)
+TEST(test_missed_half)
 {
 	tried(a, mrrc_budget_now());
 	a->trial = 2 * GRAIN / MRRC_NODE_UNIT;
@@ -173,13 +173,12 @@ START_TEST(test_missed_half)
 	ck_assert(mrrc_budget_take(a, GRAIN));
 	ck_assert(a->missed);
 }
-END_TEST
 
 /*
  * Each has its share, and one lacks bytes. The other has missed what it gave, and
  * tries again much later; at once if it has more than it had then.
  */
-START_TEST(test_grown)
+LOOP_TEST(test_grown, 0, 2)
 {
 	const uint64_t half = ALL / 2 / MRRC_NODE_UNIT;
 
@@ -197,10 +196,9 @@ START_TEST(test_grown)
 	ck_assert(take_within(b, GRAIN, 500) == _i);
 	mrrc_budget_remove(a, &has.member);
 }
-END_TEST
 
 /* What is evicted and still registered is not given yet. */
-START_TEST(test_later)
+TEST(test_later)
 {
 	ck_assert(mrrc_budget_take(a, ALL));
 	has.bytes = ALL;
@@ -216,9 +214,8 @@ START_TEST(test_later)
 	ck_assert(take_soon(b, GRAIN));
 	mrrc_budget_remove(a, &has.member);
 }
-END_TEST
 
-START_TEST(test_others)
+TEST(test_others)
 {
 	struct member second = has;
 
@@ -234,10 +231,9 @@ START_TEST(test_others)
 	mrrc_budget_remove(a, &has.member);
 	mrrc_budget_remove(a, &second.member);
 }
-END_TEST
 
 /* Memory of an allocator comes before what caches of its process keep. */
-START_TEST(test_own)
+TEST(test_own)
 {
 	struct keeper own = keeper_of(a, 0);
 
@@ -251,10 +247,9 @@ START_TEST(test_own)
 	ck_assert_uint_eq(has.bytes, ALL / 2);
 	mrrc_budget_remove(a, &has.member);
 }
-END_TEST
 
 /* Another process has the bytes: an allocation that fails evicts nothing. */
-START_TEST(test_own_missing)
+TEST(test_own_missing)
 {
 	ck_assert(mrrc_budget_take(b, ALL / 4 * 3));
 	ck_assert(mrrc_budget_take(a, ALL / 8));
@@ -274,10 +269,9 @@ START_TEST(test_own_missing)
 	ck_assert_uint_eq(has.bytes, ALL / 8 - 2 * GRAIN);
 	mrrc_budget_remove(a, &has.member);
 }
-END_TEST
 
 /* What is evicted and not deregistered yet is not evicted again. */
-START_TEST(test_own_later)
+TEST(test_own_later)
 {
 	struct keeper own = keeper_of(a, 0);
 
@@ -290,10 +284,9 @@ START_TEST(test_own_later)
 	ck_assert_uint_eq(own.reaps, 1);
 	mrrc_budget_remove(a, &has.member);
 }
-END_TEST
 
 /* What allocators keep free comes before regions, until it is enough. */
-START_TEST(test_keepers)
+TEST(test_keepers)
 {
 	struct keeper own = keeper_of(a, GRAIN), shy = keeper_of(a, GRAIN);
 	struct keeper first = keeper_of(a, GRAIN), last = keeper_of(a, GRAIN);
@@ -324,7 +317,6 @@ START_TEST(test_keepers)
 	mrrc_budget_keep_end(a, &last.keeper);
 	mrrc_budget_remove(a, &has.member);
 }
-END_TEST
 
 static void lack_later(void)
 {
@@ -333,7 +325,7 @@ static void lack_later(void)
 }
 
 /* What lacks since the answer began is not what has lacked for long. */
-START_TEST(test_lacks_meanwhile)
+TEST(test_lacks_meanwhile)
 {
 	fault_at(FAULT_LOCK, lack_later);
 	mrrc_budget_answer(a);
@@ -341,10 +333,9 @@ START_TEST(test_lacks_meanwhile)
 	ck_assert_uint_ne(a->want, 0);
 	mrrc_lock_release(&a->lock);
 }
-END_TEST
 
 /* For other processes: after all that caches evict, until it is enough. */
-START_TEST(test_keepers_give)
+TEST(test_keepers_give)
 {
 	struct keeper shy = keeper_of(a, GRAIN), one = keeper_of(a, GRAIN);
 	struct keeper last = keeper_of(a, ALL - 3 * GRAIN);
@@ -384,29 +375,4 @@ START_TEST(test_keepers_give)
 	mrrc_budget_keep_end(a, &shy.keeper);
 	mrrc_budget_keep_end(a, &one.keeper);
 	mrrc_budget_keep_end(a, &last.keeper);
-}
-END_TEST
-
-Suite *budget_give_suite(void)
-{
-	Suite *suite = suite_create("budget_give");
-	TCase *tcase = tcase_create("budget_give");
-
-	tcase_add_checked_fixture(tcase, budget_setup, budget_teardown);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, test_given);
-	tcase_add_test(tcase, test_kept);
-	tcase_add_loop_test(tcase, test_missed, 0, 2);
-	tcase_add_test(tcase, test_missed_half);
-	tcase_add_loop_test(tcase, test_grown, 0, 2);
-	tcase_add_test(tcase, test_later);
-	tcase_add_test(tcase, test_others);
-	tcase_add_test(tcase, test_own);
-	tcase_add_test(tcase, test_own_missing);
-	tcase_add_test(tcase, test_own_later);
-	tcase_add_test(tcase, test_keepers);
-	tcase_add_test(tcase, test_keepers_give);
-	tcase_add_test(tcase, test_lacks_meanwhile);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* sys/budget: segments, other processes, helper threads. */
 #include "config.h"
+#include "case.h"
 #include "budget_fixture.h"
 
 #include <errno.h>
@@ -25,8 +26,10 @@ static long sleeps_so_far(void)
 	return usage.ru_nvcsw;
 }
 
+TEST_CASE(budget_node, budget_setup, budget_teardown);
+
 /* No segment: a part of its own, and never the whole node's. */
-START_TEST(test_alone)
+TEST(test_alone)
 {
 	const struct mrrc_budget_attr attr = {
 		.bytes = ALL,
@@ -56,9 +59,8 @@ START_TEST(test_alone)
 			  .may);
 	mrrc_budget_close(budget);
 }
-END_TEST
 
-START_TEST(test_open_fails)
+TEST(test_open_fails)
 {
 	const struct mrrc_budget_attr attr = { .bytes = ALL, .dir = dir };
 	const unsigned threads = fault_threads(), fds = fault_fds();
@@ -79,10 +81,9 @@ START_TEST(test_open_fails)
 	}
 	ck_assert_int_gt(n, 5);
 }
-END_TEST
 
 /* The segment's descriptor is closed by the application: no more sharing. */
-START_TEST(test_closed)
+TEST(test_closed)
 {
 	struct stat want, got;
 	int fd;
@@ -98,7 +99,6 @@ START_TEST(test_closed)
 	ck_assert(!mrrc_budget_take(a, GRAIN));
 	mrrc_budget_put(a, 4 * GRAIN);
 }
-END_TEST
 
 /* ---- other processes ---- */
 
@@ -131,7 +131,7 @@ static pid_t start(size_t bytes)
 	return pid;
 }
 
-START_TEST(test_killed)
+TEST(test_killed)
 {
 	pid_t pid;
 
@@ -145,10 +145,9 @@ START_TEST(test_killed)
 	ck_assert(take_soon(b, 12 * GRAIN));
 	ck_assert_uint_eq(node(), ALL);
 }
-END_TEST
 
 /* It has its memory registered, and is not waited for. */
-START_TEST(test_stopped)
+TEST(test_stopped)
 {
 	pid_t pid;
 
@@ -164,10 +163,9 @@ START_TEST(test_stopped)
 	kill(pid, SIGKILL);
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
-END_TEST
 
 /* The one of a process is one, and a child's is another. */
-START_TEST(test_join)
+TEST(test_join)
 {
 	const struct mrrc_budget_attr attr = { .bytes = ALL, .dir = dir };
 	struct mrrc_budget *one, *two;
@@ -197,7 +195,6 @@ START_TEST(test_join)
 	mrrc_budget_leave(one);
 	ck_assert_uint_eq(node(), 0);
 }
-END_TEST
 
 static void *join_cancelled(void *arg)
 {
@@ -215,7 +212,7 @@ static void *join_cancelled(void *arg)
 }
 
 /* A thread that is cancelled leaves no lock behind, which fork would want. */
-START_TEST(test_join_cancelled)
+TEST(test_join_cancelled)
 {
 	pthread_t thread;
 	void *ended;
@@ -225,7 +222,6 @@ START_TEST(test_join_cancelled)
 	ck_assert_ptr_eq(ended, a);
 	ck_assert_uint_eq(node(), 0);
 }
-END_TEST
 
 /* ---- helper threads ---- */
 
@@ -250,7 +246,7 @@ static struct mrrc_node_share share_of_a(void)
 	return share;
 }
 
-START_TEST(test_helper)
+TEST(test_helper)
 {
 	struct member other = { 0 };
 
@@ -267,10 +263,9 @@ START_TEST(test_helper)
 	ck_assert(ask(a, &has, true).may);
 	ck_assert(share_of_a().helper);
 }
-END_TEST
 
 /* While nothing changes, files are read less and less often. */
-START_TEST(test_helper_period)
+TEST(test_helper_period)
 {
 	unsigned i;
 
@@ -286,10 +281,9 @@ START_TEST(test_helper_period)
 	ask(a, &has, true);
 	ck_assert_uint_eq(a->ask_ms, MRRC_BUDGET_HELPER_MS);
 }
-END_TEST
 
 /* The process would use one while any of its members would. */
-START_TEST(test_helper_members)
+TEST(test_helper_members)
 {
 	struct member second = { 0 };
 
@@ -301,7 +295,6 @@ START_TEST(test_helper_members)
 	ck_assert(!ask(a, &second, false).may);
 	ck_assert(!share_of_a().helper);
 }
-END_TEST
 
 #define ASKERS 4
 
@@ -319,7 +312,7 @@ static void *ask_often(void *arg)
 }
 
 /* A helper thread for each domain. */
-START_TEST(test_helper_race)
+TEST(test_helper_race)
 {
 	pthread_t thread[ASKERS];
 	void *wrong;
@@ -337,10 +330,9 @@ START_TEST(test_helper_race)
 	ck_assert(!ask(a, &has, false).may);
 	ck_assert(!share_of_a().helper);
 }
-END_TEST
 
 /* Processes without a limit: what they use is counted, and nothing else. */
-START_TEST(test_no_limit)
+TEST(test_no_limit)
 {
 	struct mrrc_budget *free = open_one(MRRC_BUDGET_NONE);
 	struct mrrc_budget_stats stats;
@@ -365,28 +357,4 @@ START_TEST(test_no_limit)
 	ask(free, &has, false);
 	mrrc_budget_remove(free, &has.member);
 	mrrc_budget_close(free);
-}
-END_TEST
-
-Suite *budget_node_suite(void)
-{
-	Suite *suite = suite_create("budget_node");
-	TCase *tcase = tcase_create("budget_node");
-
-	tcase_add_checked_fixture(tcase, budget_setup, budget_teardown);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, test_alone);
-	tcase_add_test(tcase, test_open_fails);
-	tcase_add_test(tcase, test_closed);
-	tcase_add_test(tcase, test_killed);
-	tcase_add_test(tcase, test_stopped);
-	tcase_add_test(tcase, test_join);
-	tcase_add_test(tcase, test_join_cancelled);
-	tcase_add_test(tcase, test_helper);
-	tcase_add_test(tcase, test_helper_period);
-	tcase_add_test(tcase, test_helper_members);
-	tcase_add_test(tcase, test_helper_race);
-	tcase_add_test(tcase, test_no_limit);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* sys/cpus: quotas of control groups, idle time, affinity. */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -54,7 +54,9 @@ static void quota_is(double quota)
 	ck_assert_double_eq_tol(mrrc_cpus_quota(root), quota, 1e-9);
 }
 
-START_TEST(test_v2)
+TEST_CASE(cpus, setup, teardown);
+
+TEST(test_v2)
 {
 	quota_is(0);
 	put("proc/self/cgroup", "0::/a/b\n");
@@ -68,9 +70,8 @@ START_TEST(test_v2)
 	put("sys/fs/cgroup/cpu.max", "50000 100000\n");
 	quota_is(.5);
 }
-END_TEST
 
-START_TEST(test_v1)
+TEST(test_v1)
 {
 	put("proc/self/cgroup", "5:cpuset:/c\n4:cpu,cpuacct:/d\n0::/\n");
 	put("sys/fs/cgroup/cpu/d/cpu.cfs_quota_us", "-1\n");
@@ -82,9 +83,8 @@ START_TEST(test_v1)
 	put("sys/fs/cgroup/cpu/c/cpu.cfs_period_us", "100000\n");
 	quota_is(2);
 }
-END_TEST
 
-START_TEST(test_odd)
+TEST(test_odd)
 {
 	put("proc/self/cgroup", "");
 	quota_is(0);
@@ -96,9 +96,8 @@ START_TEST(test_odd)
 	put("sys/fs/cgroup/a/cpu.max", "100000 0\n");
 	quota_is(0);
 }
-END_TEST
 
-START_TEST(test_idle)
+TEST(test_idle)
 {
 	char path[128];
 	cpu_set_t set;
@@ -114,9 +113,8 @@ START_TEST(test_idle)
 	put("stat", "cpu\ncpu1");
 	ck_assert_uint_eq(mrrc_cpus_idle(path, &set), 0);
 }
-END_TEST
 
-START_TEST(test_look)
+TEST(test_look)
 {
 	struct mrrc_cpus cpus = { 0 };
 	cpu_set_t set, all;
@@ -140,10 +138,9 @@ START_TEST(test_look)
 	ck_assert_double_le(cpus.idle, 1);
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(all), &all), 0);
 }
-END_TEST
 
 /* Files are read no more often than need be. */
-START_TEST(test_look_less)
+TEST(test_look_less)
 {
 	struct mrrc_cpus cpus = { 0 };
 
@@ -158,22 +155,4 @@ START_TEST(test_look_less)
 	fault_clock(2 * SECOND);
 	mrrc_cpus_look(&cpus, true);
 	ck_assert_uint_eq(cpus.quota_when, 2 * SECOND);
-}
-END_TEST
-
-Suite *cpus_suite(void)
-{
-	Suite *suite = suite_create("cpus");
-	TCase *tcase = tcase_create("cpus");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, test_v2);
-	tcase_add_test(tcase, test_v1);
-	tcase_add_test(tcase, test_odd);
-	tcase_add_test(tcase, test_idle);
-	tcase_add_test(tcase, test_look);
-	tcase_add_test(tcase, test_look_less);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

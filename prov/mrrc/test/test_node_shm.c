@@ -4,7 +4,7 @@
  * processes for live ones.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -89,9 +89,11 @@ static struct mrrc_node_head *map(void)
 	return head;
 }
 
+TEST_CASE(node_shm, setup, teardown);
+
 /* ---- the file ---- */
 
-START_TEST(test_two)
+TEST(test_two)
 {
 	struct mrrc_node_shm *a = shm_open_here(), *b = shm_open_here();
 	struct stat stat_of;
@@ -117,10 +119,9 @@ START_TEST(test_two)
 	mrrc_node_shm_close(a);
 	mrrc_node_shm_close(b);
 }
-END_TEST
 
 /* Files of others, that others can open or that are something else. */
-START_TEST(test_refused)
+TEST(test_refused)
 {
 	make(0644, SIZE);
 	refused(-EPERM);
@@ -145,9 +146,8 @@ START_TEST(test_refused)
 	refused(-ENOENT);
 	dir[strlen(dir) - 3] = '\0';
 }
-END_TEST
 
-START_TEST(test_foreign)
+TEST(test_foreign)
 {
 	if (geteuid())
 		skip("only root can give a file away\n");
@@ -157,9 +157,8 @@ START_TEST(test_foreign)
 	ck_assert_int_eq(truncate(path, 0), 0);
 	refused(-EPERM);
 }
-END_TEST
 
-START_TEST(test_content)
+TEST(test_content)
 {
 	struct mrrc_node_head *head;
 
@@ -173,10 +172,9 @@ START_TEST(test_content)
 	ck_assert_uint_eq(atomic_load(&head->magic), MRRC_NODE_SHM_MAGIC);
 	munmap(head, SIZE);
 }
-END_TEST
 
 /* Whatever is in it: no crash, no loop without end, and no live process. */
-START_TEST(test_random)
+LOOP_TEST(test_random, 0, 3)
 {
 	struct seed seed = seed_init("node_shm", _i);
 	struct mrrc_node_shm *shm;
@@ -213,9 +211,8 @@ START_TEST(test_random)
 		munmap(head, SIZE);
 	}
 }
-END_TEST
 
-START_TEST(test_open_fails)
+TEST(test_open_fails)
 {
 	struct mrrc_node_shm *shm = NULL;
 	const unsigned fds = fault_fds();
@@ -234,9 +231,8 @@ START_TEST(test_open_fails)
 	ck_assert_int_gt(n, 3);
 	mrrc_node_shm_close(shm);
 }
-END_TEST
 
-START_TEST(test_full)
+TEST(test_full)
 {
 	struct flock all = {
 		.l_type = F_WRLCK,
@@ -254,7 +250,6 @@ START_TEST(test_full)
 	mrrc_node_shm_close(shm);
 	close(fd);
 }
-END_TEST
 
 /* ---- processes ---- */
 
@@ -298,7 +293,7 @@ static void finish(pid_t pid)
 	close(told[0]);
 }
 
-START_TEST(test_killed)
+TEST(test_killed)
 {
 	struct mrrc_node_shm *shm;
 	pid_t pid = start(0);
@@ -318,10 +313,9 @@ START_TEST(test_killed)
 	finish(pid);
 	mrrc_node_shm_close(shm);
 }
-END_TEST
 
 /* A child of the process that was killed lives on. */
-START_TEST(test_fork)
+TEST(test_fork)
 {
 	struct mrrc_node_shm *shm;
 	pid_t pid = start(2);
@@ -333,10 +327,9 @@ START_TEST(test_fork)
 	ck_assert_int_eq(kill(-pid, SIGKILL), 0);
 	mrrc_node_shm_close(shm);
 }
-END_TEST
 
 /* A child closes what it inherits, which changes nothing of the parent's. */
-START_TEST(test_fork_close)
+TEST(test_fork_close)
 {
 	struct mrrc_node_shm *shm = shm_open_here(), *b = shm_open_here();
 	int status;
@@ -358,9 +351,8 @@ START_TEST(test_fork_close)
 	mrrc_node_shm_close(shm);
 	mrrc_node_shm_close(b);
 }
-END_TEST
 
-START_TEST(test_stopped)
+TEST(test_stopped)
 {
 	struct mrrc_node_shm *shm;
 	pid_t pid = start(0);
@@ -381,10 +373,9 @@ START_TEST(test_stopped)
 	finish(pid);
 	mrrc_node_shm_close(shm);
 }
-END_TEST
 
 /* A process has time to answer, however long ago the last look was. */
-START_TEST(test_not_deaf)
+TEST(test_not_deaf)
 {
 	struct mrrc_node_shm *shm = shm_open_here(), *b = shm_open_here();
 
@@ -399,10 +390,9 @@ START_TEST(test_not_deaf)
 	mrrc_node_shm_close(shm);
 	mrrc_node_shm_close(b);
 }
-END_TEST
 
 /* A program that closes descriptors that it does not know. */
-START_TEST(test_closed)
+TEST(test_closed)
 {
 	struct mrrc_node_shm *shm = shm_open_here();
 	struct stat want, got;
@@ -420,9 +410,8 @@ START_TEST(test_closed)
 	ck_assert_uint_eq(count(shm), 1);
 	mrrc_node_shm_close(shm);
 }
-END_TEST
 
-START_TEST(test_bell)
+TEST(test_bell)
 {
 	struct mrrc_node_shm *shm = shm_open_here();
 	uint32_t bell = mrrc_node_shm_bell(shm);
@@ -446,30 +435,4 @@ START_TEST(test_bell)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 	mrrc_node_shm_close(shm);
-}
-END_TEST
-
-Suite *node_shm_suite(void)
-{
-	Suite *suite = suite_create("node_shm");
-	TCase *tcase = tcase_create("node_shm");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, test_two);
-	tcase_add_test(tcase, test_refused);
-	tcase_add_test(tcase, test_foreign);
-	tcase_add_test(tcase, test_content);
-	tcase_add_loop_test(tcase, test_random, 0, 3);
-	tcase_add_test(tcase, test_open_fails);
-	tcase_add_test(tcase, test_full);
-	tcase_add_test(tcase, test_killed);
-	tcase_add_test(tcase, test_fork);
-	tcase_add_test(tcase, test_fork_close);
-	tcase_add_test(tcase, test_stopped);
-	tcase_add_test(tcase, test_not_deaf);
-	tcase_add_test(tcase, test_closed);
-	tcase_add_test(tcase, test_bell);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }
