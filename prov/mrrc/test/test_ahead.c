@@ -4,11 +4,14 @@
  * them.
  */
 #include "config.h"
+#include "case.h"
 #include "ahead_fixture.h"
 
 #include "fault.h"
 
-START_TEST(test_just_in_time)
+TEST_CASE(ahead, ahead_setup, ahead_teardown);
+
+TEST(test_just_in_time)
 {
 	uint64_t misses;
 	unsigned i;
@@ -38,10 +41,9 @@ START_TEST(test_just_in_time)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_PREDICTED),
 			  stat_of(MRRC_STAT_PREDICTED_5));
 }
-END_TEST
 
 /* What was deregistered, times how long. */
-START_TEST(test_saved)
+TEST(test_saved)
 {
 	uint64_t before;
 
@@ -65,10 +67,9 @@ START_TEST(test_saved)
 	ck_assert_uint_le(stat_of(MRRC_STAT_SAVED) - before, PAGES * page / 45);
 	ck_assert_uint_ge(stat_of(MRRC_STAT_SAVED) - before, PAGES * page / 55);
 }
-END_TEST
 
 /* Small buffers are not noted, at the paper's threshold. */
-START_TEST(test_small)
+TEST(test_small)
 {
 	mrrc_cache_use(cache, (void *) base, 16384, SITE);
 	turns();
@@ -77,10 +78,9 @@ START_TEST(test_small)
 	turns();
 	ck_assert_uint_eq(stat_of(MRRC_STAT_NOTED), 1);
 }
-END_TEST
 
 /* A wrong range is for the call to refuse. */
-START_TEST(test_no_range)
+TEST(test_no_range)
 {
 	mrrc_cache_use(cache, (void *) base, SIZE_MAX, SITE);
 	mrrc_cache_use(cache, (void *) (UINTPTR_MAX - 20000), 19999, SITE);
@@ -90,10 +90,9 @@ START_TEST(test_no_range)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_NOTED), 4);
 	ck_assert_uint_eq(cache->ahead->buffers.count, 0);
 }
-END_TEST
 
 /* An operation may last as long as it likes. */
-START_TEST(test_in_use)
+TEST(test_in_use)
 {
 	struct mrrc_region *region;
 	unsigned i;
@@ -110,7 +109,6 @@ START_TEST(test_in_use)
 	pass(100 * PERIOD);
 	ck_assert(!registered(0, PAGES));
 }
-END_TEST
 
 /* Held between the look at it and its end: its last put deregisters it. */
 static struct mrrc_region *caught;
@@ -124,7 +122,7 @@ static void hold_it(void)
 	fake_reg_use(caught, 1);
 }
 
-START_TEST(test_held_meanwhile)
+TEST(test_held_meanwhile)
 {
 	learn(0, PAGES);
 	caught = get(0, PAGES);
@@ -136,10 +134,9 @@ START_TEST(test_held_meanwhile)
 	fake_reg_use(caught, -1);
 	put(caught);
 }
-END_TEST
 
 /* Two buffers share a region: it stays for the one that is used often. */
-START_TEST(test_shared)
+TEST(test_shared)
 {
 	unsigned i;
 
@@ -154,10 +151,9 @@ START_TEST(test_shared)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_EARLY), 0);
 	ck_assert_uint_eq(fake.regs, 1);
 }
-END_TEST
 
 /* Not for a time that is hardly longer than it takes. */
-START_TEST(test_not_worth)
+TEST(test_not_worth)
 {
 	unsigned i;
 
@@ -170,10 +166,9 @@ START_TEST(test_not_worth)
 	pass(100 * PERIOD);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_EARLY), 1);
 }
-END_TEST
 
 /* Both are due at different times: registered for the first that is. */
-START_TEST(test_shared_away)
+TEST(test_shared_away)
 {
 	unsigned i;
 
@@ -194,10 +189,9 @@ START_TEST(test_shared_away)
 	use(0, PAGES);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_OVERLAPS), 0);
 }
-END_TEST
 
 /* Nothing is evicted for the sake of a prediction. */
-START_TEST(test_no_room)
+TEST(test_no_room)
 {
 	size_t regs;
 	unsigned i;
@@ -218,7 +212,6 @@ START_TEST(test_no_room)
 	use(0, PAGES);
 	ck_assert(registered(0, PAGES));
 }
-END_TEST
 
 static void fill_now(void *arg, uintptr_t start, size_t len)
 {
@@ -237,7 +230,7 @@ static void overlap_now(void *arg, uintptr_t start, size_t len)
 }
 
 /* Not either if there was room when it began. */
-START_TEST(test_no_room_meanwhile)
+LOOP_TEST(test_no_room_meanwhile, 0, 2)
 {
 	learn(0, PAGES);
 	pass(PERIOD / 4);
@@ -251,10 +244,9 @@ START_TEST(test_no_room_meanwhile)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_OVERLAPS), 0);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_AHEAD_REFUSED), 1);
 }
-END_TEST
 
 /* A limit of the system: once, and nothing makes way. */
-START_TEST(test_limit)
+TEST(test_limit)
 {
 	size_t fails;
 
@@ -272,10 +264,9 @@ START_TEST(test_limit)
 	use(0, PAGES);
 	ck_assert(registered(0, PAGES));
 }
-END_TEST
 
 /* The application may protect it meanwhile: an error for nobody. */
-START_TEST(test_fails)
+TEST(test_fails)
 {
 	learn(0, PAGES);
 	pass(PERIOD / 4);
@@ -289,10 +280,9 @@ START_TEST(test_fails)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_AHEAD_REFUSED), 1);
 	ck_assert_uint_eq(fake.live, 0);
 }
-END_TEST
 
 /* Peers have the key of such a one. */
-START_TEST(test_remote)
+TEST(test_remote)
 {
 	const enum mrrc_access access = MRRC_RW | MRRC_REMOTE_WRITE;
 	unsigned i;
@@ -304,7 +294,6 @@ START_TEST(test_remote)
 	}
 	ck_assert_uint_eq(fake.deregs, 0);
 }
-END_TEST
 
 /* ---- memory that changes between two uses ---- */
 
@@ -314,7 +303,7 @@ static void change(enum mrrc_mon_event event)
 }
 
 /* What was unmapped or dropped is not brought back, whatever is there now. */
-START_TEST(test_changed)
+LOOP_TEST(test_changed, 0, 3)
 {
 	size_t regs;
 
@@ -331,10 +320,9 @@ START_TEST(test_changed)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_AHEAD_REFUSED), 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_AWAY_BYTES), 0);
 }
-END_TEST
 
 /* Another cache has registered what is mapped there now: still another plan. */
-START_TEST(test_other_memory)
+TEST(test_other_memory)
 {
 	struct mrrc_cache_mt *other;
 	struct mrrc_region *region;
@@ -354,7 +342,6 @@ START_TEST(test_other_memory)
 	ck_assert_uint_eq(fake.regs, regs);
 	ck_assert_int_eq(mrrc_cache_mt_close(other), 0);
 }
-END_TEST
 
 static void change_now(void *arg, uintptr_t start, size_t len)
 {
@@ -363,7 +350,7 @@ static void change_now(void *arg, uintptr_t start, size_t len)
 }
 
 /* While it is being registered: not kept. */
-START_TEST(test_changes_meanwhile)
+TEST(test_changes_meanwhile)
 {
 	learn(0, PAGES);
 	pass(PERIOD / 4);
@@ -374,7 +361,6 @@ START_TEST(test_changes_meanwhile)
 	ck_assert_uint_eq(fake.live, 0);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_AHEAD_REFUSED), 1);
 }
-END_TEST
 
 static void change_it(void)
 {
@@ -382,7 +368,7 @@ static void change_it(void)
 }
 
 /* Nor can it be watched any more: nothing makes room for it. */
-START_TEST(test_unwatchable)
+LOOP_TEST(test_unwatchable, 0, 12)
 {
 	struct fake_mon *mon = fake_mon_of(mt_mon);
 	struct mrrc_deadline *due;
@@ -411,10 +397,9 @@ START_TEST(test_unwatchable)
 	ck_assert(registered(20, 1));
 	ck_assert_uint_eq(stat_of(MRRC_STAT_AHEAD_REFUSED), 1);
 }
-END_TEST
 
 /* Forgotten for room for other ranges: the watch has ended. */
-START_TEST(test_watch_ends)
+TEST(test_watch_ends)
 {
 	size_t regs;
 
@@ -425,10 +410,9 @@ START_TEST(test_watch_ends)
 	pass(PERIOD - PERIOD / 4);
 	ck_assert_uint_eq(fake.regs, regs);
 }
-END_TEST
 
 /* What was unmapped is not counted as saved for long. */
-START_TEST(test_swept)
+TEST(test_swept)
 {
 	learn(0, PAGES);
 	/* no use any more: expected for some time, then gone */
@@ -441,36 +425,4 @@ START_TEST(test_swept)
 	use(20, PAGES);
 	pass(1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_AWAY_BYTES), 0);
-}
-END_TEST
-
-Suite *ahead_suite(void)
-{
-	Suite *suite = suite_create("ahead");
-	TCase *tcase = tcase_create("ahead");
-
-	tcase_add_checked_fixture(tcase, ahead_setup, ahead_teardown);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, test_just_in_time);
-	tcase_add_test(tcase, test_saved);
-	tcase_add_test(tcase, test_small);
-	tcase_add_test(tcase, test_no_range);
-	tcase_add_test(tcase, test_in_use);
-	tcase_add_test(tcase, test_held_meanwhile);
-	tcase_add_test(tcase, test_shared);
-	tcase_add_test(tcase, test_not_worth);
-	tcase_add_test(tcase, test_shared_away);
-	tcase_add_test(tcase, test_no_room);
-	tcase_add_loop_test(tcase, test_no_room_meanwhile, 0, 2);
-	tcase_add_test(tcase, test_limit);
-	tcase_add_test(tcase, test_fails);
-	tcase_add_test(tcase, test_remote);
-	tcase_add_loop_test(tcase, test_changed, 0, 3);
-	tcase_add_test(tcase, test_other_memory);
-	tcase_add_test(tcase, test_changes_meanwhile);
-	tcase_add_loop_test(tcase, test_unwatchable, 0, 12);
-	tcase_add_test(tcase, test_watch_ends);
-	tcase_add_test(tcase, test_swept);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -3,6 +3,7 @@
  * sys/ahead: flushes, rings of threads, sleep, fork, opening.
  */
 #include "config.h"
+#include "case.h"
 #include "ahead_fixture.h"
 
 #include <errno.h>
@@ -13,9 +14,11 @@
 
 #include "fault.h"
 
+TEST_CASE(ahead_life, ahead_setup, ahead_teardown);
+
 /* ---- flushes ---- */
 
-START_TEST(test_flushed)
+TEST(test_flushed)
 {
 	size_t regs;
 
@@ -29,7 +32,6 @@ START_TEST(test_flushed)
 	pass(20 * PERIOD);
 	ck_assert_uint_eq(fake.regs, regs);
 }
-END_TEST
 
 static pthread_t flusher;
 static atomic_bool flushed;
@@ -82,7 +84,7 @@ static void flush_now(void *arg, uintptr_t start, size_t len)
 }
 
 /* What is being registered goes, too, and what is due next stays away. */
-START_TEST(test_flush_waits)
+TEST(test_flush_waits)
 {
 	size_t regs;
 	unsigned i;
@@ -107,10 +109,9 @@ START_TEST(test_flush_waits)
 	ck_assert_uint_eq(fake.regs, regs + 1);
 	ck_assert_uint_eq(fake.live, 0);
 }
-END_TEST
 
 /* Nor what left between the beginning of a flush and its end. */
-START_TEST(test_flush_meanwhile)
+TEST(test_flush_meanwhile)
 {
 	size_t regs;
 
@@ -128,7 +129,6 @@ START_TEST(test_flush_meanwhile)
 	ck_assert_uint_eq(fake.regs, regs);
 	ck_assert_uint_eq(fake.live, 0);
 }
-END_TEST
 
 static pthread_t asker;
 static atomic_bool answered;
@@ -165,7 +165,7 @@ static void ask_now(void *arg, uintptr_t start, size_t len)
  * Nor does what the helper holds for a moment keep the cache open, or is left of
  * a range that was invalidated.
  */
-START_TEST(test_held_waits)
+LOOP_TEST(test_held_waits, 0, 2)
 {
 	atomic_store(&answered, false);
 	learn(0, PAGES);
@@ -179,7 +179,6 @@ START_TEST(test_held_waits)
 	ck_assert(!too_early);
 	ck_assert_uint_eq(held, 0);
 }
-END_TEST
 
 static void help(void)
 {
@@ -187,7 +186,7 @@ static void help(void)
 }
 
 /* It does not come back, whenever it is due. */
-START_TEST(test_invalidated)
+LOOP_TEST(test_invalidated, 0, 8)
 {
 	struct mrrc_deadline *due;
 
@@ -205,11 +204,10 @@ START_TEST(test_invalidated)
 	turns();
 	ck_assert_uint_eq(fake.live, 0);
 }
-END_TEST
 
 /* ---- rings ---- */
 
-START_TEST(test_lost)
+TEST(test_lost)
 {
 	unsigned i;
 
@@ -221,7 +219,6 @@ START_TEST(test_lost)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_NOTES_LOST),
 			  2 * MRRC_USES_RING + 1);
 }
-END_TEST
 
 /* What this thread noted before: two other buffers in its place. */
 static void overwrite(void)
@@ -233,7 +230,7 @@ static void overwrite(void)
 }
 
 /* Between uses of which some were overwritten is no gap. */
-START_TEST(test_lost_gap)
+TEST(test_lost_gap)
 {
 	struct mrrc_predict *predict = &cache->ahead->predict;
 	uint64_t gaps;
@@ -250,7 +247,6 @@ START_TEST(test_lost_gap)
 	/* but later ones are: of the two others, seen again and again */
 	ck_assert_uint_gt(predict->gaps, gaps);
 }
-END_TEST
 
 /* A thread that loses uses, and later uses the buffer twice. */
 static void *note_around(void *arg)
@@ -263,7 +259,7 @@ static void *note_around(void *arg)
 }
 
 /* Nor if another thread's uses in between were overwritten. */
-START_TEST(test_lost_gap_of_another)
+TEST(test_lost_gap_of_another)
 {
 	struct mrrc_predict *predict = &cache->ahead->predict;
 
@@ -279,7 +275,6 @@ START_TEST(test_lost_gap_of_another)
 	ck_assert_uint_ge(stat_of(MRRC_STAT_NOTES_LOST), 2 * MRRC_USES_RING);
 	ck_assert_uint_lt(predict->longest, 2 * PERIOD);
 }
-END_TEST
 
 static void *note_and_end(void *arg)
 {
@@ -291,7 +286,7 @@ static void *note_and_end(void *arg)
 }
 
 /* What an ended thread left is read, and then its ring freed. */
-START_TEST(test_thread_ends)
+TEST(test_thread_ends)
 {
 	elsewhere(note_and_end);
 	ck_assert(!TAILQ_EMPTY(&cache->hints_list.uses));
@@ -302,11 +297,10 @@ START_TEST(test_thread_ends)
 	/* and if none is left at the end, it goes with the cache */
 	elsewhere(note_and_end);
 }
-END_TEST
 
 /* ---- sleep ---- */
 
-START_TEST(test_sleeps)
+TEST(test_sleeps)
 {
 	bool asleep = false;
 	uint64_t wake = 0;
@@ -328,10 +322,9 @@ START_TEST(test_sleeps)
 	pass(100000 * MS);
 	ck_assert(!registered(0, PAGES) || turns() > now + 1000 * MS);
 }
-END_TEST
 
 /* No look just before a step, as that looks, too. */
-START_TEST(test_few_looks)
+TEST(test_few_looks)
 {
 	unsigned looks = 0;
 	uint64_t wake, end;
@@ -346,7 +339,6 @@ START_TEST(test_few_looks)
 	/* after 2, 4 and 8 ms, and the step */
 	ck_assert_uint_le(looks, 4);
 }
-END_TEST
 
 /* By a thread that has looked at the flag before it was set. */
 static void note_it(void)
@@ -355,7 +347,7 @@ static void note_it(void)
 }
 
 /* Noted while it falls asleep. */
-START_TEST(test_not_asleep)
+TEST(test_not_asleep)
 {
 	bool asleep = false;
 	uint64_t wake = 0;
@@ -372,7 +364,6 @@ START_TEST(test_not_asleep)
 	fault_at(FAULT_BARRIER, NULL);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_NOTED), 2);
 }
-END_TEST
 
 static sem_t locked, forked;
 
@@ -386,7 +377,7 @@ static void *lock_it(void *arg)
 }
 
 /* The child notes nothing, and takes no lock that the helper may have had. */
-START_TEST(test_fork)
+TEST(test_fork)
 {
 	pthread_t thread;
 	int status;
@@ -410,9 +401,8 @@ START_TEST(test_fork)
 	turns();
 	ck_assert_uint_eq(stat_of(MRRC_STAT_NOTED), 1);
 }
-END_TEST
 
-START_TEST(test_no_monitor)
+TEST(test_no_monitor)
 {
 	struct mrrc_ahead *ahead = NULL;
 
@@ -421,9 +411,8 @@ START_TEST(test_no_monitor)
 	ops.lazy = true;
 	ck_assert_ptr_null(ahead);
 }
-END_TEST
 
-START_TEST(test_open_fails)
+TEST(test_open_fails)
 {
 	struct mrrc_ahead *ahead = NULL;
 	bool fired = true;
@@ -437,31 +426,4 @@ START_TEST(test_open_fails)
 		ck_assert(!fired || (!ahead && !fault_leaks()));
 	}
 	mrrc_ahead_close(ahead);
-}
-END_TEST
-
-Suite *ahead_life_suite(void)
-{
-	Suite *suite = suite_create("ahead_life");
-	TCase *tcase = tcase_create("ahead_life");
-
-	tcase_add_checked_fixture(tcase, ahead_setup, ahead_teardown);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, test_flushed);
-	tcase_add_test(tcase, test_flush_waits);
-	tcase_add_test(tcase, test_flush_meanwhile);
-	tcase_add_loop_test(tcase, test_held_waits, 0, 2);
-	tcase_add_loop_test(tcase, test_invalidated, 0, 8);
-	tcase_add_test(tcase, test_lost);
-	tcase_add_test(tcase, test_lost_gap);
-	tcase_add_test(tcase, test_lost_gap_of_another);
-	tcase_add_test(tcase, test_thread_ends);
-	tcase_add_test(tcase, test_sleeps);
-	tcase_add_test(tcase, test_few_looks);
-	tcase_add_test(tcase, test_not_asleep);
-	tcase_add_test(tcase, test_fork);
-	tcase_add_test(tcase, test_no_monitor);
-	tcase_add_test(tcase, test_open_fails);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -3,6 +3,7 @@
  * sys/ahead: a helper that may act or not, as the node's processors allow.
  */
 #include "config.h"
+#include "case.h"
 #include "ahead_fixture.h"
 
 #include <sched.h>
@@ -11,8 +12,10 @@
 
 #include "sys/budget_priv.h"
 
+TEST_CASE(ahead_node, ahead_setup, ahead_teardown);
+
 /* Without leave it only learns; with it again it goes on. */
-START_TEST(test_leave)
+TEST(test_leave)
 {
 	learn(0, PAGES);
 	pass(PERIOD / 4);
@@ -28,10 +31,9 @@ START_TEST(test_leave)
 	pass(PERIOD / 4);
 	ck_assert(!registered(0, PAGES));
 }
-END_TEST
 
 /* Deadlines are earlier by what other helpers may take. */
-START_TEST(test_delay)
+TEST(test_delay)
 {
 	uint64_t plain;
 
@@ -53,10 +55,9 @@ START_TEST(test_delay)
 	pass(PERIOD / 2);
 	ck_assert(registered(0, PAGES));
 }
-END_TEST
 
 /* Where others may have the processor, it looks no more often than these do. */
-START_TEST(test_crowded)
+TEST(test_crowded)
 {
 	uint64_t move;
 
@@ -68,10 +69,9 @@ START_TEST(test_crowded)
 		pass(PERIOD);
 	}
 }
-END_TEST
 
 /* Nor does it ask more often whether an operation has ended. */
-START_TEST(test_crowded_in_use)
+TEST(test_crowded_in_use)
 {
 	struct mrrc_region *region;
 	unsigned looks = 0;
@@ -90,10 +90,9 @@ START_TEST(test_crowded_in_use)
 	fake_reg_use(region, -1);
 	put(region);
 }
-END_TEST
 
 /* It may not act: it looks less and less often, and knows the uses later. */
-START_TEST(test_barred)
+TEST(test_barred)
 {
 	uint64_t wake, noted;
 	unsigned i, looks = 0;
@@ -123,7 +122,6 @@ START_TEST(test_barred)
 	pass(PERIOD / 4);
 	ck_assert(!registered(0, PAGES));
 }
-END_TEST
 
 static struct mrrc_budget *node_open(const char *dir)
 {
@@ -159,7 +157,7 @@ static void node_leave(struct mrrc_budget *budget)
  * With one processor there is none for a helper, unless all processes are to
  * have one. A helper that sleeps or has ended needs none.
  */
-START_TEST(test_node)
+LOOP_TEST(test_node, 0, 2)
 {
 	struct mrrc_budget *budget = node_open("/nonexistent");
 	cpu_set_t all, one;
@@ -187,10 +185,9 @@ START_TEST(test_node)
 	node_leave(budget);
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(all), &all), 0);
 }
-END_TEST
 
 /* Two processes of two processors: none is left for a helper until one ends. */
-START_TEST(test_node_ends)
+TEST(test_node_ends)
 {
 	char dir[] = "/dev/shm/test_ahead.XXXXXX", path[80];
 	struct mrrc_budget_member member = { 0 };
@@ -239,23 +236,4 @@ START_TEST(test_node_ends)
 	unlink(path);
 	rmdir(dir);
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(all), &all), 0);
-}
-END_TEST
-
-Suite *ahead_node_suite(void)
-{
-	Suite *suite = suite_create("ahead_node");
-	TCase *tcase = tcase_create("ahead_node");
-
-	tcase_add_checked_fixture(tcase, ahead_setup, ahead_teardown);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, test_leave);
-	tcase_add_test(tcase, test_delay);
-	tcase_add_test(tcase, test_crowded);
-	tcase_add_test(tcase, test_crowded_in_use);
-	tcase_add_test(tcase, test_barred);
-	tcase_add_loop_test(tcase, test_node, 0, 2);
-	tcase_add_test(tcase, test_node_ends);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

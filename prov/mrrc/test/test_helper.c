@@ -9,7 +9,7 @@
 /* before another `cache` */
 #include "sys/cache_use.h"
 #include "mt_fixture.h"
-#include "suites.h"
+#include "case.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -133,8 +133,10 @@ static void until_asleep(void)
 		usleep(1000);
 }
 
+TEST_CASE(helper, setup, teardown);
+
 /* An idle process: a second without a wake-up, and nothing stays registered. */
-START_TEST(test_idle)
+TEST(test_idle)
 {
 	unsigned i;
 	long before;
@@ -156,9 +158,8 @@ START_TEST(test_idle)
 	}
 	ck_abort_msg("%ld wake-ups in the last second", wakes() - before);
 }
-END_TEST
 
-START_TEST(test_wakes)
+TEST(test_wakes)
 {
 	uint64_t noted;
 	unsigned i;
@@ -172,7 +173,6 @@ START_TEST(test_wakes)
 		ck_assert_uint_eq(stat_of(MRRC_STAT_NOTED), noted + 1);
 	}
 }
-END_TEST
 
 /* ---- a crowd ---- */
 
@@ -206,7 +206,7 @@ static void *disturb(void *arg)
 	return NULL;
 }
 
-START_TEST(test_crowd)
+TEST(test_crowd)
 {
 	pthread_t thread[CROWD], other;
 	unsigned i, round;
@@ -232,10 +232,9 @@ START_TEST(test_crowd)
 	       stat_of(MRRC_STAT_AHEAD), stat_of(MRRC_STAT_AHEAD_REFUSED),
 	       stat_of(MRRC_STAT_LATE));
 }
-END_TEST
 
 /* Several caches of a process, closed at every moment, with uses unread. */
-START_TEST(test_open_close)
+TEST(test_open_close)
 {
 	struct mrrc_cache_mt *other;
 	unsigned i, j;
@@ -249,20 +248,4 @@ START_TEST(test_open_close)
 		}
 		ck_assert_int_eq(mrrc_cache_mt_close(other), 0);
 	}
-}
-END_TEST
-
-Suite *helper_suite(void)
-{
-	Suite *suite = suite_create("helper");
-	TCase *tcase = tcase_create("helper");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 120);
-	tcase_add_test(tcase, test_idle);
-	tcase_add_test(tcase, test_wakes);
-	tcase_add_test(tcase, test_crowd);
-	tcase_add_test(tcase, test_open_close);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

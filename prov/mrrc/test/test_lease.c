@@ -5,7 +5,7 @@
  * them.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -149,7 +149,9 @@ static bool has_bytes(const char *bytes, char byte, size_t len)
 	return i == len;
 }
 
-START_TEST(refused)
+TEST_CASE(lease, setup, teardown);
+
+TEST(refused)
 {
 	struct mrrc_lease *lease;
 	int fd, status;
@@ -173,10 +175,9 @@ START_TEST(refused)
 	ck_assert_int_ge(fd = open(path, O_WRONLY | O_NONBLOCK), 0);
 	close(fd);
 }
-END_TEST
 
 /* A mapping that can be written is as good as a descriptor. */
-START_TEST(refused_for_a_mapping)
+TEST(refused_for_a_mapping)
 {
 	struct mrrc_lease *lease;
 	int fd = open(path, O_RDWR);
@@ -189,9 +190,8 @@ START_TEST(refused_for_a_mapping)
 	ck_assert_int_eq(get(path, &lease), 0);
 	mrrc_lease_put(lease);
 }
-END_TEST
 
-START_TEST(parts)
+TEST(parts)
 {
 	struct mrrc_lease *lease, *same;
 	struct mrrc_lease_hold hold;
@@ -218,10 +218,9 @@ START_TEST(parts)
 	ck_assert_ptr_eq(lease, same);
 	mrrc_lease_put(same);
 }
-END_TEST
 
 /* The writer waits for what is held, and what is held stays. */
-START_TEST(writer_waits)
+TEST(writer_waits)
 {
 	struct mrrc_lease *lease, *fresh;
 	struct mrrc_lease_hold hold;
@@ -262,10 +261,9 @@ START_TEST(writer_waits)
 	close(device[0]);
 	close(device[1]);
 }
-END_TEST
 
 /* But not for ever: pages that a device reads are lost then. */
-START_TEST(held_too_long)
+TEST(held_too_long)
 {
 	struct mrrc_lease_hold hold;
 	struct mrrc_lease *lease;
@@ -280,10 +278,9 @@ START_TEST(held_too_long)
 	mrrc_lease_put(lease);
 	mrrc_lease_release(&hold);
 }
-END_TEST
 
 /* What a processor reads by its address is copied. */
-START_TEST(held_too_long_is_copied)
+TEST(held_too_long_is_copied)
 {
 	struct mrrc_lease_hold hold[3];
 	struct mrrc_lease *lease;
@@ -310,10 +307,9 @@ START_TEST(held_too_long_is_copied)
 	mrrc_lease_release(&hold[2]);
 	mrrc_lease_put(lease);
 }
-END_TEST
 
 /* As after a stop, when the kernel may have taken the lease by force. */
-START_TEST(stopped)
+TEST(stopped)
 {
 	struct mrrc_lease_hold hold;
 	struct mrrc_lease *lease;
@@ -334,10 +330,9 @@ START_TEST(stopped)
 	pthread_join(thread, NULL);
 	mrrc_lease_put(lease);
 }
-END_TEST
 
 /* Copies that are made then may be of the changed file. */
-START_TEST(stopped_before_the_copy)
+TEST(stopped_before_the_copy)
 {
 	struct mrrc_lease_hold hold;
 	struct mrrc_lease *lease;
@@ -361,10 +356,9 @@ START_TEST(stopped_before_the_copy)
 	mrrc_lease_release(&hold);
 	mrrc_lease_put(lease);
 }
-END_TEST
 
 /* A copy in time is right for any time. */
-START_TEST(stopped_after_the_copy)
+TEST(stopped_after_the_copy)
 {
 	struct mrrc_lease_hold hold;
 	struct mrrc_lease *lease;
@@ -383,7 +377,6 @@ START_TEST(stopped_after_the_copy)
 	mrrc_lease_release(&hold);
 	mrrc_lease_put(lease);
 }
-END_TEST
 
 static void handler(int signal)
 {
@@ -391,7 +384,7 @@ static void handler(int signal)
 	atomic_fetch_add(&signals, 1);
 }
 
-START_TEST(no_handler_runs)
+LOOP_TEST(no_handler_runs, 0, 2)
 {
 	struct sigaction action = { .sa_handler = handler }, old;
 	const int signal = _i ? SIGIO : MRRC_LEASE_SIGNAL;
@@ -406,10 +399,9 @@ START_TEST(no_handler_runs)
 	sigaction(signal, &old, NULL);
 	mrrc_lease_put(lease);
 }
-END_TEST
 
 /* The application waits for its own SIGIO, which is sent to the process. */
-START_TEST(no_signal_is_taken)
+TEST(no_signal_is_taken)
 {
 	const struct timespec limit = { .tv_sec = 2 };
 	struct mrrc_lease *lease;
@@ -429,10 +421,9 @@ START_TEST(no_signal_is_taken)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	mrrc_lease_put(lease);
 }
-END_TEST
 
 /* As if the application had closed ours, and opened another file. */
-START_TEST(descriptor_of_another)
+TEST(descriptor_of_another)
 {
 	struct mrrc_fd_id id = { 0 };
 	struct mrrc_lease *lease;
@@ -454,13 +445,12 @@ START_TEST(descriptor_of_another)
 	close(fd);
 	unlink(name);
 }
-END_TEST
 
 /*
  * A program that turns into a daemon closes descriptors that are not its own,
  * and their numbers are used again: here for another file with a lease.
  */
-START_TEST(descriptor_is_closed)
+TEST(descriptor_is_closed)
 {
 	struct mrrc_fd_id id = { 0 }, found = { 0 };
 	struct mrrc_lease_hold hold;
@@ -497,10 +487,9 @@ START_TEST(descriptor_is_closed)
 	close(reused);
 	unlink(name);
 }
-END_TEST
 
 /* Without a signal, as if the kernel had forced it. */
-START_TEST(lease_is_lost)
+TEST(lease_is_lost)
 {
 	struct mrrc_fd_id id = { 0 }, found = { 0 };
 	struct mrrc_lease_hold hold;
@@ -521,9 +510,8 @@ START_TEST(lease_is_lost)
 	ck_assert_int_eq(mrrc_lease_hold(lease, 0, LEN, &hold, &addr), -ESTALE);
 	mrrc_lease_put(lease);
 }
-END_TEST
 
-START_TEST(kept_without_users)
+TEST(kept_without_users)
 {
 	struct mrrc_lease *lease;
 	char name[4][112];
@@ -547,13 +535,12 @@ START_TEST(kept_without_users)
 		unlink(name[i]);
 	}
 }
-END_TEST
 
 /*
  * A lease that is known to be lost has no user any more, but parts of it are
  * held, and the thread is busy: it is not ended for another one.
  */
-START_TEST(kept_for_holds)
+TEST(kept_for_holds)
 {
 	struct mrrc_lease *lease, *lost;
 	struct mrrc_lease_hold hold, lost_hold, none;
@@ -590,9 +577,8 @@ START_TEST(kept_for_holds)
 	for (i = 0; i < 3; i++)
 		unlink(name[i]);
 }
-END_TEST
 
-START_TEST(closed_with_leases)
+TEST(closed_with_leases)
 {
 	struct mrrc_lease *lease;
 	int fd;
@@ -607,7 +593,6 @@ START_TEST(closed_with_leases)
 	close(fd);
 	open_set(true, 0);
 }
-END_TEST
 
 /* Threads that hold, and a writer: what is held is never half of each. */
 static void *reader(void *arg)
@@ -631,7 +616,7 @@ static void *reader(void *arg)
 	return NULL;
 }
 
-START_TEST(crowd)
+TEST(crowd)
 {
 	atomic_uint held[2] = { 0 };
 	pthread_t thread[2];
@@ -647,34 +632,4 @@ START_TEST(crowd)
 	done = true;
 	for (i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
-}
-END_TEST
-
-Suite *lease_suite(void)
-{
-	Suite *suite = suite_create("lease");
-	TCase *tcase = tcase_create("lease");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 30);
-	tcase_add_test(tcase, refused);
-	tcase_add_test(tcase, refused_for_a_mapping);
-	tcase_add_test(tcase, parts);
-	tcase_add_test(tcase, writer_waits);
-	tcase_add_test(tcase, held_too_long);
-	tcase_add_test(tcase, held_too_long_is_copied);
-	tcase_add_test(tcase, stopped);
-	tcase_add_test(tcase, stopped_before_the_copy);
-	tcase_add_test(tcase, stopped_after_the_copy);
-	tcase_add_loop_test(tcase, no_handler_runs, 0, 2);
-	tcase_add_test(tcase, no_signal_is_taken);
-	tcase_add_test(tcase, descriptor_of_another);
-	tcase_add_test(tcase, descriptor_is_closed);
-	tcase_add_test(tcase, lease_is_lost);
-	tcase_add_test(tcase, kept_without_users);
-	tcase_add_test(tcase, kept_for_holds);
-	tcase_add_test(tcase, closed_with_leases);
-	tcase_add_test(tcase, crowd);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

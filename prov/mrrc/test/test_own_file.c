@@ -4,7 +4,7 @@
  * and left alone.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -59,7 +59,9 @@ static void check_opens(const char *name)
 	close(fd);
 }
 
-START_TEST(only_its_owner_reads_it)
+TEST_CASE(own_file, setup, teardown);
+
+TEST(only_its_owner_reads_it)
 {
 	const mode_t mask = umask(0);
 
@@ -67,9 +69,8 @@ START_TEST(only_its_owner_reads_it)
 	umask(mask);
 	check(path, 0600, 0);
 }
-END_TEST
 
-START_TEST(own_stays_as_it_is)
+TEST(own_stays_as_it_is)
 {
 	make(path);
 	check_opens(path);
@@ -80,9 +81,8 @@ START_TEST(own_stays_as_it_is)
 	check_opens(path);
 	ck_assert_int_eq(mrrc_own_file_open(path, O_WRONLY), -ENXIO);
 }
-END_TEST
 
-START_TEST(link_is_refused)
+TEST(link_is_refused)
 {
 	make(other);
 	ck_assert_int_eq(symlink(other, path), 0);
@@ -99,10 +99,9 @@ START_TEST(link_is_refused)
 	ck_assert_int_eq(mrrc_own_file_open(path, O_RDWR), -ELOOP);
 	ck_assert_int_eq(access(other, F_OK), -1);
 }
-END_TEST
 
 /* Only root can give a file away. */
-START_TEST(of_others_is_refused)
+TEST(of_others_is_refused)
 {
 	if (geteuid())
 		return;
@@ -114,29 +113,12 @@ START_TEST(of_others_is_refused)
 	ck_assert_int_eq(chown(path, NOBODY, -1), 0);
 	ck_assert_int_eq(mrrc_own_file_open(path, O_RDWR), -EPERM);
 }
-END_TEST
 
-START_TEST(other_errors)
+TEST(other_errors)
 {
 	ck_assert_int_eq(mrrc_own_file_open("/nonexistent/f", O_RDWR), -ENOENT);
 	ck_assert_int_eq(mrrc_own_file_open(dir, O_RDWR), -EISDIR);
 	ck_assert_ptr_null(mrrc_own_file_why(-ENOENT));
 	ck_assert_ptr_nonnull(mrrc_own_file_why(-ELOOP));
 	ck_assert_ptr_nonnull(mrrc_own_file_why(-EPERM));
-}
-END_TEST
-
-Suite *own_file_suite(void)
-{
-	Suite *suite = suite_create("own_file");
-	TCase *tcase = tcase_create("own_file");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, only_its_owner_reads_it);
-	tcase_add_test(tcase, own_stays_as_it_is);
-	tcase_add_test(tcase, link_is_refused);
-	tcase_add_test(tcase, of_others_is_refused);
-	tcase_add_test(tcase, other_errors);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* sys/ring: reads past the page cache. */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -122,7 +122,9 @@ static void reads_to(char *buf, int slot)
 	ck_assert(!whole(&read));
 }
 
-START_TEST(reads)
+TEST_CASE(ring, setup, teardown);
+
+TEST(reads)
 {
 	char *buf = buffer();
 	int slot;
@@ -136,10 +138,9 @@ START_TEST(reads)
 	}
 	munmap(buf, BUF);
 }
-END_TEST
 
 /* Memory without a slot is read to all the same, and slots are used again. */
-START_TEST(slots)
+TEST(slots)
 {
 	char *buf = buffer();
 	int slot, last, n = 0;
@@ -153,10 +154,9 @@ START_TEST(slots)
 	ck_assert_int_eq(mrrc_ring_pin(ring, buf, BUF), slot);
 	munmap(buf, BUF);
 }
-END_TEST
 
 /* After that nothing is written to the memory. */
-START_TEST(cancelled)
+TEST(cancelled)
 {
 	struct mrrc_ring_read read[16];
 	char *buf[16];
@@ -185,7 +185,6 @@ START_TEST(cancelled)
 	for (i = 0; i < 16; i++)
 		munmap(buf[i], BUF);
 }
-END_TEST
 
 static void *reader(void *arg)
 {
@@ -205,7 +204,7 @@ static void *reader(void *arg)
 	return NULL;
 }
 
-START_TEST(threads)
+TEST(threads)
 {
 	pthread_t thread[THREADS];
 	uintptr_t i;
@@ -219,10 +218,9 @@ START_TEST(threads)
 	for (i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
 }
-END_TEST
 
 /* A read that ends does not interrupt a system call of the application. */
-START_TEST(calls_go_on)
+TEST(calls_go_on)
 {
 	struct mrrc_ring_read read;
 	char *buf = buffer();
@@ -239,7 +237,6 @@ START_TEST(calls_go_on)
 	close(epoll);
 	munmap(buf, BUF);
 }
-END_TEST
 
 static int ring_fd(void)
 {
@@ -257,7 +254,7 @@ static int ring_fd(void)
 }
 
 /* The application closes descriptors that it does not know. */
-START_TEST(descriptor_is_closed)
+TEST(descriptor_is_closed)
 {
 	struct mrrc_ring_read read[8];
 	char *buf = buffer();
@@ -284,32 +281,12 @@ START_TEST(descriptor_is_closed)
 	close(fd);
 	munmap(buf, BUF);
 }
-END_TEST
 
-START_TEST(file_systems)
+TEST(file_systems)
 {
 	int fd = open("/proc/self/status", O_RDONLY), out;
 
 	if (ring)
 		ck_assert_int_eq(mrrc_ring_file(fd, &align, &out), -EOPNOTSUPP);
 	close(fd);
-}
-END_TEST
-
-Suite *ring_suite(void)
-{
-	Suite *suite = suite_create("ring");
-	TCase *tcase = tcase_create("ring");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 30);
-	tcase_add_test(tcase, reads);
-	tcase_add_test(tcase, slots);
-	tcase_add_test(tcase, cancelled);
-	tcase_add_test(tcase, threads);
-	tcase_add_test(tcase, calls_go_on);
-	tcase_add_test(tcase, descriptor_is_closed);
-	tcase_add_test(tcase, file_systems);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -4,7 +4,7 @@
  * where no descriptor is left.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -82,16 +82,17 @@ static void say(int i)
 	ck_assert_int_eq(recv(to[i], &(char){ 0 }, 1, MSG_PEEK), 1);
 }
 
-START_TEST(test_cloexec)
+TEST_CASE(sockets, setup, teardown);
+
+TEST(test_cloexec)
 {
 	mrrc_sockets_cloexec(AT);
 	ck_assert_int_eq(fcntl(listener, F_GETFD), FD_CLOEXEC);
 	ck_assert_int_eq(fcntl(to[0], F_GETFD), 0);
 	ck_assert_int_eq(fcntl(from[0], F_GETFD), 0);
 }
-END_TEST
 
-START_TEST(test_silent)
+TEST(test_silent)
 {
 	say(1);
 	ck_assert_uint_eq(mrrc_sockets_end_silent(AT, LONG_MS, PAIRS, spare),
@@ -103,10 +104,9 @@ START_TEST(test_silent)
 	ends(3);
 	goes_on(1);
 }
-END_TEST
 
 /* The port alone is others', too. */
-START_TEST(test_elsewhere)
+TEST(test_elsewhere)
 {
 	int i;
 
@@ -120,9 +120,8 @@ START_TEST(test_elsewhere)
 	where.sin_addr.s_addr = htonl(INADDR_ANY);
 	ck_assert_uint_eq(mrrc_sockets_unread(AT), PAIRS);
 }
-END_TEST
 
-START_TEST(test_oldest_of_many)
+TEST(test_oldest_of_many)
 {
 	int i;
 
@@ -137,9 +136,8 @@ START_TEST(test_oldest_of_many)
 	for (i = 1; i < PAIRS; i++)
 		ends(i);
 }
-END_TEST
 
-START_TEST(test_unread)
+TEST(test_unread)
 {
 	char byte;
 
@@ -154,9 +152,8 @@ START_TEST(test_unread)
 	ck_assert_int_eq(recv(to[1], &byte, 1, MSG_PEEK), 0);
 	ck_assert_uint_eq(mrrc_sockets_unread(AT), PAIRS - 1);
 }
-END_TEST
 
-START_TEST(test_no_descriptors)
+TEST(test_no_descriptors)
 {
 	struct rlimit limit, low;
 	unsigned i, left, cnt = 0;
@@ -175,21 +172,4 @@ START_TEST(test_no_descriptors)
 	ck_assert_uint_eq(left, 0);
 	for (i = 0; i < PAIRS; i++)
 		ends(i);
-}
-END_TEST
-
-Suite *sockets_suite(void)
-{
-	Suite *suite = suite_create("sockets");
-	TCase *tcase = tcase_create("sockets");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, test_cloexec);
-	tcase_add_test(tcase, test_silent);
-	tcase_add_test(tcase, test_elsewhere);
-	tcase_add_test(tcase, test_oldest_of_many);
-	tcase_add_test(tcase, test_unread);
-	tcase_add_test(tcase, test_no_descriptors);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

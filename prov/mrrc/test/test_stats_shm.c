@@ -4,7 +4,7 @@
  * cache counts there. How it is read: util/stat/test.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -78,7 +78,9 @@ static size_t read_segment(char *data, size_t size)
 	return len;
 }
 
-START_TEST(test_published)
+TEST_CASE(stats_shm, NULL, NULL);
+
+TEST(test_published)
 {
 	_Alignas(8) char data[65536];
 	const struct mrrc_stats_shm_head *head = (void *) data;
@@ -117,9 +119,8 @@ START_TEST(test_published)
 	mrrc_stats_shm_close(segment);
 	ck_assert(!find(data, 64));
 }
-END_TEST
 
-START_TEST(test_sealed)
+TEST(test_sealed)
 {
 	struct mrrc_stats_shm *segment;
 	char path[64];
@@ -138,7 +139,6 @@ START_TEST(test_sealed)
 	close(fd);
 	mrrc_stats_shm_close(segment);
 }
-END_TEST
 
 static void asks_what(void *arg, char why[MRRC_TRUST_WHY])
 {
@@ -156,7 +156,7 @@ static void says_that_it_asks(const char *why)
 }
 
 /* Why lookups ask, as it is now; a child's answer does not show. */
-START_TEST(test_asks)
+TEST(test_asks)
 {
 	char why[MRRC_TRUST_WHY] = "lib\xc3\xb6.so+0x12: a\nb";
 	struct mrrc_stats_shm_info asking = info;
@@ -189,7 +189,6 @@ START_TEST(test_asks)
 	mrrc_stats_shm_close(segment);
 	mrrc_stats_shm_update();
 }
-END_TEST
 
 static void lacks_what(void *arg, char text[MRRC_STATS_SHM_LACKS])
 {
@@ -197,7 +196,7 @@ static void lacks_what(void *arg, char text[MRRC_STATS_SHM_LACKS])
 }
 
 /* What a cache lacks, as it is now, also where lookups never ask. */
-START_TEST(test_lacks)
+TEST(test_lacks)
 {
 	_Alignas(8) char data[65536];
 	const struct mrrc_stats_shm_head *head = (void *) data;
@@ -222,7 +221,6 @@ START_TEST(test_lacks)
 	ck_assert_str_eq(head->lacks[at], "hooks:?none");
 	mrrc_stats_shm_close(segment);
 }
-END_TEST
 
 /* ---- readers that want the counters of now ---- */
 
@@ -268,7 +266,7 @@ static void open_served(const char *what)
 }
 
 /* Counters and texts are brought up to date when a reader asks, only then. */
-START_TEST(test_update)
+TEST(test_update)
 {
 	const unsigned threads = fault_threads_left(FAULT_THREADS);
 	const struct mrrc_stats_shm_head *head;
@@ -300,7 +298,6 @@ START_TEST(test_update)
 	mrrc_stats_shm_close(served);
 	munmap((void *) head, mrrc_vm_page());
 }
-END_TEST
 
 static atomic_int waits;
 
@@ -311,7 +308,7 @@ static void about_to_wait(void)
 }
 
 /* The thread is ended at the moment at which it goes to sleep. */
-START_TEST(test_still)
+TEST(test_still)
 {
 	fault_at_futex(about_to_wait);
 	open_served("");
@@ -321,10 +318,9 @@ START_TEST(test_still)
 	fault_at_futex(NULL);
 	mrrc_stats_shm_close(served);
 }
-END_TEST
 
 /* A child has no such thread, and its parent keeps it. */
-START_TEST(test_child_still)
+TEST(test_child_still)
 {
 	const struct mrrc_stats_shm_head *head;
 	int status;
@@ -347,10 +343,9 @@ START_TEST(test_child_still)
 	mrrc_stats_shm_still(served);
 	mrrc_stats_shm_close(served);
 }
-END_TEST
 
 /* Without a thread all is as before, and readers do not wait for one. */
-START_TEST(test_no_thread)
+TEST(test_no_thread)
 {
 	struct mrrc_stats_shm_info serving = info;
 	const struct mrrc_stats_shm_head *head;
@@ -367,7 +362,6 @@ START_TEST(test_no_thread)
 	mrrc_stats_shm_still(served);
 	mrrc_stats_shm_close(served);
 }
-END_TEST
 
 static pthread_t main_thread;
 static atomic_int asking; /* 1: inside, 2: about to leave */
@@ -389,7 +383,7 @@ static void *update(void *arg)
 }
 
 /* A segment that is being written to is closed afterwards. */
-START_TEST(test_close_asking)
+TEST(test_close_asking)
 {
 	struct mrrc_stats_shm_info asking_info = info;
 	struct mrrc_stats_shm *segment;
@@ -406,10 +400,9 @@ START_TEST(test_close_asking)
 	ck_assert_int_eq(atomic_load(&asking), 2);
 	pthread_join(thread, NULL);
 }
-END_TEST
 
 /* The number is another file's by now. */
-START_TEST(test_fd_reused)
+TEST(test_fd_reused)
 {
 	struct mrrc_stats_shm *segment;
 	char path[64];
@@ -425,9 +418,8 @@ START_TEST(test_fd_reused)
 	close(fd);
 	close(other);
 }
-END_TEST
 
-START_TEST(test_open_fails)
+TEST(test_open_fails)
 {
 	static const int error[] = { ENOMEM, EMFILE, ENOSPC, ENOMEM, EPERM };
 	const unsigned fds = fault_fds();
@@ -453,7 +445,6 @@ START_TEST(test_open_fails)
 	mrrc_stats_shm_close(segment);
 	mrrc_stats_shm_close(NULL);
 }
-END_TEST
 
 /* ---- a cache that counts there ---- */
 
@@ -486,7 +477,7 @@ static void open_cache(struct mrrc_stats_shm *segment)
 }
 
 /* Neither what a child does nor its end shows on its parent's. */
-START_TEST(test_cache)
+TEST(test_cache)
 {
 	struct mrrc_stats_shm *segment;
 	struct mrrc_stats before, stats;
@@ -525,26 +516,4 @@ START_TEST(test_cache)
 	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
 	mrrc_mon_close(mon);
 	mrrc_stats_shm_close(segment);
-}
-END_TEST
-
-Suite *stats_shm_suite(void)
-{
-	Suite *suite = suite_create("stats_shm");
-	TCase *tcase = tcase_create("stats_shm");
-
-	tcase_add_test(tcase, test_published);
-	tcase_add_test(tcase, test_sealed);
-	tcase_add_test(tcase, test_asks);
-	tcase_add_test(tcase, test_lacks);
-	tcase_add_test(tcase, test_update);
-	tcase_add_test(tcase, test_still);
-	tcase_add_test(tcase, test_child_still);
-	tcase_add_test(tcase, test_no_thread);
-	tcase_add_test(tcase, test_close_asking);
-	tcase_add_test(tcase, test_fd_reused);
-	tcase_add_test(tcase, test_open_fails);
-	tcase_add_test(tcase, test_cache);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

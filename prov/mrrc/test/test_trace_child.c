@@ -4,7 +4,7 @@
  * full, files that are damaged, kill -9 and fork.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -66,11 +66,12 @@ static int child_damaged(void)
 	return 0;
 }
 
-START_TEST(test_damaged)
+TEST_CASE(trace_child, trace_setup, trace_teardown);
+
+TEST(test_damaged)
 {
 	ck_assert_int_eq(run_child(child_damaged), 0);
 }
-END_TEST
 
 /* Beyond RLIMIT_FSIZE there would be a signal. */
 static int child_fsize(void)
@@ -89,14 +90,13 @@ static int child_fsize(void)
 	return file->error == -EFBIG ? 0 : 3;
 }
 
-START_TEST(test_fsize)
+TEST(test_fsize)
 {
 	ck_assert_int_eq(run_child(child_fsize), 0);
 	trace_load(trace_path);
 	trace_check_all(CHUNK);
 	ck_assert_uint_eq(trace_found.head.dropped, CHUNK);
 }
-END_TEST
 
 /* A disk of a header and one chunk. */
 static int child_full(void)
@@ -122,7 +122,7 @@ static int child_full(void)
 	return mrrc_trace_file_open(second, ROOM(9), &file) == -ENOSPC ? 0 : 4;
 }
 
-START_TEST(test_full)
+TEST(test_full)
 {
 	const int ret = run_child(child_full);
 
@@ -130,7 +130,6 @@ START_TEST(test_full)
 		skip("no file system can be mounted here");
 	ck_assert_int_eq(ret, 0);
 }
-END_TEST
 
 /* ---- the end of the process ---- */
 
@@ -150,7 +149,7 @@ static int child_killed(void)
 }
 
 /* What was recorded before is there, and nothing half of it. */
-START_TEST(test_killed)
+LOOP_TEST(test_killed, 0, 3)
 {
 	uint64_t last = 0, more;
 	int status;
@@ -175,7 +174,6 @@ START_TEST(test_killed)
 	ck_assert_uint_le(trace_found.count, last + 2);
 	trace_check_all(trace_found.count);
 }
-END_TEST
 
 /* ---- fork ---- */
 
@@ -202,7 +200,7 @@ static int child_forked(void)
 	return 0;
 }
 
-START_TEST(test_forked)
+TEST(test_forked)
 {
 	char own[128];
 	size_t i;
@@ -223,7 +221,6 @@ START_TEST(test_forked)
 	unlink(own);
 	mrrc_trace_file_close(parents);
 }
-END_TEST
 
 /* What a child ends of its parent's is in no file of its own. */
 static int child_inherits(void)
@@ -245,7 +242,7 @@ static int child_inherits(void)
 	return chain || mixed;
 }
 
-START_TEST(test_inherited_chain)
+LOOP_TEST(test_inherited_chain, 0, 2)
 {
 	size_t i, n = _i ? 3000 : 1;
 	char own[128];
@@ -267,22 +264,4 @@ START_TEST(test_inherited_chain)
 	mrrc_trace_file_close(parents);
 	trace_load(trace_path);
 	ck_assert_uint_eq(trace_found.rec[n - 1].end, 7);
-}
-END_TEST
-
-Suite *trace_child_suite(void)
-{
-	Suite *suite = suite_create("trace_child");
-	TCase *tcase = tcase_create("trace_child");
-
-	tcase_add_checked_fixture(tcase, trace_setup, trace_teardown);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, test_damaged);
-	tcase_add_test(tcase, test_fsize);
-	tcase_add_test(tcase, test_full);
-	tcase_add_loop_test(tcase, test_killed, 0, 3);
-	tcase_add_test(tcase, test_forked);
-	tcase_add_loop_test(tcase, test_inherited_chain, 0, 2);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -4,7 +4,7 @@
  * refused. test_trace_child.c has the ends of processes and disks.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,10 +18,12 @@
 #include "sys/stats_shm.h"
 #include "trace_fixture.h"
 
+TEST_CASE(trace_file, trace_setup, trace_teardown);
+
 /* ---- one thread ---- */
 
 /* Costs come from files, which any user may have written. */
-START_TEST(test_bad_cost)
+TEST(test_bad_cost)
 {
 	struct mrrc_trace_head head;
 	struct mrrc_trace_file *file;
@@ -45,9 +47,8 @@ START_TEST(test_bad_cost)
 	head.cost[0].page = 12345;
 	ck_assert_ptr_nonnull(mrrc_trace_check_head(&head));
 }
-END_TEST
 
-START_TEST(test_written)
+TEST(test_written)
 {
 	const struct mrrc_stats_shm_info info = {
 		.provider = "a;b",
@@ -101,10 +102,9 @@ START_TEST(test_written)
 		ck_assert_uint_eq(trace_found.rec[i].thread, getpid());
 	}
 }
-END_TEST
 
 /* Requests that end together, across chunks; the others stay open. */
-START_TEST(test_chain)
+TEST(test_chain)
 {
 	struct mrrc_trace_file *file;
 	uint64_t chain = 0, other = 0;
@@ -121,11 +121,10 @@ START_TEST(test_chain)
 				 i % 2);
 	mrrc_trace_file_close(file);
 }
-END_TEST
 
 /* ---- limits ---- */
 
-START_TEST(test_limit)
+LOOP_TEST(test_limit, 0, 2)
 {
 	struct mrrc_trace_file *file;
 	size_t i;
@@ -142,7 +141,6 @@ START_TEST(test_limit)
 	ck_assert_uint_eq(trace_found.size, ROOM(1 + _i));
 	ck_assert_uint_eq(trace_found.head.dropped, 3000 - (1u + _i) * CHUNK);
 }
-END_TEST
 
 /* ---- threads ---- */
 
@@ -165,7 +163,7 @@ static void *run_job(void *arg)
 	return (void *) done;
 }
 
-START_TEST(test_threads)
+TEST(test_threads)
 {
 	struct mrrc_trace_file *file;
 	struct job job[THREADS];
@@ -199,10 +197,9 @@ START_TEST(test_threads)
 			ck_assert_uint_ge(time[j], time[j - 1]);
 	}
 }
-END_TEST
 
 /* Threads that come and go share chunks. */
-START_TEST(test_short_threads)
+TEST(test_short_threads)
 {
 	struct mrrc_trace_file *file;
 	struct job job;
@@ -221,10 +218,9 @@ START_TEST(test_short_threads)
 	trace_check_all(1200);
 	ck_assert_uint_eq(trace_found.size, ROOM(2));
 }
-END_TEST
 
 /* Many fight for little room: each is recorded or counted. */
-START_TEST(test_threads_limit)
+TEST(test_threads_limit)
 {
 	struct mrrc_trace_file *file;
 	struct job job[THREADS];
@@ -251,11 +247,10 @@ START_TEST(test_threads_limit)
 	ck_assert_uint_le(sum, 9 * CHUNK);
 	ck_assert_uint_gt(sum, 8 * CHUNK);
 }
-END_TEST
 
 /* ---- what is refused ---- */
 
-START_TEST(test_refused)
+TEST(test_refused)
 {
 	int ret;
 	struct mrrc_trace_file *file = NULL, *other;
@@ -303,10 +298,9 @@ START_TEST(test_refused)
 	trace_load(trace_path);
 	trace_check_all(0);
 }
-END_TEST
 
 /* A program that closes all descriptors, and gets the number again. */
-START_TEST(test_fd_reused)
+TEST(test_fd_reused)
 {
 	struct mrrc_trace_file *file;
 	struct stat stat;
@@ -330,9 +324,8 @@ START_TEST(test_fd_reused)
 	close(fd);
 	unlink(other);
 }
-END_TEST
 
-START_TEST(test_open_fails)
+TEST(test_open_fails)
 {
 	const unsigned fds = fault_fds();
 	struct mrrc_trace_file *file = NULL;
@@ -354,26 +347,4 @@ START_TEST(test_open_fails)
 	ck_assert_int_eq(ret, 0);
 	mrrc_trace_file_close(file);
 	ck_assert_uint_eq(fault_fds(), fds);
-}
-END_TEST
-
-Suite *trace_file_suite(void)
-{
-	Suite *suite = suite_create("trace_file");
-	TCase *tcase = tcase_create("trace_file");
-
-	tcase_add_checked_fixture(tcase, trace_setup, trace_teardown);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, test_written);
-	tcase_add_test(tcase, test_bad_cost);
-	tcase_add_test(tcase, test_chain);
-	tcase_add_loop_test(tcase, test_limit, 0, 2);
-	tcase_add_test(tcase, test_threads);
-	tcase_add_test(tcase, test_short_threads);
-	tcase_add_test(tcase, test_threads_limit);
-	tcase_add_test(tcase, test_refused);
-	tcase_add_test(tcase, test_fd_reused);
-	tcase_add_test(tcase, test_open_fails);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }
