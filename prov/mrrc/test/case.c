@@ -21,6 +21,7 @@ Suite *case_suite(const struct test_case *tcase)
 	TCase *all = tcase_create(tcase->name);
 	const struct case_test *test;
 
+	tcase_set_timeout(all, 0); /* the clock ends no test */
 	tcase_add_checked_fixture(all, tcase->setup, tcase->teardown);
 	for (test = tcase->first; test; test = test->next)
 		tcase_add_loop_test(all, test->test, test->start, test->end);

@@ -27,6 +27,7 @@ Suite *case_suite(const struct test_case *tcase);
 /* id_suite(), with a case of the same name and these fixtures. */
 #define TEST_CASE(id, setup, teardown)         \
 	static struct test_case this_case;     \
+	Suite *id##_suite(void);               \
 	Suite *id##_suite(void)                \
 	{                                      \
 		return case_suite(&this_case); \

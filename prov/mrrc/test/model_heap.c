@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "model_heap.h"
-#include "suites.h"
+#include "case.h"
 
 #define THREADS 4
 #define SLOTS	512 /* allocations that threads share */
@@ -190,7 +190,9 @@ void close_all(void)
 		ck_assert_uint_eq(fake.events[i], 0);
 }
 
-START_TEST(threads_and_trims)
+TEST_CASE(model_heap, NULL, NULL);
+
+TEST(threads_and_trims)
 {
 	pthread_t thread[THREADS];
 	uintptr_t i;
@@ -204,7 +206,6 @@ START_TEST(threads_and_trims)
 	empty_slots();
 	close_all();
 }
-END_TEST
 
 static void *brief(void *arg)
 {
@@ -222,7 +223,7 @@ static void *brief(void *arg)
 }
 
 /* Threads that end give back what they kept. */
-START_TEST(thread_storm)
+TEST(thread_storm)
 {
 	struct mrrc_heap_stats stats;
 	unsigned rounds = operations / 1000, k;
@@ -242,7 +243,6 @@ START_TEST(thread_storm)
 	empty_slots();
 	close_all();
 }
-END_TEST
 
 /* One thread allocates, another frees. */
 static void *freer(void *arg)
@@ -263,7 +263,7 @@ static void *freer(void *arg)
 	return NULL;
 }
 
-START_TEST(remote_free)
+TEST(remote_free)
 {
 	uint64_t state = seed;
 	struct item *item, *none;
@@ -287,7 +287,6 @@ START_TEST(remote_free)
 	pthread_join(thread, NULL);
 	close_all();
 }
-END_TEST
 
 /* Heaps that come and go while others are trimmed and counted. */
 static void *opener(void *arg)
@@ -315,7 +314,7 @@ static void *opener(void *arg)
 	return NULL;
 }
 
-START_TEST(heaps_come_and_go)
+TEST(heaps_come_and_go)
 {
 	pthread_t thread[THREADS];
 	uintptr_t i;
@@ -329,7 +328,6 @@ START_TEST(heaps_come_and_go)
 	empty_slots();
 	close_all();
 }
-END_TEST
 
 /* ---- fork ---------------------------------------------------------------- */
 
@@ -370,7 +368,7 @@ static int child(struct item *mine)
 	return 0;
 }
 
-START_TEST(fork_in_the_middle)
+TEST_IF(CHILD_MAY_THREAD, fork_in_the_middle)
 {
 	unsigned forks = operations / 10000 + 3, k;
 	pthread_t thread[THREADS];
@@ -406,11 +404,10 @@ START_TEST(fork_in_the_middle)
 	empty_slots();
 	close_all();
 }
-END_TEST
 
 /* ---- close with what is live --------------------------------------------- */
 
-START_TEST(close_with_live_allocations)
+TEST(close_with_live_allocations)
 {
 	uint64_t state = seed;
 	unsigned i;
@@ -423,24 +420,6 @@ START_TEST(close_with_live_allocations)
 	ck_assert_uint_eq(fake.events[MRRC_HEAP_LEAKS], HEAPS);
 	ck_assert_uint_eq(fake.events[MRRC_HEAP_LEAK],
 			  HEAPS * MRRC_HEAP_LEAKS_MAX);
-}
-END_TEST
-
-static Suite *model_heap_suite(void)
-{
-	Suite *suite = suite_create("model_heap");
-	TCase *tcase = tcase_create("threads");
-
-	tcase_set_timeout(tcase, 600);
-	tcase_add_test(tcase, threads_and_trims);
-	tcase_add_test(tcase, thread_storm);
-	tcase_add_test(tcase, remote_free);
-	tcase_add_test(tcase, heaps_come_and_go);
-	if (CHILD_MAY_THREAD)
-		tcase_add_test(tcase, fork_in_the_middle);
-	tcase_add_test(tcase, close_with_live_allocations);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }
 
 int main(int argc, char **argv)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "model_heap.h"
-#include "suites.h"
+#include "case.h"
 
 static atomic_bool stop;
 
@@ -49,8 +49,10 @@ static void *consumer(void *arg)
 	return NULL;
 }
 
+TEST_CASE(model_heap_race, NULL, NULL);
+
 /* A free is seen whose allocation is not: what lives is not below nothing. */
-START_TEST(counted_meanwhile)
+TEST(counted_meanwhile)
 {
 	unsigned long i, reads = operations + 10000;
 	struct mrrc_heap_stats stats;
@@ -74,7 +76,6 @@ START_TEST(counted_meanwhile)
 		ck_assert_int_eq(mrrc_heap_free(heaps, item), 0);
 	close_all();
 }
-END_TEST
 
 /* ---- told ---------------------------------------------------------------- */
 
@@ -126,7 +127,7 @@ static void *asker(void *arg)
 	return NULL;
 }
 
-START_TEST(told_what_was)
+TEST(told_what_was)
 {
 	unsigned rounds = operations / 100, k, i;
 	pthread_t thread[3], brief[2];
@@ -151,7 +152,6 @@ START_TEST(told_what_was)
 	ck_assert_uint_eq(fake.allocs, begun);
 	ck_assert_uint_eq(fake.frees, begun);
 }
-END_TEST
 
 /* ---- what is not allocated any more -------------------------------------- */
 
@@ -194,7 +194,7 @@ static void *looker(void *arg)
 }
 
 /* While its block is unmapped, what is known of it is not looked at. */
-START_TEST(looked_at_when_it_goes)
+TEST(looked_at_when_it_goes)
 {
 	static const size_t lens[] = { 8 << 20, 100, 100000 };
 	unsigned i, rounds = operations / 20;
@@ -225,7 +225,6 @@ START_TEST(looked_at_when_it_goes)
 	ck_assert_uint_eq(fake.live, 0);
 	ck_assert_uint_eq(fake.events[MRRC_HEAP_LEAKS], 0);
 }
-END_TEST
 
 /* ---- freed twice at once ------------------------------------------------- */
 
@@ -257,7 +256,7 @@ static void *double_freer(void *arg)
 }
 
 /* A block that is one object: one of the two frees it. */
-START_TEST(freed_twice_at_once)
+LOOP_TEST(freed_twice_at_once, 0, 2)
 {
 	const unsigned flags = _i ? MRRC_HEAP_ISOLATED : 0;
 	unsigned i, rounds = operations / (_i ? 10 : 5);
@@ -296,7 +295,6 @@ START_TEST(freed_twice_at_once)
 	ck_assert_uint_eq(fake.live, 0);
 	ck_assert_uint_eq(fake.note[MRRC_HEAP_LEAKS].count, 2);
 }
-END_TEST
 
 /*
  * Frees again what was its own, and known to it, while another thread, which
@@ -329,7 +327,7 @@ static void *again_freer(void *arg)
 	}
 }
 
-START_TEST(freed_again_when_it_goes)
+TEST(freed_again_when_it_goes)
 {
 	unsigned i, rounds = operations / 10;
 	pthread_t thread;
@@ -357,7 +355,6 @@ START_TEST(freed_again_when_it_goes)
 	ck_assert_uint_eq(fake.allocs, 2 * rounds);
 	ck_assert_uint_eq(fake.frees, 2 * rounds);
 }
-END_TEST
 
 /* ---- what is hot is taken ------------------------------------------------ */
 
@@ -389,7 +386,7 @@ static void *owner(void *arg)
  * More threads than processors, so that some sleep in the middle of taking it
  * while others' trims come and go.
  */
-START_TEST(taken_in_the_middle)
+TEST(taken_in_the_middle)
 {
 	unsigned i, rounds = operations;
 	pthread_t thread[6];
@@ -404,21 +401,4 @@ START_TEST(taken_in_the_middle)
 	for (i = 0; i < 6; i++)
 		pthread_join(thread[i], NULL);
 	close_all();
-}
-END_TEST
-
-Suite *model_heap_race_suite(void)
-{
-	Suite *suite = suite_create("model_heap_race");
-	TCase *tcase = tcase_create("races");
-
-	tcase_set_timeout(tcase, 600);
-	tcase_add_test(tcase, counted_meanwhile);
-	tcase_add_test(tcase, told_what_was);
-	tcase_add_test(tcase, taken_in_the_middle);
-	tcase_add_test(tcase, looked_at_when_it_goes);
-	tcase_add_loop_test(tcase, freed_twice_at_once, 0, 2);
-	tcase_add_test(tcase, freed_again_when_it_goes);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -13,7 +13,7 @@
 #include "config.h"
 /* before another `cache` */
 #include "sys/cache_mt_priv.h"
-#include "suites.h"
+#include "case.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -268,7 +268,34 @@ static void finish_all(void)
 		(unsigned long long) turns());
 }
 
-START_TEST(test_budget_holds)
+static void setup(void)
+{
+	void *shared;
+
+	page = mrrc_vm_page();
+	snprintf(dir, sizeof(dir), "/dev/shm/race_node.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	shared = mmap(NULL, page + PROCESSES * sizeof(*truth),
+		      PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	ck_assert_ptr_ne(shared, MAP_FAILED);
+	finish = shared;
+	truth = (void *) ((char *) shared + page);
+}
+
+static void teardown(void)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/ofi_mrrc-%u.%u", dir,
+		 (unsigned) geteuid(), MRRC_NODE_SHM_VERSION);
+	unlink(path);
+	rmdir(dir);
+}
+
+TEST_CASE(race_node, setup, teardown);
+
+TEST(test_budget_holds)
 {
 	const struct mrrc_budget_attr attr = {
 		.bytes = BUDGET * page,
@@ -301,41 +328,8 @@ START_TEST(test_budget_holds)
 	mrrc_budget_put(budget, BUDGET * page);
 	mrrc_budget_close(budget);
 }
-END_TEST
-
-static void setup(void)
-{
-	void *shared;
-
-	page = mrrc_vm_page();
-	snprintf(dir, sizeof(dir), "/dev/shm/race_node.XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(dir));
-	shared = mmap(NULL, page + PROCESSES * sizeof(*truth),
-		      PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	ck_assert_ptr_ne(shared, MAP_FAILED);
-	finish = shared;
-	truth = (void *) ((char *) shared + page);
-}
-
-static void teardown(void)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s/ofi_mrrc-%u.%u", dir,
-		 (unsigned) geteuid(), MRRC_NODE_SHM_VERSION);
-	unlink(path);
-	rmdir(dir);
-}
 
 int main(void)
 {
-	Suite *suite = suite_create("race_node");
-	TCase *tcase = tcase_create("race_node");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 300);
-	tcase_add_test(tcase, test_budget_holds);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite, CK_NOFORK);
+	return run_suite(race_node_suite(), CK_NOFORK);
 }

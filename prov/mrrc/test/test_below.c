@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "fi/below.h"
-#include "suites.h"
+#include "case.h"
 
 #define ANY_VERBS (MRRC_BELOW_CACHES | MRRC_BELOW_DEREG_SLOW)
 #define ANY_TCP	  (MRRC_BELOW_SOCKETS | MRRC_BELOW_BY_ADDRESS)
@@ -30,29 +30,24 @@ static const struct {
 	{ "", "", 0 },
 };
 
-START_TEST(test_has)
+#define COUNT ((int) (sizeof(providers) / sizeof(providers[0])))
+
+TEST_CASE(below, NULL, NULL);
+
+LOOP_TEST(test_has, 0, COUNT)
 {
 	ck_assert_uint_eq(mrrc_below(providers[_i].name), providers[_i].has);
 }
-END_TEST
 
-START_TEST(test_connected)
+LOOP_TEST(test_connected, 0, COUNT)
 {
 	char *name = mrrc_below_connected(providers[_i].name);
 
 	ck_assert_str_eq(name, providers[_i].connected);
 	free(name);
 }
-END_TEST
 
 int main(void)
 {
-	const int count = sizeof(providers) / sizeof(providers[0]);
-	Suite *suite = suite_create("below");
-	TCase *tcase = tcase_create("below");
-
-	tcase_add_loop_test(tcase, test_has, 0, count);
-	tcase_add_loop_test(tcase, test_connected, 0, count);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite, CK_FORK_GETENV);
+	return run_suite(below_suite(), CK_FORK_GETENV);
 }

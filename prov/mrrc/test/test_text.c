@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "core/text.h"
-#include "suites.h"
+#include "case.h"
 
 #define UNTOUCHED 77
 
@@ -57,7 +57,9 @@ static const struct {
 	{ "unlimited", -EINVAL, 0 },
 };
 
-START_TEST(test_count)
+TEST_CASE(text, NULL, NULL);
+
+LOOP_TEST(test_count, 0, sizeof(counts) / sizeof(counts[0]))
 {
 	size_t value = UNTOUCHED;
 	int ret;
@@ -66,9 +68,8 @@ START_TEST(test_count)
 	ck_assert_int_eq(ret, counts[_i].ret);
 	ck_assert_uint_eq(value, ret ? UNTOUCHED : counts[_i].value);
 }
-END_TEST
 
-START_TEST(test_size)
+LOOP_TEST(test_size, 0, sizeof(sizes) / sizeof(sizes[0]))
 {
 	size_t value = UNTOUCHED;
 	int ret;
@@ -77,9 +78,8 @@ START_TEST(test_size)
 	ck_assert_int_eq(ret, sizes[_i].ret);
 	ck_assert_uint_eq(value, ret ? UNTOUCHED : sizes[_i].value);
 }
-END_TEST
 
-START_TEST(test_distance)
+TEST(test_distance)
 {
 	ck_assert_uint_eq(mrrc_text_distance("", ""), 0);
 	ck_assert_uint_eq(mrrc_text_distance("", "abc"), 3);
@@ -92,10 +92,9 @@ START_TEST(test_distance)
 	ck_assert_uint_eq(mrrc_text_distance("kitten", "sitting"), 3);
 	ck_assert_uint_eq(mrrc_text_distance("sitting", "kitten"), 3);
 }
-END_TEST
 
 /* what is longer than any name is cut, not overrun */
-START_TEST(test_distance_long)
+TEST(test_distance_long)
 {
 	char text[1000];
 	size_t i;
@@ -108,9 +107,8 @@ START_TEST(test_distance_long)
 	ck_assert_uint_eq(mrrc_text_distance("", text), 64);
 	ck_assert_uint_eq(mrrc_text_distance("yy", text), 64);
 }
-END_TEST
 
-START_TEST(test_nearest)
+TEST(test_nearest)
 {
 	static const char *const names[] = {
 		"register", "cache_max_size", "cache_max_count",
@@ -127,22 +125,8 @@ START_TEST(test_nearest)
 	/* the first of equals */
 	ck_assert_uint_eq(mrrc_text_nearest("x", names + 3, 1), 0);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("text");
-	TCase *tcase = tcase_create("text");
-
-	/* loaded machines */
-	tcase_set_timeout(tcase, 60);
-	tcase_add_loop_test(tcase, test_count, 0,
-			    sizeof(counts) / sizeof(counts[0]));
-	tcase_add_loop_test(tcase, test_size, 0,
-			    sizeof(sizes) / sizeof(sizes[0]));
-	tcase_add_test(tcase, test_distance);
-	tcase_add_test(tcase, test_distance_long);
-	tcase_add_test(tcase, test_nearest);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite, CK_FORK_GETENV);
+	return run_suite(text_suite(), CK_FORK_GETENV);
 }
