@@ -3,8 +3,7 @@
 #include "config.h"
 #include "ahead_fixture.h"
 
-#include <pthread.h>
-
+#include "case.h"
 #include "fault.h"
 
 static const struct mrrc_cost cost = {
@@ -134,8 +133,5 @@ void act_after(unsigned count, void (*call)(void))
 
 void elsewhere(void *(*run)(void *) )
 {
-	pthread_t thread;
-
-	ck_assert_int_eq(pthread_create(&thread, NULL, run, NULL), 0);
-	pthread_join(thread, NULL);
+	pthread_join(thread_start(run, NULL), NULL);
 }

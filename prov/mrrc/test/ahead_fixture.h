@@ -11,7 +11,7 @@
 #include "sys/ahead_priv.h"
 #include "sys/cache_use.h"
 #include "mt_fixture.h"
-#include "suites.h"
+#include "case.h"
 
 #define MS     UINT64_C(1000000)
 #define PERIOD (40 * MS)

@@ -5,6 +5,9 @@
 #include "config.h"
 #include "case.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+
 /* Before main(). */
 void case_add(struct test_case *tcase, struct case_test *test)
 {
@@ -27,4 +30,29 @@ Suite *case_suite(const struct test_case *tcase)
 		tcase_add_loop_test(all, test->test, test->start, test->end);
 	suite_add_tcase(suite, all);
 	return suite;
+}
+
+pthread_t thread_start(void *(*run)(void *arg), void *arg)
+{
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, run, arg), 0);
+	return thread;
+}
+
+void child_exits(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+
+void child_dies(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
+		      "child: status %#x", status);
 }

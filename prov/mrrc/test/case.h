@@ -7,6 +7,9 @@
 #ifndef MRRC_TEST_CASE_H
 #define MRRC_TEST_CASE_H
 
+#include <pthread.h>
+#include <sys/types.h>
+
 #include "suites.h"
 
 struct case_test {
@@ -23,6 +26,13 @@ struct test_case {
 
 void case_add(struct test_case *tcase, struct case_test *test);
 Suite *case_suite(const struct test_case *tcase);
+
+/* A thread, which must begin. */
+pthread_t thread_start(void *(*run)(void *arg), void *arg);
+
+/* Waits for a child to exit with 0, or to kill itself when all was well. */
+void child_exits(pid_t pid);
+void child_dies(pid_t pid);
 
 /* id_suite(), with a case of the same name and these fixtures. */
 #define TEST_CASE(id, setup, teardown)         \

@@ -200,7 +200,7 @@ TEST(threads_and_trims)
 	/* so short that blocks come and go all the time */
 	open_all(2);
 	for (i = 0; i < THREADS; i++)
-		ck_assert(!pthread_create(&thread[i], NULL, churn, (void *) i));
+		thread[i] = thread_start(churn, (void *) i);
 	for (i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
 	empty_slots();
@@ -233,8 +233,8 @@ TEST(thread_storm)
 	open_all(1000);
 	for (k = 0; k < rounds; k++) {
 		for (i = 0; i < THREADS; i++)
-			ck_assert(!pthread_create(&thread[i], NULL, brief,
-						  (void *) (k * THREADS + i)));
+			thread[i] =
+				thread_start(brief, (void *) (k * THREADS + i));
 		for (i = 0; i < THREADS; i++)
 			pthread_join(thread[i], NULL);
 	}
@@ -272,7 +272,7 @@ TEST(remote_free)
 	unsigned i = 0;
 
 	open_all(50);
-	ck_assert(!pthread_create(&thread, NULL, freer, NULL));
+	thread = thread_start(freer, NULL);
 	for (n = 0; n < operations; n++) {
 		item = item_new(heap[0], &state);
 		for (;; i++) {
@@ -321,8 +321,7 @@ TEST(heaps_come_and_go)
 
 	open_all(50);
 	for (i = 0; i < THREADS; i++)
-		ck_assert(!pthread_create(&thread[i], NULL, i ? opener : churn,
-					  (void *) i));
+		thread[i] = thread_start(i ? opener : churn, (void *) i);
 	for (i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
 	empty_slots();
@@ -381,7 +380,7 @@ TEST_IF(CHILD_MAY_THREAD, fork_in_the_middle)
 	open_all(5);
 	mine = item_new(heap[0], &state);
 	for (i = 0; i < THREADS; i++)
-		ck_assert(!pthread_create(&thread[i], NULL, churn, (void *) i));
+		thread[i] = thread_start(churn, (void *) i);
 	for (k = 0; k < forks; k++) {
 		pid = fork();
 		ck_assert_int_ge(pid, 0);

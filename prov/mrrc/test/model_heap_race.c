@@ -61,8 +61,8 @@ TEST(counted_meanwhile)
 
 	open_all(1000);
 	atomic_store(&stop, false);
-	ck_assert(!pthread_create(&thread[0], NULL, producer, NULL));
-	ck_assert(!pthread_create(&thread[1], NULL, consumer, NULL));
+	thread[0] = thread_start(producer, NULL);
+	thread[1] = thread_start(consumer, NULL);
 	for (i = 0; i < reads; i++) {
 		mrrc_heaps_stats(heaps, &stats);
 		if (stats.live > stats.allocs)
@@ -136,12 +136,10 @@ TEST(told_what_was)
 	atomic_store(&stop, false);
 	atomic_store(&begun, 0);
 	for (i = 0; i < 3; i++)
-		ck_assert(!pthread_create(&thread[i], NULL, i ? closer : asker,
-					  NULL));
+		thread[i] = thread_start(i ? closer : asker, NULL);
 	for (k = 0; k < rounds; k++) {
 		for (i = 0; i < 2; i++)
-			ck_assert(
-				!pthread_create(&brief[i], NULL, ender, NULL));
+			brief[i] = thread_start(ender, NULL);
 		for (i = 0; i < 2; i++)
 			pthread_join(brief[i], NULL);
 	}
@@ -207,8 +205,7 @@ TEST(looked_at_when_it_goes)
 	open_all(1000);
 	atomic_store(&stop, false);
 	for (i = 0; i < 2; i++)
-		ck_assert(!pthread_create(&thread[i], NULL, looker,
-					  i ? &stop : NULL));
+		thread[i] = thread_start(looker, i ? &stop : NULL);
 	for (i = 0; i < rounds; i++) {
 		if (mrrc_heap_alloc(heap[0], 1, lens[i % 3], 0, &addr, &cookie))
 			broken("no memory", NULL, lens[i % 3]);
@@ -266,7 +263,7 @@ LOOP_TEST(freed_twice_at_once, 0, 2)
 
 	open_all(1000);
 	atomic_store(&turns, 0);
-	ck_assert(!pthread_create(&thread, NULL, double_freer, NULL));
+	thread = thread_start(double_freer, NULL);
 	for (i = 0; i < rounds; i++) {
 		if (mrrc_heap_alloc(heap[0], 1, 3 << 20, flags, &addr, &cookie))
 			broken("no memory", NULL, i);
@@ -337,7 +334,7 @@ TEST(freed_again_when_it_goes)
 	open_all(1000);
 	atomic_store(&turns, 0);
 	atomic_store(&stop, false);
-	ck_assert(!pthread_create(&thread, NULL, again_freer, NULL));
+	thread = thread_start(again_freer, NULL);
 	for (i = 0; i < rounds; i++) {
 		meet();
 		if (mrrc_heap_free(heaps, atomic_load(&victim)))
@@ -395,7 +392,7 @@ TEST(taken_in_the_middle)
 	open_all(1000);
 	atomic_store(&stop, false);
 	for (i = 0; i < 6; i++)
-		ck_assert(!pthread_create(&thread[i], NULL, owner, NULL));
+		thread[i] = thread_start(owner, NULL);
 	for (i = 0; i < rounds; i++)
 		mrrc_heap_trim(heap[0]);
 	atomic_store(&stop, true);

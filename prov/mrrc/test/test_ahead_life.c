@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fault.h"
@@ -380,13 +379,12 @@ static void *lock_it(void *arg)
 TEST(test_fork)
 {
 	pthread_t thread;
-	int status;
 	pid_t pid;
 
 	use(0, PAGES);
 	sem_init(&locked, 0, 0);
 	sem_init(&forked, 0, 0);
-	ck_assert_int_eq(pthread_create(&thread, NULL, lock_it, NULL), 0);
+	thread = thread_start(lock_it, NULL);
 	sem_wait(&locked);
 	pid = fork();
 	if (!pid) {
@@ -396,8 +394,7 @@ TEST(test_fork)
 	}
 	sem_post(&forked);
 	pthread_join(thread, NULL);
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
+	child_exits(pid);
 	turns();
 	ck_assert_uint_eq(stat_of(MRRC_STAT_NOTED), 1);
 }

@@ -130,9 +130,7 @@ TEST(test_race)
 	unsigned i;
 
 	for (i = 0; i < THREADS; i++)
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, race,
-						i & 1 ? a : b),
-				 0);
+		thread[i] = thread_start(race, i & 1 ? a : b);
 	for (i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
 	ck_assert(!atomic_load(&beyond));

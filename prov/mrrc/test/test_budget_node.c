@@ -169,7 +169,7 @@ TEST(test_join)
 {
 	const struct mrrc_budget_attr attr = { .bytes = ALL, .dir = dir };
 	struct mrrc_budget *one, *two;
-	int alone, status;
+	int alone;
 	pid_t pid;
 
 	ck_assert_int_eq(mrrc_budget_join(&attr, &one, &alone), 0);
@@ -187,8 +187,7 @@ TEST(test_join)
 		_exit(0);
 	}
 	if (CHILD_MAY_THREAD) {
-		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-		ck_assert_int_eq(status, 0);
+		child_exits(pid);
 	}
 	mrrc_budget_leave(one);
 	ck_assert_uint_eq(node(), GRAIN);
@@ -214,11 +213,9 @@ static void *join_cancelled(void *arg)
 /* A thread that is cancelled leaves no lock behind, which fork would want. */
 TEST(test_join_cancelled)
 {
-	pthread_t thread;
 	void *ended;
 
-	ck_assert_int_eq(pthread_create(&thread, NULL, join_cancelled, a), 0);
-	pthread_join(thread, &ended);
+	pthread_join(thread_start(join_cancelled, a), &ended);
 	ck_assert_ptr_eq(ended, a);
 	ck_assert_uint_eq(node(), 0);
 }
@@ -320,8 +317,7 @@ TEST(test_helper_race)
 
 	ck_assert(ask(a, &has, true).may);
 	for (i = 0; i < ASKERS; i++)
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, ask_often, a),
-				 0);
+		thread[i] = thread_start(ask_often, a);
 	for (i = 0; i < ASKERS; i++) {
 		pthread_join(thread[i], &wrong);
 		ck_assert_ptr_null(wrong);

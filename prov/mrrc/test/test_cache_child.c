@@ -13,20 +13,9 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fault.h"
-
-/* All is well, and the child did not end by itself: checkers see no leaks. */
-static void expect_killed(pid_t pid)
-{
-	int status;
-
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
-		      "child: status %#x", status);
-}
 
 static int get_in_child(struct mrrc_region **region)
 {
@@ -74,7 +63,7 @@ TEST(test_left_alone)
 			_exit(ret);
 		raise(SIGKILL);
 	}
-	expect_killed(pid);
+	child_dies(pid);
 	put(held);
 }
 
@@ -124,7 +113,7 @@ TEST(test_locked)
 	int ret;
 
 	pthread_barrier_init(&barrier, NULL, 2);
-	ck_assert_int_eq(pthread_create(&thread, NULL, hold_main, NULL), 0);
+	thread = thread_start(hold_main, NULL);
 	pthread_barrier_wait(&barrier);
 	pid = fork();
 	if (!pid) {
@@ -136,7 +125,7 @@ TEST(test_locked)
 	pthread_barrier_wait(&barrier);
 	pthread_join(thread, NULL);
 	pthread_barrier_destroy(&barrier);
-	expect_killed(pid);
+	child_dies(pid);
 	put(held);
 }
 
@@ -185,7 +174,7 @@ TEST(test_tables_locked)
 
 	sem_init(&there, 0, 0);
 	sem_init(&go_on, 0, 0);
-	ck_assert_int_eq(pthread_create(&thread, NULL, use_and_end, NULL), 0);
+	thread = thread_start(use_and_end, NULL);
 	sem_wait(&there);
 	pid = fork();
 	if (!pid) {
@@ -195,5 +184,5 @@ TEST(test_tables_locked)
 	}
 	sem_post(&go_on);
 	pthread_join(thread, NULL);
-	expect_killed(pid);
+	child_dies(pid);
 }

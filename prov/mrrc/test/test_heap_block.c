@@ -231,9 +231,7 @@ TEST(one_block_for_all)
 	for (round = 0; round < 30; round++) {
 		small = heap_open(&attr);
 		for (i = 0; i < AT_ONCE; i++)
-			ck_assert_int_eq(pthread_create(&thread[i], NULL,
-							take_one, small),
-					 0);
+			thread[i] = thread_start(take_one, small);
 		for (i = 0; i < AT_ONCE; i++) {
 			pthread_join(thread[i], &ret);
 			failed += ret != NULL;

@@ -77,15 +77,12 @@ TEST(freed_last_stays)
 /* A thread that has nothing of the heap's but that. */
 TEST(freed_last_by_a_thread_that_ends)
 {
-	pthread_t thread;
 	unsigned i;
 	void *addr;
 
 	for (i = 0; i < 20; i++) {
 		addr = heap_get(heap, 1, 100000, 0);
-		ck_assert_int_eq(pthread_create(&thread, NULL, only_free, addr),
-				 0);
-		pthread_join(thread, NULL);
+		pthread_join(thread_start(only_free, addr), NULL);
 	}
 	ck_assert_uint_eq(heap_stats_of(heap).frees, 20);
 	ck_assert_uint_eq(heap_stats_of(heap).live, 0);
@@ -118,7 +115,6 @@ static char *get_first(size_t len)
 static char *freed_by_another(size_t len)
 {
 	char *addr = get_first(len);
-	pthread_t thread;
 	unsigned i;
 
 	/* until a look finds that it is wanted */
@@ -129,8 +125,7 @@ static char *freed_by_another(size_t len)
 	if (!mrrc_heap_watched)
 		ck_assert_uint_eq(mrrc_tcache_self->hot.object,
 				  (uintptr_t) addr);
-	ck_assert_int_eq(pthread_create(&thread, NULL, only_free, addr), 0);
-	pthread_join(thread, NULL);
+	pthread_join(thread_start(only_free, addr), NULL);
 	return addr;
 }
 
@@ -322,8 +317,7 @@ TEST(usual_ends_in_all_threads)
 	pthread_t thread;
 
 	pthread_barrier_init(&idler.turn, NULL, 2);
-	ck_assert_int_eq(
-		pthread_create(&thread, NULL, idle_while_closed, &idler), 0);
+	thread = thread_start(idle_while_closed, &idler);
 	pthread_barrier_wait(&idler.turn);
 	mrrc_heap_close(idler.heap);
 	pthread_barrier_wait(&idler.turn);
@@ -356,7 +350,7 @@ TEST(freed_last_is_taken_away)
 	char *addr;
 
 	atomic_store(&trimming, true);
-	ck_assert_int_eq(pthread_create(&thread, NULL, trim_on, NULL), 0);
+	thread = thread_start(trim_on, NULL);
 	for (i = 0; i < 200000 && time(NULL) < end; i++) {
 		addr = heap_get(heap, 1, i % 64 ? 64 : 5000, 0);
 		*addr = 1;

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fault.h"
@@ -228,7 +227,6 @@ TEST(locked_memory)
 TEST(children_have_none)
 {
 	char *addr = retire(MIB);
-	int status;
 	pid_t pid;
 
 	if (mrrc_heap_watched || mrrc_vm_strict())
@@ -241,8 +239,7 @@ TEST(children_have_none)
 		_exit(present(addr) && addr[0] == 42);
 	}
 	ck_assert_int_gt(pid, 0);
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
+	child_exits(pid);
 	ck_assert_int_eq(addr[0], 42);
 }
 
@@ -269,8 +266,7 @@ TEST(threads_retire)
 	heaps->retired_max = 8;
 	heaps->retired_purge = 2 * MIB;
 	for (i = 0; i < THREADS; i++)
-		ck_assert_int_eq(
-			pthread_create(&thread[i], NULL, race_run, NULL), 0);
+		thread[i] = thread_start(race_run, NULL);
 	for (i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
 	retire(1);

@@ -53,12 +53,9 @@ static void *if_other(void *call)
 static void by_other(void (*call)(void))
 {
 	void *done = NULL;
-	pthread_t thread;
 
 	while (!done) {
-		ck_assert(!pthread_create(&thread, NULL, if_other,
-					  (void *) call));
-		ck_assert(!pthread_join(thread, &done));
+		pthread_join(thread_start(if_other, (void *) call), &done);
 	}
 }
 
@@ -220,15 +217,13 @@ TEST(threads_follow_each_other)
 					     .idle_ms = MRRC_HEAP_IDLE_KEEP,
 					     .shards = MRRC_SHARDS_MAX };
 	struct mrrc_heap *shared;
-	pthread_t thread;
 	unsigned i;
 
 	NEED_SHARDS();
 	shared = heap_open(&attr);
 	allocate(shared);
 	for (i = 0; i < 2 * MRRC_SHARDS_MAX; i++) {
-		ck_assert(!pthread_create(&thread, NULL, allocate, shared));
-		ck_assert(!pthread_join(thread, NULL));
+		pthread_join(thread_start(allocate, shared), NULL);
 	}
 	ck_assert_uint_eq(heap_stats_of(shared).blocks, 2);
 }

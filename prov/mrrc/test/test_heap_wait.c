@@ -131,7 +131,7 @@ LOOP_TEST(what_is_kept_is_used_first, 0, 2)
 	sem_init(&sem[0], 0, 0);
 	sem_init(&sem[1], 0, 0);
 	if (_i) {
-		ck_assert(!pthread_create(&thread, NULL, keep, sem));
+		thread = thread_start(keep, sem);
 		sem_wait(&sem[0]);
 	} else {
 		keep(NULL);
@@ -217,7 +217,7 @@ TEST(all_are_used_at_the_limit)
 	fails = heap_stats_of(heap).reg_fails;
 	sem_init(&sem[0], 0, 0);
 	sem_init(&sem[1], 0, 0);
-	ck_assert(!pthread_create(&thread, NULL, keep_one, sem));
+	thread = thread_start(keep_one, sem);
 	sem_wait(&sem[0]);
 	keep_some(MRRC_CLASS_SMALL_MAX, 8);
 	keep_some(KEPT_SIZE, 1);
@@ -253,7 +253,7 @@ static void close_meanwhile(void *arg, uint64_t allocs, uint64_t frees)
 	if (!walks)
 		return;
 	walks = false;
-	ck_assert_int_eq(pthread_create(&closer, NULL, close_heap, NULL), 0);
+	closer = thread_start(close_heap, NULL);
 	while (!atomic_load(&waits) && !atomic_load(&closed))
 		sched_yield();
 	ck_assert(!atomic_load(&closed));
@@ -306,13 +306,9 @@ static void *alloc_cancelled(void *arg)
  */
 LOOP_TEST(cancelled_threads_go_on, 0, 2)
 {
-	pthread_t thread;
 	void *ended;
 
-	ck_assert_int_eq(pthread_create(&thread, NULL, alloc_cancelled,
-					_i ? heap : NULL),
-			 0);
-	pthread_join(thread, &ended);
+	pthread_join(thread_start(alloc_cancelled, _i ? heap : NULL), &ended);
 	ck_assert_ptr_eq(ended, heap);
 	ck_assert_uint_eq(heap->growing, 0);
 	ck_assert_uint_eq(heap_stats_of(heap).bytes, 0);

@@ -213,12 +213,9 @@ TEST(test_crowd)
 
 	for (round = 0; round < 3; round++) {
 		atomic_store(&over, false);
-		ck_assert_int_eq(pthread_create(&other, NULL, disturb, NULL),
-				 0);
+		other = thread_start(disturb, NULL);
 		for (i = 0; i < CROWD; i++)
-			ck_assert_int_eq(pthread_create(&thread[i], NULL, walk,
-							(void *) (uintptr_t) i),
-					 0);
+			thread[i] = thread_start(walk, (void *) (uintptr_t) i);
 		usleep(700000);
 		atomic_store(&over, true);
 		/* threads end with uses in their rings */

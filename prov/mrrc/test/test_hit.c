@@ -307,16 +307,12 @@ static void *get_without(void *arg)
 /* Without memory for a table all lookups take the lock. */
 TEST(test_no_table)
 {
-	pthread_t thread;
 	void *fired = cache;
 	uintptr_t n;
 
 	touch(0, 1);
 	for (n = 1; fired; n++) {
-		ck_assert_int_eq(pthread_create(&thread, NULL, get_without,
-						(void *) n),
-				 0);
-		pthread_join(thread, &fired);
+		pthread_join(thread_start(get_without, (void *) n), &fired);
 	}
 	/* the table, its entries, and where it counts holds */
 	ck_assert_uint_eq(n, 5);

@@ -47,11 +47,9 @@ TEST_CASE(hit_threads, mt_setup, mt_teardown);
 /* A thread that ends leaves its counts; another thread puts its holds. */
 TEST(test_thread_ends)
 {
-	pthread_t thread;
 	void *region;
 
-	ck_assert_int_eq(pthread_create(&thread, NULL, use_and_end, &go), 0);
-	pthread_join(thread, &region);
+	pthread_join(thread_start(use_and_end, &go), &region);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_LOOKUPS), 3);
 	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 1);
 	put(region);
@@ -74,7 +72,7 @@ TEST(test_cache_closes)
 
 	sem_init(&ready, 0, 0);
 	sem_init(&go, 0, 0);
-	ck_assert_int_eq(pthread_create(&thread, NULL, use_close_use, NULL), 0);
+	thread = thread_start(use_close_use, NULL);
 	sem_wait(&ready);
 	reopen("lru");
 	sem_post(&go);
@@ -111,8 +109,7 @@ TEST(test_joined)
 
 	wait_for_joiners(CROWD - 1);
 	for (i = 0; i < CROWD; i++)
-		ck_assert_int_eq(
-			pthread_create(&thread[i], NULL, use_and_end, NULL), 0);
+		thread[i] = thread_start(use_and_end, NULL);
 	for (i = 0; i < CROWD; i++)
 		pthread_join(thread[i], NULL);
 	ck_assert_uint_eq(fake.regs, 1);
@@ -139,9 +136,7 @@ TEST(test_joined_cancelled)
 
 	wait_for_joiners(2); /* until it is told to go on */
 	for (i = 0; i < 2; i++) {
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, join_and_end,
-						NULL),
-				 0);
+		thread[i] = thread_start(join_and_end, NULL);
 		if (!i)
 			sem_wait(&registering);
 	}
@@ -172,14 +167,11 @@ static void *put_cancelled(void *arg)
 TEST(test_put_cancelled)
 {
 	struct mrrc_region *region = get(0, 1);
-	pthread_t thread;
 	void *ended;
 
 	mrrc_cache_mt_invalidate(cache, (void *) base, page);
 	fake.on_dereg = pthread_testcancel;
-	ck_assert_int_eq(pthread_create(&thread, NULL, put_cancelled, region),
-			 0);
-	pthread_join(thread, &ended);
+	pthread_join(thread_start(put_cancelled, region), &ended);
 	fake.on_dereg = NULL;
 	ck_assert_ptr_eq(ended, region);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_PINNED), 0);
@@ -205,7 +197,7 @@ TEST(test_joined_fails)
 	wait_for_joiners(1);
 	fake.fail_in = 1;
 	fake.fail_rc = -EIO;
-	ck_assert_int_eq(pthread_create(&thread, NULL, may_fail, &go), 0);
+	thread = thread_start(may_fail, &go);
 	failed[0] = may_fail(&go);
 	pthread_join(thread, &failed[1]);
 	ck_assert(!failed[0] != !failed[1]);
@@ -216,7 +208,6 @@ TEST(test_fork)
 {
 	struct mrrc_region *region;
 	uint64_t before;
-	int status;
 	pid_t pid;
 
 	touch(0, 1);
@@ -235,8 +226,7 @@ TEST(test_fork)
 		/* all is well; a checker would miss what a child leaves */
 		raise(SIGKILL);
 	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	child_dies(pid);
 	touch(0, 1);
 	ck_assert_uint_eq(quick(), before + 1);
 }
@@ -477,8 +467,7 @@ TEST(test_end_and_close)
 
 	sem_init(&ready, 0, 0);
 	for (i = 0; i < 1000; i++) {
-		ck_assert_int_eq(
-			pthread_create(&thread, NULL, use_and_tell, NULL), 0);
+		thread = thread_start(use_and_tell, NULL);
 		sem_wait(&ready);
 		reopen("lru");
 		pthread_join(thread, NULL);
@@ -499,7 +488,7 @@ TEST(test_alone_no_more)
 	ck_assert_int_eq(mrrc_threads_alone(), alone);
 	sem_init(&ready, 0, 0);
 	sem_init(&go, 0, 0);
-	ck_assert_int_eq(pthread_create(&thread, NULL, use_close_use, NULL), 0);
+	thread = thread_start(use_close_use, NULL);
 	ck_assert(!mrrc_threads_alone());
 	sem_wait(&ready);
 	sem_post(&go);

@@ -16,7 +16,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sys/lease.h"
@@ -124,7 +123,7 @@ static pthread_t writer_start(void)
 {
 	pthread_t thread;
 
-	ck_assert_int_eq(pthread_create(&thread, NULL, writer, NULL), 0);
+	thread = thread_start(writer, NULL);
 	return thread;
 }
 
@@ -154,7 +153,7 @@ TEST_CASE(lease, setup, teardown);
 TEST(refused)
 {
 	struct mrrc_lease *lease;
-	int fd, status;
+	int fd;
 	pid_t pid;
 
 	open_set(true, 0);
@@ -166,8 +165,7 @@ TEST(refused)
 		pid = fork();
 		if (!pid)
 			_exit(seteuid(NOBODY) || get(path, &lease) != -EACCES);
-		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-		ck_assert_int_eq(status, 0);
+		child_exits(pid);
 	}
 	ck_assert_int_eq(truncate(path, 0), 0);
 	ck_assert_int_eq(get(path, &lease), -ENODATA);

@@ -332,7 +332,6 @@ TEST(test_fork)
 TEST(test_fork_close)
 {
 	struct mrrc_node_shm *shm = shm_open_here(), *b = shm_open_here();
-	int status;
 	pid_t pid;
 
 	mrrc_node_shm_reserve(shm, 4);
@@ -343,8 +342,7 @@ TEST(test_fork_close)
 		mrrc_node_shm_close(shm);
 		_exit(whole);
 	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
+	child_exits(pid);
 	ck_assert(mrrc_node_shm_whole(shm));
 	ck_assert_uint_eq(count(b), 2);
 	ck_assert_uint_eq(share[0].reserved, 4);
@@ -415,7 +413,6 @@ TEST(test_bell)
 {
 	struct mrrc_node_shm *shm = shm_open_here();
 	uint32_t bell = mrrc_node_shm_bell(shm);
-	int status;
 	pid_t pid;
 
 	/* a time, and a bell that rang before */
@@ -432,7 +429,6 @@ TEST(test_bell)
 	}
 	while (mrrc_node_shm_bell(shm) == bell)
 		mrrc_node_shm_wait(shm, bell, 0);
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
+	child_exits(pid);
 	mrrc_node_shm_close(shm);
 }

@@ -185,8 +185,7 @@ TEST(test_threads)
 	/* Too few objects for all: exhaustion is part of it. */
 	ck_assert_int_eq(mrrc_pool_open(64, THREADS * HELD / 2, &pool), 0);
 	for (i = 0; i < THREADS; i++)
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, churn, pool),
-				 0);
+		thread[i] = thread_start(churn, pool);
 	for (i = 0; i < THREADS; i++) {
 		pthread_join(thread[i], &bad);
 		ck_assert_ptr_null(bad);

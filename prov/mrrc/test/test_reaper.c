@@ -12,7 +12,6 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fault.h"
@@ -156,7 +155,7 @@ static pthread_t flush_while(void *(*other)(void *) )
 	fill();
 	touch(20, 1);
 	sem_wait(&at_gate);
-	ck_assert_int_eq(pthread_create(&thread, NULL, other, NULL), 0);
+	thread = thread_start(other, NULL);
 	mrrc_cache_mt_flush(cache);
 	atomic_store(&flushed, true);
 	return thread;
@@ -248,7 +247,6 @@ TEST(test_open_fails)
 /* The child has no helper, and closes all the same. */
 TEST(test_fork)
 {
-	int status;
 	pid_t pid;
 
 	fill();
@@ -259,8 +257,7 @@ TEST(test_fork)
 		/* all is well; a checker would miss what a child leaves */
 		raise(SIGKILL);
 	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	child_dies(pid);
 	touch(20, 1);
 	ck_assert(becomes(&by_other, 1));
 }

@@ -9,7 +9,6 @@
 #include "case.h"
 
 #include <pthread.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define RECORDS (MRRC_HINTS_SPARE + 10)
@@ -95,13 +94,10 @@ static void *keep_and_end(void *arg)
 /* None is lost with the thread. */
 TEST(test_thread_ends)
 {
-	pthread_t thread;
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		ck_assert_int_eq(
-			pthread_create(&thread, NULL, keep_and_end, NULL), 0);
-		pthread_join(thread, NULL);
+		pthread_join(thread_start(keep_and_end, NULL), NULL);
 		ck_assert_uint_eq(mrrc_pool_live(records), 0);
 	}
 }
@@ -128,7 +124,6 @@ TEST(test_fork)
 {
 	struct mrrc_region *region;
 	struct mrrc_hints *hints;
-	int status;
 	pid_t pid;
 
 	keep_all();
@@ -149,8 +144,7 @@ TEST(test_fork)
 		      mrrc_hints_last(&cache->hints_list) || hints->list ||
 		      hints->counted != hints->hits ||
 		      hints->probes_counted != hints->probes);
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
+	child_exits(pid);
 	ck_assert(mrrc_hints_has_spare(hints));
 }
 
@@ -343,13 +337,11 @@ static void *end_late(void *arg)
 TEST(test_late_destructor)
 {
 	const uint64_t before = stat_of(MRRC_STAT_LOOKUPS);
-	pthread_t thread;
 
 	/* which have a key: destructors run in their order */
 	ck_assert_ptr_nonnull(mrrc_hints_get(&cache->hints_list));
 	ck_assert_int_eq(pthread_key_create(&late, look_up_late), 0);
-	ck_assert_int_eq(pthread_create(&thread, NULL, end_late, NULL), 0);
-	pthread_join(thread, NULL);
+	pthread_join(thread_start(end_late, NULL), NULL);
 	pthread_key_delete(late);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_LOOKUPS), before + 3);
 }

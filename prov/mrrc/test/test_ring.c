@@ -212,9 +212,7 @@ TEST(threads)
 	if (!opened())
 		return;
 	for (i = 0; i < THREADS; i++)
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, reader,
-						(void *) (i + 1)),
-				 0);
+		thread[i] = thread_start(reader, (void *) (i + 1));
 	for (i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
 }

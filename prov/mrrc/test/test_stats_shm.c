@@ -18,7 +18,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fake_reg.h"
@@ -161,7 +160,6 @@ TEST(test_asks)
 	char why[MRRC_TRUST_WHY] = "lib\xc3\xb6.so+0x12: a\nb";
 	struct mrrc_stats_shm_info asking = info;
 	struct mrrc_stats_shm *segment;
-	int status;
 	pid_t pid;
 
 	asking.asks = asks_what;
@@ -183,8 +181,7 @@ TEST(test_asks)
 		mrrc_stats_shm_close(segment);
 		raise(SIGKILL);
 	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	child_dies(pid);
 	says_that_it_asks(why);
 	mrrc_stats_shm_close(segment);
 	mrrc_stats_shm_update();
@@ -323,7 +320,6 @@ TEST(test_still)
 TEST(test_child_still)
 {
 	const struct mrrc_stats_shm_head *head;
-	int status;
 	pid_t pid;
 
 	open_served("");
@@ -334,8 +330,7 @@ TEST(test_child_still)
 		mrrc_stats_shm_close(served);
 		raise(SIGKILL);
 	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	child_dies(pid);
 	head = map_segment();
 	ck_assert_uint_eq(head->serves, 1);
 	wake(head);
@@ -393,7 +388,7 @@ TEST(test_close_asking)
 	asking_info.asks = asks_slowly;
 	ck_assert_int_eq(mrrc_stats_shm_open(&segment), 0);
 	mrrc_stats_shm_publish(segment, &asking_info);
-	ck_assert_int_eq(pthread_create(&thread, NULL, update, NULL), 0);
+	thread = thread_start(update, NULL);
 	while (!atomic_load(&asking))
 		usleep(100);
 	mrrc_stats_shm_close(segment);
@@ -482,7 +477,6 @@ TEST(test_cache)
 	struct mrrc_stats_shm *segment;
 	struct mrrc_stats before, stats;
 	static char buf;
-	int status;
 	pid_t pid;
 
 	ck_assert_int_eq(mrrc_stats_shm_open(&segment), 0);
@@ -506,8 +500,7 @@ TEST(test_cache)
 		/* all is well; a checker would miss what a child leaves */
 		raise(SIGKILL);
 	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	child_dies(pid);
 	ck_assert_mem_eq(&before, mrrc_stats_shm_stats(segment),
 			 sizeof(before));
 	ck_assert_int_eq(use(&buf), 0);

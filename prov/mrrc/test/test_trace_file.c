@@ -174,8 +174,7 @@ TEST(test_threads)
 	ck_assert_int_eq(mrrc_trace_file_open(trace_path, ROOM(64), &file), 0);
 	for (i = 0; i < THREADS; i++) {
 		job[i] = (struct job){ file, i * EACH, EACH };
-		ck_assert_int_eq(
-			pthread_create(&thread[i], NULL, run_job, &job[i]), 0);
+		thread[i] = thread_start(run_job, &job[i]);
 	}
 	for (i = 0; i < THREADS; i++) {
 		pthread_join(thread[i], &done);
@@ -203,15 +202,12 @@ TEST(test_short_threads)
 {
 	struct mrrc_trace_file *file;
 	struct job job;
-	pthread_t thread;
 	size_t i;
 
 	ck_assert_int_eq(mrrc_trace_file_open(trace_path, ROOM(64), &file), 0);
 	for (i = 0; i < 400; i++) {
 		job = (struct job){ file, 3 * i, 3 };
-		ck_assert_int_eq(pthread_create(&thread, NULL, run_job, &job),
-				 0);
-		pthread_join(thread, NULL);
+		pthread_join(thread_start(run_job, &job), NULL);
 	}
 	mrrc_trace_file_close(file);
 	trace_load(trace_path);
@@ -231,8 +227,7 @@ TEST(test_threads_limit)
 	ck_assert_int_eq(mrrc_trace_file_open(trace_path, ROOM(9), &file), 0);
 	for (i = 0; i < THREADS; i++) {
 		job[i] = (struct job){ file, i * EACH, EACH };
-		ck_assert_int_eq(
-			pthread_create(&thread[i], NULL, run_job, &job[i]), 0);
+		thread[i] = thread_start(run_job, &job[i]);
 	}
 	for (i = 0; i < THREADS; i++) {
 		pthread_join(thread[i], &done);
