@@ -63,7 +63,9 @@ TEST(test_alone)
 TEST(test_open_fails)
 {
 	const struct mrrc_budget_attr attr = { .bytes = ALL, .dir = dir };
-	const unsigned threads = fault_threads(), fds = fault_fds();
+	/* with those of the fixture's budgets */
+	const unsigned threads = fault_threads_left(FAULT_THREADS + 2);
+	const unsigned fds = fault_fds();
 	struct mrrc_budget *budget = NULL;
 	bool fired = true;
 	int n, alone, ret;
