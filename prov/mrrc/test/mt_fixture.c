@@ -160,6 +160,16 @@ void touch(unsigned first, unsigned pages)
 	put(get(first, pages));
 }
 
+void touch_at(struct mrrc_cache_mt *in, uintptr_t start, size_t len,
+	      enum mrrc_access access)
+{
+	struct mrrc_region *region;
+
+	ck_assert_int_eq(
+		mrrc_cache_mt_get(in, (void *) start, len, access, &region), 0);
+	mrrc_cache_mt_put(in, region);
+}
+
 bool covered(const struct mrrc_plan *got, unsigned first, unsigned pages,
 	     enum mrrc_access access)
 {

@@ -48,6 +48,9 @@ struct mrrc_region *get_as(unsigned first, unsigned pages,
 struct mrrc_region *get(unsigned first, unsigned pages); /* to write */
 void put(struct mrrc_region *region);
 void touch(unsigned first, unsigned pages); /* get and put */
+/* The same of bytes anywhere, in any cache. */
+void touch_at(struct mrrc_cache_mt *in, uintptr_t start, size_t len,
+	      enum mrrc_access access);
 
 /* Whether the pieces cover the pages in order, each with a registration. */
 bool covered(const struct mrrc_plan *got, unsigned first, unsigned pages,

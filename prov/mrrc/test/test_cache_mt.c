@@ -17,24 +17,26 @@ TEST_CASE(cache_mt, mt_setup, mt_teardown);
 
 TEST(test_arguments)
 {
+	const struct {
+		uintptr_t start;
+		size_t len;
+		int ret;
+	} bad[] = {
+		{ base, 0, -EINVAL },
+		{ 0, 0, -EINVAL },
+		{ 0, 1, -EFAULT },
+		{ base, SIZE_MAX, -EFAULT },
+		{ base, UINTPTR_MAX - base, -EFAULT },
+		{ UINTPTR_MAX, 1, -EFAULT },
+	};
 	struct mrrc_region *region = NULL;
-	char *ptr = (char *) base;
+	unsigned i;
 
-	ck_assert_int_eq(mrrc_cache_mt_get(cache, ptr, 0, MRRC_RO, &region),
-			 -EINVAL);
-	ck_assert_int_eq(mrrc_cache_mt_get(cache, NULL, 0, MRRC_RO, &region),
-			 -EINVAL);
-	ck_assert_int_eq(mrrc_cache_mt_get(cache, NULL, 1, MRRC_RO, &region),
-			 -EFAULT);
-	ck_assert_int_eq(mrrc_cache_mt_get(cache, ptr, SIZE_MAX, MRRC_RO,
-					   &region),
-			 -EFAULT);
-	ck_assert_int_eq(mrrc_cache_mt_get(cache, ptr, UINTPTR_MAX - base,
-					   MRRC_RO, &region),
-			 -EFAULT);
-	ck_assert_int_eq(mrrc_cache_mt_get(cache, (void *) UINTPTR_MAX, 1,
-					   MRRC_RO, &region),
-			 -EFAULT);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ck_assert_int_eq(mrrc_cache_mt_get(cache, (void *) bad[i].start,
+						   bad[i].len, MRRC_RO,
+						   &region),
+				 bad[i].ret);
 	ck_assert_ptr_null(region);
 	ck_assert_uint_eq(fake.regs, 0);
 }
@@ -70,12 +72,8 @@ TEST(test_bytes_of_a_page)
 	unsigned i;
 
 	/* Small neighbours share the registration of their page. */
-	for (i = 0; i < page; i += 8) {
-		ck_assert_int_eq(mrrc_cache_mt_get(cache, (void *) (base + i),
-						   8, MRRC_RO, &region),
-				 0);
-		put(region);
-	}
+	for (i = 0; i < page; i += 8)
+		touch_at(cache, base + i, 8, MRRC_RO);
 	ck_assert_uint_eq(fake.regs, 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), page / 8 - 1);
 	ck_assert_int_eq(mrrc_cache_mt_get(cache, (void *) (base + page - 1), 2,
