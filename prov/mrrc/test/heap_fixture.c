@@ -24,6 +24,7 @@ struct mrrc_heap *heap_open(const struct mrrc_heap_attr *attr)
 void heap_domain(size_t max_bytes)
 {
 	heap_fake = FAKE_HEAP;
+	fault_clock(HEAP_MS * 1000000);
 	ck_assert_int_eq(mrrc_heaps_open(&fake_heap_ops, &heap_fake, max_bytes,
 					 &heaps),
 			 0);

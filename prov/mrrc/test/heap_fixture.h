@@ -9,7 +9,8 @@
 #include "fake_heap.h"
 #include "sys/heap_fast.h"
 
-#define MIB ((size_t) 1 << 20)
+#define MIB	((size_t) 1 << 20)
+#define HEAP_MS UINT64_C(100000) /* the time, which stands */
 
 extern struct fake_heap heap_fake;
 extern struct mrrc_heaps *heaps;

@@ -358,12 +358,10 @@ TEST(trim_gives_all_back)
 	heap_put(addr[0]);
 }
 
-static uint64_t now_ms;
-
-static void pass(uint64_t ms)
+/* Sets the clock, from when the domain was opened. */
+static void after(uint64_t ms)
 {
-	now_ms += ms;
-	fault_clock(now_ms * 1000000);
+	fault_clock((HEAP_MS + ms) * 1000000);
 }
 
 TEST(idle_blocks_go_by_themselves)
@@ -373,7 +371,6 @@ TEST(idle_blocks_go_by_themselves)
 	void *addr[40];
 	unsigned i;
 
-	pass(100000);
 	attr.idle_ms = 40;
 	brief = heap_open(&attr);
 	for (i = 0; i < 40; i++)
@@ -383,8 +380,8 @@ TEST(idle_blocks_go_by_themselves)
 		heap_put(addr[i]);
 	ck_assert_uint_gt(heap_stats_of(brief).blocks, 5);
 	/* calls that only use the magazines do not look: these do */
-	for (i = 0; i < 40; i++) {
-		pass(10);
+	for (i = 1; i <= 40; i++) {
+		after(10 * i);
 		heap_put(heap_get(brief, 1, 100, MRRC_HEAP_ISOLATED));
 	}
 	ck_assert_uint_le(heap_stats_of(brief).blocks, 1);
@@ -392,7 +389,7 @@ TEST(idle_blocks_go_by_themselves)
 	attr.idle_ms = MRRC_HEAP_IDLE_KEEP;
 	brief = heap_open(&attr);
 	heap_put(heap_get(brief, 1, 5 * MIB, 0));
-	pass(1000000);
+	after(1000000);
 	heap_put(heap_get(brief, 1, 100, MRRC_HEAP_ISOLATED));
 	ck_assert_uint_eq(heap_stats_of(brief).blocks, 1);
 }
@@ -405,7 +402,6 @@ TEST(idle_blocks_are_given)
 	void *used;
 	unsigned i;
 
-	pass(100000);
 	attr.idle_ms = 1000000;
 	some = heap_open(&attr);
 	attr.idle_ms = MRRC_HEAP_IDLE_KEEP;
@@ -414,12 +410,12 @@ TEST(idle_blocks_are_given)
 	heap_put(heap_get(some, 1, 6 * MIB, 0));
 	heap_put(heap_get(some, 1, 100, 0));
 	heap_put(heap_get(keeping, 1, 5 * MIB, 0));
-	pass(199);
+	after(199);
 	mrrc_heaps_trim_idle(heaps, 200);
 	ck_assert_uint_eq(heap_stats_of(some).blocks, 3);
 	/* blocks with objects in magazines are idle from then on */
-	for (i = 0; i < 2; i++) {
-		pass(200);
+	for (i = 2; i <= 3; i++) {
+		after(i * 200);
 		mrrc_heaps_trim_idle(heaps, 200);
 	}
 	ck_assert_uint_eq(heap_stats_of(some).blocks, 1);
