@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -117,7 +118,8 @@ static pid_t start(size_t bytes)
 		struct mrrc_budget *own;
 		int alone;
 
-		end_in(60);
+		/* also where it is stopped */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (mrrc_budget_open(&(struct mrrc_budget_attr){ .bytes = ALL,
 								 .dir = dir },
 				     &own, &alone) ||

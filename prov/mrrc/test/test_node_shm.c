@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -265,7 +266,8 @@ static pid_t start(unsigned children)
 	ck_assert_int_eq(pipe(told), 0);
 	pid = fork();
 	if (!pid) {
-		end_in(60);
+		/* also where it is stopped */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		setpgid(0, 0); /* for its children, which outlive it */
 		mrrc_node_shm_reserve(shm_open_here(), 5);
 		for (; children; children--) {
