@@ -50,6 +50,7 @@ int __real_pthread_mutex_init(pthread_mutex_t *mutex,
 int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
 int __real_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
 int __real_sched_yield(void);
+int __real_nanosleep(const struct timespec *time, struct timespec *left);
 ssize_t __real_read(int fd, void *buf, size_t len);
 int __real_socket(int domain, int type, int protocol);
 int __real_ioctl(int fd, unsigned long request, void *arg);
@@ -74,6 +75,7 @@ int __wrap_pthread_mutex_init(pthread_mutex_t *mutex,
 int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
 int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
 int __wrap_sched_yield(void);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
 ssize_t __wrap_read(int fd, void *buf, size_t len);
 int __wrap_socket(int domain, int type, int protocol);
 int __wrap_ioctl(int fd, unsigned long request, void *arg);
@@ -126,13 +128,15 @@ void fault_at_read(void (*call)(void))
 	atomic_store(&fault_read, call);
 }
 
-static void fault_meet(enum fault_place place)
+/* Returns whether something was to be called. */
+static bool fault_meet(enum fault_place place)
 {
 	void (*const call)(void) = fault_once[place];
 
 	fault_once[place] = NULL;
 	if (call)
 		call();
+	return call;
 }
 
 static bool fault_now(int error)
@@ -328,8 +332,14 @@ int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 
 int __wrap_sched_yield(void)
 {
-	fault_meet(FAULT_YIELD);
-	return __real_sched_yield();
+	/* where others are busy, a hundred yields take seconds */
+	return fault_meet(FAULT_YIELD) ? 0 : __real_sched_yield();
+}
+
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+{
+	fault_meet(FAULT_SLEEP);
+	return __real_nanosleep(time, left);
 }
 
 ssize_t __wrap_read(int fd, void *buf, size_t len)

@@ -36,13 +36,14 @@ void fault_unmap(bool fails);
 
 /*
  * What another thread does at a bad moment: called once, before this thread
- * takes a mutex, waits for a condition, yields the processor, makes all others
- * pass a barrier or calls mprotect for the next time. NULL: nothing.
+ * takes a mutex, waits for a condition, yields the processor, sleeps, makes all
+ * others pass a barrier or calls mprotect for the next time. NULL: nothing.
  */
 enum fault_place {
 	FAULT_LOCK,
 	FAULT_WAIT,
 	FAULT_YIELD,
+	FAULT_SLEEP,
 	FAULT_BARRIER,
 	FAULT_PROTECT,
 	FAULT_PLACES
