@@ -78,7 +78,7 @@ unsigned fault_leaks(void);
 /* Open descriptors and threads of this process. */
 unsigned fault_fds(void);
 unsigned fault_threads(void);
-/* The same, once there are as many as expected, or after a minute. */
+/* The same, once there are as many as expected. */
 unsigned fault_threads_left(unsigned expected);
 
 #endif /* MRRC_TEST_FAULT_H */

@@ -22,6 +22,15 @@ unsigned rounds_of(unsigned all)
 	return under_valgrind() ? all / 10 : all;
 }
 
+/* On a loaded machine each try takes longer. */
+bool look_again(unsigned *tries)
+{
+	const char *hangs = getenv("FT_HANGS");
+
+	usleep(1000);
+	return ++*tries < (hangs ? strtoul(hangs, NULL, 10) * 100 : 60000);
+}
+
 void end_in(unsigned seconds)
 {
 	signal(SIGALRM, SIG_DFL);

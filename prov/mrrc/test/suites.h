@@ -120,6 +120,20 @@ int run_suites(Suite *(*const *suites)(void), unsigned count);
 int run_suite(Suite *suite, enum fork_status fork);
 
 /*
+ * Whether a condition becomes true: it is looked at again and again, and given
+ * up after a minute, or a tenth of FT_HANGS seconds.
+ */
+#define comes(condition)                                    \
+	({                                                  \
+		unsigned tries_ = 0;                        \
+                                                            \
+		while (!(condition) && look_again(&tries_)) \
+			;                                   \
+		(condition);                                \
+	})
+bool look_again(unsigned *tries);
+
+/*
  * This process ends after so many seconds. Not alarm(): Check's handler of it
  * ends the process group, whatever else is in there.
  */

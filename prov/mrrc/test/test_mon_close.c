@@ -82,11 +82,7 @@ static bool numbers_taken(int file)
 
 static bool mon_fails(void)
 {
-	int i;
-
-	for (i = 0; i < 60000 && mrrc_mon_works(mon); i++)
-		usleep(1000);
-	return !mrrc_mon_works(mon);
+	return comes(!mrrc_mon_works(mon));
 }
 
 /* The same, and what has the numbers now can be read. */

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "fault.h"
 #include "sys/notifier.h"
@@ -92,11 +91,7 @@ static bool valid(const char *ptr, size_t pages)
 
 static void wait_told(unsigned count)
 {
-	const struct timespec ms = { .tv_nsec = 1000000 };
-	int tries = 10000;
-
-	while (atomic_load(&told_cnt) < count && tries--)
-		nanosleep(&ms, NULL);
+	ck_assert(comes(atomic_load(&told_cnt) >= count));
 	ck_assert_uint_eq(atomic_load(&told_cnt), count);
 }
 
@@ -187,12 +182,9 @@ START_TEST(test_locked)
 	}
 	ck_assert_uint_eq(atomic_load(&told_cnt), 0);
 	pthread_mutex_unlock(&lock);
-	for (i = 0; i < 10000 && !valid(ptr, 1); i++)
-		sched_yield();
-	for (i = 0; i < MANY; i++) {
-		while (!was_told(ptr + 2 * i * page, 1))
-			sched_yield();
-	}
+	ck_assert(comes(valid(ptr, 1)));
+	for (i = 0; i < MANY; i++)
+		ck_assert(comes(was_told(ptr + 2 * i * page, 1)));
 	munmap(ptr, 2 * MANY * page);
 }
 END_TEST
@@ -285,8 +277,7 @@ START_TEST(test_race)
 	atomic_store(&hits, 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, race_main, NULL), 0);
 	/* on a busy machine the other thread may sleep through all of it */
-	for (i = 0; i < ROUNDS || (!atomic_load(&hits) && i < 50 * ROUNDS);
-	     i++) {
+	for (i = 0; i < ROUNDS || !atomic_load(&hits); i++) {
 		map_at(ptr, 4);
 		atomic_fetch_add(&state, 1);
 		if (i % 2)
@@ -300,7 +291,6 @@ START_TEST(test_race)
 	}
 	atomic_store(&stop, true);
 	pthread_join(thread, NULL);
-	ck_assert_uint_gt(atomic_load(&hits), 0);
 	ck_assert_uint_eq(atomic_load(&stale), 0);
 	munmap(ptr, 4 * page);
 }
