@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "sys/libc_hooks.h"
 
@@ -108,14 +107,10 @@ void hooks_watch(char *ptr, size_t pages)
 
 void expect_hook(void)
 {
-	unsigned i;
-
 	ck_assert_uint_eq(atomic_load(&watcher.told), 1);
 	ck_assert(atomic_load(&watcher.here));
 	/* what was posted is the handler's, at once or soon */
-	for (i = 0; mrrc_mon_seq(mon) & 1 && i < 10000; i++)
-		usleep(1000);
-	ck_assert_uint_eq(mrrc_mon_seq(mon) & 1, 0);
+	ck_assert(comes(mon_even()));
 	ck_assert_uint_eq(mon_events(), before + 1 + atomic_load(&posted));
 }
 

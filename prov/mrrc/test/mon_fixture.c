@@ -6,6 +6,8 @@
 #include "mon_fixture.h"
 #include "suites.h"
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -110,6 +112,44 @@ void *mon_churn(void *arg)
 		munmap(ptr, mon_page);
 	}
 	return NULL;
+}
+
+bool mon_even(void)
+{
+	return !(mrrc_mon_seq(mon) & 1);
+}
+
+static pthread_t holder;
+static sem_t holds, lets_go;
+
+static void *hold_main(void *arg)
+{
+	mrrc_lock_acquire(&mon->lock);
+	sem_post(&holds);
+	while (sem_wait(&lets_go))
+		;
+	mrrc_lock_release(&mon->lock);
+	return NULL;
+}
+
+void mon_hold(void)
+{
+	sem_init(&holds, 0, 0);
+	sem_init(&lets_go, 0, 0);
+	ck_assert_int_eq(pthread_create(&holder, NULL, hold_main, NULL), 0);
+	while (sem_wait(&holds))
+		;
+}
+
+void mon_let_go(void)
+{
+	sem_post(&lets_go);
+}
+
+void mon_hold_end(void)
+{
+	mon_let_go();
+	pthread_join(holder, NULL);
 }
 
 void mon_expect_child(pid_t pid)

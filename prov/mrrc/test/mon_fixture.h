@@ -44,6 +44,14 @@ bool mon_told(void *ptr, size_t pages);
 /* Maps, watches and unmaps until *(atomic_bool *)arg. A thread's function. */
 void *mon_churn(void *arg);
 
+/* No event waits to be handled: not yet, perhaps, where one has been told. */
+bool mon_even(void);
+
+/* Another thread holds the monitor's lock from here on until it is let go. */
+void mon_hold(void);
+void mon_let_go(void); /* any thread, and more than once */
+void mon_hold_end(void);
+
 /* It ends, and says that all is well. */
 void mon_expect_child(pid_t pid);
 

@@ -15,6 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "fault.h"
 #include "libc_hooks_fixture.h"
 #include "sys/libc_hooks.h"
 #include "sys/vm.h"
@@ -174,41 +175,22 @@ static void do_own_guard(char *ptr)
 		skip("no guard pages");
 }
 
-struct holder {
-	pthread_barrier_t held;
-	pthread_t thread;
-};
-
-static void *hold_main(void *arg)
-{
-	struct holder *self = arg;
-
-	mrrc_lock_acquire(&mon->lock);
-	pthread_barrier_wait(&self->held);
-	usleep(100000);
-	mrrc_lock_release(&mon->lock);
-	return NULL;
-}
-
 static void (*const silent[])(char *) = { do_shmat, do_guard, do_own_guard };
 
 /* The kernel reports nothing here, so the hook waits for the lock's holder. */
 START_TEST(test_silent_busy)
 {
-	struct holder holder;
 	char *ptr;
 
 	need_hooks();
 	ptr = mon_map(4);
 	hooks_watch(ptr, 4);
-	pthread_barrier_init(&holder.held, NULL, 2);
-	ck_assert_int_eq(
-		pthread_create(&holder.thread, NULL, hold_main, &holder), 0);
-	pthread_barrier_wait(&holder.held);
+	mon_hold();
+	fault_at(FAULT_LOCK, mon_let_go);
 	silent[_i](ptr);
+	fault_at(FAULT_LOCK, NULL);
+	mon_hold_end();
 	expect_hook();
-	pthread_join(holder.thread, NULL);
-	pthread_barrier_destroy(&holder.held);
 	munmap(ptr, 4 * mon_page);
 }
 END_TEST

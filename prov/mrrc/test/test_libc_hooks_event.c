@@ -278,30 +278,14 @@ static void unmap_in_vfork(void)
 	waitpid(pid, &status, 0);
 }
 
-static void *hold_main(void *arg)
-{
-	mrrc_lock_acquire(&mon->lock);
-	sem_post(&told);
-	while (sem_wait(&go_on))
-		;
-	mrrc_lock_release(&mon->lock);
-	return NULL;
-}
-
 /* Another thread has the lock until this one waits for it. */
 static void unmap_contended(void)
 {
-	pthread_t thread;
-
-	sem_init(&told, 0, 0);
-	sem_init(&go_on, 0, 0);
-	pthread_create(&thread, NULL, hold_main, NULL);
-	sem_wait(&told);
-	fault_at(FAULT_LOCK, let_go);
+	mon_hold();
+	fault_at(FAULT_LOCK, mon_let_go);
 	munmap(watched, 4 * mon_page);
 	fault_at(FAULT_LOCK, NULL);
-	let_go();
-	pthread_join(thread, NULL);
+	mon_hold_end();
 }
 
 static const struct {

@@ -6,8 +6,6 @@
 #include "config.h"
 #include "suites.h"
 
-#include <pthread.h>
-#include <semaphore.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
@@ -17,7 +15,6 @@
 #include "libc_hooks_fixture.h"
 #include "sys/libc_hooks.h"
 
-static sem_t told, go_on;
 static char *late;
 
 static void late_dontneed(void)
@@ -85,16 +82,6 @@ static bool find_late(void *arg, uintptr_t start, uintptr_t end,
 	return true;
 }
 
-/* The thread that reads events may look for another one just now. */
-static bool even_soon(void)
-{
-	unsigned i;
-
-	for (i = 0; i < 10000 && mrrc_mon_seq(mon) & 1; i++)
-		usleep(1000);
-	return !(mrrc_mon_seq(mon) & 1);
-}
-
 START_TEST(test_late)
 {
 	need_hooks();
@@ -105,42 +92,27 @@ START_TEST(test_late)
 	mrrc_libc_hooks_remove(&late);
 	ck_assert_uint_eq(atomic_load(&watcher.told), 1);
 	ck_assert(atomic_load(&watcher.here));
-	ck_assert(even_soon());
+	ck_assert(comes(mon_even()));
 	munmap(late, 4 * mon_page);
 }
 END_TEST
 
-static void *hold_main(void *arg)
-{
-	mrrc_lock_acquire(&mon->lock);
-	sem_post(&told);
-	while (sem_wait(&go_on))
-		;
-	mrrc_lock_release(&mon->lock);
-	return NULL;
-}
-
 /* The lock's holder is not waited for, and no lookup trusts what it knows. */
 START_TEST(test_late_busy)
 {
-	pthread_t thread;
-	bool odd;
+	bool even;
 
 	need_hooks();
-	sem_init(&told, 0, 0);
-	sem_init(&go_on, 0, 0);
 	late = mon_map(4);
 	know_late();
-	pthread_create(&thread, NULL, hold_main, NULL);
-	sem_wait(&told);
+	mon_hold();
 	late_dontneed();
-	odd = mrrc_mon_seq(mon) & 1;
-	sem_post(&go_on);
-	pthread_join(thread, NULL);
-	ck_assert(odd);
+	even = mon_even();
+	mon_hold_end();
+	ck_assert(!even);
 	mrrc_mon_drain(mon);
 	ck_assert_uint_eq(atomic_load(&watcher.told), 1);
-	ck_assert(even_soon());
+	ck_assert(comes(mon_even()));
 	munmap(late, 4 * mon_page);
 }
 END_TEST
@@ -148,19 +120,19 @@ END_TEST
 /* In a signal handler that interrupted a thread with a lock of ours. */
 START_TEST(test_late_inside)
 {
-	bool odd;
+	bool even;
 
 	need_hooks();
 	late = mon_map(4);
 	know_late();
 	mrrc_lock_acquire(&watcher.lock);
 	late_dontneed();
-	odd = mrrc_mon_seq(mon) & 1;
+	even = mon_even();
 	mrrc_lock_release(&watcher.lock);
-	ck_assert(odd);
+	ck_assert(!even);
 	mrrc_mon_drain(mon);
 	ck_assert_uint_eq(atomic_load(&watcher.told), 1);
-	ck_assert(even_soon());
+	ck_assert(comes(mon_even()));
 	munmap(late, 4 * mon_page);
 }
 END_TEST

@@ -48,6 +48,15 @@ static void *unmap_other(void *arg)
 	return NULL;
 }
 
+/* By the thread that handles events. */
+static bool is_held(void)
+{
+	if (pthread_mutex_trylock(&mon->lock.mutex))
+		return true;
+	pthread_mutex_unlock(&mon->lock.mutex);
+	return false;
+}
+
 /*
  * A handler unmaps in the middle of our lock, by libc or not. An event of
  * another thread is already being handled, which waits for that lock.
@@ -68,7 +77,8 @@ START_TEST(test_signal_inside)
 	mrrc_lock_acquire(lock);
 	ck_assert_int_eq(pthread_create(&thread, NULL, unmap_other, other), 0);
 	pthread_join(thread, NULL);
-	usleep(1000);
+	if (_i & 1)
+		ck_assert(comes(is_held()));
 	raise(SIGUSR1);
 	mrrc_lock_release(lock);
 	expect_kernel();

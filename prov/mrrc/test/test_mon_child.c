@@ -118,34 +118,17 @@ START_TEST(test_fork_busy)
 }
 END_TEST
 
-static void *hold_main(void *arg)
-{
-	pthread_barrier_t *barrier = arg;
-
-	mrrc_lock_acquire(&mon->lock);
-	pthread_barrier_wait(barrier);
-	pthread_barrier_wait(barrier);
-	mrrc_lock_release(&mon->lock);
-	return NULL;
-}
-
 /* While another thread is inside the monitor's lock. */
 START_TEST(test_fork_locked)
 {
-	pthread_barrier_t barrier;
-	pthread_t thread;
 	pid_t pid;
 
 	need_uffd();
-	pthread_barrier_init(&barrier, NULL, 2);
-	ck_assert_int_eq(pthread_create(&thread, NULL, hold_main, &barrier), 0);
-	pthread_barrier_wait(&barrier);
+	mon_hold();
 	pid = fork();
 	if (!pid)
 		close_in_child();
-	pthread_barrier_wait(&barrier);
-	pthread_join(thread, NULL);
-	pthread_barrier_destroy(&barrier);
+	mon_hold_end();
 	mon_expect_child(pid);
 }
 END_TEST
