@@ -13,6 +13,7 @@
 #include "suites.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -113,7 +114,13 @@ END_TEST
 #endif
 
 static pthread_barrier_t step;
+static sem_t arrived;
 static void *(*at_step)(void *);
+
+static void arrive(void)
+{
+	sem_post(&arrived);
+}
 
 static void *wait_for_step(void *arg)
 {
@@ -124,15 +131,20 @@ static void *wait_for_step(void *arg)
 		mrrc_cache_mt_put(cache, was);
 	region = was;
 	pthread_barrier_wait(&step);
+	pthread_barrier_wait(&step);
+	fault_at(FAULT_LOCK, arrive);
 	region = at_step(NULL);
+	fault_at(FAULT_LOCK, NULL);
+	arrive();
 	return region;
 }
 
+/* Until it waits for the lock, or is through. */
 static void let_it(void)
 {
 	pthread_barrier_wait(&step);
-	/* it comes to the lock */
-	usleep(20000);
+	while (sem_wait(&arrived))
+		;
 }
 
 static void leave_beside(void *(*what)(void *) )
@@ -142,9 +154,10 @@ static void leave_beside(void *(*what)(void *) )
 	touch(0, 1);
 	at_step = what;
 	pthread_barrier_init(&step, NULL, 2);
+	sem_init(&arrived, 0, 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, wait_for_step, NULL), 0);
 	pthread_barrier_wait(&step);
-	usleep(20000);
+	pthread_barrier_wait(&step);
 	fault_at(FAULT_BARRIER, let_it);
 	mrrc_cache_mt_invalidate(cache, (void *) base, 1);
 	fault_at(FAULT_BARRIER, NULL);
