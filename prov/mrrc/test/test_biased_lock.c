@@ -393,7 +393,6 @@ Suite *biased_lock_suite(void)
 	Suite *suite = suite_create("biased_lock");
 	TCase *tcase = tcase_create("biased_lock");
 
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, shut);
 	tcase_add_test(tcase, waited);
 	tcase_add_loop_test(tcase, steps, 0, 2);

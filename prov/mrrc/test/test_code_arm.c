@@ -106,7 +106,6 @@ Suite *code_arm_suite(void)
 	TCase *tcase = tcase_create("code_arm");
 
 	tcase_add_checked_fixture(tcase, elf_setup, elf_teardown);
-	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, test_arm_known);
 	tcase_add_test(tcase, test_arm_unknown);
 	tcase_add_test(tcase, test_arm_several);

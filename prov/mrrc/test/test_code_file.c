@@ -233,7 +233,6 @@ Suite *code_file_suite(void)
 	TCase *tcase = tcase_create("code_file");
 
 	tcase_add_checked_fixture(tcase, elf_setup, elf_teardown);
-	tcase_set_timeout(tcase, 120);
 #ifdef HAVE_ZYDIS
 	tcase_add_test(tcase, test_frames);
 	tcase_add_test(tcase, test_frames_outside);

@@ -263,7 +263,6 @@ Suite *code_gap_suite(void)
 	TCase *tcase = tcase_create("code_gap");
 
 	tcase_add_checked_fixture(tcase, elf_setup, elf_teardown);
-	tcase_set_timeout(tcase, 120);
 #ifdef HAVE_ZYDIS
 	tcase_add_test(tcase, test_gap);
 	tcase_add_test(tcase, test_gap_no_sections);

@@ -360,7 +360,6 @@ Suite *code_number_suite(void)
 	TCase *tcase = tcase_create("code_number");
 
 	tcase_add_checked_fixture(tcase, elf_setup, elf_teardown);
-	tcase_set_timeout(tcase, 120);
 #ifdef HAVE_ZYDIS
 	tcase_add_test(tcase, test_unknown_number);
 	tcase_add_test(tcase, test_call_clobbers);

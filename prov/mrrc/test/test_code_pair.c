@@ -257,7 +257,6 @@ Suite *code_pair_suite(void)
 	TCase *tcase = tcase_create("code_pair");
 
 	tcase_add_checked_fixture(tcase, elf_setup, elf_teardown);
-	tcase_set_timeout(tcase, 120);
 #ifdef HAVE_ZYDIS
 	tcase_add_test(tcase, test_branch_inside);
 	tcase_add_test(tcase, test_branch_far);

@@ -326,7 +326,6 @@ Suite *holds_suite(void)
 	TCase *tcase = tcase_create("holds");
 
 	tcase_add_checked_fixture(tcase, mt_setup, mt_teardown);
-	tcase_set_timeout(tcase, 600);
 	tcase_add_loop_test(tcase, test_put_elsewhere, 0,
 			    sizeof(putters) / sizeof(putters[0]));
 	tcase_add_test(tcase, test_last_elsewhere);

@@ -335,7 +335,6 @@ Suite *hooks_suite(void)
 	Suite *suite = suite_create("hooks");
 	TCase *tcase = tcase_create("hooks");
 
-	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, hooks_setup, hooks_teardown);
 	tcase_add_test(tcase, test_mapping_inside);
 	tcase_add_test(tcase, test_far);

@@ -385,7 +385,6 @@ Suite *hooks_call_suite(void)
 	Suite *suite = suite_create("hooks_call");
 	TCase *tcase = tcase_create("hooks_call");
 
-	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, hooks_setup, hooks_teardown);
 	tcase_add_loop_test(tcase, test_announced, 0,
 			    sizeof(announced) / sizeof(announced[0]));

@@ -368,7 +368,6 @@ Suite *hooks_event_suite(void)
 	Suite *suite = suite_create("hooks_event");
 	TCase *tcase = tcase_create("hooks_event");
 
-	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, hooks_setup, hooks_teardown);
 	tcase_add_test(tcase, test_undisturbed);
 	tcase_add_test(tcase, test_same_chunk);
@@ -380,7 +379,6 @@ Suite *hooks_event_suite(void)
 	suite_add_tcase(suite, tcase);
 
 	tcase = tcase_create("hooks_rely");
-	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, test_rely, 0,
 			    sizeof(unmaps) / sizeof(unmaps[0]));
 	suite_add_tcase(suite, tcase);

@@ -142,7 +142,6 @@ Suite *hooks_late_suite(void)
 	Suite *suite = suite_create("hooks_late");
 	TCase *tcase = tcase_create("hooks_late");
 
-	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, hooks_setup, hooks_teardown);
 	tcase_add_loop_test(tcase, test_late, 0,
 			    sizeof(lates) / sizeof(lates[0]));

@@ -190,7 +190,6 @@ Suite *hooks_signal_suite(void)
 	Suite *suite = suite_create("hooks_signal");
 	TCase *tcase = tcase_create("hooks_signal");
 
-	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, hooks_setup, hooks_teardown);
 	tcase_add_loop_test(tcase, test_signal_inside, 0, 4);
 	tcase_add_test(tcase, test_inside);

@@ -273,7 +273,6 @@ Suite *mon_suite(void)
 	Suite *suite = suite_create("mon");
 	TCase *tcase = tcase_create("mon");
 
-	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, mon_setup, mon_teardown);
 	tcase_add_test(tcase, test_registry);
 	tcase_add_test(tcase, test_none);

@@ -288,7 +288,6 @@ Suite *mon_child_suite(void)
 	Suite *suite = suite_create("mon_child");
 	TCase *tcase = tcase_create("mon_child");
 
-	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, mon_setup, mon_teardown);
 	tcase_add_test(tcase, test_fork);
 	tcase_add_test(tcase, test_fork_busy);

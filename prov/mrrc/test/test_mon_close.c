@@ -269,7 +269,6 @@ Suite *mon_close_suite(void)
 	Suite *suite = suite_create("mon-close");
 	TCase *tcase = tcase_create("mon-close");
 
-	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, test_closed, 0,
 			    sizeof(closers) / sizeof(closers[0]));
 	tcase_add_test(tcase, test_close_unmaps);

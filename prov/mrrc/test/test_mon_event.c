@@ -437,7 +437,6 @@ Suite *mon_event_suite(void)
 	suite_add_tcase(suite, tcase);
 
 	tcase = tcase_create("uffd_event");
-	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, mon_setup, mon_teardown);
 	tcase_add_test(tcase, test_settle);
 	tcase_add_loop_test(tcase, test_overflow, 0, 2);

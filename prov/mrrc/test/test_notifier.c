@@ -331,7 +331,6 @@ Suite *notifier_suite(void)
 	TCase *tcase = tcase_create("notifier");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_changes);
 	tcase_add_test(tcase, test_cancelled);
 	tcase_add_test(tcase, test_overlap);

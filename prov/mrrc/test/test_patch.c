@@ -526,7 +526,6 @@ static Suite *patch_suite(void)
 	Suite *suite = suite_create("patch");
 	TCase *tcase = tcase_create("patch");
 
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_find);
 	tcase_add_loop_test(tcase, test_calls, 0, 2);
 	tcase_add_test(tcase, test_taken);

@@ -128,7 +128,6 @@ TCase *prove_patched_tcase(void)
 {
 	TCase *tcase = tcase_create("patched");
 
-	tcase_set_timeout(tcase, 120);
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, test_patched);
 	tcase_add_test(tcase, test_patched_near);
@@ -140,7 +139,6 @@ TCase *prove_before_tcase(void)
 {
 	TCase *tcase = tcase_create("before");
 
-	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, test_patched_before);
 	return tcase;
 }

@@ -551,7 +551,6 @@ TCase *prove_sanitizer_tcase(void)
 {
 	TCase *tcase = tcase_create("sanitizer");
 
-	tcase_set_timeout(tcase, 120);
 #ifdef __x86_64__
 	tcase_add_test(tcase, test_sanitizer);
 #endif
@@ -562,7 +561,6 @@ TCase *prove_site_tcase(void)
 {
 	TCase *tcase = tcase_create("site");
 
-	tcase_set_timeout(tcase, 120);
 	tcase_add_checked_fixture(tcase, setup, NULL);
 #ifdef __x86_64__
 	tcase_add_test(tcase, test_hooked);

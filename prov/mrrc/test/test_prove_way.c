@@ -110,7 +110,6 @@ TCase *prove_way_tcase(void)
 {
 	TCase *tcase = tcase_create("way");
 
-	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, test_threads, 0, (int) duel_way_count);
 	tcase_add_loop_test(tcase, test_alone, 0, (int) duel_way_count);
 	return tcase;

@@ -471,7 +471,6 @@ Suite *uffd_suite(void)
 	Suite *suite = suite_create("uffd");
 	TCase *tcase = tcase_create("uffd");
 
-	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, mon_setup, mon_teardown);
 	tcase_add_loop_test(tcase, test_events, 0,
 			    sizeof(changes) / sizeof(changes[0]));
