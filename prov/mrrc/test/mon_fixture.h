@@ -6,8 +6,6 @@
 #ifndef MRRC_TEST_MON_FIXTURE_H
 #define MRRC_TEST_MON_FIXTURE_H
 
-#include <sys/types.h>
-
 #include "sys/mon.h"
 
 #define MON_SEEN 16
@@ -51,9 +49,6 @@ bool mon_even(void);
 void mon_hold(void);
 void mon_let_go(void); /* any thread, and more than once */
 void mon_hold_end(void);
-
-/* It ends, and says that all is well. */
-void mon_expect_child(pid_t pid);
 
 #define need_uffd()                                  \
 	do {                                         \

@@ -133,6 +133,26 @@ int run_suite(Suite *suite, enum fork_status fork);
 	})
 bool look_again(unsigned *tries);
 
+/* A child makes the call, whose result is 0 there. */
+#define expect_child(call)                       \
+	do {                                     \
+		const pid_t pid_ = child_fork(); \
+                                                 \
+		if (!pid_)                       \
+			child_exit(call);        \
+		expect_ended(pid_);              \
+	} while (0)
+/* fork(2) and _exit(2), whose header some tests cannot have */
+pid_t child_fork(void);
+__attribute__((noreturn)) void child_exit(int status);
+void expect_ended(pid_t pid);
+
+/* The calling thread is cancelled where that is possible for the first time. */
+void be_cancelled(void);
+
+/* From now on the kernel answers a system call with that error. */
+bool kernel_answers(unsigned number, unsigned error);
+
 /*
  * This process ends after so many seconds. Not alarm(): Check's handler of it
  * ends the process group, whatever else is in there.

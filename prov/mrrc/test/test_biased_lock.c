@@ -15,18 +15,14 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 
 #include "fault.h"
 #include "sys/biased_lock.h"
@@ -265,20 +261,10 @@ START_TEST(no_barrier)
 }
 END_TEST
 
-/* membarrier(2) is forbidden from now on, as by a sandbox. */
+/* As by a sandbox. */
 static bool forbid_barriers(void)
 {
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog prog = { sizeof(code) / sizeof(code[0]), code };
-
-	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
-	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
+	return kernel_answers(SYS_membarrier, EPERM);
 }
 
 static bool opens(struct mrrc_biased_lock *one)
@@ -341,9 +327,7 @@ static int forbidden_setup_child(void)
 
 static void *cancelled_barrier(void *arg)
 {
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-	pthread_cancel(pthread_self());
-	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	be_cancelled();
 	mrrc_biased_barrier();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	return arg;

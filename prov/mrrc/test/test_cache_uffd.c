@@ -488,14 +488,6 @@ END_TEST
 
 /* ---- threads that are cancelled ---- */
 
-/* The calling thread is cancelled at the first opportunity. */
-static void be_cancelled(void)
-{
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-	pthread_cancel(pthread_self());
-	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
-}
-
 static void *call_cancelled(void *arg)
 {
 	struct mrrc_region *region = NULL;
@@ -601,16 +593,10 @@ START_TEST(test_fork)
 {
 	struct mrrc_region *held;
 	char *ptr = map(1);
-	int status;
-	pid_t pid;
 
 	need_uffd();
 	held = get(ptr, page, MRRC_RW);
-	pid = fork();
-	if (!pid)
-		_exit(in_child(ptr, held));
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
+	expect_child(in_child(ptr, held));
 	touch(ptr, page);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 1);
 	mrrc_cache_mt_put(cache, held);

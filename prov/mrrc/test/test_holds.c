@@ -16,7 +16,6 @@
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fault.h"
@@ -210,7 +209,7 @@ static int hold_in_child(void)
 {
 	struct mrrc_region *got;
 
-	end_in(20);
+	end_in(60);
 	mt_setup();
 	put(get(0, 1));
 	got = get_one(base);
@@ -224,18 +223,12 @@ static int hold_in_child(void)
 START_TEST(test_fork)
 {
 	struct mrrc_region *got, *again;
-	int status;
-	pid_t pid;
 
 	/* the first was counted under the lock, and its put here */
 	touch(0, 1);
 	got = get(0, 1);
 	again = get(0, 1);
-	pid = fork();
-	if (!pid)
-		_exit(hold_in_child());
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
+	expect_child(hold_in_child());
 	put(got);
 	put(again);
 }

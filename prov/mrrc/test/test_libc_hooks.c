@@ -11,11 +11,9 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fault.h"
@@ -109,7 +107,6 @@ END_TEST
 /* The parent's watch is not the child's to end. */
 START_TEST(test_raw_fork)
 {
-	int status;
 	char *ptr;
 	long pid;
 
@@ -122,8 +119,7 @@ START_TEST(test_raw_fork)
 		munmap(ptr, 4 * mon_page);
 		_exit(!mrrc_mon_forked(mon) || mrrc_mon_works(mon));
 	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
+	expect_ended(pid);
 	ck_assert(!mrrc_mon_forked(mon) && mrrc_mon_works(mon));
 	ck_assert_int_eq(raw(SYS_munmap, (long) ptr, 4 * mon_page, 0), 0);
 	expect_kernel();
@@ -134,7 +130,6 @@ END_TEST
 START_TEST(test_vfork)
 {
 	volatile pid_t pid;
-	int status;
 	char *ptr;
 
 	need_hooks();
@@ -145,7 +140,7 @@ START_TEST(test_vfork)
 		munmap(ptr, 4 * mon_page);
 		_exit(0);
 	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	expect_ended(pid);
 	expect_kernel();
 	ck_assert_int_eq(munmap(ptr, 4 * mon_page), 0);
 }
@@ -175,18 +170,12 @@ static int in_child(char *ptr)
 
 START_TEST(test_fork)
 {
-	int status;
 	char *ptr;
-	pid_t pid;
 
 	need_hooks();
 	ptr = mon_map(4);
 	hooks_watch(ptr, 4);
-	pid = fork();
-	if (!pid)
-		_exit(in_child(ptr));
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
+	expect_child(in_child(ptr));
 	munmap(ptr, 4 * mon_page);
 	expect_hook();
 }
@@ -277,22 +266,6 @@ START_TEST(test_overwritten)
 }
 END_TEST
 
-static void *churn(void *arg)
-{
-	atomic_bool *stop = arg;
-	char *ptr;
-
-	while (!atomic_load(stop)) {
-		ptr = mmap(NULL, 2 * mon_page, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		memset(ptr, 1, 2 * mon_page);
-		mrrc_mon_watch(mon, (uintptr_t) ptr, mon_page, &mon_token);
-		munmap(ptr, 2 * mon_page);
-		free(malloc(300 * 1024));
-	}
-	return NULL;
-}
-
 /* Monitors come and go while others unmap. */
 START_TEST(test_reopen)
 {
@@ -304,7 +277,7 @@ START_TEST(test_reopen)
 
 	need_hooks();
 	fds = fault_fds();
-	ck_assert_int_eq(pthread_create(&thread, NULL, churn, &stop), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, mon_churn, &stop), 0);
 	for (i = 0; i < 100; i++) {
 		ck_assert_int_eq(
 			mrrc_mon_open_ops(&mrrc_mon_uffd_ops, NULL, &again), 0);

@@ -228,7 +228,7 @@ START_TEST(test_telling)
 	let_go();
 	pthread_join(thread, NULL);
 	ck_assert(was);
-	mon_expect_child(pid);
+	expect_ended(pid);
 }
 END_TEST
 
@@ -308,7 +308,7 @@ static bool rely(void)
 
 static int rely_in_child(int i)
 {
-	end_in(20);
+	end_in(60);
 	hooks_setup();
 	if (!rely() || !mrrc_trusted())
 		return 1;
@@ -329,7 +329,6 @@ static int rely_in_child(int i)
 START_TEST(test_rely)
 {
 	bool can = false;
-	pid_t pid;
 
 	hooks_setup();
 	if (hooked) {
@@ -339,10 +338,7 @@ START_TEST(test_rely)
 	hooks_teardown();
 	if (!can)
 		skip("not all calls are hooked here");
-	pid = fork();
-	if (!pid)
-		_exit(rely_in_child(_i));
-	mon_expect_child(pid);
+	expect_child(rely_in_child(_i));
 }
 END_TEST
 

@@ -68,14 +68,10 @@ static int in_child(char *ptr)
 START_TEST(test_fork)
 {
 	char *ptr = mon_map(4);
-	pid_t pid;
 
 	need_uffd();
 	ck_assert_int_eq(mon_watch(ptr, 4), 0);
-	pid = fork();
-	if (!pid)
-		_exit(in_child(ptr));
-	mon_expect_child(pid);
+	expect_child(in_child(ptr));
 	/* The parent has lost nothing, not even an event. */
 	ck_assert(mrrc_mon_works(mon));
 	ck_assert_uint_eq(mon_events(), 0);
@@ -85,14 +81,14 @@ START_TEST(test_fork)
 }
 END_TEST
 
-static void close_in_child(void)
+static int close_in_child(void)
 {
-	end_in(20);
+	end_in(60);
 	if (mrrc_mon_works(mon))
-		_exit(1);
+		return 1;
 	mrrc_mon_unsubscribe(mon, &mon_probe.sub);
 	mrrc_mon_close(mon);
-	_exit(0);
+	return 0;
 }
 
 /* While another thread keeps the monitor busy. */
@@ -108,7 +104,7 @@ START_TEST(test_fork_busy)
 	for (i = 0; i < 20 && !status; i++) {
 		pid = fork();
 		if (!pid)
-			close_in_child();
+			_exit(close_in_child());
 		waitpid(pid, &status, 0);
 	}
 	atomic_store(&stop, true);
@@ -127,30 +123,11 @@ START_TEST(test_fork_locked)
 	mon_hold();
 	pid = fork();
 	if (!pid)
-		close_in_child();
+		_exit(close_in_child());
 	mon_hold_end();
-	mon_expect_child(pid);
+	expect_ended(pid);
 }
 END_TEST
-
-/* From now on the kernel answers a system call with that. */
-static int answer(unsigned number, unsigned error)
-{
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog prog = {
-		.len = sizeof(filter) / sizeof(filter[0]),
-		.filter = filter,
-	};
-
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
-}
 
 /* From now on /dev/userfaultfd gives none either. */
 static int deny_device(void)
@@ -196,7 +173,7 @@ static int in_denied_child(void)
 	struct mrrc_mon *other;
 	int ret;
 
-	if (answer(SYS_userfaultfd, EPERM))
+	if (!kernel_answers(SYS_userfaultfd, EPERM))
 		return 1;
 	ret = by_device();
 	if (ret)
@@ -221,11 +198,7 @@ static int in_denied_child(void)
 
 START_TEST(test_denied)
 {
-	pid_t pid = fork();
-
-	if (!pid)
-		_exit(in_denied_child());
-	mon_expect_child(pid);
+	expect_child(in_denied_child());
 }
 END_TEST
 
@@ -240,13 +213,9 @@ START_TEST(test_probe_answers)
 		{ EPERM, -EPERM },
 		{ 0, -EPROTO },
 	};
-	pid_t pid;
 
-	pid = fork();
-	if (!pid)
-		_exit(answer(SYS_ioctl, answers[_i].kernel) ||
-		      mrrc_uffd_probe(0) != answers[_i].probe);
-	mon_expect_child(pid);
+	expect_child(!kernel_answers(SYS_ioctl, answers[_i].kernel) ||
+		     mrrc_uffd_probe(0) != answers[_i].probe);
 }
 END_TEST
 
@@ -264,22 +233,21 @@ START_TEST(test_opens)
 }
 END_TEST
 
+static int in_unprivileged_child(void)
+{
+	if (setresuid(65534, 65534, 65534))
+		return 1;
+	/* Else /proc/self belongs to root. */
+	prctl(PR_SET_DUMPABLE, 1);
+	return try_new_monitor();
+}
+
 START_TEST(test_unprivileged)
 {
-	pid_t pid;
-
 	need_uffd();
 	if (geteuid())
 		skip("not privileged to begin with");
-	pid = fork();
-	if (!pid) {
-		if (setresuid(65534, 65534, 65534))
-			_exit(1);
-		/* Else /proc/self belongs to root. */
-		prctl(PR_SET_DUMPABLE, 1);
-		_exit(try_new_monitor());
-	}
-	mon_expect_child(pid);
+	expect_child(in_unprivileged_child());
 }
 END_TEST
 

@@ -165,26 +165,26 @@ static int (*const closers[])(void) = {
 	close_and_watch,  close_and_stop,
 };
 
+static int fresh_child(int (*run)(void))
+{
+	int ret;
+
+	/* it may be caught in the kernel for ever */
+	end_in(60);
+	ret = run();
+#ifndef __SANITIZE_ADDRESS__ /* it takes cancelled threads' ends for errors */
+	mon_teardown();
+#endif
+	return ret;
+}
+
 /* No thread is left when it forks: the child starts some. */
 static void in_fresh_child(int (*run)(void))
 {
-	pid_t pid;
-	int ret;
-
 	mon_setup();
 	need_uffd();
 	mon_teardown();
-	pid = fork();
-	if (!pid) {
-		/* it may be caught in the kernel for ever */
-		end_in(60);
-		ret = run();
-#ifndef __SANITIZE_ADDRESS__ /* it takes cancelled threads' ends for errors */
-		mon_teardown();
-#endif
-		_exit(ret);
-	}
-	mon_expect_child(pid);
+	expect_child(fresh_child(run));
 }
 
 START_TEST(test_closed)

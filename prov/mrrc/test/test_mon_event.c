@@ -247,7 +247,7 @@ START_TEST(test_fork_waits)
 	fault_at(FAULT_LOCK, NULL);
 	let_go();
 	pthread_join(thread, NULL);
-	mon_expect_child(pid);
+	expect_ended(pid);
 }
 END_TEST
 

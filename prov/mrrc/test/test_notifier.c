@@ -298,9 +298,7 @@ END_TEST
 
 static void *watch_cancelled(void *arg)
 {
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-	pthread_cancel(pthread_self());
-	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	be_cancelled();
 	mrrc_notifier_watch(notifier, (uintptr_t) arg, page);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	return arg;

@@ -390,26 +390,24 @@ END_TEST
 
 /* ---- its life ---- */
 
+static int fork_child(void)
+{
+	struct mrrc_mon *own;
+
+	if (mrrc_trusted() || mrrc_mon_works(mon))
+		return 1;
+	if (mrrc_mon_open(NULL, NULL, &own) || mrrc_mon_hook(own, why))
+		return 2;
+	mrrc_mon_set_probe(own, MRRC_PROBE_AUTO);
+	if (!trusted(true))
+		return 3;
+	mrrc_mon_close(own);
+	return mrrc_trusted() ? 4 : 0;
+}
+
 START_TEST(test_fork)
 {
-	pid_t pid = fork();
-	int status;
-
-	if (!pid) {
-		struct mrrc_mon *own;
-
-		if (mrrc_trusted() || mrrc_mon_works(mon))
-			_exit(1);
-		if (mrrc_mon_open(NULL, NULL, &own) || mrrc_mon_hook(own, why))
-			_exit(2);
-		mrrc_mon_set_probe(own, MRRC_PROBE_AUTO);
-		if (!trusted(true))
-			_exit(3);
-		mrrc_mon_close(own);
-		_exit(mrrc_trusted() ? 4 : 0);
-	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
+	expect_child(fork_child());
 	ck_assert(mrrc_trusted());
 }
 END_TEST
@@ -519,7 +517,6 @@ START_TEST(test_vfork)
 	static char *volatile ptr;
 	static volatile uint64_t before;
 	pid_t pid;
-	int status;
 
 	ptr = watch();
 	before = ends();
@@ -528,8 +525,7 @@ START_TEST(test_vfork)
 		munmap(ptr, page);
 		_exit(ends() == before);
 	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
+	expect_ended(pid);
 	ck_assert_msg(trusted(true), "%s", why);
 }
 END_TEST

@@ -5,6 +5,7 @@
  */
 #include "config.h"
 #include "prove_fixture.h"
+#include "suites.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sys/libc_hooks.h"
@@ -273,28 +273,26 @@ START_TEST(test_again)
 }
 END_TEST
 
+static int site_child(void *lib)
+{
+	if (find(lib, "raw_word")(map(PROT_READ), page))
+		return 1;
+	if (mrrc_mon_open(NULL, NULL, &mon) || mrrc_mon_hook(mon, why))
+		return 2;
+	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
+	if (!trusted(true) || !hooked("raw_word", lib))
+		return 3;
+	dlclose(lib);
+	return trusted(true) ? 0 : 4;
+}
+
 /* A child has its own monitor, and the parent's code. */
 START_TEST(test_child)
 {
 	void *lib = load("raw_site");
-	int status;
-	pid_t pid;
 
 	ck_assert_msg(trusted(true), "%s", why);
-	pid = fork();
-	if (!pid) {
-		if (find(lib, "raw_word")(map(PROT_READ), page))
-			_exit(1);
-		if (mrrc_mon_open(NULL, NULL, &mon) || mrrc_mon_hook(mon, why))
-			_exit(2);
-		mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
-		if (!trusted(true) || !hooked("raw_word", lib))
-			_exit(3);
-		dlclose(lib);
-		_exit(trusted(true) ? 0 : 4);
-	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
+	expect_child(site_child(lib));
 	ck_assert(hooked("raw_word", lib));
 }
 END_TEST
@@ -319,16 +317,6 @@ static void *run_main(void *arg)
 	return NULL;
 }
 
-/* The threads leave little of the processors to the one that proves. */
-static bool trusted_later(void)
-{
-	int i;
-
-	for (i = 0; i < 20 && !trusted(true); i++)
-		;
-	return mrrc_trusted();
-}
-
 /* It is hooked while threads are in it. */
 START_TEST(test_running)
 {
@@ -346,12 +334,12 @@ START_TEST(test_running)
 		while (atomic_load(&rounds) < 1000)
 			usleep(100);
 		mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
-		ck_assert_msg(trusted_later(), "%s", why);
+		ck_assert_msg(trusted(true), "%s", why);
 		usleep(10000);
 		atomic_store(&stop, true);
 		for (i = 0; i < THREADS; i++)
 			pthread_join(thread[i], NULL);
-		ck_assert_msg(trusted_later(), "%s", why);
+		ck_assert_msg(trusted(true), "%s", why);
 		ck_assert(hooked(unmaps[n % UNMAPS], loaded));
 		ck_assert_uint_eq(atomic_load(&wrong), 0);
 		dlclose(loaded);
@@ -437,7 +425,6 @@ END_TEST
 START_TEST(test_stop_child)
 {
 	void *lib = load("raw_site");
-	int status;
 	pid_t pid;
 
 	load("raw_memory");
@@ -448,8 +435,7 @@ START_TEST(test_stop_child)
 		dlclose(lib);
 		_exit(0);
 	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
+	expect_ended(pid);
 	mrrc_libc_hooks_go();
 }
 END_TEST

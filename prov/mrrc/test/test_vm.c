@@ -14,7 +14,6 @@
 #include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fault.h"
@@ -243,27 +242,25 @@ START_TEST(test_machine)
 }
 END_TEST
 
+static int limited_child(void)
+{
+	const struct rlimit limit = { 1 << 20, 1 << 20 };
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit))
+		return 1;
+	if (mrrc_vm_memlock() != MRRC_VM_UNLIMITED)
+		return 2;
+	if (setresuid(65534, 65534, 65534))
+		return 3;
+	return mrrc_vm_memlock() == 1 << 20 ? 0 : 4;
+}
+
 /* Without the capability the limit counts; in a child, as it is one way. */
 START_TEST(test_memlock)
 {
-	struct rlimit limit = { 1 << 20, 1 << 20 };
-	int status;
-	pid_t pid;
-
 	if (geteuid())
 		skip("not privileged");
-	pid = fork();
-	if (!pid) {
-		if (setrlimit(RLIMIT_MEMLOCK, &limit))
-			_exit(1);
-		if (mrrc_vm_memlock() != MRRC_VM_UNLIMITED)
-			_exit(2);
-		if (setresuid(65534, 65534, 65534))
-			_exit(3);
-		_exit(mrrc_vm_memlock() == 1 << 20 ? 0 : 4);
-	}
-	waitpid(pid, &status, 0);
-	ck_assert_int_eq(status, 0);
+	expect_child(limited_child());
 }
 END_TEST
 
