@@ -7,12 +7,11 @@
 #include "suites.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "code_fixture.h"
+#include "seed.h"
 
 #define FLIPS 20000
 
@@ -100,7 +99,7 @@ END_TEST
 
 START_TEST(test_flips)
 {
-	const unsigned seed = (unsigned) time(NULL);
+	struct seed seed = seed_init("code_file", 0);
 	static uint8_t whole[ELF_LEN];
 	unsigned i, j;
 	size_t at;
@@ -113,15 +112,13 @@ START_TEST(test_flips)
 	elf_section(&elf, SHT_RELA, SHF_ALLOC, ELF_TABLES + 64, 48);
 	elf_section(&elf, SHT_DYNAMIC, SHF_ALLOC, ELF_TABLES + 128, 64);
 	memcpy(whole, elf.bytes, ELF_LEN);
-	fprintf(stderr, "seed %u\n", seed);
-	srandom(seed);
 	for (i = 0; i < FLIPS; i++) {
 		for (j = 0; j <= i % 4; j++) {
-			at = (size_t) random() % 5 * 0x1000;
+			at = seed_below(&seed, 5) * 0x1000;
 			at = at == 0x4000 ? ELF_FRAMES : at;
-			at += (size_t) random() % 0x200;
-			elf.bytes[at] ^= (uint8_t) (1u << random() % 8);
-			if (random() % 4 == 0)
+			at += seed_below(&seed, 0x200);
+			elf.bytes[at] ^= (uint8_t) (1u << seed_below(&seed, 8));
+			if (!seed_below(&seed, 4))
 				elf.bytes[at] = 0xff;
 		}
 		/* In memory and in the file, or in one of them. */
