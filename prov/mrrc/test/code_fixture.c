@@ -210,6 +210,16 @@ void elf_is(struct code_elf *one, unsigned pairs, size_t at, long number)
 	ck_assert_uint_eq(one->counts.unknown, number == MRRC_CODE_ANY);
 }
 
+void elf_one(const struct elf_one *one)
+{
+	elf_put(&elf, 0x100, one->code, one->len);
+	elf_function(&elf, 0x100, one->len, false);
+	if (one->number == NONE)
+		elf_none(&elf, 1);
+	else
+		elf_is(&elf, 1, 0x100 + one->at, one->number);
+}
+
 void elf_gap(void)
 {
 	elf_bytes(&elf, 0x3f0, 0x90, 0xc3);

@@ -18,6 +18,7 @@
 #define ELF_LEN	     0x4000
 #define ELF_SITES    16
 #define ANY	     MRRC_CODE_ANY
+#define NONE	     (-3)
 
 struct code_elf {
 	uint8_t *bytes;
@@ -87,6 +88,19 @@ void elf_look(struct code_elf *one);
 
 /* The look has this one site, and @pairs. */
 void elf_is(struct code_elf *one, unsigned pairs, size_t at, long number);
+
+/* A function, which has one pair: a site that passes @number, or NONE. */
+struct elf_one {
+	uint8_t at, code[20], len;
+	long number;
+};
+
+#define ELF_ONE(at, number, ...)                                         \
+	{                                                                \
+		at, { __VA_ARGS__ }, sizeof((uint8_t[]){ __VA_ARGS__ }), \
+			number                                           \
+	}
+void elf_one(const struct elf_one *one);
 
 /* It has none, and @pairs. */
 void elf_none(struct code_elf *one, unsigned pairs);

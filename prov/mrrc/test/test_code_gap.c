@@ -30,11 +30,28 @@ START_TEST(test_gap_no_sections)
 }
 END_TEST
 
-START_TEST(test_gap_branch)
+/* What a function before the gap has. */
+static const struct elf_one froms[] = {
+	ELF_ONE(0, ANY, 0xe8, 0xff, 0x02, 0, 0, 0xc3), /* to 0x404 */
+	ELF_ONE(0, ANY, 0x48, 0x8d, 0x05, 0xfd, 0x02, 0, 0, 0xc3),
+	/* to the start of the table, which is no code */
+	ELF_ONE(0, NONE, 0x48, 0x8d, 0x05, 0xf9, 0x02, 0, 0, 0xc3),
+	/* as distances: a constant, and one byte of a branch */
+	ELF_ONE(0, NONE, 0xb8, 0xff, 0x02, 0, 0, 0xc3),
+	ELF_ONE(0, NONE, 0x74, 0xff, 0x02, 0, 0, 0xc3, 0xc3),
+};
+
+START_TEST(test_gap_from)
 {
-	elf_code(&elf, 0x100, 0xe8, 0xff, 0x02, 0, 0, 0xc3); /* 0x404 */
+	const struct elf_one *from = &froms[_i];
+
+	elf_put(&elf, 0x100, from->code, from->len);
+	elf_function(&elf, 0x100, from->len, false);
 	elf_gap();
-	elf_is(&elf, 1, 0x404, ANY);
+	if (from->number == NONE)
+		elf_none(&elf, 1);
+	else
+		elf_is(&elf, 1, 0x404, ANY);
 }
 END_TEST
 
@@ -49,26 +66,6 @@ START_TEST(test_gap_path)
 	elf_none(&elf, 1);
 	elf_bytes(&elf, 0x412, 0x74, 0xf0);
 	elf_is(&elf, 1, 0x404, ANY);
-}
-END_TEST
-
-START_TEST(test_gap_lea)
-{
-	elf_code(&elf, 0x100, 0x48, 0x8d, 0x05, 0xfd, 0x02, 0, 0, 0xc3);
-	elf_gap();
-	elf_is(&elf, 1, 0x404, ANY);
-	/* To the start of the table, which is no code. */
-	elf_bytes(&elf, 0x100, 0x48, 0x8d, 0x05, 0xf9, 0x02, 0, 0, 0xc3);
-	elf_none(&elf, 1);
-}
-END_TEST
-
-/* What looks like a distance, but is a constant. */
-START_TEST(test_gap_constant)
-{
-	elf_code(&elf, 0x100, 0xb8, 0xff, 0x02, 0, 0, 0xc3);
-	elf_gap();
-	elf_none(&elf, 1);
 }
 END_TEST
 
@@ -94,15 +91,6 @@ START_TEST(test_gap_filler)
 	elf_none(&elf, 1);
 	/* The distance is from 0x10b to 0x405, one too far. */
 	elf_bytes(&elf, 0x107, 0xf9);
-	elf_none(&elf, 1);
-}
-END_TEST
-
-/* The four bytes are no distance: it has one byte. */
-START_TEST(test_gap_size)
-{
-	elf_code(&elf, 0x100, 0x74, 0xff, 0x02, 0, 0, 0xc3, 0xc3);
-	elf_gap();
 	elf_none(&elf, 1);
 }
 END_TEST
@@ -266,13 +254,11 @@ Suite *code_gap_suite(void)
 #ifdef HAVE_ZYDIS
 	tcase_add_test(tcase, test_gap);
 	tcase_add_test(tcase, test_gap_no_sections);
-	tcase_add_test(tcase, test_gap_branch);
+	tcase_add_loop_test(tcase, test_gap_from, 0,
+			    sizeof(froms) / sizeof(froms[0]));
 	tcase_add_test(tcase, test_gap_path);
-	tcase_add_test(tcase, test_gap_lea);
-	tcase_add_test(tcase, test_gap_constant);
 	tcase_add_test(tcase, test_gap_gap);
 	tcase_add_test(tcase, test_gap_filler);
-	tcase_add_test(tcase, test_gap_size);
 	tcase_add_test(tcase, test_gap_again);
 	tcase_add_test(tcase, test_gap_over);
 	tcase_add_test(tcase, test_gap_near);

@@ -12,62 +12,74 @@
 
 #ifdef HAVE_ZYDIS
 
-/* ---- instructions whose number is not known ------------------------------ */
+/* ---- one system call ---- */
 
-START_TEST(test_unknown_number)
+#define MOV_9 0xb8, 9, 0, 0, 0 /* mov $9, %eax */
+#define CALL  0x0f, 0x05
+
+static const struct elf_one ones[] = {
+	ELF_ONE(5, 11, 0xb8, 11, 0, 0, 0, CALL, 0xc3),
+	/* mov $15, %rax; REX.W syscall */
+	ELF_ONE(7, 15, 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x48, CALL),
+	/* xor %eax, %eax */
+	ELF_ONE(2, 0, 0x31, 0xc0, CALL, 0xc3),
+	/* mov $202, %r12d, which a call keeps; mov %r12d, %eax */
+	ELF_ONE(14, 202, 0x41, 0xbc, 0xca, 0, 0, 0, 0xe8, 0, 1, 0, 0, 0x44,
+		0x89, 0xe0, CALL, 0xc3),
+	/* mov $202, %edx; jmp 1f; nop; 2: mov (%rdi), %ecx; 1: ...; jne 2b */
+	ELF_ONE(14, 202, 0xba, 0xca, 0, 0, 0, 0xeb, 5, 0x0f, 0x1f, 0x00, 0x8b,
+		0x0f, 0x89, 0xd0, CALL, 0x75, 0xf8, 0xc3),
+	/* je over a lock prefix, as libc has them: lock; 1: incl (%rdi) */
+	ELF_ONE(10, 9, MOV_9, 0x74, 1, 0xf0, 0xff, 0x07, CALL, 0xc3),
+	/* call 1f; ret; 1: pop %rcx: as unwinding of signals does */
+	ELF_ONE(12, 9, MOV_9, 0xe8, 1, 0, 0, 0, 0xc3, 0x59, CALL, 0xc3),
+
+	ELF_ONE(0, ANY, CALL),				/* an argument */
+	ELF_ONE(2, ANY, 0x8b, 0x07, CALL),		/* memory */
+	ELF_ONE(7, ANY, MOV_9, 0x01, 0xf8, CALL),	/* add */
+	ELF_ONE(7, ANY, MOV_9, 0xb0, 1, CALL),		/* al */
+	ELF_ONE(8, ANY, MOV_9, 0x0f, 0x44, 0xc7, CALL), /* cmove */
+	ELF_ONE(7, ANY, MOV_9, 0x0f, 0xa2, CALL),	/* cpuid */
+	ELF_ONE(6, ANY, MOV_9, 0x93, CALL),		/* xchg */
+	ELF_ONE(1, ANY, 0x58, CALL),			/* pop */
+	ELF_ONE(2, ANY, 0x31, 0xf8, CALL),		/* xor edi */
+	ELF_ONE(3, ANY, 0x83, 0xc8, 0xff, CALL),	/* or -1 */
+	ELF_ONE(5, ANY, 0xb8, 0xff, 0xff, 0xff, 0xff, CALL),
+	ELF_ONE(5, ANY, 0xb8, 9, 0, 0, 0x80, CALL),
+	ELF_ONE(5, ANY, 0xb8, 9, 0, 0, 0x40, CALL),	 /* x32 */
+	ELF_ONE(4, ANY, 0x66, 0xb8, 9, 0, CALL),	 /* ax */
+	ELF_ONE(10, ANY, MOV_9, 0xe8, 0, 1, 0, 0, CALL), /* call */
+	ELF_ONE(8, ANY, MOV_9, 0xcd, 0x81, 0x58, CALL),
+	/* mov $202, %r8d, which a call does not keep; mov %r8d, %eax */
+	ELF_ONE(14, ANY, 0x41, 0xb8, 0xca, 0, 0, 0, 0xe8, 0, 1, 0, 0, 0x44,
+		0x89, 0xc0, CALL, 0xc3),
+	/* je past the mov: one of two paths */
+	ELF_ONE(9, ANY, 0x85, 0xff, 0x74, 5, MOV_9, CALL, 0xc3),
+	/* what comes back from a loop: 1: mov %edx, %eax; syscall; ...; jmp */
+	ELF_ONE(7, ANY, 0xba, 9, 0, 0, 0, 0x89, 0xd0, CALL, 0x8b, 0x17, 0xeb,
+		0xf8),
+	/* je 1f; ret; mov %edi, %edi, where something may lead; 1: syscall */
+	ELF_ONE(10, ANY, MOV_9, 0x74, 3, 0xc3, 0x89, 0xff, CALL, 0xc3),
+	/* je into mov $1, %ecx: what is done there is not known */
+	ELF_ONE(12, ANY, MOV_9, 0x74, 1, 0xb9, 1, 0, 0, 0, CALL, 0xc3),
+};
+
+START_TEST(test_one)
 {
-	static const struct {
-		uint8_t code[16];
-		size_t len, at;
-	} functions[] = {
-		{ { 0x0f, 0x05 }, 2, 0 },	      /* argument */
-		{ { 0x8b, 0x07, 0x0f, 0x05 }, 4, 2 }, /* memory */
-		{ { 0xb8, 9, 0, 0, 0, 0x01, 0xf8, 0x0f, 0x05 },
-		  9,
-		  7 },						     /* add */
-		{ { 0xb8, 9, 0, 0, 0, 0xb0, 1, 0x0f, 0x05 }, 9, 7 }, /* al */
-		{ { 0xb8, 9, 0, 0, 0, 0x0f, 0x44, 0xc7, 0x0f, 0x05 },
-		  10,
-		  8 }, /* cmove */
-		{ { 0xb8, 9, 0, 0, 0, 0x0f, 0xa2, 0x0f, 0x05 },
-		  9,
-		  7 },						  /* cpuid */
-		{ { 0xb8, 9, 0, 0, 0, 0x93, 0x0f, 0x05 }, 8, 6 }, /* xchg */
-		{ { 0x58, 0x0f, 0x05 }, 3, 1 },			  /* pop */
-		{ { 0x31, 0xf8, 0x0f, 0x05 }, 4, 2 },		  /* xor edi */
-		{ { 0x83, 0xc8, 0xff, 0x0f, 0x05 }, 5, 3 },	  /* or -1 */
-		{ { 0xb8, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x05 }, 7, 5 },
-		{ { 0xb8, 9, 0, 0, 0x80, 0x0f, 0x05 }, 7, 5 },
-		{ { 0xb8, 9, 0, 0, 0x40, 0x0f, 0x05 }, 7, 5 }, /* x32 */
-		{ { 0x66, 0xb8, 9, 0, 0x0f, 0x05 }, 6, 4 },    /* ax */
-		{ { 0xb8, 9, 0, 0, 0, 0xe8, 0, 1, 0, 0, 0x0f, 0x05 },
-		  12,
-		  10 }, /* call */
-		{ { 0xb8, 9, 0, 0, 0, 0xcd, 0x81, 0x58, 0x0f, 0x05 }, 10, 8 },
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-		if (i) {
-			elf_teardown();
-			elf_setup();
-		}
-		elf_put(&elf, 0x100, functions[i].code, functions[i].len);
-		elf_function(&elf, 0x100, functions[i].len, false);
-		elf_is(&elf, 1, 0x100 + functions[i].at, ANY);
-		ck_assert_uint_eq(elf.counts.instructions, 1);
-	}
+	elf_one(&ones[_i]);
+	ck_assert_uint_eq(elf.counts.instructions, 1);
 }
 END_TEST
 
-START_TEST(test_call_clobbers)
+/* In another instruction. */
+START_TEST(test_inside)
 {
-	/* mov $202, %r8d; call; mov %r8d, %eax; syscall */
-	elf_code(&elf, 0x100, 0x41, 0xb8, 0xca, 0, 0, 0, 0xe8, 0, 1, 0, 0, 0x44,
-		 0x89, 0xc0, 0x0f, 0x05, 0xc3);
-	elf_is(&elf, 1, 0x10e, ANY);
+	elf_one(&(struct elf_one) ELF_ONE(0, NONE, 0xb8, CALL, 0, 0, 0xc3));
+	ck_assert_uint_eq(elf.counts.instructions, 0);
 }
 END_TEST
+
+/* ---- several, and what else is there ---- */
 
 START_TEST(test_syscall_clobbers)
 {
@@ -90,35 +102,6 @@ START_TEST(test_result)
 	ck_assert_uint_eq(elf.sites, 2);
 	ck_assert_int_eq(elf.site[0].number, 9);
 	ck_assert_int_eq(elf.site[1].number, ANY);
-}
-END_TEST
-
-START_TEST(test_one_path_unknown)
-{
-	/* test; je 1f; mov $9, %eax; 1: syscall */
-	elf_code(&elf, 0x100, 0x85, 0xff, 0x74, 5, 0xb8, 9, 0, 0, 0, 0x0f, 0x05,
-		 0xc3);
-	elf_is(&elf, 1, 0x109, ANY);
-}
-END_TEST
-
-/* What comes back from a loop counts, too. */
-START_TEST(test_loop)
-{
-	/* mov $9, %edx; 1: mov %edx, %eax; syscall; mov (%rdi), %edx; jmp 1b */
-	elf_code(&elf, 0x100, 0xba, 9, 0, 0, 0, 0x89, 0xd0, 0x0f, 0x05, 0x8b,
-		 0x17, 0xeb, 0xf8);
-	elf_is(&elf, 1, 0x107, ANY);
-}
-END_TEST
-
-/* Behind a jump, where no branch leads, but something may. */
-START_TEST(test_no_way)
-{
-	/* mov $9, %eax; je 1f; ret; mov %edi, %edi; 1: syscall */
-	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x74, 3, 0xc3, 0x89, 0xff, 0x0f,
-		 0x05, 0xc3);
-	elf_is(&elf, 1, 0x10a, ANY);
 }
 END_TEST
 
@@ -161,40 +144,6 @@ START_TEST(test_many_numbers)
 }
 END_TEST
 
-/* ---- numbers that are known ---------------------------------------------- */
-
-START_TEST(test_constant)
-{
-	elf_code(&elf, 0x100, 0xb8, 11, 0, 0, 0, 0x0f, 0x05, 0xc3);
-	elf_is(&elf, 1, 0x105, 11);
-	ck_assert_uint_eq(elf.counts.instructions, 1);
-}
-END_TEST
-
-START_TEST(test_wide)
-{
-	/* mov $15, %rax; REX.W syscall */
-	elf_code(&elf, 0x100, 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x48, 0x0f, 0x05);
-	elf_is(&elf, 1, 0x107, 15);
-}
-END_TEST
-
-START_TEST(test_zero)
-{
-	elf_code(&elf, 0x100, 0x31, 0xc0, 0x0f, 0x05, 0xc3);
-	elf_is(&elf, 1, 0x102, 0);
-}
-END_TEST
-
-START_TEST(test_saved)
-{
-	/* mov $202, %r12d; call; mov %r12d, %eax; syscall */
-	elf_code(&elf, 0x100, 0x41, 0xbc, 0xca, 0, 0, 0, 0xe8, 0, 1, 0, 0, 0x44,
-		 0x89, 0xe0, 0x0f, 0x05, 0xc3);
-	elf_is(&elf, 1, 0x10e, 202);
-}
-END_TEST
-
 START_TEST(test_two_paths)
 {
 	elf_code(&elf, 0x100, 0x85, 0xff, 0x74, 7, 0xb8, 1, 0, 0, 0, 0xeb, 5,
@@ -207,44 +156,6 @@ START_TEST(test_two_paths)
 	ck_assert_int_eq(elf.site[0].number + elf.site[1].number, 3);
 	ck_assert_uint_eq(elf.counts.instructions, 1);
 	ck_assert_uint_eq(elf.counts.unknown, 0);
-}
-END_TEST
-
-/* mov $202, %edx; jmp 1f; nop; 2: mov (%rdi), %ecx; 1: ...; jne 2b */
-START_TEST(test_filler)
-{
-	elf_code(&elf, 0x100, 0xba, 0xca, 0, 0, 0, 0xeb, 5, 0x0f, 0x1f, 0x00,
-		 0x8b, 0x0f, 0x89, 0xd0, 0x0f, 0x05, 0x75, 0xf8, 0xc3);
-	elf_is(&elf, 1, 0x10e, 202);
-}
-END_TEST
-
-/* A branch over a lock prefix, as libc has them. */
-START_TEST(test_lock)
-{
-	/* mov $9, %eax; je 1f; lock; 1: incl (%rdi); syscall */
-	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x74, 1, 0xf0, 0xff, 0x07, 0x0f,
-		 0x05, 0xc3);
-	elf_is(&elf, 1, 0x10a, 9);
-}
-END_TEST
-
-/* Into any other instruction: what is done there is not known. */
-START_TEST(test_split)
-{
-	/* je 1f; mov $9, %eax, into which it leads; syscall */
-	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x74, 1, 0xb9, 1, 0, 0, 0, 0x0f,
-		 0x05, 0xc3);
-	elf_is(&elf, 1, 0x10c, ANY);
-}
-END_TEST
-
-/* call 1f; ...; 1: pop: as unwinding of signals does */
-START_TEST(test_local_call)
-{
-	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0xe8, 1, 0, 0, 0, 0xc3, 0x59,
-		 0x0f, 0x05, 0xc3);
-	elf_is(&elf, 1, 0x10c, 9);
 }
 END_TEST
 
@@ -344,14 +255,6 @@ START_TEST(test_table)
 }
 END_TEST
 
-START_TEST(test_inside)
-{
-	elf_code(&elf, 0x100, 0xb8, 0x0f, 0x05, 0, 0, 0xc3);
-	elf_none(&elf, 1);
-	ck_assert_uint_eq(elf.counts.instructions, 0);
-}
-END_TEST
-
 #endif /* HAVE_ZYDIS */
 
 Suite *code_number_suite(void)
@@ -361,30 +264,18 @@ Suite *code_number_suite(void)
 
 	tcase_add_checked_fixture(tcase, elf_setup, elf_teardown);
 #ifdef HAVE_ZYDIS
-	tcase_add_test(tcase, test_unknown_number);
-	tcase_add_test(tcase, test_call_clobbers);
+	tcase_add_loop_test(tcase, test_one, 0, sizeof(ones) / sizeof(ones[0]));
+	tcase_add_test(tcase, test_inside);
 	tcase_add_test(tcase, test_syscall_clobbers);
 	tcase_add_test(tcase, test_result);
-	tcase_add_test(tcase, test_one_path_unknown);
-	tcase_add_test(tcase, test_loop);
-	tcase_add_test(tcase, test_no_way);
 	tcase_add_test(tcase, test_32_bit);
 	tcase_add_test(tcase, test_many_numbers);
-	tcase_add_test(tcase, test_constant);
-	tcase_add_test(tcase, test_wide);
-	tcase_add_test(tcase, test_zero);
-	tcase_add_test(tcase, test_saved);
 	tcase_add_test(tcase, test_two_paths);
-	tcase_add_test(tcase, test_filler);
-	tcase_add_test(tcase, test_lock);
-	tcase_add_test(tcase, test_split);
-	tcase_add_test(tcase, test_local_call);
 	tcase_add_test(tcase, test_no_return);
 	tcase_add_test(tcase, test_entered);
 	tcase_add_test(tcase, test_entered_near);
 	tcase_add_test(tcase, test_entered_symbol);
 	tcase_add_test(tcase, test_table);
-	tcase_add_test(tcase, test_inside);
 #endif
 	suite_add_tcase(suite, tcase);
 	return suite;

@@ -18,46 +18,25 @@
 
 /* ---- pairs that may be executed ------------------------------------------ */
 
-START_TEST(test_branch_inside)
-{
-	/* jmp 1f; .byte 0xb8; 1: syscall; add %al, (%rax); ret */
-	elf_code(&elf, 0x100, 0xeb, 1, 0xb8, 0x0f, 0x05, 0, 0, 0xc3);
-	elf_is(&elf, 1, 0x103, ANY);
-}
-END_TEST
-
-START_TEST(test_branch_far)
-{
-	elf_code(&elf, 0x100, 0xe9, 1, 0, 0, 0, 0xb8, 0x0f, 0x05, 0, 0, 0xc3);
-	elf_is(&elf, 1, 0x106, ANY);
-}
-END_TEST
-
-/* The branch leads to what comes before the pair in the instruction. */
-START_TEST(test_branch_before)
-{
-	/* mov $imm64, %rax, with nop and syscall in it; then back into it */
-	elf_code(&elf, 0x100, 0x48, 0xb8, 0x90, 0x90, 0x0f, 0x05, 0, 0, 0, 0,
-		 0xeb, 0xf6);
-	elf_is(&elf, 1, 0x104, ANY);
-}
-END_TEST
-
-/* Behind the pair: it is not executed by that. */
-START_TEST(test_branch_behind)
-{
-	elf_code(&elf, 0x100, 0x48, 0xb8, 0x0f, 0x05, 0x90, 0x90, 0, 0, 0, 0,
-		 0xeb, 0xf8);
-	elf_none(&elf, 1);
-}
-END_TEST
-
-START_TEST(test_undecoded)
-{
+static const struct elf_one ones[] = {
+	/* jmp 1f, near or far; .byte 0xb8; 1: syscall; add %al, (%rax) */
+	ELF_ONE(3, ANY, 0xeb, 1, 0xb8, 0x0f, 0x05, 0, 0, 0xc3),
+	ELF_ONE(6, ANY, 0xe9, 1, 0, 0, 0, 0xb8, 0x0f, 0x05, 0, 0, 0xc3),
+	/* Intel's and AMD's processors do not agree where this leads. */
+	ELF_ONE(7, ANY, 0x66, 0xe9, 0, 0, 0, 0, 0xb8, 0x0f, 0x05, 0, 0, 0xc3),
+	/* mov $imm64, %rax: a branch to a nop in it, before the pair */
+	ELF_ONE(4, ANY, 0x48, 0xb8, 0x90, 0x90, 0x0f, 0x05, 0, 0, 0, 0, 0xeb,
+		0xf6),
+	/* or behind it, which does not execute the pair */
+	ELF_ONE(0, NONE, 0x48, 0xb8, 0x0f, 0x05, 0x90, 0x90, 0, 0, 0, 0, 0xeb,
+		0xf8),
 	/* mov $9, %eax; syscall; push %es, which 64-bit code has not */
-	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0x06, 0xc3);
-	elf_is(&elf, 1, 0x105, ANY);
-	ck_assert_uint_eq(elf.counts.instructions, 0);
+	ELF_ONE(5, ANY, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0x06, 0xc3),
+};
+
+START_TEST(test_one)
+{
+	elf_one(&ones[_i]);
 }
 END_TEST
 
@@ -67,15 +46,6 @@ START_TEST(test_cut_off)
 	elf_bytes(&elf, 0x100, 0xb8, 0x0f, 0x05, 0, 0, 0xc3);
 	elf_function(&elf, 0x100, 4, false);
 	elf_is(&elf, 1, 0x101, ANY);
-}
-END_TEST
-
-/* Intel's and AMD's processors do not agree where this leads. */
-START_TEST(test_odd_branch)
-{
-	elf_code(&elf, 0x100, 0x66, 0xe9, 0, 0, 0, 0, 0xb8, 0x0f, 0x05, 0, 0,
-		 0xc3);
-	elf_is(&elf, 1, 0x107, ANY);
 }
 END_TEST
 
@@ -258,13 +228,8 @@ Suite *code_pair_suite(void)
 
 	tcase_add_checked_fixture(tcase, elf_setup, elf_teardown);
 #ifdef HAVE_ZYDIS
-	tcase_add_test(tcase, test_branch_inside);
-	tcase_add_test(tcase, test_branch_far);
-	tcase_add_test(tcase, test_branch_before);
-	tcase_add_test(tcase, test_branch_behind);
-	tcase_add_test(tcase, test_undecoded);
+	tcase_add_loop_test(tcase, test_one, 0, sizeof(ones) / sizeof(ones[0]));
 	tcase_add_test(tcase, test_cut_off);
-	tcase_add_test(tcase, test_odd_branch);
 	tcase_add_test(tcase, test_last_byte);
 	tcase_add_test(tcase, test_each_place);
 	tcase_add_test(tcase, test_data_section);
