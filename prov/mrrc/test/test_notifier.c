@@ -16,16 +16,14 @@
 #include <sys/mman.h>
 
 #include "fault.h"
+#include "mon_fixture.h"
 #include "sys/notifier.h"
-#include "sys/vm.h"
 
 #define RW     (PROT_READ | PROT_WRITE)
 #define ANON   (MAP_PRIVATE | MAP_ANONYMOUS)
 #define ROUNDS 3000
 #define MANY   200
 
-static size_t page;
-static struct mrrc_mon *mon;
 static struct mrrc_notifier *notifier;
 
 /* What was told; each call takes the lock, as libfabric's caches do. */
@@ -46,47 +44,36 @@ static void tell(void *arg, uintptr_t start, size_t len)
 
 static void setup(void)
 {
-	page = mrrc_vm_page();
-	notifier = NULL;
+	mon_setup();
 	atomic_store(&told_cnt, 0);
-	if (mrrc_mon_open("uffd", NULL, &mon))
-		return;
-	ck_assert_int_eq(mrrc_notifier_open(mon, tell, NULL, &notifier), 0);
+	if (mon)
+		ck_assert_int_eq(mrrc_notifier_open(mon, tell, NULL, &notifier),
+				 0);
 }
 
 static void teardown(void)
 {
-	if (!notifier)
-		return;
-	mrrc_notifier_close(notifier);
-	mrrc_mon_close(mon);
+	if (mon)
+		mrrc_notifier_close(notifier);
+	mon_teardown();
 }
 
-#define need_uffd()                                  \
-	do {                                         \
-		if (!notifier)                       \
-			skip("no userfaultfd here"); \
-	} while (0)
-
-/* Pages that are there, as pinned ones are. */
-static char *map_at(void *addr, size_t pages)
+/* Other pages, where some are. */
+static void map_at(char *ptr, size_t pages)
 {
-	char *ptr = mmap(addr, pages * page, RW, ANON | (addr ? MAP_FIXED : 0),
-			 -1, 0);
-
-	ck_assert_ptr_ne(ptr, MAP_FAILED);
-	memset(ptr, 1, pages * page);
-	return ptr;
+	ck_assert_ptr_eq(
+		mmap(ptr, pages * mon_page, RW, ANON | MAP_FIXED, -1, 0), ptr);
+	memset(ptr, 1, pages * mon_page);
 }
 
 static int watch(const char *ptr, size_t pages)
 {
-	return mrrc_notifier_watch(notifier, (uintptr_t) ptr, pages * page);
+	return mrrc_notifier_watch(notifier, (uintptr_t) ptr, pages * mon_page);
 }
 
 static bool valid(const char *ptr, size_t pages)
 {
-	return mrrc_notifier_valid(notifier, (uintptr_t) ptr, pages * page);
+	return mrrc_notifier_valid(notifier, (uintptr_t) ptr, pages * mon_page);
 }
 
 static void wait_told(unsigned count)
@@ -103,7 +90,7 @@ static bool was_told(const char *ptr, size_t pages)
 
 	for (i = 0; i < atomic_load(&told_cnt); i++) {
 		if (told[i].start <= start &&
-		    told[i].end >= start + pages * page)
+		    told[i].end >= start + pages * mon_page)
 			return true;
 	}
 	return false;
@@ -114,26 +101,26 @@ START_TEST(test_changes)
 	char *ptr;
 
 	need_uffd();
-	ptr = map_at(NULL, 8);
+	ptr = mon_map(8);
 	ck_assert(!valid(ptr, 8));
 	ck_assert_int_eq(watch(ptr, 8), 0);
 	ck_assert(valid(ptr, 8));
-	ck_assert(valid(ptr + page, 3));
-	ck_assert(!valid(ptr + page, 8));
-	ck_assert_int_eq(munmap(ptr + 2 * page, page), 0);
+	ck_assert(valid(ptr + mon_page, 3));
+	ck_assert(!valid(ptr + mon_page, 8));
+	ck_assert_int_eq(munmap(ptr + 2 * mon_page, mon_page), 0);
 	ck_assert(!valid(ptr, 1));
 	wait_told(1);
 	ck_assert(was_told(ptr, 8));
 
 	/* again, with the hole filled: dropped pages */
-	map_at(ptr + 2 * page, 1);
+	map_at(ptr + 2 * mon_page, 1);
 	ck_assert(!valid(ptr, 8));
 	ck_assert_int_eq(watch(ptr, 8), 0);
 	ck_assert(valid(ptr, 8));
-	ck_assert_int_eq(madvise(ptr, page, MADV_DONTNEED), 0);
-	ck_assert(!valid(ptr + 4 * page, 1));
+	ck_assert_int_eq(madvise(ptr, mon_page, MADV_DONTNEED), 0);
+	ck_assert(!valid(ptr + 4 * mon_page, 1));
 	wait_told(2);
-	munmap(ptr, 8 * page);
+	munmap(ptr, 8 * mon_page);
 }
 END_TEST
 
@@ -143,18 +130,18 @@ START_TEST(test_overlap)
 	char *ptr;
 
 	need_uffd();
-	ptr = map_at(NULL, 16);
+	ptr = mon_map(16);
 	ck_assert_int_eq(watch(ptr, 8), 0);
-	ck_assert_int_eq(watch(ptr + 4 * page, 8), 0);
-	ck_assert_int_eq(watch(ptr + 5 * page, 2), 0);
-	ck_assert_int_eq(watch(ptr + 14 * page, 2), 0);
+	ck_assert_int_eq(watch(ptr + 4 * mon_page, 8), 0);
+	ck_assert_int_eq(watch(ptr + 5 * mon_page, 2), 0);
+	ck_assert_int_eq(watch(ptr + 14 * mon_page, 2), 0);
 	ck_assert(valid(ptr, 12));
-	munmap(ptr, page);
-	ck_assert(!valid(ptr + 8 * page, 4));
-	ck_assert(valid(ptr + 14 * page, 2));
+	munmap(ptr, mon_page);
+	ck_assert(!valid(ptr + 8 * mon_page, 4));
+	ck_assert(valid(ptr + 14 * mon_page, 2));
 	wait_told(1);
 	ck_assert(was_told(ptr, 12));
-	munmap(ptr, 16 * page);
+	munmap(ptr, 16 * mon_page);
 	wait_told(2);
 }
 END_TEST
@@ -166,26 +153,26 @@ START_TEST(test_locked)
 	int i;
 
 	need_uffd();
-	ptr = map_at(NULL, 2 * MANY);
+	ptr = mon_map(2 * MANY);
 	for (i = 0; i < MANY; i++)
-		ck_assert_int_eq(watch(ptr + 2 * i * page, 1), 0);
+		ck_assert_int_eq(watch(ptr + 2 * i * mon_page, 1), 0);
 	pthread_mutex_lock(&lock);
 	for (i = 0; i < MANY; i++) {
 		/* more than the queue holds, and none of them told yet */
-		ck_assert(valid(ptr + 2 * i * page, 1));
-		munmap(ptr + 2 * i * page, page);
-		ck_assert(!valid(ptr + 2 * i * page, 1));
-		map_at(ptr + 2 * i * page, 1);
-		ck_assert_int_eq(watch(ptr + 2 * i * page, 1), 0);
+		ck_assert(valid(ptr + 2 * i * mon_page, 1));
+		munmap(ptr + 2 * i * mon_page, mon_page);
+		ck_assert(!valid(ptr + 2 * i * mon_page, 1));
+		map_at(ptr + 2 * i * mon_page, 1);
+		ck_assert_int_eq(watch(ptr + 2 * i * mon_page, 1), 0);
 		/* another thread may still know the old one */
-		ck_assert(!valid(ptr + 2 * i * page, 1));
+		ck_assert(!valid(ptr + 2 * i * mon_page, 1));
 	}
 	ck_assert_uint_eq(atomic_load(&told_cnt), 0);
 	pthread_mutex_unlock(&lock);
 	ck_assert(comes(valid(ptr, 1)));
 	for (i = 0; i < MANY; i++)
-		ck_assert(comes(was_told(ptr + 2 * i * page, 1)));
-	munmap(ptr, 2 * MANY * page);
+		ck_assert(comes(was_told(ptr + 2 * i * mon_page, 1)));
+	munmap(ptr, 2 * MANY * mon_page);
 }
 END_TEST
 
@@ -195,24 +182,24 @@ START_TEST(test_refused)
 
 	need_uffd();
 	ck_assert_int_eq(watch(NULL, 1), -EINVAL);
-	ck_assert_int_eq(mrrc_notifier_watch(notifier, page, 0), -EINVAL);
-	ck_assert_int_eq(mrrc_notifier_watch(notifier, page, SIZE_MAX),
+	ck_assert_int_eq(mrrc_notifier_watch(notifier, mon_page, 0), -EINVAL);
+	ck_assert_int_eq(mrrc_notifier_watch(notifier, mon_page, SIZE_MAX),
 			 -EINVAL);
 	/* shared memory changes unseen */
-	ptr = mmap(NULL, page, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ptr = mmap(NULL, mon_page, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(ptr, MAP_FAILED);
 	*ptr = 1;
 	ck_assert_int_ne(watch(ptr, 1), 0);
 	ck_assert(!valid(ptr, 1));
-	munmap(ptr, page);
+	munmap(ptr, mon_page);
 	/* a failed monitor vouches for nothing */
-	ptr = map_at(NULL, 1);
+	ptr = mon_map(1);
 	ck_assert_int_eq(watch(ptr, 1), 0);
 	mrrc_mon_fail(mon, "for a test");
 	ck_assert(!valid(ptr, 1));
 	wait_told(1);
 	ck_assert_int_eq(watch(ptr, 1), -ENODEV);
-	munmap(ptr, page);
+	munmap(ptr, mon_page);
 }
 END_TEST
 
@@ -268,7 +255,7 @@ START_TEST(test_race)
 	int i;
 
 	need_uffd();
-	ptr = map_at(NULL, 4);
+	ptr = mon_map(4);
 	ck_assert_int_eq(watch(ptr, 4), 0);
 	atomic_store(&racing, ptr);
 	atomic_store(&state, 0);
@@ -292,14 +279,14 @@ START_TEST(test_race)
 	atomic_store(&stop, true);
 	pthread_join(thread, NULL);
 	ck_assert_uint_eq(atomic_load(&stale), 0);
-	munmap(ptr, 4 * page);
+	munmap(ptr, 4 * mon_page);
 }
 END_TEST
 
 static void *watch_cancelled(void *arg)
 {
 	be_cancelled();
-	mrrc_notifier_watch(notifier, (uintptr_t) arg, page);
+	mrrc_notifier_watch(notifier, (uintptr_t) arg, mon_page);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	return arg;
 }
@@ -312,13 +299,13 @@ START_TEST(test_cancelled)
 	char *ptr;
 
 	need_uffd();
-	ptr = map_at(NULL, 1);
+	ptr = mon_map(1);
 	ck_assert_int_eq(pthread_create(&thread, NULL, watch_cancelled, ptr),
 			 0);
 	pthread_join(thread, &ret);
 	ck_assert_ptr_eq(ret, ptr);
 	ck_assert(valid(ptr, 1));
-	munmap(ptr, page);
+	munmap(ptr, mon_page);
 	wait_told(1);
 }
 END_TEST
