@@ -18,7 +18,7 @@ extern struct mrrc_mon *mon;
 extern size_t page;
 extern char why[MRRC_TRUST_WHY];
 
-void setup(void);
+void setup(void);	/* trust has been given */
 void setup_alone(void); /* the same without another thread */
 
 /* Within what a busy machine may take. */
@@ -29,6 +29,11 @@ void never_trusted(const char *text);
 
 void *load(const char *name); /* next to this program */
 char *map(int prot);	      /* a page */
+
+/* A page that is watched, and known to a subscriber until it is unmapped. */
+char *keep(void);
+extern struct mrrc_range kept; /* zeros: none */
+extern struct mrrc_mon_sub kept_sub;
 
 /* Another patcher, after there are hooks and before (test_prove_patched.c). */
 TCase *prove_patched_tcase(void);

@@ -71,7 +71,7 @@ void setup_alone(void)
 	ck_assert_int_eq(mrrc_mon_open(NULL, NULL, &mon), 0);
 	ck_assert_int_eq(mrrc_mon_hook(mon, NULL), 0);
 	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
-	trusted(true);
+	ck_assert_msg(trusted(true), "%s", why);
 }
 
 void setup(void)
@@ -106,9 +106,50 @@ char *map(int prot)
 	return ptr;
 }
 
+/* ---- a cache of one page ---- */
+
+struct mrrc_range kept;
+
+static struct mrrc_range kept_gone(struct mrrc_mon_sub *sub, uintptr_t start,
+				   uintptr_t end)
+{
+	const struct mrrc_range was = kept;
+
+	if (start >= kept.end || end <= kept.start)
+		return (struct mrrc_range){ 0 };
+	kept = (struct mrrc_range){ 0 };
+	return was;
+}
+
+static struct mrrc_range kept_cover(struct mrrc_mon_sub *sub, uintptr_t pos)
+{
+	return pos < kept.end ? kept : (struct mrrc_range){ 0 };
+}
+
+static size_t kept_count(struct mrrc_mon_sub *sub)
+{
+	return kept.end != 0;
+}
+
+struct mrrc_mon_sub kept_sub = {
+	.notify = kept_gone,
+	.cover = kept_cover,
+	.count = kept_count,
+};
+
+char *keep(void)
+{
+	char *ptr = map(PROT_READ | PROT_WRITE);
+	uint64_t token;
+
+	mrrc_mon_subscribe(mon, &kept_sub);
+	ck_assert_int_eq(mrrc_mon_watch(mon, (uintptr_t) ptr, page, &token), 0);
+	kept = (struct mrrc_range){ (uintptr_t) ptr, (uintptr_t) ptr + page };
+	return ptr;
+}
+
 START_TEST(test_given)
 {
-	ck_assert_msg(mrrc_trusted(), "%s", why);
 	ck_assert_str_eq(why, "");
 	ck_assert(mrrc_mon_told(mon));
 	/* libc and the loader were hooked at the start, as functions */
@@ -308,38 +349,6 @@ END_TEST
 
 /* ---- calls that are not announced ---- */
 
-static struct mrrc_range gone(struct mrrc_mon_sub *sub, uintptr_t start,
-			      uintptr_t end)
-{
-	return (struct mrrc_range){ start, end };
-}
-
-static struct mrrc_range cover(struct mrrc_mon_sub *sub, uintptr_t pos)
-{
-	return (struct mrrc_range){ 0 };
-}
-
-static size_t none(struct mrrc_mon_sub *sub)
-{
-	return 0;
-}
-
-static struct mrrc_mon_sub sub = {
-	.notify = gone,
-	.cover = cover,
-	.count = none,
-};
-
-static char *watch(void)
-{
-	uint64_t token;
-	char *ptr = map(PROT_READ | PROT_WRITE);
-
-	mrrc_mon_subscribe(mon, &sub);
-	ck_assert_int_eq(mrrc_mon_watch(mon, (uintptr_t) ptr, page, &token), 0);
-	return ptr;
-}
-
 static pthread_barrier_t step;
 
 static void *hold_main(void *arg)
@@ -354,7 +363,7 @@ static void *hold_main(void *arg)
 /* The lock is not to be had: trust ends for as long as it takes. */
 START_TEST(test_contended)
 {
-	char *ptr = watch();
+	char *ptr = keep();
 	pthread_t thread;
 
 	pthread_barrier_init(&step, NULL, 2);
@@ -375,7 +384,7 @@ START_TEST(test_surprised)
 {
 	const struct mrrc_patch_call call = {
 		.number = SYS_munmap,
-		.arg = { (long) watch(), (long) page },
+		.arg = { (long) keep(), (long) page },
 	};
 
 	mrrc_patch_make(&call);
@@ -518,7 +527,7 @@ START_TEST(test_vfork)
 	static volatile uint64_t before;
 	pid_t pid;
 
-	ptr = watch();
+	ptr = keep();
 	before = ends();
 	pid = vfork();
 	if (!pid) {

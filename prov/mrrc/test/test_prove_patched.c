@@ -120,7 +120,6 @@ START_TEST(test_patched_before)
 	overwrite_all();
 	overwrite_near("shmat", "shmdt");
 	setup();
-	ck_assert_msg(mrrc_trusted(), "%s", why);
 }
 END_TEST
 

@@ -64,47 +64,6 @@ static bool surprised(void)
 	return state.surprised;
 }
 
-/* ---- a cache of one page ---- */
-
-static struct mrrc_range kept;
-
-static struct mrrc_range kept_gone(struct mrrc_mon_sub *sub, uintptr_t start,
-				   uintptr_t end)
-{
-	const struct mrrc_range was = kept;
-
-	if (start >= kept.end || end <= kept.start)
-		return (struct mrrc_range){ 0 };
-	kept = (struct mrrc_range){ 0 };
-	return was;
-}
-
-static struct mrrc_range kept_cover(struct mrrc_mon_sub *sub, uintptr_t pos)
-{
-	return pos < kept.end ? kept : (struct mrrc_range){ 0 };
-}
-
-static size_t kept_count(struct mrrc_mon_sub *sub)
-{
-	return kept.end != 0;
-}
-
-static struct mrrc_mon_sub kept_sub = {
-	.notify = kept_gone,
-	.cover = kept_cover,
-	.count = kept_count,
-};
-
-static char *keep(void)
-{
-	char *ptr = map(PROT_READ | PROT_WRITE);
-	uint64_t token;
-
-	ck_assert_int_eq(mrrc_mon_watch(mon, (uintptr_t) ptr, page, &token), 0);
-	kept = (struct mrrc_range){ (uintptr_t) ptr, (uintptr_t) ptr + page };
-	return ptr;
-}
-
 /* Is that call of the library announced, so that the kernel reports nothing? */
 static bool hooked(const char *name, void *lib)
 {
@@ -112,7 +71,6 @@ static bool hooked(const char *name, void *lib)
 	char *ptr;
 	bool was;
 
-	mrrc_mon_subscribe(mon, &kept_sub);
 	ptr = keep();
 	ck_assert_int_eq(find(lib, name)(ptr, page), 0);
 	was = told() == before + 1 && !surprised() && !kept.end;
@@ -163,7 +121,6 @@ START_TEST(test_vectors)
 	int i;
 
 	ck_assert_msg(trusted(true), "%s", why);
-	mrrc_mon_subscribe(mon, &kept_sub);
 	ret = (long) keep();
 	__asm__ volatile("movdqu %[in], %%xmm0\n"
 			 "movdqa %%xmm0, %%xmm1\n"
@@ -257,19 +214,13 @@ START_TEST(test_again)
 	ck_assert_msg(trusted(true), "%s", why);
 	mrrc_mon_close(mon);
 	ck_assert_int_eq(find(lib, "raw_across")(map(PROT_READ), page), 0);
-	ck_assert_int_eq(mrrc_mon_open(NULL, NULL, &mon), 0);
-	ck_assert_int_eq(mrrc_mon_hook(mon, NULL), 0);
-	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
-	ck_assert_msg(trusted(true), "%s", why);
+	setup_alone();
 	ck_assert(hooked("raw_across", lib));
 	ck_assert_uint_eq(mrrc_sites_count(), UNMAPS + 1);
 	/* or it goes meanwhile */
 	mrrc_mon_close(mon);
 	dlclose(lib);
-	ck_assert_int_eq(mrrc_mon_open(NULL, NULL, &mon), 0);
-	ck_assert_int_eq(mrrc_mon_hook(mon, NULL), 0);
-	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
-	ck_assert_msg(trusted(true), "%s", why);
+	setup_alone();
 }
 END_TEST
 
@@ -524,7 +475,6 @@ START_TEST(test_sanitizer)
 	ck_assert_ptr_nonnull(
 		dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL));
 	setup();
-	ck_assert_msg(mrrc_trusted(), "%s", why);
 	load("raw_site");
 	never_trusted("raw_site.so+0x");
 	ck_assert_uint_eq(mrrc_sites_count(), 0);
