@@ -107,6 +107,11 @@ void add_test(TCase *tcase, const TTest *test, int sig, int exit_value,
 	      int start, int end);
 #define _tcase_add_test(...) add_test(__VA_ARGS__)
 
+/* Once for each element of a table, by _i. */
+#define add_each(tcase, test, table)        \
+	tcase_add_loop_test(tcase, test, 0, \
+			    (int) (sizeof(table) / sizeof((table)[0])))
+
 /* It translates code, and does not see that libc's has changed. */
 bool under_valgrind(void);
 

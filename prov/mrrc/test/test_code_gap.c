@@ -254,8 +254,7 @@ Suite *code_gap_suite(void)
 #ifdef HAVE_ZYDIS
 	tcase_add_test(tcase, test_gap);
 	tcase_add_test(tcase, test_gap_no_sections);
-	tcase_add_loop_test(tcase, test_gap_from, 0,
-			    sizeof(froms) / sizeof(froms[0]));
+	add_each(tcase, test_gap_from, froms);
 	tcase_add_test(tcase, test_gap_path);
 	tcase_add_test(tcase, test_gap_gap);
 	tcase_add_test(tcase, test_gap_filler);

@@ -264,7 +264,7 @@ Suite *code_number_suite(void)
 
 	tcase_add_checked_fixture(tcase, elf_setup, elf_teardown);
 #ifdef HAVE_ZYDIS
-	tcase_add_loop_test(tcase, test_one, 0, sizeof(ones) / sizeof(ones[0]));
+	add_each(tcase, test_one, ones);
 	tcase_add_test(tcase, test_inside);
 	tcase_add_test(tcase, test_syscall_clobbers);
 	tcase_add_test(tcase, test_result);

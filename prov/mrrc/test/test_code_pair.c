@@ -228,7 +228,7 @@ Suite *code_pair_suite(void)
 
 	tcase_add_checked_fixture(tcase, elf_setup, elf_teardown);
 #ifdef HAVE_ZYDIS
-	tcase_add_loop_test(tcase, test_one, 0, sizeof(ones) / sizeof(ones[0]));
+	add_each(tcase, test_one, ones);
 	tcase_add_test(tcase, test_cut_off);
 	tcase_add_test(tcase, test_last_byte);
 	tcase_add_test(tcase, test_each_place);

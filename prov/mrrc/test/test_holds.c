@@ -319,8 +319,7 @@ Suite *holds_suite(void)
 	TCase *tcase = tcase_create("holds");
 
 	tcase_add_checked_fixture(tcase, mt_setup, mt_teardown);
-	tcase_add_loop_test(tcase, test_put_elsewhere, 0,
-			    sizeof(putters) / sizeof(putters[0]));
+	add_each(tcase, test_put_elsewhere, putters);
 	tcase_add_test(tcase, test_last_elsewhere);
 #ifndef __SANITIZE_THREAD__
 	tcase_add_test(tcase, test_appears);

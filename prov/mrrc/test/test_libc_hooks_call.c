@@ -386,8 +386,7 @@ Suite *hooks_call_suite(void)
 	TCase *tcase = tcase_create("hooks_call");
 
 	tcase_add_checked_fixture(tcase, hooks_setup, hooks_teardown);
-	tcase_add_loop_test(tcase, test_announced, 0,
-			    sizeof(announced) / sizeof(announced[0]));
+	add_each(tcase, test_announced, announced);
 	tcase_add_test(tcase, test_shmat_huge);
 	tcase_add_loop_test(tcase, test_silent_busy, 0, 3);
 	tcase_add_test(tcase, test_own_madvise);

@@ -375,8 +375,7 @@ Suite *hooks_event_suite(void)
 	suite_add_tcase(suite, tcase);
 
 	tcase = tcase_create("hooks_rely");
-	tcase_add_loop_test(tcase, test_rely, 0,
-			    sizeof(unmaps) / sizeof(unmaps[0]));
+	add_each(tcase, test_rely, unmaps);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

@@ -143,8 +143,7 @@ Suite *hooks_late_suite(void)
 	TCase *tcase = tcase_create("hooks_late");
 
 	tcase_add_checked_fixture(tcase, hooks_setup, hooks_teardown);
-	tcase_add_loop_test(tcase, test_late, 0,
-			    sizeof(lates) / sizeof(lates[0]));
+	add_each(tcase, test_late, lates);
 	tcase_add_test(tcase, test_late_busy);
 	tcase_add_test(tcase, test_late_inside);
 	suite_add_tcase(suite, tcase);

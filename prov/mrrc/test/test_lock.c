@@ -215,8 +215,7 @@ Suite *lock_suite(void)
 	tcase_add_test(tcase, test_init_fails);
 	tcase_add_test(tcase, test_mutex);
 #ifdef MRRC_DEBUG
-	tcase_add_loop_test(tcase, test_asserts, 0,
-			    sizeof(faults) / sizeof(faults[0]));
+	add_each(tcase, test_asserts, faults);
 #endif
 	suite_add_tcase(suite, tcase);
 	return suite;

@@ -269,8 +269,7 @@ Suite *mon_close_suite(void)
 	Suite *suite = suite_create("mon-close");
 	TCase *tcase = tcase_create("mon-close");
 
-	tcase_add_loop_test(tcase, test_closed, 0,
-			    sizeof(closers) / sizeof(closers[0]));
+	add_each(tcase, test_closed, closers);
 	tcase_add_test(tcase, test_close_unmaps);
 	tcase_add_test(tcase, test_no_flush);
 	tcase_add_test(tcase, test_end_of_pipe);

@@ -547,10 +547,8 @@ static Suite *prove_suite(void)
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, test_given);
 	tcase_add_test(tcase, test_library);
-	tcase_add_loop_test(tcase, test_raw_library, 0,
-			    sizeof(raws) / sizeof(raws[0]));
-	tcase_add_loop_test(tcase, test_unknown, 0,
-			    sizeof(codes) / sizeof(codes[0]));
+	add_each(tcase, test_raw_library, raws);
+	add_each(tcase, test_unknown, codes);
 	tcase_add_test(tcase, test_beside);
 	tcase_add_test(tcase, test_personality);
 	tcase_add_test(tcase, test_io_uring);

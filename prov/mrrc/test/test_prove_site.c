@@ -509,8 +509,7 @@ TCase *prove_site_tcase(void)
 	tcase_add_test(tcase, test_unloading);
 	tcase_add_test(tcase, test_stop);
 	tcase_add_test(tcase, test_stop_child);
-	tcase_add_loop_test(tcase, test_takes, 0,
-			    sizeof(takes) / sizeof(takes[0]));
+	add_each(tcase, test_takes, takes);
 	tcase_add_test(tcase, test_unlisted);
 	tcase_add_test(tcase, test_brought);
 #endif

@@ -472,8 +472,7 @@ Suite *uffd_suite(void)
 	TCase *tcase = tcase_create("uffd");
 
 	tcase_add_checked_fixture(tcase, mon_setup, mon_teardown);
-	tcase_add_loop_test(tcase, test_events, 0,
-			    sizeof(changes) / sizeof(changes[0]));
+	add_each(tcase, test_events, changes);
 	tcase_add_test(tcase, test_remap);
 	tcase_add_test(tcase, test_remap_stays);
 	tcase_add_test(tcase, test_remap_shrink);

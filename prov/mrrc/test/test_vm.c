@@ -275,8 +275,7 @@ Suite *vm_suite(void)
 	tcase_add_test(tcase, test_unsaid);
 	tcase_add_test(tcase, test_second_file);
 	tcase_add_test(tcase, test_mixed);
-	tcase_add_loop_test(tcase, test_limits, 0,
-			    sizeof(limits) / sizeof(limits[0]));
+	add_each(tcase, test_limits, limits);
 	tcase_add_test(tcase, test_machine);
 	tcase_add_test(tcase, test_memlock);
 	suite_add_tcase(suite, tcase);
