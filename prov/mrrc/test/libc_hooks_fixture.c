@@ -8,8 +8,15 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "sys/libc_hooks.h"
+
+#define GUARD_INSTALL 102 /* MADV_GUARD_INSTALL of Linux 6.13 */
 
 struct hooks_watcher watcher;
 bool hooked;
@@ -119,4 +126,47 @@ void expect_kernel(void)
 	mrrc_mon_drain(mon);
 	ck_assert_uint_eq(atomic_load(&watcher.told), 1);
 	ck_assert_int_eq(mrrc_mon_check(mon), 0);
+}
+
+void do_dontneed(char *ptr)
+{
+	madvise(ptr, 2 * mon_page, MADV_DONTNEED);
+}
+
+void do_free(char *ptr)
+{
+	madvise(ptr, 2 * mon_page, MADV_FREE);
+}
+
+void do_guard(char *ptr)
+{
+	madvise(ptr, 2 * mon_page, GUARD_INSTALL);
+}
+
+static void do_own(char *ptr, int advice)
+{
+	const struct iovec iov[] = { { ptr, 0 }, { ptr, 2 * mon_page } };
+	const int fd = syscall(SYS_pidfd_open, getpid(), 0);
+
+	syscall(SYS_process_madvise, fd, iov, 2, advice, 0);
+	close(fd);
+}
+
+void do_own_dontneed(char *ptr)
+{
+	do_own(ptr, MADV_DONTNEED);
+}
+
+void do_own_guard(char *ptr)
+{
+	do_own(ptr, GUARD_INSTALL);
+}
+
+void do_shmat(char *ptr)
+{
+	const int id = shmget(IPC_PRIVATE, 2 * mon_page, IPC_CREAT | 0600);
+
+	ck_assert_int_ge(id, 0);
+	ck_assert_ptr_eq(shmat(id, ptr + mon_page, SHM_REMAP), ptr + mon_page);
+	shmctl(id, IPC_RMID, NULL);
 }

@@ -32,6 +32,17 @@ void hooks_teardown(void);
 			skip("no hooks here"); \
 	} while (0)
 
+/*
+ * Calls that take pages away, of four: the first two, or two in the middle. Older
+ * kernels refuse those with guards, which are announced as well.
+ */
+void do_dontneed(char *ptr);
+void do_free(char *ptr);
+void do_guard(char *ptr);
+void do_own_dontneed(char *ptr); /* process_madvise(2) */
+void do_own_guard(char *ptr);
+void do_shmat(char *ptr); /* makes no event: nothing but the hook tells */
+
 /* From now on the watcher knows of the range, and of nothing else. */
 void hooks_watch(char *ptr, size_t pages);
 

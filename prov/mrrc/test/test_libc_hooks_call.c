@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "fault.h"
@@ -86,26 +85,6 @@ static void do_fixed(char *ptr)
 			 ptr + mon_page);
 }
 
-static void do_dontneed(char *ptr)
-{
-	madvise(ptr, 2 * mon_page, MADV_DONTNEED);
-}
-
-static void do_free(char *ptr)
-{
-	madvise(ptr, 2 * mon_page, MADV_FREE);
-}
-
-/* The one that makes no event: nothing but the hook tells. */
-static void do_shmat(char *ptr)
-{
-	const int id = shmget(IPC_PRIVATE, 2 * mon_page, IPC_CREAT | 0600);
-
-	ck_assert_int_ge(id, 0);
-	ck_assert_ptr_eq(shmat(id, ptr + mon_page, SHM_REMAP), ptr + mon_page);
-	shmctl(id, IPC_RMID, NULL);
-}
-
 static void (*const announced[])(char *) = {
 	do_munmap, do_part,	do_syscall, do_shrink, do_grow, do_dontunmap,
 #ifdef __x86_64__
@@ -150,30 +129,6 @@ START_TEST(test_shmat_huge)
 	munmap(map, 2 * huge);
 }
 END_TEST
-
-static void do_guard(char *ptr)
-{
-	/* MADV_GUARD_INSTALL, where there is such a thing */
-	if (madvise(ptr, 2 * mon_page, 102))
-		skip("no guard pages");
-}
-
-static long own_madvise(const struct iovec *iov, size_t count, int advice)
-{
-	const int fd = syscall(SYS_pidfd_open, getpid(), 0);
-	long ret = syscall(SYS_process_madvise, fd, iov, count, advice, 0);
-
-	close(fd);
-	return ret;
-}
-
-static void do_own_guard(char *ptr)
-{
-	const struct iovec iov[] = { { ptr, 0 }, { ptr, 2 * mon_page } };
-
-	if (own_madvise(iov, 2, 102) < 0)
-		skip("no guard pages");
-}
 
 static void (*const silent[])(char *) = { do_shmat, do_guard, do_own_guard };
 

@@ -7,9 +7,7 @@
 #include "suites.h"
 
 #include <sys/mman.h>
-#include <sys/shm.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "libc_hooks_fixture.h"
@@ -17,49 +15,13 @@
 
 static char *late;
 
-static void late_dontneed(void)
+static void do_syscall(char *ptr)
 {
-	ck_assert_int_eq(madvise(late, 4 * mon_page, MADV_DONTNEED), 0);
+	syscall(SYS_madvise, ptr, 2 * mon_page, MADV_DONTNEED);
 }
 
-static void late_free(void)
-{
-	ck_assert_int_eq(madvise(late, 4 * mon_page, MADV_FREE), 0);
-}
-
-static void late_syscall(void)
-{
-	ck_assert_int_eq(
-		syscall(SYS_madvise, late, 4 * mon_page, MADV_DONTNEED), 0);
-}
-
-/* MADV_GUARD_INSTALL: on older kernels an error, and announced as well */
-static void late_guard(void)
-{
-	madvise(late, 4 * mon_page, 102);
-}
-
-static void late_own(void)
-{
-	const struct iovec iov = { late, 4 * mon_page };
-	const int fd = syscall(SYS_pidfd_open, getpid(), 0);
-
-	syscall(SYS_process_madvise, fd, &iov, 1, MADV_DONTNEED, 0);
-	close(fd);
-}
-
-static void late_shmat(void)
-{
-	const int id = shmget(IPC_PRIVATE, 4 * mon_page, IPC_CREAT | 0600);
-
-	ck_assert_int_ge(id, 0);
-	ck_assert_ptr_eq(shmat(id, late, SHM_REMAP), late);
-	shmctl(id, IPC_RMID, NULL);
-}
-
-static void (*const lates[])(void) = {
-	late_dontneed, late_free, late_syscall,
-	late_guard,    late_own,  late_shmat,
+static void (*const lates[])(char *) = {
+	do_dontneed, do_free, do_syscall, do_guard, do_own_dontneed, do_shmat,
 };
 
 /* The watcher knows the range, and the kernel does not watch it any more. */
@@ -88,7 +50,7 @@ START_TEST(test_late)
 	late = mon_map(4);
 	hooks_watch(late, 4);
 	ck_assert_int_eq(mrrc_libc_hooks_add(find_late, &late, NULL), 0);
-	lates[_i]();
+	lates[_i](late);
 	mrrc_libc_hooks_remove(&late);
 	ck_assert_uint_eq(atomic_load(&watcher.told), 1);
 	ck_assert(atomic_load(&watcher.here));
@@ -106,7 +68,7 @@ START_TEST(test_late_busy)
 	late = mon_map(4);
 	know_late();
 	mon_hold();
-	late_dontneed();
+	do_dontneed(late);
 	even = mon_even();
 	mon_hold_end();
 	ck_assert(!even);
@@ -126,7 +88,7 @@ START_TEST(test_late_inside)
 	late = mon_map(4);
 	know_late();
 	mrrc_lock_acquire(&watcher.lock);
-	late_dontneed();
+	do_dontneed(late);
 	even = mon_even();
 	mrrc_lock_release(&watcher.lock);
 	ck_assert(!even);
