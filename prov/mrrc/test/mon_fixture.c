@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
+#include <unistd.h>
 
 #include "sys/vm.h"
 
@@ -71,6 +73,56 @@ char *mon_map(size_t pages)
 
 	ck_assert_ptr_ne(ptr, MAP_FAILED);
 	memset(ptr, 1, pages * mon_page);
+	return ptr;
+}
+
+static char *map_segment(size_t len)
+{
+	const int id = shmget(IPC_PRIVATE, len, IPC_CREAT | 0600);
+	char *ptr;
+
+	if (id < 0)
+		return NULL;
+	ptr = shmat(id, NULL, 0);
+	shmctl(id, IPC_RMID, NULL);
+	ck_assert_ptr_ne(ptr, MAP_FAILED);
+	return ptr;
+}
+
+static int open_file(enum mon_kind kind, size_t len)
+{
+	char path[] = "/var/tmp/mrrc_XXXXXX";
+	int fd;
+
+	if (kind == MON_FILE || kind == MON_FILE_PRIVATE) {
+		fd = mkstemp(path);
+		unlink(path);
+	} else {
+		fd = memfd_create("mrrc", MFD_CLOEXEC);
+	}
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, (off_t) len), 0);
+	return fd;
+}
+
+char *mon_map_kind(enum mon_kind kind, size_t pages)
+{
+	const bool private = kind == MON_MEMORY_FILE_PRIVATE ||
+			     kind == MON_FILE_PRIVATE;
+	const size_t len = pages * mrrc_vm_page();
+	char *ptr;
+	int fd;
+
+	if (kind == MON_SEGMENT)
+		return map_segment(len);
+	/* memory that is shared without a name is a file in memory, too */
+	fd = kind == MON_SHARED ? -1 : open_file(kind, len);
+	ptr = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		   (private ? MAP_PRIVATE : MAP_SHARED) |
+			   (fd < 0 ? MAP_ANONYMOUS : 0),
+		   fd, 0);
+	ck_assert_ptr_ne(ptr, MAP_FAILED);
+	close(fd);
 	return ptr;
 }
 

@@ -31,6 +31,21 @@ void mon_probe_init(struct mon_probe *probe);
 /* Private anonymous pages, written to. */
 char *mon_map(size_t pages);
 int mon_watch(void *ptr, size_t pages);
+
+/*
+ * Pages to write to that are shared, or of a file, by number; NULL: there are
+ * none of that kind.
+ */
+enum mon_kind {
+	MON_SHARED,
+	MON_MEMORY_FILE,
+	MON_MEMORY_FILE_PRIVATE,
+	MON_FILE,
+	MON_FILE_PRIVATE,
+	MON_SEGMENT,
+	MON_KINDS
+};
+char *mon_map_kind(enum mon_kind kind, size_t pages);
 extern uint64_t mon_token; /* of the last */
 
 /* How many events so far, all of them handled. */

@@ -8,20 +8,18 @@
 #include "suites.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "fake_reg.h"
-#include "fault.h"
+#include "mon_fixture.h"
 #include "sys/mappings.h"
 #include "sys/vm.h"
 
@@ -32,7 +30,6 @@
 static size_t page;
 static struct fake_reg fake;
 static struct mrrc_reg_ops ops;
-static struct mrrc_mon *mon;
 static struct mrrc_cache_mt *cache;
 
 static void setup(void)
@@ -48,6 +45,7 @@ static void setup(void)
 	fake = (struct fake_reg){ 0 };
 	ops = fake_reg_ops;
 	cache = NULL;
+	mon = NULL;
 	if (mrrc_mon_open("uffd", NULL, &mon))
 		return;
 	attr.mon = mon;
@@ -71,12 +69,6 @@ static void setup_hooked(void)
 	setup();
 	many = cache && !mrrc_mon_hook(mon, NULL);
 }
-
-#define need_uffd()                                  \
-	do {                                         \
-		if (!cache)                          \
-			skip("no userfaultfd here"); \
-	} while (0)
 
 #define need_many()                                         \
 	do {                                                \
@@ -155,12 +147,10 @@ END_TEST
 START_TEST(test_kinds)
 {
 	static const char text[] = "read-only data of the program";
-	char path[] = "/var/tmp/mrrc_uffd_XXXXXX";
 	char stack[64] = "";
-	char *heap;
-	char *ptr;
-	uint64_t before;
-	int fd, id;
+	enum mon_kind kind;
+	unsigned others = 1;
+	char *heap, *ptr;
 
 	need_uffd();
 	heap = calloc(1, 408);
@@ -175,33 +165,18 @@ START_TEST(test_kinds)
 
 	/* All else is registered for one operation. */
 	mrrc_cache_mt_put(cache, get(text, sizeof(text), MRRC_RO));
-	fd = mkstemp(path);
-	ck_assert_int_ge(fd, 0);
-	unlink(path);
-	ck_assert_int_eq(ftruncate(fd, 4 * page), 0);
-	ptr = mmap(NULL, 4 * page, PROT_READ, MAP_PRIVATE, fd, 0);
-	mrrc_cache_mt_put(cache, get(ptr, page, MRRC_RO));
-	munmap(ptr, 4 * page);
-	ptr = mmap(NULL, 4 * page, RW, MAP_SHARED, fd, 0);
-	touch(ptr, page);
-	munmap(ptr, 4 * page);
-	close(fd);
-	ptr = mmap(NULL, 4 * page, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	touch(ptr, page);
-	munmap(ptr, 4 * page);
-	id = shmget(IPC_PRIVATE, 4 * page, IPC_CREAT | 0600);
-	before = stat_of(MRRC_STAT_MISSES);
-	if (id >= 0) {
-		ptr = shmat(id, NULL, 0);
-		shmctl(id, IPC_RMID, NULL);
+	for (kind = 0; kind < MON_KINDS; kind++) {
+		ptr = mon_map_kind(kind, 4);
+		if (!ptr)
+			continue;
 		touch(ptr, page);
-		shmdt(ptr);
-		ck_assert_uint_eq(stat_of(MRRC_STAT_MISSES), before + 1);
+		munmap(ptr, 4 * page);
+		others++;
 	}
 	ck_assert_uint_eq(stat_of(MRRC_STAT_INSERTIONS), 2);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_NOT_PRIVATE) +
 				  stat_of(MRRC_STAT_UNCACHED_UNWATCHABLE),
-			  id >= 0 ? 5 : 4);
+			  others);
 	ck_assert_uint_le(fake.live, 2);
 }
 END_TEST

@@ -8,11 +8,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/shm.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <linux/userfaultfd.h>
@@ -273,55 +271,17 @@ START_TEST(test_unwatch_pieces)
 }
 END_TEST
 
-/* Pages of a file that is in memory, as memory that is shared mostly is. */
-static char *map_memory_file(int flags)
-{
-	const int fd = memfd_create("mrrc", MFD_CLOEXEC);
-	char *ptr;
-
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(ftruncate(fd, 4 * mon_page), 0);
-	ptr = mmap(NULL, 4 * mon_page, PROT_READ | PROT_WRITE, flags, fd, 0);
-	ck_assert_ptr_ne(ptr, MAP_FAILED);
-	close(fd);
-	return ptr;
-}
-
+/* Refused, or watched in vain: holes punched would go unseen. */
 START_TEST(test_refused)
 {
-	const int rw = PROT_READ | PROT_WRITE;
-	char path[] = "/var/tmp/mrrc_mon_XXXXXX";
-	char *ptr;
-	int fd, id;
+	char *ptr = mon_map_kind(_i, 4);
 
 	need_uffd();
-	/* Refused, or watched in vain: holes punched would go unseen. */
-	ptr = mmap(NULL, 4 * mon_page, rw, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (!ptr)
+		skip("no such memory");
 	ck_assert(refused(ptr, 4));
 	unwatch_now(ptr, 4);
 	munmap(ptr, 4 * mon_page);
-	/* one that others could truncate */
-	ptr = map_memory_file(MAP_PRIVATE);
-	ck_assert(refused(ptr, 4));
-	unwatch_now(ptr, 4);
-	munmap(ptr, 4 * mon_page);
-	id = shmget(IPC_PRIVATE, 4 * mon_page, IPC_CREAT | 0600);
-	if (id >= 0) {
-		ptr = shmat(id, NULL, 0);
-		shmctl(id, IPC_RMID, NULL);
-		ck_assert(refused(ptr, 4));
-		unwatch_now(ptr, 4);
-		shmdt(ptr);
-	}
-	fd = mkstemp(path);
-	ck_assert_int_ge(fd, 0);
-	unlink(path);
-	ck_assert_int_eq(ftruncate(fd, 4 * mon_page), 0);
-	ptr = mmap(NULL, 4 * mon_page, rw, MAP_SHARED, fd, 0);
-	ck_assert(refused(ptr, 4));
-	unwatch_now(ptr, 4);
-	munmap(ptr, 4 * mon_page);
-	close(fd);
 	/* Nothing there at all. */
 	ck_assert(refused(ptr, 4));
 	expect(0, NULL, 0);
@@ -329,9 +289,9 @@ START_TEST(test_refused)
 END_TEST
 
 /* A page in no memory, one in the file's alone, and one that is written. */
-static void expect_file(int fd, int flags)
+static void expect_file(int fd, enum mon_kind kind)
 {
-	char *ptr = map_memory_file(flags);
+	char *ptr = mon_map_kind(kind, 4);
 	unsigned i;
 
 	*(volatile char *) ptr;
@@ -369,8 +329,8 @@ START_TEST(test_anonymous)
 	mprotect(ptr, mon_page, PROT_READ);
 	ck_assert(!mrrc_uffd_anonymous(fd, (uintptr_t) ptr, 3 * mon_page));
 	ck_assert(mrrc_uffd_anonymous(fd, (uintptr_t) ptr, mon_page));
-	expect_file(fd, MAP_SHARED);
-	expect_file(fd, MAP_PRIVATE);
+	expect_file(fd, MON_MEMORY_FILE);
+	expect_file(fd, MON_MEMORY_FILE_PRIVATE);
 	close(fd);
 	munmap(ptr, 3 * mon_page);
 }
@@ -481,7 +441,7 @@ Suite *uffd_suite(void)
 	tcase_add_test(tcase, test_quiet_changes);
 	tcase_add_test(tcase, test_hole);
 	tcase_add_test(tcase, test_unwatch_pieces);
-	tcase_add_test(tcase, test_refused);
+	tcase_add_loop_test(tcase, test_refused, 0, MON_KINDS);
 	tcase_add_test(tcase, test_anonymous);
 	tcase_add_test(tcase, test_huge);
 	tcase_add_test(tcase, test_probe);

@@ -12,11 +12,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/shm.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "fault.h"
+#include "mon_fixture.h"
 #include "sys/vm.h"
 
 static size_t page;
@@ -87,54 +87,26 @@ static bool kernel_at_least(int major, int minor)
 
 START_TEST(test_shared)
 {
-	const int rw = PROT_READ | PROT_WRITE;
-	char path[] = "/tmp/mrrc_vm_XXXXXX";
-	char *ptr;
-	int fd, id;
+	const bool file = _i == MON_MEMORY_FILE_PRIVATE ||
+			  _i == MON_FILE_PRIVATE;
+	char *ptr = mon_map_kind(_i, 4);
 
-	ptr = map(4, rw, MAP_SHARED | MAP_ANONYMOUS, -1);
+	if (!ptr)
+		skip("no such memory");
 	ck_assert(!private(ptr, 4));
 	ptr[0] = 1;
-	ck_assert(!private(ptr, 1));
-	munmap(ptr, 4 * page);
-
-	fd = memfd_create("mrrc", 0);
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(ftruncate(fd, 4 * page), 0);
-	ptr = map(4, rw, MAP_SHARED, fd);
-	ck_assert(!private(ptr, 4));
-	munmap(ptr, 4 * page);
-	ptr = map(4, rw, MAP_PRIVATE, fd);
 	ck_assert(!private(ptr, 4));
 	/* All of it our own pages, yet truncation would take them away. */
 	memset(ptr, 1, 4 * page);
-	if (kernel_at_least(6, 11))
+	if (!file || kernel_at_least(6, 11))
 		ck_assert(!private(ptr, 4));
 	munmap(ptr, 4 * page);
-	close(fd);
+}
+END_TEST
 
-	fd = mkstemp(path);
-	ck_assert_int_ge(fd, 0);
-	unlink(path);
-	ck_assert_int_eq(ftruncate(fd, 4 * page), 0);
-	ptr = map(4, rw, MAP_PRIVATE, fd);
-	ck_assert(!private(ptr, 4));
-	ptr[0] = 1; /* one page of our own */
-	ck_assert(!private(ptr, 4));
-	munmap(ptr, 4 * page);
-	close(fd);
-
-	id = shmget(IPC_PRIVATE, 4 * page, IPC_CREAT | 0600);
-	if (id >= 0) {
-		ptr = shmat(id, NULL, 0);
-		shmctl(id, IPC_RMID, NULL);
-		ck_assert_ptr_ne(ptr, (void *) -1);
-		ck_assert(!private(ptr, 4));
-		shmdt(ptr);
-	}
-	/* The program itself is a file. */
-	ptr = (char *) ((uintptr_t) setup & ~(page - 1));
-	ck_assert(!private(ptr, 1));
+START_TEST(test_program)
+{
+	ck_assert(!private((void *) ((uintptr_t) setup & ~(page - 1)), 1));
 }
 END_TEST
 
@@ -271,7 +243,8 @@ Suite *vm_suite(void)
 
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, test_private);
-	tcase_add_test(tcase, test_shared);
+	tcase_add_loop_test(tcase, test_shared, 0, MON_KINDS);
+	tcase_add_test(tcase, test_program);
 	tcase_add_test(tcase, test_unsaid);
 	tcase_add_test(tcase, test_second_file);
 	tcase_add_test(tcase, test_mixed);
