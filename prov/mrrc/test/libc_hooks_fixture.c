@@ -112,6 +112,14 @@ void hooks_watch(char *ptr, size_t pages)
 			 0);
 }
 
+char *hooks_map(void)
+{
+	char *ptr = mon_map(4);
+
+	hooks_watch(ptr, 4);
+	return ptr;
+}
+
 void expect_hook(void)
 {
 	ck_assert_uint_eq(atomic_load(&watcher.told), 1);

@@ -45,6 +45,7 @@ void do_shmat(char *ptr); /* makes no event: nothing but the hook tells */
 
 /* From now on the watcher knows of the range, and of nothing else. */
 void hooks_watch(char *ptr, size_t pages);
+char *hooks_map(void); /* four pages, and the watcher knows of them */
 
 /* By a hook: in this thread, and the kernel had nothing left to report. */
 void expect_hook(void);

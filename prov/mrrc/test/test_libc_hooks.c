@@ -85,13 +85,11 @@ START_TEST(test_raw)
 	char *ptr;
 
 	need_hooks();
-	ptr = mon_map(4);
-	hooks_watch(ptr, 4);
+	ptr = hooks_map();
 	ck_assert_int_eq(raw(SYS_munmap, (long) ptr, 4 * mon_page, 0), 0);
 	expect_kernel();
 	/* Watched again after the announcement. */
-	ptr = mon_map(4);
-	hooks_watch(ptr, 4);
+	ptr = hooks_map();
 	madvise(ptr, 2 * mon_page, MADV_DONTNEED);
 	expect_hook();
 	hooks_watch(ptr, 4);
@@ -111,8 +109,7 @@ START_TEST(test_raw_fork)
 	long pid;
 
 	need_hooks();
-	ptr = mon_map(4);
-	hooks_watch(ptr, 4);
+	ptr = hooks_map();
 	/* A raw call, past libc: the child has no fork handlers. */
 	pid = raw(SYS_clone, SIGCHLD, 0, 0);
 	if (!pid) {
@@ -133,8 +130,7 @@ START_TEST(test_vfork)
 	char *ptr;
 
 	need_hooks();
-	ptr = mon_map(4);
-	hooks_watch(ptr, 4);
+	ptr = hooks_map();
 	pid = vfork();
 	if (!pid) {
 		munmap(ptr, 4 * mon_page);
@@ -158,8 +154,7 @@ static int in_child(char *ptr)
 	hooks_setup();
 	if (!hooked)
 		return 1;
-	ptr = mon_map(4);
-	hooks_watch(ptr, 4);
+	ptr = hooks_map();
 	munmap(ptr, 4 * mon_page);
 	if (atomic_load(&watcher.told) != 1 || !atomic_load(&watcher.here))
 		return 2;
@@ -173,8 +168,7 @@ START_TEST(test_fork)
 	char *ptr;
 
 	need_hooks();
-	ptr = mon_map(4);
-	hooks_watch(ptr, 4);
+	ptr = hooks_map();
 	expect_child(in_child(ptr));
 	munmap(ptr, 4 * mon_page);
 	expect_hook();
@@ -250,8 +244,7 @@ START_TEST(test_overwritten)
 	poke(word, foreign);
 	mrrc_libc_hooks_state(&state);
 	ck_assert_uint_eq(state.lost, 1);
-	ptr = mon_map(4);
-	hooks_watch(ptr, 4);
+	ptr = hooks_map();
 	ck_assert_int_eq(munmap(ptr, 4 * mon_page), 0);
 	expect_kernel();
 	/* Not ours to take away, and not ours to patch. */

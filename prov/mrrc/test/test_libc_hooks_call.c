@@ -98,8 +98,7 @@ START_TEST(test_announced)
 	char *ptr;
 
 	need_hooks();
-	ptr = mon_map(4);
-	hooks_watch(ptr, 4);
+	ptr = hooks_map();
 	announced[_i](ptr);
 	expect_hook();
 	munmap(ptr, 4 * mon_page);
@@ -138,8 +137,7 @@ START_TEST(test_silent_busy)
 	char *ptr;
 
 	need_hooks();
-	ptr = mon_map(4);
-	hooks_watch(ptr, 4);
+	ptr = hooks_map();
 	mon_hold();
 	fault_at(FAULT_LOCK, mon_let_go);
 	silent[_i](ptr);
@@ -305,8 +303,7 @@ START_TEST(test_harmless)
 	char *ptr;
 
 	need_hooks();
-	ptr = mon_map(4);
-	hooks_watch(ptr, 4);
+	ptr = hooks_map();
 	madvise(ptr, 4 * mon_page, MADV_WILLNEED);
 	ck_assert_int_eq(munmap(ptr + 1, mon_page), -1);
 	ck_assert_int_eq(errno, EINVAL);

@@ -54,8 +54,7 @@ START_TEST(test_undisturbed)
 	ck_assert_int_eq(sigaction(SIGUSR1, &act, &old), 0);
 	plain_notify = watcher.sub.notify;
 	handled = handled_inside = 0;
-	ptr = mon_map(4);
-	hooks_watch(ptr, 4);
+	ptr = hooks_map();
 	watcher.sub.notify = disturb;
 	errno = 0;
 	ret = munmap(ptr, 4 * mon_page);
@@ -110,8 +109,7 @@ START_TEST(test_failed)
 	char *ptr;
 
 	need_hooks();
-	ptr = mon_map(4);
-	hooks_watch(ptr, 4);
+	ptr = hooks_map();
 	mrrc_mon_fail(mon, "for a test");
 	watcher.range = (struct mrrc_range){ (uintptr_t) ptr,
 					     (uintptr_t) ptr + 4 * mon_page };

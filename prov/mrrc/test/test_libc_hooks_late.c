@@ -47,8 +47,7 @@ static bool find_late(void *arg, uintptr_t start, uintptr_t end,
 START_TEST(test_late)
 {
 	need_hooks();
-	late = mon_map(4);
-	hooks_watch(late, 4);
+	late = hooks_map();
 	ck_assert_int_eq(mrrc_libc_hooks_add(find_late, &late, NULL), 0);
 	lates[_i](late);
 	mrrc_libc_hooks_remove(&late);

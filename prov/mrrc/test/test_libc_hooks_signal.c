@@ -72,8 +72,7 @@ START_TEST(test_signal_inside)
 	on(_i & 2 ? on_raw : on_munmap);
 	other = mon_map(1);
 	ck_assert_int_eq(mon_watch(other, 1), 0);
-	target = mon_map(4);
-	hooks_watch(target, 4);
+	target = hooks_map();
 	mrrc_lock_acquire(lock);
 	ck_assert_int_eq(pthread_create(&thread, NULL, unmap_other, other), 0);
 	pthread_join(thread, NULL);
@@ -100,8 +99,7 @@ START_TEST(test_inside)
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
 	pthread_mutex_init(mutex, &attr);
-	target = mon_map(4);
-	hooks_watch(target, 4);
+	target = hooks_map();
 	mrrc_lock_acquire(&watcher.lock);
 	munmap(target, 4 * mon_page);
 	told = atomic_load(&watcher.told);
@@ -115,8 +113,7 @@ START_TEST(test_signal_outside)
 {
 	need_hooks();
 	on(_i ? on_jump : on_munmap);
-	target = mon_map(4);
-	hooks_watch(target, 4);
+	target = hooks_map();
 	if (!sigsetjmp(away, 1))
 		raise(SIGUSR1);
 	expect_hook();

@@ -70,8 +70,7 @@ END_TEST
 /* After an event was read, seq is odd until the event is handled. */
 START_TEST(test_odd_before_read)
 {
-	fake_mon_raise(fake, base, base + mon_page, MRRC_MON_UNMAP);
-	mrrc_mon_drain(fake);
+	handle_event(fake);
 	ck_assert_uint_eq(mon_probe.count, 1);
 	ck_assert_uint_eq(fake_mon_of(fake)->early, 0);
 }
@@ -79,14 +78,24 @@ END_TEST
 
 static uint64_t token;
 
+static void watch(void)
+{
+	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &token), 0);
+}
+
+static bool sees(void)
+{
+	return mrrc_mon_sees(fake, base, mon_page, token);
+}
+
 /* What changed while it was looked at is not remembered as seen. */
 START_TEST(test_seen_meanwhile)
 {
-	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &token), 0);
+	watch();
 	fake_mon_of(fake)->in_sees = handle_event;
-	ck_assert(mrrc_mon_sees(fake, base, mon_page, token));
+	ck_assert(sees());
 	fake_mon_of(fake)->blind = true;
-	ck_assert(!mrrc_mon_sees(fake, base, mon_page, token));
+	ck_assert(!sees());
 }
 END_TEST
 
@@ -95,26 +104,24 @@ START_TEST(test_seen_by_watching)
 {
 	fake_mon_of(fake)->blind = true;
 	fake_mon_of(fake)->knows = true;
-	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &token), 0);
-	ck_assert(mrrc_mon_sees(fake, base, mon_page, token));
-	fake_mon_raise(fake, base, base + mon_page, MRRC_MON_UNMAP);
-	mrrc_mon_drain(fake);
-	ck_assert(!mrrc_mon_sees(fake, base, mon_page, token));
+	watch();
+	ck_assert(sees());
+	handle_event(fake);
+	ck_assert(!sees());
 	fake_mon_of(fake)->knows = false;
-	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &token), 0);
-	ck_assert(!mrrc_mon_sees(fake, base, mon_page, token));
+	watch();
+	ck_assert(!sees());
 }
 END_TEST
 
 /* Nor if the range was not watched when the pages were looked at. */
 START_TEST(test_seen_unwatched)
 {
-	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &token), 0);
-	fake_mon_raise(fake, base, base + mon_page, MRRC_MON_UNMAP);
-	mrrc_mon_drain(fake);
-	ck_assert(mrrc_mon_sees(fake, base, mon_page, token));
+	watch();
+	handle_event(fake);
+	ck_assert(sees());
 	fake_mon_of(fake)->blind = true;
-	ck_assert(!mrrc_mon_sees(fake, base, mon_page, token));
+	ck_assert(!sees());
 }
 END_TEST
 
@@ -124,12 +131,11 @@ START_TEST(test_seen_too_early)
 	uint64_t early;
 
 	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &early), 0);
-	fake_mon_raise(fake, base, base + mon_page, MRRC_MON_UNMAP);
-	mrrc_mon_drain(fake);
-	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &token), 0);
+	handle_event(fake);
+	watch();
 	ck_assert(mrrc_mon_sees(fake, base, mon_page, early));
 	fake_mon_of(fake)->blind = true;
-	ck_assert(!mrrc_mon_sees(fake, base, mon_page, token));
+	ck_assert(!sees());
 }
 END_TEST
 
@@ -138,14 +144,14 @@ START_TEST(test_watched_before)
 {
 	struct fake_mon *state = fake_mon_of(fake);
 
-	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &token), 0);
-	ck_assert(mrrc_mon_sees(fake, base, mon_page, token));
+	watch();
+	ck_assert(sees());
 	mrrc_mon_unwatch(fake, base, mon_page);
-	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &token), 0);
+	watch();
 	ck_assert_uint_eq(state->watches, 1);
 	mrrc_mon_unwatch(fake, base, mon_page);
 	mrrc_mon_unwatch_idle(fake);
-	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &token), 0);
+	watch();
 	ck_assert_uint_eq(state->watches, 2);
 }
 END_TEST
@@ -186,7 +192,7 @@ START_TEST(test_watch_limit)
 {
 	struct fake_mon *state = fake_mon_of(fake);
 
-	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &token), 0);
+	watch();
 	mrrc_mon_unwatch(fake, base, mon_page);
 	state->watches = 0;
 	state->watch_rc = -ENOMEM;
