@@ -81,40 +81,29 @@ END_TEST
 
 /* ---- several, and what else is there ---- */
 
-START_TEST(test_syscall_clobbers)
+static const struct {
+	struct elf_one code; /* with the second number */
+	long first;
+} twos[] = {
+	/* mov $202, %ecx, which the first clobbers; xor %eax, %eax */
+	{ ELF_ONE(0, ANY, 0xb9, 0xca, 0, 0, 0, 0x31, 0xc0, CALL, 0x89, 0xc8,
+		  CALL, 0xc3),
+	  0 },
+	/* the second passes what the first has answered */
+	{ ELF_ONE(0, ANY, MOV_9, CALL, CALL, 0xc3), 9 },
+	/* int $0x80; sysenter */
+	{ ELF_ONE(0, ANY, MOV_9, 0xcd, 0x80, MOV_9, 0x0f, 0x34, 0xc3), ANY },
+};
+
+START_TEST(test_two)
 {
-	/* mov $202, %ecx; xor %eax, %eax; syscall; mov %ecx, %eax; syscall */
-	elf_code(&elf, 0x100, 0xb9, 0xca, 0, 0, 0, 0x31, 0xc0, 0x0f, 0x05, 0x89,
-		 0xc8, 0x0f, 0x05, 0xc3);
+	elf_put(&elf, 0x100, twos[_i].code.code, twos[_i].code.len);
+	elf_function(&elf, 0x100, twos[_i].code.len, false);
 	elf_look(&elf);
 	ck_assert_int_eq(elf.ret, 0);
 	ck_assert_uint_eq(elf.sites, 2);
-	ck_assert_int_eq(elf.site[0].number, 0);
-	ck_assert_int_eq(elf.site[1].number, ANY);
-}
-END_TEST
-
-/* The second of two, whose number is what the first has answered. */
-START_TEST(test_result)
-{
-	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0x0f, 0x05, 0xc3);
-	elf_look(&elf);
-	ck_assert_uint_eq(elf.sites, 2);
-	ck_assert_int_eq(elf.site[0].number, 9);
-	ck_assert_int_eq(elf.site[1].number, ANY);
-}
-END_TEST
-
-START_TEST(test_32_bit)
-{
-	/* mov $9, %eax; int $0x80; mov $9, %eax; sysenter */
-	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0xcd, 0x80, 0xb8, 9, 0, 0, 0,
-		 0x0f, 0x34, 0xc3);
-	elf_look(&elf);
-	ck_assert_int_eq(elf.ret, 0);
-	ck_assert_uint_eq(elf.sites, 2);
-	ck_assert_int_eq(elf.site[0].number, ANY);
-	ck_assert_int_eq(elf.site[1].number, ANY);
+	ck_assert_int_eq(elf.site[0].number, twos[_i].first);
+	ck_assert_int_eq(elf.site[1].number, twos[_i].code.number);
 	ck_assert_uint_eq(elf.counts.instructions, 2);
 }
 END_TEST
@@ -266,9 +255,7 @@ Suite *code_number_suite(void)
 #ifdef HAVE_ZYDIS
 	add_each(tcase, test_one, ones);
 	tcase_add_test(tcase, test_inside);
-	tcase_add_test(tcase, test_syscall_clobbers);
-	tcase_add_test(tcase, test_result);
-	tcase_add_test(tcase, test_32_bit);
+	add_each(tcase, test_two, twos);
 	tcase_add_test(tcase, test_many_numbers);
 	tcase_add_test(tcase, test_two_paths);
 	tcase_add_test(tcase, test_no_return);
