@@ -14,6 +14,7 @@
 #include <sys/shm.h>
 #include <unistd.h>
 
+#include "fault.h"
 #include "sys/vm.h"
 
 size_t mon_page;
@@ -165,6 +166,26 @@ void *mon_churn(void *arg)
 		free(malloc(300 * 1024)); /* its own mappings */
 	}
 	return NULL;
+}
+
+void mon_reopen(bool hook)
+{
+	const unsigned fds = fault_fds();
+	atomic_bool stop = false;
+	struct mrrc_mon *again;
+	pthread_t thread;
+	int i;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, mon_churn, &stop), 0);
+	for (i = 0; i < 50; i++) {
+		ck_assert_int_eq(
+			mrrc_mon_open_ops(&mrrc_mon_uffd_ops, NULL, &again), 0);
+		ck_assert(!hook || !mrrc_mon_hook(again, NULL));
+		mrrc_mon_close(again);
+	}
+	atomic_store(&stop, true);
+	pthread_join(thread, NULL);
+	ck_assert(comes(fault_fds() == fds));
 }
 
 bool mon_even(void)

@@ -57,6 +57,9 @@ bool mon_told(void *ptr, size_t pages);
 /* Maps, watches and unmaps until *(atomic_bool *)arg. A thread's function. */
 void *mon_churn(void *arg);
 
+/* Meanwhile other monitors come and go, hooked or not, and leave nothing. */
+void mon_reopen(bool hook);
+
 /* No event waits to be handled: not yet, perhaps, where one has been told. */
 bool mon_even(void);
 

@@ -262,24 +262,8 @@ END_TEST
 /* Monitors come and go while others unmap. */
 START_TEST(test_reopen)
 {
-	atomic_bool stop = false;
-	struct mrrc_mon *again;
-	pthread_t thread;
-	unsigned fds;
-	int i;
-
 	need_hooks();
-	fds = fault_fds();
-	ck_assert_int_eq(pthread_create(&thread, NULL, mon_churn, &stop), 0);
-	for (i = 0; i < 100; i++) {
-		ck_assert_int_eq(
-			mrrc_mon_open_ops(&mrrc_mon_uffd_ops, NULL, &again), 0);
-		ck_assert_int_eq(mrrc_mon_hook(again, NULL), 0);
-		mrrc_mon_close(again);
-	}
-	atomic_store(&stop, true);
-	pthread_join(thread, NULL);
-	ck_assert(comes(fault_fds() == fds));
+	mon_reopen(true);
 }
 END_TEST
 

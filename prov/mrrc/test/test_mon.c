@@ -203,26 +203,11 @@ START_TEST(test_open_fails)
 }
 END_TEST
 
+/* Opening and closing others, while memory is in motion. */
 START_TEST(test_reopen)
 {
-	atomic_bool stop = false;
-	struct mrrc_mon *again;
-	unsigned fds;
-	pthread_t thread;
-	int i;
-
 	need_uffd();
-	fds = fault_fds();
-	/* Opening and closing others, while memory is in motion. */
-	ck_assert_int_eq(pthread_create(&thread, NULL, mon_churn, &stop), 0);
-	for (i = 0; i < 50; i++) {
-		ck_assert_int_eq(
-			mrrc_mon_open_ops(&mrrc_mon_uffd_ops, NULL, &again), 0);
-		mrrc_mon_close(again);
-	}
-	atomic_store(&stop, true);
-	pthread_join(thread, NULL);
-	ck_assert(comes(fault_fds() == fds));
+	mon_reopen(false);
 }
 END_TEST
 
