@@ -275,7 +275,7 @@ START_TEST(test_running)
 	size_t i;
 	int n;
 
-	for (n = 0; n < 5; n++) {
+	for (n = 0; n < 3; n++) {
 		mrrc_mon_set_probe(mon, MRRC_PROBE_ALWAYS);
 		loaded = load("raw_site");
 		atomic_store(&stop, false);
