@@ -57,13 +57,30 @@ static int set_timer(int fd, int flags, const struct itimerspec *at,
 	return syscall(SYS_timerfd_settime, fd, flags, at, before);
 }
 
-/* Ends at this time of the test's clock. */
+/* Ends at this time of the test's clock: while it stands, now or never. */
 static int set_end(int fd, int64_t end, struct itimerspec *before)
 {
-	struct itimerspec at = { .it_value = timespec_of(end -
-							 atomic_load(&ahead)) };
+	const int64_t at = atomic_load(&stopped);
+	struct itimerspec timer = { 0 };
 
-	return set_timer(fd, TFD_TIMER_ABSTIME, &at, before);
+	if (!at)
+		timer.it_value = timespec_of(end - atomic_load(&ahead));
+	else if (end <= at)
+		timer.it_value.tv_nsec = 1;
+	return set_timer(fd, TFD_TIMER_ABSTIME, &timer, before);
+}
+
+/* Those that were closed, too: no harm is done. */
+static void set_ends(void)
+{
+	int64_t end;
+	int fd;
+
+	for (fd = 0; fd < FDS; fd++) {
+		end = atomic_load(&ends[fd]);
+		if (end)
+			set_end(fd, end, NULL);
+	}
 }
 
 EXPORTED int timerfd_settime(int fd, int flags, const struct itimerspec *at,
@@ -79,16 +96,13 @@ EXPORTED int timerfd_settime(int fd, int flags, const struct itimerspec *at,
 
 void clock_advance(uint64_t ms)
 {
-	int64_t end;
-	int fd;
+	const int64_t ns = (int64_t) ms * 1000000;
 
-	atomic_fetch_add(&ahead, (int64_t) ms * 1000000);
-	for (fd = 0; fd < FDS; fd++) {
-		end = atomic_load(&ends[fd]);
-		/* of a timer that was closed: no harm is done */
-		if (end)
-			set_end(fd, end, NULL);
-	}
+	if (atomic_load(&stopped))
+		atomic_fetch_add(&stopped, ns);
+	else
+		atomic_fetch_add(&ahead, ns);
+	set_ends();
 }
 
 void clock_stop(bool stop)
@@ -98,6 +112,7 @@ void clock_stop(bool stop)
 	if (at)
 		atomic_store(&ahead, at - kernel_ns());
 	atomic_store(&stopped, stop ? now_ns() : 0);
+	set_ends();
 }
 
 void clock_step(uint64_t us)
