@@ -361,6 +361,16 @@ void ft_verify_pair(struct ft_ep *from, void *sbuf, void *rbuf, size_t len,
 		    uint64_t seed);
 size_t ft_iov_limit(struct ft_ep *ep);
 
+/* ---- ft_thread.c: other threads --------------------------------------- */
+
+/*
+ * Until all other threads sleep, and go on sleeping for a moment: those that the
+ * test has started wait for what it does next, and the provider's have read the
+ * code of libraries, which takes memory and time. A thread that lacks a
+ * processor does not sleep.
+ */
+void ft_wait_quiet(void);
+
 /* ---- ft_proc.c: the other side in a process of its own ---------------- */
 
 /* A listener's or endpoint's name, as text of FT_HEX_MAX bytes, */

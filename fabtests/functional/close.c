@@ -166,8 +166,10 @@ static void bounded(struct ft_pair *pair, struct fid_mr *mr)
 	for (i = 0; i < n; i++) {
 		ft_stage("close %u", i);
 		close_pending(pair, mr, i % 2, i % 3);
-		if (i == n / 4)
+		if (i == n / 4) {
+			ft_wait_quiet();
 			before = ft_rss();
+		}
 	}
 	after = ft_rss();
 	ft_log("memory: %zu KiB, then %zu", before / 1024, after / 1024);

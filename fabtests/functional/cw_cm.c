@@ -463,7 +463,7 @@ static void asleep(void)
 	listen_at(&s, true, name, &len);
 	raw_open_fabric(&c, ft_opts.prov, name, len);
 	FT_CHECK(!pthread_create(&thread, NULL, sleep_main, &c), "thread");
-	usleep(100000);
+	ft_wait_quiet();
 	raw_open_ep(&c, c.info, true);
 	FT_CALL(fi_connect(c.ep, c.info->dest_addr, NULL, 0));
 	raw_wait_event(&s, NULL, FI_CONNREQ, &event);

@@ -210,9 +210,9 @@ static void asleep(enum fi_wait_obj obj)
 	open_cq(obj);
 	open_ep(0);
 	FT_CHECK(!pthread_create(&thread, NULL, sleep_main, NULL), "thread");
-	usleep(100000);
+	ft_wait_quiet();
 	FT_CALL(fi_cw_enable(&ep[0]->fid, 0));
-	usleep(100000);
+	ft_wait_quiet();
 	FT_CALL(fi_cq_signal(cq));
 	pthread_join(thread, NULL);
 	FT_CALL(fi_close(&ep[0]->fid));

@@ -151,6 +151,7 @@ static void reconnects(struct ft_pair *pair)
 		if (i == n / 4) {
 			/* then the control endpoints have met, too */
 			works(pair, i);
+			ft_wait_quiet();
 			fds = ft_fd_count();
 			rss = ft_rss();
 		}

@@ -181,6 +181,7 @@ static void reopens(void)
 			wait_err(1, FT_RX, in + 3 * LEN, FI_ECONNABORTED);
 		close_all();
 		if (i == n / 3) {
+			ft_wait_quiet();
 			fds = ft_fd_count();
 			rss = ft_rss();
 		}

@@ -8,7 +8,6 @@
 
 #include <malloc.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #define DOMAINS 32
 #define MOST	(64 << 10)    /* bytes of a domain */
@@ -70,23 +69,6 @@ static bool malloc_maps(void)
 	return maps;
 }
 
-/*
- * A thread copies and examines code for a while: wait until that has ended, or
- * is slow.
- */
-static void settle(void)
-{
-	unsigned same = 0, tries;
-	size_t now, last = 0;
-
-	for (tries = 0; same < 5 && tries < 100; tries++) {
-		usleep(100000);
-		now = ft_rss();
-		same = now == last ? same + 1 : 0;
-		last = now;
-	}
-}
-
 int main(int argc, char **argv)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -101,7 +83,7 @@ int main(int argc, char **argv)
 	/* the first domain makes the process's threads and measurements */
 	maps = malloc_maps();
 	open_one(DOMAINS);
-	settle();
+	ft_wait_quiet();
 	/* the drivers of verbs do it themselves */
 	FT_CHECK(strstr(info->fabric_attr->prov_name, "verbs") ||
 			 malloc_maps() == maps,

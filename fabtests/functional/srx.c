@@ -199,7 +199,7 @@ static void asleep(bool cancel_it)
 	ft_pair_open(&pair, &attr);
 	in = ft_map(NULL, SLOTS * LEN);
 	FT_CALL(pthread_create(&thread, NULL, sleep_in_sread, NULL));
-	usleep(100000);
+	ft_wait_quiet();
 	for (i = 0; i < 3; i++) {
 		FT_CALL(fi_srx_context(pair.dom[0].domain,
 				       pair.dom[0].info->rx_attr, &srx, NULL));

@@ -292,13 +292,15 @@ static void churn(struct ft_pair *pair, char *other, unsigned rounds)
 /* Used memory is mapped and unmapped for long, without a call of ours. */
 static void silent(struct ft_pair *pair, char *other, unsigned rounds)
 {
-	const uint64_t begin = ft_now_us();
 	char *p = ft_map(NULL, 8 * LEN), *block;
+	uint64_t begin;
 	size_t before = 0, after;
 	unsigned i;
 
 	ft_stage("silent");
 	use(pair, p, 8 * LEN, other);
+	ft_wait_quiet();
+	begin = ft_now_us();
 	for (i = 0; ft_round(i, rounds, begin); i++) {
 		if (i % 2)
 			ft_map(p + i % 8 * LEN, LEN);
