@@ -6,6 +6,8 @@
 
 #include <limits.h>
 
+#define SOON 15 /* posts */
+
 /* Neither side makes calls to progress what it has posted. */
 void automatic(void)
 {
@@ -111,11 +113,12 @@ void automatic_posts(void)
 	if (fi_cw_feature(&pair.c.ep->fid, "auto_progress") != 1)
 		return;
 	ft_stage("automatic progress beside posts");
-	for (i = 0; i < 10; i++) {
+	/* on a loaded machine the provider's thread may take longer */
+	for (i = 0; i < 10 || (best >= SOON && i < 500); i++) {
 		cnt = posts();
 		if (cnt < best)
 			best = cnt;
 	}
 	/* if posts counted as progress, only a pause would let it continue */
-	FT_CHECK(best < 15 || !ft_core("tcp"), "%u posts at best", best);
+	FT_CHECK(best < SOON || !ft_core("tcp"), "%u posts at best", best);
 }

@@ -18,6 +18,9 @@
 
 #define CROWD	(34 * 16) /* in more groups than a call could poll */
 #define SIGNALS 20000U
+#define LONG_US 350000 /* a sleep that no event ends takes half a second */
+
+#define EXPORTED __attribute__((visibility("default")))
 
 struct ft_pair pair;
 char *out, *in;
@@ -67,30 +70,32 @@ static void *target_main(void *arg)
 	return NULL;
 }
 
-/* Returns the microseconds of a write */
-static uint64_t both_sleep(const char *what)
+/* How many of the writes took long? */
+static unsigned both_sleep(const char *what)
 {
-	const uint64_t begin = ft_now_us();
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
+	unsigned i, slow = 0;
 	pthread_t target;
-	unsigned i;
+	uint64_t begin;
 
 	ft_stage("%s", what);
 	rounds = ft_iters(200);
 	FT_CHECK(!pthread_create(&target, NULL, target_main, NULL), "thread");
 	for (i = 0; i < rounds; i++) {
+		begin = ft_now_us();
 		ft_fill(out, LEN, i);
 		if (!(i % 2))
 			usleep(ft_rand() % 3000);
 		FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, pair.c.to, i,
 				  out));
 		sleep_for(&pair.c, FT_TX, wait_fd[0], out);
+		slow += ft_now_us() - begin > LONG_US;
 	}
 	pthread_join(target, NULL);
 	FT_CALL(fi_cw_stats_read(pair.c.ep, &st));
 	ft_log("%s: %" PRIu64 " at once, %" PRIu64 " held", what, st.immediate,
 	       st.held);
-	return (ft_now_us() - begin) / rounds;
+	return slow;
 }
 
 static void *signal_main(void *arg)
@@ -101,6 +106,27 @@ static void *signal_main(void *arg)
 }
 
 static atomic_uint sreads; /* of fi_cq_sread() */
+static atomic_uint sent;   /* signals */
+static atomic_uint lost;   /* sleeps that a signal did not end */
+static _Thread_local bool reads;
+
+/*
+ * In place of libc's, for the provider, too. After a sleep that no event has
+ * ended, there is one if a signal was sent.
+ */
+EXPORTED int poll(struct pollfd *fds, nfds_t cnt, int timeout)
+{
+	const struct timespec time = { timeout / 1000,
+				       timeout % 1000 * 1000000 };
+	const struct timespec none = { 0 };
+	const int ret = ppoll(fds, cnt, timeout < 0 ? NULL : &time, NULL);
+
+	if (reads && !ret && timeout > 1 &&
+	    atomic_load(&sent) == atomic_load(&sreads) &&
+	    !ppoll(fds, cnt, &none, NULL))
+		atomic_fetch_add(&lost, 1);
+	return ret;
+}
 
 static void *signals_main(void *arg)
 {
@@ -115,19 +141,8 @@ static void *signals_main(void *arg)
 		for (i = ft_rand() % 20000; i; i--)
 			atomic_load(&sreads);
 		FT_CALL(fi_cq_signal(arg));
+		atomic_store(&sent, round);
 	}
-}
-
-static atomic_uint ticks; /* of a clock that stands still if all do */
-static atomic_bool ticking;
-
-static void *ticks_main(void *arg)
-{
-	while (atomic_load(&ticking)) {
-		usleep(10000);
-		atomic_fetch_add(&ticks, 1);
-	}
-	return NULL;
 }
 
 /* Signals end a wait at once, whenever they come. */
@@ -135,29 +150,26 @@ static void signals(void)
 {
 	struct fi_cq_data_entry entry;
 	const uint64_t start = ft_now_us();
-	unsigned round, begin, late = 0;
-	pthread_t thread, clock;
+	pthread_t thread;
+	unsigned round;
 	ssize_t ret;
 
 	ft_stage("signals");
 	atomic_store(&sreads, 0);
-	atomic_store(&ticking, true);
-	FT_CHECK(!pthread_create(&thread, NULL, signals_main,
-				 pair.c.cq[FT_TX]) &&
-			 !pthread_create(&clock, NULL, ticks_main, NULL),
+	atomic_store(&sent, 0);
+	FT_CHECK(!pthread_create(&thread, NULL, signals_main, pair.c.cq[FT_TX]),
 		 "thread");
+	reads = true;
 	for (round = 0; ft_round(round, ft_races(SIGNALS), start); round++) {
-		begin = atomic_load(&ticks);
 		atomic_store(&sreads, round + 1);
 		ret = fi_cq_sread(pair.c.cq[FT_TX], &entry, 1, NULL, 60000);
 		FT_CHECK(ret == -FI_EAGAIN, "signal: %zd", ret);
-		late += atomic_load(&ticks) - begin > 35;
 	}
+	reads = false;
 	atomic_store(&sreads, UINT_MAX);
 	pthread_join(thread, NULL);
-	atomic_store(&ticking, false);
-	pthread_join(clock, NULL);
-	FT_CHECK(late < 2, "%u of %u signals late", late, round);
+	FT_CHECK(!atomic_load(&lost), "%u of %u signals lost",
+		 atomic_load(&lost), round);
 }
 
 /* Neither too long nor too short, and fi_cq_signal() ends it. */
@@ -326,7 +338,7 @@ static void crowd_open(void)
 static void crowded(enum fi_wait_obj obj, enum fi_progress progress)
 {
 	struct ft_attr attr = FT_ATTR;
-	uint64_t alone, took;
+	unsigned slow;
 	int i, k;
 
 	ft_stage("many endpoints");
@@ -335,12 +347,10 @@ static void crowded(enum fi_wait_obj obj, enum fi_progress progress)
 	attr.cw = attr.cw_pep = true;
 	ft_pair_open(&pair, &attr);
 	wait_fd[0] = wait_fd[1] = -1;
-	alone = both_sleep("fi_cq_sread, two endpoints");
 	crowd_open();
-	took = both_sleep("fi_cq_sread, many endpoints");
-	/* half a second each, once */
-	FT_CHECK(took < alone + 350000, "%" PRIu64 " us for each, not %" PRIu64,
-		 took, alone);
+	slow = both_sleep("fi_cq_sread, many endpoints");
+	/* on a loaded machine some are */
+	FT_CHECK(slow <= rounds * 3 / 4, "%u of %u were slow", slow, rounds);
 	if (progress != FI_PROGRESS_MANUAL)
 		automatic();
 	for (k = 0; k < 2; k++) {
