@@ -198,7 +198,7 @@ static void pending(void)
 static void accepts_not(void)
 {
 	struct ft_attr attr = FT_ATTR;
-	uint64_t end = ft_limit_us() + 5000000;
+	uint64_t end = ft_deadline();
 
 	ft_stage("the control connection is not accepted");
 	attr.cw = attr.cw_pep = true;

@@ -29,7 +29,8 @@ static unsigned long break_ms(void)
 	FILE *file = fopen("/proc/sys/fs/lease-break-time", "re");
 	unsigned long seconds;
 
-	FT_CHECK(file && fscanf(file, "%lu", &seconds) == 1, "lease-break-time");
+	FT_CHECK(file && fscanf(file, "%lu", &seconds) == 1,
+		 "lease-break-time");
 	fclose(file);
 	return seconds * 1000;
 }

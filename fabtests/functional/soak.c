@@ -225,8 +225,11 @@ static void *work(void *arg)
 	struct buf *from, *to;
 	unsigned i;
 
-	for (i = 0; i < bufs; i++)
+	for (i = 0; i < bufs; i++) {
 		buf_new(&w->buf[i]);
+		/* resident, however slow the machine: then less and less are */
+		memset(w->buf[i].p, 1, w->buf[i].len);
+	}
 	pthread_barrier_wait(&begun);
 	while (!atomic_load(&ended)) {
 		buf_new(&w->buf[ft_rand() % bufs]);
