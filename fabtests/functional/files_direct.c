@@ -136,10 +136,10 @@ static void past_the_cache(void)
 
 static void overwrite(size_t offset, size_t len)
 {
-	const uint64_t start = ft_now_us();
+	const uint64_t start = ft_limit_us();
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 
-	FT_CHECK(fd >= 0 && ft_now_us() - start < 20000000, "a writer waits");
+	FT_CHECK(fd >= 0 && ft_limit_us() - start < 20000000, "a writer waits");
 	ft_fill(shadow + offset, len, ft_rand());
 	FT_CHECK(pwrite(fd, shadow + offset, len, (off_t) offset) ==
 			 (ssize_t) len,
