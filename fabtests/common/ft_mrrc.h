@@ -370,6 +370,11 @@ size_t ft_iov_limit(struct ft_ep *ep);
  * processor does not sleep.
  */
 void ft_wait_quiet(void);
+/*
+ * This thread waits for a while, by sleeps() or usleep(3), and all take little
+ * of the processor: in one of several tries, as what is to be done comes first.
+ */
+void ft_check_sleeps(void (*sleeps)(int ms));
 
 /* ---- ft_proc.c: the other side in a process of its own ---------------- */
 

@@ -9,6 +9,10 @@
 #define LOOKS	10 /* in a row */
 #define LOOK_US 10000
 
+#define SLEEP_MS   200
+#define SLEEP_USED 40000 /* us of the processor, at most */
+#define SLEEPS	   20
+
 /* false: it runs, or would if it had a processor */
 static bool asleep(const char *tid)
 {
@@ -52,4 +56,21 @@ void ft_wait_quiet(void)
 		usleep(LOOK_US);
 		looks = others_asleep() ? looks + 1 : 0;
 	}
+}
+
+void ft_check_sleeps(void (*sleeps)(int ms))
+{
+	uint64_t used = UINT64_MAX;
+	unsigned i;
+
+	for (i = 0; i < SLEEPS && used >= SLEEP_USED; i++) {
+		used = ft_cpu_us();
+		if (sleeps)
+			sleeps(SLEEP_MS);
+		else
+			usleep(SLEEP_MS * 1000);
+		used = ft_cpu_us() - used;
+	}
+	FT_CHECK(used < SLEEP_USED, "%" PRIu64 " us of work in %d ms", used,
+		 SLEEP_MS);
 }
