@@ -331,6 +331,7 @@ static void crowd_open(void)
 static void crowded(enum fi_wait_obj obj, enum fi_progress progress)
 {
 	struct ft_attr attr = FT_ATTR;
+	struct ft_comp comp;
 	unsigned slow;
 	int i, k;
 
@@ -340,6 +341,11 @@ static void crowded(enum fi_wait_obj obj, enum fi_progress progress)
 	attr.cw = attr.cw_pep = true;
 	ft_pair_open(&pair, &attr);
 	wait_fd[0] = wait_fd[1] = -1;
+	/* connected below, which has to be done within seconds of the first */
+	FT_CALL(fi_cwtag(pair.s.ep, in, LEN, NULL, pair.s.to, 0, in));
+	FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, pair.c.to, 0, out));
+	ft_wait(&pair.c, FT_TX, &comp);
+	ft_wait(&pair.s, FT_RX, &comp);
 	crowd_open();
 	slow = both_sleep("fi_cq_sread, many endpoints");
 	/* on a loaded machine some are */
