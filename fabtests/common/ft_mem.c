@@ -136,6 +136,19 @@ size_t ft_rss(void)
 	return rss * FT_PAGE;
 }
 
+size_t ft_mappings(void)
+{
+	FILE *file = fopen("/proc/self/maps", "re");
+	size_t n = 0;
+	int c;
+
+	FT_CHECK(file, "/proc/self/maps: %s", strerror(errno));
+	while ((c = getc(file)) != EOF)
+		n += c == '\n';
+	fclose(file);
+	return n;
+}
+
 unsigned ft_fd_count(void)
 {
 	DIR *dir = opendir("/proc/self/fd");

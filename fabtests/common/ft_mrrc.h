@@ -186,6 +186,7 @@ void ft_unmap(void *addr, size_t len);
 bool ft_valgrind(void);
 /* Resident bytes of this process; 0 where that is meaningless. */
 size_t ft_rss(void);
+size_t ft_mappings(void);
 /* Descriptors of this process, and a few more. */
 unsigned ft_fd_count(void);
 
@@ -376,7 +377,15 @@ void ft_wait_quiet(void);
  */
 void ft_check_sleeps(void (*sleeps)(int ms));
 
-/* ---- ft_proc.c: the other side in a process of its own ---------------- */
+/* ---- ft_proc.c: processes of their own --------------------------------- */
+
+/*
+ * In a child, which has libfabric read its environment once more: run(arg), and
+ * then it ends. What it skips is skipped here. Its output goes to the buffer, if
+ * there is one; else to this process's.
+ */
+void ft_in_child(const char *what, void (*run)(const void *arg),
+		 const void *arg, char *output, size_t size);
 
 /* A listener's or endpoint's name, as text of FT_HEX_MAX bytes, */
 void ft_name_hex(struct fid *fid, char *hex);

@@ -1,12 +1,62 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tests of two processes: this program starts itself again, and they exchange
- * names; one process is killed, and the other checks what it sees.
+ * Tests of two processes: a child has the environment that it needs; or this
+ * program starts itself again, and they exchange names; one process is killed,
+ * and the other checks what it sees.
  */
 #include "ft_mrrc.h"
 
 #include <signal.h>
 #include <sys/wait.h>
+
+static void read_output(int fd, char *output, size_t size)
+{
+	size_t len = 0;
+	ssize_t n;
+
+	while (len < size - 1 &&
+	       (n = read(fd, output + len, size - 1 - len)) > 0)
+		len += (size_t) n;
+	output[len] = '\0';
+	close(fd);
+}
+
+void ft_in_child(const char *what, void (*run)(const void *arg),
+		 const void *arg, char *output, size_t size)
+{
+	int fds[2], status;
+	pid_t pid;
+
+	ft_stage("%s", what);
+	FT_CHECK(!output || !pipe(fds), "pipe");
+	fflush(stdout);
+	pid = fork();
+	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		if (output) {
+			dup2(fds[1], STDERR_FILENO);
+			dup2(fds[1], STDOUT_FILENO);
+			close(fds[0]);
+		}
+		run(arg);
+		fflush(stdout);
+		_exit(0);
+	}
+	if (output) {
+		close(fds[1]);
+		read_output(fds[0], output, size);
+	}
+	FT_CHECK(waitpid(pid, &status, 0) == pid, "waitpid: %s",
+		 strerror(errno));
+	if (WIFEXITED(status) && WEXITSTATUS(status) == FT_SKIP_RC) {
+		if (output)
+			fputs(output, stdout);
+		fflush(stdout);
+		_exit(FT_SKIP_RC);
+	}
+	FT_CHECK(WIFEXITED(status) && !WEXITSTATUS(status),
+		 "%s: status 0x%x\n%s", what, status, output ? output : "");
+}
 
 void ft_name_hex(struct fid *fid, char *hex)
 {

@@ -8,7 +8,6 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <sys/wait.h>
 
 /* Asked by LeakSanitizer: what is left at the exit is left on purpose. */
 int __lsan_is_turned_off(void) __attribute__((visibility("default")));
@@ -119,7 +118,7 @@ static void end_closed(void)
 	exit(0);
 }
 
-static const struct {
+static const struct ending {
 	const char *name;
 	void (*end)(void);
 } endings[] = {
@@ -133,26 +132,11 @@ static const struct {
 	{ "everything closed", end_closed },
 };
 
-static void run(unsigned i)
+static void run_ending(const void *arg)
 {
-	int status;
-	pid_t pid;
-
-	ft_stage("%s", endings[i].name);
-	fflush(stdout);
-	pid = fork();
-	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
-	if (!pid) {
-		begin();
-		endings[i].end();
-		_exit(5);
-	}
-	FT_CHECK(waitpid(pid, &status, 0) == pid, "waitpid: %s",
-		 strerror(errno));
-	if (WIFEXITED(status) && WEXITSTATUS(status) == FT_SKIP_RC)
-		_exit(FT_SKIP_RC);
-	FT_CHECK(WIFEXITED(status) && !WEXITSTATUS(status),
-		 "%s: ended with 0x%x", endings[i].name, status);
+	begin();
+	((const struct ending *) arg)->end();
+	_exit(5);
 }
 
 /* ---- threads: their stacks are buffers, and go ---- */
@@ -205,12 +189,15 @@ static void unload(void)
 
 int main(int argc, char **argv)
 {
+	const struct ending *ending;
 	unsigned i, rounds;
 
 	ft_init(argc, argv);
 	rounds = ft_iters(ft_core("verbs") ? 1 : ft_rdm() ? 2 : 3);
-	for (i = 0; i < rounds * sizeof(endings) / sizeof(*endings); i++)
-		run(i % (sizeof(endings) / sizeof(*endings)));
+	for (i = 0; i < rounds * sizeof(endings) / sizeof(*endings); i++) {
+		ending = &endings[i % (sizeof(endings) / sizeof(*endings))];
+		ft_in_child(ending->name, run_ending, ending, NULL, 0);
+	}
 	begin();
 	threads(20 * rounds);
 	unload();

@@ -6,8 +6,6 @@
  */
 #include "info.h"
 
-#include <sys/wait.h>
-
 static char output[65536]; /* of the latest child */
 
 struct fi_info *info_hints(const char *prov)
@@ -506,55 +504,24 @@ static const struct test_case cases[] = {
 	{ "invalidation, nothing registered", invalidate_nothing, NULL },
 };
 
-/* Runs a case; its output ends up in output[]. */
-static void in_child(const struct test_case *c)
+static void run_case(const void *arg)
 {
-	size_t len = 0;
-	int fds[2], status;
-	ssize_t n;
-	pid_t pid;
-
-	ft_stage("%s", c->name);
-	FT_CHECK(!pipe(fds), "pipe");
-	fflush(stdout);
-	pid = fork();
-	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
-	if (!pid) {
-		dup2(fds[1], STDERR_FILENO);
-		dup2(fds[1], STDOUT_FILENO);
-		close(fds[0]);
-		c->run();
-		fflush(stdout);
-		_exit(0);
-	}
-	close(fds[1]);
-	while (len < sizeof(output) - 1 &&
-	       (n = read(fds[0], output + len, sizeof(output) - 1 - len)) > 0)
-		len += (size_t) n;
-	output[len] = '\0';
-	close(fds[0]);
-	waitpid(pid, &status, 0);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == FT_SKIP_RC) {
-		fputs(output, stdout);
-		fflush(stdout);
-		_exit(FT_SKIP_RC);
-	}
-	FT_CHECK(WIFEXITED(status) && !WEXITSTATUS(status),
-		 "%s: status 0x%x\n%s", c->name, status, output);
-	if (c->says)
-		FT_CHECK(strstr(output, c->says), "%s: nothing said of %s\n%s",
-			 c->name, c->says, output);
+	((const struct test_case *) arg)->run();
 }
 
 int main(int argc, char **argv)
 {
-	size_t i;
+	const struct test_case *c;
 
 	ft_init(argc, argv);
 	if (ft_opts.raw)
 		ft_skip("nothing to ask of a raw core");
 	unsetenv("FI_PROVIDER");
-	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		in_child(&cases[i]);
+	for (c = cases; c < cases + sizeof(cases) / sizeof(*cases); c++) {
+		ft_in_child(c->name, run_case, c, output, sizeof(output));
+		FT_CHECK(!c->says || strstr(output, c->says),
+			 "%s: nothing said of %s\n%s", c->name, c->says,
+			 output);
+	}
 	return ft_done();
 }

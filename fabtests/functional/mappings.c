@@ -71,19 +71,6 @@ static char *map_bufs(char *at, size_t pages)
 	return bufs;
 }
 
-static size_t mappings_now(void)
-{
-	FILE *file = fopen("/proc/self/maps", "re");
-	size_t n = 0;
-	int c;
-
-	FT_CHECK(file, "no /proc/self/maps");
-	while ((c = getc(file)) != EOF)
-		n += c == '\n';
-	fclose(file);
-	return n;
-}
-
 static void *nothing(void *arg)
 {
 	return arg;
@@ -169,7 +156,7 @@ static void run_long(struct ft_pair *pair, char *bufs, size_t most)
 		if (i % 500)
 			continue;
 		threads();
-		now = mappings_now();
+		now = ft_mappings();
 		if (now > peak)
 			peak = now;
 		FT_CHECK(now <= most, "%zu mappings, %zu at most", now, most);
@@ -202,7 +189,7 @@ int main(int argc, char **argv)
 	without = map_all(max);
 	unmap_all(without);
 
-	before = mappings_now();
+	before = ft_mappings();
 
 	ft_stage("four domains");
 	fill(pair, bufs, 2);

@@ -13,7 +13,6 @@
 #include "ft_priv.h"
 
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 #define LIMIT (64 * 1024UL)
 #define SMALL (4 * FT_PAGE)
@@ -247,42 +246,25 @@ static void turns(void)
 	ft_pair_close(&pair);
 }
 
+struct part {
+	void (*run)(void);
+	bool restricted;
+};
+
+static void run_part(const void *arg)
+{
+	const struct part *part = arg;
+
+	if (part->restricted)
+		restrict_memory();
+	part->run();
+}
+
 static void in_child(const char *name, void (*run)(void), bool restricted)
 {
-	size_t len = 0;
-	int fds[2], status;
-	ssize_t n;
-	pid_t pid;
+	const struct part part = { run, restricted };
 
-	ft_stage("%s", name);
-	FT_CHECK(!pipe(fds), "pipe");
-	fflush(stdout);
-	pid = fork();
-	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
-	if (!pid) {
-		dup2(fds[1], STDERR_FILENO);
-		dup2(fds[1], STDOUT_FILENO);
-		close(fds[0]);
-		if (restricted)
-			restrict_memory();
-		run();
-		fflush(stdout);
-		_exit(0);
-	}
-	close(fds[1]);
-	while (len < sizeof(output) - 1 &&
-	       (n = read(fds[0], output + len, sizeof(output) - 1 - len)) > 0)
-		len += (size_t) n;
-	output[len] = '\0';
-	close(fds[0]);
-	waitpid(pid, &status, 0);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == FT_SKIP_RC) {
-		fputs(output, stdout);
-		fflush(stdout);
-		_exit(FT_SKIP_RC);
-	}
-	FT_CHECK(WIFEXITED(status) && !WEXITSTATUS(status),
-		 "%s: status 0x%x\n%s", name, status, output);
+	ft_in_child(name, run_part, &part, output, sizeof(output));
 	if (ft_opts.verbose)
 		fputs(output, stdout);
 }

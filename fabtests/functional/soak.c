@@ -45,19 +45,6 @@ static const struct {
 static size_t most[QUARTERS][MEASURES];
 static struct ft_pair pair;
 
-static size_t lines_of(const char *path, const char *with)
-{
-	FILE *file = fopen(path, "re");
-	char line[512];
-	size_t n = 0;
-
-	FT_CHECK(file, "%s: %s", path, strerror(errno));
-	while (fgets(line, sizeof(line), file))
-		n += !strncmp(line, with, strlen(with));
-	fclose(file);
-	return n;
-}
-
 static size_t thread_count(void)
 {
 	FILE *file = fopen("/proc/self/status", "re");
@@ -79,7 +66,7 @@ static void sample(unsigned quarter)
 	unsigned i;
 
 	ft_stats(&pair.dom[1], &st);
-	now[MAPPINGS] = lines_of("/proc/self/maps", "");
+	now[MAPPINGS] = ft_mappings();
 	now[RESIDENT] = ft_rss();
 	now[DESCRIPTORS] = ft_fd_count();
 	now[THREADS] = thread_count();

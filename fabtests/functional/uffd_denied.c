@@ -9,7 +9,6 @@
 #include "ft_priv.h"
 
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #define LEN (8 * FT_PAGE)
 
@@ -135,32 +134,30 @@ static void nothing_kept(void)
 	ft_pair_close(&pair);
 }
 
+struct part {
+	bool deny, drop;
+	void (*run)(void);
+};
+
+static void run_part(const void *arg)
+{
+	const struct part *part = arg;
+
+	if (part->drop)
+		ft_drop_caps();
+	if (part->deny)
+		ft_deny_uffd();
+	if (part->run)
+		part->run();
+	else
+		session(part->deny);
+}
+
 static void in_child(const char *name, bool deny, bool drop, void (*run)(void))
 {
-	int status;
-	pid_t pid;
+	const struct part part = { deny, drop, run };
 
-	ft_stage("%s", name);
-	fflush(stdout);
-	pid = fork();
-	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
-	if (!pid) {
-		if (drop)
-			ft_drop_caps();
-		if (deny)
-			ft_deny_uffd();
-		if (run)
-			run();
-		else
-			session(deny);
-		fflush(stdout);
-		_exit(0);
-	}
-	waitpid(pid, &status, 0);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == FT_SKIP_RC)
-		_exit(FT_SKIP_RC);
-	FT_CHECK(WIFEXITED(status) && !WEXITSTATUS(status), "%s: 0x%x", name,
-		 status);
+	ft_in_child(name, run_part, &part, NULL, 0);
 }
 
 int main(int argc, char **argv)

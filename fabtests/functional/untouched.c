@@ -16,19 +16,6 @@
 #define LEFT_OVER 192 /* what else a process maps meanwhile */
 #define MOST	  (2 * (2 * REGIONS + IDLE) + LEFT_OVER)
 
-static size_t mappings_now(void)
-{
-	FILE *file = fopen("/proc/self/maps", "re");
-	size_t n = 0;
-	int c;
-
-	FT_CHECK(file, "no /proc/self/maps");
-	while ((c = getc(file)) != EOF)
-		n += c == '\n';
-	fclose(file);
-	return n;
-}
-
 /* A mapping of its own: a neighbour that was written to would be merged with it. */
 static char *map_bufs(void)
 {
@@ -70,10 +57,10 @@ int main(int argc, char **argv)
 	out = ft_map(NULL, FT_PAGE);
 	receive(&pair, out, bufs, 0);
 
-	before = mappings_now();
+	before = ft_mappings();
 	for (i = 1; i < BUFS; i++)
 		receive(&pair, out, bufs + i * STEP, i);
-	more = mappings_now() - before;
+	more = ft_mappings() - before;
 	ft_log("%zu more mappings", more);
 	FT_CHECK(more < MOST, "%zu more mappings, at most %d", more, MOST);
 	FT_CHECK(!ft_caches(&pair.dom[0]) || !ft_stats(&pair.dom[0], &st) ||

@@ -11,8 +11,6 @@
 #define FI_AUTH_KEY (1ULL << 57)
 #endif
 
-#include <sys/wait.h>
-
 #define LEN	     (2 * FT_PAGE)
 #define CANARY	     0xa5
 #define BEYOND	     64 /* bytes after an entry that are looked at */
@@ -216,28 +214,28 @@ static void run(void)
 	ft_unmap(buf, LEN);
 }
 
-/* libfabric reads its environment once. */
+struct version {
+	uint32_t version;
+	const char *reg;
+};
+
+static void run_version(const void *arg)
+{
+	const struct version *version = arg;
+
+	ft_fiversion = version->version;
+	setenv("FI_OFI_MRRC_REGISTER", version->reg, 1);
+	run();
+}
+
 static void in_child(uint32_t version, const char *reg)
 {
-	int status;
-	pid_t pid;
+	const struct version v = { version, reg };
+	char what[64];
 
-	fflush(stdout);
-	pid = fork();
-	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
-	if (!pid) {
-		ft_fiversion = version;
-		setenv("FI_OFI_MRRC_REGISTER", reg, 1);
-		run();
-		fflush(stdout);
-		_exit(0);
-	}
-	waitpid(pid, &status, 0);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == FT_SKIP_RC)
-		_exit(FT_SKIP_RC);
-	FT_CHECK(WIFEXITED(status) && !WEXITSTATUS(status),
-		 "API %u.%u, registering %s: status 0x%x", FI_MAJOR(version),
-		 FI_MINOR(version), reg, status);
+	snprintf(what, sizeof(what), "API %u.%u, registering %s",
+		 FI_MAJOR(version), FI_MINOR(version), reg);
+	ft_in_child(what, run_version, &v, NULL, 0);
 }
 
 int main(int argc, char **argv)
