@@ -157,7 +157,7 @@ static void beside_a_child(unsigned rounds)
 /* The child runs in the parent's memory for a moment, and unmaps some. */
 static void by_vfork(void)
 {
-	char *volatile p = ft_map(NULL, LEN);
+	char *volatile p = ft_map_apart(LEN);
 	volatile pid_t pid;
 	int status;
 
