@@ -94,9 +94,9 @@ EXPORTED int timerfd_settime(int fd, int flags, const struct itimerspec *at,
 	return end ? set_end(fd, end, before) : set_timer(fd, 0, at, before);
 }
 
-void clock_advance(uint64_t ms)
+void clock_advance(uint64_t us)
 {
-	const int64_t ns = (int64_t) ms * 1000000;
+	const int64_t ns = (int64_t) us * 1000;
 
 	if (atomic_load(&stopped))
 		atomic_fetch_add(&stopped, ns);

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* Timers that were set by this clock end as much earlier. */
-void clock_advance(uint64_t ms);
+void clock_advance(uint64_t us);
 /* The clock stands still from then on; false: it goes on from there. */
 void clock_stop(bool stop);
 /* Each time that it is looked at while it stands, it advances by this much. */

@@ -360,7 +360,7 @@ static unsigned sleep_for(struct raw_side *s, struct fi_cq_err_entry *err)
 			continue;
 		}
 		FT_CHECK(seconds < 60, "the sleeping thread is not woken");
-		clock_advance(1000);
+		clock_advance(1000000);
 		seconds++;
 	}
 	FT_CHECK(ret == -FI_EAVAIL && fi_cq_readerr(s->cq, err, 0) == 1,

@@ -24,7 +24,7 @@
 static struct ft_pair pair;
 static char dir[64], path[80], *target;
 
-static unsigned long break_ms(void)
+static unsigned long break_us(void)
 {
 	FILE *file = fopen("/proc/sys/fs/lease-break-time", "re");
 	unsigned long seconds;
@@ -32,7 +32,7 @@ static unsigned long break_ms(void)
 	FT_CHECK(file && fscanf(file, "%lu", &seconds) == 1,
 		 "lease-break-time");
 	fclose(file);
-	return seconds * 1000;
+	return seconds * 1000000;
 }
 
 /* In another process: changes the file, at best while the parent is stopped. */
@@ -58,7 +58,7 @@ static void stop(void)
 
 	ft_stage("stopped, until the kernel takes the lease");
 	if (!stops)
-		clock_advance(break_ms());
+		clock_advance(break_us());
 	pid = fork();
 	if (!pid)
 		_exit(change(stops));
