@@ -260,12 +260,43 @@ void fault_unmap(bool fails)
 	fault_unmap_fails = fails;
 }
 
+#define UNMAPS 16384U
+static struct {
+	_Atomic uintptr_t start, end;
+} unmaps[UNMAPS];
+static atomic_uint unmaps_cnt;
+
+unsigned fault_unmaps(void)
+{
+	return atomic_load(&unmaps_cnt);
+}
+
+bool fault_unmapped(const void *addr, unsigned since)
+{
+	const uintptr_t at = (uintptr_t) addr;
+	const unsigned cnt = atomic_load(&unmaps_cnt);
+	unsigned i;
+
+	ck_assert_uint_le(cnt - since, UNMAPS);
+	for (i = since; i != cnt; i++)
+		if (at >= atomic_load(&unmaps[i % UNMAPS].start) &&
+		    at < atomic_load(&unmaps[i % UNMAPS].end))
+			return true;
+	return false;
+}
+
 int __wrap_munmap(void *addr, size_t len)
 {
-	if (!fault_unmap_fails)
-		return __real_munmap(addr, len);
-	errno = ENOMEM;
-	return -1;
+	unsigned i;
+
+	if (fault_unmap_fails) {
+		errno = ENOMEM;
+		return -1;
+	}
+	i = atomic_fetch_add(&unmaps_cnt, 1) % UNMAPS;
+	atomic_store(&unmaps[i].start, (uintptr_t) addr);
+	atomic_store(&unmaps[i].end, (uintptr_t) addr + len);
+	return __real_munmap(addr, len);
 }
 
 static void (*fault_thread_end)(void);

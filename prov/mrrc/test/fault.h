@@ -35,6 +35,13 @@ void fault_meanwhile(void (*call)(char *addr, size_t len));
 void fault_unmap(bool fails);
 
 /*
+ * How many munmap calls there were, and whether one of those since then had this
+ * address: another thread may have mapped it again.
+ */
+unsigned fault_unmaps(void);
+bool fault_unmapped(const void *addr, unsigned since);
+
+/*
  * What another thread does at a bad moment: called once, before this thread
  * takes a mutex, waits for a condition, yields the processor, sleeps, makes all
  * others pass a barrier or calls mprotect for the next time. NULL: nothing.
