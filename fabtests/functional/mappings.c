@@ -18,9 +18,9 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#define BUFS	5200	  /* of each domain; more than there is room for */
+#define BUFS	10000	  /* of each domain; more than there is room for */
 #define PAGES	(1 << 20) /* where buffers lie */
-#define LONG	20000	  /* steps of the long run */
+#define LONG	24000	  /* steps of the long run */
 #define MANY	300000	  /* mappings: too many to try */
 #define THREADS 20
 
