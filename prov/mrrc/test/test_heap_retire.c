@@ -278,7 +278,7 @@ TEST(threads_retire)
 		pthread_join(thread[i], NULL);
 	retire(1);
 	TAILQ_FOREACH(block, &heaps->retired, link) {
-		ck_assert(reserved((char *) block->base));
+		ck_assert(mapped((char *) block->base));
 		bytes += mrrc_pages_len(block->len);
 		count++;
 	}
