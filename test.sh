@@ -26,7 +26,7 @@ ME=${0##*/}
 . "$TOP/util/sh/again.sh"
 
 # as they begin, side by side: what takes longest goes first
-readonly QUICK_STAGES="verbs unit asan valgrind tcp rdm tsan"
+readonly QUICK_STAGES="verbs asan unit valgrind verbs_rdm asan_rdm tcp rdm tsan"
 # of the rounds of functional tests: with --all only in the virtual machine
 readonly FEW_PERCENT=20
 
@@ -64,11 +64,13 @@ usage()
 	  rdm        functional tests over tcp;ofi_rxm;ofi_mrrc
 	  asan       unit tests and tcp tests under AddressSanitizer and
 	             UndefinedBehaviorSanitizer
+	  asan_rdm   the tests of stage rdm under them
 	  tsan       unit tests under ThreadSanitizer
 	  valgrind   unit tests and tcp tests under memcheck; valgrind and
 	             AddressSanitizer see fi_mr_alloc's memory as malloc's
 	  verbs      functional tests over verbs;ofi_mrrc, in a virtual machine
-	             with Soft-RoCE
+	             with Soft-RoCE; files served; unit tests on its kernel
+	  verbs_rdm  there, with ofi_rxm; the simulator, the profiler
 
 	  verbs13    what a newer kernel does in another way: parts of files
 	             without a copy, races; as verbs, with Debian 13's kernel
@@ -116,12 +118,12 @@ main()
 {
 	local stages=() jobs=$((JOBS < 4 ? JOBS : 4)) all=no chosen='' spec
 
-	TIMES=1 AGAIN_LIMIT=$((1 << 31))
+	TIMES=1 AGAIN_LIMIT=$((1 << 31)) CI_LAST=
 	while [ $# -gt 0 ]; do
 		case $1 in
 		-h|--help) usage; exit 0 ;;
 		--all) chosen="$CI_STAGES mutations ${CI_TURNS[*]}" all=yes ;;
-		--ci) chosen=$(choose_stages) MUTATE_OPTIONS=$CI_MUTATE ;;
+		--ci) chosen=$(choose_stages) CI_LAST=$CI_SECONDS ;;
 		-j) jobs=${2-}; shift ;;
 		-n) TIMES=${2-}; shift ;;
 		*) stages+=("$1") ;;

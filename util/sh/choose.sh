@@ -9,13 +9,26 @@
 readonly CI_STAGES="verbs asan unit tcp rdm"
 # thirds that take about as long
 readonly CI_TURNS=(
-	"valgrind net fuzz"
-	"verbs13 tsan demo alloc hook"
-	"libfabric2 distcheck smoke openmpi kokkos"
+	"valgrind asan_rdm net fuzz kokkos"
+	"verbs_rdm libfabric2 smoke hook openmpi"
+	"verbs13 distcheck tsan demo alloc"
 )
-# of the mutations: seconds, and the commits whose files come first
+# The mutations come last. They have until then, and some time in any case, but
+# not more than ten minutes.
 # shellcheck disable=SC2034 # test.sh reads it
-readonly CI_MUTATE="-t 540 -r 200"
+readonly CI_SECONDS=$((32 * 60)) CI_MUTATE_LEAST=120 CI_MUTATE_MOST=540
+# commits whose files come first
+readonly CI_COMMITS=200
+
+mutate_options()
+{
+	local left=$((CI_LAST - SECONDS))
+
+	[ -n "$CI_LAST" ] || return 0
+	[ $left -lt $CI_MUTATE_MOST ] || left=$CI_MUTATE_MOST
+	[ $left -gt $CI_MUTATE_LEAST ] || left=$CI_MUTATE_LEAST
+	echo "-t $left -r $CI_COMMITS"
+}
 
 # The name of the commit; a release has none.
 commit()
@@ -28,7 +41,7 @@ commit()
 inputs()
 {
 	case $1 in
-	valgrind|tsan|verbs13|libfabric2) echo "prov include fabtests util" ;;
+	valgrind|tsan|asan_rdm|verbs_rdm|verbs13|libfabric2) echo "prov include fabtests util" ;;
 	net|hook|openmpi) echo "prov include fabtests" ;;
 	alloc) echo "prov include fabtests/scripts/test_alloc.sh" ;;
 	kokkos) echo "prov include fabtests/common fabtests/functional/kokkos.cc" ;;
@@ -70,5 +83,5 @@ choose_stages()
 		say "No tag: by the commit's hash, ${hash:0:7}, it is the turn" \
 			"of $*" >&2
 	fi
-	echo "$CI_STAGES mutations $*"
+	echo "$CI_STAGES $* mutations"
 }

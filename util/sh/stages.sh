@@ -224,10 +224,10 @@ stage_mutations()
 		return
 	}
 	need_build unit || return
-	# shellcheck disable=SC2086 # options
+	# shellcheck disable=SC2046 # options
 	script "protections removed one by one" mutate \
 		"$SCRIPTS/mutate.sh" -w "$BUILD/mutations" -b "$BUILD/unit" \
-		${MUTATE_OPTIONS-} ${TEST:+"$TEST"}
+		$(mutate_options) ${TEST:+"$TEST"}
 }
 
 stage_smoke()
@@ -323,7 +323,8 @@ wrong_major()
 		"$BUILD/$1/prefix/bin/fi_mrrc_msg" -R -p "tcp;ofi_mrrc"
 }
 
-stage_asan()
+# need_asan: the build, and what its programs heed.
+need_asan()
 {
 	# a small quarantine: tests watch how much memory is in use
 	local asan=quarantine_size_mb=8
@@ -332,11 +333,21 @@ stage_asan()
 	need_build asan --enable-asan --enable-debug || return
 	export ASAN_OPTIONS=$asan LSAN_OPTIONS=$lsan
 	export UBSAN_OPTIONS=print_stacktrace=1 FT_PERCENT=$SLOW_PERCENT
+}
+
+stage_asan()
+{
+	need_asan || return
 	HEAP_OPERATIONS=20000 CK_TIMEOUT_MULTIPLIER=4 check_in asan
 	# fi_info itself is not instrumented, and cannot load what is
 	run_fabtests asan "tcp;ofi_mrrc" -T 360 -x "fi_info,$SLOW"
-	run_fabtests asan "tcp;ofi_rxm;ofi_mrrc" -T 360 -x "$ONCE,procs,fork"
 	run_test serve "$SERVE" asan "tcp;ofi_mrrc"
+}
+
+stage_asan_rdm()
+{
+	need_asan || return
+	run_fabtests asan "tcp;ofi_rxm;ofi_mrrc" -T 360 -x "$ONCE,procs,fork"
 	run_test serve "$SERVE, by datagrams" asan \
 		-t "$SERVE_VERBS,strangers,stuck,dead" "tcp;ofi_rxm;ofi_mrrc"
 }
@@ -410,20 +421,30 @@ stage_verbs()
 		return
 	fi
 	part fabtests "$RUNFABTESTS" -b "$bin" "verbs;ofi_mrrc"
-	part fabtests-rdm "$RUNFABTESTS" -b "$bin" -x "$ONCE,$RXM_DIES" \
-		"verbs;ofi_rxm;ofi_mrrc"
 	part fabtests-hook "$RUNFABTESTS" -b "$bin" -H -t "$HOOKED" \
 		"verbs;ofi_mrrc"
-	part test_sim "$SCRIPTS/test_sim.sh" -b "$bin" "verbs;ofi_mrrc"
-	part test_prof "$SCRIPTS/test_prof.sh" -b "$bin" "verbs;ofi_mrrc"
 	part test_serve env SERVE_ADDRESS=10.0.0.1 "$SCRIPTS/test_serve.sh" \
 		-b "$bin" -t "$SERVE_VERBS" "verbs;ofi_mrrc"
-	# in strangers ofi_rxm dies; an emulated device takes what stuck sends
-	part test_serve-rdm env SERVE_ADDRESS=10.0.0.1 \
-		"$SCRIPTS/test_serve.sh" -b "$bin" -t "$SERVE_VERBS,dead" \
-		"verbs;ofi_rxm;ofi_mrrc"
 	# on another kernel than ours
 	part units "$SCRIPTS/units.sh" "$tests/test_sys" "$tests/race_mon"
+	run_parts 3600 -e "$(provider_path unit)"
+}
+
+stage_verbs_rdm()
+{
+	local bin=$BUILD/unit/prefix/bin
+
+	if ! need_build unit || ! begin_parts; then
+		return
+	fi
+	part fabtests "$RUNFABTESTS" -b "$bin" -x "$ONCE,$RXM_DIES" \
+		"verbs;ofi_rxm;ofi_mrrc"
+	# in strangers ofi_rxm dies; an emulated device takes what stuck sends
+	part test_serve env SERVE_ADDRESS=10.0.0.1 \
+		"$SCRIPTS/test_serve.sh" -b "$bin" -t "$SERVE_VERBS,dead" \
+		"verbs;ofi_rxm;ofi_mrrc"
+	part test_sim "$SCRIPTS/test_sim.sh" -b "$bin" "verbs;ofi_mrrc"
+	part test_prof "$SCRIPTS/test_prof.sh" -b "$bin" "verbs;ofi_mrrc"
 	part race bash -c "$BUILD/unit/fabtests/benchmarks/demo_race -o -n 20 &&
 		echo '1 passed, 0 failed'"
 	run_parts 3600 -e "$(provider_path unit)"
