@@ -35,7 +35,10 @@ run_alone()
 # Prints the failures, and the sums.
 verdict()
 {
-	local began=$SECONDS failure spec seed load what how command
+	local began=$SECONDS rounds='' failure spec seed load what how command
+
+	[ "${FT_PERCENT-100}" = "$FEW_PERCENT" ] ||
+		rounds="FT_PERCENT=${FT_PERCENT-100} "
 
 	say
 	say "All of it: $(minutes $SECONDS)"
@@ -44,8 +47,7 @@ verdict()
 		IFS=$SEP read -r spec seed load what <<<"$failure"
 		say "FAIL $what"
 		[ -n "$spec" ] || continue
-		command="${FT_PERCENT:+FT_PERCENT=$FT_PERCENT }${seed:+$seed }"
-		command+="./test.sh -n $AGAIN $(printf %q "$spec")"
+		command="$rounds${seed:+$seed }./test.sh -n $AGAIN $(printf %q "$spec")"
 		if [ $((SECONDS - began)) -ge $AGAIN_ALL ]; then
 			how="no time to run it again"
 		else

@@ -10,7 +10,8 @@ TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 DIR=$(mktemp -d "${TMPDIR:-/tmp}/test_again.XXXXXX") || exit 2
 trap 'rm -rf "$DIR"' EXIT
 export OFI_MRRC_BUILD=$DIR/build DIR
-unset FT_PERCENT
+export FT_PERCENT=20
+readonly FEW_PERCENT=20
 # shellcheck source=util/sh/common.sh
 . "$TOP/util/sh/common.sh"
 # shellcheck source=util/sh/count.sh
