@@ -39,10 +39,10 @@ usage()
 	$QUICK_STAGES.
 	Tests make a fifth of their rounds; FT_PERCENT=100 has them make all.
 
-	  --ci       what .ci/run runs, within 35 minutes:
-	             $CI_STAGES, ten minutes of mutations, and of
-	             the other stages those whose inputs have changed since the
-	             last tag, or without a tag a third, by the commit's hash
+	  --ci       what .ci/run runs: $CI_STAGES,
+	             those of the other stages whose inputs have changed since
+	             the last tag, or without a tag a third of them, by the
+	             commit's hash, and some minutes of mutations
 	  --all      all of the stages below, all rounds of their tests (in the
 	             virtual machine a fifth)
 	  -j N       so many stages at a time (default: one for each processor,

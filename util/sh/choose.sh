@@ -13,8 +13,8 @@ readonly CI_TURNS=(
 	"verbs_rdm libfabric2 smoke hook openmpi"
 	"verbs13 distcheck tsan demo alloc"
 )
-# The mutations come last. They have until then, and some time in any case, but
-# not more than ten minutes.
+# Seconds. Mutations come last, until CI_SECONDS are over: for CI_MUTATE_LEAST in
+# any case, and for CI_MUTATE_MOST at most.
 # shellcheck disable=SC2034 # test.sh reads it
 readonly CI_SECONDS=$((32 * 60)) CI_MUTATE_LEAST=120 CI_MUTATE_MOST=540
 # commits whose files come first
