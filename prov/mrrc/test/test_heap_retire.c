@@ -21,7 +21,7 @@
 #define REMOTE (MRRC_RW | MRRC_REMOTE_WRITE)
 
 static struct mrrc_heap *remote;
-static unsigned unmaps; /* before the test */
+static unsigned unmaps; /* before the address is given back */
 
 static struct mrrc_heap *open_remote(enum mrrc_access access)
 {
@@ -35,7 +35,6 @@ static void retire_setup(void)
 {
 	heap_setup();
 	remote = open_remote(REMOTE);
-	unmaps = fault_unmaps();
 }
 
 static bool mapped(const char *addr)
@@ -63,6 +62,7 @@ static char *retire_of(struct mrrc_heap *from, size_t len)
 {
 	char *addr = heap_get(from, 1, len, MRRC_HEAP_ISOLATED);
 
+	unmaps = fault_unmaps();
 	addr[0] = 42;
 	heap_put(addr);
 	return addr;
@@ -85,13 +85,15 @@ LOOP_TEST(addresses_stay, 0, 3)
 	};
 	struct mrrc_heap_place place;
 	struct mrrc_heap *of;
+	unsigned since[2], i, k;
 	char *addr[2];
-	unsigned i, k;
 
 	of = open_remote(access[_i]);
 	for (i = 0; i < 3; i++) {
 		addr[0] = retire_of(of, lens[i]);
+		since[0] = unmaps;
 		addr[1] = heap_get(of, 1, lens[i], 0);
+		since[1] = fault_unmaps();
 		mrrc_heap_query(heaps, (uintptr_t) addr[1], &place);
 		addr[1][0] = 42;
 		heap_put(addr[1]);
@@ -101,6 +103,7 @@ LOOP_TEST(addresses_stay, 0, 3)
 		else
 			mrrc_heap_trim(of);
 		for (k = 0; k < 2; k++) {
+			unmaps = since[k];
 			ck_assert_int_eq(reserved(addr[k]), _i < 2);
 			/* and the rest of its last MiB */
 			ck_assert_int_eq(reserved(addr[k] + MIB - PAGE),
