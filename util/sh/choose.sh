@@ -9,9 +9,9 @@
 readonly CI_STAGES="verbs asan unit tcp rdm"
 # thirds that take about as long
 readonly CI_TURNS=(
-	"valgrind asan_rdm net fuzz kokkos"
-	"verbs_rdm libfabric2 smoke hook openmpi"
-	"verbs13 distcheck tsan demo alloc"
+	"distcheck asan_rdm fuzz net hook"
+	"verbs_rdm valgrind demo kokkos"
+	"verbs13 libfabric2 tsan smoke alloc openmpi"
 )
 # Seconds. Mutations come last, until CI_SECONDS are over: for CI_MUTATE_LEAST in
 # any case, and for CI_MUTATE_MOST at most.
