@@ -72,5 +72,10 @@ checks_failed prov/test_x "$DIR/log"
 echo "${FAILURES[*]}" | tr "$SEP" ' ' >"$DIR/out"
 says '^fake:prov/test_x:grow MRRC_TEST_SEED=8 [0-9.]+ fake: test_x: x\.c:9:.*no room$'
 
+# each instance of a loop's test
+(TEST=grow PASSED=0 FAILED=0; count 2 1 0; count 3 0 0) >"$DIR/out"
+says '^   0 passed, 1 failed, 0 skipped$'
+says '^   1 passed, 0 failed, 0 skipped$'
+
 [ $failed -eq 0 ] || sed 's/^/  | /' "$DIR/out"
 exit $failed
