@@ -339,15 +339,17 @@ stage_asan()
 {
 	need_asan || return
 	HEAP_OPERATIONS=20000 CK_TIMEOUT_MULTIPLIER=4 check_in asan
-	# fi_info itself is not instrumented, and cannot load what is
-	run_fabtests asan "tcp;ofi_mrrc" -T 360 -x "fi_info,$SLOW"
+	# fi_info itself is not instrumented, and cannot load what is. In a
+	# child AddressSanitizer's allocator stays locked if another thread of
+	# the parent's had locked it, as those are busy when cw_fork forks.
+	run_fabtests asan "tcp;ofi_mrrc" -T 360 -x "fi_info,$SLOW,cw_fork"
 	run_test serve "$SERVE" asan "tcp;ofi_mrrc"
 }
 
 stage_asan_rdm()
 {
 	need_asan || return
-	run_fabtests asan "tcp;ofi_rxm;ofi_mrrc" -T 360 -x "$ONCE,procs,fork"
+	run_fabtests asan "tcp;ofi_rxm;ofi_mrrc" -T 360 -x "$ONCE,procs,fork,cw_fork"
 	run_test serve "$SERVE, by datagrams" asan \
 		-t "$SERVE_VERBS,strangers,stuck,dead" "tcp;ofi_rxm;ofi_mrrc"
 }
