@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A CLOCK_MONOTONIC that the test moves: the provider's, the core's, and
- * ft_now_us(). Only programs that link clock.c have it. Limits (ft_limit_us())
- * run by another clock.
+ * ft_now_us(). It affects programs that link clock.c. ft_limit_us() reads
+ * CLOCK_MONOTONIC_RAW, which the test does not move.
  */
 #ifndef CLOCK_H
 #define CLOCK_H

@@ -339,8 +339,8 @@ static void hostile(void)
 }
 
 /*
- * Asleep on the descriptor until something completes; a second of the test's
- * clock passes each time that nothing wakes the thread. How many did?
+ * Sleeps on the CQ's descriptor until an operation completes. Whenever nothing
+ * wakes the thread, the test's clock advances by a second. Returns the seconds.
  */
 static unsigned sleep_for(struct raw_side *s, struct fi_cq_err_entry *err)
 {

@@ -303,7 +303,7 @@ static void in_vain(struct ft_pair *pair, bool close)
 	succeeded(&pair->c);
 }
 
-/* The writer lingers, though not for ever. */
+/* The writer waits a while for the target to read, not forever. */
 static void lingers(bool close)
 {
 	const unsigned n = ft_iters(10) < 5 ? 5 : ft_iters(10);

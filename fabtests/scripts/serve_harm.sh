@@ -174,7 +174,8 @@ reports()
 	grep -q -- "$1" "$DIR/report"
 }
 
-# more_reports LINES N: N have begun after so many lines, or the server has ended.
+# more_reports LINES N: succeeds once N reports have begun after line LINES of the
+# output, or the server has ended.
 more_reports()
 {
 	kill -0 "$SERVER" 2>/dev/null || return 0

@@ -75,8 +75,8 @@ refused()
 	[ ! -s "$DIR/table" ] || fail "$*: prints something"
 }
 
-# is_json FILE [OPTION...]: with the options of json.tool, which reads lines of
-# JSON from standard input only (Python 3.13)
+# is_json FILE [OPTION...]: checks FILE with python3 -m json.tool OPTION...
+# Python 3.13 accepts --json-lines for standard input only.
 is_json()
 {
 	local file=$1

@@ -8,8 +8,9 @@
 # by process: the stage, or part of one, that runs in it
 declare -A STAGE_OF=()
 
-# select_test STAGE[:PART[:TEST]]: PART is a script's log, a part of the guest's
-# script, or a program of make check; TEST is what it calls its test.  SELECTED
+# select_test STAGE[:PART[:TEST]]: restricts a stage to one PART, which is a script
+# (by its log's name), a part of the guest's script, or a program of make check,
+# and to one TEST of that part.  SELECTED
 # has the options with which guest.sh and trixie.sh pass this on.
 select_test()
 {
@@ -37,7 +38,7 @@ counts_file()
 	echo "$LOGS/${1//[^a-z0-9]/_}.counts"
 }
 
-# again I: is what has run I times to run once more?
+# again I: succeeds if a test that has run I times has to run once more (-n).
 again()
 {
 	[ "$1" -gt 0 ] || AGAIN_SINCE=$SECONDS

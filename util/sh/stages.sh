@@ -92,7 +92,8 @@ run_test_alloc()
 
 PARTS=()
 
-# part NAME COMMAND...: whose summary is counted, TIMES times.
+# part NAME COMMAND...: adds COMMAND to the guest's script, TIMES times. The last
+# line of its output, "N passed, N failed", is counted.
 part()
 {
 	local part=$1 i name
