@@ -267,10 +267,9 @@ static void interrupted(int argc, char **argv)
 		use(&pair, buf, to);
 		first = stats(&pair).misses;
 		/* on a loaded machine few gaps are alike */
-		for (i = 0;
-		     i < ROUNDS / 2 ||
-		     (stats(&pair).early_deregistrations < 5 &&
-		      ft_limit_us() < end);
+		for (i = 0; i < ROUNDS / 2 ||
+			    (stats(&pair).early_deregistrations < 5 &&
+			     ft_limit_us() < end);
 		     i++) {
 			use(&pair, buf, to);
 			usleep(2 * GAP_US);
