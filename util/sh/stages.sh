@@ -13,6 +13,11 @@ readonly MEMCHECKED=info,msg,rma,atomic,selective,cntr,srx,mr,cancel,close,alloc
 readonly MEMCHECKED_RDM=tagged,peek,multi_recv,av,atomic,rma
 # of the functional tests: what does not depend on what is under us
 readonly ONCE=fi_info,versions,core_cache,unmap,memlock,uffd_denied,dgram,srx,mappings
+# the same, of those that the guest runs over verbs: slow there
+readonly GUEST_ONCE=fi_info,soak,node,uffd_denied,core_cache
+# suites of test_sys that ask the kernel for what kernels do in different ways
+readonly KERNEL=threads,vm,pages,own_file,mon,mon_event,mon_child,uffd,cache_uffd
+readonly KERNEL_MORE=hooks,hooks_call,hooks_event,hooks_late,hooks_signal,notifier,ring,lease
 # over verbs ofi_rxm (1.17) dies in them raw as well, using an endpoint that it
 # has freed: rxm_close_conn()
 readonly RXM_DIES=close,atomic,multi_recv
@@ -423,19 +428,19 @@ stage_verbs()
 	if ! need_build unit || ! begin_parts; then
 		return
 	fi
-	part fabtests "$RUNFABTESTS" -b "$bin" "verbs;ofi_mrrc"
+	part fabtests "$RUNFABTESTS" -b "$bin" -x "$GUEST_ONCE" "verbs;ofi_mrrc"
 	part fabtests-hook "$RUNFABTESTS" -b "$bin" -H -t "$HOOKED" \
 		"verbs;ofi_mrrc"
 	part test_serve env SERVE_ADDRESS=10.0.0.1 "$SCRIPTS/test_serve.sh" \
 		-b "$bin" -t "$SERVE_VERBS" "verbs;ofi_mrrc"
 	# on another kernel than ours
-	part units "$SCRIPTS/units.sh" "$tests/test_sys" "$tests/race_mon"
+	part units "$SCRIPTS/units.sh" "$tests/test_sys:$KERNEL,$KERNEL_MORE"
 	run_parts 3600 -e "$(provider_path unit)"
 }
 
 stage_verbs_rdm()
 {
-	local bin=$BUILD/unit/prefix/bin
+	local bin=$BUILD/unit/prefix/bin tests=$BUILD/unit/prov/mrrc/test
 
 	if ! need_build unit || ! begin_parts; then
 		return
@@ -446,6 +451,9 @@ stage_verbs_rdm()
 	part test_serve env SERVE_ADDRESS=10.0.0.1 \
 		"$SCRIPTS/test_serve.sh" -b "$bin" -t "$SERVE_VERBS,dead" \
 		"verbs;ofi_rxm;ofi_mrrc"
+	part fabtests-once "$RUNFABTESTS" -b "$bin" -t "$GUEST_ONCE" \
+		"verbs;ofi_mrrc"
+	part units "$SCRIPTS/units.sh" "$tests/test_sys" "$tests/race_mon"
 	part test_sim "$SCRIPTS/test_sim.sh" -b "$bin" "verbs;ofi_mrrc"
 	part test_prof "$SCRIPTS/test_prof.sh" -b "$bin" "verbs;ofi_mrrc"
 	part race bash -c "$BUILD/unit/fabtests/benchmarks/demo_race -o -n 20 &&
