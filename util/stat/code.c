@@ -366,10 +366,9 @@ static void look_process(struct code *code, const char *what)
 	fclose(maps);
 }
 
-static bool tell_nothing(void *arg, uintptr_t start, uintptr_t end,
+static void tell_nothing(void *arg, uintptr_t start, uintptr_t end,
 			 enum mrrc_libc_hooks_how how)
 {
-	return true;
 }
 
 /* Hooks libc and the loader of this process, as the provider does. */

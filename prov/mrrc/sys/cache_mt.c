@@ -48,7 +48,7 @@ static struct mrrc_range cache_mt_notify(struct mrrc_mon_sub *sub,
 	struct mrrc_region *region;
 	int i;
 
-	mrrc_lock_acquire(&cache->lock);
+	mrrc_lock_assert_held(&cache->lock);
 	cache->changes++;
 	TAILQ_FOREACH(pending, &cache->pending, link) {
 		if (ranges_overlap(pending->start, pending->len, start, len))
@@ -69,8 +69,6 @@ static struct mrrc_range cache_mt_notify(struct mrrc_mon_sub *sub,
 	}
 	mrrc_cache_invalidate(&cache->cache, start, len, &cache->victims);
 	mrrc_cache_mt_left(cache);
-	mrrc_lock_release(&cache->lock);
-
 	if (hull.start > hull.end)
 		hull = (struct mrrc_range){ 0, 0 };
 	return hull;
@@ -84,7 +82,7 @@ static struct mrrc_range cache_mt_cover(struct mrrc_mon_sub *sub, uintptr_t pos)
 	struct mrrc_region *region;
 	int i;
 
-	mrrc_lock_acquire(&cache->lock);
+	mrrc_lock_assert_held(&cache->lock);
 	for (i = 0; i < MRRC_ACCESS_CNT; i++) {
 		region = mrrc_index_first_overlap(&cache->cache.index[i], pos,
 						  UINTPTR_MAX - pos);
@@ -99,19 +97,12 @@ static struct mrrc_range cache_mt_cover(struct mrrc_mon_sub *sub, uintptr_t pos)
 				pending->start, pending->start + pending->len
 			};
 	}
-	mrrc_lock_release(&cache->lock);
 	return best;
 }
 
 static size_t cache_mt_ranges(struct mrrc_mon_sub *sub)
 {
-	struct mrrc_cache_mt *cache = cache_mt_of(sub);
-	size_t count;
-
-	mrrc_lock_acquire(&cache->lock);
-	count = mrrc_cache_regions(&cache->cache);
-	mrrc_lock_release(&cache->lock);
-	return count;
+	return mrrc_cache_regions(&cache_mt_of(sub)->cache);
 }
 
 /* ---- deregistration, outside locks ---- */
@@ -336,6 +327,7 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 	cache->arg = attr->arg;
 	cache->budget = attr->budget;
 	cache->helpers = attr->helpers;
+	cache->sub.lock = &cache->lock;
 	cache->sub.notify = cache_mt_notify;
 	cache->sub.cover = cache_mt_cover;
 	cache->sub.count = cache_mt_ranges;

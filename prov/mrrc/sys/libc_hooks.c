@@ -44,7 +44,6 @@
 #define HOOKS_CODES   512
 #define HOOKS_LOOK    512	 /* of these to look at, at most */
 #define HOOKS_AROUND  8		 /* bytes before and behind a call */
-#define HOOKS_AGAIN   64	 /* calls of mmap until the next try */
 #define HOOKS_SEVERAL UINT32_MAX /* a mark of several chunks */
 
 static const struct {
@@ -81,7 +80,6 @@ static struct {
 	mrrc_ours *ours; /* changed under the REGISTRY lock */
 	atomic_long pid;
 	_Atomic uint64_t told;
-	_Atomic uint64_t skipped;
 	atomic_long left;		    /* calls of mmap until it is told */
 	_Atomic uint32_t mark[HOOKS_MARKS]; /* 0: no chunk */
 	atomic_long stopped;		    /* by that thread; 0: code may go */
@@ -302,23 +300,19 @@ static void hooks_signals(int how, const uint64_t *set, uint64_t *old)
 }
 
 /*
- * A change that was not announced, or a count of mappings that was not made.
- * With proven trust this ends trust for as long as the call takes
- * (libc_hooks_call.c).
+ * By a child that shares the memory. With proven trust this ends trust for as
+ * long as the call takes (libc_hooks_call.c).
  */
 static void hooks_missed(uintptr_t start, uintptr_t end)
 {
-	if (start == end)
-		hooks_count(HOOKS_AGAIN);
-	else if (mrrc_trust_mode() == MRRC_TRUST_HOOKED)
+	if (start != end && mrrc_trust_mode() == MRRC_TRUST_HOOKED)
 		mrrc_trust_surprised();
 }
 
-static bool hooks_tell_all(uintptr_t start, uintptr_t end,
+static void hooks_tell_all(uintptr_t start, uintptr_t end,
 			   enum mrrc_libc_hooks_how how)
 {
 	mrrc_libc_hooks_cb tell;
-	bool done = true;
 	void *arg;
 	int i;
 
@@ -329,15 +323,11 @@ static bool hooks_tell_all(uintptr_t start, uintptr_t end,
 		arg = atomic_load(&hooks.arg[i]);
 		tell = atomic_load(&hooks.tell[i]);
 		if (arg)
-			done &= tell(arg, start, end, how);
+			tell(arg, start, end, how);
 	}
 	atomic_fetch_sub(&hooks.inside, 1);
-	if (!done)
-		hooks_missed(start, end);
 	if (how != MRRC_LIBC_HOOKS_AFTER)
-		atomic_fetch_add_explicit(done ? &hooks.told : &hooks.skipped,
-					  1, memory_order_relaxed);
-	return done;
+		atomic_fetch_add_explicit(&hooks.told, 1, memory_order_relaxed);
 }
 
 static __attribute__((noinline)) bool hooks_tell(uintptr_t start, uintptr_t end,
@@ -345,17 +335,18 @@ static __attribute__((noinline)) bool hooks_tell(uintptr_t start, uintptr_t end,
 {
 	const uint64_t all = UINT64_MAX;
 	const int error = errno;
-	bool done = false;
 	uint64_t old;
+	bool ours;
 
 	hooks_signals(SIG_SETMASK, &all, &old);
-	if (*hooks.ours && syscall(SYS_getpid) == atomic_load(&hooks.pid))
-		done = hooks_tell_all(start, end, how);
+	ours = *hooks.ours && syscall(SYS_getpid) == atomic_load(&hooks.pid);
+	if (ours)
+		hooks_tell_all(start, end, how);
 	else
 		hooks_missed(start, end);
 	hooks_signals(SIG_SETMASK, &old, NULL);
 	errno = error;
-	return done;
+	return ours;
 }
 
 bool mrrc_libc_hooks_tell(uintptr_t start, uintptr_t end,
@@ -373,7 +364,7 @@ void mrrc_libc_hooks_mapping(void)
 {
 	if (atomic_fetch_sub_explicit(&hooks.left, 1, memory_order_relaxed) ==
 	    1)
-		hooks_tell(0, 0, MRRC_LIBC_HOOKS_HINT);
+		hooks_tell(0, 0, MRRC_LIBC_HOOKS_BEFORE);
 }
 
 /* ---- placing ---- */
@@ -594,7 +585,6 @@ void mrrc_libc_hooks_state(struct mrrc_libc_hooks_state *state)
 
 	*state = (struct mrrc_libc_hooks_state){
 		.told = atomic_load(&hooks.told),
-		.skipped = atomic_load(&hooks.skipped),
 		.surprised = atomic_load(&mrrc_trust_word) & MRRC_TRUST_BROKEN,
 	};
 	for (i = 0; i < HOOKS_CNT; i++) {

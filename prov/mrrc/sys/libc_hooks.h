@@ -34,8 +34,7 @@
 #define MRRC_LIBC_HOOKS_WHY 128 /* bytes of a reason */
 
 enum mrrc_libc_hooks_how {
-	MRRC_LIBC_HOOKS_HINT,	/* the kernel will report it, too */
-	MRRC_LIBC_HOOKS_SILENT, /* the only report: wait if needed */
+	MRRC_LIBC_HOOKS_BEFORE, /* the range is about to go */
 	MRRC_LIBC_HOOKS_CLEAR,	/* the same, even where nothing is known: no
 				 * part of the range may be watched after it */
 	MRRC_LIBC_HOOKS_AFTER,	/* the range has gone, and may have been found
@@ -43,14 +42,12 @@ enum mrrc_libc_hooks_how {
 };
 
 /*
- * The range is about to go, or has gone (AFTER). Called in the thread that takes
- * it away, under any lock, perhaps one of ours, all signals blocked; must not
- * malloc, free, map or unmap, nor wait for a thread that may. The caller keeps
- * errno. false: the moment was bad, and nothing has been done. An empty range:
- * the application may have made as many mappings as mrrc_libc_hooks_count() was
- * told.
+ * Called in the thread that takes the range away, under any lock, perhaps one of
+ * ours, all signals blocked; must not malloc, free, map or unmap, nor wait for
+ * any lock. The caller keeps errno. An empty range: the application may have
+ * made as many mappings as mrrc_libc_hooks_count() was told.
  */
-typedef bool (*mrrc_libc_hooks_cb)(void *arg, uintptr_t start, uintptr_t end,
+typedef void (*mrrc_libc_hooks_cb)(void *arg, uintptr_t start, uintptr_t end,
 				   enum mrrc_libc_hooks_how how);
 
 /*
@@ -121,11 +118,10 @@ void mrrc_libc_hooks_go(void);
 void mrrc_libc_hooks_undo(uint8_t *copy, uintptr_t start, uintptr_t end);
 
 struct mrrc_libc_hooks_state {
-	unsigned placed;  /* functions that are hooked now */
-	unsigned lost;	  /* of those once hooked, overwritten */
-	uint64_t told;	  /* calls that were announced */
-	uint64_t skipped; /* that came at a bad moment */
-	bool surprised;	  /* trust has ended for good */
+	unsigned placed; /* functions that are hooked now */
+	unsigned lost;	 /* of those once hooked, overwritten */
+	uint64_t told;	 /* calls that were announced */
+	bool surprised;	 /* trust has ended for good */
 };
 
 void mrrc_libc_hooks_state(struct mrrc_libc_hooks_state *state);

@@ -63,7 +63,7 @@ static bool hooks_any(uintptr_t start, size_t len, enum mrrc_libc_hooks_how how)
 
 static bool hooks_range(uintptr_t start, size_t len)
 {
-	return hooks_any(start, len, MRRC_LIBC_HOOKS_HINT);
+	return hooks_any(start, len, MRRC_LIBC_HOOKS_BEFORE);
 }
 
 /* ---- mremap ---- */
@@ -113,7 +113,7 @@ static bool hooks_mremap(const struct mrrc_patch_call *call)
 	if (call->arg[3] & MREMAP_FIXED)
 		told = hooks_range(call->arg[4], len);
 	if (hooks_moves(call))
-		told &= hooks_any(old, old_len, MRRC_LIBC_HOOKS_SILENT);
+		told &= hooks_range(old, old_len);
 	else if (len < old_len)
 		told &= hooks_range(old + len, old_len - len);
 	return told;
@@ -128,14 +128,11 @@ static bool hooks_madvise(uintptr_t start, size_t len, long advice, bool after)
 	case MADV_DONTNEED_LOCKED:
 	case MADV_FREE:
 	case MADV_REMOVE:
-		return hooks_any(start, len,
-				 after ? MRRC_LIBC_HOOKS_AFTER :
-					 MRRC_LIBC_HOOKS_HINT);
 	case HOOKS_MADV_GUARD_INSTALL:
 	case HOOKS_MADV_GUARD_REMOVE:
 		return hooks_any(start, len,
 				 after ? MRRC_LIBC_HOOKS_AFTER :
-					 MRRC_LIBC_HOOKS_SILENT);
+					 MRRC_LIBC_HOOKS_BEFORE);
 	default:
 		return true;
 	}
@@ -193,7 +190,7 @@ static __attribute__((noinline)) bool hooks_shmat(uintptr_t addr, int flags,
 		addr &= ~((uintptr_t) SHMLBA - 1);
 	return hooks_any(addr, UINTPTR_MAX - mrrc_libc_hooks_page - addr,
 			 after ? MRRC_LIBC_HOOKS_AFTER :
-				 MRRC_LIBC_HOOKS_SILENT);
+				 MRRC_LIBC_HOOKS_BEFORE);
 }
 
 /*

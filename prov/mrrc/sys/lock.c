@@ -10,23 +10,28 @@ _Thread_local unsigned mrrc_locks_inside
 
 #ifdef MRRC_DEBUG
 
-/* One bit per rank that this thread holds; ranks are few. */
-static _Thread_local unsigned mrrc_ranks_held
+/* How many locks of each rank this thread holds. */
+static _Thread_local unsigned lock_ranks[MRRC_RANK_CNT]
 	__attribute__((tls_model("initial-exec")));
 
-_Static_assert(MRRC_RANK_CNT <= 32, "a rank is a bit of an unsigned");
+/* Does this thread hold a lock of this rank or above? */
+static bool lock_above(enum mrrc_rank rank)
+{
+	while (rank < MRRC_RANK_CNT && !lock_ranks[rank])
+		rank++;
+	return rank < MRRC_RANK_CNT;
+}
 
 static void lock_own(struct mrrc_lock *lock)
 {
 	lock->owner = pthread_self();
 	__atomic_store_n(&lock->owned, 1, __ATOMIC_RELEASE);
-	mrrc_ranks_held |= 1u << lock->rank;
+	lock_ranks[lock->rank]++;
 }
 
 void mrrc_lock_acquire(struct mrrc_lock *lock)
 {
-	/* Nothing of this rank or above may be held. */
-	assert(!(mrrc_ranks_held >> lock->rank));
+	assert(!lock_above(lock->rank));
 	mrrc_locks_inside++;
 	pthread_mutex_lock(&lock->mutex);
 	lock_own(lock);
@@ -34,7 +39,6 @@ void mrrc_lock_acquire(struct mrrc_lock *lock)
 
 bool mrrc_lock_try(struct mrrc_lock *lock)
 {
-	assert(!(mrrc_ranks_held >> lock->rank));
 	mrrc_locks_inside++;
 	if (!pthread_mutex_trylock(&lock->mutex)) {
 		lock_own(lock);
@@ -47,7 +51,7 @@ bool mrrc_lock_try(struct mrrc_lock *lock)
 void mrrc_lock_release(struct mrrc_lock *lock)
 {
 	mrrc_lock_assert_held(lock);
-	mrrc_ranks_held &= ~(1u << lock->rank);
+	lock_ranks[lock->rank]--;
 	__atomic_store_n(&lock->owned, 0, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&lock->mutex);
 	mrrc_locks_inside--;
@@ -55,35 +59,35 @@ void mrrc_lock_release(struct mrrc_lock *lock)
 
 void mrrc_lock_assert_held(const struct mrrc_lock *lock)
 {
-	assert(mrrc_ranks_held & 1u << lock->rank);
+	assert(lock_ranks[lock->rank]);
 	assert(__atomic_load_n(&lock->owned, __ATOMIC_ACQUIRE) &&
 	       pthread_equal(lock->owner, pthread_self()));
 }
 
 void mrrc_lock_assert_none(void)
 {
-	assert(!(mrrc_ranks_held >> MRRC_RANK_REGISTRY));
+	assert(!lock_above(MRRC_RANK_REGISTRY));
 }
 
 void mrrc_mutex_lock(struct mrrc_mutex *mutex)
 {
-	assert(!(mrrc_ranks_held >> mutex->rank));
+	assert(!lock_above(mutex->rank));
 	pthread_mutex_lock(&mutex->mutex);
-	mrrc_ranks_held |= 1u << mutex->rank;
+	lock_ranks[mutex->rank]++;
 }
 
 bool mrrc_mutex_try(struct mrrc_mutex *mutex)
 {
 	if (pthread_mutex_trylock(&mutex->mutex))
 		return false;
-	mrrc_ranks_held |= 1u << mutex->rank;
+	lock_ranks[mutex->rank]++;
 	return true;
 }
 
 void mrrc_mutex_unlock(struct mrrc_mutex *mutex)
 {
-	assert(mrrc_ranks_held & 1u << mutex->rank);
-	mrrc_ranks_held &= ~(1u << mutex->rank);
+	assert(lock_ranks[mutex->rank]);
+	lock_ranks[mutex->rank]--;
 	pthread_mutex_unlock(&mutex->mutex);
 }
 
@@ -112,6 +116,7 @@ static void lock_wait(struct mrrc_lock *lock, pthread_cond_t *cond,
 	mrrc_lock_assert_held(lock);
 #ifdef MRRC_DEBUG
 	__atomic_store_n(&lock->owned, 0, __ATOMIC_RELEASE);
+	lock_ranks[lock->rank]--;
 #endif
 	/* a cancelled thread would leave with the lock held */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);

@@ -28,6 +28,57 @@ void mrrc_mon_unsubscribe(struct mrrc_mon *mon, struct mrrc_mon_sub *sub)
 	mrrc_lock_release(&mon->lock);
 }
 
+/* ---- subscribers ---- */
+
+/* MONITOR lock held. */
+static void mon_enter(struct mrrc_mon *mon, struct mrrc_mon_sub *sub)
+{
+	mrrc_lock_assert_held(&mon->lock);
+	if (!mon->entered)
+		mrrc_lock_acquire(sub->lock);
+}
+
+static void mon_leave(struct mrrc_mon *mon, struct mrrc_mon_sub *sub)
+{
+	if (!mon->entered)
+		mrrc_lock_release(sub->lock);
+}
+
+struct mrrc_range mrrc_mon_sub_notify(struct mrrc_mon *mon,
+				      struct mrrc_mon_sub *sub, uintptr_t start,
+				      uintptr_t end)
+{
+	struct mrrc_range hull;
+
+	mon_enter(mon, sub);
+	hull = sub->notify(sub, start, end);
+	mon_leave(mon, sub);
+	return hull;
+}
+
+struct mrrc_range mrrc_mon_sub_cover(struct mrrc_mon *mon,
+				     struct mrrc_mon_sub *sub, uintptr_t pos)
+{
+	struct mrrc_range range;
+
+	mon_enter(mon, sub);
+	range = sub->cover(sub, pos);
+	mon_leave(mon, sub);
+	return range;
+}
+
+size_t mrrc_mon_sub_count(struct mrrc_mon *mon, struct mrrc_mon_sub *sub)
+{
+	size_t count;
+
+	if (!sub->count)
+		return 0;
+	mon_enter(mon, sub);
+	count = sub->count(sub);
+	mon_leave(mon, sub);
+	return count;
+}
+
 /* ---- handling ---- */
 
 /* MONITOR lock held, reason set. seq is odd and stays so. */
@@ -40,7 +91,7 @@ static void mon_fail_locked(struct mrrc_mon *mon)
 	mrrc_fence(seq_cst);
 	atomic_store(&mon->failed, true);
 	TAILQ_FOREACH(sub, &mon->subs, link)
-		sub->notify(sub, 0, UINTPTR_MAX);
+		mrrc_mon_sub_notify(mon, sub, 0, UINTPTR_MAX);
 	mon->ops->stop(mon);
 }
 
@@ -87,7 +138,7 @@ static void mon_uncover(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 	while (start < end) {
 		next = end;
 		TAILQ_FOREACH(sub, &mon->subs, link) {
-			range = sub->cover(sub, start);
+			range = mrrc_mon_sub_cover(mon, sub, start);
 			if (range.start == range.end)
 				continue;
 			if (range.start <= start)
@@ -241,7 +292,7 @@ bool mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 	mrrc_lock_assert_held(&mon->lock);
 	mrrc_idle_forget(&mon->idle, start, end);
 	TAILQ_FOREACH(sub, &mon->subs, link) {
-		range = sub->notify(sub, start, end);
+		range = mrrc_mon_sub_notify(mon, sub, start, end);
 		if (range.start == range.end)
 			continue;
 		known = true;

@@ -28,6 +28,8 @@
  *
  * Hooks (sys/libc_hooks.h) announce libc's unmaps before the system call: the
  * range is invalidated and unwatched, and the kernel has nothing to report. An
+ * announcement waits for no lock, since its holder may be a thread that a signal
+ * has stopped until the call is over: it then becomes an event. An
  * unmap that was announced and has not happened yet needs no record: a pending
  * insertion is stale, and one that begins afterwards watches the range anew, so
  * that the kernel reports the unmap.
@@ -75,9 +77,11 @@ struct mrrc_range {
 	uintptr_t end;
 };
 
-/* Embedded in the subscriber. MONITOR lock held in all calls, so none may
- * malloc, free, map or unmap. */
+/* Embedded in the subscriber. MONITOR lock and @lock held in all calls, so none
+ * may malloc, free, map or unmap. */
 struct mrrc_mon_sub {
+	/* CACHE: of what the calls use. Constant. */
+	struct mrrc_lock *lock;
 	/* Forget the range. Returns the hull of the regions that this hit:
 	 * they need no watching any more. */
 	struct mrrc_range (*notify)(struct mrrc_mon_sub *sub, uintptr_t start,
@@ -116,8 +120,9 @@ struct mrrc_mon_ops {
 	int (*open)(struct mrrc_mon *mon);
 	/* No thread uses the monitor any more. */
 	void (*close)(struct mrrc_mon *mon);
-	/* MONITOR lock held. 0, or MRRC_MON_SEEN: it is such a range that sees
-	 * need not look at. */
+	/* MONITOR lock held, except by an announcement that cannot have it
+	 * (mon_libc.c). 0, or MRRC_MON_SEEN: it is such a range that sees need
+	 * not look at. */
 	int (*watch)(struct mrrc_mon *mon, uintptr_t start, size_t len);
 	void (*unwatch)(struct mrrc_mon *mon, uintptr_t start, size_t len);
 	/* MONITOR lock held, seq odd: read events, mrrc_mon_event each.
@@ -163,10 +168,11 @@ struct mrrc_mon {
 	char reason[MRRC_MON_REASON]; /* why it failed or cannot watch */
 	struct mrrc_lock lock;	      /* MONITOR: subs, events, watches */
 	TAILQ_HEAD(, mrrc_mon_sub) subs;
-	struct mrrc_idle idle;		    /* MONITOR lock; of lazy kinds */
-	struct mrrc_mon_room room;	    /* MONITOR lock */
-	bool shared;			    /* REGISTRY lock: opened by name */
-	bool hooked;			    /* REGISTRY lock */
+	bool entered;		   /* MONITOR lock: with all of theirs */
+	struct mrrc_idle idle;	   /* MONITOR lock; of lazy kinds */
+	struct mrrc_mon_room room; /* MONITOR lock */
+	bool shared;		   /* REGISTRY lock: opened by name */
+	bool hooked;		   /* REGISTRY lock */
 	char unhooked[MRRC_LIBC_HOOKS_WHY]; /* REGISTRY lock: what is not */
 	bool listed;			    /* REGISTRY lock */
 	unsigned refs;			    /* REGISTRY lock */

@@ -4,14 +4,15 @@
  * range is invalidated and no longer watched.
  *
  * Runs in the thread that unmaps, with the locks that the thread holds, signals
- * blocked.
+ * blocked, and waits for no lock.
  */
 #include "config.h"
 #include "sys/mon_priv.h"
 
 #include "sys/libc_hooks.h"
 
-#define MRRC_MON_SPIN 256 /* tries for the lock */
+#define MRRC_MON_SPIN  256 /* tries for a lock */
+#define MRRC_MON_AGAIN 64  /* calls of mmap until the next try */
 
 /* MONITOR lock held: does any subscriber know the range, or is it watched? */
 static bool mon_known(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
@@ -20,7 +21,7 @@ static bool mon_known(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 	struct mrrc_range range;
 
 	TAILQ_FOREACH(sub, &mon->subs, link) {
-		range = sub->cover(sub, start);
+		range = mrrc_mon_sub_cover(mon, sub, start);
 		if (range.start != range.end && range.start < end)
 			return true;
 	}
@@ -49,56 +50,99 @@ static inline void mon_relax(void)
 #endif
 }
 
-/*
- * Does not wait longer than the kernel's own report would take: the lock's
- * holder may be asleep, or in a signal handler.
- */
-static bool mon_try(struct mrrc_mon *mon)
+/* For at most as long as these locks are usually held. */
+static bool mon_try(struct mrrc_lock *lock)
 {
 	int tries;
 
 	for (tries = 0; tries < MRRC_MON_SPIN; tries++) {
-		if (mrrc_lock_try(&mon->lock))
+		if (mrrc_lock_try(lock))
 			return true;
 		mon_relax();
 	}
 	return false;
 }
 
-bool mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end,
+/* Releases the locks of the subscribers before @last, and the monitor's. */
+static void mon_exit_all(struct mrrc_mon *mon, const struct mrrc_mon_sub *last)
+{
+	struct mrrc_mon_sub *sub;
+
+	mon->entered = false;
+	TAILQ_FOREACH(sub, &mon->subs, link) {
+		if (sub == last)
+			break;
+		mrrc_lock_release(sub->lock);
+	}
+	mrrc_lock_release(&mon->lock);
+}
+
+/*
+ * All locks that an announcement needs. The holder of one may be asleep, or
+ * stopped by a signal until this call is over: it is not waited for.
+ */
+static bool mon_enter_all(struct mrrc_mon *mon)
+{
+	struct mrrc_mon_sub *sub;
+
+	/* we may have interrupted the very thread that holds a lock */
+	if (mrrc_lock_inside() || !mon_try(&mon->lock))
+		return false;
+	TAILQ_FOREACH(sub, &mon->subs, link) {
+		if (!mon_try(sub->lock)) {
+			mon_exit_all(mon, sub);
+			return false;
+		}
+	}
+	mon->entered = true;
+	return true;
+}
+
+/*
+ * Without locks: the kernel has nothing to report, and the event is handled
+ * before the next hit. A range that is watched meanwhile and inserted before
+ * that is invalidated by the event.
+ */
+static void mon_announce_event(struct mrrc_mon *mon, uintptr_t start,
+			       uintptr_t end, enum mrrc_libc_hooks_how how)
+{
+	if (start == end) {
+		mrrc_libc_hooks_count(mon, MRRC_MON_AGAIN);
+		return;
+	}
+	if (how != MRRC_LIBC_HOOKS_AFTER)
+		mon->ops->unwatch(mon, start, end - start);
+	mon->ops->post(mon, start, end);
+}
+
+static void mon_announce_now(struct mrrc_mon *mon, uintptr_t start,
+			     uintptr_t end, enum mrrc_libc_hooks_how how)
+{
+	if (start == end)
+		mrrc_mon_crowded(mon);
+	else if (how == MRRC_LIBC_HOOKS_CLEAR || mon_known(mon, start, end))
+		mrrc_mon_forget(mon, start, end);
+	else
+		mon_unmark(mon, start, end);
+}
+
+void mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end,
 		       enum mrrc_libc_hooks_how how)
 {
-	/* We may have interrupted the very thread that holds a lock. */
-	const bool inside = mrrc_lock_inside();
 	struct mrrc_mon *mon = arg;
+	const bool entered = mon_enter_all(mon);
 
-	if (inside || !mon_try(mon)) {
-		if (how == MRRC_LIBC_HOOKS_AFTER) {
-			mon->ops->post(mon, start, end);
-			return true;
-		}
-		if (inside || (how == MRRC_LIBC_HOOKS_HINT &&
-			       mrrc_trust_mode() != MRRC_TRUST_HOOKED))
-			return false;
-		/* The hook is the only report: wait. */
-		mrrc_lock_acquire(&mon->lock);
-	}
 	/*
 	 * Linux before 6.4 leaves what is unwatched apart from what follows it,
 	 * if the watched mapping began before it: all of it is watched first.
 	 */
 	if (how == MRRC_LIBC_HOOKS_CLEAR && mrrc_mon_works(mon))
 		mon->ops->watch(mon, start, end - start);
-	if (!mrrc_mon_works(mon))
-		;
-	else if (start == end)
-		mrrc_mon_crowded(mon);
-	else if (how == MRRC_LIBC_HOOKS_CLEAR || mon_known(mon, start, end))
-		mrrc_mon_forget(mon, start, end);
-	else
-		mon_unmark(mon, start, end);
-	mrrc_lock_release(&mon->lock);
-	return true;
+	if (mrrc_mon_works(mon))
+		(entered ? mon_announce_now : mon_announce_event)(mon, start,
+								  end, how);
+	if (entered)
+		mon_exit_all(mon, NULL);
 }
 
 void mrrc_mon_mark(struct mrrc_mon *mon)
@@ -110,7 +154,7 @@ void mrrc_mon_mark(struct mrrc_mon *mon)
 	mrrc_lock_acquire(&mon->lock);
 	TAILQ_FOREACH(sub, &mon->subs, link) {
 		for (pos = 0;; pos = range.end) {
-			range = sub->cover(sub, pos);
+			range = mrrc_mon_sub_cover(mon, sub, pos);
 			if (range.start == range.end || range.end <= pos)
 				break;
 			mrrc_libc_hooks_mark(range.start,

@@ -10,12 +10,17 @@
 /* MONITOR lock held: all caches forget the range, and its watch ends. */
 void mrrc_mon_forget(struct mrrc_mon *mon, uintptr_t start, uintptr_t end);
 
-/*
- * The hook's callback (mrrc_libc_hooks_cb). If it does nothing, the kernel
- * reports.
- */
-bool mrrc_mon_announce(void *mon, uintptr_t start, uintptr_t end,
+/* The hook's callback (mrrc_libc_hooks_cb). */
+void mrrc_mon_announce(void *mon, uintptr_t start, uintptr_t end,
 		       enum mrrc_libc_hooks_how how);
+
+/* MONITOR lock held. The calls of struct mrrc_mon_sub, with its lock. */
+struct mrrc_range mrrc_mon_sub_notify(struct mrrc_mon *mon,
+				      struct mrrc_mon_sub *sub, uintptr_t start,
+				      uintptr_t end);
+struct mrrc_range mrrc_mon_sub_cover(struct mrrc_mon *mon,
+				     struct mrrc_mon_sub *sub, uintptr_t pos);
+size_t mrrc_mon_sub_count(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
 
 /* MONITOR lock held: unwatch the idle ranges. Were there any? */
 bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon);

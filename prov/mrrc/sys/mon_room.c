@@ -29,7 +29,7 @@ static size_t mon_ranges(struct mrrc_mon *mon)
 	struct mrrc_mon_sub *sub;
 
 	TAILQ_FOREACH(sub, &mon->subs, link)
-		count += sub->count ? sub->count(sub) : 0;
+		count += mrrc_mon_sub_count(mon, sub);
 	return count;
 }
 
@@ -93,7 +93,7 @@ static struct mrrc_mon_sub *mon_richest(struct mrrc_mon *mon, size_t *most)
 
 	*most = 0;
 	TAILQ_FOREACH(sub, &mon->subs, link) {
-		count = sub->count ? sub->count(sub) : 0;
+		count = mrrc_mon_sub_count(mon, sub);
 		if (count > *most) {
 			*most = count;
 			richest = sub;
@@ -112,7 +112,7 @@ static void mon_take(struct mrrc_mon *mon, struct mrrc_mon_sub *sub,
 	struct mrrc_range range = { 0, 0 };
 
 	for (; count; count--) {
-		range = sub->cover(sub, range.end);
+		range = mrrc_mon_sub_cover(mon, sub, range.end);
 		if (range.start == range.end)
 			break;
 		mrrc_mon_forget(mon, range.start, range.end);
@@ -128,7 +128,7 @@ bool mrrc_mon_make_room(struct mrrc_mon *mon, struct mrrc_mon_sub *sub)
 	mrrc_lock_acquire(&mon->lock);
 	richest = mon_richest(mon, &most);
 	taken = mrrc_mon_works(mon) && richest && richest != sub &&
-		most > sub->count(sub) + MRRC_MON_SHARE;
+		most > mrrc_mon_sub_count(mon, sub) + MRRC_MON_SHARE;
 	if (taken)
 		mon_take(mon, richest, MRRC_MON_SHARE / 4);
 	mrrc_lock_release(&mon->lock);

@@ -16,6 +16,7 @@
 struct mrrc_uffd_event {
 	struct mrrc_range range;
 	enum mrrc_mon_event kind;
+	bool announced; /* not by the kernel */
 };
 
 struct mrrc_uffd {

@@ -65,13 +65,14 @@ static void uffd_unlock(struct mrrc_uffd *uffd, const sigset_t *old)
 
 /* Locked. Too large a range only invalidates more than needed. */
 static void uffd_queue(struct mrrc_uffd *uffd, uintptr_t start, uintptr_t end,
-		       enum mrrc_mon_event kind)
+		       enum mrrc_mon_event kind, bool announced)
 {
 	struct mrrc_uffd_event *last;
 
 	if (uffd->queued < MRRC_UFFD_QUEUE) {
-		uffd->queue[uffd->queued++] =
-			(struct mrrc_uffd_event){ { start, end }, kind };
+		uffd->queue[uffd->queued++] = (struct mrrc_uffd_event){
+			{ start, end }, kind, announced
+		};
 		return;
 	}
 	last = &uffd->queue[MRRC_UFFD_QUEUE - 1];
@@ -80,6 +81,7 @@ static void uffd_queue(struct mrrc_uffd *uffd, uintptr_t start, uintptr_t end,
 	if (end > last->range.end)
 		last->range.end = end;
 	last->kind = MRRC_MON_REMOVE;
+	last->announced = last->announced && announced;
 }
 
 /* Locked. */
@@ -90,19 +92,19 @@ static int uffd_take(struct mrrc_uffd *uffd, const struct uffd_msg *msg)
 	switch (msg->event) {
 	case UFFD_EVENT_UNMAP:
 		uffd_queue(uffd, msg->arg.remove.start, msg->arg.remove.end,
-			   MRRC_MON_UNMAP);
+			   MRRC_MON_UNMAP, false);
 		return 0;
 	case UFFD_EVENT_REMOVE:
 		uffd_queue(uffd, msg->arg.remove.start, msg->arg.remove.end,
-			   MRRC_MON_REMOVE);
+			   MRRC_MON_REMOVE, false);
 		return 0;
 	case UFFD_EVENT_REMAP:
 		from = msg->arg.remap.from;
 		to = msg->arg.remap.to;
 		len = msg->arg.remap.len;
-		uffd_queue(uffd, from, from + len, MRRC_MON_UNMAP);
+		uffd_queue(uffd, from, from + len, MRRC_MON_UNMAP, false);
 		/* The pages stay watched where they moved. */
-		uffd_queue(uffd, to, to + len, MRRC_MON_REMOVE);
+		uffd_queue(uffd, to, to + len, MRRC_MON_REMOVE, false);
 		return 0;
 	default:
 		return -EPROTO;
@@ -146,7 +148,7 @@ void mrrc_uffd_post(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 
 	uffd_lock(uffd, &old);
 	atomic_fetch_or(&mon->seq, 1);
-	uffd_queue(uffd, start, end, MRRC_MON_REMOVE);
+	uffd_queue(uffd, start, end, MRRC_MON_REMOVE, true);
 	uffd_unlock(uffd, &old);
 	sem_post(&uffd->work);
 }
@@ -172,7 +174,9 @@ int mrrc_uffd_drain(struct mrrc_mon *mon)
 		uffd_unlock(uffd, &old);
 		for (i = 0; i < count; i++) {
 			if (!mrrc_mon_event(mon, event[i].range.start,
-					    event[i].range.end, event[i].kind))
+					    event[i].range.end,
+					    event[i].kind) ||
+			    event[i].announced)
 				continue;
 			mrrc_trust_surprised();
 			mrrc_threads_look();

@@ -80,15 +80,13 @@ static struct mrrc_range notifier_notify(struct mrrc_mon_sub *sub,
 	struct mrrc_range hull = { start, end };
 	struct mrrc_region *region, *next;
 
-	mrrc_lock_acquire(&notifier->lock);
+	mrrc_lock_assert_held(&notifier->lock);
 	if (range_overlaps(notifier->adding, start, end))
 		notifier->adding_stale = true;
 	region = mrrc_index_first_overlap(&notifier->watched, start,
 					  end - start);
-	if (!region) {
-		mrrc_lock_release(&notifier->lock);
+	if (!region)
 		return (struct mrrc_range){ 0, 0 };
-	}
 	while (region) {
 		next = mrrc_index_next_overlap(region, start, end - start);
 		range_add(&hull, region->start, mrrc_region_end(region));
@@ -97,7 +95,6 @@ static struct mrrc_range notifier_notify(struct mrrc_mon_sub *sub,
 		region = next;
 	}
 	notifier_queue(notifier, hull.start, hull.end);
-	mrrc_lock_release(&notifier->lock);
 	return hull;
 }
 
@@ -107,7 +104,7 @@ static struct mrrc_range notifier_cover(struct mrrc_mon_sub *sub, uintptr_t pos)
 	struct mrrc_range best = { 0, 0 };
 	struct mrrc_region *region;
 
-	mrrc_lock_acquire(&notifier->lock);
+	mrrc_lock_assert_held(&notifier->lock);
 	region = mrrc_index_first_overlap(&notifier->watched, pos,
 					  UINTPTR_MAX - pos);
 	if (region)
@@ -116,19 +113,12 @@ static struct mrrc_range notifier_cover(struct mrrc_mon_sub *sub, uintptr_t pos)
 	if (notifier->adding.end > pos &&
 	    (!best.end || notifier->adding.start < best.start))
 		best = notifier->adding;
-	mrrc_lock_release(&notifier->lock);
 	return best;
 }
 
 static size_t notifier_count(struct mrrc_mon_sub *sub)
 {
-	struct mrrc_notifier *notifier = notifier_of(sub);
-	size_t count;
-
-	mrrc_lock_acquire(&notifier->lock);
-	count = notifier->watched.count;
-	mrrc_lock_release(&notifier->lock);
-	return count;
+	return notifier_of(sub)->watched.count;
 }
 
 /* ---- telling ---- */
@@ -324,6 +314,7 @@ int mrrc_notifier_open(struct mrrc_mon *mon, mrrc_notifier_cb tell, void *arg,
 	notifier->mon = mon;
 	notifier->tell = tell;
 	notifier->arg = arg;
+	notifier->sub.lock = &notifier->lock;
 	notifier->sub.notify = notifier_notify;
 	notifier->sub.cover = notifier_cover;
 	notifier->sub.count = notifier_count;
@@ -362,7 +353,9 @@ void mrrc_notifier_close(struct mrrc_notifier *notifier)
 	mrrc_thread_join(notifier->thread);
 	mrrc_mon_unsubscribe(notifier->mon, &notifier->sub);
 	/* everything that is watched becomes dead */
+	mrrc_lock_acquire(&notifier->lock);
 	notifier_notify(&notifier->sub, 0, UINTPTR_MAX);
+	mrrc_lock_release(&notifier->lock);
 	while ((region = TAILQ_FIRST(&notifier->dead))) {
 		TAILQ_REMOVE(&notifier->dead, region, link);
 		mrrc_mon_unwatch(notifier->mon, region->start, region->len);

@@ -50,6 +50,9 @@ char *hooks_map(void); /* four pages, and the watcher knows of them */
 /* By a hook: in this thread, and the kernel had nothing left to report. */
 void expect_hook(void);
 
+/* By a hook that could have no lock, and the kernel had nothing to report. */
+void expect_event(void);
+
 /* By the kernel, sooner or later. */
 void expect_kernel(void);
 

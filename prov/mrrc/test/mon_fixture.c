@@ -44,8 +44,9 @@ static struct mrrc_range keep(struct mrrc_mon_sub *sub, uintptr_t pos)
 void mon_probe_init(struct mon_probe *probe)
 {
 	*probe = (struct mon_probe){
-		.sub = { .notify = note, .cover = keep },
+		.sub = { .lock = &probe->lock, .notify = note, .cover = keep },
 	};
+	mrrc_lock_init(&probe->lock, MRRC_RANK_CACHE);
 }
 
 void mon_setup(void)
@@ -198,19 +199,19 @@ static sem_t holds, lets_go;
 
 static void *hold_main(void *arg)
 {
-	mrrc_lock_acquire(&mon->lock);
+	mrrc_lock_acquire(arg);
 	sem_post(&holds);
 	while (sem_wait(&lets_go))
 		;
-	mrrc_lock_release(&mon->lock);
+	mrrc_lock_release(arg);
 	return NULL;
 }
 
-void mon_hold(void)
+void mon_hold(struct mrrc_lock *lock)
 {
 	sem_init(&holds, 0, 0);
 	sem_init(&lets_go, 0, 0);
-	ck_assert_int_eq(pthread_create(&holder, NULL, hold_main, NULL), 0);
+	ck_assert_int_eq(pthread_create(&holder, NULL, hold_main, lock), 0);
 	while (sem_wait(&holds))
 		;
 }

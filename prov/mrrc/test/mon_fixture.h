@@ -12,6 +12,7 @@
 
 struct mon_probe {
 	struct mrrc_mon_sub sub;
+	struct mrrc_lock lock; /* CACHE */
 	atomic_uint count;
 	struct mrrc_range got[MON_SEEN]; /* read once all is quiet */
 	struct mrrc_range hull;		 /* what notify answers */
@@ -63,8 +64,8 @@ void mon_reopen(bool hook);
 /* No event waits to be handled: not yet, perhaps, where one has been told. */
 bool mon_even(void);
 
-/* Another thread holds the monitor's lock from here on until it is let go. */
-void mon_hold(void);
+/* Another thread holds the lock from here on until it is let go. */
+void mon_hold(struct mrrc_lock *lock);
 void mon_let_go(void); /* any thread, and more than once */
 void mon_hold_end(void);
 

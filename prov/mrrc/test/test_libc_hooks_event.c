@@ -148,7 +148,7 @@ static sem_t told, go_on;
 static atomic_bool done;
 static pid_t teller;
 
-static bool tell_slowly(void *arg, uintptr_t start, uintptr_t end,
+static void tell_slowly(void *arg, uintptr_t start, uintptr_t end,
 			enum mrrc_libc_hooks_how how)
 {
 	if (getpid() != teller)
@@ -157,14 +157,12 @@ static bool tell_slowly(void *arg, uintptr_t start, uintptr_t end,
 	while (sem_wait(&go_on))
 		;
 	atomic_store(&done, true);
-	return true;
 }
 
-static bool tell_at_once(void *arg, uintptr_t start, uintptr_t end,
+static void tell_at_once(void *arg, uintptr_t start, uintptr_t end,
 			 enum mrrc_libc_hooks_how how)
 {
 	*(bool *) arg = true;
-	return true;
 }
 
 static void *unmap_main(void *arg)
@@ -276,13 +274,10 @@ static void unmap_in_vfork(void)
 	waitpid(pid, &status, 0);
 }
 
-/* Another thread has the lock until this one waits for it. */
 static void unmap_contended(void)
 {
-	mon_hold();
-	fault_at(FAULT_LOCK, mon_let_go);
+	mon_hold(&mon->lock);
 	munmap(watched, 4 * mon_page);
-	fault_at(FAULT_LOCK, NULL);
 	mon_hold_end();
 }
 
@@ -293,9 +288,9 @@ static const struct {
 } unmaps[] = {
 	{ watch_known, unmap, true },
 	{ watch_known, unmap_contended, true },
+	{ watch_known, unmap_inside, true },
 	{ watch_unknown, unmap_raw, true },
 	{ watch_known, unmap_raw, false },
-	{ watch_unknown, unmap_inside, false },
 	{ watch_unknown, unmap_in_vfork, false },
 };
 
@@ -318,8 +313,9 @@ static int rely_in_child(int i)
 	/* once broken, for good */
 	if (rely() != unmaps[i].complete)
 		return 3;
-	return unmaps[i].complete && unmaps[i].watch == watch_known &&
-			       !atomic_load(&watcher.here) ?
+	mrrc_mon_drain(mon);
+	return unmaps[i].watch == watch_known &&
+			       atomic_load(&watcher.told) != 1 ?
 		       4 :
 		       0;
 }

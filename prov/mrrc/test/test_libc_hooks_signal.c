@@ -105,7 +105,7 @@ START_TEST(test_inside)
 	told = atomic_load(&watcher.told);
 	mrrc_lock_release(&watcher.lock);
 	ck_assert_uint_eq(told, 0);
-	expect_kernel();
+	expect_event();
 }
 END_TEST
 

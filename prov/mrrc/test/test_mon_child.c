@@ -120,7 +120,7 @@ START_TEST(test_fork_locked)
 	pid_t pid;
 
 	need_uffd();
-	mon_hold();
+	mon_hold(&mon->lock);
 	pid = fork();
 	if (!pid)
 		_exit(close_in_child());

@@ -149,12 +149,11 @@ static void wait_for_thread(void *(*run)(void *), void (*wait)(void))
 
 static char *hooked;
 
-static bool told(void *arg, uintptr_t start, uintptr_t end,
+static void told(void *arg, uintptr_t start, uintptr_t end,
 		 enum mrrc_libc_hooks_how how)
 {
 	if (start == (uintptr_t) hooked)
 		stay();
-	return true;
 }
 
 static void *unmap(void *arg)
