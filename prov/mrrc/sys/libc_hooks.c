@@ -37,6 +37,7 @@
 #include "sys/ours.h"
 #include "sys/patch.h"
 #include "sys/pause.h"
+#include "sys/threads.h"
 #include "sys/vm.h"
 
 #define HOOKS_TELL    8 /* monitors at most */
@@ -515,12 +516,11 @@ int mrrc_libc_hooks_add(mrrc_libc_hooks_cb tell, void *arg, char *why)
 	const int slot = hooks_slot();
 	int ret = 0;
 
-#ifdef __SANITIZE_THREAD__
-	/* libc unmaps in threads that ThreadSanitizer has finished already. */
-	snprintf(text, sizeof(text), "built with ThreadSanitizer");
-	ret = -EOPNOTSUPP;
-#endif
-	if (!ret && slot < 0) {
+	/* libc unmaps in threads that ThreadSanitizer has finished already */
+	if (mrrc_threads_sanitized()) {
+		snprintf(text, sizeof(text), "ThreadSanitizer is here");
+		ret = -EOPNOTSUPP;
+	} else if (slot < 0) {
 		snprintf(text, sizeof(text), "too many memory monitors");
 		ret = -ENOSPC;
 	}

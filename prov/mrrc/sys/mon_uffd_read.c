@@ -264,11 +264,7 @@ static int uffd_close_others(void *arg)
 
 static bool uffd_tool(void)
 {
-#ifdef __SANITIZE_THREAD__
-	return true;
-#else
-	return RUNNING_ON_VALGRIND;
-#endif
+	return RUNNING_ON_VALGRIND || mrrc_threads_sanitized();
 }
 
 /*

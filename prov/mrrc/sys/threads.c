@@ -40,14 +40,20 @@ static void threads_fork_child(void)
 	atomic_store(&mrrc_threads.outside, 0);
 }
 
+bool mrrc_threads_sanitized(void)
+{
+	return dlsym(RTLD_DEFAULT, "__tsan_init");
+}
+
 static void threads_find(void)
 {
 	/* without fork handlers, assume many threads */
 	if (pthread_atfork(NULL, NULL, threads_fork_child))
 		return;
-#if defined(__GLIBC__) && !defined(__SANITIZE_THREAD__)
-	mrrc_threads.live =
-		dlvsym(RTLD_DEFAULT, "__nptl_nthreads", "GLIBC_PRIVATE");
+#ifdef __GLIBC__
+	if (!mrrc_threads_sanitized())
+		mrrc_threads.live = dlvsym(RTLD_DEFAULT, "__nptl_nthreads",
+					   "GLIBC_PRIVATE");
 #endif
 	/* With one thread, no other thread can change either figure. */
 	if (mrrc_threads.live && *mrrc_threads.live == 1 &&

@@ -33,6 +33,13 @@ extern struct mrrc_threads mrrc_threads;
 /* Before the first mrrc_threads_alone(); may be repeated. */
 void mrrc_threads_init(void);
 
+/*
+ * Is ThreadSanitizer in this process? The application may be built with it, and
+ * not the provider. It takes clone(2) for fork(2), and its functions in place of
+ * libc's may not be called in a thread that it has finished already.
+ */
+bool mrrc_threads_sanitized(void);
+
 /* Searches for threads that libc does not know. Allocates nothing. */
 void mrrc_threads_look(void);
 
