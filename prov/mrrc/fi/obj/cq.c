@@ -456,11 +456,9 @@ static int cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 	/* its context would be a structure of the caller's, not a fid */
 	if (attr->flags & FI_PEER)
 		return -FI_ENOSYS;
-	cq = aligned_alloc(_Alignof(struct mrrc_cq), sizeof(*cq));
+	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return -FI_ENOMEM;
-	memset(cq, 0, sizeof(*cq));
-
 	cq->domain = domain;
 	cq->internal = internal;
 	cq->wait = attr->wait_obj != FI_WAIT_NONE;
