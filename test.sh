@@ -91,6 +91,7 @@ usage()
 	             library that patches libc
 	  kokkos     Views in registered memory, where Kokkos is installed
 	             (Debian: libtrilinos-kokkos-dev)
+	  hosts      a program under each sanitizer, and in Python, Go and Java
 	  openmpi    Open MPI over ofi_mrrc, on this machine: a program that checks
 	             its data, without a system call for a lookup
 	  fuzz       libFuzzer on what reads files, and on what peers say, for

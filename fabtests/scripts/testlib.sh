@@ -16,13 +16,14 @@ fail()
 }
 
 # test_options ARGUMENT...: sets BIN (a prefix for programs), PROVIDER, and DIR,
-# which is removed when the script ends.
+# which is removed when the script ends. -t TEST: as FT_ONLY.
 test_options()
 {
 	BIN='' PROVIDER='tcp;ofi_mrrc'
 	while [ $# -gt 0 ]; do
 		case $1 in
 		-b) BIN=${2:?}/; shift 2 ;;
+		-t) FT_ONLY=${2:?}; shift 2 ;;
 		-h|--help) usage; exit 0 ;;
 		-*) usage >&2; exit 2 ;;
 		*) PROVIDER=$1; shift ;;

@@ -10,7 +10,7 @@ readonly CI_STAGES="verbs asan unit tcp rdm"
 # thirds that take about as long
 readonly CI_TURNS=(
 	"distcheck asan_rdm fuzz net hook"
-	"verbs_rdm valgrind demo kokkos"
+	"verbs_rdm valgrind demo kokkos hosts"
 	"verbs13 libfabric2 tsan smoke alloc openmpi"
 )
 # Seconds. Mutations come last, until CI_SECONDS are over: for CI_MUTATE_LEAST in
@@ -42,7 +42,7 @@ inputs()
 {
 	case $1 in
 	valgrind|tsan|asan_rdm|verbs_rdm|verbs13|libfabric2) echo "prov include fabtests util" ;;
-	net|hook|openmpi) echo "prov include fabtests" ;;
+	net|hook|hosts|openmpi) echo "prov include fabtests" ;;
 	alloc) echo "prov include fabtests/scripts/test_alloc.sh" ;;
 	kokkos) echo "prov include fabtests/common fabtests/functional/kokkos.cc" ;;
 	distcheck) echo "." ;;

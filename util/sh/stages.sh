@@ -243,6 +243,17 @@ stage_smoke()
 		${TEST:+"$TEST"}
 }
 
+stage_hosts()
+{
+	need_build unit || return
+	need "$("$SCRIPTS/test_hosts.sh" --packages)" || {
+		fail "packages are missing"
+		return
+	}
+	script "sanitizers, Python, Go and Java" test_hosts \
+		env "$(provider_path unit)" "$SCRIPTS/test_hosts.sh"
+}
+
 stage_kokkos()
 {
 	local prov
